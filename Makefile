@@ -1,0 +1,226 @@
+# weekwheel's one Makefile, for GNU make. "make help" lists what it does; all that it makes lies under $(B).
+
+B ?= build
+override B := $(B:/=)
+.DEFAULT_GOAL := all
+.DELETE_ON_ERROR:
+.SUFFIXES:
+FORCE:
+
+# ---- Configuration: configure finds libraries and leaves $(B)/config.mk ------------------------------------------
+
+# The goals that promise to work on a bare Debian, and the group of packages.txt that each needs.
+PACKAGES := $(firstword $(if $(or $(WRAP),$(filter lint run-fuzzers,$(MAKECMDGOALS))),ci) \
+	$(if $(filter check,$(MAKECMDGOALS)),check) $(if $(filter demo,$(MAKECMDGOALS)),build))
+
+ifneq ($(filter-out help deps clean distclean format memcheck fuzz,$(or $(MAKECMDGOALS),all)),)
+-include $(B)/config.mk
+# Other options than the configured ones configure again; only once, in case quoting alone tells them apart.
+ifeq ($(MAKE_RESTARTS),)
+ifneq ($(filter configure,$(MAKECMDGOALS)),)
+$(B)/config.mk: FORCE
+else ifdef CONFIGURE_FLAGS
+ifneq ($(strip $(subst ',,$(CONFIGURE_FLAGS))),$(strip $(subst ',,$(CONFIGURED_FLAGS))))
+$(B)/config.mk: FORCE
+endif
+endif
+endif
+endif
+CONFIGURE_FLAGS ?= $(CONFIGURED_FLAGS)
+
+$(B)/config.mk: $(B)/configure $(if $(PACKAGES),$(B)/packages)
+	cd $(B) && ./configure --quiet $(CONFIGURE_FLAGS)
+
+$(B)/configure: configure.ac include/weekwheel/version.h | $(if $(PACKAGES),$(B)/packages)
+	@mkdir -p $(B)
+	@command -v autom4te >/dev/null || { echo 'autoconf is missing: "make deps" installs it' >&2; exit 1; }
+	autom4te --language=autoconf --cache=$(B)/autom4te.cache -o $@ configure.ac
+
+$(B)/packages: FORCE
+	@scripts/install-packages $(PACKAGES) $@
+
+# ---- What is compiled of what -----------------------------------------------------------------------------------
+
+LIB_SRC := $(filter-out $(if $(filter malloc,$(ALLOCATOR)),lib/allocator/jemalloc.c,lib/allocator/malloc.c),\
+	$(sort $(wildcard lib/*/*.c)))
+TOOL_SRC := $(filter-out tools/examples/% tools/bench/%,$(sort $(wildcard tools/*.c tools/*/*.c)))
+EXAMPLE_SRC := $(sort $(wildcard tools/examples/*.c))
+TEST_SRC := $(sort $(wildcard tests/*/test_*.c))
+FUZZ_SRC := $(sort $(wildcard tests/fuzz/fuzz_*.c))
+HELPER_SRC := $(filter-out $(TEST_SRC) $(FUZZ_SRC) tests/install/% $(if $(filter yes,$(FUZZ)),tests/fuzz/main.c),\
+	$(sort $(wildcard tests/*/*.c)))
+TEST_SCRIPTS := $(sort $(wildcard tests/*/test_*.sh tests/*/test_*.py))
+
+objects = $(patsubst %.c,$(B)/obj/%.o,$(1))
+programs = $(foreach source,$(2),$(B)/$(1)/$(basename $(notdir $(source))))
+
+SONAME := libweekwheel.so.0
+STATIC := $(B)/lib/libweekwheel.a
+SHARED := $(B)/lib/libweekwheel.so.$(VERSION)
+PROGRAM := $(B)/bin/weekwheel
+EXAMPLES := $(call programs,examples,$(EXAMPLE_SRC))
+TESTS := $(call programs,tests,$(TEST_SRC))
+FUZZERS := $(call programs,fuzz,$(FUZZ_SRC))
+
+WARNINGS := -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wstrict-prototypes -Wmissing-prototypes
+COMPILE = $(CC) -std=c11 $(WARNINGS) $(if $(filter yes,$(WERROR)),-Werror) $(if $(filter yes,$(DEBUG)),-DWW_DEBUG) \
+	-Iinclude $(PART) $(CPPFLAGS) $(CFLAGS) $(SANITIZE) -pthread
+LINK = $(CC) $(CFLAGS) $(SANITIZE) $(LDFLAGS) -pthread
+# Sanitizers leave their own symbols to the program.
+SHARED_FLAGS = -shared -Wl,-soname,$(SONAME) -Wl,--version-script=lib/weekwheel.map $(if $(SANITIZE),,-Wl,-z,defs)
+USE_SHARED = -L$(B)/lib -lweekwheel -Wl,-rpath,'$$ORIGIN/../lib'
+
+$(B)/obj/lib/%: PART = -Ilib -fPIC -fvisibility=hidden -fno-semantic-interposition $(JEMALLOC_CFLAGS)
+$(B)/obj/tools/%: PART = -Itools -D_POSIX_C_SOURCE=200809L $(ZLIB_CFLAGS)
+$(B)/obj/tests/%: PART = -Itests -Itools -Ilib -D_POSIX_C_SOURCE=200809L $(CHECK_CFLAGS)
+
+# V=1 shows the commands.
+quiet = $(if $(V),,@printf '  %-6s%s\n' $(1) $(2);)
+
+# ---- Build ------------------------------------------------------------------------------------------------------
+
+all: $(STATIC) $(SHARED) $(if $(filter %/main.c,$(TOOL_SRC)),$(PROGRAM))
+
+configure: $(B)/config.mk
+
+$(B)/obj/%.o: %.c $(B)/config.mk Makefile
+	@mkdir -p $(@D)
+	$(call quiet,CC,$<)$(COMPILE) -MMD -MP -c -o $@ $<
+
+$(STATIC): $(call objects,$(LIB_SRC))
+	@mkdir -p $(@D)
+	@rm -f $@
+	$(call quiet,AR,$@)$(AR) rcs $@ $^
+
+$(SHARED): $(call objects,$(LIB_SRC)) lib/weekwheel.map
+	@mkdir -p $(@D)
+	$(call quiet,LINK,$@)$(LINK) $(SHARED_FLAGS) -o $@ $(filter %.o,$^) $(JEMALLOC_LIBS)
+	@ln -sf $(@F) $(@D)/$(SONAME)
+	@ln -sf $(SONAME) $(@D)/libweekwheel.so
+
+$(PROGRAM): $(call objects,$(TOOL_SRC)) $(SHARED)
+	@mkdir -p $(@D)
+	$(call quiet,LINK,$@)$(LINK) -o $@ $(filter %.o,$^) $(USE_SHARED) $(ZLIB_LIBS)
+
+demo: $(PROGRAM)
+	$(PROGRAM) replay
+
+# ---- Tests ------------------------------------------------------------------------------------------------------
+
+# Each test program takes from these archives what it names: the tests' helpers, the tools without their main.
+$(B)/tests/libhelpers.a: $(call objects,$(HELPER_SRC))
+$(B)/tests/libtools.a: $(filter-out %/main.o,$(call objects,$(TOOL_SRC)))
+$(B)/tests/libhelpers.a $(B)/tests/libtools.a:
+	@mkdir -p $(@D)
+	@rm -f $@
+	$(call quiet,AR,$@)$(AR) rcs $@ $^
+ARCHIVES := $(B)/tests/libhelpers.a $(B)/tests/libtools.a $(STATIC)
+
+$(foreach source,$(TEST_SRC),$(eval $(call programs,tests,$(source)): $(call objects,$(source))))
+$(TESTS): $(ARCHIVES)
+	@mkdir -p $(@D)
+	$(call quiet,LINK,$@)$(LINK) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(CHECK_LIBS) $(ZLIB_LIBS) $(JEMALLOC_LIBS)
+
+# Lets this test make what the library calls for memory fail.
+$(B)/tests/test_allocator: LDFLAGS += $(foreach f,aligned_alloc free pthread_mutex_init mallocx sdallocx mallctl,-Wl,--wrap=$(f))
+
+$(foreach source,$(EXAMPLE_SRC),$(eval $(call programs,examples,$(source)): $(call objects,$(source))))
+$(EXAMPLES): $(SHARED)
+	@mkdir -p $(@D)
+	$(call quiet,LINK,$@)$(LINK) -o $@ $(filter %.o,$^) $(USE_SHARED)
+
+need-check:
+	@test "$(HAVE_CHECK)" != no || { echo 'The tests need Check: "make deps" installs it' >&2; exit 1; }
+
+# T=name runs one program, script or Check case. With WRAP, scripts have nothing to show.
+check: need-check all $(TESTS) $(EXAMPLES) $(FUZZERS)
+	@B='$(abspath $(B))' CC='$(CC)' CXX='$(CXX)' SANITIZE='$(SANITIZE)' ALLOCATOR='$(ALLOCATOR)' T='$(T)' \
+		WRAP='$(WRAP)' scripts/run-tests $(TESTS) $(if $(WRAP),,$(EXAMPLES) $(TEST_SCRIPTS) $(FUZZERS))
+
+# jemalloc would hide from valgrind what becomes of a block.
+memcheck:
+	+$(MAKE) check B=$(B)/memcheck CONFIGURE_FLAGS=--without-jemalloc WW_MODEL_OPS=$${WW_MODEL_OPS:-200000} \
+		WRAP='valgrind -q --error-exitcode=99 --leak-check=full --errors-for-leak-kinds=definite'
+
+# With libFuzzer's own main a target searches; otherwise tests/fuzz/main.c replays its corpus.
+$(foreach source,$(FUZZ_SRC),$(eval $(call programs,fuzz,$(source)): $(call objects,$(source))))
+$(FUZZERS): $(ARCHIVES)
+	@mkdir -p $(@D)
+	$(call quiet,LINK,$@)$(LINK) $(if $(filter yes,$(FUZZ)),-fsanitize=fuzzer) -o $@ $(filter %.o,$^) $(filter %.a,$^) \
+		$(ZLIB_LIBS) $(JEMALLOC_LIBS)
+
+FUZZ_SECONDS ?= 20
+fuzz:
+	+$(MAKE) run-fuzzers B=$(B)/fuzz \
+		CONFIGURE_FLAGS='CC=clang --enable-fuzzers --enable-sanitizers=address,undefined'
+run-fuzzers: $(FUZZERS)
+	@B='$(abspath $(B))' FUZZ_SECONDS='$(FUZZ_SECONDS)' T='$(T)' scripts/run-fuzzers $(FUZZERS)
+
+# ---- What people say about the sources --------------------------------------------------------------------------
+
+lint: all
+	@B='$(abspath $(B))' CC='$(CC)' CXX='$(CXX)' scripts/lint
+
+format:
+	clang-format -i $(sort $(wildcard $(foreach folder,include lib tests tools,$(folder)/*.[ch] $(folder)/*/*.[ch])))
+
+# ---- Install ----------------------------------------------------------------------------------------------------
+
+HEADERS := $(sort $(wildcard include/weekwheel/*.h))
+MAN1 := $(sort $(wildcard man/*.1))
+MAN3 := $(sort $(wildcard man/*.3))
+
+$(B)/weekwheel.pc: weekwheel.pc.in $(B)/config.mk FORCE
+	@sed -e 's|@prefix@|$(prefix)|' -e 's|@libdir@|$(libdir)|' -e 's|@includedir@|$(includedir)|' \
+		-e 's|@VERSION@|$(VERSION)|' -e 's|@REQUIRES@|$(filter jemalloc,$(ALLOCATOR))|' $< > $@
+
+install: all $(B)/weekwheel.pc
+	install -d $(addprefix $(DESTDIR),$(bindir) $(libdir)/pkgconfig $(includedir)/weekwheel $(mandir)/man1 $(mandir)/man3)
+	install -m 755 $(PROGRAM) $(DESTDIR)$(bindir)/
+	install -m 644 $(STATIC) $(DESTDIR)$(libdir)/
+	install -m 755 $(SHARED) $(DESTDIR)$(libdir)/
+	ln -sf $(notdir $(SHARED)) $(DESTDIR)$(libdir)/$(SONAME)
+	ln -sf $(SONAME) $(DESTDIR)$(libdir)/libweekwheel.so
+	install -m 644 $(B)/weekwheel.pc $(DESTDIR)$(libdir)/pkgconfig/
+	install -m 644 $(HEADERS) $(DESTDIR)$(includedir)/weekwheel/
+	$(if $(MAN1),install -m 644 $(MAN1) $(DESTDIR)$(mandir)/man1/)
+	$(if $(MAN3),install -m 644 $(MAN3) $(DESTDIR)$(mandir)/man3/)
+
+uninstall:
+	rm -f $(DESTDIR)$(bindir)/weekwheel $(DESTDIR)$(libdir)/libweekwheel.a $(DESTDIR)$(libdir)/$(notdir $(SHARED)) \
+		$(DESTDIR)$(libdir)/$(SONAME) $(DESTDIR)$(libdir)/libweekwheel.so $(DESTDIR)$(libdir)/pkgconfig/weekwheel.pc \
+		$(addprefix $(DESTDIR)$(includedir)/weekwheel/,$(notdir $(HEADERS))) \
+		$(addprefix $(DESTDIR)$(mandir)/man1/,$(notdir $(MAN1))) \
+		$(addprefix $(DESTDIR)$(mandir)/man3/,$(notdir $(MAN3)))
+	-rmdir $(DESTDIR)$(includedir)/weekwheel
+
+# ---- The rest ---------------------------------------------------------------------------------------------------
+
+deps:
+	scripts/install-packages ci
+
+clean:
+	rm -rf $(B)
+
+distclean: clean
+	rm -rf autom4te.cache configure configure~ config.log
+
+help:
+	@echo 'make            build the libraries and the program weekwheel under build/'
+	@echo 'make demo       build, then replay a synthetic week (installs missing packages)'
+	@echo 'make check      build and run every test (installs missing packages); T=name runs one'
+	@echo 'make memcheck   run the test programs under valgrind'
+	@echo 'make fuzz       run each fuzz target for FUZZ_SECONDS, 20 by default'
+	@echo 'make lint       check format, layers, exports, headers, scripts and the map of files'
+	@echo 'make format     format every source file'
+	@echo 'make install    install below prefix (/usr/local) and DESTDIR; make uninstall removes it'
+	@echo 'make configure CONFIGURE_FLAGS="..."   configure again:'
+	@echo '                --without-jemalloc, --enable-debug, --enable-sanitizers=address,undefined, --prefix=..., CC=...'
+	@echo 'make deps       install the packages that the build and all checks need'
+	@echo 'make clean      remove build/; make distclean also what a configure run by hand left'
+	@echo 'B=folder builds elsewhere than in build/, V=1 shows the commands.'
+
+.PHONY: all configure demo check need-check memcheck fuzz run-fuzzers lint format install uninstall deps clean distclean \
+	help FORCE
+
+-include $(patsubst %.o,%.d,$(call objects,$(LIB_SRC) $(TOOL_SRC) $(EXAMPLE_SRC) $(TEST_SRC) $(FUZZ_SRC) $(HELPER_SRC)))

@@ -1,0 +1,39 @@
+#ifndef WEEKWHEEL_ERROR_H
+#define WEEKWHEEL_ERROR_H
+
+/*
+ * The errors of every weekwheel function.
+ *
+ * A function that can fail returns an int: 0 or a positive answer when it did what was asked, a negative WW_E* when it
+ * did not. On error nothing has changed: not the object, not the timer, not what an output pointer points to.
+ */
+
+#include "weekwheel/export.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum ww_error {
+	WW_OK = 0,
+	WW_EINVAL = -1,     /* an argument is outside what the function's contract allows */
+	WW_ENOMEM = -2,     /* the allocator had no memory */
+	WW_ERANGE = -3,     /* beyond the horizon, of a wheel that was configured to refuse that */
+	WW_EOVERFLOW = -4,  /* a time beyond WW_TIME_MAX */
+	WW_EBACKWARDS = -5, /* a time before the one that the wheel has reached */
+	WW_EBUSY = -6,      /* called from inside a callback that may not call it */
+	WW_ECORRUPT = -7    /* a structure or a timer is broken: freed while pending, or of another wheel */
+};
+
+/*
+ * Describe an error in a sentence that says what to do.
+ * Range: any int; a number that is no error of this library gets a sentence that says so. Never NULL.
+ * Lifetime: the text is constant. Threads: any. O(1), allocates nothing.
+ */
+WW_API const char *ww_strerror(int error);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,22 @@
+#ifndef WEEKWHEEL_VERSION_H
+#define WEEKWHEEL_VERSION_H
+
+#include "weekwheel/export.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define WW_VERSION_MAJOR 0
+#define WW_VERSION_MINOR 1
+#define WW_VERSION_PATCH 0
+#define WW_VERSION "0.1.0"
+
+/* Return the version of the library that is running, as WW_VERSION was when it was compiled. Constant, never NULL. */
+WW_API const char *ww_version(void);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

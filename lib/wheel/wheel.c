@@ -1,0 +1,254 @@
+/* Making a wheel: the geometry, and its memory. */
+
+#include "wheel_internal.h"
+#include "wheel_place.h"
+
+#define ALIGNMENT 64u
+
+/* A debug library looks at every timer before it believes it. */
+#ifdef WW_DEBUG
+#define INLINE_HEARTBEAT 0
+#else
+#define INLINE_HEARTBEAT 1
+#endif
+
+/* The geometry in one table: the slots of each level, lowest first; what a level's slot spans follows from those below. */
+static const uint32_t standard_slots[] = {
+    STD_SECONDS, /* of 1 tick:       a turn of 60 */
+    STD_MINUTES, /* of 60 ticks:     a turn of 3,600 */
+    STD_HOURS,   /* of 3,600 ticks:  a turn of 86,400 */
+    STD_DAYS,    /* of 86,400 ticks: a turn of 604,800 */
+};
+#define STANDARD_LEVELS (sizeof(standard_slots) / sizeof(standard_slots[0]))
+
+_Static_assert(STD_MINUTE == STD_SECONDS && STD_HOUR == STD_MINUTE * STD_MINUTES, "spans follow from the table");
+_Static_assert(STD_HORIZON == STD_HOUR * STD_HOURS * STD_DAYS, "the horizon is a turn of the highest wheel");
+_Static_assert(STD_HOURS *STD_DAYS <= SHARED_SLOTS_MAX, "hours and days share a ring");
+_Static_assert(STD_FIRST_1 == (STD_SECONDS + 63) / 64 * 64, "ring 1 begins with a word");
+_Static_assert(STD_FIRST_2 == STD_FIRST_1 + (STD_MINUTES + 63) / 64 * 64, "ring 2 begins with a word");
+_Static_assert(STD_OUTSIDE == STD_FIRST_2 + (STD_HOURS * STD_DAYS + 63) / 64 * 64, "the special word is last");
+
+static int config_refused(const struct ww_wheel_config *config)
+{
+	if (config->levels < 1 || config->levels > WW_LEVELS_MAX)
+		return WW_EINVAL;
+	for (uint32_t level = 0; level < config->levels; level++)
+		if (config->slots[level] < WW_SLOTS_MIN || config->slots[level] > WW_SLOTS_MAX)
+			return WW_EINVAL;
+	if (config->tick_ns == 0 || (config->flags & ~WW_WHEEL_BOUNDED))
+		return WW_EINVAL;
+	return config->start > WW_TIME_MAX ? WW_EOVERFLOW : WW_OK;
+}
+
+/*
+ * How long before its boundary a slot of this span begins to be drained. Drained over L ticks, a share of 1 / L is
+ * looked at in each; and of a slot whose timers are spread evenly, L / (2 * span) does not fit the wheel below when it
+ * is looked at and is left for the boundary. Both are equal, and so the longest tick is shortest, at the square root of
+ * 2 * span.
+ */
+static uint64_t drain_lead(uint64_t span)
+{
+	uint64_t lead = 0;
+
+	for (uint64_t bit = UINT64_C(1) << 31; bit; bit >>= 1)
+		if ((lead + bit) * (lead + bit) <= 2 * span)
+			lead += bit;
+	return lead < span ? lead : span - 1;
+}
+
+static uint32_t add_ring(struct ww_wheel *wheel, uint32_t first, uint64_t span, uint32_t slots)
+{
+	struct ring *ring = &wheel->ring[wheel->rings++];
+
+	ring->span = span;
+	ring->limit = span * slots;
+	ring->lead = drain_lead(span);
+	ring->slots = slots;
+	ring->first = first;
+	return first + (slots + 63) / 64 * 64;
+}
+
+/* Fill in rings and places; needs no slots yet, so that it also tells the size. */
+static void lay_out(struct ww_wheel *wheel, const struct ww_wheel_config *config)
+{
+	uint64_t span = 1;
+	uint32_t place = 0;
+
+	wheel->rings = 0;
+	for (uint32_t level = 0; level < config->levels; level++) {
+		uint32_t slots = config->slots[level];
+		if (level > 0 && level + 2 == config->levels && slots * config->slots[level + 1] <= SHARED_SLOTS_MAX)
+			slots *= config->slots[++level];
+		place = add_ring(wheel, place, span, slots);
+		span *= slots;
+	}
+	uint32_t rings = wheel->rings;
+	wheel->special = place;
+	place = add_ring(wheel, place, span, 2) - 64 + 2;
+	wheel->rings = rings;
+	for (uint32_t ring = 0; ring <= rings; ring++)
+		wheel->ring[ring].late = place++;
+	wheel->due = place++;
+	wheel->due_now = place++;
+	wheel->places = place;
+	wheel->bytes = sizeof(*wheel) + place * sizeof(struct slot);
+}
+
+static int is_standard(const struct ww_wheel_config *config)
+{
+	if (config->levels != STANDARD_LEVELS)
+		return 0;
+	for (uint32_t level = 0; level < STANDARD_LEVELS; level++)
+		if (config->slots[level] != standard_slots[level])
+			return 0;
+	return 1;
+}
+
+/* A mark for this wheel's timers, so that a debug build knows another wheel's: 16 bits mixed from the address. */
+static uint32_t tag_of(const struct ww_wheel *wheel)
+{
+	return (uint32_t)(((uintptr_t)wheel / ALIGNMENT * UINT64_C(0x9e3779b97f4a7c15)) >> 32) & ~PLACE_MASK;
+}
+
+static void set_up(struct ww_wheel *wheel, const struct ww_wheel_config *config, const struct ww_allocator *allocator)
+{
+	*wheel = (struct ww_wheel){0};
+	lay_out(wheel, config);
+	wheel->head.now = wheel->head.hand = config->start;
+	wheel->head.event = wheel->drain = NO_EVENT;
+	wheel->limit = config->flags & WW_WHEEL_BOUNDED ? ww_wheel_horizon(wheel) : WW_TIME_MAX;
+	wheel->head.limit = INLINE_HEARTBEAT ? wheel->limit : 0;
+	wheel->tag = tag_of(wheel);
+	wheel->standard = (uint8_t)is_standard(config);
+	wheel->tick_ns = config->tick_ns;
+	wheel->allocator = allocator;
+	wheel->levels = config->levels;
+	for (uint32_t level = 0; level < config->levels; level++)
+		wheel->level_slots[level] = config->slots[level];
+	wheel->nil.ww_next = &wheel->nil;
+	for (uint32_t place = 0; place < wheel->places; place++) {
+		wheel->slot[place] = (struct slot){0};
+		for (uint32_t lane = 0; lane < LANES; lane++)
+			wheel->slot[place].lane[lane] = &wheel->nil;
+	}
+}
+
+int ww_wheel_config_default(struct ww_wheel_config *config)
+{
+	if (!config)
+		return WW_EINVAL;
+	*config = (struct ww_wheel_config){.tick_ns = UINT64_C(1000000000), .levels = STANDARD_LEVELS};
+	for (uint32_t level = 0; level < STANDARD_LEVELS; level++)
+		config->slots[level] = standard_slots[level];
+	return WW_OK;
+}
+
+/* The configuration that is meant: the default one is built in *fallback when there is none. */
+static const struct ww_wheel_config *config_or_default(
+    const struct ww_wheel_config *config, struct ww_wheel_config *fallback)
+{
+	if (config)
+		return config;
+	(void)ww_wheel_config_default(fallback);
+	return fallback;
+}
+
+int ww_wheel_size(const struct ww_wheel_config *config, size_t *bytes)
+{
+	struct ww_wheel_config fallback;
+	struct ww_wheel wheel;
+	int error;
+
+	if (!bytes)
+		return WW_EINVAL;
+	config = config_or_default(config, &fallback);
+	error = config_refused(config);
+	if (error)
+		return error;
+	lay_out(&wheel, config);
+	*bytes = wheel.bytes;
+	return WW_OK;
+}
+
+int ww_wheel_create_at(struct ww_wheel **wheel, void *memory, size_t size, const struct ww_wheel_config *config)
+{
+	struct ww_wheel_config fallback;
+	size_t bytes;
+	int error;
+
+	if (!wheel || !memory || (uintptr_t)memory % ALIGNMENT)
+		return WW_EINVAL;
+	config = config_or_default(config, &fallback);
+	error = ww_wheel_size(config, &bytes);
+	if (error)
+		return error;
+	if (size < bytes)
+		return WW_EINVAL;
+	set_up(memory, config, NULL);
+	*wheel = memory;
+	return WW_OK;
+}
+
+int ww_wheel_create(struct ww_wheel **wheel, const struct ww_wheel_config *config)
+{
+	struct ww_wheel_config fallback;
+	size_t bytes;
+	int error;
+
+	if (!wheel)
+		return WW_EINVAL;
+	config = config_or_default(config, &fallback);
+	error = ww_wheel_size(config, &bytes);
+	if (error)
+		return error;
+	const struct ww_allocator *allocator = config->allocator ? config->allocator : ww_allocator_default();
+	void *memory = allocator->allocate(allocator->user, bytes);
+	if (!memory)
+		return WW_ENOMEM;
+	set_up(memory, config, allocator);
+	*wheel = memory;
+	return WW_OK;
+}
+
+int ww_wheel_destroy(struct ww_wheel *wheel)
+{
+	if (!wheel)
+		return WW_OK;
+	if (wheel->busy)
+		return WW_EBUSY;
+	if (wheel->allocator)
+		wheel->allocator->free(wheel->allocator->user, wheel, wheel->bytes);
+	return WW_OK;
+}
+
+uint64_t ww_wheel_now(const struct ww_wheel *wheel)
+{
+	return wheel ? wheel->head.now : WW_NEVER;
+}
+
+uint64_t ww_wheel_horizon(const struct ww_wheel *wheel)
+{
+	return wheel ? wheel->ring[wheel->rings].span : WW_NEVER;
+}
+
+int ww_wheel_deadline_ns(const struct ww_wheel *wheel, uint64_t ns, uint64_t *deadline)
+{
+	if (!wheel || !deadline)
+		return WW_EINVAL;
+	uint64_t ticks = ns / wheel->tick_ns + (ns % wheel->tick_ns != 0);
+	if (ticks > WW_TIME_MAX)
+		return WW_EOVERFLOW;
+	*deadline = ticks;
+	return WW_OK;
+}
+
+int ww_wheel_now_ns(const struct ww_wheel *wheel, uint64_t ns, uint64_t *now)
+{
+	if (!wheel || !now)
+		return WW_EINVAL;
+	uint64_t ticks = ns / wheel->tick_ns;
+	if (ticks > WW_TIME_MAX)
+		return WW_EOVERFLOW;
+	*now = ticks;
+	return WW_OK;
+}

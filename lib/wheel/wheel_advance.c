@@ -1,0 +1,400 @@
+/* The driver of the wheels: advance, demotion, and when it is next needed. */
+
+#include "wheel_internal.h"
+#include "wheel_place.h"
+
+/* ---- The next thing to do ---- */
+
+/* Steps from the hand's slot to the next occupied one, 1 to ring->slots; 0 when the ring is empty. */
+static uint64_t steps_to_occupied(const struct ww_wheel *wheel, const struct ring *ring)
+{
+	const uint64_t *words = &wheel->occupied[ring->first / 64];
+	uint32_t from = (uint32_t)((wheel->head.hand / ring->span + 1) % ring->slots);
+	uint32_t count = (ring->slots + 63) / 64;
+	uint32_t word = from / 64;
+	uint64_t bits = words[word] & (~UINT64_C(0) << from % 64);
+
+	/* One round more than there are words: the first is looked at from `from` on, and at last from its start. */
+	for (uint32_t round = 0; round <= count; round++) {
+		/* The special slots share the last word of the ring outside, whose own are its two lowest bits. */
+		if (ring->slots < 64)
+			bits &= (UINT64_C(1) << ring->slots) - 1;
+		if (bits) {
+			uint32_t slot = word * 64 + (uint32_t)__builtin_ctzll(bits);
+			return slot >= from ? slot - from + 1 : slot + ring->slots - from + 1;
+		}
+		word = word + 1 == count ? 0 : word + 1;
+		bits = words[word];
+	}
+	return 0;
+}
+
+/* The boundary at which a slot of this ring is next demoted, or WW_NEVER. */
+static uint64_t ring_next(const struct ww_wheel *wheel, const struct ring *ring)
+{
+	uint64_t steps = slot_count(&wheel->slot[ring->late]) ? 1 : steps_to_occupied(wheel, ring);
+
+	return steps ? ring_boundary(ring, wheel->head.hand, steps) : WW_NEVER;
+}
+
+/* The place of the slot of ring 0 that the hand is in. */
+static inline uint32_t hand_slot(const struct ww_wheel *wheel)
+{
+	return (uint32_t)(wheel->standard ? wheel->head.hand % STD_SECONDS : wheel->head.hand % wheel->ring[0].slots);
+}
+
+/* The next tick at which a timer expires or a slot is demoted, or WW_NEVER. */
+static uint64_t next_stop(const struct ww_wheel *wheel)
+{
+	uint32_t slot = hand_slot(wheel);
+	uint64_t turn = wheel->head.hand - slot;
+	uint64_t ahead = wheel->occupied[0] & (~UINT64_C(0) << slot << 1);
+	uint64_t next = WW_NEVER;
+
+	/* Every boundary is the start of a turn of ring 0, so that nothing comes before what this turn still holds. */
+	if (ahead)
+		return turn + (uint64_t)__builtin_ctzll(ahead);
+	if (wheel->occupied[0])
+		next = turn + wheel->ring[0].slots + (uint64_t)__builtin_ctzll(wheel->occupied[0]);
+	for (uint32_t r = 1; r <= wheel->rings; r++) {
+		uint64_t boundary = ring_next(wheel, &wheel->ring[r]);
+		if (boundary < next)
+			next = boundary;
+	}
+	return next;
+}
+
+static int is_unfinished(const struct ww_wheel *wheel)
+{
+	return wheel->head.hand < wheel->head.now || slot_count(&wheel->slot[hand_slot(wheel)]) ||
+	       slot_count(&wheel->slot[wheel->due]) || slot_count(&wheel->slot[wheel->due_now]);
+}
+
+/* ---- Demotion ---- */
+
+struct walk {
+	struct ww_timer *at[LANES];
+};
+
+/* Take what is in the slot out of it, for a walk that nothing interrupts. */
+static inline struct walk detach(struct ww_wheel *wheel, uint32_t place)
+{
+	struct slot *slot = &wheel->slot[place];
+	struct walk walk;
+
+	for (uint32_t lane = 0; lane < LANES; lane++) {
+		walk.at[lane] = slot->lane[lane];
+		__builtin_prefetch(walk.at[lane], 1);
+		slot->lane[lane] = &wheel->nil;
+	}
+	return walk;
+}
+
+/* Put back what a walk has not come to. The slot is empty; what was demoted went elsewhere. */
+static inline void attach(struct ww_wheel *wheel, uint32_t place, const struct walk *walk, uint32_t left)
+{
+	struct slot *slot = &wheel->slot[place];
+
+	for (uint32_t lane = 0; lane < LANES; lane++) {
+		slot->lane[lane] = walk->at[lane];
+		walk->at[lane]->ww_pprev = &slot->lane[lane];
+	}
+	slot->tally = slot->tally / TALLY_TURN * TALLY_TURN + left;
+	if (left == 0)
+		slot_vacated(wheel, place);
+}
+
+/*
+ * Where a timer waits that belongs to the very slot that is drained ahead: beside it, for the boundary; but one that is
+ * outside the wheels for a further turn of the highest at once for the end of that.
+ */
+static uint32_t place_beside(const struct ww_wheel *wheel, const struct ww_timer *timer, uint32_t from, uint32_t late)
+{
+	const struct ring *outside = &wheel->ring[wheel->rings];
+
+	if (from >= wheel->special && timer->ww_deadline >= ring_boundary(outside, wheel->head.hand, 2))
+		return outside->first + (from == outside->first);
+	return late;
+}
+
+/*
+ * File one timer of a demoted slot anew. At a boundary its deadline may be the hand itself, which is about to expire.
+ * Drained ahead, it may belong to the slot that is drained, and waits beside it for the boundary.
+ */
+static inline void demote(struct ww_wheel *wheel, int standard, struct ww_timer *timer, uint32_t from, uint32_t late)
+{
+	struct spot spot;
+
+	if (timer->ww_deadline == wheel->head.hand)
+		spot = (struct spot){hand_slot(wheel), wheel->head.hand};
+	else
+		spot = spot_of(wheel, standard, wheel->head.hand, timer->ww_deadline);
+	if (spot.place == from)
+		spot.place = place_beside(wheel, timer, from, late);
+	link_timer(wheel, timer, spot.place);
+	if (spot.event < wheel->drain && spot.place >= 64)
+		wheel->drain = spot.event;
+}
+
+/* Demote at most `most` timers of a slot, a lane's one after another lane's. */
+static inline void walk_lanes(struct ww_wheel *wheel, int standard, uint32_t place, uint32_t late, uint32_t most)
+{
+	struct walk walk = detach(wheel, place);
+	struct slot *slot = &wheel->slot[place];
+	uint32_t count = slot_count(slot);
+	uint32_t left = most < count ? most : count;
+
+	wheel->demoted += left;
+	count -= left;
+	while (left) {
+		for (uint32_t lane = 0; lane < LANES; lane++) {
+			struct ww_timer *timer = walk.at[lane];
+			if (timer == &wheel->nil || !left)
+				continue;
+			__builtin_prefetch(hinted(timer), 1);
+			walk.at[lane] = timer->ww_next;
+			demote(wheel, standard, timer, place, late);
+			left--;
+		}
+	}
+	attach(wheel, place, &walk, count);
+}
+
+static void demote_slot(struct ww_wheel *wheel, uint32_t place, uint32_t late, uint32_t most)
+{
+	if (wheel->standard)
+		walk_lanes(wheel, 1, place, late, most);
+	else
+		walk_lanes(wheel, 0, place, late, most);
+}
+
+/* The hand has come to the start of a turn of ring 0: demote, from the top, each slot that begins here. */
+static void demote_boundary(struct ww_wheel *wheel)
+{
+	uint32_t top = 0;
+
+	while (top < wheel->rings && wheel->head.hand % wheel->ring[top + 1].span == 0)
+		top++;
+	for (uint32_t r = top; r > 0; r--) {
+		const struct ring *ring = &wheel->ring[r];
+		uint32_t place = ring->first + (uint32_t)(wheel->head.hand / ring->span % ring->slots);
+		if (slot_count(&wheel->slot[place]))
+			demote_slot(wheel, place, place, UINT32_MAX);
+		if (slot_count(&wheel->slot[ring->late]))
+			demote_slot(wheel, ring->late, ring->late, UINT32_MAX);
+	}
+}
+
+/* ---- Draining ahead ---- */
+
+/* Demote the share of the ring's next slot that is due by now; return when the ring next needs to be looked at. */
+static uint64_t drain_ring(struct ww_wheel *wheel, const struct ring *ring, uint64_t before)
+{
+	uint64_t steps = steps_to_occupied(wheel, ring);
+	uint64_t boundary = ring_boundary(ring, wheel->head.hand, 1);
+	uint64_t start = boundary - ring->lead;
+	uint32_t place = ring->first + (uint32_t)(boundary / ring->span % ring->slots);
+	struct slot *slot = &wheel->slot[place];
+
+	if (steps == 0)
+		return WW_NEVER;
+	if (steps > 1)
+		return ring_boundary(ring, wheel->head.hand, steps) - ring->lead;
+	if (wheel->head.hand < start)
+		return start;
+	if (slot_count(slot) <= DRAIN_AHEAD_MIN)
+		return boundary;
+	uint64_t passed = wheel->head.hand - (before < start ? start - 1 : before);
+	uint64_t share = slot_count(slot) * passed / (passed + boundary - wheel->head.hand) + 1;
+	if (passed)
+		demote_slot(wheel, place, ring->late, share < slot_count(slot) ? (uint32_t)share : slot_count(slot));
+	return slot_count(slot) > DRAIN_AHEAD_MIN ? wheel->head.hand + 1 : boundary;
+}
+
+static void drain_ahead(struct ww_wheel *wheel, uint64_t before)
+{
+	uint64_t next = NO_EVENT;
+
+	for (uint32_t r = wheel->rings; r > 0; r--) {
+		uint64_t when = drain_ring(wheel, &wheel->ring[r], before);
+		if (when < next)
+			next = when;
+	}
+	wheel->drain = next;
+}
+
+/* ---- Expiry ---- */
+
+/* Where expiries go: into a batch, or, where that is NULL, to the timers' callbacks. */
+struct sink {
+	struct ww_expiry *batch;
+	size_t room;
+	size_t count;
+};
+
+/* The timer is unlinked. A periodic one is scheduled again before anybody sees it, so that the callback may change that. */
+static inline uint64_t renew(struct ww_wheel *wheel, struct ww_timer *timer)
+{
+	uint64_t missed = (wheel->head.now - timer->ww_deadline) / timer->ww_period;
+	uint64_t on_time = timer->ww_deadline + missed * timer->ww_period;
+
+	if (timer->ww_period <= WW_TIME_MAX - on_time) {
+		timer->ww_deadline = on_time + timer->ww_period;
+		file_timer(wheel, timer);
+		wheel->renewed++;
+	}
+	return missed;
+}
+
+static inline void expire(struct ww_wheel *wheel, struct ww_timer *timer, struct sink *sink)
+{
+	uint64_t deadline = timer->ww_deadline;
+	uint64_t missed = timer->ww_period ? renew(wheel, timer) : 0;
+
+	wheel->expired++;
+	if (sink->batch)
+		sink->batch[sink->count++] = (struct ww_expiry){timer, deadline, missed};
+	else {
+		sink->count++;
+		if (timer->ww_expire)
+			timer->ww_expire(wheel, timer, missed);
+	}
+}
+
+/*
+ * Expire what is in the slot, whose timers are due at the hand or before unless they were moved since. Callbacks may
+ * change any list, this slot's too, so that nothing is held over one but the slot itself.
+ * Return 0 when the slot is empty, 1 when the sink is full, or WW_ECORRUPT.
+ */
+static int expire_slot(struct ww_wheel *wheel, uint32_t place, struct sink *sink)
+{
+	struct slot *slot = &wheel->slot[place];
+
+	for (uint32_t lane = 0; slot_count(slot); lane = (lane + 1) % LANES) {
+		struct ww_timer *timer = slot->lane[lane];
+		if (timer == &wheel->nil)
+			continue;
+		if (timer_broken(wheel, timer))
+			return WW_ECORRUPT;
+		int moved = timer->ww_deadline > wheel->head.hand;
+		if (!moved && sink->count == sink->room)
+			return 1;
+		__builtin_prefetch(hinted(timer), 1);
+		unlink_timer(wheel, timer);
+		if (moved) {
+			wheel->demoted++;
+			file_timer(wheel, timer);
+		} else
+			expire(wheel, timer, sink);
+	}
+	return 0;
+}
+
+/* What was scheduled at or before the hand, of before this call: what is scheduled so from now on waits for the next. */
+static int expire_due(struct ww_wheel *wheel, struct sink *sink)
+{
+	if (slot_count(&wheel->slot[wheel->due_now]) == 0) {
+		uint32_t collected = wheel->due;
+		wheel->due = wheel->due_now;
+		wheel->due_now = collected;
+	}
+	return expire_slot(wheel, wheel->due_now, sink);
+}
+
+/* Expire and demote, stop by stop, until nothing is left to do by wheel->head.now, or the sink is full. */
+static int run(struct ww_wheel *wheel, struct sink *sink)
+{
+	uint64_t before = wheel->head.hand;
+	int more = expire_due(wheel, sink);
+
+	while (!more) {
+		more = expire_slot(wheel, hand_slot(wheel), sink);
+		if (more)
+			break;
+		uint64_t stop = next_stop(wheel);
+		if (stop > wheel->head.now)
+			break;
+		wheel->head.hand = stop;
+		if (hand_slot(wheel) == 0)
+			demote_boundary(wheel);
+	}
+	if (more)
+		return more;
+	wheel->head.hand = wheel->head.now;
+	if (wheel->head.hand >= wheel->drain)
+		drain_ahead(wheel, before);
+	return 0;
+}
+
+static int advance(struct ww_wheel *wheel, uint64_t now, struct sink *sink)
+{
+	int more;
+
+	if (ww_wheel_head_tick(wheel, now))
+		return 0;
+	if (wheel->busy)
+		return WW_EBUSY;
+	if (now > WW_TIME_MAX)
+		return WW_EOVERFLOW;
+	if (now < wheel->head.now)
+		return WW_EBACKWARDS;
+	wheel->head.now = now;
+	wheel->busy = 1;
+	wheel->head.event = 0;
+	more = run(wheel, sink);
+	wheel->busy = 0;
+	if (!is_unfinished(wheel)) {
+		uint64_t stop = next_stop(wheel);
+		wheel->head.event = stop < wheel->drain ? stop : wheel->drain;
+	}
+	return more;
+}
+
+int ww_wheel_advance(struct ww_wheel *wheel, uint64_t now, size_t budget, size_t *expired)
+{
+	struct sink sink = {.room = budget};
+	int more = wheel ? advance(wheel, now, &sink) : WW_EINVAL;
+
+	if (expired && (more >= 0 || more == WW_ECORRUPT))
+		*expired = sink.count;
+	return more;
+}
+
+int ww_wheel_advance_batch(
+    struct ww_wheel *wheel, uint64_t now, struct ww_expiry *batch, size_t capacity, size_t *count)
+{
+	static struct ww_expiry none;
+	struct sink sink = {.batch = batch ? batch : &none, .room = capacity};
+	int more;
+
+	if (!wheel || !count || (!batch && capacity))
+		return WW_EINVAL;
+	more = advance(wheel, now, &sink);
+	if (more >= 0 || more == WW_ECORRUPT)
+		*count = sink.count;
+	return more;
+}
+
+int ww_wheel_next(const struct ww_wheel *wheel, uint64_t *when)
+{
+	uint64_t next;
+
+	if (!wheel || !when)
+		return WW_EINVAL;
+	if (is_unfinished(wheel)) {
+		*when = wheel->head.now;
+		return 1;
+	}
+	next = next_stop(wheel);
+	for (uint32_t r = 1; r <= wheel->rings; r++) {
+		const struct ring *ring = &wheel->ring[r];
+		uint64_t boundary = ring_boundary(ring, wheel->head.hand, 1);
+		uint64_t start = boundary - ring->lead;
+		if (slot_count(&wheel->slot[ring->first + boundary / ring->span % ring->slots]) > DRAIN_AHEAD_MIN) {
+			uint64_t drain = start > wheel->head.hand ? start : wheel->head.hand + 1;
+			next = drain < next ? drain : next;
+		}
+	}
+	*when = next;
+	return next != WW_NEVER;
+}

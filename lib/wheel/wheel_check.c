@@ -1,0 +1,141 @@
+/* Every invariant of the wheel, walked. */
+
+#include "wheel_internal.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+/* Where the first broken invariant is described. */
+struct report {
+	char *text;
+	size_t size;
+};
+
+__attribute__((format(printf, 2, 3))) static int broken(const struct report *report, const char *format, ...)
+{
+	va_list arguments;
+
+	va_start(arguments, format);
+	if (report->size)
+		(void)vsnprintf(report->text, report->size, format, arguments);
+	va_end(arguments);
+	return WW_ECORRUPT;
+}
+
+/* The ring that a place belongs to; the special slots of a ring belong to it, those for what is due to none. */
+static const struct ring *ring_of(const struct ww_wheel *wheel, uint32_t place)
+{
+	for (uint32_t r = 0; r <= wheel->rings; r++) {
+		const struct ring *ring = &wheel->ring[r];
+		if (place == ring->late || (place >= ring->first && place - ring->first < ring->slots))
+			return ring;
+	}
+	return NULL;
+}
+
+/* The time at which the place next comes round: no timer in it may have an earlier deadline. */
+static uint64_t place_begins(const struct ww_wheel *wheel, uint32_t place)
+{
+	const struct ring *ring = ring_of(wheel, place);
+
+	if (!ring)
+		return 0;
+	if (place == ring->late)
+		return ring_boundary(ring, wheel->head.hand, 1);
+	/* While a budget holds an advance back, ring 0's slot at the hand is not empty yet. */
+	for (uint64_t steps = ring == wheel->ring ? 0 : 1; steps < ring->slots; steps++) {
+		uint64_t begin = ring_boundary(ring, wheel->head.hand, steps);
+		if (begin / ring->span % ring->slots == place - ring->first)
+			return begin;
+	}
+	return ring_boundary(ring, wheel->head.hand, ring->slots);
+}
+
+static int check_timer(const struct ww_wheel *wheel, uint32_t place, const struct ww_timer *timer, uint64_t begins,
+    const struct report *report)
+{
+	if ((timer->ww_place & ~PLACE_MASK) != wheel->tag)
+		return broken(report,
+		    "timer %p in slot %u carries another wheel's mark: it was overwritten or freed while "
+		    "pending, or belongs to another wheel",
+		    (const void *)timer, place);
+	if (timer_place(timer) != place)
+		return broken(report, "timer %p is in slot %u but says %u: it was overwritten while pending",
+		    (const void *)timer, place, timer_place(timer));
+	if (timer->ww_deadline < begins)
+		return broken(report, "timer %p has deadline %" PRIu64 ", before its slot %u comes round at %" PRIu64,
+		    (const void *)timer, timer->ww_deadline, place, begins);
+	if (timer->ww_deadline > WW_TIME_MAX)
+		return broken(report, "timer %p has a deadline beyond WW_TIME_MAX", (const void *)timer);
+	if (timer->ww_period > WW_TIME_MAX)
+		return broken(report, "timer %p has a period beyond WW_TIME_MAX", (const void *)timer);
+	return WW_OK;
+}
+
+static int check_slot(const struct ww_wheel *wheel, uint32_t place, const struct report *report)
+{
+	const struct slot *slot = &wheel->slot[place];
+	uint64_t begins = place_begins(wheel, place);
+	uint32_t seen = 0;
+
+	for (uint32_t lane = 0; lane < LANES; lane++) {
+		struct ww_timer *const *link = &slot->lane[lane];
+		for (; *link != &wheel->nil; link = &(*link)->ww_next) {
+			if (!*link)
+				return broken(report,
+				    "a list of slot %u ends in NULL: a timer was overwritten while pending", place);
+			if ((*link)->ww_pprev != link)
+				return broken(report,
+				    "timer %p in slot %u does not point back to what points to it: it was overwritten "
+				    "or freed while pending",
+				    (const void *)*link, place);
+			if (seen++ == slot_count(slot))
+				return broken(
+				    report, "slot %u holds more timers than its count, %u", place, slot_count(slot));
+			int error = check_timer(wheel, place, *link, begins, report);
+			if (error)
+				return error;
+		}
+	}
+	if (seen != slot_count(slot))
+		return broken(report, "slot %u holds %u timers and counts %u", place, seen, slot_count(slot));
+	if ((wheel->occupied[place / 64] >> place % 64 & 1) != (seen != 0))
+		return broken(report, "the occupancy bit of slot %u is wrong: it holds %u timers", place, seen);
+	return WW_OK;
+}
+
+static int is_place(const struct ww_wheel *wheel, uint32_t place)
+{
+	return ring_of(wheel, place) || place == wheel->due || place == wheel->due_now;
+}
+
+static int check_times(const struct ww_wheel *wheel, const struct report *report)
+{
+	uint64_t next;
+
+	if (wheel->head.now > WW_TIME_MAX || wheel->head.hand > wheel->head.now)
+		return broken(
+		    report, "the hand is at %" PRIu64 " and the time %" PRIu64, wheel->head.hand, wheel->head.now);
+	if (ww_wheel_next(wheel, &next) && next < wheel->head.event)
+		return broken(report, "the next call is needed at %" PRIu64 " but expected at %" PRIu64 " only", next,
+		    wheel->head.event);
+	return WW_OK;
+}
+
+int ww_wheel_check(const struct ww_wheel *wheel, char *text, size_t size)
+{
+	struct report report = {text, size};
+	int error;
+
+	if (!wheel || (!text && size))
+		return WW_EINVAL;
+	error = check_times(wheel, &report);
+	for (uint32_t place = 0; !error && place < wheel->places; place++) {
+		if (is_place(wheel, place))
+			error = check_slot(wheel, place, &report);
+		else if (slot_count(&wheel->slot[place]))
+			error = broken(&report, "place %u is no slot and holds timers", place);
+	}
+	return error;
+}

@@ -1,0 +1,188 @@
+#ifndef WW_WHEEL_INTERNAL_H
+#define WW_WHEEL_INTERNAL_H
+
+/*
+ * The data structure of the wheel, explained here once.
+ *
+ * A *ring* is the storage of a wheel: an array of slots, one of which comes round every `span` ticks. Every level has a
+ * ring of its own but for the two highest, which share one where they are small enough: by default the 24 hours and the
+ * 7 days are one ring of 168 slots of an hour, of which those that begin within the next 24 hours are the hours wheel
+ * and the others, 24 of them to a day, the days wheel. A day is then demoted to hours without a timer being touched:
+ * hour by hour, its slots begin to belong to the hours wheel. One more ring of two slots, as long as the horizon each,
+ * holds what is outside the wheels.
+ *
+ *     ring 0   60 x 1 s      slot of a deadline: deadline % 60
+ *     ring 1   60 x 60 s                         deadline / 60 % 60
+ *     ring 2  168 x 3,600 s                      deadline / 3,600 % 168
+ *     outside   2 x 604,800 s                    (hand / 604,800 + 1) % 2
+ *
+ * The *hand* is the tick up to which everything has expired. A timer goes to the lowest ring that a turn of fits the
+ * time from the hand to its deadline, so it is never filed in the slot that the hand is in: that one has just been
+ * emptied, and stands for the time one turn ahead.
+ *
+ * A slot is not one list but LANES lists, filled in turn and walked in turn. A list of millions is a chain of cache
+ * misses of which each must end before the next can begin; several lists are as many misses under way at once. And each
+ * timer holds a hint of where the next but one of its list lies, which doubles that again.
+ *
+ *     slot     lane[0] --> timer --> timer --> nil          count: timers in all lanes
+ *              lane[1] --> timer --> nil                    turn:  picks the lane of the next one filed
+ *              lane[2] --> timer --> nil
+ *              lane[3] --> nil
+ *                           ww_next   the next of the lane; the last one points to the wheel's nil, never to NULL,
+ *                                     so that linking and unlinking need no branch
+ *                           ww_pprev  the pointer that points here: a lane or another timer's ww_next; NULL: idle
+ *                           ww_hint   distance to the next but one in units of 16 bytes; only ever prefetched, so that
+ *                                     it may be stale
+ *                           ww_place  index of the slot in the low 16 bits, the wheel's tag in the others
+ *
+ * A timer's slot begins at or before its deadline, not always in the right place for it: a timer that is moved to a
+ * later deadline stays where it is, and is filed anew when its slot comes round. That makes a heartbeat one store.
+ *
+ * Beside the rings' slots there are a few special ones: `late` for each ring holds what was looked at while the next
+ * slot was drained ahead of its time and did not fit below yet; two `due` ones hold what was scheduled at or before
+ * the hand, one collecting while the other is delivered.
+ */
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* The library defines the functions that the header also has as macros. */
+#define WW_NO_INLINE
+#include "weekwheel/wheel.h"
+
+#define LANES 4u
+/* The two highest levels share a ring of at most this many slots. */
+#define SHARED_SLOTS_MAX 256u
+#define RINGS_MAX (WW_LEVELS_MAX + 1u)
+/* 64 slots for each level, four words for a shared ring in the place of two levels, and one word of special slots. */
+#define WORDS_MAX (WW_LEVELS_MAX + 4u)
+/* A slot with no more timers than this is demoted at its boundary as a whole; it takes some microseconds. */
+#define DRAIN_AHEAD_MIN 256u
+
+#define PLACE_MASK 0xffffu
+/* The `event` of a wheel in which nothing waits: before all times that advance refuses. */
+#define NO_EVENT (WW_TIME_MAX + 1)
+
+struct slot {
+	struct ww_timer *lane[LANES];
+	uint64_t tally; /* count in the low half, turn in the high half: one store for both */
+};
+
+#define TALLY_TURN (UINT64_C(1) << 32)
+
+static inline uint32_t slot_count(const struct slot *slot)
+{
+	return (uint32_t)slot->tally;
+}
+
+struct ring {
+	uint64_t span;  /* ticks that a slot spans */
+	uint64_t limit; /* a timer fits when less than this remains to it: the ticks of a turn */
+	uint64_t lead;  /* ticks before a boundary at which draining the next slot ahead begins */
+	uint32_t slots;
+	uint32_t first; /* place of the first slot; a multiple of 64, so that a ring's occupancy begins with a word */
+	uint32_t late;  /* place of the special slot */
+};
+
+struct ww_wheel {
+	struct ww_wheel_head head; /* what the inline functions of wheel.h read and write */
+
+	uint64_t drain; /* the earliest time at which a slot may have to be drained ahead */
+	uint64_t limit; /* longest delay that is accepted */
+	uint64_t scheduled;
+	uint32_t tag;     /* in the high 16 bits: marks this wheel's timers */
+	uint32_t rings;   /* without the one outside, which is ring[rings] */
+	uint32_t special; /* place of the first special slot */
+	uint32_t due;     /* place of the collecting due slot */
+	uint32_t due_now; /* place of the one that is delivered */
+	uint8_t standard; /* the default geometry, whose divisions are by constants */
+	uint8_t busy;     /* an advance is running */
+
+	uint64_t occupied[WORDS_MAX]; /* a bit a slot: count is not 0 */
+	struct ww_timer nil;
+	struct ring ring[RINGS_MAX];
+
+	uint64_t drained;
+	uint64_t renewed; /* expiries after which a periodic timer stayed in the wheel */
+	uint64_t expired;
+	uint64_t demoted;
+	uint64_t tick_ns;
+	size_t bytes;
+	uint32_t places;
+	uint32_t levels;
+	uint32_t level_slots[WW_LEVELS_MAX];
+	const struct ww_allocator *allocator; /* NULL: in memory of the caller's */
+
+	struct slot slot[];
+};
+
+static inline uint32_t timer_place(const struct ww_timer *timer)
+{
+	return timer->ww_place & PLACE_MASK;
+}
+
+/* The time at which ring r's slot that is `steps` after the hand's begins. */
+static inline uint64_t ring_boundary(const struct ring *ring, uint64_t hand, uint64_t steps)
+{
+	return (hand / ring->span + steps) * ring->span;
+}
+
+static inline void *hinted(const struct ww_timer *timer)
+{
+	return (void *)((uintptr_t)timer + (uintptr_t)((intptr_t)timer->ww_hint * 16));
+}
+
+/* Put an idle timer at the head of one of the slot's lanes. */
+static inline void link_timer(struct ww_wheel *wheel, struct ww_timer *timer, uint32_t place)
+{
+	struct slot *slot = &wheel->slot[place];
+	uint64_t tally = slot->tally;
+	struct ww_timer **lane = &slot->lane[tally / TALLY_TURN % LANES];
+	struct ww_timer *first = *lane;
+
+	timer->ww_next = first;
+	timer->ww_pprev = lane;
+	timer->ww_hint = (int32_t)(((intptr_t)first->ww_next - (intptr_t)timer) >> 4);
+	timer->ww_place = place | wheel->tag;
+	first->ww_pprev = &timer->ww_next;
+	*lane = timer;
+	slot->tally = tally + TALLY_TURN + 1;
+	if ((uint32_t)tally == 0)
+		wheel->occupied[place / 64] |= UINT64_C(1) << place % 64;
+}
+
+static inline void slot_vacated(struct ww_wheel *wheel, uint32_t place)
+{
+	wheel->occupied[place / 64] &= ~(UINT64_C(1) << place % 64);
+}
+
+static inline void unlink_timer(struct ww_wheel *wheel, struct ww_timer *timer)
+{
+	struct ww_timer *next = timer->ww_next;
+	struct ww_timer **pprev = timer->ww_pprev;
+	uint32_t place = timer_place(timer);
+
+	*pprev = next;
+	next->ww_pprev = pprev;
+	timer->ww_pprev = NULL;
+	if ((uint32_t)--wheel->slot[place].tally == 0)
+		slot_vacated(wheel, place);
+}
+
+/*
+ * Whether a pending timer is not what this wheel once linked: of another wheel, or overwritten. Looked at in debug
+ * builds only, since it costs each call the neighbours' cache lines.
+ */
+static inline int timer_broken(const struct ww_wheel *wheel, const struct ww_timer *timer)
+{
+#ifdef WW_DEBUG
+	return (timer->ww_place & ~PLACE_MASK) != wheel->tag || timer_place(timer) >= wheel->places ||
+	       *timer->ww_pprev != timer || timer->ww_next->ww_pprev != &timer->ww_next;
+#else
+	(void)wheel;
+	(void)timer;
+	return 0;
+#endif
+}
+
+#endif

@@ -1,0 +1,91 @@
+#ifndef WW_WHEEL_PLACE_H
+#define WW_WHEEL_PLACE_H
+
+/*
+ * Which slot a deadline belongs to: the lowest ring that fits what remains. The default geometry has a copy of this in
+ * constants, because the compiler turns a division by a constant into a multiplication and the general one costs more
+ * than all the rest of scheduling; wheel.c builds both from one table and refuses to be compiled where they differ.
+ */
+
+#include "wheel_internal.h"
+
+#define STD_SECONDS 60u
+#define STD_MINUTES 60u
+#define STD_HOURS 24u
+#define STD_DAYS 7u
+#define STD_MINUTE UINT64_C(60)
+#define STD_HOUR UINT64_C(3600)
+#define STD_HORIZON UINT64_C(604800)
+/* Places: a ring begins at a word of the occupancy map; 60 and 60 slots take a word each, 168 take three. */
+#define STD_FIRST_1 64u
+#define STD_FIRST_2 128u
+#define STD_OUTSIDE 320u
+/* Leads: floor(sqrt(2 * span)), see drain_lead. */
+#define STD_LEAD_1 10u
+#define STD_LEAD_2 84u
+#define STD_LEAD_OUTSIDE 1099u
+
+struct spot {
+	uint32_t place;
+	uint64_t event; /* when the slot may first need attention: its tick, or the start of draining it ahead */
+};
+
+/* Requires deadline > hand, as all of these. */
+static inline struct spot spot_standard(uint64_t hand, uint64_t deadline)
+{
+	uint64_t left = deadline - hand;
+
+	if (left < STD_MINUTE)
+		return (struct spot){(uint32_t)(deadline % STD_SECONDS), deadline};
+	if (left < STD_HOUR) {
+		uint64_t minute = deadline / STD_MINUTE;
+		return (struct spot){STD_FIRST_1 + (uint32_t)(minute % STD_MINUTES), minute * STD_MINUTE - STD_LEAD_1};
+	}
+	if (left < STD_HORIZON) {
+		uint64_t hour = deadline / STD_HOUR;
+		return (struct spot){
+		    STD_FIRST_2 + (uint32_t)(hour % (STD_DAYS * STD_HOURS)), hour * STD_HOUR - STD_LEAD_2};
+	}
+	uint64_t turn = hand / STD_HORIZON + 1;
+	return (struct spot){STD_OUTSIDE + (uint32_t)(turn % 2), turn * STD_HORIZON - STD_LEAD_OUTSIDE};
+}
+
+static inline struct spot spot_general(const struct ww_wheel *wheel, uint64_t hand, uint64_t deadline)
+{
+	uint64_t left = deadline - hand;
+	const struct ring *ring = wheel->ring;
+
+	while (ring < &wheel->ring[wheel->rings] && left >= ring->limit)
+		ring++;
+	uint64_t count = ring == &wheel->ring[wheel->rings] ? hand / ring->span + 1 : deadline / ring->span;
+	return (struct spot){ring->first + (uint32_t)(count % ring->slots), count * ring->span - ring->lead};
+}
+
+static inline struct spot spot_of(const struct ww_wheel *wheel, int standard, uint64_t hand, uint64_t deadline)
+{
+	return standard ? spot_standard(hand, deadline) : spot_general(wheel, hand, deadline);
+}
+
+/* Let advance know of something that needs it at `event`. */
+static inline void note_event(struct ww_wheel *wheel, uint32_t place, uint64_t event)
+{
+	if (event < wheel->head.event)
+		wheel->head.event = event;
+	if (event < wheel->drain && place >= 64)
+		wheel->drain = event;
+}
+
+/* File an idle timer by its deadline; what is at or before the hand is collected for the next call of advance. */
+static inline void file_timer(struct ww_wheel *wheel, struct ww_timer *timer)
+{
+	if (timer->ww_deadline <= wheel->head.hand) {
+		link_timer(wheel, timer, wheel->due);
+		wheel->head.event = 0;
+		return;
+	}
+	struct spot spot = spot_of(wheel, wheel->standard, wheel->head.hand, timer->ww_deadline);
+	link_timer(wheel, timer, spot.place);
+	note_event(wheel, spot.place, spot.event);
+}
+
+#endif

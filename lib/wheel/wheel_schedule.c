@@ -1,0 +1,131 @@
+/* The caller's side of a timer: schedule, reschedule, cancel. */
+
+#include "wheel_internal.h"
+#include "wheel_place.h"
+
+/* Move a pending timer. To a later deadline it stays where it is, which its slot's turn will put right. */
+static inline void move_timer(struct ww_wheel *wheel, struct ww_timer *timer, uint64_t deadline)
+{
+	if (deadline >= timer->ww_deadline) {
+		timer->ww_deadline = deadline;
+		return;
+	}
+	unlink_timer(wheel, timer);
+	timer->ww_deadline = deadline;
+	file_timer(wheel, timer);
+}
+
+static inline int refused(const struct ww_wheel *wheel, uint64_t deadline)
+{
+	if (deadline > WW_TIME_MAX)
+		return WW_EOVERFLOW;
+	if (deadline > wheel->head.now && deadline - wheel->head.now > wheel->limit)
+		return WW_ERANGE;
+	return WW_OK;
+}
+
+static inline int schedule(struct ww_wheel *wheel, struct ww_timer *timer, uint64_t deadline, uint64_t period)
+{
+	int error = refused(wheel, deadline);
+
+	if (error)
+		return error;
+	if (timer->ww_pprev) {
+		if (timer_broken(wheel, timer))
+			return WW_ECORRUPT;
+		timer->ww_period = period;
+		move_timer(wheel, timer, deadline);
+		return WW_OK;
+	}
+	timer->ww_period = period;
+	timer->ww_deadline = deadline;
+	wheel->scheduled++;
+	file_timer(wheel, timer);
+	return WW_OK;
+}
+
+static inline int reschedule(struct ww_wheel *wheel, struct ww_timer *timer, uint64_t deadline)
+{
+	int error = refused(wheel, deadline);
+
+	if (error)
+		return error;
+	if (!timer->ww_pprev)
+		return 0;
+	if (timer_broken(wheel, timer))
+		return WW_ECORRUPT;
+	move_timer(wheel, timer, deadline);
+	return 1;
+}
+
+/* now + delay, or a time that is refused, without wrapping round. */
+static inline uint64_t deadline_after(const struct ww_wheel *wheel, uint64_t delay)
+{
+	return delay <= WW_TIME_MAX ? wheel->head.now + delay : WW_NEVER;
+}
+
+int ww_wheel_schedule(struct ww_wheel *wheel, struct ww_timer *timer, uint64_t delay)
+{
+	if (!wheel || !timer)
+		return WW_EINVAL;
+	return schedule(wheel, timer, deadline_after(wheel, delay), 0);
+}
+
+int ww_wheel_schedule_at(struct ww_wheel *wheel, struct ww_timer *timer, uint64_t deadline)
+{
+	if (!wheel || !timer)
+		return WW_EINVAL;
+	return schedule(wheel, timer, deadline, 0);
+}
+
+int ww_wheel_schedule_every_at(struct ww_wheel *wheel, struct ww_timer *timer, uint64_t deadline, uint64_t period)
+{
+	if (!wheel || !timer || period == 0 || period > WW_TIME_MAX)
+		return WW_EINVAL;
+	if (period > wheel->limit)
+		return WW_ERANGE;
+	return schedule(wheel, timer, deadline, period);
+}
+
+int ww_wheel_schedule_every(struct ww_wheel *wheel, struct ww_timer *timer, uint64_t delay, uint64_t period)
+{
+	if (!wheel)
+		return WW_EINVAL;
+	return ww_wheel_schedule_every_at(wheel, timer, deadline_after(wheel, delay), period);
+}
+
+int ww_wheel_reschedule(struct ww_wheel *wheel, struct ww_timer *timer, uint64_t delay)
+{
+	if (!wheel || !timer)
+		return WW_EINVAL;
+	return reschedule(wheel, timer, deadline_after(wheel, delay));
+}
+
+int ww_wheel_reschedule_at(struct ww_wheel *wheel, struct ww_timer *timer, uint64_t deadline)
+{
+	if (!wheel || !timer)
+		return WW_EINVAL;
+	return reschedule(wheel, timer, deadline);
+}
+
+int ww_wheel_cancel(struct ww_wheel *wheel, struct ww_timer *timer)
+{
+	if (!wheel || !timer)
+		return WW_EINVAL;
+	if (!timer->ww_pprev)
+		return 0;
+	if (timer_broken(wheel, timer))
+		return WW_ECORRUPT;
+	unlink_timer(wheel, timer);
+	return 1;
+}
+
+int ww_wheel_time_left(const struct ww_wheel *wheel, const struct ww_timer *timer, uint64_t *ticks)
+{
+	if (!wheel || !timer || !ticks)
+		return WW_EINVAL;
+	if (!timer->ww_pprev)
+		return 0;
+	*ticks = timer->ww_deadline > wheel->head.now ? timer->ww_deadline - wheel->head.now : 0;
+	return 1;
+}
