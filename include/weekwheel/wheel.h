@@ -332,7 +332,8 @@ WW_API int ww_wheel_now_ns(const struct ww_wheel *wheel, uint64_t ns, uint64_t *
  * Take pending timers out of the wheel, whenever they are due: at most `capacity`, in no particular order, written to
  * batch[0 .. *count-1] and idle from then on. Return 1 when more are pending, 0 when the wheel is empty; an empty wheel
  * goes on working. Allowed in a callback.
- * Complexity: O(*count + slots). Errors: WW_EINVAL: an argument is NULL or capacity is 0.
+ * Complexity: O(*count + slots). Errors: WW_EINVAL: an argument is NULL or capacity is 0. WW_ECORRUPT: debug build only:
+ * a broken timer was met; what was taken before is in the batch.
  */
 WW_API int ww_wheel_drain(struct ww_wheel *wheel, struct ww_expiry *batch, size_t capacity, size_t *count);
 

@@ -168,14 +168,20 @@ static void demote_slot(struct ww_wheel *wheel, uint32_t place, uint32_t late, u
 		walk_lanes(wheel, 0, place, late, most);
 }
 
-/* The hand has come to the start of a turn of ring 0: demote, from the top, each slot that begins here. */
-static void demote_boundary(struct ww_wheel *wheel)
+/* The highest ring of which a slot begins at `time`, 0 if only the lowest's. */
+static uint32_t highest_boundary(const struct ww_wheel *wheel, uint64_t time)
 {
 	uint32_t top = 0;
 
-	while (top < wheel->rings && wheel->head.hand % wheel->ring[top + 1].span == 0)
+	while (top < wheel->rings && time % wheel->ring[top + 1].span == 0)
 		top++;
-	for (uint32_t r = top; r > 0; r--) {
+	return top;
+}
+
+/* The hand has come to the start of a turn of ring 0: demote, from the top, each slot that begins here. */
+static void demote_boundary(struct ww_wheel *wheel)
+{
+	for (uint32_t r = highest_boundary(wheel, wheel->head.hand); r > 0; r--) {
 		const struct ring *ring = &wheel->ring[r];
 		uint32_t place = ring->first + (uint32_t)(wheel->head.hand / ring->span % ring->slots);
 		if (slot_count(&wheel->slot[place]))
@@ -183,6 +189,40 @@ static void demote_boundary(struct ww_wheel *wheel)
 		if (slot_count(&wheel->slot[ring->late]))
 			demote_slot(wheel, ring->late, ring->late, UINT32_MAX);
 	}
+}
+
+/* Whether a list of a slot is broken, looked at in debug builds only; a walk itself follows whatever it finds. */
+static int slot_broken(const struct ww_wheel *wheel, uint32_t place)
+{
+#ifdef WW_DEBUG
+	for (uint32_t lane = 0; lane < LANES; lane++) {
+		const struct ww_timer *timer = wheel->slot[place].lane[lane];
+		for (; timer != &wheel->nil; timer = timer->ww_next)
+			if (timer_broken(wheel, timer))
+				return 1;
+	}
+#else
+	(void)wheel;
+	(void)place;
+#endif
+	return 0;
+}
+
+/* The same for all that demote_boundary would walk at `time`. */
+static int boundary_broken(const struct ww_wheel *wheel, uint64_t time)
+{
+#ifdef WW_DEBUG
+	for (uint32_t r = highest_boundary(wheel, time); r > 0; r--) {
+		const struct ring *ring = &wheel->ring[r];
+		if (slot_broken(wheel, ring->first + (uint32_t)(time / ring->span % ring->slots)) ||
+		    slot_broken(wheel, ring->late))
+			return 1;
+	}
+#else
+	(void)wheel;
+	(void)time;
+#endif
+	return 0;
 }
 
 /* ---- Draining ahead ---- */
@@ -202,7 +242,8 @@ static uint64_t drain_ring(struct ww_wheel *wheel, const struct ring *ring, uint
 		return ring_boundary(ring, wheel->head.hand, steps) - ring->lead;
 	if (wheel->head.hand < start)
 		return start;
-	if (slot_count(slot) <= DRAIN_AHEAD_MIN)
+	/* What is broken is left for the boundary, where advance can say so. */
+	if (slot_count(slot) <= DRAIN_AHEAD_MIN || slot_broken(wheel, place))
 		return boundary;
 	uint64_t passed = wheel->head.hand - (before < start ? start - 1 : before);
 	uint64_t share = slot_count(slot) * passed / (passed + boundary - wheel->head.hand) + 1;
@@ -314,6 +355,8 @@ static int run(struct ww_wheel *wheel, struct sink *sink)
 		uint64_t stop = next_stop(wheel);
 		if (stop > wheel->head.now)
 			break;
+		if (boundary_broken(wheel, stop))
+			return WW_ECORRUPT;
 		wheel->head.hand = stop;
 		if (hand_slot(wheel) == 0)
 			demote_boundary(wheel);

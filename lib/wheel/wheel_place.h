@@ -75,17 +75,32 @@ static inline void note_event(struct ww_wheel *wheel, uint32_t place, uint64_t e
 		wheel->drain = event;
 }
 
+static inline void file_at(struct ww_wheel *wheel, struct ww_timer *timer, struct spot spot)
+{
+	link_timer(wheel, timer, spot.place);
+	note_event(wheel, spot.place, spot.event);
+}
+
+/* What is not the frequent case of file_timer: a deadline at or before the hand, or a geometry of the user's. */
+static __attribute__((noinline)) void file_timer_otherwise(struct ww_wheel *wheel, struct ww_timer *timer)
+{
+	if (timer->ww_deadline > wheel->head.hand)
+		file_at(wheel, timer, spot_of(wheel, wheel->standard, wheel->head.hand, timer->ww_deadline));
+	else {
+		link_timer(wheel, timer, wheel->due);
+		wheel->head.event = 0;
+	}
+}
+
 /* File an idle timer by its deadline; what is at or before the hand is collected for the next call of advance. */
 static inline void file_timer(struct ww_wheel *wheel, struct ww_timer *timer)
 {
-	if (timer->ww_deadline <= wheel->head.hand) {
-		link_timer(wheel, timer, wheel->due);
-		wheel->head.event = 0;
-		return;
-	}
-	struct spot spot = spot_of(wheel, wheel->standard, wheel->head.hand, timer->ww_deadline);
-	link_timer(wheel, timer, spot.place);
-	note_event(wheel, spot.place, spot.event);
+	uint64_t hand = wheel->head.hand;
+
+	if (timer->ww_deadline > hand && wheel->standard)
+		file_at(wheel, timer, spot_standard(hand, timer->ww_deadline));
+	else
+		file_timer_otherwise(wheel, timer);
 }
 
 #endif

@@ -15,7 +15,8 @@ static inline void move_timer(struct ww_wheel *wheel, struct ww_timer *timer, ui
 	file_timer(wheel, timer);
 }
 
-static inline int refused(const struct ww_wheel *wheel, uint64_t deadline)
+/* Why a deadline is refused; the error that has nothing to do with this wheel's configuration first. */
+static int refused(const struct ww_wheel *wheel, uint64_t deadline)
 {
 	if (deadline > WW_TIME_MAX)
 		return WW_EOVERFLOW;
@@ -24,19 +25,28 @@ static inline int refused(const struct ww_wheel *wheel, uint64_t deadline)
 	return WW_OK;
 }
 
+/* now + delay, or a time that is refused, without wrapping round. */
+static inline uint64_t deadline_after(const struct ww_wheel *wheel, uint64_t delay)
+{
+	return delay <= WW_TIME_MAX ? wheel->head.now + delay : WW_NEVER;
+}
+
+/* Apart from schedule, so that scheduling an idle timer has few instructions. */
+static __attribute__((noinline)) int schedule_pending(
+    struct ww_wheel *wheel, struct ww_timer *timer, uint64_t deadline, uint64_t period)
+{
+	if (timer_broken(wheel, timer))
+		return WW_ECORRUPT;
+	timer->ww_period = period;
+	move_timer(wheel, timer, deadline);
+	return WW_OK;
+}
+
+/* The deadline is one that the wheel accepts. */
 static inline int schedule(struct ww_wheel *wheel, struct ww_timer *timer, uint64_t deadline, uint64_t period)
 {
-	int error = refused(wheel, deadline);
-
-	if (error)
-		return error;
-	if (timer->ww_pprev) {
-		if (timer_broken(wheel, timer))
-			return WW_ECORRUPT;
-		timer->ww_period = period;
-		move_timer(wheel, timer, deadline);
-		return WW_OK;
-	}
+	if (timer->ww_pprev)
+		return schedule_pending(wheel, timer, deadline, period);
 	timer->ww_period = period;
 	timer->ww_deadline = deadline;
 	wheel->scheduled++;
@@ -58,33 +68,33 @@ static inline int reschedule(struct ww_wheel *wheel, struct ww_timer *timer, uin
 	return 1;
 }
 
-/* now + delay, or a time that is refused, without wrapping round. */
-static inline uint64_t deadline_after(const struct ww_wheel *wheel, uint64_t delay)
-{
-	return delay <= WW_TIME_MAX ? wheel->head.now + delay : WW_NEVER;
-}
-
 int ww_wheel_schedule(struct ww_wheel *wheel, struct ww_timer *timer, uint64_t delay)
 {
 	if (!wheel || !timer)
 		return WW_EINVAL;
-	return schedule(wheel, timer, deadline_after(wheel, delay), 0);
+	uint64_t deadline = wheel->head.now + delay;
+	/* The limit is WW_TIME_MAX at most, so that the sum has not wrapped round when this is false. */
+	if (delay > wheel->limit || deadline > WW_TIME_MAX)
+		return refused(wheel, deadline_after(wheel, delay));
+	return schedule(wheel, timer, deadline, 0);
 }
 
 int ww_wheel_schedule_at(struct ww_wheel *wheel, struct ww_timer *timer, uint64_t deadline)
 {
 	if (!wheel || !timer)
 		return WW_EINVAL;
-	return schedule(wheel, timer, deadline, 0);
+	int error = refused(wheel, deadline);
+	return error ? error : schedule(wheel, timer, deadline, 0);
 }
 
 int ww_wheel_schedule_every_at(struct ww_wheel *wheel, struct ww_timer *timer, uint64_t deadline, uint64_t period)
 {
 	if (!wheel || !timer || period == 0 || period > WW_TIME_MAX)
 		return WW_EINVAL;
-	if (period > wheel->limit)
-		return WW_ERANGE;
-	return schedule(wheel, timer, deadline, period);
+	int error = refused(wheel, deadline);
+	if (!error && period > wheel->limit)
+		error = WW_ERANGE;
+	return error ? error : schedule(wheel, timer, deadline, period);
 }
 
 int ww_wheel_schedule_every(struct ww_wheel *wheel, struct ww_timer *timer, uint64_t delay, uint64_t period)

@@ -11,29 +11,38 @@ static uint64_t pending_in(const struct ww_wheel *wheel, uint32_t from, uint32_t
 	return pending;
 }
 
+/* Take timers out of a slot until it is empty, 0, or *count is the capacity, 1. */
+static int drain_slot(struct ww_wheel *wheel, uint32_t place, struct ww_expiry *batch, size_t capacity, size_t *count)
+{
+	struct slot *slot = &wheel->slot[place];
+
+	for (uint32_t lane = 0; slot_count(slot); lane = (lane + 1) % LANES) {
+		struct ww_timer *timer = slot->lane[lane];
+		if (timer == &wheel->nil)
+			continue;
+		if (timer_broken(wheel, timer))
+			return WW_ECORRUPT;
+		if (*count == capacity)
+			return 1;
+		__builtin_prefetch(hinted(timer), 1);
+		unlink_timer(wheel, timer);
+		batch[(*count)++] = (struct ww_expiry){timer, timer->ww_deadline, 0};
+	}
+	return 0;
+}
+
 int ww_wheel_drain(struct ww_wheel *wheel, struct ww_expiry *batch, size_t capacity, size_t *count)
 {
 	size_t taken = 0;
+	int more = 0;
 
 	if (!wheel || !batch || !count || capacity == 0)
 		return WW_EINVAL;
-	for (uint32_t place = 0; place < wheel->places; place++) {
-		struct slot *slot = &wheel->slot[place];
-		for (uint32_t lane = 0; slot_count(slot); lane = (lane + 1) % LANES) {
-			struct ww_timer *timer = slot->lane[lane];
-			if (timer == &wheel->nil)
-				continue;
-			if (taken == capacity)
-				goto full;
-			__builtin_prefetch(hinted(timer), 1);
-			unlink_timer(wheel, timer);
-			batch[taken++] = (struct ww_expiry){timer, timer->ww_deadline, 0};
-		}
-	}
-full:
+	for (uint32_t place = 0; !more && place < wheel->places; place++)
+		more = drain_slot(wheel, place, batch, capacity, &taken);
 	wheel->drained += taken;
 	*count = taken;
-	return pending_in(wheel, 0, wheel->places) != 0;
+	return more;
 }
 
 int ww_wheel_each(struct ww_wheel *wheel, ww_each_fn *each, void *user)
