@@ -79,7 +79,7 @@ quiet = $(if $(V),,@printf '  %-6s%s\n' $(1) $(2);)
 
 # ---- Build ------------------------------------------------------------------------------------------------------
 
-all: $(STATIC) $(SHARED) $(if $(filter %/main.c,$(TOOL_SRC)),$(PROGRAM))
+all: $(STATIC) $(SHARED) $(PROGRAM)
 
 configure: $(B)/config.mk
 

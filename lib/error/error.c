@@ -7,14 +7,12 @@ const char *ww_strerror(int error)
 		return "All went well; there is nothing to do.";
 	case WW_EINVAL:
 		return "An argument is not allowed: check for NULL and compare each value with the range that the "
-		       "function's "
-		       "header names.";
+		       "function's header names.";
 	case WW_ENOMEM:
 		return "No memory was left: free some, or give the allocator more, and call again.";
 	case WW_ERANGE:
 		return "The time lies beyond the horizon of a bounded wheel: choose an earlier one, add a level, or "
-		       "create the "
-		       "wheel without WW_WHEEL_BOUNDED.";
+		       "create the wheel without WW_WHEEL_BOUNDED.";
 	case WW_EOVERFLOW:
 		return "The time lies beyond WW_TIME_MAX: pass a smaller delay or an earlier deadline.";
 	case WW_EBACKWARDS:
@@ -24,8 +22,7 @@ const char *ww_strerror(int error)
 		       "returned.";
 	case WW_ECORRUPT:
 		return "A structure or timer is broken: look for an object freed while its timer was pending, or a "
-		       "timer used "
-		       "with another wheel; ww_wheel_check says more.";
+		       "timer used with another wheel; ww_wheel_check says more.";
 	default:
 		return "This number is no error of weekwheel: pass what a weekwheel function returned.";
 	}

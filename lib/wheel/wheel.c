@@ -26,7 +26,6 @@ _Static_assert(STD_HORIZON == STD_HOUR * STD_HOURS * STD_DAYS, "the horizon is a
 _Static_assert(STD_HOURS *STD_DAYS <= SHARED_SLOTS_MAX, "hours and days share a ring");
 _Static_assert(STD_FIRST_1 == (STD_SECONDS + 63) / 64 * 64, "ring 1 begins with a word");
 _Static_assert(STD_FIRST_2 == STD_FIRST_1 + (STD_MINUTES + 63) / 64 * 64, "ring 2 begins with a word");
-_Static_assert(STD_OUTSIDE == STD_FIRST_2 + (STD_HOURS * STD_DAYS + 63) / 64 * 64, "the special word is last");
 
 static int config_refused(const struct ww_wheel_config *config)
 {
@@ -82,8 +81,10 @@ static void lay_out(struct ww_wheel *wheel, const struct ww_wheel_config *config
 		place = add_ring(wheel, place, span, slots);
 		span *= slots;
 	}
+	/* A delay of the whole horizon fits the highest wheel too; the lowest has the hand in that slot. */
+	if (wheel->rings > 1)
+		wheel->ring[wheel->rings - 1].limit++;
 	uint32_t rings = wheel->rings;
-	wheel->special = place;
 	place = add_ring(wheel, place, span, 2) - 64 + 2;
 	wheel->rings = rings;
 	for (uint32_t ring = 0; ring <= rings; ring++)

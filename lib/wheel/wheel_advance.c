@@ -16,9 +16,6 @@ static uint64_t steps_to_occupied(const struct ww_wheel *wheel, const struct rin
 
 	/* One round more than there are words: the first is looked at from `from` on, and at last from its start. */
 	for (uint32_t round = 0; round <= count; round++) {
-		/* The special slots share the last word of the ring outside, whose own are its two lowest bits. */
-		if (ring->slots < 64)
-			bits &= (UINT64_C(1) << ring->slots) - 1;
 		if (bits) {
 			uint32_t slot = word * 64 + (uint32_t)__builtin_ctzll(bits);
 			return slot >= from ? slot - from + 1 : slot + ring->slots - from + 1;
@@ -29,12 +26,47 @@ static uint64_t steps_to_occupied(const struct ww_wheel *wheel, const struct rin
 	return 0;
 }
 
-/* The boundary at which a slot of this ring is next demoted, or WW_NEVER. */
-static uint64_t ring_next(const struct ww_wheel *wheel, const struct ring *ring)
-{
-	uint64_t steps = slot_count(&wheel->slot[ring->late]) ? 1 : steps_to_occupied(wheel, ring);
+#define NO_SLOT ((struct spot){NOWHERE, WW_NEVER})
 
-	return steps ? ring_boundary(ring, wheel->head.hand, steps) : WW_NEVER;
+/* The ring's slot that is demoted next, and the boundary at which it is. */
+static struct spot next_slot(const struct ww_wheel *wheel, const struct ring *ring)
+{
+	uint64_t steps = steps_to_occupied(wheel, ring);
+
+	if (steps == 0)
+		return NO_SLOT;
+	uint64_t boundary = ring_boundary(ring, wheel->head.hand, steps);
+	return (struct spot){ring->first + (uint32_t)(boundary / ring->span % ring->slots), boundary};
+}
+
+static struct spot next_slot_outside(const struct ww_wheel *wheel)
+{
+	struct spot next = NO_SLOT;
+
+	for (uint32_t slot = 0; slot < 2; slot++) {
+		uint32_t place = wheel->ring[wheel->rings].first + slot;
+		if (slot_count(&wheel->slot[place]) && wheel->outside_at[slot] < next.event)
+			next = (struct spot){place, wheel->outside_at[slot]};
+	}
+	return next;
+}
+
+/* The next slot of the ring that comes after r - 1: one of the wheels', or outside them. */
+static struct spot next_slot_of(const struct ww_wheel *wheel, uint32_t r)
+{
+	return r < wheel->rings ? next_slot(wheel, &wheel->ring[r]) : next_slot_outside(wheel);
+}
+
+/* The boundary at which something of ring r is next demoted, or WW_NEVER. */
+static uint64_t ring_next(const struct ww_wheel *wheel, uint32_t r)
+{
+	const struct ring *ring = &wheel->ring[r];
+	uint64_t next = next_slot_of(wheel, r).event;
+	uint64_t late = WW_NEVER;
+
+	if (slot_count(&wheel->slot[ring->late]))
+		late = r < wheel->rings ? ring_boundary(ring, wheel->head.hand, 1) : wheel->outside_late;
+	return late < next ? late : next;
 }
 
 /* The place of the slot of ring 0 that the hand is in. */
@@ -57,7 +89,7 @@ static uint64_t next_stop(const struct ww_wheel *wheel)
 	if (wheel->occupied[0])
 		next = turn + wheel->ring[0].slots + (uint64_t)__builtin_ctzll(wheel->occupied[0]);
 	for (uint32_t r = 1; r <= wheel->rings; r++) {
-		uint64_t boundary = ring_next(wheel, &wheel->ring[r]);
+		uint64_t boundary = ring_next(wheel, r);
 		if (boundary < next)
 			next = boundary;
 	}
@@ -105,21 +137,9 @@ static inline void attach(struct ww_wheel *wheel, uint32_t place, const struct w
 }
 
 /*
- * Where a timer waits that belongs to the very slot that is drained ahead: beside it, for the boundary; but one that is
- * outside the wheels for a further turn of the highest at once for the end of that.
- */
-static uint32_t place_beside(const struct ww_wheel *wheel, const struct ww_timer *timer, uint32_t from, uint32_t late)
-{
-	const struct ring *outside = &wheel->ring[wheel->rings];
-
-	if (from >= wheel->special && timer->ww_deadline >= ring_boundary(outside, wheel->head.hand, 2))
-		return outside->first + (from == outside->first);
-	return late;
-}
-
-/*
- * File one timer of a demoted slot anew. At a boundary its deadline may be the hand itself, which is about to expire.
- * Drained ahead, it may belong to the slot that is drained, and waits beside it for the boundary.
+ * File one timer of a demoted slot anew. At a boundary its deadline may be the hand itself, which is about to expire, or
+ * have been moved by exactly the horizon, to where the walked slot comes round again: that waits outside. Drained ahead,
+ * it may belong to the slot that is drained, and waits beside it for the boundary.
  */
 static inline void demote(struct ww_wheel *wheel, int standard, struct ww_timer *timer, uint32_t from, uint32_t late)
 {
@@ -128,9 +148,11 @@ static inline void demote(struct ww_wheel *wheel, int standard, struct ww_timer 
 	if (timer->ww_deadline == wheel->head.hand)
 		spot = (struct spot){hand_slot(wheel), wheel->head.hand};
 	else
-		spot = spot_of(wheel, standard, wheel->head.hand, timer->ww_deadline);
-	if (spot.place == from)
-		spot.place = place_beside(wheel, timer, from, late);
+		spot = spot_of(wheel, standard, wheel->head.hand, timer->ww_deadline, from);
+	if (spot.place == from && from == late)
+		spot = spot_outside(wheel, timer->ww_deadline, from);
+	else if (spot.place == from)
+		spot.place = late;
 	link_timer(wheel, timer, spot.place);
 	if (spot.event < wheel->drain && spot.place >= 64)
 		wheel->drain = spot.event;
@@ -168,26 +190,33 @@ static void demote_slot(struct ww_wheel *wheel, uint32_t place, uint32_t late, u
 		walk_lanes(wheel, 0, place, late, most);
 }
 
-/* The highest ring of which a slot begins at `time`, 0 if only the lowest's. */
-static uint32_t highest_boundary(const struct ww_wheel *wheel, uint64_t time)
+/* The places of ring r that are demoted at `time`: the slot that begins, and what is late. Returns how many. */
+static uint32_t places_at(const struct ww_wheel *wheel, uint32_t r, uint64_t time, uint32_t places[3])
 {
-	uint32_t top = 0;
+	const struct ring *ring = &wheel->ring[r];
+	uint32_t count = 0;
 
-	while (top < wheel->rings && time % wheel->ring[top + 1].span == 0)
-		top++;
-	return top;
+	if (time % ring->span)
+		return 0;
+	if (r < wheel->rings)
+		places[count++] = ring->first + (uint32_t)(time / ring->span % ring->slots);
+	for (uint32_t slot = 0; r == wheel->rings && slot < 2; slot++)
+		if (wheel->outside_at[slot] == time)
+			places[count++] = ring->first + slot;
+	places[count++] = ring->late;
+	return count;
 }
 
-/* The hand has come to the start of a turn of ring 0: demote, from the top, each slot that begins here. */
+/* The hand has come to the start of a turn of ring 0: demote, from the top, all whose time has come. */
 static void demote_boundary(struct ww_wheel *wheel)
 {
-	for (uint32_t r = highest_boundary(wheel, wheel->head.hand); r > 0; r--) {
-		const struct ring *ring = &wheel->ring[r];
-		uint32_t place = ring->first + (uint32_t)(wheel->head.hand / ring->span % ring->slots);
-		if (slot_count(&wheel->slot[place]))
-			demote_slot(wheel, place, place, UINT32_MAX);
-		if (slot_count(&wheel->slot[ring->late]))
-			demote_slot(wheel, ring->late, ring->late, UINT32_MAX);
+	uint32_t places[3];
+
+	for (uint32_t r = wheel->rings; r > 0; r--) {
+		uint32_t count = places_at(wheel, r, wheel->head.hand, places);
+		for (uint32_t i = 0; i < count; i++)
+			if (slot_count(&wheel->slot[places[i]]))
+				demote_slot(wheel, places[i], places[i], UINT32_MAX);
 	}
 }
 
@@ -212,12 +241,12 @@ static int slot_broken(const struct ww_wheel *wheel, uint32_t place)
 static int boundary_broken(const struct ww_wheel *wheel, uint64_t time)
 {
 #ifdef WW_DEBUG
-	for (uint32_t r = highest_boundary(wheel, time); r > 0; r--) {
-		const struct ring *ring = &wheel->ring[r];
-		if (slot_broken(wheel, ring->first + (uint32_t)(time / ring->span % ring->slots)) ||
-		    slot_broken(wheel, ring->late))
-			return 1;
-	}
+	uint32_t places[3];
+
+	for (uint32_t r = wheel->rings; r > 0; r--)
+		for (uint32_t count = places_at(wheel, r, time, places); count > 0; count--)
+			if (slot_broken(wheel, places[count - 1]))
+				return 1;
 #else
 	(void)wheel;
 	(void)time;
@@ -227,29 +256,28 @@ static int boundary_broken(const struct ww_wheel *wheel, uint64_t time)
 
 /* ---- Draining ahead ---- */
 
-/* Demote the share of the ring's next slot that is due by now; return when the ring next needs to be looked at. */
-static uint64_t drain_ring(struct ww_wheel *wheel, const struct ring *ring, uint64_t before)
+/* Demote the share of ring r's next slot that is due by now; return when the ring next needs to be looked at. */
+static uint64_t drain_ring(struct ww_wheel *wheel, uint32_t r, uint64_t before)
 {
-	uint64_t steps = steps_to_occupied(wheel, ring);
-	uint64_t boundary = ring_boundary(ring, wheel->head.hand, 1);
-	uint64_t start = boundary - ring->lead;
-	uint32_t place = ring->first + (uint32_t)(boundary / ring->span % ring->slots);
-	struct slot *slot = &wheel->slot[place];
+	const struct ring *ring = &wheel->ring[r];
+	struct spot next = next_slot_of(wheel, r);
+	uint64_t hand = wheel->head.hand;
 
-	if (steps == 0)
-		return WW_NEVER;
-	if (steps > 1)
-		return ring_boundary(ring, wheel->head.hand, steps) - ring->lead;
-	if (wheel->head.hand < start)
+	if (next.place == NOWHERE)
+		return NO_EVENT;
+	uint64_t start = next.event - ring->lead;
+	if (hand < start)
 		return start;
 	/* What is broken is left for the boundary, where advance can say so. */
-	if (slot_count(slot) <= DRAIN_AHEAD_MIN || slot_broken(wheel, place))
-		return boundary;
-	uint64_t passed = wheel->head.hand - (before < start ? start - 1 : before);
-	uint64_t share = slot_count(slot) * passed / (passed + boundary - wheel->head.hand) + 1;
+	struct slot *slot = &wheel->slot[next.place];
+	if (slot_count(slot) <= DRAIN_AHEAD_MIN || slot_broken(wheel, next.place))
+		return next.event;
+	uint64_t passed = hand - (before < start ? start - 1 : before);
+	uint64_t share = slot_count(slot) * passed / (passed + next.event - hand) + 1;
 	if (passed)
-		demote_slot(wheel, place, ring->late, share < slot_count(slot) ? (uint32_t)share : slot_count(slot));
-	return slot_count(slot) > DRAIN_AHEAD_MIN ? wheel->head.hand + 1 : boundary;
+		demote_slot(
+		    wheel, next.place, ring->late, share < slot_count(slot) ? (uint32_t)share : slot_count(slot));
+	return slot_count(slot) > DRAIN_AHEAD_MIN ? hand + 1 : next.event;
 }
 
 static void drain_ahead(struct ww_wheel *wheel, uint64_t before)
@@ -257,7 +285,7 @@ static void drain_ahead(struct ww_wheel *wheel, uint64_t before)
 	uint64_t next = NO_EVENT;
 
 	for (uint32_t r = wheel->rings; r > 0; r--) {
-		uint64_t when = drain_ring(wheel, &wheel->ring[r], before);
+		uint64_t when = drain_ring(wheel, r, before);
 		if (when < next)
 			next = when;
 	}
@@ -406,7 +434,7 @@ int ww_wheel_advance(struct ww_wheel *wheel, uint64_t now, size_t budget, size_t
 int ww_wheel_advance_batch(
     struct ww_wheel *wheel, uint64_t now, struct ww_expiry *batch, size_t capacity, size_t *count)
 {
-	static struct ww_expiry none;
+	struct ww_expiry none; /* where nothing is written when the capacity is 0 */
 	struct sink sink = {.batch = batch ? batch : &none, .room = capacity};
 	int more;
 
@@ -430,13 +458,13 @@ int ww_wheel_next(const struct ww_wheel *wheel, uint64_t *when)
 	}
 	next = next_stop(wheel);
 	for (uint32_t r = 1; r <= wheel->rings; r++) {
-		const struct ring *ring = &wheel->ring[r];
-		uint64_t boundary = ring_boundary(ring, wheel->head.hand, 1);
-		uint64_t start = boundary - ring->lead;
-		if (slot_count(&wheel->slot[ring->first + boundary / ring->span % ring->slots]) > DRAIN_AHEAD_MIN) {
-			uint64_t drain = start > wheel->head.hand ? start : wheel->head.hand + 1;
-			next = drain < next ? drain : next;
-		}
+		struct spot slot = next_slot_of(wheel, r);
+		if (slot.place == NOWHERE || slot_count(&wheel->slot[slot.place]) <= DRAIN_AHEAD_MIN)
+			continue;
+		uint64_t drain = slot.event - wheel->ring[r].lead;
+		if (drain <= wheel->head.hand)
+			drain = wheel->head.hand + 1;
+		next = drain < next ? drain : next;
 	}
 	*when = next;
 	return next != WW_NEVER;

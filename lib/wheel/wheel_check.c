@@ -41,6 +41,8 @@ static uint64_t place_begins(const struct ww_wheel *wheel, uint32_t place)
 
 	if (!ring)
 		return 0;
+	if (ring == &wheel->ring[wheel->rings])
+		return place == ring->late ? wheel->outside_late : wheel->outside_at[place - ring->first];
 	if (place == ring->late)
 		return ring_boundary(ring, wheel->head.hand, 1);
 	/* While a budget holds an advance back, ring 0's slot at the hand is not empty yet. */

@@ -8,13 +8,12 @@
  * ring of its own but for the two highest, which share one where they are small enough: by default the 24 hours and the
  * 7 days are one ring of 168 slots of an hour, of which those that begin within the next 24 hours are the hours wheel
  * and the others, 24 of them to a day, the days wheel. A day is then demoted to hours without a timer being touched:
- * hour by hour, its slots begin to belong to the hours wheel. One more ring of two slots, as long as the horizon each,
- * holds what is outside the wheels.
+ * hour by hour, its slots begin to belong to the hours wheel. One more ring of two slots holds what is outside the wheels.
  *
  *     ring 0   60 x 1 s      slot of a deadline: deadline % 60
  *     ring 1   60 x 60 s                         deadline / 60 % 60
  *     ring 2  168 x 3,600 s                      deadline / 3,600 % 168
- *     outside   2 x 604,800 s                    (hand / 604,800 + 1) % 2
+ *     outside   2                                see wheel_place.h
  *
  * The *hand* is the tick up to which everything has expired. A timer goes to the lowest ring that a turn of fits the
  * time from the hand to its deadline, so it is never filed in the slot that the hand is in: that one has just been
@@ -77,7 +76,7 @@ static inline uint32_t slot_count(const struct slot *slot)
 
 struct ring {
 	uint64_t span;  /* ticks that a slot spans */
-	uint64_t limit; /* a timer fits when less than this remains to it: the ticks of a turn */
+	uint64_t limit; /* a timer fits when less than this remains to it: the ticks of a turn, or one more */
 	uint64_t lead;  /* ticks before a boundary at which draining the next slot ahead begins */
 	uint32_t slots;
 	uint32_t first; /* place of the first slot; a multiple of 64, so that a ring's occupancy begins with a word */
@@ -92,11 +91,13 @@ struct ww_wheel {
 	uint64_t scheduled;
 	uint32_t tag;     /* in the high 16 bits: marks this wheel's timers */
 	uint32_t rings;   /* without the one outside, which is ring[rings] */
-	uint32_t special; /* place of the first special slot */
 	uint32_t due;     /* place of the collecting due slot */
 	uint32_t due_now; /* place of the one that is delivered */
 	uint8_t standard; /* the default geometry, whose divisions are by constants */
 	uint8_t busy;     /* an advance is running */
+
+	uint64_t outside_at[2]; /* while that slot outside is not empty: the boundary at which to look through it */
+	uint64_t outside_late;  /* the same of what is late outside */
 
 	uint64_t occupied[WORDS_MAX]; /* a bit a slot: count is not 0 */
 	struct ww_timer nil;

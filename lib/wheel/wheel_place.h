@@ -19,19 +19,52 @@
 /* Places: a ring begins at a word of the occupancy map; 60 and 60 slots take a word each, 168 take three. */
 #define STD_FIRST_1 64u
 #define STD_FIRST_2 128u
-#define STD_OUTSIDE 320u
 /* Leads: floor(sqrt(2 * span)), see drain_lead. */
 #define STD_LEAD_1 10u
 #define STD_LEAD_2 84u
-#define STD_LEAD_OUTSIDE 1099u
 
 struct spot {
 	uint32_t place;
 	uint64_t event; /* when the slot may first need attention: its tick, or the start of draining it ahead */
 };
 
+/* No place: what is filed does not come from a slot that is being walked. */
+#define NOWHERE UINT32_MAX
+
+/*
+ * Where a timer waits that no wheel fits: in one of two slots that are looked through at boundaries of the horizon. It needs
+ * to be looked at only at the last one before its deadline, from where it fits. The slot that is looked through first takes
+ * what is due then or before, the other one takes the rest, so that a timer of years is not visited every week; at its
+ * boundary a slot is emptied, and what must wait on goes to the other one.
+ *
+ * `from` is the place that is being walked: nothing can be filed there, and what belongs to its boundary is late.
+ */
+static __attribute__((noinline)) struct spot spot_outside(struct ww_wheel *wheel, uint64_t deadline, uint32_t from)
+{
+	const struct ring *ring = &wheel->ring[wheel->rings];
+	uint64_t boundary = deadline - deadline % ring->span;
+	uint32_t slot;
+
+	for (slot = 0; slot < 2; slot++)
+		if (slot_count(&wheel->slot[ring->first + slot]) == 0)
+			wheel->outside_at[slot] = WW_NEVER;
+	if (from == ring->first || from == ring->first + 1) {
+		slot = from == ring->first;
+		if (boundary == wheel->outside_at[!slot] && boundary > wheel->head.hand) {
+			wheel->outside_late = boundary;
+			return (struct spot){ring->late, boundary};
+		}
+	} else {
+		uint32_t first = wheel->outside_at[1] < wheel->outside_at[0];
+		slot = boundary <= wheel->outside_at[first] ? first : !first;
+	}
+	if (boundary < wheel->outside_at[slot])
+		wheel->outside_at[slot] = boundary;
+	return (struct spot){ring->first + slot, boundary - ring->lead};
+}
+
 /* Requires deadline > hand, as all of these. */
-static inline struct spot spot_standard(uint64_t hand, uint64_t deadline)
+static inline struct spot spot_standard(struct ww_wheel *wheel, uint64_t hand, uint64_t deadline, uint32_t from)
 {
 	uint64_t left = deadline - hand;
 
@@ -41,37 +74,43 @@ static inline struct spot spot_standard(uint64_t hand, uint64_t deadline)
 		uint64_t minute = deadline / STD_MINUTE;
 		return (struct spot){STD_FIRST_1 + (uint32_t)(minute % STD_MINUTES), minute * STD_MINUTE - STD_LEAD_1};
 	}
-	if (left < STD_HORIZON) {
+	if (left <= STD_HORIZON) {
 		uint64_t hour = deadline / STD_HOUR;
 		return (struct spot){
 		    STD_FIRST_2 + (uint32_t)(hour % (STD_DAYS * STD_HOURS)), hour * STD_HOUR - STD_LEAD_2};
 	}
-	uint64_t turn = hand / STD_HORIZON + 1;
-	return (struct spot){STD_OUTSIDE + (uint32_t)(turn % 2), turn * STD_HORIZON - STD_LEAD_OUTSIDE};
+	return spot_outside(wheel, deadline, from);
 }
 
-static inline struct spot spot_general(const struct ww_wheel *wheel, uint64_t hand, uint64_t deadline)
+static inline struct spot spot_general(struct ww_wheel *wheel, uint64_t hand, uint64_t deadline, uint32_t from)
 {
 	uint64_t left = deadline - hand;
-	const struct ring *ring = wheel->ring;
 
-	while (ring < &wheel->ring[wheel->rings] && left >= ring->limit)
-		ring++;
-	uint64_t count = ring == &wheel->ring[wheel->rings] ? hand / ring->span + 1 : deadline / ring->span;
-	return (struct spot){ring->first + (uint32_t)(count % ring->slots), count * ring->span - ring->lead};
+	for (const struct ring *ring = wheel->ring; ring < &wheel->ring[wheel->rings]; ring++) {
+		uint64_t count = deadline / ring->span;
+		if (left < ring->limit)
+			return (struct spot){
+			    ring->first + (uint32_t)(count % ring->slots), count * ring->span - ring->lead};
+	}
+	return spot_outside(wheel, deadline, from);
 }
 
-static inline struct spot spot_of(const struct ww_wheel *wheel, int standard, uint64_t hand, uint64_t deadline)
+static inline struct spot spot_of(struct ww_wheel *wheel, int standard, uint64_t hand, uint64_t deadline, uint32_t from)
 {
-	return standard ? spot_standard(hand, deadline) : spot_general(wheel, hand, deadline);
+	return standard ? spot_standard(wheel, hand, deadline, from) : spot_general(wheel, hand, deadline, from);
 }
 
-/* Let advance know of something that needs it at `event`. */
+/*
+ * Let advance know of something that needs it at `event`. The wheel's event is never after its drain, so that one
+ * comparison tells the frequent case, in which neither changes.
+ */
 static inline void note_event(struct ww_wheel *wheel, uint32_t place, uint64_t event)
 {
+	if (event >= wheel->drain)
+		return;
 	if (event < wheel->head.event)
 		wheel->head.event = event;
-	if (event < wheel->drain && place >= 64)
+	if (place >= 64)
 		wheel->drain = event;
 }
 
@@ -85,7 +124,7 @@ static inline void file_at(struct ww_wheel *wheel, struct ww_timer *timer, struc
 static __attribute__((noinline)) void file_timer_otherwise(struct ww_wheel *wheel, struct ww_timer *timer)
 {
 	if (timer->ww_deadline > wheel->head.hand)
-		file_at(wheel, timer, spot_of(wheel, wheel->standard, wheel->head.hand, timer->ww_deadline));
+		file_at(wheel, timer, spot_of(wheel, wheel->standard, wheel->head.hand, timer->ww_deadline, NOWHERE));
 	else {
 		link_timer(wheel, timer, wheel->due);
 		wheel->head.event = 0;
@@ -98,7 +137,7 @@ static inline void file_timer(struct ww_wheel *wheel, struct ww_timer *timer)
 	uint64_t hand = wheel->head.hand;
 
 	if (timer->ww_deadline > hand && wheel->standard)
-		file_at(wheel, timer, spot_standard(hand, timer->ww_deadline));
+		file_at(wheel, timer, spot_standard(wheel, hand, timer->ww_deadline, NOWHERE));
 	else
 		file_timer_otherwise(wheel, timer);
 }

@@ -1,0 +1,8 @@
+/* Any bytes as requests in an access log. */
+#include "fuzz/fuzz_lines.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	fuzz_lines(&format_log, data, size);
+	return 0;
+}

@@ -1,0 +1,88 @@
+#!/bin/bash
+# Installs below a folder of its own, compiles a program against what is there with nothing but pkg-config, runs it, and
+# uninstalls. scripts/run-tests says where the build folder is and which compilers it was made with.
+set -euo pipefail
+
+cd "$(dirname "$0")/../.."
+: "${B:?is the build folder}" "${CC:=cc}" "${CXX:=c++}" "${SANITIZE:=}"
+passed=0 failed=0
+
+if [ -n "$SANITIZE" ]; then
+	echo "skipped: an instrumented library is not for installing"
+	exit 77
+fi
+
+root=$(mktemp -d)
+trap 'rm -rf "$root"' EXIT
+
+expect() { # WHAT COMMAND...
+	local what=$1
+	shift
+	if "$@"; then
+		passed=$((passed + 1))
+	else
+		failed=$((failed + 1))
+		echo "FAIL: $what"
+	fi
+}
+
+# The flags of a make that may be running this would be passed on, T= and -j among them.
+make_quietly() {
+	env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL make --no-print-directory B="$B" DESTDIR="$root" prefix=/opt/ww "$@" >/dev/null
+}
+
+package() {
+	PKG_CONFIG_PATH=$root/opt/ww/lib/pkgconfig PKG_CONFIG_SYSROOT_DIR=$root pkg-config "$@" weekwheel
+}
+
+# A compiler may come with arguments, such as ccache's.
+read -ra cc <<<"$CC"
+read -ra cxx <<<"$CXX"
+lib=$root/opt/ww/lib
+expect 'make install' make_quietly install
+
+shared=$(readlink -f "$lib/libweekwheel.so")
+soname_is_right() { readelf -d "$shared" | grep -qF 'SONAME' && readelf -d "$shared" | grep -qF '[libweekwheel.so.0]'; }
+expect 'the soname is libweekwheel.so.0' soname_is_right
+expect 'a link by the soname' [ "$(readlink -f "$lib/libweekwheel.so.0")" = "$shared" ]
+expect 'the version of the package' [ "$(package --modversion)" = "${shared##*.so.}" ]
+
+every_header_is_there() {
+	diff <(cd include/weekwheel && ls) <(cd "$root/opt/ww/include/weekwheel" && ls)
+}
+expect 'every header is there' every_header_is_there
+
+warnings=(-Wall -Wextra -Wpedantic -Werror)
+read -ra shared_flags < <(package --cflags --libs)
+read -ra cflags < <(package --cflags)
+read -ra static_flags < <(package --static --libs)
+# pkg-config puts the folder in front of every path of a package, also of one that lies outside it.
+static_flags=("${static_flags[@]/-lweekwheel/-l:libweekwheel.a}")
+
+expect 'C with the shared library' \
+	"${cc[@]}" -std=c11 "${warnings[@]}" tests/install/use.c -o "$root/use-c" "${shared_flags[@]}"
+expect 'C++ with the shared library' \
+	"${cxx[@]}" -std=c++17 "${warnings[@]}" -x c++ tests/install/use.c -o "$root/use-c++" "${shared_flags[@]}"
+expect 'C with the static library' \
+	"${cc[@]}" -std=c11 "${warnings[@]}" "${cflags[@]}" tests/install/use.c -o "$root/use-static" "${static_flags[@]}"
+expect 'the C program runs' env LD_LIBRARY_PATH="$lib" "$root/use-c"
+expect 'the C++ program runs' env LD_LIBRARY_PATH="$lib" "$root/use-c++"
+expect 'the static program runs' "$root/use-static"
+needs_no_shared() { ! readelf -d "$root/use-static" | grep -q libweekwheel; }
+expect 'the static program needs no shared library' needs_no_shared
+
+# Not by way of the build folder, and without LD_LIBRARY_PATH.
+program_runs() { (cd / && "$root/opt/ww/bin/weekwheel" --help >/dev/null); }
+expect 'the installed program runs' program_runs
+
+for page in man/*.[13]; do
+	[ -e "$page" ] || continue
+	expect "$page is installed" cmp -s "$page" "$root/opt/ww/share/man/man${page##*.}/${page##*/}"
+done
+
+expect 'make uninstall' make_quietly uninstall
+nothing_is_left() { [ -z "$(find "$root/opt" ! -type d)" ]; }
+expect 'nothing is left' nothing_is_left
+
+echo "$passed passed, $failed failed"
+[ "$failed" = 0 ]

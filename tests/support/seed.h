@@ -1,0 +1,54 @@
+#ifndef TESTS_SUPPORT_SEED_H
+#define TESTS_SUPPORT_SEED_H
+
+/*
+ * Random numbers for tests. The seed comes from the environment variable WW_SEED, or else from the clock, and is always
+ * printed, so that a failure can be had again.
+ */
+
+#include <inttypes.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+/* The generator splitmix64 (Steele, Lea and Flood 2014). */
+static inline uint64_t seed_next(uint64_t *state)
+{
+	uint64_t z = *state += UINT64_C(0x9e3779b97f4a7c15);
+	z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+	z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
+	return z ^ (z >> 31);
+}
+
+/* Return a number from 0 to below - 1. */
+static inline uint64_t seed_below(uint64_t *state, uint64_t below)
+{
+	return seed_next(state) % below;
+}
+
+/* Return the seed of this run, and print it. */
+static inline uint64_t seed_of_run(const char *program)
+{
+	const char *text = getenv("WW_SEED");
+	uint64_t seed;
+
+	if (text != NULL && *text != '\0') {
+		char *end;
+		seed = strtoull(text, &end, 0);
+		if (*end != '\0') {
+			(void)fprintf(stderr, "%s: WW_SEED=%s is not a number\n", program, text);
+			exit(2);
+		}
+	} else {
+		struct timespec now;
+		(void)timespec_get(&now, TIME_UTC);
+		seed = (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
+		seed = seed_next(&seed) >> 32;
+	}
+	printf("%s: seed %" PRIu64 "\n", program, seed);
+	(void)fflush(stdout);
+	return seed;
+}
+
+#endif

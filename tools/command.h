@@ -1,0 +1,28 @@
+#ifndef TOOLS_COMMAND_H
+#define TOOLS_COMMAND_H
+
+/* The subcommands. Each returns the exit status of the program. */
+
+#include <stdio.h>
+
+enum {
+	STATUS_OK = 0,
+	STATUS_FAILED = 1,   /* a file, a line or the output had a problem */
+	STATUS_USAGE = 2,    /* the command line had one */
+	STATUS_DIFFERENT = 3 /* the wheel did not do what it promises */
+};
+
+/* arguments: those after the subcommand, ended by NULL. */
+int command_replay(char **arguments);
+void command_replay_help(FILE *out);
+
+/*
+ * Write out what is buffered for standard output and return `status`, or STATUS_FAILED after a message if that failed
+ * now or before and `status` was STATUS_OK. A reader that closes the pipe early is no error.
+ */
+int command_finish_output(int status);
+
+/* Remember why a write to standard output failed (an errno, or 0), for whoever has seen it before it is flushed. */
+void command_output_failed(int reason);
+
+#endif
