@@ -139,7 +139,7 @@ check: need-check all $(TESTS) $(EXAMPLES) $(FUZZERS)
 
 # jemalloc would hide from valgrind what becomes of a block.
 memcheck:
-	+$(MAKE) check B=$(B)/memcheck CONFIGURE_FLAGS=--without-jemalloc WW_MODEL_OPS=$${WW_MODEL_OPS:-200000} \
+	+@$(MAKE) --no-print-directory check B=$(B)/memcheck CONFIGURE_FLAGS=--without-jemalloc WW_MODEL_OPS=$${WW_MODEL_OPS:-200000} \
 		WRAP='valgrind -q --error-exitcode=99 --leak-check=full --errors-for-leak-kinds=definite'
 
 # With libFuzzer's own main a target searches; otherwise tests/fuzz/main.c replays its corpus.
@@ -151,7 +151,7 @@ $(FUZZERS): $(ARCHIVES)
 
 FUZZ_SECONDS ?= 20
 fuzz:
-	+$(MAKE) run-fuzzers B=$(B)/fuzz \
+	+@$(MAKE) --no-print-directory run-fuzzers B=$(B)/fuzz \
 		CONFIGURE_FLAGS='CC=clang --enable-fuzzers --enable-sanitizers=address,undefined'
 run-fuzzers: $(FUZZERS)
 	@B='$(abspath $(B))' FUZZ_SECONDS='$(FUZZ_SECONDS)' T='$(T)' scripts/run-fuzzers $(FUZZERS)

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "events.h"
-#include "format.h"
+#include "input/events.h"
+#include "input/format.h"
 #include "support/suite.h"
 
 struct reading {

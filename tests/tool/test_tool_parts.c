@@ -1,11 +1,11 @@
 /* The small parts of the tool: times, keys, sorting, the histogram, hints. */
 
-#include "histogram.h"
+#include "input/moment.h"
 #include "message.h"
-#include "moment.h"
+#include "replay/histogram.h"
+#include "replay/synthetic.h"
 #include "suggest.h"
 #include "support/seed.h"
-#include "synthetic.h"
 #include "tool/fixture.h"
 #include "weekwheel/wheel.h"
 

@@ -2,13 +2,13 @@
 
 #include <unistd.h>
 
-#include "csv_write.h"
-#include "load.h"
-#include "oracle.h"
-#include "replay.h"
+#include "input/csv_write.h"
+#include "input/load.h"
+#include "replay/oracle.h"
+#include "replay/replay.h"
+#include "replay/verify.h"
 #include "support/seed.h"
 #include "tool/fixture.h"
-#include "verify.h"
 #include "weekwheel/wheel.h"
 
 static const struct replay_options everything = {0, 0, 1, 1, 1};
