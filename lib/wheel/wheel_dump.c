@@ -40,18 +40,20 @@ static char filling(uint64_t timers)
 	return *letter;
 }
 
-/* A length of time in the largest unit that divides it. */
-static void draw_length(struct drawing *drawing, double ns)
+/* What a level is made of: so many slots of a length, in the largest unit that it fills. */
+static void draw_label(struct drawing *drawing, uint32_t slots, double ns)
 {
 	static const struct {
 		double ns;
 		const char *name;
 	} units[] = {{86400e9, "d"}, {3600e9, "h"}, {60e9, "min"}, {1e9, "s"}, {1e6, "ms"}, {1e3, "us"}, {1, "ns"}};
 	size_t unit = 0;
+	char label[32];
 
 	while (unit + 1 < sizeof(units) / sizeof(units[0]) && ns < units[unit].ns)
 		unit++;
-	draw(drawing, "%.4g %s", ns / units[unit].ns, units[unit].name);
+	(void)snprintf(label, sizeof(label), "%2u x %.4g %s", slots, ns / units[unit].ns, units[unit].name);
+	draw(drawing, "%-15s", label);
 }
 
 /* Timers in each slot of a level, from the ring that it is or shares. */
@@ -78,9 +80,7 @@ static void draw_level(struct drawing *drawing, const struct ww_wheel *wheel, ui
 	uint32_t hand = (uint32_t)(wheel->head.hand / span % wheel->level_slots[level]);
 
 	fill_slots(wheel, level, span, slots);
-	draw(drawing, "%2u x ", wheel->level_slots[level]);
-	draw_length(drawing, (double)span * (double)wheel->tick_ns);
-	draw(drawing, "\t");
+	draw_label(drawing, wheel->level_slots[level], (double)span * (double)wheel->tick_ns);
 	for (uint32_t slot = 0; slot < wheel->level_slots[level]; slot++)
 		draw(drawing, slot == hand ? "[%c]" : "%c", filling(slots[slot]));
 	if (late)
@@ -106,7 +106,7 @@ int ww_wheel_dump(const struct ww_wheel *wheel, char *text, size_t size)
 		draw_level(&drawing, wheel, level, span);
 		span *= wheel->level_slots[level];
 	}
-	draw(&drawing, "outside\t%" PRIu64 "\n", stats.outside);
+	draw(&drawing, "outside        %" PRIu64 "\n", stats.outside);
 	draw(&drawing, "[] the hand   . empty   1-9 timers   a: 10 or more, b: 100, c: 1,000 ...\n");
 	return (int)drawing.length;
 }

@@ -313,6 +313,7 @@ static int drive_finish(struct drive *drive)
 		return drive_refused(drive, "ww_wheel_stats", error);
 	result->end = drive->now;
 	result->wheel_bytes = stats.bytes;
+	(void)ww_wheel_dump(drive->wheel, result->wheels, sizeof result->wheels);
 	result->operations =
 	    tally->scheduled + tally->refreshed + tally->cancelled + tally->idle_cancels + tally->expired;
 	if (stats.pending != tally->pending) {

@@ -27,6 +27,7 @@ struct replay_result {
 	uint64_t wall_ns;    /* of the replay proper: not of reading, nor of checking */
 	size_t wheel_bytes;
 	uint64_t checks;
+	char wheels[2048]; /* drawn as they stand at the end */
 };
 
 /*

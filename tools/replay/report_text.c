@@ -210,6 +210,16 @@ static void write_verified(FILE *out, const struct report *report)
 	    format_count(expiries, result->outcome.tally.expired), result->checks, result->checks == 1 ? "" : "s");
 }
 
+static void write_wheels(FILE *out, const char *line)
+{
+	fputs("\n  The wheels at the end:\n", out);
+	while (*line) {
+		int length = (int)strcspn(line, "\n");
+		fprintf(out, "  %.*s\n", length, line);
+		line += length + (line[length] == '\n');
+	}
+}
+
 void report_text(FILE *out, const struct report *report)
 {
 	write_heading(out, report);
@@ -219,4 +229,6 @@ void report_text(FILE *out, const struct report *report)
 	write_cost(out, report);
 	write_remarks(out, report);
 	write_verified(out, report);
+	if (report->result->outcome.tally.pending)
+		write_wheels(out, report->result->wheels);
 }
