@@ -389,14 +389,15 @@ struct ww_wheel_head {
 	uint64_t event; /* before this time advance has nothing to do; 0 while something is due or a callback runs */
 	uint64_t now;   /* the time last passed to advance */
 	uint64_t hand;  /* expired up to here; behind now while a budget holds an advance back */
-	uint64_t limit; /* a heartbeat with at most this delay is inline; 0 in a debug library */
+	uint64_t
+	    limit; /* a heartbeat with a smaller delay is inline: none while the hand is behind, or in a debug library */
 };
 
 static inline int ww_wheel_head_heartbeat(struct ww_wheel *wheel, struct ww_timer *timer, uint64_t delay)
 {
 	const struct ww_wheel_head *head = (const struct ww_wheel_head *)(const void *)wheel;
 
-	if (!wheel || !timer || !timer->ww_pprev || delay > head->limit)
+	if (!wheel || !timer || !timer->ww_pprev || delay >= head->limit)
 		return 0;
 	if (head->now + delay < timer->ww_deadline || head->now + delay > WW_TIME_MAX)
 		return 0;

@@ -5,13 +5,6 @@
 
 #define ALIGNMENT 64u
 
-/* A debug library looks at every timer before it believes it. */
-#ifdef WW_DEBUG
-#define INLINE_HEARTBEAT 0
-#else
-#define INLINE_HEARTBEAT 1
-#endif
-
 /* The geometry in one table: the slots of each level, lowest first; what a level's slot spans follows from those below. */
 static const uint32_t standard_slots[] = {
     STD_SECONDS, /* of 1 tick:       a turn of 60 */
@@ -118,7 +111,7 @@ static void set_up(struct ww_wheel *wheel, const struct ww_wheel_config *config,
 	wheel->head.now = wheel->head.hand = config->start;
 	wheel->head.event = wheel->drain = NO_EVENT;
 	wheel->limit = config->flags & WW_WHEEL_BOUNDED ? ww_wheel_horizon(wheel) : WW_TIME_MAX;
-	wheel->head.limit = INLINE_HEARTBEAT ? wheel->limit : 0;
+	wheel->head.limit = inline_limit(wheel);
 	wheel->tag = tag_of(wheel);
 	wheel->standard = (uint8_t)is_standard(config);
 	wheel->tick_ns = config->tick_ns;

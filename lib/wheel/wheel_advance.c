@@ -96,10 +96,11 @@ static uint64_t next_stop(const struct ww_wheel *wheel)
 	return next;
 }
 
-static int is_unfinished(const struct ww_wheel *wheel)
+/* Whether a timer is due that a budget has held back or that was scheduled too late. */
+static int is_due(const struct ww_wheel *wheel)
 {
-	return wheel->head.hand < wheel->head.now || slot_count(&wheel->slot[hand_slot(wheel)]) ||
-	       slot_count(&wheel->slot[wheel->due]) || slot_count(&wheel->slot[wheel->due_now]);
+	return slot_count(&wheel->slot[hand_slot(wheel)]) || slot_count(&wheel->slot[wheel->due]) ||
+	       slot_count(&wheel->slot[wheel->due_now]);
 }
 
 /* ---- Demotion ---- */
@@ -359,11 +360,31 @@ static int expire_slot(struct ww_wheel *wheel, uint32_t place, struct sink *sink
 	return 0;
 }
 
-/* What was scheduled at or before the hand, of before this call: what is scheduled so from now on waits for the next. */
+/* Move what a slot holds to another one. */
+static void move_slot(struct ww_wheel *wheel, uint32_t from, uint32_t to)
+{
+	for (uint32_t lane = 0; lane < LANES; lane++) {
+		struct ww_timer *timer;
+		while ((timer = wheel->slot[from].lane[lane]) != &wheel->nil) {
+			unlink_timer(wheel, timer);
+			link_timer(wheel, timer, to);
+		}
+	}
+}
+
+/*
+ * Expire what was scheduled at or before the hand, before this call: what callbacks schedule so waits for the next one.
+ * What a budget has left of an earlier call is due now, and so is what was collected since.
+ */
 static int expire_due(struct ww_wheel *wheel, struct sink *sink)
 {
-	if (slot_count(&wheel->slot[wheel->due_now]) == 0) {
-		uint32_t collected = wheel->due;
+	uint32_t collected = wheel->due;
+
+	if (slot_broken(wheel, collected))
+		return WW_ECORRUPT;
+	if (slot_count(&wheel->slot[wheel->due_now]))
+		move_slot(wheel, collected, wheel->due_now);
+	else {
 		wheel->due = wheel->due_now;
 		wheel->due_now = collected;
 	}
@@ -412,9 +433,12 @@ static int advance(struct ww_wheel *wheel, uint64_t now, struct sink *sink)
 	wheel->head.now = now;
 	wheel->busy = 1;
 	wheel->head.event = 0;
+	wheel->head.limit = 0;
 	more = run(wheel, sink);
 	wheel->busy = 0;
-	if (!is_unfinished(wheel)) {
+	if (wheel->head.hand == wheel->head.now)
+		wheel->head.limit = inline_limit(wheel);
+	if (!more && !is_due(wheel)) {
 		uint64_t stop = next_stop(wheel);
 		wheel->head.event = stop < wheel->drain ? stop : wheel->drain;
 	}
@@ -452,7 +476,7 @@ int ww_wheel_next(const struct ww_wheel *wheel, uint64_t *when)
 
 	if (!wheel || !when)
 		return WW_EINVAL;
-	if (is_unfinished(wheel)) {
+	if (is_due(wheel)) {
 		*when = wheel->head.now;
 		return 1;
 	}
@@ -466,6 +490,7 @@ int ww_wheel_next(const struct ww_wheel *wheel, uint64_t *when)
 			drain = wheel->head.hand + 1;
 		next = drain < next ? drain : next;
 	}
-	*when = next;
+	/* While a budget holds an advance back, what comes next may have been due for long. */
+	*when = next > wheel->head.now ? next : wheel->head.now;
 	return next != WW_NEVER;
 }

@@ -3,10 +3,22 @@
 #include "wheel_internal.h"
 #include "wheel_place.h"
 
-/* Move a pending timer. To a later deadline it stays where it is, which its slot's turn will put right. */
+/*
+ * Whether a pending timer can stay where it is: its slot comes round no later than the new deadline. What is due is
+ * delivered by the next call, which would be too late for a deadline that the call now running has still to come to.
+ */
+static inline int stays(const struct ww_wheel *wheel, const struct ww_timer *timer, uint64_t deadline)
+{
+	uint32_t place = timer_place(timer);
+
+	if (deadline < timer->ww_deadline)
+		return 0;
+	return deadline <= wheel->head.hand || (place != wheel->due && place != wheel->due_now);
+}
+
 static inline void move_timer(struct ww_wheel *wheel, struct ww_timer *timer, uint64_t deadline)
 {
-	if (deadline >= timer->ww_deadline) {
+	if (stays(wheel, timer, deadline)) {
 		timer->ww_deadline = deadline;
 		return;
 	}
