@@ -189,7 +189,8 @@ static inline int timer_broken(const struct ww_wheel *wheel, const struct ww_tim
 {
 #ifdef WW_DEBUG
 	return (timer->ww_place & ~PLACE_MASK) != wheel->tag || timer_place(timer) >= wheel->places ||
-	       *timer->ww_pprev != timer || timer->ww_next->ww_pprev != &timer->ww_next;
+	       *timer->ww_pprev != timer ||
+	       (timer->ww_next != &wheel->nil && timer->ww_next->ww_pprev != &timer->ww_next);
 #else
 	(void)wheel;
 	(void)timer;

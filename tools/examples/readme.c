@@ -25,6 +25,7 @@ int main(void)
 	ww_wheel_advance(wheel, 900, WW_UNLIMITED, NULL); /* 15 minutes pass */
 	ww_wheel_reschedule(wheel, &ada.idle, 1800);      /* a heartbeat: 30 minutes from now */
 	for (uint64_t when; ww_wheel_next(wheel, &when) == 1;)
-		ww_wheel_advance(wheel, when, WW_UNLIMITED, NULL);
+		if (ww_wheel_advance(wheel, when, WW_UNLIMITED, NULL) < 0)
+			return 1;
 	return ww_wheel_destroy(wheel) == WW_OK ? 0 : 1;
 }
