@@ -45,13 +45,12 @@ static uint64_t place_begins(const struct ww_wheel *wheel, uint32_t place)
 		return place == ring->late ? wheel->outside_late : wheel->outside_at[place - ring->first];
 	if (place == ring->late)
 		return ring_boundary(ring, wheel->head.hand, 1);
-	/* While a budget holds an advance back, ring 0's slot at the hand is not empty yet. */
-	for (uint64_t steps = ring == wheel->ring ? 0 : 1; steps < ring->slots; steps++) {
-		uint64_t begin = ring_boundary(ring, wheel->head.hand, steps);
-		if (begin / ring->span % ring->slots == place - ring->first)
-			return begin;
-	}
-	return ring_boundary(ring, wheel->head.hand, ring->slots);
+	uint64_t hand = wheel->head.hand / ring->span % ring->slots;
+	uint64_t steps = (place - ring->first + ring->slots - hand) % ring->slots;
+	/* The slot at the hand stands for the time a turn ahead, but ring 0's while a budget holds its expiries back. */
+	if (steps == 0 && ring != wheel->ring)
+		steps = ring->slots;
+	return ring_boundary(ring, wheel->head.hand, steps);
 }
 
 static int check_timer(const struct ww_wheel *wheel, uint32_t place, const struct ww_timer *timer, uint64_t begins,
