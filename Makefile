@@ -14,7 +14,7 @@ PACKAGES := $(firstword $(if $(or $(WRAP),$(filter lint run-fuzzers,$(MAKECMDGOA
 	$(if $(filter check,$(MAKECMDGOALS)),check) $(if $(filter demo,$(MAKECMDGOALS)),build))
 
 ifneq ($(filter-out help deps clean distclean format memcheck fuzz,$(or $(MAKECMDGOALS),all)),)
--include $(B)/config.mk
+include $(B)/config.mk
 # Other options than the configured ones configure again; only once, in case quoting alone tells them apart.
 ifeq ($(MAKE_RESTARTS),)
 ifneq ($(filter configure,$(MAKECMDGOALS)),)

@@ -8,7 +8,7 @@
  * shrinks, until the seconds wheel expires it in the very tick of its deadline. One call, ww_wheel_advance, moves all
  * wheels. (G. Varghese and A. Lauck, "Hashed and Hierarchical Timing Wheels", SOSP 1987, scheme 7.)
  *
- *       delay < 60 s         < 60 min          < 24 h            <= 7 days         longer 
+ *       delay < 60 s         < 60 min          < 24 h            <= 7 days         longer
  *     +--------------+   +--------------+   +-------------+   +------------+   +-----------+
  *     | 60 x 1 s     |<--| 60 x 1 min   |<--| 24 x 1 h    |<--| 7 x 1 day  |<--| outside   |
  *     +--------------+   +--------------+   +-------------+   +------------+   +-----------+
@@ -129,7 +129,7 @@ struct ww_level_stats {
 	uint32_t occupied; /* slots that hold a timer */
 };
 
-struct ww_wheel_stats {
+struct ww_stats {
 	uint64_t now;
 	uint64_t pending;   /* timers in all: the sum over the levels, outside and due */
 	uint64_t outside;   /* timers that wait beyond the horizon */
@@ -154,7 +154,7 @@ WW_API int ww_wheel_config_default(struct ww_wheel_config *config);
 
 /*
  * Store in *bytes the memory that a wheel of this configuration takes; config NULL means the default.
- * Errors: WW_EINVAL: bytes is NULL, or the configuration is invalid.
+ * Errors: WW_EINVAL: bytes is NULL, or the configuration is invalid. WW_EOVERFLOW: start is beyond WW_TIME_MAX.
  */
 WW_API int ww_wheel_size(const struct ww_wheel_config *config, size_t *bytes);
 
@@ -162,7 +162,7 @@ WW_API int ww_wheel_size(const struct ww_wheel_config *config, size_t *bytes);
  * Make an empty wheel and store it in *wheel; config NULL means the default. config is copied, its allocator is not.
  * Ownership: the caller's, until ww_wheel_destroy. Allocates ww_wheel_size bytes, once.
  * Errors: WW_EINVAL: wheel is NULL, or the configuration is invalid: levels or slots out of range, tick_ns 0, an
- * unknown flag. WW_EOVERFLOW: start is beyond WW_TIME_MAX. WW_ENOMEM: no memory.
+ * unknown flag, an allocator without a function. WW_EOVERFLOW: start is beyond WW_TIME_MAX. WW_ENOMEM: no memory.
  */
 WW_API int ww_wheel_create(struct ww_wheel **wheel, const struct ww_wheel_config *config);
 
@@ -206,8 +206,8 @@ WW_API int ww_timer_deadline(const struct ww_timer *timer, uint64_t *deadline);
 /*
  * Schedule the timer to expire once, `delay` ticks from the wheel's time. A pending timer is rescheduled, and is a
  * one-shot from then on.
- * Range: a delay of 0 to WW_TIME_MAX - ww_wheel_now(). A delay of 0 expires in the next call of advance, not in one that
- * is running. A delay beyond the horizon is exact too: the timer waits outside the wheels until it fits.
+ * Range: a delay of 0 to WW_TIME_MAX - ww_wheel_now(). A delay of 0 expires in the next call of advance, or in one that
+ * is running and has not come to its time yet, and never without end in the tick that it was scheduled in. A delay beyond the horizon is exact too: the timer waits outside the wheels until it fits.
  * Precision: never before; in the tick of the deadline if advance is called for it. Who reads a clock that stands
  * between two ticks and wants to wait for a whole delay computes the deadline with ww_wheel_deadline_ns.
  * Ownership: the timer must stay in place until it is idle. Complexity: O(1), allocates nothing; a pending timer that
@@ -276,10 +276,12 @@ WW_API uint64_t ww_wheel_horizon(const struct ww_wheel *wheel);
 
 /*
  * Move the wheel's time to `now` and call the callbacks of at most `budget` timers whose deadline has come, in order of
- * tick (within a tick in no particular order). A timer without a callback becomes idle and is counted.
+ * tick (within a tick in no particular order; what was overdue when it was scheduled comes first, in no order). A timer without a callback becomes idle and is counted.
  * Return 0 when all that was due has expired, 1 when the budget ended it with more to come: call again, with the same
  * time or a later one, and the rest expires, nothing lost and nothing out of order by tick.
- * *expired, unless NULL, gets the number of expiries of this call.
+ * *expired, unless NULL, gets the number of expiries of this call. The budget bounds expiries, not what is demoted or filed
+ * anew because it was moved. Timers whose callbacks schedule them again with no delay can use up a small budget while the
+ * time stands still; as soon as it moves they take their turn.
  * What callbacks schedule: a deadline at or before the tick that is expiring waits for the next call, so that a callback
  * that schedules itself with no delay does not keep this one from ending. In a callback ww_wheel_now is `now`, also
  * when the tick that is expiring lies before it: delays count from there.
@@ -315,14 +317,14 @@ WW_API int ww_wheel_next(const struct ww_wheel *wheel, uint64_t *when);
 /*
  * Convert a deadline of the caller's clock, in nanoseconds from the origin of its ticks, to ticks, rounded up: a
  * deadline between two ticks must not be met by the earlier one.
- * Errors: WW_EINVAL: an argument is NULL.
+ * Errors: WW_EINVAL: an argument is NULL. WW_EOVERFLOW: that is beyond WW_TIME_MAX ticks.
  */
 WW_API int ww_wheel_deadline_ns(const struct ww_wheel *wheel, uint64_t ns, uint64_t *deadline);
 
 /*
  * Convert the caller's clock, in nanoseconds from the origin of its ticks, to the time to pass to advance, rounded
  * down: a tick has come when it is complete.
- * Errors: WW_EINVAL: an argument is NULL.
+ * Errors: WW_EINVAL: an argument is NULL. WW_EOVERFLOW: that is beyond WW_TIME_MAX ticks.
  */
 WW_API int ww_wheel_now_ns(const struct ww_wheel *wheel, uint64_t ns, uint64_t *now);
 
@@ -346,7 +348,7 @@ typedef int ww_each_fn(struct ww_timer *timer, uint64_t deadline, void *user);
 /*
  * Call `each` for every pending timer, in no particular order, with its absolute deadline. Return 0, or what `each`
  * returned when it stopped the walk. O(pending + slots).
- * Errors: WW_EINVAL: wheel or each is NULL.
+ * Errors: WW_EINVAL: wheel or each is NULL. WW_ECORRUPT: debug build only: a broken timer was met.
  */
 WW_API int ww_wheel_each(struct ww_wheel *wheel, ww_each_fn *each, void *user);
 
@@ -357,7 +359,7 @@ WW_API int ww_wheel_each(struct ww_wheel *wheel, ww_each_fn *each, void *user);
  * until that comes round. O(slots).
  * Errors: WW_EINVAL: an argument is NULL.
  */
-WW_API int ww_wheel_stats(const struct ww_wheel *wheel, struct ww_wheel_stats *stats);
+WW_API int ww_wheel_stats(const struct ww_wheel *wheel, struct ww_stats *stats);
 
 /*
  * Walk every invariant of the wheel and of its pending timers. Return 0, or WW_ECORRUPT with a sentence that describes
@@ -389,15 +391,15 @@ struct ww_wheel_head {
 	uint64_t event; /* before this time advance has nothing to do; 0 while something is due or a callback runs */
 	uint64_t now;   /* the time last passed to advance */
 	uint64_t hand;  /* expired up to here; behind now while a budget holds an advance back */
-	uint64_t
-	    limit; /* a heartbeat with a smaller delay is inline: none while the hand is behind, or in a debug library */
+	/* A heartbeat with a smaller delay is inline: none while the hand is behind, or in a debug library. */
+	uint64_t lazy_below;
 };
 
 static inline int ww_wheel_head_heartbeat(struct ww_wheel *wheel, struct ww_timer *timer, uint64_t delay)
 {
 	const struct ww_wheel_head *head = (const struct ww_wheel_head *)(const void *)wheel;
 
-	if (!wheel || !timer || !timer->ww_pprev || delay >= head->limit)
+	if (!wheel || !timer || !timer->ww_pprev || delay >= head->lazy_below)
 		return 0;
 	if (head->now + delay < timer->ww_deadline || head->now + delay > WW_TIME_MAX)
 		return 0;

@@ -34,30 +34,39 @@ static int config_refused(const struct ww_wheel_config *config)
 
 /*
  * How long before its boundary a slot of this span begins to be drained. Drained over L ticks, a share of 1 / L is
- * looked at in each; and of a slot whose timers are spread evenly, L / (2 * span) does not fit the wheel below when it
- * is looked at and is left for the boundary. Both are equal, and so the longest tick is shortest, at the square root of
- * 2 * span.
+ * looked at in each; and of a slot of ring 1 whose timers are spread evenly, L / (2 * span) does not fit ring 0 when it
+ * is looked at and is late. Both are equal, and so the longest tick is shortest, at the square root of 2 * span. Rings
+ * above have nothing late, as the ring below takes all that is drained within one of its slots of the boundary.
  */
-static uint64_t drain_lead(uint64_t span)
+static uint64_t drain_lead(uint64_t span, uint64_t below)
 {
 	uint64_t lead = 0;
 
 	for (uint64_t bit = UINT64_C(1) << 31; bit; bit >>= 1)
 		if ((lead + bit) * (lead + bit) <= 2 * span)
 			lead += bit;
+	if (below > 1 && lead > below)
+		lead = below;
 	return lead < span ? lead : span - 1;
 }
 
-static uint32_t add_ring(struct ww_wheel *wheel, uint32_t first, uint64_t span, uint32_t slots)
-{
-	struct ring *ring = &wheel->ring[wheel->rings++];
+/* The constants are what drain_lead says. */
+#define IS_ROOT(lead, number) ((lead) * (lead) <= (number) && ((lead) + 1) * ((lead) + 1) > (number))
+_Static_assert(IS_ROOT(STD_LEAD_1, 2 * STD_MINUTE), "lead of a minute");
+_Static_assert(STD_LEAD_2 == STD_MINUTE && STD_LEAD_2 * STD_LEAD_2 <= 2 * STD_HOUR, "lead of an hour");
+_Static_assert(IS_ROOT(STD_LEAD_OUTSIDE, 2 * STD_HORIZON) && STD_LEAD_OUTSIDE <= STD_HOUR, "lead of a week");
 
-	ring->span = span;
-	ring->limit = span * slots;
-	ring->lead = drain_lead(span);
-	ring->slots = slots;
-	ring->first = first;
-	return first + (slots + 63) / 64 * 64;
+/* Give ring r its slots, and return the first place after them. */
+static uint32_t add_ring(struct ww_wheel *wheel, uint32_t r, uint32_t first, uint64_t span, uint32_t slots)
+{
+	wheel->ring[r] = (struct ring){
+	    .span = span,
+	    .limit = span * slots,
+	    .lead = r > 0 ? drain_lead(span, wheel->ring[r - 1].span) : 0,
+	    .slots = slots,
+	    .first = first,
+	};
+	return first + slots;
 }
 
 /* Fill in rings and places; needs no slots yet, so that it also tells the size. */
@@ -65,24 +74,25 @@ static void lay_out(struct ww_wheel *wheel, const struct ww_wheel_config *config
 {
 	uint64_t span = 1;
 	uint32_t place = 0;
+	uint32_t r = 0;
 
-	wheel->rings = 0;
 	for (uint32_t level = 0; level < config->levels; level++) {
 		uint32_t slots = config->slots[level];
 		if (level > 0 && level + 2 == config->levels && slots * config->slots[level + 1] <= SHARED_SLOTS_MAX)
 			slots *= config->slots[++level];
-		place = add_ring(wheel, place, span, slots);
+		place = (add_ring(wheel, r++, place, span, slots) + 63) / 64 * 64;
 		span *= slots;
 	}
 	/* A delay of the whole horizon fits the highest wheel too; the lowest has the hand in that slot. */
-	if (wheel->rings > 1)
-		wheel->ring[wheel->rings - 1].limit++;
-	uint32_t rings = wheel->rings;
-	place = add_ring(wheel, place, span, 2) - 64 + 2;
-	wheel->rings = rings;
-	for (uint32_t ring = 0; ring <= rings; ring++)
-		wheel->ring[ring].late = place++;
-	wheel->due = place++;
+	if (r > 1)
+		wheel->ring[r - 1].limit++;
+	wheel->rings = r;
+	place = add_ring(wheel, r, place, span, OUTSIDE_SLOTS);
+	place = add_ring(wheel, r + 1, place, span, 2);
+	wheel->ring[r + 1].lead = wheel->ring[r].lead;
+	wheel->late = place++;
+	wheel->due_first = wheel->due = place++;
+	wheel->due_next = place++;
 	wheel->due_now = place++;
 	wheel->places = place;
 	wheel->bytes = sizeof(*wheel) + place * sizeof(struct slot);
@@ -98,10 +108,12 @@ static int is_standard(const struct ww_wheel_config *config)
 	return 1;
 }
 
-/* A mark for this wheel's timers, so that a debug build knows another wheel's: 16 bits mixed from the address. */
+/* A mark for this wheel's timers, mixed from its address, so that another wheel's are known; never that of zeroed memory. */
 static uint32_t tag_of(const struct ww_wheel *wheel)
 {
-	return (uint32_t)(((uintptr_t)wheel / ALIGNMENT * UINT64_C(0x9e3779b97f4a7c15)) >> 32) & ~PLACE_MASK;
+	uint64_t mixed = (uintptr_t)wheel / ALIGNMENT * UINT64_C(0x9e3779b97f4a7c15);
+
+	return ((uint32_t)(mixed >> 32) & ~PLACE_MASK) | (PLACE_MASK + 1);
 }
 
 static void set_up(struct ww_wheel *wheel, const struct ww_wheel_config *config, const struct ww_allocator *allocator)
@@ -110,8 +122,8 @@ static void set_up(struct ww_wheel *wheel, const struct ww_wheel_config *config,
 	lay_out(wheel, config);
 	wheel->head.now = wheel->head.hand = config->start;
 	wheel->head.event = wheel->drain = NO_EVENT;
-	wheel->limit = config->flags & WW_WHEEL_BOUNDED ? ww_wheel_horizon(wheel) : WW_TIME_MAX;
-	wheel->head.limit = inline_limit(wheel);
+	wheel->longest = config->flags & WW_WHEEL_BOUNDED ? ww_wheel_horizon(wheel) : WW_TIME_MAX;
+	wheel->head.lazy_below = inline_limit(wheel);
 	wheel->tag = tag_of(wheel);
 	wheel->standard = (uint8_t)is_standard(config);
 	wheel->tick_ns = config->tick_ns;
@@ -196,6 +208,8 @@ int ww_wheel_create(struct ww_wheel **wheel, const struct ww_wheel_config *confi
 	if (error)
 		return error;
 	const struct ww_allocator *allocator = config->allocator ? config->allocator : ww_allocator_default();
+	if (!allocator->allocate || !allocator->free)
+		return WW_EINVAL;
 	void *memory = allocator->allocate(allocator->user, bytes);
 	if (!memory)
 		return WW_ENOMEM;

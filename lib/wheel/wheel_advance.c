@@ -16,6 +16,9 @@ static uint64_t steps_to_occupied(const struct ww_wheel *wheel, const struct rin
 
 	/* One round more than there are words: the first is looked at from `from` on, and at last from its start. */
 	for (uint32_t round = 0; round <= count; round++) {
+		/* The special slots share the word of the ring outside. */
+		if (ring->slots < 64)
+			bits &= (UINT64_C(1) << ring->slots) - 1;
 		if (bits) {
 			uint32_t slot = word * 64 + (uint32_t)__builtin_ctzll(bits);
 			return slot >= from ? slot - from + 1 : slot + ring->slots - from + 1;
@@ -28,45 +31,40 @@ static uint64_t steps_to_occupied(const struct ww_wheel *wheel, const struct rin
 
 #define NO_SLOT ((struct spot){NOWHERE, WW_NEVER})
 
-/* The ring's slot that is demoted next, and the boundary at which it is. */
-static struct spot next_slot(const struct ww_wheel *wheel, const struct ring *ring)
+/* Of the two slots farther than all rings, the one that is looked through next, and when. */
+static struct spot next_slot_farther(const struct ww_wheel *wheel)
 {
-	uint64_t steps = steps_to_occupied(wheel, ring);
+	struct spot next = NO_SLOT;
 
+	for (uint32_t slot = 0; slot < 2; slot++) {
+		uint32_t place = wheel->ring[wheel->rings + 1].first + slot;
+		if (slot_count(&wheel->slot[place]) && wheel->farther_at[slot] < next.event)
+			next = (struct spot){place, wheel->farther_at[slot]};
+	}
+	return next;
+}
+
+/* The slot of ring r that is demoted next, and the boundary at which it is. */
+static struct spot next_slot(const struct ww_wheel *wheel, uint32_t r)
+{
+	const struct ring *ring = &wheel->ring[r];
+	uint64_t steps;
+
+	if (r > wheel->rings)
+		return next_slot_farther(wheel);
+	steps = steps_to_occupied(wheel, ring);
 	if (steps == 0)
 		return NO_SLOT;
 	uint64_t boundary = ring_boundary(ring, wheel->head.hand, steps);
 	return (struct spot){ring->first + (uint32_t)(boundary / ring->span % ring->slots), boundary};
 }
 
-static struct spot next_slot_outside(const struct ww_wheel *wheel)
-{
-	struct spot next = NO_SLOT;
-
-	for (uint32_t slot = 0; slot < 2; slot++) {
-		uint32_t place = wheel->ring[wheel->rings].first + slot;
-		if (slot_count(&wheel->slot[place]) && wheel->outside_at[slot] < next.event)
-			next = (struct spot){place, wheel->outside_at[slot]};
-	}
-	return next;
-}
-
-/* The next slot of the ring that comes after r - 1: one of the wheels', or outside them. */
-static struct spot next_slot_of(const struct ww_wheel *wheel, uint32_t r)
-{
-	return r < wheel->rings ? next_slot(wheel, &wheel->ring[r]) : next_slot_outside(wheel);
-}
-
 /* The boundary at which something of ring r is next demoted, or WW_NEVER. */
 static uint64_t ring_next(const struct ww_wheel *wheel, uint32_t r)
 {
-	const struct ring *ring = &wheel->ring[r];
-	uint64_t next = next_slot_of(wheel, r).event;
-	uint64_t late = WW_NEVER;
-
-	if (slot_count(&wheel->slot[ring->late]))
-		late = r < wheel->rings ? ring_boundary(ring, wheel->head.hand, 1) : wheel->outside_late;
-	return late < next ? late : next;
+	if (r == 1 && slot_count(&wheel->slot[wheel->late]))
+		return ring_boundary(&wheel->ring[1], wheel->head.hand, 1);
+	return next_slot(wheel, r).event;
 }
 
 /* The place of the slot of ring 0 that the hand is in. */
@@ -88,7 +86,7 @@ static uint64_t next_stop(const struct ww_wheel *wheel)
 		return turn + (uint64_t)__builtin_ctzll(ahead);
 	if (wheel->occupied[0])
 		next = turn + wheel->ring[0].slots + (uint64_t)__builtin_ctzll(wheel->occupied[0]);
-	for (uint32_t r = 1; r <= wheel->rings; r++) {
+	for (uint32_t r = 1; r <= wheel->rings + 1; r++) {
 		uint64_t boundary = ring_next(wheel, r);
 		if (boundary < next)
 			next = boundary;
@@ -100,7 +98,7 @@ static uint64_t next_stop(const struct ww_wheel *wheel)
 static int is_due(const struct ww_wheel *wheel)
 {
 	return slot_count(&wheel->slot[hand_slot(wheel)]) || slot_count(&wheel->slot[wheel->due]) ||
-	       slot_count(&wheel->slot[wheel->due_now]);
+	       slot_count(&wheel->slot[wheel->due_next]) || slot_count(&wheel->slot[wheel->due_now]);
 }
 
 /* ---- Demotion ---- */
@@ -138,11 +136,23 @@ static inline void attach(struct ww_wheel *wheel, uint32_t place, const struct w
 }
 
 /*
- * File one timer of a demoted slot anew. At a boundary its deadline may be the hand itself, which is about to expire, or
- * have been moved by exactly the horizon, to where the walked slot comes round again: that waits outside. Drained ahead,
- * it may belong to the slot that is drained, and waits beside it for the boundary.
+ * Where a timer goes whose own slot is the one of ring r that is being walked. At a boundary it was moved by exactly the
+ * horizon, to where that slot comes round again, and waits outside. Drained ahead, it does not fit below by the time that
+ * remains. But a ring takes what is as many slots away as it has, since the hand's own slot was emptied: that will
+ * do within one slot's span of the boundary. Only ring 0's slot at the hand may not be empty, and what it cannot take is
+ * late.
  */
-static inline void demote(struct ww_wheel *wheel, int standard, struct ww_timer *timer, uint32_t from, uint32_t late)
+static __attribute__((noinline)) struct spot spot_beside(const struct ww_wheel *wheel, uint32_t r, uint64_t deadline)
+{
+	if (wheel->head.hand % wheel->ring[r].span == 0)
+		return spot_in(&wheel->ring[wheel->rings], deadline);
+	if (r == 1)
+		return (struct spot){wheel->late, NO_EVENT};
+	return spot_in(&wheel->ring[r - 1], deadline);
+}
+
+/* File one timer of a slot of ring r anew. At a boundary its deadline may be the hand itself, which is about to expire. */
+static inline void demote(struct ww_wheel *wheel, int standard, struct ww_timer *timer, uint32_t from, uint32_t r)
 {
 	struct spot spot;
 
@@ -150,17 +160,15 @@ static inline void demote(struct ww_wheel *wheel, int standard, struct ww_timer 
 		spot = (struct spot){hand_slot(wheel), wheel->head.hand};
 	else
 		spot = spot_of(wheel, standard, wheel->head.hand, timer->ww_deadline, from);
-	if (spot.place == from && from == late)
-		spot = spot_outside(wheel, timer->ww_deadline, from);
-	else if (spot.place == from)
-		spot.place = late;
+	if (spot.place == from)
+		spot = spot_beside(wheel, r, timer->ww_deadline);
 	link_timer(wheel, timer, spot.place);
 	if (spot.event < wheel->drain && spot.place >= 64)
 		wheel->drain = spot.event;
 }
 
-/* Demote at most `most` timers of a slot, a lane's one after another lane's. */
-static inline void walk_lanes(struct ww_wheel *wheel, int standard, uint32_t place, uint32_t late, uint32_t most)
+/* Demote at most `most` timers of a slot of ring r, a lane's one after another lane's. */
+static inline void walk_lanes(struct ww_wheel *wheel, int standard, uint32_t place, uint32_t r, uint32_t most)
 {
 	struct walk walk = detach(wheel, place);
 	struct slot *slot = &wheel->slot[place];
@@ -176,48 +184,51 @@ static inline void walk_lanes(struct ww_wheel *wheel, int standard, uint32_t pla
 				continue;
 			__builtin_prefetch(hinted(timer), 1);
 			walk.at[lane] = timer->ww_next;
-			demote(wheel, standard, timer, place, late);
+			demote(wheel, standard, timer, place, r);
 			left--;
 		}
 	}
 	attach(wheel, place, &walk, count);
 }
 
-static void demote_slot(struct ww_wheel *wheel, uint32_t place, uint32_t late, uint32_t most)
+static void demote_slot(struct ww_wheel *wheel, uint32_t place, uint32_t r, uint32_t most)
 {
 	if (wheel->standard)
-		walk_lanes(wheel, 1, place, late, most);
+		walk_lanes(wheel, 1, place, r, most);
 	else
-		walk_lanes(wheel, 0, place, late, most);
+		walk_lanes(wheel, 0, place, r, most);
 }
 
-/* The places of ring r that are demoted at `time`: the slot that begins, and what is late. Returns how many. */
-static uint32_t places_at(const struct ww_wheel *wheel, uint32_t r, uint64_t time, uint32_t places[3])
+/* The places of ring r that are demoted at `time`: the slot that begins, or is to be looked through, and what is late. */
+static uint32_t places_at(const struct ww_wheel *wheel, uint32_t r, uint64_t time, uint32_t places[2])
 {
 	const struct ring *ring = &wheel->ring[r];
 	uint32_t count = 0;
 
 	if (time % ring->span)
 		return 0;
-	if (r < wheel->rings)
-		places[count++] = ring->first + (uint32_t)(time / ring->span % ring->slots);
-	for (uint32_t slot = 0; r == wheel->rings && slot < 2; slot++)
-		if (wheel->outside_at[slot] == time)
-			places[count++] = ring->first + slot;
-	places[count++] = ring->late;
+	if (r > wheel->rings) {
+		for (uint32_t slot = 0; slot < 2; slot++)
+			if (wheel->farther_at[slot] == time)
+				places[count++] = ring->first + slot;
+		return count;
+	}
+	places[count++] = ring->first + (uint32_t)(time / ring->span % ring->slots);
+	if (r == 1)
+		places[count++] = wheel->late;
 	return count;
 }
 
 /* The hand has come to the start of a turn of ring 0: demote, from the top, all whose time has come. */
 static void demote_boundary(struct ww_wheel *wheel)
 {
-	uint32_t places[3];
+	uint32_t places[2];
 
-	for (uint32_t r = wheel->rings; r > 0; r--) {
+	for (uint32_t r = wheel->rings + 1; r > 0; r--) {
 		uint32_t count = places_at(wheel, r, wheel->head.hand, places);
 		for (uint32_t i = 0; i < count; i++)
 			if (slot_count(&wheel->slot[places[i]]))
-				demote_slot(wheel, places[i], places[i], UINT32_MAX);
+				demote_slot(wheel, places[i], r, UINT32_MAX);
 	}
 }
 
@@ -242,9 +253,9 @@ static int slot_broken(const struct ww_wheel *wheel, uint32_t place)
 static int boundary_broken(const struct ww_wheel *wheel, uint64_t time)
 {
 #ifdef WW_DEBUG
-	uint32_t places[3];
+	uint32_t places[2];
 
-	for (uint32_t r = wheel->rings; r > 0; r--)
+	for (uint32_t r = wheel->rings + 1; r > 0; r--)
 		for (uint32_t count = places_at(wheel, r, time, places); count > 0; count--)
 			if (slot_broken(wheel, places[count - 1]))
 				return 1;
@@ -261,7 +272,7 @@ static int boundary_broken(const struct ww_wheel *wheel, uint64_t time)
 static uint64_t drain_ring(struct ww_wheel *wheel, uint32_t r, uint64_t before)
 {
 	const struct ring *ring = &wheel->ring[r];
-	struct spot next = next_slot_of(wheel, r);
+	struct spot next = next_slot(wheel, r);
 	uint64_t hand = wheel->head.hand;
 
 	if (next.place == NOWHERE)
@@ -276,21 +287,22 @@ static uint64_t drain_ring(struct ww_wheel *wheel, uint32_t r, uint64_t before)
 	uint64_t passed = hand - (before < start ? start - 1 : before);
 	uint64_t share = slot_count(slot) * passed / (passed + next.event - hand) + 1;
 	if (passed)
-		demote_slot(
-		    wheel, next.place, ring->late, share < slot_count(slot) ? (uint32_t)share : slot_count(slot));
+		demote_slot(wheel, next.place, r, share < slot_count(slot) ? (uint32_t)share : slot_count(slot));
 	return slot_count(slot) > DRAIN_AHEAD_MIN ? hand + 1 : next.event;
 }
 
+/* From the top, as what is drained of a ring may be drained of a lower one soon. */
 static void drain_ahead(struct ww_wheel *wheel, uint64_t before)
 {
-	uint64_t next = NO_EVENT;
-
-	for (uint32_t r = wheel->rings; r > 0; r--) {
+	wheel->drain = NO_EVENT;
+	for (uint32_t r = wheel->rings + 1; r > 0; r--) {
 		uint64_t when = drain_ring(wheel, r, before);
-		if (when < next)
-			next = when;
+		/* Meanwhile, timers that were moved to later deadlines may have gone to a ring above. */
+		if (when < wheel->drain)
+			wheel->drain = when;
 	}
-	wheel->drain = next;
+	if (wheel->drain <= wheel->head.hand)
+		wheel->drain = wheel->head.hand + 1;
 }
 
 /* ---- Expiry ---- */
@@ -372,34 +384,45 @@ static void move_slot(struct ww_wheel *wheel, uint32_t from, uint32_t to)
 	}
 }
 
+static void swap_places(uint32_t *one, uint32_t *other)
+{
+	uint32_t place = *one;
+
+	*one = *other;
+	*other = place;
+}
+
 /*
  * Expire what was scheduled at or before the hand, before this call: what callbacks schedule so waits for the next one.
- * What a budget has left of an earlier call is due now, and so is what was collected since.
+ * What a budget has left of an earlier call comes first.
  */
 static int expire_due(struct ww_wheel *wheel, struct sink *sink)
 {
-	uint32_t collected = wheel->due;
-
-	if (slot_broken(wheel, collected))
+	if (slot_broken(wheel, wheel->due))
 		return WW_ECORRUPT;
-	if (slot_count(&wheel->slot[wheel->due_now]))
-		move_slot(wheel, collected, wheel->due_now);
-	else {
-		wheel->due = wheel->due_now;
-		wheel->due_now = collected;
+	if (slot_count(&wheel->slot[wheel->due_next]))
+		move_slot(wheel, wheel->due, wheel->due_next);
+	else
+		swap_places(&wheel->due, &wheel->due_next);
+	for (uint32_t round = 0; round < 2; round++) {
+		if (slot_count(&wheel->slot[wheel->due_now]) == 0)
+			swap_places(&wheel->due_now, &wheel->due_next);
+		int result = expire_slot(wheel, wheel->due_now, sink);
+		if (result)
+			return result;
 	}
-	return expire_slot(wheel, wheel->due_now, sink);
+	return 0;
 }
 
 /* Expire and demote, stop by stop, until nothing is left to do by wheel->head.now, or the sink is full. */
 static int run(struct ww_wheel *wheel, struct sink *sink)
 {
 	uint64_t before = wheel->head.hand;
-	int more = expire_due(wheel, sink);
+	int result = expire_due(wheel, sink);
 
-	while (!more) {
-		more = expire_slot(wheel, hand_slot(wheel), sink);
-		if (more)
+	while (!result) {
+		result = expire_slot(wheel, hand_slot(wheel), sink);
+		if (result)
 			break;
 		uint64_t stop = next_stop(wheel);
 		if (stop > wheel->head.now)
@@ -410,8 +433,8 @@ static int run(struct ww_wheel *wheel, struct sink *sink)
 		if (hand_slot(wheel) == 0)
 			demote_boundary(wheel);
 	}
-	if (more)
-		return more;
+	if (result)
+		return result;
 	wheel->head.hand = wheel->head.now;
 	if (wheel->head.hand >= wheel->drain)
 		drain_ahead(wheel, before);
@@ -420,7 +443,7 @@ static int run(struct ww_wheel *wheel, struct sink *sink)
 
 static int advance(struct ww_wheel *wheel, uint64_t now, struct sink *sink)
 {
-	int more;
+	int result;
 
 	if (ww_wheel_head_tick(wheel, now))
 		return 0;
@@ -433,16 +456,16 @@ static int advance(struct ww_wheel *wheel, uint64_t now, struct sink *sink)
 	wheel->head.now = now;
 	wheel->busy = 1;
 	wheel->head.event = 0;
-	wheel->head.limit = 0;
-	more = run(wheel, sink);
+	wheel->head.lazy_below = 0;
+	result = run(wheel, sink);
 	wheel->busy = 0;
 	if (wheel->head.hand == wheel->head.now)
-		wheel->head.limit = inline_limit(wheel);
-	if (!more && !is_due(wheel)) {
+		wheel->head.lazy_below = inline_limit(wheel);
+	if (!result && !is_due(wheel)) {
 		uint64_t stop = next_stop(wheel);
 		wheel->head.event = stop < wheel->drain ? stop : wheel->drain;
 	}
-	return more;
+	return result;
 }
 
 int ww_wheel_advance(struct ww_wheel *wheel, uint64_t now, size_t budget, size_t *expired)
@@ -481,8 +504,8 @@ int ww_wheel_next(const struct ww_wheel *wheel, uint64_t *when)
 		return 1;
 	}
 	next = next_stop(wheel);
-	for (uint32_t r = 1; r <= wheel->rings; r++) {
-		struct spot slot = next_slot_of(wheel, r);
+	for (uint32_t r = 1; r <= wheel->rings + 1; r++) {
+		struct spot slot = next_slot(wheel, r);
 		if (slot.place == NOWHERE || slot_count(&wheel->slot[slot.place]) <= DRAIN_AHEAD_MIN)
 			continue;
 		uint64_t drain = slot.event - wheel->ring[r].lead;

@@ -23,14 +23,12 @@ __attribute__((format(printf, 2, 3))) static int broken(const struct report *rep
 	return WW_ECORRUPT;
 }
 
-/* The ring that a place belongs to; the special slots of a ring belong to it, those for what is due to none. */
+/* The ring that a place belongs to, NULL for the special slots. */
 static const struct ring *ring_of(const struct ww_wheel *wheel, uint32_t place)
 {
-	for (uint32_t r = 0; r <= wheel->rings; r++) {
-		const struct ring *ring = &wheel->ring[r];
-		if (place == ring->late || (place >= ring->first && place - ring->first < ring->slots))
-			return ring;
-	}
+	for (uint32_t r = 0; r <= wheel->rings + 1; r++)
+		if (place - wheel->ring[r].first < wheel->ring[r].slots)
+			return &wheel->ring[r];
 	return NULL;
 }
 
@@ -40,11 +38,9 @@ static uint64_t place_begins(const struct ww_wheel *wheel, uint32_t place)
 	const struct ring *ring = ring_of(wheel, place);
 
 	if (!ring)
-		return 0;
-	if (ring == &wheel->ring[wheel->rings])
-		return place == ring->late ? wheel->outside_late : wheel->outside_at[place - ring->first];
-	if (place == ring->late)
-		return ring_boundary(ring, wheel->head.hand, 1);
+		return place == wheel->late ? ring_boundary(&wheel->ring[1], wheel->head.hand, 1) : 0;
+	if (ring == &wheel->ring[wheel->rings + 1])
+		return wheel->farther_at[place - ring->first];
 	uint64_t hand = wheel->head.hand / ring->span % ring->slots;
 	uint64_t steps = (place - ring->first + ring->slots - hand) % ring->slots;
 	/* The slot at the hand stands for the time a turn ahead, but ring 0's while a budget holds its expiries back. */
@@ -108,7 +104,7 @@ static int check_slot(const struct ww_wheel *wheel, uint32_t place, const struct
 
 static int is_place(const struct ww_wheel *wheel, uint32_t place)
 {
-	return ring_of(wheel, place) || place == wheel->due || place == wheel->due_now;
+	return ring_of(wheel, place) || place >= wheel->late;
 }
 
 static int check_times(const struct ww_wheel *wheel, const struct report *report)
@@ -118,6 +114,15 @@ static int check_times(const struct ww_wheel *wheel, const struct report *report
 	if (wheel->head.now > WW_TIME_MAX || wheel->head.hand > wheel->head.now)
 		return broken(
 		    report, "the hand is at %" PRIu64 " and the time %" PRIu64, wheel->head.hand, wheel->head.now);
+	if (wheel->head.hand == wheel->head.now && wheel->head.event > wheel->head.now &&
+	    slot_count(&wheel->slot[wheel->head.hand % wheel->ring[0].slots]))
+		return broken(
+		    report, "the slot of the time %" PRIu64 " is not empty, though that has expired", wheel->head.now);
+	for (uint32_t slot = 0; slot < 2; slot++)
+		if (slot_count(&wheel->slot[wheel->ring[wheel->rings + 1].first + slot]) &&
+		    wheel->farther_at[slot] <= wheel->head.hand)
+			return broken(
+			    report, "what is farther was to be looked through at %" PRIu64, wheel->farther_at[slot]);
 	if (ww_wheel_next(wheel, &next) && next < wheel->head.event)
 		return broken(report, "the next call is needed at %" PRIu64 " but expected at %" PRIu64 " only", next,
 		    wheel->head.event);

@@ -76,7 +76,7 @@ static void fill_slots(const struct ww_wheel *wheel, uint32_t level, uint64_t sp
 static void draw_level(struct drawing *drawing, const struct ww_wheel *wheel, uint32_t level, uint64_t span)
 {
 	uint64_t slots[WW_SLOTS_MAX] = {0};
-	uint64_t late = level < wheel->rings ? slot_count(&wheel->slot[wheel->ring[level].late]) : 0;
+	uint64_t late = level == 1 ? slot_count(&wheel->slot[wheel->late]) : 0;
 	uint32_t hand = (uint32_t)(wheel->head.hand / span % wheel->level_slots[level]);
 
 	fill_slots(wheel, level, span, slots);
@@ -91,7 +91,7 @@ static void draw_level(struct drawing *drawing, const struct ww_wheel *wheel, ui
 int ww_wheel_dump(const struct ww_wheel *wheel, char *text, size_t size)
 {
 	struct drawing drawing = {text, size, 0};
-	struct ww_wheel_stats stats;
+	struct ww_stats stats;
 	uint64_t span = 1;
 
 	if (!wheel || (!text && size))

@@ -8,12 +8,14 @@
  * ring of its own but for the two highest, which share one where they are small enough: by default the 24 hours and the
  * 7 days are one ring of 168 slots of an hour, of which those that begin within the next 24 hours are the hours wheel
  * and the others, 24 of them to a day, the days wheel. A day is then demoted to hours without a timer being touched:
- * hour by hour, its slots begin to belong to the hours wheel. One more ring of two slots holds what is outside the wheels.
+ * hour by hour, its slots begin to belong to the hours wheel. One more ring holds what is outside the wheels.
  *
  *     ring 0   60 x 1 s      slot of a deadline: deadline % 60
  *     ring 1   60 x 60 s                         deadline / 60 % 60
  *     ring 2  168 x 3,600 s                      deadline / 3,600 % 168
- *     outside   2                                see wheel_place.h
+ *     outside  48 x 604,800 s                    deadline / 604,800 % 48
+ *
+ * What is too far for that too waits in two slots of its own; see spot_farther in wheel_place.h.
  *
  * The *hand* is the tick up to which everything has expired. A timer goes to the lowest ring that a turn of fits the
  * time from the hand to its deadline, so it is never filed in the slot that the hand is in: that one has just been
@@ -37,9 +39,12 @@
  * A timer's slot begins at or before its deadline, not always in the right place for it: a timer that is moved to a
  * later deadline stays where it is, and is filed anew when its slot comes round. That makes a heartbeat one store.
  *
- * Beside the rings' slots there are a few special ones: `late` for each ring holds what was looked at while the next
- * slot was drained ahead of its time and did not fit below yet; two `due` ones hold what was scheduled at or before
- * the hand, one collecting while the other is delivered.
+ * Beside the rings' slots there are a few special ones: `late` holds what was looked at while ring 1's next slot was
+ * drained ahead of its time and did not fit ring 0 yet. Three `due` ones hold what was scheduled at or before the hand:
+ * one collects it, one has what was collected before the call that is running, and one what a budget has left of that,
+ * which comes first, so that nobody waits behind those who come again and again.
+ *
+ * A *place* is the index of any slot, a *spot* a place with the time at which advance has to see to it.
  */
 
 #include <stddef.h>
@@ -52,13 +57,17 @@
 #define LANES 4u
 /* The two highest levels share a ring of at most this many slots. */
 #define SHARED_SLOTS_MAX 256u
-#define RINGS_MAX (WW_LEVELS_MAX + 1u)
-/* 64 slots for each level, four words for a shared ring in the place of two levels, and one word of special slots. */
+/* Slots outside the wheels, of a horizon each; with the special ones they fill a word at most. */
+#define OUTSIDE_SLOTS 48u
+/* A ring a level at most, the one outside, and what is farther. */
+#define RINGS_MAX (WW_LEVELS_MAX + 2u)
+/* 64 slots for each level, four words for a shared ring in the place of two, and one word outside. */
 #define WORDS_MAX (WW_LEVELS_MAX + 4u)
 /* A slot with no more timers than this is demoted at its boundary as a whole; it takes some microseconds. */
 #define DRAIN_AHEAD_MIN 256u
 
 #define PLACE_MASK 0xffffu
+#define DUE_SLOTS 3u
 /* The `event` of a wheel in which nothing waits: before all times that advance refuses. */
 #define NO_EVENT (WW_TIME_MAX + 1)
 
@@ -80,24 +89,25 @@ struct ring {
 	uint64_t lead;  /* ticks before a boundary at which draining the next slot ahead begins */
 	uint32_t slots;
 	uint32_t first; /* place of the first slot; a multiple of 64, so that a ring's occupancy begins with a word */
-	uint32_t late;  /* place of the special slot */
 };
 
 struct ww_wheel {
 	struct ww_wheel_head head; /* what the inline functions of wheel.h read and write */
 
-	uint64_t drain; /* the earliest time at which a slot may have to be drained ahead */
-	uint64_t limit; /* longest delay that is accepted */
+	uint64_t drain;   /* the earliest time at which a slot may have to be drained ahead */
+	uint64_t longest; /* longest delay that is accepted */
 	uint64_t scheduled;
-	uint32_t tag;     /* in the high 16 bits: marks this wheel's timers */
-	uint32_t rings;   /* without the one outside, which is ring[rings] */
-	uint32_t due;     /* place of the collecting due slot */
-	uint32_t due_now; /* place of the one that is delivered */
-	uint8_t standard; /* the default geometry, whose divisions are by constants */
-	uint8_t busy;     /* an advance is running */
+	uint32_t tag;       /* in the high 16 bits: marks this wheel's timers */
+	uint32_t rings;     /* of the wheels; ring[rings] is outside them, ring[rings + 1] the two slots farther */
+	uint32_t late;      /* place of the late slot */
+	uint32_t due_first; /* place of the first of the three due slots */
+	uint32_t due;       /* place of the one that collects */
+	uint32_t due_next;  /* of the one that was collected before this call */
+	uint32_t due_now;   /* of the one that is being delivered */
+	uint8_t standard;   /* the default geometry, whose divisions are by constants */
+	uint8_t busy;       /* an advance is running */
 
-	uint64_t outside_at[2]; /* while that slot outside is not empty: the boundary at which to look through it */
-	uint64_t outside_late;  /* the same of what is late outside */
+	uint64_t farther_at[2]; /* while that farther slot is not empty: the boundary at which to look through it */
 
 	uint64_t occupied[WORDS_MAX]; /* a bit a slot: count is not 0 */
 	struct ww_timer nil;
@@ -117,14 +127,14 @@ struct ww_wheel {
 	struct slot slot[];
 };
 
-/* The head's limit while nothing is held back. A debug library looks at every timer before it believes it. */
+/* The head's lazy_below while nothing is held back. A debug library looks at every timer before it believes it. */
 static inline uint64_t inline_limit(const struct ww_wheel *wheel)
 {
 #ifdef WW_DEBUG
 	(void)wheel;
 	return 0;
 #else
-	return wheel->limit + 1;
+	return wheel->longest + 1;
 #endif
 }
 
@@ -188,8 +198,8 @@ static inline void unlink_timer(struct ww_wheel *wheel, struct ww_timer *timer)
 static inline int timer_broken(const struct ww_wheel *wheel, const struct ww_timer *timer)
 {
 #ifdef WW_DEBUG
-	return (timer->ww_place & ~PLACE_MASK) != wheel->tag || timer_place(timer) >= wheel->places ||
-	       *timer->ww_pprev != timer ||
+	return !timer->ww_pprev || (timer->ww_place & ~PLACE_MASK) != wheel->tag ||
+	       timer_place(timer) >= wheel->places || *timer->ww_pprev != timer ||
 	       (timer->ww_next != &wheel->nil && timer->ww_next->ww_pprev != &timer->ww_next);
 #else
 	(void)wheel;

@@ -19,9 +19,11 @@
 /* Places: a ring begins at a word of the occupancy map; 60 and 60 slots take a word each, 168 take three. */
 #define STD_FIRST_1 64u
 #define STD_FIRST_2 128u
-/* Leads: floor(sqrt(2 * span)), see drain_lead. */
+#define STD_OUTSIDE 320u
+/* Leads: see drain_lead. */
 #define STD_LEAD_1 10u
-#define STD_LEAD_2 84u
+#define STD_LEAD_2 60u
+#define STD_LEAD_OUTSIDE 1099u
 
 struct spot {
 	uint32_t place;
@@ -32,35 +34,37 @@ struct spot {
 #define NOWHERE UINT32_MAX
 
 /*
- * Where a timer waits that no wheel fits: in one of two slots that are looked through at boundaries of the horizon. It needs
- * to be looked at only at the last one before its deadline, from where it fits. The slot that is looked through first takes
- * what is due then or before, the other one takes the rest, so that a timer of years is not visited every week; at its
- * boundary a slot is emptied, and what must wait on goes to the other one.
- *
- * `from` is the place that is being walked: nothing can be filed there, and what belongs to its boundary is late.
+ * Where a timer waits that is too far even for the ring outside the wheels: in one of two slots that are looked through
+ * half a turn of that ring before the first of their timers has to be in it. So every look lets in all of the next half
+ * turn, and a timer is looked at once in half a turn at most. The slot that is looked through first takes what is to be
+ * looked at then or before, the other one the rest; what must wait on goes from the one that is walked to the other.
  */
-static __attribute__((noinline)) struct spot spot_outside(struct ww_wheel *wheel, uint64_t deadline, uint32_t from)
+static __attribute__((noinline)) struct spot spot_farther(struct ww_wheel *wheel, uint64_t deadline, uint32_t from)
 {
-	const struct ring *ring = &wheel->ring[wheel->rings];
-	uint64_t boundary = deadline - deadline % ring->span;
+	const struct ring *ring = &wheel->ring[wheel->rings + 1];
+	uint64_t boundary = (deadline / ring->span - OUTSIDE_SLOTS / 2) * ring->span;
 	uint32_t slot;
 
 	for (slot = 0; slot < 2; slot++)
 		if (slot_count(&wheel->slot[ring->first + slot]) == 0)
-			wheel->outside_at[slot] = WW_NEVER;
-	if (from == ring->first || from == ring->first + 1) {
+			wheel->farther_at[slot] = WW_NEVER;
+	if (from == ring->first || from == ring->first + 1)
 		slot = from == ring->first;
-		if (boundary == wheel->outside_at[!slot] && boundary > wheel->head.hand) {
-			wheel->outside_late = boundary;
-			return (struct spot){ring->late, boundary};
-		}
-	} else {
-		uint32_t first = wheel->outside_at[1] < wheel->outside_at[0];
-		slot = boundary <= wheel->outside_at[first] ? first : !first;
+	else {
+		uint32_t first = wheel->farther_at[1] < wheel->farther_at[0];
+		slot = boundary <= wheel->farther_at[first] ? first : !first;
 	}
-	if (boundary < wheel->outside_at[slot])
-		wheel->outside_at[slot] = boundary;
+	if (boundary < wheel->farther_at[slot])
+		wheel->farther_at[slot] = boundary;
 	return (struct spot){ring->first + slot, boundary - ring->lead};
+}
+
+/* The ring's own slot for a deadline. */
+static inline struct spot spot_in(const struct ring *ring, uint64_t deadline)
+{
+	uint64_t count = deadline / ring->span;
+
+	return (struct spot){ring->first + (uint32_t)(count % ring->slots), count * ring->span - ring->lead};
 }
 
 /* Requires deadline > hand, as all of these. */
@@ -79,20 +83,22 @@ static inline struct spot spot_standard(struct ww_wheel *wheel, uint64_t hand, u
 		return (struct spot){
 		    STD_FIRST_2 + (uint32_t)(hour % (STD_DAYS * STD_HOURS)), hour * STD_HOUR - STD_LEAD_2};
 	}
-	return spot_outside(wheel, deadline, from);
+	if (left < STD_HORIZON * OUTSIDE_SLOTS) {
+		uint64_t week = deadline / STD_HORIZON;
+		return (struct spot){
+		    STD_OUTSIDE + (uint32_t)(week % OUTSIDE_SLOTS), week * STD_HORIZON - STD_LEAD_OUTSIDE};
+	}
+	return spot_farther(wheel, deadline, from);
 }
 
 static inline struct spot spot_general(struct ww_wheel *wheel, uint64_t hand, uint64_t deadline, uint32_t from)
 {
 	uint64_t left = deadline - hand;
 
-	for (const struct ring *ring = wheel->ring; ring < &wheel->ring[wheel->rings]; ring++) {
-		uint64_t count = deadline / ring->span;
+	for (const struct ring *ring = wheel->ring; ring <= &wheel->ring[wheel->rings]; ring++)
 		if (left < ring->limit)
-			return (struct spot){
-			    ring->first + (uint32_t)(count % ring->slots), count * ring->span - ring->lead};
-	}
-	return spot_outside(wheel, deadline, from);
+			return spot_in(ring, deadline);
+	return spot_farther(wheel, deadline, from);
 }
 
 static inline struct spot spot_of(struct ww_wheel *wheel, int standard, uint64_t hand, uint64_t deadline, uint32_t from)

@@ -9,11 +9,9 @@
  */
 static inline int stays(const struct ww_wheel *wheel, const struct ww_timer *timer, uint64_t deadline)
 {
-	uint32_t place = timer_place(timer);
-
 	if (deadline < timer->ww_deadline)
 		return 0;
-	return deadline <= wheel->head.hand || (place != wheel->due && place != wheel->due_now);
+	return deadline <= wheel->head.hand || timer_place(timer) - wheel->due_first >= DUE_SLOTS;
 }
 
 static inline void move_timer(struct ww_wheel *wheel, struct ww_timer *timer, uint64_t deadline)
@@ -32,7 +30,7 @@ static int refused(const struct ww_wheel *wheel, uint64_t deadline)
 {
 	if (deadline > WW_TIME_MAX)
 		return WW_EOVERFLOW;
-	if (deadline > wheel->head.now && deadline - wheel->head.now > wheel->limit)
+	if (deadline > wheel->head.now && deadline - wheel->head.now > wheel->longest)
 		return WW_ERANGE;
 	return WW_OK;
 }
@@ -86,7 +84,7 @@ int ww_wheel_schedule(struct ww_wheel *wheel, struct ww_timer *timer, uint64_t d
 		return WW_EINVAL;
 	uint64_t deadline = wheel->head.now + delay;
 	/* The limit is WW_TIME_MAX at most, so that the sum has not wrapped round when this is false. */
-	if (delay > wheel->limit || deadline > WW_TIME_MAX)
+	if (delay > wheel->longest || deadline > WW_TIME_MAX)
 		return refused(wheel, deadline_after(wheel, delay));
 	return schedule(wheel, timer, deadline, 0);
 }
@@ -104,7 +102,7 @@ int ww_wheel_schedule_every_at(struct ww_wheel *wheel, struct ww_timer *timer, u
 	if (!wheel || !timer || period == 0 || period > WW_TIME_MAX)
 		return WW_EINVAL;
 	int error = refused(wheel, deadline);
-	if (!error && period > wheel->limit)
+	if (!error && period > wheel->longest)
 		error = WW_ERANGE;
 	return error ? error : schedule(wheel, timer, deadline, period);
 }

@@ -53,6 +53,8 @@ int ww_wheel_each(struct ww_wheel *wheel, ww_each_fn *each, void *user)
 		for (uint32_t lane = 0; lane < LANES; lane++) {
 			struct ww_timer *timer = wheel->slot[place].lane[lane];
 			while (timer != &wheel->nil) {
+				if (timer_broken(wheel, timer))
+					return WW_ECORRUPT;
 				struct ww_timer *next = timer->ww_next;
 				int stop = each(timer, timer->ww_deadline, user);
 				if (stop)
@@ -90,7 +92,7 @@ static void count_shared(const struct ww_wheel *wheel, const struct ring *ring, 
 		count_slot(upper, slots[slot]);
 }
 
-static void count_levels(const struct ww_wheel *wheel, struct ww_wheel_stats *stats)
+static void count_levels(const struct ww_wheel *wheel, struct ww_stats *stats)
 {
 	uint64_t span = 1;
 
@@ -102,7 +104,7 @@ static void count_levels(const struct ww_wheel *wheel, struct ww_wheel_stats *st
 	for (uint32_t r = 0; r < wheel->rings; r++) {
 		const struct ring *ring = &wheel->ring[r];
 		struct ww_level_stats *level = &stats->level[r];
-		level->pending = slot_count(&wheel->slot[ring->late]);
+		level->pending = r == 1 ? slot_count(&wheel->slot[wheel->late]) : 0;
 		if (ring->slots != level->slots)
 			count_shared(wheel, ring, level);
 		else
@@ -111,17 +113,17 @@ static void count_levels(const struct ww_wheel *wheel, struct ww_wheel_stats *st
 	}
 }
 
-int ww_wheel_stats(const struct ww_wheel *wheel, struct ww_wheel_stats *stats)
+int ww_wheel_stats(const struct ww_wheel *wheel, struct ww_stats *stats)
 {
 	if (!wheel || !stats)
 		return WW_EINVAL;
 	const struct ring *outside = &wheel->ring[wheel->rings];
-	*stats = (struct ww_wheel_stats){
+	*stats = (struct ww_stats){
 	    .now = wheel->head.now,
 	    .pending = pending_in(wheel, 0, wheel->places),
-	    .outside = pending_in(wheel, outside->first, outside->first + outside->slots) +
-	               slot_count(&wheel->slot[outside->late]),
-	    .due = slot_count(&wheel->slot[wheel->due]) + slot_count(&wheel->slot[wheel->due_now]),
+	    .outside = pending_in(wheel, outside->first, outside->first + outside->slots + 2) +
+	               (wheel->rings == 1 ? slot_count(&wheel->slot[wheel->late]) : 0),
+	    .due = pending_in(wheel, wheel->due_first, wheel->due_first + DUE_SLOTS),
 	    .scheduled = wheel->scheduled,
 	    .drained = wheel->drained,
 	    .expired = wheel->expired,

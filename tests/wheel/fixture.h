@@ -107,9 +107,9 @@ static inline size_t go(struct ww_wheel *wheel, uint64_t now)
 	return count;
 }
 
-static inline struct ww_wheel_stats stats_of(const struct ww_wheel *wheel)
+static inline struct ww_stats stats_of(const struct ww_wheel *wheel)
 {
-	struct ww_wheel_stats stats;
+	struct ww_stats stats;
 
 	OK(ww_wheel_stats(wheel, &stats));
 	return stats;
@@ -123,7 +123,7 @@ static inline uint64_t pending_in(const struct ww_wheel *wheel)
 /* The level in which the only timer of the wheel is filed; its number of levels for outside, one more for due. */
 static inline uint32_t level_of_only_timer(const struct ww_wheel *wheel)
 {
-	struct ww_wheel_stats stats = stats_of(wheel);
+	struct ww_stats stats = stats_of(wheel);
 	uint32_t level = 0;
 
 	ck_assert_uint_eq(stats.pending, 1);

@@ -104,7 +104,7 @@ START_TEST(null_is_refused_by_every_function_of_time_and_of_all_timers)
 {
 	struct scene scene;
 	struct ww_expiry batch[4];
-	struct ww_wheel_stats stats;
+	struct ww_stats stats;
 	uint64_t out = 4711;
 	size_t count = 4711;
 	char text[8] = "before";

@@ -222,6 +222,24 @@ START_TEST(what_is_scheduled_between_two_calls_takes_its_place_among_the_rest)
 }
 END_TEST
 
+START_TEST(what_is_late_already_expires_in_the_next_call_even_beside_late_ones_that_a_budget_left)
+{
+	struct ww_wheel *wheel = make_from(5);
+	struct ww_timer late[4] = {WW_TIMER_INIT(note), WW_TIMER_INIT(note), WW_TIMER_INIT(note), WW_TIMER_INIT(note)};
+
+	for (size_t i = 0; i < 3; i++) {
+		OK(ww_wheel_schedule(wheel, &late[i], 0));
+	}
+	ck_assert_int_eq(ww_wheel_advance(wheel, 5, 1, NULL), 1);
+	OK(ww_wheel_schedule_at(wheel, &late[3], 2));
+	assert_sound(wheel);
+	ck_assert_uint_eq(go(wheel, 5), 3);
+	ck_assert_uint_eq(times_recorded(&late[3]), 1);
+	ck_assert_uint_eq(go(wheel, 5), 0);
+	unmake(wheel);
+}
+END_TEST
+
 START_TEST(what_a_budget_left_can_be_moved_out_of_reach)
 {
 	struct ww_wheel *wheel = make(NULL);
@@ -274,5 +292,6 @@ TEST_MAIN("wheel/budget", a_budget_is_kept_and_nothing_is_lost_or_out_of_order,
     a_batch_of_capacity_0_may_be_null_and_expires_nothing, a_small_batch_has_everything_in_the_end,
     the_rest_expires_with_a_later_time_too_and_still_in_order, what_a_budget_left_is_due_at_once_and_has_no_time_left,
     time_may_not_go_backwards_while_a_budget_holds_an_advance_back,
-    what_is_scheduled_between_two_calls_takes_its_place_among_the_rest, what_a_budget_left_can_be_moved_out_of_reach,
-    what_waits_for_the_next_call_is_not_what_the_budget_left)
+    what_is_scheduled_between_two_calls_takes_its_place_among_the_rest,
+    what_is_late_already_expires_in_the_next_call_even_beside_late_ones_that_a_budget_left,
+    what_a_budget_left_can_be_moved_out_of_reach, what_waits_for_the_next_call_is_not_what_the_budget_left)

@@ -253,6 +253,38 @@ START_TEST(a_timer_that_waited_for_the_next_call_and_was_moved_beyond_this_one_e
 }
 END_TEST
 
+static uint64_t moved_to;
+
+static void schedule_late_then_move_on_by_time(struct ww_wheel *wheel, struct ww_timer *timer, uint64_t missed)
+{
+	note(wheel, timer, missed);
+	OK(ww_wheel_schedule_at(wheel, &other, 3));
+	ck_assert_int_eq(ww_wheel_reschedule_at(wheel, &other, moved_to), 1);
+}
+
+START_TEST(a_timer_that_waited_for_the_next_call_and_was_moved_into_this_one_expires_in_order)
+{
+	/* Within the jump that is running, and to its end. */
+	static const uint64_t deadlines[] = {50, 100};
+
+	for (size_t i = 0; i < 2; i++) {
+		struct ww_wheel *wheel = make(NULL);
+		struct ww_timer timer = WW_TIMER_INIT(schedule_late_then_move_on_by_time);
+		struct ww_timer at_49 = WW_TIMER_INIT(note);
+		struct ww_timer at_51 = WW_TIMER_INIT(note);
+
+		moved_to = deadlines[i];
+		OK(ww_timer_init(&other, note));
+		OK(ww_wheel_schedule(wheel, &timer, 10));
+		OK(ww_wheel_schedule(wheel, &at_49, 49));
+		OK(ww_wheel_schedule(wheel, &at_51, 51));
+		ck_assert_uint_eq(go(wheel, 100), 4);
+		ck_assert_ptr_eq(record[i == 0 ? 2 : 3].timer, &other);
+		unmake(wheel);
+	}
+}
+END_TEST
+
 /* ---- Freeing ---------------------------------------------------------------------------------------------------- */
 
 struct object {
@@ -471,6 +503,7 @@ TEST_MAIN("wheel/callback", a_callback_that_schedules_itself_with_no_delay_is_ca
     a_callback_can_move_others_of_its_tick_later, a_callback_can_pull_a_far_timer_into_the_jump_that_is_running,
     a_callback_can_push_a_timer_later_within_the_jump_that_is_running,
     a_timer_that_waited_for_the_next_call_and_was_moved_beyond_this_one_expires_at_its_deadline,
+    a_timer_that_waited_for_the_next_call_and_was_moved_into_this_one_expires_in_order,
     a_callback_can_free_its_own_object, a_callback_can_free_a_periodic_object_once_it_is_cancelled,
     a_callback_can_cancel_and_free_another_object_of_its_tick,
     a_callback_can_drain_the_wheel_and_what_is_due_in_its_tick_too, advance_and_destroy_are_refused_in_a_callback,

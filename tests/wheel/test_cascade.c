@@ -120,6 +120,10 @@ START_TEST(a_timer_that_waits_outside_enters_the_wheels_and_goes_down_all_of_the
 		uint32_t level;
 
 		OK(ww_wheel_advance(wheel, now, WW_UNLIMITED, NULL));
+		/* Around each hour, and often at the end. */
+		if ((now + 2) % HOUR > 4 && now < deadline - 100) {
+			continue;
+		}
 		level = level_of_only_timer(wheel);
 		ck_assert_uint_le(level, last);
 		last = level;

@@ -25,7 +25,7 @@ START_TEST(a_new_wheel_is_empty_stands_at_its_start_and_reaches_a_week)
 {
 	struct ww_wheel *plain = make(NULL);
 	struct ww_wheel *late = make_from(12345);
-	struct ww_wheel_stats stats;
+	struct ww_stats stats;
 	uint64_t when = 0;
 
 	ck_assert_uint_eq(ww_wheel_now(plain), 0);
@@ -192,7 +192,7 @@ START_TEST(the_levels_of_the_statistics_are_those_of_the_configuration)
 	static const uint32_t slots[] = {3, 5, 7, 64, 2};
 	struct ww_wheel_config config = config_of(5, slots);
 	struct ww_wheel *wheel = make(&config);
-	struct ww_wheel_stats stats = stats_of(wheel);
+	struct ww_stats stats = stats_of(wheel);
 	uint64_t span = 1;
 
 	ck_assert_uint_eq(stats.levels, 5);

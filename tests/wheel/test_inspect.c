@@ -19,7 +19,7 @@ START_TEST(each_level_counts_its_timers_its_slots_and_its_fullest_one)
 	} expected[] = {{4, 3, 2}, {6, 5, 2}, {3, 2, 2}, {5, 3, 2}};
 	static struct ww_timer timers[sizeof delays / sizeof delays[0]];
 	struct ww_wheel *wheel = make(NULL);
-	struct ww_wheel_stats stats;
+	struct ww_stats stats;
 
 	for (size_t i = 0; i < sizeof delays / sizeof delays[0]; i++) {
 		OK(ww_timer_init(&timers[i], note));
@@ -44,7 +44,7 @@ START_TEST(the_counters_add_up)
 	static struct ww_timer timers[60];
 	struct ww_wheel *wheel = make(NULL);
 	struct ww_expiry batch[7];
-	struct ww_wheel_stats stats;
+	struct ww_stats stats;
 	size_t count = 0;
 
 	for (size_t i = 0; i < 60; i++) {
@@ -97,7 +97,7 @@ START_TEST(the_statistics_of_an_emptied_wheel_are_0)
 {
 	struct ww_wheel *wheel = make(NULL);
 	static struct ww_timer timers[100];
-	struct ww_wheel_stats stats;
+	struct ww_stats stats;
 
 	for (size_t i = 0; i < 100; i++) {
 		OK(ww_timer_init(&timers[i], note));

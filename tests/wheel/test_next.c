@@ -177,7 +177,38 @@ START_TEST(next_can_be_asked_in_a_callback)
 }
 END_TEST
 
+static int answer_in_callback;
+
+static void ask_in_an_empty_wheel(struct ww_wheel *wheel, struct ww_timer *timer, uint64_t missed)
+{
+	note(wheel, timer, missed);
+	answer_in_callback = ww_wheel_next(wheel, &next_in_callback);
+}
+
+START_TEST(an_empty_wheel_never_needs_a_call_whatever_is_unfinished)
+{
+	struct ww_wheel *wheel = make(NULL);
+	struct ww_timer pair[2] = {WW_TIMER_INIT(note), WW_TIMER_INIT(note)};
+	struct ww_timer last = WW_TIMER_INIT(ask_in_an_empty_wheel);
+	uint64_t when = 0;
+
+	/* What a budget left is cancelled. */
+	OK(ww_wheel_schedule(wheel, &pair[0], 10));
+	OK(ww_wheel_schedule(wheel, &pair[1], 20));
+	ck_assert_int_eq(ww_wheel_advance(wheel, 100, 1, NULL), 1);
+	ck_assert_int_eq(ww_wheel_cancel(wheel, &pair[1]), 1);
+	ck_assert_int_eq(ww_wheel_next(wheel, &when), 0);
+	ck_assert_uint_eq(when, WW_NEVER);
+	/* The last timer of all is in its callback, before the end of the jump. */
+	OK(ww_wheel_schedule(wheel, &last, 10));
+	ck_assert_uint_eq(go(wheel, 200), 1);
+	ck_assert_int_eq(answer_in_callback, 0);
+	ck_assert_uint_eq(next_in_callback, WW_NEVER);
+	unmake(wheel);
+}
+END_TEST
+
 TEST_MAIN("wheel/next", an_empty_wheel_never_needs_a_call, a_timer_in_the_lowest_wheel_is_told_exactly,
     a_timer_left_alone_asks_for_at_most_one_call_a_level, a_timer_outside_asks_for_at_most_one_call_a_turn_besides,
     a_timer_moved_later_asks_for_its_old_place_and_then_for_its_new_one, of_many_timers_none_is_later_than_next_says,
-    next_can_be_asked_in_a_callback)
+    next_can_be_asked_in_a_callback, an_empty_wheel_never_needs_a_call_whatever_is_unfinished)

@@ -222,12 +222,15 @@ START_TEST(a_delay_beyond_a_week_waits_outside_and_is_exact)
 
 			OK(ww_wheel_schedule(wheel, &timer, far_delays[i].delay));
 			ck_assert_msg(stats_of(wheel).outside == 1, "%s is not outside", far_delays[i].name);
-			/* By days, then hours, then every second of the last minutes. */
+			/* By days, then hours, then minutes, then every second of the last two. */
 			while (ww_wheel_now(wheel) + 2 * DAY < deadline) {
 				ck_assert_uint_eq(go(wheel, ww_wheel_now(wheel) + DAY - 7), 0);
 			}
 			while (ww_wheel_now(wheel) + 2 * HOUR < deadline) {
 				ck_assert_uint_eq(go(wheel, ww_wheel_now(wheel) + HOUR), 0);
+			}
+			while (ww_wheel_now(wheel) + 2 * MINUTE < deadline) {
+				ck_assert_uint_eq(go(wheel, ww_wheel_now(wheel) + MINUTE), 0);
 			}
 			while (ww_wheel_now(wheel) + 1 < deadline) {
 				ck_assert_uint_eq(go(wheel, ww_wheel_now(wheel) + 1), 0);

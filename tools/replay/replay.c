@@ -306,7 +306,7 @@ static int drive_finish(struct drive *drive)
 {
 	struct replay_result *result = drive->result;
 	const struct tally *tally = &result->outcome.tally;
-	struct ww_wheel_stats stats;
+	struct ww_stats stats;
 	int error = ww_wheel_stats(drive->wheel, &stats);
 
 	if (error)
