@@ -276,7 +276,8 @@ WW_API uint64_t ww_wheel_horizon(const struct ww_wheel *wheel);
 
 /*
  * Move the wheel's time to `now` and call the callbacks of at most `budget` timers whose deadline has come, in order of
- * tick (within a tick in no particular order; what was overdue when it was scheduled comes first, in no order). A timer without a callback becomes idle and is counted.
+ * tick; within a tick, and among those that were overdue when they were scheduled, in no particular order. A timer without
+ * a callback becomes idle and is counted.
  * Return 0 when all that was due has expired, 1 when the budget ended it with more to come: call again, with the same
  * time or a later one, and the rest expires, nothing lost and nothing out of order by tick.
  * *expired, unless NULL, gets the number of expiries of this call. The budget bounds expiries, not what is demoted or filed

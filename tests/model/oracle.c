@@ -22,13 +22,13 @@ static void set_state(struct oracle *oracle, uint32_t timer, enum oracle_state s
 	oracle->order[timer] = state == ORACLE_ORDERED ? oracle->deadline[timer] : UINT64_MAX;
 }
 
-/* Whether the timer is due in the advance that is running, and no callback of it has put it off to the next one. */
-static int is_due_in_this_call(const struct oracle *oracle, uint32_t timer)
+/* Whether the timer is due already, and no callback of the advance that is running has put it off to the next one. */
+static int is_due(const struct oracle *oracle, uint32_t timer)
 {
-	if (!oracle->running || oracle->state[timer] == ORACLE_IDLE || oracle->deadline[timer] > oracle->now) {
+	if (oracle->state[timer] == ORACLE_IDLE || oracle->deadline[timer] > oracle->now) {
 		return 0;
 	}
-	return oracle->state[timer] != ORACLE_LATE || oracle->scheduled_in[timer] != oracle->call;
+	return !oracle->running || oracle->state[timer] != ORACLE_LATE || oracle->scheduled_in[timer] != oracle->call;
 }
 
 void oracle_schedule(struct oracle *oracle, uint32_t timer, uint64_t deadline, uint64_t period)
@@ -37,9 +37,8 @@ void oracle_schedule(struct oracle *oracle, uint32_t timer, uint64_t deadline, u
 
 	if (deadline > oracle->hi) {
 		state = ORACLE_ORDERED;
-	} else if (deadline <= oracle->lo &&
-	           (!is_due_in_this_call(oracle, timer) || deadline < oracle->deadline[timer])) {
-		/* One that was to expire now, and is moved later but not beyond now, may expire now all the same. */
+	} else if (deadline <= oracle->lo && (!is_due(oracle, timer) || deadline < oracle->deadline[timer])) {
+		/* One that was due, and is moved later but not beyond the hand, may expire as if it had not been moved. */
 		state = ORACLE_LATE;
 	}
 	oracle->scheduled += oracle->state[timer] == ORACLE_IDLE;
@@ -70,17 +69,6 @@ static uint64_t first_in_order(const struct oracle *oracle)
 		first = oracle->order[i] < first ? oracle->order[i] : first;
 	}
 	return first;
-}
-
-/* Whether something was overdue before this advance and has not expired yet: it comes before what expires in order. */
-static int is_overdue(const struct oracle *oracle)
-{
-	for (uint32_t i = 0; i < oracle->timers; i++) {
-		if (oracle->state[i] == ORACLE_LATE && oracle->scheduled_in[i] != oracle->call) {
-			return 1;
-		}
-	}
-	return 0;
 }
 
 uint64_t oracle_earliest(const struct oracle *oracle)
@@ -121,9 +109,6 @@ const char *oracle_expire(struct oracle *oracle, uint32_t timer, uint64_t missed
 	}
 	if (oracle->state[timer] == ORACLE_ORDERED && first_in_order(oracle) < deadline) {
 		return "a timer expired before another with an earlier deadline";
-	}
-	if (oracle->state[timer] == ORACLE_ORDERED && is_overdue(oracle)) {
-		return "a timer expired before another that was overdue when it was scheduled";
 	}
 	if (missed != expected) {
 		return "a wrong number of missed expiries";

@@ -23,7 +23,7 @@ enum oracle_state {
 	ORACLE_IDLE,
 	ORACLE_ORDERED, /* after the hand: expires in order of tick */
 	ORACLE_LATE,    /* at or before the hand: expires in the next call, before all others, in no order */
-	ORACLE_UNSURE   /* in the interval where the hand is, or due already and moved by a callback: either */
+	ORACLE_UNSURE   /* in the interval where the hand is, or due already and moved: either */
 };
 
 struct oracle {
