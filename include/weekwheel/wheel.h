@@ -206,8 +206,9 @@ WW_API int ww_timer_deadline(const struct ww_timer *timer, uint64_t *deadline);
 /*
  * Schedule the timer to expire once, `delay` ticks from the wheel's time. A pending timer is rescheduled, and is a
  * one-shot from then on.
- * Range: a delay of 0 to WW_TIME_MAX - ww_wheel_now(). A delay of 0 expires in the next call of advance, or in one that
- * is running and has not come to its time yet, and never without end in the tick that it was scheduled in. A delay beyond the horizon is exact too: the timer waits outside the wheels until it fits.
+ * Range: a delay of 0 to WW_TIME_MAX - ww_wheel_now(). With a delay of 0 it expires in the next call of advance; scheduled
+ * in a callback while that call is still behind its time, when it comes to it. A delay beyond the horizon is exact too:
+ * the timer waits outside the wheels until it fits.
  * Precision: never before; in the tick of the deadline if advance is called for it. Who reads a clock that stands
  * between two ticks and wants to wait for a whole delay computes the deadline with ww_wheel_deadline_ns.
  * Ownership: the timer must stay in place until it is idle. Complexity: O(1), allocates nothing; a pending timer that
@@ -309,7 +310,8 @@ WW_API int ww_wheel_advance_batch(
  * nothing is pending.
  * Guarantee: never later than the next expiry, and never before ww_wheel_now(). It may be earlier than the next expiry:
  * a timer in an upper wheel asks for a call when its slot is to be demoted, one that was moved to a later deadline when
- * its old place comes round. A timer left alone is the reason of at most one call a level. What an unfinished advance has
+ * its old place comes round. A timer left alone is the reason of at most one call a
+ * level, and of two more when it is beyond the horizon. What an unfinished advance has
  * left is due at ww_wheel_now(). Shortly before the demotion of a full slot every tick is asked for.
  * Complexity: O(levels). Errors: WW_EINVAL: an argument is NULL.
  */

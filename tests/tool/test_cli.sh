@@ -203,6 +203,16 @@ run 0 replay --sessions 2000 --seed 7 --json --verify
 equal "$what: synthetic" "$(json synthetic) $(json seed) $(json sessions)" 'true 7 2000'
 equal "$what: verified" "$(json verified)" true
 cp out first
+# What would be written over its own input is refused, and the input is as it was.
+cp jobs.swf same.swf
+ln -s same.swf link.swf
+for name in same.swf link.swf; do
+	run 2 replay --write-csv "$name" same.swf
+	says err 'is the input'
+	equal "$name after that" "$(cat same.swf)" "$(cat jobs.swf)"
+done
+run 0 replay -
+says out 'no events'
 run 0 replay --sessions 2000 --seed 7 --json --write-csv week.csv
 equal "$what: the same again" "$(grep -E '"(events|expired|peak_timers)"' out)" "$(grep -E '"(events|expired|peak_timers)"' first)"
 says week.csv '^# synthetic'

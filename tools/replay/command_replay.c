@@ -2,6 +2,7 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "command.h"
 #include "input/csv_write.h"
@@ -130,10 +131,33 @@ static int input_status(const struct job *job)
 	return STATUS_OK;
 }
 
+/* Whether the CSV would be written over one of the files that it is made of, whatever each is called. */
+static int writes_over_input(const struct job *job)
+{
+	const struct replay_request *request = &job->request;
+	struct stat output;
+	struct stat input;
+	size_t i;
+
+	if (!request->write_csv || strcmp(request->write_csv, "-") == 0 || stat(request->write_csv, &output))
+		return 0;
+	for (i = 0; i < request->file_count; i++) {
+		if (stat(request->files[i], &input) == 0 && S_ISREG(input.st_mode) && input.st_dev == output.st_dev &&
+		    input.st_ino == output.st_ino) {
+			message_error("--write-csv %s: that is the input '%s' itself; give another name",
+			    request->write_csv, request->files[i]);
+			return 1;
+		}
+	}
+	return 0;
+}
+
 static int run(struct job *job)
 {
 	int status;
 
+	if (writes_over_input(job))
+		return STATUS_USAGE;
 	if (prepare(job))
 		return STATUS_FAILED;
 	status = input_status(job);

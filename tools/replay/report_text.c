@@ -154,15 +154,15 @@ static void write_cost(FILE *out, const struct report *report)
 {
 	const struct replay_result *result = report->result;
 	char value[TEXT];
-	char note[TEXT + 16];
+	char note[TEXT + 80];
 	char count[TEXT];
 
 	snprintf(value, sizeof value, "%s tick%s", format_count(count, result->max_late_ticks),
 	    result->max_late_ticks == 1 ? "" : "s");
 	write_row(
 	    out, "latest expiry", value, result->max_late_ticks ? "late" : "late: each in the tick of its deadline");
-	snprintf(note, sizeof note, "of %s%s", format_count(count, result->advance.count),
-	    report->every_tick ? ", one a tick" : "");
+	snprintf(note, sizeof note, "of %s%s, by the clock on the wall: interruptions count",
+	    format_count(count, result->advance.count), report->every_tick ? ", one a tick" : "");
 	write_row(out, "longest advance", format_ns(value, result->advance.largest), note);
 	write_row(out, "99.99th percentile", format_ns(value, histogram_quantile(&result->advance, 0.9999)), "");
 	write_row(out, "replayed in", format_ns(value, result->wall_ns), format_rate(note, report_rate(report)));
@@ -224,6 +224,11 @@ void report_text(FILE *out, const struct report *report)
 {
 	write_heading(out, report);
 	fputc('\n', out);
+	if (report->events->count == 0) {
+		fputs("  no events: there is nothing to replay\n", out);
+		write_remarks(out, report);
+		return;
+	}
 	write_timers(out, report);
 	fputc('\n', out);
 	write_cost(out, report);
