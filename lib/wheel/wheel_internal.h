@@ -17,9 +17,9 @@
  *
  * What is too far for that too waits in two slots of its own; see spot_farther in wheel_place.h.
  *
- * The *hand* is the tick up to which everything has expired. A timer goes to the lowest ring that a turn of fits the
- * time from the hand to its deadline, so it is never filed in the slot that the hand is in: that one has just been
- * emptied, and stands for the time one turn ahead.
+ * The *hand* is the tick up to which everything has expired. A timer goes to the lowest ring whose turn is longer than the
+ * time from the hand to its deadline. The slot that the hand is in was emptied when the hand came to it, and stands for
+ * the time one turn ahead from then on; in ring 0 it is not used before the hand has left it.
  *
  * A slot is not one list but LANES lists, filled in turn and walked in turn. A list of millions is a chain of cache
  * misses of which each must end before the next can begin; several lists are as many misses under way at once. And each
@@ -36,8 +36,8 @@
  *                                     it may be stale
  *                           ww_place  index of the slot in the low 16 bits, the wheel's tag in the others
  *
- * A timer's slot begins at or before its deadline, not always in the right place for it: a timer that is moved to a
- * later deadline stays where it is, and is filed anew when its slot comes round. That makes a heartbeat one store.
+ * A timer's slot begins at or before its deadline, but need not be the deadline's own: a timer that is moved to a later
+ * deadline stays where it is, and is filed anew when its slot comes round. That makes a heartbeat one store.
  *
  * Beside the rings' slots there are a few special ones: `late` holds what was looked at while ring 1's next slot was
  * drained ahead of its time and did not fit ring 0 yet. Three `due` ones hold what was scheduled at or before the hand:
@@ -68,7 +68,7 @@
 
 #define PLACE_MASK 0xffffu
 #define DUE_SLOTS 3u
-/* The `event` of a wheel in which nothing waits: before all times that advance refuses. */
+/* The `event` of a wheel in which nothing waits: the first time that advance refuses, so that it looks then. */
 #define NO_EVENT (WW_TIME_MAX + 1)
 
 struct slot {
