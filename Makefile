@@ -51,6 +51,7 @@ HELPER_SRC := $(filter-out $(TEST_SRC) $(FUZZ_SRC) tests/install/% $(if $(filter
 	$(sort $(wildcard tests/*/*.c)))
 TEST_SCRIPTS := $(sort $(wildcard tests/*/test_*.sh tests/*/test_*.py))
 
+comma := ,
 objects = $(patsubst %.c,$(B)/obj/%.o,$(1))
 programs = $(foreach source,$(2),$(B)/$(1)/$(basename $(notdir $(source))))
 
@@ -122,7 +123,8 @@ $(TESTS): $(ARCHIVES)
 	$(call quiet,LINK,$@)$(LINK) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(CHECK_LIBS) $(ZLIB_LIBS) $(JEMALLOC_LIBS)
 
 # Lets this test make what the library calls for memory fail.
-$(B)/tests/test_allocator: LDFLAGS += $(foreach f,aligned_alloc free pthread_mutex_init mallocx sdallocx mallctl,-Wl,--wrap=$(f))
+$(B)/tests/test_allocator: LDFLAGS += $(addprefix -Wl$(comma)--wrap=,\
+	aligned_alloc free pthread_mutex_init mallocx sdallocx mallctl)
 
 $(foreach source,$(EXAMPLE_SRC),$(eval $(call programs,examples,$(source)): $(call objects,$(source))))
 $(EXAMPLES): $(SHARED)
