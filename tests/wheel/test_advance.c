@@ -53,6 +53,33 @@ START_TEST(time_that_goes_backwards_is_refused_and_changes_nothing)
 }
 END_TEST
 
+START_TEST(time_that_goes_backwards_is_refused_also_when_nothing_is_due)
+{
+	static const uint64_t delays[] = {0, 50, 7100, 100000, WEEK, 3 * WEEK};
+	struct ww_expiry batch[1];
+
+	/* An empty wheel first, then one with a timer at some distance. */
+	for (size_t i = 0; i < sizeof delays / sizeof delays[0]; i++) {
+		struct placed placed = place(NULL);
+		struct ww_timer timer = WW_TIMER_INIT(note);
+		size_t count = 4711;
+
+		go(placed.wheel, 10000);
+		if (delays[i] > 0) {
+			OK(ww_wheel_schedule(placed.wheel, &timer, delays[i]));
+		}
+		freeze(&placed);
+		ck_assert_int_eq(ww_wheel_advance(placed.wheel, 9999, WW_UNLIMITED, &count), WW_EBACKWARDS);
+		ck_assert_int_eq(ww_wheel_advance(placed.wheel, 0, 0, NULL), WW_EBACKWARDS);
+		ck_assert_int_eq(ww_wheel_advance_batch(placed.wheel, 9999, batch, 1, &count), WW_EBACKWARDS);
+		ck_assert_uint_eq(count, 4711);
+		ck_assert(is_frozen(&placed));
+		ck_assert_uint_eq(go(placed.wheel, 10000 + delays[i]), delays[i] > 0);
+		unplace(&placed);
+	}
+}
+END_TEST
+
 START_TEST(expired_may_be_null)
 {
 	struct ww_wheel *wheel = make(NULL);
@@ -194,6 +221,7 @@ START_TEST(the_unused_rest_of_a_batch_is_not_written)
 END_TEST
 
 TEST_MAIN("wheel/advance", time_moves_by_any_step, time_that_goes_backwards_is_refused_and_changes_nothing,
-    expired_may_be_null, a_jump_expires_everything_in_order_of_tick, a_jump_expires_what_is_due_and_leaves_the_rest,
+    time_that_goes_backwards_is_refused_also_when_nothing_is_due, expired_may_be_null,
+    a_jump_expires_everything_in_order_of_tick, a_jump_expires_what_is_due_and_leaves_the_rest,
     advance_called_every_tick_expires_each_timer_in_the_tick_of_its_deadline, a_batch_tells_timer_deadline_and_missed,
     the_unused_rest_of_a_batch_is_not_written)

@@ -240,6 +240,51 @@ START_TEST(what_is_late_already_expires_in_the_next_call_even_beside_late_ones_t
 }
 END_TEST
 
+START_TEST(late_ones_of_three_interrupted_calls_all_expire_in_the_next)
+{
+	struct ww_wheel *wheel = make_from(100);
+	struct ww_timer late[15];
+
+	for (size_t i = 0; i < 15; i++) {
+		OK(ww_timer_init(&late[i], note));
+		OK(ww_wheel_schedule_at(wheel, &late[i], i));
+		if (i % 5 == 4) {
+			ck_assert_int_eq(ww_wheel_advance(wheel, 100, 1, NULL), 1);
+			assert_sound(wheel);
+		}
+	}
+	ck_assert_uint_eq(recorded, 3);
+	ck_assert_int_eq(ww_wheel_advance(wheel, 100, WW_UNLIMITED, NULL), 0);
+	ck_assert_uint_eq(recorded, 15);
+	for (size_t i = 0; i < 15; i++) {
+		ck_assert_uint_eq(times_recorded(&late[i]), 1);
+	}
+	unmake(wheel);
+}
+END_TEST
+
+START_TEST(what_was_moved_out_of_the_way_costs_no_budget)
+{
+	struct ww_wheel *wheel = make(NULL);
+	struct ww_timer moved[10];
+	struct ww_timer timer = WW_TIMER_INIT(note);
+	size_t count = 0;
+
+	for (size_t i = 0; i < 10; i++) {
+		OK(ww_timer_init(&moved[i], note));
+		OK(ww_wheel_schedule(wheel, &moved[i], 1 + i));
+		ck_assert_int_eq(ww_wheel_reschedule(wheel, &moved[i], 500), 1);
+	}
+	OK(ww_wheel_schedule(wheel, &timer, 7));
+	ck_assert_int_eq(ww_wheel_advance(wheel, 5, 0, &count), 0);
+	ck_assert_int_eq(ww_wheel_advance(wheel, 20, 1, &count), 0);
+	ck_assert_uint_eq(count, 1);
+	ck_assert_ptr_eq(record[0].timer, &timer);
+	ck_assert_uint_eq(go(wheel, 500), 10);
+	unmake(wheel);
+}
+END_TEST
+
 START_TEST(what_a_budget_left_can_be_moved_out_of_reach)
 {
 	struct ww_wheel *wheel = make(NULL);
@@ -294,4 +339,5 @@ TEST_MAIN("wheel/budget", a_budget_is_kept_and_nothing_is_lost_or_out_of_order,
     time_may_not_go_backwards_while_a_budget_holds_an_advance_back,
     what_is_scheduled_between_two_calls_takes_its_place_among_the_rest,
     what_is_late_already_expires_in_the_next_call_even_beside_late_ones_that_a_budget_left,
+    late_ones_of_three_interrupted_calls_all_expire_in_the_next, what_was_moved_out_of_the_way_costs_no_budget,
     what_a_budget_left_can_be_moved_out_of_reach, what_waits_for_the_next_call_is_not_what_the_budget_left)

@@ -292,10 +292,63 @@ START_TEST(timers_cancelled_and_moved_while_their_slot_is_demoted_ahead_stay_rig
 }
 END_TEST
 
+/*
+ * A crowded slot is being demoted ahead of its boundary when all of its timers but one are cancelled. Wherever that one
+ * happens to wait by then, it expires in its tick, also when only the calls that next asks for are made.
+ */
+START_TEST(the_last_of_a_crowd_that_was_demoted_ahead_is_exact)
+{
+	static const struct {
+		uint64_t slot;     /* when the slot begins */
+		uint64_t deadline; /* of all of them */
+	} crowds[] = {{120, 179}, {120, 121}, {10800, 14399}, {10800, 10801}, {3 * DAY, 4 * DAY - 1}};
+	const size_t count = 1200;
+	struct ww_timer *timers = calloc(count, sizeof *timers);
+
+	ck_assert_ptr_nonnull(timers);
+	for (size_t c = 0; c < sizeof crowds / sizeof crowds[0]; c++) {
+		for (size_t kept = 0; kept < count; kept += 7) {
+			struct ww_wheel *wheel = make(NULL);
+			uint64_t when = 0;
+
+			for (size_t i = 0; i < count; i++) {
+				OK(ww_timer_init(&timers[i], note));
+				OK(ww_wheel_schedule(wheel, &timers[i], crowds[c].deadline));
+			}
+			for (uint64_t now = crowds[c].slot < 100 ? 1 : crowds[c].slot - 100; now < crowds[c].slot;
+			     now++) {
+				OK(ww_wheel_advance(wheel, now, WW_UNLIMITED, NULL));
+			}
+			for (size_t i = 0; i < count; i++) {
+				if (i != kept) {
+					ck_assert_int_eq(ww_wheel_cancel(wheel, &timers[i]), 1);
+				}
+			}
+			assert_sound(wheel);
+			ck_assert_int_eq(ww_wheel_next(wheel, &when), 1);
+			ck_assert_uint_le(when, crowds[c].deadline);
+			if (kept % 2 == 0) {
+				while (when < crowds[c].deadline) {
+					ck_assert_uint_eq(go(wheel, when), 0);
+					ck_assert_int_eq(ww_wheel_next(wheel, &when), 1);
+				}
+				ck_assert_uint_eq(when, crowds[c].deadline);
+			} else {
+				ck_assert_uint_eq(go(wheel, crowds[c].deadline - 1), 0);
+			}
+			ck_assert_uint_eq(go(wheel, crowds[c].deadline), 1);
+			unmake(wheel);
+		}
+	}
+	free(timers);
+}
+END_TEST
+
 TEST_MAIN("wheel/cascade", a_timer_waits_in_the_wheel_that_fits_its_delay,
     a_delay_of_7100_s_goes_from_hours_to_minutes_to_seconds_and_expires_at_7100,
     a_delay_of_7100_s_from_time_30_expires_at_7130, the_example_needs_no_call_between_its_demotions,
     a_timer_that_waits_outside_enters_the_wheels_and_goes_down_all_of_them,
     an_hour_slot_of_200000_timers_is_demoted_in_small_shares, a_day_slot_of_200000_timers_is_demoted_in_small_shares,
     a_full_slot_loses_nothing_when_its_boundary_is_jumped_over,
-    timers_cancelled_and_moved_while_their_slot_is_demoted_ahead_stay_right)
+    timers_cancelled_and_moved_while_their_slot_is_demoted_ahead_stay_right,
+    the_last_of_a_crowd_that_was_demoted_ahead_is_exact)

@@ -31,6 +31,14 @@ static struct ww_wheel *make_full(void)
 	return wheel;
 }
 
+static int count_one(struct ww_timer *timer, uint64_t deadline, void *user)
+{
+	(void)timer;
+	(void)deadline;
+	++*(size_t *)user;
+	return 0;
+}
+
 START_TEST(drain_hands_over_every_timer_once_whatever_the_capacity)
 {
 	static const size_t capacities[] = {1, 3, 64, N - 1, N, N + 1};
@@ -139,6 +147,35 @@ START_TEST(drain_takes_what_a_budget_left)
 	ck_assert_uint_eq(recorded, 5);
 	ck_assert_int_eq(ww_wheel_advance(wheel, 20000, WW_UNLIMITED, NULL), 0);
 	ck_assert_uint_eq(recorded, 5);
+	unmake(wheel);
+}
+END_TEST
+
+START_TEST(drain_and_each_have_what_was_late_before_between_and_after_interrupted_calls)
+{
+	struct ww_wheel *wheel = make_from(5000);
+	struct ww_expiry batch[N];
+	size_t count = 0;
+	size_t expired = 0;
+	size_t shown = 0;
+
+	for (size_t i = 0; i < 30; i++) {
+		OK(ww_timer_init(&timers[i], note));
+		OK(ww_wheel_schedule_at(wheel, &timers[i], 4000 + i));
+		if (i % 10 == 9 && i < 29) {
+			ck_assert_int_eq(ww_wheel_advance(wheel, 5000, 2, &count), 1);
+			expired += count;
+		}
+	}
+	ck_assert_uint_eq(expired, 4);
+	OK(ww_wheel_each(wheel, count_one, &shown));
+	ck_assert_uint_eq(shown, 26);
+	ck_assert_int_eq(ww_wheel_drain(wheel, batch, N, &count), 0);
+	ck_assert_uint_eq(count, 26);
+	for (size_t i = 0; i < 30; i++) {
+		ck_assert_int_eq(ww_timer_pending(&timers[i]), 0);
+	}
+	ck_assert_uint_eq(go(wheel, 6000), 0);
 	unmake(wheel);
 }
 END_TEST
@@ -264,5 +301,6 @@ END_TEST
 
 TEST_MAIN("wheel/drain", drain_hands_over_every_timer_once_whatever_the_capacity, an_empty_wheel_drains_nothing,
     a_drained_wheel_goes_on_working, drained_timers_do_not_expire_and_the_others_do, drain_takes_what_a_budget_left,
+    drain_and_each_have_what_was_late_before_between_and_after_interrupted_calls,
     each_shows_every_pending_timer_once_with_its_deadline, each_stops_when_it_is_told_and_returns_what_it_was_told,
     each_of_an_empty_wheel_calls_nothing, each_may_cancel_and_free_the_timer_that_it_is_given)
