@@ -11,7 +11,8 @@ FORCE:
 
 # The goals that promise to work on a bare Debian, and the group of packages.txt that each needs.
 PACKAGES := $(firstword $(if $(or $(WRAP),$(filter lint run-fuzzers,$(MAKECMDGOALS))),ci) \
-	$(if $(filter check,$(MAKECMDGOALS)),check) $(if $(filter demo,$(MAKECMDGOALS)),build))
+	$(if $(filter check,$(MAKECMDGOALS)),check) $(if $(filter bench,$(MAKECMDGOALS)),bench) \
+	$(if $(filter demo,$(MAKECMDGOALS)),build))
 
 ifneq ($(filter-out help deps clean distclean format memcheck fuzz,$(or $(MAKECMDGOALS),all)),)
 include $(B)/config.mk
@@ -43,7 +44,10 @@ $(B)/packages: FORCE
 
 LIB_SRC := $(filter-out $(if $(filter malloc,$(ALLOCATOR)),lib/allocator/jemalloc.c,lib/allocator/malloc.c),\
 	$(sort $(wildcard lib/*/*.c)))
-TOOL_SRC := $(filter-out tools/examples/% tools/bench/%,$(sort $(wildcard tools/*.c tools/*/*.c)))
+# Of the libraries to compare with, those that are there; event_loop.c is what they have in common.
+NO_PEERS := $(filter-out $(PEERS) $(if $(strip $(PEERS)),event_loop),event_loop libev libevent libuv)
+TOOL_SRC := $(filter-out tools/examples/% $(NO_PEERS:%=tools/bench/structures/%.c),\
+	$(sort $(wildcard tools/*.c tools/*/*.c tools/*/*/*.c)))
 EXAMPLE_SRC := $(sort $(wildcard tools/examples/*.c))
 TEST_SRC := $(sort $(wildcard tests/*/test_*.c))
 FUZZ_SRC := $(sort $(wildcard tests/fuzz/fuzz_*.c))
@@ -72,8 +76,8 @@ SHARED_FLAGS = -shared -Wl,-soname,$(SONAME) -Wl,--version-script=lib/weekwheel.
 USE_SHARED = -L$(B)/lib -lweekwheel -Wl,-rpath,'$$ORIGIN/../lib'
 
 $(B)/obj/lib/%: PART = -Ilib -fPIC -fvisibility=hidden -fno-semantic-interposition $(JEMALLOC_CFLAGS)
-$(B)/obj/tools/%: PART = -Itools -D_POSIX_C_SOURCE=200809L $(ZLIB_CFLAGS)
-$(B)/obj/tests/%: PART = -Itests -Itools -Ilib -D_POSIX_C_SOURCE=200809L $(CHECK_CFLAGS)
+$(B)/obj/tools/%: PART = -Itools -D_POSIX_C_SOURCE=200809L $(ZLIB_CFLAGS) $(PEER_CFLAGS)
+$(B)/obj/tests/%: PART = -Itests -Itools -Ilib -D_POSIX_C_SOURCE=200809L $(CHECK_CFLAGS) $(PEER_CFLAGS)
 
 # V=1 shows the commands.
 quiet = $(if $(V),,@printf '  %-6s%s\n' $(1) $(2);)
@@ -101,7 +105,7 @@ $(SHARED): $(call objects,$(LIB_SRC)) lib/weekwheel.map
 
 $(PROGRAM): $(call objects,$(TOOL_SRC)) $(SHARED)
 	@mkdir -p $(@D)
-	$(call quiet,LINK,$@)$(LINK) -o $@ $(filter %.o,$^) $(USE_SHARED) $(ZLIB_LIBS)
+	$(call quiet,LINK,$@)$(LINK) -o $@ $(filter %.o,$^) $(USE_SHARED) $(ZLIB_LIBS) $(PEER_LIBS) -lm
 
 demo: $(PROGRAM)
 	$(PROGRAM) replay
@@ -120,7 +124,8 @@ ARCHIVES := $(B)/tests/libhelpers.a $(B)/tests/libtools.a $(STATIC)
 $(foreach source,$(TEST_SRC),$(eval $(call programs,tests,$(source)): $(call objects,$(source))))
 $(TESTS): $(ARCHIVES)
 	@mkdir -p $(@D)
-	$(call quiet,LINK,$@)$(LINK) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(CHECK_LIBS) $(ZLIB_LIBS) $(JEMALLOC_LIBS)
+	$(call quiet,LINK,$@)$(LINK) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(CHECK_LIBS) $(ZLIB_LIBS) $(PEER_LIBS) -lm \
+		$(JEMALLOC_LIBS)
 
 # Lets this test make what the library calls for memory fail.
 $(B)/tests/test_allocator: LDFLAGS += $(addprefix -Wl$(comma)--wrap=,\
@@ -152,7 +157,7 @@ $(foreach source,$(FUZZ_SRC),$(eval $(call programs,fuzz,$(source)): $(call obje
 $(FUZZERS): $(ARCHIVES)
 	@mkdir -p $(@D)
 	$(call quiet,LINK,$@)$(LINK) $(if $(filter yes,$(FUZZ)),-fsanitize=fuzzer) -o $@ $(filter %.o,$^) $(filter %.a,$^) \
-		$(ZLIB_LIBS) $(JEMALLOC_LIBS)
+		$(ZLIB_LIBS) $(PEER_LIBS) $(JEMALLOC_LIBS) -lm
 
 FUZZ_SECONDS ?= 20
 fuzz:
@@ -167,7 +172,8 @@ lint: all
 	@B='$(abspath $(B))' CC='$(CC)' CXX='$(CXX)' scripts/lint
 
 format:
-	clang-format -i $(sort $(wildcard $(foreach folder,include lib tests tools,$(folder)/*.[ch] $(folder)/*/*.[ch])))
+	clang-format -i $(sort $(wildcard $(foreach folder,include lib tests tools,\
+		$(folder)/*.[ch] $(folder)/*/*.[ch] $(folder)/*/*/*.[ch])))
 
 # ---- Install ----------------------------------------------------------------------------------------------------
 

@@ -15,6 +15,8 @@ enum {
 /* arguments: those after the subcommand, ended by NULL. */
 int command_replay(char **arguments);
 void command_replay_help(FILE *out);
+int command_bench(char **arguments);
+void command_bench_help(FILE *out);
 
 /*
  * Write out what is buffered for standard output and return `status`, or STATUS_FAILED after a message if that failed

@@ -15,6 +15,7 @@ static const struct {
 	const char *summary;
 } commands[] = {
     {"replay", command_replay, command_replay_help, "drive a timing wheel with real or synthetic timeouts"},
+    {"bench", command_bench, command_bench_help, "compare this library with other ways of keeping timers"},
 };
 
 enum { COMMANDS = sizeof commands / sizeof *commands };

@@ -11,7 +11,7 @@ enum { CACHE_LINE = 64 };
 
 _Noreturn void memory_exhausted(void)
 {
-	message_error("out of memory; replay a smaller file, or part of it");
+	message_error("out of memory; give it less to do: a smaller file, or fewer timers");
 	exit(EXIT_FAILURE);
 }
 

@@ -15,6 +15,7 @@
 #include <stdio.h>
 
 #include "progress.h"
+#include "random.h"
 
 static const uint64_t WEEK_NS = 7u * 24 * 60 * 60 * UINT64_C(1000000000);
 static const uint64_t NS_PER_SECOND = 1000000000;
@@ -41,22 +42,6 @@ enum {
 	REFRESH_PERCENT = 80, /* after each request, the chance of another: 4 refreshes a session on average */
 	CANCEL_PERCENT = 15   /* of sessions that are closed before they expire */
 };
-
-/* splitmix64 (Sebastiano Vigna, public domain). */
-static uint64_t random_next(uint64_t *state)
-{
-	uint64_t z = (*state += UINT64_C(0x9e3779b97f4a7c15));
-
-	z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-	z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
-	return z ^ (z >> 31);
-}
-
-/* 0 to below - 1. The remainder's bias is below 2^-12 for all that is asked here. */
-static uint64_t random_below(uint64_t *state, uint64_t below)
-{
-	return random_next(state) % below;
-}
 
 static uint64_t random_timeout_ns(uint64_t *state)
 {

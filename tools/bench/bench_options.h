@@ -1,0 +1,24 @@
+#ifndef BENCH_OPTIONS_H
+#define BENCH_OPTIONS_H
+
+#include <stdio.h>
+
+#include "bench/run.h"
+
+struct bench_request {
+	struct plan plan;
+	int json;
+	const char *html;  /* NULL, or the page to write */
+	const char *plots; /* NULL, or the folder for plots */
+	long cpu;          /* -1: any */
+	char command[400]; /* as it was called */
+};
+
+enum bench_request_kind { BENCH_REQUEST_RUN, BENCH_REQUEST_HELP, BENCH_REQUEST_WRONG };
+
+/* Read the command line; BENCH_REQUEST_WRONG after a message. */
+enum bench_request_kind bench_request_parse(struct bench_request *request, char **arguments);
+
+void bench_request_help(FILE *out);
+
+#endif

@@ -1,0 +1,37 @@
+#ifndef BENCH_INPUTS_H
+#define BENCH_INPUTS_H
+
+/* What the workloads do, drawn from a seed before anything is timed, and the same for every structure. */
+
+#include <stdint.h>
+
+/* Orders in which objects are touched; the heartbeat takes them in turn. */
+#define ORDERS 4
+
+/*
+ * Workload F. In each tick some timers expire and are scheduled again, and four times as many that are pending are
+ * cancelled and scheduled again; so n are pending at any time and 80 % are cancelled before they expire. Which ones
+ * expire follows from the deadlines, so that the whole script can be written beforehand.
+ */
+struct churn {
+	uint32_t *first_delay; /* of each object, from the start; a timer is somewhere in its delay then */
+	uint32_t *object;      /* of each life, in order: who is scheduled, and for how long */
+	uint32_t *delay;
+	uint64_t lives;
+	uint32_t *expired;   /* per tick: so many lives follow an expiry, */
+	uint32_t *cancelled; /* and after those so many a cancel */
+	uint64_t ticks;
+};
+
+struct inputs {
+	uint64_t n;
+	uint32_t *delay;         /* n delays, uniform in 1 to 604,799 */
+	uint32_t *order[ORDERS]; /* n indices each, shuffled */
+	struct churn churn;      /* empty until inputs_draw_churn */
+};
+
+void inputs_draw(struct inputs *inputs, uint64_t n, uint64_t seed);
+void inputs_draw_churn(struct inputs *inputs, uint64_t seed);
+void inputs_free(struct inputs *inputs);
+
+#endif

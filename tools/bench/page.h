@@ -1,0 +1,19 @@
+#ifndef BENCH_PAGE_H
+#define BENCH_PAGE_H
+
+/* The results for people: a page that needs nothing but itself, and plots as files of their own. */
+
+#include <stdio.h>
+
+#include "bench/result.h"
+
+/* Write the page as HTML. Return 0, or -1 if `out` could not be written, with errno set. */
+int page_write(FILE *out, const struct results *results);
+
+/*
+ * Write heartbeat.svg, life.svg, day-boundary.svg and memory.svg to the folder, which is there; those only of which there
+ * are results. Return 0, or -1 after saying why.
+ */
+int page_plots(const char *folder, const struct results *results);
+
+#endif

@@ -1,0 +1,149 @@
+/* The results as text. */
+#include "bench/report.h"
+
+#include <inttypes.h>
+
+static const char *metric_title(enum metric metric)
+{
+	static const char *const titles[METRICS] = {
+	    [NS_PER_OP] = "ns an operation",
+	    [NS_PER_TIMER] = "ns a timer",
+	    [MAX_TICK_US] = "longest tick, us",
+	    [P999_TICK_US] = "99.9 % of the ticks take at most, us",
+	    [NS_PER_TICK] = "ns a tick",
+	    [JUMP_NS] = "a jump over all of it, ns",
+	    [BYTES_PER_TIMER] = "bytes a timer",
+	};
+
+	return titles[metric];
+}
+
+/* n with commas between the thousands. */
+static const char *grouped(char *text, size_t size, uint64_t n)
+{
+	char digits[24];
+	size_t length = (size_t)snprintf(digits, sizeof digits, "%" PRIu64, n);
+	size_t i, used = 0;
+
+	for (i = 0; i < length && used + 2 < size; i++) {
+		if (i > 0 && (length - i) % 3 == 0)
+			text[used++] = ',';
+		text[used++] = digits[i];
+	}
+	text[used] = 0;
+	return text;
+}
+
+static void write_value(FILE *out, double value)
+{
+	fprintf(out, " %12.*f", value < 10 ? 3 : value < 1000 ? 1 : 0, value);
+}
+
+static void write_row(FILE *out, const struct results *results, const struct result *result)
+{
+	const struct result *ours =
+	    results_find(results, &structure_weekwheel, result->workload, result->n, result->metric);
+
+	fprintf(out, "  %-14s", result->structure->name);
+	write_value(out, result->median);
+	write_value(out, result->min);
+	write_value(out, result->max);
+	if (ours && ours->median > 0)
+		fprintf(out, " %12.*f", result->median / ours->median < 10 ? 2 : 0, result->median / ours->median);
+	else
+		fprintf(out, " %12s", "-");
+	fprintf(out, "%s\n", result->repetitions == 1 && result->metric != BYTES_PER_TIMER ? "  one pass" : "");
+}
+
+static void write_group(FILE *out, const struct results *results, const struct result *first)
+{
+	char n[32];
+	size_t i;
+
+	fprintf(out, "\n%s  %s\n", workload_name(first->workload), workload_summary(first->workload));
+	fprintf(out, "  %s timer%s: %s\n", grouped(n, sizeof n, first->n), first->n == 1 ? "" : "s",
+	    metric_title(first->metric));
+	fprintf(out, "  %-14s %12s %12s %12s %12s\n", "structure", "median", "min", "max", "/ weekwheel");
+	for (i = 0; i < results->count; i++) {
+		const struct result *result = &results->result[i];
+
+		if (result->workload == first->workload && result->n == first->n && result->metric == first->metric)
+			write_row(out, results, result);
+	}
+}
+
+static int is_first_of_group(const struct results *results, size_t index)
+{
+	const struct result *result = &results->result[index];
+	size_t i;
+
+	for (i = 0; i < index; i++)
+		if (results->result[i].workload == result->workload && results->result[i].n == result->n &&
+		    results->result[i].metric == result->metric)
+			return 0;
+	return 1;
+}
+
+static void write_checked(FILE *out, const struct results *results)
+{
+	size_t i;
+
+	fputs("Correctness\n", out);
+	for (i = 0; i < results->checked_count; i++) {
+		const struct checked *checked = &results->checked[i];
+
+		if (checked->wrong)
+			fprintf(out, "  %-14s WRONG, so not timed: %s\n", checked->structure->name, checked->wrong);
+		else if (checked->latest)
+			fprintf(out, "  %-14s never early, up to %" PRIu64 " s late\n", checked->structure->name,
+			    checked->latest);
+		else
+			fprintf(out, "  %-14s never early, never late\n", checked->structure->name);
+	}
+}
+
+static void write_left_out(FILE *out, const struct results *results)
+{
+	char n[32];
+	size_t i;
+
+	if (results->left_out_count)
+		fputs("\nLeft out\n", out);
+	for (i = 0; i < results->left_out_count; i++) {
+		const struct left_out *left_out = &results->left_out[i];
+
+		fprintf(out, "  %-14s %-6s %12s timers: %s\n", left_out->structure->name,
+		    workload_name(left_out->workload), grouped(n, sizeof n, left_out->n), left_out->why);
+	}
+}
+
+void bench_report_table(FILE *out, const struct results *results)
+{
+	size_t i;
+
+	fprintf(out, "%s\n%s\nseed %" PRIu64 "\n\n", results->command, results->machine, results->seed);
+	write_checked(out, results);
+	for (i = 0; i < results->count; i++)
+		if (is_first_of_group(results, i))
+			write_group(out, results, &results->result[i]);
+	write_left_out(out, results);
+}
+
+void bench_report_json(FILE *out, const struct results *results)
+{
+	size_t i;
+
+	fputs("[", out);
+	for (i = 0; i < results->count; i++) {
+		const struct result *result = &results->result[i];
+
+		fprintf(out,
+		    "%s\n  {\"structure\": \"%s\", \"workload\": \"%s\", \"n\": %" PRIu64
+		    ", \"metric\": \"%s\", \"unit\": \"%s\", \"median\": %.6g, \"min\": %.6g, \"max\": %.6g,"
+		    " \"repetitions\": %u}",
+		    i ? "," : "", result->structure->name, workload_name(result->workload), result->n,
+		    metric_name(result->metric), metric_unit(result->metric), result->median, result->min, result->max,
+		    result->repetitions);
+	}
+	fputs("\n]\n", out);
+}

@@ -1,0 +1,14 @@
+#ifndef BENCH_REPORT_H
+#define BENCH_REPORT_H
+
+#include <stdio.h>
+
+#include "bench/result.h"
+
+/* Write the results as tables for a person. */
+void bench_report_table(FILE *out, const struct results *results);
+
+/* Write the results as a JSON list, an object a line. */
+void bench_report_json(FILE *out, const struct results *results);
+
+#endif

@@ -1,0 +1,64 @@
+/* Names and look-up of results. */
+#include "bench/result.h"
+
+static const struct {
+	const char *name, *summary;
+} workload_words[WORKLOADS] = {
+    [WORKLOAD_A] = {"A", "schedule"},
+    [WORKLOAD_B] = {"B", "cancel in random order"},
+    [WORKLOAD_C30] = {"C30", "heartbeat, timeout 30 s"},
+    [WORKLOAD_C1800] = {"C1800", "heartbeat, timeout 1,800 s"},
+    [WORKLOAD_CWEEK] = {"Cweek", "heartbeat, timeout a week"},
+    [WORKLOAD_D] = {"D", "whole life: schedule, and every tick of the week until all have expired"},
+    [WORKLOAD_R] = {"R", "whole life, scheduled in an order unrelated to memory"},
+    [WORKLOAD_E] = {"E", "one timer 6.9 days away"},
+    [WORKLOAD_F] = {"F", "churn: 80 % are cancelled before they expire"},
+    [WORKLOAD_G] = {"G", "memory"},
+};
+
+static const struct {
+	const char *name, *unit;
+} metric_words[METRICS] = {
+    [NS_PER_OP] = {"ns_per_op", "ns"},
+    [NS_PER_TIMER] = {"ns_per_timer", "ns"},
+    [MAX_TICK_US] = {"max_tick_us", "us"},
+    [P999_TICK_US] = {"p999_tick_us", "us"},
+    [NS_PER_TICK] = {"ns_per_tick", "ns"},
+    [JUMP_NS] = {"jump_ns", "ns"},
+    [BYTES_PER_TIMER] = {"bytes_per_timer", "bytes"},
+};
+
+const char *workload_name(enum workload workload)
+{
+	return workload_words[workload].name;
+}
+
+const char *workload_summary(enum workload workload)
+{
+	return workload_words[workload].summary;
+}
+
+const char *metric_name(enum metric metric)
+{
+	return metric_words[metric].name;
+}
+
+const char *metric_unit(enum metric metric)
+{
+	return metric_words[metric].unit;
+}
+
+const struct result *results_find(const struct results *results, const struct structure *structure,
+    enum workload workload, uint64_t n, enum metric metric)
+{
+	size_t i;
+
+	for (i = 0; i < results->count; i++) {
+		const struct result *result = &results->result[i];
+
+		if (result->structure == structure && result->workload == workload && result->n == n &&
+		    result->metric == metric)
+			return result;
+	}
+	return NULL;
+}

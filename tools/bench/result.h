@@ -1,0 +1,85 @@
+#ifndef BENCH_RESULT_H
+#define BENCH_RESULT_H
+
+/* What a run of the benchmark found. */
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "bench/structure.h"
+
+enum workload {
+	WORKLOAD_A,
+	WORKLOAD_B,
+	WORKLOAD_C30,
+	WORKLOAD_C1800,
+	WORKLOAD_CWEEK,
+	WORKLOAD_D,
+	WORKLOAD_R,
+	WORKLOAD_E,
+	WORKLOAD_F,
+	WORKLOAD_G,
+	WORKLOADS
+};
+
+enum metric { NS_PER_OP, NS_PER_TIMER, MAX_TICK_US, P999_TICK_US, NS_PER_TICK, JUMP_NS, BYTES_PER_TIMER, METRICS };
+
+/* "A", "C30", "Cweek"; and a few words of what it is: "schedule", "heartbeat, 30 s". */
+const char *workload_name(enum workload workload);
+const char *workload_summary(enum workload workload);
+/* "ns_per_op" and its unit, "ns". */
+const char *metric_name(enum metric metric);
+const char *metric_unit(enum metric metric);
+
+struct result {
+	const struct structure *structure;
+	enum workload workload;
+	uint64_t n;
+	enum metric metric;
+	double median, min, max; /* over the repetitions */
+	unsigned repetitions;    /* how many there were */
+};
+
+/* The times of the ticks of a whole life (workload D): of each tick the median over the repetitions. */
+struct ticks {
+	const struct structure *structure;
+	uint64_t n;
+	uint64_t count; /* ticks 1 to count, of which ns[0] is the first */
+	uint32_t *ns;
+};
+
+/* What the correctness run said of a structure. */
+struct checked {
+	const struct structure *structure;
+	const char *wrong; /* NULL, or a sentence: then nothing of it is timed */
+	uint64_t latest;   /* ticks by which a timer was late */
+};
+
+/* Why a pair has no result. */
+struct left_out {
+	const struct structure *structure;
+	enum workload workload;
+	uint64_t n;
+	const char *why;
+};
+
+struct results {
+	struct result *result;
+	size_t count, capacity;
+	struct ticks *ticks;
+	size_t ticks_count, ticks_capacity;
+	struct checked *checked;
+	size_t checked_count, checked_capacity;
+	struct left_out *left_out;
+	size_t left_out_count, left_out_capacity;
+	uint64_t seed;
+	/* How it was measured, for people: the command, the processor, the compiler. */
+	char command[400];
+	char machine[400];
+};
+
+/* Return the result, or NULL if there is none. */
+const struct result *results_find(const struct results *results, const struct structure *structure,
+    enum workload workload, uint64_t n, enum metric metric);
+
+#endif

@@ -1,0 +1,27 @@
+#ifndef BENCH_RUN_H
+#define BENCH_RUN_H
+
+/* Run what was asked for, in turns, and gather the results. */
+
+#include <stdint.h>
+
+#include "bench/result.h"
+
+#define SIZES_MAX 16
+#define STRUCTURES_MAX 32
+
+struct plan {
+	uint64_t sizes[SIZES_MAX]; /* numbers of timers */
+	size_t size_count;
+	const struct structure *chosen[STRUCTURES_MAX]; /* ended by NULL */
+	unsigned workloads;                             /* a bit each */
+	unsigned repetitions;
+	uint64_t seed;
+	uint64_t limit_ns; /* for one pass */
+};
+
+/* *results is zeroed before; results_free gives back what it holds. */
+void run_plan(const struct plan *plan, struct results *results);
+void results_free(struct results *results);
+
+#endif

@@ -1,0 +1,38 @@
+/* The list of what is compared. */
+#include <string.h>
+
+#include "bench/structure.h"
+
+const struct structure *const structures[] = {
+    &structure_weekwheel,
+    &structure_linked,
+    &structure_linked_clocks,
+    &structure_flat,
+    &structure_flat60,
+    &structure_rounds300,
+    &structure_rounds3600,
+    &structure_scan,
+    &structure_heap2,
+    &structure_heap4,
+#ifdef HAVE_LIBEV
+    &structure_libev,
+#endif
+#ifdef HAVE_LIBEVENT
+    &structure_libevent,
+#endif
+#ifdef HAVE_LIBUV
+    &structure_libuv,
+#endif
+    &structure_floor,
+    NULL,
+};
+
+const struct structure *structure_by_name(const char *name)
+{
+	const struct structure *const *structure;
+
+	for (structure = structures; *structure; structure++)
+		if (strcmp((*structure)->name, name) == 0)
+			return *structure;
+	return NULL;
+}

@@ -1,0 +1,176 @@
+/*
+ * A heap with positions, of HEAP_ARITY children a node: the file that includes this defines HEAP_ARITY, so that it is a
+ * constant to the compiler, and makes a structure of what follows.
+ *
+ * This is the strongest form of a heap that we know. An entry is 8 bytes and has the deadline in it, so that a comparison
+ * reads no timer; where each timer's entry is stands in a dense array of 4 bytes a timer, which the many moves of entries
+ * write to; and the children of an entry begin at a multiple of HEAP_ARITY, so that no cache line boundary parts them:
+ *
+ *     entries, of arity 4   [ - | - | - | 3 ][ 4 | 5 | 6 | 7 ][ 8 | 9 | 10 | 11 ][ 12 ...
+ *                                     root     its children     those of 4
+ *
+ * The object holds its timer's number. Unused entries have the deadline UNUSED, later than any, so that the earliest of
+ * the children is found without asking how many there are.
+ */
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "bench/structure.h"
+#include "memory.h"
+
+#define UNUSED UINT32_MAX
+
+enum { ROOT = HEAP_ARITY - 1, HEAP_OWN_BYTES = sizeof(uint64_t) + sizeof(uint32_t) };
+
+struct entry {
+	uint32_t deadline;
+	uint32_t timer;
+};
+
+struct node {
+	uint32_t timer;
+};
+
+struct heap {
+	struct entry *entries;
+	size_t end; /* one past the last entry */
+	uint32_t *position;
+	uint32_t now;
+	struct object *objects;
+	struct sink *sink;
+};
+
+static struct node *heap_node(struct object *object)
+{
+	return (struct node *)(void *)object;
+}
+
+static void *heap_create(struct object *objects, uint64_t n, struct sink *sink)
+{
+	struct heap *heap = memory_zeroed(1, sizeof *heap);
+	size_t room = (size_t)n + 2 * HEAP_ARITY;
+
+	heap->entries = memory_aligned(room, sizeof *heap->entries);
+	memset(heap->entries, 0xff, room * sizeof *heap->entries);
+	heap->end = ROOT;
+	heap->position = memory_aligned((size_t)n, sizeof *heap->position);
+	heap->objects = objects;
+	heap->sink = sink;
+	for (uint32_t i = 0; i < n; i++)
+		heap_node(&objects[i])->timer = i;
+	return heap;
+}
+
+static void heap_destroy(void *state)
+{
+	struct heap *heap = state;
+
+	free(heap->entries);
+	free(heap->position);
+	free(heap);
+}
+
+static void heap_put(struct heap *heap, size_t at, struct entry entry)
+{
+	heap->entries[at] = entry;
+	heap->position[entry.timer] = (uint32_t)at;
+}
+
+/* Put the entry in the hole `at`, or where it belongs above it. */
+static void heap_rise(struct heap *heap, size_t at, struct entry entry)
+{
+	while (at > ROOT) {
+		size_t parent = at / HEAP_ARITY + ROOT - 1;
+
+		if (heap->entries[parent].deadline <= entry.deadline)
+			break;
+		heap_put(heap, at, heap->entries[parent]);
+		at = parent;
+	}
+	heap_put(heap, at, entry);
+}
+
+static size_t heap_earliest(const struct heap *heap, size_t first)
+{
+	size_t earliest = first;
+
+	for (size_t i = first + 1; i < first + HEAP_ARITY; i++)
+		if (heap->entries[i].deadline < heap->entries[earliest].deadline)
+			earliest = i;
+	return earliest;
+}
+
+/* Put the entry in the hole `at`, or where it belongs below it. */
+static void heap_fall(struct heap *heap, size_t at, struct entry entry)
+{
+	for (size_t first; (first = (at - ROOT + 1) * HEAP_ARITY) < heap->end;) {
+		size_t child = heap_earliest(heap, first);
+
+		if (heap->entries[child].deadline >= entry.deadline)
+			break;
+		heap_put(heap, at, heap->entries[child]);
+		at = child;
+	}
+	heap_put(heap, at, entry);
+}
+
+/* Put the entry in the hole `at`, or where it belongs on either side of it. */
+static void heap_settle(struct heap *heap, size_t at, struct entry entry)
+{
+	if (at > ROOT && heap->entries[at / HEAP_ARITY + ROOT - 1].deadline > entry.deadline)
+		heap_rise(heap, at, entry);
+	else
+		heap_fall(heap, at, entry);
+}
+
+/* The last entry fills the place of the one that goes. */
+static void heap_remove(struct heap *heap, size_t at)
+{
+	struct entry last = heap->entries[--heap->end];
+
+	heap->entries[heap->end].deadline = UNUSED;
+	if (at != heap->end)
+		heap_settle(heap, at, last);
+}
+
+static void heap_schedule(void *state, struct object *object, uint64_t delay)
+{
+	struct heap *heap = state;
+	struct entry entry = {heap->now + (uint32_t)delay, heap_node(object)->timer};
+
+	heap_rise(heap, heap->end++, entry);
+}
+
+static void heap_cancel(void *state, struct object *object)
+{
+	struct heap *heap = state;
+
+	heap_remove(heap, heap->position[heap_node(object)->timer]);
+}
+
+static void heap_touch(void *state, struct object *object, uint64_t delay)
+{
+	struct heap *heap = state;
+	struct entry entry = {heap->now + (uint32_t)delay, heap_node(object)->timer};
+
+	heap_settle(heap, heap->position[entry.timer], entry);
+}
+
+static void heap_advance(void *state, uint64_t now)
+{
+	struct heap *heap = state;
+	struct sink *sink = heap->sink;
+
+	heap->now = (uint32_t)now;
+	while (heap->entries[ROOT].deadline <= heap->now) {
+		sink->expired[sink->count++] = &heap->objects[heap->entries[ROOT].timer];
+		heap_remove(heap, ROOT);
+	}
+}
+
+static size_t heap_fixed_bytes(uint64_t horizon)
+{
+	(void)horizon;
+	return sizeof(struct heap);
+}

@@ -1,0 +1,109 @@
+/*
+ * libev's timers: a 4-ary heap of entries of 16 bytes, a deadline and a pointer to the timer, which is embedded in the
+ * object. A touch is ev_timer_again(), which libev's manual recommends for timeouts that move; its timers repeat, and so
+ * the callback stops them.
+ *
+ * A tick is one turn of the loop, ev_run() without waiting, with a clock that is set by hand. Measured are the
+ * bookkeeping of the turn, the heap, and a callback a timer; left out are clocks and polling, see event_loop.h.
+ */
+
+#include <ev.h>
+#include <stdlib.h>
+
+#include "bench/structure.h"
+#include "bench/structures/event_loop.h"
+#include "memory.h"
+#include "message.h"
+
+_Static_assert(sizeof(ev_timer) <= OBJECT_SIZE, "an ev_timer is embedded in the object");
+
+/* A timer that is due at the very time of the loop waits for a later one, and so each is due half a tick before. */
+static ev_tstamp libev_after(uint64_t delay)
+{
+	return (ev_tstamp)delay - 0.5;
+}
+
+static ev_timer *libev_timer(struct object *object)
+{
+	return (ev_timer *)(void *)object;
+}
+
+static void libev_expire(struct ev_loop *loop, ev_timer *timer, int events)
+{
+	struct sink *sink = ev_userdata(loop);
+
+	(void)events;
+	ev_timer_stop(loop, timer);
+	sink->expired[sink->count++] = (struct object *)(void *)timer;
+}
+
+static void libev_schedule(void *state, struct object *object, uint64_t delay)
+{
+	ev_timer_set(libev_timer(object), libev_after(delay), 0.);
+	ev_timer_start(state, libev_timer(object));
+}
+
+static void libev_cancel(void *state, struct object *object)
+{
+	ev_timer_stop(state, libev_timer(object));
+}
+
+static void libev_touch(void *state, struct object *object, uint64_t delay)
+{
+	libev_timer(object)->repeat = libev_after(delay);
+	ev_timer_again(state, libev_timer(object));
+}
+
+static void libev_advance(void *state, uint64_t now)
+{
+	event_loop_enter(now);
+	ev_run(state, EVRUN_NOWAIT);
+	event_loop_leave();
+}
+
+/* Have the heap grow to its size now. */
+static void libev_reserve(struct ev_loop *loop, struct object *objects, uint64_t n)
+{
+	for (uint64_t i = 0; i < n; i++)
+		libev_schedule(loop, &objects[i], 1);
+	while (n--)
+		libev_cancel(loop, &objects[n]);
+}
+
+static void *libev_create(struct object *objects, uint64_t n, struct sink *sink)
+{
+	struct ev_loop *loop;
+
+	event_loop_enter(0);
+	loop = ev_loop_new(EVBACKEND_EPOLL | EVFLAG_NOENV);
+	if (!loop) {
+		message_error("libev cannot make a loop");
+		exit(EXIT_FAILURE);
+	}
+	ev_set_userdata(loop, sink);
+	for (uint64_t i = 0; i < n; i++)
+		ev_init(libev_timer(&objects[i]), libev_expire);
+	libev_reserve(loop, objects, n);
+	event_loop_leave();
+	return loop;
+}
+
+static void libev_destroy(void *state)
+{
+	ev_loop_destroy(state);
+}
+
+const struct structure structure_libev = {
+    .name = "libev",
+    .summary = "libev, a turn of its loop a tick",
+    .most = INT32_MAX / 2, /* it counts in int */
+    .create = libev_create,
+    .destroy = libev_destroy,
+    .schedule = libev_schedule,
+    .cancel = libev_cancel,
+    .touch = libev_touch,
+    .advance = libev_advance,
+    .node_bytes = sizeof(ev_timer),
+    /* The entry of the heap; not that its array may be twice as large, nor the array of the callbacks of a turn. */
+    .own_bytes = sizeof(ev_tstamp) + sizeof(void *),
+};

@@ -1,0 +1,127 @@
+/*
+ * libuv's timers: a binary heap of linked nodes, which lie in the timers. A timer does not fit the object, which holds a
+ * pointer to it. A touch is uv_timer_start() of a running timer. libuv's time is in milliseconds.
+ *
+ * A tick is one turn of the loop, uv_run() without waiting, with a clock that is set by hand. Measured are the
+ * bookkeeping of the turn, the heap, and a callback a timer; left out are clocks and polling, see event_loop.h.
+ */
+
+#include <stdlib.h>
+#include <uv.h>
+
+#include "bench/structure.h"
+#include "bench/structures/event_loop.h"
+#include "memory.h"
+#include "message.h"
+
+enum { MILLISECONDS = 1000 };
+
+struct node {
+	uv_timer_t *timer;
+};
+
+struct libuv {
+	uv_loop_t loop; /* its data is the sink */
+	uv_timer_t *timers;
+	uint64_t n;
+};
+
+static uv_timer_t *libuv_timer(struct object *object)
+{
+	return ((struct node *)(void *)object)->timer;
+}
+
+static void libuv_expire(uv_timer_t *timer)
+{
+	struct sink *sink = timer->loop->data;
+
+	sink->expired[sink->count++] = timer->data;
+}
+
+/* For touch as well. */
+static void libuv_schedule(void *state, struct object *object, uint64_t delay)
+{
+	(void)state;
+	uv_timer_start(libuv_timer(object), libuv_expire, delay * MILLISECONDS, 0);
+}
+
+static void libuv_cancel(void *state, struct object *object)
+{
+	(void)state;
+	uv_timer_stop(libuv_timer(object));
+}
+
+static void libuv_advance(void *state, uint64_t now)
+{
+	struct libuv *libuv = state;
+
+	event_loop_enter(now);
+	uv_run(&libuv->loop, UV_RUN_NOWAIT);
+	event_loop_leave();
+}
+
+/* The first turn with anything to wait for tells the kernel of the loop's own descriptors: not in the measured time. */
+static void libuv_first_turn(struct libuv *libuv, struct object *object)
+{
+	libuv_schedule(libuv, object, 1);
+	libuv_advance(libuv, 0);
+	libuv_cancel(libuv, object);
+}
+
+static void *libuv_create(struct object *objects, uint64_t n, struct sink *sink)
+{
+	struct libuv *libuv = memory_zeroed(1, sizeof *libuv);
+
+	event_loop_enter(0);
+	if (uv_loop_init(&libuv->loop)) {
+		message_error("libuv cannot make a loop");
+		exit(EXIT_FAILURE);
+	}
+	event_loop_leave();
+	libuv->loop.data = sink;
+	libuv->n = n;
+	libuv->timers = memory_aligned((size_t)n, sizeof *libuv->timers);
+	for (uint64_t i = 0; i < n; i++) {
+		struct node *node = (struct node *)(void *)&objects[i];
+
+		node->timer = &libuv->timers[i];
+		uv_timer_init(&libuv->loop, node->timer);
+		node->timer->data = &objects[i];
+	}
+	if (n)
+		libuv_first_turn(libuv, objects);
+	return libuv;
+}
+
+static void libuv_destroy(void *state)
+{
+	struct libuv *libuv = state;
+
+	for (uint64_t i = 0; i < libuv->n; i++)
+		uv_close((uv_handle_t *)&libuv->timers[i], NULL);
+	uv_run(&libuv->loop, UV_RUN_DEFAULT);
+	uv_loop_close(&libuv->loop);
+	free(libuv->timers);
+	free(libuv);
+}
+
+static size_t libuv_fixed_bytes(uint64_t horizon)
+{
+	(void)horizon;
+	return sizeof(struct libuv);
+}
+
+const struct structure structure_libuv = {
+    .name = "libuv",
+    .summary = "libuv, a turn of its loop a tick",
+    .most = UINT32_MAX, /* it counts in unsigned */
+    .create = libuv_create,
+    .destroy = libuv_destroy,
+    .schedule = libuv_schedule,
+    .cancel = libuv_cancel,
+    .touch = libuv_schedule,
+    .advance = libuv_advance,
+    .node_bytes = sizeof(struct node),
+    .own_bytes = sizeof(uv_timer_t),
+    .fixed_bytes = libuv_fixed_bytes,
+};

@@ -1,0 +1,64 @@
+#ifndef BENCH_LIST_H
+#define BENCH_LIST_H
+
+/*
+ * The doubly linked list of the structures that embed a node in the object: a head is one pointer, and a node points to
+ * the pointer that points to it, so that it can leave the list without knowing which one it is in.
+ */
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "bench/structure.h"
+
+struct node {
+	struct node *next;
+	struct node **pprev; /* NULL: idle */
+	uint64_t deadline;
+};
+
+_Static_assert(sizeof(struct node) <= OBJECT_SIZE, "a node is embedded in the object");
+
+static inline struct node *node_of(struct object *object)
+{
+	return (struct node *)(void *)object;
+}
+
+static inline struct object *node_object(struct node *node)
+{
+	return (struct object *)(void *)node;
+}
+
+static inline void list_push(struct node **head, struct node *node)
+{
+	node->next = *head;
+	node->pprev = head;
+	if (node->next)
+		node->next->pprev = &node->next;
+	*head = node;
+}
+
+static inline void list_remove(struct node *node)
+{
+	*node->pprev = node->next;
+	if (node->next)
+		node->next->pprev = node->pprev;
+	node->pprev = NULL;
+}
+
+/* Empty the list; everything in it has expired. */
+static inline void list_expire(struct node **head, struct sink *sink)
+{
+	struct node *node = *head;
+
+	*head = NULL;
+	while (node) {
+		struct node *next = node->next;
+
+		node->pprev = NULL;
+		sink->expired[sink->count++] = node_object(node);
+		node = next;
+	}
+}
+
+#endif

@@ -1,0 +1,311 @@
+/*
+ * The workloads. What is timed stands in functions timed_*, apart from what is not, so that a profiler can tell them by
+ * their names.
+ */
+#include "bench/workload.h"
+
+#include <string.h>
+#include <time.h>
+
+#define TIMED __attribute__((noinline))
+
+enum { TOUCHES_PER_TIMER = 10, TICKS_PER_ROUND = 5, LIMIT_TICKS = 1024 };
+/* 6.9 days. */
+#define LONELY_DELAY UINT64_C(596160)
+/* As long as jumps are repeated, of which one alone is shorter than the clock can tell. */
+#define LONELY_NS UINT64_C(10000000)
+
+static const char *const too_long = "not done within the limit";
+static const char *const not_all_expired = "not every timer expired";
+static const char *const expired_otherwise = "other timers expired than the deadlines say";
+
+uint64_t workload_clock_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+/* A pass under way. */
+struct pass {
+	const struct structure *structure;
+	void *state;
+	struct arena *arena;
+	struct object *objects;
+	uint64_t n;
+	uint64_t began;
+};
+
+static struct pass pass_begin(struct arena *arena, const struct structure *structure)
+{
+	uint64_t n = arena->inputs->n;
+	struct pass pass = {structure, NULL, arena, arena->objects, n, 0};
+
+	memset(arena->objects, 0, n * sizeof *arena->objects);
+	arena->sink.count = 0;
+	pass.state = structure->create(arena->objects, n, &arena->sink);
+	return pass;
+}
+
+static void pass_end(struct pass *pass)
+{
+	pass->structure->destroy(pass->state);
+}
+
+static int pass_is_late(const struct pass *pass)
+{
+	return workload_clock_ns() - pass->began > pass->arena->limit_ns;
+}
+
+/* order NULL: in the order of memory. */
+static TIMED void timed_schedule(const struct pass *pass, const uint32_t *order, const uint32_t *delay)
+{
+	void (*schedule)(void *, struct object *, uint64_t) = pass->structure->schedule;
+	void *state = pass->state;
+	struct object *objects = pass->objects;
+	uint64_t n = pass->n;
+	uint64_t i;
+
+	if (order)
+		for (i = 0; i < n; i++)
+			schedule(state, &objects[order[i]], delay[i]);
+	else
+		for (i = 0; i < n; i++)
+			schedule(state, &objects[i], delay[i]);
+}
+
+static TIMED void timed_cancel(const struct pass *pass, const uint32_t *order)
+{
+	void (*cancel)(void *, struct object *) = pass->structure->cancel;
+	void *state = pass->state;
+	struct object *objects = pass->objects;
+	uint64_t n = pass->n;
+	uint64_t i;
+
+	for (i = 0; i < n; i++)
+		cancel(state, &objects[order[i]]);
+}
+
+struct sample workload_schedule_cancel(struct arena *arena, const struct structure *structure)
+{
+	struct pass pass = pass_begin(arena, structure);
+	double n = (double)pass.n;
+	struct sample sample = {0};
+	uint64_t middle, end;
+
+	pass.began = workload_clock_ns();
+	timed_schedule(&pass, NULL, arena->inputs->delay);
+	middle = workload_clock_ns();
+	timed_cancel(&pass, arena->inputs->order[0]);
+	end = workload_clock_ns();
+	sample.ns_per_op = (double)(middle - pass.began) / n;
+	sample.ns_per_other = (double)(end - middle) / n;
+	sample.timed_ns = end - pass.began;
+	pass_end(&pass);
+	return sample;
+}
+
+/* Touch objects[order[from .. to-1]]. */
+static TIMED void timed_touch(
+    const struct pass *pass, const uint32_t *order, uint64_t from, uint64_t to, uint64_t timeout)
+{
+	void (*touch)(void *, struct object *, uint64_t) = pass->structure->touch;
+	void *state = pass->state;
+	struct object *objects = pass->objects;
+	uint64_t i;
+
+	for (i = from; i < to; i++)
+		touch(state, &objects[order[i]], timeout);
+}
+
+static TIMED void timed_tick(const struct pass *pass, uint64_t now)
+{
+	pass->structure->advance(pass->state, now);
+}
+
+static const char *heartbeat(const struct pass *pass, uint64_t timeout)
+{
+	uint64_t now = 0;
+	unsigned round, fifth;
+
+	for (round = 0; round < TOUCHES_PER_TIMER; round++)
+		for (fifth = 0; fifth < TICKS_PER_ROUND; fifth++) {
+			timed_touch(pass, pass->arena->inputs->order[round % ORDERS], pass->n * fifth / TICKS_PER_ROUND,
+			    pass->n * (fifth + 1) / TICKS_PER_ROUND, timeout);
+			timed_tick(pass, ++now);
+			if (pass_is_late(pass))
+				return too_long;
+		}
+	return pass->arena->sink.count ? expired_otherwise : NULL;
+}
+
+struct sample workload_heartbeat(struct arena *arena, const struct structure *structure, uint64_t timeout)
+{
+	struct pass pass = pass_begin(arena, structure);
+	struct sample sample = {0};
+	uint64_t i;
+
+	for (i = 0; i < pass.n; i++)
+		structure->schedule(pass.state, &pass.objects[i], timeout);
+	pass.began = workload_clock_ns();
+	sample.why = heartbeat(&pass, timeout);
+	sample.timed_ns = workload_clock_ns() - pass.began;
+	sample.ns_per_op = (double)sample.timed_ns / (double)(pass.n * TOUCHES_PER_TIMER);
+	pass_end(&pass);
+	return sample;
+}
+
+static TIMED const char *timed_ticks(const struct pass *pass)
+{
+	void (*advance)(void *, uint64_t) = pass->structure->advance;
+	void *state = pass->state;
+	uint64_t now;
+
+	for (now = 1; now <= BENCH_WEEK; now++) {
+		advance(state, now);
+		if (now % LIMIT_TICKS == 0 && pass_is_late(pass))
+			return too_long;
+	}
+	return NULL;
+}
+
+static TIMED const char *timed_ticks_each(const struct pass *pass, uint32_t *tick_ns)
+{
+	void (*advance)(void *, uint64_t) = pass->structure->advance;
+	void *state = pass->state;
+	uint64_t before = workload_clock_ns();
+	uint64_t now;
+
+	for (now = 1; now <= BENCH_WEEK; now++) {
+		uint64_t after, ns;
+
+		advance(state, now);
+		after = workload_clock_ns();
+		ns = after - before;
+		before = after;
+		tick_ns[now - 1] = ns < UINT32_MAX ? (uint32_t)ns : UINT32_MAX;
+		if (now % LIMIT_TICKS == 0 && pass_is_late(pass))
+			return too_long;
+	}
+	return NULL;
+}
+
+struct sample workload_life(struct arena *arena, const struct structure *structure, int shuffled, uint32_t *tick_ns)
+{
+	struct pass pass = pass_begin(arena, structure);
+	struct sample sample = {0};
+
+	pass.began = workload_clock_ns();
+	timed_schedule(&pass, shuffled ? arena->inputs->order[0] : NULL, arena->inputs->delay);
+	sample.why = tick_ns ? timed_ticks_each(&pass, tick_ns) : timed_ticks(&pass);
+	sample.timed_ns = workload_clock_ns() - pass.began;
+	sample.ns_per_op = (double)sample.timed_ns / (double)pass.n;
+	if (!sample.why && arena->sink.count != pass.n)
+		sample.why = not_all_expired;
+	pass_end(&pass);
+	return sample;
+}
+
+static TIMED void timed_lonely_ticks(const struct pass *pass)
+{
+	void (*advance)(void *, uint64_t) = pass->structure->advance;
+	void *state = pass->state;
+	uint64_t now;
+
+	for (now = 1; now <= LONELY_DELAY; now++)
+		advance(state, now);
+}
+
+/* A jump with the schedule that makes it one; return how many there were. */
+static TIMED uint64_t timed_jumps(const struct pass *pass, uint64_t began)
+{
+	uint64_t now = LONELY_DELAY;
+	uint64_t jumps = 0;
+
+	do {
+		pass->structure->schedule(pass->state, pass->objects, LONELY_DELAY);
+		now += LONELY_DELAY;
+		pass->structure->advance(pass->state, now);
+		pass->arena->sink.count = 0;
+		jumps++;
+	} while (jumps % 16 || workload_clock_ns() - began < LONELY_NS);
+	return jumps;
+}
+
+struct sample workload_lonely(struct arena *arena, const struct structure *structure)
+{
+	struct pass pass = pass_begin(arena, structure);
+	struct sample sample = {0};
+	uint64_t middle, end, jumps;
+
+	structure->schedule(pass.state, pass.objects, LONELY_DELAY);
+	pass.began = workload_clock_ns();
+	timed_lonely_ticks(&pass);
+	middle = workload_clock_ns();
+	if (arena->sink.count != 1)
+		sample.why = not_all_expired;
+	arena->sink.count = 0;
+	jumps = timed_jumps(&pass, middle);
+	end = workload_clock_ns();
+	sample.ns_per_op = (double)(middle - pass.began) / (double)LONELY_DELAY;
+	sample.ns_per_other = (double)(end - middle) / (double)jumps;
+	sample.timed_ns = end - pass.began;
+	pass_end(&pass);
+	return sample;
+}
+
+/* The lives from..to-1 of the script: first those whose timer has expired, then those that are cancelled. */
+static TIMED void timed_lives(const struct pass *pass, uint64_t from, uint64_t expired, uint64_t cancelled)
+{
+	const struct structure *structure = pass->structure;
+	const struct churn *churn = &pass->arena->inputs->churn;
+	void *state = pass->state;
+	struct object *objects = pass->objects;
+	uint64_t middle = from + expired;
+	uint64_t end = middle + cancelled;
+	uint64_t i;
+
+	for (i = from; i < middle; i++)
+		structure->schedule(state, &objects[churn->object[i]], churn->delay[i]);
+	for (; i < end; i++) {
+		structure->cancel(state, &objects[churn->object[i]]);
+		structure->schedule(state, &objects[churn->object[i]], churn->delay[i]);
+	}
+}
+
+static const char *churn_run(const struct pass *pass)
+{
+	const struct churn *churn = &pass->arena->inputs->churn;
+	struct sink *sink = &pass->arena->sink;
+	uint64_t tick, life = 0;
+
+	for (tick = 0; tick < churn->ticks; tick++) {
+		sink->count = 0;
+		timed_tick(pass, tick + 1);
+		if (sink->count != churn->expired[tick] && pass->structure != &structure_floor)
+			return expired_otherwise;
+		timed_lives(pass, life, churn->expired[tick], churn->cancelled[tick]);
+		life += churn->expired[tick] + churn->cancelled[tick];
+		if (pass_is_late(pass))
+			return too_long;
+	}
+	return NULL;
+}
+
+struct sample workload_churn(struct arena *arena, const struct structure *structure)
+{
+	struct pass pass = pass_begin(arena, structure);
+	const struct churn *churn = &arena->inputs->churn;
+	struct sample sample = {0};
+	uint64_t i;
+
+	for (i = 0; i < pass.n; i++)
+		structure->schedule(pass.state, &pass.objects[i], churn->first_delay[i]);
+	pass.began = workload_clock_ns();
+	sample.why = churn_run(&pass);
+	sample.timed_ns = workload_clock_ns() - pass.began;
+	sample.ns_per_op = (double)sample.timed_ns / (double)churn->lives;
+	pass_end(&pass);
+	return sample;
+}

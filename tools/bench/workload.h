@@ -1,0 +1,47 @@
+#ifndef BENCH_WORKLOAD_H
+#define BENCH_WORKLOAD_H
+
+/* One pass of one workload over one structure. Only what the workload names is timed; making the structure is not. */
+
+#include <stdint.h>
+
+#include "bench/inputs.h"
+#include "bench/result.h"
+
+/* What all passes over n timers share. */
+struct arena {
+	const struct inputs *inputs;
+	struct object *objects;
+	struct sink sink;
+	uint64_t limit_ns; /* a pass that takes longer is given up */
+};
+
+struct sample {
+	double ns_per_op;    /* A, C and F; of D and R ns a timer; of E ns a tick */
+	double ns_per_other; /* of A and B together that of B; of E ns a jump */
+	uint64_t timed_ns;   /* all that was timed */
+	const char *why;     /* NULL, or why there is no sample */
+};
+
+/* Schedule all (A), then cancel all in random order (B). */
+struct sample workload_schedule_cancel(struct arena *arena, const struct structure *structure);
+
+/* The heartbeat, C, of a timeout. */
+struct sample workload_heartbeat(struct arena *arena, const struct structure *structure, uint64_t timeout);
+
+/*
+ * D, or R if shuffled: schedule all, then every tick until all have expired. tick_ns, unless NULL, gets the time of each
+ * of BENCH_WEEK ticks, which costs a look at the clock each.
+ */
+struct sample workload_life(struct arena *arena, const struct structure *structure, int shuffled, uint32_t *tick_ns);
+
+/* E: one timer 6.9 days away. */
+struct sample workload_lonely(struct arena *arena, const struct structure *structure);
+
+/* F, churn. */
+struct sample workload_churn(struct arena *arena, const struct structure *structure);
+
+/* A clock in ns that only grows. */
+uint64_t workload_clock_ns(void);
+
+#endif
