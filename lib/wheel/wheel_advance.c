@@ -5,31 +5,37 @@
 
 /* ---- The next thing to do ---- */
 
-/* Steps from the hand's slot to the next occupied one, 1 to ring->slots; 0 when the ring is empty. */
-static uint64_t steps_to_occupied(const struct ww_wheel *wheel, const struct ring *ring)
+/* A place with the boundary at which its slot is demoted. */
+struct spot {
+	uint32_t place;
+	uint64_t boundary;
+};
+
+#define NO_SLOT ((struct spot){NOWHERE, WW_NEVER})
+
+/* Of a ring whose bits begin at words: the boundary at which the first slot after the hand's is, or WW_NEVER if none. */
+static inline uint64_t next_boundary(const uint64_t *words, uint64_t hand, uint64_t span, uint32_t slots)
 {
-	const uint64_t *words = &wheel->occupied[ring->first / 64];
-	uint32_t from = (uint32_t)((wheel->head.hand / ring->span + 1) % ring->slots);
-	uint32_t count = (ring->slots + 63) / 64;
+	uint64_t now = hand / span;
+	uint32_t from = (uint32_t)((now + 1) % slots);
+	uint32_t count = (slots + 63) / 64;
 	uint32_t word = from / 64;
 	uint64_t bits = words[word] & (~UINT64_C(0) << from % 64);
 
 	/* One round more than there are words: the first is looked at from `from` on, and at last from its start. */
 	for (uint32_t round = 0; round <= count; round++) {
 		/* The special slots share the word of the ring outside. */
-		if (ring->slots < 64)
-			bits &= (UINT64_C(1) << ring->slots) - 1;
+		if (slots < 64)
+			bits &= (UINT64_C(1) << slots) - 1;
 		if (bits) {
 			uint32_t slot = word * 64 + (uint32_t)__builtin_ctzll(bits);
-			return slot >= from ? slot - from + 1 : slot + ring->slots - from + 1;
+			return (now + 1 + (slot >= from ? slot - from : slot + slots - from)) * span;
 		}
 		word = word + 1 == count ? 0 : word + 1;
 		bits = words[word];
 	}
-	return 0;
+	return WW_NEVER;
 }
-
-#define NO_SLOT ((struct spot){NOWHERE, WW_NEVER})
 
 /* Of the two slots farther than all rings, the one that is looked through next, and when. */
 static struct spot next_slot_farther(const struct ww_wheel *wheel)
@@ -38,33 +44,50 @@ static struct spot next_slot_farther(const struct ww_wheel *wheel)
 
 	for (uint32_t slot = 0; slot < 2; slot++) {
 		uint32_t place = wheel->ring[wheel->rings + 1].first + slot;
-		if (slot_count(&wheel->slot[place]) && wheel->farther_at[slot] < next.event)
+		if (slot_count(&wheel->slot[place]) && wheel->farther_at[slot] < next.boundary)
 			next = (struct spot){place, wheel->farther_at[slot]};
 	}
 	return next;
 }
 
-/* The slot of ring r that is demoted next, and the boundary at which it is. */
-static struct spot next_slot(const struct ww_wheel *wheel, uint32_t r)
+/* The slot of ring r that is drained ahead next: it may have become small since it was large. */
+static struct spot next_large(const struct ww_wheel *wheel, uint32_t r)
 {
 	const struct ring *ring = &wheel->ring[r];
-	uint64_t steps;
 
 	if (r > wheel->rings)
 		return next_slot_farther(wheel);
-	steps = steps_to_occupied(wheel, ring);
-	if (steps == 0)
+	uint64_t boundary = next_boundary(&wheel->large[ring->first / 64], wheel->head.hand, ring->span, ring->slots);
+	if (boundary == WW_NEVER)
 		return NO_SLOT;
-	uint64_t boundary = ring_boundary(ring, wheel->head.hand, steps);
 	return (struct spot){ring->first + (uint32_t)(boundary / ring->span % ring->slots), boundary};
 }
 
-/* The boundary at which something of ring r is next demoted, or WW_NEVER. */
-static uint64_t ring_next(const struct ww_wheel *wheel, uint32_t r)
+static inline uint64_t earlier(uint64_t a, uint64_t b)
 {
-	if (r == 1 && slot_count(&wheel->slot[wheel->late]))
-		return ring_boundary(&wheel->ring[1], wheel->head.hand, 1);
-	return next_slot(wheel, r).event;
+	return a < b ? a : b;
+}
+
+/* The boundary at which something of a ring above the lowest is next demoted, or WW_NEVER. */
+static uint64_t next_demotion(const struct ww_wheel *wheel)
+{
+	uint64_t hand = wheel->head.hand;
+	uint64_t next = next_slot_farther(wheel).boundary;
+	uint32_t r = 1;
+
+	if (slot_count(&wheel->slot[wheel->late]))
+		next = earlier(next, ring_boundary(&wheel->ring[1], hand, 1));
+	if (wheel->standard) {
+		const uint64_t *bits = wheel->occupied;
+		next = earlier(next, next_boundary(&bits[STD_FIRST_1 / 64], hand, STD_MINUTE, STD_MINUTES));
+		next = earlier(next, next_boundary(&bits[STD_FIRST_2 / 64], hand, STD_HOUR, STD_DAYS * STD_HOURS));
+		r = wheel->rings;
+	}
+	for (; r <= wheel->rings; r++) {
+		const struct ring *ring = &wheel->ring[r];
+		next = earlier(next, next_boundary(&wheel->occupied[ring->first / 64], hand, ring->span, ring->slots));
+	}
+	return next;
 }
 
 /* The place of the slot of ring 0 that the hand is in. */
@@ -79,18 +102,13 @@ static uint64_t next_stop(const struct ww_wheel *wheel)
 	uint32_t slot = hand_slot(wheel);
 	uint64_t turn = wheel->head.hand - slot;
 	uint64_t ahead = wheel->occupied[0] & (~UINT64_C(0) << slot << 1);
-	uint64_t next = WW_NEVER;
 
 	/* Every boundary is the start of a turn of ring 0, so that nothing comes before what this turn still holds. */
 	if (ahead)
 		return turn + (uint64_t)__builtin_ctzll(ahead);
+	uint64_t next = next_demotion(wheel);
 	if (wheel->occupied[0])
-		next = turn + wheel->ring[0].slots + (uint64_t)__builtin_ctzll(wheel->occupied[0]);
-	for (uint32_t r = 1; r <= wheel->rings + 1; r++) {
-		uint64_t boundary = ring_next(wheel, r);
-		if (boundary < next)
-			next = boundary;
-	}
+		next = earlier(next, turn + wheel->ring[0].slots + (uint64_t)__builtin_ctzll(wheel->occupied[0]));
 	return next;
 }
 
@@ -142,29 +160,27 @@ static inline void attach(struct ww_wheel *wheel, uint32_t place, const struct w
  * do within one slot's span of the boundary. Only ring 0's slot at the hand may not be empty, and what it cannot take is
  * late.
  */
-static __attribute__((noinline)) struct spot spot_beside(const struct ww_wheel *wheel, uint32_t r, uint64_t deadline)
+static __attribute__((noinline)) uint32_t place_beside(const struct ww_wheel *wheel, uint32_t r, uint64_t deadline)
 {
 	if (wheel->head.hand % wheel->ring[r].span == 0)
-		return spot_in(&wheel->ring[wheel->rings], deadline);
+		return place_in(&wheel->ring[wheel->rings], deadline);
 	if (r == 1)
-		return (struct spot){wheel->late, NO_EVENT};
-	return spot_in(&wheel->ring[r - 1], deadline);
+		return wheel->late;
+	return place_in(&wheel->ring[r - 1], deadline);
 }
 
 /* File one timer of a slot of ring r anew. At a boundary its deadline may be the hand itself, which is about to expire. */
 static inline void demote(struct ww_wheel *wheel, int standard, struct ww_timer *timer, uint32_t from, uint32_t r)
 {
-	struct spot spot;
+	uint32_t place;
 
 	if (timer->ww_deadline == wheel->head.hand)
-		spot = (struct spot){hand_slot(wheel), wheel->head.hand};
+		place = hand_slot(wheel);
 	else
-		spot = spot_of(wheel, standard, wheel->head.hand, timer->ww_deadline, from);
-	if (spot.place == from)
-		spot = spot_beside(wheel, r, timer->ww_deadline);
-	link_timer(wheel, timer, spot.place);
-	if (spot.event < wheel->drain && spot.place >= 64)
-		wheel->drain = spot.event;
+		place = place_of(wheel, standard, wheel->head.hand, timer->ww_deadline, from);
+	if (place == from)
+		place = place_beside(wheel, r, timer->ww_deadline);
+	link_timer(wheel, timer, place);
 }
 
 /* Demote at most `most` timers of a slot of ring r, a lane's one after another lane's. */
@@ -223,8 +239,10 @@ static uint32_t places_at(const struct ww_wheel *wheel, uint32_t r, uint64_t tim
 static void demote_boundary(struct ww_wheel *wheel)
 {
 	uint32_t places[2];
+	/* Most of the default geometry's boundaries are a minute's only, which one division by a constant tells. */
+	uint32_t top = wheel->standard && wheel->head.hand % STD_HOUR ? 1 : wheel->rings + 1;
 
-	for (uint32_t r = wheel->rings + 1; r > 0; r--) {
+	for (uint32_t r = top; r > 0; r--) {
 		uint32_t count = places_at(wheel, r, wheel->head.hand, places);
 		for (uint32_t i = 0; i < count; i++)
 			if (slot_count(&wheel->slot[places[i]]))
@@ -272,23 +290,23 @@ static int boundary_broken(const struct ww_wheel *wheel, uint64_t time)
 static uint64_t drain_ring(struct ww_wheel *wheel, uint32_t r, uint64_t before)
 {
 	const struct ring *ring = &wheel->ring[r];
-	struct spot next = next_slot(wheel, r);
+	struct spot next = next_large(wheel, r);
 	uint64_t hand = wheel->head.hand;
 
 	if (next.place == NOWHERE)
 		return NO_EVENT;
-	uint64_t start = next.event - ring->lead;
+	uint64_t start = next.boundary - ring->lead;
 	if (hand < start)
 		return start;
 	/* What is broken is left for the boundary, where advance can say so. */
 	struct slot *slot = &wheel->slot[next.place];
 	if (slot_count(slot) <= DRAIN_AHEAD_MIN || slot_broken(wheel, next.place))
-		return next.event;
+		return next.boundary;
 	uint64_t passed = hand - (before < start ? start - 1 : before);
-	uint64_t share = slot_count(slot) * passed / (passed + next.event - hand) + 1;
+	uint64_t share = slot_count(slot) * passed / (passed + next.boundary - hand) + 1;
 	if (passed)
 		demote_slot(wheel, next.place, r, share < slot_count(slot) ? (uint32_t)share : slot_count(slot));
-	return slot_count(slot) > DRAIN_AHEAD_MIN ? hand + 1 : next.event;
+	return slot_count(slot) > DRAIN_AHEAD_MIN ? hand + 1 : next.boundary;
 }
 
 /* From the top, as what is drained of a ring may be drained of a lower one soon. */
@@ -414,35 +432,41 @@ static int expire_due(struct ww_wheel *wheel, struct sink *sink)
 	return 0;
 }
 
-/* Expire and demote, stop by stop, until nothing is left to do by wheel->head.now, or the sink is full. */
-static int run(struct ww_wheel *wheel, struct sink *sink)
+/*
+ * Expire and demote, stop by stop, until nothing is left to do by wheel->head.now, or the sink is full. When it returns
+ * 0, *stop is what next_stop says.
+ */
+static int run(struct ww_wheel *wheel, struct sink *sink, uint64_t *stop)
 {
 	uint64_t before = wheel->head.hand;
-	int result = expire_due(wheel, sink);
+	int result = is_due(wheel) ? expire_due(wheel, sink) : 0;
 
 	while (!result) {
 		result = expire_slot(wheel, hand_slot(wheel), sink);
 		if (result)
 			break;
-		uint64_t stop = next_stop(wheel);
-		if (stop > wheel->head.now)
+		*stop = next_stop(wheel);
+		if (*stop > wheel->head.now)
 			break;
-		if (boundary_broken(wheel, stop))
+		if (boundary_broken(wheel, *stop))
 			return WW_ECORRUPT;
-		wheel->head.hand = stop;
+		wheel->head.hand = *stop;
 		if (hand_slot(wheel) == 0)
 			demote_boundary(wheel);
 	}
 	if (result)
 		return result;
 	wheel->head.hand = wheel->head.now;
-	if (wheel->head.hand >= wheel->drain)
+	if (wheel->head.hand >= wheel->drain) {
 		drain_ahead(wheel, before);
+		*stop = next_stop(wheel);
+	}
 	return 0;
 }
 
 static int advance(struct ww_wheel *wheel, uint64_t now, struct sink *sink)
 {
+	uint64_t stop = 0;
 	int result;
 
 	if (ww_wheel_head_tick(wheel, now))
@@ -457,14 +481,12 @@ static int advance(struct ww_wheel *wheel, uint64_t now, struct sink *sink)
 	wheel->busy = 1;
 	wheel->head.event = 0;
 	wheel->head.lazy_below = 0;
-	result = run(wheel, sink);
+	result = run(wheel, sink, &stop);
 	wheel->busy = 0;
 	if (wheel->head.hand == wheel->head.now)
 		wheel->head.lazy_below = inline_limit(wheel);
-	if (!result && !is_due(wheel)) {
-		uint64_t stop = next_stop(wheel);
-		wheel->head.event = stop < wheel->drain ? stop : wheel->drain;
-	}
+	if (!result && !is_due(wheel))
+		wheel->head.event = earlier(stop, wheel->drain);
 	return result;
 }
 
@@ -505,13 +527,13 @@ int ww_wheel_next(const struct ww_wheel *wheel, uint64_t *when)
 	}
 	next = next_stop(wheel);
 	for (uint32_t r = 1; r <= wheel->rings + 1; r++) {
-		struct spot slot = next_slot(wheel, r);
+		struct spot slot = next_large(wheel, r);
 		if (slot.place == NOWHERE || slot_count(&wheel->slot[slot.place]) <= DRAIN_AHEAD_MIN)
 			continue;
-		uint64_t drain = slot.event - wheel->ring[r].lead;
+		uint64_t drain = slot.boundary - wheel->ring[r].lead;
 		if (drain <= wheel->head.hand)
 			drain = wheel->head.hand + 1;
-		next = drain < next ? drain : next;
+		next = earlier(next, drain);
 	}
 	/* While a budget holds an advance back, what comes next may have been due for long. */
 	*when = next > wheel->head.now ? next : wheel->head.now;

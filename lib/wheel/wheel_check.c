@@ -99,6 +99,8 @@ static int check_slot(const struct ww_wheel *wheel, uint32_t place, const struct
 		return broken(report, "slot %u holds %u timers and counts %u", place, seen, slot_count(slot));
 	if ((wheel->occupied[place / 64] >> place % 64 & 1) != (seen != 0))
 		return broken(report, "the occupancy bit of slot %u is wrong: it holds %u timers", place, seen);
+	if (seen > DRAIN_AHEAD_MIN && !(wheel->large[place / 64] >> place % 64 & 1))
+		return broken(report, "slot %u holds %u timers and would not be drained ahead", place, seen);
 	return WW_OK;
 }
 

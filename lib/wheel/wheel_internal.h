@@ -15,7 +15,7 @@
  *     ring 2  168 x 3,600 s                      deadline / 3,600 % 168
  *     outside  48 x 604,800 s                    deadline / 604,800 % 48
  *
- * What is too far for that too waits in two slots of its own; see spot_farther in wheel_place.h.
+ * What is too far for that too waits in two slots of its own; see place_farther in wheel_place.h.
  *
  * The *hand* is the tick up to which everything has expired. A timer goes to the lowest ring whose turn is longer than the
  * time from the hand to its deadline. The slot that the hand is in was emptied when the hand came to it, and stands for
@@ -44,7 +44,7 @@
  * one collects it, one has what was collected before the call that is running, and one what a budget has left of that,
  * which comes first, so that nobody waits behind those who come again and again.
  *
- * A *place* is the index of any slot, a *spot* a place with the time at which advance has to see to it.
+ * A *place* is the index of any slot.
  */
 
 #include <stddef.h>
@@ -63,7 +63,10 @@
 #define RINGS_MAX (WW_LEVELS_MAX + 2u)
 /* 64 slots for each level, four words for a shared ring in the place of two, and one word outside. */
 #define WORDS_MAX (WW_LEVELS_MAX + 4u)
-/* A slot with no more timers than this is demoted at its boundary as a whole; it takes some microseconds. */
+/*
+ * A slot with no more timers than this is demoted at its boundary as a whole; it takes some microseconds. A power of two,
+ * so that one test tells a slot that has become too large from all others but the empty one.
+ */
 #define DRAIN_AHEAD_MIN 256u
 
 #define PLACE_MASK 0xffffu
@@ -110,6 +113,8 @@ struct ww_wheel {
 	uint64_t farther_at[2]; /* while that farther slot is not empty: the boundary at which to look through it */
 
 	uint64_t occupied[WORDS_MAX]; /* a bit a slot: count is not 0 */
+	/* The same for what is drained ahead: count is over DRAIN_AHEAD_MIN, or was since the slot was last empty. */
+	uint64_t large[WORDS_MAX];
 	struct ww_timer nil;
 	struct ring ring[RINGS_MAX];
 
@@ -154,28 +159,10 @@ static inline void *hinted(const struct ww_timer *timer)
 	return (void *)((uintptr_t)timer + (uintptr_t)((intptr_t)timer->ww_hint * 16));
 }
 
-/* Put an idle timer at the head of one of the slot's lanes. */
-static inline void link_timer(struct ww_wheel *wheel, struct ww_timer *timer, uint32_t place)
-{
-	struct slot *slot = &wheel->slot[place];
-	uint64_t tally = slot->tally;
-	struct ww_timer **lane = &slot->lane[tally / TALLY_TURN % LANES];
-	struct ww_timer *first = *lane;
-
-	timer->ww_next = first;
-	timer->ww_pprev = lane;
-	timer->ww_hint = (int32_t)(((intptr_t)first->ww_next - (intptr_t)timer) >> 4);
-	timer->ww_place = place | wheel->tag;
-	first->ww_pprev = &timer->ww_next;
-	*lane = timer;
-	slot->tally = tally + TALLY_TURN + 1;
-	if ((uint32_t)tally == 0)
-		wheel->occupied[place / 64] |= UINT64_C(1) << place % 64;
-}
-
 static inline void slot_vacated(struct ww_wheel *wheel, uint32_t place)
 {
 	wheel->occupied[place / 64] &= ~(UINT64_C(1) << place % 64);
+	wheel->large[place / 64] &= ~(UINT64_C(1) << place % 64);
 }
 
 static inline void unlink_timer(struct ww_wheel *wheel, struct ww_timer *timer)

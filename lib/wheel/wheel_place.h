@@ -25,13 +25,23 @@
 #define STD_LEAD_2 60u
 #define STD_LEAD_OUTSIDE 1099u
 
-struct spot {
-	uint32_t place;
-	uint64_t event; /* when the slot may first need attention: its tick, or the start of draining it ahead */
-};
-
 /* No place: what is filed does not come from a slot that is being walked. */
 #define NOWHERE UINT32_MAX
+
+/* Let advance know of something that needs it at `event`. */
+static inline void note_event(struct ww_wheel *wheel, uint64_t event)
+{
+	if (event < wheel->head.event)
+		wheel->head.event = event;
+}
+
+/* The same of a slot that is to be drained ahead. The wheel's event is never after its drain. */
+static inline void note_drain(struct ww_wheel *wheel, uint64_t event)
+{
+	note_event(wheel, event);
+	if (event < wheel->drain)
+		wheel->drain = event;
+}
 
 /*
  * Where a timer waits that is too far even for the ring outside the wheels: in one of two slots that are looked through
@@ -39,7 +49,7 @@ struct spot {
  * turn, and a timer is looked at once in half a turn at most. The slot that is looked through first takes what is to be
  * looked at then or before, the other one the rest; what must wait on goes from the one that is walked to the other.
  */
-static __attribute__((noinline)) struct spot spot_farther(struct ww_wheel *wheel, uint64_t deadline, uint32_t from)
+static __attribute__((noinline)) uint32_t place_farther(struct ww_wheel *wheel, uint64_t deadline, uint32_t from)
 {
 	const struct ring *ring = &wheel->ring[wheel->rings + 1];
 	uint64_t boundary = (deadline / ring->span - OUTSIDE_SLOTS / 2) * ring->span;
@@ -56,81 +66,96 @@ static __attribute__((noinline)) struct spot spot_farther(struct ww_wheel *wheel
 	}
 	if (boundary < wheel->farther_at[slot])
 		wheel->farther_at[slot] = boundary;
-	return (struct spot){ring->first + slot, boundary - ring->lead};
+	note_drain(wheel, boundary - ring->lead);
+	return ring->first + slot;
 }
 
 /* The ring's own slot for a deadline. */
-static inline struct spot spot_in(const struct ring *ring, uint64_t deadline)
+static inline uint32_t place_in(const struct ring *ring, uint64_t deadline)
 {
-	uint64_t count = deadline / ring->span;
-
-	return (struct spot){ring->first + (uint32_t)(count % ring->slots), count * ring->span - ring->lead};
+	return ring->first + (uint32_t)(deadline / ring->span % ring->slots);
 }
 
 /* Requires deadline > hand, as all of these. */
-static inline struct spot spot_standard(struct ww_wheel *wheel, uint64_t hand, uint64_t deadline, uint32_t from)
+static inline uint32_t place_standard(struct ww_wheel *wheel, uint64_t hand, uint64_t deadline, uint32_t from)
 {
 	uint64_t left = deadline - hand;
 
 	if (left < STD_MINUTE)
-		return (struct spot){(uint32_t)(deadline % STD_SECONDS), deadline};
-	if (left < STD_HOUR) {
-		uint64_t minute = deadline / STD_MINUTE;
-		return (struct spot){STD_FIRST_1 + (uint32_t)(minute % STD_MINUTES), minute * STD_MINUTE - STD_LEAD_1};
-	}
-	if (left <= STD_HORIZON) {
-		uint64_t hour = deadline / STD_HOUR;
-		return (struct spot){
-		    STD_FIRST_2 + (uint32_t)(hour % (STD_DAYS * STD_HOURS)), hour * STD_HOUR - STD_LEAD_2};
-	}
-	if (left < STD_HORIZON * OUTSIDE_SLOTS) {
-		uint64_t week = deadline / STD_HORIZON;
-		return (struct spot){
-		    STD_OUTSIDE + (uint32_t)(week % OUTSIDE_SLOTS), week * STD_HORIZON - STD_LEAD_OUTSIDE};
-	}
-	return spot_farther(wheel, deadline, from);
+		return (uint32_t)(deadline % STD_SECONDS);
+	if (left < STD_HOUR)
+		return STD_FIRST_1 + (uint32_t)(deadline / STD_MINUTE % STD_MINUTES);
+	if (left <= STD_HORIZON)
+		return STD_FIRST_2 + (uint32_t)(deadline / STD_HOUR % (STD_DAYS * STD_HOURS));
+	if (left < STD_HORIZON * OUTSIDE_SLOTS)
+		return STD_OUTSIDE + (uint32_t)(deadline / STD_HORIZON % OUTSIDE_SLOTS);
+	return place_farther(wheel, deadline, from);
 }
 
-static inline struct spot spot_general(struct ww_wheel *wheel, uint64_t hand, uint64_t deadline, uint32_t from)
+static inline uint32_t place_general(struct ww_wheel *wheel, uint64_t hand, uint64_t deadline, uint32_t from)
 {
 	uint64_t left = deadline - hand;
 
 	for (const struct ring *ring = wheel->ring; ring <= &wheel->ring[wheel->rings]; ring++)
 		if (left < ring->limit)
-			return spot_in(ring, deadline);
-	return spot_farther(wheel, deadline, from);
+			return place_in(ring, deadline);
+	return place_farther(wheel, deadline, from);
 }
 
-static inline struct spot spot_of(struct ww_wheel *wheel, int standard, uint64_t hand, uint64_t deadline, uint32_t from)
+static inline uint32_t place_of(struct ww_wheel *wheel, int standard, uint64_t hand, uint64_t deadline, uint32_t from)
 {
-	return standard ? spot_standard(wheel, hand, deadline, from) : spot_general(wheel, hand, deadline, from);
+	return standard ? place_standard(wheel, hand, deadline, from) : place_general(wheel, hand, deadline, from);
 }
 
 /*
- * Let advance know of something that needs it at `event`. The wheel's event is never after its drain, so that one
- * comparison tells the frequent case, in which neither changes.
+ * A slot of a ring holds its first timer, or as many as are drained ahead: let advance know when it is needed for that.
+ * The special slots, and those farther than all rings, do so themselves.
  */
-static inline void note_event(struct ww_wheel *wheel, uint32_t place, uint64_t event)
+static __attribute__((noinline)) void slot_grew(struct ww_wheel *wheel, uint32_t place, uint64_t deadline)
 {
-	if (event >= wheel->drain)
+	const struct ring *ring = wheel->ring;
+	uint64_t bit = UINT64_C(1) << place % 64;
+	uint64_t boundary;
+
+	wheel->occupied[place / 64] |= bit;
+	if (slot_count(&wheel->slot[place]) > DRAIN_AHEAD_MIN)
+		wheel->large[place / 64] |= bit;
+	if (place >= ring[wheel->rings + 1].first)
 		return;
-	if (event < wheel->head.event)
-		wheel->head.event = event;
-	if (place >= 64)
-		wheel->drain = event;
+	while (place >= ring[1].first)
+		ring++;
+	boundary = deadline / ring->span * ring->span;
+	note_event(wheel, boundary);
+	if (ring != wheel->ring && (wheel->large[place / 64] & bit))
+		note_drain(wheel, boundary - ring->lead);
 }
 
-static inline void file_at(struct ww_wheel *wheel, struct ww_timer *timer, struct spot spot)
+/* Put an idle timer at the head of one of the slot's lanes. */
+static inline void link_timer(struct ww_wheel *wheel, struct ww_timer *timer, uint32_t place)
 {
-	link_timer(wheel, timer, spot.place);
-	note_event(wheel, spot.place, spot.event);
+	struct slot *slot = &wheel->slot[place];
+	uint64_t tally = slot->tally;
+	struct ww_timer **lane = &slot->lane[tally / TALLY_TURN % LANES];
+	struct ww_timer *first = *lane;
+
+	timer->ww_next = first;
+	timer->ww_pprev = lane;
+	timer->ww_hint = (int32_t)(((intptr_t)first->ww_next - (intptr_t)timer) >> 4);
+	timer->ww_place = place | wheel->tag;
+	first->ww_pprev = &timer->ww_next;
+	*lane = timer;
+	slot->tally = tally + TALLY_TURN + 1;
+	if (((uint32_t)tally & ~DRAIN_AHEAD_MIN) == 0)
+		slot_grew(wheel, place, timer->ww_deadline);
 }
 
 /* What is not the frequent case of file_timer: a deadline at or before the hand, or a geometry of the user's. */
 static __attribute__((noinline)) void file_timer_otherwise(struct ww_wheel *wheel, struct ww_timer *timer)
 {
-	if (timer->ww_deadline > wheel->head.hand)
-		file_at(wheel, timer, spot_of(wheel, wheel->standard, wheel->head.hand, timer->ww_deadline, NOWHERE));
+	uint64_t hand = wheel->head.hand;
+
+	if (timer->ww_deadline > hand)
+		link_timer(wheel, timer, place_of(wheel, wheel->standard, hand, timer->ww_deadline, NOWHERE));
 	else {
 		link_timer(wheel, timer, wheel->due);
 		wheel->head.event = 0;
@@ -143,7 +168,7 @@ static inline void file_timer(struct ww_wheel *wheel, struct ww_timer *timer)
 	uint64_t hand = wheel->head.hand;
 
 	if (timer->ww_deadline > hand && wheel->standard)
-		file_at(wheel, timer, spot_standard(wheel, hand, timer->ww_deadline, NOWHERE));
+		link_timer(wheel, timer, place_standard(wheel, hand, timer->ww_deadline, NOWHERE));
 	else
 		file_timer_otherwise(wheel, timer);
 }
