@@ -402,11 +402,15 @@ static inline int ww_wheel_head_heartbeat(struct ww_wheel *wheel, struct ww_time
 {
 	const struct ww_wheel_head *head = (const struct ww_wheel_head *)(const void *)wheel;
 
+	uint64_t deadline;
+
 	if (!wheel || !timer || !timer->ww_pprev || delay >= head->lazy_below)
 		return 0;
-	if (head->now + delay < timer->ww_deadline || head->now + delay > WW_TIME_MAX)
+	deadline = head->now + delay;
+	/* As signed numbers: one beyond WW_TIME_MAX is negative then. */
+	if ((int64_t)deadline < (int64_t)timer->ww_deadline)
 		return 0;
-	timer->ww_deadline = head->now + delay;
+	timer->ww_deadline = deadline;
 	return 1;
 }
 
