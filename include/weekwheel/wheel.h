@@ -79,7 +79,7 @@ typedef void ww_timer_fn(struct ww_wheel *wheel, struct ww_timer *timer, uint64_
 struct ww_timer {
 	struct ww_timer *ww_next;
 	struct ww_timer **ww_pprev;
-	uint64_t ww_deadline;
+	uint64_t ww_to_end;
 	uint64_t ww_period;
 	ww_timer_fn *ww_expire;
 	int32_t ww_hint;
@@ -394,23 +394,26 @@ struct ww_wheel_head {
 	uint64_t event; /* before this time advance has nothing to do; 0 while something is due or a callback runs */
 	uint64_t now;   /* the time last passed to advance */
 	uint64_t hand;  /* expired up to here; behind now while a budget holds an advance back */
-	/* A heartbeat with a smaller delay is inline: none while the hand is behind, or in a debug library. */
-	uint64_t lazy_below;
+	/* From now to 2^63, the end of time; 0, and no heartbeat is inline, while something is due or held back, and always in
+	   a bounded wheel or a debug library. */
+	uint64_t to_end;
 };
 
+/*
+ * A timer counts from its deadline to the end of time, so that one comparison tells the frequent case from three others:
+ * an idle timer, whose count is 0; a deadline earlier than the pending one; and one beyond the end of time, for which the
+ * difference wraps round, as it does for every delay while the wheel's to_end is 0.
+ */
 static inline int ww_wheel_head_heartbeat(struct ww_wheel *wheel, struct ww_timer *timer, uint64_t delay)
 {
-	const struct ww_wheel_head *head = (const struct ww_wheel_head *)(const void *)wheel;
+	uint64_t to_end;
 
-	uint64_t deadline;
-
-	if (!wheel || !timer || !timer->ww_pprev || delay >= head->lazy_below)
+	if (!wheel || !timer || delay > WW_TIME_MAX)
 		return 0;
-	deadline = head->now + delay;
-	/* As signed numbers: one beyond WW_TIME_MAX is negative then. */
-	if ((int64_t)deadline < (int64_t)timer->ww_deadline)
+	to_end = ((const struct ww_wheel_head *)(const void *)wheel)->to_end - delay;
+	if (to_end - 1 >= timer->ww_to_end)
 		return 0;
-	timer->ww_deadline = deadline;
+	timer->ww_to_end = to_end;
 	return 1;
 }
 
@@ -420,6 +423,8 @@ static inline int ww_wheel_head_tick(struct ww_wheel *wheel, uint64_t now)
 
 	if (!wheel || now >= head->event || now < head->now)
 		return 0;
+	if (head->to_end)
+		head->to_end = WW_TIME_MAX + 1 - now;
 	head->now = now;
 	head->hand = now;
 	return 1;

@@ -12,15 +12,15 @@ int ww_timer_pending(const struct ww_timer *timer)
 {
 	if (!timer)
 		return WW_EINVAL;
-	return timer->ww_pprev != NULL;
+	return timer_is_pending(timer);
 }
 
 int ww_timer_deadline(const struct ww_timer *timer, uint64_t *deadline)
 {
 	if (!timer || !deadline)
 		return WW_EINVAL;
-	if (!timer->ww_pprev)
+	if (!timer_is_pending(timer))
 		return 0;
-	*deadline = timer->ww_deadline;
+	*deadline = timer_deadline(timer);
 	return 1;
 }

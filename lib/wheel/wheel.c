@@ -123,7 +123,7 @@ static void set_up(struct ww_wheel *wheel, const struct ww_wheel_config *config,
 	wheel->head.now = wheel->head.hand = config->start;
 	wheel->head.event = wheel->drain = NO_EVENT;
 	wheel->longest = config->flags & WW_WHEEL_BOUNDED ? ww_wheel_horizon(wheel) : WW_TIME_MAX;
-	wheel->head.lazy_below = inline_limit(wheel);
+	wheel->head.to_end = inline_to_end(wheel);
 	wheel->tag = tag_of(wheel);
 	wheel->standard = (uint8_t)is_standard(config);
 	wheel->tick_ns = config->tick_ns;

@@ -174,12 +174,12 @@ static inline void demote(struct ww_wheel *wheel, int standard, struct ww_timer 
 {
 	uint32_t place;
 
-	if (timer->ww_deadline == wheel->head.hand)
+	if (timer_deadline(timer) == wheel->head.hand)
 		place = hand_slot(wheel);
 	else
-		place = place_of(wheel, standard, wheel->head.hand, timer->ww_deadline, from);
+		place = place_of(wheel, standard, wheel->head.hand, timer_deadline(timer), from);
 	if (place == from)
-		place = place_beside(wheel, r, timer->ww_deadline);
+		place = place_beside(wheel, r, timer_deadline(timer));
 	link_timer(wheel, timer, place);
 }
 
@@ -333,13 +333,13 @@ struct sink {
 };
 
 /* The timer is unlinked. A periodic one is scheduled again before anybody sees it, so that the callback may change that. */
-static inline uint64_t renew(struct ww_wheel *wheel, struct ww_timer *timer)
+static inline uint64_t renew(struct ww_wheel *wheel, struct ww_timer *timer, uint64_t deadline)
 {
-	uint64_t missed = (wheel->head.now - timer->ww_deadline) / timer->ww_period;
-	uint64_t on_time = timer->ww_deadline + missed * timer->ww_period;
+	uint64_t missed = (wheel->head.now - deadline) / timer->ww_period;
+	uint64_t on_time = deadline + missed * timer->ww_period;
 
 	if (timer->ww_period <= WW_TIME_MAX - on_time) {
-		timer->ww_deadline = on_time + timer->ww_period;
+		timer_set_deadline(timer, on_time + timer->ww_period);
 		file_timer(wheel, timer);
 		wheel->renewed++;
 	}
@@ -348,9 +348,12 @@ static inline uint64_t renew(struct ww_wheel *wheel, struct ww_timer *timer)
 
 static inline void expire(struct ww_wheel *wheel, struct ww_timer *timer, struct sink *sink)
 {
-	uint64_t deadline = timer->ww_deadline;
-	uint64_t missed = timer->ww_period ? renew(wheel, timer) : 0;
+	uint64_t deadline = timer_deadline(timer);
+	uint64_t missed = 0;
 
+	timer_set_idle(timer);
+	if (timer->ww_period)
+		missed = renew(wheel, timer, deadline);
 	wheel->expired++;
 	if (sink->batch)
 		sink->batch[sink->count++] = (struct ww_expiry){timer, deadline, missed};
@@ -376,7 +379,7 @@ static int expire_slot(struct ww_wheel *wheel, uint32_t place, struct sink *sink
 			continue;
 		if (timer_broken(wheel, timer))
 			return WW_ECORRUPT;
-		int moved = timer->ww_deadline > wheel->head.hand;
+		int moved = timer_deadline(timer) > wheel->head.hand;
 		if (!moved && sink->count == sink->room)
 			return 1;
 		__builtin_prefetch(hinted(timer), 1);
@@ -480,13 +483,13 @@ static int advance(struct ww_wheel *wheel, uint64_t now, struct sink *sink)
 	wheel->head.now = now;
 	wheel->busy = 1;
 	wheel->head.event = 0;
-	wheel->head.lazy_below = 0;
+	wheel->head.to_end = 0;
 	result = run(wheel, sink, &stop);
 	wheel->busy = 0;
-	if (wheel->head.hand == wheel->head.now)
-		wheel->head.lazy_below = inline_limit(wheel);
-	if (!result && !is_due(wheel))
+	if (!result && !is_due(wheel)) {
 		wheel->head.event = earlier(stop, wheel->drain);
+		wheel->head.to_end = inline_to_end(wheel);
+	}
 	return result;
 }
 

@@ -60,11 +60,12 @@ static int check_timer(const struct ww_wheel *wheel, uint32_t place, const struc
 	if (timer_place(timer) != place)
 		return broken(report, "timer %p is in slot %u but says %u: it was overwritten while pending",
 		    (const void *)timer, place, timer_place(timer));
-	if (timer->ww_deadline < begins)
+	if (!timer_is_pending(timer) || timer->ww_to_end > TIME_END)
+		return broken(
+		    report, "timer %p has no valid deadline: it was overwritten while pending", (const void *)timer);
+	if (timer_deadline(timer) < begins)
 		return broken(report, "timer %p has deadline %" PRIu64 ", before its slot %u comes round at %" PRIu64,
-		    (const void *)timer, timer->ww_deadline, place, begins);
-	if (timer->ww_deadline > WW_TIME_MAX)
-		return broken(report, "timer %p has a deadline beyond WW_TIME_MAX", (const void *)timer);
+		    (const void *)timer, timer_deadline(timer), place, begins);
 	if (timer->ww_period > WW_TIME_MAX)
 		return broken(report, "timer %p has a period beyond WW_TIME_MAX", (const void *)timer);
 	return WW_OK;

@@ -31,7 +31,8 @@
  *              lane[3] --> nil
  *                           ww_next   the next of the lane; the last one points to the wheel's nil, never to NULL,
  *                                     so that linking and unlinking need no branch
- *                           ww_pprev  the pointer that points here: a lane or another timer's ww_next; NULL: idle
+ *                           ww_pprev  the pointer that points here: a lane or another timer's ww_next
+ *                           ww_to_end from its deadline to the end of time, which is TIME_END; 0: idle
  *                           ww_hint   distance to the next but one in units of 16 bytes; only ever prefetched, so that
  *                                     it may be stale
  *                           ww_place  index of the slot in the low 16 bits, the wheel's tag in the others
@@ -73,6 +74,8 @@
 #define DUE_SLOTS 3u
 /* The `event` of a wheel in which nothing waits: the first time that advance refuses, so that it looks then. */
 #define NO_EVENT (WW_TIME_MAX + 1)
+/* The time that no timer reaches, from which their deadlines are counted back. */
+#define TIME_END (WW_TIME_MAX + 1)
 
 struct slot {
 	struct ww_timer *lane[LANES];
@@ -132,15 +135,35 @@ struct ww_wheel {
 	struct slot slot[];
 };
 
-/* The head's lazy_below while nothing is held back. A debug library looks at every timer before it believes it. */
-static inline uint64_t inline_limit(const struct ww_wheel *wheel)
+/* The head's to_end while nothing is due. A debug library looks at every timer before it believes it. */
+static inline uint64_t inline_to_end(const struct ww_wheel *wheel)
 {
 #ifdef WW_DEBUG
 	(void)wheel;
 	return 0;
 #else
-	return wheel->longest + 1;
+	return wheel->longest == WW_TIME_MAX ? TIME_END - wheel->head.now : 0;
 #endif
+}
+
+static inline int timer_is_pending(const struct ww_timer *timer)
+{
+	return timer->ww_to_end != 0;
+}
+
+static inline uint64_t timer_deadline(const struct ww_timer *timer)
+{
+	return TIME_END - timer->ww_to_end;
+}
+
+static inline void timer_set_deadline(struct ww_timer *timer, uint64_t deadline)
+{
+	timer->ww_to_end = TIME_END - deadline;
+}
+
+static inline void timer_set_idle(struct ww_timer *timer)
+{
+	timer->ww_to_end = 0;
 }
 
 static inline uint32_t timer_place(const struct ww_timer *timer)
@@ -165,6 +188,7 @@ static inline void slot_vacated(struct ww_wheel *wheel, uint32_t place)
 	wheel->large[place / 64] &= ~(UINT64_C(1) << place % 64);
 }
 
+/* The timer keeps its deadline: who makes it idle says so. */
 static inline void unlink_timer(struct ww_wheel *wheel, struct ww_timer *timer)
 {
 	struct ww_timer *next = timer->ww_next;
@@ -173,7 +197,6 @@ static inline void unlink_timer(struct ww_wheel *wheel, struct ww_timer *timer)
 
 	*pprev = next;
 	next->ww_pprev = pprev;
-	timer->ww_pprev = NULL;
 	if ((uint32_t)--wheel->slot[place].tally == 0)
 		slot_vacated(wheel, place);
 }
@@ -185,7 +208,7 @@ static inline void unlink_timer(struct ww_wheel *wheel, struct ww_timer *timer)
 static inline int timer_broken(const struct ww_wheel *wheel, const struct ww_timer *timer)
 {
 #ifdef WW_DEBUG
-	return !timer->ww_pprev || (timer->ww_place & ~PLACE_MASK) != wheel->tag ||
+	return !timer->ww_pprev || timer->ww_to_end > TIME_END || (timer->ww_place & ~PLACE_MASK) != wheel->tag ||
 	       timer_place(timer) >= wheel->places || *timer->ww_pprev != timer ||
 	       (timer->ww_next != &wheel->nil && timer->ww_next->ww_pprev != &timer->ww_next);
 #else

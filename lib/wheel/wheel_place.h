@@ -146,7 +146,7 @@ static inline void link_timer(struct ww_wheel *wheel, struct ww_timer *timer, ui
 	*lane = timer;
 	slot->tally = tally + TALLY_TURN + 1;
 	if (((uint32_t)tally & ~DRAIN_AHEAD_MIN) == 0)
-		slot_grew(wheel, place, timer->ww_deadline);
+		slot_grew(wheel, place, timer_deadline(timer));
 }
 
 /* What is not the frequent case of file_timer: a deadline at or before the hand, or a geometry of the user's. */
@@ -154,11 +154,12 @@ static __attribute__((noinline)) void file_timer_otherwise(struct ww_wheel *whee
 {
 	uint64_t hand = wheel->head.hand;
 
-	if (timer->ww_deadline > hand)
-		link_timer(wheel, timer, place_of(wheel, wheel->standard, hand, timer->ww_deadline, NOWHERE));
+	if (timer_deadline(timer) > hand)
+		link_timer(wheel, timer, place_of(wheel, wheel->standard, hand, timer_deadline(timer), NOWHERE));
 	else {
 		link_timer(wheel, timer, wheel->due);
 		wheel->head.event = 0;
+		wheel->head.to_end = 0;
 	}
 }
 
@@ -167,8 +168,8 @@ static inline void file_timer(struct ww_wheel *wheel, struct ww_timer *timer)
 {
 	uint64_t hand = wheel->head.hand;
 
-	if (timer->ww_deadline > hand && wheel->standard)
-		link_timer(wheel, timer, place_standard(wheel, hand, timer->ww_deadline, NOWHERE));
+	if (timer_deadline(timer) > hand && wheel->standard)
+		link_timer(wheel, timer, place_standard(wheel, hand, timer_deadline(timer), NOWHERE));
 	else
 		file_timer_otherwise(wheel, timer);
 }

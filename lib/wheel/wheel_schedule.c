@@ -9,7 +9,7 @@
  */
 static inline int stays(const struct ww_wheel *wheel, const struct ww_timer *timer, uint64_t deadline)
 {
-	if (deadline < timer->ww_deadline)
+	if (deadline < timer_deadline(timer))
 		return 0;
 	return deadline <= wheel->head.hand || timer_place(timer) - wheel->due_first >= DUE_SLOTS;
 }
@@ -17,11 +17,11 @@ static inline int stays(const struct ww_wheel *wheel, const struct ww_timer *tim
 static inline void move_timer(struct ww_wheel *wheel, struct ww_timer *timer, uint64_t deadline)
 {
 	if (stays(wheel, timer, deadline)) {
-		timer->ww_deadline = deadline;
+		timer_set_deadline(timer, deadline);
 		return;
 	}
 	unlink_timer(wheel, timer);
-	timer->ww_deadline = deadline;
+	timer_set_deadline(timer, deadline);
 	file_timer(wheel, timer);
 }
 
@@ -55,10 +55,10 @@ static __attribute__((noinline)) int schedule_pending(
 /* The deadline is one that the wheel accepts. */
 static inline int schedule(struct ww_wheel *wheel, struct ww_timer *timer, uint64_t deadline, uint64_t period)
 {
-	if (timer->ww_pprev)
+	if (timer_is_pending(timer))
 		return schedule_pending(wheel, timer, deadline, period);
 	timer->ww_period = period;
-	timer->ww_deadline = deadline;
+	timer_set_deadline(timer, deadline);
 	wheel->scheduled++;
 	file_timer(wheel, timer);
 	return WW_OK;
@@ -70,7 +70,7 @@ static inline int reschedule(struct ww_wheel *wheel, struct ww_timer *timer, uin
 
 	if (error)
 		return error;
-	if (!timer->ww_pprev)
+	if (!timer_is_pending(timer))
 		return 0;
 	if (timer_broken(wheel, timer))
 		return WW_ECORRUPT;
@@ -132,11 +132,12 @@ int ww_wheel_cancel(struct ww_wheel *wheel, struct ww_timer *timer)
 {
 	if (!wheel || !timer)
 		return WW_EINVAL;
-	if (!timer->ww_pprev)
+	if (!timer_is_pending(timer))
 		return 0;
 	if (timer_broken(wheel, timer))
 		return WW_ECORRUPT;
 	unlink_timer(wheel, timer);
+	timer_set_idle(timer);
 	return 1;
 }
 
@@ -144,8 +145,9 @@ int ww_wheel_time_left(const struct ww_wheel *wheel, const struct ww_timer *time
 {
 	if (!wheel || !timer || !ticks)
 		return WW_EINVAL;
-	if (!timer->ww_pprev)
+	if (!timer_is_pending(timer))
 		return 0;
-	*ticks = timer->ww_deadline > wheel->head.now ? timer->ww_deadline - wheel->head.now : 0;
+	uint64_t deadline = timer_deadline(timer);
+	*ticks = deadline > wheel->head.now ? deadline - wheel->head.now : 0;
 	return 1;
 }

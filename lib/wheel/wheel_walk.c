@@ -26,7 +26,8 @@ static int drain_slot(struct ww_wheel *wheel, uint32_t place, struct ww_expiry *
 			return 1;
 		__builtin_prefetch(hinted(timer), 1);
 		unlink_timer(wheel, timer);
-		batch[(*count)++] = (struct ww_expiry){timer, timer->ww_deadline, 0};
+		batch[(*count)++] = (struct ww_expiry){timer, timer_deadline(timer), 0};
+		timer_set_idle(timer);
 	}
 	return 0;
 }
@@ -56,7 +57,7 @@ int ww_wheel_each(struct ww_wheel *wheel, ww_each_fn *each, void *user)
 				if (timer_broken(wheel, timer))
 					return WW_ECORRUPT;
 				struct ww_timer *next = timer->ww_next;
-				int stop = each(timer, timer->ww_deadline, user);
+				int stop = each(timer, timer_deadline(timer), user);
 				if (stop)
 					return stop;
 				timer = next;

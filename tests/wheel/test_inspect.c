@@ -166,12 +166,12 @@ START_TEST(check_finds_what_was_overwritten_while_pending_and_says_so)
 			timers[victim].ww_pprev = &nowhere;
 			assert_corrupt(wheel, "a wrong link back");
 			timers[victim] = good;
-			timers[victim].ww_deadline = WW_TIME_MAX + 1;
+			timers[victim].ww_to_end = WW_TIME_MAX + 2;
 			assert_corrupt(wheel, "a deadline beyond the last time");
 			if (delays[d] > 0) {
 				/* Earlier than the place that it is filed in comes round. */
 				timers[victim] = good;
-				timers[victim].ww_deadline = 1000;
+				timers[victim].ww_to_end = WW_TIME_MAX + 1 - 1000;
 				assert_corrupt(wheel, "a deadline before its place");
 			}
 			timers[victim] = good;
