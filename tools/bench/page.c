@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "bench/page_figure.h"
+#include "bench/page_style.h"
 #include "bench/page_table.h"
 #include "bench/plot_style.h"
 
@@ -16,80 +17,61 @@ static const struct page_figure {
 	struct figure figure;
 	const char *title, *caption;
 } figures[] = {
-    {"Heartbeats", {FIGURE_COST, WORKLOAD_C30, NS_PER_OP, "time of a heartbeat"}, "Heartbeat, timeout of 30 seconds",
-        "Each touch sets one of n timers to expire 30 s from now, in random order, while time moves on. Most of it is "
-        "the wait for memory: a structure that touches one line of it stays close to the floor."},
+    {"Heartbeats and churn", {FIGURE_COST, WORKLOAD_C30, NS_PER_OP, "time of a heartbeat"},
+        "Heartbeat, timeout of 30 seconds",
+        "Each touch sets one of n timers to expire 30 s from now, in random order, while time moves on. "
+        "Most of it is the wait for memory: a structure that touches one line of it stays close to the "
+        "floor."},
     {NULL, {FIGURE_COST, WORKLOAD_C1800, NS_PER_OP, "time of a heartbeat"}, "Heartbeat, timeout of 30 minutes",
-        "The same with the timeout of a session. A heap has to move entries for it, a list leaves one neighbourhood and "
-        "joins another; weekwheel writes the new deadline and looks at it when the old place comes round."},
+        "The same with the timeout of a session. A heap has to move entries for it, a list leaves one "
+        "neighbourhood and joins another; weekwheel writes the new deadline and looks at it when the old "
+        "place comes round."},
     {NULL, {FIGURE_COST, WORKLOAD_CWEEK, NS_PER_OP, "time of a heartbeat"}, "Heartbeat, timeout of a week",
         "The same at the far end of the wheels."},
+    {NULL, {FIGURE_COST, WORKLOAD_F, NS_PER_OP, "time of an operation"}, "Churn",
+        "n timers are kept pending: 70 % of 30 s, 20 % of 30 minutes, 10 % of up to a week; four of five "
+        "are cancelled before they expire."},
     {"Schedule and cancel", {FIGURE_COST, WORKLOAD_A, NS_PER_OP, "time to schedule"}, "Schedule",
-        "n timers are filed one after the other, each with a delay of up to a week. Plain linked lists are the ones to "
-        "beat here."},
+        "n timers are filed one after the other, each with a delay of up to a week. Plain linked lists have "
+        "the least to do."},
     {NULL, {FIGURE_COST, WORKLOAD_B, NS_PER_OP, "time to cancel"}, "Cancel",
         "All n are cancelled in random order. Every line rises where the timers no longer fit a cache."},
     {"A whole life", {FIGURE_COST, WORKLOAD_D, NS_PER_TIMER, "time of a timer, all told"}, "Whole life, tick by tick",
-        "n timers with delays of up to a week are filed, and every second of the week is stepped until all have expired. "
-        "With few timers this shows what an empty tick costs: there are 604,800 ticks to share."},
+        "n timers with delays of up to a week are filed, and every second of the week is stepped until all "
+        "have expired. With few timers this shows what an empty tick costs: there are 604,800 ticks to "
+        "share."},
     {NULL, {FIGURE_COST, WORKLOAD_R, NS_PER_TIMER, "time of a timer, all told"}, "Whole life, unrelated to memory",
-        "The same, filed in an order unrelated to where the timers lie, as in a process that has run for long."},
+        "The same, filed in an order unrelated to where the timers lie, as in a process that has run for "
+        "long."},
     {NULL, {FIGURE_METRIC, WORKLOAD_D, MAX_TICK_US, "longest tick"}, "Longest tick of the week",
-        "How long a service stands still at worst. A line that rises with n is a cascade that moves everything at once."},
+        "How long a service stands still at worst. A line that rises with n is a cascade that moves "
+        "everything at once."},
     {NULL, {FIGURE_SHARE, WORKLOAD_D, NS_PER_TICK, "share of ticks that take longer"}, "How rare the long ticks are",
-        "Of the ticks within two hours of the end of the first day, the share that takes longer than what the foot says. "
-        "The farther right a line ends, the worse its worst tick."},
+        "Of the ticks within two hours of the end of the first day, the share that takes longer than what "
+        "the foot says. The farther right a line ends, the worse its worst tick."},
     {"At the boundary of a day", {FIGURE_TICKS, WORKLOAD_D, NS_PER_TICK, NULL}, "Ticks around the end of the first day",
-        "Where a wheel of days hands its timers down, an ordinary cascade does it in one tick, and in smaller ones each "
-        "minute and each hour. weekwheel moves them ahead, a share a tick. A flat wheel has nothing to hand down."},
-    {"Churn and idle time", {FIGURE_COST, WORKLOAD_F, NS_PER_OP, "time of an operation"}, "Churn",
-        "n timers are kept pending: 70 % of 30 s, 20 % of 30 minutes, 10 % of up to a week; four of five are cancelled "
-        "before they expire."},
-    {NULL, {FIGURE_METRIC, WORKLOAD_E, NS_PER_TICK, "time of a tick"}, "An idle tick",
-        "One timer, 6.9 days away, reached in steps of a second. What it costs to find that there is nothing to do."},
+        "Where a wheel of days hands its timers down, an ordinary cascade does it in one tick, and in "
+        "smaller ones each minute and each hour. weekwheel moves them ahead, a share a tick. A flat wheel "
+        "has nothing to hand down."},
+    {"Idle time", {FIGURE_METRIC, WORKLOAD_E, NS_PER_TICK, "time of a tick"}, "An idle tick",
+        "One timer, 6.9 days away, reached in steps of a second. What it costs to find that there is "
+        "nothing to do."},
     {NULL, {FIGURE_METRIC, WORKLOAD_E, JUMP_NS, "time of the jump"}, "A jump of 6.9 days",
-        "The same timer reached in one step. What looks at every slot or every second on the way takes its time."},
+        "The same timer reached in one step. What looks at every slot or every second on the way takes its "
+        "time."},
     {"Memory", {FIGURE_METRIC, WORKLOAD_G, BYTES_PER_TIMER, "bytes a timer"}, "Memory a timer",
-        "What a pending timer takes, in the object and outside it, with the structure's own share."},
+        "What a pending timer takes, in the object and outside it."},
     {NULL, {FIGURE_FIXED, WORKLOAD_G, BYTES_PER_TIMER, "memory besides"}, "Memory of the empty structure",
-        "What it takes before there is a timer, by the longest delay that it has to hold. Structures that need nothing to "
-        "speak of are not shown."},
+        "What it takes before there is a timer, by the longest delay that it has to hold. Structures that "
+        "need nothing to speak of are not shown."},
 };
-
-static const char page_rules[] =
-    ":root{color-scheme:light dark}\n"
-    "body{margin:0 auto;max-width:1280px;padding:32px 20px 80px;background:#f5f6f7;color:#222;"
-    "font:16px/1.55 system-ui,-apple-system,'Segoe UI','DejaVu Sans',Helvetica,Arial,sans-serif}\n"
-    "h1{font-size:40px;line-height:1.1;margin:8px 0}h1 i{font-style:normal;color:#d13a00}h2{margin:56px 0 8px}\n"
-    "h3{margin:0 0 6px;font-size:17px}p{max-width:76ch}.lead{font-size:20px;margin:8px 0 24px;color:#444}\n"
-    ".card,figure{background:#fff;border:1px solid #e2e4e7;border-radius:12px;padding:18px}\n"
-    ".grid2{display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,500px),1fr));gap:20px;align-items:start}\n"
-    "figure{margin:0;display:flex;flex-direction:column}figure.wide{grid-column:1/-1}figure svg{width:100%;height:auto;display:block}\n"
-    "figcaption{font-size:14px;color:#555;margin-top:8px}figcaption b{display:block;font-weight:500;color:#222;margin-top:6px}\n"
-    "dl{display:grid;grid-template-columns:max-content 1fr;gap:4px 18px;margin:0;font-size:14px}dt{color:#777}dd{margin:0}\n"
-    "code{font:13px ui-monospace,'DejaVu Sans Mono',monospace;overflow-wrap:anywhere}.key b{margin-right:4px}\n"
-    ".key{list-style:none;padding:0;font-size:14px;display:grid;grid-template-columns:repeat(auto-fit,minmax(min(100%,400px),1fr));"
-    "gap:2px 24px}.key svg{vertical-align:-2px;margin-right:6px}\n"
-    ".scroll{overflow-x:auto}table{border-collapse:collapse;font-size:14px;font-variant-numeric:tabular-nums}\n"
-    "td,th{padding:3px 12px;text-align:right;white-space:nowrap}tbody th,.t{text-align:left}tbody th{font-weight:500}\n"
-    "thead th{color:#666;font-weight:500;border-bottom:1px solid #d9d9d9;vertical-align:bottom}.ratios thead th{white-space:normal}\n"
-    "tbody tr:hover{background:#8881}.none{color:#999}.ratios td{min-width:56px}\n"
-    ".w1{background:#0069b01a}.w2{background:#0069b033}.w3{background:#0069b055}.w4{background:#0069b080}\n"
-    ".o1{background:#e08a0026}.o2{background:#e08a0055}.o3{background:#e08a0090}\n";
-
-static const char page_dark_rules[] =
-    "@media(prefers-color-scheme:dark){body{background:#121418;color:#e4e4e4}.lead{color:#bbb}h1 i{color:#ff7d4d}\n"
-    ".card,figure{background:#1b1e23;border-color:#2c3037}figcaption,dt,thead th{color:#a6a6a6}figcaption b{color:#e4e4e4}\n"
-    "thead th{border-color:#3d4249}.w1{background:#4fa8e81f}.w2{background:#4fa8e840}.w3{background:#4fa8e866}.w4{background:#4fa8e899}\n"
-    "}\n";
 
 static void page_write_head(FILE *out)
 {
 	fputs("<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\"/>\n"
 	      "<meta name=\"viewport\" content=\"width=device-width\"/>\n<title>weekwheel bench</title>\n<style>\n",
 	    out);
-	fputs(page_rules, out);
-	fputs(page_dark_rules, out);
+	page_style_write(out);
 	style_write_rules(out, 0);
 	fputs("</style>\n</head>\n<body>\n", out);
 	fputs("<svg width=\"0\" height=\"0\" style=\"position:absolute\" aria-hidden=\"true\">", out);
@@ -99,18 +81,17 @@ static void page_write_head(FILE *out)
 
 static void page_write_intro(FILE *out, const struct results *results)
 {
-	fputs(
-	    "<header>\n<h1><i>weekwheel</i> bench</h1>\n<p class=\"lead\">What it costs to keep timers: weekwheel beside "
-	    "other structures, each given the same objects and the same operations.</p>\n<div class=\"card\"><dl>\n"
-	    "<dt>measured with</dt><dd><code>",
+	fputs("<header>\n<h1><i>weekwheel</i> bench</h1>\n<p class=\"lead\">What it costs to keep timers: weekwheel "
+	      "beside other structures, each given the same objects and the same operations.</p>\n"
+	      "<div class=\"card\"><dl>\n<dt>measured with</dt><dd><code>",
 	    out);
 	style_write_text(out, results->command);
 	fputs("</code></dd>\n<dt>on</dt><dd>", out);
 	style_write_text(out, results->machine);
 	fputs(
-	    "</dd>\n<dt>to be read</dt><dd>Points are medians of the repetitions, whiskers go from the least to the most. "
-	    "All axes are logarithmic, and in every plot lower is better. Point at a line or a name to see it alone, at a "
-	    "marker to see its values.</dd>\n</dl></div>\n",
+	    "</dd>\n<dt>to be read</dt><dd>Points are medians of the repetitions, whiskers go from the least to the "
+	    "most. Values are on logarithmic axes, and less is better everywhere. Point at a line or a name to see it "
+	    "alone, at a marker to see its values.</dd>\n</dl></div>\n",
 	    out);
 	table_write_structures(out, results);
 	fputs("</header>\n", out);
@@ -141,7 +122,7 @@ static void page_write_figures(FILE *out, const struct results *results)
 		if (figure_height(&figures[i].figure, results) <= 0)
 			continue;
 		if (section) {
-			fprintf(out, "%s<h2>%s</h2>\n<div class=\"grid2\">\n", open ? "</div>\n" : "", section);
+			fprintf(out, "%s<h2>%s</h2>\n<div class=\"two\">\n", open ? "</div>\n" : "", section);
 			section = NULL;
 			open = 1;
 		}

@@ -11,8 +11,8 @@
 int page_write(FILE *out, const struct results *results);
 
 /*
- * Write heartbeat.svg, life.svg, day-boundary.svg and memory.svg to the folder, which is there; those only of which there
- * are results. Return 0, or -1 after saying why.
+ * Write heartbeat.svg, life.svg, day-boundary.svg and memory.svg to the folder, which is there; only those of
+ * which there are results. Return 0, or -1 after saying why.
  */
 int page_plots(const char *folder, const struct results *results);
 

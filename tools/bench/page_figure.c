@@ -164,11 +164,8 @@ static void figure_write_other(
 	char text[AXIS_TEXT];
 
 	style_write_text(out, line->name);
-	fprintf(out, ", %s (%.*f times)", axis_text(text, plot->y_unit, value),
-	    ratio < 0.095  ? 2
-	    : ratio < 9.95 ? 1
-	                   : 0,
-	    ratio);
+	fprintf(out, ", %s", axis_text(text, plot->y_unit, value));
+	fprintf(out, " (%s times)", axis_text_ratio(text, ratio));
 }
 
 static void figure_write_comparison(FILE *out, const struct plot *plot, const struct plot_point *ours)
@@ -180,8 +177,8 @@ static void figure_write_comparison(FILE *out, const struct plot *plot, const st
 		return;
 	fputs("<b>", out);
 	if (ours->x > 1)
-		fprintf(out, "At %s%s: ", axis_text(text, plot->x_unit, ours->x),
-		    plot->x_unit == AXIS_COUNT ? " timers" : "");
+		fprintf(out, "%s %s%s: ", plot->x_unit == AXIS_SPAN ? "For" : "At",
+		    axis_text(text, plot->x_unit, ours->x), plot->x_unit == AXIS_COUNT ? " timers" : "");
 	fprintf(out, "weekwheel %s; ", axis_text(text, plot->y_unit, ours->y));
 	fputs(lowest == highest ? "" : "the lowest of the others, ", out);
 	figure_write_other(out, plot, lowest, ours);

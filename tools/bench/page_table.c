@@ -68,14 +68,14 @@ static const struct column {
 } columns[] = {
     {WORKLOAD_A, NS_PER_OP, "schedule"},
     {WORKLOAD_B, NS_PER_OP, "cancel"},
-    {WORKLOAD_C30, NS_PER_OP, "heartbeat, 30 s"},
-    {WORKLOAD_C1800, NS_PER_OP, "heartbeat, 30 min"},
-    {WORKLOAD_CWEEK, NS_PER_OP, "heartbeat, a week"},
+    {WORKLOAD_C30, NS_PER_OP, "heartbeat, 30 s"},
+    {WORKLOAD_C1800, NS_PER_OP, "heartbeat, 30 min"},
+    {WORKLOAD_CWEEK, NS_PER_OP, "heartbeat, a week"},
     {WORKLOAD_D, NS_PER_TIMER, "whole life"},
     {WORKLOAD_D, MAX_TICK_US, "longest tick"},
-    {WORKLOAD_R, NS_PER_TIMER, "life, random order"},
+    {WORKLOAD_R, NS_PER_TIMER, "life, in disorder"},
     {WORKLOAD_F, NS_PER_OP, "churn"},
-    {WORKLOAD_G, BYTES_PER_TIMER, "bytes a timer"},
+    {WORKLOAD_G, BYTES_PER_TIMER, "memory a timer"},
 };
 
 enum { COLUMNS = sizeof columns / sizeof *columns };
@@ -121,8 +121,9 @@ static const char *table_shade(double ratio)
 static void table_write_ratio(FILE *out, const struct result *result, const struct result *ours)
 {
 	double ratio = result->median / ours->median;
+	char text[AXIS_TEXT];
 
-	fprintf(out, "<td class=\"%s\">%.*f</td>", table_shade(ratio), ratio < 0.095 ? 2 : ratio < 9.95 ? 1 : 0, ratio);
+	fprintf(out, "<td class=\"%s\">%s</td>", table_shade(ratio), axis_text_ratio(text, ratio));
 }
 
 /* The structure's own row has the values themselves. */
@@ -164,9 +165,8 @@ static void table_write_ratio_head(FILE *out, const struct results *results, con
 	size_t i;
 
 	fprintf(out, "<h2>At a glance: %s timers</h2>\n", axis_text(text, AXIS_COUNT, (double)n));
-	fputs(
-	    "<p>How many times what weekwheel takes each other structure takes: above 1 weekwheel is better, below 1 the "
-	    "other is.</p>\n<div class=\"scroll card\"><table class=\"ratios\">\n<thead><tr><th></th>",
+	fputs("<p>How many times what weekwheel takes each other structure takes: above 1 weekwheel is better, "
+	      "below 1 the other is.</p>\n<div class=\"scroll card\"><table class=\"ratios\">\n<thead><tr><th></th>",
 	    out);
 	for (i = 0; i < COLUMNS; i++)
 		if (table_cell(results, ours, &columns[i], n))
@@ -205,9 +205,8 @@ static void table_write_result(
 
 	fputs("<tr><th>", out);
 	style_write_text(out, result->structure->name);
-	fprintf(out, "</th><td class=\"t\">%s</td><td>%s</td><td class=\"t\">%s</td><td class=\"t\">%s</td>",
-	    workload_name(result->workload), axis_text_count(text, (double)result->n), metric_name(result->metric),
-	    metric_unit(result->metric));
+	fprintf(out, "</th><td>%s</td><td>%s</td><td>%s</td><td>%s</td>", workload_name(result->workload),
+	    axis_text_count(text, (double)result->n), metric_name(result->metric), metric_unit(result->metric));
 	table_write_number(out, result->median);
 	table_write_number(out, result->min);
 	table_write_number(out, result->max);
@@ -226,10 +225,10 @@ void table_write_results(FILE *out, const struct results *results)
 
 	if (results->count == 0)
 		return;
-	fputs(
-	    "<h2>All results</h2>\n<div class=\"scroll card\"><table>\n<thead><tr><th>structure</th><th class=\"t\">workload"
-	    "</th><th>timers</th><th class=\"t\">metric</th><th class=\"t\">unit</th><th>median</th><th>min</th><th>max</th>"
-	    "<th>repetitions</th><th>ratio to weekwheel</th></tr></thead><tbody>\n",
+	fputs("<h2>All results</h2>\n<div class=\"scroll card\"><table class=\"all\">\n<thead><tr>"
+	      "<th>structure</th><th>workload</th><th>timers</th><th>metric</th><th>unit</th>"
+	      "<th>median</th><th>min</th><th>max</th>"
+	      "<th>repetitions</th><th>ratio to weekwheel</th></tr></thead><tbody>\n",
 	    out);
 	for (i = 0; i < results->count; i++)
 		table_write_result(out, results, &results->result[i], ours);

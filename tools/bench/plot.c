@@ -9,10 +9,10 @@
 #include "memory.h"
 
 enum { LEFT = 56, RIGHT = 166, TOP = 30, BOTTOM = 46, HEIGHT = 390 };
-enum { INSET = 14 };     /* from the frame to the first and last point */
-enum { LABEL_GAP = 15 }; /* from one name to the next */
-enum { LEADER = 22 };    /* from the frame to the names */
-enum { X_LABEL = 72 };   /* the room of a label below the x axis */
+enum { INSET = 14 };                        /* from the frame to the first and last point */
+enum { LABEL_GAP = 15 };                    /* from one name to the next */
+enum { LEADER = 22 };                       /* from the frame to the names */
+enum { COUNT_LABEL = 72, TIME_LABEL = 44 }; /* the room of a label below the x axis */
 enum { RELAXATIONS = 400 };
 
 struct plot_line *plot_line(struct plot *plot, const char *name)
@@ -108,7 +108,7 @@ int plot_is_rows(const struct plot *plot)
 void plot_draw_x_axis(FILE *out, const struct plot_frame *frame, const char *title)
 {
 	struct axis_tick ticks[AXIS_TICKS];
-	size_t count = axis_ticks(&frame->x, X_LABEL, ticks), i;
+	size_t count = axis_ticks(&frame->x, frame->x.unit == AXIS_COUNT ? COUNT_LABEL : TIME_LABEL, ticks), i;
 	double top = frame->y.at_high, foot = frame->y.at_low;
 	char text[AXIS_TEXT];
 
@@ -187,17 +187,20 @@ static void plot_draw_whiskers(FILE *out, const struct plot_frame *frame, const 
 	fputs("\"/>", out);
 }
 
-static void plot_draw_path(FILE *out, const struct plot_frame *frame, const struct plot_line *line)
+/* Curves are steps: of the ticks longer than the last x, this share is as long as the next. */
+static void plot_draw_path(FILE *out, const struct plot_frame *frame, const struct plot_line *line, int steps)
 {
 	size_t i;
 
 	fputs("<path class=\"line\" d=\"", out);
-	for (i = 0; i < line->count; i++)
-		fprintf(out, "%s%.1f %.1f",
-		    i == 0   ? "M"
-		    : i == 1 ? "L"
-		             : " ",
-		    axis_place(&frame->x, line->points[i].x), axis_place(&frame->y, line->points[i].y));
+	for (i = 0; i < line->count; i++) {
+		double x = axis_place(&frame->x, line->points[i].x), y = axis_place(&frame->y, line->points[i].y);
+
+		if (steps && i > 0)
+			fprintf(out, "V%.1fH%.1f", y, x);
+		else
+			fprintf(out, "%s%.1f %.1f", i == 0 ? "M" : i == 1 ? "L" : " ", x, y);
+	}
 	fputs("\"/>", out);
 }
 
@@ -282,7 +285,7 @@ static void plot_draw_line(
 	size_t i;
 
 	style_write_group(out, line->name);
-	plot_draw_path(out, frame, line);
+	plot_draw_path(out, frame, line, plot->curves);
 	if (!plot->curves) {
 		plot_draw_whiskers(out, frame, line);
 		for (i = 0; i < line->count; i++)

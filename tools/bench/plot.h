@@ -60,8 +60,8 @@ void plot_open(FILE *out, double width, double height, const char *label);
 void plot_close(FILE *out);
 
 /*
- * The same for a file that stands alone, with a title above and lines at the foot. What is drawn begins at `top`
- * of plot_open_file's answer and is `height` high.
+ * The same for a file that stands alone, with a title above and two texts at the foot, broken into lines. Returns
+ * where the drawing, `height` high, is to begin.
  */
 double plot_open_file(
     FILE *out, double width, double height, const char *title, const char *subtitle, const char *const foot[2]);

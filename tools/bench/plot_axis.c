@@ -64,10 +64,26 @@ static void axis_add(const struct axis *axis, double value, int labelled, struct
 static size_t axis_ticks_of_spans(const struct axis *axis, struct axis_tick *ticks)
 {
 	static const double spans[] = {60, 3600, 86400, 604800, 2592000, 31536000};
+	static const double unlabelled = 2592000; /* there is no room between a week and a year */
 	size_t count = 0, i;
 
 	for (i = 0; i < sizeof spans / sizeof *spans; i++)
-		axis_add(axis, spans[i], 1, ticks, &count);
+		axis_add(axis, spans[i], spans[i] < unlabelled || spans[i] > unlabelled, ticks, &count);
+	return count;
+}
+
+/* An axis too short for two round values has its ends labelled. */
+static size_t axis_ends(const struct axis *axis, struct axis_tick *ticks, size_t count)
+{
+	size_t labelled = 0, i;
+
+	for (i = 0; i < count; i++)
+		labelled += ticks[i].labelled != 0;
+	if (labelled >= 2)
+		return count;
+	count = 0;
+	axis_add(axis, axis->low, 1, ticks, &count);
+	axis_add(axis, axis->high, 1, ticks, &count);
 	return count;
 }
 
@@ -90,7 +106,7 @@ size_t axis_ticks(const struct axis *axis, double gap, struct axis_tick *ticks)
 		for (i = 1; between && i < sizeof steps / sizeof *steps; i++)
 			axis_add(axis, steps[i] * decade, labelled, ticks, &count);
 	}
-	return count;
+	return axis_ends(axis, ticks, count);
 }
 
 /* Write the value with at most `decimals` digits after the point, without zeros at their end. */
@@ -137,13 +153,9 @@ const char *axis_text_count(char *out, double count)
 static const char *axis_text_span(char *out, double seconds)
 {
 	static const double scales[] = {1, 60, 3600, 86400, 604800, 2592000, 31536000};
-	static const char *const units[] = {"s", "min", "h", "day", "week", "days", "year"};
-	static const double months = 30;
-	const char *text = axis_scaled(out, seconds, scales, units, sizeof scales / sizeof *scales);
+	static const char *const units[] = {"s", "min", "h", "day", "week", "month", "year"};
 
-	if (seconds == 86400 * months)
-		snprintf(out, AXIS_TEXT, "30 days");
-	return text;
+	return axis_scaled(out, seconds, scales, units, sizeof scales / sizeof *scales);
 }
 
 const char *axis_text(char *out, enum axis_unit unit, double value)
@@ -169,4 +181,12 @@ const char *axis_text(char *out, enum axis_unit unit, double value)
 		return axis_text_count(out, value);
 	axis_number(out, value / 1e6, 2);
 	return strcat(out, " million");
+}
+
+const char *axis_text_ratio(char *out, double ratio)
+{
+	if (ratio >= 9.95)
+		return axis_text_count(out, ratio);
+	snprintf(out, AXIS_TEXT, "%.*f", ratio < 0.095 ? 2 : 1, ratio);
+	return out;
 }

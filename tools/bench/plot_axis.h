@@ -41,4 +41,7 @@ const char *axis_text(char *out, enum axis_unit unit, double value);
 /* The same with all digits of a count: "10,000,000". */
 const char *axis_text_count(char *out, double count);
 
+/* How many times: "0.7", "41", "3,004". */
+const char *axis_text_ratio(char *out, double ratio);
+
 #endif

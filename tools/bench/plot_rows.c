@@ -23,7 +23,7 @@ static int row_compare(const void *a, const void *b)
 	return strcmp((*left)->name, (*right)->name);
 }
 
-static void row_draw_axis(FILE *out, const struct plot_frame *frame, const char *title)
+static void row_draw_axis(FILE *out, const struct plot *plot, const struct plot_frame *frame)
 {
 	struct axis_tick ticks[AXIS_TICKS];
 	size_t count = axis_ticks(&frame->x, 52, ticks), i;
@@ -39,7 +39,9 @@ static void row_draw_axis(FILE *out, const struct plot_frame *frame, const char 
 			    axis_text(text, frame->x.unit, ticks[i].value));
 	}
 	fputs("<text class=\"what\" x=\"4\" y=\"14\">", out);
-	style_write_text(out, title);
+	style_write_text(out, plot->y_title);
+	if (plot->x_unit == AXIS_COUNT && plot->lines->points->x > 1)
+		fprintf(out, ", %s timers", axis_text(text, plot->x_unit, plot->lines->points->x));
 	fputs("</text>\n", out);
 }
 
@@ -81,7 +83,7 @@ void plot_draw_rows(FILE *out, const struct plot *plot)
 	frame.x.at_high = plot->width - RIGHT;
 	frame.y.at_high = TOP;
 	frame.y.at_low = TOP + ROW * (double)plot->count;
-	row_draw_axis(out, &frame, plot->y_title);
+	row_draw_axis(out, plot, &frame);
 	for (i = 0; i < plot->count; i++)
 		row_draw(out, plot, &frame, rows[i], TOP + ROW * ((double)i + 0.5));
 	free(rows);

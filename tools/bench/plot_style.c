@@ -5,8 +5,8 @@
 #include <string.h>
 
 /*
- * Relatives share a hue and differ in shade and marker. The hues, after Okabe and Ito, stay apart for colour-blind eyes;
- * shapes tell them apart without any colour.
+ * Relatives share a hue and differ in shade and marker. The hues, after Okabe and Ito, stay apart for colour-blind
+ * eyes; shapes tell them apart without any colour.
  */
 static const struct style {
 	const char *name;
@@ -55,24 +55,44 @@ int style_is_floor(const char *structure)
 
 static const char rules[] =
     ".plot{font:12px system-ui,-apple-system,'Segoe UI','DejaVu Sans',Helvetica,Arial,sans-serif}\n"
-    ".plot text{fill:#333}.plot .axis{fill:#666}.plot .name,.plot .value{fill:currentColor}\n"
-    ".plot .title{font-size:19px;font-weight:600;fill:#1a1a1a}.plot .subtitle{font-size:13px;fill:#555}\n"
-    ".plot .foot{font-size:10px;fill:#777}.plot .what{font-weight:600}.plot .axis.x,.plot .axis.m{text-anchor:middle}\n"
-    ".plot .axis.y,.plot .end{text-anchor:end}.plot .value{font-weight:400;opacity:.8}.plot .s0 .name{font-weight:700}\n"
-    ".grid{stroke:#d9d9d9;stroke-width:1}.minor{stroke:#ededed;stroke-width:1}.mark{stroke:#777;stroke-dasharray:3 3}\n"
-    ".line,.leader,.whisker,.share{fill:none;stroke:currentColor;stroke-linejoin:round}\n"
-    ".line{stroke-width:1.5}.s0 .line{stroke-width:3.4}.whisker{stroke-width:1.1;opacity:.65}\n"
-    ".leader{stroke-width:.8;opacity:.55}.far{stroke-dasharray:1.5 3}.bin{stroke:currentColor;stroke-width:1.3;opacity:.8}\n"
-    ".stem{stroke:currentColor;stroke-width:2;opacity:.28}.s0 .stem{stroke-width:5}\n"
-    ".s use{fill:currentColor;stroke:currentColor;stroke-width:1.5}.s.open use{fill:#fff}\n"
+    ".plot text{fill:#333}\n"
+    ".plot .axis{fill:#666}\n"
+    ".plot .axis.x,.plot .axis.m{text-anchor:middle}\n"
+    ".plot .axis.y,.plot .end{text-anchor:end}\n"
+    ".plot .what{font-weight:600}\n"
+    ".plot .name,.plot .value{fill:currentColor}\n"
+    ".plot .value{font-weight:400;opacity:.8}\n"
+    ".plot .s0 .name{font-weight:700}\n"
+    ".plot .title{font-size:19px;font-weight:600;fill:#1a1a1a}\n"
+    ".plot .subtitle{font-size:13px;fill:#555}\n"
+    ".plot .foot{font-size:10px;fill:#777}\n"
     ".halo{paint-order:stroke;stroke:#fff;stroke-width:3px;stroke-opacity:.85}\n"
-    ".peak{fill:none;stroke:currentColor;stroke-width:1.5}.floor .line{stroke-dasharray:5 4}\n";
+    ".grid{stroke:#d9d9d9}\n"
+    ".minor{stroke:#ededed}\n"
+    ".mark{stroke:#777;stroke-dasharray:3 3}\n"
+    ".line,.leader,.whisker,.peak{fill:none;stroke:currentColor;stroke-linejoin:round}\n"
+    ".line{stroke-width:1.5}\n"
+    ".s0 .line{stroke-width:3.4}\n"
+    ".floor .line{stroke-dasharray:5 4}\n"
+    ".whisker{stroke-width:1.1;opacity:.65}\n"
+    ".leader{stroke-width:.8;opacity:.55}\n"
+    ".far{stroke-dasharray:1.5 3}\n"
+    ".bin{fill:currentColor;stroke:currentColor;stroke-width:.5}\n"
+    ".peak{stroke-width:1.5}\n"
+    ".stem{stroke:currentColor;stroke-width:2;opacity:.28}\n"
+    ".s0 .stem{stroke-width:5}\n"
+    ".s use{fill:currentColor;stroke:currentColor;stroke-width:1.5}\n"
+    ".s.open use{fill:#fff}\n";
 
 /* Whoever points at one structure sees the others fade. */
 static const char pointer_rules[] = ".plot:has(.s:hover) .s:not(:hover){opacity:.2}\n";
 
-static const char dark_rules[] =
-    ".plot text{fill:#ddd}.plot .axis{fill:#a6a6a6}.grid{stroke:#3d4249}.minor{stroke:#2b2f35}.s.open use{fill:#1b1e23}.halo{stroke:#1b1e23}\n";
+static const char dark_rules[] = ".plot text{fill:#ddd}\n"
+                                 ".plot .axis{fill:#a6a6a6}\n"
+                                 ".grid{stroke:#3d4249}\n"
+                                 ".minor{stroke:#2b2f35}\n"
+                                 ".s.open use{fill:#1b1e23}\n"
+                                 ".halo{stroke:#1b1e23}\n";
 
 void style_write_rules(FILE *out, int alone)
 {

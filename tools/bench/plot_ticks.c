@@ -141,7 +141,7 @@ static void ticks_fit(struct axis *axis, const struct window *windows, size_t co
 	axis_fit(axis, low * 0.8, high);
 }
 
-/* Where the middle of a column is. */
+/* Where a column begins; its middle is half a column on. */
 static double ticks_x(double width, double column)
 {
 	return LEFT + (width - LEFT - RIGHT) * column / COLUMNS;
@@ -181,34 +181,32 @@ static void ticks_draw_hours(FILE *out, double width, double top, double foot)
 		    x, foot + 18, hours[i]);
 	}
 	fprintf(out, "<text class=\"axis m\" x=\"%.1f\" y=\"%.1f\">", ticks_x(width, COLUMNS / 2.0), foot + 38);
-	fprintf(out,
-	    "a column is %d ticks of a second, and reaches from the median of all ticks to its longest</text>\n",
-	    COLUMN);
+	fprintf(out, "a column is %d ticks of a second: its longest, above the median of all</text>\n", COLUMN);
 }
 
-/* Write one column after the other, from the median of all ticks to the longest of the column. */
+/* Write the outline of the columns, which stand on the median of all ticks and reach to the longest of each. */
 static void ticks_draw_columns(FILE *out, const struct window *window, const struct axis *axis, double width)
 {
-	double low = axis_place(axis, ticks_median(window));
+	double foot = axis_place(axis, ticks_median(window));
 	size_t i, j;
 
-	fputs("<path class=\"bin\" d=\"", out);
+	fprintf(out, "<path class=\"bin\" d=\"M%.1f %.1f", ticks_x(width, 0), foot);
 	for (i = 0; i < window->count; i += COLUMN) {
 		uint32_t longest = 0;
 
 		for (j = i; j < i + COLUMN && j < window->count; j++)
 			longest = window->ns[j] > longest ? window->ns[j] : longest;
-		fprintf(out, "M%.1f %.1fV%.1f", ticks_x(width, (double)(i / COLUMN) + 0.5), low + 0.5,
-		    axis_place(axis, ticks_at_least_one(longest)));
+		fprintf(out, "V%.1fH%.1f", axis_place(axis, ticks_at_least_one(longest)),
+		    ticks_x(width, (double)(i / COLUMN) + 1));
 	}
-	fputs("\"/>\n", out);
+	fprintf(out, "V%.1fz\"/>\n", foot);
 }
 
 static void ticks_draw_longest(FILE *out, const struct window *window, const struct axis *axis, double width)
 {
 	size_t longest = ticks_longest(window);
 	double time = ticks_at_least_one(window->ns[longest]);
-	double x = ticks_x(width, (double)longest / COLUMN), y = axis_place(axis, time);
+	double x = ticks_x(width, (double)(longest / COLUMN) + 0.5), y = axis_place(axis, time);
 	int at_right = x > width - 160;
 	char text[AXIS_TEXT];
 
