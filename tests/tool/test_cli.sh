@@ -327,6 +327,82 @@ run 0 replay -- --odd
 run 0 replay -jVt 30m access.log
 equal "$what: short options" "$(json verified)" true
 
+# ---- The benchmark -----------------------------------------------------------------------------------------------
+
+run 0 --help
+says out '^  bench  '
+for help in 'bench --help' 'help bench' 'bench -n 1e3 -h'; do
+	# shellcheck disable=SC2086
+	run 0 $help
+	says out '^Examples:'
+	says out '^  Cweek +heartbeat'
+	says out '^  weekwheel +this library'
+	is_empty err
+done
+run 2 bench --structure weekwheel,sundial
+says err 'expected some of weekwheel,linked,.*,floor$'
+run 2 bench --structure weekwheel,
+run 2 bench --workload A,Z
+says err 'expected some of A,B,C30,C1800,Cweek,D,R,E,F,G'
+for timers in 99 2e8 '1e4,' 1.5 1e3.5 -5 many ''; do
+	run 2 bench --timers "$timers"
+	says err 'expected numbers from 100 to 1e8, with commas between'
+done
+run 2 bench --repetitions 0
+says err 'a number from 1 to 100'
+run 2 bench --limit 0
+says err 'seconds, from 1 to 86400'
+run 2 bench --seed x
+run 2 bench --cpu x
+says err 'the number of a processor, from 0'
+run 2 bench --cpu 4095
+says err 'processors are counted from 0, see nproc'
+run 2 bench --cpus 1
+says err "did you mean '--cpu'"
+run 2 bench 1e6
+says err 'bench takes options only'
+is_empty out
+
+run 0 bench -n 1e3 -r 1 -w A,E,G -s weekwheel,linked,floor
+is_empty err
+says out '^  linked +never early, never late'
+says out '^  1,000 timers: ns an operation'
+says out '^  1 timer: a jump over all of it, ns'
+equal "$what: bytes a timer" "$(grep -A 9 '^G ' out | awk '$1 == "weekwheel" { print $5 }')" 1.00
+equal "$what: rows of each" "$(for structure in weekwheel linked floor; do
+	grep -cE "^  $structure( +[0-9.]+){3}" out
+done | paste -sd' ')" '4 4 1'
+
+run 0 bench -n 1e3,2000,1e3 -r 2 -w A,B,E,G -s weekwheel,floor --json --html page.html --plots .
+is_empty err
+says page.html '^</html>'
+says memory.svg '^</svg>'
+equal 'plots without results' "$(echo ./*.svg)" ./memory.svg
+if command -v python3 >/dev/null; then
+	if python3 -c 'import json, sys
+rows = json.load(sys.stdin)
+keys = "structure workload n metric unit median min max repetitions".split()
+assert all(list(row) == keys for row in rows)
+assert all(row["min"] <= row["median"] <= row["max"] for row in rows)
+names = [(row["structure"], row["workload"], row["n"], row["metric"]) for row in rows]
+expected = [("weekwheel", "E", 1, "ns_per_tick"), ("weekwheel", "E", 1, "jump_ns")]
+for n in 1000, 2000:
+    expected += [(structure, workload, n, "ns_per_op") for structure in ("weekwheel", "floor") for workload in "AB"]
+    expected += [("weekwheel", "G", n, "bytes_per_timer")]
+assert sorted(names) == sorted(expected)' <out 2>err; then
+		ok
+	else
+		fail "$what: not the JSON that is promised"
+	fi
+fi
+
+# Where a file cannot be written is said before the minutes that measuring takes.
+run 1 bench -n 1e8 --html nowhere/page.html
+says err 'nowhere/page.html: No such file'
+is_empty out
+run 1 bench -n 1e3 -r 1 -w G -s weekwheel --plots nowhere
+says err 'nowhere/memory.svg: No such file'
+
 # ---- Outputs that fail -------------------------------------------------------------------------------------------
 
 "$weekwheel" replay --emit --sessions 50000 2>err | head -n 1 >out
@@ -340,7 +416,8 @@ equal 'weekwheel replay --write-csv - | head: status' "${PIPESTATUS[0]}" 0
 
 if [ -w /dev/full ]; then
 	for arguments in 'replay jobs.swf' 'replay --json jobs.swf' 'replay --emit --sessions 20000' \
-		'replay --emit jobs.swf' --help --version 'help replay' 'replay --write-csv - jobs.swf'; do
+		'replay --emit jobs.swf' --help --version 'help replay' 'replay --write-csv - jobs.swf' \
+		'bench --help' 'bench -n 1e3 -w G -s weekwheel' 'bench -n 1e3 -w G -s weekwheel --json'; do
 		what="weekwheel $arguments >/dev/full"
 		status=0
 		# shellcheck disable=SC2086
@@ -350,6 +427,8 @@ if [ -w /dev/full ]; then
 	done
 	run 1 replay --write-csv /dev/full jobs.swf
 	says err '/dev/full: No space left on device'
+	run 1 bench -n 1e3 -w G -s weekwheel --html /dev/full
+	says err '/dev/full: the page could not be written: No space left on device'
 	run 1 replay --write-csv nowhere/x.csv jobs.swf
 	says err 'nowhere/x.csv: No such file'
 else
