@@ -75,7 +75,7 @@ LINK = $(CC) $(CFLAGS) $(SANITIZE) $(LDFLAGS) -pthread
 SHARED_FLAGS = -shared -Wl,-soname,$(SONAME) -Wl,--version-script=lib/weekwheel.map $(if $(SANITIZE),,-Wl,-z,defs)
 USE_SHARED = -L$(B)/lib -lweekwheel -Wl,-rpath,'$$ORIGIN/../lib'
 
-$(B)/obj/lib/%: PART = -Ilib -fPIC -fvisibility=hidden -fno-semantic-interposition $(JEMALLOC_CFLAGS)
+$(B)/obj/lib/%: PART = -Ilib -fPIC -fvisibility=hidden -fno-semantic-interposition -fno-tree-slp-vectorize $(JEMALLOC_CFLAGS)
 $(B)/obj/tools/%: PART = -Itools -D_POSIX_C_SOURCE=200809L $(ZLIB_CFLAGS) $(PEER_CFLAGS)
 $(B)/obj/tests/%: PART = -Itests -Itools -Ilib -D_POSIX_C_SOURCE=200809L $(CHECK_CFLAGS) $(PEER_CFLAGS)
 
@@ -109,6 +109,24 @@ $(PROGRAM): $(call objects,$(TOOL_SRC)) $(SHARED)
 
 demo: $(PROGRAM)
 	$(PROGRAM) replay
+
+# ---- Speed ------------------------------------------------------------------------------------------------------
+
+# The powers of ten from 1e4 to N, and N. What is no number is left to the program, which says so.
+N ?= 1000000
+TIMERS = $(shell awk -v n='$(N)' 'BEGIN { for (i = 10000; i < n + 0; i *= 10) printf "%d,", i; print n }')
+# With 5 repetitions a million timers would take more than six minutes.
+R ?= 3
+# The last processor that this process may have; empty, nothing is pinned.
+CPU ?= $(shell awk '/^Cpus_allowed_list:/ { sub(/.*[-,\t ]/, ""); print }' /proc/self/status 2>/dev/null)
+
+bench: $(PROGRAM)
+	$(PROGRAM) bench --timers '$(TIMERS)' --repetitions $(R) $(if $(CPU),--cpu '$(CPU)') --html '$(B)/bench.html'
+	@echo
+	@echo 'The plots: $(B)/bench.html'
+
+bench-instructions: $(PROGRAM)
+	@B='$(B)' CC='$(CC)' scripts/count-instructions
 
 # ---- Tests ------------------------------------------------------------------------------------------------------
 
@@ -219,6 +237,8 @@ distclean: clean
 help:
 	@echo 'make            build the libraries and the program weekwheel under build/'
 	@echo 'make demo       build, then replay a synthetic week (installs missing packages)'
+	@echo 'make bench      compare with other structures at 1e4 to N=1000000 timers, on processor CPU (installs missing packages)'
+	@echo 'make bench-instructions   count the instructions of an operation, beside the committed counts; needs valgrind'
 	@echo 'make check      build and run every test (installs missing packages); T=name runs one'
 	@echo 'make memcheck   run the test programs under valgrind'
 	@echo 'make fuzz       run each fuzz target for FUZZ_SECONDS, 20 by default'
@@ -232,7 +252,7 @@ help:
 	@echo '                they stay until others are given; --with-jemalloc undoes --without-jemalloc'
 	@echo 'B=folder builds elsewhere than in build/, V=1 shows the commands.'
 
-.PHONY: all configure demo check need-check memcheck fuzz run-fuzzers lint format install uninstall deps clean distclean \
-	help FORCE
+.PHONY: all configure demo bench bench-instructions check need-check memcheck fuzz run-fuzzers lint format install \
+	uninstall deps clean distclean help FORCE
 
 -include $(patsubst %.o,%.d,$(call objects,$(LIB_SRC) $(TOOL_SRC) $(EXAMPLE_SRC) $(TEST_SRC) $(FUZZ_SRC) $(HELPER_SRC)))

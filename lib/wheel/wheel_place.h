@@ -109,9 +109,10 @@ static inline uint32_t place_of(struct ww_wheel *wheel, int standard, uint64_t h
 
 /*
  * A slot of a ring holds its first timer, or as many as are drained ahead: let advance know when it is needed for that.
- * The special slots, and those farther than all rings, do so themselves.
+ * The special slots, and those farther than all rings, do so themselves. Returns WW_OK, as do the functions that end with
+ * a call of this one: the compiler makes that a jump, and they need no stack.
  */
-static __attribute__((noinline)) void slot_grew(struct ww_wheel *wheel, uint32_t place, uint64_t deadline)
+static __attribute__((noinline)) int slot_grew(struct ww_wheel *wheel, uint32_t place, uint64_t deadline)
 {
 	const struct ring *ring = wheel->ring;
 	uint64_t bit = UINT64_C(1) << place % 64;
@@ -121,17 +122,18 @@ static __attribute__((noinline)) void slot_grew(struct ww_wheel *wheel, uint32_t
 	if (slot_count(&wheel->slot[place]) > DRAIN_AHEAD_MIN)
 		wheel->large[place / 64] |= bit;
 	if (place >= ring[wheel->rings + 1].first)
-		return;
+		return WW_OK;
 	while (place >= ring[1].first)
 		ring++;
 	boundary = deadline / ring->span * ring->span;
 	note_event(wheel, boundary);
 	if (ring != wheel->ring && (wheel->large[place / 64] & bit))
 		note_drain(wheel, boundary - ring->lead);
+	return WW_OK;
 }
 
 /* Put an idle timer at the head of one of the slot's lanes. */
-static inline void link_timer(struct ww_wheel *wheel, struct ww_timer *timer, uint32_t place)
+static inline int link_timer(struct ww_wheel *wheel, struct ww_timer *timer, uint32_t place)
 {
 	struct slot *slot = &wheel->slot[place];
 	uint64_t tally = slot->tally;
@@ -145,33 +147,29 @@ static inline void link_timer(struct ww_wheel *wheel, struct ww_timer *timer, ui
 	first->ww_pprev = &timer->ww_next;
 	*lane = timer;
 	slot->tally = tally + TALLY_TURN + 1;
-	if (((uint32_t)tally & ~DRAIN_AHEAD_MIN) == 0)
-		slot_grew(wheel, place, timer_deadline(timer));
+	return ((uint32_t)tally & ~DRAIN_AHEAD_MIN) == 0 ? slot_grew(wheel, place, timer_deadline(timer)) : WW_OK;
 }
 
 /* What is not the frequent case of file_timer: a deadline at or before the hand, or a geometry of the user's. */
-static __attribute__((noinline)) void file_timer_otherwise(struct ww_wheel *wheel, struct ww_timer *timer)
+static __attribute__((noinline)) int file_timer_otherwise(struct ww_wheel *wheel, struct ww_timer *timer)
 {
 	uint64_t hand = wheel->head.hand;
 
 	if (timer_deadline(timer) > hand)
-		link_timer(wheel, timer, place_of(wheel, wheel->standard, hand, timer_deadline(timer), NOWHERE));
-	else {
-		link_timer(wheel, timer, wheel->due);
-		wheel->head.event = 0;
-		wheel->head.to_end = 0;
-	}
+		return link_timer(wheel, timer, place_of(wheel, wheel->standard, hand, timer_deadline(timer), NOWHERE));
+	wheel->head.event = 0;
+	wheel->head.to_end = 0;
+	return link_timer(wheel, timer, wheel->due);
 }
 
 /* File an idle timer by its deadline; what is at or before the hand is collected for the next call of advance. */
-static inline void file_timer(struct ww_wheel *wheel, struct ww_timer *timer)
+static inline int file_timer(struct ww_wheel *wheel, struct ww_timer *timer)
 {
 	uint64_t hand = wheel->head.hand;
 
 	if (timer_deadline(timer) > hand && wheel->standard)
-		link_timer(wheel, timer, place_standard(wheel, hand, timer_deadline(timer), NOWHERE));
-	else
-		file_timer_otherwise(wheel, timer);
+		return link_timer(wheel, timer, place_standard(wheel, hand, timer_deadline(timer), NOWHERE));
+	return file_timer_otherwise(wheel, timer);
 }
 
 #endif

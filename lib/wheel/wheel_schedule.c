@@ -60,8 +60,7 @@ static inline int schedule(struct ww_wheel *wheel, struct ww_timer *timer, uint6
 	timer->ww_period = period;
 	timer_set_deadline(timer, deadline);
 	wheel->scheduled++;
-	file_timer(wheel, timer);
-	return WW_OK;
+	return file_timer(wheel, timer);
 }
 
 static inline int reschedule(struct ww_wheel *wheel, struct ww_timer *timer, uint64_t deadline)
