@@ -1,6 +1,8 @@
 /* The option parser. */
 #include "options.h"
 
+#include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "message.h"
@@ -118,6 +120,21 @@ int options_bad_value(const struct options *options, const char *name, const cha
 		message_line(
 		    "%s: --%s needs a value: %s\nTry '%s --help'.", options->command, name, expected, options->command);
 	return OPTIONS_ERROR;
+}
+
+int options_whole(const char *text, uint64_t least, uint64_t most, uint64_t *number)
+{
+	unsigned long long value;
+	char *end;
+
+	if (*text < '0' || *text > '9')
+		return -1;
+	errno = 0;
+	value = strtoull(text, &end, 10);
+	if (errno || *end || value < least || value > most)
+		return -1;
+	*number = value;
+	return 0;
 }
 
 static void help_entry(FILE *out, const struct option *option)

@@ -7,6 +7,7 @@
  */
 
 #include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 
 struct option {
@@ -34,6 +35,9 @@ int options_next(struct options *options);
 
 /* Say what is wrong with the value of an option and return OPTIONS_ERROR. */
 int options_bad_value(const struct options *options, const char *name, const char *expected);
+
+/* Store the whole number that text is in *number and return 0, or return -1 if it is none from least to most. */
+int options_whole(const char *text, uint64_t least, uint64_t most, uint64_t *number);
 
 /* Write the table as help. */
 void options_help(FILE *out, const struct option *table, size_t count);

@@ -1,7 +1,6 @@
 /* The options of bench, and its help. */
 #include "bench/bench_options.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -27,21 +26,6 @@ static const struct option table[] = {
 
 enum { OPTION_COUNT = sizeof table / sizeof *table };
 enum { TIMERS_MIN = 100, TIMERS_MAX = 100000000, REPETITIONS_MOST = 100, LIMIT_MOST = 86400 };
-
-static int parse_whole(const char *text, uint64_t least, uint64_t most, uint64_t *number)
-{
-	unsigned long long value;
-	char *end;
-
-	if (*text < '0' || *text > '9')
-		return -1;
-	errno = 0;
-	value = strtoull(text, &end, 10);
-	if (errno || *end || value < least || value > most)
-		return -1;
-	*number = value;
-	return 0;
-}
 
 /* 1000000 or 1e6. */
 static int parse_size(const char *text, uint64_t *number)
@@ -158,7 +142,7 @@ static int take_structures(struct bench_request *request, const struct options *
 static int take_number(const struct options *options, const char *name, uint64_t least, uint64_t most,
     const char *expected, uint64_t *number)
 {
-	return parse_whole(options->value, least, most, number) ? options_bad_value(options, name, expected) : 0;
+	return options_whole(options->value, least, most, number) ? options_bad_value(options, name, expected) : 0;
 }
 
 static int take_option(struct bench_request *request, const struct options *options, int id)

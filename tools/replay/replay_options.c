@@ -1,8 +1,6 @@
 /* The options of replay, and its help. */
 #include "replay/replay_options.h"
 
-#include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "memory.h"
@@ -34,21 +32,6 @@ static const struct option table[] = {
 
 enum { OPTION_COUNT = sizeof table / sizeof *table };
 
-static int parse_number(const char *text, uint64_t least, uint64_t most, uint64_t *number)
-{
-	unsigned long long value;
-	char *end;
-
-	if (*text < '0' || *text > '9')
-		return -1;
-	errno = 0;
-	value = strtoull(text, &end, 10);
-	if (errno || *end || value < least || value > most)
-		return -1;
-	*number = value;
-	return 0;
-}
-
 static int take_timeout(struct replay_request *request, const struct options *options)
 {
 	if (moment_parse_duration(options->value, &request->load.timeout) != NUMBER_OK ||
@@ -67,7 +50,7 @@ static int take_sessions(struct replay_request *request, const struct options *o
 {
 	uint64_t number;
 
-	if (parse_number(options->value, 1, SYNTHETIC_SESSIONS_MAX, &number))
+	if (options_whole(options->value, 1, SYNTHETIC_SESSIONS_MAX, &number))
 		return options_bad_value(options, "sessions", "a number from 1 to 50000000");
 	request->sessions = (uint32_t)number;
 	return 0;
@@ -75,7 +58,7 @@ static int take_sessions(struct replay_request *request, const struct options *o
 
 static int take_seed(struct replay_request *request, const struct options *options)
 {
-	if (parse_number(options->value, 0, UINT64_MAX, &request->seed))
+	if (options_whole(options->value, 0, UINT64_MAX, &request->seed))
 		return options_bad_value(options, "seed", "a number from 0 to 18446744073709551615");
 	return 0;
 }
