@@ -82,14 +82,13 @@ struct ww_timer {
 	uint64_t ww_to_end;
 	uint64_t ww_period;
 	ww_timer_fn *ww_expire;
-	int32_t ww_hint;
-	uint32_t ww_place;
+	uint64_t ww_where;
 };
 
 /* An idle timer with a callback, for an initialiser. */
 #define WW_TIMER_INIT(callback)                                                                                        \
 	{                                                                                                              \
-		NULL, NULL, 0, 0, (callback), 0, 0                                                                     \
+		NULL, NULL, 0, 0, (callback), 0                                                                        \
 	}
 
 /* The object of type `type` whose member `member` is the timer. */

@@ -109,23 +109,25 @@ static int is_standard(const struct ww_wheel_config *config)
 }
 
 /* A mark for this wheel's timers, mixed from its address, so that another wheel's are known; never that of zeroed memory. */
-static uint32_t tag_of(const struct ww_wheel *wheel)
+static uint64_t tag_of(const struct ww_wheel *wheel)
 {
 	uint64_t mixed = (uintptr_t)wheel / ALIGNMENT * UINT64_C(0x9e3779b97f4a7c15);
 
-	return ((uint32_t)(mixed >> 32) & ~PLACE_MASK) | (PLACE_MASK + 1);
+	return (mixed >> WHERE_TAG | 1) << WHERE_TAG;
 }
 
 static void set_up(struct ww_wheel *wheel, const struct ww_wheel_config *config, const struct ww_allocator *allocator)
 {
 	*wheel = (struct ww_wheel){0};
 	lay_out(wheel, config);
-	wheel->head.now = wheel->head.hand = config->start;
-	wheel->head.event = wheel->drain = NO_EVENT;
+	wheel->head.now = config->start;
 	wheel->longest = config->flags & WW_WHEEL_BOUNDED ? ww_wheel_horizon(wheel) : WW_TIME_MAX;
 	wheel->head.to_end = inline_to_end(wheel);
 	wheel->tag = tag_of(wheel);
 	wheel->standard = (uint8_t)is_standard(config);
+	wheel->drain = NO_EVENT;
+	move_hand(wheel, config->start);
+	wheel->head.event = end_of_turn(wheel);
 	wheel->tick_ns = config->tick_ns;
 	wheel->allocator = allocator;
 	wheel->levels = config->levels;

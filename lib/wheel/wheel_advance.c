@@ -453,13 +453,13 @@ static int run(struct ww_wheel *wheel, struct sink *sink, uint64_t *stop)
 			break;
 		if (boundary_broken(wheel, *stop))
 			return WW_ECORRUPT;
-		wheel->head.hand = *stop;
+		move_hand(wheel, *stop);
 		if (hand_slot(wheel) == 0)
 			demote_boundary(wheel);
 	}
 	if (result)
 		return result;
-	wheel->head.hand = wheel->head.now;
+	move_hand(wheel, wheel->head.now);
 	if (wheel->head.hand >= wheel->drain) {
 		drain_ahead(wheel, before);
 		*stop = next_stop(wheel);
@@ -481,13 +481,14 @@ static int advance(struct ww_wheel *wheel, uint64_t now, struct sink *sink)
 	if (now < wheel->head.now)
 		return WW_EBACKWARDS;
 	wheel->head.now = now;
+	wheel->quick = 0;
 	wheel->busy = 1;
 	wheel->head.event = 0;
 	wheel->head.to_end = 0;
 	result = run(wheel, sink, &stop);
 	wheel->busy = 0;
 	if (!result && !is_due(wheel)) {
-		wheel->head.event = earlier(stop, wheel->drain);
+		wheel->head.event = earlier(earlier(stop, wheel->drain), end_of_turn(wheel));
 		wheel->head.to_end = inline_to_end(wheel);
 	}
 	return result;

@@ -52,7 +52,7 @@ static uint64_t place_begins(const struct ww_wheel *wheel, uint32_t place)
 static int check_timer(const struct ww_wheel *wheel, uint32_t place, const struct ww_timer *timer, uint64_t begins,
     const struct report *report)
 {
-	if ((timer->ww_place & ~PLACE_MASK) != wheel->tag)
+	if (timer_tag(timer) != wheel->tag)
 		return broken(report,
 		    "timer %p in slot %u carries another wheel's mark: it was overwritten or freed while "
 		    "pending, or belongs to another wheel",

@@ -33,9 +33,11 @@
  *                                     so that linking and unlinking need no branch
  *                           ww_pprev  the pointer that points here: a lane or another timer's ww_next
  *                           ww_to_end from its deadline to the end of time, which is TIME_END; 0: idle
- *                           ww_hint   distance to the next but one in units of 16 bytes; only ever prefetched, so that
- *                                     it may be stale
- *                           ww_place  index of the slot in the low 16 bits, the wheel's tag in the others
+ *                           ww_where  three in one, since a store more or less is what scheduling costs:
+ *                                     low 32 bits: a hint, the distance to the next but one in units of 16 bytes;
+ *                                         only ever prefetched, so that it may be stale
+ *                                     next 16 bits: index of the slot
+ *                                     high 16 bits: the wheel's tag
  *
  * A timer's slot begins at or before its deadline, but need not be the deadline's own: a timer that is moved to a later
  * deadline stays where it is, and is filed anew when its slot comes round. That makes a heartbeat one store.
@@ -70,7 +72,8 @@
  */
 #define DRAIN_AHEAD_MIN 256u
 
-#define PLACE_MASK 0xffffu
+#define WHERE_PLACE 32 /* the bit at which the place begins in ww_where */
+#define WHERE_TAG 48   /* and the tag */
 #define DUE_SLOTS 3u
 /* The `event` of a wheel in which nothing waits: the first time that advance refuses, so that it looks then. */
 #define NO_EVENT (WW_TIME_MAX + 1)
@@ -102,8 +105,10 @@ struct ww_wheel {
 
 	uint64_t drain;   /* the earliest time at which a slot may have to be drained ahead */
 	uint64_t longest; /* longest delay that is accepted */
+	uint64_t quick;   /* delays of 1 to this many ticks are filed without further questions; may be 0 */
+	uint64_t turn;    /* default geometry: when the turn of the highest ring began that the hand is in */
 	uint64_t scheduled;
-	uint32_t tag;       /* in the high 16 bits: marks this wheel's timers */
+	uint64_t tag;       /* as in ww_where, which marks this wheel's timers with it */
 	uint32_t rings;     /* of the wheels; ring[rings] is outside them, ring[rings + 1] the two slots farther */
 	uint32_t late;      /* place of the late slot */
 	uint32_t due_first; /* place of the first of the three due slots */
@@ -168,7 +173,12 @@ static inline void timer_set_idle(struct ww_timer *timer)
 
 static inline uint32_t timer_place(const struct ww_timer *timer)
 {
-	return timer->ww_place & PLACE_MASK;
+	return (uint16_t)(timer->ww_where >> WHERE_PLACE);
+}
+
+static inline uint64_t timer_tag(const struct ww_timer *timer)
+{
+	return timer->ww_where >> WHERE_TAG << WHERE_TAG;
 }
 
 /* The time at which ring r's slot that is `steps` after the hand's begins. */
@@ -179,7 +189,7 @@ static inline uint64_t ring_boundary(const struct ring *ring, uint64_t hand, uin
 
 static inline void *hinted(const struct ww_timer *timer)
 {
-	return (void *)((uintptr_t)timer + (uintptr_t)((intptr_t)timer->ww_hint * 16));
+	return (void *)((uintptr_t)timer + (uintptr_t)((intptr_t)(int32_t)timer->ww_where * 16));
 }
 
 static inline void slot_vacated(struct ww_wheel *wheel, uint32_t place)
@@ -208,7 +218,7 @@ static inline void unlink_timer(struct ww_wheel *wheel, struct ww_timer *timer)
 static inline int timer_broken(const struct ww_wheel *wheel, const struct ww_timer *timer)
 {
 #ifdef WW_DEBUG
-	return !timer->ww_pprev || timer->ww_to_end > TIME_END || (timer->ww_place & ~PLACE_MASK) != wheel->tag ||
+	return !timer->ww_pprev || timer->ww_to_end > TIME_END || timer_tag(timer) != wheel->tag ||
 	       timer_place(timer) >= wheel->places || *timer->ww_pprev != timer ||
 	       (timer->ww_next != &wheel->nil && timer->ww_next->ww_pprev != &timer->ww_next);
 #else

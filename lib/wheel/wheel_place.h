@@ -25,6 +25,26 @@
 #define STD_LEAD_2 60u
 #define STD_LEAD_OUTSIDE 1099u
 
+/*
+ * The hand has come to `hand`. The inline advance moves it too, within a turn of the default geometry's highest ring: at
+ * the end of one, advance wants to be called.
+ */
+static inline void move_hand(struct ww_wheel *wheel, uint64_t hand)
+{
+	wheel->head.hand = hand;
+	if (!wheel->standard)
+		return;
+	wheel->quick = hand == wheel->head.now ? STD_HORIZON : 0;
+	if (hand - wheel->turn >= STD_HORIZON)
+		wheel->turn = hand / STD_HORIZON * STD_HORIZON;
+}
+
+/* When advance has to be called even if nothing else needs it. */
+static inline uint64_t end_of_turn(const struct ww_wheel *wheel)
+{
+	return wheel->standard && wheel->turn + STD_HORIZON < NO_EVENT ? wheel->turn + STD_HORIZON : NO_EVENT;
+}
+
 /* No place: what is filed does not come from a slot that is being walked. */
 #define NOWHERE UINT32_MAX
 
@@ -76,17 +96,30 @@ static inline uint32_t place_in(const struct ring *ring, uint64_t deadline)
 	return ring->first + (uint32_t)(deadline / ring->span % ring->slots);
 }
 
+/*
+ * Requires that `left`, from the hand to the deadline, is the horizon at most. Counted from the start of the turn, the
+ * deadline is less than two turns and fits 32 bits, which divide cheaper than 64.
+ */
+static inline uint32_t place_near(const struct ww_wheel *wheel, uint64_t left, uint64_t deadline)
+{
+	uint32_t since = (uint32_t)(deadline - wheel->turn);
+	uint32_t hour;
+
+	if (left < STD_MINUTE)
+		return since % (uint32_t)STD_SECONDS;
+	if (left < STD_HOUR)
+		return STD_FIRST_1 + since / (uint32_t)STD_MINUTE % STD_MINUTES;
+	hour = since / (uint32_t)STD_HOUR;
+	return STD_FIRST_2 + (hour < STD_DAYS * STD_HOURS ? hour : hour - STD_DAYS * STD_HOURS);
+}
+
 /* Requires deadline > hand, as all of these. */
 static inline uint32_t place_standard(struct ww_wheel *wheel, uint64_t hand, uint64_t deadline, uint32_t from)
 {
 	uint64_t left = deadline - hand;
 
-	if (left < STD_MINUTE)
-		return (uint32_t)(deadline % STD_SECONDS);
-	if (left < STD_HOUR)
-		return STD_FIRST_1 + (uint32_t)(deadline / STD_MINUTE % STD_MINUTES);
 	if (left <= STD_HORIZON)
-		return STD_FIRST_2 + (uint32_t)(deadline / STD_HOUR % (STD_DAYS * STD_HOURS));
+		return place_near(wheel, left, deadline);
 	if (left < STD_HORIZON * OUTSIDE_SLOTS)
 		return STD_OUTSIDE + (uint32_t)(deadline / STD_HORIZON % OUTSIDE_SLOTS);
 	return place_farther(wheel, deadline, from);
@@ -132,6 +165,12 @@ static __attribute__((noinline)) int slot_grew(struct ww_wheel *wheel, uint32_t 
 	return WW_OK;
 }
 
+/* The hint of where `other` lies. A timer is aligned to 8 bytes, so that the prefetch may miss its line by 8. */
+static inline uint32_t hint_from(const struct ww_timer *timer, const struct ww_timer *other)
+{
+	return (uint32_t)(((intptr_t)other - (intptr_t)timer) >> 4);
+}
+
 /* Put an idle timer at the head of one of the slot's lanes. */
 static inline int link_timer(struct ww_wheel *wheel, struct ww_timer *timer, uint32_t place)
 {
@@ -142,15 +181,14 @@ static inline int link_timer(struct ww_wheel *wheel, struct ww_timer *timer, uin
 
 	timer->ww_next = first;
 	timer->ww_pprev = lane;
-	timer->ww_hint = (int32_t)(((intptr_t)first->ww_next - (intptr_t)timer) >> 4);
-	timer->ww_place = place | wheel->tag;
+	timer->ww_where = wheel->tag | (uint64_t)place << WHERE_PLACE | hint_from(timer, first->ww_next);
 	first->ww_pprev = &timer->ww_next;
 	*lane = timer;
 	slot->tally = tally + TALLY_TURN + 1;
 	return ((uint32_t)tally & ~DRAIN_AHEAD_MIN) == 0 ? slot_grew(wheel, place, timer_deadline(timer)) : WW_OK;
 }
 
-/* What is not the frequent case of file_timer: a deadline at or before the hand, or a geometry of the user's. */
+/* What is not the frequent case of file_timer. */
 static __attribute__((noinline)) int file_timer_otherwise(struct ww_wheel *wheel, struct ww_timer *timer)
 {
 	uint64_t hand = wheel->head.hand;
@@ -165,10 +203,10 @@ static __attribute__((noinline)) int file_timer_otherwise(struct ww_wheel *wheel
 /* File an idle timer by its deadline; what is at or before the hand is collected for the next call of advance. */
 static inline int file_timer(struct ww_wheel *wheel, struct ww_timer *timer)
 {
-	uint64_t hand = wheel->head.hand;
+	uint64_t left = timer_deadline(timer) - wheel->head.hand;
 
-	if (timer_deadline(timer) > hand && wheel->standard)
-		return link_timer(wheel, timer, place_standard(wheel, hand, timer_deadline(timer), NOWHERE));
+	if (left - 1 < wheel->quick)
+		return link_timer(wheel, timer, place_near(wheel, left, timer_deadline(timer)));
 	return file_timer_otherwise(wheel, timer);
 }
 

@@ -41,26 +41,28 @@ static inline uint64_t deadline_after(const struct ww_wheel *wheel, uint64_t del
 	return delay <= WW_TIME_MAX ? wheel->head.now + delay : WW_NEVER;
 }
 
-/* Apart from schedule, so that scheduling an idle timer has few instructions. */
-static __attribute__((noinline)) int schedule_pending(
-    struct ww_wheel *wheel, struct ww_timer *timer, uint64_t deadline, uint64_t period)
+static int schedule(struct ww_wheel *wheel, struct ww_timer *timer, uint64_t deadline, uint64_t period)
 {
-	if (timer_broken(wheel, timer))
-		return WW_ECORRUPT;
-	timer->ww_period = period;
-	move_timer(wheel, timer, deadline);
-	return WW_OK;
-}
+	int error = refused(wheel, deadline);
 
-/* The deadline is one that the wheel accepts. */
-static inline int schedule(struct ww_wheel *wheel, struct ww_timer *timer, uint64_t deadline, uint64_t period)
-{
-	if (timer_is_pending(timer))
-		return schedule_pending(wheel, timer, deadline, period);
+	if (error)
+		return error;
+	if (timer_is_pending(timer)) {
+		if (timer_broken(wheel, timer))
+			return WW_ECORRUPT;
+		timer->ww_period = period;
+		move_timer(wheel, timer, deadline);
+		return WW_OK;
+	}
 	timer->ww_period = period;
 	timer_set_deadline(timer, deadline);
 	wheel->scheduled++;
 	return file_timer(wheel, timer);
+}
+
+static __attribute__((noinline)) int schedule_otherwise(struct ww_wheel *wheel, struct ww_timer *timer, uint64_t delay)
+{
+	return schedule(wheel, timer, deadline_after(wheel, delay), 0);
 }
 
 static inline int reschedule(struct ww_wheel *wheel, struct ww_timer *timer, uint64_t deadline)
@@ -82,28 +84,28 @@ int ww_wheel_schedule(struct ww_wheel *wheel, struct ww_timer *timer, uint64_t d
 	if (!wheel || !timer)
 		return WW_EINVAL;
 	uint64_t deadline = wheel->head.now + delay;
-	/* The limit is WW_TIME_MAX at most, so that the sum has not wrapped round when this is false. */
-	if (delay > wheel->longest || deadline > WW_TIME_MAX)
-		return refused(wheel, deadline_after(wheel, delay));
-	return schedule(wheel, timer, deadline, 0);
+	if (delay - 1 >= wheel->quick || deadline > WW_TIME_MAX || timer_is_pending(timer))
+		return schedule_otherwise(wheel, timer, delay);
+	timer->ww_period = 0;
+	timer_set_deadline(timer, deadline);
+	wheel->scheduled++;
+	return link_timer(wheel, timer, place_near(wheel, delay, deadline));
 }
 
 int ww_wheel_schedule_at(struct ww_wheel *wheel, struct ww_timer *timer, uint64_t deadline)
 {
 	if (!wheel || !timer)
 		return WW_EINVAL;
-	int error = refused(wheel, deadline);
-	return error ? error : schedule(wheel, timer, deadline, 0);
+	return schedule(wheel, timer, deadline, 0);
 }
 
 int ww_wheel_schedule_every_at(struct ww_wheel *wheel, struct ww_timer *timer, uint64_t deadline, uint64_t period)
 {
 	if (!wheel || !timer || period == 0 || period > WW_TIME_MAX)
 		return WW_EINVAL;
-	int error = refused(wheel, deadline);
-	if (!error && period > wheel->longest)
-		error = WW_ERANGE;
-	return error ? error : schedule(wheel, timer, deadline, period);
+	if (period > wheel->longest)
+		return deadline > WW_TIME_MAX ? WW_EOVERFLOW : WW_ERANGE;
+	return schedule(wheel, timer, deadline, period);
 }
 
 int ww_wheel_schedule_every(struct ww_wheel *wheel, struct ww_timer *timer, uint64_t delay, uint64_t period)

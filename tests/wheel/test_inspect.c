@@ -157,10 +157,10 @@ START_TEST(check_finds_what_was_overwritten_while_pending_and_says_so)
 			OK(ww_timer_init(&timers[victim], note));
 			assert_corrupt(wheel, "a timer initialised while pending");
 			timers[victim] = good;
-			timers[victim].ww_place ^= 1;
+			timers[victim].ww_where ^= UINT64_C(1) << 32;
 			assert_corrupt(wheel, "another place");
 			timers[victim] = good;
-			timers[victim].ww_place = UINT32_MAX;
+			timers[victim].ww_where = UINT64_MAX;
 			assert_corrupt(wheel, "no place");
 			timers[victim] = good;
 			timers[victim].ww_pprev = &nowhere;
