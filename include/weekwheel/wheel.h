@@ -33,10 +33,11 @@
  *
  * Threads: a wheel and its timers belong to one thread at a time; functions on different wheels never meet.
  *
- * Misuse that is not detected, because that would cost every call: freeing or overwriting the object of a pending
- * timer; passing a timer that is pending in another wheel; initialising a pending timer; copying a timer that is
- * pending; a timer whose memory was neither zeroed nor initialised. A library configured with --enable-debug finds most
- * of it and answers WW_ECORRUPT, and ww_wheel_check finds it in any build.
+ * Misuse: a timer that is pending in another wheel is refused with WW_ECORRUPT by every function that takes a timer, but
+ * for a reschedule to a later deadline, which is not looked into. Not detected, because that would cost every call:
+ * freeing or overwriting the object of a pending timer; initialising a pending timer; copying a timer that is pending; a
+ * timer whose memory was neither zeroed nor initialised. A library configured with --enable-debug finds most of it and
+ * answers WW_ECORRUPT, and ww_wheel_check finds it in any build.
  */
 
 #include <stddef.h>
@@ -213,7 +214,7 @@ WW_API int ww_timer_deadline(const struct ww_timer *timer, uint64_t *deadline);
  * Ownership: the timer must stay in place until it is idle. Complexity: O(1), allocates nothing; a pending timer that
  * is moved to a later deadline costs a write to the timer and nothing else.
  * Errors: WW_EINVAL: an argument is NULL. WW_EOVERFLOW: now + delay is beyond WW_TIME_MAX. WW_ERANGE: the wheel is
- * WW_WHEEL_BOUNDED and delay is over the horizon.
+ * WW_WHEEL_BOUNDED and delay is over the horizon. WW_ECORRUPT: the timer is pending in another wheel.
  */
 WW_API int ww_wheel_schedule(struct ww_wheel *wheel, struct ww_timer *timer, uint64_t delay);
 
@@ -255,7 +256,7 @@ WW_API int ww_wheel_reschedule_at(struct ww_wheel *wheel, struct ww_timer *timer
 /*
  * Make the timer idle, and return 1 if it was pending, 0 if it was idle already. When it returns, the wheel holds no
  * pointer to the timer, and its memory may be freed or used again at once.
- * Complexity: O(1). Errors: WW_EINVAL: an argument is NULL.
+ * Complexity: O(1). Errors: WW_EINVAL: an argument is NULL. WW_ECORRUPT: the timer is pending in another wheel.
  */
 WW_API int ww_wheel_cancel(struct ww_wheel *wheel, struct ww_timer *timer);
 
@@ -290,7 +291,7 @@ WW_API uint64_t ww_wheel_horizon(const struct ww_wheel *wheel);
  * Complexity: O(expired + demoted + levels x turns that hold a timer); ticks and slots in which nothing waits are not
  * visited. Shortly before a boundary it also moves a share of what will be demoted there, if that is much.
  * Errors: WW_EINVAL: wheel is NULL. WW_EOVERFLOW: now is beyond WW_TIME_MAX. WW_EBACKWARDS: now is before ww_wheel_now().
- * WW_EBUSY: called in a callback of this wheel. WW_ECORRUPT: debug build only: a broken timer was met; what expired
+ * WW_EBUSY: called in a callback of this wheel. WW_ECORRUPT: a broken timer was met; what expired
  * before is in *expired, and the rest stays where it is.
  */
 WW_API int ww_wheel_advance(struct ww_wheel *wheel, uint64_t now, size_t budget, size_t *expired);
@@ -336,8 +337,8 @@ WW_API int ww_wheel_now_ns(const struct ww_wheel *wheel, uint64_t ns, uint64_t *
  * Take pending timers out of the wheel, whenever they are due: at most `capacity`, in no particular order, written to
  * batch[0 .. *count-1] and idle from then on. Return 1 when more are pending, 0 when the wheel is empty; an empty wheel
  * goes on working. Allowed in a callback.
- * Complexity: O(*count + slots). Errors: WW_EINVAL: an argument is NULL or capacity is 0. WW_ECORRUPT: debug build only:
- * a broken timer was met; what was taken before is in the batch.
+ * Complexity: O(*count + slots). Errors: WW_EINVAL: an argument is NULL or capacity is 0. WW_ECORRUPT: a broken timer was
+ * met; what was taken before is in the batch.
  */
 WW_API int ww_wheel_drain(struct ww_wheel *wheel, struct ww_expiry *batch, size_t capacity, size_t *count);
 
@@ -350,7 +351,7 @@ typedef int ww_each_fn(struct ww_timer *timer, uint64_t deadline, void *user);
 /*
  * Call `each` for every pending timer, in no particular order, with its absolute deadline. Return 0, or what `each`
  * returned when it stopped the walk. O(pending + slots).
- * Errors: WW_EINVAL: wheel or each is NULL. WW_ECORRUPT: debug build only: a broken timer was met.
+ * Errors: WW_EINVAL: wheel or each is NULL. WW_ECORRUPT: a broken timer was met.
  */
 WW_API int ww_wheel_each(struct ww_wheel *wheel, ww_each_fn *each, void *user);
 

@@ -212,18 +212,19 @@ static inline void unlink_timer(struct ww_wheel *wheel, struct ww_timer *timer)
 }
 
 /*
- * Whether a pending timer is not what this wheel once linked: of another wheel, or overwritten. Looked at in debug
- * builds only, since it costs each call the neighbours' cache lines.
+ * Whether a pending timer is not what this wheel once linked: of another wheel, or overwritten. Its tag is looked at
+ * always: unlinking another wheel's timer would leave that one with a count that no walk ever comes to the end of. The
+ * rest costs each call the neighbours' cache lines, and is for debug builds.
  */
 static inline int timer_broken(const struct ww_wheel *wheel, const struct ww_timer *timer)
 {
+	if (timer_tag(timer) != wheel->tag)
+		return 1;
 #ifdef WW_DEBUG
-	return !timer->ww_pprev || timer->ww_to_end > TIME_END || timer_tag(timer) != wheel->tag ||
-	       timer_place(timer) >= wheel->places || *timer->ww_pprev != timer ||
+	return !timer->ww_pprev || timer->ww_to_end > TIME_END || timer_place(timer) >= wheel->places ||
+	       *timer->ww_pprev != timer ||
 	       (timer->ww_next != &wheel->nil && timer->ww_next->ww_pprev != &timer->ww_next);
 #else
-	(void)wheel;
-	(void)timer;
 	return 0;
 #endif
 }
