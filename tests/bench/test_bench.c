@@ -27,9 +27,16 @@ static void *odd_create(struct object *objects, uint64_t n, struct sink *sink)
 static void advance_twice(void *state, uint64_t now)
 {
 	structure_linked.advance(state, now);
-	/* Single ones only: there is no room for more expiries than objects. */
 	if (odd_sink->count == 1 && ++odd_calls % EVERY == 0)
-		odd_sink->expired[odd_sink->count++] = odd_sink->expired[0];
+		sink_report(odd_sink, odd_sink->expired[0]);
+}
+
+/* Far more often than there are objects. */
+static void advance_again_and_again(void *state, uint64_t now)
+{
+	structure_linked.advance(state, now);
+	for (int i = 0; odd_sink->count > 0 && i < 100000; i++)
+		sink_report(odd_sink, odd_sink->expired[0]);
 }
 
 static void schedule_early(void *state, struct object *object, uint64_t delay)
@@ -59,6 +66,17 @@ START_TEST(one_wrong_expiry_of_hundreds_is_found)
 	ck_assert_uint_eq(latest, 0);
 	ck_assert_pstr_eq(correct(&twice, &latest), "a timer expired twice, or after it was cancelled");
 	ck_assert_pstr_eq(correct(&early, &latest), "a timer expired early");
+}
+END_TEST
+
+START_TEST(what_expires_without_end_overwrites_nothing)
+{
+	struct structure endless = structure_linked;
+	uint64_t latest;
+
+	endless.create = odd_create;
+	endless.advance = advance_again_and_again;
+	ck_assert_pstr_eq(correct(&endless, &latest), "a timer expired twice, or after it was cancelled");
 }
 END_TEST
 
@@ -352,7 +370,7 @@ START_TEST(no_results_are_a_list_too)
 }
 END_TEST
 
-TEST_MAIN("bench/bench", one_wrong_expiry_of_hundreds_is_found, one_late_timer_of_hundreds_is_told,
-    what_is_wrong_is_not_timed, the_same_seed_draws_the_same, an_order_names_each_object_once,
-    the_script_of_the_churn_keeps_all_pending_and_cancels_four_of_five, a_run_gives_every_promised_result_once,
-    no_results_are_a_list_too)
+TEST_MAIN("bench/bench", one_wrong_expiry_of_hundreds_is_found, what_expires_without_end_overwrites_nothing,
+    one_late_timer_of_hundreds_is_told, what_is_wrong_is_not_timed, the_same_seed_draws_the_same,
+    an_order_names_each_object_once, the_script_of_the_churn_keeps_all_pending_and_cancels_four_of_five,
+    a_run_gives_every_promised_result_once, no_results_are_a_list_too)

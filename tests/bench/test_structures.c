@@ -30,6 +30,7 @@ static void rig_open(struct rig *rig, const struct structure *structure, uint64_
 	rig->deadline = memory_zeroed(n, sizeof *rig->deadline);
 	/* Some room for what a wrong structure reports twice. */
 	rig->sink.expired = memory_zeroed(4 * n, sizeof(struct object *));
+	rig->sink.room = 4 * n;
 	rig->sink.count = 0;
 	rig->state = structure->create(rig->objects, n, &rig->sink);
 }

@@ -11,6 +11,8 @@ enum { OBJECTS = 250, CHANCES = 8 };
 /* Beyond the last deadline by as much as the latest structure may need. */
 #define END (2 * BENCH_WEEK + 10000)
 
+static const char *const expired_again = "a timer expired twice, or after it was cancelled";
+
 struct trial {
 	const struct structure *structure;
 	void *state;
@@ -66,7 +68,7 @@ static const char *trial_expiry(struct trial *trial, const struct object *object
 	if (object < trial->objects || i >= OBJECTS)
 		return "something expired that was never scheduled";
 	if (!trial->deadline[i])
-		return "a timer expired twice, or after it was cancelled";
+		return expired_again;
 	if (trial->deadline[i] > trial->now)
 		return "a timer expired early";
 	trial->deadline[i] = 0;
@@ -79,8 +81,10 @@ static const char *trial_look(struct trial *trial)
 	const char *wrong = NULL;
 	uint64_t i;
 
-	for (i = 0; i < trial->sink.count && !wrong; i++)
+	for (i = 0; i < trial->sink.count && i < trial->sink.room && !wrong; i++)
 		wrong = trial_expiry(trial, trial->sink.expired[i]);
+	if (!wrong && trial->sink.count > trial->sink.room)
+		wrong = expired_again;
 	for (i = 0; i < OBJECTS; i++)
 		if (trial->deadline[i] && trial->now >= trial->deadline[i] &&
 		    trial->now - trial->deadline[i] + 1 > trial->latest)
@@ -123,7 +127,7 @@ const char *correct_run(const struct structure *structure, uint64_t seed, uint64
 	const char *wrong;
 
 	trial.objects = memory_aligned(OBJECTS, sizeof *trial.objects);
-	trial.sink.expired = expired;
+	trial.sink = (struct sink){expired, OBJECTS, 0};
 	trial.state = structure->create(trial.objects, OBJECTS, &trial.sink);
 	wrong = trial_run(&trial);
 	structure->destroy(trial.state);

@@ -122,6 +122,7 @@ void inputs_draw_churn(struct inputs *inputs, uint64_t seed)
 
 	rehearsal.objects = memory_aligned(inputs->n, sizeof *rehearsal.objects);
 	rehearsal.sink.expired = memory_zeroed(inputs->n, sizeof(struct object *));
+	rehearsal.sink.room = inputs->n;
 	rehearsal.expired = memory_zeroed(inputs->n, sizeof *rehearsal.expired);
 	rehearsal.state = structure_flat.create(rehearsal.objects, inputs->n, &rehearsal.sink);
 	churn->first_delay = memory_zeroed(inputs->n, sizeof *churn->first_delay);

@@ -407,6 +407,7 @@ static void begin_size(struct run *run, uint64_t n)
 	run->arena.limit_ns = run->plan->limit_ns;
 	run->arena.objects = memory_aligned(n, sizeof *run->arena.objects);
 	run->arena.sink.expired = memory_aligned(n, sizeof(struct object *));
+	run->arena.sink.room = n;
 }
 
 static void end_size(struct run *run)
@@ -440,6 +441,7 @@ static void run_lonely(struct run *run)
 	run->arena.limit_ns = run->plan->limit_ns;
 	run->arena.objects = memory_aligned(1, sizeof *run->arena.objects);
 	run->arena.sink.expired = memory_aligned(1, sizeof(struct object *));
+	run->arena.sink.room = 1;
 	run_workload(run, WORKLOAD_E);
 	end_size(run);
 }

@@ -25,11 +25,20 @@ struct object {
 	_Alignas(OBJECT_SIZE) unsigned char room[OBJECT_SIZE];
 };
 
-/* Where a structure reports each expiry, in the order in which they happen: sink->expired[sink->count++] = object. */
+/* Where a structure reports each expiry, in the order in which they happen. */
 struct sink {
-	struct object **expired; /* room for every object of the run */
-	uint64_t count;
+	struct object **expired;
+	uint64_t room;  /* for every object of the run, once */
+	uint64_t count; /* more than there is room for only if the structure is wrong */
 };
+
+/* What there is no room for is counted but not kept: a structure may be wrong, and must not overwrite anything. */
+static inline void sink_report(struct sink *sink, struct object *object)
+{
+	if (sink->count < sink->room)
+		sink->expired[sink->count] = object;
+	sink->count++;
+}
 
 struct structure {
 	const char *name;    /* as the option --structure takes it */

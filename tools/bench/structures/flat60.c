@@ -156,7 +156,7 @@ static void expire_all(struct ring *ring, struct link *slot)
 		struct entry *entry = (struct entry *)slot->next;
 
 		unlink_from_set(&entry->link);
-		ring->sink->expired[ring->sink->count++] = entry->object;
+		sink_report(ring->sink, entry->object);
 		map_delete(ring, entry);
 	}
 }

@@ -75,7 +75,7 @@ static void floor_advance(void *state, uint64_t now)
 	if (now < BENCH_WEEK)
 		return;
 	for (line = floor->first; line; line = line->next)
-		floor->sink->expired[floor->sink->count++] = (struct object *)(void *)line;
+		sink_report(floor->sink, (struct object *)(void *)line);
 	floor->first = NULL;
 	floor->last = &floor->first;
 }

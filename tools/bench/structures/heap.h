@@ -195,7 +195,7 @@ static void heap_advance(void *state, uint64_t now)
 
 	heap->now = (uint32_t)now;
 	while (heap->entries[ROOT].deadline <= heap->now) {
-		sink->expired[sink->count++] = &heap->objects[heap->entries[ROOT].timer];
+		sink_report(sink, &heap->objects[heap->entries[ROOT].timer]);
 		heap_remove(heap, ROOT);
 	}
 }

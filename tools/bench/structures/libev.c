@@ -34,7 +34,7 @@ static void libev_expire(struct ev_loop *loop, ev_timer *timer, int events)
 
 	(void)events;
 	ev_timer_stop(loop, timer);
-	sink->expired[sink->count++] = (struct object *)(void *)timer;
+	sink_report(sink, (struct object *)(void *)timer);
 }
 
 static void libev_schedule(void *state, struct object *object, uint64_t delay)

@@ -39,7 +39,7 @@ static void libevent_expire(evutil_socket_t none, short what, void *object)
 {
 	(void)none;
 	(void)what;
-	libevent_sink->expired[libevent_sink->count++] = object;
+	sink_report(libevent_sink, object);
 }
 
 /* For touch as well. */

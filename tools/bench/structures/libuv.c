@@ -35,7 +35,7 @@ static void libuv_expire(uv_timer_t *timer)
 {
 	struct sink *sink = timer->loop->data;
 
-	sink->expired[sink->count++] = timer->data;
+	sink_report(sink, timer->data);
 }
 
 /* For touch as well. */

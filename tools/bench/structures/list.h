@@ -56,7 +56,7 @@ static inline void list_expire(struct node **head, struct sink *sink)
 		struct node *next = node->next;
 
 		node->pprev = NULL;
-		sink->expired[sink->count++] = node_object(node);
+		sink_report(sink, node_object(node));
 		node = next;
 	}
 }

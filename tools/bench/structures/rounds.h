@@ -130,7 +130,7 @@ static inline void rounds_expire(struct rounds *rounds, uint32_t number)
 
 	rounds_handle(object)->entry = 0;
 	rounds_give_back(rounds, number);
-	rounds->sink->expired[rounds->sink->count++] = object;
+	sink_report(rounds->sink, object);
 }
 
 /* Walk all that is in the hand's slot. */

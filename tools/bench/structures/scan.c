@@ -76,7 +76,7 @@ static void block_expire(struct scan *scan, uint64_t block, uint32_t now)
 	for (uint64_t i = block * BLOCK; i < (block + 1) * BLOCK; i++) {
 		if (scan->deadline[i] == now) {
 			scan->deadline[i] = 0;
-			scan->sink->expired[scan->sink->count++] = &scan->objects[i];
+			sink_report(scan->sink, &scan->objects[i]);
 		}
 	}
 }

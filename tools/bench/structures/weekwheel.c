@@ -19,7 +19,7 @@ static void weekwheel_expired(struct ww_wheel *wheel, struct ww_timer *timer, ui
 {
 	(void)wheel;
 	(void)missed;
-	weekwheel_sink->expired[weekwheel_sink->count++] = (struct object *)(void *)timer;
+	sink_report(weekwheel_sink, (struct object *)(void *)timer);
 }
 
 static void *weekwheel_create(struct object *objects, uint64_t n, struct sink *sink)
