@@ -111,6 +111,119 @@ START_TEST(what_is_wrong_is_not_timed)
 }
 END_TEST
 
+/* ---- Passes that are given up ------------------------------------------------------------------------------------- */
+
+static uint64_t pass, pass_that_fails, lost;
+
+/* In one pass, a timer is lost. */
+static void *create_for_pass(struct object *objects, uint64_t n, struct sink *sink)
+{
+	pass++;
+	lost = 0;
+	return structure_linked.create(objects, n, sink);
+}
+
+static void schedule_but_one(void *state, struct object *object, uint64_t delay)
+{
+	if (pass == pass_that_fails && lost++ == 0)
+		return;
+	structure_linked.schedule(state, object, delay);
+}
+
+/* Run D; the correctness run is the first pass, then come the one that warms up, and two of each repetition. */
+static void run_with_failure(struct results *results, const struct structure *structure, uint64_t fails)
+{
+	struct plan plan = {.sizes = {TIMERS}, .size_count = 1, .chosen = {structure}, .repetitions = 3};
+
+	plan.workloads = 1u << WORKLOAD_D;
+	plan.limit_ns = UINT64_MAX;
+	pass = 0;
+	pass_that_fails = fails;
+	memset(results, 0, sizeof *results);
+	run_plan(&plan, results);
+}
+
+START_TEST(a_pass_that_is_given_up_is_listed_and_leaves_no_result)
+{
+	struct structure failing = structure_linked;
+	struct results results;
+
+	failing.create = create_for_pass;
+	failing.schedule = schedule_but_one;
+	for (uint64_t fails = 2; fails <= 8; fails++) {
+		run_with_failure(&results, &failing, fails);
+		ck_assert_uint_eq(pass, fails);
+		ck_assert_uint_eq(results.count, 0);
+		ck_assert_uint_eq(results.ticks_count, 0);
+		ck_assert_uint_eq(results.left_out_count, 1);
+		ck_assert_ptr_eq(results.left_out[0].structure, &failing);
+		ck_assert_int_eq(results.left_out[0].workload, WORKLOAD_D);
+		ck_assert_str_eq(results.left_out[0].why, "not every timer expired");
+		results_free(&results);
+	}
+	run_with_failure(&results, &failing, 9);
+	ck_assert_uint_eq(results.count, 3);
+	ck_assert_uint_eq(results.left_out_count, 0);
+	results_free(&results);
+}
+END_TEST
+
+/* Run the workloads with a structure that holds a minute only. */
+static void run_with_too_short(struct results *results, unsigned workloads)
+{
+	struct plan plan = {.sizes = {TIMERS}, .size_count = 1, .chosen = {&structure_flat60}, .repetitions = 1};
+
+	plan.workloads = workloads;
+	plan.limit_ns = UINT64_MAX;
+	memset(results, 0, sizeof *results);
+	run_plan(&plan, results);
+	ck_assert_uint_eq(results->count, 0);
+}
+
+START_TEST(what_is_left_out_is_what_was_asked_for)
+{
+	struct results results;
+
+	run_with_too_short(&results, 1u << WORKLOAD_B);
+	ck_assert_uint_eq(results.left_out_count, 1);
+	ck_assert_int_eq(results.left_out[0].workload, WORKLOAD_B);
+	results_free(&results);
+	run_with_too_short(&results, 1u << WORKLOAD_A);
+	ck_assert_uint_eq(results.left_out_count, 1);
+	ck_assert_int_eq(results.left_out[0].workload, WORKLOAD_A);
+	results_free(&results);
+	run_with_too_short(&results, 1u << WORKLOAD_A | 1u << WORKLOAD_B | 1u << WORKLOAD_E);
+	ck_assert_uint_eq(results.left_out_count, 3);
+	ck_assert_int_eq(results.left_out[0].workload, WORKLOAD_E);
+	ck_assert_uint_eq(results.left_out[0].n, 1);
+	ck_assert_int_eq(results.left_out[1].workload, WORKLOAD_A);
+	ck_assert_int_eq(results.left_out[2].workload, WORKLOAD_B);
+	results_free(&results);
+}
+END_TEST
+
+START_TEST(the_reference_has_no_ticks_and_takes_no_part_in_some)
+{
+	struct plan plan = {.sizes = {TIMERS}, .size_count = 1, .chosen = {&structure_floor}, .repetitions = 1};
+	struct results results = {0};
+
+	plan.limit_ns = UINT64_MAX;
+	plan.workloads = 1u << WORKLOAD_E | 1u << WORKLOAD_G;
+	ck_assert_int_eq(plan_is_empty(&plan), 1);
+	plan.workloads |= 1u << WORKLOAD_D | 1u << WORKLOAD_R;
+	ck_assert_int_eq(plan_is_empty(&plan), 0);
+	run_plan(&plan, &results);
+	ck_assert_uint_eq(results.count, 2);
+	ck_assert_int_eq(results.result[0].metric, NS_PER_TIMER);
+	ck_assert_int_eq(results.result[1].metric, NS_PER_TIMER);
+	ck_assert_uint_eq(results.ticks_count + results.left_out_count, 0);
+	results_free(&results);
+	plan.workloads = 1u << WORKLOAD_G;
+	plan.chosen[1] = &structure_flat60;
+	ck_assert_int_eq(plan_is_empty(&plan), 0);
+}
+END_TEST
+
 /* ---- Inputs ------------------------------------------------------------------------------------------------------- */
 
 START_TEST(the_same_seed_draws_the_same)
@@ -371,6 +484,8 @@ START_TEST(no_results_are_a_list_too)
 END_TEST
 
 TEST_MAIN("bench/bench", one_wrong_expiry_of_hundreds_is_found, what_expires_without_end_overwrites_nothing,
-    one_late_timer_of_hundreds_is_told, what_is_wrong_is_not_timed, the_same_seed_draws_the_same,
-    an_order_names_each_object_once, the_script_of_the_churn_keeps_all_pending_and_cancels_four_of_five,
-    a_run_gives_every_promised_result_once, no_results_are_a_list_too)
+    one_late_timer_of_hundreds_is_told, what_is_wrong_is_not_timed,
+    a_pass_that_is_given_up_is_listed_and_leaves_no_result, what_is_left_out_is_what_was_asked_for,
+    the_reference_has_no_ticks_and_takes_no_part_in_some, the_same_seed_draws_the_same, an_order_names_each_object_once,
+    the_script_of_the_churn_keeps_all_pending_and_cancels_four_of_five, a_run_gives_every_promised_result_once,
+    no_results_are_a_list_too)

@@ -1,6 +1,10 @@
 /* Names and look-up of results. */
 #include "bench/result.h"
 
+#include "memory.h"
+
+enum { REPETITIONS_THAT_FILTER = 3 };
+
 static const struct {
 	const char *name, *summary;
 } workload_words[WORKLOADS] = {
@@ -61,4 +65,31 @@ const struct result *results_find(const struct results *results, const struct st
 			return result;
 	}
 	return NULL;
+}
+
+void results_add(struct results *results, struct result result)
+{
+	results->result = memory_grow(results->result, &results->capacity, results->count, sizeof *results->result);
+	results->result[results->count++] = result;
+}
+
+void results_leave_out(struct results *results, struct left_out left_out)
+{
+	results->left_out = memory_grow(
+	    results->left_out, &results->left_out_capacity, results->left_out_count, sizeof *results->left_out);
+	results->left_out[results->left_out_count++] = left_out;
+}
+
+int results_ticks_are_raw(const struct results *results)
+{
+	size_t i;
+
+	for (i = 0; i < results->count; i++) {
+		const struct result *result = &results->result[i];
+
+		if ((result->metric == MAX_TICK_US || result->metric == P999_TICK_US) &&
+		    result->repetitions < REPETITIONS_THAT_FILTER)
+			return 1;
+	}
+	return 0;
 }

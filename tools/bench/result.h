@@ -82,4 +82,14 @@ struct results {
 const struct result *results_find(const struct results *results, const struct structure *structure,
     enum workload workload, uint64_t n, enum metric metric);
 
+/* Add one. */
+void results_add(struct results *results, struct result result);
+void results_leave_out(struct results *results, struct left_out left_out);
+
+/*
+ * Return 1 if times of ticks are of fewer repetitions than it takes for the median of each tick to leave out what else the
+ * machine did.
+ */
+int results_ticks_are_raw(const struct results *results);
+
 #endif

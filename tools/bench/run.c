@@ -11,23 +11,12 @@
 #include <string.h>
 
 #include "bench/correct.h"
+#include "bench/row.h"
 #include "bench/workload.h"
 #include "memory.h"
 #include "progress.h"
 
-enum { REPETITIONS_MAX = 101 };
 static const uint64_t long_pass_ns = UINT64_C(5000000000);
-
-/* What one workload at one size has given so far, a structure a row. */
-struct row {
-	const struct structure *structure;
-	double first[REPETITIONS_MAX], second[REPETITIONS_MAX];
-	unsigned count;
-	uint32_t *tick_ns[REPETITIONS_MAX];
-	unsigned tick_count;
-	int once; /* its passes are long */
-	int out;
-};
 
 struct run {
 	const struct plan *plan;
@@ -46,139 +35,18 @@ static int planned(const struct run *run, enum workload workload)
 	return (run->plan->workloads >> workload & 1) != 0;
 }
 
-/* ---- Gathering ------------------------------------------------------------------------------------------------ */
-
-static void leave_out(struct run *run, const struct structure *structure, enum workload workload, const char *why)
+static void leave_out_of(struct run *run, const struct structure *structure, enum workload workload, const char *why)
 {
-	struct results *results = run->results;
-
-	results->left_out = memory_grow(
-	    results->left_out, &results->left_out_capacity, results->left_out_count, sizeof *results->left_out);
-	results->left_out[results->left_out_count++] =
-	    (struct left_out){structure, workload, workload == WORKLOAD_E ? 1 : run->inputs.n, why};
+	if (planned(run, workload))
+		results_leave_out(run->results, (struct left_out){structure, workload, run->inputs.n, why});
 }
 
-static void add_result(struct run *run, struct result result)
+/* B is measured with A, so that there is neither. */
+static void leave_out(struct run *run, const struct structure *structure, const char *why)
 {
-	struct results *results = run->results;
-
-	results->result = memory_grow(results->result, &results->capacity, results->count, sizeof *results->result);
-	results->result[results->count++] = result;
-}
-
-static int compare_doubles(const void *left, const void *right)
-{
-	double a = *(const double *)left, b = *(const double *)right;
-
-	return (a > b) - (a < b);
-}
-
-static int compare_ticks(const void *left, const void *right)
-{
-	uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
-
-	return (a > b) - (a < b);
-}
-
-static double median_of(double *value, unsigned count)
-{
-	qsort(value, count, sizeof *value, compare_doubles);
-	return count % 2 ? value[count / 2] : (value[count / 2 - 1] + value[count / 2]) / 2;
-}
-
-static void add_samples(
-    struct run *run, const struct row *row, const double *value, enum workload workload, enum metric metric)
-{
-	struct result result = {row->structure, workload, run->inputs.n, metric, 0, 0, 0, row->count};
-	double sorted[REPETITIONS_MAX];
-
-	if (!planned(run, workload))
-		return;
-	if (workload == WORKLOAD_E)
-		result.n = 1;
-	memcpy(sorted, value, row->count * sizeof *value);
-	result.median = median_of(sorted, row->count);
-	result.min = sorted[0];
-	result.max = sorted[row->count - 1];
-	add_result(run, result);
-}
-
-/* ---- Ticks ---------------------------------------------------------------------------------------------------- */
-
-/*
- * A repetition does the same work in the same tick. So a tick's time is its median over the repetitions, from which falls
- * out what else the machine did meanwhile; the longest tick is the longest of those medians, and its minimum and maximum
- * are those of the ticks' minima and maxima.
- */
-struct tick_times {
-	uint32_t *median, *min, *max;
-};
-
-static struct tick_times tick_times(const struct row *row)
-{
-	struct tick_times times;
-	uint32_t sorted[REPETITIONS_MAX];
-	uint64_t tick;
-	unsigned i;
-
-	times.median = memory_zeroed(BENCH_WEEK, sizeof(uint32_t));
-	times.min = memory_zeroed(BENCH_WEEK, sizeof(uint32_t));
-	times.max = memory_zeroed(BENCH_WEEK, sizeof(uint32_t));
-	for (tick = 0; tick < BENCH_WEEK; tick++) {
-		for (i = 0; i < row->tick_count; i++)
-			sorted[i] = row->tick_ns[i][tick];
-		qsort(sorted, row->tick_count, sizeof *sorted, compare_ticks);
-		times.median[tick] = sorted[row->tick_count / 2];
-		times.min[tick] = sorted[0];
-		times.max[tick] = sorted[row->tick_count - 1];
-	}
-	return times;
-}
-
-static uint32_t *sorted_copy(const uint32_t *ns)
-{
-	uint32_t *sorted = memory_zeroed(BENCH_WEEK, sizeof *sorted);
-
-	memcpy(sorted, ns, BENCH_WEEK * sizeof *sorted);
-	qsort(sorted, BENCH_WEEK, sizeof *sorted, compare_ticks);
-	return sorted;
-}
-
-static void add_tick_results(struct run *run, const struct row *row, const struct tick_times *times)
-{
-	const size_t p999 = BENCH_WEEK - BENCH_WEEK / 1000 - 1;
-	struct result longest = {row->structure, run->workload, run->inputs.n, MAX_TICK_US, 0, 0, 0, row->tick_count};
-	struct result high = longest;
-	uint32_t *median = sorted_copy(times->median);
-	uint32_t *min = sorted_copy(times->min);
-	uint32_t *max = sorted_copy(times->max);
-
-	high.metric = P999_TICK_US;
-	longest.median = median[BENCH_WEEK - 1] / 1e3;
-	longest.min = min[BENCH_WEEK - 1] / 1e3;
-	longest.max = max[BENCH_WEEK - 1] / 1e3;
-	high.median = median[p999] / 1e3;
-	high.min = min[p999] / 1e3;
-	high.max = max[p999] / 1e3;
-	add_result(run, longest);
-	add_result(run, high);
-	free(median);
-	free(min);
-	free(max);
-}
-
-static void add_ticks(struct run *run, const struct row *row)
-{
-	struct results *results = run->results;
-	struct tick_times times = tick_times(row);
-
-	add_tick_results(run, row, &times);
-	free(times.min);
-	free(times.max);
-	results->ticks =
-	    memory_grow(results->ticks, &results->ticks_capacity, results->ticks_count, sizeof *results->ticks);
-	results->ticks[results->ticks_count++] =
-	    (struct ticks){row->structure, run->inputs.n, BENCH_WEEK, times.median};
+	leave_out_of(run, structure, run->workload, why);
+	if (run->workload == WORKLOAD_A)
+		leave_out_of(run, structure, WORKLOAD_B, why);
 }
 
 /* ---- Measuring ------------------------------------------------------------------------------------------------ */
@@ -204,10 +72,12 @@ static struct sample measure(struct run *run, const struct structure *structure,
 	}
 }
 
-static void keep_sample(struct row *row, const struct sample *sample)
+/* With one pass given up there is no result: a median of the passes that were fast enough would be too good. */
+static void give_up(struct run *run, struct row *row, const char *why)
 {
-	row->first[row->count] = sample->ns_per_op;
-	row->second[row->count++] = sample->ns_per_other;
+	row->out = 1;
+	row_drop(row);
+	leave_out(run, row->structure, why);
 }
 
 /* The pass that warms up, and shows whether there is time for more. */
@@ -216,13 +86,12 @@ static void measure_first(struct run *run, struct row *row)
 	struct sample sample = measure(run, row->structure, NULL);
 
 	if (sample.why) {
-		row->out = 1;
-		leave_out(run, row->structure, run->workload, sample.why);
+		give_up(run, row, sample.why);
 		return;
 	}
 	row->once = sample.timed_ns > long_pass_ns;
 	if (row->once)
-		keep_sample(row, &sample);
+		row_keep(row, sample.ns_per_op, sample.ns_per_other);
 }
 
 /* The longest tick is of the whole life in the order of memory. */
@@ -234,10 +103,16 @@ static void measure_ticks(struct run *run, struct row *row)
 	/* Touched, so that no tick pays for that. */
 	memset(tick_ns, 1, BENCH_WEEK * sizeof *tick_ns);
 	sample = measure(run, row->structure, tick_ns);
+	row_keep_ticks(row, tick_ns);
 	if (sample.why)
-		free(tick_ns);
-	else
-		row->tick_ns[row->tick_count++] = tick_ns;
+		give_up(run, row, sample.why);
+}
+
+/* The reference does all its work in the last tick, which says nothing about ticks. */
+static int wants_ticks(const struct run *run, const struct row *row)
+{
+	return run->workload == WORKLOAD_D && row->structure != &structure_floor && !row->out &&
+	       (!row->once || row->tick_count == 0);
 }
 
 static void measure_again(struct run *run, struct row *row)
@@ -246,10 +121,12 @@ static void measure_again(struct run *run, struct row *row)
 
 	if (!row->once) {
 		sample = measure(run, row->structure, NULL);
-		if (!sample.why)
-			keep_sample(row, &sample);
+		if (sample.why)
+			give_up(run, row, sample.why);
+		else
+			row_keep(row, sample.ns_per_op, sample.ns_per_other);
 	}
-	if (run->workload == WORKLOAD_D && (!row->once || row->tick_count == 0))
+	if (wants_ticks(run, row))
 		measure_ticks(run, row);
 }
 
@@ -276,9 +153,24 @@ static const char *why_unfit(const struct run *run, const struct structure *stru
 		return "too many timers for it";
 	if (structure->longest && longest[run->workload] > structure->longest)
 		return "its range is too short";
-	if (structure == &structure_floor && (run->workload == WORKLOAD_E || run->workload == WORKLOAD_G))
-		return "";
 	return NULL;
+}
+
+static int takes_part(const struct structure *structure, enum workload workload)
+{
+	return structure != &structure_floor || (workload != WORKLOAD_E && workload != WORKLOAD_G);
+}
+
+int plan_is_empty(const struct plan *plan)
+{
+	const struct structure *const *structure;
+	int i;
+
+	for (structure = plan->chosen; *structure; structure++)
+		for (i = 0; i < WORKLOADS; i++)
+			if ((plan->workloads >> i & 1) != 0 && takes_part(*structure, (enum workload)i))
+				return 0;
+	return 1;
 }
 
 static int is_wrong(const struct results *results, const struct structure *structure)
@@ -299,43 +191,45 @@ static void make_rows(struct run *run)
 	for (structure = run->plan->chosen; *structure; structure++) {
 		const char *why = why_unfit(run, *structure);
 
-		if (is_wrong(run->results, *structure))
+		if (is_wrong(run->results, *structure) || !takes_part(*structure, run->workload))
 			continue;
-		if (why && *why)
-			leave_out(run, *structure, run->workload, why);
-		if (why)
+		if (why) {
+			leave_out(run, *structure, why);
 			continue;
+		}
 		memset(&run->rows[run->row_count], 0, sizeof *run->rows);
 		run->rows[run->row_count++].structure = *structure;
 	}
 }
 
+static void add_samples(
+    struct run *run, const struct row *row, const double *value, enum workload workload, enum metric metric)
+{
+	if (planned(run, workload))
+		row_add_samples(row, value,
+		    (struct result){row->structure, workload, run->inputs.n, metric, 0, 0, 0, 0}, run->results);
+}
+
 static void close_row(struct run *run, struct row *row)
 {
-	unsigned i;
-
-	if (row->count) {
-		switch (run->workload) {
-		case WORKLOAD_A:
-			add_samples(run, row, row->first, WORKLOAD_A, NS_PER_OP);
-			add_samples(run, row, row->second, WORKLOAD_B, NS_PER_OP);
-			break;
-		case WORKLOAD_D:
-		case WORKLOAD_R:
-			add_samples(run, row, row->first, run->workload, NS_PER_TIMER);
-			break;
-		case WORKLOAD_E:
-			add_samples(run, row, row->first, WORKLOAD_E, NS_PER_TICK);
-			add_samples(run, row, row->second, WORKLOAD_E, JUMP_NS);
-			break;
-		default:
-			add_samples(run, row, row->first, run->workload, NS_PER_OP);
-		}
+	switch (run->workload) {
+	case WORKLOAD_A:
+		add_samples(run, row, row->first, WORKLOAD_A, NS_PER_OP);
+		add_samples(run, row, row->second, WORKLOAD_B, NS_PER_OP);
+		break;
+	case WORKLOAD_D:
+	case WORKLOAD_R:
+		add_samples(run, row, row->first, run->workload, NS_PER_TIMER);
+		break;
+	case WORKLOAD_E:
+		add_samples(run, row, row->first, WORKLOAD_E, NS_PER_TICK);
+		add_samples(run, row, row->second, WORKLOAD_E, JUMP_NS);
+		break;
+	default:
+		add_samples(run, row, row->first, run->workload, NS_PER_OP);
 	}
-	if (row->tick_count)
-		add_ticks(run, row);
-	for (i = 0; i < row->tick_count; i++)
-		free(row->tick_ns[i]);
+	row_add_ticks(row, run->workload, run->inputs.n, run->results);
+	row_drop(row);
 }
 
 static void run_workload(struct run *run, enum workload workload)
@@ -372,7 +266,7 @@ static void add_memory(struct run *run)
 		double bytes =
 		    (double)(structure->node_bytes + structure->own_bytes) + (double)fixed / (double)run->inputs.n;
 
-		add_result(run,
+		results_add(run->results,
 		    (struct result){structure, WORKLOAD_G, run->inputs.n, BYTES_PER_TIMER, bytes, bytes, bytes, 1});
 	}
 }

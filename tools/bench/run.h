@@ -20,6 +20,9 @@ struct plan {
 	uint64_t limit_ns; /* for one pass */
 };
 
+/* Return 1 if none of the structures has any of the workloads. */
+int plan_is_empty(const struct plan *plan);
+
 /* *results is zeroed before; results_free gives back what it holds. */
 void run_plan(const struct plan *plan, struct results *results);
 void results_free(struct results *results);
