@@ -1,10 +1,12 @@
 /* The benchmark around its structures: what it draws, what it finds wrong, and that it gives every result it promises. */
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "bench/correct.h"
 #include "bench/inputs.h"
 #include "bench/report.h"
+#include "bench/row.h"
 #include "bench/run.h"
 #include "support/seed.h"
 #include "support/suite.h"
@@ -221,6 +223,54 @@ START_TEST(the_reference_has_no_ticks_and_takes_no_part_in_some)
 	plan.workloads = 1u << WORKLOAD_G;
 	plan.chosen[1] = &structure_flat60;
 	ck_assert_int_eq(plan_is_empty(&plan), 0);
+}
+END_TEST
+
+/* ---- Ticks -------------------------------------------------------------------------------------------------------- */
+
+/* Ticks of `ns` each, but for the first. */
+static void keep_pass(struct row *row, uint32_t first, uint32_t ns)
+{
+	uint32_t *ticks = calloc(BENCH_WEEK, sizeof *ticks);
+
+	ck_assert_ptr_nonnull(ticks);
+	for (uint64_t i = 0; i < BENCH_WEEK; i++)
+		ticks[i] = ns;
+	ticks[0] = first;
+	row_keep_ticks(row, ticks);
+}
+
+static void expect_longest(const struct row *row, double median, double min, double max)
+{
+	struct results results = {0};
+
+	row_add_ticks(row, WORKLOAD_D, TIMERS, &results);
+	ck_assert_uint_eq(results.count, 2);
+	ck_assert_int_eq(results.result[0].metric, MAX_TICK_US);
+	ck_assert_double_eq_tol(results.result[0].median, median, 1e-9);
+	ck_assert_double_eq_tol(results.result[0].min, min, 1e-9);
+	ck_assert_double_eq_tol(results.result[0].max, max, 1e-9);
+	ck_assert_uint_eq(results.result[0].repetitions, row->tick_count);
+	ck_assert_int_eq(results_ticks_are_raw(&results), row->tick_count < 3);
+	results_free(&results);
+}
+
+START_TEST(a_tick_has_the_median_of_its_repetitions)
+{
+	struct row *row = calloc(1, sizeof *row);
+
+	ck_assert_ptr_nonnull(row);
+	row->structure = &structure_linked;
+	keep_pass(row, 4000, 1000);
+	expect_longest(row, 4, 4, 4);
+	keep_pass(row, 9000, 2000);
+	expect_longest(row, 6.5, 4, 9);
+	keep_pass(row, 1000000, 1000);
+	expect_longest(row, 9, 4, 1000);
+	keep_pass(row, 3000, 4001);
+	expect_longest(row, 6.5, 3, 1000);
+	row_drop(row);
+	free(row);
 }
 END_TEST
 
@@ -486,6 +536,7 @@ END_TEST
 TEST_MAIN("bench/bench", one_wrong_expiry_of_hundreds_is_found, what_expires_without_end_overwrites_nothing,
     one_late_timer_of_hundreds_is_told, what_is_wrong_is_not_timed,
     a_pass_that_is_given_up_is_listed_and_leaves_no_result, what_is_left_out_is_what_was_asked_for,
-    the_reference_has_no_ticks_and_takes_no_part_in_some, the_same_seed_draws_the_same, an_order_names_each_object_once,
+    the_reference_has_no_ticks_and_takes_no_part_in_some, a_tick_has_the_median_of_its_repetitions,
+    the_same_seed_draws_the_same, an_order_names_each_object_once,
     the_script_of_the_churn_keeps_all_pending_and_cancels_four_of_five, a_run_gives_every_promised_result_once,
     no_results_are_a_list_too)

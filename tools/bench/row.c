@@ -71,6 +71,16 @@ static int compare_ticks(const void *left, const void *right)
 	return (a > b) - (a < b);
 }
 
+static uint32_t tick_median(uint32_t *ns, unsigned count)
+{
+	uint32_t above, below;
+
+	qsort(ns, count, sizeof *ns, compare_ticks);
+	above = ns[count / 2];
+	below = ns[(count - 1) / 2];
+	return below + (above - below) / 2;
+}
+
 static struct tick_times tick_times(const struct row *row)
 {
 	struct tick_times times;
@@ -84,8 +94,7 @@ static struct tick_times tick_times(const struct row *row)
 	for (tick = 0; tick < BENCH_WEEK; tick++) {
 		for (i = 0; i < row->tick_count; i++)
 			sorted[i] = row->tick_ns[i][tick];
-		qsort(sorted, row->tick_count, sizeof *sorted, compare_ticks);
-		times.median[tick] = sorted[row->tick_count / 2];
+		times.median[tick] = tick_median(sorted, row->tick_count);
 		times.min[tick] = sorted[0];
 		times.max[tick] = sorted[row->tick_count - 1];
 	}
