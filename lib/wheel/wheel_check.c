@@ -110,6 +110,26 @@ static int is_place(const struct ww_wheel *wheel, uint32_t place)
 	return ring_of(wheel, place) || place >= wheel->late;
 }
 
+/* What the default geometry counts deadlines from, and whether it may file near ones without further questions. */
+static int check_standard(const struct ww_wheel *wheel, const struct report *report)
+{
+	uint64_t horizon = wheel->ring[wheel->rings].span;
+
+	if (wheel->quick && (!wheel->standard || wheel->head.hand != wheel->head.now))
+		return broken(report,
+		    "delays up to %" PRIu64 " are filed without a question, though the hand is at %" PRIu64
+		    " and the time %" PRIu64,
+		    wheel->quick, wheel->head.hand, wheel->head.now);
+	if (!wheel->standard)
+		return WW_OK;
+	if (wheel->quick > horizon)
+		return broken(report, "delays up to %" PRIu64 " are filed without a question", wheel->quick);
+	if (wheel->turn % horizon || wheel->turn > wheel->head.hand || wheel->head.hand - wheel->turn >= horizon)
+		return broken(report, "the hand is at %" PRIu64 ", not in the turn that began at %" PRIu64,
+		    wheel->head.hand, wheel->turn);
+	return WW_OK;
+}
+
 static int check_times(const struct ww_wheel *wheel, const struct report *report)
 {
 	uint64_t next;
@@ -140,6 +160,8 @@ int ww_wheel_check(const struct ww_wheel *wheel, char *text, size_t size)
 	if (!wheel || (!text && size))
 		return WW_EINVAL;
 	error = check_times(wheel, &report);
+	if (!error)
+		error = check_standard(wheel, &report);
 	for (uint32_t place = 0; !error && place < wheel->places; place++) {
 		if (is_place(wheel, place))
 			error = check_slot(wheel, place, &report);

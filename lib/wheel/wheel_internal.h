@@ -75,7 +75,10 @@
 #define WHERE_PLACE 32 /* the bit at which the place begins in ww_where */
 #define WHERE_TAG 48   /* and the tag */
 #define DUE_SLOTS 3u
-/* The `event` of a wheel in which nothing waits: the first time that advance refuses, so that it looks then. */
+/*
+ * Later than any `event`: the first time that advance refuses, so that it looks then. It is the `event` of a wheel in which
+ * nothing waits, but for the default geometry, which needs advance at the end of each turn: see end_of_turn.
+ */
 #define NO_EVENT (WW_TIME_MAX + 1)
 /* The time that no timer reaches, from which their deadlines are counted back. */
 #define TIME_END (WW_TIME_MAX + 1)
