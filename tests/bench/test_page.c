@@ -338,7 +338,8 @@ START_TEST(plots_stand_alone)
 	put_sizes(WORKLOAD_G, BYTES_PER_TIMER);
 	memset(results.machine, 'm', sizeof results.machine - 1); /* one word that is longer than a line */
 	ck_assert_ptr_nonnull(mkdtemp(folder));
-	ck_assert_int_eq(page_plots(folder, &results), 0);
+	ck_assert_int_eq(page_plots_possible(folder), 0);
+	ck_assert_int_eq(page_plots(folder, &results), 3);
 	for (i = 0; i < sizeof names / sizeof *names; i++) {
 		char *text = file_in(folder, names[i]);
 
@@ -357,6 +358,8 @@ END_TEST
 START_TEST(a_folder_that_is_not_there_is_an_error)
 {
 	begin();
+	ck_assert_int_eq(page_plots_possible("/nowhere/at/all"), -1);
+	ck_assert_int_eq(page_plots_possible("/dev/null"), -1);
 	ck_assert_int_eq(page_plots("/nowhere/at/all", &results), 0); /* nothing to write */
 	put_sizes(WORKLOAD_D, NS_PER_TIMER);
 	ck_assert_int_eq(page_plots("/nowhere/at/all", &results), -1);

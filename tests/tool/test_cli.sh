@@ -339,14 +339,22 @@ for help in 'bench --help' 'help bench' 'bench -n 1e3 -h'; do
 	says out '^  weekwheel +this library'
 	is_empty err
 done
-run 2 bench --structure weekwheel,sundial
-says err 'expected some of weekwheel,linked,.*,floor$'
+run 2 bench --structure weekwheel,sundial,linked
+says err "structure 'sundial': expected some of weekwheel,linked,.*,floor$"
 run 2 bench --structure weekwheel,
-run 2 bench --workload A,Z
-says err 'expected some of A,B,C30,C1800,Cweek,D,R,E,F,G'
-for timers in 99 2e8 '1e4,' 1.5 1e3.5 -5 many ''; do
+says err "structure 'weekwheel,': expected"
+run 2 bench --workload A,Z,B
+says err "workload 'Z': expected some of A,B,C30,C1800,Cweek,D,R,E,F,G"
+for timers in 99 2e8 '1e4,' 1.5 1e3.5 -5 many '' 0x100 1e3,0X1F4 "1e3,$(printf '%0100d' 1000)"; do
 	run 2 bench --timers "$timers"
-	says err 'expected numbers from 100 to 1e8, with commas between'
+	says err 'expected at most 16 numbers from 100 to 1e8, with commas between'
+done
+run 2 bench --timers "$(seq -s, 1001 1017)"
+says err "timers '1017': expected at most 16 numbers"
+for workload in E G E,G; do
+	run 2 bench -n 1e3 -w "$workload" -s floor
+	says err 'nothing to measure: floor has no E and no G'
+	is_empty out
 done
 run 2 bench --repetitions 0
 says err 'a number from 1 to 100'
@@ -367,7 +375,7 @@ run 0 bench -n 1e3 -r 1 -w A,E,G -s weekwheel,linked,floor
 is_empty err
 says out '^  linked +never early, never late'
 says out '^  1,000 timers: ns an operation'
-says out '^  1 timer: a jump over all of it, ns'
+says out '^  1 timer: to schedule it and jump over all of it, ns'
 equal "$what: bytes a timer" "$(grep -A 9 '^G ' out | awk '$1 == "weekwheel" { print $5 }')" 1.00
 equal "$what: rows of each" "$(for structure in weekwheel linked floor; do
 	grep -cE "^  $structure( +[0-9.]+){3}" out
@@ -400,8 +408,24 @@ fi
 run 1 bench -n 1e8 --html nowhere/page.html
 says err 'nowhere/page.html: No such file'
 is_empty out
-run 1 bench -n 1e3 -r 1 -w G -s weekwheel --plots nowhere
-says err 'nowhere/memory.svg: No such file'
+run 1 bench -n 1e8 --plots nowhere --html untouched.html
+says err 'nowhere: No such file.*; give --plots a folder'
+is_empty out
+equal 'a page of nothing' "$(echo untouched*)" 'untouched*'
+run 1 bench -n 1e8 --plots page.html
+says err 'page.html: Not a directory'
+run 1 bench -n 1e3 -r 1 -w A -s weekwheel --plots .
+says err 'no plot was written'
+
+run 0 bench -n 1e3 -r 1 -w B,E,F -s flat60,flat
+says_not out '^  flat60 +A '
+says out '^  flat60 +B +1,000 timers: its range is too short'
+says out '^  flat60 +E +1 timer: its range'
+says out '^  1,000 timers: ns a life'
+for repetitions in 2 3; do
+	run 0 bench -n 1e3 -r $repetitions -w D -s flat
+	equal "$what: says that stalls are in the ticks" "$(grep -c 'fewer than 3 repetitions' out)" $((3 - repetitions))
+done
 
 # ---- Outputs that fail -------------------------------------------------------------------------------------------
 

@@ -26,6 +26,7 @@ static const struct option table[] = {
 
 enum { OPTION_COUNT = sizeof table / sizeof *table };
 enum { TIMERS_MIN = 100, TIMERS_MAX = 100000000, REPETITIONS_MOST = 100, LIMIT_MOST = 86400 };
+enum { WORD_ROOM = 64 };
 
 /* 1000000 or 1e6. */
 static int parse_size(const char *text, uint64_t *number)
@@ -33,7 +34,8 @@ static int parse_size(const char *text, uint64_t *number)
 	char *end;
 	double value;
 
-	if (*text < '0' || *text > '9')
+	/* strtod would take 0x100 as well. */
+	if (*text < '0' || *text > '9' || strpbrk(text, "xX"))
 		return -1;
 	value = strtod(text, &end);
 	if (*end || !(value >= TIMERS_MIN && value <= TIMERS_MAX) || (double)(uint64_t)value != value)
@@ -42,26 +44,39 @@ static int parse_size(const char *text, uint64_t *number)
 	return 0;
 }
 
-/* Call take for each word of the option's value, which has commas between them; -1 once it says so, or if one is empty. */
-static int for_each_word(
-    struct bench_request *request, const struct options *options, int (*take)(struct bench_request *, const char *))
+/*
+ * Call take for each word of the option's value, which has commas between them. Return NULL, or the word for which take
+ * returned -1, or the whole value if a word is empty. `word` is where a word is put.
+ */
+static const char *for_each_word(struct bench_request *request, const char *value, char word[WORD_ROOM],
+    int (*take)(struct bench_request *, const char *))
 {
-	const char *text = options->value;
-	char word[64];
+	const char *text = value;
 
 	for (;;) {
 		size_t length = strcspn(text, ",");
 
-		if (length == 0 || length >= sizeof word)
-			return -1;
+		if (length == 0)
+			return value;
+		if (length >= WORD_ROOM)
+			return text;
 		memcpy(word, text, length);
 		word[length] = 0;
 		if (take(request, word))
-			return -1;
+			return word;
 		if (!text[length])
-			return 0;
+			return NULL;
 		text += length + 1;
 	}
+}
+
+/* Say what is wrong with a word of a list. */
+static int bad_word(const struct options *options, const char *name, const char *word, const char *expected)
+{
+	struct options of_word = *options;
+
+	of_word.value = word;
+	return options_bad_value(&of_word, name, expected);
 }
 
 static int take_one_size(struct bench_request *request, const char *word)
@@ -70,20 +85,26 @@ static int take_one_size(struct bench_request *request, const char *word)
 	uint64_t n;
 	size_t i;
 
-	if (plan->size_count == SIZES_MAX || parse_size(word, &n))
+	if (parse_size(word, &n))
 		return -1;
 	for (i = 0; i < plan->size_count; i++)
 		if (plan->sizes[i] == n)
 			return 0;
+	if (plan->size_count == SIZES_MAX)
+		return -1;
 	plan->sizes[plan->size_count++] = n;
 	return 0;
 }
 
 static int take_sizes(struct bench_request *request, const struct options *options)
 {
+	char word[WORD_ROOM];
+	const char *bad;
+
 	request->plan.size_count = 0;
-	return for_each_word(request, options, take_one_size)
-	           ? options_bad_value(options, "timers", "numbers from 100 to 1e8, with commas between: 1e4,1000000")
+	bad = for_each_word(request, options->value, word, take_one_size);
+	return bad ? bad_word(
+	                 options, "timers", bad, "at most 16 numbers from 100 to 1e8, with commas between: 1e4,1000000")
 	           : 0;
 }
 
@@ -101,10 +122,12 @@ static int take_one_workload(struct bench_request *request, const char *word)
 
 static int take_workloads(struct bench_request *request, const struct options *options)
 {
+	char word[WORD_ROOM];
+	const char *bad;
+
 	request->plan.workloads = 0;
-	return for_each_word(request, options, take_one_workload)
-	           ? options_bad_value(options, "workload", "some of A,B,C30,C1800,Cweek,D,R,E,F,G")
-	           : 0;
+	bad = for_each_word(request, options->value, word, take_one_workload);
+	return bad ? bad_word(options, "workload", bad, "some of A,B,C30,C1800,Cweek,D,R,E,F,G") : 0;
 }
 
 static int take_one_structure(struct bench_request *request, const char *word)
@@ -127,16 +150,18 @@ static int take_one_structure(struct bench_request *request, const char *word)
 
 static int take_structures(struct bench_request *request, const struct options *options)
 {
-	char expected[400] = "some of ";
+	char expected[400] = "some of ", word[WORD_ROOM];
 	size_t i, used = strlen(expected);
+	const char *bad;
 
 	request->plan.chosen[0] = NULL;
-	if (for_each_word(request, options, take_one_structure) == 0)
+	bad = for_each_word(request, options->value, word, take_one_structure);
+	if (!bad)
 		return 0;
 	for (i = 0; structures[i] && used < sizeof expected; i++)
 		used += (size_t)snprintf(
 		    expected + used, sizeof expected - used, "%s%s", i ? "," : "", structures[i]->name);
-	return options_bad_value(options, "structure", expected);
+	return bad_word(options, "structure", bad, expected);
 }
 
 static int take_number(const struct options *options, const char *name, uint64_t least, uint64_t most,

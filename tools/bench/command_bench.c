@@ -48,21 +48,48 @@ static int find_wrong(const struct results *results)
 	return STATUS_OK;
 }
 
-/* The page's file is opened before the minutes that the measuring takes. */
-static int run(const struct bench_request *request, struct results *results)
+static int write_plots(const char *folder, const struct results *results)
 {
-	FILE *page = NULL;
+	int count = page_plots(folder, results);
+
+	if (count == 0)
+		message_error(
+		    "no plot was written to %s: there are plots of C30, C1800, D and G, but no results of those",
+		    folder);
+	return count > 0 ? STATUS_OK : STATUS_FAILED;
+}
+
+/* What can be found out before the minutes that the measuring takes: *page is opened, if there is to be one. */
+static int prepare(const struct bench_request *request, FILE **page)
+{
 	int status = pin(request);
 
 	if (status)
 		return status;
-	if (request->html) {
-		page = fopen(request->html, "w");
-		if (!page) {
-			message_error("%s: %s; give --html a file that can be written", request->html, strerror(errno));
-			return STATUS_FAILED;
-		}
+	if (plan_is_empty(&request->plan)) {
+		message_error("there is nothing to measure: floor has no E and no G");
+		return STATUS_USAGE;
 	}
+	if (request->plots && page_plots_possible(request->plots)) {
+		message_error("%s: %s; give --plots a folder that can be written to", request->plots, strerror(errno));
+		return STATUS_FAILED;
+	}
+	if (!request->html)
+		return STATUS_OK;
+	*page = fopen(request->html, "w");
+	if (*page)
+		return STATUS_OK;
+	message_error("%s: %s; give --html a file that can be written", request->html, strerror(errno));
+	return STATUS_FAILED;
+}
+
+static int run(const struct bench_request *request, struct results *results)
+{
+	FILE *page = NULL;
+	int status = prepare(request, &page);
+
+	if (status)
+		return status;
 	snprintf(results->command, sizeof results->command, "%s", request->command);
 	machine_describe(results->machine, sizeof results->machine);
 	run_plan(&request->plan, results);
@@ -73,7 +100,7 @@ static int run(const struct bench_request *request, struct results *results)
 	status = command_finish_output(find_wrong(results));
 	if (page && write_page(request->html, page, results))
 		status = STATUS_FAILED;
-	if (request->plots && page_plots(request->plots, results))
+	if (request->plots && write_plots(request->plots, results))
 		status = STATUS_FAILED;
 	return status;
 }

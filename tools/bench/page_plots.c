@@ -3,6 +3,8 @@
 #include <locale.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "bench/page.h"
 #include "bench/page_figure.h"
@@ -73,6 +75,7 @@ static void picture_draw(FILE *out, const struct picture *picture, const struct 
 	plot_close_file(out);
 }
 
+/* Return how many files were written, or -1 after saying why. */
 static int picture_write(const char *folder, const struct picture *picture, const struct results *results)
 {
 	size_t size = strlen(folder) + strlen(picture->file) + 2;
@@ -94,7 +97,20 @@ static int picture_write(const char *folder, const struct picture *picture, cons
 	if (failed)
 		message_error("cannot write %s: %s", path, strerror(errno));
 	free(path);
-	return failed ? -1 : 0;
+	return failed ? -1 : 1;
+}
+
+int page_plots_possible(const char *folder)
+{
+	struct stat found;
+
+	if (stat(folder, &found))
+		return -1;
+	if (!S_ISDIR(found.st_mode)) {
+		errno = ENOTDIR;
+		return -1;
+	}
+	return access(folder, W_OK | X_OK);
 }
 
 int page_plots(const char *folder, const struct results *results)
@@ -104,13 +120,15 @@ int page_plots(const char *folder, const struct results *results)
 	const struct picture *heartbeat =
 	    picture_height(&session_heartbeat, results) > 0 ? &session_heartbeat : &short_heartbeat;
 	const struct picture *const pictures[] = {heartbeat, &life, &boundary, &memory};
-	int result = 0;
+	int count = 0, written = 0;
 	size_t i;
 
-	for (i = 0; result == 0 && i < sizeof pictures / sizeof *pictures; i++)
-		result = picture_write(folder, pictures[i], results);
+	for (i = 0; written >= 0 && i < sizeof pictures / sizeof *pictures; i++) {
+		written = picture_write(folder, pictures[i], results);
+		count += written;
+	}
 	uselocale(before);
 	if (plain)
 		freelocale(plain);
-	return result;
+	return written < 0 ? -1 : count;
 }

@@ -248,8 +248,8 @@ void table_write_left_out(FILE *out, const struct results *results)
 
 		fputs("<li><b>", out);
 		style_write_text(out, left->structure->name);
-		fprintf(out, "</b>, %s, %s timers: ", workload_name(left->workload),
-		    axis_text_count(text, (double)left->n));
+		fprintf(out, "</b>, %s, %s timer%s: ", workload_name(left->workload),
+		    axis_text_count(text, (double)left->n), left->n == 1 ? "" : "s");
 		style_write_text(out, left->why);
 		fputs("</li>\n", out);
 	}

@@ -3,7 +3,7 @@
 
 #include <inttypes.h>
 
-static const char *metric_title(enum metric metric)
+static const char *title(const struct result *result)
 {
 	static const char *const titles[METRICS] = {
 	    [NS_PER_OP] = "ns an operation",
@@ -11,11 +11,13 @@ static const char *metric_title(enum metric metric)
 	    [MAX_TICK_US] = "longest tick, us",
 	    [P999_TICK_US] = "99.9 % of the ticks take at most, us",
 	    [NS_PER_TICK] = "ns a tick",
-	    [JUMP_NS] = "a jump over all of it, ns",
+	    [JUMP_NS] = "to schedule it and jump over all of it, ns",
 	    [BYTES_PER_TIMER] = "bytes a timer",
 	};
 
-	return titles[metric];
+	if (result->workload == WORKLOAD_F)
+		return "ns a life: a schedule, 0.8 of a cancel, 0.2 of an expiry, and their share of the ticks";
+	return titles[result->metric];
 }
 
 /* n with commas between the thousands. */
@@ -61,8 +63,7 @@ static void write_group(FILE *out, const struct results *results, const struct r
 	size_t i;
 
 	fprintf(out, "\n%s  %s\n", workload_name(first->workload), workload_summary(first->workload));
-	fprintf(out, "  %s timer%s: %s\n", grouped(n, sizeof n, first->n), first->n == 1 ? "" : "s",
-	    metric_title(first->metric));
+	fprintf(out, "  %s timer%s: %s\n", grouped(n, sizeof n, first->n), first->n == 1 ? "" : "s", title(first));
 	fprintf(out, "  %-14s %12s %12s %12s %12s\n", "structure", "median", "min", "max", "/ weekwheel");
 	for (i = 0; i < results->count; i++) {
 		const struct result *result = &results->result[i];
@@ -112,8 +113,9 @@ static void write_left_out(FILE *out, const struct results *results)
 	for (i = 0; i < results->left_out_count; i++) {
 		const struct left_out *left_out = &results->left_out[i];
 
-		fprintf(out, "  %-14s %-6s %12s timers: %s\n", left_out->structure->name,
-		    workload_name(left_out->workload), grouped(n, sizeof n, left_out->n), left_out->why);
+		fprintf(out, "  %-14s %-6s %12s timer%s: %s\n", left_out->structure->name,
+		    workload_name(left_out->workload), grouped(n, sizeof n, left_out->n), left_out->n == 1 ? "" : "s",
+		    left_out->why);
 	}
 }
 
@@ -127,6 +129,10 @@ void bench_report_table(FILE *out, const struct results *results)
 		if (is_first_of_group(results, i))
 			write_group(out, results, &results->result[i]);
 	write_left_out(out, results);
+	if (results_ticks_are_raw(results))
+		fputs(
+		    "\nWith fewer than 3 repetitions the longest ticks are also those in which the machine stalled.\n",
+		    out);
 }
 
 void bench_report_json(FILE *out, const struct results *results)
