@@ -2,9 +2,11 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "bench/correct.h"
 #include "bench/inputs.h"
+#include "bench/machine.h"
 #include "bench/report.h"
 #include "bench/row.h"
 #include "bench/run.h"
@@ -525,6 +527,55 @@ START_TEST(a_run_gives_every_promised_result_once)
 }
 END_TEST
 
+/* ---- The machine -------------------------------------------------------------------------------------------------- */
+
+static void put_file(const char *folder, const char *index, const char *name, const char *text)
+{
+	char path[100];
+	FILE *file;
+
+	snprintf(path, sizeof path, "%s/%s", folder, index);
+	(void)mkdir(path, 0700);
+	snprintf(path, sizeof path, "%s/%s/%s", folder, index, name);
+	file = fopen(path, "w");
+	ck_assert_ptr_nonnull(file);
+	fputs(text, file);
+	ck_assert_int_eq(fclose(file), 0);
+}
+
+static void remove_cache(const char *folder, const char *index)
+{
+	static const char *const names[] = {"level", "size", ""};
+	char path[100];
+
+	for (int i = 0; i < 3; i++) {
+		snprintf(path, sizeof path, "%s/%s/%s", folder, index, names[i]);
+		(void)remove(path);
+	}
+}
+
+START_TEST(the_size_of_a_cache_is_that_of_the_processor)
+{
+	char folder[] = "/tmp/weekwheel-cache-XXXXXX";
+
+	ck_assert_ptr_nonnull(mkdtemp(folder));
+	ck_assert_uint_eq(machine_cache_kib(folder, 3), 0);
+	put_file(folder, "index0", "level", "1\n");
+	put_file(folder, "index0", "size", "32K\n");
+	put_file(folder, "index1", "level", "3\n");
+	put_file(folder, "index1", "size", "32768K\n");
+	put_file(folder, "index2", "level", "2\n");
+	ck_assert_uint_eq(machine_cache_kib(folder, 3), 32768);
+	ck_assert_uint_eq(machine_cache_kib(folder, 2), 0);
+	put_file(folder, "index2", "size", "1024K\n");
+	ck_assert_uint_eq(machine_cache_kib(folder, 2), 1024);
+	remove_cache(folder, "index0");
+	remove_cache(folder, "index1");
+	remove_cache(folder, "index2");
+	ck_assert_int_eq(remove(folder), 0);
+}
+END_TEST
+
 START_TEST(no_results_are_a_list_too)
 {
 	struct results results = {0};
@@ -539,4 +590,4 @@ TEST_MAIN("bench/bench", one_wrong_expiry_of_hundreds_is_found, what_expires_wit
     the_reference_has_no_ticks_and_takes_no_part_in_some, a_tick_has_the_median_of_its_repetitions,
     the_same_seed_draws_the_same, an_order_names_each_object_once,
     the_script_of_the_churn_keeps_all_pending_and_cancels_four_of_five, a_run_gives_every_promised_result_once,
-    no_results_are_a_list_too)
+    the_size_of_a_cache_is_that_of_the_processor, no_results_are_a_list_too)

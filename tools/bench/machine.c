@@ -1,5 +1,5 @@
 /* The machine that measures. */
-#define _GNU_SOURCE /* sched_setaffinity */
+#define _GNU_SOURCE /* sched_setaffinity, sched_getcpu */
 #include "bench/machine.h"
 
 #include <errno.h>
@@ -40,28 +40,63 @@ static void processor_name(char *name, size_t size)
 	fclose(file);
 }
 
-/* The size of a cache in KiB, 0 where the system does not say. */
-static long cache_kib(int which)
+/* Read the first number in the file folder/index<i>/name; return 1 if there is one. */
+static int cache_read(const char *folder, int i, const char *name, unsigned long *number)
 {
-	long bytes = sysconf(which);
+	char path[256];
+	FILE *file;
+	int got;
 
-	return bytes > 0 ? bytes / 1024 : 0;
+	snprintf(path, sizeof path, "%s/index%d/%s", folder, i, name);
+	file = fopen(path, "r");
+	if (!file)
+		return 0;
+	got = fscanf(file, "%lu", number) == 1;
+	fclose(file);
+	return got;
+}
+
+unsigned long machine_cache_kib(const char *folder, unsigned level)
+{
+	unsigned long found, kib;
+	int i;
+
+	for (i = 0; cache_read(folder, i, "level", &found); i++)
+		if (found == level && cache_read(folder, i, "size", &kib))
+			return kib;
+	return 0;
+}
+
+/* In KiB, 0 where the system does not say. What sysconf says may be the sum of the caches that a socket has. */
+static unsigned long cache_kib(unsigned level, int otherwise)
+{
+	char folder[64];
+	int cpu = sched_getcpu();
+	unsigned long kib;
+	long bytes;
+
+	snprintf(folder, sizeof folder, "/sys/devices/system/cpu/cpu%d/cache", cpu < 0 ? 0 : cpu);
+	kib = machine_cache_kib(folder, level);
+	if (kib > 0)
+		return kib;
+	bytes = sysconf(otherwise);
+	return bytes > 0 ? (unsigned long)bytes / 1024 : 0;
 }
 
 void machine_describe(char *text, size_t size)
 {
 	struct utsname system;
 	char processor[128];
-	long l2 = 0, l3 = 0;
+	unsigned long l2 = 0, l3 = 0;
 
 	processor_name(processor, sizeof processor);
 #ifdef _SC_LEVEL2_CACHE_SIZE
-	l2 = cache_kib(_SC_LEVEL2_CACHE_SIZE);
-	l3 = cache_kib(_SC_LEVEL3_CACHE_SIZE);
+	l2 = cache_kib(2, _SC_LEVEL2_CACHE_SIZE);
+	l3 = cache_kib(3, _SC_LEVEL3_CACHE_SIZE);
 #endif
 	if (uname(&system))
 		snprintf(system.sysname, sizeof system.sysname, "unknown system");
-	snprintf(text, size, "%s, %ld processors, L2 %ld KiB, L3 %ld KiB, %s %s, %s " __VERSION__, processor,
+	snprintf(text, size, "%s, %ld processors, L2 %lu KiB, L3 %lu KiB, %s %s, %s " __VERSION__, processor,
 	    sysconf(_SC_NPROCESSORS_ONLN), l2, l3, system.sysname, system.machine,
 #ifdef __clang__
 	    ""

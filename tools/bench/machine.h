@@ -9,4 +9,10 @@ int machine_pin(unsigned cpu);
 /* Describe processor, caches, system and compiler in text[0 .. size-1]. */
 void machine_describe(char *text, size_t size);
 
+/*
+ * Return the size in KiB of the cache of a level, 2 or 3, that the folder describes as /sys/devices/system/cpu/cpu0/cache
+ * does: index<i>/level and index<i>/size, "32768K". 0 if it does not.
+ */
+unsigned long machine_cache_kib(const char *folder, unsigned level);
+
 #endif
