@@ -24,9 +24,27 @@ static size_t always_nothing(uint64_t horizon)
 	return 0;
 }
 
+static size_t as_much_for_any(uint64_t horizon)
+{
+	(void)horizon;
+	return 4000;
+}
+
+static size_t a_header(uint64_t horizon)
+{
+	(void)horizon;
+	return 48;
+}
+
 static const struct structure ours = {.name = "weekwheel", .summary = "this", .fixed_bytes = a_byte_a_tick};
 static const struct structure other = {.name = "linked", .summary = "that", .fixed_bytes = always_nothing};
 static const struct structure odd = {.name = "<b>&\"\x1b\xff", .summary = "a < b && c"};
+
+static const struct structure header = {.name = "heap4", .summary = "little", .fixed_bytes = a_header};
+static const struct structure bounded = {
+    .name = "linked-clocks", .summary = "a week", .longest = BENCH_WEEK, .fixed_bytes = as_much_for_any};
+static const struct structure flat = {
+    .name = "flat", .summary = "a slot a tick", .longest = BENCH_WEEK, .fixed_bytes = a_byte_a_tick, .any_horizon = 1};
 
 static struct result result_rows[64];
 static struct results results;
@@ -173,6 +191,91 @@ START_TEST(every_workload_has_its_plot)
 }
 END_TEST
 
+START_TEST(the_empty_structure_is_shown_for_what_it_can_hold)
+{
+	char *text;
+
+	begin();
+	put(&ours, WORKLOAD_G, 10000, BYTES_PER_TIMER, 48);
+	put(&header, WORKLOAD_G, 10000, BYTES_PER_TIMER, 13);
+	put(&bounded, WORKLOAD_G, 10000, BYTES_PER_TIMER, 24);
+	put(&flat, WORKLOAD_G, 10000, BYTES_PER_TIMER, 24);
+	text = page();
+	ck_assert_uint_eq(count_of(text, "<figure"), 2);
+	ck_assert_ptr_nonnull(strstr(text, "linked-clocks at 1 week: 4 kB"));
+	ck_assert_ptr_null(strstr(text, "linked-clocks at 1 month"));
+	ck_assert_ptr_nonnull(strstr(text, "flat at 1 year: 32 MB"));
+	ck_assert_ptr_null(strstr(text, "heap4 at 1 min"));
+	ck_assert_ptr_null(strstr(text, "0.00 times"));
+	free(text);
+}
+END_TEST
+
+START_TEST(what_is_wrong_is_on_the_page)
+{
+	struct checked checked[] = {{&ours, NULL, 0}, {&other, NULL, 3}, {&odd, "it <never> expired", 0}};
+	char *text;
+
+	begin();
+	put(&ours, WORKLOAD_A, 1000, NS_PER_OP, 5);
+	results.checked = checked;
+	results.checked_count = 3;
+	text = page();
+	expect_closed(text);
+	ck_assert_ptr_nonnull(strstr(text, "<b>weekwheel</b>: never early, never late</li>"));
+	ck_assert_ptr_nonnull(strstr(text, "<b>linked</b>: never early, up to 3 s late</li>"));
+	ck_assert_ptr_nonnull(strstr(text, "<b>&lt;b&gt;&amp;&quot;?"
+	                                   "?</b>: <b>WRONG</b>, so not timed: it &lt;never&gt; expired"));
+	free(text);
+}
+END_TEST
+
+/* Return how many captions say that stalls are in the ticks. */
+static size_t stalls(unsigned repetitions)
+{
+	size_t count;
+	char *text;
+
+	begin();
+	put(&ours, WORKLOAD_D, 1000, NS_PER_TIMER, 5);
+	put(&ours, WORKLOAD_D, 1000, MAX_TICK_US, 5);
+	result_rows[1].repetitions = repetitions;
+	text = page();
+	count = count_of(text, "fewer than 3 repetitions");
+	free(text);
+	return count;
+}
+
+START_TEST(a_caption_says_that_too_few_repetitions_filter_nothing)
+{
+	ck_assert_uint_eq(stalls(1), 1);
+	ck_assert_uint_eq(stalls(2), 1);
+	ck_assert_uint_eq(stalls(3), 0);
+}
+END_TEST
+
+/* What would be false of other results than the author's. */
+START_TEST(captions_claim_nothing_of_results)
+{
+	static const char *const claims[] = {"the least to do", "Every line", "A line that rises", "Most of it",
+	    "flat wheel", "ordinary cascade", "A heap", "nothing to speak of"};
+	char *text;
+
+	begin();
+	for (int workload = 0; workload < WORKLOADS; workload++) {
+		put(&ours, (enum workload)workload, 1000, workload == WORKLOAD_G ? BYTES_PER_TIMER : NS_PER_OP, 5);
+		put(&ours, (enum workload)workload, 1000, MAX_TICK_US, 5);
+		put(&ours, (enum workload)workload, 1000, NS_PER_TICK, 5);
+		put(&ours, (enum workload)workload, 1000, JUMP_NS, 5);
+	}
+	text = page();
+	ck_assert_uint_ge(count_of(text, "<figcaption"), 12);
+	for (size_t i = 0; i < sizeof claims / sizeof *claims; i++)
+		ck_assert_msg(!strstr(text, claims[i]), "%s", claims[i]);
+	free(text);
+}
+END_TEST
+
 START_TEST(nothing_is_a_page_too)
 {
 	char *text;
@@ -223,6 +326,10 @@ START_TEST(text_is_escaped)
 	ck_assert_ptr_nonnull(strstr(text, "&lt;script&gt;alert(1)&lt;/script&gt; &quot;&amp;&quot;"));
 	ck_assert_ptr_nonnull(strstr(text, "&lt;b&gt;&amp;&quot;??"));
 	ck_assert_ptr_nonnull(strstr(text, "D, 1,000 timers: not &lt;done&gt; in 5 s"));
+	free(text);
+	left.n = 1;
+	text = page();
+	ck_assert_ptr_nonnull(strstr(text, "D, 1 timer: not"));
 	free(text);
 }
 END_TEST
@@ -449,12 +556,15 @@ START_TEST(values_read_well)
 	ck_assert_str_eq(axis_text_count(text, 12345678), "12,345,678");
 	ck_assert_str_eq(axis_text_ratio(text, 3004.2), "3,004");
 	ck_assert_str_eq(axis_text_ratio(text, 0.68), "0.7");
+	ck_assert_str_eq(axis_text_ratio(text, 0.02), "0.02");
+	ck_assert_str_eq(axis_text_ratio(text, 0.0023), "0.002");
 }
 END_TEST
 
 TEST_MAIN("bench/page", a_page_has_the_plots_that_there_are_results_for, every_workload_has_its_plot,
-    nothing_is_a_page_too, values_that_have_no_place_are_left_out, text_is_escaped,
-    only_utf8_that_xml_can_hold_is_written, numbers_have_a_point_in_every_locale,
-    the_ticks_around_the_end_of_a_day_are_shown, plots_stand_alone, a_folder_that_is_not_there_is_an_error,
-    a_full_disk_is_an_error, axes_end_at_round_values, an_axis_has_ticks_whatever_its_range,
-    an_axis_too_short_for_round_values_has_its_ends, values_read_well)
+    the_empty_structure_is_shown_for_what_it_can_hold, what_is_wrong_is_on_the_page,
+    a_caption_says_that_too_few_repetitions_filter_nothing, captions_claim_nothing_of_results, nothing_is_a_page_too,
+    values_that_have_no_place_are_left_out, text_is_escaped, only_utf8_that_xml_can_hold_is_written,
+    numbers_have_a_point_in_every_locale, the_ticks_around_the_end_of_a_day_are_shown, plots_stand_alone,
+    a_folder_that_is_not_there_is_an_error, a_full_disk_is_an_error, axes_end_at_round_values,
+    an_axis_has_ticks_whatever_its_range, an_axis_too_short_for_round_values_has_its_ends, values_read_well)

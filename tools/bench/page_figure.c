@@ -6,6 +6,8 @@
 #include "bench/plot_style.h"
 #include "bench/plot_ticks.h"
 
+enum { FIXED_LEAST = 256 };
+
 int figure_is_cost(const struct result *result)
 {
 	return result->metric == NS_PER_OP || result->metric == NS_PER_TIMER;
@@ -42,7 +44,18 @@ static void figure_collect(const struct figure *figure, const struct results *re
 	}
 }
 
-/* The spans of a minute to a year; what does not fit a structure is left out. */
+/*
+ * Whether a structure can be made for such delays, and then takes an amount of memory that is worth a point: a header of
+ * some bytes beside a wheel of kilobytes is none.
+ */
+static int fixed_is_shown(const struct structure *structure, uint64_t horizon)
+{
+	if (structure->longest && horizon > structure->longest && !structure->any_horizon)
+		return 0;
+	return structure->fixed_bytes(horizon) >= FIXED_LEAST;
+}
+
+/* The spans of a minute to a year. */
 static void figure_add_fixed(struct plot *plot, const struct structure *structure)
 {
 	static const uint64_t horizons[] = {60, 3600, 86400, 604800, 2592000, 31536000};
@@ -55,7 +68,8 @@ static void figure_add_fixed(struct plot *plot, const struct structure *structur
 		struct plot_point point = {(double)horizons[i], (double)structure->fixed_bytes(horizons[i]), 0, 0};
 
 		point.low = point.high = point.y;
-		plot_point(line, point);
+		if (fixed_is_shown(structure, horizons[i]))
+			plot_point(line, point);
 	}
 }
 

@@ -1,6 +1,7 @@
 /* The tables of the page. */
 #include "bench/page_table.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 
 #include "bench/page_figure.h"
@@ -251,6 +252,32 @@ void table_write_left_out(FILE *out, const struct results *results)
 		fprintf(out, "</b>, %s, %s timer%s: ", workload_name(left->workload),
 		    axis_text_count(text, (double)left->n), left->n == 1 ? "" : "s");
 		style_write_text(out, left->why);
+		fputs("</li>\n", out);
+	}
+	fputs("</ul>\n", out);
+}
+
+void table_write_checked(FILE *out, const struct results *results)
+{
+	size_t i;
+
+	if (results->checked_count == 0)
+		return;
+	fputs(
+	    "<h2>Correctness</h2>\n<p>Each structure was first driven beside an array of deadlines.</p>\n<ul>\n", out);
+	for (i = 0; i < results->checked_count; i++) {
+		const struct checked *checked = &results->checked[i];
+
+		fputs("<li><b>", out);
+		style_write_text(out, checked->structure->name);
+		fputs("</b>: ", out);
+		if (checked->wrong) {
+			fputs("<b>WRONG</b>, so not timed: ", out);
+			style_write_text(out, checked->wrong);
+		} else if (checked->latest)
+			fprintf(out, "never early, up to %" PRIu64 " s late", checked->latest);
+		else
+			fputs("never early, never late", out);
 		fputs("</li>\n", out);
 	}
 	fputs("</ul>\n", out);

@@ -19,4 +19,7 @@ void table_write_results(FILE *out, const struct results *results);
 /* What was not, and why. */
 void table_write_left_out(FILE *out, const struct results *results);
 
+/* What the correctness run said: a structure that is wrong is nowhere else on the page. */
+void table_write_checked(FILE *out, const struct results *results);
+
 #endif

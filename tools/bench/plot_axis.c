@@ -187,6 +187,6 @@ const char *axis_text_ratio(char *out, double ratio)
 {
 	if (ratio >= 9.95)
 		return axis_text_count(out, ratio);
-	snprintf(out, AXIS_TEXT, "%.*f", ratio < 0.095 ? 2 : 1, ratio);
+	snprintf(out, AXIS_TEXT, "%.*f", ratio < 0.0095 ? 3 : ratio < 0.095 ? 2 : 1, ratio);
 	return out;
 }

@@ -12,7 +12,7 @@ unsigned style_of(const char *structure);
 /* Return 1 if this is the structure that the others are compared with. */
 int style_is_ours(const char *structure);
 
-/* Return 1 if it is no structure but the least that any could take. */
+/* Return 1 if it is no structure but the reference. */
 int style_is_floor(const char *structure);
 
 /* Write the rules of plots for a style sheet. A picture that stands alone is always light. */

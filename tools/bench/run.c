@@ -262,7 +262,9 @@ static void add_memory(struct run *run)
 	make_rows(run);
 	for (i = 0; i < run->row_count; i++) {
 		const struct structure *structure = run->rows[i].structure;
-		size_t fixed = structure->fixed_bytes ? structure->fixed_bytes(BENCH_WEEK) : 0;
+		uint64_t horizon =
+		    structure->longest && structure->longest < BENCH_WEEK ? structure->longest : BENCH_WEEK;
+		size_t fixed = structure->fixed_bytes ? structure->fixed_bytes(horizon) : 0;
 		double bytes =
 		    (double)(structure->node_bytes + structure->own_bytes) + (double)fixed / (double)run->inputs.n;
 

@@ -65,8 +65,9 @@ struct structure {
 	/* Bytes of a timer in the object and outside it, and bytes besides that do not depend on the timers. */
 	size_t node_bytes;
 	size_t own_bytes;
-	/* The bytes besides, for delays up to `horizon` ticks. */
+	/* The bytes besides, for delays up to `horizon` ticks, which is `longest` at most unless any_horizon is set. */
 	size_t (*fixed_bytes)(uint64_t horizon);
+	int any_horizon; /* it could be made for a longer horizon, of so many bytes */
 };
 
 /* All structures that this program was built with, in the order in which they are shown; NULL ends them. */

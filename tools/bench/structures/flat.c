@@ -78,4 +78,5 @@ const struct structure structure_flat = {
     .advance = flat_advance,
     .node_bytes = sizeof(struct node),
     .fixed_bytes = flat_fixed_bytes,
+    .any_horizon = 1,
 };

@@ -1,12 +1,13 @@
 /*
- * No timer structure at all, but what the machine asks for the least that one could do, through the same calls:
+ * No timer structure at all, but a reference: what the machine asks for one simple way through memory, by the same calls.
+ * It is no lower bound: in R a structure that has several misses under way at once is faster than this chase.
  *
  *   A        a line written in order (streaming)
  *   B, C, F  one random line, read and written: objects are touched in random order, each independent of the one before
  *   D        a list in the order of memory, walked once
  *   R        a list in random order, walked once: a chase in which each miss depends on the one before
  *
- * Nothing ever expires before the whole list is walked, at the end of the week.
+ * Nothing ever expires before the whole list is walked, at the end of the week; so it has no times of ticks.
  */
 #include <stdlib.h>
 
@@ -82,7 +83,7 @@ static void floor_advance(void *state, uint64_t now)
 
 const struct structure structure_floor = {
     .name = "floor",
-    .summary = "the machine itself: streaming, one random line, or a dependent chase",
+    .summary = "a reference, not a structure: one random line, or a dependent chase",
     .create = floor_create,
     .destroy = free,
     .schedule = floor_schedule,

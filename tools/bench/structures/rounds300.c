@@ -45,6 +45,7 @@ const struct structure structure_rounds300 = {
     .touch = rounds300_touch,
     .advance = rounds300_advance,
     .node_bytes = sizeof(struct rounds_handle),
+    /* The entry; not that cancels leave marked ones, for which the pool has room for three a timer. */
     .own_bytes = sizeof(struct rounds_entry),
     .fixed_bytes = rounds300_fixed_bytes,
 };

@@ -45,6 +45,7 @@ const struct structure structure_rounds3600 = {
     .touch = rounds3600_touch,
     .advance = rounds3600_advance,
     .node_bytes = sizeof(struct rounds_handle),
+    /* The entry; not that cancels leave marked ones, for which the pool has room for three a timer. */
     .own_bytes = sizeof(struct rounds_entry),
     .fixed_bytes = rounds3600_fixed_bytes,
 };
