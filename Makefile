@@ -59,6 +59,11 @@ comma := ,
 objects = $(patsubst %.c,$(B)/obj/%.o,$(1))
 programs = $(foreach source,$(2),$(B)/$(1)/$(basename $(notdir $(source))))
 
+HEADERS := $(sort $(wildcard include/weekwheel/*.h))
+MAN1 := $(sort $(wildcard man/*.1))
+# One a header, but for the two that declare nothing.
+MAN3 := $(patsubst include/weekwheel/%.h,$(B)/man/weekwheel_%.3,$(filter-out %/export.h %/weekwheel.h,$(HEADERS)))
+
 SONAME := libweekwheel.so.0
 STATIC := $(B)/lib/libweekwheel.a
 SHARED := $(B)/lib/libweekwheel.so.$(VERSION)
@@ -77,7 +82,7 @@ USE_SHARED = -L$(B)/lib -lweekwheel -Wl,-rpath,'$$ORIGIN/../lib'
 
 # Two pointers side by side are stored sooner as two than gathered into one vector first.
 $(B)/obj/lib/%: PART = -Ilib -fPIC -fvisibility=hidden -fno-semantic-interposition -fno-tree-slp-vectorize \
-	$(JEMALLOC_CFLAGS)
+	$(JEMALLOC_CFLAGS) $(XXHASH_CFLAGS)
 $(B)/obj/tools/%: PART = -Itools -D_POSIX_C_SOURCE=200809L $(ZLIB_CFLAGS) $(PEER_CFLAGS)
 $(B)/obj/tests/%: PART = -Itests -Itools -Ilib -D_POSIX_C_SOURCE=200809L $(CHECK_CFLAGS) $(PEER_CFLAGS)
 
@@ -86,7 +91,7 @@ quiet = $(if $(V),,@printf '  %-6s%s\n' $(1) $(2);)
 
 # ---- Build ------------------------------------------------------------------------------------------------------
 
-all: $(STATIC) $(SHARED) $(PROGRAM)
+all: $(STATIC) $(SHARED) $(PROGRAM) $(MAN3)
 
 configure: $(B)/config.mk
 
@@ -108,6 +113,11 @@ $(SHARED): $(call objects,$(LIB_SRC)) lib/weekwheel.map
 $(PROGRAM): $(call objects,$(TOOL_SRC)) $(SHARED)
 	@mkdir -p $(@D)
 	$(call quiet,LINK,$@)$(LINK) -o $@ $(filter %.o,$^) $(USE_SHARED) $(ZLIB_LIBS) $(PEER_LIBS) -lm
+
+# A page tells the version and names the other pages.
+$(B)/man/weekwheel_%.3: include/weekwheel/%.h $(HEADERS) scripts/header-to-man
+	@mkdir -p $(@D)
+	$(call quiet,MAN,$@)scripts/header-to-man $< >$@
 
 demo: $(PROGRAM)
 	$(PROGRAM) replay
@@ -154,7 +164,7 @@ $(B)/tests/test_allocator: LDFLAGS += $(addprefix -Wl$(comma)--wrap=,\
 $(foreach source,$(EXAMPLE_SRC),$(eval $(call programs,examples,$(source)): $(call objects,$(source))))
 $(EXAMPLES): $(SHARED)
 	@mkdir -p $(@D)
-	$(call quiet,LINK,$@)$(LINK) -o $@ $(filter %.o,$^) $(USE_SHARED)
+	$(call quiet,LINK,$@)$(LINK) -o $@ $(filter %.o,$^) $(USE_SHARED) $(PEER_LIBS)
 
 need-check:
 	@test "$(HAVE_CHECK)" != no || { echo 'The tests need Check: "make deps" installs it' >&2; exit 1; }
@@ -197,10 +207,6 @@ format:
 
 # ---- Install ----------------------------------------------------------------------------------------------------
 
-HEADERS := $(sort $(wildcard include/weekwheel/*.h))
-MAN1 := $(sort $(wildcard man/*.1))
-MAN3 := $(sort $(wildcard man/*.3))
-
 $(B)/weekwheel.pc: weekwheel.pc.in $(B)/config.mk FORCE
 	@sed -e 's|@prefix@|$(prefix)|' -e 's|@libdir@|$(libdir)|' -e 's|@includedir@|$(includedir)|' \
 		-e 's|@VERSION@|$(VERSION)|' -e 's|@REQUIRES@|$(filter jemalloc,$(ALLOCATOR))|' $< > $@
@@ -214,8 +220,8 @@ install: all $(B)/weekwheel.pc
 	ln -sf $(SONAME) $(DESTDIR)$(libdir)/libweekwheel.so
 	install -m 644 $(B)/weekwheel.pc $(DESTDIR)$(libdir)/pkgconfig/
 	install -m 644 $(HEADERS) $(DESTDIR)$(includedir)/weekwheel/
-	$(if $(MAN1),install -m 644 $(MAN1) $(DESTDIR)$(mandir)/man1/)
-	$(if $(MAN3),install -m 644 $(MAN3) $(DESTDIR)$(mandir)/man3/)
+	install -m 644 $(MAN1) $(DESTDIR)$(mandir)/man1/
+	install -m 644 $(MAN3) $(DESTDIR)$(mandir)/man3/
 
 uninstall:
 	rm -f $(DESTDIR)$(bindir)/weekwheel $(DESTDIR)$(libdir)/libweekwheel.a $(DESTDIR)$(libdir)/$(notdir $(SHARED)) \

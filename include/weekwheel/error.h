@@ -22,7 +22,10 @@ enum ww_error {
 	WW_EOVERFLOW = -4,  /* a time beyond WW_TIME_MAX */
 	WW_EBACKWARDS = -5, /* a time before the one that the wheel has reached */
 	WW_EBUSY = -6,      /* called from inside a callback that may not call it */
-	WW_ECORRUPT = -7    /* a structure or a timer is broken: freed while pending, or of another wheel */
+	WW_ECORRUPT = -7,   /* a structure or a timer is broken: freed while pending, or of another wheel */
+	WW_ECLOSED = -8,    /* it was stopped */
+	WW_ESTALE = -9,     /* the timer that is meant has fired, was cancelled or replaced, or never was */
+	WW_ESYSTEM = -10    /* the system refused a thread or a descriptor */
 };
 
 /*

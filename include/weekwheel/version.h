@@ -1,6 +1,8 @@
 #ifndef WEEKWHEEL_VERSION_H
 #define WEEKWHEEL_VERSION_H
 
+/* The version of weekwheel: of the headers, and of the library that is running. */
+
 #include "weekwheel/export.h"
 
 #ifdef __cplusplus

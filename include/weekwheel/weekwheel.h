@@ -2,8 +2,13 @@
 #define WEEKWHEEL_WEEKWHEEL_H
 
 /* Every public header at once. */
+#include "weekwheel/after.h"
 #include "weekwheel/allocator.h"
+#include "weekwheel/clock.h"
+#include "weekwheel/driver.h"
 #include "weekwheel/error.h"
+#include "weekwheel/keyed.h"
+#include "weekwheel/session.h"
 #include "weekwheel/version.h"
 #include "weekwheel/wheel.h"
 

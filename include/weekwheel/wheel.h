@@ -8,11 +8,11 @@
  * shrinks, until the seconds wheel expires it in the very tick of its deadline. One call, ww_wheel_advance, moves all
  * wheels. (G. Varghese and A. Lauck, "Hashed and Hierarchical Timing Wheels", SOSP 1987, scheme 7.)
  *
- *       delay < 60 s         < 60 min          < 24 h            <= 7 days         longer
- *     +--------------+   +--------------+   +-------------+   +------------+   +-----------+
- *     | 60 x 1 s     |<--| 60 x 1 min   |<--| 24 x 1 h    |<--| 7 x 1 day  |<--| outside   |
- *     +--------------+   +--------------+   +-------------+   +------------+   +-----------+
- *        expires             demoted            demoted           demoted         enters
+ *     delay < 60 s     < 60 min       < 24 h        <= 7 days     longer
+ *     +----------+  +------------+  +----------+  +-----------+  +---------+
+ *     | 60 x 1 s |<-| 60 x 1 min |<-| 24 x 1 h |<-| 7 x 1 day |<-| outside |
+ *     +----------+  +------------+  +----------+  +-----------+  +---------+
+ *       expires        demoted        demoted        demoted       enters
  *
  * Purity: the wheel reads no clock, starts no thread and does no I/O. Time is a number that the caller passes in.
  *

@@ -52,7 +52,7 @@ static uint64_t place_begins(const struct ww_wheel *wheel, uint32_t place)
 static int check_timer(const struct ww_wheel *wheel, uint32_t place, const struct ww_timer *timer, uint64_t begins,
     const struct report *report)
 {
-	if (timer_tag(timer) != wheel->tag)
+	if (!timer_is_tagged(wheel, timer))
 		return broken(report,
 		    "timer %p in slot %u carries another wheel's mark: it was overwritten or freed while "
 		    "pending, or belongs to another wheel",

@@ -179,9 +179,10 @@ static inline uint32_t timer_place(const struct ww_timer *timer)
 	return (uint16_t)(timer->ww_where >> WHERE_PLACE);
 }
 
-static inline uint64_t timer_tag(const struct ww_timer *timer)
+/* Two bytes are loaded and compared, no words shifted. */
+static inline int timer_is_tagged(const struct ww_wheel *wheel, const struct ww_timer *timer)
 {
-	return timer->ww_where >> WHERE_TAG << WHERE_TAG;
+	return (uint16_t)(timer->ww_where >> WHERE_TAG) == (uint16_t)(wheel->tag >> WHERE_TAG);
 }
 
 /* The time at which ring r's slot that is `steps` after the hand's begins. */
@@ -221,7 +222,7 @@ static inline void unlink_timer(struct ww_wheel *wheel, struct ww_timer *timer)
  */
 static inline int timer_broken(const struct ww_wheel *wheel, const struct ww_timer *timer)
 {
-	if (timer_tag(timer) != wheel->tag)
+	if (!timer_is_tagged(wheel, timer))
 		return 1;
 #ifdef WW_DEBUG
 	return !timer->ww_pprev || timer->ww_to_end > TIME_END || timer_place(timer) >= wheel->places ||

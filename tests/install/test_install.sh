@@ -75,9 +75,31 @@ expect 'the static program needs no shared library' needs_no_shared
 program_runs() { (cd / && "$root/opt/ww/bin/weekwheel" --help >/dev/null); }
 expect 'the installed program runs' program_runs
 
-for page in man/*.[13]; do
-	[ -e "$page" ] || continue
-	expect "$page is installed" cmp -s "$page" "$root/opt/ww/share/man/man${page##*.}/${page##*/}"
+man=$root/opt/ww/share/man
+for page in man/*.1; do
+	expect "$page is installed" cmp -s "$page" "$man/man1/${page##*/}"
+done
+
+# As a reader sees it: what the page has below FUNCTIONS.
+tells_of_all() { # HEADER PAGE
+	local name text status=0
+	text=$(LC_ALL=C MANWIDTH=80 man -l "$2" | sed '1,/^FUNCTIONS$/d')
+	while read -r name; do
+		if ! grep -q "^ .*[ *]$name(" <<<"$text"; then
+			echo "$name is missing"
+			status=1
+		fi
+	done < <(sed -n 's/^WW_API [^(]*\(ww_[a-z0-9_]*\)(.*/\1/p' "$1")
+	return "$status"
+}
+for header in include/weekwheel/*.h; do
+	name=$(basename "$header" .h)
+	case $name in export | weekwheel) continue ;; esac
+	page=$man/man3/weekwheel_$name.3
+	expect "weekwheel_$name(3) is installed" [ -s "$page" ]
+	if command -v man >/dev/null; then
+		expect "weekwheel_$name(3) tells of every function" tells_of_all "$header" "$page"
+	fi
 done
 
 expect 'make uninstall' make_quietly uninstall

@@ -1,0 +1,51 @@
+/* The one file that knows xxHash. */
+
+#define _GNU_SOURCE
+
+#include "hash.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include "weekwheel/error.h"
+
+static int fill_from_file(unsigned char *bytes, size_t size)
+{
+	int file = open("/dev/urandom", O_RDONLY | O_CLOEXEC);
+	ssize_t got = 1;
+
+	if (file < 0)
+		return WW_ESYSTEM;
+	while (size > 0 && (got > 0 || (got < 0 && errno == EINTR))) {
+		got = read(file, bytes, size);
+		if (got > 0) {
+			bytes += got;
+			size -= (size_t)got;
+		}
+	}
+	(void)close(file);
+	return size == 0 ? WW_OK : WW_ESYSTEM;
+}
+
+int ww_hash_secret_make(struct hash_secret *secret)
+{
+	ssize_t got;
+
+	/* Up to 256 bytes come whole, and no signal interrupts that once there are random numbers at all. */
+	do
+		got = getrandom(secret->bytes, sizeof(secret->bytes), 0);
+	while (got < 0 && errno == EINTR);
+	if (got == (ssize_t)sizeof(secret->bytes))
+		return WW_OK;
+	return fill_from_file(secret->bytes, sizeof(secret->bytes));
+}
+
+uint64_t ww_hash_bytes(const struct hash_secret *secret, const void *key, size_t length)
+{
+	return XXH3_64bits_withSecret(key, length, secret->bytes, sizeof(secret->bytes));
+}

@@ -1,0 +1,368 @@
+/* Stopping and destroying: each pending timer handed over once, nothing begins afterwards, everybody is told. */
+
+#define _GNU_SOURCE
+#include "driver/fixture.h"
+
+static size_t times_drained(ww_handle handle)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < drained_count; i++)
+		count += drained[i].handle == handle;
+	return count;
+}
+
+static uint64_t left_of(ww_handle handle)
+{
+	for (size_t i = 0; i < drained_count; i++)
+		if (drained[i].handle == handle)
+			return drained[i].left;
+	ck_abort_msg("not drained");
+}
+
+static void assert_closed(void)
+{
+	uint64_t left = 9;
+	ww_handle handle = 9;
+
+	ck_assert_int_eq(ww_driver_schedule(driver, 0, note, NULL, &handle), WW_ECLOSED);
+	ck_assert_int_eq(ww_driver_schedule_at(driver, 0, note, NULL, &handle), WW_ECLOSED);
+	ck_assert_int_eq(ww_driver_schedule_every(driver, 0, 1, 0, note, NULL, &handle), WW_ECLOSED);
+	ck_assert_int_eq(ww_driver_reschedule(driver, 1, 0), WW_ECLOSED);
+	ck_assert_int_eq(ww_driver_cancel(driver, 1), WW_ECLOSED);
+	ck_assert_int_eq(ww_driver_cancel_wait(driver, 1), WW_ECLOSED);
+	ck_assert_int_eq(ww_driver_time_left(driver, 1, &left), WW_ECLOSED);
+	ck_assert_int_eq(ww_driver_reserve(driver, 1), WW_ECLOSED);
+	ck_assert_int_eq(ww_driver_settle(driver), WW_ECLOSED);
+	ck_assert_int_eq(ww_driver_dispatch(driver, 1), driver->flags & WW_DRIVER_THREADLESS ? WW_ECLOSED : WW_EINVAL);
+	ck_assert_uint_eq(left, 9);
+	ck_assert_uint_eq(handle, 9);
+}
+
+START_TEST(a_stop_hands_over_each_pending_timer_once_and_then_all_is_closed)
+{
+	struct gate gate;
+	ww_handle handle[300];
+	size_t count = 99;
+
+	gate_init(&gate);
+	begin(0, 1);
+	(void)after(0, hold, &gate);
+	advance(TICK);
+	gate_wait(&gate, 1);
+	ww_handle queued = after(0, note, &gate);
+	ww_handle overlapping = every(0, 10 * TICK, WW_EVERY_OVERLAP, note, NULL);
+	ww_handle moved = after(0, note, NULL);
+	advance(TICK);
+	UNTIL(stats_of().queued == 3);
+	ck_assert_int_eq(ww_driver_reschedule(driver, moved, 40 * TICK), 1);
+	for (uint64_t i = 0; i < 300; i++)
+		handle[i] = i % 2 ? after(i * TICK, note, NULL) : after_elsewhere(i * TICK, note, NULL);
+	ww_handle due = after(0, note, NULL);
+	ww_handle cancelled = after(TICK, note, NULL);
+	ck_assert_int_eq(ww_driver_cancel(driver, cancelled), 1);
+	OK(ww_driver_stop(driver, take, NULL, &count));
+	ck_assert_uint_eq(count, 304);
+	ck_assert_uint_eq(drained_count, 304);
+	for (uint64_t i = 0; i < 300; i++) {
+		MUST(times_drained(handle[i]) == 1);
+		MUST(left_of(handle[i]) == i * TICK);
+	}
+	ck_assert_uint_eq(times_drained(queued), 1);
+	ck_assert_uint_eq(left_of(queued), 0);
+	ck_assert_uint_eq(times_drained(due), 1);
+	ck_assert_uint_eq(left_of(due), 0);
+	ck_assert_uint_eq(left_of(moved), 40 * TICK);
+	/* The timer, and not its call that was queued. */
+	ck_assert_uint_eq(times_drained(overlapping), 1);
+	ck_assert_uint_eq(times_drained(cancelled), 0);
+	for (size_t i = 0; i < drained_count; i++) {
+		MUST(drained[i].fn == note);
+		MUST(drained[i].user == (drained[i].handle == queued ? &gate : NULL));
+	}
+	assert_closed();
+	ck_assert_uint_eq(stats_of().pending, 0);
+	ck_assert_uint_eq(stats_of().queued, 0);
+	ck_assert_uint_eq(stats_of().cancelled, 305);
+	ck_assert_uint_eq(stats_of().running, 1);
+	/* Once more does nothing. */
+	OK(ww_driver_stop(driver, take, NULL, &count));
+	ck_assert_uint_eq(count, 0);
+	OK(ww_driver_stop(driver, NULL, NULL, NULL));
+	gate_open(&gate, 1);
+	advance(WW_SECOND);
+	end();
+	ck_assert_uint_eq(fired_count, 0);
+	ck_assert_int_eq(gate.left, 1);
+}
+END_TEST
+
+START_TEST(without_drain_pending_timers_are_dropped_and_counted)
+{
+	size_t count = 99;
+
+	begin(WW_DRIVER_THREADLESS, 0);
+	for (int i = 0; i < 100; i++)
+		(void)after((uint64_t)i * TICK, note, NULL);
+	/* Some are in the queue. */
+	advance(10 * TICK);
+	ck_assert_int_eq(ww_driver_dispatch(driver, 1), 1);
+	OK(ww_driver_stop(driver, NULL, NULL, &count));
+	ck_assert_uint_eq(count, 99);
+	assert_closed();
+	end();
+}
+END_TEST
+
+static void stop_inside(struct ww_driver *of, const struct ww_firing *firing, void *user)
+{
+	size_t *count = user;
+	uint64_t ns;
+
+	MUST(ww_driver_stop(of, take, NULL, count) == WW_OK);
+	MUST(ww_driver_cancel(of, firing->handle) == WW_ECLOSED);
+	MUST(ww_driver_now(of, &ns) == WW_OK);
+}
+
+START_TEST(a_callback_may_stop_the_driver)
+{
+	for (int kind = 0; kind < 4; kind++) {
+		size_t count = 99;
+		begin(kind >= 2 ? WW_DRIVER_THREADLESS : 0, 2);
+		(void)(kind % 2 ? every(0, TICK, 0, stop_inside, &count) : after(0, stop_inside, &count));
+		(void)after(DAY_NS, note, NULL);
+		advance(TICK);
+		if (kind >= 2)
+			ck_assert_int_eq(ww_driver_dispatch(driver, 10), 1);
+		else
+			UNTIL(driver->closed && stats_of().running == 0);
+		ck_assert_uint_eq(count, 1);
+		ck_assert_uint_eq(drained_count, 1);
+		assert_closed();
+		end();
+	}
+}
+END_TEST
+
+static void call_in_drain(ww_handle handle, ww_driver_fn *fn, void *user, uint64_t left, void *context)
+{
+	(void)handle;
+	(void)fn;
+	(void)user;
+	(void)left;
+	/* No lock is held: all may be called. */
+	assert_closed();
+	OK(ww_driver_stop(driver, NULL, NULL, NULL));
+	(void)stats_of();
+	++*(int *)context;
+}
+
+START_TEST(the_drain_function_may_call_the_driver)
+{
+	int calls = 0;
+
+	begin(0, 1);
+	(void)after(TICK, note, NULL);
+	(void)after(DAY_NS, note, NULL);
+	OK(ww_driver_stop(driver, call_in_drain, &calls, NULL));
+	ck_assert_int_eq(calls, 2);
+	end();
+}
+END_TEST
+
+START_TEST(what_a_worker_has_taken_and_not_begun_is_handed_over_and_does_not_begin)
+{
+	/* The worker, played by the test, goes on before the stop looks, or after it, or after its timer was moved. */
+	for (int kind = 0; kind < 4; kind++) {
+		struct running here = {0};
+		size_t count = 99;
+		begin(WW_DRIVER_THREADLESS, 0);
+		ww_handle handle = kind == 3 ? every(0, TICK, WW_EVERY_OVERLAP, note, NULL) : after(0, note, NULL);
+		advance(TICK);
+		ww_driver_pass(driver);
+		struct job *job = ww_queue_take_back(&driver->queue, &driver->timers);
+		here = (struct running){&driver->queue, &driver->timers, job, NULL, NULL, &driver->queue.taken};
+		driver->queue.taken = &here;
+		if (kind == 1)
+			ck_assert_int_eq(ww_driver_reschedule(driver, handle, 5 * TICK), 1);
+		if (kind == 2)
+			driver->shards[0].closed = 1, ww_driver_timer_ops.run(&driver->timers, job);
+		OK(ww_driver_stop(driver, take, NULL, &count));
+		ck_assert_uint_eq(count, 1);
+		ck_assert_uint_eq(times_drained(handle), 1);
+		ck_assert_uint_eq(left_of(handle), kind == 1 ? 5 * TICK : kind == 3 ? drained[0].left : 0);
+		if (kind != 2)
+			ww_driver_timer_ops.run(&driver->timers, job);
+		ck_assert_uint_eq(fired_count, 0);
+		driver->queue.taken = NULL;
+		end();
+	}
+}
+END_TEST
+
+static void destroy_inside(struct ww_driver *of, const struct ww_firing *firing, void *user)
+{
+	(void)firing;
+	*(int *)user = ww_driver_destroy(of);
+}
+
+START_TEST(destroy_in_a_callback_is_refused)
+{
+	for (uint32_t flags = 0; flags <= WW_DRIVER_THREADLESS; flags++) {
+		int answer = 77;
+		begin(flags, 2);
+		(void)after(0, destroy_inside, &answer);
+		go(TICK);
+		ck_assert_int_eq(answer, WW_EBUSY);
+		/* Nothing has changed. */
+		(void)after(0, note, NULL);
+		go(TICK);
+		ck_assert_uint_eq(fired_count, 1);
+		end();
+	}
+}
+END_TEST
+
+static _Atomic int destroyed;
+
+static void *destroy_elsewhere(void *argument)
+{
+	(void)argument;
+	(void)ww_driver_destroy(driver);
+	destroyed = 1;
+	return NULL;
+}
+
+START_TEST(destroy_waits_for_callbacks_that_run)
+{
+	struct gate gate;
+	pthread_t thread;
+
+	gate_init(&gate);
+	begin(0, 3);
+	for (int i = 0; i < 3; i++)
+		(void)after(0, hold, &gate);
+	(void)every(0, TICK, 0, hold, &gate);
+	advance(TICK);
+	gate_wait(&gate, 3);
+	ck_assert_int_eq(pthread_create(&thread, NULL, destroy_elsewhere, NULL), 0);
+	UNTIL(driver->closed);
+	gate_open(&gate, 2);
+	UNTIL(gate.left == 2);
+	ck_assert_int_eq(destroyed, 0);
+	gate_open(&gate, 1);
+	ck_assert_int_eq(pthread_join(thread, NULL), 0);
+	ck_assert_int_eq(gate.left, 3);
+	OK(ww_clock_virtual_destroy(virtual_clock));
+}
+END_TEST
+
+static void *settle_elsewhere(void *argument)
+{
+	(void)argument;
+	return (void *)(intptr_t)ww_driver_settle(driver);
+}
+
+START_TEST(a_stop_ends_a_settle)
+{
+	struct gate gate;
+	pthread_t thread;
+	void *result;
+
+	gate_init(&gate);
+	begin(0, 1);
+	(void)after(0, hold, &gate);
+	advance(TICK);
+	gate_wait(&gate, 1);
+	ck_assert_int_eq(pthread_create(&thread, NULL, settle_elsewhere, NULL), 0);
+	UNTIL(waiting_for_queue() == 1);
+	OK(ww_driver_stop(driver, NULL, NULL, NULL));
+	ck_assert_int_eq(pthread_join(thread, &result), 0);
+	ck_assert_int_eq((int)(intptr_t)result, WW_ECLOSED);
+	gate_open(&gate, 1);
+	end();
+}
+END_TEST
+
+/* ---- Cancelled threads: nothing of the driver is left locked or half done */
+
+static void *cancel_wait_elsewhere(void *argument)
+{
+	(void)ww_driver_cancel_wait(driver, *(ww_handle *)argument);
+	return NULL;
+}
+
+START_TEST(a_thread_cancelled_while_it_waits_leaves_the_driver_usable)
+{
+	for (int kind = 0; kind < 2; kind++) {
+		struct gate gate;
+		pthread_t thread;
+		void *result = NULL;
+		gate_init(&gate);
+		begin(0, 2);
+		ww_handle handle = after(0, hold, &gate);
+		advance(TICK);
+		gate_wait(&gate, 1);
+		ck_assert_int_eq(
+		    pthread_create(&thread, NULL, kind ? settle_elsewhere : cancel_wait_elsewhere, &handle), 0);
+		ck_assert_int_eq(pthread_cancel(thread), 0);
+		ck_assert_int_eq(pthread_join(thread, &result), 0);
+		ck_assert_ptr_eq(result, PTHREAD_CANCELED);
+		(void)after(0, note, NULL);
+		advance(TICK);
+		UNTIL(fired_count == 1);
+		gate_open(&gate, 1);
+		settle();
+		ck_assert_int_eq(ww_driver_cancel(driver, handle), WW_ESTALE);
+		ck_assert_uint_eq(driver->queue.watchers, 0);
+		for (uint32_t i = 0; i < driver->timers.count; i++)
+			ck_assert_uint_eq(driver->shards[i].watchers, 0);
+		end();
+	}
+}
+END_TEST
+
+/* Calls all that does not wait, with a cancellation outstanding, and tells so in *argument. */
+static void *call_all_when_cancelled(void *argument)
+{
+	struct ww_driver_stats stats;
+	struct ww_driver *made = NULL;
+	uint64_t ns;
+	ww_handle handle;
+
+	pthread_cancel(pthread_self());
+	MUST(ww_driver_schedule(driver, TICK, note, NULL, &handle) == WW_OK);
+	MUST(ww_driver_reserve(driver, 1000) == WW_OK);
+	MUST(ww_driver_reschedule(driver, handle, 0) == 1);
+	MUST(ww_driver_time_left(driver, handle, &ns) == 1);
+	MUST(ww_driver_cancel(driver, handle) == 1);
+	MUST(ww_driver_stats(driver, &stats) == WW_OK);
+	MUST(ww_driver_create(&made, NULL) == WW_OK);
+	MUST(ww_driver_schedule(made, 0, note, NULL, NULL) == WW_OK);
+	MUST(ww_driver_stop(made, NULL, NULL, NULL) == WW_OK);
+	MUST(ww_driver_destroy(made) == WW_OK);
+	*(int *)argument = 1;
+	pthread_testcancel();
+	return NULL;
+}
+
+START_TEST(what_does_not_say_so_is_no_point_of_cancellation)
+{
+	pthread_t thread;
+	void *result = NULL;
+	int came_through = 0;
+
+	begin(0, 1);
+	ck_assert_int_eq(pthread_create(&thread, NULL, call_all_when_cancelled, &came_through), 0);
+	ck_assert_int_eq(pthread_join(thread, &result), 0);
+	ck_assert_ptr_eq(result, PTHREAD_CANCELED);
+	ck_assert_int_eq(came_through, 1);
+	end();
+}
+END_TEST
+
+TEST_MAIN("driver/stop", a_stop_hands_over_each_pending_timer_once_and_then_all_is_closed,
+    without_drain_pending_timers_are_dropped_and_counted, a_callback_may_stop_the_driver,
+    the_drain_function_may_call_the_driver, what_a_worker_has_taken_and_not_begun_is_handed_over_and_does_not_begin,
+    destroy_in_a_callback_is_refused, destroy_waits_for_callbacks_that_run, a_stop_ends_a_settle,
+    a_thread_cancelled_while_it_waits_leaves_the_driver_usable, what_does_not_say_so_is_no_point_of_cancellation)
