@@ -127,7 +127,7 @@ static int take_workloads(struct bench_request *request, const struct options *o
 
 	request->plan.workloads = 0;
 	bad = for_each_word(request, options->value, word, take_one_workload);
-	return bad ? bad_word(options, "workload", bad, "some of A,B,C30,C1800,Cweek,D,R,E,F,G") : 0;
+	return bad ? bad_word(options, "workload", bad, "some of A,B,C30,C1800,Cweek,D,R,E,F,G,K,T,L,H") : 0;
 }
 
 static int take_one_structure(struct bench_request *request, const char *word)
@@ -159,8 +159,10 @@ static int take_structures(struct bench_request *request, const struct options *
 	if (!bad)
 		return 0;
 	for (i = 0; structures[i] && used < sizeof expected; i++)
+		used += (size_t)snprintf(expected + used, sizeof expected - used, "%s,", structures[i]->name);
+	for (i = 0; layer_structures[i] && used < sizeof expected; i++)
 		used += (size_t)snprintf(
-		    expected + used, sizeof expected - used, "%s%s", i ? "," : "", structures[i]->name);
+		    expected + used, sizeof expected - used, "%s%s", i ? "," : "", layer_structures[i]->name);
 	return bad_word(options, "structure", bad, expected);
 }
 
@@ -216,7 +218,7 @@ static int take_option(struct bench_request *request, const struct options *opti
 static void set_defaults(struct bench_request *request, char **arguments)
 {
 	size_t used = (size_t)snprintf(request->command, sizeof request->command, "weekwheel bench");
-	size_t i;
+	size_t i, chosen = 0;
 
 	for (i = 0; arguments[i] && used < sizeof request->command; i++)
 		used += (size_t)snprintf(request->command + used, sizeof request->command - used, " %s", arguments[i]);
@@ -226,8 +228,10 @@ static void set_defaults(struct bench_request *request, char **arguments)
 	    .repetitions = 5,
 	    .seed = 1,
 	    .limit_ns = UINT64_C(60000000000)};
-	for (i = 0; structures[i] && i + 1 < STRUCTURES_MAX; i++)
-		request->plan.chosen[i] = structures[i];
+	for (i = 0; structures[i] && chosen + 1 < STRUCTURES_MAX; i++)
+		request->plan.chosen[chosen++] = structures[i];
+	for (i = 0; layer_structures[i] && chosen + 1 < STRUCTURES_MAX; i++)
+		request->plan.chosen[chosen++] = layer_structures[i];
 	request->cpu = -1;
 }
 
@@ -257,6 +261,8 @@ static void help_lists(FILE *out)
 	fputs("\nStructures:\n", out);
 	for (i = 0; structures[i]; i++)
 		fprintf(out, "  %-14s %s\n", structures[i]->name, structures[i]->summary);
+	for (i = 0; layer_structures[i]; i++)
+		fprintf(out, "  %-14s %s\n", layer_structures[i]->name, layer_structures[i]->summary);
 }
 
 void bench_request_help(FILE *out)

@@ -13,6 +13,9 @@ static const char *title(const struct result *result)
 	    [NS_PER_TICK] = "ns a tick",
 	    [JUMP_NS] = "to schedule it and jump over all of it, ns",
 	    [BYTES_PER_TIMER] = "bytes a timer",
+	    [MEDIAN_LATE_US] = "half of the callbacks start later than, us",
+	    [P999_LATE_US] = "one callback in a thousand starts later than, us",
+	    [LATE_TICKS] = "ticks by which the last one is late",
 	};
 
 	if (result->workload == WORKLOAD_F)

@@ -18,6 +18,10 @@ static const struct {
     [WORKLOAD_E] = {"E", "one timer 6.9 days away"},
     [WORKLOAD_F] = {"F", "churn: 80 % are cancelled before they expire"},
     [WORKLOAD_G] = {"G", "memory"},
+    [WORKLOAD_K] = {"K", "sessions: refresh by a key of 16 bytes, beside a table's lookup"},
+    [WORKLOAD_T] = {"T", "the driver: schedule and cancel, one thread and two"},
+    [WORKLOAD_L] = {"L", "the driver: 100,000 expiries a second, ticks of 1 ms"},
+    [WORKLOAD_H] = {"H", "sessions: 1,000 with one deadline among n that are not due"},
 };
 
 static const struct {
@@ -30,6 +34,9 @@ static const struct {
     [NS_PER_TICK] = {"ns_per_tick", "ns"},
     [JUMP_NS] = {"jump_ns", "ns"},
     [BYTES_PER_TIMER] = {"bytes_per_timer", "bytes"},
+    [MEDIAN_LATE_US] = {"median_late_us", "us"},
+    [P999_LATE_US] = {"p999_late_us", "us"},
+    [LATE_TICKS] = {"late_ticks", "ticks"},
 };
 
 const char *workload_name(enum workload workload)

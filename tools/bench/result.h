@@ -19,10 +19,27 @@ enum workload {
 	WORKLOAD_E,
 	WORKLOAD_F,
 	WORKLOAD_G,
+	/* Of the layers above the wheel: see bench/layers/layers.h. */
+	WORKLOAD_K,
+	WORKLOAD_T,
+	WORKLOAD_L,
+	WORKLOAD_H,
 	WORKLOADS
 };
 
-enum metric { NS_PER_OP, NS_PER_TIMER, MAX_TICK_US, P999_TICK_US, NS_PER_TICK, JUMP_NS, BYTES_PER_TIMER, METRICS };
+enum metric {
+	NS_PER_OP,
+	NS_PER_TIMER,
+	MAX_TICK_US,
+	P999_TICK_US,
+	NS_PER_TICK,
+	JUMP_NS,
+	BYTES_PER_TIMER,
+	MEDIAN_LATE_US,
+	P999_LATE_US,
+	LATE_TICKS,
+	METRICS
+};
 
 /* "A", "C30", "Cweek"; and a few words of what it is: "schedule", "heartbeat, 30 s". */
 const char *workload_name(enum workload workload);

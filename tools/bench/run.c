@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "bench/correct.h"
+#include "bench/layers/layers.h"
 #include "bench/row.h"
 #include "bench/workload.h"
 #include "memory.h"
@@ -158,6 +159,8 @@ static const char *why_unfit(const struct run *run, const struct structure *stru
 
 static int takes_part(const struct structure *structure, enum workload workload)
 {
+	if (!structure->create || workload >= WORKLOAD_K)
+		return !structure->create && workload >= WORKLOAD_K;
 	return structure != &structure_floor || (workload != WORKLOAD_E && workload != WORKLOAD_G);
 }
 
@@ -191,7 +194,7 @@ static void make_rows(struct run *run)
 	for (structure = run->plan->chosen; *structure; structure++) {
 		const char *why = why_unfit(run, *structure);
 
-		if (is_wrong(run->results, *structure) || !takes_part(*structure, run->workload))
+		if (!takes_part(*structure, run->workload) || is_wrong(run->results, *structure))
 			continue;
 		if (why) {
 			leave_out(run, *structure, why);
@@ -283,7 +286,7 @@ static void check_structures(struct run *run)
 	for (structure = run->plan->chosen; *structure; structure++) {
 		struct checked checked = {*structure, NULL, 0};
 
-		if (*structure == &structure_floor)
+		if (*structure == &structure_floor || !(*structure)->create)
 			continue;
 		snprintf(run->label, sizeof run->label, "correctness of %-13s", (*structure)->name);
 		progress_show(run->steps_done, run->steps);
@@ -348,9 +351,9 @@ static uint64_t count_steps(const struct run *run)
 	uint64_t structures_chosen = 0, workloads = 0, each;
 	int i;
 
-	while (run->plan->chosen[structures_chosen])
-		structures_chosen++;
-	for (i = 0; i < WORKLOADS; i++)
+	for (i = 0; run->plan->chosen[i]; i++)
+		structures_chosen += run->plan->chosen[i]->create != NULL;
+	for (i = 0; i < WORKLOAD_K; i++)
 		workloads += i != WORKLOAD_G && i != WORKLOAD_E && i != WORKLOAD_B && planned(run, (enum workload)i);
 	workloads += planned(run, WORKLOAD_B) && !planned(run, WORKLOAD_A);
 	each = structures_chosen * (1 + run->plan->repetitions);
@@ -359,6 +362,7 @@ static uint64_t count_steps(const struct run *run)
 
 void run_plan(const struct plan *plan, struct results *results)
 {
+	const unsigned with_timers = ((1u << WORKLOAD_K) - 1) & ~(1u << WORKLOAD_E);
 	struct run run = {.plan = plan, .results = results};
 	size_t i;
 
@@ -369,9 +373,12 @@ void run_plan(const struct plan *plan, struct results *results)
 	check_structures(&run);
 	if (planned(&run, WORKLOAD_E))
 		run_lonely(&run);
-	for (i = 0; i < plan->size_count; i++)
-		if (plan->workloads & ~(1u << WORKLOAD_E))
+	for (i = 0; i < plan->size_count; i++) {
+		if (plan->workloads & with_timers)
 			run_size(&run, plan->sizes[i]);
+		layers_run_size(plan, plan->sizes[i], results);
+	}
+	layers_run_once(plan, results);
 	progress_clear();
 	free(run.rows);
 }

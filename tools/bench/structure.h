@@ -97,4 +97,15 @@ extern const struct structure structure_libuv;
 #endif
 extern const struct structure structure_floor;
 
+/* What the layers above the wheel are measured with (bench/layers/layers.h): names, without operations. NULL ends them. */
+extern const struct structure *const layer_structures[];
+extern const struct structure structure_session;
+extern const struct structure structure_uthash;
+#ifdef HAVE_KHASH
+extern const struct structure structure_khash;
+#endif
+extern const struct structure structure_driver1;
+extern const struct structure structure_driver2;
+extern const struct structure structure_driver;
+
 #endif

@@ -27,12 +27,29 @@ const struct structure *const structures[] = {
     NULL,
 };
 
-const struct structure *structure_by_name(const char *name)
-{
-	const struct structure *const *structure;
+const struct structure *const layer_structures[] = {
+    &structure_session,
+#ifdef HAVE_KHASH
+    &structure_khash,
+#endif
+    &structure_uthash,
+    &structure_driver1,
+    &structure_driver2,
+    &structure_driver,
+    NULL,
+};
 
-	for (structure = structures; *structure; structure++)
+static const struct structure *find_in(const struct structure *const *structure, const char *name)
+{
+	for (; *structure; structure++)
 		if (strcmp((*structure)->name, name) == 0)
 			return *structure;
 	return NULL;
+}
+
+const struct structure *structure_by_name(const char *name)
+{
+	const struct structure *structure = find_in(structures, name);
+
+	return structure ? structure : find_in(layer_structures, name);
 }

@@ -1,0 +1,144 @@
+/* K: what it takes to find an entry by its key, and, of a session, to refresh it. */
+#include <stdlib.h>
+#include <string.h>
+#include <uthash.h>
+
+#include "bench/layers/layers.h"
+#include "bench/workload.h"
+#include "memory.h"
+#include "random.h"
+#include "weekwheel/weekwheel.h"
+
+#ifdef HAVE_KHASH
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wconversion"
+#pragma GCC diagnostic ignored "-Wshadow"
+#pragma GCC diagnostic ignored "-Wpedantic"
+#include <htslib/khash.h>
+#pragma GCC diagnostic pop
+#endif
+
+/* Lookups of a pass: enough that the caches forget, and no more. */
+#define LOOKUPS UINT64_C(2000000)
+
+/* What the lookups found, so that the compiler cannot leave them out. */
+static volatile uint64_t found;
+
+/* ---- The session map, as an application uses it: default driver, default TTL */
+
+static double measure_session(uint64_t n, uint64_t seed, double *bytes)
+{
+	struct ww_driver *driver;
+	struct ww_session *session;
+	struct ww_session_stats before, after;
+	unsigned char key[16];
+	uint64_t state = seed, hits = 0, begin, i;
+
+	layer_check(ww_driver_create(&driver, NULL), "the driver");
+	layer_check(ww_session_create(&session, driver, NULL), "the session map");
+	layer_check(ww_session_stats(session, &before), "the session map");
+	for (i = 0; i < n; i++) {
+		layer_key(i, seed, key);
+		layer_check(ww_session_set(session, key, sizeof key, &session, 0, NULL), "a session");
+	}
+	begin = workload_clock_ns();
+	for (i = 0; i < LOOKUPS; i++) {
+		layer_key(random_below(&state, n), seed, key);
+		hits += ww_session_refresh(session, key, sizeof key, 0, NULL) == 1;
+	}
+	double ns = (double)(workload_clock_ns() - begin) / (double)LOOKUPS;
+	layer_check(hits == LOOKUPS ? 0 : WW_ESTALE, "a session was lost");
+	layer_check(ww_session_stats(session, &after), "the session map");
+	*bytes = (double)(after.bytes - before.bytes) / (double)n;
+	layer_check(ww_session_destroy(session), "the session map");
+	layer_check(ww_driver_destroy(driver), "the driver");
+	return ns;
+}
+
+const struct layer_map layer_session = {&structure_session, measure_session};
+
+/* ---- uthash */
+
+struct named {
+	unsigned char key[16];
+	void *value;
+	UT_hash_handle hh;
+};
+
+static double measure_uthash(uint64_t n, uint64_t seed, double *bytes)
+{
+	struct named *table = NULL;
+	struct named *all = memory_zeroed(n, sizeof *all);
+	unsigned char key[16];
+	uint64_t state = seed, hits = 0, begin, i;
+
+	for (i = 0; i < n; i++) {
+		layer_key(i, seed, all[i].key);
+		HASH_ADD(hh, table, key, sizeof all[i].key, &all[i]);
+	}
+	begin = workload_clock_ns();
+	for (i = 0; i < LOOKUPS; i++) {
+		struct named *hit;
+		layer_key(random_below(&state, n), seed, key);
+		HASH_FIND(hh, table, key, sizeof key, hit);
+		hits += hit != NULL;
+	}
+	double ns = (double)(workload_clock_ns() - begin) / (double)LOOKUPS;
+	found = hits;
+	HASH_CLEAR(hh, table);
+	free(all);
+	*bytes = 0;
+	return ns;
+}
+
+const struct layer_map layer_uthash = {&structure_uthash, measure_uthash};
+
+/* ---- khash: open addressing, keys and values in arrays */
+
+#ifdef HAVE_KHASH
+typedef struct {
+	unsigned char bytes[16];
+} named_key;
+
+/* The keys look random already: any half of one is a hash. The session map, which must hash, has no such advantage. */
+static khint_t khash_of(named_key key)
+{
+	khint_t hash;
+
+	memcpy(&hash, key.bytes, sizeof hash);
+	return hash;
+}
+#define khash_same(one, other) (memcmp(&(one), &(other), sizeof(named_key)) == 0)
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wconversion"
+#pragma GCC diagnostic ignored "-Wunused-function"
+KHASH_INIT(names, named_key, void *, 1, khash_of, khash_same)
+#pragma GCC diagnostic pop
+
+static double measure_khash(uint64_t n, uint64_t seed, double *bytes)
+{
+	khash_t(names) *table = kh_init(names);
+	named_key key;
+	uint64_t state = seed, hits = 0, begin, i;
+	int added;
+
+	for (i = 0; i < n; i++) {
+		layer_key(i, seed, key.bytes);
+		khint_t at = kh_put(names, table, key, &added);
+		kh_val(table, at) = &key;
+	}
+	begin = workload_clock_ns();
+	for (i = 0; i < LOOKUPS; i++) {
+		layer_key(random_below(&state, n), seed, key.bytes);
+		khint_t at = kh_get(names, table, key);
+		hits += at != kh_end(table) && kh_val(table, at) != NULL;
+	}
+	double ns = (double)(workload_clock_ns() - begin) / (double)LOOKUPS;
+	found = hits;
+	kh_destroy(names, table);
+	*bytes = 0;
+	return ns;
+}
+
+const struct layer_map layer_khash = {&structure_khash, measure_khash};
+#endif

@@ -1,0 +1,118 @@
+/* T: threads that schedule and cancel on one driver. L: how late its callbacks start. */
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bench/layers/layers.h"
+#include "bench/workload.h"
+#include "memory.h"
+#include "weekwheel/weekwheel.h"
+
+/* ---- T */
+
+enum { HELD = 10000, ROUNDS = 50 };
+
+struct caller {
+	struct ww_driver *driver;
+	ww_handle timers[HELD];
+};
+
+static void nothing(struct ww_driver *driver, const struct ww_firing *firing, void *user)
+{
+	(void)driver;
+	(void)firing;
+	(void)user;
+}
+
+static void *call(void *argument)
+{
+	struct caller *caller = argument;
+	unsigned round, i;
+
+	for (round = 0; round < ROUNDS; round++) {
+		for (i = 0; i < HELD; i++)
+			layer_check(ww_driver_schedule(
+			                caller->driver, (30 + i % 1800) * WW_SECOND, nothing, NULL, &caller->timers[i]),
+			    "a timer");
+		for (i = 0; i < HELD; i++)
+			layer_check(ww_driver_cancel(caller->driver, caller->timers[i]), "a timer");
+	}
+	return NULL;
+}
+
+double layer_threads(unsigned threads)
+{
+	struct caller *callers = memory_zeroed(threads, sizeof *callers);
+	pthread_t *running = memory_zeroed(threads, sizeof *running);
+	struct ww_driver *driver;
+	uint64_t begin, ns;
+	unsigned i;
+
+	layer_check(ww_driver_create(&driver, NULL), "the driver");
+	begin = workload_clock_ns();
+	for (i = 0; i < threads; i++) {
+		callers[i].driver = driver;
+		if (pthread_create(&running[i], NULL, call, &callers[i]))
+			layer_check(WW_ESYSTEM, "a thread");
+	}
+	for (i = 0; i < threads; i++)
+		pthread_join(running[i], NULL);
+	ns = workload_clock_ns() - begin;
+	layer_check(ww_driver_destroy(driver), "the driver");
+	free(callers);
+	free(running);
+	return (double)ns / ((double)threads * HELD * ROUNDS);
+}
+
+/* ---- L */
+
+enum { FIRINGS = 300000, FIRINGS_A_SECOND = 100000 };
+
+struct firings {
+	_Atomic unsigned count;
+	uint32_t late_ns[FIRINGS];
+};
+
+static void fire(struct ww_driver *driver, const struct ww_firing *firing, void *user)
+{
+	struct firings *firings = user;
+	uint64_t now = firing->deadline;
+	unsigned i = atomic_fetch_add(&firings->count, 1);
+
+	(void)ww_driver_now(driver, &now);
+	if (i < FIRINGS)
+		firings->late_ns[i] =
+		    now - firing->deadline < UINT32_MAX ? (uint32_t)(now - firing->deadline) : UINT32_MAX;
+}
+
+static int by_lateness(const void *one, const void *other)
+{
+	uint32_t a = *(const uint32_t *)one, b = *(const uint32_t *)other;
+
+	return (a > b) - (a < b);
+}
+
+struct layer_lateness layer_late(void)
+{
+	struct firings *firings = memory_zeroed(1, sizeof *firings);
+	struct ww_driver *driver;
+	uint64_t begin, i;
+
+	layer_check(ww_driver_create(&driver, NULL), "the driver");
+	layer_check(ww_driver_now(driver, &begin), "the driver");
+	/* A second in which to schedule them all. */
+	begin += WW_SECOND;
+	for (i = 0; i < FIRINGS; i++)
+		layer_check(
+		    ww_driver_schedule_at(driver, begin + i * (WW_SECOND / FIRINGS_A_SECOND), fire, firings, NULL),
+		    "a timer");
+	layer_check(ww_sleep(driver, (FIRINGS / FIRINGS_A_SECOND + 2) * WW_SECOND), "sleep");
+	layer_check(ww_driver_destroy(driver), "the driver");
+	layer_check(firings->count == FIRINGS ? 0 : WW_ESTALE, "a timer was lost or came twice");
+	qsort(firings->late_ns, FIRINGS, sizeof *firings->late_ns, by_lateness);
+	struct layer_lateness lateness = {
+	    firings->late_ns[FIRINGS / 2] / 1e3, firings->late_ns[(uint64_t)FIRINGS * 999 / 1000] / 1e3};
+	free(firings);
+	return lateness;
+}
