@@ -1,0 +1,719 @@
+/*
+ * The load for keepalive.c: connections that send heartbeats, of which some go silent, to measure how late after the last
+ * byte plus the timeout each of those is disconnected. Nobody may be disconnected earlier, and nobody who sends.
+ *
+ * What the lateness contains: the clock is read before the last byte is sent and after the disconnection is seen, so it
+ * counts the ways there and back, the server's rounding up to its tick, the whole millisecond that its epoll_wait sleeps,
+ * and how late either process was woken. So it is never less than the truth, and never negative if the server keeps its
+ * promise. How late this program's own heartbeats were is printed beside it: it tells how busy the machine was.
+ *
+ * Who is late with a heartbeat here was silent: if the time between two heartbeats of a connection reached the timeout, the
+ * server was right to disconnect it. Such connections are counted apart ("kept waiting by this program").
+ *
+ * Each client has one periodic timer, its heartbeat; this program's wheel and loop are as in keepalive.c.
+ */
+#define _GNU_SOURCE
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+#include <weekwheel/weekwheel.h>
+
+#define SECOND UINT64_C(1000000000)
+
+enum {
+	MILLISECOND = 1000000, /* in ns: a tick */
+	SECONDS_MAX = 1000000,
+	CONNECTIONS_MAX = 10000000,
+	DESCRIPTORS_SPARE = 16,
+	EVENTS = 1024,
+	CONNECTING = 256, /* connections under way at a time, so that they fit the server's queue */
+	PATIENCE = 10, /* seconds without a new connection, or beyond what was to happen, until this program gives up */
+};
+
+enum state { IDLE, OPENING, SENDING, SILENT, GONE };
+
+struct client {
+	int fd;
+	enum state state;
+	int planned;        /* it goes silent */
+	int kept_waiting;   /* between two of its heartbeats the timeout passed */
+	uint64_t silent_at; /* ns after all were connected */
+	uint64_t sent;      /* just before its last byte was sent, or before it began to connect */
+	struct ww_timer beat;
+};
+
+static struct {
+	uint64_t port; /* 0: start a server */
+	uint64_t connections;
+	uint64_t timeout, heartbeat, seconds; /* in ns; 0: to be computed from the timeout */
+	uint64_t silent;
+	int json;
+} options = {.connections = 200};
+
+static struct {
+	struct ww_wheel *wheel;
+	struct client *clients;
+	int64_t *late; /* of each silent client that was disconnected, in ns */
+	int epoll;
+	uint64_t origin;                    /* the clock, in ns, when the wheel's time was 0 */
+	uint64_t next;                      /* the client to be connected next */
+	uint64_t opening, sending, waiting; /* clients in those states; waiting: silent and not disconnected yet */
+	uint64_t connected, started,
+	    progress;                  /* how many ever; when the last of them was; when something happened last */
+	uint64_t heartbeats, own_late; /* own_late: by how much, in ns, the latest heartbeat */
+	uint64_t to_come;              /* clients that are to go silent and are not disconnected yet */
+	uint64_t disconnected, early, while_sending, kept_waiting;
+	struct ww_timer second;
+	pid_t server;
+	FILE *server_says;
+} load;
+
+/* ---- Failing ---------------------------------------------------------------------------------------------------- */
+
+static void progress_clear(void)
+{
+	if (isatty(STDERR_FILENO))
+		fputs("\r\033[K", stderr);
+}
+
+/* Say what failed and why, and exit; the server, if it was started here, ends with this process. */
+static _Noreturn void fail(const char *what, const char *why)
+{
+	progress_clear();
+	fprintf(stderr, "keepalive_load: %s: %s\n", what, why);
+	exit(1);
+}
+
+static void *memory(size_t count, size_t size)
+{
+	void *memory = calloc(count ? count : 1, size);
+
+	if (!memory)
+		fail("memory", strerror(errno));
+	return memory;
+}
+
+/* ---- Time ------------------------------------------------------------------------------------------------------- */
+
+static uint64_t clock_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * SECOND + (uint64_t)now.tv_nsec - load.origin;
+}
+
+static uint64_t ticks(uint64_t ns)
+{
+	uint64_t ticks;
+
+	ww_wheel_deadline_ns(load.wheel, ns, &ticks);
+	return ticks;
+}
+
+static int sleep_ms(void)
+{
+	uint64_t next, now;
+
+	if (ww_wheel_next(load.wheel, &next) != 1)
+		return 1000;
+	ww_wheel_now_ns(load.wheel, clock_ns(), &now);
+	if (next <= now)
+		return 0;
+	return next - now < 1000 ? (int)(next - now) : 1000;
+}
+
+/* Numbers that are the same in every run (G. Steele et al., SplitMix, OOPSLA 2014): 0 to below - 1. */
+static uint64_t random_below(uint64_t below)
+{
+	static uint64_t state;
+	uint64_t x = state += UINT64_C(0x9e3779b97f4a7c15);
+
+	x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+	x = (x ^ x >> 27) * UINT64_C(0x94d049bb133111eb);
+	return (x ^ x >> 31) % below;
+}
+
+/* ---- Clients ---------------------------------------------------------------------------------------------------- */
+
+/* The server has closed the connection, and this is how that is judged. */
+static void on_disconnected(struct client *client)
+{
+	uint64_t silence = clock_ns() - client->sent;
+
+	ww_wheel_cancel(load.wheel, &client->beat);
+	close(client->fd);
+	load.to_come -= (uint64_t)client->planned;
+	if (client->state == SILENT)
+		load.waiting--;
+	else
+		load.sending--;
+	if (client->state == SILENT && silence >= options.timeout)
+		load.late[load.disconnected++] = (int64_t)(silence - options.timeout);
+	else if (silence >= options.timeout || client->kept_waiting)
+		load.kept_waiting++;
+	else if (client->state == SILENT)
+		load.early++;
+	else
+		load.while_sending++;
+	client->state = GONE;
+	load.progress = clock_ns();
+}
+
+/*
+ * The time between two heartbeats is at most, as the server may see it, that from before the one to after the other. The
+ * byte does not fit only if the server does not read; then it is left out.
+ */
+static void send_heartbeat(struct client *client)
+{
+	uint64_t before = clock_ns();
+	ssize_t sent = send(client->fd, ".", 1, MSG_NOSIGNAL);
+
+	if (sent < 0 && errno != EAGAIN && errno != EINTR) {
+		on_disconnected(client);
+		return;
+	}
+	if (clock_ns() - client->sent >= options.timeout)
+		client->kept_waiting = 1;
+	if (sent < 0)
+		return;
+	client->sent = before;
+	load.heartbeats++;
+}
+
+static void go_silent(struct client *client)
+{
+	ww_wheel_cancel(load.wheel, &client->beat);
+	client->state = SILENT;
+	load.sending--;
+	load.waiting++;
+	load.progress = clock_ns();
+}
+
+static void on_beat(struct ww_wheel *wheel, struct ww_timer *timer, uint64_t missed)
+{
+	struct client *client = WW_TIMER_OWNER(timer, struct client, beat);
+	uint64_t now = clock_ns(), next, late;
+
+	(void)wheel, (void)missed;
+	/* A periodic timer is scheduled again already: this expiry was due a period earlier. */
+	if (ww_timer_deadline(timer, &next) == 1) {
+		late = now - (next - ticks(options.heartbeat)) * MILLISECOND;
+		if (late > load.own_late)
+			load.own_late = late;
+	}
+	if (client->planned && load.started && now >= load.started + client->silent_at)
+		go_silent(client);
+	else
+		send_heartbeat(client);
+}
+
+static void watch(struct client *client, int operation, uint32_t events)
+{
+	struct epoll_event event = {.events = events, .data.ptr = client};
+
+	if (epoll_ctl(load.epoll, operation, client->fd, &event) != 0)
+		fail("epoll", strerror(errno));
+}
+
+static void open_client(struct client *client)
+{
+	struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons((uint16_t)options.port)};
+
+	address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	client->fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	if (client->fd < 0)
+		fail("a socket", strerror(errno));
+	client->sent = clock_ns();
+	if (connect(client->fd, (struct sockaddr *)&address, sizeof address) != 0 && errno != EINPROGRESS)
+		fail("connecting", errno == EADDRNOTAVAIL
+		                       ? "there are no more local ports; see /proc/sys/net/ipv4/ip_local_port_range"
+		                       : strerror(errno));
+	client->state = OPENING;
+	load.opening++;
+	watch(client, EPOLL_CTL_ADD, EPOLLOUT);
+}
+
+static void on_connected(struct client *client)
+{
+	uint64_t period = ticks(options.heartbeat);
+	socklen_t size = sizeof(int);
+	int error = 0;
+
+	if (getsockopt(client->fd, SOL_SOCKET, SO_ERROR, &error, &size) != 0 || error)
+		fail("connecting",
+		    error == ECONNREFUSED ? "nobody listens on that port" : strerror(error ? error : errno));
+	watch(client, EPOLL_CTL_MOD, EPOLLIN);
+	client->state = SENDING;
+	load.opening--;
+	load.sending++;
+	load.connected++;
+	load.progress = clock_ns();
+	if (load.connected == options.connections)
+		load.started = load.progress;
+	/* The first heartbeat at once, and the others at a phase of their own: clients do not beat in step. */
+	ww_wheel_schedule_every_at(load.wheel, &client->beat, ticks(load.progress) + random_below(period), period);
+	send_heartbeat(client);
+}
+
+static void on_event(struct client *client)
+{
+	char bytes[64];
+	ssize_t got;
+
+	if (client->state == OPENING) {
+		on_connected(client);
+		return;
+	}
+	got = recv(client->fd, bytes, sizeof bytes, 0);
+	if (got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR))
+		on_disconnected(client);
+}
+
+/* Who goes silent is spread over all clients, and when over the time in which it is still seen. */
+static void make_clients(void)
+{
+	uint64_t i, span = options.seconds - options.timeout - options.heartbeat;
+	struct client *client;
+
+	load.clients = memory(options.connections, sizeof *load.clients);
+	load.to_come = options.silent;
+	load.late = memory(options.silent, sizeof *load.late);
+	for (i = 0; i < options.connections; i++) {
+		client = &load.clients[i];
+		client->planned =
+		    (i + 1) * options.silent / options.connections != i * options.silent / options.connections;
+		client->silent_at = random_below(span + 1);
+		ww_timer_init(&client->beat, on_beat);
+	}
+}
+
+/* ---- The run ---------------------------------------------------------------------------------------------------- */
+
+static void show_second(struct ww_wheel *wheel, struct ww_timer *timer, uint64_t missed)
+{
+	(void)wheel, (void)timer, (void)missed;
+	fprintf(stderr,
+	    "\r\033[K%" PRIu64 " of %" PRIu64 " s: %" PRIu64 " connected, %" PRIu64 " of them silent, %" PRIu64
+	    " disconnected",
+	    load.started ? (clock_ns() - load.started) / SECOND : 0, options.seconds / SECOND,
+	    load.sending + load.waiting, load.waiting, load.disconnected);
+}
+
+/* Return 1 when all has happened, or will not happen any more. */
+static int is_over(void)
+{
+	uint64_t now = clock_ns();
+
+	if (load.connected < options.connections) {
+		if (now > load.progress + PATIENCE * SECOND)
+			fail("connecting", "the server accepts no more connections");
+		return 0;
+	}
+	if (load.sending + load.waiting == 0)
+		return 1;
+	if (now < load.started + options.seconds)
+		return 0;
+	return load.to_come == 0 || now > load.started + options.seconds + options.timeout + PATIENCE * SECOND;
+}
+
+static void run(void)
+{
+	static struct epoll_event events[EVENTS];
+	uint64_t now;
+	int i, count, error;
+
+	load.progress = clock_ns();
+	while (!is_over()) {
+		while (load.opening < CONNECTING && load.next < options.connections)
+			open_client(&load.clients[load.next++]);
+		count = epoll_wait(load.epoll, events, EVENTS, sleep_ms());
+		for (i = 0; i < count; i++)
+			on_event(events[i].data.ptr);
+		ww_wheel_now_ns(load.wheel, clock_ns(), &now);
+		error = ww_wheel_advance(load.wheel, now, EVENTS, NULL);
+		if (error < 0)
+			fail("the wheel", ww_strerror(error));
+	}
+	progress_clear();
+}
+
+static void begin(void)
+{
+	struct ww_wheel_config config;
+	int error;
+
+	ww_wheel_config_default(&config);
+	config.tick_ns = MILLISECOND;
+	config.slots[config.levels++] = 64;
+	error = ww_wheel_create(&load.wheel, &config);
+	if (error != WW_OK)
+		fail("the wheel", ww_strerror(error));
+	load.epoll = epoll_create1(EPOLL_CLOEXEC);
+	if (load.epoll < 0)
+		fail("epoll", strerror(errno));
+	make_clients();
+	load.origin = clock_ns();
+	ww_timer_init(&load.second, show_second);
+	if (isatty(STDERR_FILENO))
+		ww_wheel_schedule_every(load.wheel, &load.second, 1000, 1000);
+}
+
+static void end(void)
+{
+	uint64_t i;
+
+	for (i = 0; i < options.connections; i++)
+		if (load.clients[i].state != GONE)
+			close(load.clients[i].fd);
+	ww_wheel_destroy(load.wheel);
+	close(load.epoll);
+	free(load.clients);
+}
+
+/* ---- A server of its own ---------------------------------------------------------------------------------------- */
+
+/* The child becomes the program keepalive, which lies beside this one, and ends when its parent does. */
+static _Noreturn void become_server(pid_t parent, int out, const char *connections, const char *timeout)
+{
+	static const char name[] = "keepalive";
+	char path[4096];
+	ssize_t length = readlink("/proc/self/exe", path, sizeof path - sizeof name);
+	char *slash;
+
+	prctl(PR_SET_PDEATHSIG, SIGTERM);
+	if (getppid() != parent)
+		_exit(1);
+	dup2(out, STDOUT_FILENO);
+	if (length > 0) {
+		path[length] = 0;
+		slash = strrchr(path, '/');
+		if (slash) {
+			memcpy(slash + 1, name, sizeof name);
+			execl(path, name, "--port", "0", "--connections", connections, "--timeout", timeout,
+			    (char *)NULL);
+			fprintf(stderr, "keepalive_load: %s: %s\n", path, strerror(errno));
+		}
+	}
+	_exit(127);
+}
+
+/* The server says which port it took as soon as it listens. */
+static void start_server(void)
+{
+	char connections[32], timeout[48], line[256];
+	pid_t parent = getpid();
+	int pipes[2];
+
+	snprintf(connections, sizeof connections, "%" PRIu64, options.connections);
+	snprintf(timeout, sizeof timeout, "%" PRIu64 ".%09" PRIu64, options.timeout / SECOND, options.timeout % SECOND);
+	if (pipe2(pipes, O_CLOEXEC) != 0)
+		fail("a pipe", strerror(errno));
+	load.server = fork();
+	if (load.server < 0)
+		fail("a process for the server", strerror(errno));
+	if (load.server == 0)
+		become_server(parent, pipes[1], connections, timeout);
+	close(pipes[1]);
+	load.server_says = fdopen(pipes[0], "r");
+	if (!load.server_says || !fgets(line, sizeof line, load.server_says) ||
+	    sscanf(line, "listening on 127.0.0.1:%" SCNu64, &options.port) != 1)
+		fail("the server", "did not start");
+}
+
+/* Return 0 if it ended well. What it says at its end is passed on. */
+static int stop_server(void)
+{
+	char line[512];
+	int status;
+
+	if (!load.server)
+		return 0;
+	kill(load.server, SIGTERM);
+	while (fgets(line, sizeof line, load.server_says))
+		if (!options.json)
+			printf("server: %s", line);
+	fclose(load.server_says);
+	while (waitpid(load.server, &status, 0) < 0 && errno == EINTR)
+		;
+	if (WIFEXITED(status) && WEXITSTATUS(status) == 0)
+		return 0;
+	fprintf(stderr, "keepalive_load: the server ended with %s %d\n", WIFSIGNALED(status) ? "signal" : "status",
+	    WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
+	return 1;
+}
+
+/* ---- The report ------------------------------------------------------------------------------------------------- */
+
+static int compare(const void *a, const void *b)
+{
+	int64_t left = *(const int64_t *)a, right = *(const int64_t *)b;
+
+	return (left > right) - (left < right);
+}
+
+/* The least lateness that `thousandths` of all do not exceed, in ms. */
+static double late_ms(uint64_t thousandths)
+{
+	uint64_t rank = (load.disconnected * thousandths + 999) / 1000;
+
+	return (double)load.late[rank ? rank - 1 : 0] / MILLISECOND;
+}
+
+static void write_text(void)
+{
+	printf("%" PRIu64 " connections, timeout %g s; %" PRIu64
+	       " heartbeats, one every %g s, sent at most %.2f ms late\n",
+	    options.connections, (double)options.timeout / 1e9, load.heartbeats, (double)options.heartbeat / 1e9,
+	    (double)load.own_late / MILLISECOND);
+	printf("silent %" PRIu64 ", disconnected %" PRIu64, options.silent, load.disconnected);
+	if (load.disconnected)
+		printf(", late by ms: least %.2f, median %.2f, 99.9 %% %.2f, most %.2f", late_ms(0), late_ms(500),
+		    late_ms(999), late_ms(1000));
+	printf("\ndisconnected while sending %" PRIu64 ", too early %" PRIu64 ", never %" PRIu64
+	       "; kept waiting by this program %" PRIu64 "\n",
+	    load.while_sending, load.early, load.waiting, load.kept_waiting);
+}
+
+static void write_json_ms(const char *name, uint64_t thousandths)
+{
+	if (load.disconnected)
+		printf("  \"%s\": %.6f,\n", name, late_ms(thousandths));
+	else
+		printf("  \"%s\": null,\n", name);
+}
+
+static void write_json(void)
+{
+	printf("{\n  \"connections\": %" PRIu64 ",\n  \"timeout_seconds\": %g,\n  \"heartbeat_seconds\": %g,\n"
+	       "  \"heartbeats\": %" PRIu64 ",\n  \"heartbeat_most_late_ms\": %.6f,\n  \"silent\": %" PRIu64 ",\n"
+	       "  \"disconnected\": %" PRIu64 ",\n",
+	    options.connections, (double)options.timeout / 1e9, (double)options.heartbeat / 1e9, load.heartbeats,
+	    (double)load.own_late / MILLISECOND, options.silent, load.disconnected);
+	write_json_ms("late_least_ms", 0);
+	write_json_ms("late_median_ms", 500);
+	write_json_ms("late_p999_ms", 999);
+	write_json_ms("late_most_ms", 1000);
+	printf("  \"disconnected_while_sending\": %" PRIu64 ",\n  \"disconnected_early\": %" PRIu64 ",\n"
+	       "  \"never_disconnected\": %" PRIu64 ",\n  \"kept_waiting\": %" PRIu64 "\n}\n",
+	    load.while_sending, load.early, load.waiting, load.kept_waiting);
+}
+
+/* Return the exit status: 1 if the server did what it must not. */
+static int report(void)
+{
+	qsort(load.late, load.disconnected, sizeof *load.late, compare);
+	if (options.json)
+		write_json();
+	else
+		write_text();
+	free(load.late);
+	if (!load.while_sending && !load.early && !load.waiting)
+		return 0;
+	fflush(stdout);
+	fprintf(stderr,
+	    "keepalive_load: %" PRIu64 " connections were disconnected while they were sending, %" PRIu64
+	    " too early, and %" PRIu64 " never; has the server the same --timeout?\n",
+	    load.while_sending, load.early, load.waiting);
+	return 1;
+}
+
+/* ---- The command line ------------------------------------------------------------------------------------------- */
+
+static void help(void)
+{
+	puts(
+	    "Usage: keepalive_load [OPTION]...\n"
+	    "\n"
+	    "Open connections to the server keepalive, send heartbeats, let some go silent, and measure how late those are\n"
+	    "disconnected. Exit status 1 if anyone was disconnected who was sending, or too early, or never.\n"
+	    "\n"
+	    "  -p, --port PORT           the server's, on 127.0.0.1; without it, a server is started for the run\n"
+	    "  -t, --timeout SECONDS     the server's, 0.001 to 1000000 (0.3; with --port it must be given)\n"
+	    "  -b, --heartbeat SECONDS   the time between two heartbeats of a connection (a sixth of the timeout)\n"
+	    "  -c, --connections NUMBER  how many (200)\n"
+	    "  -q, --silent SOME         how many of them go silent: 1000, or a share: 10%, 0.1 (10%)\n"
+	    "  -s, --seconds SECONDS     how long it goes on when all are connected (2.5 times the timeout)\n"
+	    "  -j, --json                write the result as JSON\n"
+	    "  -h, --help                show this help\n"
+	    "\n"
+	    "Examples: a small run, and 75 seconds with 10,000 connections:\n"
+	    "  keepalive_load\n"
+	    "  keepalive_load --connections 10000 --timeout 30 --heartbeat 5 --silent 1000");
+}
+
+static _Noreturn void usage(const char *option, const char *value, const char *expected)
+{
+	fprintf(
+	    stderr, "keepalive_load: --%s '%s': expected %s\nTry 'keepalive_load --help'.\n", option, value, expected);
+	exit(2);
+}
+
+static uint64_t seconds_option(const char *option, const char *value)
+{
+	char *end;
+	double seconds = strtod(value, &end);
+
+	if (end == value || *end || value[strspn(value, "0123456789.")] ||
+	    !(seconds >= 0.001 && seconds <= SECONDS_MAX))
+		usage(option, value, "seconds, 0.001 to 1000000");
+	return (uint64_t)(seconds * 1e9 + 0.5);
+}
+
+static uint64_t whole_option(const char *option, const char *value, uint64_t least, uint64_t most, const char *expected)
+{
+	uint64_t number = strtoull(value, NULL, 10);
+
+	if (!*value || value[strspn(value, "0123456789")] || strlen(value) > 10 || number < least || number > most)
+		usage(option, value, expected);
+	return number;
+}
+
+/* 1000, 10% or 0.1; a number without a point or a percent sign is a count. */
+static uint64_t some_option(const char *value, uint64_t all)
+{
+	static const char expected[] = "a number of connections, or a share of them such as 10% or 0.1";
+	double share;
+	char *end;
+
+	if (!value[strspn(value, "0123456789")])
+		return whole_option("silent", value, 0, all, expected);
+	share = strtod(value, &end);
+	if (value[strspn(value, "0123456789.%")] || end == value || (*end && strcmp(end, "%") != 0))
+		usage("silent", value, expected);
+	if (*end)
+		share /= 100;
+	if (!(share >= 0 && share <= 1))
+		usage("silent", value, expected);
+	return (uint64_t)(share * (double)all + 0.5);
+}
+
+/* What follows from other options. */
+static void complete_options(const char *silent)
+{
+	if (options.port && !options.timeout) {
+		fputs(
+		    "keepalive_load: with --port, the server's --timeout is needed too\nTry 'keepalive_load --help'.\n",
+		    stderr);
+		exit(2);
+	}
+	if (!options.timeout)
+		options.timeout = 3 * SECOND / 10;
+	if (!options.heartbeat)
+		options.heartbeat = options.timeout / 6;
+	if (!options.seconds)
+		options.seconds = options.timeout * 5 / 2;
+	options.silent = some_option(silent, options.connections);
+	if (options.heartbeat >= options.timeout) {
+		fputs("keepalive_load: heartbeats must come more often than the timeout\n", stderr);
+		exit(2);
+	}
+	if (options.seconds < options.timeout + options.heartbeat) {
+		fputs("keepalive_load: --seconds must be at least the timeout and a heartbeat\n", stderr);
+		exit(2);
+	}
+}
+
+static void read_options(int argc, char **argv)
+{
+	static const struct option table[] = {{"port", required_argument, NULL, 'p'},
+	    {"timeout", required_argument, NULL, 't'}, {"heartbeat", required_argument, NULL, 'b'},
+	    {"connections", required_argument, NULL, 'c'}, {"silent", required_argument, NULL, 'q'},
+	    {"seconds", required_argument, NULL, 's'}, {"json", no_argument, NULL, 'j'},
+	    {"help", no_argument, NULL, 'h'}, {NULL, 0, NULL, 0}};
+	const char *silent = "10%";
+	int option;
+
+	while ((option = getopt_long(argc, argv, "p:t:b:c:q:s:jh", table, NULL)) != -1) {
+		switch (option) {
+		case 'p':
+			options.port = whole_option("port", optarg, 0, 65535, "a port, 1 to 65535; 0 starts a server");
+			break;
+		case 't':
+			options.timeout = seconds_option("timeout", optarg);
+			break;
+		case 'b':
+			options.heartbeat = seconds_option("heartbeat", optarg);
+			break;
+		case 'c':
+			options.connections =
+			    whole_option("connections", optarg, 1, CONNECTIONS_MAX, "a number from 1 to 10000000");
+			break;
+		case 'q':
+			silent = optarg;
+			break;
+		case 's':
+			options.seconds = seconds_option("seconds", optarg);
+			break;
+		case 'j':
+			options.json = 1;
+			break;
+		case 'h':
+			help();
+			exit(0);
+		default:
+			fputs("Try 'keepalive_load --help'.\n", stderr);
+			exit(2);
+		}
+	}
+	if (optind < argc) {
+		fputs("keepalive_load: takes options only\nTry 'keepalive_load --help'.\n", stderr);
+		exit(2);
+	}
+	complete_options(silent);
+}
+
+/* Many systems allow a process 1,024 descriptors until it asks for more. */
+static void have_descriptors(void)
+{
+	uint64_t needed = options.connections + DESCRIPTORS_SPARE;
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
+		fail("the limit of descriptors", strerror(errno));
+	if (limit.rlim_cur < needed && limit.rlim_cur < limit.rlim_max) {
+		limit.rlim_cur = limit.rlim_max;
+		setrlimit(RLIMIT_NOFILE, &limit);
+		getrlimit(RLIMIT_NOFILE, &limit);
+	}
+	if (limit.rlim_cur >= needed)
+		return;
+	fprintf(stderr,
+	    "keepalive_load: %" PRIu64 " connections take %" PRIu64
+	    " file descriptors, and this process may have %" PRIu64 ": %" PRIu64
+	    " are missing.\nRaise the hard limit (ulimit -Hn), or ask for fewer --connections.\n",
+	    options.connections, needed, (uint64_t)limit.rlim_cur, needed - (uint64_t)limit.rlim_cur);
+	exit(1);
+}
+
+int main(int argc, char **argv)
+{
+	int status;
+
+	read_options(argc, argv);
+	have_descriptors();
+	if (!options.port)
+		start_server();
+	begin();
+	run();
+	end();
+	status = report();
+	if (stop_server() != 0)
+		status = 1;
+	if (fflush(stdout) != 0 || ferror(stdout))
+		fail("standard output", strerror(errno));
+	return status;
+}
