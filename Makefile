@@ -169,7 +169,7 @@ $(EXAMPLES): $(SHARED)
 need-check:
 	@test "$(HAVE_CHECK)" != no || { echo 'The tests need Check: "make deps" installs it' >&2; exit 1; }
 
-# T=name runs one program, script or Check case. With WRAP, scripts have nothing to show. SKIP names test programs.
+# T=name runs one program, script or Check case, T='a b_*' those that match. With WRAP, scripts have nothing to show. SKIP names test programs.
 check: need-check all $(TESTS) $(EXAMPLES) $(FUZZERS)
 	@B='$(abspath $(B))' CC='$(CC)' CXX='$(CXX)' SANITIZE='$(SANITIZE)' ALLOCATOR='$(ALLOCATOR)' T='$(T)' \
 		WRAP='$(WRAP)' scripts/run-tests $(filter-out $(if $(T),,$(addprefix %/,$(SKIP))),$(TESTS)) \
