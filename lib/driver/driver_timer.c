@@ -310,7 +310,7 @@ static int is_inside(const struct ww_driver *driver, const struct record *record
 		if (here->group != &driver->timers)
 			continue;
 		const struct record *other = (const void *)here->job;
-		if (other == record || (other->shard == record->shard && other->of == record->index))
+		if (other->shard == record->shard && other->of == record->index)
 			return 1;
 	}
 	return 0;

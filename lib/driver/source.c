@@ -144,8 +144,7 @@ void ww_source_unlock(struct source *source)
 
 	pthread_mutex_unlock(&source->lock);
 	/* What waits for room in the queue is not made to wait less by waking the driver. */
-	int waits = source->group->ops->queues && driver->queue.starved && next <= driver->last;
-	if (next < driver->armed && !waits)
+	if (next < driver->armed && !(driver->queue.starved && next <= driver->last && source->group->ops->queues))
 		ww_driver_rearm(driver, next);
 }
 

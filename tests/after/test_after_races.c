@@ -65,7 +65,7 @@ START_TEST(after_a_reset_or_stop_nothing_stale_is_received)
 
 	OK(ww_after_create(&after, world.driver, 0));
 	start_clock(&runner, world);
-	for (int i = 0; i < 5000; i++) {
+	for (int i = 0; i < 1500; i++) {
 		uint64_t before = 0;
 		uint64_t time = 0;
 		int active;
@@ -98,7 +98,7 @@ START_TEST(a_tickers_former_life_is_over_after_a_reset_or_stop)
 
 	OK(ww_ticker_create(&ticker, world.driver, MS));
 	start_clock(&runner, world);
-	for (int i = 0; i < 3000; i++) {
+	for (int i = 0; i < 1000; i++) {
 		ck_assert_int_ge(ww_ticker_reset(ticker, 1 + seed_below(&seed, MS)), 0);
 		dawdle(&seed);
 		(void)ww_ticker_poll(ticker, NULL);
@@ -126,7 +126,7 @@ START_TEST(a_function_is_called_once_for_each_start_that_was_not_taken_back)
 
 	OK(ww_after_func(&after, world.driver, MS, gate_fn, &gate));
 	start_clock(&runner, world);
-	for (int i = 0; i < 5000; i++) {
+	for (int i = 0; i < 1500; i++) {
 		dawdle(&seed);
 		if (seed_below(&seed, 3) == 0) {
 			starts -= ww_after_stop(after);
@@ -154,7 +154,7 @@ START_TEST(destroy_while_it_expires)
 	struct runner runner;
 
 	start_clock(&runner, world);
-	for (int i = 0; i < 3000; i++) {
+	for (int i = 0; i < 1000; i++) {
 		uint64_t delay = seed_below(&seed, MS);
 		struct ww_after *after;
 		struct ww_after *func;

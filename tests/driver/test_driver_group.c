@@ -7,6 +7,7 @@ struct item {
 	union {
 		struct ww_timer timer;
 		struct job job;
+		struct record record; /* what it is not: see a_stop_leaves_jobs_of_other_groups_alone */
 	} as;
 	_Atomic int expired;
 	_Atomic int ran;
@@ -52,6 +53,19 @@ static void run(struct group *group, struct job *job)
 	item->ran++;
 }
 
+/* The first of a batch is due again at once, for as long as it has expired less than a hundred times. */
+static uint32_t expire_again(
+    struct source *source, const struct ww_expiry *batch, size_t count, uint64_t time, struct job **jobs)
+{
+	struct item *item = count ? (struct item *)(void *)batch[0].timer : NULL;
+
+	(void)expire_alone(source, batch, count, time, jobs);
+	if (item && item->expired < 100)
+		ww_source_schedule(source, &item->as.timer, 0);
+	return 0;
+}
+
+static const struct group_ops again_ops = {.expire = expire_again, .run = run, .queues = 0};
 static const struct group_ops alone_ops = {.expire = expire_alone, .run = run, .queues = 0};
 static const struct group_ops job_ops = {.expire = expire_to_job, .run = run, .queues = 1};
 
@@ -153,9 +167,55 @@ START_TEST(what_needs_no_room_in_the_queue_goes_on_while_that_is_full)
 }
 END_TEST
 
+START_TEST(a_pass_ends_although_what_expires_is_due_again_at_once)
+{
+	struct item item = {0};
+
+	begin(WW_DRIVER_THREADLESS, 0);
+	attach(0, &again_ops);
+	set(0, 0, &item, 0);
+	advance(TICK);
+	for (int i = 1; i <= 100; i++) {
+		ck_assert_int_eq(ww_driver_dispatch(driver, 1), 0);
+		ck_assert_int_eq(item.expired, i);
+	}
+	settle();
+	ck_assert_int_eq(item.expired, 100);
+	ww_driver_detach(&groups[0]);
+	end();
+}
+END_TEST
+
+START_TEST(a_stop_leaves_jobs_of_other_groups_alone)
+{
+	struct item item = {0};
+	sem_t semaphore;
+	size_t count;
+
+	sem_init(&semaphore, 0, 0);
+	begin(0, 1);
+	attach(0, &job_ops);
+	item.hold = &semaphore;
+	set(0, 0, &item, 0);
+	advance(TICK);
+	UNTIL(inside == 1);
+	/* Were it a timer of the driver, this would be one that a worker has taken. */
+	item.as.record.state = RECORD_QUEUED;
+	OK(ww_driver_stop(driver, take, NULL, &count));
+	ck_assert_uint_eq(count, 0);
+	sem_post(&semaphore);
+	ww_driver_detach(&groups[0]);
+	ck_assert_int_eq(item.ran, 1);
+	end();
+}
+END_TEST
+
+static int inside_at_return;
+
 static void *detach_elsewhere(void *argument)
 {
 	ww_driver_detach(argument);
+	inside_at_return = inside;
 	return NULL;
 }
 
@@ -181,6 +241,7 @@ START_TEST(detaching_waits_for_jobs_that_run_and_forgets_those_that_wait)
 	sem_post(&semaphore);
 	sem_post(&semaphore);
 	ck_assert_int_eq(pthread_join(thread, NULL), 0);
+	ck_assert_int_eq(inside_at_return, 0);
 	for (int i = 0; i < 6; i++)
 		ck_assert_int_le(item[i].ran, 1);
 	(void)after(0, note, NULL);
@@ -216,6 +277,6 @@ END_TEST
 
 TEST_MAIN("driver/group", a_group_is_driven_while_it_is_attached,
     in_a_stall_timers_of_several_groups_fire_in_order_of_tick,
-    what_needs_no_room_in_the_queue_goes_on_while_that_is_full,
-    detaching_waits_for_jobs_that_run_and_forgets_those_that_wait,
+    what_needs_no_room_in_the_queue_goes_on_while_that_is_full, a_pass_ends_although_what_expires_is_due_again_at_once,
+    a_stop_leaves_jobs_of_other_groups_alone, detaching_waits_for_jobs_that_run_and_forgets_those_that_wait,
     attaching_fails_without_memory_and_after_a_stop_and_leaves_nothing)

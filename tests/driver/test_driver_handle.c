@@ -147,6 +147,34 @@ START_TEST(a_record_whose_generations_are_used_up_is_not_used_again)
 }
 END_TEST
 
+START_TEST(the_call_of_a_timer_whose_calls_overlap_has_no_handle)
+{
+	struct gate gate;
+	ww_handle number = 0;
+
+	gate_init(&gate);
+	begin(0, 2);
+	ww_handle handle = every(0, DAY_NS, WW_EVERY_OVERLAP, hold, &gate);
+	struct shard *shard = &driver->shards[handle >> HANDLE_SHARD];
+	advance(TICK);
+	gate_wait(&gate, 1);
+	for (uint32_t i = 0; i < slab_end(&shard->slab); i++) {
+		const struct record *record = slab_at(&shard->slab, i);
+		if (record->state == RECORD_RUNNING)
+			number =
+			    (uint64_t)record->shard << HANDLE_SHARD | (uint64_t)i << HANDLE_INDEX | record->generation;
+	}
+	ck_assert_uint_ne(number, 0);
+	ck_assert_uint_ne(number, handle);
+	assert_stale(number);
+	gate_open(&gate, 1);
+	settle();
+	assert_stale(number);
+	ck_assert_int_eq(ww_driver_cancel(driver, handle), 1);
+	end();
+}
+END_TEST
+
 /* ---- Memory */
 
 START_TEST(after_reserve_scheduling_allocates_nothing)
@@ -264,8 +292,9 @@ START_TEST(a_call_without_memory_for_it_is_counted_as_dropped_and_told_as_missed
 }
 END_TEST
 
-TEST_MAIN("driver/handle", a_handle_is_stale_once_its_timer_has_fired_or_was_cancelled,
-    numbers_that_never_were_handles_are_refused, every_number_that_differs_in_one_bit_from_a_handle_is_refused,
-    random_and_stale_handles_harm_nothing, a_record_whose_generations_are_used_up_is_not_used_again,
-    after_reserve_scheduling_allocates_nothing, a_reserve_that_fails_changes_nothing,
-    what_a_cancelled_timer_held_is_used_at_once, a_call_without_memory_for_it_is_counted_as_dropped_and_told_as_missed)
+TEST_MAIN("driver/handle", the_call_of_a_timer_whose_calls_overlap_has_no_handle,
+    a_handle_is_stale_once_its_timer_has_fired_or_was_cancelled, numbers_that_never_were_handles_are_refused,
+    every_number_that_differs_in_one_bit_from_a_handle_is_refused, random_and_stale_handles_harm_nothing,
+    a_record_whose_generations_are_used_up_is_not_used_again, after_reserve_scheduling_allocates_nothing,
+    a_reserve_that_fails_changes_nothing, what_a_cancelled_timer_held_is_used_at_once,
+    a_call_without_memory_for_it_is_counted_as_dropped_and_told_as_missed)

@@ -70,6 +70,19 @@ START_TEST(an_earlier_timer_makes_it_readable_earlier_and_a_far_one_sooner_or_la
 }
 END_TEST
 
+START_TEST(who_asks_for_a_later_wake_up_does_not_put_off_an_earlier_one)
+{
+	begin(WW_DRIVER_THREADLESS, 0);
+	(void)after(10 * TICK, note, NULL);
+	/* As a thread does that has seen the alarm as it was before, and comes late. */
+	ww_driver_rearm(driver, now_ns() / TICK + 30);
+	advance(11 * TICK);
+	ck_assert_int_eq(is_readable(), 1);
+	ck_assert_int_eq(ww_driver_dispatch(driver, 1), 1);
+	end();
+}
+END_TEST
+
 START_TEST(dispatch_calls_as_many_as_the_budget_and_the_rest_keeps_it_readable)
 {
 	static const uint32_t budgets[] = {1, 2, 3, 7, 100, UINT32_MAX};
@@ -307,6 +320,7 @@ END_TEST
 
 TEST_MAIN("driver/loop", the_descriptor_is_readable_exactly_when_something_is_due,
     an_earlier_timer_makes_it_readable_earlier_and_a_far_one_sooner_or_later,
+    who_asks_for_a_later_wake_up_does_not_put_off_an_earlier_one,
     dispatch_calls_as_many_as_the_budget_and_the_rest_keeps_it_readable, room_that_a_cancel_makes_is_not_forgotten,
     room_that_a_cancel_makes_between_two_calls_leaves_no_trace, a_nested_dispatch_is_refused,
     a_second_thread_that_dispatches_is_refused, settle_dispatches_until_nothing_is_due_and_not_what_is_not,

@@ -302,8 +302,8 @@ static void run_model(size_t queue)
 	memset(stale, 0, sizeof stale);
 	live_count = calls = scheduled = cancelled = inside_count = 0;
 	last_tick = WW_NEVER;
-	latest_tick = 0;
 	OK(ww_clock_virtual_set(virtual_clock, START + 1000 * DAY_NS));
+	latest_tick = now_ns() / TICK; /* the wheel begins there */
 	begin_with(&config);
 	for (uint64_t op = 0; op < ops_left; op++) {
 		uint64_t what = draw(10);

@@ -279,6 +279,32 @@ START_TEST(a_stop_in_the_midst_hands_over_exactly_what_neither_ran_nor_was_cance
 }
 END_TEST
 
+static _Atomic size_t arrived;
+
+static void arrive(struct ww_driver *of, const struct ww_firing *firing, void *user)
+{
+	(void)of;
+	(void)firing;
+	(void)user;
+	arrived++;
+}
+
+START_TEST(what_is_scheduled_while_the_driver_goes_to_sleep_wakes_it)
+{
+	seed_first = seed_of_run("test_driver_race");
+	begin(0, 2);
+	/* The clock stands still: nothing but the schedule itself makes it look. */
+	for (size_t i = 0; i < 10000; i++) {
+		volatile uint64_t wait = draw(300);
+		MUST(ww_driver_schedule_at(driver, draw(2) ? 0 : now_ns() / TICK * TICK, arrive, NULL, NULL) == WW_OK);
+		UNTIL(arrived == i + 1);
+		while (wait)
+			wait--;
+	}
+	end();
+}
+END_TEST
+
 /* ---- Periodic timers */
 
 struct beat {
@@ -353,4 +379,4 @@ END_TEST
 
 TEST_MAIN("driver/race", no_call_begins_after_a_cancel_in_time_and_none_is_lost_or_doubled,
     a_stop_in_the_midst_hands_over_exactly_what_neither_ran_nor_was_cancelled,
-    periodic_timers_do_not_overlap_and_end_with_their_cancel)
+    what_is_scheduled_while_the_driver_goes_to_sleep_wakes_it, periodic_timers_do_not_overlap_and_end_with_their_cancel)

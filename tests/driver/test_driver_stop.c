@@ -200,6 +200,47 @@ START_TEST(what_a_worker_has_taken_and_not_begun_is_handed_over_and_does_not_beg
 }
 END_TEST
 
+/* A call, in a thread of its own, that waits for a shard's lock. */
+struct overtaken {
+	ww_handle handle; /* to cancel, or 0: schedule */
+	_Atomic int answer;
+};
+
+static void *call_elsewhere(void *argument)
+{
+	struct overtaken *call = argument;
+
+	call->answer = call->handle ? ww_driver_cancel(driver, call->handle)
+	                            : ww_driver_schedule(driver, DAY_NS, note, NULL, NULL);
+	return NULL;
+}
+
+START_TEST(a_call_that_a_stop_overtakes_at_the_lock_says_closed)
+{
+	for (int kind = 0; kind < 2; kind++) {
+		struct ww_driver_config config = config_of(0, 1);
+		struct overtaken call = {0, 77};
+		pthread_t thread;
+		config.shards = 1;
+		begin_with(&config);
+		call.handle = kind ? after(DAY_NS, note, NULL) : 0;
+		ww_source_lock(&driver->shards[0].source);
+		ck_assert_int_eq(pthread_create(&thread, NULL, call_elsewhere, &call), 0);
+		/* It comes as far as the lock, most probably. */
+		for (int i = 0; i < 1000; i++)
+			sched_yield();
+		ck_assert_int_eq(call.answer, 77);
+		driver->closed = 1;
+		ww_source_unlock(&driver->shards[0].source);
+		ck_assert_int_eq(pthread_join(thread, NULL), 0);
+		ck_assert_int_eq(call.answer, WW_ECLOSED);
+		ck_assert_uint_eq(stats_of().pending, (uint64_t)kind);
+		driver->closed = 0;
+		end();
+	}
+}
+END_TEST
+
 static void destroy_inside(struct ww_driver *of, const struct ww_firing *firing, void *user)
 {
 	(void)firing;
@@ -322,11 +363,18 @@ START_TEST(a_thread_cancelled_while_it_waits_leaves_the_driver_usable)
 }
 END_TEST
 
-/* Calls all that does not wait, with a cancellation outstanding, and tells so in *argument. */
+struct outstanding {
+	struct ww_driver *_Atomic made;
+	struct gate gate;
+	int came_through;
+};
+
+/* Calls all that is no point of cancellation, with a cancellation outstanding. */
 static void *call_all_when_cancelled(void *argument)
 {
-	struct ww_driver_stats stats;
+	struct outstanding *here = argument;
 	struct ww_driver *made = NULL;
+	struct ww_driver_stats stats;
 	uint64_t ns;
 	ww_handle handle;
 
@@ -338,25 +386,33 @@ static void *call_all_when_cancelled(void *argument)
 	MUST(ww_driver_cancel(driver, handle) == 1);
 	MUST(ww_driver_stats(driver, &stats) == WW_OK);
 	MUST(ww_driver_create(&made, NULL) == WW_OK);
-	MUST(ww_driver_schedule(made, 0, note, NULL, NULL) == WW_OK);
+	MUST(ww_driver_schedule(made, 0, hold, &here->gate, NULL) == WW_OK);
+	UNTIL(here->gate.inside == 1);
 	MUST(ww_driver_stop(made, NULL, NULL, NULL) == WW_OK);
+	here->made = made;
+	/* This one waits. */
 	MUST(ww_driver_destroy(made) == WW_OK);
-	*(int *)argument = 1;
+	here->came_through = 1;
 	pthread_testcancel();
 	return NULL;
 }
 
 START_TEST(what_does_not_say_so_is_no_point_of_cancellation)
 {
+	struct outstanding here = {0};
 	pthread_t thread;
 	void *result = NULL;
-	int came_through = 0;
 
+	gate_init(&here.gate);
 	begin(0, 1);
-	ck_assert_int_eq(pthread_create(&thread, NULL, call_all_when_cancelled, &came_through), 0);
+	ck_assert_int_eq(pthread_create(&thread, NULL, call_all_when_cancelled, &here), 0);
+	UNTIL(here.made != NULL);
+	for (int i = 0; i < 1000; i++)
+		sched_yield();
+	gate_open(&here.gate, 1);
 	ck_assert_int_eq(pthread_join(thread, &result), 0);
 	ck_assert_ptr_eq(result, PTHREAD_CANCELED);
-	ck_assert_int_eq(came_through, 1);
+	ck_assert_int_eq(here.came_through, 1);
 	end();
 }
 END_TEST
@@ -364,5 +420,6 @@ END_TEST
 TEST_MAIN("driver/stop", a_stop_hands_over_each_pending_timer_once_and_then_all_is_closed,
     without_drain_pending_timers_are_dropped_and_counted, a_callback_may_stop_the_driver,
     the_drain_function_may_call_the_driver, what_a_worker_has_taken_and_not_begun_is_handed_over_and_does_not_begin,
-    destroy_in_a_callback_is_refused, destroy_waits_for_callbacks_that_run, a_stop_ends_a_settle,
+    a_call_that_a_stop_overtakes_at_the_lock_says_closed, destroy_in_a_callback_is_refused,
+    destroy_waits_for_callbacks_that_run, a_stop_ends_a_settle,
     a_thread_cancelled_while_it_waits_leaves_the_driver_usable, what_does_not_say_so_is_no_point_of_cancellation)

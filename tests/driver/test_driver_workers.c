@@ -256,6 +256,67 @@ START_TEST(settle_ends_when_what_it_waits_for_is_cancelled)
 }
 END_TEST
 
+START_TEST(settle_waits_for_what_waits_for_room_that_a_cancel_has_made)
+{
+	struct ww_driver_config config = config_of(WW_DRIVER_THREADLESS, 0);
+	pthread_t thread;
+	void *result;
+
+	/* The queue has been emptied, and the worker that will find it so and tell of it has yet to look. */
+	config.queue = 1;
+	begin_with(&config);
+	ww_handle handle = after(0, note, NULL);
+	(void)after(TICK, note, NULL);
+	advance(2 * TICK);
+	ww_driver_pass(driver);
+	ck_assert_int_eq(driver->queue.starved, 1);
+	ck_assert_int_eq(ww_driver_cancel(driver, handle), 1);
+	driver->flags = 0;
+	ck_assert_int_eq(pthread_create(&thread, NULL, settle_elsewhere, NULL), 0);
+	UNTIL(waiting_for_queue() == 1);
+	/* Now that worker. */
+	ww_driver_pass(driver);
+	ck_assert_int_eq(ww_queue_run(&driver->queue), 1);
+	ww_driver_pass(driver);
+	ck_assert_int_eq(pthread_join(thread, &result), 0);
+	ck_assert_int_eq((int)(intptr_t)result, WW_OK);
+	ck_assert_uint_eq(fired_count, 1);
+	driver->flags = WW_DRIVER_THREADLESS;
+	end();
+}
+END_TEST
+
+START_TEST(settle_looks_again_when_a_callback_ended_while_it_looked)
+{
+	pthread_t thread;
+	void *result;
+
+	begin(WW_DRIVER_THREADLESS, 0);
+	driver->flags = 0;
+	/* Its look ends, and finds nothing due, while the queue is locked. */
+	pthread_mutex_lock(&driver->groups_lock);
+	ck_assert_int_eq(pthread_create(&thread, NULL, settle_elsewhere, NULL), 0);
+	UNTIL(waiting_for_queue() == 1);
+	pthread_mutex_lock(&driver->queue.lock);
+	pthread_mutex_unlock(&driver->groups_lock);
+	for (int i = 0; i < 1000; i++)
+		sched_yield();
+	/* A callback has scheduled what is due at once, and has ended. */
+	OK(ww_driver_schedule_at(driver, 0, note, NULL, NULL));
+	ww_queue_changed(&driver->queue);
+	pthread_mutex_unlock(&driver->queue.lock);
+	for (int i = 0; i < 1000; i++)
+		sched_yield();
+	ck_assert_uint_eq(waiting_for_queue(), 1);
+	ww_driver_pass(driver);
+	ck_assert_int_eq(ww_queue_run(&driver->queue), 1);
+	ck_assert_int_eq(pthread_join(thread, &result), 0);
+	ck_assert_int_eq((int)(intptr_t)result, WW_OK);
+	driver->flags = WW_DRIVER_THREADLESS;
+	end();
+}
+END_TEST
+
 static void settle_inside(struct ww_driver *of, const struct ww_firing *firing, void *user)
 {
 	(void)firing;
@@ -324,4 +385,6 @@ TEST_MAIN("driver/workers", no_more_callbacks_run_at_a_time_than_there_are_worke
     a_driver_whose_queue_is_full_does_not_spin, room_that_a_cancel_makes_is_used, room_that_a_reschedule_makes_is_used,
     drop_counts_what_finds_the_queue_full_and_one_shots_are_gone, drop_skips_a_call_of_a_periodic_timer_and_it_goes_on,
     settle_waits_for_running_and_queued_callbacks, settle_ends_when_what_it_waits_for_is_cancelled,
-    settle_in_a_callback_is_refused, the_numbers_are_right_at_every_step)
+    settle_waits_for_what_waits_for_room_that_a_cancel_has_made,
+    settle_looks_again_when_a_callback_ended_while_it_looked, settle_in_a_callback_is_refused,
+    the_numbers_are_right_at_every_step)

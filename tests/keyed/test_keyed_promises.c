@@ -150,6 +150,40 @@ START_TEST(long_timers_are_not_touched_on_every_turn)
 }
 END_TEST
 
+/* The eighth of all hashes, as the table sees them, that its least and its greatest entry lie in. */
+static void find_ends(const struct table *table, uint64_t *least, uint64_t *greatest)
+{
+	*least = 7;
+	*greatest = 0;
+	for (uint32_t i = 0; i < table->lines; i++)
+		for (uint32_t k = 0; k < TABLE_LINE; k++) {
+			uint64_t entry = table_line(table, i)->entry[k];
+			if (entry == TABLE_EMPTY)
+				continue;
+			*least = entry >> 61 < *least ? entry >> 61 : *least;
+			*greatest = entry >> 61 > *greatest ? entry >> 61 : *greatest;
+		}
+}
+
+/* Otherwise all entries of a shard would crowd in a part of its table, and lookups would walk. */
+START_TEST(a_shard_is_not_chosen_by_bits_that_its_table_uses)
+{
+	struct rig *rig = make_with(NULL, note, 8);
+
+	for (uint64_t i = 0; i < 8000; i++)
+		if (ww_keyed_set(rig->keyed, &i, sizeof(i), NULL, S, NULL, NULL) != 0)
+			ck_abort_msg("key %d is refused", (int)i);
+	for (uint32_t i = 0; i < 8; i++) {
+		uint64_t least, greatest;
+		find_ends(&rig->keyed->shards[i].table, &least, &greatest);
+		ck_assert_uint_ge(table_count(&rig->keyed->shards[i].table), 500);
+		ck_assert_uint_eq(least, 0);
+		ck_assert_uint_eq(greatest, 7);
+	}
+	unmake(rig);
+}
+END_TEST
+
 /* ---- Draining --------------------------------------------------------------------------------------------------- */
 
 START_TEST(keys_are_gone_after_drain_and_a_later_set_fires)
@@ -319,4 +353,4 @@ TEST_MAIN("keyed/promises", move_under_a_tick_runs_once, move_is_exact_at_every_
     long_timers_are_not_touched_on_every_turn, keys_are_gone_after_drain_and_a_later_set_fires,
     a_drain_callback_may_set_move_remove_and_drain, a_callback_may_set_move_remove_and_drain,
     a_drain_takes_what_is_due_and_not_dispatched, stop_twice_is_harmless_and_set_after_stop_is_refused,
-    a_callback_may_stop_its_map)
+    a_callback_may_stop_its_map, a_shard_is_not_chosen_by_bits_that_its_table_uses)

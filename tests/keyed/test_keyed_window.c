@@ -54,6 +54,15 @@ static void finish(struct rig *rig, int taken)
 	settle(rig);
 }
 
+/* While a worker has an entry's job, the wheel must not have it, too. */
+static uint64_t pending_in(const struct rig *rig)
+{
+	struct ww_stats stats;
+
+	OK(ww_wheel_stats(rig->keyed->shards[0].source.wheel, &stats));
+	return stats.pending;
+}
+
 #define BOTH(taken) for (int taken = 0; taken < 2; taken++)
 
 START_TEST(untouched_it_fires)
@@ -91,6 +100,7 @@ START_TEST(move_takes_it_back)
 	{
 		struct rig *rig = make_due(taken);
 		OK(move(rig, "key", ANY, 10 * S));
+		ck_assert_uint_eq(pending_in(rig), !taken);
 		finish(rig, taken);
 		ck_assert_uint_eq(rig->count, 0);
 		pass(rig, 9 * S);

@@ -332,6 +332,38 @@ START_TEST(what_is_loaded_while_the_map_is_destroyed_goes_to_gone)
 }
 END_TEST
 
+static unsigned sets_in_gone;
+
+static void set_until_closed(
+    struct ww_session *map, const void *key, size_t length, void *value, enum ww_gone why, void *user)
+{
+	note(map, key, length, value, why, user);
+	if (why != WW_GONE_EXPIRED)
+		return;
+	(void)sem_post(&entered);
+	while (ww_session_set(map, key, length, NULL, 0, NULL) == WW_OK)
+		sets_in_gone++;
+}
+
+START_TEST(a_gone_that_sets_all_the_time_loses_nothing_to_destroy)
+{
+	struct rig rig;
+
+	OK(sem_init(&entered, 0, 0));
+	for (int round = 0; round < 200; round++) {
+		rig_plan_threads(&rig, 1);
+		rig.of_map.gone = set_until_closed;
+		rig_open(&rig);
+		sets_in_gone = 0;
+		HOLDS(set(&rig, "a", 1, SEC) == WW_OK);
+		step(&rig, SEC + MS);
+		(void)sem_wait(&entered);
+		rig_close(&rig);
+		HOLDS(told_so_far() == 1 + sets_in_gone);
+	}
+}
+END_TEST
+
 static void destroy_in_gone(
     struct ww_session *map, const void *key, size_t length, void *value, enum ww_gone why, void *user)
 {
@@ -420,4 +452,5 @@ TEST_MAIN("session/life", create_refuses_what_is_out_of_range, whichever_allocat
     whichever_allocation_of_set_fails_nothing_has_changed, a_set_that_fails_in_a_full_map_evicts_nobody,
     after_the_drivers_stop_all_is_refused_and_destroy_tells_of_everything, a_driver_outlives_several_maps,
     destroy_waits_for_a_gone_that_runs_and_takes_nothing_new, what_is_loaded_while_the_map_is_destroyed_goes_to_gone,
-    destroy_in_gone_is_refused_and_harmless, clear_and_destroy_end_though_gone_sets_again, in_a_child_all_is_refused)
+    a_gone_that_sets_all_the_time_loses_nothing_to_destroy, destroy_in_gone_is_refused_and_harmless,
+    clear_and_destroy_end_though_gone_sets_again, in_a_child_all_is_refused)

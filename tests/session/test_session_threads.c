@@ -37,7 +37,7 @@ static void gone(struct ww_session *map, const void *key, size_t length, void *v
 	if (map != rig.map || length > 40 || why > WW_GONE_CLEARED)
 		faults++;
 	own(value);
-	if (why == WW_GONE_EXPIRED)
+	if (why == WW_GONE_EXPIRED && length == 3 && (uintptr_t)value / sizeof(struct counted) % 64 == 0)
 		(void)sched_yield();
 }
 
@@ -110,7 +110,7 @@ static int load(const void *key, size_t length, void **value, uint64_t *ttl, voi
 
 	(void)key;
 	(void)length;
-	if (worker->random % 8 == 0)
+	if (worker->random % 64 == 0)
 		(void)sched_yield();
 	if (worker->random % 5 == 0)
 		return -99;
