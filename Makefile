@@ -176,10 +176,13 @@ check: need-check all $(TESTS) $(EXAMPLES) $(FUZZERS)
 		$(if $(WRAP),,$(EXAMPLES) $(TEST_SCRIPTS) $(FUZZERS))
 
 # jemalloc would hide from valgrind what becomes of a block. Left out are programs that step through weeks tick by tick,
-# which would take valgrind most of an hour.
+# which would take valgrind most of an hour, and those that race threads or do millions of steps against an oracle; the
+# sanitizers run them all.
+SLOW_MEMCHECK := test_cascade test_exact test_schedule test_driver_race test_driver_model test_after_races \
+	test_keyed_threads test_keyed_oracle test_session_threads test_session_oracle test_table test_table_memory test_clock
 memcheck:
 	+@$(MAKE) --no-print-directory check B=$(B)/memcheck CONFIGURE_FLAGS=--without-jemalloc \
-		WW_MODEL_OPS=$${WW_MODEL_OPS:-200000} SKIP='test_cascade test_exact test_schedule' \
+		WW_MODEL_OPS=$${WW_MODEL_OPS:-200000} SKIP='$(SLOW_MEMCHECK)' \
 		WRAP='valgrind -q --error-exitcode=99 --leak-check=full --errors-for-leak-kinds=definite'
 
 # With libFuzzer's own main a target searches; otherwise tests/fuzz/main.c replays its corpus.

@@ -30,7 +30,7 @@ static void assert_closed(void)
 	ck_assert_int_eq(ww_driver_schedule_every(driver, 0, 1, 0, note, NULL, &handle), WW_ECLOSED);
 	ck_assert_int_eq(ww_driver_reschedule(driver, 1, 0), WW_ECLOSED);
 	ck_assert_int_eq(ww_driver_cancel(driver, 1), WW_ECLOSED);
-	ck_assert_int_eq(ww_driver_cancel_wait(driver, 1), WW_ECLOSED);
+	ck_assert_int_eq(ww_driver_cancel_wait(driver, UINT64_MAX), WW_ECLOSED);
 	ck_assert_int_eq(ww_driver_time_left(driver, 1, &left), WW_ECLOSED);
 	ck_assert_int_eq(ww_driver_reserve(driver, 1), WW_ECLOSED);
 	ck_assert_int_eq(ww_driver_settle(driver), WW_ECLOSED);
