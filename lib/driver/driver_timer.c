@@ -316,35 +316,12 @@ static int is_inside(const struct ww_driver *driver, const struct record *record
 	return 0;
 }
 
-/*
- * After a stop a callback may still run: wait for its end, so that what it uses can be freed. What a worker has just taken
- * does not begin.
- */
-static int wait_after_stop(struct ww_driver *driver, ww_handle timer)
-{
-	struct shard *shard = shard_of(driver, timer);
-	struct record *record;
-
-	if (!shard)
-		return WW_ECLOSED;
-	ww_source_lock(&shard->source);
-	record = find(shard, timer);
-	if (record && !is_inside(driver, record)) {
-		record->flags |= RECORD_CANCELLED;
-		wait_for_end(shard, record, timer);
-	} else
-		ww_source_unlock(&shard->source);
-	return WW_ECLOSED;
-}
-
 int ww_driver_cancel_wait(struct ww_driver *driver, ww_handle timer)
 {
 	struct shard *shard;
 	struct record *record;
 	int result = lock_record(driver, timer, &shard, &record);
 
-	if (result == WW_ECLOSED && !ww_driver_forked(driver))
-		return wait_after_stop(driver, timer);
 	if (result)
 		return result;
 	if (is_inside(driver, record)) {

@@ -474,36 +474,6 @@ START_TEST(destroy_waits_for_a_function_that_the_stop_let_run)
 }
 END_TEST
 
-START_TEST(the_driver_stops_while_all_expires)
-{
-	enum { MANY = 20 };
-	uint64_t seed = seed_of_run("the_driver_stops_while_all_expires");
-
-	for (int round = 0; round < 200; round++) {
-		struct world world = make_world();
-		struct gate gate = {0};
-		struct ww_after *after[MANY];
-		struct ww_after *func[MANY];
-		struct ww_ticker *ticker[MANY];
-		for (int i = 0; i < MANY; i++) {
-			OK(ww_after_create(&after[i], world.driver, MS));
-			OK(ww_after_func(&func[i], world.driver, MS, gate_fn, &gate));
-			OK(ww_ticker_create(&ticker[i], world.driver, MS));
-		}
-		OK(ww_clock_virtual_advance(world.clock, MS));
-		dawdle(&seed);
-		OK(ww_driver_stop(world.driver, NULL, NULL, NULL));
-		for (int i = MANY - 1; i >= 0; i--) {
-			OK(ww_after_destroy(after[i]));
-			OK(ww_after_destroy(func[i]));
-			OK(ww_ticker_destroy(ticker[i]));
-		}
-		end_world(world);
-		ck_assert_int_eq(atomic_load(&gate.came), atomic_load(&gate.went));
-	}
-}
-END_TEST
-
 /* The only worker is kept and the queue is full: the expiry is dropped. */
 START_TEST(whoever_waits_for_what_was_dropped_wakes)
 {
@@ -699,7 +669,6 @@ TEST_MAIN("after/races", after_a_reset_or_stop_nothing_stale_is_received,
     sleeping_and_receiving_threads_under_a_clock_that_runs, a_value_on_its_way_is_taken_back,
     a_tick_on_its_way_is_taken_back, a_function_on_its_way_is_taken_back_or_called,
     whoever_waits_is_told_that_the_driver_stops, destroy_waits_for_a_function_that_the_stop_let_run,
-    the_driver_stops_while_all_expires, whoever_waits_for_what_was_dropped_wakes,
-    a_receiver_that_is_cancelled_loses_no_value, destroy_is_refused_while_a_thread_waits,
-    a_sleeper_that_is_cancelled_leaves_no_timer, a_destroy_that_is_cancelled_can_be_made_again,
-    in_a_child_of_the_process_all_is_closed)
+    whoever_waits_for_what_was_dropped_wakes, a_receiver_that_is_cancelled_loses_no_value,
+    destroy_is_refused_while_a_thread_waits, a_sleeper_that_is_cancelled_leaves_no_timer,
+    a_destroy_that_is_cancelled_can_be_made_again, in_a_child_of_the_process_all_is_closed)
