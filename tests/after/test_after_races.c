@@ -139,7 +139,6 @@ START_TEST(a_function_is_called_once_for_each_start_that_was_not_taken_back)
 	starts -= ww_after_stop(after);
 	OK(ww_driver_settle(world.driver));
 	ck_assert_int_eq(atomic_load(&gate.went), starts);
-	ck_assert_int_gt(starts, 0);
 	OK(ww_after_destroy(after));
 	end_world(world);
 }
