@@ -71,16 +71,21 @@ ww_handle after_elsewhere(uint64_t delay, ww_driver_fn *fn, void *user);
 uint32_t waiting_for_queue(void);
 uint32_t waiting_for_end(void);
 
-/* Built with ThreadSanitizer. */
+/* Built with ThreadSanitizer; built with any that has its own memory. */
+#if defined(__has_feature)
+#define SANITIZED (__has_feature(thread_sanitizer) || __has_feature(address_sanitizer))
+#define SLOW __has_feature(thread_sanitizer)
+#else
 #if defined(__SANITIZE_THREAD__)
 #define SLOW 1
-#elif defined(__has_feature)
-#if __has_feature(thread_sanitizer)
-#define SLOW 1
-#endif
-#endif
-#ifndef SLOW
+#else
 #define SLOW 0
+#endif
+#if defined(__SANITIZE_ADDRESS__)
+#define SANITIZED 1
+#else
+#define SANITIZED SLOW
+#endif
 #endif
 
 /* ---- What fired */
