@@ -268,15 +268,25 @@ int ww_driver_create(struct ww_driver **driver, const struct ww_driver_config *c
 
 int ww_driver_stop(struct ww_driver *driver, ww_driver_drain_fn *drain, void *context, size_t *count)
 {
+	struct job *jobs[WW_DRIVER_WORKERS_MAX];
+	uint32_t job_count = 0;
 	size_t taken = 0;
+	int first;
 
 	if (!driver)
 		return WW_EINVAL;
 	if (ww_driver_forked(driver))
 		return WW_ECLOSED;
-	if (!atomic_exchange(&driver->closed, 1)) {
+	pthread_mutex_lock(&driver->queue.lock);
+	first = !driver->closed;
+	if (first)
+		job_count = ww_queue_close(&driver->queue, &driver->timers, jobs);
+	/* Whoever sees this knows that no worker takes a job any more. */
+	driver->closed = 1;
+	pthread_mutex_unlock(&driver->queue.lock);
+	if (first) {
 		ww_driver_wake(driver);
-		taken = ww_driver_timer_drain(driver, drain, context);
+		taken = ww_driver_timer_drain(driver, jobs, job_count, drain, context);
 	}
 	if (count)
 		*count = taken;

@@ -53,7 +53,7 @@ struct shard {
 	struct slab slab;
 	pthread_cond_t ended; /* a callback has; sent while `watchers` */
 	uint32_t watchers;
-	int closed; /* a stop has drained it: nothing begins here, and nothing is to wait here, any more */
+	int closed; /* after a stop: nothing begins here, and nothing is to wait here, any more */
 	uint64_t scheduled;
 	uint64_t fired;
 	uint64_t cancelled;
@@ -110,8 +110,12 @@ int ww_driver_is_settled(struct ww_driver *driver, uint64_t time);
 /* ---- driver_timer.c */
 
 extern const struct group_ops ww_driver_timer_ops;
-/* The driver is closed. Close the queue, take back every timer, hand each to drain, and return their number. */
-size_t ww_driver_timer_drain(struct ww_driver *driver, ww_driver_drain_fn *drain, void *context);
+/*
+ * The driver and its queue are closed, and workers have taken these jobs of its timers: take back every timer, hand each to
+ * drain, and return their number.
+ */
+size_t ww_driver_timer_drain(
+    struct ww_driver *driver, struct job *const *taken, uint32_t taken_count, ww_driver_drain_fn *drain, void *context);
 
 /* ---- driver.c */
 

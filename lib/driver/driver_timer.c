@@ -20,8 +20,8 @@ static struct record *record_at(const struct shard *shard, uint32_t index)
 	return slab_at(&shard->slab, index);
 }
 
-/* The shard's lock is held: the record that the handle names, or NULL if it is stale. */
-static struct record *find(const struct shard *shard, ww_handle handle)
+/* The shard's lock is held: the record that the handle names, cancelled or not, or NULL if nothing is left of its timer. */
+static struct record *find_remains(const struct shard *shard, ww_handle handle)
 {
 	uint32_t index = (uint32_t)(handle >> HANDLE_INDEX) % SLAB_MAX;
 	struct record *record;
@@ -31,7 +31,15 @@ static struct record *find(const struct shard *shard, ww_handle handle)
 	record = record_at(shard, index);
 	if (record->generation != (uint32_t)handle || record->state == RECORD_UNUSED || record->of != record->index)
 		return NULL;
-	return record->flags & RECORD_CANCELLED ? NULL : record;
+	return record;
+}
+
+/* The same, NULL also if the handle is stale because the timer was cancelled. */
+static struct record *find(const struct shard *shard, ww_handle handle)
+{
+	struct record *record = find_remains(shard, handle);
+
+	return record && (record->flags & RECORD_CANCELLED) ? NULL : record;
 }
 
 /* Lock the handle's shard and find its record. On error nothing is locked. */
@@ -316,12 +324,34 @@ static int is_inside(const struct ww_driver *driver, const struct record *record
 	return 0;
 }
 
+/*
+ * The timer is cancelled already, or the driver stopped: only wait until its callback runs no more. One that a worker has
+ * taken and not begun when the driver stops does not begin in a closed shard, and is left for the stop to hand over.
+ */
+static void wait_for_remains(struct ww_driver *driver, ww_handle timer)
+{
+	struct shard *shard = shard_of(driver, timer);
+	struct record *record;
+
+	if (!shard)
+		return;
+	ww_source_lock(&shard->source);
+	shard->closed |= driver->closed;
+	record = find_remains(shard, timer);
+	if (record && !is_inside(driver, record))
+		wait_for_end(shard, record, timer);
+	else
+		ww_source_unlock(&shard->source);
+}
+
 int ww_driver_cancel_wait(struct ww_driver *driver, ww_handle timer)
 {
 	struct shard *shard;
 	struct record *record;
 	int result = lock_record(driver, timer, &shard, &record);
 
+	if (result == WW_ESTALE || (result == WW_ECLOSED && !ww_driver_forked(driver)))
+		wait_for_remains(driver, timer);
 	if (result)
 		return result;
 	if (is_inside(driver, record)) {
@@ -384,13 +414,15 @@ static void renew(struct shard *shard, struct record *record)
 		place_record(shard, record);
 }
 
-/* A timer's call has ended, or did not begin: what comes next for it. After a stop it stays, for that to look at. */
+/* A timer's call has ended, or did not begin: what comes next for it. What a stop is to hand over stays as it is. */
 static void pass_on(struct shard *shard, struct record *record)
 {
 	if (record->flags & RECORD_CANCELLED)
 		give_record(shard, record);
-	else if (shard->closed)
+	else if (shard->closed && record->state == RECORD_QUEUED)
 		return;
+	else if (shard->closed)
+		give_record(shard, record);
 	else if (record->flags & RECORD_AGAIN) {
 		record->flags &= (uint8_t)~RECORD_AGAIN;
 		record->missed = 0;
@@ -556,7 +588,7 @@ static size_t drain_wheel(struct shard *shard, uint64_t now, ww_driver_drain_fn 
 			taken[i] = take_back(shard, record, now);
 			end_timer(shard, record);
 		}
-		shard->closed = count == 0;
+		shard->closed |= count == 0;
 		ww_source_unlock(&shard->source);
 		total += hand_over(taken, count, drain, context);
 	} while (count);
@@ -600,10 +632,9 @@ static size_t drain_taken(
 	return hand_over(&taken, count, drain, context);
 }
 
-size_t ww_driver_timer_drain(struct ww_driver *driver, ww_driver_drain_fn *drain, void *context)
+size_t ww_driver_timer_drain(
+    struct ww_driver *driver, struct job *const *taken, uint32_t taken_count, ww_driver_drain_fn *drain, void *context)
 {
-	struct job *taken[WW_DRIVER_WORKERS_MAX];
-	uint32_t taken_count = ww_queue_close(&driver->queue, &driver->timers, taken);
 	uint64_t now = ww_driver_time(driver);
 	size_t count = 0;
 	struct job *job;

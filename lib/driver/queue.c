@@ -117,13 +117,11 @@ uint32_t ww_queue_close(struct queue *queue, const struct group *group, struct j
 {
 	uint32_t count = 0;
 
-	pthread_mutex_lock(&queue->lock);
 	queue->closed = 1;
 	for (const struct running *one = queue->taken; one; one = one->next)
 		if (one->group == group)
 			taken[count++] = one->job;
 	ww_queue_changed(queue);
-	pthread_mutex_unlock(&queue->lock);
 	return count;
 }
 

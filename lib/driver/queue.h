@@ -80,8 +80,8 @@ struct job *ww_queue_take_back(struct queue *queue, const struct group *group);
 /* Run the oldest job in this thread. Returns 0 when there is none. */
 int ww_queue_run(struct queue *queue);
 /*
- * From now on no job is taken. Stores those of the group that were taken and have not ended, which may be about to begin,
- * in taken[] and returns how many: at most as many as workers, and one without.
+ * The lock is held: from now on no job is taken. Stores those of the group that were taken and have not ended, which may be
+ * about to begin, in taken[] and returns how many: at most as many as workers, and one without.
  */
 uint32_t ww_queue_close(struct queue *queue, const struct group *group, struct job **taken);
 

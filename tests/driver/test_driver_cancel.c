@@ -74,9 +74,9 @@ START_TEST(a_running_timer_that_is_cancelled_is_not_called_again)
 	ck_assert_int_eq(ww_driver_cancel(driver, once), 0);
 	ck_assert_int_eq(ww_driver_cancel(driver, periodic), 0);
 	ck_assert_int_eq(ww_driver_cancel(driver, once), WW_ESTALE);
-	ck_assert_int_eq(ww_driver_cancel_wait(driver, periodic), WW_ESTALE);
 	ck_assert_uint_eq(stats_of().cancelled, 0);
 	gate_open(&gate, 10);
+	ck_assert_int_eq(ww_driver_cancel_wait(driver, periodic), WW_ESTALE);
 	go(WW_SECOND);
 	ck_assert_int_eq(gate.left, 2);
 	ck_assert_uint_eq(stats_of().fired, 2);
@@ -167,6 +167,39 @@ static void cancel_own(struct ww_driver *of, const struct ww_firing *firing, voi
 	answers[3] = ww_driver_cancel_wait(of, firing->handle);
 	answers[4]++;
 }
+
+START_TEST(cancel_wait_of_a_cancelled_or_stopped_timer_waits_for_its_callback)
+{
+	struct waiting waiting;
+	struct gate gate;
+	pthread_t thread;
+
+	for (int kind = 0; kind < 6; kind++) {
+		int cancelled = kind / 2 != 0;
+		int stopped = kind / 2 != 1;
+		gate_init(&gate);
+		begin(0, 2);
+		waiting = (struct waiting){.gate = &gate, .result = 77};
+		waiting.handle = kind % 2 ? every(TICK, TICK, 0, hold, &gate) : after(TICK, hold, &gate);
+		advance(2 * TICK);
+		gate_wait(&gate, 1);
+		if (cancelled)
+			ck_assert_int_eq(ww_driver_cancel(driver, waiting.handle), 0);
+		if (stopped)
+			OK(ww_driver_stop(driver, NULL, NULL, NULL));
+		ck_assert_int_eq(pthread_create(&thread, NULL, cancel_and_wait, &waiting), 0);
+		UNTIL(waiting_for_end() == 1);
+		ck_assert_int_eq(waiting.result, 77);
+		gate_open(&gate, 1);
+		ck_assert_int_eq(pthread_join(thread, NULL), 0);
+		ck_assert_int_eq(waiting.result, stopped ? WW_ECLOSED : WW_ESTALE);
+		ck_assert_int_eq(waiting.left, 1);
+		/* Nothing is left to wait for. */
+		ck_assert_int_eq(ww_driver_cancel_wait(driver, waiting.handle), waiting.result);
+		end();
+	}
+}
+END_TEST
 
 START_TEST(cancel_wait_in_the_own_callback_is_refused_and_cancel_ends_it)
 {
@@ -381,6 +414,7 @@ END_TEST
 TEST_MAIN("driver/cancel", a_pending_timer_that_is_cancelled_never_fires, a_queued_timer_that_is_cancelled_never_fires,
     a_running_timer_that_is_cancelled_is_not_called_again,
     a_timer_that_a_worker_has_taken_and_not_begun_is_cancelled_in_time, cancel_wait_returns_when_the_callback_has_ended,
+    cancel_wait_of_a_cancelled_or_stopped_timer_waits_for_its_callback,
     cancel_wait_in_the_own_callback_is_refused_and_cancel_ends_it, a_callback_may_wait_for_the_end_of_another_one,
     a_pending_timer_is_moved_earlier_and_later, a_queued_timer_is_moved_in_time,
     a_timer_that_a_worker_has_taken_and_not_begun_is_moved_in_time,

@@ -172,8 +172,11 @@ END_TEST
 
 START_TEST(what_a_worker_has_taken_and_not_begun_is_handed_over_and_does_not_begin)
 {
-	/* The worker, played by the test, goes on before the stop looks, or after it, or after its timer was moved. */
-	for (int kind = 0; kind < 4; kind++) {
+	/*
+	 * The worker, played by the test, goes on before the stop looks, or after it, or after its timer was moved, or after
+	 * a call that waits for callbacks came between the stop's closing and its looking.
+	 */
+	for (int kind = 0; kind < 5; kind++) {
 		struct running here = {0};
 		size_t count = 99;
 		begin(WW_DRIVER_THREADLESS, 0);
@@ -187,11 +190,17 @@ START_TEST(what_a_worker_has_taken_and_not_begun_is_handed_over_and_does_not_beg
 			ck_assert_int_eq(ww_driver_reschedule(driver, handle, 5 * TICK), 1);
 		if (kind == 2)
 			driver->shards[0].closed = 1, ww_driver_timer_ops.run(&driver->timers, job);
+		if (kind == 4) {
+			driver->closed = 1;
+			ck_assert_int_eq(ww_driver_cancel_wait(driver, handle), WW_ECLOSED);
+			ww_driver_timer_ops.run(&driver->timers, job);
+			driver->closed = 0;
+		}
 		OK(ww_driver_stop(driver, take, NULL, &count));
 		ck_assert_uint_eq(count, 1);
 		ck_assert_uint_eq(times_drained(handle), 1);
 		ck_assert_uint_eq(left_of(handle), kind == 1 ? 5 * TICK : kind == 3 ? drained[0].left : 0);
-		if (kind != 2)
+		if (kind != 2 && kind != 4)
 			ww_driver_timer_ops.run(&driver->timers, job);
 		ck_assert_uint_eq(fired_count, 0);
 		driver->queue.taken = NULL;
