@@ -340,7 +340,7 @@ for help in 'bench --help' 'help bench' 'bench -n 1e3 -h'; do
 	is_empty err
 done
 run 2 bench --structure weekwheel,sundial,linked
-says err "structure 'sundial': expected some of weekwheel,linked,.*,driver$"
+says err "structure 'sundial': expected some of weekwheel,linked,.*,driver,sleep$"
 run 2 bench --structure weekwheel,
 says err "structure 'weekwheel,': expected"
 run 2 bench --workload A,Z,B

@@ -107,5 +107,6 @@ extern const struct structure structure_khash;
 extern const struct structure structure_driver1;
 extern const struct structure structure_driver2;
 extern const struct structure structure_driver;
+extern const struct structure structure_sleep;
 
 #endif

@@ -36,6 +36,7 @@ const struct structure *const layer_structures[] = {
     &structure_driver1,
     &structure_driver2,
     &structure_driver,
+    &structure_sleep,
     NULL,
 };
 

@@ -17,6 +17,7 @@ const struct structure structure_khash = {.name = "khash", .summary = "K: khash:
 const struct structure structure_driver1 = {.name = "driver-1", .summary = "T: the driver, one thread"};
 const struct structure structure_driver2 = {.name = "driver-2", .summary = "T: the driver, two threads"};
 const struct structure structure_driver = {.name = "driver", .summary = "L: the driver on the real clock"};
+const struct structure structure_sleep = {.name = "sleep", .summary = "L: a thread that only sleeps until each tick"};
 
 static const struct layer_map *const maps[] = {
     &layer_session,
@@ -121,20 +122,26 @@ static void run_threads(const struct plan *plan, struct results *results)
 
 static void run_late(const struct plan *plan, struct results *results)
 {
-	static double median[REPETITIONS_MAX], p999[REPETITIONS_MAX];
-	unsigned repetition;
+	static const struct structure *const labels[] = {&structure_driver, &structure_sleep};
+	static double median[2][REPETITIONS_MAX], p999[2][REPETITIONS_MAX];
+	unsigned repetition, i;
 
-	if (!is_planned(plan, WORKLOAD_L, &structure_driver))
-		return;
-	for (repetition = 0; repetition < plan->repetitions; repetition++) {
-		struct layer_lateness lateness = layer_late();
-		median[repetition] = lateness.median_us;
-		p999[repetition] = lateness.p999_us;
+	for (repetition = 0; repetition < plan->repetitions; repetition++)
+		for (i = 0; i < 2; i++) {
+			if (!is_planned(plan, WORKLOAD_L, labels[i]))
+				continue;
+			struct layer_lateness lateness = labels[i] == &structure_driver ? layer_late() : layer_sleep();
+			median[i][repetition] = lateness.median_us;
+			p999[i][repetition] = lateness.p999_us;
+		}
+	for (i = 0; i < 2; i++) {
+		if (!is_planned(plan, WORKLOAD_L, labels[i]))
+			continue;
+		add(results, (struct result){labels[i], WORKLOAD_L, LAYER_FIRINGS, MEDIAN_LATE_US, 0, 0, 0, 0},
+		    median[i], plan->repetitions);
+		add(results, (struct result){labels[i], WORKLOAD_L, LAYER_FIRINGS, P999_LATE_US, 0, 0, 0, 0}, p999[i],
+		    plan->repetitions);
 	}
-	add(results, (struct result){&structure_driver, WORKLOAD_L, 300000, MEDIAN_LATE_US, 0, 0, 0, 0}, median,
-	    plan->repetitions);
-	add(results, (struct result){&structure_driver, WORKLOAD_L, 300000, P999_LATE_US, 0, 0, 0, 0}, p999,
-	    plan->repetitions);
 }
 
 void layers_run_once(const struct plan *plan, struct results *results)

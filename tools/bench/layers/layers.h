@@ -36,7 +36,13 @@ struct layer_lateness {
 	double median_us;
 	double p999_us;
 };
+enum { LAYER_FIRINGS = 300000 };
 struct layer_lateness layer_late(void);
+/*
+ * The same if the driver cost nothing: a thread sleeps until each tick, and what is due by then counts as started when it
+ * wakes. What the machine itself is late, and the rounding up to ticks, is in it.
+ */
+struct layer_lateness layer_sleep(void);
 
 /* Ticks between the deadline and the last of the 1,000. */
 double layer_herd(uint64_t n, uint64_t seed);

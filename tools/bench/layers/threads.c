@@ -3,6 +3,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "bench/layers/layers.h"
 #include "bench/workload.h"
@@ -67,7 +68,7 @@ double layer_threads(unsigned threads)
 
 /* ---- L */
 
-enum { FIRINGS = 300000, FIRINGS_A_SECOND = 100000 };
+enum { FIRINGS = LAYER_FIRINGS, FIRINGS_A_SECOND = 100000 };
 
 struct firings {
 	_Atomic unsigned count;
@@ -93,6 +94,12 @@ static int by_lateness(const void *one, const void *other)
 	return (a > b) - (a < b);
 }
 
+static struct layer_lateness lateness_of(uint32_t *late_ns)
+{
+	qsort(late_ns, FIRINGS, sizeof *late_ns, by_lateness);
+	return (struct layer_lateness){late_ns[FIRINGS / 2] / 1e3, late_ns[(uint64_t)FIRINGS * 999 / 1000] / 1e3};
+}
+
 struct layer_lateness layer_late(void)
 {
 	struct firings *firings = memory_zeroed(1, sizeof *firings);
@@ -110,9 +117,29 @@ struct layer_lateness layer_late(void)
 	layer_check(ww_sleep(driver, (FIRINGS / FIRINGS_A_SECOND + 2) * WW_SECOND), "sleep");
 	layer_check(ww_driver_destroy(driver), "the driver");
 	layer_check(firings->count == FIRINGS ? 0 : WW_ESTALE, "a timer was lost or came twice");
-	qsort(firings->late_ns, FIRINGS, sizeof *firings->late_ns, by_lateness);
-	struct layer_lateness lateness = {
-	    firings->late_ns[FIRINGS / 2] / 1e3, firings->late_ns[(uint64_t)FIRINGS * 999 / 1000] / 1e3};
+	struct layer_lateness lateness = lateness_of(firings->late_ns);
 	free(firings);
+	return lateness;
+}
+
+struct layer_lateness layer_sleep(void)
+{
+	enum { TICK_NS = 1000000 };
+	const uint64_t between = WW_SECOND / FIRINGS_A_SECOND;
+	uint32_t *late_ns = memory_zeroed(FIRINGS, sizeof *late_ns);
+	uint64_t begin = workload_clock_ns() + 10 * TICK_NS;
+	uint64_t tick, now;
+	size_t i = 0;
+
+	for (tick = begin; i < FIRINGS; tick += TICK_NS) {
+		struct timespec until = {(time_t)(tick / WW_SECOND), (long)(tick % WW_SECOND)};
+		while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL))
+			continue;
+		now = workload_clock_ns();
+		for (; i < FIRINGS && begin + i * between <= tick; i++)
+			late_ns[i] = (uint32_t)(now - (begin + i * between));
+	}
+	struct layer_lateness lateness = lateness_of(late_ns);
+	free(late_ns);
 	return lateness;
 }
