@@ -42,14 +42,16 @@ $(B)/packages: FORCE
 
 # ---- What is compiled of what -----------------------------------------------------------------------------------
 
-LIB_SRC := $(filter-out $(if $(filter malloc,$(ALLOCATOR)),lib/allocator/jemalloc.c,lib/allocator/malloc.c),\
-	$(sort $(wildcard lib/*/*.c)))
+# Jobs are a library of their own, which alone needs LMDB.
+JOBS_SRC := $(if $(filter no,$(HAVE_LMDB)),,$(sort $(wildcard lib/jobs/*.c)))
+LIB_SRC := $(filter-out $(if $(filter malloc,$(ALLOCATOR)),lib/allocator/jemalloc.c,lib/allocator/malloc.c) \
+	lib/jobs/%,$(sort $(wildcard lib/*/*.c)))
 # Of the libraries to compare with, those that are there; event_loop.c is what they have in common.
 NO_PEERS := $(filter-out $(PEERS) $(if $(strip $(PEERS)),event_loop),event_loop libev libevent libuv)
 TOOL_SRC := $(filter-out tools/examples/% $(NO_PEERS:%=tools/bench/structures/%.c),\
 	$(sort $(wildcard tools/*.c tools/*/*.c tools/*/*/*.c)))
 EXAMPLE_SRC := $(sort $(wildcard tools/examples/*.c))
-TEST_SRC := $(sort $(wildcard tests/*/test_*.c))
+TEST_SRC := $(filter-out $(if $(JOBS_SRC),,tests/jobs/%),$(sort $(wildcard tests/*/test_*.c)))
 FUZZ_SRC := $(sort $(wildcard tests/fuzz/fuzz_*.c))
 HELPER_SRC := $(filter-out $(TEST_SRC) $(FUZZ_SRC) tests/install/% $(if $(filter yes,$(FUZZ)),tests/fuzz/main.c),\
 	$(sort $(wildcard tests/*/*.c)))
@@ -65,8 +67,11 @@ MAN1 := $(sort $(wildcard man/*.1))
 MAN3 := $(patsubst include/weekwheel/%.h,$(B)/man/weekwheel_%.3,$(filter-out %/export.h %/weekwheel.h,$(HEADERS)))
 
 SONAME := libweekwheel.so.0
+JOBS_SONAME := libweekwheel_jobs.so.0
 STATIC := $(B)/lib/libweekwheel.a
 SHARED := $(B)/lib/libweekwheel.so.$(VERSION)
+JOBS_STATIC := $(if $(JOBS_SRC),$(B)/lib/libweekwheel_jobs.a)
+JOBS_SHARED := $(if $(JOBS_SRC),$(B)/lib/libweekwheel_jobs.so.$(VERSION))
 PROGRAM := $(B)/bin/weekwheel
 EXAMPLES := $(call programs,examples,$(EXAMPLE_SRC))
 TESTS := $(call programs,tests,$(TEST_SRC))
@@ -77,12 +82,13 @@ COMPILE = $(CC) -std=c11 $(WARNINGS) $(if $(filter yes,$(WERROR)),-Werror) $(if 
 	-Iinclude $(PART) $(CPPFLAGS) $(CFLAGS) $(SANITIZE) -pthread
 LINK = $(CC) $(CFLAGS) $(SANITIZE) $(LDFLAGS) -pthread
 # Sanitizers leave their own symbols to the program.
-SHARED_FLAGS = -shared -Wl,-soname,$(SONAME) -Wl,--version-script=lib/weekwheel.map $(if $(SANITIZE),,-Wl,-z,defs)
+SHARED_FLAGS = -shared -Wl,-soname,$(patsubst %.$(VERSION),%.0,$(@F)) -Wl,--version-script=$(filter %.map,$^) $(if $(SANITIZE),,-Wl,-z,defs)
 USE_SHARED = -L$(B)/lib -lweekwheel -Wl,-rpath,'$$ORIGIN/../lib'
 
 # Two pointers side by side are stored sooner as two than gathered into one vector first.
 $(B)/obj/lib/%: PART = -Ilib -fPIC -fvisibility=hidden -fno-semantic-interposition -fno-tree-slp-vectorize \
 	$(JEMALLOC_CFLAGS) $(XXHASH_CFLAGS)
+$(B)/obj/lib/jobs/%: PART += -D_GNU_SOURCE $(LMDB_CFLAGS)
 $(B)/obj/tools/%: PART = -Itools -D_POSIX_C_SOURCE=200809L $(ZLIB_CFLAGS) $(PEER_CFLAGS)
 $(B)/obj/tests/%: PART = -Itests -Itools -Ilib -D_POSIX_C_SOURCE=200809L $(CHECK_CFLAGS) $(PEER_CFLAGS)
 
@@ -91,7 +97,7 @@ quiet = $(if $(V),,@printf '  %-6s%s\n' $(1) $(2);)
 
 # ---- Build ------------------------------------------------------------------------------------------------------
 
-all: $(STATIC) $(SHARED) $(PROGRAM) $(MAN3)
+all: $(STATIC) $(SHARED) $(JOBS_STATIC) $(JOBS_SHARED) $(PROGRAM) $(MAN3)
 
 configure: $(B)/config.mk
 
@@ -109,6 +115,19 @@ $(SHARED): $(call objects,$(LIB_SRC)) lib/weekwheel.map
 	$(call quiet,LINK,$@)$(LINK) $(SHARED_FLAGS) -o $@ $(filter %.o,$^) $(JEMALLOC_LIBS)
 	@ln -sf $(@F) $(@D)/$(SONAME)
 	@ln -sf $(SONAME) $(@D)/libweekwheel.so
+
+$(B)/lib/libweekwheel_jobs.a: $(call objects,$(JOBS_SRC))
+	@mkdir -p $(@D)
+	@rm -f $@
+	$(call quiet,AR,$@)$(AR) rcs $@ $^
+
+# The map and the slab are inside of the other library, which does not show them.
+$(B)/lib/libweekwheel_jobs.so.$(VERSION): $(call objects,$(JOBS_SRC) $(filter lib/slab/% lib/table/%,$(LIB_SRC))) \
+		lib/weekwheel_jobs.map $(SHARED)
+	@mkdir -p $(@D)
+	$(call quiet,LINK,$@)$(LINK) $(SHARED_FLAGS) -o $@ $(filter %.o,$^) -L$(B)/lib -lweekwheel $(LMDB_LIBS)
+	@ln -sf $(@F) $(@D)/$(JOBS_SONAME)
+	@ln -sf $(JOBS_SONAME) $(@D)/libweekwheel_jobs.so
 
 $(PROGRAM): $(call objects,$(TOOL_SRC)) $(SHARED)
 	@mkdir -p $(@D)
@@ -149,13 +168,13 @@ $(B)/tests/libhelpers.a $(B)/tests/libtools.a:
 	@mkdir -p $(@D)
 	@rm -f $@
 	$(call quiet,AR,$@)$(AR) rcs $@ $^
-ARCHIVES := $(B)/tests/libhelpers.a $(B)/tests/libtools.a $(STATIC)
+ARCHIVES := $(B)/tests/libhelpers.a $(B)/tests/libtools.a $(JOBS_STATIC) $(STATIC)
 
 $(foreach source,$(TEST_SRC),$(eval $(call programs,tests,$(source)): $(call objects,$(source))))
 $(TESTS): $(ARCHIVES)
 	@mkdir -p $(@D)
 	$(call quiet,LINK,$@)$(LINK) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(CHECK_LIBS) $(ZLIB_LIBS) $(PEER_LIBS) -lm \
-		$(JEMALLOC_LIBS)
+		$(LMDB_LIBS) $(JEMALLOC_LIBS)
 
 # Lets this test make what the library calls for memory fail.
 $(B)/tests/test_allocator: LDFLAGS += $(addprefix -Wl$(comma)--wrap=,\
@@ -191,7 +210,7 @@ $(foreach source,$(FUZZ_SRC),$(eval $(call programs,fuzz,$(source)): $(call obje
 $(FUZZERS): $(ARCHIVES)
 	@mkdir -p $(@D)
 	$(call quiet,LINK,$@)$(LINK) $(if $(filter yes,$(FUZZ)),-fsanitize=fuzzer) -o $@ $(filter %.o,$^) $(filter %.a,$^) \
-		$(ZLIB_LIBS) $(PEER_LIBS) $(JEMALLOC_LIBS) -lm
+		$(ZLIB_LIBS) $(PEER_LIBS) $(LMDB_LIBS) $(JEMALLOC_LIBS) -lm
 
 FUZZ_SECONDS ?= 20
 fuzz:
@@ -268,4 +287,4 @@ help:
 .PHONY: all configure demo bench bench-instructions check need-check memcheck fuzz run-fuzzers lint format install \
 	uninstall deps clean distclean help FORCE
 
--include $(patsubst %.o,%.d,$(call objects,$(LIB_SRC) $(TOOL_SRC) $(EXAMPLE_SRC) $(TEST_SRC) $(FUZZ_SRC) $(HELPER_SRC)))
+-include $(patsubst %.o,%.d,$(call objects,$(LIB_SRC) $(JOBS_SRC) $(TOOL_SRC) $(EXAMPLE_SRC) $(TEST_SRC) $(FUZZ_SRC) $(HELPER_SRC)))

@@ -25,7 +25,14 @@ enum ww_error {
 	WW_ECORRUPT = -7,   /* a structure or a timer is broken: freed while pending, or of another wheel */
 	WW_ECLOSED = -8,    /* it was stopped */
 	WW_ESTALE = -9,     /* the timer that is meant has fired, was cancelled or replaced, or never was */
-	WW_ESYSTEM = -10    /* the system refused a thread or a descriptor */
+	WW_ESYSTEM = -10,   /* the system refused a thread or a descriptor */
+	WW_ENOTFOUND = -11, /* there is no such job or tube */
+	WW_EINUSE = -12,    /* somebody else has it: another process a store, another lease a job */
+	WW_EDENIED = -13,   /* the system does not permit it: rights, a read-only filesystem, no directory */
+	WW_EFULL = -14,     /* the disk or the quota is full */
+	WW_EIO = -15,       /* the system could not read or write a file */
+	WW_EVERSION = -16,  /* a file was written by a later version */
+	WW_ETOOBIG = -17    /* a body is longer than the configuration allows */
 };
 
 /*

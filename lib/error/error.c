@@ -30,6 +30,20 @@ const char *ww_strerror(int error)
 	case WW_ESYSTEM:
 		return "The system refused a thread or a file descriptor: raise the limits (ulimit -u, ulimit -n) or close "
 		       "some, and call again.";
+	case WW_ENOTFOUND:
+		return "There is no such job or tube: it has ended, or its id, key or name is another.";
+	case WW_EINUSE:
+		return "Somebody else has it: a directory belongs to one process, a job to one lease; end that one first.";
+	case WW_EDENIED:
+		return "The system does not permit it: see that the directory exists and may be read and written.";
+	case WW_EFULL:
+		return "The disk or the quota is full: make room and call again; nothing has changed.";
+	case WW_EIO:
+		return "A file could not be read or written: look at the disk and the system's log.";
+	case WW_EVERSION:
+		return "A file was written by a later version: open it with that one, or export and import it.";
+	case WW_ETOOBIG:
+		return "The body is longer than the configuration allows: raise body_max, or store it elsewhere.";
 	default:
 		return "This number is no error of weekwheel: pass what a weekwheel function returned.";
 	}

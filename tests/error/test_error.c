@@ -9,10 +9,10 @@
 #include "weekwheel/version.h"
 
 static const int errors[] = {WW_OK, WW_EINVAL, WW_ENOMEM, WW_ERANGE, WW_EOVERFLOW, WW_EBACKWARDS, WW_EBUSY, WW_ECORRUPT,
-    WW_ECLOSED, WW_ESTALE, WW_ESYSTEM};
+    WW_ECLOSED, WW_ESTALE, WW_ESYSTEM, WW_ENOTFOUND, WW_EINUSE, WW_EDENIED, WW_EFULL, WW_EIO, WW_EVERSION, WW_ETOOBIG};
 #define ERRORS (sizeof errors / sizeof errors[0])
 
-static const int no_errors[] = {1, 2, -11, -12, -100, INT_MAX, INT_MIN};
+static const int no_errors[] = {1, 2, -18, -19, -100, INT_MAX, INT_MIN};
 #define NO_ERRORS (sizeof no_errors / sizeof no_errors[0])
 
 START_TEST(every_error_has_its_own_sentence)

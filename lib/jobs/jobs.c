@@ -1,0 +1,205 @@
+/* Opening and closing a store of jobs. */
+#include "weekwheel/jobs.h"
+
+#include <string.h>
+#include <time.h>
+
+#include "jobs_internal.h"
+
+int ww_jobs_config_default(struct ww_jobs_config *config)
+{
+	if (!config)
+		return WW_EINVAL;
+	*config = (struct ww_jobs_config){.sync = WW_SYNC_ALWAYS,
+	    .sync_ns = 50 * WW_MILLISECOND,
+	    .window = 60 * WW_SECOND,
+	    .window_jobs = 100000,
+	    .body_max = 65535};
+	return WW_OK;
+}
+
+static int is_sound(const struct ww_jobs_config *config)
+{
+	if (!config->driver || (!config->path && !(config->flags & WW_JOBS_MEMORY)))
+		return 0;
+	if (config->flags & ~(WW_JOBS_MEMORY | WW_JOBS_READONLY) || config->sync > WW_SYNC_SYSTEM)
+		return 0;
+	if (config->window == 0 || config->window > WW_DRIVER_TIME_MAX || config->window_jobs == 0 ||
+	    config->window_jobs > SLAB_MAX / 4)
+		return 0;
+	return config->sync_ns >= WW_MILLISECOND && config->body_max <= WW_JOB_BODY_MAX;
+}
+
+static int make_locks(struct ww_jobs *jobs)
+{
+	if (pthread_mutex_init(&jobs->lock, NULL))
+		return WW_ESYSTEM;
+	if (pthread_cond_init(&jobs->idle, NULL)) {
+		pthread_mutex_destroy(&jobs->lock);
+		return WW_ESYSTEM;
+	}
+	if (pthread_cond_init(&jobs->ready_cond, NULL)) {
+		pthread_cond_destroy(&jobs->idle);
+		pthread_mutex_destroy(&jobs->lock);
+		return WW_ESYSTEM;
+	}
+	return WW_OK;
+}
+
+static void free_all(struct ww_jobs *jobs)
+{
+	ww_jobs_tubes_close(jobs);
+	ww_jobs_give(jobs, jobs->undo, jobs->undo_room * sizeof *jobs->undo);
+	ww_jobs_give(jobs, jobs->buffer, jobs->buffer_size);
+	ww_table_destroy(&jobs->ids);
+	ww_slab_destroy(&jobs->entries);
+	pthread_cond_destroy(&jobs->ready_cond);
+	pthread_cond_destroy(&jobs->idle);
+	pthread_mutex_destroy(&jobs->lock);
+	jobs->allocator->free(jobs->allocator->user, jobs, sizeof *jobs);
+}
+
+/* What a new opening changes: tokens of this one are greater than those of all before. */
+static int open_epoch(struct ww_jobs *jobs, void *arguments)
+{
+	int error;
+
+	(void)arguments;
+	if (jobs->config.flags & WW_JOBS_READONLY)
+		return WW_OK;
+	error = ww_jobs_writing(jobs);
+	jobs->meta.epoch++;
+	return error;
+}
+
+static int read_all(struct ww_jobs *jobs)
+{
+	int is_new;
+	int error = ww_jobs_meta_read(jobs, &is_new);
+
+	if (!error)
+		error = ww_jobs_tubes_open(jobs);
+	if (!error)
+		error = ww_jobs_time_open(jobs, is_new);
+	jobs->meta_before = jobs->meta;
+	jobs->store.ops->rest(jobs->store.self);
+	return error ? error : ww_jobs_submit(jobs, open_epoch, NULL);
+}
+
+int ww_jobs_open(struct ww_jobs **result, const struct ww_jobs_config *config)
+{
+	const struct ww_allocator *allocator;
+	struct ww_jobs *jobs;
+	int error;
+
+	if (!result || !config || !is_sound(config))
+		return WW_EINVAL;
+	allocator = config->allocator ? config->allocator : ww_allocator_default();
+	jobs = allocator->allocate(allocator->user, sizeof *jobs);
+	if (!jobs)
+		return WW_ENOMEM;
+	memset(jobs, 0, sizeof *jobs);
+	jobs->allocator = allocator;
+	jobs->config = *config;
+	jobs->config.allocator = allocator;
+	jobs->last = &jobs->first;
+	jobs->random = (uint64_t)time(NULL) ^ (uint64_t)(uintptr_t)jobs;
+	ww_slab_init(&jobs->entries, sizeof(struct entry), allocator);
+	error = make_locks(jobs);
+	if (error) {
+		allocator->free(allocator->user, jobs, sizeof *jobs);
+		return error;
+	}
+	error = ww_table_init(&jobs->ids, allocator);
+	if (!error)
+		error = config->flags & WW_JOBS_MEMORY ? ww_store_memory_open(&jobs->store, &jobs->config)
+		                                       : ww_store_lmdb_open(&jobs->store, &jobs->config);
+	jobs->config.path = NULL;
+	if (error) {
+		free_all(jobs);
+		return error;
+	}
+	error = read_all(jobs);
+	if (error) {
+		(void)ww_jobs_close(jobs);
+		return error;
+	}
+	*result = jobs;
+	return WW_OK;
+}
+
+/* Store what memory alone knows of leases: it is not lost with a store that is closed in order. */
+static int store_leases(struct ww_jobs *jobs, void *arguments)
+{
+	int error = WW_OK;
+
+	(void)arguments;
+	if (jobs->config.flags & WW_JOBS_READONLY)
+		return WW_OK;
+	for (uint32_t i = 0; i < slab_end(&jobs->entries) && !error; i++) {
+		struct entry *entry = slab_at(&jobs->entries, i);
+		struct job_record old;
+		struct job_record record;
+		if (!entry->is.state || !(entry->is.reserves | entry->is.timeouts | entry->is.tries))
+			continue;
+		if (ww_jobs_read(jobs, entry->id, &old))
+			continue;
+		record = old;
+		ww_jobs_merge(&record, entry);
+		error = ww_jobs_write(jobs, entry->id, &old, &record);
+	}
+	/* Even if nothing has: the clocks of this moment. */
+	return error ? error : ww_jobs_writing(jobs);
+}
+
+static int cancel_timers(struct ww_jobs *jobs, void *arguments)
+{
+	(void)arguments;
+	jobs->closed = 1;
+	ww_jobs_time_close(jobs);
+	ww_jobs_cancel_timer(jobs, jobs->elapsed.driver, &jobs->pause_timer);
+	for (uint32_t i = 0; i < slab_end(&jobs->entries); i++) {
+		struct entry *entry = slab_at(&jobs->entries, i);
+		int wall = entry->is.state == WW_JOB_DELAYED && entry->is.wall;
+		if (entry->is.state)
+			ww_jobs_cancel_timer(jobs, ww_jobs_timeline(jobs, wall)->driver, &entry->timer);
+	}
+	return WW_OK;
+}
+
+/* Callbacks that run for timers which were cancelled too late come through ww_jobs_submit, and see that it is closed. */
+static void wait_for_callbacks(struct ww_jobs *jobs)
+{
+	pthread_mutex_lock(&jobs->lock);
+	while (jobs->late || jobs->busy)
+		pthread_cond_wait(&jobs->idle, &jobs->lock);
+	pthread_mutex_unlock(&jobs->lock);
+}
+
+int ww_jobs_close(struct ww_jobs *jobs)
+{
+	int error;
+	int ended;
+
+	if (!jobs)
+		return WW_OK;
+	error = ww_jobs_submit(jobs, store_leases, NULL);
+	(void)ww_jobs_submit(jobs, cancel_timers, NULL);
+	wait_for_callbacks(jobs);
+	ended = jobs->store.ops->close(jobs->store.self);
+	free_all(jobs);
+	return error ? error : ended;
+}
+
+int ww_jobs_now(struct ww_jobs *jobs, uint32_t flags, uint64_t *ns)
+{
+	const struct timeline *line;
+
+	if (!jobs || !ns || flags & ~WW_JOB_WALL)
+		return WW_EINVAL;
+	line = ww_jobs_timeline(jobs, (flags & WW_JOB_WALL) != 0);
+	if (!line->driver)
+		return WW_ESYSTEM;
+	*ns = ww_jobs_time(line);
+	return WW_OK;
+}

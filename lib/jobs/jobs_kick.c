@@ -1,0 +1,236 @@
+/* Kick and pause. */
+#include <string.h>
+
+#include "jobs_internal.h"
+
+/* ---- Kick */
+
+struct kick {
+	const char *tube;
+	uint64_t id;
+	uint64_t bound;
+	uint64_t count;
+};
+
+/* Make a job that waits or is buried ready. */
+static int kick_it(struct ww_jobs *jobs, uint64_t id, const struct job_record *old)
+{
+	struct job_record record = *old;
+	int error = WW_OK;
+
+	ww_jobs_merge(&record, ww_jobs_find(jobs, id));
+	if (old->buried)
+		error = ww_jobs_tube_count(jobs, ww_jobs_tube_number(jobs, old->tube), 1, -1, 0, 0);
+	record.buried = 0;
+	record.due = ww_jobs_time(ww_jobs_timeline(jobs, (record.flags & WW_JOB_WALL) != 0));
+	record.tries = 0;
+	record.kicks++;
+	record.version++;
+	return error ? error : ww_jobs_settle(jobs, id, old, &record);
+}
+
+static int kick_buried(struct ww_jobs *jobs, const struct tube *tube, struct kick *kick)
+{
+	const struct store_ops *ops = jobs->store.ops;
+	unsigned char from[4];
+	struct store_bytes key;
+	struct store_bytes value;
+	struct job_record record;
+	int error = WW_OK;
+
+	store_write32(from, tube->number);
+	while (!error && kick->count < kick->bound && tube->buried) {
+		error =
+		    ops->seek(jobs->store.self, STORE_BURIED, (struct store_bytes){from, sizeof from}, &key, &value);
+		if (error || key.size != 20 || memcmp(key.data, from, sizeof from) != 0)
+			break;
+		uint64_t id = store_read64((const char *)key.data + 12);
+		error = ww_jobs_read(jobs, id, &record);
+		if (!error)
+			error = kick_it(jobs, id, &record);
+		kick->count += !error;
+	}
+	return error == WW_ENOTFOUND ? WW_OK : error;
+}
+
+/* The soonest delayed job of a tube. WW_ENOTFOUND: it has none. */
+int ww_jobs_soonest(struct ww_jobs *jobs, const struct tube *tube, uint64_t *id)
+{
+	const struct store_ops *ops = jobs->store.ops;
+	uint64_t best = UINT64_MAX;
+
+	for (int wall = 0; wall < 2; wall++) {
+		struct timeline *line = ww_jobs_timeline(jobs, wall);
+		uint64_t now = ww_jobs_time(line);
+		unsigned char from[8];
+		struct store_bytes key;
+		struct store_bytes value;
+		int error;
+		store_write64(from, now + 1);
+		if (!line->driver)
+			continue;
+		error = ops->seek(jobs->store.self, line->table, (struct store_bytes){from, sizeof from}, &key, &value);
+		for (; !error; error = ops->next(jobs->store.self, line->table, &key, &value)) {
+			if (key.size != 16 || value.size != 8)
+				return WW_ECORRUPT;
+			uint64_t left = store_read64(key.data) - now;
+			uint64_t found = store_read64((const char *)key.data + 8);
+			if (left >= best)
+				break;
+			/* One that was reserved before its time has its place here all the same. */
+			const struct entry *entry = ww_jobs_find(jobs, found);
+			if (store_read32(value.data) == tube->number && !(entry && entry->is.state != WW_JOB_DELAYED)) {
+				best = left;
+				*id = found;
+				break;
+			}
+		}
+		if (error && error != WW_ENOTFOUND)
+			return error;
+	}
+	return best == UINT64_MAX ? WW_ENOTFOUND : WW_OK;
+}
+
+static int kick_delayed(struct ww_jobs *jobs, const struct tube *tube, struct kick *kick)
+{
+	struct job_record record;
+	uint64_t id;
+	int error = WW_OK;
+
+	while (!error && kick->count < kick->bound) {
+		error = ww_jobs_soonest(jobs, tube, &id);
+		if (!error)
+			error = ww_jobs_read(jobs, id, &record);
+		if (!error)
+			error = kick_it(jobs, id, &record);
+		kick->count += !error;
+	}
+	return error == WW_ENOTFOUND ? WW_OK : error;
+}
+
+static int kick(struct ww_jobs *jobs, void *arguments)
+{
+	struct kick *call = arguments;
+	const struct tube *tube = ww_jobs_tube_find(jobs, call->tube);
+	int error = ww_jobs_writing(jobs);
+
+	if (error || !tube)
+		return error;
+	return tube->buried ? kick_buried(jobs, tube, call) : kick_delayed(jobs, tube, call);
+}
+
+int ww_jobs_kick(struct ww_jobs *jobs, const char *tube, uint64_t bound, uint64_t *count)
+{
+	struct kick call = {.tube = tube, .bound = bound};
+	int error;
+
+	if (!jobs || !tube)
+		return WW_EINVAL;
+	error = ww_jobs_submit(jobs, kick, &call);
+	if (!error && count)
+		*count = call.count;
+	return error;
+}
+
+static int kick_job(struct ww_jobs *jobs, void *arguments)
+{
+	const struct kick *call = arguments;
+	const struct entry *entry = ww_jobs_find(jobs, call->id);
+	struct job_record record;
+	int error = ww_jobs_writing(jobs);
+
+	if (!error)
+		error = ww_jobs_read(jobs, call->id, &record);
+	if (error)
+		return error;
+	if (entry && (entry->is.state == WW_JOB_READY || entry->is.state == WW_JOB_RESERVED))
+		return WW_ENOTFOUND;
+	return kick_it(jobs, call->id, &record);
+}
+
+int ww_jobs_kick_job(struct ww_jobs *jobs, uint64_t id)
+{
+	struct kick call = {.id = id};
+
+	return jobs ? ww_jobs_submit(jobs, kick_job, &call) : WW_EINVAL;
+}
+
+/* ---- Pause */
+
+static void plan_pause_end(struct ww_jobs *jobs);
+
+struct pause {
+	const char *tube;
+	uint64_t ns;
+	ww_handle timer;
+	struct ww_jobs *jobs;
+};
+
+static int end_pauses(struct ww_jobs *jobs, void *arguments)
+{
+	const struct pause *pause = arguments;
+
+	if (jobs->closed || jobs->pause_timer != pause->timer) {
+		ww_jobs_late(jobs);
+		return WW_OK;
+	}
+	jobs->pause_timer = 0;
+	plan_pause_end(jobs);
+	return WW_OK;
+}
+
+static void on_pause_end(struct ww_driver *driver, const struct ww_firing *firing, void *user)
+{
+	struct pause pause = {.timer = firing->handle, .jobs = user};
+
+	(void)driver;
+	(void)ww_jobs_submit(pause.jobs, end_pauses, &pause);
+}
+
+/* End the pauses that are over, and come again when the next one is. */
+static void plan_pause_end(struct ww_jobs *jobs)
+{
+	uint64_t now = ww_jobs_time(&jobs->elapsed);
+	uint64_t first = UINT64_MAX;
+	struct tube *tube;
+	struct tube *next;
+
+	HASH_ITER(hh, jobs->tubes, tube, next)
+	{
+		if (!tube->pause_ends)
+			continue;
+		if (tube->pause_ends > now) {
+			first = tube->pause_ends < first ? tube->pause_ends : first;
+			continue;
+		}
+		tube->pause_ends = tube->pause = 0;
+		ww_jobs_tube_notify(tube);
+	}
+	ww_jobs_cancel_timer(jobs, jobs->elapsed.driver, &jobs->pause_timer);
+	if (first != UINT64_MAX)
+		(void)ww_driver_schedule_at(
+		    jobs->elapsed.driver, first - jobs->elapsed.offset, on_pause_end, jobs, &jobs->pause_timer);
+}
+
+static int pause_tube(struct ww_jobs *jobs, void *arguments)
+{
+	const struct pause *pause = arguments;
+	struct tube *tube = ww_jobs_tube_find(jobs, pause->tube);
+
+	if (!tube)
+		return WW_ENOTFOUND;
+	tube->pause = pause->ns;
+	tube->pause_ends = time_after(ww_jobs_time(&jobs->elapsed), pause->ns);
+	tube->pauses += pause->ns != 0;
+	plan_pause_end(jobs);
+	return WW_OK;
+}
+
+int ww_jobs_pause(struct ww_jobs *jobs, const char *tube, uint64_t ns)
+{
+	struct pause pause = {.tube = tube, .ns = ns};
+
+	if (!jobs || !tube || ns > WW_DRIVER_TIME_MAX)
+		return WW_EINVAL;
+	return ww_jobs_submit(jobs, pause_tube, &pause);
+}

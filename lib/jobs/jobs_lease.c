@@ -1,0 +1,244 @@
+/* Reserve: a job for whoever asks, and waiting for one. */
+#include <string.h>
+
+#include "jobs_internal.h"
+
+/* What ww_jobs_free gets lies behind this much, which is its size. */
+enum { BODY_HEAD = 64 };
+
+void *ww_jobs_body_copy(struct ww_jobs *jobs, struct store_bytes body)
+{
+	size_t size = BODY_HEAD + body.size;
+	char *block = jobs->allocator->allocate(jobs->allocator->user, size);
+
+	if (!block)
+		return NULL;
+	memcpy(block, &size, sizeof size);
+	if (body.size)
+		memcpy(block + BODY_HEAD, body.data, body.size);
+	return block + BODY_HEAD;
+}
+
+void ww_jobs_free(struct ww_jobs *jobs, void *body)
+{
+	char *block = body;
+	size_t size;
+
+	if (!jobs || !body)
+		return;
+	block -= BODY_HEAD;
+	memcpy(&size, block, sizeof size);
+	jobs->allocator->free(jobs->allocator->user, block, size);
+}
+
+/* ---- Reserve */
+
+struct reserve {
+	const char *const *tubes;
+	size_t count;
+	uint64_t id; /* or this job */
+	struct ww_lease *lease;
+};
+
+/* Of a periodic job that skips: move it past what is too old. Returns 1 if it is then not due any more, 0 if it is. */
+static int skip_old(struct ww_jobs *jobs, uint64_t id, struct job_record *record, uint64_t now)
+{
+	struct job_record old = *record;
+
+	if (!record->period || record->missed != WW_MISSED_SKIP || now - record->base <= record->skip)
+		return 0;
+	uint64_t passed = (now - record->skip - record->base + record->period - 1) / record->period;
+	record->base = time_after(record->base, passed * record->period);
+	record->due = record->base;
+	ww_jobs_merge(record, ww_jobs_find(jobs, id));
+	int error = ww_jobs_write(jobs, id, &old, record);
+	if (!error) {
+		struct image image = ww_jobs_image(jobs, record);
+		error = ww_jobs_place(jobs, id, &image);
+	}
+	if (!error)
+		error = ww_jobs_read(jobs, id, record);
+	return error ? error : record->due > now;
+}
+
+static void fill_lease(struct ww_lease *lease, uint64_t id, const struct image *image, const struct job_record *record)
+{
+	lease->id = id;
+	lease->token = image->token;
+	lease->ends = image->ends;
+	lease->attempt = (uint32_t)(record->tries + image->tries) + 1;
+	lease->missed = image->missed;
+	lease->body_length = record->body.size;
+	memcpy(lease->tube, image->tube->name, sizeof lease->tube);
+}
+
+/* The job is ready, or meant by its id, and this is its record. */
+static int lease_it(struct ww_jobs *jobs, uint64_t id, const struct job_record *record, struct ww_lease *lease)
+{
+	const struct entry *entry = ww_jobs_find(jobs, id);
+	struct image image = entry ? entry->is : ww_jobs_image(jobs, record);
+	uint64_t now = ww_jobs_time(ww_jobs_timeline(jobs, image.wall));
+	void *body = NULL;
+	int error;
+
+	image.state = WW_JOB_RESERVED;
+	image.token = jobs->meta.epoch << 32 | (uint32_t)++jobs->tokens;
+	image.ends = time_after(ww_jobs_time(&jobs->elapsed), record->run);
+	image.reserves++;
+	image.missed = 0;
+	if (record->period && record->missed == WW_MISSED_ONCE && now > record->base)
+		image.missed = (now - record->base) / record->period;
+	if (record->body.size) {
+		body = ww_jobs_body_copy(jobs, record->body);
+		if (!body)
+			return WW_ENOMEM;
+	}
+	error = ww_jobs_place(jobs, id, &image);
+	if (error) {
+		ww_jobs_free(jobs, body);
+		return error;
+	}
+	fill_lease(lease, id, &image, record);
+	lease->body = body;
+	return 1;
+}
+
+static struct entry *best(struct ww_jobs *jobs, const struct reserve *reserve)
+{
+	struct entry *best = NULL;
+
+	for (size_t i = 0; i < reserve->count; i++) {
+		const struct tube *tube = ww_jobs_tube_find(jobs, reserve->tubes[i]);
+		if (!tube || !tube->ready || ww_jobs_tube_is_paused(tube))
+			continue;
+		struct entry *entry = tube->heap[0];
+		if (!best || entry->is.priority < best->is.priority ||
+		    (entry->is.priority == best->is.priority && entry->id < best->id))
+			best = entry;
+	}
+	return best;
+}
+
+static int reserve(struct ww_jobs *jobs, void *arguments)
+{
+	const struct reserve *call = arguments;
+	const struct image none = {0};
+	struct job_record record;
+	const struct entry *entry;
+
+	if (jobs->config.flags & WW_JOBS_READONLY)
+		return WW_EDENIED;
+	while ((entry = best(jobs, call))) {
+		uint64_t id = entry->id;
+		uint64_t now = ww_jobs_time(ww_jobs_timeline(jobs, entry->is.wall));
+		int error = ww_jobs_read(jobs, id, &record);
+		/* One that cannot be read must not keep others from being delivered. */
+		if (error) {
+			(void)ww_jobs_place(jobs, id, &none);
+			return error == WW_ENOTFOUND ? WW_ECORRUPT : error;
+		}
+		int skipped = skip_old(jobs, id, &record, now);
+		if (skipped < 0)
+			return skipped;
+		if (!skipped)
+			return lease_it(jobs, id, &record, call->lease);
+	}
+	return 0;
+}
+
+int ww_jobs_reserve(struct ww_jobs *jobs, const char *const *tubes, size_t count, struct ww_lease *lease)
+{
+	struct reserve call = {tubes, count, 0, lease};
+
+	if (!jobs || !lease || (count && !tubes))
+		return WW_EINVAL;
+	return ww_jobs_submit(jobs, reserve, &call);
+}
+
+static int reserve_job(struct ww_jobs *jobs, void *arguments)
+{
+	const struct reserve *call = arguments;
+	struct job_record record;
+	struct job_record old;
+	int error = ww_jobs_read(jobs, call->id, &record);
+	const struct entry *entry = ww_jobs_find(jobs, call->id);
+
+	if (error)
+		return error;
+	if (jobs->config.flags & WW_JOBS_READONLY)
+		return WW_EDENIED;
+	if (entry && entry->is.state == WW_JOB_RESERVED)
+		return WW_EINUSE;
+	uint64_t now = ww_jobs_time(ww_jobs_timeline(jobs, (record.flags & WW_JOB_WALL) != 0));
+	if (record.buried || record.due > now) {
+		/* It waits no more: when the lease ends, by a crash too, it is ready. */
+		old = record;
+		record.buried = 0;
+		record.due = now;
+		if (old.buried)
+			error = ww_jobs_tube_count(jobs, ww_jobs_tube_number(jobs, record.tube), 1, -1, 0, 0);
+		if (!error)
+			error = ww_jobs_write(jobs, call->id, &old, &record);
+		if (!error)
+			error = ww_jobs_read(jobs, call->id, &record);
+		if (error)
+			return error;
+	}
+	return lease_it(jobs, call->id, &record, call->lease);
+}
+
+int ww_jobs_reserve_job(struct ww_jobs *jobs, uint64_t id, struct ww_lease *lease)
+{
+	struct reserve call = {NULL, 0, id, lease};
+	int result;
+
+	if (!jobs || !lease)
+		return WW_EINVAL;
+	result = ww_jobs_submit(jobs, reserve_job, &call);
+	return result > 0 ? WW_OK : result;
+}
+
+/* ---- Waiting for a job */
+
+struct waiting {
+	struct ww_jobs *jobs;
+	int over;
+};
+
+static void on_wait_over(struct ww_driver *driver, const struct ww_firing *firing, void *user)
+{
+	struct waiting *waiting = user;
+
+	(void)driver;
+	(void)firing;
+	pthread_mutex_lock(&waiting->jobs->lock);
+	waiting->over = 1;
+	pthread_cond_broadcast(&waiting->jobs->ready_cond);
+	pthread_mutex_unlock(&waiting->jobs->lock);
+}
+
+int ww_jobs_wait(struct ww_jobs *jobs, const char *const *tubes, size_t count, uint64_t timeout, struct ww_lease *lease)
+{
+	struct waiting waiting = {jobs, 0};
+	uint64_t seen;
+	ww_handle timer;
+	int over = 0;
+	int result = ww_jobs_reserve(jobs, tubes, count, lease);
+
+	if (result || !timeout)
+		return result;
+	result = ww_driver_schedule(jobs->elapsed.driver, timeout, on_wait_over, &waiting, &timer);
+	while (!result && !over) {
+		pthread_mutex_lock(&jobs->lock);
+		seen = jobs->readies;
+		over = waiting.over;
+		pthread_mutex_unlock(&jobs->lock);
+		result = ww_jobs_reserve(jobs, tubes, count, lease);
+		pthread_mutex_lock(&jobs->lock);
+		while (!result && !waiting.over && jobs->readies == seen)
+			pthread_cond_wait(&jobs->ready_cond, &jobs->lock);
+		pthread_mutex_unlock(&jobs->lock);
+	}
+	(void)ww_driver_cancel_wait(jobs->elapsed.driver, timer);
+	return result;
+}

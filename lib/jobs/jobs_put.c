@@ -1,0 +1,264 @@
+/* Put, move, cancel. */
+#include <string.h>
+#include <time.h>
+
+#include "jobs_internal.h"
+
+int ww_job_spec_default(struct ww_job_spec *spec)
+{
+	if (!spec)
+		return WW_EINVAL;
+	*spec = (struct ww_job_spec){.tube = WW_TUBE_DEFAULT,
+	    .run = 60 * WW_SECOND,
+	    .backoff_max = 3600 * WW_SECOND,
+	    .priority = 1024,
+	    .missed = WW_MISSED_ONCE};
+	return WW_OK;
+}
+
+static uint64_t unix_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_REALTIME, &now);
+	return (uint64_t)now.tv_sec * WW_SECOND + (uint64_t)now.tv_nsec;
+}
+
+/* The due time that is meant by a delay or a time. */
+static int due_of(struct ww_jobs *jobs, uint64_t due, int is_time, int wall, uint64_t *result)
+{
+	const struct timeline *line = ww_jobs_timeline(jobs, wall);
+	uint64_t now = ww_jobs_time(line);
+
+	if (!line->driver)
+		return WW_EINVAL;
+	if (is_time)
+		due = due > now ? due - now : 0;
+	if (due > WW_DRIVER_TIME_MAX || now + due - line->offset > WW_DRIVER_TIME_MAX)
+		return WW_EOVERFLOW;
+	*result = now + due;
+	return WW_OK;
+}
+
+/* ---- Put */
+
+struct put {
+	const struct ww_job_spec *spec;
+	uint64_t *id;
+	uint64_t *version;
+};
+
+static int check_spec(const struct ww_jobs *jobs, const struct ww_job_spec *spec)
+{
+	size_t length = spec->tube ? strnlen(spec->tube, WW_TUBE_MAX + 1) : 0;
+
+	if (length == 0 || length > WW_TUBE_MAX || spec->key_length > WW_JOB_KEY_MAX)
+		return WW_EINVAL;
+	if ((spec->key_length && !spec->key) || (spec->body_length && !spec->body))
+		return WW_EINVAL;
+	if (spec->run < WW_SECOND || spec->run > WW_DRIVER_TIME_MAX || (spec->period && spec->period < WW_MILLISECOND))
+		return WW_EINVAL;
+	if (spec->period > WW_DRIVER_TIME_MAX || spec->backoff > WW_DRIVER_TIME_MAX ||
+	    spec->backoff_max > WW_DRIVER_TIME_MAX)
+		return WW_EINVAL;
+	if (spec->flags & ~(WW_JOB_WALL | WW_JOB_AT) || spec->missed > WW_MISSED_SKIP)
+		return WW_EINVAL;
+	return spec->body_length > jobs->config.body_max ? WW_ETOOBIG : WW_OK;
+}
+
+static void fill(struct job_record *record, const struct ww_job_spec *spec, uint64_t due, uint64_t now)
+{
+	*record = (struct job_record){.version = 1,
+	    .flags = spec->flags & WW_JOB_WALL,
+	    .priority = spec->priority,
+	    .due = due,
+	    .base = due,
+	    .created = unix_ns(),
+	    .delay = due > now ? due - now : 0,
+	    .run = spec->run,
+	    .period = spec->period,
+	    .missed = spec->missed,
+	    .skip = spec->skip,
+	    .backoff = spec->backoff,
+	    .backoff_max = spec->backoff_max,
+	    .attempts = spec->attempts,
+	    .key = {spec->key, spec->key_length},
+	    .body = {spec->body, spec->body_length}};
+}
+
+/* The job that has the key, if one does. */
+static int find_old(
+    struct ww_jobs *jobs, const struct ww_job_spec *spec, const struct tube *tube, uint64_t *id, struct job_record *old)
+{
+	int error;
+
+	if (!spec->key_length || !tube)
+		return WW_ENOTFOUND;
+	error = ww_jobs_key(jobs, tube, (struct store_bytes){spec->key, spec->key_length}, id);
+	return error ? error : ww_jobs_read(jobs, *id, old);
+}
+
+static int replace(struct ww_jobs *jobs, uint64_t id, const struct job_record *old, struct job_record *record)
+{
+	record->tube = old->tube;
+	record->version = old->version + 1;
+	struct tube *tube = ww_jobs_tube_number(jobs, old->tube);
+	struct image image = ww_jobs_image(jobs, record);
+	int error =
+	    old->buried ? ww_jobs_tube_count(jobs, tube, 1, -1, 1, 0) : ww_jobs_tube_count(jobs, tube, 0, 0, 1, 0);
+
+	if (!error)
+		error = ww_jobs_write(jobs, id, old, record);
+	if (!error)
+		error = ww_jobs_place(jobs, id, &image);
+	return error;
+}
+
+static int insert(struct ww_jobs *jobs, const char *name, uint64_t *id, struct job_record *record)
+{
+	struct tube *tube;
+	int error = ww_jobs_tube_get(jobs, name, &tube);
+
+	if (error)
+		return ww_jobs_broken(jobs, error);
+	*id = jobs->meta.next_id++;
+	jobs->meta.accepted++;
+	record->tube = tube->number;
+	struct image image = ww_jobs_image(jobs, record);
+	error = ww_jobs_tube_count(jobs, tube, 1, 0, 1, 0);
+	if (!error)
+		error = ww_jobs_write(jobs, *id, NULL, record);
+	if (!error)
+		error = ww_jobs_place(jobs, *id, &image);
+	return ww_jobs_broken(jobs, error);
+}
+
+static int put(struct ww_jobs *jobs, void *arguments)
+{
+	const struct put *put = arguments;
+	const struct ww_job_spec *spec = put->spec;
+	int wall = (spec->flags & WW_JOB_WALL) != 0;
+	struct job_record record;
+	struct job_record old;
+	uint64_t due = 0;
+	uint64_t id = 0;
+	int error = ww_jobs_writing(jobs);
+
+	if (!error)
+		error = due_of(jobs, spec->due, (spec->flags & WW_JOB_AT) != 0, wall, &due);
+	if (error)
+		return error;
+	fill(&record, spec, due, ww_jobs_time(ww_jobs_timeline(jobs, wall)));
+	int found = find_old(jobs, spec, ww_jobs_tube_find(jobs, spec->tube), &id, &old);
+	if (found && found != WW_ENOTFOUND)
+		return found;
+	if (spec->version && (found || old.version != spec->version))
+		return WW_ESTALE;
+	error = found ? insert(jobs, spec->tube, &id, &record) : replace(jobs, id, &old, &record);
+	if (error)
+		return error;
+	if (put->id)
+		*put->id = id;
+	if (put->version)
+		*put->version = record.version;
+	return !found;
+}
+
+int ww_jobs_put(struct ww_jobs *jobs, const struct ww_job_spec *spec, uint64_t *id, uint64_t *version)
+{
+	struct put call = {spec, id, version};
+	int error = jobs && spec ? check_spec(jobs, spec) : WW_EINVAL;
+
+	return error ? error : ww_jobs_submit(jobs, put, &call);
+}
+
+/* ---- Move */
+
+struct move {
+	const struct ww_job_ref *ref;
+	uint64_t due;
+	uint32_t flags;
+	uint64_t *version;
+};
+
+static int move(struct ww_jobs *jobs, void *arguments)
+{
+	const struct move *move = arguments;
+	struct job_record old;
+	struct job_record record;
+	uint64_t id;
+	int error = ww_jobs_writing(jobs);
+
+	if (!error)
+		error = ww_jobs_refer(jobs, move->ref, &id, &old);
+	if (error)
+		return error;
+	const struct entry *entry = ww_jobs_find(jobs, id);
+	if (entry && entry->is.state == WW_JOB_RESERVED)
+		return WW_EINUSE;
+	if (old.buried)
+		return WW_EINVAL;
+	int wall = (old.flags & WW_JOB_WALL) != 0;
+	record = old;
+	error = due_of(jobs, move->due, (move->flags & WW_JOB_AT) != 0, wall, &record.due);
+	if (error)
+		return error;
+	uint64_t now = ww_jobs_time(ww_jobs_timeline(jobs, wall));
+	ww_jobs_merge(&record, entry);
+	record.base = record.due;
+	record.delay = record.due > now ? record.due - now : 0;
+	record.version++;
+	error = ww_jobs_write(jobs, id, &old, &record);
+	if (!error) {
+		struct image image = ww_jobs_image(jobs, &record);
+		error = ww_jobs_place(jobs, id, &image);
+	}
+	if (!error && move->version)
+		*move->version = record.version;
+	return error;
+}
+
+int ww_jobs_move(struct ww_jobs *jobs, const struct ww_job_ref *job, uint64_t due, uint32_t flags, uint64_t *version)
+{
+	struct move call = {job, due, flags, version};
+
+	if (!jobs || !job || flags & ~WW_JOB_AT)
+		return WW_EINVAL;
+	return ww_jobs_submit(jobs, move, &call);
+}
+
+/* ---- Cancel */
+
+static int cancel(struct ww_jobs *jobs, void *arguments)
+{
+	const struct ww_job_ref *ref = arguments;
+	const struct image none = {0};
+	struct job_record old;
+	uint64_t id;
+	int error = ww_jobs_writing(jobs);
+
+	if (!error)
+		error = ww_jobs_refer(jobs, ref, &id, &old);
+	if (error)
+		return error;
+	const struct entry *entry = ww_jobs_find(jobs, id);
+	int in_time = !entry || entry->is.state != WW_JOB_RESERVED;
+	struct tube *tube = ww_jobs_tube_number(jobs, old.tube);
+	error = old.buried ? ww_jobs_tube_count(jobs, tube, 0, -1, 0, 1) : ww_jobs_tube_count(jobs, tube, -1, 0, 0, 1);
+	if (!error)
+		error = ww_jobs_erase(jobs, id, &old);
+	if (!error)
+		error = ww_jobs_place(jobs, id, &none);
+	jobs->meta.ended++;
+	return error ? error : in_time;
+}
+
+int ww_jobs_cancel(struct ww_jobs *jobs, const struct ww_job_ref *job)
+{
+	struct ww_job_ref ref;
+
+	if (!jobs || !job)
+		return WW_EINVAL;
+	ref = *job;
+	return ww_jobs_submit(jobs, cancel, &ref);
+}

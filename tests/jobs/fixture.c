@@ -1,0 +1,145 @@
+#include "fixture.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const char *const default_tube[] = {WW_TUBE_DEFAULT};
+
+void world_make(struct world *world, enum kind kind)
+{
+	struct ww_driver_config config;
+
+	memset(world, 0, sizeof *world);
+	OK(ww_clock_virtual_create(&world->clock, 1000 * WW_SECOND, NULL));
+	OK(ww_driver_config_default(&config));
+	config.clock = world->clock;
+	config.flags = WW_DRIVER_THREADLESS;
+	OK(ww_driver_create(&world->driver, &config));
+	OK(ww_jobs_config_default(&world->config));
+	world->config.driver = world->driver;
+	world->config.wall = world->driver;
+	if (kind == KIND_MEMORY) {
+		world->config.flags = WW_JOBS_MEMORY;
+	} else {
+		(void)snprintf(world->path, sizeof world->path, "/tmp/weekwheel-jobs-XXXXXX");
+		ck_assert_ptr_nonnull(mkdtemp(world->path));
+		world->config.path = world->path;
+		/* What a test asks for is not what a power failure leaves. */
+		world->config.sync = WW_SYNC_SYSTEM;
+	}
+	OK(ww_jobs_open(&world->jobs, &world->config));
+}
+
+void world_reopen(struct world *world)
+{
+	OK(ww_jobs_close(world->jobs));
+	OK(ww_jobs_open(&world->jobs, &world->config));
+	world_settle(world);
+}
+
+static void remove_folder(const char *path)
+{
+	static const char *const files[] = {"data.mdb", "lock.mdb", "owner"};
+	char name[128];
+
+	for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+		(void)snprintf(name, sizeof name, "%s/%s", path, files[i]);
+		(void)unlink(name);
+	}
+	(void)rmdir(path);
+}
+
+void world_end(struct world *world)
+{
+	OK(ww_jobs_close(world->jobs));
+	OK(ww_driver_destroy(world->driver));
+	OK(ww_clock_virtual_destroy(world->clock));
+	if (world->path[0])
+		remove_folder(world->path);
+}
+
+void world_settle(struct world *world)
+{
+	int quiet = 0;
+
+	/* Reading ahead plans itself anew. */
+	while (quiet < 3) {
+		int ran = ww_driver_dispatch(world->driver, 1000);
+		ck_assert_int_ge(ran, 0);
+		quiet = ran ? 0 : quiet + 1;
+	}
+}
+
+void world_pass(struct world *world, uint64_t ns)
+{
+	uint64_t now;
+
+	OK(ww_clock_now(world->clock, &now));
+	OK(ww_clock_virtual_set(world->clock, now + ns));
+	world_settle(world);
+}
+
+uint64_t world_now(struct world *world)
+{
+	uint64_t now;
+
+	OK(ww_jobs_now(world->jobs, 0, &now));
+	return now;
+}
+
+static void print(const char *problem, void *context)
+{
+	(void)context;
+	(void)fprintf(stderr, "%s\n", problem);
+}
+
+void world_check(struct world *world)
+{
+	ck_assert_int_eq(ww_jobs_check(world->jobs, print, NULL), 0);
+}
+
+struct ww_job_spec spec_of(const char *body)
+{
+	struct ww_job_spec spec;
+
+	OK(ww_job_spec_default(&spec));
+	spec.body = body;
+	spec.body_length = strlen(body);
+	return spec;
+}
+
+uint64_t put_job(struct world *world, const struct ww_job_spec *spec)
+{
+	uint64_t id;
+
+	OK(ww_jobs_put(world->jobs, spec, &id, NULL));
+	return id;
+}
+
+struct ww_lease reserve_job(struct world *world)
+{
+	struct ww_lease lease;
+
+	ck_assert_int_eq(ww_jobs_reserve(world->jobs, default_tube, 1, &lease), 1);
+	ww_jobs_free(world->jobs, lease.body);
+	lease.body = NULL;
+	return lease;
+}
+
+void expect_none(struct world *world)
+{
+	struct ww_lease lease;
+
+	ck_assert_int_eq(ww_jobs_reserve(world->jobs, default_tube, 1, &lease), 0);
+}
+
+struct ww_job_info info_of(struct world *world, uint64_t id)
+{
+	struct ww_job_ref ref = {.id = id};
+	struct ww_job_info info;
+
+	OK(ww_jobs_peek(world->jobs, &ref, &info, NULL));
+	return info;
+}
