@@ -69,7 +69,7 @@ enum ww_jobs_sync {
 
 /* Without a directory: everything is in memory, and gone when the store is closed. For tests, and for queues that may be lost. */
 #define WW_JOBS_MEMORY 1u
-/* Nothing is written, and nothing is delivered; for looking at a store. */
+/* Nothing is written, and nothing is delivered; for looking at a store that another process has, but not this one. */
 #define WW_JOBS_READONLY 2u
 
 struct ww_jobs_config {

@@ -59,6 +59,36 @@ static void free_all(struct ww_jobs *jobs)
 	jobs->allocator->free(jobs->allocator->user, jobs, sizeof *jobs);
 }
 
+static int cancel_timers(struct ww_jobs *jobs, void *arguments)
+{
+	(void)arguments;
+	jobs->closed = 1;
+	ww_jobs_time_close(jobs);
+	ww_jobs_cancel_timer(jobs, jobs->elapsed.driver, &jobs->pause_timer);
+	for (uint32_t i = 0; i < slab_end(&jobs->entries); i++) {
+		struct entry *entry = slab_at(&jobs->entries, i);
+		int wall = entry->is.state == WW_JOB_DELAYED && entry->is.wall;
+		if (entry->is.state)
+			ww_jobs_cancel_timer(jobs, ww_jobs_timeline(jobs, wall)->driver, &entry->timer);
+	}
+	return WW_OK;
+}
+
+/* Callbacks that run for timers which were cancelled too late come through ww_jobs_submit, and see that it is closed. */
+static void wait_for_callbacks(struct ww_jobs *jobs)
+{
+	pthread_mutex_lock(&jobs->lock);
+	while (jobs->late || jobs->busy)
+		pthread_cond_wait(&jobs->idle, &jobs->lock);
+	pthread_mutex_unlock(&jobs->lock);
+}
+
+static void end_timers(struct ww_jobs *jobs)
+{
+	(void)ww_jobs_submit(jobs, cancel_timers, NULL);
+	wait_for_callbacks(jobs);
+}
+
 /* What a new opening changes: tokens of this one are greater than those of all before. */
 static int open_epoch(struct ww_jobs *jobs, void *arguments)
 {
@@ -104,6 +134,7 @@ int ww_jobs_open(struct ww_jobs **result, const struct ww_jobs_config *config)
 	jobs->config.allocator = allocator;
 	jobs->last = &jobs->first;
 	jobs->random = (uint64_t)time(NULL) ^ (uint64_t)(uintptr_t)jobs;
+	jobs->elapsed.jobs = jobs->wall.jobs = jobs;
 	ww_slab_init(&jobs->entries, sizeof(struct entry), allocator);
 	error = make_locks(jobs);
 	if (error) {
@@ -121,7 +152,10 @@ int ww_jobs_open(struct ww_jobs **result, const struct ww_jobs_config *config)
 	}
 	error = read_all(jobs);
 	if (error) {
-		(void)ww_jobs_close(jobs);
+		/* What could not be read is not written. */
+		end_timers(jobs);
+		(void)jobs->store.ops->close(jobs->store.self);
+		free_all(jobs);
 		return error;
 	}
 	*result = jobs;
@@ -152,30 +186,6 @@ static int store_leases(struct ww_jobs *jobs, void *arguments)
 	return error ? error : ww_jobs_writing(jobs);
 }
 
-static int cancel_timers(struct ww_jobs *jobs, void *arguments)
-{
-	(void)arguments;
-	jobs->closed = 1;
-	ww_jobs_time_close(jobs);
-	ww_jobs_cancel_timer(jobs, jobs->elapsed.driver, &jobs->pause_timer);
-	for (uint32_t i = 0; i < slab_end(&jobs->entries); i++) {
-		struct entry *entry = slab_at(&jobs->entries, i);
-		int wall = entry->is.state == WW_JOB_DELAYED && entry->is.wall;
-		if (entry->is.state)
-			ww_jobs_cancel_timer(jobs, ww_jobs_timeline(jobs, wall)->driver, &entry->timer);
-	}
-	return WW_OK;
-}
-
-/* Callbacks that run for timers which were cancelled too late come through ww_jobs_submit, and see that it is closed. */
-static void wait_for_callbacks(struct ww_jobs *jobs)
-{
-	pthread_mutex_lock(&jobs->lock);
-	while (jobs->late || jobs->busy)
-		pthread_cond_wait(&jobs->idle, &jobs->lock);
-	pthread_mutex_unlock(&jobs->lock);
-}
-
 int ww_jobs_close(struct ww_jobs *jobs)
 {
 	int error;
@@ -184,8 +194,7 @@ int ww_jobs_close(struct ww_jobs *jobs)
 	if (!jobs)
 		return WW_OK;
 	error = ww_jobs_submit(jobs, store_leases, NULL);
-	(void)ww_jobs_submit(jobs, cancel_timers, NULL);
-	wait_for_callbacks(jobs);
+	end_timers(jobs);
 	ended = jobs->store.ops->close(jobs->store.self);
 	free_all(jobs);
 	return error ? error : ended;

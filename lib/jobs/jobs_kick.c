@@ -221,7 +221,7 @@ static int pause_tube(struct ww_jobs *jobs, void *arguments)
 		return WW_ENOTFOUND;
 	tube->pause = pause->ns;
 	tube->pause_ends = time_after(ww_jobs_time(&jobs->elapsed), pause->ns);
-	tube->pauses += pause->ns != 0;
+	tube->pauses++;
 	plan_pause_end(jobs);
 	return WW_OK;
 }

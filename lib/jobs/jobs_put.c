@@ -24,8 +24,8 @@ static uint64_t unix_ns(void)
 	return (uint64_t)now.tv_sec * WW_SECOND + (uint64_t)now.tv_nsec;
 }
 
-/* The due time that is meant by a delay or a time. */
-static int due_of(struct ww_jobs *jobs, uint64_t due, int is_time, int wall, uint64_t *result)
+/* The due time and the delay that are meant by either. */
+static int due_of(struct ww_jobs *jobs, uint64_t due, int is_time, int wall, struct job_record *record)
 {
 	const struct timeline *line = ww_jobs_timeline(jobs, wall);
 	uint64_t now = ww_jobs_time(line);
@@ -36,7 +36,8 @@ static int due_of(struct ww_jobs *jobs, uint64_t due, int is_time, int wall, uin
 		due = due > now ? due - now : 0;
 	if (due > WW_DRIVER_TIME_MAX || now + due - line->offset > WW_DRIVER_TIME_MAX)
 		return WW_EOVERFLOW;
-	*result = now + due;
+	record->due = now + due;
+	record->delay = due;
 	return WW_OK;
 }
 
@@ -66,15 +67,12 @@ static int check_spec(const struct ww_jobs *jobs, const struct ww_job_spec *spec
 	return spec->body_length > jobs->config.body_max ? WW_ETOOBIG : WW_OK;
 }
 
-static void fill(struct job_record *record, const struct ww_job_spec *spec, uint64_t due, uint64_t now)
+static void fill(struct job_record *record, const struct ww_job_spec *spec)
 {
 	*record = (struct job_record){.version = 1,
 	    .flags = spec->flags & WW_JOB_WALL,
 	    .priority = spec->priority,
-	    .due = due,
-	    .base = due,
 	    .created = unix_ns(),
-	    .delay = due > now ? due - now : 0,
 	    .run = spec->run,
 	    .period = spec->period,
 	    .missed = spec->missed,
@@ -140,15 +138,15 @@ static int put(struct ww_jobs *jobs, void *arguments)
 	int wall = (spec->flags & WW_JOB_WALL) != 0;
 	struct job_record record;
 	struct job_record old;
-	uint64_t due = 0;
 	uint64_t id = 0;
 	int error = ww_jobs_writing(jobs);
 
+	fill(&record, spec);
 	if (!error)
-		error = due_of(jobs, spec->due, (spec->flags & WW_JOB_AT) != 0, wall, &due);
+		error = due_of(jobs, spec->due, (spec->flags & WW_JOB_AT) != 0, wall, &record);
 	if (error)
 		return error;
-	fill(&record, spec, due, ww_jobs_time(ww_jobs_timeline(jobs, wall)));
+	record.base = record.due;
 	int found = find_old(jobs, spec, ww_jobs_tube_find(jobs, spec->tube), &id, &old);
 	if (found && found != WW_ENOTFOUND)
 		return found;
@@ -200,13 +198,11 @@ static int move(struct ww_jobs *jobs, void *arguments)
 		return WW_EINVAL;
 	int wall = (old.flags & WW_JOB_WALL) != 0;
 	record = old;
-	error = due_of(jobs, move->due, (move->flags & WW_JOB_AT) != 0, wall, &record.due);
+	error = due_of(jobs, move->due, (move->flags & WW_JOB_AT) != 0, wall, &record);
 	if (error)
 		return error;
-	uint64_t now = ww_jobs_time(ww_jobs_timeline(jobs, wall));
 	ww_jobs_merge(&record, entry);
 	record.base = record.due;
-	record.delay = record.due > now ? record.due - now : 0;
 	record.version++;
 	error = ww_jobs_write(jobs, id, &old, &record);
 	if (!error) {
