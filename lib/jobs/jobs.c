@@ -78,7 +78,7 @@ static int cancel_timers(struct ww_jobs *jobs, void *arguments)
 static void wait_for_callbacks(struct ww_jobs *jobs)
 {
 	pthread_mutex_lock(&jobs->lock);
-	while (jobs->late || jobs->busy)
+	while (jobs->late || jobs->busy || jobs->inside)
 		pthread_cond_wait(&jobs->idle, &jobs->lock);
 	pthread_mutex_unlock(&jobs->lock);
 }

@@ -50,6 +50,14 @@ static void execute(struct ww_jobs *jobs, struct call *first)
 	pthread_mutex_unlock(&jobs->lock);
 }
 
+/* The lock is held, and given back. Whoever closes the store waits for this. */
+static void leave_submit(struct ww_jobs *jobs)
+{
+	if (--jobs->inside == 0 && jobs->closed)
+		pthread_cond_broadcast(&jobs->idle);
+	pthread_mutex_unlock(&jobs->lock);
+}
+
 int ww_jobs_submit(struct ww_jobs *jobs, call_fn *fn, void *arguments)
 {
 	struct call call = {fn, arguments, WW_OK, 0, NULL};
@@ -60,12 +68,13 @@ int ww_jobs_submit(struct ww_jobs *jobs, call_fn *fn, void *arguments)
 		pthread_mutex_unlock(&jobs->lock);
 		return fn(jobs, arguments);
 	}
+	jobs->inside++;
 	*jobs->last = &call;
 	jobs->last = &call.next;
 	while (jobs->busy && !call.done)
 		pthread_cond_wait(&jobs->idle, &jobs->lock);
 	if (call.done) {
-		pthread_mutex_unlock(&jobs->lock);
+		leave_submit(jobs);
 		return call.result;
 	}
 	jobs->busy = 1;
@@ -75,6 +84,8 @@ int ww_jobs_submit(struct ww_jobs *jobs, call_fn *fn, void *arguments)
 	jobs->last = &jobs->first;
 	pthread_mutex_unlock(&jobs->lock);
 	execute(jobs, first);
+	pthread_mutex_lock(&jobs->lock);
+	leave_submit(jobs);
 	return call.result;
 }
 

@@ -150,7 +150,8 @@ struct ww_jobs {
 	pthread_cond_t idle;
 	struct call *first;
 	struct call **last;
-	int busy; /* a thread executes calls, or has begun a batch */
+	int busy;      /* a thread executes calls, or has begun a batch */
+	size_t inside; /* threads in ww_jobs_submit, but for calls of a batch */
 	pthread_t owner;
 	pthread_cond_t ready_cond; /* something may be ready */
 	uint64_t readies;
