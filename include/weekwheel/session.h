@@ -73,9 +73,9 @@ enum ww_gone {
 
 /*
  * Told of a value that has left the map; the key's bytes are valid during the call. It may call every function on the map
- * but ww_session_destroy, and may set the same key again; while the map is being destroyed they answer WW_ECLOSED. EXPIRED
- * comes from one of the driver's workers, or from a call that replaces what has expired; the others come from the call that
- * is their reason. No lock is held.
+ * but ww_session_destroy, which answers WW_EBUSY, and may set the same key again; while the map is being destroyed the others
+ * answer WW_ECLOSED. EXPIRED comes from one of the driver's workers, or from a call that replaces what has expired; the
+ * others come from the call that is their reason. No lock is held.
  */
 typedef void ww_gone_fn(
     struct ww_session *session, const void *key, size_t length, void *value, enum ww_gone why, void *user);
@@ -120,7 +120,8 @@ WW_API int ww_session_create(
 /*
  * Clear the map, wait for calls of gone that run in workers, and free it. NULL is harmless. No other thread may use it any
  * more. Works after the driver's stop, too; what had expired and waited for a worker is told here, as EXPIRED.
- * Errors: WW_EBUSY: called in gone by a worker. WW_ECLOSED: in a child of the process that made it, where it is left alone.
+ * Errors: WW_EBUSY: called in gone, whichever thread that runs in, or in a loader of this map (ww_session_take).
+ * WW_ECLOSED: in a child of the process that made it, where it is left alone.
  */
 WW_API int ww_session_destroy(struct ww_session *session);
 
@@ -162,7 +163,8 @@ WW_API int ww_session_delete(struct ww_session *session, const void *key, size_t
 
 /*
  * Loads what is missing: stores the value in *value, and in *ttl, which is 0, another TTL than the map's if it likes.
- * Returns WW_OK, or any negative number, which ww_session_take returns; then nothing is stored. No lock is held.
+ * Returns WW_OK, or any negative number, which ww_session_take returns; then nothing is stored. No lock is held. It may call
+ * every function on the map but ww_session_destroy and ww_session_take for the same key, which answer WW_EBUSY.
  */
 typedef int ww_load_fn(const void *key, size_t length, void **value, uint64_t *ttl, void *context);
 

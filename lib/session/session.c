@@ -36,6 +36,42 @@ static uint32_t shards_for(const struct ww_session_config *config, const struct 
 	return shards;
 }
 
+/* ---- Calling the map's functions */
+
+/* The calls that this thread is in, innermost first. */
+static _Thread_local const struct calling *calling_here;
+
+void ww_session_call_begin(struct calling *here, const struct ww_session *session)
+{
+	*here = (struct calling){session, calling_here};
+	calling_here = here;
+}
+
+void ww_session_call_end(const struct calling *here)
+{
+	calling_here = here->outer;
+}
+
+static int is_calling(const struct ww_session *session)
+{
+	const struct calling *here = calling_here;
+
+	while (here && here->session != session)
+		here = here->outer;
+	return here != NULL;
+}
+
+void ww_session_tell(struct ww_session *session, const void *key, size_t length, void *value, enum ww_gone why)
+{
+	struct calling here;
+
+	if (!session->config.gone)
+		return;
+	ww_session_call_begin(&here, session);
+	session->config.gone(session, key, length, value, why, session->config.user);
+	ww_session_call_end(&here);
+}
+
 /* ---- What the driver calls */
 
 /* The shard's lock is held; the wheel has let the timers go. */
@@ -183,9 +219,9 @@ int ww_session_destroy(struct ww_session *session)
 		return WW_OK;
 	if (ww_driver_forked(session->driver))
 		return WW_ECLOSED;
-	queue = ww_driver_queue(session->driver);
-	if (ww_queue_inside(queue, &session->group, NULL))
+	if (is_calling(session))
 		return WW_EBUSY;
+	queue = ww_driver_queue(session->driver);
 	/* From here on gone, which may be running in a worker, cannot set what nobody would take out any more. */
 	session->closing = 1;
 	(void)ww_session_take_out(session);
@@ -221,12 +257,6 @@ int ww_session_enter(struct ww_session *session, const void *key, size_t length,
 		return WW_OK;
 	ww_source_unlock(&(*shard)->source);
 	return WW_ECLOSED;
-}
-
-void ww_session_tell(struct ww_session *session, const void *key, size_t length, void *value, enum ww_gone why)
-{
-	if (session->config.gone)
-		session->config.gone(session, key, length, value, why, session->config.user);
 }
 
 /* ---- Looking inside */

@@ -57,6 +57,12 @@ struct load {
 	struct load *next;
 };
 
+/* A call of gone or of a loader, on its thread's stack: while it runs the map is not to be freed. */
+struct calling {
+	const struct ww_session *session;
+	const struct calling *outer;
+};
+
 struct session_shard {
 	/* Threads that have a shard each are not to have a cache line in common. */
 	_Alignas(64) struct source source;
@@ -134,6 +140,9 @@ void ww_session_entry_free(struct session_shard *shard, struct entry *entry);
 /* Find the shard of a key and lock it, and read the time. On error nothing is locked. */
 int ww_session_enter(struct ww_session *session, const void *key, size_t length, struct session_shard **shard,
     struct sought *sought, uint64_t *now);
+/* This thread is about to call one of the map's functions, and it has returned. */
+void ww_session_call_begin(struct calling *here, const struct ww_session *session);
+void ww_session_call_end(const struct calling *here);
 /* Hand a value that has left the map to gone. No lock is held. */
 void ww_session_tell(struct ww_session *session, const void *key, size_t length, void *value, enum ww_gone why);
 

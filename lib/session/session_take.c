@@ -91,12 +91,15 @@ static int run_load(
 	struct load load = {
 	    .key = sought->key, .length = sought->length, .thread = pthread_self(), .next = shard->loads};
 	struct taken_out out = {0};
+	struct calling here;
 	uint64_t ttl = 0;
 
 	shard->loads = &load;
 	shard->stats.loads++;
 	ww_source_unlock(&shard->source);
+	ww_session_call_begin(&here, shard->session);
 	load.result = fn(sought->key, sought->length, &load.value, &ttl, context);
+	ww_session_call_end(&here);
 	ww_source_lock(&shard->source);
 	if (load.result < 0)
 		shard->stats.loads_failed++;

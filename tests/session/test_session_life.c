@@ -367,8 +367,7 @@ END_TEST
 static void destroy_in_gone(
     struct ww_session *map, const void *key, size_t length, void *value, enum ww_gone why, void *user)
 {
-	if (why == WW_GONE_EXPIRED)
-		ck_assert_int_eq(ww_session_destroy(map), WW_EBUSY);
+	HOLDS(ww_session_destroy(map) == WW_EBUSY);
 	note(map, key, length, value, why, user);
 }
 
@@ -384,6 +383,85 @@ START_TEST(destroy_in_gone_is_refused_and_harmless)
 	pass(&rig, 2 * SEC);
 	assert_told(1, "a", 1, WW_GONE_EXPIRED);
 	ck_assert_uint_eq(get(&rig, "b"), 2);
+	rig_close(&rig);
+}
+END_TEST
+
+START_TEST(destroy_in_gone_in_a_worker_is_refused_and_harmless)
+{
+	struct rig rig;
+
+	rig_plan_threads(&rig, 1);
+	rig.of_map.gone = destroy_in_gone;
+	rig_open(&rig);
+	OK(set(&rig, "a", 1, SEC));
+	OK(set(&rig, "b", 2, 9 * SEC));
+	pass(&rig, 2 * SEC);
+	assert_told(1, "a", 1, WW_GONE_EXPIRED);
+	ck_assert_uint_eq(get(&rig, "b"), 2);
+	rig_close(&rig);
+	assert_told(2, "b", 2, WW_GONE_CLEARED);
+}
+END_TEST
+
+START_TEST(destroy_in_gone_of_a_call_is_refused_and_harmless)
+{
+	struct rig rig;
+	size_t count;
+
+	rig_plan(&rig);
+	rig.of_map.gone = destroy_in_gone;
+	rig.of_map.limit = 2;
+	rig_open(&rig);
+	OK(set(&rig, "a", 1, SEC));
+	OK(set(&rig, "a", 2, SEC));
+	assert_told(1, "a", 1, WW_GONE_REPLACED);
+	step(&rig, SEC);
+	OK(set(&rig, "a", 3, 0));
+	assert_told(2, "a", 2, WW_GONE_EXPIRED);
+	OK(set(&rig, "b", 4, 0));
+	OK(set(&rig, "c", 5, 0));
+	assert_told(3, "a", 3, WW_GONE_EVICTED);
+	ck_assert_int_eq(erase(&rig, "b"), 1);
+	assert_told(4, "b", 4, WW_GONE_DELETED);
+	ck_assert_uint_eq(get(&rig, "c"), 5);
+	OK(ww_session_clear(rig.map, &count));
+	ck_assert_uint_eq(count, 1);
+	assert_told(5, "c", 5, WW_GONE_CLEARED);
+	OK(set(&rig, "d", 6, 0));
+	OK(set(&rig, "e", 7, 0));
+	rig_close(&rig);
+	ck_assert_uint_eq(told_so_far(), 7);
+}
+END_TEST
+
+/* ---- Two maps: a gone of one may destroy the other */
+
+static struct ww_session *other_map;
+static int other_answer;
+
+static void destroy_other_in_gone(
+    struct ww_session *map, const void *key, size_t length, void *value, enum ww_gone why, void *user)
+{
+	if (other_map)
+		other_answer = ww_session_destroy(other_map);
+	other_map = NULL;
+	HOLDS(ww_session_destroy(map) == WW_EBUSY);
+	note(map, key, length, value, why, user);
+}
+
+START_TEST(gone_may_destroy_another_map)
+{
+	struct rig rig;
+
+	rig_plan(&rig);
+	rig.of_map.gone = destroy_other_in_gone;
+	rig_open(&rig);
+	OK(ww_session_create(&other_map, rig.driver, NULL));
+	OK(set(&rig, "a", 1, 0));
+	other_answer = WW_EINVAL;
+	ck_assert_int_eq(erase(&rig, "a"), 1);
+	OK(other_answer);
 	rig_close(&rig);
 }
 END_TEST
@@ -453,4 +531,5 @@ TEST_MAIN("session/life", create_refuses_what_is_out_of_range, whichever_allocat
     after_the_drivers_stop_all_is_refused_and_destroy_tells_of_everything, a_driver_outlives_several_maps,
     destroy_waits_for_a_gone_that_runs_and_takes_nothing_new, what_is_loaded_while_the_map_is_destroyed_goes_to_gone,
     a_gone_that_sets_all_the_time_loses_nothing_to_destroy, destroy_in_gone_is_refused_and_harmless,
-    clear_and_destroy_end_though_gone_sets_again, in_a_child_all_is_refused)
+    destroy_in_gone_in_a_worker_is_refused_and_harmless, destroy_in_gone_of_a_call_is_refused_and_harmless,
+    gone_may_destroy_another_map, clear_and_destroy_end_though_gone_sets_again, in_a_child_all_is_refused)

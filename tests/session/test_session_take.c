@@ -188,6 +188,35 @@ START_TEST(a_loader_may_take_other_keys_but_not_its_own)
 }
 END_TEST
 
+static int destroy_the_map(struct plan *plan, const void *key, size_t length)
+{
+	(void)key;
+	(void)length;
+	return ww_session_destroy(plan->rig->map);
+}
+
+START_TEST(a_loader_may_not_destroy_its_map)
+{
+	struct rig rig;
+	struct plan plan = {.rig = &rig, .value = 2, .also = destroy_the_map};
+	uintptr_t value;
+
+	rig_start(&rig);
+	OK(set(&rig, "there", 1, 0));
+	ck_assert_int_eq(take(&plan, "a", &value), 0);
+	ck_assert_int_eq(plan.also_answered, WW_EBUSY);
+	ck_assert_uint_eq(value, 2);
+	plan.answer = WW_ENOMEM;
+	plan.also_answered = WW_OK;
+	ck_assert_int_eq(take(&plan, "b", &value), WW_ENOMEM);
+	ck_assert_int_eq(plan.also_answered, WW_EBUSY);
+	ck_assert_uint_eq(get(&rig, "a"), 2);
+	ck_assert_uint_eq(get(&rig, "there"), 1);
+	ck_assert_uint_eq(told_so_far(), 0);
+	rig_close(&rig);
+}
+END_TEST
+
 START_TEST(what_cannot_be_stored_is_answered_and_goes_to_gone)
 {
 	static const char key[] = "a key of which a copy needs a block of its own";
@@ -380,6 +409,7 @@ END_TEST
 
 TEST_MAIN("session/take", what_is_there_is_not_loaded_and_what_is_missing_is, a_failed_load_is_answered_and_not_stored,
     what_is_set_during_the_load_stays, what_was_set_and_has_expired_during_the_load_does_not,
-    a_loader_may_take_other_keys_but_not_its_own, what_cannot_be_stored_is_answered_and_goes_to_gone, what_take_refuses,
-    however_many_ask_one_loads, all_get_the_error_of_a_failed_load, all_get_what_was_set_during_the_load,
+    a_loader_may_take_other_keys_but_not_its_own, a_loader_may_not_destroy_its_map,
+    what_cannot_be_stored_is_answered_and_goes_to_gone, what_take_refuses, however_many_ask_one_loads,
+    all_get_the_error_of_a_failed_load, all_get_what_was_set_during_the_load,
     threads_that_are_cancelled_end_after_the_call)
