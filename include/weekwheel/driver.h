@@ -132,13 +132,15 @@ WW_API int ww_driver_create(struct ww_driver **driver, const struct ww_driver_co
 /*
  * Stop the driver if it was not, wait for running callbacks to end, and free it. NULL is harmless. No other thread may
  * use the driver any more.
- * Errors: WW_EBUSY: called in a callback of this driver, or something that was made upon it (keyed.h, session.h) is left.
+ * Errors: WW_EBUSY: called in a callback of this driver or in the drain function of its stop, or something that was made
+ * upon it (keyed.h, session.h) is left.
  */
 WW_API int ww_driver_destroy(struct ww_driver *driver);
 
 /*
  * Called by ww_driver_stop for a timer that it takes back: what was passed when it was scheduled, its handle, which is stale
- * now, and the ns that were left to its deadline, 0 when it was due. No lock is held.
+ * now, and the ns that were left to its deadline, 0 when it was due. No lock is held. It may call every function,
+ * which answers as after the stop, but ww_driver_destroy, which answers WW_EBUSY.
  */
 typedef void ww_driver_drain_fn(ww_handle handle, ww_driver_fn *fn, void *user, uint64_t left, void *context);
 

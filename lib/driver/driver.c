@@ -266,10 +266,28 @@ int ww_driver_create(struct ww_driver **driver, const struct ww_driver_config *c
 
 /* ---- Stopping */
 
+/* The drivers whose timers this thread hands over, innermost first. */
+struct stopping {
+	const struct ww_driver *driver;
+	const struct stopping *outer;
+};
+
+static _Thread_local const struct stopping *stopping_here;
+
+static int is_stopping(const struct ww_driver *driver)
+{
+	const struct stopping *here = stopping_here;
+
+	while (here && here->driver != driver)
+		here = here->outer;
+	return here != NULL;
+}
+
 int ww_driver_stop(struct ww_driver *driver, ww_driver_drain_fn *drain, void *context, size_t *count)
 {
 	struct job *jobs[WW_DRIVER_WORKERS_MAX];
 	uint32_t job_count = 0;
+	struct stopping here = {driver, stopping_here};
 	size_t taken = 0;
 	int first;
 
@@ -286,7 +304,9 @@ int ww_driver_stop(struct ww_driver *driver, ww_driver_drain_fn *drain, void *co
 	pthread_mutex_unlock(&driver->queue.lock);
 	if (first) {
 		ww_driver_wake(driver);
+		stopping_here = &here;
 		taken = ww_driver_timer_drain(driver, jobs, job_count, drain, context);
+		stopping_here = here.outer;
 	}
 	if (count)
 		*count = taken;
@@ -328,7 +348,9 @@ int ww_driver_destroy(struct ww_driver *driver)
 {
 	if (!driver)
 		return WW_OK;
-	if (ww_queue_inside(&driver->queue, NULL, NULL) || driver->groups != &driver->timers || driver->timers.next)
+	if (ww_queue_inside(&driver->queue, NULL, NULL) || is_stopping(driver))
+		return WW_EBUSY;
+	if (driver->groups != &driver->timers || driver->timers.next)
 		return WW_EBUSY;
 	if (ww_driver_forked(driver)) {
 		free_in_child(driver);

@@ -144,6 +144,9 @@ START_TEST(a_callback_may_stop_the_driver)
 }
 END_TEST
 
+/* A driver that a drain function of another one destroys. */
+static struct ww_driver *second;
+
 static void call_in_drain(ww_handle handle, ww_driver_fn *fn, void *user, uint64_t left, void *context)
 {
 	(void)handle;
@@ -154,18 +157,50 @@ static void call_in_drain(ww_handle handle, ww_driver_fn *fn, void *user, uint64
 	assert_closed();
 	OK(ww_driver_stop(driver, NULL, NULL, NULL));
 	(void)stats_of();
+	/* But the rest is still to be handed over. */
+	ck_assert_int_eq(ww_driver_destroy(driver), WW_EBUSY);
+	OK(ww_driver_destroy(second));
+	second = NULL;
 	++*(int *)context;
 }
 
-START_TEST(the_drain_function_may_call_the_driver)
+START_TEST(the_drain_function_may_call_the_driver_but_not_destroy_it)
 {
-	int calls = 0;
+	for (uint32_t flags = 0; flags <= WW_DRIVER_THREADLESS; flags++) {
+		int calls = 0;
+		begin(flags, 1);
+		OK(ww_driver_create(&second, NULL));
+		(void)after(TICK, note, NULL);
+		(void)after(DAY_NS, note, NULL);
+		OK(ww_driver_stop(driver, call_in_drain, &calls, NULL));
+		ck_assert_int_eq(calls, 2);
+		end();
+	}
+}
+END_TEST
 
-	begin(0, 1);
+/* In the second driver's stop: the first one's hands over inside it, and there, too, both are refused. */
+static void stop_in_drain(ww_handle handle, ww_driver_fn *fn, void *user, uint64_t left, void *context)
+{
+	(void)handle;
+	(void)fn;
+	(void)user;
+	(void)left;
+	if (context)
+		OK(ww_driver_stop(driver, stop_in_drain, NULL, NULL));
+	else
+		ck_assert_int_eq(ww_driver_destroy(driver), WW_EBUSY);
+	ck_assert_int_eq(ww_driver_destroy(second), WW_EBUSY);
+}
+
+START_TEST(a_stop_in_a_drain_function_leaves_the_outer_one_known)
+{
+	begin(WW_DRIVER_THREADLESS, 0);
+	OK(ww_driver_create(&second, NULL));
 	(void)after(TICK, note, NULL);
-	(void)after(DAY_NS, note, NULL);
-	OK(ww_driver_stop(driver, call_in_drain, &calls, NULL));
-	ck_assert_int_eq(calls, 2);
+	OK(ww_driver_schedule(second, DAY_NS, note, NULL, NULL));
+	OK(ww_driver_stop(second, stop_in_drain, second, NULL));
+	OK(ww_driver_destroy(second));
 	end();
 }
 END_TEST
@@ -437,7 +472,8 @@ END_TEST
 
 TEST_MAIN("driver/stop", a_stop_hands_over_each_pending_timer_once_and_then_all_is_closed,
     without_drain_pending_timers_are_dropped_and_counted, a_callback_may_stop_the_driver,
-    the_drain_function_may_call_the_driver, what_a_worker_has_taken_and_not_begun_is_handed_over_and_does_not_begin,
+    the_drain_function_may_call_the_driver_but_not_destroy_it, a_stop_in_a_drain_function_leaves_the_outer_one_known,
+    what_a_worker_has_taken_and_not_begun_is_handed_over_and_does_not_begin,
     a_call_that_a_stop_overtakes_at_the_lock_says_closed, destroy_in_a_callback_is_refused,
     destroy_waits_for_callbacks_that_run, a_stop_ends_a_settle,
     a_thread_cancelled_while_it_waits_leaves_the_driver_usable, what_does_not_say_so_is_no_point_of_cancellation)
