@@ -50,8 +50,9 @@
  * With WW_DRIVER_DROP, a dropped tick is a lost tick, and of a dropped expiry of a function there is nothing to be
  * noticed; but whoever waits in receive or ww_sleep does wake, within 50 ms.
  *
- * Memory: the default allocator, one block each; a start takes a timer of the driver. Destroy all before the driver is
- * destroyed; it may have been stopped. In a child of fork they answer WW_ECLOSED, and destroy frees what they hold.
+ * Memory: the default allocator, one block each; a start takes a timer of the driver. Destroy all before the driver:
+ * ww_driver_destroy answers WW_EBUSY while one is left. The driver may have been stopped. In a child of fork they answer
+ * WW_ECLOSED, and destroy frees what they hold, before or after the driver's.
  */
 
 #include <stdint.h>
@@ -70,7 +71,7 @@ struct ww_ticker;
 
 /*
  * Make a timer that puts a value into its channel `delay` ns from now, and store it in *after.
- * Ownership: the caller's, until ww_after_destroy.
+ * Ownership: the caller's, until ww_after_destroy, which has to come before the driver's (WW_EBUSY).
  * Errors: WW_EINVAL: an argument is NULL. WW_EOVERFLOW: the deadline is beyond WW_DRIVER_TIME_MAX. WW_ENOMEM: no
  * memory, or the driver has no timer left. WW_ECLOSED: the driver is stopped.
  */
@@ -134,7 +135,7 @@ WW_API int ww_after_destroy(struct ww_after *after);
 /*
  * Make a ticker that puts a value into its channel every `period` ns, for the first time after one, and store it in
  * *ticker. Deadlines do not drift. After a stall there is one tick, not one for each period that passed.
- * Ownership: the caller's, until ww_ticker_destroy.
+ * Ownership: the caller's, until ww_ticker_destroy, which has to come before the driver's (WW_EBUSY).
  * Errors: as ww_after_create; WW_EINVAL also: period is 0.
  */
 WW_API int ww_ticker_create(struct ww_ticker **ticker, struct ww_driver *driver, uint64_t period);

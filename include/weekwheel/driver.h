@@ -133,7 +133,7 @@ WW_API int ww_driver_create(struct ww_driver **driver, const struct ww_driver_co
  * Stop the driver if it was not, wait for running callbacks to end, and free it. NULL is harmless. No other thread may
  * use the driver any more.
  * Errors: WW_EBUSY: called in a callback of this driver or in the drain function of its stop, or something that was made
- * upon it (keyed.h, session.h) is left.
+ * upon it (after.h, keyed.h, session.h) is left.
  */
 WW_API int ww_driver_destroy(struct ww_driver *driver);
 

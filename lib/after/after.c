@@ -25,8 +25,10 @@ static int make(struct ww_after **after, struct ww_driver *driver, uint64_t dela
 	/* Under the lock: the function, which may be called at once, finds *after. */
 	pthread_mutex_lock(&made->channel.lock);
 	error = ww_channel_schedule(&made->channel, delay, 0);
-	if (!error)
+	if (!error) {
+		ww_channel_hold(&made->channel);
 		*after = made;
+	}
 	pthread_mutex_unlock(&made->channel.lock);
 	if (error) {
 		ww_channel_discard(&made->channel);

@@ -4,6 +4,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "driver/source.h"
+
 /* How often a thread that waits looks whether the driver was stopped or has dropped what it waits for. */
 #define LOOK_NS 50000000L
 #define SECOND_NS 1000000000L
@@ -42,6 +44,12 @@ void ww_channel_discard(struct ww_channel *channel)
 {
 	pthread_cond_destroy(&channel->changed);
 	pthread_mutex_destroy(&channel->lock);
+}
+
+void ww_channel_hold(struct ww_channel *channel)
+{
+	ww_driver_hold(channel->driver);
+	channel->holds = 1;
 }
 
 /* ---- Expiring: in a worker of the driver */
@@ -223,6 +231,8 @@ int ww_channel_close(struct ww_channel *channel)
 		return WW_EBUSY;
 	(void)halt(channel);
 	wait_for_calls(channel);
+	if (channel->holds)
+		ww_driver_release(channel->driver);
 	ww_channel_discard(channel);
 	return WW_OK;
 }

@@ -27,6 +27,7 @@ struct ww_channel {
 	ww_after_fn *fn; /* NULL: values are received */
 	void *user;
 	pid_t process; /* that made it */
+	int holds;     /* the driver, until it is closed */
 	pthread_mutex_t lock;
 	pthread_cond_t changed; /* there is a value, or a call of fn has ended */
 	ww_handle timer;        /* 0: stopped, or a one-shot that has arrived */
@@ -44,6 +45,8 @@ int ww_channel_refuses(struct ww_driver *driver);
 void ww_channel_init(struct ww_channel *channel, struct ww_driver *driver, ww_after_fn *fn, void *user);
 /* Of a channel in which nothing was started yet: its memory may be freed then. */
 void ww_channel_discard(struct ww_channel *channel);
+/* Let the driver not be destroyed before the channel is closed: for one that may outlive the call that made it. */
+void ww_channel_hold(struct ww_channel *channel);
 /* Stop it and wait for calls of fn that run; its memory may be freed then. Errors: WW_EBUSY. */
 int ww_channel_close(struct ww_channel *channel);
 

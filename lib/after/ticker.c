@@ -31,6 +31,7 @@ int ww_ticker_create(struct ww_ticker **ticker, struct ww_driver *driver, uint64
 		give_back(made);
 		return error;
 	}
+	ww_channel_hold(&made->channel);
 	*ticker = made;
 	return WW_OK;
 }

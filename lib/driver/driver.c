@@ -38,6 +38,16 @@ int ww_driver_refuses(const struct ww_driver *driver)
 	return driver->closed || ww_driver_forked(driver) ? WW_ECLOSED : WW_OK;
 }
 
+void ww_driver_hold(struct ww_driver *driver)
+{
+	driver->held++;
+}
+
+void ww_driver_release(struct ww_driver *driver)
+{
+	driver->held--;
+}
+
 struct queue *ww_driver_queue(struct ww_driver *driver)
 {
 	return &driver->queue;
@@ -356,6 +366,9 @@ int ww_driver_destroy(struct ww_driver *driver)
 		free_in_child(driver);
 		return WW_OK;
 	}
+	/* A child has what other threads held, which nobody can release there. */
+	if (driver->held)
+		return WW_EBUSY;
 	(void)ww_driver_stop(driver, NULL, NULL, NULL);
 	if (!(driver->flags & WW_DRIVER_THREADLESS)) {
 		thread_join(driver->thread);

@@ -74,6 +74,7 @@ struct ww_driver {
 	uint32_t forks; /* of the process, when the driver was made */
 	_Atomic int closed;
 	_Atomic int dispatching;
+	_Atomic size_t held; /* what was made upon the driver and has no group */
 	struct queue queue;
 
 	pthread_mutex_t arm; /* orders what is done to the alarm */

@@ -76,6 +76,10 @@ void ww_driver_detach(struct group *group);
 /* The memory of a source alone: see ww_queue_free. */
 void ww_source_free(struct source *source);
 
+/* Something that has timers of the driver's own is left upon it, until it is released: it cannot be destroyed meanwhile. */
+void ww_driver_hold(struct ww_driver *driver);
+void ww_driver_release(struct ww_driver *driver);
+
 /* Which shard of the group the calling thread uses by choice. */
 uint32_t ww_driver_home(const struct group *group);
 

@@ -504,10 +504,59 @@ START_TEST(destroy_in_the_function_of_another_timer_waits_too)
 }
 END_TEST
 
+/* ---- The driver's end */
+
+START_TEST(the_driver_is_not_destroyed_before_them)
+{
+	for (int stopped = 0; stopped < 2; stopped++) {
+		struct world world = make_world();
+		struct gate gate = {0};
+		struct ww_after *after[] = {after_in(world, HOUR_NS), func_in(world, 0, &gate)};
+		struct ww_ticker *ticker;
+		OK(ww_ticker_create(&ticker, world.driver, MS));
+		pass(world, MS);
+		ck_assert_int_eq(ww_driver_destroy(world.driver), WW_EBUSY);
+		/* Nothing has changed. */
+		OK(ww_ticker_receive(ticker, NULL));
+		if (stopped)
+			OK(ww_driver_stop(world.driver, NULL, NULL, NULL));
+		for (int i = 0; i < 2; i++) {
+			OK(ww_after_destroy(after[i]));
+			ck_assert_int_eq(ww_driver_destroy(world.driver), WW_EBUSY);
+		}
+		OK(ww_ticker_destroy(ticker));
+		end_world(world);
+	}
+}
+END_TEST
+
+static void sleep_for_long(struct ww_driver *driver, const struct ww_firing *firing, void *user)
+{
+	struct gate *gate = user;
+
+	(void)firing;
+	atomic_fetch_add(&gate->came, 1);
+	atomic_store(&gate->went, ww_sleep(driver, HOUR_NS));
+}
+
+START_TEST(a_callback_that_sleeps_holds_no_driver)
+{
+	struct world world = make_world();
+	struct gate gate = {0};
+
+	OK(ww_driver_schedule(world.driver, 0, sleep_for_long, &gate, NULL));
+	wait_until_came(&gate, 1);
+	wait_until_pending(world, 1);
+	end_world(world);
+	ck_assert_int_eq(gate.went, WW_ECLOSED);
+}
+END_TEST
+
 TEST_MAIN("after/after", null_is_refused_or_harmless, a_deadline_beyond_the_end_of_time_is_refused_and_changes_nothing,
     a_function_has_no_channel, without_memory_nothing_has_changed, a_value_comes_at_its_deadline_and_once,
     a_value_waits_for_who_receives_it, of_many_who_wait_each_value_wakes_one, without_threads_a_value_comes_by_dispatch,
     stop_in_every_state, reset_in_every_state, stop_and_reset_take_an_expiry_out_of_the_queue,
     destroy_takes_a_pending_timer_back, a_function_is_called_at_its_deadline_and_once,
     a_function_that_runs_is_neither_stopped_nor_waited_for, a_function_may_stop_and_reset_its_own_timer,
-    destroy_waits_for_the_function, destroy_in_the_function_of_another_timer_waits_too)
+    destroy_waits_for_the_function, destroy_in_the_function_of_another_timer_waits_too,
+    the_driver_is_not_destroyed_before_them, a_callback_that_sleeps_holds_no_driver)
