@@ -207,8 +207,10 @@ WW_API int ww_driver_cancel(struct ww_driver *driver, ww_handle timer);
 WW_API int ww_driver_cancel_wait(struct ww_driver *driver, ww_handle timer);
 
 /*
- * Return 1 and store in *ns how long it is to the timer's deadline, 0 if it is due; return 0 and leave *ns if its callback
- * is running and it is not to fire again.
+ * Return 1 and store in *ns how long it is to the timer's deadline, 0 if that has passed; return 0 and leave *ns if its
+ * callback is running and it is not to fire again.
+ * Precision: the deadline is what was asked for. The timer fires at the tick that it was rounded up to, so that 0 may be
+ * answered for up to a tick before.
  * Errors: WW_EINVAL: an argument is NULL. WW_ESTALE, WW_ECLOSED: as ww_driver_cancel.
  */
 WW_API int ww_driver_time_left(struct ww_driver *driver, ww_handle timer, uint64_t *ns);
@@ -245,9 +247,12 @@ WW_API int ww_driver_dispatch(struct ww_driver *driver, uint32_t budget);
 WW_API int ww_driver_now(const struct ww_driver *driver, uint64_t *ns);
 
 /*
- * Wait until everything that is due now, by the driver's clock, has fired and its callback has ended: the last line of a
- * test that moves a virtual clock. Without threads it dispatches until then. Callbacks that keep scheduling without delay
+ * Wait until everything whose tick has come, by the driver's clock, has fired and its callback has ended: the last line of
+ * a test that moves a virtual clock. Without threads it dispatches until then. Callbacks that keep scheduling without delay
  * keep it waiting. A point of thread cancellation.
+ * Precision: a deadline between two ticks fires at the later one, and is not waited for before: at 0.5 ms of a clock, with a
+ * tick of 1 ms, nothing that is scheduled with a delay of 0 fires. A test starts its clock on a multiple of tick_ns and
+ * advances it by multiples, or by a tick more than the delay.
  * Errors: WW_EBUSY: called in a callback. WW_ECLOSED: stopped.
  */
 WW_API int ww_driver_settle(struct ww_driver *driver);
