@@ -19,13 +19,13 @@ enum ww_error {
 	WW_EINVAL = -1,     /* an argument is outside what the function's contract allows */
 	WW_ENOMEM = -2,     /* the allocator had no memory */
 	WW_ERANGE = -3,     /* beyond the horizon, of a wheel that was configured to refuse that */
-	WW_EOVERFLOW = -4,  /* a time beyond WW_TIME_MAX */
+	WW_EOVERFLOW = -4,  /* a time beyond the layer's last: WW_TIME_MAX, WW_CLOCK_MAX, WW_DRIVER_TIME_MAX */
 	WW_EBACKWARDS = -5, /* a time before the one that the wheel has reached */
-	WW_EBUSY = -6,      /* called from inside a callback that may not call it */
+	WW_EBUSY = -6,      /* called in a callback that may not call it, or something made upon it is left */
 	WW_ECORRUPT = -7,   /* a structure or a timer is broken: freed while pending, or of another wheel */
 	WW_ECLOSED = -8,    /* it was stopped */
 	WW_ESTALE = -9,     /* the timer that is meant has fired, was cancelled or replaced, or never was */
-	WW_ESYSTEM = -10,   /* the system refused a thread or a descriptor */
+	WW_ESYSTEM = -10,   /* the system refused a thread, a descriptor, memory of its own or random numbers */
 	WW_ENOTFOUND = -11, /* there is no such job or tube */
 	WW_EINUSE = -12,    /* somebody else has it: another process a store, another lease a job */
 	WW_EDENIED = -13,   /* the system does not permit it: rights, a read-only filesystem, no directory */

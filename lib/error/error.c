@@ -6,15 +6,17 @@ const char *ww_strerror(int error)
 	case WW_OK:
 		return "All went well; there is nothing to do.";
 	case WW_EINVAL:
-		return "An argument is not allowed: check for NULL and compare each value with the range that the "
-		       "function's header names.";
+		return "An argument is not allowed: check for NULL, fill a configuration with its ..._config_default "
+		       "before changing it, and compare each value with the range that the function's header names.";
 	case WW_ENOMEM:
 		return "No memory was left: free some, or give the allocator more, and call again.";
 	case WW_ERANGE:
 		return "The time lies beyond the horizon of a bounded wheel: choose an earlier one, add a level, or "
 		       "create the wheel without WW_WHEEL_BOUNDED.";
 	case WW_EOVERFLOW:
-		return "The time lies beyond WW_TIME_MAX: pass a smaller delay or an earlier deadline.";
+		return "The time lies beyond the last one, which is WW_TIME_MAX for a wheel, WW_CLOCK_MAX for a clock and "
+		       "WW_DRIVER_TIME_MAX for a driver and what is upon it: pass a smaller delay or an earlier "
+		       "deadline.";
 	case WW_EBACKWARDS:
 		return "The time lies before the one already reached: pass a clock that never runs backwards.";
 	case WW_EBUSY:
@@ -28,8 +30,8 @@ const char *ww_strerror(int error)
 	case WW_ESTALE:
 		return "The timer has fired, was cancelled or replaced, or never was: forget its handle or version.";
 	case WW_ESYSTEM:
-		return "The system refused a thread or a file descriptor: raise the limits (ulimit -u, ulimit -n) or close "
-		       "some, and call again.";
+		return "The system refused a thread, a file descriptor or random numbers: raise the limits (ulimit -u, "
+		       "ulimit -n) or close some, see that getrandom is allowed, and call again.";
 	case WW_ENOTFOUND:
 		return "There is no such job or tube: it has ended, or its id, key or name is another.";
 	case WW_EINUSE:

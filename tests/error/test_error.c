@@ -29,6 +29,22 @@ START_TEST(every_error_has_its_own_sentence)
 }
 END_TEST
 
+static void assert_says(int error, const char *words)
+{
+	ck_assert_msg(strstr(ww_strerror(error), words), "no \"%s\" in: %s", words, ww_strerror(error));
+}
+
+START_TEST(sentences_name_what_each_layer_has)
+{
+	assert_says(WW_EINVAL, "_config_default");
+	assert_says(WW_EOVERFLOW, "WW_TIME_MAX");
+	assert_says(WW_EOVERFLOW, "WW_CLOCK_MAX");
+	assert_says(WW_EOVERFLOW, "WW_DRIVER_TIME_MAX");
+	assert_says(WW_EBUSY, "made upon it");
+	assert_says(WW_ESYSTEM, "random numbers");
+}
+END_TEST
+
 START_TEST(errors_are_negative_and_without_gaps)
 {
 	for (size_t i = 0; i < ERRORS; i++)
@@ -67,5 +83,6 @@ START_TEST(version_is_that_of_the_header)
 }
 END_TEST
 
-TEST_MAIN("error", every_error_has_its_own_sentence, errors_are_negative_and_without_gaps,
-    unknown_number_is_said_to_be_none, text_is_constant, version_is_that_of_the_header)
+TEST_MAIN("error", every_error_has_its_own_sentence, sentences_name_what_each_layer_has,
+    errors_are_negative_and_without_gaps, unknown_number_is_said_to_be_none, text_is_constant,
+    version_is_that_of_the_header)
