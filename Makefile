@@ -232,7 +232,7 @@ format:
 
 $(B)/weekwheel.pc: weekwheel.pc.in $(B)/config.mk FORCE
 	@sed -e 's|@prefix@|$(prefix)|' -e 's|@libdir@|$(libdir)|' -e 's|@includedir@|$(includedir)|' \
-		-e 's|@VERSION@|$(VERSION)|' -e 's|@REQUIRES@|$(filter jemalloc,$(ALLOCATOR))|' $< > $@
+		-e 's|@VERSION@|$(VERSION)|' -e 's|@ALLOCATOR_LIBS@|$(strip $(JEMALLOC_LIBS))|' $< > $@
 
 install: all $(B)/weekwheel.pc
 	install -d $(addprefix $(DESTDIR),$(bindir) $(libdir)/pkgconfig $(includedir)/weekwheel $(mandir)/man1 $(mandir)/man3)

@@ -56,6 +56,7 @@ warnings=(-Wall -Wextra -Wpedantic -Werror)
 read -ra shared_flags < <(package --cflags --libs)
 read -ra cflags < <(package --cflags)
 read -ra static_flags < <(package --static --libs)
+all_static_flags=("${static_flags[@]}")
 # pkg-config puts the folder in front of every path of a package, also of one that lies outside it.
 static_flags=("${static_flags[@]/-lweekwheel/-l:libweekwheel.a}")
 
@@ -65,6 +66,20 @@ expect 'C++ with the shared library' \
 	"${cxx[@]}" -std=c++17 "${warnings[@]}" -x c++ tests/install/use.c -o "$root/use-c++" "${shared_flags[@]}"
 expect 'C with the static library' \
 	"${cc[@]}" -std=c11 "${warnings[@]}" "${cflags[@]}" tests/install/use.c -o "$root/use-static" "${static_flags[@]}"
+# The order of its libraries counts here alone. Not every system has all of them as archives.
+has_archives() { # NAME...
+	local name
+	for name; do
+		[ -f "$("${cc[@]}" -print-file-name="lib$name.a")" ] || return 1
+	done
+}
+archives=(c m)
+[ "${ALLOCATOR:-}" != jemalloc ] || archives+=(jemalloc)
+if has_archives "${archives[@]}"; then
+	expect 'C with nothing but static libraries' "${cc[@]}" -static -std=c11 "${warnings[@]}" "${cflags[@]}" \
+		tests/install/use.c -o "$root/use-all-static" "${all_static_flags[@]}"
+	expect 'the program of nothing but static libraries runs' "$root/use-all-static"
+fi
 expect 'the C program runs' env LD_LIBRARY_PATH="$lib" "$root/use-c"
 expect 'the C++ program runs' env LD_LIBRARY_PATH="$lib" "$root/use-c++"
 expect 'the static program runs' "$root/use-static"
