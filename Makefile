@@ -278,10 +278,10 @@ help:
 	@echo 'make install    install below prefix (/usr/local) and DESTDIR; make uninstall removes it'
 	@echo 'make configure CONFIGURE_FLAGS="..."   configure again:'
 	@echo '                --without-jemalloc, --without-peers, --enable-debug, --enable-sanitizers=address,undefined,'
-	@echo '                --prefix=..., CC=...'
+	@echo '                --prefix=..., CC=...;'
+	@echo '                they stay until others are given; --with-jemalloc undoes --without-jemalloc'
 	@echo 'make deps       install the packages that the build and all checks need'
 	@echo 'make clean      remove build/; make distclean also what a configure run by hand left'
-	@echo '                they stay until others are given; --with-jemalloc undoes --without-jemalloc'
 	@echo 'B=folder builds elsewhere than in build/, V=1 shows the commands.'
 
 .PHONY: all configure demo bench bench-instructions check need-check memcheck fuzz run-fuzzers lint format install \
