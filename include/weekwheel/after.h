@@ -165,6 +165,8 @@ WW_API int ww_ticker_destroy(struct ww_ticker *ticker);
 
 /*
  * Let `delay` ns of the driver's clock pass; 0 returns at once. Signals do not end it. A point of thread cancellation.
+ * In the only thread of a driver without threads it waits for ever, since nobody calls ww_driver_dispatch meanwhile; and so
+ * it does in the only one that moves a virtual clock.
  * Errors: WW_EINVAL: driver is NULL. WW_EOVERFLOW, WW_ENOMEM: as ww_after_create. WW_ECLOSED: the driver is stopped, or
  * was meanwhile.
  */

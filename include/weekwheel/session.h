@@ -127,7 +127,8 @@ WW_API int ww_session_destroy(struct ww_session *session);
 
 /*
  * Map the key to the value for `ttl` ns, 0 for the map's own TTL. What the key had is replaced, and stored in *former unless
- * that is NULL, NULL if it had nothing; what had expired already goes to gone as EXPIRED.
+ * that is NULL, NULL if it had nothing; what had expired already goes to gone as EXPIRED. To prolong what is there, use
+ * ww_session_refresh: storing the same pointer again is a replacement, too, and gone is called for it.
  * Complexity: O(1). Errors: WW_EINVAL also: ttl is over WW_SESSION_TTL_MAX. WW_EOVERFLOW: with the most jitter it would
  * expire beyond WW_DRIVER_TIME_MAX. WW_ENOMEM: no memory, or 2^26 entries in one shard.
  */
