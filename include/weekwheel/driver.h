@@ -226,14 +226,15 @@ WW_API int ww_driver_reserve(struct ww_driver *driver, size_t timers);
 
 /*
  * Return the descriptor that is readable when ww_driver_dispatch has something to do, for epoll, poll, libuv, libev. It
- * stays the same for the driver's life and is the driver's: neither read nor closed by others.
+ * stays the same for the driver's life and is the driver's: neither read nor closed by others. It may be readable when no
+ * expiry is due, for the wheels' own work or a timer that was cancelled or moved: dispatch then returns 0.
  * Errors: WW_EINVAL: the driver has threads.
  */
 WW_API int ww_driver_fd(const struct ww_driver *driver);
 
 /*
- * Call the callbacks of at most `budget` expiries that are due, in this thread, and return how many that were. What is left
- * keeps the descriptor readable. One thread at a time.
+ * Call the callbacks of at most `budget` expiries that are due, in this thread, and return how many that were, 0 if none was.
+ * What is left keeps the descriptor readable. One thread at a time.
  * Errors: WW_EINVAL: the driver has threads, or budget is 0. WW_EBUSY: called in a callback, or in two threads at once.
  */
 WW_API int ww_driver_dispatch(struct ww_driver *driver, uint32_t budget);

@@ -14,9 +14,9 @@
  *                         +-- replace -------> gone(REPLACED)
  *                         +-- clear ---------> gone(CLEARED)
  *
- * Upon a driver (driver.h), whose threads expire what nobody asks for any more. A lookup compares the time itself and never
- * finds an expired value, whatever the driver's tick is and however late its thread. A heartbeat, ww_session_refresh,
- * is a lookup and one store.
+ * Upon a driver (driver.h), whose threads expire what nobody asks for any more; of a driver without threads,
+ * ww_driver_dispatch does. A lookup compares the time itself and never finds an expired value, whatever the driver's tick is
+ * and however late its thread. A heartbeat, ww_session_refresh, is a lookup and one store.
  *
  *     static void gone(struct ww_session *map, const void *key, size_t length, void *value, enum ww_gone why, void *user)
  *     {
@@ -74,8 +74,8 @@ enum ww_gone {
 /*
  * Told of a value that has left the map; the key's bytes are valid during the call. It may call every function on the map
  * but ww_session_destroy, which answers WW_EBUSY, and may set the same key again; while the map is being destroyed the others
- * answer WW_ECLOSED. EXPIRED comes from one of the driver's workers, or from a call that replaces what has expired; the
- * others come from the call that is their reason. No lock is held.
+ * answer WW_ECLOSED. EXPIRED comes from one of the driver's workers or, without threads, from ww_driver_dispatch, or from a
+ * call that replaces what has expired; the others come from the call that is their reason. No lock is held.
  */
 typedef void ww_gone_fn(
     struct ww_session *session, const void *key, size_t length, void *value, enum ww_gone why, void *user);
