@@ -41,7 +41,7 @@
  * ww_session_look's.
  * Errors: 0 or a positive answer, or a negative WW_E* of error.h. On error nothing has changed. WW_EINVAL is answered for
  * a NULL where an object is needed and for a key that is too long or NULL with a length; WW_ECLOSED when the driver was
- * stopped.
+ * stopped; WW_EBUSY in a ww_look_fn.
  */
 
 #include <stddef.h>
@@ -147,7 +147,10 @@ WW_API int ww_session_get(struct ww_session *session, const void *key, size_t le
  */
 WW_API int ww_session_refresh(struct ww_session *session, const void *key, size_t length, uint64_t ttl, void **value);
 
-/* What to do with a value while it cannot leave the map: short, and without a call on any map. */
+/*
+ * What to do with a value while it cannot leave the map: short, since others wait for the lock that is held. In it every
+ * call on a session map, this one or another, answers WW_EBUSY, and so does ww_session_create.
+ */
 typedef void ww_look_fn(void *value, void *context);
 
 /* Look up as ww_session_get, and call look(value, context) before anybody can take the value out of the map. */

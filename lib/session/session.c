@@ -61,6 +61,23 @@ static int is_calling(const struct ww_session *session)
 	return here != NULL;
 }
 
+/* In a look this thread has a shard's lock. Every call asks, and so the variable lies where no call is needed to find it. */
+static _Thread_local int looking __attribute__((tls_model("initial-exec")));
+
+void ww_session_call_look(ww_look_fn *look, void *value, void *context)
+{
+	looking = 1;
+	look(value, context);
+	looking = 0;
+}
+
+int ww_session_refuses(const struct ww_session *session)
+{
+	if (!session)
+		return WW_EINVAL;
+	return looking ? WW_EBUSY : ww_driver_refuses(session->driver);
+}
+
 void ww_session_tell(struct ww_session *session, const void *key, size_t length, void *value, enum ww_gone why)
 {
 	struct calling here;
@@ -187,6 +204,8 @@ int ww_session_create(struct ww_session **session, struct ww_driver *driver, con
 	error = config_refused(config);
 	if (!error && ww_driver_tick(driver) > WW_SESSION_TICK_MAX)
 		error = WW_EINVAL;
+	if (!error && looking)
+		error = WW_EBUSY;
 	if (!error)
 		error = ww_driver_refuses(driver);
 	if (error)
@@ -219,7 +238,7 @@ int ww_session_destroy(struct ww_session *session)
 		return WW_OK;
 	if (ww_driver_forked(session->driver))
 		return WW_ECLOSED;
-	if (is_calling(session))
+	if (looking || is_calling(session))
 		return WW_EBUSY;
 	queue = ww_driver_queue(session->driver);
 	/* From here on gone, which may be running in a worker, cannot set what nobody would take out any more. */
@@ -240,9 +259,9 @@ int ww_session_enter(struct ww_session *session, const void *key, size_t length,
 {
 	int error;
 
-	if (!session || length > WW_SESSION_KEY_MAX || (!key && length))
+	if (length > WW_SESSION_KEY_MAX || (!key && length))
 		return WW_EINVAL;
-	error = ww_driver_refuses(session->driver);
+	error = ww_session_refuses(session);
 	if (error)
 		return error;
 	if (!length)
@@ -265,6 +284,8 @@ int ww_session_stats(struct ww_session *session, struct ww_session_stats *stats)
 {
 	if (!session || !stats)
 		return WW_EINVAL;
+	if (looking)
+		return WW_EBUSY;
 	if (ww_driver_forked(session->driver))
 		return WW_ECLOSED;
 	*stats =

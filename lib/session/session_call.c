@@ -188,7 +188,7 @@ int ww_session_look(struct ww_session *session, const void *key, size_t length, 
 		return error;
 	entry = look_up(shard, &sought, now);
 	if (entry)
-		look(entry_value(entry), context);
+		ww_session_call_look(look, entry_value(entry), context);
 	ww_source_unlock(&shard->source);
 	return entry != NULL;
 }
@@ -281,7 +281,7 @@ size_t ww_session_take_out(struct ww_session *session)
 int ww_session_clear(struct ww_session *session, size_t *count)
 {
 	size_t cleared;
-	int error = session ? ww_driver_refuses(session->driver) : WW_EINVAL;
+	int error = ww_session_refuses(session);
 
 	if (!error && session->closing)
 		error = WW_ECLOSED;

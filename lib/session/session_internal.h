@@ -143,6 +143,10 @@ int ww_session_enter(struct ww_session *session, const void *key, size_t length,
 /* This thread is about to call one of the map's functions, and it has returned. */
 void ww_session_call_begin(struct calling *here, const struct ww_session *session);
 void ww_session_call_end(const struct calling *here);
+/* What a call answers before it locks a shard: WW_OK, or WW_EINVAL, or WW_EBUSY in a look, or WW_ECLOSED. */
+int ww_session_refuses(const struct ww_session *session);
+/* The lock is held, and so calls in the look are refused. */
+void ww_session_call_look(ww_look_fn *look, void *value, void *context);
 /* Hand a value that has left the map to gone. No lock is held. */
 void ww_session_tell(struct ww_session *session, const void *key, size_t length, void *value, enum ww_gone why);
 

@@ -180,6 +180,69 @@ START_TEST(look_calls_with_the_value_once_or_not_at_all)
 }
 END_TEST
 
+/* The map that is looked at, and another one. */
+static struct rig *looked_at;
+static struct ww_session *another;
+
+static int no_load(const void *key, size_t length, void **value, uint64_t *ttl, void *context)
+{
+	(void)key;
+	(void)length;
+	(void)value;
+	(void)ttl;
+	(void)context;
+	return WW_ENOMEM;
+}
+
+static void assert_refused(struct ww_session *map)
+{
+	struct ww_session_stats unused;
+	void *value = NULL;
+	uint64_t ns;
+	size_t count;
+
+	HOLDS(ww_session_set(map, "b", 1, NULL, 0, NULL) == WW_EBUSY);
+	HOLDS(ww_session_get(map, "b", 1, NULL) == WW_EBUSY);
+	HOLDS(ww_session_refresh(map, "b", 1, 0, NULL) == WW_EBUSY);
+	HOLDS(ww_session_time_left(map, "b", 1, &ns) == WW_EBUSY);
+	HOLDS(ww_session_delete(map, "b", 1, NULL) == WW_EBUSY);
+	HOLDS(ww_session_take(map, "b", 1, no_load, NULL, &value) == WW_EBUSY);
+	HOLDS(ww_session_look(map, "b", 1, look, NULL) == WW_EBUSY);
+	HOLDS(ww_session_clear(map, &count) == WW_EBUSY);
+	HOLDS(ww_session_stats(map, &unused) == WW_EBUSY);
+	HOLDS(ww_session_destroy(map) == WW_EBUSY);
+}
+
+static void call_maps(void *value, void *context)
+{
+	struct ww_session *made = NULL;
+
+	assert_refused(looked_at->map);
+	assert_refused(another);
+	HOLDS(ww_session_create(&made, looked_at->driver, NULL) == WW_EBUSY);
+	HOLDS(!made);
+	look(value, context);
+}
+
+START_TEST(in_a_look_every_call_is_refused)
+{
+	struct rig rig;
+	uintptr_t seen = 0;
+
+	rig_start(&rig);
+	looked_at = &rig;
+	OK(ww_session_create(&another, rig.driver, NULL));
+	OK(set(&rig, "a", 1, 0));
+	ck_assert_int_eq(ww_session_look(rig.map, "a", 1, call_maps, &seen), 1);
+	ck_assert_uint_eq(seen, 1);
+	/* And none any more. */
+	ck_assert_uint_eq(get(&rig, "a"), 1);
+	ck_assert_uint_eq(stats(&rig).entries, 1);
+	OK(ww_session_destroy(another));
+	rig_close(&rig);
+}
+END_TEST
+
 START_TEST(delete_hands_over_to_the_caller_or_to_gone)
 {
 	struct rig rig;
@@ -385,7 +448,7 @@ TEST_MAIN("session/calls", what_is_set_is_found_until_its_ttl_has_passed, what_w
     null_is_a_value, set_replaces_and_starts_the_new_ttl,
     refresh_slides_by_its_own_ttl_or_by_a_given_one_which_is_then_its_own, a_shorter_refresh_expires_earlier,
     own_ttls_are_kept_in_microseconds_rounded_up, get_look_and_time_left_do_not_prolong,
-    look_calls_with_the_value_once_or_not_at_all, delete_hands_over_to_the_caller_or_to_gone,
-    clear_tells_of_all_and_leaves_an_empty_map_that_goes_on, keys_of_every_length_and_with_zero_bytes_are_told_apart,
-    the_key_is_copied_and_told_whole, no_key_is_a_key_whether_null_or_not, what_is_refused_changes_nothing,
-    statistics_count)
+    look_calls_with_the_value_once_or_not_at_all, in_a_look_every_call_is_refused,
+    delete_hands_over_to_the_caller_or_to_gone, clear_tells_of_all_and_leaves_an_empty_map_that_goes_on,
+    keys_of_every_length_and_with_zero_bytes_are_told_apart, the_key_is_copied_and_told_whole,
+    no_key_is_a_key_whether_null_or_not, what_is_refused_changes_nothing, statistics_count)
