@@ -17,6 +17,28 @@ int command_replay(char **arguments);
 void command_replay_help(FILE *out);
 int command_bench(char **arguments);
 void command_bench_help(FILE *out);
+int command_put(char **arguments);
+void command_put_help(FILE *out);
+int command_move(char **arguments);
+void command_move_help(FILE *out);
+int command_cancel(char **arguments);
+void command_cancel_help(FILE *out);
+int command_list(char **arguments);
+void command_list_help(FILE *out);
+int command_peek(char **arguments);
+void command_peek_help(FILE *out);
+int command_kick(char **arguments);
+void command_kick_help(FILE *out);
+int command_stats(char **arguments);
+void command_stats_help(FILE *out);
+int command_forecast(char **arguments);
+void command_forecast_help(FILE *out);
+int command_work(char **arguments);
+void command_work_help(FILE *out);
+int command_top(char **arguments);
+void command_top_help(FILE *out);
+int command_advance(char **arguments);
+void command_advance_help(FILE *out);
 
 /*
  * Write out what is buffered for standard output and return `status`, or STATUS_FAILED after a message if that failed

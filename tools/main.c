@@ -16,6 +16,17 @@ static const struct {
 } commands[] = {
     {"replay", command_replay, command_replay_help, "drive a timing wheel with real or synthetic timeouts"},
     {"bench", command_bench, command_bench_help, "compare this library with other ways of keeping timers"},
+    {"put", command_put, command_put_help, "put a job, to be delivered now or when it is due"},
+    {"move", command_move, command_move_help, "give a job another time to be due"},
+    {"cancel", command_cancel, command_cancel_help, "delete jobs"},
+    {"list", command_list, command_list_help, "list jobs"},
+    {"peek", command_peek, command_peek_help, "show a job and its body"},
+    {"kick", command_kick, command_kick_help, "make buried jobs ready"},
+    {"stats", command_stats, command_stats_help, "count the jobs of each tube"},
+    {"forecast", command_forecast, command_forecast_help, "count the jobs of the next hour, day and week"},
+    {"work", command_work, command_work_help, "run a command for each job"},
+    {"top", command_top, command_top_help, "watch the tubes"},
+    {"advance", command_advance, command_advance_help, "move a server's virtual clock"},
 };
 
 enum { COMMANDS = sizeof commands / sizeof *commands };
@@ -26,7 +37,7 @@ static void write_help(FILE *out)
 
 	fputs("Usage: weekwheel COMMAND [OPTION]... [FILE]...\n"
 	      "\n"
-	      "Millions of timeouts on a hierarchical timing wheel.\n"
+	      "Millions of timeouts on a hierarchical timing wheel, and jobs that weekwheeld keeps.\n"
 	      "\n"
 	      "Commands:\n",
 	    out);

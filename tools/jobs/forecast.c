@@ -1,0 +1,42 @@
+/* Asking for a forecast, and drawing it. */
+#include "jobs/forecast.h"
+
+#include <string.h>
+
+#include "jobs/json.h"
+#include "message.h"
+
+int forecast_read(struct jobs *jobs, unsigned span, size_t count, uint64_t counts[FORECAST_MAX], struct reply *reply)
+{
+	const char *space = jobs->tube ? " tube=" : "";
+	const char *tube = jobs->tube ? jobs->tube : "";
+
+	if (client_ask(&jobs->client, reply, "forecast %u %zu%s%s", span, count, space, tube))
+		return -1;
+	if (reply_is(reply, "UNKNOWN_COMMAND"))
+		return 1;
+	if (!reply_is(reply, "OK"))
+		return reply_refused(&jobs->client, reply, "forecast");
+	if (json_array(json_member(reply->body, reply->body_size, "counts"), counts, count) != count) {
+		message_error(
+		    "%s: the forecast has not %zu numbers; is the server of another version?", jobs->server, count);
+		return -1;
+	}
+	return 0;
+}
+
+const char *forecast_bar(char *bar, size_t width, uint64_t part, uint64_t most)
+{
+	size_t length = 0;
+
+	/* What is not nothing is seen. */
+	if (part && most)
+		length = (size_t)((double)part / (double)most * (double)width + 0.5);
+	if (part && length == 0)
+		length = 1;
+	if (length > width)
+		length = width;
+	memset(bar, '#', length);
+	bar[length] = 0;
+	return bar;
+}

@@ -1,0 +1,54 @@
+/* What top asks the server for. */
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "jobs/fields.h"
+#include "jobs/top.h"
+
+static int64_t now_ms(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+static int read_server(struct jobs *jobs, struct top_sample *sample)
+{
+	struct reply reply;
+	const char *text;
+	size_t size;
+
+	if (client_ask(&jobs->client, &reply, "stats"))
+		return -1;
+	if (!reply_is(&reply, "OK"))
+		return reply_refused(&jobs->client, &reply, "top");
+	text = reply.body;
+	size = reply.body_size;
+	tube_fill(&sample->all, &reply);
+	field_text(text, size, "version", sample->all.name, sizeof sample->all.name);
+	field_text(text, size, "oldest-overdue", sample->oldest, sizeof sample->oldest);
+	sample->uptime = field_whole(text, size, "uptime");
+	sample->workers = field_whole(text, size, "current-workers");
+	return 0;
+}
+
+int top_sample(struct jobs *jobs, struct top_sample *sample)
+{
+	struct reply reply;
+	int answer;
+
+	memset(sample, 0, sizeof *sample);
+	sample->taken = now_ms();
+	if (read_server(jobs, sample) || tubes_read(jobs, &sample->tubes))
+		return -1;
+	answer = forecast_read(jobs, 60, TOP_MINUTES, sample->minutes, &reply);
+	sample->has_forecast = answer == 0;
+	return answer < 0 ? -1 : 0;
+}
+
+void top_sample_free(struct top_sample *sample)
+{
+	tubes_free(&sample->tubes);
+}
