@@ -165,7 +165,8 @@ static void add_row(struct list *list, const char *line, size_t size)
 	else
 		table_cell(&list->table, "%" PRIu64, json_whole(line, size, "reserves"));
 	table_cell(&list->table, "%" PRIu64, json_whole(line, size, "length"));
-	table_cell(&list->table, "%s", json_text(line, size, "error", text, sizeof text));
+	json_text(line, size, "error", text, sizeof text);
+	table_cell(&list->table, "%s", *text ? text : "-");
 }
 
 static void take_line(struct list *list, const char *line, size_t size)

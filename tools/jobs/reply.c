@@ -10,7 +10,7 @@ static const struct {
 	const char *word, *meaning;
 } refusals[] = {
     {"NOT_FOUND", "there is no such job, or another connection has it reserved"},
-    {"STALE", "it has another version; look at it again with 'weekwheel list'"},
+    {"STALE", "it has another version; look at it again with 'weekwheel list --json'"},
     {"RESERVED", "it is being run; wait until that ends, or cancel it"},
     {"BURIED", "it is buried; 'weekwheel kick' brings it back"},
     {"DRAINING", "the server takes no new jobs any more; try again when it has been started anew"},

@@ -57,6 +57,7 @@ struct slot {
 	size_t line_size;
 	char last[WORK_ERROR_MAX + 1]; /* line */
 	const char *told;              /* what the server was told, for messages */
+	char again[64];                /* when a released job is due again */
 	char error[WORK_ERROR_MAX + 1];
 };
 

@@ -218,7 +218,8 @@ static void say_end(struct work *work, const struct slot *slot, const char *told
 		message_error("job %" PRIu64 ": done in %s", slot->id, took);
 	if (!good)
 		message_error("job %" PRIu64 ", attempt %" PRIu64 ": %s; %s", slot->id, slot->attempt,
-		    message_excerpt(shown, sizeof shown, slot->error, strlen(slot->error)), told);
+		    message_excerpt(shown, sizeof shown, slot->error, strlen(slot->error)),
+		    strcmp(told, "released") ? told : slot->again);
 }
 
 static void take_end(struct work *work, struct slot *slot, const struct reply *reply)
@@ -289,16 +290,20 @@ static uint64_t backoff_seconds(struct work *work, const struct slot *slot)
 
 static void queue_release(struct work *work, struct slot *slot, const char *error)
 {
-	uint64_t seconds = backoff_seconds(work, slot);
-	char delay[DURATION_TEXT];
+	uint64_t ns = backoff_seconds(work, slot) * DURATION_SECOND;
+	char delay[DURATION_TEXT], again[DURATION_TEXT];
 
 	if (work->has_release_delay)
-		seconds = (work->release_delay + DURATION_SECOND - 1) / DURATION_SECOND;
-	snprintf(delay, sizeof delay, "%" PRIu64, seconds);
-	if (work->own && work->has_release_delay)
-		duration_seconds(delay, work->release_delay);
-	else if (work->own && slot->has_backoff)
+		ns = work->release_delay;
+	/* beanstalkd has whole seconds, and never earlier is the rule. */
+	if (!work->own)
+		ns = (ns + DURATION_SECOND - 1) / DURATION_SECOND * DURATION_SECOND;
+	duration_seconds(delay, ns);
+	snprintf(slot->again, sizeof slot->again, "again in %s", duration_format(again, ns));
+	if (work->own && slot->has_backoff && !work->has_release_delay) {
 		snprintf(delay, sizeof delay, "-");
+		snprintf(slot->again, sizeof slot->again, "again after its backoff");
+	}
 	if (work->own)
 		client_line(
 		    &slot->client, "release-job %" PRIu64 " %" PRIu64 " %s %s", slot->id, slot->priority, delay, error);
