@@ -7,7 +7,7 @@
 #include "jobs/duration.h"
 #include "jobs/top.h"
 
-enum { BAR_ROWS = 5, WIDTH = 80, FIXED_ROWS = 16 };
+enum { BAR_ROWS = 5, WIDTH = 80, FIXED_ROWS = 15 };
 
 struct frame {
 	FILE *out;
