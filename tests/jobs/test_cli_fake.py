@@ -28,18 +28,21 @@ class Fake:
             threading.Thread(target=self.talk, args=(connection,), daemon=True).start()
 
     def talk(self, connection):
-        with connection, connection.makefile("rb") as lines:
-            for line in lines:
-                with self.changed:
-                    self.lines.append(line.rstrip(b"\r\n").decode())
-                    self.changed.notify_all()
-                said = self.answer(self.lines[-1], lines)
-                if said is None:
-                    return
-                try:
-                    connection.sendall(said)
-                except OSError:
-                    return
+        try:
+            with connection, connection.makefile("rb") as lines:
+                self.answer_lines(connection, lines)
+        except OSError:
+            pass  # the client has gone
+
+    def answer_lines(self, connection, lines):
+        for line in lines:
+            with self.changed:
+                self.lines.append(line.rstrip(b"\r\n").decode())
+                self.changed.notify_all()
+            said = self.answer(self.lines[-1], lines)
+            if said is None:
+                return
+            connection.sendall(said)
 
     def wait(self, good):
         """Wait until what was sent is as a function wants it."""
