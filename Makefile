@@ -234,6 +234,10 @@ $(B)/weekwheel.pc: weekwheel.pc.in $(B)/config.mk FORCE
 	@sed -e 's|@prefix@|$(prefix)|' -e 's|@libdir@|$(libdir)|' -e 's|@includedir@|$(includedir)|' \
 		-e 's|@VERSION@|$(VERSION)|' -e 's|@ALLOCATOR_LIBS@|$(strip $(JEMALLOC_LIBS))|' $< > $@
 
+# Where each shell looks for them.
+COMPLETIONS_BASH = $(prefix)/share/bash-completion/completions/weekwheel
+COMPLETIONS_ZSH = $(prefix)/share/zsh/site-functions/_weekwheel
+
 install: all $(B)/weekwheel.pc
 	install -d $(addprefix $(DESTDIR),$(bindir) $(libdir)/pkgconfig $(includedir)/weekwheel $(mandir)/man1 $(mandir)/man3)
 	install -m 755 $(PROGRAM) $(DESTDIR)$(bindir)/
@@ -245,13 +249,16 @@ install: all $(B)/weekwheel.pc
 	install -m 644 $(HEADERS) $(DESTDIR)$(includedir)/weekwheel/
 	install -m 644 $(MAN1) $(DESTDIR)$(mandir)/man1/
 	install -m 644 $(MAN3) $(DESTDIR)$(mandir)/man3/
+	install -D -m 644 tools/completion/weekwheel.bash $(DESTDIR)$(COMPLETIONS_BASH)
+	install -D -m 644 tools/completion/_weekwheel $(DESTDIR)$(COMPLETIONS_ZSH)
 
 uninstall:
 	rm -f $(DESTDIR)$(bindir)/weekwheel $(DESTDIR)$(libdir)/libweekwheel.a $(DESTDIR)$(libdir)/$(notdir $(SHARED)) \
 		$(DESTDIR)$(libdir)/$(SONAME) $(DESTDIR)$(libdir)/libweekwheel.so $(DESTDIR)$(libdir)/pkgconfig/weekwheel.pc \
 		$(addprefix $(DESTDIR)$(includedir)/weekwheel/,$(notdir $(HEADERS))) \
 		$(addprefix $(DESTDIR)$(mandir)/man1/,$(notdir $(MAN1))) \
-		$(addprefix $(DESTDIR)$(mandir)/man3/,$(notdir $(MAN3)))
+		$(addprefix $(DESTDIR)$(mandir)/man3/,$(notdir $(MAN3))) \
+		$(DESTDIR)$(COMPLETIONS_BASH) $(DESTDIR)$(COMPLETIONS_ZSH)
 	-rmdir $(DESTDIR)$(includedir)/weekwheel
 
 # ---- The rest ---------------------------------------------------------------------------------------------------

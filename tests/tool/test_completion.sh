@@ -6,7 +6,7 @@ cd "$(dirname "$0")/../.." || exit 1
 weekwheel=$(realpath "${WEEKWHEEL:-${B:-build}/bin/weekwheel}")
 passed=0 failed=0
 
-# shellcheck source=tools/completion/weekwheel.bash
+# shellcheck source=/dev/null
 source tools/completion/weekwheel.bash
 
 offered() { # WORD...: what is offered for the last word
