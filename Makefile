@@ -48,7 +48,10 @@ LIB_SRC := $(filter-out $(if $(filter malloc,$(ALLOCATOR)),lib/allocator/jemallo
 	lib/jobs/%,$(sort $(wildcard lib/*/*.c)))
 # Of the libraries to compare with, those that are there; event_loop.c is what they have in common.
 NO_PEERS := $(filter-out $(PEERS) $(if $(strip $(PEERS)),event_loop),event_loop libev libevent libuv)
-TOOL_SRC := $(filter-out tools/examples/% $(NO_PEERS:%=tools/bench/structures/%.c),\
+# The server needs LMDB, by way of the jobs, and libuv; its parser needs nothing.
+PROTOCOL_SRC := $(wildcard tools/server/protocol*.c tools/server/words.c)
+SERVER_SRC := $(if $(filter no,$(HAVE_LMDB) $(HAVE_UV)),,$(sort $(wildcard tools/server/*.c)))
+TOOL_SRC := $(filter-out tools/examples/% tools/server/% $(NO_PEERS:%=tools/bench/structures/%.c),\
 	$(sort $(wildcard tools/*.c tools/*/*.c tools/*/*/*.c)))
 EXAMPLE_SRC := $(sort $(wildcard tools/examples/*.c))
 TEST_SRC := $(filter-out $(if $(JOBS_SRC),,tests/jobs/%),$(sort $(wildcard tests/*/test_*.c)))
@@ -73,6 +76,7 @@ SHARED := $(B)/lib/libweekwheel.so.$(VERSION)
 JOBS_STATIC := $(if $(JOBS_SRC),$(B)/lib/libweekwheel_jobs.a)
 JOBS_SHARED := $(if $(JOBS_SRC),$(B)/lib/libweekwheel_jobs.so.$(VERSION))
 PROGRAM := $(B)/bin/weekwheel
+SERVER := $(if $(SERVER_SRC),$(B)/bin/weekwheeld)
 EXAMPLES := $(call programs,examples,$(EXAMPLE_SRC))
 TESTS := $(call programs,tests,$(TEST_SRC))
 FUZZERS := $(call programs,fuzz,$(FUZZ_SRC))
@@ -90,6 +94,7 @@ $(B)/obj/lib/%: PART = -Ilib -fPIC -fvisibility=hidden -fno-semantic-interpositi
 	$(JEMALLOC_CFLAGS) $(XXHASH_CFLAGS)
 $(B)/obj/lib/jobs/%: PART += -D_GNU_SOURCE $(LMDB_CFLAGS)
 $(B)/obj/tools/%: PART = -Itools -D_POSIX_C_SOURCE=200809L $(ZLIB_CFLAGS) $(PEER_CFLAGS)
+$(B)/obj/tools/server/%: PART += $(UV_CFLAGS) $(if $(filter-out no,$(HAVE_MICROHTTPD)),-DHAVE_MICROHTTPD $(MICROHTTPD_CFLAGS))
 $(B)/obj/tests/%: PART = -Itests -Itools -Ilib -D_POSIX_C_SOURCE=200809L $(CHECK_CFLAGS) $(PEER_CFLAGS)
 
 # V=1 shows the commands.
@@ -97,7 +102,7 @@ quiet = $(if $(V),,@printf '  %-6s%s\n' $(1) $(2);)
 
 # ---- Build ------------------------------------------------------------------------------------------------------
 
-all: $(STATIC) $(SHARED) $(JOBS_STATIC) $(JOBS_SHARED) $(PROGRAM) $(MAN3)
+all: $(STATIC) $(SHARED) $(JOBS_STATIC) $(JOBS_SHARED) $(PROGRAM) $(SERVER) $(MAN3)
 
 configure: $(B)/config.mk
 
@@ -133,6 +138,12 @@ $(PROGRAM): $(call objects,$(TOOL_SRC)) $(SHARED)
 	@mkdir -p $(@D)
 	$(call quiet,LINK,$@)$(LINK) -o $@ $(filter %.o,$^) $(USE_SHARED) $(ZLIB_LIBS) $(PEER_LIBS) -lm
 
+# Of the tools, what it says and how it is told; the rest is its own.
+$(B)/bin/weekwheeld: $(call objects,$(SERVER_SRC) $(addprefix tools/,message.c options.c progress.c suggest.c)) \
+		$(JOBS_SHARED) $(SHARED)
+	@mkdir -p $(@D)
+	$(call quiet,LINK,$@)$(LINK) -o $@ $(filter %.o,$^) -L$(B)/lib -lweekwheel_jobs $(USE_SHARED) $(UV_LIBS) $(MICROHTTPD_LIBS)
+
 # A page tells the version and names the other pages.
 $(B)/man/weekwheel_%.3: include/weekwheel/%.h $(HEADERS) scripts/header-to-man
 	@mkdir -p $(@D)
@@ -163,7 +174,7 @@ bench-instructions: $(PROGRAM)
 
 # Each test program takes from these archives what it names: the tests' helpers, the tools without their main.
 $(B)/tests/libhelpers.a: $(call objects,$(HELPER_SRC))
-$(B)/tests/libtools.a: $(filter-out %/main.o,$(call objects,$(TOOL_SRC)))
+$(B)/tests/libtools.a: $(filter-out %/main.o,$(call objects,$(TOOL_SRC) $(PROTOCOL_SRC)))
 $(B)/tests/libhelpers.a $(B)/tests/libtools.a:
 	@mkdir -p $(@D)
 	@rm -f $@
@@ -294,4 +305,5 @@ help:
 .PHONY: all configure demo bench bench-instructions check need-check memcheck fuzz run-fuzzers lint format install \
 	uninstall deps clean distclean help FORCE
 
--include $(patsubst %.o,%.d,$(call objects,$(LIB_SRC) $(JOBS_SRC) $(TOOL_SRC) $(EXAMPLE_SRC) $(TEST_SRC) $(FUZZ_SRC) $(HELPER_SRC)))
+-include $(patsubst %.o,%.d,$(call objects,$(LIB_SRC) $(JOBS_SRC) $(TOOL_SRC) $(SERVER_SRC) $(PROTOCOL_SRC) \
+	$(EXAMPLE_SRC) $(TEST_SRC) $(FUZZ_SRC) $(HELPER_SRC)))

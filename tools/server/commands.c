@@ -1,0 +1,432 @@
+/* The commands of beanstalkd. */
+#include <string.h>
+
+#include "server.h"
+
+static int is_of_write(const struct command *command)
+{
+	switch (command->verb) {
+	case VERB_UNKNOWN:
+	case VERB_USE:
+	case VERB_WATCH:
+	case VERB_IGNORE:
+	case VERB_LIST_TUBE_USED:
+	case VERB_LIST_TUBES_WATCHED:
+		return 0;
+	default:
+		return command->refusal == REFUSAL_NONE;
+	}
+}
+
+void command_put(struct connection *connection, const struct command *command, struct ww_job_spec *spec)
+{
+	struct server *server = connection->server;
+	uint64_t id;
+	int result;
+
+	if (!connection->is_producer) {
+		connection->is_producer = 1;
+		server->producers++;
+	}
+	if (server->is_draining) {
+		answer_text(connection, "DRAINING\r\n");
+		return;
+	}
+	spec->tube = connection->used->name;
+	spec->body = command->body;
+	spec->body_length = command->body_length;
+	spec->due = command->delay;
+	spec->run = command->run;
+	spec->priority = command->priority;
+	result = turn_begin(server);
+	if (result == WW_OK)
+		result = ww_jobs_put(server->jobs, spec, &id, NULL);
+	if (result < 0) {
+		answer_error(connection, result);
+		return;
+	}
+	answer_format(connection, "%s %llu\r\n", result ? "REPLACED" : "INSERTED", (unsigned long long)id);
+	tube_was_put(server, connection->used);
+}
+
+static void put(struct connection *connection, const struct command *command)
+{
+	struct ww_job_spec spec;
+
+	(void)ww_job_spec_default(&spec);
+	command_put(connection, command, &spec);
+}
+
+void command_found(struct connection *connection, int error, const struct ww_job_info *info, void *body)
+{
+	if (error < 0) {
+		answer_error(connection, error);
+		return;
+	}
+	answer_format(connection, "FOUND %llu %zu\r\n", (unsigned long long)info->id, info->body_length);
+	answer_bytes(connection, body, info->body_length);
+	answer_text(connection, "\r\n");
+	ww_jobs_free(connection->server->jobs, body);
+}
+
+static void peek(struct connection *connection, const struct command *command)
+{
+	struct ww_job_ref job = {.id = command->id};
+	struct ww_job_info info;
+	void *body = NULL;
+	int error = command->id ? ww_jobs_peek(connection->server->jobs, &job, &info, &body) : WW_ENOTFOUND;
+
+	command_found(connection, error, &info, body);
+}
+
+static void peek_next(struct connection *connection, enum ww_job_state state)
+{
+	struct ww_job_info info;
+	void *body = NULL;
+	int error = ww_jobs_peek_next(connection->server->jobs, connection->used->name, state, &info, &body);
+
+	command_found(connection, error, &info, body);
+}
+
+static void reserve_job(struct connection *connection, const struct command *command)
+{
+	struct server *server = connection->server;
+	struct ww_lease lease;
+	int error;
+
+	/* A job that was put in this turn is not given away before it is certain. */
+	turn_commit(server);
+	error = ww_jobs_reserve_job(server->jobs, command->id, &lease);
+	if (error < 0) {
+		answer_error(connection, error == WW_EINUSE || error == WW_EINVAL ? WW_ENOTFOUND : error);
+		return;
+	}
+	if (!connection->is_worker) {
+		connection->is_worker = 1;
+		server->workers++;
+	}
+	waiting_give(connection, &lease);
+}
+
+/* Delete a job that is not this connection's: one that is reserved by another is not found. */
+static int cancel(struct server *server, uint64_t id)
+{
+	struct ww_job_ref job = {.id = id};
+	enum ww_job_state state;
+	int error = id ? ww_jobs_state(server->jobs, id, &state) : WW_ENOTFOUND;
+
+	if (error == WW_OK && state == WW_JOB_RESERVED)
+		return WW_ENOTFOUND;
+	if (error == WW_OK)
+		error = turn_begin(server);
+	if (error == WW_OK)
+		error = ww_jobs_cancel(server->jobs, &job);
+	return error;
+}
+
+static void delete_job(struct connection *connection, const struct command *command)
+{
+	struct server *server = connection->server;
+	struct lease *lease = lease_of(connection, command->id);
+	int error = WW_ESTALE;
+
+	if (lease) {
+		error = turn_begin(server);
+		if (error == WW_OK)
+			error = ww_jobs_finish(server->jobs, lease->id, lease->token);
+		if (error == WW_OK)
+			lease_end(server, lease);
+		else if (error == WW_ESTALE)
+			lease_forget(server, lease);
+	}
+	/* Also one that was this connection's until its time was up. */
+	if (error == WW_ESTALE)
+		error = cancel(server, command->id);
+	if (error < 0)
+		answer_error(connection, error);
+	else
+		answer_text(connection, "DELETED\r\n");
+}
+
+/* What follows from a lease's end that the store has answered with `error`. */
+static void lease_ended(struct connection *connection, struct lease *lease, int error, const char *text)
+{
+	if (error == WW_OK)
+		lease_end(connection->server, lease);
+	else if (error == WW_ESTALE)
+		lease_forget(connection->server, lease);
+	if (error == WW_OK)
+		answer_text(connection, text);
+	else
+		answer_error(connection, error == WW_ESTALE ? WW_ENOTFOUND : error);
+}
+
+/* Whether a job that its backoff is asked for came to be buried by its last attempt. */
+static int is_buried(struct server *server, uint64_t id)
+{
+	enum ww_job_state state;
+
+	return ww_jobs_state(server->jobs, id, &state) == WW_OK && state == WW_JOB_BURIED;
+}
+
+void command_release(struct connection *connection, const struct command *command, const char *reason)
+{
+	struct server *server = connection->server;
+	struct lease *lease = lease_of(connection, command->id);
+	const char *text = "RELEASED\r\n";
+	int error;
+
+	if (!lease) {
+		answer_text(connection, "NOT_FOUND\r\n");
+		return;
+	}
+	error = turn_begin(server);
+	if (error == WW_OK)
+		error =
+		    ww_jobs_release(server->jobs, lease->id, lease->token, command->priority, command->delay, reason);
+	if (error == WW_OK && command->delay == WW_JOB_BACKOFF && is_buried(server, command->id))
+		text = "BURIED\r\n";
+	lease_ended(connection, lease, error, text);
+}
+
+void command_bury(struct connection *connection, const struct command *command, const char *reason)
+{
+	struct server *server = connection->server;
+	struct lease *lease = lease_of(connection, command->id);
+	int error;
+
+	if (!lease) {
+		answer_text(connection, "NOT_FOUND\r\n");
+		return;
+	}
+	error = turn_begin(server);
+	if (error == WW_OK)
+		error = ww_jobs_bury(server->jobs, lease->id, lease->token, command->priority, reason);
+	lease_ended(connection, lease, error, "BURIED\r\n");
+}
+
+static void touch(struct connection *connection, const struct command *command)
+{
+	struct lease *lease = lease_of(connection, command->id);
+	uint64_t ends;
+	int error;
+
+	if (!lease) {
+		answer_text(connection, "NOT_FOUND\r\n");
+		return;
+	}
+	error = ww_jobs_touch(connection->server->jobs, lease->id, lease->token, &ends);
+	if (error == WW_OK) {
+		lease->ends = ends;
+		connection->soonest = 0;
+		answer_text(connection, "TOUCHED\r\n");
+		return;
+	}
+	if (error == WW_ESTALE)
+		lease_forget(connection->server, lease);
+	answer_error(connection, error == WW_ESTALE ? WW_ENOTFOUND : error);
+}
+
+static void kick(struct connection *connection, const struct command *command)
+{
+	struct server *server = connection->server;
+	uint64_t count = 0;
+	int error = turn_begin(server);
+
+	if (error == WW_OK)
+		error = ww_jobs_kick(server->jobs, connection->used->name, command->bound, &count);
+	if (error < 0 && error != WW_ENOTFOUND)
+		answer_error(connection, error);
+	else
+		answer_format(connection, "KICKED %llu\r\n", (unsigned long long)count);
+}
+
+static void kick_job(struct connection *connection, const struct command *command)
+{
+	int error = command->id ? turn_begin(connection->server) : WW_ENOTFOUND;
+
+	if (error == WW_OK)
+		error = ww_jobs_kick_job(connection->server->jobs, command->id);
+	if (error < 0)
+		answer_error(connection, error == WW_EINUSE || error == WW_EINVAL ? WW_ENOTFOUND : error);
+	else
+		answer_text(connection, "KICKED\r\n");
+}
+
+static void use(struct connection *connection, const struct command *command)
+{
+	struct tube *tube = tube_make(connection->server, command->tube);
+	struct tube *former = connection->used;
+
+	if (!tube) {
+		answer_text(connection, "OUT_OF_MEMORY\r\n");
+		return;
+	}
+	tube->users++;
+	connection->used = tube;
+	former->users--;
+	tube_drop(connection->server, former);
+	answer_format(connection, "USING %s\r\n", tube->name);
+}
+
+static void watch(struct connection *connection, const struct command *command)
+{
+	struct tube *tube = tube_make(connection->server, command->tube);
+
+	if (!tube || tube_watch(connection, tube) != 0) {
+		if (tube)
+			tube_drop(connection->server, tube);
+		answer_text(connection, "OUT_OF_MEMORY\r\n");
+		return;
+	}
+	answer_format(connection, "WATCHING %zu\r\n", connection->watch_count);
+}
+
+static void ignore(struct connection *connection, const struct command *command)
+{
+	struct tube *tube = tube_find(connection->server, command->tube);
+
+	if (tube && tube_is_watched(connection, tube)) {
+		if (connection->watch_count == 1) {
+			answer_text(connection, "NOT_IGNORED\r\n");
+			return;
+		}
+		tube_ignore(connection, tube);
+	}
+	answer_format(connection, "WATCHING %zu\r\n", connection->watch_count);
+}
+
+/*
+ * A tube that is only used or watched is there for clients, though the store has nothing of it. A pause of 0 is one that is
+ * over at once, so that those who wait are seen to, and it is counted.
+ */
+static void pause_tube(struct connection *connection, const struct command *command)
+{
+	struct server *server = connection->server;
+	struct tube *tube = tube_find(server, command->tube);
+	int error = stats_tube_exists(server, command->tube) ? WW_OK : WW_ENOTFOUND;
+
+	if (error == WW_OK)
+		error = ww_jobs_pause(server->jobs, command->tube, command->delay ? command->delay : 1);
+	if (error == WW_ENOTFOUND && tube) {
+		tube->pause = command->delay;
+		tube->pause_until = server_now(server) + command->delay;
+		tube->pauses++;
+		tube->is_told = 0;
+		error = WW_OK;
+	} else if (tube) {
+		tube->pause = 0;
+	}
+	if (error < 0)
+		answer_error(connection, error);
+	else
+		answer_text(connection, "PAUSED\r\n");
+}
+
+static void command_refuse(struct connection *connection, const struct command *command)
+{
+	static const char *const texts[] = {
+	    [REFUSAL_BAD_FORMAT] = "BAD_FORMAT\r\n",
+	    [REFUSAL_UNKNOWN] = "UNKNOWN_COMMAND\r\n",
+	    [REFUSAL_CRLF] = "EXPECTED_CRLF\r\n",
+	    [REFUSAL_TOO_BIG] = "JOB_TOO_BIG\r\n",
+	};
+
+	answer_text(connection, texts[command->refusal]);
+}
+
+static void command_do(struct connection *connection, const struct command *command)
+{
+	switch (command->verb) {
+	case VERB_PUT:
+		put(connection, command);
+		break;
+	case VERB_PEEK:
+		peek(connection, command);
+		break;
+	case VERB_PEEK_READY:
+		peek_next(connection, WW_JOB_READY);
+		break;
+	case VERB_PEEK_DELAYED:
+		peek_next(connection, WW_JOB_DELAYED);
+		break;
+	case VERB_PEEK_BURIED:
+		peek_next(connection, WW_JOB_BURIED);
+		break;
+	case VERB_RESERVE:
+		waiting_reserve(connection, WAIT_FOREVER);
+		break;
+	case VERB_RESERVE_TIMEOUT:
+		waiting_reserve(connection, command->delay);
+		break;
+	case VERB_RESERVE_JOB:
+		reserve_job(connection, command);
+		break;
+	case VERB_DELETE:
+		delete_job(connection, command);
+		break;
+	case VERB_RELEASE:
+		command_release(connection, command, NULL);
+		break;
+	case VERB_BURY:
+		command_bury(connection, command, NULL);
+		break;
+	case VERB_TOUCH:
+		touch(connection, command);
+		break;
+	case VERB_KICK:
+		kick(connection, command);
+		break;
+	case VERB_KICK_JOB:
+		kick_job(connection, command);
+		break;
+	case VERB_USE:
+		use(connection, command);
+		break;
+	case VERB_WATCH:
+		watch(connection, command);
+		break;
+	case VERB_IGNORE:
+		ignore(connection, command);
+		break;
+	case VERB_LIST_TUBES:
+		stats_tubes(connection);
+		break;
+	case VERB_LIST_TUBE_USED:
+		answer_format(connection, "USING %s\r\n", connection->used->name);
+		break;
+	case VERB_LIST_TUBES_WATCHED:
+		stats_watched(connection);
+		break;
+	case VERB_STATS:
+		stats_server(connection);
+		break;
+	case VERB_STATS_JOB:
+		stats_job(connection, &(struct ww_job_ref){.id = command->id});
+		break;
+	case VERB_STATS_TUBE:
+		stats_tube(connection, command->tube);
+		break;
+	case VERB_PAUSE_TUBE:
+		pause_tube(connection, command);
+		break;
+	default:
+		command_own(connection, command);
+	}
+}
+
+void command_run(struct connection *connection, const struct command *command)
+{
+	size_t start = connection->out.size;
+
+	if (command->refusal != REFUSAL_BAD_FORMAT && command->refusal != REFUSAL_UNKNOWN)
+		connection->server->commands[command->verb]++;
+	if (command->refusal == REFUSAL_NONE)
+		command_do(connection, command);
+	else
+		command_refuse(connection, command);
+	/* A job that was given is an answer by itself, and was noted so. */
+	if (connection->answer_count == 0 ||
+	    connection->answers[connection->answer_count - 1].end != connection->out.size)
+		answer_end(connection, start, is_of_write(command));
+}

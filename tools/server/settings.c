@@ -1,0 +1,306 @@
+/* The command line, and a file with the same options. */
+#include "settings.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "message.h"
+#include "options.h"
+#include "weekwheel/driver.h"
+#include "weekwheel/version.h"
+#include "words.h"
+
+enum {
+	OPTION_DATA = 1,
+	OPTION_MEMORY,
+	OPTION_LISTEN,
+	OPTION_UNIX,
+	OPTION_HTTP,
+	OPTION_SYNC,
+	OPTION_SYNC_INTERVAL,
+	OPTION_JOB_SIZE,
+	OPTION_CONNECTIONS,
+	OPTION_OUTPUT,
+	OPTION_CLOCK,
+	OPTION_CONFIG,
+	OPTION_VERBOSE,
+	OPTION_VERSION,
+	OPTION_HELP
+};
+
+static const struct option table[] = {
+    {OPTION_DATA, 'd', "data", "DIR", "the folder in which jobs are kept; made if missing"},
+    {OPTION_MEMORY, 'm', "memory", NULL, "keep jobs in memory alone, until the server ends"},
+    {OPTION_LISTEN, 'l', "listen", "HOST:PORT",
+        "where to listen; 127.0.0.1:11300; can be given several times;\nport 0 takes a free one"},
+    {OPTION_UNIX, 'u', "unix", "PATH", "listen on a Unix socket, for the server's own user alone"},
+    {OPTION_HTTP, 0, "http", "HOST:PORT", "serve /metrics, /healthz, /list and /forecast"},
+    {OPTION_SYNC, 0, "sync", "WHEN",
+        "always (the default): an answer means stable storage;\ninterval: synced every so often; system: when the system does"},
+    {OPTION_SYNC_INTERVAL, 0, "sync-interval", "SECONDS", "with --sync interval; 0.05"},
+    {OPTION_JOB_SIZE, 'z', "max-job-size", "BYTES", "of a job's body, at most; 65535"},
+    {OPTION_CONNECTIONS, 0, "max-connections", "N", "clients at a time; 0, the default: by \"ulimit -n\""},
+    {OPTION_OUTPUT, 0, "max-output", "BYTES", "answers that a client may leave unread; 4194304"},
+    {OPTION_CLOCK, 0, "clock", "CLOCK",
+        "real (the default), or virtual: time stands still until the\nverb \"advance\"; virtual:SECONDS begins so far ahead"},
+    {OPTION_CONFIG, 'c', "config", "FILE", "read options from a file, one \"name = value\" a line"},
+    {OPTION_VERBOSE, 'v', "verbose", NULL, "say who comes and goes"},
+    {OPTION_VERSION, 0, "version", NULL, "show the version"},
+    {OPTION_HELP, 'h', "help", NULL, "show this help"},
+};
+
+enum { OPTIONS = sizeof table / sizeof *table, FILE_MAX = 65536, FILE_LINES = 256 };
+
+static void settings_help(void)
+{
+	fputs("Usage: weekwheeld --data DIR [OPTION]...\n"
+	      "\n"
+	      "Keep jobs until they are due, in a second or in six months, and give them to workers, in the protocol\n"
+	      "of beanstalkd 1.12.\n"
+	      "\n"
+	      "Options:\n",
+	    stdout);
+	options_help(stdout, table, OPTIONS);
+	fputs("\n"
+	      "Example, a server of your own, and a job for it:\n"
+	      "  weekwheeld --data jobs &\n"
+	      "  printf 'put 0 3 60 5\\r\\nhello\\r\\nreserve\\r\\n' | nc -q 5 127.0.0.1 11300\n",
+	    stdout);
+}
+
+static void settings_default(struct settings *settings)
+{
+	memset(settings, 0, sizeof *settings);
+	settings->sync = WW_SYNC_ALWAYS;
+	settings->sync_ns = 50 * WW_MILLISECOND;
+	settings->max_job_size = 65535;
+	settings->max_output = 4 << 20;
+}
+
+static struct span span_of(const char *text)
+{
+	return (struct span){text, text + strlen(text)};
+}
+
+static int read_sync(struct settings *settings, const char *value)
+{
+	static const char *const names[] = {"always", "interval", "system"};
+	unsigned i;
+
+	for (i = 0; i < 3; i++) {
+		if (strcmp(value, names[i]) == 0) {
+			settings->sync = (enum ww_jobs_sync)i;
+			return 0;
+		}
+	}
+	return -1;
+}
+
+static int read_clock(struct settings *settings, const char *value)
+{
+	static const char ahead[] = "virtual:";
+
+	if (strcmp(value, "real") == 0) {
+		settings->is_virtual = 0;
+		return 0;
+	}
+	settings->is_virtual = 1;
+	settings->ahead = 0;
+	if (strcmp(value, "virtual") == 0)
+		return 0;
+	if (strncmp(value, ahead, sizeof ahead - 1) != 0)
+		return -1;
+	return words_seconds(span_of(value + sizeof ahead - 1), UINT32_MAX, &settings->ahead);
+}
+
+static int read_listen(struct settings *settings, const char *value)
+{
+	if (settings->listen_count == SETTINGS_LISTEN_MAX)
+		return -1;
+	settings->listen[settings->listen_count++] = value;
+	return 0;
+}
+
+static const char *argument_of(int id)
+{
+	int i;
+
+	for (i = 0; i < OPTIONS && table[i].id != id; i++)
+		;
+	return table[i].name;
+}
+
+static int bad(const struct options *options, int id, const char *expected)
+{
+	(void)options_bad_value(options, argument_of(id), expected);
+	return -1;
+}
+
+static int read_config(struct settings *settings, const char *path);
+
+/* One option, of the command line or of a file. Returns 0, -1 after a message, 1 to end after help or a version. */
+static int read_option(struct settings *settings, const struct options *options, int id)
+{
+	const char *value = options->value;
+
+	switch (id) {
+	case OPTION_DATA:
+		settings->data = value;
+		return 0;
+	case OPTION_MEMORY:
+		settings->is_memory = 1;
+		return 0;
+	case OPTION_LISTEN:
+		return read_listen(settings, value) == 0 ? 0 : bad(options, id, "at most 16 of them");
+	case OPTION_UNIX:
+		settings->unix_path = value;
+		return 0;
+	case OPTION_HTTP:
+		settings->http = value;
+		return 0;
+	case OPTION_SYNC:
+		return read_sync(settings, value) == 0 ? 0 : bad(options, id, "always, interval or system");
+	case OPTION_SYNC_INTERVAL:
+		return words_seconds(span_of(value), 3600, &settings->sync_ns) == 0 && settings->sync_ns > 0
+		           ? 0
+		           : bad(options, id, "seconds, such as 0.05");
+	case OPTION_JOB_SIZE:
+		return options_whole(value, 1, WW_JOB_BODY_MAX, &settings->max_job_size) == 0
+		           ? 0
+		           : bad(options, id, "bytes, 1 to 1073741824");
+	case OPTION_CONNECTIONS:
+		return options_whole(value, 0, 10000000, &settings->max_connections) == 0
+		           ? 0
+		           : bad(options, id, "a whole number; 0: as many as \"ulimit -n\" allows");
+	case OPTION_OUTPUT:
+		return options_whole(value, 4096, UINT32_MAX, &settings->max_output) == 0
+		           ? 0
+		           : bad(options, id, "bytes, at least 4096");
+	case OPTION_CLOCK:
+		return read_clock(settings, value) == 0 ? 0 : bad(options, id, "real, virtual or virtual:SECONDS");
+	case OPTION_CONFIG:
+		return read_config(settings, value);
+	case OPTION_VERBOSE:
+		settings->is_verbose = 1;
+		return 0;
+	case OPTION_VERSION:
+		printf("weekwheeld %s\n", ww_version());
+		return 1;
+	case OPTION_HELP:
+		settings_help();
+		return 1;
+	case OPTIONS_OPERAND:
+		message_line("weekwheeld: '%s' is no option\nTry 'weekwheeld --help'.", value);
+		return -1;
+	default:
+		return -1;
+	}
+}
+
+static int read_arguments(struct settings *settings, const char *command, char **arguments)
+{
+	struct options options = {.command = command, .table = table, .count = OPTIONS, .arguments = arguments};
+	int result = 0;
+	int id;
+
+	while (result == 0 && (id = options_next(&options)) != OPTIONS_END)
+		result = read_option(settings, &options, id);
+	return result;
+}
+
+/* Make "--name=value" of "name = value"; NULL for an empty line or a comment. It must outlive the settings. */
+static char *line_option(char *line)
+{
+	size_t room = strlen(line) + 4;
+	char *equals = strchr(line, '=');
+	char *end = line + strlen(line);
+	char *option;
+	char *value;
+
+	while (end > line && strchr(" \t\r", end[-1]))
+		*--end = 0;
+	line += strspn(line, " \t");
+	if (*line == 0 || *line == '#')
+		return NULL;
+	option = malloc(room);
+	if (!option)
+		return NULL;
+	if (!equals || equals >= end) {
+		snprintf(option, room, "--%s", line);
+		return option;
+	}
+	value = equals + 1 + strspn(equals + 1, " \t");
+	while (equals > line && strchr(" \t", equals[-1]))
+		equals--;
+	snprintf(option, room, "--%.*s=%s", (int)(equals - line), line, value);
+	return option;
+}
+
+/* What is read is kept for the life of the program: the settings point into it. */
+static int read_lines(struct settings *settings, const char *path, char *text)
+{
+	char *command = malloc(strlen(path) + 16);
+	char *line;
+	char *next;
+	int number = 0;
+	int result = 0;
+
+	for (line = text; line && result == 0; line = next) {
+		char *arguments[2] = {NULL, NULL};
+
+		number++;
+		next = strchr(line, '\n');
+		if (next)
+			*next++ = 0;
+		arguments[0] = line_option(line);
+		if (!arguments[0] || !command)
+			continue;
+		sprintf(command, "%s:%d", path, number);
+		if (strncmp(arguments[0], "--config", 8) == 0) {
+			message_line("%s: a configuration file cannot name another", command);
+			return -1;
+		}
+		result = read_arguments(settings, command, arguments);
+	}
+	free(command);
+	return result;
+}
+
+static int read_config(struct settings *settings, const char *path)
+{
+	FILE *file = fopen(path, "r");
+	char *text = calloc(1, FILE_MAX);
+	size_t size = file && text ? fread(text, 1, FILE_MAX, file) : 0;
+	int result = -1;
+
+	if (!file)
+		message_line("weekwheeld: --config %s: %s", path, strerror(errno));
+	else if (!text || ferror(file) || size == FILE_MAX)
+		message_line("weekwheeld: --config %s cannot be read, or has more than 64 KiB", path);
+	else
+		result = read_lines(settings, path, text);
+	if (file)
+		fclose(file);
+	/* The values are in the lines that were made of it. */
+	free(text);
+	return result;
+}
+
+int settings_read(struct settings *settings, char **arguments)
+{
+	int result;
+
+	settings_default(settings);
+	result = read_arguments(settings, "weekwheeld", arguments);
+	if (result != 0)
+		return result > 0 ? 1 : 3;
+	if (!settings->data == !settings->is_memory) {
+		message_line("weekwheeld: %s\nTry 'weekwheeld --help'.",
+		    settings->data ? "--data and --memory exclude each other"
+		                   : "--data DIR says where jobs are kept; --memory does without");
+		return 3;
+	}
+	return 0;
+}
