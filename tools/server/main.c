@@ -54,14 +54,14 @@ static struct ww_driver *driver_make(struct ww_clock *clock)
 	return driver;
 }
 
-/* A clock that stands where the real one does, or ahead of it. */
+/* A clock that stands where the real one does, or ahead of it, at a whole second: what is due is due on a driver's tick then. */
 static int clock_make(struct ww_clock **clock, struct ww_clock *real, uint64_t ahead)
 {
 	uint64_t now = 0;
 	int error;
 
 	(void)ww_clock_now(real, &now);
-	error = ww_clock_virtual_create(clock, now + ahead, NULL);
+	error = ww_clock_virtual_create(clock, now - now % WW_SECOND + ahead, NULL);
 	if (error != WW_OK)
 		server_say("no virtual clock: %s", ww_strerror(error));
 	return error;

@@ -215,8 +215,8 @@ static int add_process(struct server *server, struct buffer *block, const struct
 	    "current-connections: %u\ncurrent-producers: %u\ncurrent-workers: %u\ncurrent-waiting: %u\n"
 	    "total-connections: %llu\npid: %ld\nversion: \"%s\"\nrusage-utime: %ld.%06ld\nrusage-stime: %ld.%06ld\n"
 	    "uptime: %llu\nbinlog-oldest-index: 0\nbinlog-current-index: 0\nbinlog-records-migrated: 0\n"
-	    "binlog-records-written: 0\nbinlog-max-size: 0\ndraining: %s\nid: %s\nhostname: %s\nos: \"%s\"\n"
-	    "platform: \"%s\"\n",
+	    "binlog-records-written: 0\nbinlog-max-size: 0\ndraining: %s\nid: %s\nhostname: %s\nos: %s\n"
+	    "platform: %s\n",
 	    (LLU)stats->timeouts, (LLU)stats->all.puts, (LLU)server->settings->max_job_size, (LLU)tubes,
 	    server->connections_now, server->producers, server->workers, server->waiting,
 	    (LLU)server->connections_total, (long)getpid(), ww_version(), (long)used.ru_utime.tv_sec,
