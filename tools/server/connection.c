@@ -85,6 +85,7 @@ static size_t connection_take(struct connection *connection, const char *data, s
 		if (found)
 			run(connection, &command);
 	}
+	connection->is_stalled = found && !connection->is_waiting;
 	return taken;
 }
 
@@ -215,8 +216,6 @@ static void connection_sent(uv_write_t *write, int status)
 		return;
 	}
 	connection_to_flush(connection);
-	if (!is_blocked(connection))
-		connection_resume(connection);
 }
 
 /* What the system does not take at once is sent when it does. */
@@ -257,6 +256,8 @@ void connection_flush(struct connection *connection)
 		connection_close(connection);
 	else if (connection->is_over && unread(connection) == 0)
 		connection_close(connection);
+	else if (connection->is_stalled && !is_blocked(connection))
+		connection_resume(connection);
 }
 
 static void connection_gone(uv_handle_t *handle)

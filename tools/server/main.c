@@ -54,25 +54,34 @@ static struct ww_driver *driver_make(struct ww_clock *clock)
 	return driver;
 }
 
-/* A clock that stands where the real one does, or ahead of it, at a whole second: what is due is due on a driver's tick then. */
-static int clock_make(struct ww_clock **clock, struct ww_clock *real, uint64_t ahead)
+static int clock_make(struct ww_clock **clock, uint64_t start)
 {
-	uint64_t now = 0;
-	int error;
+	int error = ww_clock_virtual_create(clock, start, NULL);
 
-	(void)ww_clock_now(real, &now);
-	error = ww_clock_virtual_create(clock, now - now % WW_SECOND + ahead, NULL);
 	if (error != WW_OK)
 		server_say("no virtual clock: %s", ww_strerror(error));
 	return error;
+}
+
+/*
+ * Virtual clocks begin at a whole second, so that what is due is due on a driver's tick: wall time now, and elapsed time
+ * anywhere, since that of the store goes on from where it was.
+ */
+static int clocks_make(struct server *server)
+{
+	uint64_t now = 0;
+
+	(void)ww_clock_now(ww_clock_wall(), &now);
+	if (clock_make(&server->elapsed_clock, 0) != WW_OK)
+		return -1;
+	return clock_make(&server->wall_clock, now - now % WW_SECOND) == WW_OK ? 0 : -1;
 }
 
 static int time_start(struct server *server)
 {
 	const struct settings *settings = server->settings;
 
-	if (settings->is_virtual && (clock_make(&server->elapsed_clock, ww_clock_elapsed(), settings->ahead) != WW_OK ||
-	                                clock_make(&server->wall_clock, ww_clock_wall(), settings->ahead) != WW_OK))
+	if (settings->is_virtual && clocks_make(server) != 0)
 		return -1;
 	server->elapsed = driver_make(settings->is_virtual ? server->elapsed_clock : ww_clock_elapsed());
 	server->wall = driver_make(settings->is_virtual ? server->wall_clock : ww_clock_wall());
@@ -284,6 +293,22 @@ static unsigned connections_limit(const struct settings *settings)
 	           : 10000000;
 }
 
+/* With a virtual clock: what time has passed while the store was closed. */
+static int time_passed(struct server *server)
+{
+	uint64_t ahead = server->settings->ahead;
+
+	if (ahead == 0 || !server->elapsed_clock)
+		return 0;
+	if (ww_clock_virtual_advance(server->elapsed_clock, ahead) != WW_OK ||
+	    ww_clock_virtual_advance(server->wall_clock, ahead) != WW_OK ||
+	    ww_driver_settle(server->elapsed) != WW_OK || ww_driver_settle(server->wall) != WW_OK) {
+		server_say("the virtual clock cannot be set ahead so far");
+		return -1;
+	}
+	return 0;
+}
+
 static int server_start(struct server *server)
 {
 	unsigned char bytes[8];
@@ -302,7 +327,7 @@ static int server_start(struct server *server)
 		server_say("no memory");
 		return -1;
 	}
-	if (time_start(server) != 0 || store_start(server) != 0)
+	if (time_start(server) != 0 || store_start(server) != 0 || time_passed(server) != 0)
 		return -1;
 	if (loop_start(server) != 0 || http_start(server) != 0 || listen_start(server) != 0)
 		return -1;

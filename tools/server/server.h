@@ -110,8 +110,9 @@ struct connection {
 	unsigned in_resume : 1;
 	unsigned in_batch : 1;
 	unsigned is_reading : 1;
-	unsigned at_end : 1;  /* the client sends no more */
-	unsigned is_over : 1; /* closes when all is sent */
+	unsigned is_stalled : 1; /* it has left too many answers unread for more of its commands */
+	unsigned at_end : 1;     /* the client sends no more */
+	unsigned is_over : 1;    /* closes when all is sent */
 	unsigned is_closed : 1;
 	unsigned is_producer : 1;
 	unsigned is_worker : 1;

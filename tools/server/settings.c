@@ -44,7 +44,7 @@ static const struct option table[] = {
     {OPTION_CONNECTIONS, 0, "max-connections", "N", "clients at a time; 0, the default: by \"ulimit -n\""},
     {OPTION_OUTPUT, 0, "max-output", "BYTES", "answers that a client may leave unread; 4194304"},
     {OPTION_CLOCK, 0, "clock", "CLOCK",
-        "real (the default), or virtual: time stands still until the\nverb \"advance\"; virtual:SECONDS begins so far ahead"},
+        "real (the default), or virtual: time stands still until the\nverb \"advance\"; with virtual:SECONDS, so much has passed at the start"},
     {OPTION_CONFIG, 'c', "config", "FILE", "read options from a file, one \"name = value\" a line"},
     {OPTION_VERBOSE, 'v', "verbose", NULL, "say who comes and goes"},
     {OPTION_VERSION, 0, "version", NULL, "show the version"},

@@ -21,7 +21,7 @@ struct settings {
 	uint64_t max_job_size;
 	uint64_t max_connections; /* 0: as many as the system allows */
 	uint64_t max_output;      /* bytes of answers that a client may leave unread */
-	uint64_t ahead;           /* by how much virtual clocks begin ahead of the real ones, in ns */
+	uint64_t ahead;           /* with virtual clocks: how much time has passed at the start, in ns */
 	int is_memory;
 	int is_virtual;
 	int is_verbose;
