@@ -175,7 +175,7 @@ def test_errors():
     with Server("--max-job-size", "10") as server, server.client() as a:
         conversation(a, ("nix", "UNKNOWN_COMMAND"), ("", "UNKNOWN_COMMAND"), ("delete x", "BAD_FORMAT"),
                      ("use -x", "BAD_FORMAT"), ("put 0 0 0 11\r\nquit\r\nquit\r", "JOB_TOO_BIG"),
-                     ("put 0 0 0 12\r\n0123456789ab", "JOB_TOO_BIG"), ("put 0 0 0 2\r\nabc\r", "EXPECTED_CRLF"),
+                     ("put 0 0 0 12\r\n0123456789ab", "JOB_TOO_BIG"), (b"put 0 0 0 2\r\nabcd", "EXPECTED_CRLF"),
                      ("put 0 99999999999 0 4\r\nquit", "BAD_FORMAT"), ("put 4294967296 0 0 4\r\nquit", "BAD_FORMAT"),
                      ("put 0 0 99999999999 4\r\nquit", "BAD_FORMAT"), ("x" * 300, "BAD_FORMAT"),
                      ("x" * 9000, "BAD_FORMAT"), ("use x\0y", "BAD_FORMAT"), ("touch 1", "NOT_FOUND"),
@@ -299,7 +299,7 @@ def test_draining():
         server.process.send_signal(signal.SIGUSR1)
         while a.numbers("stats")["draining"] != "true":
             pass
-        conversation(a, ("put 0 0 0 4\r\nquit", "DRAINING"), ("put 0 0 0 1\r\nabc", "EXPECTED_CRLF"))
+        conversation(a, ("put 0 0 0 4\r\nquit", "DRAINING"), (b"put 0 0 0 1\r\nabc", "EXPECTED_CRLF"))
 
 
 # ---- Bytes, as they come and go
@@ -507,10 +507,9 @@ def test_killed_and_started_again(folder):
                 a.put(body, priority)
             a.put(b"later", delay=WEEK)
             a.put(b"bury me", tube="t")
-            a.ask("watch t")
-            conversation(a, ("reserve-job 5", "RESERVED 5 7|bury me"), ("bury-job 5 3 tired", "BURIED"),
-                         ("put-key 0 500 60 3 key every=60\r\nkey", "INSERTED 6"), ("reserve", "RESERVED 2 3|one"), ("use default", "USING default"),
-                         ("pause-tube t 5", "PAUSED"))
+            a.ask("use default")
+            conversation(a, ("watch t", "WATCHING 2"), ("reserve-job 5", "RESERVED 5 7|bury me"), ("bury-job 5 3 tired", "BURIED"),
+                         ("put-key 0 500 60 3 key every=60\r\nkey", "INSERTED 6"), ("reserve", "RESERVED 2 3|one"))
             equal(server.stop(signal.SIGKILL), -signal.SIGKILL)
     with Server("--data", data, "--clock", "virtual:%d" % (WEEK - 100), memory=False) as server:
         with server.client() as a:
