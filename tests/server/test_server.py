@@ -6,6 +6,7 @@ Time is a virtual clock's wherever it matters; nothing here waits for time to pa
 import json
 import os
 import re
+import resource
 import shutil
 import signal
 import socket
@@ -13,6 +14,8 @@ import stat
 import subprocess
 import sys
 import tempfile
+import urllib.error
+import urllib.request
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 PROGRAM = os.environ.get("WEEKWHEELD") or os.path.join(
@@ -24,10 +27,11 @@ PATIENCE = 60
 class Server:
     """A server on a free port; arguments beside those are the caller's."""
 
-    def __init__(self, *arguments, memory=True):
+    def __init__(self, *arguments, memory=True, before=None):
         self.process = subprocess.Popen(
             [PROGRAM, "--listen", "127.0.0.1:0", *(["--memory"] if memory else []), *arguments],
-            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+            preexec_fn=before)
         self.said = ""
         while True:
             line = self.process.stderr.readline()
@@ -535,6 +539,75 @@ def test_stops_at_a_signal(folder):
             assert a.is_closed()
     with Server("--data", data, memory=False) as server, server.client() as a:
         equal(a.numbers("stats")["current-jobs-ready"], "2")
+
+
+def test_a_write_that_fails_has_not_happened(folder):
+    def full():
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (400000, 400000))
+
+    with Server("--data", os.path.join(folder, "jobs"), memory=False, before=full) as server, server.client() as a:
+        conversation(a, ("put 0 0 60 1\r\nx", "INSERTED 1"), ("reserve", "RESERVED 1 1|x"))
+        while a.put(b"y" * 50000).startswith("INSERTED "):
+            pass
+        before = a.numbers("stats-tube default")
+        # All of this is in one turn of its loop.
+        server.process.send_signal(signal.SIGSTOP)
+        a.send(b"list-tube-used\r\nput 0 0 60 50000\r\n" + b"y" * 50000 +
+               b"\r\ndelete 1\r\nuse t\r\nput 0 0 60 1\r\nx\r\npeek-ready\r\ndelete 99999\r\n")
+        server.process.send_signal(signal.SIGCONT)
+        answers = [a.line() for _ in range(7)]
+        equal(answers[0], "USING default")
+        equal(answers[3], "USING t")
+        for index in (1, 2, 4, 5, 6):
+            assert answers[index] in ("INTERNAL_ERROR", "OUT_OF_MEMORY"), answers
+        equal(a.ask("stats-tube t").count("total-jobs: 0"), 1)
+        after = a.numbers("stats-tube default")
+        equal(after, dict(before, **{"current-using": "0"}))
+        # The lease is as it was.
+        conversation(a, ("touch 1", "TOUCHED"), ("delete 1", "DELETED"), ("delete 1", "NOT_FOUND"))
+
+
+# ---- HTTP
+
+
+def get(address, path, method="GET"):
+    request = urllib.request.Request("http://%s%s" % (address, path), method=method)
+    try:
+        with urllib.request.urlopen(request, timeout=PATIENCE) as answer:
+            return answer.status, answer.read().decode()
+    except urllib.error.HTTPError as error:
+        return error.code, error.read().decode()
+
+
+def test_http():
+    try:
+        server = Server("--clock", "virtual", "--http", "127.0.0.1:0")
+    except AssertionError as error:
+        if "no libmicrohttpd" in str(error):
+            return
+        raise
+    with server, server.client() as a:
+        address = re.search(r"serving http://([0-9.:]+)/metrics", server.said).group(1)
+        for number in range(3):
+            a.ask("put-key 5 %d 60 1 k%%20%d\r\nx" % (30 + 60 * number, number))
+        a.put(tube="t")
+        a.send("reserve\r\n")
+        equal(get(address, "/healthz"), (200, "ok\n"))
+        status, text = get(address, "/metrics")
+        equal(status, 200)
+        for line in text.splitlines():
+            assert re.match(r'# (HELP|TYPE) weekwheeld_\w+ .+$|weekwheeld_\w+(\{\w+="[^"]*"(,\w+="[^"]*")*\})? [0-9.]+$', line), line
+        for line in ('weekwheeld_tube_jobs{tube="default",state="delayed"} 3', 'weekwheeld_tube_jobs{tube="t",state="ready"} 1',
+                     'weekwheeld_commands_total{command="put-key"} 3', "weekwheeld_jobs_put_total 4"):
+            assert line in text.splitlines(), line
+        status, text = get(address, "/list?tube=default&prefix=k%201&limit=10&body=yes")
+        equal((status, [job["key"] for job in map(json.loads, text.splitlines())]), (200, ["k%201"]))
+        equal(get(address, "/forecast?span=60&count=4")[1], '{"span":60,"counts":[2,1,1,0]}\n')
+        for path, status in (("/list?limit=5000", 400), ("/list?tube=a%20b", 400), ("/forecast?span=x", 400), ("/", 404)):
+            equal(get(address, path)[0], status)
+        equal(get(address, "/list", "DELETE")[0], 405)
+        equal(server.stop(), 0)
 
 
 # ---- How it is started

@@ -155,6 +155,7 @@ struct server {
 	int is_due;   /* a driver has something to do */
 	int is_draining;
 	int is_stopping;
+	int is_failing; /* the last write failed */
 	char id[17];
 	uint64_t started;
 

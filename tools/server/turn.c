@@ -25,6 +25,7 @@ void turn_commit(struct server *server)
 		return;
 	error = ww_jobs_commit(server->jobs);
 	server->is_begun = 0;
+	server->is_failing = error != WW_OK;
 	if (error != WW_OK) {
 		server->commit_errors++;
 		server_say("what was asked could not be written: %s", ww_strerror(error));

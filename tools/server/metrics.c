@@ -1,0 +1,112 @@
+/* Numbers for Prometheus. */
+#include "metrics.h"
+
+#include <string.h>
+
+#include "protocol_line.h"
+
+#define LLU unsigned long long
+
+static int add_head(struct buffer *out, const char *name, const char *type, const char *help)
+{
+	return buffer_format(out, "# HELP weekwheeld_%s %s\n# TYPE weekwheeld_%s %s\n", name, help, name, type);
+}
+
+static int add_number(struct buffer *out, const char *name, const char *type, const char *help, uint64_t value)
+{
+	return add_head(out, name, type, help) | buffer_format(out, "weekwheeld_%s %llu\n", name, (LLU)value);
+}
+
+static int add_seconds(struct buffer *out, const char *name, const char *type, const char *help, uint64_t ns)
+{
+	return add_head(out, name, type, help) |
+	       buffer_format(out, "weekwheeld_%s %llu.%09llu\n", name, (LLU)(ns / WW_SECOND), (LLU)(ns % WW_SECOND));
+}
+
+struct tubes {
+	struct server *server;
+	struct buffer *out;
+	int bad;
+};
+
+static void add_tube(const char *name, void *context)
+{
+	struct tubes *tubes = context;
+	struct ww_tube_stats stats;
+
+	if (ww_jobs_tube(tubes->server->jobs, name, &stats) != WW_OK)
+		memset(&stats, 0, sizeof stats);
+	tubes->bad |= buffer_format(tubes->out,
+	    "weekwheeld_tube_jobs{tube=\"%s\",state=\"delayed\"} %llu\n"
+	    "weekwheeld_tube_jobs{tube=\"%s\",state=\"ready\"} %llu\n"
+	    "weekwheeld_tube_jobs{tube=\"%s\",state=\"reserved\"} %llu\n"
+	    "weekwheeld_tube_jobs{tube=\"%s\",state=\"buried\"} %llu\n",
+	    name, (LLU)stats.delayed, name, (LLU)stats.ready, name, (LLU)stats.reserved, name, (LLU)stats.buried);
+}
+
+static void add_waiting(const char *name, void *context)
+{
+	struct tubes *tubes = context;
+	const struct tube *tube = tube_find(tubes->server, name);
+
+	tubes->bad |=
+	    buffer_format(tubes->out, "weekwheeld_tube_waiting{tube=\"%s\"} %u\n", name, tube ? tube->waiters : 0);
+}
+
+static int add_commands(struct server *server, struct buffer *out)
+{
+	int bad = add_head(out, "commands_total", "counter", "Commands carried out.");
+	int verb;
+
+	for (verb = VERB_UNKNOWN + 1; verb < VERBS; verb++) {
+		const char *name = protocol_verb_name((enum verb)verb);
+
+		bad |= buffer_format(out, "weekwheeld_commands_total{command=\"%.*s\"} %llu\n", (int)strcspn(name, " "),
+		    name, (LLU)server->commands[verb]);
+	}
+	return bad;
+}
+
+static int add_store(struct buffer *out, const struct ww_jobs_stats *stats)
+{
+	return add_number(out, "jobs_put_total", "counter", "Jobs put since the start.", stats->all.puts) |
+	       add_number(out, "jobs_ended_total", "counter", "Jobs deleted since the start.", stats->all.finished) |
+	       add_number(
+	           out, "job_timeouts_total", "counter", "Leases that ran out since the start.", stats->timeouts) |
+	       add_number(out, "commits_total", "counter", "Writes of the store.", stats->commits) |
+	       add_number(out, "syncs_total", "counter", "Times that the store was synced.", stats->syncs) |
+	       add_seconds(out, "sync_seconds_total", "counter", "Time spent in them.", stats->sync_ns) |
+	       add_number(out, "jobs_loaded", "gauge", "Jobs in memory.", stats->loaded) |
+	       add_number(out, "store_memory_bytes", "gauge", "Memory of the store.", stats->bytes) |
+	       add_number(out, "store_disk_bytes", "gauge", "Size of the store's file.", stats->disk) |
+	       add_seconds(
+	           out, "oldest_ready_seconds", "gauge", "How long the first ready job has been due.", stats->oldest);
+}
+
+static int add_server(struct server *server, struct buffer *out)
+{
+	return add_number(out, "connections", "gauge", "Clients that are connected.", server->connections_now) |
+	       add_number(out, "connections_total", "counter", "Clients that have come.", server->connections_total) |
+	       add_number(out, "waiting", "gauge", "Clients that wait for a job.", server->waiting) |
+	       add_number(out, "commit_errors_total", "counter", "Writes that failed.", server->commit_errors) |
+	       add_number(out, "draining", "gauge", "1: no jobs are accepted.", (uint64_t)server->is_draining) |
+	       add_seconds(
+	           out, "uptime_seconds", "gauge", "Time since the start.", server_now(server) - server->started);
+}
+
+int metrics_write(struct server *server, struct buffer *out)
+{
+	struct tubes tubes = {server, out, 0};
+	struct ww_jobs_stats stats;
+	int error = ww_jobs_stats(server->jobs, &stats);
+	int bad;
+
+	if (error != WW_OK)
+		return error;
+	bad = add_server(server, out) | add_store(out, &stats) | add_commands(server, out);
+	bad |= add_head(out, "tube_jobs", "gauge", "Jobs of a tube by state.");
+	stats_each_tube(server, add_tube, &tubes);
+	bad |= add_head(out, "tube_waiting", "gauge", "Clients that wait for a job of a tube.");
+	stats_each_tube(server, add_waiting, &tubes);
+	return bad || tubes.bad ? WW_ENOMEM : WW_OK;
+}

@@ -1,0 +1,9 @@
+#ifndef TOOLS_SERVER_METRICS_H
+#define TOOLS_SERVER_METRICS_H
+
+#include "server.h"
+
+/* Write what the server and its store count in the text format of Prometheus. Returns 0 or a WW_E*. */
+int metrics_write(struct server *server, struct buffer *out);
+
+#endif
