@@ -19,6 +19,7 @@ struct http {
 	struct MHD_Daemon *daemon;
 	uv_poll_t poll;
 	uv_timer_t timer;
+	int closed; /* of its two handles */
 };
 
 static enum MHD_Result reply(struct MHD_Connection *client, unsigned status, const char *type, struct buffer *body)
@@ -265,25 +266,22 @@ int http_start(struct server *server)
 
 static void http_closed(uv_handle_t *handle)
 {
-	free(handle->data);
-}
-
-static void http_poll_closed(uv_handle_t *handle)
-{
 	struct http *http = handle->data;
 
-	/* Both are closed when the second one is. */
-	uv_close((uv_handle_t *)&http->timer, http_closed);
+	if (++http->closed == 2)
+		free(http);
 }
 
 void http_stop(struct server *server)
 {
-	if (!server->http)
+	struct http *http = server->http;
+
+	if (!http)
 		return;
-	uv_poll_stop(&server->http->poll);
-	uv_close((uv_handle_t *)&server->http->poll, http_poll_closed);
-	MHD_stop_daemon(server->http->daemon);
 	server->http = NULL;
+	uv_close((uv_handle_t *)&http->poll, http_closed);
+	uv_close((uv_handle_t *)&http->timer, http_closed);
+	MHD_stop_daemon(http->daemon);
 }
 #else
 int http_start(struct server *server)
