@@ -11,7 +11,7 @@ FORCE:
 
 # The goals that promise to work on a bare Debian, and the group of packages.txt that each needs.
 PACKAGES := $(firstword $(if $(or $(WRAP),$(filter lint run-fuzzers,$(MAKECMDGOALS))),ci) \
-	$(if $(filter check,$(MAKECMDGOALS)),check) $(if $(filter bench,$(MAKECMDGOALS)),bench) \
+	$(if $(filter check,$(MAKECMDGOALS)),check) $(if $(filter bench bench-jobs,$(MAKECMDGOALS)),bench) \
 	$(if $(filter demo,$(MAKECMDGOALS)),build))
 
 ifneq ($(filter-out help deps clean distclean format memcheck fuzz,$(or $(MAKECMDGOALS),all)),)
@@ -51,8 +51,9 @@ NO_PEERS := $(filter-out $(PEERS) $(if $(strip $(PEERS)),event_loop),event_loop 
 # The server needs LMDB, by way of the jobs, and libuv; its parser needs nothing.
 PROTOCOL_SRC := $(wildcard tools/server/protocol*.c tools/server/words.c)
 SERVER_SRC := $(if $(filter no,$(HAVE_LMDB) $(HAVE_UV)),,$(sort $(wildcard tools/server/*.c)))
-TOOL_SRC := $(filter-out tools/examples/% tools/server/% $(NO_PEERS:%=tools/bench/structures/%.c),\
+TOOL_SRC := $(filter-out tools/examples/% tools/server/% tools/load/% $(NO_PEERS:%=tools/bench/structures/%.c),\
 	$(sort $(wildcard tools/*.c tools/*/*.c tools/*/*/*.c)))
+LOAD_SRC := $(sort $(wildcard tools/load/*.c))
 EXAMPLE_SRC := $(sort $(wildcard tools/examples/*.c))
 TEST_SRC := $(filter-out $(if $(JOBS_SRC),,tests/jobs/%),$(sort $(wildcard tests/*/test_*.c)))
 FUZZ_SRC := $(sort $(wildcard tests/fuzz/fuzz_*.c))
@@ -76,6 +77,7 @@ SHARED := $(B)/lib/libweekwheel.so.$(VERSION)
 JOBS_STATIC := $(if $(JOBS_SRC),$(B)/lib/libweekwheel_jobs.a)
 JOBS_SHARED := $(if $(JOBS_SRC),$(B)/lib/libweekwheel_jobs.so.$(VERSION))
 PROGRAM := $(B)/bin/weekwheel
+LOAD := $(B)/bin/load
 SERVER := $(if $(SERVER_SRC),$(B)/bin/weekwheeld)
 EXAMPLES := $(call programs,examples,$(EXAMPLE_SRC))
 TESTS := $(call programs,tests,$(TEST_SRC))
@@ -144,6 +146,11 @@ $(B)/bin/weekwheeld: $(call objects,$(SERVER_SRC) $(addprefix tools/,message.c o
 	@mkdir -p $(@D)
 	$(call quiet,LINK,$@)$(LINK) -o $@ $(filter %.o,$^) -L$(B)/lib -lweekwheel_jobs $(USE_SHARED) $(UV_LIBS) $(MICROHTTPD_LIBS)
 
+# Loads a server of jobs; for measuring alone, and not installed.
+$(LOAD): $(call objects,$(LOAD_SRC))
+	@mkdir -p $(@D)
+	$(call quiet,LINK,$@)$(LINK) -o $@ $^
+
 # A page tells the version and names the other pages.
 $(B)/man/weekwheel_%.3: include/weekwheel/%.h $(HEADERS) scripts/header-to-man
 	@mkdir -p $(@D)
@@ -169,6 +176,9 @@ bench: $(PROGRAM)
 
 bench-instructions: $(PROGRAM)
 	@B='$(B)' CC='$(CC)' scripts/count-instructions
+
+bench-jobs: all $(LOAD)
+	@B='$(abspath $(B))' scripts/bench-jobs $(JOBS)
 
 # ---- Tests ------------------------------------------------------------------------------------------------------
 
@@ -287,6 +297,7 @@ help:
 	@echo 'make            build the libraries and the program weekwheel under build/'
 	@echo 'make demo       build, then replay a synthetic week (installs missing packages)'
 	@echo 'make bench      compare with other structures at up to N=1000000 timers, R=3 times, on processor CPU'
+	@echo 'make bench-jobs   compare weekwheeld with beanstalkd, with up to JOBS=1000000 jobs'
 	@echo 'make bench-instructions   count the instructions of an operation, beside the committed counts; needs valgrind'
 	@echo 'make check      build and run every test (installs missing packages); T=name runs one'
 	@echo 'make memcheck   run the test programs under valgrind'
@@ -302,8 +313,8 @@ help:
 	@echo 'make clean      remove build/; make distclean also what a configure run by hand left'
 	@echo 'B=folder builds elsewhere than in build/, V=1 shows the commands.'
 
-.PHONY: all configure demo bench bench-instructions check need-check memcheck fuzz run-fuzzers lint format install \
+.PHONY: all configure demo bench bench-jobs bench-instructions check need-check memcheck fuzz run-fuzzers lint format install \
 	uninstall deps clean distclean help FORCE
 
--include $(patsubst %.o,%.d,$(call objects,$(LIB_SRC) $(JOBS_SRC) $(TOOL_SRC) $(SERVER_SRC) $(PROTOCOL_SRC) \
+-include $(patsubst %.o,%.d,$(call objects,$(LIB_SRC) $(JOBS_SRC) $(TOOL_SRC) $(SERVER_SRC) $(LOAD_SRC) $(PROTOCOL_SRC) \
 	$(EXAMPLE_SRC) $(TEST_SRC) $(FUZZ_SRC) $(HELPER_SRC)))

@@ -196,14 +196,19 @@ struct ww_tube_stats {
 	uint64_t pause_left; /* until the pause ends */
 };
 
+/* Jobs are counted by how late they became ready: at most 1 ms, 10 ms, 100 ms, 1 s, 10 s, 100 s, and later than that. */
+#define WW_LATE_CLASSES 7
+
 struct ww_jobs_stats {
 	struct ww_tube_stats all; /* sums; name is "" */
 	uint64_t tubes;
-	uint64_t timeouts; /* leases that ran out since the store was opened */
-	uint64_t accepted; /* jobs put since the store was made */
-	uint64_t ended;    /* jobs finished or cancelled since then: accepted - ended are in it */
-	uint64_t loaded;   /* jobs in memory: delayed ones near enough, ready and reserved ones */
-	uint64_t oldest;   /* ns that the first ready job has been due */
+	uint64_t timeouts;              /* leases that ran out since the store was opened */
+	uint64_t accepted;              /* jobs put since the store was made */
+	uint64_t ended;                 /* jobs finished or cancelled since then: accepted - ended are in it */
+	uint64_t loaded;                /* jobs in memory: delayed ones near enough, ready and reserved ones */
+	uint64_t oldest;                /* ns that the first ready job has been due */
+	uint64_t late[WW_LATE_CLASSES]; /* of the jobs that came due since the store was opened */
+	uint64_t late_ns;               /* the sum of their lateness */
 	uint64_t commits;
 	uint64_t syncs;
 	uint64_t sync_ns; /* spent in them */

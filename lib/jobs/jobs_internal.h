@@ -46,6 +46,7 @@ struct timeline {
 	enum store_table table;
 	uint64_t edge_due; /* every job that is due before, or then with at most that id, has an entry */
 	uint64_t edge_id;
+	uint64_t opened;  /* when the store was */
 	size_t loaded;    /* delayed entries */
 	int cut;          /* the edge lies where the last reading had enough */
 	int wants;        /* it is time to read on */
@@ -174,6 +175,8 @@ struct ww_jobs {
 	uint32_t numbered_room;
 	uint64_t tokens;
 	uint64_t timeouts;
+	uint64_t lateness[WW_LATE_CLASSES];
+	uint64_t late_ns;
 	uint64_t commits;
 	uint64_t syncs;
 	uint64_t sync_ns;
@@ -227,6 +230,8 @@ uint64_t ww_jobs_time(const struct timeline *line);
 struct timeline *ww_jobs_timeline(struct ww_jobs *jobs, int wall);
 /* Whether a job that is due then lies before the edge. */
 int ww_jobs_is_near(const struct timeline *line, uint64_t due, uint64_t id);
+/* Count a job that becomes ready now, unless it came due while the store was closed. */
+void ww_jobs_count_late(const struct timeline *line, uint64_t due);
 /* A job that is due then, beyond the edge, is stored: see to it that it is read in time. */
 void ww_jobs_plan(struct timeline *line, uint64_t due);
 /* With nothing to be written: read on if that is wanted, and forget the last ones if they are too many. */

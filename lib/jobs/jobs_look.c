@@ -404,11 +404,13 @@ static int stats(struct ww_jobs *jobs, void *arguments)
 	    .ended = jobs->meta.ended,
 	    .loaded = table_count(&jobs->ids),
 	    .oldest = oldest(jobs),
+	    .late_ns = jobs->late_ns,
 	    .commits = jobs->commits,
 	    .syncs = jobs->syncs,
 	    .sync_ns = jobs->sync_ns,
 	    .bytes = sizeof *jobs + jobs->bytes + ww_slab_bytes(&jobs->entries) + ww_table_bytes(&jobs->ids),
 	    .disk = jobs->store.ops->disk(jobs->store.self)};
+	memcpy(stats->late, jobs->lateness, sizeof stats->late);
 	HASH_ITER(hh, jobs->tubes, tube, next)
 	{
 		fill_tube(jobs, tube, &one);

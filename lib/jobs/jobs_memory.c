@@ -114,6 +114,7 @@ static int expire(struct ww_jobs *jobs, void *arguments)
 	if (entry->is.state == WW_JOB_RESERVED)
 		return ww_jobs_time_out(jobs, entry);
 	struct image image = entry->is;
+	ww_jobs_count_late(ww_jobs_timeline(jobs, image.wall), image.due);
 	image.state = WW_JOB_READY;
 	return ww_jobs_place(jobs, entry->id, &image);
 }

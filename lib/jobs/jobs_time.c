@@ -99,6 +99,8 @@ int ww_jobs_time_open(struct ww_jobs *jobs, int is_new)
 	    .wants = jobs->config.wall != NULL,
 	    .planned = UINT64_MAX};
 	set_offset(jobs, is_new);
+	jobs->elapsed.opened = ww_jobs_time(&jobs->elapsed);
+	jobs->wall.opened = ww_jobs_time(&jobs->wall);
 	return WW_OK;
 }
 
@@ -107,6 +109,22 @@ void ww_jobs_time_close(struct ww_jobs *jobs)
 	ww_jobs_cancel_timer(jobs, jobs->elapsed.driver, &jobs->elapsed.timer);
 	if (jobs->wall.driver)
 		ww_jobs_cancel_timer(jobs, jobs->wall.driver, &jobs->wall.timer);
+}
+
+void ww_jobs_count_late(const struct timeline *line, uint64_t due)
+{
+	struct ww_jobs *jobs = line->jobs;
+	uint64_t now = ww_jobs_time(line);
+	uint64_t late = now > due ? now - due : 0;
+	uint64_t most = WW_MILLISECOND;
+	int class = 0;
+
+	if (due < line->opened)
+		return;
+	for (; class < WW_LATE_CLASSES - 1 && late > most; class ++)
+		most *= 10;
+	jobs->lateness[class]++;
+	jobs->late_ns += late;
 }
 
 /* ---- When to read on */
@@ -188,7 +206,11 @@ static int read_pair(
 	if (!image.tube)
 		return WW_ECORRUPT;
 	/* It may be reserved, or have been put meanwhile. */
-	return ww_jobs_find(jobs, *id) ? WW_OK : ww_jobs_set(jobs, *id, &image);
+	if (ww_jobs_find(jobs, *id))
+		return WW_OK;
+	if (image.state == WW_JOB_READY)
+		ww_jobs_count_late(line, *due);
+	return ww_jobs_set(jobs, *id, &image);
 }
 
 /* Read up to LOAD_BATCH pairs. Returns 1 if more is to be read now. */

@@ -339,6 +339,31 @@ START_TEST(time_while_the_store_is_closed_counts_and_a_due_job_is_ready_at_once)
 }
 END_TEST
 
+START_TEST(lateness_is_counted_of_what_came_due_while_it_was_open)
+{
+	EACH_KIND
+	{
+		struct ww_jobs_stats stats;
+		world_make(&world, kind);
+		struct ww_job_spec spec = spec_of("x");
+		for (int i = 0; i < 3; i++) {
+			spec.due = WW_SECOND;
+			(void)put_job(&world, &spec);
+		}
+		/* Nobody looked after the driver for two seconds. */
+		world_pass(&world, 3 * WW_SECOND);
+		spec.due = 5 * MS;
+		(void)put_job(&world, &spec);
+		world_pass(&world, 5 * MS);
+		OK(ww_jobs_stats(world.jobs, &stats));
+		ck_assert_uint_eq(stats.late[0], 1);
+		ck_assert_uint_eq(stats.late[4], 3);
+		ck_assert_uint_eq(stats.late_ns, 6 * WW_SECOND);
+		world_end(&world);
+	}
+}
+END_TEST
+
 START_TEST(a_forecast_counts_what_is_due_in_each_span)
 {
 	EACH_KIND
@@ -440,5 +465,6 @@ TEST_MAIN("jobs/promises", a_job_is_delivered_when_it_is_due_and_not_before,
     failed_attempts_wait_longer_each_time_and_the_last_one_buries, periods_do_not_drift,
     missed_periods_are_delivered_once_or_all_or_skipped, a_put_by_key_replaces_and_ends_the_lease,
     a_cancel_says_whether_it_was_in_time, of_a_paused_tube_nothing_is_delivered_until_the_pause_ends,
-    time_while_the_store_is_closed_counts_and_a_due_job_is_ready_at_once, a_forecast_counts_what_is_due_in_each_span,
+    time_while_the_store_is_closed_counts_and_a_due_job_is_ready_at_once,
+    lateness_is_counted_of_what_came_due_while_it_was_open, a_forecast_counts_what_is_due_in_each_span,
     a_list_has_pages_and_filters, what_is_not_allowed_is_refused_and_changes_nothing)

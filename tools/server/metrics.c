@@ -83,6 +83,24 @@ static int add_store(struct buffer *out, const struct ww_jobs_stats *stats)
 	           out, "oldest_ready_seconds", "gauge", "How long the first ready job has been due.", stats->oldest);
 }
 
+/* How late jobs became ready, as a histogram. */
+static int add_lateness(struct buffer *out, const struct ww_jobs_stats *stats)
+{
+	static const char *const bounds[WW_LATE_CLASSES] = {"0.001", "0.01", "0.1", "1", "10", "100", "+Inf"};
+	int bad = add_head(out, "job_lateness_seconds", "histogram", "From a job's due time until it was ready.");
+	uint64_t count = 0;
+	int i;
+
+	for (i = 0; i < WW_LATE_CLASSES; i++) {
+		count += stats->late[i];
+		bad |= buffer_format(
+		    out, "weekwheeld_job_lateness_seconds_bucket{le=\"%s\"} %llu\n", bounds[i], (LLU)count);
+	}
+	bad |= buffer_format(out, "weekwheeld_job_lateness_seconds_sum %llu.%09llu\n",
+	    (LLU)(stats->late_ns / WW_SECOND), (LLU)(stats->late_ns % WW_SECOND));
+	return bad | buffer_format(out, "weekwheeld_job_lateness_seconds_count %llu\n", (LLU)count);
+}
+
 static int add_server(struct server *server, struct buffer *out)
 {
 	return add_number(out, "connections", "gauge", "Clients that are connected.", server->connections_now) |
@@ -103,7 +121,7 @@ int metrics_write(struct server *server, struct buffer *out)
 
 	if (error != WW_OK)
 		return error;
-	bad = add_server(server, out) | add_store(out, &stats) | add_commands(server, out);
+	bad = add_server(server, out) | add_store(out, &stats) | add_lateness(out, &stats) | add_commands(server, out);
 	bad |= add_head(out, "tube_jobs", "gauge", "Jobs of a tube by state.");
 	stats_each_tube(server, add_tube, &tubes);
 	bad |= add_head(out, "tube_waiting", "gauge", "Clients that wait for a job of a tube.");
