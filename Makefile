@@ -56,7 +56,7 @@ TOOL_SRC := $(filter-out tools/examples/% tools/server/% tools/load/% $(NO_PEERS
 LOAD_SRC := $(sort $(wildcard tools/load/*.c))
 EXAMPLE_SRC := $(sort $(wildcard tools/examples/*.c))
 TEST_SRC := $(filter-out $(if $(JOBS_SRC),,tests/jobs/%),$(sort $(wildcard tests/*/test_*.c)))
-FUZZ_SRC := $(sort $(wildcard tests/fuzz/fuzz_*.c))
+FUZZ_SRC := $(filter-out $(if $(JOBS_SRC),,%/fuzz_record.c),$(sort $(wildcard tests/fuzz/fuzz_*.c)))
 HELPER_SRC := $(filter-out $(TEST_SRC) $(FUZZ_SRC) tests/install/% $(if $(filter yes,$(FUZZ)),tests/fuzz/main.c),\
 	$(sort $(wildcard tests/*/*.c)))
 TEST_SCRIPTS := $(sort $(wildcard tests/*/test_*.sh tests/*/test_*.py))
@@ -97,7 +97,7 @@ $(B)/obj/lib/%: PART = -Ilib -fPIC -fvisibility=hidden -fno-semantic-interpositi
 $(B)/obj/lib/jobs/%: PART += -D_GNU_SOURCE $(LMDB_CFLAGS)
 $(B)/obj/tools/%: PART = -Itools -D_POSIX_C_SOURCE=200809L $(ZLIB_CFLAGS) $(PEER_CFLAGS)
 $(B)/obj/tools/server/%: PART += $(UV_CFLAGS) $(if $(filter-out no,$(HAVE_MICROHTTPD)),-DHAVE_MICROHTTPD $(MICROHTTPD_CFLAGS))
-$(B)/obj/tests/%: PART = -Itests -Itools -Ilib -D_POSIX_C_SOURCE=200809L $(CHECK_CFLAGS) $(PEER_CFLAGS)
+$(B)/obj/tests/%: PART = -Itests -Itools -Ilib -D_POSIX_C_SOURCE=200809L $(XXHASH_CFLAGS) $(CHECK_CFLAGS) $(PEER_CFLAGS)
 
 # V=1 shows the commands.
 quiet = $(if $(V),,@printf '  %-6s%s\n' $(1) $(2);)

@@ -51,6 +51,7 @@
 #include "weekwheel/allocator.h"
 #include "weekwheel/clock.h"
 #include "weekwheel/error.h"
+#include "weekwheel/wheel.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -100,16 +101,18 @@ struct ww_driver_config {
 };
 
 struct ww_driver_stats {
-	uint64_t pending;   /* timers that wait for their deadline */
-	uint64_t scheduled; /* since the driver was made: timers that were scheduled */
-	uint64_t fired;     /* callbacks that began */
-	uint64_t cancelled; /* timers whose cancel was in time, and those that ww_driver_stop took back */
-	uint64_t dropped;   /* expiries that found the queue full, with WW_DRIVER_DROP */
-	uint64_t queued;    /* expiries that wait for a worker now */
-	uint64_t oldest_ns; /* how long the first of them has been waiting */
-	uint64_t running;   /* callbacks that run now */
-	uint64_t wakeups;   /* times that the tick thread woke, or dispatch was called */
-	uint64_t bytes;     /* memory of the driver and its timers */
+	uint64_t pending;              /* timers that wait for their deadline */
+	uint64_t scheduled;            /* since the driver was made: timers that were scheduled */
+	uint64_t fired;                /* callbacks that began */
+	uint64_t cancelled;            /* timers whose cancel was in time, and those that ww_driver_stop took back */
+	uint64_t dropped;              /* expiries that found the queue full, with WW_DRIVER_DROP */
+	uint64_t queued;               /* expiries that wait for a worker now */
+	uint64_t oldest_ns;            /* how long the first of them has been waiting */
+	uint64_t running;              /* callbacks that run now */
+	uint64_t wakeups;              /* times that the tick thread woke, or dispatch was called */
+	uint64_t bytes;                /* memory of the driver and its timers */
+	uint32_t levels;               /* of its wheels */
+	uint64_t level[WW_LEVELS_MAX]; /* pending timers in each, the soonest first; others are due or farther away */
 };
 
 /* ---- Making a driver ------------------------------------------------------------------------------------------ */

@@ -485,6 +485,17 @@ int ww_driver_settle(struct ww_driver *driver)
 	return driver->closed ? WW_ECLOSED : WW_OK;
 }
 
+/* The shard's lock is held. */
+static void add_levels(struct ww_driver_stats *stats, const struct ww_wheel *wheel)
+{
+	struct ww_stats one;
+
+	(void)ww_wheel_stats(wheel, &one);
+	stats->levels = one.levels;
+	for (uint32_t i = 0; i < one.levels; i++)
+		stats->level[i] += one.level[i].pending;
+}
+
 int ww_driver_stats(struct ww_driver *driver, struct ww_driver_stats *stats)
 {
 	uint64_t now;
@@ -505,6 +516,7 @@ int ww_driver_stats(struct ww_driver *driver, struct ww_driver_stats *stats)
 		stats->dropped += shard->dropped;
 		stats->bytes += sizeof(*shard) + ww_slab_bytes(&shard->slab);
 		stats->bytes += shard->source.bytes * (shard->source.spare ? 2 : 1);
+		add_levels(stats, shard->source.wheel);
 		pthread_mutex_unlock(&shard->source.lock);
 	}
 	pthread_mutex_lock(&driver->queue.lock);

@@ -112,6 +112,29 @@ static int add_server(struct server *server, struct buffer *out)
 	           out, "uptime_seconds", "gauge", "Time since the start.", server_now(server) - server->started);
 }
 
+/* Timers of the jobs that are in memory, by the wheel that holds them. */
+static int add_wheels(struct server *server, struct buffer *out)
+{
+	const struct {
+		const char *clock;
+		struct ww_driver *driver;
+	} drivers[] = {{"elapsed", server->elapsed}, {"wall", server->wall}};
+	int bad = add_head(out, "wheel_timers", "gauge", "Timers in each wheel, the soonest first.");
+	size_t i;
+
+	for (i = 0; i < sizeof drivers / sizeof *drivers; i++) {
+		struct ww_driver_stats stats;
+		uint32_t level;
+
+		if (!drivers[i].driver || ww_driver_stats(drivers[i].driver, &stats) != WW_OK)
+			continue;
+		for (level = 0; level < stats.levels; level++)
+			bad |= buffer_format(out, "weekwheeld_wheel_timers{clock=\"%s\",level=\"%u\"} %llu\n",
+			    drivers[i].clock, level, (LLU)stats.level[level]);
+	}
+	return bad;
+}
+
 int metrics_write(struct server *server, struct buffer *out)
 {
 	struct tubes tubes = {server, out, 0};
@@ -122,6 +145,7 @@ int metrics_write(struct server *server, struct buffer *out)
 	if (error != WW_OK)
 		return error;
 	bad = add_server(server, out) | add_store(out, &stats) | add_lateness(out, &stats) | add_commands(server, out);
+	bad |= add_wheels(server, out);
 	bad |= add_head(out, "tube_jobs", "gauge", "Jobs of a tube by state.");
 	stats_each_tube(server, add_tube, &tubes);
 	bad |= add_head(out, "tube_waiting", "gauge", "Clients that wait for a job of a tube.");
