@@ -148,9 +148,12 @@ WW_API int ww_driver_destroy(struct ww_driver *driver);
 typedef void ww_driver_drain_fn(ww_handle handle, ww_driver_fn *fn, void *user, uint64_t left, void *context);
 
 /*
- * Stop: from now on no callback begins, and other calls answer WW_ECLOSED. Every pending timer, due or not, is handed to
- * `drain` or, if that is NULL, dropped; *count, unless NULL, gets their number. Callbacks that run go on; ww_driver_destroy
- * waits for them. A second stop does nothing and counts 0. Allowed in a callback.
+ * Stop: when a stop has returned, or any other call has answered WW_ECLOSED, which they do from now on, no callback begins
+ * any more. Every timer that would still fire, due or not, is handed to `drain` or, if that is NULL, dropped; *count, unless
+ * NULL, gets their number. Callbacks that run go on; ww_driver_destroy waits for them. Of a timer that would fire again,
+ * because it is periodic or was rescheduled, the callback may run while it is handed over: before `drain` frees what user
+ * points to, ww_driver_cancel_wait waits for the callback's end, unless that is what has called the stop.
+ * A second stop does nothing and counts 0, also while the first one hands over. Allowed in a callback.
  * Complexity: O(pending). Errors: WW_EINVAL: driver is NULL.
  */
 WW_API int ww_driver_stop(struct ww_driver *driver, ww_driver_drain_fn *drain, void *context, size_t *count);

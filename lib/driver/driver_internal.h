@@ -25,6 +25,7 @@ enum record_state { RECORD_UNUSED, RECORD_PENDING, RECORD_QUEUED, RECORD_RUNNING
 #define RECORD_OVERLAP 1u   /* periodic, and its calls may overlap */
 #define RECORD_CANCELLED 2u /* its handle is stale; who has it gives it back */
 #define RECORD_AGAIN 4u     /* was rescheduled when it was not in the queue any more: the worker places it again */
+#define RECORD_LEFT 8u      /* its worker has done with it, and left it queued for a stop, which gives it back */
 
 struct record {
 	union {
@@ -53,7 +54,6 @@ struct shard {
 	struct slab slab;
 	pthread_cond_t ended; /* a callback has; sent while `watchers` */
 	uint32_t watchers;
-	int closed; /* after a stop: nothing begins here, and nothing is to wait here, any more */
 	uint64_t scheduled;
 	uint64_t fired;
 	uint64_t cancelled;
@@ -72,6 +72,11 @@ struct ww_driver {
 	uint64_t tick_ns;
 	uint32_t flags;
 	uint32_t forks; /* of the process, when the driver was made */
+	/*
+	 * Set under the queue's lock together with the queue's own mark, and so before any timer is taken back: who has a shard's
+	 * lock and sees it begins no callback and lets nothing wait there; who does not see it is before the stop, which takes
+	 * that lock later.
+	 */
 	_Atomic int closed;
 	_Atomic int dispatching;
 	_Atomic size_t held; /* what was made upon the driver and has no group */

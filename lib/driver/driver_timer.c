@@ -326,7 +326,7 @@ static int is_inside(const struct ww_driver *driver, const struct record *record
 
 /*
  * The timer is cancelled already, or the driver stopped: only wait until its callback runs no more. One that a worker has
- * taken and not begun when the driver stops does not begin in a closed shard, and is left for the stop to hand over.
+ * taken and not begun when the driver stops does not begin, and is left for the stop to hand over.
  */
 static void wait_for_remains(struct ww_driver *driver, ww_handle timer)
 {
@@ -336,7 +336,6 @@ static void wait_for_remains(struct ww_driver *driver, ww_handle timer)
 	if (!shard)
 		return;
 	ww_source_lock(&shard->source);
-	shard->closed |= driver->closed;
 	record = find_remains(shard, timer);
 	if (record && !is_inside(driver, record))
 		wait_for_end(shard, record, timer);
@@ -414,15 +413,42 @@ static void renew(struct shard *shard, struct record *record)
 		place_record(shard, record);
 }
 
-/* A timer's call has ended, or did not begin: what comes next for it. What a stop is to hand over stays as it is. */
+/*
+ * The driver is stopped, and the timer's callback runs or has ended: whether it would be called again. Then its deadline is
+ * that of the next call.
+ */
+static int would_go_on(struct record *record, uint64_t now, uint64_t tick_ns)
+{
+	if (record->flags & RECORD_AGAIN)
+		return 1;
+	if (record->period == 0)
+		return 0;
+	step_period(record, now, tick_ns);
+	return record->deadline <= WW_DRIVER_TIME_MAX;
+}
+
+/*
+ * The driver is stopped, and a worker, which had taken the timer before, has done with it. The stop knows of all that was
+ * taken, and has not come to this one yet, or would have cancelled it: what it is to hand over is left to it.
+ */
+static void leave_to_stop(struct shard *shard, struct record *record)
+{
+	const struct ww_driver *driver = shard->source.group->driver;
+
+	if (record->state == RECORD_QUEUED || would_go_on(record, ww_driver_time(driver), driver->tick_ns)) {
+		record->state = RECORD_QUEUED;
+		record->flags |= RECORD_LEFT;
+	} else
+		give_record(shard, record);
+}
+
+/* A timer's call has ended, or did not begin: what comes next for it. */
 static void pass_on(struct shard *shard, struct record *record)
 {
 	if (record->flags & RECORD_CANCELLED)
 		give_record(shard, record);
-	else if (shard->closed && record->state == RECORD_QUEUED)
-		return;
-	else if (shard->closed)
-		give_record(shard, record);
+	else if (shard->source.group->driver->closed)
+		leave_to_stop(shard, record);
 	else if (record->flags & RECORD_AGAIN) {
 		record->flags &= (uint8_t)~RECORD_AGAIN;
 		record->missed = 0;
@@ -497,7 +523,7 @@ static int begin_call(struct shard *shard, struct record *record, struct ww_firi
 {
 	struct record *timer = record_at(shard, record->of);
 
-	if (shard->closed || (timer->flags & (RECORD_CANCELLED | RECORD_AGAIN)))
+	if (shard->source.group->driver->closed || (timer->flags & (RECORD_CANCELLED | RECORD_AGAIN)))
 		return 0;
 	record->state = RECORD_RUNNING;
 	if (timer != record)
@@ -588,7 +614,6 @@ static size_t drain_wheel(struct shard *shard, uint64_t now, ww_driver_drain_fn 
 			taken[i] = take_back(shard, record, now);
 			end_timer(shard, record);
 		}
-		shard->closed |= count == 0;
 		ww_source_unlock(&shard->source);
 		total += hand_over(taken, count, drain, context);
 	} while (count);
@@ -613,8 +638,9 @@ static size_t drain_queued(
 }
 
 /*
- * A job that a worker had taken when the queue was closed. If its call did not begin before its shard was closed, its timer
- * is taken back; the record is the worker's.
+ * A job that a worker had taken when the queue was closed, or one that has its memory since. If its callback did not begin,
+ * or runs or ran and its timer would have gone on, the timer is taken back. Its record is the worker's to give, unless that
+ * has left it here.
  */
 static size_t drain_taken(
     struct ww_driver *driver, struct job *job, uint64_t now, ww_driver_drain_fn *drain, void *context)
@@ -622,12 +648,17 @@ static size_t drain_taken(
 	struct record *record = (struct record *)(void *)job;
 	struct shard *shard = &driver->shards[record->shard];
 	struct taken taken;
-	size_t count;
+	size_t count = 0;
 
 	ww_source_lock(&shard->source);
-	count = record->of == record->index && record->state == RECORD_QUEUED && !(record->flags & RECORD_CANCELLED);
+	if (record->of == record->index && !(record->flags & (RECORD_CANCELLED | RECORD_OVERLAP))) {
+		int runs_on = record->state == RECORD_RUNNING && would_go_on(record, now, driver->tick_ns);
+		count = record->state == RECORD_QUEUED || runs_on;
+	}
 	if (count)
 		taken = take_back(shard, record, now);
+	if (count && (record->flags & RECORD_LEFT))
+		give_record(shard, record);
 	ww_source_unlock(&shard->source);
 	return hand_over(&taken, count, drain, context);
 }

@@ -20,6 +20,25 @@ static uint64_t left_of(ww_handle handle)
 	ck_abort_msg("not drained");
 }
 
+static ww_handle handle_of_job(const struct job *job)
+{
+	const struct record *record = (const void *)job;
+
+	return (uint64_t)record->shard << HANDLE_SHARD | (uint64_t)record->index << HANDLE_INDEX | record->generation;
+}
+
+static uint32_t records_in_use(void)
+{
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; i < driver->timers.count; i++) {
+		ww_source_lock(&driver->shards[i].source);
+		count += slab_taken(&driver->shards[i].slab);
+		ww_source_unlock(&driver->shards[i].source);
+	}
+	return count;
+}
+
 static void assert_closed(void)
 {
 	uint64_t left = 9;
@@ -136,8 +155,9 @@ START_TEST(a_callback_may_stop_the_driver)
 			ck_assert_int_eq(ww_driver_dispatch(driver, 10), 1);
 		else
 			UNTIL(driver->closed && stats_of().running == 0);
-		ck_assert_uint_eq(count, 1);
-		ck_assert_uint_eq(drained_count, 1);
+		/* A periodic timer would go on. */
+		ck_assert_uint_eq(count, 1 + (size_t)kind % 2);
+		ck_assert_uint_eq(drained_count, count);
 		assert_closed();
 		end();
 	}
@@ -223,11 +243,10 @@ START_TEST(what_a_worker_has_taken_and_not_begun_is_handed_over_and_does_not_beg
 		driver->queue.taken = &here;
 		if (kind == 1)
 			ck_assert_int_eq(ww_driver_reschedule(driver, handle, 5 * TICK), 1);
-		if (kind == 2)
-			driver->shards[0].closed = 1, ww_driver_timer_ops.run(&driver->timers, job);
-		if (kind == 4) {
+		if (kind == 2 || kind == 4) {
 			driver->closed = 1;
-			ck_assert_int_eq(ww_driver_cancel_wait(driver, handle), WW_ECLOSED);
+			if (kind == 4)
+				ck_assert_int_eq(ww_driver_cancel_wait(driver, handle), WW_ECLOSED);
 			ww_driver_timer_ops.run(&driver->timers, job);
 			driver->closed = 0;
 		}
@@ -238,7 +257,151 @@ START_TEST(what_a_worker_has_taken_and_not_begun_is_handed_over_and_does_not_beg
 		if (kind != 2 && kind != 4)
 			ww_driver_timer_ops.run(&driver->timers, job);
 		ck_assert_uint_eq(fired_count, 0);
+		ck_assert_uint_eq(records_in_use(), 0);
 		driver->queue.taken = NULL;
+		end();
+	}
+}
+END_TEST
+
+/* A job that a worker, played by the test, has taken and comes to when a second stop has returned. */
+static void stop_again_and_run(ww_handle handle, ww_driver_fn *fn, void *user, uint64_t left, void *context)
+{
+	struct running *worker = context;
+
+	take(handle, fn, user, left, NULL);
+	if (!worker->job)
+		return;
+	OK(ww_driver_stop(driver, NULL, NULL, NULL));
+	ww_driver_timer_ops.run(&driver->timers, worker->job);
+	ck_assert_uint_eq(fired_count, 0);
+	worker->job = NULL;
+}
+
+START_TEST(no_callback_begins_when_a_second_stop_has_returned_while_the_first_hands_over)
+{
+	struct ww_driver_config config = config_of(WW_DRIVER_THREADLESS, 0);
+	struct running worker = {0};
+	ww_handle due = 0;
+	size_t count;
+
+	config.shards = 2;
+	begin_with(&config);
+	/* The stop comes to shard 0 first. */
+	while (due >> HANDLE_SHARD != 1)
+		due = after_elsewhere(0, note, NULL);
+	advance(TICK);
+	ww_driver_pass(driver);
+	struct job *job = ww_queue_take_back(&driver->queue, &driver->timers);
+	while (handle_of_job(job) != due)
+		job = ww_queue_take_back(&driver->queue, &driver->timers);
+	for (ww_handle handle = 1ULL << HANDLE_SHARD; handle >> HANDLE_SHARD != 0;)
+		handle = after_elsewhere(DAY_NS, note, NULL);
+	worker = (struct running){&driver->queue, &driver->timers, job, NULL, NULL, &driver->queue.taken};
+	driver->queue.taken = &worker;
+	OK(ww_driver_stop(driver, stop_again_and_run, &worker, &count));
+	ck_assert_ptr_null(worker.job);
+	ck_assert_uint_eq(count, drained_count);
+	ck_assert_uint_eq(times_drained(due), 1);
+	driver->queue.taken = NULL;
+	end();
+}
+END_TEST
+
+/* ---- Timers that would fire again, and whose callback runs */
+
+static void hold_and_come_again(struct ww_driver *of, const struct ww_firing *firing, void *gate)
+{
+	MUST(ww_driver_reschedule(of, firing->handle, 40 * TICK) == 0);
+	hold(of, firing, gate);
+}
+
+/* The first timer that is handed over lets the callback end. */
+static void let_end(ww_handle handle, ww_driver_fn *fn, void *user, uint64_t left, void *context)
+{
+	struct gate *gate = context;
+
+	take(handle, fn, user, left, NULL);
+	if (drained_count > 1)
+		return;
+	gate_open(gate, 1);
+	UNTIL(stats_of().running == 0);
+}
+
+/* A one-shot, one that reschedules itself, and periodic ones: the last period goes beyond all deadlines. */
+static ww_handle start_kind(int kind, struct gate *gate)
+{
+	static const uint64_t period[] = {0, 0, 10 * TICK, 10 * TICK, 10 * TICK, WW_DRIVER_TIME_MAX};
+	ww_driver_fn *fn = kind % 2 ? hold_and_come_again : hold;
+
+	if (kind == 5)
+		fn = hold;
+	if (period[kind] == 0)
+		return after(0, fn, gate);
+	return every(0, period[kind], kind == 4 ? WW_EVERY_OVERLAP : 0, fn, gate);
+}
+
+START_TEST(a_timer_that_would_fire_again_is_handed_over_once_although_its_callback_runs)
+{
+	static const uint64_t left[] = {0, 40 * TICK, 10 * TICK, 40 * TICK, 10 * TICK, 0};
+
+	/* The callback ends when all was handed over, or after the stop has closed the queue and before it comes to it. */
+	for (int order = 0; order < 2; order++)
+		for (int kind = 0; kind < 6; kind++) {
+			struct gate gate;
+			size_t count;
+			gate_init(&gate);
+			begin(0, 1);
+			ww_handle handle = start_kind(kind, &gate);
+			/* The tick that the deadline is rounded up to. */
+			advance(TICK - START % TICK);
+			gate_wait(&gate, 1);
+			ww_handle other = after(DAY_NS, note, NULL);
+			OK(ww_driver_stop(driver, order ? let_end : take, &gate, &count));
+			ck_assert_uint_eq(count, 1 + (left[kind] != 0));
+			ck_assert_uint_eq(drained_count, count);
+			ck_assert_uint_eq(times_drained(other), 1);
+			ck_assert_uint_eq(times_drained(handle), left[kind] != 0);
+			if (left[kind])
+				ck_assert_uint_le(left_of(handle), left[kind]);
+			if (left[kind])
+				ck_assert_uint_gt(left_of(handle), left[kind] - TICK);
+			ck_assert_uint_eq(stats_of().cancelled, count);
+			if (!order)
+				gate_open(&gate, 1);
+			UNTIL(stats_of().running == 0);
+			ck_assert_uint_eq(records_in_use(), 0);
+			end();
+			ck_assert_int_eq(gate.left, 1);
+		}
+}
+END_TEST
+
+static void cancel_and_wait(ww_handle handle, ww_driver_fn *fn, void *user, uint64_t left, void *context)
+{
+	struct gate *gate = user;
+
+	(void)fn;
+	(void)left;
+	(void)context;
+	gate_open(gate, 1);
+	ck_assert_int_eq(ww_driver_cancel_wait(driver, handle), WW_ECLOSED);
+	ck_assert_int_eq(gate->left, 1);
+}
+
+START_TEST(the_drain_function_may_wait_for_the_end_of_a_callback_that_runs)
+{
+	struct gate gate;
+	size_t count;
+
+	for (uint32_t flags = 0; flags <= WW_EVERY_OVERLAP; flags++) {
+		gate_init(&gate);
+		begin(0, 1);
+		(void)every(0, DAY_NS, flags, hold, &gate);
+		advance(TICK);
+		gate_wait(&gate, 1);
+		OK(ww_driver_stop(driver, cancel_and_wait, NULL, &count));
+		ck_assert_uint_eq(count, 1);
 		end();
 	}
 }
@@ -474,6 +637,9 @@ TEST_MAIN("driver/stop", a_stop_hands_over_each_pending_timer_once_and_then_all_
     without_drain_pending_timers_are_dropped_and_counted, a_callback_may_stop_the_driver,
     the_drain_function_may_call_the_driver_but_not_destroy_it, a_stop_in_a_drain_function_leaves_the_outer_one_known,
     what_a_worker_has_taken_and_not_begun_is_handed_over_and_does_not_begin,
+    no_callback_begins_when_a_second_stop_has_returned_while_the_first_hands_over,
+    a_timer_that_would_fire_again_is_handed_over_once_although_its_callback_runs,
+    the_drain_function_may_wait_for_the_end_of_a_callback_that_runs,
     a_call_that_a_stop_overtakes_at_the_lock_says_closed, destroy_in_a_callback_is_refused,
     destroy_waits_for_callbacks_that_run, a_stop_ends_a_settle,
     a_thread_cancelled_while_it_waits_leaves_the_driver_usable, what_does_not_say_so_is_no_point_of_cancellation)
