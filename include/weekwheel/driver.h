@@ -206,8 +206,10 @@ WW_API int ww_driver_cancel(struct ww_driver *driver, ww_handle timer);
 
 /*
  * The same, and where ww_driver_cancel would return 0, wait for the callback's end first: afterwards nobody uses the
- * callback's user pointer any more. That holds as well when it answers WW_ESTALE, because the timer was cancelled before,
- * or WW_ECLOSED: it waits for a callback that still runs. A point of thread cancellation.
+ * callback's user pointer any more. That holds as well when it answers WW_ESTALE, because the timer was cancelled before:
+ * it waits for a callback that still runs. It does so, too, when it answers WW_ECLOSED, and no callback uses the user
+ * pointer afterwards; but a stop that is under way in another thread may still hand it to its `drain`, and who frees it
+ * waits until that stop has returned. A point of thread cancellation.
  * Errors: as ww_driver_cancel. WW_EBUSY: called in that very callback, which would wait for itself; nothing has changed.
  */
 WW_API int ww_driver_cancel_wait(struct ww_driver *driver, ww_handle timer);
