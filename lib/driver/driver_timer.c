@@ -668,12 +668,15 @@ size_t ww_driver_timer_drain(
 {
 	uint64_t now = ww_driver_time(driver);
 	size_t count = 0;
-	struct job *job;
+	struct job *next;
 
 	for (uint32_t i = 0; i < driver->timers.count; i++)
 		count += drain_wheel(&driver->shards[i], now, drain, context);
-	while ((job = ww_queue_take_back(&driver->queue, &driver->timers)))
+	/* With the wheels empty nothing comes into the queue any more. */
+	for (struct job *job = ww_queue_take_back(&driver->queue, &driver->timers); job; job = next) {
+		next = job->prev;
 		count += drain_queued(driver, job, now, drain, context);
+	}
 	for (uint32_t i = 0; i < taken_count; i++)
 		count += drain_taken(driver, taken[i], now, drain, context);
 	return count;

@@ -97,20 +97,24 @@ int ww_queue_remove(struct queue *queue, struct job *job)
 
 struct job *ww_queue_take_back(struct queue *queue, const struct group *group)
 {
-	struct job *job;
+	struct job *first = NULL;
+	struct job **link = &first;
+	struct job *next;
 
 	pthread_mutex_lock(&queue->lock);
-	job = queue->jobs.next;
-	while (job != &queue->jobs && job->group != group)
-		job = job->next;
-	if (job == &queue->jobs)
-		job = NULL;
-	else {
+	for (struct job *job = queue->jobs.next; job != &queue->jobs; job = next) {
+		next = job->next;
+		if (job->group != group)
+			continue;
 		unlink_job(queue, job);
-		ww_queue_changed(queue);
+		*link = job;
+		link = &job->prev;
 	}
+	*link = NULL;
+	if (first)
+		ww_queue_changed(queue);
 	pthread_mutex_unlock(&queue->lock);
-	return job;
+	return first;
 }
 
 uint32_t ww_queue_close(struct queue *queue, const struct group *group, struct job **taken)

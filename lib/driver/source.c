@@ -125,8 +125,7 @@ void ww_driver_detach(struct group *group)
 		link = &(*link)->next;
 	*link = group->next;
 	pthread_mutex_unlock(&driver->groups_lock);
-	while (ww_queue_take_back(&driver->queue, group))
-		continue;
+	(void)ww_queue_take_back(&driver->queue, group);
 	ww_queue_wait_group(&driver->queue, group);
 	for (uint32_t i = 0; i < group->count; i++)
 		source_destroy(group_source(group, i));

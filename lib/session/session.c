@@ -231,8 +231,7 @@ int ww_session_create(struct ww_session **session, struct ww_driver *driver, con
 
 int ww_session_destroy(struct ww_session *session)
 {
-	struct queue *queue;
-	struct job *job;
+	struct job *next;
 
 	if (!session)
 		return WW_OK;
@@ -240,13 +239,14 @@ int ww_session_destroy(struct ww_session *session)
 		return WW_ECLOSED;
 	if (looking || is_calling(session))
 		return WW_EBUSY;
-	queue = ww_driver_queue(session->driver);
 	/* From here on gone, which may be running in a worker, cannot set what nobody would take out any more. */
 	session->closing = 1;
 	(void)ww_session_take_out(session);
 	/* What had expired and waits for a worker: told here, as there may be no workers any more. */
-	while ((job = ww_queue_take_back(queue, &session->group)))
+	for (struct job *job = ww_queue_take_back(ww_driver_queue(session->driver), &session->group); job; job = next) {
+		next = job->prev;
 		run(&session->group, job);
+	}
 	ww_driver_detach(&session->group);
 	free_session(session, session->group.count);
 	return WW_OK;

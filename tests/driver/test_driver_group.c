@@ -251,6 +251,41 @@ START_TEST(detaching_waits_for_jobs_that_run_and_forgets_those_that_wait)
 }
 END_TEST
 
+/* All in one chain: asked for one by one, those behind jobs of others would each be another walk through the queue. */
+START_TEST(all_jobs_of_a_group_are_taken_back_at_once_in_their_order_and_no_others)
+{
+	enum { OTHERS = 1000, OWN = 1000 };
+	static struct job job[OTHERS + OWN];
+	struct queue queue;
+	struct job *taken;
+
+	OK(ww_queue_create(&queue, OTHERS + OWN, 0, ww_allocator_default()));
+	for (int i = 0; i < OTHERS + OWN; i++) {
+		job[i].group = &groups[i >= OTHERS];
+		ww_queue_push(&queue, &job[i], 1);
+	}
+	/* And one of the others behind them. */
+	job[OTHERS].group = &groups[0];
+	MUST(ww_queue_remove(&queue, &job[OTHERS]));
+	ww_queue_push(&queue, &job[OTHERS], 1);
+	taken = ww_queue_take_back(&queue, &groups[1]);
+	for (int i = OTHERS + 1; i < OTHERS + OWN; i++, taken = taken->prev) {
+		MUST(taken == &job[i]);
+		MUST(!ww_queue_remove(&queue, taken));
+	}
+	ck_assert_ptr_null(taken);
+	ck_assert_ptr_null(ww_queue_take_back(&queue, &groups[1]));
+	ck_assert_uint_eq(queue.length, OTHERS + 1);
+	taken = ww_queue_take_back(&queue, &groups[0]);
+	for (int i = 0; i <= OTHERS; i++, taken = taken->prev)
+		MUST(taken == &job[i]);
+	ck_assert_ptr_null(taken);
+	ck_assert_uint_eq(queue.length, 0);
+	ck_assert_ptr_eq(queue.jobs.next, &queue.jobs);
+	ww_queue_destroy(&queue);
+}
+END_TEST
+
 START_TEST(attaching_fails_without_memory_and_after_a_stop_and_leaves_nothing)
 {
 	struct ww_driver_config config = config_of(0, 1);
@@ -279,4 +314,5 @@ TEST_MAIN("driver/group", a_group_is_driven_while_it_is_attached,
     in_a_stall_timers_of_several_groups_fire_in_order_of_tick,
     what_needs_no_room_in_the_queue_goes_on_while_that_is_full, a_pass_ends_although_what_expires_is_due_again_at_once,
     a_stop_leaves_jobs_of_other_groups_alone, detaching_waits_for_jobs_that_run_and_forgets_those_that_wait,
+    all_jobs_of_a_group_are_taken_back_at_once_in_their_order_and_no_others,
     attaching_fails_without_memory_and_after_a_stop_and_leaves_nothing)

@@ -294,7 +294,7 @@ START_TEST(no_callback_begins_when_a_second_stop_has_returned_while_the_first_ha
 	ww_driver_pass(driver);
 	struct job *job = ww_queue_take_back(&driver->queue, &driver->timers);
 	while (handle_of_job(job) != due)
-		job = ww_queue_take_back(&driver->queue, &driver->timers);
+		job = job->prev;
 	for (ww_handle handle = 1ULL << HANDLE_SHARD; handle >> HANDLE_SHARD != 0;)
 		handle = after_elsewhere(DAY_NS, note, NULL);
 	worker = (struct running){&driver->queue, &driver->timers, job, NULL, NULL, &driver->queue.taken};
