@@ -35,9 +35,10 @@
  * is refused with WW_ESTALE for ever after; no number passed as a handle is undefined behaviour, and 0 never is one.
  *
  * Threads: every function may be called from any thread, and from callbacks, where it does not say otherwise.
- * Cancellation of a calling thread (pthread_cancel) is acted on only in those that wait. Signals are blocked in the
- * driver's threads, but for those of a thread's own faults (SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS, SIGABRT), which
- * are as in the thread that makes the driver.
+ * Cancellation of a calling thread (pthread_cancel) is acted on only in those that wait; it is disabled while a callback or
+ * any other of the application's functions runs in that thread.
+ * Signals are blocked in the driver's threads, but for those of a thread's own faults (SIGSEGV, SIGBUS, SIGFPE, SIGILL,
+ * SIGTRAP, SIGSYS, SIGABRT), which are as in the thread that makes the driver.
  *
  * Fork: only the parent has the driver's threads. In the child every call answers WW_ECLOSED, and ww_driver_destroy frees
  * what the driver holds; a child that wants timers makes a driver of its own.

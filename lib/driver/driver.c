@@ -299,6 +299,7 @@ int ww_driver_stop(struct ww_driver *driver, ww_driver_drain_fn *drain, void *co
 	uint32_t job_count = 0;
 	struct stopping here = {driver, stopping_here};
 	size_t taken = 0;
+	int cancel;
 	int first;
 
 	if (!driver)
@@ -315,7 +316,10 @@ int ww_driver_stop(struct ww_driver *driver, ww_driver_drain_fn *drain, void *co
 	if (first) {
 		ww_driver_wake(driver);
 		stopping_here = &here;
+		/* A thread that is cancelled in drain would leave timers that nobody is handed any more. */
+		(void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 		taken = ww_driver_timer_drain(driver, jobs, job_count, drain, context);
+		(void)pthread_setcancelstate(cancel, &cancel);
 		stopping_here = here.outer;
 	}
 	if (count)
@@ -387,9 +391,27 @@ int ww_driver_fd(const struct ww_driver *driver)
 	return ww_driver_forked(driver) ? WW_ECLOSED : ww_alarm_fd(driver->alarm);
 }
 
-int ww_driver_dispatch(struct ww_driver *driver, uint32_t budget)
+/* Look at what is due, and call up to `budget` callbacks; returns how many. */
+static uint32_t dispatch(struct ww_driver *driver, uint32_t budget)
 {
 	uint32_t ran = 0;
+
+	ww_driver_wake_up(driver);
+	do {
+		ww_driver_pass(driver);
+		while (ran < budget && ww_queue_run(&driver->queue))
+			ran++;
+	} while (ran < budget && driver->queue.starved && !driver->closed);
+	ww_driver_sleep(driver);
+	if (driver->queue.length || driver->queue.starved)
+		ww_driver_wake(driver);
+	return ran;
+}
+
+int ww_driver_dispatch(struct ww_driver *driver, uint32_t budget)
+{
+	uint32_t ran;
+	int cancel;
 
 	if (!driver || !(driver->flags & WW_DRIVER_THREADLESS) || budget == 0)
 		return WW_EINVAL;
@@ -401,16 +423,11 @@ int ww_driver_dispatch(struct ww_driver *driver, uint32_t budget)
 		return error;
 	if (atomic_exchange(&driver->dispatching, 1))
 		return WW_EBUSY;
-	ww_driver_wake_up(driver);
-	do {
-		ww_driver_pass(driver);
-		while (ran < budget && ww_queue_run(&driver->queue))
-			ran++;
-	} while (ran < budget && driver->queue.starved && !driver->closed);
-	ww_driver_sleep(driver);
-	if (driver->queue.length || driver->queue.starved)
-		ww_driver_wake(driver);
+	/* A thread that is cancelled in a callback would leave that running, and the driver dispatching, for ever. */
+	(void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+	ran = dispatch(driver, budget);
 	driver->dispatching = 0;
+	(void)pthread_setcancelstate(cancel, &cancel);
 	return (int)ran;
 }
 
@@ -432,6 +449,7 @@ static int settle_by_dispatch(struct ww_driver *driver)
 	int ran;
 
 	do {
+		pthread_testcancel();
 		ran = ww_driver_dispatch(driver, INT32_MAX);
 	} while (ran >= 0 && (driver->queue.length || !ww_driver_is_settled(driver, time)));
 	return ran < 0 ? ran : WW_OK;

@@ -89,6 +89,7 @@ size_t ww_keyed_drain_all(struct ww_keyed *keyed, ww_keyed_fn *fn, void *context
 {
 	uint64_t version[WW_DRIVER_SHARDS_MAX];
 	size_t total = 0;
+	int cancel;
 
 	/* What fn sets, it does not get. */
 	for (uint32_t i = 0; i < keyed->group.count; i++) {
@@ -96,8 +97,11 @@ size_t ww_keyed_drain_all(struct ww_keyed *keyed, ww_keyed_fn *fn, void *context
 		version[i] = keyed->shards[i].version;
 		ww_source_unlock(&keyed->shards[i].source);
 	}
+	/* A thread that is cancelled in fn would leave entries that are out of the map and that nobody is handed any more. */
+	(void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	for (uint32_t i = 0; i < keyed->group.count; i++)
 		total += drain_shard(keyed, &keyed->shards[i], version[i], fn, context);
+	(void)pthread_setcancelstate(cancel, &cancel);
 	return total;
 }
 

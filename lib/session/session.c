@@ -66,9 +66,14 @@ static _Thread_local int looking __attribute__((tls_model("initial-exec")));
 
 void ww_session_call_look(ww_look_fn *look, void *value, void *context)
 {
+	int cancel;
+
+	/* A thread that is cancelled in it would leave the shard locked. */
+	(void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	looking = 1;
 	look(value, context);
 	looking = 0;
+	(void)pthread_setcancelstate(cancel, &cancel);
 }
 
 int ww_session_refuses(const struct ww_session *session)
@@ -81,11 +86,15 @@ int ww_session_refuses(const struct ww_session *session)
 void ww_session_tell(struct ww_session *session, const void *key, size_t length, void *value, enum ww_gone why)
 {
 	struct calling here;
+	int cancel;
 
 	if (!session->config.gone)
 		return;
 	ww_session_call_begin(&here, session);
+	/* A thread that is cancelled in gone would leave values, and a key's memory, that nobody knows of any more. */
+	(void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	session->config.gone(session, key, length, value, why, session->config.user);
+	(void)pthread_setcancelstate(cancel, &cancel);
 	ww_session_call_end(&here);
 }
 

@@ -633,6 +633,64 @@ START_TEST(what_does_not_say_so_is_no_point_of_cancellation)
 }
 END_TEST
 
+/* ---- Cancelled threads in functions of the application's */
+
+static void note_and_test(struct ww_driver *of, const struct ww_firing *firing, void *user)
+{
+	note(of, firing, user);
+	pthread_testcancel();
+}
+
+static void take_and_test(ww_handle handle, ww_driver_fn *fn, void *user, uint64_t left, void *context)
+{
+	take(handle, fn, user, left, context);
+	pthread_testcancel();
+}
+
+/* Dispatches, settles or stops, with a cancellation outstanding. */
+static void *call_when_cancelled(void *argument)
+{
+	int kind = *(int *)argument;
+
+	pthread_cancel(pthread_self());
+	if (kind == 0)
+		MUST(ww_driver_dispatch(driver, 10) == 10);
+	else if (kind == 1)
+		MUST(ww_driver_stop(driver, take_and_test, NULL, NULL) == WW_OK);
+	else
+		(void)ww_driver_settle(driver);
+	*(int *)argument = 77;
+	pthread_testcancel();
+	return NULL;
+}
+
+START_TEST(a_thread_is_not_cancelled_in_a_callback_or_a_drain_function)
+{
+	static const int came_through[] = {77, 77, 2};
+
+	for (int kind = 0; kind < 3; kind++) {
+		int argument = kind;
+		pthread_t thread;
+		void *result = NULL;
+		begin(WW_DRIVER_THREADLESS, 0);
+		for (int i = 0; i < 50; i++)
+			(void)after(0, note_and_test, NULL);
+		advance(TICK);
+		ck_assert_int_eq(pthread_create(&thread, NULL, call_when_cancelled, &argument), 0);
+		ck_assert_int_eq(pthread_join(thread, &result), 0);
+		ck_assert_ptr_eq(result, PTHREAD_CANCELED);
+		/* A settle is a point of cancellation, but not in the midst of a callback. */
+		ck_assert_int_eq(argument, came_through[kind]);
+		ck_assert_uint_eq(stats_of().running, 0);
+		if (kind != 1)
+			settle();
+		ck_assert_uint_eq(fired_count, kind == 1 ? 0 : 50);
+		ck_assert_uint_eq(drained_count, kind == 1 ? 50 : 0);
+		end();
+	}
+}
+END_TEST
+
 TEST_MAIN("driver/stop", a_stop_hands_over_each_pending_timer_once_and_then_all_is_closed,
     without_drain_pending_timers_are_dropped_and_counted, a_callback_may_stop_the_driver,
     the_drain_function_may_call_the_driver_but_not_destroy_it, a_stop_in_a_drain_function_leaves_the_outer_one_known,
@@ -642,4 +700,5 @@ TEST_MAIN("driver/stop", a_stop_hands_over_each_pending_timer_once_and_then_all_
     the_drain_function_may_wait_for_the_end_of_a_callback_that_runs,
     a_call_that_a_stop_overtakes_at_the_lock_says_closed, destroy_in_a_callback_is_refused,
     destroy_waits_for_callbacks_that_run, a_stop_ends_a_settle,
-    a_thread_cancelled_while_it_waits_leaves_the_driver_usable, what_does_not_say_so_is_no_point_of_cancellation)
+    a_thread_cancelled_while_it_waits_leaves_the_driver_usable, what_does_not_say_so_is_no_point_of_cancellation,
+    a_thread_is_not_cancelled_in_a_callback_or_a_drain_function)

@@ -466,7 +466,49 @@ START_TEST(a_stop_in_the_middle_of_it)
 }
 END_TEST
 
+/* ---- Cancelled threads ------------------------------------------------------------------------------------------ */
+
+static void note_and_test(struct ww_keyed *keyed, const struct ww_keyed_entry *entry, void *user)
+{
+	note(keyed, entry, user);
+	pthread_testcancel();
+}
+
+static void *drain_when_cancelled(void *argument)
+{
+	struct rig *rig = argument;
+	size_t count = 0;
+
+	pthread_cancel(pthread_self());
+	(void)ww_keyed_drain(rig->keyed, note_and_test, rig, &count);
+	if (count == 200)
+		pthread_testcancel();
+	return NULL;
+}
+
+START_TEST(a_thread_is_not_cancelled_while_it_drains)
+{
+	struct rig *rig = make_with(NULL, note, 3);
+	char key[] = "000";
+	pthread_t thread;
+	void *result = NULL;
+
+	for (int i = 0; i < 200; i++) {
+		key[0] = (char)('0' + i / 100);
+		key[1] = (char)('0' + i / 10 % 10);
+		key[2] = (char)('0' + i % 10);
+		ck_assert_int_eq(set(rig, key, 1, S), 0);
+	}
+	ck_assert_int_eq(pthread_create(&thread, NULL, drain_when_cancelled, rig), 0);
+	ck_assert_int_eq(pthread_join(thread, &result), 0);
+	ck_assert_ptr_eq(result, PTHREAD_CANCELED);
+	ck_assert_uint_eq(rig->count, 200);
+	ck_assert_uint_eq(stats_of(rig).entries, 0);
+	unmake(rig);
+}
+END_TEST
+
 TEST_MAIN("keyed/threads", one_slow_callback_delays_nothing_else, running_callbacks_are_bounded_across_slots,
     destroy_waits_for_callbacks_that_run, stop_hands_out_what_is_queued_and_what_runs_goes_on,
     every_value_is_handed_out_once_whatever_races, every_value_is_handed_out_once_with_many_shards_and_a_short_queue,
-    a_stop_in_the_middle_of_it)
+    a_stop_in_the_middle_of_it, a_thread_is_not_cancelled_while_it_drains)

@@ -444,6 +444,56 @@ START_TEST(statistics_count)
 }
 END_TEST
 
+static void test_in_gone(
+    struct ww_session *map, const void *key, size_t length, void *value, enum ww_gone why, void *user)
+{
+	note(map, key, length, value, why, user);
+	pthread_testcancel();
+}
+
+static void test_in_look(void *value, void *context)
+{
+	look(value, context);
+	pthread_testcancel();
+}
+
+/* Replaces, looks and clears, with a cancellation outstanding. */
+static void *call_when_cancelled(void *argument)
+{
+	struct rig *rig = argument;
+	uintptr_t seen = 0;
+	size_t count = 0;
+
+	pthread_cancel(pthread_self());
+	HOLDS(set(rig, "a", 3, 0) == WW_OK);
+	HOLDS(ww_session_look(rig->map, "a", 1, test_in_look, &seen) == 1 && seen == 3);
+	HOLDS(ww_session_clear(rig->map, &count) == WW_OK && count == 2);
+	rig->of_map.user = rig;
+	pthread_testcancel();
+	return NULL;
+}
+
+START_TEST(a_thread_is_not_cancelled_in_gone_or_look)
+{
+	struct rig rig;
+	pthread_t thread;
+	void *result = NULL;
+
+	rig_plan(&rig);
+	rig.of_map.gone = test_in_gone;
+	rig_open(&rig);
+	OK(set(&rig, "a", 1, 0));
+	OK(set(&rig, "a key that is a block of its own", 2, 0));
+	ck_assert_int_eq(pthread_create(&thread, NULL, call_when_cancelled, &rig), 0);
+	ck_assert_int_eq(pthread_join(thread, &result), 0);
+	ck_assert_ptr_eq(result, PTHREAD_CANCELED);
+	/* It has come to its end. */
+	ck_assert_ptr_eq(rig.of_map.user, &rig);
+	ck_assert_uint_eq(told_so_far(), 3);
+	rig_close(&rig);
+}
+END_TEST
+
 TEST_MAIN("session/calls", what_is_set_is_found_until_its_ttl_has_passed, what_was_never_set_is_not_found,
     null_is_a_value, set_replaces_and_starts_the_new_ttl,
     refresh_slides_by_its_own_ttl_or_by_a_given_one_which_is_then_its_own, a_shorter_refresh_expires_earlier,
@@ -451,4 +501,5 @@ TEST_MAIN("session/calls", what_is_set_is_found_until_its_ttl_has_passed, what_w
     look_calls_with_the_value_once_or_not_at_all, in_a_look_every_call_is_refused,
     delete_hands_over_to_the_caller_or_to_gone, clear_tells_of_all_and_leaves_an_empty_map_that_goes_on,
     keys_of_every_length_and_with_zero_bytes_are_told_apart, the_key_is_copied_and_told_whole,
-    no_key_is_a_key_whether_null_or_not, what_is_refused_changes_nothing, statistics_count)
+    no_key_is_a_key_whether_null_or_not, what_is_refused_changes_nothing, statistics_count,
+    a_thread_is_not_cancelled_in_gone_or_look)
