@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <sys/random.h>
 #include <unistd.h>
 
@@ -32,17 +33,27 @@ static int fill_from_file(unsigned char *bytes, size_t size)
 	return size == 0 ? WW_OK : WW_ESYSTEM;
 }
 
-int ww_hash_secret_make(struct hash_secret *secret)
+static int fill(unsigned char *bytes, size_t size)
 {
 	ssize_t got;
 
 	/* Up to 256 bytes come whole, and no signal interrupts that once there are random numbers at all. */
 	do
-		got = getrandom(secret->bytes, sizeof(secret->bytes), 0);
+		got = getrandom(bytes, size, 0);
 	while (got < 0 && errno == EINTR);
-	if (got == (ssize_t)sizeof(secret->bytes))
-		return WW_OK;
-	return fill_from_file(secret->bytes, sizeof(secret->bytes));
+	return got == (ssize_t)size ? WW_OK : fill_from_file(bytes, size);
+}
+
+int ww_hash_secret_make(struct hash_secret *secret)
+{
+	int cancel;
+	int error;
+
+	/* All these are points of thread cancellation, and whoever makes a map does not expect one. */
+	(void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+	error = fill(secret->bytes, sizeof(secret->bytes));
+	(void)pthread_setcancelstate(cancel, &cancel);
+	return error;
 }
 
 uint64_t ww_hash_bytes(const struct hash_secret *secret, const void *key, size_t length)

@@ -5,6 +5,7 @@
 #include "table/hash.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <string.h>
 #include <sys/random.h>
 #include <sys/resource.h>
@@ -23,6 +24,8 @@ static int interruptions;
 /* Takes the place of the C library's. */
 ssize_t getrandom(void *buffer, size_t length, unsigned flags)
 {
+	/* As in the C library's. */
+	pthread_testcancel();
 	if (interruptions > 0) {
 		interruptions--;
 		errno = EINTR;
@@ -84,6 +87,35 @@ START_TEST(without_getrandom_the_file_serves)
 	error_of_getrandom = 0;
 	looks_random(&one);
 	ck_assert_mem_ne(one.bytes, other.bytes, sizeof one.bytes);
+}
+END_TEST
+
+static void *make_when_cancelled(void *argument)
+{
+	struct hash_secret *made = argument;
+
+	pthread_cancel(pthread_self());
+	if (ww_hash_secret_make(&made[0]) == WW_OK) {
+		error_of_getrandom = ENOSYS;
+		(void)ww_hash_secret_make(&made[1]);
+	}
+	pthread_testcancel();
+	return NULL;
+}
+
+START_TEST(a_thread_is_not_cancelled_while_it_makes_one)
+{
+	struct hash_secret made[2];
+	pthread_t thread;
+	void *result = NULL;
+
+	memset(made, 0, sizeof made);
+	ck_assert_int_eq(pthread_create(&thread, NULL, make_when_cancelled, made), 0);
+	ck_assert_int_eq(pthread_join(thread, &result), 0);
+	error_of_getrandom = 0;
+	ck_assert_ptr_eq(result, PTHREAD_CANCELED);
+	looks_random(&made[0]);
+	looks_random(&made[1]);
 }
 END_TEST
 
@@ -169,5 +201,6 @@ START_TEST(the_top_bits_are_spread_evenly)
 END_TEST
 
 TEST_MAIN("table/hash", a_secret_is_filled_and_another_each_time, a_signal_does_not_matter,
-    without_getrandom_the_file_serves, without_either_it_says_so, equal_bytes_have_equal_hashes_wherever_they_lie,
-    every_byte_the_length_and_the_secret_count, the_top_bits_are_spread_evenly)
+    without_getrandom_the_file_serves, a_thread_is_not_cancelled_while_it_makes_one, without_either_it_says_so,
+    equal_bytes_have_equal_hashes_wherever_they_lie, every_byte_the_length_and_the_secret_count,
+    the_top_bits_are_spread_evenly)
