@@ -41,7 +41,8 @@
  * SIGTRAP, SIGSYS, SIGABRT), which are as in the thread that makes the driver.
  *
  * Fork: only the parent has the driver's threads. In the child every call answers WW_ECLOSED, and ww_driver_destroy frees
- * what the driver holds; a child that wants timers makes a driver of its own.
+ * what the driver holds, after what was made upon it; a child that was forked in a callback must not return from it then.
+ * One that wants timers makes a driver of its own.
  *
  * Errors: 0 or a positive answer, or a negative WW_E* of error.h. On error nothing has changed. WW_EINVAL is answered
  * for a NULL where an object is needed, WW_ECLOSED after ww_driver_stop.

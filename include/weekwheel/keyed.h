@@ -52,7 +52,7 @@
  * held while a callback runs.
  *
  * Fork: only the parent has the driver's threads. In the child every call answers WW_ECLOSED, but ww_keyed_destroy, which
- * frees the map.
+ * frees the map; one that was forked in a callback must not return from it then.
  *
  * Errors: 0 or a positive answer, or a negative WW_E* of error.h. On error nothing has changed. WW_EINVAL is answered for
  * a NULL where an object is needed, a key that is NULL and not of length 0, and one that is too long; WW_ECLOSED after

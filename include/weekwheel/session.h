@@ -39,6 +39,8 @@
  * few entries a shard, what its last chunk of 512 has to spare is more.
  * Threads: any, at once; keys are spread over shards with a lock each, that is held for none of the callbacks but
  * ww_session_look's.
+ * Fork: only the parent has the driver's threads. In the child every call answers WW_ECLOSED, but ww_session_destroy, which
+ * frees the map; one that was forked in a callback must not return from it then.
  * Errors: 0 or a positive answer, or a negative WW_E* of error.h. On error nothing has changed. WW_EINVAL is answered for
  * a NULL where an object is needed and for a key that is too long or NULL with a length; WW_ECLOSED when the driver was
  * stopped; WW_EBUSY in a ww_look_fn.
@@ -120,8 +122,8 @@ WW_API int ww_session_create(
 /*
  * Clear the map, wait for calls of gone that run in workers, and free it. NULL is harmless. No other thread may use it any
  * more. Works after the driver's stop, too; what had expired and waited for a worker is told here, as EXPIRED.
+ * In a child of the process it frees the map and tells of nothing: the values stay as they are.
  * Errors: WW_EBUSY: called in gone, whichever thread that runs in, or in a loader of this map (ww_session_take).
- * WW_ECLOSED: in a child of the process that made it, where it is left alone.
  */
 WW_API int ww_session_destroy(struct ww_session *session);
 

@@ -362,14 +362,15 @@ int ww_driver_destroy(struct ww_driver *driver)
 {
 	if (!driver)
 		return WW_OK;
-	if (ww_queue_inside(&driver->queue, NULL, NULL) || is_stopping(driver))
-		return WW_EBUSY;
 	if (driver->groups != &driver->timers || driver->timers.next)
 		return WW_EBUSY;
+	/* A child may be forked in a callback, and end there. */
 	if (ww_driver_forked(driver)) {
 		free_in_child(driver);
 		return WW_OK;
 	}
+	if (ww_queue_inside(&driver->queue, NULL, NULL) || is_stopping(driver))
+		return WW_EBUSY;
 	/* A child has what other threads held, which nobody can release there. */
 	if (driver->held)
 		return WW_EBUSY;
@@ -491,7 +492,7 @@ int ww_driver_settle(struct ww_driver *driver)
 
 	if (!driver)
 		return WW_EINVAL;
-	if (ww_queue_inside(&driver->queue, NULL, NULL))
+	if (!ww_driver_forked(driver) && ww_queue_inside(&driver->queue, NULL, NULL))
 		return WW_EBUSY;
 	error = ww_driver_refuses(driver);
 	if (error)

@@ -115,15 +115,29 @@ int ww_driver_attach(struct group *group, struct ww_driver *driver, const struct
 	return WW_OK;
 }
 
+static void forget_group(struct group *group)
+{
+	struct group **link = &group->driver->groups;
+
+	while (*link && *link != group)
+		link = &(*link)->next;
+	if (*link)
+		*link = group->next;
+}
+
 void ww_driver_detach(struct group *group)
 {
 	struct ww_driver *driver = group->driver;
-	struct group **link = &driver->groups;
 
+	/* Any lock may be held by a thread that is not there. */
+	if (ww_driver_forked(driver)) {
+		forget_group(group);
+		for (uint32_t i = 0; i < group->count; i++)
+			ww_source_free(group_source(group, i));
+		return;
+	}
 	pthread_mutex_lock(&driver->groups_lock);
-	while (*link != group)
-		link = &(*link)->next;
-	*link = group->next;
+	forget_group(group);
 	pthread_mutex_unlock(&driver->groups_lock);
 	(void)ww_queue_take_back(&driver->queue, group);
 	ww_queue_wait_group(&driver->queue, group);

@@ -69,7 +69,7 @@ int ww_driver_attach(struct group *group, struct ww_driver *driver, const struct
 
 /*
  * The driver drives the group no more; waits for jobs that run. Jobs in the queue and timers in the wheels are forgotten.
- * Not to be called in a job of the group (see ww_queue_inside).
+ * Not to be called in a job of the group (see ww_queue_inside). In a child of the process it gives memory back and no more.
  */
 void ww_driver_detach(struct group *group);
 

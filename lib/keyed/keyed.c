@@ -100,20 +100,10 @@ int ww_keyed_stop(struct ww_keyed *keyed, ww_keyed_fn *fn, void *context, size_t
 	return WW_OK;
 }
 
-/*
- * In a child of the process, where any lock may be held by a thread that is not there: the driver forgets the group, and
- * nothing but memory is given back.
- */
-static void detach_in_child(struct group *group)
+static int is_inside(const struct ww_keyed *keyed)
 {
-	struct group **link = &group->driver->groups;
-
-	while (*link && *link != group)
-		link = &(*link)->next;
-	if (*link)
-		*link = group->next;
-	for (uint32_t i = 0; i < group->count; i++)
-		ww_source_free(group_source(group, i));
+	return ww_queue_inside(ww_driver_queue(keyed->group.driver), &keyed->group, NULL) ||
+	       ww_keyed_drain_inside(keyed);
 }
 
 int ww_keyed_destroy(struct ww_keyed *keyed)
@@ -122,13 +112,11 @@ int ww_keyed_destroy(struct ww_keyed *keyed)
 
 	if (!keyed)
 		return WW_OK;
-	if (ww_queue_inside(ww_driver_queue(keyed->group.driver), &keyed->group, NULL) || ww_keyed_drain_inside(keyed))
+	/* A child may be forked in a callback, and end there. */
+	if (!ww_driver_forked(keyed->group.driver) && is_inside(keyed))
 		return WW_EBUSY;
 	keyed->closed = 1;
-	if (ww_driver_forked(keyed->group.driver))
-		detach_in_child(&keyed->group);
-	else
-		ww_driver_detach(&keyed->group);
+	ww_driver_detach(&keyed->group);
 	allocator = keyed->allocator;
 	free_shards(keyed, keyed->group.count);
 	allocator->free(allocator->user, keyed, sizeof(*keyed));

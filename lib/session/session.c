@@ -150,16 +150,37 @@ static const struct group_ops without_gone = {.expire = expire, .run = run, .que
 
 /* ---- Making */
 
-static void free_session(struct ww_session *session, uint32_t shards)
+static void free_memory(struct ww_session *session, uint32_t shards)
 {
 	const struct ww_allocator *allocator = session->allocator;
 
 	for (uint32_t i = 0; i < shards; i++) {
 		ww_table_destroy(&session->shard[i].table);
 		ww_slab_destroy(&session->shard[i].slab);
-		pthread_cond_destroy(&session->shard[i].loaded);
 	}
 	allocator->free(allocator->user, session, sizeof(*session) + session->group.count * sizeof(session->shard[0]));
+}
+
+static void free_session(struct ww_session *session, uint32_t shards)
+{
+	for (uint32_t i = 0; i < shards; i++)
+		pthread_cond_destroy(&session->shard[i].loaded);
+	free_memory(session, shards);
+}
+
+/*
+ * In a child of the process, which has the locks and conditions as they were when it was forked: memory alone, and nobody is
+ * told. Entries that are not taken have no length.
+ */
+static void free_in_child(struct ww_session *session)
+{
+	ww_driver_detach(&session->group);
+	for (uint32_t i = 0; i < session->group.count; i++) {
+		struct session_shard *shard = &session->shard[i];
+		for (uint32_t n = 0; n < slab_end(&shard->slab); n++)
+			ww_session_entry_free_key(shard, slab_at(&shard->slab, n));
+	}
+	free_memory(session, session->group.count);
 }
 
 static int fill_shard(struct ww_session *session, struct session_shard *shard)
@@ -244,8 +265,11 @@ int ww_session_destroy(struct ww_session *session)
 
 	if (!session)
 		return WW_OK;
-	if (ww_driver_forked(session->driver))
-		return WW_ECLOSED;
+	/* Also one that is forked in gone, a loader or a look, and ends there. */
+	if (ww_driver_forked(session->driver)) {
+		free_in_child(session);
+		return WW_OK;
+	}
 	if (looking || is_calling(session))
 		return WW_EBUSY;
 	/* From here on gone, which may be running in a worker, cannot set what nobody would take out any more. */

@@ -1,5 +1,6 @@
 /* Entries of a shard: finding, adding, ageing. */
 
+#include <stdatomic.h>
 #include <string.h>
 
 #include "session/session_internal.h"
@@ -82,19 +83,28 @@ static int set_key(struct session_shard *shard, struct entry *entry, const struc
 	}
 	if (sought->length)
 		memcpy(to, sought->key, sought->length);
+	/* Last, for a child that is forked meanwhile. */
+	atomic_signal_fence(memory_order_release);
 	entry->length = (uint16_t)sought->length;
 	return 1;
 }
 
-void ww_session_entry_free(struct session_shard *shard, struct entry *entry)
+void ww_session_entry_free_key(struct session_shard *shard, struct entry *entry)
 {
 	const struct ww_allocator *allocator = shard->session->allocator;
+	size_t length = entry->length;
 
-	if (entry->length > KEY_INLINE) {
-		shard->key_bytes -= entry->length;
-		allocator->free(allocator->user, entry->key.block, entry->length);
-	}
+	/* First: a child that is forked meanwhile takes every length for that of a block. */
 	entry->length = 0;
+	if (length <= KEY_INLINE)
+		return;
+	shard->key_bytes -= length;
+	allocator->free(allocator->user, entry->key.block, length);
+}
+
+void ww_session_entry_free(struct session_shard *shard, struct entry *entry)
+{
+	ww_session_entry_free_key(shard, entry);
 	ww_slab_give(&shard->slab, entry->index);
 }
 

@@ -132,6 +132,8 @@ void ww_session_entry_place(struct session_shard *shard, struct entry *entry, ui
 void ww_session_entry_used(struct session_shard *shard, struct entry *entry);
 /* Out of table and order of use, and, unless it has expired there, out of the wheel. */
 void ww_session_entry_remove(struct session_shard *shard, struct entry *entry, int from_wheel);
+/* Give back the memory of its key, if that is a block. */
+void ww_session_entry_free_key(struct session_shard *shard, struct entry *entry);
 /* Give its memory back. */
 void ww_session_entry_free(struct session_shard *shard, struct entry *entry);
 

@@ -356,6 +356,34 @@ START_TEST(a_child_of_the_process_can_only_destroy)
 }
 END_TEST
 
+/* The child ends in the function. */
+static void destroy_in_child(struct ww_keyed *keyed, const struct ww_keyed_entry *entry, void *user)
+{
+	struct rig *rig = user;
+	int status = -1;
+	pid_t child = fork();
+
+	if (child == 0)
+		_exit(ww_keyed_destroy(keyed) == WW_OK && ww_driver_destroy(rig->driver) == WW_OK ? 0 : 1);
+	ck_assert_int_eq(waitpid(child, &status, 0), child);
+	ck_assert_int_eq(status, 0);
+	note(keyed, entry, user);
+}
+
+START_TEST(a_child_that_is_forked_in_a_function_of_the_map_can_destroy)
+{
+	struct rig *rig = make_with(NULL, destroy_in_child, 0);
+
+	ck_assert_int_eq(set(rig, "a", 1, 5 * S), 0);
+	ck_assert_int_eq(set(rig, "b", 1, 50 * S), 0);
+	pass(rig, 6 * S);
+	ck_assert_uint_eq(rig->count, 1);
+	OK(ww_keyed_drain(rig->keyed, destroy_in_child, rig, NULL));
+	ck_assert_uint_eq(rig->count, 2);
+	unmake(rig);
+}
+END_TEST
+
 /* ---- Many maps -------------------------------------------------------------------------------------------------- */
 
 START_TEST(maps_upon_one_driver_do_not_meet)
@@ -411,4 +439,5 @@ TEST_MAIN("keyed/keyed", an_entry_fires_once_with_all_that_was_set, a_replaced_v
     remove_hands_the_value_out, keys_of_every_length_are_copied, an_empty_key_is_a_key,
     keys_that_differ_in_length_or_in_a_zero_are_others, arguments_that_are_refused,
     deadlines_beyond_the_end_are_refused_and_change_nothing, a_stopped_driver_refuses_but_stop_still_hands_out,
-    a_child_of_the_process_can_only_destroy, maps_upon_one_driver_do_not_meet, stats_count_what_happened)
+    a_child_of_the_process_can_only_destroy, a_child_that_is_forked_in_a_function_of_the_map_can_destroy,
+    maps_upon_one_driver_do_not_meet, stats_count_what_happened)
