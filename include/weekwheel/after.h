@@ -48,7 +48,7 @@
  *
  * A stop of the driver hands these timers to its `drain` like any other, with an fn that is none of the application's.
  * With WW_DRIVER_DROP, a dropped tick is a lost tick, and of a dropped expiry of a function there is nothing to be
- * noticed; but whoever waits in receive or ww_sleep does wake, within 50 ms.
+ * noticed; but whoever waits in receive or ww_sleep does wake, within 50 ms, and a poll of a timer finds its value.
  *
  * Memory: the default allocator, one block each; a start takes a timer of the driver. Destroy all before the driver:
  * ww_driver_destroy answers WW_EBUSY while one is left. The driver may have been stopped. In a child of fork they answer

@@ -325,6 +325,8 @@ int ww_channel_poll(struct ww_channel *channel, uint64_t *time)
 	if (result)
 		return result;
 	pthread_mutex_lock(&channel->lock);
+	if (!channel->full && channel->timer)
+		(void)look(channel);
 	result = take(channel, time);
 	pthread_mutex_unlock(&channel->lock);
 	return result;

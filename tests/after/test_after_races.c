@@ -533,7 +533,16 @@ START_TEST(whoever_waits_for_what_was_dropped_wakes)
 	while (stats_of(world).dropped != 2)
 		sched_yield();
 	/* Lost, but it was not received. */
-	ck_assert_int_eq(ww_after_reset(lost, HOUR_NS), 1);
+	ck_assert_int_eq(ww_after_reset(lost, MS), 1);
+	ck_assert_int_eq(ww_after_poll(lost, &time), 0);
+	OK(ww_clock_virtual_advance(world.clock, MS));
+	while (stats_of(world).dropped != 3)
+		sched_yield();
+	/* Nor does who only looks wait for ever. */
+	ck_assert_int_eq(ww_after_poll(lost, &time), 1);
+	ck_assert_uint_ge(time, START + 5 * MS);
+	ck_assert_int_eq(ww_after_poll(lost, NULL), 0);
+	ck_assert_int_eq(ww_after_reset(lost, HOUR_NS), 0);
 	atomic_store(&gate.closed, 0);
 	pass(world, HOUR_NS);
 	OK(ww_after_receive(lost, NULL));
