@@ -89,7 +89,10 @@ typedef void ww_driver_fn(struct ww_driver *driver, const struct ww_firing *firi
 
 /* No threads: see ww_driver_fd. */
 #define WW_DRIVER_THREADLESS 1u
-/* When the queue is full, drop the expiry and count it; otherwise it waits in its wheel until there is room. */
+/*
+ * When the queue is full, drop the expiry and count it; otherwise it waits in its wheel until there is room, and so do in
+ * either case the values of a session map that are to be handed to its gone.
+ */
 #define WW_DRIVER_DROP 2u
 
 /* How a driver is made. Fill it with ww_driver_config_default, then change what should differ. */

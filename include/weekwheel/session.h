@@ -35,6 +35,8 @@
  * threads counts references, and takes one in ww_session_look.
  *
  * Time: ns of the driver's clock. TTLs are kept in microseconds, rounded up.
+ * Queue: what has expired and is to be handed to gone waits in the map while the driver's queue is full, with WW_DRIVER_DROP,
+ * too: no value is dropped. No lookup finds it meanwhile.
  * Memory: 88 bytes an entry with a key of up to 16 bytes, and 9 to 13 for finding it; a longer key is a block beside. With
  * few entries a shard, what its last chunk of 512 has to spare is more.
  * Threads: any, at once; keys are spread over shards with a lock each, that is held for none of the callbacks but

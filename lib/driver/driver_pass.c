@@ -20,7 +20,7 @@ static int is_passed(const struct pass *pass, const struct source *source)
 {
 	if (source->next > pass->tick || source->done == pass->number)
 		return 1;
-	return pass->starved && source->group->ops->queues;
+	return pass->starved && source->group->waits;
 }
 
 /*
@@ -62,7 +62,7 @@ static int expire_batch(struct pass *pass, struct source *source, uint64_t tick)
 	uint32_t queued;
 	int more;
 
-	if (ops->queues && !(pass->driver->flags & WW_DRIVER_DROP) && ww_queue_room(queue) < room)
+	if (source->group->waits && ww_queue_room(queue) < room)
 		room = ww_queue_room(queue);
 	more = ww_wheel_advance_batch(source->wheel, tick, batch, room, &count);
 	queued = ops->expire(source, batch, count, pass->time, &jobs);
@@ -87,7 +87,7 @@ static void look_at(struct pass *pass, struct source *source, uint64_t until)
 		pthread_mutex_lock(&source->lock);
 	}
 	/* One that waits for room remains the first. */
-	if (!pass->starved || !source->group->ops->queues) {
+	if (!pass->starved || !source->group->waits) {
 		(void)ww_wheel_next(source->wheel, &next);
 		source->next = next;
 		source->done = until >= pass->tick ? pass->number : source->done;
@@ -139,7 +139,7 @@ static uint64_t next_tick(struct ww_driver *driver)
 	for (const struct group *group = driver->groups; group; group = group->next)
 		for (uint32_t i = 0; i < group->count; i++) {
 			uint64_t wanted = group_source(group, i)->next;
-			if (wanted < next && !(starved && group->ops->queues && wanted <= driver->last))
+			if (wanted < next && !(starved && group->waits && wanted <= driver->last))
 				next = wanted;
 		}
 	pthread_mutex_unlock(&driver->groups_lock);

@@ -568,7 +568,7 @@ static void run(struct group *group, struct job *job)
 	ww_source_unlock(&shard->source);
 }
 
-const struct group_ops ww_driver_timer_ops = {.expire = expire, .run = run, .queues = 1};
+const struct group_ops ww_driver_timer_ops = {.expire = expire, .run = run, .queues = 1, .drops = 1};
 
 /* ---- Stopping */
 

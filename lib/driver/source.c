@@ -99,6 +99,7 @@ int ww_driver_attach(struct group *group, struct ww_driver *driver, const struct
 	int error = ww_driver_refuses(driver);
 
 	*group = (struct group){.driver = driver, .ops = ops, .shards = shards, .stride = stride};
+	group->waits = ops->queues && !(ops->drops && driver->flags & WW_DRIVER_DROP);
 	while (!error && group->count < count) {
 		error = source_create(group_source(group, group->count), group);
 		group->count += !error;
@@ -157,7 +158,7 @@ void ww_source_unlock(struct source *source)
 
 	pthread_mutex_unlock(&source->lock);
 	/* What waits for room in the queue is not made to wait less by waking the driver. */
-	if (next < driver->armed && !(driver->queue.starved && next <= driver->last && source->group->ops->queues))
+	if (next < driver->armed && !(driver->queue.starved && next <= driver->last && source->group->waits))
 		ww_driver_rearm(driver, next);
 }
 

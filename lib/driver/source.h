@@ -44,8 +44,10 @@ struct group_ops {
 	    struct source *source, const struct ww_expiry *batch, size_t count, uint64_t time, struct job **jobs);
 	/* Run one job, which belongs to the group again from now on. No lock is held. */
 	void (*run)(struct group *group, struct job *job);
-	/* Whether expiries become jobs, and so wait for room in the queue. */
+	/* Whether expiries become jobs. Then they wait for room in the queue... */
 	int queues;
+	/* ... unless this is set, too, and WW_DRIVER_DROP for the driver: then expire drops what finds no room. */
+	int drops;
 };
 
 struct group {
@@ -54,6 +56,7 @@ struct group {
 	char *shards;  /* an array of structs that begin with a struct source */
 	size_t stride; /* from one to the next */
 	uint32_t count;
+	int waits;        /* what is due waits for room in the queue */
 	uint32_t running; /* jobs of this group that run; under the queue's lock */
 	struct group *next;
 };

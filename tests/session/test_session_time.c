@@ -170,6 +170,56 @@ START_TEST(the_same_with_a_worker_that_is_blocked)
 }
 END_TEST
 
+static void never(struct ww_driver *driver, const struct ww_firing *firing, void *user)
+{
+	(void)driver;
+	(void)firing;
+	*(int *)user = 1;
+}
+
+START_TEST(what_finds_the_queue_full_waits_although_the_driver_drops)
+{
+	struct ww_driver_stats of_driver;
+	struct rig rig;
+	char key[] = "00";
+	int fired = 0;
+
+	OK(sem_init(&entered, 0, 0));
+	OK(sem_init(&gate, 0, 0));
+	rig_plan_threads(&rig, 1);
+	rig.of_driver.queue = 2;
+	rig.of_driver.flags = WW_DRIVER_DROP;
+	rig.of_map.gone = hold;
+	rig_open(&rig);
+	OK(set(&rig, "first", 1, SEC));
+	step(&rig, SEC + MS);
+	(void)sem_wait(&entered);
+	for (uintptr_t i = 0; i < 100; i++) {
+		key[0] = (char)('0' + i / 10);
+		key[1] = (char)('0' + i % 10);
+		OK(set(&rig, key, 2, SEC));
+	}
+	step(&rig, SEC + MS);
+	do
+		OK(ww_driver_stats(rig.driver, &of_driver));
+	while (of_driver.queued < 2);
+	/* The driver's own timers are dropped, as ever; then it has looked at the map, too. */
+	OK(ww_driver_schedule(rig.driver, 0, never, &fired, NULL));
+	step(&rig, MS);
+	do
+		OK(ww_driver_stats(rig.driver, &of_driver));
+	while (of_driver.dropped == 0);
+	ck_assert_uint_eq(of_driver.queued, 2);
+	ck_assert_uint_eq(stats(&rig).expired, 3);
+	ck_assert_uint_eq(get(&rig, "99"), 0);
+	(void)sem_post(&gate);
+	OK(ww_driver_settle(rig.driver));
+	ck_assert_uint_eq(told_so_far(), 101);
+	ck_assert_int_eq(fired, 0);
+	rig_close(&rig);
+}
+END_TEST
+
 START_TEST(a_late_removal_leaves_the_newer_timer_alone)
 {
 	struct rig rig;
@@ -359,6 +409,7 @@ END_TEST
 TEST_MAIN("session/time", a_lookup_never_finds_what_has_expired_however_coarse_the_tick,
     the_deadline_is_exact_to_a_nanosecond_for_every_tick, setting_what_has_expired_tells_expired_and_gives_no_former,
     an_expiry_on_its_way_leaves_alone_what_was_set_meanwhile, the_same_with_a_worker_that_is_blocked,
-    a_late_removal_leaves_the_newer_timer_alone, gone_may_set_the_same_key,
-    a_thousand_of_a_hundred_thousand_go_within_their_tick, a_clock_that_is_stepped_back_delays_and_loses_nothing,
-    beyond_the_last_time_is_refused, without_gone_what_expires_is_forgotten)
+    what_finds_the_queue_full_waits_although_the_driver_drops, a_late_removal_leaves_the_newer_timer_alone,
+    gone_may_set_the_same_key, a_thousand_of_a_hundred_thousand_go_within_their_tick,
+    a_clock_that_is_stepped_back_delays_and_loses_nothing, beyond_the_last_time_is_refused,
+    without_gone_what_expires_is_forgotten)
