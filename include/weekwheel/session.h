@@ -179,7 +179,8 @@ typedef int ww_load_fn(const void *key, size_t length, void **value, uint64_t *t
 /*
  * Look up as ww_session_get, and load what is missing: however many threads ask for one key at a time, one of them calls
  * load, and the others wait and get the same. Return 1 for what was there, 0 for what was loaded; the value is in *value.
- * When somebody sets the key meanwhile, that value stays and is returned, and the loaded one goes to gone as REPLACED.
+ * When somebody sets the key meanwhile, that value stays and is returned, and the loaded one goes to gone as REPLACED; but
+ * where both are the same pointer, gone is not told of what stays.
  * A thread that is cancelled meanwhile ends after the call. Loaders that, in different threads, take each other's keys wait
  * for ever.
  * Errors: what load returned, also to those that waited. WW_EINVAL also: load or value is NULL; load gave a ttl that is too

@@ -72,16 +72,19 @@ static int store(
 	if (!error && shard->session->closing)
 		error = WW_ECLOSED;
 	*out = (struct taken_out){0};
-	if (entry && ww_session_entry_deadline(shard, entry) > now)
+	if (entry && ww_session_entry_deadline(shard, entry) > now) {
 		load->value = entry_value(entry);
-	else {
-		if (!error)
-			error = ww_session_put(shard, sought, loaded, now, ttl, NULL, out);
+		error = WW_OK;
+		/* What the loader has set itself stays, and is nothing that has left. */
+		if (load->value == loaded)
+			return WW_OK;
+	} else if (!error) {
+		error = ww_session_put(shard, sought, loaded, now, ttl, NULL, out);
 		if (!error)
 			return WW_OK;
 	}
 	*out = (struct taken_out){.value = loaded, .why = WW_GONE_REPLACED, .is = 1};
-	return load->value == loaded ? error : WW_OK;
+	return error;
 }
 
 /* The lock is held, and is not when this returns. */

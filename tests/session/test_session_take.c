@@ -125,6 +125,32 @@ START_TEST(what_is_set_during_the_load_stays)
 }
 END_TEST
 
+static int set_the_same(struct plan *plan, const void *key, size_t length)
+{
+	return ww_session_set(plan->rig->map, key, length, (void *)2, SEC, NULL);
+}
+
+START_TEST(what_the_loader_has_set_itself_is_not_told_of)
+{
+	struct rig rig;
+	struct plan plan = {.rig = &rig, .value = 2, .also = set_the_same};
+	uintptr_t value;
+
+	rig_start(&rig);
+	ck_assert_int_eq(take(&plan, "a", &value), 0);
+	ck_assert_uint_eq(value, 2);
+	ck_assert_uint_eq(get(&rig, "a"), 2);
+	ck_assert_uint_eq(left(&rig, "a"), SEC);
+	/* Even if the load's TTL is refused. */
+	plan.ttl = UINT64_MAX;
+	ck_assert_int_eq(take(&plan, "b", &value), 0);
+	ck_assert_uint_eq(value, 2);
+	ck_assert_uint_eq(told_so_far(), 0);
+	rig_close(&rig);
+	ck_assert_uint_eq(told_so_far(), 2);
+}
+END_TEST
+
 static int set_and_expire(struct plan *plan, const void *key, size_t length)
 {
 	OK(ww_session_set(plan->rig->map, key, length, (void *)8, SEC, NULL));
@@ -408,8 +434,8 @@ START_TEST(threads_that_are_cancelled_end_after_the_call)
 END_TEST
 
 TEST_MAIN("session/take", what_is_there_is_not_loaded_and_what_is_missing_is, a_failed_load_is_answered_and_not_stored,
-    what_is_set_during_the_load_stays, what_was_set_and_has_expired_during_the_load_does_not,
-    a_loader_may_take_other_keys_but_not_its_own, a_loader_may_not_destroy_its_map,
-    what_cannot_be_stored_is_answered_and_goes_to_gone, what_take_refuses, however_many_ask_one_loads,
-    all_get_the_error_of_a_failed_load, all_get_what_was_set_during_the_load,
+    what_is_set_during_the_load_stays, what_the_loader_has_set_itself_is_not_told_of,
+    what_was_set_and_has_expired_during_the_load_does_not, a_loader_may_take_other_keys_but_not_its_own,
+    a_loader_may_not_destroy_its_map, what_cannot_be_stored_is_answered_and_goes_to_gone, what_take_refuses,
+    however_many_ask_one_loads, all_get_the_error_of_a_failed_load, all_get_what_was_set_during_the_load,
     threads_that_are_cancelled_end_after_the_call)
