@@ -197,6 +197,8 @@ WW_API int ww_driver_schedule_every(struct ww_driver *driver, uint64_t delay, ui
  * Move a timer's deadline to `delay` ns from now. Return 1 if it was moved in time: its former deadline will not fire any
  * more. Return 0 if its callback is running: then it fires again, at the new deadline but not before the callback's
  * end; so a callback keeps its own timer alive. A periodic timer keeps its period and counts from the new deadline.
+ * With WW_EVERY_OVERLAP, 1 is returned always: the timer is moved at once, and waits for no callback's end. But calls of former
+ * deadlines that wait for a worker by then still come, as do those that run; ww_driver_cancel takes them back.
  * Complexity: O(1), allocates nothing.
  * Errors: WW_ESTALE: the timer has fired, was cancelled, or never was. WW_EOVERFLOW: as ww_driver_schedule. WW_ECLOSED.
  */

@@ -175,6 +175,30 @@ static void *cancel_and_wait(void *argument)
 	return (void *)(intptr_t)ww_driver_cancel_wait(driver, handle);
 }
 
+START_TEST(moving_a_timer_leaves_its_overlapping_calls_that_are_queued_or_run)
+{
+	struct gate gate;
+
+	gate_init(&gate);
+	begin(0, 1);
+	ww_handle handle = every(0, TICK, WW_EVERY_OVERLAP, note_and_hold, &gate);
+	advance(TICK);
+	gate_wait(&gate, 1);
+	advance(TICK);
+	UNTIL(stats_of().queued == 1);
+	ck_assert_int_eq(ww_driver_reschedule(driver, handle, DAY_NS), 1);
+	gate_open(&gate, 3);
+	settle();
+	ck_assert_uint_eq(times_fired(handle), 2);
+	go(DAY_NS - TICK);
+	ck_assert_uint_eq(times_fired(handle), 2);
+	go(2 * TICK);
+	ck_assert_uint_eq(times_fired(handle), 3);
+	ck_assert_int_eq(ww_driver_cancel(driver, handle), 1);
+	end();
+}
+END_TEST
+
 START_TEST(cancel_wait_waits_for_the_overlapping_calls_that_run_and_for_those_alone)
 {
 	struct gate gate;
@@ -349,6 +373,7 @@ TEST_MAIN("driver/periodic", deadlines_are_first_plus_n_periods_without_drift,
     a_period_shorter_than_a_tick_fires_every_tick, what_a_stall_skips_is_told_to_the_next_call,
     calls_do_not_overlap_and_what_passes_meanwhile_is_told, calls_overlap_when_asked,
     a_cancel_in_time_stops_overlapping_calls_that_are_queued,
+    moving_a_timer_leaves_its_overlapping_calls_that_are_queued_or_run,
     cancel_wait_waits_for_the_overlapping_calls_that_run_and_for_those_alone,
     cancel_wait_does_not_wait_for_a_worker_to_take_a_call_that_will_not_run,
     a_periodic_timer_that_is_moved_keeps_its_period_and_counts_from_there,
