@@ -212,6 +212,16 @@ def a_worker_comes_back_to_its_server():
         matches("no connection; trying again", result.err)
 
 
+def a_worker_gives_up_a_server_that_says_nothing():
+    with Fake(worker(1, delete=b"")) as fake:
+        process = fake.client.start("work", "--timeout", "0.1", "--", "true")
+        matches("could not be told that it is to be deleted; it will be delivered again", process.stderr.readline())
+        matches("no connection; trying again", process.stderr.readline())
+        process.terminate()
+        process.communicate(timeout=PATIENCE)
+        equal(process.returncode, 0)
+
+
 def a_broken_pipe_is_no_error():
     with Fake(table(list_tubes=b"OK 14\r\n---\n- default\n\r\n", stats_tube=b"OK 20\r\n---\nname: \"default\"\n\r\n")) as fake:
         matches("^default ", fake.client.run(0, "stats").out)
@@ -220,4 +230,5 @@ def a_broken_pipe_is_no_error():
 main([nobody_listens, a_server_that_says_nothing_is_not_waited_for_for_ever, a_server_that_closes,
       what_is_no_protocol_is_refused, a_list_that_never_ends_is_left, what_is_put_is_sent_so,
       a_body_is_never_taken_for_commands, a_worker_of_beanstalkd, a_job_is_touched_while_its_command_runs,
-      a_lease_that_is_lost_is_said, a_worker_comes_back_to_its_server, a_broken_pipe_is_no_error])
+      a_lease_that_is_lost_is_said, a_worker_comes_back_to_its_server,
+      a_worker_gives_up_a_server_that_says_nothing, a_broken_pipe_is_no_error])

@@ -236,6 +236,12 @@ static int await(const struct client *client, short events, int64_t deadline)
 	}
 }
 
+static int no_answer(const struct client *client)
+{
+	message_error("%s: the answer is not of beanstalkd's protocol; is that another server's port?", client->server);
+	return -1;
+}
+
 /* The answers to what is sent are read meanwhile: a server that cannot get rid of them stops to read. */
 int client_flush(struct client *client)
 {
@@ -251,6 +257,8 @@ int client_flush(struct client *client)
 			return -1;
 		if ((events & (POLLIN | POLLHUP)) && client_pull(client))
 			return lost(client);
+		if (client->in.end - client->in.start > CLIENT_BODY_MAX)
+			return no_answer(client);
 	}
 	return 0;
 }
@@ -271,12 +279,7 @@ int client_read(struct client *client, struct reply *reply)
 		if (client->in.end - client->in.start > before)
 			deadline = now_ms() + client->timeout_ms;
 	}
-	if (taken < 0) {
-		message_error(
-		    "%s: the answer is not of beanstalkd's protocol; is that another server's port?", client->server);
-		return -1;
-	}
-	return 0;
+	return taken < 0 ? no_answer(client) : 0;
 }
 
 int client_ask(struct client *client, struct reply *reply, const char *format, ...)

@@ -39,6 +39,7 @@ static void on_signal(int number)
 static int catch_signals(void)
 {
 	struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
+	struct sigaction before;
 	int i;
 
 	if (pipe(signal_pipe))
@@ -48,6 +49,9 @@ static int catch_signals(void)
 		fcntl(signal_pipe[i], F_SETFL, O_NONBLOCK);
 	}
 	sigemptyset(&action.sa_mask);
+	/* nohup(1) has it ignored, and that is to stay. */
+	if (sigaction(SIGHUP, NULL, &before) == 0 && before.sa_handler == SIG_DFL)
+		sigaction(SIGHUP, &action, NULL);
 	return sigaction(SIGTERM, &action, NULL) || sigaction(SIGINT, &action, NULL) ||
 	       sigaction(SIGCHLD, &action, NULL);
 }

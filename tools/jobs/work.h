@@ -41,6 +41,7 @@ struct slot {
 	enum slot_state state;
 	struct client client;
 	int64_t retry_at, retry_ms;
+	int64_t answer_by; /* when the server has to have answered; 0: it may wait for a job as long as it likes */
 	/* The job. */
 	uint64_t id, priority, attempt, limit, run;
 	int has_backoff;

@@ -20,6 +20,10 @@ static void slot_lost(struct work *work, struct slot *slot)
 	client_close(&slot->client);
 	if (slot->state == SLOT_DONE)
 		return;
+	slot->answer_by = 0;
+	if (slot->state == SLOT_ENDING)
+		message_error("job %" PRIu64 ": %s could not be told that it is to be %s; it will be delivered again",
+		    slot->id, work->jobs.server, slot->told);
 	if (slot->pid)
 		message_error("job %" PRIu64
 		              ": the connection to %s was lost while its command runs; the server gives the job to "
@@ -32,6 +36,12 @@ static void slot_lost(struct work *work, struct slot *slot)
 	if (slot->retry_ms > RETRY_MAX_MS)
 		slot->retry_ms = RETRY_MAX_MS;
 	slot->retry_at = work_now() + slot->retry_ms;
+}
+
+/* Something was queued that the server answers at once. */
+static void expect_answer(const struct work *work, struct slot *slot)
+{
+	slot->answer_by = work_now() + work->jobs.timeout_ms;
 }
 
 static void slot_done(struct slot *slot)
@@ -47,6 +57,8 @@ static void ask_for_job(struct work *work, struct slot *slot)
 		return;
 	}
 	client_line(&slot->client, work->drain ? "reserve-with-timeout 0" : "reserve");
+	if (work->drain)
+		expect_answer(work, slot);
 	slot->state = SLOT_WAITING;
 }
 
@@ -82,6 +94,7 @@ static void take_job(struct work *work, struct slot *slot, const struct reply *r
 		client_line(&slot->client, "list-delayed after=%" PRIu64 " limit=1", slot->id - 1);
 	else
 		client_line(&slot->client, "stats-job %" PRIu64, slot->id);
+	expect_answer(work, slot);
 	slot->state = SLOT_LOOKING;
 }
 
@@ -242,6 +255,7 @@ static void take_end(struct work *work, struct slot *slot, const struct reply *r
 
 static void take_reply(struct work *work, struct slot *slot, const struct reply *reply)
 {
+	slot->answer_by = 0;
 	switch (slot->state) {
 	case SLOT_WAITING:
 		take_reserve(work, slot, reply);
@@ -336,6 +350,7 @@ static void report_end(struct work *work, struct slot *slot)
 	} else {
 		queue_release(work, slot, error);
 	}
+	expect_answer(work, slot);
 	slot->state = SLOT_ENDING;
 }
 
@@ -349,6 +364,7 @@ static void turn_running(struct work *work, struct slot *slot)
 	else if (!slot->lease_lost && work_now() >= slot->touch_at) {
 		client_line(&slot->client, "touch %" PRIu64, slot->id);
 		slot->touching = 1;
+		expect_answer(work, slot);
 	}
 }
 
@@ -359,6 +375,8 @@ void slot_turn(struct work *work, struct slot *slot)
 		turn_running(work, slot);
 	if (work->stopping && (slot->state == SLOT_WAITING || slot->state == SLOT_LOOKING))
 		slot_done(slot);
+	if (slot->answer_by && work_now() >= slot->answer_by)
+		slot_lost(work, slot);
 	/* A slot takes nothing new before the command of its lost connection has ended. */
 	if (slot->state == SLOT_LOST && !slot->pid) {
 		if (work->stopping)
@@ -372,6 +390,8 @@ void slot_turn(struct work *work, struct slot *slot)
 
 int64_t slot_next(const struct slot *slot)
 {
+	if (slot->answer_by)
+		return slot->answer_by;
 	if (slot->state == SLOT_RUNNING && slot->pid && !slot->touching && !slot->lease_lost)
 		return slot->touch_at;
 	if (slot->state == SLOT_LOST && !slot->pid)

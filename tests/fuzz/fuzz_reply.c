@@ -1,0 +1,54 @@
+/* Answers of a server that may send anything: they are taken apart, and what they carry is read as JSON and as stats. */
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "jobs/client.h"
+#include "jobs/fields.h"
+#include "jobs/json.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void read_body(const struct reply *reply)
+{
+	uint64_t counts[8];
+	char out[16];
+	struct field field;
+	size_t at = 0;
+
+	/* A copy of that size, so that an access checker sees a reader that looks too far. */
+	char *body = malloc(reply->body_size + !reply->body_size);
+
+	if (!body)
+		abort();
+	if (reply->body_size)
+		memcpy(body, reply->body, reply->body_size);
+	json_text(body, reply->body_size, "key", out, sizeof out);
+	json_array(json_member(body, reply->body_size, "counts"), counts, 8);
+	field_text(body, reply->body_size, "name", out, sizeof out);
+	while (field_next(body, reply->body_size, &at, &field))
+		if (field.value + field.value_size > body + reply->body_size)
+			abort();
+	free(body);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	struct client client = {.fd = -1, .server = "fuzz"};
+	struct reply reply;
+
+	client.in.bytes = malloc(size + !size);
+	if (!client.in.bytes)
+		abort();
+	if (size)
+		memcpy(client.in.bytes, data, size);
+	client.in.end = client.in.room = size;
+	while (client_take(&client, &reply) > 0)
+		if (reply.body)
+			read_body(&reply);
+	if (client.in.start > size)
+		abort();
+	client_close(&client);
+	return 0;
+}
