@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """The commands of jobs against a server that misbehaves, that is beanstalkd, or that is none at all; and what is sent to it."""
+import json
 import os
 import socket
 import sys
@@ -175,6 +176,47 @@ def a_worker_of_beanstalkd():
         equal(fake.lines[3], "release 7 9 1")
 
 
+def listing(**more):
+    job = dict(id=7, version=2, state="reserved", tube="t", key="a%20b", priority=9, run=60, attempts=0, reserves=2)
+    job.update(more)
+    body = json.dumps(job).encode() + b'\n{"next":7}'
+    return b"OK %d\r\n%s\r\n" % (len(body), body)
+
+
+def own(**job):
+    return worker(1, stats_key=b"NOT_FOUND\r\n", list_delayed=listing(**job), release_job=b"RELEASED\r\n",
+                  bury_job=b"BURIED\r\n")
+
+
+def a_worker_of_weekwheeld():
+    with Fake(own()) as fake:
+        equal(fake.client.run(0, "work", "--drain", "--", "sh", "-c", 'echo "$WEEKWHEEL_JOB_KEY"').out, "a b\n")
+        equal(fake.lines[1:4], ["reserve-with-timeout 0", "list-delayed after=6 limit=1", "delete 7"])
+    with Fake(own(key=None)) as fake:
+        equal(fake.client.run(0, "work", "--drain", "--", "sh", "-c", 'echo "[$WEEKWHEEL_JOB_KEY]"').out, "[]\n")
+    with Fake(own(key="a%00b")) as fake:
+        equal(fake.client.run(0, "work", "--drain", "--", "sh", "-c", 'echo "$WEEKWHEEL_JOB_KEY"').out, "a%00b\n")
+    with Fake(own(reserves=1)) as fake:
+        fake.client.run(0, "work", "--drain", "--", "sh", "-c", "echo 'no luck' >&2; exit 4")
+        equal(fake.lines[3], "release-job 7 9 1 exit%20status%204%3A%20no%20luck")
+    # With a backoff of its own the server says how long.
+    with Fake(own(backoff=10, attempts=5)) as fake:
+        matches("again after its backoff", fake.client.run(0, "work", "--drain", "false").err)
+        equal(fake.lines[3], "release-job 7 9 - exit%20status%201")
+    with Fake(own(backoff="0.5", attempts=2)) as fake:
+        fake.client.run(0, "work", "--drain", "false")
+        equal(fake.lines[3], "bury-job 7 9 exit%20status%201")
+    with Fake(own(backoff=10)) as fake:
+        fake.client.run(0, "work", "--drain", "--release-delay", "250ms", "false")
+        equal(fake.lines[3], "release-job 7 9 0.25 exit%20status%201")
+    with Fake(own(id=8)) as fake:
+        process = fake.client.start("work", "--", "touch", "ran")
+        matches("no connection; trying again", process.stderr.readline())
+        process.terminate()
+        process.communicate(timeout=PATIENCE)
+        check(not os.path.exists("ran"), "a job that the server does not know any more was run")
+
+
 def a_job_is_touched_while_its_command_runs():
     os.mkfifo("in")
     with Fake(worker(1)) as fake:
@@ -229,6 +271,6 @@ def a_broken_pipe_is_no_error():
 
 main([nobody_listens, a_server_that_says_nothing_is_not_waited_for_for_ever, a_server_that_closes,
       what_is_no_protocol_is_refused, a_list_that_never_ends_is_left, what_is_put_is_sent_so,
-      a_body_is_never_taken_for_commands, a_worker_of_beanstalkd, a_job_is_touched_while_its_command_runs,
+      a_body_is_never_taken_for_commands, a_worker_of_beanstalkd, a_worker_of_weekwheeld, a_job_is_touched_while_its_command_runs,
       a_lease_that_is_lost_is_said, a_worker_comes_back_to_its_server,
       a_worker_gives_up_a_server_that_says_nothing, a_broken_pipe_is_no_error])

@@ -404,7 +404,7 @@ def every_command_has_a_help_with_an_example():
             text = client.run(0, command, "--help").out
             matches(rf"^Examples?:\n  weekwheel {command}\b", text)
             equal(client.run(0, "help", command).out, text)
-            check(max(map(len, text.splitlines())) <= 90, text)
+            check(max(map(len, text.splitlines())) <= 81, text)
 
 
 def a_server_on_a_unix_socket():

@@ -12,7 +12,7 @@ static const struct option table[] = {
     JOBS_TUBE_OPTION("the tube of the key (default 'default')"),
     JOBS_KEY_OPTION("the job with this key"),
     {IN, 'i', "in", "TIME", "due after: 90, 90s, 1.5h, 3d12h, 2w"},
-    {AT, 'a', "at", "WHEN", "due at: '2026-12-01 09:00' (local), with a zone's offset,\nor @ and Unix seconds"},
+    {AT, 'a', "at", "WHEN", "due at: '2026-12-01 09:00' (local), or with a zone's\noffset, or @ and Unix seconds"},
     {VERSION, 0, "if-version", "N", "only if the job has this version"},
     JOBS_OPTIONS,
 };
@@ -144,7 +144,7 @@ void command_move_help(FILE *out)
 	fputs("Usage: weekwheel move [OPTION]... ID --in TIME | --at WHEN\n"
 	      "       weekwheel move [OPTION]... --key KEY --in TIME | --at WHEN\n"
 	      "\n"
-	      "Give a job that waits another time to be due. One that is being run is not moved.\n"
+	      "Give a job that waits another time to be due. One that is being run stays.\n"
 	      "\n"
 	      "Options:\n",
 	    out);

@@ -14,16 +14,16 @@ static const struct option table[] = {
     JOBS_KEY_OPTION("a name that is unique in the tube; the job that has it\nis replaced"),
     {IN, 'i', "in", "TIME", "due after: 90, 90s, 1.5h, 3d12h, 2w (default now)"},
     {AT, 'a', "at", "WHEN",
-        "due at: '2026-12-01 09:00' (local), with a zone's offset\n(2026-12-01T09:00:00+02:00), or @ and Unix seconds"},
+        "due at: '2026-12-01 09:00' (local), with an offset\n(2026-12-01T09:00:00+02:00), or @ and Unix seconds"},
     {EVERY, 'e', "every", "TIME", "again and again, from one due time to the next"},
-    {PRIORITY, 'p', "priority", "N", "lower is delivered first, below 1024 urgent (default 1024)"},
+    {PRIORITY, 'p', "priority", "N", "lower is delivered first; below 1024 is urgent\n(default 1024)"},
     {RUN, 'r', "run", "TIME", "how long a worker may take (default 60s)"},
     {ATTEMPTS, 'n', "attempts", "N", "bury it after so many deliveries (default 0: never)"},
     {BACKOFF, 'b', "backoff", "TIME", "delay after the first failure; doubles with each"},
     {BACKOFF_MAX, 0, "backoff-max", "TIME", "but not beyond that (default 1h)"},
     {MISSED, 0, "missed", "WHICH", "with --every, of what was missed: once, all or skip\n(default once)"},
     {SKIP, 0, "skip", "TIME", "with --missed skip: not those later than that"},
-    {VERSION, 0, "if-version", "N", "with --key: only if the job to replace has this version"},
+    {VERSION, 0, "if-version", "N", "with --key: only if that job has this version"},
     {BODY_FILE, 'f', "file", "FILE", "the body is the content of FILE"},
     {LINES, 'l', "lines", NULL, "a job for each line of standard input"},
     JOBS_OPTIONS,
@@ -212,7 +212,7 @@ void put_help(FILE *out)
 	fputs("\n"
 	      "Examples:\n"
 	      "  weekwheel put --tube mail --in 3d12h 'remind ada'\n"
-	      "  weekwheel put --key backup --at '2026-12-01 03:00' --every 1d --attempts 5 backup\n"
+	      "  weekwheel put --key backup --at '2026-12-01 03:00' --every 1d backup\n"
 	      "  weekwheel put --tube resize --lines <files\n",
 	    out);
 }

@@ -28,7 +28,7 @@ static int read_server(struct jobs *jobs, struct top_sample *sample)
 	size = reply.body_size;
 	tube_fill(&sample->all, &reply);
 	field_text(text, size, "version", sample->all.name, sizeof sample->all.name);
-	field_text(text, size, "oldest-overdue", sample->oldest, sizeof sample->oldest);
+	field_text(text, size, "oldest-ready", sample->oldest, sizeof sample->oldest);
 	sample->uptime = field_whole(text, size, "uptime");
 	sample->workers = field_whole(text, size, "current-workers");
 	return 0;

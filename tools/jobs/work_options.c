@@ -13,8 +13,8 @@ static const struct option table[] = {
     {ATTEMPTS, 'a', "attempts", "N",
         "bury a job that has failed so often and has no such\nlimit of its own; 0: never (default 10)"},
     {RELEASE_DELAY, 'd', "release-delay", "TIME",
-        "a failed job is due again after that, rather than after\nits own backoff, or if it has none after 1s, doubled\n"
-        "with each failure up to 1h"},
+        "a failed job is due again after that, rather than\nafter its own backoff; without one, after 1s,\n"
+        "doubled with each failure up to 1h"},
     {DRAIN, 'D', "drain", NULL, "end when no job is ready, rather than wait for more"},
     {VERBOSE, 'v', "verbose", NULL, "also say which jobs went well"},
     JOBS_OPTIONS,
@@ -73,14 +73,14 @@ void work_help(FILE *out)
 {
 	fputs("Usage: weekwheel work [OPTION]... -- COMMAND [ARGUMENT]...\n"
 	      "\n"
-	      "Take jobs as they become ready, and run COMMAND for each, with the body on standard\n"
-	      "input and WEEKWHEEL_JOB_ID, WEEKWHEEL_JOB_KEY, WEEKWHEEL_JOB_ATTEMPT (from 1) and\n"
-	      "WEEKWHEEL_TUBE in its environment. If it ends with status 0 the job is done, and\n"
-	      "deleted; otherwise it is delivered again later. While it runs it keeps the job,\n"
-	      "however long that takes.\n"
+	      "Take jobs as they become ready, and run COMMAND for each, with the body on\n"
+	      "standard input and WEEKWHEEL_JOB_ID, WEEKWHEEL_JOB_KEY, WEEKWHEEL_JOB_ATTEMPT\n"
+	      "(from 1) and WEEKWHEEL_TUBE in its environment. If it ends with status 0 the job\n"
+	      "is done, and deleted; otherwise it is delivered again later. While it runs it\n"
+	      "keeps the job, however long that takes.\n"
 	      "\n"
-	      "SIGTERM and SIGINT: takes no more jobs, waits for the commands that run, and ends.\n"
-	      "A second one: kills them, gives their jobs back, and ends.\n"
+	      "SIGTERM, SIGINT and SIGHUP: takes no more jobs, waits for the commands that run,\n"
+	      "and ends. A second one: kills them, gives their jobs back, and ends.\n"
 	      "\n"
 	      "Options:\n",
 	    out);
