@@ -172,9 +172,9 @@ void command_top_help(FILE *out)
 {
 	fputs("Usage: weekwheel top [OPTION]...\n"
 	      "\n"
-	      "Watch the tubes, redrawn each second on a terminal of 80 x 24 or larger; 'q' ends.\n"
-	      "Into a file or a pipe goes one frame. Colour is left out where NO_COLOR is set or\n"
-	      "TERM is dumb.\n"
+	      "Watch the tubes, redrawn each second on a terminal of 80 x 24 or larger; 'q'\n"
+	      "ends. Into a file or a pipe goes one frame. Colour is left out where NO_COLOR is\n"
+	      "set or TERM is dumb.\n"
 	      "\n"
 	      "Options:\n",
 	    out);
