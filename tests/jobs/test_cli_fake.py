@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The commands of jobs against a server that misbehaves, that is beanstalkd, or that is none at all; and what is sent to it."""
+"""The commands of jobs against a server that misbehaves, that is beanstalkd, or that is none; and what is sent to it."""
 import json
 import os
 import socket
@@ -123,8 +123,8 @@ def what_is_put_is_sent_so():
         fake.client.run(0, "put", "--in", "250ms", "abc")
         equal(fake.lines, ["stats-key weekwheel", "put-key 1024 0.25 60 3 -"])
         del fake.lines[:]
-        fake.client.run(0, "put", "--key", "-", "--at", "@1800000000.5", "--every", "1.5s", "--attempts", "3", "--backoff",
-                        "10s", "--backoff-max", "1h", "--missed", "skip", "--skip", "1h", "--if-version", "4", "abc")
+        fake.client.run(0, "put", "--key", "-", "--at", "@1800000000.5", "--every", "1.5s", "--attempts", "3",
+                        "--backoff", "10s", "--backoff-max", "1h", "--missed", "skip", "--skip", "1h", "--if-version", "4", "abc")
         equal(fake.lines[1:], ["put-at 1024 1800000000.5 60 3 %2D every=1.5 attempts=3 backoff=10 backoff-max=3600 "
                                "missed=skip skip=3600 version=4"])
 
@@ -134,7 +134,7 @@ def a_body_is_never_taken_for_commands():
     with Fake(table(put=b"INSERTED 7\r\n")) as fake:
         for option in (("--key", "k"), ("--at", "@1"), ("--every", "1h"), ("--in", "0.5")):
             matches("this server has no keys", fake.client.run(1, "put", *option, "delete 5").err)
-            matches("this server has no keys", fake.client.run(1, "put", "--lines", *(("--attempts", "1")), stdin=b"x").err)
+            matches("this server has no keys", fake.client.run(1, "put", "--lines", *option, stdin=b"x").err)
         equal(set(fake.lines), {"stats-key weekwheel"})
     with Fake(table(put=b"BAD_FORMAT\r\n")) as fake:
         result = fake.client.run(1, "put", "--lines", stdin=b"one\ntwo\n")
@@ -150,7 +150,8 @@ def worker(reserves, **more):
     stats = STATS % reserves
     jobs = [b"TIMED_OUT\r\n", b"RESERVED 7 4\r\nbody\r\n"]
     answers = dict(delete=b"DELETED\r\n", release=b"RELEASED\r\n", bury=b"BURIED\r\n", touch=b"TOUCHED\r\n",
-                   stats_job=b"OK %d\r\n%s\r\n" % (len(stats), stats), watch=b"WATCHING 2\r\n", ignore=b"WATCHING 1\r\n")
+                   stats_job=b"OK %d\r\n%s\r\n" % (len(stats), stats), watch=b"WATCHING 2\r\n",
+                   ignore=b"WATCHING 1\r\n")
     answers.update(more)
     known = table(**answers)
 
@@ -264,13 +265,15 @@ def a_worker_gives_up_a_server_that_says_nothing():
         equal(process.returncode, 0)
 
 
-def a_broken_pipe_is_no_error():
-    with Fake(table(list_tubes=b"OK 14\r\n---\n- default\n\r\n", stats_tube=b"OK 20\r\n---\nname: \"default\"\n\r\n")) as fake:
+def tubes_are_counted():
+    with Fake(table(list_tubes=b"OK 14\r\n---\n- default\n\r\n",
+                    stats_tube=b"OK 20\r\n---\nname: \"default\"\n\r\n")) as fake:
         matches("^default ", fake.client.run(0, "stats").out)
 
 
 main([nobody_listens, a_server_that_says_nothing_is_not_waited_for_for_ever, a_server_that_closes,
       what_is_no_protocol_is_refused, a_list_that_never_ends_is_left, what_is_put_is_sent_so,
-      a_body_is_never_taken_for_commands, a_worker_of_beanstalkd, a_worker_of_weekwheeld, a_job_is_touched_while_its_command_runs,
+      a_body_is_never_taken_for_commands, a_worker_of_beanstalkd, a_worker_of_weekwheeld,
+      a_job_is_touched_while_its_command_runs,
       a_lease_that_is_lost_is_said, a_worker_comes_back_to_its_server,
-      a_worker_gives_up_a_server_that_says_nothing, a_broken_pipe_is_no_error])
+      a_worker_gives_up_a_server_that_says_nothing, tubes_are_counted])

@@ -162,7 +162,8 @@ def counts_and_forecasts():
         forecasts = objects(client.run(0, "forecast", "--json").out)
         equal([(one["span"], len(one["counts"]), sum(one["counts"])) for one in forecasts],
               [(60, 60, 2), (3600, 24, 2), (86400, 7, 3)])
-        equal([sum(one["counts"]) for one in objects(client.run(0, "forecast", "--json", "--tube", "t").out)], [1, 1, 2])
+        equal([sum(one["counts"]) for one in objects(client.run(0, "forecast", "--json", "--tube", "t").out)],
+              [1, 1, 2])
         text = client.run(0, "forecast").out
         matches(r"^The next 60 minutes: 2 jobs$", text)
         matches(r"^The next 7 days: 3 jobs$", text)
@@ -211,6 +212,16 @@ def what_fails_comes_back_and_is_buried():
         equal(client.run(0, "kick", "--id", "1").out, "1 kicked\n")
         client.run(0, "work", "--drain", "--release-delay", "1.5h", "--attempts", "0", "--", "false")
         equal(round(listed(client)[0]["left"]), 5400)
+
+
+def a_job_has_a_backoff_of_its_own():
+    with Server() as client:
+        client.run(0, "put", "--backoff", "10m", "--attempts", "2", "x")
+        matches("again after its backoff", client.run(0, "work", "--drain", "--", "false").err)
+        check(450 <= listed(client)[0]["left"] <= 600, listed(client))
+        client.run(0, "advance", "10m")
+        client.run(0, "work", "--drain", "--", "false")
+        equal(listed(client)[0]["state"], "buried")
 
 
 def a_job_has_limits_of_its_own():
@@ -419,7 +430,7 @@ if not os.access(WEEKWHEELD, os.X_OK):
 main([put_says_the_id_and_when, put_sends_every_option, bodies_are_any_bytes, a_job_a_line,
       what_somebody_types_is_put_at_once, jobs_are_moved_and_cancelled, lists_are_filtered_and_paged, peek_shows_a_job,
       counts_and_forecasts, a_virtual_clock_is_advanced, a_command_is_run_for_each_job,
-      what_fails_comes_back_and_is_buried, a_job_has_limits_of_its_own, several_commands_run_at_a_time,
-      a_signal_lets_commands_end, a_second_signal_gives_the_job_back, a_waiting_worker_ends_at_once,
+      what_fails_comes_back_and_is_buried, a_job_has_a_backoff_of_its_own, a_job_has_limits_of_its_own,
+      several_commands_run_at_a_time, a_signal_lets_commands_end, a_second_signal_gives_the_job_back, a_waiting_worker_ends_at_once,
       a_cancelled_job_is_not_reported_as_done, top_draws_frames, what_is_wrong_on_the_command_line_is_said,
       every_command_has_a_help_with_an_example, a_server_on_a_unix_socket])

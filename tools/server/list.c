@@ -117,6 +117,7 @@ static int list_job(const struct ww_job_info *info, void *context)
 	bad |= add_seconds(out, ",\"left\":", info->left, "");
 	bad |= add_seconds(out, ",\"run\":", info->run, "");
 	bad |= add_seconds(out, ",\"every\":", info->period, "");
+	bad |= add_seconds(out, ",\"backoff\":", info->backoff, "");
 	bad |= buffer_format(out,
 	    ",\"attempts\":%u,\"reserves\":%u,\"timeouts\":%u,\"releases\":%u,\"buries\":%u,\"kicks\":%u,\"error\":",
 	    info->attempts, info->reserves, info->timeouts, info->releases, info->buries, info->kicks);
