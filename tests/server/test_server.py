@@ -288,7 +288,8 @@ def test_stats_have_the_names_that_beanstalkd_gives():
                            "current-producers", "current-workers", "current-waiting", "total-connections", "pid",
                            "version", "rusage-utime", "rusage-stime", "uptime", "binlog-oldest-index",
                            "binlog-current-index", "binlog-records-migrated", "binlog-records-written",
-                           "binlog-max-size", "draining", "id", "hostname", "os", "platform"])
+                           "binlog-max-size", "draining", "id", "hostname", "os", "platform",
+                           "oldest-ready"])
         a.put(b"x", priority=1023)
         a.put(b"x", priority=1024)
         numbers = a.numbers("stats")

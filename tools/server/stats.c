@@ -216,13 +216,14 @@ static int add_process(struct server *server, struct buffer *block, const struct
 	    "total-connections: %llu\npid: %ld\nversion: \"%s\"\nrusage-utime: %ld.%06ld\nrusage-stime: %ld.%06ld\n"
 	    "uptime: %llu\nbinlog-oldest-index: 0\nbinlog-current-index: 0\nbinlog-records-migrated: 0\n"
 	    "binlog-records-written: 0\nbinlog-max-size: 0\ndraining: %s\nid: %s\nhostname: %s\nos: %s\n"
-	    "platform: %s\n",
+	    "platform: %s\noldest-ready: %llu.%03llu\n",
 	    (LLU)stats->timeouts, (LLU)stats->all.puts, (LLU)server->settings->max_job_size, (LLU)tubes,
 	    server->connections_now, server->producers, server->workers, server->waiting,
 	    (LLU)server->connections_total, (long)getpid(), ww_version(), (long)used.ru_utime.tv_sec,
 	    (long)used.ru_utime.tv_usec, (long)used.ru_stime.tv_sec, (long)used.ru_stime.tv_usec,
 	    seconds(server_now(server) - server->started), server->is_draining ? "true" : "false", server->id,
-	    machine.nodename, machine.version, machine.machine);
+	    machine.nodename, machine.version, machine.machine, seconds(stats->oldest),
+	    (LLU)(stats->oldest % WW_SECOND / WW_MILLISECOND));
 }
 
 void stats_server(struct connection *connection)
