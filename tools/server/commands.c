@@ -217,8 +217,8 @@ static void touch(struct connection *connection, const struct command *command)
 	}
 	error = ww_jobs_touch(connection->server->jobs, lease->id, lease->token, &ends);
 	if (error == WW_OK) {
+		lease_changed(lease);
 		lease->ends = ends;
-		connection->soonest = 0;
 		answer_text(connection, "TOUCHED\r\n");
 		return;
 	}

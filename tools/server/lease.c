@@ -15,7 +15,17 @@ static void lease_link(struct lease *lease)
 	if (lease->after)
 		lease->after->before = lease;
 	connection->leases = lease;
-	connection->soonest = 0;
+	/* Where it is known, it is kept known: looking for it means to look at all of them. */
+	if (!lease->after || (connection->soonest && lease->ends < connection->soonest))
+		connection->soonest = lease->ends;
+}
+
+void lease_changed(const struct lease *lease)
+{
+	struct connection *connection = lease->connection;
+
+	if (connection->soonest >= lease->ends)
+		connection->soonest = 0;
 }
 
 static void lease_unlink(struct lease *lease)
@@ -28,7 +38,7 @@ static void lease_unlink(struct lease *lease)
 		connection->leases = lease->after;
 	if (lease->after)
 		lease->after->before = lease->before;
-	connection->soonest = 0;
+	lease_changed(lease);
 }
 
 void lease_forget(struct server *server, struct lease *lease)

@@ -228,6 +228,9 @@ void lease_settle(struct server *server, int committed);
 /* A connection closes: its jobs are ready again. */
 void lease_release_all(struct connection *connection);
 
+/* The lease is about to end at another time. */
+void lease_changed(const struct lease *lease);
+
 /* When the connection's first lease ends, without those that have ended already; UINT64_MAX: it has none. */
 uint64_t lease_soonest(struct connection *connection, uint64_t now);
 
