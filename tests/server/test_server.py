@@ -653,7 +653,7 @@ def test_configuration_file(folder):
     with open(path, "w") as file:
         file.write("memory\nmax-jobsize = 3\n")
     said = fails("--config", path, status=2)
-    assert path + ":2" in said and "did you mean '--max-job-size'?" in said, said
+    assert "line 2 of " + path in said and "did you mean '--max-job-size'?" in said, said
 
 
 def test_unix_socket(folder):

@@ -199,9 +199,9 @@ static int read_option(struct settings *settings, const struct options *options,
 	}
 }
 
-static int read_arguments(struct settings *settings, const char *command, char **arguments)
+static int read_arguments(struct settings *settings, char **arguments)
 {
-	struct options options = {.command = command, .table = table, .count = OPTIONS, .arguments = arguments};
+	struct options options = {.command = "weekwheeld", .table = table, .count = OPTIONS, .arguments = arguments};
 	int result = 0;
 	int id;
 
@@ -210,61 +210,69 @@ static int read_arguments(struct settings *settings, const char *command, char *
 	return result;
 }
 
-/* Make "--name=value" of "name = value"; NULL for an empty line or a comment. It must outlive the settings. */
-static char *line_option(char *line)
-{
-	size_t room = strlen(line) + 4;
-	char *equals = strchr(line, '=');
-	char *end = line + strlen(line);
-	char *option;
-	char *value;
+/* Lines of files, as options; kept for the life of the program, because settings point into them. */
+struct line {
+	struct line *next;
+	char text[];
+};
 
-	while (end > line && strchr(" \t\r", end[-1]))
+static struct line *lines;
+
+/* Make "--name=value" of "name = value"; NULL for an empty line, a comment, or without memory. */
+static char *line_option(char *text)
+{
+	char *end = text + strlen(text);
+	char *equals;
+	char *value;
+	struct line *line;
+
+	while (end > text && strchr(" \t\r", end[-1]))
 		*--end = 0;
-	line += strspn(line, " \t");
-	if (*line == 0 || *line == '#')
+	text += strspn(text, " \t");
+	if (*text == 0 || *text == '#')
 		return NULL;
-	option = malloc(room);
-	if (!option)
+	line = malloc(sizeof *line + strlen(text) + 4);
+	if (!line)
 		return NULL;
-	if (!equals || equals >= end) {
-		snprintf(option, room, "--%s", line);
-		return option;
+	line->next = lines;
+	lines = line;
+	equals = strchr(text, '=');
+	if (!equals) {
+		sprintf(line->text, "--%s", text);
+		return line->text;
 	}
 	value = equals + 1 + strspn(equals + 1, " \t");
-	while (equals > line && strchr(" \t", equals[-1]))
+	while (equals > text && strchr(" \t", equals[-1]))
 		equals--;
-	snprintf(option, room, "--%.*s=%s", (int)(equals - line), line, value);
-	return option;
+	sprintf(line->text, "--%.*s=%s", (int)(equals - text), text, value);
+	return line->text;
 }
 
-/* What is read is kept for the life of the program: the settings point into it. */
 static int read_lines(struct settings *settings, const char *path, char *text)
 {
-	char *command = malloc(strlen(path) + 16);
-	char *line;
 	char *next;
 	int number = 0;
 	int result = 0;
 
-	for (line = text; line && result == 0; line = next) {
+	for (; text && result == 0; text = next) {
 		char *arguments[2] = {NULL, NULL};
 
 		number++;
-		next = strchr(line, '\n');
+		next = strchr(text, '\n');
 		if (next)
 			*next++ = 0;
-		arguments[0] = line_option(line);
-		if (!arguments[0] || !command)
+		arguments[0] = line_option(text);
+		if (!arguments[0])
 			continue;
-		sprintf(command, "%s:%d", path, number);
 		if (strncmp(arguments[0], "--config", 8) == 0) {
-			message_line("%s: a configuration file cannot name another", command);
-			return -1;
+			message_line("weekwheeld: a configuration file cannot name another");
+			result = -1;
+		} else {
+			result = read_arguments(settings, arguments);
 		}
-		result = read_arguments(settings, command, arguments);
+		if (result < 0)
+			message_line("weekwheeld: that is line %d of %s", number, path);
 	}
-	free(command);
 	return result;
 }
 
@@ -293,7 +301,7 @@ int settings_read(struct settings *settings, char **arguments)
 	int result;
 
 	settings_default(settings);
-	result = read_arguments(settings, "weekwheeld", arguments);
+	result = read_arguments(settings, arguments);
 	if (result != 0)
 		return result > 0 ? 1 : 3;
 	if (!settings->data == !settings->is_memory) {
