@@ -120,7 +120,7 @@ static void store_failed(const char *path, int error)
 		server_say("no permission to write in %s: change its owner, or give another --data", path);
 		break;
 	case WW_ECORRUPT:
-		server_say("%s is damaged, or is no store of jobs: \"weekwheel jobs fsck\" tells what is wrong; "
+		server_say("%s is damaged, or is no store of jobs: "
 		           "put back a copy, or give an empty --data",
 		    path);
 		break;
