@@ -6,16 +6,17 @@
 
 #include "server.h"
 
-/* A client whose answer cannot be kept would take the next one for it. */
+/* A client whose answer cannot be kept would take the next one for it: it is closed, at the end of the turn. */
 static void answer_lost(struct connection *connection)
 {
 	server_note(connection->server, "no memory for an answer; its connection is closed");
-	connection_close(connection);
+	connection->is_lost = 1;
+	connection_to_flush(connection);
 }
 
 void answer_bytes(struct connection *connection, const void *data, size_t size)
 {
-	if (!connection->is_closed && buffer_append(&connection->out, data, size) != 0)
+	if (!connection->is_closed && !connection->is_lost && buffer_append(&connection->out, data, size) != 0)
 		answer_lost(connection);
 }
 
@@ -94,7 +95,7 @@ void answer_end(struct connection *connection, size_t start, int depends)
 {
 	struct server *server = connection->server;
 
-	if (connection->is_closed || connection->out.size == start)
+	if (connection->is_closed || connection->is_lost || connection->out.size == start)
 		return;
 	connection_to_flush(connection);
 	if (!server->is_begun)
@@ -140,7 +141,7 @@ void answer_settle(struct connection *connection, int error)
 	int lost = 0;
 
 	/* A failed commit is no fault of what was asked, whatever the code is. */
-	if (error != 0 && !connection->is_closed)
+	if (error != 0 && !connection->is_closed && !connection->is_lost)
 		lost = answer_retract(
 		    connection, error == WW_EFULL || error == WW_ENOMEM ? "OUT_OF_MEMORY\r\n" : "INTERNAL_ERROR\r\n");
 	connection->in_batch = 0;

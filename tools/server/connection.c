@@ -5,7 +5,7 @@
 #include "server.h"
 
 /* While a client waits for a job, so much of what it sends on is kept. */
-enum { INPUT_MAX = 65536 };
+enum { INPUT_MAX = 65536, KEEPALIVE_SECONDS = 60 };
 
 static void connection_read(uv_stream_t *stream, ssize_t size, const uv_buf_t *unused);
 
@@ -17,7 +17,7 @@ static size_t unread(const struct connection *connection)
 /* No command is carried out while it waits for a job, or leaves too many answers unread. */
 static int is_blocked(const struct connection *connection)
 {
-	return connection->is_waiting || connection->is_over || connection->is_closed ||
+	return connection->is_waiting || connection->is_over || connection->is_lost || connection->is_closed ||
 	       unread(connection) > connection->server->settings->max_output;
 }
 
@@ -240,6 +240,10 @@ void connection_flush(struct connection *connection)
 
 	if (connection->is_closed)
 		return;
+	if (connection->is_lost) {
+		connection_close(connection);
+		return;
+	}
 	if (connection->sending.size == 0 && connection->out.size > 0) {
 		bytes = uv_buf_init(connection->out.data, (unsigned)connection->out.size);
 		sent = uv_try_write(&connection->io.stream, &bytes, 1);
@@ -310,6 +314,13 @@ static void connection_refused(uv_handle_t *handle)
 	free(handle->data);
 }
 
+/* Answers go out at once, and a client whose machine has gone does not hold its jobs for ever. */
+static void tcp_settle(uv_tcp_t *tcp)
+{
+	(void)uv_tcp_nodelay(tcp, 1);
+	(void)uv_tcp_keepalive(tcp, 1, KEEPALIVE_SECONDS);
+}
+
 static int connection_open(struct connection *connection)
 {
 	struct server *server = connection->server;
@@ -326,7 +337,7 @@ static int connection_open(struct connection *connection)
 	if (tube_watch(connection, server->default_tube) != 0)
 		return -1;
 	if (connection->io.handle.type == UV_TCP)
-		(void)uv_tcp_nodelay(&connection->io.tcp, 1);
+		tcp_settle(&connection->io.tcp);
 	server_note(server, "a client has come, %u are there", server->connections_now);
 	reading_start(connection);
 	return connection->is_reading ? 0 : -1;

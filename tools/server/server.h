@@ -113,6 +113,7 @@ struct connection {
 	unsigned is_stalled : 1; /* it has left too many answers unread for more of its commands */
 	unsigned at_end : 1;     /* the client sends no more */
 	unsigned is_over : 1;    /* closes when all is sent */
+	unsigned is_lost : 1;    /* an answer of it is */
 	unsigned is_closed : 1;
 	unsigned is_producer : 1;
 	unsigned is_worker : 1;

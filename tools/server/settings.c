@@ -175,9 +175,9 @@ static int read_option(struct settings *settings, const struct options *options,
 		           ? 0
 		           : bad(options, id, "a whole number; 0: as many as \"ulimit -n\" allows");
 	case OPTION_OUTPUT:
-		return options_whole(value, 4096, UINT32_MAX, &settings->max_output) == 0
+		return options_whole(value, 4096, WW_JOB_BODY_MAX, &settings->max_output) == 0
 		           ? 0
-		           : bad(options, id, "bytes, at least 4096");
+		           : bad(options, id, "bytes, 4096 to 1073741824");
 	case OPTION_CLOCK:
 		return read_clock(settings, value) == 0 ? 0 : bad(options, id, "real, virtual or virtual:SECONDS");
 	case OPTION_CONFIG:
