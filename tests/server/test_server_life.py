@@ -43,6 +43,33 @@ def test_killed_and_started_again(folder):
         equal(server.stop(), 0)
 
 
+def test_killed_in_the_middle_of_everything(folder):
+    data = os.path.join(folder, "jobs")
+    there, gone = set(), set()
+    for tries in range(6):
+        with Server("--data", data, "--sync", "system", memory=False) as server, server.client() as a:
+            # What was answered before the last kill holds.
+            for number in there:
+                assert a.ask("peek %d" % number).startswith("FOUND "), number
+            for number in gone:
+                equal(a.ask("peek %d" % number), "NOT_FOUND")
+            going = sorted(there)[::2]
+            a.send("".join("put 0 0 60 5\r\n%05d\r\n" % number for number in range(300)) +
+                   "".join("delete %d\r\n" % number for number in going))
+            # So many answers are waited for; the others come or not.
+            for _ in range(50 + 60 * tries):
+                word, *rest = a.line().split()
+                if word == "INSERTED":
+                    there.add(int(rest[0]))
+                else:
+                    equal(word, "DELETED")
+                    there.remove(going[0])
+                    gone.add(going.pop(0))
+            server.stop(signal.SIGKILL)
+            # What was asked for and not answered may have happened.
+            there -= set(going)
+
+
 def test_stops_at_a_signal(folder):
     data = os.path.join(folder, "jobs")
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -186,6 +213,7 @@ def test_unix_socket(folder):
     with open(os.path.join(folder, "file"), "w"):
         pass
     assert "is no socket" in fails("--memory", "--listen", "127.0.0.1:0", "--unix", os.path.join(folder, "file"))
+    assert "its folder" in fails("--memory", "--listen", "127.0.0.1:0", "--unix", os.path.join(folder, "none", "socket"))
 
 
 def test_beyond_loopback_is_warned_of():

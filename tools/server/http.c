@@ -2,7 +2,7 @@
 #include "server.h"
 
 #ifdef HAVE_MICROHTTPD
-#include <inttypes.h>
+#include <errno.h>
 #include <microhttpd.h>
 #include <stdlib.h>
 #include <string.h>
@@ -223,9 +223,10 @@ static void http_said(struct MHD_Daemon *daemon)
 static struct MHD_Daemon *daemon_start(struct server *server)
 {
 	struct sockaddr_storage address;
-	unsigned flags = MHD_USE_EPOLL | MHD_USE_ERROR_LOG;
+	unsigned flags = MHD_USE_EPOLL;
 	struct MHD_Daemon *daemon;
 
+	errno = 0;
 	if (address_read(server->settings->http, &address) != 0)
 		return NULL;
 	if (address.ss_family == AF_INET6)
@@ -234,7 +235,8 @@ static struct MHD_Daemon *daemon_start(struct server *server)
 	    MHD_OPTION_CONNECTION_LIMIT, (unsigned)CLIENTS_MAX, MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)CLIENT_SECONDS,
 	    MHD_OPTION_END);
 	if (!daemon)
-		server_say("cannot serve HTTP on %s: is the port in use?", server->settings->http);
+		server_say("cannot serve HTTP on %s: %s; give another --http (port 0 takes a free one)",
+		    server->settings->http, errno ? strerror(errno) : "no memory");
 	return daemon;
 }
 

@@ -117,7 +117,8 @@ static void store_failed(const char *path, int error)
 		server_say("%s is in use by another server: end that one, or give another --data", path);
 		break;
 	case WW_EDENIED:
-		server_say("no permission to write in %s: change its owner, or give another --data", path);
+		server_say(
+		    "cannot write in %s: make the folder above it, change its owner, or give another --data", path);
 		break;
 	case WW_ECORRUPT:
 		server_say("%s is damaged, or is no store of jobs: "
