@@ -41,7 +41,7 @@ const char *ww_strerror(int error)
 	case WW_EFULL:
 		return "The disk or the quota is full: make room and call again; nothing has changed.";
 	case WW_EIO:
-		return "A file could not be read or written: look at the disk and the system's log.";
+		return "A file could not be read or written: look whether the disk is full or broken; the system's log says more.";
 	case WW_EVERSION:
 		return "A file was written by a later version: open it with that one, or export and import it.";
 	case WW_ETOOBIG:

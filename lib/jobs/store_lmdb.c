@@ -25,9 +25,14 @@ struct lmdb {
 	MDB_dbi table[STORE_TABLES];
 	MDB_cursor *cursor[STORE_TABLES]; /* of the last seek, with the transaction under way */
 	size_t map;
-	int lock; /* the descriptor that keeps others out, or -1 */
+	size_t room; /* for a body */
+	char *path;
+	unsigned flags; /* that it was opened with */
+	int dead;       /* it broke, and could not be opened again */
+	int lock;       /* the descriptor that keeps others out, or -1 */
 
-	/* Syncing now and then. */
+	/* Syncing now and then. Held while the environment is used for that, or exchanged. */
+	pthread_mutex_t exchange;
 	pthread_t thread;
 	pthread_mutex_t mutex;
 	pthread_cond_t wake;
@@ -104,6 +109,8 @@ static int reading_in(struct lmdb *lmdb, MDB_txn **txn)
 	*txn = lmdb->write;
 	if (lmdb->write)
 		return WW_OK;
+	if (lmdb->dead)
+		return WW_EIO;
 	if (!lmdb->reading)
 		error =
 		    lmdb->read ? mdb_txn_renew(lmdb->read) : mdb_txn_begin(lmdb->env, NULL, MDB_RDONLY, &lmdb->read);
@@ -112,7 +119,7 @@ static int reading_in(struct lmdb *lmdb, MDB_txn **txn)
 	return error_of(error);
 }
 
-/* A write may double what is stored without finding the map too small. */
+/* A write may double what is stored, or be of a body of any size, without finding the map too small. */
 static int widen(struct lmdb *lmdb)
 {
 	MDB_envinfo info;
@@ -121,7 +128,7 @@ static int widen(struct lmdb *lmdb)
 
 	if (!error)
 		error = mdb_env_stat(lmdb->env, &stat);
-	while (!error && (info.me_last_pgno + 1) * stat.ms_psize > lmdb->map / 2) {
+	while (!error && (info.me_last_pgno + 1) * stat.ms_psize + lmdb->room > lmdb->map / 2) {
 		error = mdb_env_set_mapsize(lmdb->env, lmdb->map * 2);
 		if (!error)
 			lmdb->map *= 2;
@@ -135,27 +142,12 @@ static int begin(void *self)
 	int error;
 
 	rest(lmdb);
+	if (lmdb->dead)
+		return WW_EIO;
 	error = widen(lmdb);
 	if (!error)
 		error = mdb_txn_begin(lmdb->env, NULL, 0, &lmdb->write);
 	return error_of(error);
-}
-
-static int commit(void *self)
-{
-	struct lmdb *lmdb = self;
-	int error;
-
-	close_cursors(lmdb);
-	error = mdb_txn_commit(lmdb->write);
-	lmdb->write = NULL;
-	if (!error && lmdb->sync_ns) {
-		pthread_mutex_lock(&lmdb->mutex);
-		lmdb->dirty = 1;
-		pthread_mutex_unlock(&lmdb->mutex);
-	}
-	/* What could not be synced before is not acknowledged as if it had been. */
-	return error ? error_of(error) : lmdb->sync_error;
 }
 
 static void abort_write(void *self)
@@ -166,6 +158,63 @@ static void abort_write(void *self)
 	if (lmdb->write)
 		mdb_txn_abort(lmdb->write);
 	lmdb->write = NULL;
+}
+
+static int open_environment(struct lmdb *lmdb);
+static void close_environment(struct lmdb *lmdb);
+
+static int is_broken(struct lmdb *lmdb)
+{
+	MDB_txn *txn = NULL;
+	int error = mdb_txn_begin(lmdb->env, NULL, MDB_RDONLY, &txn);
+
+	if (txn)
+		mdb_txn_abort(txn);
+	return error == MDB_PANIC;
+}
+
+/*
+ * When its last page could not be written, and what was there before could not be restored, LMDB refuses everything from
+ * then on: open it again. The write of that number may have happened then, which is told by WW_OK.
+ */
+static int begin_again(struct lmdb *lmdb, size_t number, int why)
+{
+	MDB_envinfo info;
+
+	if (lmdb->read)
+		mdb_txn_abort(lmdb->read);
+	lmdb->read = NULL;
+	pthread_mutex_lock(&lmdb->exchange);
+	close_environment(lmdb);
+	lmdb->dead = open_environment(lmdb) != WW_OK;
+	pthread_mutex_unlock(&lmdb->exchange);
+	if (lmdb->dead || mdb_env_info(lmdb->env, &info))
+		return why;
+	return info.me_last_txnid >= number ? WW_OK : why;
+}
+
+static int commit(void *self)
+{
+	struct lmdb *lmdb = self;
+	size_t number = mdb_txn_id(lmdb->write);
+	int error = lmdb->sync_error;
+
+	/* While nothing can be synced, nothing is acknowledged as if it had been. */
+	if (error) {
+		abort_write(lmdb);
+		return error;
+	}
+	close_cursors(lmdb);
+	error = error_of(mdb_txn_commit(lmdb->write));
+	lmdb->write = NULL;
+	if (error && is_broken(lmdb))
+		error = begin_again(lmdb, number, error);
+	if (!error && lmdb->sync_ns) {
+		pthread_mutex_lock(&lmdb->mutex);
+		lmdb->dirty = 1;
+		pthread_mutex_unlock(&lmdb->mutex);
+	}
+	return error;
 }
 
 static MDB_val val_of(struct store_bytes bytes)
@@ -296,7 +345,9 @@ static void *sync_often(void *argument)
 			continue;
 		lmdb->dirty = 0;
 		pthread_mutex_unlock(&lmdb->mutex);
-		int error = sync_now(lmdb);
+		pthread_mutex_lock(&lmdb->exchange);
+		int error = lmdb->dead ? WW_EIO : sync_now(lmdb);
+		pthread_mutex_unlock(&lmdb->exchange);
 		pthread_mutex_lock(&lmdb->mutex);
 		lmdb->sync_error = error;
 		lmdb->dirty |= error != WW_OK;
@@ -351,19 +402,20 @@ static uint64_t disk(void *self)
 static int end(struct lmdb *lmdb)
 {
 	int error = WW_OK;
-	unsigned flags = 0;
 
 	end_syncing(lmdb);
 	rest(lmdb);
 	if (lmdb->read)
 		mdb_txn_abort(lmdb->read);
-	if (lmdb->env) {
-		if (!mdb_env_get_flags(lmdb->env, &flags) && flags & MDB_NOSYNC && !(flags & MDB_RDONLY))
-			error = sync_now(lmdb);
-		mdb_env_close(lmdb->env);
-	}
+	if (lmdb->dead)
+		error = WW_EIO;
+	else if (lmdb->env && lmdb->flags & MDB_NOSYNC && !(lmdb->flags & MDB_RDONLY))
+		error = sync_now(lmdb);
+	close_environment(lmdb);
 	if (lmdb->lock >= 0)
 		close(lmdb->lock);
+	pthread_mutex_destroy(&lmdb->exchange);
+	free(lmdb->path);
 	lmdb->allocator->free(lmdb->allocator->user, lmdb, sizeof *lmdb);
 	return error;
 }
@@ -418,31 +470,34 @@ static int open_tables(struct lmdb *lmdb, unsigned flags)
 	return error_of(mdb_txn_commit(txn));
 }
 
-static int open_environment(struct lmdb *lmdb, const struct ww_jobs_config *config)
+static void close_environment(struct lmdb *lmdb)
 {
-	unsigned flags = MDB_NOTLS | MDB_NORDAHEAD;
+	if (lmdb->env)
+		mdb_env_close(lmdb->env);
+	lmdb->env = NULL;
+}
+
+static int open_environment(struct lmdb *lmdb)
+{
+	MDB_envinfo info;
 	int error = mdb_env_create(&lmdb->env);
 
-	if (config->flags & WW_JOBS_READONLY)
-		flags |= MDB_RDONLY;
-	if (config->sync != WW_SYNC_ALWAYS)
-		flags |= MDB_NOSYNC;
 	if (!error)
 		error = mdb_env_set_maxdbs(lmdb->env, STORE_TABLES);
 	if (!error)
 		error = mdb_env_set_mapsize(lmdb->env, MAP_FIRST);
 	if (!error)
-		error = mdb_env_open(lmdb->env, config->path, flags, 0666);
+		error = mdb_env_open(lmdb->env, lmdb->path, lmdb->flags, 0666);
 	if (error == ENOENT || error == ENOTDIR)
 		return WW_EDENIED;
 	if (error)
 		return error_of(error);
-	MDB_envinfo info;
-	mdb_env_info(lmdb->env, &info);
-	lmdb->map = info.me_mapsize; /* a file that has outgrown the first size has its own */
+	/* A file that has outgrown the first size has its own. */
+	(void)mdb_env_info(lmdb->env, &info);
+	lmdb->map = info.me_mapsize;
 	if (!is_whole(lmdb))
 		return WW_ECORRUPT;
-	return open_tables(lmdb, flags);
+	return open_tables(lmdb, lmdb->flags);
 }
 
 int ww_store_lmdb_open(struct store *store, const struct ww_jobs_config *config)
@@ -456,10 +511,18 @@ int ww_store_lmdb_open(struct store *store, const struct ww_jobs_config *config)
 	memset(lmdb, 0, sizeof *lmdb);
 	lmdb->allocator = allocator;
 	lmdb->lock = -1;
-	if (!(config->flags & WW_JOBS_READONLY))
+	lmdb->room = config->body_max;
+	lmdb->flags = MDB_NOTLS | MDB_NORDAHEAD;
+	lmdb->flags |= config->flags & WW_JOBS_READONLY ? MDB_RDONLY : 0;
+	lmdb->flags |= config->sync != WW_SYNC_ALWAYS ? MDB_NOSYNC : 0;
+	pthread_mutex_init(&lmdb->exchange, NULL);
+	lmdb->path = strdup(config->path);
+	if (!lmdb->path)
+		error = WW_ENOMEM;
+	if (!error && !(config->flags & WW_JOBS_READONLY))
 		error = take_lock(lmdb, config->path);
 	if (!error)
-		error = open_environment(lmdb, config);
+		error = open_environment(lmdb);
 	if (!error && !(config->flags & WW_JOBS_READONLY) && config->sync == WW_SYNC_INTERVAL)
 		error = start_syncing(lmdb, config->sync_ns);
 	if (error) {
