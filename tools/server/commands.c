@@ -296,10 +296,7 @@ static void ignore(struct connection *connection, const struct command *command)
 	answer_format(connection, "WATCHING %zu\r\n", connection->watch_count);
 }
 
-/*
- * A tube that is only used or watched is there for clients, though the store has nothing of it. A pause of 0 is one that is
- * over at once, so that those who wait are seen to, and it is counted.
- */
+/* A tube that is only used or watched is there for clients, though the store has nothing of it. */
 static void pause_tube(struct connection *connection, const struct command *command)
 {
 	struct server *server = connection->server;
@@ -307,7 +304,7 @@ static void pause_tube(struct connection *connection, const struct command *comm
 	int error = stats_tube_exists(server, command->tube) ? WW_OK : WW_ENOTFOUND;
 
 	if (error == WW_OK)
-		error = ww_jobs_pause(server->jobs, command->tube, command->delay ? command->delay : 1);
+		error = ww_jobs_pause(server->jobs, command->tube, command->delay);
 	if (error == WW_ENOTFOUND && tube) {
 		tube->pause = command->delay;
 		tube->pause_until = server_now(server) + command->delay;

@@ -165,8 +165,8 @@ void stats_job(struct connection *connection, const struct ww_job_ref *job)
 	    "---\nid: %llu\ntube: %s\nstate: %s\npri: %u\nage: %llu\ndelay: %llu\nttr: %llu\ntime-left: %llu\n"
 	    "file: 0\nreserves: %u\ntimeouts: %u\nreleases: %u\nburies: %u\nkicks: %u\n",
 	    (LLU)info.id, info.tube, states[info.state], info.priority, seconds(age(server, &info)),
-	    seconds(info.delay + WW_SECOND / 2), seconds(info.run), seconds(info.left), info.reserves, info.timeouts,
-	    info.releases, info.buries, info.kicks);
+	    seconds(info.delay), seconds(info.run), seconds(info.left), info.reserves, info.timeouts, info.releases,
+	    info.buries, info.kicks);
 	stats_answer(connection, &block, bad);
 }
 
