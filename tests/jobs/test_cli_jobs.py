@@ -434,6 +434,7 @@ main([put_says_the_id_and_when, put_sends_every_option, bodies_are_any_bytes, a_
       what_somebody_types_is_put_at_once, jobs_are_moved_and_cancelled, lists_are_filtered_and_paged, peek_shows_a_job,
       counts_and_forecasts, a_virtual_clock_is_advanced, a_command_is_run_for_each_job,
       what_fails_comes_back_and_is_buried, a_job_has_a_backoff_of_its_own, a_job_has_limits_of_its_own,
-      several_commands_run_at_a_time, a_signal_lets_commands_end, a_second_signal_gives_the_job_back, a_waiting_worker_ends_at_once,
+      several_commands_run_at_a_time, a_signal_lets_commands_end, a_second_signal_gives_the_job_back,
+      a_waiting_worker_ends_at_once,
       a_cancelled_job_is_not_reported_as_done, top_draws_frames, what_is_wrong_on_the_command_line_is_said,
       every_command_has_a_help_with_an_example, a_server_on_a_unix_socket])
