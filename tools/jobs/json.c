@@ -78,6 +78,25 @@ static int take_value(struct cursor *cursor, struct json_value *value)
 	return value->size > 0;
 }
 
+int json_next(const char *text, size_t size, size_t *at, struct json_value *name, struct json_value *value)
+{
+	struct cursor cursor = {text + *at, text + size};
+	int is_first = *at == 0;
+
+	if (is_first && !take(&cursor, '{'))
+		return -1;
+	if (take(&cursor, '}')) {
+		skip_blanks(&cursor);
+		return cursor.at == cursor.end ? 0 : -1;
+	}
+	if (!is_first && !take(&cursor, ','))
+		return -1;
+	if (!take(&cursor, '"') || !take_string(&cursor, name) || !take(&cursor, ':') || !take_value(&cursor, value))
+		return -1;
+	*at = (size_t)(cursor.at - text);
+	return 1;
+}
+
 struct json_value json_member(const char *text, size_t size, const char *name)
 {
 	const struct json_value none = {JSON_NONE, "", 0};

@@ -18,6 +18,12 @@ struct json_value {
 /* Return the member of the object text[0 .. size-1]; its kind is JSON_NONE if there is none, or the object is none. */
 struct json_value json_member(const char *text, size_t size, const char *name);
 
+/*
+ * Take the members of the object that is all of the text, one after the other; *at is 0 at first. Return 1, 0 behind the last, or
+ * -1 where the text is no object: *at is where that was seen.
+ */
+int json_next(const char *text, size_t size, size_t *at, struct json_value *name, struct json_value *value);
+
 /* Return the member if it is a whole number, and otherwise 0. */
 uint64_t json_whole(const char *text, size_t size, const char *name);
 
