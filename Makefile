@@ -51,7 +51,8 @@ NO_PEERS := $(filter-out $(PEERS) $(if $(strip $(PEERS)),event_loop),event_loop 
 # The server needs LMDB, by way of the jobs, and libuv; its parser needs nothing.
 PROTOCOL_SRC := $(wildcard tools/server/protocol*.c tools/server/words.c)
 SERVER_SRC := $(if $(filter no,$(HAVE_LMDB) $(HAVE_UV)),,$(sort $(wildcard tools/server/*.c)))
-TOOL_SRC := $(filter-out tools/examples/% tools/server/% tools/load/% $(NO_PEERS:%=tools/bench/structures/%.c),\
+TOOL_SRC := $(filter-out tools/examples/% tools/server/% tools/load/% $(if $(JOBS_SRC),,tools/store/%) \
+	$(NO_PEERS:%=tools/bench/structures/%.c),\
 	$(sort $(wildcard tools/*.c tools/*/*.c tools/*/*/*.c)))
 LOAD_SRC := $(sort $(wildcard tools/load/*.c))
 EXAMPLE_SRC := $(sort $(wildcard tools/examples/*.c))
@@ -96,6 +97,8 @@ $(B)/obj/lib/%: PART = -Ilib -fPIC -fvisibility=hidden -fno-semantic-interpositi
 	$(JEMALLOC_CFLAGS) $(XXHASH_CFLAGS)
 $(B)/obj/lib/jobs/%: PART += -D_GNU_SOURCE $(LMDB_CFLAGS)
 $(B)/obj/tools/%: PART = -Itools -D_POSIX_C_SOURCE=200809L $(ZLIB_CFLAGS) $(PEER_CFLAGS)
+$(B)/obj/tools/main.o: PART += $(if $(JOBS_SRC),-DHAVE_LMDB)
+$(B)/obj/tools/store/%: PART += -D_DEFAULT_SOURCE
 $(B)/obj/tools/server/%: PART += $(UV_CFLAGS) $(if $(filter-out no,$(HAVE_MICROHTTPD)),-DHAVE_MICROHTTPD $(MICROHTTPD_CFLAGS))
 $(B)/obj/tests/%: PART = -Itests -Itools -Ilib -D_POSIX_C_SOURCE=200809L $(XXHASH_CFLAGS) $(CHECK_CFLAGS) $(PEER_CFLAGS)
 
@@ -136,9 +139,9 @@ $(B)/lib/libweekwheel_jobs.so.$(VERSION): $(call objects,$(JOBS_SRC) $(filter li
 	@ln -sf $(@F) $(@D)/$(JOBS_SONAME)
 	@ln -sf $(JOBS_SONAME) $(@D)/libweekwheel_jobs.so
 
-$(PROGRAM): $(call objects,$(TOOL_SRC)) $(SHARED)
+$(PROGRAM): $(call objects,$(TOOL_SRC)) $(JOBS_SHARED) $(SHARED)
 	@mkdir -p $(@D)
-	$(call quiet,LINK,$@)$(LINK) -o $@ $(filter %.o,$^) $(USE_SHARED) $(ZLIB_LIBS) $(PEER_LIBS) -lm
+	$(call quiet,LINK,$@)$(LINK) -o $@ $(filter %.o,$^) $(if $(JOBS_SHARED),-L$(B)/lib -lweekwheel_jobs) $(USE_SHARED) $(ZLIB_LIBS) $(PEER_LIBS) -lm
 
 # Of the tools, what it says and how it is told; the rest is its own.
 $(B)/bin/weekwheeld: $(call objects,$(SERVER_SRC) $(addprefix tools/,message.c options.c progress.c suggest.c)) \

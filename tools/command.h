@@ -39,6 +39,13 @@ int command_top(char **arguments);
 void command_top_help(FILE *out);
 int command_advance(char **arguments);
 void command_advance_help(FILE *out);
+/* These open stores of jobs themselves: there are none where LMDB was not found. */
+int command_fsck(char **arguments);
+void command_fsck_help(FILE *out);
+int command_export(char **arguments);
+void command_export_help(FILE *out);
+int command_import(char **arguments);
+void command_import_help(FILE *out);
 
 /*
  * Write out what is buffered for standard output and return `status`, or STATUS_FAILED after a message if that failed

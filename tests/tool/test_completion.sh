@@ -36,7 +36,12 @@ equal() { # WHAT GOT EXPECTED
 	fi
 }
 
-for command in replay bench put move cancel list peek kick stats forecast work top advance help; do
+commands='replay bench put move cancel list peek kick stats forecast work top advance help'
+# These are there where LMDB is.
+if "$weekwheel" help fsck >/dev/null 2>&1; then
+	commands="$commands fsck export import"
+fi
+for command in $commands; do
 	offers "$command" "${command:0:2}"
 	if [ "$command" != help ]; then
 		offers --help "$command" --h
@@ -50,6 +55,7 @@ equal '--state d' "$(offered list --state d)" delayed
 equal '--missed' "$(offered put --missed '' | paste -sd' ')" 'once all skip'
 equal 'help st' "$(offered help st)" stats
 offers README.md put --file READ
+offers tools fsck too
 offers true work --tube x -- tru
 equal 'tubes without a server' "$(offered put --server 127.0.0.1:1 --tube '')" ''
 

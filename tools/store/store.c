@@ -1,0 +1,185 @@
+/* Opening a directory of jobs, and reading all of it. */
+#include "store/store.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "jobs/jobs.h"
+#include "message.h"
+
+static int make_driver(struct ww_driver **driver, struct ww_clock *clock)
+{
+	struct ww_driver_config config;
+
+	(void)ww_driver_config_default(&config);
+	config.clock = clock;
+	config.flags = WW_DRIVER_THREADLESS;
+	return ww_driver_create(driver, &config);
+}
+
+int store_open(struct store *store, const char *path, uint32_t flags)
+{
+	struct ww_jobs_config config;
+	int error;
+
+	memset(store, 0, sizeof *store);
+	error = make_driver(&store->elapsed, ww_clock_elapsed());
+	if (!error)
+		error = make_driver(&store->wall, ww_clock_wall());
+	(void)ww_jobs_config_default(&config);
+	config.path = path;
+	config.driver = store->elapsed;
+	config.wall = store->wall;
+	config.flags = flags;
+	/* What is in a directory was within the limit of its server. */
+	config.body_max = WW_JOB_BODY_MAX;
+	if (!error)
+		error = ww_jobs_open(&store->jobs, &config);
+	if (error) {
+		store->jobs = NULL;
+		(void)store_close(store);
+	}
+	return error;
+}
+
+int store_close(struct store *store)
+{
+	int error = ww_jobs_close(store->jobs);
+
+	(void)ww_driver_destroy(store->wall);
+	(void)ww_driver_destroy(store->elapsed);
+	memset(store, 0, sizeof *store);
+	return error;
+}
+
+/* The library says "denied" of several things that a person would mend differently. */
+static const char *denied(const char *path)
+{
+	char name[4096];
+	struct stat status;
+
+	if (stat(path, &status))
+		return errno == ENOENT ? "there is no such directory" : strerror(errno);
+	if (!S_ISDIR(status.st_mode))
+		return "is no directory; name the one that weekwheeld has as --data";
+	snprintf(name, sizeof name, "%s/data.mdb", path);
+	if (stat(name, &status) && errno == ENOENT)
+		return "has no jobs in it; name the directory that weekwheeld has as --data";
+	return "no permission; run this as the user whose directory it is";
+}
+
+const char *store_reason(char *text, size_t room, const char *path, int error)
+{
+	const char *why = ww_strerror(error);
+
+	if (error == WW_EDENIED)
+		why = denied(path);
+	else if (error == WW_EINUSE)
+		why = "a server has it open; end that one first, or give it the jobs by 'weekwheel put'";
+	else if (error == WW_ECORRUPT)
+		why = "is damaged, or is no store of jobs; put back a copy";
+	else if (error == WW_EVERSION)
+		why = "was written by a later version of weekwheel; use that one";
+	else if (error == WW_EFULL)
+		why = "the disk is full; make room";
+	snprintf(text, room, "%s: %s", path, why);
+	return text;
+}
+
+void store_refused(const char *path, int error)
+{
+	char text[4200];
+
+	message_error("%s", store_reason(text, sizeof text, path, error));
+}
+
+int store_is_used(const char *path)
+{
+	char name[4096];
+	int owner;
+	int used;
+
+	snprintf(name, sizeof name, "%s/owner", path);
+	owner = open(name, O_RDONLY | O_CLOEXEC);
+	if (owner < 0)
+		return 0;
+	used = flock(owner, LOCK_SH | LOCK_NB) != 0;
+	close(owner);
+	return used;
+}
+
+int64_t store_shift(const struct store *store)
+{
+	const int64_t second = (int64_t)WW_SECOND;
+	uint64_t elapsed = 0;
+	uint64_t wall = 0;
+	int64_t shift;
+
+	(void)ww_jobs_now(store->jobs, 0, &elapsed);
+	(void)ww_jobs_now(store->jobs, WW_JOB_WALL, &wall);
+	shift = (int64_t)(wall - elapsed);
+	return shift > -second && shift < second ? 0 : shift;
+}
+
+/* ---- Every job */
+
+struct walk {
+	ww_job_fn *fn;
+	void *context;
+	uint64_t last; /* the id that was seen last */
+};
+
+static int walk_one(const struct ww_job_info *info, void *context)
+{
+	struct walk *walk = context;
+
+	walk->last = info->id;
+	return walk->fn(info, walk->context);
+}
+
+int store_each(const struct store *store, ww_job_fn *fn, void *context)
+{
+	struct ww_job_filter filter = {.after = 0};
+	struct walk walk = {fn, context, 0};
+	struct ww_jobs_stats stats;
+	int damaged = WW_OK;
+	int error = ww_jobs_stats(store->jobs, &stats);
+
+	/* What is read between these two is of one moment. */
+	if (!error)
+		error = ww_jobs_begin(store->jobs);
+	if (error)
+		return error;
+	for (;;) {
+		error = ww_jobs_list(store->jobs, &filter, SIZE_MAX, walk_one, &walk, NULL);
+		if (error != WW_ECORRUPT)
+			break;
+		/* The id of a record that cannot be read is not told: go on behind every one that it may have. */
+		damaged = error;
+		filter.after = (walk.last > filter.after ? walk.last : filter.after) + 1;
+		if (filter.after >= stats.accepted) {
+			error = WW_OK;
+			break;
+		}
+	}
+	(void)ww_jobs_commit(store->jobs);
+	return error ? error : damaged;
+}
+
+int store_operand(const struct options *options, const char **path)
+{
+	if (*path)
+		return jobs_complain(options, "'%s': one directory is expected, and '%s' is it", options->value, *path);
+	*path = options->value;
+	return 0;
+}
+
+int store_needs_operand(const struct options *options, const char *path)
+{
+	return path ? 0 : jobs_complain(options, "expected a directory, which weekwheeld has as --data");
+}
