@@ -254,35 +254,52 @@ format:
 
 # ---- Install ----------------------------------------------------------------------------------------------------
 
-$(B)/weekwheel.pc: weekwheel.pc.in $(B)/config.mk FORCE
+# Where each shell looks for completions, and systemd for units.
+COMPLETIONS_BASH = $(prefix)/share/bash-completion/completions/weekwheel
+COMPLETIONS_ZSH = $(prefix)/share/zsh/site-functions/_weekwheel
+UNITS = $(prefix)/lib/systemd/system
+
+# What is installed where; of jobs and the server as far as they were built.
+PACKAGES_PC = $(B)/weekwheel.pc $(if $(JOBS_SRC),$(B)/weekwheel-jobs.pc)
+UNIT = $(if $(SERVER),$(B)/weekwheeld.service)
+ARCHIVE_FILES = $(STATIC) $(JOBS_STATIC)
+SHARED_FILES = $(SHARED) $(JOBS_SHARED)
+
+$(B)/%.pc: %.pc.in $(B)/config.mk FORCE
 	@sed -e 's|@prefix@|$(prefix)|' -e 's|@libdir@|$(libdir)|' -e 's|@includedir@|$(includedir)|' \
 		-e 's|@VERSION@|$(VERSION)|' -e 's|@ALLOCATOR_LIBS@|$(strip $(JEMALLOC_LIBS))|' $< > $@
 
-# Where each shell looks for them.
-COMPLETIONS_BASH = $(prefix)/share/bash-completion/completions/weekwheel
-COMPLETIONS_ZSH = $(prefix)/share/zsh/site-functions/_weekwheel
+# It names the program by its whole path, and does not have to be copied any more.
+$(B)/weekwheeld.service: tools/server/weekwheeld.service $(B)/config.mk FORCE
+	@sed -e 's|^ExecStart=[^ ]*|ExecStart=$(bindir)/weekwheeld|' \
+		-e 's|^\(# .*: \)copy this to .*, then |\1|' $< > $@
 
-install: all $(B)/weekwheel.pc
+install: all $(PACKAGES_PC) $(UNIT)
 	install -d $(addprefix $(DESTDIR),$(bindir) $(libdir)/pkgconfig $(includedir)/weekwheel $(mandir)/man1 $(mandir)/man3)
-	install -m 755 $(PROGRAM) $(DESTDIR)$(bindir)/
-	install -m 644 $(STATIC) $(DESTDIR)$(libdir)/
-	install -m 755 $(SHARED) $(DESTDIR)$(libdir)/
-	ln -sf $(notdir $(SHARED)) $(DESTDIR)$(libdir)/$(SONAME)
-	ln -sf $(SONAME) $(DESTDIR)$(libdir)/libweekwheel.so
-	install -m 644 $(B)/weekwheel.pc $(DESTDIR)$(libdir)/pkgconfig/
+	install -m 755 $(PROGRAM) $(SERVER) $(DESTDIR)$(bindir)/
+	install -m 644 $(ARCHIVE_FILES) $(DESTDIR)$(libdir)/
+	install -m 755 $(SHARED_FILES) $(DESTDIR)$(libdir)/
+	$(foreach shared,$(SHARED_FILES),\
+		ln -sf $(notdir $(shared)) $(DESTDIR)$(libdir)/$(notdir $(shared:.$(VERSION)=.0)) && \
+		ln -sf $(notdir $(shared:.$(VERSION)=.0)) $(DESTDIR)$(libdir)/$(notdir $(shared:.$(VERSION)=)) &&) true
+	install -m 644 $(PACKAGES_PC) $(DESTDIR)$(libdir)/pkgconfig/
 	install -m 644 $(HEADERS) $(DESTDIR)$(includedir)/weekwheel/
 	install -m 644 $(MAN1) $(DESTDIR)$(mandir)/man1/
 	install -m 644 $(MAN3) $(DESTDIR)$(mandir)/man3/
 	install -D -m 644 tools/completion/weekwheel.bash $(DESTDIR)$(COMPLETIONS_BASH)
 	install -D -m 644 tools/completion/_weekwheel $(DESTDIR)$(COMPLETIONS_ZSH)
+	$(if $(UNIT),install -D -m 644 $(UNIT) $(DESTDIR)$(UNITS)/weekwheeld.service)
 
+# Also what this configuration would not install, and one before it did.
 uninstall:
-	rm -f $(DESTDIR)$(bindir)/weekwheel $(DESTDIR)$(libdir)/libweekwheel.a $(DESTDIR)$(libdir)/$(notdir $(SHARED)) \
-		$(DESTDIR)$(libdir)/$(SONAME) $(DESTDIR)$(libdir)/libweekwheel.so $(DESTDIR)$(libdir)/pkgconfig/weekwheel.pc \
+	rm -f $(addprefix $(DESTDIR)$(bindir)/,weekwheel weekwheeld) \
+		$(foreach name,libweekwheel libweekwheel_jobs,\
+			$(addprefix $(DESTDIR)$(libdir)/$(name),.a .so .so.0 .so.$(VERSION))) \
+		$(addprefix $(DESTDIR)$(libdir)/pkgconfig/,weekwheel.pc weekwheel-jobs.pc) \
 		$(addprefix $(DESTDIR)$(includedir)/weekwheel/,$(notdir $(HEADERS))) \
 		$(addprefix $(DESTDIR)$(mandir)/man1/,$(notdir $(MAN1))) \
 		$(addprefix $(DESTDIR)$(mandir)/man3/,$(notdir $(MAN3))) \
-		$(DESTDIR)$(COMPLETIONS_BASH) $(DESTDIR)$(COMPLETIONS_ZSH)
+		$(DESTDIR)$(COMPLETIONS_BASH) $(DESTDIR)$(COMPLETIONS_ZSH) $(DESTDIR)$(UNITS)/weekwheeld.service
 	-rmdir $(DESTDIR)$(includedir)/weekwheel
 
 # ---- The rest ---------------------------------------------------------------------------------------------------

@@ -31,8 +31,13 @@ make_quietly() {
 	env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL make --no-print-directory B="$B" DESTDIR="$root" prefix=/opt/ww "$@" >/dev/null
 }
 
+package_of() { # NAME OPTION...
+	local name=$1
+	shift
+	PKG_CONFIG_PATH=$root/opt/ww/lib/pkgconfig PKG_CONFIG_SYSROOT_DIR=$root pkg-config "$@" "$name"
+}
 package() {
-	PKG_CONFIG_PATH=$root/opt/ww/lib/pkgconfig PKG_CONFIG_SYSROOT_DIR=$root pkg-config "$@" weekwheel
+	package_of weekwheel "$@"
 }
 
 # A compiler may come with arguments, such as ccache's.
@@ -89,6 +94,43 @@ expect 'the static program needs no shared library' needs_no_shared
 # Not by way of the build folder, and without LD_LIBRARY_PATH.
 program_runs() { (cd / && "$root/opt/ww/bin/weekwheel" --help >/dev/null); }
 expect 'the installed program runs' program_runs
+
+# Jobs, where the library was built: it needs LMDB.
+if [ -f "$B/lib/libweekwheel_jobs.a" ]; then
+	jobs=$(readlink -f "$lib/libweekwheel_jobs.so")
+	jobs_soname_is_right() { readelf -d "$jobs" | grep -F SONAME | grep -qF '[libweekwheel_jobs.so.0]'; }
+	expect 'the soname is libweekwheel_jobs.so.0' jobs_soname_is_right
+	expect 'a link by the soname of jobs' [ "$(readlink -f "$lib/libweekwheel_jobs.so.0")" = "$jobs" ]
+	expect 'the version of weekwheel-jobs' [ "$(package_of weekwheel-jobs --modversion)" = "${jobs##*.so.}" ]
+	read -ra shared_flags < <(package_of weekwheel-jobs --cflags --libs)
+	read -ra cflags < <(package_of weekwheel-jobs --cflags)
+	read -ra static_flags < <(package_of weekwheel-jobs --static --libs)
+	static_flags=("${static_flags[@]/#-lweekwheel_jobs/-l:libweekwheel_jobs.a}")
+	static_flags=("${static_flags[@]/%-lweekwheel/-l:libweekwheel.a}")
+	expect 'jobs from C with the shared library' \
+		"${cc[@]}" -std=c11 "${warnings[@]}" tests/install/use_jobs.c -o "$root/jobs-c" "${shared_flags[@]}"
+	expect 'jobs from C++ with the shared library' \
+		"${cxx[@]}" -std=c++17 "${warnings[@]}" -x c++ tests/install/use_jobs.c -o "$root/jobs-c++" "${shared_flags[@]}"
+	expect 'jobs from C with the static library' "${cc[@]}" -std=c11 "${warnings[@]}" "${cflags[@]}" \
+		tests/install/use_jobs.c -o "$root/jobs-static" "${static_flags[@]}"
+	expect 'the C program of jobs runs' env LD_LIBRARY_PATH="$lib" "$root/jobs-c" "$root/one"
+	expect 'the C++ program of jobs runs' env LD_LIBRARY_PATH="$lib" "$root/jobs-c++" "$root/two"
+	expect 'the static program of jobs runs' "$root/jobs-static" "$root/three"
+	jobs_needs_no_shared() { ! readelf -d "$root/jobs-static" | grep -q libweekwheel; }
+	expect 'the static program of jobs needs no shared library' jobs_needs_no_shared
+	jobs_are_checked() { (cd / && "$root/opt/ww/bin/weekwheel" fsck "$root/one" >/dev/null); }
+	expect 'the installed program checks a directory of jobs' jobs_are_checked
+fi
+
+# The server, where it was built: it needs libuv, too.
+if [ -x "$B/bin/weekwheeld" ]; then
+	unit=$root/opt/ww/lib/systemd/system/weekwheeld.service
+	server_runs() { (cd / && "$root/opt/ww/bin/weekwheeld" --version >/dev/null); }
+	expect 'the installed server runs' server_runs
+	expect 'the unit names the installed server' grep -q '^ExecStart=/opt/ww/bin/weekwheeld --data ' "$unit"
+	only_that_differs() { [ "$(diff tools/server/weekwheeld.service "$unit" | grep -c '^>')" = 2 ]; }
+	expect 'nothing else of the unit is changed but how it is installed' only_that_differs
+fi
 
 man=$root/opt/ww/share/man
 for page in man/*.1; do
