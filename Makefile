@@ -159,8 +159,9 @@ $(B)/man/weekwheel_%.3: include/weekwheel/%.h $(HEADERS) scripts/header-to-man
 	@mkdir -p $(@D)
 	$(call quiet,MAN,$@)scripts/header-to-man $< >$@
 
-demo: $(PROGRAM)
+demo: $(PROGRAM) $(SERVER)
 	$(PROGRAM) replay
+	@B='$(B)' scripts/demo-jobs
 
 # ---- Speed ------------------------------------------------------------------------------------------------------
 
@@ -315,7 +316,7 @@ distclean: clean
 
 help:
 	@echo 'make            build the libraries and the program weekwheel under build/'
-	@echo 'make demo       build, then replay a synthetic week (installs missing packages)'
+	@echo 'make demo       build, then replay a synthetic week, and kill a job server (installs missing packages)'
 	@echo 'make bench      compare with other structures at up to N=1000000 timers, R=3 times, on processor CPU'
 	@echo 'make bench-jobs   compare weekwheeld with beanstalkd, with up to JOBS=1000000 jobs'
 	@echo 'make bench-instructions   count the instructions of an operation, beside the committed counts; needs valgrind'
