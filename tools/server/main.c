@@ -121,7 +121,7 @@ static void store_failed(const char *path, int error)
 		    "cannot write in %s: make the folder above it, change its owner, or give another --data", path);
 		break;
 	case WW_ECORRUPT:
-		server_say("%s is damaged, or is no store of jobs: "
+		server_say("%s is damaged, or is no store of jobs: \"weekwheel fsck\" tells what is wrong; "
 		           "put back a copy, or give an empty --data",
 		    path);
 		break;
