@@ -58,7 +58,9 @@ LOAD_SRC := $(sort $(wildcard tools/load/*.c))
 EXAMPLE_SRC := $(sort $(wildcard tools/examples/*.c))
 TEST_SRC := $(filter-out $(if $(JOBS_SRC),,tests/jobs/%),$(sort $(wildcard tests/*/test_*.c)))
 FUZZ_SRC := $(filter-out $(if $(JOBS_SRC),,%/fuzz_record.c),$(sort $(wildcard tests/fuzz/fuzz_*.c)))
-HELPER_SRC := $(filter-out $(TEST_SRC) $(FUZZ_SRC) tests/install/% $(if $(filter yes,$(FUZZ)),tests/fuzz/main.c),\
+# Those of tests/server that a script compiles by itself are no helpers: one has a main, one stands before the C library.
+HELPER_SRC := $(filter-out $(TEST_SRC) $(FUZZ_SRC) tests/install/% tests/server/fsck.c tests/server/faults.c \
+	$(if $(filter yes,$(FUZZ)),tests/fuzz/main.c),\
 	$(sort $(wildcard tests/*/*.c)))
 TEST_SCRIPTS := $(sort $(wildcard tests/*/test_*.sh tests/*/test_*.py))
 
