@@ -38,10 +38,15 @@ class Job:
         self.holder = None
         self.until = 0          # the lease does not end by itself before
         self.kicks = 0          # sent
+        self.kicking = 0        # of these, not answered
         self.buried = False     # acknowledged, and not kicked since
+        self.past = []          # what was sent and answered
 
     def __str__(self):
-        return "job %d (id %s)" % (self.number, self.id)
+        return "job %d (id %s; %s)" % (self.number, self.id, " ".join(self.past[-20:]))
+
+    def note(self, worker, what):
+        self.past.append("%.3f:%d:%s" % (now() % 1000, worker.number, what.decode() if isinstance(what, bytes) else what))
 
 
 class World:
@@ -76,9 +81,10 @@ class World:
 class Worker(threading.Thread):
     """A client that does whatever it may, and notes before it sends and when it is answered."""
 
-    def __init__(self, world, server, seed):
+    def __init__(self, world, server, number):
         super().__init__(daemon=True)
-        self.world, self.server, self.random = world, server, random.Random(seed)
+        self.world, self.server, self.number = world, server, number
+        self.random = random.Random(world.random.getrandbits(32))
         self.client = None
         self.held = []
         self.start()
@@ -101,12 +107,14 @@ class Worker(threading.Thread):
             for _ in range(self.random.randrange(5, 100)):
                 with self.world.lock:
                     batch = [self.draw() for _ in range(self.random.choice((1, 1, 2, 5, 20)))]
-                client.send(b"".join(line for line, _ in batch))
-                for line, heard in batch:
+                client.send(b"".join(line for line, _, _ in batch))
+                for line, heard, job in batch:
                     answer = client.answer()
                     with self.world.lock:
                         word = line.split(b" ")[0].decode() + " " + answer.split()[0]
                         self.world.counts[word] = self.world.counts.get(word, 0) + 1
+                        if job:
+                            job.note(self, answer)
                         heard(answer)
             with self.world.lock:
                 for job in self.held:
@@ -114,7 +122,7 @@ class Worker(threading.Thread):
                 self.held = []
 
     def draw(self):
-        """A command, and what is to be done with its answer."""
+        """A command, what is to be done with its answer, and the job that is meant, if one is."""
         choice = self.random.random()
         if self.held and choice < 0.4:
             job = self.held.pop(self.random.randrange(len(self.held)))
@@ -127,6 +135,10 @@ class Worker(threading.Thread):
         if job.holder is self:
             return self.reserve()
         return self.random.choice((self.delete, self.kick))(job)
+
+    def about(self, job, line, heard):
+        job.note(self, line[:-2])
+        return line, heard, job
 
     def refused(self, job, until, answer):
         """The lease that this client had is not there any more."""
@@ -150,7 +162,7 @@ class Worker(threading.Thread):
             world.name(job, int(answer.split()[1]))
             job.acknowledged = True
 
-        return b"put %d %d %d %d\r\n%s\r\n" % (self.random.randrange(2000), delay, ttr, len(body), body), heard
+        return b"put %d %d %d %d\r\n%s\r\n" % (self.random.randrange(2000), delay, ttr, len(body), body), heard, job
 
     def reserve(self):
         sent = now()
@@ -168,10 +180,11 @@ class Worker(threading.Thread):
                 self.world.name(job, int(head.split()[1]))
                 self.given(job, sent)
 
-        return line, heard
+        return line, heard, None
 
     def given(self, job, sent):
         time_now = now()
+        job.note(self, "RESERVED")
         if job.deleted:
             self.world.fail("%s was deleted, and is delivered" % job)
         if job.buried:
@@ -184,10 +197,15 @@ class Worker(threading.Thread):
         if job.holder and time_now < job.until:
             self.world.fail("%s is delivered twice" % job)
         job.holder, job.until = self, sent + job.ttr
-        self.held.append(job)
+        if job not in self.held:
+            self.held.append(job)
 
     def mine(self, job):
         return job.until if job.holder is self else 0
+
+    def kicks(self, job):
+        """What tells later whether a kick may have come after what is sent now."""
+        return job.kicks if job.kicking == 0 else -1
 
     def delete(self, job):
         until = self.mine(job)
@@ -198,14 +216,17 @@ class Worker(threading.Thread):
                 if job.deleted:
                     self.world.fail("%s is deleted twice" % job)
                 job.deleted = True
+                # It may have been given to this client by a reserve that was sent just before.
+                if job in self.held:
+                    self.held.remove(job)
                 return
             job.deletes -= 1
             self.refused(job, until, answer)
 
-        return b"delete %d\r\n" % job.id, heard
+        return self.about(job, b"delete %d\r\n" % job.id, heard)
 
     def release(self, job):
-        until, kicks = self.mine(job), job.kicks
+        until, kicks = self.mine(job), self.kicks(job)
         delay = self.random.choice((0, 0, 1, HOUR))
         due = now() + delay
         job.holder = None
@@ -216,10 +237,10 @@ class Worker(threading.Thread):
             elif job.kicks == kicks:
                 job.due = max(job.due, due)
 
-        return b"release %d %d %d\r\n" % (job.id, self.random.randrange(2000), delay), heard
+        return self.about(job, b"release %d %d %d\r\n" % (job.id, self.random.randrange(2000), delay), heard)
 
     def bury(self, job):
-        until, kicks = self.mine(job), job.kicks
+        until, kicks = self.mine(job), self.kicks(job)
         job.holder = None
 
         def heard(answer):
@@ -228,7 +249,7 @@ class Worker(threading.Thread):
             elif job.kicks == kicks:
                 job.buried = True
 
-        return b"bury %d %d\r\n" % (job.id, self.random.randrange(2000)), heard
+        return self.about(job, b"bury %d %d\r\n" % (job.id, self.random.randrange(2000)), heard)
 
     def touch(self, job):
         until, sent = self.mine(job), now()
@@ -238,20 +259,23 @@ class Worker(threading.Thread):
                 self.refused(job, until, answer)
             elif job.holder is self:
                 job.until = sent + job.ttr
-                self.held.append(job)
+                if job not in self.held:
+                    self.held.append(job)
 
-        return b"touch %d\r\n" % job.id, heard
+        return self.about(job, b"touch %d\r\n" % job.id, heard)
 
     def kick(self, job):
         job.kicks += 1
+        job.kicking += 1
         job.due = 0
         job.buried = False
 
         def heard(answer):
+            job.kicking -= 1
             if answer not in ("KICKED", "NOT_FOUND"):
                 self.world.fail("kick-job: " + answer)
 
-        return b"kick-job %d\r\n" % job.id, heard
+        return self.about(job, b"kick-job %d\r\n" % job.id, heard)
 
 
 def verify(world, client):
@@ -280,13 +304,14 @@ def verify(world, client):
 
 def die(world, server):
     """Kill it while it works."""
-    workers = [Worker(world, server, world.random.getrandbits(32)) for _ in range(CLIENTS)]
+    workers = [Worker(world, server, number) for number in range(CLIENTS)]
     threading.Event().wait(world.random.random() * LONGEST)
     server.stop(signal.SIGKILL)
     for worker in workers:
         worker.join()
     for job in world.jobs:
         job.holder = None
+        job.kicking = 0
 
 
 def test_what_is_acknowledged_outlives_a_kill(folder):

@@ -1,0 +1,131 @@
+/*
+ * Stands before the C library (LD_PRELOAD) and makes calls that write to files fail, as the plan in a file that is shared with
+ * the test says. FAULTS names that file. Sockets and pipes are left alone.
+ */
+#define _GNU_SOURCE 1
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+enum what { WRITE = 1, SYNC = 2, TRUNCATE = 4 };
+
+static struct plan {
+	uint32_t calls;  /* so far */
+	uint32_t first;  /* the first that fails; 0: none */
+	uint32_t times;  /* how many of them do */
+	uint32_t error;  /* what they say; 0: half is written, and nothing said */
+	uint32_t what;   /* which are counted */
+	uint32_t failed; /* so far */
+} * plan;
+
+__attribute__((constructor)) static void begin(void)
+{
+	const char *name = getenv("FAULTS");
+	int fd = name ? open(name, O_RDWR | O_CLOEXEC) : -1;
+	void *page;
+
+	if (fd < 0)
+		return;
+	page = mmap(NULL, sizeof *plan, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	close(fd);
+	if (page != MAP_FAILED)
+		plan = page;
+}
+
+static int is_file(int fd)
+{
+	struct stat status;
+
+	return fstat(fd, &status) == 0 && S_ISREG(status.st_mode);
+}
+
+/* Whether this call fails. */
+static int fails(enum what what)
+{
+	uint32_t call;
+
+	if (!plan || plan->first == 0 || !(plan->what & what))
+		return 0;
+	call = __atomic_add_fetch(&plan->calls, 1, __ATOMIC_SEQ_CST);
+	if (call < plan->first || call - plan->first >= plan->times)
+		return 0;
+	__atomic_add_fetch(&plan->failed, 1, __ATOMIC_SEQ_CST);
+	errno = (int)plan->error;
+	return 1;
+}
+
+/* The function that this one stands before. */
+#define REAL(name) ((__typeof__(&name))dlsym(RTLD_NEXT, #name))
+
+ssize_t write(int fd, const void *data, size_t size)
+{
+	if (is_file(fd) && fails(WRITE))
+		return plan->error ? -1 : REAL(write)(fd, data, size / 2);
+	return REAL(write)(fd, data, size);
+}
+
+ssize_t pwrite(int fd, const void *data, size_t size, off_t offset)
+{
+	if (is_file(fd) && fails(WRITE))
+		return plan->error ? -1 : REAL(pwrite)(fd, data, size / 2, offset);
+	return REAL(pwrite)(fd, data, size, offset);
+}
+
+ssize_t pwrite64(int fd, const void *data, size_t size, off64_t offset)
+{
+	if (is_file(fd) && fails(WRITE))
+		return plan->error ? -1 : REAL(pwrite64)(fd, data, size / 2, offset);
+	return REAL(pwrite64)(fd, data, size, offset);
+}
+
+ssize_t writev(int fd, const struct iovec *parts, int count)
+{
+	if (is_file(fd) && fails(WRITE))
+		return plan->error ? -1 : REAL(write)(fd, parts[0].iov_base, parts[0].iov_len / 2);
+	return REAL(writev)(fd, parts, count);
+}
+
+ssize_t pwritev(int fd, const struct iovec *parts, int count, off_t offset)
+{
+	if (is_file(fd) && fails(WRITE))
+		return plan->error ? -1 : REAL(pwrite)(fd, parts[0].iov_base, parts[0].iov_len / 2, offset);
+	return REAL(pwritev)(fd, parts, count, offset);
+}
+
+ssize_t pwritev64(int fd, const struct iovec *parts, int count, off64_t offset)
+{
+	if (is_file(fd) && fails(WRITE))
+		return plan->error ? -1 : REAL(pwrite64)(fd, parts[0].iov_base, parts[0].iov_len / 2, offset);
+	return REAL(pwritev64)(fd, parts, count, offset);
+}
+
+int fsync(int fd)
+{
+	return is_file(fd) && fails(SYNC) ? -1 : REAL(fsync)(fd);
+}
+
+int fdatasync(int fd)
+{
+	return is_file(fd) && fails(SYNC) ? -1 : REAL(fdatasync)(fd);
+}
+
+int msync(void *address, size_t size, int flags)
+{
+	return fails(SYNC) ? -1 : REAL(msync)(address, size, flags);
+}
+
+int ftruncate(int fd, off_t size)
+{
+	return is_file(fd) && fails(TRUNCATE) ? -1 : REAL(ftruncate)(fd, size);
+}
+
+int ftruncate64(int fd, off64_t size)
+{
+	return is_file(fd) && fails(TRUNCATE) ? -1 : REAL(ftruncate64)(fd, size);
+}
