@@ -105,7 +105,7 @@ class Client:
     def answer(self):
         line = self.line()
         if re.match(r"(OK|RESERVED|FOUND) ", line):
-            return line + "|" + self.block(int(line.split()[-1])).decode()
+            return line + "|" + self.block(int(line.split()[-1])).decode(errors="backslashreplace")
         return line
 
     def put(self, body=b"x", priority=0, delay=0, ttr=60, tube=None):
