@@ -377,7 +377,7 @@ WW_API int ww_jobs_list(struct ww_jobs *jobs, const struct ww_job_filter *filter
 WW_API int ww_jobs_forecast(struct ww_jobs *jobs, const char *tube, uint64_t span, uint64_t *counts, size_t count);
 
 WW_API int ww_jobs_stats(struct ww_jobs *jobs, struct ww_jobs_stats *stats);
-/* Errors: WW_ENOTFOUND: nothing is or was in that tube since the store was opened. */
+/* Errors: WW_ENOTFOUND: nothing is or, as far as is remembered, was in that tube since the store was opened. */
 WW_API int ww_jobs_tube(struct ww_jobs *jobs, const char *tube, struct ww_tube_stats *stats);
 /* Call fn for each tube that is not empty, as in ww_jobs_list. */
 typedef int ww_tube_fn(const struct ww_tube_stats *tube, void *context);

@@ -174,6 +174,8 @@ struct ww_jobs {
 	struct tube **numbered;
 	uint32_t numbered_room;
 	uint64_t tokens;
+	uint64_t gone_puts; /* of tubes that are not remembered any more */
+	uint64_t gone_finished;
 	uint64_t timeouts;
 	uint64_t lateness[WW_LATE_CLASSES];
 	uint64_t late_ns;

@@ -344,6 +344,8 @@ static int all_tubes(struct ww_jobs *jobs, void *arguments)
 
 	HASH_ITER(hh, jobs->tubes, tube, next)
 	{
+		if (tube->waiting + tube->buried == 0)
+			continue;
 		fill_tube(jobs, tube, &stats);
 		result = call->fn(&stats, call->context);
 		if (result)
@@ -415,8 +417,10 @@ static int stats(struct ww_jobs *jobs, void *arguments)
 	{
 		fill_tube(jobs, tube, &one);
 		add_tube(&stats->all, &one);
-		stats->tubes++;
+		stats->tubes += tube->waiting + tube->buried != 0;
 	}
+	stats->all.puts += jobs->gone_puts;
+	stats->all.finished += jobs->gone_finished;
 	return WW_OK;
 }
 

@@ -3,7 +3,8 @@
 
 #include "jobs_internal.h"
 
-enum { COUNTS = 16 };
+/* So many tubes that are empty are remembered, for their statistics. */
+enum { COUNTS = 16, EMPTY_KEPT = 1000 };
 
 struct tube *ww_jobs_tube_find(const struct ww_jobs *jobs, const char *name)
 {
@@ -148,6 +149,8 @@ int ww_jobs_tubes_store(struct ww_jobs *jobs)
 
 static void free_tube(struct ww_jobs *jobs, struct tube *tube)
 {
+	jobs->gone_puts += tube->puts;
+	jobs->gone_finished += tube->finished;
 	HASH_DELETE(hh, jobs->tubes, tube);
 	jobs->numbered[tube->number] = NULL;
 	ww_jobs_give(jobs, tube->heap, tube->room * sizeof(struct entry *));
@@ -161,7 +164,7 @@ void ww_jobs_tubes_settle(struct ww_jobs *jobs)
 	for (struct tube *tube = jobs->dirty; tube; tube = next) {
 		next = tube->next_dirty;
 		tube->dirty = 0;
-		if (is_empty(tube) && !tube->pause_ends)
+		if (is_empty(tube) && !tube->pause_ends && HASH_COUNT(jobs->tubes) > EMPTY_KEPT)
 			free_tube(jobs, tube);
 	}
 	jobs->dirty = NULL;

@@ -82,6 +82,7 @@ class Talk:
                 answer = "(closed)"
             head, bar, block = answer.partition("|")
             if head.startswith("OK "):
+                block = re.sub(r"^oldest-ready: .*\n", "", block, flags=re.M)  # ours alone
                 head, block = "OK", re.sub(DIFFERENT, r"\1: *", block, flags=re.M)
             self.said.append("%s hears %r" % (name, head + bar + block))
         return answer
