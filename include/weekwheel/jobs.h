@@ -328,7 +328,8 @@ WW_API int ww_jobs_kick(struct ww_jobs *jobs, const char *tube, uint64_t bound, 
 /* Make a buried or delayed job ready. Errors: WW_ENOTFOUND: there is none in these states. */
 WW_API int ww_jobs_kick_job(struct ww_jobs *jobs, uint64_t id);
 
-/* Deliver nothing of a tube for so many ns; 0 ends a pause. It is forgotten when the store is closed. Errors: WW_ENOTFOUND. */
+/* Deliver nothing of a tube for so many ns; 0 ends a pause. It is forgotten when the store is closed.
+ * The tube need not have jobs yet. */
 WW_API int ww_jobs_pause(struct ww_jobs *jobs, const char *tube, uint64_t ns);
 
 /* ---- Looking at them --------------------------------------------------------------------------------------------- */

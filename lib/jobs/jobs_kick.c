@@ -215,10 +215,11 @@ static void plan_pause_end(struct ww_jobs *jobs)
 static int pause_tube(struct ww_jobs *jobs, void *arguments)
 {
 	const struct pause *pause = arguments;
-	struct tube *tube = ww_jobs_tube_find(jobs, pause->tube);
+	struct tube *tube;
+	int error = ww_jobs_tube_get(jobs, pause->tube, &tube);
 
-	if (!tube)
-		return WW_ENOTFOUND;
+	if (error)
+		return error;
 	tube->pause = pause->ns;
 	tube->pause_ends = time_after(ww_jobs_time(&jobs->elapsed), pause->ns);
 	tube->pauses++;
@@ -230,7 +231,7 @@ int ww_jobs_pause(struct ww_jobs *jobs, const char *tube, uint64_t ns)
 {
 	struct pause pause = {.tube = tube, .ns = ns};
 
-	if (!jobs || !tube || ns > WW_DRIVER_TIME_MAX)
+	if (!jobs || !tube || !*tube || strnlen(tube, WW_TUBE_MAX + 1) > WW_TUBE_MAX || ns > WW_DRIVER_TIME_MAX)
 		return WW_EINVAL;
 	return ww_jobs_submit(jobs, pause_tube, &pause);
 }

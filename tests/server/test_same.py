@@ -265,10 +265,11 @@ def test_time():
     def story(talk):
         talk.ask("a", "put 0 1 1 1\r\nx", "reserve-with-timeout 0")
         talk.ask("a", "reserve-with-timeout 30", "stats-job 1", "reserve-with-timeout 0", "touch 1")
-        talk.ask("b", "reserve-with-timeout 30", "stats-job 1")
+        # Without a time: beanstalkd now and then says TIMED_OUT at once to whoever waits for another one's lease to end.
+        talk.ask("b", "reserve", "stats-job 1")
         talk.ask("a", "delete 1", "release 1 0 0", "touch 1", "bury 1 0")
         talk.ask("b", "put 0 0 60 1\r\ny")
-        talk.ask("a", "reserve-with-timeout 30")
+        talk.ask("a", "reserve")
         talk.ask("b", "delete 1", "stats-tube default")
         talk.ask("c", "reserve-with-timeout 1", "stats")
     same(story)
@@ -331,7 +332,10 @@ def test_draining():
 
 
 def random_command(draw, last):
-    """Of what does not depend on the time; `last` is about how many jobs were put."""
+    """
+    Of what does not depend on the time; `last` is about how many jobs were put. Without pauses: beanstalkd forgets that of a
+    tube which nobody uses, together with its counts, and weekwheeld does not.
+    """
     number = draw.randrange(max(1, last - 20), last + 2)
     tube = draw.choice(("default", "t", "u", "v-1"))
     priority = draw.choice((0, 1, 5, 1023, 1024, 4294967295))
@@ -341,8 +345,7 @@ def random_command(draw, last):
         "release %d %d %d" % (number, priority, draw.choice((0, 0, 7000))), "bury %d %d" % (number, priority),
         "touch %d" % number, "kick %d" % draw.randrange(4), "kick-job %d" % number, "peek %d" % number, "peek-ready",
         "peek-delayed", "peek-buried", "use " + tube, "watch " + tube, "ignore " + tube, "stats-job %d" % number,
-        "stats-tube " + tube, "list-tubes-watched", "list-tube-used", "stats",
-        "pause-tube %s %d" % (tube, draw.choice((0, 0, 9000)))))
+        "stats-tube " + tube, "list-tubes-watched", "list-tube-used", "stats"))
 
 
 def test_random_commands():
@@ -354,6 +357,7 @@ def test_random_commands():
             command = random_command(draw, last)
             last += command.startswith("put")
             talk.ask(draw.choice("abc"), command)
+            talk.said[-1] = re.sub(r"(total-jobs|cmd-delete): \d+", r"\1: *", talk.said[-1])
     same(story)
 
 
