@@ -33,6 +33,8 @@
  * addition to those listed, each function that writes answers WW_EFULL if the disk is full, WW_EIO if writing fails, WW_ENOMEM;
  * and every function WW_EINVAL for a NULL where an object is needed, and WW_ECORRUPT for a record that cannot be read.
  *
+ * Fork: in a child of the process every call answers WW_ECLOSED.
+ *
  * Threads: any, but for ww_jobs_open and ww_jobs_close. Writers that come while another one's write is under way share the
  * next sync. No function is a point of cancellation.
  */
@@ -233,7 +235,7 @@ WW_API int ww_jobs_open(struct ww_jobs **jobs, const struct ww_jobs_config *conf
 /*
  * Sync and close. Leases end, their jobs are ready when the store is opened again. NULL is harmless. No callback of the driver
  * runs for the store any more when it returns; with a driver without threads that asks for nothing.
- * Errors: WW_EIO, WW_EFULL: what the last sync said; it is closed nevertheless. WW_EBUSY: called in a callback of its driver.
+ * Errors: WW_EIO, WW_EFULL: what the last sync said; it is closed nevertheless. WW_EBUSY: this thread has begun a batch.
  */
 WW_API int ww_jobs_close(struct ww_jobs *jobs);
 
@@ -287,7 +289,7 @@ WW_API int ww_jobs_reserve(struct ww_jobs *jobs, const char *const *tubes, size_
 /*
  * The same, but wait for a job up to `timeout` ns of the driver's clock. The driver must have threads, or another thread that
  * dispatches it. Returns 0 when the time is up.
- * Errors: WW_ECLOSED: the driver was stopped.
+ * Errors: WW_ECLOSED: the driver was stopped; seen within 50 ms. WW_EBUSY: nothing is ready, and this thread has begun a batch.
  */
 WW_API int ww_jobs_wait(
     struct ww_jobs *jobs, const char *const *tubes, size_t count, uint64_t timeout, struct ww_lease *lease);
@@ -307,9 +309,9 @@ WW_API int ww_jobs_finish(struct ww_jobs *jobs, uint64_t id, uint64_t token);
 #define WW_JOB_BACKOFF UINT64_MAX
 
 /*
- * Give the lease back: the job is due again after `delay`. With WW_JOB_BACKOFF the delay is the job's own, doubled with every
- * attempt and shortened at random by up to a quarter, and after its last attempt the job is buried. error, unless NULL, says why,
- * and is cut off at WW_JOB_ERROR_MAX bytes.
+ * Give the lease back: the job is due again after `delay`; with WW_JOB_BACKOFF after the job's own, doubled with every
+ * attempt and shortened at random by up to a quarter. After its last attempt it is buried, whatever the delay. error, unless
+ * NULL, says why, and is cut off at WW_JOB_ERROR_MAX bytes. Returns 0, or 1 if the job is buried.
  */
 WW_API int ww_jobs_release(
     struct ww_jobs *jobs, uint64_t id, uint64_t token, uint32_t priority, uint64_t delay, const char *error);

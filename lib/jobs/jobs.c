@@ -3,6 +3,7 @@
 
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "jobs_internal.h"
 
@@ -32,13 +33,19 @@ static int is_sound(const struct ww_jobs_config *config)
 
 static int make_locks(struct ww_jobs *jobs)
 {
+	pthread_condattr_t attributes;
+
 	if (pthread_mutex_init(&jobs->lock, NULL))
 		return WW_ESYSTEM;
 	if (pthread_cond_init(&jobs->idle, NULL)) {
 		pthread_mutex_destroy(&jobs->lock);
 		return WW_ESYSTEM;
 	}
-	if (pthread_cond_init(&jobs->ready_cond, NULL)) {
+	pthread_condattr_init(&attributes);
+	pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+	int failed = pthread_cond_init(&jobs->ready_cond, &attributes);
+	pthread_condattr_destroy(&attributes);
+	if (failed) {
 		pthread_cond_destroy(&jobs->idle);
 		pthread_mutex_destroy(&jobs->lock);
 		return WW_ESYSTEM;
@@ -59,19 +66,32 @@ static void free_all(struct ww_jobs *jobs)
 	jobs->allocator->free(jobs->allocator->user, jobs, sizeof *jobs);
 }
 
-static int cancel_timers(struct ww_jobs *jobs, void *arguments)
+static int mark_closed(struct ww_jobs *jobs, void *arguments)
 {
 	(void)arguments;
 	jobs->closed = 1;
-	ww_jobs_time_close(jobs);
-	ww_jobs_cancel_timer(jobs, jobs->elapsed.driver, &jobs->pause_timer);
+	return WW_OK;
+}
+
+static void cancel_timer(struct ww_driver *driver, ww_handle *timer)
+{
+	if (driver && *timer)
+		(void)ww_driver_cancel_wait(driver, *timer);
+	*timer = 0;
+}
+
+/* Callbacks see that it is closed, and touch nothing; when their timers are cancelled, none of them runs. */
+static void cancel_timers(struct ww_jobs *jobs)
+{
+	cancel_timer(jobs->elapsed.driver, &jobs->elapsed.timer);
+	cancel_timer(jobs->wall.driver, &jobs->wall.timer);
+	cancel_timer(jobs->elapsed.driver, &jobs->pause_timer);
 	for (uint32_t i = 0; i < slab_end(&jobs->entries); i++) {
 		struct entry *entry = slab_at(&jobs->entries, i);
 		int wall = entry->is.state == WW_JOB_DELAYED && entry->is.wall;
 		if (entry->is.state)
-			ww_jobs_cancel_timer(jobs, ww_jobs_timeline(jobs, wall)->driver, &entry->timer);
+			cancel_timer(ww_jobs_timeline(jobs, wall)->driver, &entry->timer);
 	}
-	return WW_OK;
 }
 
 /* Callbacks that run for timers which were cancelled too late come through ww_jobs_submit, and see that it is closed. */
@@ -85,7 +105,8 @@ static void wait_for_callbacks(struct ww_jobs *jobs)
 
 static void end_timers(struct ww_jobs *jobs)
 {
-	(void)ww_jobs_submit(jobs, cancel_timers, NULL);
+	(void)ww_jobs_submit(jobs, mark_closed, NULL);
+	cancel_timers(jobs);
 	wait_for_callbacks(jobs);
 }
 
@@ -102,6 +123,15 @@ static int open_epoch(struct ww_jobs *jobs, void *arguments)
 	return error;
 }
 
+/* As much as the window holds is ready when the store is open. */
+static int read_on(struct ww_jobs *jobs, void *arguments)
+{
+	(void)arguments;
+	jobs->elapsed.wants = jobs->elapsed.planned == 0;
+	jobs->wall.wants = jobs->wall.planned == 0;
+	return WW_OK;
+}
+
 static int read_all(struct ww_jobs *jobs)
 {
 	int is_new;
@@ -113,7 +143,14 @@ static int read_all(struct ww_jobs *jobs)
 		error = ww_jobs_time_open(jobs, is_new);
 	jobs->meta_before = jobs->meta;
 	jobs->store.ops->rest(jobs->store.self);
-	return error ? error : ww_jobs_submit(jobs, open_epoch, NULL);
+	if (!error)
+		error = ww_jobs_submit(jobs, open_epoch, NULL);
+	/* However the rest is synced: no token comes twice. */
+	if (!error && !(jobs->config.flags & WW_JOBS_READONLY))
+		error = jobs->store.ops->sync(jobs->store.self);
+	for (size_t i = 0; !error && i < jobs->config.window_jobs / LOAD_BATCH; i++)
+		error = ww_jobs_submit(jobs, read_on, NULL);
+	return error;
 }
 
 int ww_jobs_open(struct ww_jobs **result, const struct ww_jobs_config *config)
@@ -133,6 +170,7 @@ int ww_jobs_open(struct ww_jobs **result, const struct ww_jobs_config *config)
 	jobs->config = *config;
 	jobs->config.allocator = allocator;
 	jobs->last = &jobs->first;
+	jobs->process = getpid();
 	jobs->random = (uint64_t)time(NULL) ^ (uint64_t)(uintptr_t)jobs;
 	jobs->elapsed.jobs = jobs->wall.jobs = jobs;
 	ww_slab_init(&jobs->entries, sizeof(struct entry), allocator);
@@ -193,6 +231,10 @@ int ww_jobs_close(struct ww_jobs *jobs)
 
 	if (!jobs)
 		return WW_OK;
+	if (getpid() != jobs->process)
+		return WW_ECLOSED;
+	if (ww_jobs_is_mine(jobs))
+		return WW_EBUSY;
 	error = ww_jobs_submit(jobs, store_leases, NULL);
 	end_timers(jobs);
 	ended = jobs->store.ops->close(jobs->store.self);

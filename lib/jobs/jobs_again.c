@@ -70,8 +70,9 @@ static int finish(struct ww_jobs *jobs, void *arguments)
 	if (error)
 		return error;
 	if (record.period) {
-		uint64_t passed = (entry->is.missed + 1) * record.period;
-		record.base = time_after(record.base, passed);
+		/* One that was kicked before its time has that still before it. */
+		if (record.base <= ww_jobs_time(ww_jobs_timeline(jobs, entry->is.wall)))
+			record.base = time_after(record.base, (entry->is.missed + 1) * record.period);
 		record.due = record.base;
 		record.tries = 0;
 		record.error.size = 0;
@@ -113,16 +114,19 @@ static uint64_t backoff_of(struct ww_jobs *jobs, const struct job_record *record
 	return delay - (delay ? next_random(jobs) % (delay / 4 + 1) : 0);
 }
 
-/* An attempt has failed: again after a delay, or never. */
+/* An attempt has failed: again after a delay, or never. Returns 1 if it is buried. */
 static int try_again(
     struct ww_jobs *jobs, uint64_t id, const struct job_record *old, struct job_record *record, uint64_t delay)
 {
+	int error;
+
 	record->tries++;
-	if (delay == WW_JOB_BACKOFF) {
-		if (record->attempts && record->tries >= record->attempts)
-			return bury_it(jobs, id, old, record);
-		delay = backoff_of(jobs, record);
+	if (record->attempts && record->tries >= record->attempts) {
+		error = bury_it(jobs, id, old, record);
+		return error ? error : 1;
 	}
+	if (delay == WW_JOB_BACKOFF)
+		delay = backoff_of(jobs, record);
 	record->delay = delay;
 	record->due = time_after(ww_jobs_time(ww_jobs_timeline(jobs, (record->flags & WW_JOB_WALL) != 0)), delay);
 	record->version++;
@@ -224,5 +228,6 @@ int ww_jobs_time_out(struct ww_jobs *jobs, struct entry *entry)
 	ww_jobs_merge(&record, entry);
 	record.timeouts++;
 	give_reason(&record, "the time to run was up");
-	return try_again(jobs, entry->id, &old, &record, WW_JOB_BACKOFF);
+	error = try_again(jobs, entry->id, &old, &record, WW_JOB_BACKOFF);
+	return error < 0 ? error : WW_OK;
 }

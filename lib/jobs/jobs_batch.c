@@ -1,6 +1,7 @@
 /* Calls, one at a time; what is written together, and taken back together. */
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "jobs_internal.h"
 
@@ -8,6 +9,8 @@
 
 int ww_jobs_enter(struct ww_jobs *jobs)
 {
+	if (getpid() != jobs->process)
+		return WW_ECLOSED;
 	pthread_mutex_lock(&jobs->lock);
 	if (jobs->busy && pthread_equal(jobs->owner, pthread_self())) {
 		pthread_mutex_unlock(&jobs->lock);
@@ -63,6 +66,8 @@ int ww_jobs_submit(struct ww_jobs *jobs, call_fn *fn, void *arguments)
 	struct call call = {fn, arguments, WW_OK, 0, NULL};
 	struct call *first;
 
+	if (getpid() != jobs->process)
+		return WW_ECLOSED;
 	pthread_mutex_lock(&jobs->lock);
 	if (jobs->busy && pthread_equal(jobs->owner, pthread_self())) {
 		pthread_mutex_unlock(&jobs->lock);
@@ -89,6 +94,14 @@ int ww_jobs_submit(struct ww_jobs *jobs, call_fn *fn, void *arguments)
 	return call.result;
 }
 
+int ww_jobs_is_mine(struct ww_jobs *jobs)
+{
+	pthread_mutex_lock(&jobs->lock);
+	int mine = jobs->busy && pthread_equal(jobs->owner, pthread_self());
+	pthread_mutex_unlock(&jobs->lock);
+	return mine;
+}
+
 int ww_jobs_begin(struct ww_jobs *jobs)
 {
 	return jobs ? ww_jobs_enter(jobs) : WW_EINVAL;
@@ -96,15 +109,11 @@ int ww_jobs_begin(struct ww_jobs *jobs)
 
 int ww_jobs_commit(struct ww_jobs *jobs)
 {
-	int mine;
 	int error;
 
 	if (!jobs)
 		return WW_EINVAL;
-	pthread_mutex_lock(&jobs->lock);
-	mine = jobs->busy && pthread_equal(jobs->owner, pthread_self());
-	pthread_mutex_unlock(&jobs->lock);
-	if (!mine)
+	if (!ww_jobs_is_mine(jobs))
 		return WW_EBUSY;
 	error = ww_jobs_commit_batch(jobs);
 	ww_jobs_leave(jobs);
@@ -154,6 +163,7 @@ int ww_jobs_note(struct ww_jobs *jobs, const struct undo *undo)
 
 static void take_back(struct ww_jobs *jobs)
 {
+	jobs->undoing = 1;
 	while (jobs->undo_count) {
 		const struct undo *undo = &jobs->undo[--jobs->undo_count];
 		if (undo->kind == UNDO_COUNTS)
@@ -165,6 +175,7 @@ static void take_back(struct ww_jobs *jobs)
 			jobs->elapsed.wants = jobs->wall.wants = 1;
 		}
 	}
+	jobs->undoing = 0;
 	jobs->meta = jobs->meta_before;
 }
 

@@ -21,6 +21,7 @@
 #include <pthread.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 /* Without memory it must not end the process. */
 #define HASH_NONFATAL_OOM 1
@@ -142,6 +143,7 @@ struct ww_jobs {
 	const struct ww_allocator *allocator;
 	struct ww_jobs_config config;
 	struct store store;
+	pid_t process; /* whose the store is; not its children's */
 	struct timeline elapsed;
 	struct timeline wall;
 	struct meta meta;
@@ -159,6 +161,7 @@ struct ww_jobs {
 
 	/* Of the thread that is busy. */
 	int writing; /* the store has begun */
+	int undoing; /* what has failed is put back */
 	int broken;  /* a write has failed: this batch cannot be committed */
 	struct undo *undo;
 	size_t undo_count;
@@ -199,6 +202,8 @@ int ww_jobs_broken(struct ww_jobs *jobs, int error);
 int ww_jobs_note(struct ww_jobs *jobs, const struct undo *undo);
 /* Begin and end what this thread does alone; commit applies or takes back everything. */
 int ww_jobs_enter(struct ww_jobs *jobs);
+/* Whether this thread has begun. */
+int ww_jobs_is_mine(struct ww_jobs *jobs);
 void ww_jobs_leave(struct ww_jobs *jobs);
 int ww_jobs_commit_batch(struct ww_jobs *jobs);
 
@@ -240,7 +245,6 @@ void ww_jobs_plan(struct timeline *line, uint64_t due);
 void ww_jobs_load(struct timeline *line);
 int ww_jobs_time_open(struct ww_jobs *jobs, int is_new);
 void ww_jobs_time_save(struct ww_jobs *jobs);
-void ww_jobs_time_close(struct ww_jobs *jobs);
 
 /* ---- jobs_tube.c */
 
@@ -260,6 +264,8 @@ int ww_jobs_tubes_store(struct ww_jobs *jobs);
 void ww_jobs_tubes_settle(struct ww_jobs *jobs);
 void ww_jobs_tubes_close(struct ww_jobs *jobs);
 void ww_jobs_tube_notify(struct tube *tube);
+/* It may be empty and not paused any more. */
+void ww_jobs_tube_touch(struct tube *tube);
 int ww_jobs_tube_is_paused(const struct tube *tube);
 
 /* ---- jobs_store.c: records and indices */
@@ -289,8 +295,11 @@ void *ww_jobs_body_copy(struct ww_jobs *jobs, struct store_bytes body);
 int ww_jobs_time_out(struct ww_jobs *jobs, struct entry *entry);
 /* Store a job and let memory know it as it is stored. */
 int ww_jobs_settle(struct ww_jobs *jobs, uint64_t id, const struct job_record *old, struct job_record *record);
-/* The soonest delayed job of a tube. WW_ENOTFOUND: it has none. */
-int ww_jobs_soonest(struct ww_jobs *jobs, const struct tube *tube, uint64_t *id);
+/*
+ * The soonest delayed job of a tube, of those due on each timeline at from[] or later, where to go on from the next time.
+ * WW_ENOTFOUND: it has none.
+ */
+int ww_jobs_soonest(struct ww_jobs *jobs, const struct tube *tube, uint64_t from[2], uint64_t *id);
 
 /* A time that much later, as far as times go. */
 static inline uint64_t time_after(uint64_t time, uint64_t span)

@@ -54,51 +54,66 @@ static int kick_buried(struct ww_jobs *jobs, const struct tube *tube, struct kic
 }
 
 /* The soonest delayed job of a tube. WW_ENOTFOUND: it has none. */
-int ww_jobs_soonest(struct ww_jobs *jobs, const struct tube *tube, uint64_t *id)
+/* The first delayed job of a tube on a timeline that is due at *from or later, which is then put there. */
+static int soonest_on(struct timeline *line, const struct tube *tube, uint64_t *from, uint64_t *id)
 {
+	struct ww_jobs *jobs = line->jobs;
 	const struct store_ops *ops = jobs->store.ops;
-	uint64_t best = UINT64_MAX;
+	unsigned char start[8];
+	struct store_bytes key;
+	struct store_bytes value;
+	int error;
 
+	store_write64(start, *from);
+	error = ops->seek(jobs->store.self, line->table, (struct store_bytes){start, sizeof start}, &key, &value);
+	for (; !error; error = ops->next(jobs->store.self, line->table, &key, &value)) {
+		if (key.size != 16 || value.size != 8)
+			return WW_ECORRUPT;
+		*from = store_read64(key.data);
+		*id = store_read64((const char *)key.data + 8);
+		const struct entry *entry = ww_jobs_find(jobs, *id);
+		/* One that was reserved before its time has its place here all the same. */
+		if (store_read32(value.data) == tube->number && !(entry && entry->is.state != WW_JOB_DELAYED))
+			return WW_OK;
+	}
+	*from = UINT64_MAX;
+	return error == WW_ENOTFOUND ? WW_OK : error;
+}
+
+int ww_jobs_soonest(struct ww_jobs *jobs, const struct tube *tube, uint64_t from[2], uint64_t *id)
+{
+	uint64_t left[2] = {UINT64_MAX, UINT64_MAX};
+	uint64_t found[2];
+
+	if (tube->waiting <= tube->ready + tube->reserved)
+		return WW_ENOTFOUND;
 	for (int wall = 0; wall < 2; wall++) {
 		struct timeline *line = ww_jobs_timeline(jobs, wall);
 		uint64_t now = ww_jobs_time(line);
-		unsigned char from[8];
-		struct store_bytes key;
-		struct store_bytes value;
-		int error;
-		store_write64(from, now + 1);
-		if (!line->driver)
+		if (!line->driver || from[wall] == UINT64_MAX)
 			continue;
-		error = ops->seek(jobs->store.self, line->table, (struct store_bytes){from, sizeof from}, &key, &value);
-		for (; !error; error = ops->next(jobs->store.self, line->table, &key, &value)) {
-			if (key.size != 16 || value.size != 8)
-				return WW_ECORRUPT;
-			uint64_t left = store_read64(key.data) - now;
-			uint64_t found = store_read64((const char *)key.data + 8);
-			if (left >= best)
-				break;
-			/* One that was reserved before its time has its place here all the same. */
-			const struct entry *entry = ww_jobs_find(jobs, found);
-			if (store_read32(value.data) == tube->number && !(entry && entry->is.state != WW_JOB_DELAYED)) {
-				best = left;
-				*id = found;
-				break;
-			}
-		}
-		if (error && error != WW_ENOTFOUND)
+		from[wall] = from[wall] > now ? from[wall] : now + 1;
+		int error = soonest_on(line, tube, &from[wall], &found[wall]);
+		if (error)
 			return error;
+		if (from[wall] != UINT64_MAX)
+			left[wall] = from[wall] - now;
 	}
-	return best == UINT64_MAX ? WW_ENOTFOUND : WW_OK;
+	if (left[0] == UINT64_MAX && left[1] == UINT64_MAX)
+		return WW_ENOTFOUND;
+	*id = found[left[1] < left[0]];
+	return WW_OK;
 }
 
 static int kick_delayed(struct ww_jobs *jobs, const struct tube *tube, struct kick *kick)
 {
+	uint64_t from[2] = {0, 0};
 	struct job_record record;
 	uint64_t id;
 	int error = WW_OK;
 
 	while (!error && kick->count < kick->bound) {
-		error = ww_jobs_soonest(jobs, tube, &id);
+		error = ww_jobs_soonest(jobs, tube, from, &id);
 		if (!error)
 			error = ww_jobs_read(jobs, id, &record);
 		if (!error)
@@ -204,6 +219,7 @@ static void plan_pause_end(struct ww_jobs *jobs)
 			continue;
 		}
 		tube->pause_ends = tube->pause = 0;
+		ww_jobs_tube_touch(tube);
 		ww_jobs_tube_notify(tube);
 	}
 	ww_jobs_cancel_timer(jobs, jobs->elapsed.driver, &jobs->pause_timer);

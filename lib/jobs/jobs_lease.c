@@ -1,10 +1,14 @@
 /* Reserve: a job for whoever asks, and waiting for one. */
 #include <string.h>
+#include <time.h>
 
 #include "jobs_internal.h"
 
 /* What ww_jobs_free gets lies behind this much, which is its size. */
 enum { BODY_HEAD = 64 };
+
+/* The lower bits of a token count deliveries, years of ten thousand a second; those above, openings of the store. */
+enum { TOKEN_BITS = 40 };
 
 void *ww_jobs_body_copy(struct ww_jobs *jobs, struct store_bytes body)
 {
@@ -45,7 +49,8 @@ static int skip_old(struct ww_jobs *jobs, uint64_t id, struct job_record *record
 {
 	struct job_record old = *record;
 
-	if (!record->period || record->missed != WW_MISSED_SKIP || now - record->base <= record->skip)
+	if (!record->period || record->missed != WW_MISSED_SKIP || now <= record->base ||
+	    now - record->base <= record->skip)
 		return 0;
 	uint64_t passed = (now - record->skip - record->base + record->period - 1) / record->period;
 	record->base = time_after(record->base, passed * record->period);
@@ -82,7 +87,7 @@ static int lease_it(struct ww_jobs *jobs, uint64_t id, const struct job_record *
 	int error;
 
 	image.state = WW_JOB_RESERVED;
-	image.token = jobs->meta.epoch << 32 | (uint32_t)++jobs->tokens;
+	image.token = jobs->meta.epoch << TOKEN_BITS | ++jobs->tokens;
 	image.ends = time_after(ww_jobs_time(&jobs->elapsed), record->run);
 	image.reserves++;
 	image.missed = 0;
@@ -91,7 +96,7 @@ static int lease_it(struct ww_jobs *jobs, uint64_t id, const struct job_record *
 	if (record->body.size) {
 		body = ww_jobs_body_copy(jobs, record->body);
 		if (!body)
-			return WW_ENOMEM;
+			return ww_jobs_broken(jobs, WW_ENOMEM);
 	}
 	error = ww_jobs_place(jobs, id, &image);
 	if (error) {
@@ -146,13 +151,24 @@ static int reserve(struct ww_jobs *jobs, void *arguments)
 	return 0;
 }
 
+/* The write that it was in may have failed after it was leased. */
+static int hand_out(struct ww_jobs *jobs, int result, const struct ww_lease *got, struct ww_lease *lease)
+{
+	if (result == 1)
+		*lease = *got;
+	else
+		ww_jobs_free(jobs, got->body);
+	return result;
+}
+
 int ww_jobs_reserve(struct ww_jobs *jobs, const char *const *tubes, size_t count, struct ww_lease *lease)
 {
-	struct reserve call = {tubes, count, 0, lease};
+	struct ww_lease got = {.body = NULL};
+	struct reserve call = {tubes, count, 0, &got};
 
 	if (!jobs || !lease || (count && !tubes))
 		return WW_EINVAL;
-	return ww_jobs_submit(jobs, reserve, &call);
+	return hand_out(jobs, ww_jobs_submit(jobs, reserve, &call), &got, lease);
 }
 
 static int reserve_job(struct ww_jobs *jobs, void *arguments)
@@ -189,16 +205,19 @@ static int reserve_job(struct ww_jobs *jobs, void *arguments)
 
 int ww_jobs_reserve_job(struct ww_jobs *jobs, uint64_t id, struct ww_lease *lease)
 {
-	struct reserve call = {NULL, 0, id, lease};
+	struct ww_lease got = {.body = NULL};
+	struct reserve call = {NULL, 0, id, &got};
 	int result;
 
 	if (!jobs || !lease)
 		return WW_EINVAL;
-	result = ww_jobs_submit(jobs, reserve_job, &call);
+	result = hand_out(jobs, ww_jobs_submit(jobs, reserve_job, &call), &got, lease);
 	return result > 0 ? WW_OK : result;
 }
 
 /* ---- Waiting for a job */
+
+enum { LOOK_NS = 50000000 };
 
 struct waiting {
 	struct ww_jobs *jobs;
@@ -217,16 +236,35 @@ static void on_wait_over(struct ww_driver *driver, const struct ww_firing *firin
 	pthread_mutex_unlock(&waiting->jobs->lock);
 }
 
+/* Wait until something may be ready, the time is over, or long enough to see whether the driver was stopped. */
+static void wait_a_while(struct ww_jobs *jobs, const struct waiting *waiting, uint64_t seen)
+{
+	struct timespec until;
+
+	clock_gettime(CLOCK_MONOTONIC, &until);
+	until.tv_nsec += LOOK_NS;
+	until.tv_sec += until.tv_nsec / 1000000000;
+	until.tv_nsec %= 1000000000;
+	pthread_mutex_lock(&jobs->lock);
+	while (!waiting->over && jobs->readies == seen)
+		if (pthread_cond_timedwait(&jobs->ready_cond, &jobs->lock, &until))
+			break;
+	pthread_mutex_unlock(&jobs->lock);
+}
+
 int ww_jobs_wait(struct ww_jobs *jobs, const char *const *tubes, size_t count, uint64_t timeout, struct ww_lease *lease)
 {
 	struct waiting waiting = {jobs, 0};
+	uint64_t left;
 	uint64_t seen;
-	ww_handle timer;
+	ww_handle timer = 0;
 	int over = 0;
 	int result = ww_jobs_reserve(jobs, tubes, count, lease);
 
 	if (result || !timeout)
 		return result;
+	if (ww_jobs_is_mine(jobs))
+		return WW_EBUSY;
 	result = ww_driver_schedule(jobs->elapsed.driver, timeout, on_wait_over, &waiting, &timer);
 	while (!result && !over) {
 		pthread_mutex_lock(&jobs->lock);
@@ -234,10 +272,10 @@ int ww_jobs_wait(struct ww_jobs *jobs, const char *const *tubes, size_t count, u
 		over = waiting.over;
 		pthread_mutex_unlock(&jobs->lock);
 		result = ww_jobs_reserve(jobs, tubes, count, lease);
-		pthread_mutex_lock(&jobs->lock);
-		while (!result && !waiting.over && jobs->readies == seen)
-			pthread_cond_wait(&jobs->ready_cond, &jobs->lock);
-		pthread_mutex_unlock(&jobs->lock);
+		if (!result && !over)
+			wait_a_while(jobs, &waiting, seen);
+		if (!result && !over && ww_driver_time_left(jobs->elapsed.driver, timer, &left) == WW_ECLOSED)
+			result = WW_ECLOSED;
 	}
 	(void)ww_driver_cancel_wait(jobs->elapsed.driver, timer);
 	return result;

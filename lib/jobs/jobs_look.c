@@ -3,8 +3,8 @@
 
 #include "jobs_internal.h"
 
-/* A page of a list looks at so many records at most for one that it has. */
-enum { LOOKS_A_JOB = 100 };
+/* A page of a list looks at so many records beside those that it has, and at so many bytes: others wait meanwhile. */
+enum { LOOKS = 2000, LOOK_BYTES = 4 << 20 };
 
 /* ---- One job */
 
@@ -71,6 +71,23 @@ static int show(struct ww_jobs *jobs, const struct peek *peek, uint64_t id, cons
 	return WW_OK;
 }
 
+/* The write that it was in may have failed after the body was copied. */
+static int ask(struct ww_jobs *jobs, call_fn *fn, struct peek *call)
+{
+	void **body = call->body;
+	void *copy = NULL;
+	int error;
+
+	if (body)
+		call->body = &copy;
+	error = ww_jobs_submit(jobs, fn, call);
+	if (error)
+		ww_jobs_free(jobs, copy);
+	else if (body)
+		*body = copy;
+	return error;
+}
+
 static int peek(struct ww_jobs *jobs, void *arguments)
 {
 	const struct peek *call = arguments;
@@ -85,7 +102,7 @@ int ww_jobs_peek(struct ww_jobs *jobs, const struct ww_job_ref *job, struct ww_j
 {
 	struct peek call = {.ref = job, .info = info, .body = body};
 
-	return jobs && job && info ? ww_jobs_submit(jobs, peek, &call) : WW_EINVAL;
+	return jobs && job && info ? ask(jobs, peek, &call) : WW_EINVAL;
 }
 
 static int first_buried(struct ww_jobs *jobs, const struct tube *tube, uint64_t *id)
@@ -119,7 +136,7 @@ static int peek_next(struct ww_jobs *jobs, void *arguments)
 	if (call->state == WW_JOB_READY && tube->ready)
 		id = tube->heap[0]->id, error = WW_OK;
 	else if (call->state == WW_JOB_DELAYED)
-		error = ww_jobs_soonest(jobs, tube, &id);
+		error = ww_jobs_soonest(jobs, tube, (uint64_t[2]){0, 0}, &id);
 	else if (call->state == WW_JOB_BURIED && tube->buried)
 		error = first_buried(jobs, tube, &id);
 	if (!error)
@@ -134,7 +151,7 @@ int ww_jobs_peek_next(
 
 	if (!jobs || !tube || !info || state < WW_JOB_DELAYED || state > WW_JOB_BURIED)
 		return WW_EINVAL;
-	return ww_jobs_submit(jobs, peek_next, &call);
+	return ask(jobs, peek_next, &call);
 }
 
 struct asked {
@@ -201,12 +218,14 @@ static int list(struct ww_jobs *jobs, void *arguments)
 	unsigned char from[8];
 	uint64_t id = call->filter->after;
 	size_t looks = 0;
+	size_t bytes = 0;
 	size_t found = 0;
 	int result = 0;
 
 	store_write64(from, id + 1);
 	int error = ops->seek(jobs->store.self, STORE_JOBS, (struct store_bytes){from, sizeof from}, &key, &value);
-	while (!error && !result && found < call->limit && looks++ / LOOKS_A_JOB < call->limit) {
+	while (!error && !result && found < call->limit && looks++ < call->limit + LOOKS && bytes < LOOK_BYTES) {
+		bytes += value.size;
 		id = key.size == 8 ? store_read64(key.data) : 0;
 		error = ww_job_record_read(&record, id, value);
 		if (error)

@@ -100,24 +100,7 @@ struct expiry {
 	ww_handle timer;
 };
 
-static int expire(struct ww_jobs *jobs, void *arguments)
-{
-	const struct expiry *expiry = arguments;
-	struct entry *entry = expiry->entry;
-
-	if (jobs->closed || entry->timer != expiry->timer) {
-		ww_jobs_late(jobs);
-		return WW_OK;
-	}
-	/* It has fired: there is nothing to cancel. */
-	entry->timer = 0;
-	if (entry->is.state == WW_JOB_RESERVED)
-		return ww_jobs_time_out(jobs, entry);
-	struct image image = entry->is;
-	ww_jobs_count_late(ww_jobs_timeline(jobs, image.wall), image.due);
-	image.state = WW_JOB_READY;
-	return ww_jobs_place(jobs, entry->id, &image);
-}
+static call_fn expire;
 
 static void on_timer(struct ww_driver *driver, const struct ww_firing *firing, void *user)
 {
@@ -132,15 +115,51 @@ static int set_timer(struct ww_jobs *jobs, struct entry *entry, const struct ima
 	const struct timeline *line = ww_jobs_timeline(jobs, image->state == WW_JOB_DELAYED && image->wall);
 	uint64_t at = image->state == WW_JOB_DELAYED ? image->due : image->ends;
 
-	return ww_driver_schedule_at(line->driver, at > line->offset ? at - line->offset : 0, on_timer, entry, timer);
+	/* After a write that failed, not at once again: the disk may be full for long. */
+	if (jobs->undoing && at <= ww_jobs_time(line))
+		at = time_after(ww_jobs_time(line), WW_SECOND);
+	at = at > line->offset ? at - line->offset : 0;
+	if (at > WW_DRIVER_TIME_MAX)
+		at = WW_DRIVER_TIME_MAX;
+	return ww_driver_schedule_at(line->driver, at, on_timer, entry, timer);
 }
-
-/* ---- Changes */
 
 static int has_timer(const struct image *image)
 {
 	return image->state == WW_JOB_DELAYED || image->state == WW_JOB_RESERVED;
 }
+
+static int come_due(struct ww_jobs *jobs, struct entry *entry)
+{
+	struct image image = entry->is;
+
+	ww_jobs_count_late(ww_jobs_timeline(jobs, image.wall), image.due);
+	image.state = WW_JOB_READY;
+	return ww_jobs_place(jobs, entry->id, &image);
+}
+
+static int expire(struct ww_jobs *jobs, void *arguments)
+{
+	const struct expiry *expiry = arguments;
+	struct entry *entry = expiry->entry;
+
+	if (jobs->closed || entry->timer != expiry->timer) {
+		ww_jobs_late(jobs);
+		return WW_OK;
+	}
+	/* It has fired: there is nothing to cancel. */
+	entry->timer = 0;
+	int error = entry->is.state == WW_JOB_RESERVED ? ww_jobs_time_out(jobs, entry) : come_due(jobs, entry);
+	/* What could not be done and was not noted either is tried again. */
+	if (error && !entry->timer && has_timer(&entry->is)) {
+		jobs->undoing = 1;
+		(void)set_timer(jobs, entry, &entry->is, &entry->timer);
+		jobs->undoing = 0;
+	}
+	return error;
+}
+
+/* ---- Changes */
 
 static void count(struct ww_jobs *jobs, const struct image *image, int sign)
 {

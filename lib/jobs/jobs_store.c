@@ -201,8 +201,9 @@ int ww_jobs_write(struct ww_jobs *jobs, uint64_t id, const struct job_record *be
 
 	if (!error)
 		error = room_for(jobs, ww_job_record_size(after));
+	/* Counts may have changed already. */
 	if (error)
-		return error;
+		return ww_jobs_broken(jobs, error);
 	/* First of all: the bytes may lie where the store writes next. */
 	size = ww_job_record_write(after, id, jobs->buffer);
 	if (!before && after->key.size)
@@ -228,7 +229,7 @@ int ww_jobs_erase(struct ww_jobs *jobs, uint64_t id, const struct job_record *be
 	int error = ww_jobs_writing(jobs);
 
 	if (error)
-		return error;
+		return ww_jobs_broken(jobs, error);
 	/* The key first: its bytes lie in the record. */
 	if (before->key.size)
 		error = jobs->store.ops->remove(jobs->store.self, STORE_KEYS, key_key(key, before->tube, before->key));

@@ -56,6 +56,14 @@ static int is_real(const struct timeline *line)
 	return now <= real && real - now < WW_SECOND;
 }
 
+/* One that could not be read is no boot's. */
+static int is_same_boot(const unsigned char one[16], const unsigned char other[16])
+{
+	static const unsigned char unknown[16];
+
+	return memcmp(one, other, 16) == 0 && memcmp(one, unknown, 16) != 0;
+}
+
 /*
  * Elapsed time of jobs begins with Unix time, so that it can be read, and goes on without a step: in the same boot
  * by the system's elapsed time, across boots by the difference of Unix times, and on a clock that a program moves from where it was.
@@ -73,7 +81,7 @@ static void set_offset(struct ww_jobs *jobs, int is_new)
 		line->offset = wall - now;
 	else if (!is_real(line))
 		line->offset = then - now;
-	else if (memcmp(boot_id, jobs->meta.boot_id, sizeof boot_id) == 0 && jobs->meta.offset)
+	else if (is_same_boot(boot_id, jobs->meta.boot_id) && now + jobs->meta.offset >= then)
 		line->offset = jobs->meta.offset;
 	else
 		line->offset = then + (wall > jobs->meta.wall ? wall - jobs->meta.wall : 0) - now;
@@ -102,13 +110,6 @@ int ww_jobs_time_open(struct ww_jobs *jobs, int is_new)
 	jobs->elapsed.opened = ww_jobs_time(&jobs->elapsed);
 	jobs->wall.opened = ww_jobs_time(&jobs->wall);
 	return WW_OK;
-}
-
-void ww_jobs_time_close(struct ww_jobs *jobs)
-{
-	ww_jobs_cancel_timer(jobs, jobs->elapsed.driver, &jobs->elapsed.timer);
-	if (jobs->wall.driver)
-		ww_jobs_cancel_timer(jobs, jobs->wall.driver, &jobs->wall.timer);
 }
 
 void ww_jobs_count_late(const struct timeline *line, uint64_t due)

@@ -73,6 +73,11 @@ static void mark(struct tube *tube)
 	tube->jobs->dirty = tube;
 }
 
+void ww_jobs_tube_touch(struct tube *tube)
+{
+	mark(tube);
+}
+
 int ww_jobs_tube_get(struct ww_jobs *jobs, const char *name, struct tube **tube)
 {
 	uint32_t number = 0;

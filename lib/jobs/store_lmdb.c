@@ -14,7 +14,9 @@
 #include "store.h"
 
 /* Address space only: the file grows with what is in it. Doubled before half of it is used. */
-#define MAP_FIRST ((size_t)1 << 30)
+#define MAP_FIRST ((size_t)1 << (sizeof(size_t) > 4 ? 34 : 28))
+/* Begins after which readers that died are looked for; they would keep freed pages from being used again. */
+enum { BEGINS_A_LOOK = 1000 };
 
 struct lmdb {
 	const struct ww_allocator *allocator;
@@ -28,8 +30,9 @@ struct lmdb {
 	size_t room; /* for a body */
 	char *path;
 	unsigned flags; /* that it was opened with */
-	int dead;       /* it broke, and could not be opened again */
-	int lock;       /* the descriptor that keeps others out, or -1 */
+	unsigned begins;
+	int dead; /* it broke, and could not be opened again */
+	int lock; /* the descriptor that keeps others out, or -1 */
 
 	/* Syncing now and then. Held while the environment is used for that, or exchanged. */
 	pthread_mutex_t exchange;
@@ -128,10 +131,13 @@ static int widen(struct lmdb *lmdb)
 
 	if (!error)
 		error = mdb_env_stat(lmdb->env, &stat);
+	if (!error && lmdb->begins++ % BEGINS_A_LOOK == 0)
+		(void)mdb_reader_check(lmdb->env, NULL);
 	while (!error && (info.me_last_pgno + 1) * stat.ms_psize + lmdb->room > lmdb->map / 2) {
 		error = mdb_env_set_mapsize(lmdb->env, lmdb->map * 2);
-		if (!error)
-			lmdb->map *= 2;
+		/* The former map is gone then. */
+		lmdb->dead = error != 0;
+		lmdb->map *= 2;
 	}
 	return error;
 }
@@ -161,6 +167,7 @@ static void abort_write(void *self)
 }
 
 static int open_environment(struct lmdb *lmdb);
+static int sync_now(void *self);
 static void close_environment(struct lmdb *lmdb);
 
 static int is_broken(struct lmdb *lmdb)
@@ -188,9 +195,9 @@ static int begin_again(struct lmdb *lmdb, size_t number, int why)
 	close_environment(lmdb);
 	lmdb->dead = open_environment(lmdb) != WW_OK;
 	pthread_mutex_unlock(&lmdb->exchange);
-	if (lmdb->dead || mdb_env_info(lmdb->env, &info))
+	if (lmdb->dead || mdb_env_info(lmdb->env, &info) || info.me_last_txnid < number)
 		return why;
-	return info.me_last_txnid >= number ? WW_OK : why;
+	return sync_now(lmdb) == WW_OK ? WW_OK : why;
 }
 
 static int commit(void *self)
@@ -436,9 +443,9 @@ static int take_lock(struct lmdb *lmdb, const char *path)
 
 	if (length < 0 || (size_t)length >= sizeof name)
 		return WW_EINVAL;
-	if (mkdir(path, 0777) && errno != EEXIST)
+	if (mkdir(path, 0700) && errno != EEXIST)
 		return errno == ENOENT || errno == ENOTDIR ? WW_EDENIED : error_of(errno);
-	lmdb->lock = open(name, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+	lmdb->lock = open(name, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
 	if (lmdb->lock < 0)
 		return errno == ENOTDIR ? WW_EDENIED : error_of(errno);
 	return flock(lmdb->lock, LOCK_EX | LOCK_NB) ? WW_EINUSE : WW_OK;
@@ -477,17 +484,29 @@ static void close_environment(struct lmdb *lmdb)
 	lmdb->env = NULL;
 }
 
-static int open_environment(struct lmdb *lmdb)
+static int open_mapped(struct lmdb *lmdb, size_t map)
 {
-	MDB_envinfo info;
 	int error = mdb_env_create(&lmdb->env);
 
 	if (!error)
 		error = mdb_env_set_maxdbs(lmdb->env, STORE_TABLES);
 	if (!error)
-		error = mdb_env_set_mapsize(lmdb->env, MAP_FIRST);
+		error = mdb_env_set_mapsize(lmdb->env, map);
 	if (!error)
-		error = mdb_env_open(lmdb->env, lmdb->path, lmdb->flags, 0666);
+		error = mdb_env_open(lmdb->env, lmdb->path, lmdb->flags, 0600);
+	if (error)
+		close_environment(lmdb);
+	return error;
+}
+
+static int open_environment(struct lmdb *lmdb)
+{
+	MDB_envinfo info;
+	int error = open_mapped(lmdb, MAP_FIRST);
+
+	/* Where address space is limited. */
+	if (error == ENOMEM)
+		error = open_mapped(lmdb, MAP_FIRST / 64);
 	if (error == ENOENT || error == ENOTDIR)
 		return WW_EDENIED;
 	if (error)

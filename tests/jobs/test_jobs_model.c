@@ -275,7 +275,8 @@ static void finish(struct expected *job)
 		memset(job, 0, sizeof *job);
 		return;
 	}
-	job->base += (job->missed + 1) * job->period;
+	if (job->base <= now)
+		job->base += (job->missed + 1) * job->period;
 	job->tries = 0;
 	job->version++;
 	wait_for(job, job->base);
@@ -288,10 +289,11 @@ static void release(struct expected *job)
 	if (below(3) == 0)
 		delay = WW_JOB_BACKOFF;
 	job->priority = (uint32_t)below(4) * 600;
-	OK(ww_jobs_release(world.jobs, job->id, job->token, job->priority, delay, "why"));
+	int buried = ww_jobs_release(world.jobs, job->id, job->token, job->priority, delay, "why");
 	job->releases++;
 	job->tries++;
-	if (delay == WW_JOB_BACKOFF && job->attempts && job->tries >= job->attempts) {
+	AGREE(buried == (job->attempts && job->tries >= job->attempts));
+	if (buried) {
 		job->ends = now;
 		bury_expected(job);
 		return;

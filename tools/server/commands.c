@@ -161,14 +161,6 @@ static void lease_ended(struct connection *connection, struct lease *lease, int 
 		answer_error(connection, error == WW_ESTALE ? WW_ENOTFOUND : error);
 }
 
-/* Whether a job that its backoff is asked for came to be buried by its last attempt. */
-static int is_buried(struct server *server, uint64_t id)
-{
-	enum ww_job_state state;
-
-	return ww_jobs_state(server->jobs, id, &state) == WW_OK && state == WW_JOB_BURIED;
-}
-
 void command_release(struct connection *connection, const struct command *command, const char *reason)
 {
 	struct server *server = connection->server;
@@ -184,9 +176,9 @@ void command_release(struct connection *connection, const struct command *comman
 	if (error == WW_OK)
 		error =
 		    ww_jobs_release(server->jobs, lease->id, lease->token, command->priority, command->delay, reason);
-	if (error == WW_OK && command->delay == WW_JOB_BACKOFF && is_buried(server, command->id))
+	if (error == 1)
 		text = "BURIED\r\n";
-	lease_ended(connection, lease, error, text);
+	lease_ended(connection, lease, error > 0 ? WW_OK : error, text);
 }
 
 void command_bury(struct connection *connection, const struct command *command, const char *reason)

@@ -126,7 +126,8 @@ static void lease_release(struct server *server, struct lease *lease)
 
 	if (server->is_stopping || turn_begin(server) != WW_OK ||
 	    ww_jobs_peek(server->jobs, &job, &info, NULL) != WW_OK ||
-	    ww_jobs_release(server->jobs, lease->id, lease->token, info.priority, 0, NULL) != WW_OK)
+	    ww_jobs_release(server->jobs, lease->id, lease->token, info.priority, WW_JOB_BACKOFF,
+	        info.attempts || info.backoff ? "the connection was closed" : NULL) < 0)
 		server_note(server, "job %llu is not given back before its time is up", (unsigned long long)lease->id);
 }
 

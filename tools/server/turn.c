@@ -57,8 +57,12 @@ static void turn_time(struct server *server)
 	if (!server->is_due)
 		return;
 	server->is_due = 0;
+	/* What runs out together is written together. */
+	if (turn_begin(server) != WW_OK)
+		server_say("the store cannot be had");
 	if (ww_driver_dispatch(server->elapsed, TURN_BUDGET) < 0 || ww_driver_dispatch(server->wall, TURN_BUDGET) < 0)
 		server_say("a driver cannot dispatch");
+	turn_commit(server);
 }
 
 void turn_end(struct server *server)
