@@ -71,7 +71,7 @@ static int run(struct jobs *jobs)
 	if (client_open(&jobs->client, jobs->server, jobs->timeout_ms))
 		return STATUS_FAILED;
 	for (i = 0; i < OUTLOOKS; i++) {
-		int answer = forecast_read(jobs, outlooks[i].span, outlooks[i].count, counts, &reply);
+		int answer = forecast_read(jobs, outlooks[i].span * DURATION_SECOND, outlooks[i].count, counts, &reply);
 
 		if (answer > 0)
 			reply_refused(&jobs->client, &reply, "forecast");

@@ -3,15 +3,18 @@
 
 #include <string.h>
 
+#include "jobs/duration.h"
 #include "jobs/json.h"
 #include "message.h"
 
-int forecast_read(struct jobs *jobs, unsigned span, size_t count, uint64_t counts[FORECAST_MAX], struct reply *reply)
+int forecast_read(struct jobs *jobs, uint64_t span, size_t count, uint64_t *counts, struct reply *reply)
 {
+	char seconds[DURATION_TEXT];
 	const char *space = jobs->tube ? " tube=" : "";
 	const char *tube = jobs->tube ? jobs->tube : "";
 
-	if (client_ask(&jobs->client, reply, "forecast %u %zu%s%s", span, count, space, tube))
+	if (client_ask(
+	        &jobs->client, reply, "forecast %s %zu%s%s", duration_seconds(seconds, span), count, space, tube))
 		return -1;
 	if (reply_is(reply, "UNKNOWN_COMMAND"))
 		return 1;

@@ -3,6 +3,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "jobs/duration.h"
 #include "jobs/fields.h"
 #include "jobs/top.h"
 
@@ -43,7 +44,7 @@ int top_sample(struct jobs *jobs, struct top_sample *sample)
 	sample->taken = now_ms();
 	if (read_server(jobs, sample) || tubes_read(jobs, &sample->tubes))
 		return -1;
-	answer = forecast_read(jobs, 60, TOP_MINUTES, sample->minutes, &reply);
+	answer = forecast_read(jobs, 60 * DURATION_SECOND, TOP_MINUTES, sample->minutes, &reply);
 	sample->has_forecast = answer == 0;
 	return answer < 0 ? -1 : 0;
 }
