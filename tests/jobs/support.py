@@ -50,7 +50,8 @@ def matches(pattern, text, what=""):
 
 
 def environment(address, **more):
-    env = dict(os.environ, WEEKWHEEL_SERVER=address, TZ="UTC", TERM="xterm", **more)
+    env = dict(os.environ, WEEKWHEEL_SERVER=address, TZ="UTC", TERM="xterm")
+    env.update(more)
     return {name: value for name, value in env.items() if value is not None}
 
 

@@ -272,9 +272,45 @@ def tubes_are_counted():
         matches("^default ", fake.client.run(0, "stats").out)
 
 
+def top_of_beanstalkd_has_no_wheels():
+    tube = b"---\nname: default\ncurrent-jobs-ready: 4\n"
+    stats = b"---\ncurrent-jobs-ready: 4\nversion: \"1.13\"\nuptime: 7\n"
+    with Fake(table(list_tubes=b"OK 14\r\n---\n- default\n\r\n", stats=b"OK %d\r\n%s\r\n" % (len(stats), stats),
+                    stats_tube=b"OK %d\r\n%s\r\n" % (len(tube), tube))) as fake:
+        frame = fake.client.run(0, "top", "--once").out
+        matches("^No wheels: this server does not tell when its jobs are due$", frame)
+        matches("^default +4 ", frame)
+        equal(len(frame.splitlines()), 23)
+
+
+def top_asks_for_parts_of_slots():
+    stats = b"---\ncurrent-jobs-ready: 3\ncurrent-jobs-reserved: 1\n"
+    known = table(list_tubes=b"OK 4\r\n---\n\r\n", stats=b"OK %d\r\n%s\r\n" % (len(stats), stats),
+                  advance=b"ADVANCED 1796119137\r\n")
+
+    def answer(line, lines):
+        if not line.startswith("forecast"):
+            return known(line, lines)
+        # What is due already counts for the first; one is due at once, two in the span that ends at 09:59:01.
+        count = int(line.split()[2])
+        counts = dict(enumerate([7, 0, 0, 0, 2])) if count == 3600 else {0: 5, 9: 2, 40: 4}
+        body = json.dumps({"counts": [counts.get(i, 0) for i in range(count)]}).encode()
+        return b"OK %d\r\n%s\r\n" % (len(body), body)
+    with Fake(answer) as fake:
+        lines = fake.client.run(0, "top", "--once", LC_ALL="C").out.splitlines()
+        equal(fake.lines[-5:], ["advance 0", "forecast 0.1 600", "forecast 1 3600", "forecast 15 5760", "forecast 60 10080"])
+        equal(lines[0][:19], "2026-12-01 09:58:57")
+        title = next(i for i, line in enumerate(lines) if line.startswith("Overdue"))
+        equal(lines[title], "Overdue 3; due in 60 s: 7, 1 h: 5, 1 d: 13, 7 d: 13")
+        equal(lines[title + 1], "sec   @" + " " * 55 + "#   max 4")
+        # Three in the tenths of this second, for which its own count is not taken.
+        equal(lines[title + 3], "min  " + " " * 58 + "@* max 3")
+
+
 main([nobody_listens, a_server_that_says_nothing_is_not_waited_for_for_ever, a_server_that_closes,
       what_is_no_protocol_is_refused, a_list_that_never_ends_is_left, what_is_put_is_sent_so,
       a_body_is_never_taken_for_commands, a_worker_of_beanstalkd, a_worker_of_weekwheeld,
       a_job_is_touched_while_its_command_runs,
       a_lease_that_is_lost_is_said, a_worker_comes_back_to_its_server,
-      a_worker_gives_up_a_server_that_says_nothing, tubes_are_counted])
+      a_worker_gives_up_a_server_that_says_nothing, tubes_are_counted, top_of_beanstalkd_has_no_wheels,
+      top_asks_for_parts_of_slots])

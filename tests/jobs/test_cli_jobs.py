@@ -7,6 +7,7 @@ import json
 import os
 import pty
 import re
+import select
 import signal
 import struct
 import subprocess
@@ -324,27 +325,59 @@ def top_frame(text):
     return re.sub(r"\033\[[0-9;?]*[A-Za-z]", "", frame).replace("\r", "")
 
 
-def run_top(client, **env):
-    leader, follower = pty.openpty()
-    fcntl.ioctl(follower, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
-    process = subprocess.Popen([WEEKWHEEL, "top"], stdin=follower, stdout=follower, stderr=follower,
-                               env=environment(client.address, **env))
-    os.close(follower)
-    seen = b""
-    while b"q ends" not in seen:
-        seen += os.read(leader, 65536)
-    os.write(leader, b"q")
-    try:
+def wheel(frame, name):
+    """The slots of a wheel, and where its hand is."""
+    lines = frame.splitlines()
+    at = next(i for i, line in enumerate(lines) if line.startswith(name.ljust(5)))
+    return lines[at].split(" max ")[0][5:], lines[at + 1].index("^") - 5
+
+
+class Top:
+    """weekwheel top in a terminal of 80 x 24; whatever it shows fits there."""
+
+    def __init__(self, client, **env):
+        self.leader, follower = pty.openpty()
+        fcntl.ioctl(follower, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
+        self.before = termios.tcgetattr(self.leader)
+        self.process = subprocess.Popen([WEEKWHEEL, "top"], stdin=follower, stdout=follower, stderr=follower,
+                                        env=environment(client.address, **env))
+        os.close(follower)
+        self.seen = b""
+
+    def wait(self, good):
+        """Read until a whole frame is as a function wants it; return that."""
         while True:
-            more = os.read(leader, 65536)
-            if not more:
-                break
-            seen += more
-    except OSError:
-        pass
-    os.close(leader)
-    equal(process.wait(PATIENCE), 0)
-    return seen.decode()
+            frame = top_frame(self.seen.decode(errors="replace"))
+            if frame.endswith("q ends"):
+                equal(len(frame.splitlines()), 24)
+                check(max(map(len, frame.splitlines())) <= 80, frame)
+                if good(frame):
+                    return frame
+            check(select.select([self.leader], [], [], PATIENCE)[0], f"the screen stays {frame}")
+            self.seen += os.read(self.leader, 65536)
+
+    def end(self, number=None):
+        """End it, by a signal or by q; return all that was written."""
+        check(termios.tcgetattr(self.leader) != self.before, "keys are not read one by one")
+        if number:
+            self.process.send_signal(number)
+        else:
+            os.write(self.leader, b"q")
+        try:
+            while more := os.read(self.leader, 65536):
+                self.seen += more
+        except OSError:
+            pass
+        equal(self.process.wait(PATIENCE), 0)
+        equal(termios.tcgetattr(self.leader), self.before, "the terminal's state")
+        os.close(self.leader)
+        return self.seen.decode()
+
+
+def run_top(client, **env):
+    top = Top(client, **env)
+    top.wait(lambda frame: True)
+    return top.end()
 
 
 def top_draws_frames():
@@ -358,17 +391,67 @@ def top_draws_frames():
         check(max(map(len, lines)) < 80, frame)
         check("\033" not in frame, frame)
         matches(r"^mail +0 +1 +0 +0 ", frame)
-        matches(r"^\.\.\. and 6 more$", frame)
+        matches(r"^\.\.\. and 7 more$", frame)
         matches(r"^jobs: 12 ready, 1 delayed", frame)
-        matches(r"^Due in the next hour, by minute: 13$", frame)
+        matches(r"^Overdue 12; due in 60 s: 0, 1 h: 1, 1 d: 1, 7 d: 1$", frame)
         matches(r"^nothing is overdue$", frame)
         client.run(0, "advance", "90")
         matches(r"^oldest overdue: 1 min 30 s$", client.run(0, "top", "--once").out)
         text = run_top(client, NO_COLOR=None)
         matches(r"^mail +0 +1 +0 +0 ", top_frame(text))
-        equal(len(top_frame(text).split("q ends")[0].splitlines()), 23)
         check("\033[1m" in text and text.endswith("\033[?25h\033[?1049l"), repr(text))
-        check("\033[1m" not in run_top(client, NO_COLOR="1"), "colour in spite of NO_COLOR")
+        check(not re.search("\033\\[[0-9;]*m", run_top(client, NO_COLOR="1")), "colour in spite of NO_COLOR")
+
+
+def slots(full):
+    """A wheel of 60 with these slots."""
+    return "".join(full.get(i, " ") for i in range(60))
+
+
+def top_turns_its_wheels():
+    with Server() as client:
+        now = objects(client.run(0, "advance", "0", "--json").out)[0]["now"]
+        # Ten seconds before the minute, and not the last minutes of an hour.
+        client.run(0, "advance", str(110 - now % 60 + (600 if now % 3600 > 3000 else 0)))
+        now = objects(client.run(0, "advance", "0", "--json").out)[0]["now"]
+        minute, hour, day = now // 60 % 60, now // 3600 % 24, (now // 86400 + 3) % 7
+        for after in ("5", "5", "40", "5m", "2h"):
+            client.run(0, "put", "--in", after, "x")
+        top = Top(client, LC_ALL="C", NO_COLOR=None)
+        frame = top.wait(lambda frame: True)
+        equal(wheel(frame, "sec"), (slots({55: "@", 30: "+"}), 50))
+        equal(wheel(frame, "min"), (slots({minute: "@", minute + 1: "+", minute + 5: "+"}), minute))
+        equal(wheel(frame, "hour")[1], hour)
+        equal(wheel(frame, "day")[1], day)
+        matches(r"^Overdue 0; due in 60 s: 3, 1 h: 4, 1 d: 5, 7 d: 5$", frame)
+        client.run(0, "advance", "3")
+        frame = top.wait(lambda frame: wheel(frame, "sec")[1] == 53)
+        equal(wheel(frame, "sec")[0], slots({55: "@", 30: "+"}))
+        client.run(0, "advance", "8")
+        frame = top.wait(lambda frame: wheel(frame, "sec")[1] == 1 and "overdue: 6 s" in frame)
+        equal(wheel(frame, "sec")[0], slots({30: "@"}))
+        equal(wheel(frame, "min"), (slots({minute + 1: "@", minute + 5: "@"}), minute + 1))
+        matches(r"^Overdue 2; due in 60 s: 1, 1 h: 2, ", frame)
+        check("\033[7m" in top.end(), "the hand's slot is not marked")
+
+
+def top_fits_the_terminal():
+    with Server() as client:
+        client.run(0, "put", "--in", "5", "x")
+        equal(wheel(client.run(0, "top", "--once", LC_ALL="C.UTF-8").out, "sec")[0].strip(), "\u2588")
+        # No second screen and no cursor either: frames below one another.
+        top = Top(client, TERM="dumb", LC_ALL="C.UTF-8")
+        while not re.search(rb"\nday .*\n.*\n", top.seen):
+            top.seen += os.read(top.leader, 65536)
+        text = top.end()
+        check("\033" not in text and "\u2588" not in text, repr(text))
+
+
+def top_ends_with_a_signal():
+    with Server() as client:
+        top = Top(client)
+        top.wait(lambda frame: True)
+        check(top.end(signal.SIGTERM).endswith("\033[?25h\033[?1049l"), "the screen is not as it was")
 
 
 def what_is_wrong_on_the_command_line_is_said():
@@ -436,5 +519,6 @@ main([put_says_the_id_and_when, put_sends_every_option, bodies_are_any_bytes, a_
       what_fails_comes_back_and_is_buried, a_job_has_a_backoff_of_its_own, a_job_has_limits_of_its_own,
       several_commands_run_at_a_time, a_signal_lets_commands_end, a_second_signal_gives_the_job_back,
       a_waiting_worker_ends_at_once,
-      a_cancelled_job_is_not_reported_as_done, top_draws_frames, what_is_wrong_on_the_command_line_is_said,
+      a_cancelled_job_is_not_reported_as_done, top_draws_frames, top_turns_its_wheels,
+      top_fits_the_terminal, top_ends_with_a_signal, what_is_wrong_on_the_command_line_is_said,
       every_command_has_a_help_with_an_example, a_server_on_a_unix_socket])

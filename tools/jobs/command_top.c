@@ -1,5 +1,7 @@
 /* The command top: a frame each second, until q. */
 #include <errno.h>
+#include <langinfo.h>
+#include <locale.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -10,6 +12,7 @@
 #include <unistd.h>
 
 #include "command.h"
+#include "jobs/duration.h"
 #include "jobs/top.h"
 #include "message.h"
 
@@ -46,6 +49,11 @@ static int wants_colour(void)
 	return !is_dumb() && !(no && *no) && isatty(STDOUT_FILENO);
 }
 
+static int is_utf8(void)
+{
+	return !is_dumb() && setlocale(LC_CTYPE, "") && strcmp(nl_langinfo(CODESET), "UTF-8") == 0;
+}
+
 static int screen_rows(void)
 {
 	struct winsize size;
@@ -67,13 +75,17 @@ static int keys_begin(struct termios *before)
 	return tcsetattr(STDIN_FILENO, TCSANOW, &raw) == 0;
 }
 
-/* Wait a second, or for the end. Without a keyboard no key is waited for. */
+/*
+ * Wait for the next second of the clock, so that a hand moves when it does; but, for the rates, not for the blink of an eye.
+ * Or for the end. Without a keyboard no key is waited for.
+ */
 static void pause_second(int keyboard)
 {
 	struct pollfd keys = {keyboard ? STDIN_FILENO : -1, POLLIN, 0};
+	int past = (int)(time_now() % DURATION_SECOND / (DURATION_SECOND / 1000));
 	char key;
 
-	if (poll(&keys, 1, 1000) <= 0)
+	if (poll(&keys, 1, past > 800 ? 2000 - past : 1000 - past) <= 0)
 		return;
 	if (read(STDIN_FILENO, &key, 1) <= 0 || key == 'q' || key == 'Q' || key == 3)
 		ended = 1;
@@ -81,27 +93,30 @@ static void pause_second(int keyboard)
 
 static int once(struct jobs *jobs)
 {
+	struct top_look look = {.rows = TOP_ROWS, .colour = wants_colour(), .utf8 = is_utf8()};
+	struct top_wheels wheels = {.now = 0};
 	struct top_sample sample;
-	int failed = top_sample(jobs, &sample);
+	int failed = top_sample(jobs, &sample, &wheels);
 
 	if (!failed)
-		top_frame(stdout, jobs, &sample, NULL, TOP_ROWS, wants_colour(), 0);
+		top_frame(stdout, jobs, &sample, NULL, &wheels, &look);
 	top_sample_free(&sample);
 	return failed ? STATUS_FAILED : STATUS_OK;
 }
 
 static int watch(struct jobs *jobs, int keyboard)
 {
+	struct top_look look = {.colour = wants_colour(), .cursor = !is_dumb(), .utf8 = is_utf8()};
 	struct top_sample before = {.taken = 0}, now;
-	int cursor = !is_dumb();
+	struct top_wheels wheels = {.now = 0};
 	int has_before = 0;
 	int failed = 0;
 
 	while (!ended) {
-		failed = top_sample(jobs, &now);
+		failed = top_sample(jobs, &now, &wheels);
+		look.rows = screen_rows();
 		if (!failed)
-			top_frame(
-			    stdout, jobs, &now, has_before ? &before : NULL, screen_rows(), wants_colour(), cursor);
+			top_frame(stdout, jobs, &now, has_before ? &before : NULL, &wheels, &look);
 		top_sample_free(&before);
 		before = now;
 		has_before = 1;
@@ -172,9 +187,12 @@ void command_top_help(FILE *out)
 {
 	fputs("Usage: weekwheel top [OPTION]...\n"
 	      "\n"
-	      "Watch the tubes, redrawn each second on a terminal of 80 x 24 or larger; 'q'\n"
-	      "ends. Into a file or a pipe goes one frame. Colour is left out where NO_COLOR is\n"
-	      "set or TERM is dumb.\n"
+	      "Watch the tubes and the four wheels of what becomes due, redrawn each second on\n"
+	      "a terminal of 80 x 24 or larger; 'q' ends. Into a file or a pipe goes one frame.\n"
+	      "A wheel has a slot for each second, minute, hour or day, as a clock has, and ^\n"
+	      "is now: a job stays in its slot while the hand comes nearer. The fuller a slot,\n"
+	      "the higher, from . : - = + * # % to @, or blocks where the locale is UTF-8; max\n"
+	      "is the fullest. Colour is left out where NO_COLOR is set or TERM is dumb.\n"
 	      "\n"
 	      "Options:\n",
 	    out);

@@ -3,11 +3,11 @@
 
 /* What weekwheel top shows. */
 
-#include "jobs/forecast.h"
 #include "jobs/jobs.h"
+#include "jobs/top_wheel.h"
 #include "jobs/tubes.h"
 
-enum { TOP_ROWS = 24, TOP_MINUTES = 60 };
+enum { TOP_ROWS = 24 };
 
 /* What the server said at one moment. */
 struct top_sample {
@@ -16,16 +16,20 @@ struct top_sample {
 	struct tube all; /* sums, named after the server's version */
 	uint64_t uptime, workers;
 	char oldest[40]; /* seconds that the first job has been overdue; "": not known */
-	uint64_t minutes[FORECAST_MAX];
-	int has_forecast;
 };
 
-/* Ask the server. Return 0, or -1 after a message. */
-int top_sample(struct jobs *jobs, struct top_sample *sample);
+/* Ask the server. The wheels go on from one sample to the next. Return 0, or -1 after a message. */
+int top_sample(struct jobs *jobs, struct top_sample *sample, struct top_wheels *wheels);
 void top_sample_free(struct top_sample *sample);
 
-/* Write a frame of `rows` rows, at least TOP_ROWS, and 80 columns. `before` gives the rates; NULL: there are none yet. */
+/* What the terminal can do. */
+struct top_look {
+	int rows; /* fewer than TOP_ROWS are taken for that many */
+	int colour, cursor, utf8;
+};
+
+/* Write a frame of 80 columns. `before` gives the rates; NULL: there are none yet. */
 void top_frame(FILE *out, const struct jobs *jobs, const struct top_sample *now, const struct top_sample *before,
-    int rows, int colour, int cursor);
+    const struct top_wheels *wheels, const struct top_look *look);
 
 #endif

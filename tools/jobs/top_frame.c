@@ -7,16 +7,23 @@
 #include "jobs/duration.h"
 #include "jobs/top.h"
 
-enum { BAR_ROWS = 5, WIDTH = 80, FIXED_ROWS = 15 };
+/* Of the rows, what is neither tubes nor wheels; and what the wheels take: a title, and two of each. */
+enum { WIDTH = 80, LABEL = 5, FIXED_ROWS = 7, WHEEL_ROWS = 1 + 2 * TOP_WHEELS };
 
 struct frame {
 	FILE *out;
-	int colour, cursor;
+	const struct top_look *look;
 };
 
-static const char *const bold = "1", *const warning = "33", *const bar = "36";
+static const char *const bold = "1", *const warning = "33", *const bar = "36", *const reverse = "7", *const plain = "0";
 
-/* A line, in a colour or NULL; what an earlier frame has left behind it goes. */
+/* What an earlier frame has left behind it goes. */
+static void end_line(const struct frame *frame)
+{
+	fputs(frame->look->cursor ? "\033[K\r\n" : "\n", frame->out);
+}
+
+/* A line, in a colour or NULL. */
 static void line(const struct frame *frame, const char *colour, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
@@ -35,11 +42,11 @@ static void line(const struct frame *frame, const char *colour, const char *form
 			text[i] = '?';
 	while (i && text[i - 1] == ' ')
 		text[--i] = 0;
-	if (colour && frame->colour && *text)
+	if (colour && frame->look->colour && *text)
 		fprintf(frame->out, "\033[%sm%s\033[0m", colour, text);
 	else
 		fputs(text, frame->out);
-	fputs(frame->cursor ? "\033[K\r\n" : "\n", frame->out);
+	end_line(frame);
 }
 
 /* A count in at most 7 characters. */
@@ -74,17 +81,16 @@ static const struct tube *find(const struct top_sample *sample, const char *name
 	return NULL;
 }
 
-static void head(const struct frame *frame, const struct jobs *jobs, const struct top_sample *now)
+static void head(const struct frame *frame, const struct jobs *jobs, const struct top_sample *now, uint64_t time)
 {
-	char time[DURATION_TEXT], up[DURATION_TEXT], oldest[DURATION_TEXT];
+	char date[DURATION_TEXT], up[DURATION_TEXT] = "?", oldest[DURATION_TEXT];
 	struct duration_problem problem;
 	uint64_t ns = 0;
 	int known = duration_parse(now->oldest, &ns, &problem) == 0;
 
 	if (now->uptime < DURATION_MAX / DURATION_SECOND)
 		duration_format(up, now->uptime * DURATION_SECOND);
-	line(frame, bold, "%s  %.30s  version %.12s  up %s", time_format(time, time_now()), jobs->server, now->all.name,
-	    up);
+	line(frame, bold, "%s  %.30s  version %.12s  up %s", time_format(date, time), jobs->server, now->all.name, up);
 	line(frame, NULL,
 	    "jobs: %" PRIu64 " ready, %" PRIu64 " delayed, %" PRIu64 " reserved, %" PRIu64 " buried; %" PRIu64
 	    " workers",
@@ -126,59 +132,74 @@ static void tube_lines(
 		line(frame, NULL, "%s", "");
 }
 
-/* One row of the columns, counted from the bottom; a column that is not 0 is at least one high. */
-static void bars_row(const struct frame *frame, const struct top_sample *now, uint64_t most, int row)
+static void paint(const struct frame *frame, const char *colour)
 {
-	char text[TOP_MINUTES + 1];
-	int i;
-
-	for (i = 0; i < TOP_MINUTES; i++) {
-		uint64_t n = now->minutes[i];
-		double height = most ? (double)n / (double)most * BAR_ROWS : 0;
-
-		text[i] = n && (row == 0 || height > row + 0.5) ? '#' : ' ';
-	}
-	text[TOP_MINUTES] = 0;
-	if (row == BAR_ROWS - 1 && now->has_forecast)
-		line(frame, bar, "%10" PRIu64 " %s", most, text);
-	else
-		line(frame, bar, "%10s %s", "", text);
+	if (frame->look->colour)
+		fprintf(frame->out, "\033[%sm", colour);
 }
 
-static void forecast(const struct frame *frame, const struct top_sample *now)
+/* A character a slot, as high as the slot is full, and what the highest stands for. */
+static void wheel_slots(const struct frame *frame, const struct top_wheel_kind *kind, const struct top_wheel *wheel)
 {
-	uint64_t most = 0, sum = 0;
-	int i;
+	uint64_t most = top_wheel_most(wheel);
+	char text[12];
+	size_t i;
 
-	for (i = 0; i < TOP_MINUTES; i++) {
-		sum += now->minutes[i];
-		most = now->minutes[i] > most ? now->minutes[i] : most;
+	fprintf(frame->out, "%-*s", LABEL, kind->name);
+	paint(frame, bar);
+	for (i = 0; i < kind->slots; i++) {
+		if (i == wheel->hand)
+			paint(frame, reverse);
+		fputs(top_wheel_cell(wheel->slots[i], most, frame->look->utf8), frame->out);
+		if (i == wheel->hand) {
+			paint(frame, plain);
+			paint(frame, bar);
+		}
 	}
-	if (now->has_forecast)
-		line(frame, bold, "Due in the next hour, by minute: %" PRIu64, sum);
-	else
-		line(frame, bold, "Due in the next hour: not known of this server");
-	for (i = BAR_ROWS - 1; i >= 0; i--)
-		bars_row(frame, now, most, i);
-	line(frame, NULL, "%10s +%s", "", "--------------+--------------+--------------+-------------+");
-	line(frame, NULL, "%10s %s", "", "now            15             30             45          60");
+	paint(frame, plain);
+	fprintf(frame->out, "%*s max %s", (int)(TOP_SLOTS - kind->slots), "", count(text, most));
+	end_line(frame);
+}
+
+static void wheel_hand(const struct frame *frame, const struct top_wheel_kind *kind, const struct top_wheel *wheel)
+{
+	line(frame, NULL, "%*s%.*s^%s", LABEL, "", (int)wheel->hand, kind->ruler, kind->ruler + wheel->hand + 1);
+}
+
+static void wheel_lines(const struct frame *frame, const struct top_wheels *wheels)
+{
+	char overdue[12], due[TOP_WHEELS][12];
+	size_t i;
+
+	if (!wheels->has_forecast) {
+		line(frame, bold, "No wheels: this server does not tell when its jobs are due");
+		return;
+	}
+	for (i = 0; i < TOP_WHEELS; i++)
+		count(due[i], wheels->at[i].sum);
+	line(frame, bold, "Overdue %s; due in %s: %s, %s: %s, %s: %s, %s: %s", count(overdue, wheels->overdue),
+	    top_wheel_kinds[0].turn, due[0], top_wheel_kinds[1].turn, due[1], top_wheel_kinds[2].turn, due[2],
+	    top_wheel_kinds[3].turn, due[3]);
+	for (i = 0; i < TOP_WHEELS; i++) {
+		wheel_slots(frame, &top_wheel_kinds[i], &wheels->at[i]);
+		wheel_hand(frame, &top_wheel_kinds[i], &wheels->at[i]);
+	}
 }
 
 void top_frame(FILE *out, const struct jobs *jobs, const struct top_sample *now, const struct top_sample *before,
-    int rows, int colour, int cursor)
+    const struct top_wheels *wheels, const struct top_look *look)
 {
-	struct frame frame = {out, colour, cursor};
+	struct frame frame = {out, look};
+	int rows = look->rows < TOP_ROWS ? TOP_ROWS : look->rows;
 
-	if (rows < TOP_ROWS)
-		rows = TOP_ROWS;
-	if (cursor)
+	if (look->cursor)
 		fputs("\033[H", out);
-	head(&frame, jobs, now);
+	head(&frame, jobs, now, wheels->now);
 	line(&frame, NULL, "%s", "");
-	tube_lines(&frame, now, before, rows - FIXED_ROWS);
+	tube_lines(&frame, now, before, rows - FIXED_ROWS - (wheels->has_forecast ? WHEEL_ROWS : 1));
 	line(&frame, NULL, "%s", "");
-	forecast(&frame, now);
-	if (cursor)
+	wheel_lines(&frame, wheels);
+	if (look->cursor)
 		fputs("q ends\033[J", out);
 	fflush(out);
 }

@@ -3,7 +3,6 @@
 #include <string.h>
 #include <time.h>
 
-#include "jobs/duration.h"
 #include "jobs/fields.h"
 #include "jobs/top.h"
 
@@ -35,18 +34,15 @@ static int read_server(struct jobs *jobs, struct top_sample *sample)
 	return 0;
 }
 
-int top_sample(struct jobs *jobs, struct top_sample *sample)
+int top_sample(struct jobs *jobs, struct top_sample *sample, struct top_wheels *wheels)
 {
-	struct reply reply;
-	int answer;
-
 	memset(sample, 0, sizeof *sample);
 	sample->taken = now_ms();
 	if (read_server(jobs, sample) || tubes_read(jobs, &sample->tubes))
 		return -1;
-	answer = forecast_read(jobs, 60 * DURATION_SECOND, TOP_MINUTES, sample->minutes, &reply);
-	sample->has_forecast = answer == 0;
-	return answer < 0 ? -1 : 0;
+	wheels->overdue = sample->all.ready;
+	wheels->reserved = sample->all.reserved;
+	return top_wheels_read(jobs, wheels);
 }
 
 void top_sample_free(struct top_sample *sample)
