@@ -11,9 +11,11 @@ import re
 import signal
 import struct
 import subprocess
+import sys
 import zlib
 
-from support import Fsck, Server, Skip, compiled, equal, main
+sys.dont_write_bytecode = True  # beside the sources nothing is left
+from serving import Fsck, Server, Skip, compiled, equal, run
 
 ERRORS = ("OUT_OF_MEMORY", "INTERNAL_ERROR")
 WRITE, SYNC, TRUNCATE = 1, 2, 4
@@ -246,5 +248,4 @@ def test_each_call_of_a_start_fails(folder):
             return
 
 
-if __name__ == "__main__":
-    main(globals())
+sys.exit(run(globals()))

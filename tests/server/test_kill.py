@@ -10,10 +10,12 @@ import base64
 import os
 import random
 import signal
+import sys
 import threading
 import time
 
-from support import Fsck, Server, main, seed_of_run
+sys.dont_write_bytecode = True  # beside the sources nothing is left
+from serving import Fsck, Server, run, seed_of_run
 
 CLIENTS = 6
 LONGEST = 0.6  # seconds until it is killed
@@ -334,5 +336,4 @@ def test_what_is_acknowledged_outlives_a_kill(folder):
         assert kills == 0 or any(word.startswith(what) for word in world.counts), what
 
 
-if __name__ == "__main__":
-    main(globals())
+sys.exit(run(globals()))

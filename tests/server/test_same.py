@@ -12,8 +12,10 @@ import shutil
 import signal
 import socket
 import subprocess
+import sys
 
-from support import PATIENCE, Client, Server, Skip, main, seed_of_run
+sys.dont_write_bytecode = True  # beside the sources nothing is left
+from serving import Client, PATIENCE, Server, Skip, run, seed_of_run
 
 BEANSTALKD = os.environ.get("BEANSTALKD") or shutil.which("beanstalkd") or "/usr/bin/beanstalkd"
 # Of a process, of a machine's speed, or of how the other one stores.
@@ -361,5 +363,4 @@ def test_random_commands():
     same(story)
 
 
-if __name__ == "__main__":
-    main(globals())
+sys.exit(run(globals()))

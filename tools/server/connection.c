@@ -132,7 +132,9 @@ static void connection_input(struct connection *connection, const char *data, si
 
 void connection_process(struct connection *connection)
 {
-	size_t taken = connection_take(connection, connection->in.data, connection->in.size);
+	/* An empty buffer has no data, to which nothing may be added. */
+	const char *data = connection->in.size > 0 ? connection->in.data : "";
+	size_t taken = connection_take(connection, data, connection->in.size);
 
 	if (connection->is_closed)
 		return;
