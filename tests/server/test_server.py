@@ -144,6 +144,18 @@ def test_pause():
         equal(a.answer(), "RESERVED 1 1|x")
 
 
+def test_a_pause_of_nothing_is_over_and_counted():
+    with Server("--clock", "virtual") as server, server.client() as a:
+        conversation(a, ("use p", "USING p"), ("watch p", "WATCHING 2"), ("pause-tube p 0", "PAUSED"), ("pause-tube p 0", "PAUSED"))
+        a.put(b"x")
+        conversation(a, ("reserve-with-timeout 0", "RESERVED 1 1|x"), ("release 1 0 0", "RELEASED"), ("pause-tube p 50", "PAUSED"),
+                     ("reserve-with-timeout 0", "TIMED_OUT"), ("pause-tube p 0", "PAUSED"),
+                     ("reserve-with-timeout 0", "RESERVED 1 1|x"))
+        # Nobody uses or watches it for a while; its job keeps the tube.
+        conversation(a, ("use default", "USING default"), ("ignore p", "WATCHING 1"))
+        equal(a.numbers("stats-tube p")["cmd-pause-tube"], "4")
+
+
 def test_stats_have_the_names_that_beanstalkd_gives():
     with Server() as server, server.client() as a:
         names = list(a.numbers("stats"))

@@ -128,11 +128,14 @@ void tube_ignore(struct connection *connection, struct tube *tube)
 void tube_was_put(struct server *server, struct tube *tube)
 {
 	uint64_t now;
+	uint64_t left;
 
-	if (!tube->pause || tube->is_told)
+	if (tube->pauses == 0 || tube->is_told)
 		return;
 	now = server_now(server);
-	if (tube->pause_until > now && ww_jobs_pause(server->jobs, tube->name, tube->pause_until - now) == WW_OK)
+	left = tube->pause && tube->pause_until > now ? tube->pause_until - now : 0;
+	/* Each is counted there, since this tube may be forgotten before the store's; the last is the one that holds. */
+	while (tube->pauses > 0 && ww_jobs_pause(server->jobs, tube->name, tube->pauses == 1 ? left : 0) == WW_OK)
 		tube->pauses--;
 	tube->is_told = 1;
 }
