@@ -15,7 +15,7 @@ import subprocess
 import sys
 
 sys.dont_write_bytecode = True  # beside the sources nothing is left
-from serving import Client, PATIENCE, Server, Skip, run, seed_of_run
+from serving import PATIENCE, Client, Server, Skip, run, seed_of_run
 
 BEANSTALKD = os.environ.get("BEANSTALKD") or shutil.which("beanstalkd") or "/usr/bin/beanstalkd"
 # Of a process, of a machine's speed, or of how the other one stores.
