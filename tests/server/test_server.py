@@ -332,6 +332,21 @@ def test_backoff_and_last_attempt():
         conversation(a, ("kick 1", "KICKED 1"), ("reserve", "RESERVED 1 1|x"), ("bury-job 1 5 why", "BURIED"))
 
 
+def test_a_worker_that_is_gone_has_failed():
+    """A job on which workers die must not kill one after the other."""
+    with Server("--clock", "virtual") as server, server.client() as a:
+        equal(a.ask("put-key 1 0 30 1 - attempts=2 backoff=100\r\nx"), "INSERTED 1")
+        for attempt in range(2):
+            with server.client() as worker:
+                equal(worker.ask("reserve"), "RESERVED 1 1|x")
+            while a.numbers("stats")["current-jobs-reserved"] != "0":
+                pass
+            equal(a.ask("reserve-with-timeout 0"), "TIMED_OUT")
+            job = a.jobs("list-delayed")[0]
+            equal((job["state"], job["error"]), (("delayed", "buried")[attempt], "the connection was closed"))
+            a.ask("advance 101")
+
+
 def test_wall_time_and_periods():
     with Server("--clock", "virtual") as server, server.client() as a:
         now = int(a.ask("advance 0").split()[1])
