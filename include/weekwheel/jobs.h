@@ -368,6 +368,8 @@ typedef int ww_job_fn(const struct ww_job_info *info, void *context);
 /*
  * Call fn for up to `limit` jobs and store the id from which to go on in *next, unless NULL; 0: that was the last. What changes
  * between pages may be in the list or not, and nothing is twice. fn runs with the store locked, and may not call it.
+ * With `next` a call looks at some thousand records or 4 MiB at most, so that others do not wait for long, and may find fewer
+ * than `limit`; without it at all of them.
  * Returns what fn returned, or 0.
  */
 WW_API int ww_jobs_list(struct ww_jobs *jobs, const struct ww_job_filter *filter, size_t limit, ww_job_fn *fn,

@@ -207,6 +207,14 @@ static int is_wanted(const struct ww_job_filter *filter, const struct ww_job_inf
 	return info->due >= filter->from && (!filter->to || info->due < filter->to);
 }
 
+/* Whether a page, which goes on in a later call, has had its share. */
+static int is_enough(const struct list *call, size_t looks, size_t found, size_t bytes)
+{
+	if (found >= call->limit)
+		return 1;
+	return call->next && (looks - found >= LOOKS || bytes >= LOOK_BYTES);
+}
+
 static int list(struct ww_jobs *jobs, void *arguments)
 {
 	const struct list *call = arguments;
@@ -224,7 +232,7 @@ static int list(struct ww_jobs *jobs, void *arguments)
 
 	store_write64(from, id + 1);
 	int error = ops->seek(jobs->store.self, STORE_JOBS, (struct store_bytes){from, sizeof from}, &key, &value);
-	while (!error && !result && found < call->limit && looks++ < call->limit + LOOKS && bytes < LOOK_BYTES) {
+	for (; !error && !result && !is_enough(call, looks, found, bytes); looks++) {
 		bytes += value.size;
 		id = key.size == 8 ? store_read64(key.data) : 0;
 		error = ww_job_record_read(&record, id, value);

@@ -10,6 +10,7 @@ import random
 import re
 import signal
 import socket
+import select
 import subprocess
 import sys
 import threading
@@ -396,9 +397,12 @@ def reading_that_kills_is_damage():
     put("one", *[{"body": encoded(b"x" * 3000), "due": SOON} for _ in range(3000)])
     fifo = "fifo"
     os.mkfifo(fifo)
+    pipe = open(os.open(fifo, os.O_RDONLY | os.O_NONBLOCK), "rb")
+    fcntl.fcntl(pipe, 1031, 4096)  # F_SETPIPE_SZ: it cannot run ahead
+    os.set_blocking(pipe.fileno(), True)
     process = subprocess.Popen([WEEKWHEEL, "export", "one", "-o", fifo], stderr=subprocess.PIPE, text=True)
-    with open(fifo, "rb") as pipe:
-        fcntl.fcntl(pipe, 1031, 4096)  # F_SETPIPE_SZ: it cannot run ahead
+    select.select([pipe], [], [], PATIENCE)
+    with pipe:
         pipe.readline()
         os.truncate(os.path.join("one", "data.mdb"), 16384)
         while pipe.read(1 << 16):
