@@ -215,11 +215,11 @@ $(EXAMPLES): $(SHARED)
 need-check:
 	@test "$(HAVE_CHECK)" != no || { echo 'The tests need Check: "make deps" installs it' >&2; exit 1; }
 
-# T=name runs one program, script or Check case, T='a b_*' those that match. With WRAP, scripts have nothing to show. SKIP names test programs.
+# T=name runs one program, script or Check case, T='a b_*' those that match. With WRAP, scripts have nothing to show. SKIP names those to leave out.
 check: need-check all $(TESTS) $(EXAMPLES) $(FUZZERS)
 	@B='$(abspath $(B))' CC='$(CC)' CXX='$(CXX)' SANITIZE='$(SANITIZE)' ALLOCATOR='$(ALLOCATOR)' T='$(T)' \
-		WRAP='$(WRAP)' scripts/run-tests $(filter-out $(if $(T),,$(addprefix %/,$(SKIP))),$(TESTS)) \
-		$(if $(WRAP),,$(EXAMPLES) $(TEST_SCRIPTS) $(FUZZERS))
+		WRAP='$(WRAP)' scripts/run-tests $(filter-out $(if $(T),,$(foreach name,$(SKIP),%/$(name) %/$(name).sh %/$(name).py)),\
+		$(TESTS) $(if $(WRAP),,$(EXAMPLES) $(TEST_SCRIPTS) $(FUZZERS)))
 
 # jemalloc would hide from valgrind what becomes of a block. Left out are programs that step through weeks tick by tick,
 # which would take valgrind most of an hour, and those that race threads or do millions of steps against an oracle; the
