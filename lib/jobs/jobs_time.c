@@ -224,7 +224,7 @@ static int read_batch(struct timeline *line)
 	unsigned char from[16];
 	struct store_bytes key;
 	struct store_bytes value;
-	uint64_t due;
+	uint64_t due = 0;
 	uint64_t id;
 	int error;
 

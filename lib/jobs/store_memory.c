@@ -72,10 +72,11 @@ static struct node *make_node(struct memory *memory, unsigned levels, struct sto
 	size_t head = sizeof(struct node) + levels * sizeof(struct node *);
 	size_t size = head + key.size + value.size;
 	struct node *node = allocate(memory, size);
-	char *bytes = (char *)node + head;
+	char *bytes;
 
 	if (!node)
 		return NULL;
+	bytes = (char *)node + head;
 	memset(node, 0, head);
 	node->size = size;
 	node->levels = levels;

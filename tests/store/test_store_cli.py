@@ -394,6 +394,8 @@ def any_damage_is_survived():
 
 def reading_that_kills_is_damage():
     """The file is cut off while it is looked at: what was mapped is not there any more."""
+    if os.environ.get("SANITIZE"):
+        return  # which deals with the signal itself
     put("one", *[{"body": encoded(b"x" * 3000), "due": SOON} for _ in range(3000)])
     fifo = "fifo"
     os.mkfifo(fifo)

@@ -164,8 +164,9 @@ static int body_size(const struct reply *reply, size_t *size)
 
 int client_take(struct client *client, struct reply *reply)
 {
-	const char *start = client->in.bytes + client->in.start;
+	/* Before anything came there is no buffer, to which nothing may be added either. */
 	size_t there = client->in.end - client->in.start;
+	const char *start = there ? client->in.bytes + client->in.start : "";
 	const char *end = there ? memchr(start, '\n', there) : NULL;
 	size_t length = end ? (size_t)(end - start) : there;
 	int has_body;
