@@ -201,7 +201,7 @@ int time_parse(const char *text, uint64_t *ns, struct duration_problem *problem)
 	struct scan scan = {text, text, problem};
 	struct tm tm = {0};
 	uint64_t fraction = 0;
-	int64_t seconds;
+	int64_t seconds = 0;
 	int offset;
 	int zone;
 
