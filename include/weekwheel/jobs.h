@@ -228,7 +228,7 @@ WW_API int ww_jobs_config_default(struct ww_jobs_config *config);
  * Jobs that are due are ready when it returns, up to config.window_jobs of them, the others soon after.
  * Complexity: does not depend on how many jobs are stored.
  * Errors: WW_EINVAL: a member is out of range. WW_EINUSE: another process has it. WW_EDENIED: no permission, or a read-only
- * filesystem. WW_EVERSION: made by a later version. WW_ECORRUPT: it is damaged, or no store. WW_EIO, WW_EFULL, WW_ENOMEM, WW_ESYSTEM.
+ * filesystem. WW_EVERSION: made by a later version. WW_ECORRUPT: it is damaged, or no store and not empty. WW_EIO, WW_EFULL, WW_ENOMEM, WW_ESYSTEM.
  */
 WW_API int ww_jobs_open(struct ww_jobs **jobs, const struct ww_jobs_config *config);
 

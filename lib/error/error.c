@@ -28,7 +28,8 @@ const char *ww_strerror(int error)
 	case WW_ECLOSED:
 		return "It was stopped and takes nothing any more: make a new one; after a fork, make it in the child.";
 	case WW_ESTALE:
-		return "The timer has fired, was cancelled or replaced, or never was: forget its handle or version.";
+		return "The timer has fired, was cancelled or replaced, or never was, or the lease has ended: forget its handle, "
+		       "version or token.";
 	case WW_ESYSTEM:
 		return "The system refused a thread, a file descriptor or random numbers: raise the limits (ulimit -u, "
 		       "ulimit -n) or close some, see that getrandom is allowed, and call again.";

@@ -1,4 +1,5 @@
 /* The store in an LMDB environment. */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <lmdb.h>
@@ -435,6 +436,38 @@ static int close_store(void *self)
 static const struct store_ops lmdb_ops = {
     begin, commit, abort_write, rest, get, put, remove_pair, seek, before, next, sync_now, disk, close_store};
 
+/* A directory with anything else in it was hardly meant; a file system's own folder is no matter. */
+static int is_foreign(const char *path)
+{
+	static const char *const known[] = {".", "..", "data.mdb", "lock.mdb", "owner", "lost+found"};
+	DIR *folder = opendir(path);
+	const struct dirent *entry;
+	int others = 0;
+	int data = 0;
+
+	if (!folder)
+		return 0;
+	while ((entry = readdir(folder))) {
+		size_t i = 0;
+		while (i < sizeof known / sizeof *known && strcmp(entry->d_name, known[i]) != 0)
+			i++;
+		others += i == sizeof known / sizeof *known;
+		data |= strcmp(entry->d_name, "data.mdb") == 0;
+	}
+	closedir(folder);
+	return others && !data;
+}
+
+/* An empty file is no store that was made, but one that was emptied. */
+static int is_emptied(const char *path)
+{
+	char name[4096];
+	struct stat status;
+
+	(void)snprintf(name, sizeof name, "%s/data.mdb", path);
+	return stat(name, &status) == 0 && status.st_size == 0;
+}
+
 /* One process has the store; a reader leaves it alone. */
 static int take_lock(struct lmdb *lmdb, const char *path)
 {
@@ -445,6 +478,8 @@ static int take_lock(struct lmdb *lmdb, const char *path)
 		return WW_EINVAL;
 	if (mkdir(path, 0700) && errno != EEXIST)
 		return errno == ENOENT || errno == ENOTDIR ? WW_EDENIED : error_of(errno);
+	if (is_foreign(path) || is_emptied(path))
+		return WW_ECORRUPT;
 	lmdb->lock = open(name, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
 	if (lmdb->lock < 0)
 		return errno == ENOTDIR ? WW_EDENIED : error_of(errno);

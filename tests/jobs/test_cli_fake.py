@@ -205,9 +205,10 @@ def a_worker_of_weekwheeld():
     with Fake(own(backoff=10, attempts=5)) as fake:
         matches("again after its backoff", fake.client.run(0, "work", "--drain", "false").err)
         equal(fake.lines[3], "release-job 7 9 - exit%20status%201")
+    # And of a job's own limit, which a kick begins anew, whether it was the last attempt.
     with Fake(own(backoff="0.5", attempts=2)) as fake:
         fake.client.run(0, "work", "--drain", "false")
-        equal(fake.lines[3], "bury-job 7 9 exit%20status%201")
+        equal(fake.lines[3], "release-job 7 9 - exit%20status%201")
     with Fake(own(backoff=10)) as fake:
         fake.client.run(0, "work", "--drain", "--release-delay", "250ms", "false")
         equal(fake.lines[3], "release-job 7 9 0.25 exit%20status%201")

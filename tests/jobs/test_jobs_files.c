@@ -116,6 +116,8 @@ START_TEST(a_file_that_is_no_store_or_is_cut_short_is_said_to_be_damaged)
 	ck_assert_int_eq(opens(), WW_ECORRUPT);
 	overwrite(data_file(), 0, garbage, sizeof garbage);
 	ck_assert_int_eq(opens(), WW_ECORRUPT);
+	ck_assert_int_eq(truncate(data_file(), 0), 0);
+	ck_assert_int_eq(opens(), WW_ECORRUPT);
 	/* Nobody threw it away: an administrator may want it. */
 	ck_assert_int_eq(access(data_file(), F_OK), 0);
 	ck_assert_int_eq(unlink(data_file()), 0);
@@ -139,6 +141,25 @@ static void change_stored(
 	    store->self, table, (struct store_bytes){key, key_size}, (struct store_bytes){copy, value.size}));
 	OK(store->ops->commit(store->self));
 }
+
+START_TEST(a_folder_with_something_else_in_it_is_no_store)
+{
+	char name[128];
+
+	world_make(&world, KIND_LMDB);
+	OK(ww_jobs_close(world.jobs));
+	ck_assert_int_eq(unlink(data_file()), 0);
+	(void)snprintf(name, sizeof name, "%s/holiday.jpeg", world.path);
+	FILE *file = fopen(name, "w");
+	ck_assert_ptr_nonnull(file);
+	(void)fclose(file);
+	ck_assert_int_eq(opens(), WW_ECORRUPT);
+	ck_assert_int_eq(access(data_file(), F_OK), -1);
+	ck_assert_int_eq(unlink(name), 0);
+	OK(ww_jobs_open(&world.jobs, &world.config));
+	world_end(&world);
+}
+END_TEST
 
 START_TEST(a_store_of_a_later_version_is_left_alone)
 {
@@ -307,6 +328,6 @@ END_TEST
 
 TEST_MAIN("jobs/files", a_directory_belongs_to_one_process, a_reader_sees_and_changes_nothing,
     a_folder_that_cannot_be_made_is_denied, a_file_that_is_no_store_or_is_cut_short_is_said_to_be_damaged,
-    a_store_of_a_later_version_is_left_alone, one_damaged_record_is_told_and_the_others_are_delivered,
-    what_an_index_lacks_or_a_count_gets_wrong_is_told, a_full_disk_is_told_and_nothing_has_happened,
-    the_room_of_finished_jobs_is_used_again)
+    a_folder_with_something_else_in_it_is_no_store, a_store_of_a_later_version_is_left_alone,
+    one_damaged_record_is_told_and_the_others_are_delivered, what_an_index_lacks_or_a_count_gets_wrong_is_told,
+    a_full_disk_is_told_and_nothing_has_happened, the_room_of_finished_jobs_is_used_again)

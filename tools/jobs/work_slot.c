@@ -337,7 +337,8 @@ static void queue_bury(const struct work *work, struct slot *slot, const char *e
 
 static void report_end(struct work *work, struct slot *slot)
 {
-	uint64_t limit = slot->limit ? slot->limit : work->attempts;
+	/* The server counts what a job's own limit is about: a kick begins anew. */
+	uint64_t limit = slot->limit ? 0 : work->attempts;
 	char error[3 * WORK_ERROR_MAX + 1];
 
 	work_describe(slot);

@@ -5,6 +5,7 @@
 #include <netdb.h>
 #include <netinet/in.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "message.h"
@@ -30,6 +31,15 @@ static int address_split(const char *text, char *host, size_t room, const char *
 	return 0;
 }
 
+/* getaddrinfo takes the lower 16 bits of any number. */
+static int is_port(const char *text)
+{
+	char *end;
+	unsigned long port = strtoul(text, &end, 10);
+
+	return *text >= '0' && *text <= '9' && *end == 0 && port <= 65535;
+}
+
 int address_read(const char *text, struct sockaddr_storage *address)
 {
 	struct addrinfo hints = {.ai_flags = AI_NUMERICSERV | AI_PASSIVE, .ai_socktype = SOCK_STREAM};
@@ -41,6 +51,10 @@ int address_read(const char *text, struct sockaddr_storage *address)
 	if (address_split(text, host, sizeof host, &port) != 0) {
 		message_line(
 		    "weekwheeld: '%s' is no address: write HOST:PORT, such as 127.0.0.1:11300 or [::1]:11300", text);
+		return -1;
+	}
+	if (!is_port(port)) {
+		message_line("weekwheeld: '%s' is no address: its port has to be a number from 0 to 65535", text);
 		return -1;
 	}
 	error = getaddrinfo(host, port, &hints, &found);

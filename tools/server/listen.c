@@ -152,8 +152,9 @@ static int listen_unix(struct server *server, const char *path)
 	if (error == 0)
 		error = uv_listen(&listener->io.stream, BACKLOG, listen_came);
 	if (error) {
-		server_say("cannot make the socket %s: its folder has to be there, and to be yours: %s", path,
-		    uv_strerror(error));
+		server_say(
+		    "cannot make the socket %s: its folder has to be there and writable, and nothing else by that name: %s",
+		    path, uv_strerror(error));
 		return -1;
 	}
 	server_say("listening on %s", path);
