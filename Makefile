@@ -55,7 +55,7 @@ TOOL_SRC := $(filter-out tools/examples/% tools/server/% tools/load/% $(if $(JOB
 	$(NO_PEERS:%=tools/bench/structures/%.c),\
 	$(sort $(wildcard tools/*.c tools/*/*.c tools/*/*/*.c)))
 LOAD_SRC := $(sort $(wildcard tools/load/*.c))
-EXAMPLE_SRC := $(sort $(wildcard tools/examples/*.c))
+EXAMPLE_SRC := $(filter-out $(if $(JOBS_SRC),,%/jobs.c),$(sort $(wildcard tools/examples/*.c)))
 TEST_SRC := $(filter-out $(if $(JOBS_SRC),,tests/jobs/%),$(sort $(wildcard tests/*/test_*.c)))
 FUZZ_SRC := $(filter-out $(if $(JOBS_SRC),,%/fuzz_record.c),$(sort $(wildcard tests/fuzz/fuzz_*.c)))
 # Those of tests/server that a script compiles by itself are no helpers: one has a main, one stands before the C library.
@@ -208,7 +208,8 @@ $(B)/tests/test_allocator: LDFLAGS += $(addprefix -Wl$(comma)--wrap=,\
 	aligned_alloc free pthread_mutex_init mallocx sdallocx mallctl)
 
 $(foreach source,$(EXAMPLE_SRC),$(eval $(call programs,examples,$(source)): $(call objects,$(source))))
-$(EXAMPLES): $(SHARED)
+$(B)/examples/jobs: USE_SHARED += -lweekwheel_jobs
+$(EXAMPLES): $(SHARED) $(JOBS_SHARED)
 	@mkdir -p $(@D)
 	$(call quiet,LINK,$@)$(LINK) -o $@ $(filter %.o,$^) $(USE_SHARED) $(PEER_LIBS)
 
