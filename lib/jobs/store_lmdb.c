@@ -458,7 +458,7 @@ static int is_foreign(const char *path)
 	return others && !data;
 }
 
-/* An empty file is no store that was made, but one that was emptied. */
+/* Whether the file is empty: of a store that was made, somebody emptied it; otherwise the making was interrupted. */
 static int is_emptied(const char *path)
 {
 	char name[4096];
@@ -466,6 +466,23 @@ static int is_emptied(const char *path)
 
 	(void)snprintf(name, sizeof name, "%s/data.mdb", path);
 	return stat(name, &status) == 0 && status.st_size == 0;
+}
+
+/* The file that one process locks also says whether the store was ever made. */
+static int was_made(const struct lmdb *lmdb)
+{
+	struct stat status;
+
+	return fstat(lmdb->lock, &status) == 0 && status.st_size > 0;
+}
+
+static void say_made(const struct lmdb *lmdb)
+{
+	static const char text[] = "the store was made\n";
+
+	/* If it cannot be said, an emptied file will pass for a new one. */
+	if (lmdb->lock >= 0 && !was_made(lmdb) && pwrite(lmdb->lock, text, sizeof text - 1, 0) < 0)
+		(void)ftruncate(lmdb->lock, 0);
 }
 
 /* One process has the store; a reader leaves it alone. */
@@ -478,12 +495,14 @@ static int take_lock(struct lmdb *lmdb, const char *path)
 		return WW_EINVAL;
 	if (mkdir(path, 0700) && errno != EEXIST)
 		return errno == ENOENT || errno == ENOTDIR ? WW_EDENIED : error_of(errno);
-	if (is_foreign(path) || is_emptied(path))
+	if (is_foreign(path))
 		return WW_ECORRUPT;
 	lmdb->lock = open(name, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
 	if (lmdb->lock < 0)
 		return errno == ENOTDIR ? WW_EDENIED : error_of(errno);
-	return flock(lmdb->lock, LOCK_EX | LOCK_NB) ? WW_EINUSE : WW_OK;
+	if (flock(lmdb->lock, LOCK_EX | LOCK_NB))
+		return WW_EINUSE;
+	return was_made(lmdb) && is_emptied(path) ? WW_ECORRUPT : WW_OK;
 }
 
 /* A file that was cut short would end the process when the part that is missing is touched. */
@@ -577,6 +596,8 @@ int ww_store_lmdb_open(struct store *store, const struct ww_jobs_config *config)
 		error = take_lock(lmdb, config->path);
 	if (!error)
 		error = open_environment(lmdb);
+	if (!error)
+		say_made(lmdb);
 	if (!error && !(config->flags & WW_JOBS_READONLY) && config->sync == WW_SYNC_INTERVAL)
 		error = start_syncing(lmdb, config->sync_ns);
 	if (error) {
