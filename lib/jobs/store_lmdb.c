@@ -482,7 +482,7 @@ static void say_made(const struct lmdb *lmdb)
 
 	/* If it cannot be said, an emptied file will pass for a new one. */
 	if (lmdb->lock >= 0 && !was_made(lmdb) && pwrite(lmdb->lock, text, sizeof text - 1, 0) < 0)
-		(void)ftruncate(lmdb->lock, 0);
+		return;
 }
 
 /* One process has the store; a reader leaves it alone. */
