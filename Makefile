@@ -44,8 +44,11 @@ $(B)/packages: FORCE
 
 # Jobs are a library of their own, which alone needs LMDB.
 JOBS_SRC := $(if $(filter no,$(HAVE_LMDB)),,$(sort $(wildcard lib/jobs/*.c)))
+# So are jobs in Redis, which alone need hiredis, and callbacks, which alone need libcurl and libcrypto.
+REDIS_SRC := $(if $(and $(JOBS_SRC),$(filter-out no,$(HAVE_HIREDIS))),$(sort $(wildcard lib/redis/*.c)))
+CALLBACK_SRC := $(if $(or $(if $(JOBS_SRC),,none),$(filter no,$(HAVE_CURL) $(HAVE_CRYPTO))),,$(sort $(wildcard lib/callback/*.c)))
 LIB_SRC := $(filter-out $(if $(filter malloc,$(ALLOCATOR)),lib/allocator/jemalloc.c,lib/allocator/malloc.c) \
-	lib/jobs/%,$(sort $(wildcard lib/*/*.c)))
+	lib/jobs/% lib/redis/% lib/callback/%,$(sort $(wildcard lib/*/*.c)))
 # Of the libraries to compare with, those that are there; event_loop.c is what they have in common.
 NO_PEERS := $(filter-out $(PEERS) $(if $(strip $(PEERS)),event_loop),event_loop libev libevent libuv)
 # The server needs LMDB, by way of the jobs, and libuv; its parser needs nothing.
@@ -56,10 +59,12 @@ TOOL_SRC := $(filter-out tools/examples/% tools/server/% tools/load/% $(if $(JOB
 	$(sort $(wildcard tools/*.c tools/*/*.c tools/*/*/*.c)))
 LOAD_SRC := $(sort $(wildcard tools/load/*.c))
 EXAMPLE_SRC := $(filter-out $(if $(JOBS_SRC),,%/jobs.c),$(sort $(wildcard tools/examples/*.c)))
-TEST_SRC := $(filter-out $(if $(JOBS_SRC),,tests/jobs/%),$(sort $(wildcard tests/*/test_*.c)))
-FUZZ_SRC := $(filter-out $(if $(JOBS_SRC),,%/fuzz_record.c),$(sort $(wildcard tests/fuzz/fuzz_*.c)))
+TEST_SRC := $(filter-out $(if $(JOBS_SRC),,tests/jobs/%) $(if $(REDIS_SRC),,tests/redis/%) $(if $(CALLBACK_SRC),,tests/callback/%),\
+	$(sort $(wildcard tests/*/test_*.c)))
+FUZZ_SRC := $(filter-out $(if $(JOBS_SRC),,%/fuzz_record.c) $(if $(CALLBACK_SRC),,%/fuzz_callback.c),$(sort $(wildcard tests/fuzz/fuzz_*.c)))
 # Those of tests/server that a script compiles by itself are no helpers: one has a main, one stands before the C library.
-HELPER_SRC := $(filter-out $(TEST_SRC) $(FUZZ_SRC) tests/install/% tests/server/fsck.c tests/server/faults.c \
+HELPER_SRC := $(filter-out $(if $(REDIS_SRC),,tests/redis/%) $(if $(CALLBACK_SRC),,tests/callback/%) \
+	$(TEST_SRC) $(FUZZ_SRC) tests/install/% tests/server/fsck.c tests/server/faults.c \
 	$(if $(filter yes,$(FUZZ)),tests/fuzz/main.c),\
 	$(sort $(wildcard tests/*/*.c)))
 TEST_SCRIPTS := $(sort $(wildcard tests/*/test_*.sh tests/*/test_*.py))
@@ -79,6 +84,10 @@ STATIC := $(B)/lib/libweekwheel.a
 SHARED := $(B)/lib/libweekwheel.so.$(VERSION)
 JOBS_STATIC := $(if $(JOBS_SRC),$(B)/lib/libweekwheel_jobs.a)
 JOBS_SHARED := $(if $(JOBS_SRC),$(B)/lib/libweekwheel_jobs.so.$(VERSION))
+REDIS_STATIC := $(if $(REDIS_SRC),$(B)/lib/libweekwheel_redis.a)
+REDIS_SHARED := $(if $(REDIS_SRC),$(B)/lib/libweekwheel_redis.so.$(VERSION))
+CALLBACK_STATIC := $(if $(CALLBACK_SRC),$(B)/lib/libweekwheel_callback.a)
+CALLBACK_SHARED := $(if $(CALLBACK_SRC),$(B)/lib/libweekwheel_callback.so.$(VERSION))
 PROGRAM := $(B)/bin/weekwheel
 LOAD := $(B)/bin/load
 SERVER := $(if $(SERVER_SRC),$(B)/bin/weekwheeld)
@@ -98,6 +107,9 @@ USE_SHARED = -L$(B)/lib -lweekwheel -Wl,-rpath,'$$ORIGIN/../lib'
 $(B)/obj/lib/%: PART = -Ilib -fPIC -fvisibility=hidden -fno-semantic-interposition -fno-tree-slp-vectorize \
 	$(JEMALLOC_CFLAGS) $(XXHASH_CFLAGS)
 $(B)/obj/lib/jobs/%: PART += -D_GNU_SOURCE $(LMDB_CFLAGS)
+# hiredis tells pkg-config to look in its own folder, whose names are too plain to be found by chance.
+$(B)/obj/lib/redis/% $(B)/obj/gen/%: PART += -D_GNU_SOURCE $(filter-out -I%/hiredis,$(HIREDIS_CFLAGS))
+$(B)/obj/lib/callback/%: PART += -D_GNU_SOURCE $(CURL_CFLAGS) $(CRYPTO_CFLAGS)
 $(B)/obj/tools/%: PART = -Itools -D_POSIX_C_SOURCE=200809L $(ZLIB_CFLAGS) $(PEER_CFLAGS)
 $(B)/obj/tools/main.o: PART += $(if $(JOBS_SRC),-DHAVE_LMDB)
 $(B)/obj/tools/store/%: PART += -D_DEFAULT_SOURCE
@@ -109,7 +121,7 @@ quiet = $(if $(V),,@printf '  %-6s%s\n' $(1) $(2);)
 
 # ---- Build ------------------------------------------------------------------------------------------------------
 
-all: $(STATIC) $(SHARED) $(JOBS_STATIC) $(JOBS_SHARED) $(PROGRAM) $(SERVER) $(MAN3)
+all: $(STATIC) $(SHARED) $(JOBS_STATIC) $(JOBS_SHARED) $(REDIS_STATIC) $(REDIS_SHARED) $(CALLBACK_STATIC) $(CALLBACK_SHARED) $(PROGRAM) $(SERVER) $(MAN3)
 
 configure: $(B)/config.mk
 
@@ -140,6 +152,34 @@ $(B)/lib/libweekwheel_jobs.so.$(VERSION): $(call objects,$(JOBS_SRC) $(filter li
 	$(call quiet,LINK,$@)$(LINK) $(SHARED_FLAGS) -o $@ $(filter %.o,$^) -L$(B)/lib -lweekwheel $(LMDB_LIBS)
 	@ln -sf $(@F) $(@D)/$(JOBS_SONAME)
 	@ln -sf $(JOBS_SONAME) $(@D)/libweekwheel_jobs.so
+
+# Redis runs scripts, which the library bears as text.
+REDIS_OBJECTS := $(call objects,$(REDIS_SRC)) $(if $(REDIS_SRC),$(B)/obj/gen/redis_scripts.o)
+$(B)/gen/redis_scripts.c: $(sort $(wildcard lib/redis/*.lua)) scripts/lua-to-c $(B)/config.mk
+	@mkdir -p $(@D)
+	$(call quiet,LUA,$@)scripts/lua-to-c $(filter %.lua,$^) >$@
+
+$(B)/obj/gen/redis_scripts.o: PART = -Ilib -fPIC -fvisibility=hidden
+$(B)/obj/gen/redis_scripts.o: $(B)/gen/redis_scripts.c
+	@mkdir -p $(@D)
+	$(call quiet,CC,$<)$(COMPILE) -MMD -MP -c -o $@ $<
+
+$(B)/lib/libweekwheel_redis.a: $(REDIS_OBJECTS)
+$(B)/lib/libweekwheel_callback.a: $(call objects,$(CALLBACK_SRC))
+$(B)/lib/libweekwheel_redis.a $(B)/lib/libweekwheel_callback.a:
+	@mkdir -p $(@D)
+	@rm -f $@
+	$(call quiet,AR,$@)$(AR) rcs $@ $^
+
+$(B)/lib/libweekwheel_redis.so.$(VERSION): $(REDIS_OBJECTS) lib/weekwheel_redis.map $(JOBS_SHARED) $(SHARED)
+$(B)/lib/libweekwheel_redis.so.$(VERSION): NEEDS = $(HIREDIS_LIBS)
+$(B)/lib/libweekwheel_callback.so.$(VERSION): $(call objects,$(CALLBACK_SRC)) lib/weekwheel_callback.map $(JOBS_SHARED) $(SHARED)
+$(B)/lib/libweekwheel_callback.so.$(VERSION): NEEDS = $(CURL_LIBS) $(CRYPTO_LIBS)
+$(B)/lib/libweekwheel_redis.so.$(VERSION) $(B)/lib/libweekwheel_callback.so.$(VERSION):
+	@mkdir -p $(@D)
+	$(call quiet,LINK,$@)$(LINK) $(SHARED_FLAGS) -o $@ $(filter %.o,$^) -L$(B)/lib -lweekwheel_jobs -lweekwheel $(NEEDS)
+	@ln -sf $(@F) $(@D)/$(@F:.$(VERSION)=.0)
+	@ln -sf $(@F:.$(VERSION)=.0) $(@D)/$(@F:.$(VERSION)=)
 
 $(PROGRAM): $(call objects,$(TOOL_SRC)) $(JOBS_SHARED) $(SHARED)
 	@mkdir -p $(@D)
@@ -195,13 +235,13 @@ $(B)/tests/libhelpers.a $(B)/tests/libtools.a:
 	@mkdir -p $(@D)
 	@rm -f $@
 	$(call quiet,AR,$@)$(AR) rcs $@ $^
-ARCHIVES := $(B)/tests/libhelpers.a $(B)/tests/libtools.a $(JOBS_STATIC) $(STATIC)
+ARCHIVES := $(B)/tests/libhelpers.a $(B)/tests/libtools.a $(REDIS_STATIC) $(CALLBACK_STATIC) $(JOBS_STATIC) $(STATIC)
+ARCHIVES_NEED = $(if $(REDIS_SRC),$(HIREDIS_LIBS)) $(if $(CALLBACK_SRC),$(CURL_LIBS) $(CRYPTO_LIBS)) $(LMDB_LIBS) $(JEMALLOC_LIBS) -lm
 
 $(foreach source,$(TEST_SRC),$(eval $(call programs,tests,$(source)): $(call objects,$(source))))
 $(TESTS): $(ARCHIVES)
 	@mkdir -p $(@D)
-	$(call quiet,LINK,$@)$(LINK) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(CHECK_LIBS) $(ZLIB_LIBS) $(PEER_LIBS) -lm \
-		$(LMDB_LIBS) $(JEMALLOC_LIBS)
+	$(call quiet,LINK,$@)$(LINK) -o $@ $(filter %.o,$^) $(filter %.a,$^) $(CHECK_LIBS) $(ZLIB_LIBS) $(PEER_LIBS) $(ARCHIVES_NEED)
 
 # Lets this test make what the library calls for memory fail.
 $(B)/tests/test_allocator: LDFLAGS += $(addprefix -Wl$(comma)--wrap=,\
@@ -238,7 +278,7 @@ $(foreach source,$(FUZZ_SRC),$(eval $(call programs,fuzz,$(source)): $(call obje
 $(FUZZERS): $(ARCHIVES)
 	@mkdir -p $(@D)
 	$(call quiet,LINK,$@)$(LINK) $(if $(filter yes,$(FUZZ)),-fsanitize=fuzzer) -o $@ $(filter %.o,$^) $(filter %.a,$^) \
-		$(ZLIB_LIBS) $(PEER_LIBS) $(LMDB_LIBS) $(JEMALLOC_LIBS) -lm
+		$(ZLIB_LIBS) $(PEER_LIBS) $(ARCHIVES_NEED)
 
 FUZZ_SECONDS ?= 20
 fuzz:
@@ -264,10 +304,11 @@ COMPLETIONS_ZSH = $(prefix)/share/zsh/site-functions/_weekwheel
 UNITS = $(prefix)/lib/systemd/system
 
 # What is installed where; of jobs and the server as far as they were built.
-PACKAGES_PC = $(B)/weekwheel.pc $(if $(JOBS_SRC),$(B)/weekwheel-jobs.pc)
+PACKAGES_PC = $(B)/weekwheel.pc $(if $(JOBS_SRC),$(B)/weekwheel-jobs.pc) $(if $(REDIS_SRC),$(B)/weekwheel-redis.pc) \
+	$(if $(CALLBACK_SRC),$(B)/weekwheel-callback.pc)
 UNIT = $(if $(SERVER),$(B)/weekwheeld.service)
-ARCHIVE_FILES = $(STATIC) $(JOBS_STATIC)
-SHARED_FILES = $(SHARED) $(JOBS_SHARED)
+ARCHIVE_FILES = $(STATIC) $(JOBS_STATIC) $(REDIS_STATIC) $(CALLBACK_STATIC)
+SHARED_FILES = $(SHARED) $(JOBS_SHARED) $(REDIS_SHARED) $(CALLBACK_SHARED)
 
 $(B)/%.pc: %.pc.in $(B)/config.mk FORCE
 	@sed -e 's|@prefix@|$(prefix)|' -e 's|@libdir@|$(libdir)|' -e 's|@includedir@|$(includedir)|' \
@@ -297,9 +338,9 @@ install: all $(PACKAGES_PC) $(UNIT)
 # Also what this configuration would not install, and one before it did.
 uninstall:
 	rm -f $(addprefix $(DESTDIR)$(bindir)/,weekwheel weekwheeld) \
-		$(foreach name,libweekwheel libweekwheel_jobs,\
+		$(foreach name,libweekwheel libweekwheel_jobs libweekwheel_redis libweekwheel_callback,\
 			$(addprefix $(DESTDIR)$(libdir)/$(name),.a .so .so.0 .so.$(VERSION))) \
-		$(addprefix $(DESTDIR)$(libdir)/pkgconfig/,weekwheel.pc weekwheel-jobs.pc) \
+		$(addprefix $(DESTDIR)$(libdir)/pkgconfig/,weekwheel.pc weekwheel-jobs.pc weekwheel-redis.pc weekwheel-callback.pc) \
 		$(addprefix $(DESTDIR)$(includedir)/weekwheel/,$(notdir $(HEADERS))) \
 		$(addprefix $(DESTDIR)$(mandir)/man1/,$(notdir $(MAN1))) \
 		$(addprefix $(DESTDIR)$(mandir)/man3/,$(notdir $(MAN3))) \
@@ -340,5 +381,5 @@ help:
 .PHONY: all configure demo bench bench-jobs bench-instructions check need-check memcheck fuzz run-fuzzers lint format install \
 	uninstall deps clean distclean help FORCE
 
--include $(patsubst %.o,%.d,$(call objects,$(LIB_SRC) $(JOBS_SRC) $(TOOL_SRC) $(SERVER_SRC) $(LOAD_SRC) $(PROTOCOL_SRC) \
+-include $(patsubst %.o,%.d,$(call objects,$(LIB_SRC) $(JOBS_SRC) $(REDIS_SRC) $(CALLBACK_SRC) $(TOOL_SRC) $(SERVER_SRC) $(LOAD_SRC) $(PROTOCOL_SRC) \
 	$(EXAMPLE_SRC) $(TEST_SRC) $(FUZZ_SRC) $(HELPER_SRC)))
