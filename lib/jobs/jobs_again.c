@@ -4,7 +4,7 @@
 #include "jobs_internal.h"
 
 /* Store a job and let memory know it as it is stored. */
-int ww_jobs_settle(struct ww_jobs *jobs, uint64_t id, const struct job_record *old, struct job_record *record)
+int ww_jobs_settle(struct jobs_local *jobs, uint64_t id, const struct job_record *old, struct job_record *record)
 {
 	int error = ww_jobs_write(jobs, id, old, record);
 
@@ -24,7 +24,7 @@ struct ending {
 };
 
 /* The entry of a lease, its record, and the same with what memory knows beside it. */
-static int leased(struct ww_jobs *jobs, const struct ending *ending, struct entry **entry, struct job_record *old,
+static int leased(struct jobs_local *jobs, const struct ending *ending, struct entry **entry, struct job_record *old,
     struct job_record *record)
 {
 	int error;
@@ -48,7 +48,7 @@ static void give_reason(struct job_record *record, const char *error)
 		record->error = (struct store_bytes){error, strnlen(error, WW_JOB_ERROR_MAX)};
 }
 
-static int bury_it(struct ww_jobs *jobs, uint64_t id, const struct job_record *old, struct job_record *record)
+static int bury_it(struct jobs_local *jobs, uint64_t id, const struct job_record *old, struct job_record *record)
 {
 	int error = ww_jobs_tube_count(jobs, ww_jobs_tube_number(jobs, old->tube), -1, 1, 0, 0);
 
@@ -58,7 +58,7 @@ static int bury_it(struct ww_jobs *jobs, uint64_t id, const struct job_record *o
 	return error ? error : ww_jobs_settle(jobs, id, old, record);
 }
 
-static int finish(struct ww_jobs *jobs, void *arguments)
+static int finish(struct jobs_local *jobs, void *arguments)
 {
 	const struct ending *ending = arguments;
 	const struct image none = {0};
@@ -90,10 +90,10 @@ int ww_jobs_finish(struct ww_jobs *jobs, uint64_t id, uint64_t token)
 {
 	struct ending ending = {.id = id, .token = token};
 
-	return jobs ? ww_jobs_submit(jobs, finish, &ending) : WW_EINVAL;
+	return jobs ? ww_jobs_submit(local_of(jobs), finish, &ending) : WW_EINVAL;
 }
 
-static uint64_t next_random(struct ww_jobs *jobs)
+static uint64_t next_random(struct jobs_local *jobs)
 {
 	uint64_t mixed = (jobs->random += UINT64_C(0x9e3779b97f4a7c15));
 
@@ -103,7 +103,7 @@ static uint64_t next_random(struct ww_jobs *jobs)
 }
 
 /* After so many tries: doubled with each, up to the greatest, less up to a quarter. */
-static uint64_t backoff_of(struct ww_jobs *jobs, const struct job_record *record)
+static uint64_t backoff_of(struct jobs_local *jobs, const struct job_record *record)
 {
 	uint64_t delay = record->backoff;
 
@@ -116,7 +116,7 @@ static uint64_t backoff_of(struct ww_jobs *jobs, const struct job_record *record
 
 /* An attempt has failed: again after a delay, or never. Returns 1 if it is buried. */
 static int try_again(
-    struct ww_jobs *jobs, uint64_t id, const struct job_record *old, struct job_record *record, uint64_t delay)
+    struct jobs_local *jobs, uint64_t id, const struct job_record *old, struct job_record *record, uint64_t delay)
 {
 	int error;
 
@@ -133,7 +133,7 @@ static int try_again(
 	return ww_jobs_settle(jobs, id, old, record);
 }
 
-static int release(struct ww_jobs *jobs, void *arguments)
+static int release(struct jobs_local *jobs, void *arguments)
 {
 	const struct ending *ending = arguments;
 	struct job_record old;
@@ -156,10 +156,10 @@ int ww_jobs_release(
 
 	if (!jobs || (delay > WW_DRIVER_TIME_MAX && delay != WW_JOB_BACKOFF))
 		return WW_EINVAL;
-	return ww_jobs_submit(jobs, release, &ending);
+	return ww_jobs_submit(local_of(jobs), release, &ending);
 }
 
-static int bury(struct ww_jobs *jobs, void *arguments)
+static int bury(struct jobs_local *jobs, void *arguments)
 {
 	const struct ending *ending = arguments;
 	struct job_record old;
@@ -178,10 +178,10 @@ int ww_jobs_bury(struct ww_jobs *jobs, uint64_t id, uint64_t token, uint32_t pri
 {
 	struct ending ending = {.id = id, .token = token, .priority = priority, .error = error};
 
-	return jobs ? ww_jobs_submit(jobs, bury, &ending) : WW_EINVAL;
+	return jobs ? ww_jobs_submit(local_of(jobs), bury, &ending) : WW_EINVAL;
 }
 
-static int touch(struct ww_jobs *jobs, void *arguments)
+static int touch(struct jobs_local *jobs, void *arguments)
 {
 	const struct ending *ending = arguments;
 	const struct entry *entry = ww_jobs_find(jobs, ending->id);
@@ -205,10 +205,10 @@ int ww_jobs_touch(struct ww_jobs *jobs, uint64_t id, uint64_t token, uint64_t *e
 {
 	struct ending ending = {.id = id, .token = token, .ends = ends};
 
-	return jobs ? ww_jobs_submit(jobs, touch, &ending) : WW_EINVAL;
+	return jobs ? ww_jobs_submit(local_of(jobs), touch, &ending) : WW_EINVAL;
 }
 
-int ww_jobs_time_out(struct ww_jobs *jobs, struct entry *entry)
+int ww_jobs_time_out(struct jobs_local *jobs, struct entry *entry)
 {
 	struct image image = entry->is;
 	struct job_record old;

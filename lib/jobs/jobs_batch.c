@@ -7,7 +7,7 @@
 
 /* ---- One at a time */
 
-int ww_jobs_enter(struct ww_jobs *jobs)
+int ww_jobs_enter(struct jobs_local *jobs)
 {
 	if (getpid() != jobs->process)
 		return WW_ECLOSED;
@@ -24,7 +24,7 @@ int ww_jobs_enter(struct ww_jobs *jobs)
 	return WW_OK;
 }
 
-void ww_jobs_leave(struct ww_jobs *jobs)
+void ww_jobs_leave(struct jobs_local *jobs)
 {
 	pthread_mutex_lock(&jobs->lock);
 	jobs->busy = 0;
@@ -33,7 +33,7 @@ void ww_jobs_leave(struct ww_jobs *jobs)
 }
 
 /* The thread is busy: execute what waits, as one batch. */
-static void execute(struct ww_jobs *jobs, struct call *first)
+static void execute(struct jobs_local *jobs, struct call *first)
 {
 	struct call *next;
 	int error;
@@ -54,14 +54,14 @@ static void execute(struct ww_jobs *jobs, struct call *first)
 }
 
 /* The lock is held, and given back. Whoever closes the store waits for this. */
-static void leave_submit(struct ww_jobs *jobs)
+static void leave_submit(struct jobs_local *jobs)
 {
 	if (--jobs->inside == 0 && jobs->closed)
 		pthread_cond_broadcast(&jobs->idle);
 	pthread_mutex_unlock(&jobs->lock);
 }
 
-int ww_jobs_submit(struct ww_jobs *jobs, call_fn *fn, void *arguments)
+int ww_jobs_submit(struct jobs_local *jobs, call_fn *fn, void *arguments)
 {
 	struct call call = {fn, arguments, WW_OK, 0, NULL};
 	struct call *first;
@@ -94,7 +94,7 @@ int ww_jobs_submit(struct ww_jobs *jobs, call_fn *fn, void *arguments)
 	return call.result;
 }
 
-int ww_jobs_is_mine(struct ww_jobs *jobs)
+int ww_jobs_is_mine(struct jobs_local *jobs)
 {
 	pthread_mutex_lock(&jobs->lock);
 	int mine = jobs->busy && pthread_equal(jobs->owner, pthread_self());
@@ -104,14 +104,15 @@ int ww_jobs_is_mine(struct ww_jobs *jobs)
 
 int ww_jobs_begin(struct ww_jobs *jobs)
 {
-	return jobs ? ww_jobs_enter(jobs) : WW_EINVAL;
+	return jobs ? ww_jobs_enter(local_of(jobs)) : WW_EINVAL;
 }
 
-int ww_jobs_commit(struct ww_jobs *jobs)
+int ww_jobs_commit(struct ww_jobs *handle)
 {
+	struct jobs_local *jobs = local_of(handle);
 	int error;
 
-	if (!jobs)
+	if (!handle)
 		return WW_EINVAL;
 	if (!ww_jobs_is_mine(jobs))
 		return WW_EBUSY;
@@ -122,7 +123,7 @@ int ww_jobs_commit(struct ww_jobs *jobs)
 
 /* ---- All or nothing */
 
-int ww_jobs_writing(struct ww_jobs *jobs)
+int ww_jobs_writing(struct jobs_local *jobs)
 {
 	int error;
 
@@ -137,14 +138,14 @@ int ww_jobs_writing(struct ww_jobs *jobs)
 	return error;
 }
 
-int ww_jobs_broken(struct ww_jobs *jobs, int error)
+int ww_jobs_broken(struct jobs_local *jobs, int error)
 {
 	if (error && !jobs->broken)
 		jobs->broken = error;
 	return error;
 }
 
-int ww_jobs_note(struct ww_jobs *jobs, const struct undo *undo)
+int ww_jobs_note(struct jobs_local *jobs, const struct undo *undo)
 {
 	if (jobs->undo_count == jobs->undo_room) {
 		size_t room = jobs->undo_room ? 2 * jobs->undo_room : 64;
@@ -161,7 +162,7 @@ int ww_jobs_note(struct ww_jobs *jobs, const struct undo *undo)
 	return WW_OK;
 }
 
-static void take_back(struct ww_jobs *jobs)
+static void take_back(struct jobs_local *jobs)
 {
 	jobs->undoing = 1;
 	while (jobs->undo_count) {
@@ -187,7 +188,7 @@ static uint64_t clock_ns(void)
 	return (uint64_t)now.tv_sec * WW_SECOND + (uint64_t)now.tv_nsec;
 }
 
-static int store_batch(struct ww_jobs *jobs)
+static int store_batch(struct jobs_local *jobs)
 {
 	uint64_t began;
 	int error = jobs->broken;
@@ -211,7 +212,7 @@ static int store_batch(struct ww_jobs *jobs)
 }
 
 /* Tell of tubes that got something ready. */
-static void notify(struct ww_jobs *jobs)
+static void notify(struct jobs_local *jobs)
 {
 	struct tube *tube = jobs->notify;
 
@@ -229,7 +230,7 @@ static void notify(struct ww_jobs *jobs)
 	pthread_mutex_unlock(&jobs->lock);
 }
 
-int ww_jobs_commit_batch(struct ww_jobs *jobs)
+int ww_jobs_commit_batch(struct jobs_local *jobs)
 {
 	int error = jobs->writing ? store_batch(jobs) : jobs->broken;
 

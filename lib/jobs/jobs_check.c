@@ -7,7 +7,7 @@
 #include "jobs_internal.h"
 
 struct check {
-	struct ww_jobs *jobs;
+	struct jobs_local *jobs;
 	ww_jobs_problem_fn *problem;
 	void *context;
 	int problems;
@@ -152,7 +152,7 @@ static void check_counts(struct check *check)
 		    (unsigned long long)(meta->accepted - meta->ended), (unsigned long long)check->records);
 }
 
-static int check_all(struct ww_jobs *jobs, void *arguments)
+static int check_all(struct jobs_local *jobs, void *arguments)
 {
 	struct check *check = arguments;
 	size_t size = (jobs->numbered_room + 1) * sizeof(uint64_t);
@@ -176,5 +176,5 @@ int ww_jobs_check(struct ww_jobs *jobs, ww_jobs_problem_fn *problem, void *conte
 {
 	struct check check = {.problem = problem, .context = context};
 
-	return jobs ? ww_jobs_submit(jobs, check_all, &check) : WW_EINVAL;
+	return jobs ? ww_jobs_submit(local_of(jobs), check_all, &check) : WW_EINVAL;
 }

@@ -50,7 +50,7 @@ static void sink(struct tube *tube, uint32_t place, struct entry *entry)
 
 int ww_jobs_heap_reserve(struct tube *tube)
 {
-	struct ww_jobs *jobs = tube->jobs;
+	struct jobs_local *jobs = tube->jobs;
 	struct entry **more;
 	uint32_t room;
 

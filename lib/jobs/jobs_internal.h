@@ -2,7 +2,7 @@
 #define JOBS_INTERNAL_H
 
 /*
- * A store of jobs, from inside.
+ * The embedded store of jobs, from inside.
  *
  * What is stored tells everything about a job but its lease. Memory has an *entry* for each job that is ready or reserved, and
  * for each delayed one that is due before its timeline's *edge*:
@@ -32,7 +32,7 @@
 #include "store.h"
 #include "table/table.h"
 
-struct ww_jobs;
+struct jobs_local;
 struct tube;
 
 /* Entries that are read at once. */
@@ -41,7 +41,7 @@ struct tube;
 
 /* A clock and what lies on it. */
 struct timeline {
-	struct ww_jobs *jobs;
+	struct jobs_local *jobs;
 	struct ww_driver *driver; /* NULL: this clock is not there */
 	uint64_t offset;          /* the time of jobs minus the driver's */
 	enum store_table table;
@@ -74,7 +74,7 @@ struct entry {
 	struct slab_unused unused; /* the slab's, while the entry is not taken */
 	uint64_t id;
 	ww_handle timer; /* of a delayed or reserved one */
-	struct ww_jobs *jobs;
+	struct jobs_local *jobs;
 	uint32_t index;
 	uint32_t place; /* in its tube's heap */
 	struct image is;
@@ -82,7 +82,7 @@ struct entry {
 
 struct tube {
 	UT_hash_handle hh; /* by name */
-	struct ww_jobs *jobs;
+	struct jobs_local *jobs;
 	uint32_t number;
 	uint32_t name_length;
 	char name[WW_TUBE_MAX + 1];
@@ -129,7 +129,7 @@ struct meta {
 	unsigned char boot_id[16];
 };
 
-typedef int call_fn(struct ww_jobs *jobs, void *arguments);
+typedef int call_fn(struct jobs_local *jobs, void *arguments);
 
 struct call {
 	call_fn *fn;
@@ -139,7 +139,7 @@ struct call {
 	struct call *next;
 };
 
-struct ww_jobs {
+struct jobs_local {
 	const struct ww_allocator *allocator;
 	struct ww_jobs_config config;
 	struct store store;
@@ -194,35 +194,35 @@ struct ww_jobs {
 
 /* ---- jobs_batch.c: calls, one at a time; what is written together; taking back */
 
-int ww_jobs_submit(struct ww_jobs *jobs, call_fn *fn, void *arguments);
+int ww_jobs_submit(struct jobs_local *jobs, call_fn *fn, void *arguments);
 /* See to it that the store takes changes. */
-int ww_jobs_writing(struct ww_jobs *jobs);
+int ww_jobs_writing(struct jobs_local *jobs);
 /* Returns the error, and remembers that the batch has failed if there is one. */
-int ww_jobs_broken(struct ww_jobs *jobs, int error);
-int ww_jobs_note(struct ww_jobs *jobs, const struct undo *undo);
+int ww_jobs_broken(struct jobs_local *jobs, int error);
+int ww_jobs_note(struct jobs_local *jobs, const struct undo *undo);
 /* Begin and end what this thread does alone; commit applies or takes back everything. */
-int ww_jobs_enter(struct ww_jobs *jobs);
+int ww_jobs_enter(struct jobs_local *jobs);
 /* Whether this thread has begun. */
-int ww_jobs_is_mine(struct ww_jobs *jobs);
-void ww_jobs_leave(struct ww_jobs *jobs);
-int ww_jobs_commit_batch(struct ww_jobs *jobs);
+int ww_jobs_is_mine(struct jobs_local *jobs);
+void ww_jobs_leave(struct jobs_local *jobs);
+int ww_jobs_commit_batch(struct jobs_local *jobs);
 
 /* ---- jobs_memory.c: entries, heaps, timers */
 
-struct entry *ww_jobs_find(const struct ww_jobs *jobs, uint64_t id);
+struct entry *ww_jobs_find(const struct jobs_local *jobs, uint64_t id);
 /*
  * Let memory know this of a job; state 0: nothing. A delayed job beyond the edge is forgotten. Noted, to be taken back.
  * On error nothing has changed.
  */
-int ww_jobs_place(struct ww_jobs *jobs, uint64_t id, const struct image *image);
+int ww_jobs_place(struct jobs_local *jobs, uint64_t id, const struct image *image);
 /* The same for taking back: not noted. */
-int ww_jobs_set(struct ww_jobs *jobs, uint64_t id, const struct image *image);
-void *ww_jobs_allocate(struct ww_jobs *jobs, size_t size);
-void ww_jobs_give(struct ww_jobs *jobs, void *block, size_t size);
+int ww_jobs_set(struct jobs_local *jobs, uint64_t id, const struct image *image);
+void *ww_jobs_allocate(struct jobs_local *jobs, size_t size);
+void ww_jobs_give(struct jobs_local *jobs, void *block, size_t size);
 /* Cancel a timer; a callback of it that runs already will find that it is not meant. */
-void ww_jobs_cancel_timer(struct ww_jobs *jobs, struct ww_driver *driver, ww_handle *timer);
+void ww_jobs_cancel_timer(struct jobs_local *jobs, struct ww_driver *driver, ww_handle *timer);
 /* A callback finds that its timer is not the one that is waited for. */
-void ww_jobs_late(struct ww_jobs *jobs);
+void ww_jobs_late(struct jobs_local *jobs);
 
 /* ---- jobs_heap.c */
 
@@ -234,7 +234,7 @@ void ww_jobs_heap_remove(struct tube *tube, struct entry *entry);
 /* ---- jobs_time.c: timelines, reading ahead */
 
 uint64_t ww_jobs_time(const struct timeline *line);
-struct timeline *ww_jobs_timeline(struct ww_jobs *jobs, int wall);
+struct timeline *ww_jobs_timeline(struct jobs_local *jobs, int wall);
 /* Whether a job that is due then lies before the edge. */
 int ww_jobs_is_near(const struct timeline *line, uint64_t due, uint64_t id);
 /* Count a job that becomes ready now, unless it came due while the store was closed. */
@@ -243,26 +243,26 @@ void ww_jobs_count_late(const struct timeline *line, uint64_t due);
 void ww_jobs_plan(struct timeline *line, uint64_t due);
 /* With nothing to be written: read on if that is wanted, and forget the last ones if they are too many. */
 void ww_jobs_load(struct timeline *line);
-int ww_jobs_time_open(struct ww_jobs *jobs, int is_new);
-void ww_jobs_time_save(struct ww_jobs *jobs);
+int ww_jobs_time_open(struct jobs_local *jobs, int is_new);
+void ww_jobs_time_save(struct jobs_local *jobs);
 
 /* ---- jobs_tube.c */
 
 /* Find a tube, or NULL. */
-struct tube *ww_jobs_tube_find(const struct ww_jobs *jobs, const char *name);
+struct tube *ww_jobs_tube_find(const struct jobs_local *jobs, const char *name);
 /* Find it or make it. */
-int ww_jobs_tube_get(struct ww_jobs *jobs, const char *name, struct tube **tube);
-struct tube *ww_jobs_tube_number(const struct ww_jobs *jobs, uint64_t number);
+int ww_jobs_tube_get(struct jobs_local *jobs, const char *name, struct tube **tube);
+struct tube *ww_jobs_tube_number(const struct jobs_local *jobs, uint64_t number);
 /* Noted, to be taken back. */
 int ww_jobs_tube_count(
-    struct ww_jobs *jobs, struct tube *tube, int64_t waiting, int64_t buried, int64_t puts, int64_t finished);
-void ww_jobs_tube_change(struct ww_jobs *jobs, const struct undo *undo, int sign);
-int ww_jobs_tubes_open(struct ww_jobs *jobs);
+    struct jobs_local *jobs, struct tube *tube, int64_t waiting, int64_t buried, int64_t puts, int64_t finished);
+void ww_jobs_tube_change(struct jobs_local *jobs, const struct undo *undo, int sign);
+int ww_jobs_tubes_open(struct jobs_local *jobs);
 /* Write the counts of those that have changed. */
-int ww_jobs_tubes_store(struct ww_jobs *jobs);
+int ww_jobs_tubes_store(struct jobs_local *jobs);
 /* Forget those that are empty, once that is certain. */
-void ww_jobs_tubes_settle(struct ww_jobs *jobs);
-void ww_jobs_tubes_close(struct ww_jobs *jobs);
+void ww_jobs_tubes_settle(struct jobs_local *jobs);
+void ww_jobs_tubes_close(struct jobs_local *jobs);
 void ww_jobs_tube_notify(struct tube *tube);
 /* It may be empty and not paused any more. */
 void ww_jobs_tube_touch(struct tube *tube);
@@ -270,36 +270,43 @@ int ww_jobs_tube_is_paused(const struct tube *tube);
 
 /* ---- jobs_store.c: records and indices */
 
-int ww_jobs_read(struct ww_jobs *jobs, uint64_t id, struct job_record *record);
+int ww_jobs_read(struct jobs_local *jobs, uint64_t id, struct job_record *record);
 /*
  * Store a job and its indices in place of what was there; before NULL: nothing. Bytes of the record may lie in the store.
  */
-int ww_jobs_write(struct ww_jobs *jobs, uint64_t id, const struct job_record *before, struct job_record *after);
-int ww_jobs_erase(struct ww_jobs *jobs, uint64_t id, const struct job_record *before);
+int ww_jobs_write(struct jobs_local *jobs, uint64_t id, const struct job_record *before, struct job_record *after);
+int ww_jobs_erase(struct jobs_local *jobs, uint64_t id, const struct job_record *before);
 /* The id of a key, or WW_ENOTFOUND. */
-int ww_jobs_key(struct ww_jobs *jobs, const struct tube *tube, struct store_bytes key, uint64_t *id);
+int ww_jobs_key(struct jobs_local *jobs, const struct tube *tube, struct store_bytes key, uint64_t *id);
 /* Find the job that is meant, and its record. */
-int ww_jobs_refer(struct ww_jobs *jobs, const struct ww_job_ref *ref, uint64_t *id, struct job_record *record);
-int ww_jobs_meta_read(struct ww_jobs *jobs, int *is_new);
-int ww_jobs_meta_write(struct ww_jobs *jobs);
+int ww_jobs_refer(struct jobs_local *jobs, const struct ww_job_ref *ref, uint64_t *id, struct job_record *record);
+int ww_jobs_meta_read(struct jobs_local *jobs, int *is_new);
+int ww_jobs_meta_write(struct jobs_local *jobs);
 /* The image of a stored job without a lease, ready if it is due. */
-struct image ww_jobs_image(struct ww_jobs *jobs, const struct job_record *record);
+struct image ww_jobs_image(struct jobs_local *jobs, const struct job_record *record);
 /* The same with what memory alone knows: counts. */
 void ww_jobs_merge(struct job_record *record, const struct entry *entry);
 
 /* ---- jobs_lease.c, jobs_again.c, jobs_kick.c */
 
-/* A copy for ww_jobs_free, or NULL. */
-void *ww_jobs_body_copy(struct ww_jobs *jobs, struct store_bytes body);
+/* A copy, or NULL, and its end. */
+void *ww_jobs_body_copy(struct jobs_local *jobs, struct store_bytes body);
+void ww_jobs_body_free(struct jobs_local *jobs, void *body);
 /* A lease has run out. */
-int ww_jobs_time_out(struct ww_jobs *jobs, struct entry *entry);
+int ww_jobs_time_out(struct jobs_local *jobs, struct entry *entry);
 /* Store a job and let memory know it as it is stored. */
-int ww_jobs_settle(struct ww_jobs *jobs, uint64_t id, const struct job_record *old, struct job_record *record);
+int ww_jobs_settle(struct jobs_local *jobs, uint64_t id, const struct job_record *old, struct job_record *record);
 /*
  * The soonest delayed job of a tube, of those due on each timeline at from[] or later, where to go on from the next time.
  * WW_ENOTFOUND: it has none.
  */
-int ww_jobs_soonest(struct ww_jobs *jobs, const struct tube *tube, uint64_t from[2], uint64_t *id);
+int ww_jobs_soonest(struct jobs_local *jobs, const struct tube *tube, uint64_t from[2], uint64_t *id);
+
+/* A handle of this kind of store. */
+static inline struct jobs_local *local_of(struct ww_jobs *jobs)
+{
+	return (struct jobs_local *)jobs;
+}
 
 /* A time that much later, as far as times go. */
 static inline uint64_t time_after(uint64_t time, uint64_t span)

@@ -13,7 +13,7 @@ struct kick {
 };
 
 /* Make a job that waits or is buried ready. */
-static int kick_it(struct ww_jobs *jobs, uint64_t id, const struct job_record *old)
+static int kick_it(struct jobs_local *jobs, uint64_t id, const struct job_record *old)
 {
 	struct job_record record = *old;
 	int error = WW_OK;
@@ -29,7 +29,7 @@ static int kick_it(struct ww_jobs *jobs, uint64_t id, const struct job_record *o
 	return error ? error : ww_jobs_settle(jobs, id, old, &record);
 }
 
-static int kick_buried(struct ww_jobs *jobs, const struct tube *tube, struct kick *kick)
+static int kick_buried(struct jobs_local *jobs, const struct tube *tube, struct kick *kick)
 {
 	const struct store_ops *ops = jobs->store.ops;
 	unsigned char from[4];
@@ -57,7 +57,7 @@ static int kick_buried(struct ww_jobs *jobs, const struct tube *tube, struct kic
 /* The first delayed job of a tube on a timeline that is due at *from or later, which is then put there. */
 static int soonest_on(struct timeline *line, const struct tube *tube, uint64_t *from, uint64_t *id)
 {
-	struct ww_jobs *jobs = line->jobs;
+	struct jobs_local *jobs = line->jobs;
 	const struct store_ops *ops = jobs->store.ops;
 	unsigned char start[8];
 	struct store_bytes key;
@@ -80,7 +80,7 @@ static int soonest_on(struct timeline *line, const struct tube *tube, uint64_t *
 	return error == WW_ENOTFOUND ? WW_OK : error;
 }
 
-int ww_jobs_soonest(struct ww_jobs *jobs, const struct tube *tube, uint64_t from[2], uint64_t *id)
+int ww_jobs_soonest(struct jobs_local *jobs, const struct tube *tube, uint64_t from[2], uint64_t *id)
 {
 	uint64_t left[2] = {UINT64_MAX, UINT64_MAX};
 	uint64_t found[2];
@@ -105,7 +105,7 @@ int ww_jobs_soonest(struct ww_jobs *jobs, const struct tube *tube, uint64_t from
 	return WW_OK;
 }
 
-static int kick_delayed(struct ww_jobs *jobs, const struct tube *tube, struct kick *kick)
+static int kick_delayed(struct jobs_local *jobs, const struct tube *tube, struct kick *kick)
 {
 	uint64_t from[2] = {0, 0};
 	struct job_record record;
@@ -123,7 +123,7 @@ static int kick_delayed(struct ww_jobs *jobs, const struct tube *tube, struct ki
 	return error == WW_ENOTFOUND ? WW_OK : error;
 }
 
-static int kick(struct ww_jobs *jobs, void *arguments)
+static int kick(struct jobs_local *jobs, void *arguments)
 {
 	struct kick *call = arguments;
 	const struct tube *tube = ww_jobs_tube_find(jobs, call->tube);
@@ -141,13 +141,13 @@ int ww_jobs_kick(struct ww_jobs *jobs, const char *tube, uint64_t bound, uint64_
 
 	if (!jobs || !tube)
 		return WW_EINVAL;
-	error = ww_jobs_submit(jobs, kick, &call);
+	error = ww_jobs_submit(local_of(jobs), kick, &call);
 	if (!error && count)
 		*count = call.count;
 	return error;
 }
 
-static int kick_job(struct ww_jobs *jobs, void *arguments)
+static int kick_job(struct jobs_local *jobs, void *arguments)
 {
 	const struct kick *call = arguments;
 	const struct entry *entry = ww_jobs_find(jobs, call->id);
@@ -167,21 +167,21 @@ int ww_jobs_kick_job(struct ww_jobs *jobs, uint64_t id)
 {
 	struct kick call = {.id = id};
 
-	return jobs ? ww_jobs_submit(jobs, kick_job, &call) : WW_EINVAL;
+	return jobs ? ww_jobs_submit(local_of(jobs), kick_job, &call) : WW_EINVAL;
 }
 
 /* ---- Pause */
 
-static void plan_pause_end(struct ww_jobs *jobs);
+static void plan_pause_end(struct jobs_local *jobs);
 
 struct pause {
 	const char *tube;
 	uint64_t ns;
 	ww_handle timer;
-	struct ww_jobs *jobs;
+	struct jobs_local *jobs;
 };
 
-static int end_pauses(struct ww_jobs *jobs, void *arguments)
+static int end_pauses(struct jobs_local *jobs, void *arguments)
 {
 	const struct pause *pause = arguments;
 
@@ -203,7 +203,7 @@ static void on_pause_end(struct ww_driver *driver, const struct ww_firing *firin
 }
 
 /* End the pauses that are over, and come again when the next one is. */
-static void plan_pause_end(struct ww_jobs *jobs)
+static void plan_pause_end(struct jobs_local *jobs)
 {
 	uint64_t now = ww_jobs_time(&jobs->elapsed);
 	uint64_t first = UINT64_MAX;
@@ -228,7 +228,7 @@ static void plan_pause_end(struct ww_jobs *jobs)
 		    jobs->elapsed.driver, first - jobs->elapsed.offset, on_pause_end, jobs, &jobs->pause_timer);
 }
 
-static int pause_tube(struct ww_jobs *jobs, void *arguments)
+static int pause_tube(struct jobs_local *jobs, void *arguments)
 {
 	const struct pause *pause = arguments;
 	struct tube *tube;
@@ -249,5 +249,5 @@ int ww_jobs_pause(struct ww_jobs *jobs, const char *tube, uint64_t ns)
 
 	if (!jobs || !tube || !*tube || strnlen(tube, WW_TUBE_MAX + 1) > WW_TUBE_MAX || ns > WW_DRIVER_TIME_MAX)
 		return WW_EINVAL;
-	return ww_jobs_submit(jobs, pause_tube, &pause);
+	return ww_jobs_submit(local_of(jobs), pause_tube, &pause);
 }

@@ -10,7 +10,7 @@ enum { BODY_HEAD = 64 };
 /* The lower bits of a token count deliveries, years of ten thousand a second; those above, openings of the store. */
 enum { TOKEN_BITS = 40 };
 
-void *ww_jobs_body_copy(struct ww_jobs *jobs, struct store_bytes body)
+void *ww_jobs_body_copy(struct jobs_local *jobs, struct store_bytes body)
 {
 	size_t size = BODY_HEAD + body.size;
 	char *block = jobs->allocator->allocate(jobs->allocator->user, size);
@@ -23,16 +23,22 @@ void *ww_jobs_body_copy(struct ww_jobs *jobs, struct store_bytes body)
 	return block + BODY_HEAD;
 }
 
-void ww_jobs_free(struct ww_jobs *jobs, void *body)
+void ww_jobs_body_free(struct jobs_local *jobs, void *body)
 {
 	char *block = body;
 	size_t size;
 
-	if (!jobs || !body)
+	if (!body)
 		return;
 	block -= BODY_HEAD;
 	memcpy(&size, block, sizeof size);
 	jobs->allocator->free(jobs->allocator->user, block, size);
+}
+
+void ww_jobs_free(struct ww_jobs *jobs, void *body)
+{
+	if (jobs)
+		ww_jobs_body_free(local_of(jobs), body);
 }
 
 /* ---- Reserve */
@@ -45,7 +51,7 @@ struct reserve {
 };
 
 /* Of a periodic job that skips: move it past what is too old. Returns 1 if it is then not due any more, 0 if it is. */
-static int skip_old(struct ww_jobs *jobs, uint64_t id, struct job_record *record, uint64_t now)
+static int skip_old(struct jobs_local *jobs, uint64_t id, struct job_record *record, uint64_t now)
 {
 	struct job_record old = *record;
 
@@ -78,7 +84,7 @@ static void fill_lease(struct ww_lease *lease, uint64_t id, const struct image *
 }
 
 /* The job is ready, or meant by its id, and this is its record. */
-static int lease_it(struct ww_jobs *jobs, uint64_t id, const struct job_record *record, struct ww_lease *lease)
+static int lease_it(struct jobs_local *jobs, uint64_t id, const struct job_record *record, struct ww_lease *lease)
 {
 	const struct entry *entry = ww_jobs_find(jobs, id);
 	struct image image = entry ? entry->is : ww_jobs_image(jobs, record);
@@ -100,7 +106,7 @@ static int lease_it(struct ww_jobs *jobs, uint64_t id, const struct job_record *
 	}
 	error = ww_jobs_place(jobs, id, &image);
 	if (error) {
-		ww_jobs_free(jobs, body);
+		ww_jobs_body_free(jobs, body);
 		return error;
 	}
 	fill_lease(lease, id, &image, record);
@@ -108,7 +114,7 @@ static int lease_it(struct ww_jobs *jobs, uint64_t id, const struct job_record *
 	return 1;
 }
 
-static struct entry *best(struct ww_jobs *jobs, const struct reserve *reserve)
+static struct entry *best(struct jobs_local *jobs, const struct reserve *reserve)
 {
 	struct entry *best = NULL;
 
@@ -124,7 +130,7 @@ static struct entry *best(struct ww_jobs *jobs, const struct reserve *reserve)
 	return best;
 }
 
-static int reserve(struct ww_jobs *jobs, void *arguments)
+static int reserve(struct jobs_local *jobs, void *arguments)
 {
 	const struct reserve *call = arguments;
 	const struct image none = {0};
@@ -152,12 +158,12 @@ static int reserve(struct ww_jobs *jobs, void *arguments)
 }
 
 /* The write that it was in may have failed after it was leased. */
-static int hand_out(struct ww_jobs *jobs, int result, const struct ww_lease *got, struct ww_lease *lease)
+static int hand_out(struct jobs_local *jobs, int result, const struct ww_lease *got, struct ww_lease *lease)
 {
 	if (result == 1)
 		*lease = *got;
 	else
-		ww_jobs_free(jobs, got->body);
+		ww_jobs_body_free(jobs, got->body);
 	return result;
 }
 
@@ -168,10 +174,10 @@ int ww_jobs_reserve(struct ww_jobs *jobs, const char *const *tubes, size_t count
 
 	if (!jobs || !lease || (count && !tubes))
 		return WW_EINVAL;
-	return hand_out(jobs, ww_jobs_submit(jobs, reserve, &call), &got, lease);
+	return hand_out(local_of(jobs), ww_jobs_submit(local_of(jobs), reserve, &call), &got, lease);
 }
 
-static int reserve_job(struct ww_jobs *jobs, void *arguments)
+static int reserve_job(struct jobs_local *jobs, void *arguments)
 {
 	const struct reserve *call = arguments;
 	struct job_record record;
@@ -211,7 +217,7 @@ int ww_jobs_reserve_job(struct ww_jobs *jobs, uint64_t id, struct ww_lease *leas
 
 	if (!jobs || !lease)
 		return WW_EINVAL;
-	result = hand_out(jobs, ww_jobs_submit(jobs, reserve_job, &call), &got, lease);
+	result = hand_out(local_of(jobs), ww_jobs_submit(local_of(jobs), reserve_job, &call), &got, lease);
 	return result > 0 ? WW_OK : result;
 }
 
@@ -220,7 +226,7 @@ int ww_jobs_reserve_job(struct ww_jobs *jobs, uint64_t id, struct ww_lease *leas
 enum { LOOK_NS = 50000000 };
 
 struct waiting {
-	struct ww_jobs *jobs;
+	struct jobs_local *jobs;
 	int over;
 };
 
@@ -237,7 +243,7 @@ static void on_wait_over(struct ww_driver *driver, const struct ww_firing *firin
 }
 
 /* Wait until something may be ready, the time is over, or long enough to see whether the driver was stopped. */
-static void wait_a_while(struct ww_jobs *jobs, const struct waiting *waiting, uint64_t seen)
+static void wait_a_while(struct jobs_local *jobs, const struct waiting *waiting, uint64_t seen)
 {
 	struct timespec until;
 
@@ -252,14 +258,16 @@ static void wait_a_while(struct ww_jobs *jobs, const struct waiting *waiting, ui
 	pthread_mutex_unlock(&jobs->lock);
 }
 
-int ww_jobs_wait(struct ww_jobs *jobs, const char *const *tubes, size_t count, uint64_t timeout, struct ww_lease *lease)
+int ww_jobs_wait(
+    struct ww_jobs *handle, const char *const *tubes, size_t count, uint64_t timeout, struct ww_lease *lease)
 {
+	struct jobs_local *jobs = local_of(handle);
 	struct waiting waiting = {jobs, 0};
 	uint64_t left;
 	uint64_t seen;
 	ww_handle timer = 0;
 	int over = 0;
-	int result = ww_jobs_reserve(jobs, tubes, count, lease);
+	int result = ww_jobs_reserve(handle, tubes, count, lease);
 
 	if (result || !timeout)
 		return result;
@@ -271,7 +279,7 @@ int ww_jobs_wait(struct ww_jobs *jobs, const char *const *tubes, size_t count, u
 		seen = jobs->readies;
 		over = waiting.over;
 		pthread_mutex_unlock(&jobs->lock);
-		result = ww_jobs_reserve(jobs, tubes, count, lease);
+		result = ww_jobs_reserve(handle, tubes, count, lease);
 		if (!result && !over)
 			wait_a_while(jobs, &waiting, seen);
 		if (!result && !over && ww_driver_time_left(jobs->elapsed.driver, timer, &left) == WW_ECLOSED)

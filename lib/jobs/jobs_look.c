@@ -8,7 +8,7 @@ enum { LOOKS = 2000, LOOK_BYTES = 4 << 20 };
 
 /* ---- One job */
 
-static void fill_info(struct ww_jobs *jobs, uint64_t id, const struct job_record *record, struct ww_job_info *info)
+static void fill_info(struct jobs_local *jobs, uint64_t id, const struct job_record *record, struct ww_job_info *info)
 {
 	const struct entry *entry = ww_jobs_find(jobs, id);
 	struct image image = entry ? entry->is : ww_jobs_image(jobs, record);
@@ -55,7 +55,7 @@ struct peek {
 	void **body;
 };
 
-static int show(struct ww_jobs *jobs, const struct peek *peek, uint64_t id, const struct job_record *record)
+static int show(struct jobs_local *jobs, const struct peek *peek, uint64_t id, const struct job_record *record)
 {
 	void *body = NULL;
 
@@ -72,7 +72,7 @@ static int show(struct ww_jobs *jobs, const struct peek *peek, uint64_t id, cons
 }
 
 /* The write that it was in may have failed after the body was copied. */
-static int ask(struct ww_jobs *jobs, call_fn *fn, struct peek *call)
+static int ask(struct jobs_local *jobs, call_fn *fn, struct peek *call)
 {
 	void **body = call->body;
 	void *copy = NULL;
@@ -82,13 +82,13 @@ static int ask(struct ww_jobs *jobs, call_fn *fn, struct peek *call)
 		call->body = &copy;
 	error = ww_jobs_submit(jobs, fn, call);
 	if (error)
-		ww_jobs_free(jobs, copy);
+		ww_jobs_body_free(jobs, copy);
 	else if (body)
 		*body = copy;
 	return error;
 }
 
-static int peek(struct ww_jobs *jobs, void *arguments)
+static int peek(struct jobs_local *jobs, void *arguments)
 {
 	const struct peek *call = arguments;
 	struct job_record record;
@@ -102,10 +102,10 @@ int ww_jobs_peek(struct ww_jobs *jobs, const struct ww_job_ref *job, struct ww_j
 {
 	struct peek call = {.ref = job, .info = info, .body = body};
 
-	return jobs && job && info ? ask(jobs, peek, &call) : WW_EINVAL;
+	return jobs && job && info ? ask(local_of(jobs), peek, &call) : WW_EINVAL;
 }
 
-static int first_buried(struct ww_jobs *jobs, const struct tube *tube, uint64_t *id)
+static int first_buried(struct jobs_local *jobs, const struct tube *tube, uint64_t *id)
 {
 	unsigned char from[4];
 	struct store_bytes key;
@@ -123,7 +123,7 @@ static int first_buried(struct ww_jobs *jobs, const struct tube *tube, uint64_t 
 	return WW_OK;
 }
 
-static int peek_next(struct ww_jobs *jobs, void *arguments)
+static int peek_next(struct jobs_local *jobs, void *arguments)
 {
 	const struct peek *call = arguments;
 	const struct tube *tube = ww_jobs_tube_find(jobs, call->tube);
@@ -151,7 +151,7 @@ int ww_jobs_peek_next(
 
 	if (!jobs || !tube || !info || state < WW_JOB_DELAYED || state > WW_JOB_BURIED)
 		return WW_EINVAL;
-	return ask(jobs, peek_next, &call);
+	return ask(local_of(jobs), peek_next, &call);
 }
 
 struct asked {
@@ -159,7 +159,7 @@ struct asked {
 	enum ww_job_state *state;
 };
 
-static int state(struct ww_jobs *jobs, void *arguments)
+static int state(struct jobs_local *jobs, void *arguments)
 {
 	const struct asked *asked = arguments;
 	const struct entry *entry = ww_jobs_find(jobs, asked->id);
@@ -180,7 +180,7 @@ int ww_jobs_state(struct ww_jobs *jobs, uint64_t id, enum ww_job_state *result)
 {
 	struct asked asked = {id, result};
 
-	return jobs && result ? ww_jobs_submit(jobs, state, &asked) : WW_EINVAL;
+	return jobs && result ? ww_jobs_submit(local_of(jobs), state, &asked) : WW_EINVAL;
 }
 
 /* ---- Many */
@@ -215,7 +215,7 @@ static int is_enough(const struct list *call, size_t looks, size_t found, size_t
 	return call->next && (looks - found >= LOOKS || bytes >= LOOK_BYTES);
 }
 
-static int list(struct ww_jobs *jobs, void *arguments)
+static int list(struct jobs_local *jobs, void *arguments)
 {
 	const struct list *call = arguments;
 	const struct store_ops *ops = jobs->store.ops;
@@ -258,7 +258,7 @@ int ww_jobs_list(struct ww_jobs *jobs, const struct ww_job_filter *filter, size_
 
 	if (!jobs || !filter || !fn || limit == 0 || (filter->prefix_length && !filter->prefix))
 		return WW_EINVAL;
-	return ww_jobs_submit(jobs, list, &call);
+	return ww_jobs_submit(local_of(jobs), list, &call);
 }
 
 struct forecast {
@@ -268,7 +268,7 @@ struct forecast {
 	size_t count;
 };
 
-static int forecast_line(struct ww_jobs *jobs, const struct forecast *call, const struct tube *tube, int wall)
+static int forecast_line(struct jobs_local *jobs, const struct forecast *call, const struct tube *tube, int wall)
 {
 	const struct store_ops *ops = jobs->store.ops;
 	struct timeline *line = ww_jobs_timeline(jobs, wall);
@@ -292,7 +292,7 @@ static int forecast_line(struct ww_jobs *jobs, const struct forecast *call, cons
 	return error == WW_ENOTFOUND ? WW_OK : error;
 }
 
-static int forecast(struct ww_jobs *jobs, void *arguments)
+static int forecast(struct jobs_local *jobs, void *arguments)
 {
 	const struct forecast *call = arguments;
 	const struct tube *tube = call->tube ? ww_jobs_tube_find(jobs, call->tube) : NULL;
@@ -311,12 +311,12 @@ int ww_jobs_forecast(struct ww_jobs *jobs, const char *tube, uint64_t span, uint
 
 	if (!jobs || !counts || !span)
 		return WW_EINVAL;
-	return ww_jobs_submit(jobs, forecast, &call);
+	return ww_jobs_submit(local_of(jobs), forecast, &call);
 }
 
 /* ---- Statistics */
 
-static void fill_tube(const struct ww_jobs *jobs, const struct tube *tube, struct ww_tube_stats *stats)
+static void fill_tube(const struct jobs_local *jobs, const struct tube *tube, struct ww_tube_stats *stats)
 {
 	uint64_t now = ww_jobs_time(&jobs->elapsed);
 	uint64_t present = tube->ready + tube->reserved;
@@ -343,7 +343,7 @@ struct tubes {
 	void *context;
 };
 
-static int one_tube(struct ww_jobs *jobs, void *arguments)
+static int one_tube(struct jobs_local *jobs, void *arguments)
 {
 	const struct tubes *call = arguments;
 	const struct tube *tube = ww_jobs_tube_find(jobs, call->name);
@@ -358,10 +358,10 @@ int ww_jobs_tube(struct ww_jobs *jobs, const char *tube, struct ww_tube_stats *s
 {
 	struct tubes call = {.name = tube, .stats = stats};
 
-	return jobs && tube && stats ? ww_jobs_submit(jobs, one_tube, &call) : WW_EINVAL;
+	return jobs && tube && stats ? ww_jobs_submit(local_of(jobs), one_tube, &call) : WW_EINVAL;
 }
 
-static int all_tubes(struct ww_jobs *jobs, void *arguments)
+static int all_tubes(struct jobs_local *jobs, void *arguments)
 {
 	const struct tubes *call = arguments;
 	struct ww_tube_stats stats;
@@ -385,7 +385,7 @@ int ww_jobs_tubes(struct ww_jobs *jobs, ww_tube_fn *fn, void *context)
 {
 	struct tubes call = {.fn = fn, .context = context};
 
-	return jobs && fn ? ww_jobs_submit(jobs, all_tubes, &call) : WW_EINVAL;
+	return jobs && fn ? ww_jobs_submit(local_of(jobs), all_tubes, &call) : WW_EINVAL;
 }
 
 static void add_tube(struct ww_tube_stats *sum, const struct ww_tube_stats *tube)
@@ -401,7 +401,7 @@ static void add_tube(struct ww_tube_stats *sum, const struct ww_tube_stats *tube
 }
 
 /* How long the first one that is due has been; reserved ones count, as they are not done. */
-static uint64_t oldest(struct ww_jobs *jobs)
+static uint64_t oldest(struct jobs_local *jobs)
 {
 	uint64_t age = 0;
 
@@ -421,7 +421,7 @@ static uint64_t oldest(struct ww_jobs *jobs)
 	return age;
 }
 
-static int stats(struct ww_jobs *jobs, void *arguments)
+static int stats(struct jobs_local *jobs, void *arguments)
 {
 	struct ww_jobs_stats *stats = arguments;
 	struct ww_tube_stats one;
@@ -453,5 +453,5 @@ static int stats(struct ww_jobs *jobs, void *arguments)
 
 int ww_jobs_stats(struct ww_jobs *jobs, struct ww_jobs_stats *result)
 {
-	return jobs && result ? ww_jobs_submit(jobs, stats, result) : WW_EINVAL;
+	return jobs && result ? ww_jobs_submit(local_of(jobs), stats, result) : WW_EINVAL;
 }

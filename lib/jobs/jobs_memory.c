@@ -5,7 +5,7 @@
 
 /* ---- Memory */
 
-void *ww_jobs_allocate(struct ww_jobs *jobs, size_t size)
+void *ww_jobs_allocate(struct jobs_local *jobs, size_t size)
 {
 	void *block = jobs->allocator->allocate(jobs->allocator->user, size);
 
@@ -14,7 +14,7 @@ void *ww_jobs_allocate(struct ww_jobs *jobs, size_t size)
 	return block;
 }
 
-void ww_jobs_give(struct ww_jobs *jobs, void *block, size_t size)
+void ww_jobs_give(struct jobs_local *jobs, void *block, size_t size)
 {
 	if (!block)
 		return;
@@ -30,7 +30,7 @@ static uint64_t hash_of(uint64_t id)
 }
 
 struct sought {
-	const struct ww_jobs *jobs;
+	const struct jobs_local *jobs;
 	uint64_t id;
 };
 
@@ -42,7 +42,7 @@ static int is_same(const void *context, uint32_t index)
 	return entry->id == sought->id;
 }
 
-struct entry *ww_jobs_find(const struct ww_jobs *jobs, uint64_t id)
+struct entry *ww_jobs_find(const struct jobs_local *jobs, uint64_t id)
 {
 	struct sought sought = {jobs, id};
 	uint32_t index = table_find(&jobs->ids, hash_of(id), is_same, &sought);
@@ -50,7 +50,7 @@ struct entry *ww_jobs_find(const struct ww_jobs *jobs, uint64_t id)
 	return index == TABLE_NONE ? NULL : slab_at(&jobs->entries, index);
 }
 
-static struct entry *make_entry(struct ww_jobs *jobs, uint64_t id)
+static struct entry *make_entry(struct jobs_local *jobs, uint64_t id)
 {
 	uint32_t index = ww_slab_take(&jobs->entries);
 	struct entry *entry;
@@ -73,7 +73,7 @@ static struct entry *make_entry(struct ww_jobs *jobs, uint64_t id)
 	return entry;
 }
 
-static void forget_entry(struct ww_jobs *jobs, struct entry *entry)
+static void forget_entry(struct jobs_local *jobs, struct entry *entry)
 {
 	(void)ww_table_remove(&jobs->ids, hash_of(entry->id), entry->index);
 	entry->is.state = 0;
@@ -82,14 +82,14 @@ static void forget_entry(struct ww_jobs *jobs, struct entry *entry)
 
 /* ---- Timers */
 
-void ww_jobs_cancel_timer(struct ww_jobs *jobs, struct ww_driver *driver, ww_handle *timer)
+void ww_jobs_cancel_timer(struct jobs_local *jobs, struct ww_driver *driver, ww_handle *timer)
 {
 	if (*timer && ww_driver_cancel(driver, *timer) == 0)
 		jobs->late++;
 	*timer = 0;
 }
 
-void ww_jobs_late(struct ww_jobs *jobs)
+void ww_jobs_late(struct jobs_local *jobs)
 {
 	if (jobs->late)
 		jobs->late--;
@@ -110,7 +110,7 @@ static void on_timer(struct ww_driver *driver, const struct ww_firing *firing, v
 	(void)ww_jobs_submit(expiry.entry->jobs, expire, &expiry);
 }
 
-static int set_timer(struct ww_jobs *jobs, struct entry *entry, const struct image *image, ww_handle *timer)
+static int set_timer(struct jobs_local *jobs, struct entry *entry, const struct image *image, ww_handle *timer)
 {
 	const struct timeline *line = ww_jobs_timeline(jobs, image->state == WW_JOB_DELAYED && image->wall);
 	uint64_t at = image->state == WW_JOB_DELAYED ? image->due : image->ends;
@@ -129,7 +129,7 @@ static int has_timer(const struct image *image)
 	return image->state == WW_JOB_DELAYED || image->state == WW_JOB_RESERVED;
 }
 
-static int come_due(struct ww_jobs *jobs, struct entry *entry)
+static int come_due(struct jobs_local *jobs, struct entry *entry)
 {
 	struct image image = entry->is;
 
@@ -138,7 +138,7 @@ static int come_due(struct ww_jobs *jobs, struct entry *entry)
 	return ww_jobs_place(jobs, entry->id, &image);
 }
 
-static int expire(struct ww_jobs *jobs, void *arguments)
+static int expire(struct jobs_local *jobs, void *arguments)
 {
 	const struct expiry *expiry = arguments;
 	struct entry *entry = expiry->entry;
@@ -161,7 +161,7 @@ static int expire(struct ww_jobs *jobs, void *arguments)
 
 /* ---- Changes */
 
-static void count(struct ww_jobs *jobs, const struct image *image, int sign)
+static void count(struct jobs_local *jobs, const struct image *image, int sign)
 {
 	struct tube *tube = image->tube;
 
@@ -174,7 +174,7 @@ static void count(struct ww_jobs *jobs, const struct image *image, int sign)
 }
 
 /* Take an entry from where it hangs. */
-static void detach(struct ww_jobs *jobs, struct entry *entry)
+static void detach(struct jobs_local *jobs, struct entry *entry)
 {
 	int wall = entry->is.state == WW_JOB_DELAYED && entry->is.wall;
 
@@ -184,7 +184,7 @@ static void detach(struct ww_jobs *jobs, struct entry *entry)
 	count(jobs, &entry->is, -1);
 }
 
-static void attach(struct ww_jobs *jobs, struct entry *entry, const struct image *image, ww_handle timer)
+static void attach(struct jobs_local *jobs, struct entry *entry, const struct image *image, ww_handle timer)
 {
 	entry->is = *image;
 	entry->timer = timer;
@@ -195,7 +195,7 @@ static void attach(struct ww_jobs *jobs, struct entry *entry, const struct image
 	}
 }
 
-int ww_jobs_set(struct ww_jobs *jobs, uint64_t id, const struct image *image)
+int ww_jobs_set(struct jobs_local *jobs, uint64_t id, const struct image *image)
 {
 	struct entry *entry = ww_jobs_find(jobs, id);
 	struct entry *made = NULL;
@@ -228,7 +228,7 @@ int ww_jobs_set(struct ww_jobs *jobs, uint64_t id, const struct image *image)
 	return WW_OK;
 }
 
-int ww_jobs_place(struct ww_jobs *jobs, uint64_t id, const struct image *image)
+int ww_jobs_place(struct jobs_local *jobs, uint64_t id, const struct image *image)
 {
 	const struct entry *entry = ww_jobs_find(jobs, id);
 	struct undo undo = {.kind = UNDO_ENTRY, .id = id};

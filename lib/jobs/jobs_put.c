@@ -25,7 +25,7 @@ static uint64_t unix_ns(void)
 }
 
 /* The due time and the delay that are meant by either. */
-static int due_of(struct ww_jobs *jobs, uint64_t due, int is_time, int wall, struct job_record *record)
+static int due_of(struct jobs_local *jobs, uint64_t due, int is_time, int wall, struct job_record *record)
 {
 	const struct timeline *line = ww_jobs_timeline(jobs, wall);
 	uint64_t now = ww_jobs_time(line);
@@ -49,7 +49,7 @@ struct put {
 	uint64_t *version;
 };
 
-static int check_spec(const struct ww_jobs *jobs, const struct ww_job_spec *spec)
+static int check_spec(const struct jobs_local *jobs, const struct ww_job_spec *spec)
 {
 	size_t length = spec->tube ? strnlen(spec->tube, WW_TUBE_MAX + 1) : 0;
 
@@ -85,8 +85,8 @@ static void fill(struct job_record *record, const struct ww_job_spec *spec)
 }
 
 /* The job that has the key, if one does. */
-static int find_old(
-    struct ww_jobs *jobs, const struct ww_job_spec *spec, const struct tube *tube, uint64_t *id, struct job_record *old)
+static int find_old(struct jobs_local *jobs, const struct ww_job_spec *spec, const struct tube *tube, uint64_t *id,
+    struct job_record *old)
 {
 	int error;
 
@@ -96,7 +96,7 @@ static int find_old(
 	return error ? error : ww_jobs_read(jobs, *id, old);
 }
 
-static int replace(struct ww_jobs *jobs, uint64_t id, const struct job_record *old, struct job_record *record)
+static int replace(struct jobs_local *jobs, uint64_t id, const struct job_record *old, struct job_record *record)
 {
 	record->tube = old->tube;
 	record->version = old->version + 1;
@@ -112,7 +112,7 @@ static int replace(struct ww_jobs *jobs, uint64_t id, const struct job_record *o
 	return error;
 }
 
-static int insert(struct ww_jobs *jobs, const char *name, uint64_t *id, struct job_record *record)
+static int insert(struct jobs_local *jobs, const char *name, uint64_t *id, struct job_record *record)
 {
 	struct tube *tube;
 	int error = ww_jobs_tube_get(jobs, name, &tube);
@@ -131,7 +131,7 @@ static int insert(struct ww_jobs *jobs, const char *name, uint64_t *id, struct j
 	return ww_jobs_broken(jobs, error);
 }
 
-static int put(struct ww_jobs *jobs, void *arguments)
+static int put(struct jobs_local *jobs, void *arguments)
 {
 	const struct put *put = arguments;
 	const struct ww_job_spec *spec = put->spec;
@@ -165,9 +165,9 @@ static int put(struct ww_jobs *jobs, void *arguments)
 int ww_jobs_put(struct ww_jobs *jobs, const struct ww_job_spec *spec, uint64_t *id, uint64_t *version)
 {
 	struct put call = {spec, id, version};
-	int error = jobs && spec ? check_spec(jobs, spec) : WW_EINVAL;
+	int error = jobs && spec ? check_spec(local_of(jobs), spec) : WW_EINVAL;
 
-	return error ? error : ww_jobs_submit(jobs, put, &call);
+	return error ? error : ww_jobs_submit(local_of(jobs), put, &call);
 }
 
 /* ---- Move */
@@ -179,7 +179,7 @@ struct move {
 	uint64_t *version;
 };
 
-static int move(struct ww_jobs *jobs, void *arguments)
+static int move(struct jobs_local *jobs, void *arguments)
 {
 	const struct move *move = arguments;
 	struct job_record old;
@@ -220,12 +220,12 @@ int ww_jobs_move(struct ww_jobs *jobs, const struct ww_job_ref *job, uint64_t du
 
 	if (!jobs || !job || flags & ~WW_JOB_AT)
 		return WW_EINVAL;
-	return ww_jobs_submit(jobs, move, &call);
+	return ww_jobs_submit(local_of(jobs), move, &call);
 }
 
 /* ---- Cancel */
 
-static int cancel(struct ww_jobs *jobs, void *arguments)
+static int cancel(struct jobs_local *jobs, void *arguments)
 {
 	const struct ww_job_ref *ref = arguments;
 	const struct image none = {0};
@@ -256,5 +256,5 @@ int ww_jobs_cancel(struct ww_jobs *jobs, const struct ww_job_ref *job)
 	if (!jobs || !job)
 		return WW_EINVAL;
 	ref = *job;
-	return ww_jobs_submit(jobs, cancel, &ref);
+	return ww_jobs_submit(local_of(jobs), cancel, &ref);
 }

@@ -9,7 +9,7 @@ enum { META_NUMBERS = 8, META_SIZE = sizeof magic + 4 + META_NUMBERS * 8 + 16 };
 
 /* ---- What is true of the whole */
 
-int ww_jobs_meta_read(struct ww_jobs *jobs, int *is_new)
+int ww_jobs_meta_read(struct jobs_local *jobs, int *is_new)
 {
 	struct meta *meta = &jobs->meta;
 	uint64_t *const numbers[META_NUMBERS] = {&meta->next_id, &meta->accepted, &meta->ended, &meta->epoch,
@@ -38,7 +38,7 @@ int ww_jobs_meta_read(struct ww_jobs *jobs, int *is_new)
 	return WW_OK;
 }
 
-int ww_jobs_meta_write(struct ww_jobs *jobs)
+int ww_jobs_meta_write(struct jobs_local *jobs)
 {
 	struct meta *meta = &jobs->meta;
 	unsigned char value[META_SIZE];
@@ -93,7 +93,7 @@ static enum store_table due_table(const struct job_record *record)
 
 /* ---- Indices */
 
-static int index_in(struct ww_jobs *jobs, uint64_t id, const struct job_record *record)
+static int index_in(struct jobs_local *jobs, uint64_t id, const struct job_record *record)
 {
 	unsigned char key[20];
 	unsigned char value[8];
@@ -107,7 +107,7 @@ static int index_in(struct ww_jobs *jobs, uint64_t id, const struct job_record *
 	    (struct store_bytes){value, sizeof value});
 }
 
-static int index_out(struct ww_jobs *jobs, uint64_t id, const struct job_record *record)
+static int index_out(struct jobs_local *jobs, uint64_t id, const struct job_record *record)
 {
 	unsigned char key[20];
 
@@ -124,7 +124,7 @@ static int is_indexed_alike(const struct job_record *one, const struct job_recor
 
 /* ---- Jobs */
 
-int ww_jobs_read(struct ww_jobs *jobs, uint64_t id, struct job_record *record)
+int ww_jobs_read(struct jobs_local *jobs, uint64_t id, struct job_record *record)
 {
 	unsigned char key[8];
 	struct store_bytes value;
@@ -133,7 +133,7 @@ int ww_jobs_read(struct ww_jobs *jobs, uint64_t id, struct job_record *record)
 	return error ? error : ww_job_record_read(record, id, value);
 }
 
-int ww_jobs_key(struct ww_jobs *jobs, const struct tube *tube, struct store_bytes key, uint64_t *id)
+int ww_jobs_key(struct jobs_local *jobs, const struct tube *tube, struct store_bytes key, uint64_t *id)
 {
 	unsigned char bytes[STORE_KEY_MAX];
 	struct store_bytes value;
@@ -147,7 +147,7 @@ int ww_jobs_key(struct ww_jobs *jobs, const struct tube *tube, struct store_byte
 	return WW_OK;
 }
 
-int ww_jobs_refer(struct ww_jobs *jobs, const struct ww_job_ref *ref, uint64_t *id, struct job_record *record)
+int ww_jobs_refer(struct jobs_local *jobs, const struct ww_job_ref *ref, uint64_t *id, struct job_record *record)
 {
 	int error;
 
@@ -168,7 +168,7 @@ int ww_jobs_refer(struct ww_jobs *jobs, const struct ww_job_ref *ref, uint64_t *
 	return ref->version && ref->version != record->version ? WW_ESTALE : WW_OK;
 }
 
-static int room_for(struct ww_jobs *jobs, size_t size)
+static int room_for(struct jobs_local *jobs, size_t size)
 {
 	unsigned char *more;
 
@@ -184,7 +184,7 @@ static int room_for(struct ww_jobs *jobs, size_t size)
 	return WW_OK;
 }
 
-static int put_key(struct ww_jobs *jobs, uint64_t id, const struct job_record *record)
+static int put_key(struct jobs_local *jobs, uint64_t id, const struct job_record *record)
 {
 	unsigned char key[STORE_KEY_MAX];
 	unsigned char value[8];
@@ -193,7 +193,7 @@ static int put_key(struct ww_jobs *jobs, uint64_t id, const struct job_record *r
 	    jobs->store.self, STORE_KEYS, key_key(key, record->tube, record->key), id_key(value, id));
 }
 
-int ww_jobs_write(struct ww_jobs *jobs, uint64_t id, const struct job_record *before, struct job_record *after)
+int ww_jobs_write(struct jobs_local *jobs, uint64_t id, const struct job_record *before, struct job_record *after)
 {
 	unsigned char key[8];
 	size_t size;
@@ -223,7 +223,7 @@ int ww_jobs_write(struct ww_jobs *jobs, uint64_t id, const struct job_record *be
 	return ww_jobs_broken(jobs, error);
 }
 
-int ww_jobs_erase(struct ww_jobs *jobs, uint64_t id, const struct job_record *before)
+int ww_jobs_erase(struct jobs_local *jobs, uint64_t id, const struct job_record *before)
 {
 	unsigned char key[STORE_KEY_MAX];
 	int error = ww_jobs_writing(jobs);
@@ -240,7 +240,7 @@ int ww_jobs_erase(struct ww_jobs *jobs, uint64_t id, const struct job_record *be
 	return ww_jobs_broken(jobs, error);
 }
 
-struct image ww_jobs_image(struct ww_jobs *jobs, const struct job_record *record)
+struct image ww_jobs_image(struct jobs_local *jobs, const struct job_record *record)
 {
 	struct image image = {0};
 

@@ -7,7 +7,7 @@
 
 /* ---- Clocks */
 
-struct timeline *ww_jobs_timeline(struct ww_jobs *jobs, int wall)
+struct timeline *ww_jobs_timeline(struct jobs_local *jobs, int wall)
 {
 	return wall ? &jobs->wall : &jobs->elapsed;
 }
@@ -68,7 +68,7 @@ static int is_same_boot(const unsigned char one[16], const unsigned char other[1
  * Elapsed time of jobs begins with Unix time, so that it can be read, and goes on without a step: in the same boot
  * by the system's elapsed time, across boots by the difference of Unix times, and on a clock that a program moves from where it was.
  */
-static void set_offset(struct ww_jobs *jobs, int is_new)
+static void set_offset(struct jobs_local *jobs, int is_new)
 {
 	struct timeline *line = &jobs->elapsed;
 	uint64_t wall = system_ns(CLOCK_REALTIME);
@@ -91,13 +91,13 @@ static void set_offset(struct ww_jobs *jobs, int is_new)
 		ww_jobs_time_save(jobs);
 }
 
-void ww_jobs_time_save(struct ww_jobs *jobs)
+void ww_jobs_time_save(struct jobs_local *jobs)
 {
 	jobs->meta.elapsed = ww_jobs_time(&jobs->elapsed);
 	jobs->meta.wall = system_ns(CLOCK_REALTIME);
 }
 
-int ww_jobs_time_open(struct ww_jobs *jobs, int is_new)
+int ww_jobs_time_open(struct jobs_local *jobs, int is_new)
 {
 	jobs->elapsed = (struct timeline){
 	    .jobs = jobs, .driver = jobs->config.driver, .table = STORE_DUE, .wants = 1, .planned = UINT64_MAX};
@@ -114,7 +114,7 @@ int ww_jobs_time_open(struct ww_jobs *jobs, int is_new)
 
 void ww_jobs_count_late(const struct timeline *line, uint64_t due)
 {
-	struct ww_jobs *jobs = line->jobs;
+	struct jobs_local *jobs = line->jobs;
 	uint64_t now = ww_jobs_time(line);
 	uint64_t late = now > due ? now - due : 0;
 	uint64_t most = WW_MILLISECOND;
@@ -140,7 +140,7 @@ struct arrival {
 	ww_handle timer;
 };
 
-static int arrive(struct ww_jobs *jobs, void *arguments)
+static int arrive(struct jobs_local *jobs, void *arguments)
 {
 	const struct arrival *arrival = arguments;
 	struct timeline *line = arrival->line;
@@ -166,7 +166,7 @@ static void on_arrival(struct ww_driver *driver, const struct ww_firing *firing,
 /* Read on at that time of the timeline. If no timer can be had, at the end of the next call. */
 static void plan_at(struct timeline *line, uint64_t at)
 {
-	struct ww_jobs *jobs = line->jobs;
+	struct jobs_local *jobs = line->jobs;
 
 	if (at >= line->planned)
 		return;
@@ -192,7 +192,7 @@ void ww_jobs_plan(struct timeline *line, uint64_t due)
 static int read_pair(
     struct timeline *line, struct store_bytes key, struct store_bytes value, uint64_t now, uint64_t *due, uint64_t *id)
 {
-	struct ww_jobs *jobs = line->jobs;
+	struct jobs_local *jobs = line->jobs;
 	struct image image = {0};
 
 	if (key.size != 16 || value.size != 8)
@@ -217,7 +217,7 @@ static int read_pair(
 /* Read up to LOAD_BATCH pairs. Returns 1 if more is to be read now. */
 static int read_batch(struct timeline *line)
 {
-	struct ww_jobs *jobs = line->jobs;
+	struct jobs_local *jobs = line->jobs;
 	const struct store_ops *ops = jobs->store.ops;
 	uint64_t now = ww_jobs_time(line);
 	uint64_t until = now + jobs->config.window;
@@ -262,7 +262,7 @@ static int read_batch(struct timeline *line)
 
 static void forget_last(struct timeline *line)
 {
-	struct ww_jobs *jobs = line->jobs;
+	struct jobs_local *jobs = line->jobs;
 	const struct image none = {0};
 	struct store_bytes key;
 	struct store_bytes value;
@@ -288,7 +288,7 @@ static void forget_last(struct timeline *line)
 
 void ww_jobs_load(struct timeline *line)
 {
-	struct ww_jobs *jobs = line->jobs;
+	struct jobs_local *jobs = line->jobs;
 	size_t most = jobs->config.window_jobs;
 
 	if (!line->driver || jobs->closed || jobs->config.flags & WW_JOBS_READONLY)

@@ -6,7 +6,7 @@
 /* So many tubes that are empty are remembered, for their statistics. */
 enum { COUNTS = 16, EMPTY_KEPT = 1000 };
 
-struct tube *ww_jobs_tube_find(const struct ww_jobs *jobs, const char *name)
+struct tube *ww_jobs_tube_find(const struct jobs_local *jobs, const char *name)
 {
 	struct tube *tube;
 
@@ -14,12 +14,12 @@ struct tube *ww_jobs_tube_find(const struct ww_jobs *jobs, const char *name)
 	return tube;
 }
 
-struct tube *ww_jobs_tube_number(const struct ww_jobs *jobs, uint64_t number)
+struct tube *ww_jobs_tube_number(const struct jobs_local *jobs, uint64_t number)
 {
 	return number < jobs->numbered_room ? jobs->numbered[number] : NULL;
 }
 
-static int widen(struct ww_jobs *jobs, uint32_t number)
+static int widen(struct jobs_local *jobs, uint32_t number)
 {
 	uint32_t room = jobs->numbered_room ? jobs->numbered_room : 16;
 	struct tube **more;
@@ -40,7 +40,7 @@ static int widen(struct ww_jobs *jobs, uint32_t number)
 	return WW_OK;
 }
 
-static int add_tube(struct ww_jobs *jobs, uint32_t number, const char *name, size_t length, struct tube **tube)
+static int add_tube(struct jobs_local *jobs, uint32_t number, const char *name, size_t length, struct tube **tube)
 {
 	struct tube *made;
 
@@ -78,7 +78,7 @@ void ww_jobs_tube_touch(struct tube *tube)
 	mark(tube);
 }
 
-int ww_jobs_tube_get(struct ww_jobs *jobs, const char *name, struct tube **tube)
+int ww_jobs_tube_get(struct jobs_local *jobs, const char *name, struct tube **tube)
 {
 	uint32_t number = 0;
 	int error;
@@ -94,7 +94,7 @@ int ww_jobs_tube_get(struct ww_jobs *jobs, const char *name, struct tube **tube)
 	return error;
 }
 
-void ww_jobs_tube_change(struct ww_jobs *jobs, const struct undo *undo, int sign)
+void ww_jobs_tube_change(struct jobs_local *jobs, const struct undo *undo, int sign)
 {
 	struct tube *tube = undo->tube;
 
@@ -107,7 +107,7 @@ void ww_jobs_tube_change(struct ww_jobs *jobs, const struct undo *undo, int sign
 }
 
 int ww_jobs_tube_count(
-    struct ww_jobs *jobs, struct tube *tube, int64_t waiting, int64_t buried, int64_t puts, int64_t finished)
+    struct jobs_local *jobs, struct tube *tube, int64_t waiting, int64_t buried, int64_t puts, int64_t finished)
 {
 	struct undo undo = {.kind = UNDO_COUNTS,
 	    .tube = tube,
@@ -129,7 +129,7 @@ static int is_empty(const struct tube *tube)
 	return tube->waiting + tube->buried == 0;
 }
 
-int ww_jobs_tubes_store(struct ww_jobs *jobs)
+int ww_jobs_tubes_store(struct jobs_local *jobs)
 {
 	unsigned char key[4];
 	unsigned char value[COUNTS + WW_TUBE_MAX];
@@ -152,7 +152,7 @@ int ww_jobs_tubes_store(struct ww_jobs *jobs)
 	return error;
 }
 
-static void free_tube(struct ww_jobs *jobs, struct tube *tube)
+static void free_tube(struct jobs_local *jobs, struct tube *tube)
 {
 	jobs->gone_puts += tube->puts;
 	jobs->gone_finished += tube->finished;
@@ -162,7 +162,7 @@ static void free_tube(struct ww_jobs *jobs, struct tube *tube)
 	ww_jobs_give(jobs, tube, sizeof *tube);
 }
 
-void ww_jobs_tubes_settle(struct ww_jobs *jobs)
+void ww_jobs_tubes_settle(struct jobs_local *jobs)
 {
 	struct tube *next;
 
@@ -175,7 +175,7 @@ void ww_jobs_tubes_settle(struct ww_jobs *jobs)
 	jobs->dirty = NULL;
 }
 
-int ww_jobs_tubes_open(struct ww_jobs *jobs)
+int ww_jobs_tubes_open(struct jobs_local *jobs)
 {
 	struct store_bytes key;
 	struct store_bytes value;
@@ -196,7 +196,7 @@ int ww_jobs_tubes_open(struct ww_jobs *jobs)
 	return error == WW_ENOTFOUND ? WW_OK : error;
 }
 
-void ww_jobs_tubes_close(struct ww_jobs *jobs)
+void ww_jobs_tubes_close(struct jobs_local *jobs)
 {
 	struct tube *tube;
 	struct tube *next;

@@ -26,12 +26,12 @@ static int fail_put(void *self, enum store_table table, struct store_bytes key, 
 static void writes_fail(int fail)
 {
 	if (fail) {
-		real_ops = world.jobs->store.ops;
+		real_ops = local_of(world.jobs)->store.ops;
 		failing = *real_ops;
 		failing.put = fail_put;
-		world.jobs->store.ops = &failing;
+		local_of(world.jobs)->store.ops = &failing;
 	} else {
-		world.jobs->store.ops = real_ops;
+		local_of(world.jobs)->store.ops = real_ops;
 	}
 }
 

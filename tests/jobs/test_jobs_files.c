@@ -207,7 +207,7 @@ START_TEST(one_damaged_record_is_told_and_the_others_are_delivered)
 		(void)put_job(&world, &spec);
 	world_check(&world);
 	store_write64(key, 1);
-	change_stored(&world.jobs->store, STORE_JOBS, key, sizeof key, 20, 1);
+	change_stored(&local_of(world.jobs)->store, STORE_JOBS, key, sizeof key, 20, 1);
 	expect_problem("the record of job 1 cannot be read");
 	ck_assert_int_eq(ww_jobs_reserve(world.jobs, tube, 1, &lease), WW_ECORRUPT);
 	ck_assert_uint_eq(reserve_job(&world).id, 2);
@@ -219,14 +219,14 @@ END_TEST
 START_TEST(what_an_index_lacks_or_a_count_gets_wrong_is_told)
 {
 	struct ww_job_spec spec = spec_of("body");
-	struct ww_jobs *jobs;
+	struct jobs_local *jobs;
 	unsigned char key[16];
 
 	world_make(&world, KIND_LMDB);
 	spec.key = "key";
 	spec.key_length = 3;
 	(void)put_job(&world, &spec);
-	jobs = world.jobs;
+	jobs = local_of(world.jobs);
 	store_write64(key, info_of(&world, 1).due);
 	store_write64(key + 8, 1);
 	OK(jobs->store.ops->begin(jobs->store.self));

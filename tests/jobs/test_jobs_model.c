@@ -573,7 +573,7 @@ static int fail_commit(void *self)
 
 static void batch(void)
 {
-	struct store_ops failing = *world.jobs->store.ops;
+	struct store_ops failing = *local_of(world.jobs)->store.ops;
 	int fails = below(2) == 0;
 	uint64_t steps = 1 + below(10);
 	uint64_t tokens = oracle.last_token;
@@ -584,14 +584,14 @@ static void batch(void)
 	for (uint64_t i = 0; i < steps; i++)
 		one_step();
 	/* Without a change in the store there is nothing that could fail. */
-	fails &= world.jobs->writing;
-	real_ops = world.jobs->store.ops;
+	fails &= local_of(world.jobs)->writing;
+	real_ops = local_of(world.jobs)->store.ops;
 	failing.commit = fail_commit;
 	if (fails)
-		world.jobs->store.ops = &failing;
+		local_of(world.jobs)->store.ops = &failing;
 	AGREE(ww_jobs_commit(world.jobs) == (fails ? WW_EFULL : WW_OK));
 	AGREE(ww_jobs_commit(world.jobs) == WW_EBUSY);
-	world.jobs->store.ops = real_ops;
+	local_of(world.jobs)->store.ops = real_ops;
 	if (fails) {
 		tokens = oracle.last_token;
 		oracle = saved;

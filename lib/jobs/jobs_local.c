@@ -31,7 +31,7 @@ static int is_sound(const struct ww_jobs_config *config)
 	return config->sync_ns >= WW_MILLISECOND && config->body_max <= WW_JOB_BODY_MAX;
 }
 
-static int make_locks(struct ww_jobs *jobs)
+static int make_locks(struct jobs_local *jobs)
 {
 	pthread_condattr_t attributes;
 
@@ -53,7 +53,7 @@ static int make_locks(struct ww_jobs *jobs)
 	return WW_OK;
 }
 
-static void free_all(struct ww_jobs *jobs)
+static void free_all(struct jobs_local *jobs)
 {
 	ww_jobs_tubes_close(jobs);
 	ww_jobs_give(jobs, jobs->undo, jobs->undo_room * sizeof *jobs->undo);
@@ -66,7 +66,7 @@ static void free_all(struct ww_jobs *jobs)
 	jobs->allocator->free(jobs->allocator->user, jobs, sizeof *jobs);
 }
 
-static int mark_closed(struct ww_jobs *jobs, void *arguments)
+static int mark_closed(struct jobs_local *jobs, void *arguments)
 {
 	(void)arguments;
 	jobs->closed = 1;
@@ -81,7 +81,7 @@ static void cancel_timer(struct ww_driver *driver, ww_handle *timer)
 }
 
 /* Callbacks see that it is closed, and touch nothing; when their timers are cancelled, none of them runs. */
-static void cancel_timers(struct ww_jobs *jobs)
+static void cancel_timers(struct jobs_local *jobs)
 {
 	cancel_timer(jobs->elapsed.driver, &jobs->elapsed.timer);
 	cancel_timer(jobs->wall.driver, &jobs->wall.timer);
@@ -95,7 +95,7 @@ static void cancel_timers(struct ww_jobs *jobs)
 }
 
 /* Callbacks that run for timers which were cancelled too late come through ww_jobs_submit, and see that it is closed. */
-static void wait_for_callbacks(struct ww_jobs *jobs)
+static void wait_for_callbacks(struct jobs_local *jobs)
 {
 	pthread_mutex_lock(&jobs->lock);
 	while (jobs->late || jobs->busy || jobs->inside)
@@ -103,7 +103,7 @@ static void wait_for_callbacks(struct ww_jobs *jobs)
 	pthread_mutex_unlock(&jobs->lock);
 }
 
-static void end_timers(struct ww_jobs *jobs)
+static void end_timers(struct jobs_local *jobs)
 {
 	(void)ww_jobs_submit(jobs, mark_closed, NULL);
 	cancel_timers(jobs);
@@ -111,7 +111,7 @@ static void end_timers(struct ww_jobs *jobs)
 }
 
 /* What a new opening changes: tokens of this one are greater than those of all before. */
-static int open_epoch(struct ww_jobs *jobs, void *arguments)
+static int open_epoch(struct jobs_local *jobs, void *arguments)
 {
 	int error;
 
@@ -124,7 +124,7 @@ static int open_epoch(struct ww_jobs *jobs, void *arguments)
 }
 
 /* As much as the window holds is ready when the store is open. */
-static int read_on(struct ww_jobs *jobs, void *arguments)
+static int read_on(struct jobs_local *jobs, void *arguments)
 {
 	(void)arguments;
 	jobs->elapsed.wants = jobs->elapsed.planned == 0;
@@ -132,7 +132,7 @@ static int read_on(struct ww_jobs *jobs, void *arguments)
 	return WW_OK;
 }
 
-static int read_all(struct ww_jobs *jobs)
+static int read_all(struct jobs_local *jobs)
 {
 	int is_new;
 	int error = ww_jobs_meta_read(jobs, &is_new);
@@ -156,7 +156,7 @@ static int read_all(struct ww_jobs *jobs)
 int ww_jobs_open(struct ww_jobs **result, const struct ww_jobs_config *config)
 {
 	const struct ww_allocator *allocator;
-	struct ww_jobs *jobs;
+	struct jobs_local *jobs;
 	int error;
 
 	if (!result || !config || !is_sound(config))
@@ -196,12 +196,12 @@ int ww_jobs_open(struct ww_jobs **result, const struct ww_jobs_config *config)
 		free_all(jobs);
 		return error;
 	}
-	*result = jobs;
+	*result = (struct ww_jobs *)jobs;
 	return WW_OK;
 }
 
 /* Store what memory alone knows of leases: it is not lost with a store that is closed in order. */
-static int store_leases(struct ww_jobs *jobs, void *arguments)
+static int store_leases(struct jobs_local *jobs, void *arguments)
 {
 	int error = WW_OK;
 
@@ -224,12 +224,13 @@ static int store_leases(struct ww_jobs *jobs, void *arguments)
 	return error ? error : ww_jobs_writing(jobs);
 }
 
-int ww_jobs_close(struct ww_jobs *jobs)
+int ww_jobs_close(struct ww_jobs *handle)
 {
+	struct jobs_local *jobs = local_of(handle);
 	int error;
 	int ended;
 
-	if (!jobs)
+	if (!handle)
 		return WW_OK;
 	if (getpid() != jobs->process)
 		return WW_ECLOSED;
@@ -248,7 +249,7 @@ int ww_jobs_now(struct ww_jobs *jobs, uint32_t flags, uint64_t *ns)
 
 	if (!jobs || !ns || flags & ~WW_JOB_WALL)
 		return WW_EINVAL;
-	line = ww_jobs_timeline(jobs, (flags & WW_JOB_WALL) != 0);
+	line = ww_jobs_timeline(local_of(jobs), (flags & WW_JOB_WALL) != 0);
 	if (!line->driver)
 		return WW_ESYSTEM;
 	*ns = ww_jobs_time(line);
