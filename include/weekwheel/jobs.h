@@ -31,7 +31,8 @@
  *
  * Errors: 0 or a positive answer, or a negative WW_E* of error.h. On error nothing has changed, on disk or in memory. In
  * addition to those listed, each function that writes answers WW_EFULL if the disk is full, WW_EIO if writing fails, WW_ENOMEM;
- * and every function WW_EINVAL for a NULL where an object is needed, and WW_ECORRUPT for a record that cannot be read.
+ * and every function WW_EINVAL for a NULL where an object is needed and for a tube's name that is empty or too long, and
+ * WW_ECORRUPT for a record that cannot be read.
  *
  * Fork: in a child of the process every call answers WW_ECLOSED.
  *

@@ -86,11 +86,11 @@ static int finish(struct jobs_local *jobs, void *arguments)
 	return error ? error : ww_jobs_place(jobs, ending->id, &none);
 }
 
-int ww_jobs_finish(struct ww_jobs *jobs, uint64_t id, uint64_t token)
+int ww_jobs_local_finish(struct ww_jobs *jobs, uint64_t id, uint64_t token)
 {
 	struct ending ending = {.id = id, .token = token};
 
-	return jobs ? ww_jobs_submit(local_of(jobs), finish, &ending) : WW_EINVAL;
+	return ww_jobs_submit(local_of(jobs), finish, &ending);
 }
 
 static uint64_t next_random(struct jobs_local *jobs)
@@ -149,13 +149,11 @@ static int release(struct jobs_local *jobs, void *arguments)
 	return try_again(jobs, ending->id, &old, &record, ending->delay);
 }
 
-int ww_jobs_release(
+int ww_jobs_local_release(
     struct ww_jobs *jobs, uint64_t id, uint64_t token, uint32_t priority, uint64_t delay, const char *error)
 {
 	struct ending ending = {.id = id, .token = token, .priority = priority, .delay = delay, .error = error};
 
-	if (!jobs || (delay > WW_DRIVER_TIME_MAX && delay != WW_JOB_BACKOFF))
-		return WW_EINVAL;
 	return ww_jobs_submit(local_of(jobs), release, &ending);
 }
 
@@ -174,11 +172,11 @@ static int bury(struct jobs_local *jobs, void *arguments)
 	return bury_it(jobs, ending->id, &old, &record);
 }
 
-int ww_jobs_bury(struct ww_jobs *jobs, uint64_t id, uint64_t token, uint32_t priority, const char *error)
+int ww_jobs_local_bury(struct ww_jobs *jobs, uint64_t id, uint64_t token, uint32_t priority, const char *error)
 {
 	struct ending ending = {.id = id, .token = token, .priority = priority, .error = error};
 
-	return jobs ? ww_jobs_submit(local_of(jobs), bury, &ending) : WW_EINVAL;
+	return ww_jobs_submit(local_of(jobs), bury, &ending);
 }
 
 static int touch(struct jobs_local *jobs, void *arguments)
@@ -201,11 +199,11 @@ static int touch(struct jobs_local *jobs, void *arguments)
 	return error;
 }
 
-int ww_jobs_touch(struct ww_jobs *jobs, uint64_t id, uint64_t token, uint64_t *ends)
+int ww_jobs_local_touch(struct ww_jobs *jobs, uint64_t id, uint64_t token, uint64_t *ends)
 {
 	struct ending ending = {.id = id, .token = token, .ends = ends};
 
-	return jobs ? ww_jobs_submit(local_of(jobs), touch, &ending) : WW_EINVAL;
+	return ww_jobs_submit(local_of(jobs), touch, &ending);
 }
 
 int ww_jobs_time_out(struct jobs_local *jobs, struct entry *entry)

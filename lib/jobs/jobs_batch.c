@@ -102,18 +102,16 @@ int ww_jobs_is_mine(struct jobs_local *jobs)
 	return mine;
 }
 
-int ww_jobs_begin(struct ww_jobs *jobs)
+int ww_jobs_local_begin(struct ww_jobs *jobs)
 {
-	return jobs ? ww_jobs_enter(local_of(jobs)) : WW_EINVAL;
+	return ww_jobs_enter(local_of(jobs));
 }
 
-int ww_jobs_commit(struct ww_jobs *handle)
+int ww_jobs_local_commit(struct ww_jobs *handle)
 {
 	struct jobs_local *jobs = local_of(handle);
 	int error;
 
-	if (!handle)
-		return WW_EINVAL;
 	if (!ww_jobs_is_mine(jobs))
 		return WW_EBUSY;
 	error = ww_jobs_commit_batch(jobs);

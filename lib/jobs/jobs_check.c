@@ -172,9 +172,9 @@ static int check_all(struct jobs_local *jobs, void *arguments)
 	return error;
 }
 
-int ww_jobs_check(struct ww_jobs *jobs, ww_jobs_problem_fn *problem, void *context)
+int ww_jobs_local_check(struct ww_jobs *jobs, ww_jobs_problem_fn *problem, void *context)
 {
 	struct check check = {.problem = problem, .context = context};
 
-	return jobs ? ww_jobs_submit(local_of(jobs), check_all, &check) : WW_EINVAL;
+	return ww_jobs_submit(local_of(jobs), check_all, &check);
 }

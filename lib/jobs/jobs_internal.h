@@ -27,6 +27,7 @@
 #define HASH_NONFATAL_OOM 1
 #include <uthash.h>
 
+#include "backend.h"
 #include "job_record.h"
 #include "slab/slab.h"
 #include "store.h"
@@ -140,6 +141,7 @@ struct call {
 };
 
 struct jobs_local {
+	struct ww_jobs base;
 	const struct ww_allocator *allocator;
 	struct ww_jobs_config config;
 	struct store store;
@@ -191,6 +193,41 @@ struct jobs_local {
 	size_t late;           /* callbacks that run for a timer that nobody waits for any more */
 	int closed;
 };
+
+/* ---- What struct jobs_backend asks for, each where the like of it is done */
+
+int ww_jobs_local_close(struct ww_jobs *jobs);
+int ww_jobs_local_begin(struct ww_jobs *jobs);
+int ww_jobs_local_commit(struct ww_jobs *jobs);
+int ww_jobs_local_now(struct ww_jobs *jobs, uint32_t flags, uint64_t *ns);
+int ww_jobs_local_put(struct ww_jobs *jobs, const struct ww_job_spec *spec, uint64_t *id, uint64_t *version);
+int ww_jobs_local_move(
+    struct ww_jobs *jobs, const struct ww_job_ref *job, uint64_t due, uint32_t flags, uint64_t *version);
+int ww_jobs_local_cancel(struct ww_jobs *jobs, const struct ww_job_ref *job);
+int ww_jobs_local_reserve(struct ww_jobs *jobs, const char *const *tubes, size_t count, struct ww_lease *lease);
+int ww_jobs_local_wait(
+    struct ww_jobs *jobs, const char *const *tubes, size_t count, uint64_t timeout, struct ww_lease *lease);
+int ww_jobs_local_reserve_job(struct ww_jobs *jobs, uint64_t id, struct ww_lease *lease);
+void ww_jobs_local_free(struct ww_jobs *jobs, void *body);
+int ww_jobs_local_finish(struct ww_jobs *jobs, uint64_t id, uint64_t token);
+int ww_jobs_local_release(
+    struct ww_jobs *jobs, uint64_t id, uint64_t token, uint32_t priority, uint64_t delay, const char *error);
+int ww_jobs_local_bury(struct ww_jobs *jobs, uint64_t id, uint64_t token, uint32_t priority, const char *error);
+int ww_jobs_local_touch(struct ww_jobs *jobs, uint64_t id, uint64_t token, uint64_t *ends);
+int ww_jobs_local_kick(struct ww_jobs *jobs, const char *tube, uint64_t bound, uint64_t *count);
+int ww_jobs_local_kick_job(struct ww_jobs *jobs, uint64_t id);
+int ww_jobs_local_pause(struct ww_jobs *jobs, const char *tube, uint64_t ns);
+int ww_jobs_local_peek(struct ww_jobs *jobs, const struct ww_job_ref *job, struct ww_job_info *info, void **body);
+int ww_jobs_local_peek_next(
+    struct ww_jobs *jobs, const char *tube, enum ww_job_state state, struct ww_job_info *info, void **body);
+int ww_jobs_local_state(struct ww_jobs *jobs, uint64_t id, enum ww_job_state *state);
+int ww_jobs_local_list(struct ww_jobs *jobs, const struct ww_job_filter *filter, size_t limit, ww_job_fn *fn,
+    void *context, uint64_t *next);
+int ww_jobs_local_forecast(struct ww_jobs *jobs, const char *tube, uint64_t span, uint64_t *counts, size_t count);
+int ww_jobs_local_stats(struct ww_jobs *jobs, struct ww_jobs_stats *stats);
+int ww_jobs_local_tube(struct ww_jobs *jobs, const char *tube, struct ww_tube_stats *stats);
+int ww_jobs_local_tubes(struct ww_jobs *jobs, ww_tube_fn *fn, void *context);
+int ww_jobs_local_check(struct ww_jobs *jobs, ww_jobs_problem_fn *problem, void *context);
 
 /* ---- jobs_batch.c: calls, one at a time; what is written together; taking back */
 
@@ -289,9 +326,6 @@ void ww_jobs_merge(struct job_record *record, const struct entry *entry);
 
 /* ---- jobs_lease.c, jobs_again.c, jobs_kick.c */
 
-/* A copy, or NULL, and its end. */
-void *ww_jobs_body_copy(struct jobs_local *jobs, struct store_bytes body);
-void ww_jobs_body_free(struct jobs_local *jobs, void *body);
 /* A lease has run out. */
 int ww_jobs_time_out(struct jobs_local *jobs, struct entry *entry);
 /* Store a job and let memory know it as it is stored. */
@@ -302,10 +336,10 @@ int ww_jobs_settle(struct jobs_local *jobs, uint64_t id, const struct job_record
  */
 int ww_jobs_soonest(struct jobs_local *jobs, const struct tube *tube, uint64_t from[2], uint64_t *id);
 
-/* A handle of this kind of store. */
+/* The store behind a handle of this kind. */
 static inline struct jobs_local *local_of(struct ww_jobs *jobs)
 {
-	return (struct jobs_local *)jobs;
+	return (struct jobs_local *)jobs; /* its first member */
 }
 
 /* A time that much later, as far as times go. */

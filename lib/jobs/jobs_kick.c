@@ -134,14 +134,11 @@ static int kick(struct jobs_local *jobs, void *arguments)
 	return tube->buried ? kick_buried(jobs, tube, call) : kick_delayed(jobs, tube, call);
 }
 
-int ww_jobs_kick(struct ww_jobs *jobs, const char *tube, uint64_t bound, uint64_t *count)
+int ww_jobs_local_kick(struct ww_jobs *jobs, const char *tube, uint64_t bound, uint64_t *count)
 {
 	struct kick call = {.tube = tube, .bound = bound};
-	int error;
+	int error = ww_jobs_submit(local_of(jobs), kick, &call);
 
-	if (!jobs || !tube)
-		return WW_EINVAL;
-	error = ww_jobs_submit(local_of(jobs), kick, &call);
 	if (!error && count)
 		*count = call.count;
 	return error;
@@ -163,11 +160,11 @@ static int kick_job(struct jobs_local *jobs, void *arguments)
 	return kick_it(jobs, call->id, &record);
 }
 
-int ww_jobs_kick_job(struct ww_jobs *jobs, uint64_t id)
+int ww_jobs_local_kick_job(struct ww_jobs *jobs, uint64_t id)
 {
 	struct kick call = {.id = id};
 
-	return jobs ? ww_jobs_submit(local_of(jobs), kick_job, &call) : WW_EINVAL;
+	return ww_jobs_submit(local_of(jobs), kick_job, &call);
 }
 
 /* ---- Pause */
@@ -243,11 +240,9 @@ static int pause_tube(struct jobs_local *jobs, void *arguments)
 	return WW_OK;
 }
 
-int ww_jobs_pause(struct ww_jobs *jobs, const char *tube, uint64_t ns)
+int ww_jobs_local_pause(struct ww_jobs *jobs, const char *tube, uint64_t ns)
 {
 	struct pause pause = {.tube = tube, .ns = ns};
 
-	if (!jobs || !tube || !*tube || strnlen(tube, WW_TUBE_MAX + 1) > WW_TUBE_MAX || ns > WW_DRIVER_TIME_MAX)
-		return WW_EINVAL;
 	return ww_jobs_submit(local_of(jobs), pause_tube, &pause);
 }

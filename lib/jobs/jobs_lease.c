@@ -2,43 +2,15 @@
 #include <string.h>
 #include <time.h>
 
+#include "job_body.h"
 #include "jobs_internal.h"
-
-/* What ww_jobs_free gets lies behind this much, which is its size. */
-enum { BODY_HEAD = 64 };
 
 /* The lower bits of a token count deliveries, years of ten thousand a second; those above, openings of the store. */
 enum { TOKEN_BITS = 40 };
 
-void *ww_jobs_body_copy(struct jobs_local *jobs, struct store_bytes body)
+void ww_jobs_local_free(struct ww_jobs *jobs, void *body)
 {
-	size_t size = BODY_HEAD + body.size;
-	char *block = jobs->allocator->allocate(jobs->allocator->user, size);
-
-	if (!block)
-		return NULL;
-	memcpy(block, &size, sizeof size);
-	if (body.size)
-		memcpy(block + BODY_HEAD, body.data, body.size);
-	return block + BODY_HEAD;
-}
-
-void ww_jobs_body_free(struct jobs_local *jobs, void *body)
-{
-	char *block = body;
-	size_t size;
-
-	if (!body)
-		return;
-	block -= BODY_HEAD;
-	memcpy(&size, block, sizeof size);
-	jobs->allocator->free(jobs->allocator->user, block, size);
-}
-
-void ww_jobs_free(struct ww_jobs *jobs, void *body)
-{
-	if (jobs)
-		ww_jobs_body_free(local_of(jobs), body);
+	job_body_free(local_of(jobs)->allocator, body);
 }
 
 /* ---- Reserve */
@@ -100,13 +72,13 @@ static int lease_it(struct jobs_local *jobs, uint64_t id, const struct job_recor
 	if (record->period && record->missed == WW_MISSED_ONCE && now > record->base)
 		image.missed = (now - record->base) / record->period;
 	if (record->body.size) {
-		body = ww_jobs_body_copy(jobs, record->body);
+		body = job_body_copy(jobs->allocator, record->body.data, record->body.size);
 		if (!body)
 			return ww_jobs_broken(jobs, WW_ENOMEM);
 	}
 	error = ww_jobs_place(jobs, id, &image);
 	if (error) {
-		ww_jobs_body_free(jobs, body);
+		job_body_free(jobs->allocator, body);
 		return error;
 	}
 	fill_lease(lease, id, &image, record);
@@ -163,17 +135,15 @@ static int hand_out(struct jobs_local *jobs, int result, const struct ww_lease *
 	if (result == 1)
 		*lease = *got;
 	else
-		ww_jobs_body_free(jobs, got->body);
+		job_body_free(jobs->allocator, got->body);
 	return result;
 }
 
-int ww_jobs_reserve(struct ww_jobs *jobs, const char *const *tubes, size_t count, struct ww_lease *lease)
+int ww_jobs_local_reserve(struct ww_jobs *jobs, const char *const *tubes, size_t count, struct ww_lease *lease)
 {
 	struct ww_lease got = {.body = NULL};
 	struct reserve call = {tubes, count, 0, &got};
 
-	if (!jobs || !lease || (count && !tubes))
-		return WW_EINVAL;
 	return hand_out(local_of(jobs), ww_jobs_submit(local_of(jobs), reserve, &call), &got, lease);
 }
 
@@ -209,15 +179,12 @@ static int reserve_job(struct jobs_local *jobs, void *arguments)
 	return lease_it(jobs, call->id, &record, call->lease);
 }
 
-int ww_jobs_reserve_job(struct ww_jobs *jobs, uint64_t id, struct ww_lease *lease)
+int ww_jobs_local_reserve_job(struct ww_jobs *jobs, uint64_t id, struct ww_lease *lease)
 {
 	struct ww_lease got = {.body = NULL};
 	struct reserve call = {NULL, 0, id, &got};
-	int result;
+	int result = hand_out(local_of(jobs), ww_jobs_submit(local_of(jobs), reserve_job, &call), &got, lease);
 
-	if (!jobs || !lease)
-		return WW_EINVAL;
-	result = hand_out(local_of(jobs), ww_jobs_submit(local_of(jobs), reserve_job, &call), &got, lease);
 	return result > 0 ? WW_OK : result;
 }
 
@@ -258,7 +225,7 @@ static void wait_a_while(struct jobs_local *jobs, const struct waiting *waiting,
 	pthread_mutex_unlock(&jobs->lock);
 }
 
-int ww_jobs_wait(
+int ww_jobs_local_wait(
     struct ww_jobs *handle, const char *const *tubes, size_t count, uint64_t timeout, struct ww_lease *lease)
 {
 	struct jobs_local *jobs = local_of(handle);
@@ -267,7 +234,7 @@ int ww_jobs_wait(
 	uint64_t seen;
 	ww_handle timer = 0;
 	int over = 0;
-	int result = ww_jobs_reserve(handle, tubes, count, lease);
+	int result = ww_jobs_local_reserve(handle, tubes, count, lease);
 
 	if (result || !timeout)
 		return result;
@@ -279,7 +246,7 @@ int ww_jobs_wait(
 		seen = jobs->readies;
 		over = waiting.over;
 		pthread_mutex_unlock(&jobs->lock);
-		result = ww_jobs_reserve(handle, tubes, count, lease);
+		result = ww_jobs_local_reserve(handle, tubes, count, lease);
 		if (!result && !over)
 			wait_a_while(jobs, &waiting, seen);
 		if (!result && !over && ww_driver_time_left(jobs->elapsed.driver, timer, &left) == WW_ECLOSED)

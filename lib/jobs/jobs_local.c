@@ -1,4 +1,4 @@
-/* Opening and closing a store of jobs. */
+/* The embedded store of jobs: the table of what it does; opening and closing. */
 #include "weekwheel/jobs.h"
 
 #include <string.h>
@@ -18,6 +18,36 @@ int ww_jobs_config_default(struct ww_jobs_config *config)
 	    .body_max = 65535};
 	return WW_OK;
 }
+
+static const struct jobs_backend backend = {
+    .close = ww_jobs_local_close,
+    .free = ww_jobs_local_free,
+    .begin = ww_jobs_local_begin,
+    .commit = ww_jobs_local_commit,
+    .now = ww_jobs_local_now,
+    .put = ww_jobs_local_put,
+    .move = ww_jobs_local_move,
+    .cancel = ww_jobs_local_cancel,
+    .reserve = ww_jobs_local_reserve,
+    .wait = ww_jobs_local_wait,
+    .reserve_job = ww_jobs_local_reserve_job,
+    .finish = ww_jobs_local_finish,
+    .release = ww_jobs_local_release,
+    .bury = ww_jobs_local_bury,
+    .touch = ww_jobs_local_touch,
+    .kick = ww_jobs_local_kick,
+    .kick_job = ww_jobs_local_kick_job,
+    .pause = ww_jobs_local_pause,
+    .peek = ww_jobs_local_peek,
+    .peek_next = ww_jobs_local_peek_next,
+    .state = ww_jobs_local_state,
+    .list = ww_jobs_local_list,
+    .forecast = ww_jobs_local_forecast,
+    .stats = ww_jobs_local_stats,
+    .tube = ww_jobs_local_tube,
+    .tubes = ww_jobs_local_tubes,
+    .check = ww_jobs_local_check,
+};
 
 static int is_sound(const struct ww_jobs_config *config)
 {
@@ -166,6 +196,7 @@ int ww_jobs_open(struct ww_jobs **result, const struct ww_jobs_config *config)
 	if (!jobs)
 		return WW_ENOMEM;
 	memset(jobs, 0, sizeof *jobs);
+	jobs->base.backend = &backend;
 	jobs->allocator = allocator;
 	jobs->config = *config;
 	jobs->config.allocator = allocator;
@@ -196,7 +227,7 @@ int ww_jobs_open(struct ww_jobs **result, const struct ww_jobs_config *config)
 		free_all(jobs);
 		return error;
 	}
-	*result = (struct ww_jobs *)jobs;
+	*result = &jobs->base;
 	return WW_OK;
 }
 
@@ -224,14 +255,12 @@ static int store_leases(struct jobs_local *jobs, void *arguments)
 	return error ? error : ww_jobs_writing(jobs);
 }
 
-int ww_jobs_close(struct ww_jobs *handle)
+int ww_jobs_local_close(struct ww_jobs *handle)
 {
 	struct jobs_local *jobs = local_of(handle);
 	int error;
 	int ended;
 
-	if (!handle)
-		return WW_OK;
 	if (getpid() != jobs->process)
 		return WW_ECLOSED;
 	if (ww_jobs_is_mine(jobs))
@@ -243,13 +272,10 @@ int ww_jobs_close(struct ww_jobs *handle)
 	return error ? error : ended;
 }
 
-int ww_jobs_now(struct ww_jobs *jobs, uint32_t flags, uint64_t *ns)
+int ww_jobs_local_now(struct ww_jobs *jobs, uint32_t flags, uint64_t *ns)
 {
-	const struct timeline *line;
+	const struct timeline *line = ww_jobs_timeline(local_of(jobs), (flags & WW_JOB_WALL) != 0);
 
-	if (!jobs || !ns || flags & ~WW_JOB_WALL)
-		return WW_EINVAL;
-	line = ww_jobs_timeline(local_of(jobs), (flags & WW_JOB_WALL) != 0);
 	if (!line->driver)
 		return WW_ESYSTEM;
 	*ns = ww_jobs_time(line);

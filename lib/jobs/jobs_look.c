@@ -1,6 +1,8 @@
 /* Looking at jobs and tubes: peek, list, forecast, statistics. */
 #include <string.h>
 
+#include "job_body.h"
+#include "job_filter.h"
 #include "jobs_internal.h"
 
 /* A page of a list looks at so many records beside those that it has, and at so many bytes: others wait meanwhile. */
@@ -60,7 +62,7 @@ static int show(struct jobs_local *jobs, const struct peek *peek, uint64_t id, c
 	void *body = NULL;
 
 	if (peek->body && record->body.size) {
-		body = ww_jobs_body_copy(jobs, record->body);
+		body = job_body_copy(jobs->allocator, record->body.data, record->body.size);
 		if (!body)
 			return WW_ENOMEM;
 	}
@@ -82,7 +84,7 @@ static int ask(struct jobs_local *jobs, call_fn *fn, struct peek *call)
 		call->body = &copy;
 	error = ww_jobs_submit(jobs, fn, call);
 	if (error)
-		ww_jobs_body_free(jobs, copy);
+		job_body_free(jobs->allocator, copy);
 	else if (body)
 		*body = copy;
 	return error;
@@ -98,11 +100,11 @@ static int peek(struct jobs_local *jobs, void *arguments)
 	return error ? error : show(jobs, call, id, &record);
 }
 
-int ww_jobs_peek(struct ww_jobs *jobs, const struct ww_job_ref *job, struct ww_job_info *info, void **body)
+int ww_jobs_local_peek(struct ww_jobs *jobs, const struct ww_job_ref *job, struct ww_job_info *info, void **body)
 {
 	struct peek call = {.ref = job, .info = info, .body = body};
 
-	return jobs && job && info ? ask(local_of(jobs), peek, &call) : WW_EINVAL;
+	return ask(local_of(jobs), peek, &call);
 }
 
 static int first_buried(struct jobs_local *jobs, const struct tube *tube, uint64_t *id)
@@ -144,13 +146,11 @@ static int peek_next(struct jobs_local *jobs, void *arguments)
 	return error ? error : show(jobs, call, id, &record);
 }
 
-int ww_jobs_peek_next(
+int ww_jobs_local_peek_next(
     struct ww_jobs *jobs, const char *tube, enum ww_job_state state, struct ww_job_info *info, void **body)
 {
 	struct peek call = {.tube = tube, .state = state, .info = info, .body = body};
 
-	if (!jobs || !tube || !info || state < WW_JOB_DELAYED || state > WW_JOB_BURIED)
-		return WW_EINVAL;
 	return ask(local_of(jobs), peek_next, &call);
 }
 
@@ -176,11 +176,11 @@ static int state(struct jobs_local *jobs, void *arguments)
 	return error;
 }
 
-int ww_jobs_state(struct ww_jobs *jobs, uint64_t id, enum ww_job_state *result)
+int ww_jobs_local_state(struct ww_jobs *jobs, uint64_t id, enum ww_job_state *result)
 {
 	struct asked asked = {id, result};
 
-	return jobs && result ? ww_jobs_submit(local_of(jobs), state, &asked) : WW_EINVAL;
+	return ww_jobs_submit(local_of(jobs), state, &asked);
 }
 
 /* ---- Many */
@@ -192,20 +192,6 @@ struct list {
 	void *context;
 	uint64_t *next;
 };
-
-static int is_wanted(const struct ww_job_filter *filter, const struct ww_job_info *info)
-{
-	if (filter->tube && strcmp(filter->tube, info->tube) != 0)
-		return 0;
-	if (filter->prefix_length > info->key_length ||
-	    (filter->prefix_length && memcmp(filter->prefix, info->key, filter->prefix_length) != 0))
-		return 0;
-	if (filter->states && !(filter->states >> info->state & 1))
-		return 0;
-	if (info->state == WW_JOB_BURIED)
-		return !filter->from && !filter->to;
-	return info->due >= filter->from && (!filter->to || info->due < filter->to);
-}
 
 /* Whether a page, which goes on in a later call, has had its share. */
 static int is_enough(const struct list *call, size_t looks, size_t found, size_t bytes)
@@ -240,7 +226,7 @@ static int list(struct jobs_local *jobs, void *arguments)
 			return error;
 		fill_info(jobs, id, &record, &info);
 		info.body = record.body.data;
-		if (is_wanted(call->filter, &info)) {
+		if (job_filter_takes(call->filter, &info)) {
 			found++;
 			result = call->fn(&info, call->context);
 		}
@@ -251,13 +237,11 @@ static int list(struct jobs_local *jobs, void *arguments)
 	return error && error != WW_ENOTFOUND ? error : result;
 }
 
-int ww_jobs_list(struct ww_jobs *jobs, const struct ww_job_filter *filter, size_t limit, ww_job_fn *fn, void *context,
-    uint64_t *next)
+int ww_jobs_local_list(struct ww_jobs *jobs, const struct ww_job_filter *filter, size_t limit, ww_job_fn *fn,
+    void *context, uint64_t *next)
 {
 	struct list call = {filter, limit, fn, context, next};
 
-	if (!jobs || !filter || !fn || limit == 0 || (filter->prefix_length && !filter->prefix))
-		return WW_EINVAL;
 	return ww_jobs_submit(local_of(jobs), list, &call);
 }
 
@@ -305,12 +289,10 @@ static int forecast(struct jobs_local *jobs, void *arguments)
 	return error ? error : forecast_line(jobs, call, tube, 1);
 }
 
-int ww_jobs_forecast(struct ww_jobs *jobs, const char *tube, uint64_t span, uint64_t *counts, size_t count)
+int ww_jobs_local_forecast(struct ww_jobs *jobs, const char *tube, uint64_t span, uint64_t *counts, size_t count)
 {
 	struct forecast call = {tube, span, counts, count};
 
-	if (!jobs || !counts || !span)
-		return WW_EINVAL;
 	return ww_jobs_submit(local_of(jobs), forecast, &call);
 }
 
@@ -354,11 +336,11 @@ static int one_tube(struct jobs_local *jobs, void *arguments)
 	return WW_OK;
 }
 
-int ww_jobs_tube(struct ww_jobs *jobs, const char *tube, struct ww_tube_stats *stats)
+int ww_jobs_local_tube(struct ww_jobs *jobs, const char *tube, struct ww_tube_stats *stats)
 {
 	struct tubes call = {.name = tube, .stats = stats};
 
-	return jobs && tube && stats ? ww_jobs_submit(local_of(jobs), one_tube, &call) : WW_EINVAL;
+	return ww_jobs_submit(local_of(jobs), one_tube, &call);
 }
 
 static int all_tubes(struct jobs_local *jobs, void *arguments)
@@ -381,11 +363,11 @@ static int all_tubes(struct jobs_local *jobs, void *arguments)
 	return result;
 }
 
-int ww_jobs_tubes(struct ww_jobs *jobs, ww_tube_fn *fn, void *context)
+int ww_jobs_local_tubes(struct ww_jobs *jobs, ww_tube_fn *fn, void *context)
 {
 	struct tubes call = {.fn = fn, .context = context};
 
-	return jobs && fn ? ww_jobs_submit(local_of(jobs), all_tubes, &call) : WW_EINVAL;
+	return ww_jobs_submit(local_of(jobs), all_tubes, &call);
 }
 
 static void add_tube(struct ww_tube_stats *sum, const struct ww_tube_stats *tube)
@@ -451,7 +433,7 @@ static int stats(struct jobs_local *jobs, void *arguments)
 	return WW_OK;
 }
 
-int ww_jobs_stats(struct ww_jobs *jobs, struct ww_jobs_stats *result)
+int ww_jobs_local_stats(struct ww_jobs *jobs, struct ww_jobs_stats *result)
 {
-	return jobs && result ? ww_jobs_submit(local_of(jobs), stats, result) : WW_EINVAL;
+	return ww_jobs_submit(local_of(jobs), stats, result);
 }

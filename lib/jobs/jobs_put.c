@@ -4,18 +4,6 @@
 
 #include "jobs_internal.h"
 
-int ww_job_spec_default(struct ww_job_spec *spec)
-{
-	if (!spec)
-		return WW_EINVAL;
-	*spec = (struct ww_job_spec){.tube = WW_TUBE_DEFAULT,
-	    .run = 60 * WW_SECOND,
-	    .backoff_max = 3600 * WW_SECOND,
-	    .priority = 1024,
-	    .missed = WW_MISSED_ONCE};
-	return WW_OK;
-}
-
 static uint64_t unix_ns(void)
 {
 	struct timespec now;
@@ -48,24 +36,6 @@ struct put {
 	uint64_t *id;
 	uint64_t *version;
 };
-
-static int check_spec(const struct jobs_local *jobs, const struct ww_job_spec *spec)
-{
-	size_t length = spec->tube ? strnlen(spec->tube, WW_TUBE_MAX + 1) : 0;
-
-	if (length == 0 || length > WW_TUBE_MAX || spec->key_length > WW_JOB_KEY_MAX)
-		return WW_EINVAL;
-	if ((spec->key_length && !spec->key) || (spec->body_length && !spec->body))
-		return WW_EINVAL;
-	if (spec->run < WW_SECOND || spec->run > WW_DRIVER_TIME_MAX || (spec->period && spec->period < WW_MILLISECOND))
-		return WW_EINVAL;
-	if (spec->period > WW_DRIVER_TIME_MAX || spec->backoff > WW_DRIVER_TIME_MAX ||
-	    spec->backoff_max > WW_DRIVER_TIME_MAX)
-		return WW_EINVAL;
-	if (spec->flags & ~(WW_JOB_WALL | WW_JOB_AT) || spec->missed > WW_MISSED_SKIP)
-		return WW_EINVAL;
-	return spec->body_length > jobs->config.body_max ? WW_ETOOBIG : WW_OK;
-}
 
 static void fill(struct job_record *record, const struct ww_job_spec *spec)
 {
@@ -139,7 +109,7 @@ static int put(struct jobs_local *jobs, void *arguments)
 	struct job_record record;
 	struct job_record old;
 	uint64_t id = 0;
-	int error = ww_jobs_writing(jobs);
+	int error = spec->body_length > jobs->config.body_max ? WW_ETOOBIG : ww_jobs_writing(jobs);
 
 	fill(&record, spec);
 	if (!error)
@@ -162,12 +132,11 @@ static int put(struct jobs_local *jobs, void *arguments)
 	return !found;
 }
 
-int ww_jobs_put(struct ww_jobs *jobs, const struct ww_job_spec *spec, uint64_t *id, uint64_t *version)
+int ww_jobs_local_put(struct ww_jobs *jobs, const struct ww_job_spec *spec, uint64_t *id, uint64_t *version)
 {
 	struct put call = {spec, id, version};
-	int error = jobs && spec ? check_spec(local_of(jobs), spec) : WW_EINVAL;
 
-	return error ? error : ww_jobs_submit(local_of(jobs), put, &call);
+	return ww_jobs_submit(local_of(jobs), put, &call);
 }
 
 /* ---- Move */
@@ -214,12 +183,11 @@ static int move(struct jobs_local *jobs, void *arguments)
 	return error;
 }
 
-int ww_jobs_move(struct ww_jobs *jobs, const struct ww_job_ref *job, uint64_t due, uint32_t flags, uint64_t *version)
+int ww_jobs_local_move(
+    struct ww_jobs *jobs, const struct ww_job_ref *job, uint64_t due, uint32_t flags, uint64_t *version)
 {
 	struct move call = {job, due, flags, version};
 
-	if (!jobs || !job || flags & ~WW_JOB_AT)
-		return WW_EINVAL;
 	return ww_jobs_submit(local_of(jobs), move, &call);
 }
 
@@ -249,12 +217,9 @@ static int cancel(struct jobs_local *jobs, void *arguments)
 	return error ? error : in_time;
 }
 
-int ww_jobs_cancel(struct ww_jobs *jobs, const struct ww_job_ref *job)
+int ww_jobs_local_cancel(struct ww_jobs *jobs, const struct ww_job_ref *job)
 {
-	struct ww_job_ref ref;
+	struct ww_job_ref ref = *job;
 
-	if (!jobs || !job)
-		return WW_EINVAL;
-	ref = *job;
 	return ww_jobs_submit(local_of(jobs), cancel, &ref);
 }

@@ -153,9 +153,7 @@ int ww_jobs_refer(struct jobs_local *jobs, const struct ww_job_ref *ref, uint64_
 
 	*id = ref->id;
 	if (!ref->id) {
-		if (!ref->key || !ref->key_length || ref->key_length > WW_JOB_KEY_MAX)
-			return WW_EINVAL;
-		const struct tube *tube = ww_jobs_tube_find(jobs, ref->tube ? ref->tube : WW_TUBE_DEFAULT);
+		const struct tube *tube = ww_jobs_tube_find(jobs, ref->tube);
 		if (!tube)
 			return WW_ENOTFOUND;
 		error = ww_jobs_key(jobs, tube, (struct store_bytes){ref->key, ref->key_length}, id);

@@ -1,0 +1,251 @@
+/* The calls of jobs.h: what can be checked without the store, then the kind of store that it is. */
+#include "weekwheel/jobs.h"
+
+#include <string.h>
+
+#include "backend.h"
+
+/* ---- What is checked */
+
+static int is_tube(const char *name)
+{
+	size_t length = name ? strnlen(name, WW_TUBE_MAX + 1) : 0;
+
+	return length > 0 && length <= WW_TUBE_MAX;
+}
+
+static int are_tubes(const char *const *names, size_t count)
+{
+	if (count && !names)
+		return 0;
+	for (size_t i = 0; i < count; i++)
+		if (!is_tube(names[i]))
+			return 0;
+	return 1;
+}
+
+static int check_spec(const struct ww_job_spec *spec)
+{
+	if (!spec || !is_tube(spec->tube) || spec->key_length > WW_JOB_KEY_MAX)
+		return WW_EINVAL;
+	if ((spec->key_length && !spec->key) || (spec->body_length && !spec->body))
+		return WW_EINVAL;
+	if (spec->run < WW_SECOND || spec->run > WW_DRIVER_TIME_MAX || (spec->period && spec->period < WW_MILLISECOND))
+		return WW_EINVAL;
+	if (spec->period > WW_DRIVER_TIME_MAX || spec->backoff > WW_DRIVER_TIME_MAX ||
+	    spec->backoff_max > WW_DRIVER_TIME_MAX)
+		return WW_EINVAL;
+	if (spec->flags & ~(WW_JOB_WALL | WW_JOB_AT) || spec->missed > WW_MISSED_SKIP)
+		return WW_EINVAL;
+	if (spec->body_length > WW_JOB_BODY_MAX)
+		return WW_ETOOBIG;
+	return !(spec->flags & WW_JOB_AT) && spec->due > WW_DRIVER_TIME_MAX ? WW_EOVERFLOW : WW_OK;
+}
+
+/* A copy of what names a job, with the tube that is meant if it says none. */
+static int refer(struct ww_job_ref *ref, const struct ww_job_ref *job)
+{
+	if (!job)
+		return WW_EINVAL;
+	*ref = *job;
+	if (ref->id)
+		return WW_OK;
+	if (!ref->tube)
+		ref->tube = WW_TUBE_DEFAULT;
+	if (!is_tube(ref->tube) || !ref->key || !ref->key_length || ref->key_length > WW_JOB_KEY_MAX)
+		return WW_EINVAL;
+	return WW_OK;
+}
+
+/* ---- The store */
+
+int ww_jobs_close(struct ww_jobs *jobs)
+{
+	return jobs ? jobs->backend->close(jobs) : WW_OK;
+}
+
+int ww_jobs_begin(struct ww_jobs *jobs)
+{
+	return jobs ? jobs->backend->begin(jobs) : WW_EINVAL;
+}
+
+int ww_jobs_commit(struct ww_jobs *jobs)
+{
+	return jobs ? jobs->backend->commit(jobs) : WW_EINVAL;
+}
+
+int ww_jobs_now(struct ww_jobs *jobs, uint32_t flags, uint64_t *ns)
+{
+	if (!jobs || !ns || flags & ~WW_JOB_WALL)
+		return WW_EINVAL;
+	return jobs->backend->now(jobs, flags, ns);
+}
+
+/* ---- Putting jobs */
+
+int ww_job_spec_default(struct ww_job_spec *spec)
+{
+	if (!spec)
+		return WW_EINVAL;
+	*spec = (struct ww_job_spec){.tube = WW_TUBE_DEFAULT,
+	    .run = 60 * WW_SECOND,
+	    .backoff_max = 3600 * WW_SECOND,
+	    .priority = 1024,
+	    .missed = WW_MISSED_ONCE};
+	return WW_OK;
+}
+
+int ww_jobs_put(struct ww_jobs *jobs, const struct ww_job_spec *spec, uint64_t *id, uint64_t *version)
+{
+	int error = jobs ? check_spec(spec) : WW_EINVAL;
+
+	return error ? error : jobs->backend->put(jobs, spec, id, version);
+}
+
+int ww_jobs_move(struct ww_jobs *jobs, const struct ww_job_ref *job, uint64_t due, uint32_t flags, uint64_t *version)
+{
+	struct ww_job_ref ref;
+
+	if (!jobs || refer(&ref, job) || flags & ~WW_JOB_AT)
+		return WW_EINVAL;
+	if (!(flags & WW_JOB_AT) && due > WW_DRIVER_TIME_MAX)
+		return WW_EOVERFLOW;
+	return jobs->backend->move(jobs, &ref, due, flags, version);
+}
+
+int ww_jobs_cancel(struct ww_jobs *jobs, const struct ww_job_ref *job)
+{
+	struct ww_job_ref ref;
+
+	if (!jobs || refer(&ref, job))
+		return WW_EINVAL;
+	return jobs->backend->cancel(jobs, &ref);
+}
+
+/* ---- Delivering them */
+
+int ww_jobs_reserve(struct ww_jobs *jobs, const char *const *tubes, size_t count, struct ww_lease *lease)
+{
+	if (!jobs || !lease || !are_tubes(tubes, count))
+		return WW_EINVAL;
+	return jobs->backend->reserve(jobs, tubes, count, lease);
+}
+
+int ww_jobs_wait(struct ww_jobs *jobs, const char *const *tubes, size_t count, uint64_t timeout, struct ww_lease *lease)
+{
+	if (!jobs || !lease || !are_tubes(tubes, count))
+		return WW_EINVAL;
+	return jobs->backend->wait(jobs, tubes, count, timeout, lease);
+}
+
+int ww_jobs_reserve_job(struct ww_jobs *jobs, uint64_t id, struct ww_lease *lease)
+{
+	return jobs && lease ? jobs->backend->reserve_job(jobs, id, lease) : WW_EINVAL;
+}
+
+void ww_jobs_free(struct ww_jobs *jobs, void *body)
+{
+	if (jobs && body)
+		jobs->backend->free(jobs, body);
+}
+
+int ww_jobs_finish(struct ww_jobs *jobs, uint64_t id, uint64_t token)
+{
+	return jobs ? jobs->backend->finish(jobs, id, token) : WW_EINVAL;
+}
+
+int ww_jobs_release(
+    struct ww_jobs *jobs, uint64_t id, uint64_t token, uint32_t priority, uint64_t delay, const char *error)
+{
+	if (!jobs || (delay > WW_DRIVER_TIME_MAX && delay != WW_JOB_BACKOFF))
+		return WW_EINVAL;
+	return jobs->backend->release(jobs, id, token, priority, delay, error);
+}
+
+int ww_jobs_bury(struct ww_jobs *jobs, uint64_t id, uint64_t token, uint32_t priority, const char *error)
+{
+	return jobs ? jobs->backend->bury(jobs, id, token, priority, error) : WW_EINVAL;
+}
+
+int ww_jobs_touch(struct ww_jobs *jobs, uint64_t id, uint64_t token, uint64_t *ends)
+{
+	return jobs ? jobs->backend->touch(jobs, id, token, ends) : WW_EINVAL;
+}
+
+int ww_jobs_kick(struct ww_jobs *jobs, const char *tube, uint64_t bound, uint64_t *count)
+{
+	return jobs && is_tube(tube) ? jobs->backend->kick(jobs, tube, bound, count) : WW_EINVAL;
+}
+
+int ww_jobs_kick_job(struct ww_jobs *jobs, uint64_t id)
+{
+	return jobs ? jobs->backend->kick_job(jobs, id) : WW_EINVAL;
+}
+
+int ww_jobs_pause(struct ww_jobs *jobs, const char *tube, uint64_t ns)
+{
+	if (!jobs || !is_tube(tube) || ns > WW_DRIVER_TIME_MAX)
+		return WW_EINVAL;
+	return jobs->backend->pause(jobs, tube, ns);
+}
+
+/* ---- Looking at them */
+
+int ww_jobs_peek(struct ww_jobs *jobs, const struct ww_job_ref *job, struct ww_job_info *info, void **body)
+{
+	struct ww_job_ref ref;
+
+	if (!jobs || !info || refer(&ref, job))
+		return WW_EINVAL;
+	return jobs->backend->peek(jobs, &ref, info, body);
+}
+
+int ww_jobs_peek_next(
+    struct ww_jobs *jobs, const char *tube, enum ww_job_state state, struct ww_job_info *info, void **body)
+{
+	if (!jobs || !is_tube(tube) || !info || state < WW_JOB_DELAYED || state > WW_JOB_BURIED)
+		return WW_EINVAL;
+	return jobs->backend->peek_next(jobs, tube, state, info, body);
+}
+
+int ww_jobs_state(struct ww_jobs *jobs, uint64_t id, enum ww_job_state *state)
+{
+	return jobs && state ? jobs->backend->state(jobs, id, state) : WW_EINVAL;
+}
+
+int ww_jobs_list(struct ww_jobs *jobs, const struct ww_job_filter *filter, size_t limit, ww_job_fn *fn, void *context,
+    uint64_t *next)
+{
+	if (!jobs || !filter || !fn || limit == 0 || (filter->prefix_length && !filter->prefix))
+		return WW_EINVAL;
+	if (filter->tube && !is_tube(filter->tube))
+		return WW_EINVAL;
+	return jobs->backend->list(jobs, filter, limit, fn, context, next);
+}
+
+int ww_jobs_forecast(struct ww_jobs *jobs, const char *tube, uint64_t span, uint64_t *counts, size_t count)
+{
+	if (!jobs || (tube && !is_tube(tube)) || !counts || !span)
+		return WW_EINVAL;
+	return jobs->backend->forecast(jobs, tube, span, counts, count);
+}
+
+int ww_jobs_stats(struct ww_jobs *jobs, struct ww_jobs_stats *stats)
+{
+	return jobs && stats ? jobs->backend->stats(jobs, stats) : WW_EINVAL;
+}
+
+int ww_jobs_tube(struct ww_jobs *jobs, const char *tube, struct ww_tube_stats *stats)
+{
+	return jobs && is_tube(tube) && stats ? jobs->backend->tube(jobs, tube, stats) : WW_EINVAL;
+}
+
+int ww_jobs_tubes(struct ww_jobs *jobs, ww_tube_fn *fn, void *context)
+{
+	return jobs && fn ? jobs->backend->tubes(jobs, fn, context) : WW_EINVAL;
+}
+
+int ww_jobs_check(struct ww_jobs *jobs, ww_jobs_problem_fn *problem, void *context)
+{
+	return jobs ? jobs->backend->check(jobs, problem, context) : WW_EINVAL;
+}
