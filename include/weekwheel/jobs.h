@@ -185,6 +185,21 @@ struct ww_lease {
 	char tube[WW_TUBE_MAX + 1];
 };
 
+/* One job of those to put together. */
+struct ww_job_put {
+	const struct ww_job_spec *spec;
+	int result; /* as ww_jobs_put returns it */
+	uint64_t id;
+	uint64_t version;
+};
+
+/* One lease of those to finish together. */
+struct ww_job_end {
+	uint64_t id;
+	uint64_t token;
+	int result; /* as ww_jobs_finish returns it */
+};
+
 struct ww_tube_stats {
 	char name[WW_TUBE_MAX + 1];
 	uint64_t delayed;
@@ -265,6 +280,16 @@ WW_API int ww_job_spec_default(struct ww_job_spec *spec);
 WW_API int ww_jobs_put(struct ww_jobs *jobs, const struct ww_job_spec *spec, uint64_t *id, uint64_t *version);
 
 /*
+ * Put `count` jobs, one after the other, each as ww_jobs_put does, and write them together. Fills result and, unless that is an
+ * error, id and version of each; one that is refused does not keep the others from being put. Between ww_jobs_begin and
+ * ww_jobs_commit they are a part of that write.
+ * Returns WW_OK if each was decided, whatever the results, or why the write failed: then nothing of any has happened, and no
+ * result is a success. A store on other machines may have done some of them all the same: there the results hold one by one.
+ * Complexity: that of `count` puts. Errors: those of a write alone; what is wrong with one job is in its result.
+ */
+WW_API int ww_jobs_put_many(struct ww_jobs *jobs, struct ww_job_put *puts, size_t count);
+
+/*
  * Give a delayed or ready job another due time: `due` is a delay from now or, with WW_JOB_AT, a time of the job's clock.
  * Stores the new version unless NULL. Errors: WW_ENOTFOUND: no such job. WW_ESTALE: it has another version. WW_EINUSE: it is
  * reserved. WW_EINVAL: it is buried. WW_EOVERFLOW.
@@ -288,7 +313,16 @@ WW_API int ww_jobs_cancel(struct ww_jobs *jobs, const struct ww_job_ref *job);
 WW_API int ww_jobs_reserve(struct ww_jobs *jobs, const char *const *tubes, size_t count, struct ww_lease *lease);
 
 /*
- * The same, but wait for a job up to `timeout` ns of the driver's clock. The driver must have threads, or another thread that
+ * The same for up to `most` jobs (INT_MAX at most), in the order in which ww_jobs_reserve would give them. Returns how many
+ * there were, and fills as many of leases; fewer than `most` if no more are ready, or if the next cannot be leased: then
+ * another call says why. Complexity: O(most * (count + log ready)).
+ * Errors: those of ww_jobs_reserve, and nothing is leased then.
+ */
+WW_API int ww_jobs_reserve_many(
+    struct ww_jobs *jobs, const char *const *tubes, size_t count, struct ww_lease *leases, size_t most);
+
+/*
+ * The same as ww_jobs_reserve, but wait for a job up to `timeout` ns of the driver's clock. The driver must have threads, or another thread that
  * dispatches it. Returns 0 when the time is up.
  * Errors: WW_ECLOSED: the driver was stopped; seen within 50 ms. WW_EBUSY: nothing is ready, and this thread has begun a batch.
  */
@@ -305,6 +339,12 @@ WW_API void ww_jobs_free(struct ww_jobs *jobs, void *body);
  * Errors, here and below: WW_ESTALE: that lease has ended, by whichever way.
  */
 WW_API int ww_jobs_finish(struct ww_jobs *jobs, uint64_t id, uint64_t token);
+
+/*
+ * Finish `count` leases, one after the other, each as ww_jobs_finish does, and write that together. Fills their results. What it
+ * returns, and what holds of a failed write, is as with ww_jobs_put_many.
+ */
+WW_API int ww_jobs_finish_many(struct ww_jobs *jobs, struct ww_job_end *ends, size_t count);
 
 /* What ww_jobs_release takes for "as long as the job's backoff says". */
 #define WW_JOB_BACKOFF UINT64_MAX

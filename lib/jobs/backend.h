@@ -30,15 +30,20 @@ struct jobs_backend {
 	int (*now)(struct ww_jobs *jobs, uint32_t flags, uint64_t *ns);
 
 	int (*put)(struct ww_jobs *jobs, const struct ww_job_spec *spec, uint64_t *id, uint64_t *version);
+	/* Those whose result is WW_OK; the others have been refused. There is at least one to put. */
+	int (*put_many)(struct ww_jobs *jobs, struct ww_job_put *puts, size_t count);
 	int (*move)(
 	    struct ww_jobs *jobs, const struct ww_job_ref *job, uint64_t due, uint32_t flags, uint64_t *version);
 	int (*cancel)(struct ww_jobs *jobs, const struct ww_job_ref *job);
 
 	int (*reserve)(struct ww_jobs *jobs, const char *const *tubes, size_t count, struct ww_lease *lease);
+	int (*reserve_many)(
+	    struct ww_jobs *jobs, const char *const *tubes, size_t count, struct ww_lease *leases, size_t most);
 	int (*wait)(
 	    struct ww_jobs *jobs, const char *const *tubes, size_t count, uint64_t timeout, struct ww_lease *lease);
 	int (*reserve_job)(struct ww_jobs *jobs, uint64_t id, struct ww_lease *lease);
 	int (*finish)(struct ww_jobs *jobs, uint64_t id, uint64_t token);
+	int (*finish_many)(struct ww_jobs *jobs, struct ww_job_end *ends, size_t count);
 	int (*release)(
 	    struct ww_jobs *jobs, uint64_t id, uint64_t token, uint32_t priority, uint64_t delay, const char *error);
 	int (*bury)(struct ww_jobs *jobs, uint64_t id, uint64_t token, uint32_t priority, const char *error);

@@ -1,6 +1,7 @@
 /* The calls of jobs.h: what can be checked without the store, then the kind of store that it is. */
 #include "weekwheel/jobs.h"
 
+#include <limits.h>
 #include <string.h>
 
 #include "backend.h"
@@ -102,6 +103,19 @@ int ww_jobs_put(struct ww_jobs *jobs, const struct ww_job_spec *spec, uint64_t *
 	return error ? error : jobs->backend->put(jobs, spec, id, version);
 }
 
+int ww_jobs_put_many(struct ww_jobs *jobs, struct ww_job_put *puts, size_t count)
+{
+	size_t sound = 0;
+
+	if (!jobs || (count && !puts))
+		return WW_EINVAL;
+	for (size_t i = 0; i < count; i++) {
+		puts[i].result = check_spec(puts[i].spec);
+		sound += puts[i].result == WW_OK;
+	}
+	return sound ? jobs->backend->put_many(jobs, puts, count) : WW_OK;
+}
+
 int ww_jobs_move(struct ww_jobs *jobs, const struct ww_job_ref *job, uint64_t due, uint32_t flags, uint64_t *version)
 {
 	struct ww_job_ref ref;
@@ -131,6 +145,14 @@ int ww_jobs_reserve(struct ww_jobs *jobs, const char *const *tubes, size_t count
 	return jobs->backend->reserve(jobs, tubes, count, lease);
 }
 
+int ww_jobs_reserve_many(
+    struct ww_jobs *jobs, const char *const *tubes, size_t count, struct ww_lease *leases, size_t most)
+{
+	if (!jobs || (most && !leases) || most > INT_MAX || !are_tubes(tubes, count))
+		return WW_EINVAL;
+	return most ? jobs->backend->reserve_many(jobs, tubes, count, leases, most) : 0;
+}
+
 int ww_jobs_wait(struct ww_jobs *jobs, const char *const *tubes, size_t count, uint64_t timeout, struct ww_lease *lease)
 {
 	if (!jobs || !lease || !are_tubes(tubes, count))
@@ -152,6 +174,13 @@ void ww_jobs_free(struct ww_jobs *jobs, void *body)
 int ww_jobs_finish(struct ww_jobs *jobs, uint64_t id, uint64_t token)
 {
 	return jobs ? jobs->backend->finish(jobs, id, token) : WW_EINVAL;
+}
+
+int ww_jobs_finish_many(struct ww_jobs *jobs, struct ww_job_end *ends, size_t count)
+{
+	if (!jobs || (count && !ends))
+		return WW_EINVAL;
+	return count ? jobs->backend->finish_many(jobs, ends, count) : WW_OK;
 }
 
 int ww_jobs_release(

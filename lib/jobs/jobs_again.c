@@ -93,6 +93,38 @@ int ww_jobs_local_finish(struct ww_jobs *jobs, uint64_t id, uint64_t token)
 	return ww_jobs_submit(local_of(jobs), finish, &ending);
 }
 
+struct finish_many {
+	struct ww_job_end *ends;
+	size_t count;
+};
+
+static int finish_many(struct jobs_local *jobs, void *arguments)
+{
+	const struct finish_many *call = arguments;
+	int error = ww_jobs_writing(jobs);
+
+	for (size_t i = 0; i < call->count && !error; i++) {
+		struct ending ending = {.id = call->ends[i].id, .token = call->ends[i].token};
+		call->ends[i].result = finish(jobs, &ending);
+		error = jobs->broken;
+	}
+	return error;
+}
+
+int ww_jobs_local_finish_many(struct ww_jobs *jobs, struct ww_job_end *ends, size_t count)
+{
+	struct finish_many call = {ends, count};
+	int error;
+
+	for (size_t i = 0; i < count; i++)
+		ends[i].result = WW_OK;
+	error = ww_jobs_submit(local_of(jobs), finish_many, &call);
+	for (size_t i = 0; error && i < count; i++)
+		if (ends[i].result == WW_OK)
+			ends[i].result = error;
+	return error;
+}
+
 static uint64_t next_random(struct jobs_local *jobs)
 {
 	uint64_t mixed = (jobs->random += UINT64_C(0x9e3779b97f4a7c15));

@@ -201,15 +201,19 @@ int ww_jobs_local_begin(struct ww_jobs *jobs);
 int ww_jobs_local_commit(struct ww_jobs *jobs);
 int ww_jobs_local_now(struct ww_jobs *jobs, uint32_t flags, uint64_t *ns);
 int ww_jobs_local_put(struct ww_jobs *jobs, const struct ww_job_spec *spec, uint64_t *id, uint64_t *version);
+int ww_jobs_local_put_many(struct ww_jobs *jobs, struct ww_job_put *puts, size_t count);
 int ww_jobs_local_move(
     struct ww_jobs *jobs, const struct ww_job_ref *job, uint64_t due, uint32_t flags, uint64_t *version);
 int ww_jobs_local_cancel(struct ww_jobs *jobs, const struct ww_job_ref *job);
 int ww_jobs_local_reserve(struct ww_jobs *jobs, const char *const *tubes, size_t count, struct ww_lease *lease);
+int ww_jobs_local_reserve_many(
+    struct ww_jobs *jobs, const char *const *tubes, size_t count, struct ww_lease *leases, size_t most);
 int ww_jobs_local_wait(
     struct ww_jobs *jobs, const char *const *tubes, size_t count, uint64_t timeout, struct ww_lease *lease);
 int ww_jobs_local_reserve_job(struct ww_jobs *jobs, uint64_t id, struct ww_lease *lease);
 void ww_jobs_local_free(struct ww_jobs *jobs, void *body);
 int ww_jobs_local_finish(struct ww_jobs *jobs, uint64_t id, uint64_t token);
+int ww_jobs_local_finish_many(struct ww_jobs *jobs, struct ww_job_end *ends, size_t count);
 int ww_jobs_local_release(
     struct ww_jobs *jobs, uint64_t id, uint64_t token, uint32_t priority, uint64_t delay, const char *error);
 int ww_jobs_local_bury(struct ww_jobs *jobs, uint64_t id, uint64_t token, uint32_t priority, const char *error);

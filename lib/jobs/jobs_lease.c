@@ -20,6 +20,7 @@ struct reserve {
 	size_t count;
 	uint64_t id; /* or this job */
 	struct ww_lease *lease;
+	int later; /* the call has leased one already */
 };
 
 /* Of a periodic job that skips: move it past what is too old. Returns 1 if it is then not due any more, 0 if it is. */
@@ -115,7 +116,9 @@ static int reserve(struct jobs_local *jobs, void *arguments)
 		uint64_t id = entry->id;
 		uint64_t now = ww_jobs_time(ww_jobs_timeline(jobs, entry->is.wall));
 		int error = ww_jobs_read(jobs, id, &record);
-		/* One that cannot be read must not keep others from being delivered. */
+		/* One that cannot be read must not keep others from being delivered, once that was told. */
+		if (error && call->later)
+			return 0;
 		if (error) {
 			(void)ww_jobs_place(jobs, id, &none);
 			return error == WW_ENOTFOUND ? WW_ECORRUPT : error;
@@ -142,9 +145,48 @@ static int hand_out(struct jobs_local *jobs, int result, const struct ww_lease *
 int ww_jobs_local_reserve(struct ww_jobs *jobs, const char *const *tubes, size_t count, struct ww_lease *lease)
 {
 	struct ww_lease got = {.body = NULL};
-	struct reserve call = {tubes, count, 0, &got};
+	struct reserve call = {.tubes = tubes, .count = count, .lease = &got};
 
 	return hand_out(local_of(jobs), ww_jobs_submit(local_of(jobs), reserve, &call), &got, lease);
+}
+
+struct reserve_many {
+	const char *const *tubes;
+	size_t count;
+	struct ww_lease *leases;
+	size_t most;
+	size_t got;
+};
+
+static int reserve_many(struct jobs_local *jobs, void *arguments)
+{
+	struct reserve_many *call = arguments;
+	int result = 1;
+
+	while (result == 1 && call->got < call->most) {
+		struct reserve one = {.tubes = call->tubes,
+		    .count = call->count,
+		    .lease = &call->leases[call->got],
+		    .later = call->got > 0};
+		result = reserve(jobs, &one);
+		call->got += result == 1;
+	}
+	if (result < 0)
+		return call->got ? ww_jobs_broken(jobs, result) : result;
+	return (int)call->got;
+}
+
+int ww_jobs_local_reserve_many(
+    struct ww_jobs *jobs, const char *const *tubes, size_t count, struct ww_lease *leases, size_t most)
+{
+	struct reserve_many call = {.tubes = tubes, .count = count, .leases = leases, .most = most};
+	int result = ww_jobs_submit(local_of(jobs), reserve_many, &call);
+
+	for (size_t i = 0; result < 0 && i < call.got; i++) {
+		job_body_free(local_of(jobs)->allocator, leases[i].body);
+		leases[i].body = NULL;
+	}
+	return result;
 }
 
 static int reserve_job(struct jobs_local *jobs, void *arguments)
@@ -182,7 +224,7 @@ static int reserve_job(struct jobs_local *jobs, void *arguments)
 int ww_jobs_local_reserve_job(struct ww_jobs *jobs, uint64_t id, struct ww_lease *lease)
 {
 	struct ww_lease got = {.body = NULL};
-	struct reserve call = {NULL, 0, id, &got};
+	struct reserve call = {.id = id, .lease = &got};
 	int result = hand_out(local_of(jobs), ww_jobs_submit(local_of(jobs), reserve_job, &call), &got, lease);
 
 	return result > 0 ? WW_OK : result;

@@ -139,6 +139,37 @@ int ww_jobs_local_put(struct ww_jobs *jobs, const struct ww_job_spec *spec, uint
 	return ww_jobs_submit(local_of(jobs), put, &call);
 }
 
+struct put_many {
+	struct ww_job_put *puts;
+	size_t count;
+};
+
+static int put_many(struct jobs_local *jobs, void *arguments)
+{
+	const struct put_many *call = arguments;
+	int error = ww_jobs_writing(jobs);
+
+	for (size_t i = 0; i < call->count && !error; i++) {
+		struct ww_job_put *one = &call->puts[i];
+		struct put as_one = {one->spec, &one->id, &one->version};
+		if (one->result == WW_OK)
+			one->result = put(jobs, &as_one);
+		error = jobs->broken;
+	}
+	return error;
+}
+
+int ww_jobs_local_put_many(struct ww_jobs *jobs, struct ww_job_put *puts, size_t count)
+{
+	struct put_many call = {puts, count};
+	int error = ww_jobs_submit(local_of(jobs), put_many, &call);
+
+	for (size_t i = 0; error && i < count; i++)
+		if (puts[i].result >= 0)
+			puts[i].result = error;
+	return error;
+}
+
 /* ---- Move */
 
 struct move {
