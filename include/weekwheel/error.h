@@ -28,11 +28,12 @@ enum ww_error {
 	WW_ESYSTEM = -10,   /* the system refused a thread, a descriptor, memory of its own or random numbers */
 	WW_ENOTFOUND = -11, /* there is no such job or tube */
 	WW_EINUSE = -12,    /* somebody else has it: another process a store, another lease a job */
-	WW_EDENIED = -13,   /* the system does not permit it: rights, a read-only filesystem, no directory */
-	WW_EFULL = -14,     /* the disk or the quota is full */
-	WW_EIO = -15,       /* the system could not read or write a file */
+	WW_EDENIED = -13,   /* the system or a server does not permit it: rights, read-only, no directory */
+	WW_EFULL = -14,     /* the disk or the quota is full, or a server's memory */
+	WW_EIO = -15,       /* a file could not be read or written, or a server not be reached */
 	WW_EVERSION = -16,  /* a file was written by a later version */
-	WW_ETOOBIG = -17    /* a body is longer than the configuration allows */
+	WW_ETOOBIG = -17,   /* a body is longer than the configuration allows */
+	WW_EAGAIN = -18     /* a server is not ready for the moment: it loads, elects, or is busy */
 };
 
 /*

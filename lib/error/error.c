@@ -38,15 +38,19 @@ const char *ww_strerror(int error)
 	case WW_EINUSE:
 		return "Somebody else has it: a directory belongs to one process, a job to one lease; end that one first.";
 	case WW_EDENIED:
-		return "The system does not permit it: see that the directory exists and may be read and written.";
+		return "The system does not permit it: see that the directory exists and may be read and written; of a server, "
+		       "see the user, the password and their rights, and that it is no replica.";
 	case WW_EFULL:
-		return "The disk or the quota is full: make room and call again; nothing has changed.";
+		return "The disk or the quota is full, or the server's memory: make room and call again; nothing has changed.";
 	case WW_EIO:
-		return "A file could not be read or written: look whether the disk is full or broken; the system's log says more.";
+		return "A file could not be read or written, or a server not be reached: look whether the disk is full or broken, or "
+		       "whether the server runs; the log says more.";
 	case WW_EVERSION:
 		return "A file was written by a later version: open it with that one, or export and import it.";
 	case WW_ETOOBIG:
 		return "The body is longer than the configuration allows: raise body_max, or store it elsewhere.";
+	case WW_EAGAIN:
+		return "The server is not ready for the moment, it is loading, electing or busy: call again; nothing has changed.";
 	default:
 		return "This number is no error of weekwheel: pass what a weekwheel function returned.";
 	}

@@ -9,10 +9,11 @@
 #include "weekwheel/version.h"
 
 static const int errors[] = {WW_OK, WW_EINVAL, WW_ENOMEM, WW_ERANGE, WW_EOVERFLOW, WW_EBACKWARDS, WW_EBUSY, WW_ECORRUPT,
-    WW_ECLOSED, WW_ESTALE, WW_ESYSTEM, WW_ENOTFOUND, WW_EINUSE, WW_EDENIED, WW_EFULL, WW_EIO, WW_EVERSION, WW_ETOOBIG};
+    WW_ECLOSED, WW_ESTALE, WW_ESYSTEM, WW_ENOTFOUND, WW_EINUSE, WW_EDENIED, WW_EFULL, WW_EIO, WW_EVERSION, WW_ETOOBIG,
+    WW_EAGAIN};
 #define ERRORS (sizeof errors / sizeof errors[0])
 
-static const int no_errors[] = {1, 2, -18, -19, -100, INT_MAX, INT_MIN};
+static const int no_errors[] = {1, 2, -19, -20, -100, INT_MAX, INT_MIN};
 #define NO_ERRORS (sizeof no_errors / sizeof no_errors[0])
 
 START_TEST(every_error_has_its_own_sentence)
@@ -42,6 +43,9 @@ START_TEST(sentences_name_what_each_layer_has)
 	assert_says(WW_EOVERFLOW, "WW_DRIVER_TIME_MAX");
 	assert_says(WW_EBUSY, "made upon it");
 	assert_says(WW_ESYSTEM, "random numbers");
+	assert_says(WW_EIO, "whether the server runs");
+	assert_says(WW_EDENIED, "password");
+	assert_says(WW_EAGAIN, "call again");
 }
 END_TEST
 
