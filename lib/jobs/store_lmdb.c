@@ -19,6 +19,12 @@
 /* Begins after which readers that died are looked for; they would keep freed pages from being used again. */
 enum { BEGINS_A_LOOK = 1000 };
 
+/* Where a walk is: what comes next has a greater key, or pages lead back to where it was. */
+struct place {
+	size_t size;
+	unsigned char key[STORE_KEY_MAX];
+};
+
 struct lmdb {
 	const struct ww_allocator *allocator;
 	MDB_env *env;
@@ -27,6 +33,7 @@ struct lmdb {
 	int reading;    /* whether it is under way */
 	MDB_dbi table[STORE_TABLES];
 	MDB_cursor *cursor[STORE_TABLES]; /* of the last seek, with the transaction under way */
+	struct place place[STORE_TABLES]; /* of these */
 	size_t map;
 	size_t room; /* for a body */
 	char *path;
@@ -72,6 +79,7 @@ static int error_of(int error)
 	case MDB_VERSION_MISMATCH:
 		return WW_EVERSION;
 	case MDB_CORRUPTED:
+	case MDB_CURSOR_FULL: /* deeper than any tree: a page leads to one above it */
 	case MDB_PAGE_NOTFOUND:
 	case MDB_INVALID:
 	case MDB_BAD_VALSIZE:
@@ -274,16 +282,34 @@ static int remove_pair(void *self, enum store_table table, struct store_bytes ke
 	return error_of(mdb_del(lmdb->write, lmdb->table[table], &k, NULL));
 }
 
+static int compare(struct store_bytes left, struct store_bytes right)
+{
+	size_t size = left.size < right.size ? left.size : right.size;
+	int order = size ? memcmp(left.data, right.data, size) : 0;
+
+	return order ? order : (left.size > right.size) - (left.size < right.size);
+}
+
+/*
+ * In a damaged file pages may lead anywhere, so that a walk sees the same pairs again and again. Keys that only grow end every
+ * walk; one step of LMDB is bounded by the 32 levels of its cursors, up and down once.
+ */
 static int cursor_at(struct lmdb *lmdb, enum store_table table, MDB_cursor_op op, MDB_val *k, struct store_bytes *key,
     struct store_bytes *value)
 {
+	struct place *place = &lmdb->place[table];
+	struct store_bytes last = {place->key, place->size};
 	MDB_val v;
 	int error = mdb_cursor_get(lmdb->cursor[table], k, &v, op);
 
 	if (error)
 		return error_of(error);
+	if (k->mv_size > STORE_KEY_MAX || (op == MDB_NEXT && compare(bytes_of(*k), last) <= 0))
+		return WW_ECORRUPT;
 	*key = bytes_of(*k);
 	*value = bytes_of(v);
+	memcpy(place->key, key->data, key->size);
+	place->size = key->size;
 	return WW_OK;
 }
 
@@ -304,7 +330,9 @@ static int seek(
 	MDB_val k = val_of(from);
 	int error = open_cursor(lmdb, table);
 
-	return error ? error : cursor_at(lmdb, table, from.size ? MDB_SET_RANGE : MDB_FIRST, &k, key, value);
+	if (!error)
+		error = cursor_at(lmdb, table, from.size ? MDB_SET_RANGE : MDB_FIRST, &k, key, value);
+	return !error && compare(*key, from) < 0 ? WW_ECORRUPT : error;
 }
 
 static int before(
@@ -316,7 +344,8 @@ static int before(
 
 	if (error && error != WW_ENOTFOUND)
 		return error;
-	return cursor_at(lmdb, table, error ? MDB_LAST : MDB_PREV, &k, key, value);
+	error = cursor_at(lmdb, table, error ? MDB_LAST : MDB_PREV, &k, key, value);
+	return !error && compare(*key, to) >= 0 ? WW_ECORRUPT : error;
 }
 
 static int next(void *self, enum store_table table, struct store_bytes *key, struct store_bytes *value)

@@ -128,10 +128,15 @@ int64_t store_shift(const struct store *store)
 
 /* ---- Every job */
 
+/* Ids in a row without a record that can be read, after which ever more are passed at a time: the count of all jobs may be damaged too. */
+enum { ONE_BY_ONE = 1 << 20 };
+
 struct walk {
 	ww_job_fn *fn;
 	void *context;
-	uint64_t last; /* the id that was seen last */
+	uint64_t last;   /* the id that was seen last */
+	uint64_t passed; /* tries since then that found nothing to read */
+	uint64_t step;   /* of the last of them */
 };
 
 static int walk_one(const struct ww_job_info *info, void *context)
@@ -139,13 +144,28 @@ static int walk_one(const struct ww_job_info *info, void *context)
 	struct walk *walk = context;
 
 	walk->last = info->id;
+	walk->passed = 0;
+	walk->step = 1;
 	return walk->fn(info, walk->context);
+}
+
+/* The id of a record that cannot be read is not told: go on behind every one that it may have. Returns 0 where no other follows. */
+static int pass(struct walk *walk, struct ww_job_filter *filter, uint64_t accepted)
+{
+	uint64_t after = walk->last > filter->after ? walk->last : filter->after;
+
+	if (walk->passed++ >= ONE_BY_ONE)
+		walk->step *= 2;
+	if (after >= accepted || walk->step >= accepted - after)
+		return 0;
+	filter->after = after + walk->step;
+	return 1;
 }
 
 int store_each(const struct store *store, ww_job_fn *fn, void *context)
 {
 	struct ww_job_filter filter = {.after = 0};
-	struct walk walk = {fn, context, 0};
+	struct walk walk = {.fn = fn, .context = context, .step = 1};
 	struct ww_jobs_stats stats;
 	int damaged = WW_OK;
 	int error = ww_jobs_stats(store->jobs, &stats);
@@ -159,13 +179,10 @@ int store_each(const struct store *store, ww_job_fn *fn, void *context)
 		error = ww_jobs_list(store->jobs, &filter, SIZE_MAX, walk_one, &walk, NULL);
 		if (error != WW_ECORRUPT)
 			break;
-		/* The id of a record that cannot be read is not told: go on behind every one that it may have. */
 		damaged = error;
-		filter.after = (walk.last > filter.after ? walk.last : filter.after) + 1;
-		if (filter.after >= stats.accepted) {
-			error = WW_OK;
+		error = WW_OK;
+		if (!pass(&walk, &filter, stats.accepted))
 			break;
-		}
 	}
 	(void)ww_jobs_commit(store->jobs);
 	return error ? error : damaged;
