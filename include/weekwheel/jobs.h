@@ -105,6 +105,8 @@ enum ww_missed {
 #define WW_JOB_WALL 1u
 /* spec.due is a time of the job's clock (ww_jobs_now); otherwise it is a delay from now. */
 #define WW_JOB_AT 2u
+/* With WW_JOB_AT: a due time that is past is refused; without this, the job is due now. */
+#define WW_JOB_FUTURE 4u
 
 /* A job to put. Fill it with ww_job_spec_default, then set what differs. */
 struct ww_job_spec {
@@ -275,7 +277,7 @@ WW_API int ww_job_spec_default(struct ww_job_spec *spec);
  * a lease that it may be in is worth nothing any more. Stores the id and the version, each unless NULL.
  * Returns 0 for a new job, 1 where one was replaced.
  * Complexity: O(log jobs). Errors: WW_EINVAL: a member of the spec is out of range. WW_ETOOBIG: the body is over
- * config.body_max. WW_EOVERFLOW: the due time is. WW_ESTALE: spec.version is not the job's, or there is none.
+ * config.body_max. WW_EOVERFLOW: the due time is. WW_EBACKWARDS: it is past, and the job is WW_JOB_FUTURE. WW_ESTALE: spec.version is not the job's, or there is none.
  */
 WW_API int ww_jobs_put(struct ww_jobs *jobs, const struct ww_job_spec *spec, uint64_t *id, uint64_t *version);
 

@@ -36,7 +36,7 @@ static int check_spec(const struct ww_job_spec *spec)
 	if (spec->period > WW_DRIVER_TIME_MAX || spec->backoff > WW_DRIVER_TIME_MAX ||
 	    spec->backoff_max > WW_DRIVER_TIME_MAX)
 		return WW_EINVAL;
-	if (spec->flags & ~(WW_JOB_WALL | WW_JOB_AT) || spec->missed > WW_MISSED_SKIP)
+	if (spec->flags & ~(WW_JOB_WALL | WW_JOB_AT | WW_JOB_FUTURE) || spec->missed > WW_MISSED_SKIP)
 		return WW_EINVAL;
 	if (spec->body_length > WW_JOB_BODY_MAX)
 		return WW_ETOOBIG;

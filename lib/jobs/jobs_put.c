@@ -13,14 +13,16 @@ static uint64_t unix_ns(void)
 }
 
 /* The due time and the delay that are meant by either. */
-static int due_of(struct jobs_local *jobs, uint64_t due, int is_time, int wall, struct job_record *record)
+static int due_of(struct jobs_local *jobs, uint64_t due, uint32_t flags, int wall, struct job_record *record)
 {
 	const struct timeline *line = ww_jobs_timeline(jobs, wall);
 	uint64_t now = ww_jobs_time(line);
 
 	if (!line->driver)
 		return WW_EINVAL;
-	if (is_time)
+	if ((flags & (WW_JOB_AT | WW_JOB_FUTURE)) == (WW_JOB_AT | WW_JOB_FUTURE) && due < now)
+		return WW_EBACKWARDS;
+	if (flags & WW_JOB_AT)
 		due = due > now ? due - now : 0;
 	if (due > WW_DRIVER_TIME_MAX || now + due - line->offset > WW_DRIVER_TIME_MAX)
 		return WW_EOVERFLOW;
@@ -113,7 +115,7 @@ static int put(struct jobs_local *jobs, void *arguments)
 
 	fill(&record, spec);
 	if (!error)
-		error = due_of(jobs, spec->due, (spec->flags & WW_JOB_AT) != 0, wall, &record);
+		error = due_of(jobs, spec->due, spec->flags, wall, &record);
 	if (error)
 		return error;
 	record.base = record.due;
@@ -198,7 +200,7 @@ static int move(struct jobs_local *jobs, void *arguments)
 		return WW_EINVAL;
 	int wall = (old.flags & WW_JOB_WALL) != 0;
 	record = old;
-	error = due_of(jobs, move->due, (move->flags & WW_JOB_AT) != 0, wall, &record);
+	error = due_of(jobs, move->due, move->flags, wall, &record);
 	if (error)
 		return error;
 	ww_jobs_merge(&record, entry);

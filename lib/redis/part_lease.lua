@@ -1,0 +1,19 @@
+-- Tokens grow with every delivery, and with time: those of a Redis that was restored from an older state grow, too.
+local token = tonumber(redis.call('HGET', tag .. ':m', 'token') or 0)
+local soonest = NEVER
+
+-- Lease a job that is nowhere. Replies what a lease says.
+local function lease(id, job, replies)
+	token = math.max(token + 1, now)
+	local passed = 0
+	if job[PERIOD] > 0 and job[MISSED] == 0 and now > job[BASE] then
+		passed = math.floor((now - job[BASE]) / job[PERIOD])
+	end
+	job[STATE], job[TOKEN], job[PASSED], job[ENDS] = RESERVED, token, passed, now + job[RUN]
+	job[RESERVES] = job[RESERVES] + 1
+	soonest = math.min(soonest, job[ENDS])
+	local n = #replies
+	replies[n + 1], replies[n + 2], replies[n + 3] = id, string.format('%.0f', token), job[ENDS]
+	replies[n + 4], replies[n + 5], replies[n + 6] = job[TRIES] + 1, passed, job[TUBE]
+	replies[n + 7] = job[BODY]
+end

@@ -1,0 +1,17 @@
+-- All that is known of a job, with its body or without.
+local function show(id, job, with_body)
+	local state = job[STATE]
+	if state == WAITING and job[DUE] <= now then state = 2 end
+	local text = {id, now, state}
+	for i = 1, KICKS do
+		if i ~= STATE then text[#text + 1] = string.format('%.0f', job[i]) end
+	end
+	text[#text + 1] = string.format('%.0f', job[TOKEN])
+	text[#text + 1] = string.format('%.0f', job[ENDS])
+	text[#text + 1] = job[TUBE]
+	text[#text + 1] = job[KEY]
+	text[#text + 1] = job[REASON]
+	text[#text + 1] = #job[BODY]
+	text[#text + 1] = with_body and job[BODY] or ''
+	return text
+end

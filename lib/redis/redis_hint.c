@@ -1,0 +1,106 @@
+/* What is known of where something is ready. */
+#include <string.h>
+
+#include "redis_internal.h"
+
+/* Tubes that are remembered; then all are forgotten. */
+enum { TUBES_MAX = 4096 };
+
+static size_t size_of(const struct redis_store *store)
+{
+	return sizeof(struct tube_hints) + store->shards * sizeof(struct hint);
+}
+
+static void forget_tubes(struct redis_store *store)
+{
+	struct tube_hints *tube;
+	struct tube_hints *next;
+
+	HASH_ITER(hh, store->tubes, tube, next)
+	{
+		HASH_DEL(store->tubes, tube);
+		store->gone_puts += tube->puts;
+		store->gone_finished += tube->finished;
+		store->allocator->free(store->allocator->user, tube, size_of(store));
+	}
+	store->bytes = 0;
+}
+
+struct tube_hints *ww_redis_hint(struct redis_store *store, const char *name)
+{
+	struct tube_hints *tube;
+	size_t length = strlen(name);
+
+	HASH_FIND(hh, store->tubes, name, (unsigned)length, tube);
+	if (tube)
+		return tube;
+	tube = store->allocator->allocate(store->allocator->user, size_of(store));
+	if (!tube)
+		return NULL;
+	memset(tube, 0, size_of(store));
+	memcpy(tube->name, name, length + 1);
+	for (uint32_t i = 0; i < store->shards; i++)
+		tube->of[i].first = HINT_UNKNOWN;
+	HASH_ADD(hh, store->tubes, name, (unsigned)length, tube);
+	if (!tube->hh.tbl) {
+		store->allocator->free(store->allocator->user, tube, size_of(store));
+		return NULL;
+	}
+	store->bytes += size_of(store);
+	return tube;
+}
+
+void ww_redis_hint_forget(struct redis_store *store)
+{
+	struct tube_hints *tube;
+	struct tube_hints *next;
+
+	pthread_mutex_lock(&store->lock);
+	HASH_ITER(hh, store->tubes, tube, next)
+	for (uint32_t i = 0; i < store->shards; i++) {
+		tube->of[i].first = HINT_UNKNOWN;
+		tube->of[i].heard++;
+	}
+	store->readies++;
+	pthread_cond_broadcast(&store->heard);
+	pthread_mutex_unlock(&store->lock);
+}
+
+void ww_redis_hint_hear(struct redis_store *store, const char *name, uint32_t shard, int64_t priority)
+{
+	struct tube_hints *tube;
+
+	pthread_mutex_lock(&store->lock);
+	/* A tube that nobody has asked for begins with nothing known, and that says enough. */
+	HASH_FIND(hh, store->tubes, name, (unsigned)strlen(name), tube);
+	if (tube && shard < store->shards) {
+		tube->of[shard].first = priority;
+		tube->of[shard].heard++;
+	}
+	store->readies++;
+	pthread_cond_broadcast(&store->heard);
+	pthread_mutex_unlock(&store->lock);
+}
+
+void ww_redis_hint_count(struct redis_store *store, const char *name, uint64_t puts, uint64_t finished)
+{
+	struct tube_hints *tube;
+
+	pthread_mutex_lock(&store->lock);
+	if (HASH_COUNT(store->tubes) > TUBES_MAX)
+		forget_tubes(store);
+	tube = ww_redis_hint(store, name);
+	if (tube) {
+		tube->puts += puts;
+		tube->finished += finished;
+	} else {
+		store->gone_puts += puts;
+		store->gone_finished += finished;
+	}
+	pthread_mutex_unlock(&store->lock);
+}
+
+void ww_redis_hint_free(struct redis_store *store)
+{
+	forget_tubes(store);
+}

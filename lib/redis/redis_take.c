@@ -1,0 +1,304 @@
+/* Reserve, from where something is ready as far as is known, and wait. */
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "jobs/job_body.h"
+#include "redis_internal.h"
+
+/* Words of a lease; leases of one call. */
+enum { LEASE_WORDS = 7, TAKE_BATCH = 256 };
+
+/* A reserve under way. */
+struct take {
+	struct redis_store *store;
+	const char *const *tubes;
+	size_t count;
+	struct ww_lease *leases;
+	size_t most;
+	size_t got;
+	uint32_t begin; /* the shard that is asked first of equals */
+};
+
+void ww_redis_take_free(struct ww_jobs *jobs, void *body)
+{
+	job_body_free(store_of(jobs)->allocator, body);
+}
+
+static int read_lease(struct redis_store *store, redisReply *const *of, struct ww_lease *lease)
+{
+	const redisReply *tube = of[5];
+	const redisReply *body = of[6];
+
+	if (tube->type != REDIS_REPLY_STRING || tube->len > WW_TUBE_MAX || body->type != REDIS_REPLY_STRING)
+		return WW_ECORRUPT;
+	*lease = (struct ww_lease){.id = (uint64_t)ww_redis_call_value(of[0]),
+	    .token = (uint64_t)ww_redis_call_value(of[1]),
+	    .ends = (uint64_t)ww_redis_call_value(of[2]) * 1000,
+	    .attempt = (uint32_t)ww_redis_call_value(of[3]),
+	    .missed = (uint64_t)ww_redis_call_value(of[4]),
+	    .body_length = body->len};
+	memcpy(lease->tube, tube->str, tube->len);
+	if (!body->len)
+		return WW_OK;
+	lease->body = job_body_copy(store->allocator, body->str, body->len);
+	return lease->body ? WW_OK : WW_ENOMEM;
+}
+
+/* ---- Hints */
+
+/* The hints of a tube of the take, or NULL without memory. With the lock. */
+static struct tube_hints *hints_of(const struct take *take, size_t tube)
+{
+	return ww_redis_hint(take->store, take->tubes[tube]);
+}
+
+/* The shard with the best job as far as is known, or one of which nothing is known; -1: nothing is ready anywhere. */
+static int64_t best_shard(const struct take *take, int *is_unknown)
+{
+	struct redis_store *store = take->store;
+	int64_t best = -1;
+	int64_t least = INT64_MAX;
+
+	*is_unknown = 0;
+	for (size_t t = 0; t < take->count; t++) {
+		const struct tube_hints *tube = hints_of(take, t);
+		if (!tube)
+			return WW_ENOMEM - 1;
+		for (uint32_t i = 0; i < store->shards; i++) {
+			uint32_t shard = (take->begin + i) % store->shards;
+			int64_t first = tube->of[shard].first;
+			if (first == HINT_UNKNOWN)
+				*is_unknown = 1;
+			else if (first != HINT_NONE && first < least)
+				least = first, best = shard;
+		}
+	}
+	return best;
+}
+
+/* Remember how much was heard of each tube and shard: `seen` has room for all. */
+static void see(const struct take *take, uint32_t *seen)
+{
+	for (size_t t = 0; t < take->count; t++) {
+		const struct tube_hints *tube = hints_of(take, t);
+		for (uint32_t i = 0; i < take->store->shards; i++)
+			seen[t * take->store->shards + i] = tube ? tube->of[i].heard : 0;
+	}
+}
+
+/* What an answer says, unless something newer was heard. */
+static void learn(const struct take *take, size_t t, uint32_t shard, int64_t first, uint32_t seen)
+{
+	struct tube_hints *tube = hints_of(take, t);
+
+	if (tube && tube->of[shard].heard == seen)
+		tube->of[shard].first = first;
+}
+
+/* Ask all shards for the first of each tube. */
+static int look(const struct take *take)
+{
+	struct redis_store *store = take->store;
+	size_t size = take->count * store->shards * sizeof(uint32_t);
+	uint32_t *seen = store->allocator->allocate(store->allocator->user, size);
+	struct words *words = seen ? ww_redis_words_many(store, 3 + take->count) : NULL;
+	struct fan fan;
+	int error = words ? WW_OK : WW_ENOMEM;
+
+	if (!error) {
+		ww_redis_words_text(words, "ready");
+		for (size_t t = 0; t < take->count; t++)
+			ww_redis_words_text(words, take->tubes[t]);
+		pthread_mutex_lock(&store->lock);
+		see(take, seen);
+		pthread_mutex_unlock(&store->lock);
+		error = ww_redis_call_all(store, &ww_redis_script_shard_first, words, &fan);
+	}
+	if (!error) {
+		for (uint32_t i = 0; i < store->shards && !error; i++)
+			error = ww_redis_call_array(store, fan.calls[i].reply, 2 * take->count);
+		pthread_mutex_lock(&store->lock);
+		for (uint32_t i = 0; i < store->shards && !error; i++)
+			for (size_t t = 0; t < take->count; t++)
+				learn(take, t, i, ww_redis_call_value(fan.calls[i].reply->element[2 * t]),
+				    seen[t * store->shards + i]);
+		pthread_mutex_unlock(&store->lock);
+		ww_redis_call_fan_free(store, &fan);
+	}
+	ww_redis_words_free(store, words);
+	if (seen)
+		store->allocator->free(store->allocator->user, seen, size);
+	return error;
+}
+
+/* ---- One shard */
+
+static int read_leases(struct take *take, const redisReply *reply)
+{
+	struct redis_store *store = take->store;
+	const redisReply *leases;
+	int error = ww_redis_call_array(store, reply, 1 + take->count);
+
+	if (!error)
+		error = ww_redis_call_array(store, reply->element[0], 0);
+	if (error)
+		return error;
+	leases = reply->element[0];
+	for (size_t i = 0; i + LEASE_WORDS <= leases->elements && take->got < take->most && !error; i += LEASE_WORDS) {
+		error = read_lease(store, &leases->element[i], &take->leases[take->got]);
+		take->got += !error;
+	}
+	/* One that cannot be handed out comes back when its lease runs out. */
+	return error;
+}
+
+static int take_from(struct take *take, uint32_t shard)
+{
+	struct redis_store *store = take->store;
+	struct words *words = ww_redis_words_many(store, 3 + take->count);
+	uint32_t few[64];
+	uint32_t *seen = few;
+	redisReply *reply = NULL;
+	size_t left = take->most - take->got;
+	int error = words ? WW_OK : WW_ENOMEM;
+
+	if (take->count > 64)
+		seen = store->allocator->allocate(store->allocator->user, take->count * sizeof *seen);
+	if (!seen)
+		error = WW_ENOMEM;
+	if (!error) {
+		ww_redis_words_number(words, left < TAKE_BATCH ? left : TAKE_BATCH);
+		pthread_mutex_lock(&store->lock);
+		for (size_t t = 0; t < take->count; t++) {
+			const struct tube_hints *tube = hints_of(take, t);
+			seen[t] = tube ? tube->of[shard].heard : 0;
+			ww_redis_words_text(words, take->tubes[t]);
+		}
+		pthread_mutex_unlock(&store->lock);
+		error = ww_redis_call(store, &ww_redis_script_shard_reserve, shard, words, 0, &reply);
+	}
+	if (!error) {
+		error = read_leases(take, reply);
+		pthread_mutex_lock(&store->lock);
+		for (size_t t = 0; t < take->count && !error; t++)
+			learn(take, t, shard, ww_redis_call_value(reply->element[1 + t]), seen[t]);
+		pthread_mutex_unlock(&store->lock);
+		ww_redis_call_free(reply);
+	}
+	ww_redis_words_free(store, words);
+	if (seen && seen != few)
+		store->allocator->free(store->allocator->user, seen, take->count * sizeof *seen);
+	return error;
+}
+
+int ww_redis_take_many(
+    struct ww_jobs *jobs, const char *const *tubes, size_t count, struct ww_lease *leases, size_t most)
+{
+	struct redis_store *store = store_of(jobs);
+	struct take take = {.store = store, .tubes = tubes, .count = count, .leases = leases, .most = most};
+	int has_looked = 0;
+	int error = WW_OK;
+
+	if (getpid() != store->process)
+		return WW_ECLOSED;
+	if (!count)
+		return 0;
+	take.begin = (uint32_t)(ww_redis_random(store) % store->shards);
+	/* With a time of its own nobody tells what becomes ready. */
+	if (store->config.now)
+		error = look(&take), has_looked = 1;
+	while (!error && take.got < most) {
+		int is_unknown;
+		pthread_mutex_lock(&store->lock);
+		int64_t shard = best_shard(&take, &is_unknown);
+		pthread_mutex_unlock(&store->lock);
+		if (shard < -1)
+			error = WW_ENOMEM;
+		else if (is_unknown && !has_looked)
+			error = look(&take), has_looked = 1;
+		else if (shard >= 0)
+			error = take_from(&take, (uint32_t)shard);
+		else
+			break;
+	}
+	return take.got ? (int)take.got : error;
+}
+
+int ww_redis_take(struct ww_jobs *jobs, const char *const *tubes, size_t count, struct ww_lease *lease)
+{
+	struct ww_lease got;
+	int result = ww_redis_take_many(jobs, tubes, count, &got, 1);
+
+	if (result == 1)
+		*lease = got;
+	return result;
+}
+
+int ww_redis_take_job(struct ww_jobs *jobs, uint64_t id, struct ww_lease *lease)
+{
+	struct redis_store *store = store_of(jobs);
+	struct ww_lease got;
+	struct few_words few;
+	redisReply *reply;
+	int error;
+
+	ww_redis_words_number(ww_redis_words_few(store, &few), id);
+	error = ww_redis_call(store, &ww_redis_script_shard_reserve_job, shard_of(store, id), &few.words, 0, &reply);
+	if (error)
+		return error;
+	error = ww_redis_call_array(store, reply, LEASE_WORDS);
+	if (!error)
+		error = read_lease(store, reply->element, &got);
+	ww_redis_call_free(reply);
+	if (!error)
+		*lease = got;
+	return error;
+}
+
+/* ---- Waiting */
+
+static uint64_t readies(struct redis_store *store)
+{
+	uint64_t readies;
+
+	pthread_mutex_lock(&store->lock);
+	readies = store->readies;
+	pthread_mutex_unlock(&store->lock);
+	return readies;
+}
+
+/* Until something is heard, or that time. */
+static void wait_until(struct redis_store *store, uint64_t seen, uint64_t until)
+{
+	struct timespec when = {.tv_sec = (time_t)(until / WW_SECOND), .tv_nsec = (long)(until % WW_SECOND)};
+
+	pthread_mutex_lock(&store->lock);
+	while (store->readies == seen)
+		if (pthread_cond_timedwait(&store->heard, &store->lock, &when))
+			break;
+	pthread_mutex_unlock(&store->lock);
+}
+
+int ww_redis_take_wait(
+    struct ww_jobs *jobs, const char *const *tubes, size_t count, uint64_t timeout, struct ww_lease *lease)
+{
+	struct redis_store *store = store_of(jobs);
+	uint64_t end;
+	struct timespec now;
+	int result;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	end = (uint64_t)now.tv_sec * WW_SECOND + (uint64_t)now.tv_nsec;
+	end = timeout > UINT64_MAX / 2 - end ? UINT64_MAX / 2 : end + timeout;
+	for (;;) {
+		uint64_t seen = readies(store);
+		result = ww_redis_take(jobs, tubes, count, lease);
+		if (result || store->config.now)
+			return result;
+		clock_gettime(CLOCK_MONOTONIC, &now);
+		if ((uint64_t)now.tv_sec * WW_SECOND + (uint64_t)now.tv_nsec >= end)
+			return 0;
+		wait_until(store, seen, end);
+	}
+}

@@ -1,0 +1,427 @@
+/*
+ * The worker: a thread that knows when each shard that it watches has something due, and sees to it then.
+ *
+ *     messages ---> earlier alarms ---> +---------------+  expired   sweep, side by side
+ *     sweeps   ---> next alarms ------> | timing wheel  | ---------> of all that are due
+ *     heartbeat --> who watches what    +---------------+
+ *
+ * It sleeps until the wheel's next expiry, a message, or its next heartbeat. What it misses costs lateness and nothing else.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "redis_internal.h"
+#include "weekwheel/wheel.h"
+
+enum { TICK_NS = 1000000 };
+
+/* A shard, and when it is due. */
+struct watch {
+	struct ww_timer timer;
+	uint64_t alarm; /* us of Redis's time */
+	int is_watched;
+	int is_due;
+};
+
+struct redis_worker {
+	struct redis_store *store;
+	pthread_t thread;
+	int wake_fd;
+	_Atomic int stops;
+	struct ww_wheel *wheel; /* ticks of the system's elapsed time */
+	struct redis_ear *ear;
+	struct watch *watches;
+	uint64_t next_beat; /* elapsed ns */
+	uint64_t wait;      /* how long before Redis is tried again, ns; 0: it answers */
+	_Atomic uint64_t wakes;
+	_Atomic uint32_t watched;
+	_Atomic uint32_t workers;
+};
+
+static uint64_t tick_of(uint64_t elapsed)
+{
+	return elapsed / TICK_NS + (elapsed % TICK_NS != 0);
+}
+
+/* ---- The wheel */
+
+static void on_alarm(struct ww_wheel *wheel, struct ww_timer *timer, uint64_t missed)
+{
+	(void)wheel;
+	(void)missed;
+	((struct watch *)(void *)((char *)timer - offsetof(struct watch, timer)))->is_due = 1;
+}
+
+static void set_alarm(struct redis_worker *worker, struct watch *watch, uint64_t alarm)
+{
+	int64_t at = (int64_t)(alarm * 1000) - atomic_load(&worker->store->offset);
+	uint64_t tick = at > 0 ? tick_of((uint64_t)at) : 0;
+
+	watch->alarm = alarm;
+	(void)ww_wheel_cancel(worker->wheel, &watch->timer);
+	if (alarm >= REDIS_NEVER)
+		return;
+	if (tick <= ww_wheel_now(worker->wheel))
+		watch->is_due = 1;
+	else if (ww_wheel_schedule_at(worker->wheel, &watch->timer, tick) != WW_OK)
+		watch->is_due = 1;
+}
+
+/* ---- Messages */
+
+static void hear_alarm(struct redis_worker *worker, uint64_t shard, uint64_t time)
+{
+	struct watch *watch = shard < worker->store->shards ? &worker->watches[shard] : NULL;
+
+	if (watch && watch->is_watched && time < watch->alarm)
+		set_alarm(worker, watch, time);
+}
+
+static void hear(const char *message, size_t length, void *context)
+{
+	struct redis_worker *worker = context;
+	struct redis_store *store = worker->store;
+	char text[WW_TUBE_MAX + 64];
+	uint64_t shard;
+	uint64_t number;
+	int used = 0;
+
+	atomic_fetch_add(&worker->wakes, 1);
+	if (length >= sizeof text)
+		return;
+	memcpy(text, message, length);
+	text[length] = 0;
+	if (sscanf(text, "a %" SCNu64 " %" SCNu64, &shard, &number) == 2) {
+		hear_alarm(worker, shard, number);
+	} else if (sscanf(text, "r %" SCNu64 " %" SCNu64 " %n", &shard, &number, &used) == 2 && used && text[used]) {
+		ww_redis_hint_hear(store, text + used, (uint32_t)shard, (int64_t)number);
+		if (store->config.ready)
+			store->config.ready(text + used, store->config.context);
+	}
+}
+
+/* Who waits for a tube has to ask, since messages may have been missed. */
+static void tell_all(struct redis_store *store)
+{
+	struct tube_hints *tube;
+	struct tube_hints *next;
+	char(*names)[WW_TUBE_MAX + 1] = NULL;
+	size_t count = 0;
+	size_t i = 0;
+
+	ww_redis_hint_forget(store);
+	if (!store->config.ready)
+		return;
+	pthread_mutex_lock(&store->lock);
+	count = HASH_COUNT(store->tubes);
+	if (count)
+		names = store->allocator->allocate(store->allocator->user, count * sizeof *names);
+	if (names)
+		HASH_ITER(hh, store->tubes, tube, next)
+	memcpy(names[i++], tube->name, sizeof *names);
+	pthread_mutex_unlock(&store->lock);
+	for (size_t k = 0; k < i; k++)
+		store->config.ready(names[k], store->config.context);
+	if (names)
+		store->allocator->free(store->allocator->user, names, count * sizeof *names);
+}
+
+/* ---- Redis */
+
+/* Redis did not answer: a longer pause each time, shortened at random so that workers do not come back all at once. */
+static void back_off(struct redis_worker *worker)
+{
+	uint64_t most = worker->store->config.backoff_max;
+
+	worker->wait = worker->wait ? worker->wait * 2 : 50 * WW_MILLISECOND;
+	if (worker->wait > most)
+		worker->wait = most;
+	worker->wait -= ww_redis_random(worker->store) % (worker->wait / 4 + 1);
+}
+
+static void divide(struct redis_worker *worker, const redisReply *reply)
+{
+	struct redis_store *store = worker->store;
+	size_t workers = reply->elements - 2;
+	size_t mine = workers;
+	uint32_t watched = 0;
+
+	for (size_t i = 0; i < workers; i++)
+		if (reply->element[i + 2]->type == REDIS_REPLY_STRING &&
+		    strcmp(reply->element[i + 2]->str, store->name) == 0)
+			mine = i;
+	for (uint32_t i = 0; i < store->shards; i++) {
+		struct watch *watch = &worker->watches[i];
+		int is_mine = mine < workers && i % workers == mine;
+		if (is_mine && !watch->is_watched)
+			watch->is_due = 1;
+		if (!is_mine)
+			(void)ww_wheel_cancel(worker->wheel, &watch->timer);
+		watch->is_watched = is_mine;
+		watched += (uint32_t)is_mine;
+	}
+	atomic_store(&worker->watched, watched);
+	atomic_store(&worker->workers, (uint32_t)workers);
+}
+
+/* The workers are kept in the order of who came first only by name: two that have one name would share what they watch. */
+static int beat(struct redis_worker *worker, uint64_t lease)
+{
+	struct redis_store *store = worker->store;
+	char span[24];
+	const char *argv[] = {store->name, span};
+	struct redis_call call = {.script = &ww_redis_script_store_beat,
+	    .key = store->tag,
+	    .argc = 2,
+	    .argv = argv,
+	    .flags = REDIS_CALL_AGAIN};
+	uint64_t began = ww_redis_elapsed();
+
+	snprintf(span, sizeof span, "%" PRIu64, lease / 1000);
+	int error = ww_redis_link_run(store->link, &call, 1);
+	if (!error)
+		error = ww_redis_call_array(store, call.reply, 2);
+	if (!error) {
+		ww_redis_clock(store, (uint64_t)ww_redis_call_value(call.reply->element[1]), began);
+		divide(worker, call.reply);
+	}
+	ww_redis_link_free(&call, 1);
+	return error;
+}
+
+static int sweep_some(struct redis_worker *worker, const uint32_t *shards, size_t count)
+{
+	struct redis_store *store = worker->store;
+	struct few_words few;
+	struct words *words = ww_redis_words_few(store, &few);
+	struct fan fan;
+	uint64_t began = ww_redis_elapsed();
+	int error = ww_redis_call_fan_make(store, &fan, count);
+
+	if (error)
+		return error;
+	fan.all = words;
+	for (size_t i = 0; i < count; i++)
+		fan.calls[i] = (struct redis_call){.script = &ww_redis_script_shard_sweep,
+		    .key = store->tags[shards[i]],
+		    .argc = words->count,
+		    .argv = words->argv,
+		    .lengths = words->lengths,
+		    .flags = REDIS_CALL_AGAIN};
+	error = ww_redis_call_fan(store, &fan);
+	for (size_t i = 0; i < count; i++) {
+		struct watch *watch = &worker->watches[shards[i]];
+		const redisReply *reply = fan.calls[i].reply;
+		/* One that was not answered stays due. */
+		if (fan.calls[i].error || ww_redis_call_array(store, reply, 2))
+			continue;
+		watch->is_due = 0;
+		ww_redis_clock(store, (uint64_t)ww_redis_call_value(reply->element[0]), began);
+		set_alarm(worker, watch, (uint64_t)ww_redis_call_value(reply->element[1]));
+	}
+	ww_redis_call_fan_free(store, &fan);
+	return error;
+}
+
+/* All that are due. */
+static int sweep(struct redis_worker *worker)
+{
+	uint32_t shards[64];
+	size_t count = 0;
+	int error = WW_OK;
+
+	for (uint32_t i = 0; i < worker->store->shards && !error; i++) {
+		if (worker->watches[i].is_watched && worker->watches[i].is_due)
+			shards[count++] = i;
+		if (count == sizeof shards / sizeof shards[0]) {
+			error = sweep_some(worker, shards, count);
+			count = 0;
+		}
+	}
+	return error || !count ? error : sweep_some(worker, shards, count);
+}
+
+/* ---- The thread */
+
+static void watch_again(struct redis_worker *worker)
+{
+	for (uint32_t i = 0; i < worker->store->shards; i++)
+		worker->watches[i].is_due = 1;
+	tell_all(worker->store);
+}
+
+static int listen_again(struct redis_worker *worker)
+{
+	char channel[REDIS_TAG_SIZE];
+	int error;
+
+	if (worker->ear)
+		return WW_OK;
+	snprintf(channel, sizeof channel, "%s:wake", worker->store->config.prefix);
+	error = ww_redis_ear_open(&worker->ear, worker->store->link, channel);
+	if (!error)
+		watch_again(worker);
+	return error;
+}
+
+static int work(struct redis_worker *worker)
+{
+	uint64_t lease = worker->store->config.lease;
+	int error = listen_again(worker);
+
+	if (!error && ww_redis_elapsed() >= worker->next_beat) {
+		error = beat(worker, lease);
+		worker->next_beat = ww_redis_elapsed() + lease / 3;
+	}
+	(void)ww_wheel_advance(worker->wheel, ww_redis_elapsed() / TICK_NS, SIZE_MAX, NULL);
+	return error ? error : sweep(worker);
+}
+
+/* How long nothing is to be done. */
+static uint64_t idle(const struct redis_worker *worker)
+{
+	uint64_t now = ww_redis_elapsed();
+	uint64_t until = worker->next_beat;
+	uint64_t tick;
+
+	if (worker->wait)
+		return worker->wait;
+	for (uint32_t i = 0; i < worker->store->shards; i++)
+		if (worker->watches[i].is_watched && worker->watches[i].is_due)
+			return 0;
+	if (ww_wheel_next(worker->wheel, &tick) == 1 && tick * TICK_NS < until)
+		until = tick * TICK_NS;
+	return until > now ? until - now : 0;
+}
+
+static void sleep_for(struct redis_worker *worker, uint64_t span)
+{
+	struct pollfd fd = {.fd = worker->wake_fd, .events = POLLIN};
+	int heard = 0;
+
+	if (!worker->ear) {
+		(void)poll(&fd, 1, (int)(span / WW_MILLISECOND + 1));
+		return;
+	}
+	heard = ww_redis_ear_wait(worker->ear, worker->wake_fd, span, hear, worker);
+	if (heard < 0) {
+		ww_redis_ear_close(worker->ear);
+		worker->ear = NULL;
+	}
+}
+
+static void *run(void *argument)
+{
+	struct redis_worker *worker = argument;
+
+	while (!atomic_load(&worker->stops)) {
+		if (work(worker))
+			back_off(worker);
+		else
+			worker->wait = 0;
+		sleep_for(worker, idle(worker));
+	}
+	ww_redis_ear_close(worker->ear);
+	worker->ear = NULL;
+	(void)beat(worker, 0);
+	return NULL;
+}
+
+/* ---- Beginning and end */
+
+static void release(struct redis_worker *worker)
+{
+	struct redis_store *store = worker->store;
+
+	if (worker->wake_fd >= 0)
+		close(worker->wake_fd);
+	for (uint32_t i = 0; worker->watches && i < store->shards; i++)
+		(void)ww_wheel_cancel(worker->wheel, &worker->watches[i].timer);
+	(void)ww_wheel_destroy(worker->wheel);
+	if (worker->watches)
+		store->allocator->free(
+		    store->allocator->user, worker->watches, store->shards * sizeof *worker->watches);
+	store->allocator->free(store->allocator->user, worker, sizeof *worker);
+}
+
+static int prepare(struct redis_worker *worker)
+{
+	struct redis_store *store = worker->store;
+	struct ww_wheel_config config;
+	int error;
+
+	worker->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (worker->wake_fd < 0)
+		return WW_ESYSTEM;
+	(void)ww_wheel_config_default(&config);
+	config.allocator = store->allocator;
+	config.start = ww_redis_elapsed() / TICK_NS;
+	error = ww_wheel_create(&worker->wheel, &config);
+	if (error)
+		return error;
+	worker->watches = store->allocator->allocate(store->allocator->user, store->shards * sizeof *worker->watches);
+	if (!worker->watches)
+		return WW_ENOMEM;
+	memset(worker->watches, 0, store->shards * sizeof *worker->watches);
+	for (uint32_t i = 0; i < store->shards; i++) {
+		(void)ww_timer_init(&worker->watches[i].timer, on_alarm);
+		worker->watches[i].alarm = REDIS_NEVER;
+	}
+	return WW_OK;
+}
+
+int ww_redis_worker_start(struct redis_store *store)
+{
+	struct redis_worker *worker = store->allocator->allocate(store->allocator->user, sizeof *worker);
+	int error;
+
+	if (!worker)
+		return WW_ENOMEM;
+	memset(worker, 0, sizeof *worker);
+	worker->store = store;
+	error = prepare(worker);
+	/* Before anybody asks, so that nothing that becomes ready from now on is missed. */
+	if (!error)
+		error = listen_again(worker);
+	if (!error && pthread_create(&worker->thread, NULL, run, worker))
+		error = WW_ESYSTEM;
+	if (error) {
+		ww_redis_ear_close(worker->ear);
+		release(worker);
+		return error;
+	}
+	store->worker = worker;
+	return WW_OK;
+}
+
+void ww_redis_worker_stop(struct redis_store *store)
+{
+	struct redis_worker *worker = store->worker;
+	uint64_t one = 1;
+
+	if (!worker)
+		return;
+	atomic_store(&worker->stops, 1);
+	while (write(worker->wake_fd, &one, sizeof one) < 0 && errno == EINTR)
+		;
+	pthread_join(worker->thread, NULL);
+	store->worker = NULL;
+	release(worker);
+}
+
+void ww_redis_worker_stats(struct redis_store *store, struct ww_jobs_redis_stats *stats)
+{
+	const struct redis_worker *worker = store->worker;
+
+	if (!worker)
+		return;
+	stats->wakes = atomic_load(&worker->wakes);
+	stats->watched = atomic_load(&worker->watched);
+	stats->workers = atomic_load(&worker->workers);
+	stats->bytes += sizeof *worker + store->shards * sizeof *worker->watches;
+}

@@ -1,0 +1,59 @@
+-- require part_shard
+-- Look at some jobs, from the cursor ARGV[3] on, about ARGV[4] of them: is each where its record says? With the last ones: do the numbers
+-- of jobs, ids in sets, and counts agree? Replies the next cursor, '0' at the end, then what is wrong in words.
+local replies = {}
+
+local function wrong(...)
+	replies[#replies + 1] = string.format(...)
+end
+
+local function check(id, text)
+	local ok, job = pcall(cmsgpack.unpack, text)
+	if not ok or type(job) ~= 'table' or not job[BODY] then return wrong('job %s has a record that cannot be read', id) end
+	local state, set, member = job[STATE], nil, id
+	if state == RESERVED then
+		set = tag .. ':f'
+	elseif state == BURIED then
+		set = tag .. ':b:' .. job[TUBE]
+	elseif state == WAITING then
+		if redis.call('ZSCORE', tag .. ':r:' .. job[TUBE], rank(id)) then return end
+		set = delayed_set(job[DUE])
+	else
+		return wrong('job %s has a state that is none', id)
+	end
+	if not redis.call('ZSCORE', set, member) then wrong('job %s is not where its record says', id) end
+	if job[KEY] ~= '' and redis.call('HGET', tag .. ':k', job[TUBE] .. '\0' .. job[KEY]) ~= id then
+		wrong('the key of job %s leads elsewhere', id)
+	end
+end
+
+local page = redis.call('HSCAN', tag .. ':j', ARGV[3], 'COUNT', ARGV[4])
+replies[1] = page[1]
+for i = 1, #page[2], 2 do check(page[2][i], page[2][i + 1]) end
+if page[1] ~= '0' then return replies end
+
+local jobs, placed, counted, in_flight = redis.call('HLEN', tag .. ':j'), 0, 0, 0
+local counts = redis.call('HGETALL', tag .. ':c')
+for i = 1, #counts, 2 do
+	local tube = string.sub(counts[i], 2)
+	if string.sub(counts[i], 1, 1) == 't' then
+		counted = counted + counts[i + 1]
+		placed = placed + redis.call('ZCARD', tag .. ':r:' .. tube) + redis.call('ZCARD', tag .. ':b:' .. tube)
+	else
+		in_flight = in_flight + counts[i + 1]
+	end
+end
+for _, name in ipairs(redis.call('ZRANGE', tag .. ':s', 0, -1)) do
+	local number = redis.call('ZCARD', tag .. ':d:' .. name)
+	if number == 0 then wrong('slice %s is listed and empty', name) end
+	placed = placed + number
+end
+placed = placed + redis.call('ZCARD', tag .. ':f')
+if counted ~= jobs then wrong('the counts of tubes say %.0f jobs, and there are %.0f', counted, jobs) end
+if placed ~= jobs then wrong('%.0f jobs have a place, and there are %.0f', placed, jobs) end
+if in_flight ~= redis.call('ZCARD', tag .. ':f') then wrong('the counts of tubes say that %.0f are in flight', in_flight) end
+local m = redis.call('HMGET', tag .. ':m', 'seq', 'ended')
+if m[1] - (m[2] or 0) ~= jobs then
+	wrong('%s jobs were accepted and %s ended, and there are %.0f', m[1], m[2] or '0', jobs)
+end
+return replies

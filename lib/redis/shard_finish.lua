@@ -1,0 +1,43 @@
+-- require part_shard
+-- Finish leases: ids and tokens in turn. Replies 0 or -9 for each.
+local ids, replies, gone, flight, keys, tubes = {}, {}, {'HDEL', tag .. ':j'}, {'ZREM', tag .. ':f'}, {'HDEL', tag .. ':k'}, {}
+for a = 3, #ARGV, 2 do ids[#ids + 1] = ARGV[a] end
+
+local function finish(id, job)
+	if job[PERIOD] == 0 then
+		gone[#gone + 1], flight[#flight + 1] = id, id
+		if job[KEY] ~= '' then keys[#keys + 1] = job[TUBE] .. '\0' .. job[KEY] end
+		tubes[job[TUBE]] = (tubes[job[TUBE]] or 0) + 1
+		return
+	end
+	local passed = job[PASSED]
+	displace(id, job)
+	-- One that was kicked before its time has that still before it.
+	if job[BASE] <= now then job[BASE] = job[BASE] + (passed + 1) * job[PERIOD] end
+	job[DUE], job[TRIES], job[REASON], job[VERSION] = job[BASE], 0, '', job[VERSION] + 1
+	store(id, job)
+	place(id, job)
+end
+
+local seen = {}
+for i, text in ipairs(redis.call('HMGET', tag .. ':j', unpack(ids))) do
+	local job = text and not seen[ids[i]] and cmsgpack.unpack(text)
+	if job and job[STATE] == RESERVED and job[TOKEN] == tonumber(ARGV[2 + 2 * i]) then
+		seen[ids[i]] = true
+		finish(ids[i], job)
+		replies[i] = 0
+	else
+		replies[i] = -9
+	end
+end
+if #gone > 2 then
+	redis.call(unpack(gone))
+	redis.call(unpack(flight))
+	if #keys > 2 then redis.call(unpack(keys)) end
+	for tube, number in pairs(tubes) do
+		count('t' .. tube, -number)
+		count('r' .. tube, -number)
+	end
+	redis.call('HINCRBY', tag .. ':m', 'ended', #gone - 2)
+end
+return replies

@@ -1,0 +1,49 @@
+-- require part_shard
+-- Put jobs: after ARGV[2], 15 arguments each. Replies the result, id and version of each.
+local PUT = 15
+local replies, fresh = {}, 0
+local seq = tonumber(redis.call('HGET', tag .. ':m', 'seq'))
+
+local function put(a)
+	local tube, key, version = ARGV[a], ARGV[a + 1], tonumber(ARGV[a + 14])
+	local kind, due = ARGV[a + 3], tonumber(ARGV[a + 4])
+	local period = tonumber(ARGV[a + 7])
+	local id, old, field
+	if kind == 'd' then
+		due = now + due
+	elseif due < now then
+		-- A time that is past: refused, or now.
+		if kind == 'f' then return -5, '0', 0 end
+		due = now
+	end
+	if key ~= '' then
+		field = tube .. '\0' .. key
+		id = redis.call('HGET', tag .. ':k', field)
+		old = id and load(id)
+	end
+	if version > 0 and not (old and old[VERSION] == version) then return -9, '0', 0 end
+	local job = {
+		1, WAITING, tonumber(ARGV[a + 13]), tonumber(ARGV[a + 5]), due, period > 0 and due or 0, now, due - now,
+		tonumber(ARGV[a + 6]), period, tonumber(ARGV[a + 8]), tonumber(ARGV[a + 9]), tonumber(ARGV[a + 10]),
+		tonumber(ARGV[a + 11]), tonumber(ARGV[a + 12]), 0, 0, 0, 0, 0, 0, 0, 0, 0, tube, key, '', ARGV[a + 2],
+	}
+	if old then
+		displace(id, old)
+		job[VERSION] = old[VERSION] + 1
+	else
+		seq, fresh = seq + 1, fresh + 1
+		id = string.format('%.0f', seq * head[5] + head[4])
+		if field then redis.call('HSET', tag .. ':k', field, id) end
+		count('t' .. tube, 1)
+	end
+	store(id, job)
+	place(id, job)
+	return old and 1 or 0, id, job[VERSION]
+end
+
+for a = 3, #ARGV, PUT do
+	local n = #replies
+	replies[n + 1], replies[n + 2], replies[n + 3] = put(a)
+end
+if fresh > 0 then redis.call('HSET', tag .. ':m', 'seq', seq) end
+return replies

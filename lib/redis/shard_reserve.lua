@@ -1,0 +1,62 @@
+-- require part_shard
+-- require part_lease
+-- Lease up to ARGV[3] ready jobs of the tubes ARGV[4...]. Replies the leases, then the priority of the first one that is left in each
+-- tube, or -1.
+local most = tonumber(ARGV[3])
+local found, leases, replies = {}, {}, {}
+
+for t = 4, #ARGV do
+	local pause = head[6] and redis.call('HGET', tag .. ':p', ARGV[t])
+	local ready = pause and {} or redis.call('ZRANGE', tag .. ':r:' .. ARGV[t], 0, most - 1, 'WITHSCORES')
+	for i = 1, #ready, 2 do
+		found[#found + 1] = {t, tonumber(ready[i + 1]), ready[i]}
+	end
+end
+if #ARGV > 4 then
+	table.sort(found, function(a, b)
+		if a[2] ~= b[2] then return a[2] < b[2] end
+		return a[3] < b[3]
+	end)
+end
+
+-- Of a periodic job that skips: move it past what is too old. Returns whether it is still due.
+local function skip_old(job)
+	if job[PERIOD] == 0 or job[MISSED] ~= 2 or now - job[BASE] <= job[SKIP] then return true end
+	job[BASE] = job[BASE] + math.ceil((now - job[SKIP] - job[BASE]) / job[PERIOD]) * job[PERIOD]
+	job[DUE] = job[BASE]
+	return job[DUE] <= now
+end
+
+local taken, flight, records, tubes = {}, {'ZADD', tag .. ':f'}, {'HSET', tag .. ':j'}, {}
+for i = 1, math.min(most, #found) do
+	local tube = ARGV[found[i][1]]
+	local id = string.sub(found[i][3], 2)
+	local job = load(id)
+	taken[tube] = taken[tube] or {'ZREM', tag .. ':r:' .. tube}
+	table.insert(taken[tube], found[i][3])
+	if job and skip_old(job) then
+		lease(id, job, leases)
+		flight[#flight + 1], flight[#flight + 2] = job[ENDS], id
+		records[#records + 1], records[#records + 2] = id, cmsgpack.pack(job)
+		tubes[tube] = (tubes[tube] or 0) + 1
+	elseif job then
+		store(id, job)
+		place(id, job)
+	end
+end
+for _, remove in pairs(taken) do redis.call(unpack(remove)) end
+if #flight > 2 then
+	redis.call(unpack(flight))
+	redis.call(unpack(records))
+	redis.call('HSET', tag .. ':m', 'token', token)
+	for tube, number in pairs(tubes) do count('r' .. tube, number) end
+	ring(soonest)
+end
+
+replies[1] = leases
+for t = 4, #ARGV do
+	local pause = head[6] and redis.call('HGET', tag .. ':p', ARGV[t])
+	local first = pause and {} or redis.call('ZRANGE', tag .. ':r:' .. ARGV[t], 0, 0, 'WITHSCORES')
+	replies[#replies + 1] = first[2] and tonumber(first[2]) or -1
+end
+return replies

@@ -1,0 +1,17 @@
+-- require part_shard
+-- require part_lease
+-- Lease the job ARGV[3] that waits or is buried. Replies the lease.
+local id = ARGV[3]
+local job = load(id)
+if not job then return -11 end
+if job[STATE] == RESERVED then return -12 end
+displace(id, job)
+job[DUE] = math.min(job[DUE], now)
+local replies = {}
+lease(id, job, replies)
+redis.call('ZADD', tag .. ':f', job[ENDS], id)
+redis.call('HSET', tag .. ':m', 'token', token)
+count('r' .. job[TUBE], 1)
+store(id, job)
+ring(soonest)
+return replies

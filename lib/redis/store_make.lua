@@ -1,0 +1,8 @@
+-- Make a store unless it is there: ARGV: identity, format, shards, slice in us. Replies those of the one that is there, the time now, and 1 if it was made.
+local key = KEYS[1] .. ':store'
+local made = redis.call('EXISTS', key) == 0
+if made then redis.call('HSET', key, 'id', ARGV[1], 'format', ARGV[2], 'shards', ARGV[3], 'slice', ARGV[4]) end
+local reply = redis.call('HMGET', key, 'id', 'format', 'shards', 'slice')
+local time = redis.call('TIME')
+reply[5], reply[6] = time[1] * 1000000 + time[2], made and 1 or 0
+return reply
