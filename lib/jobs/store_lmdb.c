@@ -191,11 +191,13 @@ static int is_broken(struct lmdb *lmdb)
 
 /*
  * When its last page could not be written, and what was there before could not be restored, LMDB refuses everything from
- * then on: open it again. The write of that number may have happened then, which is told by WW_OK.
+ * then on: open it again. The write of that number may have happened then, which is told by WW_OK. If it has, and may be
+ * lost all the same, neither answer would be true for good: nothing is answered any more.
  */
 static int begin_again(struct lmdb *lmdb, size_t number, int why)
 {
 	MDB_envinfo info;
+	int stands = 0;
 
 	if (lmdb->read)
 		mdb_txn_abort(lmdb->read);
@@ -203,10 +205,12 @@ static int begin_again(struct lmdb *lmdb, size_t number, int why)
 	pthread_mutex_lock(&lmdb->exchange);
 	close_environment(lmdb);
 	lmdb->dead = open_environment(lmdb) != WW_OK;
+	if (!lmdb->dead && !mdb_env_info(lmdb->env, &info))
+		stands = info.me_last_txnid >= number;
+	if (stands)
+		lmdb->dead = sync_now(lmdb) != WW_OK;
 	pthread_mutex_unlock(&lmdb->exchange);
-	if (lmdb->dead || mdb_env_info(lmdb->env, &info) || info.me_last_txnid < number)
-		return why;
-	return sync_now(lmdb) == WW_OK ? WW_OK : why;
+	return stands && !lmdb->dead ? WW_OK : why;
 }
 
 static int commit(void *self)

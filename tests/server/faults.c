@@ -22,6 +22,7 @@ static struct plan {
 	uint32_t error;  /* what they say; 0: half is written, and nothing said */
 	uint32_t what;   /* which are counted */
 	uint32_t failed; /* so far */
+	uint32_t done;   /* how many of those that fail have done their work */
 } * plan;
 
 __attribute__((constructor)) static void begin(void)
@@ -45,64 +46,86 @@ static int is_file(int fd)
 	return fstat(fd, &status) == 0 && S_ISREG(status.st_mode);
 }
 
+enum how { WORKS, FAILS, FAILS_DONE };
+
 /* Whether this call fails. */
-static int fails(enum what what)
+static enum how fails(enum what what)
 {
 	uint32_t call;
 
 	if (!plan || plan->first == 0 || !(plan->what & what))
-		return 0;
+		return WORKS;
 	call = __atomic_add_fetch(&plan->calls, 1, __ATOMIC_SEQ_CST);
 	if (call < plan->first || call - plan->first >= plan->times)
-		return 0;
+		return WORKS;
 	__atomic_add_fetch(&plan->failed, 1, __ATOMIC_SEQ_CST);
 	errno = (int)plan->error;
-	return 1;
+	return call - plan->first < plan->done ? FAILS_DONE : FAILS;
 }
 
 /* The function that this one stands before. */
 #define REAL(name) ((__typeof__(&name))dlsym(RTLD_NEXT, #name))
 
+/* What a call returns that wrote. */
+static ssize_t told(enum how how, ssize_t size)
+{
+	if (how == FAILS_DONE)
+		errno = (int)plan->error;
+	return how == FAILS_DONE ? -1 : size;
+}
+
 ssize_t write(int fd, const void *data, size_t size)
 {
-	if (is_file(fd) && fails(WRITE))
+	enum how how = is_file(fd) ? fails(WRITE) : WORKS;
+
+	if (how == FAILS)
 		return plan->error ? -1 : REAL(write)(fd, data, size / 2);
-	return REAL(write)(fd, data, size);
+	return told(how, REAL(write)(fd, data, size));
 }
 
 ssize_t pwrite(int fd, const void *data, size_t size, off_t offset)
 {
-	if (is_file(fd) && fails(WRITE))
+	enum how how = is_file(fd) ? fails(WRITE) : WORKS;
+
+	if (how == FAILS)
 		return plan->error ? -1 : REAL(pwrite)(fd, data, size / 2, offset);
-	return REAL(pwrite)(fd, data, size, offset);
+	return told(how, REAL(pwrite)(fd, data, size, offset));
 }
 
 ssize_t pwrite64(int fd, const void *data, size_t size, off64_t offset)
 {
-	if (is_file(fd) && fails(WRITE))
+	enum how how = is_file(fd) ? fails(WRITE) : WORKS;
+
+	if (how == FAILS)
 		return plan->error ? -1 : REAL(pwrite64)(fd, data, size / 2, offset);
-	return REAL(pwrite64)(fd, data, size, offset);
+	return told(how, REAL(pwrite64)(fd, data, size, offset));
 }
 
 ssize_t writev(int fd, const struct iovec *parts, int count)
 {
-	if (is_file(fd) && fails(WRITE))
+	enum how how = is_file(fd) ? fails(WRITE) : WORKS;
+
+	if (how == FAILS)
 		return plan->error ? -1 : REAL(write)(fd, parts[0].iov_base, parts[0].iov_len / 2);
-	return REAL(writev)(fd, parts, count);
+	return told(how, REAL(writev)(fd, parts, count));
 }
 
 ssize_t pwritev(int fd, const struct iovec *parts, int count, off_t offset)
 {
-	if (is_file(fd) && fails(WRITE))
+	enum how how = is_file(fd) ? fails(WRITE) : WORKS;
+
+	if (how == FAILS)
 		return plan->error ? -1 : REAL(pwrite)(fd, parts[0].iov_base, parts[0].iov_len / 2, offset);
-	return REAL(pwritev)(fd, parts, count, offset);
+	return told(how, REAL(pwritev)(fd, parts, count, offset));
 }
 
 ssize_t pwritev64(int fd, const struct iovec *parts, int count, off64_t offset)
 {
-	if (is_file(fd) && fails(WRITE))
+	enum how how = is_file(fd) ? fails(WRITE) : WORKS;
+
+	if (how == FAILS)
 		return plan->error ? -1 : REAL(pwrite64)(fd, parts[0].iov_base, parts[0].iov_len / 2, offset);
-	return REAL(pwritev64)(fd, parts, count, offset);
+	return told(how, REAL(pwritev64)(fd, parts, count, offset));
 }
 
 int fsync(int fd)

@@ -38,20 +38,20 @@ class Plan:
             raise Skip("a sanitizer has to be the first that is loaded")
         path = os.path.join(folder, "plan")
         with open(path, "w+b") as file:
-            file.write(bytes(24))
+            file.write(bytes(28))
             file.flush()
-            self.page = mmap.mmap(file.fileno(), 24)
+            self.page = mmap.mmap(file.fileno(), 28)
         library = compiled(folder, "faults.c", "-shared", "-fPIC", "-ldl")
         self.environment = {"LD_PRELOAD": library, "FAULTS": path}
 
-    def set(self, first, times=0, error=0, what=0):
+    def set(self, first, times=0, error=0, what=0, done=0):
         # The first is what arms it.
         self.page[4:8] = bytes(4)
-        self.page[8:24] = struct.pack("=4I", times, error, what, 0)
+        self.page[8:28] = struct.pack("=5I", times, error, what, 0, done)
         self.page[0:8] = struct.pack("=2I", 0, first)
 
     def failed(self):
-        return struct.unpack("=6I", self.page[:])[5]
+        return struct.unpack("=7I", self.page[:])[5]
 
 
 def stored(client):
@@ -220,6 +220,37 @@ def test_a_sync_fails_between_writes(folder):
         serves(client)
         server.stop(signal.SIGKILL)
     again(data, plan.environment, told.truth, fsck)
+
+
+def test_what_is_written_and_cannot_be_synced_is_never_answered(folder):
+    """A write that is told to have failed is in the file, and cannot be taken back: the server no more says what is stored."""
+    plan, fsck, silent = Plan(folder), Fsck(folder), 0
+    for first in range(1, 1000):
+        data = os.path.join(folder, "jobs%d" % first)
+        with Server("--data", data, memory=False, environment=plan.environment) as server, server.client() as client:
+            client.put(b"first")
+            before = stored(client)
+            plan.set(first, 1 << 31, errno.EIO, WRITE | SYNC | TRUNCATE, done=1)
+            answer = client.put(b"second")
+            failed = plan.failed()
+            plan.set(0)
+            if not failed:
+                break
+            assert answer in ERRORS, (first, answer)
+            if client.ask("list-delayed").startswith("OK "):
+                same(stored(client), before, "call %d: " % first)
+                serves(client)
+            else:
+                silent += 1
+                assert client.put(b"third") in ERRORS, first
+            server.stop(signal.SIGKILL)
+        fsck.check(data)
+        with Server("--data", data, memory=False, environment=plan.environment) as server, server.client() as client:
+            found = stored(client)
+            same(found[:1], before, "call %d, then a new start: " % first)
+            assert len(found) <= 2, found
+    print("%d calls, after %d of which nothing was answered" % (first - 1, silent))
+    assert silent and first < 1000, (silent, first)
 
 
 def test_each_call_of_a_start_fails(folder):
