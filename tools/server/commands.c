@@ -46,7 +46,6 @@ void command_put(struct connection *connection, const struct command *command, s
 		return;
 	}
 	answer_format(connection, "%s %llu\r\n", result ? "REPLACED" : "INSERTED", (unsigned long long)id);
-	tube_was_put(server, connection->used);
 }
 
 static void put(struct connection *connection, const struct command *command)
@@ -288,24 +287,13 @@ static void ignore(struct connection *connection, const struct command *command)
 	answer_format(connection, "WATCHING %zu\r\n", connection->watch_count);
 }
 
-/* A tube that is only used or watched is there for clients, though the store has nothing of it. */
 static void pause_tube(struct connection *connection, const struct command *command)
 {
 	struct server *server = connection->server;
-	struct tube *tube = tube_find(server, command->tube);
 	int error = stats_tube_exists(server, command->tube) ? WW_OK : WW_ENOTFOUND;
 
 	if (error == WW_OK)
 		error = ww_jobs_pause(server->jobs, command->tube, command->delay);
-	if (error == WW_ENOTFOUND && tube) {
-		tube->pause = command->delay;
-		tube->pause_until = server_now(server) + command->delay;
-		tube->pauses++;
-		tube->is_told = 0;
-		error = WW_OK;
-	} else if (tube) {
-		tube->pause = 0;
-	}
 	if (error < 0)
 		answer_error(connection, error);
 	else

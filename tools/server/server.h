@@ -24,7 +24,7 @@
 
 struct connection;
 
-/* A tube that a connection uses or watches. The store knows those that have jobs. */
+/* A tube that a connection uses or watches. The store knows those that have jobs or are paused. */
 struct tube {
 	UT_hash_handle hh;
 	unsigned users;
@@ -33,11 +33,7 @@ struct tube {
 	struct watch *first; /* those who wait, as they came */
 	struct watch *last;
 	struct tube *next_ready;
-	int is_ready;         /* it is in server.ready */
-	uint64_t pause;       /* that was asked for while the store did not know the tube, or 0 */
-	uint64_t pause_until; /* of elapsed time */
-	uint64_t pauses;      /* that the store has not counted */
-	int is_told;          /* the store knows of the pause by now */
+	int is_ready; /* it is in server.ready */
 	char name[WW_TUBE_MAX + 1];
 };
 
@@ -205,9 +201,6 @@ void tube_ready(struct server *server, struct tube *tube);
 int tube_watch(struct connection *connection, struct tube *tube);
 void tube_ignore(struct connection *connection, struct tube *tube);
 int tube_is_watched(const struct connection *connection, const struct tube *tube);
-
-/* A job was put into the tube: what it was paused for before the store knew of it is told to the store. */
-void tube_was_put(struct server *server, struct tube *tube);
 
 /* ---- lease.c ---- */
 

@@ -97,18 +97,6 @@ void stats_watched(struct connection *connection)
 	stats_answer(connection, &names.block, names.bad);
 }
 
-/* A pause that began before the store knew the tube. */
-static void add_pause(struct server *server, const struct tube *tube, struct ww_tube_stats *stats)
-{
-	uint64_t now = server_now(server);
-
-	stats->pauses += tube->pauses;
-	if (tube->pause && tube->pause_until > now) {
-		stats->pause = tube->pause;
-		stats->pause_left = tube->pause_until - now;
-	}
-}
-
 void stats_tube(struct connection *connection, const char *name)
 {
 	struct server *server = connection->server;
@@ -123,8 +111,6 @@ void stats_tube(struct connection *connection, const char *name)
 	}
 	if (ww_jobs_tube(server->jobs, name, &stats) != WW_OK)
 		memset(&stats, 0, sizeof stats);
-	if (tube)
-		add_pause(server, tube, &stats);
 	bad = buffer_format(&block,
 	    "---\nname: %s\ncurrent-jobs-urgent: %llu\ncurrent-jobs-ready: %llu\ncurrent-jobs-reserved: %llu\n"
 	    "current-jobs-delayed: %llu\ncurrent-jobs-buried: %llu\ntotal-jobs: %llu\n"

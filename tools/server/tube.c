@@ -124,18 +124,3 @@ void tube_ignore(struct connection *connection, struct tube *tube)
 	tube->watchers--;
 	tube_drop(connection->server, tube);
 }
-
-void tube_was_put(struct server *server, struct tube *tube)
-{
-	uint64_t now;
-	uint64_t left;
-
-	if (tube->pauses == 0 || tube->is_told)
-		return;
-	now = server_now(server);
-	left = tube->pause && tube->pause_until > now ? tube->pause_until - now : 0;
-	/* Each is counted there, since this tube may be forgotten before the store's; the last is the one that holds. */
-	while (tube->pauses > 0 && ww_jobs_pause(server->jobs, tube->name, tube->pauses == 1 ? left : 0) == WW_OK)
-		tube->pauses--;
-	tube->is_told = 1;
-}
