@@ -5,6 +5,7 @@
  * WW_KILLS sets how often, WW_SEED the seed, which is printed.
  */
 
+#include <sched.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +15,7 @@
 #include "jobs/fixture.h"
 #include "support/seed.h"
 
-enum { KILLS = 60, IDS = 200000 };
+enum { KILLS = 60, IDS = 400000, CALLS = 300, YIELDS = 20 };
 
 /* What a process tells of before and after each call, through a pipe that outlives it. */
 enum what { WILL_FINISH = 1, HAS_PUT, HAS_FINISHED };
@@ -38,6 +39,21 @@ static void tell(int to, uint64_t id, enum what what)
 		_exit(3);
 }
 
+/* A driver is of the process that made it: nothing would become due in another one's. */
+static void own_store(void)
+{
+	struct ww_driver_config config;
+
+	(void)ww_driver_config_default(&config);
+	config.clock = world.clock;
+	config.flags = WW_DRIVER_THREADLESS;
+	if (ww_driver_create(&world.config.driver, &config))
+		_exit(9);
+	world.config.wall = world.config.driver;
+	if (ww_jobs_open(&world.jobs, &world.config))
+		_exit(2);
+}
+
 /* Put and finish until somebody ends it. */
 static void work(int to, uint64_t seed)
 {
@@ -45,8 +61,7 @@ static void work(int to, uint64_t seed)
 	struct ww_lease lease;
 	uint64_t ids[16];
 
-	if (ww_jobs_open(&world.jobs, &world.config))
-		_exit(2);
+	own_store();
 	for (;;) {
 		uint64_t count = 1 + seed_below(&seed, 16);
 		char body[300];
@@ -65,6 +80,9 @@ static void work(int to, uint64_t seed)
 			_exit(6);
 		for (uint64_t i = 0; i < count; i++)
 			tell(to, ids[i], HAS_PUT);
+		/* What is due becomes ready, also what an earlier process has put. */
+		if (ww_driver_dispatch(world.config.driver, 1000) < 0)
+			_exit(8);
 		while (seed_below(&seed, 4) && ww_jobs_reserve(world.jobs, tube, 1, &lease) == 1) {
 			tell(to, lease.id, WILL_FINISH);
 			if (ww_jobs_finish(world.jobs, lease.id, lease.token))
@@ -74,19 +92,33 @@ static void work(int to, uint64_t seed)
 	}
 }
 
-static void listen_to(int from)
+/* Returns 0 where the process has no more to tell. */
+static int listen_once(int from)
 {
 	struct told told;
 
-	while (read(from, &told, sizeof told) == sizeof told) {
-		ck_assert_uint_lt(told.id, IDS);
-		if (told.what == HAS_PUT)
-			put_of[told.id] = 1;
-		else if (told.what == HAS_FINISHED)
-			finished[told.id] = 1;
-		else
-			maybe_done[told.id] = 1;
-	}
+	if (read(from, &told, sizeof told) != sizeof told)
+		return 0;
+	ck_assert_uint_lt(told.id, IDS);
+	if (told.what == HAS_PUT)
+		put_of[told.id] = 1;
+	else if (told.what == HAS_FINISHED)
+		finished[told.id] = 1;
+	else
+		maybe_done[told.id] = 1;
+	return 1;
+}
+
+/* Until it has told so much, and then a little longer, so that it is in the midst of anything; it does not wait for us. */
+static void let_it_work(int from, uint64_t *seed)
+{
+	uint64_t calls = seed_below(seed, 8) ? seed_below(seed, CALLS) : 0;
+	uint64_t yields = seed_below(seed, YIELDS);
+
+	while (calls-- > 0)
+		ck_assert_int_eq(listen_once(from), 1);
+	while (yields-- > 0)
+		sched_yield();
 }
 
 static void verify(void)
@@ -125,15 +157,18 @@ START_TEST(a_killed_process_loses_nothing_that_it_acknowledged)
 			work(ends[1], child_seed);
 		}
 		close(ends[1]);
-		struct timespec while_it_works = {0, (long)seed_below(&seed, 20 * MS)};
-		(void)nanosleep(&while_it_works, NULL);
+		let_it_work(ends[0], &seed);
 		ck_assert_int_eq(kill(child, SIGKILL), 0);
-		listen_to(ends[0]);
+		while (listen_once(ends[0]))
+			continue;
 		close(ends[0]);
 		ck_assert_int_eq(waitpid(child, &status, 0), child);
 		ck_assert_int_eq(WIFSIGNALED(status), 1);
 		verify();
 	}
+	/* Without these, nothing was tested. */
+	ck_assert_ptr_nonnull(memchr(put_of, 1, sizeof put_of));
+	ck_assert_ptr_nonnull(memchr(finished, 1, sizeof finished));
 	OK(ww_jobs_open(&world.jobs, &world.config));
 	world_end(&world);
 }
