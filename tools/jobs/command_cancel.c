@@ -26,8 +26,10 @@ struct cancel {
 	size_t count, capacity;
 };
 
-static int take_option(struct cancel *cancel, const struct options *options, int id)
+static int take_option(void *context, const struct options *options, int id)
 {
+	struct cancel *cancel = context;
+
 	if (id == VERSION) {
 		if (options_whole(options->value, 1, UINT64_MAX, &cancel->version))
 			return options_bad_value(
@@ -103,36 +105,21 @@ static int cancel_ids(struct cancel *cancel)
 	return status;
 }
 
-static int parse(struct cancel *cancel, char **arguments, int *help)
+static int run(struct cancel *cancel)
 {
-	struct options options = {"weekwheel cancel", table, OPTION_COUNT, arguments, NULL, 0, NULL};
-	int id;
-
-	jobs_init(&cancel->jobs);
-	while ((id = jobs_next(&cancel->jobs, &options)) != OPTIONS_END) {
-		*help = id == JOBS_HELP;
-		if (*help)
-			return 0;
-		if (id == OPTIONS_ERROR || take_option(cancel, &options, id))
-			return OPTIONS_ERROR;
-	}
-	return check(cancel, &options);
+	if (jobs_open(&cancel->jobs))
+		return STATUS_FAILED;
+	return cancel->count ? cancel_ids(cancel) : cancel_key(cancel);
 }
 
 int command_cancel(char **arguments)
 {
+	struct options options = {"weekwheel cancel", table, OPTION_COUNT, arguments, NULL, 0, NULL};
 	struct cancel cancel = {.count = 0};
-	int status = STATUS_OK;
-	int help = 0;
+	int status = jobs_parse(&cancel.jobs, &options, take_option, &cancel, command_cancel_help);
 
-	if (parse(&cancel, arguments, &help))
-		status = STATUS_USAGE;
-	else if (help)
-		command_cancel_help(stdout);
-	else if (jobs_open(&cancel.jobs))
-		status = STATUS_FAILED;
-	else
-		status = cancel.count ? cancel_ids(&cancel) : cancel_key(&cancel);
+	if (status == JOBS_PARSED)
+		status = check(&cancel, &options) ? STATUS_USAGE : run(&cancel);
 	jobs_close(&cancel.jobs);
 	free(cancel.ids);
 	return status;

@@ -89,25 +89,21 @@ static int run(struct jobs *jobs)
 	return STATUS_OK;
 }
 
+static int take_option(void *context, const struct options *options, int id)
+{
+	(void)context;
+	(void)id;
+	return jobs_no_operand(options);
+}
+
 int command_forecast(char **arguments)
 {
 	struct options options = {"weekwheel forecast", table, OPTION_COUNT, arguments, NULL, 0, NULL};
 	struct jobs jobs;
-	int status;
-	int id;
+	int status = jobs_parse(&jobs, &options, take_option, NULL, command_forecast_help);
 
-	jobs_init(&jobs);
-	while ((id = jobs_next(&jobs, &options)) != OPTIONS_END) {
-		if (id == JOBS_HELP) {
-			command_forecast_help(stdout);
-			return STATUS_OK;
-		}
-		if (id == OPTIONS_OPERAND)
-			jobs_complain(
-			    &options, "'%s': no operand is expected; a tube is given with --tube", options.value);
-		return STATUS_USAGE;
-	}
-	status = run(&jobs);
+	if (status == JOBS_PARSED)
+		status = run(&jobs);
 	jobs_close(&jobs);
 	return status;
 }

@@ -20,8 +20,10 @@ struct kick {
 	uint64_t id, bound;
 };
 
-static int take_option(struct kick *kick, const struct options *options, int id)
+static int take_option(void *context, const struct options *options, int id)
 {
+	struct kick *kick = context;
+
 	if (id == ID)
 		return options_whole(options->value, 1, UINT64_MAX, &kick->id)
 		           ? options_bad_value(options, "id", "the id of a job, a whole number")
@@ -29,6 +31,13 @@ static int take_option(struct kick *kick, const struct options *options, int id)
 	if (options_whole(options->value, 1, UINT32_MAX, &kick->bound))
 		return jobs_complain(
 		    options, "'%s': expected how many jobs at most, a whole number; or --id ID", options->value);
+	return 0;
+}
+
+static int check(const struct kick *kick, const struct options *options)
+{
+	if ((kick->id != 0) == (kick->bound != 0))
+		return jobs_complain(options, "give either how many jobs at most, or --id of one");
 	return 0;
 }
 
@@ -58,23 +67,10 @@ int command_kick(char **arguments)
 {
 	struct options options = {"weekwheel kick", table, OPTION_COUNT, arguments, NULL, 0, NULL};
 	struct kick kick = {.id = 0};
-	int status;
-	int id;
+	int status = jobs_parse(&kick.jobs, &options, take_option, &kick, command_kick_help);
 
-	jobs_init(&kick.jobs);
-	while ((id = jobs_next(&kick.jobs, &options)) != OPTIONS_END) {
-		if (id == JOBS_HELP) {
-			command_kick_help(stdout);
-			return STATUS_OK;
-		}
-		if (id == OPTIONS_ERROR || take_option(&kick, &options, id))
-			return STATUS_USAGE;
-	}
-	if ((kick.id != 0) == (kick.bound != 0)) {
-		jobs_complain(&options, "give either how many jobs at most, or --id of one");
-		return STATUS_USAGE;
-	}
-	status = run(&kick);
+	if (status == JOBS_PARSED)
+		status = check(&kick, &options) ? STATUS_USAGE : run(&kick);
 	jobs_close(&kick.jobs);
 	return status;
 }

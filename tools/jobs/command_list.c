@@ -60,8 +60,10 @@ static int take_states(struct list *list, const struct options *options)
 	}
 }
 
-static int take_option(struct list *list, const struct options *options, int id)
+static int take_option(void *context, const struct options *options, int id)
 {
+	struct list *list = context;
+
 	switch (id) {
 	case STATE:
 		return take_states(list, options);
@@ -203,7 +205,7 @@ static void take_page(struct list *list, const struct reply *reply)
 	}
 }
 
-static int run(struct list *list)
+static int write_all(struct list *list)
 {
 	struct reply reply;
 	uint64_t before;
@@ -230,27 +232,26 @@ static int run(struct list *list)
 	return STATUS_OK;
 }
 
+static int run(struct list *list)
+{
+	int status;
+
+	if (client_open(&list->jobs.client, list->jobs.server, list->jobs.timeout_ms))
+		return STATUS_FAILED;
+	table_begin(&list->table, columns, sizeof columns / sizeof *columns);
+	status = write_all(list);
+	table_free(&list->table);
+	return status;
+}
+
 int command_list(char **arguments)
 {
 	struct options options = {"weekwheel list", table, OPTION_COUNT, arguments, NULL, 0, NULL};
 	struct list list = {.limit = 100};
-	int status;
-	int id;
+	int status = jobs_parse(&list.jobs, &options, take_option, &list, command_list_help);
 
-	jobs_init(&list.jobs);
-	while ((id = jobs_next(&list.jobs, &options)) != OPTIONS_END) {
-		if (id == JOBS_HELP) {
-			command_list_help(stdout);
-			return STATUS_OK;
-		}
-		if (id == OPTIONS_ERROR || take_option(&list, &options, id))
-			return STATUS_USAGE;
-	}
-	if (client_open(&list.jobs.client, list.jobs.server, list.jobs.timeout_ms))
-		return STATUS_FAILED;
-	table_begin(&list.table, columns, sizeof columns / sizeof *columns);
-	status = run(&list);
-	table_free(&list.table);
+	if (status == JOBS_PARSED)
+		status = run(&list);
 	jobs_close(&list.jobs);
 	return status;
 }

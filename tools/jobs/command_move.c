@@ -25,8 +25,10 @@ struct move {
 	int has_delay, has_at;
 };
 
-static int take_option(struct move *move, const struct options *options, int id)
+static int take_option(void *context, const struct options *options, int id)
 {
+	struct move *move = context;
+
 	switch (id) {
 	case IN:
 		move->has_delay = 1;
@@ -120,21 +122,10 @@ int command_move(char **arguments)
 {
 	struct options options = {"weekwheel move", table, OPTION_COUNT, arguments, NULL, 0, NULL};
 	struct move move = {.id = 0};
-	int status;
-	int id;
+	int status = jobs_parse(&move.jobs, &options, take_option, &move, command_move_help);
 
-	jobs_init(&move.jobs);
-	while ((id = jobs_next(&move.jobs, &options)) != OPTIONS_END) {
-		if (id == JOBS_HELP) {
-			command_move_help(stdout);
-			return STATUS_OK;
-		}
-		if (id == OPTIONS_ERROR || take_option(&move, &options, id))
-			return STATUS_USAGE;
-	}
-	if (check(&move, &options))
-		return STATUS_USAGE;
-	status = run(&move);
+	if (status == JOBS_PARSED)
+		status = check(&move, &options) ? STATUS_USAGE : run(&move);
 	jobs_close(&move.jobs);
 	return status;
 }

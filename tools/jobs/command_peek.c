@@ -36,8 +36,9 @@ struct peek {
 	size_t size;
 };
 
-static int take_option(struct peek *peek, const struct options *options, int id)
+static int take_option(void *context, const struct options *options, int id)
 {
+	struct peek *peek = context;
 	static const char *const names[] = {NULL, "ready", "delayed", "buried"};
 
 	if (id == BODY) {
@@ -136,21 +137,10 @@ int command_peek(char **arguments)
 {
 	struct options options = {"weekwheel peek", table, OPTION_COUNT, arguments, NULL, 0, NULL};
 	struct peek peek = {.id = 0};
-	int status;
-	int id;
+	int status = jobs_parse(&peek.jobs, &options, take_option, &peek, command_peek_help);
 
-	jobs_init(&peek.jobs);
-	while ((id = jobs_next(&peek.jobs, &options)) != OPTIONS_END) {
-		if (id == JOBS_HELP) {
-			command_peek_help(stdout);
-			return STATUS_OK;
-		}
-		if (id == OPTIONS_ERROR || take_option(&peek, &options, id))
-			return STATUS_USAGE;
-	}
-	if (check(&peek, &options))
-		return STATUS_USAGE;
-	status = run(&peek);
+	if (status == JOBS_PARSED)
+		status = check(&peek, &options) ? STATUS_USAGE : run(&peek);
 	jobs_close(&peek.jobs);
 	free(peek.bytes);
 	return status;

@@ -99,27 +99,24 @@ static int run(struct stats *stats)
 	return failed ? STATUS_FAILED : STATUS_OK;
 }
 
+static int take_option(void *context, const struct options *options, int id)
+{
+	struct stats *stats = context;
+
+	if (id == OPTIONS_OPERAND)
+		return jobs_no_operand(options);
+	stats->all = 1;
+	return 0;
+}
+
 int command_stats(char **arguments)
 {
 	struct options options = {"weekwheel stats", table, OPTION_COUNT, arguments, NULL, 0, NULL};
 	struct stats stats = {.all = 0};
-	int status;
-	int id;
+	int status = jobs_parse(&stats.jobs, &options, take_option, &stats, command_stats_help);
 
-	jobs_init(&stats.jobs);
-	while ((id = jobs_next(&stats.jobs, &options)) != OPTIONS_END) {
-		if (id == JOBS_HELP) {
-			command_stats_help(stdout);
-			return STATUS_OK;
-		}
-		if (id == OPTIONS_OPERAND)
-			id = jobs_complain(
-			    &options, "'%s': no operand is expected; a tube is given with --tube", options.value);
-		if (id == OPTIONS_ERROR)
-			return STATUS_USAGE;
-		stats.all = 1;
-	}
-	status = run(&stats);
+	if (status == JOBS_PARSED)
+		status = run(&stats);
 	jobs_close(&stats.jobs);
 	return status;
 }

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "command.h"
 #include "jobs/duration.h"
 #include "message.h"
 
@@ -77,6 +78,28 @@ int jobs_next(struct jobs *jobs, struct options *options)
 		}
 	}
 	return OPTIONS_ERROR;
+}
+
+int jobs_parse(struct jobs *jobs, struct options *options,
+    int (*take)(void *context, const struct options *options, int id), void *context, void (*help)(FILE *out))
+{
+	int id;
+
+	jobs_init(jobs);
+	while ((id = jobs_next(jobs, options)) != OPTIONS_END) {
+		if (id == JOBS_HELP) {
+			help(stdout);
+			return STATUS_OK;
+		}
+		if (id == OPTIONS_ERROR || take(context, options, id))
+			return STATUS_USAGE;
+	}
+	return JOBS_PARSED;
+}
+
+int jobs_no_operand(const struct options *options)
+{
+	return jobs_complain(options, "'%s': no operand is expected; a tube is given with --tube", options->value);
 }
 
 int jobs_complain(const struct options *options, const char *format, ...)

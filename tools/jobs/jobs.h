@@ -47,6 +47,18 @@ void jobs_init(struct jobs *jobs);
 /* As options_next, but the options above are dealt with; except JOBS_HELP, which is returned. */
 int jobs_next(struct jobs *jobs, struct options *options);
 
+enum { JOBS_PARSED = -1 };
+
+/*
+ * Set the defaults and read the command line: take gets each option and operand that jobs_next leaves, and returns 0, or another
+ * number after a message; --help calls help. Return JOBS_PARSED, or the exit status if the command is over by that.
+ */
+int jobs_parse(struct jobs *jobs, struct options *options,
+    int (*take)(void *context, const struct options *options, int id), void *context, void (*help)(FILE *out));
+
+/* What take returns of an operand where there should be none. */
+int jobs_no_operand(const struct options *options);
+
 /* Say what is wrong with the command line as a whole, with a hint at --help. Returns OPTIONS_ERROR. */
 int jobs_complain(const struct options *options, const char *format, ...) __attribute__((format(printf, 2, 3)));
 

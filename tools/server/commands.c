@@ -312,85 +312,102 @@ static void command_refuse(struct connection *connection, const struct command *
 	answer_text(connection, texts[command->refusal]);
 }
 
-static void command_do(struct connection *connection, const struct command *command)
+static void peek_ready(struct connection *connection, const struct command *command)
 {
-	switch (command->verb) {
-	case VERB_PUT:
-		put(connection, command);
-		break;
-	case VERB_PEEK:
-		peek(connection, command);
-		break;
-	case VERB_PEEK_READY:
-		peek_next(connection, WW_JOB_READY);
-		break;
-	case VERB_PEEK_DELAYED:
-		peek_next(connection, WW_JOB_DELAYED);
-		break;
-	case VERB_PEEK_BURIED:
-		peek_next(connection, WW_JOB_BURIED);
-		break;
-	case VERB_RESERVE:
-		waiting_reserve(connection, WAIT_FOREVER);
-		break;
-	case VERB_RESERVE_TIMEOUT:
-		waiting_reserve(connection, command->delay);
-		break;
-	case VERB_RESERVE_JOB:
-		reserve_job(connection, command);
-		break;
-	case VERB_DELETE:
-		delete_job(connection, command);
-		break;
-	case VERB_RELEASE:
-		command_release(connection, command, NULL);
-		break;
-	case VERB_BURY:
-		command_bury(connection, command, NULL);
-		break;
-	case VERB_TOUCH:
-		touch(connection, command);
-		break;
-	case VERB_KICK:
-		kick(connection, command);
-		break;
-	case VERB_KICK_JOB:
-		kick_job(connection, command);
-		break;
-	case VERB_USE:
-		use(connection, command);
-		break;
-	case VERB_WATCH:
-		watch(connection, command);
-		break;
-	case VERB_IGNORE:
-		ignore(connection, command);
-		break;
-	case VERB_LIST_TUBES:
-		stats_tubes(connection);
-		break;
-	case VERB_LIST_TUBE_USED:
-		answer_format(connection, "USING %s\r\n", connection->used->name);
-		break;
-	case VERB_LIST_TUBES_WATCHED:
-		stats_watched(connection);
-		break;
-	case VERB_STATS:
-		stats_server(connection);
-		break;
-	case VERB_STATS_JOB:
-		stats_job(connection, &(struct ww_job_ref){.id = command->id});
-		break;
-	case VERB_STATS_TUBE:
-		stats_tube(connection, command->tube);
-		break;
-	case VERB_PAUSE_TUBE:
-		pause_tube(connection, command);
-		break;
-	default:
-		command_own(connection, command);
-	}
+	(void)command;
+	peek_next(connection, WW_JOB_READY);
 }
+
+static void peek_delayed(struct connection *connection, const struct command *command)
+{
+	(void)command;
+	peek_next(connection, WW_JOB_DELAYED);
+}
+
+static void peek_buried(struct connection *connection, const struct command *command)
+{
+	(void)command;
+	peek_next(connection, WW_JOB_BURIED);
+}
+
+static void reserve(struct connection *connection, const struct command *command)
+{
+	waiting_reserve(connection, command->verb == VERB_RESERVE ? WAIT_FOREVER : command->delay);
+}
+
+static void release_job(struct connection *connection, const struct command *command)
+{
+	command_release(connection, command, NULL);
+}
+
+static void bury(struct connection *connection, const struct command *command)
+{
+	command_bury(connection, command, NULL);
+}
+
+static void list_tubes(struct connection *connection, const struct command *command)
+{
+	(void)command;
+	stats_tubes(connection);
+}
+
+static void list_used(struct connection *connection, const struct command *command)
+{
+	(void)command;
+	answer_format(connection, "USING %s\r\n", connection->used->name);
+}
+
+static void list_watched(struct connection *connection, const struct command *command)
+{
+	(void)command;
+	stats_watched(connection);
+}
+
+static void stats(struct connection *connection, const struct command *command)
+{
+	(void)command;
+	stats_server(connection);
+}
+
+static void stats_of_job(struct connection *connection, const struct command *command)
+{
+	stats_job(connection, &(struct ww_job_ref){.id = command->id});
+}
+
+static void stats_of_tube(struct connection *connection, const struct command *command)
+{
+	stats_tube(connection, command->tube);
+}
+
+typedef void handler(struct connection *connection, const struct command *command);
+
+/* Verbs that beanstalkd has as well; others are the server's own. */
+static handler *const handlers[VERBS] = {
+    [VERB_PUT] = put,
+    [VERB_PEEK] = peek,
+    [VERB_PEEK_READY] = peek_ready,
+    [VERB_PEEK_DELAYED] = peek_delayed,
+    [VERB_PEEK_BURIED] = peek_buried,
+    [VERB_RESERVE] = reserve,
+    [VERB_RESERVE_TIMEOUT] = reserve,
+    [VERB_RESERVE_JOB] = reserve_job,
+    [VERB_DELETE] = delete_job,
+    [VERB_RELEASE] = release_job,
+    [VERB_BURY] = bury,
+    [VERB_TOUCH] = touch,
+    [VERB_KICK] = kick,
+    [VERB_KICK_JOB] = kick_job,
+    [VERB_USE] = use,
+    [VERB_WATCH] = watch,
+    [VERB_IGNORE] = ignore,
+    [VERB_LIST_TUBES] = list_tubes,
+    [VERB_LIST_TUBE_USED] = list_used,
+    [VERB_LIST_TUBES_WATCHED] = list_watched,
+    [VERB_STATS] = stats,
+    [VERB_STATS_JOB] = stats_of_job,
+    [VERB_STATS_TUBE] = stats_of_tube,
+    [VERB_PAUSE_TUBE] = pause_tube,
+};
 
 void command_run(struct connection *connection, const struct command *command)
 {
@@ -399,7 +416,7 @@ void command_run(struct connection *connection, const struct command *command)
 	if (command->refusal != REFUSAL_BAD_FORMAT && command->refusal != REFUSAL_UNKNOWN)
 		connection->server->commands[command->verb]++;
 	if (command->refusal == REFUSAL_NONE)
-		command_do(connection, command);
+		(handlers[command->verb] ? handlers[command->verb] : command_own)(connection, command);
 	else
 		command_refuse(connection, command);
 	/* A job that was given is an answer by itself, and was noted so. */
