@@ -2,17 +2,15 @@
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
 import traceback
 
-ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-BUILD = os.path.join(ROOT, os.environ.get("B", "build"))
-WEEKWHEEL = os.path.abspath(os.environ.get("WEEKWHEEL", os.path.join(BUILD, "bin", "weekwheel")))
-WEEKWHEELD = os.path.abspath(os.environ.get("WEEKWHEELD", os.path.join(BUILD, "bin", "weekwheeld")))
-# Nothing here takes near as long; what hangs is ended.
-PATIENCE = 60
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "support"))
+# pylint: disable=wrong-import-position
+from weekwheeld import PATIENCE, WEEKWHEEL, WEEKWHEELD, Process
 
 passed = failed = 0
 
@@ -75,31 +73,18 @@ class Client:
 
 
 class Server:
-    """weekwheeld in memory, on a free port, with a virtual clock unless told otherwise."""
+    """weekwheeld in memory, with a virtual clock unless told otherwise."""
 
     def __init__(self, *options):
-        options = options or ("--clock", "virtual")
-        self.process = subprocess.Popen([WEEKWHEELD, "--memory", "--listen", "127.0.0.1:0", *options],
-                                        stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True)
-        # It says each address that it listens on.
-        said = "".join(self.process.stderr.readline() for _ in range(1 + options.count("--unix")))
-        found = re.search(r"127\.0\.0\.1:(\d+)", said)
-        if not found:
-            self.process.kill()
-            raise Failure(f"the server said {said!r} instead of where it listens")
-        self.client = Client(found.group(0))
+        self.server = Process("--memory", *(options or ("--clock", "virtual")))
+        self.process = self.server.process
+        self.client = Client(self.server.address)
 
     def __enter__(self):
         return self.client
 
     def __exit__(self, *_):
-        self.process.terminate()
-        try:
-            self.process.wait(PATIENCE)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-            self.process.wait()
-        self.process.stderr.close()
+        self.server.end(signal.SIGTERM)
 
 
 def main(tests):

@@ -13,54 +13,36 @@ import sys
 import tempfile
 import time
 
-ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-BUILD = os.path.join(ROOT, os.environ.get("B", "build"))
-PROGRAM = os.environ.get("WEEKWHEELD") or os.path.join(BUILD, "bin", "weekwheeld")
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "support"))
+# pylint: disable=wrong-import-position
+from weekwheeld import BUILD, PATIENCE, ROOT, WEEKWHEELD as PROGRAM, Process
+
 WEEK = 604800
-PATIENCE = 60
 
 
 class Skip(Exception):
     """Why a test cannot be run here."""
 
 
-class Server:
-    """A server on a free port; arguments beside those are the caller's."""
+class Server(Process):
+    """A server in memory unless told otherwise; arguments are the caller's."""
 
     def __init__(self, *arguments, memory=True, before=None, environment=None):
-        self.process = subprocess.Popen(
-            [PROGRAM, "--listen", "127.0.0.1:0", *(["--memory"] if memory else []), *arguments],
-            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
-            preexec_fn=before, env=dict(os.environ, **(environment or {})))
-        self.said = ""
-        while True:
-            line = self.process.stderr.readline()
-            self.said += line
-            found = re.search(r"^weekwheeld: listening on 127\.0\.0\.1:(\d+)$", line, re.M)
-            if found or not line:
-                break
-        if not found:
-            raise AssertionError("it did not start: " + self.said)
-        self.port = int(found.group(1))
+        super().__init__(*(["--memory"] if memory else []), *arguments, preexec_fn=before,
+                         env=dict(os.environ, **(environment or {})))
 
     def __enter__(self):
         return self
 
     def __exit__(self, *_):
         if self.process.poll() is None:
-            try:
-                self.stop()
-            finally:
-                self.process.kill()
+            self.stop()
 
     def client(self):
         return Client(socket.create_connection(("127.0.0.1", self.port), PATIENCE))
 
     def stop(self, number=signal.SIGTERM):
-        self.process.send_signal(number)
-        self.said += self.process.stderr.read()
-        self.process.stderr.close()
-        return self.process.wait(PATIENCE)
+        return self.end(number)
 
 
 class Client:

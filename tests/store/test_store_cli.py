@@ -19,7 +19,7 @@ import threading
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 sys.path.insert(0, os.path.join(ROOT, "tests", "jobs"))
 # pylint: disable=wrong-import-position
-from support import PATIENCE, WEEKWHEEL, WEEKWHEELD, Client, Failure, check, equal, main, matches
+from support import PATIENCE, WEEKWHEEL, WEEKWHEELD, Client, Failure, Process, check, equal, main, matches
 
 # Of what a job has, what an import keeps.
 KEPT = ("tube", "key", "state", "clock", "due", "period", "missed", "skip", "priority", "run", "attempts", "backoff",
@@ -29,28 +29,18 @@ SOON = 4102444800  # 2100
 alone = Client("127.0.0.1:1")
 
 
-class Server:
-    """weekwheeld on a directory and a free port."""
+class Server(Process):
+    """weekwheeld on a directory."""
 
     def __init__(self, folder, *options):
-        self.process = subprocess.Popen([WEEKWHEELD, "--data", folder, "--listen", "127.0.0.1:0", *options],
-                                        stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True)
-        said = self.process.stderr.readline()
-        found = re.search(r"127\.0\.0\.1:\d+", said)
-        if not found:
-            raise Failure(f"the server said {said!r} instead of where it listens")
-        self.client = Client(found.group(0))
+        super().__init__("--data", folder, *options)
+        self.client = Client(self.address)
 
     def __enter__(self):
         return self.client
 
     def __exit__(self, *_):
         self.end(signal.SIGTERM)
-
-    def end(self, number):
-        self.process.send_signal(number)
-        self.process.wait(PATIENCE)
-        self.process.stderr.close()
 
 
 def objects(text):
