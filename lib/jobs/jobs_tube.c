@@ -3,8 +3,11 @@
 
 #include "jobs_internal.h"
 
-/* So many tubes that are empty are remembered, for their statistics. */
-enum { COUNTS = 16, EMPTY_KEPT = 1000 };
+/*
+ * So many tubes that are empty are remembered, for their statistics. A number is the lowest that is free: one of NUMBERS or
+ * more, whose table would have no end, is damage before it is so many tubes.
+ */
+enum { COUNTS = 16, EMPTY_KEPT = 1000, NUMBERS = 1 << 24 };
 
 struct tube *ww_jobs_tube_find(const struct jobs_local *jobs, const char *name)
 {
@@ -26,6 +29,8 @@ static int widen(struct jobs_local *jobs, uint32_t number)
 
 	if (number < jobs->numbered_room)
 		return WW_OK;
+	if (number >= NUMBERS)
+		return WW_ENOMEM;
 	while (room <= number)
 		room *= 2;
 	more = ww_jobs_allocate(jobs, room * sizeof(*more));
@@ -184,6 +189,8 @@ int ww_jobs_tubes_open(struct jobs_local *jobs)
 
 	while (!error) {
 		if (key.size != 4 || value.size <= COUNTS || value.size > COUNTS + WW_TUBE_MAX)
+			return WW_ECORRUPT;
+		if (store_read32(key.data) >= NUMBERS)
 			return WW_ECORRUPT;
 		const char *bytes = value.data;
 		error = add_tube(jobs, store_read32(key.data), bytes + COUNTS, value.size - COUNTS, &tube);
