@@ -7,11 +7,103 @@
 
 static const char *const default_tube[] = {WW_TUBE_DEFAULT};
 
-void world_make(struct world *world, enum kind kind)
+/* ---- The embedded kinds */
+
+static int open_embedded(struct world *world)
+{
+	return ww_jobs_open(&world->jobs, &world->config);
+}
+
+static void make_memory(struct world *world)
+{
+	world->config.flags = WW_JOBS_MEMORY;
+}
+
+static void make_lmdb(struct world *world)
+{
+	(void)snprintf(world->path, sizeof world->path, "/tmp/weekwheel-jobs-XXXXXX");
+	ck_assert_ptr_nonnull(mkdtemp(world->path));
+	world->config.path = world->path;
+	/* What a test asks for is not what a power failure leaves. */
+	world->config.sync = WW_SYNC_SYSTEM;
+}
+
+static void end_lmdb(struct world *world)
+{
+	static const char *const files[] = {"data.mdb", "lock.mdb", "owner"};
+	char name[128];
+
+	for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
+		(void)snprintf(name, sizeof name, "%s/%s", world->path, files[i]);
+		(void)unlink(name);
+	}
+	(void)rmdir(world->path);
+}
+
+static const struct store_ops *real_ops;
+
+static int fail_put(void *self, enum store_table table, struct store_bytes key, struct store_bytes value)
+{
+	(void)self;
+	(void)table;
+	(void)key;
+	(void)value;
+	return WW_EFULL;
+}
+
+static int fail_commit(void *self)
+{
+	real_ops->abort(self);
+	return WW_EFULL;
+}
+
+static void fail_embedded(struct world *world, enum failure what)
+{
+	static struct store_ops failing;
+	struct store *store = &local_of(world->jobs)->store;
+
+	if (store->ops != &failing)
+		real_ops = store->ops;
+	failing = *real_ops;
+	if (what == FAIL_PUT)
+		failing.put = fail_put;
+	else if (what == FAIL_COMMIT)
+		failing.commit = fail_commit;
+	store->ops = what == FAIL_NOTHING ? real_ops : &failing;
+}
+
+#define EMBEDDED                                                                                                       \
+	(KIND_ENDS_LEASES | KIND_ONE_ROW | KIND_BATCHES | KIND_TELLS_MEMORY | KIND_TWO_CLOCKS | KIND_IN_PROCESS)
+
+static const struct kind memory = {
+    .name = "memory", .promises = EMBEDDED, .make = make_memory, .open = open_embedded, .fail_writes = fail_embedded};
+static const struct kind lmdb = {.name = "lmdb",
+    .promises = EMBEDDED | KIND_KEEPS,
+    .make = make_lmdb,
+    .end = end_lmdb,
+    .open = open_embedded,
+    .fail_writes = fail_embedded};
+
+const struct kind *const kinds[] = {[KIND_MEMORY] = &memory, [KIND_LMDB] = &lmdb};
+
+size_t kinds_count(void)
+{
+	return sizeof kinds / sizeof *kinds;
+}
+
+const char *kinds_name(size_t i)
+{
+	return kinds[i]->name;
+}
+
+/* ---- Worlds */
+
+void world_make(struct world *world, int kind)
 {
 	struct ww_driver_config config;
 
 	memset(world, 0, sizeof *world);
+	world->kind = kinds[kind];
 	OK(ww_clock_virtual_create(&world->clock, 1000 * WW_SECOND, NULL));
 	OK(ww_driver_config_default(&config));
 	config.clock = world->clock;
@@ -20,35 +112,21 @@ void world_make(struct world *world, enum kind kind)
 	OK(ww_jobs_config_default(&world->config));
 	world->config.driver = world->driver;
 	world->config.wall = world->driver;
-	if (kind == KIND_MEMORY) {
-		world->config.flags = WW_JOBS_MEMORY;
-	} else {
-		(void)snprintf(world->path, sizeof world->path, "/tmp/weekwheel-jobs-XXXXXX");
-		ck_assert_ptr_nonnull(mkdtemp(world->path));
-		world->config.path = world->path;
-		/* What a test asks for is not what a power failure leaves. */
-		world->config.sync = WW_SYNC_SYSTEM;
-	}
-	OK(ww_jobs_open(&world->jobs, &world->config));
+	if (world->kind->make)
+		world->kind->make(world);
+	OK(world->kind->open(world));
+}
+
+int world_promises(const struct world *world, unsigned promise)
+{
+	return (world->kind->promises & promise) != 0;
 }
 
 void world_reopen(struct world *world)
 {
 	OK(ww_jobs_close(world->jobs));
-	OK(ww_jobs_open(&world->jobs, &world->config));
+	OK(world->kind->open(world));
 	world_settle(world);
-}
-
-static void remove_folder(const char *path)
-{
-	static const char *const files[] = {"data.mdb", "lock.mdb", "owner"};
-	char name[128];
-
-	for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
-		(void)snprintf(name, sizeof name, "%s/%s", path, files[i]);
-		(void)unlink(name);
-	}
-	(void)rmdir(path);
 }
 
 void world_end(struct world *world)
@@ -56,11 +134,11 @@ void world_end(struct world *world)
 	OK(ww_jobs_close(world->jobs));
 	OK(ww_driver_destroy(world->driver));
 	OK(ww_clock_virtual_destroy(world->clock));
-	if (world->path[0])
-		remove_folder(world->path);
+	if (world->kind->end)
+		world->kind->end(world);
 }
 
-void world_settle(struct world *world)
+static void dispatch(struct world *world)
 {
 	int quiet = 0;
 
@@ -70,6 +148,19 @@ void world_settle(struct world *world)
 		ck_assert_int_ge(ran, 0);
 		quiet = ran ? 0 : quiet + 1;
 	}
+}
+
+void world_settle(struct world *world)
+{
+	if (world->kind->settle)
+		world->kind->settle(world);
+	else
+		dispatch(world);
+}
+
+void world_fail(struct world *world, enum failure what)
+{
+	world->kind->fail_writes(world, what);
 }
 
 void world_pass(struct world *world, uint64_t ns)

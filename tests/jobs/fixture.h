@@ -2,8 +2,19 @@
 #define TESTS_JOBS_FIXTURE_H
 
 /*
- * What the tests of jobs share: a store of either kind in a folder of its own, on a virtual clock and a driver without
- * threads.
+ * What the tests of jobs share: a store of each kind, on a virtual clock, and a table that says what a kind promises beyond what all do.
+ *
+ * A test of what jobs.h says runs with each kind, whose index is _i:
+ *
+ *     START_TEST(a_job_is_delivered)
+ *     {
+ *             NEEDS(KIND_KEEPS);
+ *             world_make(&world, _i);
+ *             ...
+ *     }
+ *     END_TEST
+ *
+ *     KINDS_MAIN("jobs/this", a_job_is_delivered)
  */
 
 #include <stdint.h>
@@ -14,22 +25,83 @@
 
 #define MS WW_MILLISECOND
 
-/* Each test runs with both kinds of store: the loop variable of _i. */
-enum kind { KIND_MEMORY, KIND_LMDB, KINDS };
+/* The places of the embedded ones in the table, which come first. */
+enum { KIND_MEMORY, KIND_LMDB, KINDS_EMBEDDED };
+
+/* What a test may need that not every kind promises. */
+enum {
+	/* What was put is there when the store is opened again. */
+	KIND_KEEPS = 1u << 0,
+	/* Closing the store ends its leases; otherwise they go on. */
+	KIND_ENDS_LEASES = 1u << 1,
+	/*
+	 * All jobs are in one row: ids are 1, 2, 3 and so on, tokens grow over all jobs, lists are in order of ids, and so are
+	 * ready jobs of one priority and kicks of one moment. Otherwise ids grow in no order, and tokens with each job's deliveries.
+	 */
+	KIND_ONE_ROW = 1u << 2,
+	/* What is done between begin and commit, or by one call, is one write, and fails as a whole; world_fail can see to it. */
+	KIND_BATCHES = 1u << 3,
+	/* Statistics tell how many jobs are in memory, and of how many writes there were. */
+	KIND_TELLS_MEMORY = 1u << 4,
+	/* Elapsed time and wall time are two clocks, each of a driver of the configuration. */
+	KIND_TWO_CLOCKS = 1u << 5,
+	/* It is in this process, and on its driver: forks, the end of the driver, calls in a batch. */
+	KIND_IN_PROCESS = 1u << 6
+};
+
+enum failure { FAIL_NOTHING, FAIL_PUT, FAIL_COMMIT };
+
+struct world;
+
+/* A kind of store; what is NULL is not needed. */
+struct kind {
+	const char *name;
+	unsigned promises; /* KIND_* */
+	/* Make what the store lives in, when the world has a clock and a driver, and remove it when the store is closed. */
+	void (*make)(struct world *world);
+	void (*end)(struct world *world);
+	/* Open it, in world->jobs. */
+	int (*open)(struct world *world);
+	/* Let all that is due happen: the clock has been set. NULL: the driver is dispatched. */
+	void (*settle)(struct world *world);
+	/* Let writes fail. With KIND_BATCHES. */
+	void (*fail_writes)(struct world *world, enum failure what);
+};
+
+extern const struct kind *const kinds[];
+size_t kinds_count(void);
+const char *kinds_name(size_t i);
 
 struct world {
+	const struct kind *kind;
 	struct ww_clock *clock;
 	struct ww_driver *driver;
 	struct ww_jobs *jobs;
-	struct ww_jobs_config config;
-	char path[64]; /* "": in memory */
+	struct ww_jobs_config config; /* of the embedded kinds */
+	char path[64];                /* "": in memory */
+	void *own;                    /* the kind's */
 };
 
-/* A new store. */
-void world_make(struct world *world, enum kind kind);
+/* A test that has nothing to say of a kind ends here. */
+#define NEEDS(promise)                                                                                                 \
+	do {                                                                                                           \
+		if (!(kinds[_i]->promises & (promise)))                                                                \
+			return;                                                                                        \
+	} while (0)
+
+#define KINDS_MAIN(name, ...)                                                                                          \
+	int main(void)                                                                                                 \
+	{                                                                                                              \
+		const TTest *const tests[] = {__VA_ARGS__};                                                            \
+		return suite_run_kinds(name, tests, sizeof tests / sizeof tests[0], kinds_name, kinds_count());        \
+	}
+
+/* A new store of that place in the table. */
+void world_make(struct world *world, int kind);
+int world_promises(const struct world *world, unsigned promise);
 /* Close it and open it again. */
 void world_reopen(struct world *world);
-/* Close it, and remove the folder. */
+/* Close it, and remove what it lived in. */
 void world_end(struct world *world);
 /* Let time pass, and all that is due happen. */
 void world_pass(struct world *world, uint64_t ns);
@@ -38,6 +110,7 @@ void world_settle(struct world *world);
 uint64_t world_now(struct world *world);
 /* The store must be sound. */
 void world_check(struct world *world);
+void world_fail(struct world *world, enum failure what);
 
 /* A job with that body in the default tube. */
 struct ww_job_spec spec_of(const char *body);

@@ -9,127 +9,91 @@
 static struct world world;
 static const char *const tube[] = {WW_TUBE_DEFAULT};
 
-#define EACH_KIND for (enum kind kind = 0; kind < KINDS; kind++)
-
-static const struct store_ops *real_ops;
-static struct store_ops failing;
-
-static int fail_put(void *self, enum store_table table, struct store_bytes key, struct store_bytes value)
-{
-	(void)self;
-	(void)table;
-	(void)key;
-	(void)value;
-	return WW_EFULL;
-}
-
-static void writes_fail(int fail)
-{
-	if (fail) {
-		real_ops = local_of(world.jobs)->store.ops;
-		failing = *real_ops;
-		failing.put = fail_put;
-		local_of(world.jobs)->store.ops = &failing;
-	} else {
-		local_of(world.jobs)->store.ops = real_ops;
-	}
-}
-
 START_TEST(a_lease_that_runs_out_while_writes_fail_is_seen_to_later)
 {
-	EACH_KIND
-	{
-		world_make(&world, kind);
-		struct ww_job_spec spec = spec_of("x");
-		spec.attempts = 3;
-		spec.run = 2 * WW_SECOND;
-		uint64_t id = put_job(&world, &spec);
-		(void)reserve_job(&world);
-		writes_fail(1);
-		world_pass(&world, 2 * WW_SECOND);
-		/* Tried, and again after a while, not without pause. */
-		for (int i = 0; i < 5; i++)
-			ck_assert_int_eq(ww_driver_dispatch(world.driver, 1000), 0);
-		world_pass(&world, 10 * WW_SECOND);
-		ck_assert_int_eq(info_of(&world, id).state, WW_JOB_RESERVED);
-		writes_fail(0);
-		world_pass(&world, 2 * WW_SECOND);
-		ck_assert_int_eq(info_of(&world, id).state, WW_JOB_READY);
-		ck_assert_uint_eq(reserve_job(&world).attempt, 2);
-		world_check(&world);
-		world_end(&world);
-	}
+	NEEDS(KIND_BATCHES);
+	world_make(&world, _i);
+	struct ww_job_spec spec = spec_of("x");
+	spec.attempts = 3;
+	spec.run = 2 * WW_SECOND;
+	uint64_t id = put_job(&world, &spec);
+	(void)reserve_job(&world);
+	world_fail(&world, FAIL_PUT);
+	world_pass(&world, 2 * WW_SECOND);
+	/* Tried, and again after a while, not without pause. */
+	for (int i = 0; i < 5; i++)
+		ck_assert_int_eq(ww_driver_dispatch(world.driver, 1000), 0);
+	world_pass(&world, 10 * WW_SECOND);
+	ck_assert_int_eq(info_of(&world, id).state, WW_JOB_RESERVED);
+	world_fail(&world, FAIL_NOTHING);
+	world_pass(&world, 2 * WW_SECOND);
+	ck_assert_int_eq(info_of(&world, id).state, WW_JOB_READY);
+	ck_assert_uint_eq(reserve_job(&world).attempt, 2);
+	world_check(&world);
+	world_end(&world);
 }
 END_TEST
 
 START_TEST(a_write_that_fails_changes_no_count)
 {
-	EACH_KIND
-	{
-		struct ww_tube_stats before, after;
-		struct ww_job_ref ref;
-		uint64_t count;
-		world_make(&world, kind);
-		struct ww_job_spec spec = spec_of("x");
-		spec.key = "k";
-		spec.key_length = 1;
-		ref = (struct ww_job_ref){.id = put_job(&world, &spec)};
-		struct ww_lease lease = reserve_job(&world);
-		OK(ww_jobs_bury(world.jobs, lease.id, lease.token, 0, NULL));
-		OK(ww_jobs_tube(world.jobs, WW_TUBE_DEFAULT, &before));
-		writes_fail(1);
-		ck_assert_int_eq(ww_jobs_put(world.jobs, &spec, NULL, NULL), WW_EFULL);
-		ck_assert_int_eq(ww_jobs_kick_job(world.jobs, ref.id), WW_EFULL);
-		ck_assert_int_eq(ww_jobs_kick(world.jobs, WW_TUBE_DEFAULT, 1, &count), WW_EFULL);
-		ck_assert_int_eq(ww_jobs_reserve_job(world.jobs, ref.id, &lease), WW_EFULL);
-		/* To cancel writes the tube's counts. */
-		ck_assert_int_eq(ww_jobs_cancel(world.jobs, &ref), WW_EFULL);
-		writes_fail(0);
-		OK(ww_jobs_tube(world.jobs, WW_TUBE_DEFAULT, &after));
-		ck_assert_mem_eq(&before, &after, sizeof before);
-		world_check(&world);
-		world_end(&world);
-	}
+	NEEDS(KIND_BATCHES);
+	struct ww_tube_stats before, after;
+	struct ww_job_ref ref;
+	uint64_t count;
+	world_make(&world, _i);
+	struct ww_job_spec spec = spec_of("x");
+	spec.key = "k";
+	spec.key_length = 1;
+	ref = (struct ww_job_ref){.id = put_job(&world, &spec)};
+	struct ww_lease lease = reserve_job(&world);
+	OK(ww_jobs_bury(world.jobs, lease.id, lease.token, 0, NULL));
+	OK(ww_jobs_tube(world.jobs, WW_TUBE_DEFAULT, &before));
+	world_fail(&world, FAIL_PUT);
+	ck_assert_int_eq(ww_jobs_put(world.jobs, &spec, NULL, NULL), WW_EFULL);
+	ck_assert_int_eq(ww_jobs_kick_job(world.jobs, ref.id), WW_EFULL);
+	ck_assert_int_eq(ww_jobs_kick(world.jobs, WW_TUBE_DEFAULT, 1, &count), WW_EFULL);
+	ck_assert_int_eq(ww_jobs_reserve_job(world.jobs, ref.id, &lease), WW_EFULL);
+	/* To cancel writes the tube's counts. */
+	ck_assert_int_eq(ww_jobs_cancel(world.jobs, &ref), WW_EFULL);
+	world_fail(&world, FAIL_NOTHING);
+	OK(ww_jobs_tube(world.jobs, WW_TUBE_DEFAULT, &after));
+	ck_assert_mem_eq(&before, &after, sizeof before);
+	world_check(&world);
+	world_end(&world);
 }
 END_TEST
 
 START_TEST(a_periodic_job_that_is_kicked_early_keeps_its_next_time)
 {
-	EACH_KIND
-	{
-		for (int missed = WW_MISSED_ONCE; missed <= WW_MISSED_SKIP; missed++) {
-			world_make(&world, kind);
-			struct ww_job_spec spec = spec_of("x");
-			spec.due = 10 * WW_SECOND;
-			spec.period = 60 * WW_SECOND;
-			spec.missed = (enum ww_missed)missed;
-			spec.skip = 5 * WW_SECOND;
-			uint64_t id = put_job(&world, &spec);
-			OK(ww_jobs_kick_job(world.jobs, id));
-			struct ww_lease lease = reserve_job(&world);
-			ck_assert_uint_eq(lease.id, id);
-			OK(ww_jobs_finish(world.jobs, id, lease.token));
-			ck_assert_uint_eq(info_of(&world, id).left, 10 * WW_SECOND);
-			world_end(&world);
-		}
+	for (int missed = WW_MISSED_ONCE; missed <= WW_MISSED_SKIP; missed++) {
+		world_make(&world, _i);
+		struct ww_job_spec spec = spec_of("x");
+		spec.due = 10 * WW_SECOND;
+		spec.period = 60 * WW_SECOND;
+		spec.missed = (enum ww_missed)missed;
+		spec.skip = 5 * WW_SECOND;
+		uint64_t id = put_job(&world, &spec);
+		OK(ww_jobs_kick_job(world.jobs, id));
+		struct ww_lease lease = reserve_job(&world);
+		ck_assert_uint_eq(lease.id, id);
+		OK(ww_jobs_finish(world.jobs, id, lease.token));
+		ck_assert_uint_eq(info_of(&world, id).left, 10 * WW_SECOND);
+		world_end(&world);
 	}
 }
 END_TEST
 
 START_TEST(a_time_to_run_of_a_century_holds_nobody_up)
 {
-	EACH_KIND
-	{
-		world_make(&world, kind);
-		struct ww_job_spec spec = spec_of("x");
-		spec.run = WW_DRIVER_TIME_MAX;
-		uint64_t id = put_job(&world, &spec);
-		struct ww_lease lease = reserve_job(&world);
-		ck_assert_uint_eq(lease.id, id);
-		OK(ww_jobs_touch(world.jobs, id, lease.token, NULL));
-		OK(ww_jobs_finish(world.jobs, id, lease.token));
-		world_end(&world);
-	}
+	world_make(&world, _i);
+	struct ww_job_spec spec = spec_of("x");
+	spec.run = WW_DRIVER_TIME_MAX;
+	uint64_t id = put_job(&world, &spec);
+	struct ww_lease lease = reserve_job(&world);
+	ck_assert_uint_eq(lease.id, id);
+	OK(ww_jobs_touch(world.jobs, id, lease.token, NULL));
+	OK(ww_jobs_finish(world.jobs, id, lease.token));
+	world_end(&world);
 }
 END_TEST
 
@@ -137,7 +101,8 @@ START_TEST(in_a_batch_close_and_wait_are_refused)
 {
 	struct ww_lease lease;
 
-	world_make(&world, KIND_MEMORY);
+	NEEDS(KIND_BATCHES);
+	world_make(&world, _i);
 	OK(ww_jobs_begin(world.jobs));
 	ck_assert_int_eq(ww_jobs_close(world.jobs), WW_EBUSY);
 	ck_assert_int_eq(ww_jobs_wait(world.jobs, tube, 1, WW_SECOND, &lease), WW_EBUSY);
@@ -150,7 +115,8 @@ START_TEST(a_wait_ends_when_the_driver_stops)
 {
 	struct ww_lease lease;
 
-	world_make(&world, KIND_MEMORY);
+	NEEDS(KIND_IN_PROCESS);
+	world_make(&world, _i);
 	OK(ww_driver_stop(world.driver, NULL, NULL, NULL));
 	ck_assert_int_eq(ww_jobs_wait(world.jobs, tube, 1, WW_SECOND, &lease), WW_ECLOSED);
 	world_end(&world);
@@ -162,7 +128,8 @@ START_TEST(a_child_of_the_process_is_refused_and_does_no_harm)
 	struct ww_job_spec spec = spec_of("x");
 	int status;
 
-	world_make(&world, KIND_LMDB);
+	NEEDS(KIND_IN_PROCESS);
+	world_make(&world, _i);
 	pid_t child = fork();
 	if (child == 0) {
 		int wrong = ww_jobs_put(world.jobs, &spec, NULL, NULL) != WW_ECLOSED;
@@ -180,25 +147,29 @@ END_TEST
 
 START_TEST(many_due_jobs_are_ready_when_the_store_is_open)
 {
-	world_make(&world, KIND_LMDB);
-	struct ww_job_spec spec = spec_of("x");
+	enum { MANY = 3 * LOAD_BATCH };
+	static struct ww_job_spec specs[MANY];
+	static struct ww_job_put given[MANY];
 	struct ww_tube_stats stats;
-	OK(ww_jobs_begin(world.jobs));
-	for (uint32_t i = 0; i < 3 * LOAD_BATCH; i++) {
-		spec.priority = 3 * LOAD_BATCH - i;
-		(void)put_job(&world, &spec);
+
+	NEEDS(KIND_KEEPS);
+	world_make(&world, _i);
+	for (uint32_t i = 0; i < MANY; i++) {
+		specs[i] = spec_of("x");
+		specs[i].priority = MANY - i;
+		given[i] = (struct ww_job_put){.spec = &specs[i]};
 	}
-	OK(ww_jobs_commit(world.jobs));
+	OK(ww_jobs_put_many(world.jobs, given, MANY));
 	OK(ww_jobs_close(world.jobs));
-	OK(ww_jobs_open(&world.jobs, &world.config));
+	OK(world.kind->open(&world));
 	OK(ww_jobs_tube(world.jobs, WW_TUBE_DEFAULT, &stats));
-	ck_assert_uint_eq(stats.ready, 3 * LOAD_BATCH);
-	ck_assert_uint_eq(reserve_job(&world).id, 3 * LOAD_BATCH);
+	ck_assert_uint_eq(stats.ready, MANY);
+	ck_assert_uint_eq(reserve_job(&world).id, given[MANY - 1].id);
 	world_end(&world);
 }
 END_TEST
 
-TEST_MAIN("jobs/edges", a_lease_that_runs_out_while_writes_fail_is_seen_to_later, a_write_that_fails_changes_no_count,
+KINDS_MAIN("jobs/edges", a_lease_that_runs_out_while_writes_fail_is_seen_to_later, a_write_that_fails_changes_no_count,
     a_periodic_job_that_is_kicked_early_keeps_its_next_time, a_time_to_run_of_a_century_holds_nobody_up,
     in_a_batch_close_and_wait_are_refused, a_wait_ends_when_the_driver_stops,
     a_child_of_the_process_is_refused_and_does_no_harm, many_due_jobs_are_ready_when_the_store_is_open)

@@ -55,7 +55,7 @@ static void live(void)
 
 START_TEST(each_allocation_that_fails_is_told_and_leaves_a_sound_store)
 {
-	for (enum kind kind = 0; kind < KINDS; kind++) {
+	for (int kind = 0; kind < KINDS_EMBEDDED; kind++) {
 		size_t calls = 1;
 		int told = 0;
 		for (size_t fail_at = 0; fail_at <= calls; fail_at++) {
