@@ -32,7 +32,7 @@ enum { KIND_MEMORY, KIND_LMDB, KINDS_EMBEDDED };
 enum {
 	/* What was put is there when the store is opened again. */
 	KIND_KEEPS = 1u << 0,
-	/* Closing the store ends its leases; otherwise they go on. */
+	/* Closing the store ends its leases and pauses; otherwise they go on. */
 	KIND_ENDS_LEASES = 1u << 1,
 	/*
 	 * All jobs are in one row: ids are 1, 2, 3 and so on, tokens grow over all jobs, lists are in order of ids, and so are

@@ -15,6 +15,24 @@ static void step(int result)
 	failed += result == WW_ENOMEM;
 }
 
+/* The same of several in one call. */
+static void live_together(const char *const tubes[2])
+{
+	struct ww_job_spec spec = spec_of("body");
+	struct ww_job_put given[] = {{.spec = &spec}, {.spec = &spec}, {.spec = &spec}};
+	struct ww_lease leases[3];
+	struct ww_job_end ends[3];
+
+	step(ww_jobs_put_many(world.jobs, given, 3));
+	int got = ww_jobs_reserve_many(world.jobs, tubes, 2, leases, 3);
+	step(got);
+	for (int i = 0; i < got; i++) {
+		ww_jobs_free(world.jobs, leases[i].body);
+		ends[i] = (struct ww_job_end){.id = leases[i].id, .token = leases[i].token};
+	}
+	step(ww_jobs_finish_many(world.jobs, ends, got > 0 ? (size_t)got : 0));
+}
+
 /* A life of some jobs, with every kind of change. */
 static void live(void)
 {
@@ -49,6 +67,7 @@ static void live(void)
 		     : i == 1 ? ww_jobs_bury(world.jobs, lease.id, lease.token, 5, NULL)
 		              : ww_jobs_finish(world.jobs, lease.id, lease.token));
 	}
+	live_together(tubes);
 	step(ww_jobs_kick(world.jobs, "other", 10, &count));
 	step(ww_jobs_cancel(world.jobs, &by_key));
 }
