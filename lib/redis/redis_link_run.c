@@ -352,6 +352,7 @@ static void judge(struct run *run, struct group *group, size_t i)
 	int error;
 	enum redis_meaning meaning = ww_redis_error_meaning(call->reply, &error);
 	int was_loading = errand->is_loading;
+	uint8_t was_asking = errand->is_asking;
 
 	errand->is_asking = 0;
 	errand->is_loading = 0;
@@ -360,6 +361,7 @@ static void judge(struct run *run, struct group *group, size_t i)
 		move(run, i, group, meaning == REDIS_IS_ASK);
 	} else if (meaning == REDIS_IS_UNKNOWN && call->script && !was_loading) {
 		errand->is_loading = 1;
+		errand->is_asking = was_asking;
 		errand->node = group->node;
 	} else if (meaning == REDIS_IS_READONLY && errand->readonly++ == 0) {
 		group->is_stale = 1;

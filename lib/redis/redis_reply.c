@@ -81,7 +81,12 @@ static void *make_integer(const redisReadTask *task, long long value)
 
 static void *make_nil(const redisReadTask *task)
 {
-	return attach(task, make(task, NULL, 0));
+	struct cell *cell = make(task, NULL, 0);
+
+	/* The task's type is that of what is not there. */
+	if (cell)
+		cell->reply.type = REDIS_REPLY_NIL;
+	return attach(task, cell);
 }
 
 static void *make_array(const redisReadTask *task, int elements)

@@ -1,3 +1,6 @@
+/* For nftw. */
+#define _XOPEN_SOURCE 700
+
 #include "redis_server.h"
 
 #include <arpa/inet.h>
@@ -383,6 +386,23 @@ void redis_cluster_move_begin(struct redis_cluster *cluster, unsigned slot, int 
 	redis_server_tell(&cluster->servers[from], "CLUSTER SETSLOT %u MIGRATING %s", slot, id);
 }
 
+/*
+ * All know of the newest epoch. Two moves that follow each other sooner get epochs that collide, and then a slot may end
+ * with two nodes each of which names the other.
+ */
+static void agree(struct redis_cluster *cluster, int newest)
+{
+	redisReply *info = redis_server_ask(&cluster->servers[newest], "CLUSTER INFO");
+	const char *at = strstr(info->str, "cluster_current_epoch:");
+	char epoch[64];
+
+	ck_assert_ptr_nonnull(at);
+	(void)snprintf(epoch, sizeof epoch, "%.*s\r", (int)strcspn(at, "\r"), at);
+	freeReplyObject(info);
+	for (int i = 0; i < cluster->primaries; i++)
+		wait_words(&cluster->servers[i], "CLUSTER INFO", epoch);
+}
+
 void redis_cluster_move_end(struct redis_cluster *cluster, unsigned slot, int from, int to)
 {
 	redisReply *keys = redis_server_ask(&cluster->servers[from], "CLUSTER GETKEYSINSLOT %u 10000", slot);
@@ -394,6 +414,7 @@ void redis_cluster_move_end(struct redis_cluster *cluster, unsigned slot, int fr
 	freeReplyObject(keys);
 	id_of(&cluster->servers[to], id);
 	redis_server_tell(&cluster->servers[to], "CLUSTER SETSLOT %u NODE %s", slot, id);
+	agree(cluster, to);
 	for (int i = 0; i < cluster->primaries; i++) {
 		if (i != to)
 			redis_server_tell(&cluster->servers[i], "CLUSTER SETSLOT %u NODE %s", slot, id);
