@@ -236,7 +236,7 @@ $(B)/tests/libhelpers.a $(B)/tests/libtools.a:
 	@rm -f $@
 	$(call quiet,AR,$@)$(AR) rcs $@ $^
 ARCHIVES := $(B)/tests/libhelpers.a $(B)/tests/libtools.a $(REDIS_STATIC) $(CALLBACK_STATIC) $(JOBS_STATIC) $(STATIC)
-ARCHIVES_NEED = $(if $(REDIS_SRC),$(HIREDIS_LIBS)) $(if $(CALLBACK_SRC),$(CURL_LIBS) $(CRYPTO_LIBS)) $(LMDB_LIBS) $(JEMALLOC_LIBS) -lm
+ARCHIVES_NEED = $(if $(REDIS_SRC),$(HIREDIS_LIBS)) $(if $(CALLBACK_SRC),$(CURL_LIBS) -lssl $(CRYPTO_LIBS)) $(LMDB_LIBS) $(JEMALLOC_LIBS) -lm
 
 $(foreach source,$(TEST_SRC),$(eval $(call programs,tests,$(source)): $(call objects,$(source))))
 $(TESTS): $(ARCHIVES)

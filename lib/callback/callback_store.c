@@ -1,0 +1,293 @@
+/* The store: leases are taken from it, looked up and renewed, and it is told results. It may be away for a while. */
+#include <string.h>
+
+#include "callback_internal.h"
+#include "weekwheel/driver.h"
+
+#define PAUSE_MIN (50 * WW_MILLISECOND)
+#define PAUSE_MAX (5 * WW_SECOND)
+#define MARGIN_MAX (2 * WW_SECOND)
+
+/* As many in a turn, so that what is under way is not kept waiting. */
+enum { RESERVE_BATCH = 64 };
+
+/* ---- Lost and found */
+
+/* xorshift; what matters is that pushers that lost the same store do not all come back at once. */
+static uint64_t next_random(struct ww_callback *callback)
+{
+	callback->random ^= callback->random << 13;
+	callback->random ^= callback->random >> 7;
+	callback->random ^= callback->random << 17;
+	return callback->random;
+}
+
+int ww_callback_store_may(const struct ww_callback *callback, uint64_t now)
+{
+	return now >= callback->ask_again;
+}
+
+/* Errors that say what this call was about, and that would come again. */
+static int is_final(int error)
+{
+	switch (error) {
+	case WW_ESTALE:
+	case WW_ENOTFOUND:
+	case WW_EINVAL:
+	case WW_EOVERFLOW:
+	case WW_ECORRUPT:
+	case WW_ECLOSED:
+		return 1;
+	default:
+		return 0;
+	}
+}
+
+static void lose_store(struct ww_callback *callback, int error, uint64_t now)
+{
+	uint64_t pause = callback->pause ? callback->pause * 2 : PAUSE_MIN;
+
+	callback->pause = pause > PAUSE_MAX ? PAUSE_MAX : pause;
+	callback->ask_again = now + callback->pause - next_random(callback) % (callback->pause / 4);
+	callback->counters.store_errors++;
+	if (!callback->is_lost)
+		ww_callback_say(
+		    callback, "The store of jobs fails, and is asked again until it answers: %s", ww_strerror(error));
+	callback->is_lost = 1;
+}
+
+int ww_callback_store_failed(struct ww_callback *callback, int error, uint64_t now)
+{
+	if (error < 0 && !is_final(error)) {
+		lose_store(callback, error, now);
+		return 1;
+	}
+	if (callback->is_lost)
+		ww_callback_say(callback, "The store of jobs answers again.");
+	callback->is_lost = 0;
+	callback->pause = 0;
+	return 0;
+}
+
+/* A lease that is worth nothing any more. */
+static void drop(struct delivery *delivery)
+{
+	delivery->callback->counters.stale++;
+	ww_callback_forget(delivery);
+}
+
+/* ---- Leases */
+
+static int has_room(const struct ww_callback *callback)
+{
+	const struct list *lists = callback->lists;
+
+	return lists[CALLBACK_UNDER_WAY].count + lists[CALLBACK_UNTOLD].count < callback->config.in_flight &&
+	       lists[CALLBACK_WAITING].count < callback->config.waiting;
+}
+
+/* Returns 1 if a lease was taken, 0 if there is none, or an error. */
+static int reserve_one(struct ww_callback *callback, uint64_t real_now)
+{
+	const struct ww_callback_config *config = &callback->config;
+	struct delivery *delivery = ww_callback_allocate(callback, sizeof *delivery);
+	uint64_t now = 0;
+	int result;
+
+	if (!delivery)
+		return WW_ENOMEM;
+	memset(delivery, 0, sizeof *delivery);
+	delivery->callback = callback;
+	result = ww_jobs_reserve(config->jobs, config->tubes, config->tube_count, &delivery->lease);
+	if (result != 1) {
+		ww_callback_free(callback, delivery, sizeof *delivery);
+		return result;
+	}
+	callback->counters.reserved++;
+	(void)ww_jobs_now(config->jobs, 0, &now);
+	delivery->touched = now;
+	delivery->run = delivery->lease.ends > now ? delivery->lease.ends - now : 0;
+	ww_callback_accept(delivery, real_now);
+	return 1;
+}
+
+void ww_callback_reserve(struct ww_callback *callback, uint64_t now)
+{
+	int woken = atomic_exchange(&callback->woken, 0);
+	int result = 1;
+
+	if (!has_room(callback) || !ww_callback_store_may(callback, now)) {
+		callback->more |= woken;
+		return;
+	}
+	if (!woken && !callback->more && now < callback->look)
+		return;
+	for (int i = 0; i < RESERVE_BATCH && result == 1 && has_room(callback); i++)
+		result = reserve_one(callback, now);
+	callback->more = result == 1;
+	callback->look = now + callback->config.poll;
+	/* Also what would come again, such as a record that cannot be read, is not asked for without a pause. */
+	if (result < 0 && !ww_callback_store_failed(callback, result, now))
+		lose_store(callback, result, now);
+	else if (result >= 0)
+		(void)ww_callback_store_failed(callback, WW_OK, now);
+}
+
+static int renew(struct delivery *delivery, uint64_t now)
+{
+	struct ww_callback *callback = delivery->callback;
+	struct ww_lease *lease = &delivery->lease;
+	int error = ww_jobs_touch(callback->config.jobs, lease->id, lease->token, &lease->ends);
+
+	if (ww_callback_store_failed(callback, error, now))
+		return 0;
+	if (error) {
+		drop(delivery);
+		return 0;
+	}
+	(void)ww_jobs_now(callback->config.jobs, 0, &delivery->touched);
+	return 1;
+}
+
+static int is_worn(const struct delivery *delivery, uint64_t part)
+{
+	uint64_t now = 0;
+
+	(void)ww_jobs_now(delivery->callback->config.jobs, 0, &now);
+	return now > delivery->touched && now - delivery->touched >= delivery->run / part;
+}
+
+void ww_callback_tend(struct ww_callback *callback, uint64_t now)
+{
+	uint64_t soonest = WW_SECOND;
+	struct delivery *next;
+
+	if (now < callback->tend || !ww_callback_store_may(callback, now))
+		return;
+	for (struct delivery *delivery = callback->lists[CALLBACK_WAITING].first; delivery; delivery = next) {
+		next = delivery->next;
+		if (delivery->run / 8 < soonest)
+			soonest = delivery->run / 8;
+		if (is_worn(delivery, 2) && !renew(delivery, now) && callback->is_lost)
+			break;
+	}
+	callback->tend = now + soonest;
+}
+
+/* What is needed of the job beyond its lease. */
+static int look_it_up(struct delivery *delivery, uint64_t now)
+{
+	struct ww_callback *callback = delivery->callback;
+	const struct ww_job_ref ref = {.id = delivery->lease.id};
+	struct ww_job_info info;
+	int error = ww_jobs_peek(callback->config.jobs, &ref, &info, NULL);
+
+	if (ww_callback_store_failed(callback, error, now))
+		return 0;
+	if (error || info.state != WW_JOB_RESERVED || info.token != delivery->lease.token) {
+		drop(delivery);
+		return 0;
+	}
+	delivery->known = 1;
+	delivery->priority = info.priority;
+	delivery->backoff = info.backoff;
+	delivery->key_length = info.key_length;
+	memcpy(delivery->key, info.key, info.key_length);
+	return 1;
+}
+
+int ww_callback_look_up(struct delivery *delivery, uint64_t now)
+{
+	struct ww_callback *callback = delivery->callback;
+
+	if (!delivery->redirects && is_worn(delivery, 8) && !renew(delivery, now))
+		return 0;
+	if (delivery->known || (callback->config.flags & WW_CALLBACK_NO_KEY))
+		return 1;
+	return look_it_up(delivery, now);
+}
+
+uint64_t ww_callback_time_left(const struct delivery *delivery, uint64_t now)
+{
+	const struct ww_callback_config *config = &delivery->callback->config;
+	uint64_t store_now = 0;
+	uint64_t left;
+
+	(void)ww_jobs_now(config->jobs, 0, &store_now);
+	if (store_now >= delivery->lease.ends)
+		return 0;
+	left = delivery->lease.ends - store_now;
+	left -= left / 10 < MARGIN_MAX ? left / 10 : MARGIN_MAX;
+	if (config->timeout) {
+		uint64_t passed = now - delivery->began;
+		uint64_t rest = passed < config->timeout ? config->timeout - passed : 0;
+		left = rest < left ? rest : left;
+	}
+	return left;
+}
+
+/* ---- Results */
+
+static int give_back(struct delivery *delivery)
+{
+	struct ww_jobs *jobs = delivery->callback->config.jobs;
+	const struct ww_lease *lease = &delivery->lease;
+	int result = ww_jobs_release(jobs, lease->id, lease->token, delivery->priority, 0, NULL);
+
+	/* Its last attempt was no attempt. */
+	if (result == 1 && ww_jobs_kick_job(jobs, lease->id))
+		ww_callback_say(delivery->callback, "A job that was not tried is buried: the store fails.");
+	return result < 0 ? result : WW_OK;
+}
+
+static int tell_one(const struct delivery *delivery)
+{
+	struct ww_jobs *jobs = delivery->callback->config.jobs;
+	const struct ww_lease *lease = &delivery->lease;
+	uint64_t delay = delivery->delay;
+
+	if (delay == WW_JOB_BACKOFF && !delivery->backoff)
+		delay = delivery->callback->config.retry;
+	if (delivery->outcome == CALLBACK_FINISH)
+		return ww_jobs_finish(jobs, lease->id, lease->token);
+	if (delivery->outcome == CALLBACK_RETRY)
+		return ww_jobs_release(jobs, lease->id, lease->token, delivery->priority, delay, delivery->error);
+	return ww_jobs_bury(jobs, lease->id, lease->token, delivery->priority, delivery->error);
+}
+
+static void count(struct counters *counters, enum callback_outcome outcome, int result)
+{
+	if (result == WW_ESTALE || result == WW_ENOTFOUND)
+		counters->stale++;
+	else if (result < 0)
+		counters->lost++;
+	else if (outcome == CALLBACK_FINISH)
+		counters->finished++;
+	else if (outcome == CALLBACK_GIVE_BACK)
+		counters->given_back++;
+	else if (outcome == CALLBACK_BURY || result == 1)
+		counters->buried++;
+	else
+		counters->retried++;
+}
+
+void ww_callback_tell(struct ww_callback *callback, uint64_t now)
+{
+	struct delivery *delivery;
+	int result;
+
+	while ((delivery = callback->lists[CALLBACK_UNTOLD].first)) {
+		if (delivery->outcome != CALLBACK_FINISH && !delivery->known && !look_it_up(delivery, now)) {
+			if (callback->is_lost)
+				return;
+			continue;
+		}
+		result = delivery->outcome == CALLBACK_GIVE_BACK ? give_back(delivery) : tell_one(delivery);
+		if (ww_callback_store_failed(callback, result, now))
+			return;
+		count(&callback->counters, delivery->outcome, result);
+		if (result < 0 && result != WW_ESTALE && result != WW_ENOTFOUND)
+			ww_callback_say(callback, "The result of a job was refused: %s", ww_strerror(result));
+		ww_callback_forget(delivery);
+	}
+}
