@@ -83,6 +83,7 @@ static void release_memory(struct ww_callback *callback)
 		(void)curl_multi_cleanup(callback->multi);
 	ww_callback_free(callback, callback->hosts, callback->host_buckets * sizeof *callback->hosts);
 	ww_callback_config_free(callback);
+	ww_callback_free_spares(callback);
 	allocator->free(allocator->user, callback, sizeof *callback);
 }
 

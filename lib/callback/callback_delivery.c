@@ -92,5 +92,40 @@ void ww_callback_forget(struct delivery *delivery)
 		ww_callback_host_leave(callback, delivery->host);
 	ww_callback_free(callback, delivery->url, delivery->url_size);
 	ww_jobs_free(callback->config.jobs, delivery->lease.body);
-	ww_callback_free(callback, delivery, sizeof *delivery);
+	delivery->next = callback->spare;
+	callback->spare = delivery;
+	callback->spares++;
+}
+
+size_t ww_callback_prepare(struct ww_callback *callback, size_t wanted)
+{
+	while (callback->spares < wanted) {
+		struct delivery *delivery = ww_callback_allocate(callback, sizeof *delivery);
+		if (!delivery)
+			return callback->spares;
+		delivery->next = callback->spare;
+		callback->spare = delivery;
+		callback->spares++;
+	}
+	return wanted;
+}
+
+struct delivery *ww_callback_fresh(struct ww_callback *callback)
+{
+	struct delivery *delivery = callback->spare;
+
+	callback->spare = delivery->next;
+	callback->spares--;
+	memset(delivery, 0, sizeof *delivery);
+	delivery->callback = callback;
+	return delivery;
+}
+
+void ww_callback_free_spares(struct ww_callback *callback)
+{
+	while (callback->spare) {
+		struct delivery *delivery = callback->spare;
+		callback->spare = delivery->next;
+		ww_callback_free(callback, delivery, sizeof *delivery);
+	}
 }

@@ -118,6 +118,8 @@ struct ww_callback {
 	_Atomic uint64_t grace_ends;
 
 	struct list lists[CALLBACK_STATES];
+	struct delivery *spare; /* forgotten ones, to be used again */
+	size_t spares;
 	struct host **hosts;
 	size_t host_buckets; /* a power of two */
 	struct counters counters;
@@ -184,7 +186,13 @@ void ww_callback_result(struct delivery *delivery, enum callback_outcome outcome
 void ww_callback_accept(struct delivery *delivery, uint64_t now);
 /* Let it go to that URL next, which is allowed. Errors: WW_ENOMEM: it stays where it is. */
 int ww_callback_direct(struct delivery *delivery, struct span url, const struct callback_url *parts);
+/* It becomes a spare one. */
 void ww_callback_forget(struct delivery *delivery);
+/* See to it that there are so many spare ones. Returns how many of them there are. */
+size_t ww_callback_prepare(struct ww_callback *callback, size_t wanted);
+/* Take a spare one: all 0, and in no list. */
+struct delivery *ww_callback_fresh(struct ww_callback *callback);
+void ww_callback_free_spares(struct ww_callback *callback);
 
 /* ---- callback_send.c */
 

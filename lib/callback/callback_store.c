@@ -9,7 +9,10 @@
 #define MARGIN_MAX (2 * WW_SECOND)
 
 /* As many in a turn, so that what is under way is not kept waiting. */
-enum { RESERVE_BATCH = 64 };
+enum { RESERVE_BATCH = 64, TELL_BATCH = 64 };
+
+/* What no call of the store answers for one of many. */
+enum { UNDECIDED = 1 };
 
 /* ---- Lost and found */
 
@@ -86,35 +89,47 @@ static int has_room(const struct ww_callback *callback)
 	       lists[CALLBACK_WAITING].count < callback->config.waiting;
 }
 
-/* Returns 1 if a lease was taken, 0 if there is none, or an error. */
-static int reserve_one(struct ww_callback *callback, uint64_t real_now)
+static size_t smaller(size_t a, size_t b)
 {
-	const struct ww_callback_config *config = &callback->config;
-	struct delivery *delivery = ww_callback_allocate(callback, sizeof *delivery);
-	uint64_t now = 0;
-	int result;
+	return a < b ? a : b;
+}
 
-	if (!delivery)
-		return WW_ENOMEM;
-	memset(delivery, 0, sizeof *delivery);
-	delivery->callback = callback;
-	result = ww_jobs_reserve(config->jobs, config->tubes, config->tube_count, &delivery->lease);
-	if (result != 1) {
-		ww_callback_free(callback, delivery, sizeof *delivery);
-		return result;
+/* How many leases may be taken now, with a delivery for each. */
+static size_t room(struct ww_callback *callback)
+{
+	const size_t taken = callback->lists[CALLBACK_UNDER_WAY].count + callback->lists[CALLBACK_UNTOLD].count;
+	const size_t waiting = callback->lists[CALLBACK_WAITING].count;
+	size_t wanted = RESERVE_BATCH;
+
+	if (!has_room(callback))
+		return 0;
+	wanted = smaller(wanted, callback->config.in_flight - taken);
+	wanted = smaller(wanted, callback->config.waiting - waiting);
+	return ww_callback_prepare(callback, wanted);
+}
+
+static void accept_all(struct ww_callback *callback, const struct ww_lease *leases, int count, uint64_t real_now)
+{
+	uint64_t now = 0;
+
+	(void)ww_jobs_now(callback->config.jobs, 0, &now);
+	for (int i = 0; i < count; i++) {
+		struct delivery *delivery = ww_callback_fresh(callback);
+		delivery->lease = leases[i];
+		delivery->touched = now;
+		delivery->run = leases[i].ends > now ? leases[i].ends - now : 0;
+		callback->counters.reserved++;
+		ww_callback_accept(delivery, real_now);
 	}
-	callback->counters.reserved++;
-	(void)ww_jobs_now(config->jobs, 0, &now);
-	delivery->touched = now;
-	delivery->run = delivery->lease.ends > now ? delivery->lease.ends - now : 0;
-	ww_callback_accept(delivery, real_now);
-	return 1;
 }
 
 void ww_callback_reserve(struct ww_callback *callback, uint64_t now)
 {
+	const struct ww_callback_config *config = &callback->config;
+	struct ww_lease leases[RESERVE_BATCH];
 	int woken = atomic_exchange(&callback->woken, 0);
-	int result = 1;
+	size_t wanted;
+	int result;
 
 	if (!has_room(callback) || !ww_callback_store_may(callback, now)) {
 		callback->more |= woken;
@@ -122,15 +137,17 @@ void ww_callback_reserve(struct ww_callback *callback, uint64_t now)
 	}
 	if (!woken && !callback->more && now < callback->look)
 		return;
-	for (int i = 0; i < RESERVE_BATCH && result == 1 && has_room(callback); i++)
-		result = reserve_one(callback, now);
-	callback->more = result == 1;
-	callback->look = now + callback->config.poll;
+	wanted = room(callback);
+	result =
+	    wanted ? ww_jobs_reserve_many(config->jobs, config->tubes, config->tube_count, leases, wanted) : WW_ENOMEM;
+	callback->more = result > 0 && (size_t)result == wanted;
+	callback->look = now + config->poll;
 	/* Also what would come again, such as a record that cannot be read, is not asked for without a pause. */
 	if (result < 0 && !ww_callback_store_failed(callback, result, now))
 		lose_store(callback, result, now);
 	else if (result >= 0)
 		(void)ww_callback_store_failed(callback, WW_OK, now);
+	accept_all(callback, leases, result, now);
 }
 
 static int renew(struct delivery *delivery, uint64_t now)
@@ -248,27 +265,69 @@ static int tell_one(const struct delivery *delivery)
 
 	if (delay == WW_JOB_BACKOFF && !delivery->backoff)
 		delay = delivery->callback->config.retry;
-	if (delivery->outcome == CALLBACK_FINISH)
-		return ww_jobs_finish(jobs, lease->id, lease->token);
 	if (delivery->outcome == CALLBACK_RETRY)
 		return ww_jobs_release(jobs, lease->id, lease->token, delivery->priority, delay, delivery->error);
 	return ww_jobs_bury(jobs, lease->id, lease->token, delivery->priority, delivery->error);
 }
 
-static void count(struct counters *counters, enum callback_outcome outcome, int result)
+/* The store has decided: take note of that, and forget the delivery. */
+static void settle(struct delivery *delivery, int result)
 {
-	if (result == WW_ESTALE || result == WW_ENOTFOUND)
+	struct ww_callback *callback = delivery->callback;
+	struct counters *counters = &callback->counters;
+
+	if (result == WW_ESTALE || result == WW_ENOTFOUND) {
 		counters->stale++;
-	else if (result < 0)
+	} else if (result < 0) {
 		counters->lost++;
-	else if (outcome == CALLBACK_FINISH)
+		ww_callback_say(callback, "The result of a job was refused: %s", ww_strerror(result));
+	} else if (delivery->outcome == CALLBACK_FINISH) {
 		counters->finished++;
-	else if (outcome == CALLBACK_GIVE_BACK)
+	} else if (delivery->outcome == CALLBACK_GIVE_BACK) {
 		counters->given_back++;
-	else if (outcome == CALLBACK_BURY || result == 1)
+	} else if (delivery->outcome == CALLBACK_BURY || result == 1) {
 		counters->buried++;
-	else
+	} else {
 		counters->retried++;
+	}
+	ww_callback_forget(delivery);
+}
+
+static size_t collect_finished(const struct ww_callback *callback, struct delivery **told, struct ww_job_end *ends)
+{
+	struct delivery *delivery = callback->lists[CALLBACK_UNTOLD].first;
+	size_t count = 0;
+
+	for (; delivery && count < TELL_BATCH; delivery = delivery->next) {
+		if (delivery->outcome != CALLBACK_FINISH)
+			continue;
+		told[count] = delivery;
+		ends[count++] = (struct ww_job_end){delivery->lease.id, delivery->lease.token, UNDECIDED};
+	}
+	return count;
+}
+
+/* Tell successes, many at a time. Returns 0 if the store is lost. */
+static int tell_finished(struct ww_callback *callback, uint64_t now)
+{
+	struct delivery *told[TELL_BATCH];
+	struct ww_job_end ends[TELL_BATCH];
+	size_t count;
+
+	while ((count = collect_finished(callback, told, ends))) {
+		int failed = WW_OK;
+		int error = ww_jobs_finish_many(callback->config.jobs, ends, count);
+		for (size_t i = 0; i < count; i++) {
+			int result = ends[i].result == UNDECIDED ? error : ends[i].result;
+			if (result >= 0 || is_final(result))
+				settle(told[i], result);
+			else
+				failed = result;
+		}
+		if (ww_callback_store_failed(callback, failed, now))
+			return 0;
+	}
+	return 1;
 }
 
 void ww_callback_tell(struct ww_callback *callback, uint64_t now)
@@ -276,8 +335,10 @@ void ww_callback_tell(struct ww_callback *callback, uint64_t now)
 	struct delivery *delivery;
 	int result;
 
+	if (!tell_finished(callback, now))
+		return;
 	while ((delivery = callback->lists[CALLBACK_UNTOLD].first)) {
-		if (delivery->outcome != CALLBACK_FINISH && !delivery->known && !look_it_up(delivery, now)) {
+		if (!delivery->known && !look_it_up(delivery, now)) {
 			if (callback->is_lost)
 				return;
 			continue;
@@ -285,9 +346,6 @@ void ww_callback_tell(struct ww_callback *callback, uint64_t now)
 		result = delivery->outcome == CALLBACK_GIVE_BACK ? give_back(delivery) : tell_one(delivery);
 		if (ww_callback_store_failed(callback, result, now))
 			return;
-		count(&callback->counters, delivery->outcome, result);
-		if (result < 0 && result != WW_ESTALE && result != WW_ENOTFOUND)
-			ww_callback_say(callback, "The result of a job was refused: %s", ww_strerror(result));
-		ww_callback_forget(delivery);
+		settle(delivery, result);
 	}
 }
