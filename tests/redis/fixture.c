@@ -6,7 +6,7 @@
 
 static void *allocate(void *user, size_t size)
 {
-	struct rig *rig = user;
+	struct link_rig *rig = user;
 	void *block = NULL;
 
 	pthread_mutex_lock(&rig->lock);
@@ -26,7 +26,7 @@ static void *allocate(void *user, size_t size)
 
 static void give(void *user, void *block, size_t size)
 {
-	struct rig *rig = user;
+	struct link_rig *rig = user;
 
 	pthread_mutex_lock(&rig->lock);
 	rig->blocks--;
@@ -37,7 +37,7 @@ static void give(void *user, void *block, size_t size)
 
 static void report(const char *sentence, void *context)
 {
-	struct rig *rig = context;
+	struct link_rig *rig = context;
 
 	pthread_mutex_lock(&rig->lock);
 	if (rig->said < SAID_MAX)
@@ -45,7 +45,7 @@ static void report(const char *sentence, void *context)
 	pthread_mutex_unlock(&rig->lock);
 }
 
-uint64_t rig_now(struct rig *rig)
+uint64_t link_rig_now(struct link_rig *rig)
 {
 	uint64_t now;
 
@@ -57,17 +57,17 @@ uint64_t rig_now(struct rig *rig)
 
 static uint64_t now_of(void *context)
 {
-	return rig_now(context);
+	return link_rig_now(context);
 }
 
-void rig_pass(struct rig *rig, uint64_t ns)
+void link_rig_pass(struct link_rig *rig, uint64_t ns)
 {
 	pthread_mutex_lock(&rig->lock);
 	rig->now += ns;
 	pthread_mutex_unlock(&rig->lock);
 }
 
-void rig_make(struct rig *rig, const char *url)
+void link_rig_make(struct link_rig *rig, const char *url)
 {
 	memset(rig, 0, sizeof *rig);
 	ck_assert_int_eq(pthread_mutex_init(&rig->lock, NULL), 0);
@@ -83,16 +83,16 @@ void rig_make(struct rig *rig, const char *url)
 	rig->config.context = rig;
 }
 
-void rig_open(struct rig *rig, const char *url)
+void link_rig_open(struct link_rig *rig, const char *url)
 {
 	int error;
 
-	rig_make(rig, url);
+	link_rig_make(rig, url);
 	error = ww_redis_link_open(&rig->link, &rig->config);
 	ck_assert_msg(error == WW_OK, "%d: %s", error, rig->sentences[0]);
 }
 
-void rig_close(struct rig *rig)
+void link_rig_close(struct link_rig *rig)
 {
 	ww_redis_link_close(rig->link);
 	rig->link = NULL;
@@ -101,7 +101,7 @@ void rig_close(struct rig *rig)
 	pthread_mutex_destroy(&rig->lock);
 }
 
-int rig_said(struct rig *rig, const char *words)
+int link_rig_said(struct link_rig *rig, const char *words)
 {
 	int count = 0;
 
@@ -112,7 +112,7 @@ int rig_said(struct rig *rig, const char *words)
 	return count;
 }
 
-struct redis_link_stats rig_stats(struct rig *rig)
+struct redis_link_stats link_rig_stats(struct link_rig *rig)
 {
 	struct redis_link_stats stats;
 
@@ -128,7 +128,7 @@ struct redis_script script_of(const char *name, const char *text)
 	return script;
 }
 
-static int call(struct rig *rig, struct redis_call *one, long long *number)
+static int call(struct link_rig *rig, struct redis_call *one, long long *number)
 {
 	int error = ww_redis_link_run(rig->link, one, 1);
 
@@ -142,21 +142,21 @@ static int call(struct rig *rig, struct redis_call *one, long long *number)
 }
 
 int call_script(
-    struct rig *rig, const struct redis_script *script, const char *key, const char *argument, long long *number)
+    struct link_rig *rig, const struct redis_script *script, const char *key, const char *argument, long long *number)
 {
 	struct redis_call one = {.script = script, .key = key, .argc = argument != NULL, .argv = &argument};
 
 	return call(rig, &one, number);
 }
 
-int call_again(struct rig *rig, const struct redis_script *script, const char *key)
+int call_again(struct link_rig *rig, const struct redis_script *script, const char *key)
 {
 	struct redis_call one = {.script = script, .key = key, .flags = REDIS_CALL_AGAIN};
 
 	return call(rig, &one, NULL);
 }
 
-int call_words(struct rig *rig, const char *one, const char *two, const char *three, const char *four)
+int call_words(struct link_rig *rig, const char *one, const char *two, const char *three, const char *four)
 {
 	const char *const words[] = {one, two, three, four};
 	struct redis_call command = {.argv = words};

@@ -16,7 +16,7 @@
 
 enum { SAID_MAX = 64, SENTENCE_MAX = 512 };
 
-struct rig {
+struct link_rig {
 	struct redis_link *link;
 	struct redis_link_config config;
 	struct ww_allocator allocator;
@@ -33,26 +33,26 @@ struct rig {
 };
 
 /* Fill the config. url: to be copied. The timeout is generous; tests that wait for it set a short one. */
-void rig_make(struct rig *rig, const char *url);
+void link_rig_make(struct link_rig *rig, const char *url);
 /* Open; must go well. */
-void rig_open(struct rig *rig, const char *url);
+void link_rig_open(struct link_rig *rig, const char *url);
 /* Close, and all memory must have been given back. */
-void rig_close(struct rig *rig);
+void link_rig_close(struct link_rig *rig);
 /* How many sentences had the words. */
-int rig_said(struct rig *rig, const char *words);
+int link_rig_said(struct link_rig *rig, const char *words);
 /* A number of the statistics. */
-struct redis_link_stats rig_stats(struct rig *rig);
-void rig_pass(struct rig *rig, uint64_t ns);
-uint64_t rig_now(struct rig *rig);
+struct redis_link_stats link_rig_stats(struct link_rig *rig);
+void link_rig_pass(struct link_rig *rig, uint64_t ns);
+uint64_t link_rig_now(struct link_rig *rig);
 
 /* A script of that text. */
 struct redis_script script_of(const char *name, const char *text);
 /* One call of a script, with up to one argument; returns the error, and the reply's number, or length of text, in *number. */
 int call_script(
-    struct rig *rig, const struct redis_script *script, const char *key, const char *argument, long long *number);
+    struct link_rig *rig, const struct redis_script *script, const char *key, const char *argument, long long *number);
 /* The same, again if it broke. */
-int call_again(struct rig *rig, const struct redis_script *script, const char *key);
+int call_again(struct link_rig *rig, const struct redis_script *script, const char *key);
 /* One command of up to four words, any node. Returns the error. */
-int call_words(struct rig *rig, const char *one, const char *two, const char *three, const char *four);
+int call_words(struct link_rig *rig, const char *one, const char *two, const char *three, const char *four);
 
 #endif

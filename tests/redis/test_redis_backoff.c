@@ -9,7 +9,7 @@
 #include "redis/fixture.h"
 #include "weekwheel/error.h"
 
-static struct rig rig;
+static struct link_rig rig;
 static struct fake_server fake;
 static struct redis_script script;
 
@@ -22,7 +22,7 @@ static void open_both(uint64_t timeout)
 	script = script_of("script", "return 1");
 	fake_server_start(&fake, NULL);
 	fake_server_url(&fake, url, sizeof url);
-	rig_make(&rig, url);
+	link_rig_make(&rig, url);
 	rig.config.timeout = timeout;
 	rig.config.backoff_max = 400 * MS;
 	OK(ww_redis_link_open(&rig.link, &rig.config));
@@ -30,7 +30,7 @@ static void open_both(uint64_t timeout)
 
 static void close_both(void)
 {
-	rig_close(&rig);
+	link_rig_close(&rig);
 	fake_server_stop(&fake);
 }
 
@@ -55,26 +55,26 @@ START_TEST(a_lost_server_is_asked_after_a_pause_that_doubles)
 	accepts = 2;
 	for (size_t i = 0; i < sizeof pauses / sizeof *pauses; i++) {
 		ck_assert_int_eq(fake_server_accepts(&fake), accepts);
-		rig_pass(&rig, pauses[i] * MS / 2 - 1);
+		link_rig_pass(&rig, pauses[i] * MS / 2 - 1);
 		for (int again = 0; again < 5; again++)
 			ck_assert_int_eq(call(), WW_EIO);
 		ck_assert_int_eq(fake_server_accepts(&fake), accepts);
-		rig_pass(&rig, pauses[i] * MS / 2 + 1);
+		link_rig_pass(&rig, pauses[i] * MS / 2 + 1);
 		ck_assert_int_eq(call(), WW_EIO);
 		accepts++;
 	}
 	ck_assert_int_eq(fake_server_accepts(&fake), accepts);
 	ck_assert_int_eq(rig.said, 1);
 	fake_server_rules(&fake, NULL);
-	rig_pass(&rig, 400 * MS);
+	link_rig_pass(&rig, 400 * MS);
 	OK(call());
-	ck_assert_int_eq(rig_said(&rig, "is back"), 1);
+	ck_assert_int_eq(link_rig_said(&rig, "is back"), 1);
 	/* The next loss begins with the shortest pause. */
 	fake_server_rules(&fake, gone);
 	ck_assert_int_eq(call(), WW_EIO);
 	ck_assert_int_eq(call(), WW_EIO);
 	fake_server_rules(&fake, NULL);
-	rig_pass(&rig, 50 * MS);
+	link_rig_pass(&rig, 50 * MS);
 	OK(call());
 	close_both();
 }
@@ -100,7 +100,7 @@ START_TEST(one_thread_makes_the_attempt)
 	(void)call();
 	(void)call();
 	ck_assert_int_eq(fake_server_accepts(&fake), 2);
-	rig_pass(&rig, 50 * MS);
+	link_rig_pass(&rig, 50 * MS);
 	for (int i = 0; i < THREADS; i++)
 		ck_assert_int_eq(pthread_create(&threads[i], NULL, call_once, NULL), 0);
 	for (int i = 0; i < THREADS; i++)
@@ -123,7 +123,7 @@ START_TEST(a_refusal_is_not_asked_for_again_at_once)
 	for (int i = 0; i < 5; i++)
 		ck_assert_int_eq(call(), WW_EDENIED);
 	ck_assert_int_eq(fake_server_accepts(&fake), 2);
-	ck_assert_int_eq(rig_said(&rig, "refuses: NOAUTH"), 1);
+	ck_assert_int_eq(link_rig_said(&rig, "refuses: NOAUTH"), 1);
 	close_both();
 }
 END_TEST

@@ -10,7 +10,7 @@
 #include "support/seed.h"
 #include "weekwheel/error.h"
 
-static struct rig rig;
+static struct link_rig rig;
 static struct redis_cluster cluster;
 static struct redis_script count;
 
@@ -23,13 +23,13 @@ static int open_cluster(int primaries, int replicas, const char *const *options)
 	count = script_of("count", "return redis.call('INCR', KEYS[1])");
 	redis_cluster_start(&cluster, primaries, replicas, options);
 	redis_server_url(&cluster.servers[0], url, sizeof url);
-	rig_open(&rig, url);
+	link_rig_open(&rig, url);
 	return 1;
 }
 
 static void close_cluster(void)
 {
-	rig_close(&rig);
+	link_rig_close(&rig);
 	redis_cluster_stop(&cluster);
 }
 
@@ -98,9 +98,9 @@ START_TEST(calls_of_all_nodes_share_a_round_trip)
 	if (!open_cluster(3, 0, NULL))
 		return;
 	ck_assert_uint_eq(ww_redis_link_nodes(rig.link), 3);
-	ck_assert_int_eq(rig_stats(&rig).is_cluster, 1);
+	ck_assert_int_eq(link_rig_stats(&rig).is_cluster, 1);
 	for (int turn = 1; turn <= 3; turn++) {
-		before = rig_stats(&rig);
+		before = link_rig_stats(&rig);
 		for (int i = 0; i < CALLS; i++) {
 			(void)snprintf(keys[i], sizeof keys[i], "{%d}", i);
 			calls[i] = (struct redis_call){.script = &count, .key = keys[i]};
@@ -109,7 +109,7 @@ START_TEST(calls_of_all_nodes_share_a_round_trip)
 		for (int i = 0; i < CALLS; i++)
 			ck_assert_int_eq(calls[i].reply->integer, turn);
 		ww_redis_link_free(calls, CALLS);
-		after = rig_stats(&rig);
+		after = link_rig_stats(&rig);
 		ck_assert_uint_eq(after.round_trips - before.round_trips, turn == 1 ? 2 : 1);
 		ck_assert_uint_eq(after.loads - before.loads, turn == 1 ? 3 : 0);
 	}
@@ -126,15 +126,15 @@ START_TEST(a_cluster_has_one_database_and_one_node_is_enough_of_a_seed)
 
 	if (!open_cluster(3, 0, NULL))
 		return;
-	rig_close(&rig);
+	link_rig_close(&rig);
 	(void)snprintf(url, sizeof url, "redis://127.0.0.1:%d/1", cluster.servers[0].port);
-	rig_make(&rig, url);
+	link_rig_make(&rig, url);
 	ck_assert_int_eq(ww_redis_link_open(&rig.link, &rig.config), WW_EINVAL);
-	ck_assert_int_eq(rig_said(&rig, "SELECT is not allowed in cluster mode"), 1);
-	rig_close(&rig);
+	ck_assert_int_eq(link_rig_said(&rig, "SELECT is not allowed in cluster mode"), 1);
+	link_rig_close(&rig);
 	/* Seeds that are not there do not matter. */
 	(void)snprintf(url, sizeof url, "redis://127.0.0.1:1,127.0.0.1:2,127.0.0.1:%d", cluster.servers[2].port);
-	rig_open(&rig, url);
+	link_rig_open(&rig, url);
 	ck_assert_uint_eq(ww_redis_link_nodes(rig.link), 3);
 	close_cluster();
 }
@@ -156,12 +156,12 @@ START_TEST(a_slot_that_moved_is_followed_once)
 	OK(call_script(&rig, &count, key, NULL, &number));
 	redis_cluster_move_begin(&cluster, slot, 1, 2);
 	redis_cluster_move_end(&cluster, slot, 1, 2);
-	before = rig_stats(&rig);
+	before = link_rig_stats(&rig);
 	for (int i = 2; i < 6; i++) {
 		OK(call_script(&rig, &count, key, NULL, &number));
 		ck_assert_int_eq(number, i);
 	}
-	ck_assert_uint_eq(rig_stats(&rig).redirections - before.redirections, 1);
+	ck_assert_uint_eq(link_rig_stats(&rig).redirections - before.redirections, 1);
 	ck_assert_int_eq(rig.said, 0);
 	close_cluster();
 }
@@ -180,18 +180,18 @@ START_TEST(a_slot_on_the_move_is_asked_for)
 	slot = slot_of(key);
 	/* A key that is not there yet is one of the new owner's. */
 	redis_cluster_move_begin(&cluster, slot, 0, 1);
-	before = rig_stats(&rig);
+	before = link_rig_stats(&rig);
 	for (int i = 1; i < 4; i++) {
 		OK(call_script(&rig, &count, key, NULL, &number));
 		ck_assert_int_eq(number, i);
-		ck_assert_uint_eq(rig_stats(&rig).redirections - before.redirections, (uint64_t)i);
+		ck_assert_uint_eq(link_rig_stats(&rig).redirections - before.redirections, (uint64_t)i);
 	}
 	redis_cluster_move_end(&cluster, slot, 0, 1);
 	OK(call_script(&rig, &count, key, NULL, &number));
 	ck_assert_int_eq(number, 4);
-	before = rig_stats(&rig);
+	before = link_rig_stats(&rig);
 	OK(call_script(&rig, &count, key, NULL, &number));
-	ck_assert_uint_eq(rig_stats(&rig).redirections, before.redirections);
+	ck_assert_uint_eq(link_rig_stats(&rig).redirections, before.redirections);
 	close_cluster();
 }
 END_TEST
@@ -218,7 +218,7 @@ START_TEST(calls_go_on_while_slots_move)
 			ck_assert_int_eq(calls[i].reply->integer, turn);
 		ww_redis_link_free(calls, KEYS);
 		redis_cluster_move_end(&cluster, slot, from, (from + 1) % 3);
-		rig_pass(&rig, turn % 3 ? 0 : SECOND);
+		link_rig_pass(&rig, turn % 3 ? 0 : SECOND);
 	}
 	close_cluster();
 }
@@ -232,7 +232,7 @@ static int call_until(const char *key, long long *number)
 	for (int i = 0; i < 3000; i++) {
 		if (call_script(&rig, &count, key, NULL, number) == WW_OK)
 			return i;
-		rig_pass(&rig, 100 * MS);
+		link_rig_pass(&rig, 100 * MS);
 		(void)nanosleep(&(struct timespec){.tv_nsec = 10 * (long)MS}, NULL);
 	}
 	ck_abort_msg("nobody takes the slot");
@@ -255,12 +255,12 @@ START_TEST(a_replica_takes_the_place_of_its_primary)
 	/* The slots of others are served, unless the cluster says otherwise. */
 	ck_assert_int_ge(call_until(key, &number), 0);
 	ck_assert_int_eq(number, 2);
-	ck_assert_int_eq(rig_said(&rig, "cannot be reached"), 1);
+	ck_assert_int_eq(link_rig_said(&rig, "cannot be reached"), 1);
 	OK(call_script(&rig, &count, other, NULL, NULL));
 	/* It comes back as a replica, and is of no use for calls. */
 	redis_server_restart(&cluster.servers[1]);
 	redis_server_wait_info(&cluster.servers[1], "replication", "role:slave");
-	rig_pass(&rig, 60 * SECOND);
+	link_rig_pass(&rig, 60 * SECOND);
 	OK(call_script(&rig, &count, key, NULL, &number));
 	ck_assert_int_eq(number, 3);
 	ck_assert_uint_eq(ww_redis_link_nodes(rig.link), 3);
@@ -270,14 +270,14 @@ END_TEST
 
 START_TEST(a_primary_that_nobody_replaces)
 {
-	struct rig hasty;
+	struct link_rig hasty;
 	char key[32], other[32], url[64];
 	int error = WW_OK;
 
 	if (!open_cluster(3, 0, (const char *const[]){"--cluster-node-timeout", "500", NULL}))
 		return;
 	redis_server_url(&cluster.servers[0], url, sizeof url);
-	rig_make(&hasty, url);
+	link_rig_make(&hasty, url);
 	hasty.config.timeout = 300 * MS;
 	OK(ww_redis_link_open(&hasty.link, &hasty.config));
 	key_at(1, key);
@@ -293,7 +293,7 @@ START_TEST(a_primary_that_nobody_replaces)
 	redis_server_restart(&cluster.servers[1]);
 	(void)call_until(key, NULL);
 	(void)call_until(other, NULL);
-	rig_close(&hasty);
+	link_rig_close(&hasty);
 	close_cluster();
 }
 END_TEST
@@ -306,10 +306,10 @@ START_TEST(a_cluster_without_slots_is_not_ready)
 		return;
 	redis_server_start(&cluster.servers[0], (const char *const[]){"--cluster-enabled", "yes", NULL});
 	redis_server_url(&cluster.servers[0], url, sizeof url);
-	rig_make(&rig, url);
+	link_rig_make(&rig, url);
 	ck_assert_int_eq(ww_redis_link_open(&rig.link, &rig.config), WW_EAGAIN);
-	ck_assert_int_eq(rig_said(&rig, "no slots yet"), 1);
-	rig_close(&rig);
+	ck_assert_int_eq(link_rig_said(&rig, "no slots yet"), 1);
+	link_rig_close(&rig);
 	redis_server_stop(&cluster.servers[0]);
 }
 END_TEST

@@ -10,7 +10,7 @@
 #include "redis/redis_server.h"
 #include "weekwheel/error.h"
 
-static struct rig rig;
+static struct link_rig rig;
 static struct redis_server server;
 static struct redis_ear *ear;
 
@@ -39,7 +39,7 @@ static int open_both(void)
 		return 0;
 	redis_server_start(&server, NULL);
 	redis_server_url(&server, url, sizeof url);
-	rig_open(&rig, url);
+	link_rig_open(&rig, url);
 	OK(ww_redis_ear_open(&ear, rig.link, "channel"));
 	return 1;
 }
@@ -47,7 +47,7 @@ static int open_both(void)
 static void close_both(void)
 {
 	ww_redis_ear_close(ear);
-	rig_close(&rig);
+	link_rig_close(&rig);
 	redis_server_stop(&server);
 }
 
@@ -123,7 +123,7 @@ START_TEST(a_restart_is_an_end_and_the_next_hears)
 	/* It is too soon. */
 	ck_assert_int_eq(ww_redis_ear_open(&ear, rig.link, "channel"), WW_EIO);
 	ck_assert_int_eq(rig.said, 1);
-	rig_pass(&rig, FOREVER * SECOND);
+	link_rig_pass(&rig, FOREVER * SECOND);
 	OK(ww_redis_ear_open(&ear, rig.link, "channel"));
 	ck_assert_int_eq(rig.said, 2);
 	OK(call_words(&rig, "PUBLISH", "channel", "new", NULL));
@@ -138,13 +138,13 @@ START_TEST(a_server_that_falls_silent_is_found_out)
 {
 	struct heard heard = {.count = 0};
 	struct redis_ear *hasty_ear;
-	struct rig hasty;
+	struct link_rig hasty;
 	char url[64];
 
 	if (!open_both())
 		return;
 	redis_server_url(&server, url, sizeof url);
-	rig_make(&hasty, url);
+	link_rig_make(&hasty, url);
 	hasty.config.timeout = 100 * MS;
 	OK(ww_redis_link_open(&hasty.link, &hasty.config));
 	OK(ww_redis_ear_open(&hasty_ear, hasty.link, "channel"));
@@ -154,7 +154,7 @@ START_TEST(a_server_that_falls_silent_is_found_out)
 	ck_assert_int_eq(ww_redis_ear_wait(hasty_ear, -1, FOREVER * SECOND, hear, &heard), WW_EIO);
 	redis_server_thaw(&server);
 	ww_redis_ear_close(hasty_ear);
-	rig_close(&hasty);
+	link_rig_close(&hasty);
 	close_both();
 }
 END_TEST
@@ -169,7 +169,7 @@ START_TEST(a_cluster_is_heard_from_any_node)
 		return;
 	redis_cluster_start(&cluster, 3, 0, (const char *const[]){"--cluster-require-full-coverage", "no", NULL});
 	redis_server_url(&cluster.servers[0], url, sizeof url);
-	rig_open(&rig, url);
+	link_rig_open(&rig, url);
 	/* Each of the three in turn: all are heard. */
 	for (int turn = 0; turn < 3; turn++) {
 		OK(ww_redis_ear_open(&ear, rig.link, "channel"));
@@ -181,7 +181,7 @@ START_TEST(a_cluster_is_heard_from_any_node)
 		ww_redis_ear_close(ear);
 	}
 	redis_cluster_stop(&cluster);
-	rig_close(&rig);
+	link_rig_close(&rig);
 }
 END_TEST
 
@@ -213,7 +213,7 @@ START_TEST(an_ear_goes_to_another_node)
 		return;
 	redis_cluster_start(&cluster, 3, 0, (const char *const[]){"--cluster-require-full-coverage", "no", NULL});
 	redis_server_url(&cluster.servers[0], url, sizeof url);
-	rig_open(&rig, url);
+	link_rig_open(&rig, url);
 	OK(ww_redis_ear_open(&ear, rig.link, "channel"));
 	first = seat(&cluster);
 	ck_assert_int_ge(first, 0);
@@ -232,7 +232,7 @@ START_TEST(an_ear_goes_to_another_node)
 	}
 	ww_redis_ear_close(ear);
 	redis_cluster_stop(&cluster);
-	rig_close(&rig);
+	link_rig_close(&rig);
 }
 END_TEST
 
@@ -268,9 +268,9 @@ START_TEST(lies_are_errors)
 	for (size_t i = 0; i < sizeof lies / sizeof *lies; i++) {
 		fake_server_start(&fake, (const struct fake_rule[]){lies[i].rule, {0}});
 		fake_server_url(&fake, url, sizeof url);
-		rig_open(&rig, url);
+		link_rig_open(&rig, url);
 		ck_assert_msg(ww_redis_ear_open(&ear, rig.link, "channel") == lies[i].error, "lie %zu", i);
-		rig_close(&rig);
+		link_rig_close(&rig);
 		fake_server_stop(&fake);
 	}
 	for (size_t i = 0; i < sizeof tails / sizeof *tails; i++) {
@@ -280,13 +280,13 @@ START_TEST(lies_are_errors)
 		    tails[i]);
 		fake_server_start(&fake, (const struct fake_rule[]){{"SUBSCRIBE", 0, FAKE_CUT, answer, 0}, {0}});
 		fake_server_url(&fake, url, sizeof url);
-		rig_open(&rig, url);
+		link_rig_open(&rig, url);
 		OK(ww_redis_ear_open(&ear, rig.link, "channel"));
 		ck_assert_int_eq(ww_redis_ear_wait(ear, -1, FOREVER * SECOND, hear, &heard), 1);
 		ck_assert_msg(
 		    ww_redis_ear_wait(ear, -1, FOREVER * SECOND, hear, &heard) == tail_errors[i], "tail %zu", i);
 		ww_redis_ear_close(ear);
-		rig_close(&rig);
+		link_rig_close(&rig);
 		fake_server_stop(&fake);
 	}
 	ck_assert_int_eq(heard.count, sizeof tails / sizeof *tails);

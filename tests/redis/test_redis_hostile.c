@@ -15,7 +15,7 @@
 /* What a link may take beside a reply. */
 enum { REPLY_MAX = 1024 * 1024, OWN = 512 * 1024 };
 
-static struct rig rig;
+static struct link_rig rig;
 static struct fake_server fake;
 static struct redis_script script;
 
@@ -27,7 +27,7 @@ static void open_at_fake(const struct fake_rule *rules)
 	script = script_of("script", "return 1");
 	fake_server_start(&fake, rules);
 	fake_server_url(&fake, url, sizeof url);
-	rig_make(&rig, url);
+	link_rig_make(&rig, url);
 	rig.config.reply_max = REPLY_MAX;
 	rig.config.timeout = 60 * SECOND;
 	error = ww_redis_link_open(&rig.link, &rig.config);
@@ -36,7 +36,7 @@ static void open_at_fake(const struct fake_rule *rules)
 
 static void close_both(void)
 {
-	rig_close(&rig);
+	link_rig_close(&rig);
 	fake_server_stop(&fake);
 }
 
@@ -92,10 +92,11 @@ START_TEST(each_lie_is_an_error)
 		ck_assert_msg(call_script(&rig, &script, "k", NULL, NULL) == lies[i].error, "lie %zu", i);
 		ck_assert_uint_le(rig.most, REPLY_MAX + OWN);
 		/* Nothing of it is left over. */
-		rig_pass(&rig, 60 * SECOND);
+		link_rig_pass(&rig, 60 * SECOND);
 		OK(call_script(&rig, &script, "k", NULL, &number));
 		ck_assert_int_eq(number, 7);
-		ck_assert_int_eq(rig_said(&rig, "Redis at"), lies[i].error == WW_EIO ? 0 : rig_said(&rig, "Redis at"));
+		ck_assert_int_eq(
+		    link_rig_said(&rig, "Redis at"), lies[i].error == WW_EIO ? 0 : link_rig_said(&rig, "Redis at"));
 		ck_assert_msg(lies[i].error == WW_EIO || rig.said > 0, "lie %zu is not reported", i);
 		close_both();
 	}
@@ -152,13 +153,13 @@ START_TEST(a_silent_server_costs_one_timeout)
 
 	fake_server_start(&fake, rules);
 	fake_server_url(&fake, url, sizeof url);
-	rig_make(&rig, url);
+	link_rig_make(&rig, url);
 	rig.config.timeout = 50 * MS;
 	script = script_of("script", "return 1");
 	OK(ww_redis_link_open(&rig.link, &rig.config));
 	ck_assert_int_eq(call_again(&rig, &script, "k"), WW_EIO);
-	ck_assert_int_eq(rig_said(&rig, "does not answer in time"), 1);
-	ck_assert_uint_eq(rig_stats(&rig).open, 0);
+	ck_assert_int_eq(link_rig_said(&rig, "does not answer in time"), 1);
+	ck_assert_uint_eq(link_rig_stats(&rig).open, 0);
 	/* It is not asked again too soon. */
 	ck_assert_int_eq(call_again(&rig, &script, "k"), WW_EIO);
 	ck_assert_int_eq(fake_server_accepts(&fake), 1);
@@ -191,7 +192,7 @@ START_TEST(greetings_are_judged)
 		char url[64];
 		fake_server_start(&fake, rules);
 		fake_server_url(&fake, url, sizeof url);
-		rig_make(&rig, url);
+		link_rig_make(&rig, url);
 		if (greetings[i].rule.action == FAKE_SILENCE)
 			rig.config.timeout = 50 * MS;
 		ck_assert_msg(ww_redis_link_open(&rig.link, &rig.config) == greetings[i].error, "greeting %zu", i);
@@ -235,7 +236,7 @@ START_TEST(maps_of_slots_are_judged)
 		char url[64];
 		fake_server_start(&fake, rules);
 		fake_server_url(&fake, url, sizeof url);
-		rig_make(&rig, url);
+		link_rig_make(&rig, url);
 		ck_assert_msg(ww_redis_link_open(&rig.link, &rig.config) == maps[i].error, "map %zu", i);
 		close_both();
 	}
@@ -260,7 +261,7 @@ static void open_cluster(const char *format, uint64_t timeout)
 #pragma GCC diagnostic pop
 	fake_server_rules(&fake, rules);
 	fake_server_url(&fake, url, sizeof url);
-	rig_make(&rig, url);
+	link_rig_make(&rig, url);
 	rig.config.timeout = timeout;
 	OK(ww_redis_link_open(&rig.link, &rig.config));
 }
@@ -272,7 +273,7 @@ START_TEST(redirections_in_a_circle_end_with_the_timeout)
 	for (int i = 0; i < 2; i++) {
 		open_cluster(circles[i], 200 * MS);
 		ck_assert_int_eq(call_script(&rig, &script, "k", NULL, NULL), WW_EAGAIN);
-		ck_assert_uint_gt(rig_stats(&rig).redirections, 1);
+		ck_assert_uint_gt(link_rig_stats(&rig).redirections, 1);
 		ck_assert_int_lt(fake_server_count(&fake, "EVALSHA"), 100);
 		ck_assert_int_eq(fake_server_count(&fake, "ASKING") > 0, i == 1);
 		close_both();
@@ -306,13 +307,13 @@ START_TEST(a_script_that_is_never_there)
 	script = script_of("script", "return 1");
 	fake_server_start(&fake, never);
 	fake_server_url(&fake, url, sizeof url);
-	rig_make(&rig, url);
+	link_rig_make(&rig, url);
 	rig.config.timeout = 100 * MS;
 	OK(ww_redis_link_open(&rig.link, &rig.config));
 	ck_assert_int_eq(call_script(&rig, &script, "k", NULL, NULL), WW_EAGAIN);
 	fake_server_rules(&fake, denied);
 	ck_assert_int_eq(call_script(&rig, &script, "k", NULL, NULL), WW_EDENIED);
-	ck_assert_int_eq(rig_said(&rig, "NOPERM"), 1);
+	ck_assert_int_eq(link_rig_said(&rig, "NOPERM"), 1);
 	close_both();
 }
 END_TEST
@@ -326,8 +327,8 @@ START_TEST(what_is_reported_is_clean_and_said_once)
 	for (int i = 0; i < 3; i++)
 		ck_assert_int_eq(call_script(&rig, &script, "k", NULL, NULL), WW_ECORRUPT);
 	ck_assert_int_eq(rig.said, 1);
-	ck_assert_int_eq(rig_said(&rig, "ERR a?[31m?z"), 1);
-	rig_pass(&rig, 61 * SECOND);
+	ck_assert_int_eq(link_rig_said(&rig, "ERR a?[31m?z"), 1);
+	link_rig_pass(&rig, 61 * SECOND);
 	ck_assert_int_eq(call_script(&rig, &script, "k", NULL, NULL), WW_ECORRUPT);
 	ck_assert_int_eq(rig.said, 2);
 	close_both();
@@ -376,7 +377,7 @@ START_TEST(random_answers_do_no_harm)
 		ck_assert_msg(error == WW_OK || error == WW_EIO || error == WW_ECORRUPT || error == WW_EFULL ||
 		                  error == WW_EDENIED,
 		    "answer %d: %d", i, error);
-		rig_pass(&rig, 60 * SECOND);
+		link_rig_pass(&rig, 60 * SECOND);
 	}
 	ck_assert_uint_le(rig.most, REPLY_MAX + OWN);
 	close_both();

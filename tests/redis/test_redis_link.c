@@ -10,7 +10,7 @@
 #include "redis/redis_server.h"
 #include "weekwheel/error.h"
 
-static struct rig rig;
+static struct link_rig rig;
 static struct redis_server server;
 
 static int open_both(const char *const *options)
@@ -21,13 +21,13 @@ static int open_both(const char *const *options)
 		return 0;
 	redis_server_start(&server, options);
 	redis_server_url(&server, url, sizeof url);
-	rig_open(&rig, url);
+	link_rig_open(&rig, url);
 	return 1;
 }
 
 static void close_both(void)
 {
-	rig_close(&rig);
+	link_rig_close(&rig);
 	redis_server_stop(&server);
 }
 
@@ -45,7 +45,7 @@ START_TEST(answers_come_in_the_order_of_the_calls)
 	if (!open_both(NULL))
 		return;
 	OK(call_script(&rig, &echo, "k", "warm", NULL));
-	before = rig_stats(&rig);
+	before = link_rig_stats(&rig);
 	for (int i = 0; i < CALLS; i++) {
 		(void)snprintf(words[i], sizeof words[i], "%d", i);
 		argv[i][0] = i % 2 ? words[i] : "ECHO";
@@ -57,7 +57,7 @@ START_TEST(answers_come_in_the_order_of_the_calls)
 	for (int i = 0; i < CALLS; i++)
 		ck_assert_str_eq(calls[i].reply->str, words[i]);
 	ww_redis_link_free(calls, CALLS);
-	after = rig_stats(&rig);
+	after = link_rig_stats(&rig);
 	ck_assert_uint_eq(after.round_trips - before.round_trips, 1);
 	ck_assert_uint_eq(after.commands - before.commands, CALLS);
 	ck_assert_uint_eq(after.connections, 1);
@@ -108,7 +108,7 @@ START_TEST(replies_of_all_types)
 	ck_assert_str_eq(call.reply->element[3]->str, "FOUR");
 	ww_redis_link_free(&call, 1);
 	ck_assert_int_eq(ww_redis_link_unexpected(rig.link, &call, "a number"), WW_ECORRUPT);
-	ck_assert_int_eq(rig_said(&rig, "answers all with something else than a number"), 1);
+	ck_assert_int_eq(link_rig_said(&rig, "answers all with something else than a number"), 1);
 	close_both();
 }
 END_TEST
@@ -164,12 +164,12 @@ START_TEST(a_forgotten_script_is_loaded_once_for_all)
 	if (!open_both(NULL))
 		return;
 	for (int flushed = 0; flushed < 3; flushed++) {
-		before = rig_stats(&rig);
+		before = link_rig_stats(&rig);
 		for (int i = 0; i < CALLS; i++)
 			calls[i] = (struct redis_call){.script = i % 5 == 4 ? &other : &count, .key = "k"};
 		OK(ww_redis_link_run(rig.link, calls, CALLS));
 		ww_redis_link_free(calls, CALLS);
-		after = rig_stats(&rig);
+		after = link_rig_stats(&rig);
 		ck_assert_uint_eq(after.loads - before.loads, 2);
 		ck_assert_uint_eq(after.round_trips - before.round_trips, 2);
 		redis_server_tell(&server, "SCRIPT FLUSH");
@@ -214,7 +214,7 @@ START_TEST(a_replica_is_found_out)
 	redis_server_tell(&server, "REPLICAOF 127.0.0.1 %d", primary.port);
 	redis_server_wait_info(&server, "replication", "master_link_status:up");
 	ck_assert_int_eq(call_script(&rig, &set, "k", NULL, NULL), WW_EDENIED);
-	ck_assert_int_eq(rig_said(&rig, "is a replica: give the address of the primary"), 1);
+	ck_assert_int_eq(link_rig_said(&rig, "is a replica: give the address of the primary"), 1);
 	ck_assert_int_eq(call_script(&rig, &set, "k", NULL, NULL), WW_EDENIED);
 	ck_assert_int_eq(rig.said, 1);
 	/* Promoted, it is as good as any. */
@@ -233,9 +233,9 @@ START_TEST(an_unknown_error_is_reported)
 		return;
 	redis_server_tell(&server, "SET k v");
 	ck_assert_int_eq(call_script(&rig, &broken, "k", NULL, NULL), WW_ECORRUPT);
-	ck_assert_int_eq(rig_said(&rig, "answers broken: WRONGTYPE"), 1);
+	ck_assert_int_eq(link_rig_said(&rig, "answers broken: WRONGTYPE"), 1);
 	ck_assert_int_eq(call_words(&rig, "NOSUCHCOMMAND", NULL, NULL, NULL), WW_ECORRUPT);
-	ck_assert_int_eq(rig_said(&rig, "answers NOSUCHCOMMAND"), 1);
+	ck_assert_int_eq(link_rig_said(&rig, "answers NOSUCHCOMMAND"), 1);
 	close_both();
 }
 END_TEST
@@ -244,23 +244,23 @@ START_TEST(a_busy_server_is_asked_again)
 {
 	struct redis_script quick = script_of("quick", "return 1");
 	struct redis_script endless = script_of("endless", "while true do end");
-	struct rig slow;
+	struct link_rig slow;
 	char url[64];
 
 	if (!open_both((const char *const[]){"--busy-reply-threshold", "1", NULL}))
 		return;
 	redis_server_url(&server, url, sizeof url);
-	rig_make(&slow, url);
+	link_rig_make(&slow, url);
 	slow.config.timeout = 100 * MS;
 	OK(ww_redis_link_open(&slow.link, &slow.config));
 	ck_assert_int_eq(call_script(&slow, &endless, "k", NULL, NULL), WW_EIO);
-	ck_assert_int_eq(rig_said(&slow, "does not answer in time"), 1);
+	ck_assert_int_eq(link_rig_said(&slow, "does not answer in time"), 1);
 	/* It answers in the meantime that it is busy. */
-	rig_pass(&slow, 60 * SECOND);
+	link_rig_pass(&slow, 60 * SECOND);
 	ck_assert_int_eq(call_script(&slow, &quick, "k", NULL, NULL), WW_EAGAIN);
 	redis_server_tell(&server, "SCRIPT KILL");
 	OK(call_script(&rig, &quick, "k", NULL, NULL));
-	rig_close(&slow);
+	link_rig_close(&slow);
 	close_both();
 }
 END_TEST
@@ -279,15 +279,15 @@ static void expect_open(int expected, const char *says, const char *format, ...)
 	va_start(values, format);
 	(void)vsnprintf(url, sizeof url, format, values);
 	va_end(values);
-	rig_make(&rig, url);
+	link_rig_make(&rig, url);
 	error = ww_redis_link_open(&rig.link, &rig.config);
 	ck_assert_msg(error == expected, "%s: %d: %s", url, error, rig.sentences[0]);
 	if (!error)
 		OK(call_words(&rig, "SET", "key", "value", NULL));
 	else
-		ck_assert_msg(rig_said(&rig, says) == 1, "%s: %s", url, rig.sentences[0]);
-	ck_assert_int_eq(rig_said(&rig, "secret"), 0);
-	rig_close(&rig);
+		ck_assert_msg(link_rig_said(&rig, says) == 1, "%s: %s", url, rig.sentences[0]);
+	ck_assert_int_eq(link_rig_said(&rig, "secret"), 0);
+	link_rig_close(&rig);
 }
 
 START_TEST(passwords_and_rights)
@@ -322,11 +322,11 @@ START_TEST(a_right_that_is_taken_away_is_missed)
 	redis_server_start(&server, NULL);
 	redis_server_tell(&server, "ACL SETUSER me on >p +@all ~*");
 	(void)snprintf(url, sizeof url, "redis://me:p@127.0.0.1:%d", server.port);
-	rig_open(&rig, url);
+	link_rig_open(&rig, url);
 	OK(call_script(&rig, &script, "k", NULL, NULL));
 	redis_server_tell(&server, "ACL SETUSER me -evalsha");
 	ck_assert_int_eq(call_script(&rig, &script, "k", NULL, NULL), WW_EDENIED);
-	ck_assert_int_eq(rig_said(&rig, "NOPERM"), 1);
+	ck_assert_int_eq(link_rig_said(&rig, "NOPERM"), 1);
 	close_both();
 }
 END_TEST
@@ -354,7 +354,7 @@ START_TEST(a_config_out_of_range_is_refused)
 {
 	struct redis_link *link = NULL;
 
-	rig_make(&rig, "redis://127.0.0.1");
+	link_rig_make(&rig, "redis://127.0.0.1");
 	for (int i = 0; i < 5; i++) {
 		struct redis_link_config config = rig.config;
 		if (i == 0)
@@ -370,7 +370,7 @@ START_TEST(a_config_out_of_range_is_refused)
 		ck_assert_int_eq(ww_redis_link_open(&link, &config), WW_EINVAL);
 		ck_assert_ptr_null(link);
 	}
-	rig_close(&rig);
+	link_rig_close(&rig);
 }
 END_TEST
 
@@ -404,16 +404,16 @@ START_TEST(lost_and_back_are_reported_once)
 	redis_server_kill(&server);
 	for (int i = 0; i < 5; i++) {
 		ck_assert_int_eq(call_script(&rig, &one, "k", NULL, NULL), WW_EIO);
-		rig_pass(&rig, SECOND);
+		link_rig_pass(&rig, SECOND);
 	}
 	ck_assert_int_eq(rig.said, 1);
-	ck_assert_int_eq(rig_said(&rig, "cannot be reached"), 1);
+	ck_assert_int_eq(link_rig_said(&rig, "cannot be reached"), 1);
 	redis_server_restart(&server);
-	rig_pass(&rig, 60 * SECOND);
+	link_rig_pass(&rig, 60 * SECOND);
 	for (int i = 0; i < 3; i++)
 		OK(call_script(&rig, &one, "k", NULL, NULL));
 	ck_assert_int_eq(rig.said, 2);
-	ck_assert_int_eq(rig_said(&rig, "is back"), 1);
+	ck_assert_int_eq(link_rig_said(&rig, "is back"), 1);
 	close_both();
 }
 END_TEST
@@ -421,27 +421,27 @@ END_TEST
 START_TEST(a_frozen_server_is_left_and_found_again)
 {
 	struct redis_script echo = script_of("echo", "return ARGV[1]");
-	struct rig hasty;
+	struct link_rig hasty;
 	char url[64];
 	long long number;
 
 	if (!open_both(NULL))
 		return;
 	redis_server_url(&server, url, sizeof url);
-	rig_make(&hasty, url);
+	link_rig_make(&hasty, url);
 	hasty.config.timeout = 200 * MS;
 	OK(ww_redis_link_open(&hasty.link, &hasty.config));
 	OK(call_script(&rig, &echo, "k", "x", NULL));
 	redis_server_freeze(&server);
 	ck_assert_int_eq(call_script(&hasty, &echo, "k", "four", NULL), WW_EIO);
-	ck_assert_uint_eq(rig_stats(&hasty).open, 0);
+	ck_assert_uint_eq(link_rig_stats(&hasty).open, 0);
 	redis_server_thaw(&server);
-	rig_pass(&hasty, 60 * SECOND);
+	link_rig_pass(&hasty, 60 * SECOND);
 	/* The late answer went with its connection. */
 	OK(call_script(&hasty, &echo, "k", "seventh", &number));
 	ck_assert_int_eq(number, 7);
-	ck_assert_int_eq(rig_said(&hasty, "is back"), 1);
-	rig_close(&hasty);
+	ck_assert_int_eq(link_rig_said(&hasty, "is back"), 1);
+	link_rig_close(&hasty);
 	close_both();
 }
 END_TEST
@@ -482,7 +482,7 @@ START_TEST(threads_share_a_few_connections)
 	redis_server_start(&server, NULL);
 	redis_server_url(&server, url, sizeof url);
 	for (unsigned most = 1; most < 4; most++) {
-		rig_make(&rig, url);
+		link_rig_make(&rig, url);
 		rig.config.connections = most;
 		OK(ww_redis_link_open(&rig.link, &rig.config));
 		echo_script = script_of("echo", "return ARGV[1]");
@@ -493,9 +493,9 @@ START_TEST(threads_share_a_few_connections)
 		for (unsigned i = 0; i < THREADS; i++)
 			ck_assert_int_eq(pthread_join(threads[i], NULL), 0);
 		ck_assert_int_eq(wrong, 0);
-		ck_assert_uint_le(rig_stats(&rig).open, most);
-		ck_assert_uint_le(rig_stats(&rig).connections, most);
-		rig_close(&rig);
+		ck_assert_uint_le(link_rig_stats(&rig).open, most);
+		ck_assert_uint_le(link_rig_stats(&rig).connections, most);
+		link_rig_close(&rig);
 	}
 	redis_server_stop(&server);
 }
@@ -519,7 +519,7 @@ START_TEST(each_allocation_may_fail)
 	redis_server_url(&server, url, sizeof url);
 	for (fail_at = 1; has_failed; fail_at++) {
 		int error;
-		rig_make(&rig, url);
+		link_rig_make(&rig, url);
 		rig.fail_at = fail_at;
 		error = ww_redis_link_open(&rig.link, &rig.config);
 		ck_assert(error == WW_OK || error == WW_ENOMEM);
@@ -535,7 +535,7 @@ START_TEST(each_allocation_may_fail)
 			has_failed = rig.calls >= fail_at;
 			OK(call_script(&rig, &all, "k", NULL, NULL));
 		}
-		rig_close(&rig);
+		link_rig_close(&rig);
 	}
 	ck_assert_uint_gt(fail_at, 20);
 	redis_server_stop(&server);
