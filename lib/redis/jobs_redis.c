@@ -170,19 +170,10 @@ static int open_link(struct redis_store *store)
 	return ww_redis_link_open(&store->link, &link);
 }
 
-static pthread_once_t scripts_named = PTHREAD_ONCE_INIT;
-
-static void name_scripts(void)
-{
-	for (size_t i = 0; i < ww_redis_script_count; i++)
-		ww_redis_script_name(ww_redis_scripts[i]);
-}
-
 static int open_store(struct redis_store *store)
 {
 	int error = name_it(store);
 
-	pthread_once(&scripts_named, name_scripts);
 	if (!error)
 		error = open_link(store);
 	if (!error)

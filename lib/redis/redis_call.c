@@ -172,7 +172,7 @@ static int run(struct redis_store *store, struct redis_call *calls, size_t count
 	return getpid() == store->process ? ww_redis_link_run(store->link, calls, count) : WW_ECLOSED;
 }
 
-int ww_redis_call(struct redis_store *store, struct redis_script *script, uint32_t shard, struct words *words,
+int ww_redis_call(struct redis_store *store, const struct redis_script *script, uint32_t shard, struct words *words,
     unsigned flags, redisReply **reply)
 {
 	struct redis_call call = {.script = script,
@@ -204,7 +204,7 @@ int ww_redis_call(struct redis_store *store, struct redis_script *script, uint32
 }
 
 int64_t ww_redis_call_number(
-    struct redis_store *store, struct redis_script *script, uint32_t shard, struct words *words, unsigned flags)
+    struct redis_store *store, const struct redis_script *script, uint32_t shard, struct words *words, unsigned flags)
 {
 	redisReply *reply;
 	int64_t number = ww_redis_call(store, script, shard, words, flags, &reply);
@@ -286,7 +286,8 @@ int ww_redis_call_fan(struct redis_store *store, struct fan *fan)
 	return error ? error : again;
 }
 
-int ww_redis_call_all(struct redis_store *store, struct redis_script *script, struct words *words, struct fan *fan)
+int ww_redis_call_all(
+    struct redis_store *store, const struct redis_script *script, struct words *words, struct fan *fan)
 {
 	int error = ww_redis_call_fan_make(store, fan, store->shards);
 

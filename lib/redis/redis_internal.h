@@ -143,12 +143,12 @@ void ww_redis_words_signed(struct words *words, int64_t number);
  * Run a script for a shard. On WW_OK *reply is the caller's, to be given to ww_redis_call_free, and is not an error or a negative
  * number; those are returned.
  */
-int ww_redis_call(struct redis_store *store, struct redis_script *script, uint32_t shard, struct words *words,
+int ww_redis_call(struct redis_store *store, const struct redis_script *script, uint32_t shard, struct words *words,
     unsigned flags, redisReply **reply);
 void ww_redis_call_free(redisReply *reply);
 /* The same where a number is all that is replied; it is returned. */
 int64_t ww_redis_call_number(
-    struct redis_store *store, struct redis_script *script, uint32_t shard, struct words *words, unsigned flags);
+    struct redis_store *store, const struct redis_script *script, uint32_t shard, struct words *words, unsigned flags);
 
 /* Calls with words of their own, side by side. */
 struct fan {
@@ -159,7 +159,8 @@ struct fan {
 };
 
 /* Run a script with the same words for all shards, or those that mask says. Call i is for shard which[i]. */
-int ww_redis_call_all(struct redis_store *store, struct redis_script *script, struct words *words, struct fan *fan);
+int ww_redis_call_all(
+    struct redis_store *store, const struct redis_script *script, struct words *words, struct fan *fan);
 /* Run calls that were made ready; the store made anew if it was gone. */
 int ww_redis_call_fan(struct redis_store *store, struct fan *fan);
 void ww_redis_call_fan_free(struct redis_store *store, struct fan *fan);

@@ -26,11 +26,8 @@ struct redis_script {
 	const char *name;
 	const char *text;
 	size_t length;
-	char sha[41]; /* by ww_redis_script_name */
+	char sha[41]; /* SHA-1 of the text, in lower case: by that name a server knows the script */
 };
-
-/* Fill sha from the text: by that name a server knows the script. */
-void ww_redis_script_name(struct redis_script *script);
 
 /* It is harmless to do this twice: it is repeated if the connection broke after it was sent. */
 #define REDIS_CALL_AGAIN 1U

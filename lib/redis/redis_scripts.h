@@ -27,29 +27,29 @@
 
 #include "redis_link.h"
 
-extern struct redis_script ww_redis_script_shard_cancel;
-extern struct redis_script ww_redis_script_shard_check;
-extern struct redis_script ww_redis_script_shard_delayed;
-extern struct redis_script ww_redis_script_shard_end;
-extern struct redis_script ww_redis_script_shard_finish;
-extern struct redis_script ww_redis_script_shard_first;
-extern struct redis_script ww_redis_script_shard_forecast;
-extern struct redis_script ww_redis_script_shard_kick;
-extern struct redis_script ww_redis_script_shard_list;
-extern struct redis_script ww_redis_script_shard_make;
-extern struct redis_script ww_redis_script_shard_move;
-extern struct redis_script ww_redis_script_shard_pause;
-extern struct redis_script ww_redis_script_shard_peek;
-extern struct redis_script ww_redis_script_shard_put;
-extern struct redis_script ww_redis_script_shard_reserve;
-extern struct redis_script ww_redis_script_shard_reserve_job;
-extern struct redis_script ww_redis_script_shard_sweep;
-extern struct redis_script ww_redis_script_shard_tubes;
-extern struct redis_script ww_redis_script_store_beat;
-extern struct redis_script ww_redis_script_store_make;
+extern const struct redis_script ww_redis_script_shard_cancel;
+extern const struct redis_script ww_redis_script_shard_check;
+extern const struct redis_script ww_redis_script_shard_delayed;
+extern const struct redis_script ww_redis_script_shard_end;
+extern const struct redis_script ww_redis_script_shard_finish;
+extern const struct redis_script ww_redis_script_shard_first;
+extern const struct redis_script ww_redis_script_shard_forecast;
+extern const struct redis_script ww_redis_script_shard_kick;
+extern const struct redis_script ww_redis_script_shard_list;
+extern const struct redis_script ww_redis_script_shard_make;
+extern const struct redis_script ww_redis_script_shard_move;
+extern const struct redis_script ww_redis_script_shard_pause;
+extern const struct redis_script ww_redis_script_shard_peek;
+extern const struct redis_script ww_redis_script_shard_put;
+extern const struct redis_script ww_redis_script_shard_reserve;
+extern const struct redis_script ww_redis_script_shard_reserve_job;
+extern const struct redis_script ww_redis_script_shard_sweep;
+extern const struct redis_script ww_redis_script_shard_tubes;
+extern const struct redis_script ww_redis_script_store_beat;
+extern const struct redis_script ww_redis_script_store_make;
 
 /* All of them. */
-extern struct redis_script *const ww_redis_scripts[];
+extern const struct redis_script *const ww_redis_scripts[];
 extern const size_t ww_redis_script_count;
 
 #endif
