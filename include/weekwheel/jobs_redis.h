@@ -28,7 +28,7 @@
  *
  * What differs from an embedded store:
  * - Leases are written: a lease lives on when its process, or Redis, ends and comes back, until it runs out.
- * - ww_jobs_begin and ww_jobs_commit only mark a section of a thread: each call stands for itself, and is done when it returns.
+ * - ww_jobs_begin and ww_jobs_commit do nothing: each call stands for itself, and is done when it returns.
  *   ww_jobs_put_many, reserve_many and finish_many save round trips.
  * - Of jobs of different shards that are ready, the least priority is taken first as far as this process has heard; those of
  *   equal priority are taken in order within a shard.

@@ -226,8 +226,6 @@ static int close_store(struct ww_jobs *jobs)
 
 	if (getpid() != store->process)
 		return WW_ECLOSED;
-	if (store->has_begun && pthread_equal(store->section, pthread_self()))
-		return WW_EBUSY;
 	ww_redis_worker_stop(store);
 	release(store);
 	return WW_OK;

@@ -86,8 +86,6 @@ struct redis_store {
 	size_t bytes; /* of hints */
 
 	struct redis_worker *worker; /* NULL with a time of its own */
-	pthread_t section;           /* who has begun */
-	int has_begun;
 };
 
 static inline struct redis_store *store_of(struct ww_jobs *jobs)

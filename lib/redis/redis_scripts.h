@@ -21,6 +21,7 @@
  *     {P}:workers      zset    until when -> name         the workers that live
  *     P:wake           channel "a S time": shard S has something due at that time, sooner than before
  *                              "r S priority tube": the first ready job of a tube is another one
+ *                              "w name": a worker came or went
  *
  * But for m and store, which stay, a key is gone with the last job in it.
  */

@@ -98,6 +98,10 @@ static void hear(const char *message, size_t length, void *context)
 	text[length] = 0;
 	if (sscanf(text, "a %" SCNu64 " %" SCNu64, &shard, &number) == 2) {
 		hear_alarm(worker, shard, number);
+	} else if (text[0] == 'w') {
+		/* Another worker came or went: what is watched is divided anew. */
+		if (strcmp(text + 1 + (text[1] == ' '), store->name) != 0)
+			worker->next_beat = 0;
 	} else if (sscanf(text, "r %" SCNu64 " %" SCNu64 " %n", &shard, &number, &used) == 2 && used && text[used]) {
 		ww_redis_hint_hear(store, text + used, (uint32_t)shard, (int64_t)number);
 		if (store->config.ready)
@@ -144,17 +148,26 @@ static void back_off(struct redis_worker *worker)
 	worker->wait -= ww_redis_random(worker->store) % (worker->wait / 4 + 1);
 }
 
+/*
+ * Who has which shards: of n workers in the order of their names, the i-th has those whose number is i modulo n. For a moment two
+ * may think that they have one, which costs a call, or none, until all have heard.
+ */
 static void divide(struct redis_worker *worker, const redisReply *reply)
 {
 	struct redis_store *store = worker->store;
-	size_t workers = reply->elements - 2;
-	size_t mine = workers;
+	size_t workers = (reply->elements - 2) / 2;
+	size_t mine = 0;
+	int is_there = 0;
 	uint32_t watched = 0;
 
-	for (size_t i = 0; i < workers; i++)
-		if (reply->element[i + 2]->type == REDIS_REPLY_STRING &&
-		    strcmp(reply->element[i + 2]->str, store->name) == 0)
-			mine = i;
+	for (size_t i = 2; i + 1 < reply->elements; i += 2) {
+		int order =
+		    reply->element[i]->type == REDIS_REPLY_STRING ? strcmp(reply->element[i]->str, store->name) : 1;
+		mine += order < 0;
+		is_there |= order == 0;
+	}
+	if (!is_there)
+		mine = workers;
 	for (uint32_t i = 0; i < store->shards; i++) {
 		struct watch *watch = &worker->watches[i];
 		int is_mine = mine < workers && i % workers == mine;
@@ -169,7 +182,30 @@ static void divide(struct redis_worker *worker, const redisReply *reply)
 	atomic_store(&worker->workers, (uint32_t)workers);
 }
 
-/* The workers are kept in the order of who came first only by name: two that have one name would share what they watch. */
+/* When the first of the other workers will have been silent for too long, unless it is heard of. */
+static uint64_t first_end(const struct redis_worker *worker, const redisReply *reply)
+{
+	uint64_t first = REDIS_NEVER;
+
+	for (size_t i = 2; i + 1 < reply->elements; i += 2) {
+		uint64_t end = (uint64_t)ww_redis_call_value(reply->element[i + 1]);
+		if (reply->element[i]->type == REDIS_REPLY_STRING &&
+		    strcmp(reply->element[i]->str, worker->store->name) != 0 && end < first)
+			first = end;
+	}
+	return first;
+}
+
+static void plan_beat(struct redis_worker *worker, const redisReply *reply, uint64_t lease)
+{
+	int64_t end = (int64_t)(first_end(worker, reply) * 1000) - atomic_load(&worker->store->offset) + TICK_NS;
+	uint64_t now = ww_redis_elapsed();
+
+	worker->next_beat = now + lease / 3;
+	if (end > (int64_t)now && (uint64_t)end < worker->next_beat)
+		worker->next_beat = (uint64_t)end;
+}
+
 static int beat(struct redis_worker *worker, uint64_t lease)
 {
 	struct redis_store *store = worker->store;
@@ -189,6 +225,7 @@ static int beat(struct redis_worker *worker, uint64_t lease)
 	if (!error) {
 		ww_redis_clock(store, (uint64_t)ww_redis_call_value(call.reply->element[1]), began);
 		divide(worker, call.reply);
+		plan_beat(worker, call.reply, lease);
 	}
 	ww_redis_link_free(&call, 1);
 	return error;
@@ -274,10 +311,8 @@ static int work(struct redis_worker *worker)
 	uint64_t lease = worker->store->config.lease;
 	int error = listen_again(worker);
 
-	if (!error && ww_redis_elapsed() >= worker->next_beat) {
+	if (!error && ww_redis_elapsed() >= worker->next_beat)
 		error = beat(worker, lease);
-		worker->next_beat = ww_redis_elapsed() + lease / 3;
-	}
 	(void)ww_wheel_advance(worker->wheel, ww_redis_elapsed() / TICK_NS, SIZE_MAX, NULL);
 	return error ? error : sweep(worker);
 }
