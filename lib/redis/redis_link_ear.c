@@ -69,9 +69,8 @@ static struct redis_node *next_node(struct redis_link *link, uint32_t *tried, in
 	return node;
 }
 
-static int open_at(struct redis_ear *ear, struct redis_node *node, const char *channel)
+static int open_at(struct redis_ear *ear, struct redis_node *node, const char *channel, uint64_t deadline)
 {
-	uint64_t deadline = redis_now() + ear->link->config.timeout;
 	int error = ww_redis_node_connect(ear->link, node, deadline, &ear->wire);
 
 	if (error)
@@ -88,15 +87,16 @@ int ww_redis_ear_open(struct redis_ear **ear, struct redis_link *link, const cha
 {
 	struct redis_ear *made = ww_redis_link_take(link, sizeof *made);
 	struct redis_node *node;
+	uint64_t deadline = redis_now() + link->config.timeout;
 	uint32_t tried = 0;
 	int error = WW_EIO;
 
 	if (!made)
 		return WW_ENOMEM;
 	*made = (struct redis_ear){.link = link};
-	ww_redis_cluster_refresh(link, redis_now() + link->config.timeout);
-	while ((node = next_node(link, &tried, &error)) != NULL) {
-		error = open_at(made, node, channel);
+	ww_redis_cluster_refresh(link, deadline);
+	while (ww_redis_wire_left(deadline) > 0 && (node = next_node(link, &tried, &error)) != NULL) {
+		error = open_at(made, node, channel, deadline);
 		if (!error) {
 			*ear = made;
 			return WW_OK;

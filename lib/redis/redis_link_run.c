@@ -4,60 +4,14 @@
  * A round puts each call that is left into the group of its node, takes a connection a group in the order of the nodes, sends
  * all, reads all, and gives the connections back. Then each reply is judged: the call ends, or goes into the next round,
  * perhaps to another node, after a SCRIPT LOAD or an ASKING, or after a pause.
- *
- *     groups:  node 0 [wire] -> call 2 -> call 5        by the index of the next call
- *              node 3 [wire] -> call 0 -> call 1 -> call 7
  */
-#include <stdio.h>
 #include <string.h>
 
-#include "redis_link_internal.h"
+#include "redis_link_run.h"
 
-#define NONE SIZE_MAX
 enum { ROUNDS = 24, BREAKS = 2 };
 #define PAUSE UINT64_C(2000000)
 #define PAUSE_MAX UINT64_C(100000000)
-
-/* A call on its way. */
-struct errand {
-	struct redis_node *node; /* where it is to go; NULL: by its key */
-	size_t next;             /* of the group */
-	uint8_t is_done;
-	uint8_t is_asking;  /* an ASKING before it */
-	uint8_t is_loading; /* a SCRIPT LOAD before it */
-	uint8_t before;     /* replies that come before its own */
-	uint8_t readonly;   /* how often a replica got it */
-	uint8_t breaks;     /* how often the connection broke */
-};
-
-struct group {
-	struct redis_node *node;
-	struct redis_wire *wire; /* NULL: there is none */
-	size_t head;             /* the next call that has no reply; NONE: all have */
-	size_t tail;
-	int error;     /* why the rest have no reply */
-	int is_silent; /* it is that time ran out */
-	int is_stale;  /* not to be used again: the server turned out to be a replica */
-};
-
-struct run {
-	struct redis_link *link;
-	struct redis_call *calls;
-	size_t count;
-	size_t left;
-	uint64_t deadline;
-	struct errand *errands;
-	struct group *groups;
-	struct pollfd *polled;
-	size_t group_room;
-	size_t group_count;
-	const char **argv; /* of the longest call and the words before it */
-	size_t *lengths;
-	size_t words;
-	unsigned round;
-	int is_later; /* a call waits for a pause */
-	uint64_t commands, redirections, loads;
-};
 
 static void end(struct run *run, size_t i, int error)
 {
@@ -90,7 +44,7 @@ static struct group *group_of(struct run *run, struct redis_node *node)
 	if (run->group_count == run->group_room)
 		return NULL;
 	memmove(&run->groups[low + 1], &run->groups[low], (run->group_count - low) * sizeof *run->groups);
-	run->groups[low] = (struct group){.node = node, .head = NONE, .tail = NONE};
+	run->groups[low] = (struct group){.node = node, .head = REDIS_NO_CALL, .tail = REDIS_NO_CALL};
 	run->group_count++;
 	return &run->groups[low];
 }
@@ -112,8 +66,8 @@ static void group_calls(struct run *run)
 			run->is_later |= !node;
 			continue;
 		}
-		errand->next = NONE;
-		if (group->tail == NONE)
+		errand->next = REDIS_NO_CALL;
+		if (group->tail == REDIS_NO_CALL)
 			group->head = i;
 		else
 			run->errands[group->tail].next = i;
@@ -188,7 +142,7 @@ static int append_call(struct run *run, struct group *group, size_t i)
 	return ww_redis_wire_append(group->wire, call->argc, call->argv, call->lengths);
 }
 
-/* Take the connections and write what goes over each. */
+/* Take the connections and send what goes over each. */
 static void prepare(struct run *run)
 {
 	for (size_t g = 0; g < run->group_count; g++) {
@@ -198,116 +152,11 @@ static void prepare(struct run *run)
 			group->wire = NULL;
 			continue;
 		}
-		for (size_t i = group->head; i != NONE && !group->error; i = run->errands[i].next)
+		for (size_t i = group->head; i != REDIS_NO_CALL && !group->error; i = run->errands[i].next)
 			group->error = append_call(run, group, i);
-	}
-	for (size_t g = 0; g < run->group_count; g++) {
-		struct group *group = &run->groups[g];
+		/* This node is at work while the next is perhaps connected to. */
 		if (!group->error)
 			group->error = ww_redis_wire_send(group->wire);
-	}
-}
-
-/* ---- Receiving */
-
-static int is_error(const struct redisReply *reply)
-{
-	return reply->type == REDIS_REPLY_ERROR;
-}
-
-/* A reply that came: of what goes before a call, only an error is of interest, if the call itself fails. */
-static void take_reply(struct run *run, struct group *group, struct redisReply *reply)
-{
-	size_t i = group->head;
-	struct errand *errand = &run->errands[i];
-	struct redis_call *call = &run->calls[i];
-
-	if (errand->before > 0) {
-		errand->before--;
-		if (is_error(reply) && !call->reply)
-			call->reply = reply;
-		else
-			ww_redis_reply_free(reply);
-		return;
-	}
-	if (call->reply && is_error(reply)) {
-		ww_redis_reply_free(reply);
-	} else {
-		ww_redis_reply_free(call->reply);
-		call->reply = reply;
-	}
-	group->head = errand->next;
-}
-
-static void take_replies(struct run *run, struct group *group)
-{
-	struct redisReply *reply;
-	int result = 0;
-
-	while (group->head != NONE) {
-		result = ww_redis_wire_reply(group->wire, &reply);
-		if (result <= 0)
-			break;
-		take_reply(run, group, reply);
-	}
-	if (result < 0)
-		group->error = result;
-}
-
-static void step(struct run *run, struct group *group, short events)
-{
-	int error = WW_OK;
-
-	if (events & ~POLLOUT) {
-		error = ww_redis_wire_receive(group->wire);
-		/* What came before the end is good. */
-		take_replies(run, group);
-	}
-	if (!error && !group->error && group->head != NONE && events & POLLOUT)
-		error = ww_redis_wire_send(group->wire);
-	if (error && !group->error && group->head != NONE)
-		group->error = error;
-}
-
-static void fall_silent(struct run *run)
-{
-	for (size_t g = 0; g < run->group_count; g++) {
-		struct group *group = &run->groups[g];
-		if (group->error || group->head == NONE)
-			continue;
-		group->error = WW_EIO;
-		group->is_silent = 1;
-		(void)snprintf(group->wire->why, sizeof group->wire->why, "the server does not answer in time");
-	}
-}
-
-/* All nodes side by side, until each has answered or time is over. */
-static void exchange(struct run *run)
-{
-	for (;;) {
-		size_t open = 0;
-		int left = ww_redis_wire_left(run->deadline);
-		for (size_t g = 0; g < run->group_count; g++) {
-			struct group *group = &run->groups[g];
-			int is_open = !group->error && group->head != NONE;
-			open += is_open != 0;
-			run->polled[g] =
-			    (struct pollfd){.fd = is_open ? group->wire->context->fd : -1, .events = POLLIN};
-			if (is_open && !ww_redis_wire_is_sent(group->wire))
-				run->polled[g].events |= POLLOUT;
-		}
-		if (open == 0)
-			return;
-		if (left == 0) {
-			fall_silent(run);
-			return;
-		}
-		if (poll(run->polled, run->group_count, left) < 0)
-			continue;
-		for (size_t g = 0; g < run->group_count; g++) {
-			if (run->polled[g].fd >= 0 && run->polled[g].revents)
-				step(run, &run->groups[g], run->polled[g].revents);
-		}
 	}
 }
 
@@ -403,16 +252,16 @@ static void judge_group(struct run *run, struct group *group, size_t first)
 {
 	size_t i = first;
 
-	while (i != NONE) {
+	while (i != REDIS_NO_CALL) {
 		size_t next = run->errands[i].next;
-		int is_answered = group->head == NONE;
+		int is_answered = group->head == REDIS_NO_CALL;
 		/* head is the first that has none. */
 		if (!is_answered && i == group->head)
 			break;
 		judge(run, group, i);
 		i = next;
 	}
-	while (i != NONE) {
+	while (i != REDIS_NO_CALL) {
 		size_t next = run->errands[i].next;
 		lose(run, group, i);
 		i = next;
@@ -465,7 +314,7 @@ static void one_round(struct run *run)
 	prepare(run);
 	for (size_t g = 0; g < run->group_count; g++)
 		firsts[g] = run->groups[g].head;
-	exchange(run);
+	ww_redis_exchange(run);
 	for (size_t g = 0; g < run->group_count; g++) {
 		judge_group(run, &run->groups[g], firsts[g]);
 		release(run, &run->groups[g]);
@@ -488,7 +337,7 @@ static int is_valid(const struct redis_call *call)
 static void begin(struct run *run)
 {
 	for (size_t i = 0; i < run->count; i++) {
-		run->errands[i] = (struct errand){.next = NONE};
+		run->errands[i] = (struct errand){.next = REDIS_NO_CALL};
 		run->calls[i].reply = NULL;
 		run->calls[i].error = WW_OK;
 		if (!is_valid(&run->calls[i]))

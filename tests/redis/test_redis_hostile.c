@@ -3,9 +3,13 @@
  * then the next server is none the worse for it.
  */
 
+#include <arpa/inet.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include "redis/fake_server.h"
 #include "redis/fixture.h"
@@ -100,6 +104,22 @@ START_TEST(each_lie_is_an_error)
 		ck_assert_msg(lies[i].error == WW_EIO || rig.said > 0, "lie %zu is not reported", i);
 		close_both();
 	}
+}
+END_TEST
+
+/* However much a reply may take, a few bytes do not make us set it aside. */
+START_TEST(an_array_is_no_larger_than_any_that_is_asked_for)
+{
+	const struct fake_rule rules[] = {{"EVALSHA", 0, FAKE_CUT, "*1048577\r\n", 0}, {0}};
+	char url[64];
+
+	script = script_of("script", "return 1");
+	fake_server_start(&fake, rules);
+	fake_server_url(&fake, url, sizeof url);
+	link_rig_open(&rig, url);
+	ck_assert_int_eq(call_script(&rig, &script, "k", NULL, NULL), WW_ECORRUPT);
+	ck_assert_uint_le(rig.most, OWN);
+	close_both();
 }
 END_TEST
 
@@ -281,6 +301,62 @@ START_TEST(redirections_in_a_circle_end_with_the_timeout)
 }
 END_TEST
 
+/* A host that takes no connection and refuses none: its queue is full. Returns its port. */
+static int black_hole(int fds[6])
+{
+	struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	socklen_t size = sizeof address;
+
+	for (int i = 0; i < 6; i++)
+		fds[i] = socket(AF_INET, SOCK_STREAM, 0);
+	ck_assert_int_eq(bind(fds[0], (struct sockaddr *)&address, size), 0);
+	ck_assert_int_eq(getsockname(fds[0], (struct sockaddr *)&address, &size), 0);
+	ck_assert_int_eq(listen(fds[0], 0), 0);
+	for (int i = 1; i < 6; i++) {
+		ck_assert_int_eq(fcntl(fds[i], F_SETFL, O_NONBLOCK), 0);
+		(void)connect(fds[i], (struct sockaddr *)&address, size);
+	}
+	return ntohs(address.sin_port);
+}
+
+START_TEST(a_node_in_a_black_hole_takes_no_other_along)
+{
+	static char map[256];
+	const struct fake_rule rules[] = {{"INFO", 0, FAKE_ANSWER, CLUSTER_INFO, 0},
+	    {"CLUSTER SLOTS", 0, FAKE_ANSWER, map, 0}, {"EVALSHA", 0, FAKE_ANSWER, ":7\r\n", 0}, {0}};
+	struct redis_call calls[2];
+	char url[64];
+	int fds[6];
+	int hole = black_hole(fds);
+
+	script = script_of("script", "return 1");
+	fake_server_start(&fake, NULL);
+	(void)snprintf(map, sizeof map,
+	    "*2\r\n*3\r\n:0\r\n:8191\r\n*2\r\n$0\r\n\r\n:%d\r\n*3\r\n:8192\r\n:16383\r\n*2\r\n$0\r\n\r\n:%d\r\n",
+	    fake.port, hole);
+	fake_server_rules(&fake, rules);
+	/* The black hole is connected to first, in opening and in the run. */
+	(void)snprintf(url, sizeof url, "redis://127.0.0.1:%d,127.0.0.1:%d", hole, fake.port);
+	link_rig_make(&rig, url);
+	rig.config.timeout = 400 * MS;
+	OK(ww_redis_link_open(&rig.link, &rig.config));
+	ck_assert_int_eq(link_rig_said(&rig, "cannot be reached"), 1);
+	link_rig_pass(&rig, 60 * SECOND);
+	/* "foo" has slot 12182, "bar" 5061. */
+	calls[0] = (struct redis_call){.script = &script, .key = "foo"};
+	calls[1] = (struct redis_call){.script = &script, .key = "bar"};
+	ck_assert_int_eq(ww_redis_link_run(rig.link, calls, 2), WW_EIO);
+	ck_assert_int_eq(calls[0].error, WW_EIO);
+	OK(calls[1].error);
+	ww_redis_link_free(calls, 2);
+	ck_assert_int_eq(link_rig_said(&rig, "cannot be reached"), 1);
+	OK(call_script(&rig, &script, "bar", NULL, NULL));
+	close_both();
+	for (int i = 0; i < 6; i++)
+		(void)close(fds[i]);
+}
+END_TEST
+
 static const char *const redirections[] = {"-MOVED\r\n", "-MOVED \r\n", "-MOVED 1\r\n", "-MOVED 1 \r\n",
     "-MOVED 1 a\r\n", "-MOVED 1 a:\r\n", "-MOVED 1 a:0\r\n", "-MOVED 1 a:65536\r\n", "-MOVED 16384 a:1\r\n",
     "-MOVED -1 a:1\r\n", "-MOVED a:1\r\n", "-MOVED : : :\r\n", "-ASK  :1\r\n", "-MOVED x 127.0.0.1:1\r\n"};
@@ -384,7 +460,8 @@ START_TEST(random_answers_do_no_harm)
 }
 END_TEST
 
-TEST_MAIN("redis/hostile", each_lie_is_an_error, what_came_before_the_cut_is_good,
-    what_is_harmless_is_repeated_and_nothing_else, a_silent_server_costs_one_timeout, greetings_are_judged,
-    maps_of_slots_are_judged, redirections_in_a_circle_end_with_the_timeout, redirections_to_nowhere_are_errors,
-    a_script_that_is_never_there, what_is_reported_is_clean_and_said_once, random_answers_do_no_harm)
+TEST_MAIN("redis/hostile", each_lie_is_an_error, an_array_is_no_larger_than_any_that_is_asked_for,
+    what_came_before_the_cut_is_good, what_is_harmless_is_repeated_and_nothing_else, a_silent_server_costs_one_timeout,
+    greetings_are_judged, maps_of_slots_are_judged, redirections_in_a_circle_end_with_the_timeout,
+    redirections_to_nowhere_are_errors, a_node_in_a_black_hole_takes_no_other_along, a_script_that_is_never_there,
+    what_is_reported_is_clean_and_said_once, random_answers_do_no_harm)
