@@ -266,8 +266,9 @@ check: need-check all $(TESTS) $(EXAMPLES) $(FUZZERS)
 # which would take valgrind most of an hour, and those that race threads or do millions of steps against an oracle; the
 # sanitizers run them all. test_driver_fork forks among threads, and a child has what another thread was about to link.
 SLOW_MEMCHECK := test_cascade test_exact test_schedule test_driver_fork test_driver_race test_driver_model \
-	test_after_races test_keyed_threads test_keyed_oracle test_session_threads test_session_oracle test_table \
-	test_table_memory test_clock test_jobs_model test_jobs_crash test_jobs_threads test_session_life
+	test_after_races test_after_late test_keyed_threads test_keyed_oracle test_session_threads test_session_oracle test_table \
+	test_table_memory test_clock test_jobs_model test_jobs_crash test_jobs_threads test_session_life \
+	test_session_fork
 memcheck:
 	+@$(MAKE) --no-print-directory check B=$(B)/memcheck CONFIGURE_FLAGS=--without-jemalloc \
 		WW_MODEL_OPS=$${WW_MODEL_OPS:-200000} SKIP='$(SLOW_MEMCHECK)' \

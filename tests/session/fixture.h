@@ -198,4 +198,39 @@ static inline void pass(struct rig *rig, uint64_t ns)
 	HOLDS(ww_driver_settle(rig->driver) == WW_OK);
 }
 
+static inline int load_never(const void *key, size_t length, void **value, uint64_t *ttl, void *context)
+{
+	(void)key;
+	(void)length;
+	(void)ttl;
+	(void)context;
+	*value = (void *)5;
+	return WW_OK;
+}
+
+static inline void look_never(void *value, void *context)
+{
+	(void)context;
+	ck_abort_msg("look is called with %p", value);
+}
+
+/* Every function refuses, as after a stop or a destruction, and touches nothing. */
+static inline void assert_closed(struct ww_session *map)
+{
+	void *value = map;
+	uint64_t ns;
+	size_t count = 9;
+
+	ck_assert_int_eq(ww_session_set(map, "a", 1, NULL, 0, &value), WW_ECLOSED);
+	ck_assert_int_eq(ww_session_get(map, "a", 1, &value), WW_ECLOSED);
+	ck_assert_int_eq(ww_session_refresh(map, "a", 1, 0, &value), WW_ECLOSED);
+	ck_assert_int_eq(ww_session_look(map, "a", 1, look_never, NULL), WW_ECLOSED);
+	ck_assert_int_eq(ww_session_time_left(map, "a", 1, &ns), WW_ECLOSED);
+	ck_assert_int_eq(ww_session_delete(map, "a", 1, &value), WW_ECLOSED);
+	ck_assert_int_eq(ww_session_take(map, "a", 1, load_never, NULL, &value), WW_ECLOSED);
+	ck_assert_int_eq(ww_session_clear(map, &count), WW_ECLOSED);
+	ck_assert_ptr_eq(value, map);
+	ck_assert_uint_eq(count, 9);
+}
+
 #endif
