@@ -47,7 +47,7 @@ lib=$root/opt/ww/lib
 expect 'make install' make_quietly install
 
 shared=$(readlink -f "$lib/libweekwheel.so")
-soname_is_right() { readelf -d "$shared" | grep -qF 'SONAME' && readelf -d "$shared" | grep -qF '[libweekwheel.so.0]'; }
+soname_is_right() { readelf -d "$shared" | grep -F 'SONAME' >/dev/null && readelf -d "$shared" | grep -F '[libweekwheel.so.0]' >/dev/null; }
 expect 'the soname is libweekwheel.so.0' soname_is_right
 expect 'a link by the soname' [ "$(readlink -f "$lib/libweekwheel.so.0")" = "$shared" ]
 expect 'the version of the package' [ "$(package --modversion)" = "${shared##*.so.}" ]
@@ -88,7 +88,7 @@ fi
 expect 'the C program runs' env LD_LIBRARY_PATH="$lib" "$root/use-c"
 expect 'the C++ program runs' env LD_LIBRARY_PATH="$lib" "$root/use-c++"
 expect 'the static program runs' "$root/use-static"
-needs_no_shared() { ! readelf -d "$root/use-static" | grep -q libweekwheel; }
+needs_no_shared() { ! readelf -d "$root/use-static" | grep libweekwheel >/dev/null; }
 expect 'the static program needs no shared library' needs_no_shared
 
 # Not by way of the build folder, and without LD_LIBRARY_PATH.
@@ -98,7 +98,7 @@ expect 'the installed program runs' program_runs
 # Jobs, where the library was built: it needs LMDB.
 if [ -f "$B/lib/libweekwheel_jobs.a" ]; then
 	jobs=$(readlink -f "$lib/libweekwheel_jobs.so")
-	jobs_soname_is_right() { readelf -d "$jobs" | grep -F SONAME | grep -qF '[libweekwheel_jobs.so.0]'; }
+	jobs_soname_is_right() { readelf -d "$jobs" | grep -F SONAME | grep -F '[libweekwheel_jobs.so.0]' >/dev/null; }
 	expect 'the soname is libweekwheel_jobs.so.0' jobs_soname_is_right
 	expect 'a link by the soname of jobs' [ "$(readlink -f "$lib/libweekwheel_jobs.so.0")" = "$jobs" ]
 	expect 'the version of weekwheel-jobs' [ "$(package_of weekwheel-jobs --modversion)" = "${jobs##*.so.}" ]
@@ -116,7 +116,7 @@ if [ -f "$B/lib/libweekwheel_jobs.a" ]; then
 	expect 'the C program of jobs runs' env LD_LIBRARY_PATH="$lib" "$root/jobs-c" "$root/one"
 	expect 'the C++ program of jobs runs' env LD_LIBRARY_PATH="$lib" "$root/jobs-c++" "$root/two"
 	expect 'the static program of jobs runs' "$root/jobs-static" "$root/three"
-	jobs_needs_no_shared() { ! readelf -d "$root/jobs-static" | grep -q libweekwheel; }
+	jobs_needs_no_shared() { ! readelf -d "$root/jobs-static" | grep libweekwheel >/dev/null; }
 	expect 'the static program of jobs needs no shared library' jobs_needs_no_shared
 	jobs_are_checked() { (cd / && "$root/opt/ww/bin/weekwheel" fsck "$root/one" >/dev/null); }
 	expect 'the installed program checks a directory of jobs' jobs_are_checked
