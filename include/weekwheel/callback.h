@@ -135,7 +135,7 @@ struct ww_callback_problem {
  * printable ASCII; without a user's name, and without a fragment. A header is a token, a colon, and a value
  * without control characters other than tabs, from which blanks at both ends are taken. Not continued in the next line.
  * A job may not set what the transfer sets: Host, Content-Length, Transfer-Encoding, Connection, Keep-Alive, Proxy-..., TE,
- * Trailer, Upgrade, Expect, nor Weekwheel-... . HEAD has no body.
+ * Trailer, Upgrade, Expect, nor Weekwheel-..., nor these with _ for -. HEAD has no body.
  *
  * Complexity: O(length of the head); allocates nothing. problem may be NULL; on error it says what is wrong, and where.
  * Errors: WW_EINVAL: it is not a request. WW_ETOOBIG: URL, head or number of headers is over the bound.
@@ -239,9 +239,14 @@ WW_API int ww_callback_config_default(struct ww_callback_config *config);
  */
 WW_API int ww_callback_open(struct ww_callback **callback, const struct ww_callback_config *config);
 
-/* Let it look for ready jobs now. May be called from any thread and from the store's `ready`. Errors: WW_ECLOSED. */
+/*
+ * Let it look for ready jobs now. May be called from any thread and from the store's `ready`, but by no thread of the
+ * application's any more once ww_callback_close is called. For a `ready` that means: first make it forget the pusher, then call the store
+ * once, ww_jobs_state for one, since it runs with the store locked; then close.
+ */
 WW_API int ww_callback_wake(struct ww_callback *callback);
 
+/* Fill *stats. */
 WW_API int ww_callback_stats(const struct ww_callback *callback, struct ww_callback_stats *stats);
 
 /*

@@ -135,15 +135,30 @@ const char *ww_callback_text_url(struct span url, struct callback_url *parts)
 
 /* ---- Headers */
 
+/* Whether a name begins with that word; whole: is that word. To many a server _ is the same as -. */
+static int is_named(struct span name, const char *word, int whole)
+{
+	size_t size = strlen(word);
+
+	if (name.size < size || (whole && name.size != size))
+		return 0;
+	for (size_t i = 0; i < size; i++) {
+		char c = name.data[i] == '_' ? '-' : name.data[i];
+		if (strncasecmp(&c, &word[i], 1) != 0)
+			return 0;
+	}
+	return 1;
+}
+
 static int is_ours(struct span name)
 {
 	static const char *const names[] = {"Host", "Content-Length", "Transfer-Encoding", "Connection", "Keep-Alive",
 	    "TE", "Trailer", "Upgrade", "Expect"};
 
 	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-		if (ww_callback_text_is(name, names[i]))
+		if (is_named(name, names[i], 1))
 			return 1;
-	return begins(name, "Proxy-") || begins(name, "Weekwheel-");
+	return is_named(name, "Proxy-", 0) || is_named(name, "Weekwheel-", 0);
 }
 
 int ww_callback_text_is_plain(struct span name)

@@ -5,6 +5,7 @@
 #include <netinet/in.h>
 #include <openssl/ssl.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -202,7 +203,12 @@ static int serve_one(struct connection *connection)
 static void *serve(void *argument)
 {
 	struct connection *connection = argument;
+	sigset_t pipe;
 
+	/* Of a client that is gone SSL_write would tell by a signal. */
+	sigemptyset(&pipe);
+	sigaddset(&pipe, SIGPIPE);
+	pthread_sigmask(SIG_BLOCK, &pipe, NULL);
 	connection->bytes = malloc(BUFFER);
 	ck_assert_ptr_nonnull(connection->bytes);
 	connection->bytes[0] = '\0';

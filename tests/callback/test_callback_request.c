@@ -108,6 +108,8 @@ static const struct {
     {"http://a\nExpect: 100-continue", 2, "not the job's"},
     {"http://a\nProxy-Authorization: x", 2, "not the job's"},
     {"http://a\nWEEKWHEEL-Job-Id: 1", 2, "not the job's"},
+    {"http://a\nWeekwheel_Token: 1", 2, "not the job's"},
+    {"http://a\nContent_Length: 1", 2, "not the job's"},
     {"HEAD http://a\n\nbody", 2, "HEAD"},
 };
 
