@@ -59,11 +59,11 @@ TOOL_SRC := $(filter-out tools/examples/% tools/server/% tools/load/% $(if $(JOB
 	$(sort $(wildcard tools/*.c tools/*/*.c tools/*/*/*.c)))
 LOAD_SRC := $(sort $(wildcard tools/load/*.c))
 EXAMPLE_SRC := $(filter-out $(if $(JOBS_SRC),,%/jobs.c),$(sort $(wildcard tools/examples/*.c)))
-TEST_SRC := $(filter-out $(if $(JOBS_SRC),,tests/jobs/%) $(if $(REDIS_SRC),,tests/redis/%) $(if $(CALLBACK_SRC),,tests/callback/%),\
-	$(sort $(wildcard tests/*/test_*.c)))
+TEST_SRC := $(filter-out $(if $(JOBS_SRC),,tests/jobs/%) $(if $(REDIS_SRC),,tests/redis/%) $(if $(CALLBACK_SRC),,tests/callback/%) \
+	$(if $(and $(REDIS_SRC),$(CALLBACK_SRC)),,%/test_callback_redis.c),$(sort $(wildcard tests/*/test_*.c)))
 FUZZ_SRC := $(filter-out $(if $(JOBS_SRC),,%/fuzz_record.c) $(if $(CALLBACK_SRC),,%/fuzz_callback.c),$(sort $(wildcard tests/fuzz/fuzz_*.c)))
 # Those of tests/server that a script compiles by itself are no helpers: one has a main, one stands before the C library.
-HELPER_SRC := $(filter-out $(if $(REDIS_SRC),,tests/redis/%) $(if $(CALLBACK_SRC),,tests/callback/%) \
+HELPER_SRC := $(filter-out $(if $(REDIS_SRC),,tests/redis/%) $(if $(CALLBACK_SRC),,tests/callback/%) %/test_callback_redis.c \
 	$(TEST_SRC) $(FUZZ_SRC) tests/install/% tests/server/fsck.c tests/server/faults.c \
 	$(if $(filter yes,$(FUZZ)),tests/fuzz/main.c),\
 	$(sort $(wildcard tests/*/*.c)))

@@ -50,7 +50,7 @@
  *     Weekwheel-Job-Key      the key if there is one; bytes other than letters, digits, - . _ ~ as %XX
  *     Weekwheel-Tube         the tube, written likewise
  *     Weekwheel-Attempt      1 with the first delivery
- *     Weekwheel-Token        the fencing token: grows with every delivery; a receiver refuses what is below the last
+ *     Weekwheel-Token        the fencing token: grows with every delivery of the job; a receiver refuses what is below its last
  *     Weekwheel-Timestamp    Unix time in seconds, when it was sent
  *     Weekwheel-Signature    only with config.secret: v1= and 64 hexadecimal digits
  *
@@ -240,9 +240,10 @@ WW_API int ww_callback_config_default(struct ww_callback_config *config);
 WW_API int ww_callback_open(struct ww_callback **callback, const struct ww_callback_config *config);
 
 /*
- * Let it look for ready jobs now. May be called from any thread and from the store's `ready`, but by no thread of the
- * application's any more once ww_callback_close is called. For a `ready` that means: first make it forget the pusher, then call the store
- * once, ww_jobs_state for one, since it runs with the store locked; then close.
+ * Let it look for ready jobs now; waits for nothing. May be called from any thread and from the store's `ready`, but not any more once
+ * ww_callback_close is called. So a `ready` reads the pusher's address under a mutex of the application's and wakes it under that; and
+ * who closes the pusher sets the address to NULL under the same mutex before.
+ * Errors: WW_ECLOSED: in a child.
  */
 WW_API int ww_callback_wake(struct ww_callback *callback);
 

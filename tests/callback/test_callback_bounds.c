@@ -143,7 +143,7 @@ START_TEST(leases_that_wait_for_their_host_are_renewed)
 {
 	struct ww_job_spec hour = pushing_spec();
 	struct ww_job_info info;
-	uint64_t waits;
+	struct ww_job_spec short_one = pushing_spec();
 	int times = 0;
 
 	pushing_make(&pushing);
@@ -153,12 +153,13 @@ START_TEST(leases_that_wait_for_their_host_are_renewed)
 	    pushing_put(&pushing, &hour, "http://127.0.0.1:%u/\nAnswer-Do: wait\n", receiver_port(pushing.receiver));
 	pushing_open(&pushing);
 	receiver_wait(pushing.receiver, 1);
-	waits = pushing_post(&pushing, "/", "");
+	short_one.run = 2 * WW_SECOND;
+	uint64_t waits = pushing_put(&pushing, &short_one, "http://127.0.0.1:%u/", receiver_port(pushing.receiver));
 	pushing_wait(&pushing, "waiting", 1);
 	/* Three times as long as its lease, in steps of half of one. */
 	for (int i = 0; i < 6; i++) {
-		world_pass(&pushing.world, 30 * WW_SECOND);
-		while (info = info_of(&pushing.world, waits), info.left <= 30 * WW_SECOND)
+		world_pass(&pushing.world, WW_SECOND);
+		while (info = info_of(&pushing.world, waits), info.left <= WW_SECOND)
 			pushing_pause(&times);
 	}
 	receiver_open(pushing.receiver);
