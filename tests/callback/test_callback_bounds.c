@@ -39,6 +39,7 @@ START_TEST(no_more_are_under_way_than_the_bound_in_all)
 	for (size_t i = 0; i < MANY; i++)
 		expect_finished(&pushing, ids[i]);
 	ck_assert_uint_le(receiver_most(pushing.receiver), 5);
+	ck_assert_uint_eq(pushing_stats(&pushing).store_errors, 0);
 	pushing_end(&pushing);
 }
 END_TEST
