@@ -184,7 +184,10 @@ struct ww_lease {
 	uint64_t missed;  /* periods that this delivery stands for beside its own */
 	void *body;       /* the caller's: ww_jobs_free; NULL if the body is empty */
 	size_t body_length;
+	uint32_t priority;
 	char tube[WW_TUBE_MAX + 1];
+	unsigned char key[WW_JOB_KEY_MAX];
+	size_t key_length; /* 0: it has none */
 };
 
 /* One job of those to put together. */
@@ -358,6 +361,12 @@ WW_API int ww_jobs_finish_many(struct ww_jobs *jobs, struct ww_job_end *ends, si
  */
 WW_API int ww_jobs_release(
     struct ww_jobs *jobs, uint64_t id, uint64_t token, uint32_t priority, uint64_t delay, const char *error);
+
+/*
+ * Give the lease back as if it had not been: the job is ready again at once, and no attempt is counted. For who took more than
+ * can be done, or has to go before it began.
+ */
+WW_API int ww_jobs_return(struct ww_jobs *jobs, uint64_t id, uint64_t token);
 
 WW_API int ww_jobs_bury(struct ww_jobs *jobs, uint64_t id, uint64_t token, uint32_t priority, const char *error);
 

@@ -46,6 +46,7 @@ struct jobs_backend {
 	int (*finish_many)(struct ww_jobs *jobs, struct ww_job_end *ends, size_t count);
 	int (*release)(
 	    struct ww_jobs *jobs, uint64_t id, uint64_t token, uint32_t priority, uint64_t delay, const char *error);
+	int (*back)(struct ww_jobs *jobs, uint64_t id, uint64_t token); /* ww_jobs_return */
 	int (*bury)(struct ww_jobs *jobs, uint64_t id, uint64_t token, uint32_t priority, const char *error);
 	int (*touch)(struct ww_jobs *jobs, uint64_t id, uint64_t token, uint64_t *ends);
 	int (*kick)(struct ww_jobs *jobs, const char *tube, uint64_t bound, uint64_t *count);

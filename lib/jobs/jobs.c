@@ -191,6 +191,11 @@ int ww_jobs_release(
 	return jobs->backend->release(jobs, id, token, priority, delay, error);
 }
 
+int ww_jobs_return(struct ww_jobs *jobs, uint64_t id, uint64_t token)
+{
+	return jobs ? jobs->backend->back(jobs, id, token) : WW_EINVAL;
+}
+
 int ww_jobs_bury(struct ww_jobs *jobs, uint64_t id, uint64_t token, uint32_t priority, const char *error)
 {
 	return jobs ? jobs->backend->bury(jobs, id, token, priority, error) : WW_EINVAL;

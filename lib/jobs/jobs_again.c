@@ -189,6 +189,27 @@ int ww_jobs_local_release(
 	return ww_jobs_submit(local_of(jobs), release, &ending);
 }
 
+/* It is stored as one that waits, and only memory knows of the lease. */
+static int give_back(struct jobs_local *jobs, void *arguments)
+{
+	const struct ending *ending = arguments;
+	const struct entry *entry = ww_jobs_find(jobs, ending->id);
+
+	if (!entry || entry->is.state != WW_JOB_RESERVED || entry->is.token != ending->token)
+		return WW_ESTALE;
+	struct image image = entry->is;
+	image.state = WW_JOB_READY;
+	image.token = 0;
+	return ww_jobs_place(jobs, ending->id, &image);
+}
+
+int ww_jobs_local_return(struct ww_jobs *jobs, uint64_t id, uint64_t token)
+{
+	struct ending ending = {.id = id, .token = token};
+
+	return ww_jobs_submit(local_of(jobs), give_back, &ending);
+}
+
 static int bury(struct jobs_local *jobs, void *arguments)
 {
 	const struct ending *ending = arguments;

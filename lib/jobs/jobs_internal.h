@@ -216,6 +216,7 @@ int ww_jobs_local_finish(struct ww_jobs *jobs, uint64_t id, uint64_t token);
 int ww_jobs_local_finish_many(struct ww_jobs *jobs, struct ww_job_end *ends, size_t count);
 int ww_jobs_local_release(
     struct ww_jobs *jobs, uint64_t id, uint64_t token, uint32_t priority, uint64_t delay, const char *error);
+int ww_jobs_local_return(struct ww_jobs *jobs, uint64_t id, uint64_t token);
 int ww_jobs_local_bury(struct ww_jobs *jobs, uint64_t id, uint64_t token, uint32_t priority, const char *error);
 int ww_jobs_local_touch(struct ww_jobs *jobs, uint64_t id, uint64_t token, uint64_t *ends);
 int ww_jobs_local_kick(struct ww_jobs *jobs, const char *tube, uint64_t bound, uint64_t *count);

@@ -53,7 +53,11 @@ static void fill_lease(struct ww_lease *lease, uint64_t id, const struct image *
 	lease->attempt = (uint32_t)(record->tries + image->tries) + 1;
 	lease->missed = image->missed;
 	lease->body_length = record->body.size;
+	lease->priority = image->priority;
+	lease->key_length = record->key.size;
 	memcpy(lease->tube, image->tube->name, sizeof lease->tube);
+	if (record->key.size)
+		memcpy(lease->key, record->key.data, record->key.size);
 }
 
 /* The job is ready, or meant by its id, and this is its record. */

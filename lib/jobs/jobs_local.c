@@ -36,6 +36,7 @@ static const struct jobs_backend backend = {
     .finish = ww_jobs_local_finish,
     .finish_many = ww_jobs_local_finish_many,
     .release = ww_jobs_local_release,
+    .back = ww_jobs_local_return,
     .bury = ww_jobs_local_bury,
     .touch = ww_jobs_local_touch,
     .kick = ww_jobs_local_kick,

@@ -292,6 +292,7 @@ const struct jobs_backend ww_redis_backend = {
     .finish = ww_redis_end_finish,
     .finish_many = ww_redis_end_finish_many,
     .release = ww_redis_end_release,
+    .back = ww_redis_end_return,
     .bury = ww_redis_end_bury,
     .touch = ww_redis_end_touch,
     .kick = ww_redis_kick,

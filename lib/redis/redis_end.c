@@ -152,6 +152,14 @@ int ww_redis_end_release(
 	return (int)end(store, id, words, 0);
 }
 
+int ww_redis_end_return(struct ww_jobs *jobs, uint64_t id, uint64_t token)
+{
+	struct redis_store *store = store_of(jobs);
+	struct few_words few;
+
+	return (int)end(store, id, begin(store, &few, id, token, "return", 0), 0);
+}
+
 int ww_redis_end_bury(struct ww_jobs *jobs, uint64_t id, uint64_t token, uint32_t priority, const char *error)
 {
 	struct redis_store *store = store_of(jobs);

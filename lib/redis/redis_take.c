@@ -7,7 +7,7 @@
 #include "redis_internal.h"
 
 /* Words of a lease; leases of one call. */
-enum { LEASE_WORDS = 7, TAKE_BATCH = 256 };
+enum { LEASE_WORDS = 9, TAKE_BATCH = 256 };
 
 /* A reserve under way. */
 struct take {
@@ -29,7 +29,10 @@ static int read_lease(struct redis_store *store, redisReply *const *of, struct w
 {
 	const redisReply *tube = of[5];
 	const redisReply *body = of[6];
+	const redisReply *key = of[8];
 
+	if (key->type != REDIS_REPLY_STRING || key->len > WW_JOB_KEY_MAX)
+		return WW_ECORRUPT;
 	if (tube->type != REDIS_REPLY_STRING || tube->len > WW_TUBE_MAX || body->type != REDIS_REPLY_STRING)
 		return WW_ECORRUPT;
 	*lease = (struct ww_lease){.id = (uint64_t)ww_redis_call_value(of[0]),
@@ -37,8 +40,11 @@ static int read_lease(struct redis_store *store, redisReply *const *of, struct w
 	    .ends = (uint64_t)ww_redis_call_value(of[2]) * 1000,
 	    .attempt = (uint32_t)ww_redis_call_value(of[3]),
 	    .missed = (uint64_t)ww_redis_call_value(of[4]),
-	    .body_length = body->len};
+	    .body_length = body->len,
+	    .priority = (uint32_t)ww_redis_call_value(of[7]),
+	    .key_length = key->len};
 	memcpy(lease->tube, tube->str, tube->len);
+	memcpy(lease->key, key->str, key->len);
 	if (!body->len)
 		return WW_OK;
 	lease->body = job_body_copy(store->allocator, body->str, body->len);

@@ -15,6 +15,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
+#include "driver/thread.h"
 #include "redis_internal.h"
 #include "weekwheel/wheel.h"
 
@@ -423,7 +424,7 @@ int ww_redis_worker_start(struct redis_store *store)
 	/* Before anybody asks, so that nothing that becomes ready from now on is missed. */
 	if (!error)
 		error = listen_again(worker);
-	if (!error && pthread_create(&worker->thread, NULL, run, worker))
+	if (!error && thread_start(&worker->thread, run, worker))
 		error = WW_ESYSTEM;
 	if (error) {
 		ww_redis_ear_close(worker->ear);
@@ -444,7 +445,7 @@ void ww_redis_worker_stop(struct redis_store *store)
 	atomic_store(&worker->stops, 1);
 	while (write(worker->wake_fd, &one, sizeof one) < 0 && errno == EINTR)
 		;
-	pthread_join(worker->thread, NULL);
+	thread_join(worker->thread);
 	store->worker = NULL;
 	release(worker);
 }

@@ -1,5 +1,5 @@
 -- require part_shard
--- End or lengthen the lease of ARGV[3] with token ARGV[4]: ARGV[5] is 'release', 'bury' or 'touch'; ARGV[6] a priority, ARGV[7] a delay in us, less
+-- End or lengthen the lease of ARGV[3] with token ARGV[4]: ARGV[5] is 'return', 'release', 'bury' or 'touch'; ARGV[6] a priority, ARGV[7] a delay in us, less
 -- than 0 for the job's own, ARGV[8] a chance, ARGV[9] the reason, if there is one.
 local id, what = ARGV[3], ARGV[5]
 local job = load(id)
@@ -12,6 +12,11 @@ if what == 'touch' then
 	return job[ENDS]
 end
 displace(id, job)
+if what == 'return' then
+	place(id, job)
+	store(id, job)
+	return 0
+end
 if ARGV[9] then job[REASON] = ARGV[9] end
 job[PRIORITY] = tonumber(ARGV[6])
 if what == 'bury' then

@@ -30,6 +30,39 @@ static uint64_t job_in(enum ww_job_state state, struct ww_lease *lease)
 	return id;
 }
 
+START_TEST(a_lease_that_is_returned_was_no_attempt)
+{
+	const char *tubes[] = {WW_TUBE_DEFAULT};
+	struct ww_lease lease;
+	struct ww_lease again;
+
+	world_make(&world, _i);
+	struct ww_job_spec spec = spec_of("x");
+	spec.key = "k\0}";
+	spec.key_length = 3;
+	spec.priority = 7;
+	spec.attempts = 1;
+	uint64_t id = put_job(&world, &spec);
+	ck_assert_int_eq(ww_jobs_reserve(world.jobs, tubes, 1, &lease), 1);
+	ww_jobs_free(world.jobs, lease.body);
+	ck_assert_uint_eq(lease.priority, 7);
+	ck_assert_uint_eq(lease.key_length, 3);
+	ck_assert_mem_eq(lease.key, "k\0}", 3);
+	ck_assert_int_eq(ww_jobs_return(world.jobs, id, lease.token + 1), WW_ESTALE);
+	OK(ww_jobs_return(world.jobs, id, lease.token));
+	ck_assert_int_eq(ww_jobs_return(world.jobs, id, lease.token), WW_ESTALE);
+	ck_assert_int_eq(info_of(&world, id).state, WW_JOB_READY);
+	ck_assert_int_eq(ww_jobs_reserve(world.jobs, tubes, 1, &again), 1);
+	ww_jobs_free(world.jobs, again.body);
+	ck_assert_uint_eq(again.id, id);
+	ck_assert_uint_eq(again.attempt, 1);
+	ck_assert_uint_gt(again.token, lease.token);
+	/* The one attempt that it has fails now. */
+	ck_assert_int_eq(ww_jobs_release(world.jobs, id, again.token, 7, 0, NULL), 1);
+	world_end(&world);
+}
+END_TEST
+
 START_TEST(a_job_is_moved_by_id_or_key_and_to_a_time)
 {
 	uint64_t version;
@@ -346,8 +379,9 @@ START_TEST(each_clock_has_its_own_jobs)
 }
 END_TEST
 
-KINDS_MAIN("jobs/changes", a_job_is_moved_by_id_or_key_and_to_a_time, what_cannot_be_moved_is_left_as_it_is,
-    a_job_of_any_state_is_cancelled, a_certain_job_is_leased_unless_somebody_has_it, a_lease_lasts_from_the_touch_on,
+KINDS_MAIN("jobs/changes", a_lease_that_is_returned_was_no_attempt, a_job_is_moved_by_id_or_key_and_to_a_time,
+    what_cannot_be_moved_is_left_as_it_is, a_job_of_any_state_is_cancelled,
+    a_certain_job_is_leased_unless_somebody_has_it, a_lease_lasts_from_the_touch_on,
     a_released_job_waits_as_told_and_says_why, a_version_is_one_more_with_each_change_that_it_names,
     buried_jobs_are_kicked_in_their_order_and_then_delayed_ones, a_certain_job_is_kicked_if_it_waits,
     a_pause_is_ended_by_one_of_nothing_and_by_closing, a_time_on_the_elapsed_clock_is_kept_as_it_was_given,

@@ -347,7 +347,7 @@ START_TEST(the_range_of_each_member_of_a_spec_is_kept)
 	REFUSED(period, WW_DRIVER_TIME_MAX + 1, WW_EINVAL);
 	REFUSED(backoff, WW_DRIVER_TIME_MAX + 1, WW_EINVAL);
 	REFUSED(backoff_max, WW_DRIVER_TIME_MAX + 1, WW_EINVAL);
-	REFUSED(flags, 4, WW_EINVAL);
+	REFUSED(flags, 8, WW_EINVAL);
 	REFUSED(missed, (enum ww_missed)3, WW_EINVAL);
 	/* The greatest of what is allowed is. */
 	memset(name, 'n', sizeof name);
