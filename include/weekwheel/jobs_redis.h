@@ -7,14 +7,14 @@
  * What is opened here is a struct ww_jobs, and every call of jobs.h does with it what jobs.h says. Each step is one script, which
  * Redis executes whole or not at all.
  *
- *     process A                            Redis                                  process B
- *     +-------------------+       +---------------------------+       +-------------------+
- *     | ww_jobs_put     --|-----> | shard 0   delayed, ready, | <-----|-- ww_jobs_reserve |
- *     |                   |       |           in flight, ...  |       |                   |
- *     | worker: a wheel   | <-----|-- wake-up messages        | ----> | worker: a wheel   |
- *     | of the shards it  |       | shard 1   ...             |       | of the shards it  |
- *     | watches           |       |   ...                     |       | watches           |
- *     +-------------------+       +---------------------------+       +-------------------+
+ *     process A                  Redis                process B
+ *     +--------------+     +--------------------+     +--------------+
+ *     | put      ----|---> | shard 0: delayed,  | <---|---- reserve  |
+ *     |              |     |  ready, in flight  |     |              |
+ *     | worker: when | <---|-- messages         |---> | worker: when |
+ *     | shards 0, 2  |     | shard 1: ...       |     | shards 1, 3  |
+ *     | are due next |     |   ...              |     | are due next |
+ *     +--------------+     +--------------------+     +--------------+
  *
  * A job lives in one of `shards` shards: by the hash of its tube and key or, without a key, in turn. A shard is on one node.
  * Each store that is open has a thread, its *worker*, which keeps the time of the next event of each shard that it watches
