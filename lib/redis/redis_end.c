@@ -88,8 +88,13 @@ static void ending_read(struct redis_store *store, const struct ending *ending, 
 		ends[i].result = call->error;
 		if (!call->error)
 			ends[i].result = ww_redis_call_array(store, call->reply, ending->count[ending->call_of[i]]);
-		if (!ends[i].result)
-			ends[i].result = (int)ww_redis_call_value(call->reply->element[ending->at[i]]);
+		if (ends[i].result)
+			continue;
+		const redisReply *reply = call->reply->element[ending->at[i]];
+		if (reply->type == REDIS_REPLY_STRING)
+			ww_redis_hint_finished(store, reply);
+		else
+			ends[i].result = (int)ww_redis_call_value(reply);
 	}
 }
 

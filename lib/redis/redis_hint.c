@@ -100,6 +100,16 @@ void ww_redis_hint_count(struct redis_store *store, const char *name, uint64_t p
 	pthread_mutex_unlock(&store->lock);
 }
 
+void ww_redis_hint_finished(struct redis_store *store, const redisReply *tube)
+{
+	char name[WW_TUBE_MAX + 1] = "";
+
+	if (tube->type != REDIS_REPLY_STRING || tube->len > WW_TUBE_MAX)
+		return;
+	memcpy(name, tube->str, tube->len);
+	ww_redis_hint_count(store, name, 0, 1);
+}
+
 void ww_redis_hint_free(struct redis_store *store)
 {
 	forget_tubes(store);

@@ -176,6 +176,7 @@ int ww_redis_call_make(struct redis_store *store);
 
 uint64_t ww_redis_now(const struct redis_store *store); /* Redis's time, ns */
 uint64_t ww_redis_elapsed(void);                        /* the system's */
+int ww_redis_is_in_section(struct redis_store *store);  /* of this thread */
 uint64_t ww_redis_random(struct redis_store *store);
 void ww_redis_report(const struct redis_store *store, const char *sentence);
 /* Redis said that it is that time, to a call that began then. */
@@ -189,6 +190,8 @@ struct tube_hints *ww_redis_hint(struct redis_store *store, const char *tube);
 void ww_redis_hint_forget(struct redis_store *store);
 void ww_redis_hint_hear(struct redis_store *store, const char *tube, uint32_t shard, int64_t priority);
 void ww_redis_hint_count(struct redis_store *store, const char *tube, uint64_t puts, uint64_t finished);
+/* A job of the tube that is replied was deleted. */
+void ww_redis_hint_finished(struct redis_store *store, const redisReply *tube);
 void ww_redis_hint_free(struct redis_store *store);
 
 /* ---- redis_worker.c */

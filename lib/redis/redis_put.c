@@ -265,6 +265,16 @@ int ww_redis_put_cancel(struct ww_jobs *jobs, const struct ww_job_ref *job)
 	struct redis_store *store = store_of(jobs);
 	struct few_words few;
 	uint32_t shard = ww_redis_put_refer(store, ww_redis_words_few(store, &few), job);
+	redisReply *reply;
+	int result = ww_redis_call(store, &ww_redis_script_shard_cancel, shard, &few.words, 0, &reply);
 
-	return (int)ww_redis_call_number(store, &ww_redis_script_shard_cancel, shard, &few.words, 0);
+	if (result)
+		return result;
+	result = ww_redis_call_array(store, reply, 2);
+	if (!result) {
+		ww_redis_hint_finished(store, reply->element[1]);
+		result = (int)ww_redis_call_value(reply->element[0]);
+	}
+	ww_redis_call_free(reply);
+	return result;
 }

@@ -1,5 +1,5 @@
 -- require part_shard
--- Finish leases: ids and tokens in turn. Replies 0 or -9 for each.
+-- Finish leases: ids and tokens in turn. Replies for each the tube of a job that is deleted, 0 for one that waits again, or -9.
 local ids, replies, gone, flight, keys, tubes = {}, {}, {'HDEL', tag .. ':j'}, {'ZREM', tag .. ':f'}, {'HDEL', tag .. ':k'}, {}
 for a = 3, #ARGV, 2 do ids[#ids + 1] = ARGV[a] end
 
@@ -8,15 +8,16 @@ local function finish(id, job)
 		gone[#gone + 1], flight[#flight + 1] = id, id
 		if job[KEY] ~= '' then keys[#keys + 1] = job[TUBE] .. '\0' .. job[KEY] end
 		tubes[job[TUBE]] = (tubes[job[TUBE]] or 0) + 1
-		return
+		return job[TUBE]
 	end
 	local passed = job[PASSED]
 	displace(id, job)
 	-- One that was kicked before its time has that still before it.
 	if job[BASE] <= now then job[BASE] = job[BASE] + (passed + 1) * job[PERIOD] end
 	job[DUE], job[TRIES], job[REASON], job[VERSION] = job[BASE], 0, '', job[VERSION] + 1
-	store(id, job)
 	place(id, job)
+	store(id, job)
+	return 0
 end
 
 local seen = {}
@@ -24,8 +25,7 @@ for i, text in ipairs(redis.call('HMGET', tag .. ':j', unpack(ids))) do
 	local job = text and not seen[ids[i]] and cmsgpack.unpack(text)
 	if job and job[STATE] == RESERVED and job[TOKEN] == tonumber(ARGV[2 + 2 * i]) then
 		seen[ids[i]] = true
-		finish(ids[i], job)
-		replies[i] = 0
+		replies[i] = finish(ids[i], job)
 	else
 		replies[i] = -9
 	end
