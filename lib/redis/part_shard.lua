@@ -95,8 +95,10 @@ local function displace(id, job)
 	return false
 end
 
-local function bury(id, job)
-	local order = redis.call('HINCRBY', tag .. ':m', 'burials', 1)
+-- In order of the moment since when it is to be; those of one moment in turn.
+local function bury(id, job, moment)
+	local order = math.max(moment, (redis.call('HGET', tag .. ':m', 'burial') or 0) + 1)
+	redis.call('HSET', tag .. ':m', 'burial', order)
 	job[STATE] = BURIED
 	job[BURIES] = job[BURIES] + 1
 	job[VERSION] = job[VERSION] + 1
@@ -104,12 +106,12 @@ local function bury(id, job)
 	store(id, job)
 end
 
--- An attempt has failed, and the job is nowhere: again after a delay (less than 0: its own backoff), or never. Returns 1 if
--- it is buried. chance is from 0 to 1.
-local function try_again(id, job, delay, chance)
+-- An attempt has failed, and the job is nowhere: again after a delay (less than 0: its own backoff), or never: then since that
+-- moment. Returns 1 if it is buried. chance is from 0 to 1.
+local function try_again(id, job, delay, chance, moment)
 	job[TRIES] = job[TRIES] + 1
 	if job[ATTEMPTS] > 0 and job[TRIES] >= job[ATTEMPTS] then
-		bury(id, job)
+		bury(id, job, moment)
 		return 1
 	end
 	if delay < 0 then
@@ -139,6 +141,7 @@ local function reap()
 	for i, id in ipairs(ids) do
 		local job = load(id)
 		if job then
+			local ended = job[ENDS]
 			displace(id, job)
 			job[TIMEOUTS] = job[TIMEOUTS] + 1
 			if job[ATTEMPTS] == 0 and job[BACKOFF] == 0 then
@@ -148,7 +151,7 @@ local function reap()
 			else
 				job[REASON] = 'the time to run was up'
 				-- Random enough to keep those apart that run out together.
-				try_again(id, job, -1, (now + i * 61) % 101 / 100)
+				try_again(id, job, -1, (now + i * 61) % 101 / 100, ended)
 			end
 		else
 			redis.call('ZREM', tag .. ':f', id)

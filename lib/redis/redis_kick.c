@@ -20,23 +20,118 @@ int ww_redis_kick_job(struct ww_jobs *jobs, uint64_t id)
 	return kicked ? WW_OK : WW_ENOTFOUND;
 }
 
-static int kick_buried(struct redis_store *store, const char *tube, uint64_t bound, uint64_t *kicked)
+/* Up to `bound` buried ones of a shard. */
+static int kick_shard(struct redis_store *store, const char *tube, uint32_t shard, uint64_t bound, uint64_t *kicked)
 {
-	for (uint32_t i = 0; i < store->shards && *kicked < bound;) {
+	uint64_t left = bound;
+
+	while (left) {
 		struct few_words few;
 		struct words *words = ww_redis_words_few(store, &few);
-		uint64_t most = bound - *kicked < KICK_BATCH ? bound - *kicked : KICK_BATCH;
+		uint64_t most = left < KICK_BATCH ? left : KICK_BATCH;
 		ww_redis_words_text(words, "tube");
 		ww_redis_words_text(words, tube);
 		ww_redis_words_number(words, most);
-		int64_t count = ww_redis_call_number(store, &ww_redis_script_shard_kick, i, words, 0);
+		int64_t count = ww_redis_call_number(store, &ww_redis_script_shard_kick, shard, words, 0);
 		if (count < 0)
 			return (int)count;
 		*kicked += (uint64_t)count;
+		left -= (uint64_t)count;
 		if ((uint64_t)count < most)
-			i++;
+			break;
 	}
 	return WW_OK;
+}
+
+/* ---- Buried jobs of several shards, in the order in which they were buried */
+
+/* The first few of each shard. quota: of each shard, how many of them are to be kicked. */
+struct buried {
+	struct fan fan;
+	uint64_t count; /* that there are in all */
+	uint64_t *at;   /* of each shard, which one is looked at */
+};
+
+static const redisReply *first_of(const struct buried *buried, size_t shard)
+{
+	const redisReply *reply = buried->fan.calls[shard].reply;
+
+	return buried->at[shard] + 1 < reply->elements ? reply->element[buried->at[shard] + 1] : NULL;
+}
+
+/* Step over the one that was buried first. Returns whether there was one. */
+static int step(const struct buried *buried)
+{
+	size_t best = SIZE_MAX;
+
+	for (size_t i = 0; i < buried->fan.count; i++) {
+		const redisReply *one = first_of(buried, i);
+		if (one && (best == SIZE_MAX || ww_redis_call_value(one) < ww_redis_call_value(first_of(buried, best))))
+			best = i;
+	}
+	if (best == SIZE_MAX)
+		return 0;
+	buried->at[best]++;
+	return 1;
+}
+
+static int look_at_buried(struct redis_store *store, const char *tube, uint64_t most, struct buried *buried)
+{
+	struct few_words few;
+	struct words *words = ww_redis_words_few(store, &few);
+
+	ww_redis_words_text(words, tube);
+	ww_redis_words_number(words, most);
+	int error = ww_redis_call_all(store, &ww_redis_script_shard_buried, words, &buried->fan);
+	if (error)
+		return error;
+	buried->count = 0;
+	for (size_t i = 0; i < buried->fan.count && !error; i++) {
+		error = ww_redis_call_array(store, buried->fan.calls[i].reply, 1);
+		buried->count += error ? 0 : (uint64_t)ww_redis_call_value(buried->fan.calls[i].reply->element[0]);
+	}
+	if (error)
+		ww_redis_call_fan_free(store, &buried->fan);
+	return error;
+}
+
+/* Some of them, at most `bound`; `at` has room for all shards. None kicked: there are no more. */
+static int kick_some(struct redis_store *store, const char *tube, uint64_t bound, uint64_t *kicked, uint64_t *at)
+{
+	struct buried buried = {.at = at};
+	uint64_t most = bound < KICK_BATCH ? bound : KICK_BATCH;
+	int error = look_at_buried(store, tube, most, &buried);
+
+	if (error)
+		return error;
+	memset(at, 0, store->shards * sizeof *at);
+	/* If all are kicked, their order is of no matter. */
+	if (buried.count > bound)
+		while (most-- && step(&buried))
+			continue;
+	for (uint32_t i = 0; i < store->shards && !error; i++)
+		error = kick_shard(store, tube, i, buried.count > bound ? at[i] : bound - *kicked, kicked);
+	ww_redis_call_fan_free(store, &buried.fan);
+	return error;
+}
+
+static int kick_buried(struct redis_store *store, const char *tube, uint64_t bound, uint64_t *kicked)
+{
+	size_t size = store->shards * sizeof(uint64_t);
+	uint64_t *at = store->allocator->allocate(store->allocator->user, size);
+	uint64_t before;
+	int error = at ? WW_OK : WW_ENOMEM;
+
+	do {
+		uint64_t some = 0;
+		before = *kicked;
+		if (!error)
+			error = kick_some(store, tube, bound - *kicked, &some, at);
+		*kicked += some;
+	} while (!error && *kicked<bound && * kicked> before);
+	if (at)
+		store->allocator->free(store->allocator->user, at, size);
+	return error;
 }
 
 /* ---- Delayed jobs of a tube: shared slices are searched for them, in bounded steps */

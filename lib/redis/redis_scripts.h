@@ -28,6 +28,7 @@
 
 #include "redis_link.h"
 
+extern const struct redis_script ww_redis_script_shard_buried;
 extern const struct redis_script ww_redis_script_shard_cancel;
 extern const struct redis_script ww_redis_script_shard_check;
 extern const struct redis_script ww_redis_script_shard_delayed;

@@ -20,8 +20,8 @@ end
 if ARGV[9] then job[REASON] = ARGV[9] end
 job[PRIORITY] = tonumber(ARGV[6])
 if what == 'bury' then
-	bury(id, job)
+	bury(id, job, now)
 	return 0
 end
 job[RELEASES] = job[RELEASES] + 1
-return try_again(id, job, tonumber(ARGV[7]), tonumber(ARGV[8]))
+return try_again(id, job, tonumber(ARGV[7]), tonumber(ARGV[8]), now)
