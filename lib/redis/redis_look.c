@@ -186,9 +186,18 @@ int ww_redis_look_state(struct ww_jobs *jobs, uint64_t id, enum ww_job_state *st
 	return error;
 }
 
-/* ---- Many. Where to go on is a shard and a cursor of HSCAN, which has as many bits as the greatest hash ever had. */
-
-enum { CURSOR_BITS = 48 };
+/*
+ * ---- Many
+ *
+ * Where to go on is a shard, a cursor of HSCAN, and a place in what that leads to, of which there may be more than are wanted:
+ *
+ *     (place << 32 | cursor) * shards + shard
+ *
+ * A cursor has no more bits than the number of jobs in a shard. Places are the jobs' numbers modulo as many as there is room for, a
+ * million with the most shards: two jobs of one place and cursor are so far apart that they are not met. What a cursor leads
+ * to changes when Redis makes its table smaller, so a list ends between cursors where it can.
+ */
+enum { CURSOR_BITS = 32 };
 
 struct page {
 	struct redis_store *store;
@@ -197,7 +206,10 @@ struct page {
 	void *context;
 	uint32_t shard;
 	uint64_t cursor;
-	size_t batch;
+	uint64_t places; /* that there are */
+	uint64_t place;
+	size_t limit;
+	int goes_on; /* in another call */
 	size_t looks;
 	size_t found;
 	int result;
@@ -209,6 +221,7 @@ static int show_one(struct page *page, const redisReply *reply)
 	int error = read_info(page->store, reply, &info);
 
 	page->looks++;
+	page->place = info.id / page->store->shards % page->places + 1;
 	if (error || !job_filter_takes(page->filter, &info))
 		return error;
 	page->found++;
@@ -218,27 +231,60 @@ static int show_one(struct page *page, const redisReply *reply)
 	return WW_OK;
 }
 
+static int is_enough(const struct page *page)
+{
+	return page->result || page->found >= page->limit;
+}
+
+/* How many jobs of a reply are wanted. */
+static size_t count_wanted(const struct page *page, const redisReply *reply)
+{
+	struct ww_job_info info;
+	size_t count = 0;
+
+	for (size_t i = 2; i < reply->elements; i++)
+		count += !read_info(page->store, reply->element[i], &info) && job_filter_takes(page->filter, &info);
+	return count;
+}
+
+/* Show those of a reply that are wanted, and find where to go on. */
+static int show_some(struct page *page, const redisReply *reply)
+{
+	int error = ww_redis_call_array(page->store, reply, 2);
+	size_t i = 2;
+
+	if (!error && page->goes_on && page->found && count_wanted(page, reply) > page->limit - page->found) {
+		page->limit = page->found;
+		return WW_OK;
+	}
+	while (!error && i < reply->elements && !is_enough(page))
+		error = show_one(page, reply->element[i++]);
+	if (error || i < reply->elements || ww_redis_call_value(reply->element[1]))
+		return error;
+	page->place = 0;
+	page->cursor = (uint64_t)ww_redis_call_value(reply->element[0]);
+	page->shard += page->cursor == 0;
+	return WW_OK;
+}
+
 /* The next few jobs of the shard; the next shard after its last. */
 static int page_on(struct page *page)
 {
 	struct redis_store *store = page->store;
 	struct few_words few;
 	struct words *words = ww_redis_words_few(store, &few);
+	size_t left = page->goes_on ? (page->limit - page->found + 1) / 2 : LIST_BATCH;
 	redisReply *reply;
 
 	ww_redis_words_number(words, page->cursor);
-	ww_redis_words_number(words, page->batch);
+	ww_redis_words_number(words, left < LIST_BATCH ? left : LIST_BATCH);
 	ww_redis_words_text(words, "1");
+	ww_redis_words_number(words, page->places);
+	ww_redis_words_number(words, page->place);
 	int error = ww_redis_call(store, &ww_redis_script_shard_list, page->shard, words, REDIS_CALL_AGAIN, &reply);
 	if (error)
 		return error;
-	error = ww_redis_call_array(store, reply, 1);
-	for (size_t i = 1; !error && i < reply->elements && !page->result; i++)
-		error = show_one(page, reply->element[i]);
-	if (!error) {
-		page->cursor = (uint64_t)ww_redis_call_value(reply->element[0]);
-		page->shard += page->cursor == 0;
-	}
+	error = show_some(page, reply);
 	ww_redis_call_free(reply);
 	return error;
 }
@@ -251,18 +297,22 @@ int ww_redis_look_list(struct ww_jobs *jobs, const struct ww_job_filter *filter,
 	    .filter = filter,
 	    .fn = fn,
 	    .context = context,
-	    .shard = (uint32_t)(filter->after >> CURSOR_BITS),
-	    .cursor = filter->after & ((UINT64_C(1) << CURSOR_BITS) - 1),
-	    .batch = limit < LIST_BATCH ? limit : LIST_BATCH};
+	    .shard = (uint32_t)(filter->after % store->shards),
+	    .cursor = filter->after / store->shards & ((UINT64_C(1) << CURSOR_BITS) - 1),
+	    .places = (UINT64_C(1) << (64 - CURSOR_BITS)) / store->shards - 1,
+	    .place = filter->after / store->shards >> CURSOR_BITS,
+	    .limit = limit,
+	    .goes_on = next != NULL};
 	int error = WW_OK;
 
-	while (!error && !page.result && page.shard < store->shards && page.found < limit &&
-	       !(next && page.looks - page.found >= LOOKS))
+	while (!error && page.shard < store->shards && !is_enough(&page) && !(next && page.looks - page.found >= LOOKS))
 		error = page_on(&page);
 	if (error)
 		return error;
 	if (next)
-		*next = page.shard < store->shards ? (uint64_t)page.shard << CURSOR_BITS | page.cursor : 0;
+		*next = page.shard < store->shards
+		            ? (page.place << CURSOR_BITS | page.cursor) * store->shards + page.shard
+		            : 0;
 	return page.result;
 }
 
