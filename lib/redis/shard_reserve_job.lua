@@ -6,7 +6,7 @@ local job = load(id)
 if not job then return -11 end
 if job[STATE] == RESERVED then return -12 end
 displace(id, job)
-job[DUE] = math.min(job[DUE], now)
+if job[STATE] == BURIED or job[DUE] > now then job[DUE] = now end
 local replies = {}
 lease(id, job, replies)
 redis.call('ZADD', tag .. ':f', job[ENDS], id)
