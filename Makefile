@@ -63,7 +63,7 @@ TEST_SRC := $(filter-out $(if $(JOBS_SRC),,tests/jobs/%) $(if $(REDIS_SRC),,test
 	$(if $(and $(REDIS_SRC),$(CALLBACK_SRC)),,%/test_callback_redis.c),$(sort $(wildcard tests/*/test_*.c)))
 FUZZ_SRC := $(filter-out $(if $(JOBS_SRC),,%/fuzz_record.c) $(if $(CALLBACK_SRC),,%/fuzz_callback.c),$(sort $(wildcard tests/fuzz/fuzz_*.c)))
 # Those of tests/server that a script compiles by itself are no helpers: one has a main, one stands before the C library.
-HELPER_SRC := $(filter-out $(if $(REDIS_SRC),,tests/redis/%) $(if $(CALLBACK_SRC),,tests/callback/%) %/test_callback_redis.c \
+HELPER_SRC := $(filter-out $(if $(REDIS_SRC),,tests/redis/% tests/jobs/kinds_redis.c) $(if $(CALLBACK_SRC),,tests/callback/%) %/test_callback_redis.c \
 	$(TEST_SRC) $(FUZZ_SRC) tests/install/% tests/server/fsck.c tests/server/faults.c \
 	$(if $(filter yes,$(FUZZ)),tests/fuzz/main.c),\
 	$(sort $(wildcard tests/*/*.c)))
@@ -115,6 +115,7 @@ $(B)/obj/tools/main.o: PART += $(if $(JOBS_SRC),-DHAVE_LMDB)
 $(B)/obj/tools/store/%: PART += -D_DEFAULT_SOURCE
 $(B)/obj/tools/server/%: PART += $(UV_CFLAGS) $(if $(filter-out no,$(HAVE_MICROHTTPD)),-DHAVE_MICROHTTPD $(MICROHTTPD_CFLAGS))
 $(B)/obj/tests/%: PART = -Itests -Itools -Ilib -D_POSIX_C_SOURCE=200809L $(XXHASH_CFLAGS) $(CHECK_CFLAGS) $(PEER_CFLAGS)
+$(B)/obj/tests/jobs/%: PART += $(if $(REDIS_SRC),-DHAVE_REDIS)
 
 # V=1 shows the commands.
 quiet = $(if $(V),,@printf '  %-6s%s\n' $(1) $(2);)

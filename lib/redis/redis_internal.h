@@ -176,7 +176,6 @@ int ww_redis_call_make(struct redis_store *store);
 
 uint64_t ww_redis_now(const struct redis_store *store); /* Redis's time, ns */
 uint64_t ww_redis_elapsed(void);                        /* the system's */
-int ww_redis_is_in_section(struct redis_store *store);  /* of this thread */
 uint64_t ww_redis_random(struct redis_store *store);
 void ww_redis_report(const struct redis_store *store, const char *sentence);
 /* Redis said that it is that time, to a call that began then. */

@@ -1,5 +1,9 @@
 #include "fixture.h"
 
+#ifdef HAVE_REDIS
+#include "kinds_redis.h"
+#endif
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -73,7 +77,8 @@ static void fail_embedded(struct world *world, enum failure what)
 }
 
 #define EMBEDDED                                                                                                       \
-	(KIND_ENDS_LEASES | KIND_ONE_ROW | KIND_BATCHES | KIND_TELLS_MEMORY | KIND_TWO_CLOCKS | KIND_IN_PROCESS)
+	(KIND_ENDS_LEASES | KIND_ONE_ROW | KIND_LISTS_IN_ORDER | KIND_BATCHES | KIND_TELLS_MEMORY | KIND_TWO_CLOCKS |  \
+	    KIND_IN_PROCESS)
 
 static const struct kind memory = {
     .name = "memory", .promises = EMBEDDED, .make = make_memory, .open = open_embedded, .fail_writes = fail_embedded};
@@ -84,11 +89,38 @@ static const struct kind lmdb = {.name = "lmdb",
     .open = open_embedded,
     .fail_writes = fail_embedded};
 
-const struct kind *const kinds[] = {[KIND_MEMORY] = &memory, [KIND_LMDB] = &lmdb};
+const struct kind *const kinds[] = {[KIND_MEMORY] = &memory,
+    [KIND_LMDB] = &lmdb,
+#ifdef HAVE_REDIS
+    &kind_redis,
+    &kind_redis_shards,
+    &kind_redis_cluster
+#endif
+};
 
-size_t kinds_count(void)
+#ifdef HAVE_REDIS
+#define COSTLY 1
+#else
+#define COSTLY 0
+#endif
+
+static size_t counted;
+
+size_t kinds_count(int is_all)
 {
-	return sizeof kinds / sizeof *kinds;
+	size_t count = sizeof kinds / sizeof *kinds - (is_all ? 0 : COSTLY);
+
+	counted = 0;
+	while (counted < count && (!kinds[counted]->is_there || kinds[counted]->is_there()))
+		counted++;
+	return counted;
+}
+
+void kinds_begin(void)
+{
+	for (size_t i = 0; i < counted; i++)
+		if (kinds[i]->begin)
+			kinds[i]->begin();
 }
 
 const char *kinds_name(size_t i)
@@ -122,6 +154,20 @@ int world_promises(const struct world *world, unsigned promise)
 	return (world->kind->promises & promise) != 0;
 }
 
+void world_share(struct world *world)
+{
+	world->other = world->jobs;
+	OK(world->kind->open(world));
+}
+
+void world_turn(struct world *world)
+{
+	struct ww_jobs *jobs = world->jobs;
+
+	world->jobs = world->other;
+	world->other = jobs;
+}
+
 void world_reopen(struct world *world)
 {
 	OK(ww_jobs_close(world->jobs));
@@ -131,6 +177,11 @@ void world_reopen(struct world *world)
 
 void world_end(struct world *world)
 {
+	if (!world->is_damaged)
+		world_check(world);
+	if (!world->is_damaged && world->kind->empty)
+		world->kind->empty(world);
+	OK(ww_jobs_close(world->other));
 	OK(ww_jobs_close(world->jobs));
 	OK(ww_driver_destroy(world->driver));
 	OK(ww_clock_virtual_destroy(world->clock));

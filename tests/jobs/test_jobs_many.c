@@ -251,6 +251,7 @@ START_TEST(a_damaged_record_among_many_is_told_by_the_next_call)
 
 	NEEDS(KIND_IN_PROCESS);
 	world_make(&world, _i);
+	world.is_damaged = 1;
 	put_some(4);
 	const struct store *store = &local_of(world.jobs)->store;
 	store_write64(key, given[2].id);

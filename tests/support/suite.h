@@ -6,7 +6,8 @@
  * so that CK_RUN_CASE=this_test runs it alone; add CK_FORK=no to run it under a debugger.
  *
  * What is to hold of several kinds of a thing is tested with each: suite_run_kinds runs a test once a kind, with the kind's index as
- * _i, and a failure bears the kind's name behind the test's.
+ * _i, and a failure bears the kind's name behind the test's. What the kinds need is made by setup, which runs before each test in
+ * the process that all are forked from; NULL: nothing.
  */
 
 #include <check.h>
@@ -48,8 +49,8 @@ struct suite_test {
 	char name[160];
 };
 
-static inline int suite_run_kinds(
-    const char *name, const TTest *const tests[], size_t count, const char *(*kind)(size_t i), size_t kinds)
+static inline int suite_run_kinds(const char *name, const TTest *const tests[], size_t count,
+    const char *(*kind)(size_t i), size_t kinds, void (*setup)(void))
 {
 	struct suite_test *named = calloc(count * kinds, sizeof *named);
 	Suite *suite = suite_create(name);
@@ -59,6 +60,7 @@ static inline int suite_run_kinds(
 		return EXIT_FAILURE;
 	for (size_t i = 0; i < count; i++) {
 		TCase *one = suite_add(suite, tests[i]);
+		tcase_add_unchecked_fixture(one, setup, NULL);
 		for (size_t k = 0; k < kinds; k++) {
 			struct suite_test *test = &named[i * kinds + k];
 			test->test = *tests[i];

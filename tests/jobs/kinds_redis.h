@@ -1,0 +1,23 @@
+#ifndef TESTS_JOBS_KINDS_REDIS_H
+#define TESTS_JOBS_KINDS_REDIS_H
+
+/*
+ * Kinds of store in Redis, on a clock of the test's. The servers are of the whole program: each store has a prefix of its own, and
+ * when it ends nothing of its jobs may be left there.
+ */
+
+#include "jobs/fixture.h"
+#include "redis/redis_server.h"
+
+extern const struct kind kind_redis;         /* one shard */
+extern const struct kind kind_redis_shards;  /* several */
+extern const struct kind kind_redis_cluster; /* several, on three nodes */
+
+/* The server of the first two kinds. */
+const struct redis_server *kinds_redis_server(void);
+/* What the keys of that world's store begin with. */
+const char *kinds_redis_prefix(const struct world *world);
+/* Open the same store once more. */
+int kinds_redis_open(struct world *world, struct ww_jobs **jobs);
+
+#endif
