@@ -118,6 +118,7 @@ static int name_it(struct redis_store *store)
 		snprintf(
 		    store->name, sizeof store->name, "%s-%ld-%08" PRIx32, host, (long)getpid(), (uint32_t)random[0]);
 	snprintf(store->tag, sizeof store->tag, "{%s}", store->config.prefix);
+	snprintf(store->key, sizeof store->key, "{%s}:store", store->config.prefix);
 	return WW_OK;
 }
 
@@ -148,7 +149,7 @@ static void release(struct redis_store *store)
 	pthread_mutex_destroy(&store->lock);
 	pthread_mutex_destroy(&store->renewing);
 	if (store->tags)
-		allocator->free(allocator->user, store->tags, store->shards * sizeof *store->tags);
+		allocator->free(allocator->user, store->tags, 2 * store->shards * sizeof *store->tags);
 	if (store->config.prefix)
 		allocator->free(
 		    allocator->user, (void *)(uintptr_t)store->config.prefix, strlen(store->config.prefix) + 1);
@@ -270,7 +271,7 @@ int ww_jobs_redis_stats(struct ww_jobs *jobs, struct ww_jobs_redis_stats *stats)
 	    .nodes = link.nodes,
 	    .shards = store->shards,
 	    .skew = (int64_t)((uint64_t)wall.tv_sec * WW_SECOND + (uint64_t)wall.tv_nsec - ww_redis_now(store)),
-	    .bytes = sizeof *store + store->shards * sizeof *store->tags + store->bytes};
+	    .bytes = sizeof *store + 2 * store->shards * sizeof *store->tags + store->bytes};
 	ww_redis_worker_stats(store, stats);
 	return WW_OK;
 }

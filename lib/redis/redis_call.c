@@ -62,6 +62,7 @@ static int make_shards(struct redis_store *store, const char *identity)
 		ww_redis_words_number(say, store->shards);
 		calls[i] = (struct redis_call){.script = &ww_redis_script_shard_make,
 		    .key = store->tags[i],
+		    .also = store->tags[store->shards + i],
 		    .argc = say->count,
 		    .argv = say->argv,
 		    .lengths = say->lengths,
@@ -86,12 +87,14 @@ static int make_tags(struct redis_store *store, uint32_t shards)
 		return WW_ECORRUPT;
 	if (store->tags)
 		return shards == store->shards ? WW_OK : WW_ECORRUPT;
-	store->tags = store->allocator->allocate(store->allocator->user, shards * sizeof *store->tags);
+	store->tags = store->allocator->allocate(store->allocator->user, 2 * shards * sizeof *store->tags);
 	if (!store->tags)
 		return WW_ENOMEM;
 	store->shards = shards;
-	for (uint32_t i = 0; i < shards; i++)
+	for (uint32_t i = 0; i < shards; i++) {
 		snprintf(store->tags[i], REDIS_TAG_SIZE, "{%s:%" PRIu32 "}", store->config.prefix, i);
+		snprintf(store->tags[shards + i], REDIS_TAG_SIZE, "{%s:%" PRIu32 "}:m", store->config.prefix, i);
+	}
 	return WW_OK;
 }
 
@@ -115,8 +118,11 @@ int ww_redis_call_make(struct redis_store *store)
 	char identity[REDIS_IDENTITY_SIZE] = "";
 	struct few_words few;
 	struct words *words = ww_redis_words_few(store, &few);
-	struct redis_call call = {
-	    .script = &ww_redis_script_store_make, .key = store->tag, .argv = few.argv, .lengths = few.lengths};
+	struct redis_call call = {.script = &ww_redis_script_store_make,
+	    .key = store->tag,
+	    .also = store->key,
+	    .argv = few.argv,
+	    .lengths = few.lengths};
 	uint64_t began = ww_redis_elapsed();
 	int error;
 
@@ -167,8 +173,11 @@ static int renew(struct redis_store *store, const char *gone)
 
 /* ---- Calling */
 
+/* Calls of shards. Each works on all that its shard has, and would take for lost what has moved to another node already. */
 static int run(struct redis_store *store, struct redis_call *calls, size_t count)
 {
+	for (size_t i = 0; i < count; i++)
+		calls[i].also = calls[i].key + store->shards * sizeof *store->tags;
 	return getpid() == store->process ? ww_redis_link_run(store->link, calls, count) : WW_ECLOSED;
 }
 

@@ -33,7 +33,7 @@
 #define REDIS_GONE (-100)
 
 /* A tag in braces, a prefix and a number. */
-#define REDIS_TAG_SIZE (WW_REDIS_PREFIX_MAX + 16)
+#define REDIS_TAG_SIZE (WW_REDIS_PREFIX_MAX + 24)
 #define REDIS_IDENTITY_SIZE 33
 
 /* No time: nothing is due. The greatest number that Lua has exactly. */
@@ -66,9 +66,11 @@ struct redis_store {
 	struct redis_link *link;
 	uint32_t shards;
 	uint64_t slice; /* us */
+	/* Of each shard, and behind them all the name of a key that each has: with that one a call says that it needs them all. */
 	char (*tags)[REDIS_TAG_SIZE];
-	char tag[REDIS_TAG_SIZE]; /* of the whole */
-	char name[128];           /* of the worker */
+	char tag[REDIS_TAG_SIZE]; /* of the whole, and its key */
+	char key[REDIS_TAG_SIZE];
+	char name[128]; /* of the worker */
 
 	_Atomic int64_t offset; /* Redis's time less the system's elapsed one, ns */
 	_Atomic uint32_t turn;  /* of shards, for jobs without a key */

@@ -35,7 +35,12 @@ struct redis_script {
 /* One script call or command. */
 struct redis_call {
 	const struct redis_script *script; /* NULL: a plain command, argv[0] is its name */
-	const char *key;         /* KEYS[1] of a script; its hash tag decides the node. NULL: any node, no KEYS */
+	const char *key; /* KEYS[1] of a script; its hash tag decides the node. NULL: any node, no KEYS */
+	/*
+	 * KEYS[2], of the same tag, or NULL. A script that works on more keys than it names names two of which one is never there:
+	 * while their slot moves and each node has a part of the keys, no node runs it, and it is later (WW_EAGAIN).
+	 */
+	const char *also;
 	size_t argc;             /* at most REDIS_ARGS_MAX */
 	const char *const *argv; /* ARGV, or the command */
 	const size_t *lengths;   /* of each; NULL: they end with a NUL */

@@ -80,12 +80,14 @@ static void group_calls(struct run *run)
 static int append_script(struct run *run, struct group *group, size_t i)
 {
 	const struct redis_call *call = &run->calls[i];
-	size_t keys = call->key ? 1 : 0;
+	static const char *const counts[] = {"0", "1", "2"};
+	size_t keys = !call->key ? 0 : call->also ? 2 : 1;
 
 	run->argv[0] = "EVALSHA";
 	run->argv[1] = call->script->sha;
-	run->argv[2] = keys ? "1" : "0";
+	run->argv[2] = counts[keys];
 	run->argv[3] = call->key;
+	run->argv[4] = call->also;
 	for (size_t word = 0; word < 3 + keys; word++)
 		run->lengths[word] = strlen(run->argv[word]);
 	for (size_t word = 0; word < call->argc; word++) {
@@ -381,7 +383,7 @@ static size_t words_of(const struct redis_call *calls, size_t count)
 		if (calls[i].argc <= REDIS_ARGS_MAX && calls[i].argc > words)
 			words = calls[i].argc;
 	}
-	return words + 4;
+	return words + 5;
 }
 
 static size_t room_of(struct redis_link *link, size_t count)

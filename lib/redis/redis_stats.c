@@ -234,7 +234,7 @@ int ww_redis_stats(struct ww_jobs *jobs, struct ww_jobs_stats *stats)
 		stats->oldest = sum->age * 1000 > stats->oldest ? sum->age * 1000 : stats->oldest;
 	}
 	add_puts(store, &stats->all);
-	stats->bytes = sizeof *store + store->shards * sizeof *store->tags + store->bytes;
+	stats->bytes = sizeof *store + 2 * store->shards * sizeof *store->tags + store->bytes;
 	sums_free(&sums);
 	return WW_OK;
 }

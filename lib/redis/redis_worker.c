@@ -214,6 +214,7 @@ static int beat(struct redis_worker *worker, uint64_t lease)
 	const char *argv[] = {store->name, span};
 	struct redis_call call = {.script = &ww_redis_script_store_beat,
 	    .key = store->tag,
+	    .also = store->key,
 	    .argc = 2,
 	    .argv = argv,
 	    .flags = REDIS_CALL_AGAIN};
