@@ -112,6 +112,8 @@ int ww_jobs_local_commit(struct ww_jobs *handle)
 	struct jobs_local *jobs = local_of(handle);
 	int error;
 
+	if (getpid() != jobs->process)
+		return WW_ECLOSED;
 	if (!ww_jobs_is_mine(jobs))
 		return WW_EBUSY;
 	error = ww_jobs_commit_batch(jobs);

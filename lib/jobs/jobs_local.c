@@ -280,6 +280,8 @@ int ww_jobs_local_now(struct ww_jobs *jobs, uint32_t flags, uint64_t *ns)
 {
 	const struct timeline *line = ww_jobs_timeline(local_of(jobs), (flags & WW_JOB_WALL) != 0);
 
+	if (getpid() != local_of(jobs)->process)
+		return WW_ECLOSED;
 	if (!line->driver)
 		return WW_ESYSTEM;
 	*ns = ww_jobs_time(line);

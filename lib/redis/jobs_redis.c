@@ -234,21 +234,16 @@ static int close_store(struct ww_jobs *jobs)
 
 /* ---- The table */
 
-static int begin(struct ww_jobs *jobs)
+static int do_nothing(struct ww_jobs *jobs)
 {
-	(void)jobs;
-	return WW_OK;
-}
-
-static int commit(struct ww_jobs *jobs)
-{
-	(void)jobs;
-	return WW_OK;
+	return getpid() == store_of(jobs)->process ? WW_OK : WW_ECLOSED;
 }
 
 static int now(struct ww_jobs *jobs, uint32_t flags, uint64_t *ns)
 {
 	(void)flags;
+	if (getpid() != store_of(jobs)->process)
+		return WW_ECLOSED;
 	*ns = ww_redis_now(store_of(jobs));
 	return WW_OK;
 }
@@ -279,8 +274,8 @@ int ww_jobs_redis_stats(struct ww_jobs *jobs, struct ww_jobs_redis_stats *stats)
 const struct jobs_backend ww_redis_backend = {
     .close = close_store,
     .free = ww_redis_take_free,
-    .begin = begin,
-    .commit = commit,
+    .begin = do_nothing,
+    .commit = do_nothing,
     .now = now,
     .put = ww_redis_put,
     .put_many = ww_redis_put_many,

@@ -178,7 +178,13 @@ static int run(struct redis_store *store, struct redis_call *calls, size_t count
 {
 	for (size_t i = 0; i < count; i++)
 		calls[i].also = calls[i].key + store->shards * sizeof *store->tags;
-	return getpid() == store->process ? ww_redis_link_run(store->link, calls, count) : WW_ECLOSED;
+	int error = getpid() == store->process ? ww_redis_link_run(store->link, calls, count) : WW_ECLOSED;
+
+	/* Each says what became of it, also where nothing was begun. */
+	for (size_t i = 0; error && i < count; i++)
+		if (!calls[i].error && !calls[i].reply)
+			calls[i].error = error;
+	return error;
 }
 
 int ww_redis_call(struct redis_store *store, const struct redis_script *script, uint32_t shard, struct words *words,
