@@ -27,6 +27,8 @@
 
 /* The places of the embedded ones in the table, which come first. */
 enum { KIND_MEMORY, KIND_LMDB, KINDS_EMBEDDED };
+/* And of those in Redis, which follow where they are built. */
+enum { KIND_REDIS = KINDS_EMBEDDED, KIND_REDIS_SHARDS };
 
 /* What a test may need that not every kind promises. */
 enum {

@@ -5,8 +5,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "weekwheel/jobs_redis.h"
-
 /* A prime, so that nothing comes out even. */
 enum { SHARDS = 5, NODES = 3 };
 
@@ -108,16 +106,16 @@ static void make_redis_cluster(struct world *world)
 	make(world, SHARDS, url);
 }
 
-int kinds_redis_open(struct world *world, struct ww_jobs **jobs)
+struct ww_jobs_redis_config *kinds_redis_config(const struct world *world)
 {
 	struct in_redis *own = world->own;
 
-	return ww_jobs_redis_open(jobs, &own->config);
+	return &own->config;
 }
 
 static int open_redis(struct world *world)
 {
-	return kinds_redis_open(world, &world->jobs);
+	return ww_jobs_redis_open(&world->jobs, kinds_redis_config(world));
 }
 
 /* Every call puts what is due where it belongs, but in the shards that it concerns alone. */
@@ -173,7 +171,7 @@ static void cancel_all(struct world *world)
 	} while (filter.after);
 }
 
-static void expect_bare(const struct redis_server *one, const char *prefix)
+void kinds_redis_expect_bare(const struct redis_server *one, const char *prefix)
 {
 	redisReply *keys = redis_server_ask(one, "KEYS {%s*", prefix);
 	const char *rest;
@@ -195,7 +193,7 @@ static void empty(struct world *world)
 	cancel_all(world);
 	world_check(world);
 	for (int i = 0; i < (is_cluster ? NODES : 1); i++)
-		expect_bare(is_cluster ? &cluster.servers[i] : &server, own->prefix);
+		kinds_redis_expect_bare(is_cluster ? &cluster.servers[i] : &server, own->prefix);
 }
 
 static void end(struct world *world)
@@ -211,7 +209,7 @@ static void end(struct world *world)
 
 const struct kind kind_redis = {.name = "redis",
     .promises = IN_REDIS | KIND_ONE_ROW,
-    .cost = 100,
+    .cost = 150,
     .is_there = redis_server_is_there,
     .begin = begin_server,
     .make = make_redis,
@@ -221,7 +219,7 @@ const struct kind kind_redis = {.name = "redis",
     .settle = settle};
 const struct kind kind_redis_shards = {.name = "redis-shards",
     .promises = IN_REDIS,
-    .cost = 250,
+    .cost = 400,
     .is_there = redis_server_is_there,
     .begin = begin_server,
     .make = make_redis_shards,
@@ -231,7 +229,7 @@ const struct kind kind_redis_shards = {.name = "redis-shards",
     .settle = settle};
 const struct kind kind_redis_cluster = {.name = "redis-cluster",
     .promises = IN_REDIS,
-    .cost = 250,
+    .cost = 400,
     .is_there = redis_server_is_there,
     .begin = begin_cluster,
     .make = make_redis_cluster,

@@ -8,6 +8,7 @@
 
 #include "jobs/fixture.h"
 #include "redis/redis_server.h"
+#include "weekwheel/jobs_redis.h"
 
 extern const struct kind kind_redis;         /* one shard */
 extern const struct kind kind_redis_shards;  /* several */
@@ -17,7 +18,9 @@ extern const struct kind kind_redis_cluster; /* several, on three nodes */
 const struct redis_server *kinds_redis_server(void);
 /* What the keys of that world's store begin with. */
 const char *kinds_redis_prefix(const struct world *world);
-/* Open the same store once more. */
-int kinds_redis_open(struct world *world, struct ww_jobs **jobs);
+/* What it is opened with. */
+struct ww_jobs_redis_config *kinds_redis_config(const struct world *world);
+/* Of the keys that begin so, none is left but those of a store without jobs. */
+void kinds_redis_expect_bare(const struct redis_server *one, const char *prefix);
 
 #endif
