@@ -42,9 +42,15 @@ local function count(field, by)
 	if redis.call('HINCRBY', tag .. ':c', field, by) == 0 then redis.call('HDEL', tag .. ':c', field) end
 end
 
+-- What a record says, or nothing if it cannot be read: what is due is not to wait for ever for a damaged one.
+local function read(text)
+	local ok, job = pcall(cmsgpack.unpack, text)
+	return ok and type(job) == 'table' and job[BODY] and job
+end
+
 local function load(id)
 	local text = redis.call('HGET', tag .. ':j', id)
-	return text and cmsgpack.unpack(text)
+	return text and (read(text) or error('the record of job ' .. id .. ' cannot be read'))
 end
 
 local function store(id, job)
@@ -139,7 +145,7 @@ local BATCH = 512
 local function reap()
 	local ids = redis.call('ZRANGE', tag .. ':f', '-inf', now, 'BYSCORE', 'LIMIT', 0, BATCH)
 	for i, id in ipairs(ids) do
-		local job = load(id)
+		local job = read(redis.call('HGET', tag .. ':j', id))
 		if job then
 			local ended = job[ENDS]
 			displace(id, job)
@@ -185,7 +191,7 @@ local function promote()
 	if #ids > 0 then
 		redis.call('ZREMRANGEBYRANK', set, 0, #ids - 1)
 		for i, text in ipairs(redis.call('HMGET', tag .. ':j', unpack(ids))) do
-			local job = text and cmsgpack.unpack(text)
+			local job = read(text)
 			if job then
 				local add = tubes[job[TUBE]] or {'ZADD', tag .. ':r:' .. job[TUBE]}
 				local member = rank(ids[i])

@@ -25,8 +25,8 @@ static void tell(struct inspection *inspection, uint32_t shard, const char *what
 		inspection->problems++;
 }
 
-/* Read on in a shard. Replies the next cursor, then what is wrong in words. */
-static int check_some(struct inspection *inspection, uint32_t shard, uint64_t *cursor)
+/* Read on in a shard: its "jobs" or "keys". Replies the next cursor, then what is wrong in words. */
+static int check_some(struct inspection *inspection, uint32_t shard, const char *what, uint64_t *cursor)
 {
 	struct redis_store *store = inspection->store;
 	struct few_words few;
@@ -35,6 +35,7 @@ static int check_some(struct inspection *inspection, uint32_t shard, uint64_t *c
 
 	ww_redis_words_number(words, *cursor);
 	ww_redis_words_number(words, CHECK_BATCH);
+	ww_redis_words_text(words, what);
 	int error = ww_redis_call(store, &ww_redis_script_shard_check, shard, words, REDIS_CALL_AGAIN, &reply);
 	if (error)
 		return error;
@@ -54,10 +55,10 @@ int ww_redis_check(struct ww_jobs *jobs, ww_jobs_problem_fn *problem, void *cont
 	struct inspection inspection = {store, problem, context, 0};
 	int error = WW_OK;
 
-	for (uint32_t i = 0; i < store->shards && !error; i++) {
+	for (uint32_t i = 0; i < 2 * store->shards && !error; i++) {
 		uint64_t cursor = 0;
 		do
-			error = check_some(&inspection, i, &cursor);
+			error = check_some(&inspection, i / 2, i % 2 ? "keys" : "jobs", &cursor);
 		while (!error && cursor);
 	}
 	return error ? error : inspection.problems;

@@ -1,6 +1,7 @@
 -- require part_shard
--- Look at some jobs, from the cursor ARGV[3] on, about ARGV[4] of them: is each where its record says? With the last ones: do the numbers
--- of jobs, ids in sets, and counts agree? Replies the next cursor, '0' at the end, then what is wrong in words.
+-- Look at some jobs, from the cursor ARGV[3] on, about ARGV[4] of them: is each where its record says? Or, if ARGV[5] is 'keys', at some keys: has
+-- each a job? With the last jobs: do the numbers of jobs, ids in sets, and counts agree, and is the alarm in time? Replies the next
+-- cursor, '0' at the end, then what is wrong in words.
 local replies = {}
 
 local function wrong(...)
@@ -8,8 +9,8 @@ local function wrong(...)
 end
 
 local function check(id, text)
-	local ok, job = pcall(cmsgpack.unpack, text)
-	if not ok or type(job) ~= 'table' or not job[BODY] then return wrong('job %s has a record that cannot be read', id) end
+	local job = read(text)
+	if not job then return wrong('job %s has a record that cannot be read', id) end
 	local state, set, member = job[STATE], nil, id
 	if state == RESERVED then
 		set = tag .. ':f'
@@ -25,6 +26,16 @@ local function check(id, text)
 	if job[KEY] ~= '' and redis.call('HGET', tag .. ':k', job[TUBE] .. '\0' .. job[KEY]) ~= id then
 		wrong('the key of job %s leads elsewhere', id)
 	end
+end
+
+if ARGV[5] == 'keys' then
+	local keys = redis.call('HSCAN', tag .. ':k', ARGV[3], 'COUNT', ARGV[4])
+	replies[1] = keys[1]
+	for i = 1, #keys[2], 2 do
+		local job = read(redis.call('HGET', tag .. ':j', keys[2][i + 1]))
+		if not job or job[TUBE] .. '\0' .. job[KEY] ~= keys[2][i] then wrong('a key leads to job %s, which does not have it', keys[2][i + 1]) end
+	end
+	return replies
 end
 
 local page = redis.call('HSCAN', tag .. ':j', ARGV[3], 'COUNT', ARGV[4])
@@ -52,6 +63,8 @@ placed = placed + redis.call('ZCARD', tag .. ':f')
 if counted ~= jobs then wrong('the counts of tubes say %.0f jobs, and there are %.0f', counted, jobs) end
 if placed ~= jobs then wrong('%.0f jobs have a place, and there are %.0f', placed, jobs) end
 if in_flight ~= redis.call('ZCARD', tag .. ':f') then wrong('the counts of tubes say that %.0f are in flight', in_flight) end
+if redis.call('HLEN', tag .. ':p') > 0 and not head[6] then wrong('tubes are paused, and the shard does not say so') end
+if alarm > next_alarm() then wrong('the alarm is later than the next job') end
 local m = redis.call('HMGET', tag .. ':m', 'seq', 'ended')
 if m[1] - (m[2] or 0) ~= jobs then
 	wrong('%s jobs were accepted and %s ended, and there are %.0f', m[1], m[2] or '0', jobs)

@@ -10,7 +10,7 @@ for i, name in ipairs(slices) do
 	repeat
 		local found = redis.call('ZRANGE', tag .. ':d:' .. name, from, from + 255, 'WITHSCORES')
 		for f = 1, #found, 2 do
-			local job = load(found[f])
+			local job = read(redis.call('HGET', tag .. ':j', found[f]))
 			looked, from = looked + 1, from + 1
 			if job and job[TUBE] == ARGV[3] then
 				replies[#replies + 1], replies[#replies + 2] = tonumber(found[f + 1]), found[f]

@@ -1,5 +1,5 @@
 -- require part_shard
--- Finish leases: ids and tokens in turn. Replies for each the tube of a job that is deleted, 0 for one that waits again, or -9.
+-- Finish leases: ids and tokens in turn. Replies for each the tube of a job that is deleted, 0 for one that waits again, or an error.
 local ids, replies, gone, flight, keys, tubes = {}, {}, {'HDEL', tag .. ':j'}, {'ZREM', tag .. ':f'}, {'HDEL', tag .. ':k'}, {}
 for a = 3, #ARGV, 2 do ids[#ids + 1] = ARGV[a] end
 
@@ -22,12 +22,12 @@ end
 
 local seen = {}
 for i, text in ipairs(redis.call('HMGET', tag .. ':j', unpack(ids))) do
-	local job = text and not seen[ids[i]] and cmsgpack.unpack(text)
+	local job = not seen[ids[i]] and read(text)
 	if job and job[STATE] == RESERVED and job[TOKEN] == tonumber(ARGV[2 + 2 * i]) then
 		seen[ids[i]] = true
 		replies[i] = finish(ids[i], job)
 	else
-		replies[i] = -9
+		replies[i] = text and not read(text) and -7 or -9
 	end
 end
 if #gone > 2 then

@@ -19,6 +19,6 @@ for i, one in ipairs(found) do
 		break
 	end
 	size = size + #one[3]
-	replies[i + 2] = show(one[2], cmsgpack.unpack(one[3]), ARGV[5] == '1')
+	replies[i + 2] = show(one[2], read(one[3]) or load(one[2]), ARGV[5] == '1')
 end
 return replies

@@ -31,7 +31,7 @@ local taken, flight, records, tubes = {}, {'ZADD', tag .. ':f'}, {'HSET', tag ..
 for i = 1, math.min(most, #found) do
 	local tube = ARGV[found[i][1]]
 	local id = string.sub(found[i][3], 2)
-	local job = load(id)
+	local job = read(redis.call('HGET', tag .. ':j', id))
 	taken[tube] = taken[tube] or {'ZREM', tag .. ':r:' .. tube}
 	table.insert(taken[tube], found[i][3])
 	if job and skip_old(job) then

@@ -8,7 +8,7 @@ for i = 1, 11 do replies[1][i] = m[i] or '0' end
 local function add(tube, all)
 	local ready = tag .. ':r:' .. tube
 	local first, age = redis.call('ZRANGE', ready, 0, 0)[1], 0
-	local job = first and load(string.sub(first, 2))
+	local job = first and read(redis.call('HGET', tag .. ':j', string.sub(first, 2)))
 	if job then age = now - job[DUE] end
 	local over, span = string.match(redis.call('HGET', tag .. ':p', tube) or '', '^(%d+) (%d+)$')
 	replies[#replies + 1] = {
