@@ -326,9 +326,15 @@ static void end_lease(void)
 	if (!job->id || job->state != WW_JOB_RESERVED)
 		return;
 	AGREE(ww_jobs_finish(world.jobs, job->id, job->token + 1) == WW_ESTALE);
-	switch (below(4)) {
+	switch (below(5)) {
 	case 0:
 		release(job);
+		break;
+	case 3:
+		OK(ww_jobs_return(world.jobs, job->id, job->token));
+		job->state = WW_JOB_READY;
+		job->token = 0;
+		job->missed = 0;
 		break;
 	case 1:
 		job->ends = now;
