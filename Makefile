@@ -11,7 +11,7 @@ FORCE:
 
 # The goals that promise to work on a bare Debian, and the group of packages.txt that each needs.
 PACKAGES := $(firstword $(if $(or $(WRAP),$(filter lint run-fuzzers,$(MAKECMDGOALS))),ci) \
-	$(if $(filter check,$(MAKECMDGOALS)),check) $(if $(filter bench bench-jobs,$(MAKECMDGOALS)),bench) \
+	$(if $(filter check,$(MAKECMDGOALS)),check) $(if $(filter bench bench-jobs bench-redis,$(MAKECMDGOALS)),bench) \
 	$(if $(filter demo,$(MAKECMDGOALS)),build))
 
 ifneq ($(filter-out help deps clean distclean format memcheck fuzz,$(or $(MAKECMDGOALS),all)),)
@@ -54,10 +54,11 @@ NO_PEERS := $(filter-out $(PEERS) $(if $(strip $(PEERS)),event_loop),event_loop 
 # The server needs LMDB, by way of the jobs, and libuv; its parser needs nothing.
 PROTOCOL_SRC := $(wildcard tools/server/protocol*.c tools/server/words.c)
 SERVER_SRC := $(if $(filter no,$(HAVE_LMDB) $(HAVE_UV)),,$(sort $(wildcard tools/server/*.c)))
-TOOL_SRC := $(filter-out tools/examples/% tools/server/% tools/load/% $(if $(JOBS_SRC),,tools/store/%) \
+TOOL_SRC := $(filter-out tools/examples/% tools/server/% tools/load/% tools/bench_redis/% $(if $(JOBS_SRC),,tools/store/%) \
 	$(NO_PEERS:%=tools/bench/structures/%.c),\
 	$(sort $(wildcard tools/*.c tools/*/*.c tools/*/*/*.c)))
 LOAD_SRC := $(sort $(wildcard tools/load/*.c))
+BENCH_REDIS_SRC := $(if $(and $(REDIS_SRC),$(CALLBACK_SRC)),$(sort $(wildcard tools/bench_redis/*.c)))
 EXAMPLE_SRC := $(filter-out $(if $(JOBS_SRC),,%/jobs.c),$(sort $(wildcard tools/examples/*.c)))
 TEST_SRC := $(filter-out $(if $(JOBS_SRC),,tests/jobs/%) $(if $(REDIS_SRC),,tests/redis/%) $(if $(CALLBACK_SRC),,tests/callback/%) \
 	$(if $(and $(REDIS_SRC),$(CALLBACK_SRC)),,%/test_callback_redis.c),$(sort $(wildcard tests/*/test_*.c)))
@@ -90,6 +91,7 @@ CALLBACK_STATIC := $(if $(CALLBACK_SRC),$(B)/lib/libweekwheel_callback.a)
 CALLBACK_SHARED := $(if $(CALLBACK_SRC),$(B)/lib/libweekwheel_callback.so.$(VERSION))
 PROGRAM := $(B)/bin/weekwheel
 LOAD := $(B)/bin/load
+BENCH_REDIS := $(if $(BENCH_REDIS_SRC),$(B)/bin/bench-redis)
 SERVER := $(if $(SERVER_SRC),$(B)/bin/weekwheeld)
 EXAMPLES := $(call programs,examples,$(EXAMPLE_SRC))
 TESTS := $(call programs,tests,$(TEST_SRC))
@@ -113,6 +115,7 @@ $(B)/obj/lib/callback/%: PART += -D_GNU_SOURCE $(CURL_CFLAGS) $(CRYPTO_CFLAGS)
 $(B)/obj/tools/%: PART = -Itools -D_POSIX_C_SOURCE=200809L $(ZLIB_CFLAGS) $(PEER_CFLAGS)
 $(B)/obj/tools/main.o: PART += $(if $(JOBS_SRC),-DHAVE_LMDB)
 $(B)/obj/tools/store/%: PART += -D_DEFAULT_SOURCE
+$(B)/obj/tools/bench_redis/%: PART += -D_DEFAULT_SOURCE $(if $(filter-out no,$(HAVE_MICROHTTPD)),-DHAVE_MICROHTTPD $(MICROHTTPD_CFLAGS))
 $(B)/obj/tools/server/%: PART += $(UV_CFLAGS) $(if $(filter-out no,$(HAVE_MICROHTTPD)),-DHAVE_MICROHTTPD $(MICROHTTPD_CFLAGS))
 $(B)/obj/tests/%: PART = -Itests -Itools -Ilib -D_POSIX_C_SOURCE=200809L $(XXHASH_CFLAGS) $(CHECK_CFLAGS) $(PEER_CFLAGS)
 $(B)/obj/tests/jobs/%: PART += $(if $(REDIS_SRC),-DHAVE_REDIS)
@@ -197,6 +200,11 @@ $(LOAD): $(call objects,$(LOAD_SRC))
 	@mkdir -p $(@D)
 	$(call quiet,LINK,$@)$(LINK) -o $@ $^
 
+# The same of jobs in Redis.
+$(B)/bin/bench-redis: $(call objects,$(BENCH_REDIS_SRC)) $(CALLBACK_SHARED) $(REDIS_SHARED) $(JOBS_SHARED) $(SHARED)
+	@mkdir -p $(@D)
+	$(call quiet,LINK,$@)$(LINK) -o $@ $(filter %.o,$^) -L$(B)/lib -lweekwheel_callback -lweekwheel_redis -lweekwheel_jobs $(USE_SHARED) $(MICROHTTPD_LIBS)
+
 # A page tells the version and names the other pages.
 $(B)/man/weekwheel_%.3: include/weekwheel/%.h $(HEADERS) scripts/header-to-man
 	@mkdir -p $(@D)
@@ -226,6 +234,10 @@ bench-instructions: $(PROGRAM)
 
 bench-jobs: all $(LOAD)
 	@B='$(abspath $(B))' scripts/bench-jobs $(JOBS)
+
+bench-redis: all $(BENCH_REDIS)
+	@test -n '$(BENCH_REDIS)' || { echo 'bench-redis needs hiredis, libcurl and libcrypto: "make deps" installs them' >&2; exit 1; }
+	@B='$(abspath $(B))' scripts/bench-redis $(if $(filter yes,$(JSON)),--json) $(JOBS)
 
 # ---- Tests ------------------------------------------------------------------------------------------------------
 
@@ -365,6 +377,7 @@ help:
 	@echo 'make demo       build, then replay a synthetic week, and kill a job server (installs missing packages)'
 	@echo 'make bench      compare with other structures at up to N=1000000 timers, R=3 times, on processor CPU'
 	@echo 'make bench-jobs   compare weekwheeld with beanstalkd, with up to JOBS=1000000 jobs'
+	@echo 'make bench-redis  measure jobs in Redis on this machine with JOBS=1000000 jobs, beside their goals; JSON=yes for machines'
 	@echo 'make bench-instructions   count the instructions of an operation, beside the committed counts; needs valgrind'
 	@echo 'make check      build and run every test (installs missing packages); T=name runs one'
 	@echo 'make memcheck   run the test programs under valgrind'
@@ -380,8 +393,8 @@ help:
 	@echo 'make clean      remove build/; make distclean also what a configure run by hand left'
 	@echo 'B=folder builds elsewhere than in build/, V=1 shows the commands.'
 
-.PHONY: all configure demo bench bench-jobs bench-instructions check need-check memcheck fuzz run-fuzzers lint format install \
+.PHONY: all configure demo bench bench-jobs bench-redis bench-instructions check need-check memcheck fuzz run-fuzzers lint format install \
 	uninstall deps clean distclean help FORCE
 
--include $(patsubst %.o,%.d,$(call objects,$(LIB_SRC) $(JOBS_SRC) $(REDIS_SRC) $(CALLBACK_SRC) $(TOOL_SRC) $(SERVER_SRC) $(LOAD_SRC) $(PROTOCOL_SRC) \
+-include $(patsubst %.o,%.d,$(call objects,$(LIB_SRC) $(JOBS_SRC) $(REDIS_SRC) $(CALLBACK_SRC) $(TOOL_SRC) $(SERVER_SRC) $(LOAD_SRC) $(BENCH_REDIS_SRC) $(PROTOCOL_SRC) \
 	$(EXAMPLE_SRC) $(TEST_SRC) $(FUZZ_SRC) $(HELPER_SRC)))
