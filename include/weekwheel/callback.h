@@ -8,11 +8,11 @@
  * tells the store what came of it. It has one thread, which sends hundreds of requests side by side, so that one that is
  * answered slowly does not keep the others.
  *
- *     store                      pusher                                   receiver
- *     ready job --- reserve ---> waits for its host ---> under way ------> POST /path
- *       ^  finished, or buried                               |  <-------- 204
- *       +----- again later ------ result, kept until <-------+
- *                                 the store takes it
+ *     store                    pusher                           receiver
+ *     ready job -- reserve --> waits for its host --> under way --> POST /path
+ *       ^  finished or buried                          |  <------- 204
+ *       +---- again later ---- result, kept until <----+
+ *                              the store takes it
  *
  * The request is text like an HTTP message, so that every client in any language can put one, and everybody can read it:
  *
@@ -173,9 +173,6 @@ struct ww_callback;
 #define WW_CALLBACK_LINK_LOCAL 4u /* 169.254/16, where clouds keep their secrets, and fe80::/10 */
 #define WW_CALLBACK_SPECIAL 8u /* multicast, reserved, documentation, IPv4 inside of IPv6, which is then judged, too */
 
-/* Do not look a job's key up, which saves a call of the store a delivery; no request then has Weekwheel-Job-Key. */
-#define WW_CALLBACK_NO_KEY 1u
-
 /* Fill it with ww_callback_config_default, then set what differs. */
 struct ww_callback_config {
 	struct ww_jobs *jobs; /* must outlive the pusher */
@@ -200,7 +197,6 @@ struct ww_callback_config {
 	const char *const *allow; /* ranges that are called, whatever `networks` says */
 	size_t allow_count;
 	uint32_t redirects;     /* that are followed; 5; 0: none */
-	uint32_t flags;         /* WW_CALLBACK_NO_KEY */
 	size_t body_max;        /* bytes of a request's body; 1 MiB */
 	size_t response_max;    /* bytes of an answer's body that are read; then the connection is closed; 64 KiB */
 	const char *user_agent; /* "weekwheel/" and the version; a job's own goes before it */
@@ -219,7 +215,7 @@ struct ww_callback_stats {
 	uint64_t finished;     /* results told to the store: success */
 	uint64_t retried;      /* to be tried again */
 	uint64_t buried;       /* buried, by their last attempt too */
-	uint64_t given_back;   /* leases given back untried */
+	uint64_t given_back;   /* leases returned, and nothing sent */
 	uint64_t refused;      /* addresses that may not be called */
 	uint64_t stale;        /* leases that had ended before their result was told */
 	uint64_t lost;         /* results that the store would not take, and those untold when the pusher was closed */
@@ -253,7 +249,7 @@ WW_API int ww_callback_stats(const struct ww_callback *callback, struct ww_callb
 /*
  * Take no more jobs, give back those that wait, let what is under way go on for up to grace_ns of real time, then
  * break it off and release it with its job's backoff; tell the results, as long as there is grace and once in any case; free
- * the pusher. NULL is harmless. A job that was never tried is ready again at once; its attempt counts, but does not bury it.
+ * the pusher. NULL is harmless. A job that was not sent yet is ready again at once, and no attempt is counted (ww_jobs_return).
  * Returns how many results could not be told: their leases run out.
  * Errors: WW_EBUSY: called in `report`.
  */

@@ -184,6 +184,7 @@ struct ww_lease {
 	uint64_t missed;  /* periods that this delivery stands for beside its own */
 	void *body;       /* the caller's: ww_jobs_free; NULL if the body is empty */
 	size_t body_length;
+	uint64_t backoff; /* of the job's spec; 0: none */
 	uint32_t priority;
 	char tube[WW_TUBE_MAX + 1];
 	unsigned char key[WW_JOB_KEY_MAX];

@@ -44,7 +44,7 @@ static int flags_are_good(const struct ww_callback_config *config)
 	    WW_CALLBACK_LOOPBACK | WW_CALLBACK_PRIVATE | WW_CALLBACK_LINK_LOCAL | WW_CALLBACK_SPECIAL;
 
 	return config->schemes && !(config->schemes & ~(WW_CALLBACK_HTTP | WW_CALLBACK_HTTPS)) &&
-	       !(config->networks & ~networks) && !(config->flags & ~WW_CALLBACK_NO_KEY);
+	       !(config->networks & ~networks);
 }
 
 static int lists_are_good(const struct ww_callback_config *config)

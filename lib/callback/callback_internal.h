@@ -50,12 +50,6 @@ struct delivery {
 	struct ww_lease lease;
 	uint64_t run;     /* ns that the lease lasts from a touch on */
 	uint64_t touched; /* when it was renewed last, or taken; of the store's time */
-	/* Of the job, once it was looked up. */
-	int known;
-	uint32_t priority;
-	uint64_t backoff;
-	size_t key_length;
-	unsigned char key[WW_JOB_KEY_MAX];
 
 	/* Where the request goes now: the job's URL, or that of the last redirection. */
 	char *url;
@@ -168,8 +162,8 @@ int ww_callback_store_may(const struct ww_callback *callback, uint64_t now);
 int ww_callback_store_failed(struct ww_callback *callback, int error, uint64_t now);
 /* Take as many leases as there is room for. */
 void ww_callback_reserve(struct ww_callback *callback, uint64_t now);
-/* Look the job up. Returns 0 if that cannot be done now, or if the lease has ended: then the delivery is gone. */
-int ww_callback_look_up(struct delivery *delivery, uint64_t now);
+/* Renew a lease that has waited. Returns 0 if that cannot be done now, or if the lease has ended: then the delivery is gone. */
+int ww_callback_freshen(struct delivery *delivery, uint64_t now);
 /* Renew leases that wait, as soon as half of one is over. */
 void ww_callback_tend(struct ww_callback *callback, uint64_t now);
 /* Tell what is untold, until the store is lost. */

@@ -87,8 +87,8 @@ static void add_ours(
 	char line[WW_CALLBACK_SIGNATURE_SIZE + 32];
 
 	add_number(headers, "Job-Id", lease->id);
-	if (delivery->key_length)
-		add_bytes(headers, "Job-Key", delivery->key, delivery->key_length);
+	if (lease->key_length)
+		add_bytes(headers, "Job-Key", lease->key, lease->key_length);
 	add_bytes(headers, "Tube", lease->tube, strlen(lease->tube));
 	add_number(headers, "Attempt", lease->attempt);
 	add_number(headers, "Token", lease->token);
@@ -294,7 +294,7 @@ void ww_callback_send(struct delivery *delivery, uint64_t now)
 	struct ww_callback *callback = delivery->callback;
 	uint64_t left;
 
-	if (!ww_callback_look_up(delivery, now))
+	if (!ww_callback_freshen(delivery, now))
 		return;
 	if (!delivery->began)
 		delivery->began = now;

@@ -1,4 +1,4 @@
-/* The store: leases are taken from it, looked up and renewed, and it is told results. It may be away for a while. */
+/* The store: leases are taken from it and renewed, and it is told results. It may be away for a while. */
 #include <string.h>
 
 #include "callback_internal.h"
@@ -191,37 +191,9 @@ void ww_callback_tend(struct ww_callback *callback, uint64_t now)
 	callback->tend = now + soonest;
 }
 
-/* What is needed of the job beyond its lease. */
-static int look_it_up(struct delivery *delivery, uint64_t now)
+int ww_callback_freshen(struct delivery *delivery, uint64_t now)
 {
-	struct ww_callback *callback = delivery->callback;
-	const struct ww_job_ref ref = {.id = delivery->lease.id};
-	struct ww_job_info info;
-	int error = ww_jobs_peek(callback->config.jobs, &ref, &info, NULL);
-
-	if (ww_callback_store_failed(callback, error, now))
-		return 0;
-	if (error || info.state != WW_JOB_RESERVED || info.token != delivery->lease.token) {
-		drop(delivery);
-		return 0;
-	}
-	delivery->known = 1;
-	delivery->priority = info.priority;
-	delivery->backoff = info.backoff;
-	delivery->key_length = info.key_length;
-	memcpy(delivery->key, info.key, info.key_length);
-	return 1;
-}
-
-int ww_callback_look_up(struct delivery *delivery, uint64_t now)
-{
-	struct ww_callback *callback = delivery->callback;
-
-	if (!delivery->redirects && is_worn(delivery, 8) && !renew(delivery, now))
-		return 0;
-	if (delivery->known || (callback->config.flags & WW_CALLBACK_NO_KEY))
-		return 1;
-	return look_it_up(delivery, now);
+	return delivery->redirects || !is_worn(delivery, 8) || renew(delivery, now);
 }
 
 uint64_t ww_callback_time_left(const struct delivery *delivery, uint64_t now)
@@ -245,29 +217,19 @@ uint64_t ww_callback_time_left(const struct delivery *delivery, uint64_t now)
 
 /* ---- Results */
 
-static int give_back(struct delivery *delivery)
-{
-	struct ww_jobs *jobs = delivery->callback->config.jobs;
-	const struct ww_lease *lease = &delivery->lease;
-	int result = ww_jobs_release(jobs, lease->id, lease->token, delivery->priority, 0, NULL);
-
-	/* Its last attempt was no attempt. */
-	if (result == 1 && ww_jobs_kick_job(jobs, lease->id))
-		ww_callback_say(delivery->callback, "A job that was not tried is buried: the store fails.");
-	return result < 0 ? result : WW_OK;
-}
-
 static int tell_one(const struct delivery *delivery)
 {
 	struct ww_jobs *jobs = delivery->callback->config.jobs;
 	const struct ww_lease *lease = &delivery->lease;
 	uint64_t delay = delivery->delay;
 
-	if (delay == WW_JOB_BACKOFF && !delivery->backoff)
+	if (delivery->outcome == CALLBACK_GIVE_BACK)
+		return ww_jobs_return(jobs, lease->id, lease->token);
+	if (delivery->outcome == CALLBACK_BURY)
+		return ww_jobs_bury(jobs, lease->id, lease->token, lease->priority, delivery->error);
+	if (delay == WW_JOB_BACKOFF && !lease->backoff)
 		delay = delivery->callback->config.retry;
-	if (delivery->outcome == CALLBACK_RETRY)
-		return ww_jobs_release(jobs, lease->id, lease->token, delivery->priority, delay, delivery->error);
-	return ww_jobs_bury(jobs, lease->id, lease->token, delivery->priority, delivery->error);
+	return ww_jobs_release(jobs, lease->id, lease->token, lease->priority, delay, delivery->error);
 }
 
 /* The store has decided: take note of that, and forget the delivery. */
@@ -338,12 +300,7 @@ void ww_callback_tell(struct ww_callback *callback, uint64_t now)
 	if (!tell_finished(callback, now))
 		return;
 	while ((delivery = callback->lists[CALLBACK_UNTOLD].first)) {
-		if (!delivery->known && !look_it_up(delivery, now)) {
-			if (callback->is_lost)
-				return;
-			continue;
-		}
-		result = delivery->outcome == CALLBACK_GIVE_BACK ? give_back(delivery) : tell_one(delivery);
+		result = tell_one(delivery);
 		if (ww_callback_store_failed(callback, result, now))
 			return;
 		settle(delivery, result);

@@ -53,6 +53,7 @@ static void fill_lease(struct ww_lease *lease, uint64_t id, const struct image *
 	lease->attempt = (uint32_t)(record->tries + image->tries) + 1;
 	lease->missed = image->missed;
 	lease->body_length = record->body.size;
+	lease->backoff = record->backoff;
 	lease->priority = image->priority;
 	lease->key_length = record->key.size;
 	memcpy(lease->tube, image->tube->name, sizeof lease->tube);

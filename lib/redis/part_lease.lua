@@ -16,4 +16,5 @@ local function lease(id, job, replies)
 	replies[n + 1], replies[n + 2], replies[n + 3] = id, string.format('%.0f', token), job[ENDS]
 	replies[n + 4], replies[n + 5], replies[n + 6] = job[TRIES] + 1, passed, job[TUBE]
 	replies[n + 7], replies[n + 8], replies[n + 9] = job[BODY], job[PRIORITY], job[KEY]
+	replies[n + 10] = job[BACKOFF]
 end

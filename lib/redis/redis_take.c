@@ -7,7 +7,7 @@
 #include "redis_internal.h"
 
 /* Words of a lease; leases of one call. */
-enum { LEASE_WORDS = 9, TAKE_BATCH = 256 };
+enum { LEASE_WORDS = 10, TAKE_BATCH = 256 };
 
 /* A reserve under way. */
 struct take {
@@ -41,6 +41,7 @@ static int read_lease(struct redis_store *store, redisReply *const *of, struct w
 	    .attempt = (uint32_t)ww_redis_call_value(of[3]),
 	    .missed = (uint64_t)ww_redis_call_value(of[4]),
 	    .body_length = body->len,
+	    .backoff = (uint64_t)ww_redis_call_value(of[9]) * 1000,
 	    .priority = (uint32_t)ww_redis_call_value(of[7]),
 	    .key_length = key->len};
 	memcpy(lease->tube, tube->str, tube->len);

@@ -13,6 +13,7 @@
 enum { MANY = 40 };
 
 static struct pushing pushing;
+static char value[256];
 
 static void put_waiting(uint64_t *ids, size_t count)
 {
@@ -284,6 +285,7 @@ START_TEST(what_lasts_longer_than_the_grace_is_given_back)
 	/* The next one delivers it. */
 	pushing_open(&pushing);
 	expect_finished(&pushing, ids[1]);
+	ck_assert_str_eq(header_of(receiver_got(pushing.receiver, 1), "Weekwheel-Attempt", value), "1");
 	pushing_end(&pushing);
 }
 END_TEST

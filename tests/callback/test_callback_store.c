@@ -79,20 +79,12 @@ static int hand_touch(struct ww_jobs *jobs, uint64_t id, uint64_t token, uint64_
 	return error ? error : ww_jobs_touch(flaky.real, id, token, ends);
 }
 
-static int hand_kick_job(struct ww_jobs *jobs, uint64_t id)
+static int hand_back(struct ww_jobs *jobs, uint64_t id, uint64_t token)
 {
 	int error = failing();
 
 	(void)jobs;
-	return error ? error : ww_jobs_kick_job(flaky.real, id);
-}
-
-static int hand_peek(struct ww_jobs *jobs, const struct ww_job_ref *job, struct ww_job_info *info, void **body)
-{
-	int error = failing();
-
-	(void)jobs;
-	return error ? error : ww_jobs_peek(flaky.real, job, info, body);
+	return error ? error : ww_jobs_return(flaky.real, id, token);
 }
 
 static const struct jobs_backend backend = {
@@ -101,10 +93,9 @@ static const struct jobs_backend backend = {
     .reserve_many = hand_reserve_many,
     .finish_many = hand_finish_many,
     .release = hand_release,
+    .back = hand_back,
     .bury = hand_bury,
     .touch = hand_touch,
-    .kick_job = hand_kick_job,
-    .peek = hand_peek,
 };
 
 /* ---- What the pusher reports */

@@ -41,11 +41,13 @@ START_TEST(a_lease_that_is_returned_was_no_attempt)
 	spec.key = "k\0}";
 	spec.key_length = 3;
 	spec.priority = 7;
+	spec.backoff = 3 * WW_SECOND;
 	spec.attempts = 1;
 	uint64_t id = put_job(&world, &spec);
 	ck_assert_int_eq(ww_jobs_reserve(world.jobs, tubes, 1, &lease), 1);
 	ww_jobs_free(world.jobs, lease.body);
 	ck_assert_uint_eq(lease.priority, 7);
+	ck_assert_uint_eq(lease.backoff, 3 * WW_SECOND);
 	ck_assert_uint_eq(lease.key_length, 3);
 	ck_assert_mem_eq(lease.key, "k\0}", 3);
 	ck_assert_int_eq(ww_jobs_return(world.jobs, id, lease.token + 1), WW_ESTALE);
