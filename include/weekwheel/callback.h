@@ -41,8 +41,14 @@
  * config.retry. Delivery is at least once: a receiver may get a request twice, if its answer was lost or came too late.
  *
  * Time. A request ends, whole with its redirections, before the job's lease does: it has what is left of the lease less a tenth,
- * that at most 2 s; and at most config.timeout. So each job has its own timeout, its time to run. A job that waits
- * because its host has as many requests under way as it may gets its lease renewed (ww_jobs_touch).
+ * that at most 2 s; and at most config.timeout. So each job has its own timeout, its time to run.
+ *
+ * Busy hosts. A job whose host has config.per_host requests under way waits, with its lease renewed (ww_jobs_touch), and others
+ * are sent meanwhile. When config.waiting jobs wait, the pusher takes from each tube a few at a time, sends what can be sent,
+ * and returns the others (ww_jobs_return), which counts no attempt. A tube of which nothing could be sent rests for ten times
+ * config.poll, 1 s at most, so that the same jobs are not taken in a circle. So urgent jobs and other tubes go on
+ * behind any number of jobs of a busy host; what is neither may have to wait for these. A host that may be slow for
+ * long belongs into a tube of its own.
  *
  * Headers. Each request has, beside those of the job:
  *

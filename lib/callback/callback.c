@@ -82,6 +82,7 @@ static void release_memory(struct ww_callback *callback)
 	if (callback->multi)
 		(void)curl_multi_cleanup(callback->multi);
 	ww_callback_free(callback, callback->hosts, callback->host_buckets * sizeof *callback->hosts);
+	ww_callback_free(callback, callback->rests, callback->config.tube_count * sizeof *callback->rests);
 	ww_callback_config_free(callback);
 	ww_callback_free_spares(callback);
 	allocator->free(allocator->user, callback, sizeof *callback);
@@ -100,6 +101,17 @@ static int make_hosts(struct ww_callback *callback)
 	if (!callback->hosts)
 		return WW_ENOMEM;
 	memset(callback->hosts, 0, size);
+	return WW_OK;
+}
+
+static int make_rests(struct ww_callback *callback)
+{
+	const size_t size = callback->config.tube_count * sizeof *callback->rests;
+
+	callback->rests = ww_callback_allocate(callback, size);
+	if (!callback->rests)
+		return WW_ENOMEM;
+	memset(callback->rests, 0, size);
 	return WW_OK;
 }
 
@@ -123,6 +135,8 @@ static int make(struct ww_callback *callback, const struct ww_callback_config *c
 
 	if (!error)
 		error = make_hosts(callback);
+	if (!error)
+		error = make_rests(callback);
 	if (!error)
 		error = make_multi(callback);
 	if (!error && thread_start(&callback->thread, ww_callback_run, callback))

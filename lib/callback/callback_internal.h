@@ -125,6 +125,10 @@ struct ww_callback {
 	uint64_t look; /* when to look for ready jobs, unless woken */
 	uint64_t tend; /* when leases of waiting deliveries are to be looked at */
 	int more;      /* the last look did not find the end */
+	/* While as many wait as may (callback_take.c). */
+	uint64_t *rests; /* of each tube: until when it is not asked */
+	size_t turn;     /* which tube is asked first */
+	int left;        /* jobs were returned for want of room */
 	uint64_t random;
 	size_t untold_at_end;
 };
@@ -158,10 +162,10 @@ void *ww_callback_run(void *argument);
 
 /* Whether the store may be asked now, after it was lost. */
 int ww_callback_store_may(const struct ww_callback *callback, uint64_t now);
+/* It failed: leave it alone for a while. */
+void ww_callback_store_lost(struct ww_callback *callback, int error, uint64_t now);
 /* Take the answer of a call into account. Returns 1 if it says that the store is lost for now. */
 int ww_callback_store_failed(struct ww_callback *callback, int error, uint64_t now);
-/* Take as many leases as there is room for. */
-void ww_callback_reserve(struct ww_callback *callback, uint64_t now);
 /* Renew a lease that has waited. Returns 0 if that cannot be done now, or if the lease has ended: then the delivery is gone. */
 int ww_callback_freshen(struct delivery *delivery, uint64_t now);
 /* Renew leases that wait, as soon as half of one is over. */
@@ -170,6 +174,13 @@ void ww_callback_tend(struct ww_callback *callback, uint64_t now);
 void ww_callback_tell(struct ww_callback *callback, uint64_t now);
 /* ns that a request may take now; 0: the lease is over. */
 uint64_t ww_callback_time_left(const struct delivery *delivery, uint64_t now);
+
+/* ---- callback_take.c */
+
+/* Whether there is room for another request. */
+int ww_callback_may_start(const struct ww_callback *callback);
+/* Take as many leases as there is room for, if it is time to look. */
+void ww_callback_take(struct ww_callback *callback, uint64_t now);
 
 /* ---- callback_delivery.c */
 

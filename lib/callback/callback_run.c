@@ -22,12 +22,6 @@ static void transfer(struct ww_callback *callback)
 	}
 }
 
-static int may_start(const struct ww_callback *callback)
-{
-	return callback->lists[CALLBACK_UNDER_WAY].count + callback->lists[CALLBACK_UNTOLD].count <
-	       callback->config.in_flight;
-}
-
 /* Start what waits for a host that has room, the longest waiting first. */
 static void start(struct ww_callback *callback, uint64_t now)
 {
@@ -35,7 +29,7 @@ static void start(struct ww_callback *callback, uint64_t now)
 
 	for (struct delivery *delivery = callback->lists[CALLBACK_WAITING].first; delivery; delivery = next) {
 		next = delivery->next;
-		if (!may_start(callback) || !ww_callback_store_may(callback, now))
+		if (!ww_callback_may_start(callback) || !ww_callback_store_may(callback, now))
 			break;
 		if (delivery->host->under_way < callback->config.per_host)
 			ww_callback_send(delivery, now);
@@ -52,11 +46,10 @@ static void sleep_until_something_happens(struct ww_callback *callback, int clos
 	const struct list *lists = callback->lists;
 	uint64_t now = ww_callback_time();
 	uint64_t until = now + SLEEP_MAX_MS * WW_MILLISECOND;
-	int has_room = may_start(callback) && lists[CALLBACK_WAITING].count < callback->config.waiting;
 
 	if (closing)
 		until = sooner(until, callback->grace_ends);
-	else if (has_room)
+	else if (ww_callback_may_start(callback))
 		until = sooner(until, callback->more ? now : callback->look);
 	if (lists[CALLBACK_WAITING].count)
 		until = sooner(until, callback->tend);
@@ -137,7 +130,7 @@ void *ww_callback_run(void *argument)
 				ww_callback_tell(callback, now);
 			ww_callback_tend(callback, now);
 			start(callback, now);
-			ww_callback_reserve(callback, now);
+			ww_callback_take(callback, now);
 		}
 		sleep_until_something_happens(callback, closing);
 	}

@@ -1,4 +1,4 @@
-/* The store: leases are taken from it and renewed, and it is told results. It may be away for a while. */
+/* The store: leases are renewed, and it is told results. It may be away for a while. */
 #include <string.h>
 
 #include "callback_internal.h"
@@ -9,7 +9,7 @@
 #define MARGIN_MAX (2 * WW_SECOND)
 
 /* As many in a turn, so that what is under way is not kept waiting. */
-enum { RESERVE_BATCH = 64, TELL_BATCH = 64 };
+enum { TELL_BATCH = 64 };
 
 /* What no call of the store answers for one of many. */
 enum { UNDECIDED = 1 };
@@ -46,7 +46,7 @@ static int is_final(int error)
 	}
 }
 
-static void lose_store(struct ww_callback *callback, int error, uint64_t now)
+void ww_callback_store_lost(struct ww_callback *callback, int error, uint64_t now)
 {
 	uint64_t pause = callback->pause ? callback->pause * 2 : PAUSE_MIN;
 
@@ -62,7 +62,7 @@ static void lose_store(struct ww_callback *callback, int error, uint64_t now)
 int ww_callback_store_failed(struct ww_callback *callback, int error, uint64_t now)
 {
 	if (error < 0 && !is_final(error)) {
-		lose_store(callback, error, now);
+		ww_callback_store_lost(callback, error, now);
 		return 1;
 	}
 	if (callback->is_lost)
@@ -80,75 +80,6 @@ static void drop(struct delivery *delivery)
 }
 
 /* ---- Leases */
-
-static int has_room(const struct ww_callback *callback)
-{
-	const struct list *lists = callback->lists;
-
-	return lists[CALLBACK_UNDER_WAY].count + lists[CALLBACK_UNTOLD].count < callback->config.in_flight &&
-	       lists[CALLBACK_WAITING].count < callback->config.waiting;
-}
-
-static size_t smaller(size_t a, size_t b)
-{
-	return a < b ? a : b;
-}
-
-/* How many leases may be taken now, with a delivery for each. */
-static size_t room(struct ww_callback *callback)
-{
-	const size_t taken = callback->lists[CALLBACK_UNDER_WAY].count + callback->lists[CALLBACK_UNTOLD].count;
-	const size_t waiting = callback->lists[CALLBACK_WAITING].count;
-	size_t wanted = RESERVE_BATCH;
-
-	if (!has_room(callback))
-		return 0;
-	wanted = smaller(wanted, callback->config.in_flight - taken);
-	wanted = smaller(wanted, callback->config.waiting - waiting);
-	return ww_callback_prepare(callback, wanted);
-}
-
-static void accept_all(struct ww_callback *callback, const struct ww_lease *leases, int count, uint64_t real_now)
-{
-	uint64_t now = 0;
-
-	(void)ww_jobs_now(callback->config.jobs, 0, &now);
-	for (int i = 0; i < count; i++) {
-		struct delivery *delivery = ww_callback_fresh(callback);
-		delivery->lease = leases[i];
-		delivery->touched = now;
-		delivery->run = leases[i].ends > now ? leases[i].ends - now : 0;
-		callback->counters.reserved++;
-		ww_callback_accept(delivery, real_now);
-	}
-}
-
-void ww_callback_reserve(struct ww_callback *callback, uint64_t now)
-{
-	const struct ww_callback_config *config = &callback->config;
-	struct ww_lease leases[RESERVE_BATCH];
-	int woken = atomic_exchange(&callback->woken, 0);
-	size_t wanted;
-	int result;
-
-	if (!has_room(callback) || !ww_callback_store_may(callback, now)) {
-		callback->more |= woken;
-		return;
-	}
-	if (!woken && !callback->more && now < callback->look)
-		return;
-	wanted = room(callback);
-	result =
-	    wanted ? ww_jobs_reserve_many(config->jobs, config->tubes, config->tube_count, leases, wanted) : WW_ENOMEM;
-	callback->more = result > 0 && (size_t)result == wanted;
-	callback->look = now + config->poll;
-	/* Also what would come again, such as a record that cannot be read, is not asked for without a pause. */
-	if (result < 0 && !ww_callback_store_failed(callback, result, now))
-		lose_store(callback, result, now);
-	else if (result >= 0)
-		(void)ww_callback_store_failed(callback, WW_OK, now);
-	accept_all(callback, leases, result, now);
-}
 
 static int renew(struct delivery *delivery, uint64_t now)
 {

@@ -148,6 +148,7 @@ void pushing_wait(struct pushing *pushing, const char *what, uint64_t wanted)
 		              : strcmp(what, "finished") == 0  ? stats.finished
 		              : strcmp(what, "reserved") == 0  ? stats.reserved
 		              : strcmp(what, "retried") == 0   ? stats.retried
+		              : strcmp(what, "requests") == 0  ? stats.requests
 		              : strcmp(what, "redirects") == 0 ? stats.redirects
 		                                               : UINT64_MAX;
 		ck_assert_msg(is != UINT64_MAX, "no %s", what);
