@@ -57,6 +57,8 @@ SERVER_SRC := $(if $(filter no,$(HAVE_LMDB) $(HAVE_UV)),,$(sort $(wildcard tools
 TOOL_SRC := $(filter-out tools/examples/% tools/server/% tools/load/% tools/bench_redis/% $(if $(JOBS_SRC),,tools/store/%) \
 	$(NO_PEERS:%=tools/bench/structures/%.c),\
 	$(sort $(wildcard tools/*.c tools/*/*.c tools/*/*/*.c)))
+# The rules for requests need nothing, and the program has them without their library.
+REQUEST_SRC := lib/callback/callback_request.c lib/callback/callback_text.c
 LOAD_SRC := $(sort $(wildcard tools/load/*.c))
 BENCH_REDIS_SRC := $(if $(and $(REDIS_SRC),$(CALLBACK_SRC)),$(sort $(wildcard tools/bench_redis/*.c)))
 EXAMPLE_SRC := $(filter-out $(if $(JOBS_SRC),,%/jobs.c),$(sort $(wildcard tools/examples/*.c)))
@@ -116,7 +118,8 @@ $(B)/obj/tools/%: PART = -Itools -D_POSIX_C_SOURCE=200809L $(ZLIB_CFLAGS) $(PEER
 $(B)/obj/tools/main.o: PART += $(if $(JOBS_SRC),-DHAVE_LMDB)
 $(B)/obj/tools/store/%: PART += -D_DEFAULT_SOURCE
 $(B)/obj/tools/bench_redis/%: PART += -D_DEFAULT_SOURCE $(if $(filter-out no,$(HAVE_MICROHTTPD)),-DHAVE_MICROHTTPD $(MICROHTTPD_CFLAGS))
-$(B)/obj/tools/server/%: PART += $(UV_CFLAGS) $(if $(filter-out no,$(HAVE_MICROHTTPD)),-DHAVE_MICROHTTPD $(MICROHTTPD_CFLAGS))
+$(B)/obj/tools/server/%: PART += $(UV_CFLAGS) $(if $(filter-out no,$(HAVE_MICROHTTPD)),-DHAVE_MICROHTTPD $(MICROHTTPD_CFLAGS)) \
+	$(if $(REDIS_SRC),-DHAVE_REDIS) $(if $(CALLBACK_SRC),-DHAVE_CALLBACK)
 $(B)/obj/tests/%: PART = -Itests -Itools -Ilib -D_POSIX_C_SOURCE=200809L $(XXHASH_CFLAGS) $(CHECK_CFLAGS) $(PEER_CFLAGS)
 $(B)/obj/tests/jobs/%: PART += $(if $(REDIS_SRC),-DHAVE_REDIS)
 
@@ -185,15 +188,16 @@ $(B)/lib/libweekwheel_redis.so.$(VERSION) $(B)/lib/libweekwheel_callback.so.$(VE
 	@ln -sf $(@F) $(@D)/$(@F:.$(VERSION)=.0)
 	@ln -sf $(@F:.$(VERSION)=.0) $(@D)/$(@F:.$(VERSION)=)
 
-$(PROGRAM): $(call objects,$(TOOL_SRC)) $(JOBS_SHARED) $(SHARED)
+$(PROGRAM): $(call objects,$(TOOL_SRC) $(REQUEST_SRC)) $(JOBS_SHARED) $(SHARED)
 	@mkdir -p $(@D)
 	$(call quiet,LINK,$@)$(LINK) -o $@ $(filter %.o,$^) $(if $(JOBS_SHARED),-L$(B)/lib -lweekwheel_jobs) $(USE_SHARED) $(ZLIB_LIBS) $(PEER_LIBS) -lm
 
 # Of the tools, what it says and how it is told; the rest is its own.
 $(B)/bin/weekwheeld: $(call objects,$(SERVER_SRC) $(addprefix tools/,message.c options.c progress.c suggest.c)) \
-		$(JOBS_SHARED) $(SHARED)
+		$(REDIS_SHARED) $(CALLBACK_SHARED) $(JOBS_SHARED) $(SHARED)
 	@mkdir -p $(@D)
-	$(call quiet,LINK,$@)$(LINK) -o $@ $(filter %.o,$^) -L$(B)/lib -lweekwheel_jobs $(USE_SHARED) $(UV_LIBS) $(MICROHTTPD_LIBS)
+	$(call quiet,LINK,$@)$(LINK) -o $@ $(filter %.o,$^) -L$(B)/lib $(if $(REDIS_SRC),-lweekwheel_redis) \
+		$(if $(CALLBACK_SRC),-lweekwheel_callback) -lweekwheel_jobs $(USE_SHARED) $(UV_LIBS) $(MICROHTTPD_LIBS)
 
 # Loads a server of jobs; for measuring alone, and not installed.
 $(LOAD): $(call objects,$(LOAD_SRC))
@@ -243,7 +247,7 @@ bench-redis: all $(BENCH_REDIS)
 
 # Each test program takes from these archives what it names: the tests' helpers, the tools without their main.
 $(B)/tests/libhelpers.a: $(call objects,$(HELPER_SRC))
-$(B)/tests/libtools.a: $(filter-out %/main.o,$(call objects,$(TOOL_SRC) $(PROTOCOL_SRC)))
+$(B)/tests/libtools.a: $(filter-out %/main.o,$(call objects,$(TOOL_SRC) $(PROTOCOL_SRC) $(if $(CALLBACK_SRC),,$(REQUEST_SRC))))
 $(B)/tests/libhelpers.a $(B)/tests/libtools.a:
 	@mkdir -p $(@D)
 	@rm -f $@
@@ -396,5 +400,5 @@ help:
 .PHONY: all configure demo bench bench-jobs bench-redis bench-instructions check need-check memcheck fuzz run-fuzzers lint format install \
 	uninstall deps clean distclean help FORCE
 
--include $(patsubst %.o,%.d,$(call objects,$(LIB_SRC) $(JOBS_SRC) $(REDIS_SRC) $(CALLBACK_SRC) $(TOOL_SRC) $(SERVER_SRC) $(LOAD_SRC) $(BENCH_REDIS_SRC) $(PROTOCOL_SRC) \
+-include $(patsubst %.o,%.d,$(call objects,$(LIB_SRC) $(JOBS_SRC) $(REDIS_SRC) $(CALLBACK_SRC) $(REQUEST_SRC) $(TOOL_SRC) $(SERVER_SRC) $(LOAD_SRC) $(BENCH_REDIS_SRC) $(PROTOCOL_SRC) \
 	$(EXAMPLE_SRC) $(TEST_SRC) $(FUZZ_SRC) $(HELPER_SRC)))

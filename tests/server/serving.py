@@ -15,7 +15,7 @@ import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "support"))
 # pylint: disable=wrong-import-position
-from weekwheeld import BUILD, PATIENCE, ROOT, WEEKWHEELD as PROGRAM, Process
+from weekwheeld import BUILD, PATIENCE, ROOT, WEEKWHEEL, WEEKWHEELD as PROGRAM, Process
 
 WEEK = 604800
 

@@ -83,6 +83,12 @@ void client_line(struct client *client, const char *format, ...)
 	va_end(arguments);
 }
 
+void client_bytes(struct client *client, const void *bytes, size_t size)
+{
+	if (size)
+		buffer_add(&client->out, bytes, size);
+}
+
 void client_body(struct client *client, const void *body, size_t size)
 {
 	buffer_add(&client->out, body, size);

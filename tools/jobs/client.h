@@ -43,8 +43,9 @@ struct reply {
 int client_open(struct client *client, const char *server, int timeout_ms);
 void client_close(struct client *client);
 
-/* Queue a line, whose end is added, or a body, whose end is, too. */
+/* Queue a line, whose end is added, or a body, whose end is, too; before that there may be other bytes of it. */
 void client_line(struct client *client, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void client_bytes(struct client *client, const void *bytes, size_t size);
 void client_body(struct client *client, const void *body, size_t size);
 
 /* Send all that is queued; what arrives meanwhile is kept. Return 0, or -1 after a message. */

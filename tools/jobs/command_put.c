@@ -75,14 +75,22 @@ static void say(const struct put *put, uint64_t id, int replaced)
 		    duration_format(left, put->has_at ? due - now : put->delay));
 }
 
+void put_send(struct put *put, const void *body, size_t size)
+{
+	struct client *client = &put->jobs.client;
+
+	client_line(client, "%s %zu%s", put->before, put->head_length + size, put->behind);
+	client_bytes(client, put->head, put->head_length);
+	client_body(client, body, size);
+}
+
 static int put_one(struct put *put, const struct content *content)
 {
 	struct client *client = &put->jobs.client;
 	struct reply reply;
 	uint64_t id;
 
-	client_line(client, "%s %zu%s", put->before, content->size, put->behind);
-	client_body(client, content->bytes, content->size);
+	put_send(put, content->bytes, content->size);
 	if (client_flush(client) || client_read(client, &reply))
 		return STATUS_FAILED;
 	if (!reply_is(&reply, "INSERTED") && !reply_is(&reply, "REPLACED")) {
@@ -123,6 +131,7 @@ static int run(struct put *put)
 		status = put->lines ? put_lines(put) : put_one(put, &content);
 	jobs_close(&put->jobs);
 	free(content.bytes);
+	free(put->head);
 	return status;
 }
 

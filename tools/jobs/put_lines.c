@@ -29,14 +29,6 @@ struct feed {
 	int given_up;
 };
 
-static void send_line(struct feed *feed, const char *line, size_t size)
-{
-	struct client *client = &feed->put->jobs.client;
-
-	client_line(client, "%s %zu%s", feed->put->before, size, feed->put->behind);
-	client_body(client, line, size);
-}
-
 /* Queue all lines that are complete; return how many, and in *used how many bytes they take. */
 static uint64_t send_lines(struct feed *feed, size_t *used)
 {
@@ -53,7 +45,7 @@ static uint64_t send_lines(struct feed *feed, size_t *used)
 		at += length + (end != NULL);
 		if (length && line[length - 1] == '\r')
 			length--;
-		send_line(feed, line, length);
+		put_send(feed->put, line, length);
 		count++;
 	}
 	*used = at;

@@ -7,7 +7,24 @@
 #include "jobs/put.h"
 #include "message.h"
 
-enum { IN = 1, AT, EVERY, PRIORITY, RUN, ATTEMPTS, BACKOFF, BACKOFF_MAX, MISSED, SKIP, VERSION, BODY_FILE, LINES };
+enum {
+	IN = 1,
+	AT,
+	EVERY,
+	PRIORITY,
+	RUN,
+	ATTEMPTS,
+	BACKOFF,
+	BACKOFF_MAX,
+	MISSED,
+	SKIP,
+	VERSION,
+	BODY_FILE,
+	LINES,
+	URL,
+	METHOD,
+	HEADER
+};
 
 static const struct option table[] = {
     JOBS_TUBE_OPTION("the tube to put it into (default 'default')"),
@@ -25,6 +42,10 @@ static const struct option table[] = {
     {SKIP, 0, "skip", "TIME", "with --missed skip: not those later than that"},
     {VERSION, 0, "if-version", "N", "with --key: only if that job has this version"},
     {BODY_FILE, 'f', "file", "FILE", "the body is the content of FILE"},
+    {URL, 'u', "url", "URL",
+        "the job is an HTTP request, for a server that delivers\nthe jobs of the tube (weekwheeld --push)"},
+    {METHOD, 'm', "method", "METHOD", "of the request (default POST)"},
+    {HEADER, 'H', "header", "'NAME: VALUE'", "of the request; can be given several times"},
     {LINES, 'l', "lines", NULL, "a job for each line of standard input"},
     JOBS_OPTIONS,
 };
@@ -102,6 +123,14 @@ static int take_option(struct put *put, const struct options *options, int id)
 		return take_number(options, "if-version", UINT64_MAX, &put->version);
 	case BODY_FILE:
 		return take_file(put, options);
+	case URL:
+		put->url = options->value;
+		return 0;
+	case METHOD:
+		put->method = options->value;
+		return 0;
+	case HEADER:
+		return put_request_header(put, options);
 	case LINES:
 		return put->lines = 1, 0;
 	default:
@@ -113,7 +142,7 @@ static int check(const struct put *put, const struct options *options)
 {
 	if (put->lines && (put->body || put->file))
 		return jobs_complain(options, "--lines reads standard input: leave the other body out");
-	if (!put->lines && !put->body && !put->file)
+	if (!put->lines && !put->body && !put->file && !put->url)
 		return jobs_complain(options, "a body is missing: give one ('' is empty), --file, - or --lines");
 	if (put->lines && *put->jobs.key)
 		return jobs_complain(options, "with one --key each of the --lines would replace the one before");
@@ -145,7 +174,7 @@ enum put_kind put_parse(struct put *put, char **arguments)
 	}
 	if (put->has_skip && !put->missed)
 		put->missed = "skip";
-	return check(put, &options) ? PUT_WRONG : PUT_RUN;
+	return check(put, &options) || put_request_check(put, &options) ? PUT_WRONG : PUT_RUN;
 }
 
 int put_is_own(const struct put *put)
@@ -202,6 +231,7 @@ void put_help(FILE *out)
 	      "       weekwheel put [OPTION]... --file FILE\n"
 	      "       weekwheel put [OPTION]... -\n"
 	      "       weekwheel put [OPTION]... --lines\n"
+	      "       weekwheel put [OPTION]... --url URL [BODY]\n"
 	      "\n"
 	      "Put a job, which a worker gets when it is due, and show its id. The body is any\n"
 	      "bytes; '-' takes them from standard input.\n"
@@ -213,6 +243,7 @@ void put_help(FILE *out)
 	      "Examples:\n"
 	      "  weekwheel put --tube mail --in 3d12h 'remind ada'\n"
 	      "  weekwheel put --key backup --at '2026-12-01 03:00' --every 1d backup\n"
-	      "  weekwheel put --tube resize --lines <files\n",
+	      "  weekwheel put --tube resize --lines <files\n"
+	      "  weekwheel put --tube hooks --url https://example.org/hook --in 1h '{\"order\": 7}'\n",
 	    out);
 }

@@ -19,7 +19,9 @@ static const struct {
     {"OUT_OF_MEMORY", "the server is out of memory or its disk is full"},
     {"INTERNAL_ERROR", "something broke in the server; its log says more"},
     {"UNKNOWN_COMMAND", "this server does not know that; it may be beanstalkd, or an older weekwheeld"},
-    {"BAD_FORMAT", "the server refuses its form; it may be of another version than this program"},
+    {"BAD_FORMAT",
+        "the server refuses its form: a job of a tube that it delivers over HTTP has to be a request, see --url; "
+        "or it is of another version than this program"},
     {"EXPECTED_CRLF", "the server missed the body's end; it may be of another version than this program"},
 };
 

@@ -72,7 +72,7 @@ void answer_error(struct connection *connection, int error)
 	const char *text = error_text(error);
 
 	if (strcmp(text, "INTERNAL_ERROR\r\n") == 0)
-		server_say("a command failed: %s", ww_strerror(error));
+		store_failed(connection->server, error);
 	answer_text(connection, text);
 }
 

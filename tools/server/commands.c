@@ -32,6 +32,10 @@ void command_put(struct connection *connection, const struct command *command, s
 		answer_text(connection, "DRAINING\r\n");
 		return;
 	}
+	if (!push_takes(server, connection->used->name, command->body, command->body_length)) {
+		answer_text(connection, "BAD_FORMAT\r\n");
+		return;
+	}
 	spec->tube = connection->used->name;
 	spec->body = command->body;
 	spec->body_length = command->body_length;
@@ -290,7 +294,8 @@ static void ignore(struct connection *connection, const struct command *command)
 static void pause_tube(struct connection *connection, const struct command *command)
 {
 	struct server *server = connection->server;
-	int error = stats_tube_exists(server, command->tube) ? WW_OK : WW_ENOTFOUND;
+	struct ww_tube_stats stats;
+	int error = stats_of(server, command->tube, &stats);
 
 	if (error == WW_OK)
 		error = ww_jobs_pause(server->jobs, command->tube, command->delay);

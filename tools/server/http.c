@@ -146,8 +146,10 @@ static enum MHD_Result serve_metrics(struct server *server, struct MHD_Connectio
 	return reply_made(client, error, "text/plain; version=0.0.4; charset=utf-8", &made);
 }
 
-static enum MHD_Result serve_health(const struct server *server, struct MHD_Connection *client)
+static enum MHD_Result serve_health(struct server *server, struct MHD_Connection *client)
 {
+	if (store_answers(server) != WW_OK)
+		return reply_text(client, MHD_HTTP_SERVICE_UNAVAILABLE, "the store does not answer\n");
 	if (server->is_failing)
 		return reply_text(client, MHD_HTTP_SERVICE_UNAVAILABLE, "the last write failed\n");
 	return reply_text(client, MHD_HTTP_OK, "ok\n");

@@ -124,7 +124,8 @@ static void lease_release(struct server *server, struct lease *lease)
 	struct ww_job_ref job = {.id = lease->id};
 	struct ww_job_info info;
 
-	if (server->is_stopping || turn_begin(server) != WW_OK ||
+	/* When it is closed, a store of this process ends all leases itself; a shared one keeps them. */
+	if ((server->is_stopping && !server->is_shared) || turn_begin(server) != WW_OK ||
 	    ww_jobs_peek(server->jobs, &job, &info, NULL) != WW_OK ||
 	    ww_jobs_release(server->jobs, lease->id, lease->token, info.priority, WW_JOB_BACKOFF,
 	        info.attempts || info.backoff ? "the connection was closed" : NULL) < 0)
@@ -146,14 +147,17 @@ void lease_release_all(struct connection *connection)
 			lease->connection = NULL;
 }
 
-/* Whether the store still holds the lease: its time may be up, or its job replaced. */
+/* Whether the store still holds the lease: its time may be up, or its job replaced. One that does not answer may. */
 static int lease_is_held(struct server *server, const struct lease *lease, uint64_t now)
 {
 	struct ww_job_ref job = {.id = lease->id};
 	struct ww_job_info info;
+	int error;
 
-	return lease->ends > now && ww_jobs_peek(server->jobs, &job, &info, NULL) == WW_OK &&
-	       info.token == lease->token;
+	if (lease->ends <= now)
+		return 0;
+	error = ww_jobs_peek(server->jobs, &job, &info, NULL);
+	return error == WW_OK ? info.token == lease->token : error != WW_ENOTFOUND;
 }
 
 static struct lease *lease_first(const struct connection *connection)

@@ -21,7 +21,10 @@ void server_say(const char *format, ...)
 	va_start(arguments, format);
 	vsnprintf(text, sizeof text, format, arguments);
 	va_end(arguments);
+	/* Threads of the store and of the pusher speak, too. */
+	flockfile(stderr);
 	message_line("weekwheeld: %s", text);
+	funlockfile(stderr);
 }
 
 void server_note(const struct server *server, const char *format, ...)
@@ -98,68 +101,6 @@ static void time_stop(struct server *server)
 	(void)ww_clock_virtual_destroy(server->wall_clock);
 }
 
-/* ---- The store */
-
-/* Called with the store locked: it is only noted. */
-static void store_ready(const char *name, void *context)
-{
-	struct server *server = context;
-	struct tube *tube = tube_find(server, name);
-
-	if (tube)
-		tube_ready(server, tube);
-}
-
-static void store_failed(const char *path, int error)
-{
-	switch (error) {
-	case WW_EINUSE:
-		server_say("%s is in use by another server: end that one, or give another --data", path);
-		break;
-	case WW_EDENIED:
-		server_say(
-		    "cannot write in %s: make the folder above it, change its owner, or give another --data", path);
-		break;
-	case WW_ECORRUPT:
-		server_say("%s is damaged, or is no store of jobs: \"weekwheel fsck\" tells what is wrong; "
-		           "put back a copy, or give an empty --data",
-		    path);
-		break;
-	case WW_EVERSION:
-		server_say("%s was written by a later version: use that one", path);
-		break;
-	case WW_EFULL:
-		server_say("the disk of %s is full: make room", path);
-		break;
-	default:
-		server_say("cannot open %s: %s", path, ww_strerror(error));
-	}
-}
-
-static int store_start(struct server *server)
-{
-	const struct settings *settings = server->settings;
-	struct ww_jobs_config config;
-	int error;
-
-	(void)ww_jobs_config_default(&config);
-	config.path = settings->data;
-	config.driver = server->elapsed;
-	config.wall = server->wall;
-	config.sync = settings->sync;
-	config.sync_ns = settings->sync_ns;
-	config.body_max = (size_t)settings->max_job_size;
-	config.flags = settings->is_memory ? WW_JOBS_MEMORY : 0;
-	config.ready = store_ready;
-	config.context = server;
-	error = ww_jobs_open(&server->jobs, &config);
-	if (error != WW_OK)
-		store_failed(settings->data ? settings->data : "memory", error);
-	else
-		server->started = server_now(server);
-	return error;
-}
-
 /* ---- The loop */
 
 static void close_any(uv_handle_t *handle, void *context)
@@ -178,6 +119,7 @@ static void loop_end(struct server *server)
 		connection_close(server->connections);
 	turn_commit(server);
 	http_stop(server);
+	store_hush(server);
 	uv_walk(&server->loop, close_any, NULL);
 }
 
@@ -257,7 +199,7 @@ static int loop_start(struct server *server)
 {
 	uv_loop_t *loop = &server->loop;
 
-	if (uv_loop_init(loop) != 0 || uv_poll_init(loop, &server->elapsed_poll, ww_driver_fd(server->elapsed)) != 0 ||
+	if (uv_poll_init(loop, &server->elapsed_poll, ww_driver_fd(server->elapsed)) != 0 ||
 	    uv_poll_init(loop, &server->wall_poll, ww_driver_fd(server->wall)) != 0) {
 		server_say("no event loop: the limit of open files (\"ulimit -n\") may be reached");
 		return -1;
@@ -328,9 +270,13 @@ static int server_start(struct server *server)
 		server_say("no memory");
 		return -1;
 	}
+	if (uv_loop_init(&server->loop) != 0) {
+		server_say("no event loop: the limit of open files (\"ulimit -n\") may be reached");
+		return -1;
+	}
 	if (time_start(server) != 0 || store_start(server) != 0 || time_passed(server) != 0)
 		return -1;
-	if (loop_start(server) != 0 || http_start(server) != 0 || listen_start(server) != 0)
+	if (loop_start(server) != 0 || push_start(server) != 0 || http_start(server) != 0 || listen_start(server) != 0)
 		return -1;
 	return 0;
 }
@@ -351,11 +297,13 @@ int main(int count, char **arguments)
 	if (server_start(&server) != 0) {
 		/* A socket's file goes with its listener. */
 		listen_stop(&server);
-		(void)ww_jobs_close(server.jobs);
+		push_stop(&server);
+		(void)store_stop(&server);
 		return 1;
 	}
 	uv_run(&server.loop, UV_RUN_DEFAULT);
-	error = ww_jobs_close(server.jobs);
+	push_stop(&server);
+	error = store_stop(&server);
 	if (error != WW_OK)
 		server_say("the last of it could not be written: %s", ww_strerror(error));
 	time_stop(&server);

@@ -5,6 +5,10 @@
 
 #include "protocol_line.h"
 
+#ifdef HAVE_REDIS
+#include "weekwheel/jobs_redis.h"
+#endif
+
 #define LLU unsigned long long
 
 static int add_head(struct buffer *out, const char *name, const char *type, const char *help)
@@ -29,28 +33,36 @@ struct tubes {
 	int bad;
 };
 
-static void add_tube(const char *name, void *context)
+static int add_tube(const struct ww_tube_stats *stats, void *context)
 {
 	struct tubes *tubes = context;
-	struct ww_tube_stats stats;
+	const char *name = stats->name;
 
-	if (ww_jobs_tube(tubes->server->jobs, name, &stats) != WW_OK)
-		memset(&stats, 0, sizeof stats);
 	tubes->bad |= buffer_format(tubes->out,
 	    "weekwheeld_tube_jobs{tube=\"%s\",state=\"delayed\"} %llu\n"
 	    "weekwheeld_tube_jobs{tube=\"%s\",state=\"ready\"} %llu\n"
 	    "weekwheeld_tube_jobs{tube=\"%s\",state=\"reserved\"} %llu\n"
 	    "weekwheeld_tube_jobs{tube=\"%s\",state=\"buried\"} %llu\n",
-	    name, (LLU)stats.delayed, name, (LLU)stats.ready, name, (LLU)stats.reserved, name, (LLU)stats.buried);
+	    name, (LLU)stats->delayed, name, (LLU)stats->ready, name, (LLU)stats->reserved, name, (LLU)stats->buried);
+	return 0;
 }
 
-static void add_waiting(const char *name, void *context)
+/* Those that have jobs, from the store at once: asking for each would be a round trip each where it is shared. */
+static void add_tubes(struct tubes *tubes)
 {
-	struct tubes *tubes = context;
-	const struct tube *tube = tube_find(tubes->server, name);
-
 	tubes->bad |=
-	    buffer_format(tubes->out, "weekwheeld_tube_waiting{tube=\"%s\"} %u\n", name, tube ? tube->waiters : 0);
+	    add_head(tubes->out, "tube_jobs", "gauge", "Jobs of a tube by state; of a tube without jobs none.");
+	(void)ww_jobs_tubes(tubes->server->jobs, add_tube, tubes);
+}
+
+static void add_waiting(struct tubes *tubes)
+{
+	const struct tube *tube;
+
+	tubes->bad |= add_head(tubes->out, "tube_waiting", "gauge", "Clients that wait for a job of a tube.");
+	for (tube = tubes->server->tubes; tube; tube = tube->hh.next)
+		tubes->bad |=
+		    buffer_format(tubes->out, "weekwheeld_tube_waiting{tube=\"%s\"} %u\n", tube->name, tube->waiters);
 }
 
 static int add_commands(struct server *server, struct buffer *out)
@@ -108,8 +120,7 @@ static int add_server(struct server *server, struct buffer *out)
 	       add_number(out, "waiting", "gauge", "Clients that wait for a job.", server->waiting) |
 	       add_number(out, "commit_errors_total", "counter", "Writes that failed.", server->commit_errors) |
 	       add_number(out, "draining", "gauge", "1: no jobs are accepted.", (uint64_t)server->is_draining) |
-	       add_seconds(
-	           out, "uptime_seconds", "gauge", "Time since the start.", server_now(server) - server->started);
+	       add_seconds(out, "uptime_seconds", "gauge", "Time since the start.", server_uptime(server));
 }
 
 /* Timers of the jobs that are in memory, by the wheel that holds them. */
@@ -135,6 +146,33 @@ static int add_wheels(struct server *server, struct buffer *out)
 	return bad;
 }
 
+#ifdef HAVE_REDIS
+static int add_redis(struct server *server, struct buffer *out)
+{
+	struct ww_jobs_redis_stats stats;
+
+	if (!server->is_shared || ww_jobs_redis_stats(server->jobs, &stats) != WW_OK)
+		return 0;
+	return add_number(out, "redis_nodes", "gauge", "Nodes of Redis.", stats.nodes) |
+	       add_number(out, "redis_shards", "gauge", "Shards of the store.", stats.shards) |
+	       add_number(out, "redis_shards_watched", "gauge", "Shards that this server watches.", stats.watched) |
+	       add_number(out, "redis_workers", "gauge", "Processes that share the store.", stats.workers) |
+	       add_number(out, "redis_commands_total", "counter", "Commands sent to Redis.", stats.commands) |
+	       add_number(out, "redis_round_trips_total", "counter", "Waits for its answers.", stats.round_trips) |
+	       add_number(out, "redis_reconnects_total", "counter", "Connections lost or refused.", stats.reconnects) |
+	       add_number(out, "redis_redirections_total", "counter", "MOVED and ASK.", stats.redirections) |
+	       add_number(out, "redis_wakes_total", "counter", "Messages heard.", stats.wakes) |
+	       add_number(out, "redis_resets_total", "counter", "Times that the store was found gone.", stats.resets);
+}
+#else
+static int add_redis(struct server *server, struct buffer *out)
+{
+	(void)server;
+	(void)out;
+	return 0;
+}
+#endif
+
 int metrics_write(struct server *server, struct buffer *out)
 {
 	struct tubes tubes = {server, out, 0};
@@ -142,13 +180,18 @@ int metrics_write(struct server *server, struct buffer *out)
 	int error = ww_jobs_stats(server->jobs, &stats);
 	int bad;
 
-	if (error != WW_OK)
+	if (error != WW_OK && !server->is_shared)
 		return error;
-	bad = add_server(server, out) | add_store(out, &stats) | add_lateness(out, &stats) | add_commands(server, out);
-	bad |= add_wheels(server, out);
-	bad |= add_head(out, "tube_jobs", "gauge", "Jobs of a tube by state.");
-	stats_each_tube(server, add_tube, &tubes);
-	bad |= add_head(out, "tube_waiting", "gauge", "Clients that wait for a job of a tube.");
-	stats_each_tube(server, add_waiting, &tubes);
+	bad = add_server(server, out) | add_commands(server, out) | add_wheels(server, out) | add_redis(server, out) |
+	      push_metrics(server, out);
+	add_waiting(&tubes);
+	bad |= add_number(out, "store_up", "gauge", "1: the store answers.", error == WW_OK);
+	bad |= add_number(
+	    out, "store_errors_total", "counter", "Calls that the store did not answer.", server->store_errors);
+	/* While a shared one is away, there is no telling of its jobs. */
+	if (error == WW_OK) {
+		bad |= add_store(out, &stats) | add_lateness(out, &stats);
+		add_tubes(&tubes);
+	}
 	return bad || tubes.bad ? WW_ENOMEM : WW_OK;
 }

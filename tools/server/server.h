@@ -2,13 +2,18 @@
 #define TOOLS_SERVER_SERVER_H
 
 /*
- * The server: one thread, one loop, one store.
+ * The server: one thread, one loop, one store, which other servers may have, too.
  *
  * What commands of one turn of the loop write is one write of the store (turn.c). Their answers wait in the buffers of their
  * connections until it is committed; if that fails, the answers that depend on it become errors. Whoever waits for a job is
  * served after the commit, in order of arrival at each tube (waiting.c).
+ *
+ * A store in Redis is shared: each call stands for itself, a commit is nothing, and what is known here of jobs may be out of date.
+ * So the store is asked: a lease is worth what its token is there. While Redis is away, what is asked of it fails at once, and
+ * who waits goes on waiting (store.c).
  */
 
+#include <pthread.h>
 #include <stdint.h>
 #include <uv.h>
 
@@ -60,6 +65,18 @@ struct lease {
 struct answer {
 	size_t end;
 	int depends; /* on the write */
+};
+
+/*
+ * What other threads tell the loop: the store's worker, or that of a pusher. Names of tubes, each ended by NUL, of which jobs may be
+ * ready; or that all have to be looked at.
+ */
+struct told {
+	pthread_mutex_t lock;
+	uv_async_t async;
+	struct buffer tubes;
+	int is_all;
+	int is_open; /* the loop runs, or is to */
 };
 
 #define WAIT_FOREVER UINT64_MAX
@@ -132,6 +149,15 @@ struct server {
 	struct ww_driver *elapsed;
 	struct ww_driver *wall;
 	struct ww_jobs *jobs;
+	pthread_t thread; /* the loop's */
+	struct told told;
+	uv_timer_t again;      /* of a shared store: looks after who waits */
+	struct push *push;     /* NULL: no tube is pushed */
+	int is_shared;         /* other servers have the store, too */
+	int is_away;           /* it did not answer when a job was wanted last */
+	int said_error;        /* what a command failed of last, and when that was said */
+	uint64_t said_at;      /* ms of the loop */
+	uint64_t store_errors; /* calls that the store did not answer */
 
 	struct tube *tubes; /* hashed by name, in the order in which they were made */
 	struct tube *default_tube;
@@ -197,6 +223,9 @@ void tube_drop(struct server *server, struct tube *tube);
 /* Jobs of a tube may be ready; where somebody waits for them, they are seen to at the end of the turn. */
 void tube_ready(struct server *server, struct tube *tube);
 
+/* The same of all tubes. */
+void tube_ready_all(struct server *server);
+
 /* Watch a tube: 0, also if that was so before, or -1 without memory. */
 int tube_watch(struct connection *connection, struct tube *tube);
 void tube_ignore(struct connection *connection, struct tube *tube);
@@ -247,6 +276,44 @@ void waiting_give(struct connection *connection, struct ww_lease *lease);
 
 uint64_t server_now(struct server *server);
 
+/* ns since it was started; a shared store's clock may be set. */
+uint64_t server_uptime(struct server *server);
+
+/* ---- store.c ---- */
+
+/* Open the store that the settings say; the loop is there. Returns 0, or -1 after a message. */
+int store_start(struct server *server);
+
+/* Nothing is told to the loop any more. */
+void store_hush(struct server *server);
+
+/* Close it; returns a WW_E*. */
+int store_stop(struct server *server);
+
+/* Return WW_OK if the store answers; one of its own process always does. */
+int store_answers(struct server *server);
+
+/* Count an error of the store, and say it unless that was said just before. */
+void store_failed(struct server *server, int error);
+
+/* ---- push.c ---- */
+
+/* Begin to deliver jobs over HTTP, if the settings say so. Returns 0, or -1 after a message. */
+int push_start(struct server *server);
+
+/* Wait for what is under way, as long as the settings allow, and end. */
+void push_stop(struct server *server);
+
+/* Jobs of a tube may be ready. Any thread. */
+void push_ready(struct server *server, const char *tube);
+
+/* Return 1 if the tube is not pushed, or the body is a request; otherwise count it and return 0. */
+int push_takes(struct server *server, const char *tube, const void *body, size_t length);
+
+/* Add what it counts, as lines of stats or as metrics. */
+int push_stats(struct server *server, struct buffer *out);
+int push_metrics(struct server *server, struct buffer *out);
+
 /* ---- connection.c ---- */
 
 /* A client has come to a listener. */
@@ -295,10 +362,10 @@ void command_put(struct connection *connection, const struct command *command, s
 /* Answer with a job that was peeked at, or with why not. */
 void command_found(struct connection *connection, int error, const struct ww_job_info *info, void *body);
 
-/* Return 1 if a client uses or watches the tube, or it has jobs. */
-int stats_tube_exists(struct server *server, const char *name);
-/* Call fn for the name of each tube that exists. */
-void stats_each_tube(struct server *server, void (*fn)(const char *name, void *context), void *context);
+/* Fill *stats, with zeros where it has no jobs. WW_OK if a client uses or watches the tube, or it has jobs; WW_ENOTFOUND, or another WW_E*. */
+int stats_of(struct server *server, const char *name, struct ww_tube_stats *stats);
+/* Call fn for the name of each tube that exists. Returns 0 or a WW_E*. */
+int stats_each_tube(struct server *server, void (*fn)(const char *name, void *context), void *context);
 void stats_server(struct connection *connection);
 void stats_job(struct connection *connection, const struct ww_job_ref *job);
 void stats_tube(struct connection *connection, const char *name);

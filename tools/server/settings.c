@@ -5,12 +5,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "message.h"
-#include "options.h"
+#include "settings_part.h"
 #include "weekwheel/driver.h"
 #include "weekwheel/version.h"
-#include "words.h"
 
 enum {
 	OPTION_DATA = 1,
@@ -33,6 +33,9 @@ enum {
 static const struct option table[] = {
     {OPTION_DATA, 'd', "data", "DIR", "the folder in which jobs are kept; made if missing"},
     {OPTION_MEMORY, 'm', "memory", NULL, "keep jobs in memory alone, until the server ends"},
+    {OPTION_STORE, 's', "store", "URL",
+        "keep jobs in Redis, for several servers: redis://HOST:PORT/,\nof a cluster redis://HOST:PORT,HOST:PORT, or unix:///PATH"},
+    {OPTION_STORE_FILE, 0, "store-file", "FILE", "read that URL from a file, lest a password be seen"},
     {OPTION_LISTEN, 'l', "listen", "HOST:PORT",
         "where to listen; 127.0.0.1:11300; can be given several times;\nport 0 takes a free one"},
     {OPTION_UNIX, 'u', "unix", "PATH", "listen on a Unix socket, for the server's own user alone"},
@@ -43,6 +46,23 @@ static const struct option table[] = {
     {OPTION_JOB_SIZE, 'z', "max-job-size", "BYTES", "of a job's body, at most; 65535"},
     {OPTION_CONNECTIONS, 0, "max-connections", "N", "clients at a time; 0, the default: by \"ulimit -n\""},
     {OPTION_OUTPUT, 0, "max-output", "BYTES", "answers that a client may leave unread; 4194304"},
+    {OPTION_REDIS_PREFIX, 0, "redis-prefix", "NAME", "what each key in Redis begins with; weekwheel"},
+    {OPTION_REDIS_SHARDS, 0, "redis-shards", "N", "parts of the store, when it is made; 16"},
+    {OPTION_REDIS_LEASE, 0, "redis-lease", "SECONDS", "a server unheard of for so long is stood in for; 6"},
+    {OPTION_REDIS_TIMEOUT, 0, "redis-timeout", "SECONDS", "how long an answer of Redis is waited for; 2"},
+    {OPTION_PUSH, 'p', "push", "TUBE,...", "deliver the jobs of these tubes as HTTP requests"},
+    {OPTION_PUSH_IN_FLIGHT, 0, "push-in-flight", "N", "requests at a time; 256"},
+    {OPTION_PUSH_PER_HOST, 0, "push-per-host", "N", "of these to one host; 16"},
+    {OPTION_PUSH_TIMEOUT, 0, "push-timeout", "SECONDS", "of a request, at most; the job's time to run"},
+    {OPTION_PUSH_CONNECT_TIMEOUT, 0, "push-connect-timeout", "SECONDS", "until it is connected; 5"},
+    {OPTION_PUSH_GRACE, 0, "push-grace", "SECONDS", "at the end, how long requests may still take; 10"},
+    {OPTION_PUSH_SUCCESS, 0, "push-success", "STATUS,...", "statuses that are success, beside 2xx"},
+    {OPTION_PUSH_NETWORKS, 0, "push-networks", "WHICH,...",
+        "what may be called beside public addresses: loopback,\nprivate, link-local, special, ranges such as 10.1.0.0/16"},
+    {OPTION_PUSH_DENY, 0, "push-deny", "RANGE,...", "what may not be called, whatever else is said"},
+    {OPTION_PUSH_SCHEMES, 0, "push-schemes", "SCHEME,...", "http, https; both"},
+    {OPTION_PUSH_SECRET_FILE, 0, "push-secret-file", "FILE", "sign requests with the secret in this file"},
+    {OPTION_PUSH_CA_FILE, 0, "push-ca-file", "FILE", "certificates to trust instead of the system's"},
     {OPTION_CLOCK, 0, "clock", "CLOCK",
         "real (the default), or virtual: time stands still until the\nverb \"advance\"; with virtual:SECONDS, so much has passed at the start"},
     {OPTION_CONFIG, 'c', "config", "FILE", "read options from a file, one \"name = value\" a line"},
@@ -56,6 +76,7 @@ enum { OPTIONS = sizeof table / sizeof *table, FILE_MAX = 65536, FILE_LINES = 25
 static void settings_help(void)
 {
 	fputs("Usage: weekwheeld --data DIR [OPTION]...\n"
+	      "       weekwheeld --store redis://HOST:PORT/ [OPTION]...\n"
 	      "\n"
 	      "Keep jobs until they are due, in a second or in six months, and give them to workers, in the protocol\n"
 	      "of beanstalkd 1.12.\n"
@@ -77,9 +98,11 @@ static void settings_default(struct settings *settings)
 	settings->sync_ns = 50 * WW_MILLISECOND;
 	settings->max_job_size = 65535;
 	settings->max_output = 4 << 20;
+	settings_redis_default(settings);
+	settings_push_default(settings);
 }
 
-static struct span span_of(const char *text)
+struct span settings_span(const char *text)
 {
 	return (struct span){text, text + strlen(text)};
 }
@@ -112,7 +135,7 @@ static int read_clock(struct settings *settings, const char *value)
 		return 0;
 	if (strncmp(value, ahead, sizeof ahead - 1) != 0)
 		return -1;
-	return words_seconds(span_of(value + sizeof ahead - 1), UINT32_MAX, &settings->ahead);
+	return words_seconds(settings_span(value + sizeof ahead - 1), UINT32_MAX, &settings->ahead);
 }
 
 static int read_listen(struct settings *settings, const char *value)
@@ -132,10 +155,23 @@ static const char *argument_of(int id)
 	return table[i].name;
 }
 
-static int bad(const struct options *options, int id, const char *expected)
+int settings_bad(const struct options *options, int id, const char *expected)
 {
 	(void)options_bad_value(options, argument_of(id), expected);
 	return -1;
+}
+
+int settings_seconds(const struct options *options, int id, uint64_t least, uint64_t most, uint64_t *ns)
+{
+	char expected[80];
+	uint64_t value;
+
+	if (words_seconds(settings_span(options->value), UINT32_MAX, &value) == 0 && value >= least && value <= most) {
+		*ns = value;
+		return 0;
+	}
+	snprintf(expected, sizeof expected, "seconds, %g to %g", (double)least / WW_SECOND, (double)most / WW_SECOND);
+	return settings_bad(options, id, expected);
 }
 
 static int read_config(struct settings *settings, const char *path);
@@ -153,7 +189,7 @@ static int read_option(struct settings *settings, const struct options *options,
 		settings->is_memory = 1;
 		return 0;
 	case OPTION_LISTEN:
-		return read_listen(settings, value) == 0 ? 0 : bad(options, id, "at most 16 of them");
+		return read_listen(settings, value) == 0 ? 0 : settings_bad(options, id, "at most 16 of them");
 	case OPTION_UNIX:
 		settings->unix_path = value;
 		return 0;
@@ -161,25 +197,28 @@ static int read_option(struct settings *settings, const struct options *options,
 		settings->http = value;
 		return 0;
 	case OPTION_SYNC:
-		return read_sync(settings, value) == 0 ? 0 : bad(options, id, "always, interval or system");
+		settings->has_sync = 1;
+		return read_sync(settings, value) == 0 ? 0 : settings_bad(options, id, "always, interval or system");
 	case OPTION_SYNC_INTERVAL:
-		return words_seconds(span_of(value), 3600, &settings->sync_ns) == 0 && settings->sync_ns > 0
+		settings->has_sync = 1;
+		return words_seconds(settings_span(value), 3600, &settings->sync_ns) == 0 && settings->sync_ns > 0
 		           ? 0
-		           : bad(options, id, "seconds, such as 0.05");
+		           : settings_bad(options, id, "seconds, such as 0.05");
 	case OPTION_JOB_SIZE:
 		return options_whole(value, 1, WW_JOB_BODY_MAX, &settings->max_job_size) == 0
 		           ? 0
-		           : bad(options, id, "bytes, 1 to 1073741824");
+		           : settings_bad(options, id, "bytes, 1 to 1073741824");
 	case OPTION_CONNECTIONS:
 		return options_whole(value, 0, 10000000, &settings->max_connections) == 0
 		           ? 0
-		           : bad(options, id, "a whole number; 0: as many as \"ulimit -n\" allows");
+		           : settings_bad(options, id, "a whole number; 0: as many as \"ulimit -n\" allows");
 	case OPTION_OUTPUT:
 		return options_whole(value, 4096, WW_JOB_BODY_MAX, &settings->max_output) == 0
 		           ? 0
-		           : bad(options, id, "bytes, 4096 to 1073741824");
+		           : settings_bad(options, id, "bytes, 4096 to 1073741824");
 	case OPTION_CLOCK:
-		return read_clock(settings, value) == 0 ? 0 : bad(options, id, "real, virtual or virtual:SECONDS");
+		return read_clock(settings, value) == 0 ? 0
+		                                        : settings_bad(options, id, "real, virtual or virtual:SECONDS");
 	case OPTION_CONFIG:
 		return read_config(settings, value);
 	case OPTION_VERBOSE:
@@ -195,7 +234,9 @@ static int read_option(struct settings *settings, const struct options *options,
 		message_line("weekwheeld: '%s' is no option\nTry 'weekwheeld --help'.", value);
 		return -1;
 	default:
-		return -1;
+		if (id >= OPTION_PUSH)
+			return settings_push_option(settings, options, id);
+		return id >= OPTION_STORE ? settings_redis_option(settings, options, id) : -1;
 	}
 }
 
@@ -210,13 +251,72 @@ static int read_arguments(struct settings *settings, char **arguments)
 	return result;
 }
 
-/* Lines of files, as options; kept for the life of the program, because settings point into them. */
+/* Lines of files and parts of options; kept for the life of the program, because settings point into them. */
 struct line {
 	struct line *next;
 	char text[];
 };
 
 static struct line *lines;
+
+static struct line *line_make(size_t size)
+{
+	struct line *line = calloc(1, sizeof *line + size);
+
+	if (!line)
+		return NULL;
+	line->next = lines;
+	lines = line;
+	return line;
+}
+
+int settings_split(const char *text, const char **parts, size_t room)
+{
+	struct line *line = line_make(strlen(text) + 1);
+	size_t count = 0;
+	char *at;
+
+	if (!line)
+		return -1;
+	strcpy(line->text, text);
+	for (at = line->text; at; count++) {
+		char *comma = strchr(at, ',');
+
+		if (comma)
+			*comma = 0;
+		if (!*at || count == room)
+			return -1;
+		parts[count] = at;
+		at = comma ? comma + 1 : NULL;
+	}
+	return (int)count;
+}
+
+const char *settings_line(const char *path)
+{
+	FILE *file = fopen(path, "r");
+	struct line *line = line_make(FILE_MAX);
+	struct stat about;
+	char *text = NULL;
+
+	if (!file)
+		message_line("weekwheeld: %s: %s", path, strerror(errno));
+	else if (!line || !fgets(line->text, FILE_MAX, file))
+		message_line("weekwheeld: %s is empty, or cannot be read", path);
+	else
+		text = line->text;
+	if (file && fstat(fileno(file), &about) == 0 && S_ISREG(about.st_mode) && about.st_mode & 077)
+		message_line("weekwheeld: warning: others may read %s: \"chmod 600\" keeps it secret", path);
+	if (file)
+		fclose(file);
+	if (text)
+		text[strcspn(text, "\r\n")] = 0;
+	if (text && !*text) {
+		message_line("weekwheeld: the first line of %s is empty", path);
+		text = NULL;
+	}
+	return text;
+}
 
 /* Make "--name=value" of "name = value"; NULL for an empty line, a comment, or without memory. */
 static char *line_option(char *text)
@@ -231,11 +331,9 @@ static char *line_option(char *text)
 	text += strspn(text, " \t");
 	if (*text == 0 || *text == '#')
 		return NULL;
-	line = malloc(sizeof *line + strlen(text) + 4);
+	line = line_make(strlen(text) + 4);
 	if (!line)
 		return NULL;
-	line->next = lines;
-	lines = line;
 	equals = strchr(text, '=');
 	if (!equals) {
 		sprintf(line->text, "--%s", text);
@@ -304,10 +402,12 @@ int settings_read(struct settings *settings, char **arguments)
 	result = read_arguments(settings, arguments);
 	if (result != 0)
 		return result > 0 ? 1 : 3;
-	if (!settings->data == !settings->is_memory) {
+	if (settings_redis_check(settings) != 0 || settings_push_check(settings) != 0)
+		return 3;
+	if (!settings->redis.url && !settings->data == !settings->is_memory) {
 		message_line("weekwheeld: %s\nTry 'weekwheeld --help'.",
 		    settings->data ? "--data and --memory exclude each other"
-		                   : "--data DIR says where jobs are kept; --memory does without");
+		                   : "--data DIR or --store URL says where jobs are kept; --memory does without");
 		return 3;
 	}
 	return 0;

@@ -8,6 +8,10 @@
 #include "server.h"
 #include "weekwheel/version.h"
 
+#ifdef HAVE_REDIS
+#include "weekwheel/jobs_redis.h"
+#endif
+
 #define LLU unsigned long long
 
 static LLU seconds(uint64_t ns)
@@ -32,11 +36,15 @@ static int is_empty(const struct ww_tube_stats *tube)
 	return tube->delayed + tube->ready + tube->reserved + tube->buried == 0;
 }
 
-int stats_tube_exists(struct server *server, const char *name)
+int stats_of(struct server *server, const char *name, struct ww_tube_stats *stats)
 {
-	struct ww_tube_stats stats;
+	int error = ww_jobs_tube(server->jobs, name, stats);
 
-	return tube_find(server, name) || (ww_jobs_tube(server->jobs, name, &stats) == WW_OK && !is_empty(&stats));
+	if (error != WW_OK && error != WW_ENOTFOUND)
+		return error;
+	if (error == WW_ENOTFOUND)
+		memset(stats, 0, sizeof *stats);
+	return tube_find(server, name) || !is_empty(stats) ? WW_OK : WW_ENOTFOUND;
 }
 
 struct each {
@@ -55,14 +63,14 @@ static int each_stored(const struct ww_tube_stats *tube, void *context)
 	return 0;
 }
 
-void stats_each_tube(struct server *server, void (*fn)(const char *name, void *context), void *context)
+int stats_each_tube(struct server *server, void (*fn)(const char *name, void *context), void *context)
 {
 	struct each each = {server, fn, context};
 	struct tube *tube;
 
 	for (tube = server->tubes; tube; tube = tube->hh.next)
 		fn(tube->name, context);
-	(void)ww_jobs_tubes(server->jobs, each_stored, &each);
+	return ww_jobs_tubes(server->jobs, each_stored, &each);
 }
 
 struct names {
@@ -80,9 +88,15 @@ static void add_name(const char *name, void *context)
 void stats_tubes(struct connection *connection)
 {
 	struct names names = {{0}, 0};
+	int error;
 
 	names.bad = buffer_format(&names.block, "---\n");
-	stats_each_tube(connection->server, add_name, &names);
+	error = stats_each_tube(connection->server, add_name, &names);
+	if (error < 0) {
+		answer_error(connection, error);
+		buffer_free(&names.block);
+		return;
+	}
 	stats_answer(connection, &names.block, names.bad);
 }
 
@@ -103,14 +117,13 @@ void stats_tube(struct connection *connection, const char *name)
 	const struct tube *tube = tube_find(server, name);
 	struct ww_tube_stats stats;
 	struct buffer block = {0};
+	int error = stats_of(server, name, &stats);
 	int bad;
 
-	if (!stats_tube_exists(server, name)) {
-		answer_text(connection, "NOT_FOUND\r\n");
+	if (error < 0) {
+		answer_error(connection, error);
 		return;
 	}
-	if (ww_jobs_tube(server->jobs, name, &stats) != WW_OK)
-		memset(&stats, 0, sizeof stats);
 	bad = buffer_format(&block,
 	    "---\nname: %s\ncurrent-jobs-urgent: %llu\ncurrent-jobs-ready: %llu\ncurrent-jobs-reserved: %llu\n"
 	    "current-jobs-delayed: %llu\ncurrent-jobs-buried: %llu\ntotal-jobs: %llu\n"
@@ -193,7 +206,7 @@ static int add_process(struct server *server, struct buffer *block, const struct
 	struct utsname machine = {0};
 	uint64_t tubes = 0;
 
-	stats_each_tube(server, count_name, &tubes);
+	(void)stats_each_tube(server, count_name, &tubes);
 	(void)getrusage(RUSAGE_SELF, &used);
 	(void)uname(&machine);
 	return buffer_format(block,
@@ -207,10 +220,35 @@ static int add_process(struct server *server, struct buffer *block, const struct
 	    server->connections_now, server->producers, server->workers, server->waiting,
 	    (LLU)server->connections_total, (long)getpid(), ww_version(), (long)used.ru_utime.tv_sec,
 	    (long)used.ru_utime.tv_usec, (long)used.ru_stime.tv_sec, (long)used.ru_stime.tv_usec,
-	    seconds(server_now(server) - server->started), server->is_draining ? "true" : "false", server->id,
-	    machine.nodename, machine.version, machine.machine, seconds(stats->oldest),
+	    seconds(server_uptime(server)), server->is_draining ? "true" : "false", server->id, machine.nodename,
+	    machine.version, machine.machine, seconds(stats->oldest),
 	    (LLU)(stats->oldest % WW_SECOND / WW_MILLISECOND));
 }
+
+/* What is shared, and with whom. */
+#ifdef HAVE_REDIS
+static int add_redis(struct server *server, struct buffer *block)
+{
+	struct ww_jobs_redis_stats stats;
+
+	if (!server->is_shared || ww_jobs_redis_stats(server->jobs, &stats) != WW_OK)
+		return 0;
+	return buffer_format(block,
+	    "redis-nodes: %u\nredis-shards: %u\nredis-shards-watched: %u\nredis-workers: %u\n"
+	    "redis-commands: %llu\nredis-round-trips: %llu\nredis-reconnects: %llu\nredis-redirections: %llu\n"
+	    "redis-wakes: %llu\nredis-resets: %llu\nredis-errors: %llu\n",
+	    stats.nodes, stats.shards, stats.watched, stats.workers, (LLU)stats.commands, (LLU)stats.round_trips,
+	    (LLU)stats.reconnects, (LLU)stats.redirections, (LLU)stats.wakes, (LLU)stats.resets,
+	    (LLU)server->store_errors);
+}
+#else
+static int add_redis(struct server *server, struct buffer *block)
+{
+	(void)server;
+	(void)block;
+	return 0;
+}
+#endif
 
 void stats_server(struct connection *connection)
 {
@@ -224,6 +262,7 @@ void stats_server(struct connection *connection)
 		answer_error(connection, error);
 		return;
 	}
-	bad = add_jobs(server, &block, &stats) | add_process(server, &block, &stats);
+	bad = add_jobs(server, &block, &stats) | add_process(server, &block, &stats) | add_redis(server, &block) |
+	      push_stats(server, &block);
 	stats_answer(connection, &block, bad);
 }

@@ -55,6 +55,14 @@ void tube_ready(struct server *server, struct tube *tube)
 	server->ready_end = &tube->next_ready;
 }
 
+void tube_ready_all(struct server *server)
+{
+	struct tube *tube;
+
+	for (tube = server->tubes; tube; tube = tube->hh.next)
+		tube_ready(server, tube);
+}
+
 static size_t tube_place(const struct connection *connection, const struct tube *tube)
 {
 	size_t i;

@@ -31,7 +31,14 @@ void waiting_give(struct connection *connection, struct ww_lease *lease)
 	ww_jobs_free(connection->server->jobs, lease->body);
 }
 
-/* Return 1 if the connection was given a job, or told that reserving fails. */
+uint64_t server_uptime(struct server *server)
+{
+	uint64_t now = server_now(server);
+
+	return now > server->started ? now - server->started : 0;
+}
+
+/* Return 1 if the connection was given a job, or told that reserving fails; -1 if a shared store fails: it is asked again later. */
 static int waiting_try(struct connection *connection)
 {
 	struct server *server = connection->server;
@@ -39,8 +46,13 @@ static int waiting_try(struct connection *connection)
 	size_t start = connection->out.size;
 	int got = ww_jobs_reserve(server->jobs, connection->names, connection->watch_count, &lease);
 
+	server->is_away = server->is_shared && got < 0;
 	if (got == 0)
 		return 0;
+	if (server->is_away) {
+		store_failed(server, got);
+		return -1;
+	}
 	waiting_end(connection);
 	if (got > 0) {
 		waiting_give(connection, &lease);
@@ -144,12 +156,12 @@ void waiting_reserve(struct connection *connection, uint64_t timeout)
 		server->workers++;
 	}
 	if (connection->leases && lease_soonest(connection, now) <= now + MARGIN) {
-		if (!waiting_try(connection))
+		if (waiting_try(connection) != 1)
 			waiting_say(connection, "DEADLINE_SOON\r\n");
 		return;
 	}
 	/* What this turn has put is not committed: a job of it must not be seen before that. */
-	if (!server->is_begun && !somebody_waits(connection) && waiting_try(connection))
+	if (!server->is_begun && !somebody_waits(connection) && waiting_try(connection) == 1)
 		return;
 	waiting_begin(connection, timeout);
 }
@@ -198,12 +210,14 @@ static void serve_tubes(struct server *server)
 {
 	struct tube *tube;
 
+	server->is_away = 0;
 	while ((tube = server->ready) != NULL) {
 		server->ready = tube->next_ready;
 		if (!server->ready)
 			server->ready_end = &server->ready;
 		tube->is_ready = 0;
-		while (tube->first && waiting_try(tube->first->connection))
+		/* One failure stands for all: each would fail, and they are asked again soon. */
+		while (tube->first && !server->is_away && waiting_try(tube->first->connection) == 1)
 			;
 		tube_drop(server, tube);
 	}
@@ -220,9 +234,12 @@ static void serve_fresh(struct server *server)
 		if (!server->fresh)
 			server->fresh_end = &server->fresh;
 		connection->is_fresh = 0;
-		if (!connection->is_waiting || waiting_try(connection))
+		if (!connection->is_waiting || (!server->is_away && waiting_try(connection) == 1))
 			continue;
-		if (connection->at_end || connection->give_up <= now)
+		/* Whether there is a job nobody knows: that its time is up would say that there is none. */
+		if (server->is_away && connection->give_up <= now)
+			waiting_say(connection, "INTERNAL_ERROR\r\n");
+		else if (connection->at_end || connection->give_up <= now)
 			waiting_say(connection, "TIMED_OUT\r\n");
 		else
 			waiting_schedule(connection, now);
