@@ -95,6 +95,9 @@ static void ending_read(struct redis_store *store, const struct ending *ending, 
 			ww_redis_hint_finished(store, reply);
 		else
 			ends[i].result = (int)ww_redis_call_value(reply);
+		/* It waits again, perhaps for a time that is past. */
+		if (reply->type != REDIS_REPLY_STRING && !ends[i].result)
+			ww_redis_hint_made(store, NULL, shard_of(store, ends[i].id), HINT_PERHAPS);
 	}
 }
 
@@ -154,7 +157,11 @@ int ww_redis_end_release(
 		chance[i] = (char)('0' + ww_redis_random(store) % 10);
 	ww_redis_words_text(words, chance);
 	give_reason(words, error);
-	return (int)end(store, id, words, 0);
+	int result = (int)end(store, id, words, 0);
+	/* A backoff may be none. */
+	if (result == 0 && (!delay || delay == WW_JOB_BACKOFF))
+		ww_redis_hint_made(store, NULL, shard_of(store, id), HINT_PERHAPS);
+	return result;
 }
 
 int ww_redis_end_return(struct ww_jobs *jobs, uint64_t id, uint64_t token)
@@ -162,7 +169,10 @@ int ww_redis_end_return(struct ww_jobs *jobs, uint64_t id, uint64_t token)
 	struct redis_store *store = store_of(jobs);
 	struct few_words few;
 
-	return (int)end(store, id, begin(store, &few, id, token, "return", 0), 0);
+	int result = (int)end(store, id, begin(store, &few, id, token, "return", 0), 0);
+	if (!result)
+		ww_redis_hint_made(store, NULL, shard_of(store, id), HINT_PERHAPS);
+	return result;
 }
 
 int ww_redis_end_bury(struct ww_jobs *jobs, uint64_t id, uint64_t token, uint32_t priority, const char *error)

@@ -39,8 +39,9 @@ struct tube_hints *ww_redis_hint(struct redis_store *store, const char *name)
 		return NULL;
 	memset(tube, 0, size_of(store));
 	memcpy(tube->name, name, length + 1);
+	store->readies++;
 	for (uint32_t i = 0; i < store->shards; i++)
-		tube->of[i].first = HINT_UNKNOWN;
+		tube->of[i] = (struct hint){.first = HINT_UNKNOWN, .heard = store->readies};
 	HASH_ADD(hh, store->tubes, name, (unsigned)length, tube);
 	if (!tube->hh.tbl) {
 		store->allocator->free(store->allocator->user, tube, size_of(store));
@@ -56,12 +57,10 @@ void ww_redis_hint_forget(struct redis_store *store)
 	struct tube_hints *next;
 
 	pthread_mutex_lock(&store->lock);
-	HASH_ITER(hh, store->tubes, tube, next)
-	for (uint32_t i = 0; i < store->shards; i++) {
-		tube->of[i].first = HINT_UNKNOWN;
-		tube->of[i].heard++;
-	}
 	store->readies++;
+	HASH_ITER(hh, store->tubes, tube, next)
+	for (uint32_t i = 0; i < store->shards; i++)
+		tube->of[i] = (struct hint){.first = HINT_UNKNOWN, .heard = store->readies};
 	pthread_cond_broadcast(&store->heard);
 	pthread_mutex_unlock(&store->lock);
 }
@@ -73,11 +72,36 @@ void ww_redis_hint_hear(struct redis_store *store, const char *name, uint32_t sh
 	pthread_mutex_lock(&store->lock);
 	/* A tube that nobody has asked for begins with nothing known, and that says enough. */
 	HASH_FIND(hh, store->tubes, name, (unsigned)strlen(name), tube);
-	if (tube && shard < store->shards) {
-		tube->of[shard].first = priority;
-		tube->of[shard].heard++;
-	}
 	store->readies++;
+	if (tube && shard < store->shards)
+		tube->of[shard] = (struct hint){.first = priority, .heard = store->readies};
+	pthread_cond_broadcast(&store->heard);
+	pthread_mutex_unlock(&store->lock);
+}
+
+static void perhaps(struct redis_store *store, struct hint *hint, int64_t priority)
+{
+	if (hint->first == HINT_NONE || priority < hint->first)
+		hint->first = priority;
+	/* An answer that is under way may be older. */
+	hint->heard = store->readies;
+}
+
+void ww_redis_hint_made(struct redis_store *store, const char *name, uint32_t shard, int64_t priority)
+{
+	struct tube_hints *tube;
+	struct tube_hints *next;
+
+	pthread_mutex_lock(&store->lock);
+	store->readies++;
+	if (name) {
+		HASH_FIND(hh, store->tubes, name, (unsigned)strlen(name), tube);
+		if (tube)
+			perhaps(store, &tube->of[shard], priority);
+	} else {
+		HASH_ITER(hh, store->tubes, tube, next)
+		perhaps(store, &tube->of[shard], priority);
+	}
 	pthread_cond_broadcast(&store->heard);
 	pthread_mutex_unlock(&store->lock);
 }

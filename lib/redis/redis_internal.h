@@ -39,12 +39,13 @@
 /* No time: nothing is due. The greatest number that Lua has exactly. */
 #define REDIS_NEVER ((UINT64_C(1) << 53) - 1)
 
-/* The first ready job of a tube in a shard: its priority, or one of these. */
+/* The first ready job of a tube in a shard: its priority, or one of these. Perhaps there is one: asked after those that are known. */
 enum { HINT_UNKNOWN = -2, HINT_NONE = -1 };
+#define HINT_PERHAPS (INT64_C(1) << 32)
 
 struct hint {
 	int64_t first;
-	uint32_t heard; /* messages about it */
+	uint64_t heard; /* which message was the last about it, of all that this process has heard */
 };
 
 struct tube_hints {
@@ -190,6 +191,11 @@ struct tube_hints *ww_redis_hint(struct redis_store *store, const char *tube);
 /* Nothing is known any more, and who waits is to ask. */
 void ww_redis_hint_forget(struct redis_store *store);
 void ww_redis_hint_hear(struct redis_store *store, const char *tube, uint32_t shard, int64_t priority);
+/*
+ * This process may have made something ready in a shard: of a tube, with that priority, or in any (NULL). Messages of it are
+ * under way, but who did it is to find it at once.
+ */
+void ww_redis_hint_made(struct redis_store *store, const char *tube, uint32_t shard, int64_t priority);
 void ww_redis_hint_count(struct redis_store *store, const char *tube, uint64_t puts, uint64_t finished);
 /* A job of the tube that is replied was deleted. */
 void ww_redis_hint_finished(struct redis_store *store, const redisReply *tube);

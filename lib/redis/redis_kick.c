@@ -17,6 +17,8 @@ int ww_redis_kick_job(struct ww_jobs *jobs, uint64_t id)
 	int64_t kicked = ww_redis_call_number(store, &ww_redis_script_shard_kick, shard_of(store, id), words, 0);
 	if (kicked < 0)
 		return (int)kicked;
+	if (kicked)
+		ww_redis_hint_made(store, NULL, shard_of(store, id), HINT_PERHAPS);
 	return kicked ? WW_OK : WW_ENOTFOUND;
 }
 
@@ -37,6 +39,8 @@ static int kick_shard(struct redis_store *store, const char *tube, uint32_t shar
 			return (int)count;
 		*kicked += (uint64_t)count;
 		left -= (uint64_t)count;
+		if (count)
+			ww_redis_hint_made(store, tube, shard, HINT_PERHAPS);
 		if ((uint64_t)count < most)
 			break;
 	}
@@ -249,5 +253,7 @@ int ww_redis_kick_pause(struct ww_jobs *jobs, const char *tube, uint64_t ns)
 	if (hints)
 		hints->pauses++;
 	pthread_mutex_unlock(&store->lock);
+	for (uint32_t i = 0; i < store->shards && !ns; i++)
+		ww_redis_hint_made(store, tube, i, HINT_PERHAPS);
 	return WW_OK;
 }

@@ -54,6 +54,12 @@ static void say(struct words *words, const struct ww_job_spec *spec)
 	ww_redis_words_number(words, spec->version);
 }
 
+/* Whether it may be due at once. */
+static int is_soon(const struct redis_store *store, const struct ww_job_spec *spec)
+{
+	return spec->flags & WW_JOB_AT ? spec->due <= ww_redis_now(store) + WW_SECOND : !spec->due;
+}
+
 static int read_put(struct redis_store *store, const redisReply *reply, size_t i, const struct ww_job_spec *spec,
     uint64_t *id, uint64_t *version)
 {
@@ -67,6 +73,8 @@ static int read_put(struct redis_store *store, const redisReply *reply, size_t i
 	*id = (uint64_t)ww_redis_call_value(reply->element[3 * i + 1]);
 	*version = (uint64_t)ww_redis_call_value(reply->element[3 * i + 2]);
 	ww_redis_hint_count(store, spec->tube, 1, 0);
+	if (is_soon(store, spec))
+		ww_redis_hint_made(store, spec->tube, shard_of(store, *id), spec->priority);
 	return result;
 }
 
@@ -255,6 +263,8 @@ int ww_redis_put_move(
 	int64_t result = ww_redis_call_number(store, &ww_redis_script_shard_move, shard, words, 0);
 	if (result < 0)
 		return (int)result;
+	if (flags & WW_JOB_AT ? due <= now + WW_SECOND : !due)
+		ww_redis_hint_made(store, NULL, shard, HINT_PERHAPS);
 	if (version)
 		*version = (uint64_t)result;
 	return WW_OK;

@@ -85,7 +85,7 @@ static int64_t best_shard(const struct take *take, int *is_unknown)
 }
 
 /* Remember how much was heard of each tube and shard: `seen` has room for all. */
-static void see(const struct take *take, uint32_t *seen)
+static void see(const struct take *take, uint64_t *seen)
 {
 	for (size_t t = 0; t < take->count; t++) {
 		const struct tube_hints *tube = hints_of(take, t);
@@ -95,7 +95,7 @@ static void see(const struct take *take, uint32_t *seen)
 }
 
 /* What an answer says, unless something newer was heard. */
-static void learn(const struct take *take, size_t t, uint32_t shard, int64_t first, uint32_t seen)
+static void learn(const struct take *take, size_t t, uint32_t shard, int64_t first, uint64_t seen)
 {
 	struct tube_hints *tube = hints_of(take, t);
 
@@ -107,8 +107,8 @@ static void learn(const struct take *take, size_t t, uint32_t shard, int64_t fir
 static int look(const struct take *take)
 {
 	struct redis_store *store = take->store;
-	size_t size = take->count * store->shards * sizeof(uint32_t);
-	uint32_t *seen = store->allocator->allocate(store->allocator->user, size);
+	size_t size = take->count * store->shards * sizeof(uint64_t);
+	uint64_t *seen = store->allocator->allocate(store->allocator->user, size);
 	struct words *words = seen ? ww_redis_words_many(store, 3 + take->count) : NULL;
 	struct fan fan;
 	int error = words ? WW_OK : WW_ENOMEM;
@@ -164,8 +164,8 @@ static int take_from(struct take *take, uint32_t shard)
 {
 	struct redis_store *store = take->store;
 	struct words *words = ww_redis_words_many(store, 3 + take->count);
-	uint32_t few[64];
-	uint32_t *seen = few;
+	uint64_t few[64];
+	uint64_t *seen = few;
 	redisReply *reply = NULL;
 	size_t left = take->most - take->got;
 	int error = words ? WW_OK : WW_ENOMEM;

@@ -103,10 +103,11 @@ static void hear(const char *message, size_t length, void *context)
 		/* Another worker came or went: what is watched is divided anew. */
 		if (strcmp(text + 1 + (text[1] == ' '), store->name) != 0)
 			worker->next_beat = 0;
-	} else if (sscanf(text, "r %" SCNu64 " %" SCNu64 " %n", &shard, &number, &used) == 2 && used && text[used]) {
-		ww_redis_hint_hear(store, text + used, (uint32_t)shard, (int64_t)number);
+	} else if (sscanf(text, "r %" SCNu64 " %" SCNu64 "%n", &shard, &number, &used) == 2 && text[used] == ' ') {
+		/* What follows is a name, which may begin with more blanks. */
+		ww_redis_hint_hear(store, text + used + 1, (uint32_t)shard, (int64_t)number);
 		if (store->config.ready)
-			store->config.ready(text + used, store->config.context);
+			store->config.ready(text + used + 1, store->config.context);
 	}
 }
 
