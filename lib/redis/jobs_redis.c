@@ -178,7 +178,7 @@ static int open_store(struct redis_store *store)
 	if (!error)
 		error = open_link(store);
 	if (!error)
-		error = ww_redis_call_make(store);
+		error = ww_redis_call_make(store, NULL);
 	if (!error && !store->config.now)
 		error = ww_redis_worker_start(store);
 	return error;

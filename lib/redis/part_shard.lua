@@ -259,5 +259,7 @@ if alarm <= now then
 	if all and reaped < BATCH then
 		alarm = math.min(next_alarm(), over)
 	end
+	-- Without memory Redis takes what needs some only behind something that needs none.
+	redis.call('HDEL', tag .. ':m', '-')
 	redis.call('HSET', tag .. ':m', 'alarm', alarm)
 end

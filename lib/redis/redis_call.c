@@ -41,7 +41,19 @@ static int is_gone(const struct redis_call *call)
 
 /* ---- Making */
 
-static int make_shards(struct redis_store *store, const char *identity)
+static int read_shard(struct redis_store *store, const redisReply *reply, const char *identity, uint32_t *made)
+{
+	int error = ww_redis_call_array(store, reply, 2);
+
+	if (error)
+		return error;
+	if (reply->element[0]->type != REDIS_REPLY_STRING || strcmp(reply->element[0]->str, identity) != 0)
+		return WW_ECORRUPT;
+	*made += ww_redis_call_value(reply->element[1]) != 0;
+	return WW_OK;
+}
+
+static int make_shards(struct redis_store *store, const char *identity, uint32_t *made)
 {
 	struct redis_call *calls;
 	struct few_words few[1];
@@ -70,8 +82,7 @@ static int make_shards(struct redis_store *store, const char *identity)
 	}
 	error = ww_redis_link_run(store->link, calls, store->shards);
 	for (uint32_t i = 0; i < store->shards && !error; i++)
-		if (calls[i].reply->type != REDIS_REPLY_STRING || strcmp(calls[i].reply->str, identity) != 0)
-			error = WW_ECORRUPT;
+		error = read_shard(store, calls[i].reply, identity, made);
 	if (error == WW_ECORRUPT)
 		ww_redis_report(store,
 		    "A part of the store in Redis is of another store: was it restored in part? Give "
@@ -113,8 +124,9 @@ static int read_store(struct redis_store *store, const redisReply *reply, char i
 	return store->slice ? make_tags(store, (uint32_t)ww_redis_call_value(reply->element[2])) : WW_ECORRUPT;
 }
 
-int ww_redis_call_make(struct redis_store *store)
+int ww_redis_call_make(struct redis_store *store, uint32_t *made)
 {
+	uint32_t count = 0;
 	char identity[REDIS_IDENTITY_SIZE] = "";
 	struct few_words few;
 	struct words *words = ww_redis_words_few(store, &few);
@@ -139,28 +151,30 @@ int ww_redis_call_make(struct redis_store *store)
 		ww_redis_clock(store, (uint64_t)ww_redis_call_value(call.reply->element[4]), began);
 	ww_redis_link_free(&call, 1);
 	if (!error)
-		error = make_shards(store, identity);
+		error = make_shards(store, identity, &count);
 	if (error)
 		return error;
+	if (made)
+		*made = count;
 	pthread_mutex_lock(&store->lock);
 	memcpy(store->identity, identity, sizeof identity);
 	pthread_mutex_unlock(&store->lock);
 	return WW_OK;
 }
 
-/* The store was gone for a call with that identity: make it anew, unless another thread has done so. */
-static int renew(struct redis_store *store, const char *gone)
+int ww_redis_call_renew(struct redis_store *store, const char *gone)
 {
-	int error = WW_OK;
-	int is_mine;
+	char known[REDIS_IDENTITY_SIZE];
+	uint32_t made = 0;
+	int error;
 
 	pthread_mutex_lock(&store->renewing);
 	pthread_mutex_lock(&store->lock);
-	is_mine = strcmp(store->identity, gone) == 0;
+	memcpy(known, store->identity, sizeof known);
 	pthread_mutex_unlock(&store->lock);
-	if (is_mine)
-		error = ww_redis_call_make(store);
-	if (is_mine && !error) {
+	/* Another thread may have made it since, with the same identity. */
+	error = strcmp(known, gone) == 0 ? ww_redis_call_make(store, &made) : WW_OK;
+	if (!error && (made || strcmp(known, store->identity) != 0)) {
 		atomic_fetch_add(&store->resets, 1);
 		ww_redis_report(store,
 		    "Redis has lost this store, or a part of it, and it was made anew: the jobs that were "
@@ -200,7 +214,7 @@ int ww_redis_call(struct redis_store *store, const struct redis_script *script, 
 
 	if (!error && is_gone(&call)) {
 		ww_redis_link_free(&call, 1);
-		error = renew(store, words->identity);
+		error = ww_redis_call_renew(store, words->identity);
 		pthread_mutex_lock(&store->lock);
 		memcpy(words->identity, store->identity, sizeof words->identity);
 		pthread_mutex_unlock(&store->lock);
@@ -278,7 +292,7 @@ static int repeat(struct redis_store *store, struct fan *fan)
 			continue;
 		ww_redis_link_free(&fan->calls[i], 1);
 		if (!error)
-			error = renew(store, words->identity);
+			error = ww_redis_call_renew(store, words->identity);
 		rename_words(store, words);
 		fan->calls[i].error = error ? error : run(store, &fan->calls[i], 1);
 		if (!fan->calls[i].error && is_gone(&fan->calls[i])) {

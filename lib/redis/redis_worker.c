@@ -27,6 +27,7 @@ struct watch {
 	uint64_t alarm; /* us of Redis's time */
 	int is_watched;
 	int is_due;
+	int is_failing; /* was asked, and did not answer: again at worker->retry */
 };
 
 struct redis_worker {
@@ -38,7 +39,10 @@ struct redis_worker {
 	struct redis_ear *ear;
 	struct watch *watches;
 	uint64_t next_beat; /* elapsed ns */
-	uint64_t wait;      /* how long before Redis is tried again, ns; 0: it answers */
+	uint64_t next_doubt;
+	uint64_t retry; /* when what failed is tried again */
+	uint64_t wait;  /* how long that was after it failed, ns; 0: nothing fails */
+	int64_t offset; /* of Redis's time, by which the wheel is set */
 	_Atomic uint64_t wakes;
 	_Atomic uint32_t watched;
 	_Atomic uint32_t workers;
@@ -148,6 +152,7 @@ static void back_off(struct redis_worker *worker)
 	if (worker->wait > most)
 		worker->wait = most;
 	worker->wait -= ww_redis_random(worker->store) % (worker->wait / 4 + 1);
+	worker->retry = ww_redis_elapsed() + worker->wait;
 }
 
 /*
@@ -208,6 +213,19 @@ static void plan_beat(struct redis_worker *worker, const redisReply *reply, uint
 		worker->next_beat = (uint64_t)end;
 }
 
+/* Redis may have been emptied while nothing was asked of it. */
+static int make_sure(struct redis_store *store, const redisReply *identity)
+{
+	char known[REDIS_IDENTITY_SIZE];
+
+	pthread_mutex_lock(&store->lock);
+	memcpy(known, store->identity, sizeof known);
+	pthread_mutex_unlock(&store->lock);
+	if (identity->type == REDIS_REPLY_STRING && strcmp(identity->str, known) == 0)
+		return WW_OK;
+	return ww_redis_call_renew(store, known);
+}
+
 static int beat(struct redis_worker *worker, uint64_t lease)
 {
 	struct redis_store *store = worker->store;
@@ -230,6 +248,8 @@ static int beat(struct redis_worker *worker, uint64_t lease)
 		divide(worker, call.reply);
 		plan_beat(worker, call.reply, lease);
 	}
+	if (!error && lease)
+		error = make_sure(store, call.reply->element[0]);
 	ww_redis_link_free(&call, 1);
 	return error;
 }
@@ -258,7 +278,8 @@ static int sweep_some(struct redis_worker *worker, const uint32_t *shards, size_
 		struct watch *watch = &worker->watches[shards[i]];
 		const redisReply *reply = fan.calls[i].reply;
 		/* One that was not answered stays due. */
-		if (fan.calls[i].error || ww_redis_call_array(store, reply, 2))
+		watch->is_failing = fan.calls[i].error || ww_redis_call_array(store, reply, 2);
+		if (watch->is_failing)
 			continue;
 		watch->is_due = 0;
 		ww_redis_clock(store, (uint64_t)ww_redis_call_value(reply->element[0]), began);
@@ -268,22 +289,28 @@ static int sweep_some(struct redis_worker *worker, const uint32_t *shards, size_
 	return error;
 }
 
-/* All that are due. */
+static int is_to_sweep(const struct watch *watch)
+{
+	return watch->is_watched && watch->is_due && !watch->is_failing;
+}
+
+/* All that are due; one whose node fails does not keep the others from it. */
 static int sweep(struct redis_worker *worker)
 {
 	uint32_t shards[64];
 	size_t count = 0;
 	int error = WW_OK;
 
-	for (uint32_t i = 0; i < worker->store->shards && !error; i++) {
-		if (worker->watches[i].is_watched && worker->watches[i].is_due)
+	for (uint32_t i = 0; i < worker->store->shards; i++) {
+		if (is_to_sweep(&worker->watches[i]))
 			shards[count++] = i;
-		if (count == sizeof shards / sizeof shards[0]) {
-			error = sweep_some(worker, shards, count);
+		if (count && (count == sizeof shards / sizeof shards[0] || i + 1 == worker->store->shards)) {
+			int swept = sweep_some(worker, shards, count);
+			error = error ? error : swept;
 			count = 0;
 		}
 	}
-	return error || !count ? error : sweep_some(worker, shards, count);
+	return error;
 }
 
 /* ---- The thread */
@@ -309,15 +336,54 @@ static int listen_again(struct redis_worker *worker)
 	return error;
 }
 
-static int work(struct redis_worker *worker)
+/* Redis's clock was set, or runs at another rate: timers are of the system's. */
+static void follow_clock(struct redis_worker *worker)
 {
-	uint64_t lease = worker->store->config.lease;
-	int error = listen_again(worker);
+	int64_t offset = atomic_load(&worker->store->offset);
+	int64_t by = offset - worker->offset;
 
-	if (!error && ww_redis_elapsed() >= worker->next_beat)
-		error = beat(worker, lease);
+	if (by > -2 * TICK_NS && by < 2 * TICK_NS)
+		return;
+	worker->offset = offset;
+	for (uint32_t i = 0; i < worker->store->shards; i++)
+		if (worker->watches[i].is_watched && !worker->watches[i].is_due)
+			set_alarm(worker, &worker->watches[i], worker->watches[i].alarm);
+}
+
+/* Between the nodes of a cluster a message may be lost, and nobody knows. */
+static void doubt(struct redis_worker *worker)
+{
+	uint64_t now = ww_redis_elapsed();
+
+	if (now < worker->next_doubt)
+		return;
+	if (worker->next_doubt && worker->ear && ww_redis_link_nodes(worker->store->link) > 1)
+		watch_again(worker);
+	worker->next_doubt = now + worker->store->config.lease;
+}
+
+/* Each part, whether others fail or not; what failed, again after a pause. */
+static void work(struct redis_worker *worker)
+{
+	int is_retry = !worker->wait || ww_redis_elapsed() >= worker->retry;
+	int error = is_retry ? listen_again(worker) : WW_OK;
+	int told = WW_OK;
+	int swept;
+
+	for (uint32_t i = 0; i < worker->store->shards && is_retry; i++)
+		worker->watches[i].is_failing = 0;
+	if (ww_redis_elapsed() >= worker->next_beat)
+		told = beat(worker, worker->store->config.lease);
+	doubt(worker);
+	follow_clock(worker);
 	(void)ww_wheel_advance(worker->wheel, ww_redis_elapsed() / TICK_NS, SIZE_MAX, NULL);
-	return error ? error : sweep(worker);
+	swept = sweep(worker);
+	if (error || told || swept)
+		back_off(worker);
+	else if (is_retry)
+		worker->wait = 0;
+	if (told)
+		worker->next_beat = worker->retry;
 }
 
 /* How long nothing is to be done. */
@@ -327,10 +393,10 @@ static uint64_t idle(const struct redis_worker *worker)
 	uint64_t until = worker->next_beat;
 	uint64_t tick;
 
-	if (worker->wait)
-		return worker->wait;
+	if (worker->wait && worker->retry < until)
+		until = worker->retry;
 	for (uint32_t i = 0; i < worker->store->shards; i++)
-		if (worker->watches[i].is_watched && worker->watches[i].is_due)
+		if (is_to_sweep(&worker->watches[i]))
 			return 0;
 	if (ww_wheel_next(worker->wheel, &tick) == 1 && tick * TICK_NS < until)
 		until = tick * TICK_NS;
@@ -358,10 +424,7 @@ static void *run(void *argument)
 	struct redis_worker *worker = argument;
 
 	while (!atomic_load(&worker->stops)) {
-		if (work(worker))
-			back_off(worker);
-		else
-			worker->wait = 0;
+		work(worker);
 		sleep_for(worker, idle(worker));
 	}
 	ww_redis_ear_close(worker->ear);
