@@ -30,18 +30,17 @@ static void report(const char *sentence, void *context)
 	pthread_mutex_unlock(&rig->lock);
 }
 
-int store_rig_make(struct store_rig *rig, int kind, const char *const *options)
+static int begin(struct store_rig *rig)
 {
 	memset(rig, 0, sizeof *rig);
 	if (!redis_server_is_there())
 		return 0;
 	ck_assert_int_eq(pthread_mutex_init(&rig->lock, NULL), 0);
-	if (kind == STORE_CLUSTER) {
-		redis_cluster_start(&rig->servers, 3, 0, options);
-	} else {
-		redis_server_start(&rig->servers.servers[0], options);
-		rig->servers.primaries = rig->servers.count = 1;
-	}
+	return 1;
+}
+
+static void fill_config(struct store_rig *rig)
+{
 	redis_server_url(&rig->servers.servers[0], rig->url, sizeof rig->url);
 	OK(ww_jobs_redis_config_default(&rig->config));
 	rig->config.url = rig->url;
@@ -49,6 +48,26 @@ int store_rig_make(struct store_rig *rig, int kind, const char *const *options)
 	rig->config.timeout = 30 * WW_SECOND;
 	rig->config.report = report;
 	rig->config.context = rig;
+}
+
+int store_rig_make_cluster(struct store_rig *rig, int primaries, int replicas, const char *const *options)
+{
+	if (!begin(rig))
+		return 0;
+	redis_cluster_start(&rig->servers, primaries, replicas, options);
+	fill_config(rig);
+	return 1;
+}
+
+int store_rig_make(struct store_rig *rig, int kind, const char *const *options)
+{
+	if (kind == STORE_CLUSTER)
+		return store_rig_make_cluster(rig, 3, 0, options);
+	if (!begin(rig))
+		return 0;
+	redis_server_start(&rig->servers.servers[0], options);
+	rig->servers.primaries = rig->servers.count = 1;
+	fill_config(rig);
 	return 1;
 }
 

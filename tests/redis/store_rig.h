@@ -44,6 +44,7 @@ const char *store_kind_name(size_t i);
 
 /* Start servers with the options, and fill the config; 0 if there is no redis-server. */
 int store_rig_make(struct store_rig *rig, int kind, const char *const *options);
+int store_rig_make_cluster(struct store_rig *rig, int primaries, int replicas, const char *const *options);
 /* From now on the time is the rig's. */
 void store_rig_own_time(struct store_rig *rig);
 void store_rig_open(struct store_rig *rig);
