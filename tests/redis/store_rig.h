@@ -8,11 +8,13 @@
  * store, says "ok", and does what lines on its input tell it, each answered by a line:
  *
  *     put TUBE DELAY_US BODY     the id               wait TUBE TIMEOUT_MS     "1 ID TOKEN ATTEMPT ENDS_US BODY", 0, or an error
- *     finish ID TOKEN            the result           stats                    "WATCHED WORKERS RESETS BYTES COMMANDS"
+ *     finish ID TOKEN            the result           stats                    "WATCHED WORKERS RESETS SKEW_S"
  *     work TUBE                  from then on, without end: "J ID TOKEN ATTEMPT ENDS_US BODY" of each job, "F ID TOKEN RESULT" of
  *                                its end; a job is held for up to ACTOR_HOLD_US us
  *     produce TUBE NAME RUN_MS SPREAD_US   likewise: jobs NAME-0 and so on, due within the spread: "T BODY DUE_US" before each is put, and
  *                                "P BODY ID" when that is acknowledged
+ *
+ * With ACTOR_SHIFT_S its clock is so many seconds ahead.
  */
 
 #include <pthread.h>
@@ -70,7 +72,7 @@ struct actor {
 	FILE *from;
 };
 
-/* preload, environment: of its environment, or NULL. */
+/* environment: "NAME=value" that it has beside ours; NULL: none. */
 void actor_start(struct actor *actor, const struct store_rig *rig, const char *const *environment);
 void actor_tell(struct actor *actor, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* The next line, without its end; it must come. */
