@@ -4,11 +4,14 @@
 /*
  * Jobs that outlive the process: put now, delivered in a second or in six months, at least once.
  *
- * A store is one directory, an LMDB environment, written by one process at a time. A *job* has a body, waits in a *tube*
- * until it is due, and is then *ready*. Who reserves it gets a *lease*: the body, a time to run, and a *token* that grows
- * with every delivery of any job, so that whatever the job writes elsewhere can be fenced against a slower delivery before it.
- * Finishing the lease deletes the job. A lease that runs out, and a release, bring it back, after a backoff if it has one;
- * after its last attempt it is *buried*: kept, listed, and delivered again only when kicked.
+ * A store is one directory, an LMDB environment, written by one process at a time; or it is in Redis, shared by any number of
+ * them: jobs_redis.h opens that kind, and says what of the following is otherwise there. All calls below are the same for both.
+ *
+ * A *job* has a body, waits in a *tube* until it is due, and is then *ready*. Who reserves it gets a *lease*: the body, a time
+ * to run, and a *token* that grows with every delivery of any job, so that whatever the job writes elsewhere can be fenced
+ * against a slower delivery before it. Finishing the lease deletes the job. A lease that runs out, and a release, bring it
+ * back, after a backoff if it has one; after its last attempt it is *buried*: kept, listed, and delivered again only when
+ * kicked.
  *
  *     put           due          reserve
  *     ----> delayed ----> ready ---------> reserved ----> finished

@@ -32,6 +32,7 @@
  *   ww_jobs_put_many, reserve_many and finish_many save round trips.
  * - Of jobs of different shards that are ready, the least priority is taken first as far as this process has heard; those of
  *   equal priority are taken in order within a shard.
+ * - Tokens grow with every delivery of a job, and of jobs of the same shard; over all shards they follow the time, in us.
  * - ww_jobs_list gives jobs in no order, `after` is not an id but what `next` was, and a job may come twice if many come or go between
  *   pages. ww_jobs_kick takes delayed jobs in order of their due times within a shard. ww_jobs_forecast of one tube looks at all jobs.
  * - A pause is Redis's, holds for all processes, and does not end with the store. Statistics "since the store was opened" are since it was
