@@ -191,13 +191,14 @@ int ww_redis_look_state(struct ww_jobs *jobs, uint64_t id, enum ww_job_state *st
  *
  * Where to go on is a shard, a cursor of HSCAN, and a place in what that leads to, of which there may be more than are wanted:
  *
- *     (place << 32 | cursor) * shards + shard
+ *     ((place << MARK_BITS | mark) << CURSOR_BITS | cursor) * shards + shard
  *
- * A cursor has no more bits than the number of jobs in a shard. Places are the jobs' numbers modulo as many as there is room for, a
- * million with the most shards: two jobs of one place and cursor are so far apart that they are not met. What a cursor leads
- * to changes when Redis makes its table smaller, so a list ends between cursors where it can.
+ * A cursor has no more bits than the number of jobs in a shard. Places are the jobs' numbers modulo as many as there is room for:
+ * two jobs of one place and cursor are so far apart that they are not met. What a cursor leads to changes when Redis makes
+ * its table smaller, and then the place says nothing: the mark, of the cursor that comes next, tells that, and what the cursor
+ * leads to is shown from its beginning. A list ends between cursors where it can.
  */
-enum { CURSOR_BITS = 32 };
+enum { CURSOR_BITS = 30, MARK_BITS = 8 };
 
 struct page {
 	struct redis_store *store;
@@ -208,6 +209,8 @@ struct page {
 	uint64_t cursor;
 	uint64_t places; /* that there are */
 	uint64_t place;
+	unsigned mark;
+	size_t batch; /* for how many jobs of the cursor was asked */
 	size_t limit;
 	int goes_on; /* in another call */
 	size_t looks;
@@ -250,10 +253,10 @@ static size_t count_wanted(const struct page *page, const redisReply *reply)
 /* Show those of a reply that are wanted, and find where to go on. */
 static int show_some(struct page *page, const redisReply *reply)
 {
-	int error = ww_redis_call_array(page->store, reply, 2);
+	int error = WW_OK;
 	size_t i = 2;
 
-	if (!error && page->goes_on && page->found && count_wanted(page, reply) > page->limit - page->found) {
+	if (page->goes_on && page->found && count_wanted(page, reply) > page->limit - page->found) {
 		page->limit = page->found;
 		return WW_OK;
 	}
@@ -261,27 +264,57 @@ static int show_some(struct page *page, const redisReply *reply)
 		error = show_one(page, reply->element[i++]);
 	if (error || i < reply->elements || ww_redis_call_value(reply->element[1]))
 		return error;
-	page->place = 0;
+	page->place = page->mark = 0;
 	page->cursor = (uint64_t)ww_redis_call_value(reply->element[0]);
 	page->shard += page->cursor == 0;
 	return WW_OK;
 }
 
+static unsigned mark_of(const redisReply *reply)
+{
+	uint64_t next = (uint64_t)ww_redis_call_value(reply->element[0]);
+
+	return (unsigned)((next + 1) * UINT64_C(0x9e3779b97f4a7c15) >> (64 - MARK_BITS));
+}
+
+/* What the cursor leads to, from the place on; from the beginning, if it is not what it was. */
+static int ask_page(struct page *page, redisReply **reply)
+{
+	struct redis_store *store = page->store;
+
+	for (;;) {
+		struct few_words few;
+		struct words *words = ww_redis_words_few(store, &few);
+		ww_redis_words_number(words, page->cursor);
+		ww_redis_words_number(words, page->batch);
+		ww_redis_words_text(words, "1");
+		ww_redis_words_number(words, page->places);
+		ww_redis_words_number(words, page->place);
+		int error =
+		    ww_redis_call(store, &ww_redis_script_shard_list, page->shard, words, REDIS_CALL_AGAIN, reply);
+		if (error)
+			return error;
+		error = ww_redis_call_array(store, *reply, 2);
+		if (!error && (!page->place || page->mark == mark_of(*reply))) {
+			page->mark = mark_of(*reply);
+			return WW_OK;
+		}
+		ww_redis_call_free(*reply);
+		if (error)
+			return error;
+		page->place = 0;
+	}
+}
+
 /* The next few jobs of the shard; the next shard after its last. */
 static int page_on(struct page *page)
 {
-	struct redis_store *store = page->store;
-	struct few_words few;
-	struct words *words = ww_redis_words_few(store, &few);
 	size_t left = page->goes_on ? (page->limit - page->found + 1) / 2 : LIST_BATCH;
 	redisReply *reply;
 
-	ww_redis_words_number(words, page->cursor);
-	ww_redis_words_number(words, left < LIST_BATCH ? left : LIST_BATCH);
-	ww_redis_words_text(words, "1");
-	ww_redis_words_number(words, page->places);
-	ww_redis_words_number(words, page->place);
-	int error = ww_redis_call(store, &ww_redis_script_shard_list, page->shard, words, REDIS_CALL_AGAIN, &reply);
+	if (!page->place || !page->batch)
+		page->batch = left < LIST_BATCH ? left : LIST_BATCH;
+	int error = ask_page(page, &reply);
 	if (error)
 		return error;
 	error = show_some(page, reply);
@@ -289,30 +322,44 @@ static int page_on(struct page *page)
 	return error;
 }
 
+static struct page page_from(struct redis_store *store, uint64_t after)
+{
+	uint64_t at = after / store->shards;
+
+	return (struct page){.store = store,
+	    .shard = (uint32_t)(after % store->shards),
+	    .cursor = at & ((UINT64_C(1) << CURSOR_BITS) - 1),
+	    .mark = (unsigned)(at >> CURSOR_BITS & ((1u << MARK_BITS) - 1)),
+	    .place = at >> (CURSOR_BITS + MARK_BITS),
+	    .places = (UINT64_C(1) << (64 - CURSOR_BITS - MARK_BITS)) / store->shards - 1};
+}
+
+/* Never 0, which is the beginning: there was something. */
+static uint64_t where(const struct page *page)
+{
+	uint64_t at = page->place << MARK_BITS | (page->place ? page->mark : 0);
+
+	return (at << CURSOR_BITS | page->cursor) * page->store->shards + page->shard;
+}
+
 int ww_redis_look_list(struct ww_jobs *jobs, const struct ww_job_filter *filter, size_t limit, ww_job_fn *fn,
     void *context, uint64_t *next)
 {
 	struct redis_store *store = store_of(jobs);
-	struct page page = {.store = store,
-	    .filter = filter,
-	    .fn = fn,
-	    .context = context,
-	    .shard = (uint32_t)(filter->after % store->shards),
-	    .cursor = filter->after / store->shards & ((UINT64_C(1) << CURSOR_BITS) - 1),
-	    .places = (UINT64_C(1) << (64 - CURSOR_BITS)) / store->shards - 1,
-	    .place = filter->after / store->shards >> CURSOR_BITS,
-	    .limit = limit,
-	    .goes_on = next != NULL};
+	struct page page = page_from(store, filter->after);
 	int error = WW_OK;
 
+	page.filter = filter;
+	page.fn = fn;
+	page.context = context;
+	page.limit = limit;
+	page.goes_on = next != NULL;
 	while (!error && page.shard < store->shards && !is_enough(&page) && !(next && page.looks - page.found >= LOOKS))
 		error = page_on(&page);
 	if (error)
 		return error;
 	if (next)
-		*next = page.shard < store->shards
-		            ? (page.place << CURSOR_BITS | page.cursor) * store->shards + page.shard
-		            : 0;
+		*next = page.shard < store->shards ? where(&page) : 0;
 	return page.result;
 }
 

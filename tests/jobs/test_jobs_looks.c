@@ -223,6 +223,66 @@ START_TEST(a_list_ends_when_its_function_says_so)
 }
 END_TEST
 
+enum { MANY = 700 };
+
+struct page {
+	uint64_t ids[MANY];
+	size_t count;
+	size_t most;
+};
+
+static int note_page(const struct ww_job_info *info, void *context)
+{
+	struct page *page = context;
+
+	ck_assert_uint_lt(page->count, page->most);
+	page->ids[page->count++] = info->id;
+	return 0;
+}
+
+/* List all in pages of at most so many, and cancel what is listed but for some. Returns how many of those came. */
+static size_t list_and_cancel(size_t most, const uint64_t *ids, unsigned char *times)
+{
+	struct ww_job_filter filter = {0};
+	struct page page = {.most = most};
+	size_t kept = 0;
+
+	do {
+		page.count = 0;
+		OK(ww_jobs_list(world.jobs, &filter, most, note_page, &page, &filter.after));
+		for (size_t i = 0; i < page.count; i++) {
+			struct ww_job_ref ref = {.id = page.ids[i]};
+			size_t which = 0;
+			while (which < MANY && ids[which] != ref.id)
+				which++;
+			ck_assert_uint_lt(which, MANY);
+			kept += which % 10 == 0 && !times[which];
+			times[which]++;
+			if (which % 10)
+				ck_assert_int_eq(ww_jobs_cancel(world.jobs, &ref), 1);
+		}
+	} while (filter.after);
+	return kept;
+}
+
+START_TEST(a_list_in_pages_has_what_stays_although_the_rest_goes)
+{
+	static const size_t sizes[] = {1, 2, 5, 40, 500};
+	uint64_t ids[MANY];
+
+	for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
+		unsigned char times[MANY] = {0};
+		world_make(&world, _i);
+		for (size_t i = 0; i < MANY; i++)
+			ids[i] = put_at("mail", 0, 0);
+		ck_assert_uint_eq(list_and_cancel(sizes[s], ids, times), MANY / 10);
+		for (size_t i = 0; i < MANY && world_promises(&world, KIND_LISTS_IN_ORDER); i++)
+			ck_assert_uint_eq(times[i], 1);
+		world_end(&world);
+	}
+}
+END_TEST
+
 struct seen {
 	size_t count;
 	struct ww_tube_stats tubes[4];
@@ -458,7 +518,7 @@ END_TEST
 
 KINDS_MAIN("jobs/looks", a_peek_shows_all_that_was_put, what_was_put_is_there_after_a_restart,
     the_next_job_of_a_tube_is_that_of_its_state, a_list_has_the_states_and_times_that_are_asked_for,
-    a_list_ends_when_its_function_says_so, a_tube_counts_its_jobs_by_state, statistics_are_of_all_tubes,
-    a_forecast_of_a_tube_that_is_not_there_is_nothing, the_range_of_each_member_of_a_spec_is_kept,
-    a_name_that_no_tube_can_have_is_refused, nothing_where_something_is_needed_is_refused,
-    without_a_store_nothing_is_done)
+    a_list_ends_when_its_function_says_so, a_list_in_pages_has_what_stays_although_the_rest_goes,
+    a_tube_counts_its_jobs_by_state, statistics_are_of_all_tubes, a_forecast_of_a_tube_that_is_not_there_is_nothing,
+    the_range_of_each_member_of_a_spec_is_kept, a_name_that_no_tube_can_have_is_refused,
+    nothing_where_something_is_needed_is_refused, without_a_store_nothing_is_done)
