@@ -84,12 +84,33 @@ static int is_listed(const struct callback_range *list, size_t count, const unsi
 	return 0;
 }
 
+/* An IPv4 address as all are compared. */
+static void widen(const unsigned char *address, unsigned char *whole)
+{
+	memcpy(whole, mapped, sizeof mapped);
+	memcpy(whole + sizeof mapped, address, 4);
+}
+
+/* Whether one of IPv4 is inside that is never called, whatever allows the one around it. */
+static int hides_denied(const struct callback_ranges *ranges, const unsigned char *address)
+{
+	unsigned char whole[16];
+
+	for (size_t i = 0; i < sizeof inside / sizeof *inside; i++) {
+		if (!fits(address, inside[i].address, inside[i].bits))
+			continue;
+		widen(address + inside[i].at, whole);
+		if (is_listed(ranges->deny, ranges->deny_count, whole))
+			return 1;
+	}
+	return 0;
+}
+
 static int may_v4(const struct callback_ranges *ranges, const unsigned char *address)
 {
 	unsigned char whole[16];
 
-	memcpy(whole, mapped, sizeof mapped);
-	memcpy(whole + sizeof mapped, address, 4);
+	widen(address, whole);
 	if (is_listed(ranges->deny, ranges->deny_count, whole))
 		return 0;
 	if (is_listed(ranges->allow, ranges->allow_count, whole))
@@ -102,7 +123,7 @@ static int may_v6(const struct callback_ranges *ranges, const unsigned char *add
 {
 	uint32_t is = class_of(v6, sizeof v6 / sizeof *v6, address);
 
-	if (is_listed(ranges->deny, ranges->deny_count, address))
+	if (is_listed(ranges->deny, ranges->deny_count, address) || hides_denied(ranges, address))
 		return 0;
 	if (is_listed(ranges->allow, ranges->allow_count, address))
 		return 1;

@@ -19,14 +19,27 @@ static int is_passing(long status)
 	return status == 408 || status == 425 || status == 429 || (status >= 500 && status <= 599);
 }
 
+/* Whether Retry-After has a number too great for libcurl, which then takes it for none. */
+static int is_beyond_numbers(const struct delivery *delivery)
+{
+	struct curl_header *header;
+
+	if (curl_easy_header(delivery->easy, "Retry-After", 0, CURLH_HEADER, -1, &header))
+		return 0;
+	const char *digits = header->value + strspn(header->value, "0");
+	return strlen(digits) > 18 && strspn(digits, "0123456789") == strlen(digits);
+}
+
 /* How long the receiver wants to be left alone, or the job's backoff. */
 static uint64_t retry_after(const struct delivery *delivery)
 {
 	const uint64_t most = delivery->callback->config.retry_after_max;
 	curl_off_t seconds = 0;
 
-	if (curl_easy_getinfo(delivery->easy, CURLINFO_RETRY_AFTER, &seconds) || seconds <= 0)
+	if (curl_easy_getinfo(delivery->easy, CURLINFO_RETRY_AFTER, &seconds))
 		return WW_JOB_BACKOFF;
+	if (seconds <= 0)
+		return is_beyond_numbers(delivery) ? most : WW_JOB_BACKOFF;
 	return (uint64_t)seconds > most / WW_SECOND ? most : (uint64_t)seconds * WW_SECOND;
 }
 

@@ -148,6 +148,16 @@ static int endless(struct connection *connection, const char *piece)
 	return 0;
 }
 
+/* Byte after byte, and no end. */
+static int drip(struct connection *connection, const char *answer, size_t length)
+{
+	const struct timespec moment = {0, 1000000};
+
+	for (size_t i = 0; put(connection, i < length ? &answer[i] : "x", 1); i++)
+		(void)nanosleep(&moment, NULL);
+	return 0;
+}
+
 static int answer_it(struct connection *connection, const char *head, const char *end, const char *wish)
 {
 	char answer[4096];
@@ -166,6 +176,22 @@ static int answer_it(struct connection *connection, const char *head, const char
 		length += (size_t)snprintf(answer + length, sizeof answer - length, "%s\r\n", value);
 	if (strcmp(wish, "endless head") == 0)
 		return put(connection, answer, length) && endless(connection, "X-More: and more\r\n");
+	if (strcmp(wish, "endless line") == 0)
+		return put(connection, answer, length) && endless(connection, "X-More");
+	if (strcmp(wish, "endless interim") == 0)
+		return endless(connection, "HTTP/1.1 103 Early Hints\r\nX-More: and more\r\n\r\n");
+	if (strcmp(wish, "endless trailer") == 0) {
+		length += (size_t)snprintf(
+		    answer + length, sizeof answer - length, "Transfer-Encoding: chunked\r\n\r\n1\r\nx\r\n0\r\n");
+		return put(connection, answer, length) && endless(connection, "X-More: and more\r\n");
+	}
+	if (strcmp(wish, "endless chunk") == 0) {
+		length +=
+		    (size_t)snprintf(answer + length, sizeof answer - length, "Transfer-Encoding: chunked\r\n\r\n1;");
+		return put(connection, answer, length) && endless(connection, "and=more;");
+	}
+	if (strcmp(wish, "drip") == 0)
+		return drip(connection, answer, length);
 	if (strcmp(wish, "endless body") == 0) {
 		length +=
 		    (size_t)snprintf(answer + length, sizeof answer - length, "Content-Length: 999999999\r\n\r\n");

@@ -10,7 +10,8 @@
  *     Answer-Do: wait                first waits until receiver_open
  *                cut                  answers half of it, and closes
  *                hang up              closes without an answer
- *                endless head, endless body
+ *                drip                 answers a byte at a time, and never ends
+ *                endless head, endless body, endless line, endless interim, endless trailer, endless chunk
  */
 
 #include <stddef.h>

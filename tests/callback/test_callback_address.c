@@ -135,6 +135,12 @@ START_TEST(lists_go_before_classes_and_deny_before_allow)
 	const struct callback_ranges all = {deny, 3, NULL, 0, WW_CALLBACK_SPECIAL};
 	ck_assert(!may(&all, "64:ff9b::8.8.8.8"));
 	ck_assert(may(&all, "64:ff9b::8.8.9.8"));
+	/* What is denied is so in whatever it is wrapped, and that be allowed. */
+	struct callback_range wrapped[] = {range_of("64:ff9b::/96"), range_of("2002::/16")};
+	const struct callback_ranges allowed = {deny, 3, wrapped, 2, 0};
+	ck_assert(!may(&allowed, "64:ff9b::8.8.8.8"));
+	ck_assert(!may(&allowed, "2002:808:808::1"));
+	ck_assert(may(&allowed, "64:ff9b::8.8.9.8"));
 }
 END_TEST
 

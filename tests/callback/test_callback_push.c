@@ -152,6 +152,10 @@ START_TEST(retry_after_goes_before_the_backoff)
 	expect_again(&pushing,
 	    pushing_post(&pushing, "/", "Answer-Status: 503 Busy\nAnswer-Header: Retry-After: 999999999999999\n"),
 	    3600 * WW_SECOND, 3600 * WW_SECOND, "HTTP 503");
+	expect_again(&pushing,
+	    pushing_post(
+	        &pushing, "/", "Answer-Status: 503 Busy\nAnswer-Header: Retry-After: 99999999999999999999999\n"),
+	    3600 * WW_SECOND, 3600 * WW_SECOND, "HTTP 503");
 	static const char *const none[] = {"soon", "-5", "0", "", "Thu, 01 Jan 1998 00:00:00 GMT"};
 	for (size_t i = 0; i < sizeof none / sizeof *none; i++) {
 		(void)snprintf(
@@ -239,8 +243,9 @@ END_TEST
 
 START_TEST(addresses_that_are_not_public_are_refused_by_default)
 {
-	static const char *const hosts[] = {
-	    "127.0.0.1", "localhost", "[::1]", "[::ffff:127.0.0.1]", "2130706433", "0x7f.1", "127.1", "0.0.0.0"};
+	static const char *const hosts[] = {"127.0.0.1", "localhost", "[::1]", "[::ffff:127.0.0.1]", "2130706433",
+	    "0x7f.1", "127.1", "0.0.0.0", "0", "0177.0.0.1", "0x7f000001", "017700000001", "127.0.1", "LocalHost",
+	    "any.localhost", "[::]", "[::127.0.0.1]", "[0:0:0:0:0:ffff:7f00:1]", "[64:ff9b::7f00:1]", "[fe80::1]"};
 	unsigned port;
 
 	pushing_make(&pushing);
