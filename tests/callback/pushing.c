@@ -15,8 +15,13 @@ static const char *const tubes[] = {WW_TUBE_DEFAULT};
 
 void pushing_make(struct pushing *pushing)
 {
+	pushing_make_upon(pushing, KIND_MEMORY);
+}
+
+void pushing_make_upon(struct pushing *pushing, int kind)
+{
 	memset(pushing, 0, sizeof *pushing);
-	world_make(&pushing->world, KIND_MEMORY);
+	world_make(&pushing->world, kind);
 	pushing->receiver = receiver_start(NULL);
 	OK(ww_callback_config_default(&pushing->config));
 	pushing->config.jobs = pushing->world.jobs;

@@ -17,8 +17,9 @@ struct pushing {
 	struct ww_callback_config config;
 };
 
-/* All but the pusher, whose configuration may then be changed. */
+/* All but the pusher, whose configuration may then be changed; the store in memory, or of a kind of jobs/fixture.h. */
 void pushing_make(struct pushing *pushing);
+void pushing_make_upon(struct pushing *pushing, int kind);
 void pushing_open(struct pushing *pushing);
 /* Close the pusher, unless that was done, and end the rest. */
 void pushing_end(struct pushing *pushing);

@@ -271,7 +271,48 @@ START_TEST(what_the_store_refuses_for_good_is_dropped)
 }
 END_TEST
 
-TEST_MAIN("callback/store", results_are_kept_and_told_when_the_store_is_back,
+/* All that a pusher tells a store, told to one on disk, and there still when that is opened again. */
+START_TEST(results_are_on_disk)
+{
+	struct ww_job_spec keyed = pushing_spec();
+
+	pushing_make_upon(&pushing, KIND_LMDB);
+	pushing.config.per_host = 4;
+	const unsigned port = receiver_port(pushing.receiver);
+	keyed.key = "k";
+	keyed.key_length = 1;
+	keyed.priority = 5;
+	uint64_t good = pushing_put(&pushing, &keyed, "http://127.0.0.1:%u/", port);
+	uint64_t again = pushing_post(&pushing, "/", "Answer-Status: 503 Busy\n");
+	uint64_t bad = pushing_post(&pushing, "/", "Answer-Status: 400 No\n");
+	pushing_open(&pushing);
+	expect_finished(&pushing, good);
+	ck_assert(has_header(receiver_got(pushing.receiver, 0), "Weekwheel-Job-Key"));
+	expect_backoff(&pushing, again, "HTTP 503");
+	expect_buried(&pushing, bad, "HTTP 400");
+	for (int i = 0; i < 4; i++)
+		(void)pushing_post(&pushing, "/", "Answer-Do: wait\n");
+	receiver_wait(pushing.receiver, 7);
+	uint64_t untried = pushing_post(&pushing, "/", "");
+	pushing_wait(&pushing, "waiting", 1);
+	OK(ww_callback_close(pushing.callback, 0));
+	pushing.callback = NULL;
+	world_reopen(&pushing.world);
+	ck_assert_int_eq(info_of(&pushing.world, again).state, WW_JOB_DELAYED);
+	ck_assert_str_eq(info_of(&pushing.world, bad).error, "HTTP 400");
+	ck_assert_int_eq(info_of(&pushing.world, untried).state, WW_JOB_READY);
+	/* Those that were broken off wait for their backoff, and are delivered with the other. */
+	receiver_open(pushing.receiver);
+	pushing.config.jobs = pushing.world.jobs;
+	pushing_open(&pushing);
+	expect_finished(&pushing, untried);
+	world_pass(&pushing.world, 8 * WW_SECOND);
+	pushing_wait(&pushing, "finished", 5);
+	pushing_end(&pushing);
+}
+END_TEST
+
+TEST_MAIN("callback/store", results_are_on_disk, results_are_kept_and_told_when_the_store_is_back,
     no_more_results_are_kept_than_requests_may_be_under_way, a_lease_that_has_ended_meanwhile_is_stale,
     what_waits_for_its_host_outlasts_the_loss, an_end_without_the_store_says_what_was_not_told,
     what_the_store_refuses_for_good_is_dropped)
