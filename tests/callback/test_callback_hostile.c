@@ -226,6 +226,25 @@ START_TEST(a_name_that_is_not_answered_holds_up_nothing_and_no_end)
 }
 END_TEST
 
+START_TEST(no_proxy_of_the_environment_is_used)
+{
+	struct receiver *proxy = receiver_start(NULL);
+	static const char *const variables[] = {"http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"};
+	char url[64];
+
+	(void)snprintf(url, sizeof url, "http://127.0.0.1:%u", receiver_port(proxy));
+	for (size_t i = 0; i < sizeof variables / sizeof *variables; i++)
+		ck_assert_int_eq(setenv(variables[i], url, 1), 0);
+	pushing_make(&pushing);
+	pushing_open(&pushing);
+	expect_finished(&pushing, call("here.test", receiver_port(pushing.receiver)));
+	expect_buried(&pushing, call("inside.test", receiver_port(pushing.receiver)), "may not be called");
+	ck_assert_uint_eq(receiver_connections(proxy), 0);
+	pushing_end(&pushing);
+	receiver_stop(proxy);
+}
+END_TEST
+
 /* ---- Answers without end */
 
 START_TEST(answers_without_end_end)
@@ -319,6 +338,6 @@ END_TEST
 
 TEST_MAIN("callback/hostile", of_a_name_with_many_addresses_those_alone_are_called_that_may_be,
     redirections_by_names_and_numbers_are_judged_by_their_address,
-    a_name_that_is_not_answered_holds_up_nothing_and_no_end, answers_without_end_end,
-    what_is_neither_head_nor_body_ends_with_the_time, the_longest_key_and_tube_are_written_whole,
-    in_a_child_nothing_can_be_done_and_the_parent_goes_on)
+    a_name_that_is_not_answered_holds_up_nothing_and_no_end, no_proxy_of_the_environment_is_used,
+    answers_without_end_end, what_is_neither_head_nor_body_ends_with_the_time,
+    the_longest_key_and_tube_are_written_whole, in_a_child_nothing_can_be_done_and_the_parent_goes_on)
