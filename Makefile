@@ -12,7 +12,7 @@ FORCE:
 # The goals that promise to work on a bare Debian, and the group of packages.txt that each needs.
 PACKAGES := $(firstword $(if $(or $(WRAP),$(filter lint run-fuzzers,$(MAKECMDGOALS))),ci) \
 	$(if $(filter check,$(MAKECMDGOALS)),check) $(if $(filter bench bench-jobs bench-redis,$(MAKECMDGOALS)),bench) \
-	$(if $(filter demo,$(MAKECMDGOALS)),build))
+	$(if $(filter demo-cluster,$(MAKECMDGOALS)),demo) $(if $(filter demo,$(MAKECMDGOALS)),build))
 
 ifneq ($(filter-out help deps clean distclean format memcheck fuzz,$(or $(MAKECMDGOALS),all)),)
 include $(B)/config.mk
@@ -218,6 +218,9 @@ demo: $(PROGRAM) $(SERVER)
 	$(PROGRAM) replay
 	@B='$(B)' scripts/demo-jobs
 
+demo-cluster: $(PROGRAM) $(SERVER)
+	@B='$(B)' scripts/demo-cluster
+
 # ---- Speed ------------------------------------------------------------------------------------------------------
 
 # The powers of ten from 1e4 to N, and N. What is no number is left to the program, which says so.
@@ -379,6 +382,7 @@ distclean: clean
 help:
 	@echo 'make            build the libraries and the program weekwheel under build/'
 	@echo 'make demo       build, then replay a synthetic week, and kill a job server (installs missing packages)'
+	@echo 'make demo-cluster   two servers that share a Redis, one of which is killed (installs missing packages)'
 	@echo 'make bench      compare with other structures at up to N=1000000 timers, R=3 times, on processor CPU'
 	@echo 'make bench-jobs   compare weekwheeld with beanstalkd, with up to JOBS=1000000 jobs'
 	@echo 'make bench-redis  measure jobs in Redis on this machine with JOBS=1000000 jobs, beside their goals; JSON=yes for machines'
@@ -397,7 +401,7 @@ help:
 	@echo 'make clean      remove build/; make distclean also what a configure run by hand left'
 	@echo 'B=folder builds elsewhere than in build/, V=1 shows the commands.'
 
-.PHONY: all configure demo bench bench-jobs bench-redis bench-instructions check need-check memcheck fuzz run-fuzzers lint format install \
+.PHONY: all configure demo demo-cluster bench bench-jobs bench-redis bench-instructions check need-check memcheck fuzz run-fuzzers lint format install \
 	uninstall deps clean distclean help FORCE
 
 -include $(patsubst %.o,%.d,$(call objects,$(LIB_SRC) $(JOBS_SRC) $(REDIS_SRC) $(CALLBACK_SRC) $(REQUEST_SRC) $(TOOL_SRC) $(SERVER_SRC) $(LOAD_SRC) $(BENCH_REDIS_SRC) $(PROTOCOL_SRC) \

@@ -193,7 +193,7 @@ def own(**job):
 def a_worker_of_weekwheeld():
     with Fake(own()) as fake:
         equal(fake.client.run(0, "work", "--drain", "--", "sh", "-c", 'echo "$WEEKWHEEL_JOB_KEY"').out, "a b\n")
-        equal(fake.lines[1:4], ["reserve-with-timeout 0", "list-delayed after=6 limit=1", "delete 7"])
+        equal(fake.lines[1:4], ["reserve-with-timeout 0", "list-delayed id=7", "delete 7"])
     with Fake(own(key=None)) as fake:
         equal(fake.client.run(0, "work", "--drain", "--", "sh", "-c", 'echo "[$WEEKWHEEL_JOB_KEY]"').out, "[]\n")
     with Fake(own(key="a%00b")) as fake:

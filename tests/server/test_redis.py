@@ -13,7 +13,7 @@ import urllib.request
 
 sys.dont_write_bytecode = True  # beside the sources nothing is left
 from redising import Redis, free_port, until
-from serving import PATIENCE, PROGRAM, Server, conversation, equal, run
+from serving import PATIENCE, PROGRAM, WEEKWHEEL, Server, conversation, equal, run
 
 
 def reserved(client, wait=10):
@@ -137,6 +137,24 @@ def test_a_deadline_that_comes_soon(folder):
         equal(reserved(b), (number, "x"))
         conversation(a, ("touch %d" % number, "NOT_FOUND"), ("delete %d" % number, "NOT_FOUND"))
         conversation(b, ("delete %d" % number, "DELETED"))
+
+
+def test_the_program_works_with_it(folder):
+    with Redis(folder) as redis, redis.server() as one, redis.server() as two, two.client() as b:
+        def weekwheel(server, *arguments):
+            done = subprocess.run([WEEKWHEEL, *arguments[:1], "--server", server.address, *arguments[1:]], capture_output=True,
+                                  text=True, timeout=PATIENCE, check=False)
+            equal((done.returncode, done.stderr), (0, ""))
+            return done.stdout
+
+        bodies = ["job %d" % number for number in range(10)]
+        for number, body in enumerate(bodies):
+            weekwheel((one, two)[number % 2], "put", "--key", "k%d" % number, body)
+        equal(len(weekwheel(one, "list", "--all", "--json").splitlines()), 10)
+        # Each of its workers asks the server for the job that it got, whose id says nothing of its place among others.
+        got = weekwheel(one, "work", "-n", "2", "--drain", "--", "sh", "-c", 'echo "$WEEKWHEEL_JOB_KEY: $(cat)"')
+        equal(sorted(got.splitlines()), sorted("k%d: %s" % entry for entry in enumerate(bodies)))
+        equal(b.all_jobs(), [])
 
 
 # ---- One of them is killed

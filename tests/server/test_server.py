@@ -377,6 +377,8 @@ def test_lists_and_forecasts():
             after = page.pop()["next"] if "next" in page[-1] else None
             seen += [job["id"] for job in page]
         equal(seen, list(range(1, 27)))
+        equal([(job["id"], job["key"], job["body"]) for job in a.jobs("list-delayed id=7 body=yes")], [(7, "k6", "MDY=")])
+        equal((a.jobs("list-delayed id=999"), a.ask("list-delayed id=x")), ([], "BAD_FORMAT"))
         equal(json.loads(a.ask("forecast 60 3 tube=default").split("|")[1]), {"span": 60, "counts": [1, 1, 1]})
         equal(json.loads(a.ask("forecast 600 3").split("|")[1]), {"span": 600, "counts": [11, 10, 5]})
 

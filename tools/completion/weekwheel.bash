@@ -43,6 +43,7 @@ _weekwheel() {
 		-t | --tube) words=$(_weekwheel_tubes "$program" "${COMP_WORDS[@]:2}") ;;
 		--state) words='delayed ready reserved buried' ;;
 		--missed) words='once all skip' ;;
+		-m | --method) words='GET POST PUT PATCH DELETE HEAD' ;;
 		--format) words='swf log csv' ;;
 		*)
 			if [[ $current == -* ]]; then

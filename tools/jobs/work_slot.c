@@ -91,7 +91,7 @@ static void take_job(struct work *work, struct slot *slot, const struct reply *r
 	}
 	slot->body = work_body_file(reply);
 	if (work->own)
-		client_line(&slot->client, "list-delayed after=%" PRIu64 " limit=1", slot->id - 1);
+		client_line(&slot->client, "list-delayed id=%" PRIu64, slot->id);
 	else
 		client_line(&slot->client, "stats-job %" PRIu64, slot->id);
 	expect_answer(work, slot);

@@ -130,6 +130,23 @@ static int list_job(const struct ww_job_info *info, void *context)
 	return bad ? 1 : 0;
 }
 
+/* One job alone. */
+static int list_one(struct server *server, uint64_t id, struct list *list)
+{
+	struct ww_job_ref job = {.id = id};
+	struct ww_job_info info;
+	void *body = NULL;
+	int error = ww_jobs_peek(server->jobs, &job, &info, list->with_body ? &body : NULL);
+
+	if (error == WW_ENOTFOUND)
+		return WW_OK;
+	if (error < 0)
+		return error;
+	(void)list_job(&info, list);
+	ww_jobs_free(server->jobs, body);
+	return list->bad ? WW_ENOMEM : WW_OK;
+}
+
 int list_jobs(struct server *server, const struct command *command, struct buffer *out)
 {
 	const struct command_own *own = &command->own;
@@ -144,7 +161,11 @@ int list_jobs(struct server *server, const struct command *command, struct buffe
 	};
 	struct list list = {out, own->with_body, 0};
 	uint64_t next = 0;
-	int error = ww_jobs_list(server->jobs, &filter, (size_t)command->bound, list_job, &list, &next);
+	int error;
+
+	if (command->id)
+		return list_one(server, command->id, &list);
+	error = ww_jobs_list(server->jobs, &filter, (size_t)command->bound, list_job, &list, &next);
 
 	if (list.bad)
 		return WW_ENOMEM;

@@ -96,7 +96,7 @@ struct command {
 	enum verb verb;
 	enum refusal refusal;
 	uint32_t priority;
-	uint64_t id;
+	uint64_t id;    /* list-delayed: the one job that is meant, or 0 */
 	uint64_t delay; /* also a pause, a timeout, or how far to advance; WW_JOB_BACKOFF: "-" */
 	uint64_t run;
 	uint64_t bound;   /* of jobs to kick or list, of spans */

@@ -195,6 +195,8 @@ static int read_list_option(struct command *command, struct span word)
 		return words_seconds(value, TIME_MAX, &own->to);
 	if (option_is(word, "after", &value))
 		return words_number(value, UINT64_MAX, &own->after);
+	if (option_is(word, "id", &value))
+		return words_number(value, UINT64_MAX, &command->id);
 	if (option_is(word, "limit", &value))
 		return words_number(value, PROTOCOL_LIST_MAX, &command->bound) != 0 || command->bound == 0 ? -1 : 0;
 	if (!option_is(word, "body", &value) || !words_is(value, "yes"))
