@@ -50,7 +50,11 @@ class Redis:
 
     def start(self):
         self.process = subprocess.Popen(self.command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
-        until(lambda: self.ask("PING").startswith(("+PONG", "-NOAUTH")), "that Redis answers")
+        try:
+            until(lambda: self.ask("PING").startswith(("+PONG", "-NOAUTH")), "that Redis answers")
+        except AssertionError:
+            self.kill()
+            raise
 
     def kill(self):
         if self.process and self.process.poll() is None:
@@ -66,6 +70,9 @@ class Redis:
         except OSError:
             return ""
 
+    def answers(self, line, wanted):
+        return wanted in self.ask(line)
+
     def server(self, *arguments, **more):
         try:
             return Server("--store", self.url, *arguments, memory=False, **more)
@@ -73,3 +80,36 @@ class Redis:
             if "this build has no Redis" in str(error):
                 raise Skip("this build has no Redis") from None
             raise
+
+
+class Cluster:
+    """Three masters that have a third of the slots each."""
+
+    def __init__(self, folder):
+        self.nodes = []
+        try:
+            self.make(folder)
+        except AssertionError:
+            self.__exit__()
+            raise
+        self.url = "redis://" + ",".join("127.0.0.1:%d" % node.port for node in self.nodes)
+
+    def make(self, folder):
+        for number in range(3):
+            self.nodes.append(Redis(os.path.join(folder, str(number)), "--cluster-enabled", "yes", "--cluster-node-timeout",
+                                    "2000", "--cluster-port", str(free_port())))
+        for number, node in enumerate(self.nodes):
+            node.ask("CLUSTER ADDSLOTSRANGE %d %d" % (number * 16384 // 3, (number + 1) * 16384 // 3 - 1))
+            node.ask("CLUSTER MEET 127.0.0.1 %d %s" % (self.nodes[0].port, self.nodes[0].command[-1]))
+        for node in self.nodes:
+            until(lambda node=node: node.answers("CLUSTER INFO", "cluster_state:ok") and
+                  node.answers("CLUSTER INFO", "cluster_known_nodes:3"), "that the cluster is one")
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        for node in self.nodes:
+            node.kill()
+
+    server = Redis.server

@@ -15,7 +15,7 @@ import threading
 import time
 
 sys.dont_write_bytecode = True  # beside the sources nothing is left
-from redising import Redis
+from redising import Redis, until
 from serving import Fsck, Server, run, seed_of_run
 
 CLIENTS = 6
@@ -334,8 +334,7 @@ def test_what_is_in_redis_outlives_a_kill(folder):
             client.ask("watch t")
             # Nothing is stuck: what nobody holds any more comes again.
             for job in [job for job in client.all_jobs() if job["state"] == "reserved" and job["run"] <= 2]:
-                while client.numbers("stats-job %d" % job["id"])["state"] == "reserved":
-                    pass
+                until(lambda job=job: client.numbers("stats-job %d" % job["id"])["state"] != "reserved", "that its time is up")
     print("%d kills; %s" % (kills, ", ".join("%s %d" % entry for entry in sorted(world.counts.items()))))
     for what in ("put INSERTED", "reserve-with-timeout RESERVED", "delete DELETED", "release RELEASED", "bury BURIED"):
         assert kills == 0 or any(word.startswith(what) for word in world.counts), what

@@ -12,7 +12,7 @@ import urllib.error
 import urllib.request
 
 sys.dont_write_bytecode = True  # beside the sources nothing is left
-from redising import Redis, free_port, until
+from redising import Cluster, Redis, free_port, until
 from serving import PATIENCE, PROGRAM, WEEKWHEEL, Server, conversation, equal, run
 
 
@@ -267,6 +267,24 @@ def test_redis_frozen(folder):
         until(lambda: a.ask("stats").startswith("OK"), "that it is back")
         a.put(b"y", tube="default")
         assert b.answer().startswith("RESERVED "), "who waited is not served"
+
+
+def test_a_cluster_that_loses_a_node(folder):
+    with Cluster(folder) as cluster, cluster.server("--redis-timeout", "0.5") as one, cluster.server() as two:
+        with one.client() as a, two.client() as b:
+            equal(a.numbers("stats")["redis-nodes"], "3")
+            for number in range(60):
+                inserted(a.put(b"%d" % number, delay=number % 2))
+            got = [reserved(b) for _ in range(60)]
+            equal(sorted(int(body) for _, body in got), list(range(60)))
+            cluster.nodes[1].kill()
+            # What lies on the other nodes is still there, unless the cluster gives up as a whole.
+            answers = {b.ask("delete %d" % number) for number, _ in got}
+            assert answers <= {"DELETED", "INTERNAL_ERROR"} and "INTERNAL_ERROR" in answers, answers
+            cluster.nodes[1].start()
+            until(lambda: a.ask("stats").startswith("OK"), "that it is back")
+            until(lambda: all(b.ask("delete %d" % number) in ("DELETED", "NOT_FOUND") for number, _ in got), "that all are deleted")
+            equal(a.all_jobs(), [])
 
 
 # ---- How it is started
