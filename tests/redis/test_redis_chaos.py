@@ -114,8 +114,6 @@ class Journal:
                 self.finished[int(words[1]), int(words[2])] = True
 
     def delivered(self, body, token, attempt, ends):
-        if ends - RUN < self.due[body]:
-            self.wrong.append(f'{body} was early by {self.due[body] - (ends - RUN)} us')
         self.leases.setdefault(body, []).append((token, attempt, ends))
         if token < self.highest.get(body, 0):
             self.refused += 1
@@ -131,6 +129,10 @@ class Journal:
         doubles = 0
         for body, leases in self.leases.items():
             leases.sort()
+            # A worker's line may have been read before that of who put the job; a line that was cut off says nothing.
+            taken = leases[0][2] - RUN
+            if body in self.due and taken < self.due[body]:
+                self.wrong.append(f'{body} was early by {self.due[body] - taken} us')
             for (token, attempt, ends), (later, later_attempt, later_ends) in zip(leases, leases[1:]):
                 doubles += 1
                 if later == token:
@@ -254,6 +256,8 @@ def main():
         print('0 passed, 0 failed, 1 skipped')
         return 77
     print(f'test_redis_chaos: seed {SEED}', flush=True)
+    # Servers are not to outlive this.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     with tempfile.TemporaryDirectory(prefix='weekwheel-chaos-') as folder:
         chaos = Chaos(folder)
         try:
