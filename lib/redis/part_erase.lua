@@ -1,7 +1,7 @@
 -- A job that is nowhere any more is forgotten.
 local function erase(id, job)
 	redis.call('HDEL', tag .. ':j', id)
-	if job[KEY] ~= '' then redis.call('HDEL', tag .. ':k', job[TUBE] .. '\0' .. job[KEY]) end
+	if job[KEY] ~= '' then redis.call('HDEL', index(job[TUBE], job[KEY])) end
 	count('t' .. job[TUBE], -1)
 	redis.call('HINCRBY', tag .. ':m', 'ended', 1)
 end

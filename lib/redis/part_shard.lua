@@ -42,10 +42,52 @@ local function count(field, by)
 	if redis.call('HINCRBY', tag .. ':c', field, by) == 0 then redis.call('HDEL', tag .. ':c', field) end
 end
 
+-- What most jobs have. A record says which of its values are others, by a bit each, and then these. When a job is due is stored as the
+-- difference to when it was put and its delay.
+local USUAL = {
+	1, WAITING, 0, 1024, 0, 0, 0, 0, 60000000, 0, 0, 0, 0, 3600000000, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, '', '', '', '',
+}
+
+local function pack(job)
+	local record, others, bit, due = {0}, 0, 1, job[DUE]
+	job[DUE] = due - job[CREATED] - job[DELAY]
+	for i = 1, BODY do
+		if job[i] ~= USUAL[i] then
+			others = others + bit
+			record[#record + 1] = job[i]
+		end
+		bit = bit + bit
+	end
+	job[DUE], record[1] = due, others
+	return cmsgpack.pack(record)
+end
+
 -- What a record says, or nothing if it cannot be read: what is due is not to wait for ever for a damaged one.
 local function read(text)
-	local ok, job = pcall(cmsgpack.unpack, text)
-	return ok and type(job) == 'table' and job[BODY] and job
+	local ok, record = pcall(cmsgpack.unpack, text)
+	local others = ok and type(record) == 'table' and record[1]
+	if type(others) ~= 'number' then return end
+	local job, n = {}, 1
+	for i = 1, BODY do
+		local usual, bit = USUAL[i], others % 2
+		if bit == 1 then
+			n = n + 1
+			job[i] = record[n]
+			if type(job[i]) ~= type(usual) then return end
+		else
+			job[i] = usual
+		end
+		others = (others - bit) / 2
+	end
+	if others ~= 0 or record[n + 1] ~= nil then return end
+	job[DUE] = job[DUE] + job[CREATED] + job[DELAY]
+	return job
+end
+
+-- Where a key is looked up: in one of many small hashes, which Redis holds as packed lists. Gives the hash and the field.
+local function index(tube, key)
+	local field = tube .. '\0' .. key
+	return tag .. ':k:' .. tonumber(string.sub(redis.sha1hex(field), 1, 3), 16), field
 end
 
 local function load(id)
@@ -54,7 +96,7 @@ local function load(id)
 end
 
 local function store(id, job)
-	redis.call('HSET', tag .. ':j', id, cmsgpack.pack(job))
+	redis.call('HSET', tag .. ':j', id, pack(job))
 end
 
 local function delayed_set(due)

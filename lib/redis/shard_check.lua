@@ -23,17 +23,23 @@ local function check(id, text)
 		return wrong('job %s has a state that is none', id)
 	end
 	if not redis.call('ZSCORE', set, member) then wrong('job %s is not where its record says', id) end
-	if job[KEY] ~= '' and redis.call('HGET', tag .. ':k', job[TUBE] .. '\0' .. job[KEY]) ~= id then
+	if job[KEY] ~= '' and redis.call('HGET', index(job[TUBE], job[KEY])) ~= id then
 		wrong('the key of job %s leads elsewhere', id)
 	end
 end
 
 if ARGV[5] == 'keys' then
-	local keys = redis.call('HSCAN', tag .. ':k', ARGV[3], 'COUNT', ARGV[4])
-	replies[1] = keys[1]
-	for i = 1, #keys[2], 2 do
-		local job = read(redis.call('HGET', tag .. ':j', keys[2][i + 1]))
-		if not job or job[TUBE] .. '\0' .. job[KEY] ~= keys[2][i] then wrong('a key leads to job %s, which does not have it', keys[2][i + 1]) end
+	local first = tonumber(ARGV[3])
+	replies[1] = first + 64 < 4096 and string.format('%d', first + 64) or '0'
+	for number = first, first + 63 do
+		local set = tag .. ':k:' .. number
+		local keys = redis.call('HGETALL', set)
+		for i = 1, #keys, 2 do
+			local job = read(redis.call('HGET', tag .. ':j', keys[i + 1]))
+			local right, field
+			if job then right, field = index(job[TUBE], job[KEY]) end
+			if right ~= set or field ~= keys[i] then wrong('a key leads to job %s, which does not have it', keys[i + 1]) end
+		end
 	end
 	return replies
 end

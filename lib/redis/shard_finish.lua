@@ -1,12 +1,12 @@
 -- require part_shard
 -- Finish leases: ids and tokens in turn. Replies for each the tube of a job that is deleted, 0 for one that waits again, or an error.
-local ids, replies, gone, flight, keys, tubes = {}, {}, {'HDEL', tag .. ':j'}, {'ZREM', tag .. ':f'}, {'HDEL', tag .. ':k'}, {}
+local ids, replies, gone, flight, tubes = {}, {}, {'HDEL', tag .. ':j'}, {'ZREM', tag .. ':f'}, {}
 for a = 3, #ARGV, 2 do ids[#ids + 1] = ARGV[a] end
 
 local function finish(id, job)
 	if job[PERIOD] == 0 then
 		gone[#gone + 1], flight[#flight + 1] = id, id
-		if job[KEY] ~= '' then keys[#keys + 1] = job[TUBE] .. '\0' .. job[KEY] end
+		if job[KEY] ~= '' then redis.call('HDEL', index(job[TUBE], job[KEY])) end
 		tubes[job[TUBE]] = (tubes[job[TUBE]] or 0) + 1
 		return job[TUBE]
 	end
@@ -33,7 +33,6 @@ end
 if #gone > 2 then
 	redis.call(unpack(gone))
 	redis.call(unpack(flight))
-	if #keys > 2 then redis.call(unpack(keys)) end
 	for tube, number in pairs(tubes) do
 		count('t' .. tube, -number)
 		count('r' .. tube, -number)

@@ -8,7 +8,7 @@ local function put(a)
 	local tube, key, version = ARGV[a], ARGV[a + 1], tonumber(ARGV[a + 14])
 	local kind, due = ARGV[a + 3], tonumber(ARGV[a + 4])
 	local period = tonumber(ARGV[a + 7])
-	local id, old, field
+	local id, old, set, field
 	if kind == 'd' then
 		due = now + due
 	elseif due < now then
@@ -17,8 +17,8 @@ local function put(a)
 		due = now
 	end
 	if key ~= '' then
-		field = tube .. '\0' .. key
-		id = redis.call('HGET', tag .. ':k', field)
+		set, field = index(tube, key)
+		id = redis.call('HGET', set, field)
 		old = id and load(id)
 	end
 	if version > 0 and not (old and old[VERSION] == version) then return -9, '0', 0 end
@@ -33,7 +33,7 @@ local function put(a)
 	else
 		seq, fresh = seq + 1, fresh + 1
 		id = string.format('%.0f', seq * head[5] + head[4])
-		if field then redis.call('HSET', tag .. ':k', field, id) end
+		if field then redis.call('HSET', set, field, id) end
 		count('t' .. tube, 1)
 	end
 	store(id, job)

@@ -37,7 +37,7 @@ for i = 1, math.min(most, #found) do
 	if job and skip_old(job) then
 		lease(id, job, leases)
 		flight[#flight + 1], flight[#flight + 2] = job[ENDS], id
-		records[#records + 1], records[#records + 2] = id, cmsgpack.pack(job)
+		records[#records + 1], records[#records + 2] = id, pack(job)
 		tubes[tube] = (tubes[tube] or 0) + 1
 	elseif job then
 		store(id, job)
