@@ -1,5 +1,5 @@
 -- Tokens grow with every delivery, and with time: those of a Redis that was restored from an older state grow, too.
-local token = tonumber(redis.call('HGET', tag .. ':m', 'token') or 0)
+local token = tonumber(head[8] or 0)
 local soonest = NEVER
 
 -- Lease a job that is nowhere. Replies what a lease says.
@@ -13,7 +13,7 @@ local function lease(id, job, replies)
 	job[RESERVES] = job[RESERVES] + 1
 	soonest = math.min(soonest, job[ENDS])
 	local n = #replies
-	replies[n + 1], replies[n + 2], replies[n + 3] = id, string.format('%.0f', token), job[ENDS]
+	replies[n + 1], replies[n + 2], replies[n + 3] = id, string.format('%d', token), job[ENDS]
 	replies[n + 4], replies[n + 5], replies[n + 6] = job[TRIES] + 1, passed, job[TUBE]
 	replies[n + 7], replies[n + 8], replies[n + 9] = job[BODY], job[PRIORITY], job[KEY]
 	replies[n + 10] = job[BACKOFF]

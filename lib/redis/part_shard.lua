@@ -3,7 +3,7 @@
 -- nothing: Redis's own.
 -- A reply of -100 says that the store is not the one that was opened: Redis is empty, or it is another's.
 local tag = KEYS[1]
-local head = redis.call('HMGET', tag .. ':m', 'store', 'alarm', 'slice', 'shard', 'shards', 'paused')
+local head = redis.call('HMGET', tag .. ':m', 'store', 'alarm', 'slice', 'shard', 'shards', 'paused', 'seq', 'token')
 if head[1] ~= ARGV[1] then return -100 end
 local now = tonumber(ARGV[2])
 if not now then
@@ -34,7 +34,7 @@ local function ring(time)
 	if time < alarm then
 		alarm = time
 		redis.call('HSET', tag .. ':m', 'alarm', time)
-		wake(string.format('a %s %.0f', head[4], time))
+		wake(string.format('a %s %d', head[4], time))
 	end
 end
 
@@ -100,7 +100,7 @@ local function store(id, job)
 end
 
 local function delayed_set(due)
-	return string.format('%s:d:%.0f', tag, math.floor(due / slice))
+	return string.format('%s:d:%d', tag, math.floor(due / slice))
 end
 
 -- Tell who waits for a tube if its first ready job is one that came just now.
@@ -118,8 +118,9 @@ local function place(id, job)
 		redis.call('ZADD', tag .. ':r:' .. job[TUBE], job[PRIORITY], member)
 		tell(job[TUBE], {[member] = true})
 	else
-		redis.call('ZADD', delayed_set(due), due, id)
-		redis.call('ZADD', tag .. ':s', math.floor(due / slice), math.floor(due / slice))
+		local number = string.format('%d', math.floor(due / slice))
+		redis.call('ZADD', tag .. ':d:' .. number, string.format('%d', due), id)
+		redis.call('ZADD', tag .. ':s', number, number)
 		ring(due)
 	end
 end

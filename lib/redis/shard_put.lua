@@ -1,8 +1,8 @@
 -- require part_shard
 -- Put jobs: after ARGV[2], 15 arguments each. Replies the result, id and version of each.
 local PUT = 15
-local replies, fresh = {}, 0
-local seq = tonumber(redis.call('HGET', tag .. ':m', 'seq'))
+local replies, fresh, tubes = {}, 0, {}
+local seq = tonumber(head[7])
 
 local function put(a)
 	local tube, key, version = ARGV[a], ARGV[a + 1], tonumber(ARGV[a + 14])
@@ -19,7 +19,10 @@ local function put(a)
 	if key ~= '' then
 		set, field = index(tube, key)
 		id = redis.call('HGET', set, field)
-		old = id and load(id)
+		local text = id and redis.call('HGET', tag .. ':j', id)
+		old = text and read(text)
+		-- That those before it are counted in any case.
+		if text and not old then return -7, '0', 0 end
 	end
 	if version > 0 and not (old and old[VERSION] == version) then return -9, '0', 0 end
 	local job = {
@@ -32,9 +35,9 @@ local function put(a)
 		job[VERSION] = old[VERSION] + 1
 	else
 		seq, fresh = seq + 1, fresh + 1
-		id = string.format('%.0f', seq * head[5] + head[4])
+		id = string.format('%d', seq * head[5] + head[4])
 		if field then redis.call('HSET', set, field, id) end
-		count('t' .. tube, 1)
+		tubes[tube] = (tubes[tube] or 0) + 1
 	end
 	store(id, job)
 	place(id, job)
@@ -45,5 +48,6 @@ for a = 3, #ARGV, PUT do
 	local n = #replies
 	replies[n + 1], replies[n + 2], replies[n + 3] = put(a)
 end
-if fresh > 0 then redis.call('HSET', tag .. ':m', 'seq', seq) end
+for tube, number in pairs(tubes) do count('t' .. tube, number) end
+if fresh > 0 then redis.call('HSET', tag .. ':m', 'seq', string.format('%d', seq)) end
 return replies

@@ -27,16 +27,19 @@ local function skip_old(job)
 	return job[DUE] <= now
 end
 
+local ids, texts = {}, {}
+for i = 1, math.min(most, #found) do ids[i] = string.sub(found[i][3], 2) end
+if #ids > 0 then texts = redis.call('HMGET', tag .. ':j', unpack(ids)) end
+
 local taken, flight, records, tubes = {}, {'ZADD', tag .. ':f'}, {'HSET', tag .. ':j'}, {}
-for i = 1, math.min(most, #found) do
+for i, id in ipairs(ids) do
 	local tube = ARGV[found[i][1]]
-	local id = string.sub(found[i][3], 2)
-	local job = read(redis.call('HGET', tag .. ':j', id))
+	local job = read(texts[i])
 	taken[tube] = taken[tube] or {'ZREM', tag .. ':r:' .. tube}
 	table.insert(taken[tube], found[i][3])
 	if job and skip_old(job) then
 		lease(id, job, leases)
-		flight[#flight + 1], flight[#flight + 2] = job[ENDS], id
+		flight[#flight + 1], flight[#flight + 2] = string.format('%d', job[ENDS]), id
 		records[#records + 1], records[#records + 2] = id, pack(job)
 		tubes[tube] = (tubes[tube] or 0) + 1
 	elseif job then
@@ -48,7 +51,7 @@ for _, remove in pairs(taken) do redis.call(unpack(remove)) end
 if #flight > 2 then
 	redis.call(unpack(flight))
 	redis.call(unpack(records))
-	redis.call('HSET', tag .. ':m', 'token', token)
+	redis.call('HSET', tag .. ':m', 'token', string.format('%d', token))
 	for tube, number in pairs(tubes) do count('r' .. tube, number) end
 	ring(soonest)
 end
