@@ -29,6 +29,8 @@ void pushing_make_upon(struct pushing *pushing, int kind)
 	pushing->config.tube_count = 1;
 	pushing->config.networks = WW_CALLBACK_LOOPBACK;
 	pushing->config.poll = WW_MILLISECOND;
+	/* However slowly the tests run. */
+	pushing->config.connect_timeout = 60 * WW_SECOND;
 }
 
 void pushing_open(struct pushing *pushing)
