@@ -62,6 +62,14 @@ extern "C" {
 #define WW_REDIS_PREFIX_MAX 64
 #define WW_REDIS_SHARDS_MAX 4096
 
+/* A store that is not there is not made, and one that is lost not made anew: WW_ENOTFOUND. */
+#define WW_REDIS_EXISTING 1u
+/*
+ * For who looks at a store, or puts into it, and goes: no worker is started, and no shard is taken from those of others. Nothing is told,
+ * and ww_jobs_wait answers 0 or a job at once.
+ */
+#define WW_REDIS_PASSIVE 2u
+
 struct ww_jobs_redis_config {
 	/*
 	 * redis://[[user]:password@]host[:port][/db], of several hosts of one cluster redis://host:port,host:port, or
@@ -79,6 +87,7 @@ struct ww_jobs_redis_config {
 	uint64_t backoff_max; /* between attempts to reach Redis again; 10 ms to 1 h; 5 s */
 	uint32_t connections; /* at most, to each node; 1 to 1,000; 16 */
 	size_t body_max;      /* bytes of a body; 65,535 */
+	uint32_t flags;       /* WW_REDIS_* */
 	const struct ww_allocator *allocator; /* NULL: the default */
 	/* Jobs of a tube may have become ready: as in struct ww_jobs_config, but called by the worker, which holds nothing. */
 	void (*ready)(const char *tube, void *context);
@@ -115,7 +124,7 @@ WW_API int ww_jobs_redis_config_default(struct ww_jobs_redis_config *config);
  * allocator and the context, which must outlive the store. `shards` and `slice` of a store that is there are kept.
  * ww_jobs_close ends it: the worker's place is given up, leases go on.
  * Errors: WW_EINVAL: a member is out of range. WW_EVERSION: made by a later version. WW_EIO: nobody answers there. WW_EDENIED, WW_EAGAIN,
- * WW_ECORRUPT, WW_EFULL as above. WW_ENOMEM. WW_ESYSTEM: no thread or descriptor.
+ * WW_ECORRUPT, WW_EFULL as above. WW_ENOTFOUND: WW_REDIS_EXISTING, and there is none. WW_ENOMEM. WW_ESYSTEM: no thread or descriptor.
  */
 WW_API int ww_jobs_redis_open(struct ww_jobs **jobs, const struct ww_jobs_redis_config *config);
 

@@ -95,7 +95,8 @@ static int check(const struct ww_jobs_redis_config *config)
 	    !is_between(config->lease, WW_SECOND, 3600 * WW_SECOND) ||
 	    !is_between(config->timeout, 10 * WW_MILLISECOND, 3600 * WW_SECOND) ||
 	    !is_between(config->backoff_max, 10 * WW_MILLISECOND, 3600 * WW_SECOND) ||
-	    !is_between(config->connections, 1, 1000) || config->body_max > WW_JOB_BODY_MAX)
+	    !is_between(config->connections, 1, 1000) || config->body_max > WW_JOB_BODY_MAX ||
+	    config->flags & ~(WW_REDIS_EXISTING | WW_REDIS_PASSIVE))
 		return WW_EINVAL;
 	const struct ww_allocator *allocator = config->allocator;
 	return allocator && (!allocator->allocate || !allocator->free) ? WW_EINVAL : WW_OK;
@@ -179,7 +180,7 @@ static int open_store(struct redis_store *store)
 		error = open_link(store);
 	if (!error)
 		error = ww_redis_call_make(store, NULL);
-	if (!error && !store->config.now)
+	if (!error && !is_alone(store))
 		error = ww_redis_worker_start(store);
 	return error;
 }

@@ -142,9 +142,12 @@ int ww_redis_call_make(struct redis_store *store, uint32_t *made)
 	ww_redis_words_number(words, FORMAT);
 	ww_redis_words_number(words, store->tags ? store->shards : store->config.shards);
 	ww_redis_words_number(words, store->tags ? store->slice : store->config.slice / 1000);
+	ww_redis_words_number(words, store->config.flags & WW_REDIS_EXISTING ? 1 : 0);
 	call.argc = words->count;
 	call.flags = REDIS_CALL_AGAIN;
 	error = ww_redis_link_run(store->link, &call, 1);
+	if (!error && call.reply->type == REDIS_REPLY_INTEGER)
+		error = (int)call.reply->integer;
 	if (!error)
 		error = read_store(store, call.reply, identity);
 	if (!error && !store->config.now)

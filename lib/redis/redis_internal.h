@@ -88,12 +88,18 @@ struct redis_store {
 	uint64_t gone_finished;
 	size_t bytes; /* of hints */
 
-	struct redis_worker *worker; /* NULL with a time of its own */
+	struct redis_worker *worker; /* NULL if it is alone */
 };
 
 static inline struct redis_store *store_of(struct ww_jobs *jobs)
 {
 	return (struct redis_store *)(void *)jobs;
+}
+
+/* Whether it has no worker, and so hears nothing. */
+static inline int is_alone(const struct redis_store *store)
+{
+	return store->config.now != NULL || store->config.flags & WW_REDIS_PASSIVE;
 }
 
 static inline uint64_t us_up(uint64_t ns)

@@ -212,8 +212,8 @@ int ww_redis_take_many(
 	if (!count)
 		return 0;
 	take.begin = (uint32_t)(ww_redis_random(store) % store->shards);
-	/* With a time of its own nobody tells what becomes ready. */
-	if (store->config.now)
+	/* Without a worker nobody tells what becomes ready. */
+	if (is_alone(store))
 		error = look(&take), has_looked = 1;
 	while (!error && take.got < most) {
 		int is_unknown;
@@ -301,7 +301,7 @@ int ww_redis_take_wait(
 	for (;;) {
 		uint64_t seen = readies(store);
 		result = ww_redis_take(jobs, tubes, count, lease);
-		if (result || store->config.now)
+		if (result || is_alone(store))
 			return result;
 		clock_gettime(CLOCK_MONOTONIC, &now);
 		if ((uint64_t)now.tv_sec * WW_SECOND + (uint64_t)now.tv_nsec >= end)

@@ -1,6 +1,7 @@
--- Make a store unless it is there: ARGV: identity, format, shards, slice in us. Replies those of the one that is there, the time now, and 1 if it was made.
+-- Make a store unless it is there: ARGV: identity, format, shards, slice in us, and 1 if it is not to be made: -11 then. Replies those of the one that is there, the time now, and 1 if it was made.
 local key = KEYS[1] .. ':store'
 local made = redis.call('EXISTS', key) == 0
+if made and ARGV[5] == '1' then return -11 end
 if made then redis.call('HSET', key, 'id', ARGV[1], 'format', ARGV[2], 'shards', ARGV[3], 'slice', ARGV[4]) end
 local reply = redis.call('HMGET', key, 'id', 'format', 'shards', 'slice')
 local time = redis.call('TIME')
