@@ -116,7 +116,7 @@ $(B)/obj/lib/redis/% $(B)/obj/gen/%: PART += -D_GNU_SOURCE $(filter-out -I%/hire
 $(B)/obj/lib/callback/%: PART += -D_GNU_SOURCE $(CURL_CFLAGS) $(CRYPTO_CFLAGS)
 $(B)/obj/tools/%: PART = -Itools -D_POSIX_C_SOURCE=200809L $(ZLIB_CFLAGS) $(PEER_CFLAGS)
 $(B)/obj/tools/main.o: PART += $(if $(JOBS_SRC),-DHAVE_LMDB)
-$(B)/obj/tools/store/%: PART += -D_DEFAULT_SOURCE
+$(B)/obj/tools/store/%: PART += -D_DEFAULT_SOURCE $(if $(REDIS_SRC),-DHAVE_REDIS)
 $(B)/obj/tools/bench_redis/%: PART += -D_DEFAULT_SOURCE $(if $(filter-out no,$(HAVE_MICROHTTPD)),-DHAVE_MICROHTTPD $(MICROHTTPD_CFLAGS))
 $(B)/obj/tools/server/%: PART += $(UV_CFLAGS) $(if $(filter-out no,$(HAVE_MICROHTTPD)),-DHAVE_MICROHTTPD $(MICROHTTPD_CFLAGS)) \
 	$(if $(REDIS_SRC),-DHAVE_REDIS) $(if $(CALLBACK_SRC),-DHAVE_CALLBACK)
@@ -188,9 +188,11 @@ $(B)/lib/libweekwheel_redis.so.$(VERSION) $(B)/lib/libweekwheel_callback.so.$(VE
 	@ln -sf $(@F) $(@D)/$(@F:.$(VERSION)=.0)
 	@ln -sf $(@F:.$(VERSION)=.0) $(@D)/$(@F:.$(VERSION)=)
 
-$(PROGRAM): $(call objects,$(TOOL_SRC) $(REQUEST_SRC)) $(JOBS_SHARED) $(SHARED)
+
+$(PROGRAM): $(call objects,$(TOOL_SRC) $(REQUEST_SRC)) $(REDIS_SHARED) $(JOBS_SHARED) $(SHARED)
 	@mkdir -p $(@D)
-	$(call quiet,LINK,$@)$(LINK) -o $@ $(filter %.o,$^) $(if $(JOBS_SHARED),-L$(B)/lib -lweekwheel_jobs) $(USE_SHARED) $(ZLIB_LIBS) $(PEER_LIBS) -lm
+	$(call quiet,LINK,$@)$(LINK) -o $@ $(filter %.o,$^) -L$(B)/lib $(if $(REDIS_SHARED),-lweekwheel_redis) \
+		$(if $(JOBS_SHARED),-lweekwheel_jobs) $(USE_SHARED) $(ZLIB_LIBS) $(PEER_LIBS) -lm
 
 # Of the tools, what it says and how it is told; the rest is its own.
 $(B)/bin/weekwheeld: $(call objects,$(SERVER_SRC) $(addprefix tools/,message.c options.c progress.c suggest.c)) \

@@ -28,9 +28,9 @@ static const struct {
     {"top", command_top, command_top_help, "watch the tubes"},
     {"advance", command_advance, command_advance_help, "move a server's virtual clock"},
 #ifdef HAVE_LMDB
-    {"fsck", command_fsck, command_fsck_help, "check a server's directory of jobs"},
-    {"export", command_export, command_export_help, "write all jobs of a directory as lines of JSON"},
-    {"import", command_import, command_import_help, "put such lines into a directory"},
+    {"fsck", command_fsck, command_fsck_help, "check the jobs that a server keeps"},
+    {"export", command_export, command_export_help, "write all jobs of a server as lines of JSON"},
+    {"import", command_import, command_import_help, "put such lines into a directory, or Redis"},
 #endif
 };
 

@@ -110,5 +110,5 @@ START_TEST(who_looks_watches_nothing)
 }
 END_TEST
 
-TEST_MAIN("redis/passive", one_that_is_not_there_is_not_made, one_that_is_lost_is_not_made_anew,
-    who_looks_watches_nothing)
+TEST_MAIN(
+    "redis/passive", one_that_is_not_there_is_not_made, one_that_is_lost_is_not_made_anew, who_looks_watches_nothing)

@@ -17,6 +17,7 @@ enum { JSON = 1, HELP };
 
 static const struct option table[] = {
     {JSON, 'j', "json", NULL, "write one JSON object"},
+    PLACE_OPTIONS,
     {HELP, 'h', "help", NULL, "show this help"},
 };
 
@@ -35,10 +36,12 @@ struct look {
 	uint64_t states[WW_JOB_BURIED + 1];
 	uint64_t jobs;
 	struct ww_jobs_stats stats;
+	uint32_t shards;
+	uint64_t hash; /* of the problems */
 };
 
 struct fsck {
-	const char *path;
+	struct place place;
 	int json;
 	FILE *problems; /* a line each */
 	struct look *look;
@@ -48,8 +51,12 @@ static void tell(const char *problem, void *context)
 {
 	struct fsck *fsck = context;
 
+	const unsigned char *byte;
+
 	fsck->look->problems++;
 	fprintf(fsck->problems, "%s\n", problem);
+	for (byte = (const unsigned char *)problem; *byte; byte++)
+		fsck->look->hash = (fsck->look->hash ^ *byte) * UINT64_C(0x100000001b3);
 }
 
 static int count_job(const struct ww_job_info *info, void *context)
@@ -64,39 +71,62 @@ static int count_job(const struct ww_job_info *info, void *context)
 	return 0;
 }
 
-/* Runs in a process of its own, which may be ended by what it reads. */
-static int look_into(void *context)
+/* Whether what went wrong says that the store is damaged, and not that it cannot be looked at. */
+static int is_damage(const struct fsck *fsck, int error)
 {
-	struct fsck *fsck = context;
-	struct look *look = fsck->look;
-	struct store store;
-	char text[4200];
-	int error = store_open(&store, fsck->path, WW_JOBS_READONLY);
-
 	/* An empty file is an error of reading. */
-	if (error == WW_ECORRUPT || error == WW_EIO)
-		tell(store_reason(text, sizeof text, fsck->path, error), fsck);
-	else if (error)
-		store_refused(fsck->path, error);
-	if (error) {
-		look->is_refused = error != WW_ECORRUPT && error != WW_EIO;
-		fflush(fsck->problems);
-		return STATUS_FAILED;
+	return error == WW_ECORRUPT || (error == WW_EIO && fsck->place.path);
+}
+
+static void tell_error(struct fsck *fsck, int error)
+{
+	char text[4200];
+
+	if (is_damage(fsck, error)) {
+		tell(store_reason(text, sizeof text, &fsck->place, error), fsck);
+		return;
 	}
-	(void)ww_jobs_stats(store.jobs, &look->stats);
+	store_refused(&fsck->place, error);
+	fsck->look->is_refused = 1;
+}
+
+static void look_at(struct fsck *fsck, const struct store *store)
+{
+	struct look *look = fsck->look;
+	int error = ww_jobs_stats(store->jobs, &look->stats);
+
+	look->shards = store->is_shared ? store_redis_shards(store) : 0;
 	look->is_open = 1;
 	look->phase = 1;
 	progress_begin("checking");
 	/* What cannot be read is told below. */
-	(void)store_each(&store, count_job, look);
+	if (!error || !store->is_shared)
+		error = store_each(store, count_job, look);
 	look->phase = 2;
-	error = ww_jobs_check(store.jobs, tell, fsck);
-	if (error < 0)
-		tell(ww_strerror(error), fsck);
+	if (!error || error == WW_ECORRUPT || !store->is_shared)
+		error = ww_jobs_check(store->jobs, tell, fsck);
 	progress_clear();
-	(void)store_close(&store);
+	if (error < 0 && !store->is_shared)
+		tell(ww_strerror(error), fsck);
+	else if (error < 0)
+		tell_error(fsck, error);
+}
+
+/* Of a directory, it runs in a process of its own, which may be ended by what it reads. */
+static int look_into(void *context)
+{
+	struct fsck *fsck = context;
+	struct store store;
+	int error = store_open(&store, &fsck->place, WW_JOBS_READONLY);
+
+	if (error)
+		tell_error(fsck, error);
+	else
+		look_at(fsck, &store);
+	if (!error)
+		(void)store_close(&store);
 	fflush(fsck->problems);
-	return look->problems ? STATUS_FAILED : STATUS_OK;
+	return fsck->look->problems || error ? STATUS_FAILED : STATUS_OK;
 }
 
 static int look_once(struct fsck *fsck)
@@ -106,6 +136,10 @@ static int look_once(struct fsck *fsck)
 
 	memset(fsck->look, 0, sizeof *fsck->look);
 	rewind(fsck->problems);
+	if (!fsck->place.path) {
+		(void)look_into(fsck);
+		return 0;
+	}
 	if (store_apart(look_into, fsck, &end))
 		return -1;
 	if (!end.signal)
@@ -122,18 +156,25 @@ static int look_once(struct fsck *fsck)
 
 /*
  * What a server writes between this opening and this checking looks like an error of its counts, and is none: look again, until once
- * nothing came between.
+ * nothing came between. Whether jobs in Redis are in use is not known: what two looks in a row tell alike is so.
  */
 static int look(struct fsck *fsck)
 {
 	const struct timespec pause = {0, 20000000};
+	const struct look *look = fsck->look;
+	uint64_t problems = 0;
+	uint64_t hash = 0;
 	int i;
 
 	for (i = 0; i < LOOKS_MAX; i++) {
 		if (look_once(fsck))
 			return -1;
-		if (!fsck->look->problems || fsck->look->is_refused || !store_is_used(fsck->path))
+		if (!look->problems || look->is_refused || (fsck->place.path && !store_is_used(fsck->place.path)))
 			return 0;
+		if (!fsck->place.path && look->problems == problems && look->hash == hash)
+			return 0;
+		problems = look->problems;
+		hash = look->hash;
 		nanosleep(&pause, NULL);
 	}
 	fsck->look->is_unstable = 1;
@@ -185,12 +226,18 @@ static void write_text(struct fsck *fsck)
 
 	each_problem(fsck, say_text);
 	if (look->is_open) {
-		printf("%" PRIu64 " job%s in %" PRIu64 " tube%s: %" PRIu64 " delayed, %" PRIu64 " ready, %" PRIu64
-		       " buried\n",
-		    look->jobs, plural(look->jobs), look->stats.tubes, plural(look->stats.tubes),
-		    states[WW_JOB_DELAYED], states[WW_JOB_READY] + states[WW_JOB_RESERVED], states[WW_JOB_BURIED]);
-		printf("%" PRIu64 " accepted since it was made, %" PRIu64 " ended; %" PRIu64 " bytes on disk\n",
-		    look->stats.accepted, look->stats.ended, look->stats.disk);
+		printf("%" PRIu64 " job%s in %" PRIu64 " tube%s: %" PRIu64 " delayed, %" PRIu64 " ready, ", look->jobs,
+		    plural(look->jobs), look->stats.tubes, plural(look->stats.tubes), states[WW_JOB_DELAYED],
+		    states[WW_JOB_READY] + (look->shards ? 0 : states[WW_JOB_RESERVED]));
+		if (look->shards)
+			printf("%" PRIu64 " reserved, ", states[WW_JOB_RESERVED]);
+		printf("%" PRIu64 " buried\n", states[WW_JOB_BURIED]);
+		printf("%" PRIu64 " accepted since it was made, %" PRIu64 " ended; ", look->stats.accepted,
+		    look->stats.ended);
+		if (look->shards)
+			printf("%u shard%s\n", (unsigned)look->shards, plural(look->shards));
+		else
+			printf("%" PRIu64 " bytes on disk\n", look->stats.disk);
 	}
 	if (!look->problems)
 		puts("sound");
@@ -206,13 +253,19 @@ static void write_json(struct fsck *fsck)
 	printf("{\"sound\": %s, \"problems\": [", look->problems ? "false" : "true");
 	each_problem(fsck, say_json);
 	putchar(']');
-	if (look->is_open)
-		printf(", \"jobs\": %" PRIu64 ", \"delayed\": %" PRIu64 ", \"ready\": %" PRIu64 ", \"buried\": %" PRIu64
-		       ", \"tubes\": %" PRIu64 ", \"accepted\": %" PRIu64 ", \"ended\": %" PRIu64
-		       ", \"disk\": %" PRIu64,
-		    look->jobs, states[WW_JOB_DELAYED], states[WW_JOB_READY] + states[WW_JOB_RESERVED],
-		    states[WW_JOB_BURIED], look->stats.tubes, look->stats.accepted, look->stats.ended,
-		    look->stats.disk);
+	if (look->is_open) {
+		printf(", \"jobs\": %" PRIu64 ", \"delayed\": %" PRIu64 ", \"ready\": %" PRIu64, look->jobs,
+		    states[WW_JOB_DELAYED], states[WW_JOB_READY] + (look->shards ? 0 : states[WW_JOB_RESERVED]));
+		if (look->shards)
+			printf(", \"reserved\": %" PRIu64, states[WW_JOB_RESERVED]);
+		printf(", \"buried\": %" PRIu64 ", \"tubes\": %" PRIu64 ", \"accepted\": %" PRIu64
+		       ", \"ended\": %" PRIu64,
+		    states[WW_JOB_BURIED], look->stats.tubes, look->stats.accepted, look->stats.ended);
+		if (look->shards)
+			printf(", \"shards\": %u", (unsigned)look->shards);
+		else
+			printf(", \"disk\": %" PRIu64, look->stats.disk);
+	}
 	puts("}");
 }
 
@@ -238,8 +291,9 @@ static int run(struct fsck *fsck)
 	if (shared->problems) {
 		fflush(stdout);
 		if (shared->is_unstable)
-			message_line("A server writes to it: what changed while this looked may count as a problem.\n"
-			             "Look again when it is idle.");
+			message_line("%s: what changed while this looked may count as a problem.\n"
+			             "Look again when it is idle.",
+			    fsck->place.path ? "A server writes to it" : "Servers may write to it");
 		else if (shared->is_open)
 			message_line("What can still be read is saved by 'weekwheel export', for 'weekwheel import'.");
 	}
@@ -248,38 +302,54 @@ static int run(struct fsck *fsck)
 	return failed ? STATUS_FAILED : STATUS_OK;
 }
 
+static int parse(struct fsck *fsck, struct options *options)
+{
+	int id;
+
+	place_init(&fsck->place);
+	while ((id = options_next(options)) != OPTIONS_END) {
+		if (id == HELP)
+			return HELP;
+		if (id == OPTIONS_ERROR)
+			return OPTIONS_ERROR;
+		if (id == JSON)
+			fsck->json = 1;
+		else if (place_take(&fsck->place, options, id))
+			return OPTIONS_ERROR;
+	}
+	return place_complete(&fsck->place, options, NULL);
+}
+
 int command_fsck(char **arguments)
 {
 	struct options options = {"weekwheel fsck", table, OPTION_COUNT, arguments, NULL, 0, NULL};
-	struct fsck fsck = {.path = NULL};
-	int id;
+	struct fsck fsck = {.json = 0};
+	int status = parse(&fsck, &options);
 
-	while ((id = options_next(&options)) != OPTIONS_END) {
-		if (id == HELP) {
-			command_fsck_help(stdout);
-			return STATUS_OK;
-		}
-		if (id == OPTIONS_ERROR || (id == OPTIONS_OPERAND && store_operand(&options, &fsck.path)))
-			return STATUS_USAGE;
-		fsck.json |= id == JSON;
-	}
-	if (store_needs_operand(&options, fsck.path))
-		return STATUS_USAGE;
-	return run(&fsck);
+	if (status == HELP)
+		command_fsck_help(stdout);
+	if (status == 0)
+		status = run(&fsck);
+	else
+		status = status == HELP ? STATUS_OK : STATUS_USAGE;
+	place_free(&fsck.place);
+	return status;
 }
 
 void command_fsck_help(FILE *out)
 {
-	fputs("Usage: weekwheel fsck [OPTION]... DIR\n"
+	fputs("Usage: weekwheel fsck [OPTION]... DIR|URL\n"
 	      "\n"
-	      "Read every record and every index of the jobs that weekwheeld keeps in DIR, compare\n"
-	      "them, and account for all jobs ever accepted. Nothing is changed; a server may have\n"
-	      "the directory at the same time. The exit status is 0 if all is well.\n"
+	      "Read every record and every index of the jobs that weekwheeld keeps in DIR, or in\n"
+	      "Redis, compare them, and account for all jobs ever accepted. Nothing is changed; servers\n"
+	      "may go on at the same time. The exit status is 0 if all is well.\n"
 	      "\n"
 	      "Options:\n",
 	    out);
 	options_help(out, table, OPTION_COUNT);
 	fputs("\n"
+	      "Without DIR and URL, $WEEKWHEELD_STORE is the URL.\n"
+	      "\n"
 	      "Example:\n"
 	      "  weekwheel fsck /var/lib/weekwheeld/jobs\n",
 	    out);

@@ -1,4 +1,4 @@
-/* Opening a directory of jobs, and reading all of it. */
+/* Opening a store of jobs, and reading all of it. */
 #include "store/store.h"
 
 #include <errno.h>
@@ -9,7 +9,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "jobs/jobs.h"
 #include "message.h"
 
 static int make_driver(struct ww_driver **driver, struct ww_clock *clock)
@@ -22,12 +21,11 @@ static int make_driver(struct ww_driver **driver, struct ww_clock *clock)
 	return ww_driver_create(driver, &config);
 }
 
-int store_open(struct store *store, const char *path, uint32_t flags)
+static int open_directory(struct store *store, const char *path, uint32_t flags)
 {
 	struct ww_jobs_config config;
 	int error;
 
-	memset(store, 0, sizeof *store);
 	error = make_driver(&store->elapsed, ww_clock_elapsed());
 	if (!error)
 		error = make_driver(&store->wall, ww_clock_wall());
@@ -38,8 +36,16 @@ int store_open(struct store *store, const char *path, uint32_t flags)
 	config.flags = flags;
 	/* What is in a directory was within the limit of its server. */
 	config.body_max = WW_JOB_BODY_MAX;
-	if (!error)
-		error = ww_jobs_open(&store->jobs, &config);
+	return error ? error : ww_jobs_open(&store->jobs, &config);
+}
+
+int store_open(struct store *store, const struct place *place, uint32_t flags)
+{
+	int error;
+
+	memset(store, 0, sizeof *store);
+	store->is_shared = !place->path;
+	error = place->path ? open_directory(store, place->path, flags) : store_redis_open(store, place, flags);
 	if (error) {
 		store->jobs = NULL;
 		(void)store_close(store);
@@ -73,12 +79,14 @@ static const char *denied(const char *path)
 	return "no permission; run this as the user whose directory it is";
 }
 
-const char *store_reason(char *text, size_t room, const char *path, int error)
+const char *store_reason(char *text, size_t room, const struct place *place, int error)
 {
 	const char *why = ww_strerror(error);
 
+	if (!place->path)
+		return store_redis_reason(text, room, place, error);
 	if (error == WW_EDENIED)
-		why = denied(path);
+		why = denied(place->path);
 	else if (error == WW_EINUSE)
 		why = "a server has it open; end that one first, or give it the jobs by 'weekwheel put'";
 	else if (error == WW_ECORRUPT)
@@ -87,15 +95,15 @@ const char *store_reason(char *text, size_t room, const char *path, int error)
 		why = "was written by a later version of weekwheel; use that one";
 	else if (error == WW_EFULL)
 		why = "the disk is full; make room";
-	snprintf(text, room, "%s: %s", path, why);
+	snprintf(text, room, "%s: %s", place->path, why);
 	return text;
 }
 
-void store_refused(const char *path, int error)
+void store_refused(const struct place *place, int error)
 {
 	char text[4200];
 
-	message_error("%s", store_reason(text, sizeof text, path, error));
+	message_error("%s", store_reason(text, sizeof text, place, error));
 }
 
 int store_is_used(const char *path)
@@ -168,8 +176,11 @@ int store_each(const struct store *store, ww_job_fn *fn, void *context)
 	struct walk walk = {.fn = fn, .context = context, .step = 1};
 	struct ww_jobs_stats stats;
 	int damaged = WW_OK;
-	int error = ww_jobs_stats(store->jobs, &stats);
+	int error;
 
+	if (store->is_shared)
+		return store_redis_each(store, fn, context);
+	error = ww_jobs_stats(store->jobs, &stats);
 	/* What is read between these two is of one moment. */
 	if (!error)
 		error = ww_jobs_begin(store->jobs);
@@ -186,17 +197,4 @@ int store_each(const struct store *store, ww_job_fn *fn, void *context)
 	}
 	(void)ww_jobs_commit(store->jobs);
 	return error ? error : damaged;
-}
-
-int store_operand(const struct options *options, const char **path)
-{
-	if (*path)
-		return jobs_complain(options, "'%s': one directory is expected, and '%s' is it", options->value, *path);
-	*path = options->value;
-	return 0;
-}
-
-int store_needs_operand(const struct options *options, const char *path)
-{
-	return path ? 0 : jobs_complain(options, "expected a directory, which weekwheeld has as --data");
 }

@@ -1,26 +1,30 @@
 #ifndef TOOLS_STORE_H
 #define TOOLS_STORE_H
 
-/* A directory of jobs, opened by this program itself rather than by a server. */
+/* A store of jobs, a directory or in Redis, opened by this program itself rather than by a server. */
 
 #include <stdint.h>
 
-#include "options.h"
+#include "store/place.h"
 #include "weekwheel/jobs.h"
 
 struct store {
-	struct ww_driver *elapsed, *wall;
+	struct ww_driver *elapsed, *wall; /* of a directory */
 	struct ww_jobs *jobs;
+	int is_shared; /* in Redis: others change it meanwhile */
 };
 
-/* Open it with these WW_JOBS_* flags; READONLY leaves a server alone that has it. Returns a WW_E*; nothing is said. */
-int store_open(struct store *store, const char *path, uint32_t flags);
+/*
+ * Open it with these WW_JOBS_* flags; READONLY leaves a server alone that has it, and makes none that is not there. Returns a WW_E*;
+ * nothing is said.
+ */
+int store_open(struct store *store, const struct place *place, uint32_t flags);
 
-/* Say why a directory cannot be opened, and what to do. */
-void store_refused(const char *path, int error);
+/* Say why it cannot be opened, or what went wrong, and what to do. */
+void store_refused(const struct place *place, int error);
 
 /* The same as a sentence. Returns text[0 .. room-1]. */
-const char *store_reason(char *text, size_t room, const char *path, int error);
+const char *store_reason(char *text, size_t room, const struct place *place, int error);
 
 /* Returns what could not be written at last. */
 int store_close(struct store *store);
@@ -32,7 +36,8 @@ int store_is_used(const char *path);
 int64_t store_shift(const struct store *store);
 
 /*
- * Call fn for every job, all as they were at one moment. A record that cannot be read is left out, and those behind it are not:
+ * Call fn for every job. In a directory all are as they were at one moment. In Redis each is as it was when it was looked at, in no
+ * order, and once if it was there all the while; one that came or went meanwhile may be missing. A record that cannot be read is left out, and those behind it are not:
  * WW_ECORRUPT is then returned after the last. Other than 0 of fn ends it, and is returned.
  */
 int store_each(const struct store *store, ww_job_fn *fn, void *context);
@@ -51,10 +56,13 @@ struct store_end {
  */
 int store_apart(int (*work)(void *context), void *context, struct store_end *end);
 
-/* Take the one operand that all commands of stores have, its directory. Returns 0, or OPTIONS_ERROR after a message. */
-int store_operand(const struct options *options, const char **path);
+/* ---- store_redis.c, for store.c: the same of one in Redis; where that was not built in, it cannot be opened */
 
-/* Returns OPTIONS_ERROR after a message if it was not given. */
-int store_needs_operand(const struct options *options, const char *path);
+int store_redis_open(struct store *store, const struct place *place, uint32_t flags);
+const char *store_redis_reason(char *text, size_t room, const struct place *place, int error);
+int store_redis_each(const struct store *store, ww_job_fn *fn, void *context);
+
+/* How many shards it has. */
+uint32_t store_redis_shards(const struct store *store);
 
 #endif
