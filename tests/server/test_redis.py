@@ -221,7 +221,7 @@ def test_redis_killed_and_back(folder):
             except urllib.error.HTTPError as error:
                 return error.code, error.read().decode()
 
-        with server.client() as a, server.client() as waits, server.client() as impatient:
+        with server.client() as a, server.client() as waits, server.client() as impatient, server.client() as comes:
             number = inserted(a.put(b"x", delay=3600))
             mine = inserted(a.put(b"mine", ttr=3600))
             equal(reserved(a), (mine, "mine"))
@@ -238,9 +238,11 @@ def test_redis_killed_and_back(folder):
             equal(get("/healthz")[0], 503)
             status, text = get("/metrics")
             equal((status, "weekwheeld_store_up 0" in text.splitlines()), (200, True))
-            # Who comes to wait waits as well.
-            impatient.send("reserve-with-timeout 1\r\n")
-            equal(impatient.answer(), "TIMED_OUT")
+            # Who comes to wait waits as well, also for what has to be asked for first; who does not want to wait is told.
+            for client in (impatient, comes):
+                conversation(client, ("watch unknown", "WATCHING 2"), ("ignore default", "WATCHING 1"))
+            conversation(impatient, ("reserve-with-timeout 0", "INTERNAL_ERROR"), ("reserve-with-timeout 1", "TIMED_OUT"))
+            comes.send("reserve\r\n")
             redis.start()
             until(lambda: a.ask("peek %d" % number).startswith("FOUND"), "that it is back")
             equal(get("/healthz"), (200, "ok\n"))
@@ -248,6 +250,8 @@ def test_redis_killed_and_back(folder):
             conversation(a, ("touch %d" % mine, "TOUCHED"), ("delete %d" % mine, "DELETED"))
             new = inserted(a.put(b"new"))
             equal(waits.answer(), "RESERVED %d 3|new" % new)
+            new = inserted(a.put(b"new", tube="unknown"))
+            equal(comes.answer(), "RESERVED %d 3|new" % new)
         equal(server.stop(), 0)
         equal(len(re.findall("cannot be reached", server.said)), 1)
         equal(len(re.findall("is back", server.said)), 1)
