@@ -244,6 +244,6 @@ void put_help(FILE *out)
 	      "  weekwheel put --tube mail --in 3d12h 'remind ada'\n"
 	      "  weekwheel put --key backup --at '2026-12-01 03:00' --every 1d backup\n"
 	      "  weekwheel put --tube resize --lines <files\n"
-	      "  weekwheel put --tube hooks --url https://example.org/hook --in 1h '{\"order\": 7}'\n",
+	      "  weekwheel put -t hooks --url https://example.org/hook --in 1h '{\"order\": 7}'\n",
 	    out);
 }
