@@ -179,6 +179,9 @@ def damage_is_found():
         equal((said["sound"], said["jobs"], len(said["problems"])), (False, 20, 2))
         # What is there is saved.
         equal(len(exported(redis.url)), 20)
+        redis.ask("HSET", "{weekwheel:0}:j", "9", "damaged")
+        matches("^shard 0: job 9 has a record that cannot be read$", alone.run(1, "fsck", redis.url).out)
+        matches("a record cannot be read, and the export ended there: .* of 20 jobs", alone.run(1, "export", redis.url).err)
 
 
 def what_cannot_be_opened_is_said():
