@@ -1,3 +1,5 @@
+-- Without memory nothing is put: Redis would take it behind what is due and needs none. This writes nothing, and is refused then.
+redis.call('SETRANGE', KEYS[1], 0, '')
 -- require part_shard
 -- Put jobs: after ARGV[2], 15 arguments each. Replies the result, id and version of each.
 local PUT = 15

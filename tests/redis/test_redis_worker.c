@@ -413,6 +413,9 @@ START_TEST(redis_that_was_emptied_is_filled_anew_and_that_is_said)
 	actor_end(&actor);
 	/* Also if nobody asks for anything. */
 	int said = store_rig_said(&rig, "made anew");
+	UNTIL(stats_of().watched == 16);
+	uint64_t sent = stats_of().commands;
+	UNTIL(stats_of().commands > sent + 1);
 	empty_all();
 	UNTIL(store_rig_said(&rig, "made anew") == said + 1);
 	put_after("t", "z", 0);
@@ -455,20 +458,31 @@ END_TEST
 START_TEST(without_memory_nothing_is_put_and_what_is_there_can_be_finished)
 {
 	struct ww_job_spec spec;
+	struct ww_job_ref gone = {0};
 	struct ww_lease leases[3];
+	uint64_t past, now;
 
 	NEEDS_SINGLE;
 	if (!store_rig_make(&rig, _i, NULL))
 		return;
 	rig.config.lease = WW_SECOND;
+	rig.config.shards = 1;
 	store_rig_open(&rig);
 	for (int i = 0; i < 3; i++)
 		put_after("t", "x", 0);
+	/* When this would have been due nothing is: that too is written down. */
+	spec = store_spec("t", "gone");
+	spec.due = 50 * MS;
+	gone.id = store_put(&rig, &spec);
+	ck_assert_int_eq(ww_jobs_cancel(rig.jobs, &gone), 1);
+	OK(ww_jobs_now(rig.jobs, 0, &past));
+	past += 60 * MS;
 	put_after("t", "soon", 100 * MS);
 	leases[0] = store_take(&rig, "t", NULL);
 	redis_server_tell(&rig.servers.servers[0], "CONFIG SET maxmemory 1");
 	spec = store_spec("t", "more");
 	ck_assert_int_eq(ww_jobs_put(rig.jobs, &spec, NULL, NULL), WW_EFULL);
+	UNTIL(ww_jobs_now(rig.jobs, 0, &now) == WW_OK && now > past);
 	finish(&leases[0]);
 	/* What was there is delivered, also what comes due. */
 	for (int i = 0; i < 3; i++) {
