@@ -20,7 +20,8 @@
  * Each store that is open has a thread, its *worker*, which keeps the time of the next event of each shard that it watches
  * in a timing wheel, and hears of earlier ones by messages. It makes ready what is due, and it does for leases that ran out
  * what jobs.h says. Workers share the shards, and take over those of one that has not been heard of for `lease`. Every script
- * does the same for its shard before it does anything else, so that what a call says never depends on a worker.
+ * does the same for its shard before it does anything else, so that what a call says never depends on a worker, but for
+ * where a reserve looks (see below).
  *
  * Time is that of Redis, in us, rounded up: a job is never early by the clock of its node, whatever the clocks of the workers
  * say. Elapsed and wall time are the same here; WW_JOB_WALL is kept and changes nothing. Nodes of a cluster are
@@ -30,6 +31,10 @@
  * - Leases are written: a lease lives on when its process, or Redis, ends and comes back, until it runs out.
  * - ww_jobs_begin and ww_jobs_commit do nothing: each call stands for itself, and is done when it returns.
  *   ww_jobs_put_many, reserve_many and finish_many save round trips.
+ * - ww_jobs_reserve asks Redis only where something is ready as far as this process has heard: what it made ready itself it
+ *   finds at once, what another one did when the message of it is here, and what comes due when the worker that watches the
+ *   shard has seen to it. Of shards whose worker died that is up to `lease` later. ww_jobs_wait hears of it likewise.
+ * - While a slot of a cluster moves, calls to its shards wait until it has moved, up to the timeout: then WW_EAGAIN.
  * - Of jobs of different shards that are ready, the least priority is taken first as far as this process has heard; those of
  *   equal priority are taken in order within a shard.
  * - Tokens grow with every delivery of a job, and of jobs of the same shard; over all shards they follow the time, in us.
