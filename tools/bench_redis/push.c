@@ -79,7 +79,6 @@ static uint64_t push_all(struct ww_jobs *jobs, uint64_t count, size_t in_flight)
 	config.tubes = tubes;
 	config.tube_count = 1;
 	config.networks = WW_CALLBACK_LOOPBACK;
-	config.flags = WW_CALLBACK_NO_KEY;
 	config.in_flight = config.per_host = in_flight;
 	bench_check("callback", ww_callback_open(&callback, &config));
 	do {
