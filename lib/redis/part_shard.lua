@@ -87,7 +87,7 @@ end
 -- Where a key is looked up: in one of many small hashes, which Redis holds as packed lists. Gives the hash and the field.
 local function index(tube, key)
 	local field = tube .. '\0' .. key
-	return tag .. ':k:' .. tonumber(string.sub(redis.sha1hex(field), 1, 3), 16), field
+	return tag .. ':k:' .. tonumber(string.sub(redis.sha1hex(field), 1, 3), 16) % 1024, field
 end
 
 local function load(id)

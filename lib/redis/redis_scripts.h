@@ -9,7 +9,7 @@
  *
  *     {P:S}:m          hash    the store's identity, the shard's number, what was counted, and when something is due next
  *     {P:S}:j          hash    id -> job                  everything about a job, as MessagePack
- *     {P:S}:k:<n>      hash    tube NUL key -> id         keys of jobs, by a hash of themselves from 0 to 4095
+ *     {P:S}:k:<n>      hash    tube NUL key -> id         keys of jobs, by a hash of themselves from 0 to 1023
  *     {P:S}:d:<n>      zset    due time -> id             delayed jobs that are due in slice n of time
  *     {P:S}:s          zset    n                          the slices that there are
  *     {P:S}:r:<tube>   zset    priority, id               ready jobs

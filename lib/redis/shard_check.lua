@@ -30,7 +30,7 @@ end
 
 if ARGV[5] == 'keys' then
 	local first = tonumber(ARGV[3])
-	replies[1] = first + 64 < 4096 and string.format('%d', first + 64) or '0'
+	replies[1] = first + 64 < 1024 and string.format('%d', first + 64) or '0'
 	for number = first, first + 63 do
 		local set = tag .. ':k:' .. number
 		local keys = redis.call('HGETALL', set)
