@@ -251,7 +251,7 @@ START_TEST(a_busy_server_is_asked_again)
 		return;
 	redis_server_url(&server, url, sizeof url);
 	link_rig_make(&slow, url);
-	slow.config.timeout = 100 * MS;
+	slow.config.timeout = 1000 * MS;
 	OK(ww_redis_link_open(&slow.link, &slow.config));
 	ck_assert_int_eq(call_script(&slow, &endless, "k", NULL, NULL), WW_EIO);
 	ck_assert_int_eq(link_rig_said(&slow, "does not answer in time"), 1);

@@ -540,7 +540,7 @@ START_TEST(a_primary_that_dies_is_replaced_and_jobs_go_on)
 	redis_server_kill(&rig.servers.servers[1]);
 	while (taken < JOBS) {
 		const char *tube = "t";
-		int got = ww_jobs_wait(rig.jobs, &tube, 1, 60 * WW_SECOND, &lease);
+		int got = ww_jobs_wait(rig.jobs, &tube, 1, 180 * WW_SECOND, &lease);
 		if (got != 1) {
 			ck_assert_msg(got == WW_EIO || got == WW_EAGAIN, "%d", got);
 			rest();
