@@ -287,9 +287,13 @@ START_TEST(results_are_on_disk)
 	uint64_t bad = pushing_post(&pushing, "/", "Answer-Status: 400 No\n");
 	pushing_open(&pushing);
 	expect_finished(&pushing, good);
-	ck_assert(has_header(receiver_got(pushing.receiver, 0), "Weekwheel-Job-Key"));
 	expect_backoff(&pushing, again, "HTTP 503");
 	expect_buried(&pushing, bad, "HTTP 400");
+	/* They came side by side, in any order. */
+	int keyed_ones = 0;
+	for (size_t i = 0; i < 3; i++)
+		keyed_ones += has_header(receiver_got(pushing.receiver, i), "Weekwheel-Job-Key");
+	ck_assert_int_eq(keyed_ones, 1);
 	for (int i = 0; i < 4; i++)
 		(void)pushing_post(&pushing, "/", "Answer-Do: wait\n");
 	receiver_wait(pushing.receiver, 7);
