@@ -258,6 +258,28 @@ def test_redis_killed_and_back(folder):
         assert "a command failed" not in server.said, server.said
 
 
+def test_commands_that_come_while_redis_is_lost(folder):
+    # They do not take the server for beanstalkd, which lacks keys and reasons.
+    with Redis(folder) as redis, redis.server("--http", "127.0.0.1:0") as server, server.client() as a:
+        metrics = re.search(r"serving (http://[0-9.:]+/metrics)", server.said).group(1)
+        equal(a.ask("put-key 0 0 60 1 - attempts=5 backoff=3600\r\nx").split()[0], "INSERTED")
+        redis.kill()
+        done = subprocess.run([WEEKWHEEL, "put", "--server", server.address, "--key", "k", "x"], capture_output=True, text=True,
+                              timeout=PATIENCE, check=False)
+        assert done.returncode == 1 and "INTERNAL_ERROR" in done.stderr and "beanstalkd" not in done.stderr, done
+        with subprocess.Popen([WEEKWHEEL, "work", "--server", server.address, "--", "sh", "-c", "echo why >&2; exit 3"],
+                              stderr=subprocess.DEVNULL) as worker:
+            try:
+                until(lambda: b"\nweekwheeld_waiting 1\n" in urllib.request.urlopen(metrics, timeout=PATIENCE).read(),
+                      "that it waits")
+                redis.start()
+                job = until(lambda: "{" in a.ask("list-delayed") and [one for one in a.all_jobs() if one["releases"]],
+                            "that it failed")
+                equal([(one["error"], one["left"] > 2000) for one in job], [("exit status 3: why", True)])
+            finally:
+                worker.terminate()
+
+
 def test_redis_frozen(folder):
     with Redis(folder) as redis, redis.server("--redis-timeout", "0.2") as server, server.client() as a, server.client() as b:
         b.send("reserve\r\n")
