@@ -17,7 +17,7 @@ static const struct {
     {"JOB_TOO_BIG",
         "the body is larger than the server takes; make it smaller, or start the server with a larger limit"},
     {"OUT_OF_MEMORY", "the server is out of memory or its disk is full"},
-    {"INTERNAL_ERROR", "something broke in the server; its log says more"},
+    {"INTERNAL_ERROR", "the server could not write or read it, or its Redis does not answer; its log says more"},
     {"UNKNOWN_COMMAND", "this server does not know that; it may be beanstalkd, or an older weekwheeld"},
     {"BAD_FORMAT",
         "the server refuses its form: a job of a tube that it delivers over HTTP has to be a request, see --url; "
