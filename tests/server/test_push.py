@@ -256,6 +256,10 @@ def test_options():
                           capture_output=True, text=True, timeout=PATIENCE, check=False)
     if "this build has no libcurl" not in done.stderr:
         assert done.returncode == 1 and "a range cannot be read" in done.stderr, done
+    done = subprocess.run([PROGRAM, "--memory", "--listen", "127.0.0.1:0", "--push", "a", "--push-ca-file", "/nonexistent/file"],
+                          capture_output=True, text=True, timeout=PATIENCE, check=False)
+    if "this build has no libcurl" not in done.stderr:
+        assert done.returncode == 1 and "--push-ca-file /nonexistent/file: No such file" in done.stderr, done
 
 
 sys.exit(run(globals()))

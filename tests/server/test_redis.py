@@ -341,7 +341,7 @@ def test_options(folder):
 def test_nobody_is_there(folder):
     with Redis(folder):
         said = fails("--store", "redis://127.0.0.1:%d/" % free_port(), status=1)
-    assert "cannot be reached" in said and "cannot open the store in Redis" in said, said
+    assert "cannot be reached" in said and "cannot open the store in Redis" in said and "disk" not in said, said
 
 
 def test_a_password_is_not_shown(folder):

@@ -2,9 +2,11 @@
 #include "server.h"
 
 #ifdef HAVE_CALLBACK
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "weekwheel/callback.h"
 
@@ -72,6 +74,11 @@ int push_start(struct server *server)
 
 	if (settings->tube_count == 0)
 		return 0;
+	/* It is read with each connection, where a mistake would be seen late. */
+	if (settings->ca_file && access(settings->ca_file, R_OK) != 0) {
+		server_say("--push-ca-file %s: %s", settings->ca_file, strerror(errno));
+		return -1;
+	}
 	push = calloc(1, sizeof *push);
 	push_config(server, &config);
 	error = push ? ww_callback_open(&push->callback, &config) : WW_ENOMEM;

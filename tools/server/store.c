@@ -175,7 +175,9 @@ static void say_redis_failed(int error)
 		           "redis://:PASSWORD@HOST:PORT/, and give the user the rights for the keys and for EVALSHA");
 		break;
 	case WW_ECORRUPT:
-		server_say("the store in Redis is not whole: put back a copy, or give another --redis-prefix");
+		server_say(
+		    "what answers there is no Redis, or the store in it is not whole: see that --store has the right "
+		    "port, put back a copy, or give another --redis-prefix");
 		break;
 	case WW_EVERSION:
 		server_say(
@@ -183,6 +185,9 @@ static void say_redis_failed(int error)
 		break;
 	case WW_EFULL:
 		server_say("Redis has no memory left: raise its maxmemory");
+		break;
+	case WW_EIO:
+		server_say("cannot open the store in Redis: see that Redis runs, and that --store has its address");
 		break;
 	default:
 		server_say("cannot open the store in Redis: %s", ww_strerror(error));
