@@ -107,12 +107,15 @@ static void close_wires(struct redis_link *link, struct redis_wire *wires)
 static void say_lost(struct redis_link *link, const struct redis_node *node, int error, const char *why)
 {
 	char place[REDIS_PLACE_MAX];
+	size_t length = strlen(why);
+	/* Some sentences of Redis are ended already. */
+	const char *end = length > 0 && strchr(".?", why[length - 1]) ? "" : ".";
 
 	ww_redis_node_place(node, place);
 	if (error == WW_EDENIED || error == WW_EINVAL)
-		ww_redis_link_say(link, "Redis at %s refuses: %s.", place, why);
+		ww_redis_link_say(link, "Redis at %s refuses: %s%s", place, why, end);
 	else
-		ww_redis_link_say(link, "Redis at %s cannot be reached: %s.", place, why);
+		ww_redis_link_say(link, "Redis at %s cannot be reached: %s%s", place, why, end);
 }
 
 /* The attempt failed, or the node has fallen silent. */
