@@ -16,7 +16,7 @@ static const struct {
     {"DRAINING", "the server takes no new jobs any more; try again when it has been started anew"},
     {"JOB_TOO_BIG",
         "the body is larger than the server takes; make it smaller, or start the server with a larger limit"},
-    {"OUT_OF_MEMORY", "the server is out of memory or its disk is full"},
+    {"OUT_OF_MEMORY", "the server or its Redis is out of memory, or its disk is full"},
     {"INTERNAL_ERROR", "the server could not write or read it, or its Redis does not answer; its log says more"},
     {"UNKNOWN_COMMAND", "this server does not know that; it may be beanstalkd, or an older weekwheeld"},
     {"BAD_FORMAT",

@@ -172,7 +172,8 @@ static void say_redis_failed(int error)
 		break;
 	case WW_EDENIED:
 		server_say("Redis does not let it in: put its password into the file of --store-file, as "
-		           "redis://:PASSWORD@HOST:PORT/, and give the user the rights for the keys and for EVALSHA");
+		           "redis://:PASSWORD@HOST:PORT/, and give the user the rights for the keys and for EVALSHA; "
+		           "of several servers name the primary");
 		break;
 	case WW_ECORRUPT:
 		server_say(
