@@ -39,7 +39,7 @@
  *   equal priority are taken in order within a shard.
  * - Tokens grow with every delivery of a job, and of jobs of the same shard; over all shards they follow the time, in us.
  * - ww_jobs_list gives jobs in no order, `after` is not an id but what `next` was, and a job may come twice if many come or go between
- *   pages. ww_jobs_kick takes delayed jobs in order of their due times within a shard. ww_jobs_forecast of one tube looks at all jobs.
+ *   pages. It passes over records that cannot be read: `next` is stored, and the answer is WW_ECORRUPT. ww_jobs_kick takes delayed jobs in order of their due times within a shard. ww_jobs_forecast of one tube looks at all jobs.
  * - A pause is Redis's, holds for all processes, and does not end with the store. Statistics "since the store was opened" are since it was
  *   made; puts and finished of a tube are those of this process.
  * - loaded, commits, syncs and disk of the statistics are 0.

@@ -216,17 +216,31 @@ struct page {
 	size_t looks;
 	size_t found;
 	int result;
+	int damaged; /* WW_ECORRUPT: a record could not be read, and was passed over */
 };
+
+static void pass_by(struct page *page, uint64_t id)
+{
+	page->looks++;
+	page->place = id / page->store->shards % page->places + 1;
+}
 
 static int show_one(struct page *page, const redisReply *reply)
 {
 	struct ww_job_info info;
-	int error = read_info(page->store, reply, &info);
 
-	page->looks++;
-	page->place = info.id / page->store->shards % page->places + 1;
-	if (error || !job_filter_takes(page->filter, &info))
+	/* The id of one that cannot be read. */
+	if (reply->type == REDIS_REPLY_STRING) {
+		page->damaged = WW_ECORRUPT;
+		pass_by(page, (uint64_t)ww_redis_call_value(reply));
+		return WW_OK;
+	}
+	int error = read_info(page->store, reply, &info);
+	if (error)
 		return error;
+	pass_by(page, info.id);
+	if (!job_filter_takes(page->filter, &info))
+		return WW_OK;
 	page->found++;
 	if (reply->element[SHOW_BODY]->type == REDIS_REPLY_STRING)
 		info.body = reply->element[SHOW_BODY]->str;
@@ -246,7 +260,8 @@ static size_t count_wanted(const struct page *page, const redisReply *reply)
 	size_t count = 0;
 
 	for (size_t i = 2; i < reply->elements; i++)
-		count += !read_info(page->store, reply->element[i], &info) && job_filter_takes(page->filter, &info);
+		count += reply->element[i]->type == REDIS_REPLY_ARRAY &&
+		         !read_info(page->store, reply->element[i], &info) && job_filter_takes(page->filter, &info);
 	return count;
 }
 
@@ -360,7 +375,7 @@ int ww_redis_look_list(struct ww_jobs *jobs, const struct ww_job_filter *filter,
 		return error;
 	if (next)
 		*next = page.shard < store->shards ? where(&page) : 0;
-	return page.result;
+	return page.result ? page.result : page.damaged;
 }
 
 /* ---- Forecast */

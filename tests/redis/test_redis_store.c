@@ -127,6 +127,39 @@ START_TEST(a_damaged_record_holds_nobody_up)
 }
 END_TEST
 
+static int count_one(const struct ww_job_info *info, void *context)
+{
+	ck_assert_uint_ne(info->id, delayed);
+	++*(int *)context;
+	return 0;
+}
+
+START_TEST(a_list_passes_over_what_cannot_be_read)
+{
+	struct ww_job_filter filter = {.after = 0};
+	int count = 0;
+	int errors = 0;
+
+	ONCE;
+	world_make(&world, KIND_REDIS);
+	world.is_damaged = 1;
+	fill();
+	redis_server_tell(
+	    kinds_redis_server(), "HSET {%s:0}:j %" PRIu64 " nonsense", kinds_redis_prefix(&world), delayed);
+	ck_assert_int_eq(ww_jobs_list(world.jobs, &filter, SIZE_MAX, count_one, &count, NULL), WW_ECORRUPT);
+	ck_assert_int_eq(count, 3);
+	count = 0;
+	do {
+		int error = ww_jobs_list(world.jobs, &filter, 1, count_one, &count, &filter.after);
+		ck_assert(error == WW_OK || error == WW_ECORRUPT);
+		errors += error != WW_OK;
+	} while (filter.after);
+	ck_assert_int_eq(count, 3);
+	ck_assert_int_eq(errors, 1);
+	world_end(&world);
+}
+END_TEST
+
 /* ---- Data that makes no sense */
 
 static int see(const struct ww_job_info *info, void *context)
@@ -370,6 +403,6 @@ START_TEST(handles_in_threads_share_the_work)
 }
 END_TEST
 
-KINDS_MAIN("redis/store", damage_is_told, a_damaged_record_holds_nobody_up,
+KINDS_MAIN("redis/store", damage_is_told, a_damaged_record_holds_nobody_up, a_list_passes_over_what_cannot_be_read,
     keys_of_another_type_are_an_error_and_no_harm, records_that_make_no_sense_are_errors_and_no_harm,
     what_one_handle_does_the_other_sees, ids_versions_and_tokens_grow_over_both, handles_in_threads_share_the_work)

@@ -181,7 +181,10 @@ def damage_is_found():
         equal(len(exported(redis.url)), 20)
         redis.ask("HSET", "{weekwheel:0}:j", "9", "damaged")
         matches("^shard 0: job 9 has a record that cannot be read$", alone.run(1, "fsck", redis.url).out)
-        matches("a record cannot be read, and the export ended there: .* of 20 jobs", alone.run(1, "export", redis.url).err)
+        redis.ask("HSET", "{weekwheel:0}:j", "12", "damaged")
+        result = alone.run(1, "export", redis.url)
+        matches("2 of 20 jobs cannot be read and were left out", result.err)
+        equal(sorted(job["id"] for job in objects(result.out)), [i for i in range(1, 21) if i not in (9, 12)])
 
 
 def what_cannot_be_opened_is_said():

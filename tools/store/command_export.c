@@ -136,11 +136,7 @@ static int say_result(const struct export *export, int error)
 {
 	uint64_t lost = export->total > export->written ? export->total - export->written : 0;
 
-	if (error == WW_ECORRUPT && !export->place.path)
-		message_error("%s: a record cannot be read, and the export ended there: %" PRIu64 " of %" PRIu64
-		              " jobs were written; 'weekwheel fsck' tells which",
-		    export->place.name, export->written, export->total);
-	else if (error == WW_ECORRUPT)
+	if (error == WW_ECORRUPT)
 		message_error("%s: %" PRIu64 " of %" PRIu64 " jobs cannot be read and were left out; 'weekwheel fsck' "
 		              "tells which",
 		    export->place.name, lost, export->total);
