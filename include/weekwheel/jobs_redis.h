@@ -33,7 +33,7 @@
  *   ww_jobs_put_many, reserve_many and finish_many save round trips.
  * - ww_jobs_reserve asks Redis only where something is ready as far as this process has heard: what it made ready itself it
  *   finds at once, what another one did when the message of it is here, and what comes due when the worker that watches the
- *   shard has seen to it. Of shards whose worker died that is up to `lease` later. ww_jobs_wait hears of it likewise.
+ *   shard has seen to it. Shards that do not answer keep no jobs of others from it: it fails if there are none, or the timeout is over. Of shards whose worker died that is up to `lease` later. ww_jobs_wait hears of it likewise.
  * - While a slot of a cluster moves, calls to its shards wait until it has moved, up to the timeout: then WW_EAGAIN.
  * - Of jobs of different shards that are ready, the least priority is taken first as far as this process has heard; those of
  *   equal priority are taken in order within a shard.

@@ -318,11 +318,12 @@ int ww_redis_call_fan(struct redis_store *store, struct fan *fan)
 	return error ? error : again;
 }
 
-int ww_redis_call_all(
-    struct redis_store *store, const struct redis_script *script, struct words *words, struct fan *fan)
+static int call_shards(
+    struct redis_store *store, const struct redis_script *script, struct words *words, struct fan *fan, int *made)
 {
 	int error = ww_redis_call_fan_make(store, fan, store->shards);
 
+	*made = !error;
 	if (error)
 		return error;
 	fan->all = words;
@@ -333,8 +334,25 @@ int ww_redis_call_all(
 		    .argv = words->argv,
 		    .lengths = words->lengths,
 		    .flags = REDIS_CALL_AGAIN};
-	error = ww_redis_call_fan(store, fan);
-	if (error)
+	return ww_redis_call_fan(store, fan);
+}
+
+int ww_redis_call_all(
+    struct redis_store *store, const struct redis_script *script, struct words *words, struct fan *fan)
+{
+	int made;
+	int error = call_shards(store, script, words, fan, &made);
+
+	if (error && made)
 		ww_redis_call_fan_free(store, fan);
 	return error;
+}
+
+int ww_redis_call_each(
+    struct redis_store *store, const struct redis_script *script, struct words *words, struct fan *fan)
+{
+	int made;
+	int error = call_shards(store, script, words, fan, &made);
+
+	return made ? WW_OK : error;
 }

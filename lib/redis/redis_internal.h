@@ -168,6 +168,9 @@ struct fan {
 /* Run a script with the same words for all shards, or those that mask says. Call i is for shard which[i]. */
 int ww_redis_call_all(
     struct redis_store *store, const struct redis_script *script, struct words *words, struct fan *fan);
+/* The same, but each call says what became of it; an error is returned only if none was made. */
+int ww_redis_call_each(
+    struct redis_store *store, const struct redis_script *script, struct words *words, struct fan *fan);
 /* Run calls that were made ready; the store made anew if it was gone. */
 int ww_redis_call_fan(struct redis_store *store, struct fan *fan);
 void ww_redis_call_fan_free(struct redis_store *store, struct fan *fan);

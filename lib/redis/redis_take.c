@@ -18,7 +18,21 @@ struct take {
 	size_t most;
 	size_t got;
 	uint32_t begin; /* the shard that is asked first of equals */
+	uint64_t end;   /* when no other shard is asked any more if one fails, elapsed ns */
+	int error;      /* the first of a shard, which is not asked again: others may have what is wanted */
+	uint64_t failed[WW_REDIS_SHARDS_MAX / 64]; /* a bit of each such shard */
 };
+
+static int has_failed(const struct take *take, uint32_t shard)
+{
+	return take->failed[shard / 64] >> shard % 64 & 1;
+}
+
+static void note_failed(struct take *take, uint32_t shard, int error)
+{
+	take->failed[shard / 64] |= UINT64_C(1) << shard % 64;
+	take->error = take->error ? take->error : error;
+}
 
 void ww_redis_take_free(struct ww_jobs *jobs, void *body)
 {
@@ -75,6 +89,8 @@ static int64_t best_shard(const struct take *take, int *is_unknown)
 		for (uint32_t i = 0; i < store->shards; i++) {
 			uint32_t shard = (take->begin + i) % store->shards;
 			int64_t first = tube->of[shard].first;
+			if (has_failed(take, shard))
+				continue;
 			if (first == HINT_UNKNOWN)
 				*is_unknown = 1;
 			else if (first != HINT_NONE && first < least)
@@ -103,8 +119,29 @@ static void learn(const struct take *take, size_t t, uint32_t shard, int64_t fir
 		tube->of[shard].first = first;
 }
 
+/* What the shards answered; those that did not have failed. */
+static void learn_all(struct take *take, const struct fan *fan, const uint64_t *seen)
+{
+	struct redis_store *store = take->store;
+
+	for (uint32_t i = 0; i < store->shards; i++) {
+		const struct redis_call *call = &fan->calls[i];
+		int error = call->error ? call->error : ww_redis_call_array(store, call->reply, 2 * take->count);
+		if (error)
+			note_failed(take, i, error);
+	}
+	pthread_mutex_lock(&store->lock);
+	for (uint32_t i = 0; i < store->shards; i++)
+		for (size_t t = 0; t < take->count; t++)
+			learn(take, t, i,
+			    has_failed(take, i) ? HINT_PERHAPS
+			                        : ww_redis_call_value(fan->calls[i].reply->element[2 * t]),
+			    seen[t * store->shards + i]);
+	pthread_mutex_unlock(&store->lock);
+}
+
 /* Ask all shards for the first of each tube. */
-static int look(const struct take *take)
+static int look(struct take *take)
 {
 	struct redis_store *store = take->store;
 	size_t size = take->count * store->shards * sizeof(uint64_t);
@@ -120,17 +157,10 @@ static int look(const struct take *take)
 		pthread_mutex_lock(&store->lock);
 		see(take, seen);
 		pthread_mutex_unlock(&store->lock);
-		error = ww_redis_call_all(store, &ww_redis_script_shard_first, words, &fan);
+		error = ww_redis_call_each(store, &ww_redis_script_shard_first, words, &fan);
 	}
 	if (!error) {
-		for (uint32_t i = 0; i < store->shards && !error; i++)
-			error = ww_redis_call_array(store, fan.calls[i].reply, 2 * take->count);
-		pthread_mutex_lock(&store->lock);
-		for (uint32_t i = 0; i < store->shards && !error; i++)
-			for (size_t t = 0; t < take->count; t++)
-				learn(take, t, i, ww_redis_call_value(fan.calls[i].reply->element[2 * t]),
-				    seen[t * store->shards + i]);
-		pthread_mutex_unlock(&store->lock);
+		learn_all(take, &fan, seen);
 		ww_redis_call_fan_free(store, &fan);
 	}
 	ww_redis_words_free(store, words);
@@ -185,14 +215,17 @@ static int take_from(struct take *take, uint32_t shard)
 		pthread_mutex_unlock(&store->lock);
 		error = ww_redis_call(store, &ww_redis_script_shard_reserve, shard, words, 0, &reply);
 	}
-	if (!error) {
+	if (reply)
 		error = read_leases(take, reply);
+	if (words && seen) {
+		/* One that fails is asked after the others, until it answers or is heard of. */
 		pthread_mutex_lock(&store->lock);
-		for (size_t t = 0; t < take->count && !error; t++)
-			learn(take, t, shard, ww_redis_call_value(reply->element[1 + t]), seen[t]);
+		for (size_t t = 0; t < take->count; t++)
+			learn(
+			    take, t, shard, error ? HINT_PERHAPS : ww_redis_call_value(reply->element[1 + t]), seen[t]);
 		pthread_mutex_unlock(&store->lock);
-		ww_redis_call_free(reply);
 	}
+	ww_redis_call_free(reply);
 	ww_redis_words_free(store, words);
 	if (seen && seen != few)
 		store->allocator->free(store->allocator->user, seen, take->count * sizeof *seen);
@@ -215,20 +248,25 @@ int ww_redis_take_many(
 	/* Without a worker nobody tells what becomes ready. */
 	if (is_alone(store))
 		error = look(&take), has_looked = 1;
+	take.end = ww_redis_elapsed() + store->config.timeout;
 	while (!error && take.got < most) {
 		int is_unknown;
+		int failed;
 		pthread_mutex_lock(&store->lock);
 		int64_t shard = best_shard(&take, &is_unknown);
 		pthread_mutex_unlock(&store->lock);
 		if (shard < -1)
 			error = WW_ENOMEM;
 		else if (is_unknown && !has_looked)
-			error = look(&take), has_looked = 1;
-		else if (shard >= 0)
-			error = take_from(&take, (uint32_t)shard);
-		else
+			error = look(&take), has_looked = 1, take.end = ww_redis_elapsed() + store->config.timeout;
+		else if (shard < 0)
+			break;
+		else if ((failed = take_from(&take, (uint32_t)shard)) != WW_OK)
+			note_failed(&take, (uint32_t)shard, failed);
+		if (take.error == WW_ENOMEM || (take.error && ww_redis_elapsed() >= take.end))
 			break;
 	}
+	error = error ? error : take.error;
 	return take.got ? (int)take.got : error;
 }
 

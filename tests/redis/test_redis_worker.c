@@ -444,7 +444,10 @@ START_TEST(tokens_grow_also_where_redis_was_restored_from_an_older_copy)
 	ck_assert_uint_gt(second.token, first.token);
 	redis_server_kill(&rig.servers.servers[0]);
 	redis_server_restart(&rig.servers.servers[0]);
-	third = store_wait(&rig, "t", NULL);
+	/* Until the loss is noticed a reserve may fail. */
+	const char *tube = "t";
+	UNTIL(ww_jobs_wait(rig.jobs, &tube, 1, 60 * WW_SECOND, &third) == 1);
+	ww_jobs_free(rig.jobs, third.body);
 	ck_assert_uint_eq(third.id, first.id);
 	ck_assert_uint_gt(third.token, second.token);
 	ck_assert_int_eq(ww_jobs_finish(rig.jobs, second.id, second.token), WW_ESTALE);
@@ -561,6 +564,51 @@ START_TEST(a_primary_that_dies_is_replaced_and_jobs_go_on)
 }
 END_TEST
 
+/* What is most urgent was heard of from a node that is gone: the jobs of others are given out all the same. */
+START_TEST(a_node_that_is_gone_holds_up_no_jobs_of_others)
+{
+	enum { SHARDS = 16, JOBS = 32 };
+	const char *tube = "t";
+	struct ww_lease lease;
+	int left = 0;
+
+	if (_i != STORE_CLUSTER ||
+	    !store_rig_make(&rig, _i, (const char *const[]){"--cluster-require-full-coverage", "no", NULL}))
+		return;
+	rig.config.timeout = 500 * MS;
+	store_rig_open(&rig);
+	/* Now all is known that is ready. */
+	store_none(&rig, tube);
+	for (int i = 0; i < JOBS; i++) {
+		struct ww_job_spec spec = store_spec(tube, "x");
+		char tag[32];
+		char key = (char)i;
+		spec.key = &key;
+		spec.key_length = 1;
+		uint64_t id = store_put(&rig, &spec);
+		(void)snprintf(tag, sizeof tag, "{weekwheel:%d}", (int)(id % SHARDS));
+		int is_gone = redis_cluster_owner(&rig.servers, ww_redis_link_slot(tag, strlen(tag))) == 1;
+		left += !is_gone;
+		spec.priority = 0;
+		/* The same job. */
+		if (is_gone)
+			(void)store_put(&rig, &spec);
+	}
+	ck_assert_int_gt(left, 0);
+	ck_assert_int_lt(left, JOBS);
+	redis_server_kill(&rig.servers.servers[1]);
+	for (int turns = 0; left > 0; turns++) {
+		int got = ww_jobs_reserve(rig.jobs, &tube, 1, &lease);
+		ck_assert_msg(turns < 100, "%d are left", left);
+		if (got != 1)
+			continue;
+		ww_jobs_free(rig.jobs, lease.body);
+		left--;
+	}
+	store_rig_end(&rig);
+}
+END_TEST
+
 START_TEST(slots_move_while_jobs_flow)
 {
 	enum { SHARDS = 6, JOBS = 10 };
@@ -614,4 +662,5 @@ STORE_MAIN("redis/worker", with_nothing_due_a_worker_sends_its_heartbeats_and_no
     redis_that_was_killed_is_waited_for_and_leases_go_on, redis_that_was_emptied_is_filled_anew_and_that_is_said,
     tokens_grow_also_where_redis_was_restored_from_an_older_copy,
     without_memory_nothing_is_put_and_what_is_there_can_be_finished, a_replica_is_denied_until_it_is_a_primary,
-    a_primary_that_dies_is_replaced_and_jobs_go_on, slots_move_while_jobs_flow)
+    a_primary_that_dies_is_replaced_and_jobs_go_on, a_node_that_is_gone_holds_up_no_jobs_of_others,
+    slots_move_while_jobs_flow)
