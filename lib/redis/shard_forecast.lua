@@ -17,14 +17,20 @@ for _, name in ipairs(redis.call('ZRANGE', tag .. ':s', '-inf', math.floor((now 
 	local from = tonumber(name) * slice
 	local first = math.max(0, math.floor((from - now) / span))
 	local last = math.max(0, math.floor((from + slice - 1 - now) / span))
-	if first == last then
-		add(first, redis.call('ZCARD', tag .. ':d:' .. name))
-	else
-		for _, score in ipairs(redis.call('ZRANGE', tag .. ':d:' .. name, 0, -1, 'WITHSCORES')) do
-			counts.odd = not counts.odd
-			if not counts.odd then add(math.max(0, math.floor((score - now) / span)), 1) end
+	local set = tag .. ':d:' .. name
+	local number = redis.call('ZCARD', set)
+	last = math.min(last, spans - 1)
+	if first == last and (from + slice - 1 - now) / span < spans then
+		add(first, number)
+	elseif last - first < number then
+		-- Counted by Redis: there may be millions.
+		for i = first, last do
+			local low = i == 0 and '-inf' or string.format('%.0f', now + i * span)
+			add(i, redis.call('ZCOUNT', set, low, string.format('%.0f', now + (i + 1) * span - 1)))
 		end
+	else
+		local found = redis.call('ZRANGE', set, 0, -1, 'WITHSCORES')
+		for i = 2, #found, 2 do add(math.max(0, math.floor((found[i] - now) / span)), 1) end
 	end
 end
-counts.odd = nil
 return counts

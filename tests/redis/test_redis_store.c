@@ -160,6 +160,39 @@ START_TEST(a_list_passes_over_what_cannot_be_read)
 }
 END_TEST
 
+/* Whichever way is taken to count what lies in a slice. */
+START_TEST(a_forecast_counts_within_slices)
+{
+	enum { JOBS = 300, SPANS = 2000 };
+	static const struct {
+		uint64_t span;
+		size_t count;
+	} asked[] = {{WW_SECOND, 10}, {60 * WW_SECOND, 30}, {7 * WW_MILLISECOND, SPANS}, {600 * WW_SECOND, 2},
+	    {601 * WW_SECOND, 3}, {86400 * WW_SECOND, 2}, {WW_MILLISECOND, 1}};
+	static uint64_t delays[JOBS];
+	static uint64_t counts[SPANS];
+
+	ONCE;
+	world_make(&world, KIND_REDIS);
+	for (uint64_t i = 0; i < JOBS; i++) {
+		struct ww_job_spec spec = spec_of("x");
+		spec.due = delays[i] = i * i * i * 100 * WW_MILLISECOND / 1000;
+		(void)put_job(&world, &spec);
+	}
+	for (size_t a = 0; a < sizeof asked / sizeof *asked; a++) {
+		OK(ww_jobs_forecast(world.jobs, NULL, asked[a].span, counts, asked[a].count));
+		for (size_t s = 0; s < asked[a].count; s++) {
+			uint64_t expected = 0;
+			for (size_t i = 0; i < JOBS; i++)
+				expected += delays[i] / asked[a].span == s;
+			ck_assert_msg(counts[s] == expected, "span %zu of %zu: %" PRIu64 ", not %" PRIu64, s, a,
+			    counts[s], expected);
+		}
+	}
+	world_end(&world);
+}
+END_TEST
+
 /* ---- Data that makes no sense */
 
 static int see(const struct ww_job_info *info, void *context)
@@ -404,5 +437,6 @@ START_TEST(handles_in_threads_share_the_work)
 END_TEST
 
 KINDS_MAIN("redis/store", damage_is_told, a_damaged_record_holds_nobody_up, a_list_passes_over_what_cannot_be_read,
-    keys_of_another_type_are_an_error_and_no_harm, records_that_make_no_sense_are_errors_and_no_harm,
-    what_one_handle_does_the_other_sees, ids_versions_and_tokens_grow_over_both, handles_in_threads_share_the_work)
+    a_forecast_counts_within_slices, keys_of_another_type_are_an_error_and_no_harm,
+    records_that_make_no_sense_are_errors_and_no_harm, what_one_handle_does_the_other_sees,
+    ids_versions_and_tokens_grow_over_both, handles_in_threads_share_the_work)
