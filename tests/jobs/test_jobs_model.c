@@ -3,7 +3,7 @@
  * closed and opened again, also one of two that are open on the same jobs, and with batches whose write fails, after which
  * nothing may have changed.
  *
- * WW_MODEL_OPS sets the number of steps, which is less by default where a step costs more, WW_SEED the seed, which is printed.
+ * WW_MODEL_OPS sets the number of steps, of which a kind whose steps cost more does a part, WW_SEED the seed, which is printed.
  */
 
 #include <stdio.h>
@@ -629,10 +629,9 @@ static void batch(void)
 static uint64_t steps_of(int kind)
 {
 	const char *text = getenv("WW_MODEL_OPS");
+	uint64_t steps = text ? strtoull(text, NULL, 10) : STEPS;
 
-	if (text)
-		return strtoull(text, NULL, 10) / 4;
-	return STEPS / 4 / (kinds[kind]->cost ? kinds[kind]->cost : 1);
+	return steps / 4 / (kinds[kind]->cost ? kinds[kind]->cost : 1);
 }
 
 static void begin(int kind)

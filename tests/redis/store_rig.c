@@ -8,8 +8,8 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 const char *const store_kinds[] = {[STORE_SINGLE] = "single", [STORE_CLUSTER] = "cluster"};
