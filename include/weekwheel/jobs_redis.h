@@ -96,7 +96,7 @@ struct ww_jobs_redis_config {
 	const struct ww_allocator *allocator; /* NULL: the default */
 	/* Jobs of a tube may have become ready: as in struct ww_jobs_config, but called by the worker, which holds nothing. */
 	void (*ready)(const char *tube, void *context);
-	/* What a person should know, in a sentence: Redis lost and back, emptied, shards taken over. Any thread. NULL: nobody. */
+	/* What a person should know, in a sentence: Redis lost and back, emptied, or configured to lose jobs. Any thread. NULL: nobody. */
 	void (*report)(const char *sentence, void *context);
 	void *context; /* of both */
 	/*

@@ -172,6 +172,25 @@ static int open_link(struct redis_store *store)
 	return ww_redis_link_open(&store->link, &link);
 }
 
+/* What in Redis's configuration will lose jobs one day; better said at the beginning. What it does not show is not said. */
+static void advise(struct redis_store *store)
+{
+	const char *argv[] = {"INFO"};
+	struct redis_call call = {.key = store->tags[0], .argc = 1, .argv = argv, .flags = REDIS_CALL_AGAIN};
+
+	if (ww_redis_link_run(store->link, &call, 1) == WW_OK && call.reply->type == REDIS_REPLY_STRING) {
+		const char *info = call.reply->str;
+		if (strstr(info, "\nmaxmemory_policy:") && !strstr(info, "\nmaxmemory:0\r") &&
+		    !strstr(info, "\nmaxmemory_policy:noeviction"))
+			ww_redis_report(store, "Redis will throw away jobs when its memory is full: set maxmemory-policy to "
+			                       "noeviction");
+		if (strstr(info, "\naof_enabled:0"))
+			ww_redis_report(store, "Redis keeps no log, and will have lost what came since its last snapshot when it "
+			                       "starts again: set appendonly to yes");
+	}
+	ww_redis_link_free(&call, 1);
+}
+
 static int open_store(struct redis_store *store)
 {
 	int error = name_it(store);
@@ -182,6 +201,8 @@ static int open_store(struct redis_store *store)
 		error = ww_redis_call_make(store, NULL);
 	if (!error && !is_alone(store))
 		error = ww_redis_worker_start(store);
+	if (!error && !is_alone(store))
+		advise(store);
 	return error;
 }
 

@@ -258,6 +258,18 @@ def test_redis_killed_and_back(folder):
         assert "a command failed" not in server.said, server.said
 
 
+def test_settings_of_redis_that_lose_jobs_are_told(folder):
+    with Redis(folder) as redis:
+        with redis.server() as server:
+            pass
+        assert "appendonly" not in server.said and "noeviction" not in server.said, server.said
+        for line in ("appendonly no", "maxmemory 100mb", "maxmemory-policy allkeys-lru"):
+            equal(redis.ask("CONFIG SET " + line).strip(), "+OK")
+        with redis.server() as server:
+            pass
+        assert "set appendonly to yes" in server.said and "set maxmemory-policy to noeviction" in server.said, server.said
+
+
 def test_commands_that_come_while_redis_is_lost(folder):
     # They do not take the server for beanstalkd, which lacks keys and reasons.
     with Redis(folder) as redis, redis.server("--http", "127.0.0.1:0") as server, server.client() as a:
