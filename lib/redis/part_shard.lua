@@ -166,7 +166,7 @@ local function try_again(id, job, delay, chance, moment)
 	if delay < 0 then
 		delay = job[BACKOFF]
 		for _ = 2, job[TRIES] do
-			if delay >= job[BACKOFF_MAX] then break end
+			if delay == 0 or delay >= job[BACKOFF_MAX] then break end
 			delay = delay * 2
 		end
 		if job[BACKOFF_MAX] > 0 and delay > job[BACKOFF_MAX] then delay = job[BACKOFF_MAX] end
@@ -189,7 +189,7 @@ local function reap()
 	local ids = redis.call('ZRANGE', tag .. ':f', '-inf', now, 'BYSCORE', 'LIMIT', 0, BATCH)
 	for i, id in ipairs(ids) do
 		local job = read(redis.call('HGET', tag .. ':j', id))
-		if job then
+		if job and job[STATE] == RESERVED then
 			local ended = job[ENDS]
 			displace(id, job)
 			job[TIMEOUTS] = job[TIMEOUTS] + 1

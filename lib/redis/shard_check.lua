@@ -17,8 +17,8 @@ local function check(id, text)
 	elseif state == BURIED then
 		set = tag .. ':b:' .. job[TUBE]
 	elseif state == WAITING then
-		if redis.call('ZSCORE', tag .. ':r:' .. job[TUBE], rank(id)) then return end
 		set = delayed_set(job[DUE])
+		if redis.call('ZSCORE', tag .. ':r:' .. job[TUBE], rank(id)) then set, member = tag .. ':r:' .. job[TUBE], rank(id) end
 	else
 		return wrong('job %s has a state that is none', id)
 	end

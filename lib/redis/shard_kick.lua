@@ -1,8 +1,7 @@
 -- require part_shard
 -- Make jobs ready: the job ARGV[4] ('job' in ARGV[3]) if it is delayed or buried, or up to ARGV[5] buried ones of the tube ARGV[4] ('tube').
 -- Replies how many.
-local function kick(id)
-	local job = load(id)
+local function kick(id, job)
 	if not job or job[STATE] == RESERVED or (job[STATE] == WAITING and job[DUE] <= now) then return 0 end
 	displace(id, job)
 	job[DUE], job[TRIES], job[KICKS], job[VERSION] = now, 0, job[KICKS] + 1, job[VERSION] + 1
@@ -11,9 +10,18 @@ local function kick(id)
 	return 1
 end
 
-if ARGV[3] == 'job' then return kick(ARGV[4]) end
-local kicked = 0
-for _, id in ipairs(redis.call('ZRANGE', tag .. ':b:' .. ARGV[4], 0, tonumber(ARGV[5]) - 1)) do
-	kicked = kicked + kick(id)
-end
+if ARGV[3] == 'job' then return kick(ARGV[4], load(ARGV[4])) end
+local buried, most, kicked = tag .. ':b:' .. ARGV[4], tonumber(ARGV[5]), 0
+repeat
+	local found = redis.call('ZRANGE', buried, 0, most - kicked - 1)
+	for _, id in ipairs(found) do
+		local job = read(redis.call('HGET', tag .. ':j', id))
+		if job and job[STATE] == BURIED then
+			kicked = kicked + kick(id, job)
+		else
+			-- One that cannot be read stays, but does not keep those behind it from being kicked.
+			redis.call('ZREM', buried, id)
+		end
+	end
+until kicked >= most or #found == 0
 return kicked

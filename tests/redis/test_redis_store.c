@@ -74,6 +74,7 @@ static const struct {
 } damages[] = {{"ZREM", "r:default a2", "job 2 is not where its record says"},
     {"ZADD", "r:default 1024 a9", "jobs have a place"}, {"DEL", "f", "job 3 is not where its record says"},
     {"DEL", "b:default", "job 4 is not where its record says"}, {"DEL", "k:716", "the key of job 1 leads elsewhere"},
+    {"DEL", "k:789", "the key of job 2 leads elsewhere"},
     {"HSET", "k:7 nonsense 2", "a key leads to job 2, which does not have it"},
     {"HSET", "k:7 nonsense 99", "a key leads to job 99, which does not have it"},
     {"HINCRBY", "c tdefault 1", "the counts of tubes say 5 jobs, and there are 4"},
@@ -123,6 +124,30 @@ START_TEST(a_damaged_record_holds_nobody_up)
 	ck_assert_uint_eq(reserve_job(&world).id, other);
 	expect_none(&world);
 	ck_assert_int_ge(ww_jobs_check(world.jobs, NULL, NULL), 3);
+	world_end(&world);
+}
+END_TEST
+
+START_TEST(a_damaged_record_keeps_no_other_from_being_kicked)
+{
+	uint64_t kicked;
+	struct ww_lease lease;
+
+	ONCE;
+	world_make(&world, KIND_REDIS);
+	world.is_damaged = 1;
+	fill();
+	OK(ww_jobs_bury(world.jobs, reserved, token, 0, "why"));
+	redis_server_tell(
+	    kinds_redis_server(), "HSET {%s:0}:j %" PRIu64 " nonsense", kinds_redis_prefix(&world), buried);
+	OK(ww_jobs_kick(world.jobs, WW_TUBE_DEFAULT, 1, &kicked));
+	ck_assert_uint_eq(kicked, 1);
+	OK(ww_jobs_reserve_job(world.jobs, ready, &lease));
+	ww_jobs_free(world.jobs, lease.body);
+	ck_assert_uint_eq(reserve_job(&world).id, reserved);
+	/* Then what is delayed. */
+	OK(ww_jobs_kick(world.jobs, WW_TUBE_DEFAULT, 9, &kicked));
+	ck_assert_uint_eq(kicked, 1);
 	world_end(&world);
 }
 END_TEST
@@ -437,6 +462,6 @@ START_TEST(handles_in_threads_share_the_work)
 END_TEST
 
 KINDS_MAIN("redis/store", damage_is_told, a_damaged_record_holds_nobody_up, a_list_passes_over_what_cannot_be_read,
-    a_forecast_counts_within_slices, keys_of_another_type_are_an_error_and_no_harm,
-    records_that_make_no_sense_are_errors_and_no_harm, what_one_handle_does_the_other_sees,
-    ids_versions_and_tokens_grow_over_both, handles_in_threads_share_the_work)
+    a_damaged_record_keeps_no_other_from_being_kicked, a_forecast_counts_within_slices,
+    keys_of_another_type_are_an_error_and_no_harm, records_that_make_no_sense_are_errors_and_no_harm,
+    what_one_handle_does_the_other_sees, ids_versions_and_tokens_grow_over_both, handles_in_threads_share_the_work)
