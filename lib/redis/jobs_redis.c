@@ -288,7 +288,10 @@ int ww_jobs_redis_stats(struct ww_jobs *jobs, struct ww_jobs_redis_stats *stats)
 	    .nodes = link.nodes,
 	    .shards = store->shards,
 	    .skew = (int64_t)((uint64_t)wall.tv_sec * WW_SECOND + (uint64_t)wall.tv_nsec - ww_redis_now(store)),
-	    .bytes = sizeof *store + 2 * store->shards * sizeof *store->tags + store->bytes};
+	    .bytes = sizeof *store + 2 * store->shards * sizeof *store->tags};
+	pthread_mutex_lock(&store->lock);
+	stats->bytes += store->bytes;
+	pthread_mutex_unlock(&store->lock);
 	ww_redis_worker_stats(store, stats);
 	return WW_OK;
 }

@@ -26,6 +26,20 @@ static void forget_tubes(struct redis_store *store)
 	store->bytes = 0;
 }
 
+/* With the lock. */
+static void bound_tubes(struct redis_store *store, size_t most)
+{
+	if (HASH_COUNT(store->tubes) > most)
+		forget_tubes(store);
+}
+
+void ww_redis_hint_bound(struct redis_store *store, size_t count)
+{
+	pthread_mutex_lock(&store->lock);
+	bound_tubes(store, TUBES_MAX + count);
+	pthread_mutex_unlock(&store->lock);
+}
+
 struct tube_hints *ww_redis_hint(struct redis_store *store, const char *name)
 {
 	struct tube_hints *tube;
@@ -111,8 +125,7 @@ void ww_redis_hint_count(struct redis_store *store, const char *name, uint64_t p
 	struct tube_hints *tube;
 
 	pthread_mutex_lock(&store->lock);
-	if (HASH_COUNT(store->tubes) > TUBES_MAX)
-		forget_tubes(store);
+	bound_tubes(store, TUBES_MAX);
 	tube = ww_redis_hint(store, name);
 	if (tube) {
 		tube->puts += puts;

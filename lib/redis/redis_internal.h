@@ -199,6 +199,8 @@ void ww_redis_clock(struct redis_store *store, uint64_t redis_us, uint64_t began
 
 /* With the lock. NULL without memory. */
 struct tube_hints *ww_redis_hint(struct redis_store *store, const char *tube);
+/* Forget all if many are remembered beside the `count` tubes that are asked for now. */
+void ww_redis_hint_bound(struct redis_store *store, size_t count);
 /* Nothing is known any more, and who waits is to ask. */
 void ww_redis_hint_forget(struct redis_store *store);
 void ww_redis_hint_hear(struct redis_store *store, const char *tube, uint32_t shard, int64_t priority);

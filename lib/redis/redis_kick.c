@@ -248,6 +248,7 @@ int ww_redis_kick_pause(struct ww_jobs *jobs, const char *tube, uint64_t ns)
 	if (error)
 		return error;
 	ww_redis_call_fan_free(store, &fan);
+	ww_redis_hint_bound(store, 0);
 	pthread_mutex_lock(&store->lock);
 	hints = ww_redis_hint(store, tube);
 	if (hints)

@@ -244,6 +244,7 @@ int ww_redis_take_many(
 		return WW_ECLOSED;
 	if (!count)
 		return 0;
+	ww_redis_hint_bound(store, count);
 	take.begin = (uint32_t)(ww_redis_random(store) % store->shards);
 	/* Without a worker nobody tells what becomes ready. */
 	if (is_alone(store))

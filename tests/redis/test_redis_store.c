@@ -152,6 +152,27 @@ START_TEST(a_damaged_record_keeps_no_other_from_being_kicked)
 }
 END_TEST
 
+START_TEST(tubes_that_were_asked_for_are_not_remembered_for_ever)
+{
+	struct ww_jobs_redis_stats stats;
+	uint64_t most = 0;
+
+	ONCE;
+	world_make(&world, KIND_REDIS);
+	for (int i = 0; i < 9000; i++) {
+		char name[16];
+		const char *names[] = {name};
+		struct ww_lease lease;
+		(void)snprintf(name, sizeof name, "t%d", i);
+		ck_assert_int_eq(ww_jobs_reserve(world.jobs, names, 1, &lease), 0);
+		OK(ww_jobs_redis_stats(world.jobs, &stats));
+		most = stats.bytes > most ? stats.bytes : most;
+	}
+	ck_assert_uint_lt(stats.bytes, most);
+	world_end(&world);
+}
+END_TEST
+
 static int count_one(const struct ww_job_info *info, void *context)
 {
 	ck_assert_uint_ne(info->id, delayed);
@@ -462,6 +483,7 @@ START_TEST(handles_in_threads_share_the_work)
 END_TEST
 
 KINDS_MAIN("redis/store", damage_is_told, a_damaged_record_holds_nobody_up, a_list_passes_over_what_cannot_be_read,
-    a_damaged_record_keeps_no_other_from_being_kicked, a_forecast_counts_within_slices,
-    keys_of_another_type_are_an_error_and_no_harm, records_that_make_no_sense_are_errors_and_no_harm,
-    what_one_handle_does_the_other_sees, ids_versions_and_tokens_grow_over_both, handles_in_threads_share_the_work)
+    a_damaged_record_keeps_no_other_from_being_kicked, tubes_that_were_asked_for_are_not_remembered_for_ever,
+    a_forecast_counts_within_slices, keys_of_another_type_are_an_error_and_no_harm,
+    records_that_make_no_sense_are_errors_and_no_harm, what_one_handle_does_the_other_sees,
+    ids_versions_and_tokens_grow_over_both, handles_in_threads_share_the_work)
