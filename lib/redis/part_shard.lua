@@ -250,7 +250,8 @@ local function promote()
 		for class, number in pairs(classes) do
 			redis.call('HINCRBY', tag .. ':m', 'late' .. class, number)
 		end
-		redis.call('HINCRBY', tag .. ':m', 'late', late)
+		-- What is beyond all measure does not stop what is due.
+		redis.pcall('HINCRBY', tag .. ':m', 'late', string.format('%.0f', late))
 	end
 	if redis.call('EXISTS', set) == 0 then
 		redis.call('ZREM', tag .. ':s', first)

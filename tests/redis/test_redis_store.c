@@ -239,6 +239,24 @@ START_TEST(a_forecast_counts_within_slices)
 }
 END_TEST
 
+/* Whoever set the clock of Redis: their lateness in all is more than is written exactly. */
+START_TEST(jobs_that_are_decades_late_come)
+{
+	enum { JOBS = 600 };
+	struct ww_job_spec spec = spec_of("x");
+
+	ONCE;
+	world_make(&world, KIND_REDIS);
+	spec.due = WW_SECOND;
+	for (int i = 0; i < JOBS; i++)
+		(void)put_job(&world, &spec);
+	world_pass(&world, 20 * 365 * 86400 * WW_SECOND);
+	for (int i = 0; i < JOBS; i++)
+		(void)reserve_job(&world);
+	world_end(&world);
+}
+END_TEST
+
 /* ---- Data that makes no sense */
 
 static int see(const struct ww_job_info *info, void *context)
@@ -484,6 +502,6 @@ END_TEST
 
 KINDS_MAIN("redis/store", damage_is_told, a_damaged_record_holds_nobody_up, a_list_passes_over_what_cannot_be_read,
     a_damaged_record_keeps_no_other_from_being_kicked, tubes_that_were_asked_for_are_not_remembered_for_ever,
-    a_forecast_counts_within_slices, keys_of_another_type_are_an_error_and_no_harm,
+    a_forecast_counts_within_slices, jobs_that_are_decades_late_come, keys_of_another_type_are_an_error_and_no_harm,
     records_that_make_no_sense_are_errors_and_no_harm, what_one_handle_does_the_other_sees,
     ids_versions_and_tokens_grow_over_both, handles_in_threads_share_the_work)
