@@ -44,7 +44,8 @@
  *   made; puts and finished of a tube are those of this process.
  * - loaded, commits, syncs and disk of the statistics are 0.
  *
- * What is acknowledged is as durable as Redis is configured to be; weekwheeld(1) says what to configure.
+ * What is acknowledged is as durable as Redis is configured to be; weekwheeld(1) says what to configure. After a failover or a restart that loses the
+ * last puts, the ids of lost jobs are given again: whoever kept one of them had better name jobs by key.
  *
  * Errors, of every call: WW_EIO: Redis cannot be reached, or the connection broke before the answer came: then the call
  * may have happened or not. finish, release and bury may be called again: WW_ESTALE then may mean that the first one did. WW_EAGAIN: Redis is

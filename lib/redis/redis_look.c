@@ -207,6 +207,7 @@ struct page {
 	void *context;
 	uint32_t shard;
 	uint64_t cursor;
+	int bodies;      /* are wanted */
 	uint64_t places; /* that there are */
 	uint64_t place;
 	unsigned mark;
@@ -302,7 +303,7 @@ static int ask_page(struct page *page, redisReply **reply)
 		struct words *words = ww_redis_words_few(store, &few);
 		ww_redis_words_number(words, page->cursor);
 		ww_redis_words_number(words, page->batch);
-		ww_redis_words_text(words, "1");
+		ww_redis_words_text(words, page->bodies ? "1" : "0");
 		ww_redis_words_number(words, page->places);
 		ww_redis_words_number(words, page->place);
 		int error =
@@ -357,16 +358,16 @@ static uint64_t where(const struct page *page)
 	return (at << CURSOR_BITS | page->cursor) * page->store->shards + page->shard;
 }
 
-int ww_redis_look_list(struct ww_jobs *jobs, const struct ww_job_filter *filter, size_t limit, ww_job_fn *fn,
+static int list(struct redis_store *store, const struct ww_job_filter *filter, size_t limit, int bodies, ww_job_fn *fn,
     void *context, uint64_t *next)
 {
-	struct redis_store *store = store_of(jobs);
 	struct page page = page_from(store, filter->after);
 	int error = WW_OK;
 
 	page.filter = filter;
 	page.fn = fn;
 	page.context = context;
+	page.bodies = bodies;
 	page.limit = limit;
 	page.goes_on = next != NULL;
 	while (!error && page.shard < store->shards && !is_enough(&page) && !(next && page.looks - page.found >= LOOKS))
@@ -376,6 +377,12 @@ int ww_redis_look_list(struct ww_jobs *jobs, const struct ww_job_filter *filter,
 	if (next)
 		*next = page.shard < store->shards ? where(&page) : 0;
 	return page.result ? page.result : page.damaged;
+}
+
+int ww_redis_look_list(struct ww_jobs *jobs, const struct ww_job_filter *filter, size_t limit, ww_job_fn *fn,
+    void *context, uint64_t *next)
+{
+	return list(store_of(jobs), filter, limit, 1, fn, context, next);
 }
 
 /* ---- Forecast */
@@ -430,5 +437,5 @@ int ww_redis_look_forecast(struct ww_jobs *jobs, const char *tube, uint64_t span
 		return WW_OK;
 	if (!tube)
 		return forecast_all(store, span, counts, count);
-	return ww_redis_look_list(jobs, &filter, SIZE_MAX, tally_one, &tally, NULL);
+	return list(store, &filter, SIZE_MAX, 0, tally_one, &tally, NULL);
 }

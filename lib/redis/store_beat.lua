@@ -4,6 +4,8 @@ local key = KEYS[1] .. ':workers'
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
 local changes = redis.call('ZREMRANGEBYSCORE', key, '-inf', now)
+-- Of a time that was ahead, before Redis's clock was set back: no worker says that it lives for longer than an hour.
+changes = changes + redis.call('ZREMRANGEBYSCORE', key, now + 3600000000 + 1, '+inf')
 if ARGV[2] == '0' then
 	changes = changes + redis.call('ZREM', key, ARGV[1])
 else

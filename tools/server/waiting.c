@@ -24,7 +24,7 @@ void waiting_give(struct connection *connection, struct ww_lease *lease)
 		answer_bytes(connection, lease->body, lease->body_length);
 		answer_text(connection, "\r\n");
 	} else {
-		/* The job is ready again when the lease runs out. */
+		(void)ww_jobs_return(connection->server->jobs, lease->id, lease->token);
 		answer_text(connection, "OUT_OF_MEMORY\r\n");
 	}
 	answer_end(connection, start, 1);
