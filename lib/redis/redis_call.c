@@ -204,6 +204,15 @@ static int run(struct redis_store *store, struct redis_call *calls, size_t count
 	return error;
 }
 
+/* The identity may have become another when the store was made anew. */
+static void rename_words(struct redis_store *store, struct words *words)
+{
+	pthread_mutex_lock(&store->lock);
+	memcpy(words->identity, store->identity, sizeof words->identity);
+	pthread_mutex_unlock(&store->lock);
+	words->lengths[0] = strlen(words->identity);
+}
+
 int ww_redis_call(struct redis_store *store, const struct redis_script *script, uint32_t shard, struct words *words,
     unsigned flags, redisReply **reply)
 {
@@ -218,10 +227,7 @@ int ww_redis_call(struct redis_store *store, const struct redis_script *script, 
 	if (!error && is_gone(&call)) {
 		ww_redis_link_free(&call, 1);
 		error = ww_redis_call_renew(store, words->identity);
-		pthread_mutex_lock(&store->lock);
-		memcpy(words->identity, store->identity, sizeof words->identity);
-		pthread_mutex_unlock(&store->lock);
-		words->lengths[0] = strlen(words->identity);
+		rename_words(store, words);
 		if (!error)
 			error = run(store, &call, 1);
 	}
@@ -274,14 +280,6 @@ void ww_redis_call_fan_free(struct redis_store *store, struct fan *fan)
 		ww_redis_words_free(store, fan->words[i]);
 	store->allocator->free(store->allocator->user, fan->calls, size ? size : 1);
 	fan->calls = NULL;
-}
-
-static void rename_words(struct redis_store *store, struct words *words)
-{
-	pthread_mutex_lock(&store->lock);
-	memcpy(words->identity, store->identity, sizeof words->identity);
-	pthread_mutex_unlock(&store->lock);
-	words->lengths[0] = strlen(words->identity);
 }
 
 /* Those that found the store gone, again, after it was made. */
