@@ -1,5 +1,6 @@
 /* The benchmark around its structures: what it draws, what it finds wrong, and that it gives every result it promises. */
 
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -166,6 +167,62 @@ START_TEST(a_pass_that_is_given_up_is_listed_and_leaves_no_result)
 		ck_assert_str_eq(results.left_out[0].why, "not every timer expired");
 		results_free(&results);
 	}
+}
+END_TEST
+
+static void *create_and_interrupt(struct object *objects, uint64_t n, struct sink *sink)
+{
+	if (++pass == pass_that_fails)
+		raise(SIGINT);
+	return structure_linked.create(objects, n, sink);
+}
+
+static void run_with_interruption(struct results *results, const struct structure *structure, uint64_t interrupted)
+{
+	struct plan plan = {.sizes = {TIMERS, TIMERS + 1}, .size_count = 2, .chosen = {structure}, .repetitions = 2};
+
+	plan.workloads = 1u << WORKLOAD_D | 1u << WORKLOAD_F;
+	plan.limit_ns = UINT64_MAX;
+	pass = 0;
+	pass_that_fails = interrupted;
+	memset(results, 0, sizeof *results);
+	run_plan(&plan, results);
+	ck_assert_uint_eq(pass, interrupted);
+	ck_assert_int_eq(results->interrupted, SIGINT);
+}
+
+START_TEST(what_was_measured_before_an_interruption_is_kept)
+{
+	struct structure interrupted = structure_linked;
+	struct results results;
+	const struct result *result;
+
+	interrupted.create = create_and_interrupt;
+	/* The second repetition. */
+	run_with_interruption(&results, &interrupted, 5);
+	ck_assert_uint_eq(results.left_out_count, 0);
+	ck_assert_uint_eq(results.ticks_count, 1);
+	ck_assert_uint_eq(results.count, 3);
+	result = results_find(&results, &interrupted, WORKLOAD_D, TIMERS, NS_PER_TIMER);
+	ck_assert_ptr_nonnull(result);
+	ck_assert_uint_eq(result->repetitions, 1);
+	results_free(&results);
+}
+END_TEST
+
+START_TEST(what_an_interruption_came_before_is_listed)
+{
+	struct structure interrupted = structure_linked;
+	struct results results;
+
+	interrupted.create = create_and_interrupt;
+	/* The pass that warms up. */
+	run_with_interruption(&results, &interrupted, 2);
+	ck_assert_uint_eq(results.count, 0);
+	ck_assert_uint_eq(results.left_out_count, 1);
+	ck_assert_int_eq(results.left_out[0].workload, WORKLOAD_D);
+	ck_assert_str_eq(results.left_out[0].why, "interrupted before it was measured");
+	results_free(&results);
 }
 END_TEST
 
@@ -579,7 +636,8 @@ END_TEST
 
 TEST_MAIN("bench/bench", one_wrong_expiry_of_hundreds_is_found, what_expires_without_end_overwrites_nothing,
     one_late_timer_of_hundreds_is_told, what_is_wrong_is_not_timed,
-    a_pass_that_is_given_up_is_listed_and_leaves_no_result, what_is_left_out_is_what_was_asked_for,
+    a_pass_that_is_given_up_is_listed_and_leaves_no_result, what_was_measured_before_an_interruption_is_kept,
+    what_an_interruption_came_before_is_listed, what_is_left_out_is_what_was_asked_for,
     the_reference_has_no_ticks_and_takes_no_part_in_some, a_tick_has_the_median_of_its_repetitions,
     the_same_seed_draws_the_same, an_order_names_each_object_once,
     the_script_of_the_churn_keeps_all_pending_and_cancels_four_of_five, a_run_gives_every_promised_result_once,

@@ -279,8 +279,11 @@ void bench_request_help(FILE *out)
 	options_help(out, table, OPTION_COUNT);
 	help_lists(out);
 	fputs("\n"
+	      "Interrupted (Ctrl-C, SIGTERM), it shows what it has measured so far; a second\n"
+	      "time, it ends at once.\n"
+	      "\n"
 	      "Status: 0 done; 1 a structure is wrong, or the output had a problem; 2 the\n"
-	      "command line had one.\n"
+	      "command line had one; 130 or 143 interrupted.\n"
 	      "\n"
 	      "Examples:\n"
 	      "  weekwheel bench --cpu 1 --html bench.html\n"

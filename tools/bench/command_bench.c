@@ -102,7 +102,7 @@ static int run(const struct bench_request *request, struct results *results)
 		status = STATUS_FAILED;
 	if (request->plots && write_plots(request->plots, results))
 		status = STATUS_FAILED;
-	return status;
+	return results->interrupted && status == STATUS_OK ? 128 + results->interrupted : status;
 }
 
 int command_bench(char **arguments)

@@ -241,6 +241,8 @@ void table_write_left_out(FILE *out, const struct results *results)
 	char text[AXIS_TEXT];
 	size_t i;
 
+	if (results->interrupted)
+		fputs("<p>The run was interrupted: what else was asked for has not been measured.</p>\n", out);
 	if (results->left_out_count == 0)
 		return;
 	fputs("<h2>Left out</h2>\n<ul>\n", out);

@@ -132,6 +132,8 @@ void bench_report_table(FILE *out, const struct results *results)
 		if (is_first_of_group(results, i))
 			write_group(out, results, &results->result[i]);
 	write_left_out(out, results);
+	if (results->interrupted)
+		fputs("\nInterrupted: what else was asked for has not been measured.\n", out);
 	if (results_ticks_are_raw(results))
 		fputs(
 		    "\nWith fewer than 3 repetitions the longest ticks are also those in which the machine stalled.\n",

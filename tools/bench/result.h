@@ -90,6 +90,7 @@ struct results {
 	struct left_out *left_out;
 	size_t left_out_count, left_out_capacity;
 	uint64_t seed;
+	int interrupted; /* the signal that ended it early, or 0 */
 	/* How it was measured, for people: the command, the processor, the compiler. */
 	char command[400];
 	char machine[400];

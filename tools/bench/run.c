@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "bench/correct.h"
+#include "bench/interrupt.h"
 #include "bench/layers/layers.h"
 #include "bench/row.h"
 #include "bench/workload.h"
@@ -18,6 +19,7 @@
 #include "progress.h"
 
 static const uint64_t long_pass_ns = UINT64_C(5000000000);
+static const char *const not_come_to = "interrupted before it was measured";
 
 struct run {
 	const struct plan *plan;
@@ -73,9 +75,14 @@ static struct sample measure(struct run *run, const struct structure *structure,
 	}
 }
 
-/* With one pass given up there is no result: a median of the passes that were fast enough would be too good. */
+/*
+ * With one pass given up there is no result: a median of the passes that were fast enough would be too good. But one that
+ * was interrupted says nothing of those before it.
+ */
 static void give_up(struct run *run, struct row *row, const char *why)
 {
+	if (interrupt_signal())
+		return;
 	row->out = 1;
 	row_drop(row);
 	leave_out(run, row->structure, why);
@@ -104,9 +111,12 @@ static void measure_ticks(struct run *run, struct row *row)
 	/* Touched, so that no tick pays for that. */
 	memset(tick_ns, 1, BENCH_WEEK * sizeof *tick_ns);
 	sample = measure(run, row->structure, tick_ns);
-	row_keep_ticks(row, tick_ns);
-	if (sample.why)
+	if (sample.why) {
+		free(tick_ns);
 		give_up(run, row, sample.why);
+	} else {
+		row_keep_ticks(row, tick_ns);
+	}
 }
 
 /* The reference does all its work in the last tick, which says nothing about ticks. */
@@ -127,15 +137,22 @@ static void measure_again(struct run *run, struct row *row)
 		else
 			row_keep(row, sample.ns_per_op, sample.ns_per_other);
 	}
-	if (wants_ticks(run, row))
+	if (wants_ticks(run, row) && !interrupt_signal())
 		measure_ticks(run, row);
+}
+
+/* What a pass takes grows with the timers; with few, its ticks are most of it. */
+static uint64_t weight(uint64_t n)
+{
+	return n + 50000;
 }
 
 static void show_step(struct run *run, const struct row *row)
 {
 	snprintf(run->label, sizeof run->label, "%-5s %9" PRIu64 " %-13s", workload_name(run->workload), run->inputs.n,
 	    row->structure->name);
-	progress_show(run->steps_done++, run->steps);
+	progress_show(run->steps_done, run->steps);
+	run->steps_done += weight(run->inputs.n);
 }
 
 static const char *why_unfit(const struct run *run, const struct structure *structure)
@@ -215,6 +232,8 @@ static void add_samples(
 
 static void close_row(struct run *run, struct row *row)
 {
+	if (interrupt_signal() && !row->out && !row->count)
+		leave_out(run, row->structure, not_come_to);
 	switch (run->workload) {
 	case WORKLOAD_A:
 		add_samples(run, row, row->first, WORKLOAD_A, NS_PER_OP);
@@ -242,12 +261,12 @@ static void run_workload(struct run *run, enum workload workload)
 
 	run->workload = workload;
 	make_rows(run);
-	for (i = 0; i < run->row_count; i++) {
+	for (i = 0; i < run->row_count && !interrupt_signal(); i++) {
 		show_step(run, &run->rows[i]);
 		measure_first(run, &run->rows[i]);
 	}
 	for (repetition = 0; repetition < run->plan->repetitions; repetition++)
-		for (i = 0; i < run->row_count; i++) {
+		for (i = 0; i < run->row_count && !interrupt_signal(); i++) {
 			show_step(run, &run->rows[i]);
 			if (!run->rows[i].out)
 				measure_again(run, &run->rows[i]);
@@ -325,7 +344,7 @@ static void run_size(struct run *run, uint64_t n)
 	begin_size(run, n);
 	if (planned(run, WORKLOAD_A) || planned(run, WORKLOAD_B))
 		run_workload(run, WORKLOAD_A);
-	for (i = 0; i < sizeof timed / sizeof *timed; i++)
+	for (i = 0; i < sizeof timed / sizeof *timed && !interrupt_signal(); i++)
 		if (planned(run, timed[i]))
 			run_workload(run, timed[i]);
 	if (planned(run, WORKLOAD_G))
@@ -345,11 +364,11 @@ static void run_lonely(struct run *run)
 	end_size(run);
 }
 
-/* A pass each, as far as can be said before. */
+/* What all passes weigh, as far as can be said before. */
 static uint64_t count_steps(const struct run *run)
 {
-	uint64_t structures_chosen = 0, workloads = 0, each;
-	int i;
+	uint64_t structures_chosen = 0, workloads = 0, timers = 0, each;
+	size_t i;
 
 	for (i = 0; run->plan->chosen[i]; i++)
 		structures_chosen += run->plan->chosen[i]->create != NULL;
@@ -357,7 +376,9 @@ static uint64_t count_steps(const struct run *run)
 		workloads += i != WORKLOAD_G && i != WORKLOAD_E && i != WORKLOAD_B && planned(run, (enum workload)i);
 	workloads += planned(run, WORKLOAD_B) && !planned(run, WORKLOAD_A);
 	each = structures_chosen * (1 + run->plan->repetitions);
-	return each * workloads * run->plan->size_count + (planned(run, WORKLOAD_E) ? each : 0);
+	for (i = 0; i < run->plan->size_count; i++)
+		timers += weight(run->plan->sizes[i]);
+	return each * workloads * timers + (planned(run, WORKLOAD_E) ? each * weight(1) : 0);
 }
 
 void run_plan(const struct plan *plan, struct results *results)
@@ -370,15 +391,19 @@ void run_plan(const struct plan *plan, struct results *results)
 	run.rows = memory_zeroed(STRUCTURES_MAX, sizeof *run.rows);
 	run.steps = count_steps(&run);
 	progress_begin(run.label);
+	interrupt_begin();
 	check_structures(&run);
 	if (planned(&run, WORKLOAD_E))
 		run_lonely(&run);
-	for (i = 0; i < plan->size_count; i++) {
+	for (i = 0; i < plan->size_count && !interrupt_signal(); i++) {
 		if (plan->workloads & with_timers)
 			run_size(&run, plan->sizes[i]);
-		layers_run_size(plan, plan->sizes[i], results);
+		if (!interrupt_signal())
+			layers_run_size(plan, plan->sizes[i], results);
 	}
-	layers_run_once(plan, results);
+	if (!interrupt_signal())
+		layers_run_once(plan, results);
+	results->interrupted = interrupt_signal();
 	progress_clear();
 	free(run.rows);
 }

@@ -7,6 +7,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "bench/interrupt.h"
+
 #define TIMED __attribute__((noinline))
 
 enum { TOUCHES_PER_TIMER = 10, TICKS_PER_ROUND = 5, LIMIT_TICKS = 1024 };
@@ -55,7 +57,7 @@ static void pass_end(struct pass *pass)
 
 static int pass_is_late(const struct pass *pass)
 {
-	return workload_clock_ns() - pass->began > pass->arena->limit_ns;
+	return workload_clock_ns() - pass->began > pass->arena->limit_ns || interrupt_signal();
 }
 
 /* order NULL: in the order of memory. */
