@@ -278,11 +278,13 @@ $(EXAMPLES): $(SHARED) $(JOBS_SHARED)
 need-check:
 	@test "$(HAVE_CHECK)" != no || { echo 'The tests need Check: "make deps" installs it' >&2; exit 1; }
 
-# T=name runs one program, script or Check case, T='a b_*' those that match. With WRAP, scripts have nothing to show. SKIP names those to leave out.
-check: need-check all $(TESTS) $(EXAMPLES) $(FUZZERS)
+# T=name runs one program, script or Check case, T='a b_*' those that match. SKIP names those to leave out, ONLY those to
+# take: test programs, whose % stands for any text. What does not run is not built. With WRAP, scripts have nothing to show.
+RUN := $(filter-out $(if $(T),,$(foreach name,$(SKIP),%/$(name) %/$(name).sh %/$(name).py)),\
+	$(if $(ONLY),$(filter $(addprefix $(B)/tests/test_,$(ONLY)),$(TESTS)),$(TESTS) $(if $(WRAP),,$(EXAMPLES) $(TEST_SCRIPTS) $(FUZZERS))))
+check: need-check $(if $(filter $(TEST_SCRIPTS),$(RUN)),all) $(filter-out $(TEST_SCRIPTS),$(RUN))
 	@B='$(abspath $(B))' CC='$(CC)' CXX='$(CXX)' SANITIZE='$(SANITIZE)' ALLOCATOR='$(ALLOCATOR)' T='$(T)' \
-		WRAP='$(WRAP)' scripts/run-tests $(filter-out $(if $(T),,$(foreach name,$(SKIP),%/$(name) %/$(name).sh %/$(name).py)),\
-		$(TESTS) $(if $(WRAP),,$(EXAMPLES) $(TEST_SCRIPTS) $(FUZZERS)))
+		WRAP='$(WRAP)' scripts/run-tests $(RUN)
 
 # jemalloc would hide from valgrind what becomes of a block. Left out are programs that step through weeks tick by tick,
 # which would take valgrind most of an hour, and those that race threads or do millions of steps against an oracle; the
@@ -291,7 +293,7 @@ SLOW_MEMCHECK := test_cascade test_exact test_schedule test_driver_fork test_dri
 	test_after_races test_after_late test_keyed_threads test_keyed_oracle test_session_threads test_session_oracle test_table \
 	test_table_memory test_clock test_jobs_model test_jobs_crash test_jobs_threads test_session_life \
 	test_session_fork test_redis_promises test_redis_worker test_redis_cluster test_redis_hostile test_redis_ear test_redis_backoff \
-	test_jobs_extremes
+	test_jobs_extremes test_bench test_structures
 memcheck:
 	+@$(MAKE) --no-print-directory check B=$(B)/memcheck CONFIGURE_FLAGS=--without-jemalloc \
 		WW_MODEL_OPS=$${WW_MODEL_OPS:-200000} SKIP='$(SLOW_MEMCHECK)' \
