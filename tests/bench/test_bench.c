@@ -170,6 +170,29 @@ START_TEST(a_pass_that_is_given_up_is_listed_and_leaves_no_result)
 }
 END_TEST
 
+START_TEST(what_took_too_long_is_not_tried_with_more)
+{
+	struct structure slow = structure_linked;
+	struct plan plan = {
+	    .sizes = {TIMERS, 2 * TIMERS, TIMERS}, .size_count = 3, .chosen = {&slow}, .repetitions = 1};
+	struct results results = {0};
+
+	slow.create = create_for_pass;
+	plan.workloads = 1u << WORKLOAD_D;
+	plan.limit_ns = 1;
+	pass = 0;
+	run_plan(&plan, &results);
+	/* The correctness run, and twice the fewer. */
+	ck_assert_uint_eq(pass, 3);
+	ck_assert_uint_eq(results.left_out_count, 3);
+	ck_assert_str_eq(results.left_out[0].why, "not done within the limit");
+	ck_assert_uint_eq(results.left_out[1].n, 2 * TIMERS);
+	ck_assert_str_eq(results.left_out[1].why, "not done within the limit with fewer timers");
+	ck_assert_str_eq(results.left_out[2].why, "not done within the limit");
+	results_free(&results);
+}
+END_TEST
+
 static void *create_and_interrupt(struct object *objects, uint64_t n, struct sink *sink)
 {
 	if (++pass == pass_that_fails)
@@ -636,9 +659,9 @@ END_TEST
 
 TEST_MAIN("bench/bench", one_wrong_expiry_of_hundreds_is_found, what_expires_without_end_overwrites_nothing,
     one_late_timer_of_hundreds_is_told, what_is_wrong_is_not_timed,
-    a_pass_that_is_given_up_is_listed_and_leaves_no_result, what_was_measured_before_an_interruption_is_kept,
-    what_an_interruption_came_before_is_listed, what_is_left_out_is_what_was_asked_for,
-    the_reference_has_no_ticks_and_takes_no_part_in_some, a_tick_has_the_median_of_its_repetitions,
-    the_same_seed_draws_the_same, an_order_names_each_object_once,
+    a_pass_that_is_given_up_is_listed_and_leaves_no_result, what_took_too_long_is_not_tried_with_more,
+    what_was_measured_before_an_interruption_is_kept, what_an_interruption_came_before_is_listed,
+    what_is_left_out_is_what_was_asked_for, the_reference_has_no_ticks_and_takes_no_part_in_some,
+    a_tick_has_the_median_of_its_repetitions, the_same_seed_draws_the_same, an_order_names_each_object_once,
     the_script_of_the_churn_keeps_all_pending_and_cancels_four_of_five, a_run_gives_every_promised_result_once,
     the_size_of_a_cache_is_that_of_the_processor, no_results_are_a_list_too)

@@ -19,6 +19,7 @@
 #include "progress.h"
 
 static const uint64_t long_pass_ns = UINT64_C(5000000000);
+static const char *const too_long_before = "not done within the limit with fewer timers";
 static const char *const not_come_to = "interrupted before it was measured";
 
 struct run {
@@ -203,6 +204,22 @@ static int is_wrong(const struct results *results, const struct structure *struc
 	return 0;
 }
 
+/* Whether its pass was given up with fewer timers, so that there is no need to see it given up again. */
+static int was_too_long(const struct run *run, const struct structure *structure)
+{
+	const struct results *results = run->results;
+	size_t i;
+
+	for (i = 0; i < results->left_out_count; i++) {
+		const struct left_out *out = &results->left_out[i];
+
+		if (out->structure == structure && out->workload == run->workload && out->n < run->inputs.n &&
+		    (out->why == workload_too_long || out->why == too_long_before))
+			return 1;
+	}
+	return 0;
+}
+
 static void make_rows(struct run *run)
 {
 	const struct structure *const *structure;
@@ -213,6 +230,8 @@ static void make_rows(struct run *run)
 
 		if (!takes_part(*structure, run->workload) || is_wrong(run->results, *structure))
 			continue;
+		if (!why && was_too_long(run, *structure))
+			why = too_long_before;
 		if (why) {
 			leave_out(run, *structure, why);
 			continue;

@@ -17,7 +17,7 @@ enum { TOUCHES_PER_TIMER = 10, TICKS_PER_ROUND = 5, LIMIT_TICKS = 1024 };
 /* As long as jumps are repeated, of which one alone is shorter than the clock can tell. */
 #define LONELY_NS UINT64_C(10000000)
 
-static const char *const too_long = "not done within the limit";
+const char *const workload_too_long = "not done within the limit";
 static const char *const not_all_expired = "not every timer expired";
 static const char *const expired_otherwise = "other timers expired than the deadlines say";
 
@@ -137,7 +137,7 @@ static const char *heartbeat(const struct pass *pass, uint64_t timeout)
 			    pass->n * (fifth + 1) / TICKS_PER_ROUND, timeout);
 			timed_tick(pass, ++now);
 			if (pass_is_late(pass))
-				return too_long;
+				return workload_too_long;
 		}
 	return pass->arena->sink.count ? expired_otherwise : NULL;
 }
@@ -167,7 +167,7 @@ static TIMED const char *timed_ticks(const struct pass *pass)
 	for (now = 1; now <= BENCH_WEEK; now++) {
 		advance(state, now);
 		if (now % LIMIT_TICKS == 0 && pass_is_late(pass))
-			return too_long;
+			return workload_too_long;
 	}
 	return NULL;
 }
@@ -188,7 +188,7 @@ static TIMED const char *timed_ticks_each(const struct pass *pass, uint32_t *tic
 		before = after;
 		tick_ns[now - 1] = ns < UINT32_MAX ? (uint32_t)ns : UINT32_MAX;
 		if (now % LIMIT_TICKS == 0 && pass_is_late(pass))
-			return too_long;
+			return workload_too_long;
 	}
 	return NULL;
 }
@@ -290,7 +290,7 @@ static const char *churn_run(const struct pass *pass)
 		timed_lives(pass, life, churn->expired[tick], churn->cancelled[tick]);
 		life += churn->expired[tick] + churn->cancelled[tick];
 		if (pass_is_late(pass))
-			return too_long;
+			return workload_too_long;
 	}
 	return NULL;
 }

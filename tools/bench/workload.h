@@ -23,6 +23,9 @@ struct sample {
 	const char *why;     /* NULL, or why there is no sample */
 };
 
+/* The `why` of a pass that took longer than the limit. */
+extern const char *const workload_too_long;
+
 /* Schedule all (A), then cancel all in random order (B). */
 struct sample workload_schedule_cancel(struct arena *arena, const struct structure *structure);
 
