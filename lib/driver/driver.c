@@ -175,7 +175,7 @@ static int create_shards(struct ww_driver *driver, uint32_t count)
 		pthread_cond_init(&driver->shards[i].ended, NULL);
 	}
 	error = ww_driver_attach(
-	    &driver->timers, driver, &ww_driver_timer_ops, driver->shards, sizeof(*driver->shards), count);
+	    &driver->timers, driver, &ww_driver_fire_ops, driver->shards, sizeof(*driver->shards), count);
 	if (error)
 		driver->allocator->free(driver->allocator->user, driver->shards, count * sizeof(*driver->shards));
 	return error;
@@ -318,7 +318,7 @@ int ww_driver_stop(struct ww_driver *driver, ww_driver_drain_fn *drain, void *co
 		stopping_here = &here;
 		/* A thread that is cancelled in drain would leave timers that nobody is handed any more. */
 		(void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
-		taken = ww_driver_timer_drain(driver, jobs, job_count, drain, context);
+		taken = ww_driver_fire_drain(driver, jobs, job_count, drain, context);
 		(void)pthread_setcancelstate(cancel, &cancel);
 		stopping_here = here.outer;
 	}

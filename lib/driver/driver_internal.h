@@ -98,7 +98,7 @@ struct ww_driver {
 	struct shard *shards;
 };
 
-/* ---- ww_driver_pass.c */
+/* ---- driver_pass.c */
 
 /* Let expire what is due, in all groups, as far as the queue has room. */
 void ww_driver_pass(struct ww_driver *driver);
@@ -113,14 +113,14 @@ void ww_driver_wake(struct ww_driver *driver);
 /* Whether no wheel has anything due at `time`, or now if the clock is before that, but what waits for room. */
 int ww_driver_is_settled(struct ww_driver *driver, uint64_t time);
 
-/* ---- driver_timer.c */
+/* ---- driver_fire.c */
 
-extern const struct group_ops ww_driver_timer_ops;
+extern const struct group_ops ww_driver_fire_ops;
 /*
  * The driver and its queue are closed, and workers have taken these jobs of its timers: take back every timer, hand each to
  * drain, and return their number.
  */
-size_t ww_driver_timer_drain(
+size_t ww_driver_fire_drain(
     struct ww_driver *driver, struct job *const *taken, uint32_t taken_count, ww_driver_drain_fn *drain, void *context);
 
 /* ---- driver.c */

@@ -15,7 +15,7 @@ static struct job *take_job(void)
 
 static void run_taken(struct job *job)
 {
-	ww_driver_timer_ops.run(&driver->timers, job);
+	ww_driver_fire_ops.run(&driver->timers, job);
 }
 
 /* ---- Cancel */

@@ -247,7 +247,7 @@ START_TEST(what_a_worker_has_taken_and_not_begun_is_handed_over_and_does_not_beg
 			driver->closed = 1;
 			if (kind == 4)
 				ck_assert_int_eq(ww_driver_cancel_wait(driver, handle), WW_ECLOSED);
-			ww_driver_timer_ops.run(&driver->timers, job);
+			ww_driver_fire_ops.run(&driver->timers, job);
 			driver->closed = 0;
 		}
 		OK(ww_driver_stop(driver, take, NULL, &count));
@@ -255,7 +255,7 @@ START_TEST(what_a_worker_has_taken_and_not_begun_is_handed_over_and_does_not_beg
 		ck_assert_uint_eq(times_drained(handle), 1);
 		ck_assert_uint_eq(left_of(handle), kind == 1 ? 5 * TICK : kind == 3 ? drained[0].left : 0);
 		if (kind != 2 && kind != 4)
-			ww_driver_timer_ops.run(&driver->timers, job);
+			ww_driver_fire_ops.run(&driver->timers, job);
 		ck_assert_uint_eq(fired_count, 0);
 		ck_assert_uint_eq(records_in_use(), 0);
 		driver->queue.taken = NULL;
@@ -273,7 +273,7 @@ static void stop_again_and_run(ww_handle handle, ww_driver_fn *fn, void *user, u
 	if (!worker->job)
 		return;
 	OK(ww_driver_stop(driver, NULL, NULL, NULL));
-	ww_driver_timer_ops.run(&driver->timers, worker->job);
+	ww_driver_fire_ops.run(&driver->timers, worker->job);
 	ck_assert_uint_eq(fired_count, 0);
 	worker->job = NULL;
 }
