@@ -74,13 +74,17 @@ static struct tube_hints *hints_of(const struct take *take, size_t tube)
 	return ww_redis_hint(take->store, take->tubes[tube]);
 }
 
-/* The shard with the best job as far as is known, or one of which nothing is known; -1: nothing is ready anywhere. */
-static int64_t best_shard(const struct take *take, int *is_unknown)
+/*
+ * The shard with the best job as far as is known, -1: nothing is ready anywhere; and the priority of the best one in another
+ * shard. Of some shard nothing may be known.
+ */
+static int64_t best_shard(const struct take *take, int64_t *bound, int *is_unknown)
 {
 	struct redis_store *store = take->store;
 	int64_t best = -1;
-	int64_t least = INT64_MAX;
+	int64_t least = HINT_PERHAPS + 1;
 
+	*bound = HINT_PERHAPS;
 	*is_unknown = 0;
 	for (size_t t = 0; t < take->count; t++) {
 		const struct tube_hints *tube = hints_of(take, t);
@@ -91,10 +95,15 @@ static int64_t best_shard(const struct take *take, int *is_unknown)
 			int64_t first = tube->of[shard].first;
 			if (has_failed(take, shard))
 				continue;
-			if (first == HINT_UNKNOWN)
-				*is_unknown = 1;
-			else if (first != HINT_NONE && first < least)
+			*is_unknown |= first == HINT_UNKNOWN;
+			if (first < 0)
+				continue;
+			if (first < least) {
+				if (shard != best && best >= 0)
+					*bound = least;
 				least = first, best = shard;
+			} else if (shard != best && first < *bound)
+				*bound = first;
 		}
 	}
 	return best;
@@ -190,10 +199,11 @@ static int read_leases(struct take *take, const redisReply *reply)
 	return error;
 }
 
-static int take_from(struct take *take, uint32_t shard)
+/* As many as there is room for, with priorities up to `bound`, but for the first. */
+static int take_from(struct take *take, uint32_t shard, int64_t bound)
 {
 	struct redis_store *store = take->store;
-	struct words *words = ww_redis_words_many(store, 3 + take->count);
+	struct words *words = ww_redis_words_many(store, 4 + take->count);
 	uint64_t few[64];
 	uint64_t *seen = few;
 	redisReply *reply = NULL;
@@ -206,6 +216,7 @@ static int take_from(struct take *take, uint32_t shard)
 		error = WW_ENOMEM;
 	if (!error) {
 		ww_redis_words_number(words, left < TAKE_BATCH ? left : TAKE_BATCH);
+		ww_redis_words_number(words, (uint64_t)bound);
 		pthread_mutex_lock(&store->lock);
 		for (size_t t = 0; t < take->count; t++) {
 			const struct tube_hints *tube = hints_of(take, t);
@@ -251,10 +262,11 @@ int ww_redis_take_many(
 		error = look(&take), has_looked = 1;
 	take.end = ww_redis_elapsed() + store->config.timeout;
 	while (!error && take.got < most) {
+		int64_t bound;
 		int is_unknown;
 		int failed;
 		pthread_mutex_lock(&store->lock);
-		int64_t shard = best_shard(&take, &is_unknown);
+		int64_t shard = best_shard(&take, &bound, &is_unknown);
 		pthread_mutex_unlock(&store->lock);
 		if (shard < -1)
 			error = WW_ENOMEM;
@@ -262,7 +274,7 @@ int ww_redis_take_many(
 			error = look(&take), has_looked = 1, take.end = ww_redis_elapsed() + store->config.timeout;
 		else if (shard < 0)
 			break;
-		else if ((failed = take_from(&take, (uint32_t)shard)) != WW_OK)
+		else if ((failed = take_from(&take, (uint32_t)shard, bound)) != WW_OK)
 			note_failed(&take, (uint32_t)shard, failed);
 		if (take.error == WW_ENOMEM || (take.error && ww_redis_elapsed() >= take.end))
 			break;

@@ -1,18 +1,18 @@
 -- require part_shard
 -- require part_lease
--- Lease up to ARGV[3] ready jobs of the tubes ARGV[4...]. Replies the leases, then the priority of the first one that is left in each
--- tube, or -1.
-local most = tonumber(ARGV[3])
+-- Lease up to ARGV[3] ready jobs of the tubes ARGV[5...]: the first, and then those whose priority is not above ARGV[4], which is
+-- that of the first in another shard. Replies the leases, then the priority of the first one that is left in each tube, or -1.
+local most, bound = tonumber(ARGV[3]), tonumber(ARGV[4])
 local found, leases, replies = {}, {}, {}
 
-for t = 4, #ARGV do
+for t = 5, #ARGV do
 	local pause = head[6] and redis.call('HGET', tag .. ':p', ARGV[t])
 	local ready = pause and {} or redis.call('ZRANGE', tag .. ':r:' .. ARGV[t], 0, most - 1, 'WITHSCORES')
 	for i = 1, #ready, 2 do
 		found[#found + 1] = {t, tonumber(ready[i + 1]), ready[i]}
 	end
 end
-if #ARGV > 4 then
+if #ARGV > 5 then
 	table.sort(found, function(a, b)
 		if a[2] ~= b[2] then return a[2] < b[2] end
 		return a[3] < b[3]
@@ -28,7 +28,10 @@ local function skip_old(job)
 end
 
 local ids, texts = {}, {}
-for i = 1, math.min(most, #found) do ids[i] = string.sub(found[i][3], 2) end
+for i = 1, math.min(most, #found) do
+	if i > 1 and found[i][2] > bound then break end
+	ids[i] = string.sub(found[i][3], 2)
+end
 if #ids > 0 then texts = redis.call('HMGET', tag .. ':j', unpack(ids)) end
 
 local taken, flight, records, tubes = {}, {'ZADD', tag .. ':f'}, {'HSET', tag .. ':j'}, {}
@@ -57,7 +60,7 @@ if #flight > 2 then
 end
 
 replies[1] = leases
-for t = 4, #ARGV do
+for t = 5, #ARGV do
 	local pause = head[6] and redis.call('HGET', tag .. ':p', ARGV[t])
 	local first = pause and {} or redis.call('ZRANGE', tag .. ':r:' .. ARGV[t], 0, 0, 'WITHSCORES')
 	replies[#replies + 1] = first[2] and tonumber(first[2]) or -1

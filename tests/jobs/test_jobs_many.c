@@ -123,6 +123,24 @@ START_TEST(many_are_leased_in_the_order_in_which_they_would_be_one_by_one)
 }
 END_TEST
 
+/* Put one by one, they are in different rows where there is more than one. */
+START_TEST(many_are_leased_in_order_of_their_priorities)
+{
+	world_make(&world, _i);
+	for (uint32_t i = 0; i < MOST; i++) {
+		struct ww_job_spec spec = spec_of("any");
+		spec.tube = both[i % 2];
+		spec.priority = i * 7 % MOST;
+		put_job(&world, &spec);
+	}
+	ck_assert_int_eq(ww_jobs_reserve_many(world.jobs, both, 2, leases, MOST), MOST);
+	for (uint32_t i = 0; i < MOST; i++)
+		ck_assert_uint_eq(leases[i].priority, i);
+	free_bodies(MOST);
+	world_end(&world);
+}
+END_TEST
+
 START_TEST(of_paused_tubes_none_is_leased)
 {
 	world_make(&world, _i);
@@ -293,7 +311,8 @@ START_TEST(none_of_many_is_allowed_and_nothing_for_many_is_not)
 END_TEST
 
 KINDS_MAIN("jobs/many", jobs_put_together_are_each_as_if_put_alone,
-    many_are_leased_in_the_order_in_which_they_would_be_one_by_one, of_paused_tubes_none_is_leased,
-    leases_finished_together_are_each_as_if_finished_alone, what_is_done_together_takes_part_in_a_batch,
-    a_write_that_fails_undoes_all_that_was_done_together, leases_whose_write_fails_are_not_given,
-    a_damaged_record_among_many_is_told_by_the_next_call, none_of_many_is_allowed_and_nothing_for_many_is_not)
+    many_are_leased_in_the_order_in_which_they_would_be_one_by_one, many_are_leased_in_order_of_their_priorities,
+    of_paused_tubes_none_is_leased, leases_finished_together_are_each_as_if_finished_alone,
+    what_is_done_together_takes_part_in_a_batch, a_write_that_fails_undoes_all_that_was_done_together,
+    leases_whose_write_fails_are_not_given, a_damaged_record_among_many_is_told_by_the_next_call,
+    none_of_many_is_allowed_and_nothing_for_many_is_not)
