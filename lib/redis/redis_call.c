@@ -213,15 +213,21 @@ static void rename_words(struct redis_store *store, struct words *words)
 	words->lengths[0] = strlen(words->identity);
 }
 
-int ww_redis_call(struct redis_store *store, const struct redis_script *script, uint32_t shard, struct words *words,
-    unsigned flags, redisReply **reply)
+struct redis_call ww_redis_call_say(const struct redis_store *store, const struct redis_script *script, uint32_t shard,
+    const struct words *words, unsigned flags)
 {
-	struct redis_call call = {.script = script,
+	return (struct redis_call){.script = script,
 	    .key = store->tags[shard],
 	    .argc = words->count,
 	    .argv = words->argv,
 	    .lengths = words->lengths,
 	    .flags = flags};
+}
+
+int ww_redis_call(struct redis_store *store, const struct redis_script *script, uint32_t shard, struct words *words,
+    unsigned flags, redisReply **reply)
+{
+	struct redis_call call = ww_redis_call_say(store, script, shard, words, flags);
 	int error = run(store, &call, 1);
 
 	if (!error && is_gone(&call)) {
@@ -326,12 +332,7 @@ static int call_shards(
 		return error;
 	fan->all = words;
 	for (uint32_t i = 0; i < store->shards; i++)
-		fan->calls[i] = (struct redis_call){.script = script,
-		    .key = store->tags[i],
-		    .argc = words->count,
-		    .argv = words->argv,
-		    .lengths = words->lengths,
-		    .flags = REDIS_CALL_AGAIN};
+		fan->calls[i] = ww_redis_call_say(store, script, i, words, REDIS_CALL_AGAIN);
 	return ww_redis_call_fan(store, fan);
 }
 

@@ -157,6 +157,10 @@ void ww_redis_call_free(redisReply *reply);
 int64_t ww_redis_call_number(
     struct redis_store *store, const struct redis_script *script, uint32_t shard, struct words *words, unsigned flags);
 
+/* The call of a script for a shard with these words, which it does not own. */
+struct redis_call ww_redis_call_say(const struct redis_store *store, const struct redis_script *script, uint32_t shard,
+    const struct words *words, unsigned flags);
+
 /* Calls with words of their own, side by side. */
 struct fan {
 	struct redis_call *calls;
@@ -185,6 +189,45 @@ int ww_redis_call_array(struct redis_store *store, const redisReply *reply, size
 int ww_redis_call_make(struct redis_store *store, uint32_t *made);
 /* The store was gone for a call with that identity: make it anew, unless another thread or process has done so. */
 int ww_redis_call_renew(struct redis_store *store, const char *gone);
+
+/* ---- redis_gather.c: items of many shards in as few calls as may be */
+
+/*
+ * Each item is of a shard; items of one shard go together, at most `batch` in a call:
+ *
+ *     items   0:b  1:a  2:b  3:-  4:b      (batch 2)
+ *     calls   1:b(0, 2)   2:a(1)   3:b(4)
+ *
+ * First all are added, which makes the calls; then words are said, and the calls run side by side; then each item has its
+ * part of a reply.
+ */
+struct gather {
+	struct redis_store *store;
+	struct fan fan; /* a call each, and what it says */
+	size_t count;   /* items */
+	uint32_t batch;
+	uint32_t calls;
+	uint32_t *call_of; /* each item, plus 1; 0: none. The block of memory that has all of these */
+	uint32_t *place;   /* each item, among those of its call */
+	uint32_t *shard;   /* each call */
+	uint32_t *items;   /* each call */
+	uint32_t *open;    /* each shard: the call that takes more, plus 1 */
+};
+
+/* For so many items. Errors: WW_EINVAL: too many. WW_ENOMEM. To be freed all the same. */
+int ww_redis_gather_make(struct gather *gather, struct redis_store *store, size_t count, uint32_t batch);
+/* Item i is of that shard. One that is not added is in no call. */
+void ww_redis_gather_add(struct gather *gather, size_t i, uint32_t shard);
+/* All are added, and each has so many words to say. */
+int ww_redis_gather_begin(struct gather *gather, size_t words);
+/* Where item i says its words, in the order of items; NULL: it is in no call. What they point to is to live until run. */
+struct words *ww_redis_gather_words(const struct gather *gather, size_t i);
+/* Errors: that of the first call that was not answered; ww_redis_gather_reply tells what became of each item. */
+int ww_redis_gather_run(struct gather *gather, const struct redis_script *script);
+/* Each item is replied so many values: *reply are those of item i, which was added. Errors: of its call; WW_ECORRUPT. */
+int ww_redis_gather_reply(const struct gather *gather, size_t i, size_t size, redisReply *const **reply);
+/* Also what is replied. */
+void ww_redis_gather_free(struct gather *gather);
 
 /* ---- jobs_redis.c */
 

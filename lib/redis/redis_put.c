@@ -6,8 +6,8 @@
 
 #include "redis_internal.h"
 
-/* What shard_put.lua takes of a job, and of how many jobs at once. */
-enum { PUT_WORDS = 15, PUT_BATCH = 32 };
+/* What shard_put.lua takes of a job and replies of it, and of how many jobs at once. */
+enum { PUT_WORDS = 15, PUT_REPLIES = 3, PUT_BATCH = 32 };
 
 /* The shard of a key is the same in every process: this hash may not change. */
 static uint32_t shard_of_key(const struct redis_store *store, const char *tube, const void *key, size_t length)
@@ -60,18 +60,15 @@ static int is_soon(const struct redis_store *store, const struct ww_job_spec *sp
 	return spec->flags & WW_JOB_AT ? spec->due <= ww_redis_now(store) + WW_SECOND : !spec->due;
 }
 
-static int read_put(struct redis_store *store, const redisReply *reply, size_t i, const struct ww_job_spec *spec,
-    uint64_t *id, uint64_t *version)
+static int read_put(struct redis_store *store, redisReply *const *reply, const struct ww_job_spec *spec, uint64_t *id,
+    uint64_t *version)
 {
-	int result = ww_redis_call_array(store, reply, 3 * i + 3);
+	int result = (int)ww_redis_call_value(reply[0]);
 
-	if (result)
-		return result;
-	result = (int)ww_redis_call_value(reply->element[3 * i]);
 	if (result < 0)
 		return result;
-	*id = (uint64_t)ww_redis_call_value(reply->element[3 * i + 1]);
-	*version = (uint64_t)ww_redis_call_value(reply->element[3 * i + 2]);
+	*id = (uint64_t)ww_redis_call_value(reply[1]);
+	*version = (uint64_t)ww_redis_call_value(reply[2]);
 	ww_redis_hint_count(store, spec->tube, 1, 0);
 	if (is_soon(store, spec))
 		ww_redis_hint_made(store, spec->tube, shard_of(store, *id), spec->priority);
@@ -92,7 +89,9 @@ int ww_redis_put(struct ww_jobs *jobs, const struct ww_job_spec *spec, uint64_t 
 	result = ww_redis_call(store, &ww_redis_script_shard_put, shard_of_spec(store, spec), &few.words, 0, &reply);
 	if (result)
 		return result;
-	result = read_put(store, reply, 0, spec, &got[0], &got[1]);
+	result = ww_redis_call_array(store, reply, PUT_REPLIES);
+	if (!result)
+		result = read_put(store, reply->element, spec, &got[0], &got[1]);
 	ww_redis_call_free(reply);
 	if (result >= 0 && id)
 		*id = got[0];
@@ -103,136 +102,51 @@ int ww_redis_put(struct ww_jobs *jobs, const struct ww_job_spec *spec, uint64_t 
 
 /* ---- Many */
 
-/*
- * Jobs are gathered by shard, and what is gathered is a call as soon as there are enough. next[] links the jobs of one call.
- */
-struct gather {
-	struct redis_store *store;
-	struct ww_job_put *puts;
-	struct fan fan; /* room for as many calls as there are jobs */
-	size_t calls;
-	uint32_t *call_of;  /* of each job, plus 1; 0: none */
-	uint32_t *open;     /* of each shard: the call that takes more, plus 1 */
-	uint32_t *jobs_in;  /* each call */
-	uint32_t *shard_of; /* each call */
-};
-
-static int gather_make(struct gather *gather, size_t count)
-{
-	struct redis_store *store = gather->store;
-	size_t size = (3 * count + store->shards) * sizeof(uint32_t);
-	int error = ww_redis_call_fan_make(store, &gather->fan, count);
-
-	if (error)
-		return error;
-	gather->call_of = store->allocator->allocate(store->allocator->user, size);
-	if (!gather->call_of) {
-		ww_redis_call_fan_free(store, &gather->fan);
-		return WW_ENOMEM;
-	}
-	memset(gather->call_of, 0, size);
-	gather->jobs_in = gather->call_of + count;
-	gather->shard_of = gather->jobs_in + count;
-	gather->open = gather->shard_of + count;
-	return WW_OK;
-}
-
-static void gather_free(struct gather *gather, size_t count)
-{
-	struct redis_store *store = gather->store;
-	size_t room = gather->fan.count;
-
-	store->allocator->free(store->allocator->user, gather->call_of, (3 * count + store->shards) * sizeof(uint32_t));
-	gather->fan.count = room;
-	ww_redis_call_fan_free(store, &gather->fan);
-}
-
-/* Which call each job is in. Jobs without a key go to one shard together. */
-static void sort(struct gather *gather, size_t count)
+/* Those that may be put go to their shards, jobs without a key together, a batch a shard. */
+static void sort(struct gather *gather, struct ww_job_put *puts, size_t count)
 {
 	struct redis_store *store = gather->store;
 	uint32_t shard = 0;
 	size_t keyless = 0;
 
 	for (size_t i = 0; i < count; i++) {
-		const struct ww_job_spec *spec = gather->puts[i].spec;
-		if (gather->puts[i].result == WW_OK)
-			gather->puts[i].result = check(store, spec);
-		if (gather->puts[i].result)
+		const struct ww_job_spec *spec = puts[i].spec;
+		if (puts[i].result == WW_OK)
+			puts[i].result = check(store, spec);
+		if (puts[i].result)
 			continue;
-		if (spec->key_length)
+		if (!spec->key_length && keyless++ % PUT_BATCH == 0)
 			shard = shard_of_spec(store, spec);
-		else if (keyless++ % PUT_BATCH == 0)
-			shard = shard_of_spec(store, spec);
-		uint32_t call = gather->open[shard];
-		if (!call || gather->jobs_in[call - 1] == PUT_BATCH) {
-			call = gather->open[shard] = (uint32_t)++gather->calls;
-			gather->shard_of[call - 1] = shard;
-		}
-		gather->jobs_in[call - 1]++;
-		gather->call_of[i] = call;
-	}
-}
-
-static int gather_words(struct gather *gather, size_t count)
-{
-	struct redis_store *store = gather->store;
-
-	for (size_t call = 0; call < gather->calls; call++) {
-		gather->fan.words[call] = ww_redis_words_many(store, 2 + (size_t)PUT_WORDS * gather->jobs_in[call]);
-		if (!gather->fan.words[call])
-			return WW_ENOMEM;
-	}
-	for (size_t i = 0; i < count; i++)
-		if (gather->call_of[i])
-			say(gather->fan.words[gather->call_of[i] - 1], gather->puts[i].spec);
-	for (size_t call = 0; call < gather->calls; call++) {
-		struct words *words = gather->fan.words[call];
-		gather->fan.calls[call] = (struct redis_call){.script = &ww_redis_script_shard_put,
-		    .key = store->tags[gather->shard_of[call]],
-		    .argc = words->count,
-		    .argv = words->argv,
-		    .lengths = words->lengths};
-	}
-	return WW_OK;
-}
-
-static void read_all(struct gather *gather, size_t count)
-{
-	struct redis_store *store = gather->store;
-
-	/* From now on, jobs of it that were read. */
-	memset(gather->jobs_in, 0, gather->calls * sizeof *gather->jobs_in);
-	for (size_t i = 0; i < count; i++) {
-		struct ww_job_put *put = &gather->puts[i];
-		if (!gather->call_of[i])
-			continue;
-		size_t call = gather->call_of[i] - 1;
-		put->result = gather->fan.calls[call].error;
-		if (!put->result)
-			put->result = read_put(store, gather->fan.calls[call].reply, gather->jobs_in[call]++, put->spec,
-			    &put->id, &put->version);
+		ww_redis_gather_add(gather, i, spec->key_length ? shard_of_spec(store, spec) : shard);
 	}
 }
 
 int ww_redis_put_many(struct ww_jobs *jobs, struct ww_job_put *puts, size_t count)
 {
 	struct redis_store *store = store_of(jobs);
-	struct gather gather = {.store = store, .puts = puts};
-	int error = count > UINT32_MAX / 4 ? WW_EINVAL : gather_make(&gather, count);
+	struct gather gather;
+	struct words *words;
+	redisReply *const *reply;
+	int error = ww_redis_gather_make(&gather, store, count, PUT_BATCH);
 
-	if (error)
-		return error;
-	size_t room = gather.fan.count;
-	sort(&gather, count);
-	error = gather_words(&gather, count);
-	if (!error && gather.calls) {
-		gather.fan.count = gather.calls;
-		error = ww_redis_call_fan(store, &gather.fan);
-		read_all(&gather, count);
-		gather.fan.count = room;
+	if (!error) {
+		sort(&gather, puts, count);
+		error = ww_redis_gather_begin(&gather, PUT_WORDS);
 	}
-	gather_free(&gather, count);
+	if (!error) {
+		for (size_t i = 0; i < count; i++)
+			if ((words = ww_redis_gather_words(&gather, i)) != NULL)
+				say(words, puts[i].spec);
+		error = ww_redis_gather_run(&gather, &ww_redis_script_shard_put);
+		for (size_t i = 0; i < count; i++) {
+			if (!ww_redis_gather_words(&gather, i))
+				continue;
+			puts[i].result = ww_redis_gather_reply(&gather, i, PUT_REPLIES, &reply);
+			if (!puts[i].result)
+				puts[i].result = read_put(store, reply, puts[i].spec, &puts[i].id, &puts[i].version);
+		}
+	}
+	ww_redis_gather_free(&gather);
 	return error;
 }
 

@@ -267,12 +267,8 @@ static int sweep_some(struct redis_worker *worker, const uint32_t *shards, size_
 		return error;
 	fan.all = words;
 	for (size_t i = 0; i < count; i++)
-		fan.calls[i] = (struct redis_call){.script = &ww_redis_script_shard_sweep,
-		    .key = store->tags[shards[i]],
-		    .argc = words->count,
-		    .argv = words->argv,
-		    .lengths = words->lengths,
-		    .flags = REDIS_CALL_AGAIN};
+		fan.calls[i] =
+		    ww_redis_call_say(store, &ww_redis_script_shard_sweep, shards[i], words, REDIS_CALL_AGAIN);
 	error = ww_redis_call_fan(store, &fan);
 	for (size_t i = 0; i < count; i++) {
 		struct watch *watch = &worker->watches[shards[i]];

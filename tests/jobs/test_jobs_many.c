@@ -1,6 +1,7 @@
 /* Many jobs in one call: each as it would be alone, and all in one write. */
 
 #include <limits.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "jobs/fixture.h"
@@ -179,6 +180,59 @@ START_TEST(leases_finished_together_are_each_as_if_finished_alone)
 }
 END_TEST
 
+/* Also of more than a message to Redis takes, where each has its own answer. */
+START_TEST(hundreds_are_each_as_if_alone)
+{
+	enum { COUNT = 600 };
+	static struct ww_job_spec many[COUNT];
+	static struct ww_job_put puts[COUNT];
+	static struct ww_lease held[COUNT];
+	static struct ww_job_end endings[COUNT];
+	static char bodies[COUNT][8];
+	size_t last = 0;
+	int left = 0;
+
+	world_make(&world, _i);
+	for (size_t i = 0; i < COUNT; i++) {
+		(void)snprintf(bodies[i], sizeof bodies[i], "%zu", i);
+		many[i] = spec_of(bodies[i]);
+		many[i].key = bodies[i];
+		many[i].key_length = i % 3 ? strlen(bodies[i]) : 0;
+		many[i].run = i % 7 ? many[i].run : 0;
+		puts[i] = (struct ww_job_put){.spec = &many[i]};
+	}
+	OK(ww_jobs_put_many(world.jobs, puts, COUNT));
+	for (size_t i = 0; i < COUNT; i++) {
+		struct ww_job_info info;
+		void *body;
+		ck_assert_int_eq(puts[i].result, i % 7 ? WW_OK : WW_EINVAL);
+		if (puts[i].result)
+			continue;
+		OK(ww_jobs_peek(world.jobs, &(struct ww_job_ref){.id = puts[i].id}, &info, &body));
+		ck_assert_uint_eq(info.body_length, strlen(bodies[i]));
+		ck_assert_mem_eq(body, bodies[i], strlen(bodies[i]));
+		ww_jobs_free(world.jobs, body);
+		left++;
+	}
+	ck_assert_int_eq(ww_jobs_reserve_many(world.jobs, both, 1, held, COUNT), left);
+	for (size_t i = 0; i < (size_t)left; i++) {
+		ww_jobs_free(world.jobs, held[i].body);
+		endings[i] = (struct ww_job_end){held[i].id, held[i].token + (i % 5 == 0), 7};
+	}
+	OK(ww_jobs_finish_many(world.jobs, endings, (size_t)left));
+	for (size_t i = 0; i < (size_t)left; i++)
+		ck_assert_int_eq(endings[i].result, i % 5 ? WW_OK : WW_ESTALE);
+	/* Those that are left can be finished: none was finished in place of another. */
+	for (size_t i = 0; i < (size_t)left; i += 5)
+		endings[last++] = (struct ww_job_end){held[i].id, held[i].token, 7};
+	OK(ww_jobs_finish_many(world.jobs, endings, last));
+	for (size_t i = 0; i < last; i++)
+		OK(endings[i].result);
+	world_check(&world);
+	world_end(&world);
+}
+END_TEST
+
 START_TEST(what_is_done_together_takes_part_in_a_batch)
 {
 	NEEDS(KIND_BATCHES);
@@ -313,6 +367,6 @@ END_TEST
 KINDS_MAIN("jobs/many", jobs_put_together_are_each_as_if_put_alone,
     many_are_leased_in_the_order_in_which_they_would_be_one_by_one, many_are_leased_in_order_of_their_priorities,
     of_paused_tubes_none_is_leased, leases_finished_together_are_each_as_if_finished_alone,
-    what_is_done_together_takes_part_in_a_batch, a_write_that_fails_undoes_all_that_was_done_together,
-    leases_whose_write_fails_are_not_given, a_damaged_record_among_many_is_told_by_the_next_call,
-    none_of_many_is_allowed_and_nothing_for_many_is_not)
+    hundreds_are_each_as_if_alone, what_is_done_together_takes_part_in_a_batch,
+    a_write_that_fails_undoes_all_that_was_done_together, leases_whose_write_fails_are_not_given,
+    a_damaged_record_among_many_is_told_by_the_next_call, none_of_many_is_allowed_and_nothing_for_many_is_not)
