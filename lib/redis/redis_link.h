@@ -128,7 +128,8 @@ struct redis_ear;
 /*
  * Subscribe, on another node of a cluster than the last time. Returns after the server has confirmed it: no message that
  * is published afterwards is missed while the ear lives.
- * Errors: as ww_redis_link_run, of nodes all of which fail.
+ * Errors: as ww_redis_link_run, of nodes all of which fail. WW_EIO, at once: it is too soon, since the ears before were lost
+ * soon after they were opened.
  */
 int ww_redis_ear_open(struct redis_ear **ear, struct redis_link *link, const char *channel);
 

@@ -4,13 +4,18 @@
 
 #include "redis_link_internal.h"
 
+/* One that lived as long as the longest pause, or for this time, was not ended soon. */
+#define SETTLED UINT64_C(60000000000)
+
 struct redis_ear {
 	struct redis_link *link;
 	struct redis_wire *wire;
 	struct redis_node *node;
+	uint64_t opened; /* by the link's clock */
 	uint64_t heard;  /* when something came last */
 	uint64_t pinged; /* when it was asked whether it is there; 0: it need not answer */
 	int error;       /* since it was lost */
+	int is_lost;     /* and that was counted */
 };
 
 static int is_text(const struct redisReply *reply, const char *text)
@@ -45,11 +50,16 @@ static int subscribe(struct redis_link *link, struct redis_wire *wire, const cha
 
 static int may_try_locked(struct redis_link *link, const struct redis_node *node, int *error)
 {
+	uint64_t now = ww_redis_link_now(link);
+
 	if (!node->has_slots)
 		return 0;
-	if (node->failures == 0 || ww_redis_link_now(link) >= node->retry_at)
+	if (node->failures > 0 && now < node->retry_at)
+		*error = node->error;
+	else if (now < node->hear_at)
+		*error = WW_EIO;
+	else
 		return 1;
-	*error = node->error;
 	return 0;
 }
 
@@ -79,6 +89,7 @@ static int open_at(struct redis_ear *ear, struct redis_node *node, const char *c
 	if (error)
 		ww_redis_wire_close(ear->wire);
 	ear->node = node;
+	ear->opened = ww_redis_link_now(ear->link);
 	ear->heard = redis_now();
 	return error;
 }
@@ -156,6 +167,42 @@ static int keep_alive(struct redis_ear *ear, uint64_t now)
 	return ww_redis_wire_append(ear->wire, 1, &ping, NULL);
 }
 
+/* Returns how many ears in a row the node ended soon, with this one. */
+static unsigned count_cuts(struct redis_ear *ear)
+{
+	struct redis_link *link = ear->link;
+	struct redis_node *node = ear->node;
+	uint64_t now = ww_redis_link_now(link);
+	uint64_t lived = now - ear->opened;
+	unsigned cuts;
+
+	pthread_mutex_lock(&link->lock);
+	cuts = lived >= SETTLED || lived >= link->config.backoff_max ? 1 : node->cuts + 1;
+	node->cuts = cuts;
+	/* One may be a restart. */
+	if (cuts > 1)
+		node->hear_at = now + ww_redis_node_pause_locked(link, cuts - 1);
+	pthread_mutex_unlock(&link->lock);
+	return cuts;
+}
+
+static int lose(struct redis_ear *ear)
+{
+	char place[REDIS_PLACE_MAX];
+
+	if (ear->is_lost)
+		return ear->error;
+	ear->is_lost = 1;
+	if (count_cuts(ear) > 2) {
+		ww_redis_node_place(ear->node, place);
+		ww_redis_link_complain(ear->link,
+		    "Redis at %s cuts off who subscribes, again and again: see its log, its "
+		    "client-output-buffer-limit, and what is between.",
+		    place);
+	}
+	return ear->error;
+}
+
 /* It may sit on a node that left the cluster, and hears nothing more there. */
 static int is_left(struct redis_ear *ear)
 {
@@ -200,7 +247,7 @@ int ww_redis_ear_wait(struct redis_ear *ear, int wake_fd, uint64_t timeout,
 		if (!ear->error)
 			ear->error = ww_redis_wire_send(ear->wire);
 		if (ear->error)
-			return ear->error;
+			return lose(ear);
 		woken = wait_once(ear, wake_fd, deadline);
 		if (woken <= 0)
 			return woken;

@@ -13,7 +13,9 @@
  * never wait for each other.
  *
  * A node that could not be reached is asked again after a pause that doubles with each failure; until then whoever needs
- * it gets the error of the last attempt at once. One alone makes the next attempt.
+ * it gets the error of the last attempt at once. One alone makes the next attempt. An ear that is cut off soon after it was
+ * opened is a failure of the same kind, which connecting does not show: the next is opened at once, those after it likewise
+ * after a pause.
  */
 
 #include <pthread.h>
@@ -38,6 +40,8 @@ struct redis_node {
 	int error;         /* of the last failure */
 	int is_lost;       /* and it was reported */
 	int has_slots;     /* or is the single server */
+	unsigned cuts;     /* ears that it ended soon after they were opened, in a row */
+	uint64_t hear_at;  /* of the link's clock: no ear is opened before */
 };
 
 struct redis_link {
@@ -86,6 +90,8 @@ void ww_redis_node_drop(struct redis_link *link, struct redis_wire *wire, int is
 /* A connection beside the pool, which the caller closes. */
 int ww_redis_node_connect(
     struct redis_link *link, struct redis_node *node, uint64_t deadline, struct redis_wire **wire);
+/* How long to wait after so many failures in a row. */
+uint64_t ww_redis_node_pause_locked(struct redis_link *link, unsigned failures);
 void ww_redis_node_close_all(struct redis_link *link);
 
 /* ---- redis_link_cluster.c */

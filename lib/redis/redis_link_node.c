@@ -66,9 +66,9 @@ struct redis_node *ww_redis_node_find_locked(struct redis_link *link, const char
 /* ---- Backing off */
 
 /* Between half of the pause and the whole, so that processes that lost a server together do not come back together. */
-static uint64_t pause_of(struct redis_link *link, const struct redis_node *node)
+uint64_t ww_redis_node_pause_locked(struct redis_link *link, unsigned failures)
 {
-	uint64_t pause = node->failures > 16 ? UINT64_MAX : BACKOFF << (node->failures - 1);
+	uint64_t pause = failures > 16 ? UINT64_MAX : BACKOFF << (failures - 1);
 
 	if (pause > link->config.backoff_max)
 		pause = link->config.backoff_max;
@@ -80,7 +80,7 @@ static void fail_locked(struct redis_link *link, struct redis_node *node, int er
 {
 	node->failures++;
 	node->error = error;
-	node->retry_at = ww_redis_link_now(link) + pause_of(link, node);
+	node->retry_at = ww_redis_link_now(link) + ww_redis_node_pause_locked(link, node->failures);
 }
 
 /* Close the connections, and have none of them in the pool. */
@@ -281,7 +281,7 @@ static int take_locked(struct redis_link *link, struct redis_node *node, uint64_
 	}
 	/* Until this attempt has ended, nobody makes another. */
 	if (node->failures)
-		node->retry_at = ww_redis_link_now(link) + pause_of(link, node);
+		node->retry_at = ww_redis_link_now(link) + ww_redis_node_pause_locked(link, node->failures);
 	node->open++;
 	link->stats.open++;
 	return WW_OK;

@@ -293,6 +293,80 @@ START_TEST(lies_are_errors)
 }
 END_TEST
 
+/* ---- Servers that confirm, and cut off */
+
+/* Open an ear whenever that may be, for so long by the link's clock, and have it cut off. Returns how many were opened. */
+static int opened_within(uint64_t span, uint64_t lived)
+{
+	uint64_t end = link_rig_now(&rig) + span;
+	struct heard heard;
+	int count = 0;
+
+	while (link_rig_now(&rig) < end) {
+		int result = ww_redis_ear_open(&ear, rig.link, "channel");
+		if (result == WW_OK) {
+			link_rig_pass(&rig, lived);
+			ck_assert_int_eq(ww_redis_ear_wait(ear, -1, FOREVER * SECOND, hear, &heard), WW_EIO);
+			/* That is one cut. */
+			ck_assert_int_eq(ww_redis_ear_wait(ear, -1, FOREVER * SECOND, hear, &heard), WW_EIO);
+			ww_redis_ear_close(ear);
+			count++;
+		} else {
+			ck_assert_int_eq(result, WW_EIO);
+		}
+		link_rig_pass(&rig, MS);
+	}
+	return count;
+}
+
+static void open_cutting(struct fake_server *fake)
+{
+	char url[64];
+
+	fake_server_start(fake, (const struct fake_rule[]){{"SUBSCRIBE", 0, FAKE_CUT, CONFIRMED, 0}, {0}});
+	fake_server_url(fake, url, sizeof url);
+	link_rig_make(&rig, url);
+	rig.config.backoff_max = 400 * MS;
+	OK(ww_redis_link_open(&rig.link, &rig.config));
+}
+
+START_TEST(ears_that_are_cut_off_are_opened_ever_later)
+{
+	static struct fake_server fake;
+	int count;
+
+	open_cutting(&fake);
+	/* The first two at once, three after 50, 100 and 200 ms or half of that, then one after each 200 to 400, and what a step takes. */
+	count = opened_within(10 * SECOND, 0);
+	ck_assert_int_ge(count, 2 + 3 + (10000 - 360) / 402);
+	ck_assert_int_le(count, 2 + 3 + (10000 - 175) / 200 + 1);
+	ck_assert_int_eq(fake_server_count(&fake, "SUBSCRIBE"), count);
+	/* A person is told, but not each time. */
+	ck_assert_int_eq(link_rig_said(&rig, "cuts off who subscribes"), 1);
+	/* Other calls are not kept from it. */
+	OK(call_words(&rig, "GET", "x", NULL, NULL));
+	link_rig_close(&rig);
+	fake_server_stop(&fake);
+}
+END_TEST
+
+START_TEST(after_an_ear_that_lasted_the_next_is_opened_at_once)
+{
+	static struct fake_server fake;
+
+	open_cutting(&fake);
+	(void)opened_within(10 * SECOND, 0);
+	link_rig_pass(&rig, 400 * MS);
+	/* Each lasts as long as a pause can be: all are opened again at once. */
+	ck_assert_int_eq(opened_within(10 * 401 * MS, 400 * MS), 10);
+	/* One that lasts less is not forgotten. */
+	ck_assert_int_le(opened_within(10 * SECOND, 399 * MS), 10000 / 599 + 6);
+	link_rig_close(&rig);
+	fake_server_stop(&fake);
+}
+END_TEST
+
 TEST_MAIN("redis/ear", messages_are_heard_in_order, a_descriptor_wakes_and_time_ends_a_wait,
     a_restart_is_an_end_and_the_next_hears, a_server_that_falls_silent_is_found_out, a_cluster_is_heard_from_any_node,
-    an_ear_goes_to_another_node, lies_are_errors)
+    an_ear_goes_to_another_node, lies_are_errors, ears_that_are_cut_off_are_opened_ever_later,
+    after_an_ear_that_lasted_the_next_is_opened_at_once)
