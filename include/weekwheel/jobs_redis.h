@@ -68,7 +68,11 @@ extern "C" {
 #define WW_REDIS_PREFIX_MAX 64
 #define WW_REDIS_SHARDS_MAX 4096
 
-/* A store that is not there is not made, and one that is lost not made anew: WW_ENOTFOUND. */
+/*
+ * No part of a store is ever made: where there is none, or it is lost while it is open, the answer is WW_ENOTFOUND. If a part of it is
+ * lost, the key of the whole or a shard, opening it, and calls that find it so, answer WW_ECORRUPT, and the report says which it is.
+ * Without this flag, what is lost is made anew: the key of the whole as the first shard says, with all jobs; a shard empty.
+ */
 #define WW_REDIS_EXISTING 1u
 /*
  * For who looks at a store, or puts into it, and goes: no worker is started, and no shard is taken from those of others. Nothing is told,

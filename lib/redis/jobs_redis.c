@@ -200,7 +200,7 @@ static int open_store(struct redis_store *store)
 	if (!error)
 		error = open_link(store);
 	if (!error)
-		error = ww_redis_call_make(store, NULL);
+		error = ww_redis_make(store, NULL);
 	if (!error && !is_alone(store))
 		error = ww_redis_worker_start(store);
 	if (!error && !is_alone(store))

@@ -185,10 +185,15 @@ int64_t ww_redis_call_value(const redisReply *reply);
 /* WW_ECORRUPT unless it is an array of at least so many. */
 int ww_redis_call_array(struct redis_store *store, const redisReply *reply, size_t least);
 
-/* The store, and its shards, made if they are not there. Stores how many of them were not, unless NULL. */
-int ww_redis_call_make(struct redis_store *store, uint32_t *made);
+/* ---- redis_make.c */
+
+/*
+ * The store, and its shards, made if they are not there, unless WW_REDIS_EXISTING says that they must be. Stores how many shards
+ * were not, unless NULL.
+ */
+int ww_redis_make(struct redis_store *store, uint32_t *made);
 /* The store was gone for a call with that identity: make it anew, unless another thread or process has done so. */
-int ww_redis_call_renew(struct redis_store *store, const char *gone);
+int ww_redis_make_anew(struct redis_store *store, const char *gone);
 
 /* ---- redis_gather.c: items of many shards in as few calls as may be */
 

@@ -223,7 +223,7 @@ static int make_sure(struct redis_store *store, const redisReply *identity)
 	pthread_mutex_unlock(&store->lock);
 	if (identity->type == REDIS_REPLY_STRING && strcmp(identity->str, known) == 0)
 		return WW_OK;
-	return ww_redis_call_renew(store, known);
+	return ww_redis_make_anew(store, known);
 }
 
 static int beat(struct redis_worker *worker, uint64_t lease)

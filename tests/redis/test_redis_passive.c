@@ -1,4 +1,5 @@
-/* A store in Redis that is looked at: not made, and its shards left to those who watch them. */
+/* A store in Redis that is looked at: no part of it is made, and its shards are left to those who watch them. */
+#include <stdio.h>
 #include <string.h>
 
 #include "redis/redis_server.h"
@@ -7,6 +8,13 @@
 
 static struct redis_server server;
 static char url[128];
+static char said[1024]; /* last */
+
+static void note(const char *sentence, void *context)
+{
+	(void)context;
+	(void)snprintf(said, sizeof said, "%s", sentence);
+}
 
 static struct ww_jobs_redis_config config_of(uint32_t flags)
 {
@@ -16,6 +24,7 @@ static struct ww_jobs_redis_config config_of(uint32_t flags)
 	config.url = url;
 	config.shards = 4;
 	config.flags = flags;
+	config.report = note;
 	return config;
 }
 
@@ -78,6 +87,107 @@ START_TEST(one_that_is_lost_is_not_made_anew)
 }
 END_TEST
 
+/* A store of so many jobs, one a shard in turn. */
+static void fill(int jobs)
+{
+	struct ww_jobs *maker;
+
+	OK(open_with(&maker, WW_REDIS_PASSIVE));
+	for (int i = 0; i < jobs; i++)
+		put_one(maker);
+	OK(ww_jobs_close(maker));
+}
+
+static void expect_ready(struct ww_jobs *jobs, uint64_t ready)
+{
+	struct ww_jobs_stats stats;
+
+	OK(ww_jobs_stats(jobs, &stats));
+	ck_assert_uint_eq(stats.all.ready, ready);
+}
+
+START_TEST(a_shard_that_is_lost_is_not_made_anew)
+{
+	struct ww_jobs *jobs = NULL;
+	struct ww_jobs *another = NULL;
+	struct ww_jobs_stats stats;
+	struct ww_job_info info;
+
+	if (!begin())
+		return;
+	fill(8);
+	OK(open_with(&jobs, WW_REDIS_EXISTING | WW_REDIS_PASSIVE));
+	redis_server_tell(&server, "DEL {weekwheel:2}:m");
+	ck_assert_int_eq(open_with(&another, WW_REDIS_EXISTING | WW_REDIS_PASSIVE), WW_ECORRUPT);
+	ck_assert_ptr_nonnull(strstr(said, "Shard 2 of the store in Redis is lost (there is no key {weekwheel:2}:m)"));
+	said[0] = '\0';
+	/* One that was open finds it, too, where it has to do with that shard and nowhere else. */
+	ck_assert_int_eq(ww_jobs_stats(jobs, &stats), WW_ECORRUPT);
+	ck_assert_ptr_nonnull(strstr(said, "Shard 2"));
+	OK(ww_jobs_peek(jobs, &(struct ww_job_ref){.id = 4 + 1}, &info, NULL));
+	ck_assert_int_eq(redis_server_number(&server, "EXISTS {weekwheel:2}:m"), 0);
+	/* As it says: whoever may, makes it. */
+	OK(open_with(&another, WW_REDIS_PASSIVE));
+	ck_assert_int_eq(redis_server_number(&server, "EXISTS {weekwheel:2}:m"), 1);
+	OK(ww_jobs_stats(jobs, &stats));
+	OK(ww_jobs_close(another));
+	OK(ww_jobs_close(jobs));
+	redis_server_stop(&server);
+}
+END_TEST
+
+START_TEST(the_key_of_the_whole_is_made_as_the_shards_say_or_not_at_all)
+{
+	struct ww_jobs_redis_config config;
+	struct ww_jobs_redis_stats stats;
+	struct ww_jobs *jobs = NULL;
+
+	if (!begin())
+		return;
+	fill(8);
+	redis_server_tell(&server, "DEL {weekwheel}:store");
+	ck_assert_int_eq(open_with(&jobs, WW_REDIS_EXISTING | WW_REDIS_PASSIVE), WW_ECORRUPT);
+	ck_assert_ptr_nonnull(strstr(said, "key {weekwheel}:store of the store in Redis is lost"));
+	ck_assert_int_eq(redis_server_number(&server, "EXISTS {weekwheel}:store"), 0);
+	/* Of another shape, if it were new. */
+	config = config_of(WW_REDIS_PASSIVE);
+	config.shards = 7;
+	OK(ww_jobs_redis_open(&jobs, &config));
+	OK(ww_jobs_redis_stats(jobs, &stats));
+	ck_assert_uint_eq(stats.shards, 4);
+	expect_ready(jobs, 8);
+	OK(ww_jobs_close(jobs));
+	OK(open_with(&jobs, WW_REDIS_EXISTING | WW_REDIS_PASSIVE));
+	expect_ready(jobs, 8);
+	OK(ww_jobs_close(jobs));
+	redis_server_stop(&server);
+}
+END_TEST
+
+/* As when a snapshot of one node of several is put back. */
+START_TEST(of_two_stores_that_are_mixed_it_is_said_how_one_becomes_whole)
+{
+	struct ww_jobs *jobs = NULL;
+	char command[128];
+	const char *advice;
+
+	if (!begin())
+		return;
+	fill(8);
+	redis_server_tell(&server, "HSET {weekwheel}:store id another");
+	ck_assert_int_eq(open_with(&jobs, WW_REDIS_PASSIVE), WW_ECORRUPT);
+	ck_assert_ptr_nonnull(strstr(said, "its key {weekwheel}:store has the id another, and {weekwheel:0}:m"));
+	advice = strstr(said, "\"HSET ");
+	ck_assert_ptr_nonnull(advice);
+	(void)snprintf(command, sizeof command, "%.*s", (int)strcspn(advice + 1, "\""), advice + 1);
+	redis_server_tell(&server, "%s", command);
+	OK(open_with(&jobs, WW_REDIS_PASSIVE));
+	expect_ready(jobs, 8);
+	OK(ww_jobs_close(jobs));
+	redis_server_stop(&server);
+}
+END_TEST
+
 START_TEST(who_looks_watches_nothing)
 {
 	const char *tubes[] = {WW_TUBE_DEFAULT};
@@ -110,5 +220,6 @@ START_TEST(who_looks_watches_nothing)
 }
 END_TEST
 
-TEST_MAIN(
-    "redis/passive", one_that_is_not_there_is_not_made, one_that_is_lost_is_not_made_anew, who_looks_watches_nothing)
+TEST_MAIN("redis/passive", one_that_is_not_there_is_not_made, one_that_is_lost_is_not_made_anew,
+    a_shard_that_is_lost_is_not_made_anew, the_key_of_the_whole_is_made_as_the_shards_say_or_not_at_all,
+    of_two_stores_that_are_mixed_it_is_said_how_one_becomes_whole, who_looks_watches_nothing)

@@ -10,7 +10,7 @@
 #include "weekwheel/jobs_redis.h"
 
 /* What the library said last. There is no worker, so it speaks in the thread that calls it. */
-static char said[512];
+static char said[1024];
 
 static void note(const char *sentence, void *context)
 {
