@@ -65,9 +65,9 @@ EXAMPLE_SRC := $(filter-out $(if $(JOBS_SRC),,%/jobs.c),$(sort $(wildcard tools/
 TEST_SRC := $(filter-out $(if $(JOBS_SRC),,tests/jobs/%) $(if $(REDIS_SRC),,tests/redis/%) $(if $(CALLBACK_SRC),,tests/callback/%) \
 	$(if $(and $(REDIS_SRC),$(CALLBACK_SRC)),,%/test_callback_redis.c),$(sort $(wildcard tests/*/test_*.c)))
 FUZZ_SRC := $(filter-out $(if $(JOBS_SRC),,%/fuzz_record.c) $(if $(CALLBACK_SRC),,%/fuzz_callback.c),$(sort $(wildcard tests/fuzz/fuzz_*.c)))
-# Those of tests/server that a script compiles by itself are no helpers: one has a main, one stands before the C library.
+# Those that a script compiles by itself are no helpers: one has a main, the others stand before the C library.
 HELPER_SRC := $(filter-out $(if $(REDIS_SRC),,tests/redis/% tests/jobs/kinds_redis.c) $(if $(CALLBACK_SRC),,tests/callback/%) %/test_callback_redis.c \
-	$(TEST_SRC) $(FUZZ_SRC) tests/install/% tests/server/fsck.c tests/server/faults.c \
+	$(TEST_SRC) $(FUZZ_SRC) tests/install/% tests/server/fsck.c tests/server/faults.c tests/redis/shifted_clock.c \
 	$(if $(filter yes,$(FUZZ)),tests/fuzz/main.c),\
 	$(sort $(wildcard tests/*/*.c)))
 TEST_SCRIPTS := $(sort $(wildcard tests/*/test_*.sh tests/*/test_*.py))
