@@ -303,10 +303,19 @@ static int first_slot(const struct redis_cluster *cluster, int at)
 
 int redis_cluster_owner(const struct redis_cluster *cluster, unsigned slot)
 {
+	redisReply *ranges = redis_server_ask(&cluster->servers[0], "CLUSTER SLOTS");
+	long long port = 0;
 	int at = 0;
 
-	while ((int)slot >= first_slot(cluster, at + 1))
+	for (size_t i = 0; i < ranges->elements; i++) {
+		redisReply *const *range = ranges->element[i]->element;
+		if (slot >= (unsigned)range[0]->integer && slot <= (unsigned)range[1]->integer)
+			port = range[2]->element[1]->integer;
+	}
+	freeReplyObject(ranges);
+	while (at < cluster->count && cluster->servers[at].port != port)
 		at++;
+	ck_assert_msg(at < cluster->count, "nobody has the slot %u", slot);
 	return at;
 }
 
@@ -374,6 +383,14 @@ void redis_cluster_stop(struct redis_cluster *cluster)
 {
 	for (int i = 0; i < cluster->count; i++)
 		redis_server_stop(&cluster->servers[i]);
+}
+
+void redis_cluster_empty(struct redis_cluster *cluster)
+{
+	for (int i = 0; i < cluster->primaries; i++) {
+		redis_server_tell(&cluster->servers[i], "FLUSHALL");
+		redis_server_tell(&cluster->servers[i], "SCRIPT FLUSH");
+	}
 }
 
 void redis_cluster_move_begin(struct redis_cluster *cluster, unsigned slot, int from, int to)

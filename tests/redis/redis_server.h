@@ -63,7 +63,9 @@ struct redis_cluster {
 /* Slots are shared out evenly, in order. options: of each server. */
 void redis_cluster_start(struct redis_cluster *cluster, int primaries, int replicas, const char *const *options);
 void redis_cluster_stop(struct redis_cluster *cluster);
-/* Which primary had the slot in the beginning. */
+/* All keys and scripts go. */
+void redis_cluster_empty(struct redis_cluster *cluster);
+/* Which server has the slot, as the first one knows. */
 int redis_cluster_owner(const struct redis_cluster *cluster, unsigned slot);
 /* The slot begins to move from one server to the other; keys do not. */
 void redis_cluster_move_begin(struct redis_cluster *cluster, unsigned slot, int from, int to);

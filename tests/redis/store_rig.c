@@ -31,6 +31,15 @@ static void report(const char *sentence, void *context)
 	pthread_mutex_unlock(&rig->lock);
 }
 
+/* The cluster that tests share, which lives as long as the program. */
+static struct redis_cluster shared;
+
+void store_rig_share(void)
+{
+	if (!shared.count && redis_server_is_there())
+		redis_cluster_start(&shared, 3, 0, NULL);
+}
+
 static int begin(struct store_rig *rig)
 {
 	memset(rig, 0, sizeof *rig);
@@ -60,10 +69,21 @@ int store_rig_make_cluster(struct store_rig *rig, int primaries, int replicas, c
 	return 1;
 }
 
+static int make_shared(struct store_rig *rig)
+{
+	if (!begin(rig))
+		return 0;
+	redis_cluster_empty(&shared);
+	rig->servers = shared;
+	rig->is_shared = 1;
+	fill_config(rig);
+	return 1;
+}
+
 int store_rig_make(struct store_rig *rig, int kind, const char *const *options)
 {
 	if (kind == STORE_CLUSTER)
-		return store_rig_make_cluster(rig, 3, 0, options);
+		return options ? store_rig_make_cluster(rig, 3, 0, options) : make_shared(rig);
 	if (!begin(rig))
 		return 0;
 	redis_server_start(&rig->servers.servers[0], options);
@@ -98,7 +118,8 @@ void store_rig_end(struct store_rig *rig)
 {
 	if (rig->jobs)
 		store_rig_close(rig);
-	redis_cluster_stop(&rig->servers);
+	if (!rig->is_shared)
+		redis_cluster_stop(&rig->servers);
 	pthread_mutex_destroy(&rig->lock);
 }
 

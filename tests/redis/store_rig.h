@@ -32,6 +32,7 @@ enum { STORE_SAID_MAX = 64, STORE_SENTENCE_MAX = 256 };
 
 struct store_rig {
 	struct redis_cluster servers; /* of which a single one is the first */
+	int is_shared;
 	struct ww_jobs_redis_config config;
 	struct ww_jobs *jobs;
 	char url[64];
@@ -44,7 +45,12 @@ struct store_rig {
 extern const char *const store_kinds[]; /* "single", "cluster" */
 const char *store_kind_name(size_t i);
 
-/* Start servers with the options, and fill the config; 0 if there is no redis-server. */
+/* Start the cluster that tests share: a cluster takes two seconds until it serves, however fast the machine is. */
+void store_rig_share(void);
+/*
+ * Have servers with the options, and fill the config; 0 if there is no redis-server. A cluster without options is the one that tests
+ * share, emptied: who kills or configures its servers gives options, and gets one of its own.
+ */
 int store_rig_make(struct store_rig *rig, int kind, const char *const *options);
 int store_rig_make_cluster(struct store_rig *rig, int primaries, int replicas, const char *const *options);
 /* From now on the time is the rig's. */
@@ -92,7 +98,8 @@ int actor_main(int argc, char **argv);
 		const TTest *const tests[] = {__VA_ARGS__};                                                            \
 		if (argc > 1)                                                                                          \
 			return actor_main(argc, argv);                                                                 \
-		return suite_run_kinds(name, tests, sizeof tests / sizeof tests[0], store_kind_name, 2, NULL);         \
+		return suite_run_kinds(                                                                                \
+		    name, tests, sizeof tests / sizeof tests[0], store_kind_name, 2, store_rig_share);                 \
 	}
 
 #define NEEDS_SINGLE                                                                                                   \

@@ -11,23 +11,46 @@
 #include "weekwheel/error.h"
 
 static struct link_rig rig;
-static struct redis_cluster cluster;
 static struct redis_script count;
+/* The one that tests share, which lives as long as the program; who kills a server starts one of its own. */
+static struct redis_cluster shared;
+static struct redis_cluster cluster;
 
-static int open_cluster(int primaries, int replicas, const char *const *options)
+static void start_shared(void)
+{
+	if (!shared.count && redis_server_is_there())
+		redis_cluster_start(&shared, 3, 0, NULL);
+}
+
+static void open_link(void)
 {
 	char url[64];
 
-	if (!redis_server_is_there())
-		return 0;
 	count = script_of("count", "return redis.call('INCR', KEYS[1])");
-	redis_cluster_start(&cluster, primaries, replicas, options);
 	redis_server_url(&cluster.servers[0], url, sizeof url);
 	link_rig_open(&rig, url);
+}
+
+static int open_shared(void)
+{
+	if (!redis_server_is_there())
+		return 0;
+	redis_cluster_empty(&shared);
+	cluster = shared;
+	open_link();
 	return 1;
 }
 
-static void close_cluster(void)
+static int open_own(int replicas, const char *const *options)
+{
+	if (!redis_server_is_there())
+		return 0;
+	redis_cluster_start(&cluster, 3, replicas, options);
+	open_link();
+	return 1;
+}
+
+static void close_own(void)
 {
 	link_rig_close(&rig);
 	redis_cluster_stop(&cluster);
@@ -58,7 +81,7 @@ START_TEST(slots_are_those_of_the_server)
 	static const char letters[] = "ab{}:";
 	uint64_t seed = seed_of_run("test_redis_cluster");
 
-	if (!open_cluster(1, 0, NULL))
+	if (!open_shared())
 		return;
 	for (int i = 0; i < 500; i++) {
 		char key[16];
@@ -72,7 +95,7 @@ START_TEST(slots_are_those_of_the_server)
 		ck_assert_int_eq(call.reply->integer, slot_of(key));
 		ww_redis_link_free(&call, 1);
 	}
-	close_cluster();
+	link_rig_close(&rig);
 }
 END_TEST
 
@@ -95,7 +118,7 @@ START_TEST(calls_of_all_nodes_share_a_round_trip)
 	char keys[CALLS][32];
 	struct redis_link_stats before, after;
 
-	if (!open_cluster(3, 0, NULL))
+	if (!open_shared())
 		return;
 	ck_assert_uint_eq(ww_redis_link_nodes(rig.link), 3);
 	ck_assert_int_eq(link_rig_stats(&rig).is_cluster, 1);
@@ -116,7 +139,7 @@ START_TEST(calls_of_all_nodes_share_a_round_trip)
 	ck_assert_uint_eq(after.redirections, 0);
 	ck_assert_uint_eq(after.connections, 3);
 	OK(call_words(&rig, "PING", NULL, NULL, NULL));
-	close_cluster();
+	link_rig_close(&rig);
 }
 END_TEST
 
@@ -124,7 +147,7 @@ START_TEST(a_cluster_has_one_database_and_one_node_is_enough_of_a_seed)
 {
 	char url[128];
 
-	if (!open_cluster(3, 0, NULL))
+	if (!open_shared())
 		return;
 	link_rig_close(&rig);
 	(void)snprintf(url, sizeof url, "redis://127.0.0.1:%d/1", cluster.servers[0].port);
@@ -136,7 +159,7 @@ START_TEST(a_cluster_has_one_database_and_one_node_is_enough_of_a_seed)
 	(void)snprintf(url, sizeof url, "redis://127.0.0.1:1,127.0.0.1:2,127.0.0.1:%d", cluster.servers[2].port);
 	link_rig_open(&rig, url);
 	ck_assert_uint_eq(ww_redis_link_nodes(rig.link), 3);
-	close_cluster();
+	link_rig_close(&rig);
 }
 END_TEST
 
@@ -149,7 +172,7 @@ START_TEST(a_slot_that_moved_is_followed_once)
 	long long number;
 	struct redis_link_stats before;
 
-	if (!open_cluster(3, 0, NULL))
+	if (!open_shared())
 		return;
 	key_at(1, key);
 	slot = slot_of(key);
@@ -163,7 +186,7 @@ START_TEST(a_slot_that_moved_is_followed_once)
 	}
 	ck_assert_uint_eq(link_rig_stats(&rig).redirections - before.redirections, 1);
 	ck_assert_int_eq(rig.said, 0);
-	close_cluster();
+	link_rig_close(&rig);
 }
 END_TEST
 
@@ -174,7 +197,7 @@ START_TEST(a_slot_on_the_move_is_asked_for)
 	long long number;
 	struct redis_link_stats before;
 
-	if (!open_cluster(3, 0, NULL))
+	if (!open_shared())
 		return;
 	key_at(0, key);
 	slot = slot_of(key);
@@ -192,7 +215,7 @@ START_TEST(a_slot_on_the_move_is_asked_for)
 	before = link_rig_stats(&rig);
 	OK(call_script(&rig, &count, key, NULL, &number));
 	ck_assert_uint_eq(link_rig_stats(&rig).redirections, before.redirections);
-	close_cluster();
+	link_rig_close(&rig);
 }
 END_TEST
 
@@ -203,7 +226,7 @@ START_TEST(calls_go_on_while_slots_move)
 	struct redis_call calls[KEYS];
 	char keys[KEYS][32];
 
-	if (!open_cluster(3, 0, NULL))
+	if (!open_shared())
 		return;
 	for (int i = 0; i < KEYS; i++)
 		(void)snprintf(keys[i], sizeof keys[i], "{%d}", i);
@@ -220,7 +243,7 @@ START_TEST(calls_go_on_while_slots_move)
 		redis_cluster_move_end(&cluster, slot, from, (from + 1) % 3);
 		link_rig_pass(&rig, turn % 3 ? 0 : SECOND);
 	}
-	close_cluster();
+	link_rig_close(&rig);
 }
 END_TEST
 
@@ -244,7 +267,7 @@ START_TEST(a_replica_takes_the_place_of_its_primary)
 	char key[32], other[32];
 	long long number;
 
-	if (!open_cluster(3, 1,
+	if (!open_own(1,
 	        (const char *const[]){"--cluster-node-timeout", "500", "--cluster-replica-validity-factor", "0", NULL}))
 		return;
 	key_at(1, key);
@@ -264,7 +287,7 @@ START_TEST(a_replica_takes_the_place_of_its_primary)
 	OK(call_script(&rig, &count, key, NULL, &number));
 	ck_assert_int_eq(number, 3);
 	ck_assert_uint_eq(ww_redis_link_nodes(rig.link), 3);
-	close_cluster();
+	close_own();
 }
 END_TEST
 
@@ -274,7 +297,7 @@ START_TEST(a_primary_that_nobody_replaces)
 	char key[32], other[32], url[64];
 	int error = WW_OK;
 
-	if (!open_cluster(3, 0, (const char *const[]){"--cluster-node-timeout", "500", NULL}))
+	if (!open_own(0, (const char *const[]){"--cluster-node-timeout", "500", NULL}))
 		return;
 	redis_server_url(&cluster.servers[0], url, sizeof url);
 	link_rig_make(&hasty, url);
@@ -294,7 +317,7 @@ START_TEST(a_primary_that_nobody_replaces)
 	(void)call_until(key, NULL);
 	(void)call_until(other, NULL);
 	link_rig_close(&hasty);
-	close_cluster();
+	close_own();
 }
 END_TEST
 
@@ -314,7 +337,13 @@ START_TEST(a_cluster_without_slots_is_not_ready)
 }
 END_TEST
 
-TEST_MAIN("redis/cluster", slots_are_those_of_the_specification, slots_are_those_of_the_server,
-    calls_of_all_nodes_share_a_round_trip, a_cluster_has_one_database_and_one_node_is_enough_of_a_seed,
-    a_slot_that_moved_is_followed_once, a_slot_on_the_move_is_asked_for, calls_go_on_while_slots_move,
-    a_replica_takes_the_place_of_its_primary, a_primary_that_nobody_replaces, a_cluster_without_slots_is_not_ready)
+int main(void)
+{
+	const TTest *const tests[] = {slots_are_those_of_the_specification, slots_are_those_of_the_server,
+	    calls_of_all_nodes_share_a_round_trip, a_cluster_has_one_database_and_one_node_is_enough_of_a_seed,
+	    a_slot_that_moved_is_followed_once, a_slot_on_the_move_is_asked_for, calls_go_on_while_slots_move,
+	    a_replica_takes_the_place_of_its_primary, a_primary_that_nobody_replaces,
+	    a_cluster_without_slots_is_not_ready};
+
+	return suite_run_with("redis/cluster", tests, sizeof tests / sizeof tests[0], start_shared);
+}

@@ -6,8 +6,8 @@
  * so that CK_RUN_CASE=this_test runs it alone; add CK_FORK=no to run it under a debugger.
  *
  * What is to hold of several kinds of a thing is tested with each: suite_run_kinds runs a test once a kind, with the kind's index as
- * _i, and a failure bears the kind's name behind the test's. What the kinds need is made by setup, which runs before each test in
- * the process that all are forked from; NULL: nothing.
+ * _i, and a failure bears the kind's name behind the test's. What tests share is made by setup, which runs before each test in
+ * the process that all are forked from; NULL: nothing. suite_run_with has one without kinds.
  */
 
 #include <check.h>
@@ -35,13 +35,21 @@ static inline int suite_run_all(Suite *suite)
 	return failed == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
-static inline int suite_run(const char *name, const TTest *const tests[], size_t count)
+static inline int suite_run_with(const char *name, const TTest *const tests[], size_t count, void (*setup)(void))
 {
 	Suite *suite = suite_create(name);
 
-	for (size_t i = 0; i < count; i++)
-		tcase_add_test(suite_add(suite, tests[i]), tests[i]);
+	for (size_t i = 0; i < count; i++) {
+		TCase *one = suite_add(suite, tests[i]);
+		tcase_add_unchecked_fixture(one, setup, NULL);
+		tcase_add_test(one, tests[i]);
+	}
 	return suite_run_all(suite);
+}
+
+static inline int suite_run(const char *name, const TTest *const tests[], size_t count)
+{
+	return suite_run_with(name, tests, count, NULL);
 }
 
 struct suite_test {
