@@ -8,7 +8,7 @@
 #include "message.h"
 #include "suggest.h"
 
-enum { OPTIONS_MAX = 32, HELP_COLUMN = 26 };
+enum { OPTIONS_MAX = 64, HELP_COLUMN = 26 };
 
 static int options_usage_error(const struct options *options, const char *what, const char *which)
 {
@@ -37,8 +37,11 @@ static int options_unknown(const struct options *options, const char *typed)
 static int options_take(struct options *options, const struct option *option, const char *attached)
 {
 	options->value = attached;
-	if (!option->argument && attached)
-		return options_usage_error(options, "no value is expected after", option->name);
+	if (!option->argument && attached) {
+		message_line("%s: --%s takes no value: leave '=%s' out\nTry '%s --help'.", options->command,
+		    option->name, attached, options->command);
+		return OPTIONS_ERROR;
+	}
 	if (option->argument && !attached) {
 		if (!*options->arguments)
 			return options_bad_value(options, option->name, option->argument);

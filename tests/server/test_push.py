@@ -11,7 +11,7 @@ import urllib.request
 
 sys.dont_write_bytecode = True  # beside the sources nothing is left
 from redising import Redis, until
-from serving import PATIENCE, PROGRAM, WEEKWHEEL, Server, Skip, conversation, equal, run
+from serving import PATIENCE, WEEKWHEEL, Server, Skip, conversation, equal, run
 
 
 class Receiver(http.server.ThreadingHTTPServer):
@@ -240,26 +240,6 @@ def test_the_program_composes_requests():
         done = put("no request")
         assert done.returncode == 1 and "has to be a request" in done.stderr, done
         equal(a.numbers("stats")["push-bodies-refused"], "1")
-
-
-def test_options():
-    for arguments, said in ((("--push", "-x"), "names of tubes"), (("--push", "a,,b"), "names of tubes"),
-                            (("--push", "a", "--push-networks", "lan"), "loopback"),
-                            (("--push", "a", "--push-success", "999"), "200 to 599"),
-                            (("--push", "a", "--push-schemes", "ftp"), "http, https"),
-                            (("--push", "a", "--push-in-flight", "0"), "1 to 65536"),
-                            (("--push", "a", "--push-secret-file", "/nonexistent/file"), "No such file")):
-        done = subprocess.run([PROGRAM, "--memory", "--listen", "127.0.0.1:0", *arguments], capture_output=True, text=True,
-                              timeout=PATIENCE, check=False)
-        assert done.returncode == 2 and said in done.stderr, (arguments, done)
-    done = subprocess.run([PROGRAM, "--memory", "--listen", "127.0.0.1:0", "--push", "a", "--push-networks", "10.0.0.1/8"],
-                          capture_output=True, text=True, timeout=PATIENCE, check=False)
-    if "this build has no libcurl" not in done.stderr:
-        assert done.returncode == 1 and "a range cannot be read" in done.stderr, done
-    done = subprocess.run([PROGRAM, "--memory", "--listen", "127.0.0.1:0", "--push", "a", "--push-ca-file", "/nonexistent/file"],
-                          capture_output=True, text=True, timeout=PATIENCE, check=False)
-    if "this build has no libcurl" not in done.stderr:
-        assert done.returncode == 1 and "--push-ca-file /nonexistent/file: No such file" in done.stderr, done
 
 
 sys.exit(run(globals()))

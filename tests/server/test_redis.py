@@ -335,21 +335,6 @@ def fails(*arguments, status=2, **more):
     return done.stderr
 
 
-def test_options(folder):
-    for more in (("--data", folder), ("--memory",)):
-        assert "exclude each other" in fails("--store", "redis://127.0.0.1/", *more)
-    assert "redis://HOST:PORT/" in fails("--store", "127.0.0.1:6379")
-    assert "--sync is for --data" in fails("--store", "redis://127.0.0.1/", "--sync", "system")
-    assert "time is that of Redis" in fails("--store", "redis://127.0.0.1/", "--clock", "virtual")
-    assert "--store is missing" in fails("--memory", "--redis-prefix", "p")
-    assert "letters, digits" in fails("--store", "redis://127.0.0.1/", "--redis-prefix", "a b")
-    assert "1 to 4096" in fails("--store", "redis://127.0.0.1/", "--redis-shards", "0")
-    assert "1 to 3600" in fails("--store", "redis://127.0.0.1/", "--redis-lease", "0.5")
-    assert "--store URL says" in fails()
-    assert "No such file" in fails("--store-file", folder + "/none")
-    assert "is missing" in fails("--memory", "--push-grace", "3")
-
-
 def test_nobody_is_there(folder):
     with Redis(folder):
         said = fails("--store", "redis://127.0.0.1:%d/" % free_port(), status=1)

@@ -229,7 +229,7 @@ static struct MHD_Daemon *daemon_start(struct server *server)
 	struct MHD_Daemon *daemon;
 
 	errno = 0;
-	if (address_read(server->settings->http, &address) != 0)
+	if (address_read("--http", server->settings->http, &address) != 0)
 		return NULL;
 	if (address.ss_family == AF_INET6)
 		flags |= MHD_USE_IPv6;

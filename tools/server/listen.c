@@ -89,7 +89,7 @@ static int listen_tcp(struct server *server, const char *where)
 	struct listener *listener;
 	int error;
 
-	if (address_read(where, &address) != 0)
+	if (address_read("--listen", where, &address) != 0)
 		return -1;
 	listener = listener_make(server, 0);
 	if (!listener)
@@ -136,10 +136,6 @@ static int listen_unix(struct server *server, const char *path)
 	mode_t mask;
 	int error;
 
-	if (strlen(path) >= sizeof((struct sockaddr_un *)0)->sun_path) {
-		server_say("--unix %s: the path of a socket has at most 107 bytes", path);
-		return -1;
-	}
 	if (unix_remove_stale(path) != 0)
 		return -1;
 	listener = listener_make(server, 1);

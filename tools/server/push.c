@@ -2,11 +2,9 @@
 #include "server.h"
 
 #ifdef HAVE_CALLBACK
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "weekwheel/callback.h"
 
@@ -74,19 +72,11 @@ int push_start(struct server *server)
 
 	if (settings->tube_count == 0)
 		return 0;
-	/* It is read with each connection, where a mistake would be seen late. */
-	if (settings->ca_file && access(settings->ca_file, R_OK) != 0) {
-		server_say("--push-ca-file %s: %s", settings->ca_file, strerror(errno));
-		return -1;
-	}
 	push = calloc(1, sizeof *push);
 	push_config(server, &config);
 	error = push ? ww_callback_open(&push->callback, &config) : WW_ENOMEM;
 	if (error != WW_OK) {
-		if (error == WW_EINVAL)
-			server_say("--push-networks or --push-deny: a range cannot be read; write it as 10.1.0.0/16");
-		else
-			server_say("cannot deliver over HTTP: %s", ww_strerror(error));
+		server_say("cannot deliver over HTTP: %s", ww_strerror(error));
 		free(push);
 		return -1;
 	}

@@ -5,30 +5,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 
+#include "address.h"
 #include "message.h"
 #include "settings_part.h"
 #include "weekwheel/driver.h"
 #include "weekwheel/version.h"
-
-enum {
-	OPTION_DATA = 1,
-	OPTION_MEMORY,
-	OPTION_LISTEN,
-	OPTION_UNIX,
-	OPTION_HTTP,
-	OPTION_SYNC,
-	OPTION_SYNC_INTERVAL,
-	OPTION_JOB_SIZE,
-	OPTION_CONNECTIONS,
-	OPTION_OUTPUT,
-	OPTION_CLOCK,
-	OPTION_CONFIG,
-	OPTION_VERBOSE,
-	OPTION_VERSION,
-	OPTION_HELP
-};
 
 static const struct option table[] = {
     {OPTION_DATA, 'd', "data", "DIR", "the folder in which jobs are kept; made if missing"},
@@ -71,7 +56,9 @@ static const struct option table[] = {
     {OPTION_HELP, 'h', "help", NULL, "show this help"},
 };
 
-enum { OPTIONS = sizeof table / sizeof *table, FILE_MAX = 65536, FILE_LINES = 256 };
+enum { OPTIONS = sizeof table / sizeof *table, FILE_MAX = 65536 };
+
+_Static_assert(OPTION_END <= 64, "each option has a bit of what was given");
 
 static void settings_help(void)
 {
@@ -138,46 +125,56 @@ static int read_clock(struct settings *settings, const char *value)
 	return words_seconds(settings_span(value + sizeof ahead - 1), UINT32_MAX, &settings->ahead);
 }
 
-static int read_listen(struct settings *settings, const char *value)
+static int read_listen(struct settings *settings, const struct options *options)
 {
-	if (settings->listen_count == SETTINGS_LISTEN_MAX)
-		return -1;
-	settings->listen[settings->listen_count++] = value;
+	const char *expected = address_check(options->value);
+
+	if (!expected && settings->listen_count == SETTINGS_LISTEN_MAX)
+		expected = "at most 16 addresses in all";
+	if (expected)
+		return settings_bad(options, OPTION_LISTEN, expected);
+	settings->listen[settings->listen_count++] = options->value;
 	return 0;
 }
 
-static const char *argument_of(int id)
+/* Where it stands in the table. */
+static int index_of(int id)
 {
 	int i;
 
 	for (i = 0; i < OPTIONS && table[i].id != id; i++)
 		;
-	return table[i].name;
+	return i;
+}
+
+const char *settings_name(int id)
+{
+	return table[index_of(id)].name;
+}
+
+int settings_has(const struct settings *settings, int id)
+{
+	return (settings->given >> id & 1) != 0;
 }
 
 int settings_bad(const struct options *options, int id, const char *expected)
 {
-	(void)options_bad_value(options, argument_of(id), expected);
+	(void)options_bad_value(options, settings_name(id), expected);
 	return -1;
 }
 
-int settings_seconds(const struct options *options, int id, uint64_t least, uint64_t most, uint64_t *ns)
+int settings_bad_file(const struct options *options, int id, const char *expected, const char *reason)
 {
-	char expected[80];
-	uint64_t value;
+	char text[300];
 
-	if (words_seconds(settings_span(options->value), UINT32_MAX, &value) == 0 && value >= least && value <= most) {
-		*ns = value;
-		return 0;
-	}
-	snprintf(expected, sizeof expected, "seconds, %g to %g", (double)least / WW_SECOND, (double)most / WW_SECOND);
-	return settings_bad(options, id, expected);
+	snprintf(text, sizeof text, "a file with %s: %s", expected, reason);
+	return settings_bad(options, id, text);
 }
 
-static int read_config(struct settings *settings, const char *path);
+static int read_config(struct settings *settings, const struct options *options);
 
-/* One option, of the command line or of a file. Returns 0, -1 after a message, 1 to end after help or a version. */
-static int read_option(struct settings *settings, const struct options *options, int id)
+/* One option, of the command line or of a file, that has no number. Returns 0, -1 after a message, 1 to end after help or a version. */
+static int read_other(struct settings *settings, const struct options *options, int id)
 {
 	const char *value = options->value;
 
@@ -189,38 +186,22 @@ static int read_option(struct settings *settings, const struct options *options,
 		settings->is_memory = 1;
 		return 0;
 	case OPTION_LISTEN:
-		return read_listen(settings, value) == 0 ? 0 : settings_bad(options, id, "at most 16 of them");
+		return read_listen(settings, options);
 	case OPTION_UNIX:
 		settings->unix_path = value;
-		return 0;
+		return strlen(value) < sizeof((struct sockaddr_un *)0)->sun_path
+		           ? 0
+		           : settings_bad(options, id, "the path of a socket, at most 107 bytes");
 	case OPTION_HTTP:
 		settings->http = value;
-		return 0;
+		return address_check(value) ? settings_bad(options, id, address_check(value)) : 0;
 	case OPTION_SYNC:
-		settings->has_sync = 1;
 		return read_sync(settings, value) == 0 ? 0 : settings_bad(options, id, "always, interval or system");
-	case OPTION_SYNC_INTERVAL:
-		settings->has_sync = 1;
-		return words_seconds(settings_span(value), 3600, &settings->sync_ns) == 0 && settings->sync_ns > 0
-		           ? 0
-		           : settings_bad(options, id, "seconds, such as 0.05");
-	case OPTION_JOB_SIZE:
-		return options_whole(value, 1, WW_JOB_BODY_MAX, &settings->max_job_size) == 0
-		           ? 0
-		           : settings_bad(options, id, "bytes, 1 to 1073741824");
-	case OPTION_CONNECTIONS:
-		return options_whole(value, 0, 10000000, &settings->max_connections) == 0
-		           ? 0
-		           : settings_bad(options, id, "a whole number; 0: as many as \"ulimit -n\" allows");
-	case OPTION_OUTPUT:
-		return options_whole(value, 4096, WW_JOB_BODY_MAX, &settings->max_output) == 0
-		           ? 0
-		           : settings_bad(options, id, "bytes, 4096 to 1073741824");
 	case OPTION_CLOCK:
 		return read_clock(settings, value) == 0 ? 0
 		                                        : settings_bad(options, id, "real, virtual or virtual:SECONDS");
 	case OPTION_CONFIG:
-		return read_config(settings, value);
+		return read_config(settings, options);
 	case OPTION_VERBOSE:
 		settings->is_verbose = 1;
 		return 0;
@@ -230,14 +211,28 @@ static int read_option(struct settings *settings, const struct options *options,
 	case OPTION_HELP:
 		settings_help();
 		return 1;
-	case OPTIONS_OPERAND:
-		message_line("weekwheeld: '%s' is no option\nTry 'weekwheeld --help'.", value);
-		return -1;
 	default:
-		if (id >= OPTION_PUSH)
-			return settings_push_option(settings, options, id);
-		return id >= OPTION_STORE ? settings_redis_option(settings, options, id) : -1;
+		return id >= OPTION_PUSH ? settings_push_option(settings, options, id)
+		                         : settings_redis_option(settings, options, id);
 	}
+}
+
+static int read_option(struct settings *settings, const struct options *options, int id)
+{
+	int result;
+
+	if (id == OPTIONS_ERROR)
+		return -1;
+	if (id == OPTIONS_OPERAND) {
+		message_line("weekwheeld: '%s': expected options alone, such as --data DIR\nTry 'weekwheeld --help'.",
+		    options->value);
+		return -1;
+	}
+	settings->given |= UINT64_C(1) << id;
+	if (options->value && !*options->value)
+		return settings_bad(options, id, table[index_of(id)].argument);
+	result = settings_number(settings, options, id);
+	return result <= 0 ? result : read_other(settings, options, id);
 }
 
 static int read_arguments(struct settings *settings, char **arguments)
@@ -270,52 +265,36 @@ static struct line *line_make(size_t size)
 	return line;
 }
 
-int settings_split(const char *text, const char **parts, size_t room)
+char *settings_keep(const char *text)
 {
 	struct line *line = line_make(strlen(text) + 1);
-	size_t count = 0;
-	char *at;
 
-	if (!line)
-		return -1;
-	strcpy(line->text, text);
-	for (at = line->text; at; count++) {
-		char *comma = strchr(at, ',');
-
-		if (comma)
-			*comma = 0;
-		if (!*at || count == room)
-			return -1;
-		parts[count] = at;
-		at = comma ? comma + 1 : NULL;
-	}
-	return (int)count;
+	return line ? strcpy(line->text, text) : NULL;
 }
 
-const char *settings_line(const char *path)
+const char *settings_line(const struct options *options, int id, const char *what)
 {
+	const char *path = options->value;
 	FILE *file = fopen(path, "r");
 	struct line *line = line_make(FILE_MAX);
 	struct stat about;
 	char *text = NULL;
+	int error = errno;
 
-	if (!file)
-		message_line("weekwheeld: %s: %s", path, strerror(errno));
-	else if (!line || !fgets(line->text, FILE_MAX, file))
-		message_line("weekwheeld: %s is empty, or cannot be read", path);
-	else
+	if (file && line && fgets(line->text, FILE_MAX, file))
 		text = line->text;
+	else if (file)
+		error = ferror(file) ? errno : 0;
 	if (file && fstat(fileno(file), &about) == 0 && S_ISREG(about.st_mode) && about.st_mode & 077)
 		message_line("weekwheeld: warning: others may read %s: \"chmod 600\" keeps it secret", path);
 	if (file)
 		fclose(file);
 	if (text)
 		text[strcspn(text, "\r\n")] = 0;
-	if (text && !*text) {
-		message_line("weekwheeld: the first line of %s is empty", path);
-		text = NULL;
-	}
-	return text;
+	if (text && *text)
+		return text;
+	(void)settings_bad_file(options, id, what, text || !error ? "its first line is empty" : strerror(error));
+	return NULL;
 }
 
 /* Make "--name=value" of "name = value"; NULL for an empty line, a comment, or without memory. */
@@ -374,19 +353,20 @@ static int read_lines(struct settings *settings, const char *path, char *text)
 	return result;
 }
 
-static int read_config(struct settings *settings, const char *path)
+static int read_config(struct settings *settings, const struct options *options)
 {
-	FILE *file = fopen(path, "r");
+	FILE *file = fopen(options->value, "r");
 	char *text = calloc(1, FILE_MAX);
 	size_t size = file && text ? fread(text, 1, FILE_MAX, file) : 0;
-	int result = -1;
+	int error = errno;
+	int result;
 
-	if (!file)
-		message_line("weekwheeld: --config %s: %s", path, strerror(errno));
-	else if (!text || ferror(file) || size == FILE_MAX)
-		message_line("weekwheeld: --config %s cannot be read, or has more than 64 KiB", path);
+	if (!file || !text || ferror(file))
+		result = settings_bad_file(options, OPTION_CONFIG, "options", strerror(error));
+	else if (size == FILE_MAX)
+		result = settings_bad_file(options, OPTION_CONFIG, "options", "it has more than 64 KiB");
 	else
-		result = read_lines(settings, path, text);
+		result = read_lines(settings, options->value, text);
 	if (file)
 		fclose(file);
 	/* The values are in the lines that were made of it. */
@@ -400,15 +380,7 @@ int settings_read(struct settings *settings, char **arguments)
 
 	settings_default(settings);
 	result = read_arguments(settings, arguments);
-	if (result != 0)
-		return result > 0 ? 1 : 3;
-	if (settings_redis_check(settings) != 0 || settings_push_check(settings) != 0)
-		return 3;
-	if (!settings->redis.url && !settings->data == !settings->is_memory) {
-		message_line("weekwheeld: %s\nTry 'weekwheeld --help'.",
-		    settings->data ? "--data and --memory exclude each other"
-		                   : "--data DIR or --store URL says where jobs are kept; --memory does without");
-		return 3;
-	}
-	return 0;
+	if (result > 0)
+		return 1;
+	return result == 0 && settings_check(settings) == 0 ? 0 : 3;
 }

@@ -17,7 +17,9 @@ enum {
 
 /* Jobs in Redis. */
 struct settings_redis {
-	const char *url; /* NULL: jobs are in a folder or in memory */
+	const char *url;    /* NULL: jobs are in a folder or in memory */
+	const char *option; /* or variable of the environment, that has said it */
+	const char *shown;  /* what everybody may see of what that says: no password */
 	const char *prefix;
 	uint64_t shards;
 	uint64_t lease;
@@ -43,7 +45,6 @@ struct settings_push {
 	size_t allow_count;
 	const char *deny[SETTINGS_RANGES_MAX];
 	size_t deny_count;
-	int is_set; /* one of the options but for the tubes was given */
 };
 
 struct settings {
@@ -63,8 +64,7 @@ struct settings {
 	int is_memory;
 	int is_virtual;
 	int is_verbose;
-	int has_sync;  /* --sync or --sync-interval was given */
-	int has_redis; /* one of --redis-... was */
+	uint64_t given; /* 1 << OPTION_... of each option that was there, of the command line or of a file */
 };
 
 /* Fill *settings from the arguments. Returns 0, or 1 + the status with which the program is to end now. */

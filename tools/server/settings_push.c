@@ -1,8 +1,9 @@
 /* The options of jobs that are delivered over HTTP. */
-#include <stdlib.h>
+#include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
-#include "message.h"
+#include "address.h"
 #include "settings_part.h"
 #include "weekwheel/callback.h"
 #include "weekwheel/driver.h"
@@ -16,150 +17,157 @@ void settings_push_default(struct settings *settings)
 	settings->push.schemes = WW_CALLBACK_HTTP | WW_CALLBACK_HTTPS;
 }
 
-static int read_tubes(struct settings_push *push, const struct options *options)
+/* ---- Lists: each takes one word, which is word->value. 0, or -1 after a message. */
+
+static int take_tube(struct settings_push *push, const struct options *word)
 {
-	size_t room = SETTINGS_TUBES_MAX - push->tube_count;
-	int count = settings_split(options->value, push->tubes + push->tube_count, room);
 	char tube[WW_TUBE_MAX + 1];
-	int i;
 
-	for (i = 0; i < count; i++)
-		if (words_tube(settings_span(push->tubes[push->tube_count + (size_t)i]), tube) != 0)
-			count = -1;
-	if (count < 0)
-		return settings_bad(options, OPTION_PUSH, "names of tubes, with commas between them, at most 64");
-	push->tube_count += (size_t)count;
+	if (words_tube(settings_span(word->value), tube) != 0)
+		return settings_bad(word, OPTION_PUSH,
+		    "a tube's name of up to 200 letters, digits and + / ; . $ _ ( ) -, which does not begin with a dash");
+	if (push->tube_count == SETTINGS_TUBES_MAX)
+		return settings_bad(word, OPTION_PUSH, "at most 64 tubes in all");
+	push->tubes[push->tube_count++] = word->value;
 	return 0;
 }
 
-static int read_success(struct settings_push *push, const struct options *options)
+static int take_status(struct settings_push *push, const struct options *word)
 {
-	const char *parts[SETTINGS_STATUSES_MAX];
-	int count = settings_split(options->value, parts, SETTINGS_STATUSES_MAX);
 	uint64_t status;
-	int i;
 
-	for (i = 0; i < count; i++) {
-		if (options_whole(parts[i], 200, 599, &status) != 0)
-			count = -1;
-		else
-			push->success[i] = (uint16_t)status;
-	}
-	if (count < 0)
-		return settings_bad(options, OPTION_PUSH_SUCCESS, "statuses from 200 to 599, with commas between them");
-	push->success_count = (size_t)count;
+	if (options_whole(word->value, 200, 599, &status) != 0)
+		return settings_bad(word, OPTION_PUSH_SUCCESS, "a status of HTTP, 200 to 599");
+	if (push->success_count == SETTINGS_STATUSES_MAX)
+		return settings_bad(word, OPTION_PUSH_SUCCESS, "at most 64 statuses");
+	push->success[push->success_count++] = (uint16_t)status;
 	return 0;
 }
 
-/* Kinds of networks, and ranges such as 10.1.0.0/16, which the library reads. */
-static int read_networks(struct settings_push *push, const struct options *options)
+static int take_range(const struct options *word, int id, const char *expected, const char **ranges, size_t *count)
+{
+	char right[ADDRESS_TEXT];
+	char instead[ADDRESS_TEXT + 80];
+	int result = address_range(word->value, right);
+
+	if (result < 0)
+		return settings_bad(word, id, expected);
+	if (result > 0) {
+		snprintf(
+		    instead, sizeof instead, "%s, since a range has no bits behind its prefix, or one address", right);
+		return settings_bad(word, id, instead);
+	}
+	if (*count == SETTINGS_RANGES_MAX)
+		return settings_bad(word, id, "at most 64 ranges in all");
+	ranges[(*count)++] = word->value;
+	return 0;
+}
+
+static int take_network(struct settings_push *push, const struct options *word)
 {
 	static const struct {
 		const char *name;
 		uint32_t flag;
 	} kinds[] = {{"loopback", WW_CALLBACK_LOOPBACK}, {"private", WW_CALLBACK_PRIVATE},
 	    {"link-local", WW_CALLBACK_LINK_LOCAL}, {"special", WW_CALLBACK_SPECIAL}};
-	const char *parts[SETTINGS_RANGES_MAX];
-	int count = settings_split(options->value, parts, SETTINGS_RANGES_MAX - push->allow_count);
-	size_t kind;
-	int i;
+	size_t i;
 
-	for (i = 0; i < count; i++) {
-		for (kind = 0; kind < 4 && strcmp(parts[i], kinds[kind].name) != 0; kind++)
-			;
-		if (kind < 4)
-			push->networks |= kinds[kind].flag;
-		else if (strspn(parts[i], "0123456789abcdefABCDEF.:/") == strlen(parts[i]))
-			push->allow[push->allow_count++] = parts[i];
-		else
-			count = -1;
+	for (i = 0; i < sizeof kinds / sizeof *kinds; i++) {
+		if (strcmp(word->value, kinds[i].name) == 0) {
+			push->networks |= kinds[i].flag;
+			return 0;
+		}
 	}
-	if (count < 0)
-		return settings_bad(options, OPTION_PUSH_NETWORKS,
-		    "loopback, private, link-local, special, or ranges such as 10.1.0.0/16, with commas between them");
+	return take_range(word, OPTION_PUSH_NETWORKS,
+	    "loopback, private, link-local, special, or a range such as 10.1.0.0/16 or fd00::/8", push->allow,
+	    &push->allow_count);
+}
+
+static int take_deny(struct settings_push *push, const struct options *word)
+{
+	return take_range(word, OPTION_PUSH_DENY, "a range of addresses such as 192.0.2.0/24 or 2001:db8::/32",
+	    push->deny, &push->deny_count);
+}
+
+static int take_scheme(struct settings_push *push, const struct options *word)
+{
+	if (strcmp(word->value, "http") == 0)
+		push->schemes |= WW_CALLBACK_HTTP;
+	else if (strcmp(word->value, "https") == 0)
+		push->schemes |= WW_CALLBACK_HTTPS;
+	else
+		return settings_bad(word, OPTION_PUSH_SCHEMES, "http, https, or http,https");
 	return 0;
 }
 
-static int read_deny(struct settings_push *push, const struct options *options)
-{
-	int count =
-	    settings_split(options->value, push->deny + push->deny_count, SETTINGS_RANGES_MAX - push->deny_count);
+static const struct list {
+	int id;
+	int (*take)(struct settings_push *push, const struct options *word);
+} lists[] = {{OPTION_PUSH, take_tube}, {OPTION_PUSH_SUCCESS, take_status}, {OPTION_PUSH_NETWORKS, take_network},
+    {OPTION_PUSH_DENY, take_deny}, {OPTION_PUSH_SCHEMES, take_scheme}};
 
-	if (count < 0)
-		return settings_bad(options, OPTION_PUSH_DENY, "ranges such as 192.0.2.0/24, with commas between them");
-	push->deny_count += (size_t)count;
+static int read_list(struct settings_push *push, const struct list *list, const struct options *options)
+{
+	char *rest = settings_keep(options->value);
+	struct options word = *options;
+
+	if (!rest)
+		return settings_bad(options, list->id, "less: there is no memory");
+	while (rest) {
+		word.value = rest;
+		rest = strchr(rest, ',');
+		if (rest)
+			*rest++ = 0;
+		if (!*word.value)
+			return settings_bad(
+			    options, list->id, "something before and behind each comma, without a space");
+		if (list->take(push, &word) != 0)
+			return -1;
+	}
 	return 0;
 }
 
-static int read_schemes(struct settings_push *push, const struct options *options)
-{
-	const char *parts[2];
-	int count = settings_split(options->value, parts, 2);
-	int i;
+/* ---- */
 
-	push->schemes = 0;
-	for (i = 0; i < count; i++) {
-		if (strcmp(parts[i], "http") == 0)
-			push->schemes |= WW_CALLBACK_HTTP;
-		else if (strcmp(parts[i], "https") == 0)
-			push->schemes |= WW_CALLBACK_HTTPS;
-		else
-			count = -1;
-	}
-	return count < 0 ? settings_bad(options, OPTION_PUSH_SCHEMES, "http, https, or http,https") : 0;
-}
-
-static int read_count(const struct options *options, int id, uint64_t *number)
+/* It is read with each connection, where a mistake would be seen late. */
+static int check_certificates(const struct options *options)
 {
-	return options_whole(options->value, 1, 65536, number) == 0
-	           ? 0
-	           : settings_bad(options, id, "a whole number, 1 to 65536");
+	FILE *file = fopen(options->value, "r");
+	char line[1024];
+	int found = 0;
+	int error = errno;
+
+	while (file && !found && fgets(line, sizeof line, file))
+		found = strncmp(line, "-----BEGIN ", 11) == 0;
+	if (file && ferror(file))
+		error = errno;
+	else if (file)
+		error = 0;
+	if (file)
+		fclose(file);
+	if (found)
+		return 0;
+	return settings_bad_file(
+	    options, OPTION_PUSH_CA_FILE, "certificates (PEM)", error ? strerror(error) : "it has none");
 }
 
 int settings_push_option(struct settings *settings, const struct options *options, int id)
 {
 	struct settings_push *push = &settings->push;
+	size_t i;
 
-	push->is_set |= id != OPTION_PUSH;
-	switch (id) {
-	case OPTION_PUSH:
-		return read_tubes(push, options);
-	case OPTION_PUSH_IN_FLIGHT:
-		return read_count(options, id, &push->in_flight);
-	case OPTION_PUSH_PER_HOST:
-		return read_count(options, id, &push->per_host);
-	case OPTION_PUSH_TIMEOUT:
-		return settings_seconds(options, id, WW_MILLISECOND, 86400 * WW_SECOND, &push->timeout);
-	case OPTION_PUSH_CONNECT_TIMEOUT:
-		return settings_seconds(options, id, WW_MILLISECOND, 3600 * WW_SECOND, &push->connect_timeout);
-	case OPTION_PUSH_GRACE:
-		return settings_seconds(options, id, 0, 3600 * WW_SECOND, &push->grace);
-	case OPTION_PUSH_SUCCESS:
-		return read_success(push, options);
-	case OPTION_PUSH_NETWORKS:
-		return read_networks(push, options);
-	case OPTION_PUSH_DENY:
-		return read_deny(push, options);
-	case OPTION_PUSH_SCHEMES:
-		return read_schemes(push, options);
-	case OPTION_PUSH_SECRET_FILE:
-		push->secret = settings_line(options->value);
+	/* These two replace what was said before. */
+	if (id == OPTION_PUSH_SUCCESS)
+		push->success_count = 0;
+	if (id == OPTION_PUSH_SCHEMES)
+		push->schemes = 0;
+	for (i = 0; i < sizeof lists / sizeof *lists; i++)
+		if (lists[i].id == id)
+			return read_list(push, &lists[i], options);
+	if (id == OPTION_PUSH_SECRET_FILE) {
+		push->secret = settings_line(options, id, "the secret");
 		return push->secret ? 0 : -1;
-	default:
-		push->ca_file = options->value;
-		return 0;
 	}
-}
-
-int settings_push_check(struct settings *settings)
-{
-	struct settings_push *push = &settings->push;
-	const char *secret = getenv("WEEKWHEELD_PUSH_SECRET");
-
-	if (!push->secret && secret && *secret)
-		push->secret = secret;
-	if (push->tube_count || !push->is_set)
-		return 0;
-	message_line("weekwheeld: --push-... is for jobs that are delivered over HTTP: --push TUBE is missing");
-	return -1;
+	push->ca_file = options->value;
+	return check_certificates(options);
 }
