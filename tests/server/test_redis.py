@@ -335,6 +335,17 @@ def fails(*arguments, status=2, **more):
     return done.stderr
 
 
+def test_another_number_of_shards_is_warned_of(folder):
+    with Redis(folder) as redis:
+        for arguments, warned in ((("--redis-shards", "4"), False), (("--redis-shards", "4"), False),
+                                  (("--redis-shards", "8"), True), ((), False)):
+            with redis.server(*arguments) as server, server.client() as a:
+                equal(a.numbers("stats")["redis-shards"], "4")
+                equal(server.stop(), 0)
+                equal(server.said.count("--redis-shards 8 changes nothing: the store was made with 4"), int(warned))
+                equal("import" in server.said and "--redis-prefix" in server.said, warned)
+
+
 def test_nobody_is_there(folder):
     with Redis(folder):
         said = fails("--store", "redis://127.0.0.1:%d/" % free_port(), status=1)

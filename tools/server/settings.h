@@ -21,7 +21,7 @@ struct settings_redis {
 	const char *option; /* or variable of the environment, that has said it */
 	const char *shown;  /* what everybody may see of what that says: no password */
 	const char *prefix;
-	uint64_t shards;
+	uint64_t shards; /* 0: not said */
 	uint64_t lease;
 	uint64_t timeout;
 };

@@ -9,7 +9,6 @@
 void settings_redis_default(struct settings *settings)
 {
 	settings->redis.prefix = "weekwheel";
-	settings->redis.shards = 16;
 	settings->redis.lease = 6 * WW_SECOND;
 	settings->redis.timeout = 2 * WW_SECOND;
 }

@@ -201,6 +201,21 @@ static void say_redis_failed(int error)
 	}
 }
 
+/* A store that is there keeps what it has. */
+static void warn_of_shards(struct server *server)
+{
+	unsigned long long wanted = server->settings->redis.shards;
+	struct ww_jobs_redis_stats stats;
+
+	if (!wanted || ww_jobs_redis_stats(server->jobs, &stats) != WW_OK || stats.shards == wanted)
+		return;
+	server_say(
+	    "warning: --redis-shards %llu changes nothing: the store was made with %u; leave it out or, to have %llu, "
+	    "\"weekwheel export\" the jobs, \"weekwheel import\" them with --redis-shards %llu and another "
+	    "--redis-prefix, and give all servers that one",
+	    wanted, stats.shards, wanted, wanted);
+}
+
 static int open_redis(struct server *server)
 {
 	const struct settings *settings = server->settings;
@@ -210,7 +225,8 @@ static int open_redis(struct server *server)
 	(void)ww_jobs_redis_config_default(&config);
 	config.url = settings->redis.url;
 	config.prefix = settings->redis.prefix;
-	config.shards = (uint32_t)settings->redis.shards;
+	if (settings->redis.shards)
+		config.shards = (uint32_t)settings->redis.shards;
 	config.lease = settings->redis.lease;
 	config.timeout = settings->redis.timeout;
 	config.body_max = (size_t)settings->max_job_size;
@@ -222,6 +238,8 @@ static int open_redis(struct server *server)
 		say_bad_url(server);
 	else if (error != WW_OK)
 		say_redis_failed(error);
+	else
+		warn_of_shards(server);
 	return error;
 }
 #else
