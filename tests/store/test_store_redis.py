@@ -111,6 +111,8 @@ def jobs_go_to_redis_and_back():
         alone.run(0, "export", redis.url, "--output", "file")
         equal(objects(alone.run(0, "import", "--json", "--redis-prefix", "other", "--redis-shards", "3", redis.url, "file").out),
               [{"put": 2500, "replaced": 0, "left_out": 0}])
+        result = alone.run(0, "import", "--redis-prefix", "other", "--redis-shards", "4", redis.url, stdin=b"")
+        matches("--redis-shards 4 changes nothing: the store was made with 3;.*another --redis-prefix", result.err)
         said = objects(alone.run(0, "fsck", "--json", redis.url).out)[0]
         equal((said["sound"], said["jobs"], said["shards"], said["reserved"]), (True, 2500, 16, 0))
         said = objects(alone.run(0, "fsck", "--json", redis.url, "--redis-prefix", "other").out)[0]
@@ -219,13 +221,25 @@ def wrong_urls_are_refused():
     for url, expected in {"rediss://a": "TLS", "http://a": "begins with redis:// or unix://", "redis://a:x/": "port",
                           "unix://a": "path of a socket", "redis://": "host"}.items():
         for command in ("fsck", "export", "import"):
-            matches(expected, alone.run(1, command, url).err, url)
+            matches(expected, alone.run(2, command, url).err, url)
     matches("jobs are in one place", alone.run(2, "fsck", "--store", "redis://a", "b").err)
-    matches("'one' is a directory", alone.run(2, "fsck", "--redis-prefix", "p", "one").err)
+    matches("--redis-prefix is for .*'one' is a directory", alone.run(2, "fsck", "--redis-prefix", "p", "one").err)
     matches("--redis-prefix", alone.run(2, "fsck", "--redis-prefix", "a b", "redis://a").err)
     matches("--redis-shards", alone.run(2, "import", "--redis-shards", "4097", "redis://a").err)
     matches("--redis-timeout", alone.run(2, "export", "--redis-timeout", "0", "redis://a").err)
-    matches("missing: No such file", alone.run(2, "export", "--store-file", "missing").err)
+    matches("--store-file 'missing': expected a file with redis://.*: No such file",
+            alone.run(2, "export", "--store-file", "missing").err)
+    for line in ("", "s3cret"):
+        with open("url", "w", encoding="ascii") as out:
+            out.write(line + "\n")
+        os.chmod("url", 0o600)
+        said = alone.run(2, "fsck", "--store-file", "url").err
+        matches("--store-file 'url': expected a file with redis://HOST:PORT/: its first line", said)
+        check("s3cret" not in said, said)
+    with open("url", "w", encoding="ascii") as out:
+        out.write("redis://127.0.0.1:1/\n")
+    for options in (("--store", "redis://a", "--store-file", "url"), ("--store-file", "url", "--store", "redis://a")):
+        matches("--store and --store-file exclude each other", alone.run(2, "import", *options).err)
 
 
 def nothing_is_made_to_look_at_it():

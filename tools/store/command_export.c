@@ -176,10 +176,8 @@ static int run(void *context)
 	int status;
 	int error = store_open(&store, &export->place, WW_JOBS_READONLY);
 
-	if (error) {
-		store_refused(&export->place, error);
-		return STATUS_FAILED;
-	}
+	if (error)
+		return store_refused(&export->place, error);
 	if (output_open(export)) {
 		(void)store_close(&store);
 		return STATUS_FAILED;

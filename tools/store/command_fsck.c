@@ -31,7 +31,7 @@ struct look {
 	int phase;
 	int is_open;     /* the numbers below are known */
 	int is_unstable; /* another process writes to it */
-	int is_refused;  /* there is nothing to look at, and that was said */
+	int refused;     /* the exit status where there is nothing to look at, and that was said; 0: there is */
 	uint64_t problems;
 	uint64_t states[WW_JOB_BURIED + 1];
 	uint64_t jobs;
@@ -86,8 +86,7 @@ static void tell_error(struct fsck *fsck, int error)
 		tell(store_reason(text, sizeof text, &fsck->place, error), fsck);
 		return;
 	}
-	store_refused(&fsck->place, error);
-	fsck->look->is_refused = 1;
+	fsck->look->refused = store_refused(&fsck->place, error);
 }
 
 static void look_at(struct fsck *fsck, const struct store *store)
@@ -169,7 +168,7 @@ static int look(struct fsck *fsck)
 	for (i = 0; i < LOOKS_MAX; i++) {
 		if (look_once(fsck))
 			return -1;
-		if (!look->problems || look->is_refused || (fsck->place.path && !store_is_used(fsck->place.path)))
+		if (!look->problems || look->refused || (fsck->place.path && !store_is_used(fsck->place.path)))
 			return 0;
 		if (!fsck->place.path && look->problems == problems && look->hash == hash)
 			return 0;
@@ -273,6 +272,7 @@ static int run(struct fsck *fsck)
 {
 	struct look *shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	int failed;
+	int refused;
 
 	if (shared == MAP_FAILED)
 		memory_exhausted();
@@ -282,7 +282,8 @@ static int run(struct fsck *fsck)
 		message_error("no temporary file can be made; set TMPDIR to a directory with room");
 		return STATUS_FAILED;
 	}
-	failed = look(fsck) != 0 || shared->is_refused;
+	failed = look(fsck) != 0 || shared->refused;
+	refused = shared->refused;
 	if (!failed && fsck->json)
 		write_json(fsck);
 	else if (!failed)
@@ -299,6 +300,8 @@ static int run(struct fsck *fsck)
 	}
 	fclose(fsck->problems);
 	munmap(shared, sizeof *shared);
+	if (refused)
+		return refused;
 	return failed ? STATUS_FAILED : STATUS_OK;
 }
 

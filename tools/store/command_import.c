@@ -366,6 +366,18 @@ static void free_entries(struct import *import)
 	}
 }
 
+/* A store that is there keeps what it has. */
+static void warn_of_shards(const struct import *import)
+{
+	uint64_t wanted = import->place.shards;
+	uint32_t has = wanted ? store_redis_shards(&import->store) : 0;
+
+	if (wanted && has != wanted)
+		message_line("warning: --redis-shards %" PRIu64 " changes nothing: the store was made with %" PRIu32
+		             "; another --redis-prefix names a new one",
+		    wanted, has);
+}
+
 static int run(struct import *import)
 {
 	int failed;
@@ -378,10 +390,12 @@ static int run(struct import *import)
 	}
 	error = store_open(&import->store, &import->place, 0);
 	if (error) {
-		store_refused(&import->place, error);
+		int status = store_refused(&import->place, error);
+
 		input_close(&import->input);
-		return STATUS_FAILED;
+		return status;
 	}
+	warn_of_shards(import);
 	import->shift = store_shift(&import->store);
 	progress_begin("importing");
 	failed = read_all(import) != 0;

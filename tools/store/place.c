@@ -16,7 +16,6 @@ void place_init(struct place *place)
 {
 	memset(place, 0, sizeof *place);
 	place->prefix = "weekwheel";
-	place->shards = 16;
 	place->timeout = 10 * WW_SECOND;
 }
 
@@ -55,17 +54,22 @@ static int has_password(const char *url)
 
 /* ---- Options */
 
-static int read_file(struct place *place, const char *name)
+static int bad_file(const struct options *options, const char *reason)
 {
+	return jobs_complain(
+	    options, "--store-file '%s': expected a file with redis://HOST:PORT/: %s", options->value, reason);
+}
+
+static int read_file(struct place *place, const struct options *options)
+{
+	const char *name = options->value;
 	FILE *file = fopen(name, "r");
 	struct stat status;
 	size_t room = 0;
 	ssize_t size;
 
-	if (!file) {
-		message_error("%s: %s", name, strerror(errno));
-		return OPTIONS_ERROR;
-	}
+	if (!file)
+		return bad_file(options, strerror(errno));
 	if (fstat(fileno(file), &status) == 0 && S_ISREG(status.st_mode) && status.st_mode & 077)
 		message_line("warning: others may read %s: 'chmod 600' keeps it secret", name);
 	free(place->line);
@@ -74,10 +78,11 @@ static int read_file(struct place *place, const char *name)
 	fclose(file);
 	if (size > 0)
 		place->line[strcspn(place->line, "\r\n")] = '\0';
-	if (size <= 0 || !place->line[0]) {
-		message_error("%s: its first line is empty; expected a URL of Redis", name);
-		return OPTIONS_ERROR;
-	}
+	if (size <= 0 || !place->line[0])
+		return bad_file(options, "its first line is empty");
+	/* What is in it is not shown: it may be a password alone. */
+	if (!is_url(place->line))
+		return bad_file(options, "its first line is something else");
 	place->url = place->line;
 	return 0;
 }
@@ -113,16 +118,17 @@ static int take_operand(struct place *place, const struct options *options)
 
 int place_take(struct place *place, const struct options *options, int id)
 {
-	place->has_redis |= id >= PLACE_PREFIX;
+	if (id >= PLACE_PREFIX && !place->redis)
+		place->redis = id;
 	switch (id) {
 	case PLACE_STORE:
-		place->url = options->value;
+		place->store = place->url = options->value;
 		if (has_password(place->url))
 			message_line("warning: everybody on this machine can read the password in --store; use "
 			             "--store-file, or WEEKWHEELD_STORE");
 		return 0;
 	case PLACE_STORE_FILE:
-		return read_file(place, options->value);
+		return read_file(place, options);
 	case PLACE_PREFIX:
 		return read_prefix(place, options);
 	case PLACE_TIMEOUT:
@@ -137,6 +143,15 @@ int place_take(struct place *place, const struct options *options, int id)
 }
 
 /* ---- All of them together */
+
+static const char *name_of(const struct options *options, int id)
+{
+	size_t i;
+
+	for (i = 0; i < options->count && options->table[i].id != id; i++)
+		;
+	return i < options->count ? options->table[i].name : "";
+}
 
 /* The first operand, or what the environment says where there is none. Returns how many were used. */
 static size_t find(struct place *place)
@@ -164,6 +179,9 @@ int place_complete(struct place *place, const struct options *options, const cha
 {
 	size_t used = find(place);
 
+	if (place->store && place->line)
+		return jobs_complain(
+		    options, "--store and --store-file exclude each other: jobs are in one place; leave one out");
 	if (!place->path && !place->url)
 		return jobs_complain(
 		    options, "expected a directory, which weekwheeld has as --data, or a URL of Redis");
@@ -174,8 +192,9 @@ int place_complete(struct place *place, const struct options *options, const cha
 		                  place->operands[place->count - 1]);
 	if (file)
 		*file = place->count > used ? place->operands[used] : NULL;
-	if (place->path && place->has_redis)
-		return jobs_complain(options, "--redis-... is for jobs in Redis, and '%s' is a directory", place->path);
+	if (place->path && place->redis)
+		return jobs_complain(options, "--%s is for jobs in Redis, and '%s' is a directory; leave it out",
+		    name_of(options, place->redis), place->path);
 	if (place->url)
 		name_url(place);
 	else

@@ -23,11 +23,12 @@ enum { PLACE_OPERANDS = 2, PLACE_NAME = 300 };
 struct place {
 	const char *path; /* a directory, or NULL: in Redis */
 	const char *url;
+	const char *store; /* --store, if that was given */
 	const char *prefix;
-	uint64_t shards; /* of a store that is made */
+	uint64_t shards; /* of a store that is made; 0: not said */
 	uint64_t timeout;
 	char name[PLACE_NAME]; /* what to call it in messages: the URL without a password */
-	int has_redis;         /* one of --redis-... was given */
+	int redis;             /* an option for Redis alone that was given, or 0 */
 	char *line;            /* of --store-file */
 	size_t count;
 	const char *operands[PLACE_OPERANDS];

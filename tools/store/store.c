@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "command.h"
 #include "message.h"
 
 static int make_driver(struct ww_driver **driver, struct ww_clock *clock)
@@ -99,11 +100,12 @@ const char *store_reason(char *text, size_t room, const struct place *place, int
 	return text;
 }
 
-void store_refused(const struct place *place, int error)
+int store_refused(const struct place *place, int error)
 {
 	char text[4200];
 
 	message_error("%s", store_reason(text, sizeof text, place, error));
+	return error == WW_EINVAL && place->url ? STATUS_USAGE : STATUS_FAILED;
 }
 
 int store_is_used(const char *path)

@@ -26,7 +26,8 @@ int store_redis_open(struct store *store, const struct place *place, uint32_t fl
 	(void)ww_jobs_redis_config_default(&config);
 	config.url = place->url;
 	config.prefix = place->prefix;
-	config.shards = (uint32_t)place->shards;
+	if (place->shards)
+		config.shards = (uint32_t)place->shards;
 	config.timeout = place->timeout;
 	/* What is there was within the limit of its server. */
 	config.body_max = WW_JOB_BODY_MAX;
