@@ -77,7 +77,9 @@ def nobody_listens():
     matches(r"Connection refused; start weekwheeld there, or name another with --server", client.run(1, "stats").err)
     for address in ("nonsense", "127.0.0.1", "127.0.0.1:0", "127.0.0.1:65536", ":11300", "::1:11300", "unix:",
                     "unix:" + "x" * 200, "host:port"):
-        matches("expected HOST:PORT", client.run(1, "stats", "--server", address).err, address)
+        matches("weekwheel stats: --server '%s.*': expected HOST:PORT" % address[:50],
+                client.run(2, "stats", "--server", address).err)
+        matches("weekwheel put: WEEKWHEEL_SERVER '.*': expected HOST:PORT", Client(address).run(2, "put", "x").err)
     matches("No such file", client.run(1, "stats", "--server", "unix:" + os.path.abspath("missing")).err)
 
 

@@ -231,12 +231,23 @@ def test_the_program_composes_requests():
                     ("/d", "POST", b"2")])
         headers = [headers for _, path, headers, _ in receiver.got if path == "/a"][0]
         equal((headers["X-A"], headers["X-B"]), ("1", "2"))
-        for arguments, said in ((("--url", "ftp://example.org/", "x"), "--url"), (("--url", receiver.url, "-H", "Host: x"), "Host: x"),
-                                (("--url", receiver.url, "-H", "nothing"), "nothing"), (("--method", "PUT", "x"), "--url"),
-                                (("--url", receiver.url, "--method", "HEAD", "x"), "HEAD"),
-                                (("--url", receiver.url, "--method", "A B"), "--method")):
+        for arguments, option, reason in (
+                (("--url", "ftp://example.org/"), "--url 'ftp://example.org/'", "does not begin with http:// or https://"),
+                (("--url", "http://ada:secret@example.org/"), "--url 'http://ada:", "use a header Authorization"),
+                (("--url", "http://example.org/a b"), "--url 'http://example.org/a b'", "must be written as %XX"),
+                (("--url", "http://example.org:99999/"), "--url 'http://example.org:99999/'", "port is above 65535"),
+                (("--url", "http://example.org/#a"), "--url 'http://example.org/#a'", "fragment"),
+                (("--url", ""), "--url ''", "there is no URL"),
+                (("--url", receiver.url, "-H", "Host: x"), "--header 'Host: x'", "not the job's to set"),
+                (("--url", receiver.url, "-H", "X-A: 1", "-H", "a b: c"), "--header 'a b: c'", "such as Content-Type"),
+                (("--url", receiver.url, "-H", "X-A: 1\nX-B: 2"), "--header 'X-A: 1?X-B: 2'", "cannot be sent"),
+                (("--url", receiver.url, "-H", "nothing"), "--header 'nothing'", "'Name: value'"),
+                (("--method", "PUT", "x"), "--method", "--url is missing"), (("-H", "a: b", "x"), "--header", "--url is missing"),
+                (("--url", receiver.url, "--method", "HEAD", "x"), "--method 'HEAD'", "no body"),
+                (("--url", receiver.url, "--method", "A B"), "--method 'A B'", "a word such as PUT"),
+                (("--url", receiver.url, "--method", "CONNECT"), "--method 'CONNECT'", "not CONNECT")):
             done = put(*arguments)
-            assert done.returncode == 2 and said in done.stderr, (arguments, done)
+            assert done.returncode == 2 and option in done.stderr and reason in done.stderr, (arguments, done)
         done = put("no request")
         assert done.returncode == 1 and "has to be a request" in done.stderr, done
         equal(a.numbers("stats")["push-bodies-refused"], "1")

@@ -25,12 +25,6 @@ static int complain(const char *server, const char *reason)
 	return -1;
 }
 
-static int bad_address(const char *server)
-{
-	message_error("--server '%s': expected HOST:PORT, [IPv6]:PORT or unix:PATH", server);
-	return -1;
-}
-
 /* Wait until the connection stands. Return 0 or an errno. */
 static int finish_connect(int fd, int timeout_ms)
 {
@@ -74,8 +68,6 @@ static int connect_unix(const char *server, const char *path, int timeout_ms)
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
 	int fd;
 
-	if (!*path || strlen(path) >= sizeof address.sun_path)
-		return bad_address(server);
 	memcpy(address.sun_path, path, strlen(path) + 1);
 	fd = connect_to(AF_UNIX, (struct sockaddr *)&address, sizeof address, timeout_ms);
 	return fd < 0 ? complain(server, strerror(errno)) : fd;
@@ -111,8 +103,6 @@ static int connect_tcp(const char *server, int timeout_ms)
 	int fd = -1;
 	int error;
 
-	if (!port)
-		return bad_address(server);
 	error = getaddrinfo(host, port, &hints, &found);
 	if (error)
 		return complain(server, gai_strerror(error));
@@ -129,8 +119,22 @@ static int connect_tcp(const char *server, int timeout_ms)
 	return fd;
 }
 
+static int is_path(const char *path)
+{
+	return *path && strlen(path) < sizeof((struct sockaddr_un *)0)->sun_path;
+}
+
+int connect_is_address(const char *server)
+{
+	char host[HOST_MAX];
+
+	return strncmp(server, "unix:", 5) == 0 ? is_path(server + 5) : split_address(server, host) != NULL;
+}
+
 int connect_server(const char *server, int timeout_ms)
 {
+	if (!connect_is_address(server))
+		return complain(server, "is no address");
 	if (strncmp(server, "unix:", 5) == 0)
 		return connect_unix(server, server + 5, timeout_ms);
 	return connect_tcp(server, timeout_ms);

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "command.h"
+#include "jobs/connect.h"
 #include "jobs/duration.h"
 #include "message.h"
 
@@ -50,6 +51,17 @@ static int take_timeout(struct jobs *jobs, const struct options *options)
 	return 0;
 }
 
+int jobs_check_server(const struct jobs *jobs, const struct options *options)
+{
+	char excerpt[60];
+
+	if (connect_is_address(jobs->server))
+		return 0;
+	return jobs_complain(options, "%s %s: expected HOST:PORT, [IPv6]:PORT or unix:PATH",
+	    jobs->server == jobs_default_server() ? "WEEKWHEEL_SERVER" : "--server",
+	    message_excerpt(excerpt, sizeof excerpt, jobs->server, strlen(jobs->server)));
+}
+
 int jobs_next(struct jobs *jobs, struct options *options)
 {
 	int wrong = 0;
@@ -73,6 +85,8 @@ int jobs_next(struct jobs *jobs, struct options *options)
 		case JOBS_KEY:
 			wrong = jobs_key(options, "key", jobs->key);
 			break;
+		case OPTIONS_END:
+			return jobs_check_server(jobs, options) ? OPTIONS_ERROR : OPTIONS_END;
 		default:
 			return id;
 		}

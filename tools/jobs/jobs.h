@@ -44,7 +44,10 @@ enum { JOBS_SERVER = 100, JOBS_TIMEOUT, JOBS_JSON, JOBS_HELP, JOBS_TUBE, JOBS_KE
 /* Set the defaults. */
 void jobs_init(struct jobs *jobs);
 
-/* As options_next, but the options above are dealt with; except JOBS_HELP, which is returned. */
+/* Whether the server's address, which the environment may have, is one: 0, or OPTIONS_ERROR after a message. */
+int jobs_check_server(const struct jobs *jobs, const struct options *options);
+
+/* As options_next, but the options above are dealt with; except JOBS_HELP, which is returned. At the end the server's address is checked. */
 int jobs_next(struct jobs *jobs, struct options *options);
 
 enum { JOBS_PARSED = -1 };

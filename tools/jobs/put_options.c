@@ -150,6 +150,8 @@ static int check(const struct put *put, const struct options *options)
 		return jobs_complain(options, "--in and --at both say when; leave one out");
 	if (put->version && !*put->jobs.key)
 		return jobs_complain(options, "--if-version is of the job with --key, which is missing");
+	if (put->has_backoff_max && !put->has_backoff)
+		return jobs_complain(options, "--backoff-max bounds what --backoff says, which is missing");
 	if (!put->period && (put->missed || put->has_skip))
 		return jobs_complain(options, "--missed and --skip are for jobs that repeat: --every is missing");
 	if (put->missed && (strcmp(put->missed, "skip") == 0) != put->has_skip)

@@ -5,6 +5,7 @@
 
 #include "jobs/put.h"
 #include "memory.h"
+#include "message.h"
 
 /* Of parts that are looked at alone. */
 static const char some_url[] = "http://localhost/";
@@ -49,24 +50,46 @@ static int is_good(const char *method, const char *url, const struct ww_callback
 	return error == WW_ETOOBIG && strlen(url) <= WW_CALLBACK_URL_MAX;
 }
 
-/* Which part is wrong, for a message. */
+/* What a parser would say of it. Characters that would part a line are the only ones that it cannot be asked about. */
+static const char *reason_of(const char *url, const char *header)
+{
+	static const char form[] = "%s\n%s";
+	struct ww_callback_request *request = memory_zeroed(1, sizeof *request);
+	struct ww_callback_problem problem = {0, "it has a character that cannot be sent"};
+	size_t length = strlen(url) + strlen(header) + 1;
+	char *text = memory_zeroed(length + 1, 1);
+
+	snprintf(text, length + 1, form, url, header);
+	if (strcspn(url, " \t\r\n") != strlen(url))
+		problem.reason = "the URL has a character that must be written as %XX";
+	else
+		(void)ww_callback_parse(text, length, request, &problem);
+	free(text);
+	free(request);
+	return problem.reason;
+}
+
+/* Say which part is wrong, and why. */
 static int complain(const struct put *put, const struct options *options)
 {
 	const struct ww_callback_request *request = &put->request;
+	char excerpt[120];
 	size_t i;
 
 	if (!is_good(put->method, some_url, NULL))
-		return jobs_complain(options, "--method %s: that is no method that can be sent", put->method);
+		return jobs_complain(options, "--method %s: expected a word such as PUT, and not CONNECT or TRACE",
+		    message_excerpt(excerpt, sizeof excerpt, put->method, strlen(put->method)));
 	if (!is_good("POST", put->url, NULL))
-		return jobs_complain(options,
-		    "--url %s: it has to be http:// or https://, a host, and a path, in ASCII, without a user and '#'",
-		    put->url);
+		return jobs_complain(options, "--url %s: expected such as https://example.org/hook: %s",
+		    message_excerpt(excerpt, sizeof excerpt, put->url, strlen(put->url)), reason_of(put->url, ""));
 	for (i = 0; i < request->header_count; i++)
 		if (!is_good("POST", some_url, &request->headers[i]))
-			return jobs_complain(options,
-			    "--header '%s': it is malformed, or one that the server sets itself",
-			    request->headers[i].name);
-	return jobs_complain(options, "the headers are too long");
+			return jobs_complain(options, "--header %s: expected 'Name: value': %s",
+			    message_excerpt(
+			        excerpt, sizeof excerpt, request->headers[i].name, strlen(request->headers[i].name)),
+			    reason_of(some_url, request->headers[i].name));
+	return jobs_complain(options, "the --header have more than %d bytes together: leave some out or shorten them",
+	    WW_CALLBACK_HEAD_MAX);
 }
 
 int put_request_check(struct put *put, const struct options *options)
@@ -76,7 +99,8 @@ int put_request_check(struct put *put, const struct options *options)
 
 	if (!put->url)
 		return put->method || request->header_count
-		           ? jobs_complain(options, "--method and --header are of a request: --url is missing")
+		           ? jobs_complain(options, "%s is of a request: --url is missing; give it, or leave %s out",
+		                 put->method ? "--method" : "--header", put->method ? "--method" : "--header")
 		           : 0;
 	if (!put->method)
 		put->method = "POST";
@@ -90,7 +114,8 @@ int put_request_check(struct put *put, const struct options *options)
 	if (!put->body && !put->file && !put->lines)
 		put->body = "";
 	if (strcmp(put->method, "HEAD") == 0 && (put->file || put->lines || *put->body))
-		return jobs_complain(options, "a request with HEAD has no body");
+		return jobs_complain(
+		    options, "--method 'HEAD': such a request has no body: leave the body or the method out");
 	put->head = memory_zeroed(put->head_length, 1);
 	return ww_callback_write(request, put->head, put->head_length, &put->head_length) == WW_OK
 	           ? 0

@@ -60,7 +60,7 @@ int work_parse(struct work *work, char **arguments)
 		/* What follows the command is the command's, whatever it looks like. */
 		if (id == OPTIONS_OPERAND) {
 			work->command = options.arguments - 1;
-			return 0;
+			return jobs_check_server(&work->jobs, &options) ? -1 : 0;
 		}
 		if (id == OPTIONS_ERROR || take_option(work, &options, id))
 			return -1;
