@@ -9,7 +9,10 @@
 
 #include "weekwheel/callback.h"
 
-enum { V4_BITS = 96 };
+enum {
+	V4_BITS = 96,
+	NETWORKS = WW_CALLBACK_LOOPBACK | WW_CALLBACK_PRIVATE | WW_CALLBACK_LINK_LOCAL | WW_CALLBACK_SPECIAL
+};
 
 static const unsigned char mapped[12] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
 
@@ -151,6 +154,22 @@ int ww_callback_address_may(const struct callback_ranges *ranges, const struct s
 		return may_v6(ranges, (const unsigned char *)&in6.sin6_addr);
 	}
 	return 0;
+}
+
+uint32_t ww_callback_address_lacks(const struct callback_ranges *ranges, const struct sockaddr *address)
+{
+	struct callback_ranges more = *ranges;
+	uint32_t lacks = NETWORKS & ~ranges->networks;
+
+	more.networks |= lacks;
+	if (!ww_callback_address_may(&more, address))
+		return 0;
+	for (uint32_t network = 1; network <= NETWORKS; network <<= 1) {
+		more.networks = ranges->networks | (lacks & ~network);
+		if (ww_callback_address_may(&more, address))
+			lacks &= ~network;
+	}
+	return lacks;
 }
 
 void ww_callback_address_text(const struct sockaddr *address, char *text, size_t size)

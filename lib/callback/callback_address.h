@@ -26,6 +26,8 @@ struct callback_ranges {
 /* Read "10.0.0.0/8", "2001:db8::/32", or one address. Returns 0 if it cannot be read, or has bits beyond its prefix. */
 int ww_callback_address_range(const char *text, struct callback_range *range);
 int ww_callback_address_may(const struct callback_ranges *ranges, const struct sockaddr *address);
+/* Of an address that may not be called: the networks, WW_CALLBACK_*, without which it may not; 0: it may not with all of them. */
+uint32_t ww_callback_address_lacks(const struct callback_ranges *ranges, const struct sockaddr *address);
 /* Write it for people: at least INET6_ADDRSTRLEN bytes. */
 void ww_callback_address_text(const struct sockaddr *address, char *text, size_t size);
 

@@ -1,4 +1,5 @@
 /* The end of a transfer: what comes of it. */
+#include <stdio.h>
 #include <string.h>
 
 #include "callback_internal.h"
@@ -134,13 +135,36 @@ static void judge(struct delivery *delivery, long status)
 		    delivery, CALLBACK_BURY, 0, "HTTP %ld%s%.*s", status, colon, size, delivery->beginning);
 }
 
+/* Who reads it can seldom change the job, but the pusher. */
+static void refuse(struct delivery *delivery)
+{
+	static const struct {
+		uint32_t network;
+		const char *name;
+	} names[] = {{WW_CALLBACK_LOOPBACK, "loopback"}, {WW_CALLBACK_PRIVATE, "private"},
+	    {WW_CALLBACK_LINK_LOCAL, "link-local"}, {WW_CALLBACK_SPECIAL, "special"}};
+	char list[64] = "";
+
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+		if (delivery->lacks & names[i].network)
+			snprintf(
+			    list + strlen(list), sizeof list - strlen(list), "%s%s", *list ? "," : "", names[i].name);
+	if (*list)
+		ww_callback_result(delivery, CALLBACK_BURY, 0,
+		    "the address %s may not be called: the pusher's networks lack %s (weekwheeld --push-networks %s)",
+		    delivery->refused, list, list);
+	else
+		ww_callback_result(delivery, CALLBACK_BURY, 0,
+		    "the address %s may not be called: it is denied (weekwheeld --push-deny)", delivery->refused);
+}
+
 static void fail(struct delivery *delivery, CURLcode code, long status)
 {
 	const char *said = delivery->failure[0] ? delivery->failure : curl_easy_strerror(code);
 
 	/* If one of its addresses might be called, that one may answer the next time. */
 	if (delivery->refused_count && !delivery->allowed_count)
-		ww_callback_result(delivery, CALLBACK_BURY, 0, "the address %s may not be called", delivery->refused);
+		refuse(delivery);
 	else if (code == CURLE_URL_MALFORMAT || code == CURLE_UNSUPPORTED_PROTOCOL)
 		ww_callback_result(delivery, CALLBACK_BURY, 0, "%s", said);
 	else if (code == CURLE_WRITE_ERROR && delivery->body_bytes == 0)

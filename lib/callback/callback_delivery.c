@@ -73,8 +73,9 @@ void ww_callback_accept(struct delivery *delivery, uint64_t now)
 	url = (struct span){request.url, request.url_length};
 	(void)ww_callback_text_url(url, &parts);
 	if (!(config->schemes & (parts.scheme.size == 5 ? WW_CALLBACK_HTTPS : WW_CALLBACK_HTTP))) {
-		ww_callback_result(
-		    delivery, CALLBACK_BURY, 0, "%.*s:// may not be called", (int)parts.scheme.size, url.data);
+		ww_callback_result(delivery, CALLBACK_BURY, 0,
+		    "%.*s:// may not be called: the pusher has the other scheme alone (weekwheeld --push-schemes)",
+		    (int)parts.scheme.size, url.data);
 		return;
 	}
 	if (ww_callback_direct(delivery, url, &parts))

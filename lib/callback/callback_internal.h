@@ -68,6 +68,7 @@ struct delivery {
 	unsigned refused_count;
 	unsigned allowed_count;
 	char refused[64]; /* the last address that may not be called */
+	uint32_t lacks;   /* the networks that it would have to have for it, or 0 */
 	char failure[CURL_ERROR_SIZE];
 	char beginning[128]; /* of the answer's body */
 	size_t beginning_size;

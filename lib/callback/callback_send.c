@@ -140,6 +140,7 @@ static curl_socket_t open_socket(void *user, curlsocktype purpose, struct curl_s
 		delivery->refused_count++;
 		callback->counters.refused++;
 		ww_callback_address_text(&address->addr, delivery->refused, sizeof delivery->refused);
+		delivery->lacks = ww_callback_address_lacks(&callback->ranges, &address->addr);
 		return CURL_SOCKET_BAD;
 	}
 	delivery->allowed_count++;

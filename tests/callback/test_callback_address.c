@@ -107,6 +107,34 @@ START_TEST(an_address_inside_of_another_is_judged_as_well)
 }
 END_TEST
 
+static uint32_t lacks(const struct callback_ranges *ranges, const char *text)
+{
+	struct sockaddr_in6 in6 = {.sin6_family = AF_INET6};
+	struct sockaddr_in in = {.sin_family = AF_INET};
+
+	if (inet_pton(AF_INET, text, &in.sin_addr) == 1)
+		return ww_callback_address_lacks(ranges, (struct sockaddr *)&in);
+	ck_assert_int_eq(inet_pton(AF_INET6, text, &in6.sin6_addr), 1);
+	return ww_callback_address_lacks(ranges, (struct sockaddr *)&in6);
+}
+
+START_TEST(what_an_address_lacks_is_told)
+{
+	struct callback_range deny[] = {{.bits = 0}};
+	const struct callback_ranges none = {.networks = 0};
+	const struct callback_ranges special = {.networks = WW_CALLBACK_SPECIAL};
+	const struct callback_ranges denied = {.deny = deny, .deny_count = 1};
+
+	for (size_t i = 0; i < sizeof addresses / sizeof *addresses; i++) {
+		ck_assert_uint_eq(lacks(&none, addresses[i].address), addresses[i].is);
+		ck_assert_uint_eq(lacks(&denied, addresses[i].address), 0);
+	}
+	ck_assert_uint_eq(lacks(&none, "::ffff:127.0.0.1"), WW_CALLBACK_SPECIAL | WW_CALLBACK_LOOPBACK);
+	ck_assert_uint_eq(lacks(&special, "::ffff:127.0.0.1"), WW_CALLBACK_LOOPBACK);
+	ck_assert_uint_eq(lacks(&special, "64:ff9b::169.254.169.254"), WW_CALLBACK_LINK_LOCAL);
+}
+END_TEST
+
 static struct callback_range range_of(const char *text)
 {
 	struct callback_range range;
@@ -169,5 +197,6 @@ START_TEST(what_is_no_address_of_the_internet_is_refused)
 END_TEST
 
 TEST_MAIN("callback/address", by_default_public_addresses_alone_may_be_called,
-    an_address_inside_of_another_is_judged_as_well, lists_go_before_classes_and_deny_before_allow,
-    ranges_that_cannot_be_read_are_refused, what_is_no_address_of_the_internet_is_refused)
+    an_address_inside_of_another_is_judged_as_well, what_an_address_lacks_is_told,
+    lists_go_before_classes_and_deny_before_allow, ranges_that_cannot_be_read_are_refused,
+    what_is_no_address_of_the_internet_is_refused)

@@ -275,8 +275,10 @@ START_TEST(ranges_and_schemes_are_configurable)
 	pushing.config.allow_count = 1;
 	pushing_open(&pushing);
 	expect_finished(&pushing, pushing_post(&pushing, "/", ""));
-	expect_buried(&pushing, pushing_put(&pushing, NULL, "http://127.0.0.2/"), "127.0.0.2 may not be called");
-	expect_buried(&pushing, pushing_put(&pushing, NULL, "https://127.0.0.1/"), "https:// may not be called");
+	expect_buried(&pushing, pushing_put(&pushing, NULL, "http://127.0.0.2/"),
+	    "127.0.0.2 may not be called: it is denied (weekwheeld --push-deny)");
+	expect_buried(&pushing, pushing_put(&pushing, NULL, "https://127.0.0.1/"),
+	    "https:// may not be called: the pusher has the other scheme alone (weekwheeld --push-schemes)");
 	pushing_end(&pushing);
 }
 END_TEST

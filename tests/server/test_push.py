@@ -141,6 +141,8 @@ def test_a_private_address_is_refused():
         a.put(request(receiver.url + "/"), tube="push")
         until(lambda: a.numbers("stats-tube push")["current-jobs-buried"] == "1", "that it is buried")
         equal((receiver.got, a.numbers("stats")["push-addresses-refused"]), ([], "1"))
+        equal([job["error"] for job in a.jobs("list-delayed state=buried")],
+              ["the address 127.0.0.1 may not be called: the pusher's networks lack loopback (weekwheeld --push-networks loopback)"])
 
 
 def test_signed(folder):
