@@ -61,8 +61,8 @@ void ww_callback_accept(struct delivery *delivery, uint64_t now)
 
 	ww_callback_add(delivery, CALLBACK_WAITING);
 	if (ww_callback_parse(delivery->lease.body, delivery->lease.body_length, &request, &problem)) {
-		ww_callback_result(
-		    delivery, CALLBACK_BURY, 0, "no request: line %zu: %s", problem.line, problem.reason);
+		ww_callback_result(delivery, CALLBACK_BURY, 0,
+		    "no request, as \"weekwheel put --url\" composes it: line %zu: %s", problem.line, problem.reason);
 		return;
 	}
 	if (request.body_length > config->body_max) {

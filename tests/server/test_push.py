@@ -203,6 +203,25 @@ def test_two_servers_push_each_job_once(folder):
         equal(sorted(int(path[1:]) for _, path, _, _ in receiver.got), list(range(jobs)))
 
 
+def test_what_a_server_without_push_took_is_buried_with_the_reason(folder):
+    """Only a server with --push can know which tubes are pushed: what another takes is looked at when it would be delivered."""
+    with Receiver() as receiver, Redis(folder) as redis, redis.server() as other, pushing(redis=redis) as server:
+        with other.client() as a, server.client() as b:
+            a.ask("use push")
+            reasons = {b"": "line 1: there is nothing", b"hello": "line 1: there is no URL",
+                       b"POST ftp://example.org/\n\n": "line 1: the URL does not begin with http:// or https://",
+                       request(receiver.url + "/", headers="Host: x\n"): "line 2: this header is not the job's to set"}
+            for body, reason in reasons.items():
+                answer = a.put(body)
+                assert answer.startswith("INSERTED "), answer
+                number = answer.split()[1]
+                until(lambda number=number: [job for job in b.jobs("list-delayed id=" + number) if job["state"] == "buried"],
+                      "that it is buried")
+                equal([job["error"] for job in b.jobs("list-delayed id=" + number)],
+                      ['no request, as "weekwheel put --url" composes it: ' + reason])
+            equal(receiver.got, [])
+
+
 def test_redis_killed_and_back(folder):
     with Receiver() as receiver, Redis(folder) as redis, pushing("--redis-timeout", "0.5", redis=redis) as server:
         with server.client() as a:
