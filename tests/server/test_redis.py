@@ -77,6 +77,24 @@ def test_who_puts_or_gives_back_sees_it_at_once(folder):
                                                    "RESERVED %d 1|x" % number, "DELETED", "TIMED_OUT"])
 
 
+def test_a_connection_that_closes_asks_once_for_each_lease(folder):
+    jobs = 300
+    with Redis(folder) as redis, redis.server() as one, redis.server() as two, one.client() as a, two.client() as b:
+        for number in range(jobs):
+            inserted(a.put(b"%d" % number, priority=number))
+        with one.client() as worker:
+            for _ in range(jobs):
+                reserved(worker)
+            before = int(a.numbers("stats")["redis-commands"])
+        until(lambda: b.numbers("stats-tube default")["current-jobs-ready"] == str(jobs), "that all are given back")
+        # Besides, there are what a look at the numbers takes, and heartbeats.
+        asked = int(a.numbers("stats")["redis-commands"]) - before
+        assert jobs <= asked < 2 * jobs, asked
+        given = a.jobs("list-delayed limit=1000")
+        equal(sorted(job["priority"] for job in given), list(range(jobs)))
+        equal({(job["state"], job["releases"], job["error"]) for job in given}, {("ready", 1, "the connection was closed")})
+
+
 def test_who_waits_is_served_by_whoever_puts(folder):
     with Redis(folder) as redis, redis.server() as one, redis.server() as two, one.client() as a, two.client() as b:
         for body, delay in ((b"now", 0), (b"soon", 1)):

@@ -63,6 +63,7 @@ struct lease *lease_add(struct connection *connection, const struct ww_lease *re
 	lease->id = reserved->id;
 	lease->token = reserved->token;
 	lease->ends = reserved->ends;
+	lease->priority = reserved->priority;
 	lease->connection = connection;
 	HASH_ADD(hh, server->leases, id, sizeof lease->id, lease);
 	if (!lease->hh.tbl) {
@@ -121,14 +122,10 @@ void lease_settle(struct server *server, int committed)
 
 static void lease_release(struct server *server, struct lease *lease)
 {
-	struct ww_job_ref job = {.id = lease->id};
-	struct ww_job_info info;
-
 	/* When it is closed, a store of this process ends all leases itself; a shared one keeps them. */
 	if ((server->is_stopping && !server->is_shared) || turn_begin(server) != WW_OK ||
-	    ww_jobs_peek(server->jobs, &job, &info, NULL) != WW_OK ||
-	    ww_jobs_release(server->jobs, lease->id, lease->token, info.priority, WW_JOB_BACKOFF,
-	        info.attempts || info.backoff ? "the connection was closed" : NULL) < 0)
+	    ww_jobs_release(server->jobs, lease->id, lease->token, lease->priority, WW_JOB_BACKOFF,
+	        "the connection was closed") < 0)
 		server_note(server, "job %llu is not given back before its time is up", (unsigned long long)lease->id);
 }
 

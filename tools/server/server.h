@@ -59,6 +59,7 @@ struct lease {
 	uint64_t id;
 	uint64_t token;
 	uint64_t ends; /* of elapsed time */
+	uint32_t priority;
 };
 
 /* The answer up to `end` in a connection's buffer, of a command that was carried out since the store's write began. */
