@@ -16,7 +16,7 @@ static int add_head(struct buffer *out, const char *name, const char *type, cons
 	return buffer_format(out, "# HELP weekwheeld_%s %s\n# TYPE weekwheeld_%s %s\n", name, help, name, type);
 }
 
-static int add_number(struct buffer *out, const char *name, const char *type, const char *help, uint64_t value)
+int metrics_number(struct buffer *out, const char *name, const char *type, const char *help, uint64_t value)
 {
 	return add_head(out, name, type, help) | buffer_format(out, "weekwheeld_%s %llu\n", name, (LLU)value);
 }
@@ -81,16 +81,17 @@ static int add_commands(struct server *server, struct buffer *out)
 
 static int add_store(struct buffer *out, const struct ww_jobs_stats *stats)
 {
-	return add_number(out, "jobs_put_total", "counter", "Jobs put since the start.", stats->all.puts) |
-	       add_number(out, "jobs_ended_total", "counter", "Jobs deleted since the start.", stats->all.finished) |
-	       add_number(
+	return metrics_number(out, "jobs_put_total", "counter", "Jobs put since the start.", stats->all.puts) |
+	       metrics_number(
+	           out, "jobs_ended_total", "counter", "Jobs deleted since the start.", stats->all.finished) |
+	       metrics_number(
 	           out, "job_timeouts_total", "counter", "Leases that ran out since the start.", stats->timeouts) |
-	       add_number(out, "commits_total", "counter", "Writes of the store.", stats->commits) |
-	       add_number(out, "syncs_total", "counter", "Times that the store was synced.", stats->syncs) |
+	       metrics_number(out, "commits_total", "counter", "Writes of the store.", stats->commits) |
+	       metrics_number(out, "syncs_total", "counter", "Times that the store was synced.", stats->syncs) |
 	       add_seconds(out, "sync_seconds_total", "counter", "Time spent in them.", stats->sync_ns) |
-	       add_number(out, "jobs_loaded", "gauge", "Jobs in memory.", stats->loaded) |
-	       add_number(out, "store_memory_bytes", "gauge", "Memory of the store.", stats->bytes) |
-	       add_number(out, "store_disk_bytes", "gauge", "Size of the store's file.", stats->disk) |
+	       metrics_number(out, "jobs_loaded", "gauge", "Jobs in memory.", stats->loaded) |
+	       metrics_number(out, "store_memory_bytes", "gauge", "Memory of the store.", stats->bytes) |
+	       metrics_number(out, "store_disk_bytes", "gauge", "Size of the store's file.", stats->disk) |
 	       add_seconds(
 	           out, "oldest_ready_seconds", "gauge", "How long the first ready job has been due.", stats->oldest);
 }
@@ -115,11 +116,12 @@ static int add_lateness(struct buffer *out, const struct ww_jobs_stats *stats)
 
 static int add_server(struct server *server, struct buffer *out)
 {
-	return add_number(out, "connections", "gauge", "Clients that are connected.", server->connections_now) |
-	       add_number(out, "connections_total", "counter", "Clients that have come.", server->connections_total) |
-	       add_number(out, "waiting", "gauge", "Clients that wait for a job.", server->waiting) |
-	       add_number(out, "commit_errors_total", "counter", "Writes that failed.", server->commit_errors) |
-	       add_number(out, "draining", "gauge", "1: no jobs are accepted.", (uint64_t)server->is_draining) |
+	return metrics_number(out, "connections", "gauge", "Clients that are connected.", server->connections_now) |
+	       metrics_number(
+	           out, "connections_total", "counter", "Clients that have come.", server->connections_total) |
+	       metrics_number(out, "waiting", "gauge", "Clients that wait for a job.", server->waiting) |
+	       metrics_number(out, "commit_errors_total", "counter", "Writes that failed.", server->commit_errors) |
+	       metrics_number(out, "draining", "gauge", "1: no jobs are accepted.", (uint64_t)server->is_draining) |
 	       add_seconds(out, "uptime_seconds", "gauge", "Time since the start.", server_uptime(server));
 }
 
@@ -153,16 +155,18 @@ static int add_redis(struct server *server, struct buffer *out)
 
 	if (!server->is_shared || ww_jobs_redis_stats(server->jobs, &stats) != WW_OK)
 		return 0;
-	return add_number(out, "redis_nodes", "gauge", "Nodes of Redis.", stats.nodes) |
-	       add_number(out, "redis_shards", "gauge", "Shards of the store.", stats.shards) |
-	       add_number(out, "redis_shards_watched", "gauge", "Shards that this server watches.", stats.watched) |
-	       add_number(out, "redis_workers", "gauge", "Processes that share the store.", stats.workers) |
-	       add_number(out, "redis_commands_total", "counter", "Commands sent to Redis.", stats.commands) |
-	       add_number(out, "redis_round_trips_total", "counter", "Waits for its answers.", stats.round_trips) |
-	       add_number(out, "redis_reconnects_total", "counter", "Connections lost or refused.", stats.reconnects) |
-	       add_number(out, "redis_redirections_total", "counter", "MOVED and ASK.", stats.redirections) |
-	       add_number(out, "redis_wakes_total", "counter", "Messages heard.", stats.wakes) |
-	       add_number(out, "redis_resets_total", "counter", "Times that the store was found gone.", stats.resets);
+	return metrics_number(out, "redis_nodes", "gauge", "Nodes of Redis.", stats.nodes) |
+	       metrics_number(out, "redis_shards", "gauge", "Shards of the store.", stats.shards) |
+	       metrics_number(out, "redis_shards_watched", "gauge", "Shards that this server watches.", stats.watched) |
+	       metrics_number(out, "redis_workers", "gauge", "Processes that share the store.", stats.workers) |
+	       metrics_number(out, "redis_commands_total", "counter", "Commands sent to Redis.", stats.commands) |
+	       metrics_number(out, "redis_round_trips_total", "counter", "Waits for its answers.", stats.round_trips) |
+	       metrics_number(
+	           out, "redis_reconnects_total", "counter", "Connections lost or refused.", stats.reconnects) |
+	       metrics_number(out, "redis_redirections_total", "counter", "MOVED and ASK.", stats.redirections) |
+	       metrics_number(out, "redis_wakes_total", "counter", "Messages heard.", stats.wakes) |
+	       metrics_number(
+	           out, "redis_resets_total", "counter", "Times that the store was found gone.", stats.resets);
 }
 #else
 static int add_redis(struct server *server, struct buffer *out)
@@ -185,8 +189,8 @@ int metrics_write(struct server *server, struct buffer *out)
 	bad = add_server(server, out) | add_commands(server, out) | add_wheels(server, out) | add_redis(server, out) |
 	      push_metrics(server, out);
 	add_waiting(&tubes);
-	bad |= add_number(out, "store_up", "gauge", "1: the store answers.", error == WW_OK);
-	bad |= add_number(
+	bad |= metrics_number(out, "store_up", "gauge", "1: the store answers.", error == WW_OK);
+	bad |= metrics_number(
 	    out, "store_errors_total", "counter", "Calls that the store did not answer.", server->store_errors);
 	/* While a shared one is away, there is no telling of its jobs. */
 	if (error == WW_OK) {

@@ -1,4 +1,5 @@
 /* Jobs that are delivered over HTTP: a pusher takes those of some tubes, beside the clients. */
+#include "metrics.h"
 #include "server.h"
 
 #ifdef HAVE_CALLBACK
@@ -127,78 +128,60 @@ int push_takes(struct server *server, const char *tube, const void *body, size_t
 
 /* ---- What it counts */
 
-struct number {
-	const char *name; /* of stats, with '-'; of metrics, with '_' */
-	const char *type;
-	const char *help;
-	uint64_t value;
-};
+typedef int add_fn(struct buffer *out, const char *name, int is_counter, const char *help, uint64_t value);
 
-enum { NUMBERS = 16 };
-
-static void push_numbers(const struct push *push, struct number numbers[NUMBERS])
+static int each_number(const struct push *push, struct buffer *out, add_fn *add)
 {
 	struct ww_callback_stats stats;
 
+	if (!push)
+		return 0;
 	memset(&stats, 0, sizeof stats);
 	(void)ww_callback_stats(push->callback, &stats);
-	memcpy(numbers,
-	    (struct number[NUMBERS]){
-	        {"reserved", "counter", "Jobs taken to be delivered.", stats.reserved},
-	        {"requests", "counter", "Requests sent, or tried to.", stats.requests},
-	        {"redirects", "counter", "Redirections followed.", stats.redirects},
-	        {"connections", "counter", "Connections opened.", stats.connections},
-	        {"finished", "counter", "Jobs that were delivered.", stats.finished},
-	        {"retried", "counter", "Deliveries that are tried again.", stats.retried},
-	        {"buried", "counter", "Jobs that were buried.", stats.buried},
-	        {"given-back", "counter", "Jobs given back untried.", stats.given_back},
-	        {"addresses-refused", "counter", "Addresses that may not be called.", stats.refused},
-	        {"bodies-refused", "counter", "Jobs not taken, being no request.", push->refused},
-	        {"stale", "counter", "Results that came after their lease.", stats.stale},
-	        {"lost", "counter", "Results that could not be told.", stats.lost},
-	        {"store-errors", "counter", "Calls of the store that failed.", stats.store_errors},
-	        {"in-flight", "gauge", "Requests under way.", stats.in_flight},
-	        {"waiting", "gauge", "Jobs that wait for their host.", stats.waiting},
-	        {"untold", "gauge", "Results that wait for the store.", stats.untold},
-	    },
-	    sizeof(struct number[NUMBERS]));
+	return add(out, "reserved", 1, "Jobs taken to be delivered.", stats.reserved) |
+	       add(out, "requests", 1, "Requests sent, or tried to.", stats.requests) |
+	       add(out, "redirects", 1, "Redirections followed.", stats.redirects) |
+	       add(out, "connections", 1, "Connections opened.", stats.connections) |
+	       add(out, "finished", 1, "Jobs that were delivered.", stats.finished) |
+	       add(out, "retried", 1, "Deliveries that are tried again.", stats.retried) |
+	       add(out, "buried", 1, "Jobs that were buried.", stats.buried) |
+	       add(out, "given-back", 1, "Jobs given back untried.", stats.given_back) |
+	       add(out, "addresses-refused", 1, "Addresses that may not be called.", stats.refused) |
+	       add(out, "bodies-refused", 1, "Jobs not taken, being no request.", push->refused) |
+	       add(out, "stale", 1, "Results that came after their lease.", stats.stale) |
+	       add(out, "lost", 1, "Results that could not be told.", stats.lost) |
+	       add(out, "store-errors", 1, "Calls of the store that failed.", stats.store_errors) |
+	       add(out, "in-flight", 0, "Requests under way.", stats.in_flight) |
+	       add(out, "waiting", 0, "Jobs that wait for their host.", stats.waiting) |
+	       add(out, "untold", 0, "Results that wait for the store.", stats.untold);
+}
+
+static int add_stat(struct buffer *out, const char *name, int is_counter, const char *help, uint64_t value)
+{
+	(void)is_counter;
+	(void)help;
+	return buffer_format(out, "push-%s: %llu\n", name, (LLU)value);
+}
+
+static int add_metric(struct buffer *out, const char *name, int is_counter, const char *help, uint64_t value)
+{
+	char whole[64];
+	char *dash;
+
+	snprintf(whole, sizeof whole, "push_%s%s", name, is_counter ? "_total" : "");
+	while ((dash = strchr(whole, '-')) != NULL)
+		*dash = '_';
+	return metrics_number(out, whole, is_counter ? "counter" : "gauge", help, value);
 }
 
 int push_stats(struct server *server, struct buffer *out)
 {
-	struct number numbers[NUMBERS];
-	int bad = 0;
-	int i;
-
-	if (!server->push)
-		return 0;
-	push_numbers(server->push, numbers);
-	for (i = 0; i < NUMBERS; i++)
-		bad |= buffer_format(out, "push-%s: %llu\n", numbers[i].name, (LLU)numbers[i].value);
-	return bad;
+	return each_number(server->push, out, add_stat);
 }
 
 int push_metrics(struct server *server, struct buffer *out)
 {
-	struct number numbers[NUMBERS];
-	int bad = 0;
-	int i;
-
-	if (!server->push)
-		return 0;
-	push_numbers(server->push, numbers);
-	for (i = 0; i < NUMBERS; i++) {
-		char name[64];
-		char *dash;
-
-		snprintf(name, sizeof name, "push_%s%s", numbers[i].name,
-		    strcmp(numbers[i].type, "counter") == 0 ? "_total" : "");
-		while ((dash = strchr(name, '-')) != NULL)
-			*dash = '_';
-		bad |= buffer_format(out, "# HELP weekwheeld_%s %s\n# TYPE weekwheeld_%s %s\nweekwheeld_%s %llu\n",
-		    name, numbers[i].help, name, numbers[i].type, name, (LLU)numbers[i].value);
-	}
-	return bad;
+	return each_number(server->push, out, add_metric);
 }
 #else
 int push_start(struct server *server)
