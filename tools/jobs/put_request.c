@@ -80,7 +80,7 @@ static int complain(const struct put *put, const struct options *options)
 		return jobs_complain(options, "--method %s: expected a word such as PUT, and not CONNECT or TRACE",
 		    message_excerpt(excerpt, sizeof excerpt, put->method, strlen(put->method)));
 	if (!is_good("POST", put->url, NULL))
-		return jobs_complain(options, "--url %s: expected such as https://example.org/hook: %s",
+		return jobs_complain(options, "--url %s: expected one such as https://example.org/hook: %s",
 		    message_excerpt(excerpt, sizeof excerpt, put->url, strlen(put->url)), reason_of(put->url, ""));
 	for (i = 0; i < request->header_count; i++)
 		if (!is_good("POST", some_url, &request->headers[i]))
