@@ -254,6 +254,7 @@ def test_the_program_composes_requests():
         equal((headers["X-A"], headers["X-B"]), ("1", "2"))
         for arguments, option, reason in (
                 (("--url", "ftp://example.org/"), "--url 'ftp://example.org/'", "does not begin with http:// or https://"),
+                (("--url", "example.org"), "--url 'example.org'", "does not begin with http:// or https://"),
                 (("--url", "http://ada:secret@example.org/"), "--url 'http://ada:", "use a header Authorization"),
                 (("--url", "http://example.org/a b"), "--url 'http://example.org/a b'", "must be written as %XX"),
                 (("--url", "http://example.org:99999/"), "--url 'http://example.org:99999/'", "port is above 65535"),

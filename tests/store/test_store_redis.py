@@ -222,6 +222,8 @@ def wrong_urls_are_refused():
                           "unix://a": "path of a socket", "redis://": "host"}.items():
         for command in ("fsck", "export", "import"):
             matches(expected, alone.run(2, command, url).err, url)
+    for text in ("", "127.0.0.1:6379"):
+        matches("--store '%s': expected redis://HOST:PORT/ or unix:///PATH" % text, alone.run(2, "export", "--store", text).err)
     matches("jobs are in one place", alone.run(2, "fsck", "--store", "redis://a", "b").err)
     matches("--redis-prefix is for .*'one' is a directory", alone.run(2, "fsck", "--redis-prefix", "p", "one").err)
     matches("--redis-prefix", alone.run(2, "fsck", "--redis-prefix", "a b", "redis://a").err)

@@ -53,10 +53,10 @@ static int is_good(const char *method, const char *url, const struct ww_callback
 /* What a parser would say of it. Characters that would part a line are the only ones that it cannot be asked about. */
 static const char *reason_of(const char *url, const char *header)
 {
-	static const char form[] = "%s\n%s";
+	static const char form[] = "POST %s\n%s";
 	struct ww_callback_request *request = memory_zeroed(1, sizeof *request);
 	struct ww_callback_problem problem = {0, "it has a character that cannot be sent"};
-	size_t length = strlen(url) + strlen(header) + 1;
+	size_t length = strlen("POST ") + strlen(url) + strlen("\n") + strlen(header);
 	char *text = memory_zeroed(length + 1, 1);
 
 	snprintf(text, length + 1, form, url, header);

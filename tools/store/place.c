@@ -122,6 +122,8 @@ int place_take(struct place *place, const struct options *options, int id)
 		place->redis = id;
 	switch (id) {
 	case PLACE_STORE:
+		if (!is_url(options->value))
+			return options_bad_value(options, "store", "redis://HOST:PORT/ or unix:///PATH");
 		place->store = place->url = options->value;
 		if (has_password(place->url))
 			message_line("warning: everybody on this machine can read the password in --store; use "
