@@ -193,15 +193,29 @@ START_TEST(what_took_too_long_is_not_tried_with_more)
 }
 END_TEST
 
+/* What comes when a pass begins, and whether from then on both kinds end the program. */
+static int interruption, both_end_it;
+
+static int ends_it(int number)
+{
+	struct sigaction now;
+
+	return sigaction(number, NULL, &now) == 0 && now.sa_handler == SIG_DFL;
+}
+
 static void *create_and_interrupt(struct object *objects, uint64_t n, struct sink *sink)
 {
-	if (++pass == pass_that_fails)
-		raise(SIGINT);
+	if (++pass == pass_that_fails) {
+		raise(interruption);
+		both_end_it = ends_it(SIGINT) && ends_it(SIGTERM);
+	}
 	return structure_linked.create(objects, n, sink);
 }
 
 static void run_with_interruption(struct results *results, const struct structure *structure, uint64_t interrupted)
 {
+	struct sigaction usual = {.sa_handler = SIG_DFL};
+
 	struct plan plan = {.sizes = {TIMERS, TIMERS + 1}, .size_count = 2, .chosen = {structure}, .repetitions = 2};
 
 	plan.workloads = 1u << WORKLOAD_D | 1u << WORKLOAD_F;
@@ -209,9 +223,13 @@ static void run_with_interruption(struct results *results, const struct structur
 	pass = 0;
 	pass_that_fails = interrupted;
 	memset(results, 0, sizeof *results);
+	interruption = SIGTERM;
+	ck_assert_int_eq(sigaction(SIGTERM, &usual, NULL), 0);
+	ck_assert_int_eq(sigaction(SIGINT, &usual, NULL), 0);
 	run_plan(&plan, results);
 	ck_assert_uint_eq(pass, interrupted);
-	ck_assert_int_eq(results->interrupted, SIGINT);
+	ck_assert_int_eq(results->interrupted, SIGTERM);
+	ck_assert(both_end_it);
 }
 
 START_TEST(what_was_measured_before_an_interruption_is_kept)
@@ -229,6 +247,29 @@ START_TEST(what_was_measured_before_an_interruption_is_kept)
 	result = results_find(&results, &interrupted, WORKLOAD_D, TIMERS, NS_PER_TIMER);
 	ck_assert_ptr_nonnull(result);
 	ck_assert_uint_eq(result->repetitions, 1);
+	results_free(&results);
+}
+END_TEST
+
+START_TEST(what_is_ignored_does_not_interrupt)
+{
+	struct structure interrupted = structure_linked;
+	struct plan plan = {.sizes = {TIMERS}, .size_count = 1, .chosen = {&interrupted}, .repetitions = 2};
+	struct sigaction ignore = {.sa_handler = SIG_IGN}, now;
+	struct results results = {0};
+
+	interrupted.create = create_and_interrupt;
+	interruption = SIGINT;
+	ck_assert_int_eq(sigaction(SIGINT, &ignore, NULL), 0);
+	plan.workloads = 1u << WORKLOAD_D;
+	plan.limit_ns = UINT64_MAX;
+	pass = 0;
+	pass_that_fails = 3;
+	run_plan(&plan, &results);
+	ck_assert_int_eq(results.interrupted, 0);
+	ck_assert_uint_eq(results.left_out_count, 0);
+	ck_assert_int_eq(sigaction(SIGINT, NULL, &now), 0);
+	ck_assert(now.sa_handler == SIG_IGN);
 	results_free(&results);
 }
 END_TEST
@@ -661,7 +702,8 @@ TEST_MAIN("bench/bench", one_wrong_expiry_of_hundreds_is_found, what_expires_wit
     one_late_timer_of_hundreds_is_told, what_is_wrong_is_not_timed,
     a_pass_that_is_given_up_is_listed_and_leaves_no_result, what_took_too_long_is_not_tried_with_more,
     what_was_measured_before_an_interruption_is_kept, what_an_interruption_came_before_is_listed,
-    what_is_left_out_is_what_was_asked_for, the_reference_has_no_ticks_and_takes_no_part_in_some,
-    a_tick_has_the_median_of_its_repetitions, the_same_seed_draws_the_same, an_order_names_each_object_once,
+    what_is_ignored_does_not_interrupt, what_is_left_out_is_what_was_asked_for,
+    the_reference_has_no_ticks_and_takes_no_part_in_some, a_tick_has_the_median_of_its_repetitions,
+    the_same_seed_draws_the_same, an_order_names_each_object_once,
     the_script_of_the_churn_keeps_all_pending_and_cancels_four_of_five, a_run_gives_every_promised_result_once,
     the_size_of_a_cache_is_that_of_the_processor, no_results_are_a_list_too)

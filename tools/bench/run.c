@@ -20,7 +20,6 @@
 
 static const uint64_t long_pass_ns = UINT64_C(5000000000);
 static const char *const too_long_before = "not done within the limit with fewer timers";
-static const char *const not_come_to = "interrupted before it was measured";
 
 struct run {
 	const struct plan *plan;
@@ -82,7 +81,7 @@ static struct sample measure(struct run *run, const struct structure *structure,
  */
 static void give_up(struct run *run, struct row *row, const char *why)
 {
-	if (interrupt_signal())
+	if (interrupt_signal() && why == workload_too_long)
 		return;
 	row->out = 1;
 	row_drop(row);
@@ -252,7 +251,7 @@ static void add_samples(
 static void close_row(struct run *run, struct row *row)
 {
 	if (interrupt_signal() && !row->out && !row->count)
-		leave_out(run, row->structure, not_come_to);
+		leave_out(run, row->structure, interrupt_why);
 	switch (run->workload) {
 	case WORKLOAD_A:
 		add_samples(run, row, row->first, WORKLOAD_A, NS_PER_OP);
@@ -321,7 +320,7 @@ static void check_structures(struct run *run)
 	const struct structure *const *structure;
 	struct results *results = run->results;
 
-	for (structure = run->plan->chosen; *structure; structure++) {
+	for (structure = run->plan->chosen; *structure && !interrupt_signal(); structure++) {
 		struct checked checked = {*structure, NULL, 0};
 
 		if (*structure == &structure_floor || !(*structure)->create)
@@ -412,16 +411,15 @@ void run_plan(const struct plan *plan, struct results *results)
 	progress_begin(run.label);
 	interrupt_begin();
 	check_structures(&run);
-	if (planned(&run, WORKLOAD_E))
+	if (planned(&run, WORKLOAD_E) && !interrupt_signal())
 		run_lonely(&run);
 	for (i = 0; i < plan->size_count && !interrupt_signal(); i++) {
 		if (plan->workloads & with_timers)
 			run_size(&run, plan->sizes[i]);
-		if (!interrupt_signal())
-			layers_run_size(plan, plan->sizes[i], results);
+		layers_run_size(plan, plan->sizes[i], results);
 	}
-	if (!interrupt_signal())
-		layers_run_once(plan, results);
+	layers_run_once(plan, results);
+	interrupt_end();
 	results->interrupted = interrupt_signal();
 	progress_clear();
 	free(run.rows);

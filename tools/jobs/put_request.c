@@ -88,7 +88,8 @@ static int complain(const struct put *put, const struct options *options)
 			    message_excerpt(
 			        excerpt, sizeof excerpt, request->headers[i].name, strlen(request->headers[i].name)),
 			    reason_of(some_url, request->headers[i].name));
-	return jobs_complain(options, "the --header have more than %d bytes together: leave some out or shorten them",
+	return jobs_complain(options,
+	    "--url and every --header have more than %d bytes together: leave headers out, or shorten them",
 	    WW_CALLBACK_HEAD_MAX);
 }
 

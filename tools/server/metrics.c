@@ -18,12 +18,12 @@ static int add_head(struct buffer *out, const char *name, const char *type, cons
 
 int metrics_number(struct buffer *out, const char *name, const char *type, const char *help, uint64_t value)
 {
-	return add_head(out, name, type, help) | buffer_format(out, "weekwheeld_%s %llu\n", name, (LLU)value);
+	return add_head(out, name, type, help) || buffer_format(out, "weekwheeld_%s %llu\n", name, (LLU)value);
 }
 
 static int add_seconds(struct buffer *out, const char *name, const char *type, const char *help, uint64_t ns)
 {
-	return add_head(out, name, type, help) |
+	return add_head(out, name, type, help) ||
 	       buffer_format(out, "weekwheeld_%s %llu.%09llu\n", name, (LLU)(ns / WW_SECOND), (LLU)(ns % WW_SECOND));
 }
 
@@ -81,17 +81,17 @@ static int add_commands(struct server *server, struct buffer *out)
 
 static int add_store(struct buffer *out, const struct ww_jobs_stats *stats)
 {
-	return metrics_number(out, "jobs_put_total", "counter", "Jobs put since the start.", stats->all.puts) |
+	return metrics_number(out, "jobs_put_total", "counter", "Jobs put since the start.", stats->all.puts) ||
 	       metrics_number(
-	           out, "jobs_ended_total", "counter", "Jobs deleted since the start.", stats->all.finished) |
+	           out, "jobs_ended_total", "counter", "Jobs deleted since the start.", stats->all.finished) ||
 	       metrics_number(
-	           out, "job_timeouts_total", "counter", "Leases that ran out since the start.", stats->timeouts) |
-	       metrics_number(out, "commits_total", "counter", "Writes of the store.", stats->commits) |
-	       metrics_number(out, "syncs_total", "counter", "Times that the store was synced.", stats->syncs) |
-	       add_seconds(out, "sync_seconds_total", "counter", "Time spent in them.", stats->sync_ns) |
-	       metrics_number(out, "jobs_loaded", "gauge", "Jobs in memory.", stats->loaded) |
-	       metrics_number(out, "store_memory_bytes", "gauge", "Memory of the store.", stats->bytes) |
-	       metrics_number(out, "store_disk_bytes", "gauge", "Size of the store's file.", stats->disk) |
+	           out, "job_timeouts_total", "counter", "Leases that ran out since the start.", stats->timeouts) ||
+	       metrics_number(out, "commits_total", "counter", "Writes of the store.", stats->commits) ||
+	       metrics_number(out, "syncs_total", "counter", "Times that the store was synced.", stats->syncs) ||
+	       add_seconds(out, "sync_seconds_total", "counter", "Time spent in them.", stats->sync_ns) ||
+	       metrics_number(out, "jobs_loaded", "gauge", "Jobs in memory.", stats->loaded) ||
+	       metrics_number(out, "store_memory_bytes", "gauge", "Memory of the store.", stats->bytes) ||
+	       metrics_number(out, "store_disk_bytes", "gauge", "Size of the store's file.", stats->disk) ||
 	       add_seconds(
 	           out, "oldest_ready_seconds", "gauge", "How long the first ready job has been due.", stats->oldest);
 }
@@ -116,12 +116,12 @@ static int add_lateness(struct buffer *out, const struct ww_jobs_stats *stats)
 
 static int add_server(struct server *server, struct buffer *out)
 {
-	return metrics_number(out, "connections", "gauge", "Clients that are connected.", server->connections_now) |
+	return metrics_number(out, "connections", "gauge", "Clients that are connected.", server->connections_now) ||
 	       metrics_number(
-	           out, "connections_total", "counter", "Clients that have come.", server->connections_total) |
-	       metrics_number(out, "waiting", "gauge", "Clients that wait for a job.", server->waiting) |
-	       metrics_number(out, "commit_errors_total", "counter", "Writes that failed.", server->commit_errors) |
-	       metrics_number(out, "draining", "gauge", "1: no jobs are accepted.", (uint64_t)server->is_draining) |
+	           out, "connections_total", "counter", "Clients that have come.", server->connections_total) ||
+	       metrics_number(out, "waiting", "gauge", "Clients that wait for a job.", server->waiting) ||
+	       metrics_number(out, "commit_errors_total", "counter", "Writes that failed.", server->commit_errors) ||
+	       metrics_number(out, "draining", "gauge", "1: no jobs are accepted.", (uint64_t)server->is_draining) ||
 	       add_seconds(out, "uptime_seconds", "gauge", "Time since the start.", server_uptime(server));
 }
 
@@ -155,16 +155,17 @@ static int add_redis(struct server *server, struct buffer *out)
 
 	if (!server->is_shared || ww_jobs_redis_stats(server->jobs, &stats) != WW_OK)
 		return 0;
-	return metrics_number(out, "redis_nodes", "gauge", "Nodes of Redis.", stats.nodes) |
-	       metrics_number(out, "redis_shards", "gauge", "Shards of the store.", stats.shards) |
-	       metrics_number(out, "redis_shards_watched", "gauge", "Shards that this server watches.", stats.watched) |
-	       metrics_number(out, "redis_workers", "gauge", "Processes that share the store.", stats.workers) |
-	       metrics_number(out, "redis_commands_total", "counter", "Commands sent to Redis.", stats.commands) |
-	       metrics_number(out, "redis_round_trips_total", "counter", "Waits for its answers.", stats.round_trips) |
+	return metrics_number(out, "redis_nodes", "gauge", "Nodes of Redis.", stats.nodes) ||
+	       metrics_number(out, "redis_shards", "gauge", "Shards of the store.", stats.shards) ||
 	       metrics_number(
-	           out, "redis_reconnects_total", "counter", "Connections lost or refused.", stats.reconnects) |
-	       metrics_number(out, "redis_redirections_total", "counter", "MOVED and ASK.", stats.redirections) |
-	       metrics_number(out, "redis_wakes_total", "counter", "Messages heard.", stats.wakes) |
+	           out, "redis_shards_watched", "gauge", "Shards that this server watches.", stats.watched) ||
+	       metrics_number(out, "redis_workers", "gauge", "Processes that share the store.", stats.workers) ||
+	       metrics_number(out, "redis_commands_total", "counter", "Commands sent to Redis.", stats.commands) ||
+	       metrics_number(out, "redis_round_trips_total", "counter", "Waits for its answers.", stats.round_trips) ||
+	       metrics_number(
+	           out, "redis_reconnects_total", "counter", "Connections lost or refused.", stats.reconnects) ||
+	       metrics_number(out, "redis_redirections_total", "counter", "MOVED and ASK.", stats.redirections) ||
+	       metrics_number(out, "redis_wakes_total", "counter", "Messages heard.", stats.wakes) ||
 	       metrics_number(
 	           out, "redis_resets_total", "counter", "Times that the store was found gone.", stats.resets);
 }
@@ -186,7 +187,7 @@ int metrics_write(struct server *server, struct buffer *out)
 
 	if (error != WW_OK && !server->is_shared)
 		return error;
-	bad = add_server(server, out) | add_commands(server, out) | add_wheels(server, out) | add_redis(server, out) |
+	bad = add_server(server, out) | add_commands(server, out) | add_wheels(server, out) | add_redis(server, out) ||
 	      push_metrics(server, out);
 	add_waiting(&tubes);
 	bad |= metrics_number(out, "store_up", "gauge", "1: the store answers.", error == WW_OK);

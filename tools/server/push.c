@@ -138,21 +138,21 @@ static int each_number(const struct push *push, struct buffer *out, add_fn *add)
 		return 0;
 	memset(&stats, 0, sizeof stats);
 	(void)ww_callback_stats(push->callback, &stats);
-	return add(out, "reserved", 1, "Jobs taken to be delivered.", stats.reserved) |
-	       add(out, "requests", 1, "Requests sent, or tried to.", stats.requests) |
-	       add(out, "redirects", 1, "Redirections followed.", stats.redirects) |
-	       add(out, "connections", 1, "Connections opened.", stats.connections) |
-	       add(out, "finished", 1, "Jobs that were delivered.", stats.finished) |
-	       add(out, "retried", 1, "Deliveries that are tried again.", stats.retried) |
-	       add(out, "buried", 1, "Jobs that were buried.", stats.buried) |
-	       add(out, "given-back", 1, "Jobs given back untried.", stats.given_back) |
-	       add(out, "addresses-refused", 1, "Addresses that may not be called.", stats.refused) |
-	       add(out, "bodies-refused", 1, "Jobs not taken, being no request.", push->refused) |
-	       add(out, "stale", 1, "Results that came after their lease.", stats.stale) |
-	       add(out, "lost", 1, "Results that could not be told.", stats.lost) |
-	       add(out, "store-errors", 1, "Calls of the store that failed.", stats.store_errors) |
-	       add(out, "in-flight", 0, "Requests under way.", stats.in_flight) |
-	       add(out, "waiting", 0, "Jobs that wait for their host.", stats.waiting) |
+	return add(out, "reserved", 1, "Jobs taken to be delivered.", stats.reserved) ||
+	       add(out, "requests", 1, "Requests sent, or tried to.", stats.requests) ||
+	       add(out, "redirects", 1, "Redirections followed.", stats.redirects) ||
+	       add(out, "connections", 1, "Connections opened.", stats.connections) ||
+	       add(out, "finished", 1, "Jobs that were delivered.", stats.finished) ||
+	       add(out, "retried", 1, "Deliveries that are tried again.", stats.retried) ||
+	       add(out, "buried", 1, "Jobs that were buried.", stats.buried) ||
+	       add(out, "given-back", 1, "Jobs given back untried.", stats.given_back) ||
+	       add(out, "addresses-refused", 1, "Addresses that may not be called.", stats.refused) ||
+	       add(out, "bodies-refused", 1, "Jobs not taken, being no request.", push->refused) ||
+	       add(out, "stale", 1, "Results that came after their lease.", stats.stale) ||
+	       add(out, "lost", 1, "Results that could not be told.", stats.lost) ||
+	       add(out, "store-errors", 1, "Calls of the store that failed.", stats.store_errors) ||
+	       add(out, "in-flight", 0, "Requests under way.", stats.in_flight) ||
+	       add(out, "waiting", 0, "Jobs that wait for their host.", stats.waiting) ||
 	       add(out, "untold", 0, "Results that wait for the store.", stats.untold);
 }
 

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "bench/interrupt.h"
 #include "command.h"
 #include "message.h"
 #include "random.h"
@@ -70,8 +71,14 @@ static int by_value(const void *one, const void *other)
 	return (a > b) - (a < b);
 }
 
+/* No samples: an interruption came before. */
 static void add(struct results *results, struct result result, double *samples, unsigned count)
 {
+	if (!count) {
+		results_leave_out(
+		    results, (struct left_out){result.structure, result.workload, result.n, interrupt_why});
+		return;
+	}
 	qsort(samples, count, sizeof *samples, by_value);
 	result.median = (samples[(count - 1) / 2] + samples[count / 2]) / 2;
 	result.min = samples[0];
@@ -86,18 +93,19 @@ static void run_maps(const struct plan *plan, uint64_t n, struct results *result
 {
 	static double ns[MAPS][REPETITIONS_MAX];
 	double bytes[MAPS] = {0};
+	unsigned count[MAPS] = {0};
 	unsigned repetition, i;
 
 	/* In turns, so that what drifts does so for all. */
 	for (repetition = 0; repetition < plan->repetitions; repetition++)
 		for (i = 0; i < MAPS; i++)
-			if (is_planned(plan, WORKLOAD_K, maps[i]->structure))
-				ns[i][repetition] = maps[i]->measure(n, plan->seed, &bytes[i]);
+			if (is_planned(plan, WORKLOAD_K, maps[i]->structure) && !interrupt_signal())
+				ns[i][count[i]++] = maps[i]->measure(n, plan->seed, &bytes[i]);
 	for (i = 0; i < MAPS; i++) {
 		if (!is_planned(plan, WORKLOAD_K, maps[i]->structure))
 			continue;
 		add(results, (struct result){maps[i]->structure, WORKLOAD_K, n, NS_PER_OP, 0, 0, 0, 0}, ns[i],
-		    plan->repetitions);
+		    count[i]);
 		if (bytes[i] > 0)
 			results_add(results, (struct result){maps[i]->structure, WORKLOAD_K, n, BYTES_PER_TIMER,
 			                         bytes[i], bytes[i], bytes[i], 1});
@@ -108,39 +116,42 @@ static void run_threads(const struct plan *plan, struct results *results)
 {
 	static const struct structure *const labels[] = {&structure_driver1, &structure_driver2};
 	static double ns[2][REPETITIONS_MAX];
+	unsigned count[2] = {0};
 	unsigned repetition, i;
 
 	for (repetition = 0; repetition < plan->repetitions; repetition++)
 		for (i = 0; i < 2; i++)
-			if (is_planned(plan, WORKLOAD_T, labels[i]))
-				ns[i][repetition] = layer_threads(i + 1);
+			if (is_planned(plan, WORKLOAD_T, labels[i]) && !interrupt_signal())
+				ns[i][count[i]++] = layer_threads(i + 1);
 	for (i = 0; i < 2; i++)
 		if (is_planned(plan, WORKLOAD_T, labels[i]))
 			add(results, (struct result){labels[i], WORKLOAD_T, 10000, NS_PER_OP, 0, 0, 0, 0}, ns[i],
-			    plan->repetitions);
+			    count[i]);
 }
 
 static void run_late(const struct plan *plan, struct results *results)
 {
 	static const struct structure *const labels[] = {&structure_driver, &structure_sleep};
 	static double median[2][REPETITIONS_MAX], p999[2][REPETITIONS_MAX];
+	unsigned count[2] = {0};
 	unsigned repetition, i;
 
 	for (repetition = 0; repetition < plan->repetitions; repetition++)
 		for (i = 0; i < 2; i++) {
-			if (!is_planned(plan, WORKLOAD_L, labels[i]))
+			if (!is_planned(plan, WORKLOAD_L, labels[i]) || interrupt_signal())
 				continue;
 			struct layer_lateness lateness = labels[i] == &structure_driver ? layer_late() : layer_sleep();
-			median[i][repetition] = lateness.median_us;
-			p999[i][repetition] = lateness.p999_us;
+			median[i][count[i]] = lateness.median_us;
+			p999[i][count[i]++] = lateness.p999_us;
 		}
 	for (i = 0; i < 2; i++) {
 		if (!is_planned(plan, WORKLOAD_L, labels[i]))
 			continue;
 		add(results, (struct result){labels[i], WORKLOAD_L, LAYER_FIRINGS, MEDIAN_LATE_US, 0, 0, 0, 0},
-		    median[i], plan->repetitions);
-		add(results, (struct result){labels[i], WORKLOAD_L, LAYER_FIRINGS, P999_LATE_US, 0, 0, 0, 0}, p999[i],
-		    plan->repetitions);
+		    median[i], count[i]);
+		if (count[i])
+			add(results, (struct result){labels[i], WORKLOAD_L, LAYER_FIRINGS, P999_LATE_US, 0, 0, 0, 0},
+			    p999[i], count[i]);
 	}
 }
 
@@ -160,6 +171,10 @@ void layers_run_size(const struct plan *plan, uint64_t n, struct results *result
 		run_maps(plan, n, results);
 	if (!is_planned(plan, WORKLOAD_H, &structure_session))
 		return;
+	if (interrupt_signal()) {
+		results_leave_out(results, (struct left_out){&structure_session, WORKLOAD_H, n, interrupt_why});
+		return;
+	}
 	late = layer_herd(n, plan->seed);
 	results_add(results, (struct result){&structure_session, WORKLOAD_H, n, LATE_TICKS, late, late, late, 1});
 }
