@@ -308,6 +308,29 @@ START_TEST(values_that_have_no_place_are_left_out)
 }
 END_TEST
 
+START_TEST(what_was_not_measured_with_the_most_timers_is_not_at_a_glance)
+{
+	const char *at_a_glance = "<tr><th>heap4</th>";
+	char *text, *end;
+
+	begin();
+	put_sizes(WORKLOAD_A, NS_PER_OP);
+	put(&header, WORKLOAD_A, 10000, NS_PER_OP, 7);
+	text = page();
+	end = strstr(text, "</table>");
+	ck_assert_ptr_nonnull(end);
+	*end = 0;
+	ck_assert_uint_eq(count_of(text, "<tr><th>linked</th>"), 1);
+	ck_assert_uint_eq(count_of(text, at_a_glance), 0);
+	free(text);
+	put(&header, WORKLOAD_A, 1000000, NS_PER_OP, 9);
+	text = page();
+	ck_assert_uint_ge(count_of(text, at_a_glance), 1);
+	expect_closed(text);
+	free(text);
+}
+END_TEST
+
 START_TEST(text_is_escaped)
 {
 	struct left_out left = {&odd, WORKLOAD_D, 1000, "not <done> in 5 s"};
@@ -564,7 +587,8 @@ END_TEST
 TEST_MAIN("bench/page", a_page_has_the_plots_that_there_are_results_for, every_workload_has_its_plot,
     the_empty_structure_is_shown_for_what_it_can_hold, what_is_wrong_is_on_the_page,
     a_caption_says_that_too_few_repetitions_filter_nothing, captions_claim_nothing_of_results, nothing_is_a_page_too,
-    values_that_have_no_place_are_left_out, text_is_escaped, only_utf8_that_xml_can_hold_is_written,
-    numbers_have_a_point_in_every_locale, the_ticks_around_the_end_of_a_day_are_shown, plots_stand_alone,
-    a_folder_that_is_not_there_is_an_error, a_full_disk_is_an_error, axes_end_at_round_values,
-    an_axis_has_ticks_whatever_its_range, an_axis_too_short_for_round_values_has_its_ends, values_read_well)
+    values_that_have_no_place_are_left_out, what_was_not_measured_with_the_most_timers_is_not_at_a_glance,
+    text_is_escaped, only_utf8_that_xml_can_hold_is_written, numbers_have_a_point_in_every_locale,
+    the_ticks_around_the_end_of_a_day_are_shown, plots_stand_alone, a_folder_that_is_not_there_is_an_error,
+    a_full_disk_is_an_error, axes_end_at_round_values, an_axis_has_ticks_whatever_its_range,
+    an_axis_too_short_for_round_values_has_its_ends, values_read_well)

@@ -136,6 +136,18 @@ static void table_write_value(FILE *out, const struct result *result)
 	    axis_text(text, figure_unit(result->metric), figure_scaled(result, result->median)));
 }
 
+/* Whether there is anything to compare. */
+static int table_has_row(
+    const struct results *results, const struct structure *structure, const struct structure *ours, uint64_t n)
+{
+	size_t i;
+
+	for (i = 0; i < COLUMNS; i++)
+		if (table_cell(results, ours, &columns[i], n) && table_cell(results, structure, &columns[i], n))
+			return 1;
+	return 0;
+}
+
 static void table_write_ratio_row(FILE *out, const struct results *results, const struct structure *structure,
     const struct structure *ours, uint64_t n)
 {
@@ -187,7 +199,8 @@ void table_write_ratios(FILE *out, const struct results *results)
 	seen_collect(&seen, results);
 	table_write_ratio_head(out, results, ours, n);
 	for (i = 0; i < seen.count; i++)
-		table_write_ratio_row(out, results, seen.at[i], ours, n);
+		if (table_has_row(results, seen.at[i], ours, n))
+			table_write_ratio_row(out, results, seen.at[i], ours, n);
 	fputs("</tbody></table></div>\n", out);
 	free(seen.at);
 }
