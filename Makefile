@@ -275,20 +275,31 @@ $(EXAMPLES): $(SHARED) $(JOBS_SHARED)
 	@mkdir -p $(@D)
 	$(call quiet,LINK,$@)$(LINK) -o $@ $(filter %.o,$^) $(USE_SHARED) $(PEER_LIBS)
 
+# T=name runs one program, script or Check case, T='a b_*' those that match. SKIP names those to leave out, ONLY those
+# to take: test programs, whose % stands for any text. What does not run is not built. With WRAP, scripts have nothing
+# to show.
+RUN := $(filter-out $(if $(T),,$(foreach name,$(SKIP),%/$(name) %/$(name).sh %/$(name).py)),\
+	$(if $(ONLY),$(filter $(addprefix $(B)/tests/test_,$(ONLY)),$(TESTS)),\
+		$(TESTS) $(if $(WRAP),,$(EXAMPLES) $(TEST_SCRIPTS) $(FUZZERS))))
+# Misspelt, a name would take nothing or leave nothing out, and all would look well. What is left out need not be part
+# of this build.
+UNKNOWN_ONLY = $(strip $(foreach name,$(ONLY),$(if $(filter $(B)/tests/test_$(name),$(TESTS)),,$(name))))
+UNKNOWN_SKIP = $(strip $(foreach name,$(SKIP) $(TEST_ASIDE),\
+	$(if $(wildcard $(addprefix tests/*/$(name).,c sh py) tools/examples/$(name).c),,$(name))))
+
 need-check:
 	@test "$(HAVE_CHECK)" != no || { echo 'The tests need Check: "make deps" installs it' >&2; exit 1; }
+	$(if $(UNKNOWN_ONLY),$(error ONLY: this build has no test program for: $(UNKNOWN_ONLY)))
+	$(if $(UNKNOWN_SKIP),$(error SKIP or TEST_ASIDE: there is no test named: $(UNKNOWN_SKIP)))
 
-# T=name runs one program, script or Check case, T='a b_*' those that match. SKIP names those to leave out, ONLY those to
-# take: test programs, whose % stands for any text. What does not run is not built. With WRAP, scripts have nothing to show.
-RUN := $(filter-out $(if $(T),,$(foreach name,$(SKIP),%/$(name) %/$(name).sh %/$(name).py)),\
-	$(if $(ONLY),$(filter $(addprefix $(B)/tests/test_,$(ONLY)),$(TESTS)),$(TESTS) $(if $(WRAP),,$(EXAMPLES) $(TEST_SCRIPTS) $(FUZZERS))))
 check: need-check $(if $(filter $(TEST_SCRIPTS),$(RUN)),all) $(filter-out $(TEST_SCRIPTS),$(RUN))
 	@B='$(abspath $(B))' CC='$(CC)' CXX='$(CXX)' SANITIZE='$(SANITIZE)' ALLOCATOR='$(ALLOCATOR)' T='$(T)' \
 		WRAP='$(WRAP)' scripts/run-tests $(RUN)
 
 # jemalloc would hide from valgrind what becomes of a block. Left out are programs that step through weeks tick by tick,
-# which would take valgrind most of an hour, and those that race threads, do millions of steps against an oracle or let each
-# of many allocations fail; the sanitizers run them all. test_driver_fork forks among threads, and a child has what another thread was about to link.
+# which would take valgrind most of an hour; test_bench and test_structures do so with every structure, and measure. So
+# are those that race threads, do millions of steps against an oracle or let each of many allocations fail. The
+# sanitizers run them all. test_driver_fork forks among threads, and a child has what another thread was about to link.
 SLOW_MEMCHECK := test_cascade test_exact test_schedule test_driver_fork test_driver_race test_driver_model \
 	test_after_races test_after_late test_keyed_threads test_keyed_oracle test_session_threads test_session_oracle test_table \
 	test_table_memory test_clock test_clock_threads test_jobs_model test_jobs_crash test_jobs_threads test_session_life \

@@ -1,0 +1,109 @@
+#!/bin/bash
+# The test runner: a test whose process is killed, the order in which results are shown, what a failing random test is
+# told to be run by, and names that are misspelt.
+set -uo pipefail
+
+cd "$(dirname "$0")/../.." || exit 1
+build=$(realpath "${B:-build}")
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+mkdir "$folder/tests"
+out=$folder/out
+passed=0 failed=0
+
+script() { # NAME, its lines on input
+	cat >"$folder/$1"
+	chmod +x "$folder/$1"
+}
+
+# Runs them with nothing else from around; what it said is in $out.
+run() { # JOBS ASIDE FILE...
+	local jobs=$1 aside=$2
+	shift 2
+	env -u T -u WRAP -u SANITIZE -u WW_MODEL_OPS B="$folder" TEST_JOBS="$jobs" TEST_ASIDE="$aside" OUT="$out" \
+		scripts/run-tests "$@" >"$out" 2>&1
+}
+
+ends() { # WHAT CONDITION...
+	local what=$1
+	shift
+	if "$@" >/dev/null; then
+		passed=$((passed + 1))
+	else
+		failed=$((failed + 1))
+		echo "FAIL: $what; it said:"
+		sed 's/^/    /' "$out"
+	fi
+}
+
+last() { # LINE
+	[ "$(tail -n 1 "$out")" = "$1" ]
+}
+
+script quick.sh <<'END'
+exit 0
+END
+script skips.sh <<'END'
+exit 77
+END
+script slow.sh <<'END'
+# Ends when what began after it is shown.
+for ((i = 0; i < 600; i++)); do
+	if grep -q quick "$OUT"; then
+		exit 0
+	fi
+	sleep 0.1
+done
+exit 1
+END
+script killed.sh <<'END'
+# Above it are what limits its time, and the process of the runner that would count it.
+read -r _ _ _ counter _ <"/proc/$PPID/stat"
+kill -KILL "$counter"
+END
+script tests/test_random <<'END'
+#!/bin/sh
+echo "test_random: seed 4711"
+echo "other_case: seed 17"
+echo "not ok 1 - random.c:one_case:one_case: wrong" >"$CK_TAP_LOG_FILE_NAME"
+echo "not ok 2 - random.c:other_case:other_case: wrong" >>"$CK_TAP_LOG_FILE_NAME"
+exit 1
+END
+
+run 2 slow "$folder"/{slow,quick,skips}.sh
+ends 'what has ended is shown while others run' last '2 passed, 0 failed, 1 skipped'
+
+for jobs in 1 2; do
+	for aside in none killed; do
+		run "$jobs" "$aside" "$folder"/{killed,quick,skips}.sh
+		ends "a test is killed, $jobs at a time, aside: $aside" last '1 passed, 1 failed, 1 skipped'
+		ends "a test that was killed is named, $jobs at a time, aside: $aside" \
+			grep -E '^  FAIL  killed +ended before it could count' "$out"
+	done
+done
+
+run 1 none "$folder/tests/test_random"
+ends 'failures are counted' last '0 passed, 2 failed'
+ends 'a seed under the name of the program' grep -F "to debug: WW_SEED=4711 CK_FORK=no CK_RUN_CASE='one_case'" "$out"
+ends 'a seed under the name of the case' grep -F "to debug: WW_SEED=17 CK_FORK=no CK_RUN_CASE='other_case'" "$out"
+
+# What make would say first; nothing is built or run.
+names() { # VARIABLE=NAMES...
+	env -u T -u MAKEFLAGS -u CONFIGURE_FLAGS -u ONLY -u SKIP -u TEST_ASIDE make -n B="$build" need-check "$@" \
+		>"$out" 2>&1
+}
+
+refuses() { # NAME VARIABLE=NAMES
+	! names "$2" && grep "[^=]$1\.  Stop" "$out"
+}
+
+ends 'names of tests' names ONLY='slab driver_% advanc%' SKIP='test_slab test_completion fuzz_wheel keepalive'
+ends 'names of tests that run aside' names TEST_ASIDE='test_redis_cluster test_kill'
+ends 'ONLY with a word that is none' refuses slap ONLY='slab slap'
+ends 'ONLY with a pattern of none' refuses slap_% ONLY='slap_% slab'
+ends 'SKIP with a word that is none' refuses test_slap SKIP='test_slap test_slab'
+ends 'SKIP with half a name' refuses slab SKIP=slab
+ends 'TEST_ASIDE with a word that is none' refuses test_redis_custer TEST_ASIDE='test_redis_custer test_kill'
+
+echo "$passed passed, $failed failed"
+[ "$failed" = 0 ]
