@@ -292,7 +292,10 @@ need-check:
 	$(if $(UNKNOWN_ONLY),$(error ONLY: this build has no test program for: $(UNKNOWN_ONLY)))
 	$(if $(UNKNOWN_SKIP),$(error SKIP or TEST_ASIDE: there is no test named: $(UNKNOWN_SKIP)))
 
-check: need-check $(if $(filter $(TEST_SCRIPTS),$(RUN)),all) $(filter-out $(TEST_SCRIPTS),$(RUN))
+# These scripts start processes of a test program, whether it runs as a test or not.
+ACTOR := $(if $(and $(REDIS_SRC),$(filter %/test_redis_chaos.py %/test_redis_clock.py,$(RUN))),\
+	$(B)/tests/test_redis_worker)
+check: need-check $(if $(filter $(TEST_SCRIPTS),$(RUN)),all) $(filter-out $(TEST_SCRIPTS),$(RUN)) $(ACTOR)
 	@B='$(abspath $(B))' CC='$(CC)' CXX='$(CXX)' SANITIZE='$(SANITIZE)' ALLOCATOR='$(ALLOCATOR)' T='$(T)' \
 		WRAP='$(WRAP)' scripts/run-tests $(RUN)
 

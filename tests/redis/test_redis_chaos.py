@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Chaos: jobs in Redis while everything that may break does.
 
-Producers put jobs; workers are killed, stopped for longer than their leases and resumed, and have clocks of their own; connections
-are cut; Redis is killed and started again with what it wrote. At the end:
+Producers put jobs; workers are killed, stopped for longer than their leases and resumed, and have clocks of their own;
+connections are cut; Redis is killed and started again with what it wrote. At the end:
 
 - every job whose put was acknowledged has been executed;
 - none was leased before its due time by Redis's clock;
@@ -13,7 +13,6 @@ WW_SEED is the seed, WW_CHAOS_SECONDS how long it goes on (30), WW_CHAOS_NODES 1
 """
 import os
 import random
-import shutil
 import signal
 import socket
 import subprocess
@@ -22,10 +21,11 @@ import tempfile
 import threading
 import time
 
+from actors import ACTOR, cannot_run
+
 SEED = int(os.environ.get('WW_SEED') or random.SystemRandom().getrandbits(32))
 SECONDS = float(os.environ.get('WW_CHAOS_SECONDS', '30'))
 NODES = int(os.environ.get('WW_CHAOS_NODES', '1'))
-ACTOR = os.path.join(os.environ.get('B', 'build'), 'tests', 'test_redis_worker')
 WORKERS, PRODUCERS = 5, 2
 RUN = 1_000_000  # us of a lease
 PATIENCE = 180
@@ -53,7 +53,12 @@ class Redis:
         if self.cluster:
             words += ['--cluster-enabled', 'yes', '--cluster-port', str(self.bus), '--cluster-node-timeout', '2000']
         self.process = subprocess.Popen(words)
-        until(lambda: self.try_ask('PING') == '+PONG', 'redis-server answers')
+        until(self.answers, 'redis-server answers')
+
+    def answers(self):
+        assert self.process.poll() is None, f'redis-server ended at once: port {self.port}'
+        # Another one may have got the port.
+        return f'process_id:{self.process.pid}\r\n' in (self.try_ask('INFO', 'server') or '')
 
     def kill(self):
         self.process.kill()
@@ -252,9 +257,9 @@ class Chaos:
 
 
 def main():
-    if not os.path.exists(ACTOR) or not shutil.which('redis-server'):
-        print('0 passed, 0 failed, 1 skipped')
-        return 77
+    status = cannot_run(1)
+    if status is not None:
+        return status
     print(f'test_redis_chaos: seed {SEED}', flush=True)
     # Servers are not to outlive this.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
