@@ -118,13 +118,16 @@ static void become(const struct redis_server *server, pid_t parent)
 	_exit(127);
 }
 
-/* Whether it answers a PING in whatever way. */
+/* Whether it answers a PING in whatever way. Another server may have got its port, but never its socket. */
 static int answers(const struct redis_server *server)
 {
-	redisContext *context = redisConnectWithTimeout("127.0.0.1", server->port, (struct timeval){.tv_sec = 5});
+	char path[96];
+	redisContext *context;
 	redisReply *reply = NULL;
 	int is_answer;
 
+	(void)snprintf(path, sizeof path, "%s/socket", server->folder);
+	context = redisConnectUnixWithTimeout(path, (struct timeval){.tv_sec = 5});
 	if (context && !context->err)
 		reply = redisCommand(context, "PING");
 	is_answer = reply && (reply->type == REDIS_REPLY_STATUS || strncmp(reply->str, "NOAUTH", 6) == 0);
@@ -135,7 +138,8 @@ static int answers(const struct redis_server *server)
 	return is_answer;
 }
 
-void redis_server_restart(struct redis_server *server)
+/* Returns 0 if it ended before it answered. */
+static int run(struct redis_server *server)
 {
 	pid_t parent = getpid();
 
@@ -145,30 +149,49 @@ void redis_server_restart(struct redis_server *server)
 	if (server->pid == 0)
 		become(server, parent);
 	for (int i = 0; !answers(server); i++) {
-		ck_assert_msg(
-		    waitpid(server->pid, NULL, WNOHANG) == 0, "redis-server ended at once: see %s/log", server->folder);
+		if (waitpid(server->pid, NULL, WNOHANG) != 0) {
+			server->pid = 0;
+			return 0;
+		}
 		ck_assert_int_lt(i, PATIENCE);
 		rest();
 	}
+	return 1;
+}
+
+void redis_server_restart(struct redis_server *server)
+{
+	ck_assert_msg(run(server), "redis-server ended at once: see %s/log", server->folder);
+}
+
+static void choose_ports(struct redis_server *server)
+{
+	server->port = free_port();
+	do
+		server->bus = free_port();
+	while (server->bus == server->port);
 }
 
 void redis_server_start(struct redis_server *server, const char *const *options)
 {
 	size_t count = 0;
 
-	*server = (struct redis_server){.port = free_port()};
+	memset(server, 0, sizeof *server);
 	while (options && options[count]) {
 		ck_assert_uint_lt(count, REDIS_OPTIONS_MAX - 1);
 		server->options[count] = options[count];
 		count++;
 	}
-	do
-		server->bus = free_port();
-	while (server->bus == server->port);
 	(void)snprintf(server->folder, sizeof server->folder, "/tmp/weekwheel-redis-XXXXXX");
 	ck_assert_ptr_nonnull(mkdtemp(server->folder));
 	remember(server);
-	redis_server_restart(server);
+	/* What was free may be taken by now. */
+	for (int i = 0; i < 5; i++) {
+		choose_ports(server);
+		if (run(server))
+			return;
+	}
+	ck_abort_msg("redis-server ends at once: see %s/log", server->folder);
 }
 
 void redis_server_kill(struct redis_server *server)
@@ -370,6 +393,7 @@ void redis_cluster_start(struct redis_cluster *cluster, int primaries, int repli
 		ck_assert_uint_lt(count, REDIS_OPTIONS_MAX - 1);
 		all[count++] = options[i];
 	}
+	cluster->is_ready = 0;
 	cluster->primaries = primaries;
 	cluster->count = primaries * (1 + replicas);
 	ck_assert_int_le(cluster->count, REDIS_SERVERS_MAX);
@@ -377,20 +401,70 @@ void redis_cluster_start(struct redis_cluster *cluster, int primaries, int repli
 		redis_server_start(&cluster->servers[i], all);
 	meet(cluster);
 	share_out(cluster);
+	cluster->is_ready = 1;
+}
+
+void redis_cluster_share(struct redis_cluster *cluster, int primaries)
+{
+	if (cluster->is_ready || !redis_server_is_there())
+		return;
+	/* What is left of a start that failed. */
+	redis_cluster_stop(cluster);
+	redis_cluster_start(cluster, primaries, 0, NULL);
 }
 
 void redis_cluster_stop(struct redis_cluster *cluster)
 {
+	cluster->is_ready = 0;
 	for (int i = 0; i < cluster->count; i++)
 		redis_server_stop(&cluster->servers[i]);
+}
+
+#define EPOCH "cluster_current_epoch:"
+
+/*
+ * All know of the newest epoch. Two moves that follow each other sooner get epochs that collide, and then a slot may
+ * end with two nodes each of which names the other.
+ */
+static void agree(const struct redis_cluster *cluster)
+{
+	char newest[64];
+	unsigned long long highest = 0;
+
+	for (int i = 0; i < cluster->primaries; i++) {
+		redisReply *info = redis_server_ask(&cluster->servers[i], "CLUSTER INFO");
+		const char *at = strstr(info->str, EPOCH);
+		ck_assert_ptr_nonnull(at);
+		unsigned long long epoch = strtoull(at + strlen(EPOCH), NULL, 10);
+		highest = epoch > highest ? epoch : highest;
+		freeReplyObject(info);
+	}
+	(void)snprintf(newest, sizeof newest, EPOCH "%llu\r", highest);
+	for (int i = 0; i < cluster->primaries; i++)
+		wait_words(&cluster->servers[i], "CLUSTER INFO", newest);
+}
+
+/* A slot on the move stays where it is. */
+static void settle_slots(const struct redis_server *server)
+{
+	redisReply *nodes = redis_server_ask(server, "CLUSTER NODES");
+
+	/* Its own line has [93->-id] of one that leaves, and [93-<-id] of one that comes. */
+	for (const char *at = strchr(nodes->str, '['); at; at = strchr(at + 1, '['))
+		redis_server_tell(server, "CLUSTER SETSLOT %lu STABLE", strtoul(at + 1, NULL, 10));
+	freeReplyObject(nodes);
 }
 
 void redis_cluster_empty(struct redis_cluster *cluster)
 {
 	for (int i = 0; i < cluster->primaries; i++) {
+		settle_slots(&cluster->servers[i]);
 		redis_server_tell(&cluster->servers[i], "FLUSHALL");
 		redis_server_tell(&cluster->servers[i], "SCRIPT FLUSH");
 	}
+	for (int i = 0; i < cluster->primaries; i++)
+		wait_words(&cluster->servers[i], "CLUSTER INFO", "cluster_state:ok");
+	agree(cluster);
 }
 
 void redis_cluster_move_begin(struct redis_cluster *cluster, unsigned slot, int from, int to)
@@ -401,23 +475,6 @@ void redis_cluster_move_begin(struct redis_cluster *cluster, unsigned slot, int 
 	redis_server_tell(&cluster->servers[to], "CLUSTER SETSLOT %u IMPORTING %s", slot, id);
 	id_of(&cluster->servers[to], id);
 	redis_server_tell(&cluster->servers[from], "CLUSTER SETSLOT %u MIGRATING %s", slot, id);
-}
-
-/*
- * All know of the newest epoch. Two moves that follow each other sooner get epochs that collide, and then a slot may end
- * with two nodes each of which names the other.
- */
-static void agree(struct redis_cluster *cluster, int newest)
-{
-	redisReply *info = redis_server_ask(&cluster->servers[newest], "CLUSTER INFO");
-	const char *at = strstr(info->str, "cluster_current_epoch:");
-	char epoch[64];
-
-	ck_assert_ptr_nonnull(at);
-	(void)snprintf(epoch, sizeof epoch, "%.*s\r", (int)strcspn(at, "\r"), at);
-	freeReplyObject(info);
-	for (int i = 0; i < cluster->primaries; i++)
-		wait_words(&cluster->servers[i], "CLUSTER INFO", epoch);
 }
 
 void redis_cluster_move_end(struct redis_cluster *cluster, unsigned slot, int from, int to)
@@ -431,7 +488,7 @@ void redis_cluster_move_end(struct redis_cluster *cluster, unsigned slot, int fr
 	freeReplyObject(keys);
 	id_of(&cluster->servers[to], id);
 	redis_server_tell(&cluster->servers[to], "CLUSTER SETSLOT %u NODE %s", slot, id);
-	agree(cluster, to);
+	agree(cluster);
 	for (int i = 0; i < cluster->primaries; i++) {
 		if (i != to)
 			redis_server_tell(&cluster->servers[i], "CLUSTER SETSLOT %u NODE %s", slot, id);

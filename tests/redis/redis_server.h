@@ -2,8 +2,8 @@
 #define TESTS_REDIS_REDIS_SERVER_H
 
 /*
- * Real redis-servers for tests: on free ports of the loopback, each with a folder of its own below /tmp, and clusters of
- * them. Whatever becomes of a test, its servers end with its process.
+ * Real redis-servers for tests: on free ports of the loopback, each with a folder of its own below /tmp, and clusters
+ * of them. Whatever becomes of a test, its servers end with its process.
  */
 
 #include <sys/types.h>
@@ -26,8 +26,8 @@ struct redis_server {
 int redis_server_is_there(void);
 
 /*
- * Start one, and wait until it answers. options: "--appendonly", "yes", ...; NULL ends them; they must stay. NULL: none.
- * It keeps nothing on disk unless it is told to. A socket is at folder/socket.
+ * Start one, and wait until it answers. options: "--appendonly", "yes", ...; NULL ends them; they must stay. NULL:
+ * none. It keeps nothing on disk unless it is told to. A socket is at folder/socket.
  */
 void redis_server_start(struct redis_server *server, const char *const *options);
 /* kill -9, and wait for its end. */
@@ -58,12 +58,15 @@ struct redis_cluster {
 	struct redis_server servers[REDIS_SERVERS_MAX];
 	int primaries;
 	int count;
+	int is_ready; /* all of them know each other and have their slots */
 };
 
 /* Slots are shared out evenly, in order. options: of each server. */
 void redis_cluster_start(struct redis_cluster *cluster, int primaries, int replicas, const char *const *options);
 void redis_cluster_stop(struct redis_cluster *cluster);
-/* All keys and scripts go. */
+/* Start one that tests share, once; where that failed, try it anew. Without a redis-server nothing is started. */
+void redis_cluster_share(struct redis_cluster *cluster, int primaries);
+/* All keys and scripts go, and no slot is on the move any more, whatever a test that failed has left. */
 void redis_cluster_empty(struct redis_cluster *cluster);
 /* Which server has the slot, as the first one knows. */
 int redis_cluster_owner(const struct redis_cluster *cluster, unsigned slot);

@@ -36,8 +36,7 @@ static struct redis_cluster shared;
 
 void store_rig_share(void)
 {
-	if (!shared.count && redis_server_is_there())
-		redis_cluster_start(&shared, 3, 0, NULL);
+	redis_cluster_share(&shared, 3);
 }
 
 static int begin(struct store_rig *rig)

@@ -18,8 +18,7 @@ static struct redis_cluster cluster;
 
 static void start_shared(void)
 {
-	if (!shared.count && redis_server_is_there())
-		redis_cluster_start(&shared, 3, 0, NULL);
+	redis_cluster_share(&shared, 3);
 }
 
 static void open_link(void)
