@@ -305,7 +305,7 @@ check: need-check $(if $(filter $(TEST_SCRIPTS),$(RUN)),all) $(filter-out $(TEST
 # sanitizers run them all. test_driver_fork forks among threads, and a child has what another thread was about to link.
 SLOW_MEMCHECK := test_cascade test_exact test_schedule test_driver_fork test_driver_race test_driver_model \
 	test_after_races test_after_late test_keyed_threads test_keyed_oracle test_session_threads test_session_oracle test_table \
-	test_table_memory test_clock test_clock_threads test_jobs_model test_jobs_crash test_jobs_threads test_session_life \
+	test_table_memory test_clock_threads test_jobs_model test_jobs_crash test_jobs_threads test_session_life \
 	test_session_fork test_session_memory test_keyed_memory \
 	test_redis_promises test_redis_worker test_redis_cluster test_redis_hostile test_redis_ear test_redis_backoff \
 	test_jobs_extremes test_bench test_structures
