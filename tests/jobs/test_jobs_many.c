@@ -180,20 +180,18 @@ START_TEST(leases_finished_together_are_each_as_if_finished_alone)
 }
 END_TEST
 
-/* Also of more than a message to Redis takes, where each has its own answer. */
-START_TEST(hundreds_are_each_as_if_alone)
-{
-	enum { COUNT = 600 };
-	static struct ww_job_spec many[COUNT];
-	static struct ww_job_put puts[COUNT];
-	static struct ww_lease held[COUNT];
-	static struct ww_job_end endings[COUNT];
-	static char bodies[COUNT][8];
-	size_t last = 0;
-	int left = 0;
+/* More than a message to Redis takes. */
+enum { HUNDREDS = 600 };
 
-	world_make(&world, _i);
-	for (size_t i = 0; i < COUNT; i++) {
+/* Put them, of which each seventh is refused; returns how many there are. */
+static size_t put_hundreds(void)
+{
+	static struct ww_job_spec many[HUNDREDS];
+	static struct ww_job_put puts[HUNDREDS];
+	static char bodies[HUNDREDS][8];
+	size_t count = 0;
+
+	for (size_t i = 0; i < HUNDREDS; i++) {
 		(void)snprintf(bodies[i], sizeof bodies[i], "%zu", i);
 		many[i] = spec_of(bodies[i]);
 		many[i].key = bodies[i];
@@ -201,8 +199,8 @@ START_TEST(hundreds_are_each_as_if_alone)
 		many[i].run = i % 7 ? many[i].run : 0;
 		puts[i] = (struct ww_job_put){.spec = &many[i]};
 	}
-	OK(ww_jobs_put_many(world.jobs, puts, COUNT));
-	for (size_t i = 0; i < COUNT; i++) {
+	OK(ww_jobs_put_many(world.jobs, puts, HUNDREDS));
+	for (size_t i = 0; i < HUNDREDS; i++) {
 		struct ww_job_info info;
 		void *body;
 		ck_assert_int_eq(puts[i].result, i % 7 ? WW_OK : WW_EINVAL);
@@ -212,22 +210,45 @@ START_TEST(hundreds_are_each_as_if_alone)
 		ck_assert_uint_eq(info.body_length, strlen(bodies[i]));
 		ck_assert_mem_eq(body, bodies[i], strlen(bodies[i]));
 		ww_jobs_free(world.jobs, body);
-		left++;
+		count++;
 	}
-	ck_assert_int_eq(ww_jobs_reserve_many(world.jobs, both, 1, held, COUNT), left);
-	for (size_t i = 0; i < (size_t)left; i++) {
+	return count;
+}
+
+static void reserve_hundreds(struct ww_lease *held, size_t count)
+{
+	ck_assert_int_eq(ww_jobs_reserve_many(world.jobs, both, 1, held, HUNDREDS), (int)count);
+	for (size_t i = 0; i < count; i++)
 		ww_jobs_free(world.jobs, held[i].body);
+}
+
+/* Finish them, each fifth by a token that is none; and then these, so that none was finished in place of another. */
+static void finish_hundreds(const struct ww_lease *held, size_t count)
+{
+	static struct ww_job_end endings[HUNDREDS];
+	size_t last = 0;
+
+	for (size_t i = 0; i < count; i++)
 		endings[i] = (struct ww_job_end){held[i].id, held[i].token + (i % 5 == 0), 7};
-	}
-	OK(ww_jobs_finish_many(world.jobs, endings, (size_t)left));
-	for (size_t i = 0; i < (size_t)left; i++)
+	OK(ww_jobs_finish_many(world.jobs, endings, count));
+	for (size_t i = 0; i < count; i++)
 		ck_assert_int_eq(endings[i].result, i % 5 ? WW_OK : WW_ESTALE);
-	/* Those that are left can be finished: none was finished in place of another. */
-	for (size_t i = 0; i < (size_t)left; i += 5)
+	for (size_t i = 0; i < count; i += 5)
 		endings[last++] = (struct ww_job_end){held[i].id, held[i].token, 7};
 	OK(ww_jobs_finish_many(world.jobs, endings, last));
 	for (size_t i = 0; i < last; i++)
 		OK(endings[i].result);
+}
+
+START_TEST(hundreds_are_each_as_if_alone)
+{
+	static struct ww_lease held[HUNDREDS];
+	size_t count;
+
+	world_make(&world, _i);
+	count = put_hundreds();
+	reserve_hundreds(held, count);
+	finish_hundreds(held, count);
 	world_check(&world);
 	world_end(&world);
 }

@@ -478,7 +478,6 @@ static void batch(void)
 {
 	int fails = model_below(2) == 0;
 	uint64_t steps = 1 + model_below(10);
-	uint64_t tokens = model_oracle.last_token;
 
 	saved = model_oracle;
 	OK(ww_jobs_begin(model_world.jobs));
@@ -492,7 +491,7 @@ static void batch(void)
 	AGREE(ww_jobs_commit(model_world.jobs) == WW_EBUSY);
 	world_fail(&model_world, FAIL_NOTHING);
 	if (fails) {
-		tokens = model_oracle.last_token;
+		uint64_t tokens = model_oracle.last_token;
 		model_oracle = saved;
 		model_oracle.last_token = tokens;
 		world_settle(&model_world);
