@@ -1,7 +1,8 @@
 /*
  * The real clocks: that they go forward, that their alarms do go off, and that a step of the wall clock is told.
  *
- * No test may step the clock. timerfd_settime and read, which the program has in front of the C library's, pretend that it was.
+ * No test may step the clock. timerfd_settime and read, which the program has in front of the C library's, pretend that
+ * it was.
  */
 
 #define _GNU_SOURCE
@@ -179,5 +180,5 @@ START_TEST(step_of_the_wall_clock_is_told)
 }
 END_TEST
 
-TEST_MAIN("clock_real", elapsed_clock_goes_forward, wall_clock_is_the_system_s, alarms_of_real_clocks_go_off,
+TEST_MAIN("clock/real", elapsed_clock_goes_forward, wall_clock_is_the_system_s, alarms_of_real_clocks_go_off,
     elapsed_alarm_is_never_early, step_of_the_wall_clock_is_told)

@@ -64,7 +64,7 @@ static void *advance_in_each_round(void *argument)
 	return NULL;
 }
 
-/* In each round the clock reaches the very time that the alarm is set to meanwhile. No later step would make up for it. */
+/* In each round the clock reaches the very time that the alarm is set to meanwhile. No later step makes up for it. */
 START_TEST(set_races_with_advance)
 {
 	struct ww_clock *clock = make_clock(0);
@@ -325,7 +325,7 @@ START_TEST(signals_do_not_end_the_wait)
 	ck_assert_int_eq(sigaction(SIGUSR1, &action, NULL), 0);
 	ck_assert_int_eq(pthread_create(&thread, NULL, wait_for_alarm, &waiter), 0);
 	for (int i = 0; i < 100; i++) {
-		/* ThreadSanitizer puts a signal off that comes just before the thread begins to wait, until another one comes. */
+		/* ThreadSanitizer puts a signal off that comes just before the wait begins, until another one comes. */
 		while (atomic_load(&signals) <= i) {
 			ck_assert_int_eq(pthread_kill(thread, SIGUSR1), 0);
 			for (int k = 0; k < 1000 && atomic_load(&signals) <= i; k++)
@@ -419,6 +419,6 @@ START_TEST(wait_can_be_cancelled)
 }
 END_TEST
 
-TEST_MAIN("clock_threads", set_races_with_advance, threads_share_alarms, one_of_many_clearers_is_told,
+TEST_MAIN("clock/threads", set_races_with_advance, threads_share_alarms, one_of_many_clearers_is_told,
     example_waits_for_a_week, wait_wakes_all_and_leaves_the_alarm, signals_do_not_end_the_wait,
     cancellation_waits_for_the_end_of_calls, wait_can_be_cancelled)

@@ -1,6 +1,6 @@
 /*
- * Stands before the C library (LD_PRELOAD) and has a redis-server's clock go wrong: by as many us as the file that SHIFT names
- * says now, 8 bytes that are shared with the test. Its elapsed time is left alone.
+ * Stands before the C library (LD_PRELOAD) and has a redis-server's clock go wrong: by as many us as the file that
+ * SHIFT names says now, 8 bytes that are shared with the test. Its elapsed time is left alone.
  */
 #include <fcntl.h>
 #include <stdint.h>

@@ -4,15 +4,17 @@
 /*
  * A store of jobs in real Redis, of one server or a cluster of three, and other processes that use it.
  *
- * Such a process is an *actor*: the test program itself, started anew with the words "actor", url, prefix and lease (ms). It opens the
- * store, says "ok", and does what lines on its input tell it, each answered by a line:
+ * Such a process is an *actor*: the test program itself, started anew with the words "actor", url, prefix and lease
+ * (ms). It opens the store, says "ok", and does what lines on its input tell it, each answered by a line:
  *
- *     put TUBE DELAY_US BODY     the id               wait TUBE TIMEOUT_MS     "1 ID TOKEN ATTEMPT ENDS_US BODY", 0, or an error
- *     finish ID TOKEN            the result           stats                    "WATCHED WORKERS RESETS SKEW_S"
- *     work TUBE                  from then on, without end: "J ID TOKEN ATTEMPT ENDS_US BODY" of each job, "F ID TOKEN RESULT" of
- *                                its end; a job is held for up to ACTOR_HOLD_US us
- *     produce TUBE NAME RUN_MS SPREAD_US   likewise: jobs NAME-0 and so on, due within the spread: "T BODY DUE_US" before each is put, and
- *                                "P BODY ID" when that is acknowledged
+ *     put TUBE DELAY_US BODY     the id
+ *     wait TUBE TIMEOUT_MS       "1 ID TOKEN ATTEMPT ENDS_US BODY", 0, or an error
+ *     finish ID TOKEN            the result
+ *     stats                      "WATCHED WORKERS RESETS SKEW_S"
+ *     work TUBE                  from then on, without end: "J ID TOKEN ATTEMPT ENDS_US BODY" of each job, and
+ *                                "F ID TOKEN RESULT" of its end; a job is held for up to ACTOR_HOLD_US us
+ *     produce TUBE NAME RUN_MS SPREAD_US   likewise: jobs NAME-0 and so on, due within the spread: "T BODY DUE_US"
+ *                                before each is put, and "P BODY ID" when that is acknowledged
  *
  * With ACTOR_SHIFT_S its clock is so many seconds ahead.
  */
@@ -48,8 +50,8 @@ const char *store_kind_name(size_t i);
 /* Start the cluster that tests share: a cluster takes two seconds until it serves, however fast the machine is. */
 void store_rig_share(void);
 /*
- * Have servers with the options, and fill the config; 0 if there is no redis-server. A cluster without options is the one that tests
- * share, emptied: who kills or configures its servers gives options, and gets one of its own.
+ * Have servers with the options, and fill the config; 0 if there is no redis-server. A cluster without options is the
+ * one that tests share, emptied: who kills or configures its servers gives options, and gets one of its own.
  */
 int store_rig_make(struct store_rig *rig, int kind, const char *const *options);
 int store_rig_make_cluster(struct store_rig *rig, int primaries, int replicas, const char *const *options);

@@ -295,7 +295,7 @@ END_TEST
 
 /* ---- Servers that confirm, and cut off */
 
-/* Open an ear whenever that may be, for so long by the link's clock, and have it cut off. Returns how many were opened. */
+/* Open an ear whenever that may be, for so long by the link's clock, and have it cut off. Returns how often. */
 static int opened_within(uint64_t span, uint64_t lived)
 {
 	uint64_t end = link_rig_now(&rig) + span;
@@ -336,7 +336,10 @@ START_TEST(ears_that_are_cut_off_are_opened_ever_later)
 	int count;
 
 	open_cutting(&fake);
-	/* The first two at once, three after 50, 100 and 200 ms or half of that, then one after each 200 to 400, and what a step takes. */
+	/*
+	 * The first two at once, three after 50, 100 and 200 ms or half of that, then one after each 200 to 400, and
+	 * what a step takes.
+	 */
 	count = opened_within(10 * SECOND, 0);
 	ck_assert_int_ge(count, 2 + 3 + (10000 - 360) / 402);
 	ck_assert_int_le(count, 2 + 3 + (10000 - 175) / 200 + 1);
