@@ -317,6 +317,28 @@ void redis_server_wait_info(const struct redis_server *server, const char *secti
 	wait_words(server, command, words);
 }
 
+static unsigned long long number_in(const struct redis_server *server, const char *command, const char *name)
+{
+	redisReply *reply = redis_server_ask(server, "%s", command);
+	const char *at = strstr(reply->str, name);
+	unsigned long long number;
+
+	ck_assert_msg(at != NULL, "%s has no %s", command, name);
+	number = strtoull(at + strlen(name), NULL, 10);
+	freeReplyObject(reply);
+	return number;
+}
+
+void redis_server_wait_replica(const struct redis_server *primary, const struct redis_server *replica)
+{
+	unsigned long long written = number_in(primary, "INFO replication", "master_repl_offset:");
+
+	for (int i = 0; number_in(replica, "INFO replication", "slave_repl_offset:") < written; i++) {
+		ck_assert_int_lt(i, PATIENCE);
+		rest();
+	}
+}
+
 /* ---- A cluster */
 
 static int first_slot(const struct redis_cluster *cluster, int at)
@@ -432,12 +454,8 @@ static void agree(const struct redis_cluster *cluster)
 	unsigned long long highest = 0;
 
 	for (int i = 0; i < cluster->primaries; i++) {
-		redisReply *info = redis_server_ask(&cluster->servers[i], "CLUSTER INFO");
-		const char *at = strstr(info->str, EPOCH);
-		ck_assert_ptr_nonnull(at);
-		unsigned long long epoch = strtoull(at + strlen(EPOCH), NULL, 10);
+		unsigned long long epoch = number_in(&cluster->servers[i], "CLUSTER INFO", EPOCH);
 		highest = epoch > highest ? epoch : highest;
-		freeReplyObject(info);
 	}
 	(void)snprintf(newest, sizeof newest, EPOCH "%llu\r", highest);
 	for (int i = 0; i < cluster->primaries; i++)

@@ -53,6 +53,9 @@ long long redis_server_number(const struct redis_server *server, const char *for
 /* Wait until the answer of INFO has the words. */
 void redis_server_wait_info(const struct redis_server *server, const char *section, const char *words);
 
+/* Wait until the replica has all that is written. WAIT knows only what was written by its own connection. */
+void redis_server_wait_replica(const struct redis_server *primary, const struct redis_server *replica);
+
 /* A cluster: the first servers are the primaries, the others their replicas in turn. */
 struct redis_cluster {
 	struct redis_server servers[REDIS_SERVERS_MAX];

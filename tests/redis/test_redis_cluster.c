@@ -272,7 +272,7 @@ START_TEST(a_replica_takes_the_place_of_its_primary)
 	key_at(1, key);
 	key_at(2, other);
 	OK(call_script(&rig, &count, key, NULL, &number));
-	ck_assert_int_eq(redis_server_number(&cluster.servers[1], "WAIT 1 60000"), 1);
+	redis_server_wait_replica(&cluster.servers[1], &cluster.servers[4]);
 	redis_server_kill(&cluster.servers[1]);
 	/* The slots of others are served, unless the cluster says otherwise. */
 	ck_assert_int_ge(call_until(key, &number), 0);

@@ -551,8 +551,7 @@ START_TEST(a_primary_that_dies_is_replaced_and_jobs_go_on)
 	for (; put < JOBS; put++)
 		put_after("t", "x", (uint64_t)put * 50 * MS);
 	/* Its replica has all: what is replicated late may be lost. */
-	(void)redis_server_number(&rig.servers.servers[1], "WAIT 1 10000");
-	rest();
+	redis_server_wait_replica(&rig.servers.servers[1], &rig.servers.servers[4]);
 	redis_server_kill(&rig.servers.servers[1]);
 	while (taken < JOBS) {
 		const char *tube = "t";
