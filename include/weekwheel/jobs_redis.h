@@ -71,7 +71,8 @@ extern "C" {
 /*
  * No part of a store is ever made: where there is none, or it is lost while it is open, the answer is WW_ENOTFOUND. If a part of it is
  * lost, the key of the whole or a shard, opening it, and calls that find it so, answer WW_ECORRUPT, and the report says which it is.
- * Without this flag, what is lost is made anew: the key of the whole as the first shard says, with all jobs; a shard empty.
+ * Without this flag, what is lost is made anew: the key of the whole as the first shard that is there says, of as many as the config names,
+ * with all jobs; a shard empty. With or without it, nothing is made where parts are of different stores: the answer is WW_ECORRUPT.
  */
 #define WW_REDIS_EXISTING 1u
 /*

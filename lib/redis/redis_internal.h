@@ -189,7 +189,7 @@ int ww_redis_call_array(struct redis_store *store, const redisReply *reply, size
 
 /*
  * The store, and its shards, made if they are not there, unless WW_REDIS_EXISTING says that they must be. Stores how many shards
- * were not, unless NULL.
+ * were not, unless NULL. On an error nothing was made, but by way of a connection that broke.
  */
 int ww_redis_make(struct redis_store *store, uint32_t *made);
 /* The store was gone for a call with that identity: make it anew, unless another thread or process has done so. */

@@ -101,6 +101,9 @@ void ww_redis_link_free(struct redis_call *calls, size_t count);
 /* Report that a call's reply is not what was wanted ("an array of 3"), and return WW_ECORRUPT. */
 int ww_redis_link_unexpected(struct redis_link *link, const struct redis_call *call, const char *wanted);
 
+/* Report a sentence, but none that was reported so within the last minute and was the last. */
+void ww_redis_link_complain(struct redis_link *link, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
 struct redis_link_stats {
 	uint64_t commands;     /* sent, those of the link itself too */
 	uint64_t round_trips;  /* of runs: one for all nodes */

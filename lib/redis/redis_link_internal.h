@@ -28,7 +28,7 @@
 
 #define REDIS_SLOTS 16384
 #define REDIS_NODES_MAX 1024
-#define REDIS_SENTENCE_MAX 640
+#define REDIS_SENTENCE_MAX 1024
 
 struct redis_node {
 	struct redis_address address;
@@ -69,8 +69,6 @@ struct redis_link {
 uint64_t ww_redis_link_now(struct redis_link *link);
 /* Report. Not with the lock. */
 void ww_redis_link_say(struct redis_link *link, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* The same, but nothing that was said within the last minute. */
-void ww_redis_link_complain(struct redis_link *link, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void *ww_redis_link_take(struct redis_link *link, size_t size);
 void ww_redis_link_give(struct redis_link *link, void *block, size_t size);
 

@@ -9,11 +9,13 @@
 static struct redis_server server;
 static char url[128];
 static char said[1024]; /* last */
+static int sayings;
 
 static void note(const char *sentence, void *context)
 {
 	(void)context;
 	(void)snprintf(said, sizeof said, "%s", sentence);
+	sayings++;
 }
 
 static struct ww_jobs_redis_config config_of(uint32_t flags)
@@ -124,11 +126,21 @@ START_TEST(a_shard_that_is_lost_is_not_made_anew)
 	/* One that was open finds it, too, where it has to do with that shard and nowhere else. */
 	ck_assert_int_eq(ww_jobs_stats(jobs, &stats), WW_ECORRUPT);
 	ck_assert_ptr_nonnull(strstr(said, "Shard 2"));
-	OK(ww_jobs_peek(jobs, &(struct ww_job_ref){.id = 4 + 1}, &info, NULL));
+	/* And says it once. */
+	sayings = 0;
+	ck_assert_int_eq(ww_jobs_stats(jobs, &stats), WW_ECORRUPT);
+	ck_assert_int_eq(ww_jobs_stats(jobs, &stats), WW_ECORRUPT);
+	ck_assert_int_eq(sayings, 0);
+	redis_server_tell(&server, "DEL {weekwheel:1}:m");
+	ck_assert_int_eq(ww_jobs_stats(jobs, &stats), WW_ECORRUPT);
+	ck_assert_ptr_nonnull(strstr(said, "Shard 1"));
+	ck_assert_int_eq(ww_jobs_stats(jobs, &stats), WW_ECORRUPT);
+	ck_assert_int_eq(sayings, 1);
+	OK(ww_jobs_peek(jobs, &(struct ww_job_ref){.id = 4 + 3}, &info, NULL));
 	ck_assert_int_eq(redis_server_number(&server, "EXISTS {weekwheel:2}:m"), 0);
 	/* As it says: whoever may, makes it. */
 	OK(open_with(&another, WW_REDIS_PASSIVE));
-	ck_assert_int_eq(redis_server_number(&server, "EXISTS {weekwheel:2}:m"), 1);
+	ck_assert_int_eq(redis_server_number(&server, "EXISTS {weekwheel:1}:m {weekwheel:2}:m"), 2);
 	OK(ww_jobs_stats(jobs, &stats));
 	OK(ww_jobs_close(another));
 	OK(ww_jobs_close(jobs));
@@ -164,6 +176,30 @@ START_TEST(the_key_of_the_whole_is_made_as_the_shards_say_or_not_at_all)
 }
 END_TEST
 
+/* As when the node is lost that had both. */
+START_TEST(the_key_of_the_whole_is_made_as_any_shard_says)
+{
+	struct ww_jobs *jobs = NULL;
+
+	if (!begin())
+		return;
+	fill(8);
+	redis_server_tell(&server, "DEL {weekwheel}:store {weekwheel:0}:m {weekwheel:0}:j {weekwheel:0}:c "
+	                           "{weekwheel:0}:r:default {weekwheel:0}:f");
+	ck_assert_int_eq(open_with(&jobs, WW_REDIS_EXISTING | WW_REDIS_PASSIVE), WW_ECORRUPT);
+	ck_assert_ptr_nonnull(strstr(said, "key {weekwheel}:store of the store in Redis is lost"));
+	OK(open_with(&jobs, WW_REDIS_PASSIVE));
+	expect_ready(jobs, 6);
+	/* The one that was lost is there again, and takes jobs. */
+	for (int i = 0; i < 4; i++)
+		put_one(jobs);
+	expect_ready(jobs, 10);
+	ck_assert_int_eq(ww_jobs_check(jobs, NULL, NULL), 0);
+	OK(ww_jobs_close(jobs));
+	redis_server_stop(&server);
+}
+END_TEST
+
 /* As when a snapshot of one node of several is put back. */
 START_TEST(of_two_stores_that_are_mixed_it_is_said_how_one_becomes_whole)
 {
@@ -183,6 +219,43 @@ START_TEST(of_two_stores_that_are_mixed_it_is_said_how_one_becomes_whole)
 	redis_server_tell(&server, "%s", command);
 	OK(open_with(&jobs, WW_REDIS_PASSIVE));
 	expect_ready(jobs, 8);
+	OK(ww_jobs_close(jobs));
+	redis_server_stop(&server);
+}
+END_TEST
+
+/* Whoever tries to open it leaves it to be mended as was said. */
+START_TEST(of_stores_that_are_mixed_no_part_is_made)
+{
+	struct ww_jobs *jobs = NULL;
+	redisReply *id;
+
+	if (!begin())
+		return;
+	fill(8);
+	id = redis_server_ask(&server, "HGET {weekwheel}:store id");
+	redis_server_tell(&server, "DEL {weekwheel:0}:m {weekwheel:2}:m");
+	redis_server_tell(&server, "HSET {weekwheel}:store id another");
+	ck_assert_int_eq(open_with(&jobs, WW_REDIS_PASSIVE), WW_ECORRUPT);
+	ck_assert_ptr_nonnull(strstr(said, "its key {weekwheel}:store has the id another, and {weekwheel:1}:m"));
+	ck_assert_int_eq(redis_server_number(&server, "EXISTS {weekwheel:0}:m {weekwheel:2}:m"), 0);
+	/* Without the key that says which it is, neither. */
+	redis_server_tell(&server, "DEL {weekwheel}:store");
+	redis_server_tell(&server, "HSET {weekwheel:3}:m store another");
+	ck_assert_int_eq(open_with(&jobs, WW_REDIS_PASSIVE), WW_ECORRUPT);
+	ck_assert_ptr_nonnull(
+	    strstr(said, "of several stores: {weekwheel:3}:m has the store another, and another one"));
+	ck_assert_int_eq(open_with(&jobs, WW_REDIS_PASSIVE | WW_REDIS_EXISTING), WW_ECORRUPT);
+	ck_assert_ptr_nonnull(strstr(said, "of several stores"));
+	redis_server_tell(&server, "HSET {weekwheel:1}:m slice 0");
+	ck_assert_int_eq(open_with(&jobs, WW_REDIS_PASSIVE), WW_ECORRUPT);
+	ck_assert_ptr_nonnull(strstr(said, "key {weekwheel:1}:m of the store in Redis says makes no sense"));
+	ck_assert_int_eq(redis_server_number(&server, "EXISTS {weekwheel}:store {weekwheel:0}:m {weekwheel:2}:m"), 0);
+	redis_server_tell(&server, "HSET {weekwheel:1}:m slice 600000000");
+	redis_server_tell(&server, "HSET {weekwheel:3}:m store %s", id->str);
+	freeReplyObject(id);
+	OK(open_with(&jobs, WW_REDIS_PASSIVE));
+	ck_assert_int_eq(redis_server_number(&server, "EXISTS {weekwheel}:store {weekwheel:0}:m {weekwheel:2}:m"), 3);
 	OK(ww_jobs_close(jobs));
 	redis_server_stop(&server);
 }
@@ -222,4 +295,5 @@ END_TEST
 
 TEST_MAIN("redis/passive", one_that_is_not_there_is_not_made, one_that_is_lost_is_not_made_anew,
     a_shard_that_is_lost_is_not_made_anew, the_key_of_the_whole_is_made_as_the_shards_say_or_not_at_all,
-    of_two_stores_that_are_mixed_it_is_said_how_one_becomes_whole, who_looks_watches_nothing)
+    the_key_of_the_whole_is_made_as_any_shard_says, of_two_stores_that_are_mixed_it_is_said_how_one_becomes_whole,
+    of_stores_that_are_mixed_no_part_is_made, who_looks_watches_nothing)
