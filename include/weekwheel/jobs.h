@@ -324,7 +324,8 @@ WW_API int ww_jobs_reserve(struct ww_jobs *jobs, const char *const *tubes, size_
 /*
  * The same for up to `most` jobs (INT_MAX at most), in the order in which ww_jobs_reserve would give them. Returns how many
  * there were, and fills as many of leases; fewer than `most` if no more are ready, or if the next cannot be leased: then
- * another call says why. Complexity: O(most * (count + log ready)).
+ * another call says why. Complexity: O(most * (count + log ready)). Of Redis, jobs_redis.h says how
+ * often it is asked, and when fewer are given.
  * Errors: those of ww_jobs_reserve, and nothing is leased then.
  */
 WW_API int ww_jobs_reserve_many(

@@ -37,6 +37,10 @@
  * - While a slot of a cluster moves, calls to its shards wait until it has moved, up to the timeout: then WW_EAGAIN.
  * - Of jobs of different shards that are ready, the least priority is taken first as far as this process has heard; those of
  *   equal priority are taken in order within a shard.
+ * - ww_jobs_reserve_many takes from one shard as many as come before the best of all others, and goes on with the next one. So it waits
+ *   for Redis as often as the order of priorities passes from one shard to another: once a shard where all are the same, up to once a
+ *   job where they all differ. Once the timeout is over it gives what it has. Complexity: each time O(shards * count), and in Redis
+ *   O((count + jobs taken) * log ready).
  * - Tokens grow with every delivery of a job, and of jobs of the same shard; over all shards they follow the time, in us.
  * - ww_jobs_list gives jobs in no order, `after` is not an id but what `next` was, and a job may come twice if many come or go between
  *   pages. It passes over records that cannot be read: `next` is stored, and the answer is WW_ECORRUPT. ww_jobs_kick takes delayed jobs in order of their due times within a shard. ww_jobs_forecast of one tube looks at all jobs.

@@ -18,7 +18,7 @@ struct take {
 	size_t most;
 	size_t got;
 	uint32_t begin; /* the shard that is asked first of equals */
-	uint64_t end;   /* when no other shard is asked any more if one fails, elapsed ns */
+	uint64_t end;   /* when no other shard is asked any more if one fails or something was got, elapsed ns */
 	int error;      /* the first of a shard, which is not asked again: others may have what is wanted */
 	uint64_t failed[WW_REDIS_SHARDS_MAX / 64]; /* a bit of each such shard */
 };
@@ -199,7 +199,7 @@ static int read_leases(struct take *take, const redisReply *reply)
 	return error;
 }
 
-/* As many as there is room for, with priorities up to `bound`, but for the first. */
+/* As many as there is room for, with priorities up to `bound`; if there are none, the first alone. */
 static int take_from(struct take *take, uint32_t shard, int64_t bound)
 {
 	struct redis_store *store = take->store;
@@ -276,7 +276,7 @@ int ww_redis_take_many(
 			break;
 		else if ((failed = take_from(&take, (uint32_t)shard, bound)) != WW_OK)
 			note_failed(&take, (uint32_t)shard, failed);
-		if (take.error == WW_ENOMEM || (take.error && ww_redis_elapsed() >= take.end))
+		if (take.error == WW_ENOMEM || ((take.error || take.got) && ww_redis_elapsed() >= take.end))
 			break;
 	}
 	error = error ? error : take.error;

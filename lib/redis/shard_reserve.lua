@@ -1,16 +1,25 @@
 -- require part_shard
 -- require part_lease
--- Lease up to ARGV[3] ready jobs of the tubes ARGV[5...]: the first, and then those whose priority is not above ARGV[4], which is
--- that of the first in another shard. Replies the leases, then the priority of the first one that is left in each tube, or -1.
+-- Lease up to ARGV[3] ready jobs of the tubes ARGV[5...]: those whose priority is not above ARGV[4], which is that of the first in
+-- another shard, or else the first alone. Replies the leases, then the priority of the first one that is left in each tube, or -1.
 local most, bound = tonumber(ARGV[3]), tonumber(ARGV[4])
 local found, leases, replies = {}, {}, {}
 
-for t = 5, #ARGV do
-	local pause = head[6] and redis.call('HGET', tag .. ':p', ARGV[t])
-	local ready = pause and {} or redis.call('ZRANGE', tag .. ':r:' .. ARGV[t], 0, most - 1, 'WITHSCORES')
-	for i = 1, #ready, 2 do
-		found[#found + 1] = {t, tonumber(ready[i + 1]), ready[i]}
+-- Ready jobs of all tubes: what ZRANGE gives for these words.
+local function find(...)
+	for t = 5, #ARGV do
+		local pause = head[6] and redis.call('HGET', tag .. ':p', ARGV[t])
+		local ready = pause and {} or redis.call('ZRANGE', tag .. ':r:' .. ARGV[t], ...)
+		for i = 1, #ready, 2 do
+			found[#found + 1] = {t, tonumber(ready[i + 1]), ready[i]}
+		end
 	end
+end
+
+find('-inf', bound, 'BYSCORE', 'LIMIT', 0, most, 'WITHSCORES')
+if #found == 0 then
+	most = 1
+	find(0, 0, 'WITHSCORES')
 end
 if #ARGV > 5 then
 	table.sort(found, function(a, b)
@@ -29,7 +38,6 @@ end
 
 local ids, texts = {}, {}
 for i = 1, math.min(most, #found) do
-	if i > 1 and found[i][2] > bound then break end
 	ids[i] = string.sub(found[i][3], 2)
 end
 if #ids > 0 then texts = redis.call('HMGET', tag .. ':j', unpack(ids)) end
