@@ -135,10 +135,17 @@ struct ww_jobs_redis_stats {
 WW_API int ww_jobs_redis_config_default(struct ww_jobs_redis_config *config);
 
 /*
+ * Whether ww_jobs_redis_open would take this url, by what is written in it: nobody is asked. Errors: WW_EINVAL: *why, unless NULL, is
+ * then a constant sentence that says what is wrong, and shows nothing of the url. Threads: any. O(length).
+ */
+WW_API int ww_jobs_redis_check_url(const char *url, const char **why);
+
+/*
  * Open a store in Redis, make it if it is not there, start its worker, and store it in *jobs. config is copied, and what it points to but for the
  * allocator and the context, which must outlive the store. `shards` and `slice` of a store that is there are kept.
  * ww_jobs_close ends it: the worker's place is given up, leases go on.
- * Errors: WW_EINVAL: a member is out of range. WW_EVERSION: made by a later version. WW_EIO: nobody answers there. WW_EDENIED, WW_EAGAIN,
+ * Errors: WW_EINVAL: a member is out of range, or Redis has no database of the url's number, or the url's hosts are no cluster: then
+ * the report says so. WW_EVERSION: made by a later version. WW_EIO: nobody answers there. WW_EDENIED, WW_EAGAIN,
  * WW_ECORRUPT, WW_EFULL as above. WW_ENOTFOUND: WW_REDIS_EXISTING, and there is none. WW_ENOMEM. WW_ESYSTEM: no thread or descriptor.
  */
 WW_API int ww_jobs_redis_open(struct ww_jobs **jobs, const struct ww_jobs_redis_config *config);

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "redis_internal.h"
+#include "redis_url.h"
 
 int ww_jobs_redis_config_default(struct ww_jobs_redis_config *config)
 {
@@ -21,6 +22,17 @@ int ww_jobs_redis_config_default(struct ww_jobs_redis_config *config)
 	    .connections = 16,
 	    .body_max = 65535};
 	return WW_OK;
+}
+
+int ww_jobs_redis_check_url(const char *url, const char **why)
+{
+	struct redis_url parts;
+	const char *sentence;
+	int error = ww_redis_url_parse(&parts, url, &sentence);
+
+	if (error && why)
+		*why = sentence;
+	return error;
 }
 
 /* ---- Time and chance */

@@ -5,7 +5,7 @@
 
 #include "redis/redis_url.h"
 #include "support/suite.h"
-#include "weekwheel/error.h"
+#include "weekwheel/jobs_redis.h"
 
 static const struct {
 	const char *text;
@@ -128,6 +128,22 @@ START_TEST(what_is_wrong_is_said)
 }
 END_TEST
 
+/* By what is public, which asks nobody. */
+START_TEST(whoever_reads_a_url_may_ask_beforehand)
+{
+	const char *why = NULL;
+
+	for (size_t i = 0; i < sizeof good / sizeof *good; i++)
+		OK(ww_jobs_redis_check_url(good[i].text, &why));
+	ck_assert_ptr_null(why);
+	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+		ck_assert_int_eq(ww_jobs_redis_check_url(bad[i].text, NULL), WW_EINVAL);
+		ck_assert_int_eq(ww_jobs_redis_check_url(bad[i].text, &why), WW_EINVAL);
+		ck_assert_ptr_nonnull(strstr(why, bad[i].says));
+	}
+}
+END_TEST
+
 /* Whatever is too long is refused, and nothing is written beyond. */
 START_TEST(lengths_end_somewhere)
 {
@@ -169,5 +185,5 @@ START_TEST(hosts_end_somewhere)
 }
 END_TEST
 
-TEST_MAIN("redis/url", each_part_is_read, several_hosts_are_seeds, what_is_wrong_is_said, lengths_end_somewhere,
-    hosts_end_somewhere)
+TEST_MAIN("redis/url", each_part_is_read, several_hosts_are_seeds, what_is_wrong_is_said,
+    whoever_reads_a_url_may_ask_beforehand, lengths_end_somewhere, hosts_end_somewhere)

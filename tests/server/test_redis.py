@@ -370,6 +370,15 @@ def test_nobody_is_there(folder):
     assert "cannot be reached" in said and "cannot open the store in Redis" in said and "disk" not in said, said
 
 
+def test_redis_is_not_what_the_url_says(folder):
+    # The command line is right, and may become so for Redis: a unit that ends with 2 is not started again.
+    with Redis(folder) as redis, Redis(folder + "/other") as other:
+        for url, reason in ((redis.url + "99", "DB index is out of range"),
+                            ("redis://127.0.0.1:%d,127.0.0.1:%d/" % (redis.port, other.port), "they are no cluster")):
+            said = fails("--store", url, status=1)
+            assert reason in said and "give a database that it has" in said and "expected" not in said, said
+
+
 def test_a_password_is_not_shown(folder):
     path = folder + "/url"
     with Redis(folder, "--requirepass", "s3cret") as redis:

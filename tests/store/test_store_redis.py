@@ -213,6 +213,9 @@ def what_cannot_be_opened_is_said():
         equal(len(objects(alone.run(0, "export", "--store", f"unix://:secret%20word@{redis.socket}").out)), 2)
         os.chmod("url", 0o644)
         matches("^warning: others may read url", alone.run(0, "fsck", "--store-file", "url").err)
+    with Redis() as redis:
+        for command in ("fsck", "export", "import"):
+            matches("redis://127.0.0.1:.*DB index is out of range", alone.run(1, command, redis.url + "99").err)
     matches("redis://127.0.0.1:.*cannot be reached", alone.run(1, "export", redis.url).err)
     matches("redis://127.0.0.1:.*cannot be reached", alone.run(1, "import", redis.url).err)
 

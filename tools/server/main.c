@@ -299,7 +299,7 @@ int main(int count, char **arguments)
 		listen_stop(&server);
 		push_stop(&server);
 		(void)store_stop(&server);
-		return server.is_misused ? 2 : 1;
+		return 1;
 	}
 	uv_run(&server.loop, UV_RUN_DEFAULT);
 	push_stop(&server);

@@ -180,7 +180,6 @@ struct server {
 	int is_draining;
 	int is_stopping;
 	int is_failing; /* the last write failed */
-	int is_misused; /* it could not be started because of what its command line says */
 	char id[17];
 	uint64_t started;
 

@@ -17,9 +17,7 @@ enum {
 
 /* Jobs in Redis. */
 struct settings_redis {
-	const char *url;    /* NULL: jobs are in a folder or in memory */
-	const char *option; /* or variable of the environment, that has said it */
-	const char *shown;  /* what everybody may see of what that says: no password */
+	const char *url; /* NULL: jobs are in a folder or in memory */
 	const char *prefix;
 	uint64_t shards; /* 0: not said */
 	uint64_t lease;

@@ -31,18 +31,18 @@ static int check_place(const struct settings *settings, int *place)
 static int check_environment(struct settings *settings)
 {
 	const char *url = getenv("WEEKWHEELD_STORE");
+	const char *why;
 
 	if (!url || !*url) {
 		message_line("weekwheeld: --data DIR or --store URL says where jobs are kept; --memory does without\n"
 		             "Try 'weekwheeld --help'.");
 		return -1;
 	}
-	if (!settings_redis_is_url(url)) {
-		message_line("weekwheeld: WEEKWHEELD_STORE of the environment: expected " SETTINGS_REDIS_URL);
-		return -1;
-	}
-	settings_redis_url(settings, "WEEKWHEELD_STORE", url, "");
-	return 0;
+	why = settings_redis_url(settings, url);
+	if (why)
+		message_line(
+		    "weekwheeld: WEEKWHEELD_STORE of the environment: expected " SETTINGS_REDIS_URL ": %s", why);
+	return why ? -1 : 0;
 }
 
 /* Options that mean nothing without another, or beside it. */

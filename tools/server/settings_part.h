@@ -76,8 +76,8 @@ int settings_number(struct settings *settings, const struct options *options, in
 /* settings_redis.c, settings_push.c: defaults, and one option of theirs; 0, or -1 after a message. */
 void settings_redis_default(struct settings *settings);
 int settings_redis_option(struct settings *settings, const struct options *options, int id);
-int settings_redis_is_url(const char *text);
-void settings_redis_url(struct settings *settings, const char *option, const char *url, const char *shown);
+/* Where Redis is. Returns NULL, or why that is no url of it, in a sentence that shows nothing of it. */
+const char *settings_redis_url(struct settings *settings, const char *url);
 void settings_push_default(struct settings *settings);
 int settings_push_option(struct settings *settings, const struct options *options, int id);
 

@@ -1,4 +1,5 @@
 /* The options of jobs in Redis. */
+#include <stdio.h>
 #include <string.h>
 
 #include "message.h"
@@ -13,31 +14,35 @@ void settings_redis_default(struct settings *settings)
 	settings->redis.timeout = 2 * WW_SECOND;
 }
 
-int settings_redis_is_url(const char *text)
+const char *settings_redis_url(struct settings *settings, const char *url)
 {
-	return strncmp(text, "redis://", 8) == 0 || strncmp(text, "unix://", 7) == 0;
-}
+	const char *why = NULL;
 
-void settings_redis_url(struct settings *settings, const char *option, const char *url, const char *shown)
-{
 	settings->redis.url = url;
-	settings->redis.option = option;
-	settings->redis.shown = shown;
+#ifdef HAVE_REDIS
+	(void)ww_jobs_redis_check_url(url, &why);
+#endif
+	return why;
 }
 
 static int read_store(struct settings *settings, const struct options *options)
 {
 	const char *url = options->value;
-	const char *host = strchr(url, '@');
-
-	if (!settings_redis_is_url(url))
-		return settings_bad(options, OPTION_STORE, SETTINGS_REDIS_URL);
+	const char *why = settings_redis_url(settings, url);
 	/* What stands before an @ is a name and a password. */
-	if (host && memchr(url + 8, ':', host > url + 8 ? (size_t)(host - url) - 8 : 0))
+	const char *host = strrchr(url, '@');
+	struct options shown = *options;
+	char expected[300];
+
+	if (why) {
+		shown.value = host ? host + 1 : url;
+		snprintf(expected, sizeof expected, "%s: %s", SETTINGS_REDIS_URL, why);
+		return settings_bad(&shown, OPTION_STORE, expected);
+	}
+	host = strchr(url, '@');
+	if (host && host > url + 8 && memchr(url + 8, ':', (size_t)(host - url) - 8))
 		message_line("weekwheeld: warning: everybody on this machine can read the password in --store; use "
 		             "--store-file, or WEEKWHEELD_STORE");
-	host = strrchr(url, '@');
-	settings_redis_url(settings, "--store", url, host ? host + 1 : url);
 	return 0;
 }
 
@@ -55,15 +60,13 @@ static int read_prefix(struct settings *settings, const struct options *options)
 static int read_store_file(struct settings *settings, const struct options *options)
 {
 	const char *url = settings_line(options, OPTION_STORE_FILE, SETTINGS_REDIS_URL);
+	const char *why;
 
 	if (!url)
 		return -1;
 	/* What is in the file is not shown: it may be a password alone. */
-	if (!settings_redis_is_url(url))
-		return settings_bad_file(
-		    options, OPTION_STORE_FILE, SETTINGS_REDIS_URL, "its first line is something else");
-	settings_redis_url(settings, "--store-file", url, options->value);
-	return 0;
+	why = settings_redis_url(settings, url);
+	return why ? settings_bad_file(options, OPTION_STORE_FILE, SETTINGS_REDIS_URL, why) : 0;
 }
 
 int settings_redis_option(struct settings *settings, const struct options *options, int id)

@@ -163,19 +163,15 @@ static void store_reports(const char *sentence, void *context)
 	server_say("%s", sentence);
 }
 
-/* What is wrong with it has been reported. */
-static void say_bad_url(struct server *server)
-{
-	const struct settings_redis *redis = &server->settings->redis;
-
-	server->is_misused = 1;
-	server_say("%s '%s': expected redis://HOST:PORT/ or unix:///PATH", redis->option, redis->shown);
-}
-
 /* What is wrong with Redis has been reported. */
 static void say_redis_failed(int error)
 {
 	switch (error) {
+	case WW_EINVAL:
+		server_say(
+		    "Redis is not what the URL of --store says: give a database that it has (its \"databases\"), "
+		    "and several hosts only of a cluster");
+		break;
 	case WW_EDENIED:
 		server_say("Redis does not let it in: put its password into the file of --store-file, as "
 		           "redis://:PASSWORD@HOST:PORT/, and give the user the rights for the keys and for EVALSHA; "
@@ -234,9 +230,7 @@ static int open_redis(struct server *server)
 	config.report = store_reports;
 	config.context = server;
 	error = ww_jobs_redis_open(&server->jobs, &config);
-	if (error == WW_EINVAL)
-		say_bad_url(server);
-	else if (error != WW_OK)
+	if (error != WW_OK)
 		say_redis_failed(error);
 	else
 		warn_of_shards(server);

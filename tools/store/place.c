@@ -177,6 +177,21 @@ static size_t find(struct place *place)
 	return 1;
 }
 
+static int check_url(struct place *place, const struct options *options)
+{
+	const char *why = NULL;
+	char excerpt[80];
+
+	name_url(place);
+#ifdef HAVE_REDIS
+	(void)ww_jobs_redis_check_url(place->url, &why);
+#endif
+	if (!why)
+		return 0;
+	return jobs_complain(options, "%s: expected redis://HOST:PORT/ or unix:///PATH: %s",
+	    message_excerpt(excerpt, sizeof excerpt, place->name, strlen(place->name)), why);
+}
+
 int place_complete(struct place *place, const struct options *options, const char **file)
 {
 	size_t used = find(place);
@@ -198,8 +213,7 @@ int place_complete(struct place *place, const struct options *options, const cha
 		return jobs_complain(options, "--%s is for jobs in Redis, and '%s' is a directory; leave it out",
 		    name_of(options, place->redis), place->path);
 	if (place->url)
-		name_url(place);
-	else
-		snprintf(place->name, sizeof place->name, "%s", place->path);
+		return check_url(place, options);
+	snprintf(place->name, sizeof place->name, "%s", place->path);
 	return 0;
 }

@@ -105,7 +105,7 @@ int store_refused(const struct place *place, int error)
 	char text[4200];
 
 	message_error("%s", store_reason(text, sizeof text, place, error));
-	return error == WW_EINVAL && place->url ? STATUS_USAGE : STATUS_FAILED;
+	return STATUS_FAILED;
 }
 
 int store_is_used(const char *path)

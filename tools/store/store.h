@@ -20,7 +20,7 @@ struct store {
  */
 int store_open(struct store *store, const struct place *place, uint32_t flags);
 
-/* Say why it cannot be opened, or what went wrong, and what to do. Returns the exit status: a URL may be wrong. */
+/* Say why it cannot be opened, or what went wrong, and what to do. Returns the exit status. */
 int store_refused(const struct place *place, int error);
 
 /* The same as a sentence. Returns text[0 .. room-1]. */
