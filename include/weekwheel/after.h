@@ -51,8 +51,8 @@
  * noticed; but whoever waits in receive or ww_sleep does wake, within 50 ms, and a poll of a timer finds its value.
  *
  * Memory: the default allocator, one block each; a start takes a timer of the driver. Destroy all before the driver:
- * ww_driver_destroy answers WW_EBUSY while one is left. The driver may have been stopped. In a child of fork they answer
- * WW_ECLOSED, and destroy frees what they hold, before or after the driver's.
+ * ww_driver_destroy answers WW_EBUSY while one is left. The driver may have been stopped. In a child of fork they
+ * answer WW_ECLOSED, and destroy frees what they hold, before or after the driver's.
  */
 
 #include <stdint.h>
@@ -165,8 +165,8 @@ WW_API int ww_ticker_destroy(struct ww_ticker *ticker);
 
 /*
  * Let `delay` ns of the driver's clock pass; 0 returns at once. Signals do not end it. A point of thread cancellation.
- * In the only thread of a driver without threads it waits for ever, since nobody calls ww_driver_dispatch meanwhile; and so
- * it does in the only one that moves a virtual clock.
+ * In the only thread of a driver without threads it waits for ever, since nobody calls ww_driver_dispatch meanwhile;
+ * and so it does in the only one that moves a virtual clock.
  * Errors: WW_EINVAL: driver is NULL. WW_EOVERFLOW, WW_ENOMEM: as ww_after_create. WW_ECLOSED: the driver is stopped, or
  * was meanwhile.
  */

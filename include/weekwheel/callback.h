@@ -4,9 +4,9 @@
 /*
  * Jobs that are delivered by push: the body of a job is an HTTP request, and a pusher sends it when the job is ready.
  *
- * A *pusher* takes the ready jobs of some tubes of a store, of either kind (jobs.h), sends the request that each of them carries, and
- * tells the store what came of it. It has one thread, which sends hundreds of requests side by side, so that one that is
- * answered slowly does not keep the others.
+ * A *pusher* takes the ready jobs of some tubes of a store, of either kind (jobs.h), sends the request that each of
+ * them carries, and tells the store what came of it. It has one thread, which sends hundreds of requests side by side,
+ * so that one that is answered slowly does not keep the others.
  *
  *     store                    pusher                           receiver
  *     ready job -- reserve --> waits for its host --> under way --> POST /path
@@ -14,16 +14,17 @@
  *       +---- again later ---- result, kept until <----+
  *                              the store takes it
  *
- * The request is text like an HTTP message, so that every client in any language can put one, and everybody can read it:
+ * The request is text like an HTTP message, so that every client in any language can put one, and everybody can read
+ * it:
  *
  *     POST https://example.org/hook?source=shop
  *     Content-Type: application/json
  *
  *     {"order": 4711}
  *
- * The first line has the method, which may be left out where it is POST, the URL, and if one likes HTTP/1.1, which means
- * nothing. Lines of headers follow, an empty line, and the body, to the job's last byte. A line ends with LF or CR LF. What exactly
- * is taken, ww_callback_parse says.
+ * The first line has the method, which may be left out where it is POST, the URL, and if one likes HTTP/1.1, which
+ * means nothing. Lines of headers follow, an empty line, and the body, to the job's last byte. A line ends with LF or
+ * CR LF. What exactly is taken, ww_callback_parse says.
  *
  * What comes of a request:
  *
@@ -37,18 +38,19 @@
  *     no request, or one that may not be sent  buried; nothing was sent
  *
  * "Tried again" is ww_jobs_release: after its last attempt the job is buried. The job's error says why, in either
- * case: the status with the first bytes of the answer's body, or what failed. A job without backoff and without Retry-After waits
- * config.retry. Delivery is at least once: a receiver may get a request twice, if its answer was lost or came too late.
+ * case: the status with the first bytes of the answer's body, or what failed. A job without backoff and without
+ * Retry-After waits config.retry. Delivery is at least once: a receiver may get a request twice, if its answer was lost
+ * or came too late.
  *
- * Time. A request ends, whole with its redirections, before the job's lease does: it has what is left of the lease less a tenth,
- * that at most 2 s; and at most config.timeout. So each job has its own timeout, its time to run.
+ * Time. A request ends, whole with its redirections, before the job's lease does: it has what is left of the lease less
+ * a tenth, that at most 2 s; and at most config.timeout. So each job has its own timeout, its time to run.
  *
- * Busy hosts. A job whose host has config.per_host requests under way waits, with its lease renewed (ww_jobs_touch), and others
- * are sent meanwhile. When config.waiting jobs wait, the pusher takes from each tube a few at a time, sends what can be sent,
- * and returns the others (ww_jobs_return), which counts no attempt. A tube of which nothing could be sent rests for ten times
- * config.poll, 1 s at most, so that the same jobs are not taken in a circle. So urgent jobs and other tubes go on
- * behind any number of jobs of a busy host; what is neither may have to wait for these. A host that may be slow for
- * long belongs into a tube of its own.
+ * Busy hosts. A job whose host has config.per_host requests under way waits, with its lease renewed (ww_jobs_touch),
+ * and others are sent meanwhile. When config.waiting jobs wait, the pusher takes from each tube a few at a time, sends
+ * what can be sent, and returns the others (ww_jobs_return), which counts no attempt. A tube of which nothing could be
+ * sent rests for ten times config.poll, 1 s at most, so that the same jobs are not taken in a circle. So urgent jobs
+ * and other tubes go on behind any number of jobs of a busy host; what is neither may have to wait for these. A host
+ * that may be slow for long belongs into a tube of its own.
  *
  * Headers. Each request has, beside those of the job:
  *
@@ -60,32 +62,34 @@
  *     Weekwheel-Timestamp    Unix time in seconds, when it was sent
  *     Weekwheel-Signature    only with config.secret: v1= and 64 hexadecimal digits
  *
- * Signature. HMAC-SHA256, keyed with the secret, of these, with one LF between each two: timestamp, id, token, method, URL,
- * body. The first three are decimal as in the headers; the URL is as the job has it, or as the redirection says it; the body is the
- * bytes that are sent. None but the body can contain LF, so that nothing can pass for something else. For example, with
- * the secret "secret", timestamp 1700000000, id 7, token 9, POST, https://example.org/hook and the body "hello":
+ * Signature. HMAC-SHA256, keyed with the secret, of these, with one LF between each two: timestamp, id, token, method,
+ * URL, body. The first three are decimal as in the headers; the URL is as the job has it, or as the redirection says
+ * it; the body is the bytes that are sent. None but the body can contain LF, so that nothing can pass for something
+ * else. For example, with the secret "secret", timestamp 1700000000, id 7, token 9, POST, https://example.org/hook and
+ * the body "hello":
  *
  *     v1=067948dc12a98df0c47cdaf541c89e0a90c4b89618b00c7470dcb3fcfd646329
  *
- * A receiver verifies: compute the same with its own copy of the secret and the URL that it knows it is called by; compare
- * in constant time; refuse a timestamp more than some minutes away from its own clock; and refuse a token that is not
- * above the last one that it has seen of that id. A job's key, tube and attempt are not signed.
+ * A receiver verifies: compute the same with its own copy of the secret and the URL that it knows it is called by;
+ * compare in constant time; refuse a timestamp more than some minutes away from its own clock; and refuse a token that
+ * is not above the last one that it has seen of that id. A job's key, tube and attempt are not signed.
  *
- * Addresses. Jobs may come from whoever reaches the store, so that a pusher refuses by default to call anything but public addresses:
- * no loopback, private, link-local, multicast, reserved or translated ones. What counts is the address that is
- * connected to, when it is: a name that resolves to another one the second time gains nothing. config says what else may be called.
- * No proxy is used, and nothing of the environment, of .netrc, or of cookies.
+ * Addresses. Jobs may come from whoever reaches the store, so that a pusher refuses by default to call anything but
+ * public addresses: no loopback, private, link-local, multicast, reserved or translated ones. What counts is the
+ * address that is connected to, when it is: a name that resolves to another one the second time gains nothing. config
+ * says what else may be called. No proxy is used, and nothing of the environment, of .netrc, or of cookies.
  *
  * Redirections with 301, 302, 307 and 308 are followed, with the same method and body, and 303 for GET and HEAD; up to
- * config.redirects of them, and to the same scheme alone. Each is counted and checked like the first request. Another host, port
- * included, gets of the job's headers none but Accept, Accept-Language, Content-Type, Content-Encoding, Content-Language and
- * User-Agent; no credentials therefore, and no signature.
+ * config.redirects of them, and to the same scheme alone. Each is counted and checked like the first request. Another
+ * host, port included, gets of the job's headers none but Accept, Accept-Language, Content-Type, Content-Encoding,
+ * Content-Language and User-Agent; no credentials therefore, and no signature.
  *
- * Losing the store. While it answers with errors that may pass, requests under way go on; their results are kept, config.in_flight of
- * them at most, and told when it is back, after pauses of up to 5 s. A lease that has ended by then is counted as stale, and its job comes again.
+ * Losing the store. While it answers with errors that may pass, requests under way go on; their results are kept,
+ * config.in_flight of them at most, and told when it is back, after pauses of up to 5 s. A lease that has ended by then
+ * is counted as stale, and its job comes again.
  *
- * Errors: 0 or a positive answer, or a negative WW_E* of error.h. On error nothing has changed. WW_EINVAL is answered for a
- * NULL where an object is needed. Fork: in a child every call with a pusher answers WW_ECLOSED.
+ * Errors: 0 or a positive answer, or a negative WW_E* of error.h. On error nothing has changed. WW_EINVAL is answered
+ * for a NULL where an object is needed. Fork: in a child every call with a pusher answers WW_ECLOSED.
  *
  * Threads: any, but for ww_callback_open and ww_callback_close of one pusher.
  */
@@ -136,12 +140,13 @@ struct ww_callback_problem {
 /*
  * Read a request. Fills *request, which then points into `text` ("POST", where the method was left out, is constant).
  *
- * The method is a token of up to 32 characters, but neither CONNECT nor TRACE. The URL is http:// or https://, a host as a name of letters,
- * digits, - . _, an IPv4 address or an IPv6 address in brackets, :port if one likes, then the path and what follows, of
- * printable ASCII; without a user's name, and without a fragment. A header is a token, a colon, and a value
- * without control characters other than tabs, from which blanks at both ends are taken. Not continued in the next line.
- * A job may not set what the transfer sets: Host, Content-Length, Transfer-Encoding, Connection, Keep-Alive, Proxy-..., TE,
- * Trailer, Upgrade, Expect, nor Weekwheel-..., nor these with _ for -. HEAD has no body.
+ * The method is a token of up to 32 characters, but neither CONNECT nor TRACE. The URL is http:// or https://, a host
+ * as a name of letters, digits, - . _, an IPv4 address or an IPv6 address in brackets, :port if one likes, then the
+ * path and what follows, of printable ASCII; without a user's name, and without a fragment. A header is a token, a
+ * colon, and a value without control characters other than tabs, from which blanks at both ends are taken. Not
+ * continued in the next line. A job may not set what the transfer sets: Host, Content-Length, Transfer-Encoding,
+ * Connection, Keep-Alive, Proxy-..., TE, Trailer, Upgrade, Expect, nor Weekwheel-..., nor these with _ for -. HEAD has
+ * no body.
  *
  * Complexity: O(length of the head); allocates nothing. problem may be NULL; on error it says what is wrong, and where.
  * Errors: WW_EINVAL: it is not a request. WW_ETOOBIG: URL, head or number of headers is over the bound.
@@ -152,7 +157,8 @@ WW_API int ww_callback_parse(
 /*
  * Write a request so that ww_callback_parse reads it: for the body of a job. Stores in *length how long it is, also
  * when that is more than `size`; then nothing is written to buffer, which may be NULL if size is 0.
- * Errors: WW_EINVAL: the parser would not take it, for CR or LF in a header for one. WW_ETOOBIG: it needs more than `size`, or is over a bound.
+ * Errors: WW_EINVAL: the parser would not take it, for CR or LF in a header for one. WW_ETOOBIG: it needs more than
+ * `size`, or is over a bound.
  */
 WW_API int ww_callback_write(const struct ww_callback_request *request, char *buffer, size_t size, size_t *length);
 
@@ -208,7 +214,10 @@ struct ww_callback_config {
 	const char *user_agent; /* "weekwheel/" and the version; a job's own goes before it */
 	const char *ca_file;    /* certificates to trust, PEM; NULL: the system's */
 	const struct ww_allocator *allocator; /* NULL: the default; libcurl has its own memory */
-	/* Called by the pusher's thread when the store is lost, when it is back, and when a result cannot be told. NULL: not. */
+	/*
+	 * Called by the pusher's thread when the store is lost, when it is back, and when a result cannot be told.
+	 * NULL: not.
+	 */
 	void (*report)(const char *sentence, void *context);
 	void *context;
 };
@@ -236,15 +245,16 @@ WW_API int ww_callback_config_default(struct ww_callback_config *config);
 
 /*
  * Start a pusher, and store it in *callback. config is copied, with all that it points to but jobs and allocator.
- * Errors: WW_EINVAL: a member is out of range, or a range of addresses cannot be read. WW_ENOMEM. WW_ESYSTEM: no thread, or
- * libcurl cannot be used.
+ * Errors: WW_EINVAL: a member is out of range, or a range of addresses cannot be read. WW_ENOMEM. WW_ESYSTEM: no
+ * thread, or libcurl cannot be used.
  */
 WW_API int ww_callback_open(struct ww_callback **callback, const struct ww_callback_config *config);
 
 /*
- * Let it look for ready jobs now; waits for nothing. May be called from any thread and from the store's `ready`, but not any more once
- * ww_callback_close is called. So a `ready` reads the pusher's address under a mutex of the application's and wakes it under that; and
- * who closes the pusher sets the address to NULL under the same mutex before.
+ * Let it look for ready jobs now; waits for nothing. May be called from any thread and from the store's `ready`, but
+ * not any more once ww_callback_close is called. So a `ready` reads the pusher's address under a mutex of the
+ * application's and wakes it under that; and who closes the pusher sets the address to NULL under the same mutex
+ * before.
  * Errors: WW_ECLOSED: in a child.
  */
 WW_API int ww_callback_wake(struct ww_callback *callback);
@@ -254,8 +264,9 @@ WW_API int ww_callback_stats(const struct ww_callback *callback, struct ww_callb
 
 /*
  * Take no more jobs, give back those that wait, let what is under way go on for up to grace_ns of real time, then
- * break it off and release it with its job's backoff; tell the results, as long as there is grace and once in any case; free
- * the pusher. NULL is harmless. A job that was not sent yet is ready again at once, and no attempt is counted (ww_jobs_return).
+ * break it off and release it with its job's backoff; tell the results, as long as there is grace and once in any case;
+ * free the pusher. NULL is harmless. A job that was not sent yet is ready again at once, and no attempt is counted
+ * (ww_jobs_return).
  * Returns how many results could not be told: their leases run out.
  * Errors: WW_EBUSY: called in `report`.
  */

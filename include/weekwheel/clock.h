@@ -4,8 +4,8 @@
 /*
  * Clocks, and alarms that wake at a time of a clock: two real ones and as many virtual ones as a test wants.
  *
- * Time: a uint64_t count of nanoseconds, 0 to WW_CLOCK_MAX. A time is absolute, of the clock that it was read from or is
- * meant for; times of different clocks have nothing to do with each other.
+ * Time: a uint64_t count of nanoseconds, 0 to WW_CLOCK_MAX. A time is absolute, of the clock that it was read from or
+ * is meant for; times of different clocks have nothing to do with each other.
  *
  *     what happens                ww_clock_elapsed()         ww_clock_wall()             a virtual clock
  *     --------------------------  -------------------------  --------------------------  ---------------------------
@@ -52,8 +52,8 @@
  * Errors: 0 or a positive answer, or a negative WW_E* of error.h. On error nothing has changed. Every function refuses
  * NULL where it needs an object, with WW_EINVAL.
  *
- * Threads: any thread may call any function at any time, except that an object must not be used while it is destroyed or
- * after that. Nothing but ww_alarm_wait blocks, beyond the short lock of a virtual clock, and nothing else is a
+ * Threads: any thread may call any function at any time, except that an object must not be used while it is destroyed
+ * or after that. Nothing but ww_alarm_wait blocks, beyond the short lock of a virtual clock, and nothing else is a
  * cancellation point.
  *
  * Misuse that is not detected: reading, writing or closing the descriptor of an alarm, or changing its flags.
@@ -143,8 +143,8 @@ WW_API int ww_clock_virtual_set(struct ww_clock *clock, uint64_t ns);
  * Ownership: the caller's, until ww_alarm_destroy. The allocator must outlive the alarm, and so must a virtual clock,
  * which sees to it (WW_EBUSY).
  * Complexity: O(1), one allocation and one file descriptor, which is closed on exec.
- * Errors: WW_EINVAL: alarm or clock is NULL. WW_ENOMEM: no memory. WW_ESYSTEM: no more file descriptors: the process's or the
- * system's limit is reached.
+ * Errors: WW_EINVAL: alarm or clock is NULL. WW_ENOMEM: no memory. WW_ESYSTEM: no more file descriptors: the process's
+ * or the system's limit is reached.
  */
 WW_API int ww_alarm_create(struct ww_alarm **alarm, struct ww_clock *clock, const struct ww_allocator *allocator);
 
@@ -155,9 +155,8 @@ WW_API int ww_alarm_create(struct ww_alarm **alarm, struct ww_clock *clock, cons
 WW_API void ww_alarm_destroy(struct ww_alarm *alarm);
 
 /*
- * Return the alarm's file descriptor, which is readable (POLLIN) from when the alarm goes off until it is cleared or set
- * again. It is for waiting alone.
- * Lifetime: the alarm's, always the same number. Errors: WW_EINVAL: alarm is NULL.
+ * Return the alarm's file descriptor, which is readable (POLLIN) from when the alarm goes off until it is cleared or
+ * set again. It is for waiting alone. Lifetime: the alarm's, always the same number. Errors: WW_EINVAL: alarm is NULL.
  */
 WW_API int ww_alarm_fd(const struct ww_alarm *alarm);
 
@@ -168,9 +167,9 @@ WW_API int ww_alarm_fd(const struct ww_alarm *alarm);
  * Range: 0 to WW_CLOCK_MAX, and UINT64_MAX.
  * Precision: never before; how late is up to the kernel. On a virtual clock: when the call returns that reached the
  * time, and "at once" is when this one returns.
- * It goes off once. On the wall clock it also goes off when the clock is stepped while it is set, and then may or may not
- * go off again at the time it was set to: set it again. Who wants to know of every step and has no time to wait for sets
- * it to WW_CLOCK_MAX.
+ * It goes off once. On the wall clock it also goes off when the clock is stepped while it is set, and then may or may
+ * not go off again at the time it was set to: set it again. Who wants to know of every step and has no time to wait for
+ * sets it to WW_CLOCK_MAX.
  * Threads: any, at any time; the last setting counts. Threads that each compute a time of their own for the same alarm
  * need a lock around computing and setting, lest the later time win. A setting is not lost to a clock that moves
  * meanwhile.
@@ -188,9 +187,10 @@ WW_API int ww_alarm_set(struct ww_alarm *alarm, uint64_t ns);
 WW_API int ww_alarm_clear(struct ww_alarm *alarm);
 
 /*
- * Block until the alarm has gone off, whoever sets it and whenever; an alarm that has gone off already is not waited for.
- * It is left as it is: clear it. Signals do not end the wait.
- * Threads: any number at once; all are woken. A cancellation point. On a virtual clock another thread must move the time.
+ * Block until the alarm has gone off, whoever sets it and whenever; an alarm that has gone off already is not waited
+ * for. It is left as it is: clear it. Signals do not end the wait.
+ * Threads: any number at once; all are woken. A cancellation point. On a virtual clock another thread must move the
+ * time.
  * Errors: WW_EINVAL: alarm is NULL. WW_ESYSTEM: the kernel has no memory.
  */
 WW_API int ww_alarm_wait(struct ww_alarm *alarm);

@@ -14,9 +14,9 @@
  *     +-------------------+            +-----------+
  *
  * The driver is tickless: its thread sleeps until the wheels next need attention, and not at all for a driver in which
- * nothing is pending. Threads that schedule do so in wheels of their own as far as there are enough, so that they do not
- * wait for each other; no lock is held while a callback runs. Or no thread at all: WW_DRIVER_THREADLESS gives a file
- * descriptor for the application's own event loop and a call to make when it is readable.
+ * nothing is pending. Threads that schedule do so in wheels of their own as far as there are enough, so that they do
+ * not wait for each other; no lock is held while a callback runs. Or no thread at all: WW_DRIVER_THREADLESS gives a
+ * file descriptor for the application's own event loop and a call to make when it is readable.
  *
  *     static void hello(struct ww_driver *driver, const struct ww_firing *firing, void *user) { puts(user); }
  *
@@ -25,24 +25,25 @@
  *     if (ww_driver_create(&driver, NULL) == WW_OK)
  *             ww_driver_schedule(driver, 1500 * WW_MILLISECOND, hello, "1.5 s later", &timer);
  *
- * Time: nanoseconds of the driver's clock (clock.h), CLOCK_BOOTTIME unless configured. A delay counts from the moment of
- * the call. Deadlines are rounded up to the driver's tick, so that a callback is never early and, on an idle machine,
- * late by a tick and the time that it takes to wake a thread. Across a stall everything overdue fires, in order of tick
- * (callbacks of different timers run side by side, so that only their starts are in order). On the wall clock a step
- * forwards fires what has become due; a step backwards delays, and what has fired does not fire again.
+ * Time: nanoseconds of the driver's clock (clock.h), CLOCK_BOOTTIME unless configured. A delay counts from the moment
+ * of the call. Deadlines are rounded up to the driver's tick, so that a callback is never early and, on an idle
+ * machine, late by a tick and the time that it takes to wake a thread. Across a stall everything overdue fires, in
+ * order of tick (callbacks of different timers run side by side, so that only their starts are in order). On the wall
+ * clock a step forwards fires what has become due; a step backwards delays, and what has fired does not fire again.
  *
- * Handles: the driver's timers are its own, named by a 64-bit handle. Once a timer has fired or was cancelled, its handle
- * is refused with WW_ESTALE for ever after; no number passed as a handle is undefined behaviour, and 0 never is one.
+ * Handles: the driver's timers are its own, named by a 64-bit handle. Once a timer has fired or was cancelled, its
+ * handle is refused with WW_ESTALE for ever after; no number passed as a handle is undefined behaviour, and 0 never is
+ * one.
  *
  * Threads: every function may be called from any thread, and from callbacks, where it does not say otherwise.
- * Cancellation of a calling thread (pthread_cancel) is acted on only in those that wait; it is disabled while a callback or
- * any other of the application's functions runs in that thread.
- * Signals are blocked in the driver's threads, but for those of a thread's own faults (SIGSEGV, SIGBUS, SIGFPE, SIGILL,
- * SIGTRAP, SIGSYS, SIGABRT), which are as in the thread that makes the driver.
+ * Cancellation of a calling thread (pthread_cancel) is acted on only in those that wait; it is disabled while a
+ * callback or any other of the application's functions runs in that thread. Signals are blocked in the driver's
+ * threads, but for those of a thread's own faults (SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS, SIGABRT), which
+ * are as in the thread that makes the driver.
  *
- * Fork: only the parent has the driver's threads. In the child every call answers WW_ECLOSED, and ww_driver_destroy frees
- * what the driver holds, after what was made upon it; a child that was forked in a callback must not return from it then.
- * One that wants timers makes a driver of its own.
+ * Fork: only the parent has the driver's threads. In the child every call answers WW_ECLOSED, and ww_driver_destroy
+ * frees what the driver holds, after what was made upon it; a child that was forked in a callback must not return from
+ * it then. One that wants timers makes a driver of its own.
  *
  * Errors: 0 or a positive answer, or a negative WW_E* of error.h. On error nothing has changed. WW_EINVAL is answered
  * for a NULL where an object is needed, WW_ECLOSED after ww_driver_stop.
@@ -82,16 +83,17 @@ struct ww_firing {
 };
 
 /*
- * A timer's callback, in a worker or, without threads, in ww_driver_dispatch. It may take its time, block, and call every
- * function but ww_driver_destroy, ww_driver_settle, ww_driver_dispatch and a wait for its own end, which answer WW_EBUSY.
+ * A timer's callback, in a worker or, without threads, in ww_driver_dispatch. It may take its time, block, and call
+ * every function but ww_driver_destroy, ww_driver_settle, ww_driver_dispatch and a wait for its own end, which answer
+ * WW_EBUSY.
  */
 typedef void ww_driver_fn(struct ww_driver *driver, const struct ww_firing *firing, void *user);
 
 /* No threads: see ww_driver_fd. */
 #define WW_DRIVER_THREADLESS 1u
 /*
- * When the queue is full, drop the expiry and count it; otherwise it waits in its wheel until there is room, and so do in
- * either case the values of a session map that are to be handed to its gone.
+ * When the queue is full, drop the expiry and count it; otherwise it waits in its wheel until there is room, and so do
+ * in either case the values of a session map that are to be handed to its gone.
  */
 #define WW_DRIVER_DROP 2u
 
@@ -141,25 +143,25 @@ WW_API int ww_driver_create(struct ww_driver **driver, const struct ww_driver_co
 /*
  * Stop the driver if it was not, wait for running callbacks to end, and free it. NULL is harmless. No other thread may
  * use the driver any more.
- * Errors: WW_EBUSY: called in a callback of this driver or in the drain function of its stop, or something that was made
- * upon it (after.h, keyed.h, session.h) is left.
+ * Errors: WW_EBUSY: called in a callback of this driver or in the drain function of its stop, or something that was
+ * made upon it (after.h, keyed.h, session.h) is left.
  */
 WW_API int ww_driver_destroy(struct ww_driver *driver);
 
 /*
- * Called by ww_driver_stop for a timer that it takes back: what was passed when it was scheduled, its handle, which is stale
- * now, and the ns that were left to its deadline, 0 when it was due. No lock is held. It may call every function,
+ * Called by ww_driver_stop for a timer that it takes back: what was passed when it was scheduled, its handle, which is
+ * stale now, and the ns that were left to its deadline, 0 when it was due. No lock is held. It may call every function,
  * which answers as after the stop, but ww_driver_destroy, which answers WW_EBUSY.
  */
 typedef void ww_driver_drain_fn(ww_handle handle, ww_driver_fn *fn, void *user, uint64_t left, void *context);
 
 /*
- * Stop: when a stop has returned, or any other call has answered WW_ECLOSED, which they do from now on, no callback begins
- * any more. Every timer that would still fire, due or not, is handed to `drain` or, if that is NULL, dropped; *count, unless
- * NULL, gets their number. Callbacks that run go on; ww_driver_destroy waits for them. Of a timer that would fire again,
- * because it is periodic or was rescheduled, the callback may run while it is handed over: before `drain` frees what user
- * points to, ww_driver_cancel_wait waits for the callback's end, unless that is what has called the stop.
- * A second stop does nothing and counts 0, also while the first one hands over. Allowed in a callback.
+ * Stop: when a stop has returned, or any other call has answered WW_ECLOSED, which they do from now on, no callback
+ * begins any more. Every timer that would still fire, due or not, is handed to `drain` or, if that is NULL, dropped;
+ * *count, unless NULL, gets their number. Callbacks that run go on; ww_driver_destroy waits for them. Of a timer that
+ * would fire again, because it is periodic or was rescheduled, the callback may run while it is handed over: before
+ * `drain` frees what user points to, ww_driver_cancel_wait waits for the callback's end, unless that is what has called
+ * the stop. A second stop does nothing and counts 0, also while the first one hands over. Allowed in a callback.
  * Complexity: O(pending). Errors: WW_EINVAL: driver is NULL.
  */
 WW_API int ww_driver_stop(struct ww_driver *driver, ww_driver_drain_fn *drain, void *context, size_t *count);
@@ -171,8 +173,8 @@ WW_API int ww_driver_stop(struct ww_driver *driver, ww_driver_drain_fn *drain, v
  * Range: 0 to WW_DRIVER_TIME_MAX - now. Precision: never before; see the top. The callback may run before this returns.
  * Ownership: user is passed through.
  * Complexity: O(1); takes memory when more timers are pending than ever before, see ww_driver_reserve.
- * Errors: WW_EINVAL: driver or fn is NULL. WW_EOVERFLOW: the deadline is beyond WW_DRIVER_TIME_MAX. WW_ENOMEM: no memory,
- * or 2^26 timers pending in one shard. WW_ECLOSED: stopped.
+ * Errors: WW_EINVAL: driver or fn is NULL. WW_EOVERFLOW: the deadline is beyond WW_DRIVER_TIME_MAX. WW_ENOMEM: no
+ * memory, or 2^26 timers pending in one shard. WW_ECLOSED: stopped.
  */
 WW_API int ww_driver_schedule(struct ww_driver *driver, uint64_t delay, ww_driver_fn *fn, void *user, ww_handle *timer);
 
@@ -184,9 +186,9 @@ WW_API int ww_driver_schedule_at(
 #define WW_EVERY_OVERLAP 1u
 
 /*
- * Call fn first `delay` ns from now and then every `period` ns, without drift: deadlines are first + n x period. Periods
- * that passed while a call was running (unless they may overlap), while the queue was full, or in a stall, are skipped and
- * told to the next call as `missed`.
+ * Call fn first `delay` ns from now and then every `period` ns, without drift: deadlines are first + n x period.
+ * Periods that passed while a call was running (unless they may overlap), while the queue was full, or in a stall, are
+ * skipped and told to the next call as `missed`.
  * Range: period is 1 to WW_DRIVER_TIME_MAX; one shorter than a tick fires every tick.
  * Errors: as ww_driver_schedule; WW_EINVAL also: period is 0, an unknown flag. WW_EOVERFLOW also: period is too long.
  */
@@ -194,39 +196,41 @@ WW_API int ww_driver_schedule_every(struct ww_driver *driver, uint64_t delay, ui
     ww_driver_fn *fn, void *user, ww_handle *timer);
 
 /*
- * Move a timer's deadline to `delay` ns from now. Return 1 if it was moved in time: its former deadline will not fire any
- * more. Return 0 if its callback is running: then it fires again, at the new deadline but not before the callback's
+ * Move a timer's deadline to `delay` ns from now. Return 1 if it was moved in time: its former deadline will not fire
+ * any more. Return 0 if its callback is running: then it fires again, at the new deadline but not before the callback's
  * end; so a callback keeps its own timer alive. A periodic timer keeps its period and counts from the new deadline.
- * With WW_EVERY_OVERLAP, 1 is returned always: the timer is moved at once, and waits for no callback's end. But calls of former
- * deadlines that wait for a worker by then still come, as do those that run; ww_driver_cancel takes them back.
+ * With WW_EVERY_OVERLAP, 1 is returned always: the timer is moved at once, and waits for no callback's end. But calls
+ * of former deadlines that wait for a worker by then still come, as do those that run; ww_driver_cancel takes them
+ * back.
  * Complexity: O(1), allocates nothing.
  * Errors: WW_ESTALE: the timer has fired, was cancelled, or never was. WW_EOVERFLOW: as ww_driver_schedule. WW_ECLOSED.
  */
 WW_API int ww_driver_reschedule(struct ww_driver *driver, ww_handle timer, uint64_t delay);
 
 /*
- * Cancel a timer. Return 1 if that was in time: its callback has not run and never will (of a periodic one: will not run
- * again and is not running). Return 0 if the callback is running now; it will not be called again.
- * What the timer held is free for the next one at once.
+ * Cancel a timer. Return 1 if that was in time: its callback has not run and never will (of a periodic one: will not
+ * run again and is not running). Return 0 if the callback is running now; it will not be called again. What the timer
+ * held is free for the next one at once.
  * Complexity: O(1), waits for nothing. Errors: WW_ESTALE: as ww_driver_reschedule. WW_ECLOSED: stopped.
  */
 WW_API int ww_driver_cancel(struct ww_driver *driver, ww_handle timer);
 
 /*
  * The same, and where ww_driver_cancel would return 0, wait for the callback's end first: afterwards nobody uses the
- * callback's user pointer any more. That holds as well when it answers WW_ESTALE, because the timer was cancelled before:
- * it waits for a callback that still runs. It does so, too, when it answers WW_ECLOSED, and no callback uses the user
- * pointer afterwards; but a stop that is under way in another thread may still hand it to its `drain`, and who frees it
- * waits until that stop has returned. A point of thread cancellation.
- * Errors: as ww_driver_cancel. WW_EBUSY: called in that very callback, which would wait for itself; nothing has changed.
+ * callback's user pointer any more. That holds as well when it answers WW_ESTALE, because the timer was cancelled
+ * before: it waits for a callback that still runs. It does so, too, when it answers WW_ECLOSED, and no callback uses
+ * the user pointer afterwards; but a stop that is under way in another thread may still hand it to its `drain`, and who
+ * frees it waits until that stop has returned. A point of thread cancellation.
+ * Errors: as ww_driver_cancel. WW_EBUSY: called in that very callback, which would wait for itself; nothing has
+ * changed.
  */
 WW_API int ww_driver_cancel_wait(struct ww_driver *driver, ww_handle timer);
 
 /*
  * Return 1 and store in *ns how long it is to the timer's deadline, 0 if that has passed; return 0 and leave *ns if its
  * callback is running and it is not to fire again.
- * Precision: the deadline is what was asked for. The timer fires at the tick that it was rounded up to, so that 0 may be
- * answered for up to a tick before.
+ * Precision: the deadline is what was asked for. The timer fires at the tick that it was rounded up to, so that 0 may
+ * be answered for up to a tick before.
  * Errors: WW_EINVAL: an argument is NULL. WW_ESTALE, WW_ECLOSED: as ww_driver_cancel.
  */
 WW_API int ww_driver_time_left(struct ww_driver *driver, ww_handle timer, uint64_t *ns);
@@ -242,15 +246,15 @@ WW_API int ww_driver_reserve(struct ww_driver *driver, size_t timers);
 
 /*
  * Return the descriptor that is readable when ww_driver_dispatch has something to do, for epoll, poll, libuv, libev. It
- * stays the same for the driver's life and is the driver's: neither read nor closed by others. It may be readable when no
- * expiry is due, for the wheels' own work or a timer that was cancelled or moved: dispatch then returns 0.
+ * stays the same for the driver's life and is the driver's: neither read nor closed by others. It may be readable when
+ * no expiry is due, for the wheels' own work or a timer that was cancelled or moved: dispatch then returns 0.
  * Errors: WW_EINVAL: the driver has threads.
  */
 WW_API int ww_driver_fd(const struct ww_driver *driver);
 
 /*
- * Call the callbacks of at most `budget` expiries that are due, in this thread, and return how many that were, 0 if none was.
- * What is left keeps the descriptor readable. One thread at a time.
+ * Call the callbacks of at most `budget` expiries that are due, in this thread, and return how many that were, 0 if
+ * none was. What is left keeps the descriptor readable. One thread at a time.
  * Errors: WW_EINVAL: the driver has threads, or budget is 0. WW_EBUSY: called in a callback, or in two threads at once.
  */
 WW_API int ww_driver_dispatch(struct ww_driver *driver, uint32_t budget);
@@ -264,12 +268,12 @@ WW_API int ww_driver_dispatch(struct ww_driver *driver, uint32_t budget);
 WW_API int ww_driver_now(const struct ww_driver *driver, uint64_t *ns);
 
 /*
- * Wait until everything whose tick has come, by the driver's clock, has fired and its callback has ended: the last line of
- * a test that moves a virtual clock. Without threads it dispatches until then. Callbacks that keep scheduling without delay
- * keep it waiting. A point of thread cancellation.
- * Precision: a deadline between two ticks fires at the later one, and is not waited for before: at 0.5 ms of a clock, with a
- * tick of 1 ms, nothing that is scheduled with a delay of 0 fires. A test starts its clock on a multiple of tick_ns and
- * advances it by multiples, or by a tick more than the delay.
+ * Wait until everything whose tick has come, by the driver's clock, has fired and its callback has ended: the last line
+ * of a test that moves a virtual clock. Without threads it dispatches until then. Callbacks that keep scheduling
+ * without delay keep it waiting. A point of thread cancellation.
+ * Precision: a deadline between two ticks fires at the later one, and is not waited for before: at 0.5 ms of a clock,
+ * with a tick of 1 ms, nothing that is scheduled with a delay of 0 fires. A test starts its clock on a multiple of
+ * tick_ns and advances it by multiples, or by a tick more than the delay.
  * Errors: WW_EBUSY: called in a callback. WW_ECLOSED: stopped.
  */
 WW_API int ww_driver_settle(struct ww_driver *driver);

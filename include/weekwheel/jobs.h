@@ -4,14 +4,15 @@
 /*
  * Jobs that outlive the process: put now, delivered in a second or in six months, at least once.
  *
- * A store is one directory, an LMDB environment, written by one process at a time; or it is in Redis, shared by any number of
- * them: jobs_redis.h opens that kind, and says what of the following is otherwise there. All calls below are the same for both.
+ * A store is one directory, an LMDB environment, written by one process at a time; or it is in Redis, shared by any
+ * number of them: jobs_redis.h opens that kind, and says what of the following is otherwise there. All calls below are
+ * the same for both.
  *
- * A *job* has a body, waits in a *tube* until it is due, and is then *ready*. Who reserves it gets a *lease*: the body, a time
- * to run, and a *token* that grows with every delivery of any job, so that whatever the job writes elsewhere can be fenced
- * against a slower delivery before it. Finishing the lease deletes the job. A lease that runs out, and a release, bring it
- * back, after a backoff if it has one; after its last attempt it is *buried*: kept, listed, and delivered again only when
- * kicked.
+ * A *job* has a body, waits in a *tube* until it is due, and is then *ready*. Who reserves it gets a *lease*: the body,
+ * a time to run, and a *token* that grows with every delivery of any job, so that whatever the job writes elsewhere can
+ * be fenced against a slower delivery before it. Finishing the lease deletes the job. A lease that runs out, and a
+ * release, bring it back, after a backoff if it has one; after its last attempt it is *buried*: kept, listed, and
+ * delivered again only when kicked.
  *
  *     put           due          reserve
  *     ----> delayed ----> ready ---------> reserved ----> finished
@@ -21,26 +22,26 @@
  *                         |                      | bury, last attempt
  *                         +-- kick --- buried <--+
  *
- * Only jobs of the near future are in memory, in a driver's wheels; the others lie on disk in order of their due time, and are
- * brought in ahead. Neither the horizon nor the number of jobs far away costs memory.
+ * Only jobs of the near future are in memory, in a driver's wheels; the others lie on disk in order of their due time,
+ * and are brought in ahead. Neither the horizon nor the number of jobs far away costs memory.
  *
- * Time. A job's due time is on one of two clocks. *Elapsed* time is not moved by whoever sets the system's clock; it goes on
- * while the store is closed, and across a reboot by the difference of the system's clock. *Wall* time is Unix time: the
- * job is due when the system's clock says so. Nothing is delivered early on its clock; how late depends on the driver's tick
- * and on how soon somebody reserves. All times and delays are in ns.
+ * Time. A job's due time is on one of two clocks. *Elapsed* time is not moved by whoever sets the system's clock; it
+ * goes on while the store is closed, and across a reboot by the difference of the system's clock. *Wall* time is Unix
+ * time: the job is due when the system's clock says so. Nothing is delivered early on its clock; how late depends on
+ * the driver's tick and on how soon somebody reserves. All times and delays are in ns.
  *
- * Durability is chosen when the store is opened; see enum ww_jobs_sync. Leases are not written: after a crash the jobs that
- * were reserved are ready again.
+ * Durability is chosen when the store is opened; see enum ww_jobs_sync. Leases are not written: after a crash the jobs
+ * that were reserved are ready again.
  *
- * Errors: 0 or a positive answer, or a negative WW_E* of error.h. On error nothing has changed, on disk or in memory. In
- * addition to those listed, each function that writes answers WW_EFULL if the disk is full, WW_EIO if writing fails, WW_ENOMEM;
- * and every function WW_EINVAL for a NULL where an object is needed and for a tube's name that is empty or too long, and
- * WW_ECORRUPT for a record that cannot be read.
+ * Errors: 0 or a positive answer, or a negative WW_E* of error.h. On error nothing has changed, on disk or in memory.
+ * In addition to those listed, each function that writes answers WW_EFULL if the disk is full, WW_EIO if writing fails,
+ * WW_ENOMEM; and every function WW_EINVAL for a NULL where an object is needed and for a tube's name that is empty or
+ * too long, and WW_ECORRUPT for a record that cannot be read.
  *
  * Fork: in a child of the process every call answers WW_ECLOSED.
  *
- * Threads: any, but for ww_jobs_open and ww_jobs_close. Writers that come while another one's write is under way share the
- * next sync. No function is a point of cancellation.
+ * Threads: any, but for ww_jobs_open and ww_jobs_close. Writers that come while another one's write is under way share
+ * the next sync. No function is a point of cancellation.
  */
 
 #include <stddef.h>
@@ -62,18 +63,27 @@ extern "C" {
 
 struct ww_jobs;
 
-/* What has been acknowledged survives the end of this process in each of them, however it ends. Of power, and the kernel: */
+/*
+ * What has been acknowledged survives the end of this process in each of them, however it ends. Of power, and the
+ * kernel:
+ */
 enum ww_jobs_sync {
 	/* A call returns when its change is on stable storage. A power failure loses nothing. */
 	WW_SYNC_ALWAYS,
 	/* Synced every config.sync_ns. A power failure loses what came since, or, where the filesystem writes out of order, can
 	 * damage the store: ww_jobs_open or fsck then says so. */
 	WW_SYNC_INTERVAL,
-	/* Synced when the operating system does, and when the store is closed. A power failure: as above, of the last half minute. */
+	/*
+	 * Synced when the operating system does, and when the store is closed. A power failure: as above, of the last
+	 * half minute.
+	 */
 	WW_SYNC_SYSTEM
 };
 
-/* Without a directory: everything is in memory, and gone when the store is closed. For tests, and for queues that may be lost. */
+/*
+ * Without a directory: everything is in memory, and gone when the store is closed. For tests, and for queues that may
+ * be lost.
+ */
 #define WW_JOBS_MEMORY 1u
 /* Nothing is written, and nothing is delivered; for looking at a store that another process has, but not this one. */
 #define WW_JOBS_READONLY 2u
@@ -90,8 +100,8 @@ struct ww_jobs_config {
 	size_t body_max;                      /* bytes of a body; 65,535 */
 	uint32_t flags;                       /* WW_JOBS_* */
 	/*
-	 * Called when jobs of a tube may have become ready, by the thread that made them so, with the store locked: it may not
-	 * call the store, only note what is to be done. NULL: not called.
+	 * Called when jobs of a tube may have become ready, by the thread that made them so, with the store locked: it
+	 * may not call the store, only note what is to be done. NULL: not called.
 	 */
 	void (*ready)(const char *tube, void *context);
 	void *context;
@@ -223,7 +233,9 @@ struct ww_tube_stats {
 	uint64_t pause_left; /* until the pause ends */
 };
 
-/* Jobs are counted by how late they became ready: at most 1 ms, 10 ms, 100 ms, 1 s, 10 s, 100 s, and later than that. */
+/*
+ * Jobs are counted by how late they became ready: at most 1 ms, 10 ms, 100 ms, 1 s, 10 s, 100 s, and later than that.
+ */
 #define WW_LATE_CLASSES 7
 
 struct ww_jobs_stats {
@@ -249,30 +261,36 @@ struct ww_jobs_stats {
 WW_API int ww_jobs_config_default(struct ww_jobs_config *config);
 
 /*
- * Open a store, make it if the directory is empty or missing, and store it in *jobs. config is copied, and what path points to.
- * Jobs that are due are ready when it returns, up to config.window_jobs of them, the others soon after.
+ * Open a store, make it if the directory is empty or missing, and store it in *jobs. config is copied, and what path
+ * points to. Jobs that are due are ready when it returns, up to config.window_jobs of them, the others soon after.
  * Complexity: does not depend on how many jobs are stored.
- * Errors: WW_EINVAL: a member is out of range. WW_EINUSE: another process has it. WW_EDENIED: no permission, or a read-only
- * filesystem. WW_EVERSION: made by a later version. WW_ECORRUPT: it is damaged, or no store and not empty. WW_EIO, WW_EFULL, WW_ENOMEM, WW_ESYSTEM.
+ * Errors: WW_EINVAL: a member is out of range. WW_EINUSE: another process has it. WW_EDENIED: no permission, or a
+ * read-only filesystem. WW_EVERSION: made by a later version. WW_ECORRUPT: it is damaged, or no store and not empty.
+ * WW_EIO, WW_EFULL, WW_ENOMEM, WW_ESYSTEM.
  */
 WW_API int ww_jobs_open(struct ww_jobs **jobs, const struct ww_jobs_config *config);
 
 /*
- * Sync and close. Leases end, their jobs are ready when the store is opened again. NULL is harmless. No callback of the driver
- * runs for the store any more when it returns; with a driver without threads that asks for nothing.
- * Errors: WW_EIO, WW_EFULL: what the last sync said; it is closed nevertheless. WW_EBUSY: this thread has begun a batch.
+ * Sync and close. Leases end, their jobs are ready when the store is opened again. NULL is harmless. No callback of the
+ * driver runs for the store any more when it returns; with a driver without threads that asks for nothing.
+ * Errors: WW_EIO, WW_EFULL: what the last sync said; it is closed nevertheless. WW_EBUSY: this thread has begun a
+ * batch.
  */
 WW_API int ww_jobs_close(struct ww_jobs *jobs);
 
 /*
- * Between these two, what this thread does is one write: ww_jobs_commit syncs once for all, and until then nothing is certain.
- * If it fails, nothing has happened of anything since ww_jobs_begin: who was told about it must be told that. Other threads wait.
+ * Between these two, what this thread does is one write: ww_jobs_commit syncs once for all, and until then nothing is
+ * certain. If it fails, nothing has happened of anything since ww_jobs_begin: who was told about it must be told that.
+ * Other threads wait.
  * Errors: WW_EBUSY: begun already; commit: not begun by this thread.
  */
 WW_API int ww_jobs_begin(struct ww_jobs *jobs);
 WW_API int ww_jobs_commit(struct ww_jobs *jobs);
 
-/* Store in *ns the time now: of elapsed time or, with WW_JOB_WALL, Unix time. Errors: WW_ESYSTEM: no driver of that clock. */
+/*
+ * Store in *ns the time now: of elapsed time or, with WW_JOB_WALL, Unix time. Errors: WW_ESYSTEM: no driver of that
+ * clock.
+ */
 WW_API int ww_jobs_now(struct ww_jobs *jobs, uint32_t flags, uint64_t *ns);
 
 /* ---- Putting jobs ------------------------------------------------------------------------------------------------ */
@@ -284,24 +302,26 @@ WW_API int ww_job_spec_default(struct ww_job_spec *spec);
  * a lease that it may be in is worth nothing any more. Stores the id and the version, each unless NULL.
  * Returns 0 for a new job, 1 where one was replaced.
  * Complexity: O(log jobs). Errors: WW_EINVAL: a member of the spec is out of range. WW_ETOOBIG: the body is over
- * config.body_max. WW_EOVERFLOW: the due time is. WW_EBACKWARDS: it is past, and the job is WW_JOB_FUTURE. WW_ESTALE: spec.version is not the job's, or there is none.
+ * config.body_max. WW_EOVERFLOW: the due time is. WW_EBACKWARDS: it is past, and the job is WW_JOB_FUTURE. WW_ESTALE:
+ * spec.version is not the job's, or there is none.
  */
 WW_API int ww_jobs_put(struct ww_jobs *jobs, const struct ww_job_spec *spec, uint64_t *id, uint64_t *version);
 
 /*
- * Put `count` jobs, one after the other, each as ww_jobs_put does, and write them together. Fills result and, unless that is an
- * error, id and version of each; one that is refused does not keep the others from being put. Between ww_jobs_begin and
- * ww_jobs_commit they are a part of that write.
- * Returns WW_OK if each was decided, whatever the results, or why the write failed: then nothing of any has happened, and no
- * result is a success. A store on other machines may have done some of them all the same: there the results hold one by one.
+ * Put `count` jobs, one after the other, each as ww_jobs_put does, and write them together. Fills result and, unless
+ * that is an error, id and version of each; one that is refused does not keep the others from being put. Between
+ * ww_jobs_begin and ww_jobs_commit they are a part of that write.
+ * Returns WW_OK if each was decided, whatever the results, or why the write failed: then nothing of any has happened,
+ * and no result is a success. A store on other machines may have done some of them all the same: there the results hold
+ * one by one.
  * Complexity: that of `count` puts. Errors: those of a write alone; what is wrong with one job is in its result.
  */
 WW_API int ww_jobs_put_many(struct ww_jobs *jobs, struct ww_job_put *puts, size_t count);
 
 /*
- * Give a delayed or ready job another due time: `due` is a delay from now or, with WW_JOB_AT, a time of the job's clock.
- * Stores the new version unless NULL. Errors: WW_ENOTFOUND: no such job. WW_ESTALE: it has another version. WW_EINUSE: it is
- * reserved. WW_EINVAL: it is buried. WW_EOVERFLOW.
+ * Give a delayed or ready job another due time: `due` is a delay from now or, with WW_JOB_AT, a time of the job's
+ * clock. Stores the new version unless NULL. Errors: WW_ENOTFOUND: no such job. WW_ESTALE: it has another version.
+ * WW_EINUSE: it is reserved. WW_EINVAL: it is buried. WW_EOVERFLOW.
  */
 WW_API int ww_jobs_move(
     struct ww_jobs *jobs, const struct ww_job_ref *job, uint64_t due, uint32_t flags, uint64_t *version);
@@ -315,26 +335,27 @@ WW_API int ww_jobs_cancel(struct ww_jobs *jobs, const struct ww_job_ref *job);
 /* ---- Delivering them --------------------------------------------------------------------------------------------- */
 
 /*
- * Take the ready job of least priority, of these the least id, of `count` tubes, and lease it. Returns 1 and fills *lease, or 0 if
- * none is ready. Of a paused tube nothing is.
+ * Take the ready job of least priority, of these the least id, of `count` tubes, and lease it. Returns 1 and fills
+ * *lease, or 0 if none is ready. Of a paused tube nothing is.
  * Ownership: lease->body is the caller's; give it back by ww_jobs_free. Complexity: O(count + log ready).
  */
 WW_API int ww_jobs_reserve(struct ww_jobs *jobs, const char *const *tubes, size_t count, struct ww_lease *lease);
 
 /*
- * The same for up to `most` jobs (INT_MAX at most), in the order in which ww_jobs_reserve would give them. Returns how many
- * there were, and fills as many of leases; fewer than `most` if no more are ready, or if the next cannot be leased: then
- * another call says why. Complexity: O(most * (count + log ready)). Of Redis, jobs_redis.h says how
- * often it is asked, and when fewer are given.
+ * The same for up to `most` jobs (INT_MAX at most), in the order in which ww_jobs_reserve would give them. Returns how
+ * many there were, and fills as many of leases; fewer than `most` if no more are ready, or if the next cannot be
+ * leased: then another call says why. Complexity: O(most * (count + log ready)). Of Redis, jobs_redis.h says how often
+ * it is asked, and when fewer are given.
  * Errors: those of ww_jobs_reserve, and nothing is leased then.
  */
 WW_API int ww_jobs_reserve_many(
     struct ww_jobs *jobs, const char *const *tubes, size_t count, struct ww_lease *leases, size_t most);
 
 /*
- * The same as ww_jobs_reserve, but wait for a job up to `timeout` ns of the driver's clock. The driver must have threads, or another thread that
- * dispatches it. Returns 0 when the time is up.
- * Errors: WW_ECLOSED: the driver was stopped; seen within 50 ms. WW_EBUSY: nothing is ready, and this thread has begun a batch.
+ * The same as ww_jobs_reserve, but wait for a job up to `timeout` ns of the driver's clock. The driver must have
+ * threads, or another thread that dispatches it. Returns 0 when the time is up.
+ * Errors: WW_ECLOSED: the driver was stopped; seen within 50 ms. WW_EBUSY: nothing is ready, and this thread has begun
+ * a batch.
  */
 WW_API int ww_jobs_wait(
     struct ww_jobs *jobs, const char *const *tubes, size_t count, uint64_t timeout, struct ww_lease *lease);
@@ -351,8 +372,8 @@ WW_API void ww_jobs_free(struct ww_jobs *jobs, void *body);
 WW_API int ww_jobs_finish(struct ww_jobs *jobs, uint64_t id, uint64_t token);
 
 /*
- * Finish `count` leases, one after the other, each as ww_jobs_finish does, and write that together. Fills their results. What it
- * returns, and what holds of a failed write, is as with ww_jobs_put_many.
+ * Finish `count` leases, one after the other, each as ww_jobs_finish does, and write that together. Fills their
+ * results. What it returns, and what holds of a failed write, is as with ww_jobs_put_many.
  */
 WW_API int ww_jobs_finish_many(struct ww_jobs *jobs, struct ww_job_end *ends, size_t count);
 
@@ -361,15 +382,15 @@ WW_API int ww_jobs_finish_many(struct ww_jobs *jobs, struct ww_job_end *ends, si
 
 /*
  * Give the lease back: the job is due again after `delay`; with WW_JOB_BACKOFF after the job's own, doubled with every
- * attempt and shortened at random by up to a quarter. After its last attempt it is buried, whatever the delay. error, unless
- * NULL, says why, and is cut off at WW_JOB_ERROR_MAX bytes. Returns 0, or 1 if the job is buried.
+ * attempt and shortened at random by up to a quarter. After its last attempt it is buried, whatever the delay. error,
+ * unless NULL, says why, and is cut off at WW_JOB_ERROR_MAX bytes. Returns 0, or 1 if the job is buried.
  */
 WW_API int ww_jobs_release(
     struct ww_jobs *jobs, uint64_t id, uint64_t token, uint32_t priority, uint64_t delay, const char *error);
 
 /*
- * Give the lease back as if it had not been: the job is ready again at once, and no attempt is counted. For who took more than
- * can be done, or has to go before it began.
+ * Give the lease back as if it had not been: the job is ready again at once, and no attempt is counted. For who took
+ * more than can be done, or has to go before it began.
  */
 WW_API int ww_jobs_return(struct ww_jobs *jobs, uint64_t id, uint64_t token);
 
@@ -394,12 +415,16 @@ WW_API int ww_jobs_pause(struct ww_jobs *jobs, const char *tube, uint64_t ns);
 /* ---- Looking at them --------------------------------------------------------------------------------------------- */
 
 /*
- * Fill *info. If `body` is not NULL, *body gets a copy of the body, the caller's (ww_jobs_free), at which info->body points.
+ * Fill *info. If `body` is not NULL, *body gets a copy of the body, the caller's (ww_jobs_free), at which info->body
+ * points.
  * Errors: WW_ENOTFOUND. WW_ESTALE: it has another version.
  */
 WW_API int ww_jobs_peek(struct ww_jobs *jobs, const struct ww_job_ref *job, struct ww_job_info *info, void **body);
 
-/* The same for the one that would be next in a tube: ready, delayed, or buried first. Errors: WW_ENOTFOUND: there is none. */
+/*
+ * The same for the one that would be next in a tube: ready, delayed, or buried first. Errors: WW_ENOTFOUND: there is
+ * none.
+ */
 WW_API int ww_jobs_peek_next(
     struct ww_jobs *jobs, const char *tube, enum ww_job_state state, struct ww_job_info *info, void **body);
 
@@ -418,23 +443,23 @@ struct ww_job_filter {
 };
 
 /*
- * Called for each job of a list, in order of ids; info is valid during the call, info->body points into the store. Other than 0 ends the list.
+ * Called for each job of a list, in order of ids; info is valid during the call, info->body points into the store.
+ * Other than 0 ends the list.
  */
 typedef int ww_job_fn(const struct ww_job_info *info, void *context);
 
 /*
- * Call fn for up to `limit` jobs and store the id from which to go on in *next, unless NULL; 0: that was the last. What changes
- * between pages may be in the list or not, and nothing is twice. fn runs with the store locked, and may not call it.
- * With `next` a call looks at some thousand records or 4 MiB at most, so that others do not wait for long, and may find fewer
- * than `limit`; without it at all of them.
- * Returns what fn returned, or 0.
+ * Call fn for up to `limit` jobs and store the id from which to go on in *next, unless NULL; 0: that was the last. What
+ * changes between pages may be in the list or not, and nothing is twice. fn runs with the store locked, and may not
+ * call it. With `next` a call looks at some thousand records or 4 MiB at most, so that others do not wait for long, and
+ * may find fewer than `limit`; without it at all of them. Returns what fn returned, or 0.
  */
 WW_API int ww_jobs_list(struct ww_jobs *jobs, const struct ww_job_filter *filter, size_t limit, ww_job_fn *fn,
     void *context, uint64_t *next);
 
 /*
- * Count the jobs that are due in each of `count` spans of `span` ns from now on; those that are due already count for the
- * first. tube NULL: of all. Complexity: O(jobs that are counted).
+ * Count the jobs that are due in each of `count` spans of `span` ns from now on; those that are due already count for
+ * the first. tube NULL: of all. Complexity: O(jobs that are counted).
  */
 WW_API int ww_jobs_forecast(struct ww_jobs *jobs, const char *tube, uint64_t span, uint64_t *counts, size_t count);
 

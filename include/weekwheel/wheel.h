@@ -33,11 +33,11 @@
  *
  * Threads: a wheel and its timers belong to one thread at a time; functions on different wheels never meet.
  *
- * Misuse: a timer that is pending in another wheel is refused with WW_ECORRUPT by every function that takes a timer, but
- * for a reschedule to a later deadline, which is not looked into. Not detected, because that would cost every call:
- * freeing or overwriting the object of a pending timer; initialising a pending timer; copying a timer that is pending; a
- * timer whose memory was neither zeroed nor initialised. A library configured with --enable-debug finds most of it and
- * answers WW_ECORRUPT, and ww_wheel_check finds it in any build.
+ * Misuse: a timer that is pending in another wheel is refused with WW_ECORRUPT by every function that takes a timer,
+ * but for a reschedule to a later deadline, which is not looked into. Not detected, because that would cost every call:
+ * freeing or overwriting the object of a pending timer; initialising a pending timer; copying a timer that is pending;
+ * a timer whose memory was neither zeroed nor initialised. A library configured with --enable-debug finds most of it
+ * and answers WW_ECORRUPT, and ww_wheel_check finds it in any build.
  */
 
 #include <stddef.h>
@@ -206,9 +206,9 @@ WW_API int ww_timer_deadline(const struct ww_timer *timer, uint64_t *deadline);
 /*
  * Schedule the timer to expire once, `delay` ticks from the wheel's time. A pending timer is rescheduled, and is a
  * one-shot from then on.
- * Range: a delay of 0 to WW_TIME_MAX - ww_wheel_now(). With a delay of 0 it expires in the next call of advance; scheduled
- * in a callback while that call is still behind its time, when it comes to it. A delay beyond the horizon is exact too:
- * the timer waits outside the wheels until it fits.
+ * Range: a delay of 0 to WW_TIME_MAX - ww_wheel_now(). With a delay of 0 it expires in the next call of advance;
+ * scheduled in a callback while that call is still behind its time, when it comes to it. A delay beyond the horizon is
+ * exact too: the timer waits outside the wheels until it fits.
  * Precision: never before; in the tick of the deadline if advance is called for it. Who reads a clock that stands
  * between two ticks and wants to wait for a whole delay computes the deadline with ww_wheel_deadline_ns.
  * Ownership: the timer must stay in place until it is idle. Complexity: O(1), allocates nothing; a pending timer that
@@ -220,16 +220,16 @@ WW_API int ww_wheel_schedule(struct ww_wheel *wheel, struct ww_timer *timer, uin
 
 /*
  * Schedule the timer to expire once, at an absolute deadline; otherwise as ww_wheel_schedule.
- * Range: 0 to WW_TIME_MAX. A deadline that the wheel's time has passed already expires in the next call of advance; while
- * a budget holds an advance back, one that its expiries have not reached yet keeps its place among them.
+ * Range: 0 to WW_TIME_MAX. A deadline that the wheel's time has passed already expires in the next call of advance;
+ * while a budget holds an advance back, one that its expiries have not reached yet keeps its place among them.
  * Errors: as ww_wheel_schedule.
  */
 WW_API int ww_wheel_schedule_at(struct ww_wheel *wheel, struct ww_timer *timer, uint64_t deadline);
 
 /*
  * Schedule the timer to expire first `delay` ticks from the wheel's time and then every `period` ticks.
- * Precision: no drift: the deadlines are first, first + period, first + 2 period and so on. When time jumps over several
- * of them the timer expires once and is told how many it missed. A timer whose next deadline would be beyond
+ * Precision: no drift: the deadlines are first, first + period, first + 2 period and so on. When time jumps over
+ * several of them the timer expires once and is told how many it missed. A timer whose next deadline would be beyond
  * WW_TIME_MAX becomes idle.
  * Range: period is 1 to WW_TIME_MAX; with WW_WHEEL_BOUNDED at most the horizon.
  * Errors: as ww_wheel_schedule; WW_EINVAL also: period is 0 or beyond WW_TIME_MAX; WW_ERANGE also: period is over the
@@ -277,21 +277,20 @@ WW_API uint64_t ww_wheel_horizon(const struct ww_wheel *wheel);
 
 /*
  * Move the wheel's time to `now` and call the callbacks of at most `budget` timers whose deadline has come, in order of
- * tick; within a tick, and among those that were overdue when they were scheduled, in no particular order. A timer without
- * a callback becomes idle and is counted.
- * Return 0 when all that was due has expired, 1 when the budget ended it with more to come: call again, with the same
- * time or a later one, and the rest expires, nothing lost and nothing out of order by tick.
- * *expired, unless NULL, gets the number of expiries of this call. The budget bounds expiries, not what is demoted or filed
- * anew because it was moved. Timers whose callbacks schedule them again with no delay can use up a small budget while the
- * time stands still; as soon as it moves they take their turn.
- * What callbacks schedule: a deadline at or before the tick that is expiring waits for the next call, so that a callback
- * that schedules itself with no delay does not keep this one from ending. In a callback ww_wheel_now is `now`, also
- * when the tick that is expiring lies before it: delays count from there.
+ * tick; within a tick, and among those that were overdue when they were scheduled, in no particular order. A timer
+ * without a callback becomes idle and is counted. Return 0 when all that was due has expired, 1 when the budget ended
+ * it with more to come: call again, with the same time or a later one, and the rest expires, nothing lost and nothing
+ * out of order by tick. *expired, unless NULL, gets the number of expiries of this call. The budget bounds expiries,
+ * not what is demoted or filed anew because it was moved. Timers whose callbacks schedule them again with no delay can
+ * use up a small budget while the time stands still; as soon as it moves they take their turn. What callbacks schedule:
+ * a deadline at or before the tick that is expiring waits for the next call, so that a callback that schedules itself
+ * with no delay does not keep this one from ending. In a callback ww_wheel_now is `now`, also when the tick that is
+ * expiring lies before it: delays count from there.
  * Range: now is ww_wheel_now() to WW_TIME_MAX; any step, from no tick to all of them.
  * Complexity: O(expired + demoted + levels x turns that hold a timer); ticks and slots in which nothing waits are not
  * visited. Shortly before a boundary it also moves a share of what will be demoted there, if that is much.
- * Errors: WW_EINVAL: wheel is NULL. WW_EOVERFLOW: now is beyond WW_TIME_MAX. WW_EBACKWARDS: now is before ww_wheel_now().
- * WW_EBUSY: called in a callback of this wheel. WW_ECORRUPT: a broken timer was met; what expired
+ * Errors: WW_EINVAL: wheel is NULL. WW_EOVERFLOW: now is beyond WW_TIME_MAX. WW_EBACKWARDS: now is before
+ * ww_wheel_now(). WW_EBUSY: called in a callback of this wheel. WW_ECORRUPT: a broken timer was met; what expired
  * before is in *expired, and the rest stays where it is.
  */
 WW_API int ww_wheel_advance(struct ww_wheel *wheel, uint64_t now, size_t budget, size_t *expired);
@@ -306,13 +305,12 @@ WW_API int ww_wheel_advance_batch(
     struct ww_wheel *wheel, uint64_t now, struct ww_expiry *batch, size_t capacity, size_t *count);
 
 /*
- * Return 1 and store in *when the time at which the wheel next needs a call of advance; return 0 and store WW_NEVER when
- * nothing is pending.
- * Guarantee: never later than the next expiry, and never before ww_wheel_now(). It may be earlier than the next expiry:
- * a timer in an upper wheel asks for a call when its slot is to be demoted, one that was moved to a later deadline when
- * its old place comes round. A timer left alone is the reason of at most one call a
- * level, and of two more when it is beyond the horizon. What an unfinished advance has
- * left is due at ww_wheel_now(). Shortly before the demotion of a full slot every tick is asked for.
+ * Return 1 and store in *when the time at which the wheel next needs a call of advance; return 0 and store WW_NEVER
+ * when nothing is pending. Guarantee: never later than the next expiry, and never before ww_wheel_now(). It may be
+ * earlier than the next expiry: a timer in an upper wheel asks for a call when its slot is to be demoted, one that was
+ * moved to a later deadline when its old place comes round. A timer left alone is the reason of at most one call a
+ * level, and of two more when it is beyond the horizon. What an unfinished advance has left is due at ww_wheel_now().
+ * Shortly before the demotion of a full slot every tick is asked for.
  * Complexity: O(levels). Errors: WW_EINVAL: an argument is NULL.
  */
 WW_API int ww_wheel_next(const struct ww_wheel *wheel, uint64_t *when);
@@ -337,8 +335,8 @@ WW_API int ww_wheel_now_ns(const struct ww_wheel *wheel, uint64_t ns, uint64_t *
  * Take pending timers out of the wheel, whenever they are due: at most `capacity`, in no particular order, written to
  * batch[0 .. *count-1] and idle from then on. Return 1 when more are pending, 0 when the wheel is empty; an empty wheel
  * goes on working. Allowed in a callback.
- * Complexity: O(*count + slots). Errors: WW_EINVAL: an argument is NULL or capacity is 0. WW_ECORRUPT: a broken timer was
- * met; what was taken before is in the batch.
+ * Complexity: O(*count + slots). Errors: WW_EINVAL: an argument is NULL or capacity is 0. WW_ECORRUPT: a broken timer
+ * was met; what was taken before is in the batch.
  */
 WW_API int ww_wheel_drain(struct ww_wheel *wheel, struct ww_expiry *batch, size_t capacity, size_t *count);
 
@@ -400,9 +398,9 @@ struct ww_wheel_head {
 };
 
 /*
- * A timer counts from its deadline to the end of time, so that one comparison tells the frequent case from three others:
- * an idle timer, whose count is 0; a deadline earlier than the pending one; and one beyond the end of time, for which the
- * difference wraps round, as it does for every delay while the wheel's to_end is 0.
+ * A timer counts from its deadline to the end of time, so that one comparison tells the frequent case from three
+ * others: an idle timer, whose count is 0; a deadline earlier than the pending one; and one beyond the end of time, for
+ * which the difference wraps round, as it does for every delay while the wheel's to_end is 0.
  */
 static inline int ww_wheel_head_heartbeat(struct ww_wheel *wheel, struct ww_timer *timer, uint64_t delay)
 {

@@ -125,7 +125,10 @@ static int make_multi(struct ww_callback *callback)
 	callback->multi = curl_multi_init();
 	if (!callback->multi)
 		return WW_ENOMEM;
-	/* As many connections are kept as there may be requests; by itself libcurl keeps fewer than with small bursts are needed. */
+	/*
+	 * As many connections are kept as there may be requests; by itself libcurl keeps fewer than with small bursts
+	 * are needed.
+	 */
 	return curl_multi_setopt(callback->multi, CURLMOPT_MAXCONNECTS, (long)most) ? WW_ESYSTEM : WW_OK;
 }
 

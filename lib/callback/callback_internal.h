@@ -11,11 +11,12 @@
  *                 +----------------------------------+                              |
  *                 +-----------------------------------------------------------------+
  *
- * Everything is done by one thread, in turns (callback_run.c): look at what libcurl has finished, tell results, start what
- * may start, reserve as much as there is room for, and sleep until something happens. So nothing here is locked but what other
- * threads read: counters.
+ * Everything is done by one thread, in turns (callback_run.c): look at what libcurl has finished, tell results, start
+ * what may start, reserve as much as there is room for, and sleep until something happens. So nothing here is locked
+ * but what other threads read: counters.
  *
- * Two clocks: leases are in the store's elapsed time, which a test may stand still; all else is in ns of CLOCK_BOOTTIME.
+ * Two clocks: leases are in the store's elapsed time, which a test may stand still; all else is in ns of
+ * CLOCK_BOOTTIME.
  */
 
 #include <curl/curl.h>
@@ -167,7 +168,10 @@ int ww_callback_store_may(const struct ww_callback *callback, uint64_t now);
 void ww_callback_store_lost(struct ww_callback *callback, int error, uint64_t now);
 /* Take the answer of a call into account. Returns 1 if it says that the store is lost for now. */
 int ww_callback_store_failed(struct ww_callback *callback, int error, uint64_t now);
-/* Renew a lease that has waited. Returns 0 if that cannot be done now, or if the lease has ended: then the delivery is gone. */
+/*
+ * Renew a lease that has waited. Returns 0 if that cannot be done now, or if the lease has ended: then the delivery is
+ * gone.
+ */
 int ww_callback_freshen(struct delivery *delivery, uint64_t now);
 /* Renew leases that wait, as soon as half of one is over. */
 void ww_callback_tend(struct ww_callback *callback, uint64_t now);

@@ -216,8 +216,8 @@ static void set_transfer(CURL *easy, struct delivery *delivery, uint64_t left, C
 	*code |= curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, (long)(connecting < total ? connecting : total));
 	*code |= curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_2TLS);
 	/*
-	 * A second request to a server that turns out to speak HTTP/2 shares the connection of the first. Without TLS, libcurl would
-	 * wait for the first answer to find that out.
+	 * A second request to a server that turns out to speak HTTP/2 shares the connection of the first. Without TLS,
+	 * libcurl would wait for the first answer to find that out.
 	 */
 	*code |= curl_easy_setopt(easy, CURLOPT_PIPEWAIT, (long)is_https(delivery->url));
 	*code |= curl_easy_setopt(easy, CURLOPT_USERAGENT, config->user_agent);

@@ -1,10 +1,10 @@
 /*
  * Taking leases: as many as there is room for.
  *
- * As long as fewer jobs wait for their hosts than may, leases are taken from all tubes at once, in the store's order, and who
- * cannot start waits. When as many wait as may, those of a busy host would hide all that is ready behind them: then
- * each tube is asked for a few, what can start is started, and the rest is returned. That is ready again at once, in its old
- * place: a tube of which nothing could start rests therefore, or the same jobs would be taken in a circle.
+ * As long as fewer jobs wait for their hosts than may, leases are taken from all tubes at once, in the store's order,
+ * and who cannot start waits. When as many wait as may, those of a busy host would hide all that is ready behind them:
+ * then each tube is asked for a few, what can start is started, and the rest is returned. That is ready again at once,
+ * in its old place: a tube of which nothing could start rests therefore, or the same jobs would be taken in a circle.
  */
 #include "callback_internal.h"
 #include "weekwheel/driver.h"

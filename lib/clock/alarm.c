@@ -35,8 +35,9 @@ static void set_timer(struct ww_alarm *alarm, uint64_t ns)
 	if (ns == 0)
 		setting.it_value = at_once;
 	/*
-	 * ECANCELED: since the last setting the clock was stepped, and nobody has cleared the alarm since. The kernel has
-	 * set the timer, but forgotten that it was readable: the time may come from before the step, so make it go off.
+	 * ECANCELED: since the last setting the clock was stepped, and nobody has cleared the alarm since. The kernel
+	 * has set the timer, but forgotten that it was readable: the time may come from before the step, so make it go
+	 * off.
 	 */
 	while (timerfd_settime(alarm->fd, flags, &setting, NULL) != 0 && errno == ECANCELED)
 		setting.it_value = at_once;

@@ -9,8 +9,8 @@
  *
  * An alarm of a virtual clock is an eventfd, whose counter is 1 while the alarm has gone off and 0 otherwise. The clock
  * has a list of its alarms. Its lock covers the list, what its alarms are set to, their descriptors' counters and every
- * change of its time; so that whoever sets an alarm either sees the new time or is seen by who brings it. The time itself
- * is atomic, and is read without the lock.
+ * change of its time; so that whoever sets an alarm either sees the new time or is seen by who brings it. The time
+ * itself is atomic, and is read without the lock.
  */
 
 #include <pthread.h>

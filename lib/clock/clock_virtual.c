@@ -7,8 +7,8 @@
 #include "clock_internal.h"
 
 /*
- * A thread that were cancelled in read or write, which are cancellation points, would leave the lock taken. So it is not
- * cancelled while it holds the lock; *state is for leave.
+ * A thread that were cancelled in read or write, which are cancellation points, would leave the lock taken. So it is
+ * not cancelled while it holds the lock; *state is for leave.
  */
 static void enter(struct ww_clock *clock, int *state)
 {

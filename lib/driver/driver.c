@@ -104,8 +104,8 @@ static int config_refused(const struct ww_driver_config *config)
 }
 
 /*
- * Ticks of a second or more: the wheels of wheel.h. Finer ones: two levels more below them, so that a millisecond tick has
- * wheels of 50 ms, a second, a minute, an hour, a day and a week.
+ * Ticks of a second or more: the wheels of wheel.h. Finer ones: two levels more below them, so that a millisecond tick
+ * has wheels of 50 ms, a second, a minute, an hour, a day and a week.
  */
 void ww_driver_wheel_config(const struct ww_driver *driver, struct ww_wheel_config *config)
 {

@@ -26,8 +26,8 @@ static void renew(struct shard *shard, struct record *record)
 }
 
 /*
- * The driver is stopped, and the timer's callback runs or has ended: whether it would be called again. Then its deadline is
- * that of the next call.
+ * The driver is stopped, and the timer's callback runs or has ended: whether it would be called again. Then its
+ * deadline is that of the next call.
  */
 static int would_go_on(struct record *record, uint64_t now, uint64_t tick_ns)
 {
@@ -40,8 +40,8 @@ static int would_go_on(struct record *record, uint64_t now, uint64_t tick_ns)
 }
 
 /*
- * The driver is stopped, and a worker, which had taken the timer before, has done with it. The stop knows of all that was
- * taken, and has not come to this one yet, or would have cancelled it: what it is to hand over is left to it.
+ * The driver is stopped, and a worker, which had taken the timer before, has done with it. The stop knows of all that
+ * was taken, and has not come to this one yet, or would have cancelled it: what it is to hand over is left to it.
  */
 static void leave_to_stop(struct shard *shard, struct record *record)
 {
@@ -250,9 +250,9 @@ static size_t drain_queued(
 }
 
 /*
- * A job that a worker had taken when the queue was closed, or one that has its memory since. If its callback did not begin,
- * or runs or ran and its timer would have gone on, the timer is taken back. Its record is the worker's to give, unless that
- * has left it here.
+ * A job that a worker had taken when the queue was closed, or one that has its memory since. If its callback did not
+ * begin, or runs or ran and its timer would have gone on, the timer is taken back. Its record is the worker's to give,
+ * unless that has left it here.
  */
 static size_t drain_taken(
     struct ww_driver *driver, struct job *job, uint64_t now, ww_driver_drain_fn *drain, void *context)

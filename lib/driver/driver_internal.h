@@ -13,8 +13,8 @@
  *
  * A job that a worker has taken from the queue is still "queued" until the worker has the shard's lock: cancel and
  * reschedule leave a mark there for it, and its callback does not begin. A periodic timer whose calls may overlap stays
- * pending; each of its calls is a record of its own, which names the one it is a call of. Cancelled, or when no deadline
- * is left for it, such a timer is "running" until its calls have ended.
+ * pending; each of its calls is a record of its own, which names the one it is a call of. Cancelled, or when no
+ * deadline is left for it, such a timer is "running" until its calls have ended.
  */
 
 #include "driver/source.h"
@@ -61,7 +61,9 @@ struct shard {
 	uint64_t pending;
 };
 
-/* A handle: 6 bits of shard, 26 of index, 32 of generation. A record whose generations are used up is not used again. */
+/*
+ * A handle: 6 bits of shard, 26 of index, 32 of generation. A record whose generations are used up is not used again.
+ */
 #define HANDLE_SHARD 58
 #define HANDLE_INDEX 32
 
@@ -73,9 +75,9 @@ struct ww_driver {
 	uint32_t flags;
 	uint32_t forks; /* of the process, when the driver was made */
 	/*
-	 * Set under the queue's lock together with the queue's own mark, and so before any timer is taken back: who has a shard's
-	 * lock and sees it begins no callback and lets nothing wait there; who does not see it is before the stop, which takes
-	 * that lock later.
+	 * Set under the queue's lock together with the queue's own mark, and so before any timer is taken back: who has
+	 * a shard's lock and sees it begins no callback and lets nothing wait there; who does not see it is before the
+	 * stop, which takes that lock later.
 	 */
 	_Atomic int closed;
 	_Atomic int dispatching;
@@ -117,8 +119,8 @@ int ww_driver_is_settled(struct ww_driver *driver, uint64_t time);
 
 extern const struct group_ops ww_driver_fire_ops;
 /*
- * The driver and its queue are closed, and workers have taken these jobs of its timers: take back every timer, hand each to
- * drain, and return their number.
+ * The driver and its queue are closed, and workers have taken these jobs of its timers: take back every timer, hand
+ * each to drain, and return their number.
  */
 size_t ww_driver_fire_drain(
     struct ww_driver *driver, struct job *const *taken, uint32_t taken_count, ww_driver_drain_fn *drain, void *context);

@@ -12,9 +12,9 @@ struct pass {
 };
 
 /*
- * Whether a source has nothing to do in this pass: nothing is due there; or that was scheduled since the source was done
- * with, so that the pass ends; or the first thing due waits for room in the queue, and what is due later elsewhere is
- * not to get ahead of it.
+ * Whether a source has nothing to do in this pass: nothing is due there; or that was scheduled since the source was
+ * done with, so that the pass ends; or the first thing due waits for room in the queue, and what is due later elsewhere
+ * is not to get ahead of it.
  */
 static int is_passed(const struct pass *pass, const struct source *source)
 {
@@ -24,8 +24,8 @@ static int is_passed(const struct pass *pass, const struct source *source)
 }
 
 /*
- * The source that has the first thing to do of all, NULL when there is nothing more. *until: it has the first ones up to
- * this tick, in which another source has something to do, or which is the time.
+ * The source that has the first thing to do of all, NULL when there is nothing more. *until: it has the first ones up
+ * to this tick, in which another source has something to do, or which is the time.
  */
 static struct source *first_due(const struct pass *pass, uint64_t *until)
 {
@@ -129,7 +129,9 @@ void ww_driver_pass(struct ww_driver *driver)
 	pthread_mutex_unlock(&driver->queue.lock);
 }
 
-/* The earliest tick that a source asks for. What waits for room in the queue does not count: the queue tells of that. */
+/*
+ * The earliest tick that a source asks for. What waits for room in the queue does not count: the queue tells of that.
+ */
 static uint64_t next_tick(struct ww_driver *driver)
 {
 	uint64_t next = WW_NEVER;
@@ -166,8 +168,8 @@ void ww_driver_sleep(struct ww_driver *driver)
 
 	pthread_mutex_lock(&driver->arm);
 	/*
-	 * Whoever schedules writes the source's next and then reads `armed`; here it is the other way round, and so at least
-	 * one of both sees what the other has written.
+	 * Whoever schedules writes the source's next and then reads `armed`; here it is the other way round, and so at
+	 * least one of both sees what the other has written.
 	 */
 	driver->armed = next_tick(driver);
 	next = next_tick(driver);

@@ -10,7 +10,10 @@ static struct shard *shard_of(struct ww_driver *driver, ww_handle handle)
 	return shard < driver->timers.count ? &driver->shards[shard] : NULL;
 }
 
-/* The shard's lock is held: the record that the handle names, cancelled or not, or NULL if nothing is left of its timer. */
+/*
+ * The shard's lock is held: the record that the handle names, cancelled or not, or NULL if nothing is left of its
+ * timer.
+ */
 static struct record *find_remains(const struct shard *shard, ww_handle handle)
 {
 	uint32_t index = (uint32_t)(handle >> HANDLE_INDEX) % SLAB_MAX;
@@ -59,7 +62,9 @@ static void unplace_record(struct shard *shard, struct record *record)
 	shard->pending--;
 }
 
-/* Take a record that is queued back out of the queue, unless a worker has taken it already. Returns 1 if it was there. */
+/*
+ * Take a record that is queued back out of the queue, unless a worker has taken it already. Returns 1 if it was there.
+ */
 static int take_from_queue(struct shard *shard, struct record *record)
 {
 	return record->state == RECORD_QUEUED && ww_queue_remove(&shard->source.group->driver->queue, &record->as.job);
@@ -272,8 +277,8 @@ static int is_inside(const struct ww_driver *driver, const struct record *record
 }
 
 /*
- * The timer is cancelled already, or the driver stopped: only wait until its callback runs no more. One that a worker has
- * taken and not begun when the driver stops does not begin, and is left for the stop to hand over.
+ * The timer is cancelled already, or the driver stopped: only wait until its callback runs no more. One that a worker
+ * has taken and not begun when the driver stops does not begin, and is left for the stop to hand over.
  */
 static void wait_for_remains(struct ww_driver *driver, ww_handle timer)
 {

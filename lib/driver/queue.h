@@ -76,15 +76,15 @@ void ww_queue_push(struct queue *queue, struct job *first, uint32_t count);
 /* Take a job back. Returns 1, or 0 when it is no more in the queue: it runs or is about to. */
 int ww_queue_remove(struct queue *queue, struct job *job);
 /*
- * Take back all jobs of a group, in one walk through the queue: a chain, the oldest first, ended by NULL. It is linked by
- * prev, because a next would say that a job is in the queue.
+ * Take back all jobs of a group, in one walk through the queue: a chain, the oldest first, ended by NULL. It is linked
+ * by prev, because a next would say that a job is in the queue.
  */
 struct job *ww_queue_take_back(struct queue *queue, const struct group *group);
 /* Run the oldest job in this thread. Returns 0 when there is none. */
 int ww_queue_run(struct queue *queue);
 /*
- * The lock is held: from now on no job is taken. Stores those of the group that were taken and have not ended, which may be
- * about to begin, in taken[] and returns how many: at most as many as workers, and one without.
+ * The lock is held: from now on no job is taken. Stores those of the group that were taken and have not ended, which
+ * may be about to begin, in taken[] and returns how many: at most as many as workers, and one without.
  */
 uint32_t ww_queue_close(struct queue *queue, const struct group *group, struct job **taken);
 

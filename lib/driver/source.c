@@ -77,8 +77,8 @@ static int source_create(struct source *source, struct group *group)
 }
 
 /*
- * The clock was stepped back behind the wheel's time, and a wheel's time never runs backwards: its timers go to the spare
- * wheel, which begins at the clock's time, and wait until the clock comes to their deadlines again.
+ * The clock was stepped back behind the wheel's time, and a wheel's time never runs backwards: its timers go to the
+ * spare wheel, which begins at the clock's time, and wait until the clock comes to their deadlines again.
  */
 void ww_source_rewind(struct source *source, uint64_t tick)
 {

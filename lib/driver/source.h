@@ -3,15 +3,15 @@
 
 /*
  * What the driver drives: wheels with a lock each, in groups. The driver's own timers are one group, a keyed map or a
- * session map is another. So who has timers of a kind of their own keeps them in records of their own, under the same lock
- * as their wheel, and is told of expiries in batches.
+ * session map is another. So who has timers of a kind of their own keeps them in records of their own, under the same
+ * lock as their wheel, and is told of expiries in batches.
  *
  *     driver --> group (driver's timers) --> source 0: lock, wheel
  *            |                               source 1: lock, wheel
  *            +-> group (a session map)   --> source 0: lock, wheel
  *
- * Order of locks: the driver's list of groups, a source, the queue; and apart from them the one for arming the alarm, then
- * the list of groups. A source's lock is never held while a callback runs.
+ * Order of locks: the driver's list of groups, a source, the queue; and apart from them the one for arming the alarm,
+ * then the list of groups. A source's lock is never held while a callback runs.
  */
 
 #include <pthread.h>
@@ -37,8 +37,8 @@ struct source {
 
 struct group_ops {
 	/*
-	 * Timers have expired and are idle. The source's lock is held. Those that want a callback become jobs, which are put in
-	 * a chain, linked by next and ended by NULL, at *jobs; returns how many. time is the driver's clock.
+	 * Timers have expired and are idle. The source's lock is held. Those that want a callback become jobs, which
+	 * are put in a chain, linked by next and ended by NULL, at *jobs; returns how many. time is the driver's clock.
 	 */
 	uint32_t (*expire)(
 	    struct source *source, const struct ww_expiry *batch, size_t count, uint64_t time, struct job **jobs);
@@ -71,15 +71,19 @@ int ww_driver_attach(struct group *group, struct ww_driver *driver, const struct
     size_t stride, uint32_t count);
 
 /*
- * The driver drives the group no more; waits for jobs that run. Jobs in the queue and timers in the wheels are forgotten.
- * Not to be called in a job of the group (see ww_queue_inside). In a child of the process it gives memory back and no more.
+ * The driver drives the group no more; waits for jobs that run. Jobs in the queue and timers in the wheels are
+ * forgotten. Not to be called in a job of the group (see ww_queue_inside). In a child of the process it gives memory
+ * back and no more.
  */
 void ww_driver_detach(struct group *group);
 
 /* The memory of a source alone: see ww_queue_free. */
 void ww_source_free(struct source *source);
 
-/* Something that has timers of the driver's own is left upon it, until it is released: it cannot be destroyed meanwhile. */
+/*
+ * Something that has timers of the driver's own is left upon it, until it is released: it cannot be destroyed
+ * meanwhile.
+ */
 void ww_driver_hold(struct ww_driver *driver);
 void ww_driver_release(struct ww_driver *driver);
 

@@ -6,8 +6,9 @@
 #include <stddef.h>
 
 /*
- * Start a thread of the library's, with signals blocked: they are the application's. But not those that a thread raises by
- * its own fault: blocked, they would end the process and ask no handler, such as that of a crash reporter. Returns an errno.
+ * Start a thread of the library's, with signals blocked: they are the application's. But not those that a thread raises
+ * by its own fault: blocked, they would end the process and ask no handler, such as that of a crash reporter. Returns
+ * an errno.
  */
 static inline int thread_start(pthread_t *thread, void *(*run)(void *), void *argument)
 {

@@ -11,10 +11,11 @@
  *     |  of the |              | begin   |
  *     |   kind  |              |   ...   |
  *
- * jobs.c checks what can be checked without the store, so that a kind need not: no pointer is NULL where jobs.h needs an object, a
- * tube's name has 1 to WW_TUBE_MAX bytes, each member of a spec but body_length is in its range, a delay is at most
- * WW_DRIVER_TIME_MAX, flags and states are known. A ref has an id, or a tube and a key. Where jobs.h says "unless NULL", a pointer may
- * be. A spec's body_length is for the kind to check, as is whether a due time overflows its clock.
+ * jobs.c checks what can be checked without the store, so that a kind need not: no pointer is NULL where jobs.h needs
+ * an object, a tube's name has 1 to WW_TUBE_MAX bytes, each member of a spec but body_length is in its range, a delay
+ * is at most WW_DRIVER_TIME_MAX, flags and states are known. A ref has an id, or a tube and a key. Where jobs.h says
+ * "unless NULL", a pointer may be. A spec's body_length is for the kind to check, as is whether a due time overflows
+ * its clock.
  */
 
 #include <stddef.h>

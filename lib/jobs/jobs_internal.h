@@ -4,18 +4,19 @@
 /*
  * The embedded store of jobs, from inside.
  *
- * What is stored tells everything about a job but its lease. Memory has an *entry* for each job that is ready or reserved, and
- * for each delayed one that is due before its timeline's *edge*:
+ * What is stored tells everything about a job but its lease. Memory has an *entry* for each job that is ready or
+ * reserved, and for each delayed one that is due before its timeline's *edge*:
  *
  *          overdue        now                 edge
  *     ------ready----------|----delayed--------|----------delayed, on disk alone------------->  due time
  *            heap of its tube   timer of the driver
  *
- * The edge moves on when few delayed jobs are left before it, or when time comes near: jobs_load reads on in the index of due
- * times. It goes back when a put makes them too many.
+ * The edge moves on when few delayed jobs are left before it, or when time comes near: jobs_load reads on in the index
+ * of due times. It goes back when a put makes them too many.
  *
- * All calls go through ww_jobs_submit, one at a time; what comes meanwhile is executed together and written together. An entry is
- * changed at once, and what it was before is noted: if the write fails, the notes are applied in reverse (jobs_batch.c).
+ * All calls go through ww_jobs_submit, one at a time; what comes meanwhile is executed together and written together.
+ * An entry is changed at once, and what it was before is noted: if the write fails, the notes are applied in reverse
+ * (jobs_batch.c).
  */
 
 #include <pthread.h>
@@ -314,7 +315,8 @@ int ww_jobs_tube_is_paused(const struct tube *tube);
 
 int ww_jobs_read(struct jobs_local *jobs, uint64_t id, struct job_record *record);
 /*
- * Store a job and its indices in place of what was there; before NULL: nothing. Bytes of the record may lie in the store.
+ * Store a job and its indices in place of what was there; before NULL: nothing. Bytes of the record may lie in the
+ * store.
  */
 int ww_jobs_write(struct jobs_local *jobs, uint64_t id, const struct job_record *before, struct job_record *after);
 int ww_jobs_erase(struct jobs_local *jobs, uint64_t id, const struct job_record *before);
@@ -336,8 +338,8 @@ int ww_jobs_time_out(struct jobs_local *jobs, struct entry *entry);
 /* Store a job and let memory know it as it is stored. */
 int ww_jobs_settle(struct jobs_local *jobs, uint64_t id, const struct job_record *old, struct job_record *record);
 /*
- * The soonest delayed job of a tube, of those due on each timeline at from[] or later, where to go on from the next time.
- * WW_ENOTFOUND: it has none.
+ * The soonest delayed job of a tube, of those due on each timeline at from[] or later, where to go on from the next
+ * time. WW_ENOTFOUND: it has none.
  */
 int ww_jobs_soonest(struct jobs_local *jobs, const struct tube *tube, uint64_t from[2], uint64_t *id);
 

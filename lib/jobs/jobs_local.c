@@ -128,7 +128,9 @@ static void cancel_timers(struct jobs_local *jobs)
 	}
 }
 
-/* Callbacks that run for timers which were cancelled too late come through ww_jobs_submit, and see that it is closed. */
+/*
+ * Callbacks that run for timers which were cancelled too late come through ww_jobs_submit, and see that it is closed.
+ */
 static void wait_for_callbacks(struct jobs_local *jobs)
 {
 	pthread_mutex_lock(&jobs->lock);

@@ -66,7 +66,8 @@ static int is_same_boot(const unsigned char one[16], const unsigned char other[1
 
 /*
  * Elapsed time of jobs begins with Unix time, so that it can be read, and goes on without a step: in the same boot
- * by the system's elapsed time, across boots by the difference of Unix times, and on a clock that a program moves from where it was.
+ * by the system's elapsed time, across boots by the difference of Unix times, and on a clock that a program moves from
+ * where it was.
  */
 static void set_offset(struct jobs_local *jobs, int is_new)
 {

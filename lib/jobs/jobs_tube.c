@@ -4,8 +4,8 @@
 #include "jobs_internal.h"
 
 /*
- * So many tubes that are empty are remembered, for their statistics. A number is the lowest that is free: one of NUMBERS or
- * more, whose table would have no end, is damage before it is so many tubes.
+ * So many tubes that are empty are remembered, for their statistics. A number is the lowest that is free: one of
+ * NUMBERS or more, whose table would have no end, is damage before it is so many tubes.
  */
 enum { COUNTS = 16, EMPTY_KEPT = 1000, NUMBERS = 1 << 24 };
 

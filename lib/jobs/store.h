@@ -51,7 +51,9 @@ struct store_ops {
 	    struct store_bytes *value);
 	int (*before)(void *store, enum store_table table, struct store_bytes to, struct store_bytes *key,
 	    struct store_bytes *value);
-	/* The pair after the one that the last seek, before or next of that table gave, if nothing has changed since. */
+	/*
+	 * The pair after the one that the last seek, before or next of that table gave, if nothing has changed since.
+	 */
 	int (*next)(void *store, enum store_table table, struct store_bytes *key, struct store_bytes *value);
 	int (*sync)(void *store);
 	uint64_t (*disk)(void *store);

@@ -142,9 +142,9 @@ static int is_broken(struct lmdb *lmdb)
 }
 
 /*
- * When its last page could not be written, and what was there before could not be restored, LMDB refuses everything from
- * then on: open it again. The write of that number may have happened then, which is told by WW_OK. If it has, and may be
- * lost all the same, neither answer would be true for good: nothing is answered any more.
+ * When its last page could not be written, and what was there before could not be restored, LMDB refuses everything
+ * from then on: open it again. The write of that number may have happened then, which is told by WW_OK. If it has, and
+ * may be lost all the same, neither answer would be true for good: nothing is answered any more.
  */
 static int begin_again(struct lmdb *lmdb, size_t number, int why)
 {
@@ -247,8 +247,8 @@ static int compare(struct store_bytes left, struct store_bytes right)
 }
 
 /*
- * In a damaged file pages may lead anywhere, so that a walk sees the same pairs again and again. Keys that only grow end every
- * walk; one step of LMDB is bounded by the 32 levels of its cursors, up and down once.
+ * In a damaged file pages may lead anywhere, so that a walk sees the same pairs again and again. Keys that only grow
+ * end every walk; one step of LMDB is bounded by the 32 levels of its cursors, up and down once.
  */
 static int cursor_at(struct lmdb *lmdb, enum store_table table, MDB_cursor_op op, MDB_val *k, struct store_bytes *key,
     struct store_bytes *value)

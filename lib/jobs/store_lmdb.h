@@ -1,7 +1,10 @@
 #ifndef STORE_LMDB_H
 #define STORE_LMDB_H
 
-/* The store in an LMDB environment, as its files share it: store_lmdb.c has its tables, _files its files, _sync its thread. */
+/*
+ * The store in an LMDB environment, as its files share it: store_lmdb.c has its tables, _files its files, _sync its
+ * thread.
+ */
 
 #include <lmdb.h>
 #include <pthread.h>
@@ -46,7 +49,10 @@ struct lmdb {
 /* The error of error.h that says an error of LMDB or of the system. */
 int ww_store_lmdb_error(int error);
 
-/* Take the directory for this process, making it; WW_EINUSE: another has it, WW_ECORRUPT: it is no store or an emptied one. */
+/*
+ * Take the directory for this process, making it; WW_EINUSE: another has it, WW_ECORRUPT: it is no store or an emptied
+ * one.
+ */
 int ww_store_lmdb_files_lock(struct lmdb *lmdb);
 /* Note that the store was made: without its data it is damaged from then on. */
 void ww_store_lmdb_files_made(const struct lmdb *lmdb);

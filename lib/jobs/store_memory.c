@@ -157,7 +157,10 @@ static void end_changes(struct memory *memory, int keep)
 			unlink_node(memory, change->table, change->is);
 		if (!keep && change->was)
 			link_node(memory, change->table, change->was);
-		/* Kept, what was before is free; taken back, what was made. Changed twice, a pair is the one and then the other. */
+		/*
+		 * Kept, what was before is free; taken back, what was made. Changed twice, a pair is the one and then
+		 * the other.
+		 */
 		struct node *dead = keep ? change->was : change->is;
 		if (dead)
 			give(memory, dead, dead->size);

@@ -29,8 +29,8 @@ struct batch {
 };
 
 /*
- * The lock is held. From record `index` on, take entries of this version or an older one out of the map. Returns where to
- * go on.
+ * The lock is held. From record `index` on, take entries of this version or an older one out of the map. Returns where
+ * to go on.
  */
 static uint32_t collect(
     struct ww_keyed *keyed, struct keyed_shard *shard, uint32_t index, uint64_t version, struct batch *batch)
@@ -97,7 +97,10 @@ size_t ww_keyed_drain_all(struct ww_keyed *keyed, ww_keyed_fn *fn, void *context
 		version[i] = keyed->shards[i].version;
 		ww_source_unlock(&keyed->shards[i].source);
 	}
-	/* A thread that is cancelled in fn would leave entries that are out of the map and that nobody is handed any more. */
+	/*
+	 * A thread that is cancelled in fn would leave entries that are out of the map and that nobody is handed any
+	 * more.
+	 */
 	(void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	for (uint32_t i = 0; i < keyed->group.count; i++)
 		total += drain_shard(keyed, &keyed->shards[i], version[i], fn, context);

@@ -2,8 +2,8 @@
 #define KEYED_INTERNAL_H
 
 /*
- * A map is some shards, each a source of the driver's (driver/source.h) with the records of its entries and a table from
- * their keys' hashes to them. The low half of a hash tells the shard, the high half is the table's.
+ * A map is some shards, each a source of the driver's (driver/source.h) with the records of its entries and a table
+ * from their keys' hashes to them. The low half of a hash tells the shard, the high half is the table's.
  *
  * A record is in one of these states, under its shard's lock:
  *
@@ -19,13 +19,13 @@
  *       out of the map:  gone, unused
  *
  * A job that a worker has taken from the queue is still "queued" until the worker has the shard's lock. Whoever comes
- * before it cannot take the job back, and so leaves the record with the mark KEYED_WORKER: the worker is sure to come, and
- * nobody else may use the links in `as`, or give the record to another entry, until it has. A worker that finds its record
- * loose files it, and one that finds it gone gives it back. So a set or move needs no other record, and cannot fail, and a
- * remove was in time in all states.
+ * before it cannot take the job back, and so leaves the record with the mark KEYED_WORKER: the worker is sure to come,
+ * and nobody else may use the links in `as`, or give the record to another entry, until it has. A worker that finds its
+ * record loose files it, and one that finds it gone gives it back. So a set or move needs no other record, and cannot
+ * fail, and a remove was in time in all states.
  *
- * Whoever shows a record's key to the application without a lock, a callback's worker or a drain, has the record as gone and
- * with a mark, and gives it back afterwards.
+ * Whoever shows a record's key to the application without a lock, a callback's worker or a drain, has the record as
+ * gone and with a mark, and gives it back afterwards.
  *
  * Loose without a mark, an entry waits for nothing: its expiry was dropped, or its worker came when all was stopped.
  */

@@ -184,7 +184,10 @@ static int open_link(struct redis_store *store)
 	return ww_redis_link_open(&store->link, &link);
 }
 
-/* What in Redis's configuration will lose jobs one day; better said at the beginning. What it does not show is not said. */
+/*
+ * What in Redis's configuration will lose jobs one day; better said at the beginning. What it does not show is not
+ * said.
+ */
 static void advise(struct redis_store *store)
 {
 	const char *argv[] = {"INFO"};

@@ -36,7 +36,10 @@ static int is_gone(const struct redis_call *call)
 
 /* ---- Calling */
 
-/* Calls of shards. Each works on all that its shard has, and would take for lost what has moved to another node already. */
+/*
+ * Calls of shards. Each works on all that its shard has, and would take for lost what has moved to another node
+ * already.
+ */
 static int run(struct redis_store *store, struct redis_call *calls, size_t count)
 {
 	for (size_t i = 0; i < count; i++)

@@ -9,8 +9,8 @@
  *             where something is, and one for which nothing is ready asks nobody
  *     worker  a thread: when each shard that it watches has something due, and messages
  *
- * A hint may say too much: then a reserve finds nothing there, and it is corrected. It may not say too little: what was heard
- * while an answer was under way is newer than the answer.
+ * A hint may say too much: then a reserve finds nothing there, and it is corrected. It may not say too little: what was
+ * heard while an answer was under way is newer than the answer.
  */
 
 #include <hiredis/hiredis.h>
@@ -39,7 +39,10 @@
 /* No time: nothing is due. The greatest number that Lua has exactly. */
 #define REDIS_NEVER ((UINT64_C(1) << 53) - 1)
 
-/* The first ready job of a tube in a shard: its priority, or one of these. Perhaps there is one: asked after those that are known. */
+/*
+ * The first ready job of a tube in a shard: its priority, or one of these. Perhaps there is one: asked after those that
+ * are known.
+ */
 enum { HINT_UNKNOWN = -2, HINT_NONE = -1 };
 #define HINT_PERHAPS (INT64_C(1) << 32)
 
@@ -67,7 +70,10 @@ struct redis_store {
 	struct redis_link *link;
 	uint32_t shards;
 	uint64_t slice; /* us */
-	/* Of each shard, and behind them all the name of a key that each has: with that one a call says that it needs them all. */
+	/*
+	 * Of each shard, and behind them all the name of a key that each has: with that one a call says that it needs
+	 * them all.
+	 */
 	char (*tags)[REDIS_TAG_SIZE];
 	char tag[REDIS_TAG_SIZE]; /* of the whole, and its key */
 	char key[REDIS_TAG_SIZE];
@@ -147,8 +153,8 @@ void ww_redis_words_signed(struct words *words, int64_t number);
 /* ---- redis_call.c: calls, and what they reply */
 
 /*
- * Run a script for a shard. On WW_OK *reply is the caller's, to be given to ww_redis_call_free, and is not an error or a negative
- * number; those are returned.
+ * Run a script for a shard. On WW_OK *reply is the caller's, to be given to ww_redis_call_free, and is not an error or
+ * a negative number; those are returned.
  */
 int ww_redis_call(struct redis_store *store, const struct redis_script *script, uint32_t shard, struct words *words,
     unsigned flags, redisReply **reply);
@@ -188,8 +194,8 @@ int ww_redis_call_array(struct redis_store *store, const redisReply *reply, size
 /* ---- redis_make.c */
 
 /*
- * The store, and its shards, made if they are not there, unless WW_REDIS_EXISTING says that they must be. Stores how many shards
- * were not, unless NULL. On an error nothing was made, but by way of a connection that broke.
+ * The store, and its shards, made if they are not there, unless WW_REDIS_EXISTING says that they must be. Stores how
+ * many shards were not, unless NULL. On an error nothing was made, but by way of a connection that broke.
  */
 int ww_redis_make(struct redis_store *store, uint32_t *made);
 /* The store was gone for a call with that identity: make it anew, unless another thread or process has done so. */
@@ -203,8 +209,8 @@ int ww_redis_make_anew(struct redis_store *store, const char *gone);
  *     items   0:b  1:a  2:b  3:-  4:b      (batch 2)
  *     calls   1:b(0, 2)   2:a(1)   3:b(4)
  *
- * First all are added, which makes the calls; then words are said, and the calls run side by side; then each item has its
- * part of a reply.
+ * First all are added, which makes the calls; then words are said, and the calls run side by side; then each item has
+ * its part of a reply.
  */
 struct gather {
 	struct redis_store *store;
@@ -225,11 +231,15 @@ int ww_redis_gather_make(struct gather *gather, struct redis_store *store, size_
 void ww_redis_gather_add(struct gather *gather, size_t i, uint32_t shard);
 /* All are added, and each has so many words to say. */
 int ww_redis_gather_begin(struct gather *gather, size_t words);
-/* Where item i says its words, in the order of items; NULL: it is in no call. What they point to is to live until run. */
+/*
+ * Where item i says its words, in the order of items; NULL: it is in no call. What they point to is to live until run.
+ */
 struct words *ww_redis_gather_words(const struct gather *gather, size_t i);
 /* Errors: that of the first call that was not answered; ww_redis_gather_reply tells what became of each item. */
 int ww_redis_gather_run(struct gather *gather, const struct redis_script *script);
-/* Each item is replied so many values: *reply are those of item i, which was added. Errors: of its call; WW_ECORRUPT. */
+/*
+ * Each item is replied so many values: *reply are those of item i, which was added. Errors: of its call; WW_ECORRUPT.
+ */
 int ww_redis_gather_reply(const struct gather *gather, size_t i, size_t size, redisReply *const **reply);
 /* Also what is replied. */
 void ww_redis_gather_free(struct gather *gather);
@@ -253,8 +263,8 @@ void ww_redis_hint_bound(struct redis_store *store, size_t count);
 void ww_redis_hint_forget(struct redis_store *store);
 void ww_redis_hint_hear(struct redis_store *store, const char *tube, uint32_t shard, int64_t priority);
 /*
- * This process may have made something ready in a shard: of a tube, with that priority, or in any (NULL). Messages of it are
- * under way, but who did it is to find it at once.
+ * This process may have made something ready in a shard: of a tube, with that priority, or in any (NULL). Messages of
+ * it are under way, but who did it is to find it at once.
  */
 void ww_redis_hint_made(struct redis_store *store, const char *tube, uint32_t shard, int64_t priority);
 void ww_redis_hint_count(struct redis_store *store, const char *tube, uint64_t puts, uint64_t finished);

@@ -8,14 +8,14 @@
  *          --> node 1 --> idle connections
  *          ...
  *
- * Nodes are the hosts of the url and whatever a cluster has named since; none is removed before the link is closed, so that
- * a pointer to one stays good. A run takes connections of several nodes in the order of their indices, so that two runs
- * never wait for each other.
+ * Nodes are the hosts of the url and whatever a cluster has named since; none is removed before the link is closed, so
+ * that a pointer to one stays good. A run takes connections of several nodes in the order of their indices, so that two
+ * runs never wait for each other.
  *
- * A node that could not be reached is asked again after a pause that doubles with each failure; until then whoever needs
- * it gets the error of the last attempt at once. One alone makes the next attempt. An ear that is cut off soon after it was
- * opened is a failure of the same kind, which connecting does not show: the next is opened at once, those after it likewise
- * after a pause.
+ * A node that could not be reached is asked again after a pause that doubles with each failure; until then whoever
+ * needs it gets the error of the last attempt at once. One alone makes the next attempt. An ear that is cut off soon
+ * after it was opened is a failure of the same kind, which connecting does not show: the next is opened at once, those
+ * after it likewise after a pause.
  */
 
 #include <pthread.h>

@@ -1,9 +1,9 @@
 /*
  * A run: rounds until each call is answered or lost.
  *
- * A round puts each call that is left into the group of its node, takes a connection a group in the order of the nodes, sends
- * all, reads all, and gives the connections back. Then each reply is judged: the call ends, or goes into the next round,
- * perhaps to another node, after a SCRIPT LOAD or an ASKING, or after a pause.
+ * A round puts each call that is left into the group of its node, takes a connection a group in the order of the nodes,
+ * sends all, reads all, and gives the connections back. Then each reply is judged: the call ends, or goes into the next
+ * round, perhaps to another node, after a SCRIPT LOAD or an ASKING, or after a pause.
  */
 #include <string.h>
 

@@ -189,14 +189,15 @@ int ww_redis_look_state(struct ww_jobs *jobs, uint64_t id, enum ww_job_state *st
 /*
  * ---- Many
  *
- * Where to go on is a shard, a cursor of HSCAN, and a place in what that leads to, of which there may be more than are wanted:
+ * Where to go on is a shard, a cursor of HSCAN, and a place in what that leads to, of which there may be more than are
+ * wanted:
  *
  *     ((place << MARK_BITS | mark) << CURSOR_BITS | cursor) * shards + shard
  *
- * A cursor has no more bits than the number of jobs in a shard. Places are the jobs' numbers modulo as many as there is room for:
- * two jobs of one place and cursor are so far apart that they are not met. What a cursor leads to changes when Redis makes
- * its table smaller, and then the place says nothing: the mark, of the cursor that comes next, tells that, and what the cursor
- * leads to is shown from its beginning. A list ends between cursors where it can.
+ * A cursor has no more bits than the number of jobs in a shard. Places are the jobs' numbers modulo as many as there is
+ * room for: two jobs of one place and cursor are so far apart that they are not met. What a cursor leads to changes
+ * when Redis makes its table smaller, and then the place says nothing: the mark, of the cursor that comes next, tells
+ * that, and what the cursor leads to is shown from its beginning. A list ends between cursors where it can.
  */
 enum { CURSOR_BITS = 30, MARK_BITS = 8 };
 

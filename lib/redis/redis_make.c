@@ -258,7 +258,10 @@ static int recall(struct redis_store *store, struct shape *shape)
 	return result;
 }
 
-/* The key of the whole is not there. If it alone is lost, shards and their jobs still are: it is made as they say, if they agree. */
+/*
+ * The key of the whole is not there. If it alone is lost, shards and their jobs still are: it is made as they say, if
+ * they agree.
+ */
 static int make_whole(struct redis_store *store, struct shape *shape, char identity[REDIS_IDENTITY_SIZE])
 {
 	struct look look = {.identity = shape->identity, .is_whole_lost = 1, .only_find = 1};

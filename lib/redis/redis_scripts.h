@@ -2,8 +2,8 @@
 #define REDIS_SCRIPTS_H
 
 /*
- * The scripts that Redis executes, made of the .lua files beside this one. Each begins with what it takes and what it replies;
- * part_shard.lua, which begins those of a shard, explains the shard's keys and records.
+ * The scripts that Redis executes, made of the .lua files beside this one. Each begins with what it takes and what it
+ * replies; part_shard.lua, which begins those of a shard, explains the shard's keys and records.
  *
  * Of shard S of a store with the prefix P, all in one hash slot by the tag {P:S}:
  *

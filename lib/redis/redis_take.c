@@ -75,8 +75,8 @@ static struct tube_hints *hints_of(const struct take *take, size_t tube)
 }
 
 /*
- * The shard with the best job as far as is known, -1: nothing is ready anywhere; and the priority of the best one in another
- * shard. Of some shard nothing may be known.
+ * The shard with the best job as far as is known, -1: nothing is ready anywhere; and the priority of the best one in
+ * another shard. Of some shard nothing may be known.
  */
 static int64_t best_shard(const struct take *take, int64_t *bound, int *is_unknown)
 {

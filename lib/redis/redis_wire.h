@@ -5,11 +5,12 @@
  * One connection: commands are appended, sent as far as the system takes them, and replies come out in their order. It
  * never waits but in connect, which has a deadline, and in ask.
  *
- * Of hiredis it has the connecting, the format of commands and the reader. Not its way of sending, which raises SIGPIPE; and
- * not its replies, which end the process for want of memory: those are made in redis_reply.c, within a limit.
+ * Of hiredis it has the connecting, the format of commands and the reader. Not its way of sending, which raises
+ * SIGPIPE; and not its replies, which end the process for want of memory: those are made in redis_reply.c, within a
+ * limit.
  *
- * One thread at a time. Errors: WW_EIO: it broke; WW_ECORRUPT: what came is no reply, or too large; WW_ENOMEM. After an error
- * it can only be closed; why says what was wrong.
+ * One thread at a time. Errors: WW_EIO: it broke; WW_ECORRUPT: what came is no reply, or too large; WW_ENOMEM. After an
+ * error it can only be closed; why says what was wrong.
  */
 
 #include <poll.h>

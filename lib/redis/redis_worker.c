@@ -5,7 +5,8 @@
  *     sweeps   ---> next alarms ------> | timing wheel  | ---------> of all that are due
  *     heartbeat --> who watches what    +---------------+
  *
- * It sleeps until the wheel's next expiry, a message, or its next heartbeat. What it misses costs lateness and nothing else.
+ * It sleeps until the wheel's next expiry, a message, or its next heartbeat. What it misses costs lateness and nothing
+ * else.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -156,8 +157,8 @@ static void back_off(struct redis_worker *worker)
 }
 
 /*
- * Who has which shards: of n workers in the order of their names, the i-th has those whose number is i modulo n. For a moment two
- * may think that they have one, which costs a call, or none, until all have heard.
+ * Who has which shards: of n workers in the order of their names, the i-th has those whose number is i modulo n. For a
+ * moment two may think that they have one, which costs a call, or none, until all have heard.
  */
 static void divide(struct redis_worker *worker, const redisReply *reply)
 {

@@ -61,7 +61,10 @@ static int is_calling(const struct ww_session *session)
 	return here != NULL;
 }
 
-/* In a look this thread has a shard's lock. Every call asks, and so the variable lies where no call is needed to find it. */
+/*
+ * In a look this thread has a shard's lock. Every call asks, and so the variable lies where no call is needed to find
+ * it.
+ */
 static _Thread_local int looking __attribute__((tls_model("initial-exec")));
 
 void ww_session_call_look(ww_look_fn *look, void *value, void *context)
@@ -169,8 +172,8 @@ static void free_session(struct ww_session *session, uint32_t shards)
 }
 
 /*
- * In a child of the process, which has the locks and conditions as they were when it was forked: memory alone, and nobody is
- * told. Entries that are not taken have no length.
+ * In a child of the process, which has the locks and conditions as they were when it was forked: memory alone, and
+ * nobody is told. Entries that are not taken have no length.
  */
 static void free_in_child(struct ww_session *session)
 {

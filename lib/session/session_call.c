@@ -34,8 +34,8 @@ static void replace(
 }
 
 /*
- * The shard is over its limit: take out the entry that was not used for longest. Its memory is still taken, so that its key
- * can be told.
+ * The shard is over its limit: take out the entry that was not used for longest. Its memory is still taken, so that its
+ * key can be told.
  */
 static struct entry *evict(struct session_shard *shard)
 {

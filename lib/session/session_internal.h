@@ -11,8 +11,8 @@
  * An entry is in the map or is a job for the map's `gone`; by then it has left table and wheel, so that nothing that
  * happens to its key meanwhile meets it.
  *
- * Ten million entries are to fit a gigabyte, so an entry is packed. The wheel is advanced in batches here and then looks
- * at no timer's callback: that member holds the value. The moment of expiry is the timer's tick less `early` ns.
+ * Ten million entries are to fit a gigabyte, so an entry is packed. The wheel is advanced in batches here and then
+ * looks at no timer's callback: that member holds the value. The moment of expiry is the timer's tick less `early` ns.
  */
 
 #include "driver/source.h"

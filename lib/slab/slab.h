@@ -2,16 +2,17 @@
 #define SLAB_H
 
 /*
- * Records of one size, named by indices: a record never moves, and its memory stays a record of this slab until the slab
- * is destroyed, so that whoever looks at a stale index finds a record and can tell by its generation that it is another.
+ * Records of one size, named by indices: a record never moves, and its memory stays a record of this slab until the
+ * slab is destroyed, so that whoever looks at a stale index finds a record and can tell by its generation that it is
+ * another.
  *
  *     chunk[0] --> | 0 | 1 | ... | 511 |
  *     chunk[1] --> | 512 | ... | 1023 |
  *
- * Which records are unused stands in the first bytes of some of the unused ones, a list of blocks of indices. A plain list
- * would go from record to record: in a process that has run long the next one lies anywhere, and taking it is waiting for
- * its cache line only to learn which comes after it. A block tells the next ones in advance, and they are prefetched; and
- * it takes no memory of its own.
+ * Which records are unused stands in the first bytes of some of the unused ones, a list of blocks of indices. A plain
+ * list would go from record to record: in a process that has run long the next one lies anywhere, and taking it is
+ * waiting for its cache line only to learn which comes after it. A block tells the next ones in advance, and they are
+ * prefetched; and it takes no memory of its own.
  *
  *     top --> | next | count | 9 4 700 3 ... | --> | next | count | ... |
  *
@@ -55,7 +56,9 @@ void ww_slab_destroy(struct slab *slab);
 /* See to it that `records` more can be taken. WW_ENOMEM: no memory, or over SLAB_MAX; nothing has changed. */
 int ww_slab_reserve(struct slab *slab, size_t records);
 
-/* Take a record, SLAB_NONE if there is no memory. One that was never taken before is all zero after struct slab_unused. */
+/*
+ * Take a record, SLAB_NONE if there is no memory. One that was never taken before is all zero after struct slab_unused.
+ */
 uint32_t ww_slab_take(struct slab *slab);
 
 /* Give a record back. */

@@ -5,7 +5,9 @@
 
 #define ALIGNMENT 64u
 
-/* The geometry in one table: the slots of each level, lowest first; what a level's slot spans follows from those below. */
+/*
+ * The geometry in one table: the slots of each level, lowest first; what a level's slot spans follows from those below.
+ */
 static const uint32_t standard_slots[] = {
     STD_SECONDS, /* of 1 tick:       a turn of 60 */
     STD_MINUTES, /* of 60 ticks:     a turn of 3,600 */
@@ -108,7 +110,10 @@ static int is_standard(const struct ww_wheel_config *config)
 	return 1;
 }
 
-/* A mark for this wheel's timers, mixed from its address, so that another wheel's are known; never that of zeroed memory. */
+/*
+ * A mark for this wheel's timers, mixed from its address, so that another wheel's are known; never that of zeroed
+ * memory.
+ */
 static uint64_t tag_of(const struct ww_wheel *wheel)
 {
 	uint64_t mixed = (uintptr_t)wheel / ALIGNMENT * UINT64_C(0x9e3779b97f4a7c15);

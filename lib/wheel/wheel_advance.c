@@ -13,7 +13,9 @@ struct spot {
 
 #define NO_SLOT ((struct spot){NOWHERE, WW_NEVER})
 
-/* Of a ring whose bits begin at words: the boundary at which the first slot after the hand's is, or WW_NEVER if none. */
+/*
+ * Of a ring whose bits begin at words: the boundary at which the first slot after the hand's is, or WW_NEVER if none.
+ */
 static inline uint64_t next_boundary(const uint64_t *words, uint64_t hand, uint64_t span, uint32_t slots)
 {
 	uint64_t now = hand / span;
@@ -154,11 +156,11 @@ static inline void attach(struct ww_wheel *wheel, uint32_t place, const struct w
 }
 
 /*
- * Where a timer goes whose own slot is the one of ring r that is being walked. At a boundary it was moved by exactly the
- * horizon, to where that slot comes round again, and waits outside. Drained ahead, it does not fit below by the time that
- * remains. But a ring takes what is as many slots away as it has, since the hand's own slot was emptied: that will
- * do within one slot's span of the boundary. Only ring 0's slot at the hand may not be empty, and what it cannot take is
- * late.
+ * Where a timer goes whose own slot is the one of ring r that is being walked. At a boundary it was moved by exactly
+ * the horizon, to where that slot comes round again, and waits outside. Drained ahead, it does not fit below by the
+ * time that remains. But a ring takes what is as many slots away as it has, since the hand's own slot was emptied: that
+ * will do within one slot's span of the boundary. Only ring 0's slot at the hand may not be empty, and what it cannot
+ * take is late.
  */
 static __attribute__((noinline)) uint32_t place_beside(const struct ww_wheel *wheel, uint32_t r, uint64_t deadline)
 {
@@ -169,7 +171,9 @@ static __attribute__((noinline)) uint32_t place_beside(const struct ww_wheel *wh
 	return place_in(&wheel->ring[r - 1], deadline);
 }
 
-/* File one timer of a slot of ring r anew. At a boundary its deadline may be the hand itself, which is about to expire. */
+/*
+ * File one timer of a slot of ring r anew. At a boundary its deadline may be the hand itself, which is about to expire.
+ */
 static inline void demote(struct ww_wheel *wheel, int standard, struct ww_timer *timer, uint32_t from, uint32_t r)
 {
 	uint32_t place;
@@ -215,7 +219,9 @@ static void demote_slot(struct ww_wheel *wheel, uint32_t place, uint32_t r, uint
 		walk_lanes(wheel, 0, place, r, most);
 }
 
-/* The places of ring r that are demoted at `time`: the slot that begins, or is to be looked through, and what is late. */
+/*
+ * The places of ring r that are demoted at `time`: the slot that begins, or is to be looked through, and what is late.
+ */
 static uint32_t places_at(const struct ww_wheel *wheel, uint32_t r, uint64_t time, uint32_t places[2])
 {
 	const struct ring *ring = &wheel->ring[r];
@@ -332,7 +338,10 @@ struct sink {
 	size_t count;
 };
 
-/* The timer is unlinked. A periodic one is scheduled again before anybody sees it, so that the callback may change that. */
+/*
+ * The timer is unlinked. A periodic one is scheduled again before anybody sees it, so that the callback may change
+ * that.
+ */
 static inline uint64_t renew(struct ww_wheel *wheel, struct ww_timer *timer, uint64_t deadline)
 {
 	uint64_t missed = (wheel->head.now - deadline) / timer->ww_period;

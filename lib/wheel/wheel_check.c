@@ -43,7 +43,9 @@ static uint64_t place_begins(const struct ww_wheel *wheel, uint32_t place)
 		return wheel->farther_at[place - ring->first];
 	uint64_t hand = wheel->head.hand / ring->span % ring->slots;
 	uint64_t steps = (place - ring->first + ring->slots - hand) % ring->slots;
-	/* The slot at the hand stands for the time a turn ahead, but ring 0's while a budget holds its expiries back. */
+	/*
+	 * The slot at the hand stands for the time a turn ahead, but ring 0's while a budget holds its expiries back.
+	 */
 	if (steps == 0 && ring != wheel->ring)
 		steps = ring->slots;
 	return ring_boundary(ring, wheel->head.hand, steps);

@@ -17,9 +17,9 @@
  *
  * What is too far for that too waits in two slots of its own; see place_farther in wheel_place.h.
  *
- * The *hand* is the tick up to which everything has expired. A timer goes to the lowest ring whose turn is longer than the
- * time from the hand to its deadline. The slot that the hand is in was emptied when the hand came to it, and stands for
- * the time one turn ahead from then on; in ring 0 it is not used before the hand has left it.
+ * The *hand* is the tick up to which everything has expired. A timer goes to the lowest ring whose turn is longer than
+ * the time from the hand to its deadline. The slot that the hand is in was emptied when the hand came to it, and stands
+ * for the time one turn ahead from then on; in ring 0 it is not used before the hand has left it.
  *
  * A slot is not one list but LANES lists, filled in turn and walked in turn. A list of millions is a chain of cache
  * misses of which each must end before the next can begin; several lists are as many misses under way at once. And each
@@ -67,8 +67,8 @@
 /* 64 slots for each level, four words for a shared ring in the place of two, and one word outside. */
 #define WORDS_MAX (WW_LEVELS_MAX + 4u)
 /*
- * A slot with no more timers than this is demoted at its boundary as a whole; it takes some microseconds. A power of two,
- * so that one test tells a slot that has become too large from all others but the empty one.
+ * A slot with no more timers than this is demoted at its boundary as a whole; it takes some microseconds. A power of
+ * two, so that one test tells a slot that has become too large from all others but the empty one.
  */
 #define DRAIN_AHEAD_MIN 256u
 
@@ -76,8 +76,8 @@
 #define WHERE_TAG 48   /* and the tag */
 #define DUE_SLOTS 3u
 /*
- * Later than any `event`: the first time that advance refuses, so that it looks then. It is the `event` of a wheel in which
- * nothing waits, but for the default geometry, which needs advance at the end of each turn: see end_of_turn.
+ * Later than any `event`: the first time that advance refuses, so that it looks then. It is the `event` of a wheel in
+ * which nothing waits, but for the default geometry, which needs advance at the end of each turn: see end_of_turn.
  */
 #define NO_EVENT (WW_TIME_MAX + 1)
 /* The time that no timer reaches, from which their deadlines are counted back. */

@@ -26,8 +26,8 @@
 #define STD_LEAD_OUTSIDE 1099u
 
 /*
- * The hand has come to `hand`. The inline advance moves it too, within a turn of the default geometry's highest ring: at
- * the end of one, advance wants to be called.
+ * The hand has come to `hand`. The inline advance moves it too, within a turn of the default geometry's highest ring:
+ * at the end of one, advance wants to be called.
  */
 static inline void move_hand(struct ww_wheel *wheel, uint64_t hand)
 {
@@ -142,8 +142,8 @@ static inline uint32_t place_of(struct ww_wheel *wheel, int standard, uint64_t h
 
 /*
  * A slot of a ring holds its first timer, or as many as are drained ahead: let advance know when it is needed for that.
- * The special slots, and those farther than all rings, do so themselves. Returns WW_OK, as do the functions that end with
- * a call of this one: the compiler makes that a jump, and they need no stack.
+ * The special slots, and those farther than all rings, do so themselves. Returns WW_OK, as do the functions that end
+ * with a call of this one: the compiler makes that a jump, and they need no stack.
  */
 static __attribute__((noinline)) int slot_grew(struct ww_wheel *wheel, uint32_t place, uint64_t deadline)
 {

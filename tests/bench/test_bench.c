@@ -1,4 +1,6 @@
-/* The benchmark around its structures: what it draws, what it finds wrong, and that it gives every result it promises. */
+/*
+ * The benchmark around its structures: what it draws, what it finds wrong, and that it gives every result it promises.
+ */
 
 #include <signal.h>
 #include <stdlib.h>

@@ -2,8 +2,8 @@
 #define TESTS_CALLBACK_PUSHING_H
 
 /*
- * What the tests of pushers share: a store in memory on a virtual clock that stands still, a receiver, and a pusher that may call
- * loopback. What a job waits for is read from its due time.
+ * What the tests of pushers share: a store in memory on a virtual clock that stands still, a receiver, and a pusher
+ * that may call loopback. What a job waits for is read from its due time.
  */
 
 #include "callback/receiver.h"

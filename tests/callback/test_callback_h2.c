@@ -1,6 +1,7 @@
 /*
- * HTTP/2: requests share a connection. The server answers none before all have come, so that they must be on the way side by side. It
- * knows just enough: it counts streams that have ended and answers 204 to each, without looking at their headers.
+ * HTTP/2: requests share a connection. The server answers none before all have come, so that they must be on the way
+ * side by side. It knows just enough: it counts streams that have ended and answers 204 to each, without looking at
+ * their headers.
  */
 
 #include <arpa/inet.h>

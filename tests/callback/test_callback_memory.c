@@ -1,4 +1,7 @@
-/* Every allocation fails in turn: opening says so and leaves nothing; what is under way is tried again, and nothing leaks or is lost. */
+/*
+ * Every allocation fails in turn: opening says so and leaves nothing; what is under way is tried again, and nothing
+ * leaks or is lost.
+ */
 
 #include <pthread.h>
 #include <string.h>

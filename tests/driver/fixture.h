@@ -33,8 +33,8 @@
 	} while (0)
 
 /*
- * An assertion for callbacks and for what runs a million times: Check's own ones write to a file at every call, and are not
- * meant for several threads.
+ * An assertion for callbacks and for what runs a million times: Check's own ones write to a file at every call, and are
+ * not meant for several threads.
  */
 #define MUST(condition)                                                                                                \
 	do {                                                                                                           \

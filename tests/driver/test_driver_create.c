@@ -178,7 +178,9 @@ START_TEST(without_descriptors_create_fails_and_leaves_nothing)
 }
 END_TEST
 
-/* In a process of its own that may have `threads` threads: 0: that is so; 1: not so; 77: the system does not limit it. */
+/*
+ * In a process of its own that may have `threads` threads: 0: that is so; 1: not so; 77: the system does not limit it.
+ */
 static int create_with(rlim_t threads)
 {
 	struct rlimit limit = {threads, threads};

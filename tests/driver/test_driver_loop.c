@@ -131,7 +131,10 @@ static void cancel_all(struct ww_driver *of, const struct ww_firing *firing, voi
 
 START_TEST(room_that_a_cancel_makes_is_not_forgotten)
 {
-	/* The queue holds 4. The first callback, or the loop between two calls, cancels the other 3, and 4 more are due. */
+	/*
+	 * The queue holds 4. The first callback, or the loop between two calls, cancels the other 3, and 4 more are
+	 * due.
+	 */
 	for (int inside = 0; inside < 2; inside++)
 		for (uint32_t budget = 1; budget <= 2; budget++) {
 			struct ww_driver_config config = config_of(WW_DRIVER_THREADLESS, 0);

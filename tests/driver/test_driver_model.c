@@ -1,6 +1,6 @@
 /*
- * Random calls against a model that knows each timer: one thread, a driver without threads, a virtual clock that also goes
- * backwards. WW_MODEL_OPS sets the number of calls, WW_SEED repeats a run.
+ * Random calls against a model that knows each timer: one thread, a driver without threads, a virtual clock that also
+ * goes backwards. WW_MODEL_OPS sets the number of calls, WW_SEED repeats a run.
  */
 
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /*
- * Many threads that schedule, cancel and reschedule while one moves the clock and workers call: no callback begins after a
- * cancel that was in time, none is called twice, none is lost, and each timer ends in one way only.
+ * Many threads that schedule, cancel and reschedule while one moves the clock and workers call: no callback begins
+ * after a cancel that was in time, none is called twice, none is lost, and each timer ends in one way only.
  */
 
 #include <stdio.h>

@@ -228,8 +228,8 @@ END_TEST
 START_TEST(what_a_worker_has_taken_and_not_begun_is_handed_over_and_does_not_begin)
 {
 	/*
-	 * The worker, played by the test, goes on before the stop looks, or after it, or after its timer was moved, or after
-	 * a call that waits for callbacks came between the stop's closing and its looking.
+	 * The worker, played by the test, goes on before the stop looks, or after it, or after its timer was moved, or
+	 * after a call that waits for callbacks came between the stop's closing and its looking.
 	 */
 	for (int kind = 0; kind < 5; kind++) {
 		struct running here = {0};
@@ -345,7 +345,9 @@ START_TEST(a_timer_that_would_fire_again_is_handed_over_once_although_its_callba
 {
 	static const uint64_t left[] = {0, 40 * TICK, 10 * TICK, 40 * TICK, 10 * TICK, 0};
 
-	/* The callback ends when all was handed over, or after the stop has closed the queue and before it comes to it. */
+	/*
+	 * The callback ends when all was handed over, or after the stop has closed the queue and before it comes to it.
+	 */
 	for (int order = 0; order < 2; order++)
 		for (int kind = 0; kind < 6; kind++) {
 			struct gate gate;

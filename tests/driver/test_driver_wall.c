@@ -1,4 +1,6 @@
-/* A clock that somebody steps, as the one on the wall: forwards fires, backwards delays, nothing fires twice or early. */
+/*
+ * A clock that somebody steps, as the one on the wall: forwards fires, backwards delays, nothing fires twice or early.
+ */
 
 #include "driver/fixture.h"
 
@@ -177,7 +179,10 @@ START_TEST(a_settle_that_began_before_a_step_backwards_ends)
 	(void)after(0, hold, &gate);
 	advance(TICK);
 	gate_wait(&gate, 1);
-	/* One is in the queue; the other one, due as well when the settle begins, waits for room, and then for the clock. */
+	/*
+	 * One is in the queue; the other one, due as well when the settle begins, waits for room, and then for the
+	 * clock.
+	 */
 	(void)after(700 * TICK, note, NULL);
 	(void)after(700 * TICK, note, NULL);
 	advance(800 * TICK);

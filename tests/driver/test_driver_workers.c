@@ -111,7 +111,9 @@ END_TEST
 
 START_TEST(room_that_a_cancel_makes_is_used)
 {
-	/* The queue is full, all in it is cancelled, and then the worker is free: it finds nothing that tells of room. */
+	/*
+	 * The queue is full, all in it is cancelled, and then the worker is free: it finds nothing that tells of room.
+	 */
 	for (size_t queue = 1; queue <= 9; queue += 4) {
 		static ww_handle handle[9];
 		struct gate gate;

@@ -1,4 +1,7 @@
-/* Any bytes as a job's request: what is taken has nothing in its head that ends a line, and is the same when it is written. */
+/*
+ * Any bytes as a job's request: what is taken has nothing in its head that ends a line, and is the same when it is
+ * written.
+ */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

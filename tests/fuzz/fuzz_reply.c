@@ -1,4 +1,6 @@
-/* Answers of a server that may send anything: they are taken apart, and what they carry is read as JSON and as stats. */
+/*
+ * Answers of a server that may send anything: they are taken apart, and what they carry is read as JSON and as stats.
+ */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,7 @@
-/* What a user of an installed weekwheel-jobs compiles: a job is put into a directory, and delivered after it was opened again. */
+/*
+ * What a user of an installed weekwheel-jobs compiles: a job is put into a directory, and delivered after it was opened
+ * again.
+ */
 
 #include <stdio.h>
 #include <string.h>

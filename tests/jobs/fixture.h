@@ -2,7 +2,8 @@
 #define TESTS_JOBS_FIXTURE_H
 
 /*
- * What the tests of jobs share: a store of each kind, on a virtual clock, and a table that says what a kind promises beyond what all do.
+ * What the tests of jobs share: a store of each kind, on a virtual clock, and a table that says what a kind promises
+ * beyond what all do.
  *
  * A test of what jobs.h says runs with each kind, whose index is _i:
  *
@@ -37,11 +38,14 @@ enum {
 	/* Closing the store ends its leases and pauses; otherwise they go on. */
 	KIND_ENDS_LEASES = 1u << 1,
 	/*
-	 * All jobs are in one row: ids are 1, 2, 3 and so on, tokens grow over all jobs, ready jobs of one priority are in order
-	 * of ids. Otherwise ids grow in no order, and tokens with each job's deliveries.
+	 * All jobs are in one row: ids are 1, 2, 3 and so on, tokens grow over all jobs, ready jobs of one priority are
+	 * in order of ids. Otherwise ids grow in no order, and tokens with each job's deliveries.
 	 */
 	KIND_ONE_ROW = 1u << 2,
-	/* What is done between begin and commit, or by one call, is one write, and fails as a whole; world_fail can see to it. */
+	/*
+	 * What is done between begin and commit, or by one call, is one write, and fails as a whole; world_fail can see
+	 * to it.
+	 */
 	KIND_BATCHES = 1u << 3,
 	/* Statistics tell how many jobs are in memory, and of how many writes there were. */
 	KIND_TELLS_MEMORY = 1u << 4,
@@ -68,7 +72,10 @@ struct kind {
 	int (*is_there)(void);
 	/* Start that, for all tests of the program, unless it runs. */
 	void (*begin)(void);
-	/* Make what the store lives in, when the world has a clock and a driver, and remove it when the store is closed. */
+	/*
+	 * Make what the store lives in, when the world has a clock and a driver, and remove it when the store is
+	 * closed.
+	 */
 	void (*make)(struct world *world);
 	void (*end)(struct world *world);
 	/* Take all jobs out, before the store is closed, and see that nothing of them is left. */
@@ -83,7 +90,10 @@ struct kind {
 
 extern const struct kind *const kinds[];
 const char *kinds_name(size_t i);
-/* How many kinds of the table are there: all or, without the costly ones that come last, those that every test runs with. */
+/*
+ * How many kinds of the table are there: all or, without the costly ones that come last, those that every test runs
+ * with.
+ */
 size_t kinds_count(int is_all);
 /* Start what these need. */
 void kinds_begin(void);

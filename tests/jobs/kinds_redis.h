@@ -2,8 +2,8 @@
 #define TESTS_JOBS_KINDS_REDIS_H
 
 /*
- * Kinds of store in Redis, on a clock of the test's. The servers are of the whole program: each store has a prefix of its own, and
- * when it ends nothing of its jobs may be left there.
+ * Kinds of store in Redis, on a clock of the test's. The servers are of the whole program: each store has a prefix of
+ * its own, and when it ends nothing of its jobs may be left there.
  */
 
 #include "jobs/fixture.h"

@@ -1,6 +1,6 @@
 /*
- * A process is killed in the midst of its writes, again and again; another opens the store: nothing that was acknowledged is
- * lost, nothing that was finished comes again, and every index leads where it should.
+ * A process is killed in the midst of its writes, again and again; another opens the store: nothing that was
+ * acknowledged is lost, nothing that was finished comes again, and every index leads where it should.
  *
  * WW_KILLS sets how often, WW_SEED the seed, which is printed.
  */
@@ -109,7 +109,9 @@ static int listen_once(int from)
 	return 1;
 }
 
-/* Until it has told so much, and then a little longer, so that it is in the midst of anything; it does not wait for us. */
+/*
+ * Until it has told so much, and then a little longer, so that it is in the midst of anything; it does not wait for us.
+ */
 static void let_it_work(int from, uint64_t *seed)
 {
 	uint64_t calls = seed_below(seed, 8) ? seed_below(seed, CALLS) : 0;

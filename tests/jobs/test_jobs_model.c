@@ -1,9 +1,10 @@
 /*
- * Random operations on a store of each kind and on its oracle, an array that is looked through whole: with stores that are
- * closed and opened again, also one of two that are open on the same jobs, and with batches whose write fails, after which
- * nothing may have changed.
+ * Random operations on a store of each kind and on its oracle, an array that is looked through whole: with stores that
+ * are closed and opened again, also one of two that are open on the same jobs, and with batches whose write fails,
+ * after which nothing may have changed.
  *
- * WW_MODEL_OPS sets the number of steps, of which a kind whose steps cost more does a part, WW_SEED the seed, which is printed.
+ * WW_MODEL_OPS sets the number of steps, of which a kind whose steps cost more does a part, WW_SEED the seed, which is
+ * printed.
  */
 
 #include <stdio.h>

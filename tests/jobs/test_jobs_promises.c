@@ -49,7 +49,9 @@ START_TEST(a_job_in_half_a_year_is_delivered_to_the_tick)
 }
 END_TEST
 
-/* Two drivers on clocks of their own would show the difference; here both are one clock, and the flag tells the index. */
+/*
+ * Two drivers on clocks of their own would show the difference; here both are one clock, and the flag tells the index.
+ */
 START_TEST(jobs_on_wall_time_come_at_their_time)
 {
 	world_make(&world, _i);

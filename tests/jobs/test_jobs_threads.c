@@ -150,8 +150,8 @@ static void note_ready(const char *of, void *context)
 }
 
 /*
- * Timers fire in the driver's threads while the store is closed: it leaves none behind and tells of nothing any more, and an
- * access checker sees what a callback would touch too late.
+ * Timers fire in the driver's threads while the store is closed: it leaves none behind and tells of nothing any more,
+ * and an access checker sees what a callback would touch too late.
  */
 START_TEST(a_store_is_closed_while_its_timers_fire)
 {

@@ -173,8 +173,8 @@ END_TEST
 /* ---- The race --------------------------------------------------------------------------------------------------- */
 
 /*
- * Threads set, move, remove, get and drain a few keys while a clock runs and workers fire. Every value is a token: it must
- * be handed out exactly once, by a callback, a replacement, a removal, a drain or the stop.
+ * Threads set, move, remove, get and drain a few keys while a clock runs and workers fire. Every value is a token: it
+ * must be handed out exactly once, by a callback, a replacement, a removal, a drain or the stop.
  */
 
 #define THREADS 4

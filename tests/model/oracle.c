@@ -38,7 +38,9 @@ void oracle_schedule(struct oracle *oracle, uint32_t timer, uint64_t deadline, u
 	if (deadline > oracle->hi) {
 		state = ORACLE_ORDERED;
 	} else if (deadline <= oracle->lo && (!is_due(oracle, timer) || deadline < oracle->deadline[timer])) {
-		/* One that was due, and is moved later but not beyond the hand, may expire as if it had not been moved. */
+		/*
+		 * One that was due, and is moved later but not beyond the hand, may expire as if it had not been moved.
+		 */
 		state = ORACLE_LATE;
 	}
 	oracle->scheduled += oracle->state[timer] == ORACLE_IDLE;

@@ -4,14 +4,14 @@
 /*
  * The naive oracle: what a wheel must do, said with an array of deadlines that is searched from end to end.
  *
- * Times are those of the wheel under test. The oracle never says which timer expires next, since within a tick the order
- * is free; it judges each expiry that it is told of, and at the end of an advance what did not expire.
+ * Times are those of the wheel under test. The oracle never says which timer expires next, since within a tick the
+ * order is free; it judges each expiry that it is told of, and at the end of an advance what did not expire.
  *
  * The *hand* is the tick up to which an advance has expired what was due. It decides whether something scheduled in the
- * past of the wheel's time still takes its place in the order of ticks or is late and comes first in the next call. Between
- * two calls it is known but for one case: when a budget has ended an advance it is anywhere from the last tick that
- * expired to the next that is due. So it is kept as an interval, from lo to hi, which else is one tick; what is scheduled
- * into it may come in either way.
+ * past of the wheel's time still takes its place in the order of ticks or is late and comes first in the next call.
+ * Between two calls it is known but for one case: when a budget has ended an advance it is anywhere from the last tick
+ * that expired to the next that is due. So it is kept as an interval, from lo to hi, which else is one tick; what is
+ * scheduled into it may come in either way.
  */
 
 #include <stddef.h>

@@ -1,8 +1,8 @@
 /*
  * The model test: millions of random operations on a wheel and on its oracle, over a table of geometries.
  *
- * WW_MODEL_OPS sets the number of operations in all, 10 million by default; WW_SEED the seed, which is printed. A failure
- * prints the geometry, the last operations and the command that has it again.
+ * WW_MODEL_OPS sets the number of operations in all, 10 million by default; WW_SEED the seed, which is printed. A
+ * failure prints the geometry, the last operations and the command that has it again.
  */
 
 #include <inttypes.h>

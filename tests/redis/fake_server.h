@@ -2,9 +2,9 @@
 #define TESTS_REDIS_FAKE_SERVER_H
 
 /*
- * A server that answers what a test wants: a thread that reads commands and, for each, finds the first rule whose words the
- * command begins with and that is not used up. What no rule is for is answered as a single server would: PING, AUTH, SELECT and INFO,
- * and OK to all else.
+ * A server that answers what a test wants: a thread that reads commands and, for each, finds the first rule whose words
+ * the command begins with and that is not used up. What no rule is for is answered as a single server would: PING,
+ * AUTH, SELECT and INFO, and OK to all else.
  */
 
 #include <pthread.h>

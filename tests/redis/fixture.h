@@ -1,7 +1,10 @@
 #ifndef TESTS_REDIS_FIXTURE_H
 #define TESTS_REDIS_FIXTURE_H
 
-/* What the tests of the link to Redis share: a link whose memory is counted, whose reports are kept, and whose clock stands. */
+/*
+ * What the tests of the link to Redis share: a link whose memory is counted, whose reports are kept, and whose clock
+ * stands.
+ */
 
 #include <pthread.h>
 #include <stddef.h>
@@ -47,7 +50,10 @@ uint64_t link_rig_now(struct link_rig *rig);
 
 /* A script of that text. */
 struct redis_script script_of(const char *name, const char *text);
-/* One call of a script, with up to one argument; returns the error, and the reply's number, or length of text, in *number. */
+/*
+ * One call of a script, with up to one argument; returns the error, and the reply's number, or length of text, in
+ * *number.
+ */
 int call_script(
     struct link_rig *rig, const struct redis_script *script, const char *key, const char *argument, long long *number);
 /* The same, again if it broke. */

@@ -23,8 +23,9 @@ static struct ww_jobs *jobs;
 static int shift;
 
 /*
- * Before the C library's, for the whole program: what the system's clock says, and when it was booted, is another machine's. Only
- * differences of the monotonic clock mean anything, and the kernel knows that clock too: it is left alone.
+ * Before the C library's, for the whole program: what the system's clock says, and when it was booted, is another
+ * machine's. Only differences of the monotonic clock mean anything, and the kernel knows that clock too: it is left
+ * alone.
  */
 int clock_gettime(clockid_t clock, struct timespec *time)
 {

@@ -1,4 +1,7 @@
-/* When a server is asked again: one that is not there, and one that is not ready. The clock of backing off is the test's. */
+/*
+ * When a server is asked again: one that is not there, and one that is not ready. The clock of backing off is the
+ * test's.
+ */
 
 #include <stdatomic.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /*
- * Servers that lie, break off, say nothing or say too much: an error within bounded time and memory, whatever they do, and
- * then the next server is none the worse for it.
+ * Servers that lie, break off, say nothing or say too much: an error within bounded time and memory, whatever they do,
+ * and then the next server is none the worse for it.
  */
 
 #include <arpa/inet.h>

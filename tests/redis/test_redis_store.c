@@ -1,6 +1,6 @@
 /*
- * What others do to a store in Redis: damage that is told, data that makes no sense, another handle, also one that is at work in
- * other threads.
+ * What others do to a store in Redis: damage that is told, data that makes no sense, another handle, also one that is
+ * at work in other threads.
  */
 
 #include <inttypes.h>

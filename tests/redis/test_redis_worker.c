@@ -1,4 +1,7 @@
-/* Workers: what they cost, how they share shards, wake-ups, and Redis that dies, is emptied, fills up, fails over and moves slots. */
+/*
+ * Workers: what they cost, how they share shards, wake-ups, and Redis that dies, is emptied, fills up, fails over and
+ * moves slots.
+ */
 
 #include <pthread.h>
 #include <signal.h>
@@ -252,7 +255,9 @@ static void end_takers(void)
 	}
 }
 
-/* Each waits for two of three tubes, and for its end. No wait takes as long as it may: a wake-up that is lost is seen. */
+/*
+ * Each waits for two of three tubes, and for its end. No wait takes as long as it may: a wake-up that is lost is seen.
+ */
 static void *take_until_end(void *argument)
 {
 	struct taker *taker = argument;

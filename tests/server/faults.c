@@ -1,6 +1,6 @@
 /*
- * Stands before the C library (LD_PRELOAD) and makes calls that write to files fail, as the plan in a file that is shared with
- * the test says. FAULTS names that file. Sockets and pipes are left alone.
+ * Stands before the C library (LD_PRELOAD) and makes calls that write to files fail, as the plan in a file that is
+ * shared with the test says. FAULTS names that file. Sockets and pipes are left alone.
  */
 #define _GNU_SOURCE 1
 #include <dlfcn.h>

@@ -64,7 +64,10 @@ START_TEST(an_entry_with_a_key_of_16_bytes_weighs_at_most_100_bytes)
 	double most = 0;
 
 	for (uint32_t shards = 1; shards <= 4; shards *= 4) {
-		/* Which shard a key is in, and so how full the tables are, is chance, of which each map has its own: their mean. */
+		/*
+		 * Which shard a key is in, and so how full the tables are, is chance, of which each map has its own:
+		 * their mean.
+		 */
 		double each[LOADS] = {0};
 		for (int map = 0; map < (shards > 1 ? MAPS : 1); map++)
 			weigh(shards, loads, LOADS, each, shards > 1 ? MAPS : 1);

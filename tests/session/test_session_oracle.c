@@ -1,6 +1,6 @@
 /*
- * Random operations on a map and on an oracle: an array with one place a key, looked through from end to end. What a call
- * answers, what gone is told, and who owns which value are compared after each.
+ * Random operations on a map and on an oracle: an array with one place a key, looked through from end to end. What a
+ * call answers, what gone is told, and who owns which value are compared after each.
  *
  * WW_SEED and WW_MODEL_OPS choose the seed and, up to a million, the number of operations.
  */

@@ -1,4 +1,6 @@
-/* When values expire: to the nanosecond for who looks, in their tick for who is told, and whatever happens meanwhile. */
+/*
+ * When values expire: to the nanosecond for who looks, in their tick for who is told, and whatever happens meanwhile.
+ */
 
 #include <semaphore.h>
 

@@ -1,4 +1,6 @@
-/* The slab: records that never move, indices that are all different, memory taken in chunks and given back at the end. */
+/*
+ * The slab: records that never move, indices that are all different, memory taken in chunks and given back at the end.
+ */
 
 #include <string.h>
 

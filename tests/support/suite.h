@@ -5,9 +5,9 @@
  * The main function of a test program: TEST_MAIN("wheel/cancel", this_test, that_test). Each test is a case of its own,
  * so that CK_RUN_CASE=this_test runs it alone; add CK_FORK=no to run it under a debugger.
  *
- * What is to hold of several kinds of a thing is tested with each: suite_run_kinds runs a test once a kind, with the kind's index as
- * _i, and a failure bears the kind's name behind the test's. What tests share is made by setup, which runs before each test in
- * the process that all are forked from; NULL: nothing. suite_run_with has one without kinds.
+ * What is to hold of several kinds of a thing is tested with each: suite_run_kinds runs a test once a kind, with the
+ * kind's index as _i, and a failure bears the kind's name behind the test's. What tests share is made by setup, which
+ * runs before each test in the process that all are forked from; NULL: nothing. suite_run_with has one without kinds.
  */
 
 #include <check.h>

@@ -14,8 +14,8 @@ enum { NARROW = 600, WIDE = 1216 };
 #define CLOCK_NOTE "A tick's time includes one reading of the clock, which is tens of nanoseconds."
 
 /*
- * The figures in their order; a section begins where one is named. The captions say what the workload is and what holds of
- * any results; what these results say is computed.
+ * The figures in their order; a section begins where one is named. The captions say what the workload is and what holds
+ * of any results; what these results say is computed.
  */
 static const struct page_figure {
 	const char *section;

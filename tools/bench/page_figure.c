@@ -45,8 +45,8 @@ static void figure_collect(const struct figure *figure, const struct results *re
 }
 
 /*
- * Whether a structure can be made for such delays, and then takes an amount of memory that is worth a point: a header of
- * some bytes beside a wheel of kilobytes is none.
+ * Whether a structure can be made for such delays, and then takes an amount of memory that is worth a point: a header
+ * of some bytes beside a wheel of kilobytes is none.
  */
 static int fixed_is_shown(const struct structure *structure, uint64_t horizon)
 {

@@ -105,8 +105,8 @@ void results_add(struct results *results, struct result result);
 void results_leave_out(struct results *results, struct left_out left_out);
 
 /*
- * Return 1 if times of ticks are of fewer repetitions than it takes for the median of each tick to leave out what else the
- * machine did.
+ * Return 1 if times of ticks are of fewer repetitions than it takes for the median of each tick to leave out what else
+ * the machine did.
  */
 int results_ticks_are_raw(const struct results *results);
 

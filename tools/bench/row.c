@@ -56,9 +56,9 @@ void row_add_samples(const struct row *row, const double *value, struct result r
 /* ---- Ticks ---------------------------------------------------------------------------------------------------- */
 
 /*
- * A repetition does the same work in the same tick. So a tick's time is its median over the repetitions, from which falls
- * out what else the machine did meanwhile, if there are three of them or more; the longest tick is the longest of those
- * medians, and its minimum and maximum are those of the ticks' minima and maxima.
+ * A repetition does the same work in the same tick. So a tick's time is its median over the repetitions, from which
+ * falls out what else the machine did meanwhile, if there are three of them or more; the longest tick is the longest of
+ * those medians, and its minimum and maximum are those of the ticks' minima and maxima.
  */
 struct tick_times {
 	uint32_t *median, *min, *max;

@@ -76,8 +76,8 @@ static struct sample measure(struct run *run, const struct structure *structure,
 }
 
 /*
- * With one pass given up there is no result: a median of the passes that were fast enough would be too good. But one that
- * was interrupted says nothing of those before it.
+ * With one pass given up there is no result: a median of the passes that were fast enough would be too good. But one
+ * that was interrupted says nothing of those before it.
  */
 static void give_up(struct run *run, struct row *row, const char *why)
 {

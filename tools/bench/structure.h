@@ -59,7 +59,9 @@ struct structure {
 	void (*cancel)(void *state, struct object *object);
 	/* The object is pending, and shall expire `delay` ticks from now instead. */
 	void (*touch)(void *state, struct object *object, uint64_t delay);
-	/* Move time to `now`, which is later than it was, in one call; report what expired, which is idle afterwards. */
+	/*
+	 * Move time to `now`, which is later than it was, in one call; report what expired, which is idle afterwards.
+	 */
 	void (*advance)(void *state, uint64_t now);
 
 	/* Bytes of a timer in the object and outside it, and bytes besides that do not depend on the timers. */
@@ -97,7 +99,9 @@ extern const struct structure structure_libuv;
 #endif
 extern const struct structure structure_floor;
 
-/* What the layers above the wheel are measured with (bench/layers/layers.h): names, without operations. NULL ends them. */
+/*
+ * What the layers above the wheel are measured with (bench/layers/layers.h): names, without operations. NULL ends them.
+ */
 extern const struct structure *const layer_structures[];
 extern const struct structure structure_session;
 extern const struct structure structure_uthash;

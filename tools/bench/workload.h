@@ -33,8 +33,8 @@ struct sample workload_schedule_cancel(struct arena *arena, const struct structu
 struct sample workload_heartbeat(struct arena *arena, const struct structure *structure, uint64_t timeout);
 
 /*
- * D, or R if shuffled: schedule all, then every tick until all have expired. tick_ns, unless NULL, gets the time of each
- * of BENCH_WEEK ticks, which costs a look at the clock each.
+ * D, or R if shuffled: schedule all, then every tick until all have expired. tick_ns, unless NULL, gets the time of
+ * each of BENCH_WEEK ticks, which costs a look at the clock each.
  */
 struct sample workload_life(struct arena *arena, const struct structure *structure, int shuffled, uint32_t *tick_ns);
 

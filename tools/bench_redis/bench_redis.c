@@ -1,8 +1,10 @@
 /*
  * bench-redis COMMAND URL WORDS...
  *
- *     put URL JOBS THREADS BATCH KEY FROM SPREAD put jobs with bodies of 32 bytes; KEY: bytes of a key, 0: none; they are due FROM to
- *                                                FROM + SPREAD seconds from now; BATCH 1: by ww_jobs_put, else by ww_jobs_put_many
+ *     put URL JOBS THREADS BATCH KEY FROM SPREAD put jobs with bodies of 32 bytes; KEY: bytes of a key, 0: none; they
+ *     are due FROM to
+ *                                                FROM + SPREAD seconds from now; BATCH 1: by ww_jobs_put, else by
+ *                                                ww_jobs_put_many
  *     deliver URL JOBS SECONDS WORKERS           jobs that come due over so many seconds (0: all at once) to processes that reserve and
  *                                                finish them
  *     idle URL SECONDS                           do nothing with the store open

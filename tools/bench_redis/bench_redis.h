@@ -2,8 +2,9 @@
 #define BENCH_REDIS_H
 
 /*
- * Measures jobs in Redis as a program that uses the library sees them: what scripts/bench-redis runs. Public headers only. Each command
- * writes one line of JSON on standard output, and ends the program after a message if anything is not as it should be.
+ * Measures jobs in Redis as a program that uses the library sees them: what scripts/bench-redis runs. Public headers
+ * only. Each command writes one line of JSON on standard output, and ends the program after a message if anything is
+ * not as it should be.
  */
 
 #include <stddef.h>

@@ -1,6 +1,6 @@
 /*
- * A process has leased jobs and is killed. When does another one get them? Both have the store open, so that each sees to some of the
- * shards; the jobs are in all of them.
+ * A process has leased jobs and is killed. When does another one get them? Both have the store open, so that each sees
+ * to some of the shards; the jobs are in all of them.
  */
 #include <inttypes.h>
 #include <signal.h>

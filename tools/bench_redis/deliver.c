@@ -1,6 +1,6 @@
 /*
- * Jobs that come due, and processes that reserve and finish them. How late a job is counts by Redis's clock alone: from when it is due to
- * when its lease began.
+ * Jobs that come due, and processes that reserve and finish them. How late a job is counts by Redis's clock alone: from
+ * when it is due to when its lease began.
  */
 #include <inttypes.h>
 #include <stdatomic.h>

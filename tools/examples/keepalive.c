@@ -4,18 +4,19 @@
  * Thousands of TCP connections, each of which sends a byte or more every few seconds, its heartbeat, and a timeout that
  * every heartbeat renews. One thread, epoll, and a wheel of milliseconds. What there is to learn:
  *
- *   - A struct ww_timer lies in each connection. Nothing is allocated for it, there is no handle to keep, and a heartbeat
- *     is a write to memory that reading the socket has just touched: ww_wheel_reschedule_at.
+ *   - A struct ww_timer lies in each connection. Nothing is allocated for it, there is no handle to keep, and a
+ *     heartbeat is a write to memory that reading the socket has just touched: ww_wheel_reschedule_at.
  *   - The wheel says how long to sleep, ww_wheel_next, and that is the timeout of epoll_wait: no thread and no timerfd.
  *   - Each heartbeat's deadline counts from the clock after the read, so that it is never too early: what was read was
- *     sent before. Therefore a deadline is passed, not a delay, which would count from the wheel's time: that is when this
- *     loop last advanced it, before it slept.
+ *     sent before. Therefore a deadline is passed, not a delay, which would count from the wheel's time: that is when
+ *     this loop last advanced it, before it slept.
  *   - When a timer expires, the socket is looked at once more. A server that was stopped or overloaded finds all
  *     timeouts over and all heartbeats unread, and must not disconnect clients for its own sleep.
  *   - The other timers of a server go into the same wheel: here, when to accept again, and when to end.
  *
- * The driver (driver.h) keeps a clock, the sleep and the lock by itself, and suits timers that many threads share. A server
- * that has its connections' objects and its loop anyway is faster with the wheel, whose price is sleep_ms() and serve().
+ * The driver (driver.h) keeps a clock, the sleep and the lock by itself, and suits timers that many threads share. A
+ * server that has its connections' objects and its loop anyway is faster with the wheel, whose price is sleep_ms() and
+ * serve().
  *
  * The clock is CLOCK_MONOTONIC, which stands still while the machine sleeps, as epoll_wait does: nobody's heartbeat is
  * heard then. keepalive_load.c measures how late the silent are disconnected.
@@ -106,8 +107,8 @@ static int sleep_ms(void)
 enum heard { NOTHING, SOMETHING, FAREWELL };
 
 /*
- * Every byte is a sign of life, so there is nothing to put together from parts. Where messages count, this appends to the
- * connection's buffer, and a heartbeat is a whole message: half of one, repeated for ever, must keep nobody alive.
+ * Every byte is a sign of life, so there is nothing to put together from parts. Where messages count, this appends to
+ * the connection's buffer, and a heartbeat is a whole message: half of one, repeated for ever, must keep nobody alive.
  * One read only, for fairness: if there is more, epoll reports the socket again.
  */
 static enum heard hear(const struct connection *connection)
@@ -211,7 +212,9 @@ static int add_connection(int fd)
 	return 0;
 }
 
-/* Connections come in bursts, and each burst is one event. It says that somebody waits: where there is no room, pause. */
+/*
+ * Connections come in bursts, and each burst is one event. It says that somebody waits: where there is no room, pause.
+ */
 static void accept_burst(void)
 {
 	int i, fd;
@@ -262,7 +265,10 @@ static int serve(const sigset_t *asleep)
 				accept_burst();
 		}
 		ww_wheel_now_ns(server.wheel, clock_ns(), &now);
-		/* If more than EVENTS are due, ww_wheel_next says so, and the rest follows after who has sent meanwhile. */
+		/*
+		 * If more than EVENTS are due, ww_wheel_next says so, and the rest follows after who has sent
+		 * meanwhile.
+		 */
 		error = ww_wheel_advance(server.wheel, now, EVENTS, NULL);
 		if (error < 0) {
 			fprintf(stderr, "keepalive: the wheel: %s\n", ww_strerror(error));

@@ -1,14 +1,15 @@
 /*
- * The load for keepalive.c: connections that send heartbeats, of which some go silent, to measure how late after the last
- * byte plus the timeout each of those is disconnected. Nobody may be disconnected earlier, and nobody who sends.
+ * The load for keepalive.c: connections that send heartbeats, of which some go silent, to measure how late after the
+ * last byte plus the timeout each of those is disconnected. Nobody may be disconnected earlier, and nobody who sends.
  *
  * What the lateness contains: the clock is read before the last byte is sent and after the disconnection is seen, so it
- * counts the ways there and back, the server's rounding up to its tick, the whole millisecond that its epoll_wait sleeps,
- * and how late either process was woken. So it is never less than the truth, and never negative if the server keeps its
- * promise. How late this program's own heartbeats were is printed beside it: it tells how busy the machine was.
+ * counts the ways there and back, the server's rounding up to its tick, the whole millisecond that its epoll_wait
+ * sleeps, and how late either process was woken. So it is never less than the truth, and never negative if the server
+ * keeps its promise. How late this program's own heartbeats were is printed beside it: it tells how busy the machine
+ * was.
  *
- * Who is late with a heartbeat here was silent: if the time between two heartbeats of a connection reached the timeout, the
- * server was right to disconnect it. Such connections are counted apart ("kept waiting by this program").
+ * Who is late with a heartbeat here was silent: if the time between two heartbeats of a connection reached the timeout,
+ * the server was right to disconnect it. Such connections are counted apart ("kept waiting by this program").
  *
  * Each client has one periodic timer, its heartbeat; this program's wheel and loop are as in keepalive.c.
  */
@@ -174,8 +175,8 @@ static void on_disconnected(struct client *client)
 }
 
 /*
- * The time between two heartbeats is at most, as the server may see it, that from before the one to after the other. The
- * byte does not fit only if the server does not read; then it is left out.
+ * The time between two heartbeats is at most, as the server may see it, that from before the one to after the other.
+ * The byte does not fit only if the server does not read; then it is left out.
  */
 static void send_heartbeat(struct client *client)
 {

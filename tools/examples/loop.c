@@ -1,6 +1,6 @@
 /*
- * A service's loop: a wheel of milliseconds on the system's clock, which sleeps until the wheel needs it. Runs for a fifth
- * of a second. In an event loop, the sleep is the timeout of epoll_wait.
+ * A service's loop: a wheel of milliseconds on the system's clock, which sleeps until the wheel needs it. Runs for a
+ * fifth of a second. In an event loop, the sleep is the timeout of epoll_wait.
  */
 #define _POSIX_C_SOURCE 200809L
 #include <stdio.h>

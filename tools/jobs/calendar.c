@@ -105,7 +105,9 @@ static int take_clock(struct scan *scan, struct tm *tm, uint64_t *ns)
 	return take_fraction(scan, ns);
 }
 
-/* Days from 1970-01-01 to a date (H. Hinnant, "chrono-compatible low-level date algorithms"); timegm is not in POSIX. */
+/*
+ * Days from 1970-01-01 to a date (H. Hinnant, "chrono-compatible low-level date algorithms"); timegm is not in POSIX.
+ */
 static int64_t days_from_civil(int year, int month, int day)
 {
 	int64_t y = year - (month <= 2);
@@ -123,7 +125,9 @@ static int64_t seconds_utc(const struct tm *tm)
 	return days * 86400 + tm->tm_hour * 3600 + tm->tm_min * 60 + tm->tm_sec;
 }
 
-/* "Z", "+02:00", "+0200" or "+02": Store how far the zone is ahead of UTC, in seconds, and return 1; 0: there is none. */
+/*
+ * "Z", "+02:00", "+0200" or "+02": Store how far the zone is ahead of UTC, in seconds, and return 1; 0: there is none.
+ */
 static int take_offset(struct scan *scan, int *offset)
 {
 	static const char *const form = "an offset such as +02:00 or Z, or nothing more";

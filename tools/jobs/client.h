@@ -2,8 +2,9 @@
 #define TOOLS_CLIENT_H
 
 /*
- * A connection to a server that speaks beanstalkd's protocol. Commands are queued, and sent together; answers come in the order
- * of the commands. Nothing here waits for ever, and nothing that the server sends is believed: lines and bodies have bounds.
+ * A connection to a server that speaks beanstalkd's protocol. Commands are queued, and sent together; answers come in
+ * the order of the commands. Nothing here waits for ever, and nothing that the server sends is believed: lines and
+ * bodies have bounds.
  *
  * Two ways to use it: client_ask and its parts, which wait up to the timeout and say what went wrong; or client_push,
  * client_pull and client_take beside a poll() of one's own, which never wait and say nothing.
@@ -72,8 +73,8 @@ int client_pending(const struct client *client);
 int reply_is(const struct reply *reply, const char *word);
 
 /*
- * Say that `what` ("put", "job 12") was answered by something else than hoped for: what that means and what can be done.
- * Returns -1.
+ * Say that `what` ("put", "job 12") was answered by something else than hoped for: what that means and what can be
+ * done. Returns -1.
  */
 int reply_refused(const struct client *client, const struct reply *reply, const char *what);
 

@@ -106,8 +106,8 @@ static void ask(struct list *list)
 }
 
 /*
- * When the job is due, as Unix time. One on elapsed time has no date of its own: it is due so long from now. That is why --from
- * and --to are compared here and not by the server, which knows a date only of jobs on wall time.
+ * When the job is due, as Unix time. One on elapsed time has no date of its own: it is due so long from now. That is
+ * why --from and --to are compared here and not by the server, which knows a date only of jobs on wall time.
  */
 static uint64_t due_of(const char *line, size_t size)
 {

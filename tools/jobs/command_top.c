@@ -76,8 +76,8 @@ static int keys_begin(struct termios *before)
 }
 
 /*
- * Wait for the next second of the clock, so that a hand moves when it does; but, for the rates, not for the blink of an eye.
- * Or for the end. Without a keyboard no key is waited for.
+ * Wait for the next second of the clock, so that a hand moves when it does; but, for the rates, not for the blink of an
+ * eye. Or for the end. Without a keyboard no key is waited for.
  */
 static void pause_second(int keyboard)
 {

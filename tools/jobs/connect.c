@@ -112,7 +112,10 @@ static int connect_tcp(const char *server, int timeout_ms)
 	freeaddrinfo(found);
 	if (fd < 0)
 		return complain(server, strerror(error));
-	/* A command and its body may go out as two segments, and the second does not wait for the first's acknowledgement. */
+	/*
+	 * A command and its body may go out as two segments, and the second does not wait for the first's
+	 * acknowledgement.
+	 */
 	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
 	/* A worker may wait for days, and should see that the server's machine has gone. */
 	setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);

@@ -2,15 +2,17 @@
 #define TOOLS_DURATION_H
 
 /*
- * Times as people write them. All are in ns, in 64 bits; a time is Unix time, and local times are those of the zone that
- * TZ names. Nothing that looks like a slip is guessed at: it is refused with the place.
+ * Times as people write them. All are in ns, in 64 bits; a time is Unix time, and local times are those of the zone
+ * that TZ names. Nothing that looks like a slip is guessed at: it is refused with the place.
  */
 
 #include <stddef.h>
 #include <stdint.h>
 
 #define DURATION_SECOND UINT64_C(1000000000)
-/* The longest: 136 years, which is what the protocol's 32 bits of seconds can say. And the last time, in the year 2116. */
+/*
+ * The longest: 136 years, which is what the protocol's 32 bits of seconds can say. And the last time, in the year 2116.
+ */
 #define DURATION_MAX (UINT64_C(4294967295) * DURATION_SECOND)
 #define DURATION_TIME_MAX (UINT64_C(1) << 62)
 
@@ -21,15 +23,15 @@ struct duration_problem {
 };
 
 /*
- * Read a length of time: "90" (seconds), "90s", "1.5h", "3d12h", "2w", "250ms". Units go from large to small, each at most once,
- * and only a number that stands alone has none. Return 0, or -1 with *problem filled; *ns is then unchanged.
+ * Read a length of time: "90" (seconds), "90s", "1.5h", "3d12h", "2w", "250ms". Units go from large to small, each at
+ * most once, and only a number that stands alone has none. Return 0, or -1 with *problem filled; *ns is then unchanged.
  */
 int duration_parse(const char *text, uint64_t *ns, struct duration_problem *problem);
 
 /*
- * Read a time: "2026-12-01" (midnight), "2026-12-01 09:00", "2026-12-01T09:00:30.5", each local or with a zone's offset ("Z",
- * "+02:00", "-0330") behind it, or "@1796115600.25", which is Unix time. Of a local time that comes twice, when clocks are put back, the
- * earlier is meant; one that they skip is refused. Returns as above.
+ * Read a time: "2026-12-01" (midnight), "2026-12-01 09:00", "2026-12-01T09:00:30.5", each local or with a zone's offset
+ * ("Z", "+02:00", "-0330") behind it, or "@1796115600.25", which is Unix time. Of a local time that comes twice, when
+ * clocks are put back, the earlier is meant; one that they skip is refused. Returns as above.
  */
 int time_parse(const char *text, uint64_t *ns, struct duration_problem *problem);
 

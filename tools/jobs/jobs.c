@@ -264,8 +264,8 @@ int jobs_has_own_verbs(struct jobs *jobs)
 	if (client_ask(&jobs->client, &reply, "stats-key weekwheel"))
 		return -1;
 	/*
-	 * Other servers take it for a misspelt "stats", or know nothing like it. One whose Redis is away knows the verb, and
-	 * cannot tell.
+	 * Other servers take it for a misspelt "stats", or know nothing like it. One whose Redis is away knows the
+	 * verb, and cannot tell.
 	 */
 	return reply_is(&reply, "OK") || reply_is(&reply, "NOT_FOUND") || reply_is(&reply, "INTERNAL_ERROR");
 }

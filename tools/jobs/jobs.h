@@ -47,14 +47,18 @@ void jobs_init(struct jobs *jobs);
 /* Whether the server's address, which the environment may have, is one: 0, or OPTIONS_ERROR after a message. */
 int jobs_check_server(const struct jobs *jobs, const struct options *options);
 
-/* As options_next, but the options above are dealt with; except JOBS_HELP, which is returned. At the end the server's address is checked. */
+/*
+ * As options_next, but the options above are dealt with; except JOBS_HELP, which is returned. At the end the server's
+ * address is checked.
+ */
 int jobs_next(struct jobs *jobs, struct options *options);
 
 enum { JOBS_PARSED = -1 };
 
 /*
- * Set the defaults and read the command line: take gets each option and operand that jobs_next leaves, and returns 0, or another
- * number after a message; --help calls help. Return JOBS_PARSED, or the exit status if the command is over by that.
+ * Set the defaults and read the command line: take gets each option and operand that jobs_next leaves, and returns 0,
+ * or another number after a message; --help calls help. Return JOBS_PARSED, or the exit status if the command is over
+ * by that.
  */
 int jobs_parse(struct jobs *jobs, struct options *options,
     int (*take)(void *context, const struct options *options, int id), void *context, void (*help)(FILE *out));
@@ -85,7 +89,9 @@ const char *jobs_default_server(void);
 /* Decode a key to text for a reader: what is not printable becomes '?'. */
 const char *jobs_key_show(const char *encoded, char *out, size_t room);
 
-/* Write bytes, what is not printable as %XX, to out, cut off where `room` ends; for what the server gets as one word. */
+/*
+ * Write bytes, what is not printable as %XX, to out, cut off where `room` ends; for what the server gets as one word.
+ */
 void jobs_encode(const void *bytes, size_t size, char *out, size_t room);
 
 #endif

@@ -19,8 +19,8 @@ struct json_value {
 struct json_value json_member(const char *text, size_t size, const char *name);
 
 /*
- * Take the members of the object that is all of the text, one after the other; *at is 0 at first. Return 1, 0 behind the last, or
- * -1 where the text is no object: *at is where that was seen.
+ * Take the members of the object that is all of the text, one after the other; *at is 0 at first. Return 1, 0 behind
+ * the last, or -1 where the text is no object: *at is where that was seen.
  */
 int json_next(const char *text, size_t size, size_t *at, struct json_value *name, struct json_value *value);
 

@@ -1,6 +1,6 @@
 /*
- * A job a line. What one read() brings is sent as a whole, and answered before the next read(): a file goes in large parts, and
- * what somebody types goes line by line.
+ * A job a line. What one read() brings is sent as a whole, and answered before the next read(): a file goes in large
+ * parts, and what somebody types goes line by line.
  */
 #include <errno.h>
 #include <inttypes.h>

@@ -8,8 +8,9 @@
 #include "jobs/forecast.h"
 
 /*
- * The server reads its index for a forecast, as far as that reaches; the further, the less often it is asked. A span is no
- * longer than the time between two questions and divides it, so that spans begin at the same times whenever it is asked.
+ * The server reads its index for a forecast, as far as that reaches; the further, the less often it is asked. A span is
+ * no longer than the time between two questions and divides it, so that spans begin at the same times whenever it is
+ * asked.
  */
 enum { TENTHS = 600, COUNT_MAX = 10080 };
 
@@ -70,7 +71,9 @@ void top_wheel_fill(struct top_wheel *wheel, const struct top_wheel_kind *kind, 
 
 		wheel->sum += counts[i];
 		left |= slot != wheel->hand;
-		/* Where the hand is, the next turn would begin; those jobs come into the wheel when the hand has moved. */
+		/*
+		 * Where the hand is, the next turn would begin; those jobs come into the wheel when the hand has moved.
+		 */
 		if (!left || slot != wheel->hand)
 			wheel->slots[slot] += counts[i];
 	}
@@ -82,8 +85,8 @@ static int is_fresh(const struct top_wheels *wheels, size_t i, uint64_t asked)
 }
 
 /*
- * Ask anew when the clock here, or the server's, has passed another multiple of `every`: hands move at such times, too. A
- * virtual clock stands still while jobs are put.
+ * Ask anew when the clock here, or the server's, has passed another multiple of `every`: hands move at such times, too.
+ * A virtual clock stands still while jobs are put.
  */
 static uint64_t question(const struct top_wheel_kind *kind, uint64_t now)
 {
@@ -93,8 +96,8 @@ static uint64_t question(const struct top_wheel_kind *kind, uint64_t now)
 }
 
 /*
- * Take what is due already out of the first tenth of a second, where the server counts it: all that is ready or reserved. The
- * other wheels' first spans are filled with tenths then.
+ * Take what is due already out of the first tenth of a second, where the server counts it: all that is ready or
+ * reserved. The other wheels' first spans are filled with tenths then.
  */
 static void leave_overdue(const struct top_wheels *wheels, uint64_t tenths[TENTHS])
 {
@@ -142,7 +145,10 @@ static int read_wheels(struct jobs *jobs, struct top_wheels *wheels)
 	return 0;
 }
 
-/* A server whose clock is virtual tells its time when it is advanced by nothing; one whose clock is real knows no such verb. */
+/*
+ * A server whose clock is virtual tells its time when it is advanced by nothing; one whose clock is real knows no such
+ * verb.
+ */
 static int read_clock(struct jobs *jobs, struct top_wheels *wheels)
 {
 	uint64_t now = time_now();

@@ -2,13 +2,13 @@
 #define TOOLS_TOP_WHEEL_H
 
 /*
- * The four wheels that weekwheel top shows: seconds, minutes, hours and days, each with a slot for what becomes due then. The
- * slots are those of a clock on the wall, and a hand stands at the one that is now: a job stays in its slot while the hand
- * comes nearer. The slot behind the hand is the last of this turn.
+ * The four wheels that weekwheel top shows: seconds, minutes, hours and days, each with a slot for what becomes due
+ * then. The slots are those of a clock on the wall, and a hand stands at the one that is now: a job stays in its slot
+ * while the hand comes nearer. The slot behind the hand is the last of this turn.
  *
- * The server counts in spans from now, which seldom begin where a slot does. So it is asked for shorter ones, and each counts
- * for the slot in which it ends: what is due on the minute is always in that minute, and what is due a part of a span before it
- * may be, too.
+ * The server counts in spans from now, which seldom begin where a slot does. So it is asked for shorter ones, and each
+ * counts for the slot in which it ends: what is due on the minute is always in that minute, and what is due a part of a
+ * span before it may be, too.
  */
 
 #include "jobs/jobs.h"
@@ -46,8 +46,8 @@ struct top_wheels {
 };
 
 /*
- * Ask the server for what is not fresh any more, and turn the hands. `overdue` and `reserved` are just known. Otherwise zeroed
- * wheels are new ones. Return 0, or -1 after a message.
+ * Ask the server for what is not fresh any more, and turn the hands. `overdue` and `reserved` are just known. Otherwise
+ * zeroed wheels are new ones. Return 0, or -1 after a message.
  */
 int top_wheels_read(struct jobs *jobs, struct top_wheels *wheels);
 

@@ -4,14 +4,14 @@
 /*
  * weekwheel work: a worker that runs a command for each job.
  *
- * It has a *slot* for each job that it may run at once, and a slot has a connection of its own: while one waits for a job, the
- * server answers nothing else on its connection, and a lease belongs to the connection that took it. All slots turn in one loop
- * around poll(); nothing in it waits for anything else, but for a connection to be made.
+ * It has a *slot* for each job that it may run at once, and a slot has a connection of its own: while one waits for a
+ * job, the server answers nothing else on its connection, and a lease belongs to the connection that took it. All slots
+ * turn in one loop around poll(); nothing in it waits for anything else, but for a connection to be made.
  *
  *     LOST --connected--> WAITING --job--> LOOKING --its stats--> RUNNING --command ended--> ENDING --told--> WAITING
  *
- * Whenever a connection breaks the slot is LOST, and the server gives its job to another worker; a command that runs goes on to
- * its end, though nobody can be told. A slot that is to do no more is DONE.
+ * Whenever a connection breaks the slot is LOST, and the server gives its job to another worker; a command that runs
+ * goes on to its end, though nobody can be told. A slot that is to do no more is DONE.
  */
 
 #include <sys/types.h>

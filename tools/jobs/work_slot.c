@@ -290,7 +290,9 @@ void slot_receive(struct work *work, struct slot *slot)
 		slot_lost(work, slot);
 }
 
-/* Doubled with each attempt, and up to a quarter shorter, so that jobs that failed together do not come back together. */
+/*
+ * Doubled with each attempt, and up to a quarter shorter, so that jobs that failed together do not come back together.
+ */
 static uint64_t backoff_seconds(struct work *work, const struct slot *slot)
 {
 	uint64_t seconds = BACKOFF_MAX_S;

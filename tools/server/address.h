@@ -14,8 +14,8 @@ const char *address_check(const char *text);
 int address_read(const char *option, const char *text, struct sockaddr_storage *address);
 
 /*
- * Whether it is a range such as 10.1.0.0/16 or fd00::/8, or one address. Returns 0; 1: it has bits behind its prefix, and right, of
- * ADDRESS_TEXT bytes, is it without them; -1: it is none.
+ * Whether it is a range such as 10.1.0.0/16 or fd00::/8, or one address. Returns 0; 1: it has bits behind its prefix,
+ * and right, of ADDRESS_TEXT bytes, is it without them; -1: it is none.
  */
 int address_range(const char *text, char *right);
 

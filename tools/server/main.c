@@ -67,8 +67,8 @@ static int clock_make(struct ww_clock **clock, uint64_t start)
 }
 
 /*
- * Virtual clocks begin at a whole second, so that what is due is due on a driver's tick: wall time now, and elapsed time
- * anywhere, since that of the store goes on from where it was.
+ * Virtual clocks begin at a whole second, so that what is due is due on a driver's tick: wall time now, and elapsed
+ * time anywhere, since that of the store goes on from where it was.
  */
 static int clocks_make(struct server *server)
 {

@@ -120,13 +120,15 @@ struct protocol {
 void protocol_init(struct protocol *protocol, size_t body_max);
 
 /*
- * Look for the next command in data[0 .. size-1], which begins where the last call's *used ended and has grown since, or
- * not. Return 1 and fill *command, or 0: more bytes are needed. Either way the first *used bytes have been dealt with;
- * the command's body lies in them.
+ * Look for the next command in data[0 .. size-1], which begins where the last call's *used ended and has grown since,
+ * or not. Return 1 and fill *command, or 0: more bytes are needed. Either way the first *used bytes have been dealt
+ * with; the command's body lies in them.
  */
 int protocol_next(struct protocol *protocol, struct command *command, const char *data, size_t size, size_t *used);
 
-/* Return how many bytes the command that has begun takes, 0 if that is not known: what a buffer should have room for. */
+/*
+ * Return how many bytes the command that has begun takes, 0 if that is not known: what a buffer should have room for.
+ */
 size_t protocol_wants(const struct protocol *protocol);
 
 #endif

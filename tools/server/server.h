@@ -4,13 +4,13 @@
 /*
  * The server: one thread, one loop, one store, which other servers may have, too.
  *
- * What commands of one turn of the loop write is one write of the store (turn.c). Their answers wait in the buffers of their
- * connections until it is committed; if that fails, the answers that depend on it become errors. Whoever waits for a job is
- * served after the commit, in order of arrival at each tube (waiting.c).
+ * What commands of one turn of the loop write is one write of the store (turn.c). Their answers wait in the buffers of
+ * their connections until it is committed; if that fails, the answers that depend on it become errors. Whoever waits
+ * for a job is served after the commit, in order of arrival at each tube (waiting.c).
  *
- * A store in Redis is shared: each call stands for itself, a commit is nothing, and what is known here of jobs may be out of date.
- * So the store is asked: a lease is worth what its token is there. While Redis is away, what is asked of it fails at once, and
- * who waits goes on waiting (store.c).
+ * A store in Redis is shared: each call stands for itself, a commit is nothing, and what is known here of jobs may be
+ * out of date. So the store is asked: a lease is worth what its token is there. While Redis is away, what is asked of
+ * it fails at once, and who waits goes on waiting (store.c).
  */
 
 #include <pthread.h>
@@ -69,8 +69,8 @@ struct answer {
 };
 
 /*
- * What other threads tell the loop: the store's worker, or that of a pusher. Names of tubes, each ended by NUL, of which jobs may be
- * ready; or that all have to be looked at.
+ * What other threads tell the loop: the store's worker, or that of a pusher. Names of tubes, each ended by NUL, of
+ * which jobs may be ready; or that all have to be looked at.
  */
 struct told {
 	pthread_mutex_t lock;
@@ -363,7 +363,10 @@ void command_put(struct connection *connection, const struct command *command, s
 /* Answer with a job that was peeked at, or with why not. */
 void command_found(struct connection *connection, int error, const struct ww_job_info *info, void *body);
 
-/* Fill *stats, with zeros where it has no jobs. WW_OK if a client uses or watches the tube, or it has jobs; WW_ENOTFOUND, or another WW_E*. */
+/*
+ * Fill *stats, with zeros where it has no jobs. WW_OK if a client uses or watches the tube, or it has jobs;
+ * WW_ENOTFOUND, or another WW_E*.
+ */
 int stats_of(struct server *server, const char *name, struct ww_tube_stats *stats);
 /* Call fn for the name of each tube that exists. Returns 0 or a WW_E*. */
 int stats_each_tube(struct server *server, void (*fn)(const char *name, void *context), void *context);

@@ -173,7 +173,10 @@ int settings_bad_file(const struct options *options, int id, const char *expecte
 
 static int read_config(struct settings *settings, const struct options *options);
 
-/* One option, of the command line or of a file, that has no number. Returns 0, -1 after a message, 1 to end after help or a version. */
+/*
+ * One option, of the command line or of a file, that has no number. Returns 0, -1 after a message, 1 to end after help
+ * or a version.
+ */
 static int read_other(struct settings *settings, const struct options *options, int id)
 {
 	const char *value = options->value;

@@ -2,8 +2,8 @@
 #define TOOLS_SERVER_SETTINGS_PART_H
 
 /*
- * The parts of reading a command line: settings.c has the table of all options and reads the plain ones, the others read those of
- * their subject. What refuses says which option, which word of it, and what is expected instead.
+ * The parts of reading a command line: settings.c has the table of all options and reads the plain ones, the others
+ * read those of their subject. What refuses says which option, which word of it, and what is expected instead.
  */
 
 #include "options.h"
@@ -65,8 +65,8 @@ int settings_bad_file(const struct options *options, int id, const char *expecte
 char *settings_keep(const char *text);
 
 /*
- * The first line of the file that the value names, which is what it is to be, without its end; kept for the life of the program.
- * NULL after a message. A file that others may read is warned of.
+ * The first line of the file that the value names, which is what it is to be, without its end; kept for the life of the
+ * program. NULL after a message. A file that others may read is warned of.
  */
 const char *settings_line(const struct options *options, int id, const char *what);
 

@@ -8,7 +8,10 @@
 #include "weekwheel/jobs_redis.h"
 #endif
 
-/* So often those who wait are looked after, should a message have been missed; errors of one kind are said so often at most. */
+/*
+ * So often those who wait are looked after, should a message have been missed; errors of one kind are said so often at
+ * most.
+ */
 enum { AGAIN_MS = 250, SAY_AGAIN_MS = 10000, TOLD_MAX = 65536 };
 
 /* ---- What it tells */

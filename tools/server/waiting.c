@@ -38,7 +38,10 @@ uint64_t server_uptime(struct server *server)
 	return now > server->started ? now - server->started : 0;
 }
 
-/* Return 1 if the connection was given a job, or told that reserving fails; -1 if a shared store fails: it is asked again later. */
+/*
+ * Return 1 if the connection was given a job, or told that reserving fails; -1 if a shared store fails: it is asked
+ * again later.
+ */
 static int waiting_try(struct connection *connection)
 {
 	struct server *server = connection->server;

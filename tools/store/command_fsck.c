@@ -143,7 +143,9 @@ static int look_once(struct fsck *fsck)
 		return -1;
 	if (!end.signal)
 		return 0;
-	/* It got so far as what it had to say is in the file; the numbers of a look that was not finished mean little. */
+	/*
+	 * It got so far as what it had to say is in the file; the numbers of a look that was not finished mean little.
+	 */
 	fsck->look->problems++;
 	fsck->look->is_open = 0;
 	fseek(fsck->problems, 0, SEEK_END);
@@ -154,8 +156,9 @@ static int look_once(struct fsck *fsck)
 }
 
 /*
- * What a server writes between this opening and this checking looks like an error of its counts, and is none: look again, until once
- * nothing came between. Whether jobs in Redis are in use is not known: what two looks in a row tell alike is so.
+ * What a server writes between this opening and this checking looks like an error of its counts, and is none: look
+ * again, until once nothing came between. Whether jobs in Redis are in use is not known: what two looks in a row tell
+ * alike is so.
  */
 static int look(struct fsck *fsck)
 {

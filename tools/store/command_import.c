@@ -183,8 +183,8 @@ static int end_batch(struct import *import)
 /* ---- A line */
 
 /*
- * The line goes into the batch. One with a key of the batch, or what looks like it, waits until that is written: what is there with a
- * key is then known, and jobs of a key are put in order.
+ * The line goes into the batch. One with a key of the batch, or what looks like it, waits until that is written: what
+ * is there with a key is then known, and jobs of a key are put in order.
  */
 static int is_in_batch(struct import *import, const struct ww_job_spec *spec)
 {
@@ -220,8 +220,8 @@ static int find_same(struct import *import, const struct ww_job_spec *spec, uint
 }
 
 /*
- * Who delivers jobs of a shared store is not to get one that will be buried in a moment: until then it is due later, by whole periods if
- * it has one.
+ * Who delivers jobs of a shared store is not to get one that will be buried in a moment: until then it is due later, by
+ * whole periods if it has one.
  */
 static void hold_back(struct import *import, struct ww_job_spec *spec)
 {

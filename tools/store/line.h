@@ -2,8 +2,9 @@
 #define TOOLS_LINE_H
 
 /*
- * A job as a line of JSON, which export writes and import reads. Times and lengths of time are in seconds, with up to nine digits
- * behind the point; the due time is Unix time on either clock. Keys and bodies are in base64, as they are any bytes.
+ * A job as a line of JSON, which export writes and import reads. Times and lengths of time are in seconds, with up to
+ * nine digits behind the point; the due time is Unix time on either clock. Keys and bodies are in base64, as they are
+ * any bytes.
  */
 
 #include <stddef.h>

@@ -41,8 +41,8 @@ void place_init(struct place *place);
 int place_take(struct place *place, const struct options *options, int id);
 
 /*
- * All was taken: find out where it is. What is left of the operands is a file, stored in *file, or NULL; where file is NULL, there
- * may be none. Returns 0, or OPTIONS_ERROR after a message.
+ * All was taken: find out where it is. What is left of the operands is a file, stored in *file, or NULL; where file is
+ * NULL, there may be none. Returns 0, or OPTIONS_ERROR after a message.
  */
 int place_complete(struct place *place, const struct options *options, const char **file);
 

@@ -138,7 +138,10 @@ int64_t store_shift(const struct store *store)
 
 /* ---- Every job */
 
-/* Ids in a row without a record that can be read, after which ever more are passed at a time: the count of all jobs may be damaged too. */
+/*
+ * Ids in a row without a record that can be read, after which ever more are passed at a time: the count of all jobs may
+ * be damaged too.
+ */
 enum { ONE_BY_ONE = 1 << 20 };
 
 struct walk {
@@ -159,7 +162,10 @@ static int walk_one(const struct ww_job_info *info, void *context)
 	return walk->fn(info, walk->context);
 }
 
-/* The id of a record that cannot be read is not told: go on behind every one that it may have. Returns 0 where no other follows. */
+/*
+ * The id of a record that cannot be read is not told: go on behind every one that it may have. Returns 0 where no other
+ * follows.
+ */
 static int pass(struct walk *walk, struct ww_job_filter *filter, uint64_t accepted)
 {
 	uint64_t after = walk->last > filter->after ? walk->last : filter->after;

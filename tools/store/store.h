@@ -15,8 +15,8 @@ struct store {
 };
 
 /*
- * Open it with these WW_JOBS_* flags; READONLY leaves a server alone that has it, and makes none that is not there. Returns a WW_E*;
- * nothing is said.
+ * Open it with these WW_JOBS_* flags; READONLY leaves a server alone that has it, and makes none that is not there.
+ * Returns a WW_E*; nothing is said.
  */
 int store_open(struct store *store, const struct place *place, uint32_t flags);
 
@@ -36,9 +36,10 @@ int store_is_used(const char *path);
 int64_t store_shift(const struct store *store);
 
 /*
- * Call fn for every job. In a directory all are as they were at one moment. In Redis each is as it was when it was looked at, in no
- * order, and once if it was there all the while; one that came or went meanwhile may be missing. A record that cannot be read is left out, and those behind it are not:
- * WW_ECORRUPT is then returned after the last. Other than 0 of fn ends it, and is returned.
+ * Call fn for every job. In a directory all are as they were at one moment. In Redis each is as it was when it was
+ * looked at, in no order, and once if it was there all the while; one that came or went meanwhile may be missing. A
+ * record that cannot be read is left out, and those behind it are not: WW_ECORRUPT is then returned after the last.
+ * Other than 0 of fn ends it, and is returned.
  */
 int store_each(const struct store *store, ww_job_fn *fn, void *context);
 
@@ -51,8 +52,9 @@ struct store_end {
 };
 
 /*
- * Do the work in a process of its own, which a file that is not what it seems may end: memory is shared with the file. What the work
- * leaves in memory is lost, but for MAP_SHARED. Standard output is flushed. Returns 0, or -1 after a message.
+ * Do the work in a process of its own, which a file that is not what it seems may end: memory is shared with the file.
+ * What the work leaves in memory is lost, but for MAP_SHARED. Standard output is flushed. Returns 0, or -1 after a
+ * message.
  */
 int store_apart(int (*work)(void *context), void *context, struct store_end *end);
 

@@ -2,8 +2,8 @@
 #define BENCH_LAYERS_H
 
 /*
- * What is measured of the layers above the wheel: they read clocks, take locks and run threads, so that they have no place
- * in the table of operations that wheels and heaps share. Each workload here has contestants of its own.
+ * What is measured of the layers above the wheel: they read clocks, take locks and run threads, so that they have no
+ * place in the table of operations that wheels and heaps share. Each workload here has contestants of its own.
  *
  *     K   n sessions, keys of 16 bytes, in random order: refresh by key, against a lookup in a library's table
  *     T   schedule and cancel on the driver: one thread, and two
@@ -39,8 +39,8 @@ struct layer_lateness {
 enum { LAYER_FIRINGS = 300000 };
 struct layer_lateness layer_late(void);
 /*
- * The same if the driver cost nothing: a thread sleeps until each tick, and what is due by then counts as started when it
- * wakes. What the machine itself is late, and the rounding up to ticks, is in it.
+ * The same if the driver cost nothing: a thread sleeps until each tick, and what is due by then counts as started when
+ * it wakes. What the machine itself is late, and the rounding up to ticks, is in it.
  */
 struct layer_lateness layer_sleep(void);
 

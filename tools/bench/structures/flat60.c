@@ -4,8 +4,8 @@
  *     key --map--> entry <--> entry <--> slot 17      the hand empties a slot a tick; who is in it, was silent
  *
  * A heartbeat looks its key up, takes it out of its old slot's set and puts it into the one a timeout ahead. There are
- * no rounds and no deadlines, so a delay cannot be longer than one turn. A key is the number of a connection. The map is
- * uthash; and so that a key leaves its set without a search, an entry of the map is its link in the set as well.
+ * no rounds and no deadlines, so a delay cannot be longer than one turn. A key is the number of a connection. The map
+ * is uthash; and so that a key leaves its set without a search, an entry of the map is its link in the set as well.
  */
 #include <stdlib.h>
 

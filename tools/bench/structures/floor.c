@@ -1,6 +1,6 @@
 /*
- * No timer structure at all, but a reference: what the machine asks for one simple way through memory, by the same calls.
- * It is no lower bound: in R a structure that has several misses under way at once is faster than this chase.
+ * No timer structure at all, but a reference: what the machine asks for one simple way through memory, by the same
+ * calls. It is no lower bound: in R a structure that has several misses under way at once is faster than this chase.
  *
  *   A        a line written in order (streaming)
  *   B, C, F  one random line, read and written: objects are touched in random order, each independent of the one before

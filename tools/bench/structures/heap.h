@@ -2,9 +2,10 @@
  * A heap with positions, of HEAP_ARITY children a node: the file that includes this defines HEAP_ARITY, so that it is a
  * constant to the compiler, and makes a structure of what follows.
  *
- * This is the strongest form of a heap that we know. An entry is 8 bytes and has the deadline in it, so that a comparison
- * reads no timer; where each timer's entry is stands in a dense array of 4 bytes a timer, which the many moves of entries
- * write to; and the children of an entry begin at a multiple of HEAP_ARITY, so that no cache line boundary parts them:
+ * This is the strongest form of a heap that we know. An entry is 8 bytes and has the deadline in it, so that a
+ * comparison reads no timer; where each timer's entry is stands in a dense array of 4 bytes a timer, which the many
+ * moves of entries write to; and the children of an entry begin at a multiple of HEAP_ARITY, so that no cache line
+ * boundary parts them:
  *
  *     entries, of arity 4   [ - | - | - | 3 ][ 4 | 5 | 6 | 7 ][ 8 | 9 | 10 | 11 ][ 12 ...
  *                                     root     its children     those of 4

@@ -1,10 +1,10 @@
 /*
- * libevent's timers: a binary heap of pointers to events, whose deadlines a comparison reads there. An event does not fit
- * the object, which holds a pointer to it. A touch is event_add() of a pending event.
+ * libevent's timers: a binary heap of pointers to events, whose deadlines a comparison reads there. An event does not
+ * fit the object, which holds a pointer to it. A touch is event_add() of a pending event.
  *
  * A tick is one turn of the loop, event_base_loop() without waiting, with a clock that is set by hand. Measured are
- * the bookkeeping of the turn, the heap, and a callback an event; left out are clocks and polling, see event_loop.h. The
- * clock is read in event_add() too, except in a callback, and that is left out as well.
+ * the bookkeeping of the turn, the heap, and a callback an event; left out are clocks and polling, see event_loop.h.
+ * The clock is read in event_add() too, except in a callback, and that is left out as well.
  */
 
 #include <event2/event.h>

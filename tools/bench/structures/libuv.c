@@ -1,6 +1,6 @@
 /*
- * libuv's timers: a binary heap of linked nodes, which lie in the timers. A timer does not fit the object, which holds a
- * pointer to it. A touch is uv_timer_start() of a running timer. libuv's time is in milliseconds.
+ * libuv's timers: a binary heap of linked nodes, which lie in the timers. A timer does not fit the object, which holds
+ * a pointer to it. A touch is uv_timer_start() of a running timer. libuv's time is in milliseconds.
  *
  * A tick is one turn of the loop, uv_run() without waiting, with a clock that is set by hand. Measured are the
  * bookkeeping of the turn, the heap, and a callback a timer; left out are clocks and polling, see event_loop.h.

@@ -9,8 +9,8 @@
  * A timer that has 5 minutes left goes 5 slots ahead of where the minutes' hand is. That hand was set at its last tick
  * and is behind by up to a minute, so the slot comes round too early by as much; what remains then may be more than a
  * minute, and the timer is filed among the minutes once more. The textbook's wheels (linked.c) take the slot from the
- * deadline, and need that at no level. Being too early at a wheel is never late: what remains goes to the seconds, whose
- * hand is exact.
+ * deadline, and need that at no level. Being too early at a wheel is never late: what remains goes to the seconds,
+ * whose hand is exact.
  */
 #include <stdlib.h>
 

@@ -18,10 +18,11 @@
  * before the new deadline, the entry keeps the rounds and the difference that will then be left, and is moved as late
  * as that; otherwise it is marked, and a new one filed.
  *
- * go-zero takes the difference between the numbers of two slots, which is wrong where the hand stands between them: such a
- * timer expires up to a round late. Here it is taken between two distances from the hand, which is exact. Besides, its
- * timers are found by a map from keys, its lists are doubly linked, and entries are garbage: here an object holds the
- * number of its entry, lists are singly linked, and an entry takes 16 bytes. So this is the idea at its best.
+ * go-zero takes the difference between the numbers of two slots, which is wrong where the hand stands between them:
+ * such a timer expires up to a round late. Here it is taken between two distances from the hand, which is exact.
+ * Besides, its timers are found by a map from keys, its lists are doubly linked, and entries are garbage: here an
+ * object holds the number of its entry, lists are singly linked, and an entry takes 16 bytes. So this is the idea at
+ * its best.
  *
  * The functions are inline, and `slots` a constant to each who calls them, so that divisions are multiplications.
  */
