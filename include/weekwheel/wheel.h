@@ -81,15 +81,15 @@ struct ww_timer {
 	struct ww_timer *ww_next;
 	struct ww_timer **ww_pprev;
 	uint64_t ww_to_end;
+	uint64_t ww_where;
 	uint64_t ww_period;
 	ww_timer_fn *ww_expire;
-	uint64_t ww_where;
 };
 
 /* An idle timer with a callback, for an initialiser. */
 #define WW_TIMER_INIT(callback)                                                                                        \
 	{                                                                                                              \
-		NULL, NULL, 0, 0, (callback), 0                                                                        \
+		NULL, NULL, 0, 0, 0, (callback)                                                                        \
 	}
 
 /* The object of type `type` whose member `member` is the timer. */

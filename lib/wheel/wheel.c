@@ -97,7 +97,7 @@ static void lay_out(struct ww_wheel *wheel, const struct ww_wheel_config *config
 	wheel->due_next = place++;
 	wheel->due_now = place++;
 	wheel->places = place;
-	wheel->bytes = sizeof(*wheel) + place * sizeof(struct slot);
+	wheel->bytes = sizeof(*wheel) + (size_t)place * LANES * sizeof(wheel->lane[0]);
 }
 
 static int is_standard(const struct ww_wheel_config *config)
@@ -114,11 +114,11 @@ static int is_standard(const struct ww_wheel_config *config)
  * A mark for this wheel's timers, mixed from its address, so that another wheel's are known; never that of zeroed
  * memory.
  */
-static uint64_t tag_of(const struct ww_wheel *wheel)
+static uint32_t tag_of(const struct ww_wheel *wheel)
 {
 	uint64_t mixed = (uintptr_t)wheel / ALIGNMENT * UINT64_C(0x9e3779b97f4a7c15);
 
-	return (mixed >> WHERE_TAG | 1) << WHERE_TAG;
+	return (uint32_t)(mixed >> 49 | 1) << WHERE_TAG;
 }
 
 static void set_up(struct ww_wheel *wheel, const struct ww_wheel_config *config, const struct ww_allocator *allocator)
@@ -139,11 +139,8 @@ static void set_up(struct ww_wheel *wheel, const struct ww_wheel_config *config,
 	for (uint32_t level = 0; level < config->levels; level++)
 		wheel->level_slots[level] = config->slots[level];
 	wheel->nil.ww_next = &wheel->nil;
-	for (uint32_t place = 0; place < wheel->places; place++) {
-		wheel->slot[place] = (struct slot){0};
-		for (uint32_t lane = 0; lane < LANES; lane++)
-			wheel->slot[place].lane[lane] = &wheel->nil;
-	}
+	for (uint32_t lane = 0; lane < wheel->places * LANES; lane++)
+		wheel->lane[lane] = &wheel->nil;
 }
 
 int ww_wheel_config_default(struct ww_wheel_config *config)

@@ -46,7 +46,7 @@ static struct spot next_slot_farther(const struct ww_wheel *wheel)
 
 	for (uint32_t slot = 0; slot < 2; slot++) {
 		uint32_t place = wheel->ring[wheel->rings + 1].first + slot;
-		if (slot_count(&wheel->slot[place]) && wheel->farther_at[slot] < next.boundary)
+		if (slot_count(wheel, place) && wheel->farther_at[slot] < next.boundary)
 			next = (struct spot){place, wheel->farther_at[slot]};
 	}
 	return next;
@@ -77,7 +77,7 @@ static uint64_t next_demotion(const struct ww_wheel *wheel)
 	uint64_t next = next_slot_farther(wheel).boundary;
 	uint32_t r = 1;
 
-	if (slot_count(&wheel->slot[wheel->late]))
+	if (slot_count(wheel, wheel->late))
 		next = earlier(next, ring_boundary(&wheel->ring[1], hand, 1));
 	if (wheel->standard) {
 		const uint64_t *bits = wheel->occupied;
@@ -117,8 +117,8 @@ static uint64_t next_stop(const struct ww_wheel *wheel)
 /* Whether a timer is due that a budget has held back or that was scheduled too late. */
 static int is_due(const struct ww_wheel *wheel)
 {
-	return slot_count(&wheel->slot[hand_slot(wheel)]) || slot_count(&wheel->slot[wheel->due]) ||
-	       slot_count(&wheel->slot[wheel->due_next]) || slot_count(&wheel->slot[wheel->due_now]);
+	return slot_count(wheel, hand_slot(wheel)) || slot_count(wheel, wheel->due) ||
+	       slot_count(wheel, wheel->due_next) || slot_count(wheel, wheel->due_now);
 }
 
 /* ---- Demotion ---- */
@@ -130,13 +130,13 @@ struct walk {
 /* Take what is in the slot out of it, for a walk that nothing interrupts. */
 static inline struct walk detach(struct ww_wheel *wheel, uint32_t place)
 {
-	struct slot *slot = &wheel->slot[place];
+	struct ww_timer **lanes = slot_lanes(wheel, place);
 	struct walk walk;
 
 	for (uint32_t lane = 0; lane < LANES; lane++) {
-		walk.at[lane] = slot->lane[lane];
+		walk.at[lane] = lanes[lane];
 		__builtin_prefetch(walk.at[lane], 1);
-		slot->lane[lane] = &wheel->nil;
+		lanes[lane] = &wheel->nil;
 	}
 	return walk;
 }
@@ -144,13 +144,13 @@ static inline struct walk detach(struct ww_wheel *wheel, uint32_t place)
 /* Put back what a walk has not come to. The slot is empty; what was demoted went elsewhere. */
 static inline void attach(struct ww_wheel *wheel, uint32_t place, const struct walk *walk, uint32_t left)
 {
-	struct slot *slot = &wheel->slot[place];
+	struct ww_timer **lanes = slot_lanes(wheel, place);
 
 	for (uint32_t lane = 0; lane < LANES; lane++) {
-		slot->lane[lane] = walk->at[lane];
-		walk->at[lane]->ww_pprev = &slot->lane[lane];
+		lanes[lane] = walk->at[lane];
+		walk->at[lane]->ww_pprev = &lanes[lane];
 	}
-	slot->tally = slot->tally / TALLY_TURN * TALLY_TURN + left;
+	wheel->count[place] = left;
 	if (left == 0)
 		slot_vacated(wheel, place);
 }
@@ -184,15 +184,14 @@ static inline void demote(struct ww_wheel *wheel, int standard, struct ww_timer 
 		place = place_of(wheel, standard, wheel->head.hand, timer_deadline(timer), from);
 	if (place == from)
 		place = place_beside(wheel, r, timer_deadline(timer));
-	link_timer(wheel, timer, place);
+	link_again(wheel, timer, place);
 }
 
 /* Demote at most `most` timers of a slot of ring r, a lane's one after another lane's. */
 static inline void walk_lanes(struct ww_wheel *wheel, int standard, uint32_t place, uint32_t r, uint32_t most)
 {
 	struct walk walk = detach(wheel, place);
-	struct slot *slot = &wheel->slot[place];
-	uint32_t count = slot_count(slot);
+	uint32_t count = slot_count(wheel, place);
 	uint32_t left = most < count ? most : count;
 
 	wheel->demoted += left;
@@ -251,7 +250,7 @@ static void demote_boundary(struct ww_wheel *wheel)
 	for (uint32_t r = top; r > 0; r--) {
 		uint32_t count = places_at(wheel, r, wheel->head.hand, places);
 		for (uint32_t i = 0; i < count; i++)
-			if (slot_count(&wheel->slot[places[i]]))
+			if (slot_count(wheel, places[i]))
 				demote_slot(wheel, places[i], r, UINT32_MAX);
 	}
 }
@@ -261,7 +260,7 @@ static int slot_broken(const struct ww_wheel *wheel, uint32_t place)
 {
 #ifdef WW_DEBUG
 	for (uint32_t lane = 0; lane < LANES; lane++) {
-		const struct ww_timer *timer = wheel->slot[place].lane[lane];
+		const struct ww_timer *timer = wheel->lane[place * LANES + lane];
 		for (; timer != &wheel->nil; timer = timer->ww_next)
 			if (timer_broken(wheel, timer))
 				return 1;
@@ -304,15 +303,15 @@ static uint64_t drain_ring(struct ww_wheel *wheel, uint32_t r, uint64_t before)
 	uint64_t start = next.boundary - ring->lead;
 	if (hand < start)
 		return start;
+	uint32_t count = slot_count(wheel, next.place);
 	/* What is broken is left for the boundary, where advance can say so. */
-	struct slot *slot = &wheel->slot[next.place];
-	if (slot_count(slot) <= DRAIN_AHEAD_MIN || slot_broken(wheel, next.place))
+	if (count <= DRAIN_AHEAD_MIN || slot_broken(wheel, next.place))
 		return next.boundary;
 	uint64_t passed = hand - (before < start ? start - 1 : before);
-	uint64_t share = slot_count(slot) * passed / (passed + next.boundary - hand) + 1;
+	uint64_t share = count * passed / (passed + next.boundary - hand) + 1;
 	if (passed)
-		demote_slot(wheel, next.place, r, share < slot_count(slot) ? (uint32_t)share : slot_count(slot));
-	return slot_count(slot) > DRAIN_AHEAD_MIN ? hand + 1 : next.boundary;
+		demote_slot(wheel, next.place, r, share < count ? (uint32_t)share : count);
+	return slot_count(wheel, next.place) > DRAIN_AHEAD_MIN ? hand + 1 : next.boundary;
 }
 
 /* From the top, as what is drained of a ring may be drained of a lower one soon. */
@@ -348,8 +347,7 @@ static inline uint64_t renew(struct ww_wheel *wheel, struct ww_timer *timer, uin
 	uint64_t on_time = deadline + missed * timer->ww_period;
 
 	if (timer->ww_period <= WW_TIME_MAX - on_time) {
-		timer_set_deadline(timer, on_time + timer->ww_period);
-		file_timer(wheel, timer);
+		file_timer(wheel, timer, on_time + timer->ww_period, WHERE_PERIODIC);
 		wheel->renewed++;
 	}
 	return missed;
@@ -361,7 +359,7 @@ static inline void expire(struct ww_wheel *wheel, struct ww_timer *timer, struct
 	uint64_t missed = 0;
 
 	timer_set_idle(timer);
-	if (timer->ww_period)
+	if (timer_periodic(timer))
 		missed = renew(wheel, timer, deadline);
 	wheel->expired++;
 	if (sink->batch)
@@ -380,10 +378,10 @@ static inline void expire(struct ww_wheel *wheel, struct ww_timer *timer, struct
  */
 static int expire_slot(struct ww_wheel *wheel, uint32_t place, struct sink *sink)
 {
-	struct slot *slot = &wheel->slot[place];
+	struct ww_timer **lanes = slot_lanes(wheel, place);
 
-	for (uint32_t lane = 0; slot_count(slot); lane = (lane + 1) % LANES) {
-		struct ww_timer *timer = slot->lane[lane];
+	for (uint32_t lane = 0; slot_count(wheel, place); lane = (lane + 1) % LANES) {
+		struct ww_timer *timer = lanes[lane];
 		if (timer == &wheel->nil)
 			continue;
 		if (timer_broken(wheel, timer))
@@ -395,7 +393,7 @@ static int expire_slot(struct ww_wheel *wheel, uint32_t place, struct sink *sink
 		unlink_timer(wheel, timer);
 		if (moved) {
 			wheel->demoted++;
-			file_timer(wheel, timer);
+			file_timer(wheel, timer, timer_deadline(timer), timer_periodic(timer));
 		} else
 			expire(wheel, timer, sink);
 	}
@@ -407,9 +405,9 @@ static void move_slot(struct ww_wheel *wheel, uint32_t from, uint32_t to)
 {
 	for (uint32_t lane = 0; lane < LANES; lane++) {
 		struct ww_timer *timer;
-		while ((timer = wheel->slot[from].lane[lane]) != &wheel->nil) {
+		while ((timer = wheel->lane[from * LANES + lane]) != &wheel->nil) {
 			unlink_timer(wheel, timer);
-			link_timer(wheel, timer, to);
+			link_again(wheel, timer, to);
 		}
 	}
 }
@@ -430,12 +428,12 @@ static int expire_due(struct ww_wheel *wheel, struct sink *sink)
 {
 	if (slot_broken(wheel, wheel->due))
 		return WW_ECORRUPT;
-	if (slot_count(&wheel->slot[wheel->due_next]))
+	if (slot_count(wheel, wheel->due_next))
 		move_slot(wheel, wheel->due, wheel->due_next);
 	else
 		swap_places(&wheel->due, &wheel->due_next);
 	for (uint32_t round = 0; round < 2; round++) {
-		if (slot_count(&wheel->slot[wheel->due_now]) == 0)
+		if (slot_count(wheel, wheel->due_now) == 0)
 			swap_places(&wheel->due_now, &wheel->due_next);
 		int result = expire_slot(wheel, wheel->due_now, sink);
 		if (result)
@@ -541,7 +539,7 @@ int ww_wheel_next(const struct ww_wheel *wheel, uint64_t *when)
 	next = next_stop(wheel);
 	for (uint32_t r = 1; r <= wheel->rings + 1; r++) {
 		struct spot slot = next_large(wheel, r);
-		if (slot.place == NOWHERE || slot_count(&wheel->slot[slot.place]) <= DRAIN_AHEAD_MIN)
+		if (slot.place == NOWHERE || slot_count(wheel, slot.place) <= DRAIN_AHEAD_MIN)
 			continue;
 		uint64_t drain = slot.boundary - wheel->ring[r].lead;
 		if (drain <= wheel->head.hand)

@@ -68,19 +68,19 @@ static int check_timer(const struct ww_wheel *wheel, uint32_t place, const struc
 	if (timer_deadline(timer) < begins)
 		return broken(report, "timer %p has deadline %" PRIu64 ", before its slot %u comes round at %" PRIu64,
 		    (const void *)timer, timer_deadline(timer), place, begins);
-	if (timer->ww_period > WW_TIME_MAX)
+	if (timer_periodic(timer) && timer->ww_period > WW_TIME_MAX)
 		return broken(report, "timer %p has a period beyond WW_TIME_MAX", (const void *)timer);
 	return WW_OK;
 }
 
 static int check_slot(const struct ww_wheel *wheel, uint32_t place, const struct report *report)
 {
-	const struct slot *slot = &wheel->slot[place];
+	struct ww_timer *const *lanes = &wheel->lane[place * LANES];
 	uint64_t begins = place_begins(wheel, place);
 	uint32_t seen = 0;
 
 	for (uint32_t lane = 0; lane < LANES; lane++) {
-		struct ww_timer *const *link = &slot->lane[lane];
+		struct ww_timer *const *link = &lanes[lane];
 		for (; *link != &wheel->nil; link = &(*link)->ww_next) {
 			if (!*link)
 				return broken(report,
@@ -90,16 +90,16 @@ static int check_slot(const struct ww_wheel *wheel, uint32_t place, const struct
 				    "timer %p in slot %u does not point back to what points to it: it was overwritten "
 				    "or freed while pending",
 				    (const void *)*link, place);
-			if (seen++ == slot_count(slot))
-				return broken(
-				    report, "slot %u holds more timers than its count, %u", place, slot_count(slot));
+			if (seen++ == slot_count(wheel, place))
+				return broken(report, "slot %u holds more timers than its count, %u", place,
+				    slot_count(wheel, place));
 			int error = check_timer(wheel, place, *link, begins, report);
 			if (error)
 				return error;
 		}
 	}
-	if (seen != slot_count(slot))
-		return broken(report, "slot %u holds %u timers and counts %u", place, seen, slot_count(slot));
+	if (seen != slot_count(wheel, place))
+		return broken(report, "slot %u holds %u timers and counts %u", place, seen, slot_count(wheel, place));
 	if ((wheel->occupied[place / 64] >> place % 64 & 1) != (seen != 0))
 		return broken(report, "the occupancy bit of slot %u is wrong: it holds %u timers", place, seen);
 	if (seen > DRAIN_AHEAD_MIN && !(wheel->large[place / 64] >> place % 64 & 1))
@@ -140,11 +140,11 @@ static int check_times(const struct ww_wheel *wheel, const struct report *report
 		return broken(
 		    report, "the hand is at %" PRIu64 " and the time %" PRIu64, wheel->head.hand, wheel->head.now);
 	if (wheel->head.hand == wheel->head.now && wheel->head.event > wheel->head.now &&
-	    slot_count(&wheel->slot[wheel->head.hand % wheel->ring[0].slots]))
+	    slot_count(wheel, wheel->head.hand % wheel->ring[0].slots))
 		return broken(
 		    report, "the slot of the time %" PRIu64 " is not empty, though that has expired", wheel->head.now);
 	for (uint32_t slot = 0; slot < 2; slot++)
-		if (slot_count(&wheel->slot[wheel->ring[wheel->rings + 1].first + slot]) &&
+		if (slot_count(wheel, wheel->ring[wheel->rings + 1].first + slot) &&
 		    wheel->farther_at[slot] <= wheel->head.hand)
 			return broken(
 			    report, "what is farther was to be looked through at %" PRIu64, wheel->farther_at[slot]);
@@ -167,7 +167,7 @@ int ww_wheel_check(const struct ww_wheel *wheel, char *text, size_t size)
 	for (uint32_t place = 0; !error && place < wheel->places; place++) {
 		if (is_place(wheel, place))
 			error = check_slot(wheel, place, &report);
-		else if (slot_count(&wheel->slot[place]))
+		else if (slot_count(wheel, place))
 			error = broken(&report, "place %u is no slot and holds timers", place);
 	}
 	return error;

@@ -67,7 +67,7 @@ static void fill_slots(const struct ww_wheel *wheel, uint32_t level, uint64_t sp
 	for (uint64_t step = 0; step < ring->slots; step++) {
 		uint64_t begin = ring_boundary(ring, wheel->head.hand, step ? step : ring->slots);
 		int is_lower = begin - wheel->head.hand < lower_turn;
-		uint64_t timers = slot_count(&wheel->slot[ring->first + begin / ring->span % ring->slots]);
+		uint64_t timers = slot_count(wheel, ring->first + begin / ring->span % ring->slots);
 		if (!shared || is_lower == (level < wheel->rings))
 			slots[begin / span % count] += timers;
 	}
@@ -76,7 +76,7 @@ static void fill_slots(const struct ww_wheel *wheel, uint32_t level, uint64_t sp
 static void draw_level(struct drawing *drawing, const struct ww_wheel *wheel, uint32_t level, uint64_t span)
 {
 	uint64_t slots[WW_SLOTS_MAX] = {0};
-	uint64_t late = level == 1 ? slot_count(&wheel->slot[wheel->late]) : 0;
+	uint64_t late = level == 1 ? slot_count(wheel, wheel->late) : 0;
 	uint32_t hand = (uint32_t)(wheel->head.hand / span % wheel->level_slots[level]);
 
 	fill_slots(wheel, level, span, slots);

@@ -21,23 +21,24 @@
  * the time from the hand to its deadline. The slot that the hand is in was emptied when the hand came to it, and stands
  * for the time one turn ahead from then on; in ring 0 it is not used before the hand has left it.
  *
- * A slot is not one list but LANES lists, filled in turn and walked in turn. A list of millions is a chain of cache
- * misses of which each must end before the next can begin; several lists are as many misses under way at once. And each
- * timer holds a hint of where the next but one of its list lies, which doubles that again.
+ * A slot is not one list but LANES lists, of which a timer's address picks one, walked in turn. A list of millions is a
+ * chain of cache misses of which each must end before the next can begin; several lists are as many misses under way at
+ * once. And each timer holds a hint of where the next but one of its list lies, which doubles that again.
  *
- *     slot     lane[0] --> timer --> timer --> nil          count: timers in all lanes
- *              lane[1] --> timer --> nil                    turn:  picks the lane of the next one filed
- *              lane[2] --> timer --> nil
- *              lane[3] --> nil
+ *     lane[4 * slot + 0] --> timer --> timer --> nil        count[slot]: timers in all lanes
+ *                     + 1] --> timer --> nil
+ *                     + 2] --> timer --> nil
+ *                     + 3] --> nil
  *                           ww_next   the next of the lane; the last one points to the wheel's nil, never to NULL,
  *                                     so that linking and unlinking need no branch
  *                           ww_pprev  the pointer that points here: a lane or another timer's ww_next
  *                           ww_to_end from its deadline to the end of time, which is TIME_END; 0: idle
- *                           ww_where  three in one, since a store more or less is what scheduling costs:
- *                                     low 32 bits: a hint, the distance to the next but one in units of 16 bytes;
- *                                         only ever prefetched, so that it may be stale
- *                                     next 16 bits: index of the slot
- *                                     high 16 bits: the wheel's tag
+ *                           ww_where  four in one, since a store more or less is what scheduling costs:
+ *                                     low 16 bits: index of the slot
+ *                                     1 bit: the timer is periodic, and ww_period holds
+ *                                     15 bits: the wheel's tag
+ *                                     high 32 bits: a hint, the low part of the address of the next but one; only ever
+ *                                         prefetched, so that it may be stale
  *
  * A timer's slot begins at or before its deadline, but need not be the deadline's own: a timer that is moved to a later
  * deadline stays where it is, and is filed anew when its slot comes round. That makes a heartbeat one store.
@@ -52,6 +53,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 /* The library defines the functions that the header also has as macros. */
 #define WW_NO_INLINE
@@ -66,14 +68,19 @@
 #define RINGS_MAX (WW_LEVELS_MAX + 2u)
 /* 64 slots for each level, four words for a shared ring in the place of two, and one word outside. */
 #define WORDS_MAX (WW_LEVELS_MAX + 4u)
+#define PLACES_MAX (WORDS_MAX * 64u)
 /*
  * A slot with no more timers than this is demoted at its boundary as a whole; it takes some microseconds. A power of
  * two, so that one test tells a slot that has become too large from all others but the empty one.
  */
 #define DRAIN_AHEAD_MIN 256u
 
-#define WHERE_PLACE 32 /* the bit at which the place begins in ww_where */
-#define WHERE_TAG 48   /* and the tag */
+/* The parts of ww_where: places are below WHERE_PLACES, then a flag, then the bits where the tag and the hint begin. */
+#define WHERE_PLACES (UINT32_C(1) << 16)
+#define WHERE_PERIODIC WHERE_PLACES
+#define WHERE_TAG 17
+#define WHERE_HINT 32
+#define HINT_UNIT _Alignof(struct ww_timer) /* so that no bit of an address falls below the hint */
 #define DUE_SLOTS 3u
 /*
  * Later than any `event`: the first time that advance refuses, so that it looks then. It is the `event` of a wheel in
@@ -82,18 +89,6 @@
 #define NO_EVENT (WW_TIME_MAX + 1)
 /* The time that no timer reaches, from which their deadlines are counted back. */
 #define TIME_END (WW_TIME_MAX + 1)
-
-struct slot {
-	struct ww_timer *lane[LANES];
-	uint64_t tally; /* count in the low half, turn in the high half: one store for both */
-};
-
-#define TALLY_TURN (UINT64_C(1) << 32)
-
-static inline uint32_t slot_count(const struct slot *slot)
-{
-	return (uint32_t)slot->tally;
-}
 
 struct ring {
 	uint64_t span;  /* ticks that a slot spans */
@@ -111,7 +106,7 @@ struct ww_wheel {
 	uint64_t quick;   /* delays of 1 to this many ticks are filed without further questions; may be 0 */
 	uint64_t turn;    /* default geometry: when the turn of the highest ring began that the hand is in */
 	uint64_t scheduled;
-	uint64_t tag;       /* as in ww_where, which marks this wheel's timers with it */
+	uint32_t tag;       /* as in ww_where, which marks this wheel's timers with it */
 	uint32_t rings;     /* of the wheels; ring[rings] is outside them, ring[rings + 1] the two slots farther */
 	uint32_t late;      /* place of the late slot */
 	uint32_t due_first; /* place of the first of the three due slots */
@@ -140,8 +135,19 @@ struct ww_wheel {
 	uint32_t level_slots[WW_LEVELS_MAX];
 	const struct ww_allocator *allocator; /* NULL: in memory of the caller's */
 
-	struct slot slot[];
+	uint32_t count[PLACES_MAX]; /* timers in each slot */
+	_Alignas(32) struct ww_timer *lane[]; /* LANES for each slot */
 };
+
+static inline uint32_t slot_count(const struct ww_wheel *wheel, uint64_t place)
+{
+	return wheel->count[place];
+}
+
+static inline struct ww_timer **slot_lanes(struct ww_wheel *wheel, uint32_t place)
+{
+	return &wheel->lane[place * LANES];
+}
 
 /* The head's to_end while nothing is due. A debug library looks at every timer before it believes it. */
 static inline uint64_t inline_to_end(const struct ww_wheel *wheel)
@@ -176,13 +182,51 @@ static inline void timer_set_idle(struct ww_timer *timer)
 
 static inline uint32_t timer_place(const struct ww_timer *timer)
 {
-	return (uint16_t)(timer->ww_where >> WHERE_PLACE);
+	return (uint16_t)timer->ww_where;
 }
 
-/* Two bytes are loaded and compared, no words shifted. */
+/* WHERE_PERIODIC or 0. */
+static inline uint32_t timer_periodic(const struct ww_timer *timer)
+{
+	return (uint32_t)timer->ww_where & WHERE_PERIODIC;
+}
+
+/*
+ * The low half of ww_where without this wheel's tag: the place of a one-shot timer of this wheel, or WHERE_PLACES or
+ * more.
+ */
+static inline uint32_t timer_untagged(const struct ww_wheel *wheel, const struct ww_timer *timer)
+{
+	return (uint32_t)timer->ww_where ^ wheel->tag;
+}
+
 static inline int timer_is_tagged(const struct ww_wheel *wheel, const struct ww_timer *timer)
 {
-	return (uint16_t)(timer->ww_where >> WHERE_TAG) == (uint16_t)(wheel->tag >> WHERE_TAG);
+	return timer_untagged(wheel, timer) >> WHERE_TAG == 0;
+}
+
+/*
+ * Two neighbouring members are written with one store, where the machine has such: a store that misses the caches is in
+ * the way of those behind it, and how many wait there is what bounds schedules and cancels among millions of timers.
+ */
+_Static_assert(offsetof(struct ww_timer, ww_pprev) == offsetof(struct ww_timer, ww_next) + sizeof(uintptr_t) &&
+                   offsetof(struct ww_timer, ww_where) == offsetof(struct ww_timer, ww_to_end) + sizeof(uint64_t),
+    "members are stored in pairs");
+
+static inline void timer_set_links(struct ww_timer *timer, struct ww_timer *next, struct ww_timer **pprev)
+{
+	typedef uintptr_t pair __attribute__((vector_size(2 * sizeof(uintptr_t))));
+	pair links = {(uintptr_t)next, (uintptr_t)pprev};
+
+	memcpy((char *)timer + offsetof(struct ww_timer, ww_next), &links, sizeof(links));
+}
+
+static inline void timer_set_filed(struct ww_timer *timer, uint64_t to_end, uint64_t where)
+{
+	typedef uint64_t pair __attribute__((vector_size(2 * sizeof(uint64_t))));
+	pair filed = {to_end, where};
+
+	memcpy((char *)timer + offsetof(struct ww_timer, ww_to_end), &filed, sizeof(filed));
 }
 
 /* The time at which ring r's slot that is `steps` after the hand's begins. */
@@ -191,9 +235,18 @@ static inline uint64_t ring_boundary(const struct ring *ring, uint64_t hand, uin
 	return (hand / ring->span + steps) * ring->span;
 }
 
+/* The hint that points to `other`: its address in units of HINT_UNIT, without the high bits. */
+static inline uint64_t hint_to(const struct ww_timer *other)
+{
+	return (uintptr_t)other * ((UINT64_C(1) << WHERE_HINT) / HINT_UNIT);
+}
+
+/* The address nearest to the timer that has those low bits. */
 static inline void *hinted(const struct ww_timer *timer)
 {
-	return (void *)((uintptr_t)timer + (uintptr_t)((intptr_t)(int32_t)timer->ww_where * 16));
+	uint32_t distance = (uint32_t)(timer->ww_where >> WHERE_HINT) - (uint32_t)((uintptr_t)timer / HINT_UNIT);
+
+	return (void *)((uintptr_t)timer + (uintptr_t)((intptr_t)(int32_t)distance * (int)HINT_UNIT));
 }
 
 static inline void slot_vacated(struct ww_wheel *wheel, uint32_t place)
@@ -202,17 +255,21 @@ static inline void slot_vacated(struct ww_wheel *wheel, uint32_t place)
 	wheel->large[place / 64] &= ~(UINT64_C(1) << place % 64);
 }
 
-/* The timer keeps its deadline: who makes it idle says so. */
-static inline void unlink_timer(struct ww_wheel *wheel, struct ww_timer *timer)
+/* The timer keeps its deadline: who makes it idle says so. `place` is its own. */
+static inline void unlink_from(struct ww_wheel *wheel, struct ww_timer *timer, uint32_t place)
 {
 	struct ww_timer *next = timer->ww_next;
 	struct ww_timer **pprev = timer->ww_pprev;
-	uint32_t place = timer_place(timer);
 
 	*pprev = next;
 	next->ww_pprev = pprev;
-	if ((uint32_t)--wheel->slot[place].tally == 0)
+	if (--wheel->count[place] == 0)
 		slot_vacated(wheel, place);
+}
+
+static inline void unlink_timer(struct ww_wheel *wheel, struct ww_timer *timer)
+{
+	unlink_from(wheel, timer, timer_place(timer));
 }
 
 /*

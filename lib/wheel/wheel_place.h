@@ -34,9 +34,10 @@ static inline void move_hand(struct ww_wheel *wheel, uint64_t hand)
 	wheel->head.hand = hand;
 	if (!wheel->standard)
 		return;
-	wheel->quick = hand == wheel->head.now ? STD_HORIZON : 0;
 	if (hand - wheel->turn >= STD_HORIZON)
 		wheel->turn = hand / STD_HORIZON * STD_HORIZON;
+	/* Nothing that is filed so may be beyond the end of time. */
+	wheel->quick = hand == wheel->head.now && wheel->turn <= WW_TIME_MAX - 2 * STD_HORIZON ? STD_HORIZON : 0;
 }
 
 /* When advance has to be called even if nothing else needs it. */
@@ -76,7 +77,7 @@ static __attribute__((noinline)) uint32_t place_farther(struct ww_wheel *wheel, 
 	uint32_t slot;
 
 	for (slot = 0; slot < 2; slot++)
-		if (slot_count(&wheel->slot[ring->first + slot]) == 0)
+		if (slot_count(wheel, ring->first + slot) == 0)
 			wheel->farther_at[slot] = WW_NEVER;
 	if (from == ring->first || from == ring->first + 1)
 		slot = from == ring->first;
@@ -97,6 +98,19 @@ static inline uint32_t place_in(const struct ring *ring, uint64_t deadline)
 }
 
 /*
+ * since / divisor with one multiplication by 2^32 / divisor, rounded up to a constant of 31 bits, which is short enough
+ * to be part of the instruction. It is exact as long as what that rounds up, times `since`, is below 2^32.
+ */
+#define RECIPROCAL(divisor) ((UINT64_C(1) << 32) / (divisor) + 1)
+#define IS_EXACT(divisor, most) ((RECIPROCAL(divisor) * (divisor) - (UINT64_C(1) << 32)) * (most) < UINT64_C(1) << 32)
+_Static_assert(IS_EXACT(STD_MINUTE, 2 * STD_HORIZON) && IS_EXACT(STD_HOUR, 2 * STD_HORIZON), "quotients are exact");
+
+static inline uint32_t quotient(uint32_t since, uint64_t divisor)
+{
+	return (uint32_t)(since * RECIPROCAL(divisor) >> 32);
+}
+
+/*
  * Requires that `left`, from the hand to the deadline, is the horizon at most. Counted from the start of the turn, the
  * deadline is less than two turns and fits 32 bits, which divide cheaper than 64.
  */
@@ -106,10 +120,10 @@ static inline uint32_t place_near(const struct ww_wheel *wheel, uint64_t left, u
 	uint32_t hour;
 
 	if (left < STD_MINUTE)
-		return since % (uint32_t)STD_SECONDS;
+		return since - quotient(since, STD_MINUTE) * STD_SECONDS;
+	hour = quotient(since, STD_HOUR);
 	if (left < STD_HOUR)
-		return STD_FIRST_1 + since / (uint32_t)STD_MINUTE % STD_MINUTES;
-	hour = since / (uint32_t)STD_HOUR;
+		return STD_FIRST_1 + quotient(since, STD_MINUTE) - hour * STD_MINUTES;
 	return STD_FIRST_2 + (hour < STD_DAYS * STD_HOURS ? hour : hour - STD_DAYS * STD_HOURS);
 }
 
@@ -145,69 +159,81 @@ static inline uint32_t place_of(struct ww_wheel *wheel, int standard, uint64_t h
  * The special slots, and those farther than all rings, do so themselves. Returns WW_OK, as do the functions that end
  * with a call of this one: the compiler makes that a jump, and they need no stack.
  */
-static __attribute__((noinline)) int slot_grew(struct ww_wheel *wheel, uint32_t place, uint64_t deadline)
+static __attribute__((noinline)) int slot_grew(struct ww_wheel *wheel, const struct ww_timer *timer)
 {
+	uint32_t place = timer_place(timer);
 	const struct ring *ring = wheel->ring;
 	uint64_t bit = UINT64_C(1) << place % 64;
 	uint64_t boundary;
 
 	wheel->occupied[place / 64] |= bit;
-	if (slot_count(&wheel->slot[place]) > DRAIN_AHEAD_MIN)
+	if (slot_count(wheel, place) > DRAIN_AHEAD_MIN)
 		wheel->large[place / 64] |= bit;
 	if (place >= ring[wheel->rings + 1].first)
 		return WW_OK;
 	while (place >= ring[1].first)
 		ring++;
-	boundary = deadline / ring->span * ring->span;
+	boundary = timer_deadline(timer) / ring->span * ring->span;
 	note_event(wheel, boundary);
 	if (ring != wheel->ring && (wheel->large[place / 64] & bit))
 		note_drain(wheel, boundary - ring->lead);
 	return WW_OK;
 }
 
-/* The hint of where `other` lies. A timer is aligned to 8 bytes, so that the prefetch may miss its line by 8. */
-static inline uint32_t hint_from(const struct ww_timer *timer, const struct ww_timer *other)
+/*
+ * The lane that a timer goes to in any slot: the top bits of a product by 2^32 divided by the golden ratio, which spread
+ * addresses of any stride evenly (D. Knuth, The Art of Computer Programming, volume 3, 6.4). A counter would be a store
+ * more, or would have to be loaded before the lane can be.
+ */
+static inline uint32_t lane_of(const struct ww_timer *timer)
 {
-	return (uint32_t)(((intptr_t)other - (intptr_t)timer) >> 4);
+	return (uint32_t)(uintptr_t)timer * UINT32_C(0x9e3779b1) / (UINT32_MAX / LANES + 1);
 }
 
-/* Put an idle timer at the head of one of the slot's lanes. */
-static inline int link_timer(struct ww_wheel *wheel, struct ww_timer *timer, uint32_t place)
+/* Put an idle timer at the head of one of the slot's lanes. `periodic` is WHERE_PERIODIC or 0. */
+static inline int link_timer(
+    struct ww_wheel *wheel, struct ww_timer *timer, uint64_t deadline, uint32_t periodic, uint32_t place)
 {
-	struct slot *slot = &wheel->slot[place];
-	uint64_t tally = slot->tally;
-	struct ww_timer **lane = &slot->lane[tally / TALLY_TURN % LANES];
+	struct ww_timer **lane = &wheel->lane[place * LANES + lane_of(timer)];
 	struct ww_timer *first = *lane;
+	uint32_t count = wheel->count[place];
 
-	timer->ww_next = first;
-	timer->ww_pprev = lane;
-	timer->ww_where = wheel->tag | (uint64_t)place << WHERE_PLACE | hint_from(timer, first->ww_next);
+	timer_set_links(timer, first, lane);
+	timer_set_filed(timer, TIME_END - deadline, hint_to(first->ww_next) | wheel->tag | periodic | place);
 	first->ww_pprev = &timer->ww_next;
 	*lane = timer;
-	slot->tally = tally + TALLY_TURN + 1;
-	return ((uint32_t)tally & ~DRAIN_AHEAD_MIN) == 0 ? slot_grew(wheel, place, timer_deadline(timer)) : WW_OK;
+	wheel->count[place] = count + 1;
+	return (count & ~DRAIN_AHEAD_MIN) == 0 ? slot_grew(wheel, timer) : WW_OK;
+}
+
+/* The same with the deadline and the period that it has. */
+static inline int link_again(struct ww_wheel *wheel, struct ww_timer *timer, uint32_t place)
+{
+	return link_timer(wheel, timer, timer_deadline(timer), timer_periodic(timer), place);
 }
 
 /* What is not the frequent case of file_timer. */
-static __attribute__((noinline)) int file_timer_otherwise(struct ww_wheel *wheel, struct ww_timer *timer)
+static __attribute__((noinline)) int file_timer_otherwise(
+    struct ww_wheel *wheel, struct ww_timer *timer, uint64_t deadline, uint32_t periodic)
 {
 	uint64_t hand = wheel->head.hand;
 
-	if (timer_deadline(timer) > hand)
-		return link_timer(wheel, timer, place_of(wheel, wheel->standard, hand, timer_deadline(timer), NOWHERE));
+	if (deadline > hand)
+		return link_timer(
+		    wheel, timer, deadline, periodic, place_of(wheel, wheel->standard, hand, deadline, NOWHERE));
 	wheel->head.event = 0;
 	wheel->head.to_end = 0;
-	return link_timer(wheel, timer, wheel->due);
+	return link_timer(wheel, timer, deadline, periodic, wheel->due);
 }
 
 /* File an idle timer by its deadline; what is at or before the hand is collected for the next call of advance. */
-static inline int file_timer(struct ww_wheel *wheel, struct ww_timer *timer)
+static inline int file_timer(struct ww_wheel *wheel, struct ww_timer *timer, uint64_t deadline, uint32_t periodic)
 {
-	uint64_t left = timer_deadline(timer) - wheel->head.hand;
+	uint64_t left = deadline - wheel->head.hand;
 
 	if (left - 1 < wheel->quick)
-		return link_timer(wheel, timer, place_near(wheel, left, timer_deadline(timer)));
-	return file_timer_otherwise(wheel, timer);
+		return link_timer(wheel, timer, deadline, periodic, place_near(wheel, left, deadline));
+	return file_timer_otherwise(wheel, timer, deadline, periodic);
 }
 
 #endif

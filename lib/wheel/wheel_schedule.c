@@ -21,8 +21,7 @@ static inline void move_timer(struct ww_wheel *wheel, struct ww_timer *timer, ui
 		return;
 	}
 	unlink_timer(wheel, timer);
-	timer_set_deadline(timer, deadline);
-	file_timer(wheel, timer);
+	file_timer(wheel, timer, deadline, timer_periodic(timer));
 }
 
 /* Why a deadline is refused; the error that has nothing to do with this wheel's configuration first. */
@@ -43,6 +42,7 @@ static inline uint64_t deadline_after(const struct ww_wheel *wheel, uint64_t del
 
 static int schedule(struct ww_wheel *wheel, struct ww_timer *timer, uint64_t deadline, uint64_t period)
 {
+	uint32_t periodic = period ? WHERE_PERIODIC : 0;
 	int error = refused(wheel, deadline);
 
 	if (error)
@@ -51,13 +51,13 @@ static int schedule(struct ww_wheel *wheel, struct ww_timer *timer, uint64_t dea
 		if (timer_broken(wheel, timer))
 			return WW_ECORRUPT;
 		timer->ww_period = period;
+		timer->ww_where ^= timer_periodic(timer) ^ periodic;
 		move_timer(wheel, timer, deadline);
 		return WW_OK;
 	}
 	timer->ww_period = period;
-	timer_set_deadline(timer, deadline);
 	wheel->scheduled++;
-	return file_timer(wheel, timer);
+	return file_timer(wheel, timer, deadline, periodic);
 }
 
 static __attribute__((noinline)) int schedule_otherwise(struct ww_wheel *wheel, struct ww_timer *timer, uint64_t delay)
@@ -84,12 +84,10 @@ int ww_wheel_schedule(struct ww_wheel *wheel, struct ww_timer *timer, uint64_t d
 	if (!wheel || !timer)
 		return WW_EINVAL;
 	uint64_t deadline = wheel->head.now + delay;
-	if (delay - 1 >= wheel->quick || deadline > WW_TIME_MAX || timer_is_pending(timer))
+	if (delay - 1 >= wheel->quick || timer_is_pending(timer))
 		return schedule_otherwise(wheel, timer, delay);
-	timer->ww_period = 0;
-	timer_set_deadline(timer, deadline);
 	wheel->scheduled++;
-	return link_timer(wheel, timer, place_near(wheel, delay, deadline));
+	return link_timer(wheel, timer, deadline, 0, place_near(wheel, delay, deadline));
 }
 
 int ww_wheel_schedule_at(struct ww_wheel *wheel, struct ww_timer *timer, uint64_t deadline)
@@ -129,15 +127,26 @@ int ww_wheel_reschedule_at(struct ww_wheel *wheel, struct ww_timer *timer, uint6
 	return reschedule(wheel, timer, deadline);
 }
 
+/* A periodic timer, or another wheel's. */
+static __attribute__((noinline)) int cancel_otherwise(struct ww_wheel *wheel, struct ww_timer *timer)
+{
+	if (timer_broken(wheel, timer))
+		return WW_ECORRUPT;
+	unlink_timer(wheel, timer);
+	timer_set_idle(timer);
+	return 1;
+}
+
 int ww_wheel_cancel(struct ww_wheel *wheel, struct ww_timer *timer)
 {
 	if (!wheel || !timer)
 		return WW_EINVAL;
 	if (!timer_is_pending(timer))
 		return 0;
-	if (timer_broken(wheel, timer))
-		return WW_ECORRUPT;
-	unlink_timer(wheel, timer);
+	uint32_t place = timer_untagged(wheel, timer);
+	if (place >= WHERE_PLACES || timer_broken(wheel, timer))
+		return cancel_otherwise(wheel, timer);
+	unlink_from(wheel, timer, place);
 	timer_set_idle(timer);
 	return 1;
 }

@@ -7,17 +7,17 @@ static uint64_t pending_in(const struct ww_wheel *wheel, uint32_t from, uint32_t
 	uint64_t pending = 0;
 
 	for (uint32_t place = from; place < to; place++)
-		pending += slot_count(&wheel->slot[place]);
+		pending += slot_count(wheel, place);
 	return pending;
 }
 
 /* Take timers out of a slot until it is empty, 0, or *count is the capacity, 1. */
 static int drain_slot(struct ww_wheel *wheel, uint32_t place, struct ww_expiry *batch, size_t capacity, size_t *count)
 {
-	struct slot *slot = &wheel->slot[place];
+	struct ww_timer **lanes = slot_lanes(wheel, place);
 
-	for (uint32_t lane = 0; slot_count(slot); lane = (lane + 1) % LANES) {
-		struct ww_timer *timer = slot->lane[lane];
+	for (uint32_t lane = 0; slot_count(wheel, place); lane = (lane + 1) % LANES) {
+		struct ww_timer *timer = lanes[lane];
 		if (timer == &wheel->nil)
 			continue;
 		if (timer_broken(wheel, timer))
@@ -52,7 +52,7 @@ int ww_wheel_each(struct ww_wheel *wheel, ww_each_fn *each, void *user)
 		return WW_EINVAL;
 	for (uint32_t place = 0; place < wheel->places; place++) {
 		for (uint32_t lane = 0; lane < LANES; lane++) {
-			struct ww_timer *timer = wheel->slot[place].lane[lane];
+			struct ww_timer *timer = wheel->lane[place * LANES + lane];
 			while (timer != &wheel->nil) {
 				if (timer_broken(wheel, timer))
 					return WW_ECORRUPT;
@@ -83,7 +83,7 @@ static void count_shared(const struct ww_wheel *wheel, const struct ring *ring, 
 
 	for (uint32_t step = 1; step <= ring->slots; step++) {
 		uint64_t begin = ring_boundary(ring, wheel->head.hand, step);
-		uint64_t timers = slot_count(&wheel->slot[ring->first + begin / ring->span % ring->slots]);
+		uint64_t timers = slot_count(wheel, ring->first + begin / ring->span % ring->slots);
 		if (begin - wheel->head.hand < upper->span)
 			count_slot(lower, timers);
 		else
@@ -105,12 +105,12 @@ static void count_levels(const struct ww_wheel *wheel, struct ww_stats *stats)
 	for (uint32_t r = 0; r < wheel->rings; r++) {
 		const struct ring *ring = &wheel->ring[r];
 		struct ww_level_stats *level = &stats->level[r];
-		level->pending = r == 1 ? slot_count(&wheel->slot[wheel->late]) : 0;
+		level->pending = r == 1 ? slot_count(wheel, wheel->late) : 0;
 		if (ring->slots != level->slots)
 			count_shared(wheel, ring, level);
 		else
 			for (uint32_t slot = 0; slot < ring->slots; slot++)
-				count_slot(level, slot_count(&wheel->slot[ring->first + slot]));
+				count_slot(level, slot_count(wheel, ring->first + slot));
 	}
 }
 
@@ -123,7 +123,7 @@ int ww_wheel_stats(const struct ww_wheel *wheel, struct ww_stats *stats)
 	    .now = wheel->head.now,
 	    .pending = pending_in(wheel, 0, wheel->places),
 	    .outside = pending_in(wheel, outside->first, outside->first + outside->slots + 2) +
-	               (wheel->rings == 1 ? slot_count(&wheel->slot[wheel->late]) : 0),
+	               (wheel->rings == 1 ? slot_count(wheel, wheel->late) : 0),
 	    .due = pending_in(wheel, wheel->due_first, wheel->due_first + DUE_SLOTS),
 	    .scheduled = wheel->scheduled,
 	    .drained = wheel->drained,
