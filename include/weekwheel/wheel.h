@@ -33,10 +33,11 @@
  *
  * Threads: a wheel and its timers belong to one thread at a time; functions on different wheels never meet.
  *
- * Misuse: a timer that is pending in another wheel is refused with WW_ECORRUPT by every function that takes a timer,
- * but for a reschedule to a later deadline, which is not looked into. Not detected, because that would cost every call:
- * freeing or overwriting the object of a pending timer; initialising a pending timer; copying a timer that is pending;
- * a timer whose memory was neither zeroed nor initialised. A library configured with --enable-debug finds most of it
+ * Misuse: a timer that is pending in another wheel is refused with WW_ECORRUPT by every function that takes a timer, all
+ * but certainly, as wheels are told apart by a mark of 15 bits, and but for a reschedule to a later deadline, which is
+ * not looked into. Not detected, because that would cost every call: freeing or overwriting the object of a pending
+ * timer; initialising a pending timer; copying a timer that is pending; a timer whose memory was neither zeroed nor
+ * initialised. A library configured with --enable-debug finds most of it
  * and answers WW_ECORRUPT, and ww_wheel_check finds it in any build.
  */
 
@@ -386,7 +387,8 @@ WW_API int ww_wheel_dump(const struct ww_wheel *wheel, char *text, size_t size);
  * frequent case here and call the function for any other. The function itself remains for pointers and for other
  * languages; WW_NO_INLINE leaves the macros out.
  *
- * struct ww_wheel_head is private: the first members of every wheel. Its layout is part of the binary interface.
+ * struct ww_wheel_head is private: the first members of every wheel. Its layout is part of the binary interface, as is
+ * that of struct ww_timer.
  */
 struct ww_wheel_head {
 	uint64_t event; /* before this time advance has nothing to do; 0 while something is due or a callback runs */

@@ -4,6 +4,7 @@
 #include "wheel_place.h"
 
 #define ALIGNMENT 64u
+#define TAG_BITS (WHERE_HINT - WHERE_TAG)
 
 /*
  * The geometry in one table: the slots of each level, lowest first; what a level's slot spans follows from those below.
@@ -18,6 +19,10 @@ static const uint32_t standard_slots[] = {
 
 _Static_assert(STD_MINUTE == STD_SECONDS && STD_HOUR == STD_MINUTE * STD_MINUTES, "spans follow from the table");
 _Static_assert(STD_HORIZON == STD_HOUR * STD_HOURS * STD_DAYS, "the horizon is a turn of the highest wheel");
+/* What an application has compiled in: WW_TIMER_INIT and the inline heartbeat. */
+_Static_assert(sizeof(void *) != 8 || (sizeof(struct ww_timer) == 48 && offsetof(struct ww_timer, ww_to_end) == 16 &&
+                                          offsetof(struct ww_timer, ww_expire) == 40),
+    "the layout of a timer is part of the binary interface");
 _Static_assert(STD_HOURS *STD_DAYS <= SHARED_SLOTS_MAX, "hours and days share a ring");
 _Static_assert(STD_FIRST_1 == (STD_SECONDS + 63) / 64 * 64, "ring 1 begins with a word");
 _Static_assert(STD_FIRST_2 == STD_FIRST_1 + (STD_MINUTES + 63) / 64 * 64, "ring 2 begins with a word");
@@ -117,8 +122,9 @@ static int is_standard(const struct ww_wheel_config *config)
 static uint32_t tag_of(const struct ww_wheel *wheel)
 {
 	uint64_t mixed = (uintptr_t)wheel / ALIGNMENT * UINT64_C(0x9e3779b97f4a7c15);
+	uint32_t tag = (uint32_t)(mixed >> (64 - TAG_BITS));
 
-	return (uint32_t)(mixed >> 49 | 1) << WHERE_TAG;
+	return (tag ? tag : 1) << WHERE_TAG;
 }
 
 static void set_up(struct ww_wheel *wheel, const struct ww_wheel_config *config, const struct ww_allocator *allocator)

@@ -408,6 +408,7 @@ static void move_slot(struct ww_wheel *wheel, uint32_t from, uint32_t to)
 		while ((timer = wheel->lane[from * LANES + lane]) != &wheel->nil) {
 			unlink_timer(wheel, timer);
 			link_again(wheel, timer, to);
+			wheel->moved++;
 		}
 	}
 }

@@ -68,8 +68,9 @@ static int check_timer(const struct ww_wheel *wheel, uint32_t place, const struc
 	if (timer_deadline(timer) < begins)
 		return broken(report, "timer %p has deadline %" PRIu64 ", before its slot %u comes round at %" PRIu64,
 		    (const void *)timer, timer_deadline(timer), place, begins);
-	if (timer_periodic(timer) && timer->ww_period > WW_TIME_MAX)
-		return broken(report, "timer %p has a period beyond WW_TIME_MAX", (const void *)timer);
+	if (timer_periodic(timer) && timer->ww_period - 1 >= WW_TIME_MAX)
+		return broken(
+		    report, "timer %p has no valid period: it was overwritten while pending", (const void *)timer);
 	return WW_OK;
 }
 
@@ -124,7 +125,7 @@ static int check_standard(const struct ww_wheel *wheel, const struct report *rep
 		    wheel->quick, wheel->head.hand, wheel->head.now);
 	if (!wheel->standard)
 		return WW_OK;
-	if (wheel->quick > horizon)
+	if (wheel->quick > horizon || (wheel->quick && wheel->turn > WW_TIME_MAX - 2 * horizon))
 		return broken(report, "delays up to %" PRIu64 " are filed without a question", wheel->quick);
 	if (wheel->turn % horizon || wheel->turn > wheel->head.hand || wheel->head.hand - wheel->turn >= horizon)
 		return broken(report, "the hand is at %" PRIu64 ", not in the turn that began at %" PRIu64,

@@ -21,9 +21,9 @@
  * the time from the hand to its deadline. The slot that the hand is in was emptied when the hand came to it, and stands
  * for the time one turn ahead from then on; in ring 0 it is not used before the hand has left it.
  *
- * A slot is not one list but LANES lists, of which a timer's address picks one, walked in turn. A list of millions is a
- * chain of cache misses of which each must end before the next can begin; several lists are as many misses under way at
- * once. And each timer holds a hint of where the next but one of its list lies, which doubles that again.
+ * A slot is not one list but LANES lists, filled evenly and walked in turn. A list of millions is a chain of cache
+ * misses of which each must end before the next can begin; several lists are as many misses under way at once. And each
+ * timer holds a hint of where the next but one of its list lies, which doubles that again.
  *
  *     lane[4 * slot + 0] --> timer --> timer --> nil        count[slot]: timers in all lanes
  *                     + 1] --> timer --> nil
@@ -35,10 +35,10 @@
  *                           ww_to_end from its deadline to the end of time, which is TIME_END; 0: idle
  *                           ww_where  four in one, since a store more or less is what scheduling costs:
  *                                     low 16 bits: index of the slot
- *                                     1 bit: the timer is periodic, and ww_period holds
+ *                                     1 bit: the timer is periodic; if not, ww_period is what it was
  *                                     15 bits: the wheel's tag
- *                                     high 32 bits: a hint, the low part of the address of the next but one; only ever
- *                                         prefetched, so that it may be stale
+ *                                     high 32 bits: a hint, the low part of the address of the next but one, in units
+ *                                         of HINT_UNIT; only ever prefetched, so that it may be stale
  *
  * A timer's slot begins at or before its deadline, but need not be the deadline's own: a timer that is moved to a later
  * deadline stays where it is, and is filed anew when its slot comes round. That makes a heartbeat one store.
@@ -53,7 +53,6 @@
 
 #include <stddef.h>
 #include <stdint.h>
-#include <string.h>
 
 /* The library defines the functions that the header also has as macros. */
 #define WW_NO_INLINE
@@ -78,9 +77,10 @@
 /* The parts of ww_where: places are below WHERE_PLACES, then a flag, then the bits where the tag and the hint begin. */
 #define WHERE_PLACES (UINT32_C(1) << 16)
 #define WHERE_PERIODIC WHERE_PLACES
+_Static_assert(PLACES_MAX <= WHERE_PLACES, "a place has 16 bits");
 #define WHERE_TAG 17
 #define WHERE_HINT 32
-#define HINT_UNIT _Alignof(struct ww_timer) /* so that no bit of an address falls below the hint */
+#define HINT_UNIT _Alignof(struct ww_timer)
 #define DUE_SLOTS 3u
 /*
  * Later than any `event`: the first time that advance refuses, so that it looks then. It is the `event` of a wheel in
@@ -101,11 +101,11 @@ struct ring {
 struct ww_wheel {
 	struct ww_wheel_head head; /* what the inline functions of wheel.h read and write */
 
-	uint64_t drain;   /* the earliest time at which a slot may have to be drained ahead */
-	uint64_t longest; /* longest delay that is accepted */
-	uint64_t quick;   /* delays of 1 to this many ticks are filed without further questions; may be 0 */
-	uint64_t turn;    /* default geometry: when the turn of the highest ring began that the hand is in */
-	uint64_t scheduled;
+	uint64_t drain;     /* the earliest time at which a slot may have to be drained ahead */
+	uint64_t longest;   /* longest delay that is accepted */
+	uint64_t quick;     /* delays of 1 to this many ticks are filed without further questions; may be 0 */
+	uint64_t turn;      /* default geometry: when the turn of the highest ring began that the hand is in */
+	uint64_t filed;     /* how often a timer was linked: schedules, demotions, renewals and moves */
 	uint32_t tag;       /* as in ww_where, which marks this wheel's timers with it */
 	uint32_t rings;     /* of the wheels; ring[rings] is outside them, ring[rings + 1] the two slots farther */
 	uint32_t late;      /* place of the late slot */
@@ -128,6 +128,7 @@ struct ww_wheel {
 	uint64_t renewed; /* expiries after which a periodic timer stayed in the wheel */
 	uint64_t expired;
 	uint64_t demoted;
+	uint64_t moved; /* timers that were filed elsewhere while pending, but for demotion */
 	uint64_t tick_ns;
 	size_t bytes;
 	uint32_t places;
@@ -136,7 +137,8 @@ struct ww_wheel {
 	const struct ww_allocator *allocator; /* NULL: in memory of the caller's */
 
 	uint32_t count[PLACES_MAX]; /* timers in each slot */
-	_Alignas(32) struct ww_timer *lane[]; /* LANES for each slot */
+	/* LANES for each slot, which so lie in one cache line. */
+	_Alignas(32) struct ww_timer *lane[];
 };
 
 static inline uint32_t slot_count(const struct ww_wheel *wheel, uint64_t place)
@@ -191,18 +193,20 @@ static inline uint32_t timer_periodic(const struct ww_timer *timer)
 	return (uint32_t)timer->ww_where & WHERE_PERIODIC;
 }
 
-/*
- * The low half of ww_where without this wheel's tag: the place of a one-shot timer of this wheel, or WHERE_PLACES or
- * more.
- */
-static inline uint32_t timer_untagged(const struct ww_wheel *wheel, const struct ww_timer *timer)
+static inline void timer_set_periodic(struct ww_timer *timer, uint32_t periodic)
+{
+	timer->ww_where ^= timer_periodic(timer) ^ periodic;
+}
+
+/* The place of a one-shot timer of this wheel; of any other, WHERE_PLACES or more. */
+static inline uint32_t where_without_tag(const struct ww_wheel *wheel, const struct ww_timer *timer)
 {
 	return (uint32_t)timer->ww_where ^ wheel->tag;
 }
 
 static inline int timer_is_tagged(const struct ww_wheel *wheel, const struct ww_timer *timer)
 {
-	return timer_untagged(wheel, timer) >> WHERE_TAG == 0;
+	return where_without_tag(wheel, timer) >> WHERE_TAG == 0;
 }
 
 /*
@@ -215,18 +219,18 @@ _Static_assert(offsetof(struct ww_timer, ww_pprev) == offsetof(struct ww_timer, 
 
 static inline void timer_set_links(struct ww_timer *timer, struct ww_timer *next, struct ww_timer **pprev)
 {
-	typedef uintptr_t pair __attribute__((vector_size(2 * sizeof(uintptr_t))));
-	pair links = {(uintptr_t)next, (uintptr_t)pprev};
+	typedef uintptr_t pair
+	    __attribute__((vector_size(2 * sizeof(uintptr_t)), aligned(_Alignof(struct ww_timer)), may_alias));
 
-	memcpy((char *)timer + offsetof(struct ww_timer, ww_next), &links, sizeof(links));
+	*(pair *)(void *)&timer->ww_next = (pair){(uintptr_t)next, (uintptr_t)pprev};
 }
 
-static inline void timer_set_filed(struct ww_timer *timer, uint64_t to_end, uint64_t where)
+static inline void timer_set_deadline_and_where(struct ww_timer *timer, uint64_t deadline, uint64_t where)
 {
-	typedef uint64_t pair __attribute__((vector_size(2 * sizeof(uint64_t))));
-	pair filed = {to_end, where};
+	typedef uint64_t pair
+	    __attribute__((vector_size(2 * sizeof(uint64_t)), aligned(_Alignof(struct ww_timer)), may_alias));
 
-	memcpy((char *)timer + offsetof(struct ww_timer, ww_to_end), &filed, sizeof(filed));
+	*(pair *)(void *)&timer->ww_to_end = (pair){TIME_END - deadline, where};
 }
 
 /* The time at which ring r's slot that is `steps` after the hand's begins. */
@@ -238,7 +242,7 @@ static inline uint64_t ring_boundary(const struct ring *ring, uint64_t hand, uin
 /* The hint that points to `other`: its address in units of HINT_UNIT, without the high bits. */
 static inline uint64_t hint_to(const struct ww_timer *other)
 {
-	return (uintptr_t)other * ((UINT64_C(1) << WHERE_HINT) / HINT_UNIT);
+	return (uint64_t)((uintptr_t)other / HINT_UNIT) << WHERE_HINT;
 }
 
 /* The address nearest to the timer that has those low bits. */
@@ -246,7 +250,7 @@ static inline void *hinted(const struct ww_timer *timer)
 {
 	uint32_t distance = (uint32_t)(timer->ww_where >> WHERE_HINT) - (uint32_t)((uintptr_t)timer / HINT_UNIT);
 
-	return (void *)((uintptr_t)timer + (uintptr_t)((intptr_t)(int32_t)distance * (int)HINT_UNIT));
+	return (void *)((uintptr_t)timer + (uintptr_t)(intptr_t)(int32_t)distance * HINT_UNIT);
 }
 
 static inline void slot_vacated(struct ww_wheel *wheel, uint32_t place)
@@ -282,8 +286,8 @@ static inline int timer_broken(const struct ww_wheel *wheel, const struct ww_tim
 	if (!timer_is_tagged(wheel, timer))
 		return 1;
 #ifdef WW_DEBUG
-	return !timer->ww_pprev || timer->ww_to_end > TIME_END || timer_place(timer) >= wheel->places ||
-	       *timer->ww_pprev != timer ||
+	return (timer_periodic(timer) && timer->ww_period == 0) || !timer->ww_pprev || timer->ww_to_end > TIME_END ||
+	       timer_place(timer) >= wheel->places || *timer->ww_pprev != timer ||
 	       (timer->ww_next != &wheel->nil && timer->ww_next->ww_pprev != &timer->ww_next);
 #else
 	return 0;

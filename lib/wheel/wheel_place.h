@@ -36,7 +36,7 @@ static inline void move_hand(struct ww_wheel *wheel, uint64_t hand)
 		return;
 	if (hand - wheel->turn >= STD_HORIZON)
 		wheel->turn = hand / STD_HORIZON * STD_HORIZON;
-	/* Nothing that is filed so may be beyond the end of time. */
+	/* In the last two turns a horizon from now can be beyond the end of time, which would have to be refused. */
 	wheel->quick = hand == wheel->head.now && wheel->turn <= WW_TIME_MAX - 2 * STD_HORIZON ? STD_HORIZON : 0;
 }
 
@@ -98,8 +98,9 @@ static inline uint32_t place_in(const struct ring *ring, uint64_t deadline)
 }
 
 /*
- * since / divisor with one multiplication by 2^32 / divisor, rounded up to a constant of 31 bits, which is short enough
- * to be part of the instruction. It is exact as long as what that rounds up, times `since`, is below 2^32.
+ * since / divisor with one multiplication by 2^32 / divisor, rounded up to a constant of at most 31 bits, which is short
+ * enough to be part of the instruction. It is exact as long as the error, reciprocal * divisor - 2^32, times `since` is
+ * below 2^32 (T. Granlund and P. Montgomery, PLDI 1994).
  */
 #define RECIPROCAL(divisor) ((UINT64_C(1) << 32) / (divisor) + 1)
 #define IS_EXACT(divisor, most) ((RECIPROCAL(divisor) * (divisor) - (UINT64_C(1) << 32)) * (most) < UINT64_C(1) << 32)
@@ -112,7 +113,7 @@ static inline uint32_t quotient(uint32_t since, uint64_t divisor)
 
 /*
  * Requires that `left`, from the hand to the deadline, is the horizon at most. Counted from the start of the turn, the
- * deadline is less than two turns and fits 32 bits, which divide cheaper than 64.
+ * deadline is less than two turns, of which quotient is exact.
  */
 static inline uint32_t place_near(const struct ww_wheel *wheel, uint64_t left, uint64_t deadline)
 {
@@ -181,25 +182,26 @@ static __attribute__((noinline)) int slot_grew(struct ww_wheel *wheel, const str
 }
 
 /*
- * The lane that a timer goes to in any slot: the top bits of a product by 2^32 divided by the golden ratio, which spread
- * addresses of any stride evenly (D. Knuth, The Art of Computer Programming, volume 3, 6.4). A counter would be a store
- * more, or would have to be loaded before the lane can be.
+ * The lane of the next timer that is linked, in whichever slot: not in turn, since a program that schedules timers of
+ * several kinds in turn would put all of a kind into one lane, but the top bits of a product of the count of links by
+ * 2^32 divided by the golden ratio, which spread every few of them evenly (D. Knuth, The Art of Computer Programming,
+ * volume 3, 6.4). One count for all slots, since one of the slot's own would have to be loaded first.
  */
-static inline uint32_t lane_of(const struct ww_timer *timer)
+static inline uint32_t next_lane(struct ww_wheel *wheel)
 {
-	return (uint32_t)(uintptr_t)timer * UINT32_C(0x9e3779b1) / (UINT32_MAX / LANES + 1);
+	return (uint32_t)wheel->filed++ * UINT32_C(0x9e3779b1) / (UINT32_MAX / LANES + 1);
 }
 
 /* Put an idle timer at the head of one of the slot's lanes. `periodic` is WHERE_PERIODIC or 0. */
 static inline int link_timer(
     struct ww_wheel *wheel, struct ww_timer *timer, uint64_t deadline, uint32_t periodic, uint32_t place)
 {
-	struct ww_timer **lane = &wheel->lane[place * LANES + lane_of(timer)];
+	struct ww_timer **lane = &wheel->lane[place * LANES + next_lane(wheel)];
 	struct ww_timer *first = *lane;
 	uint32_t count = wheel->count[place];
 
 	timer_set_links(timer, first, lane);
-	timer_set_filed(timer, TIME_END - deadline, hint_to(first->ww_next) | wheel->tag | periodic | place);
+	timer_set_deadline_and_where(timer, deadline, hint_to(first->ww_next) | wheel->tag | periodic | place);
 	first->ww_pprev = &timer->ww_next;
 	*lane = timer;
 	wheel->count[place] = count + 1;

@@ -20,6 +20,7 @@ static inline void move_timer(struct ww_wheel *wheel, struct ww_timer *timer, ui
 		timer_set_deadline(timer, deadline);
 		return;
 	}
+	wheel->moved++;
 	unlink_timer(wheel, timer);
 	file_timer(wheel, timer, deadline, timer_periodic(timer));
 }
@@ -51,12 +52,11 @@ static int schedule(struct ww_wheel *wheel, struct ww_timer *timer, uint64_t dea
 		if (timer_broken(wheel, timer))
 			return WW_ECORRUPT;
 		timer->ww_period = period;
-		timer->ww_where ^= timer_periodic(timer) ^ periodic;
+		timer_set_periodic(timer, periodic);
 		move_timer(wheel, timer, deadline);
 		return WW_OK;
 	}
 	timer->ww_period = period;
-	wheel->scheduled++;
 	return file_timer(wheel, timer, deadline, periodic);
 }
 
@@ -86,7 +86,6 @@ int ww_wheel_schedule(struct ww_wheel *wheel, struct ww_timer *timer, uint64_t d
 	uint64_t deadline = wheel->head.now + delay;
 	if (delay - 1 >= wheel->quick || timer_is_pending(timer))
 		return schedule_otherwise(wheel, timer, delay);
-	wheel->scheduled++;
 	return link_timer(wheel, timer, deadline, 0, place_near(wheel, delay, deadline));
 }
 
@@ -127,7 +126,7 @@ int ww_wheel_reschedule_at(struct ww_wheel *wheel, struct ww_timer *timer, uint6
 	return reschedule(wheel, timer, deadline);
 }
 
-/* A periodic timer, or another wheel's. */
+/* A periodic timer, or another wheel's, or in a debug library one that is broken otherwise. */
 static __attribute__((noinline)) int cancel_otherwise(struct ww_wheel *wheel, struct ww_timer *timer)
 {
 	if (timer_broken(wheel, timer))
@@ -143,7 +142,7 @@ int ww_wheel_cancel(struct ww_wheel *wheel, struct ww_timer *timer)
 		return WW_EINVAL;
 	if (!timer_is_pending(timer))
 		return 0;
-	uint32_t place = timer_untagged(wheel, timer);
+	uint32_t place = where_without_tag(wheel, timer);
 	if (place >= WHERE_PLACES || timer_broken(wheel, timer))
 		return cancel_otherwise(wheel, timer);
 	unlink_from(wheel, timer, place);

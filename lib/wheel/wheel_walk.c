@@ -125,7 +125,7 @@ int ww_wheel_stats(const struct ww_wheel *wheel, struct ww_stats *stats)
 	    .outside = pending_in(wheel, outside->first, outside->first + outside->slots + 2) +
 	               (wheel->rings == 1 ? slot_count(wheel, wheel->late) : 0),
 	    .due = pending_in(wheel, wheel->due_first, wheel->due_first + DUE_SLOTS),
-	    .scheduled = wheel->scheduled,
+	    .scheduled = wheel->filed - wheel->demoted - wheel->renewed - wheel->moved,
 	    .drained = wheel->drained,
 	    .expired = wheel->expired,
 	    .demoted = wheel->demoted,
@@ -133,7 +133,7 @@ int ww_wheel_stats(const struct ww_wheel *wheel, struct ww_stats *stats)
 	    .levels = wheel->levels,
 	};
 	/* Whoever was scheduled and has not left in another way was cancelled: cancel itself need not count. */
-	stats->cancelled = wheel->scheduled - (wheel->expired - wheel->renewed) - wheel->drained - stats->pending;
+	stats->cancelled = stats->scheduled - (wheel->expired - wheel->renewed) - wheel->drained - stats->pending;
 	count_levels(wheel, stats);
 	return WW_OK;
 }

@@ -17,6 +17,8 @@
 
 /* Near the end of time, but with room for some turns. */
 #define NEAR_THE_END (WW_TIME_MAX - 5000)
+/* When the last turn of the default geometry's highest wheel begins: a week later, time has ended. */
+#define LAST_TURN (WW_TIME_MAX / 604800 * 604800)
 
 static const struct {
 	const char *name;
@@ -76,7 +78,7 @@ static void report(const struct rig *failed, const char *what)
 static uint64_t live(uint64_t most)
 {
 	static const uint64_t starts[] = {
-	    0, 0, 1, 30, 604799, UINT64_C(1) << 32, (UINT64_C(1) << 53) - 7, NEAR_THE_END, WW_TIME_MAX};
+	    0, 0, 1, 30, 604799, UINT64_C(1) << 32, (UINT64_C(1) << 53) - 7, LAST_TURN - 30, NEAR_THE_END, WW_TIME_MAX};
 	uint64_t start = starts[seed_below(&state, sizeof starts / sizeof starts[0])];
 	uint64_t steps = 1 + seed_below(&state, UINT64_C(1) << seed_below(&state, 16));
 

@@ -57,7 +57,54 @@ START_TEST(another_wheels_timer_is_refused_and_nothing_changes)
 }
 END_TEST
 
+START_TEST(another_wheels_periodic_timer_is_refused)
+{
+	/* In the first place of all, and in another one. */
+	static const uint64_t delays[] = {60, 7100};
+
+	for (size_t i = 0; i < 2; i++) {
+		struct ww_wheel *one = make_from(1);
+		struct placed two = place(NULL);
+		struct ww_timer timer = WW_TIMER_INIT(note);
+
+		OK(ww_wheel_schedule_every(one, &timer, delays[i] - 1, 5));
+		freeze(&two);
+		ck_assert_int_eq(ww_wheel_cancel(two.wheel, &timer), WW_ECORRUPT);
+		ck_assert_int_eq(ww_wheel_schedule(two.wheel, &timer, 5), WW_ECORRUPT);
+		ck_assert(is_frozen(&two));
+		ck_assert_int_eq(ww_wheel_cancel(one, &timer), 1);
+		unmake(one);
+		unplace(&two);
+	}
+}
+END_TEST
+
 #ifdef WW_DEBUG
+
+START_TEST(a_debug_build_refuses_a_timer_of_which_one_member_was_overwritten)
+{
+	struct ww_wheel *wheel = make(NULL);
+	struct ww_timer timer = WW_TIMER_INIT(note);
+	struct ww_timer *nowhere = NULL;
+	struct ww_timer good;
+
+	OK(ww_wheel_schedule(wheel, &timer, 7100));
+	good = timer;
+	for (int member = 0; member < 3; member++) {
+		if (member == 0) {
+			timer.ww_pprev = &nowhere;
+		} else {
+			timer.ww_where ^= member == 1 ? UINT64_C(0x7000) : UINT64_C(1) << 16;
+		}
+		ck_assert_int_eq(ww_wheel_cancel(wheel, &timer), WW_ECORRUPT);
+		ck_assert_int_eq(ww_wheel_schedule(wheel, &timer, 5), WW_ECORRUPT);
+		ck_assert_int_eq(ww_wheel_reschedule(wheel, &timer, 5), WW_ECORRUPT);
+		timer = good;
+	}
+	ck_assert_uint_eq(go(wheel, 7100), 1);
+	unmake(wheel);
+}
+END_TEST
 
 START_TEST(a_debug_build_refuses_a_timer_that_was_overwritten_while_pending)
 {
@@ -139,13 +186,14 @@ START_TEST(drain_of_a_debug_build_stops_at_a_broken_timer)
 END_TEST
 
 TEST_MAIN("wheel/misuse", check_finds_one_overwritten_object_among_many,
-    another_wheels_timer_is_refused_and_nothing_changes,
+    another_wheels_timer_is_refused_and_nothing_changes, another_wheels_periodic_timer_is_refused,
+    a_debug_build_refuses_a_timer_of_which_one_member_was_overwritten,
     a_debug_build_refuses_a_timer_that_was_overwritten_while_pending,
     advance_of_a_debug_build_stops_at_a_broken_timer_and_the_rest_stays, drain_of_a_debug_build_stops_at_a_broken_timer)
 
 #else
 
-TEST_MAIN(
-    "wheel/misuse", check_finds_one_overwritten_object_among_many, another_wheels_timer_is_refused_and_nothing_changes)
+TEST_MAIN("wheel/misuse", check_finds_one_overwritten_object_among_many,
+    another_wheels_timer_is_refused_and_nothing_changes, another_wheels_periodic_timer_is_refused)
 
 #endif

@@ -307,10 +307,72 @@ START_TEST(the_last_time_of_all_can_be_a_deadline)
 }
 END_TEST
 
+/* A wheel at that time: made there, come there tick by tick, or with one jump from the turn before. */
+static struct ww_wheel *at_time(uint64_t now, int way)
+{
+	struct ww_wheel *wheel = make_from(way == 0 ? now : way == 1 ? now - 5 : now - WEEK);
+
+	for (uint64_t tick = now - 4; way == 1 && tick <= now; tick++) {
+		OK(ww_wheel_advance(wheel, tick, WW_UNLIMITED, NULL));
+	}
+	if (way == 2) {
+		OK(ww_wheel_advance(wheel, now, WW_UNLIMITED, NULL));
+	}
+	return wheel;
+}
+
+START_TEST(a_delay_ends_with_time_and_no_later_in_the_last_weeks)
+{
+	/* The last turn of the days wheel begins in the midst of the last week. */
+	const uint64_t last_turn = WW_TIME_MAX / WEEK * WEEK;
+	const uint64_t times[] = {WW_TIME_MAX - WEEK, WW_TIME_MAX - WEEK + 1, last_turn - DAY, last_turn - 1, last_turn,
+	    last_turn + 1, WW_TIME_MAX - HOUR, WW_TIME_MAX - 59, WW_TIME_MAX - 1};
+
+	for (size_t i = 0; i < sizeof times / sizeof times[0]; i++) {
+		for (int way = 0; way < 3; way++) {
+			struct ww_wheel *wheel = at_time(times[i], way);
+			struct ww_timer timer = WW_TIMER_INIT(note);
+
+			ck_assert_int_eq(ww_wheel_schedule(wheel, &timer, WW_TIME_MAX - times[i] + 1), WW_EOVERFLOW);
+			ck_assert_int_eq(ww_timer_pending(&timer), 0);
+			ck_assert_uint_eq(pending_in(wheel), 0);
+			OK(ww_wheel_schedule(wheel, &timer, WW_TIME_MAX - times[i]));
+			ck_assert_uint_eq(go(wheel, WW_TIME_MAX - 1), 0);
+			ck_assert_uint_eq(go(wheel, WW_TIME_MAX), 1);
+			unmake(wheel);
+		}
+	}
+}
+END_TEST
+
+START_TEST(a_timer_that_was_periodic_is_a_one_shot_when_it_is_scheduled_again)
+{
+	struct ww_wheel *wheel = make(NULL);
+	struct ww_timer timer = WW_TIMER_INIT(note);
+	struct ww_expiry taken;
+	size_t count;
+
+	OK(ww_wheel_schedule_every(wheel, &timer, 10, 10));
+	ck_assert_int_eq(ww_wheel_cancel(wheel, &timer), 1);
+	OK(ww_wheel_schedule(wheel, &timer, 5));
+	ck_assert_uint_eq(go(wheel, 100), 1);
+	ck_assert_int_eq(ww_timer_pending(&timer), 0);
+	OK(ww_wheel_schedule_every(wheel, &timer, 10, 10));
+	OK(ww_wheel_drain(wheel, &taken, 1, &count));
+	OK(ww_wheel_schedule(wheel, &timer, 5));
+	ck_assert_uint_eq(go(wheel, 200), 1);
+	ck_assert_uint_eq(record[1].missed, 0);
+	ck_assert_int_eq(ww_timer_pending(&timer), 0);
+	unmake(wheel);
+}
+END_TEST
+
 TEST_MAIN("wheel/schedule", a_timer_is_idle_however_it_was_made, a_timer_is_found_in_its_object,
     a_timer_without_a_callback_becomes_idle_and_is_counted, a_pending_timer_tells_its_deadline_and_the_time_left,
     a_delay_of_0_expires_in_the_next_advance_and_not_before, a_deadline_that_has_passed_expires_in_the_next_advance,
     scheduling_at_a_deadline_means_that_deadline_whatever_the_time, a_delay_counts_from_the_time_last_advanced_to,
     scheduling_a_pending_timer_reschedules_it, schedule_makes_a_periodic_timer_a_one_shot,
     a_delay_beyond_a_week_waits_outside_and_is_exact, a_delay_beyond_a_week_is_exact_by_jumps_too,
-    many_timers_outside_all_expire_in_their_tick, the_last_time_of_all_can_be_a_deadline)
+    many_timers_outside_all_expire_in_their_tick, the_last_time_of_all_can_be_a_deadline,
+    a_delay_ends_with_time_and_no_later_in_the_last_weeks,
+    a_timer_that_was_periodic_is_a_one_shot_when_it_is_scheduled_again)
