@@ -300,7 +300,7 @@ check: need-check $(if $(filter $(TEST_SCRIPTS),$(RUN)),all) $(filter-out $(TEST
 		WRAP='$(WRAP)' scripts/run-tests $(RUN)
 
 # jemalloc would hide from valgrind what becomes of a block. Left out are programs that step through weeks tick by tick,
-# which would take valgrind most of an hour; test_bench and test_structures do so with every structure, and measure. So
+# which would take valgrind most of an hour; test_bench, test_left_out and test_structures do so with structures, and measure. So
 # are those that race threads, do millions of steps against an oracle or let each of many allocations fail. The
 # sanitizers run them all. test_driver_fork forks among threads, and a child has what another thread was about to link.
 SLOW_MEMCHECK := test_cascade test_exact test_schedule test_driver_fork test_driver_race test_driver_model \
@@ -308,7 +308,7 @@ SLOW_MEMCHECK := test_cascade test_exact test_schedule test_driver_fork test_dri
 	test_table_memory test_clock_threads test_jobs_model test_jobs_crash test_jobs_threads test_session_life \
 	test_session_fork test_session_memory test_keyed_memory \
 	test_redis_promises test_redis_worker test_redis_cluster test_redis_hostile test_redis_ear test_redis_backoff \
-	test_jobs_extremes test_bench test_structures
+	test_jobs_extremes test_bench test_left_out test_structures
 memcheck:
 	+@$(MAKE) --no-print-directory check B=$(B)/memcheck CONFIGURE_FLAGS=--without-jemalloc \
 		WW_MODEL_OPS=$${WW_MODEL_OPS:-200000} SKIP='$(SLOW_MEMCHECK)' \

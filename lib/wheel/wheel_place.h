@@ -3,8 +3,8 @@
 
 /*
  * Which slot a deadline belongs to: the lowest ring that fits what remains. The default geometry has a copy of this in
- * constants, because the compiler turns a division by a constant into a multiplication and the general one costs more
- * than all the rest of scheduling; wheel.c builds both from one table and refuses to be compiled where they differ.
+ * constants, since a division by a constant is a multiplication, and a general one costs more than all the rest of
+ * scheduling; wheel.c builds both from one table and refuses to be compiled where they differ.
  */
 
 #include "wheel_internal.h"

@@ -238,6 +238,15 @@ void redis_server_url(const struct redis_server *server, char *url, size_t size)
 	(void)snprintf(url, size, "redis://127.0.0.1:%d", server->port);
 }
 
+int redis_server_begin(struct redis_server *server, char *url, size_t size)
+{
+	if (!redis_server_is_there())
+		return 0;
+	redis_server_start(server, NULL);
+	redis_server_url(server, url, size);
+	return 1;
+}
+
 /* ---- Asking */
 
 static redisReply *ask(const struct redis_server *server, const char *format, va_list values)

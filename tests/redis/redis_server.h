@@ -40,6 +40,8 @@ void redis_server_thaw(struct redis_server *server);
 void redis_server_stop(struct redis_server *server);
 /* Write its url. */
 void redis_server_url(const struct redis_server *server, char *url, size_t size);
+/* Start one where there is a redis-server, and write its url: 1, or 0 where there is none. */
+int redis_server_begin(struct redis_server *server, char *url, size_t size);
 
 /* Ask a command by a connection of its own. The answer may not be an error; it is freed by freeReplyObject. */
 redisReply *redis_server_ask(const struct redis_server *server, const char *format, ...)

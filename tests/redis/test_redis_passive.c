@@ -37,15 +37,6 @@ static int open_with(struct ww_jobs **jobs, uint32_t flags)
 	return ww_jobs_redis_open(jobs, &config);
 }
 
-static int begin(void)
-{
-	if (!redis_server_is_there())
-		return 0;
-	redis_server_start(&server, NULL);
-	redis_server_url(&server, url, sizeof url);
-	return 1;
-}
-
 static void put_one(struct ww_jobs *jobs)
 {
 	struct ww_job_spec spec;
@@ -60,7 +51,7 @@ START_TEST(one_that_is_not_there_is_not_made)
 {
 	struct ww_jobs *jobs = NULL;
 
-	if (!begin())
+	if (!redis_server_begin(&server, url, sizeof url))
 		return;
 	ck_assert_int_eq(open_with(&jobs, WW_REDIS_EXISTING), WW_ENOTFOUND);
 	ck_assert_int_eq(open_with(&jobs, WW_REDIS_EXISTING | WW_REDIS_PASSIVE), WW_ENOTFOUND);
@@ -76,7 +67,7 @@ START_TEST(one_that_is_lost_is_not_made_anew)
 	struct ww_jobs *jobs = NULL;
 	struct ww_jobs_stats stats;
 
-	if (!begin())
+	if (!redis_server_begin(&server, url, sizeof url))
 		return;
 	OK(open_with(&maker, WW_REDIS_PASSIVE));
 	OK(ww_jobs_close(maker));
@@ -115,7 +106,7 @@ START_TEST(a_shard_that_is_lost_is_not_made_anew)
 	struct ww_jobs_stats stats;
 	struct ww_job_info info;
 
-	if (!begin())
+	if (!redis_server_begin(&server, url, sizeof url))
 		return;
 	fill(8);
 	OK(open_with(&jobs, WW_REDIS_EXISTING | WW_REDIS_PASSIVE));
@@ -154,7 +145,7 @@ START_TEST(the_key_of_the_whole_is_made_as_the_shards_say_or_not_at_all)
 	struct ww_jobs_redis_stats stats;
 	struct ww_jobs *jobs = NULL;
 
-	if (!begin())
+	if (!redis_server_begin(&server, url, sizeof url))
 		return;
 	fill(8);
 	redis_server_tell(&server, "DEL {weekwheel}:store");
@@ -181,7 +172,7 @@ START_TEST(the_key_of_the_whole_is_made_as_any_shard_says)
 {
 	struct ww_jobs *jobs = NULL;
 
-	if (!begin())
+	if (!redis_server_begin(&server, url, sizeof url))
 		return;
 	fill(8);
 	redis_server_tell(&server, "DEL {weekwheel}:store {weekwheel:0}:m {weekwheel:0}:j {weekwheel:0}:c "
@@ -207,7 +198,7 @@ START_TEST(of_two_stores_that_are_mixed_it_is_said_how_one_becomes_whole)
 	char command[128];
 	const char *advice;
 
-	if (!begin())
+	if (!redis_server_begin(&server, url, sizeof url))
 		return;
 	fill(8);
 	redis_server_tell(&server, "HSET {weekwheel}:store id another");
@@ -230,7 +221,7 @@ START_TEST(of_stores_that_are_mixed_no_part_is_made)
 	struct ww_jobs *jobs = NULL;
 	redisReply *id;
 
-	if (!begin())
+	if (!redis_server_begin(&server, url, sizeof url))
 		return;
 	fill(8);
 	id = redis_server_ask(&server, "HGET {weekwheel}:store id");
@@ -269,7 +260,7 @@ START_TEST(who_looks_watches_nothing)
 	struct ww_jobs *passive = NULL;
 	struct ww_lease lease;
 
-	if (!begin())
+	if (!redis_server_begin(&server, url, sizeof url))
 		return;
 	OK(open_with(&active, 0));
 	OK(open_with(&passive, WW_REDIS_EXISTING | WW_REDIS_PASSIVE));

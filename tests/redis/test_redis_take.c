@@ -34,15 +34,6 @@ int clock_gettime(clockid_t clock, struct timespec *time)
 	return result;
 }
 
-static int begin(void)
-{
-	if (!redis_server_is_there())
-		return 0;
-	redis_server_start(&server, NULL);
-	redis_server_url(&server, url, sizeof url);
-	return 1;
-}
-
 static struct ww_jobs *open_with(uint32_t shards, uint32_t flags)
 {
 	struct ww_jobs_redis_config config;
@@ -92,7 +83,7 @@ START_TEST(redis_is_asked_as_often_as_the_order_passes_to_another_shard)
 	struct ww_jobs *jobs;
 	uint64_t before;
 
-	if (!begin())
+	if (!redis_server_begin(&server, url, sizeof url))
 		return;
 	jobs = open_with(SHARDS, WW_REDIS_PASSIVE);
 	put_one(jobs, tubes[0], 0);
@@ -120,7 +111,7 @@ START_TEST(what_was_got_is_given_when_the_timeout_is_over)
 	uint32_t next = 0;
 	int got;
 
-	if (!begin())
+	if (!redis_server_begin(&server, url, sizeof url))
 		return;
 	jobs = open_with(SHARDS, WW_REDIS_PASSIVE);
 	for (uint32_t i = 0; i < JOBS; i++)
@@ -158,7 +149,7 @@ START_TEST(where_another_took_the_best_job_one_alone_is_taken)
 	struct ww_jobs *hears;
 	struct ww_jobs *other;
 
-	if (!begin())
+	if (!redis_server_begin(&server, url, sizeof url))
 		return;
 	hears = open_with(2, 0);
 	other = open_with(2, WW_REDIS_PASSIVE);
