@@ -353,7 +353,7 @@ run 2 bench --timers "$(seq -s, 1001 1017)"
 says err "timers '1017': expected at most 16 numbers"
 for workload in E G E,G; do
 	run 2 bench -n 1e3 -w "$workload" -s floor
-	says err 'nothing to measure: floor has no E and no G'
+	says err 'nothing to measure: none of the structures chosen takes part in the workloads chosen'
 	is_empty out
 done
 run 2 bench --repetitions 0

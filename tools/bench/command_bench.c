@@ -67,7 +67,9 @@ static int prepare(const struct bench_request *request, FILE **page)
 	if (status)
 		return status;
 	if (plan_is_empty(&request->plan)) {
-		message_error("there is nothing to measure: floor has no E and no G");
+		message_error(
+		    "there is nothing to measure: none of the structures chosen takes part in the workloads chosen (floor has no E "
+		    "and no G; bench --help lists which are for which)");
 		return STATUS_USAGE;
 	}
 	if (request->plots && page_plots_possible(request->plots)) {

@@ -1,7 +1,8 @@
 /*
  * libev's timers: a 4-ary heap of entries of 16 bytes, a deadline and a pointer to the timer, which is embedded in the
- * object. A touch is ev_timer_again(), which libev's manual recommends for timeouts that move; its timers repeat, and
- * so the callback stops them.
+ * object. A touch is ev_timer_again(), the second of the four ways that libev's manual has for timeouts that move, and the
+ * last in which libev moves them; with the others the application keeps the time of a touch, or a list, of its own. Its
+ * timers repeat, and so the callback stops them.
  *
  * A tick is one turn of the loop, ev_run() without waiting, with a clock that is set by hand. Measured are the
  * bookkeeping of the turn, the heap, and a callback a timer; left out are clocks and polling, see event_loop.h.
