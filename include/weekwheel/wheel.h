@@ -33,12 +33,12 @@
  *
  * Threads: a wheel and its timers belong to one thread at a time; functions on different wheels never meet.
  *
- * Misuse: a timer that is pending in another wheel is refused with WW_ECORRUPT by every function that takes a timer, all
- * but certainly, as wheels are told apart by a mark of 15 bits, and but for a reschedule to a later deadline, which is
- * not looked into. Not detected, because that would cost every call: freeing or overwriting the object of a pending
+ * Misuse: a timer that is pending in another wheel is refused with WW_ECORRUPT by every function that takes a timer,
+ * all but certainly, as wheels are told apart by a mark of 15 bits, and but for a reschedule to a later deadline, which
+ * is not looked into. Not detected, because that would cost every call: freeing or overwriting the object of a pending
  * timer; initialising a pending timer; copying a timer that is pending; a timer whose memory was neither zeroed nor
- * initialised. A library configured with --enable-debug finds most of it
- * and answers WW_ECORRUPT, and ww_wheel_check finds it in any build.
+ * initialised. A library configured with --enable-debug finds most of it and answers WW_ECORRUPT, and ww_wheel_check
+ * finds it in any build.
  */
 
 #include <stddef.h>

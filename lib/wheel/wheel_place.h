@@ -98,8 +98,8 @@ static inline uint32_t place_in(const struct ring *ring, uint64_t deadline)
 }
 
 /*
- * since / divisor with one multiplication by 2^32 / divisor, rounded up to a constant of at most 31 bits, which is short
- * enough to be part of the instruction. It is exact as long as the error, reciprocal * divisor - 2^32, times `since` is
+ * since / divisor with one multiplication by 2^32 / divisor, rounded up to a constant of at most 31 bits, which is
+ * short enough to be part of the instruction. It is exact as long as the error, reciprocal * divisor - 2^32, times `since` is
  * below 2^32 (T. Granlund and P. Montgomery, PLDI 1994).
  */
 #define RECIPROCAL(divisor) ((UINT64_C(1) << 32) / (divisor) + 1)

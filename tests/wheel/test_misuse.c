@@ -81,6 +81,13 @@ END_TEST
 
 #ifdef WW_DEBUG
 
+static void assert_refused(struct ww_wheel *wheel, struct ww_timer *timer)
+{
+	ck_assert_int_eq(ww_wheel_cancel(wheel, timer), WW_ECORRUPT);
+	ck_assert_int_eq(ww_wheel_schedule(wheel, timer, 5), WW_ECORRUPT);
+	ck_assert_int_eq(ww_wheel_reschedule(wheel, timer, 5), WW_ECORRUPT);
+}
+
 START_TEST(a_debug_build_refuses_a_timer_of_which_one_member_was_overwritten)
 {
 	struct ww_wheel *wheel = make(NULL);
@@ -96,9 +103,7 @@ START_TEST(a_debug_build_refuses_a_timer_of_which_one_member_was_overwritten)
 		} else {
 			timer.ww_where ^= member == 1 ? UINT64_C(0x7000) : UINT64_C(1) << 16;
 		}
-		ck_assert_int_eq(ww_wheel_cancel(wheel, &timer), WW_ECORRUPT);
-		ck_assert_int_eq(ww_wheel_schedule(wheel, &timer, 5), WW_ECORRUPT);
-		ck_assert_int_eq(ww_wheel_reschedule(wheel, &timer, 5), WW_ECORRUPT);
+		assert_refused(wheel, &timer);
 		timer = good;
 	}
 	ck_assert_uint_eq(go(wheel, 7100), 1);
@@ -115,9 +120,7 @@ START_TEST(a_debug_build_refuses_a_timer_that_was_overwritten_while_pending)
 	OK(ww_wheel_schedule(wheel, &timer, 7100));
 	good = timer;
 	memset(&timer, 0xA5, sizeof timer);
-	ck_assert_int_eq(ww_wheel_cancel(wheel, &timer), WW_ECORRUPT);
-	ck_assert_int_eq(ww_wheel_schedule(wheel, &timer, 5), WW_ECORRUPT);
-	ck_assert_int_eq(ww_wheel_reschedule(wheel, &timer, 5), WW_ECORRUPT);
+	assert_refused(wheel, &timer);
 	timer = good;
 	ck_assert_uint_eq(go(wheel, 7100), 1);
 	unmake(wheel);
