@@ -36,7 +36,7 @@
  * What a stall kept from firing fires after it, each entry once. Entries of different keys fire side by side.
  *
  * Keys: 0 to WW_KEYED_LENGTH_MAX bytes of any kind, compared as bytes. They are copied. Their hashes are secret, so
- * that chosen keys do not slow the map down; lib/table/hash.h says what that resists and what it does not.
+ * that chosen keys do not slow the map down; lib/base/hash.h says what that resists and what it does not.
  *
  * Values: passed through. A value belongs to the map from a successful set until the map hands it out: to the callback,
  * to who replaces, removes or drains it. Each is handed out exactly once.

@@ -76,7 +76,7 @@ typedef void ww_timer_fn(struct ww_wheel *wheel, struct ww_timer *timer, uint64_
 
 /*
  * A timer, to be embedded in the caller's object. All members are private: use the functions. All zero bytes are an
- * idle timer without a callback. Its layout and the lists it hangs in are explained in lib/wheel/wheel_internal.h.
+ * idle timer without a callback. Its layout and the lists it hangs in are explained in lib/core/wheel/wheel_internal.h.
  */
 struct ww_timer {
 	struct ww_timer *ww_next;

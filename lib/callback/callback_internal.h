@@ -1,5 +1,5 @@
-#ifndef CALLBACK_INTERNAL_H
-#define CALLBACK_INTERNAL_H
+#ifndef LIB_CALLBACK_CALLBACK_INTERNAL_H
+#define LIB_CALLBACK_CALLBACK_INTERNAL_H
 
 /*
  * A pusher, from inside. A *delivery* is a lease and what is done with it; it is in one of three lists:
@@ -26,8 +26,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "callback_address.h"
-#include "callback_text.h"
+#include "lib/callback/address.h"
+#include "lib/callback/text.h"
 #include "weekwheel/callback.h"
 
 struct host;

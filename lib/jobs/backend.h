@@ -1,5 +1,5 @@
-#ifndef JOBS_BACKEND_H
-#define JOBS_BACKEND_H
+#ifndef LIB_JOBS_BACKEND_H
+#define LIB_JOBS_BACKEND_H
 
 /*
  * What a kind of store does; jobs.h says what each function means.

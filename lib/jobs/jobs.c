@@ -4,7 +4,7 @@
 #include <limits.h>
 #include <string.h>
 
-#include "backend.h"
+#include "lib/jobs/backend.h"
 
 /* ---- What is checked */
 

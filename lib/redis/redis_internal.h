@@ -1,5 +1,5 @@
-#ifndef REDIS_INTERNAL_H
-#define REDIS_INTERNAL_H
+#ifndef LIB_REDIS_REDIS_INTERNAL_H
+#define LIB_REDIS_REDIS_INTERNAL_H
 
 /*
  * A store of jobs in Redis, from inside. What is stored is in Redis (redis_scripts.h); memory has:
@@ -24,9 +24,9 @@
 #define HASH_NONFATAL_OOM 1
 #include <uthash.h>
 
-#include "jobs/backend.h"
-#include "redis_link.h"
-#include "redis_scripts.h"
+#include "lib/jobs/backend.h"
+#include "lib/redis/link/link.h"
+#include "lib/redis/lua/scripts.h"
 #include "weekwheel/jobs_redis.h"
 
 /* What a script replies for a store that is not there, beside the errors of error.h. */

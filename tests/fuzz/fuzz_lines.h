@@ -11,11 +11,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "input/events.h"
-#include "input/format.h"
-#include "replay/oracle.h"
-#include "replay/replay.h"
-#include "replay/verify.h"
+#include "tools/weekwheel/input/events.h"
+#include "tools/weekwheel/input/format.h"
+#include "tools/weekwheel/replay/oracle.h"
+#include "tools/weekwheel/replay/replay.h"
+#include "tools/weekwheel/replay/verify.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -1,5 +1,5 @@
 /* Any bytes as requests in an access log. */
-#include "fuzz/fuzz_lines.h"
+#include "tests/fuzz/fuzz_lines.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

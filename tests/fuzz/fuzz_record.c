@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "jobs/job_record.h"
+#include "lib/jobs/local/record.h"
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>

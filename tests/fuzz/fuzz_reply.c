@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "jobs/client.h"
-#include "jobs/fields.h"
-#include "jobs/json.h"
+#include "tools/weekwheel/jobs/client.h"
+#include "tools/weekwheel/jobs/fields.h"
+#include "tools/weekwheel/jobs/json.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

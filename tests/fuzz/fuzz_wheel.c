@@ -2,14 +2,14 @@
  * Any bytes as operations on a small wheel, which is compared with the oracle of the model test.
  *
  * The first bytes choose the geometry, the flags, the number of timers and the start; all others are the numbers that
- * the operations are drawn from, as tests/model/rig.c and draw.c ask for them: one byte for a choice of up to 256, two
+ * the operations are drawn from, as tests/support/model/rig.c and draw.c ask for them: one byte for a choice of up to 256, two
  * for one of up to 65,536, eight for more.
  */
 
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "model/rig.h"
+#include "tests/support/model/rig.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -1,12 +1,12 @@
 /* The options of bench, and its help. */
-#include "bench/bench_options.h"
+#include "tools/bench/bench_options.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "message.h"
-#include "options.h"
-#include "suggest.h"
+#include "tools/common/message.h"
+#include "tools/common/options.h"
+#include "tools/common/suggest.h"
 
 enum { TIMERS = 1, WORKLOAD, STRUCTURE, REPETITIONS, SEED, CPU, LIMIT, JSON, HTML, PLOTS, HELP };
 

@@ -1,9 +1,9 @@
-#ifndef BENCH_OPTIONS_H
-#define BENCH_OPTIONS_H
+#ifndef TOOLS_BENCH_BENCH_OPTIONS_H
+#define TOOLS_BENCH_BENCH_OPTIONS_H
 
 #include <stdio.h>
 
-#include "bench/run.h"
+#include "tools/bench/run.h"
 
 struct bench_request {
 	struct plan plan;

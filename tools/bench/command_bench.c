@@ -3,13 +3,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bench/bench_options.h"
-#include "bench/machine.h"
-#include "bench/page.h"
-#include "bench/report.h"
-#include "command.h"
-#include "memory.h"
-#include "message.h"
+#include "tools/bench/bench_options.h"
+#include "tools/bench/machine.h"
+#include "tools/bench/page.h"
+#include "tools/bench/report.h"
+#include "tools/common/memory.h"
+#include "tools/common/message.h"
+#include "tools/weekwheel/command.h"
 
 static int pin(const struct bench_request *request)
 {

@@ -1,11 +1,11 @@
 /* The correctness run, which a structure passes before it is timed. */
-#include "bench/correct.h"
+#include "tools/bench/correct.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "memory.h"
-#include "random.h"
+#include "tools/common/memory.h"
+#include "tools/common/random.h"
 
 enum { OBJECTS = 250, CHANCES = 8 };
 /* Beyond the last deadline by as much as the latest structure may need. */

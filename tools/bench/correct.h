@@ -1,9 +1,9 @@
-#ifndef BENCH_CORRECT_H
-#define BENCH_CORRECT_H
+#ifndef TOOLS_BENCH_CORRECT_H
+#define TOOLS_BENCH_CORRECT_H
 
 #include <stdint.h>
 
-#include "bench/structure.h"
+#include "tools/bench/structure.h"
 
 /*
  * Drive the structure through random schedules, touches, cancels and ticks, single ones and jumps, beside a plain array

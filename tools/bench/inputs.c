@@ -1,12 +1,12 @@
 /* Drawing the inputs of the workloads. */
-#include "bench/inputs.h"
+#include "tools/bench/inputs.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "bench/structure.h"
-#include "memory.h"
-#include "random.h"
+#include "tools/bench/structure.h"
+#include "tools/common/memory.h"
+#include "tools/common/random.h"
 
 enum { LIVES_PER_TIMER = 4, CANCELS_PER_EXPIRY = 4 };
 

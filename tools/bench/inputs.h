@@ -1,5 +1,5 @@
-#ifndef BENCH_INPUTS_H
-#define BENCH_INPUTS_H
+#ifndef TOOLS_BENCH_INPUTS_H
+#define TOOLS_BENCH_INPUTS_H
 
 /* What the workloads do, drawn from a seed before anything is timed, and the same for every structure. */
 

@@ -1,5 +1,5 @@
 /* Stop early, and keep what has been measured. */
-#include "bench/interrupt.h"
+#include "tools/bench/interrupt.h"
 
 #include <signal.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
-#ifndef BENCH_INTERRUPT_H
-#define BENCH_INTERRUPT_H
+#ifndef TOOLS_BENCH_INTERRUPT_H
+#define TOOLS_BENCH_INTERRUPT_H
 
 /*
  * Stop early, and keep what has been measured: the whole with ten million timers takes the better part of an hour. The

@@ -1,6 +1,5 @@
 /* The machine that measures. */
-#define _GNU_SOURCE /* sched_setaffinity, sched_getcpu */
-#include "bench/machine.h"
+#include "tools/bench/machine.h"
 
 #include <errno.h>
 #include <sched.h>

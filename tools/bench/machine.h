@@ -1,5 +1,5 @@
-#ifndef BENCH_MACHINE_H
-#define BENCH_MACHINE_H
+#ifndef TOOLS_BENCH_MACHINE_H
+#define TOOLS_BENCH_MACHINE_H
 
 #include <stddef.h>
 

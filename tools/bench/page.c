@@ -1,13 +1,13 @@
 /* The page. */
-#include "bench/page.h"
+#include "tools/bench/page.h"
 
 #include <locale.h>
 #include <string.h>
 
-#include "bench/page_figure.h"
-#include "bench/page_style.h"
-#include "bench/page_table.h"
-#include "bench/plot_style.h"
+#include "tools/bench/page_figure.h"
+#include "tools/bench/page_style.h"
+#include "tools/bench/page_table.h"
+#include "tools/bench/plot_style.h"
 
 enum { NARROW = 600, WIDE = 1216 };
 

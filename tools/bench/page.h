@@ -1,11 +1,11 @@
-#ifndef BENCH_PAGE_H
-#define BENCH_PAGE_H
+#ifndef TOOLS_BENCH_PAGE_H
+#define TOOLS_BENCH_PAGE_H
 
 /* The results for people: a page that needs nothing but itself, and plots as files of their own. */
 
 #include <stdio.h>
 
-#include "bench/result.h"
+#include "tools/bench/result.h"
 
 /* Write the page as HTML. Return 0, or -1 if `out` could not be written, with errno set. */
 int page_write(FILE *out, const struct results *results);

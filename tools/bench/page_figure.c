@@ -1,10 +1,10 @@
 /* From results to plots. */
-#include "bench/page_figure.h"
+#include "tools/bench/page_figure.h"
 
 #include <string.h>
 
-#include "bench/plot_style.h"
-#include "bench/plot_ticks.h"
+#include "tools/bench/plot_style.h"
+#include "tools/bench/plot_ticks.h"
 
 enum { FIXED_LEAST = 256 };
 

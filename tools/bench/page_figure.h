@@ -1,12 +1,12 @@
-#ifndef BENCH_PAGE_FIGURE_H
-#define BENCH_PAGE_FIGURE_H
+#ifndef TOOLS_BENCH_PAGE_FIGURE_H
+#define TOOLS_BENCH_PAGE_FIGURE_H
 
 /* From results to plots. */
 
 #include <stdio.h>
 
-#include "bench/plot.h"
-#include "bench/result.h"
+#include "tools/bench/plot.h"
+#include "tools/bench/result.h"
 
 enum figure_kind {
 	FIGURE_COST,   /* of an operation or a timer, against the number of timers */

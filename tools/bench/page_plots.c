@@ -6,11 +6,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "bench/page.h"
-#include "bench/page_figure.h"
-#include "bench/plot_ticks.h"
-#include "memory.h"
-#include "message.h"
+#include "tools/bench/page.h"
+#include "tools/bench/page_figure.h"
+#include "tools/bench/plot_ticks.h"
+#include "tools/common/memory.h"
+#include "tools/common/message.h"
 
 enum { WIDTH = 760, MARGIN = 24, PARTS = 2, GAP = 10 };
 

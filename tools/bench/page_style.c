@@ -1,5 +1,5 @@
 /* The style sheet of the page; that of plots is in plot_style.c. */
-#include "bench/page_style.h"
+#include "tools/bench/page_style.h"
 
 static const char page_rules[] =
     ":root{color-scheme:light dark}\n"

@@ -1,5 +1,5 @@
-#ifndef BENCH_PAGE_STYLE_H
-#define BENCH_PAGE_STYLE_H
+#ifndef TOOLS_BENCH_PAGE_STYLE_H
+#define TOOLS_BENCH_PAGE_STYLE_H
 
 #include <stdio.h>
 

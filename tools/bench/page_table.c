@@ -1,12 +1,12 @@
 /* The tables of the page. */
-#include "bench/page_table.h"
+#include "tools/bench/page_table.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "bench/page_figure.h"
-#include "bench/plot_style.h"
-#include "memory.h"
+#include "tools/bench/page_figure.h"
+#include "tools/bench/plot_style.h"
+#include "tools/common/memory.h"
 
 /* The structures that occur in the results, in their order. */
 struct structures_seen {

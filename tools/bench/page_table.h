@@ -1,11 +1,11 @@
-#ifndef BENCH_PAGE_TABLE_H
-#define BENCH_PAGE_TABLE_H
+#ifndef TOOLS_BENCH_PAGE_TABLE_H
+#define TOOLS_BENCH_PAGE_TABLE_H
 
 /* The tables of the page. Each writes nothing if it has nothing to show. */
 
 #include <stdio.h>
 
-#include "bench/result.h"
+#include "tools/bench/result.h"
 
 /* The structures with their markers and what they are. */
 void table_write_structures(FILE *out, const struct results *results);

@@ -1,12 +1,12 @@
 /* Plots as SVG: lines. */
-#include "bench/plot.h"
+#include "tools/bench/plot.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "bench/plot_internal.h"
-#include "bench/plot_style.h"
-#include "memory.h"
+#include "tools/bench/plot_internal.h"
+#include "tools/bench/plot_style.h"
+#include "tools/common/memory.h"
 
 enum { LEFT = 56, RIGHT = 166, TOP = 30, BOTTOM = 46, HEIGHT = 390 };
 enum { INSET = 14 };                        /* from the frame to the first and last point */

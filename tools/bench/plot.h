@@ -1,5 +1,5 @@
-#ifndef BENCH_PLOT_H
-#define BENCH_PLOT_H
+#ifndef TOOLS_BENCH_PLOT_H
+#define TOOLS_BENCH_PLOT_H
 
 /*
  * Plots as SVG: a line for each structure, over logarithmic axes. Where all structures were measured at one place only,
@@ -15,7 +15,7 @@
 #include <stddef.h>
 #include <stdio.h>
 
-#include "bench/plot_axis.h"
+#include "tools/bench/plot_axis.h"
 
 struct plot_point {
 	double x, y;

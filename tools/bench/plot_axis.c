@@ -1,5 +1,5 @@
 /* Logarithmic axes. */
-#include "bench/plot_axis.h"
+#include "tools/bench/plot_axis.h"
 
 #include <math.h>
 #include <stdio.h>

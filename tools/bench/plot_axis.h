@@ -1,5 +1,5 @@
-#ifndef BENCH_PLOT_AXIS_H
-#define BENCH_PLOT_AXIS_H
+#ifndef TOOLS_BENCH_PLOT_AXIS_H
+#define TOOLS_BENCH_PLOT_AXIS_H
 
 /* Logarithmic axes: from values to places on the paper, where the ticks are, and how a value reads. */
 

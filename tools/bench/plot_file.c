@@ -1,8 +1,8 @@
 /* Around a plot: the <svg> of a page, and the one of a file that stands alone. */
 #include <string.h>
 
-#include "bench/plot.h"
-#include "bench/plot_style.h"
+#include "tools/bench/plot.h"
+#include "tools/bench/plot_style.h"
 
 enum { TITLE = 72, FOOT_LINE = 14, FOOT_MARGIN = 16 };
 /* Of a character of the foot's size, generously, whatever font a viewer has. */

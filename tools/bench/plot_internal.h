@@ -1,9 +1,9 @@
-#ifndef BENCH_PLOT_INTERNAL_H
-#define BENCH_PLOT_INTERNAL_H
+#ifndef TOOLS_BENCH_PLOT_INTERNAL_H
+#define TOOLS_BENCH_PLOT_INTERNAL_H
 
 /* What the two kinds of plots share. */
 
-#include "bench/plot.h"
+#include "tools/bench/plot.h"
 
 /* The axes, whose places are those of the frame within the drawing. */
 struct plot_frame {

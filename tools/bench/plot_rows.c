@@ -2,9 +2,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bench/plot_internal.h"
-#include "bench/plot_style.h"
-#include "memory.h"
+#include "tools/bench/plot_internal.h"
+#include "tools/bench/plot_style.h"
+#include "tools/common/memory.h"
 
 enum { LEFT = 112, RIGHT = 84, TOP = 34, BOTTOM = 30, ROW = 23 };
 

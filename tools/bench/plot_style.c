@@ -1,5 +1,5 @@
 /* What plots look like. */
-#include "bench/plot_style.h"
+#include "tools/bench/plot_style.h"
 
 #include <stdint.h>
 #include <string.h>

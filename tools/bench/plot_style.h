@@ -1,5 +1,5 @@
-#ifndef BENCH_PLOT_STYLE_H
-#define BENCH_PLOT_STYLE_H
+#ifndef TOOLS_BENCH_PLOT_STYLE_H
+#define TOOLS_BENCH_PLOT_STYLE_H
 
 /* What plots look like: colours, markers, style sheets, and text that is safe in XML. */
 

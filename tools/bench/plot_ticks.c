@@ -1,11 +1,11 @@
 /* The ticks around the first boundary of a day. */
-#include "bench/plot_ticks.h"
+#include "tools/bench/plot_ticks.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "bench/plot_style.h"
-#include "memory.h"
+#include "tools/bench/plot_style.h"
+#include "tools/common/memory.h"
 
 enum { BOUNDARY = 86400, AROUND = 7200, COLUMN = 20, COLUMNS = 2 * AROUND / COLUMN };
 enum { LEFT = 70, RIGHT = 18, TOP = 24, PANEL = 122, PANEL_GAP = 32, BOTTOM = 48 };

@@ -1,13 +1,13 @@
-#ifndef BENCH_PLOT_TICKS_H
-#define BENCH_PLOT_TICKS_H
+#ifndef TOOLS_BENCH_PLOT_TICKS_H
+#define TOOLS_BENCH_PLOT_TICKS_H
 
 /* The ticks around the first boundary of a day, where an ordinary cascade has most to do. */
 
 #include <stdint.h>
 #include <stdio.h>
 
-#include "bench/plot.h"
-#include "bench/result.h"
+#include "tools/bench/plot.h"
+#include "tools/bench/result.h"
 
 /* Return how many timers the ticks that are shown were of: the largest number there is; 0 if there are none. */
 uint64_t ticks_timers(const struct results *results);

@@ -1,5 +1,5 @@
 /* The results as text. */
-#include "bench/report.h"
+#include "tools/bench/report.h"
 
 #include <inttypes.h>
 

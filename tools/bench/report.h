@@ -1,9 +1,9 @@
-#ifndef BENCH_REPORT_H
-#define BENCH_REPORT_H
+#ifndef TOOLS_BENCH_REPORT_H
+#define TOOLS_BENCH_REPORT_H
 
 #include <stdio.h>
 
-#include "bench/result.h"
+#include "tools/bench/result.h"
 
 /* Write the results as tables for a person. */
 void bench_report_table(FILE *out, const struct results *results);

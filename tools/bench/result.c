@@ -1,7 +1,7 @@
 /* Names and look-up of results. */
-#include "bench/result.h"
+#include "tools/bench/result.h"
 
-#include "memory.h"
+#include "tools/common/memory.h"
 
 enum { REPETITIONS_THAT_FILTER = 3 };
 

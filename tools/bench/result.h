@@ -1,12 +1,12 @@
-#ifndef BENCH_RESULT_H
-#define BENCH_RESULT_H
+#ifndef TOOLS_BENCH_RESULT_H
+#define TOOLS_BENCH_RESULT_H
 
 /* What a run of the benchmark found. */
 
 #include <stddef.h>
 #include <stdint.h>
 
-#include "bench/structure.h"
+#include "tools/bench/structure.h"
 
 enum workload {
 	WORKLOAD_A,

@@ -1,10 +1,10 @@
 /* From the samples of a structure to its results. */
-#include "bench/row.h"
+#include "tools/bench/row.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "memory.h"
+#include "tools/common/memory.h"
 
 void row_keep(struct row *row, double first, double second)
 {

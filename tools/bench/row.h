@@ -1,11 +1,11 @@
-#ifndef BENCH_ROW_H
-#define BENCH_ROW_H
+#ifndef TOOLS_BENCH_ROW_H
+#define TOOLS_BENCH_ROW_H
 
 /* What the passes of one workload at one size have given of a structure so far, and the results that come of it. */
 
 #include <stdint.h>
 
-#include "bench/result.h"
+#include "tools/bench/result.h"
 
 enum { PASSES_MAX = 101 };
 

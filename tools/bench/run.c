@@ -3,20 +3,20 @@
  * not counted; then the structures take turns within each repetition, so that a drift of the machine hits all alike. A
  * pass of some seconds needs no warming up, and no repetition: it is the only one of its structure.
  */
-#include "bench/run.h"
+#include "tools/bench/run.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "bench/correct.h"
-#include "bench/interrupt.h"
-#include "bench/layers/layers.h"
-#include "bench/row.h"
-#include "bench/workload.h"
-#include "memory.h"
-#include "progress.h"
+#include "tools/bench/correct.h"
+#include "tools/bench/interrupt.h"
+#include "tools/bench/layers.h"
+#include "tools/bench/row.h"
+#include "tools/bench/workload.h"
+#include "tools/common/memory.h"
+#include "tools/common/progress.h"
 
 static const uint64_t long_pass_ns = UINT64_C(5000000000);
 static const char *const too_long_before = "not done within the limit with fewer timers";

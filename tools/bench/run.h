@@ -1,11 +1,11 @@
-#ifndef BENCH_RUN_H
-#define BENCH_RUN_H
+#ifndef TOOLS_BENCH_RUN_H
+#define TOOLS_BENCH_RUN_H
 
 /* Run what was asked for, in turns, and gather the results. */
 
 #include <stdint.h>
 
-#include "bench/result.h"
+#include "tools/bench/result.h"
 
 #define SIZES_MAX 16
 #define STRUCTURES_MAX 32

@@ -1,5 +1,5 @@
-#ifndef BENCH_STRUCTURE_H
-#define BENCH_STRUCTURE_H
+#ifndef TOOLS_BENCH_STRUCTURE_H
+#define TOOLS_BENCH_STRUCTURE_H
 
 /*
  * What is compared: timer structures behind one table of operations.

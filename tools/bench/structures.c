@@ -1,7 +1,7 @@
 /* The list of what is compared. */
 #include <string.h>
 
-#include "bench/structure.h"
+#include "tools/bench/structure.h"
 
 const struct structure *const structures[] = {
     &structure_weekwheel,

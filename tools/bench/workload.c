@@ -2,12 +2,12 @@
  * The workloads. What is timed stands in functions timed_*, apart from what is not, so that a profiler can tell them by
  * their names.
  */
-#include "bench/workload.h"
+#include "tools/bench/workload.h"
 
 #include <string.h>
 #include <time.h>
 
-#include "bench/interrupt.h"
+#include "tools/bench/interrupt.h"
 
 #define TIMED __attribute__((noinline))
 

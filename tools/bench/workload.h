@@ -1,12 +1,12 @@
-#ifndef BENCH_WORKLOAD_H
-#define BENCH_WORKLOAD_H
+#ifndef TOOLS_BENCH_WORKLOAD_H
+#define TOOLS_BENCH_WORKLOAD_H
 
 /* One pass of one workload over one structure. Only what the workload names is timed; making the structure is not. */
 
 #include <stdint.h>
 
-#include "bench/inputs.h"
-#include "bench/result.h"
+#include "tools/bench/inputs.h"
+#include "tools/bench/result.h"
 
 /* What all passes over n timers share. */
 struct arena {

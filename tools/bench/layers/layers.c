@@ -1,13 +1,13 @@
 /* The order of measuring the layers, and their results. */
-#include "bench/layers/layers.h"
+#include "tools/bench/layers.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "bench/interrupt.h"
-#include "command.h"
-#include "message.h"
-#include "random.h"
+#include "tools/bench/interrupt.h"
+#include "tools/common/message.h"
+#include "tools/common/random.h"
+#include "tools/weekwheel/command.h"
 #include "weekwheel/weekwheel.h"
 
 const struct structure structure_session = {.name = "session", .summary = "K, H: the session map: refresh by key"};

@@ -3,10 +3,10 @@
 #include <string.h>
 #include <uthash.h>
 
-#include "bench/layers/layers.h"
-#include "bench/workload.h"
-#include "memory.h"
-#include "random.h"
+#include "tools/bench/layers.h"
+#include "tools/bench/workload.h"
+#include "tools/common/memory.h"
+#include "tools/common/random.h"
 #include "weekwheel/weekwheel.h"
 
 #ifdef HAVE_KHASH

@@ -5,9 +5,9 @@
 #include <string.h>
 #include <time.h>
 
-#include "bench/layers/layers.h"
-#include "bench/workload.h"
-#include "memory.h"
+#include "tools/bench/layers.h"
+#include "tools/bench/workload.h"
+#include "tools/common/memory.h"
 #include "weekwheel/weekwheel.h"
 
 /* ---- T */

@@ -1,6 +1,5 @@
 /* A clock set by hand: stand-ins for functions of the C library, which event loops call. */
-#define _GNU_SOURCE /* RTLD_NEXT */
-#include "bench/structures/event_loop.h"
+#include "tools/bench/structures/event_loop.h"
 
 #include <dlfcn.h>
 #include <stdbool.h>

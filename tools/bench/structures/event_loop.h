@@ -1,5 +1,5 @@
-#ifndef BENCH_EVENT_LOOP_H
-#define BENCH_EVENT_LOOP_H
+#ifndef TOOLS_BENCH_STRUCTURES_EVENT_LOOP_H
+#define TOOLS_BENCH_STRUCTURES_EVENT_LOOP_H
 
 /*
  * A clock set by hand for the event loops of libev, libevent and libuv.

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bench/structures/list.h"
-#include "memory.h"
+#include "tools/bench/structures/list.h"
+#include "tools/common/memory.h"
 
 enum { SLOTS = BENCH_WEEK };
 

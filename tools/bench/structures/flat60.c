@@ -9,8 +9,8 @@
  */
 #include <stdlib.h>
 
-#include "bench/structure.h"
-#include "memory.h"
+#include "tools/bench/structure.h"
+#include "tools/common/memory.h"
 
 #define uthash_fatal(text) memory_exhausted()
 #include <uthash.h>

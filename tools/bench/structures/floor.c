@@ -11,8 +11,8 @@
  */
 #include <stdlib.h>
 
-#include "bench/structure.h"
-#include "memory.h"
+#include "tools/bench/structure.h"
+#include "tools/common/memory.h"
 
 struct line {
 	struct line *next;

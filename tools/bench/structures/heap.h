@@ -17,8 +17,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "bench/structure.h"
-#include "memory.h"
+#include "tools/bench/structure.h"
+#include "tools/common/memory.h"
 
 #define UNUSED UINT32_MAX
 

@@ -1,6 +1,6 @@
 /* A binary heap with positions. */
 #define HEAP_ARITY 2
-#include "bench/structures/heap.h"
+#include "tools/bench/structures/heap.h"
 
 /* Deadlines and positions are of 32 bits; half of the times are left for the clock. */
 const struct structure structure_heap2 = {

@@ -11,10 +11,10 @@
 #include <ev.h>
 #include <stdlib.h>
 
-#include "bench/structure.h"
-#include "bench/structures/event_loop.h"
-#include "memory.h"
-#include "message.h"
+#include "tools/bench/structure.h"
+#include "tools/bench/structures/event_loop.h"
+#include "tools/common/memory.h"
+#include "tools/common/message.h"
 
 _Static_assert(sizeof(ev_timer) <= OBJECT_SIZE, "an ev_timer is embedded in the object");
 

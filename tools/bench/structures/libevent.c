@@ -11,10 +11,10 @@
 #include <event2/event_struct.h>
 #include <stdlib.h>
 
-#include "bench/structure.h"
-#include "bench/structures/event_loop.h"
-#include "memory.h"
-#include "message.h"
+#include "tools/bench/structure.h"
+#include "tools/bench/structures/event_loop.h"
+#include "tools/common/memory.h"
+#include "tools/common/message.h"
 
 struct node {
 	struct event *event;

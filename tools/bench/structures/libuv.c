@@ -9,10 +9,10 @@
 #include <stdlib.h>
 #include <uv.h>
 
-#include "bench/structure.h"
-#include "bench/structures/event_loop.h"
-#include "memory.h"
-#include "message.h"
+#include "tools/bench/structure.h"
+#include "tools/bench/structures/event_loop.h"
+#include "tools/common/memory.h"
+#include "tools/common/message.h"
 
 enum { MILLISECONDS = 1000 };
 

@@ -14,8 +14,8 @@
  */
 #include <stdlib.h>
 
-#include "bench/structures/list.h"
-#include "memory.h"
+#include "tools/bench/structures/list.h"
+#include "tools/common/memory.h"
 
 enum { SECONDS = 60, MINUTES = 60, HOURS = 24, DAYS = 7 };
 enum { MINUTE = 60, HOUR = 3600, DAY = 86400 };

@@ -1,5 +1,5 @@
-#ifndef BENCH_LIST_H
-#define BENCH_LIST_H
+#ifndef TOOLS_BENCH_STRUCTURES_LIST_H
+#define TOOLS_BENCH_STRUCTURES_LIST_H
 
 /*
  * The doubly linked list of the structures that embed a node in the object: a head is one pointer, and a node points to
@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "bench/structure.h"
+#include "tools/bench/structure.h"
 
 struct node {
 	struct node *next;

@@ -1,10 +1,10 @@
 /* The memory of a hashed wheel with rounds. */
-#include "bench/structures/rounds.h"
+#include "tools/bench/structures/rounds.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "memory.h"
+#include "tools/common/memory.h"
 
 /* Put entries from `begin` to `end` - 1 on the free list, which is empty; the lowest is taken first. */
 static void rounds_free(struct rounds *rounds, uint32_t begin, uint32_t end)

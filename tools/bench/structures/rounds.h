@@ -1,5 +1,5 @@
-#ifndef BENCH_ROUNDS_H
-#define BENCH_ROUNDS_H
+#ifndef TOOLS_BENCH_STRUCTURES_ROUNDS_H
+#define TOOLS_BENCH_STRUCTURES_ROUNDS_H
 
 /*
  * A hashed wheel with a counter of rounds a timer, after the one in go-zero: a ring of slots of a tick each, in which a
@@ -27,7 +27,7 @@
  * The functions are inline, and `slots` a constant to each who calls them, so that divisions are multiplications.
  */
 
-#include "bench/structure.h"
+#include "tools/bench/structure.h"
 
 /* What stands in an object's room: the number of its entry, or 0 while it is idle. */
 struct rounds_handle {

@@ -1,5 +1,5 @@
 /* A hashed wheel with rounds, of 300 slots. */
-#include "bench/structures/rounds.h"
+#include "tools/bench/structures/rounds.h"
 
 enum { SLOTS = 300 };
 

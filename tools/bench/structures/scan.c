@@ -6,8 +6,8 @@
  */
 #include <stdlib.h>
 
-#include "bench/structure.h"
-#include "memory.h"
+#include "tools/bench/structure.h"
+#include "tools/common/memory.h"
 
 enum { BLOCK = 64 };
 

@@ -1,8 +1,8 @@
 /* This library, as an application uses it: through its public header and the shared library, arguments checked. */
 #include <stdlib.h>
 
-#include "bench/structure.h"
-#include "memory.h"
+#include "tools/bench/structure.h"
+#include "tools/common/memory.h"
 #include "weekwheel/wheel.h"
 
 _Static_assert(sizeof(struct ww_timer) <= OBJECT_SIZE, "a timer is embedded in the object");

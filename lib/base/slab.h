@@ -1,0 +1,86 @@
+#ifndef LIB_BASE_SLAB_H
+#define LIB_BASE_SLAB_H
+
+/*
+ * Records of one size, named by indices: a record never moves, and its memory stays a record of this slab until the
+ * slab is destroyed, so that whoever looks at a stale index finds a record and can tell by its generation that it is
+ * another.
+ *
+ *     chunk[0] --> | 0 | 1 | ... | 511 |
+ *     chunk[1] --> | 512 | ... | 1023 |
+ *
+ * Which records are unused stands in the first bytes of some of the unused ones, a list of blocks of indices. A plain
+ * list would go from record to record: in a process that has run long the next one lies anywhere, and taking it is
+ * waiting for its cache line only to learn which comes after it. A block tells the next ones in advance, and they are
+ * prefetched; and it takes no memory of its own.
+ *
+ *     top --> | next | count | 9 4 700 3 ... | --> | next | count | ... |
+ *
+ * Threads: none of its own; the owner locks.
+ */
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "weekwheel/allocator.h"
+
+#define SLAB_CHUNK 512u
+/* Indices are below this. */
+#define SLAB_MAX (UINT32_C(1) << 26)
+#define SLAB_NONE UINT32_MAX
+#define SLAB_BLOCK 10u
+
+/* What an unused record begins with: its owner keeps nothing of meaning there. */
+struct slab_unused {
+	uint32_t next;
+	uint32_t count;
+	uint32_t index[SLAB_BLOCK];
+};
+
+struct slab {
+	const struct ww_allocator *allocator;
+	char **chunk;
+	size_t size;     /* of a record: a multiple of 8, at least sizeof(struct slab_unused) */
+	uint32_t chunks; /* that exist */
+	uint32_t room;   /* chunks that the array has room for */
+	uint32_t unused; /* how many are */
+	uint32_t top;    /* the first block, or SLAB_NONE */
+};
+
+/* Make an empty slab. Takes no memory. */
+void ww_slab_init(struct slab *slab, size_t size, const struct ww_allocator *allocator);
+
+/* Give all memory back. */
+void ww_slab_destroy(struct slab *slab);
+
+/* See to it that `records` more can be taken. WW_ENOMEM: no memory, or over SLAB_MAX; nothing has changed. */
+int ww_slab_reserve(struct slab *slab, size_t records);
+
+/*
+ * Take a record, SLAB_NONE if there is no memory. One that was never taken before is all zero after struct slab_unused.
+ */
+uint32_t ww_slab_take(struct slab *slab);
+
+/* Give a record back. */
+void ww_slab_give(struct slab *slab, uint32_t index);
+
+/* Bytes that the slab has allocated. */
+size_t ww_slab_bytes(const struct slab *slab);
+
+/* Indices below this name records, taken or not. */
+static inline uint32_t slab_end(const struct slab *slab)
+{
+	return slab->chunks * SLAB_CHUNK;
+}
+
+static inline void *slab_at(const struct slab *slab, uint32_t index)
+{
+	return slab->chunk[index / SLAB_CHUNK] + index % SLAB_CHUNK * slab->size;
+}
+
+static inline uint32_t slab_taken(const struct slab *slab)
+{
+	return slab_end(slab) - slab->unused;
+}
+
+#endif

@@ -1,0 +1,165 @@
+#ifndef LIB_BASE_TABLE_H
+#define LIB_BASE_TABLE_H
+
+/*
+ * A map from the hash of a key to the index of a record that the caller keeps elsewhere. The keys are the caller's,
+ * too: a lookup asks him whether the record that it found is the right one.
+ *
+ * The data structure, explained here once.
+ *
+ * An *entry* is 64 bits: the high half of the hash above the index. Entries are sorted, and lie in *lines* of eight,
+ * a cache line each. The *home* of an entry is the line that its hash stands for when the hashes are spread evenly
+ * over the lines. It lies in its home, or in the next line with room if that is full of lesser ones, and pushes
+ * greater ones on. With hashes of 8 bits, lines of 4 entries, and 8 lines, of 32 hashes each:
+ *
+ *     line 0    03 1a  -  -
+ *     line 1    20 29 31 38     full: what is greater goes on
+ *     line 2    3b 44 5e  -     3b has its home in line 1
+ *     line 3     -  -  -  -     unused places are greater than any entry
+ *
+ * A search ends at the first entry that is not less than it seeks, mostly in the home, for what is missing, too: on
+ * average it looks at 1.1 lines after the table has grown and at 1.3 before, which are neighbours. And nothing but the
+ * entries decides where they lie, so that no churn can spoil a table.
+ *
+ * The table grows by a fifth and in place: lines are added behind the others, and each insertion moves a few entries,
+ * the greatest first, to where the larger number of lines has their homes. The *threshold* tells those that have
+ * moved:
+ *
+ *     entries below the threshold             entries from the threshold on
+ *     |  home: hash * low >> 32  |--> ... -->|  home: hash * high >> 32     |
+ *     line 0                                                      line high - 1, and some spare ones
+ *
+ * It shrinks the same way: the threshold rises, and the least entries move first. An entry has all of the hash that
+ * this takes, so that no record is touched. The other half of the hash is not used: in a table of ten million, one
+ * miss in four hundred asks about a record that has the same 32 bits.
+ *
+ * Lines come in *segments* of 8 KiB, so that growing neither copies the table nor asks for a large block. Only the
+ * last may be shorter, and is copied when it grows.
+ *
+ * Memory: 9.2 bytes a key before it grows and 11.0 while it does; it shrinks at 12.8, and takes 13.5 at most
+ * meanwhile. Below a thousand keys the spare lines, half a KiB, weigh more.
+ *
+ * Errors: 0 or a negative WW_E*; on error the table maps what it did before, but may hold more memory.
+ * Threads: none but one at a time; lookups may run beside each other.
+ */
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "weekwheel/allocator.h"
+
+/* No record. Every other index may be stored. */
+#define TABLE_NONE UINT32_MAX
+
+#define TABLE_LINE 8u      /* entries a line */
+#define TABLE_SEGMENT 128u /* lines a segment; a power of two */
+#define TABLE_EMPTY UINT64_MAX
+
+struct table_line {
+	uint64_t entry[TABLE_LINE];
+};
+
+struct table {
+	struct table_line **segment;
+	const struct ww_allocator *allocator;
+	uint64_t threshold;
+	size_t count;
+	uint32_t low;      /* lines that the homes of entries below the threshold are spread over */
+	uint32_t high;     /* and of the others; the same where it neither grows nor shrinks */
+	uint32_t lines;    /* that exist; the last is never full, so that a walk along full lines ends */
+	uint32_t capacity; /* segments that there are pointers for */
+	uint32_t minimum;  /* lines below which it does not shrink */
+	int growing;       /* which way the threshold goes while low is not high */
+};
+
+/* Whether the record at the index has the key that is sought, which the context tells. */
+typedef int table_same_fn(const void *context, uint32_t index);
+
+/* Make an empty table, embedded in the caller's. The allocator is not copied. Errors: WW_ENOMEM. */
+int ww_table_init(struct table *table, const struct ww_allocator *allocator);
+
+/* Give back all memory. Harmless for a table of zeros. */
+void ww_table_destroy(struct table *table);
+
+/*
+ * Map the hash to the index. The caller sees to it that the key is absent, and the pair of hash and index surely.
+ * Constant time, whatever the size, but for hashes that are equal: it walks along these.
+ * Errors: WW_EINVAL: the index is TABLE_NONE. WW_ENOMEM.
+ */
+int ww_table_insert(struct table *table, uint64_t hash, uint32_t index);
+
+/* Forget the index under that hash. Time: as ww_table_insert. Errors: WW_EINVAL: it is not there. */
+int ww_table_remove(struct table *table, uint64_t hash, uint32_t index);
+
+/*
+ * Make room for n keys at once, and keep it until told otherwise: up to n, ww_table_insert finds memory unless hundreds
+ * of hashes are nearly equal. Moves every entry. Errors: WW_EINVAL: n is more than there are indices. WW_ENOMEM.
+ */
+int ww_table_reserve(struct table *table, size_t n);
+
+/* What the table has asked of the allocator and not given back. */
+size_t ww_table_bytes(const struct table *table);
+
+static inline size_t table_count(const struct table *table)
+{
+	return table->count;
+}
+
+static inline struct table_line *table_line(const struct table *table, uint32_t line)
+{
+	return &table->segment[line / TABLE_SEGMENT][line % TABLE_SEGMENT];
+}
+
+static inline uint32_t table_home(const struct table *table, uint64_t entry)
+{
+	uint64_t lines = entry < table->threshold ? table->low : table->high;
+
+	return (uint32_t)((entry >> 32) * lines >> 32);
+}
+
+/* How many entries of a line are less. Without a branch, which would be mispredicted. */
+static inline uint32_t table_rank(const struct table_line *line, uint64_t entry)
+{
+	const uint64_t *in = line->entry;
+	int low = (in[0] < entry) + (in[1] < entry) + (in[2] < entry) + (in[3] < entry);
+	int high = (in[4] < entry) + (in[5] < entry) + (in[6] < entry) + (in[7] < entry);
+
+	return (uint32_t)(low + high);
+}
+
+static inline uint32_t table_search(
+    const struct table *table, uint64_t first, uint64_t home_of, table_same_fn *same, const void *context)
+{
+	for (uint32_t i = table_home(table, home_of);; i++) {
+		const struct table_line *line = table_line(table, i);
+
+		for (uint32_t k = table_rank(line, first); k < TABLE_LINE; k++) {
+			uint64_t index = line->entry[k] - first;
+
+			if (index >= TABLE_NONE)
+				return TABLE_NONE;
+			if (same(context, (uint32_t)index))
+				return (uint32_t)index;
+		}
+	}
+}
+
+/* Return the index under the hash for which same answers other than 0, or TABLE_NONE. */
+static inline uint32_t table_find(const struct table *table, uint64_t hash, table_same_fn *same, const void *context)
+{
+	uint64_t first = hash >> 32 << 32, last = first | UINT32_MAX;
+	uint32_t found = table_search(table, first, first, same, context);
+
+	/* The threshold may lie among the entries of one hash. */
+	if (found == TABLE_NONE && (first < table->threshold) != (last < table->threshold))
+		found = table_search(table, first, last, same, context);
+	return found;
+}
+
+/* Ask for the line that a lookup will begin with. */
+static inline void table_prefetch(const struct table *table, uint64_t hash)
+{
+	__builtin_prefetch(table_line(table, table_home(table, hash)));
+}
+
+#endif

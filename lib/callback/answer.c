@@ -1,0 +1,192 @@
+/* The end of a transfer: what comes of it. */
+#include <stdio.h>
+#include <string.h>
+
+#include "lib/callback/callback_internal.h"
+#include "weekwheel/driver.h"
+
+static int is_success(const struct ww_callback_config *config, long status)
+{
+	if (status >= 200 && status <= 299)
+		return 1;
+	for (size_t i = 0; i < config->success_count; i++)
+		if (config->success[i] == status)
+			return 1;
+	return 0;
+}
+
+static int is_passing(long status)
+{
+	return status == 408 || status == 425 || status == 429 || (status >= 500 && status <= 599);
+}
+
+/* Whether Retry-After has a number too great for libcurl, which then takes it for none. */
+static int is_beyond_numbers(const struct delivery *delivery)
+{
+	struct curl_header *header;
+
+	if (curl_easy_header(delivery->easy, "Retry-After", 0, CURLH_HEADER, -1, &header))
+		return 0;
+	const char *digits = header->value + strspn(header->value, "0");
+	return strlen(digits) > 18 && strspn(digits, "0123456789") == strlen(digits);
+}
+
+/* How long the receiver wants to be left alone, or the job's backoff. */
+static uint64_t retry_after(const struct delivery *delivery)
+{
+	const uint64_t most = delivery->callback->config.retry_after_max;
+	curl_off_t seconds = 0;
+
+	if (curl_easy_getinfo(delivery->easy, CURLINFO_RETRY_AFTER, &seconds))
+		return WW_JOB_BACKOFF;
+	if (seconds <= 0)
+		return is_beyond_numbers(delivery) ? most : WW_JOB_BACKOFF;
+	return (uint64_t)seconds > most / WW_SECOND ? most : (uint64_t)seconds * WW_SECOND;
+}
+
+static void bury_status(struct delivery *delivery, long status, const char *why)
+{
+	ww_callback_result(delivery, CALLBACK_BURY, 0, "HTTP %ld: %s", status, why);
+}
+
+/* ---- Redirections */
+
+/* Whether this is one that would be sent once more as it is. */
+static int keeps_method(const struct delivery *delivery, long status)
+{
+	struct ww_callback_request request;
+
+	if (status == 301 || status == 302 || status == 307 || status == 308)
+		return 1;
+	if (status != 303 || ww_callback_parse(delivery->lease.body, delivery->lease.body_length, &request, NULL))
+		return 0;
+	struct span method = {request.method, request.method_length};
+	return ww_callback_text_is(method, "GET") || ww_callback_text_is(method, "HEAD");
+}
+
+/* Where it is to go, or NULL and why not. */
+static const char *next_url(const struct delivery *delivery, struct span *url, struct callback_url *parts)
+{
+	char *location = NULL;
+	struct callback_url now;
+	const char *reason;
+
+	if (curl_easy_getinfo(delivery->easy, CURLINFO_REDIRECT_URL, &location) || !location)
+		return "a redirection to nowhere";
+	*url = (struct span){location, strcspn(location, "#")};
+	if (url->size > WW_CALLBACK_URL_MAX)
+		return "a redirection to a URL that is too long";
+	reason = ww_callback_text_url(*url, parts);
+	if (reason)
+		return reason;
+	(void)ww_callback_text_url((struct span){delivery->url, delivery->url_size - 1}, &now);
+	if (now.scheme.size != parts->scheme.size)
+		return "a redirection to another scheme";
+	return NULL;
+}
+
+static void redirect(struct delivery *delivery, long status)
+{
+	struct ww_callback *callback = delivery->callback;
+	struct callback_url parts;
+	struct span url;
+	const char *reason;
+
+	if (!keeps_method(delivery, status)) {
+		bury_status(delivery, status, "no success, and nothing that can be followed");
+		return;
+	}
+	if (delivery->redirects == callback->config.redirects) {
+		bury_status(delivery, status, "one redirection more than are followed");
+		return;
+	}
+	reason = next_url(delivery, &url, &parts);
+	if (reason) {
+		bury_status(delivery, status, reason);
+		return;
+	}
+	if (ww_callback_direct(delivery, url, &parts)) {
+		ww_callback_result(delivery, CALLBACK_RETRY, WW_JOB_BACKOFF, "there was no memory for the request");
+		return;
+	}
+	delivery->redirects++;
+	callback->counters.redirects++;
+	ww_callback_remove(delivery);
+	ww_callback_add(delivery, CALLBACK_WAITING);
+}
+
+/* ---- Results */
+
+static void judge(struct delivery *delivery, long status)
+{
+	const struct ww_callback_config *config = &delivery->callback->config;
+	const char *colon = delivery->beginning_size ? ": " : "";
+	int size = (int)delivery->beginning_size;
+
+	if (is_success(config, status))
+		ww_callback_result(delivery, CALLBACK_FINISH, 0, NULL);
+	else if (is_passing(status))
+		ww_callback_result(delivery, CALLBACK_RETRY, retry_after(delivery), "HTTP %ld%s%.*s", status, colon,
+		    size, delivery->beginning);
+	else if (status >= 300 && status <= 399)
+		redirect(delivery, status);
+	else
+		ww_callback_result(
+		    delivery, CALLBACK_BURY, 0, "HTTP %ld%s%.*s", status, colon, size, delivery->beginning);
+}
+
+/* Who reads it can seldom change the job, but the pusher. */
+static void refuse(struct delivery *delivery)
+{
+	static const struct {
+		uint32_t network;
+		const char *name;
+	} names[] = {{WW_CALLBACK_LOOPBACK, "loopback"}, {WW_CALLBACK_PRIVATE, "private"},
+	    {WW_CALLBACK_LINK_LOCAL, "link-local"}, {WW_CALLBACK_SPECIAL, "special"}};
+	char list[64] = "";
+
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+		if (delivery->lacks & names[i].network)
+			snprintf(
+			    list + strlen(list), sizeof list - strlen(list), "%s%s", *list ? "," : "", names[i].name);
+	if (*list)
+		ww_callback_result(delivery, CALLBACK_BURY, 0,
+		    "the address %s may not be called: the pusher's networks lack %s (weekwheeld --push-networks %s)",
+		    delivery->refused, list, list);
+	else
+		ww_callback_result(delivery, CALLBACK_BURY, 0,
+		    "the address %s may not be called: it is denied (weekwheeld --push-deny)", delivery->refused);
+}
+
+static void fail(struct delivery *delivery, CURLcode code, long status)
+{
+	const char *said = delivery->failure[0] ? delivery->failure : curl_easy_strerror(code);
+
+	/* If one of its addresses might be called, that one may answer the next time. */
+	if (delivery->refused_count && !delivery->allowed_count)
+		refuse(delivery);
+	else if (code == CURLE_URL_MALFORMAT || code == CURLE_UNSUPPORTED_PROTOCOL)
+		ww_callback_result(delivery, CALLBACK_BURY, 0, "%s", said);
+	else if (code == CURLE_WRITE_ERROR && delivery->body_bytes == 0)
+		ww_callback_result(delivery, CALLBACK_RETRY, WW_JOB_BACKOFF, "the head of the answer is too long");
+	else if (status)
+		ww_callback_result(delivery, CALLBACK_RETRY, WW_JOB_BACKOFF, "HTTP %ld, and then: %s", status, said);
+	else
+		ww_callback_result(delivery, CALLBACK_RETRY, WW_JOB_BACKOFF, "no answer: %s", said);
+}
+
+void ww_callback_answer(struct delivery *delivery, CURLcode code)
+{
+	long status = 0;
+	long connections = 0;
+
+	ww_callback_stop(delivery);
+	(void)curl_easy_getinfo(delivery->easy, CURLINFO_RESPONSE_CODE, &status);
+	(void)curl_easy_getinfo(delivery->easy, CURLINFO_NUM_CONNECTS, &connections);
+	delivery->callback->counters.connections += (uint64_t)connections;
+	if (code == CURLE_OK || (code == CURLE_WRITE_ERROR && delivery->is_cut))
+		judge(delivery, status);
+	else
+		fail(delivery, code, status);
+	ww_callback_clean(delivery);
+}

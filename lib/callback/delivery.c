@@ -1,0 +1,132 @@
+/* A delivery: from its lease to its result. */
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "lib/callback/callback_internal.h"
+
+void ww_callback_result(
+    struct delivery *delivery, enum callback_outcome outcome, uint64_t delay, const char *format, ...)
+{
+	va_list arguments;
+
+	delivery->outcome = outcome;
+	delivery->delay = delay;
+	delivery->error[0] = '\0';
+	if (format) {
+		va_start(arguments, format);
+		(void)vsnprintf(delivery->error, sizeof delivery->error, format, arguments);
+		va_end(arguments);
+	}
+	/* A receiver's words, in a list or a log, must not pass for more than a line. */
+	for (char *at = delivery->error; *at; at++)
+		if ((unsigned char)*at < ' ' || (unsigned char)*at > '~')
+			*at = (unsigned char)*at <= ' ' ? ' ' : '?';
+	ww_callback_remove(delivery);
+	ww_callback_add(delivery, CALLBACK_UNTOLD);
+}
+
+int ww_callback_direct(struct delivery *delivery, struct span url, const struct callback_url *parts)
+{
+	struct ww_callback *callback = delivery->callback;
+	char *block = ww_callback_allocate(callback, url.size + 1);
+	struct host *host;
+
+	if (!block)
+		return WW_ENOMEM;
+	if (ww_callback_host_take(callback, parts, &host)) {
+		ww_callback_free(callback, block, url.size + 1);
+		return WW_ENOMEM;
+	}
+	memcpy(block, url.data, url.size);
+	block[url.size] = '\0';
+	if (delivery->host) {
+		delivery->is_elsewhere |= host != delivery->host;
+		ww_callback_host_leave(callback, delivery->host);
+	}
+	ww_callback_free(callback, delivery->url, delivery->url_size);
+	delivery->url = block;
+	delivery->url_size = url.size + 1;
+	delivery->host = host;
+	return WW_OK;
+}
+
+void ww_callback_accept(struct delivery *delivery, uint64_t now)
+{
+	const struct ww_callback_config *config = &delivery->callback->config;
+	struct ww_callback_request request;
+	struct ww_callback_problem problem;
+	struct callback_url parts;
+	struct span url;
+
+	ww_callback_add(delivery, CALLBACK_WAITING);
+	if (ww_callback_parse(delivery->lease.body, delivery->lease.body_length, &request, &problem)) {
+		ww_callback_result(delivery, CALLBACK_BURY, 0,
+		    "no request, as \"weekwheel put --url\" composes it: line %zu: %s", problem.line, problem.reason);
+		return;
+	}
+	if (request.body_length > config->body_max) {
+		ww_callback_result(delivery, CALLBACK_BURY, 0, "the body has %zu bytes, and %zu are allowed",
+		    request.body_length, config->body_max);
+		return;
+	}
+	url = (struct span){request.url, request.url_length};
+	(void)ww_callback_text_url(url, &parts);
+	if (!(config->schemes & (parts.scheme.size == 5 ? WW_CALLBACK_HTTPS : WW_CALLBACK_HTTP))) {
+		ww_callback_result(delivery, CALLBACK_BURY, 0,
+		    "%.*s:// may not be called: the pusher has the other scheme alone (weekwheeld --push-schemes)",
+		    (int)parts.scheme.size, url.data);
+		return;
+	}
+	if (ww_callback_direct(delivery, url, &parts))
+		ww_callback_result(delivery, CALLBACK_RETRY, WW_JOB_BACKOFF, "there was no memory for the request");
+	else if (delivery->host->under_way < config->per_host)
+		ww_callback_send(delivery, now);
+}
+
+void ww_callback_forget(struct delivery *delivery)
+{
+	struct ww_callback *callback = delivery->callback;
+
+	ww_callback_remove(delivery);
+	if (delivery->host)
+		ww_callback_host_leave(callback, delivery->host);
+	ww_callback_free(callback, delivery->url, delivery->url_size);
+	ww_jobs_free(callback->config.jobs, delivery->lease.body);
+	delivery->next = callback->spare;
+	callback->spare = delivery;
+	callback->spares++;
+}
+
+size_t ww_callback_prepare(struct ww_callback *callback, size_t wanted)
+{
+	while (callback->spares < wanted) {
+		struct delivery *delivery = ww_callback_allocate(callback, sizeof *delivery);
+		if (!delivery)
+			return callback->spares;
+		delivery->next = callback->spare;
+		callback->spare = delivery;
+		callback->spares++;
+	}
+	return wanted;
+}
+
+struct delivery *ww_callback_fresh(struct ww_callback *callback)
+{
+	struct delivery *delivery = callback->spare;
+
+	callback->spare = delivery->next;
+	callback->spares--;
+	memset(delivery, 0, sizeof *delivery);
+	delivery->callback = callback;
+	return delivery;
+}
+
+void ww_callback_free_spares(struct ww_callback *callback)
+{
+	while (callback->spare) {
+		struct delivery *delivery = callback->spare;
+		callback->spare = delivery->next;
+		ww_callback_free(callback, delivery, sizeof *delivery);
+	}
+}

@@ -1,0 +1,332 @@
+#include "lib/core/after/channel.h"
+
+#include <time.h>
+#include <unistd.h>
+
+#include "lib/core/driver/source.h"
+
+/* How often a thread that waits looks whether the driver was stopped or has dropped what it waits for. */
+#define LOOK_NS 50000000L
+#define SECOND_NS 1000000000L
+
+/* No timer of any driver: asked about it, a driver that goes on says WW_ESTALE. */
+#define NO_TIMER UINT64_MAX
+
+/* The calls of functions that this thread is in, innermost first. */
+struct call {
+	const struct ww_channel *channel;
+	const struct call *outer;
+};
+
+static _Thread_local const struct call *calls;
+
+int ww_channel_refuses(struct ww_driver *driver)
+{
+	uint64_t ns;
+
+	return ww_driver_time_left(driver, NO_TIMER, &ns) == WW_ECLOSED ? WW_ECLOSED : WW_OK;
+}
+
+void ww_channel_init(struct ww_channel *channel, struct ww_driver *driver, ww_after_fn *fn, void *user)
+{
+	pthread_condattr_t attributes;
+
+	*channel = (struct ww_channel){.driver = driver, .fn = fn, .user = user, .process = getpid()};
+	pthread_mutex_init(&channel->lock, NULL);
+	pthread_condattr_init(&attributes);
+	pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+	pthread_cond_init(&channel->changed, &attributes);
+	pthread_condattr_destroy(&attributes);
+}
+
+void ww_channel_discard(struct ww_channel *channel)
+{
+	pthread_cond_destroy(&channel->changed);
+	pthread_mutex_destroy(&channel->lock);
+}
+
+void ww_channel_hold(struct ww_channel *channel)
+{
+	ww_driver_hold(channel->driver);
+	channel->holds = 1;
+}
+
+/* ---- Expiring: in a worker of the driver */
+
+/* The lock is held. */
+static void put(struct ww_channel *channel, uint64_t time)
+{
+	if (channel->full)
+		return;
+	channel->time = time;
+	channel->full = 1;
+	pthread_cond_broadcast(&channel->changed);
+}
+
+/* The lock is held, but not while the function runs. */
+static void call_fn(struct ww_channel *channel)
+{
+	struct call call = {channel, calls};
+
+	channel->running++;
+	pthread_mutex_unlock(&channel->lock);
+	calls = &call;
+	channel->fn(channel->user);
+	calls = call.outer;
+	pthread_mutex_lock(&channel->lock);
+	channel->running--;
+	pthread_cond_broadcast(&channel->changed);
+}
+
+static void expire(struct ww_driver *driver, const struct ww_firing *firing, void *user)
+{
+	struct ww_channel *channel = user;
+
+	(void)driver;
+	pthread_mutex_lock(&channel->lock);
+	if (firing->handle == channel->timer) {
+		if (!channel->period)
+			channel->timer = 0;
+		if (channel->fn)
+			call_fn(channel);
+		else
+			put(channel, firing->deadline);
+	}
+	pthread_mutex_unlock(&channel->lock);
+}
+
+/* ---- Starting and stopping */
+
+int ww_channel_schedule(struct ww_channel *channel, uint64_t delay, uint64_t period)
+{
+	ww_handle timer;
+	int error;
+
+	/* The callback may run at once, but waits for the lock. */
+	if (period)
+		error = ww_driver_schedule_every(channel->driver, delay, period, 0, expire, channel, &timer);
+	else
+		error = ww_driver_schedule(channel->driver, delay, expire, channel, &timer);
+	if (error)
+		return error;
+	channel->timer = timer;
+	channel->period = period;
+	return WW_OK;
+}
+
+/* The lock is not held: take back a timer that counts no more. If its callback was on its way, it has ended then. */
+static void withdraw(const struct ww_channel *channel, ww_handle timer)
+{
+	int former;
+
+	if (!timer)
+		return;
+	/* That end is near, and stopping is no point of cancellation. */
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &former);
+	(void)ww_driver_cancel_wait(channel->driver, timer);
+	pthread_setcancelstate(former, &former);
+}
+
+/*
+ * The lock is held: move the timer of a one-shot, which is cheaper than a new one. Returns 1 if that was in time, 0 if
+ * it has to be a new one. After a 0 the old one may expire twice, and counts once at most.
+ */
+static int move(const struct ww_channel *channel, uint64_t delay, uint64_t period)
+{
+	int moved;
+
+	if (!channel->timer || channel->period || period)
+		return 0;
+	moved = ww_driver_reschedule(channel->driver, channel->timer, delay);
+	/* Stale is what the driver has dropped. */
+	return moved == WW_ESTALE ? 0 : moved;
+}
+
+int ww_channel_start(struct ww_channel *channel, uint64_t delay, uint64_t period)
+{
+	ww_handle former = 0;
+	int active;
+	int result = ww_channel_refuses(channel->driver);
+
+	if (result)
+		return result;
+	pthread_mutex_lock(&channel->lock);
+	active = channel->timer || channel->full;
+	result = move(channel, delay, period);
+	if (result == 0) {
+		former = channel->timer;
+		result = ww_channel_schedule(channel, delay, period);
+	}
+	if (result >= 0)
+		channel->full = 0;
+	pthread_mutex_unlock(&channel->lock);
+	if (result < 0)
+		return result;
+	withdraw(channel, former);
+	return active;
+}
+
+/* Let no timer count. Returns 1 if one did, or a value was there. */
+static int halt(struct ww_channel *channel)
+{
+	ww_handle timer;
+	int active;
+
+	pthread_mutex_lock(&channel->lock);
+	timer = channel->timer;
+	active = timer || channel->full;
+	channel->timer = 0;
+	channel->full = 0;
+	pthread_mutex_unlock(&channel->lock);
+	withdraw(channel, timer);
+	return active;
+}
+
+int ww_channel_stop(struct ww_channel *channel)
+{
+	int error = ww_channel_refuses(channel->driver);
+
+	return error ? error : halt(channel);
+}
+
+/* ---- Closing */
+
+static void unlock(void *lock)
+{
+	pthread_mutex_unlock(lock);
+}
+
+static void wait_for_calls(struct ww_channel *channel)
+{
+	pthread_mutex_lock(&channel->lock);
+	pthread_cleanup_push(unlock, &channel->lock);
+	while (channel->running)
+		pthread_cond_wait(&channel->changed, &channel->lock);
+	pthread_cleanup_pop(1);
+}
+
+static int is_inside(const struct ww_channel *channel)
+{
+	const struct call *call = calls;
+
+	while (call && call->channel != channel)
+		call = call->outer;
+	return call != NULL;
+}
+
+int ww_channel_close(struct ww_channel *channel)
+{
+	uint32_t receivers;
+
+	/* A child of fork has the memory, and neither threads nor a lock that can be trusted. */
+	if (channel->process != getpid())
+		return WW_OK;
+	if (is_inside(channel))
+		return WW_EBUSY;
+	pthread_mutex_lock(&channel->lock);
+	receivers = channel->receivers;
+	pthread_mutex_unlock(&channel->lock);
+	if (receivers)
+		return WW_EBUSY;
+	(void)halt(channel);
+	wait_for_calls(channel);
+	if (channel->holds)
+		ww_driver_release(channel->driver);
+	ww_channel_discard(channel);
+	return WW_OK;
+}
+
+/* ---- Receiving */
+
+/*
+ * The lock is held: whether the driver is stopped, WW_ECLOSED. A one-shot that counts and yet is stale was dropped,
+ * because the driver's queue was full; then this is where it arrives.
+ */
+static int look(struct ww_channel *channel)
+{
+	uint64_t ns;
+	int answer = ww_driver_time_left(channel->driver, channel->timer ? channel->timer : NO_TIMER, &ns);
+
+	if (answer == WW_ECLOSED)
+		return WW_ECLOSED;
+	if (answer == WW_ESTALE && channel->timer && !channel->period) {
+		channel->timer = 0;
+		if (ww_driver_now(channel->driver, &ns) == WW_OK)
+			put(channel, ns);
+	}
+	return WW_OK;
+}
+
+static void wait_a_while(struct ww_channel *channel)
+{
+	struct timespec until;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &until);
+	until.tv_nsec += LOOK_NS;
+	if (until.tv_nsec >= SECOND_NS) {
+		until.tv_nsec -= SECOND_NS;
+		until.tv_sec++;
+	}
+	(void)pthread_cond_timedwait(&channel->changed, &channel->lock, &until);
+}
+
+static void leave(void *argument)
+{
+	struct ww_channel *channel = argument;
+
+	channel->receivers--;
+	pthread_mutex_unlock(&channel->lock);
+}
+
+/* The lock is held. */
+static int take(struct ww_channel *channel, uint64_t *time)
+{
+	if (!channel->full)
+		return 0;
+	if (time)
+		*time = channel->time;
+	channel->full = 0;
+	return 1;
+}
+
+/* Wait for a value and take it. */
+static void wait_and_take(struct ww_channel *channel, uint64_t *time, int *result)
+{
+	pthread_mutex_lock(&channel->lock);
+	channel->receivers++;
+	pthread_cleanup_push(leave, channel);
+	while (!channel->full && look(channel) == WW_OK)
+		if (!channel->full)
+			wait_a_while(channel);
+	*result = take(channel, time) ? WW_OK : WW_ECLOSED;
+	pthread_cleanup_pop(1);
+}
+
+int ww_channel_receive(struct ww_channel *channel, uint64_t *time)
+{
+	int result;
+
+	if (channel->fn)
+		return WW_EINVAL;
+	result = ww_channel_refuses(channel->driver);
+	if (result == WW_OK)
+		wait_and_take(channel, time, &result);
+	return result;
+}
+
+int ww_channel_poll(struct ww_channel *channel, uint64_t *time)
+{
+	int result;
+
+	if (channel->fn)
+		return WW_EINVAL;
+	result = ww_channel_refuses(channel->driver);
+	if (result)
+		return result;
+	pthread_mutex_lock(&channel->lock);
+	if (!channel->full && channel->timer)
+		(void)look(channel);
+	result = take(channel, time);
+	pthread_mutex_unlock(&channel->lock);
+	return result;
+}

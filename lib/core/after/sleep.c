@@ -1,0 +1,32 @@
+#include "lib/core/after/channel.h"
+
+static void close_channel(void *channel)
+{
+	(void)ww_channel_close(channel);
+}
+
+/* The channel lies on the stack: it is closed before the thread, if it is cancelled, leaves that. */
+static void receive_and_close(struct ww_channel *channel, int *result)
+{
+	pthread_cleanup_push(close_channel, channel);
+	*result = ww_channel_receive(channel, NULL);
+	pthread_cleanup_pop(1);
+}
+
+int ww_sleep(struct ww_driver *driver, uint64_t delay)
+{
+	struct ww_channel channel;
+	int result;
+
+	if (!driver)
+		return WW_EINVAL;
+	if (delay == 0)
+		return ww_channel_refuses(driver);
+	ww_channel_init(&channel, driver, NULL, NULL);
+	result = ww_channel_start(&channel, delay, 0);
+	if (result == WW_OK)
+		receive_and_close(&channel, &result);
+	else
+		ww_channel_discard(&channel);
+	return result;
+}

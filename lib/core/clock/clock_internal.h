@@ -1,0 +1,52 @@
+#ifndef LIB_CORE_CLOCK_CLOCK_INTERNAL_H
+#define LIB_CORE_CLOCK_CLOCK_INTERNAL_H
+
+/*
+ * What clocks and alarms are made of.
+ *
+ * An alarm of a real clock is a timerfd, and the kernel does the rest: set and clear are a system call each, atomic by
+ * themselves, and no alarm has a lock.
+ *
+ * An alarm of a virtual clock is an eventfd, whose counter is 1 while the alarm has gone off and 0 otherwise. The clock
+ * has a list of its alarms. Its lock covers the list, what its alarms are set to, their descriptors' counters and every
+ * change of its time; so that whoever sets an alarm either sees the new time or is seen by who brings it. The time
+ * itself is atomic, and is read without the lock.
+ */
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <time.h>
+
+#include "weekwheel/clock.h"
+
+/* What an alarm that is not set is set to. */
+#define NEVER UINT64_MAX
+
+struct ww_clock {
+	int is_virtual;
+	clockid_t id; /* of a real clock; all below is a virtual one's */
+	_Atomic uint64_t now;
+	pthread_mutex_t lock;
+	struct ww_alarm *alarms;
+	const struct ww_allocator *allocator;
+};
+
+struct ww_alarm {
+	int fd;
+	struct ww_clock *clock;
+	const struct ww_allocator *allocator;
+	/* All below is for a virtual clock, under its lock. */
+	uint64_t when;
+	int went_off; /* the eventfd's counter */
+	struct ww_alarm *next;
+	struct ww_alarm **pprev;
+};
+
+/* Of a virtual clock: what ww_alarm_* do that must see the clock stand still. */
+void ww_clock_virtual_add(struct ww_alarm *alarm);
+void ww_clock_virtual_remove(struct ww_alarm *alarm);
+void ww_clock_virtual_set_alarm(struct ww_alarm *alarm, uint64_t ns);
+int ww_clock_virtual_clear_alarm(struct ww_alarm *alarm);
+
+#endif

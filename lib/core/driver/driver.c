@@ -1,0 +1,547 @@
+/* A driver's life: making, running, stopping. */
+
+#include <stdatomic.h>
+#include <unistd.h>
+
+#include "lib/base/thread.h"
+#include "lib/core/driver/driver_internal.h"
+
+#define TICK_MIN WW_MICROSECOND
+#define TICK_MAX (1000 * WW_SECOND)
+
+/* ---- Forks */
+
+static _Atomic uint32_t forks;
+static pthread_once_t forks_once = PTHREAD_ONCE_INIT;
+
+static void count_fork(void)
+{
+	forks++;
+}
+
+static void watch_forks(void)
+{
+	/* If there is no memory for this, a child that uses its parent's driver is not told so. */
+	(void)pthread_atfork(NULL, NULL, count_fork);
+}
+
+/* ---- What the layers above ask */
+
+int ww_driver_forked(const struct ww_driver *driver)
+{
+	return driver->forks != forks;
+}
+
+int ww_driver_refuses(const struct ww_driver *driver)
+{
+	return driver->closed || ww_driver_forked(driver) ? WW_ECLOSED : WW_OK;
+}
+
+void ww_driver_hold(struct ww_driver *driver)
+{
+	driver->held++;
+}
+
+void ww_driver_release(struct ww_driver *driver)
+{
+	driver->held--;
+}
+
+struct queue *ww_driver_queue(struct ww_driver *driver)
+{
+	return &driver->queue;
+}
+
+const struct ww_allocator *ww_driver_allocator(const struct ww_driver *driver)
+{
+	return driver->allocator;
+}
+
+uint64_t ww_driver_tick(const struct ww_driver *driver)
+{
+	return driver->tick_ns;
+}
+
+uint32_t ww_driver_shards(const struct ww_driver *driver)
+{
+	return driver->timers.count;
+}
+
+uint64_t ww_driver_time(const struct ww_driver *driver)
+{
+	uint64_t now = 0;
+
+	(void)ww_clock_now(driver->clock, &now);
+	return now;
+}
+
+/* ---- Configuration */
+
+int ww_driver_config_default(struct ww_driver_config *config)
+{
+	if (!config)
+		return WW_EINVAL;
+	*config = (struct ww_driver_config){.tick_ns = WW_MILLISECOND, .queue = 65536, .workers = 8};
+	return WW_OK;
+}
+
+static int config_refused(const struct ww_driver_config *config)
+{
+	if (config->tick_ns < TICK_MIN || config->tick_ns > TICK_MAX)
+		return WW_EINVAL;
+	if (config->queue < 1 || config->queue > INT32_MAX)
+		return WW_EINVAL;
+	if (config->workers > WW_DRIVER_WORKERS_MAX || config->shards > WW_DRIVER_SHARDS_MAX)
+		return WW_EINVAL;
+	if (config->flags & ~(WW_DRIVER_THREADLESS | WW_DRIVER_DROP))
+		return WW_EINVAL;
+	if (config->workers == 0 && !(config->flags & WW_DRIVER_THREADLESS))
+		return WW_EINVAL;
+	if (config->allocator && (!config->allocator->allocate || !config->allocator->free))
+		return WW_EINVAL;
+	return WW_OK;
+}
+
+/*
+ * Ticks of a second or more: the wheels of wheel.h. Finer ones: two levels more below them, so that a millisecond tick
+ * has wheels of 50 ms, a second, a minute, an hour, a day and a week.
+ */
+void ww_driver_wheel_config(const struct ww_driver *driver, struct ww_wheel_config *config)
+{
+	static const uint32_t fine[] = {50, 20, 60, 60, 24, 7};
+
+	(void)ww_wheel_config_default(config);
+	config->tick_ns = driver->tick_ns;
+	config->allocator = driver->allocator;
+	if (driver->tick_ns >= WW_SECOND)
+		return;
+	config->levels = sizeof fine / sizeof fine[0];
+	for (uint32_t level = 0; level < config->levels; level++)
+		config->slots[level] = fine[level];
+}
+
+/* Twice as many as processors: then two threads rarely have the same. */
+static uint32_t shards_for(const struct ww_driver_config *config)
+{
+	long processors = sysconf(_SC_NPROCESSORS_ONLN);
+	uint32_t shards = 4;
+
+	if (config->shards)
+		return config->shards;
+	if (config->flags & WW_DRIVER_THREADLESS)
+		return 1;
+	while (shards < WW_DRIVER_SHARDS_MAX && (long)shards < 2 * processors)
+		shards *= 2;
+	return shards;
+}
+
+/* ---- Making */
+
+static void *drive(void *argument)
+{
+	struct ww_driver *driver = argument;
+
+	for (;;) {
+		(void)ww_alarm_wait(driver->alarm);
+		ww_driver_wake_up(driver);
+		if (driver->closed)
+			return NULL;
+		ww_driver_pass(driver);
+		ww_driver_sleep(driver);
+	}
+}
+
+static void room_made(struct queue *queue)
+{
+	ww_driver_wake((struct ww_driver *)(void *)((char *)queue - offsetof(struct ww_driver, queue)));
+}
+
+static void *allocate(const struct ww_driver *driver, size_t size)
+{
+	return driver->allocator->allocate(driver->allocator->user, size);
+}
+
+static int create_shards(struct ww_driver *driver, uint32_t count)
+{
+	int error;
+
+	driver->shards = allocate(driver, count * sizeof *driver->shards);
+	if (!driver->shards)
+		return WW_ENOMEM;
+	for (uint32_t i = 0; i < count; i++) {
+		driver->shards[i] = (struct shard){0};
+		ww_slab_init(&driver->shards[i].slab, sizeof(struct record), driver->allocator);
+		pthread_cond_init(&driver->shards[i].ended, NULL);
+	}
+	error = ww_driver_attach(
+	    &driver->timers, driver, &ww_driver_fire_ops, driver->shards, sizeof *driver->shards, count);
+	if (error)
+		driver->allocator->free(driver->allocator->user, driver->shards, count * sizeof *driver->shards);
+	return error;
+}
+
+static void destroy_shards(struct ww_driver *driver)
+{
+	ww_driver_detach(&driver->timers);
+	for (uint32_t i = 0; i < driver->timers.count; i++) {
+		ww_slab_destroy(&driver->shards[i].slab);
+		pthread_cond_destroy(&driver->shards[i].ended);
+	}
+	driver->allocator->free(driver->allocator->user, driver->shards, driver->timers.count * sizeof *driver->shards);
+}
+
+static int start_threads(struct ww_driver *driver)
+{
+	int error;
+
+	if (driver->flags & WW_DRIVER_THREADLESS)
+		return WW_OK;
+	error = ww_queue_start(&driver->queue);
+	if (error)
+		return error;
+	if (thread_start(&driver->thread, drive, driver) == 0)
+		return WW_OK;
+	ww_queue_end(&driver->queue);
+	return WW_ESYSTEM;
+}
+
+/* All of a driver that is set up but for its memory; each step undoes those before it when it fails. */
+static int fill_driver(struct ww_driver *driver, const struct ww_driver_config *config)
+{
+	uint32_t workers = config->flags & WW_DRIVER_THREADLESS ? 0 : config->workers;
+	int error = ww_alarm_create(&driver->alarm, driver->clock, driver->allocator);
+
+	if (error)
+		return error;
+	error = ww_queue_create(&driver->queue, (uint32_t)config->queue, workers, driver->allocator);
+	if (error)
+		goto no_queue;
+	driver->queue.room_made = room_made;
+	error = create_shards(driver, shards_for(config));
+	if (error)
+		goto no_shards;
+	error = start_threads(driver);
+	if (!error)
+		return WW_OK;
+	destroy_shards(driver);
+no_shards:
+	ww_queue_destroy(&driver->queue);
+no_queue:
+	ww_alarm_destroy(driver->alarm);
+	return error;
+}
+
+int ww_driver_create(struct ww_driver **driver, const struct ww_driver_config *config)
+{
+	struct ww_driver_config fallback;
+	struct ww_driver *made;
+	int error;
+
+	if (!driver)
+		return WW_EINVAL;
+	if (!config) {
+		(void)ww_driver_config_default(&fallback);
+		config = &fallback;
+	}
+	error = config_refused(config);
+	if (error)
+		return error;
+	(void)pthread_once(&forks_once, watch_forks);
+	const struct ww_allocator *allocator = config->allocator ? config->allocator : ww_allocator_default();
+	made = allocator->allocate(allocator->user, sizeof *made);
+	if (!made)
+		return WW_ENOMEM;
+	*made = (struct ww_driver){
+	    .clock = config->clock ? config->clock : ww_clock_elapsed(),
+	    .allocator = allocator,
+	    .tick_ns = config->tick_ns,
+	    .flags = config->flags,
+	    .forks = forks,
+	    .armed = WW_NEVER,
+	};
+	pthread_mutex_init(&made->arm, NULL);
+	pthread_mutex_init(&made->groups_lock, NULL);
+	error = fill_driver(made, config);
+	if (error) {
+		pthread_mutex_destroy(&made->arm);
+		pthread_mutex_destroy(&made->groups_lock);
+		allocator->free(allocator->user, made, sizeof *made);
+		return error;
+	}
+	*driver = made;
+	return WW_OK;
+}
+
+/* ---- Stopping */
+
+/* The drivers whose timers this thread hands over, innermost first. */
+struct stopping {
+	const struct ww_driver *driver;
+	const struct stopping *outer;
+};
+
+static _Thread_local const struct stopping *stopping_here;
+
+static int is_stopping(const struct ww_driver *driver)
+{
+	const struct stopping *here = stopping_here;
+
+	while (here && here->driver != driver)
+		here = here->outer;
+	return here != NULL;
+}
+
+int ww_driver_stop(struct ww_driver *driver, ww_driver_drain_fn *drain, void *context, size_t *count)
+{
+	struct job *jobs[WW_DRIVER_WORKERS_MAX];
+	uint32_t job_count = 0;
+	struct stopping here = {driver, stopping_here};
+	size_t taken = 0;
+	int cancel;
+	int first;
+
+	if (!driver)
+		return WW_EINVAL;
+	if (ww_driver_forked(driver))
+		return WW_ECLOSED;
+	pthread_mutex_lock(&driver->queue.lock);
+	first = !driver->closed;
+	if (first)
+		job_count = ww_queue_close(&driver->queue, &driver->timers, jobs);
+	/* Whoever sees this knows that no worker takes a job any more. */
+	driver->closed = 1;
+	pthread_mutex_unlock(&driver->queue.lock);
+	if (first) {
+		ww_driver_wake(driver);
+		stopping_here = &here;
+		/* A thread that is cancelled in drain would leave timers that nobody is handed any more. */
+		(void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+		taken = ww_driver_fire_drain(driver, jobs, job_count, drain, context);
+		(void)pthread_setcancelstate(cancel, &cancel);
+		stopping_here = here.outer;
+	}
+	if (count)
+		*count = taken;
+	return WW_OK;
+}
+
+static void free_driver(struct ww_driver *driver)
+{
+	const struct ww_allocator *allocator = driver->allocator;
+
+	destroy_shards(driver);
+	ww_queue_destroy(&driver->queue);
+	ww_alarm_destroy(driver->alarm);
+	pthread_mutex_destroy(&driver->arm);
+	pthread_mutex_destroy(&driver->groups_lock);
+	allocator->free(allocator->user, driver, sizeof *driver);
+}
+
+/*
+ * In a child of the process, which has the locks as they were in the moment of the fork, but not the threads that held
+ * them: memory and descriptor alone, and no virtual clock's lock either.
+ */
+static void free_in_child(struct ww_driver *driver)
+{
+	const struct ww_allocator *allocator = driver->allocator;
+
+	for (uint32_t i = 0; i < driver->timers.count; i++) {
+		ww_slab_destroy(&driver->shards[i].slab);
+		ww_source_free(&driver->shards[i].source);
+	}
+	allocator->free(allocator->user, driver->shards, driver->timers.count * sizeof *driver->shards);
+	ww_queue_free(&driver->queue);
+	if (driver->clock == ww_clock_elapsed() || driver->clock == ww_clock_wall())
+		ww_alarm_destroy(driver->alarm);
+	allocator->free(allocator->user, driver, sizeof *driver);
+}
+
+int ww_driver_destroy(struct ww_driver *driver)
+{
+	if (!driver)
+		return WW_OK;
+	if (driver->groups != &driver->timers || driver->timers.next)
+		return WW_EBUSY;
+	/* A child may be forked in a callback, and end there. */
+	if (ww_driver_forked(driver)) {
+		free_in_child(driver);
+		return WW_OK;
+	}
+	if (ww_queue_inside(&driver->queue, NULL, NULL) || is_stopping(driver))
+		return WW_EBUSY;
+	/* A child has what other threads held, which nobody can release there. */
+	if (driver->held)
+		return WW_EBUSY;
+	(void)ww_driver_stop(driver, NULL, NULL, NULL);
+	if (!(driver->flags & WW_DRIVER_THREADLESS)) {
+		thread_join(driver->thread);
+		ww_queue_end(&driver->queue);
+	}
+	free_driver(driver);
+	return WW_OK;
+}
+
+/* ---- Without threads */
+
+int ww_driver_fd(const struct ww_driver *driver)
+{
+	if (!driver || !(driver->flags & WW_DRIVER_THREADLESS))
+		return WW_EINVAL;
+	return ww_driver_forked(driver) ? WW_ECLOSED : ww_alarm_fd(driver->alarm);
+}
+
+/* Look at what is due, and call up to `budget` callbacks; returns how many. */
+static uint32_t dispatch(struct ww_driver *driver, uint32_t budget)
+{
+	uint32_t ran = 0;
+
+	ww_driver_wake_up(driver);
+	do {
+		ww_driver_pass(driver);
+		while (ran < budget && ww_queue_run(&driver->queue))
+			ran++;
+	} while (ran < budget && driver->queue.starved && !driver->closed);
+	ww_driver_sleep(driver);
+	if (driver->queue.length || driver->queue.starved)
+		ww_driver_wake(driver);
+	return ran;
+}
+
+int ww_driver_dispatch(struct ww_driver *driver, uint32_t budget)
+{
+	uint32_t ran;
+	int cancel;
+
+	if (!driver || !(driver->flags & WW_DRIVER_THREADLESS) || budget == 0)
+		return WW_EINVAL;
+	/* What the answer can count. */
+	if (budget > INT32_MAX)
+		budget = INT32_MAX;
+	int error = ww_driver_refuses(driver);
+	if (error)
+		return error;
+	if (atomic_exchange(&driver->dispatching, 1))
+		return WW_EBUSY;
+	/* A thread that is cancelled in a callback would leave that running, and the driver dispatching, for ever. */
+	(void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+	ran = dispatch(driver, budget);
+	driver->dispatching = 0;
+	(void)pthread_setcancelstate(cancel, &cancel);
+	return (int)ran;
+}
+
+/* ---- Looking inside */
+
+int ww_driver_now(const struct ww_driver *driver, uint64_t *ns)
+{
+	if (!driver || !ns)
+		return WW_EINVAL;
+	if (ww_driver_forked(driver))
+		return WW_ECLOSED;
+	*ns = ww_driver_time(driver);
+	return WW_OK;
+}
+
+static int settle_by_dispatch(struct ww_driver *driver)
+{
+	uint64_t time = ww_driver_time(driver);
+	int ran;
+
+	do {
+		pthread_testcancel();
+		ran = ww_driver_dispatch(driver, INT32_MAX);
+	} while (ran >= 0 && (driver->queue.length || !ww_driver_is_settled(driver, time)));
+	return ran < 0 ? ran : WW_OK;
+}
+
+static void unwatch(void *argument)
+{
+	struct queue *queue = argument;
+
+	queue->watchers--;
+	pthread_mutex_unlock(&queue->lock);
+}
+
+/* Between two looks at the queue that show no change the wheels have nothing due: so nothing went on meanwhile. */
+static void wait_until_settled(struct ww_driver *driver, uint64_t time)
+{
+	struct queue *queue = &driver->queue;
+	int settled = 0;
+
+	pthread_mutex_lock(&queue->lock);
+	queue->watchers++;
+	pthread_cleanup_push(unwatch, queue);
+	while (!driver->closed && !settled) {
+		uint64_t seen = queue->changes;
+		pthread_mutex_unlock(&queue->lock);
+		settled = ww_driver_is_settled(driver, time);
+		pthread_mutex_lock(&queue->lock);
+		settled = settled && queue->changes == seen && queue->length + queue->running == 0 && !queue->starved;
+		while (!settled && !driver->closed && queue->changes == seen)
+			pthread_cond_wait(&queue->change, &queue->lock);
+	}
+	pthread_cleanup_pop(1);
+}
+
+int ww_driver_settle(struct ww_driver *driver)
+{
+	uint64_t time;
+	int error;
+
+	if (!driver)
+		return WW_EINVAL;
+	if (!ww_driver_forked(driver) && ww_queue_inside(&driver->queue, NULL, NULL))
+		return WW_EBUSY;
+	error = ww_driver_refuses(driver);
+	if (error)
+		return error;
+	if (driver->flags & WW_DRIVER_THREADLESS)
+		return settle_by_dispatch(driver);
+	time = ww_driver_time(driver);
+	wait_until_settled(driver, time);
+	return driver->closed ? WW_ECLOSED : WW_OK;
+}
+
+/* The shard's lock is held. */
+static void add_levels(struct ww_driver_stats *stats, const struct ww_wheel *wheel)
+{
+	struct ww_stats one;
+
+	(void)ww_wheel_stats(wheel, &one);
+	stats->levels = one.levels;
+	for (uint32_t i = 0; i < one.levels; i++)
+		stats->level[i] += one.level[i].pending;
+}
+
+int ww_driver_stats(struct ww_driver *driver, struct ww_driver_stats *stats)
+{
+	uint64_t now;
+
+	if (!driver || !stats)
+		return WW_EINVAL;
+	if (ww_driver_forked(driver))
+		return WW_ECLOSED;
+	now = ww_driver_time(driver);
+	*stats = (struct ww_driver_stats){.wakeups = driver->wakeups, .bytes = sizeof *driver};
+	for (uint32_t i = 0; i < driver->timers.count; i++) {
+		struct shard *shard = &driver->shards[i];
+		pthread_mutex_lock(&shard->source.lock);
+		stats->pending += shard->pending;
+		stats->scheduled += shard->scheduled;
+		stats->fired += shard->fired;
+		stats->cancelled += shard->cancelled;
+		stats->dropped += shard->dropped;
+		stats->bytes += sizeof *shard + ww_slab_bytes(&shard->slab);
+		stats->bytes += shard->source.bytes * (shard->source.spare ? 2 : 1);
+		add_levels(stats, shard->source.wheel);
+		pthread_mutex_unlock(&shard->source.lock);
+	}
+	pthread_mutex_lock(&driver->queue.lock);
+	const struct job *oldest = driver->queue.jobs.next;
+	stats->queued = driver->queue.length;
+	stats->running = driver->queue.running;
+	if (oldest != &driver->queue.jobs && now > oldest->since)
+		stats->oldest_ns = now - oldest->since;
+	pthread_mutex_unlock(&driver->queue.lock);
+	return WW_OK;
+}

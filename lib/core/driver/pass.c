@@ -1,0 +1,207 @@
+/* The driver's tick: what one look at all wheels does, and when the next one is. */
+
+#include "lib/core/driver/driver_internal.h"
+
+struct pass {
+	struct ww_driver *driver;
+	uint64_t time;
+	uint64_t tick;
+	uint64_t number;
+	int starved; /* something due waits for room in the queue */
+};
+
+/*
+ * Whether a source has nothing to do in this pass: nothing is due there; or that was scheduled since the source was
+ * done with, so that the pass ends; or the first thing due waits for room in the queue, and what is due later elsewhere
+ * is not to get ahead of it.
+ */
+static int is_passed(const struct pass *pass, const struct source *source)
+{
+	if (source->next > pass->tick || source->done == pass->number)
+		return 1;
+	return pass->starved && source->group->waits;
+}
+
+/*
+ * The source that has the first thing to do of all, NULL when there is nothing more. *until: it has the first ones up
+ * to this tick, in which another source has something to do, or which is the time.
+ */
+static struct source *first_due(const struct pass *pass, uint64_t *until)
+{
+	struct source *first = NULL;
+	uint64_t soonest = pass->tick;
+
+	*until = pass->tick;
+	for (const struct group *group = pass->driver->groups; group; group = group->next)
+		for (uint32_t i = 0; i < group->count; i++) {
+			struct source *source = group_source(group, i);
+			uint64_t next = source->next;
+			if (is_passed(pass, source))
+				continue;
+			if (first && next >= soonest) {
+				*until = next < *until ? next : *until;
+				continue;
+			}
+			*until = first ? soonest : *until;
+			first = source;
+			soonest = next;
+		}
+	return first;
+}
+
+/* The source's lock is held. Let a batch expire that is due by the tick; returns 1 when more is. */
+static int expire_batch(struct pass *pass, struct source *source, uint64_t tick)
+{
+	const struct group_ops *ops = source->group->ops;
+	struct queue *queue = &pass->driver->queue;
+	struct ww_expiry batch[SOURCE_BATCH];
+	struct job *jobs = NULL;
+	size_t room = SOURCE_BATCH;
+	size_t count = 0;
+	uint32_t queued;
+	int more;
+
+	if (source->group->waits && ww_queue_room(queue) < room)
+		room = ww_queue_room(queue);
+	more = ww_wheel_advance_batch(source->wheel, tick, batch, room, &count);
+	queued = ops->expire(source, batch, count, pass->time, &jobs);
+	if (queued)
+		ww_queue_push(queue, jobs, queued);
+	if (more > 0 && count == 0)
+		pass->starved = 1;
+	return more > 0 && count > 0;
+}
+
+static void look_at(struct pass *pass, struct source *source, uint64_t until)
+{
+	uint64_t next;
+
+	pthread_mutex_lock(&source->lock);
+	if (pass->tick < ww_wheel_now(source->wheel))
+		ww_source_rewind(source, pass->tick);
+	if (until < ww_wheel_now(source->wheel))
+		until = ww_wheel_now(source->wheel);
+	while (expire_batch(pass, source, until)) {
+		pthread_mutex_unlock(&source->lock);
+		pthread_mutex_lock(&source->lock);
+	}
+	/* One that waits for room remains the first. */
+	if (!pass->starved || !source->group->waits) {
+		(void)ww_wheel_next(source->wheel, &next);
+		source->next = next;
+		source->done = until >= pass->tick ? pass->number : source->done;
+	}
+	pthread_mutex_unlock(&source->lock);
+}
+
+/* Have room_made called when there is room, unless there is some already. Returns 0 then. */
+static int wait_for_room(struct queue *queue)
+{
+	pthread_mutex_lock(&queue->lock);
+	int full = ww_queue_room(queue) == 0;
+	queue->starved = full;
+	pthread_mutex_unlock(&queue->lock);
+	return full;
+}
+
+void ww_driver_pass(struct ww_driver *driver)
+{
+	struct pass pass = {.driver = driver};
+	struct source *source;
+	uint64_t until;
+
+	pthread_mutex_lock(&driver->groups_lock);
+	do {
+		/* What waited before may have been cancelled. */
+		driver->queue.starved = 0;
+		pass.time = ww_driver_time(driver);
+		pass.tick = pass.time / driver->tick_ns;
+		pass.number = ++driver->passes;
+		pass.starved = 0;
+		while ((source = first_due(&pass, &until)))
+			look_at(&pass, source, until);
+		driver->last = pass.tick;
+	} while (pass.starved && !wait_for_room(&driver->queue));
+	pthread_mutex_unlock(&driver->groups_lock);
+	pthread_mutex_lock(&driver->queue.lock);
+	ww_queue_changed(&driver->queue);
+	pthread_mutex_unlock(&driver->queue.lock);
+}
+
+/*
+ * The earliest tick that a source asks for. What waits for room in the queue does not count: the queue tells of that.
+ */
+static uint64_t next_tick(struct ww_driver *driver)
+{
+	uint64_t next = WW_NEVER;
+
+	pthread_mutex_lock(&driver->groups_lock);
+	int starved = driver->queue.starved;
+	for (const struct group *group = driver->groups; group; group = group->next)
+		for (uint32_t i = 0; i < group->count; i++) {
+			uint64_t wanted = group_source(group, i)->next;
+			if (wanted < next && !(starved && group->waits && wanted <= driver->last))
+				next = wanted;
+		}
+	pthread_mutex_unlock(&driver->groups_lock);
+	return next;
+}
+
+static uint64_t alarm_time(const struct ww_driver *driver, uint64_t tick)
+{
+	return tick > WW_CLOCK_MAX / driver->tick_ns ? UINT64_MAX : tick * driver->tick_ns;
+}
+
+void ww_driver_wake_up(struct ww_driver *driver)
+{
+	(void)ww_alarm_clear(driver->alarm);
+	driver->armed = 0;
+	/* Whoever asks from here on asks for a pass after the one that comes now. */
+	driver->kicked = 0;
+	driver->wakeups++;
+}
+
+void ww_driver_sleep(struct ww_driver *driver)
+{
+	uint64_t next;
+
+	pthread_mutex_lock(&driver->arm);
+	/*
+	 * Whoever schedules writes the source's next and then reads `armed`; here it is the other way round, and so at
+	 * least one of both sees what the other has written.
+	 */
+	driver->armed = next_tick(driver);
+	next = next_tick(driver);
+	if (next < driver->armed)
+		driver->armed = next;
+	if (driver->kicked)
+		driver->armed = 0;
+	(void)ww_alarm_set(driver->alarm, alarm_time(driver, driver->armed));
+	pthread_mutex_unlock(&driver->arm);
+}
+
+void ww_driver_rearm(struct ww_driver *driver, uint64_t tick)
+{
+	pthread_mutex_lock(&driver->arm);
+	if (tick < driver->armed) {
+		driver->armed = tick;
+		(void)ww_alarm_set(driver->alarm, alarm_time(driver, tick));
+	}
+	pthread_mutex_unlock(&driver->arm);
+}
+
+void ww_driver_wake(struct ww_driver *driver)
+{
+	pthread_mutex_lock(&driver->arm);
+	driver->kicked = 1;
+	driver->armed = 0;
+	(void)ww_alarm_set(driver->alarm, 0);
+	pthread_mutex_unlock(&driver->arm);
+}
+
+int ww_driver_is_settled(struct ww_driver *driver, uint64_t time)
+{
+	uint64_t now = ww_driver_time(driver);
+
+	return next_tick(driver) > (now < time ? now : time) / driver->tick_ns;
+}

@@ -1,0 +1,270 @@
+#include "lib/core/driver/queue.h"
+
+#include <stddef.h>
+
+#include "lib/base/thread.h"
+#include "lib/core/driver/source.h"
+
+static _Thread_local const struct running *running_here;
+
+int ww_queue_create(struct queue *queue, uint32_t limit, uint32_t workers, const struct ww_allocator *allocator)
+{
+	*queue = (struct queue){.limit = limit, .workers = workers, .allocator = allocator};
+	queue->jobs.next = queue->jobs.prev = &queue->jobs;
+	if (workers) {
+		queue->threads = allocator->allocate(allocator->user, workers * sizeof *queue->threads);
+		if (!queue->threads)
+			return WW_ENOMEM;
+	}
+	/* With default attributes these allocate nothing and cannot fail on the systems that the driver is for. */
+	pthread_mutex_init(&queue->lock, NULL);
+	pthread_cond_init(&queue->work, NULL);
+	pthread_cond_init(&queue->change, NULL);
+	return WW_OK;
+}
+
+void ww_queue_destroy(struct queue *queue)
+{
+	pthread_cond_destroy(&queue->change);
+	pthread_cond_destroy(&queue->work);
+	pthread_mutex_destroy(&queue->lock);
+	ww_queue_free(queue);
+}
+
+void ww_queue_free(struct queue *queue)
+{
+	if (queue->workers)
+		queue->allocator->free(queue->allocator->user, queue->threads, queue->workers * sizeof *queue->threads);
+}
+
+void ww_queue_changed(struct queue *queue)
+{
+	queue->changes++;
+	if (queue->watchers)
+		pthread_cond_broadcast(&queue->change);
+}
+
+uint32_t ww_queue_room(const struct queue *queue)
+{
+	uint32_t length = queue->length;
+
+	return length < queue->limit ? queue->limit - length : 0;
+}
+
+static void unlink_job(struct queue *queue, struct job *job)
+{
+	job->prev->next = job->next;
+	job->next->prev = job->prev;
+	job->next = NULL;
+	queue->length--;
+}
+
+void ww_queue_push(struct queue *queue, struct job *first, uint32_t count)
+{
+	uint32_t wake;
+
+	pthread_mutex_lock(&queue->lock);
+	queue->length += count;
+	while (first) {
+		struct job *next = first->next;
+		first->prev = queue->jobs.prev;
+		first->next = &queue->jobs;
+		queue->jobs.prev->next = first;
+		queue->jobs.prev = first;
+		first = next;
+	}
+	wake = count < queue->sleeping ? count : queue->sleeping;
+	pthread_mutex_unlock(&queue->lock);
+	while (wake--)
+		pthread_cond_signal(&queue->work);
+}
+
+int ww_queue_remove(struct queue *queue, struct job *job)
+{
+	int waiting;
+
+	pthread_mutex_lock(&queue->lock);
+	waiting = job->next != NULL;
+	if (waiting) {
+		unlink_job(queue, job);
+		ww_queue_changed(queue);
+	}
+	pthread_mutex_unlock(&queue->lock);
+	return waiting;
+}
+
+struct job *ww_queue_take_back(struct queue *queue, const struct group *group)
+{
+	struct job *first = NULL;
+	struct job **link = &first;
+	struct job *next;
+
+	pthread_mutex_lock(&queue->lock);
+	for (struct job *job = queue->jobs.next; job != &queue->jobs; job = next) {
+		next = job->next;
+		if (job->group != group)
+			continue;
+		unlink_job(queue, job);
+		*link = job;
+		link = &job->prev;
+	}
+	*link = NULL;
+	if (first)
+		ww_queue_changed(queue);
+	pthread_mutex_unlock(&queue->lock);
+	return first;
+}
+
+uint32_t ww_queue_close(struct queue *queue, const struct group *group, struct job **taken)
+{
+	uint32_t count = 0;
+
+	queue->closed = 1;
+	for (const struct running *one = queue->taken; one; one = one->next)
+		if (one->group == group)
+			taken[count++] = one->job;
+	ww_queue_changed(queue);
+	return count;
+}
+
+/* The lock is held: take the oldest job, which counts as running from now on. */
+static struct job *begin_job(struct queue *queue)
+{
+	struct job *job = queue->jobs.next;
+
+	if (job == &queue->jobs || queue->closed)
+		return NULL;
+	unlink_job(queue, job);
+	queue->running++;
+	job->group->running++;
+	return job;
+}
+
+/* The lock is held when this is called and when it returns, and not between. */
+static void tell_of_room(struct queue *queue)
+{
+	queue->starved = 0;
+	pthread_mutex_unlock(&queue->lock);
+	queue->room_made(queue);
+	pthread_mutex_lock(&queue->lock);
+}
+
+static void enter_job(struct queue *queue, struct running *here)
+{
+	here->next = queue->taken;
+	here->link = &queue->taken;
+	if (here->next)
+		here->next->link = &here->next;
+	queue->taken = here;
+	running_here = here;
+}
+
+static void leave_job(const struct running *here)
+{
+	running_here = here->outer;
+	*here->link = here->next;
+	if (here->next)
+		here->next->link = here->link;
+}
+
+/* The lock is held when this is called and when it returns, and not between. */
+static void run_job(struct queue *queue, struct job *job)
+{
+	struct group *group = job->group;
+	struct running here = {queue, group, job, running_here, NULL, NULL};
+
+	enter_job(queue, &here);
+	if (queue->starved && queue->length <= queue->limit / 2)
+		tell_of_room(queue);
+	pthread_mutex_unlock(&queue->lock);
+	group->ops->run(group, job);
+	pthread_mutex_lock(&queue->lock);
+	leave_job(&here);
+	queue->running--;
+	group->running--;
+	ww_queue_changed(queue);
+}
+
+int ww_queue_run(struct queue *queue)
+{
+	struct job *job;
+
+	pthread_mutex_lock(&queue->lock);
+	job = begin_job(queue);
+	if (job)
+		run_job(queue, job);
+	pthread_mutex_unlock(&queue->lock);
+	return job != NULL;
+}
+
+static void *work(void *argument)
+{
+	struct queue *queue = argument;
+
+	pthread_mutex_lock(&queue->lock);
+	while (!queue->ended) {
+		struct job *job = begin_job(queue);
+		if (job) {
+			run_job(queue, job);
+			continue;
+		}
+		/* Not only workers empty the queue: what was in it may have been cancelled. */
+		if (queue->starved) {
+			tell_of_room(queue);
+			continue;
+		}
+		queue->sleeping++;
+		pthread_cond_wait(&queue->work, &queue->lock);
+		queue->sleeping--;
+	}
+	pthread_mutex_unlock(&queue->lock);
+	return NULL;
+}
+
+int ww_queue_start(struct queue *queue)
+{
+	for (; queue->started < queue->workers; queue->started++)
+		if (thread_start(&queue->threads[queue->started], work, queue)) {
+			ww_queue_end(queue);
+			return WW_ESYSTEM;
+		}
+	return WW_OK;
+}
+
+void ww_queue_end(struct queue *queue)
+{
+	pthread_mutex_lock(&queue->lock);
+	queue->closed = 1;
+	queue->ended = 1;
+	pthread_cond_broadcast(&queue->work);
+	pthread_mutex_unlock(&queue->lock);
+	while (queue->started)
+		thread_join(queue->threads[--queue->started]);
+}
+
+int ww_queue_inside(const struct queue *queue, const struct group *group, const struct job *job)
+{
+	for (const struct running *here = running_here; here; here = here->outer)
+		if (here->queue == queue && (!group || here->group == group) && (!job || here->job == job))
+			return 1;
+	return 0;
+}
+
+const struct running *ww_queue_here(void)
+{
+	return running_here;
+}
+
+void ww_queue_wait_group(struct queue *queue, struct group *group)
+{
+	int state;
+
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
+	pthread_mutex_lock(&queue->lock);
+	queue->watchers++;
+	while (group->running)
+		pthread_cond_wait(&queue->change, &queue->lock);
+	queue->watchers--;
+	pthread_mutex_unlock(&queue->lock);
+	pthread_setcancelstate(state, &state);
+}

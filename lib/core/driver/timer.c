@@ -1,0 +1,341 @@
+/* The driver's own timers, as their callers see them: records named by handles. */
+
+#include "lib/core/driver/record.h"
+
+static struct shard *shard_of(struct ww_driver *driver, ww_handle handle)
+{
+	uint32_t shard = (uint32_t)(handle >> HANDLE_SHARD);
+
+	return shard < driver->timers.count ? &driver->shards[shard] : NULL;
+}
+
+/*
+ * The shard's lock is held: the record that the handle names, cancelled or not, or NULL if nothing is left of its
+ * timer.
+ */
+static struct record *find_remains(const struct shard *shard, ww_handle handle)
+{
+	uint32_t index = (uint32_t)(handle >> HANDLE_INDEX) % SLAB_MAX;
+	struct record *record;
+
+	if (index >= slab_end(&shard->slab))
+		return NULL;
+	record = record_at(shard, index);
+	if (record->generation != (uint32_t)handle || record->state == RECORD_UNUSED || record->of != record->index)
+		return NULL;
+	return record;
+}
+
+/* The same, NULL also if the handle is stale because the timer was cancelled. */
+static struct record *find(const struct shard *shard, ww_handle handle)
+{
+	struct record *record = find_remains(shard, handle);
+
+	return record && (record->flags & RECORD_CANCELLED) ? NULL : record;
+}
+
+/* Lock the handle's shard and find its record. On error nothing is locked. */
+static int lock_record(struct ww_driver *driver, ww_handle handle, struct shard **shard, struct record **record)
+{
+	int error;
+
+	if (!driver)
+		return WW_EINVAL;
+	error = ww_driver_refuses(driver);
+	if (error)
+		return error;
+	*shard = shard_of(driver, handle);
+	if (!*shard)
+		return WW_ESTALE;
+	ww_source_lock(&(*shard)->source);
+	*record = find(*shard, handle);
+	if (*record && !driver->closed)
+		return WW_OK;
+	ww_source_unlock(&(*shard)->source);
+	return driver->closed ? WW_ECLOSED : WW_ESTALE;
+}
+
+static void unplace_record(struct shard *shard, struct record *record)
+{
+	(void)ww_wheel_cancel(shard->source.wheel, &record->as.timer);
+	shard->pending--;
+}
+
+/*
+ * Take a record that is queued back out of the queue, unless a worker has taken it already. Returns 1 if it was there.
+ */
+static int take_from_queue(struct shard *shard, struct record *record)
+{
+	return record->state == RECORD_QUEUED && ww_queue_remove(&shard->source.group->driver->queue, &record->as.job);
+}
+
+/* ---- Scheduling */
+
+struct order {
+	uint64_t deadline;
+	uint64_t period;
+	uint32_t flags;
+	ww_driver_fn *fn;
+	void *user;
+};
+
+static int schedule(struct ww_driver *driver, const struct order *order, ww_handle *timer)
+{
+	uint32_t number = ww_driver_home(&driver->timers);
+	struct shard *shard = &driver->shards[number];
+	struct record *record = NULL;
+	int error = WW_ENOMEM;
+
+	ww_source_lock(&shard->source);
+	if (driver->closed)
+		error = WW_ECLOSED;
+	else
+		record = take_record(shard, number);
+	if (record) {
+		record->fn = order->fn;
+		record->user = order->user;
+		record->deadline = order->deadline;
+		record->period = order->period;
+		record->flags = (uint8_t)order->flags;
+		shard->scheduled++;
+		/* The callback may run before this returns; its handle is known by then. */
+		if (timer)
+			*timer = handle_of(record);
+		place_record(shard, record);
+		error = WW_OK;
+	}
+	ww_source_unlock(&shard->source);
+	return error;
+}
+
+/* The absolute deadline of a delay, in *deadline. */
+static int deadline_in(const struct ww_driver *driver, uint64_t delay, uint64_t *deadline)
+{
+	uint64_t now = ww_driver_time(driver);
+
+	if (now > WW_DRIVER_TIME_MAX || delay > WW_DRIVER_TIME_MAX - now)
+		return WW_EOVERFLOW;
+	*deadline = now + delay;
+	return WW_OK;
+}
+
+int ww_driver_schedule_at(struct ww_driver *driver, uint64_t deadline, ww_driver_fn *fn, void *user, ww_handle *timer)
+{
+	struct order order = {.deadline = deadline, .fn = fn, .user = user};
+	int error;
+
+	if (!driver || !fn)
+		return WW_EINVAL;
+	error = ww_driver_refuses(driver);
+	if (error)
+		return error;
+	if (deadline > WW_DRIVER_TIME_MAX)
+		return WW_EOVERFLOW;
+	return schedule(driver, &order, timer);
+}
+
+int ww_driver_schedule(struct ww_driver *driver, uint64_t delay, ww_driver_fn *fn, void *user, ww_handle *timer)
+{
+	struct order order = {.fn = fn, .user = user};
+	int error;
+
+	if (!driver || !fn)
+		return WW_EINVAL;
+	error = ww_driver_refuses(driver);
+	if (!error)
+		error = deadline_in(driver, delay, &order.deadline);
+	return error ? error : schedule(driver, &order, timer);
+}
+
+int ww_driver_schedule_every(struct ww_driver *driver, uint64_t delay, uint64_t period, uint32_t flags,
+    ww_driver_fn *fn, void *user, ww_handle *timer)
+{
+	struct order order = {.period = period, .fn = fn, .user = user};
+	int error;
+
+	if (!driver || !fn || period == 0 || (flags & ~WW_EVERY_OVERLAP))
+		return WW_EINVAL;
+	order.flags = flags & WW_EVERY_OVERLAP ? RECORD_OVERLAP : 0;
+	error = ww_driver_refuses(driver);
+	if (!error && period > WW_DRIVER_TIME_MAX)
+		error = WW_EOVERFLOW;
+	if (!error)
+		error = deadline_in(driver, delay, &order.deadline);
+	return error ? error : schedule(driver, &order, timer);
+}
+
+int ww_driver_reserve(struct ww_driver *driver, size_t timers)
+{
+	int error;
+
+	if (!driver)
+		return WW_EINVAL;
+	error = ww_driver_refuses(driver);
+	if (error)
+		return error;
+	struct shard *shard = &driver->shards[ww_driver_home(&driver->timers)];
+	ww_source_lock(&shard->source);
+	error = ww_slab_reserve(&shard->slab, timers);
+	ww_source_unlock(&shard->source);
+	return error;
+}
+
+/* ---- Moving and cancelling */
+
+int ww_driver_reschedule(struct ww_driver *driver, ww_handle timer, uint64_t delay)
+{
+	struct shard *shard;
+	struct record *record;
+	uint64_t deadline;
+	int moved = 1;
+	int error = lock_record(driver, timer, &shard, &record);
+
+	if (error)
+		return error;
+	error = deadline_in(driver, delay, &deadline);
+	if (error) {
+		ww_source_unlock(&shard->source);
+		return error;
+	}
+	record->deadline = deadline;
+	if (record->state == RECORD_PENDING)
+		ww_source_schedule(&shard->source, &record->as.timer, deadline);
+	else if ((record->flags & RECORD_OVERLAP) || take_from_queue(shard, record))
+		place_record(shard, record);
+	else {
+		record->flags |= RECORD_AGAIN;
+		moved = record->state == RECORD_QUEUED;
+	}
+	ww_source_unlock(&shard->source);
+	return moved;
+}
+
+/* Whether a callback of the timer runs. */
+static int runs(const struct record *record)
+{
+	return record->flags & RECORD_OVERLAP ? record->begun > 0 : record->state == RECORD_RUNNING;
+}
+
+/* The shard's lock is held, the record is found: what ww_driver_cancel returns. */
+static int cancel_record(struct shard *shard, struct record *record)
+{
+	int in_time = !runs(record);
+
+	record->flags |= RECORD_CANCELLED;
+	if (record->state == RECORD_PENDING) {
+		unplace_record(shard, record);
+		end_timer(shard, record);
+	} else if (take_from_queue(shard, record))
+		give_record(shard, record);
+	shard->cancelled += (uint64_t)in_time;
+	return in_time;
+}
+
+int ww_driver_cancel(struct ww_driver *driver, ww_handle timer)
+{
+	struct shard *shard;
+	struct record *record;
+	int result = lock_record(driver, timer, &shard, &record);
+
+	if (result)
+		return result;
+	result = cancel_record(shard, record);
+	ww_source_unlock(&shard->source);
+	return result;
+}
+
+static void unlock_shard(void *argument)
+{
+	struct shard *shard = argument;
+
+	shard->watchers--;
+	ww_source_unlock(&shard->source);
+}
+
+/* The shard's lock is held: wait until the timer of this handle, which was cancelled while it ran, runs no more. */
+static void wait_for_end(struct shard *shard, const struct record *record, ww_handle timer)
+{
+	shard->watchers++;
+	pthread_cleanup_push(unlock_shard, shard);
+	while (record->generation == (uint32_t)timer && runs(record))
+		pthread_cond_wait(&shard->ended, &shard->source.lock);
+	pthread_cleanup_pop(1);
+}
+
+/* Whether this thread is in a callback of the timer. */
+static int is_inside(const struct ww_driver *driver, const struct record *record)
+{
+	for (const struct running *here = ww_queue_here(); here; here = here->outer) {
+		if (here->group != &driver->timers)
+			continue;
+		const struct record *other = (const void *)here->job;
+		if (other->shard == record->shard && other->of == record->index)
+			return 1;
+	}
+	return 0;
+}
+
+/*
+ * The timer is cancelled already, or the driver stopped: only wait until its callback runs no more. One that a worker
+ * has taken and not begun when the driver stops does not begin, and is left for the stop to hand over.
+ */
+static void wait_for_remains(struct ww_driver *driver, ww_handle timer)
+{
+	struct shard *shard = shard_of(driver, timer);
+	struct record *record;
+
+	if (!shard)
+		return;
+	ww_source_lock(&shard->source);
+	record = find_remains(shard, timer);
+	if (record && !is_inside(driver, record))
+		wait_for_end(shard, record, timer);
+	else
+		ww_source_unlock(&shard->source);
+}
+
+int ww_driver_cancel_wait(struct ww_driver *driver, ww_handle timer)
+{
+	struct shard *shard;
+	struct record *record;
+	int result = lock_record(driver, timer, &shard, &record);
+
+	if (result == WW_ESTALE || (result == WW_ECLOSED && !ww_driver_forked(driver)))
+		wait_for_remains(driver, timer);
+	if (result)
+		return result;
+	if (is_inside(driver, record)) {
+		ww_source_unlock(&shard->source);
+		return WW_EBUSY;
+	}
+	result = cancel_record(shard, record);
+	if (result == 0)
+		wait_for_end(shard, record, timer);
+	else
+		ww_source_unlock(&shard->source);
+	return result;
+}
+
+int ww_driver_time_left(struct ww_driver *driver, ww_handle timer, uint64_t *ns)
+{
+	struct shard *shard;
+	struct record *record;
+	int result;
+
+	if (!ns)
+		return WW_EINVAL;
+	result = lock_record(driver, timer, &shard, &record);
+	if (result)
+		return result;
+	uint64_t now = ww_driver_time(driver);
+	uint64_t deadline = record->deadline;
+	int again = record->state != RECORD_RUNNING || (record->flags & RECORD_AGAIN);
+	if (!again && record->period) {
+		deadline += record->period;
+		again = deadline <= WW_DRIVER_TIME_MAX;
+	}
+	ww_source_unlock(&shard->source);
+	if (again)
+		*ns = deadline > now ? deadline - now : 0;
+	return again;
+}

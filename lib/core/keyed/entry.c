@@ -1,0 +1,196 @@
+/* What becomes of an entry: filed, expired, run, taken out. */
+
+#include <string.h>
+
+#include "lib/core/driver/driver_internal.h"
+#include "lib/core/keyed/keyed_internal.h"
+
+static struct ww_keyed *keyed_of(const struct keyed_shard *shard)
+{
+	return (struct ww_keyed *)(void *)shard->source.group;
+}
+
+/* ---- Records */
+
+static int copy_key(struct keyed_shard *shard, struct keyed_entry *entry, const void *key, size_t length)
+{
+	const struct ww_allocator *allocator = keyed_of(shard)->allocator;
+
+	entry->length = (uint16_t)length;
+	if (length > KEYED_INLINE) {
+		entry->key.block = allocator->allocate(allocator->user, length);
+		if (!entry->key.block)
+			return WW_ENOMEM;
+		shard->key_bytes += length;
+		memcpy(entry->key.block, key, length);
+	} else if (length)
+		memcpy(entry->key.bytes, key, length);
+	return WW_OK;
+}
+
+void ww_keyed_entry_free_key(struct keyed_shard *shard, const struct keyed_entry *entry)
+{
+	const struct ww_allocator *allocator = keyed_of(shard)->allocator;
+
+	if (entry->length <= KEYED_INLINE)
+		return;
+	shard->key_bytes -= entry->length;
+	allocator->free(allocator->user, entry->key.block, entry->length);
+}
+
+struct keyed_entry *ww_keyed_entry_make(
+    struct ww_keyed *keyed, struct keyed_shard *shard, uint64_t hash, const void *key, size_t length)
+{
+	uint32_t index = ww_slab_take(&shard->slab);
+	struct keyed_entry *entry;
+
+	if (index == SLAB_NONE)
+		return NULL;
+	entry = slab_at(&shard->slab, index);
+	if (copy_key(shard, entry, key, length)) {
+		ww_slab_give(&shard->slab, index);
+		return NULL;
+	}
+	if (ww_table_insert(&shard->table, hash, index)) {
+		ww_keyed_entry_free_key(shard, entry);
+		ww_slab_give(&shard->slab, index);
+		return NULL;
+	}
+	entry->index = index;
+	entry->shard = (uint8_t)(shard - keyed->shards);
+	entry->marks = 0;
+	entry->state = KEYED_LOOSE;
+	return entry;
+}
+
+void ww_keyed_entry_release(struct keyed_shard *shard, struct keyed_entry *entry, unsigned mark)
+{
+	entry->marks &= ~mark & 15u;
+	if (entry->marks)
+		return;
+	entry->state = KEYED_UNUSED;
+	ww_keyed_entry_free_key(shard, entry);
+	ww_slab_give(&shard->slab, entry->index);
+}
+
+struct ww_keyed_entry ww_keyed_entry_view(const struct keyed_entry *entry)
+{
+	return (struct ww_keyed_entry){
+	    .key = keyed_key(entry),
+	    .length = entry->length,
+	    .value = entry->value,
+	    .version = entry->version,
+	    .deadline = entry->deadline,
+	};
+}
+
+/* ---- Into the wheel and out */
+
+/* An entry of the map waits for nothing any more. */
+static void unfile(struct keyed_shard *shard, struct keyed_entry *entry)
+{
+	struct queue *queue = ww_driver_queue(shard->source.group->driver);
+
+	if (entry->state == KEYED_PENDING)
+		(void)ww_wheel_cancel(shard->source.wheel, &entry->as.timer);
+	else if (entry->state == KEYED_QUEUED && !ww_queue_remove(queue, &entry->as.job))
+		entry->marks |= KEYED_WORKER;
+	entry->state = KEYED_LOOSE;
+}
+
+void ww_keyed_entry_file(struct keyed_shard *shard, struct keyed_entry *entry, uint64_t deadline)
+{
+	entry->deadline = deadline;
+	if (entry->state == KEYED_PENDING) {
+		ww_source_move(&shard->source, &entry->as.timer, deadline);
+		return;
+	}
+	unfile(shard, entry);
+	/* The worker that has its job will file it. */
+	if (entry->marks)
+		return;
+	entry->as.timer = (struct ww_timer){0};
+	entry->state = KEYED_PENDING;
+	ww_source_schedule(&shard->source, &entry->as.timer, deadline);
+}
+
+void ww_keyed_entry_take_out(struct keyed_shard *shard, struct keyed_entry *entry, uint64_t hash)
+{
+	unfile(shard, entry);
+	(void)ww_table_remove(&shard->table, hash, entry->index);
+	entry->state = KEYED_GONE;
+}
+
+/* ---- What the driver calls */
+
+static uint32_t expire(
+    struct source *source, const struct ww_expiry *batch, size_t count, uint64_t time, struct job **jobs)
+{
+	struct keyed_shard *shard = (struct keyed_shard *)(void *)source;
+	struct ww_driver *driver = source->group->driver;
+	uint32_t room = driver->flags & WW_DRIVER_DROP ? ww_queue_room(&driver->queue) : UINT32_MAX;
+	uint32_t queued = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		struct keyed_entry *entry = (struct keyed_entry *)(void *)batch[i].timer;
+		if (queued == room) {
+			entry->state = KEYED_LOOSE;
+			shard->dropped++;
+			continue;
+		}
+		entry->state = KEYED_QUEUED;
+		entry->as.job = (struct job){.group = source->group, .since = time};
+		*jobs = &entry->as.job;
+		jobs = &entry->as.job.next;
+		queued++;
+	}
+	return queued;
+}
+
+/* A worker has come with the entry's job: whether its callback begins. */
+static int begin(struct ww_keyed *keyed, struct keyed_shard *shard, struct keyed_entry *entry)
+{
+	int stopped = keyed->closed || ww_driver_refuses(keyed->group.driver);
+	int untouched = entry->state == KEYED_QUEUED;
+
+	if (entry->state == KEYED_GONE) {
+		ww_keyed_entry_release(shard, entry, KEYED_WORKER);
+		return 0;
+	}
+	entry->state = KEYED_LOOSE;
+	entry->marks = 0;
+	/* What is left when all is stopped stays in the map, for whoever takes the rest. */
+	if (stopped)
+		return 0;
+	if (!untouched) {
+		ww_keyed_entry_file(shard, entry, entry->deadline);
+		return 0;
+	}
+	ww_keyed_entry_take_out(shard, entry, keyed_hash(keyed, entry));
+	entry->marks = KEYED_WORKER;
+	shard->fired++;
+	return 1;
+}
+
+static void run(struct group *group, struct job *job)
+{
+	struct ww_keyed *keyed = (struct ww_keyed *)(void *)group;
+	struct keyed_entry *entry = (struct keyed_entry *)(void *)job;
+	struct keyed_shard *shard = &keyed->shards[entry->shard];
+	struct ww_keyed_entry view;
+	int begins;
+
+	ww_source_lock(&shard->source);
+	begins = begin(keyed, shard, entry);
+	if (begins)
+		view = ww_keyed_entry_view(entry);
+	ww_source_unlock(&shard->source);
+	if (!begins)
+		return;
+	keyed->fn(keyed, &view, keyed->user);
+	ww_source_lock(&shard->source);
+	ww_keyed_entry_release(shard, entry, KEYED_WORKER);
+	ww_source_unlock(&shard->source);
+}
+
+const struct group_ops ww_keyed_ops = {.expire = expire, .run = run, .queues = 1, .drops = 1};

@@ -1,0 +1,294 @@
+/* The calls on a session map. */
+
+#include "lib/core/session/session_internal.h"
+
+/* ---- Setting */
+
+int ww_session_ttl_refused(const struct ww_session *session, uint64_t now, uint64_t *ttl)
+{
+	if (*ttl > WW_SESSION_TTL_MAX)
+		return WW_EINVAL;
+	if (*ttl == 0)
+		*ttl = session->config.ttl;
+	if (now > WW_DRIVER_TIME_MAX || *ttl + ww_session_jitter_most(session, *ttl) > WW_DRIVER_TIME_MAX - now)
+		return WW_EOVERFLOW;
+	return WW_OK;
+}
+
+/* The key has an entry already. */
+static void replace(
+    struct session_shard *shard, struct entry *entry, void *value, uint64_t now, void **former, struct taken_out *out)
+{
+	int expired = ww_session_entry_deadline(shard, entry) <= now;
+
+	*out = (struct taken_out){
+	    .value = entry_value(entry),
+	    .why = expired ? WW_GONE_EXPIRED : WW_GONE_REPLACED,
+	    .is = expired || !former,
+	};
+	shard->stats.expired += (uint64_t)expired;
+	if (former)
+		*former = expired ? NULL : out->value;
+	entry_set_value(entry, value);
+	ww_session_entry_used(shard, entry);
+}
+
+/*
+ * The shard is over its limit: take out the entry that was not used for longest. Its memory is still taken, so that its
+ * key can be told.
+ */
+static struct entry *evict(struct session_shard *shard)
+{
+	struct entry *oldest;
+
+	if (!shard->session->shard_limit || table_count(&shard->table) <= shard->session->shard_limit)
+		return NULL;
+	oldest = slab_at(&shard->slab, shard->oldest);
+	ww_session_entry_remove(shard, oldest, 1);
+	shard->stats.evicted++;
+	return oldest;
+}
+
+/* No lock is held: tell of an entry that was taken out, and free it. */
+static void tell_and_free(struct session_shard *shard, struct entry *entry, enum ww_gone why)
+{
+	ww_session_tell(shard->session, entry_key(entry), entry->length, entry_value(entry), why);
+	ww_source_lock(&shard->source);
+	ww_session_entry_free(shard, entry);
+	ww_source_unlock(&shard->source);
+}
+
+int ww_session_put(struct session_shard *shard, const struct sought *sought, void *value, uint64_t now, uint64_t ttl,
+    void **former, struct taken_out *out)
+{
+	struct entry *entry = ww_session_entry_find(shard, sought);
+
+	*out = (struct taken_out){0};
+	if (entry)
+		replace(shard, entry, value, now, former, out);
+	else {
+		entry = ww_session_entry_add(shard, sought, value);
+		if (!entry)
+			return WW_ENOMEM;
+		if (former)
+			*former = NULL;
+		out->evicted = evict(shard);
+	}
+	ww_session_entry_place(shard, entry, now, ttl);
+	return WW_OK;
+}
+
+void ww_session_tell_taken(struct session_shard *shard, const struct sought *sought, const struct taken_out *out)
+{
+	if (out->is)
+		ww_session_tell(shard->session, sought->key, sought->length, out->value, out->why);
+	if (out->evicted)
+		tell_and_free(shard, out->evicted, WW_GONE_EVICTED);
+}
+
+int ww_session_set(struct ww_session *session, const void *key, size_t length, void *value, uint64_t ttl, void **former)
+{
+	struct session_shard *shard;
+	struct sought sought;
+	struct taken_out out = {0};
+	uint64_t now;
+	int error = ww_session_enter(session, key, length, &shard, &sought, &now);
+
+	if (error)
+		return error;
+	error = ww_session_ttl_refused(session, now, &ttl);
+	if (!error)
+		error = ww_session_put(shard, &sought, value, now, ttl, former, &out);
+	ww_source_unlock(&shard->source);
+	ww_session_tell_taken(shard, &sought, &out);
+	return error;
+}
+
+/* ---- Looking up */
+
+/* The lock is held: the entry if it has not expired. */
+static struct entry *find_live(struct session_shard *shard, const struct sought *sought, uint64_t now)
+{
+	struct entry *entry = ww_session_entry_find(shard, sought);
+
+	return entry && ww_session_entry_deadline(shard, entry) > now ? entry : NULL;
+}
+
+/* The lock is held: this lookup is a hit, and the entry's use, or with NULL a miss. */
+static void count_look_up(struct session_shard *shard, struct entry *entry)
+{
+	if (!entry) {
+		shard->stats.misses++;
+		return;
+	}
+	shard->stats.hits++;
+	ww_session_entry_used(shard, entry);
+}
+
+static struct entry *look_up(struct session_shard *shard, const struct sought *sought, uint64_t now)
+{
+	struct entry *entry = find_live(shard, sought, now);
+
+	count_look_up(shard, entry);
+	return entry;
+}
+
+int ww_session_get(struct ww_session *session, const void *key, size_t length, void **value)
+{
+	struct session_shard *shard;
+	struct sought sought;
+	const struct entry *entry;
+	uint64_t now;
+	int error = ww_session_enter(session, key, length, &shard, &sought, &now);
+
+	if (error)
+		return error;
+	entry = look_up(shard, &sought, now);
+	if (entry && value)
+		*value = entry_value(entry);
+	ww_source_unlock(&shard->source);
+	return entry != NULL;
+}
+
+int ww_session_refresh(struct ww_session *session, const void *key, size_t length, uint64_t ttl, void **value)
+{
+	struct session_shard *shard;
+	struct sought sought;
+	struct entry *entry;
+	uint64_t now;
+	int error = ww_session_enter(session, key, length, &shard, &sought, &now);
+
+	if (error)
+		return error;
+	entry = find_live(shard, &sought, now);
+	if (entry && !ttl)
+		ttl = entry->ttl_us * WW_MICROSECOND;
+	if (entry || ttl)
+		error = ww_session_ttl_refused(session, now, &ttl);
+	if (!error)
+		count_look_up(shard, entry);
+	if (!error && entry) {
+		ww_session_entry_place(shard, entry, now, ttl);
+		if (value)
+			*value = entry_value(entry);
+	}
+	ww_source_unlock(&shard->source);
+	return error ? error : entry != NULL;
+}
+
+int ww_session_look(struct ww_session *session, const void *key, size_t length, ww_look_fn *look, void *context)
+{
+	struct session_shard *shard;
+	struct sought sought;
+	const struct entry *entry;
+	uint64_t now;
+	int error = look ? ww_session_enter(session, key, length, &shard, &sought, &now) : WW_EINVAL;
+
+	if (error)
+		return error;
+	entry = look_up(shard, &sought, now);
+	if (entry)
+		ww_session_call_look(look, entry_value(entry), context);
+	ww_source_unlock(&shard->source);
+	return entry != NULL;
+}
+
+int ww_session_time_left(struct ww_session *session, const void *key, size_t length, uint64_t *ns)
+{
+	struct session_shard *shard;
+	struct sought sought;
+	const struct entry *entry;
+	uint64_t now;
+	uint64_t deadline = 0;
+	int error = ns ? ww_session_enter(session, key, length, &shard, &sought, &now) : WW_EINVAL;
+
+	if (error)
+		return error;
+	entry = ww_session_entry_find(shard, &sought);
+	if (entry)
+		deadline = ww_session_entry_deadline(shard, entry);
+	ww_source_unlock(&shard->source);
+	if (deadline <= now)
+		return 0;
+	*ns = deadline - now;
+	return 1;
+}
+
+/* ---- Taking out */
+
+int ww_session_delete(struct ww_session *session, const void *key, size_t length, void **value)
+{
+	struct session_shard *shard;
+	struct sought sought;
+	struct entry *entry;
+	void *taken = NULL;
+	uint64_t now;
+	int found;
+	int error = ww_session_enter(session, key, length, &shard, &sought, &now);
+
+	if (error)
+		return error;
+	entry = find_live(shard, &sought, now);
+	found = entry != NULL;
+	if (found) {
+		taken = entry_value(entry);
+		ww_session_entry_remove(shard, entry, 1);
+		ww_session_entry_free(shard, entry);
+	}
+	ww_source_unlock(&shard->source);
+	if (found && value)
+		*value = taken;
+	else if (found)
+		ww_session_tell(session, sought.key, length, taken, WW_GONE_DELETED);
+	return found;
+}
+
+/* Take out all entries of the shard, as a chain of jobs. */
+static struct job *take_all(struct session_shard *shard)
+{
+	struct ww_expiry batch[SOURCE_BATCH];
+	struct job *chain = NULL;
+	size_t count = 0;
+
+	ww_source_lock(&shard->source);
+	while (ww_wheel_drain(shard->source.wheel, batch, SOURCE_BATCH, &count) >= 0 && count)
+		for (size_t i = 0; i < count; i++) {
+			struct entry *entry = (struct entry *)(void *)batch[i].timer;
+			ww_session_entry_remove(shard, entry, 0);
+			entry->as.job.next = chain;
+			chain = &entry->as.job;
+		}
+	ww_source_unlock(&shard->source);
+	return chain;
+}
+
+/* All that there is at once, and then told: what gone sets meanwhile stays, and cannot make this go on for ever. */
+size_t ww_session_take_out(struct ww_session *session)
+{
+	size_t cleared = 0;
+
+	for (uint32_t i = 0; i < session->group.count; i++) {
+		struct session_shard *shard = &session->shard[i];
+		struct job *next;
+		for (struct job *job = take_all(shard); job; job = next, cleared++) {
+			next = job->next;
+			tell_and_free(shard, (struct entry *)(void *)job, WW_GONE_CLEARED);
+		}
+	}
+	return cleared;
+}
+
+int ww_session_clear(struct ww_session *session, size_t *count)
+{
+	size_t cleared;
+	int error = ww_session_refuses(session);
+
+	if (!error && session->closing)
+		error = WW_ECLOSED;
+	if (error)
+		return error;
+	cleared = ww_session_take_out(session);
+	if (count)
+		*count = cleared;
+	return WW_OK;
+}

@@ -1,0 +1,344 @@
+/* A session map's life, its part in the driver's tick, and its statistics. */
+
+#include "lib/core/session/session_internal.h"
+
+/* A limited map has no more shards than leave each this many entries, so that the limit means what it says. */
+#define LIMIT_A_SHARD 4096u
+
+/* ---- Configuration */
+
+int ww_session_config_default(struct ww_session_config *config)
+{
+	if (!config)
+		return WW_EINVAL;
+	*config = (struct ww_session_config){
+	    .ttl = 7 * 24 * 3600 * WW_SECOND,
+	    .jitter_max = 60 * WW_SECOND,
+	};
+	return WW_OK;
+}
+
+static int config_refused(const struct ww_session_config *config)
+{
+	if (config->ttl < 1 || config->ttl > WW_SESSION_TTL_MAX)
+		return WW_EINVAL;
+	if (config->jitter > 1000 || config->jitter_max > WW_SESSION_TTL_MAX)
+		return WW_EINVAL;
+	return config->shards > WW_DRIVER_SHARDS_MAX ? WW_EINVAL : WW_OK;
+}
+
+static uint32_t shards_for(const struct ww_session_config *config, const struct ww_driver *driver)
+{
+	uint32_t shards = config->shards ? config->shards : ww_driver_shards(driver);
+
+	while (!config->shards && config->limit && shards > 1 && config->limit / shards < LIMIT_A_SHARD)
+		shards /= 2;
+	return shards;
+}
+
+/* ---- Calling the map's functions */
+
+/* The calls that this thread is in, innermost first. */
+static _Thread_local const struct calling *calling_here;
+
+void ww_session_call_begin(struct calling *here, const struct ww_session *session)
+{
+	*here = (struct calling){session, calling_here};
+	calling_here = here;
+}
+
+void ww_session_call_end(const struct calling *here)
+{
+	calling_here = here->outer;
+}
+
+static int is_calling(const struct ww_session *session)
+{
+	const struct calling *here = calling_here;
+
+	while (here && here->session != session)
+		here = here->outer;
+	return here != NULL;
+}
+
+/*
+ * In a look this thread has a shard's lock. Every call asks, and so the variable lies where no call is needed to find
+ * it.
+ */
+static _Thread_local int looking __attribute__((tls_model("initial-exec")));
+
+void ww_session_call_look(ww_look_fn *look, void *value, void *context)
+{
+	int cancel;
+
+	/* A thread that is cancelled in it would leave the shard locked. */
+	(void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+	looking = 1;
+	look(value, context);
+	looking = 0;
+	(void)pthread_setcancelstate(cancel, &cancel);
+}
+
+int ww_session_refuses(const struct ww_session *session)
+{
+	if (!session)
+		return WW_EINVAL;
+	return looking ? WW_EBUSY : ww_driver_refuses(session->driver);
+}
+
+void ww_session_tell(struct ww_session *session, const void *key, size_t length, void *value, enum ww_gone why)
+{
+	struct calling here;
+	int cancel;
+
+	if (!session->config.gone)
+		return;
+	ww_session_call_begin(&here, session);
+	/* A thread that is cancelled in gone would leave values, and a key's memory, that nobody knows of any more. */
+	(void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+	session->config.gone(session, key, length, value, why, session->config.user);
+	(void)pthread_setcancelstate(cancel, &cancel);
+	ww_session_call_end(&here);
+}
+
+/* ---- What the driver calls */
+
+/* The shard's lock is held; the wheel has let the timers go. */
+static uint32_t expire(
+    struct source *source, const struct ww_expiry *batch, size_t count, uint64_t time, struct job **jobs)
+{
+	struct session_shard *shard = (struct session_shard *)(void *)source;
+	uint32_t queued = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		struct entry *entry = (struct entry *)(void *)batch[i].timer;
+		ww_session_entry_remove(shard, entry, 0);
+		shard->stats.expired++;
+		if (!shard->session->config.gone) {
+			ww_session_entry_free(shard, entry);
+			continue;
+		}
+		entry->as.job.next = NULL;
+		entry->as.job.group = source->group;
+		entry->as.job.since = time;
+		*jobs = &entry->as.job;
+		jobs = &entry->as.job.next;
+		queued++;
+	}
+	return queued;
+}
+
+/* Which shard has this entry: the job does not say, its key does. */
+static struct session_shard *shard_of_entry(struct ww_session *session, const struct entry *entry)
+{
+	uint64_t hash = ww_hash_bytes(&session->secret, entry_key(entry), entry->length);
+
+	return &session->shard[(uint32_t)hash % session->group.count];
+}
+
+static void run(struct group *group, struct job *job)
+{
+	struct entry *entry = (struct entry *)(void *)job;
+	struct ww_session *session = (struct ww_session *)(void *)group;
+	struct session_shard *shard = shard_of_entry(session, entry);
+
+	ww_session_tell(session, entry_key(entry), entry->length, entry_value(entry), WW_GONE_EXPIRED);
+	ww_source_lock(&shard->source);
+	ww_session_entry_free(shard, entry);
+	ww_source_unlock(&shard->source);
+}
+
+static const struct group_ops with_gone = {.expire = expire, .run = run, .queues = 1};
+static const struct group_ops without_gone = {.expire = expire, .run = run, .queues = 0};
+
+/* ---- Making */
+
+static void free_memory(struct ww_session *session, uint32_t shards)
+{
+	const struct ww_allocator *allocator = session->allocator;
+
+	for (uint32_t i = 0; i < shards; i++) {
+		ww_table_destroy(&session->shard[i].table);
+		ww_slab_destroy(&session->shard[i].slab);
+	}
+	allocator->free(allocator->user, session, sizeof *session + session->group.count * sizeof session->shard[0]);
+}
+
+static void free_session(struct ww_session *session, uint32_t shards)
+{
+	for (uint32_t i = 0; i < shards; i++)
+		pthread_cond_destroy(&session->shard[i].loaded);
+	free_memory(session, shards);
+}
+
+/*
+ * In a child of the process, which has the locks and conditions as they were when it was forked: memory alone, and
+ * nobody is told. Entries that are not taken have no length.
+ */
+static void free_in_child(struct ww_session *session)
+{
+	ww_driver_detach(&session->group);
+	for (uint32_t i = 0; i < session->group.count; i++) {
+		struct session_shard *shard = &session->shard[i];
+		for (uint32_t n = 0; n < slab_end(&shard->slab); n++)
+			ww_session_entry_free_key(shard, slab_at(&shard->slab, n));
+	}
+	free_memory(session, session->group.count);
+}
+
+static int fill_shard(struct ww_session *session, struct session_shard *shard)
+{
+	*shard = (struct session_shard){.session = session, .newest = SLAB_NONE, .oldest = SLAB_NONE};
+	ww_slab_init(&shard->slab, sizeof(struct entry), session->allocator);
+	/* Any number but 0 begins a sequence; which one does not matter, as long as shards and maps differ. */
+	shard->random = ww_hash_bytes(&session->secret, &shard, sizeof shard) | 1;
+	int error = ww_table_init(&shard->table, session->allocator);
+	if (!error)
+		pthread_cond_init(&shard->loaded, NULL);
+	return error;
+}
+
+static int fill_session(struct ww_session *session)
+{
+	uint32_t shards = session->group.count;
+	uint32_t made = 0;
+	int error = WW_OK;
+
+	if (ww_hash_secret_make(&session->secret))
+		error = WW_ESYSTEM;
+	while (!error && made < shards) {
+		error = fill_shard(session, &session->shard[made]);
+		made += !error;
+	}
+	if (!error)
+		error = ww_driver_attach(&session->group, session->driver,
+		    session->config.gone ? &with_gone : &without_gone, session->shard, sizeof session->shard[0],
+		    shards);
+	if (error) {
+		session->group.count = shards;
+		free_session(session, made);
+	}
+	return error;
+}
+
+int ww_session_create(struct ww_session **session, struct ww_driver *driver, const struct ww_session_config *config)
+{
+	struct ww_session_config fallback;
+	struct ww_session *made;
+	uint32_t shards;
+	int error;
+
+	if (!session || !driver)
+		return WW_EINVAL;
+	if (!config) {
+		(void)ww_session_config_default(&fallback);
+		config = &fallback;
+	}
+	error = config_refused(config);
+	if (!error && ww_driver_tick(driver) > WW_SESSION_TICK_MAX)
+		error = WW_EINVAL;
+	if (!error && looking)
+		error = WW_EBUSY;
+	if (!error)
+		error = ww_driver_refuses(driver);
+	if (error)
+		return error;
+	const struct ww_allocator *allocator = ww_driver_allocator(driver);
+	shards = shards_for(config, driver);
+	made = allocator->allocate(allocator->user, sizeof *made + shards * sizeof made->shard[0]);
+	if (!made)
+		return WW_ENOMEM;
+	*made = (struct ww_session){
+	    .group = {.count = shards},
+	    .driver = driver,
+	    .allocator = allocator,
+	    .config = *config,
+	    .tick_ns = ww_driver_tick(driver),
+	    .shard_limit = config->limit / shards + (config->limit % shards != 0),
+	};
+	error = fill_session(made);
+	if (!error)
+		*session = made;
+	return error;
+}
+
+int ww_session_destroy(struct ww_session *session)
+{
+	struct job *next;
+
+	if (!session)
+		return WW_OK;
+	/* Also one that is forked in gone, a loader or a look, and ends there. */
+	if (ww_driver_forked(session->driver)) {
+		free_in_child(session);
+		return WW_OK;
+	}
+	if (looking || is_calling(session))
+		return WW_EBUSY;
+	/* From here on gone, which may be running in a worker, cannot set what nobody would take out any more. */
+	session->closing = 1;
+	(void)ww_session_take_out(session);
+	/* What had expired and waits for a worker: told here, as there may be no workers any more. */
+	for (struct job *job = ww_queue_take_back(ww_driver_queue(session->driver), &session->group); job; job = next) {
+		next = job->prev;
+		run(&session->group, job);
+	}
+	ww_driver_detach(&session->group);
+	free_session(session, session->group.count);
+	return WW_OK;
+}
+
+/* ---- What every call begins and ends with */
+
+int ww_session_enter(struct ww_session *session, const void *key, size_t length, struct session_shard **shard,
+    struct sought *sought, uint64_t *now)
+{
+	int error;
+
+	if (length > WW_SESSION_KEY_MAX || (!key && length))
+		return WW_EINVAL;
+	error = ww_session_refuses(session);
+	if (error)
+		return error;
+	if (!length)
+		key = "";
+	/* The table tells entries apart by the high half of the hash; the low one picks the shard. */
+	uint64_t hash = ww_hash_bytes(&session->secret, key, length);
+	*shard = &session->shard[(uint32_t)hash % session->group.count];
+	*sought = (struct sought){*shard, key, length, hash};
+	*now = ww_driver_time(session->driver);
+	ww_source_lock(&(*shard)->source);
+	if (!session->closing)
+		return WW_OK;
+	ww_source_unlock(&(*shard)->source);
+	return WW_ECLOSED;
+}
+
+/* ---- Looking inside */
+
+int ww_session_stats(struct ww_session *session, struct ww_session_stats *stats)
+{
+	if (!session || !stats)
+		return WW_EINVAL;
+	if (looking)
+		return WW_EBUSY;
+	if (ww_driver_forked(session->driver))
+		return WW_ECLOSED;
+	*stats = (struct ww_session_stats){.bytes = sizeof *session + session->group.count * sizeof session->shard[0]};
+	for (uint32_t i = 0; i < session->group.count; i++) {
+		struct session_shard *shard = &session->shard[i];
+		ww_source_lock(&shard->source);
+		stats->entries += table_count(&shard->table);
+		stats->hits += shard->stats.hits;
+		stats->misses += shard->stats.misses;
+		stats->expired += shard->stats.expired;
+		stats->evicted += shard->stats.evicted;
+		stats->loads += shard->stats.loads;
+		stats->loads_failed += shard->stats.loads_failed;
+		stats->loads_shared += shard->stats.loads_shared;
+		stats->bytes += ww_table_bytes(&shard->table) + ww_slab_bytes(&shard->slab) + shard->key_bytes;
+		stats->bytes += shard->source.bytes * (shard->source.spare ? 2 : 1);
+		ww_source_unlock(&shard->source);
+	}
+	return WW_OK;
+}

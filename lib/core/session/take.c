@@ -1,0 +1,150 @@
+/* Loading what is missing, once for all who ask. */
+
+#include <string.h>
+
+#include "lib/core/session/session_internal.h"
+
+static struct load *find_load(const struct session_shard *shard, const struct sought *sought)
+{
+	struct load *load = shard->loads;
+
+	while (load && (load->length != sought->length || memcmp(load->key, sought->key, sought->length) != 0))
+		load = load->next;
+	return load;
+}
+
+static void remove_load(struct session_shard *shard, const struct load *load)
+{
+	struct load **link = &shard->loads;
+
+	while (*link != load)
+		link = &(*link)->next;
+	*link = load->next;
+}
+
+/* The lock is held, and is not when this returns: wait for another thread's loader. */
+static int share_load(struct session_shard *shard, struct load *load, void **value)
+{
+	int result;
+
+	if (pthread_equal(load->thread, pthread_self())) {
+		ww_source_unlock(&shard->source);
+		return WW_EBUSY;
+	}
+	shard->stats.loads_shared++;
+	load->waiting++;
+	while (!load->done)
+		pthread_cond_wait(&shard->loaded, &shard->source.lock);
+	result = load->result;
+	if (result == WW_OK)
+		*value = load->value;
+	load->waiting--;
+	/* The load lies on its thread's stack, which waits until nobody needs it. */
+	pthread_cond_broadcast(&shard->loaded);
+	ww_source_unlock(&shard->source);
+	return result;
+}
+
+/* The lock is held: what the loader has found is the result, for this thread and for those that wait. */
+static void end_load(struct session_shard *shard, struct load *load)
+{
+	remove_load(shard, load);
+	load->done = 1;
+	pthread_cond_broadcast(&shard->loaded);
+}
+
+/* The lock is held: the load's memory goes when nobody needs it any more. */
+static void leave_load(struct session_shard *shard, const struct load *load)
+{
+	while (load->waiting)
+		pthread_cond_wait(&shard->loaded, &shard->source.lock);
+}
+
+/* The lock is held: store what was loaded, unless somebody has set the key meanwhile: then that is the result. */
+static int store(
+    struct session_shard *shard, const struct sought *sought, struct load *load, uint64_t ttl, struct taken_out *out)
+{
+	uint64_t now = ww_driver_time(shard->session->driver);
+	struct entry *entry = ww_session_entry_find(shard, sought);
+	int error = ww_session_ttl_refused(shard->session, now, &ttl);
+	void *loaded = load->value;
+
+	if (!error && shard->session->closing)
+		error = WW_ECLOSED;
+	*out = (struct taken_out){0};
+	if (entry && ww_session_entry_deadline(shard, entry) > now) {
+		load->value = entry_value(entry);
+		error = WW_OK;
+		/* What the loader has set itself stays, and is nothing that has left. */
+		if (load->value == loaded)
+			return WW_OK;
+	} else if (!error) {
+		error = ww_session_put(shard, sought, loaded, now, ttl, NULL, out);
+		if (!error)
+			return WW_OK;
+	}
+	*out = (struct taken_out){.value = loaded, .why = WW_GONE_REPLACED, .is = 1};
+	return error;
+}
+
+/* The lock is held, and is not when this returns. */
+static int run_load(
+    struct session_shard *shard, const struct sought *sought, ww_load_fn *fn, void *context, void **value)
+{
+	struct load load = {
+	    .key = sought->key, .length = sought->length, .thread = pthread_self(), .next = shard->loads};
+	struct taken_out out = {0};
+	struct calling here;
+	uint64_t ttl = 0;
+
+	shard->loads = &load;
+	shard->stats.loads++;
+	ww_source_unlock(&shard->source);
+	ww_session_call_begin(&here, shard->session);
+	load.result = fn(sought->key, sought->length, &load.value, &ttl, context);
+	ww_session_call_end(&here);
+	ww_source_lock(&shard->source);
+	if (load.result < 0)
+		shard->stats.loads_failed++;
+	else
+		load.result = store(shard, sought, &load, ttl, &out);
+	end_load(shard, &load);
+	ww_source_unlock(&shard->source);
+	ww_session_tell_taken(shard, sought, &out);
+	ww_source_lock(&shard->source);
+	leave_load(shard, &load);
+	ww_source_unlock(&shard->source);
+	if (load.result == WW_OK)
+		*value = load.value;
+	return load.result;
+}
+
+int ww_session_take(
+    struct ww_session *session, const void *key, size_t length, ww_load_fn *load, void *context, void **value)
+{
+	struct session_shard *shard;
+	struct sought sought;
+	struct entry *entry;
+	struct load *running;
+	uint64_t now;
+	int cancel;
+	int error = load && value ? ww_session_enter(session, key, length, &shard, &sought, &now) : WW_EINVAL;
+
+	if (error)
+		return error;
+	entry = ww_session_entry_find(shard, &sought);
+	if (entry && ww_session_entry_deadline(shard, entry) > now) {
+		shard->stats.hits++;
+		ww_session_entry_used(shard, entry);
+		*value = entry_value(entry);
+		ww_source_unlock(&shard->source);
+		return 1;
+	}
+	shard->stats.misses++;
+	running = find_load(shard, &sought);
+	/* A thread that was cancelled here would leave others waiting for its loader, and its stack in the list. */
+	(void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+	error = running ? share_load(shard, running, value) : run_load(shard, &sought, load, context, value);
+	(void)pthread_setcancelstate(cancel, &cancel);
+	return error;
+}

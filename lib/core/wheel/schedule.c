@@ -1,0 +1,162 @@
+/* The caller's side of a timer: schedule, reschedule, cancel. */
+
+#include "lib/core/wheel/place.h"
+#include "lib/core/wheel/wheel_internal.h"
+
+/*
+ * Whether a pending timer can stay where it is: its slot comes round no later than the new deadline. What is due is
+ * delivered by the next call, which would be too late for a deadline that the call now running has still to come to.
+ */
+static inline int stays(const struct ww_wheel *wheel, const struct ww_timer *timer, uint64_t deadline)
+{
+	if (deadline < timer_deadline(timer))
+		return 0;
+	return deadline <= wheel->head.hand || timer_place(timer) - wheel->due_first >= DUE_SLOTS;
+}
+
+static inline void move_timer(struct ww_wheel *wheel, struct ww_timer *timer, uint64_t deadline)
+{
+	if (stays(wheel, timer, deadline)) {
+		timer_set_deadline(timer, deadline);
+		return;
+	}
+	wheel->moved++;
+	unlink_timer(wheel, timer);
+	file_timer(wheel, timer, deadline, timer_periodic(timer));
+}
+
+/* Why a deadline is refused; the error that has nothing to do with this wheel's configuration first. */
+static int refused(const struct ww_wheel *wheel, uint64_t deadline)
+{
+	if (deadline > WW_TIME_MAX)
+		return WW_EOVERFLOW;
+	if (deadline > wheel->head.now && deadline - wheel->head.now > wheel->longest)
+		return WW_ERANGE;
+	return WW_OK;
+}
+
+/* now + delay, or a time that is refused, without wrapping round. */
+static inline uint64_t deadline_after(const struct ww_wheel *wheel, uint64_t delay)
+{
+	return delay <= WW_TIME_MAX ? wheel->head.now + delay : WW_NEVER;
+}
+
+static int schedule(struct ww_wheel *wheel, struct ww_timer *timer, uint64_t deadline, uint64_t period)
+{
+	uint32_t periodic = period ? WHERE_PERIODIC : 0;
+	int error = refused(wheel, deadline);
+
+	if (error)
+		return error;
+	if (timer_is_pending(timer)) {
+		if (timer_broken(wheel, timer))
+			return WW_ECORRUPT;
+		timer->ww_period = period;
+		timer_set_periodic(timer, periodic);
+		move_timer(wheel, timer, deadline);
+		return WW_OK;
+	}
+	timer->ww_period = period;
+	return file_timer(wheel, timer, deadline, periodic);
+}
+
+static __attribute__((noinline)) int schedule_otherwise(struct ww_wheel *wheel, struct ww_timer *timer, uint64_t delay)
+{
+	return schedule(wheel, timer, deadline_after(wheel, delay), 0);
+}
+
+static inline int reschedule(struct ww_wheel *wheel, struct ww_timer *timer, uint64_t deadline)
+{
+	int error = refused(wheel, deadline);
+
+	if (error)
+		return error;
+	if (!timer_is_pending(timer))
+		return 0;
+	if (timer_broken(wheel, timer))
+		return WW_ECORRUPT;
+	move_timer(wheel, timer, deadline);
+	return 1;
+}
+
+int ww_wheel_schedule(struct ww_wheel *wheel, struct ww_timer *timer, uint64_t delay)
+{
+	if (!wheel || !timer)
+		return WW_EINVAL;
+	uint64_t deadline = wheel->head.now + delay;
+	if (delay - 1 >= wheel->quick || timer_is_pending(timer))
+		return schedule_otherwise(wheel, timer, delay);
+	return link_timer(wheel, timer, deadline, 0, place_near(wheel, delay, deadline));
+}
+
+int ww_wheel_schedule_at(struct ww_wheel *wheel, struct ww_timer *timer, uint64_t deadline)
+{
+	if (!wheel || !timer)
+		return WW_EINVAL;
+	return schedule(wheel, timer, deadline, 0);
+}
+
+int ww_wheel_schedule_every_at(struct ww_wheel *wheel, struct ww_timer *timer, uint64_t deadline, uint64_t period)
+{
+	if (!wheel || !timer || period == 0 || period > WW_TIME_MAX)
+		return WW_EINVAL;
+	if (period > wheel->longest)
+		return deadline > WW_TIME_MAX ? WW_EOVERFLOW : WW_ERANGE;
+	return schedule(wheel, timer, deadline, period);
+}
+
+int ww_wheel_schedule_every(struct ww_wheel *wheel, struct ww_timer *timer, uint64_t delay, uint64_t period)
+{
+	if (!wheel)
+		return WW_EINVAL;
+	return ww_wheel_schedule_every_at(wheel, timer, deadline_after(wheel, delay), period);
+}
+
+int ww_wheel_reschedule(struct ww_wheel *wheel, struct ww_timer *timer, uint64_t delay)
+{
+	if (!wheel || !timer)
+		return WW_EINVAL;
+	return reschedule(wheel, timer, deadline_after(wheel, delay));
+}
+
+int ww_wheel_reschedule_at(struct ww_wheel *wheel, struct ww_timer *timer, uint64_t deadline)
+{
+	if (!wheel || !timer)
+		return WW_EINVAL;
+	return reschedule(wheel, timer, deadline);
+}
+
+/* A periodic timer, or another wheel's, or in a debug library one that is broken otherwise. */
+static __attribute__((noinline)) int cancel_otherwise(struct ww_wheel *wheel, struct ww_timer *timer)
+{
+	if (timer_broken(wheel, timer))
+		return WW_ECORRUPT;
+	unlink_timer(wheel, timer);
+	timer_set_idle(timer);
+	return 1;
+}
+
+int ww_wheel_cancel(struct ww_wheel *wheel, struct ww_timer *timer)
+{
+	if (!wheel || !timer)
+		return WW_EINVAL;
+	if (!timer_is_pending(timer))
+		return 0;
+	uint32_t place = where_without_tag(wheel, timer);
+	if (place >= WHERE_PLACES || timer_broken(wheel, timer))
+		return cancel_otherwise(wheel, timer);
+	unlink_from(wheel, timer, place);
+	timer_set_idle(timer);
+	return 1;
+}
+
+int ww_wheel_time_left(const struct ww_wheel *wheel, const struct ww_timer *timer, uint64_t *ticks)
+{
+	if (!wheel || !timer || !ticks)
+		return WW_EINVAL;
+	if (!timer_is_pending(timer))
+		return 0;
+	uint64_t deadline = timer_deadline(timer);
+	*ticks = deadline > wheel->head.now ? deadline - wheel->head.now : 0;
+	return 1;
+}

@@ -1,0 +1,44 @@
+#ifndef LIB_JOBS_BODY_H
+#define LIB_JOBS_BODY_H
+
+/*
+ * A body that is handed out, for ww_jobs_free, of any kind of store:
+ *
+ *     | size of the block | ... | the body |
+ *     <---- JOB_BODY_HEAD ------>^ what the caller gets
+ */
+
+#include <stddef.h>
+#include <string.h>
+
+#include "weekwheel/allocator.h"
+
+enum { JOB_BODY_HEAD = 64 };
+
+/* A copy, or NULL. */
+static inline void *job_body_copy(const struct ww_allocator *allocator, const void *body, size_t length)
+{
+	size_t size = JOB_BODY_HEAD + length;
+	char *block = allocator->allocate(allocator->user, size);
+
+	if (!block)
+		return NULL;
+	memcpy(block, &size, sizeof size);
+	if (length)
+		memcpy(block + JOB_BODY_HEAD, body, length);
+	return block + JOB_BODY_HEAD;
+}
+
+static inline void job_body_free(const struct ww_allocator *allocator, void *body)
+{
+	char *block = body;
+	size_t size;
+
+	if (!body)
+		return;
+	block -= JOB_BODY_HEAD;
+	memcpy(&size, block, sizeof size);
+	allocator->free(allocator->user, block, size);
+}
+
+#endif

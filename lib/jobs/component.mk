@@ -1,0 +1,8 @@
+# The library weekwheel_jobs: jobs that outlive the process, in a directory or in memory.
+jobs_LIBRARY := weekwheel_jobs
+jobs_FOLDERS := lib/jobs lib/jobs/local lib/jobs/store
+jobs_HEADERS := jobs
+jobs_USES := core
+jobs_NEEDS := lmdb=liblmdb-dev uthash.h=uthash-dev
+jobs_TESTS := tests/lib/jobs
+jobs_FUZZERS := record

@@ -1,0 +1,249 @@
+/* What memory knows of jobs: entries, by id, with a timer or in a heap. */
+#include <string.h>
+
+#include "lib/jobs/local/local_internal.h"
+
+/* ---- Memory */
+
+void *ww_jobs_allocate(struct jobs_local *jobs, size_t size)
+{
+	void *block = jobs->allocator->allocate(jobs->allocator->user, size);
+
+	if (block)
+		jobs->bytes += size;
+	return block;
+}
+
+void ww_jobs_give(struct jobs_local *jobs, void *block, size_t size)
+{
+	if (!block)
+		return;
+	jobs->bytes -= size;
+	jobs->allocator->free(jobs->allocator->user, block, size);
+}
+
+/* ---- By id */
+
+static uint64_t hash_of(uint64_t id)
+{
+	return id * UINT64_C(0x9e3779b97f4a7c15);
+}
+
+struct sought {
+	const struct jobs_local *jobs;
+	uint64_t id;
+};
+
+static int is_same(const void *context, uint32_t index)
+{
+	const struct sought *sought = context;
+	const struct entry *entry = slab_at(&sought->jobs->entries, index);
+
+	return entry->id == sought->id;
+}
+
+struct entry *ww_jobs_find(const struct jobs_local *jobs, uint64_t id)
+{
+	struct sought sought = {jobs, id};
+	uint32_t index = table_find(&jobs->ids, hash_of(id), is_same, &sought);
+
+	return index == TABLE_NONE ? NULL : slab_at(&jobs->entries, index);
+}
+
+static struct entry *make_entry(struct jobs_local *jobs, uint64_t id)
+{
+	uint32_t index = ww_slab_take(&jobs->entries);
+	struct entry *entry;
+
+	if (index == SLAB_NONE)
+		return NULL;
+	if (ww_table_insert(&jobs->ids, hash_of(id), index)) {
+		ww_slab_give(&jobs->entries, index);
+		return NULL;
+	}
+	entry = slab_at(&jobs->entries, index);
+	/* A callback that comes late reads it: it is set once. */
+	if (!entry->jobs)
+		entry->jobs = jobs;
+	entry->id = id;
+	entry->index = index;
+	entry->place = NO_PLACE;
+	entry->timer = 0;
+	memset(&entry->is, 0, sizeof entry->is);
+	return entry;
+}
+
+static void forget_entry(struct jobs_local *jobs, struct entry *entry)
+{
+	(void)ww_table_remove(&jobs->ids, hash_of(entry->id), entry->index);
+	entry->is.state = 0;
+	ww_slab_give(&jobs->entries, entry->index);
+}
+
+/* ---- Timers */
+
+void ww_jobs_cancel_timer(struct jobs_local *jobs, struct ww_driver *driver, ww_handle *timer)
+{
+	if (*timer && ww_driver_cancel(driver, *timer) == 0)
+		jobs->late++;
+	*timer = 0;
+}
+
+void ww_jobs_late(struct jobs_local *jobs)
+{
+	if (jobs->late)
+		jobs->late--;
+}
+
+struct expiry {
+	struct entry *entry;
+	ww_handle timer;
+};
+
+static call_fn expire;
+
+static void on_timer(struct ww_driver *driver, const struct ww_firing *firing, void *user)
+{
+	struct expiry expiry = {user, firing->handle};
+
+	(void)driver;
+	(void)ww_jobs_submit(expiry.entry->jobs, expire, &expiry);
+}
+
+static int set_timer(struct jobs_local *jobs, struct entry *entry, const struct image *image, ww_handle *timer)
+{
+	const struct timeline *line = ww_jobs_timeline(jobs, image->state == WW_JOB_DELAYED && image->wall);
+	uint64_t at = image->state == WW_JOB_DELAYED ? image->due : image->ends;
+
+	/* After a write that failed, not at once again: the disk may be full for long. */
+	if (jobs->undoing && at <= ww_jobs_time(line))
+		at = time_after(ww_jobs_time(line), WW_SECOND);
+	at = at > line->offset ? at - line->offset : 0;
+	if (at > WW_DRIVER_TIME_MAX)
+		at = WW_DRIVER_TIME_MAX;
+	return ww_driver_schedule_at(line->driver, at, on_timer, entry, timer);
+}
+
+static int has_timer(const struct image *image)
+{
+	return image->state == WW_JOB_DELAYED || image->state == WW_JOB_RESERVED;
+}
+
+static int come_due(struct jobs_local *jobs, struct entry *entry)
+{
+	struct image image = entry->is;
+
+	ww_jobs_count_late(ww_jobs_timeline(jobs, image.wall), image.due);
+	image.state = WW_JOB_READY;
+	return ww_jobs_place(jobs, entry->id, &image);
+}
+
+static int expire(struct jobs_local *jobs, void *arguments)
+{
+	const struct expiry *expiry = arguments;
+	struct entry *entry = expiry->entry;
+
+	if (jobs->closed || entry->timer != expiry->timer) {
+		ww_jobs_late(jobs);
+		return WW_OK;
+	}
+	/* It has fired: there is nothing to cancel. */
+	entry->timer = 0;
+	int error = entry->is.state == WW_JOB_RESERVED ? ww_jobs_time_out(jobs, entry) : come_due(jobs, entry);
+	/* What could not be done and was not noted either is tried again. */
+	if (error && !entry->timer && has_timer(&entry->is)) {
+		jobs->undoing = 1;
+		(void)set_timer(jobs, entry, &entry->is, &entry->timer);
+		jobs->undoing = 0;
+	}
+	return error;
+}
+
+/* ---- Changes */
+
+static void count(struct jobs_local *jobs, const struct image *image, int sign)
+{
+	struct tube *tube = image->tube;
+
+	if (image->state == WW_JOB_DELAYED)
+		ww_jobs_timeline(jobs, image->wall)->loaded += (size_t)sign;
+	else if (image->state == WW_JOB_RESERVED)
+		tube->reserved += (uint64_t)sign;
+	else if (image->state == WW_JOB_READY && image->priority < 1024)
+		tube->urgent += (uint64_t)sign;
+}
+
+/* Take an entry from where it hangs. */
+static void detach(struct jobs_local *jobs, struct entry *entry)
+{
+	int wall = entry->is.state == WW_JOB_DELAYED && entry->is.wall;
+
+	ww_jobs_cancel_timer(jobs, ww_jobs_timeline(jobs, wall)->driver, &entry->timer);
+	if (entry->is.state == WW_JOB_READY)
+		ww_jobs_heap_remove(entry->is.tube, entry);
+	count(jobs, &entry->is, -1);
+}
+
+static void attach(struct jobs_local *jobs, struct entry *entry, const struct image *image, ww_handle timer)
+{
+	entry->is = *image;
+	entry->timer = timer;
+	count(jobs, image, 1);
+	if (image->state == WW_JOB_READY) {
+		ww_jobs_heap_add(image->tube, entry);
+		ww_jobs_tube_notify(image->tube);
+	}
+}
+
+int ww_jobs_set(struct jobs_local *jobs, uint64_t id, const struct image *image)
+{
+	struct entry *entry = ww_jobs_find(jobs, id);
+	struct entry *made = NULL;
+	ww_handle timer = 0;
+	int error = WW_OK;
+
+	if (!image->state) {
+		if (entry) {
+			detach(jobs, entry);
+			forget_entry(jobs, entry);
+		}
+		return WW_OK;
+	}
+	if (!entry)
+		entry = made = make_entry(jobs, id);
+	if (!entry)
+		return WW_ENOMEM;
+	if (image->state == WW_JOB_READY)
+		error = ww_jobs_heap_reserve(image->tube);
+	else if (has_timer(image))
+		error = set_timer(jobs, entry, image, &timer);
+	if (error) {
+		if (made)
+			forget_entry(jobs, made);
+		return error;
+	}
+	if (!made)
+		detach(jobs, entry);
+	attach(jobs, entry, image, timer);
+	return WW_OK;
+}
+
+int ww_jobs_place(struct jobs_local *jobs, uint64_t id, const struct image *image)
+{
+	const struct entry *entry = ww_jobs_find(jobs, id);
+	struct undo undo = {.kind = UNDO_ENTRY, .id = id};
+	struct image none = {0};
+	int error;
+
+	if (image->state == WW_JOB_BURIED ||
+	    (image->state == WW_JOB_DELAYED && !ww_jobs_is_near(ww_jobs_timeline(jobs, image->wall), image->due, id)))
+		image = &none;
+	if (entry)
+		undo.was = entry->is;
+	else if (!image->state)
+		return WW_OK;
+	error = ww_jobs_note(jobs, &undo);
+	if (!error)
+		error = ww_jobs_set(jobs, id, image);
+	return ww_jobs_broken(jobs, error);
+}

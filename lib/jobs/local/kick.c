@@ -1,0 +1,248 @@
+/* Kick and pause. */
+#include <string.h>
+
+#include "lib/jobs/local/local_internal.h"
+
+/* ---- Kick */
+
+struct kick {
+	const char *tube;
+	uint64_t id;
+	uint64_t bound;
+	uint64_t count;
+};
+
+/* Make a job that waits or is buried ready. */
+static int kick_it(struct jobs_local *jobs, uint64_t id, const struct job_record *old)
+{
+	struct job_record record = *old;
+	int error = WW_OK;
+
+	ww_jobs_merge(&record, ww_jobs_find(jobs, id));
+	if (old->buried)
+		error = ww_jobs_tube_count(jobs, ww_jobs_tube_number(jobs, old->tube), 1, -1, 0, 0);
+	record.buried = 0;
+	record.due = ww_jobs_time(ww_jobs_timeline(jobs, (record.flags & WW_JOB_WALL) != 0));
+	record.tries = 0;
+	record.kicks++;
+	record.version++;
+	return error ? error : ww_jobs_settle(jobs, id, old, &record);
+}
+
+static int kick_buried(struct jobs_local *jobs, const struct tube *tube, struct kick *kick)
+{
+	const struct store_ops *ops = jobs->store.ops;
+	unsigned char from[4];
+	struct store_bytes key;
+	struct store_bytes value;
+	struct job_record record;
+	int error = WW_OK;
+
+	store_write32(from, tube->number);
+	while (!error && kick->count < kick->bound && tube->buried) {
+		error =
+		    ops->seek(jobs->store.self, STORE_BURIED, (struct store_bytes){from, sizeof from}, &key, &value);
+		if (error || key.size != 20 || memcmp(key.data, from, sizeof from) != 0)
+			break;
+		uint64_t id = store_read64((const char *)key.data + 12);
+		error = ww_jobs_read(jobs, id, &record);
+		if (!error)
+			error = kick_it(jobs, id, &record);
+		kick->count += !error;
+	}
+	return error == WW_ENOTFOUND ? WW_OK : error;
+}
+
+/* The soonest delayed job of a tube. WW_ENOTFOUND: it has none. */
+/* The first delayed job of a tube on a timeline that is due at *from or later, which is then put there. */
+static int soonest_on(struct timeline *line, const struct tube *tube, uint64_t *from, uint64_t *id)
+{
+	struct jobs_local *jobs = line->jobs;
+	const struct store_ops *ops = jobs->store.ops;
+	unsigned char start[8];
+	struct store_bytes key;
+	struct store_bytes value;
+	int error;
+
+	store_write64(start, *from);
+	error = ops->seek(jobs->store.self, line->table, (struct store_bytes){start, sizeof start}, &key, &value);
+	for (; !error; error = ops->next(jobs->store.self, line->table, &key, &value)) {
+		if (key.size != 16 || value.size != 8)
+			return WW_ECORRUPT;
+		*from = store_read64(key.data);
+		*id = store_read64((const char *)key.data + 8);
+		const struct entry *entry = ww_jobs_find(jobs, *id);
+		/* One that was reserved before its time has its place here all the same. */
+		if (store_read32(value.data) == tube->number && !(entry && entry->is.state != WW_JOB_DELAYED))
+			return WW_OK;
+	}
+	*from = UINT64_MAX;
+	return error == WW_ENOTFOUND ? WW_OK : error;
+}
+
+int ww_jobs_soonest(struct jobs_local *jobs, const struct tube *tube, uint64_t from[2], uint64_t *id)
+{
+	uint64_t left[2] = {UINT64_MAX, UINT64_MAX};
+	uint64_t found[2];
+
+	if (tube->waiting <= tube->ready + tube->reserved)
+		return WW_ENOTFOUND;
+	for (int wall = 0; wall < 2; wall++) {
+		struct timeline *line = ww_jobs_timeline(jobs, wall);
+		uint64_t now = ww_jobs_time(line);
+		if (!line->driver || from[wall] == UINT64_MAX)
+			continue;
+		from[wall] = from[wall] > now ? from[wall] : now + 1;
+		int error = soonest_on(line, tube, &from[wall], &found[wall]);
+		if (error)
+			return error;
+		if (from[wall] != UINT64_MAX)
+			left[wall] = from[wall] - now;
+	}
+	if (left[0] == UINT64_MAX && left[1] == UINT64_MAX)
+		return WW_ENOTFOUND;
+	*id = found[left[1] < left[0]];
+	return WW_OK;
+}
+
+static int kick_delayed(struct jobs_local *jobs, const struct tube *tube, struct kick *kick)
+{
+	uint64_t from[2] = {0, 0};
+	struct job_record record;
+	uint64_t id;
+	int error = WW_OK;
+
+	while (!error && kick->count < kick->bound) {
+		error = ww_jobs_soonest(jobs, tube, from, &id);
+		if (!error)
+			error = ww_jobs_read(jobs, id, &record);
+		if (!error)
+			error = kick_it(jobs, id, &record);
+		kick->count += !error;
+	}
+	return error == WW_ENOTFOUND ? WW_OK : error;
+}
+
+static int kick(struct jobs_local *jobs, void *arguments)
+{
+	struct kick *call = arguments;
+	const struct tube *tube = ww_jobs_tube_find(jobs, call->tube);
+	int error = ww_jobs_writing(jobs);
+
+	if (error || !tube)
+		return error;
+	return tube->buried ? kick_buried(jobs, tube, call) : kick_delayed(jobs, tube, call);
+}
+
+int ww_jobs_local_kick(struct ww_jobs *jobs, const char *tube, uint64_t bound, uint64_t *count)
+{
+	struct kick call = {.tube = tube, .bound = bound};
+	int error = ww_jobs_submit(local_of(jobs), kick, &call);
+
+	if (!error && count)
+		*count = call.count;
+	return error;
+}
+
+static int kick_job(struct jobs_local *jobs, void *arguments)
+{
+	const struct kick *call = arguments;
+	const struct entry *entry = ww_jobs_find(jobs, call->id);
+	struct job_record record;
+	int error = ww_jobs_writing(jobs);
+
+	if (!error)
+		error = ww_jobs_read(jobs, call->id, &record);
+	if (error)
+		return error;
+	if (entry && (entry->is.state == WW_JOB_READY || entry->is.state == WW_JOB_RESERVED))
+		return WW_ENOTFOUND;
+	return kick_it(jobs, call->id, &record);
+}
+
+int ww_jobs_local_kick_job(struct ww_jobs *jobs, uint64_t id)
+{
+	struct kick call = {.id = id};
+
+	return ww_jobs_submit(local_of(jobs), kick_job, &call);
+}
+
+/* ---- Pause */
+
+static void plan_pause_end(struct jobs_local *jobs);
+
+struct pause {
+	const char *tube;
+	uint64_t ns;
+	ww_handle timer;
+	struct jobs_local *jobs;
+};
+
+static int end_pauses(struct jobs_local *jobs, void *arguments)
+{
+	const struct pause *pause = arguments;
+
+	if (jobs->closed || jobs->pause_timer != pause->timer) {
+		ww_jobs_late(jobs);
+		return WW_OK;
+	}
+	jobs->pause_timer = 0;
+	plan_pause_end(jobs);
+	return WW_OK;
+}
+
+static void on_pause_end(struct ww_driver *driver, const struct ww_firing *firing, void *user)
+{
+	struct pause pause = {.timer = firing->handle, .jobs = user};
+
+	(void)driver;
+	(void)ww_jobs_submit(pause.jobs, end_pauses, &pause);
+}
+
+/* End the pauses that are over, and come again when the next one is. */
+static void plan_pause_end(struct jobs_local *jobs)
+{
+	uint64_t now = ww_jobs_time(&jobs->elapsed);
+	uint64_t first = UINT64_MAX;
+	struct tube *tube;
+	struct tube *next;
+
+	HASH_ITER(hh, jobs->tubes, tube, next)
+	{
+		if (!tube->pause_ends)
+			continue;
+		if (tube->pause_ends > now) {
+			first = tube->pause_ends < first ? tube->pause_ends : first;
+			continue;
+		}
+		tube->pause_ends = tube->pause = 0;
+		ww_jobs_tube_touch(tube);
+		ww_jobs_tube_notify(tube);
+	}
+	ww_jobs_cancel_timer(jobs, jobs->elapsed.driver, &jobs->pause_timer);
+	if (first != UINT64_MAX)
+		(void)ww_driver_schedule_at(
+		    jobs->elapsed.driver, first - jobs->elapsed.offset, on_pause_end, jobs, &jobs->pause_timer);
+}
+
+static int pause_tube(struct jobs_local *jobs, void *arguments)
+{
+	const struct pause *pause = arguments;
+	struct tube *tube;
+	int error = ww_jobs_tube_get(jobs, pause->tube, &tube);
+
+	if (error)
+		return error;
+	tube->pause = pause->ns;
+	tube->pause_ends = time_after(ww_jobs_time(&jobs->elapsed), pause->ns);
+	tube->pauses++;
+	plan_pause_end(jobs);
+	return WW_OK;
+}
+
+int ww_jobs_local_pause(struct ww_jobs *jobs, const char *tube, uint64_t ns)
+{
+	struct pause pause = {.tube = tube, .ns = ns};
+
+	return ww_jobs_submit(local_of(jobs), pause_tube, &pause);
+}

@@ -1,0 +1,439 @@
+/* Looking at jobs and tubes: peek, list, forecast, statistics. */
+#include <string.h>
+
+#include "lib/jobs/body.h"
+#include "lib/jobs/filter.h"
+#include "lib/jobs/local/local_internal.h"
+
+/* A page of a list looks at so many records beside those that it has, and at so many bytes: others wait meanwhile. */
+enum { LOOKS = 2000, LOOK_BYTES = 4 << 20 };
+
+/* ---- One job */
+
+static void fill_info(struct jobs_local *jobs, uint64_t id, const struct job_record *record, struct ww_job_info *info)
+{
+	const struct entry *entry = ww_jobs_find(jobs, id);
+	struct image image = entry ? entry->is : ww_jobs_image(jobs, record);
+	uint64_t ends = image.state == WW_JOB_RESERVED ? image.ends : record->due;
+	uint64_t now = ww_jobs_time(ww_jobs_timeline(jobs, image.state != WW_JOB_RESERVED && image.wall));
+
+	*info = (struct ww_job_info){.id = id,
+	    .version = record->version,
+	    .state = image.state,
+	    .flags = (uint32_t)record->flags,
+	    .priority = (uint32_t)record->priority,
+	    .attempts = (uint32_t)record->attempts,
+	    .key_length = record->key.size,
+	    .body_length = record->body.size,
+	    .created = record->created,
+	    .due = record->due,
+	    .left = image.state != WW_JOB_BURIED && ends > now ? ends - now : 0,
+	    .delay = record->delay,
+	    .run = record->run,
+	    .period = record->period,
+	    .skip = record->skip,
+	    .backoff = record->backoff,
+	    .backoff_max = record->backoff_max,
+	    .missed = (enum ww_missed)record->missed,
+	    .token = image.state == WW_JOB_RESERVED ? image.token : 0,
+	    .reserves = (uint32_t)record->reserves + image.reserves,
+	    .timeouts = (uint32_t)record->timeouts + image.timeouts,
+	    .releases = (uint32_t)record->releases,
+	    .buries = (uint32_t)record->buries,
+	    .kicks = (uint32_t)record->kicks};
+	if (image.tube)
+		memcpy(info->tube, image.tube->name, sizeof info->tube);
+	if (record->key.size <= WW_JOB_KEY_MAX)
+		memcpy(info->key, record->key.data, record->key.size);
+	if (record->error.size <= WW_JOB_ERROR_MAX)
+		memcpy(info->error, record->error.data, record->error.size);
+}
+
+struct peek {
+	const struct ww_job_ref *ref;
+	const char *tube;
+	enum ww_job_state state;
+	struct ww_job_info *info;
+	void **body;
+};
+
+static int show(struct jobs_local *jobs, const struct peek *peek, uint64_t id, const struct job_record *record)
+{
+	void *body = NULL;
+
+	if (peek->body && record->body.size) {
+		body = job_body_copy(jobs->allocator, record->body.data, record->body.size);
+		if (!body)
+			return WW_ENOMEM;
+	}
+	fill_info(jobs, id, record, peek->info);
+	peek->info->body = body;
+	if (peek->body)
+		*peek->body = body;
+	return WW_OK;
+}
+
+/* The write that it was in may have failed after the body was copied. */
+static int ask(struct jobs_local *jobs, call_fn *fn, struct peek *call)
+{
+	void **body = call->body;
+	void *copy = NULL;
+	int error;
+
+	if (body)
+		call->body = &copy;
+	error = ww_jobs_submit(jobs, fn, call);
+	if (error)
+		job_body_free(jobs->allocator, copy);
+	else if (body)
+		*body = copy;
+	return error;
+}
+
+static int peek(struct jobs_local *jobs, void *arguments)
+{
+	const struct peek *call = arguments;
+	struct job_record record;
+	uint64_t id;
+	int error = ww_jobs_refer(jobs, call->ref, &id, &record);
+
+	return error ? error : show(jobs, call, id, &record);
+}
+
+int ww_jobs_local_peek(struct ww_jobs *jobs, const struct ww_job_ref *job, struct ww_job_info *info, void **body)
+{
+	struct peek call = {.ref = job, .info = info, .body = body};
+
+	return ask(local_of(jobs), peek, &call);
+}
+
+static int first_buried(struct jobs_local *jobs, const struct tube *tube, uint64_t *id)
+{
+	unsigned char from[4];
+	struct store_bytes key;
+	struct store_bytes value;
+	int error;
+
+	store_write32(from, tube->number);
+	error = jobs->store.ops->seek(
+	    jobs->store.self, STORE_BURIED, (struct store_bytes){from, sizeof from}, &key, &value);
+	if (error)
+		return error;
+	if (key.size != 20 || memcmp(key.data, from, sizeof from) != 0)
+		return WW_ENOTFOUND;
+	*id = store_read64((const char *)key.data + 12);
+	return WW_OK;
+}
+
+static int peek_next(struct jobs_local *jobs, void *arguments)
+{
+	const struct peek *call = arguments;
+	const struct tube *tube = ww_jobs_tube_find(jobs, call->tube);
+	struct job_record record;
+	uint64_t id = 0;
+	int error = WW_ENOTFOUND;
+
+	if (!tube)
+		return WW_ENOTFOUND;
+	if (call->state == WW_JOB_READY && tube->ready)
+		id = tube->heap[0]->id, error = WW_OK;
+	else if (call->state == WW_JOB_DELAYED)
+		error = ww_jobs_soonest(jobs, tube, (uint64_t[2]){0, 0}, &id);
+	else if (call->state == WW_JOB_BURIED && tube->buried)
+		error = first_buried(jobs, tube, &id);
+	if (!error)
+		error = ww_jobs_read(jobs, id, &record);
+	return error ? error : show(jobs, call, id, &record);
+}
+
+int ww_jobs_local_peek_next(
+    struct ww_jobs *jobs, const char *tube, enum ww_job_state state, struct ww_job_info *info, void **body)
+{
+	struct peek call = {.tube = tube, .state = state, .info = info, .body = body};
+
+	return ask(local_of(jobs), peek_next, &call);
+}
+
+struct asked {
+	uint64_t id;
+	enum ww_job_state *state;
+};
+
+static int state(struct jobs_local *jobs, void *arguments)
+{
+	const struct asked *asked = arguments;
+	const struct entry *entry = ww_jobs_find(jobs, asked->id);
+	struct job_record record;
+	int error = WW_OK;
+
+	if (entry) {
+		*asked->state = entry->is.state;
+		return WW_OK;
+	}
+	error = ww_jobs_read(jobs, asked->id, &record);
+	if (!error)
+		*asked->state = ww_jobs_image(jobs, &record).state;
+	return error;
+}
+
+int ww_jobs_local_state(struct ww_jobs *jobs, uint64_t id, enum ww_job_state *result)
+{
+	struct asked asked = {id, result};
+
+	return ww_jobs_submit(local_of(jobs), state, &asked);
+}
+
+/* ---- Many */
+
+struct list {
+	const struct ww_job_filter *filter;
+	size_t limit;
+	ww_job_fn *fn;
+	void *context;
+	uint64_t *next;
+};
+
+/* Whether a page, which goes on in a later call, has had its share. */
+static int is_enough(const struct list *call, size_t looks, size_t found, size_t bytes)
+{
+	if (found >= call->limit)
+		return 1;
+	return call->next && (looks - found >= LOOKS || bytes >= LOOK_BYTES);
+}
+
+static int list(struct jobs_local *jobs, void *arguments)
+{
+	const struct list *call = arguments;
+	const struct store_ops *ops = jobs->store.ops;
+	struct ww_job_info info;
+	struct job_record record;
+	struct store_bytes key;
+	struct store_bytes value;
+	unsigned char from[8];
+	uint64_t id = call->filter->after;
+	size_t looks = 0;
+	size_t bytes = 0;
+	size_t found = 0;
+	int result = 0;
+
+	store_write64(from, id + 1);
+	int error = ops->seek(jobs->store.self, STORE_JOBS, (struct store_bytes){from, sizeof from}, &key, &value);
+	for (; !error && !result && !is_enough(call, looks, found, bytes); looks++) {
+		bytes += value.size;
+		id = key.size == 8 ? store_read64(key.data) : 0;
+		error = ww_job_record_read(&record, id, value);
+		if (error)
+			return error;
+		fill_info(jobs, id, &record, &info);
+		info.body = record.body.data;
+		if (job_filter_takes(call->filter, &info)) {
+			found++;
+			result = call->fn(&info, call->context);
+		}
+		error = ops->next(jobs->store.self, STORE_JOBS, &key, &value);
+	}
+	if (call->next)
+		*call->next = error == WW_ENOTFOUND ? 0 : id;
+	return error && error != WW_ENOTFOUND ? error : result;
+}
+
+int ww_jobs_local_list(struct ww_jobs *jobs, const struct ww_job_filter *filter, size_t limit, ww_job_fn *fn,
+    void *context, uint64_t *next)
+{
+	struct list call = {filter, limit, fn, context, next};
+
+	return ww_jobs_submit(local_of(jobs), list, &call);
+}
+
+struct forecast {
+	const char *tube;
+	uint64_t span;
+	uint64_t *counts;
+	size_t count;
+};
+
+static int forecast_line(struct jobs_local *jobs, const struct forecast *call, const struct tube *tube, int wall)
+{
+	const struct store_ops *ops = jobs->store.ops;
+	struct timeline *line = ww_jobs_timeline(jobs, wall);
+	uint64_t now = ww_jobs_time(line);
+	struct store_bytes key;
+	struct store_bytes value;
+
+	if (!line->driver)
+		return WW_OK;
+	int error = ops->seek(jobs->store.self, line->table, (struct store_bytes){"", 0}, &key, &value);
+	for (; !error; error = ops->next(jobs->store.self, line->table, &key, &value)) {
+		if (key.size != 16 || value.size != 8)
+			return WW_ECORRUPT;
+		uint64_t due = store_read64(key.data);
+		uint64_t i = due > now ? (due - now) / call->span : 0;
+		if (i >= call->count)
+			break;
+		if (!tube || store_read32(value.data) == tube->number)
+			call->counts[i]++;
+	}
+	return error == WW_ENOTFOUND ? WW_OK : error;
+}
+
+static int forecast(struct jobs_local *jobs, void *arguments)
+{
+	const struct forecast *call = arguments;
+	const struct tube *tube = call->tube ? ww_jobs_tube_find(jobs, call->tube) : NULL;
+	int error;
+
+	memset(call->counts, 0, call->count * sizeof *call->counts);
+	if (call->tube && !tube)
+		return WW_OK;
+	error = forecast_line(jobs, call, tube, 0);
+	return error ? error : forecast_line(jobs, call, tube, 1);
+}
+
+int ww_jobs_local_forecast(struct ww_jobs *jobs, const char *tube, uint64_t span, uint64_t *counts, size_t count)
+{
+	struct forecast call = {tube, span, counts, count};
+
+	return ww_jobs_submit(local_of(jobs), forecast, &call);
+}
+
+/* ---- Statistics */
+
+static void fill_tube(const struct jobs_local *jobs, const struct tube *tube, struct ww_tube_stats *stats)
+{
+	uint64_t now = ww_jobs_time(&jobs->elapsed);
+	uint64_t present = tube->ready + tube->reserved;
+
+	*stats = (struct ww_tube_stats){.delayed = tube->waiting > present ? tube->waiting - present : 0,
+	    .ready = tube->ready,
+	    .urgent = tube->urgent,
+	    .reserved = tube->reserved,
+	    .buried = tube->buried,
+	    .puts = tube->puts,
+	    .finished = tube->finished,
+	    .pauses = tube->pauses};
+	memcpy(stats->name, tube->name, sizeof stats->name);
+	if (tube->pause_ends > now) {
+		stats->pause = tube->pause;
+		stats->pause_left = tube->pause_ends - now;
+	}
+}
+
+struct tubes {
+	const char *name;
+	struct ww_tube_stats *stats;
+	ww_tube_fn *fn;
+	void *context;
+};
+
+static int one_tube(struct jobs_local *jobs, void *arguments)
+{
+	const struct tubes *call = arguments;
+	const struct tube *tube = ww_jobs_tube_find(jobs, call->name);
+
+	if (!tube)
+		return WW_ENOTFOUND;
+	fill_tube(jobs, tube, call->stats);
+	return WW_OK;
+}
+
+int ww_jobs_local_tube(struct ww_jobs *jobs, const char *tube, struct ww_tube_stats *stats)
+{
+	struct tubes call = {.name = tube, .stats = stats};
+
+	return ww_jobs_submit(local_of(jobs), one_tube, &call);
+}
+
+static int all_tubes(struct jobs_local *jobs, void *arguments)
+{
+	const struct tubes *call = arguments;
+	struct ww_tube_stats stats;
+	struct tube *tube;
+	struct tube *next;
+	int result = 0;
+
+	HASH_ITER(hh, jobs->tubes, tube, next)
+	{
+		if (tube->waiting + tube->buried == 0)
+			continue;
+		fill_tube(jobs, tube, &stats);
+		result = call->fn(&stats, call->context);
+		if (result)
+			break;
+	}
+	return result;
+}
+
+int ww_jobs_local_tubes(struct ww_jobs *jobs, ww_tube_fn *fn, void *context)
+{
+	struct tubes call = {.fn = fn, .context = context};
+
+	return ww_jobs_submit(local_of(jobs), all_tubes, &call);
+}
+
+static void add_tube(struct ww_tube_stats *sum, const struct ww_tube_stats *tube)
+{
+	sum->delayed += tube->delayed;
+	sum->ready += tube->ready;
+	sum->urgent += tube->urgent;
+	sum->reserved += tube->reserved;
+	sum->buried += tube->buried;
+	sum->puts += tube->puts;
+	sum->finished += tube->finished;
+	sum->pauses += tube->pauses;
+}
+
+/* How long the first one that is due has been; reserved ones count, as they are not done. */
+static uint64_t oldest(struct jobs_local *jobs)
+{
+	uint64_t age = 0;
+
+	for (int wall = 0; wall < 2; wall++) {
+		struct timeline *line = ww_jobs_timeline(jobs, wall);
+		uint64_t now = ww_jobs_time(line);
+		struct store_bytes key;
+		struct store_bytes value;
+		if (!line->driver ||
+		    jobs->store.ops->seek(jobs->store.self, line->table, (struct store_bytes){"", 0}, &key, &value) ||
+		    key.size != 16)
+			continue;
+		uint64_t due = store_read64(key.data);
+		if (due < now && now - due > age)
+			age = now - due;
+	}
+	return age;
+}
+
+static int stats(struct jobs_local *jobs, void *arguments)
+{
+	struct ww_jobs_stats *stats = arguments;
+	struct ww_tube_stats one;
+	struct tube *tube;
+	struct tube *next;
+
+	*stats = (struct ww_jobs_stats){.timeouts = jobs->timeouts,
+	    .accepted = jobs->meta.accepted,
+	    .ended = jobs->meta.ended,
+	    .loaded = table_count(&jobs->ids),
+	    .oldest = oldest(jobs),
+	    .late_ns = jobs->late_ns,
+	    .commits = jobs->commits,
+	    .syncs = jobs->syncs,
+	    .sync_ns = jobs->sync_ns,
+	    .bytes = sizeof *jobs + jobs->bytes + ww_slab_bytes(&jobs->entries) + ww_table_bytes(&jobs->ids),
+	    .disk = jobs->store.ops->disk(jobs->store.self)};
+	memcpy(stats->late, jobs->lateness, sizeof stats->late);
+	HASH_ITER(hh, jobs->tubes, tube, next)
+	{
+		fill_tube(jobs, tube, &one);
+		add_tube(&stats->all, &one);
+		stats->tubes += tube->waiting + tube->buried != 0;
+	}
+	stats->all.puts += jobs->gone_puts;
+	stats->all.finished += jobs->gone_finished;
+	return WW_OK;
+}
+
+int ww_jobs_local_stats(struct ww_jobs *jobs, struct ww_jobs_stats *result)
+{
+	return ww_jobs_submit(local_of(jobs), stats, result);
+}

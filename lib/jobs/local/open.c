@@ -1,0 +1,291 @@
+/* The embedded store of jobs: the table of what it does; opening and closing. */
+#include "weekwheel/jobs.h"
+
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "lib/jobs/local/local_internal.h"
+
+int ww_jobs_config_default(struct ww_jobs_config *config)
+{
+	if (!config)
+		return WW_EINVAL;
+	*config = (struct ww_jobs_config){.sync = WW_SYNC_ALWAYS,
+	    .sync_ns = 50 * WW_MILLISECOND,
+	    .window = 60 * WW_SECOND,
+	    .window_jobs = 100000,
+	    .body_max = 65535};
+	return WW_OK;
+}
+
+static const struct jobs_backend backend = {
+    .close = ww_jobs_local_close,
+    .free = ww_jobs_local_free,
+    .begin = ww_jobs_local_begin,
+    .commit = ww_jobs_local_commit,
+    .now = ww_jobs_local_now,
+    .put = ww_jobs_local_put,
+    .put_many = ww_jobs_local_put_many,
+    .move = ww_jobs_local_move,
+    .cancel = ww_jobs_local_cancel,
+    .reserve = ww_jobs_local_reserve,
+    .reserve_many = ww_jobs_local_reserve_many,
+    .wait = ww_jobs_local_wait,
+    .reserve_job = ww_jobs_local_reserve_job,
+    .finish = ww_jobs_local_finish,
+    .finish_many = ww_jobs_local_finish_many,
+    .release = ww_jobs_local_release,
+    .back = ww_jobs_local_return,
+    .bury = ww_jobs_local_bury,
+    .touch = ww_jobs_local_touch,
+    .kick = ww_jobs_local_kick,
+    .kick_job = ww_jobs_local_kick_job,
+    .pause = ww_jobs_local_pause,
+    .peek = ww_jobs_local_peek,
+    .peek_next = ww_jobs_local_peek_next,
+    .state = ww_jobs_local_state,
+    .list = ww_jobs_local_list,
+    .forecast = ww_jobs_local_forecast,
+    .stats = ww_jobs_local_stats,
+    .tube = ww_jobs_local_tube,
+    .tubes = ww_jobs_local_tubes,
+    .check = ww_jobs_local_check,
+};
+
+static int is_sound(const struct ww_jobs_config *config)
+{
+	if (!config->driver || (!config->path && !(config->flags & WW_JOBS_MEMORY)))
+		return 0;
+	if (config->flags & ~(WW_JOBS_MEMORY | WW_JOBS_READONLY) || config->sync > WW_SYNC_SYSTEM)
+		return 0;
+	if (config->window == 0 || config->window > WW_DRIVER_TIME_MAX || config->window_jobs == 0 ||
+	    config->window_jobs > SLAB_MAX / 4)
+		return 0;
+	return config->sync_ns >= WW_MILLISECOND && config->body_max <= WW_JOB_BODY_MAX;
+}
+
+static int make_locks(struct jobs_local *jobs)
+{
+	pthread_condattr_t attributes;
+
+	if (pthread_mutex_init(&jobs->lock, NULL))
+		return WW_ESYSTEM;
+	if (pthread_cond_init(&jobs->idle, NULL)) {
+		pthread_mutex_destroy(&jobs->lock);
+		return WW_ESYSTEM;
+	}
+	pthread_condattr_init(&attributes);
+	pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+	int failed = pthread_cond_init(&jobs->ready_cond, &attributes);
+	pthread_condattr_destroy(&attributes);
+	if (failed) {
+		pthread_cond_destroy(&jobs->idle);
+		pthread_mutex_destroy(&jobs->lock);
+		return WW_ESYSTEM;
+	}
+	return WW_OK;
+}
+
+static void free_all(struct jobs_local *jobs)
+{
+	ww_jobs_tubes_close(jobs);
+	ww_jobs_give(jobs, jobs->undo, jobs->undo_room * sizeof *jobs->undo);
+	ww_jobs_give(jobs, jobs->buffer, jobs->buffer_size);
+	ww_table_destroy(&jobs->ids);
+	ww_slab_destroy(&jobs->entries);
+	pthread_cond_destroy(&jobs->ready_cond);
+	pthread_cond_destroy(&jobs->idle);
+	pthread_mutex_destroy(&jobs->lock);
+	jobs->allocator->free(jobs->allocator->user, jobs, sizeof *jobs);
+}
+
+static int mark_closed(struct jobs_local *jobs, void *arguments)
+{
+	(void)arguments;
+	jobs->closed = 1;
+	return WW_OK;
+}
+
+static void cancel_timer(struct ww_driver *driver, ww_handle *timer)
+{
+	if (driver && *timer)
+		(void)ww_driver_cancel_wait(driver, *timer);
+	*timer = 0;
+}
+
+/* Callbacks see that it is closed, and touch nothing; when their timers are cancelled, none of them runs. */
+static void cancel_timers(struct jobs_local *jobs)
+{
+	cancel_timer(jobs->elapsed.driver, &jobs->elapsed.timer);
+	cancel_timer(jobs->wall.driver, &jobs->wall.timer);
+	cancel_timer(jobs->elapsed.driver, &jobs->pause_timer);
+	for (uint32_t i = 0; i < slab_end(&jobs->entries); i++) {
+		struct entry *entry = slab_at(&jobs->entries, i);
+		int wall = entry->is.state == WW_JOB_DELAYED && entry->is.wall;
+		if (entry->is.state)
+			cancel_timer(ww_jobs_timeline(jobs, wall)->driver, &entry->timer);
+	}
+}
+
+/*
+ * Callbacks that run for timers which were cancelled too late come through ww_jobs_submit, and see that it is closed.
+ */
+static void wait_for_callbacks(struct jobs_local *jobs)
+{
+	pthread_mutex_lock(&jobs->lock);
+	while (jobs->late || jobs->busy || jobs->inside)
+		pthread_cond_wait(&jobs->idle, &jobs->lock);
+	pthread_mutex_unlock(&jobs->lock);
+}
+
+static void end_timers(struct jobs_local *jobs)
+{
+	(void)ww_jobs_submit(jobs, mark_closed, NULL);
+	cancel_timers(jobs);
+	wait_for_callbacks(jobs);
+}
+
+/* What a new opening changes: tokens of this one are greater than those of all before. */
+static int open_epoch(struct jobs_local *jobs, void *arguments)
+{
+	int error;
+
+	(void)arguments;
+	if (jobs->config.flags & WW_JOBS_READONLY)
+		return WW_OK;
+	error = ww_jobs_writing(jobs);
+	jobs->meta.epoch++;
+	return error;
+}
+
+/* As much as the window holds is ready when the store is open. */
+static int read_on(struct jobs_local *jobs, void *arguments)
+{
+	(void)arguments;
+	jobs->elapsed.wants = jobs->elapsed.planned == 0;
+	jobs->wall.wants = jobs->wall.planned == 0;
+	return WW_OK;
+}
+
+static int read_all(struct jobs_local *jobs)
+{
+	int is_new;
+	int error = ww_jobs_meta_read(jobs, &is_new);
+
+	if (!error)
+		error = ww_jobs_tubes_open(jobs);
+	if (!error)
+		error = ww_jobs_time_open(jobs, is_new);
+	jobs->meta_before = jobs->meta;
+	jobs->store.ops->rest(jobs->store.self);
+	if (!error)
+		error = ww_jobs_submit(jobs, open_epoch, NULL);
+	/* However the rest is synced: no token comes twice. */
+	if (!error && !(jobs->config.flags & WW_JOBS_READONLY))
+		error = jobs->store.ops->sync(jobs->store.self);
+	for (size_t i = 0; !error && i < jobs->config.window_jobs / LOAD_BATCH; i++)
+		error = ww_jobs_submit(jobs, read_on, NULL);
+	return error;
+}
+
+int ww_jobs_open(struct ww_jobs **result, const struct ww_jobs_config *config)
+{
+	const struct ww_allocator *allocator;
+	struct jobs_local *jobs;
+	int error;
+
+	if (!result || !config || !is_sound(config))
+		return WW_EINVAL;
+	allocator = config->allocator ? config->allocator : ww_allocator_default();
+	jobs = allocator->allocate(allocator->user, sizeof *jobs);
+	if (!jobs)
+		return WW_ENOMEM;
+	memset(jobs, 0, sizeof *jobs);
+	jobs->base.backend = &backend;
+	jobs->allocator = allocator;
+	jobs->config = *config;
+	jobs->config.allocator = allocator;
+	jobs->last = &jobs->first;
+	jobs->process = getpid();
+	jobs->random = (uint64_t)time(NULL) ^ (uint64_t)(uintptr_t)jobs;
+	jobs->elapsed.jobs = jobs->wall.jobs = jobs;
+	ww_slab_init(&jobs->entries, sizeof(struct entry), allocator);
+	error = make_locks(jobs);
+	if (error) {
+		allocator->free(allocator->user, jobs, sizeof *jobs);
+		return error;
+	}
+	error = ww_table_init(&jobs->ids, allocator);
+	if (!error)
+		error = config->flags & WW_JOBS_MEMORY ? ww_store_memory_open(&jobs->store, &jobs->config)
+		                                       : ww_store_lmdb_open(&jobs->store, &jobs->config);
+	jobs->config.path = NULL;
+	if (error) {
+		free_all(jobs);
+		return error;
+	}
+	error = read_all(jobs);
+	if (error) {
+		/* What could not be read is not written. */
+		end_timers(jobs);
+		(void)jobs->store.ops->close(jobs->store.self);
+		free_all(jobs);
+		return error;
+	}
+	*result = &jobs->base;
+	return WW_OK;
+}
+
+/* Store what memory alone knows of leases: it is not lost with a store that is closed in order. */
+static int store_leases(struct jobs_local *jobs, void *arguments)
+{
+	int error = WW_OK;
+
+	(void)arguments;
+	if (jobs->config.flags & WW_JOBS_READONLY)
+		return WW_OK;
+	for (uint32_t i = 0; i < slab_end(&jobs->entries) && !error; i++) {
+		struct entry *entry = slab_at(&jobs->entries, i);
+		struct job_record old;
+		struct job_record record;
+		if (!entry->is.state || !(entry->is.reserves | entry->is.timeouts | entry->is.tries))
+			continue;
+		if (ww_jobs_read(jobs, entry->id, &old))
+			continue;
+		record = old;
+		ww_jobs_merge(&record, entry);
+		error = ww_jobs_write(jobs, entry->id, &old, &record);
+	}
+	/* Even if nothing has: the clocks of this moment. */
+	return error ? error : ww_jobs_writing(jobs);
+}
+
+int ww_jobs_local_close(struct ww_jobs *handle)
+{
+	struct jobs_local *jobs = local_of(handle);
+	int error;
+	int ended;
+
+	if (getpid() != jobs->process)
+		return WW_ECLOSED;
+	if (ww_jobs_is_mine(jobs))
+		return WW_EBUSY;
+	error = ww_jobs_submit(jobs, store_leases, NULL);
+	end_timers(jobs);
+	ended = jobs->store.ops->close(jobs->store.self);
+	free_all(jobs);
+	return error ? error : ended;
+}
+
+int ww_jobs_local_now(struct ww_jobs *jobs, uint32_t flags, uint64_t *ns)
+{
+	const struct timeline *line = ww_jobs_timeline(local_of(jobs), (flags & WW_JOB_WALL) != 0);
+
+	if (getpid() != local_of(jobs)->process)
+		return WW_ECLOSED;
+	if (!line->driver)
+		return WW_ESYSTEM;
+	*ns = ww_jobs_time(line);
+	return WW_OK;
+}

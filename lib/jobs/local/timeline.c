@@ -1,0 +1,307 @@
+/* The two clocks of jobs, and what is read ahead of them. */
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "lib/jobs/local/local_internal.h"
+
+/* ---- Clocks */
+
+struct timeline *ww_jobs_timeline(struct jobs_local *jobs, int wall)
+{
+	return wall ? &jobs->wall : &jobs->elapsed;
+}
+
+uint64_t ww_jobs_time(const struct timeline *line)
+{
+	uint64_t now = 0;
+
+	if (line->driver)
+		(void)ww_driver_now(line->driver, &now);
+	return now + line->offset;
+}
+
+static uint64_t system_ns(clockid_t clock)
+{
+	struct timespec now;
+
+	clock_gettime(clock, &now);
+	return (uint64_t)now.tv_sec * WW_SECOND + (uint64_t)now.tv_nsec;
+}
+
+static void read_boot_id(unsigned char id[16])
+{
+	char text[64] = "";
+	FILE *file = fopen("/proc/sys/kernel/random/boot_id", "re");
+
+	memset(id, 0, 16);
+	if (!file)
+		return;
+	if (fgets(text, sizeof text, file))
+		for (size_t i = 0, k = 0; text[i] && k < 32; i++) {
+			const char *digits = "0123456789abcdef";
+			const char *digit = strchr(digits, text[i]);
+			if (digit)
+				id[k / 2] = (unsigned char)(id[k / 2] << 4 | (digit - digits)), k++;
+		}
+	fclose(file);
+}
+
+/* Whether the driver's clock is the system's, which goes on while nobody looks, and not one that a program moves. */
+static int is_real(const struct timeline *line)
+{
+	uint64_t now = ww_jobs_time(line) - line->offset;
+	uint64_t real = system_ns(CLOCK_BOOTTIME);
+
+	return now <= real && real - now < WW_SECOND;
+}
+
+/* One that could not be read is no boot's. */
+static int is_same_boot(const unsigned char one[16], const unsigned char other[16])
+{
+	static const unsigned char unknown[16];
+
+	return memcmp(one, other, 16) == 0 && memcmp(one, unknown, 16) != 0;
+}
+
+/*
+ * Elapsed time of jobs begins with Unix time, so that it can be read, and goes on without a step: in the same boot
+ * by the system's elapsed time, across boots by the difference of Unix times, and on a clock that a program moves from
+ * where it was.
+ */
+static void set_offset(struct jobs_local *jobs, int is_new)
+{
+	struct timeline *line = &jobs->elapsed;
+	uint64_t wall = system_ns(CLOCK_REALTIME);
+	unsigned char boot_id[16];
+	uint64_t now = ww_jobs_time(line);
+	uint64_t then = jobs->meta.elapsed;
+
+	read_boot_id(boot_id);
+	if (is_new)
+		line->offset = wall - now;
+	else if (!is_real(line))
+		line->offset = then - now;
+	else if (is_same_boot(boot_id, jobs->meta.boot_id) && now + jobs->meta.offset >= then)
+		line->offset = jobs->meta.offset;
+	else
+		line->offset = then + (wall > jobs->meta.wall ? wall - jobs->meta.wall : 0) - now;
+	memcpy(jobs->meta.boot_id, boot_id, sizeof boot_id);
+	jobs->meta.offset = is_real(line) ? line->offset : 0;
+	if (is_new)
+		ww_jobs_time_save(jobs);
+}
+
+void ww_jobs_time_save(struct jobs_local *jobs)
+{
+	jobs->meta.elapsed = ww_jobs_time(&jobs->elapsed);
+	jobs->meta.wall = system_ns(CLOCK_REALTIME);
+}
+
+int ww_jobs_time_open(struct jobs_local *jobs, int is_new)
+{
+	jobs->elapsed = (struct timeline){
+	    .jobs = jobs, .driver = jobs->config.driver, .table = STORE_DUE, .wants = 1, .planned = UINT64_MAX};
+	jobs->wall = (struct timeline){.jobs = jobs,
+	    .driver = jobs->config.wall,
+	    .table = STORE_WALL,
+	    .wants = jobs->config.wall != NULL,
+	    .planned = UINT64_MAX};
+	set_offset(jobs, is_new);
+	jobs->elapsed.opened = ww_jobs_time(&jobs->elapsed);
+	jobs->wall.opened = ww_jobs_time(&jobs->wall);
+	return WW_OK;
+}
+
+void ww_jobs_count_late(const struct timeline *line, uint64_t due)
+{
+	struct jobs_local *jobs = line->jobs;
+	uint64_t now = ww_jobs_time(line);
+	uint64_t late = now > due ? now - due : 0;
+	uint64_t most = WW_MILLISECOND;
+	int class = 0;
+
+	if (due < line->opened)
+		return;
+	for (; class < WW_LATE_CLASSES - 1 && late > most; class ++)
+		most *= 10;
+	jobs->lateness[class]++;
+	jobs->late_ns += late;
+}
+
+/* ---- When to read on */
+
+int ww_jobs_is_near(const struct timeline *line, uint64_t due, uint64_t id)
+{
+	return due < line->edge_due || (due == line->edge_due && id <= line->edge_id);
+}
+
+struct arrival {
+	struct timeline *line;
+	ww_handle timer;
+};
+
+static int arrive(struct jobs_local *jobs, void *arguments)
+{
+	const struct arrival *arrival = arguments;
+	struct timeline *line = arrival->line;
+
+	if (jobs->closed || line->timer != arrival->timer) {
+		ww_jobs_late(jobs);
+		return WW_OK;
+	}
+	line->timer = 0;
+	line->planned = UINT64_MAX;
+	line->wants = 1;
+	return WW_OK;
+}
+
+static void on_arrival(struct ww_driver *driver, const struct ww_firing *firing, void *user)
+{
+	struct arrival arrival = {user, firing->handle};
+
+	(void)driver;
+	(void)ww_jobs_submit(arrival.line->jobs, arrive, &arrival);
+}
+
+/* Read on at that time of the timeline. If no timer can be had, at the end of the next call. */
+static void plan_at(struct timeline *line, uint64_t at)
+{
+	struct jobs_local *jobs = line->jobs;
+
+	if (at >= line->planned)
+		return;
+	ww_jobs_cancel_timer(jobs, line->driver, &line->timer);
+	line->planned = at;
+	at = at > line->offset ? at - line->offset : 0;
+	if (ww_driver_schedule_at(line->driver, at, on_arrival, line, &line->timer) != WW_OK) {
+		line->planned = UINT64_MAX;
+		line->wants = 1;
+	}
+}
+
+void ww_jobs_plan(struct timeline *line, uint64_t due)
+{
+	uint64_t ahead = line->jobs->config.window / 2;
+
+	if (line->driver && !line->cut)
+		plan_at(line, due > ahead ? due - ahead : 0);
+}
+
+/* ---- Reading on */
+
+static int read_pair(
+    struct timeline *line, struct store_bytes key, struct store_bytes value, uint64_t now, uint64_t *due, uint64_t *id)
+{
+	struct jobs_local *jobs = line->jobs;
+	struct image image = {0};
+
+	if (key.size != 16 || value.size != 8)
+		return WW_ECORRUPT;
+	*due = store_read64(key.data);
+	*id = store_read64((const char *)key.data + 8);
+	image.tube = ww_jobs_tube_number(jobs, store_read32(value.data));
+	image.priority = store_read32((const char *)value.data + 4);
+	image.due = *due;
+	image.wall = line == &jobs->wall;
+	image.state = *due <= now ? WW_JOB_READY : WW_JOB_DELAYED;
+	if (!image.tube)
+		return WW_ECORRUPT;
+	/* It may be reserved, or have been put meanwhile. */
+	if (ww_jobs_find(jobs, *id))
+		return WW_OK;
+	if (image.state == WW_JOB_READY)
+		ww_jobs_count_late(line, *due);
+	return ww_jobs_set(jobs, *id, &image);
+}
+
+/* Read up to LOAD_BATCH pairs. Returns 1 if more is to be read now. */
+static int read_batch(struct timeline *line)
+{
+	struct jobs_local *jobs = line->jobs;
+	const struct store_ops *ops = jobs->store.ops;
+	uint64_t now = ww_jobs_time(line);
+	uint64_t until = now + jobs->config.window;
+	unsigned char from[16];
+	struct store_bytes key;
+	struct store_bytes value;
+	uint64_t due = 0;
+	uint64_t id;
+	int error;
+
+	store_write64(from, line->edge_due);
+	store_write64(from + 8, line->edge_id + 1);
+	error = ops->seek(jobs->store.self, line->table, (struct store_bytes){from, sizeof from}, &key, &value);
+	for (unsigned i = 0; !error; i++) {
+		due = key.size == 16 ? store_read64(key.data) : 0;
+		if (due > until)
+			break;
+		line->cut = line->loaded >= jobs->config.window_jobs;
+		if (line->cut)
+			return 0;
+		if (i == LOAD_BATCH)
+			return 1;
+		error = read_pair(line, key, value, now, &due, &id);
+		if (error == WW_ENOMEM)
+			return 1;
+		/* A pair that makes no sense is left out; ww_jobs_check tells of it. */
+		if (key.size == 16) {
+			line->edge_due = store_read64(key.data);
+			line->edge_id = store_read64((const char *)key.data + 8);
+		}
+		error = ops->next(jobs->store.self, line->table, &key, &value);
+	}
+	line->cut = 0;
+	if (line->edge_due < until) {
+		line->edge_due = until;
+		line->edge_id = UINT64_MAX;
+	}
+	if (!error)
+		ww_jobs_plan(line, due);
+	return 0;
+}
+
+static void forget_last(struct timeline *line)
+{
+	struct jobs_local *jobs = line->jobs;
+	const struct image none = {0};
+	struct store_bytes key;
+	struct store_bytes value;
+	unsigned char to[16];
+
+	while (line->loaded > jobs->config.window_jobs) {
+		store_write64(to, line->edge_due);
+		store_write64(to + 8, line->edge_id + (line->edge_id != UINT64_MAX));
+		if (jobs->store.ops->before(
+		        jobs->store.self, line->table, (struct store_bytes){to, sizeof to}, &key, &value) ||
+		    key.size != 16)
+			return;
+		line->edge_due = store_read64(key.data);
+		line->edge_id = store_read64((const char *)key.data + 8);
+		/* The edge includes its job; the ones behind it go. */
+		const struct entry *entry = ww_jobs_find(jobs, line->edge_id);
+		if (entry && entry->is.state == WW_JOB_DELAYED)
+			(void)ww_jobs_set(jobs, entry->id, &none);
+		line->edge_id--;
+		line->cut = 1;
+	}
+}
+
+void ww_jobs_load(struct timeline *line)
+{
+	struct jobs_local *jobs = line->jobs;
+	size_t most = jobs->config.window_jobs;
+
+	if (!line->driver || jobs->closed || jobs->config.flags & WW_JOBS_READONLY)
+		return;
+	if (line->loaded > 2 * most)
+		forget_last(line);
+	if (line->cut && line->loaded < most / 2 + 1)
+		line->wants = 1;
+	if (!line->wants)
+		return;
+	line->wants = 0;
+	/* Calls that wait come between two batches. */
+	if (read_batch(line))
+		plan_at(line, 0);
+}

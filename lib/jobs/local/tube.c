@@ -1,0 +1,230 @@
+/* Tubes: their names, numbers and counts. */
+#include <string.h>
+
+#include "lib/jobs/local/local_internal.h"
+
+/*
+ * So many tubes that are empty are remembered, for their statistics. A number is the lowest that is free: one of
+ * NUMBERS or more, whose table would have no end, is damage before it is so many tubes.
+ */
+enum { COUNTS = 16, EMPTY_KEPT = 1000, NUMBERS = 1 << 24 };
+
+struct tube *ww_jobs_tube_find(const struct jobs_local *jobs, const char *name)
+{
+	struct tube *tube;
+
+	HASH_FIND(hh, jobs->tubes, name, strlen(name), tube);
+	return tube;
+}
+
+struct tube *ww_jobs_tube_number(const struct jobs_local *jobs, uint64_t number)
+{
+	return number < jobs->numbered_room ? jobs->numbered[number] : NULL;
+}
+
+static int widen(struct jobs_local *jobs, uint32_t number)
+{
+	uint32_t room = jobs->numbered_room ? jobs->numbered_room : 16;
+	struct tube **more;
+
+	if (number < jobs->numbered_room)
+		return WW_OK;
+	if (number >= NUMBERS)
+		return WW_ENOMEM;
+	while (room <= number)
+		room *= 2;
+	more = ww_jobs_allocate(jobs, room * sizeof *more);
+	if (!more)
+		return WW_ENOMEM;
+	memset(more, 0, room * sizeof *more);
+	if (jobs->numbered_room)
+		memcpy(more, jobs->numbered, jobs->numbered_room * sizeof *more);
+	ww_jobs_give(jobs, jobs->numbered, jobs->numbered_room * sizeof *more);
+	jobs->numbered = more;
+	jobs->numbered_room = room;
+	return WW_OK;
+}
+
+static int add_tube(struct jobs_local *jobs, uint32_t number, const char *name, size_t length, struct tube **tube)
+{
+	struct tube *made;
+
+	if (widen(jobs, number))
+		return WW_ENOMEM;
+	made = ww_jobs_allocate(jobs, sizeof *made);
+	if (!made)
+		return WW_ENOMEM;
+	memset(made, 0, sizeof *made);
+	made->jobs = jobs;
+	made->number = number;
+	made->name_length = (uint32_t)length;
+	memcpy(made->name, name, length);
+	HASH_ADD_KEYPTR(hh, jobs->tubes, made->name, made->name_length, made);
+	if (!made->hh.tbl) {
+		ww_jobs_give(jobs, made, sizeof *made);
+		return WW_ENOMEM;
+	}
+	jobs->numbered[number] = made;
+	*tube = made;
+	return WW_OK;
+}
+
+static void mark(struct tube *tube)
+{
+	if (tube->dirty)
+		return;
+	tube->dirty = 1;
+	tube->next_dirty = tube->jobs->dirty;
+	tube->jobs->dirty = tube;
+}
+
+void ww_jobs_tube_touch(struct tube *tube)
+{
+	mark(tube);
+}
+
+int ww_jobs_tube_get(struct jobs_local *jobs, const char *name, struct tube **tube)
+{
+	uint32_t number = 0;
+	int error;
+
+	*tube = ww_jobs_tube_find(jobs, name);
+	if (*tube)
+		return WW_OK;
+	while (ww_jobs_tube_number(jobs, number))
+		number++;
+	error = add_tube(jobs, number, name, strlen(name), tube);
+	if (!error)
+		mark(*tube);
+	return error;
+}
+
+void ww_jobs_tube_change(struct jobs_local *jobs, const struct undo *undo, int sign)
+{
+	struct tube *tube = undo->tube;
+
+	(void)jobs;
+	tube->waiting += (uint64_t)(sign * undo->waiting);
+	tube->buried += (uint64_t)(sign * undo->buried);
+	tube->puts += (uint64_t)(sign * undo->puts);
+	tube->finished += (uint64_t)(sign * undo->finished);
+	mark(tube);
+}
+
+int ww_jobs_tube_count(
+    struct jobs_local *jobs, struct tube *tube, int64_t waiting, int64_t buried, int64_t puts, int64_t finished)
+{
+	struct undo undo = {.kind = UNDO_COUNTS,
+	    .tube = tube,
+	    .waiting = waiting,
+	    .buried = buried,
+	    .puts = puts,
+	    .finished = finished};
+	int error = ww_jobs_note(jobs, &undo);
+
+	if (!error)
+		ww_jobs_tube_change(jobs, &undo, 1);
+	return ww_jobs_broken(jobs, error);
+}
+
+/* ---- Stored */
+
+static int is_empty(const struct tube *tube)
+{
+	return tube->waiting + tube->buried == 0;
+}
+
+int ww_jobs_tubes_store(struct jobs_local *jobs)
+{
+	unsigned char key[4];
+	unsigned char value[COUNTS + WW_TUBE_MAX];
+	int error = WW_OK;
+
+	for (const struct tube *tube = jobs->dirty; tube && !error; tube = tube->next_dirty) {
+		store_write32(key, tube->number);
+		if (is_empty(tube)) {
+			error = jobs->store.ops->remove(
+			    jobs->store.self, STORE_TUBES, (struct store_bytes){key, sizeof key});
+			error = error == WW_ENOTFOUND ? WW_OK : error;
+			continue;
+		}
+		store_write64(value, tube->waiting);
+		store_write64(value + 8, tube->buried);
+		memcpy(value + COUNTS, tube->name, tube->name_length);
+		error = jobs->store.ops->put(jobs->store.self, STORE_TUBES, (struct store_bytes){key, sizeof key},
+		    (struct store_bytes){value, COUNTS + tube->name_length});
+	}
+	return error;
+}
+
+static void free_tube(struct jobs_local *jobs, struct tube *tube)
+{
+	jobs->gone_puts += tube->puts;
+	jobs->gone_finished += tube->finished;
+	HASH_DELETE(hh, jobs->tubes, tube);
+	jobs->numbered[tube->number] = NULL;
+	ww_jobs_give(jobs, tube->heap, tube->room * sizeof(struct entry *));
+	ww_jobs_give(jobs, tube, sizeof *tube);
+}
+
+void ww_jobs_tubes_settle(struct jobs_local *jobs)
+{
+	struct tube *next;
+
+	for (struct tube *tube = jobs->dirty; tube; tube = next) {
+		next = tube->next_dirty;
+		tube->dirty = 0;
+		if (is_empty(tube) && !tube->pause_ends && HASH_COUNT(jobs->tubes) > EMPTY_KEPT)
+			free_tube(jobs, tube);
+	}
+	jobs->dirty = NULL;
+}
+
+int ww_jobs_tubes_open(struct jobs_local *jobs)
+{
+	struct store_bytes key;
+	struct store_bytes value;
+	struct tube *tube;
+	int error = jobs->store.ops->seek(jobs->store.self, STORE_TUBES, (struct store_bytes){"", 0}, &key, &value);
+
+	while (!error) {
+		if (key.size != 4 || value.size <= COUNTS || value.size > COUNTS + WW_TUBE_MAX)
+			return WW_ECORRUPT;
+		if (store_read32(key.data) >= NUMBERS)
+			return WW_ECORRUPT;
+		const char *bytes = value.data;
+		error = add_tube(jobs, store_read32(key.data), bytes + COUNTS, value.size - COUNTS, &tube);
+		if (error)
+			return error;
+		tube->waiting = store_read64(bytes);
+		tube->buried = store_read64(bytes + 8);
+		error = jobs->store.ops->next(jobs->store.self, STORE_TUBES, &key, &value);
+	}
+	return error == WW_ENOTFOUND ? WW_OK : error;
+}
+
+void ww_jobs_tubes_close(struct jobs_local *jobs)
+{
+	struct tube *tube;
+	struct tube *next;
+
+	HASH_ITER(hh, jobs->tubes, tube, next)
+	free_tube(jobs, tube);
+	ww_jobs_give(jobs, jobs->numbered, jobs->numbered_room * sizeof *jobs->numbered);
+}
+
+/* ---- Readiness */
+
+void ww_jobs_tube_notify(struct tube *tube)
+{
+	if (tube->notify)
+		return;
+	tube->notify = 1;
+	tube->next_notify = tube->jobs->notify;
+	tube->jobs->notify = tube;
+}
+
+int ww_jobs_tube_is_paused(const struct tube *tube)
+{
+	return tube->pause_ends && ww_jobs_time(&tube->jobs->elapsed) < tube->pause_ends;
+}

@@ -1,0 +1,69 @@
+/* Bringing to stable storage what LMDB has written: at once, or now and then. */
+#include <errno.h>
+#include <string.h>
+#include <time.h>
+
+#include "lib/jobs/store/lmdb.h"
+
+int ww_store_lmdb_sync(struct lmdb *lmdb)
+{
+	return ww_store_lmdb_error(mdb_env_sync(lmdb->env, 1));
+}
+
+static void *sync_often(void *argument)
+{
+	struct lmdb *lmdb = argument;
+	struct timespec until;
+
+	pthread_mutex_lock(&lmdb->mutex);
+	clock_gettime(CLOCK_MONOTONIC, &until);
+	while (!lmdb->ended) {
+		uint64_t ns = (uint64_t)until.tv_nsec + lmdb->sync_ns;
+		until.tv_sec += (time_t)(ns / WW_SECOND);
+		until.tv_nsec = (long)(ns % WW_SECOND);
+		while (!lmdb->ended && pthread_cond_timedwait(&lmdb->wake, &lmdb->mutex, &until) != ETIMEDOUT)
+			continue;
+		if (!lmdb->dirty)
+			continue;
+		lmdb->dirty = 0;
+		pthread_mutex_unlock(&lmdb->mutex);
+		pthread_mutex_lock(&lmdb->exchange);
+		int error = lmdb->dead ? WW_EIO : ww_store_lmdb_sync(lmdb);
+		pthread_mutex_unlock(&lmdb->exchange);
+		pthread_mutex_lock(&lmdb->mutex);
+		lmdb->sync_error = error;
+		lmdb->dirty |= error != WW_OK;
+	}
+	pthread_mutex_unlock(&lmdb->mutex);
+	return NULL;
+}
+
+int ww_store_lmdb_sync_start(struct lmdb *lmdb, uint64_t sync_ns)
+{
+	pthread_condattr_t attributes;
+
+	pthread_mutex_init(&lmdb->mutex, NULL);
+	pthread_condattr_init(&attributes);
+	pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+	pthread_cond_init(&lmdb->wake, &attributes);
+	pthread_condattr_destroy(&attributes);
+	lmdb->sync_ns = sync_ns;
+	if (pthread_create(&lmdb->thread, NULL, sync_often, lmdb)) {
+		lmdb->sync_ns = 0;
+		return WW_ESYSTEM;
+	}
+	return WW_OK;
+}
+
+void ww_store_lmdb_sync_end(struct lmdb *lmdb)
+{
+	if (!lmdb->sync_ns)
+		return;
+	pthread_mutex_lock(&lmdb->mutex);
+	lmdb->ended = 1;
+	pthread_cond_signal(&lmdb->wake);
+	pthread_mutex_unlock(&lmdb->mutex);
+	pthread_join(lmdb->thread, NULL);
+	pthread_cond_destroy(&lmdb->wake);
+	pthread_mutex_destroy(&lmdb->mutex);
+}

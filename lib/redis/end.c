@@ -1,0 +1,137 @@
+/* The end of a lease: finish, release, bury; and touch, which puts it off. */
+#include <string.h>
+
+#include "lib/redis/redis_internal.h"
+
+/* Leases of one call. */
+enum { END_BATCH = 256 };
+
+int ww_redis_end_finish(struct ww_jobs *jobs, uint64_t id, uint64_t token)
+{
+	struct ww_job_end end = {.id = id, .token = token};
+	int error = ww_redis_end_finish_many(jobs, &end, 1);
+
+	return error ? error : end.result;
+}
+
+static int read_end(struct redis_store *store, uint64_t id, const redisReply *reply)
+{
+	int result;
+
+	if (reply->type == REDIS_REPLY_STRING) {
+		ww_redis_hint_finished(store, reply);
+		return WW_OK;
+	}
+	result = (int)ww_redis_call_value(reply);
+	/* It waits again, perhaps for a time that is past. */
+	if (!result)
+		ww_redis_hint_made(store, NULL, shard_of(store, id), HINT_PERHAPS);
+	return result;
+}
+
+int ww_redis_end_finish_many(struct ww_jobs *jobs, struct ww_job_end *ends, size_t count)
+{
+	struct redis_store *store = store_of(jobs);
+	struct gather gather;
+	redisReply *const *reply;
+	int error = ww_redis_gather_make(&gather, store, count, END_BATCH);
+
+	if (!error) {
+		for (size_t i = 0; i < count; i++)
+			ww_redis_gather_add(&gather, i, shard_of(store, ends[i].id));
+		error = ww_redis_gather_begin(&gather, 2);
+	}
+	if (!error) {
+		for (size_t i = 0; i < count; i++) {
+			ww_redis_words_number(ww_redis_gather_words(&gather, i), ends[i].id);
+			ww_redis_words_number(ww_redis_gather_words(&gather, i), ends[i].token);
+		}
+		error = ww_redis_gather_run(&gather, &ww_redis_script_shard_finish);
+		for (size_t i = 0; i < count; i++) {
+			ends[i].result = ww_redis_gather_reply(&gather, i, 1, &reply);
+			if (!ends[i].result)
+				ends[i].result = read_end(store, ends[i].id, reply[0]);
+		}
+	}
+	ww_redis_gather_free(&gather);
+	return error;
+}
+
+static int64_t end(struct redis_store *store, uint64_t id, struct words *words, unsigned flags)
+{
+	return ww_redis_call_number(store, &ww_redis_script_shard_end, shard_of(store, id), words, flags);
+}
+
+static struct words *begin(
+    struct redis_store *store, struct few_words *few, uint64_t id, uint64_t token, const char *what, uint32_t priority)
+{
+	struct words *words = ww_redis_words_few(store, few);
+
+	ww_redis_words_number(words, id);
+	ww_redis_words_number(words, token);
+	ww_redis_words_text(words, what);
+	ww_redis_words_number(words, priority);
+	return words;
+}
+
+static void give_reason(struct words *words, const char *error)
+{
+	if (error)
+		ww_redis_words_bytes(words, error, strnlen(error, WW_JOB_ERROR_MAX));
+}
+
+int ww_redis_end_release(
+    struct ww_jobs *jobs, uint64_t id, uint64_t token, uint32_t priority, uint64_t delay, const char *error)
+{
+	struct redis_store *store = store_of(jobs);
+	struct few_words few;
+	struct words *words = begin(store, &few, id, token, "release", priority);
+	char chance[16] = "0.";
+
+	ww_redis_words_signed(words, delay == WW_JOB_BACKOFF ? -1 : (int64_t)us_up(delay));
+	for (int i = 2; i < 10; i++)
+		chance[i] = (char)('0' + ww_redis_random(store) % 10);
+	ww_redis_words_text(words, chance);
+	give_reason(words, error);
+	int result = (int)end(store, id, words, 0);
+	/* A backoff may be none. */
+	if (result == 0 && (!delay || delay == WW_JOB_BACKOFF))
+		ww_redis_hint_made(store, NULL, shard_of(store, id), HINT_PERHAPS);
+	return result;
+}
+
+int ww_redis_end_return(struct ww_jobs *jobs, uint64_t id, uint64_t token)
+{
+	struct redis_store *store = store_of(jobs);
+	struct few_words few;
+
+	int result = (int)end(store, id, begin(store, &few, id, token, "return", 0), 0);
+	if (!result)
+		ww_redis_hint_made(store, NULL, shard_of(store, id), HINT_PERHAPS);
+	return result;
+}
+
+int ww_redis_end_bury(struct ww_jobs *jobs, uint64_t id, uint64_t token, uint32_t priority, const char *error)
+{
+	struct redis_store *store = store_of(jobs);
+	struct few_words few;
+	struct words *words = begin(store, &few, id, token, "bury", priority);
+
+	ww_redis_words_text(words, "0");
+	ww_redis_words_text(words, "0");
+	give_reason(words, error);
+	return (int)end(store, id, words, 0);
+}
+
+int ww_redis_end_touch(struct ww_jobs *jobs, uint64_t id, uint64_t token, uint64_t *ends)
+{
+	struct redis_store *store = store_of(jobs);
+	struct few_words few;
+	int64_t time = end(store, id, begin(store, &few, id, token, "touch", 0), REDIS_CALL_AGAIN);
+
+	if (time < 0)
+		return (int)time;
+	if (ends)
+		*ends = (uint64_t)time * 1000;
+	return WW_OK;
+}

@@ -1,0 +1,153 @@
+/* What is known of where something is ready. */
+#include <string.h>
+
+#include "lib/redis/redis_internal.h"
+
+/* Tubes that are remembered; then all are forgotten. */
+enum { TUBES_MAX = 4096 };
+
+static size_t size_of(const struct redis_store *store)
+{
+	return sizeof(struct tube_hints) + store->shards * sizeof(struct hint);
+}
+
+static void forget_tubes(struct redis_store *store)
+{
+	struct tube_hints *tube;
+	struct tube_hints *next;
+
+	HASH_ITER(hh, store->tubes, tube, next)
+	{
+		HASH_DEL(store->tubes, tube);
+		store->gone_puts += tube->puts;
+		store->gone_finished += tube->finished;
+		store->allocator->free(store->allocator->user, tube, size_of(store));
+	}
+	store->bytes = 0;
+}
+
+/* With the lock. */
+static void bound_tubes(struct redis_store *store, size_t most)
+{
+	if (HASH_COUNT(store->tubes) > most)
+		forget_tubes(store);
+}
+
+void ww_redis_hint_bound(struct redis_store *store, size_t count)
+{
+	pthread_mutex_lock(&store->lock);
+	bound_tubes(store, TUBES_MAX + count);
+	pthread_mutex_unlock(&store->lock);
+}
+
+struct tube_hints *ww_redis_hint(struct redis_store *store, const char *name)
+{
+	struct tube_hints *tube;
+	size_t length = strlen(name);
+
+	HASH_FIND(hh, store->tubes, name, (unsigned)length, tube);
+	if (tube)
+		return tube;
+	tube = store->allocator->allocate(store->allocator->user, size_of(store));
+	if (!tube)
+		return NULL;
+	memset(tube, 0, size_of(store));
+	memcpy(tube->name, name, length + 1);
+	store->readies++;
+	for (uint32_t i = 0; i < store->shards; i++)
+		tube->of[i] = (struct hint){.first = HINT_UNKNOWN, .heard = store->readies};
+	HASH_ADD(hh, store->tubes, name, (unsigned)length, tube);
+	if (!tube->hh.tbl) {
+		store->allocator->free(store->allocator->user, tube, size_of(store));
+		return NULL;
+	}
+	store->bytes += size_of(store);
+	return tube;
+}
+
+void ww_redis_hint_forget(struct redis_store *store)
+{
+	struct tube_hints *tube;
+	struct tube_hints *next;
+
+	pthread_mutex_lock(&store->lock);
+	store->readies++;
+	HASH_ITER(hh, store->tubes, tube, next)
+	for (uint32_t i = 0; i < store->shards; i++)
+		tube->of[i] = (struct hint){.first = HINT_UNKNOWN, .heard = store->readies};
+	pthread_cond_broadcast(&store->heard);
+	pthread_mutex_unlock(&store->lock);
+}
+
+void ww_redis_hint_hear(struct redis_store *store, const char *name, uint32_t shard, int64_t priority)
+{
+	struct tube_hints *tube;
+
+	pthread_mutex_lock(&store->lock);
+	/* A tube that nobody has asked for begins with nothing known, and that says enough. */
+	HASH_FIND(hh, store->tubes, name, (unsigned)strlen(name), tube);
+	store->readies++;
+	if (tube && shard < store->shards)
+		tube->of[shard] = (struct hint){.first = priority, .heard = store->readies};
+	pthread_cond_broadcast(&store->heard);
+	pthread_mutex_unlock(&store->lock);
+}
+
+static void perhaps(struct redis_store *store, struct hint *hint, int64_t priority)
+{
+	if (hint->first == HINT_NONE || priority < hint->first)
+		hint->first = priority;
+	/* An answer that is under way may be older. */
+	hint->heard = store->readies;
+}
+
+void ww_redis_hint_made(struct redis_store *store, const char *name, uint32_t shard, int64_t priority)
+{
+	struct tube_hints *tube;
+	struct tube_hints *next;
+
+	pthread_mutex_lock(&store->lock);
+	store->readies++;
+	if (name) {
+		HASH_FIND(hh, store->tubes, name, (unsigned)strlen(name), tube);
+		if (tube)
+			perhaps(store, &tube->of[shard], priority);
+	} else {
+		HASH_ITER(hh, store->tubes, tube, next)
+		perhaps(store, &tube->of[shard], priority);
+	}
+	pthread_cond_broadcast(&store->heard);
+	pthread_mutex_unlock(&store->lock);
+}
+
+void ww_redis_hint_count(struct redis_store *store, const char *name, uint64_t puts, uint64_t finished)
+{
+	struct tube_hints *tube;
+
+	pthread_mutex_lock(&store->lock);
+	bound_tubes(store, TUBES_MAX);
+	tube = ww_redis_hint(store, name);
+	if (tube) {
+		tube->puts += puts;
+		tube->finished += finished;
+	} else {
+		store->gone_puts += puts;
+		store->gone_finished += finished;
+	}
+	pthread_mutex_unlock(&store->lock);
+}
+
+void ww_redis_hint_finished(struct redis_store *store, const redisReply *tube)
+{
+	char name[WW_TUBE_MAX + 1] = "";
+
+	if (tube->type != REDIS_REPLY_STRING || tube->len > WW_TUBE_MAX)
+		return;
+	memcpy(name, tube->str, tube->len);
+	ww_redis_hint_count(store, name, 0, 1);
+}
+
+void ww_redis_hint_free(struct redis_store *store)
+{
+	forget_tubes(store);
+}

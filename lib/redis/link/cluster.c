@@ -1,0 +1,306 @@
+/* Redis Cluster: which node has which slot. */
+#include <stdio.h>
+#include <string.h>
+
+#include "lib/redis/link/link_internal.h"
+
+/* Between two readings of the map. */
+#define GAP UINT64_C(100000000)
+
+/* ---- Slots */
+
+/* The polynomial of XMODEM, x^16 + x^12 + x^5 + 1. */
+static unsigned crc16(const char *bytes, size_t length)
+{
+	unsigned crc = 0;
+
+	for (size_t i = 0; i < length; i++) {
+		crc ^= (unsigned)(unsigned char)bytes[i] << 8;
+		for (int bit = 0; bit < 8; bit++)
+			crc = (crc << 1 ^ (crc & 0x8000 ? 0x1021U : 0U)) & 0xffff;
+	}
+	return crc;
+}
+
+unsigned ww_redis_link_slot(const char *key, size_t length)
+{
+	const char *open = memchr(key, '{', length);
+	const char *close = open ? memchr(open + 1, '}', length - (size_t)(open + 1 - key)) : NULL;
+
+	/* An empty tag is none. */
+	if (close && close > open + 1)
+		return crc16(open + 1, (size_t)(close - open) - 1) % REDIS_SLOTS;
+	return crc16(key, length) % REDIS_SLOTS;
+}
+
+static struct redis_node *any_node_locked(struct redis_link *link)
+{
+	struct redis_node *found = NULL;
+
+	for (uint32_t i = 0; i < link->count; i++) {
+		struct redis_node *node = link->nodes[i];
+		if (node->has_slots && (!found || (found->failures && !node->failures)))
+			found = node;
+	}
+	return found;
+}
+
+struct redis_node *ww_redis_cluster_route(struct redis_link *link, const char *key)
+{
+	struct redis_node *node;
+
+	if (!link->slots)
+		return link->nodes[0];
+	pthread_mutex_lock(&link->lock);
+	node = key ? link->slots[ww_redis_link_slot(key, strlen(key))] : any_node_locked(link);
+	link->is_stale |= !node;
+	pthread_mutex_unlock(&link->lock);
+	return node;
+}
+
+/* ---- Redirections: "MOVED 3999 host:port" */
+
+struct redis_node *ww_redis_cluster_follow(struct redis_link *link, const struct redis_node *from, const char *text)
+{
+	const char *port_at = strrchr(text, ':');
+	struct redis_node *node;
+	const char *host;
+	size_t length;
+	unsigned slot, port;
+
+	if (!link->slots || !port_at || sscanf(port_at, ":%5u", &port) != 1 || port == 0 || port > 65535)
+		return NULL;
+	if (sscanf(text, "%*s %5u", &slot) != 1 || slot >= REDIS_SLOTS)
+		return NULL;
+	host = strchr(text, ' ') + 1;
+	host = strchr(host, ' ');
+	if (!host || host > port_at)
+		return NULL;
+	host++;
+	length = (size_t)(port_at - host);
+	/* No host: that of the node that said so. */
+	if (length == 0) {
+		host = from->address.port ? from->address.host : "127.0.0.1";
+		length = strlen(host);
+	}
+	pthread_mutex_lock(&link->lock);
+	node = ww_redis_node_find_locked(link, host, length, port);
+	if (node && text[0] == 'M') {
+		link->slots[slot] = node;
+		node->has_slots = 1;
+		link->is_stale = 1;
+	}
+	pthread_mutex_unlock(&link->lock);
+	return node;
+}
+
+/* ---- The map: CLUSTER SLOTS gives [[first, last, [host, port, ...], replicas...], ...] */
+
+static int is_type(const struct redisReply *reply, int type, size_t elements)
+{
+	return reply && reply->type == type && reply->elements >= elements;
+}
+
+/* The primary of an entry; *node NULL: its address is not known. */
+static int node_of_locked(
+    struct redis_link *link, const struct redis_node *from, const struct redisReply *entry, struct redis_node **node)
+{
+	const struct redisReply *place;
+	const char *host;
+	size_t length;
+
+	if (!is_type(entry, REDIS_REPLY_ARRAY, 3) || !is_type(entry->element[0], REDIS_REPLY_INTEGER, 0) ||
+	    !is_type(entry->element[1], REDIS_REPLY_INTEGER, 0) || !is_type(entry->element[2], REDIS_REPLY_ARRAY, 2))
+		return WW_ECORRUPT;
+	if (entry->element[0]->integer < 0 || entry->element[1]->integer >= REDIS_SLOTS)
+		return WW_ECORRUPT;
+	place = entry->element[2];
+	if (!is_type(place->element[1], REDIS_REPLY_INTEGER, 0) || place->element[1]->integer < 0 ||
+	    place->element[1]->integer > 65535)
+		return WW_ECORRUPT;
+	host = place->element[0]->type == REDIS_REPLY_STRING ? place->element[0]->str : "";
+	length = strlen(host);
+	if (length == 0) {
+		host = from->address.port ? from->address.host : "127.0.0.1";
+		length = strlen(host);
+	}
+	*node = NULL;
+	if (strcmp(host, "?") == 0 || place->element[1]->integer == 0)
+		return WW_OK;
+	*node = ww_redis_node_find_locked(link, host, length, (unsigned)place->element[1]->integer);
+	return *node ? WW_OK : WW_ENOMEM;
+}
+
+static int read_map_locked(struct redis_link *link, const struct redis_node *from, const struct redisReply *map)
+{
+	struct redis_node *node;
+	int error = is_type(map, REDIS_REPLY_ARRAY, 0) && map->elements <= REDIS_SLOTS ? WW_OK : WW_ECORRUPT;
+
+	for (size_t i = 0; i < (error ? 0 : map->elements) && !error; i++)
+		error = node_of_locked(link, from, map->element[i], &node);
+	if (error)
+		return error;
+	for (uint32_t i = 0; i < link->count; i++)
+		link->nodes[i]->has_slots = 0;
+	memset(link->slots, 0, REDIS_SLOTS * sizeof *link->slots);
+	for (size_t i = 0; i < map->elements; i++) {
+		const struct redisReply *entry = map->element[i];
+		(void)node_of_locked(link, from, entry, &node);
+		if (!node)
+			continue;
+		node->has_slots = 1;
+		for (long long slot = entry->element[0]->integer; slot <= entry->element[1]->integer; slot++)
+			link->slots[slot] = node;
+	}
+	return WW_OK;
+}
+
+/* ---- Asking */
+
+/* One command of the link's own. An answer that is an error is one here, too. */
+static int ask(struct redis_link *link, struct redis_node *node, uint64_t deadline, const char *one, const char *two,
+    struct redisReply **reply)
+{
+	const char *argv[2] = {one, two};
+	struct redis_wire *wire;
+	int error = ww_redis_node_take(link, node, deadline, &wire);
+
+	if (error)
+		return error;
+	error = ww_redis_wire_append(wire, 2, argv, NULL);
+	error = error ? error : ww_redis_wire_wait(wire, deadline, reply);
+	pthread_mutex_lock(&link->lock);
+	link->stats.commands++;
+	pthread_mutex_unlock(&link->lock);
+	if (error) {
+		ww_redis_node_drop(link, wire, 1, error);
+		return error;
+	}
+	ww_redis_node_give(link, wire);
+	if (ww_redis_error_meaning(*reply, &error) != REDIS_IS_ANSWER) {
+		char place[REDIS_PLACE_MAX], text[200];
+		ww_redis_node_place(node, place);
+		ww_redis_error_copy(text, sizeof text, (*reply)->str, (*reply)->len);
+		ww_redis_link_complain(link, "Redis at %s answers %s %s: %s", place, one, two, text);
+		ww_redis_reply_free(*reply);
+	}
+	return error;
+}
+
+static int refresh_from(struct redis_link *link, struct redis_node *node, uint64_t deadline)
+{
+	uint64_t soon = redis_now() + link->config.timeout / 4;
+	struct redisReply *map;
+	int error = ask(link, node, soon < deadline ? soon : deadline, "CLUSTER", "SLOTS", &map);
+
+	if (error)
+		return error;
+	pthread_mutex_lock(&link->lock);
+	error = read_map_locked(link, node, map);
+	if (!error)
+		link->is_stale = 0;
+	link->stats.refreshes++;
+	pthread_mutex_unlock(&link->lock);
+	ww_redis_reply_free(map);
+	if (error == WW_ECORRUPT)
+		ww_redis_link_complain(link, "Redis answers CLUSTER SLOTS with something else than a map of slots.");
+	return error;
+}
+
+/* The node at that place of the table, if it has or has not failed last. */
+static struct redis_node *node_at(struct redis_link *link, uint32_t at, int has_failed)
+{
+	struct redis_node *node = NULL;
+
+	pthread_mutex_lock(&link->lock);
+	if (at < link->count && (link->nodes[at]->failures > 0) == has_failed)
+		node = link->nodes[at];
+	pthread_mutex_unlock(&link->lock);
+	return node;
+}
+
+/* Ask one after another, first those that are there. */
+static int refresh(struct redis_link *link, uint64_t deadline)
+{
+	int error = WW_EIO;
+
+	for (int has_failed = 0; has_failed < 2; has_failed++) {
+		for (uint32_t at = 0; at < REDIS_NODES_MAX && ww_redis_wire_left(deadline) > 0; at++) {
+			struct redis_node *node = node_at(link, at, has_failed);
+			if (!node)
+				continue;
+			error = refresh_from(link, node, deadline);
+			if (!error)
+				return WW_OK;
+		}
+	}
+	return error;
+}
+
+void ww_redis_cluster_refresh(struct redis_link *link, uint64_t deadline)
+{
+	uint64_t now = ww_redis_link_now(link);
+	int is_due;
+
+	if (!link->slots)
+		return;
+	pthread_mutex_lock(&link->lock);
+	is_due = link->is_stale && !link->is_refreshing && now - link->refreshed >= GAP;
+	if (is_due) {
+		link->is_refreshing = 1;
+		link->refreshed = now;
+	}
+	pthread_mutex_unlock(&link->lock);
+	if (!is_due)
+		return;
+	(void)refresh(link, deadline);
+	pthread_mutex_lock(&link->lock);
+	link->is_refreshing = 0;
+	pthread_mutex_unlock(&link->lock);
+}
+
+static int begin_cluster(struct redis_link *link, uint64_t deadline)
+{
+	struct redis_node **slots = ww_redis_link_take(link, REDIS_SLOTS * sizeof *slots);
+	int error;
+
+	if (!slots)
+		return WW_ENOMEM;
+	memset(slots, 0, REDIS_SLOTS * sizeof *slots);
+	link->slots = slots;
+	error = refresh(link, deadline);
+	if (error)
+		return error;
+	if (!any_node_locked(link)) {
+		ww_redis_link_say(link, "The cluster of Redis has no slots yet: give its nodes theirs.");
+		return WW_EAGAIN;
+	}
+	return WW_OK;
+}
+
+int ww_redis_cluster_discover(struct redis_link *link, uint64_t deadline)
+{
+	uint32_t seeds = link->count;
+	struct redisReply *info;
+	int error = WW_EIO;
+	int is_cluster;
+
+	for (uint32_t i = 0; i < seeds && error; i++)
+		error = ask(link, link->nodes[i], deadline, "INFO", "cluster", &info);
+	if (error)
+		return error;
+	is_cluster = info->type == REDIS_REPLY_STRING && strstr(info->str, "cluster_enabled:1") != NULL;
+	if (info->type != REDIS_REPLY_STRING) {
+		ww_redis_link_say(link, "What answers INFO is no Redis.");
+		error = WW_ECORRUPT;
+	}
+	ww_redis_reply_free(info);
+	if (error || is_cluster)
+		return error ? error : begin_cluster(link, deadline);
+	if (seeds > 1) {
+		ww_redis_link_say(link, "The url of Redis has several hosts, but they are no cluster: give one.");
+		return WW_EINVAL;
+	}
+	link->nodes[0]->has_slots = 1;
+	return WW_OK;
+}

@@ -1,0 +1,354 @@
+/* The nodes of a link: their pools of connections, and when one that is not there is asked again. */
+#include <stdio.h>
+#include <string.h>
+
+#include "lib/redis/link/link_internal.h"
+
+/* The first pause. */
+#define BACKOFF UINT64_C(50000000)
+
+void ww_redis_node_place(const struct redis_node *node, char place[REDIS_PLACE_MAX])
+{
+	const char *host = node->address.host;
+
+	if (node->address.port == 0)
+		(void)snprintf(place, REDIS_PLACE_MAX, "%s", host);
+	else
+		(void)snprintf(
+		    place, REDIS_PLACE_MAX, strchr(host, ':') ? "[%s]:%u" : "%s:%u", host, node->address.port);
+}
+
+/* ---- The table of nodes */
+
+static int grow(struct redis_link *link)
+{
+	uint32_t room = link->room ? 2 * link->room : 8;
+	struct redis_node **nodes;
+
+	if (link->count < link->room)
+		return WW_OK;
+	if (link->count >= REDIS_NODES_MAX)
+		return WW_ENOMEM;
+	nodes = ww_redis_link_take(link, room * sizeof *nodes);
+	if (!nodes)
+		return WW_ENOMEM;
+	if (link->count > 0)
+		memcpy(nodes, link->nodes, link->count * sizeof *nodes);
+	ww_redis_link_give(link, link->nodes, link->room * sizeof *nodes);
+	link->nodes = nodes;
+	link->room = room;
+	return WW_OK;
+}
+
+struct redis_node *ww_redis_node_find_locked(struct redis_link *link, const char *host, size_t length, unsigned port)
+{
+	struct redis_node *node;
+
+	if (length == 0 || length > REDIS_HOST_MAX)
+		return NULL;
+	for (uint32_t i = 0; i < link->count; i++) {
+		node = link->nodes[i];
+		if (node->address.port == port && strlen(node->address.host) == length &&
+		    memcmp(node->address.host, host, length) == 0)
+			return node;
+	}
+	if (grow(link))
+		return NULL;
+	node = ww_redis_link_take(link, sizeof *node);
+	if (!node)
+		return NULL;
+	*node = (struct redis_node){.index = link->count, .address.port = port};
+	memcpy(node->address.host, host, length);
+	link->nodes[link->count++] = node;
+	return node;
+}
+
+/* ---- Backing off */
+
+/* Between half of the pause and the whole, so that processes that lost a server together do not come back together. */
+uint64_t ww_redis_node_pause_locked(struct redis_link *link, unsigned failures)
+{
+	uint64_t pause = failures > 16 ? UINT64_MAX : BACKOFF << (failures - 1);
+
+	if (pause > link->config.backoff_max)
+		pause = link->config.backoff_max;
+	link->random = link->random * UINT64_C(6364136223846793005) + 1442695040888963407;
+	return pause - (uint64_t)((double)(pause / 2) * (double)(link->random >> 33) / 2147483648.0);
+}
+
+static void fail_locked(struct redis_link *link, struct redis_node *node, int error)
+{
+	node->failures++;
+	node->error = error;
+	node->retry_at = ww_redis_link_now(link) + ww_redis_node_pause_locked(link, node->failures);
+}
+
+/* Close the connections, and have none of them in the pool. */
+static void close_wires(struct redis_link *link, struct redis_wire *wires)
+{
+	unsigned count = 0;
+	struct redis_node *node = wires ? wires->node : NULL;
+
+	while (wires) {
+		struct redis_wire *next = wires->next;
+		ww_redis_wire_close(wires);
+		wires = next;
+		count++;
+	}
+	if (!node)
+		return;
+	pthread_mutex_lock(&link->lock);
+	node->open -= count;
+	link->stats.open -= count;
+	pthread_cond_broadcast(&link->freed);
+	pthread_mutex_unlock(&link->lock);
+}
+
+static void say_lost(struct redis_link *link, const struct redis_node *node, int error, const char *why)
+{
+	char place[REDIS_PLACE_MAX];
+	size_t length = strlen(why);
+	/* Some sentences of Redis are ended already. */
+	const char *end = length > 0 && strchr(".?", why[length - 1]) ? "" : ".";
+
+	ww_redis_node_place(node, place);
+	if (error == WW_EDENIED || error == WW_EINVAL)
+		ww_redis_link_say(link, "Redis at %s refuses: %s%s", place, why, end);
+	else
+		ww_redis_link_say(link, "Redis at %s cannot be reached: %s%s", place, why, end);
+}
+
+/* The attempt failed, or the node has fallen silent. */
+static void note_failure(struct redis_link *link, struct redis_node *node, int error, const char *why)
+{
+	int was_lost;
+
+	pthread_mutex_lock(&link->lock);
+	fail_locked(link, node, error);
+	was_lost = node->is_lost;
+	node->is_lost = 1;
+	link->is_stale = 1;
+	pthread_mutex_unlock(&link->lock);
+	if (!was_lost)
+		say_lost(link, node, error, why);
+}
+
+static void note_success(struct redis_link *link, struct redis_node *node)
+{
+	char place[REDIS_PLACE_MAX];
+	int was_lost;
+
+	pthread_mutex_lock(&link->lock);
+	was_lost = node->is_lost;
+	node->is_lost = 0;
+	node->failures = 0;
+	pthread_mutex_unlock(&link->lock);
+	if (!was_lost)
+		return;
+	ww_redis_node_place(node, place);
+	ww_redis_link_say(link, "Redis at %s is back.", place);
+}
+
+/* ---- Connecting */
+
+static int append_hello(struct redis_link *link, struct redis_wire *wire, int *count)
+{
+	const char *auth[3] = {"AUTH", link->url.user, link->url.password};
+	const char *auth_default[2] = {"AUTH", link->url.password};
+	const char *ping = "PING";
+	char db[16];
+	const char *select[2] = {"SELECT", db};
+	int error = WW_OK;
+
+	*count = 1;
+	if (link->url.has_password) {
+		error = link->url.user[0] ? ww_redis_wire_append(wire, 3, auth, NULL)
+		                          : ww_redis_wire_append(wire, 2, auth_default, NULL);
+		++*count;
+	}
+	if (!error && link->url.db > 0) {
+		(void)snprintf(db, sizeof db, "%u", link->url.db);
+		error = ww_redis_wire_append(wire, 2, select, NULL);
+		++*count;
+	}
+	return error ? error : ww_redis_wire_append(wire, 1, &ping, NULL);
+}
+
+/* What an answer to AUTH (step 0), SELECT (1) or PING (2) makes of the connection. */
+static int judge_hello(struct redis_wire *wire, const struct redisReply *reply, int step)
+{
+	int error;
+
+	if (reply->type != REDIS_REPLY_ERROR && reply->type != REDIS_REPLY_STATUS) {
+		(void)snprintf(wire->why, sizeof wire->why, "it answers otherwise than Redis does");
+		return WW_ECORRUPT;
+	}
+	/* That it is not ready is an answer. Nor need it permit a PING. */
+	if (ww_redis_error_meaning(reply, &error) == REDIS_IS_LATER && strncmp(reply->str, "ERR ", 4) != 0)
+		return WW_OK;
+	if (step == 2 && reply->type == REDIS_REPLY_ERROR && strncmp(reply->str, "NOPERM ", 7) == 0)
+		return WW_OK;
+	ww_redis_error_copy(wire->why, sizeof wire->why, reply->str, reply->len);
+	if (error == WW_ECORRUPT && step < 2)
+		return step == 0 ? WW_EDENIED : WW_EINVAL;
+	return error;
+}
+
+static int greet(struct redis_link *link, struct redis_wire *wire, uint64_t deadline)
+{
+	int steps[3] = {0, 1, 2};
+	struct redisReply *reply;
+	int count;
+	int error = append_hello(link, wire, &count);
+
+	if (!link->url.has_password)
+		steps[0] = link->url.db > 0 ? 1 : 2;
+	if (!link->url.has_password || link->url.db == 0)
+		steps[1] = 2;
+	for (int i = 0; i < count && !error; i++) {
+		error = ww_redis_wire_wait(wire, deadline, &reply);
+		if (error)
+			break;
+		error = judge_hello(wire, reply, steps[i]);
+		ww_redis_reply_free(reply);
+	}
+	return error;
+}
+
+static uint64_t half_way(uint64_t deadline)
+{
+	uint64_t now = redis_now();
+
+	return now < deadline ? now + (deadline - now) / 2 : deadline;
+}
+
+int ww_redis_node_connect(struct redis_link *link, struct redis_node *node, uint64_t deadline, struct redis_wire **wire)
+{
+	struct redis_budget budget = {.allocator = link->allocator, .max = link->config.reply_max};
+	char why[160];
+	int error;
+
+	/* Whoever waits for other nodes too has time left for them. */
+	deadline = half_way(deadline);
+	error = ww_redis_wire_connect(wire, &node->address, &budget, deadline, why, sizeof why);
+	if (!error) {
+		error = greet(link, *wire, deadline);
+		if (error) {
+			memcpy(why, (*wire)->why, sizeof why);
+			ww_redis_wire_close(*wire);
+		}
+	}
+	if (error == WW_ENOMEM)
+		return error;
+	pthread_mutex_lock(&link->lock);
+	link->stats.connections += !error;
+	link->stats.failures += error != WW_OK;
+	pthread_mutex_unlock(&link->lock);
+	if (error)
+		note_failure(link, node, error, why);
+	else
+		note_success(link, node);
+	return error;
+}
+
+/* ---- The pool */
+
+static void wait_freed_locked(struct redis_link *link, uint64_t deadline)
+{
+	struct timespec until = {.tv_sec = (time_t)(deadline / 1000000000), .tv_nsec = (long)(deadline % 1000000000)};
+
+	(void)pthread_cond_timedwait(&link->freed, &link->lock, &until);
+}
+
+/* An idle connection, or the right to make one (WW_OK and NULL), or the error of the last attempt. */
+static int take_locked(struct redis_link *link, struct redis_node *node, uint64_t deadline, struct redis_wire **wire)
+{
+	for (;;) {
+		uint64_t now = ww_redis_link_now(link);
+		*wire = node->idle;
+		if (*wire) {
+			node->idle = (*wire)->next;
+			(*wire)->next = NULL;
+			return WW_OK;
+		}
+		if (node->failures && now < node->retry_at)
+			return node->error;
+		if (node->open < link->config.connections)
+			break;
+		if (ww_redis_wire_left(deadline) == 0)
+			return WW_EAGAIN;
+		wait_freed_locked(link, deadline);
+	}
+	/* Until this attempt has ended, nobody makes another. */
+	if (node->failures)
+		node->retry_at = ww_redis_link_now(link) + ww_redis_node_pause_locked(link, node->failures);
+	node->open++;
+	link->stats.open++;
+	return WW_OK;
+}
+
+int ww_redis_node_take(struct redis_link *link, struct redis_node *node, uint64_t deadline, struct redis_wire **wire)
+{
+	int error;
+
+	for (;;) {
+		pthread_mutex_lock(&link->lock);
+		error = take_locked(link, node, deadline, wire);
+		pthread_mutex_unlock(&link->lock);
+		if (error)
+			return error;
+		if (!*wire)
+			break;
+		(*wire)->has_sent = 0;
+		if (ww_redis_wire_is_quiet(*wire))
+			return WW_OK;
+		close_wires(link, *wire);
+	}
+	error = ww_redis_node_connect(link, node, deadline, wire);
+	if (!error) {
+		(*wire)->node = node;
+		(*wire)->has_sent = 0;
+		return WW_OK;
+	}
+	pthread_mutex_lock(&link->lock);
+	node->open--;
+	link->stats.open--;
+	pthread_cond_broadcast(&link->freed);
+	pthread_mutex_unlock(&link->lock);
+	return error;
+}
+
+void ww_redis_node_give(struct redis_link *link, struct redis_wire *wire)
+{
+	struct redis_node *node = wire->node;
+
+	pthread_mutex_lock(&link->lock);
+	wire->next = node->idle;
+	node->idle = wire;
+	pthread_cond_broadcast(&link->freed);
+	pthread_mutex_unlock(&link->lock);
+}
+
+void ww_redis_node_drop(struct redis_link *link, struct redis_wire *wire, int is_failure, int error)
+{
+	struct redis_node *node = wire->node;
+
+	if (is_failure)
+		note_failure(link, node, error, wire->why);
+	pthread_mutex_lock(&link->lock);
+	link->stats.failures++;
+	link->is_stale = 1;
+	wire->next = node->idle;
+	node->idle = NULL;
+	pthread_mutex_unlock(&link->lock);
+	close_wires(link, wire);
+}
+
+void ww_redis_node_close_all(struct redis_link *link)
+{
+	for (uint32_t i = 0; i < link->count; i++) {
+		close_wires(link, link->nodes[i]->idle);
+		ww_redis_link_give(link, link->nodes[i], sizeof *link->nodes[i]);
+	}
+	ww_redis_link_give(link, link->nodes, link->room * sizeof *link->nodes);
+}

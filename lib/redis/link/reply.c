@@ -1,0 +1,135 @@
+/*
+ * Replies, made of the link's allocator within a budget. A reply knows its allocator, since it is freed far from here.
+ *
+ *     cell: | redisReply | allocator | text \0 |      and of an array one more block: pointers to its cells
+ */
+#include <string.h>
+
+#include "lib/redis/link/wire.h"
+
+/* More than any reply has that is asked for; it bounds what a few bytes can make us set aside. */
+#define ELEMENTS_MAX (1024 * 1024)
+
+struct cell {
+	struct redisReply reply;
+	const struct ww_allocator *allocator;
+	char text[];
+};
+
+static void *take(struct redis_budget *budget, size_t size)
+{
+	void *block;
+
+	if (size > budget->left) {
+		budget->exceeded = 1;
+		return NULL;
+	}
+	block = budget->allocator->allocate(budget->allocator->user, size);
+	if (block)
+		budget->left -= size;
+	return block;
+}
+
+static struct cell *make(const redisReadTask *task, const char *text, size_t length)
+{
+	struct redis_budget *budget = task->privdata;
+	struct cell *cell;
+
+	if (!task->parent) {
+		budget->left = budget->max;
+		budget->exceeded = 0;
+	}
+	cell = take(budget, sizeof *cell + length + 1);
+	if (!cell)
+		return NULL;
+	memset(&cell->reply, 0, sizeof cell->reply);
+	cell->allocator = budget->allocator;
+	cell->reply.type = task->type;
+	cell->reply.len = length;
+	if (length)
+		memcpy(cell->text, text, length);
+	cell->text[length] = '\0';
+	return cell;
+}
+
+static void *attach(const redisReadTask *task, struct cell *cell)
+{
+	if (cell && task->parent) {
+		struct redisReply *parent = task->parent->obj;
+		parent->element[task->idx] = &cell->reply;
+	}
+	return cell;
+}
+
+static void *make_string(const redisReadTask *task, char *text, size_t length)
+{
+	struct cell *cell = make(task, text, length);
+
+	if (cell)
+		cell->reply.str = cell->text;
+	return attach(task, cell);
+}
+
+static void *make_integer(const redisReadTask *task, long long value)
+{
+	struct cell *cell = make(task, NULL, 0);
+
+	if (cell)
+		cell->reply.integer = value;
+	return attach(task, cell);
+}
+
+static void *make_nil(const redisReadTask *task)
+{
+	struct cell *cell = make(task, NULL, 0);
+
+	/* The task's type is that of what is not there. */
+	if (cell)
+		cell->reply.type = REDIS_REPLY_NIL;
+	return attach(task, cell);
+}
+
+static void *make_array(const redisReadTask *task, int elements)
+{
+	struct redis_budget *budget = task->privdata;
+	size_t count = elements > 0 ? (size_t)elements : 0;
+	struct cell *cell = make(task, NULL, 0);
+
+	if (!cell)
+		return NULL;
+	if (count > 0) {
+		budget->exceeded |= count > ELEMENTS_MAX;
+		cell->reply.element = count > ELEMENTS_MAX ? NULL : take(budget, count * sizeof *cell->reply.element);
+		if (!cell->reply.element) {
+			ww_redis_reply_free(&cell->reply);
+			return NULL;
+		}
+		memset(cell->reply.element, 0, count * sizeof *cell->reply.element);
+		cell->reply.elements = count;
+	}
+	return attach(task, cell);
+}
+
+/* No deeper than hiredis reads. */
+void ww_redis_reply_free(struct redisReply *reply)
+{
+	struct cell *cell = (struct cell *)(void *)reply;
+	const struct ww_allocator *allocator;
+
+	if (!reply)
+		return;
+	allocator = cell->allocator;
+	for (size_t i = 0; i < reply->elements; i++)
+		ww_redis_reply_free(reply->element[i]);
+	if (reply->element)
+		allocator->free(allocator->user, reply->element, reply->elements * sizeof *reply->element);
+	allocator->free(allocator->user, cell, sizeof *cell + reply->len + 1);
+}
+
+static void free_object(void *reply)
+{
+	ww_redis_reply_free(reply);
+}
+
+struct redisReplyObjectFunctions ww_redis_reply_functions = {
+    make_string, make_array, make_integer, make_nil, free_object};

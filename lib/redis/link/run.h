@@ -1,0 +1,59 @@
+#ifndef LIB_REDIS_LINK_RUN_H
+#define LIB_REDIS_LINK_RUN_H
+
+/*
+ * A round of a run: calls in groups, a group a node, in the order of the nodes' indices.
+ *
+ *     groups:  node 0 [wire] -> call 2 -> call 5        by the index of the next call
+ *              node 3 [wire] -> call 0 -> call 1 -> call 7
+ */
+
+#include "lib/redis/link/link_internal.h"
+
+#define REDIS_NO_CALL SIZE_MAX
+
+/* A call on its way. */
+struct errand {
+	struct redis_node *node; /* where it is to go; NULL: by its key */
+	size_t next;             /* of the group */
+	uint8_t is_done;
+	uint8_t is_asking;  /* an ASKING before it */
+	uint8_t is_loading; /* a SCRIPT LOAD before it */
+	uint8_t before;     /* replies that come before its own */
+	uint8_t readonly;   /* how often a replica got it */
+	uint8_t breaks;     /* how often the connection broke */
+};
+
+struct group {
+	struct redis_node *node;
+	struct redis_wire *wire; /* NULL: there is none */
+	size_t head;             /* the next call that has no reply; REDIS_NO_CALL: all have */
+	size_t tail;
+	int error;     /* why the rest have no reply */
+	int is_silent; /* it is that time ran out */
+	int is_stale;  /* not to be used again: the server turned out to be a replica */
+};
+
+struct run {
+	struct redis_link *link;
+	struct redis_call *calls;
+	size_t count;
+	size_t left;
+	uint64_t deadline;
+	struct errand *errands;
+	struct group *groups;
+	struct pollfd *polled;
+	size_t group_room;
+	size_t group_count;
+	const char **argv; /* of the longest call and the words before it */
+	size_t *lengths;
+	size_t words;
+	unsigned round;
+	int is_later; /* a call waits for a pause */
+	uint64_t commands, redirections, loads;
+};
+
+/* Send what is left and take all replies, of all groups side by side, until each has its replies or an error. */
+void ww_redis_exchange(struct run *run);
+
+#endif

@@ -1,0 +1,39 @@
+#ifndef LIB_REDIS_LINK_URL_H
+#define LIB_REDIS_LINK_URL_H
+
+/*
+ * Where Redis is:
+ *
+ *     redis://[user[:password]@]host[:port][,host[:port]...][/db]     several hosts: seeds of a cluster
+ *     unix://[user[:password]@]/path[?db=number]
+ *
+ * user, password and path are percent-decoded. An IPv6 address stands in brackets. The port is 6379 if none is named. A
+ * password without a user is that of the user "default".
+ */
+
+#include <stddef.h>
+
+#define REDIS_HOSTS_MAX 64
+#define REDIS_HOST_MAX 255
+
+/* A server's place. port 0: host is the path of a socket. */
+struct redis_address {
+	char host[REDIS_HOST_MAX + 1];
+	unsigned port;
+};
+
+struct redis_url {
+	struct redis_address hosts[REDIS_HOSTS_MAX];
+	size_t count;
+	char user[256]; /* "": none was named */
+	char password[1024];
+	int has_password; /* or a user */
+	unsigned db;
+};
+
+/*
+ * Errors: WW_EINVAL: *why is a constant sentence that says what is wrong, and never has the password.
+ */
+int ww_redis_url_parse(struct redis_url *url, const char *text, const char **why);
+
+#endif

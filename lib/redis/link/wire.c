@@ -1,0 +1,220 @@
+#include "lib/redis/link/wire.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <hiredis/sds.h>
+
+#include "weekwheel/error.h"
+
+enum { CHUNK = 16384, CHUNKS = 16, KEEP = 65536 };
+
+int ww_redis_wire_left(uint64_t deadline)
+{
+	uint64_t now = redis_now();
+
+	if (now >= deadline)
+		return 0;
+	return deadline - now > UINT64_C(3600000000000) ? 3600000 : (int)((deadline - now + 999999) / 1000000);
+}
+
+/* ---- Connecting */
+
+static int prepare(struct redisContext *context)
+{
+	int flags = fcntl(context->fd, F_GETFL);
+
+	/* From here on nobody waits but in poll. */
+	if (flags < 0 || fcntl(context->fd, F_SETFL, flags | O_NONBLOCK) < 0)
+		return WW_EIO;
+	(void)fcntl(context->fd, F_SETFD, FD_CLOEXEC);
+	context->flags &= ~REDIS_BLOCK;
+	if (context->connection_type == REDIS_CONN_TCP)
+		(void)redisEnableKeepAlive(context);
+	return WW_OK;
+}
+
+static struct redisContext *connect_to(const struct redis_address *address, uint64_t deadline)
+{
+	int left = ww_redis_wire_left(deadline);
+	struct timeval time = {left / 1000, left % 1000 * 1000};
+
+	/* No time at all would mean to wait for ever. */
+	if (left == 0)
+		time.tv_usec = 1000;
+	if (address->port == 0)
+		return redisConnectUnixWithTimeout(address->host, time);
+	return redisConnectWithTimeout(address->host, (int)address->port, time);
+}
+
+int ww_redis_wire_connect(struct redis_wire **wire, const struct redis_address *address,
+    const struct redis_budget *budget, uint64_t deadline, char *why, size_t size)
+{
+	struct redisContext *context = connect_to(address, deadline);
+	struct redis_wire *made;
+
+	if (!context) {
+		(void)snprintf(why, size, "no memory");
+		return WW_ENOMEM;
+	}
+	if (context->err || prepare(context)) {
+		(void)snprintf(why, size, "%s", context->err ? context->errstr : strerror(errno));
+		redisFree(context);
+		return WW_EIO;
+	}
+	made = budget->allocator->allocate(budget->allocator->user, sizeof *made);
+	if (!made) {
+		(void)snprintf(why, size, "no memory");
+		redisFree(context);
+		return WW_ENOMEM;
+	}
+	*made = (struct redis_wire){.context = context, .budget = *budget};
+	context->reader->fn = &ww_redis_reply_functions;
+	context->reader->privdata = &made->budget;
+	*wire = made;
+	return WW_OK;
+}
+
+void ww_redis_wire_close(struct redis_wire *wire)
+{
+	const struct ww_allocator *allocator = wire->budget.allocator;
+
+	redisFree(wire->context);
+	allocator->free(allocator->user, wire, sizeof *wire);
+}
+
+/* ---- Sending */
+
+static int broke(struct redis_wire *wire, int error, const char *why)
+{
+	(void)snprintf(wire->why, sizeof wire->why, "%s", why);
+	return error;
+}
+
+int ww_redis_wire_append(struct redis_wire *wire, size_t argc, const char *const *argv, const size_t *lengths)
+{
+	/* hiredis takes the pointers without const, and changes nothing. */
+	const char **arguments = (const char **)(uintptr_t)argv;
+
+	if (redisAppendCommandArgv(wire->context, (int)argc, arguments, lengths) != REDIS_OK)
+		return broke(wire, WW_ENOMEM, "no memory");
+	return WW_OK;
+}
+
+static void forget_sent(struct redis_wire *wire)
+{
+	sds *buffer = &wire->context->obuf;
+	sds small = sdslen(*buffer) > KEEP ? sdsempty() : NULL;
+
+	if (small) {
+		sdsfree(*buffer);
+		*buffer = small;
+	} else {
+		sdsclear(*buffer);
+	}
+	wire->sent = 0;
+}
+
+int ww_redis_wire_is_sent(const struct redis_wire *wire)
+{
+	return sdslen(wire->context->obuf) == wire->sent;
+}
+
+int ww_redis_wire_send(struct redis_wire *wire)
+{
+	while (!ww_redis_wire_is_sent(wire)) {
+		const char *buffer = wire->context->obuf;
+		ssize_t count = send(
+		    wire->context->fd, buffer + wire->sent, sdslen(wire->context->obuf) - wire->sent, MSG_NOSIGNAL);
+		if (count < 0 && errno == EINTR)
+			continue;
+		if (count < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
+			return WW_OK;
+		if (count < 0)
+			return broke(wire, WW_EIO, strerror(errno));
+		wire->sent += (size_t)count;
+		wire->has_sent = 1;
+	}
+	forget_sent(wire);
+	return WW_OK;
+}
+
+/* ---- Receiving */
+
+int ww_redis_wire_receive(struct redis_wire *wire)
+{
+	struct redisReader *reader = wire->context->reader;
+	char chunk[CHUNK];
+
+	for (int i = 0; i < CHUNKS; i++) {
+		ssize_t count = recv(wire->context->fd, chunk, sizeof chunk, 0);
+		if (count < 0 && errno == EINTR)
+			continue;
+		if (count < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
+			return WW_OK;
+		if (count < 0)
+			return broke(wire, WW_EIO, strerror(errno));
+		if (count == 0)
+			return broke(wire, WW_EIO, "the server closed the connection");
+		if (redisReaderFeed(reader, chunk, (size_t)count) != REDIS_OK)
+			return broke(wire, WW_ENOMEM, "no memory");
+		if (count < CHUNK || reader->len - reader->pos > wire->budget.max)
+			return WW_OK;
+	}
+	return WW_OK;
+}
+
+int ww_redis_wire_reply(struct redis_wire *wire, struct redisReply **reply)
+{
+	struct redisReader *reader = wire->context->reader;
+	void *read = NULL;
+
+	if (redisReaderGetReply(reader, &read) == REDIS_OK) {
+		*reply = read;
+		if (read)
+			return 1;
+		if (reader->len - reader->pos > wire->budget.max)
+			return broke(wire, WW_ECORRUPT, "a reply is longer than the link allows");
+		return 0;
+	}
+	if (wire->budget.exceeded)
+		return broke(wire, WW_ECORRUPT, "a reply is larger than the link allows");
+	if (reader->err == REDIS_ERR_OOM)
+		return broke(wire, WW_ENOMEM, "no memory");
+	return broke(wire, WW_ECORRUPT, reader->errstr);
+}
+
+int ww_redis_wire_is_quiet(const struct redis_wire *wire)
+{
+	struct pollfd waited = {.fd = wire->context->fd, .events = POLLIN};
+
+	return poll(&waited, 1, 0) == 0;
+}
+
+int ww_redis_wire_wait(struct redis_wire *wire, uint64_t deadline, struct redisReply **reply)
+{
+	int result = ww_redis_wire_send(wire);
+
+	while (!result) {
+		struct pollfd waited = {.fd = wire->context->fd, .events = POLLIN};
+		int left = ww_redis_wire_left(deadline);
+		result = ww_redis_wire_reply(wire, reply);
+		if (result)
+			return result < 0 ? result : WW_OK;
+		if (left == 0)
+			return broke(wire, WW_EIO, "the server does not answer in time");
+		if (!ww_redis_wire_is_sent(wire))
+			waited.events |= POLLOUT;
+		if (poll(&waited, 1, left) < 0 && errno != EINTR)
+			return broke(wire, WW_EIO, strerror(errno));
+		if (waited.revents & POLLOUT)
+			result = ww_redis_wire_send(wire);
+		if (!result && waited.revents & ~POLLOUT)
+			result = ww_redis_wire_receive(wire);
+	}
+	return result;
+}

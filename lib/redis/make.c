@@ -1,0 +1,339 @@
+/* A store that is found, or made, also anew when Redis has lost it. */
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "lib/redis/redis_internal.h"
+
+/* What a store is made as; one of a later version is not touched. */
+#define FORMAT 1
+
+/* What is true of a whole store. */
+struct shape {
+	char identity[REDIS_IDENTITY_SIZE];
+	uint64_t shards;
+	uint64_t slice; /* us */
+};
+
+static int is_existing(const struct redis_store *store)
+{
+	return (store->config.flags & WW_REDIS_EXISTING) != 0;
+}
+
+/* ---- Shards */
+
+__attribute__((format(printf, 2, 3))) static int corrupt(struct redis_store *store, const char *format, ...)
+{
+	char sentence[1024];
+	va_list values;
+
+	va_start(values, format);
+	(void)vsnprintf(sentence, sizeof sentence, format, values);
+	va_end(values);
+	/* Whoever calls again finds it again. */
+	ww_redis_link_complain(store->link, "%s", sentence);
+	return WW_ECORRUPT;
+}
+
+/* A look at all shards. */
+struct look {
+	const char *identity; /* of the store, which each is to have */
+	int is_whole_lost;    /* and a shard said that */
+	int only_find;
+	uint32_t made;
+	uint32_t lost;
+	uint32_t first_lost;
+};
+
+static int refuse_mixed(struct redis_store *store, uint32_t shard, const char *other, const struct look *look)
+{
+	const char *tag = store->tags[shard];
+
+	if (look->is_whole_lost)
+		return corrupt(store,
+		    "The key %s of the store in Redis is lost, and its shards are of several stores: %s:m has the store "
+		    "%.64s, and another one %s. Put back a copy of all, or give another prefix.",
+		    store->key, tag, other, look->identity);
+	return corrupt(store,
+	    "A part of the store in Redis is of another store: its key %s has the id %s, and %s:m the store %.64s. "
+	    "Was one of them restored alone? Put back a copy of all, or give another prefix. If the jobs that are "
+	    "there are to be kept, and all shards say the same, \"HSET %s id %.64s\" makes it whole.",
+	    store->key, look->identity, tag, other, store->key, other);
+}
+
+static int read_shard(struct redis_store *store, uint32_t shard, const redisReply *reply, struct look *look)
+{
+	int error;
+
+	if (reply->type == REDIS_REPLY_INTEGER && reply->integer == WW_ENOTFOUND) {
+		if (!look->lost++)
+			look->first_lost = shard;
+		return WW_OK;
+	}
+	error = ww_redis_call_array(store, reply, 2);
+	if (error)
+		return error;
+	if (reply->element[0]->type != REDIS_REPLY_STRING)
+		return WW_ECORRUPT;
+	look->made += ww_redis_call_value(reply->element[1]) != 0;
+	if (strcmp(reply->element[0]->str, look->identity) == 0)
+		return WW_OK;
+	return refuse_mixed(store, shard, reply->element[0]->str, look);
+}
+
+/* Ask all shards whose they are; those that are not there are made, or counted if they are only to be found. */
+static int visit_shards(struct redis_store *store, struct look *look)
+{
+	struct redis_call *calls;
+	struct few_words few[1];
+	size_t size = store->shards * (sizeof *calls + sizeof few);
+	int error;
+
+	calls = store->allocator->allocate(store->allocator->user, size);
+	if (!calls)
+		return WW_ENOMEM;
+	struct few_words *words = (struct few_words *)(void *)(calls + store->shards);
+	for (uint32_t i = 0; i < store->shards; i++) {
+		struct words *say = &words[i].words;
+		*say = (struct words){
+		    .room = FEW_WORDS, .argv = words[i].argv, .lengths = words[i].lengths, .numbers = words[i].numbers};
+		ww_redis_words_text(say, look->identity);
+		ww_redis_words_number(say, store->slice);
+		ww_redis_words_number(say, i);
+		ww_redis_words_number(say, store->shards);
+		ww_redis_words_number(say, (uint64_t)look->only_find);
+		calls[i] = (struct redis_call){.script = &ww_redis_script_shard_make,
+		    .key = store->tags[i],
+		    .also = store->tags[store->shards + i],
+		    .argc = say->count,
+		    .argv = say->argv,
+		    .lengths = say->lengths,
+		    .flags = REDIS_CALL_AGAIN};
+	}
+	error = ww_redis_link_run(store->link, calls, store->shards);
+	for (uint32_t i = 0; i < store->shards && !error; i++)
+		error = read_shard(store, i, calls[i].reply, look);
+	ww_redis_link_free(calls, store->shards);
+	store->allocator->free(store->allocator->user, calls, size);
+	return error;
+}
+
+/* None is made before all that are there have said that they are of this store. */
+static int make_shards(struct redis_store *store, const char *identity, uint32_t *made)
+{
+	struct look look = {.identity = identity, .only_find = 1};
+	int error = visit_shards(store, &look);
+
+	if (error || !look.lost)
+		return error;
+	if (is_existing(store))
+		return corrupt(store,
+		    "Shard %" PRIu32 " of the store in Redis is lost (there is no key %s:m): put back a copy of it, or "
+		    "open the store without WW_REDIS_EXISTING, as weekwheeld does when it starts: that makes it anew, "
+		    "without the jobs that were in it.",
+		    look.first_lost, store->tags[look.first_lost]);
+	look.only_find = 0;
+	error = visit_shards(store, &look);
+	*made = look.made;
+	return error;
+}
+
+/* ---- The whole */
+
+static int make_tags(struct redis_store *store, uint32_t shards)
+{
+	if (shards < 1 || shards > WW_REDIS_SHARDS_MAX)
+		return WW_ECORRUPT;
+	if (store->tags)
+		return shards == store->shards ? WW_OK : WW_ECORRUPT;
+	store->tags = store->allocator->allocate(store->allocator->user, 2 * shards * sizeof *store->tags);
+	if (!store->tags)
+		return WW_ENOMEM;
+	store->shards = shards;
+	for (uint32_t i = 0; i < shards; i++) {
+		snprintf(store->tags[i], REDIS_TAG_SIZE, "{%s:%" PRIu32 "}", store->config.prefix, i);
+		snprintf(store->tags[shards + i], REDIS_TAG_SIZE, "{%s:%" PRIu32 "}:m", store->config.prefix, i);
+	}
+	return WW_OK;
+}
+
+static int read_store(struct redis_store *store, const redisReply *reply, char identity[REDIS_IDENTITY_SIZE])
+{
+	int error = ww_redis_call_array(store, reply, 6);
+
+	if (error)
+		return error;
+	if (reply->element[0]->type != REDIS_REPLY_STRING || reply->element[0]->len >= REDIS_IDENTITY_SIZE)
+		return WW_ECORRUPT;
+	if (ww_redis_call_value(reply->element[1]) > FORMAT)
+		return WW_EVERSION;
+	memcpy(identity, reply->element[0]->str, reply->element[0]->len + 1);
+	store->slice = (uint64_t)ww_redis_call_value(reply->element[3]);
+	return store->slice ? make_tags(store, (uint32_t)ww_redis_call_value(reply->element[2])) : WW_ECORRUPT;
+}
+
+/* Find the store, or make it like that. WW_ENOTFOUND: it is not there, and was only to be found. */
+static int make_store(
+    struct redis_store *store, const struct shape *shape, int only_find, char identity[REDIS_IDENTITY_SIZE])
+{
+	struct few_words few;
+	struct words *words = ww_redis_words_few(store, &few);
+	struct redis_call call = {.script = &ww_redis_script_store_make,
+	    .key = store->tag,
+	    .also = store->key,
+	    .argv = few.argv,
+	    .lengths = few.lengths,
+	    .flags = REDIS_CALL_AGAIN};
+	uint64_t began = ww_redis_elapsed();
+	int error;
+
+	words->count = 0;
+	ww_redis_words_text(words, shape->identity);
+	ww_redis_words_number(words, FORMAT);
+	ww_redis_words_number(words, shape->shards);
+	ww_redis_words_number(words, shape->slice);
+	ww_redis_words_number(words, (uint64_t)only_find);
+	call.argc = words->count;
+	error = ww_redis_link_run(store->link, &call, 1);
+	if (!error && call.reply->type == REDIS_REPLY_INTEGER)
+		error = (int)call.reply->integer;
+	if (!error)
+		error = read_store(store, call.reply, identity);
+	if (!error && !store->config.now)
+		ww_redis_clock(store, (uint64_t)ww_redis_call_value(call.reply->element[4]), began);
+	ww_redis_link_free(&call, 1);
+	return error;
+}
+
+/* What a shard says of its store. Returns 1, or 0: it is not there. */
+static int read_shape(struct redis_store *store, const char *key, const redisReply *reply, struct shape *shape)
+{
+	int error = ww_redis_call_array(store, reply, 3);
+
+	if (error)
+		return error;
+	if (reply->element[0]->type == REDIS_REPLY_NIL)
+		return 0;
+	shape->shards = (uint64_t)ww_redis_call_value(reply->element[1]);
+	shape->slice = (uint64_t)ww_redis_call_value(reply->element[2]);
+	if (reply->element[0]->type != REDIS_REPLY_STRING || reply->element[0]->len >= REDIS_IDENTITY_SIZE ||
+	    !shape->slice || shape->shards < 1 || shape->shards > WW_REDIS_SHARDS_MAX)
+		return corrupt(
+		    store, "What the key %s of the store in Redis says makes no sense: put back a copy of it.", key);
+	memcpy(shape->identity, reply->element[0]->str, reply->element[0]->len + 1);
+	return 1;
+}
+
+/* Where one shard is asked for that. */
+struct question {
+	const char *argv[5];
+	char key[REDIS_TAG_SIZE];
+};
+
+/* What the first shard that is there says of its store. Returns 1, or 0: none is there. */
+static int recall(struct redis_store *store, struct shape *shape)
+{
+	uint32_t count = (uint32_t)shape->shards;
+	struct redis_call *calls;
+	struct question *questions;
+	size_t size = count * (sizeof *calls + sizeof *questions);
+	int result;
+
+	calls = store->allocator->allocate(store->allocator->user, size);
+	if (!calls)
+		return WW_ENOMEM;
+	questions = (struct question *)(void *)(calls + count);
+	for (uint32_t i = 0; i < count; i++) {
+		questions[i] = (struct question){.argv = {"HMGET", questions[i].key, "store", "shards", "slice"}};
+		(void)snprintf(questions[i].key, REDIS_TAG_SIZE, "{%s:%" PRIu32 "}:m", store->config.prefix, i);
+		calls[i] = (struct redis_call){
+		    .key = questions[i].key, .argc = 5, .argv = questions[i].argv, .flags = REDIS_CALL_AGAIN};
+	}
+	result = ww_redis_link_run(store->link, calls, count);
+	for (uint64_t i = 0; i < count && !result; i++)
+		result = read_shape(store, questions[i].key, calls[i].reply, shape);
+	ww_redis_link_free(calls, count);
+	store->allocator->free(store->allocator->user, calls, size);
+	return result;
+}
+
+/*
+ * The key of the whole is not there. If it alone is lost, shards and their jobs still are: it is made as they say, if
+ * they agree.
+ */
+static int make_whole(struct redis_store *store, struct shape *shape, char identity[REDIS_IDENTITY_SIZE])
+{
+	struct look look = {.identity = shape->identity, .is_whole_lost = 1, .only_find = 1};
+	int found = recall(store, shape);
+	int error = found < 0 ? found : WW_OK;
+
+	if (found == 1)
+		error = make_tags(store, (uint32_t)shape->shards);
+	if (found == 1 && !error)
+		error = visit_shards(store, &look);
+	if (error)
+		return error;
+	if (!is_existing(store))
+		return make_store(store, shape, 0, identity);
+	if (!found)
+		return WW_ENOTFOUND;
+	return corrupt(store,
+	    "The key %s of the store in Redis is lost, while its shards are there: put back a copy of it, or open the "
+	    "store without WW_REDIS_EXISTING, as weekwheeld does when it starts: that makes it as they say.",
+	    store->key);
+}
+
+static int find_or_make(struct redis_store *store, char identity[REDIS_IDENTITY_SIZE])
+{
+	struct shape shape = {.shards = store->tags ? store->shards : store->config.shards,
+	    .slice = store->tags ? store->slice : store->config.slice / 1000};
+	int error;
+
+	pthread_mutex_lock(&store->lock);
+	memcpy(shape.identity, store->identity, sizeof shape.identity);
+	pthread_mutex_unlock(&store->lock);
+	error = make_store(store, &shape, 1, identity);
+	return error == WW_ENOTFOUND ? make_whole(store, &shape, identity) : error;
+}
+
+int ww_redis_make(struct redis_store *store, uint32_t *made)
+{
+	uint32_t count = 0;
+	char identity[REDIS_IDENTITY_SIZE] = "";
+	int error = find_or_make(store, identity);
+
+	if (!error)
+		error = make_shards(store, identity, &count);
+	if (error)
+		return error;
+	if (made)
+		*made = count;
+	pthread_mutex_lock(&store->lock);
+	memcpy(store->identity, identity, sizeof identity);
+	pthread_mutex_unlock(&store->lock);
+	return WW_OK;
+}
+
+int ww_redis_make_anew(struct redis_store *store, const char *gone)
+{
+	char known[REDIS_IDENTITY_SIZE];
+	uint32_t made = 0;
+	int error;
+
+	pthread_mutex_lock(&store->renewing);
+	pthread_mutex_lock(&store->lock);
+	memcpy(known, store->identity, sizeof known);
+	pthread_mutex_unlock(&store->lock);
+	/* Another thread may have made it since, with the same identity. */
+	error = strcmp(known, gone) == 0 ? ww_redis_make(store, &made) : WW_OK;
+	if (!error && (made || strcmp(known, store->identity) != 0)) {
+		atomic_fetch_add(&store->resets, 1);
+		ww_redis_report(store,
+		    "Redis has lost this store, or a part of it, and it was made anew: the jobs that were "
+		    "in it are gone. See that Redis keeps its data (appendonly yes).");
+		ww_redis_hint_forget(store);
+	}
+	pthread_mutex_unlock(&store->renewing);
+	return error;
+}

@@ -1,0 +1,204 @@
+/* Put, move, cancel. */
+#include <string.h>
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include "lib/redis/redis_internal.h"
+
+/* What shard_put.lua takes of a job and replies of it, and of how many jobs at once. */
+enum { PUT_WORDS = 15, PUT_REPLIES = 3, PUT_BATCH = 32 };
+
+/* The shard of a key is the same in every process: this hash may not change. */
+static uint32_t shard_of_key(const struct redis_store *store, const char *tube, const void *key, size_t length)
+{
+	uint64_t hash = XXH64(tube, strlen(tube), 0);
+
+	return (uint32_t)(XXH64(key, length, hash) % store->shards);
+}
+
+static uint32_t shard_of_spec(struct redis_store *store, const struct ww_job_spec *spec)
+{
+	if (spec->key_length)
+		return shard_of_key(store, spec->tube, spec->key, spec->key_length);
+	return atomic_fetch_add(&store->turn, 1) % store->shards;
+}
+
+static int check(const struct redis_store *store, const struct ww_job_spec *spec)
+{
+	if (spec->body_length > store->config.body_max)
+		return WW_ETOOBIG;
+	if (spec->flags & WW_JOB_AT && spec->due > WW_DRIVER_TIME_MAX) {
+		uint64_t now = ww_redis_now(store);
+		return spec->due > now && spec->due - now > WW_DRIVER_TIME_MAX ? WW_EOVERFLOW : WW_OK;
+	}
+	return WW_OK;
+}
+
+static void say(struct words *words, const struct ww_job_spec *spec)
+{
+	ww_redis_words_text(words, spec->tube);
+	ww_redis_words_bytes(words, spec->key, spec->key_length);
+	ww_redis_words_bytes(words, spec->body, spec->body_length);
+	ww_redis_words_text(words, !(spec->flags & WW_JOB_AT) ? "d" : spec->flags & WW_JOB_FUTURE ? "f" : "t");
+	ww_redis_words_number(words, us_up(spec->due));
+	ww_redis_words_number(words, spec->priority);
+	ww_redis_words_number(words, us_up(spec->run));
+	ww_redis_words_number(words, us_up(spec->period));
+	ww_redis_words_number(words, (uint64_t)spec->missed);
+	ww_redis_words_number(words, us_up(spec->skip));
+	ww_redis_words_number(words, us_up(spec->backoff));
+	ww_redis_words_number(words, us_up(spec->backoff_max));
+	ww_redis_words_number(words, spec->attempts);
+	ww_redis_words_number(words, spec->flags & WW_JOB_WALL);
+	ww_redis_words_number(words, spec->version);
+}
+
+/* Whether it may be due at once. */
+static int is_soon(const struct redis_store *store, const struct ww_job_spec *spec)
+{
+	return spec->flags & WW_JOB_AT ? spec->due <= ww_redis_now(store) + WW_SECOND : !spec->due;
+}
+
+static int read_put(struct redis_store *store, redisReply *const *reply, const struct ww_job_spec *spec, uint64_t *id,
+    uint64_t *version)
+{
+	int result = (int)ww_redis_call_value(reply[0]);
+
+	if (result < 0)
+		return result;
+	*id = (uint64_t)ww_redis_call_value(reply[1]);
+	*version = (uint64_t)ww_redis_call_value(reply[2]);
+	ww_redis_hint_count(store, spec->tube, 1, 0);
+	if (is_soon(store, spec))
+		ww_redis_hint_made(store, spec->tube, shard_of(store, *id), spec->priority);
+	return result;
+}
+
+int ww_redis_put(struct ww_jobs *jobs, const struct ww_job_spec *spec, uint64_t *id, uint64_t *version)
+{
+	struct redis_store *store = store_of(jobs);
+	struct few_words few;
+	redisReply *reply;
+	uint64_t got[2];
+	int result = check(store, spec);
+
+	if (result)
+		return result;
+	say(ww_redis_words_few(store, &few), spec);
+	result = ww_redis_call(store, &ww_redis_script_shard_put, shard_of_spec(store, spec), &few.words, 0, &reply);
+	if (result)
+		return result;
+	result = ww_redis_call_array(store, reply, PUT_REPLIES);
+	if (!result)
+		result = read_put(store, reply->element, spec, &got[0], &got[1]);
+	ww_redis_call_free(reply);
+	if (result >= 0 && id)
+		*id = got[0];
+	if (result >= 0 && version)
+		*version = got[1];
+	return result;
+}
+
+/* ---- Many */
+
+/* Those that may be put go to their shards, jobs without a key together, a batch a shard. */
+static void sort(struct gather *gather, struct ww_job_put *puts, size_t count)
+{
+	struct redis_store *store = gather->store;
+	uint32_t shard = 0;
+	size_t keyless = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		const struct ww_job_spec *spec = puts[i].spec;
+		if (puts[i].result == WW_OK)
+			puts[i].result = check(store, spec);
+		if (puts[i].result)
+			continue;
+		if (!spec->key_length && keyless++ % PUT_BATCH == 0)
+			shard = shard_of_spec(store, spec);
+		ww_redis_gather_add(gather, i, spec->key_length ? shard_of_spec(store, spec) : shard);
+	}
+}
+
+int ww_redis_put_many(struct ww_jobs *jobs, struct ww_job_put *puts, size_t count)
+{
+	struct redis_store *store = store_of(jobs);
+	struct gather gather;
+	struct words *words;
+	redisReply *const *reply;
+	int error = ww_redis_gather_make(&gather, store, count, PUT_BATCH);
+
+	if (!error) {
+		sort(&gather, puts, count);
+		error = ww_redis_gather_begin(&gather, PUT_WORDS);
+	}
+	if (!error) {
+		for (size_t i = 0; i < count; i++)
+			if ((words = ww_redis_gather_words(&gather, i)) != NULL)
+				say(words, puts[i].spec);
+		error = ww_redis_gather_run(&gather, &ww_redis_script_shard_put);
+		for (size_t i = 0; i < count; i++) {
+			if (!ww_redis_gather_words(&gather, i))
+				continue;
+			puts[i].result = ww_redis_gather_reply(&gather, i, PUT_REPLIES, &reply);
+			if (!puts[i].result)
+				puts[i].result = read_put(store, reply, puts[i].spec, &puts[i].id, &puts[i].version);
+		}
+	}
+	ww_redis_gather_free(&gather);
+	return error;
+}
+
+/* ---- Move, cancel */
+
+uint32_t ww_redis_put_refer(struct redis_store *store, struct words *words, const struct ww_job_ref *job)
+{
+	ww_redis_words_number(words, job->id);
+	ww_redis_words_text(words, job->id ? "" : job->tube);
+	ww_redis_words_bytes(words, job->key, job->id ? 0 : job->key_length);
+	ww_redis_words_number(words, job->version);
+	return job->id ? shard_of(store, job->id) : shard_of_key(store, job->tube, job->key, job->key_length);
+}
+
+int ww_redis_put_move(
+    struct ww_jobs *jobs, const struct ww_job_ref *job, uint64_t due, uint32_t flags, uint64_t *version)
+{
+	struct redis_store *store = store_of(jobs);
+	struct few_words few;
+	struct words *words = ww_redis_words_few(store, &few);
+	uint32_t shard = ww_redis_put_refer(store, words, job);
+	uint64_t now = ww_redis_now(store);
+
+	if (flags & WW_JOB_AT && due > now && due - now > WW_DRIVER_TIME_MAX)
+		return WW_EOVERFLOW;
+	ww_redis_words_text(words, flags & WW_JOB_AT ? "t" : "d");
+	ww_redis_words_number(words, us_up(due));
+	int64_t result = ww_redis_call_number(store, &ww_redis_script_shard_move, shard, words, 0);
+	if (result < 0)
+		return (int)result;
+	if (flags & WW_JOB_AT ? due <= now + WW_SECOND : !due)
+		ww_redis_hint_made(store, NULL, shard, HINT_PERHAPS);
+	if (version)
+		*version = (uint64_t)result;
+	return WW_OK;
+}
+
+int ww_redis_put_cancel(struct ww_jobs *jobs, const struct ww_job_ref *job)
+{
+	struct redis_store *store = store_of(jobs);
+	struct few_words few;
+	uint32_t shard = ww_redis_put_refer(store, ww_redis_words_few(store, &few), job);
+	redisReply *reply;
+	int result = ww_redis_call(store, &ww_redis_script_shard_cancel, shard, &few.words, 0, &reply);
+
+	if (result)
+		return result;
+	result = ww_redis_call_array(store, reply, 2);
+	if (!result) {
+		ww_redis_hint_finished(store, reply->element[1]);
+		result = (int)ww_redis_call_value(reply->element[0]);
+	}
+	ww_redis_call_free(reply);
+	return result;
+}

@@ -1,0 +1,240 @@
+/* Statistics: those of the shards added up, by tube. */
+#include <string.h>
+
+#include "lib/redis/redis_internal.h"
+
+enum {
+	TUBE_NAME,
+	TUBE_ALL,
+	TUBE_READY,
+	TUBE_URGENT,
+	TUBE_RESERVED,
+	TUBE_BURIED,
+	TUBE_PAUSE,
+	TUBE_PAUSE_LEFT,
+	TUBE_AGE,
+	TUBE_WORDS
+};
+
+enum {
+	SUM_ACCEPTED,
+	SUM_ENDED,
+	SUM_TIMEOUTS,
+	SUM_LATE,
+	SUM_LATE_CLASSES,
+	SUM_WORDS = SUM_LATE_CLASSES + WW_LATE_CLASSES
+};
+
+/* A tube, added up over the shards. */
+struct sum {
+	UT_hash_handle hh;
+	struct ww_tube_stats stats;
+	uint64_t age;
+};
+
+struct sums {
+	struct redis_store *store;
+	struct sum *tubes;
+	uint64_t words[SUM_WORDS];
+};
+
+static void sums_free(struct sums *sums)
+{
+	struct sum *sum;
+	struct sum *next;
+
+	HASH_ITER(hh, sums->tubes, sum, next)
+	{
+		HASH_DEL(sums->tubes, sum);
+		sums->store->allocator->free(sums->store->allocator->user, sum, sizeof *sum);
+	}
+}
+
+static struct sum *sum_of(struct sums *sums, const char *name, size_t length)
+{
+	const struct ww_allocator *allocator = sums->store->allocator;
+	struct sum *sum;
+
+	HASH_FIND(hh, sums->tubes, name, (unsigned)length, sum);
+	if (sum)
+		return sum;
+	sum = allocator->allocate(allocator->user, sizeof *sum);
+	if (!sum)
+		return NULL;
+	memset(sum, 0, sizeof *sum);
+	memcpy(sum->stats.name, name, length);
+	HASH_ADD_KEYPTR(hh, sums->tubes, sum->stats.name, (unsigned)length, sum);
+	if (!sum->hh.tbl) {
+		allocator->free(allocator->user, sum, sizeof *sum);
+		return NULL;
+	}
+	return sum;
+}
+
+static int add_tube(struct sums *sums, const redisReply *reply)
+{
+	uint64_t of[TUBE_WORDS] = {0};
+	int error = ww_redis_call_array(sums->store, reply, TUBE_WORDS);
+
+	if (error)
+		return error;
+	const redisReply *name = reply->element[TUBE_NAME];
+	if (name->type != REDIS_REPLY_STRING || name->len > WW_TUBE_MAX)
+		return WW_ECORRUPT;
+	struct sum *sum = sum_of(sums, name->str, name->len);
+	if (!sum)
+		return WW_ENOMEM;
+	for (int i = 1; i < TUBE_WORDS; i++)
+		of[i] = (uint64_t)ww_redis_call_value(reply->element[i]);
+	uint64_t present = of[TUBE_READY] + of[TUBE_RESERVED] + of[TUBE_BURIED];
+	sum->stats.delayed += of[TUBE_ALL] > present ? of[TUBE_ALL] - present : 0;
+	sum->stats.ready += of[TUBE_READY];
+	sum->stats.urgent += of[TUBE_URGENT];
+	sum->stats.reserved += of[TUBE_RESERVED];
+	sum->stats.buried += of[TUBE_BURIED];
+	sum->stats.pause = of[TUBE_PAUSE] ? of[TUBE_PAUSE] * 1000 : sum->stats.pause;
+	sum->stats.pause_left = of[TUBE_PAUSE] ? of[TUBE_PAUSE_LEFT] * 1000 : sum->stats.pause_left;
+	sum->age = of[TUBE_AGE] > sum->age ? of[TUBE_AGE] : sum->age;
+	return WW_OK;
+}
+
+/* What this process alone knows. */
+static void add_own(struct redis_store *store, struct ww_tube_stats *stats)
+{
+	struct tube_hints *hints;
+
+	pthread_mutex_lock(&store->lock);
+	HASH_FIND(hh, store->tubes, stats->name, (unsigned)strlen(stats->name), hints);
+	if (hints) {
+		stats->puts = hints->puts;
+		stats->finished = hints->finished;
+		stats->pauses = hints->pauses;
+	}
+	pthread_mutex_unlock(&store->lock);
+}
+
+/* Of one tube, or of all with NULL. */
+static int collect(struct redis_store *store, const char *tube, struct sums *sums)
+{
+	struct few_words few;
+	struct words *words = ww_redis_words_few(store, &few);
+	struct sum *sum;
+	struct sum *next;
+	struct fan fan;
+
+	*sums = (struct sums){.store = store};
+	if (tube)
+		ww_redis_words_text(words, tube);
+	int error = ww_redis_call_all(store, &ww_redis_script_shard_tubes, words, &fan);
+	if (error)
+		return error;
+	for (size_t i = 0; i < fan.count && !error; i++) {
+		const redisReply *reply = fan.calls[i].reply;
+		error = ww_redis_call_array(store, reply, 1);
+		if (!error)
+			error = ww_redis_call_array(store, reply->element[0], SUM_WORDS);
+		for (size_t k = 0; k < SUM_WORDS && !error; k++)
+			sums->words[k] += (uint64_t)ww_redis_call_value(reply->element[0]->element[k]);
+		for (size_t k = 1; !error && k < reply->elements; k++)
+			error = add_tube(sums, reply->element[k]);
+	}
+	ww_redis_call_fan_free(store, &fan);
+	HASH_ITER(hh, sums->tubes, sum, next)
+	add_own(store, &sum->stats);
+	if (error)
+		sums_free(sums);
+	return error;
+}
+
+static int is_empty(const struct ww_tube_stats *stats)
+{
+	return !(stats->delayed + stats->ready + stats->reserved + stats->buried);
+}
+
+int ww_redis_stats_tube(struct ww_jobs *jobs, const char *tube, struct ww_tube_stats *stats)
+{
+	struct redis_store *store = store_of(jobs);
+	struct sums sums;
+	int error = collect(store, tube, &sums);
+
+	if (error)
+		return error;
+	if (!sums.tubes)
+		error = WW_ENOTFOUND;
+	else if (is_empty(&sums.tubes->stats) && !sums.tubes->stats.pause && !sums.tubes->stats.puts &&
+	         !sums.tubes->stats.finished && !sums.tubes->stats.pauses)
+		error = WW_ENOTFOUND;
+	else
+		*stats = sums.tubes->stats;
+	sums_free(&sums);
+	return error;
+}
+
+int ww_redis_stats_tubes(struct ww_jobs *jobs, ww_tube_fn *fn, void *context)
+{
+	struct sums sums;
+	struct sum *sum;
+	struct sum *next;
+	int result = collect(store_of(jobs), NULL, &sums);
+
+	if (result)
+		return result;
+	HASH_ITER(hh, sums.tubes, sum, next)
+	{
+		if (is_empty(&sum->stats))
+			continue;
+		result = fn(&sum->stats, context);
+		if (result)
+			break;
+	}
+	sums_free(&sums);
+	return result;
+}
+
+static void add_puts(struct redis_store *store, struct ww_tube_stats *all)
+{
+	struct tube_hints *tube;
+	struct tube_hints *next;
+
+	pthread_mutex_lock(&store->lock);
+	HASH_ITER(hh, store->tubes, tube, next)
+	{
+		all->puts += tube->puts;
+		all->finished += tube->finished;
+		all->pauses += tube->pauses;
+	}
+	all->puts += store->gone_puts;
+	all->finished += store->gone_finished;
+	pthread_mutex_unlock(&store->lock);
+}
+
+int ww_redis_stats(struct ww_jobs *jobs, struct ww_jobs_stats *stats)
+{
+	struct redis_store *store = store_of(jobs);
+	struct sums sums;
+	struct sum *sum;
+	struct sum *next;
+	int error = collect(store, NULL, &sums);
+
+	if (error)
+		return error;
+	*stats = (struct ww_jobs_stats){.timeouts = sums.words[SUM_TIMEOUTS],
+	    .accepted = sums.words[SUM_ACCEPTED],
+	    .ended = sums.words[SUM_ENDED],
+	    .late_ns = sums.words[SUM_LATE] * 1000};
+	memcpy(stats->late, &sums.words[SUM_LATE_CLASSES], sizeof stats->late);
+	HASH_ITER(hh, sums.tubes, sum, next)
+	{
+		stats->all.delayed += sum->stats.delayed;
+		stats->all.ready += sum->stats.ready;
+		stats->all.urgent += sum->stats.urgent;
+		stats->all.reserved += sum->stats.reserved;
+		stats->all.buried += sum->stats.buried;
+		stats->tubes += !is_empty(&sum->stats);
+		stats->oldest = sum->age * 1000 > stats->oldest ? sum->age * 1000 : stats->oldest;
+	}
+	add_puts(store, &stats->all);
+	stats->bytes = sizeof *store + 2 * store->shards * sizeof *store->tags + store->bytes;
+	sums_free(&sums);
+	return WW_OK;
+}

@@ -1,0 +1,525 @@
+/*
+ * The worker: a thread that knows when each shard that it watches has something due, and sees to it then.
+ *
+ *     messages ---> earlier alarms ---> +---------------+  expired   sweep, side by side
+ *     sweeps   ---> next alarms ------> | timing wheel  | ---------> of all that are due
+ *     heartbeat --> who watches what    +---------------+
+ *
+ * It sleeps until the wheel's next expiry, a message, or its next heartbeat. What it misses costs lateness and nothing
+ * else.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "lib/base/thread.h"
+#include "lib/redis/redis_internal.h"
+#include "weekwheel/wheel.h"
+
+enum { TICK_NS = 1000000 };
+
+/* A shard, and when it is due. */
+struct watch {
+	struct ww_timer timer;
+	uint64_t alarm; /* us of Redis's time */
+	int is_watched;
+	int is_due;
+	int is_failing; /* was asked, and did not answer: again at worker->retry */
+};
+
+struct redis_worker {
+	struct redis_store *store;
+	pthread_t thread;
+	int wake_fd;
+	_Atomic int stops;
+	struct ww_wheel *wheel; /* ticks of the system's elapsed time */
+	struct redis_ear *ear;
+	struct watch *watches;
+	uint64_t next_beat; /* elapsed ns */
+	uint64_t next_doubt;
+	uint64_t retry; /* when what failed is tried again */
+	uint64_t wait;  /* how long that was after it failed, ns; 0: nothing fails */
+	int64_t offset; /* of Redis's time, by which the wheel is set */
+	_Atomic uint64_t wakes;
+	_Atomic uint32_t watched;
+	_Atomic uint32_t workers;
+};
+
+static uint64_t tick_of(uint64_t elapsed)
+{
+	return elapsed / TICK_NS + (elapsed % TICK_NS != 0);
+}
+
+/* ---- The wheel */
+
+static void on_alarm(struct ww_wheel *wheel, struct ww_timer *timer, uint64_t missed)
+{
+	(void)wheel;
+	(void)missed;
+	((struct watch *)(void *)((char *)timer - offsetof(struct watch, timer)))->is_due = 1;
+}
+
+static void set_alarm(struct redis_worker *worker, struct watch *watch, uint64_t alarm)
+{
+	int64_t at = (int64_t)(alarm * 1000) - atomic_load(&worker->store->offset);
+	uint64_t tick = at > 0 ? tick_of((uint64_t)at) : 0;
+
+	watch->alarm = alarm;
+	(void)ww_wheel_cancel(worker->wheel, &watch->timer);
+	if (alarm >= REDIS_NEVER)
+		return;
+	if (tick <= ww_wheel_now(worker->wheel))
+		watch->is_due = 1;
+	else if (ww_wheel_schedule_at(worker->wheel, &watch->timer, tick) != WW_OK)
+		watch->is_due = 1;
+}
+
+/* ---- Messages */
+
+static void hear_alarm(struct redis_worker *worker, uint64_t shard, uint64_t time)
+{
+	struct watch *watch = shard < worker->store->shards ? &worker->watches[shard] : NULL;
+
+	if (watch && watch->is_watched && time < watch->alarm)
+		set_alarm(worker, watch, time);
+}
+
+static void hear(const char *message, size_t length, void *context)
+{
+	struct redis_worker *worker = context;
+	struct redis_store *store = worker->store;
+	char text[WW_TUBE_MAX + 64];
+	uint64_t shard;
+	uint64_t number;
+	int used = 0;
+
+	atomic_fetch_add(&worker->wakes, 1);
+	if (length >= sizeof text)
+		return;
+	memcpy(text, message, length);
+	text[length] = 0;
+	if (sscanf(text, "a %" SCNu64 " %" SCNu64, &shard, &number) == 2) {
+		hear_alarm(worker, shard, number);
+	} else if (text[0] == 'w') {
+		/* Another worker came or went: what is watched is divided anew. */
+		if (strcmp(text + 1 + (text[1] == ' '), store->name) != 0)
+			worker->next_beat = 0;
+	} else if (sscanf(text, "r %" SCNu64 " %" SCNu64 "%n", &shard, &number, &used) == 2 && text[used] == ' ') {
+		/* What follows is a name, which may begin with more blanks. */
+		ww_redis_hint_hear(store, text + used + 1, (uint32_t)shard, (int64_t)number);
+		if (store->config.ready)
+			store->config.ready(text + used + 1, store->config.context);
+	}
+}
+
+/* Who waits for a tube has to ask, since messages may have been missed. */
+static void tell_all(struct redis_store *store)
+{
+	struct tube_hints *tube;
+	struct tube_hints *next;
+	char(*names)[WW_TUBE_MAX + 1] = NULL;
+	size_t count = 0;
+	size_t i = 0;
+
+	ww_redis_hint_forget(store);
+	if (!store->config.ready)
+		return;
+	pthread_mutex_lock(&store->lock);
+	count = HASH_COUNT(store->tubes);
+	if (count)
+		names = store->allocator->allocate(store->allocator->user, count * sizeof *names);
+	if (names)
+		HASH_ITER(hh, store->tubes, tube, next)
+	memcpy(names[i++], tube->name, sizeof *names);
+	pthread_mutex_unlock(&store->lock);
+	for (size_t k = 0; k < i; k++)
+		store->config.ready(names[k], store->config.context);
+	if (names)
+		store->allocator->free(store->allocator->user, names, count * sizeof *names);
+}
+
+/* ---- Redis */
+
+/* Redis did not answer: a longer pause each time, shortened at random so that workers do not come back all at once. */
+static void back_off(struct redis_worker *worker)
+{
+	uint64_t most = worker->store->config.backoff_max;
+
+	worker->wait = worker->wait ? worker->wait * 2 : 50 * WW_MILLISECOND;
+	if (worker->wait > most)
+		worker->wait = most;
+	worker->wait -= ww_redis_random(worker->store) % (worker->wait / 4 + 1);
+	worker->retry = ww_redis_elapsed() + worker->wait;
+}
+
+/*
+ * Who has which shards: of n workers in the order of their names, the i-th has those whose number is i modulo n. For a
+ * moment two may think that they have one, which costs a call, or none, until all have heard.
+ */
+static void divide(struct redis_worker *worker, const redisReply *reply)
+{
+	struct redis_store *store = worker->store;
+	size_t workers = (reply->elements - 2) / 2;
+	size_t mine = 0;
+	int is_there = 0;
+	uint32_t watched = 0;
+
+	for (size_t i = 2; i + 1 < reply->elements; i += 2) {
+		int order =
+		    reply->element[i]->type == REDIS_REPLY_STRING ? strcmp(reply->element[i]->str, store->name) : 1;
+		mine += order < 0;
+		is_there |= order == 0;
+	}
+	if (!is_there)
+		mine = workers;
+	for (uint32_t i = 0; i < store->shards; i++) {
+		struct watch *watch = &worker->watches[i];
+		int is_mine = mine < workers && i % workers == mine;
+		if (is_mine && !watch->is_watched)
+			watch->is_due = 1;
+		if (!is_mine)
+			(void)ww_wheel_cancel(worker->wheel, &watch->timer);
+		watch->is_watched = is_mine;
+		watched += (uint32_t)is_mine;
+	}
+	atomic_store(&worker->watched, watched);
+	atomic_store(&worker->workers, (uint32_t)workers);
+}
+
+/* When the first of the other workers will have been silent for too long, unless it is heard of. */
+static uint64_t first_end(const struct redis_worker *worker, const redisReply *reply)
+{
+	uint64_t first = REDIS_NEVER;
+
+	for (size_t i = 2; i + 1 < reply->elements; i += 2) {
+		uint64_t end = (uint64_t)ww_redis_call_value(reply->element[i + 1]);
+		if (reply->element[i]->type == REDIS_REPLY_STRING &&
+		    strcmp(reply->element[i]->str, worker->store->name) != 0 && end < first)
+			first = end;
+	}
+	return first;
+}
+
+static void plan_beat(struct redis_worker *worker, const redisReply *reply, uint64_t lease)
+{
+	int64_t end = (int64_t)(first_end(worker, reply) * 1000) - atomic_load(&worker->store->offset) + TICK_NS;
+	uint64_t now = ww_redis_elapsed();
+
+	worker->next_beat = now + lease / 3;
+	if (end > (int64_t)now && (uint64_t)end < worker->next_beat)
+		worker->next_beat = (uint64_t)end;
+}
+
+/* Redis may have been emptied while nothing was asked of it. */
+static int make_sure(struct redis_store *store, const redisReply *identity)
+{
+	char known[REDIS_IDENTITY_SIZE];
+
+	pthread_mutex_lock(&store->lock);
+	memcpy(known, store->identity, sizeof known);
+	pthread_mutex_unlock(&store->lock);
+	if (identity->type == REDIS_REPLY_STRING && strcmp(identity->str, known) == 0)
+		return WW_OK;
+	return ww_redis_make_anew(store, known);
+}
+
+static int beat(struct redis_worker *worker, uint64_t lease)
+{
+	struct redis_store *store = worker->store;
+	char span[24];
+	const char *argv[] = {store->name, span};
+	struct redis_call call = {.script = &ww_redis_script_store_beat,
+	    .key = store->tag,
+	    .also = store->key,
+	    .argc = 2,
+	    .argv = argv,
+	    .flags = REDIS_CALL_AGAIN};
+	uint64_t began = ww_redis_elapsed();
+
+	snprintf(span, sizeof span, "%" PRIu64, lease / 1000);
+	int error = ww_redis_link_run(store->link, &call, 1);
+	if (!error)
+		error = ww_redis_call_array(store, call.reply, 2);
+	if (!error) {
+		ww_redis_clock(store, (uint64_t)ww_redis_call_value(call.reply->element[1]), began);
+		divide(worker, call.reply);
+		plan_beat(worker, call.reply, lease);
+	}
+	if (!error && lease)
+		error = make_sure(store, call.reply->element[0]);
+	ww_redis_link_free(&call, 1);
+	return error;
+}
+
+static int sweep_some(struct redis_worker *worker, const uint32_t *shards, size_t count)
+{
+	struct redis_store *store = worker->store;
+	struct few_words few;
+	struct words *words = ww_redis_words_few(store, &few);
+	struct fan fan;
+	uint64_t began = ww_redis_elapsed();
+	int error = ww_redis_call_fan_make(store, &fan, count);
+
+	if (error)
+		return error;
+	fan.all = words;
+	for (size_t i = 0; i < count; i++)
+		fan.calls[i] =
+		    ww_redis_call_say(store, &ww_redis_script_shard_sweep, shards[i], words, REDIS_CALL_AGAIN);
+	error = ww_redis_call_fan(store, &fan);
+	for (size_t i = 0; i < count; i++) {
+		struct watch *watch = &worker->watches[shards[i]];
+		const redisReply *reply = fan.calls[i].reply;
+		/* One that was not answered stays due. */
+		watch->is_failing = fan.calls[i].error || ww_redis_call_array(store, reply, 2);
+		if (watch->is_failing)
+			continue;
+		watch->is_due = 0;
+		ww_redis_clock(store, (uint64_t)ww_redis_call_value(reply->element[0]), began);
+		set_alarm(worker, watch, (uint64_t)ww_redis_call_value(reply->element[1]));
+	}
+	ww_redis_call_fan_free(store, &fan);
+	return error;
+}
+
+static int is_to_sweep(const struct watch *watch)
+{
+	return watch->is_watched && watch->is_due && !watch->is_failing;
+}
+
+/* All that are due; one whose node fails does not keep the others from it. */
+static int sweep(struct redis_worker *worker)
+{
+	uint32_t shards[64];
+	size_t count = 0;
+	int error = WW_OK;
+
+	for (uint32_t i = 0; i < worker->store->shards; i++) {
+		if (is_to_sweep(&worker->watches[i]))
+			shards[count++] = i;
+		if (count && (count == sizeof shards / sizeof shards[0] || i + 1 == worker->store->shards)) {
+			int swept = sweep_some(worker, shards, count);
+			error = error ? error : swept;
+			count = 0;
+		}
+	}
+	return error;
+}
+
+/* ---- The thread */
+
+static void watch_again(struct redis_worker *worker)
+{
+	for (uint32_t i = 0; i < worker->store->shards; i++)
+		worker->watches[i].is_due = 1;
+	tell_all(worker->store);
+}
+
+static int listen_again(struct redis_worker *worker)
+{
+	char channel[REDIS_TAG_SIZE];
+	int error;
+
+	if (worker->ear)
+		return WW_OK;
+	snprintf(channel, sizeof channel, "%s:wake", worker->store->config.prefix);
+	error = ww_redis_ear_open(&worker->ear, worker->store->link, channel);
+	if (!error)
+		watch_again(worker);
+	return error;
+}
+
+/* Redis's clock was set, or runs at another rate: timers are of the system's. */
+static void follow_clock(struct redis_worker *worker)
+{
+	int64_t offset = atomic_load(&worker->store->offset);
+	int64_t by = offset - worker->offset;
+
+	if (by > -2 * TICK_NS && by < 2 * TICK_NS)
+		return;
+	worker->offset = offset;
+	for (uint32_t i = 0; i < worker->store->shards; i++)
+		if (worker->watches[i].is_watched && !worker->watches[i].is_due)
+			set_alarm(worker, &worker->watches[i], worker->watches[i].alarm);
+}
+
+/* Between the nodes of a cluster a message may be lost, and nobody knows. */
+static void doubt(struct redis_worker *worker)
+{
+	uint64_t now = ww_redis_elapsed();
+
+	if (now < worker->next_doubt)
+		return;
+	if (worker->next_doubt && worker->ear && ww_redis_link_nodes(worker->store->link) > 1)
+		watch_again(worker);
+	worker->next_doubt = now + worker->store->config.lease;
+}
+
+/* Each part, whether others fail or not; what failed, again after a pause. */
+static void work(struct redis_worker *worker)
+{
+	int is_retry = !worker->wait || ww_redis_elapsed() >= worker->retry;
+	int error = is_retry ? listen_again(worker) : WW_OK;
+	int told = WW_OK;
+	int swept;
+
+	for (uint32_t i = 0; i < worker->store->shards && is_retry; i++)
+		worker->watches[i].is_failing = 0;
+	if (ww_redis_elapsed() >= worker->next_beat)
+		told = beat(worker, worker->store->config.lease);
+	doubt(worker);
+	follow_clock(worker);
+	(void)ww_wheel_advance(worker->wheel, ww_redis_elapsed() / TICK_NS, SIZE_MAX, NULL);
+	swept = sweep(worker);
+	if (error || told || swept)
+		back_off(worker);
+	else if (is_retry)
+		worker->wait = 0;
+	if (told)
+		worker->next_beat = worker->retry;
+}
+
+/* How long nothing is to be done. */
+static uint64_t idle(const struct redis_worker *worker)
+{
+	uint64_t now = ww_redis_elapsed();
+	uint64_t until = worker->next_beat;
+	uint64_t tick;
+
+	if (worker->wait && worker->retry < until)
+		until = worker->retry;
+	for (uint32_t i = 0; i < worker->store->shards; i++)
+		if (is_to_sweep(&worker->watches[i]))
+			return 0;
+	if (ww_wheel_next(worker->wheel, &tick) == 1 && tick * TICK_NS < until)
+		until = tick * TICK_NS;
+	return until > now ? until - now : 0;
+}
+
+static void sleep_for(struct redis_worker *worker, uint64_t span)
+{
+	struct pollfd fd = {.fd = worker->wake_fd, .events = POLLIN};
+	int heard = 0;
+
+	if (!worker->ear) {
+		(void)poll(&fd, 1, (int)(span / WW_MILLISECOND + 1));
+		return;
+	}
+	heard = ww_redis_ear_wait(worker->ear, worker->wake_fd, span, hear, worker);
+	if (heard < 0) {
+		ww_redis_ear_close(worker->ear);
+		worker->ear = NULL;
+	}
+}
+
+static void *run(void *argument)
+{
+	struct redis_worker *worker = argument;
+
+	while (!atomic_load(&worker->stops)) {
+		work(worker);
+		sleep_for(worker, idle(worker));
+	}
+	ww_redis_ear_close(worker->ear);
+	worker->ear = NULL;
+	(void)beat(worker, 0);
+	return NULL;
+}
+
+/* ---- Beginning and end */
+
+static void release(struct redis_worker *worker)
+{
+	struct redis_store *store = worker->store;
+
+	if (worker->wake_fd >= 0)
+		close(worker->wake_fd);
+	for (uint32_t i = 0; worker->watches && i < store->shards; i++)
+		(void)ww_wheel_cancel(worker->wheel, &worker->watches[i].timer);
+	(void)ww_wheel_destroy(worker->wheel);
+	if (worker->watches)
+		store->allocator->free(
+		    store->allocator->user, worker->watches, store->shards * sizeof *worker->watches);
+	store->allocator->free(store->allocator->user, worker, sizeof *worker);
+}
+
+static int prepare(struct redis_worker *worker)
+{
+	struct redis_store *store = worker->store;
+	struct ww_wheel_config config;
+	int error;
+
+	worker->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (worker->wake_fd < 0)
+		return WW_ESYSTEM;
+	(void)ww_wheel_config_default(&config);
+	config.allocator = store->allocator;
+	config.start = ww_redis_elapsed() / TICK_NS;
+	error = ww_wheel_create(&worker->wheel, &config);
+	if (error)
+		return error;
+	worker->watches = store->allocator->allocate(store->allocator->user, store->shards * sizeof *worker->watches);
+	if (!worker->watches)
+		return WW_ENOMEM;
+	memset(worker->watches, 0, store->shards * sizeof *worker->watches);
+	for (uint32_t i = 0; i < store->shards; i++) {
+		(void)ww_timer_init(&worker->watches[i].timer, on_alarm);
+		worker->watches[i].alarm = REDIS_NEVER;
+	}
+	return WW_OK;
+}
+
+int ww_redis_worker_start(struct redis_store *store)
+{
+	struct redis_worker *worker = store->allocator->allocate(store->allocator->user, sizeof *worker);
+	int error;
+
+	if (!worker)
+		return WW_ENOMEM;
+	memset(worker, 0, sizeof *worker);
+	worker->store = store;
+	error = prepare(worker);
+	/* Before anybody asks, so that nothing that becomes ready from now on is missed. */
+	if (!error)
+		error = listen_again(worker);
+	if (!error && thread_start(&worker->thread, run, worker))
+		error = WW_ESYSTEM;
+	if (error) {
+		ww_redis_ear_close(worker->ear);
+		release(worker);
+		return error;
+	}
+	store->worker = worker;
+	return WW_OK;
+}
+
+void ww_redis_worker_stop(struct redis_store *store)
+{
+	struct redis_worker *worker = store->worker;
+	uint64_t one = 1;
+
+	if (!worker)
+		return;
+	atomic_store(&worker->stops, 1);
+	while (write(worker->wake_fd, &one, sizeof one) < 0 && errno == EINTR)
+		;
+	thread_join(worker->thread);
+	store->worker = NULL;
+	release(worker);
+}
+
+void ww_redis_worker_stats(struct redis_store *store, struct ww_jobs_redis_stats *stats)
+{
+	const struct redis_worker *worker = store->worker;
+
+	if (!worker)
+		return;
+	stats->wakes = atomic_load(&worker->wakes);
+	stats->watched = atomic_load(&worker->watched);
+	stats->workers = atomic_load(&worker->workers);
+	stats->bytes += sizeof *worker + store->shards * sizeof *worker->watches;
+}

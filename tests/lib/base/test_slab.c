@@ -1,0 +1,240 @@
+/*
+ * The slab: records that never move, indices that are all different, memory taken in chunks and given back at the end.
+ */
+
+#include <string.h>
+
+#include "lib/base/slab.h"
+#include "tests/support/memory.h"
+#include "tests/support/seed.h"
+#include "tests/support/suite.h"
+
+/* For what runs a million times: Check's own assertions write to a file at every call. */
+#define MUST(condition)                                                                                                \
+	do {                                                                                                           \
+		if (!(condition))                                                                                      \
+			ck_abort_msg("not so: %s", #condition);                                                        \
+	} while (0)
+
+#define SIZE 64u
+#define RECORDS 5000u
+
+/* Behind what an unused record begins with. */
+#define MARK (sizeof(struct slab_unused) / sizeof(uint32_t))
+
+static uint32_t *mark_of(const struct slab *slab, uint32_t index)
+{
+	return (uint32_t *)slab_at(slab, index) + MARK;
+}
+
+START_TEST(an_empty_slab_takes_no_memory)
+{
+	struct test_memory memory;
+	struct slab slab;
+
+	test_memory_init(&memory, 0);
+	ww_slab_init(&slab, SIZE, &memory.table);
+	ck_assert_uint_eq(memory.calls, 0);
+	ck_assert_uint_eq(ww_slab_bytes(&slab), 0);
+	ck_assert_uint_eq(slab_taken(&slab), 0);
+	ck_assert_uint_eq(slab_end(&slab), 0);
+	OK(ww_slab_reserve(&slab, 0));
+	ck_assert_uint_eq(memory.calls, 0);
+	ww_slab_destroy(&slab);
+	ck_assert_uint_eq(memory.blocks, 0);
+}
+END_TEST
+
+START_TEST(indices_differ_and_records_begin_zero_and_do_not_move)
+{
+	static char seen[RECORDS + SLAB_CHUNK];
+	static char *place[RECORDS];
+	struct test_memory memory;
+	struct slab slab;
+
+	test_memory_init(&memory, 0);
+	ww_slab_init(&slab, SIZE, &memory.table);
+	for (uint32_t i = 0; i < RECORDS; i++) {
+		uint32_t index = ww_slab_take(&slab);
+		MUST(index < slab_end(&slab));
+		MUST(seen[index]++ == 0);
+		MUST(*mark_of(&slab, index) == 0);
+		*mark_of(&slab, index) = index + 1;
+		place[i] = slab_at(&slab, index);
+		MUST(slab_taken(&slab) == i + 1);
+		MUST(ww_slab_bytes(&slab) == memory.bytes);
+	}
+	for (uint32_t index = 0; index < slab_end(&slab); index++)
+		MUST(*mark_of(&slab, index) == (seen[index] ? index + 1 : 0));
+	/* Taken in the order of indices, the first time: neighbours in time are neighbours in memory. */
+	for (uint32_t i = 1; i < SLAB_CHUNK; i++)
+		MUST(place[i] == place[i - 1] + SIZE);
+	ww_slab_destroy(&slab);
+	MUST(memory.blocks == 0);
+	MUST(memory.bytes == 0);
+}
+END_TEST
+
+START_TEST(what_was_given_back_is_taken_again_before_memory_is)
+{
+	struct test_memory memory;
+	struct slab slab;
+	uint32_t index[SLAB_CHUNK];
+
+	test_memory_init(&memory, 0);
+	ww_slab_init(&slab, SIZE, &memory.table);
+	for (uint32_t i = 0; i < SLAB_CHUNK; i++)
+		index[i] = ww_slab_take(&slab);
+	size_t calls = memory.calls;
+	for (uint32_t round = 0; round < 20; round++) {
+		for (uint32_t i = 0; i < SLAB_CHUNK; i++)
+			ww_slab_give(&slab, index[i]);
+		ck_assert_uint_eq(slab_taken(&slab), 0);
+		for (uint32_t i = 0; i < SLAB_CHUNK; i++)
+			index[i] = ww_slab_take(&slab);
+		ck_assert_uint_eq(slab_taken(&slab), SLAB_CHUNK);
+	}
+	ck_assert_uint_eq(memory.calls, calls);
+	ww_slab_destroy(&slab);
+}
+END_TEST
+
+START_TEST(random_taking_and_giving_never_hands_out_a_record_twice)
+{
+	static uint32_t held[RECORDS];
+	static char taken[2 * RECORDS];
+	uint64_t seed = seed_of_run("test_slab");
+	struct test_memory memory;
+	uint32_t count = 0;
+	struct slab slab;
+
+	test_memory_init(&memory, 0);
+	ww_slab_init(&slab, SIZE, &memory.table);
+	for (uint32_t step = 0; step < 400000; step++) {
+		/* Waves: now mostly taking, now mostly giving. */
+		int take = seed_below(&seed, 10) < (step / 20000 % 2 ? 3 : 7);
+		if (take && count < RECORDS) {
+			uint32_t index = ww_slab_take(&slab);
+			MUST(index != SLAB_NONE);
+			MUST(taken[index]++ == 0);
+			*mark_of(&slab, index) = index;
+			held[count++] = index;
+		} else if (count) {
+			uint32_t at = (uint32_t)seed_below(&seed, count);
+			uint32_t index = held[at];
+			MUST(*mark_of(&slab, index) == index);
+			held[at] = held[--count];
+			taken[index] = 0;
+			ww_slab_give(&slab, index);
+		}
+		MUST(slab_taken(&slab) == count);
+	}
+	ww_slab_destroy(&slab);
+	ck_assert_uint_eq(memory.blocks, 0);
+}
+END_TEST
+
+START_TEST(after_reserve_taking_allocates_nothing)
+{
+	static const size_t sizes[] = {1, SLAB_CHUNK - 1, SLAB_CHUNK, SLAB_CHUNK + 1, 3 * SLAB_CHUNK, 10000};
+
+	for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++)
+		for (uint32_t before = 0; before < 3; before++) {
+			struct test_memory memory;
+			struct slab slab;
+			test_memory_init(&memory, 0);
+			ww_slab_init(&slab, SIZE, &memory.table);
+			for (uint32_t n = 0; n < before; n++)
+				(void)ww_slab_take(&slab);
+			OK(ww_slab_reserve(&slab, sizes[i]));
+			size_t calls = memory.calls;
+			OK(ww_slab_reserve(&slab, sizes[i]));
+			for (size_t n = 0; n < sizes[i]; n++)
+				MUST(ww_slab_take(&slab) != SLAB_NONE);
+			ck_assert_uint_eq(memory.calls, calls);
+			/* And no more than a chunk was taken over that. */
+			ck_assert_uint_lt(slab_end(&slab), before + sizes[i] + SLAB_CHUNK);
+			ww_slab_destroy(&slab);
+			ck_assert_uint_eq(memory.blocks, 0);
+		}
+}
+END_TEST
+
+START_TEST(a_reserve_that_fails_changes_nothing_whichever_allocation_fails)
+{
+	size_t failures = 0;
+	int error = WW_ENOMEM;
+
+	for (size_t fail_at = 1; error; fail_at++) {
+		struct test_memory memory;
+		struct slab slab;
+		test_memory_init(&memory, 0);
+		ww_slab_init(&slab, SIZE, &memory.table);
+		MUST(ww_slab_take(&slab) != SLAB_NONE);
+		size_t bytes = memory.bytes;
+		memory.fail_at = memory.calls + fail_at;
+		error = ww_slab_reserve(&slab, 10 * SLAB_CHUNK);
+		if (error) {
+			failures++;
+			ck_assert_int_eq(error, WW_ENOMEM);
+			ck_assert_uint_eq(memory.bytes, bytes);
+			ck_assert_uint_eq(ww_slab_bytes(&slab), bytes);
+			ck_assert_uint_eq(slab_end(&slab), SLAB_CHUNK);
+		}
+		memory.fail_at = 0;
+		for (uint32_t i = 1; i < 2 * SLAB_CHUNK; i++)
+			MUST(ww_slab_take(&slab) != SLAB_NONE);
+		ww_slab_destroy(&slab);
+		ck_assert_uint_eq(memory.blocks, 0);
+	}
+	/* The array, and each chunk. */
+	ck_assert_uint_eq(failures, 11);
+}
+END_TEST
+
+START_TEST(without_memory_a_take_answers_none_and_works_again_with_memory)
+{
+	for (size_t fail = 1; fail <= 2; fail++) {
+		struct test_memory memory;
+		struct slab slab;
+		test_memory_init(&memory, fail);
+		ww_slab_init(&slab, SIZE, &memory.table);
+		ck_assert_uint_eq(ww_slab_take(&slab), SLAB_NONE);
+		ck_assert_uint_eq(slab_taken(&slab), 0);
+		ck_assert_uint_eq(ww_slab_take(&slab), 0);
+		ww_slab_destroy(&slab);
+		ck_assert_uint_eq(memory.blocks, 0);
+	}
+}
+END_TEST
+
+START_TEST(more_records_than_indices_are_refused)
+{
+	struct test_memory memory;
+	struct slab slab;
+
+	test_memory_init(&memory, 0);
+	ww_slab_init(&slab, SIZE, &memory.table);
+	ck_assert_int_eq(ww_slab_reserve(&slab, (size_t)SLAB_MAX + 1), WW_ENOMEM);
+	ck_assert_int_eq(ww_slab_reserve(&slab, SIZE_MAX), WW_ENOMEM);
+	ck_assert_uint_eq(memory.calls, 0);
+	ck_assert_uint_eq(ww_slab_take(&slab), 0);
+	ck_assert_int_eq(ww_slab_reserve(&slab, SLAB_MAX), WW_ENOMEM);
+	/* The slab is full: what chunks exist is all that counts here. */
+	uint32_t chunks = slab.chunks;
+	uint32_t unused = slab.unused;
+	slab.chunks = SLAB_MAX / SLAB_CHUNK;
+	slab.unused = 0;
+	ck_assert_uint_eq(ww_slab_take(&slab), SLAB_NONE);
+	ck_assert_int_eq(ww_slab_reserve(&slab, 1), WW_ENOMEM);
+	slab.chunks = chunks;
+	slab.unused = unused;
+	ww_slab_destroy(&slab);
+	ck_assert_uint_eq(memory.blocks, 0);
+}
+END_TEST
+
+TEST_MAIN("slab/slab", an_empty_slab_takes_no_memory, indices_differ_and_records_begin_zero_and_do_not_move,
+    what_was_given_back_is_taken_again_before_memory_is, random_taking_and_giving_never_hands_out_a_record_twice,
+    after_reserve_taking_allocates_nothing, a_reserve_that_fails_changes_nothing_whichever_allocation_fails,
+    without_memory_a_take_answers_none_and_works_again_with_memory, more_records_than_indices_are_refused)

@@ -1,0 +1,341 @@
+/* Receivers that mean ill, and names: of many addresses, of others' addresses, of no answer. */
+
+#include <arpa/inet.h>
+#include <netdb.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "tests/support/callback/pushing.h"
+
+static struct pushing pushing;
+static char value[256];
+
+/* ---- The resolver that libcurl calls in this program */
+
+static const struct {
+	const char *name;
+	const char *addresses[4];
+} names[] = {
+    {"here.test", {"127.0.0.1"}},
+    {"inner.test", {"127.0.0.2"}},
+    {"mixed.test", {"10.0.0.1", "192.168.0.1", "127.0.0.1"}},
+    {"inside.test", {"10.0.0.1", "192.168.0.1", "fd00::1"}},
+    {"mapped.test", {"::ffff:127.0.0.1"}},
+    {"silent.test", {"127.0.0.1"}},
+    {"slow.test", {"127.0.0.1"}},
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
+static int is_asked; /* for silent.test */
+static int may_go;   /* what is asked for it and slow.test is answered */
+static int inside;   /* so many questions wait for that */
+static int gave_up;
+
+static struct timespec in_seconds(int seconds)
+{
+	struct timespec until;
+
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_sec += seconds;
+	return until;
+}
+
+/* Not answered before the test says so, or has failed. */
+static void be_silent(int is_awaited)
+{
+	const struct timespec until = in_seconds(30);
+	int error = 0;
+
+	pthread_mutex_lock(&lock);
+	is_asked |= is_awaited;
+	inside++;
+	pthread_cond_broadcast(&changed);
+	while (!may_go && !error)
+		error = pthread_cond_timedwait(&changed, &lock, &until);
+	gave_up |= error != 0;
+	inside--;
+	pthread_cond_broadcast(&changed);
+	pthread_mutex_unlock(&lock);
+}
+
+static void wait_until(const int *count, int wanted)
+{
+	const struct timespec until = in_seconds(60);
+
+	pthread_mutex_lock(&lock);
+	while (*count != wanted)
+		ck_assert_int_eq(pthread_cond_timedwait(&changed, &lock, &until), 0);
+	pthread_mutex_unlock(&lock);
+}
+
+static void answer_the_silent(void)
+{
+	pthread_mutex_lock(&lock);
+	ck_assert(!gave_up);
+	may_go = 1;
+	pthread_cond_broadcast(&changed);
+	pthread_mutex_unlock(&lock);
+}
+
+/* One block: what says of an address, and the address. */
+struct answer {
+	struct addrinfo info;
+	union {
+		struct sockaddr any;
+		struct sockaddr_in in;
+		struct sockaddr_in6 in6;
+	} address;
+};
+
+static struct addrinfo *make_answer(const char *text, uint16_t port, struct addrinfo *next)
+{
+	struct answer *answer = calloc(1, sizeof *answer);
+
+	ck_assert_ptr_nonnull(answer);
+	answer->info = (struct addrinfo){.ai_family = AF_INET,
+	    .ai_socktype = SOCK_STREAM,
+	    .ai_protocol = IPPROTO_TCP,
+	    .ai_addrlen = sizeof answer->address.in,
+	    .ai_addr = &answer->address.any,
+	    .ai_next = next};
+	answer->address.in = (struct sockaddr_in){.sin_family = AF_INET, .sin_port = htons(port)};
+	if (inet_pton(AF_INET, text, &answer->address.in.sin_addr) == 1)
+		return &answer->info;
+	answer->info.ai_family = AF_INET6;
+	answer->info.ai_addrlen = sizeof answer->address.in6;
+	answer->address.in6 = (struct sockaddr_in6){.sin6_family = AF_INET6, .sin6_port = htons(port)};
+	ck_assert_int_eq(inet_pton(AF_INET6, text, &answer->address.in6.sin6_addr), 1);
+	return &answer->info;
+}
+
+__attribute__((visibility("default"))) void freeaddrinfo(struct addrinfo *info)
+{
+	while (info) {
+		struct addrinfo *next = info->ai_next;
+		free(info);
+		info = next;
+	}
+}
+
+__attribute__((visibility("default"))) int getaddrinfo(
+    const char *node, const char *service, const struct addrinfo *hints, struct addrinfo **result)
+{
+	uint16_t port = (uint16_t)(service ? strtoul(service, NULL, 10) : 0);
+
+	(void)hints;
+	*result = NULL;
+	for (size_t i = 0; node && i < sizeof names / sizeof *names; i++) {
+		if (strcmp(node, names[i].name) != 0)
+			continue;
+		if (strcmp(node, "silent.test") == 0 || strcmp(node, "slow.test") == 0)
+			be_silent(strcmp(node, "silent.test") == 0);
+		for (size_t j = 4; j-- > 0;)
+			if (names[i].addresses[j])
+				*result = make_answer(names[i].addresses[j], port, *result);
+		return 0;
+	}
+	return EAI_NONAME;
+}
+
+static uint64_t call(const char *name, unsigned port)
+{
+	return pushing_put(&pushing, NULL, "http://%s:%u/", name, port);
+}
+
+START_TEST(of_a_name_with_many_addresses_those_alone_are_called_that_may_be)
+{
+	pushing_make(&pushing);
+	pushing_open(&pushing);
+	const unsigned port = receiver_port(pushing.receiver);
+	expect_finished(&pushing, call("here.test", port));
+	expect_finished(&pushing, call("mixed.test", port));
+	ck_assert_uint_eq(pushing_stats(&pushing).refused, 2);
+	expect_buried(&pushing, call("inside.test", port), "may not be called");
+	/* IPv4 in the clothes of IPv6 is another class. */
+	expect_buried(&pushing, call("mapped.test", port),
+	    "the address ::ffff:127.0.0.1 may not be called: the pusher's networks lack special (weekwheeld "
+	    "--push-networks special)");
+	/* One that may be called does not answer: it may the next time. */
+	expect_backoff(&pushing, call("mixed.test", 1), "no answer: ");
+	ck_assert_uint_eq(receiver_count(pushing.receiver), 2);
+	pushing_end(&pushing);
+}
+END_TEST
+
+START_TEST(redirections_by_names_and_numbers_are_judged_by_their_address)
+{
+	static const char *const allow[] = {"127.0.0.1"};
+	static const char *const places[] = {"inner.test", "0x7f.2", "2130706434", "0177.0.0.2", "[::ffff:127.0.0.2]",
+	    "[::ffff:7f00:2]", "127.2", "inside.test", "mapped.test", "0"};
+
+	pushing_make(&pushing);
+	pushing.config.networks = 0;
+	pushing.config.allow = allow;
+	pushing.config.allow_count = 1;
+	pushing_open(&pushing);
+	const unsigned port = receiver_port(pushing.receiver);
+	size_t sent = 0;
+	for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+		char lines[256];
+		(void)snprintf(lines, sizeof lines,
+		    "Answer-Status: 307 Elsewhere\nAnswer-Header: Location: http://%s:%u/end\n", places[i], port);
+		uint64_t id = pushing_post(&pushing, "/", lines);
+		if (strcmp(places[i], "mapped.test") == 0) {
+			/* It is what is allowed. */
+			expect_finished(&pushing, id);
+			sent++;
+		} else {
+			expect_buried(&pushing, id, "may not be called");
+		}
+		ck_assert_uint_eq(receiver_count(pushing.receiver), ++sent);
+	}
+	pushing_end(&pushing);
+}
+END_TEST
+
+START_TEST(a_name_that_is_not_answered_holds_up_nothing_and_no_end)
+{
+	pushing_make(&pushing);
+	pushing.config.connect_timeout = 50 * WW_MILLISECOND;
+	pushing_open(&pushing);
+	const unsigned port = receiver_port(pushing.receiver);
+	expect_backoff(&pushing, call("slow.test", port), "no answer: ");
+	OK(ww_callback_close(pushing.callback, 0));
+	pushing.config.connect_timeout = 3600 * WW_SECOND;
+	pushing_open(&pushing);
+	uint64_t silent = call("silent.test", port);
+	wait_until(&is_asked, 1);
+	expect_finished(&pushing, call("here.test", port));
+	/* While nobody has answered, and nobody will before it has ended. */
+	OK(ww_callback_close(pushing.callback, 0));
+	pushing.callback = NULL;
+	expect_backoff(&pushing, silent, "the pusher ended before the answer came");
+	answer_the_silent();
+	wait_until(&inside, 0);
+	pushing_end(&pushing);
+}
+END_TEST
+
+START_TEST(no_proxy_of_the_environment_is_used)
+{
+	struct receiver *proxy = receiver_start(NULL);
+	static const char *const variables[] = {"http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"};
+	char url[64];
+
+	(void)snprintf(url, sizeof url, "http://127.0.0.1:%u", receiver_port(proxy));
+	for (size_t i = 0; i < sizeof variables / sizeof *variables; i++)
+		ck_assert_int_eq(setenv(variables[i], url, 1), 0);
+	pushing_make(&pushing);
+	pushing_open(&pushing);
+	expect_finished(&pushing, call("here.test", receiver_port(pushing.receiver)));
+	expect_buried(&pushing, call("inside.test", receiver_port(pushing.receiver)), "may not be called");
+	ck_assert_uint_eq(receiver_connections(proxy), 0);
+	pushing_end(&pushing);
+	receiver_stop(proxy);
+}
+END_TEST
+
+/* ---- Answers without end */
+
+START_TEST(answers_without_end_end)
+{
+	static const char *const long_heads[] = {"endless head", "endless interim"};
+	char lines[128];
+
+	pushing_make(&pushing);
+	pushing.config.timeout = 3600 * WW_SECOND;
+	pushing_open(&pushing);
+	for (size_t i = 0; i < sizeof long_heads / sizeof *long_heads; i++) {
+		(void)snprintf(lines, sizeof lines, "Answer-Status: 200 Fine\nAnswer-Do: %s\n", long_heads[i]);
+		expect_backoff(&pushing, pushing_post(&pushing, "/", lines), "the head of the answer is too long");
+	}
+	expect_backoff(&pushing, pushing_post(&pushing, "/", "Answer-Status: 200 Fine\nAnswer-Do: endless line\n"), "");
+	expect_backoff(&pushing, pushing_post(&pushing, "/", "Answer-Status: 200 Fine\nAnswer-Do: endless trailer\n"),
+	    "HTTP 200, and then: ");
+	pushing_end(&pushing);
+}
+END_TEST
+
+START_TEST(what_is_neither_head_nor_body_ends_with_the_time)
+{
+	pushing_make(&pushing);
+	pushing.config.timeout = 500 * WW_MILLISECOND;
+	pushing_open(&pushing);
+	expect_backoff(&pushing, pushing_post(&pushing, "/", "Answer-Do: drip\n"), "time");
+	expect_backoff(
+	    &pushing, pushing_post(&pushing, "/", "Answer-Status: 200 Fine\nAnswer-Do: endless chunk\n"), "time");
+	pushing_end(&pushing);
+}
+END_TEST
+
+/* ---- What a job brings along */
+
+START_TEST(the_longest_key_and_tube_are_written_whole)
+{
+	struct ww_job_spec spec = pushing_spec();
+	unsigned char key[WW_JOB_KEY_MAX];
+	char tube[WW_TUBE_MAX + 1];
+	const char *tubes[] = {tube};
+
+	memset(key, '\n', sizeof key);
+	memset(tube, '\r', sizeof tube);
+	tube[WW_TUBE_MAX] = '\0';
+	pushing_make(&pushing);
+	spec.key = key;
+	spec.key_length = sizeof key;
+	spec.tube = tube;
+	pushing.config.tubes = tubes;
+	pushing_open(&pushing);
+	expect_finished(
+	    &pushing, pushing_put(&pushing, &spec, "http://127.0.0.1:%u/", receiver_port(pushing.receiver)));
+	const char *got = receiver_got(pushing.receiver, 0);
+	const char *header = strstr(got, "Weekwheel-Job-Key: %0A%0A");
+	ck_assert_ptr_nonnull(header);
+	ck_assert_uint_eq(strcspn(header, "\r"), strlen("Weekwheel-Job-Key: ") + 3 * sizeof key);
+	header = strstr(got, "Weekwheel-Tube: %0D%0D");
+	ck_assert_ptr_nonnull(header);
+	ck_assert_uint_eq(strcspn(header, "\r"), strlen("Weekwheel-Tube: ") + 3 * WW_TUBE_MAX);
+	ck_assert_str_eq(header_of(got, "Weekwheel-Attempt", value), "1");
+	pushing_end(&pushing);
+}
+END_TEST
+
+/* ---- Children */
+
+START_TEST(in_a_child_nothing_can_be_done_and_the_parent_goes_on)
+{
+	struct ww_callback_stats stats;
+	int status;
+
+	pushing_make(&pushing);
+	pushing_open(&pushing);
+	uint64_t id = pushing_post(&pushing, "/", "Answer-Do: wait\n");
+	receiver_wait(pushing.receiver, 1);
+	pid_t child = fork();
+	ck_assert_int_ge(child, 0);
+	if (!child)
+		_exit(ww_callback_wake(pushing.callback) != WW_ECLOSED ||
+		      ww_callback_stats(pushing.callback, &stats) != WW_ECLOSED ||
+		      ww_callback_close(pushing.callback, 0) != WW_ECLOSED);
+	ck_assert_int_eq(waitpid(child, &status, 0), child);
+	ck_assert(WIFEXITED(status));
+	ck_assert_int_eq(WEXITSTATUS(status), 0);
+	receiver_open(pushing.receiver);
+	expect_finished(&pushing, id);
+	pushing_end(&pushing);
+}
+END_TEST
+
+TEST_MAIN("callback/hostile", of_a_name_with_many_addresses_those_alone_are_called_that_may_be,
+    redirections_by_names_and_numbers_are_judged_by_their_address,
+    a_name_that_is_not_answered_holds_up_nothing_and_no_end, no_proxy_of_the_environment_is_used,
+    answers_without_end_end, what_is_neither_head_nor_body_ends_with_the_time,
+    the_longest_key_and_tube_are_written_whole, in_a_child_nothing_can_be_done_and_the_parent_goes_on)

@@ -1,0 +1,553 @@
+/* Stopping and destroying: each pending timer handed over once, nothing begins afterwards, everybody is told. */
+
+#include "tests/lib/core/driver/fixture.h"
+
+static size_t times_drained(ww_handle handle)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < drained_count; i++)
+		count += drained[i].handle == handle;
+	return count;
+}
+
+static uint64_t left_of(ww_handle handle)
+{
+	for (size_t i = 0; i < drained_count; i++)
+		if (drained[i].handle == handle)
+			return drained[i].left;
+	ck_abort_msg("not drained");
+}
+
+static ww_handle handle_of_job(const struct job *job)
+{
+	const struct record *record = (const void *)job;
+
+	return (uint64_t)record->shard << HANDLE_SHARD | (uint64_t)record->index << HANDLE_INDEX | record->generation;
+}
+
+static uint32_t records_in_use(void)
+{
+	uint32_t count = 0;
+
+	for (uint32_t i = 0; i < driver->timers.count; i++) {
+		ww_source_lock(&driver->shards[i].source);
+		count += slab_taken(&driver->shards[i].slab);
+		ww_source_unlock(&driver->shards[i].source);
+	}
+	return count;
+}
+
+static void assert_closed(void)
+{
+	uint64_t left = 9;
+	ww_handle handle = 9;
+
+	ck_assert_int_eq(ww_driver_schedule(driver, 0, note, NULL, &handle), WW_ECLOSED);
+	ck_assert_int_eq(ww_driver_schedule_at(driver, 0, note, NULL, &handle), WW_ECLOSED);
+	ck_assert_int_eq(ww_driver_schedule_every(driver, 0, 1, 0, note, NULL, &handle), WW_ECLOSED);
+	ck_assert_int_eq(ww_driver_reschedule(driver, 1, 0), WW_ECLOSED);
+	ck_assert_int_eq(ww_driver_cancel(driver, 1), WW_ECLOSED);
+	ck_assert_int_eq(ww_driver_cancel_wait(driver, UINT64_MAX), WW_ECLOSED);
+	ck_assert_int_eq(ww_driver_time_left(driver, 1, &left), WW_ECLOSED);
+	ck_assert_int_eq(ww_driver_reserve(driver, 1), WW_ECLOSED);
+	ck_assert_int_eq(ww_driver_settle(driver), WW_ECLOSED);
+	ck_assert_int_eq(ww_driver_dispatch(driver, 1), driver->flags & WW_DRIVER_THREADLESS ? WW_ECLOSED : WW_EINVAL);
+	ck_assert_uint_eq(left, 9);
+	ck_assert_uint_eq(handle, 9);
+}
+
+START_TEST(a_stop_hands_over_each_pending_timer_once_and_then_all_is_closed)
+{
+	struct gate gate;
+	ww_handle handle[300];
+	size_t count = 99;
+
+	gate_init(&gate);
+	begin(0, 1);
+	(void)after(0, hold, &gate);
+	advance(TICK);
+	gate_wait(&gate, 1);
+	ww_handle queued = after(0, note, &gate);
+	ww_handle overlapping = every(0, 10 * TICK, WW_EVERY_OVERLAP, note, NULL);
+	ww_handle moved = after(0, note, NULL);
+	advance(TICK);
+	UNTIL(stats_of().queued == 3);
+	ck_assert_int_eq(ww_driver_reschedule(driver, moved, 40 * TICK), 1);
+	for (uint64_t i = 0; i < 300; i++)
+		handle[i] = i % 2 ? after(i * TICK, note, NULL) : after_elsewhere(i * TICK, note, NULL);
+	ww_handle due = after(0, note, NULL);
+	ww_handle cancelled = after(TICK, note, NULL);
+	ck_assert_int_eq(ww_driver_cancel(driver, cancelled), 1);
+	OK(ww_driver_stop(driver, take, NULL, &count));
+	ck_assert_uint_eq(count, 304);
+	ck_assert_uint_eq(drained_count, 304);
+	for (uint64_t i = 0; i < 300; i++) {
+		MUST(times_drained(handle[i]) == 1);
+		MUST(left_of(handle[i]) == i * TICK);
+	}
+	ck_assert_uint_eq(times_drained(queued), 1);
+	ck_assert_uint_eq(left_of(queued), 0);
+	ck_assert_uint_eq(times_drained(due), 1);
+	ck_assert_uint_eq(left_of(due), 0);
+	ck_assert_uint_eq(left_of(moved), 40 * TICK);
+	/* The timer, and not its call that was queued. */
+	ck_assert_uint_eq(times_drained(overlapping), 1);
+	ck_assert_uint_eq(times_drained(cancelled), 0);
+	for (size_t i = 0; i < drained_count; i++) {
+		MUST(drained[i].fn == note);
+		MUST(drained[i].user == (drained[i].handle == queued ? &gate : NULL));
+	}
+	assert_closed();
+	ck_assert_uint_eq(stats_of().pending, 0);
+	ck_assert_uint_eq(stats_of().queued, 0);
+	ck_assert_uint_eq(stats_of().cancelled, 305);
+	ck_assert_uint_eq(stats_of().running, 1);
+	/* Once more does nothing. */
+	OK(ww_driver_stop(driver, take, NULL, &count));
+	ck_assert_uint_eq(count, 0);
+	OK(ww_driver_stop(driver, NULL, NULL, NULL));
+	gate_open(&gate, 1);
+	advance(WW_SECOND);
+	end();
+	ck_assert_uint_eq(fired_count, 0);
+	ck_assert_int_eq(gate.left, 1);
+}
+END_TEST
+
+START_TEST(without_drain_pending_timers_are_dropped_and_counted)
+{
+	size_t count = 99;
+
+	begin(WW_DRIVER_THREADLESS, 0);
+	for (int i = 0; i < 100; i++)
+		(void)after((uint64_t)i * TICK, note, NULL);
+	/* Some are in the queue. */
+	advance(10 * TICK);
+	ck_assert_int_eq(ww_driver_dispatch(driver, 1), 1);
+	OK(ww_driver_stop(driver, NULL, NULL, &count));
+	ck_assert_uint_eq(count, 99);
+	assert_closed();
+	end();
+}
+END_TEST
+
+static void stop_inside(struct ww_driver *of, const struct ww_firing *firing, void *user)
+{
+	size_t *count = user;
+	uint64_t ns;
+
+	MUST(ww_driver_stop(of, take, NULL, count) == WW_OK);
+	MUST(ww_driver_cancel(of, firing->handle) == WW_ECLOSED);
+	MUST(ww_driver_now(of, &ns) == WW_OK);
+}
+
+START_TEST(a_callback_may_stop_the_driver)
+{
+	for (int kind = 0; kind < 4; kind++) {
+		size_t count = 99;
+		begin(kind >= 2 ? WW_DRIVER_THREADLESS : 0, 2);
+		(void)(kind % 2 ? every(0, TICK, 0, stop_inside, &count) : after(0, stop_inside, &count));
+		(void)after(DAY_NS, note, NULL);
+		advance(TICK);
+		if (kind >= 2)
+			ck_assert_int_eq(ww_driver_dispatch(driver, 10), 1);
+		else
+			UNTIL(driver->closed && stats_of().running == 0);
+		/* A periodic timer would go on. */
+		ck_assert_uint_eq(count, 1 + (size_t)kind % 2);
+		ck_assert_uint_eq(drained_count, count);
+		assert_closed();
+		end();
+	}
+}
+END_TEST
+
+/* A driver that a drain function of another one destroys. */
+static struct ww_driver *second;
+
+static void call_in_drain(ww_handle handle, ww_driver_fn *fn, void *user, uint64_t left, void *context)
+{
+	(void)handle;
+	(void)fn;
+	(void)user;
+	(void)left;
+	/* No lock is held: all may be called. */
+	assert_closed();
+	OK(ww_driver_stop(driver, NULL, NULL, NULL));
+	(void)stats_of();
+	/* But the rest is still to be handed over. */
+	ck_assert_int_eq(ww_driver_destroy(driver), WW_EBUSY);
+	OK(ww_driver_destroy(second));
+	second = NULL;
+	++*(int *)context;
+}
+
+START_TEST(the_drain_function_may_call_the_driver_but_not_destroy_it)
+{
+	for (uint32_t flags = 0; flags <= WW_DRIVER_THREADLESS; flags++) {
+		int calls = 0;
+		begin(flags, 1);
+		OK(ww_driver_create(&second, NULL));
+		(void)after(TICK, note, NULL);
+		(void)after(DAY_NS, note, NULL);
+		OK(ww_driver_stop(driver, call_in_drain, &calls, NULL));
+		ck_assert_int_eq(calls, 2);
+		end();
+	}
+}
+END_TEST
+
+/* In the second driver's stop: the first one's hands over inside it, and there, too, both are refused. */
+static void stop_in_drain(ww_handle handle, ww_driver_fn *fn, void *user, uint64_t left, void *context)
+{
+	(void)handle;
+	(void)fn;
+	(void)user;
+	(void)left;
+	if (context)
+		OK(ww_driver_stop(driver, stop_in_drain, NULL, NULL));
+	else
+		ck_assert_int_eq(ww_driver_destroy(driver), WW_EBUSY);
+	ck_assert_int_eq(ww_driver_destroy(second), WW_EBUSY);
+}
+
+START_TEST(a_stop_in_a_drain_function_leaves_the_outer_one_known)
+{
+	begin(WW_DRIVER_THREADLESS, 0);
+	OK(ww_driver_create(&second, NULL));
+	(void)after(TICK, note, NULL);
+	OK(ww_driver_schedule(second, DAY_NS, note, NULL, NULL));
+	OK(ww_driver_stop(second, stop_in_drain, second, NULL));
+	OK(ww_driver_destroy(second));
+	end();
+}
+END_TEST
+
+START_TEST(what_a_worker_has_taken_and_not_begun_is_handed_over_and_does_not_begin)
+{
+	/*
+	 * The worker, played by the test, goes on before the stop looks, or after it, or after its timer was moved, or
+	 * after a call that waits for callbacks came between the stop's closing and its looking.
+	 */
+	for (int kind = 0; kind < 5; kind++) {
+		struct running here = {0};
+		size_t count = 99;
+		begin(WW_DRIVER_THREADLESS, 0);
+		ww_handle handle = kind == 3 ? every(0, TICK, WW_EVERY_OVERLAP, note, NULL) : after(0, note, NULL);
+		advance(TICK);
+		ww_driver_pass(driver);
+		struct job *job = ww_queue_take_back(&driver->queue, &driver->timers);
+		here = (struct running){&driver->queue, &driver->timers, job, NULL, NULL, &driver->queue.taken};
+		driver->queue.taken = &here;
+		if (kind == 1)
+			ck_assert_int_eq(ww_driver_reschedule(driver, handle, 5 * TICK), 1);
+		if (kind == 2 || kind == 4) {
+			driver->closed = 1;
+			if (kind == 4)
+				ck_assert_int_eq(ww_driver_cancel_wait(driver, handle), WW_ECLOSED);
+			ww_driver_fire_ops.run(&driver->timers, job);
+			driver->closed = 0;
+		}
+		OK(ww_driver_stop(driver, take, NULL, &count));
+		ck_assert_uint_eq(count, 1);
+		ck_assert_uint_eq(times_drained(handle), 1);
+		ck_assert_uint_eq(left_of(handle), kind == 1 ? 5 * TICK : kind == 3 ? drained[0].left : 0);
+		if (kind != 2 && kind != 4)
+			ww_driver_fire_ops.run(&driver->timers, job);
+		ck_assert_uint_eq(fired_count, 0);
+		ck_assert_uint_eq(records_in_use(), 0);
+		driver->queue.taken = NULL;
+		end();
+	}
+}
+END_TEST
+
+/* A job that a worker, played by the test, has taken and comes to when a second stop has returned. */
+static void stop_again_and_run(ww_handle handle, ww_driver_fn *fn, void *user, uint64_t left, void *context)
+{
+	struct running *worker = context;
+
+	take(handle, fn, user, left, NULL);
+	if (!worker->job)
+		return;
+	OK(ww_driver_stop(driver, NULL, NULL, NULL));
+	ww_driver_fire_ops.run(&driver->timers, worker->job);
+	ck_assert_uint_eq(fired_count, 0);
+	worker->job = NULL;
+}
+
+START_TEST(no_callback_begins_when_a_second_stop_has_returned_while_the_first_hands_over)
+{
+	struct ww_driver_config config = config_of(WW_DRIVER_THREADLESS, 0);
+	struct running worker = {0};
+	ww_handle due = 0;
+	size_t count;
+
+	config.shards = 2;
+	begin_with(&config);
+	/* The stop comes to shard 0 first. */
+	while (due >> HANDLE_SHARD != 1)
+		due = after_elsewhere(0, note, NULL);
+	advance(TICK);
+	ww_driver_pass(driver);
+	struct job *job = ww_queue_take_back(&driver->queue, &driver->timers);
+	while (handle_of_job(job) != due)
+		job = job->prev;
+	for (ww_handle handle = 1ULL << HANDLE_SHARD; handle >> HANDLE_SHARD != 0;)
+		handle = after_elsewhere(DAY_NS, note, NULL);
+	worker = (struct running){&driver->queue, &driver->timers, job, NULL, NULL, &driver->queue.taken};
+	driver->queue.taken = &worker;
+	OK(ww_driver_stop(driver, stop_again_and_run, &worker, &count));
+	ck_assert_ptr_null(worker.job);
+	ck_assert_uint_eq(count, drained_count);
+	ck_assert_uint_eq(times_drained(due), 1);
+	driver->queue.taken = NULL;
+	end();
+}
+END_TEST
+
+/* ---- Timers that would fire again, and whose callback runs */
+
+static void hold_and_come_again(struct ww_driver *of, const struct ww_firing *firing, void *gate)
+{
+	MUST(ww_driver_reschedule(of, firing->handle, 40 * TICK) == 0);
+	hold(of, firing, gate);
+}
+
+/* The first timer that is handed over lets the callback end. */
+static void let_end(ww_handle handle, ww_driver_fn *fn, void *user, uint64_t left, void *context)
+{
+	struct gate *gate = context;
+
+	take(handle, fn, user, left, NULL);
+	if (drained_count > 1)
+		return;
+	gate_open(gate, 1);
+	UNTIL(stats_of().running == 0);
+}
+
+/* A one-shot, one that reschedules itself, and periodic ones: the last period goes beyond all deadlines. */
+static ww_handle start_kind(int kind, struct gate *gate)
+{
+	static const uint64_t period[] = {0, 0, 10 * TICK, 10 * TICK, 10 * TICK, WW_DRIVER_TIME_MAX};
+	ww_driver_fn *fn = kind % 2 ? hold_and_come_again : hold;
+
+	if (kind == 5)
+		fn = hold;
+	if (period[kind] == 0)
+		return after(0, fn, gate);
+	return every(0, period[kind], kind == 4 ? WW_EVERY_OVERLAP : 0, fn, gate);
+}
+
+START_TEST(a_timer_that_would_fire_again_is_handed_over_once_although_its_callback_runs)
+{
+	static const uint64_t left[] = {0, 40 * TICK, 10 * TICK, 40 * TICK, 10 * TICK, 0};
+
+	/*
+	 * The callback ends when all was handed over, or after the stop has closed the queue and before it comes to it.
+	 */
+	for (int order = 0; order < 2; order++)
+		for (int kind = 0; kind < 6; kind++) {
+			struct gate gate;
+			size_t count;
+			gate_init(&gate);
+			begin(0, 1);
+			ww_handle handle = start_kind(kind, &gate);
+			/* The tick that the deadline is rounded up to. */
+			advance(TICK - START % TICK);
+			gate_wait(&gate, 1);
+			ww_handle other = after(DAY_NS, note, NULL);
+			OK(ww_driver_stop(driver, order ? let_end : take, &gate, &count));
+			ck_assert_uint_eq(count, 1 + (left[kind] != 0));
+			ck_assert_uint_eq(drained_count, count);
+			ck_assert_uint_eq(times_drained(other), 1);
+			ck_assert_uint_eq(times_drained(handle), left[kind] != 0);
+			if (left[kind])
+				ck_assert_uint_le(left_of(handle), left[kind]);
+			if (left[kind])
+				ck_assert_uint_gt(left_of(handle), left[kind] - TICK);
+			ck_assert_uint_eq(stats_of().cancelled, count);
+			if (!order)
+				gate_open(&gate, 1);
+			UNTIL(stats_of().running == 0);
+			ck_assert_uint_eq(records_in_use(), 0);
+			end();
+			ck_assert_int_eq(gate.left, 1);
+		}
+}
+END_TEST
+
+static void cancel_and_wait(ww_handle handle, ww_driver_fn *fn, void *user, uint64_t left, void *context)
+{
+	struct gate *gate = user;
+
+	(void)fn;
+	(void)left;
+	(void)context;
+	gate_open(gate, 1);
+	ck_assert_int_eq(ww_driver_cancel_wait(driver, handle), WW_ECLOSED);
+	ck_assert_int_eq(gate->left, 1);
+}
+
+START_TEST(the_drain_function_may_wait_for_the_end_of_a_callback_that_runs)
+{
+	struct gate gate;
+	size_t count;
+
+	for (uint32_t flags = 0; flags <= WW_EVERY_OVERLAP; flags++) {
+		gate_init(&gate);
+		begin(0, 1);
+		(void)every(0, DAY_NS, flags, hold, &gate);
+		advance(TICK);
+		gate_wait(&gate, 1);
+		OK(ww_driver_stop(driver, cancel_and_wait, NULL, &count));
+		ck_assert_uint_eq(count, 1);
+		end();
+	}
+}
+END_TEST
+
+/* A call, in a thread of its own, that waits for a shard's lock. */
+struct overtaken {
+	ww_handle handle; /* to cancel, or 0: schedule */
+	_Atomic int answer;
+};
+
+static void *call_elsewhere(void *argument)
+{
+	struct overtaken *call = argument;
+
+	call->answer = call->handle ? ww_driver_cancel(driver, call->handle)
+	                            : ww_driver_schedule(driver, DAY_NS, note, NULL, NULL);
+	return NULL;
+}
+
+START_TEST(a_call_that_a_stop_overtakes_at_the_lock_says_closed)
+{
+	for (int kind = 0; kind < 2; kind++) {
+		struct ww_driver_config config = config_of(0, 1);
+		struct overtaken call = {0, 77};
+		pthread_t thread;
+		config.shards = 1;
+		begin_with(&config);
+		call.handle = kind ? after(DAY_NS, note, NULL) : 0;
+		ww_source_lock(&driver->shards[0].source);
+		ck_assert_int_eq(pthread_create(&thread, NULL, call_elsewhere, &call), 0);
+		/* It comes as far as the lock, most probably. */
+		for (int i = 0; i < 1000; i++)
+			sched_yield();
+		ck_assert_int_eq(call.answer, 77);
+		driver->closed = 1;
+		ww_source_unlock(&driver->shards[0].source);
+		ck_assert_int_eq(pthread_join(thread, NULL), 0);
+		ck_assert_int_eq(call.answer, WW_ECLOSED);
+		ck_assert_uint_eq(stats_of().pending, (uint64_t)kind);
+		driver->closed = 0;
+		end();
+	}
+}
+END_TEST
+
+static void destroy_inside(struct ww_driver *of, const struct ww_firing *firing, void *user)
+{
+	(void)firing;
+	*(int *)user = ww_driver_destroy(of);
+}
+
+START_TEST(destroy_in_a_callback_is_refused)
+{
+	for (uint32_t flags = 0; flags <= WW_DRIVER_THREADLESS; flags++) {
+		int answer = 77;
+		begin(flags, 2);
+		(void)after(0, destroy_inside, &answer);
+		go(TICK);
+		ck_assert_int_eq(answer, WW_EBUSY);
+		/* Nothing has changed. */
+		(void)after(0, note, NULL);
+		go(TICK);
+		ck_assert_uint_eq(fired_count, 1);
+		end();
+	}
+}
+END_TEST
+
+static _Atomic int destroyed;
+
+static void *destroy_elsewhere(void *argument)
+{
+	(void)argument;
+	(void)ww_driver_destroy(driver);
+	destroyed = 1;
+	return NULL;
+}
+
+static int queue_is_closed(void)
+{
+	pthread_mutex_lock(&driver->queue.lock);
+	int closed = driver->queue.closed;
+	pthread_mutex_unlock(&driver->queue.lock);
+	return closed;
+}
+
+START_TEST(destroy_waits_for_callbacks_that_run)
+{
+	struct gate gate;
+	pthread_t thread;
+
+	gate_init(&gate);
+	begin(0, 3);
+	for (int i = 0; i < 3; i++)
+		(void)after(0, hold, &gate);
+	(void)every(0, TICK, 0, hold, &gate);
+	advance(TICK);
+	gate_wait(&gate, 3);
+	ck_assert_int_eq(pthread_create(&thread, NULL, destroy_elsewhere, NULL), 0);
+	/* Before that, a worker that has ended might take the next one. */
+	UNTIL(queue_is_closed());
+	gate_open(&gate, 2);
+	UNTIL(gate.left == 2);
+	ck_assert_int_eq(destroyed, 0);
+	gate_open(&gate, 1);
+	ck_assert_int_eq(pthread_join(thread, NULL), 0);
+	ck_assert_int_eq(gate.left, 3);
+	OK(ww_clock_virtual_destroy(virtual_clock));
+}
+END_TEST
+
+static void *settle_elsewhere(void *argument)
+{
+	(void)argument;
+	return (void *)(intptr_t)ww_driver_settle(driver);
+}
+
+START_TEST(a_stop_ends_a_settle)
+{
+	struct gate gate;
+	pthread_t thread;
+	void *result;
+
+	gate_init(&gate);
+	begin(0, 1);
+	(void)after(0, hold, &gate);
+	advance(TICK);
+	gate_wait(&gate, 1);
+	ck_assert_int_eq(pthread_create(&thread, NULL, settle_elsewhere, NULL), 0);
+	UNTIL(waiting_for_queue() == 1);
+	OK(ww_driver_stop(driver, NULL, NULL, NULL));
+	ck_assert_int_eq(pthread_join(thread, &result), 0);
+	ck_assert_int_eq((int)(intptr_t)result, WW_ECLOSED);
+	gate_open(&gate, 1);
+	end();
+}
+END_TEST
+
+TEST_MAIN("driver/stop", a_stop_hands_over_each_pending_timer_once_and_then_all_is_closed,
+    without_drain_pending_timers_are_dropped_and_counted, a_callback_may_stop_the_driver,
+    the_drain_function_may_call_the_driver_but_not_destroy_it, a_stop_in_a_drain_function_leaves_the_outer_one_known,
+    what_a_worker_has_taken_and_not_begun_is_handed_over_and_does_not_begin,
+    no_callback_begins_when_a_second_stop_has_returned_while_the_first_hands_over,
+    a_timer_that_would_fire_again_is_handed_over_once_although_its_callback_runs,
+    the_drain_function_may_wait_for_the_end_of_a_callback_that_runs,
+    a_call_that_a_stop_overtakes_at_the_lock_says_closed, destroy_in_a_callback_is_refused,
+    destroy_waits_for_callbacks_that_run, a_stop_ends_a_settle)

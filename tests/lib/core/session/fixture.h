@@ -1,0 +1,236 @@
+#ifndef TESTS_LIB_CORE_SESSION_FIXTURE_H
+#define TESTS_LIB_CORE_SESSION_FIXTURE_H
+
+/* What the tests of session maps share: a map upon a driver upon a virtual clock, and a gone that writes down. */
+
+#include <inttypes.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/support/memory.h"
+#include "tests/support/seed.h"
+#include "tests/support/suite.h"
+#include "weekwheel/session.h"
+
+/* For what is asserted often: Check writes a file at each of its own assertions. */
+#define HOLDS(condition)                                                                                               \
+	do {                                                                                                           \
+		if (!(condition))                                                                                      \
+			ck_abort_msg("%s does not hold", #condition);                                                  \
+	} while (0)
+
+#define MS WW_MILLISECOND
+#define SEC WW_SECOND
+
+/* No multiple of any tick. */
+#define START (1000 * SEC + 123456789)
+
+/* ---- Who was told of what ------------------------------------------------------------------------------------- */
+
+#define TOLD_MAX 400000
+
+struct told {
+	uintptr_t value;
+	enum ww_gone why;
+	char key[16]; /* its beginning */
+	size_t length;
+};
+
+static struct told told[TOLD_MAX];
+static size_t tellings;
+static pthread_mutex_t told_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static inline void note(
+    struct ww_session *map, const void *key, size_t length, void *value, enum ww_gone why, void *user)
+{
+	(void)map;
+	(void)user;
+	pthread_mutex_lock(&told_lock);
+	if (tellings < TOLD_MAX) {
+		struct told *now = &told[tellings];
+		*now = (struct told){.value = (uintptr_t)value, .why = why, .length = length};
+		memcpy(now->key, key, length < sizeof now->key ? length : sizeof now->key);
+	}
+	tellings++;
+	pthread_mutex_unlock(&told_lock);
+}
+
+static inline size_t told_so_far(void)
+{
+	pthread_mutex_lock(&told_lock);
+	size_t count = tellings;
+	pthread_mutex_unlock(&told_lock);
+	return count;
+}
+
+/* The last that was told. */
+static inline void assert_told(size_t count, const char *key, uintptr_t value, enum ww_gone why)
+{
+	ck_assert_uint_eq(told_so_far(), count);
+	const struct told *last = &told[count - 1];
+	ck_assert_uint_eq(last->value, value);
+	ck_assert_int_eq((int)last->why, (int)why);
+	ck_assert_uint_eq(last->length, strlen(key));
+	ck_assert_mem_eq(last->key, key, last->length < sizeof last->key ? last->length : sizeof last->key);
+}
+
+/* ---- A map ---------------------------------------------------------------------------------------------------- */
+
+struct rig {
+	struct ww_clock *clock;
+	struct ww_driver *driver;
+	struct ww_session *map;
+	struct test_memory memory; /* of a map without threads */
+	struct ww_driver_config of_driver;
+	struct ww_session_config of_map;
+};
+
+/* A driver without threads with a tick of 1 ms, a map of one shard with a TTL of 10 s; for the test to change. */
+static inline void rig_plan(struct rig *rig)
+{
+	*rig = (struct rig){0};
+	tellings = 0;
+	test_memory_init(&rig->memory, 0);
+	OK(ww_driver_config_default(&rig->of_driver));
+	rig->of_driver.flags = WW_DRIVER_THREADLESS;
+	rig->of_driver.allocator = &rig->memory.table;
+	OK(ww_session_config_default(&rig->of_map));
+	rig->of_map.ttl = 10 * SEC;
+	rig->of_map.shards = 1;
+	rig->of_map.gone = note;
+}
+
+static inline void rig_plan_threads(struct rig *rig, uint32_t workers)
+{
+	rig_plan(rig);
+	rig->of_driver.flags = 0;
+	rig->of_driver.allocator = NULL;
+	rig->of_driver.workers = workers;
+}
+
+static inline void rig_driver(struct rig *rig)
+{
+	OK(ww_clock_virtual_create(&rig->clock, START, NULL));
+	rig->of_driver.clock = rig->clock;
+	OK(ww_driver_create(&rig->driver, &rig->of_driver));
+}
+
+static inline void rig_open(struct rig *rig)
+{
+	rig_driver(rig);
+	OK(ww_session_create(&rig->map, rig->driver, &rig->of_map));
+}
+
+static inline void rig_start(struct rig *rig)
+{
+	rig_plan(rig);
+	rig_open(rig);
+}
+
+static inline void rig_close(struct rig *rig)
+{
+	OK(ww_session_destroy(rig->map));
+	OK(ww_driver_destroy(rig->driver));
+	OK(ww_clock_virtual_destroy(rig->clock));
+	ck_assert_uint_eq(rig->memory.blocks, 0);
+	ck_assert_uint_eq(rig->memory.bytes, 0);
+}
+
+/* ---- Calls with a string for a key and a number for a value ----------------------------------------------------- */
+
+static inline int set(struct rig *rig, const char *key, uintptr_t value, uint64_t ttl)
+{
+	return ww_session_set(rig->map, key, strlen(key), (void *)value, ttl, NULL);
+}
+
+/* 0: not there; the tests' values are others. */
+static inline uintptr_t get(struct rig *rig, const char *key)
+{
+	void *value = (void *)77;
+	int found = ww_session_get(rig->map, key, strlen(key), &value);
+
+	HOLDS(found == 0 || found == 1);
+	HOLDS(found || value == (void *)77);
+	return found ? (uintptr_t)value : 0;
+}
+
+static inline int refresh(struct rig *rig, const char *key, uint64_t ttl)
+{
+	return ww_session_refresh(rig->map, key, strlen(key), ttl, NULL);
+}
+
+static inline int erase(struct rig *rig, const char *key)
+{
+	return ww_session_delete(rig->map, key, strlen(key), NULL);
+}
+
+/* 0: it is not there. */
+static inline uint64_t left(struct rig *rig, const char *key)
+{
+	uint64_t ns = 4711;
+	int found = ww_session_time_left(rig->map, key, strlen(key), &ns);
+
+	HOLDS(found ? found == 1 && ns > 0 : ns == 4711);
+	return found ? ns : 0;
+}
+
+static inline struct ww_session_stats stats(struct rig *rig)
+{
+	struct ww_session_stats now;
+
+	OK(ww_session_stats(rig->map, &now));
+	return now;
+}
+
+/* Time passes, and the driver sees nothing of it. */
+static inline void step(struct rig *rig, uint64_t ns)
+{
+	HOLDS(ww_clock_virtual_advance(rig->clock, ns) == WW_OK);
+}
+
+/* Time passes, and the driver has done what that brings. */
+static inline void pass(struct rig *rig, uint64_t ns)
+{
+	step(rig, ns);
+	HOLDS(ww_driver_settle(rig->driver) == WW_OK);
+}
+
+static inline int load_never(const void *key, size_t length, void **value, uint64_t *ttl, void *context)
+{
+	(void)key;
+	(void)length;
+	(void)ttl;
+	(void)context;
+	*value = (void *)5;
+	return WW_OK;
+}
+
+static inline void look_never(void *value, void *context)
+{
+	(void)context;
+	ck_abort_msg("look is called with %p", value);
+}
+
+/* Every function refuses, as after a stop or a destruction, and touches nothing. */
+static inline void assert_closed(struct ww_session *map)
+{
+	void *value = map;
+	uint64_t ns;
+	size_t count = 9;
+
+	ck_assert_int_eq(ww_session_set(map, "a", 1, NULL, 0, &value), WW_ECLOSED);
+	ck_assert_int_eq(ww_session_get(map, "a", 1, &value), WW_ECLOSED);
+	ck_assert_int_eq(ww_session_refresh(map, "a", 1, 0, &value), WW_ECLOSED);
+	ck_assert_int_eq(ww_session_look(map, "a", 1, look_never, NULL), WW_ECLOSED);
+	ck_assert_int_eq(ww_session_time_left(map, "a", 1, &ns), WW_ECLOSED);
+	ck_assert_int_eq(ww_session_delete(map, "a", 1, &value), WW_ECLOSED);
+	ck_assert_int_eq(ww_session_take(map, "a", 1, load_never, NULL, &value), WW_ECLOSED);
+	ck_assert_int_eq(ww_session_clear(map, &count), WW_ECLOSED);
+	ck_assert_ptr_eq(value, map);
+	ck_assert_uint_eq(count, 9);
+}
+
+#endif

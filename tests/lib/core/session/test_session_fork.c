@@ -1,0 +1,128 @@
+/* A child of the process has a map that refuses all, and can destroy it. */
+
+#include <semaphore.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "tests/lib/core/session/fixture.h"
+
+/* ---- A child of the process ----------------------------------------------------------------------------------- */
+
+static int status_of(pid_t child)
+{
+	int status = -1;
+
+	ck_assert_int_eq(waitpid(child, &status, 0), child);
+	return status;
+}
+
+/* In the child: destroy map and driver. 0: all was well. */
+static int free_here(struct rig *rig)
+{
+	size_t before = told_so_far();
+
+	if (ww_session_destroy(rig->map) != WW_OK || ww_driver_destroy(rig->driver) != WW_OK)
+		return 2;
+	if (told_so_far() != before)
+		return 3;
+	/* The alarm stays: the virtual clock may be locked. */
+	return rig->memory.blocks <= 1 ? 0 : 4;
+}
+
+START_TEST(in_a_child_all_is_refused_and_destroy_frees)
+{
+	struct ww_session_stats unused;
+	struct rig rig;
+
+	rig_start(&rig);
+	OK(set(&rig, "a", 1, SEC));
+	OK(set(&rig, "a key that is a block of its own", 2, SEC));
+	OK(set(&rig, "another key that was a block of its own", 2, SEC));
+	ck_assert_int_eq(erase(&rig, "another key that was a block of its own"), 1);
+	pid_t child = fork();
+	if (child == 0) {
+		assert_closed(rig.map);
+		_exit(ww_session_stats(rig.map, &unused) == WW_ECLOSED ? free_here(&rig) : 1);
+	}
+	ck_assert_int_eq(status_of(child), 0);
+	ck_assert_uint_eq(get(&rig, "a"), 1);
+	rig_close(&rig);
+}
+END_TEST
+
+static void fork_in_gone(
+    struct ww_session *map, const void *key, size_t length, void *value, enum ww_gone why, void *user)
+{
+	pid_t child;
+
+	note(map, key, length, value, why, user);
+	child = fork();
+	if (child == 0)
+		_exit(free_here(user));
+	ck_assert_int_eq(status_of(child), 0);
+}
+
+START_TEST(a_child_that_is_forked_in_gone_destroys_too)
+{
+	struct rig rig;
+
+	rig_plan(&rig);
+	rig.of_map.gone = fork_in_gone;
+	rig.of_map.user = &rig;
+	rig_open(&rig);
+	OK(set(&rig, "a key that is a block of its own", 1, SEC));
+	OK(set(&rig, "another key that is a block of its own", 2, 0));
+	/* By a worker; by the thread that calls. */
+	pass(&rig, 2 * SEC);
+	ck_assert_uint_eq(told_so_far(), 1);
+	ck_assert_int_eq(erase(&rig, "another key that is a block of its own"), 1);
+	ck_assert_uint_eq(told_so_far(), 2);
+	rig_close(&rig);
+}
+END_TEST
+
+/* The child has a condition upon which threads wait that it does not have. */
+static int fork_when_others_wait(const void *key, size_t length, void **value, uint64_t *ttl, void *context)
+{
+	struct rig *rig = context;
+	pid_t child;
+
+	(void)key;
+	(void)length;
+	(void)ttl;
+	while (stats(rig).loads_shared == 0)
+		(void)sched_yield();
+	child = fork();
+	if (child == 0)
+		_exit(ww_session_destroy(rig->map) == WW_OK ? 0 : 1);
+	ck_assert_int_eq(status_of(child), 0);
+	*value = (void *)2;
+	return WW_OK;
+}
+
+static void *take_a(void *argument)
+{
+	struct rig *rig = argument;
+	void *value = NULL;
+
+	HOLDS(ww_session_take(rig->map, "a", 1, fork_when_others_wait, rig, &value) == 0);
+	return value;
+}
+
+START_TEST(a_child_destroys_though_threads_waited_for_a_loader)
+{
+	struct rig rig;
+	pthread_t thread;
+	void *value = NULL;
+
+	rig_start(&rig);
+	ck_assert_int_eq(pthread_create(&thread, NULL, take_a, &rig), 0);
+	ck_assert_ptr_eq(take_a(&rig), (void *)2);
+	ck_assert_int_eq(pthread_join(thread, &value), 0);
+	ck_assert_ptr_eq(value, (void *)2);
+	rig_close(&rig);
+}
+END_TEST
+
+TEST_MAIN("session/fork", in_a_child_all_is_refused_and_destroy_frees, a_child_that_is_forked_in_gone_destroys_too,
+    a_child_destroys_though_threads_waited_for_a_loader)

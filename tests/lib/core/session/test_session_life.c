@@ -1,0 +1,477 @@
+/* From create to destroy, with everything that can be under way then. */
+
+#include <semaphore.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "tests/lib/core/session/fixture.h"
+
+static const char long_key[] = "a key of which a copy needs a block of its own";
+
+START_TEST(create_refuses_what_is_out_of_range)
+{
+	static const struct ww_session_config bad[] = {
+	    {.ttl = 0},
+	    {.ttl = WW_SESSION_TTL_MAX + 1},
+	    {.ttl = 1, .jitter = 1001},
+	    {.ttl = 1, .jitter_max = WW_SESSION_TTL_MAX + 1},
+	    {.ttl = 1, .shards = WW_DRIVER_SHARDS_MAX + 1},
+	};
+	struct ww_session *map = (struct ww_session *)&bad;
+	struct rig rig;
+
+	rig_plan(&rig);
+	rig.of_driver.tick_ns = WW_SESSION_TICK_MAX + 1;
+	rig_driver(&rig);
+	ck_assert_int_eq(ww_session_create(&map, rig.driver, NULL), WW_EINVAL);
+	OK(ww_driver_destroy(rig.driver));
+	rig.of_driver.tick_ns = WW_SESSION_TICK_MAX;
+	OK(ww_driver_create(&rig.driver, &rig.of_driver));
+	for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
+		ck_assert_int_eq(ww_session_create(&map, rig.driver, &bad[i]), WW_EINVAL);
+	ck_assert_int_eq(ww_session_create(NULL, rig.driver, NULL), WW_EINVAL);
+	ck_assert_int_eq(ww_session_create(&map, NULL, NULL), WW_EINVAL);
+	ck_assert_ptr_eq(map, &bad);
+	OK(ww_session_create(&rig.map, rig.driver, NULL));
+	OK(set(&rig, "a", 1, 0));
+	ck_assert_uint_eq(left(&rig, "a"), 7 * 86400 * SEC);
+	OK(ww_session_destroy(NULL));
+	rig_close(&rig);
+}
+END_TEST
+
+START_TEST(whichever_allocation_of_create_fails_nothing_is_left)
+{
+	struct ww_session *const nothing = (struct ww_session *)&long_key;
+	struct rig rig;
+	size_t failed = 0;
+
+	for (uint32_t shards = 1; shards <= 3; shards++) {
+		rig_plan(&rig);
+		rig.of_map.shards = shards;
+		rig_driver(&rig);
+		for (size_t fail_at = 1;; fail_at++) {
+			size_t blocks = rig.memory.blocks, bytes = rig.memory.bytes;
+			rig.map = nothing;
+			rig.memory.calls = 0;
+			rig.memory.fail_at = fail_at;
+			int answer = ww_session_create(&rig.map, rig.driver, &rig.of_map);
+			rig.memory.fail_at = 0;
+			if (answer == WW_OK)
+				break;
+			failed++;
+			ck_assert_int_eq(answer, WW_ENOMEM);
+			ck_assert_ptr_eq(rig.map, nothing);
+			ck_assert_uint_eq(rig.memory.blocks, blocks);
+			ck_assert_uint_eq(rig.memory.bytes, bytes);
+		}
+		OK(set(&rig, "a", 1, SEC));
+		pass(&rig, SEC + MS);
+		assert_told(1, "a", 1, WW_GONE_EXPIRED);
+		rig_close(&rig);
+	}
+	ck_assert_uint_ge(failed, 3 + 2 * (1 + 2 + 3));
+}
+END_TEST
+
+START_TEST(whichever_allocation_of_set_fails_nothing_has_changed)
+{
+	struct rig rig;
+	void *const nothing = &rig;
+	size_t failed = 0;
+
+	rig_start(&rig);
+	/* Past the sizes at which slab and table grow. */
+	for (uintptr_t i = 0; i < 3000; i++) {
+		char key[64];
+		(void)snprintf(
+		    key, sizeof key, i % 2 ? "%u" : "a long key, longer than sixteen bytes: %u", (unsigned)i);
+		for (size_t fail_at = 1;; fail_at++) {
+			void *former = nothing;
+			struct ww_session_stats before = stats(&rig);
+			rig.memory.calls = 0;
+			rig.memory.fail_at = fail_at;
+			int answer = ww_session_set(rig.map, key, strlen(key), (void *)(i + 1), 0, &former);
+			rig.memory.fail_at = 0;
+			if (answer == WW_OK)
+				break;
+			failed++;
+			ck_assert_int_eq(answer, WW_ENOMEM);
+			ck_assert_ptr_eq(former, nothing);
+			ck_assert_uint_eq(get(&rig, key), 0);
+			ck_assert_uint_eq(stats(&rig).entries, before.entries);
+		}
+		ck_assert_uint_eq(get(&rig, key), i + 1);
+	}
+	ck_assert_uint_gt(failed, 1500 + 6);
+	ck_assert_uint_eq(stats(&rig).entries, 3000);
+	ck_assert_uint_eq(told_so_far(), 0);
+	/* To replace takes no memory, nor does to refresh, to delete and to expire. */
+	rig.memory.calls = 0;
+	OK(set(&rig, "1", 7, SEC));
+	ck_assert_int_eq(refresh(&rig, "1", 0), 1);
+	ck_assert_uint_eq(rig.memory.calls, 0);
+	pass(&rig, 11 * SEC);
+	ck_assert_uint_eq(told_so_far(), 3001);
+	rig_close(&rig);
+}
+END_TEST
+
+START_TEST(a_set_that_fails_in_a_full_map_evicts_nobody)
+{
+	struct rig rig;
+
+	rig_plan(&rig);
+	rig.of_map.limit = 2;
+	rig_open(&rig);
+	OK(set(&rig, "a", 1, 0));
+	OK(set(&rig, "b", 2, 0));
+	rig.memory.calls = 0;
+	rig.memory.fail_at = 1;
+	ck_assert_int_eq(set(&rig, long_key, 3, 0), WW_ENOMEM);
+	rig.memory.fail_at = 0;
+	ck_assert_uint_eq(told_so_far(), 0);
+	OK(set(&rig, "c", 4, 0));
+	assert_told(1, "a", 1, WW_GONE_EVICTED);
+	rig_close(&rig);
+}
+END_TEST
+
+START_TEST(after_the_drivers_stop_all_is_refused_and_destroy_tells_of_everything)
+{
+	struct ww_session *another;
+	struct rig rig;
+
+	rig_start(&rig);
+	OK(set(&rig, "first", 1, SEC));
+	OK(set(&rig, long_key, 2, SEC));
+	OK(set(&rig, "a", 3, 10 * SEC));
+	step(&rig, SEC + MS);
+	ck_assert_int_eq(ww_driver_dispatch(rig.driver, 1), 1); /* the other one stays in the queue */
+	OK(ww_driver_stop(rig.driver, NULL, NULL, NULL));
+	assert_closed(rig.map);
+	ck_assert_int_eq(ww_session_create(&another, rig.driver, NULL), WW_ECLOSED);
+	ck_assert_uint_eq(stats(&rig).entries, 1);
+	ck_assert_uint_eq(told_so_far(), 1);
+	ck_assert_int_eq(ww_driver_destroy(rig.driver), WW_EBUSY);
+	rig_close(&rig);
+	ck_assert_uint_eq(told_so_far(), 3);
+	ck_assert_int_eq((int)told[1].why, (int)WW_GONE_CLEARED);
+	ck_assert_uint_eq(told[1].value, 3);
+	ck_assert_int_eq((int)told[2].why, (int)WW_GONE_EXPIRED);
+	ck_assert_uint_eq(told[0].value + told[2].value, 3);
+}
+END_TEST
+
+START_TEST(a_driver_outlives_several_maps)
+{
+	struct ww_session *other;
+	struct rig rig;
+
+	rig_start(&rig);
+	OK(ww_session_create(&other, rig.driver, &rig.of_map));
+	OK(ww_session_set(other, "a", 1, (void *)2, SEC, NULL));
+	OK(set(&rig, "a", 1, SEC));
+	step(&rig, SEC + MS);
+	ck_assert_int_eq(ww_driver_dispatch(rig.driver, 1), 1);
+	/* Of both there was an expiry: the other's goes with it, ours comes. */
+	OK(ww_session_destroy(other));
+	ck_assert_int_eq(ww_driver_destroy(rig.driver), WW_EBUSY);
+	OK(ww_driver_settle(rig.driver));
+	ck_assert_uint_eq(told_so_far(), 2);
+	ck_assert_uint_eq(told[0].value + told[1].value, 3);
+	rig_close(&rig);
+	ck_assert_uint_eq(told_so_far(), 2);
+}
+END_TEST
+
+/* ---- A gone that runs ----------------------------------------------------------------------------------------- */
+
+static sem_t entered, gate;
+static int set_answer, destroy_answer;
+
+/* Waits until it is let go, and then sets its key. */
+static void hold_and_set(
+    struct ww_session *map, const void *key, size_t length, void *value, enum ww_gone why, void *user)
+{
+	if ((uintptr_t)value == 1) {
+		(void)sem_post(&entered);
+		while (sem_wait(&gate))
+			continue;
+		destroy_answer = ww_session_destroy(map);
+	}
+	set_answer = ww_session_set(map, key, length, (void *)9, 0, NULL);
+	if (set_answer == WW_ECLOSED)
+		assert_closed(map);
+	note(map, key, length, value, why, user);
+}
+
+static void *destroy(void *map)
+{
+	return (void *)(intptr_t)ww_session_destroy(map);
+}
+
+START_TEST(destroy_waits_for_a_gone_that_runs_and_takes_nothing_new)
+{
+	struct rig rig;
+	pthread_t thread;
+	void *answer;
+
+	for (int stopped = 0; stopped < 2; stopped++) {
+		OK(sem_init(&entered, 0, 0));
+		OK(sem_init(&gate, 0, 0));
+		rig_plan_threads(&rig, 1);
+		rig.of_map.gone = hold_and_set;
+		rig_open(&rig);
+		OK(set(&rig, "first", 1, SEC));
+		step(&rig, SEC + MS);
+		(void)sem_wait(&entered);
+		OK(set(&rig, "queued", 2, SEC));
+		step(&rig, SEC + MS);
+		while (stats(&rig).expired < 2)
+			(void)sched_yield();
+		OK(set(&rig, "there", 3, SEC));
+		if (stopped)
+			OK(ww_driver_stop(rig.driver, NULL, NULL, NULL));
+		OK(pthread_create(&thread, NULL, destroy, rig.map));
+		/* It tells of what was there and of what was queued, and then waits. */
+		while (told_so_far() < 2)
+			(void)sched_yield();
+		(void)sem_post(&gate);
+		OK(pthread_join(thread, &answer));
+		ck_assert_int_eq((int)(intptr_t)answer, WW_OK);
+		ck_assert_int_eq(destroy_answer, WW_EBUSY);
+		ck_assert_int_eq(set_answer, WW_ECLOSED);
+		ck_assert_uint_eq(told_so_far(), 3);
+		ck_assert_uint_eq(told[0].value, 3);
+		ck_assert_int_eq((int)told[0].why, (int)WW_GONE_CLEARED);
+		ck_assert_uint_eq(told[1].value, 2);
+		ck_assert_int_eq((int)told[1].why, (int)WW_GONE_EXPIRED);
+		ck_assert_uint_eq(told[2].value, 1);
+		rig.map = NULL;
+		rig_close(&rig);
+	}
+}
+END_TEST
+
+static int take_answer;
+
+/* Returns when the map is being destroyed. */
+static int load_until_closed(const void *key, size_t length, void **value, uint64_t *ttl, void *context)
+{
+	(void)ttl;
+	(void)sem_post(&entered);
+	while (ww_session_get(context, key, length, value) != WW_ECLOSED)
+		(void)sched_yield();
+	*value = (void *)6;
+	return WW_OK;
+}
+
+static void take_in_gone(
+    struct ww_session *map, const void *key, size_t length, void *value, enum ww_gone why, void *user)
+{
+	void *unused = NULL;
+
+	if ((uintptr_t)value == 1)
+		take_answer = ww_session_take(map, key, length, load_until_closed, map, &unused);
+	note(map, key, length, value, why, user);
+}
+
+START_TEST(what_is_loaded_while_the_map_is_destroyed_goes_to_gone)
+{
+	struct rig rig;
+
+	OK(sem_init(&entered, 0, 0));
+	rig_plan_threads(&rig, 1);
+	rig.of_map.gone = take_in_gone;
+	rig_open(&rig);
+	OK(set(&rig, "a", 1, SEC));
+	step(&rig, SEC + MS);
+	(void)sem_wait(&entered);
+	rig_close(&rig);
+	ck_assert_int_eq(take_answer, WW_ECLOSED);
+	ck_assert_uint_eq(told_so_far(), 2);
+	ck_assert_uint_eq(told[0].value, 6);
+	ck_assert_int_eq((int)told[0].why, (int)WW_GONE_REPLACED);
+	ck_assert_uint_eq(told[1].value, 1);
+}
+END_TEST
+
+static unsigned sets_in_gone;
+
+static void set_until_closed(
+    struct ww_session *map, const void *key, size_t length, void *value, enum ww_gone why, void *user)
+{
+	note(map, key, length, value, why, user);
+	if (why != WW_GONE_EXPIRED)
+		return;
+	(void)sem_post(&entered);
+	while (ww_session_set(map, key, length, NULL, 0, NULL) == WW_OK)
+		sets_in_gone++;
+}
+
+START_TEST(a_gone_that_sets_all_the_time_loses_nothing_to_destroy)
+{
+	struct rig rig;
+
+	OK(sem_init(&entered, 0, 0));
+	for (int round = 0; round < 200; round++) {
+		rig_plan_threads(&rig, 1);
+		rig.of_map.gone = set_until_closed;
+		rig_open(&rig);
+		sets_in_gone = 0;
+		HOLDS(set(&rig, "a", 1, SEC) == WW_OK);
+		step(&rig, SEC + MS);
+		(void)sem_wait(&entered);
+		rig_close(&rig);
+		HOLDS(told_so_far() == 1 + sets_in_gone);
+	}
+}
+END_TEST
+
+static void destroy_in_gone(
+    struct ww_session *map, const void *key, size_t length, void *value, enum ww_gone why, void *user)
+{
+	HOLDS(ww_session_destroy(map) == WW_EBUSY);
+	note(map, key, length, value, why, user);
+}
+
+START_TEST(destroy_in_gone_is_refused_and_harmless)
+{
+	struct rig rig;
+
+	rig_plan(&rig);
+	rig.of_map.gone = destroy_in_gone;
+	rig_open(&rig);
+	OK(set(&rig, "a", 1, SEC));
+	OK(set(&rig, "b", 2, 9 * SEC));
+	pass(&rig, 2 * SEC);
+	assert_told(1, "a", 1, WW_GONE_EXPIRED);
+	ck_assert_uint_eq(get(&rig, "b"), 2);
+	rig_close(&rig);
+}
+END_TEST
+
+START_TEST(destroy_in_gone_in_a_worker_is_refused_and_harmless)
+{
+	struct rig rig;
+
+	rig_plan_threads(&rig, 1);
+	rig.of_map.gone = destroy_in_gone;
+	rig_open(&rig);
+	OK(set(&rig, "a", 1, SEC));
+	OK(set(&rig, "b", 2, 9 * SEC));
+	pass(&rig, 2 * SEC);
+	assert_told(1, "a", 1, WW_GONE_EXPIRED);
+	ck_assert_uint_eq(get(&rig, "b"), 2);
+	rig_close(&rig);
+	assert_told(2, "b", 2, WW_GONE_CLEARED);
+}
+END_TEST
+
+START_TEST(destroy_in_gone_of_a_call_is_refused_and_harmless)
+{
+	struct rig rig;
+	size_t count;
+
+	rig_plan(&rig);
+	rig.of_map.gone = destroy_in_gone;
+	rig.of_map.limit = 2;
+	rig_open(&rig);
+	OK(set(&rig, "a", 1, SEC));
+	OK(set(&rig, "a", 2, SEC));
+	assert_told(1, "a", 1, WW_GONE_REPLACED);
+	step(&rig, SEC);
+	OK(set(&rig, "a", 3, 0));
+	assert_told(2, "a", 2, WW_GONE_EXPIRED);
+	OK(set(&rig, "b", 4, 0));
+	OK(set(&rig, "c", 5, 0));
+	assert_told(3, "a", 3, WW_GONE_EVICTED);
+	ck_assert_int_eq(erase(&rig, "b"), 1);
+	assert_told(4, "b", 4, WW_GONE_DELETED);
+	ck_assert_uint_eq(get(&rig, "c"), 5);
+	OK(ww_session_clear(rig.map, &count));
+	ck_assert_uint_eq(count, 1);
+	assert_told(5, "c", 5, WW_GONE_CLEARED);
+	OK(set(&rig, "d", 6, 0));
+	OK(set(&rig, "e", 7, 0));
+	rig_close(&rig);
+	ck_assert_uint_eq(told_so_far(), 7);
+}
+END_TEST
+
+/* ---- Two maps: a gone of one may destroy the other */
+
+static struct ww_session *other_map;
+static int other_answer;
+
+static void destroy_other_in_gone(
+    struct ww_session *map, const void *key, size_t length, void *value, enum ww_gone why, void *user)
+{
+	if (other_map)
+		other_answer = ww_session_destroy(other_map);
+	other_map = NULL;
+	HOLDS(ww_session_destroy(map) == WW_EBUSY);
+	note(map, key, length, value, why, user);
+}
+
+START_TEST(gone_may_destroy_another_map)
+{
+	struct rig rig;
+
+	rig_plan(&rig);
+	rig.of_map.gone = destroy_other_in_gone;
+	rig_open(&rig);
+	OK(ww_session_create(&other_map, rig.driver, NULL));
+	OK(set(&rig, "a", 1, 0));
+	other_answer = WW_EINVAL;
+	ck_assert_int_eq(erase(&rig, "a"), 1);
+	OK(other_answer);
+	rig_close(&rig);
+}
+END_TEST
+
+/* ---- A gone that sets for ever -------------------------------------------------------------------------------- */
+
+static void set_for_ever(
+    struct ww_session *map, const void *key, size_t length, void *value, enum ww_gone why, void *user)
+{
+	note(map, key, length, value, why, user);
+	if (why == WW_GONE_CLEARED)
+		set_answer = ww_session_set(map, key, length, (void *)((uintptr_t)value + 100), 0, NULL);
+}
+
+START_TEST(clear_and_destroy_end_though_gone_sets_again)
+{
+	struct rig rig;
+	char key[] = "0";
+	size_t count;
+
+	rig_plan(&rig);
+	rig.of_map.gone = set_for_ever;
+	rig.of_map.shards = 3;
+	rig_open(&rig);
+	for (uintptr_t i = 0; i < 10; i++) {
+		key[0] = (char)('0' + i);
+		OK(set(&rig, key, i, i % 3 ? 0 : 100 * SEC));
+	}
+	OK(ww_session_clear(rig.map, &count));
+	ck_assert_uint_eq(count, 10);
+	ck_assert_uint_eq(told_so_far(), 10);
+	for (uintptr_t i = 0; i < 10; i++) {
+		key[0] = (char)('0' + i);
+		ck_assert_uint_eq(get(&rig, key), i + 100);
+	}
+	rig_close(&rig);
+	ck_assert_int_eq(set_answer, WW_ECLOSED);
+	ck_assert_uint_eq(told_so_far(), 20);
+}
+END_TEST
+
+TEST_MAIN("session/life", create_refuses_what_is_out_of_range, whichever_allocation_of_create_fails_nothing_is_left,
+    whichever_allocation_of_set_fails_nothing_has_changed, a_set_that_fails_in_a_full_map_evicts_nobody,
+    after_the_drivers_stop_all_is_refused_and_destroy_tells_of_everything, a_driver_outlives_several_maps,
+    destroy_waits_for_a_gone_that_runs_and_takes_nothing_new, what_is_loaded_while_the_map_is_destroyed_goes_to_gone,
+    a_gone_that_sets_all_the_time_loses_nothing_to_destroy, destroy_in_gone_is_refused_and_harmless,
+    destroy_in_gone_in_a_worker_is_refused_and_harmless, destroy_in_gone_of_a_call_is_refused_and_harmless,
+    gone_may_destroy_another_map, clear_and_destroy_end_though_gone_sets_again)

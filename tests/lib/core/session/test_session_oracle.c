@@ -1,0 +1,418 @@
+/*
+ * Random operations on a map and on an oracle: an array with one place a key, looked through from end to end. What a
+ * call answers, what gone is told, and who owns which value are compared after each.
+ *
+ * WW_SEED and WW_MODEL_OPS choose the seed and, up to a million, the number of operations.
+ */
+
+#include "tests/lib/core/session/fixture.h"
+
+#define KEYS 150
+#define OPS 1000000u
+
+/* What has become of a value. */
+enum where {
+	NOWHERE,
+	IN_MAP, /* expired or not */
+	QUEUED, /* expired, and to be told in a dispatch */
+	OWNED   /* by somebody outside, and that is for ever */
+};
+
+struct place {
+	int used;
+	uintptr_t value;
+	uint64_t deadline;
+	uint64_t ttl;
+	uint64_t use; /* when it was used last, counted in operations */
+};
+
+struct oracle {
+	struct rig rig;
+	uint64_t random;
+	uint64_t now;
+	uint64_t uses;
+	size_t in_map;
+	size_t queued;
+	int exact; /* the queue is never full, so that what has expired leaves in its tick */
+	uintptr_t values;
+	unsigned char *where; /* of each value */
+	unsigned short *key_of;
+	struct place place[KEYS];
+	size_t heard; /* of what was told */
+};
+
+static struct oracle o;
+
+static uint64_t below(uint64_t n)
+{
+	return seed_below(&o.random, n);
+}
+
+/* Keys of many lengths; the number is at the end, so that long ones have their beginning in common. */
+static size_t key_bytes(size_t key, unsigned char *bytes)
+{
+	static const size_t lengths[] = {0, 1, 2, 8, 15, 16, 17, 24, 300};
+	size_t length = key == 0 ? 0 : lengths[1 + key % 8];
+
+	memset(bytes, 0, length);
+	if (length)
+		bytes[length - 1] = (unsigned char)key;
+	return length;
+}
+
+/* ---- What the oracle expects to be told -------------------------------------------------------------------------- */
+
+/* The next telling is of this value, and it now has an owner. */
+static void hears(size_t key, uintptr_t value, enum ww_gone why)
+{
+	unsigned char bytes[512];
+	const struct told *it = &told[o.heard++];
+
+	HOLDS(o.heard <= tellings);
+	HOLDS(it->value == value);
+	HOLDS(it->why == why);
+	HOLDS(it->length == key_bytes(key, bytes));
+	HOLDS(memcmp(it->key, bytes, it->length < 16 ? it->length : 16) == 0);
+	HOLDS(o.where[value] == IN_MAP || o.where[value] == QUEUED);
+	o.queued -= o.where[value] == QUEUED;
+	o.where[value] = OWNED;
+}
+
+static void hears_no_more(void)
+{
+	HOLDS(o.heard == tellings);
+	o.heard = tellings = 0;
+}
+
+/* ---- The oracle's side of things --------------------------------------------------------------------------------- */
+
+static int lives(const struct place *place)
+{
+	return place->used && place->deadline > o.now;
+}
+
+static void leave(struct place *place)
+{
+	place->used = 0;
+	o.in_map--;
+}
+
+/* What the deadline is, the map says where there is jitter; it has to be in its range. */
+static void arrive_at_deadline(size_t key, uint64_t ttl)
+{
+	struct place *place = &o.place[key];
+	const struct ww_session_config *config = &o.rig.of_map;
+	unsigned char bytes[512];
+	uint64_t most = ttl / 1000 * config->jitter;
+	uint64_t ns = 0;
+
+	if (most > config->jitter_max)
+		most = config->jitter_max;
+	HOLDS(ww_session_time_left(o.rig.map, bytes, key_bytes(key, bytes), &ns) == 1);
+	HOLDS(ns >= ttl && ns <= ttl + most);
+	place->deadline = o.now + ns;
+	place->ttl = (ttl + 999) / 1000 * 1000;
+}
+
+/* The key that goes when the map is full. */
+static size_t least_recently_used(void)
+{
+	size_t least = KEYS;
+
+	for (size_t i = 0; i < KEYS; i++)
+		if (o.place[i].used && (least == KEYS || o.place[i].use < o.place[least].use))
+			least = i;
+	return least;
+}
+
+/* What has expired at the driver's tick, leaves. */
+static void leave_in_tick(void)
+{
+	uint64_t tick = o.rig.of_driver.tick_ns;
+
+	for (size_t i = 0; i < KEYS; i++) {
+		struct place *place = &o.place[i];
+		if (!place->used || (place->deadline + tick - 1) / tick > o.now / tick)
+			continue;
+		o.where[place->value] = QUEUED;
+		o.queued++;
+		leave(place);
+	}
+}
+
+/* ---- Operations on both ------------------------------------------------------------------------------------------ */
+
+static uint64_t some_ttl(void)
+{
+	static const uint64_t scale[] = {1000, 100000, 5 * MS, 100 * MS, 2 * SEC, 60 * SEC, 3600 * SEC, 700000 * SEC};
+
+	return below(5) ? 1 + below(scale[below(8)]) : 0;
+}
+
+static uint64_t or_default(uint64_t ttl)
+{
+	return ttl ? ttl : o.rig.of_map.ttl;
+}
+
+static void op_set(size_t key, const unsigned char *bytes, size_t length)
+{
+	struct place *place = &o.place[key];
+	uintptr_t value = ++o.values;
+	uint64_t ttl = some_ttl();
+	void *former = &o;
+	int want = (int)below(2);
+	size_t before = tellings;
+
+	o.where[value] = IN_MAP;
+	o.key_of[value] = (unsigned short)key;
+	HOLDS(ww_session_set(o.rig.map, bytes, length, (void *)value, ttl, want ? &former : NULL) == WW_OK);
+	if (place->used && !lives(place)) {
+		/* With a full queue it may have left already. */
+		if (o.exact || tellings > before)
+			hears(key, place->value, WW_GONE_EXPIRED);
+		else {
+			o.where[place->value] = QUEUED;
+			o.queued++;
+		}
+		HOLDS(!want || former == NULL);
+	} else if (place->used && want) {
+		HOLDS(former == (void *)place->value);
+		o.where[place->value] = OWNED;
+	} else if (place->used)
+		hears(key, place->value, WW_GONE_REPLACED);
+	else
+		HOLDS(!want || former == NULL);
+	o.in_map += !place->used;
+	*place = (struct place){.used = 1, .value = value, .use = ++o.uses};
+	if (o.rig.of_map.limit && o.in_map > o.rig.of_map.limit) {
+		size_t evicted = least_recently_used();
+		hears(evicted, o.place[evicted].value, WW_GONE_EVICTED);
+		leave(&o.place[evicted]);
+	}
+	arrive_at_deadline(key, or_default(ttl));
+}
+
+static void op_get(size_t key, const unsigned char *bytes, size_t length)
+{
+	struct place *place = &o.place[key];
+	void *value = &o;
+
+	HOLDS(ww_session_get(o.rig.map, bytes, length, &value) == lives(place));
+	HOLDS(value == (lives(place) ? (void *)place->value : &o));
+	if (lives(place))
+		place->use = ++o.uses;
+}
+
+static void op_refresh(size_t key, const unsigned char *bytes, size_t length)
+{
+	struct place *place = &o.place[key];
+	uint64_t ttl = some_ttl();
+	void *value = &o;
+
+	HOLDS(ww_session_refresh(o.rig.map, bytes, length, ttl, &value) == lives(place));
+	HOLDS(value == (lives(place) ? (void *)place->value : &o));
+	if (!lives(place))
+		return;
+	place->use = ++o.uses;
+	arrive_at_deadline(key, ttl ? ttl : place->ttl);
+}
+
+static void op_delete(size_t key, const unsigned char *bytes, size_t length)
+{
+	struct place *place = &o.place[key];
+	void *value = &o;
+	int want = (int)below(2);
+
+	HOLDS(ww_session_delete(o.rig.map, bytes, length, want ? &value : NULL) == lives(place));
+	HOLDS(value == (want && lives(place) ? (void *)place->value : &o));
+	if (!lives(place))
+		return;
+	if (want)
+		o.where[place->value] = OWNED;
+	else
+		hears(key, place->value, WW_GONE_DELETED);
+	leave(place);
+}
+
+static void remember(void *value, void *context)
+{
+	*(void **)context = value;
+}
+
+static void op_look(size_t key, const unsigned char *bytes, size_t length)
+{
+	struct place *place = &o.place[key];
+	uint64_t ns = 4711;
+	void *value = &o;
+
+	HOLDS(ww_session_time_left(o.rig.map, bytes, length, &ns) == lives(place));
+	HOLDS(ns == (lives(place) ? place->deadline - o.now : 4711));
+	HOLDS(ww_session_look(o.rig.map, bytes, length, remember, &value) == lives(place));
+	HOLDS(value == (lives(place) ? (void *)place->value : &o));
+	if (lives(place))
+		place->use = ++o.uses;
+}
+
+/* What expires is told in any order. */
+static void hear_expired(void)
+{
+	while (o.heard < tellings) {
+		uintptr_t value = told[o.heard].value;
+		struct place *place = &o.place[o.key_of[value]];
+		if (!o.exact && o.where[value] == IN_MAP) {
+			HOLDS(place->value == value && !lives(place));
+			leave(place);
+		}
+		HOLDS(o.where[value] != OWNED);
+		hears(o.key_of[value], value, WW_GONE_EXPIRED);
+	}
+}
+
+static void op_dispatch(uint32_t budget)
+{
+	int ran;
+
+	if (o.exact)
+		leave_in_tick();
+	size_t due = o.queued;
+	ran = ww_driver_dispatch(o.rig.driver, budget);
+	HOLDS(ran >= 0 && (uint32_t)ran <= budget && (size_t)ran == tellings - o.heard);
+	hear_expired();
+	HOLDS(!o.exact || (size_t)ran == (due < budget ? due : budget));
+}
+
+static void op_time(void)
+{
+	static const uint64_t scale[] = {1, 1000, MS, 30 * MS, SEC, 60 * SEC, 3600 * SEC, 100000 * SEC};
+
+	/* What is in a full queue the oracle does not know, and so not what lives again. */
+	if (o.exact && below(50) == 0)
+		o.now -= below(scale[below(7)]) % (o.now / 2);
+	else
+		o.now += below(scale[below(8)]) + below(2);
+	HOLDS(ww_clock_virtual_set(o.rig.clock, o.now) == WW_OK);
+}
+
+static void op_clear(void)
+{
+	size_t count = 0;
+
+	HOLDS(ww_session_clear(o.rig.map, &count) == WW_OK);
+	HOLDS(count == tellings - o.heard);
+	HOLDS(!o.exact || count == o.in_map);
+	while (o.heard < tellings) {
+		uintptr_t value = told[o.heard].value;
+		HOLDS(o.place[o.key_of[value]].value == value);
+		HOLDS(o.place[o.key_of[value]].used);
+		leave(&o.place[o.key_of[value]]);
+		hears(o.key_of[value], value, WW_GONE_CLEARED);
+	}
+	/* With a full queue: what is left had expired, and is queued. */
+	for (size_t i = 0; i < KEYS; i++)
+		if (o.place[i].used) {
+			HOLDS(!o.exact && !lives(&o.place[i]));
+			o.where[o.place[i].value] = QUEUED;
+			o.queued++;
+			leave(&o.place[i]);
+		}
+}
+
+static void operate(void)
+{
+	unsigned char bytes[512];
+	size_t key = below(below(3) ? KEYS : 12); /* some are popular */
+	size_t length = key_bytes(key, bytes);
+	uint64_t which = below(1000);
+
+	if (which < 300)
+		op_set(key, bytes, length);
+	else if (which < 450)
+		op_get(key, bytes, length);
+	else if (which < 620)
+		op_refresh(key, bytes, length);
+	else if (which < 700)
+		op_delete(key, bytes, length);
+	else if (which < 800)
+		op_look(key, bytes, length);
+	else if (which < 900)
+		op_time();
+	else if (which < 998)
+		op_dispatch(below(3) ? INT32_MAX : 1 + (uint32_t)below(3));
+	else
+		op_clear();
+	hears_no_more();
+	if (o.exact && which % 8 == 0)
+		HOLDS(stats(&o.rig).entries == o.in_map);
+}
+
+/* After destroy each value that was set has been handed to exactly one: hears() sees to "at most". */
+static void end(void)
+{
+	rig_close(&o.rig);
+	while (o.heard < tellings) {
+		uintptr_t value = told[o.heard].value;
+		enum ww_gone why = told[o.heard].why;
+		HOLDS(why == WW_GONE_CLEARED || why == WW_GONE_EXPIRED);
+		HOLDS(!o.exact || (why == WW_GONE_EXPIRED) == (o.where[value] == QUEUED));
+		hears(o.key_of[value], value, why);
+	}
+	hears_no_more();
+	for (uintptr_t value = 1; value <= o.values; value++)
+		HOLDS(o.where[value] == OWNED);
+	free(o.where);
+	free(o.key_of);
+}
+
+static unsigned operations(void)
+{
+	const char *text = getenv("WW_MODEL_OPS");
+	unsigned long ops = text && *text ? strtoul(text, NULL, 10) : OPS;
+
+	return ops < OPS ? (unsigned)ops : OPS;
+}
+
+static void run(uint32_t shards, uint64_t tick, size_t limit, uint32_t jitter, size_t queue, unsigned ops)
+{
+	o = (struct oracle){.random = seed_of_run("test_session_oracle"), .exact = queue > KEYS * 100};
+	rig_plan(&o.rig);
+	o.rig.of_driver.tick_ns = tick;
+	o.rig.of_driver.queue = queue;
+	o.rig.of_map.shards = shards;
+	o.rig.of_map.limit = limit;
+	o.rig.of_map.jitter = jitter;
+	o.rig.of_map.jitter_max = SEC;
+	rig_open(&o.rig);
+	o.now = START;
+	o.where = calloc(ops + 2, 1);
+	o.key_of = calloc(ops + 2, sizeof *o.key_of);
+	for (unsigned i = 0; i < ops; i++)
+		operate();
+	end();
+}
+
+START_TEST(one_shard_with_a_limit)
+{
+	run(1, MS, 90, 0, 65536, operations());
+}
+END_TEST
+
+START_TEST(many_shards)
+{
+	run(7, MS, 0, 0, 65536, operations());
+}
+END_TEST
+
+START_TEST(a_coarse_tick_with_jitter_and_a_limit)
+{
+	run(1, SEC, 30, 300, 65536, operations() / 4);
+}
+END_TEST
+
+START_TEST(an_odd_tick_and_a_queue_that_is_full)
+{
+	run(3, 1700 * MS + 1, 0, 0, 3, operations() / 4);
+}
+END_TEST
+
+TEST_MAIN("session/oracle", one_shard_with_a_limit, many_shards, a_coarse_tick_with_jitter_and_a_limit,
+    an_odd_tick_and_a_queue_that_is_full)

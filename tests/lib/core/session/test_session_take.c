@@ -1,0 +1,441 @@
+/* ww_session_take: loads once for all who ask. */
+
+#include <semaphore.h>
+
+#include "tests/lib/core/session/fixture.h"
+
+/* What a loader does, and what it has been called with. */
+struct plan {
+	struct rig *rig;
+	int answer;
+	uintptr_t value;
+	uint64_t ttl;
+	unsigned calls;
+	int (*also)(struct plan *plan, const void *key, size_t length);
+	int also_answered;
+};
+
+static int load(const void *key, size_t length, void **value, uint64_t *ttl, void *context)
+{
+	struct plan *plan = context;
+
+	plan->calls++;
+	ck_assert_uint_eq(*ttl, 0);
+	if (plan->also)
+		plan->also_answered = plan->also(plan, key, length);
+	if (plan->answer != WW_OK)
+		return plan->answer;
+	*value = (void *)plan->value;
+	if (plan->ttl)
+		*ttl = plan->ttl;
+	return WW_OK;
+}
+
+static int take(struct plan *plan, const char *key, uintptr_t *value)
+{
+	void *out = (void *)(uintptr_t)55;
+	int answer = ww_session_take(plan->rig->map, key, strlen(key), load, plan, &out);
+
+	*value = (uintptr_t)out;
+	return answer;
+}
+
+START_TEST(what_is_there_is_not_loaded_and_what_is_missing_is)
+{
+	struct rig rig;
+	struct plan plan = {.rig = &rig, .value = 2};
+	uintptr_t value;
+
+	rig_start(&rig);
+	OK(set(&rig, "a", 1, SEC));
+	ck_assert_int_eq(take(&plan, "a", &value), 1);
+	ck_assert_uint_eq(value, 1);
+	ck_assert_uint_eq(plan.calls, 0);
+	ck_assert_int_eq(take(&plan, "b", &value), 0);
+	ck_assert_uint_eq(value, 2);
+	ck_assert_int_eq(take(&plan, "b", &value), 1);
+	ck_assert_uint_eq(value, 2);
+	ck_assert_uint_eq(plan.calls, 1);
+	ck_assert_uint_eq(left(&rig, "b"), 10 * SEC);
+	ck_assert_uint_eq(told_so_far(), 0);
+	ck_assert_uint_eq(stats(&rig).hits, 2);
+	ck_assert_uint_eq(stats(&rig).misses, 1);
+	ck_assert_uint_eq(stats(&rig).loads, 1);
+	/* What has expired is missing. */
+	step(&rig, SEC);
+	plan.value = 3;
+	plan.ttl = 5 * SEC;
+	ck_assert_int_eq(take(&plan, "a", &value), 0);
+	ck_assert_uint_eq(value, 3);
+	assert_told(1, "a", 1, WW_GONE_EXPIRED);
+	ck_assert_uint_eq(left(&rig, "a"), 5 * SEC); /* the loader's TTL */
+	ck_assert_int_eq(refresh(&rig, "a", 0), 1);
+	ck_assert_uint_eq(left(&rig, "a"), 5 * SEC);
+	rig_close(&rig);
+	ck_assert_uint_eq(told_so_far(), 3);
+}
+END_TEST
+
+START_TEST(a_failed_load_is_answered_and_not_stored)
+{
+	struct rig rig;
+	struct plan plan = {.rig = &rig, .answer = -4711};
+	uintptr_t value;
+
+	rig_start(&rig);
+	for (unsigned i = 1; i <= 3; i++) {
+		ck_assert_int_eq(take(&plan, "a", &value), -4711);
+		ck_assert_uint_eq(value, 55);
+		ck_assert_uint_eq(plan.calls, i);
+		ck_assert_uint_eq(get(&rig, "a"), 0);
+		ck_assert_uint_eq(stats(&rig).loads_failed, i);
+	}
+	plan = (struct plan){.rig = &rig, .value = 9};
+	ck_assert_int_eq(take(&plan, "a", &value), 0);
+	ck_assert_uint_eq(stats(&rig).loads_failed, 3);
+	ck_assert_uint_eq(told_so_far(), 0);
+	rig_close(&rig);
+	assert_told(1, "a", 9, WW_GONE_CLEARED);
+}
+END_TEST
+
+static int set_meanwhile(struct plan *plan, const void *key, size_t length)
+{
+	return ww_session_set(plan->rig->map, key, length, (void *)8, SEC, NULL);
+}
+
+START_TEST(what_is_set_during_the_load_stays)
+{
+	struct rig rig;
+	struct plan plan = {.rig = &rig, .value = 2, .also = set_meanwhile};
+	uintptr_t value;
+
+	rig_start(&rig);
+	ck_assert_int_eq(take(&plan, "a", &value), 0);
+	ck_assert_uint_eq(value, 8);
+	assert_told(1, "a", 2, WW_GONE_REPLACED);
+	ck_assert_uint_eq(get(&rig, "a"), 8);
+	ck_assert_uint_eq(left(&rig, "a"), SEC);
+	/* Even if the load's TTL is refused: that value goes, and the one that was set is the answer. */
+	plan.ttl = UINT64_MAX;
+	ck_assert_int_eq(take(&plan, "b", &value), 0);
+	ck_assert_uint_eq(value, 8);
+	assert_told(2, "b", 2, WW_GONE_REPLACED);
+	rig_close(&rig);
+}
+END_TEST
+
+static int set_the_same(struct plan *plan, const void *key, size_t length)
+{
+	return ww_session_set(plan->rig->map, key, length, (void *)2, SEC, NULL);
+}
+
+START_TEST(what_the_loader_has_set_itself_is_not_told_of)
+{
+	struct rig rig;
+	struct plan plan = {.rig = &rig, .value = 2, .also = set_the_same};
+	uintptr_t value;
+
+	rig_start(&rig);
+	ck_assert_int_eq(take(&plan, "a", &value), 0);
+	ck_assert_uint_eq(value, 2);
+	ck_assert_uint_eq(get(&rig, "a"), 2);
+	ck_assert_uint_eq(left(&rig, "a"), SEC);
+	/* Even if the load's TTL is refused. */
+	plan.ttl = UINT64_MAX;
+	ck_assert_int_eq(take(&plan, "b", &value), 0);
+	ck_assert_uint_eq(value, 2);
+	ck_assert_uint_eq(told_so_far(), 0);
+	rig_close(&rig);
+	ck_assert_uint_eq(told_so_far(), 2);
+}
+END_TEST
+
+static int set_and_expire(struct plan *plan, const void *key, size_t length)
+{
+	OK(ww_session_set(plan->rig->map, key, length, (void *)8, SEC, NULL));
+	step(plan->rig, SEC);
+	return 0;
+}
+
+START_TEST(what_was_set_and_has_expired_during_the_load_does_not)
+{
+	struct rig rig;
+	struct plan plan = {.rig = &rig, .value = 2, .also = set_and_expire};
+	uintptr_t value;
+
+	rig_start(&rig);
+	ck_assert_int_eq(take(&plan, "a", &value), 0);
+	ck_assert_uint_eq(value, 2);
+	assert_told(1, "a", 8, WW_GONE_EXPIRED);
+	ck_assert_uint_eq(get(&rig, "a"), 2);
+	/* The TTL counts from the end of the load. */
+	ck_assert_uint_eq(left(&rig, "a"), 10 * SEC);
+	rig_close(&rig);
+}
+END_TEST
+
+static int take_the_same(struct plan *plan, const void *key, size_t length)
+{
+	void *value = NULL;
+
+	(void)length;
+	return ww_session_take(plan->rig->map, key, length, load, plan, &value);
+}
+
+static int take_another(struct plan *plan, const void *key, size_t length)
+{
+	struct plan inner = {.rig = plan->rig, .value = 30};
+	uintptr_t value;
+
+	(void)key;
+	(void)length;
+	int answer = take(&inner, "another", &value);
+	ck_assert_uint_eq(value, 30);
+	return answer;
+}
+
+START_TEST(a_loader_may_take_other_keys_but_not_its_own)
+{
+	struct rig rig;
+	struct plan plan = {.rig = &rig, .value = 2, .also = take_the_same};
+	uintptr_t value;
+
+	rig_start(&rig);
+	ck_assert_int_eq(take(&plan, "a", &value), 0);
+	ck_assert_int_eq(plan.also_answered, WW_EBUSY);
+	ck_assert_uint_eq(plan.calls, 1);
+	ck_assert_uint_eq(value, 2);
+	plan.also = take_another;
+	ck_assert_int_eq(take(&plan, "b", &value), 0);
+	ck_assert_int_eq(plan.also_answered, 0);
+	ck_assert_uint_eq(get(&rig, "another"), 30);
+	rig_close(&rig);
+}
+END_TEST
+
+static int destroy_the_map(struct plan *plan, const void *key, size_t length)
+{
+	(void)key;
+	(void)length;
+	return ww_session_destroy(plan->rig->map);
+}
+
+START_TEST(a_loader_may_not_destroy_its_map)
+{
+	struct rig rig;
+	struct plan plan = {.rig = &rig, .value = 2, .also = destroy_the_map};
+	uintptr_t value;
+
+	rig_start(&rig);
+	OK(set(&rig, "there", 1, 0));
+	ck_assert_int_eq(take(&plan, "a", &value), 0);
+	ck_assert_int_eq(plan.also_answered, WW_EBUSY);
+	ck_assert_uint_eq(value, 2);
+	plan.answer = WW_ENOMEM;
+	plan.also_answered = WW_OK;
+	ck_assert_int_eq(take(&plan, "b", &value), WW_ENOMEM);
+	ck_assert_int_eq(plan.also_answered, WW_EBUSY);
+	ck_assert_uint_eq(get(&rig, "a"), 2);
+	ck_assert_uint_eq(get(&rig, "there"), 1);
+	ck_assert_uint_eq(told_so_far(), 0);
+	rig_close(&rig);
+}
+END_TEST
+
+START_TEST(what_cannot_be_stored_is_answered_and_goes_to_gone)
+{
+	static const char key[] = "a key of which a copy needs a block of its own";
+	struct rig rig;
+	struct plan plan = {.rig = &rig, .value = 2};
+	uintptr_t value;
+	size_t count = 0;
+
+	rig_start(&rig);
+	for (size_t fail_at = 1;; fail_at++) {
+		rig.memory.calls = 0;
+		rig.memory.fail_at = fail_at;
+		int answer = take(&plan, key, &value);
+		rig.memory.fail_at = 0;
+		if (answer == WW_OK)
+			break;
+		ck_assert_int_eq(answer, WW_ENOMEM);
+		ck_assert_uint_eq(value, 55);
+		assert_told(++count, key, 2, WW_GONE_REPLACED);
+		ck_assert_uint_eq(get(&rig, key), 0);
+	}
+	ck_assert_uint_ge(count, 2);
+	plan.ttl = WW_SESSION_TTL_MAX + 1;
+	ck_assert_int_eq(take(&plan, "b", &value), WW_EINVAL);
+	assert_told(++count, "b", 2, WW_GONE_REPLACED);
+	ck_assert_uint_eq(get(&rig, "b"), 0);
+	rig_close(&rig);
+}
+END_TEST
+
+START_TEST(what_take_refuses)
+{
+	struct rig rig;
+	struct plan plan = {.rig = &rig};
+	void *value = NULL;
+
+	rig_start(&rig);
+	ck_assert_int_eq(ww_session_take(NULL, "a", 1, load, &plan, &value), WW_EINVAL);
+	ck_assert_int_eq(ww_session_take(rig.map, NULL, 1, load, &plan, &value), WW_EINVAL);
+	ck_assert_int_eq(ww_session_take(rig.map, "a", 65536, load, &plan, &value), WW_EINVAL);
+	ck_assert_int_eq(ww_session_take(rig.map, "a", 1, NULL, &plan, &value), WW_EINVAL);
+	ck_assert_int_eq(ww_session_take(rig.map, "a", 1, load, &plan, NULL), WW_EINVAL);
+	ck_assert_uint_eq(plan.calls, 0);
+	rig_close(&rig);
+}
+END_TEST
+
+/* ---- Many who ask --------------------------------------------------------------------------------------------- */
+
+#define ASKERS 8
+
+static sem_t entered, gate;
+
+static int load_slowly(const void *key, size_t length, void **value, uint64_t *ttl, void *context)
+{
+	(void)sem_post(&entered);
+	while (sem_wait(&gate))
+		continue;
+	return load(key, length, value, ttl, context);
+}
+
+struct asker {
+	struct plan *plan;
+	pthread_t thread;
+	int answer;
+	void *value;
+};
+
+static void *ask(void *argument)
+{
+	struct asker *asker = argument;
+
+	asker->answer = ww_session_take(asker->plan->rig->map, "a", 1, load_slowly, asker->plan, &asker->value);
+	return NULL;
+}
+
+/* All ask while the first one's loader waits; then it goes on. */
+static void ask_all(struct plan *plan, struct asker *asker)
+{
+	uint64_t shared = stats(plan->rig).loads_shared;
+
+	OK(sem_init(&entered, 0, 0));
+	OK(sem_init(&gate, 0, 0));
+	for (size_t i = 0; i < ASKERS; i++) {
+		asker[i] = (struct asker){.plan = plan, .answer = 4711, .value = (void *)55};
+		OK(pthread_create(&asker[i].thread, NULL, ask, &asker[i]));
+	}
+	(void)sem_wait(&entered);
+	while (stats(plan->rig).loads_shared < shared + ASKERS - 1)
+		(void)sched_yield();
+}
+
+static void join_all(struct asker *asker)
+{
+	(void)sem_post(&gate);
+	for (size_t i = 0; i < ASKERS; i++)
+		OK(pthread_join(asker[i].thread, NULL));
+}
+
+START_TEST(however_many_ask_one_loads)
+{
+	struct rig rig;
+	struct asker asker[ASKERS];
+
+	rig_plan_threads(&rig, 1);
+	rig_open(&rig);
+	for (uintptr_t round = 1; round <= 20; round++) {
+		struct plan plan = {.rig = &rig, .value = round};
+		ask_all(&plan, asker);
+		/* Other keys of the shard do not wait. */
+		OK(set(&rig, "b", 1, 0));
+		join_all(asker);
+		ck_assert_uint_eq(plan.calls, 1);
+		for (size_t i = 0; i < ASKERS; i++) {
+			ck_assert_int_eq(asker[i].answer, 0);
+			ck_assert_ptr_eq(asker[i].value, (void *)round);
+		}
+		ck_assert_uint_eq(stats(&rig).loads, round);
+		ck_assert_uint_eq(stats(&rig).loads_shared, round * (ASKERS - 1));
+		ck_assert_int_eq(ww_session_delete(rig.map, "a", 1, &asker[0].value), 1);
+	}
+	rig_close(&rig);
+}
+END_TEST
+
+START_TEST(all_get_the_error_of_a_failed_load)
+{
+	struct rig rig;
+	struct asker asker[ASKERS];
+	struct plan plan = {.rig = &rig, .answer = WW_ESYSTEM};
+
+	rig_plan_threads(&rig, 1);
+	rig_open(&rig);
+	ask_all(&plan, asker);
+	join_all(asker);
+	ck_assert_uint_eq(plan.calls, 1);
+	for (size_t i = 0; i < ASKERS; i++) {
+		ck_assert_int_eq(asker[i].answer, WW_ESYSTEM);
+		ck_assert_ptr_eq(asker[i].value, (void *)55);
+	}
+	ck_assert_uint_eq(get(&rig, "a"), 0);
+	ck_assert_uint_eq(stats(&rig).loads_failed, 1);
+	rig_close(&rig);
+	ck_assert_uint_eq(told_so_far(), 0);
+}
+END_TEST
+
+START_TEST(all_get_what_was_set_during_the_load)
+{
+	struct rig rig;
+	struct asker asker[ASKERS];
+	struct plan plan = {.rig = &rig, .value = 2};
+
+	rig_plan_threads(&rig, 1);
+	rig_open(&rig);
+	ask_all(&plan, asker);
+	OK(set(&rig, "a", 3, 0));
+	join_all(asker);
+	for (size_t i = 0; i < ASKERS; i++) {
+		ck_assert_int_eq(asker[i].answer, 0);
+		ck_assert_ptr_eq(asker[i].value, (void *)3);
+	}
+	assert_told(1, "a", 2, WW_GONE_REPLACED);
+	rig_close(&rig);
+	assert_told(2, "a", 3, WW_GONE_CLEARED);
+}
+END_TEST
+
+START_TEST(threads_that_are_cancelled_end_after_the_call)
+{
+	struct rig rig;
+	struct asker asker[ASKERS];
+	struct plan plan = {.rig = &rig, .value = 2};
+
+	rig_plan_threads(&rig, 1);
+	rig_open(&rig);
+	ask_all(&plan, asker);
+	for (size_t i = 0; i < ASKERS; i += 2)
+		OK(pthread_cancel(asker[i].thread));
+	for (int i = 0; i < 100; i++)
+		(void)sched_yield();
+	join_all(asker);
+	ck_assert_uint_eq(plan.calls, 1);
+	for (size_t i = 1; i < ASKERS; i += 2)
+		ck_assert_ptr_eq(asker[i].value, (void *)2);
+	ck_assert_uint_eq(get(&rig, "a"), 2);
+	rig_close(&rig);
+}
+END_TEST
+
+TEST_MAIN("session/take", what_is_there_is_not_loaded_and_what_is_missing_is, a_failed_load_is_answered_and_not_stored,
+    what_is_set_during_the_load_stays, what_the_loader_has_set_itself_is_not_told_of,
+    what_was_set_and_has_expired_during_the_load_does_not, a_loader_may_take_other_keys_but_not_its_own,
+    a_loader_may_not_destroy_its_map, what_cannot_be_stored_is_answered_and_goes_to_gone, what_take_refuses,
+    however_many_ask_one_loads, all_get_the_error_of_a_failed_load, all_get_what_was_set_during_the_load,
+    threads_that_are_cancelled_end_after_the_call)

@@ -1,0 +1,189 @@
+/* The oracle of a store. */
+#include "tests/lib/jobs/model.h"
+
+#include <string.h>
+
+const char *const model_tubes[TUBES] = {"default", "mail", "a-much-longer-name-of-a-tube"};
+
+struct oracle model_oracle;
+struct world model_world;
+uint64_t model_random;
+uint64_t model_step;
+uint64_t model_now;
+
+uint64_t model_below(uint64_t limit)
+{
+	return seed_below(&model_random, limit);
+}
+
+struct expected *model_find(uint64_t id)
+{
+	for (int i = 0; i < JOBS; i++)
+		if (model_oracle.jobs[i].id == id)
+			return &model_oracle.jobs[i];
+	return NULL;
+}
+
+struct expected *model_find_key(unsigned tube, unsigned key)
+{
+	for (int i = 0; key && i < JOBS; i++)
+		if (model_oracle.jobs[i].id && model_oracle.jobs[i].tube == tube && model_oracle.jobs[i].key == key)
+			return &model_oracle.jobs[i];
+	return NULL;
+}
+
+/* ---- What time does */
+
+void model_wait(struct expected *job, uint64_t due)
+{
+	job->due = due;
+	job->state = due <= model_now ? WW_JOB_READY : WW_JOB_DELAYED;
+	job->token = 0;
+	job->missed = 0;
+}
+
+void model_bury(struct expected *job)
+{
+	job->state = WW_JOB_BURIED;
+	job->token = 0;
+	job->missed = 0;
+	job->buries++;
+	job->burial = job->ends > model_now ? model_now : job->ends;
+	job->version++;
+}
+
+static void expect_time_out(struct expected *job)
+{
+	job->tries++;
+	job->timeouts++;
+	if (job->attempts && job->tries >= job->attempts)
+		model_bury(job);
+	else if (job->attempts) {
+		job->version++;
+		model_wait(job, model_now);
+	} else {
+		/* It keeps its place in time, as nothing is written. */
+		job->state = WW_JOB_READY;
+		job->token = 0;
+		job->missed = 0;
+	}
+}
+
+/* All that comes due until then, one moment after the other. */
+void model_pass(uint64_t ns)
+{
+	uint64_t end = model_now + ns;
+
+	for (;;) {
+		struct expected *next = NULL;
+		uint64_t first = end + 1;
+		for (int i = 0; i < JOBS; i++) {
+			struct expected *job = &model_oracle.jobs[i];
+			uint64_t at = job->state == WW_JOB_DELAYED ? job->due : job->ends;
+			if (job->id && (job->state == WW_JOB_DELAYED || job->state == WW_JOB_RESERVED) && at < first)
+				first = at, next = job;
+		}
+		if (!next)
+			break;
+		/* The store hears of it when the clock has been set, not at its moment. */
+		model_now = end;
+		if (next->state == WW_JOB_DELAYED)
+			next->state = WW_JOB_READY;
+		else
+			expect_time_out(next);
+	}
+	model_now = end;
+	world_pass(&model_world, ns);
+	AGREE(world_now(&model_world) == model_now);
+}
+
+/* ---- What calls do */
+
+int model_is_before(const struct expected *one, const struct expected *other)
+{
+	return !other || one->priority < other->priority || (one->priority == other->priority && one->id < other->id);
+}
+
+void model_lease(struct expected *job, const struct ww_lease *lease)
+{
+	uint64_t body;
+
+	AGREE(lease->id == job->id);
+	AGREE(lease->token > (world_promises(&model_world, KIND_ONE_ROW) ? model_oracle.last_token : job->last_token));
+	AGREE(lease->ends == model_now + job->run);
+	AGREE(lease->attempt == job->tries + 1);
+	AGREE(lease->body_length == sizeof body);
+	memcpy(&body, lease->body, sizeof body);
+	AGREE(body == job->body);
+	AGREE(strcmp(lease->tube, model_tubes[job->tube]) == 0);
+	job->missed = job->period && model_now > job->base ? (model_now - job->base) / job->period : 0;
+	AGREE(lease->missed == job->missed);
+	model_oracle.last_token = job->last_token = job->token = lease->token;
+	job->ends = lease->ends;
+	job->state = WW_JOB_RESERVED;
+	job->reserves++;
+	ww_jobs_free(model_world.jobs, lease->body);
+}
+
+void model_kick(struct expected *job)
+{
+	job->kicks++;
+	job->tries = 0;
+	job->version++;
+	job->burial = 0;
+	model_wait(job, model_now);
+}
+
+/* ---- Comparing */
+
+static void compare(const struct ww_job_info *info, const struct expected *job)
+{
+	uint64_t ends = job->state == WW_JOB_RESERVED ? job->ends : job->due;
+
+	AGREE(info->state == job->state);
+	AGREE(info->version == job->version);
+	AGREE(info->priority == job->priority && info->attempts == job->attempts);
+	AGREE(strcmp(info->tube, model_tubes[job->tube]) == 0);
+	AGREE((info->key_length != 0) == (job->key != 0));
+	AGREE(memcmp(info->body, &job->body, sizeof job->body) == 0);
+	AGREE(job->state == WW_JOB_BURIED || info->due == job->due);
+	AGREE(info->left == (job->state == WW_JOB_BURIED || ends < model_now ? 0 : ends - model_now));
+	AGREE(info->token == job->token);
+	AGREE(info->reserves == job->reserves && info->timeouts == job->timeouts && info->releases == job->releases);
+	AGREE(info->buries == job->buries && info->kicks == job->kicks);
+}
+
+static int compare_listed(const struct ww_job_info *info, void *context)
+{
+	const struct expected *job = model_find(info->id);
+
+	AGREE(job != NULL);
+	compare(info, job);
+	++*(size_t *)context;
+	return 0;
+}
+
+void model_compare(void)
+{
+	struct ww_job_filter filter = {0};
+	size_t count = 0;
+	size_t there = 0;
+
+	do
+		OK(ww_jobs_list(model_world.jobs, &filter, 7, compare_listed, &count, &filter.after));
+	while (filter.after);
+	for (int i = 0; i < JOBS; i++)
+		there += model_oracle.jobs[i].id != 0;
+	AGREE(count == there);
+	for (unsigned tube = 0; tube < TUBES; tube++) {
+		struct ww_tube_stats stats = {0};
+		uint64_t states[5] = {0};
+		for (int i = 0; i < JOBS; i++)
+			if (model_oracle.jobs[i].id && model_oracle.jobs[i].tube == tube)
+				states[model_oracle.jobs[i].state]++;
+		(void)ww_jobs_tube(model_world.jobs, model_tubes[tube], &stats);
+		AGREE(stats.delayed == states[WW_JOB_DELAYED] && stats.ready == states[WW_JOB_READY]);
+		AGREE(stats.reserved == states[WW_JOB_RESERVED] && stats.buried == states[WW_JOB_BURIED]);
+	}
+	world_check(&model_world);
+}

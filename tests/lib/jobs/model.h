@@ -1,0 +1,76 @@
+#ifndef TESTS_LIB_JOBS_MODEL_H
+#define TESTS_LIB_JOBS_MODEL_H
+
+/* The oracle of a store: an array of jobs that is looked through whole, and what each call and the time do to it. */
+
+#include <stdint.h>
+
+#include "tests/lib/jobs/fixture.h"
+#include "tests/support/seed.h"
+
+enum { JOBS = 60, TUBES = 3, KEYS = 8 };
+
+/* Check's own assertions write to a file each, also when all is well. */
+#define AGREE(condition)                                                                                               \
+	do {                                                                                                           \
+		if (!(condition))                                                                                      \
+			ck_abort_msg("step %llu: not true: %s", (unsigned long long)model_step, #condition);           \
+	} while (0)
+
+extern const char *const model_tubes[TUBES];
+
+struct expected {
+	uint64_t id; /* 0: the place is free */
+	unsigned tube;
+	unsigned key; /* 0: none */
+	uint64_t body;
+	uint64_t due;
+	uint64_t base;
+	uint64_t period;
+	uint64_t run;
+	uint64_t ends;
+	uint64_t token;
+	uint64_t last_token; /* of any of its leases */
+	uint64_t version;
+	uint64_t missed;
+	uint64_t burial;
+	uint32_t priority;
+	uint32_t attempts;
+	uint32_t tries;
+	uint32_t reserves, timeouts, releases, buries, kicks;
+	enum ww_job_state state;
+};
+
+struct oracle {
+	struct expected jobs[JOBS];
+	uint64_t last_id;
+	uint64_t last_token;
+};
+
+extern struct oracle model_oracle;
+extern struct world model_world; /* whose store is compared with it */
+extern uint64_t model_random;
+extern uint64_t model_step;
+extern uint64_t model_now; /* of jobs */
+
+uint64_t model_below(uint64_t limit);
+/* NULL if there is none. */
+struct expected *model_find(uint64_t id);
+struct expected *model_find_key(unsigned tube, unsigned key);
+
+/* The job is due then, or its lease has ended for the last time. */
+void model_wait(struct expected *job, uint64_t due);
+void model_bury(struct expected *job);
+/* All that comes due until then, one moment after the other, also in the store. */
+void model_pass(uint64_t ns);
+
+/* Whether `one` is delivered before `other`, which may be NULL. */
+int model_is_before(const struct expected *one, const struct expected *other);
+/* The store leased it. */
+void model_lease(struct expected *job, const struct ww_lease *lease);
+void model_kick(struct expected *job);
+
+/* All that the store says of its jobs. */
+void model_compare(void);
+
+#endif

@@ -1,0 +1,179 @@
+/*
+ * A process is killed in the midst of its writes, again and again; another opens the store: nothing that was
+ * acknowledged is lost, nothing that was finished comes again, and every index leads where it should.
+ *
+ * WW_KILLS sets how often, WW_SEED the seed, which is printed.
+ */
+
+#include <sched.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "tests/lib/jobs/fixture.h"
+#include "tests/support/seed.h"
+
+enum { KILLS = 60, IDS = 400000, CALLS = 300, YIELDS = 20 };
+
+/* What a process tells of before and after each call, through a pipe that outlives it. */
+enum what { WILL_FINISH = 1, HAS_PUT, HAS_FINISHED };
+
+struct told {
+	uint64_t id;
+	uint32_t what;
+	uint32_t delayed;
+};
+
+static struct world world;
+static unsigned char put_of[IDS];     /* acknowledged */
+static unsigned char finished[IDS];   /* acknowledged */
+static unsigned char maybe_done[IDS]; /* begun: it may have happened */
+
+static void tell(int to, uint64_t id, enum what what)
+{
+	struct told told = {id, what, 0};
+
+	if (write(to, &told, sizeof told) != sizeof told)
+		_exit(3);
+}
+
+/* A driver is of the process that made it: nothing would become due in another one's. */
+static void own_store(void)
+{
+	struct ww_driver_config config;
+
+	(void)ww_driver_config_default(&config);
+	config.clock = world.clock;
+	config.flags = WW_DRIVER_THREADLESS;
+	if (ww_driver_create(&world.config.driver, &config))
+		_exit(9);
+	world.config.wall = world.config.driver;
+	if (ww_jobs_open(&world.jobs, &world.config))
+		_exit(2);
+}
+
+/* Put and finish until somebody ends it. */
+static void work(int to, uint64_t seed)
+{
+	static const char *const tube[] = {WW_TUBE_DEFAULT};
+	struct ww_lease lease;
+	uint64_t ids[16];
+
+	own_store();
+	for (;;) {
+		uint64_t count = 1 + seed_below(&seed, 16);
+		char body[300];
+		memset(body, 'b', sizeof body);
+		struct ww_job_spec spec = spec_of("");
+		spec.body = body;
+		spec.due = seed_below(&seed, 2) * 3600 * WW_SECOND;
+		if (ww_jobs_begin(world.jobs))
+			_exit(4);
+		for (uint64_t i = 0; i < count; i++) {
+			spec.body_length = seed_below(&seed, sizeof body);
+			if (ww_jobs_put(world.jobs, &spec, &ids[i], NULL))
+				_exit(5);
+		}
+		if (ww_jobs_commit(world.jobs))
+			_exit(6);
+		for (uint64_t i = 0; i < count; i++)
+			tell(to, ids[i], HAS_PUT);
+		/* What is due becomes ready, also what an earlier process has put. */
+		if (ww_driver_dispatch(world.config.driver, 1000) < 0)
+			_exit(8);
+		while (seed_below(&seed, 4) && ww_jobs_reserve(world.jobs, tube, 1, &lease) == 1) {
+			tell(to, lease.id, WILL_FINISH);
+			if (ww_jobs_finish(world.jobs, lease.id, lease.token))
+				_exit(7);
+			tell(to, lease.id, HAS_FINISHED);
+		}
+	}
+}
+
+/* Returns 0 where the process has no more to tell. */
+static int listen_once(int from)
+{
+	struct told told;
+
+	if (read(from, &told, sizeof told) != sizeof told)
+		return 0;
+	ck_assert_uint_lt(told.id, IDS);
+	if (told.what == HAS_PUT)
+		put_of[told.id] = 1;
+	else if (told.what == HAS_FINISHED)
+		finished[told.id] = 1;
+	else
+		maybe_done[told.id] = 1;
+	return 1;
+}
+
+/*
+ * Until it has told so much, and then a little longer, so that it is in the midst of anything; it does not wait for us.
+ */
+static void let_it_work(int from, uint64_t *seed)
+{
+	uint64_t calls = seed_below(seed, 8) ? seed_below(seed, CALLS) : 0;
+	uint64_t yields = seed_below(seed, YIELDS);
+
+	while (calls-- > 0)
+		ck_assert_int_eq(listen_once(from), 1);
+	while (yields-- > 0)
+		sched_yield();
+}
+
+static void verify(void)
+{
+	OK(ww_jobs_open(&world.jobs, &world.config));
+	world_check(&world);
+	for (uint64_t id = 1; id < IDS; id++) {
+		enum ww_job_state state;
+		if (!put_of[id])
+			continue;
+		int found = ww_jobs_state(world.jobs, id, &state);
+		if (finished[id] && found != WW_ENOTFOUND)
+			ck_abort_msg("job %llu was finished, and is there", (unsigned long long)id);
+		if (!maybe_done[id] && found != WW_OK)
+			ck_abort_msg("job %llu was put, and is lost", (unsigned long long)id);
+	}
+	OK(ww_jobs_close(world.jobs));
+}
+
+START_TEST(a_killed_process_loses_nothing_that_it_acknowledged)
+{
+	const char *text = getenv("WW_KILLS");
+	uint64_t seed = seed_of_run("test_jobs_crash");
+	long kills = text ? strtol(text, NULL, 10) : KILLS;
+
+	world_make(&world, KIND_LMDB);
+	OK(ww_jobs_close(world.jobs));
+	for (long i = 0; i < kills; i++) {
+		int ends[2];
+		int status;
+		ck_assert_int_eq(pipe(ends), 0);
+		uint64_t child_seed = seed_next(&seed);
+		pid_t child = fork();
+		if (child == 0) {
+			close(ends[0]);
+			work(ends[1], child_seed);
+		}
+		close(ends[1]);
+		let_it_work(ends[0], &seed);
+		ck_assert_int_eq(kill(child, SIGKILL), 0);
+		while (listen_once(ends[0]))
+			continue;
+		close(ends[0]);
+		ck_assert_int_eq(waitpid(child, &status, 0), child);
+		ck_assert_int_eq(WIFSIGNALED(status), 1);
+		verify();
+	}
+	/* Without these, nothing was tested. */
+	ck_assert_ptr_nonnull(memchr(put_of, 1, sizeof put_of));
+	ck_assert_ptr_nonnull(memchr(finished, 1, sizeof finished));
+	OK(ww_jobs_open(&world.jobs, &world.config));
+	world_end(&world);
+}
+END_TEST
+
+TEST_MAIN("jobs/crash", a_killed_process_loses_nothing_that_it_acknowledged)

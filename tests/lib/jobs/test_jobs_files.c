@@ -1,0 +1,335 @@
+/* Stores that cannot be had, are damaged, or run out of room. */
+
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "tests/lib/jobs/fixture.h"
+
+static struct world world;
+
+static int opens(void)
+{
+	struct ww_jobs *jobs = NULL;
+	int error = ww_jobs_open(&jobs, &world.config);
+
+	if (!error)
+		OK(ww_jobs_close(jobs));
+	return error;
+}
+
+static const char *data_file(void)
+{
+	static char name[128];
+
+	(void)snprintf(name, sizeof name, "%s/data.mdb", world.path);
+	return name;
+}
+
+START_TEST(a_directory_belongs_to_one_process)
+{
+	int status;
+
+	world_make(&world, KIND_LMDB);
+	ck_assert_int_eq(opens(), WW_EINUSE);
+	pid_t child = fork();
+	if (child == 0)
+		_exit(opens() == WW_EINUSE ? 0 : 1);
+	ck_assert_int_eq(waitpid(child, &status, 0), child);
+	ck_assert_int_eq(status, 0);
+	/* Another one that only looks may. */
+	world.config.flags = WW_JOBS_READONLY;
+	child = fork();
+	if (child == 0)
+		_exit(opens() == WW_OK ? 0 : 1);
+	ck_assert_int_eq(waitpid(child, &status, 0), child);
+	ck_assert_int_eq(status, 0);
+	world.config.flags = 0;
+	world_end(&world);
+}
+END_TEST
+
+START_TEST(a_reader_sees_and_changes_nothing)
+{
+	struct ww_job_spec spec = spec_of("x");
+	struct ww_lease lease;
+	const char *const tube[] = {WW_TUBE_DEFAULT};
+
+	world_make(&world, KIND_LMDB);
+	(void)put_job(&world, &spec);
+	OK(ww_jobs_close(world.jobs));
+	world.config.flags = WW_JOBS_READONLY;
+	OK(ww_jobs_open(&world.jobs, &world.config));
+	world_check(&world);
+	ck_assert_int_eq(info_of(&world, 1).state, WW_JOB_READY);
+	ck_assert_int_eq(ww_jobs_put(world.jobs, &spec, NULL, NULL), WW_EDENIED);
+	ck_assert_int_eq(ww_jobs_reserve(world.jobs, tube, 1, &lease), WW_EDENIED);
+	ck_assert_int_eq(ww_jobs_reserve_job(world.jobs, 1, &lease), WW_EDENIED);
+	world_end(&world);
+}
+END_TEST
+
+START_TEST(a_folder_that_cannot_be_made_is_denied)
+{
+	world_make(&world, KIND_LMDB);
+	world.config.path = "/nowhere/at/all";
+	ck_assert_int_eq(opens(), WW_EDENIED);
+	world.config.path = "/dev/null";
+	ck_assert_int_eq(opens(), WW_EDENIED);
+	world.config.flags = WW_JOBS_READONLY;
+	world.config.path = "/nowhere";
+	ck_assert_int_eq(opens(), WW_EDENIED);
+	world.config.path = NULL;
+	ck_assert_int_eq(opens(), WW_EINVAL);
+	world_end(&world);
+}
+END_TEST
+
+static void overwrite(const char *file, off_t at, const void *bytes, size_t size)
+{
+	int fd = open(file, O_RDWR);
+
+	ck_assert_int_ge(fd, 0);
+	ck_assert_int_eq(pwrite(fd, bytes, size, at), (ssize_t)size);
+	close(fd);
+}
+
+START_TEST(a_file_that_is_no_store_or_is_cut_short_is_said_to_be_damaged)
+{
+	struct ww_job_spec spec = spec_of("x");
+	char garbage[8192];
+	struct stat status;
+
+	memset(garbage, 'g', sizeof garbage);
+	world_make(&world, KIND_LMDB);
+	for (int i = 0; i < 1000; i++)
+		(void)put_job(&world, &spec);
+	OK(ww_jobs_close(world.jobs));
+	ck_assert_int_eq(stat(data_file(), &status), 0);
+	ck_assert_int_eq(truncate(data_file(), status.st_size / 2), 0);
+	ck_assert_int_eq(opens(), WW_ECORRUPT);
+	overwrite(data_file(), 0, garbage, sizeof garbage);
+	ck_assert_int_eq(opens(), WW_ECORRUPT);
+	ck_assert_int_eq(truncate(data_file(), 0), 0);
+	ck_assert_int_eq(opens(), WW_ECORRUPT);
+	/* Nobody threw it away: an administrator may want it. */
+	ck_assert_int_eq(access(data_file(), F_OK), 0);
+	ck_assert_int_eq(unlink(data_file()), 0);
+	OK(ww_jobs_open(&world.jobs, &world.config));
+	world_end(&world);
+}
+END_TEST
+
+/* Change a stored pair behind the store's back. */
+static void change_stored(
+    const struct store *store, enum store_table table, const void *key, size_t key_size, size_t at, unsigned char add)
+{
+	unsigned char copy[1024];
+	struct store_bytes value;
+
+	OK(store->ops->begin(store->self));
+	OK(store->ops->get(store->self, table, (struct store_bytes){key, key_size}, &value));
+	memcpy(copy, value.data, value.size);
+	copy[at] = (unsigned char)(copy[at] + add);
+	OK(store->ops->put(
+	    store->self, table, (struct store_bytes){key, key_size}, (struct store_bytes){copy, value.size}));
+	OK(store->ops->commit(store->self));
+}
+
+START_TEST(a_folder_with_something_else_in_it_is_no_store)
+{
+	char name[128];
+
+	world_make(&world, KIND_LMDB);
+	OK(ww_jobs_close(world.jobs));
+	ck_assert_int_eq(unlink(data_file()), 0);
+	(void)snprintf(name, sizeof name, "%s/holiday.jpeg", world.path);
+	FILE *file = fopen(name, "w");
+	ck_assert_ptr_nonnull(file);
+	(void)fclose(file);
+	ck_assert_int_eq(opens(), WW_ECORRUPT);
+	ck_assert_int_eq(access(data_file(), F_OK), -1);
+	ck_assert_int_eq(unlink(name), 0);
+	OK(ww_jobs_open(&world.jobs, &world.config));
+	world_end(&world);
+}
+END_TEST
+
+START_TEST(a_store_of_a_later_version_is_left_alone)
+{
+	struct store store;
+
+	world_make(&world, KIND_LMDB);
+	OK(ww_jobs_close(world.jobs));
+	world.config.allocator = ww_allocator_default();
+	for (int later = 1; later >= 0; later--) {
+		OK(ww_store_lmdb_open(&store, &world.config));
+		/* The low byte of the number behind the magic text. */
+		change_stored(
+		    &store, STORE_META, "meta", 4, sizeof "weekwheel jobs" + 3, (unsigned char)(later ? 1 : -1));
+		OK(store.ops->close(store.self));
+		ck_assert_int_eq(opens(), later ? WW_EVERSION : WW_OK);
+	}
+	OK(ww_jobs_open(&world.jobs, &world.config));
+	world_end(&world);
+}
+END_TEST
+
+static int problems;
+
+static void count_problem(const char *problem, void *context)
+{
+	problems += strstr(problem, context) != NULL;
+}
+
+static void expect_problem(const char *text)
+{
+	problems = 0;
+	ck_assert_int_gt(ww_jobs_check(world.jobs, count_problem, (void *)(uintptr_t)text), 0);
+	ck_assert_int_gt(problems, 0);
+}
+
+START_TEST(one_damaged_record_is_told_and_the_others_are_delivered)
+{
+	struct ww_job_spec spec = spec_of("body");
+	const char *const tube[] = {WW_TUBE_DEFAULT};
+	struct ww_lease lease;
+	unsigned char key[8];
+
+	world_make(&world, KIND_LMDB);
+	for (int i = 0; i < 3; i++)
+		(void)put_job(&world, &spec);
+	world_check(&world);
+	store_write64(key, 1);
+	change_stored(&local_of(world.jobs)->store, STORE_JOBS, key, sizeof key, 20, 1);
+	expect_problem("the record of job 1 cannot be read");
+	ck_assert_int_eq(ww_jobs_reserve(world.jobs, tube, 1, &lease), WW_ECORRUPT);
+	ck_assert_uint_eq(reserve_job(&world).id, 2);
+	ck_assert_uint_eq(reserve_job(&world).id, 3);
+	world.is_damaged = 1;
+	world_end(&world);
+}
+END_TEST
+
+START_TEST(what_an_index_lacks_or_a_count_gets_wrong_is_told)
+{
+	struct ww_job_spec spec = spec_of("body");
+	struct jobs_local *jobs;
+	unsigned char key[16];
+
+	world_make(&world, KIND_LMDB);
+	spec.key = "key";
+	spec.key_length = 3;
+	(void)put_job(&world, &spec);
+	jobs = local_of(world.jobs);
+	store_write64(key, info_of(&world, 1).due);
+	store_write64(key + 8, 1);
+	OK(jobs->store.ops->begin(jobs->store.self));
+	OK(jobs->store.ops->remove(jobs->store.self, STORE_DUE, (struct store_bytes){key, sizeof key}));
+	OK(jobs->store.ops->commit(jobs->store.self));
+	expect_problem("job 1 would never come due");
+	OK(jobs->store.ops->begin(jobs->store.self));
+	OK(jobs->store.ops->remove(jobs->store.self, STORE_KEYS, (struct store_bytes){"\0\0\0\0key", 7}));
+	OK(jobs->store.ops->commit(jobs->store.self));
+	expect_problem("job 1 is not found by its key");
+	jobs->meta.accepted++;
+	expect_problem("2 jobs were accepted and 0 have ended: 2 should be there, and 1 are");
+	jobs->tubes->waiting++;
+	expect_problem("the tube default counts 2 jobs");
+	jobs->tubes->waiting--;
+	jobs->meta.accepted--;
+	world.is_damaged = 1;
+	world_end(&world);
+}
+END_TEST
+
+START_TEST(a_full_disk_is_told_and_nothing_has_happened)
+{
+	struct rlimit limit;
+	struct rlimit small;
+	struct stat status;
+	struct ww_jobs_stats before;
+	struct ww_jobs_stats after;
+	int error = WW_OK;
+
+	world_make(&world, KIND_LMDB);
+	char body[4000];
+	memset(body, 'b', sizeof body);
+	struct ww_job_spec spec = spec_of("");
+	spec.body = body;
+	spec.body_length = sizeof body;
+	(void)put_job(&world, &spec);
+	ck_assert_int_eq(stat(data_file(), &status), 0);
+	/* No file may grow much beyond what this one has: a disk that is full, for one process. */
+	(void)signal(SIGXFSZ, SIG_IGN);
+	ck_assert_int_eq(getrlimit(RLIMIT_FSIZE, &limit), 0);
+	small = (struct rlimit){(rlim_t)status.st_size + 65536, limit.rlim_max};
+	ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &small), 0);
+	for (int i = 0; i < 1000 && !error; i++) {
+		OK(ww_jobs_stats(world.jobs, &before));
+		error = ww_jobs_put(world.jobs, &spec, NULL, NULL);
+	}
+	/* The kernel says so in two ways; what counts is that it is an error. */
+	ck_assert(error == WW_EFULL || error == WW_EIO);
+	OK(ww_jobs_stats(world.jobs, &after));
+	ck_assert_uint_eq(after.accepted, before.accepted);
+	ck_assert_uint_eq(after.all.ready, before.all.ready);
+	world_check(&world);
+	/* What is there is served. */
+	struct ww_lease lease = reserve_job(&world);
+	ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &limit), 0);
+	OK(ww_jobs_finish(world.jobs, lease.id, lease.token));
+	OK(ww_jobs_put(world.jobs, &spec, NULL, NULL));
+	world_check(&world);
+	world_reopen(&world);
+	world_check(&world);
+	world_end(&world);
+}
+END_TEST
+
+START_TEST(the_room_of_finished_jobs_is_used_again)
+{
+	struct ww_jobs_stats stats;
+	uint64_t first = 0;
+
+	world_make(&world, KIND_LMDB);
+	char body[1000];
+	memset(body, 'b', sizeof body);
+	struct ww_job_spec spec = spec_of("");
+	spec.body = body;
+	spec.body_length = sizeof body;
+	/* One that stays, and is older than all. */
+	spec.due = 86400 * WW_SECOND;
+	(void)put_job(&world, &spec);
+	spec.due = 0;
+	for (int round = 0; round < 50; round++) {
+		OK(ww_jobs_begin(world.jobs));
+		for (int i = 0; i < 200; i++)
+			(void)put_job(&world, &spec);
+		OK(ww_jobs_commit(world.jobs));
+		OK(ww_jobs_begin(world.jobs));
+		for (int i = 0; i < 200; i++) {
+			struct ww_lease lease = reserve_job(&world);
+			OK(ww_jobs_finish(world.jobs, lease.id, lease.token));
+		}
+		OK(ww_jobs_commit(world.jobs));
+		OK(ww_jobs_stats(world.jobs, &stats));
+		if (round == 4)
+			first = stats.disk;
+	}
+	ck_assert_uint_le(stats.disk, first + first / 4);
+	world_end(&world);
+}
+END_TEST
+
+TEST_MAIN("jobs/files", a_directory_belongs_to_one_process, a_reader_sees_and_changes_nothing,
+    a_folder_that_cannot_be_made_is_denied, a_file_that_is_no_store_or_is_cut_short_is_said_to_be_damaged,
+    a_folder_with_something_else_in_it_is_no_store, a_store_of_a_later_version_is_left_alone,
+    one_damaged_record_is_told_and_the_others_are_delivered, what_an_index_lacks_or_a_count_gets_wrong_is_told,
+    a_full_disk_is_told_and_nothing_has_happened, the_room_of_finished_jobs_is_used_again)

@@ -1,0 +1,113 @@
+/* Every allocation fails in turn: the call says so, nothing has changed, and nothing leaks. */
+
+#include <string.h>
+
+#include "tests/lib/jobs/fixture.h"
+#include "tests/support/memory.h"
+
+static struct world world;
+static struct test_memory memory;
+static int failed;
+
+static void step(int result)
+{
+	ck_assert(result >= 0 || result == WW_ENOMEM || result == WW_ENOTFOUND);
+	failed += result == WW_ENOMEM;
+}
+
+/* The same of several in one call. */
+static void live_together(const char *const tubes[2])
+{
+	struct ww_job_spec spec = spec_of("body");
+	struct ww_job_put given[] = {{.spec = &spec}, {.spec = &spec}, {.spec = &spec}};
+	struct ww_lease leases[3];
+	struct ww_job_end ends[3];
+
+	step(ww_jobs_put_many(world.jobs, given, 3));
+	int got = ww_jobs_reserve_many(world.jobs, tubes, 2, leases, 3);
+	step(got);
+	for (int i = 0; i < got; i++) {
+		ww_jobs_free(world.jobs, leases[i].body);
+		ends[i] = (struct ww_job_end){.id = leases[i].id, .token = leases[i].token};
+	}
+	step(ww_jobs_finish_many(world.jobs, ends, got > 0 ? (size_t)got : 0));
+}
+
+/* A life of some jobs, with every kind of change. */
+static void live(void)
+{
+	const char *const tubes[] = {WW_TUBE_DEFAULT, "other"};
+	struct ww_job_spec spec = spec_of("body");
+	struct ww_job_ref by_key = {.tube = "other", .key = "k", .key_length = 1};
+	struct ww_job_info info;
+	struct ww_lease lease;
+	void *body;
+	uint64_t count;
+
+	step(ww_jobs_put(world.jobs, &spec, NULL, NULL));
+	spec.tube = "other";
+	spec.key = "k";
+	spec.key_length = 1;
+	spec.due = WW_SECOND;
+	step(ww_jobs_put(world.jobs, &spec, NULL, NULL));
+	spec.due = 0;
+	step(ww_jobs_put(world.jobs, &spec, NULL, NULL));
+	step(ww_jobs_move(world.jobs, &by_key, 0, 0, NULL));
+	int result = ww_jobs_peek(world.jobs, &by_key, &info, &body);
+	step(result);
+	if (result == WW_OK)
+		ww_jobs_free(world.jobs, body);
+	for (int i = 0; i < 3; i++) {
+		result = ww_jobs_reserve(world.jobs, tubes, 2, &lease);
+		step(result);
+		if (result != 1)
+			continue;
+		ww_jobs_free(world.jobs, lease.body);
+		step(i == 0   ? ww_jobs_release(world.jobs, lease.id, lease.token, 5, WW_SECOND, "why")
+		     : i == 1 ? ww_jobs_bury(world.jobs, lease.id, lease.token, 5, NULL)
+		              : ww_jobs_finish(world.jobs, lease.id, lease.token));
+	}
+	live_together(tubes);
+	step(ww_jobs_kick(world.jobs, "other", 10, &count));
+	step(ww_jobs_cancel(world.jobs, &by_key));
+}
+
+START_TEST(each_allocation_that_fails_is_told_and_leaves_a_sound_store)
+{
+	for (int kind = 0; kind < KINDS_EMBEDDED; kind++) {
+		size_t calls = 1;
+		int told = 0;
+		for (size_t fail_at = 0; fail_at <= calls; fail_at++) {
+			struct ww_jobs *jobs = NULL;
+			world_make(&world, kind);
+			OK(ww_jobs_close(world.jobs));
+			test_memory_init(&memory, fail_at);
+			world.config.allocator = &memory.table;
+			failed = 0;
+			int error = ww_jobs_open(&jobs, &world.config);
+			ck_assert(error == WW_OK || error == WW_ENOMEM);
+			if (error) {
+				failed = 1;
+				ck_assert_uint_eq(memory.blocks, 0);
+				OK(ww_jobs_open(&jobs, &world.config));
+			}
+			world.jobs = jobs;
+			live();
+			world_pass(&world, 2 * WW_SECOND);
+			if (fail_at == 0)
+				calls = memory.calls;
+			/* Reading ahead comes again by itself, and says nothing. */
+			ck_assert_int_le(failed, 1);
+			told += failed;
+			memory.fail_at = 0;
+			world_check(&world);
+			world_end(&world);
+			ck_assert_uint_eq(memory.blocks, 0);
+		}
+		ck_assert_uint_gt(calls, 10);
+		ck_assert_int_gt(told, (int)calls / 2);
+	}
+}
+END_TEST
+
+TEST_MAIN("jobs/memory", each_allocation_that_fails_is_told_and_leaves_a_sound_store)

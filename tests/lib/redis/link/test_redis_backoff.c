@@ -1,0 +1,193 @@
+/*
+ * When a server is asked again: one that is not there, and one that is not ready. The clock of backing off is the
+ * test's.
+ */
+
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/lib/redis/fixture.h"
+#include "tests/support/redis/fake_server.h"
+#include "weekwheel/error.h"
+
+static struct link_rig rig;
+static struct fake_server fake;
+static struct redis_script script;
+
+static const struct fake_rule gone[] = {{"", 0, FAKE_CUT, "", 0}, {0}};
+
+static void open_both(uint64_t timeout)
+{
+	char url[64];
+
+	script = script_of("script", "return 1");
+	fake_server_start(&fake, NULL);
+	fake_server_url(&fake, url, sizeof url);
+	link_rig_make(&rig, url);
+	rig.config.timeout = timeout;
+	rig.config.backoff_max = 400 * MS;
+	OK(ww_redis_link_open(&rig.link, &rig.config));
+}
+
+static void close_both(void)
+{
+	link_rig_close(&rig);
+	fake_server_stop(&fake);
+}
+
+static int call(void)
+{
+	return call_script(&rig, &script, "k", NULL, NULL);
+}
+
+/* A server that takes connections and drops them: each attempt is an accept. */
+START_TEST(a_lost_server_is_asked_after_a_pause_that_doubles)
+{
+	static const uint64_t pauses[] = {50, 100, 200, 400, 400, 400};
+	int accepts;
+
+	open_both(60 * SECOND);
+	fake_server_rules(&fake, gone);
+	/* The connection breaks; that is no reason not to make another. */
+	ck_assert_int_eq(call(), WW_EIO);
+	ck_assert_int_eq(fake_server_accepts(&fake), 1);
+	ck_assert_int_eq(rig.said, 0);
+	ck_assert_int_eq(call(), WW_EIO);
+	accepts = 2;
+	for (size_t i = 0; i < sizeof pauses / sizeof *pauses; i++) {
+		ck_assert_int_eq(fake_server_accepts(&fake), accepts);
+		link_rig_pass(&rig, pauses[i] * MS / 2 - 1);
+		for (int again = 0; again < 5; again++)
+			ck_assert_int_eq(call(), WW_EIO);
+		ck_assert_int_eq(fake_server_accepts(&fake), accepts);
+		link_rig_pass(&rig, pauses[i] * MS / 2 + 1);
+		ck_assert_int_eq(call(), WW_EIO);
+		accepts++;
+	}
+	ck_assert_int_eq(fake_server_accepts(&fake), accepts);
+	ck_assert_int_eq(rig.said, 1);
+	fake_server_rules(&fake, NULL);
+	link_rig_pass(&rig, 400 * MS);
+	OK(call());
+	ck_assert_int_eq(link_rig_said(&rig, "is back"), 1);
+	/* The next loss begins with the shortest pause. */
+	fake_server_rules(&fake, gone);
+	ck_assert_int_eq(call(), WW_EIO);
+	ck_assert_int_eq(call(), WW_EIO);
+	fake_server_rules(&fake, NULL);
+	link_rig_pass(&rig, 50 * MS);
+	OK(call());
+	close_both();
+}
+END_TEST
+
+enum { THREADS = 8 };
+static _Atomic int errors;
+
+static void *call_once(void *argument)
+{
+	(void)argument;
+	errors += call() == WW_EIO;
+	return NULL;
+}
+
+/* However many ask, one alone makes the attempt. */
+START_TEST(one_thread_makes_the_attempt)
+{
+	pthread_t threads[THREADS];
+
+	open_both(60 * SECOND);
+	fake_server_rules(&fake, gone);
+	(void)call();
+	(void)call();
+	ck_assert_int_eq(fake_server_accepts(&fake), 2);
+	link_rig_pass(&rig, 50 * MS);
+	for (int i = 0; i < THREADS; i++)
+		ck_assert_int_eq(pthread_create(&threads[i], NULL, call_once, NULL), 0);
+	for (int i = 0; i < THREADS; i++)
+		ck_assert_int_eq(pthread_join(threads[i], NULL), 0);
+	ck_assert_int_eq(errors, THREADS);
+	ck_assert_int_eq(fake_server_accepts(&fake), 3);
+	close_both();
+}
+END_TEST
+
+/* An answer that says no is given again, without asking. */
+START_TEST(a_refusal_is_not_asked_for_again_at_once)
+{
+	const struct fake_rule denies[] = {
+	    {"PING", 0, FAKE_ANSWER, "-NOAUTH Authentication required.\r\n", 0}, {"", 0, FAKE_CUT, "", 0}, {0}};
+
+	open_both(60 * SECOND);
+	fake_server_rules(&fake, denies);
+	ck_assert_int_eq(call(), WW_EIO);
+	for (int i = 0; i < 5; i++)
+		ck_assert_int_eq(call(), WW_EDENIED);
+	ck_assert_int_eq(fake_server_accepts(&fake), 2);
+	ck_assert_int_eq(link_rig_said(&rig, "refuses: NOAUTH"), 1);
+	close_both();
+}
+END_TEST
+
+static const char *const not_ready[] = {"-LOADING Redis is loading the dataset in memory\r\n",
+    "-TRYAGAIN Multiple keys request during rehashing of slot\r\n", "-CLUSTERDOWN The cluster is down\r\n",
+    "-MASTERDOWN Link with MASTER is down\r\n", "-BUSY Redis is busy running a script.\r\n",
+    "-NOREPLICAS Not enough good replicas to write.\r\n"};
+
+START_TEST(a_server_that_is_not_ready_is_asked_again)
+{
+	for (size_t i = 0; i < sizeof not_ready / sizeof *not_ready; i++) {
+		const struct fake_rule rules[] = {
+		    {"EVALSHA", 4, FAKE_ANSWER, not_ready[i], 0}, {"EVALSHA", 0, FAKE_ANSWER, ":7\r\n", 0}, {0}};
+		open_both(60 * SECOND);
+		fake_server_rules(&fake, rules);
+		OK(call());
+		ck_assert_int_eq(fake_server_count(&fake, "EVALSHA"), 5);
+		ck_assert_int_eq(rig.said, 0);
+		close_both();
+	}
+}
+END_TEST
+
+START_TEST(a_server_that_never_is_ready_is_left_in_time)
+{
+	for (size_t i = 0; i < sizeof not_ready / sizeof *not_ready; i++) {
+		const struct fake_rule rules[] = {{"EVALSHA", 0, FAKE_ANSWER, not_ready[i], 0}, {0}};
+		open_both(50 * MS);
+		fake_server_rules(&fake, rules);
+		ck_assert_int_eq(call(), WW_EAGAIN);
+		ck_assert_int_ge(fake_server_count(&fake, "EVALSHA"), 2);
+		ck_assert_int_lt(fake_server_count(&fake, "EVALSHA"), 50);
+		/* It answered: nothing is lost. */
+		ck_assert_int_eq(rig.said, 0);
+		close_both();
+	}
+}
+END_TEST
+
+/* Of a batch, what was answered is not asked again. */
+START_TEST(only_what_was_not_done_is_repeated)
+{
+	const struct fake_rule rules[] = {{"EVALSHA", 2, FAKE_ANSWER, ":7\r\n", 0},
+	    {"EVALSHA", 1, FAKE_ANSWER, not_ready[0], 0}, {"EVALSHA", 0, FAKE_ANSWER, ":8\r\n", 0}, {0}};
+	static const long long expected[] = {7, 7, 8, 8};
+	struct redis_call calls[4];
+
+	open_both(60 * SECOND);
+	fake_server_rules(&fake, rules);
+	for (int i = 0; i < 4; i++)
+		calls[i] = (struct redis_call){.script = &script, .key = "k"};
+	OK(ww_redis_link_run(rig.link, calls, 4));
+	for (int i = 0; i < 4; i++)
+		ck_assert_int_eq(calls[i].reply->integer, expected[i]);
+	ww_redis_link_free(calls, 4);
+	ck_assert_int_eq(fake_server_count(&fake, "EVALSHA"), 5);
+	close_both();
+}
+END_TEST
+
+TEST_MAIN("redis/backoff", a_lost_server_is_asked_after_a_pause_that_doubles, one_thread_makes_the_attempt,
+    a_refusal_is_not_asked_for_again_at_once, a_server_that_is_not_ready_is_asked_again,
+    a_server_that_never_is_ready_is_left_in_time, only_what_was_not_done_is_repeated)

@@ -1,0 +1,173 @@
+/* Many jobs of a store in Redis reserved at once: how often Redis is asked, what of it is stale, and when it ends. */
+/* For syscall. */
+#include <string.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "tests/support/redis/redis_server.h"
+#include "tests/support/suite.h"
+#include "weekwheel/jobs_redis.h"
+
+enum { SHARDS = 4, JOBS = 40 };
+
+static struct redis_server server;
+static char url[128];
+static struct ww_lease leases[JOBS + 1];
+static const char *const tubes[] = {WW_TUBE_DEFAULT, "mail"};
+
+/* By how much each look at the clock by which a call's timeout is counted puts it forward, ns. */
+static uint64_t stride;
+
+/* Before the C library's, for the whole program. */
+int clock_gettime(clockid_t clock, struct timespec *time)
+{
+	static uint64_t ahead;
+	int result = (int)syscall(SYS_clock_gettime, clock, time);
+
+	if (result == 0 && clock == CLOCK_BOOTTIME) {
+		ahead += stride;
+		time->tv_sec += (time_t)(ahead / WW_SECOND);
+	}
+	return result;
+}
+
+static struct ww_jobs *open_with(uint32_t shards, uint32_t flags)
+{
+	struct ww_jobs_redis_config config;
+	struct ww_jobs *jobs = NULL;
+
+	OK(ww_jobs_redis_config_default(&config));
+	config.url = url;
+	config.shards = shards;
+	config.flags = flags;
+	OK(ww_jobs_redis_open(&jobs, &config));
+	return jobs;
+}
+
+/* Without a key, one after another they are in shards in turn. */
+static void put_one(struct ww_jobs *jobs, const char *tube, uint32_t priority)
+{
+	struct ww_job_spec spec;
+
+	OK(ww_job_spec_default(&spec));
+	spec.tube = tube;
+	spec.body = "x";
+	spec.body_length = 1;
+	spec.priority = priority;
+	OK(ww_jobs_put(jobs, &spec, NULL, NULL));
+}
+
+static int take_many(struct ww_jobs *jobs, size_t most)
+{
+	int got = ww_jobs_reserve_many(jobs, tubes, 2, leases, most);
+
+	for (int i = 0; i < got; i++)
+		ww_jobs_free(jobs, leases[i].body);
+	return got;
+}
+
+static uint64_t round_trips(struct ww_jobs *jobs)
+{
+	struct ww_jobs_redis_stats stats;
+
+	OK(ww_jobs_redis_stats(jobs, &stats));
+	return stats.round_trips;
+}
+
+/* Nobody else asks for this one, which has no worker. After the first call Redis knows the scripts. */
+START_TEST(redis_is_asked_as_often_as_the_order_passes_to_another_shard)
+{
+	struct ww_jobs *jobs;
+	uint64_t before;
+
+	if (!redis_server_begin(&server, url, sizeof url))
+		return;
+	jobs = open_with(SHARDS, WW_REDIS_PASSIVE);
+	put_one(jobs, tubes[0], 0);
+	ck_assert_int_eq(take_many(jobs, 1), 1);
+	for (int i = 0; i < JOBS; i++)
+		put_one(jobs, tubes[0], 7);
+	before = round_trips(jobs);
+	ck_assert_int_eq(take_many(jobs, JOBS + 1), JOBS);
+	/* A look at all of them, and each of them. */
+	ck_assert_uint_eq(round_trips(jobs) - before, 1 + SHARDS);
+	for (uint32_t i = 0; i < JOBS; i++)
+		put_one(jobs, tubes[0], i);
+	before = round_trips(jobs);
+	ck_assert_int_eq(take_many(jobs, JOBS + 1), JOBS);
+	ck_assert_uint_eq(round_trips(jobs) - before, 1 + JOBS);
+	OK(ww_jobs_close(jobs));
+	redis_server_stop(&server);
+}
+END_TEST
+
+/* And nothing is lost: the next call goes on with the order. */
+START_TEST(what_was_got_is_given_when_the_timeout_is_over)
+{
+	struct ww_jobs *jobs;
+	uint32_t next = 0;
+	int got;
+
+	if (!redis_server_begin(&server, url, sizeof url))
+		return;
+	jobs = open_with(SHARDS, WW_REDIS_PASSIVE);
+	for (uint32_t i = 0; i < JOBS; i++)
+		put_one(jobs, tubes[0], i);
+	/* Of the timeout, which is 2 s. */
+	stride = WW_SECOND;
+	while (next < JOBS) {
+		got = take_many(jobs, JOBS);
+		ck_assert_int_gt(got, 0);
+		ck_assert_int_lt(got, JOBS / 2);
+		for (int i = 0; i < got; i++)
+			ck_assert_uint_eq(leases[i].priority, next++);
+	}
+	ck_assert_int_eq(take_many(jobs, JOBS), 0);
+	stride = 0;
+	OK(ww_jobs_close(jobs));
+	redis_server_stop(&server);
+}
+END_TEST
+
+static int place_of(uint32_t priority, int count)
+{
+	int at = 0;
+
+	while (at < count && leases[at].priority != priority)
+		at++;
+	ck_assert_int_lt(at, count);
+	return at;
+}
+
+/* That is heard of by the answer alone. What is left in its shard is behind what others have. */
+START_TEST(where_another_took_the_best_job_one_alone_is_taken)
+{
+	static const uint32_t priorities[] = {0, 5, 1, 50, 9, 51, 10};
+	struct ww_jobs *hears;
+	struct ww_jobs *other;
+
+	if (!redis_server_begin(&server, url, sizeof url))
+		return;
+	hears = open_with(2, 0);
+	other = open_with(2, WW_REDIS_PASSIVE);
+	for (size_t i = 0; i < sizeof priorities / sizeof *priorities; i++)
+		put_one(other, tubes[priorities[i] == 10], priorities[i]);
+	/* Now it knows what comes next, in one shard 1, in the other 5. */
+	ck_assert_int_eq(ww_jobs_wait(hears, tubes, 2, 60 * WW_SECOND, leases), 1);
+	ww_jobs_free(hears, leases[0].body);
+	ck_assert_uint_eq(leases[0].priority, 0);
+	ck_assert_int_eq(take_many(other, 1), 1);
+	ck_assert_uint_eq(leases[0].priority, 1);
+	ck_assert_int_eq(take_many(hears, JOBS), 5);
+	ck_assert_int_lt(place_of(5, 5), place_of(10, 5));
+	ck_assert_int_lt(place_of(9, 5), place_of(10, 5));
+	ck_assert_int_lt(place_of(10, 5), place_of(50, 5));
+	OK(ww_jobs_close(other));
+	OK(ww_jobs_close(hears));
+	redis_server_stop(&server);
+}
+END_TEST
+
+TEST_MAIN("redis/take", redis_is_asked_as_often_as_the_order_passes_to_another_shard,
+    what_was_got_is_given_when_the_timeout_is_over, where_another_took_the_best_job_one_alone_is_taken)

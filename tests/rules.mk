@@ -1,0 +1,58 @@
+# How tests, examples and fuzz targets are built, which of them "make check" takes, and where they run.
+
+TEST_SRC := $(call sources,$(foreach name,$(COMPONENTS),$($(name)_TESTS)),test_*.c)
+TESTS := $(call named,tests,$(TEST_SRC))
+TEST_SCRIPTS := $(shell find tests -name 'test_*.sh' -o -name 'test_*.py' | sort)
+FUZZ_SRC := $(foreach name,$(COMPONENTS),$($(name)_FUZZERS:%=tests/fuzz/fuzz_%.c))
+FUZZERS := $(call named,fuzz,$(FUZZ_SRC))
+EXAMPLE_SRC := $(filter-out $(if $(call built,jobs),,%/jobs.c),$(call sources,tools/examples,*.c))
+EXAMPLES := $(call named,examples,$(EXAMPLE_SRC))
+# Those that a script compiles by itself are no helpers.
+HELPER_SRC := $(filter-out $(TEST_SRC) %/fsck.c %/faults.c %/shifted_clock.c,\
+	$(call sources,$(foreach name,$(COMPONENTS),$($(name)_TESTS) $($(name)_HELPERS)),*.c)) \
+	$(if $(FUZZ),,tests/fuzz/main.c)
+
+# Each test program takes from these archives what it names: the tests' helpers, the programs without their main.
+$(B)/tests/libhelpers.a: $(call objects,$(HELPER_SRC))
+$(B)/tests/libtools.a: $(filter-out %/main.o,$(foreach name,$(PROGRAMS) $(call built,common),$($(name)_OBJECTS)) \
+	$(call objects,$(weekwheel_ALSO)))
+ARCHIVES := $(B)/tests/libhelpers.a $(B)/tests/libtools.a $(call each,archive,$(call built,callback redis jobs core))
+ALL_LIBS = $(tests_LIBS) $(foreach name,$(COMPONENTS),$($(name)_LIBS)) -lm
+$(B)/obj/tests/%: PART += $(tests_CFLAGS) $(bench_CFLAGS)
+
+$(foreach source,$(TEST_SRC),$(eval $(call named,tests,$(source)): $(call objects,$(source))))
+$(TESTS): $(ARCHIVES)
+	$(link) $(ALL_LIBS)
+
+# Lets this test make what the library calls for memory fail.
+$(B)/tests/test_allocator: LDFLAGS += $(addprefix -Xlinker --wrap=,aligned_alloc free pthread_mutex_init mallocx sdallocx mallctl)
+
+$(foreach source,$(EXAMPLE_SRC),$(eval $(call named,examples,$(source)): $(call objects,$(source))))
+$(EXAMPLES): $(call each,shared,$(call built,jobs core))
+	$(link) $(RPATH) $(bench_LIBS)
+
+# With libFuzzer's own main (FUZZ=-fsanitize=fuzzer) a target searches. Otherwise tests/fuzz/main.c replays its corpus.
+$(FUZZERS): LDFLAGS += $(FUZZ)
+$(foreach source,$(FUZZ_SRC),$(eval $(call named,fuzz,$(source)): $(call objects,$(source))))
+$(FUZZERS): $(ARCHIVES)
+	$(link) $(ALL_LIBS)
+
+# T=name runs one program, script or Check case, T='a b_*' those that match. SKIP names those to leave out, ONLY those
+# to take: test programs, whose % stands for any text. What does not run is not built. With WRAP, scripts have nothing
+# to show.
+SCRIPTS = $(if $(WRAP),,$(EXAMPLES) $(TEST_SCRIPTS) $(FUZZERS))
+ALL_TESTS = $(if $(ONLY),$(filter $(addprefix $(B)/tests/test_,$(ONLY)),$(TESTS)),$(TESTS) $(SCRIPTS))
+RUN = $(filter-out $(if $(T),,$(foreach name,$(SKIP),%/$(name) %/$(name).sh %/$(name).py)),$(ALL_TESTS))
+# A misspelt name would take nothing or leave nothing out, and all would look well.
+KNOWN := $(basename $(notdir $(shell find tests tools/examples -name '*.c' -o -name 'test_*.sh' -o -name 'test_*.py')))
+UNKNOWN = $(foreach name,$(ONLY),$(if $(filter $(B)/tests/test_$(name),$(TESTS)),,$(name))) $(filter-out $(KNOWN),$(SKIP) $(TEST_ASIDE))
+# These scripts start processes of a test program, whether it runs as a test or not.
+ACTOR = $(if $(filter %/test_redis_chaos.py %/test_redis_clock.py,$(RUN)),$(filter %/test_redis_worker,$(TESTS)))
+
+need-check:
+	@test '$(call built,tests)' || { echo 'The tests need Check: "make deps" installs it' >&2; exit 1; }
+	$(if $(strip $(UNKNOWN)),$(error ONLY, SKIP or TEST_ASIDE: there is no test named: $(strip $(UNKNOWN))))
+
+check: need-check $(if $(filter $(TEST_SCRIPTS),$(RUN)),all) $(filter-out $(TEST_SCRIPTS),$(RUN)) $(ACTOR)
+	@B='$(abspath $(B))' CC='$(CC)' CXX='$(CXX)' SANITIZE='$(SANITIZE)' ALLOCATOR='$(ALLOCATOR)' T='$(T)' \
+		WRAP='$(WRAP)' scripts/run-tests $(RUN)

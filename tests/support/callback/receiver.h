@@ -1,0 +1,39 @@
+#ifndef TESTS_SUPPORT_CALLBACK_RECEIVER_H
+#define TESTS_SUPPORT_CALLBACK_RECEIVER_H
+
+/*
+ * A server on loopback that does what a request asks of it, with a thread for each connection. It keeps what it got.
+ *
+ *     Answer-Status: 503 Busy        what it answers; 204 otherwise, and always where the path begins with /end
+ *     Answer-Header: Name: value     more in the answer; may come several times
+ *     Answer-Body: text
+ *     Answer-Do: wait                first waits until receiver_open
+ *                cut                  answers half of it, and closes
+ *                hang up              closes without an answer
+ *                drip                 answers a byte at a time, and never ends
+ *                endless head, endless body, endless line, endless interim, endless trailer, endless chunk
+ */
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct ssl_ctx_st;
+struct receiver;
+
+/* tls NULL: without. */
+struct receiver *receiver_start(struct ssl_ctx_st *tls);
+/* Waits for its connections to end. */
+void receiver_stop(struct receiver *receiver);
+unsigned receiver_port(const struct receiver *receiver);
+/* Let requests that wait go on, and those to come. */
+void receiver_open(struct receiver *receiver);
+/* Wait until it has got so many requests. */
+void receiver_wait(struct receiver *receiver, size_t count);
+/* The n-th request, from 0 on, head and body; valid until the stop. */
+const char *receiver_got(struct receiver *receiver, size_t n);
+size_t receiver_count(struct receiver *receiver);
+size_t receiver_connections(struct receiver *receiver);
+/* The most requests that it had at a time. */
+size_t receiver_most(struct receiver *receiver);
+
+#endif

@@ -1,0 +1,239 @@
+#include "tests/support/redis/kinds.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* A prime, so that nothing comes out even. */
+enum { SHARDS = 5, NODES = 3 };
+
+struct in_redis {
+	struct ww_jobs_redis_config config;
+	char url[128];
+	char prefix[WW_REDIS_PREFIX_MAX];
+	uint64_t settled; /* the time for which all shards have been asked */
+};
+
+static struct redis_server server;
+static struct redis_cluster cluster;
+
+/* ---- Servers, which live as long as the program */
+
+static void begin_server(void)
+{
+	if (!server.pid)
+		redis_server_start(&server, NULL);
+}
+
+static void begin_cluster(void)
+{
+	if (!cluster.count)
+		redis_cluster_start(&cluster, NODES, 0, NULL);
+}
+
+const struct redis_server *kinds_redis_server(void)
+{
+	return &server;
+}
+
+const char *kinds_redis_prefix(const struct world *world)
+{
+	const struct in_redis *own = world->own;
+
+	return own->prefix;
+}
+
+/* ---- Stores */
+
+static uint64_t now_of(void *context)
+{
+	const struct world *world = context;
+	uint64_t now = 0;
+
+	(void)ww_clock_now(world->clock, &now);
+	return now;
+}
+
+static void say(const char *sentence, void *context)
+{
+	(void)context;
+	(void)fprintf(stderr, "%s\n", sentence);
+}
+
+static void make(struct world *world, uint32_t shards, const char *url)
+{
+	static unsigned made;
+	struct in_redis *own = calloc(1, sizeof *own);
+
+	ck_assert_ptr_nonnull(own);
+	world->own = own;
+	(void)snprintf(own->url, sizeof own->url, "%s", url);
+	(void)snprintf(own->prefix, sizeof own->prefix, "test.%ld.%u", (long)getpid(), made++);
+	OK(ww_jobs_redis_config_default(&own->config));
+	own->config.url = own->url;
+	own->config.prefix = own->prefix;
+	own->config.shards = shards;
+	/* A machine that is busy is not what is tested. */
+	own->config.timeout = 60 * WW_SECOND;
+	own->config.now = now_of;
+	own->config.report = say;
+	own->config.context = world;
+}
+
+static void make_redis(struct world *world)
+{
+	char url[64];
+
+	redis_server_url(&server, url, sizeof url);
+	make(world, 1, url);
+}
+
+static void make_redis_shards(struct world *world)
+{
+	char url[64];
+
+	redis_server_url(&server, url, sizeof url);
+	make(world, SHARDS, url);
+}
+
+static void make_redis_cluster(struct world *world)
+{
+	char url[128];
+
+	(void)snprintf(url, sizeof url, "redis://127.0.0.1:%d,127.0.0.1:%d", cluster.servers[0].port,
+	    cluster.servers[NODES - 1].port);
+	make(world, SHARDS, url);
+}
+
+struct ww_jobs_redis_config *kinds_redis_config(const struct world *world)
+{
+	struct in_redis *own = world->own;
+
+	return &own->config;
+}
+
+static int open_redis(struct world *world)
+{
+	return ww_jobs_redis_open(&world->jobs, kinds_redis_config(world));
+}
+
+/* Every call puts what is due where it belongs, but in the shards that it concerns alone. */
+static void settle(struct world *world)
+{
+	struct in_redis *own = world->own;
+	struct ww_jobs_stats stats;
+	uint64_t now = now_of(world);
+
+	if (own->settled != now)
+		OK(ww_jobs_stats(world->jobs, &stats));
+	own->settled = now;
+}
+
+/* ---- What is left */
+
+struct found {
+	uint64_t ids[200];
+	size_t count;
+};
+
+static int note(const struct ww_job_info *info, void *context)
+{
+	struct found *found = context;
+
+	found->ids[found->count++] = info->id;
+	return 0;
+}
+
+static int unpause(const struct ww_tube_stats *tube, void *context)
+{
+	(void)snprintf(context, WW_TUBE_MAX + 1, "%s", tube->name);
+	return tube->pause != 0;
+}
+
+static void cancel_all(struct world *world)
+{
+	struct ww_job_filter filter = {0};
+	struct found found = {.count = 0};
+	char tube[WW_TUBE_MAX + 1];
+
+	while (ww_jobs_tubes(world->jobs, unpause, tube) == 1)
+		OK(ww_jobs_pause(world->jobs, tube, 0));
+	do {
+		found.count = 0;
+		OK(ww_jobs_list(
+		    world->jobs, &filter, sizeof found.ids / sizeof *found.ids, note, &found, &filter.after));
+		for (size_t i = 0; i < found.count; i++) {
+			struct ww_job_ref ref = {.id = found.ids[i]};
+			int result = ww_jobs_cancel(world->jobs, &ref);
+			ck_assert_msg(result >= 0 || result == WW_ENOTFOUND, "%s", ww_strerror(result));
+		}
+	} while (filter.after);
+}
+
+void kinds_redis_expect_bare(const struct redis_server *one, const char *prefix)
+{
+	redisReply *keys = redis_server_ask(one, "KEYS {%s*", prefix);
+	const char *rest;
+
+	for (size_t i = 0; i < keys->elements; i++) {
+		rest = strrchr(keys->element[i]->str, '}');
+		ck_assert_msg(rest && (strcmp(rest, "}:m") == 0 || strcmp(rest, "}:store") == 0),
+		    "%s is left, of a store without jobs", keys->element[i]->str);
+	}
+	freeReplyObject(keys);
+}
+
+/* Without jobs, nothing is left of them. */
+static void empty(struct world *world)
+{
+	const struct in_redis *own = world->own;
+	int is_cluster = world->kind == &kind_redis_cluster;
+
+	cancel_all(world);
+	world_check(world);
+	for (int i = 0; i < (is_cluster ? NODES : 1); i++)
+		kinds_redis_expect_bare(is_cluster ? &cluster.servers[i] : &server, own->prefix);
+}
+
+static void end(struct world *world)
+{
+	int is_cluster = world->kind == &kind_redis_cluster;
+
+	for (int i = 0; i < (is_cluster ? NODES : 1); i++)
+		redis_server_tell(is_cluster ? &cluster.servers[i] : &server, "FLUSHALL");
+	free(world->own);
+}
+
+#define IN_REDIS (KIND_KEEPS | KIND_IN_REDIS)
+
+const struct kind kind_redis = {.name = "redis",
+    .promises = IN_REDIS | KIND_ONE_ROW,
+    .cost = 150,
+    .is_there = redis_server_is_there,
+    .begin = begin_server,
+    .make = make_redis,
+    .empty = empty,
+    .end = end,
+    .open = open_redis,
+    .settle = settle};
+const struct kind kind_redis_shards = {.name = "redis-shards",
+    .promises = IN_REDIS,
+    .cost = 400,
+    .is_there = redis_server_is_there,
+    .begin = begin_server,
+    .make = make_redis_shards,
+    .empty = empty,
+    .end = end,
+    .open = open_redis,
+    .settle = settle};
+const struct kind kind_redis_cluster = {.name = "redis-cluster",
+    .promises = IN_REDIS,
+    .cost = 400,
+    .is_there = redis_server_is_there,
+    .begin = begin_cluster,
+    .make = make_redis_cluster,
+    .empty = empty,
+    .end = end,
+    .open = open_redis,
+    .settle = settle};

@@ -1,0 +1,64 @@
+#!/bin/bash
+# Completion in bash: what the program's own help has is what is offered.
+set -uo pipefail
+
+cd "$(dirname "$0")/../../.." || exit 1
+weekwheel=$(realpath "${WEEKWHEEL:-${B:-build}/bin/weekwheel}")
+passed=0 failed=0
+
+# shellcheck source=/dev/null
+source tools/weekwheel/completion/weekwheel.bash
+
+offered() { # WORD...: what is offered for the last word
+	COMP_WORDS=("$weekwheel" "$@")
+	COMP_CWORD=$#
+	_weekwheel
+	printf '%s\n' "${COMPREPLY[@]}"
+}
+
+offers() { # EXPECTED WORD...
+	local expected=$1
+	shift
+	# All of it is read: who stops early has the writer fail, and that would count.
+	if offered "$@" | grep -xF -- "$expected" >/dev/null; then
+		passed=$((passed + 1))
+	else
+		failed=$((failed + 1))
+		echo "FAIL: weekwheel $*: '$expected' is not offered, but: $(offered "$@" | paste -sd' ')"
+	fi
+}
+
+equal() { # WHAT GOT EXPECTED
+	if [ "$2" = "$3" ]; then
+		passed=$((passed + 1))
+	else
+		failed=$((failed + 1))
+		echo "FAIL: $1: '$2', not '$3'"
+	fi
+}
+
+commands='replay bench put move cancel list peek kick stats forecast work top advance help'
+# These are there where LMDB is.
+if "$weekwheel" help fsck >/dev/null 2>&1; then
+	commands="$commands fsck export import"
+fi
+for command in $commands; do
+	offers "$command" "${command:0:2}"
+	if [ "$command" != help ]; then
+		offers --help "$command" --h
+		# Every option of the help's table, and no other word.
+		equal "options of $command" "$(offered "$command" -- | sort | paste -sd' ')" \
+			"$("$weekwheel" "$command" --help | grep -oE '^ +(-., )?--[a-z-]+' | grep -oE -- '--[a-z-]+' | sort | paste -sd' ')"
+	fi
+done
+equal 'an unknown beginning' "$(offered zz)" ''
+equal '--state d' "$(offered list --state d)" delayed
+equal '--missed' "$(offered put --missed '' | paste -sd' ')" 'once all skip'
+equal 'help st' "$(offered help st)" stats
+offers README.md put --file READ
+offers tools fsck too
+offers true work --tube x -- tru
+equal 'tubes without a server' "$(offered put --server 127.0.0.1:1 --tube '')" ''
+
+echo "$passed passed, $failed failed"
+[ "$failed" = 0 ]

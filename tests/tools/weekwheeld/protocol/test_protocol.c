@@ -1,0 +1,216 @@
+/* The parser of the job server: what lines mean, what is refused, and that it does not matter how the bytes come. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/support/suite.h"
+#include "tests/tools/weekwheeld/protocol/transcript.h"
+#include "tools/weekwheeld/protocol/protocol.h"
+#include "weekwheel/driver.h"
+
+#define BODY_MAX 20
+
+static struct command command;
+
+/* Parse a line, or a line and a body, that must be one command, and return why it is refused. */
+static enum refusal parse(const char *text)
+{
+	struct protocol protocol;
+	size_t used;
+
+	protocol_init(&protocol, BODY_MAX);
+	ck_assert_int_eq(protocol_next(&protocol, &command, text, strlen(text), &used), 1);
+	return command.refusal;
+}
+
+static void is(const char *text, enum verb verb)
+{
+	ck_assert_msg(parse(text) == REFUSAL_NONE, "%s is refused", text);
+	ck_assert_int_eq(command.verb, verb);
+}
+
+START_TEST(verbs_of_beanstalkd_are_understood)
+{
+	is("put 1 2 3 4\r\nbody\r\n", VERB_PUT);
+	ck_assert_uint_eq(command.priority, 1);
+	ck_assert_uint_eq(command.delay, 2 * WW_SECOND);
+	ck_assert_uint_eq(command.run, 3 * WW_SECOND);
+	ck_assert_uint_eq(command.body_length, 4);
+	ck_assert_mem_eq(command.body, "body", 4);
+	is("put 4294967295 4294967295 0 0\r\n\r\n", VERB_PUT);
+	ck_assert_uint_eq(command.run, WW_SECOND);
+	is("release 18446744073709551615 2 3\r\n", VERB_RELEASE);
+	ck_assert_uint_eq(command.id, UINT64_MAX);
+	is("bury 1 2\r\n", VERB_BURY);
+	is("reserve\r\n", VERB_RESERVE);
+	is("reserve-with-timeout 2147483647\r\n", VERB_RESERVE_TIMEOUT);
+	is("reserve-with-timeout -1\r\n", VERB_RESERVE_TIMEOUT);
+	ck_assert_uint_eq(command.delay, UINT64_MAX);
+	is("reserve-job 7\r\n", VERB_RESERVE_JOB);
+	is("use a-+/;.$_()9\r\n", VERB_USE);
+	ck_assert_str_eq(command.tube, "a-+/;.$_()9");
+	is("pause-tube t 9\r\n", VERB_PAUSE_TUBE);
+	is("list-tubes\r\n", VERB_LIST_TUBES);
+	is("list-tubes-watched\r\n", VERB_LIST_TUBES_WATCHED);
+	is("kick-job  3\r\n", VERB_KICK_JOB);
+	is("quit\r\n", VERB_QUIT);
+}
+END_TEST
+
+START_TEST(own_verbs_are_understood)
+{
+	is("put-key 1 0.25 3 4 a%20%00%7e every=60 attempts=5 backoff=1.5 missed=skip skip=9 version=3\r\nbody\r\n",
+	    VERB_PUT_KEY);
+	ck_assert_uint_eq(command.delay, WW_SECOND / 4);
+	ck_assert_uint_eq(command.own.key_length, 4);
+	ck_assert_mem_eq(command.own.key, "a \0~", 4);
+	ck_assert_uint_eq(command.own.every, 60 * WW_SECOND);
+	ck_assert_uint_eq(command.own.backoff, 1500 * WW_MILLISECOND);
+	ck_assert_int_eq(command.own.missed, WW_MISSED_SKIP);
+	ck_assert_uint_eq(command.own.version, 3);
+	is("put-at 1 1700000000.5 0 1 -\r\nx\r\n", VERB_PUT_AT);
+	ck_assert_int_eq(command.own.at, 1);
+	ck_assert_uint_eq(command.own.key_length, 0);
+	is("move-key k - at=5 version=2\r\n", VERB_MOVE_KEY);
+	ck_assert_uint_eq(command.delay, 5 * WW_SECOND);
+	is("move 9 0.000000001\r\n", VERB_MOVE);
+	ck_assert_uint_eq(command.delay, 1);
+	is("release-job 1 2 - broken%0A\r\n", VERB_RELEASE_JOB);
+	ck_assert_uint_eq(command.delay, WW_JOB_BACKOFF);
+	ck_assert_str_eq(command.own.reason, "broken\n");
+	is("list-delayed\r\n", VERB_LIST_DELAYED);
+	ck_assert_uint_eq(command.bound, 100);
+	is("list-delayed state=buried,ready limit=1000 body=yes prefix=%2D tube=t\r\n", VERB_LIST_DELAYED);
+	ck_assert_uint_eq(command.own.states, 1u << WW_JOB_BURIED | 1u << WW_JOB_READY);
+	is("forecast 60 10080 tube=t\r\n", VERB_FORECAST);
+	is("advance 604800\r\n", VERB_ADVANCE);
+}
+END_TEST
+
+START_TEST(what_is_not_well_formed_is_refused)
+{
+	static const char *const bad[] = {"use -a\r\n", "use \r\n", "use a b\r\n", "use a*\r\n", "watch\ta\r\n",
+	    "delete\r\n", "delete x\r\n", "delete 1 \r\n", "delete -1\r\n", "delete 18446744073709551616\r\n",
+	    "statsx\r\n", "reserve-with-timeout 2147483648\r\n", "reserve-with-timeout x\r\n", "put x\r\n", "put \r\n",
+	    "put-key 0 0 0\r\n", "put-key 0 0 0 1 k every=\r\n", "put-key 0 0 0 1 k ever=1\r\n",
+	    "put-key 0 0 0 1 %2\r\n", "put-key 0 0 0 1 a b\r\n", "put-key 0 0. 0 1 a\r\n",
+	    "put-key 0 0.0000000001 0 1 a\r\n", "move-key - 5\r\n", "move-key k -\r\n", "move-key k 5 at=5\r\n",
+	    "list-delayedx\r\n", "list-delayed limit=1001\r\n", "list-delayed limit=0\r\n",
+	    "list-delayed state=odd\r\n", "list-delayed state=\r\n", "forecast 0 5\r\n", "forecast 1 10081\r\n",
+	    "bury-job 1 1 a%00\r\n", "delete-key k version=x\r\n", "delete-key k v=1\r\n", "list-delayed  limit=1\r\n",
+	    "pause-tube -t 1\r\n", "pause-tube t\r\n"};
+
+	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+		ck_assert_msg(parse(bad[i]) == (i == 4 || i == 5 ? REFUSAL_UNKNOWN : REFUSAL_BAD_FORMAT), "%s", bad[i]);
+	ck_assert_int_eq(parse("\r\n"), REFUSAL_UNKNOWN);
+	ck_assert_int_eq(parse("Stats\r\n"), REFUSAL_UNKNOWN);
+	ck_assert_int_eq(parse("put 1 1 1 2\r\nabc\r\n"), REFUSAL_CRLF);
+	ck_assert_int_eq(parse("put 1 1 1 21\r\nabcdefghijklmnopqrstu\r\n"), REFUSAL_TOO_BIG);
+	ck_assert_int_eq(command.verb, VERB_PUT);
+}
+END_TEST
+
+/* A line of that many bytes, with its end. */
+static const char *line_of(const char *verb, size_t length)
+{
+	static char line[5000];
+
+	memset(line, 'x', sizeof line);
+	memcpy(line, verb, strlen(verb));
+	memcpy(line + length - 2, "\r\n", 3);
+	return line;
+}
+
+START_TEST(lines_have_a_limit)
+{
+	ck_assert_int_eq(parse(line_of("x", PROTOCOL_LINE_MAX)), REFUSAL_UNKNOWN);
+	ck_assert_int_eq(parse(line_of("x", PROTOCOL_LINE_MAX + 1)), REFUSAL_BAD_FORMAT);
+	ck_assert_int_eq(parse(line_of("x", PROTOCOL_OWN_LINE_MAX + 1)), REFUSAL_BAD_FORMAT);
+	ck_assert_int_eq(parse(line_of("use ", 206)), REFUSAL_NONE);
+	ck_assert_uint_eq(strlen(command.tube), WW_TUBE_MAX);
+	ck_assert_int_eq(parse(line_of("use ", 207)), REFUSAL_BAD_FORMAT);
+	ck_assert_int_eq(parse(line_of("peek-key ", 211)), REFUSAL_NONE);
+	ck_assert_uint_eq(command.own.key_length, WW_JOB_KEY_MAX);
+	ck_assert_int_eq(parse(line_of("peek-key ", 212)), REFUSAL_BAD_FORMAT);
+}
+END_TEST
+
+START_TEST(body_of_a_refused_put_is_no_command)
+{
+	static const char text[] =
+	    "put 4294967296 0 0 7\r\ndelete1\r\nput 0 -1 0 6\r\nquit\r\n\r\nput 0 0 0 5 x\r\nquit1\r\n"
+	    "put-key 0 0 0 4 a b=c\r\nquit\r\nstats\r\n";
+	char *said = transcript(text, sizeof text - 1, BODY_MAX, transcript_whole, NULL);
+	char expected[200];
+
+	(void)snprintf(expected, sizeof expected, "%d refused 1\n%d refused 1\n%d refused 1\n%d refused 1\n%d\n",
+	    VERB_PUT, VERB_PUT, VERB_PUT, VERB_PUT_KEY, VERB_STATS);
+	ck_assert_str_eq(said, expected);
+	free(said);
+}
+END_TEST
+
+static const char session[] =
+    "put 1 2 3 4\r\nbody\r\nput 0 0 0 2\r\nab\rc\n\r\nreserve\r\nput 0 0 0 30\r\n012345678901234567890123456789\r\n\r\r\n"
+    "put-key 5 0 0 3 a%20b every=60\r\nx\r\n\r\nuse t\r\nput 9999999999 0 0 4\r\nquit\r\nlist-delayed limit=3\r\n\n\r\n"
+    "release-job 3 4 - oh%20no\r\nput 0 0 0 0\r\n\r\nuse x\0y\r\nquit\r\n";
+
+/* Two cuts. */
+static size_t cut_twice(size_t at, size_t size, void *context)
+{
+	const size_t *cuts = context;
+
+	return at < cuts[0] ? cuts[0] - at : at < cuts[1] ? cuts[1] - at : size - at;
+}
+
+START_TEST(any_split_says_the_same)
+{
+	const size_t size = sizeof session - 1;
+	char *whole = transcript(session, size, BODY_MAX, transcript_whole, NULL);
+	char *bytes = transcript(session, size, BODY_MAX, transcript_bytes, NULL);
+	size_t cuts[2];
+
+	ck_assert_str_eq(bytes, whole);
+	free(bytes);
+	for (cuts[0] = 1; cuts[0] < size; cuts[0]++) {
+		for (cuts[1] = cuts[0] + 1; cuts[1] <= size; cuts[1]++) {
+			char *said = transcript(session, size, BODY_MAX, cut_twice, cuts);
+
+			ck_assert_msg(strcmp(said, whole) == 0, "cut at %zu and %zu:\n%s\ninstead of\n%s", cuts[0],
+			    cuts[1], said, whole);
+			free(said);
+		}
+	}
+	free(whole);
+}
+END_TEST
+
+START_TEST(any_split_of_a_long_line_says_the_same)
+{
+	char text[3 * PROTOCOL_OWN_LINE_MAX];
+	size_t size = 2 * PROTOCOL_OWN_LINE_MAX;
+	size_t cuts[2];
+	char *whole;
+
+	memset(text, 'x', sizeof text);
+	memcpy(text + size, "\r\nstats\r\n", 9);
+	/* Ends that are none, where the parser begins to throw away. */
+	text[PROTOCOL_OWN_LINE_MAX - 1] = '\r';
+	text[PROTOCOL_OWN_LINE_MAX - 3] = '\n';
+	size += 9;
+	whole = transcript(text, size, BODY_MAX, transcript_whole, NULL);
+	for (cuts[0] = PROTOCOL_OWN_LINE_MAX - 5; cuts[0] < PROTOCOL_OWN_LINE_MAX + 5; cuts[0]++) {
+		for (cuts[1] = size - 12; cuts[1] <= size; cuts[1]++) {
+			char *said = transcript(text, size, BODY_MAX, cut_twice, cuts);
+
+			ck_assert_str_eq(said, whole);
+			free(said);
+		}
+	}
+	free(whole);
+}
+END_TEST
+
+TEST_MAIN("server/protocol", verbs_of_beanstalkd_are_understood, own_verbs_are_understood,
+    what_is_not_well_formed_is_refused, lines_have_a_limit, body_of_a_refused_put_is_no_command,
+    any_split_says_the_same, any_split_of_a_long_line_says_the_same)

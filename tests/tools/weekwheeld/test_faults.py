@@ -1,0 +1,284 @@
+#!/usr/bin/env python3
+"""Calls that write to the store's files fail, each in turn. What could not be stored is answered by an error and has not happened,
+the server goes on, and a kill and a new start find what was acknowledged, whole.
+
+WW_FAULTS=all lets each call fail in every way; otherwise the ways take turns.
+"""
+import errno
+import mmap
+import os
+import re
+import signal
+import struct
+import subprocess
+import sys
+import zlib
+
+sys.dont_write_bytecode = True  # beside the sources nothing is left
+sys.path.insert(0, __file__.rsplit("/tests/", 1)[0] + "/tests/support")
+# pylint: disable=wrong-import-position
+from serving import Fsck, Server, Skip, compiled, equal, run
+
+ERRORS = ("OUT_OF_MEMORY", "INTERNAL_ERROR")
+WRITE, SYNC, TRUNCATE = 1, 2, 4
+WAYS = (  # how many calls fail, and how; 0: only half is written
+    ("ENOSPC", 1, errno.ENOSPC, WRITE | TRUNCATE),
+    ("EIO", 1, errno.EIO, WRITE | SYNC | TRUNCATE),
+    ("half a write", 1, 0, WRITE),
+    ("ENOSPC from then on", 1 << 31, errno.ENOSPC, WRITE | TRUNCATE),
+    ("EIO from then on", 1 << 31, errno.EIO, WRITE | SYNC | TRUNCATE),
+)
+# What a restart does not change.
+LASTING = ("id", "version", "tube", "key", "priority", "releases", "buries", "kicks", "error", "body")
+
+
+class Plan:
+    """Which calls of the server fail; see faults.c."""
+
+    def __init__(self, folder):
+        if os.environ.get("SANITIZE"):
+            raise Skip("a sanitizer has to be the first that is loaded")
+        path = os.path.join(folder, "plan")
+        with open(path, "w+b") as file:
+            file.write(bytes(28))
+            file.flush()
+            self.page = mmap.mmap(file.fileno(), 28)
+        library = compiled(folder, "faults.c", "-shared", "-fPIC", "-ldl")
+        self.environment = {"LD_PRELOAD": library, "FAULTS": path}
+
+    def set(self, first, times=0, error=0, what=0, done=0):
+        # The first is what arms it.
+        self.page[4:8] = bytes(4)
+        self.page[8:28] = struct.pack("=5I", times, error, what, 0, done)
+        self.page[0:8] = struct.pack("=2I", 0, first)
+
+    def failed(self):
+        return struct.unpack("=7I", self.page[:])[5]
+
+
+def stored(client):
+    """All jobs, and whether each can be delivered."""
+    jobs = client.all_jobs()
+    for job in jobs:
+        job["body"] = "%d bytes, %x" % (job["length"], zlib.crc32(job["body"].encode()))
+    return [tuple(job[name] for name in LASTING) + (job["state"].replace("reserved", "ready"),) for job in jobs]
+
+
+def same(found, expected, what=""):
+    assert found == expected, "%sof what is stored, %r should be %r" % (
+        what, [job for job in found if job not in expected], [job for job in expected if job not in found])
+
+
+class Story:
+    """Commands one by one, and what is stored after each."""
+
+    def __init__(self, client):
+        self.client = client
+        self.truth = stored(client)
+        self.errors = 0
+
+    def ask(self, line, *good):
+        """Return the answer, or None for an error, after which nothing has changed."""
+        answer = self.client.ask(line)
+        now = stored(self.client)
+        if answer in ERRORS:
+            self.errors += 1
+            same(now, self.truth, "%r was answered by %s, and " % (line[:40], answer))
+            return None
+        assert re.match("|".join(good), answer), (line, answer)
+        self.truth = now
+        return answer
+
+    def put(self, line):
+        answer = self.ask(line, "INSERTED", "REPLACED")
+        if answer:
+            assert self.there(int(answer.split()[1])), line
+            return int(answer.split()[1])
+        return None
+
+    def there(self, number):
+        return [job for job in self.truth if job[0] == number]
+
+    def state(self, number):
+        return self.there(number)[0][-1]
+
+
+def story(client):
+    """Some of everything that writes; whatever of it goes wrong."""
+    told = Story(client)
+    told.put("put 7 0 100 5\r\nhello")
+    told.put("put-key 3 3600 100 5 key every=60\r\nlater")
+    told.put("put-key 4 1800 100 6 key\r\nsooner")
+    told.put(b"put 9 0 100 50000\r\n" + b"b" * 50000 + b"\r\n")
+    for verb in ("release %d 5 7200", "bury %d 6", "delete %d"):
+        answer = told.ask("reserve-with-timeout 0", "RESERVED", "TIMED_OUT")
+        if not answer or answer == "TIMED_OUT":
+            continue
+        number = int(answer.split()[1])
+        if not told.ask(verb % number, "RELEASED", "BURIED", "DELETED"):
+            # The lease is as it was.
+            equal(client.ask("touch %d" % number), "TOUCHED")
+            equal(client.ask("release %d 5 0" % number) in ("RELEASED",) + ERRORS, True)
+            told.truth = stored(client)
+        elif verb.startswith("delete"):
+            assert not told.there(number)
+        elif verb.startswith("bury"):
+            equal(told.state(number), "buried")
+            told.ask("kick-job %d" % number, "KICKED")
+    return told
+
+
+def serves(client):
+    """It goes on as if nothing had been."""
+    answer = client.put(b"after", tube="after")
+    assert answer.startswith("INSERTED "), "after the fault: " + answer
+    equal(client.ask("delete " + answer.split()[1]), "DELETED")
+    client.ask("use default")
+
+
+def again(data, environment, truth, fsck):
+    """Killed and started again, it has what it had."""
+    fsck.check(data)
+    with Server("--data", data, memory=False, environment=environment) as server, server.client() as client:
+        same(stored(client), truth)
+
+
+def fails_once(plan, fsck, data, sync, way, first):
+    """Return 1 if anything failed."""
+    name, times, error, what = way
+    with Server("--data", data, "--sync", sync, memory=False, environment=plan.environment) as server:
+        with server.client() as client:
+            for job in client.all_jobs():
+                client.ask("delete %d" % job["id"])
+            client.put(b"first", priority=1)
+            client.put(b"second", priority=2)
+            try:
+                plan.set(first, times, error, what)
+                told = story(client)
+                failed = plan.failed()
+                plan.set(0)
+                serves(client)
+                truth = stored(client)
+                same(truth, told.truth)
+            except (AssertionError, EOFError, OSError) as problem:
+                raise AssertionError("--sync %s, %s at call %d: %r" % (sync, name, first, problem)) from problem
+            finally:
+                plan.set(0)
+                # Before the client goes, which gives back what it has reserved.
+                server.stop(signal.SIGKILL)
+    try:
+        again(data, plan.environment, truth, fsck)
+    except AssertionError as problem:
+        raise AssertionError("--sync %s, %s at call %d, then a new start: %s" % (sync, name, first, problem)) from problem
+    return failed
+
+
+def each_fails(folder, sync, step):
+    plan = Plan(folder)
+    fsck = Fsck(folder)
+    every = os.environ.get("WW_FAULTS") == "all"
+    failures = []
+    first, seen = 1, True
+    while seen:
+        seen = False
+        for index, way in enumerate(WAYS):
+            # Each way by itself, or those that take turns; what comes after the last call fails in none.
+            if not every and index != (first // step) % len(WAYS):
+                continue
+            data = os.path.join(folder, "jobs")
+            try:
+                seen |= bool(fails_once(plan, fsck, data, sync, way, first))
+            except AssertionError as problem:
+                seen = True
+                failures.append(str(problem))
+                subprocess.run(["rm", "-r", data], check=True)
+        first += step if not every else 1
+    print("--sync %s: %d calls" % (sync, first - 1))
+    assert not failures, "%d times:\n%s" % (len(failures), "\n".join(line[:1500] for line in failures[:6]))
+
+
+def test_each_call_fails(folder):
+    each_fails(folder, "always", 1)
+
+
+def test_each_call_fails_where_the_system_syncs(folder):
+    each_fails(folder, "system", 2)
+
+
+def test_a_sync_fails_between_writes(folder):
+    """With --sync interval a write is answered before it is synced: the one after the sync that failed is refused."""
+    plan, fsck, data = Plan(folder), Fsck(folder), os.path.join(folder, "jobs")
+    with Server("--data", data, "--sync", "interval", "--sync-interval", "0.01", memory=False,
+                environment=plan.environment) as server, server.client() as client:
+        told = Story(client)
+        plan.set(1, 1 << 31, errno.EIO, SYNC)
+        while told.put("put 0 0 100 1\r\nx"):
+            pass
+        assert plan.failed()
+        plan.set(0)
+        while not told.put("put 0 0 100 1\r\ny"):
+            pass
+        told.ask("delete %d" % told.truth[0][0], "DELETED")
+        serves(client)
+        server.stop(signal.SIGKILL)
+    again(data, plan.environment, told.truth, fsck)
+
+
+def test_what_is_written_and_cannot_be_synced_is_never_answered(folder):
+    """A write that is told to have failed is in the file, and cannot be taken back: the server no more says what is stored."""
+    plan, fsck, silent = Plan(folder), Fsck(folder), 0
+    for first in range(1, 1000):
+        data = os.path.join(folder, "jobs%d" % first)
+        with Server("--data", data, memory=False, environment=plan.environment) as server, server.client() as client:
+            client.put(b"first")
+            before = stored(client)
+            plan.set(first, 1 << 31, errno.EIO, WRITE | SYNC | TRUNCATE, done=1)
+            answer = client.put(b"second")
+            failed = plan.failed()
+            plan.set(0)
+            if not failed:
+                break
+            assert answer in ERRORS, (first, answer)
+            if client.ask("list-delayed").startswith("OK "):
+                same(stored(client), before, "call %d: " % first)
+                serves(client)
+            else:
+                silent += 1
+                assert client.put(b"third") in ERRORS, first
+            server.stop(signal.SIGKILL)
+        fsck.check(data)
+        with Server("--data", data, memory=False, environment=plan.environment) as server, server.client() as client:
+            found = stored(client)
+            same(found[:1], before, "call %d, then a new start: " % first)
+            assert len(found) <= 2, found
+    print("%d calls, after %d of which nothing was answered" % (first - 1, silent))
+    assert silent and first < 1000, (silent, first)
+
+
+def test_each_call_of_a_start_fails(folder):
+    plan, fsck = Plan(folder), Fsck(folder)
+    for first in range(1, 1000):
+        data = os.path.join(folder, "jobs%d" % first)
+        failed = 0
+        # An empty folder, and one with a job.
+        for truth in ([], ["job"]):
+            plan.set(first, 1, errno.EIO if first % 2 else errno.ENOSPC, WRITE | SYNC | TRUNCATE)
+            try:
+                with Server("--data", data, memory=False, environment=plan.environment) as server:
+                    server.stop(signal.SIGKILL)
+            except AssertionError as error:
+                assert re.search("weekwheeld: (cannot open .*: |the disk of .* is full)", str(error)), error
+            failed += plan.failed()
+            plan.set(0)
+            with Server("--data", data, memory=False, environment=plan.environment) as server, server.client() as client:
+                equal([job["tube"] for job in client.all_jobs()], ["default"] * len(truth))
+                if not truth:
+                    client.put()
+                server.stop(signal.SIGKILL)
+            fsck.check(data)
+        if not failed:
+            print("a start: %d calls" % (first - 1))
+            return
+
+
+sys.exit(run(globals()))

@@ -1,0 +1,3 @@
+# Loads a server of jobs, for "make bench-jobs".
+load_PROGRAM := bench-load
+load_FOLDERS := tools/bench/load

@@ -1,0 +1,194 @@
+#include "tools/bench/load/connection.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <time.h>
+#include <unistd.h>
+
+uint64_t load_now(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+static void end(const char *address, const char *why)
+{
+	(void)fprintf(stderr, "load: %s: %s\n", address, why);
+	exit(1);
+}
+
+static int open_unix(const char *path)
+{
+	struct sockaddr_un name = {.sun_family = AF_UNIX};
+	int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+
+	(void)snprintf(name.sun_path, sizeof name.sun_path, "%s", path);
+	if (fd >= 0 && connect(fd, (struct sockaddr *)&name, sizeof name) == 0)
+		return fd;
+	return -1;
+}
+
+static int open_tcp(const char *address)
+{
+	struct addrinfo hints = {.ai_socktype = SOCK_STREAM};
+	struct addrinfo *found;
+	char host[256];
+	const char *colon = strrchr(address, ':');
+	int one = 1;
+
+	if (!colon || (size_t)(colon - address) >= sizeof host)
+		end(address, "expected HOST:PORT");
+	memcpy(host, address, (size_t)(colon - address));
+	host[colon - address] = 0;
+	if (getaddrinfo(host, colon + 1, &hints, &found))
+		end(address, "no such host");
+	int fd = socket(found->ai_family, SOCK_STREAM, 0);
+	if (fd >= 0 && connect(fd, found->ai_addr, found->ai_addrlen)) {
+		close(fd);
+		fd = -1;
+	}
+	freeaddrinfo(found);
+	if (fd >= 0)
+		(void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
+	return fd;
+}
+
+void connection_open(struct connection *connection, unsigned index, const char *address)
+{
+	memset(connection, 0, sizeof *connection);
+	connection->index = index;
+	connection->fd = strncmp(address, "unix:", 5) == 0 ? open_unix(address + 5) : open_tcp(address);
+	if (connection->fd < 0 || fcntl(connection->fd, F_SETFL, O_NONBLOCK))
+		end(address, strerror(errno));
+}
+
+static void make_room(struct connection *connection, size_t size)
+{
+	if (connection->sent == connection->out_size)
+		connection->sent = connection->out_size = 0;
+	if (connection->out_size + size <= connection->out_room)
+		return;
+	connection->out_room = 2 * (connection->out_size + size);
+	connection->out = realloc(connection->out, connection->out_room);
+	if (!connection->out)
+		end("memory", "none is left");
+}
+
+void connection_send(struct connection *connection, const char *format, ...)
+{
+	unsigned ring = sizeof connection->waiting_since / sizeof *connection->waiting_since;
+	va_list arguments;
+	int size;
+
+	va_start(arguments, format);
+	size = vsnprintf(NULL, 0, format, arguments);
+	va_end(arguments);
+	make_room(connection, (size_t)size + 1);
+	va_start(arguments, format);
+	(void)vsnprintf(connection->out + connection->out_size, (size_t)size + 1, format, arguments);
+	va_end(arguments);
+	connection->out_size += (size_t)size;
+	if (connection->waiting == ring)
+		end("load", "too many commands under way");
+	connection->waiting_since[(connection->first_waiting + connection->waiting++) % ring] = load_now();
+}
+
+int connection_flush(struct connection *connection)
+{
+	while (connection->sent < connection->out_size) {
+		ssize_t sent = send(connection->fd, connection->out + connection->sent,
+		    connection->out_size - connection->sent, MSG_NOSIGNAL);
+		if (sent < 0)
+			return 1;
+		connection->sent += (size_t)sent;
+	}
+	return 0;
+}
+
+/* Bytes of the body that an answer announces as its last word. */
+static size_t body_of(const char *line)
+{
+	const char *last = strrchr(line, ' ');
+
+	if (strncmp(line, "RESERVED ", 9) != 0 && strncmp(line, "FOUND ", 6) != 0 && strncmp(line, "OK ", 3) != 0)
+		return 0;
+	return (size_t)strtoul(last + 1, NULL, 10) + 2;
+}
+
+static void answer(struct connection *connection, connection_fn *fn, void *context)
+{
+	fn(connection, connection->line, connection->body_start, context);
+}
+
+static size_t take_body(struct connection *connection, const char *from, size_t size)
+{
+	size_t taken = size < connection->body ? size : connection->body;
+	size_t room = sizeof connection->body_start - 1 - connection->body_have;
+	size_t kept = taken < room ? taken : room;
+
+	memcpy(connection->body_start + connection->body_have, from, kept);
+	connection->body_have += kept;
+	connection->body_start[connection->body_have] = 0;
+	connection->body -= taken;
+	return taken;
+}
+
+static size_t take_line(struct connection *connection, const char *from, size_t size)
+{
+	const char *newline = memchr(from, '\n', size);
+	size_t length;
+
+	if (!newline)
+		return 0;
+	length = (size_t)(newline - from);
+	size_t kept = length < sizeof connection->line ? length : sizeof connection->line;
+	memcpy(connection->line, from, kept);
+	connection->line[kept ? kept - 1 : 0] = 0;
+	connection->body = body_of(connection->line);
+	connection->body_have = 0;
+	connection->body_start[0] = 0;
+	return length + 1;
+}
+
+static void take_all(struct connection *connection, connection_fn *fn, void *context)
+{
+	size_t at = 0;
+
+	while (at < connection->in_size) {
+		const char *from = connection->in + at;
+		size_t size = connection->in_size - at;
+		size_t taken = connection->body ? take_body(connection, from, size) : take_line(connection, from, size);
+		if (!taken)
+			break;
+		at += taken;
+		if (!connection->body)
+			answer(connection, fn, context);
+	}
+	memmove(connection->in, connection->in + at, connection->in_size - at);
+	connection->in_size -= at;
+}
+
+int connection_read(struct connection *connection, connection_fn *fn, void *context)
+{
+	ssize_t size =
+	    recv(connection->fd, connection->in + connection->in_size, CONNECTION_IN - connection->in_size, 0);
+
+	if (size == 0 || (size < 0 && errno != EAGAIN && errno != EINTR))
+		return -1;
+	if (size > 0) {
+		connection->in_size += (size_t)size;
+		take_all(connection, fn, context);
+	}
+	return 0;
+}

@@ -1,0 +1,2 @@
+# What the programs share: messages, options, progress, memory.
+common_FOLDERS := tools/common

@@ -1,0 +1,73 @@
+/*
+ * The progress bar. It is redrawn when its percentage changes and at most ten times a second, so that it costs nothing
+ * against the work that it shows.
+ */
+#include "tools/common/progress.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { BAR_WIDTH = 40 };
+
+static const char *progress_label = "";
+static struct timespec progress_drawn;
+static int progress_on_screen;
+
+int progress_visible(void)
+{
+	static int terminal = -1;
+
+	if (terminal < 0)
+		terminal = isatty(STDERR_FILENO) == 1;
+	return terminal;
+}
+
+void progress_begin(const char *label)
+{
+	progress_clear();
+	progress_label = label;
+}
+
+static int progress_is_too_soon(void)
+{
+	struct timespec now;
+	int64_t passed;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	passed =
+	    (int64_t)(now.tv_sec - progress_drawn.tv_sec) * 1000 + (now.tv_nsec - progress_drawn.tv_nsec) / 1000000;
+	if (progress_on_screen && passed < 100)
+		return 1;
+	progress_drawn = now;
+	return 0;
+}
+
+void progress_show(uint64_t done, uint64_t total)
+{
+	char bar[BAR_WIDTH + 1];
+	double share;
+	int i;
+
+	if (!progress_visible() || progress_is_too_soon())
+		return;
+	progress_on_screen = 1;
+	if (total == 0) {
+		fprintf(stderr, "\r\033[K%s %" PRIu64, progress_label, done);
+		return;
+	}
+	share = done < total ? (double)done / (double)total : 1.0;
+	for (i = 0; i < BAR_WIDTH; i++)
+		bar[i] = i < (int)(share * BAR_WIDTH) ? '#' : '.';
+	bar[BAR_WIDTH] = 0;
+	fprintf(stderr, "\r\033[K%s [%s] %3d %%", progress_label, bar, (int)(share * 100));
+}
+
+void progress_clear(void)
+{
+	if (!progress_on_screen)
+		return;
+	fputs("\r\033[K", stderr);
+	progress_on_screen = 0;
+}

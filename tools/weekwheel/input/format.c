@@ -1,0 +1,128 @@
+/* Recognising formats, and what their readers share. */
+#include "tools/weekwheel/input/format.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+
+#include "tools/common/message.h"
+
+static const struct format *const formats[] = {&format_swf, &format_log, &format_csv};
+
+enum { FORMATS = sizeof formats / sizeof *formats };
+
+static enum line_result unknown_read(
+    struct format_context *context, struct line line, struct events *events, struct line_problem *problem)
+{
+	char excerpt[40];
+
+	(void)context;
+	(void)events;
+	if (line_trim(line).size == 0)
+		return LINE_BLANK;
+	return line_problem_set(problem,
+	    "%s is of no known format; expected a workload in SWF, a common or combined access log, or CSV of events",
+	    message_excerpt(excerpt, sizeof excerpt, line.text, line.size));
+}
+
+const struct format format_unknown = {"unknown", "unknown format", "", 0, unknown_read};
+
+const struct format *format_by_name(const char *name)
+{
+	int i;
+
+	for (i = 0; i < FORMATS; i++)
+		if (strcmp(formats[i]->name, name) == 0)
+			return formats[i];
+	return NULL;
+}
+
+const struct format *format_of_line(struct line line, int comments)
+{
+	const struct format *found = NULL;
+	int i;
+
+	for (i = 0; i < FORMATS && !found; i++) {
+		struct format_context context;
+		struct line_problem problem;
+		struct events events;
+		enum line_result result;
+
+		memset(&context, 0, sizeof context);
+		events_init(&events);
+		result = formats[i]->read(&context, line, &events, &problem);
+		if (result == LINE_EVENTS || (result == LINE_COMMENT && comments))
+			found = formats[i];
+		events_free(&events);
+	}
+	return found;
+}
+
+const struct format *format_of_name(const char *file_name)
+{
+	size_t size = strlen(file_name);
+	int i;
+
+	if (size > 3 && strcasecmp(file_name + size - 3, ".gz") == 0)
+		size -= 3;
+	for (i = 0; i < FORMATS; i++) {
+		size_t suffix = strlen(formats[i]->suffix);
+
+		if (size > suffix && strncasecmp(file_name + size - suffix, formats[i]->suffix, suffix) == 0)
+			return formats[i];
+	}
+	return &format_unknown;
+}
+
+enum line_result line_problem_set(struct line_problem *problem, const char *format, ...)
+{
+	va_list arguments;
+
+	va_start(arguments, format);
+	vsnprintf(problem->text, sizeof problem->text, format, arguments);
+	va_end(arguments);
+	return LINE_UNREADABLE;
+}
+
+int line_number(struct line field, const char *what, struct moment *moment, struct line_problem *problem)
+{
+	char excerpt[40];
+
+	message_excerpt(excerpt, sizeof excerpt, field.text, field.size);
+	switch (moment_parse(field.text, field.size, moment)) {
+	case NUMBER_OK:
+		return 0;
+	case NUMBER_NEGATIVE:
+		line_problem_set(problem, "the %s is %s; expected 0 or more seconds", what, excerpt);
+		return -1;
+	case NUMBER_TOO_LARGE:
+		line_problem_set(problem, "the %s is %s; expected at most 9223372036854775807 seconds", what, excerpt);
+		return -1;
+	case NUMBER_INVALID:
+	default:
+		line_problem_set(problem, "the %s is %s; expected a decimal number of seconds", what, excerpt);
+		return -1;
+	}
+}
+
+static int is_blank(char c)
+{
+	return c == ' ' || c == '\t';
+}
+
+struct line line_trim(struct line line)
+{
+	while (line.size > 0 && is_blank(line.text[0])) {
+		line.text++;
+		line.size--;
+	}
+	while (line.size > 0 && is_blank(line.text[line.size - 1]))
+		line.size--;
+	return line;
+}
+
+int line_equals(struct line line, const char *text)
+{
+	return line.size == strlen(text) && strncasecmp(line.text, text, line.size) == 0;
+}

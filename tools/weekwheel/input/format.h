@@ -1,0 +1,80 @@
+#ifndef TOOLS_WEEKWHEEL_INPUT_FORMAT_H
+#define TOOLS_WEEKWHEEL_INPUT_FORMAT_H
+
+/*
+ * The file formats. A format is a function that turns one line into events; it is given everything that it needs, so
+ * that a test or a fuzzer can call it on any memory.
+ */
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "tools/weekwheel/input/events.h"
+#include "tools/weekwheel/input/moment.h"
+
+/* What a file's lines have in common. Zeroed, with `timeout` set, before the first line of each file. */
+struct format_context {
+	struct moment timeout;        /* of a session in an access log */
+	struct moment limit;          /* swf: the longest run time that the header allows; 0: it names none */
+	uint64_t jobs_without_limit;  /* swf: jobs for which no timer could be set */
+	uint64_t jobs_in_parts;       /* swf: lines that repeat a part of a job that has a line of its own */
+	uint64_t jobs_without_finish; /* swf: jobs whose run time is unknown, so that nothing cancels their timer */
+};
+
+struct line {
+	const char *text;
+	size_t size;
+};
+
+/* What is wrong with a line, and what was expected. */
+struct line_problem {
+	char text[200];
+};
+
+enum line_result {
+	LINE_EVENTS,    /* read; it may have had no event */
+	LINE_COMMENT,   /* a header or comment in the way of this format */
+	LINE_BLANK,     /* nothing in it */
+	LINE_UNREADABLE /* *problem says why; no event was added */
+};
+
+struct format {
+	const char *name;  /* for --format and JSON */
+	const char *title; /* for a person */
+	const char *suffix;
+	int has_sessions; /* its keys are sessions rather than jobs */
+	enum line_result (*read)(struct format_context *, struct line, struct events *, struct line_problem *);
+};
+
+extern const struct format format_swf;
+extern const struct format format_log;
+extern const struct format format_csv;
+/* A file that is none of them: no line of it can be read. */
+extern const struct format format_unknown;
+
+/* Return the format of this name, or NULL. */
+const struct format *format_by_name(const char *name);
+
+/*
+ * Return the format whose line this is, or NULL if it tells nothing. A comment is one only where `comments` allows it,
+ * because a single character is all that it is known by.
+ */
+const struct format *format_of_line(struct line line, int comments);
+
+/* Return the format that a file's name suggests, or format_unknown. */
+const struct format *format_of_name(const char *file_name);
+
+/* Describe what is wrong; for the formats' own use. Returns LINE_UNREADABLE. */
+enum line_result line_problem_set(struct line_problem *problem, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/* Read the time or length `what` from a field; 0, or -1 with *problem set. */
+int line_number(struct line field, const char *what, struct moment *moment, struct line_problem *problem);
+
+/* Return the line without blanks at both ends. */
+struct line line_trim(struct line line);
+
+/* Return 1 if the line is this text, upper and lower case being the same. */
+int line_equals(struct line line, const char *text);
+
+#endif

@@ -1,0 +1,54 @@
+#ifndef TOOLS_WEEKWHEEL_INPUT_MOMENT_H
+#define TOOLS_WEEKWHEEL_INPUT_MOMENT_H
+
+/*
+ * Times and lengths of time as they stand in a file: whole seconds and nanoseconds, never negative, exact. A wheel's
+ * tick is one second: an event happens in the tick that it falls into (rounded down), a deadline between two ticks is
+ * met by the later one (rounded up).
+ */
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct moment {
+	uint64_t seconds;
+	uint32_t ns; /* below 1,000,000,000 */
+};
+
+enum number {
+	NUMBER_OK,
+	NUMBER_INVALID,  /* not a decimal number */
+	NUMBER_NEGATIVE, /* a number below 0 */
+	NUMBER_TOO_LARGE /* beyond the last time of a wheel */
+};
+
+/*
+ * Read all of text[0 .. size-1] as a decimal number of seconds, such as "90", "-1" or "552.21", into *moment.
+ * Digits beyond the nanoseconds are rounded up. On anything but NUMBER_OK *moment is unchanged.
+ */
+enum number moment_parse(const char *text, size_t size, struct moment *moment);
+
+/* Read a length of time such as "30m", "1h30m", "90s", "7d", "2w" or a bare number of seconds. */
+enum number moment_parse_duration(const char *text, struct moment *length);
+
+/* Store a + b in *sum and return 0, or return -1 where that is beyond the last time of a wheel. */
+int moment_add(struct moment a, struct moment b, struct moment *sum);
+
+/* Return a - b; b is not later than a. */
+struct moment moment_subtract(struct moment a, struct moment b);
+
+/* Return below 0, 0 or above 0: a is earlier than b, the same, or later. */
+int moment_compare(struct moment a, struct moment b);
+
+/* Return 1 if the moment is 0. */
+int moment_is_zero(struct moment moment);
+
+enum { MOMENT_TEXT = 40 };
+
+/* Write the moment as a decimal number without needless digits to text[0 .. MOMENT_TEXT-1], and return text. */
+const char *moment_format(char *text, struct moment moment);
+
+/* Write a length of time for a reader, such as "11 d 3 h", to text[0 .. MOMENT_TEXT-1], and return text. */
+const char *moment_format_span(char *text, struct moment length);
+
+#endif

@@ -1,0 +1,300 @@
+/* Lines and bodies, to the server and back. */
+#include "tools/weekwheel/jobs/client.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "tools/common/memory.h"
+#include "tools/common/message.h"
+#include "tools/common/options.h"
+#include "tools/weekwheel/jobs/connect.h"
+
+enum { CHUNK = 65536 };
+
+/* Make room for `size` more bytes, and a 0 for snprintf. */
+static char *buffer_room(struct client_buffer *buffer, size_t size)
+{
+	if (buffer->start == buffer->end)
+		buffer->start = buffer->end = 0;
+	if (buffer->start > CHUNK && buffer->start > buffer->end / 2) {
+		memmove(buffer->bytes, buffer->bytes + buffer->start, buffer->end - buffer->start);
+		buffer->end -= buffer->start;
+		buffer->start = 0;
+	}
+	if (buffer->end + size + 1 > buffer->room) {
+		buffer->room = buffer->end + size + 1 + buffer->room / 2;
+		buffer->bytes = memory_resize(buffer->bytes, buffer->room, 1);
+	}
+	return buffer->bytes + buffer->end;
+}
+
+static void buffer_add(struct client_buffer *buffer, const void *bytes, size_t size)
+{
+	if (size)
+		memcpy(buffer_room(buffer, size), bytes, size);
+	buffer->end += size;
+}
+
+int client_open(struct client *client, const char *server, int timeout_ms)
+{
+	*client = (struct client){.fd = -1, .server = server, .timeout_ms = timeout_ms};
+	client->fd = connect_server(server, timeout_ms);
+	return client->fd < 0 ? -1 : 0;
+}
+
+void client_close(struct client *client)
+{
+	if (client->fd >= 0)
+		close(client->fd);
+	client->fd = -1;
+	free(client->in.bytes);
+	free(client->out.bytes);
+	client->in = client->out = (struct client_buffer){0};
+}
+
+static void queue_line(struct client *client, const char *format, va_list arguments)
+{
+	va_list again;
+	int length;
+
+	va_copy(again, arguments);
+	length = vsnprintf(NULL, 0, format, again);
+	va_end(again);
+	if (length < 0)
+		memory_exhausted();
+	vsnprintf(buffer_room(&client->out, (size_t)length), (size_t)length + 1, format, arguments);
+	client->out.end += (size_t)length;
+	buffer_add(&client->out, "\r\n", 2);
+}
+
+void client_line(struct client *client, const char *format, ...)
+{
+	va_list arguments;
+
+	va_start(arguments, format);
+	queue_line(client, format, arguments);
+	va_end(arguments);
+}
+
+void client_bytes(struct client *client, const void *bytes, size_t size)
+{
+	if (size)
+		buffer_add(&client->out, bytes, size);
+}
+
+void client_body(struct client *client, const void *body, size_t size)
+{
+	buffer_add(&client->out, body, size);
+	buffer_add(&client->out, "\r\n", 2);
+}
+
+int client_pending(const struct client *client)
+{
+	return client->out.start < client->out.end;
+}
+
+static int must_wait(void)
+{
+	return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR;
+}
+
+int client_push(struct client *client)
+{
+	struct client_buffer *out = &client->out;
+
+	while (out->start < out->end) {
+		ssize_t sent = send(client->fd, out->bytes + out->start, out->end - out->start, MSG_NOSIGNAL);
+
+		if (sent < 0)
+			return must_wait() ? 0 : -1;
+		out->start += (size_t)sent;
+	}
+	return 0;
+}
+
+int client_pull(struct client *client)
+{
+	ssize_t got = recv(client->fd, buffer_room(&client->in, CHUNK), CHUNK, 0);
+
+	if (got < 0)
+		return must_wait() ? 0 : -1;
+	if (got == 0) {
+		errno = 0;
+		return -1;
+	}
+	client->in.end += (size_t)got;
+	return 0;
+}
+
+static void split(struct reply *reply)
+{
+	char *at = reply->line;
+	size_t i;
+
+	for (i = 0; i < CLIENT_WORDS; i++)
+		reply->word[i] = "";
+	reply->words = 0;
+	while (*at && reply->words < CLIENT_WORDS) {
+		reply->word[reply->words++] = at;
+		at += strcspn(at, " ");
+		if (*at)
+			*at++ = 0;
+	}
+}
+
+/* The size of the body behind the line: 1, or 0 for an answer without one, or -1. */
+static int body_size(const struct reply *reply, size_t *size)
+{
+	uint64_t number;
+	size_t word = 0;
+
+	if (reply_is(reply, "OK"))
+		word = 1;
+	else if (reply_is(reply, "FOUND") || reply_is(reply, "RESERVED"))
+		word = 2;
+	/* RESERVED alone refuses: the job is. */
+	if (word == 0 || reply->words == 1)
+		return 0;
+	if (reply->words != word + 1 || options_whole(reply->word[word], 0, CLIENT_BODY_MAX, &number))
+		return -1;
+	*size = (size_t)number;
+	return 1;
+}
+
+int client_take(struct client *client, struct reply *reply)
+{
+	/* Before anything came there is no buffer, to which nothing may be added either. */
+	size_t there = client->in.end - client->in.start;
+	const char *start = there ? client->in.bytes + client->in.start : "";
+	const char *end = there ? memchr(start, '\n', there) : NULL;
+	size_t length = end ? (size_t)(end - start) : there;
+	int has_body;
+
+	if (length >= CLIENT_LINE)
+		return -1;
+	if (!end)
+		return 0;
+	if (length == 0 || start[length - 1] != '\r' || memchr(start, 0, length))
+		return -1;
+	memcpy(reply->line, start, length - 1);
+	reply->line[length - 1] = 0;
+	split(reply);
+	reply->body = NULL;
+	reply->body_size = 0;
+	length++;
+	has_body = body_size(reply, &reply->body_size);
+	if (has_body < 0)
+		return -1;
+	if (has_body) {
+		if (there - length < reply->body_size + 2)
+			return 0;
+		reply->body = start + length;
+		length += reply->body_size + 2;
+		if (memcmp(start + length - 2, "\r\n", 2) != 0)
+			return -1;
+	}
+	client->in.start += length;
+	return 1;
+}
+
+static int lost(const struct client *client)
+{
+	message_error("%s: the connection was lost: %s; is the server still running?", client->server,
+	    errno ? strerror(errno) : "the server closed it");
+	return -1;
+}
+
+static int64_t now_ms(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+/* Wait until the connection is ready for one of the events, up to the deadline. */
+static int await(const struct client *client, short events, int64_t deadline)
+{
+	struct pollfd one = {client->fd, events, 0};
+
+	for (;;) {
+		int64_t left = deadline - now_ms();
+		int ready = poll(&one, 1, left > 0 ? (int)left : 0);
+
+		if (ready > 0)
+			return one.revents;
+		if (ready < 0 && errno != EINTR)
+			return lost(client);
+		if (ready == 0) {
+			char text[40];
+
+			snprintf(text, sizeof text, "%.3g s", client->timeout_ms / 1000.0);
+			message_error("%s: no answer for %s; look after the server, or wait longer with --timeout",
+			    client->server, text);
+			return -1;
+		}
+	}
+}
+
+static int no_answer(const struct client *client)
+{
+	message_error("%s: the answer is not of beanstalkd's protocol; is that another server's port?", client->server);
+	return -1;
+}
+
+/* The answers to what is sent are read meanwhile: a server that cannot get rid of them stops to read. */
+int client_flush(struct client *client)
+{
+	while (client_pending(client)) {
+		int events;
+
+		if (client_push(client))
+			return lost(client);
+		if (!client_pending(client))
+			break;
+		events = await(client, POLLIN | POLLOUT, now_ms() + client->timeout_ms);
+		if (events < 0)
+			return -1;
+		if ((events & (POLLIN | POLLHUP)) && client_pull(client))
+			return lost(client);
+		if (client->in.end - client->in.start > CLIENT_BODY_MAX)
+			return no_answer(client);
+	}
+	return 0;
+}
+
+int client_read(struct client *client, struct reply *reply)
+{
+	int64_t deadline = now_ms() + client->timeout_ms;
+	int taken;
+
+	while ((taken = client_take(client, reply)) == 0) {
+		size_t before = client->in.end - client->in.start;
+
+		if (await(client, POLLIN, deadline) < 0)
+			return -1;
+		if (client_pull(client))
+			return lost(client);
+		/* A long body may take its time as long as it goes on. */
+		if (client->in.end - client->in.start > before)
+			deadline = now_ms() + client->timeout_ms;
+	}
+	return taken < 0 ? no_answer(client) : 0;
+}
+
+int client_ask(struct client *client, struct reply *reply, const char *format, ...)
+{
+	va_list arguments;
+
+	va_start(arguments, format);
+	queue_line(client, format, arguments);
+	va_end(arguments);
+	return client_flush(client) || client_read(client, reply) ? -1 : 0;
+}

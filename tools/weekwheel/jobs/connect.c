@@ -1,0 +1,144 @@
+/* Finding the server and connecting to it, within a time. */
+#include "tools/weekwheel/jobs/connect.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "tools/common/message.h"
+#include "tools/common/options.h"
+
+enum { HOST_MAX = 256 };
+
+static int complain(const char *server, const char *reason)
+{
+	message_error(
+	    "%s: %s; start weekwheeld there, or name another with --server or WEEKWHEEL_SERVER", server, reason);
+	return -1;
+}
+
+/* Wait until the connection stands. Return 0 or an errno. */
+static int finish_connect(int fd, int timeout_ms)
+{
+	struct pollfd one = {fd, POLLOUT, 0};
+	socklen_t size = sizeof(int);
+	int error = 0;
+	int ready;
+
+	do
+		ready = poll(&one, 1, timeout_ms);
+	while (ready < 0 && errno == EINTR);
+	if (ready == 0)
+		return ETIMEDOUT;
+	if (ready < 0 || getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &size))
+		return errno;
+	return error;
+}
+
+/* Return a connected descriptor, or -1 with errno set. */
+static int connect_to(int family, const struct sockaddr *address, socklen_t size, int timeout_ms)
+{
+	int fd = socket(family, SOCK_STREAM, 0);
+	int error = 0;
+
+	if (fd < 0)
+		return -1;
+	/* A command that is run for a job does not inherit it. */
+	if (fcntl(fd, F_SETFD, FD_CLOEXEC) || fcntl(fd, F_SETFL, O_NONBLOCK))
+		error = errno;
+	else if (connect(fd, address, size))
+		error = errno == EINPROGRESS ? finish_connect(fd, timeout_ms) : errno;
+	if (!error)
+		return fd;
+	close(fd);
+	errno = error;
+	return -1;
+}
+
+static int connect_unix(const char *server, const char *path, int timeout_ms)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	int fd;
+
+	memcpy(address.sun_path, path, strlen(path) + 1);
+	fd = connect_to(AF_UNIX, (struct sockaddr *)&address, sizeof address, timeout_ms);
+	return fd < 0 ? complain(server, strerror(errno)) : fd;
+}
+
+/* Take the address apart. Return the port's text, or NULL. */
+static const char *split_address(const char *server, char host[HOST_MAX])
+{
+	const char *colon = strrchr(server, ':');
+	size_t length = colon ? (size_t)(colon - server) : 0;
+	uint64_t port;
+
+	if (!colon || length == 0 || length >= HOST_MAX || options_whole(colon + 1, 1, 65535, &port))
+		return NULL;
+	if (server[0] == '[' && colon[-1] == ']') {
+		server++;
+		length -= 2;
+	} else if (memchr(server, ':', length)) {
+		return NULL;
+	}
+	memcpy(host, server, length);
+	host[length] = 0;
+	return colon + 1;
+}
+
+static int connect_tcp(const char *server, int timeout_ms)
+{
+	struct addrinfo hints = {.ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM};
+	struct addrinfo *found = NULL, *one;
+	char host[HOST_MAX];
+	const char *port = split_address(server, host);
+	int on = 1;
+	int fd = -1;
+	int error;
+
+	error = getaddrinfo(host, port, &hints, &found);
+	if (error)
+		return complain(server, gai_strerror(error));
+	for (one = found; one && fd < 0; one = one->ai_next)
+		fd = connect_to(one->ai_family, one->ai_addr, one->ai_addrlen, timeout_ms);
+	error = errno;
+	freeaddrinfo(found);
+	if (fd < 0)
+		return complain(server, strerror(error));
+	/*
+	 * A command and its body may go out as two segments, and the second does not wait for the first's
+	 * acknowledgement.
+	 */
+	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+	/* A worker may wait for days, and should see that the server's machine has gone. */
+	setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
+	return fd;
+}
+
+static int is_path(const char *path)
+{
+	return *path && strlen(path) < sizeof((struct sockaddr_un *)0)->sun_path;
+}
+
+int connect_is_address(const char *server)
+{
+	char host[HOST_MAX];
+
+	return strncmp(server, "unix:", 5) == 0 ? is_path(server + 5) : split_address(server, host) != NULL;
+}
+
+int connect_server(const char *server, int timeout_ms)
+{
+	if (!connect_is_address(server))
+		return complain(server, "is no address");
+	if (strncmp(server, "unix:", 5) == 0)
+		return connect_unix(server, server + 5, timeout_ms);
+	return connect_tcp(server, timeout_ms);
+}

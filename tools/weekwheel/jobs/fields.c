@@ -1,0 +1,142 @@
+/* Flat YAML, a line each. */
+#include "tools/weekwheel/jobs/fields.h"
+
+#include <string.h>
+
+#include "tools/weekwheel/jobs/json.h"
+
+static void trim(const char **text, size_t *size)
+{
+	while (*size && **text == ' ')
+		++*text, --*size;
+	while (*size && ((*text)[*size - 1] == ' ' || (*text)[*size - 1] == '\r'))
+		--*size;
+}
+
+static void set_value(struct field *field, const char *text, size_t size)
+{
+	trim(&text, &size);
+	field->quoted = size >= 2 && text[0] == '"' && text[size - 1] == '"';
+	field->value = text + field->quoted;
+	field->value_size = size - 2 * (size_t)field->quoted;
+}
+
+int field_next(const char *text, size_t size, size_t *at, struct field *field)
+{
+	while (*at < size) {
+		const char *line = text + *at;
+		const char *end = memchr(line, '\n', size - *at);
+		size_t length = end ? (size_t)(end - line) : size - *at;
+		const char *colon = memchr(line, ':', length);
+
+		*at += length + (end != NULL);
+		if (length >= 3 && memcmp(line, "---", 3) == 0)
+			continue;
+		field->name = line;
+		if (length >= 2 && line[0] == '-' && line[1] == ' ') {
+			field->name_size = 0;
+			set_value(field, line + 2, length - 2);
+			return 1;
+		}
+		if (!colon)
+			continue;
+		field->name_size = (size_t)(colon - line);
+		set_value(field, colon + 1, length - field->name_size - 1);
+		return 1;
+	}
+	return 0;
+}
+
+static int find(const char *text, size_t size, const char *name, struct field *field)
+{
+	size_t at = 0;
+
+	while (field_next(text, size, &at, field))
+		if (field->name_size == strlen(name) && memcmp(field->name, name, field->name_size) == 0)
+			return 1;
+	return 0;
+}
+
+uint64_t field_whole(const char *text, size_t size, const char *name)
+{
+	struct field field;
+	uint64_t number = 0;
+	size_t i;
+
+	if (!find(text, size, name, &field))
+		return 0;
+	for (i = 0; i < field.value_size && field.value[i] >= '0' && field.value[i] <= '9'; i++) {
+		if (number > (UINT64_MAX - 9) / 10)
+			return UINT64_MAX;
+		number = number * 10 + (uint64_t)(field.value[i] - '0');
+	}
+	return number;
+}
+
+const char *field_text(const char *text, size_t size, const char *name, char *out, size_t room)
+{
+	struct field field = {.value_size = 0};
+
+	if (!find(text, size, name, &field))
+		field = (struct field){.value = ""};
+	snprintf(out, room, "%.*s", (int)(field.value_size < room ? field.value_size : room - 1), field.value);
+	return out;
+}
+
+static size_t digits_at(const struct field *field, size_t at)
+{
+	size_t i = at;
+
+	while (i < field->value_size && field->value[i] >= '0' && field->value[i] <= '9')
+		i++;
+	return i - at;
+}
+
+/* As JSON has them: "1.5", "12", but not "1.", "007" or "1.2.3", which are names and versions. */
+static int is_number(const struct field *field)
+{
+	size_t digits = digits_at(field, 0);
+	size_t rest;
+
+	if (field->quoted || digits == 0 || (digits > 1 && *field->value == '0'))
+		return 0;
+	if (digits == field->value_size)
+		return 1;
+	if (field->value[digits] != '.')
+		return 0;
+	rest = digits_at(field, digits + 1);
+	return rest > 0 && digits + 1 + rest == field->value_size;
+}
+
+void fields_write_json(FILE *out, const char *text, size_t size)
+{
+	struct field field;
+	size_t at = 0;
+	int first = 1;
+
+	while (field_next(text, size, &at, &field)) {
+		if (!first)
+			fputs(", ", out);
+		first = 0;
+		json_write_string(out, field.name, field.name_size);
+		fputs(": ", out);
+		if (is_number(&field))
+			fwrite(field.value, 1, field.value_size, out);
+		else
+			json_write_string(out, field.value, field.value_size);
+	}
+}
+
+void fields_write_text(FILE *out, const char *text, size_t size)
+{
+	struct field field;
+	size_t at = 0;
+	size_t i;
+
+	while (field_next(text, size, &at, &field)) {
+		fprintf(out, "%-24.*s ", (int)field.name_size, field.name);
+		for (i = 0; i < field.value_size; i++)
+			fputc(field.value[i] < ' ' || field.value[i] == 0x7f ? '?' : field.value[i], out);
+		fputc('\n', out);
+	}
+}

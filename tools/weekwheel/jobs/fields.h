@@ -1,0 +1,33 @@
+#ifndef TOOLS_WEEKWHEEL_JOBS_FIELDS_H
+#define TOOLS_WEEKWHEEL_JOBS_FIELDS_H
+
+/* The dictionaries and lists in YAML with which beanstalkd's protocol answers stats and list commands. */
+
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+struct field {
+	const char *name; /* "" in a list */
+	size_t name_size;
+	const char *value; /* without quotes around it */
+	size_t value_size;
+	int quoted;
+};
+
+/* Take the next "name: value" or "- value" from text[*at .. size-1]. Return 0 at the end. */
+int field_next(const char *text, size_t size, size_t *at, struct field *field);
+
+/* Return the field's whole number; 0 if it is missing. A fraction is left out. */
+uint64_t field_whole(const char *text, size_t size, const char *name);
+
+/* Copy the field to out[0 .. room-1], "" if it is missing. Returns out. */
+const char *field_text(const char *text, size_t size, const char *name, char *out, size_t room);
+
+/* Write all fields as members of a JSON object, with commas between; numbers as numbers. */
+void fields_write_json(FILE *out, const char *text, size_t size);
+
+/* Write all fields as lines for a reader. */
+void fields_write_text(FILE *out, const char *text, size_t size);
+
+#endif

@@ -1,0 +1,251 @@
+/* The options of put, and its help. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "tools/common/message.h"
+#include "tools/weekwheel/jobs/duration.h"
+#include "tools/weekwheel/jobs/put.h"
+
+enum {
+	IN = 1,
+	AT,
+	EVERY,
+	PRIORITY,
+	RUN,
+	ATTEMPTS,
+	BACKOFF,
+	BACKOFF_MAX,
+	MISSED,
+	SKIP,
+	VERSION,
+	BODY_FILE,
+	LINES,
+	URL,
+	METHOD,
+	HEADER
+};
+
+static const struct option table[] = {
+    JOBS_TUBE_OPTION("the tube to put it into (default 'default')"),
+    JOBS_KEY_OPTION("a name that is unique in the tube; the job that has it\nis replaced"),
+    {IN, 'i', "in", "TIME", "due after: 90, 90s, 1.5h, 3d12h, 2w (default now)"},
+    {AT, 'a', "at", "WHEN",
+        "due at: '2026-12-01 09:00' (local), with an offset\n(2026-12-01T09:00:00+02:00), or @ and Unix seconds"},
+    {EVERY, 'e', "every", "TIME", "again and again, from one due time to the next"},
+    {PRIORITY, 'p', "priority", "N", "lower is delivered first; below 1024 is urgent\n(default 1024)"},
+    {RUN, 'r', "run", "TIME", "how long a worker may take (default 60s)"},
+    {ATTEMPTS, 'n', "attempts", "N", "bury it after so many deliveries (default 0: never)"},
+    {BACKOFF, 'b', "backoff", "TIME", "delay after the first failure; doubles with each"},
+    {BACKOFF_MAX, 0, "backoff-max", "TIME", "but not beyond that (default 1h)"},
+    {MISSED, 0, "missed", "WHICH", "with --every, of what was missed: once, all or skip\n(default once)"},
+    {SKIP, 0, "skip", "TIME", "with --missed skip: not those later than that"},
+    {VERSION, 0, "if-version", "N", "with --key: only if that job has this version"},
+    {BODY_FILE, 'f', "file", "FILE", "the body is the content of FILE"},
+    {URL, 'u', "url", "URL",
+        "the job is an HTTP request, for a server that delivers\nthe jobs of the tube (weekwheeld --push)"},
+    {METHOD, 'm', "method", "METHOD", "of the request (default POST)"},
+    {HEADER, 'H', "header", "'NAME: VALUE'", "of the request; can be given several times"},
+    {LINES, 'l', "lines", NULL, "a job for each line of standard input"},
+    JOBS_OPTIONS,
+};
+
+enum { OPTION_COUNT = sizeof table / sizeof *table };
+
+static const uint64_t second = DURATION_SECOND;
+
+static int take_number(const struct options *options, const char *name, uint64_t most, uint64_t *number)
+{
+	char expected[60];
+
+	snprintf(expected, sizeof expected, "a number from 0 to %" PRIu64, most);
+	return options_whole(options->value, 0, most, number) ? options_bad_value(options, name, expected) : 0;
+}
+
+static int take_missed(struct put *put, const struct options *options)
+{
+	put->missed = options->value;
+	if (strcmp(put->missed, "once") && strcmp(put->missed, "all") && strcmp(put->missed, "skip"))
+		return options_bad_value(options, "missed", "once, all or skip");
+	return 0;
+}
+
+static int take_body(struct put *put, const struct options *options)
+{
+	if (put->body || put->file)
+		return jobs_complain(
+		    options, "one body is expected; put quotes around one with blanks, or use --lines");
+	if (strcmp(options->value, "-") == 0)
+		put->file = "-";
+	else
+		put->body = options->value;
+	return 0;
+}
+
+static int take_file(struct put *put, const struct options *options)
+{
+	if (put->body || put->file)
+		return jobs_complain(options, "one body is expected: leave --file or the other one out");
+	put->file = options->value;
+	return 0;
+}
+
+static int take_option(struct put *put, const struct options *options, int id)
+{
+	switch (id) {
+	case IN:
+		put->has_delay = 1;
+		return jobs_duration(options, "in", 0, DURATION_MAX, &put->delay);
+	case AT:
+		put->has_at = 1;
+		return jobs_time(options, "at", &put->at);
+	case EVERY:
+		return jobs_duration(options, "every", second / 1000, DURATION_MAX, &put->period);
+	case PRIORITY:
+		return take_number(options, "priority", UINT32_MAX, &put->priority);
+	case RUN:
+		return jobs_duration(options, "run", second, UINT32_MAX * second, &put->run);
+	case ATTEMPTS:
+		put->has_attempts = 1;
+		return take_number(options, "attempts", UINT32_MAX, &put->attempts);
+	case BACKOFF:
+		put->has_backoff = 1;
+		return jobs_duration(options, "backoff", 0, DURATION_MAX, &put->backoff);
+	case BACKOFF_MAX:
+		put->has_backoff_max = 1;
+		return jobs_duration(options, "backoff-max", 0, DURATION_MAX, &put->backoff_max);
+	case MISSED:
+		return take_missed(put, options);
+	case SKIP:
+		put->has_skip = 1;
+		return jobs_duration(options, "skip", 0, DURATION_MAX, &put->skip);
+	case VERSION:
+		return take_number(options, "if-version", UINT64_MAX, &put->version);
+	case BODY_FILE:
+		return take_file(put, options);
+	case URL:
+		put->url = options->value;
+		return 0;
+	case METHOD:
+		put->method = options->value;
+		return 0;
+	case HEADER:
+		return put_request_header(put, options);
+	case LINES:
+		return put->lines = 1, 0;
+	default:
+		return take_body(put, options);
+	}
+}
+
+static int check(const struct put *put, const struct options *options)
+{
+	if (put->lines && (put->body || put->file))
+		return jobs_complain(options, "--lines reads standard input: leave the other body out");
+	if (!put->lines && !put->body && !put->file && !put->url)
+		return jobs_complain(options, "a body is missing: give one ('' is empty), --file, - or --lines");
+	if (put->lines && *put->jobs.key)
+		return jobs_complain(options, "with one --key each of the --lines would replace the one before");
+	if (put->has_delay && put->has_at)
+		return jobs_complain(options, "--in and --at both say when; leave one out");
+	if (put->version && !*put->jobs.key)
+		return jobs_complain(options, "--if-version is of the job with --key, which is missing");
+	if (put->has_backoff_max && !put->has_backoff)
+		return jobs_complain(options, "--backoff-max bounds what --backoff says, which is missing");
+	if (!put->period && (put->missed || put->has_skip))
+		return jobs_complain(options, "--missed and --skip are for jobs that repeat: --every is missing");
+	if (put->missed && (strcmp(put->missed, "skip") == 0) != put->has_skip)
+		return jobs_complain(options, "--missed skip and --skip TIME go together");
+	return 0;
+}
+
+enum put_kind put_parse(struct put *put, char **arguments)
+{
+	struct options options = {"weekwheel put", table, OPTION_COUNT, arguments, NULL, 0, NULL};
+	int id;
+
+	memset(put, 0, sizeof *put);
+	jobs_init(&put->jobs);
+	put->priority = 1024;
+	put->run = 60 * second;
+	while ((id = jobs_next(&put->jobs, &options)) != OPTIONS_END) {
+		if (id == JOBS_HELP)
+			return PUT_HELP;
+		if (id == OPTIONS_ERROR || take_option(put, &options, id))
+			return PUT_WRONG;
+	}
+	if (put->has_skip && !put->missed)
+		put->missed = "skip";
+	return check(put, &options) || put_request_check(put, &options) ? PUT_WRONG : PUT_RUN;
+}
+
+int put_is_own(const struct put *put)
+{
+	return *put->jobs.key || put->has_at || put->period || put->has_attempts || put->has_backoff ||
+	       put->has_backoff_max || put->delay % second || put->delay / second > UINT32_MAX || put->run % second;
+}
+
+static void add_time(struct put *put, const char *name, uint64_t ns)
+{
+	size_t length = strlen(put->behind);
+	char text[DURATION_TEXT];
+
+	snprintf(put->behind + length, sizeof put->behind - length, " %s=%s", name, duration_seconds(text, ns));
+}
+
+static void add_number(struct put *put, const char *name, uint64_t number)
+{
+	size_t length = strlen(put->behind);
+
+	snprintf(put->behind + length, sizeof put->behind - length, " %s=%" PRIu64, name, number);
+}
+
+void put_compose(struct put *put)
+{
+	const char *verb = !put_is_own(put) ? "put" : put->has_at ? "put-at" : "put-key";
+	char due[DURATION_TEXT], run[DURATION_TEXT];
+
+	snprintf(put->before, sizeof put->before, "%s %" PRIu64 " %s %s", verb, put->priority,
+	    duration_seconds(due, put->has_at ? put->at : put->delay), duration_seconds(run, put->run));
+	if (!put_is_own(put))
+		return;
+	snprintf(put->behind, sizeof put->behind, " %s", *put->jobs.key ? put->jobs.key : "-");
+	if (put->period)
+		add_time(put, "every", put->period);
+	if (put->has_attempts)
+		add_number(put, "attempts", put->attempts);
+	if (put->has_backoff)
+		add_time(put, "backoff", put->backoff);
+	if (put->has_backoff_max)
+		add_time(put, "backoff-max", put->backoff_max);
+	if (put->missed)
+		snprintf(put->behind + strlen(put->behind), sizeof put->behind - strlen(put->behind), " missed=%s",
+		    put->missed);
+	if (put->has_skip)
+		add_time(put, "skip", put->skip);
+	if (put->version)
+		add_number(put, "version", put->version);
+}
+
+void put_help(FILE *out)
+{
+	fputs("Usage: weekwheel put [OPTION]... BODY\n"
+	      "       weekwheel put [OPTION]... --file FILE\n"
+	      "       weekwheel put [OPTION]... -\n"
+	      "       weekwheel put [OPTION]... --lines\n"
+	      "       weekwheel put [OPTION]... --url URL [BODY]\n"
+	      "\n"
+	      "Put a job, which a worker gets when it is due, and show its id. The body is any\n"
+	      "bytes; '-' takes them from standard input.\n"
+	      "\n"
+	      "Options:\n",
+	    out);
+	options_help(out, table, OPTION_COUNT);
+	fputs("\n"
+	      "Examples:\n"
+	      "  weekwheel put --tube mail --in 3d12h 'remind ada'\n"
+	      "  weekwheel put --key backup --at '2026-12-01 03:00' --every 1d backup\n"
+	      "  weekwheel put --tube resize --lines <files\n"
+	      "  weekwheel put -t hooks --url https://example.org/hook --in 1h '{\"order\": 7}'\n",
+	    out);
+}

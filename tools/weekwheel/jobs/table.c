@@ -1,0 +1,88 @@
+/* Tables of text. */
+#include "tools/weekwheel/jobs/table.h"
+
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tools/common/memory.h"
+
+enum { CELL_MAX = 300, GAP = 2 };
+
+void table_begin(struct table *table, const struct table_column *columns, size_t count)
+{
+	size_t i;
+
+	*table = (struct table){.columns = columns, .count = count};
+	for (i = 0; i < count; i++)
+		table->width[i] = strlen(columns[i].name);
+}
+
+void table_cell(struct table *table, const char *format, ...)
+{
+	size_t column = table->filled % table->count;
+	char text[CELL_MAX];
+	va_list arguments;
+	size_t length;
+	size_t i;
+
+	va_start(arguments, format);
+	vsnprintf(text, sizeof text, format, arguments);
+	va_end(arguments);
+	length = strlen(text);
+	for (i = 0; i < length; i++)
+		if ((unsigned char)text[i] < ' ' || (unsigned char)text[i] >= 0x7f)
+			text[i] = '?';
+	if (length > table->width[column])
+		table->width[column] = length;
+	table->cells = memory_grow(table->cells, &table->capacity, table->filled, sizeof *table->cells);
+	table->cells[table->filled] = memory_zeroed(length + 1, 1);
+	memcpy(table->cells[table->filled++], text, length);
+}
+
+/* The last column is not filled up with blanks. */
+static void write_cell(const struct table *table, FILE *out, size_t column, const char *text)
+{
+	int last = column + 1 == table->count;
+	int width = (int)table->width[column];
+
+	if (table->columns[column].right)
+		fprintf(out, "%*s", width, text);
+	else if (last)
+		fputs(text, out);
+	else
+		fprintf(out, "%-*s", width, text);
+	if (last)
+		fputc('\n', out);
+	else
+		fprintf(out, "%*s", GAP, "");
+}
+
+static void table_clear(struct table *table)
+{
+	size_t i;
+
+	for (i = 0; i < table->filled; i++)
+		free(table->cells[i]);
+	table->filled = 0;
+}
+
+void table_write(struct table *table, FILE *out)
+{
+	size_t i;
+
+	for (i = 0; i < table->count && !table->titled; i++)
+		write_cell(table, out, i, table->columns[i].name);
+	table->titled = 1;
+	for (i = 0; i < table->filled; i++)
+		write_cell(table, out, i % table->count, table->cells[i]);
+	table_clear(table);
+}
+
+void table_free(struct table *table)
+{
+	table_clear(table);
+	free(table->cells);
+	table->cells = NULL;
+	table->capacity = 0;
+}

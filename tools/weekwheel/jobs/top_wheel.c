@@ -1,0 +1,208 @@
+/* The wheels of top: asking the server, sorting what it counts into slots, and how a slot looks. */
+#include "tools/weekwheel/jobs/top_wheel.h"
+
+#include <string.h>
+#include <time.h>
+
+#include "tools/weekwheel/jobs/duration.h"
+#include "tools/weekwheel/jobs/forecast.h"
+
+/*
+ * The server reads its index for a forecast, as far as that reaches; the further, the less often it is asked. A span is
+ * no longer than the time between two questions and divides it, so that spans begin at the same times whenever it is
+ * asked.
+ */
+enum { TENTHS = 600, COUNT_MAX = 10080 };
+
+static const char sixty[] = "0    .    10   .    20   .    30   .    40   .    50   .    ";
+
+const struct top_wheel_kind top_wheel_kinds[TOP_WHEELS] = {
+    {"sec", sixty, "60 s", 60, DURATION_SECOND / 10, TENTHS, 1},
+    {"min", sixty, "1 h", 60, DURATION_SECOND, 3600, 5},
+    {"hour", "0     6     12    18    ", "1 d", 24, 15 * DURATION_SECOND, 5760, 15},
+    {"day", "MTWTFSS", "7 d", 7, 60 * DURATION_SECOND, COUNT_MAX, 60},
+};
+
+/* The slot of a time: what a clock on the wall here shows then. */
+static size_t slot_at(const struct top_wheel_kind *kind, uint64_t ns)
+{
+	time_t seconds = (time_t)(ns / DURATION_SECOND);
+	struct tm tm;
+	int slot;
+
+	if (!localtime_r(&seconds, &tm))
+		return 0;
+	switch (kind - top_wheel_kinds) {
+	case TOP_SECONDS:
+		/* A leap second has no slot of its own. */
+		slot = tm.tm_sec < 60 ? tm.tm_sec : 59;
+		break;
+	case TOP_MINUTES:
+		slot = tm.tm_min;
+		break;
+	case TOP_HOURS:
+		slot = tm.tm_hour;
+		break;
+	default:
+		slot = (tm.tm_wday + 6) % 7;
+	}
+	return (size_t)slot;
+}
+
+void top_wheels_turn(struct top_wheels *wheels, uint64_t now)
+{
+	size_t i;
+
+	wheels->now = now;
+	for (i = 0; i < TOP_WHEELS; i++)
+		wheels->at[i].hand = slot_at(&top_wheel_kinds[i], now);
+}
+
+void top_wheel_fill(struct top_wheel *wheel, const struct top_wheel_kind *kind, uint64_t now, const uint64_t *counts)
+{
+	int left = 0;
+	size_t i;
+
+	memset(wheel->slots, 0, sizeof wheel->slots);
+	wheel->hand = slot_at(kind, now);
+	wheel->sum = 0;
+	for (i = 0; i < kind->count; i++) {
+		size_t slot = slot_at(kind, now + (i + 1) * kind->span - 1);
+
+		wheel->sum += counts[i];
+		left |= slot != wheel->hand;
+		/*
+		 * Where the hand is, the next turn would begin; those jobs come into the wheel when the hand has moved.
+		 */
+		if (!left || slot != wheel->hand)
+			wheel->slots[slot] += counts[i];
+	}
+}
+
+static int is_fresh(const struct top_wheels *wheels, size_t i, uint64_t asked)
+{
+	return wheels->is_asked && wheels->at[i].asked == asked;
+}
+
+/*
+ * Ask anew when the clock here, or the server's, has passed another multiple of `every`: hands move at such times, too.
+ * A virtual clock stands still while jobs are put.
+ */
+static uint64_t question(const struct top_wheel_kind *kind, uint64_t now)
+{
+	uint64_t every = kind->every * DURATION_SECOND;
+
+	return time_now() / every + now / every;
+}
+
+/*
+ * Take what is due already out of the first tenth of a second, where the server counts it: all that is ready or
+ * reserved. The other wheels' first spans are filled with tenths then.
+ */
+static void leave_overdue(const struct top_wheels *wheels, uint64_t tenths[TENTHS])
+{
+	uint64_t due = wheels->overdue + wheels->reserved;
+
+	tenths[0] -= tenths[0] < due ? tenths[0] : due;
+}
+
+static uint64_t first_span(const struct top_wheel_kind *kind, const uint64_t tenths[TENTHS])
+{
+	size_t n = (size_t)(kind->span / top_wheel_kinds[TOP_SECONDS].span);
+	uint64_t sum = 0;
+	size_t i;
+
+	for (i = 0; i < n; i++)
+		sum += tenths[i];
+	return sum;
+}
+
+static int read_wheels(struct jobs *jobs, struct top_wheels *wheels)
+{
+	uint64_t counts[COUNT_MAX], tenths[TENTHS];
+	struct reply reply;
+	size_t i;
+
+	for (i = 0; i < TOP_WHEELS; i++) {
+		const struct top_wheel_kind *kind = &top_wheel_kinds[i];
+		uint64_t asked = question(kind, wheels->now);
+		int answer;
+
+		/* The first is asked each time: the others need it. */
+		if (i != TOP_SECONDS && is_fresh(wheels, i, asked))
+			continue;
+		answer = forecast_read(jobs, kind->span, kind->count, counts, &reply);
+		if (answer)
+			return answer;
+		if (i == TOP_SECONDS) {
+			leave_overdue(wheels, counts);
+			memcpy(tenths, counts, sizeof tenths);
+		}
+		counts[0] = first_span(kind, tenths);
+		top_wheel_fill(&wheels->at[i], kind, wheels->now, counts);
+		wheels->at[i].asked = asked;
+	}
+	return 0;
+}
+
+/*
+ * A server whose clock is virtual tells its time when it is advanced by nothing; one whose clock is real knows no such
+ * verb.
+ */
+static int read_clock(struct jobs *jobs, struct top_wheels *wheels)
+{
+	uint64_t now = time_now();
+	struct reply reply;
+
+	if (!wheels->is_asked || wheels->is_virtual) {
+		if (client_ask(&jobs->client, &reply, "advance 0"))
+			return -1;
+		wheels->is_virtual = reply_is(&reply, "ADVANCED");
+		if (wheels->is_virtual && reply_number(&jobs->client, &reply, 1, &now))
+			return -1;
+		if (wheels->is_virtual)
+			now = now < DURATION_TIME_MAX / DURATION_SECOND ? now * DURATION_SECOND : DURATION_TIME_MAX;
+		else
+			now = time_now();
+	}
+	top_wheels_turn(wheels, now);
+	return 0;
+}
+
+int top_wheels_read(struct jobs *jobs, struct top_wheels *wheels)
+{
+	int answer = 1;
+
+	if (read_clock(jobs, wheels))
+		return -1;
+	if (!wheels->is_asked || wheels->has_forecast)
+		answer = read_wheels(jobs, wheels);
+	wheels->has_forecast = answer == 0;
+	wheels->is_asked = 1;
+	return answer < 0 ? -1 : 0;
+}
+
+const char *top_wheel_cell(uint64_t n, uint64_t most, int utf8)
+{
+	static const char *const plain[] = {" ", ".", ":", "-", "=", "+", "*", "#", "%", "@"};
+	static const char *const blocks[] = {" ", "\xe2\x96\x81", "\xe2\x96\x82", "\xe2\x96\x83", "\xe2\x96\x84",
+	    "\xe2\x96\x85", "\xe2\x96\x86", "\xe2\x96\x87", "\xe2\x96\x88"};
+	size_t top = utf8 ? sizeof blocks / sizeof *blocks - 1 : sizeof plain / sizeof *plain - 1;
+	double height = most && n < most ? (double)n / (double)most * (double)top : (double)top;
+	size_t level = n ? (size_t)height : 0;
+
+	/* Rounded up: the lowest is for any job at all. */
+	if (n && level < top && (double)level < height)
+		level++;
+	return utf8 ? blocks[level] : plain[level];
+}
+
+uint64_t top_wheel_most(const struct top_wheel *wheel)
+{
+	uint64_t most = 0;
+	size_t i;
+
+	for (i = 0; i < TOP_SLOTS; i++)
+		most = wheel->slots[i] > most ? wheel->slots[i] : most;
+	return most;
+}

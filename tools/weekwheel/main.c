@@ -1,0 +1,135 @@
+/* The program weekwheel: choose the subcommand. */
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "tools/common/message.h"
+#include "tools/common/suggest.h"
+#include "tools/weekwheel/command.h"
+#include "weekwheel/version.h"
+
+static const struct {
+	const char *name;
+	int (*run)(char **arguments);
+	void (*help)(FILE *out);
+	const char *summary;
+} commands[] = {
+    {"replay", command_replay, command_replay_help, "drive a timing wheel with real or synthetic timeouts"},
+    {"bench", command_bench, command_bench_help, "compare this library with other ways of keeping timers"},
+    {"put", command_put, command_put_help, "put a job, to be delivered now or when it is due"},
+    {"move", command_move, command_move_help, "give a job another time to be due"},
+    {"cancel", command_cancel, command_cancel_help, "delete jobs"},
+    {"list", command_list, command_list_help, "list jobs"},
+    {"peek", command_peek, command_peek_help, "show a job and its body"},
+    {"kick", command_kick, command_kick_help, "make buried jobs ready"},
+    {"stats", command_stats, command_stats_help, "count the jobs of each tube"},
+    {"forecast", command_forecast, command_forecast_help, "count the jobs of the next hour, day and week"},
+    {"work", command_work, command_work_help, "run a command for each job"},
+    {"top", command_top, command_top_help, "watch the tubes"},
+    {"advance", command_advance, command_advance_help, "move a server's virtual clock"},
+#ifdef HAVE_JOBS
+    {"fsck", command_fsck, command_fsck_help, "check the jobs that a server keeps"},
+    {"export", command_export, command_export_help, "write all jobs of a server as lines of JSON"},
+    {"import", command_import, command_import_help, "put such lines into a directory, or Redis"},
+#endif
+};
+
+enum { COMMANDS = sizeof commands / sizeof *commands };
+
+static void write_help(FILE *out)
+{
+	int i;
+
+	fputs("Usage: weekwheel COMMAND [OPTION]... [FILE]...\n"
+	      "\n"
+	      "Millions of timeouts on a hierarchical timing wheel, and jobs that weekwheeld keeps.\n"
+	      "\n"
+	      "Commands:\n",
+	    out);
+	for (i = 0; i < COMMANDS; i++)
+		fprintf(out, "  %-10s %s\n", commands[i].name, commands[i].summary);
+	fputs("  help       show this help, or that of a command: weekwheel help replay\n"
+	      "\n"
+	      "Options:\n"
+	      "  -h, --help     show this help\n"
+	      "      --version  show the version\n"
+	      "\n"
+	      "Example, a week of synthetic sessions, checked against an oracle:\n"
+	      "  weekwheel replay --verify\n",
+	    out);
+}
+
+static int find_command(const char *name)
+{
+	int i;
+
+	for (i = 0; i < COMMANDS; i++)
+		if (strcmp(commands[i].name, name) == 0)
+			return i;
+	return -1;
+}
+
+static int unknown_command(const char *typed)
+{
+	const char *words[COMMANDS + 3] = {"help", "--help", "--version"};
+	const char *meant;
+	int i;
+
+	for (i = 0; i < COMMANDS; i++)
+		words[3 + i] = commands[i].name;
+	meant = suggest(typed, words, COMMANDS + 3);
+	if (meant)
+		message_error("unknown command '%s'; did you mean '%s'?\nTry 'weekwheel --help'.", typed, meant);
+	else
+		message_error("unknown command '%s'\nTry 'weekwheel --help'.", typed);
+	return STATUS_USAGE;
+}
+
+static int show_help(const char *name)
+{
+	int command;
+
+	if (!name) {
+		write_help(stdout);
+		return STATUS_OK;
+	}
+	command = find_command(name);
+	if (command < 0)
+		return unknown_command(name);
+	commands[command].help(stdout);
+	return STATUS_OK;
+}
+
+static int is_one_of(const char *text, const char *a, const char *b)
+{
+	return strcmp(text, a) == 0 || strcmp(text, b) == 0;
+}
+
+static int run(int count, char **arguments)
+{
+	int command;
+
+	if (count < 2) {
+		write_help(stderr);
+		return STATUS_USAGE;
+	}
+	if (is_one_of(arguments[1], "--help", "-h"))
+		return show_help(NULL);
+	if (strcmp(arguments[1], "help") == 0)
+		return show_help(arguments[2]);
+	if (strcmp(arguments[1], "--version") == 0) {
+		printf("weekwheel %s\n", ww_version());
+		return STATUS_OK;
+	}
+	command = find_command(arguments[1]);
+	if (command < 0)
+		return unknown_command(arguments[1]);
+	return commands[command].run(arguments + 2);
+}
+
+int main(int count, char **arguments)
+{
+	/* A closed pipe is then an error of the write, after which the summary can still be shown. */
+	signal(SIGPIPE, SIG_IGN);
+	return command_finish_output(run(count, arguments));
+}

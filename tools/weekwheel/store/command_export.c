@@ -1,0 +1,267 @@
+/* The command export. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "tools/common/message.h"
+#include "tools/common/progress.h"
+#include "tools/weekwheel/command.h"
+#include "tools/weekwheel/store/line.h"
+#include "tools/weekwheel/store/store.h"
+
+enum { OUTPUT = 1, HELP };
+
+static const struct option table[] = {
+    {OUTPUT, 'o', "output", "FILE", "write to this file, which appears when it is complete"},
+    PLACE_OPTIONS,
+    {HELP, 'h', "help", NULL, "show this help"},
+};
+
+enum { OPTION_COUNT = sizeof table / sizeof *table, NAME_ROOM = 4096 };
+
+struct export
+{
+	struct place place;
+	const char *output;   /* NULL: standard output */
+	char part[NAME_ROOM]; /* what it is called until it is complete, or "" */
+	FILE *out;
+	int64_t shift;
+	uint64_t total, written;
+	uint64_t homeless;        /* jobs without a tube */
+	uint64_t reserved;        /* jobs that a worker has, as far as that is known */
+	uint64_t accepted, ended; /* in all, before */
+};
+
+static int write_job(const struct ww_job_info *info, void *context)
+{
+	struct export *export = context;
+
+	if (!info->tube[0]) {
+		export->homeless++;
+		return 0;
+	}
+	export->reserved += info->state == WW_JOB_RESERVED;
+	line_write(export->out, info, export->shift);
+	if (++export->written % 1000 == 0)
+		progress_show(export->written, export->total);
+	return ferror(export->out) != 0;
+}
+
+/* ---- The file */
+
+static int output_failed(const struct export *export)
+{
+	int reason = errno;
+
+	if (export->output)
+		message_error("%s: %s", export->output, strerror(reason));
+	else
+		command_output_failed(reason);
+	return STATUS_FAILED;
+}
+
+/* Something that is there and no plain file, such as /dev/null, is written to as it is. */
+static int output_open(struct export *export)
+{
+	const char *name = export->output;
+	struct stat status;
+
+	export->out = stdout;
+	if (!name)
+		return 0;
+	if (stat(name, &status) || S_ISREG(status.st_mode)) {
+		if ((size_t)snprintf(export->part, sizeof export->part, "%s.part", name) >= sizeof export->part) {
+			errno = ENAMETOOLONG;
+			return output_failed(export);
+		}
+		name = export->part;
+	}
+	export->out = fopen(name, "w");
+	return export->out ? 0 : output_failed(export);
+}
+
+/* A backup that is said to be there is on stable storage. */
+static int output_close(struct export *export, int is_complete)
+{
+	int failed = fflush(export->out) != 0 || ferror(export->out);
+
+	if (!export->output)
+		return failed ? output_failed(export) : STATUS_OK;
+	if (!failed && export->part[0])
+		failed = fsync(fileno(export->out)) != 0;
+	if (failed)
+		(void)output_failed(export);
+	if (fclose(export->out) && !failed)
+		failed = output_failed(export);
+	if (!export->part[0])
+		return failed ? STATUS_FAILED : STATUS_OK;
+	if (!failed && is_complete && rename(export->part, export->output))
+		failed = output_failed(export);
+	if (failed || !is_complete)
+		(void)unlink(export->part);
+	return failed ? STATUS_FAILED : STATUS_OK;
+}
+
+/* ---- All of it */
+
+static const char *plural(uint64_t count)
+{
+	return count == 1 ? "" : "s";
+}
+
+/* Of a store that others change meanwhile: what may come of putting these jobs elsewhere. */
+static void say_changes(const struct export *export, const struct store *store)
+{
+	struct ww_jobs_stats stats;
+	uint64_t came;
+	uint64_t went;
+
+	if (!store->is_shared || ww_jobs_stats(store->jobs, &stats))
+		return;
+	came = stats.accepted - export->accepted;
+	went = stats.ended - export->ended;
+	if (came || went)
+		message_line("%s changed meanwhile: %" PRIu64 " job%s came, which may be missing, and %" PRIu64
+		             " ended, which may be in it.\nEnd its servers first where that matters.",
+		    export->place.name, came, plural(came), went);
+	if (export->reserved)
+		message_line("%" PRIu64 " job%s had a worker, which may finish what is in the file as waiting.",
+		    export->reserved, plural(export->reserved));
+}
+
+static int say_result(const struct export *export, int error)
+{
+	uint64_t lost = export->total > export->written ? export->total - export->written : 0;
+
+	if (error == WW_ECORRUPT)
+		message_error("%s: %" PRIu64 " of %" PRIu64 " jobs cannot be read and were left out; 'weekwheel fsck' "
+		              "tells which",
+		    export->place.name, lost, export->total);
+	else if (export->homeless)
+		message_error("%s: %" PRIu64
+		              " jobs are in tubes that are not there, and were left out; if a server just "
+		              "made the tubes, export again, otherwise 'weekwheel fsck' tells more",
+		    export->place.name, export->homeless);
+	else if (error < 0)
+		store_refused(&export->place, error);
+	else if (error == 0 && export->output)
+		message_line(
+		    "%" PRIu64 " job%s written to %s", export->written, plural(export->written), export->output);
+	return error || export->homeless ? STATUS_FAILED : STATUS_OK;
+}
+
+static int export_open(struct export *export, const struct store *store)
+{
+	struct ww_jobs_stats stats;
+	int error = ww_jobs_stats(store->jobs, &stats);
+
+	if (error)
+		return error;
+	export->accepted = stats.accepted;
+	export->ended = stats.ended;
+	export->total = stats.accepted - stats.ended;
+	export->shift = store_shift(store);
+	return WW_OK;
+}
+
+/* Runs in a process of its own. */
+static int run(void *context)
+{
+	struct export *export = context;
+	struct store store;
+	int closed;
+	int status;
+	int error = store_open(&store, &export->place, WW_JOBS_READONLY);
+
+	if (error)
+		return store_refused(&export->place, error);
+	if (output_open(export)) {
+		(void)store_close(&store);
+		return STATUS_FAILED;
+	}
+	progress_begin("exporting");
+	error = export_open(export, &store);
+	if (!error)
+		error = store_each(&store, write_job, export);
+	progress_clear();
+	if (!error)
+		say_changes(export, &store);
+	(void)store_close(&store);
+	/* What could be read of a damaged store is better than nothing. */
+	closed = output_close(export, error == 0 || error == WW_ECORRUPT);
+	status = say_result(export, closed ? 1 : error);
+	return closed ? closed : status;
+}
+
+static int run_apart(struct export *export)
+{
+	struct store_end end;
+
+	if (store_apart(run, export, &end))
+		return STATUS_FAILED;
+	if (!end.signal)
+		return end.status;
+	message_error("%s: %s: %s; 'weekwheel fsck' tells more", export->place.name,
+	    end.is_damage ? "is damaged, and not all of it could be read" : "not all of it was read", end.reason);
+	if (export->output)
+		message_line("What was read is in %s.part.", export->output);
+	return STATUS_FAILED;
+}
+
+static int parse(struct export *export, struct options *options)
+{
+	int id;
+
+	place_init(&export->place);
+	while ((id = options_next(options)) != OPTIONS_END) {
+		if (id == HELP)
+			return HELP;
+		if (id == OPTIONS_ERROR)
+			return OPTIONS_ERROR;
+		if (id == OUTPUT)
+			export->output = strcmp(options->value, "-") == 0 ? NULL : options->value;
+		else if (place_take(&export->place, options, id))
+			return OPTIONS_ERROR;
+	}
+	return place_complete(&export->place, options, NULL);
+}
+
+int command_export(char **arguments)
+{
+	struct options options = {"weekwheel export", table, OPTION_COUNT, arguments, NULL, 0, NULL};
+	static struct export export;
+	int status = parse(&export, &options);
+
+	if (status == HELP)
+		command_export_help(stdout);
+	/* What is in Redis does no harm to who reads it. */
+	if (status == 0)
+		status = export.place.path ? run_apart(&export) : run(&export);
+	else
+		status = status == HELP ? STATUS_OK : STATUS_USAGE;
+	place_free(&export.place);
+	return status;
+}
+
+void command_export_help(FILE *out)
+{
+	fputs("Usage: weekwheel export [OPTION]... DIR|URL\n"
+	      "\n"
+	      "Write every job that weekwheeld keeps in DIR as a line of JSON, all as they are at\n"
+	      "one moment. A server may have the directory at the same time. Of jobs in Redis, each is\n"
+	      "written as it is when it is looked at, in no order: servers go on meanwhile.\n"
+	      "\n"
+	      "Options:\n",
+	    out);
+	options_help(out, table, OPTION_COUNT);
+	fputs("\n"
+	      "Without DIR and URL, $WEEKWHEELD_STORE is the URL.\n"
+	      "\n"
+	      "Examples, a backup, and the bodies of jobs that were buried:\n"
+	      "  weekwheel export jobs --output jobs.json\n"
+	      "  weekwheel export jobs | jq -r 'select(.state == \"buried\") | .body | @base64d'\n",
+	    out);
+}

@@ -1,0 +1,362 @@
+/* The command fsck. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+
+#include "tools/common/memory.h"
+#include "tools/common/message.h"
+#include "tools/common/progress.h"
+#include "tools/weekwheel/command.h"
+#include "tools/weekwheel/jobs/json.h"
+#include "tools/weekwheel/store/store.h"
+
+enum { JSON = 1, HELP };
+
+static const struct option table[] = {
+    {JSON, 'j', "json", NULL, "write one JSON object"},
+    PLACE_OPTIONS,
+    {HELP, 'h', "help", NULL, "show this help"},
+};
+
+enum { OPTION_COUNT = sizeof table / sizeof *table, LOOKS_MAX = 10 };
+
+/* How far a look has come, in the words of a message. */
+static const char *const phases[] = {"it was opened", "its jobs were counted", "its indices were compared"};
+
+/* What one look has found; shared with the process that looks. */
+struct look {
+	int phase;
+	int is_open;     /* the numbers below are known */
+	int is_unstable; /* another process writes to it */
+	int refused;     /* the exit status where there is nothing to look at, and that was said; 0: there is */
+	uint64_t problems;
+	uint64_t states[WW_JOB_BURIED + 1];
+	uint64_t jobs;
+	struct ww_jobs_stats stats;
+	uint32_t shards;
+	uint64_t hash; /* of the problems */
+};
+
+struct fsck {
+	struct place place;
+	int json;
+	FILE *problems; /* a line each */
+	struct look *look;
+};
+
+static void tell(const char *problem, void *context)
+{
+	struct fsck *fsck = context;
+
+	const unsigned char *byte;
+
+	fsck->look->problems++;
+	fprintf(fsck->problems, "%s\n", problem);
+	for (byte = (const unsigned char *)problem; *byte; byte++)
+		fsck->look->hash = (fsck->look->hash ^ *byte) * UINT64_C(0x100000001b3);
+}
+
+static int count_job(const struct ww_job_info *info, void *context)
+{
+	struct look *look = context;
+	unsigned state = info->state;
+
+	look->jobs++;
+	look->states[state <= WW_JOB_BURIED ? state : 0]++;
+	if (look->jobs % 1000 == 0)
+		progress_show(look->jobs, look->stats.accepted - look->stats.ended);
+	return 0;
+}
+
+/* Whether what went wrong says that the store is damaged, and not that it cannot be looked at. */
+static int is_damage(const struct fsck *fsck, int error)
+{
+	/* An empty file is an error of reading. */
+	return error == WW_ECORRUPT || (error == WW_EIO && fsck->place.path);
+}
+
+static void tell_error(struct fsck *fsck, int error)
+{
+	char text[4200];
+
+	if (is_damage(fsck, error)) {
+		tell(store_reason(text, sizeof text, &fsck->place, error), fsck);
+		return;
+	}
+	fsck->look->refused = store_refused(&fsck->place, error);
+}
+
+static void look_at(struct fsck *fsck, const struct store *store)
+{
+	struct look *look = fsck->look;
+	int error = ww_jobs_stats(store->jobs, &look->stats);
+
+	look->shards = store->is_shared ? store_redis_shards(store) : 0;
+	look->is_open = 1;
+	look->phase = 1;
+	progress_begin("checking");
+	/* What cannot be read is told below. */
+	if (!error || !store->is_shared)
+		error = store_each(store, count_job, look);
+	look->phase = 2;
+	if (!error || error == WW_ECORRUPT || !store->is_shared)
+		error = ww_jobs_check(store->jobs, tell, fsck);
+	progress_clear();
+	if (error < 0 && !store->is_shared)
+		tell(ww_strerror(error), fsck);
+	else if (error < 0)
+		tell_error(fsck, error);
+}
+
+/* Of a directory, it runs in a process of its own, which may be ended by what it reads. */
+static int look_into(void *context)
+{
+	struct fsck *fsck = context;
+	struct store store;
+	int error = store_open(&store, &fsck->place, WW_JOBS_READONLY);
+
+	if (error)
+		tell_error(fsck, error);
+	else
+		look_at(fsck, &store);
+	if (!error)
+		(void)store_close(&store);
+	fflush(fsck->problems);
+	return fsck->look->problems || error ? STATUS_FAILED : STATUS_OK;
+}
+
+static int look_once(struct fsck *fsck)
+{
+	struct store_end end;
+	char text[200];
+
+	memset(fsck->look, 0, sizeof *fsck->look);
+	rewind(fsck->problems);
+	if (!fsck->place.path) {
+		(void)look_into(fsck);
+		return 0;
+	}
+	if (store_apart(look_into, fsck, &end))
+		return -1;
+	if (!end.signal)
+		return 0;
+	/*
+	 * It got so far as what it had to say is in the file; the numbers of a look that was not finished mean little.
+	 */
+	fsck->look->problems++;
+	fsck->look->is_open = 0;
+	fseek(fsck->problems, 0, SEEK_END);
+	snprintf(text, sizeof text, "%s while %s: %s",
+	    end.is_damage ? "the file is damaged: reading it failed" : "ended", phases[fsck->look->phase], end.reason);
+	fprintf(fsck->problems, "%s\n", text);
+	return 0;
+}
+
+/*
+ * What a server writes between this opening and this checking looks like an error of its counts, and is none: look
+ * again, until once nothing came between. Whether jobs in Redis are in use is not known: what two looks in a row tell
+ * alike is so.
+ */
+static int look(struct fsck *fsck)
+{
+	const struct timespec pause = {0, 20000000};
+	const struct look *look = fsck->look;
+	uint64_t problems = 0;
+	uint64_t hash = 0;
+	int i;
+
+	for (i = 0; i < LOOKS_MAX; i++) {
+		if (look_once(fsck))
+			return -1;
+		if (!look->problems || look->refused || (fsck->place.path && !store_is_used(fsck->place.path)))
+			return 0;
+		if (!fsck->place.path && look->problems == problems && look->hash == hash)
+			return 0;
+		problems = look->problems;
+		hash = look->hash;
+		nanosleep(&pause, NULL);
+	}
+	fsck->look->is_unstable = 1;
+	return 0;
+}
+
+/* ---- Saying it */
+
+/* Read the problems that were found, one after the other, and call say for each. */
+static void each_problem(struct fsck *fsck, void (*say)(const char *problem, size_t size, uint64_t number))
+{
+	char *line = NULL;
+	size_t room = 0;
+	uint64_t i;
+
+	rewind(fsck->problems);
+	for (i = 0; i < fsck->look->problems; i++) {
+		ssize_t size = getline(&line, &room, fsck->problems);
+
+		if (size <= 0)
+			break;
+		say(line, (size_t)size - (line[size - 1] == '\n'), i);
+	}
+	free(line);
+}
+
+static void say_text(const char *problem, size_t size, uint64_t number)
+{
+	(void)number;
+	printf("%.*s\n", (int)size, problem);
+}
+
+static void say_json(const char *problem, size_t size, uint64_t number)
+{
+	if (number)
+		fputs(", ", stdout);
+	json_write_string(stdout, problem, size);
+}
+
+static const char *plural(uint64_t count)
+{
+	return count == 1 ? "" : "s";
+}
+
+static void write_text(struct fsck *fsck)
+{
+	const struct look *look = fsck->look;
+	const uint64_t *states = look->states;
+
+	each_problem(fsck, say_text);
+	if (look->is_open) {
+		printf("%" PRIu64 " job%s in %" PRIu64 " tube%s: %" PRIu64 " delayed, %" PRIu64 " ready, ", look->jobs,
+		    plural(look->jobs), look->stats.tubes, plural(look->stats.tubes), states[WW_JOB_DELAYED],
+		    states[WW_JOB_READY] + (look->shards ? 0 : states[WW_JOB_RESERVED]));
+		if (look->shards)
+			printf("%" PRIu64 " reserved, ", states[WW_JOB_RESERVED]);
+		printf("%" PRIu64 " buried\n", states[WW_JOB_BURIED]);
+		printf("%" PRIu64 " accepted since it was made, %" PRIu64 " ended; ", look->stats.accepted,
+		    look->stats.ended);
+		if (look->shards)
+			printf("%u shard%s\n", (unsigned)look->shards, plural(look->shards));
+		else
+			printf("%" PRIu64 " bytes on disk\n", look->stats.disk);
+	}
+	if (!look->problems)
+		puts("sound");
+	else
+		printf("%" PRIu64 " problem%s\n", look->problems, plural(look->problems));
+}
+
+static void write_json(struct fsck *fsck)
+{
+	const struct look *look = fsck->look;
+	const uint64_t *states = look->states;
+
+	printf("{\"sound\": %s, \"problems\": [", look->problems ? "false" : "true");
+	each_problem(fsck, say_json);
+	putchar(']');
+	if (look->is_open) {
+		printf(", \"jobs\": %" PRIu64 ", \"delayed\": %" PRIu64 ", \"ready\": %" PRIu64, look->jobs,
+		    states[WW_JOB_DELAYED], states[WW_JOB_READY] + (look->shards ? 0 : states[WW_JOB_RESERVED]));
+		if (look->shards)
+			printf(", \"reserved\": %" PRIu64, states[WW_JOB_RESERVED]);
+		printf(", \"buried\": %" PRIu64 ", \"tubes\": %" PRIu64 ", \"accepted\": %" PRIu64
+		       ", \"ended\": %" PRIu64,
+		    states[WW_JOB_BURIED], look->stats.tubes, look->stats.accepted, look->stats.ended);
+		if (look->shards)
+			printf(", \"shards\": %u", (unsigned)look->shards);
+		else
+			printf(", \"disk\": %" PRIu64, look->stats.disk);
+	}
+	puts("}");
+}
+
+static int run(struct fsck *fsck)
+{
+	struct look *shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	int failed;
+	int refused;
+
+	if (shared == MAP_FAILED)
+		memory_exhausted();
+	fsck->look = shared;
+	fsck->problems = tmpfile();
+	if (!fsck->problems) {
+		message_error("no temporary file can be made; set TMPDIR to a directory with room");
+		return STATUS_FAILED;
+	}
+	failed = look(fsck) != 0 || shared->refused;
+	refused = shared->refused;
+	if (!failed && fsck->json)
+		write_json(fsck);
+	else if (!failed)
+		write_text(fsck);
+	failed |= shared->problems != 0;
+	if (shared->problems) {
+		fflush(stdout);
+		if (shared->is_unstable)
+			message_line("%s: what changed while this looked may count as a problem.\n"
+			             "Look again when it is idle.",
+			    fsck->place.path ? "A server writes to it" : "Servers may write to it");
+		else if (shared->is_open)
+			message_line("What can still be read is saved by 'weekwheel export', for 'weekwheel import'.");
+	}
+	fclose(fsck->problems);
+	munmap(shared, sizeof *shared);
+	if (refused)
+		return refused;
+	return failed ? STATUS_FAILED : STATUS_OK;
+}
+
+static int parse(struct fsck *fsck, struct options *options)
+{
+	int id;
+
+	place_init(&fsck->place);
+	while ((id = options_next(options)) != OPTIONS_END) {
+		if (id == HELP)
+			return HELP;
+		if (id == OPTIONS_ERROR)
+			return OPTIONS_ERROR;
+		if (id == JSON)
+			fsck->json = 1;
+		else if (place_take(&fsck->place, options, id))
+			return OPTIONS_ERROR;
+	}
+	return place_complete(&fsck->place, options, NULL);
+}
+
+int command_fsck(char **arguments)
+{
+	struct options options = {"weekwheel fsck", table, OPTION_COUNT, arguments, NULL, 0, NULL};
+	struct fsck fsck = {.json = 0};
+	int status = parse(&fsck, &options);
+
+	if (status == HELP)
+		command_fsck_help(stdout);
+	if (status == 0)
+		status = run(&fsck);
+	else
+		status = status == HELP ? STATUS_OK : STATUS_USAGE;
+	place_free(&fsck.place);
+	return status;
+}
+
+void command_fsck_help(FILE *out)
+{
+	fputs("Usage: weekwheel fsck [OPTION]... DIR|URL\n"
+	      "\n"
+	      "Read every record and every index of the jobs that weekwheeld keeps in DIR, or in\n"
+	      "Redis, compare them, and account for all jobs ever accepted. Nothing is changed; servers\n"
+	      "may go on at the same time. The exit status is 0 if all is well.\n"
+	      "\n"
+	      "Options:\n",
+	    out);
+	options_help(out, table, OPTION_COUNT);
+	fputs("\n"
+	      "Without DIR and URL, $WEEKWHEELD_STORE is the URL.\n"
+	      "\n"
+	      "Example:\n"
+	      "  weekwheel fsck /var/lib/weekwheeld/jobs\n",
+	    out);
+}

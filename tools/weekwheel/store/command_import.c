@@ -1,0 +1,469 @@
+/* The command import. */
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tools/common/memory.h"
+#include "tools/common/message.h"
+#include "tools/common/progress.h"
+#include "tools/weekwheel/command.h"
+#include "tools/weekwheel/input/input.h"
+#include "tools/weekwheel/store/line.h"
+#include "tools/weekwheel/store/store.h"
+
+enum { REPLACE = 1, JSON, HELP };
+
+static const struct option table[] = {
+    {REPLACE, 'r', "replace", NULL, "replace jobs of the same tube and key, instead of\nleaving out those of the file"},
+    {JSON, 'j', "json", NULL, "write the summary as JSON"},
+    PLACE_OPTIONS,
+    {PLACE_SHARDS, 0, "redis-shards", "N", "parts of the store, if it is made; 16"},
+    {HELP, 'h', "help", NULL, "show this help"},
+};
+
+/* Jobs that are written together, or fewer with large bodies. */
+enum {
+	OPTION_COUNT = sizeof table / sizeof *table,
+	BATCH_JOBS = 1000,
+	BATCH_BYTES = 16 << 20,
+	SHARED_BYTES = 4 << 20,
+	MESSAGES_MAX = 20
+};
+
+/* Room for the keys of a batch, and of a body that is kept for the next. */
+enum { KEYS = 4096, BODY_KEPT = 1 << 16 };
+
+/* A line that waits to be put with others. */
+struct entry {
+	struct line line;
+	uint64_t number;
+};
+
+struct import {
+	struct place place;
+	const char *file;   /* "-": standard input */
+	const char *source; /* what to call it */
+	int replace, json;
+	struct store store;
+	struct input input;
+	struct entry *entries[BATCH_JOBS];
+	struct ww_job_put puts[BATCH_JOBS];
+	uint64_t keys[KEYS]; /* hashes of those in the batch; 0: none */
+	size_t key_count;
+	size_t jobs;    /* in the batch */
+	uint64_t bytes; /* of their bodies */
+	int64_t shift;
+	uint64_t number;            /* of the line */
+	uint64_t begun;             /* the number of the first line of the batch that is written */
+	uint64_t added, substitute; /* written for good: new ones, and those in place of others */
+	uint64_t first, last;       /* new ids */
+	uint64_t left_out;
+};
+
+__attribute__((format(printf, 3, 4))) static int leave_out(
+    struct import *import, uint64_t number, const char *format, ...)
+{
+	char text[LINE_PROBLEM + 300];
+	va_list arguments;
+
+	va_start(arguments, format);
+	vsnprintf(text, sizeof text, format, arguments);
+	va_end(arguments);
+	if (import->left_out++ < MESSAGES_MAX)
+		message_line("%s:%" PRIu64 ": %s", import->source, number, text);
+	return 0;
+}
+
+/* Nothing more can be done: say what is not in it. */
+static int stop(struct import *import, int error)
+{
+	char text[4200];
+
+	store_reason(text, sizeof text, &import->place, error);
+	if (import->begun && import->store.is_shared)
+		message_error("%s\nOf lines %" PRIu64 " to %" PRIu64 " of %s some may have been put; of those behind "
+		              "them, none.",
+		    text, import->begun, import->number, import->source);
+	else if (import->begun)
+		message_error("%s\nLine %" PRIu64 " of %s and those behind it were not put.", text, import->begun,
+		    import->source);
+	else
+		message_error("%s", text);
+	return -1;
+}
+
+/* ---- Batches */
+
+static int bury(struct import *import, const struct entry *entry, uint64_t id)
+{
+	const struct line *line = &entry->line;
+	struct ww_jobs *jobs = import->store.jobs;
+	struct ww_lease lease;
+	int error = ww_jobs_reserve_job(jobs, id, &lease);
+
+	if (!error) {
+		ww_jobs_free(jobs, lease.body);
+		error = ww_jobs_bury(jobs, id, lease.token, line->spec.priority, line->error[0] ? line->error : NULL);
+	}
+	if (import->store.is_shared && (error == WW_EINUSE || error == WW_ENOTFOUND || error == WW_ESTALE))
+		return leave_out(import, entry->number, "it was put, and not buried: somebody else had it by then");
+	return error;
+}
+
+/* What became of a job of the batch. */
+static int settle(struct import *import, const struct entry *entry, const struct ww_job_put *put)
+{
+	if (put->result == WW_EOVERFLOW)
+		return leave_out(import, entry->number, "it is due in more than 146 years; expected an earlier 'due'");
+	/* The spec was checked member by member: what is refused now is refused of every job. */
+	if (put->result < 0)
+		return put->result;
+	return entry->line.is_buried ? bury(import, entry, put->id) : WW_OK;
+}
+
+static void count(struct import *import)
+{
+	size_t i;
+
+	for (i = 0; i < import->jobs; i++) {
+		const struct ww_job_put *put = &import->puts[i];
+
+		import->substitute += put->result == 1;
+		import->added += put->result == 0;
+		if (put->result)
+			continue;
+		import->first = import->first && import->first < put->id ? import->first : put->id;
+		import->last = import->last > put->id ? import->last : put->id;
+	}
+}
+
+static void forget(struct import *import)
+{
+	size_t i;
+
+	for (i = 0; i < import->jobs; i++)
+		if (import->entries[i]->line.room > BODY_KEPT)
+			line_free(&import->entries[i]->line);
+	memset(import->keys, 0, sizeof import->keys);
+	import->key_count = 0;
+	import->jobs = 0;
+	import->bytes = 0;
+}
+
+static int end_batch(struct import *import)
+{
+	struct ww_jobs *jobs = import->store.jobs;
+	int committed;
+	int error;
+	size_t i;
+
+	if (!import->jobs) {
+		forget(import);
+		return 0;
+	}
+	import->begun = import->entries[0]->number;
+	error = ww_jobs_begin(jobs);
+	if (error)
+		return stop(import, error);
+	for (i = 0; i < import->jobs; i++)
+		import->puts[i] = (struct ww_job_put){.spec = &import->entries[i]->line.spec};
+	error = ww_jobs_put_many(jobs, import->puts, import->jobs);
+	for (i = 0; i < import->jobs && !error; i++)
+		error = settle(import, import->entries[i], &import->puts[i]);
+	committed = ww_jobs_commit(jobs);
+	if (error || committed)
+		return stop(import, error ? error : committed);
+	count(import);
+	forget(import);
+	return 0;
+}
+
+/* ---- A line */
+
+/*
+ * The line goes into the batch. One with a key of the batch, or what looks like it, waits until that is written: what
+ * is there with a key is then known, and jobs of a key are put in order.
+ */
+static int is_in_batch(struct import *import, const struct ww_job_spec *spec)
+{
+	uint64_t hash = UINT64_C(0xcbf29ce484222325);
+	const unsigned char *key = spec->key;
+	size_t at;
+
+	for (at = 0; spec->tube[at]; at++)
+		hash = (hash ^ (unsigned char)spec->tube[at]) * UINT64_C(0x100000001b3);
+	/* A byte that no tube's name has. */
+	hash *= UINT64_C(0x100000001b3);
+	for (at = 0; at < spec->key_length; at++)
+		hash = (hash ^ key[at]) * UINT64_C(0x100000001b3);
+	hash |= 1;
+	for (at = hash >> 32 & (KEYS - 1); import->keys[at]; at = (at + 1) & (KEYS - 1))
+		if (import->keys[at] == hash)
+			return 1;
+	import->keys[at] = hash;
+	import->key_count++;
+	return 0;
+}
+
+/* A job that is there with this key, in *id, or 0. */
+static int find_same(struct import *import, const struct ww_job_spec *spec, uint64_t *id)
+{
+	const struct ww_job_ref ref = {.tube = spec->tube, .key = spec->key, .key_length = spec->key_length};
+	struct ww_job_info info;
+	int error = ww_jobs_peek(import->store.jobs, &ref, &info, NULL);
+
+	*id = error ? 0 : info.id;
+	/* A directory says it again when it is written to. */
+	return error == WW_ENOTFOUND || !import->store.is_shared ? WW_OK : error;
+}
+
+/*
+ * Who delivers jobs of a shared store is not to get one that will be buried in a moment: until then it is due later, by
+ * whole periods if it has one.
+ */
+static void hold_back(struct import *import, struct ww_job_spec *spec)
+{
+	uint64_t soon = 0;
+	uint64_t late;
+
+	(void)ww_jobs_now(import->store.jobs, 0, &soon);
+	soon = (spec->flags & WW_JOB_AT ? soon : 0) + 60 * WW_SECOND;
+	late = spec->due < soon ? soon - spec->due : 0;
+	if (late && spec->period)
+		late = (late + spec->period - 1) / spec->period * spec->period;
+	spec->due += late;
+}
+
+static void set_time(struct import *import, struct entry *entry)
+{
+	struct ww_job_spec *spec = &entry->line.spec;
+	const int64_t shift = import->shift;
+
+	if (spec->flags & WW_JOB_AT && !(spec->flags & WW_JOB_WALL))
+		spec->due = shift > 0 && spec->due < (uint64_t)shift ? 0 : spec->due - (uint64_t)shift;
+	if (import->store.is_shared && entry->line.is_buried)
+		hold_back(import, spec);
+}
+
+static int check_key(struct import *import, const struct entry *entry, uint64_t *same)
+{
+	const struct ww_job_spec *spec = &entry->line.spec;
+	int error;
+
+	*same = 0;
+	if (!spec->key_length)
+		return 0;
+	/* Those of lines that are left out stay in the table. */
+	if (import->key_count >= KEYS / 2 || is_in_batch(import, spec)) {
+		if (end_batch(import))
+			return -1;
+		(void)is_in_batch(import, spec);
+	}
+	error = import->replace ? WW_OK : find_same(import, spec, same);
+	return error ? stop(import, error) : 0;
+}
+
+static int take_line(struct import *import, const char *text, size_t size)
+{
+	struct entry *entry = import->entries[import->jobs];
+	size_t place = import->jobs;
+	char excerpt[60];
+	uint64_t same;
+
+	if (strspn(text, " \t") >= size)
+		return 0;
+	if (!entry)
+		entry = import->entries[place] = memory_zeroed(1, sizeof *entry);
+	entry->number = import->number;
+	if (line_read(&entry->line, text, size))
+		return leave_out(import, entry->number, "%s", entry->line.problem);
+	if (check_key(import, entry, &same))
+		return -1;
+	message_excerpt(excerpt, sizeof excerpt, (const char *)entry->line.key, entry->line.spec.key_length);
+	if (same)
+		return leave_out(import, entry->number,
+		    "job %" PRIu64 " of tube %s has the key %s already; expected another, or --replace", same,
+		    entry->line.tube, excerpt);
+	set_time(import, entry);
+	/* If the batch was written meanwhile, this is the first of the next. */
+	import->entries[place] = import->entries[import->jobs];
+	import->entries[import->jobs++] = entry;
+	import->bytes += entry->line.spec.body_length;
+	return 0;
+}
+
+static int step(struct import *import, enum input_result result, const char *text, size_t size)
+{
+	import->number++;
+	if (result == INPUT_LONG)
+		return leave_out(
+		    import, import->number, "the line is too long; expected %zu bytes at most", INPUT_LINE_MAX);
+	if (take_line(import, text, size))
+		return -1;
+	if (import->number % 1000 == 0)
+		progress_show(import->input.size ? input_position(&import->input) : import->number, import->input.size);
+	if (import->jobs >= BATCH_JOBS || import->bytes >= (import->store.is_shared ? SHARED_BYTES : BATCH_BYTES))
+		return end_batch(import);
+	return 0;
+}
+
+static int read_all(struct import *import)
+{
+	enum input_result result;
+	const char *text;
+	size_t size;
+
+	while ((result = input_line(&import->input, &text, &size)) == INPUT_LINE || result == INPUT_LONG)
+		if (step(import, result, text, size))
+			return -1;
+	if (end_batch(import))
+		return -1;
+	if (result == INPUT_END)
+		return 0;
+	message_error("%s: %s, behind line %" PRIu64, import->source, import->input.problem, import->number);
+	return -1;
+}
+
+/* ---- All of it */
+
+static void say_result(const struct import *import)
+{
+	/* Ids of different shards are not in a row. */
+	const int is_shared = !import->place.path;
+	const uint64_t jobs = import->added + import->substitute;
+
+	progress_clear();
+	if (import->left_out > MESSAGES_MAX)
+		message_line(
+		    "%s: %" PRIu64 " more lines were left out", import->source, import->left_out - MESSAGES_MAX);
+	if (import->json) {
+		printf("{\"put\": %" PRIu64 ", \"replaced\": %" PRIu64 ", \"left_out\": %" PRIu64, jobs,
+		    import->substitute, import->left_out);
+		if (import->added && !is_shared)
+			printf(", \"first\": %" PRIu64 ", \"last\": %" PRIu64, import->first, import->last);
+		puts("}");
+		return;
+	}
+	printf("%" PRIu64 " job%s put", jobs, jobs == 1 ? "" : "s");
+	if (import->added && !is_shared)
+		printf(", with new ids from %" PRIu64 " to %" PRIu64, import->first, import->last);
+	if (import->substitute)
+		printf(", %" PRIu64 " in place of others", import->substitute);
+	if (import->left_out)
+		printf(", %" PRIu64 " left out", import->left_out);
+	putchar('\n');
+}
+
+static void free_entries(struct import *import)
+{
+	size_t i;
+
+	for (i = 0; i < BATCH_JOBS && import->entries[i]; i++) {
+		line_free(&import->entries[i]->line);
+		free(import->entries[i]);
+	}
+}
+
+/* A store that is there keeps what it has. */
+static void warn_of_shards(const struct import *import)
+{
+	uint64_t wanted = import->place.shards;
+	uint32_t has = wanted ? store_redis_shards(&import->store) : 0;
+
+	if (wanted && has != wanted)
+		message_line("warning: --redis-shards %" PRIu64 " changes nothing: the store was made with %" PRIu32
+		             "; another --redis-prefix names a new one",
+		    wanted, has);
+}
+
+static int run(struct import *import)
+{
+	int failed;
+	int error;
+
+	import->source = strcmp(import->file, "-") == 0 ? "standard input" : import->file;
+	if (input_open(&import->input, import->file)) {
+		message_error("%s: %s", import->source, import->input.problem);
+		return STATUS_FAILED;
+	}
+	error = store_open(&import->store, &import->place, 0);
+	if (error) {
+		int status = store_refused(&import->place, error);
+
+		input_close(&import->input);
+		return status;
+	}
+	warn_of_shards(import);
+	import->shift = store_shift(&import->store);
+	progress_begin("importing");
+	failed = read_all(import) != 0;
+	error = store_close(&import->store);
+	if (error && !failed)
+		store_refused(&import->place, error);
+	say_result(import);
+	free_entries(import);
+	input_close(&import->input);
+	return failed || error || import->left_out ? STATUS_FAILED : STATUS_OK;
+}
+
+static int parse(struct import *import, struct options *options)
+{
+	int id;
+
+	place_init(&import->place);
+	while ((id = options_next(options)) != OPTIONS_END) {
+		if (id == HELP)
+			return HELP;
+		if (id == OPTIONS_ERROR)
+			return OPTIONS_ERROR;
+		if (id == REPLACE)
+			import->replace = 1;
+		else if (id == JSON)
+			import->json = 1;
+		else if (place_take(&import->place, options, id))
+			return OPTIONS_ERROR;
+	}
+	return place_complete(&import->place, options, &import->file);
+}
+
+int command_import(char **arguments)
+{
+	struct options options = {"weekwheel import", table, OPTION_COUNT, arguments, NULL, 0, NULL};
+	static struct import import;
+	int status = parse(&import, &options);
+
+	if (!import.file)
+		import.file = "-";
+	if (status == HELP)
+		command_import_help(stdout);
+	if (status == 0)
+		status = run(&import);
+	else
+		status = status == HELP ? STATUS_OK : STATUS_USAGE;
+	place_free(&import.place);
+	return status;
+}
+
+void command_import_help(FILE *out)
+{
+	fputs("Usage: weekwheel import [OPTION]... DIR|URL [FILE]\n"
+	      "\n"
+	      "Put the jobs that 'weekwheel export' wrote to FILE, or standard input, into DIR,\n"
+	      "or into Redis, which is made if it is missing. No server may have DIR meanwhile. Jobs get new ids and\n"
+	      "keep their tubes, keys, bodies, due times and what else they were put with; buried\n"
+	      "ones are buried again. FILE may be compressed with gzip. A line that is no job is\n"
+	      "named and left out, and the exit status is then 1.\n"
+	      "\n"
+	      "Options:\n",
+	    out);
+	options_help(out, table, OPTION_COUNT);
+	fputs("\n"
+	      "Without DIR and URL, $WEEKWHEELD_STORE is the URL.\n"
+	      "\n"
+	      "Examples, a directory again from a backup, and its jobs in Redis:\n"
+	      "  weekwheel import /var/lib/weekwheeld/jobs jobs.json\n"
+	      "  weekwheel import --redis-shards 32 redis://127.0.0.1/ jobs.json\n",
+	    out);
+}

@@ -1,0 +1,409 @@
+/* A line of JSON to a job. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "tools/common/memory.h"
+#include "tools/common/message.h"
+#include "tools/weekwheel/jobs/json.h"
+#include "tools/weekwheel/store/line.h"
+
+/* What a line had beside the spec. */
+struct reading {
+	struct line *line;
+	uint64_t due, left;
+	unsigned seen; /* members of the table, a bit each */
+};
+
+typedef int take_fn(struct reading *reading, struct json_value value);
+
+static int take_digits(const char **at, const char *end, uint64_t most, uint64_t *number)
+{
+	const char *from = *at;
+
+	for (*number = 0; *at < end && **at >= '0' && **at <= '9'; ++*at) {
+		uint64_t digit = (uint64_t)(**at - '0');
+
+		if (*number > (most - digit) / 10)
+			return -1;
+		*number = *number * 10 + digit;
+	}
+	return *at > from ? 0 : -1;
+}
+
+static int take_whole(struct json_value value, uint64_t most, uint64_t *number)
+{
+	const char *at = value.text;
+
+	return value.kind != JSON_NUMBER || take_digits(&at, at + value.size, most, number) ||
+	               at != value.text + value.size
+	           ? -1
+	           : 0;
+}
+
+/* Seconds, exactly: a double would not hold the ns of a date. */
+static int take_seconds(struct json_value value, uint64_t *ns)
+{
+	const char *at = value.text;
+	const char *end = at + value.size;
+	uint64_t unit = WW_SECOND;
+	uint64_t seconds;
+
+	if (value.kind != JSON_NUMBER || take_digits(&at, end, 2 * WW_DRIVER_TIME_MAX / WW_SECOND - 1, &seconds))
+		return -1;
+	*ns = seconds * WW_SECOND;
+	if (at == end)
+		return 0;
+	if (*at++ != '.' || at == end)
+		return -1;
+	for (; at < end && *at >= '0' && *at <= '9'; at++) {
+		unit /= 10;
+		*ns += (uint64_t)(*at - '0') * unit;
+	}
+	return at == end ? 0 : -1;
+}
+
+static int is_word(struct json_value value, const char *word)
+{
+	return value.kind == JSON_STRING && value.size == strlen(word) && memcmp(value.text, word, value.size) == 0;
+}
+
+/* The value's place in a list of words, or -1. */
+static int take_word(struct json_value value, const char *const *words, int count)
+{
+	int i;
+
+	for (i = 0; i < count; i++)
+		if (is_word(value, words[i]))
+			return i;
+	return -1;
+}
+
+/* ---- Base64 */
+
+static int digit_of(char c)
+{
+	static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+	const char *found = c ? strchr(digits, c) : NULL;
+
+	return found ? (int)(found - digits) : -1;
+}
+
+/* Decode to out, which has room for three bytes of every four characters. Return how many that were, or -1. */
+static long take_base64(struct json_value value, unsigned char *out)
+{
+	size_t size = value.size;
+	unsigned long word = 0;
+	long length = 0;
+	size_t i;
+
+	if (value.kind != JSON_STRING || size % 4)
+		return -1;
+	while (size && value.size - size < 2 && value.text[size - 1] == '=')
+		size--;
+	for (i = 0; i < size; i++) {
+		int digit = digit_of(value.text[i]);
+
+		if (digit < 0)
+			return -1;
+		word = (word << 6 | (unsigned long)digit) & 0xffffff;
+		if (i % 4)
+			out[length++] = (unsigned char)(word >> (i % 4 == 1 ? 4 : i % 4 == 2 ? 2 : 0));
+	}
+	return length;
+}
+
+/* ---- Members */
+
+static int take_string(struct json_value value, char *out, size_t room)
+{
+	char object[8 * 256 + 16];
+	int size = snprintf(object, sizeof object, "{\"\": \"%.*s\"}", (int)value.size, value.text);
+
+	/* The rest of a text that is too long would be left out. */
+	if (value.kind != JSON_STRING || value.size > 8 * 255 || size < 0 || (size_t)size >= sizeof object)
+		return -1;
+	json_text(object, (size_t)size, "", out, room);
+	return 0;
+}
+
+static int take_tube(struct reading *reading, struct json_value value)
+{
+	char text[4 * WW_TUBE_MAX];
+
+	if (take_string(value, text, sizeof text) || !*text || strlen(text) > WW_TUBE_MAX)
+		return -1;
+	memcpy(reading->line->tube, text, strlen(text) + 1);
+	return 0;
+}
+
+static int take_key(struct reading *reading, struct json_value value)
+{
+	struct line *line = reading->line;
+	long length = 0;
+
+	if (value.kind != JSON_NULL) {
+		if (value.size > (WW_JOB_KEY_MAX + 2) / 3 * 4)
+			return -1;
+		length = take_base64(value, line->key);
+	}
+	if (length < 0 || length > WW_JOB_KEY_MAX)
+		return -1;
+	line->spec.key_length = (size_t)length;
+	return 0;
+}
+
+static int take_body(struct reading *reading, struct json_value value)
+{
+	struct line *line = reading->line;
+	long length;
+
+	if (value.size / 4 * 3 > line->room) {
+		line->room = value.size;
+		line->body = memory_resize(line->body, line->room, 1);
+	}
+	length = take_base64(value, line->body);
+	if (length < 0)
+		return -1;
+	line->spec.body_length = (size_t)length;
+	return 0;
+}
+
+static int take_error(struct reading *reading, struct json_value value)
+{
+	char text[8 * 256];
+
+	if (take_string(value, text, sizeof text))
+		return -1;
+	snprintf(reading->line->error, sizeof reading->line->error, "%.*s", WW_JOB_ERROR_MAX, text);
+	return 0;
+}
+
+static int take_state(struct reading *reading, struct json_value value)
+{
+	static const char *const words[] = {"waiting", "buried"};
+
+	reading->line->is_buried = take_word(value, words, 2);
+	return reading->line->is_buried < 0 ? -1 : 0;
+}
+
+static int take_clock(struct reading *reading, struct json_value value)
+{
+	static const char *const words[] = {"elapsed", "wall"};
+	int word = take_word(value, words, 2);
+
+	if (word == 1)
+		reading->line->spec.flags |= WW_JOB_WALL;
+	return word < 0 ? -1 : 0;
+}
+
+static int take_missed(struct reading *reading, struct json_value value)
+{
+	static const char *const words[] = {"once", "all", "skip"};
+	int word = take_word(value, words, 3);
+
+	if (word >= 0)
+		reading->line->spec.missed = (enum ww_missed)word;
+	return word < 0 ? -1 : 0;
+}
+
+static int take_due(struct reading *reading, struct json_value value)
+{
+	return take_seconds(value, &reading->due);
+}
+
+static int take_left(struct reading *reading, struct json_value value)
+{
+	return take_seconds(value, &reading->left) || reading->left > WW_DRIVER_TIME_MAX ? -1 : 0;
+}
+
+/* A length of time of the spec. */
+static int take_span(struct json_value value, uint64_t least, uint64_t *ns)
+{
+	uint64_t read;
+
+	if (take_seconds(value, &read) || read > WW_DRIVER_TIME_MAX || (read && read < least))
+		return -1;
+	*ns = read;
+	return 0;
+}
+
+static int take_run(struct reading *reading, struct json_value value)
+{
+	uint64_t *run = &reading->line->spec.run;
+
+	return take_span(value, WW_SECOND, run) || !*run ? -1 : 0;
+}
+
+static int take_period(struct reading *reading, struct json_value value)
+{
+	return take_span(value, WW_MILLISECOND, &reading->line->spec.period);
+}
+
+static int take_skip(struct reading *reading, struct json_value value)
+{
+	return take_span(value, 0, &reading->line->spec.skip);
+}
+
+static int take_backoff(struct reading *reading, struct json_value value)
+{
+	return take_span(value, 0, &reading->line->spec.backoff);
+}
+
+static int take_backoff_max(struct reading *reading, struct json_value value)
+{
+	return take_span(value, 0, &reading->line->spec.backoff_max);
+}
+
+static int take_priority(struct reading *reading, struct json_value value)
+{
+	uint64_t number;
+	int wrong = take_whole(value, UINT32_MAX, &number);
+
+	if (!wrong)
+		reading->line->spec.priority = (uint32_t)number;
+	return wrong;
+}
+
+static int take_attempts(struct reading *reading, struct json_value value)
+{
+	uint64_t number;
+	int wrong = take_whole(value, UINT32_MAX, &number);
+
+	if (!wrong)
+		reading->line->spec.attempts = (uint32_t)number;
+	return wrong;
+}
+
+/* What a job that is put gets anew. */
+static int take_nothing(struct reading *reading, struct json_value value)
+{
+	uint64_t ns;
+
+	(void)reading;
+	return take_seconds(value, &ns) && take_whole(value, UINT64_MAX, &ns) ? -1 : 0;
+}
+
+static const char number_expected[] = "a number";
+static const char span_expected[] = "seconds, 0 to 4611686018";
+
+static const struct {
+	const char *name;
+	take_fn *take;
+	const char *expected;
+} members[] = {
+    {"id", take_nothing, number_expected},
+    {"tube", take_tube, "a name of 1 to 200 bytes"},
+    {"key", take_key, "1 to 200 bytes in base64, or null"},
+    {"state", take_state, "\"waiting\" or \"buried\""},
+    {"clock", take_clock, "\"elapsed\" or \"wall\""},
+    {"due", take_due, "seconds since 1970"},
+    {"left", take_left, span_expected},
+    {"period", take_period, "0, or seconds from 0.001 to 4611686018"},
+    {"missed", take_missed, "\"once\", \"all\" or \"skip\""},
+    {"skip", take_skip, span_expected},
+    {"priority", take_priority, "a whole number, 0 to 4294967295"},
+    {"run", take_run, "seconds from 1 to 4611686018"},
+    {"attempts", take_attempts, "a whole number, 0 to 4294967295"},
+    {"backoff", take_backoff, span_expected},
+    {"backoff_max", take_backoff_max, span_expected},
+    {"delay", take_nothing, number_expected},
+    {"created", take_nothing, number_expected},
+    {"version", take_nothing, number_expected},
+    {"reserves", take_nothing, number_expected},
+    {"timeouts", take_nothing, number_expected},
+    {"releases", take_nothing, number_expected},
+    {"buries", take_nothing, number_expected},
+    {"kicks", take_nothing, number_expected},
+    {"error", take_error, "a text of up to 255 bytes"},
+    {"body", take_body, "the body in base64"},
+};
+
+enum { MEMBERS = sizeof members / sizeof *members };
+
+static unsigned bit_of(const char *name)
+{
+	int i;
+
+	for (i = 0; i < MEMBERS && strcmp(members[i].name, name) != 0; i++)
+		continue;
+	return 1u << i;
+}
+
+static int take_member(struct reading *reading, struct json_value name, struct json_value value)
+{
+	char *problem = reading->line->problem;
+	char excerpt[60];
+	int i;
+
+	for (i = 0; i < MEMBERS; i++) {
+		if (strlen(members[i].name) == name.size && memcmp(members[i].name, name.text, name.size) == 0)
+			break;
+	}
+	if (i == MEMBERS) {
+		message_excerpt(excerpt, sizeof excerpt, name.text, name.size);
+		snprintf(problem, LINE_PROBLEM, "%s is nothing that a job has; see weekwheel-store(1)", excerpt);
+		return -1;
+	}
+	if (reading->seen & 1u << i) {
+		snprintf(problem, LINE_PROBLEM, "'%s' is there twice", members[i].name);
+		return -1;
+	}
+	reading->seen |= 1u << i;
+	if (members[i].take(reading, value) == 0)
+		return 0;
+	message_excerpt(excerpt, sizeof excerpt, value.text, value.size);
+	snprintf(problem, LINE_PROBLEM, "'%s' is %s; expected %s", members[i].name, excerpt, members[i].expected);
+	return -1;
+}
+
+static void begin(struct reading *reading, struct line *line)
+{
+	*reading = (struct reading){.line = line};
+	(void)ww_job_spec_default(&line->spec);
+	snprintf(line->tube, sizeof line->tube, "%s", WW_TUBE_DEFAULT);
+	line->is_buried = 0;
+	line->error[0] = 0;
+}
+
+static int finish(const struct reading *reading)
+{
+	struct line *line = reading->line;
+
+	if (!(reading->seen & bit_of("body"))) {
+		snprintf(line->problem, LINE_PROBLEM, "expected a 'body', in base64");
+		return -1;
+	}
+	line->spec.tube = line->tube;
+	line->spec.key = line->key;
+	line->spec.body = line->body;
+	line->spec.due = reading->left;
+	if (reading->seen & bit_of("due")) {
+		line->spec.due = reading->due;
+		line->spec.flags |= WW_JOB_AT;
+	}
+	return 0;
+}
+
+int line_read(struct line *line, const char *text, size_t size)
+{
+	struct reading reading;
+	struct json_value name, value;
+	size_t at = 0;
+	int more;
+
+	begin(&reading, line);
+	while ((more = json_next(text, size, &at, &name, &value)) > 0)
+		if (take_member(&reading, name, value))
+			return -1;
+	if (more == 0)
+		return finish(&reading);
+	snprintf(line->problem, LINE_PROBLEM, "at byte %zu: expected an object of JSON, {\"tube\": ..., \"body\": ...}",
+	    at + 1);
+	return -1;
+}
+
+void line_free(struct line *line)
+{
+	free(line->body);
+	memset(line, 0, sizeof *line);
+}

@@ -1,0 +1,219 @@
+/* Where jobs are kept. */
+#include "tools/weekwheel/store/place.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "tools/common/message.h"
+#include "tools/weekwheel/jobs/jobs.h"
+#include "weekwheel/driver.h"
+#include "weekwheel/jobs_redis.h"
+
+void place_init(struct place *place)
+{
+	memset(place, 0, sizeof *place);
+	place->prefix = "weekwheel";
+	place->timeout = 10 * WW_SECOND;
+}
+
+void place_free(struct place *place)
+{
+	free(place->line);
+	place->line = NULL;
+}
+
+static int is_url(const char *text)
+{
+	size_t scheme = strspn(text, "abcdefghijklmnopqrstuvwxyz");
+
+	return scheme > 0 && strncmp(text + scheme, "://", 3) == 0;
+}
+
+/* What stands before the @ is a user and a password. */
+static void name_url(struct place *place)
+{
+	const char *host = strstr(place->url, "://");
+	const char *end;
+
+	host = host ? host + 3 : place->url;
+	/* A / in a password is wrong there, and is nevertheless not to be shown. */
+	end = strrchr(host, '@');
+	snprintf(place->name, sizeof place->name, "%.*s%s", (int)(host - place->url), place->url, end ? end + 1 : host);
+}
+
+static int has_password(const char *url)
+{
+	const char *host = strstr(url, "://");
+	const char *end = host ? strrchr(host, '@') : NULL;
+
+	return end && memchr(host + 3, ':', (size_t)(end - host) - 3) != NULL;
+}
+
+/* ---- Options */
+
+static int bad_file(const struct options *options, const char *reason)
+{
+	return jobs_complain(
+	    options, "--store-file '%s': expected a file with redis://HOST:PORT/: %s", options->value, reason);
+}
+
+static int read_file(struct place *place, const struct options *options)
+{
+	const char *name = options->value;
+	FILE *file = fopen(name, "r");
+	struct stat status;
+	size_t room = 0;
+	ssize_t size;
+
+	if (!file)
+		return bad_file(options, strerror(errno));
+	if (fstat(fileno(file), &status) == 0 && S_ISREG(status.st_mode) && status.st_mode & 077)
+		message_line("warning: others may read %s: 'chmod 600' keeps it secret", name);
+	free(place->line);
+	place->line = NULL;
+	size = getline(&place->line, &room, file);
+	fclose(file);
+	if (size > 0)
+		place->line[strcspn(place->line, "\r\n")] = '\0';
+	if (size <= 0 || !place->line[0])
+		return bad_file(options, "its first line is empty");
+	/* What is in it is not shown: it may be a password alone. */
+	if (!is_url(place->line))
+		return bad_file(options, "its first line is something else");
+	place->url = place->line;
+	return 0;
+}
+
+static int read_prefix(struct place *place, const struct options *options)
+{
+	size_t length = strlen(options->value);
+
+	if (length < 1 || length > WW_REDIS_PREFIX_MAX ||
+	    strspn(options->value, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-") != length)
+		return options_bad_value(options, "redis-prefix", "1 to 64 letters, digits, '.', '_' and '-'");
+	place->prefix = options->value;
+	return 0;
+}
+
+static int read_timeout(struct place *place, const struct options *options)
+{
+	uint64_t seconds;
+
+	if (options_whole(options->value, 1, 3600, &seconds))
+		return options_bad_value(options, "redis-timeout", "whole seconds, 1 to 3600");
+	place->timeout = seconds * WW_SECOND;
+	return 0;
+}
+
+static int take_operand(struct place *place, const struct options *options)
+{
+	if (place->count == PLACE_OPERANDS)
+		return jobs_complain(options, "'%s': a directory and one file are expected", options->value);
+	place->operands[place->count++] = options->value;
+	return 0;
+}
+
+int place_take(struct place *place, const struct options *options, int id)
+{
+	if (id >= PLACE_PREFIX && !place->redis)
+		place->redis = id;
+	switch (id) {
+	case PLACE_STORE:
+		if (!is_url(options->value))
+			return options_bad_value(options, "store", "redis://HOST:PORT/ or unix:///PATH");
+		place->store = place->url = options->value;
+		if (has_password(place->url))
+			message_line("warning: everybody on this machine can read the password in --store; use "
+			             "--store-file, or WEEKWHEELD_STORE");
+		return 0;
+	case PLACE_STORE_FILE:
+		return read_file(place, options);
+	case PLACE_PREFIX:
+		return read_prefix(place, options);
+	case PLACE_TIMEOUT:
+		return read_timeout(place, options);
+	case PLACE_SHARDS:
+		return options_whole(options->value, 1, WW_REDIS_SHARDS_MAX, &place->shards)
+		           ? options_bad_value(options, "redis-shards", "a whole number, 1 to 4096")
+		           : 0;
+	default:
+		return take_operand(place, options);
+	}
+}
+
+/* ---- All of them together */
+
+static const char *name_of(const struct options *options, int id)
+{
+	size_t i;
+
+	for (i = 0; i < options->count && options->table[i].id != id; i++)
+		;
+	return i < options->count ? options->table[i].name : "";
+}
+
+/* The first operand, or what the environment says where there is none. Returns how many were used. */
+static size_t find(struct place *place)
+{
+	const char *url = getenv("WEEKWHEELD_STORE");
+
+	if (place->url)
+		return 0;
+	if (place->count == 0) {
+		place->url = url && *url ? url : NULL;
+		return 0;
+	}
+	if (!is_url(place->operands[0])) {
+		place->path = place->operands[0];
+		return 1;
+	}
+	place->url = place->operands[0];
+	if (has_password(place->url))
+		message_line("warning: everybody on this machine can read the password of the URL; use --store-file, "
+		             "or WEEKWHEELD_STORE");
+	return 1;
+}
+
+static int check_url(struct place *place, const struct options *options)
+{
+	const char *why = NULL;
+	char excerpt[80];
+
+	name_url(place);
+#ifdef HAVE_REDIS
+	(void)ww_jobs_redis_check_url(place->url, &why);
+#endif
+	if (!why)
+		return 0;
+	return jobs_complain(options, "%s: expected redis://HOST:PORT/ or unix:///PATH: %s",
+	    message_excerpt(excerpt, sizeof excerpt, place->name, strlen(place->name)), why);
+}
+
+int place_complete(struct place *place, const struct options *options, const char **file)
+{
+	size_t used = find(place);
+
+	if (place->store && place->line)
+		return jobs_complain(
+		    options, "--store and --store-file exclude each other: jobs are in one place; leave one out");
+	if (!place->path && !place->url)
+		return jobs_complain(
+		    options, "expected a directory, which weekwheeld has as --data, or a URL of Redis");
+	if (place->count > used + (file != NULL))
+		return used ? jobs_complain(options, "'%s': one directory is expected, and '%s' is it",
+		                  place->operands[used], place->operands[0])
+		            : jobs_complain(options, "'%s': jobs are in one place, and --store says which",
+		                  place->operands[place->count - 1]);
+	if (file)
+		*file = place->count > used ? place->operands[used] : NULL;
+	if (place->path && place->redis)
+		return jobs_complain(options, "--%s is for jobs in Redis, and '%s' is a directory; leave it out",
+		    name_of(options, place->redis), place->path);
+	if (place->url)
+		return check_url(place, options);
+	snprintf(place->name, sizeof place->name, "%s", place->path);
+	return 0;
+}

@@ -1,0 +1,208 @@
+/* Opening a store of jobs, and reading all of it. */
+#include "tools/weekwheel/store/store.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "tools/common/message.h"
+#include "tools/weekwheel/command.h"
+
+static int make_driver(struct ww_driver **driver, struct ww_clock *clock)
+{
+	struct ww_driver_config config;
+
+	(void)ww_driver_config_default(&config);
+	config.clock = clock;
+	config.flags = WW_DRIVER_THREADLESS;
+	return ww_driver_create(driver, &config);
+}
+
+static int open_directory(struct store *store, const char *path, uint32_t flags)
+{
+	struct ww_jobs_config config;
+	int error;
+
+	error = make_driver(&store->elapsed, ww_clock_elapsed());
+	if (!error)
+		error = make_driver(&store->wall, ww_clock_wall());
+	(void)ww_jobs_config_default(&config);
+	config.path = path;
+	config.driver = store->elapsed;
+	config.wall = store->wall;
+	config.flags = flags;
+	/* What is in a directory was within the limit of its server. */
+	config.body_max = WW_JOB_BODY_MAX;
+	return error ? error : ww_jobs_open(&store->jobs, &config);
+}
+
+int store_open(struct store *store, const struct place *place, uint32_t flags)
+{
+	int error;
+
+	memset(store, 0, sizeof *store);
+	store->is_shared = !place->path;
+	error = place->path ? open_directory(store, place->path, flags) : store_redis_open(store, place, flags);
+	if (error) {
+		store->jobs = NULL;
+		(void)store_close(store);
+	}
+	return error;
+}
+
+int store_close(struct store *store)
+{
+	int error = ww_jobs_close(store->jobs);
+
+	(void)ww_driver_destroy(store->wall);
+	(void)ww_driver_destroy(store->elapsed);
+	memset(store, 0, sizeof *store);
+	return error;
+}
+
+/* The library says "denied" of several things that a person would mend differently. */
+static const char *denied(const char *path)
+{
+	char name[4096];
+	struct stat status;
+
+	if (stat(path, &status))
+		return errno == ENOENT ? "there is no such directory" : strerror(errno);
+	if (!S_ISDIR(status.st_mode))
+		return "is no directory; name the one that weekwheeld has as --data";
+	snprintf(name, sizeof name, "%s/data.mdb", path);
+	if (stat(name, &status) && errno == ENOENT)
+		return "has no jobs in it; name the directory that weekwheeld has as --data";
+	return "no permission; run this as the user whose directory it is";
+}
+
+const char *store_reason(char *text, size_t room, const struct place *place, int error)
+{
+	const char *why = ww_strerror(error);
+
+	if (!place->path)
+		return store_redis_reason(text, room, place, error);
+	if (error == WW_EDENIED)
+		why = denied(place->path);
+	else if (error == WW_EINUSE)
+		why = "a server has it open; end that one first, or give it the jobs by 'weekwheel put'";
+	else if (error == WW_ECORRUPT)
+		why = "is damaged, or is no store of jobs; put back a copy";
+	else if (error == WW_EVERSION)
+		why = "was written by a later version of weekwheel; use that one";
+	else if (error == WW_EFULL)
+		why = "the disk is full; make room";
+	snprintf(text, room, "%s: %s", place->path, why);
+	return text;
+}
+
+int store_refused(const struct place *place, int error)
+{
+	char text[4200];
+
+	message_error("%s", store_reason(text, sizeof text, place, error));
+	return STATUS_FAILED;
+}
+
+int store_is_used(const char *path)
+{
+	char name[4096];
+	int owner;
+	int used;
+
+	snprintf(name, sizeof name, "%s/owner", path);
+	owner = open(name, O_RDONLY | O_CLOEXEC);
+	if (owner < 0)
+		return 0;
+	used = flock(owner, LOCK_SH | LOCK_NB) != 0;
+	close(owner);
+	return used;
+}
+
+int64_t store_shift(const struct store *store)
+{
+	const int64_t second = (int64_t)WW_SECOND;
+	uint64_t elapsed = 0;
+	uint64_t wall = 0;
+	int64_t shift;
+
+	(void)ww_jobs_now(store->jobs, 0, &elapsed);
+	(void)ww_jobs_now(store->jobs, WW_JOB_WALL, &wall);
+	shift = (int64_t)(wall - elapsed);
+	return shift > -second && shift < second ? 0 : shift;
+}
+
+/* ---- Every job */
+
+/*
+ * Ids in a row without a record that can be read, after which ever more are passed at a time: the count of all jobs may
+ * be damaged too.
+ */
+enum { ONE_BY_ONE = 1 << 20 };
+
+struct walk {
+	ww_job_fn *fn;
+	void *context;
+	uint64_t last;   /* the id that was seen last */
+	uint64_t passed; /* tries since then that found nothing to read */
+	uint64_t step;   /* of the last of them */
+};
+
+static int walk_one(const struct ww_job_info *info, void *context)
+{
+	struct walk *walk = context;
+
+	walk->last = info->id;
+	walk->passed = 0;
+	walk->step = 1;
+	return walk->fn(info, walk->context);
+}
+
+/*
+ * The id of a record that cannot be read is not told: go on behind every one that it may have. Returns 0 where no other
+ * follows.
+ */
+static int pass(struct walk *walk, struct ww_job_filter *filter, uint64_t accepted)
+{
+	uint64_t after = walk->last > filter->after ? walk->last : filter->after;
+
+	if (walk->passed++ >= ONE_BY_ONE)
+		walk->step *= 2;
+	if (after >= accepted || walk->step >= accepted - after)
+		return 0;
+	filter->after = after + walk->step;
+	return 1;
+}
+
+int store_each(const struct store *store, ww_job_fn *fn, void *context)
+{
+	struct ww_job_filter filter = {.after = 0};
+	struct walk walk = {.fn = fn, .context = context, .step = 1};
+	struct ww_jobs_stats stats;
+	int damaged = WW_OK;
+	int error;
+
+	if (store->is_shared)
+		return store_redis_each(store, fn, context);
+	error = ww_jobs_stats(store->jobs, &stats);
+	/* What is read between these two is of one moment. */
+	if (!error)
+		error = ww_jobs_begin(store->jobs);
+	if (error)
+		return error;
+	for (;;) {
+		error = ww_jobs_list(store->jobs, &filter, SIZE_MAX, walk_one, &walk, NULL);
+		if (error != WW_ECORRUPT)
+			break;
+		damaged = error;
+		error = WW_OK;
+		if (!pass(&walk, &filter, stats.accepted))
+			break;
+	}
+	(void)ww_jobs_commit(store->jobs);
+	return error ? error : damaged;
+}

@@ -1,0 +1,143 @@
+/* A store in Redis. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tools/common/memory.h"
+#include "tools/weekwheel/store/store.h"
+
+#ifdef HAVE_REDIS
+#include "weekwheel/jobs_redis.h"
+
+/* What the library said last. There is no worker, so it speaks in the thread that calls it. */
+static char said[1024];
+
+static void note(const char *sentence, void *context)
+{
+	(void)context;
+	snprintf(said, sizeof said, "%s", sentence);
+}
+
+int store_redis_open(struct store *store, const struct place *place, uint32_t flags)
+{
+	struct ww_jobs_redis_config config;
+
+	said[0] = '\0';
+	(void)ww_jobs_redis_config_default(&config);
+	config.url = place->url;
+	config.prefix = place->prefix;
+	if (place->shards)
+		config.shards = (uint32_t)place->shards;
+	config.timeout = place->timeout;
+	/* What is there was within the limit of its server. */
+	config.body_max = WW_JOB_BODY_MAX;
+	/* Who comes and goes takes no shard from a server. */
+	config.flags = WW_REDIS_PASSIVE | (flags & WW_JOBS_READONLY ? WW_REDIS_EXISTING : 0);
+	config.report = note;
+	return ww_jobs_redis_open(&store->jobs, &config);
+}
+
+uint32_t store_redis_shards(const struct store *store)
+{
+	struct ww_jobs_redis_stats stats;
+
+	return ww_jobs_redis_stats(store->jobs, &stats) ? 0 : stats.shards;
+}
+#else
+static const char said[] = "this weekwheel was built without Redis: it needs hiredis (libhiredis-dev)";
+
+int store_redis_open(struct store *store, const struct place *place, uint32_t flags)
+{
+	(void)place;
+	(void)flags;
+	store->jobs = NULL;
+	return WW_ESYSTEM;
+}
+
+uint32_t store_redis_shards(const struct store *store)
+{
+	(void)store;
+	return 0;
+}
+#endif
+
+const char *store_redis_reason(char *text, size_t room, const struct place *place, int error)
+{
+	if (error == WW_ENOTFOUND)
+		snprintf(text, room, "%s: has no jobs with the prefix '%s'; give the --redis-prefix of their server",
+		    place->name, place->prefix);
+	else if (error == WW_EVERSION)
+		snprintf(text, room, "%s: was written by a later version of weekwheel; use that one", place->name);
+	else if (error == WW_EFULL)
+		snprintf(text, room, "%s: Redis has no memory left, or cannot write; %s", place->name,
+		    said[0] ? said : "make room");
+	else
+		snprintf(text, room, "%s: %s", place->name, said[0] ? said : ww_strerror(error));
+	return text;
+}
+
+/* ---- Every job */
+
+/* Ids that were seen, in a table with open addresses; 0: a free one. */
+struct seen {
+	uint64_t *ids;
+	unsigned bits;
+	size_t count;
+};
+
+/* Returns whether it is there already. */
+static int find(struct seen *seen, uint64_t id)
+{
+	const size_t mask = ((size_t)1 << seen->bits) - 1;
+	size_t at = (size_t)(id * UINT64_C(0x9e3779b97f4a7c15) >> (64 - seen->bits));
+
+	while (seen->ids[at] && seen->ids[at] != id)
+		at = (at + 1) & mask;
+	if (seen->ids[at])
+		return 1;
+	seen->ids[at] = id;
+	return 0;
+}
+
+static void grow(struct seen *seen)
+{
+	uint64_t *old = seen->ids;
+	size_t size = old ? (size_t)1 << seen->bits : 0;
+	size_t i;
+
+	seen->bits = old ? seen->bits + 1 : 12;
+	seen->ids = memory_zeroed((size_t)1 << seen->bits, sizeof *seen->ids);
+	for (i = 0; i < size; i++)
+		if (old[i])
+			(void)find(seen, old[i]);
+	free(old);
+}
+
+struct walk {
+	ww_job_fn *fn;
+	void *context;
+	struct seen seen;
+};
+
+/* While the store grows or shrinks, a job may come twice. */
+static int walk_one(const struct ww_job_info *info, void *context)
+{
+	struct walk *walk = context;
+
+	if (!walk->seen.ids || walk->seen.count >= (size_t)1 << (walk->seen.bits - 1))
+		grow(&walk->seen);
+	if (find(&walk->seen, info->id))
+		return 0;
+	walk->seen.count++;
+	return walk->fn(info, walk->context);
+}
+
+int store_redis_each(const struct store *store, ww_job_fn *fn, void *context)
+{
+	struct ww_job_filter filter = {.after = 0};
+	struct walk walk = {.fn = fn, .context = context};
+	int error = ww_jobs_list(store->jobs, &filter, SIZE_MAX, walk_one, &walk, NULL);
+
+	free(walk.seen.ids);
+	return error;
+}

@@ -1,0 +1,83 @@
+/* Bytes on their way in or out. */
+#include "tools/weekwheeld/buffer.h"
+
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* An empty buffer keeps so much, so that a connection that is answered again and again does not allocate. */
+enum { BUFFER_LEAST = 512, BUFFER_KEPT = 4096 };
+
+int buffer_reserve(struct buffer *buffer, size_t more)
+{
+	size_t capacity = buffer->capacity;
+	char *data;
+
+	if (more > SIZE_MAX / 2 - buffer->size)
+		return -1;
+	if (buffer->size + more <= capacity)
+		return 0;
+	if (capacity < BUFFER_LEAST)
+		capacity = BUFFER_LEAST;
+	while (capacity < buffer->size + more)
+		capacity += capacity / 2;
+	data = realloc(buffer->data, capacity);
+	if (!data)
+		return -1;
+	buffer->data = data;
+	buffer->capacity = capacity;
+	return 0;
+}
+
+int buffer_append(struct buffer *buffer, const void *data, size_t size)
+{
+	if (size == 0)
+		return 0;
+	if (buffer_reserve(buffer, size) != 0)
+		return -1;
+	memcpy(buffer->data + buffer->size, data, size);
+	buffer->size += size;
+	return 0;
+}
+
+int buffer_format(struct buffer *buffer, const char *format, ...)
+{
+	size_t room = buffer->capacity - buffer->size;
+	va_list arguments;
+	int length;
+
+	va_start(arguments, format);
+	length = vsnprintf(room ? buffer->data + buffer->size : NULL, room, format, arguments);
+	va_end(arguments);
+	if (length < 0)
+		return -1;
+	if ((size_t)length >= room) {
+		/* One more, for the NUL that vsnprintf ends with. */
+		if (buffer_reserve(buffer, (size_t)length + 1) != 0)
+			return -1;
+		va_start(arguments, format);
+		(void)vsnprintf(buffer->data + buffer->size, (size_t)length + 1, format, arguments);
+		va_end(arguments);
+	}
+	buffer->size += (size_t)length;
+	return 0;
+}
+
+void buffer_drop(struct buffer *buffer, size_t size)
+{
+	buffer->size -= size;
+	if (buffer->size > 0)
+		memmove(buffer->data, buffer->data + size, buffer->size);
+	else if (buffer->capacity > BUFFER_KEPT)
+		buffer_free(buffer);
+}
+
+void buffer_free(struct buffer *buffer)
+{
+	free(buffer->data);
+	buffer->data = NULL;
+	buffer->size = 0;
+	buffer->capacity = 0;
+}

@@ -1,0 +1,372 @@
+/* Connections: bytes in, bytes out, and how they end. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "tools/weekwheeld/server.h"
+
+/* While a client waits for a job, so much of what it sends on is kept. */
+enum { INPUT_MAX = 65536, KEEPALIVE_SECONDS = 60 };
+
+static void connection_read(uv_stream_t *stream, ssize_t size, const uv_buf_t *unused);
+
+static size_t unread(const struct connection *connection)
+{
+	return connection->out.size + connection->sending.size;
+}
+
+/* No command is carried out while it waits for a job, or leaves too many answers unread. */
+static int is_blocked(const struct connection *connection)
+{
+	return connection->is_waiting || connection->is_over || connection->is_lost || connection->is_closed ||
+	       unread(connection) > connection->server->settings->max_output;
+}
+
+static void connection_room(uv_handle_t *handle, size_t suggested, uv_buf_t *room)
+{
+	struct connection *connection = handle->data;
+
+	(void)suggested;
+	*room = uv_buf_init(connection->server->input, sizeof connection->server->input);
+}
+
+static void reading_start(struct connection *connection)
+{
+	if (connection->is_reading || connection->at_end || connection->is_closed || connection->server->is_stopping)
+		return;
+	if (uv_read_start(&connection->io.stream, connection_room, connection_read) == 0)
+		connection->is_reading = 1;
+}
+
+static void reading_stop(struct connection *connection)
+{
+	if (connection->is_reading)
+		uv_read_stop(&connection->io.stream);
+	connection->is_reading = 0;
+}
+
+void connection_to_flush(struct connection *connection)
+{
+	if (connection->in_flush)
+		return;
+	connection->in_flush = 1;
+	connection->next_flush = connection->server->flush;
+	connection->server->flush = connection;
+}
+
+/* Let a connection that has nothing more to say close once all is sent. */
+static void connection_finish(struct connection *connection)
+{
+	if (connection->is_closed)
+		return;
+	connection->is_over = 1;
+	reading_stop(connection);
+	connection_to_flush(connection);
+}
+
+static void run(struct connection *connection, const struct command *command)
+{
+	if (command->verb == VERB_QUIT && command->refusal == REFUSAL_NONE)
+		connection_finish(connection);
+	else
+		command_run(connection, command);
+}
+
+/* Carry out what is in data[0 .. size-1], as far as possible; return how many bytes that were. */
+static size_t connection_take(struct connection *connection, const char *data, size_t size)
+{
+	static struct command command;
+	size_t taken = 0;
+	size_t used = 0;
+	int found = 1;
+
+	while (found && !is_blocked(connection)) {
+		found = protocol_next(&connection->protocol, &command, data + taken, size - taken, &used);
+		taken += used;
+		if (found)
+			run(connection, &command);
+	}
+	connection->is_stalled = found && !connection->is_waiting;
+	return taken;
+}
+
+/* Whether to go on reading, and whether the client has said its last word. */
+static void connection_settle(struct connection *connection)
+{
+	if (connection->is_closed || connection->is_over)
+		return;
+	if (connection->at_end && !is_blocked(connection) && !connection->in_resume)
+		connection_finish(connection);
+	else if (is_blocked(connection) && connection->in.size >= INPUT_MAX)
+		reading_stop(connection);
+	else
+		reading_start(connection);
+}
+
+static int keep_input(struct connection *connection, const char *data, size_t size)
+{
+	struct buffer *in = &connection->in;
+	size_t wants = protocol_wants(&connection->protocol);
+
+	/* The room for a body that has begun to come is taken at once, unless that is much: then as it comes. */
+	if (wants > in->size && wants <= INPUT_MAX * 16 && buffer_reserve(in, wants - in->size) != 0)
+		return -1;
+	return buffer_append(in, data, size);
+}
+
+static void connection_input(struct connection *connection, const char *data, size_t size)
+{
+	size_t taken = 0;
+
+	/* What fits into one read is dealt with where it is, and an idle connection has no buffer. */
+	if (connection->in.size == 0) {
+		taken = connection_take(connection, data, size);
+		if (!connection->is_closed && keep_input(connection, data + taken, size - taken) != 0)
+			connection_close(connection);
+	} else if (keep_input(connection, data, size) != 0) {
+		server_note(connection->server, "no memory for a body; its connection is closed");
+		connection_close(connection);
+	} else {
+		connection_process(connection);
+	}
+}
+
+void connection_process(struct connection *connection)
+{
+	/* An empty buffer has no data, to which nothing may be added. */
+	const char *data = connection->in.size > 0 ? connection->in.data : "";
+	size_t taken = connection_take(connection, data, connection->in.size);
+
+	if (connection->is_closed)
+		return;
+	if (taken > 0)
+		buffer_drop(&connection->in, taken);
+	connection_settle(connection);
+}
+
+static void connection_read(uv_stream_t *stream, ssize_t size, const uv_buf_t *unused)
+{
+	struct connection *connection = stream->data;
+
+	(void)unused;
+	if (size == 0)
+		return;
+	if (size > 0) {
+		connection_input(connection, connection->server->input, (size_t)size);
+		connection_settle(connection);
+		return;
+	}
+	reading_stop(connection);
+	connection->at_end = 1;
+	if (size != UV_EOF) {
+		connection_close(connection);
+		return;
+	}
+	waiting_at_end(connection);
+	connection_settle(connection);
+}
+
+void connection_resume(struct connection *connection)
+{
+	struct server *server = connection->server;
+
+	if (connection->in_resume || connection->is_closed)
+		return;
+	connection->in_resume = 1;
+	connection->next_resume = NULL;
+	*server->resume_end = connection;
+	server->resume_end = &connection->next_resume;
+	turn_again(server);
+}
+
+static void connection_free(struct connection *connection)
+{
+	buffer_free(&connection->in);
+	buffer_free(&connection->out);
+	buffer_free(&connection->sending);
+	free(connection->answers);
+	free(connection);
+}
+
+void connection_resume_all(struct server *server)
+{
+	struct connection *connection = server->resume;
+
+	/* Those that are resumed again meanwhile have their next turn. */
+	server->resume = NULL;
+	server->resume_end = &server->resume;
+	while (connection) {
+		struct connection *next = connection->next_resume;
+
+		connection->in_resume = 0;
+		if (!connection->is_closed)
+			connection_process(connection);
+		else if (connection->io.handle.data == NULL)
+			connection_free(connection);
+		connection = next;
+	}
+}
+
+static void connection_sent(uv_write_t *write, int status)
+{
+	struct connection *connection = write->data;
+
+	buffer_free(&connection->sending);
+	if (connection->is_closed)
+		return;
+	if (status < 0) {
+		connection_close(connection);
+		return;
+	}
+	connection_to_flush(connection);
+}
+
+/* What the system does not take at once is sent when it does. */
+static void send_rest(struct connection *connection)
+{
+	uv_buf_t bytes;
+
+	connection->sending = connection->out;
+	connection->out = (struct buffer){0};
+	bytes = uv_buf_init(connection->sending.data, (unsigned)connection->sending.size);
+	connection->write.data = connection;
+	if (uv_write(&connection->write, &connection->io.stream, &bytes, 1, connection_sent) != 0)
+		connection_close(connection);
+}
+
+void connection_flush(struct connection *connection)
+{
+	const struct settings *settings = connection->server->settings;
+	size_t hard = (size_t)(4 * settings->max_output + settings->max_job_size);
+	uv_buf_t bytes;
+	int sent;
+
+	if (connection->is_closed)
+		return;
+	if (connection->is_lost) {
+		connection_close(connection);
+		return;
+	}
+	if (connection->sending.size == 0 && connection->out.size > 0) {
+		bytes = uv_buf_init(connection->out.data, (unsigned)connection->out.size);
+		sent = uv_try_write(&connection->io.stream, &bytes, 1);
+		if (sent < 0 && sent != UV_EAGAIN) {
+			connection_close(connection);
+			return;
+		}
+		if (sent > 0)
+			buffer_drop(&connection->out, (size_t)sent);
+		if (connection->out.size > 0)
+			send_rest(connection);
+	}
+	if (unread(connection) > hard)
+		connection_close(connection);
+	else if (connection->is_over && unread(connection) == 0)
+		connection_close(connection);
+	else if (connection->is_stalled && !is_blocked(connection))
+		connection_resume(connection);
+}
+
+static void connection_gone(uv_handle_t *handle)
+{
+	struct connection *connection = handle->data;
+
+	handle->data = NULL;
+	if (!connection->in_resume)
+		connection_free(connection);
+}
+
+static void leave_tubes(struct connection *connection)
+{
+	while (connection->watch_count > 0)
+		tube_ignore(connection, connection->watches[0]->tube);
+	free(connection->watches);
+	free(connection->names);
+	if (connection->used) {
+		connection->used->users--;
+		tube_drop(connection->server, connection->used);
+	}
+}
+
+void connection_close(struct connection *connection)
+{
+	struct server *server = connection->server;
+
+	if (connection->is_closed)
+		return;
+	waiting_end(connection);
+	connection->is_closed = 1;
+	lease_release_all(connection);
+	leave_tubes(connection);
+	if (connection->before)
+		connection->before->after = connection->after;
+	else
+		server->connections = connection->after;
+	if (connection->after)
+		connection->after->before = connection->before;
+	server->connections_now--;
+	server->producers -= connection->is_producer;
+	server->workers -= connection->is_worker;
+	server_note(server, "a client has gone, %u are left", server->connections_now);
+	uv_close(&connection->io.handle, connection_gone);
+}
+
+/* One that is closed again at once: too many are open, or memory is short. */
+static void connection_refused(uv_handle_t *handle)
+{
+	free(handle->data);
+}
+
+/* Answers go out at once, and a client whose machine has gone does not hold its jobs for ever. */
+static void tcp_settle(uv_tcp_t *tcp)
+{
+	(void)uv_tcp_nodelay(tcp, 1);
+	(void)uv_tcp_keepalive(tcp, 1, KEEPALIVE_SECONDS);
+}
+
+static int connection_open(struct connection *connection)
+{
+	struct server *server = connection->server;
+
+	connection->used = server->default_tube;
+	connection->used->users++;
+	protocol_init(&connection->protocol, (size_t)server->settings->max_job_size);
+	connection->after = server->connections;
+	if (connection->after)
+		connection->after->before = connection;
+	server->connections = connection;
+	server->connections_now++;
+	server->connections_total++;
+	if (tube_watch(connection, server->default_tube) != 0)
+		return -1;
+	if (connection->io.handle.type == UV_TCP)
+		tcp_settle(&connection->io.tcp);
+	server_note(server, "a client has come, %u are there", server->connections_now);
+	reading_start(connection);
+	return connection->is_reading ? 0 : -1;
+}
+
+void connection_accept(struct server *server, uv_stream_t *listener)
+{
+	struct connection *connection = calloc(1, sizeof *connection);
+	int bad;
+
+	/* Without memory it stays in the listener's queue. */
+	if (!connection)
+		return;
+	connection->server = server;
+	if (listener->type == UV_TCP)
+		bad = uv_tcp_init(&server->loop, &connection->io.tcp);
+	else
+		bad = uv_pipe_init(&server->loop, &connection->io.pipe, 0);
+	if (bad) {
+		free(connection);
+		return;
+	}
+	connection->io.handle.data = connection;
+	if (uv_accept(listener, &connection->io.stream) != 0 || server->connections_now >= server->connections_max) {
+		server_note(server, "a client is turned away: %u are there", server->connections_now);
+		uv_close(&connection->io.handle, connection_refused);
+	} else if (connection_open(connection) != 0) {
+		connection_close(connection);
+	}
+}

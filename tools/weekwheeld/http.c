@@ -1,0 +1,303 @@
+/* HTTP: numbers for Prometheus, whether the server lives, and read-only JSON. It runs in the server's own loop. */
+#include "tools/weekwheeld/server.h"
+
+#ifdef HAVE_MICROHTTPD
+#include <errno.h>
+#include <microhttpd.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+
+#include "tools/weekwheeld/metrics.h"
+#include "tools/weekwheeld/protocol/line.h"
+#include "tools/weekwheeld/protocol/words.h"
+#include "tools/weekwheeld/settings/address.h"
+
+enum { CLIENTS_MAX = 64, CLIENT_SECONDS = 10, FAILED = -1 };
+
+struct http {
+	struct MHD_Daemon *daemon;
+	uv_poll_t poll;
+	uv_timer_t timer;
+	int closed; /* of its two handles */
+};
+
+static enum MHD_Result reply(struct MHD_Connection *client, unsigned status, const char *type, struct buffer *body)
+{
+	struct MHD_Response *response =
+	    MHD_create_response_from_buffer(body->size, body->size ? body->data : "", MHD_RESPMEM_MUST_COPY);
+	enum MHD_Result result = MHD_NO;
+
+	buffer_free(body);
+	if (!response)
+		return MHD_NO;
+	(void)MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, type);
+	(void)MHD_add_response_header(response, MHD_HTTP_HEADER_CACHE_CONTROL, "no-store");
+	result = MHD_queue_response(client, status, response);
+	MHD_destroy_response(response);
+	return result;
+}
+
+static enum MHD_Result reply_text(struct MHD_Connection *client, unsigned status, const char *text)
+{
+	struct buffer body = {0};
+
+	(void)buffer_append(&body, text, strlen(text));
+	return reply(client, status, "text/plain; charset=utf-8", &body);
+}
+
+/* ---- /list and /forecast take the options of the verbs, as a line that the protocol's parser reads */
+
+struct query {
+	struct buffer line;
+	int bad;
+};
+
+/* A prefix goes into the line as it has come into the address: percent-encoded. */
+static int add_encoded(struct buffer *line, const char *value)
+{
+	size_t length = strlen(value);
+	char encoded[3 * WW_JOB_KEY_MAX];
+
+	if (length > WW_JOB_KEY_MAX)
+		return FAILED;
+	return buffer_append(line, encoded, words_encode(value, length, encoded));
+}
+
+static enum MHD_Result add_argument(void *context, enum MHD_ValueKind kind, const char *name, const char *value)
+{
+	struct query *query = context;
+
+	(void)kind;
+	if (!value || strpbrk(value, " \r\n")) {
+		/* Only a prefix can have these, and is encoded. */
+		query->bad |= !value || strcmp(name, "prefix") != 0;
+	}
+	query->bad |= buffer_format(&query->line, " %s=", name);
+	if (!query->bad && strcmp(name, "prefix") == 0)
+		query->bad |= add_encoded(&query->line, value);
+	else if (!query->bad)
+		query->bad |= buffer_append(&query->line, value, strlen(value));
+	return query->bad ? MHD_NO : MHD_YES;
+}
+
+/* Return 0 and the command that the line is, or -1. */
+static int query_read(struct query *query, struct command *command)
+{
+	struct span line = {query->line.data, query->line.data + query->line.size};
+	uint64_t body;
+	int bad = query->bad || query->line.size > PROTOCOL_OWN_LINE_MAX - 2 ||
+	          protocol_line_read(command, line, &body) != LINE_COMMAND || command->refusal != REFUSAL_NONE;
+
+	buffer_free(&query->line);
+	return bad ? FAILED : 0;
+}
+
+static enum MHD_Result reply_made(struct MHD_Connection *client, int error, const char *type, struct buffer *made)
+{
+	if (error == WW_OK)
+		return reply(client, MHD_HTTP_OK, type, made);
+	buffer_free(made);
+	return reply_text(client, MHD_HTTP_INTERNAL_SERVER_ERROR, ww_strerror(error));
+}
+
+static enum MHD_Result serve_list(struct server *server, struct MHD_Connection *client)
+{
+	static struct command command;
+	struct query query = {{0}, 0};
+	struct buffer made = {0};
+	int error;
+
+	query.bad = buffer_format(&query.line, "list-delayed");
+	(void)MHD_get_connection_values(client, MHD_GET_ARGUMENT_KIND, add_argument, &query);
+	if (query_read(&query, &command) != 0)
+		return reply_text(client, MHD_HTTP_BAD_REQUEST, "the options are those of the verb list-delayed\n");
+	error = list_jobs(server, &command, &made);
+	if (error == WW_OK && made.size > 0)
+		(void)buffer_append(&made, "\n", 1);
+	return reply_made(client, error, "application/x-ndjson", &made);
+}
+
+static enum MHD_Result serve_forecast(struct server *server, struct MHD_Connection *client)
+{
+	static struct command command;
+	const char *span = MHD_lookup_connection_value(client, MHD_GET_ARGUMENT_KIND, "span");
+	const char *count = MHD_lookup_connection_value(client, MHD_GET_ARGUMENT_KIND, "count");
+	const char *tube = MHD_lookup_connection_value(client, MHD_GET_ARGUMENT_KIND, "tube");
+	struct query query = {{0}, 0};
+	struct buffer made = {0};
+	int error;
+
+	query.bad = buffer_format(&query.line, "forecast %s %s%s%s", span ? span : "3600", count ? count : "24",
+	    tube ? " tube=" : "", tube ? tube : "");
+	if (query_read(&query, &command) != 0)
+		return reply_text(client, MHD_HTTP_BAD_REQUEST, "span=SECONDS, count=1 to 10080, tube=NAME\n");
+	error = list_forecast(server, &command, &made);
+	if (error == WW_OK)
+		(void)buffer_append(&made, "\n", 1);
+	return reply_made(client, error, "application/json", &made);
+}
+
+static enum MHD_Result serve_metrics(struct server *server, struct MHD_Connection *client)
+{
+	struct buffer made = {0};
+	int error = metrics_write(server, &made);
+
+	return reply_made(client, error, "text/plain; version=0.0.4; charset=utf-8", &made);
+}
+
+static enum MHD_Result serve_health(struct server *server, struct MHD_Connection *client)
+{
+	if (store_answers(server) != WW_OK)
+		return reply_text(client, MHD_HTTP_SERVICE_UNAVAILABLE, "the store does not answer\n");
+	if (server->is_failing)
+		return reply_text(client, MHD_HTTP_SERVICE_UNAVAILABLE, "the last write failed\n");
+	return reply_text(client, MHD_HTTP_OK, "ok\n");
+}
+
+static enum MHD_Result serve(void *context, struct MHD_Connection *client, const char *path, const char *method,
+    const char *version, const char *data, size_t *size, void **state)
+{
+	struct server *server = context;
+
+	(void)version;
+	(void)data;
+	(void)state;
+	if (*size > 0 || (strcmp(method, MHD_HTTP_METHOD_GET) != 0 && strcmp(method, MHD_HTTP_METHOD_HEAD) != 0))
+		return reply_text(client, MHD_HTTP_METHOD_NOT_ALLOWED, "GET alone: nothing is changed from here\n");
+	/* What is shown is certain: what this turn has written so far is committed first. */
+	turn_commit(server);
+	if (strcmp(path, "/metrics") == 0)
+		return serve_metrics(server, client);
+	if (strcmp(path, "/healthz") == 0)
+		return serve_health(server, client);
+	if (strcmp(path, "/list") == 0)
+		return serve_list(server, client);
+	if (strcmp(path, "/forecast") == 0)
+		return serve_forecast(server, client);
+	return reply_text(client, MHD_HTTP_NOT_FOUND, "there are /metrics, /healthz, /list and /forecast\n");
+}
+
+/* ---- In the loop */
+
+static void http_run(struct http *http);
+
+static void http_timer(uv_timer_t *timer)
+{
+	http_run(timer->data);
+}
+
+static void http_readable(uv_poll_t *poll, int status, int events)
+{
+	(void)status;
+	(void)events;
+	http_run(poll->data);
+}
+
+/* Let it work, and wake it when it wants to look after clients that are slow. */
+static void http_run(struct http *http)
+{
+	MHD_UNSIGNED_LONG_LONG wait;
+
+	(void)MHD_run(http->daemon);
+	if (MHD_get_timeout(http->daemon, &wait) == MHD_YES)
+		uv_timer_start(&http->timer, http_timer, wait, 0);
+	else
+		uv_timer_stop(&http->timer);
+}
+
+static void http_said(struct MHD_Daemon *daemon)
+{
+	const union MHD_DaemonInfo *info = MHD_get_daemon_info(daemon, MHD_DAEMON_INFO_LISTEN_FD);
+	struct sockaddr_storage address;
+	socklen_t size = sizeof address;
+	char text[ADDRESS_TEXT];
+
+	if (!info || getsockname(info->listen_fd, (struct sockaddr *)&address, &size) != 0)
+		return;
+	address_text((struct sockaddr *)&address, text);
+	if (!address_is_loopback((struct sockaddr *)&address))
+		server_say(
+		    "warning: http://%s can be reached from elsewhere, and shows keys and bodies to everybody", text);
+	server_say("serving http://%s/metrics", text);
+}
+
+static struct MHD_Daemon *daemon_start(struct server *server)
+{
+	struct sockaddr_storage address;
+	unsigned flags = MHD_USE_EPOLL;
+	struct MHD_Daemon *daemon;
+
+	errno = 0;
+	if (address_read("--http", server->settings->http, &address) != 0)
+		return NULL;
+	if (address.ss_family == AF_INET6)
+		flags |= MHD_USE_IPv6;
+	daemon = MHD_start_daemon(flags, 0, NULL, NULL, serve, server, MHD_OPTION_SOCK_ADDR, &address,
+	    MHD_OPTION_CONNECTION_LIMIT, (unsigned)CLIENTS_MAX, MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)CLIENT_SECONDS,
+	    MHD_OPTION_END);
+	if (!daemon)
+		server_say("cannot serve HTTP on %s: %s; give another --http (port 0 takes a free one)",
+		    server->settings->http, errno ? strerror(errno) : "no memory");
+	return daemon;
+}
+
+int http_start(struct server *server)
+{
+	const union MHD_DaemonInfo *info;
+	struct http *http;
+
+	if (!server->settings->http)
+		return 0;
+	http = calloc(1, sizeof *http);
+	if (!http)
+		return -1;
+	http->daemon = daemon_start(server);
+	info = http->daemon ? MHD_get_daemon_info(http->daemon, MHD_DAEMON_INFO_EPOLL_FD) : NULL;
+	if (!info || uv_poll_init(&server->loop, &http->poll, info->epoll_fd) != 0) {
+		if (http->daemon)
+			MHD_stop_daemon(http->daemon);
+		free(http);
+		return -1;
+	}
+	uv_timer_init(&server->loop, &http->timer);
+	http->poll.data = http->timer.data = http;
+	uv_poll_start(&http->poll, UV_READABLE, http_readable);
+	server->http = http;
+	http_said(http->daemon);
+	return 0;
+}
+
+static void http_closed(uv_handle_t *handle)
+{
+	struct http *http = handle->data;
+
+	if (++http->closed == 2)
+		free(http);
+}
+
+void http_stop(struct server *server)
+{
+	struct http *http = server->http;
+
+	if (!http)
+		return;
+	server->http = NULL;
+	uv_close((uv_handle_t *)&http->poll, http_closed);
+	uv_close((uv_handle_t *)&http->timer, http_closed);
+	MHD_stop_daemon(http->daemon);
+}
+#else
+int http_start(struct server *server)
+{
+	if (!server->settings->http)
+		return 0;
+	server_say("--http: this build has no libmicrohttpd; install libmicrohttpd-dev and configure again");
+	return -1;
+}
+
+void http_stop(struct server *server)
+{
+	(void)server;
+}
+#endif

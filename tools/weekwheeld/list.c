@@ -1,0 +1,200 @@
+/* Lists of jobs and forecasts, in JSON. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tools/weekwheeld/protocol/words.h"
+#include "tools/weekwheeld/server.h"
+
+static const char *const states[] = {"invalid", "delayed", "ready", "reserved", "buried"};
+
+struct list {
+	struct buffer *out;
+	int with_body;
+	int bad;
+};
+
+/* Return 1 if text is UTF-8, as far as the number of bytes of each character goes. */
+static int is_utf8(const unsigned char *text)
+{
+	while (*text) {
+		int more = *text < 0x80 ? 0 : *text >= 0xf0 ? 3 : *text >= 0xe0 ? 2 : 1;
+
+		if ((*text >= 0x80 && *text < 0xc2) || *text > 0xf4)
+			return 0;
+		for (text++; more > 0; more--, text++)
+			if ((*text & 0xc0) != 0x80)
+				return 0;
+	}
+	return 1;
+}
+
+/* A string with what JSON wants escaped; of one that is no UTF-8, bytes beyond ASCII are shown as "?" each. */
+static int add_string(struct buffer *out, const char *text)
+{
+	const unsigned char *at = (const unsigned char *)text;
+	int utf8 = is_utf8(at);
+	int bad = buffer_append(out, "\"", 1);
+
+	for (; *at; at++) {
+		if (*at == '"' || *at == '\\')
+			bad |= buffer_format(out, "\\%c", *at);
+		else if (*at < ' ' || *at == 0x7f)
+			bad |= buffer_format(out, "\\u%04x", *at);
+		else
+			bad |= buffer_append(out, *at > 0x7f && !utf8 ? (const unsigned char *)"?" : at, 1);
+	}
+	return bad | buffer_append(out, "\"", 1);
+}
+
+static int add_key(struct buffer *out, const struct ww_job_info *info)
+{
+	char encoded[3 * WW_JOB_KEY_MAX];
+
+	if (info->key_length == 0)
+		return buffer_format(out, ",\"key\":null");
+	return buffer_format(
+	    out, ",\"key\":\"%.*s\"", (int)words_encode(info->key, info->key_length, encoded), encoded);
+}
+
+/* Seconds with as much of a fraction as there is. */
+static int add_seconds(struct buffer *out, const char *before, uint64_t ns, const char *after)
+{
+	char fraction[12] = "";
+	size_t length;
+
+	if (ns % WW_SECOND) {
+		length = (size_t)snprintf(fraction, sizeof fraction, ".%09u", (unsigned)(ns % WW_SECOND));
+		while (fraction[length - 1] == '0')
+			fraction[--length] = 0;
+	}
+	return buffer_format(out, "%s%" PRIu64 "%s%s", before, ns / WW_SECOND, fraction, after);
+}
+
+static int add_base64(struct buffer *out, const unsigned char *bytes, size_t size)
+{
+	static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+	int bad = buffer_reserve(out, size / 3 * 4 + 8);
+	size_t i;
+
+	for (i = 0; i < size && bad == 0; i += 3) {
+		unsigned b = i + 1 < size ? bytes[i + 1] : 0;
+		unsigned c = i + 2 < size ? bytes[i + 2] : 0;
+		unsigned group = (unsigned)bytes[i] << 16 | b << 8 | c;
+		char four[4] = {digits[group >> 18], digits[group >> 12 & 63], '=', '='};
+
+		if (i + 1 < size)
+			four[2] = digits[group >> 6 & 63];
+		if (i + 2 < size)
+			four[3] = digits[group & 63];
+		bad = buffer_append(out, four, sizeof four);
+	}
+	return bad;
+}
+
+static int add_body(struct buffer *out, const struct ww_job_info *info)
+{
+	int bad = buffer_format(out, ",\"body\":\"");
+
+	bad |= add_base64(out, info->body, info->body ? info->body_length : 0);
+	return bad | buffer_append(out, "\"", 1);
+}
+
+static int list_job(const struct ww_job_info *info, void *context)
+{
+	struct list *list = context;
+	struct buffer *out = list->out;
+	int bad = 0;
+
+	if (out->size > 0)
+		bad |= buffer_append(out, "\n", 1);
+	bad |= buffer_format(out, "{\"id\":%" PRIu64 ",\"version\":%" PRIu64 ",\"state\":\"%s\",\"tube\":\"%s\"",
+	    info->id, info->version, states[info->state], info->tube);
+	bad |= add_key(out, info);
+	bad |= buffer_format(out, ",\"priority\":%u", info->priority);
+	bad |= add_seconds(out, ",\"due\":\"", info->due, "\"");
+	bad |= buffer_format(out, ",\"clock\":\"%s\"", info->flags & WW_JOB_WALL ? "wall" : "elapsed");
+	bad |= add_seconds(out, ",\"left\":", info->left, "");
+	bad |= add_seconds(out, ",\"run\":", info->run, "");
+	bad |= add_seconds(out, ",\"every\":", info->period, "");
+	bad |= add_seconds(out, ",\"backoff\":", info->backoff, "");
+	bad |= buffer_format(out,
+	    ",\"attempts\":%u,\"reserves\":%u,\"timeouts\":%u,\"releases\":%u,\"buries\":%u,\"kicks\":%u,\"error\":",
+	    info->attempts, info->reserves, info->timeouts, info->releases, info->buries, info->kicks);
+	bad |= add_string(out, info->error);
+	bad |= buffer_format(out, ",\"length\":%zu", info->body_length);
+	if (list->with_body)
+		bad |= add_body(out, info);
+	bad |= buffer_append(out, "}", 1);
+	list->bad |= bad;
+	return bad ? 1 : 0;
+}
+
+/* One job alone. */
+static int list_one(struct server *server, uint64_t id, struct list *list)
+{
+	struct ww_job_ref job = {.id = id};
+	struct ww_job_info info;
+	void *body = NULL;
+	int error = ww_jobs_peek(server->jobs, &job, &info, list->with_body ? &body : NULL);
+
+	if (error == WW_ENOTFOUND)
+		return WW_OK;
+	if (error < 0)
+		return error;
+	(void)list_job(&info, list);
+	ww_jobs_free(server->jobs, body);
+	return list->bad ? WW_ENOMEM : WW_OK;
+}
+
+int list_jobs(struct server *server, const struct command *command, struct buffer *out)
+{
+	const struct command_own *own = &command->own;
+	struct ww_job_filter filter = {
+	    .tube = own->has_tube ? command->tube : NULL,
+	    .prefix = own->key,
+	    .prefix_length = own->key_length,
+	    .from = own->from,
+	    .to = own->to,
+	    .states = own->states,
+	    .after = own->after,
+	};
+	struct list list = {out, own->with_body, 0};
+	uint64_t next = 0;
+	int error;
+
+	if (command->id)
+		return list_one(server, command->id, &list);
+	error = ww_jobs_list(server->jobs, &filter, (size_t)command->bound, list_job, &list, &next);
+
+	if (list.bad)
+		return WW_ENOMEM;
+	if (error < 0)
+		return error;
+	if (next && buffer_format(out, "%s{\"next\":%" PRIu64 "}", out->size ? "\n" : "", next) != 0)
+		return WW_ENOMEM;
+	return WW_OK;
+}
+
+int list_forecast(struct server *server, const struct command *command, struct buffer *out)
+{
+	size_t count = (size_t)command->bound;
+	uint64_t *counts = calloc(count, sizeof *counts);
+	int error = WW_ENOMEM;
+	size_t i;
+	int bad;
+
+	if (counts)
+		error = ww_jobs_forecast(
+		    server->jobs, command->own.has_tube ? command->tube : NULL, command->own.span, counts, count);
+	if (error < 0) {
+		free(counts);
+		return error;
+	}
+	bad = add_seconds(out, "{\"span\":", command->own.span, ",\"counts\":[");
+	for (i = 0; i < count; i++)
+		bad |= buffer_format(out, "%s%" PRIu64, i ? "," : "", counts[i]);
+	bad |= buffer_format(out, "]}");
+	free(counts);
+	return bad ? WW_ENOMEM : WW_OK;
+}

@@ -1,0 +1,232 @@
+/* Where clients come in: TCP, a Unix socket, and the sockets that systemd hands over. */
+#include <errno.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "tools/weekwheeld/server.h"
+#include "tools/weekwheeld/settings/address.h"
+
+enum { BACKLOG = 1024, SYSTEMD_FIRST = 3 };
+
+struct listener {
+	union {
+		uv_handle_t handle;
+		uv_stream_t stream;
+		uv_tcp_t tcp;
+		uv_pipe_t pipe;
+	} io;
+	struct listener *next;
+};
+
+static void listen_came(uv_stream_t *stream, int status)
+{
+	struct server *server = stream->loop->data;
+
+	if (status < 0)
+		server_say("a client could not be accepted: %s", uv_strerror(status));
+	else
+		connection_accept(server, stream);
+}
+
+static struct listener *listener_make(struct server *server, int is_unix)
+{
+	struct listener *listener = calloc(1, sizeof *listener);
+	int bad = !listener;
+
+	if (!bad && is_unix)
+		bad = uv_pipe_init(&server->loop, &listener->io.pipe, 0);
+	else if (!bad)
+		bad = uv_tcp_init(&server->loop, &listener->io.tcp);
+	if (bad) {
+		server_say("no memory to listen");
+		free(listener);
+		return NULL;
+	}
+	listener->next = server->listeners;
+	server->listeners = listener;
+	return listener;
+}
+
+/* What went wrong, and what to do about it. */
+static int listen_failed(const char *where, int error)
+{
+	if (error == UV_EADDRINUSE)
+		server_say(
+		    "%s is in use: end what listens there, or give another --listen (port 0 takes a free one)", where);
+	else if (error == UV_EACCES)
+		server_say("no permission to listen on %s: ports below 1024 are for root; give another one", where);
+	else if (error == UV_EADDRNOTAVAIL)
+		server_say("%s is no address of this machine: give one that is, or 0.0.0.0 for all", where);
+	else
+		server_say("cannot listen on %s: %s", where, uv_strerror(error));
+	return -1;
+}
+
+static void listen_said(const struct listener *listener)
+{
+	struct sockaddr_storage address;
+	int size = sizeof address;
+	char text[ADDRESS_TEXT];
+
+	if (uv_tcp_getsockname(&listener->io.tcp, (struct sockaddr *)&address, &size) != 0)
+		return;
+	address_text((struct sockaddr *)&address, text);
+	if (!address_is_loopback((struct sockaddr *)&address))
+		server_say("warning: %s can be reached from elsewhere, and the protocol has no authentication", text);
+	server_say("listening on %s", text);
+}
+
+static int listen_tcp(struct server *server, const char *where)
+{
+	struct sockaddr_storage address;
+	struct listener *listener;
+	int error;
+
+	if (address_read("--listen", where, &address) != 0)
+		return -1;
+	listener = listener_make(server, 0);
+	if (!listener)
+		return -1;
+	error = uv_tcp_bind(&listener->io.tcp, (struct sockaddr *)&address, 0);
+	if (error == 0)
+		error = uv_listen(&listener->io.stream, BACKLOG, listen_came);
+	if (error)
+		return listen_failed(where, error);
+	listen_said(listener);
+	return 0;
+}
+
+/* A socket that nobody listens on any more was left by a server that was killed. */
+static int unix_remove_stale(const char *path)
+{
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	struct stat status;
+	int fd;
+	int used;
+
+	if (lstat(path, &status) != 0)
+		return 0;
+	if (!S_ISSOCK(status.st_mode)) {
+		server_say("%s is there already and is no socket: remove it, or give another --unix", path);
+		return -1;
+	}
+	memcpy(address.sun_path, path, strlen(path));
+	fd = socket(AF_UNIX, SOCK_STREAM, 0);
+	used = fd >= 0 && connect(fd, (struct sockaddr *)&address, sizeof address) == 0;
+	if (fd >= 0)
+		close(fd);
+	if (used) {
+		server_say("%s is in use: end the server that listens there, or give another --unix", path);
+		return -1;
+	}
+	(void)unlink(path);
+	return 0;
+}
+
+static int listen_unix(struct server *server, const char *path)
+{
+	struct listener *listener;
+	mode_t mask;
+	int error;
+
+	if (unix_remove_stale(path) != 0)
+		return -1;
+	listener = listener_make(server, 1);
+	if (!listener)
+		return -1;
+	/* Nobody else may connect, not even before its mode could be changed. */
+	mask = umask(0177);
+	error = uv_pipe_bind(&listener->io.pipe, path);
+	umask(mask);
+	if (error == 0)
+		error = uv_listen(&listener->io.stream, BACKLOG, listen_came);
+	if (error) {
+		server_say(
+		    "cannot make the socket %s: its folder has to be there and writable, and nothing else by that name: %s",
+		    path, uv_strerror(error));
+		return -1;
+	}
+	server_say("listening on %s", path);
+	return 0;
+}
+
+/* How many sockets systemd has handed to this process. */
+static int systemd_count(void)
+{
+	const char *pid = getenv("LISTEN_PID");
+	const char *count = getenv("LISTEN_FDS");
+
+	if (!pid || !count || strtol(pid, NULL, 10) != (long)getpid())
+		return 0;
+	return (int)strtol(count, NULL, 10);
+}
+
+static int listen_systemd(struct server *server, int fd)
+{
+	struct sockaddr_storage address = {0};
+	socklen_t size = sizeof address;
+	struct listener *listener;
+	int is_unix;
+	int error;
+
+	if (getsockname(fd, (struct sockaddr *)&address, &size) != 0) {
+		server_say("descriptor %d of systemd is no socket", fd);
+		return -1;
+	}
+	is_unix = address.ss_family == AF_UNIX;
+	listener = listener_make(server, is_unix);
+	if (!listener)
+		return -1;
+	error = is_unix ? uv_pipe_open(&listener->io.pipe, fd) : uv_tcp_open(&listener->io.tcp, fd);
+	if (error == 0)
+		error = uv_listen(&listener->io.stream, BACKLOG, listen_came);
+	if (error)
+		return listen_failed("a socket of systemd", error);
+	if (is_unix)
+		server_say("listening on a socket of systemd");
+	else
+		listen_said(listener);
+	return 0;
+}
+
+int listen_start(struct server *server)
+{
+	const struct settings *settings = server->settings;
+	int sockets = systemd_count();
+	size_t i;
+	int fd;
+
+	for (fd = SYSTEMD_FIRST; fd < SYSTEMD_FIRST + sockets; fd++)
+		if (listen_systemd(server, fd) != 0)
+			return -1;
+	for (i = 0; i < settings->listen_count; i++)
+		if (listen_tcp(server, settings->listen[i]) != 0)
+			return -1;
+	if (settings->unix_path && listen_unix(server, settings->unix_path) != 0)
+		return -1;
+	if (!server->listeners)
+		return listen_tcp(server, "127.0.0.1:11300");
+	return 0;
+}
+
+static void listener_closed(uv_handle_t *handle)
+{
+	free(handle);
+}
+
+void listen_stop(struct server *server)
+{
+	struct listener *listener;
+
+	while ((listener = server->listeners) != NULL) {
+		server->listeners = listener->next;
+		uv_close(&listener->io.handle, listener_closed);
+	}
+}

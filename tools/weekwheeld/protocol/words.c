@@ -1,0 +1,181 @@
+/* The words of a command line. */
+#include "tools/weekwheeld/protocol/words.h"
+
+#include <string.h>
+
+#include "weekwheel/driver.h"
+#include "weekwheel/jobs.h"
+
+static int is_digit(char c)
+{
+	return c >= '0' && c <= '9';
+}
+
+static int is_letter(char c)
+{
+	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+
+int words_number(struct span word, uint64_t most, uint64_t *number)
+{
+	uint64_t value = 0;
+
+	if (word.at == word.end)
+		return -1;
+	for (; word.at < word.end; word.at++) {
+		uint64_t digit;
+
+		if (!is_digit(*word.at))
+			return -1;
+		digit = (uint64_t)(*word.at - '0');
+		if (value > (most - digit) / 10 || digit > most)
+			return -1;
+		value = value * 10 + digit;
+	}
+	*number = value;
+	return 0;
+}
+
+int words_seconds(struct span word, uint64_t most, uint64_t *ns)
+{
+	struct span whole = word;
+	uint64_t unit = WW_SECOND / 10;
+	uint64_t value;
+
+	whole.end = memchr(word.at, '.', (size_t)(word.end - word.at));
+	if (!whole.end)
+		whole.end = word.end;
+	if (most > WW_DRIVER_TIME_MAX / WW_SECOND)
+		most = WW_DRIVER_TIME_MAX / WW_SECOND;
+	if (words_number(whole, most, &value) != 0 || whole.end + 1 == word.end)
+		return -1;
+	value *= WW_SECOND;
+	for (word.at = whole.end + 1; word.at < word.end; word.at++, unit /= 10) {
+		if (!is_digit(*word.at) || unit == 0)
+			return -1;
+		value += (uint64_t)(*word.at - '0') * unit;
+	}
+	*ns = value;
+	return 0;
+}
+
+int words_tube(struct span word, char *tube)
+{
+	size_t length = (size_t)(word.end - word.at);
+	size_t i;
+
+	if (length == 0 || length > WW_TUBE_MAX || *word.at == '-')
+		return -1;
+	for (i = 0; i < length; i++) {
+		char c = word.at[i];
+
+		/* strchr would find the NUL, too. */
+		if (!is_letter(c) && !is_digit(c) && (c == 0 || !strchr("-+/;.$_()", c)))
+			return -1;
+	}
+	memcpy(tube, word.at, length);
+	tube[length] = 0;
+	return 0;
+}
+
+static int hexadecimal(char c)
+{
+	if (is_digit(c))
+		return c - '0';
+	if (c >= 'a' && c <= 'f')
+		return c - 'a' + 10;
+	return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+}
+
+static int is_plain(char c)
+{
+	return is_letter(c) || is_digit(c) || (c != 0 && strchr("-._~", c));
+}
+
+int words_decode(struct span word, void *bytes, size_t room, size_t *length)
+{
+	unsigned char *out = bytes;
+	size_t count = 0;
+
+	while (word.at < word.end) {
+		int byte = (unsigned char)*word.at;
+
+		if (*word.at == '%') {
+			if (word.end - word.at < 3 || hexadecimal(word.at[1]) < 0 || hexadecimal(word.at[2]) < 0)
+				return -1;
+			byte = hexadecimal(word.at[1]) * 16 + hexadecimal(word.at[2]);
+			word.at += 2;
+		} else if (!is_plain(*word.at)) {
+			return -1;
+		}
+		word.at++;
+		if (count == room)
+			return -1;
+		out[count++] = (unsigned char)byte;
+	}
+	if (count == 0)
+		return -1;
+	*length = count;
+	return 0;
+}
+
+size_t words_encode(const void *bytes, size_t length, char *out)
+{
+	static const char digits[] = "0123456789ABCDEF";
+	const unsigned char *in = bytes;
+	size_t count = 0;
+	size_t i;
+
+	for (i = 0; i < length; i++) {
+		/* A key that is "-" must not be read as "no key". */
+		if (is_plain((char)in[i]) && !(length == 1 && in[i] == '-')) {
+			out[count++] = (char)in[i];
+			continue;
+		}
+		out[count++] = '%';
+		out[count++] = digits[in[i] >> 4];
+		out[count++] = digits[in[i] & 15];
+	}
+	return count;
+}
+
+int words_is(struct span word, const char *text)
+{
+	size_t length = (size_t)(word.end - word.at);
+
+	return strlen(text) == length && memcmp(word.at, text, length) == 0;
+}
+
+int words_split(struct span line, struct span *words, int room)
+{
+	int count = 0;
+
+	for (;;) {
+		const char *space = memchr(line.at, ' ', (size_t)(line.end - line.at));
+
+		if (count == room)
+			return -1;
+		words[count].at = line.at;
+		words[count].end = space ? space : line.end;
+		if (words[count].at == words[count].end)
+			return -1;
+		count++;
+		if (!space)
+			return count;
+		line.at = space + 1;
+	}
+}
+
+struct span words_next(struct span *line)
+{
+	struct span word;
+	const char *space;
+
+	while (line->at < line->end && *line->at == ' ')
+		line->at++;
+	space = memchr(line->at, ' ', (size_t)(line->end - line->at));
+	word.at = line->at;
+	word.end = space ? space : line->end;
+	line->at = word.end;
+	return word;
+}

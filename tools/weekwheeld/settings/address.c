@@ -1,0 +1,124 @@
+/* Addresses. */
+#include "tools/weekwheeld/settings/address.h"
+
+#include <arpa/inet.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tools/common/message.h"
+#include "tools/common/options.h"
+
+/* Split HOST:PORT at its last colon, and take the brackets off. Returns 0 or -1. */
+static int address_split(const char *text, char *host, size_t room, const char **port)
+{
+	const char *colon = strrchr(text, ':');
+	size_t length;
+
+	if (!colon || colon[1] == 0)
+		return -1;
+	*port = colon + 1;
+	length = (size_t)(colon - text);
+	if (length >= 2 && text[0] == '[' && colon[-1] == ']') {
+		text++;
+		length -= 2;
+	}
+	if (length == 0 || length >= room)
+		return -1;
+	memcpy(host, text, length);
+	host[length] = 0;
+	return 0;
+}
+
+/* getaddrinfo takes the lower 16 bits of any number. */
+static int is_port(const char *text)
+{
+	char *end;
+	unsigned long port = strtoul(text, &end, 10);
+
+	return *text >= '0' && *text <= '9' && *end == 0 && port <= 65535;
+}
+
+const char *address_check(const char *text)
+{
+	const char *port;
+	char host[256];
+
+	if (address_split(text, host, sizeof host, &port) != 0)
+		return "HOST:PORT, such as 127.0.0.1:11300 or [::1]:11300";
+	return is_port(port) ? NULL : "HOST:PORT with a number from 0 to 65535 for the port";
+}
+
+int address_read(const char *option, const char *text, struct sockaddr_storage *address)
+{
+	struct addrinfo hints = {.ai_flags = AI_NUMERICSERV | AI_PASSIVE, .ai_socktype = SOCK_STREAM};
+	struct addrinfo *found;
+	const char *port;
+	char host[256];
+	int error = address_split(text, host, sizeof host, &port) == 0 ? 0 : EAI_NONAME;
+
+	if (!error)
+		error = getaddrinfo(host, port, &hints, &found);
+	if (error) {
+		message_line("weekwheeld: %s %s: %s: give an address of this machine, or a name that it knows", option,
+		    text, gai_strerror(error));
+		return -1;
+	}
+	memset(address, 0, sizeof *address);
+	memcpy(address, found->ai_addr, found->ai_addrlen);
+	freeaddrinfo(found);
+	return 0;
+}
+
+int address_range(const char *text, char *right)
+{
+	const char *slash = strchr(text, '/');
+	size_t size = slash ? (size_t)(slash - text) : strlen(text);
+	unsigned char bytes[sizeof(struct in6_addr)];
+	char name[INET6_ADDRSTRLEN];
+	uint64_t bits;
+	int family = strchr(text, ':') ? AF_INET6 : AF_INET;
+	unsigned all = family == AF_INET ? 32 : 128;
+	unsigned bit;
+	int beyond = 0;
+
+	if (size >= sizeof name)
+		return -1;
+	memcpy(name, text, size);
+	name[size] = 0;
+	if (inet_pton(family, name, bytes) != 1 || (slash && options_whole(slash + 1, 0, all, &bits) != 0))
+		return -1;
+	for (bit = slash ? (unsigned)bits : all; bit < all; bit++) {
+		beyond |= bytes[bit / 8] >> (7 - bit % 8) & 1;
+		bytes[bit / 8] &= (unsigned char)~(1U << (7 - bit % 8));
+	}
+	(void)inet_ntop(family, bytes, name, sizeof name);
+	snprintf(right, ADDRESS_TEXT, "%s%s", name, slash ? slash : "");
+	return beyond;
+}
+
+void address_text(const struct sockaddr *address, char *text)
+{
+	char host[INET6_ADDRSTRLEN] = "?";
+
+	if (address->sa_family == AF_INET6) {
+		const struct sockaddr_in6 *six = (const struct sockaddr_in6 *)(const void *)address;
+
+		(void)inet_ntop(AF_INET6, &six->sin6_addr, host, sizeof host);
+		snprintf(text, ADDRESS_TEXT, "[%s]:%u", host, ntohs(six->sin6_port));
+	} else {
+		const struct sockaddr_in *four = (const struct sockaddr_in *)(const void *)address;
+
+		(void)inet_ntop(AF_INET, &four->sin_addr, host, sizeof host);
+		snprintf(text, ADDRESS_TEXT, "%s:%u", host, ntohs(four->sin_port));
+	}
+}
+
+int address_is_loopback(const struct sockaddr *address)
+{
+	if (address->sa_family == AF_INET6)
+		return IN6_IS_ADDR_LOOPBACK(&((const struct sockaddr_in6 *)(const void *)address)->sin6_addr);
+	return ntohl(((const struct sockaddr_in *)(const void *)address)->sin_addr.s_addr) >> 24 == 127;
+}

@@ -1,0 +1,134 @@
+/* Tubes that connections name. A tube is made when one names it and goes when none does; its jobs are the store's. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "tools/weekwheeld/server.h"
+
+static void tube_out_of_memory(struct tube *tube)
+{
+	tube->hh.tbl = NULL;
+}
+#undef uthash_nonfatal_oom
+#define uthash_nonfatal_oom(tube) tube_out_of_memory(tube)
+
+struct tube *tube_find(struct server *server, const char *name)
+{
+	struct tube *tube;
+
+	HASH_FIND_STR(server->tubes, name, tube);
+	return tube;
+}
+
+struct tube *tube_make(struct server *server, const char *name)
+{
+	struct tube *tube = tube_find(server, name);
+
+	if (tube)
+		return tube;
+	tube = calloc(1, sizeof *tube);
+	if (!tube)
+		return NULL;
+	memcpy(tube->name, name, strlen(name) + 1);
+	HASH_ADD_STR(server->tubes, name, tube);
+	if (!tube->hh.tbl) {
+		free(tube);
+		return NULL;
+	}
+	return tube;
+}
+
+void tube_drop(struct server *server, struct tube *tube)
+{
+	if (tube->users || tube->watchers || tube->is_ready || tube == server->default_tube)
+		return;
+	HASH_DEL(server->tubes, tube);
+	free(tube);
+}
+
+void tube_ready(struct server *server, struct tube *tube)
+{
+	if (tube->is_ready || !tube->first)
+		return;
+	tube->is_ready = 1;
+	tube->next_ready = NULL;
+	*server->ready_end = tube;
+	server->ready_end = &tube->next_ready;
+}
+
+void tube_ready_all(struct server *server)
+{
+	struct tube *tube;
+
+	for (tube = server->tubes; tube; tube = tube->hh.next)
+		tube_ready(server, tube);
+}
+
+static size_t tube_place(const struct connection *connection, const struct tube *tube)
+{
+	size_t i;
+
+	for (i = 0; i < connection->watch_count && connection->watches[i]->tube != tube; i++)
+		;
+	return i;
+}
+
+int tube_is_watched(const struct connection *connection, const struct tube *tube)
+{
+	return tube_place(connection, tube) < connection->watch_count;
+}
+
+/* Both arrays grow, or none of them is used beyond what it had. */
+static int watches_grow(struct connection *connection)
+{
+	size_t room = connection->watch_room ? connection->watch_room * 2 : 1;
+	struct watch **watches;
+	const char **names;
+
+	if (connection->watch_count < connection->watch_room)
+		return 0;
+	watches = realloc(connection->watches, room * sizeof *watches);
+	if (!watches)
+		return -1;
+	connection->watches = watches;
+	names = realloc(connection->names, room * sizeof *names);
+	if (!names)
+		return -1;
+	connection->names = names;
+	connection->watch_room = room;
+	return 0;
+}
+
+int tube_watch(struct connection *connection, struct tube *tube)
+{
+	struct watch *watch;
+
+	if (tube_is_watched(connection, tube))
+		return 0;
+	watch = calloc(1, sizeof *watch);
+	if (!watch || watches_grow(connection) != 0) {
+		free(watch);
+		return -1;
+	}
+	watch->tube = tube;
+	watch->connection = connection;
+	connection->watches[connection->watch_count] = watch;
+	connection->names[connection->watch_count] = tube->name;
+	connection->watch_count++;
+	tube->watchers++;
+	return 0;
+}
+
+void tube_ignore(struct connection *connection, struct tube *tube)
+{
+	size_t place = tube_place(connection, tube);
+
+	if (place == connection->watch_count)
+		return;
+	/* The last one takes the place, and so the list has the order that beanstalkd's has. */
+	free(connection->watches[place]);
+	connection->watch_count--;
+	connection->watches[place] = connection->watches[connection->watch_count];
+	connection->names[place] = connection->names[connection->watch_count];
+	tube->watchers--;
+	tube_drop(connection->server, tube);
+}

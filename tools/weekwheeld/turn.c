@@ -1,0 +1,83 @@
+/* A turn of the loop: one write for all commands of it. */
+#include "tools/weekwheeld/server.h"
+
+/* Expiries that are dealt with in one turn, so that a million due jobs do not keep commands waiting. */
+enum { TURN_BUDGET = 1000 };
+
+int turn_begin(struct server *server)
+{
+	int error;
+
+	if (server->is_begun)
+		return WW_OK;
+	error = ww_jobs_begin(server->jobs);
+	if (error == WW_OK)
+		server->is_begun = 1;
+	return error;
+}
+
+void turn_commit(struct server *server)
+{
+	struct connection *connection;
+	int error;
+
+	if (!server->is_begun)
+		return;
+	error = ww_jobs_commit(server->jobs);
+	server->is_begun = 0;
+	server->is_failing = error != WW_OK;
+	if (error != WW_OK) {
+		server->commit_errors++;
+		server_say("what was asked could not be written: %s", ww_strerror(error));
+	}
+	lease_settle(server, error == WW_OK);
+	while ((connection = server->batch) != NULL) {
+		server->batch = connection->next_batch;
+		answer_settle(connection, error);
+	}
+}
+
+static void turn_idle(uv_idle_t *idle)
+{
+	struct server *server = idle->data;
+
+	uv_idle_stop(idle);
+	connection_resume_all(server);
+}
+
+void turn_again(struct server *server)
+{
+	if (!uv_is_closing((uv_handle_t *)&server->idle))
+		uv_idle_start(&server->idle, turn_idle);
+}
+
+/* Let the drivers call what is due. */
+static void turn_time(struct server *server)
+{
+	if (!server->is_due)
+		return;
+	server->is_due = 0;
+	/* What runs out together is written together. */
+	if (turn_begin(server) != WW_OK)
+		server_say("the store cannot be had");
+	if (ww_driver_dispatch(server->elapsed, TURN_BUDGET) < 0 || ww_driver_dispatch(server->wall, TURN_BUDGET) < 0)
+		server_say("a driver cannot dispatch");
+	turn_commit(server);
+}
+
+void turn_end(struct server *server)
+{
+	struct connection *connection;
+
+	turn_commit(server);
+	turn_time(server);
+	waiting_serve(server);
+	while ((connection = server->flush) != NULL) {
+		server->flush = connection->next_flush;
+		connection->in_flush = 0;
+		connection_flush(connection);
+	}
+	/* What a connection that has just closed gives back is still to be committed, and may be waited for. */
+	if (server->is_begun || server->ready || server->fresh || server->resume)
+		turn_again(server);
+}
