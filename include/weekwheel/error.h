@@ -4,8 +4,8 @@
 /*
  * The errors of every weekwheel function.
  *
- * A function that can fail returns an int: 0 or a positive answer when it did what was asked, a negative WW_E* when it
- * did not. On error nothing has changed: not the object, not the timer, not what an output pointer points to.
+ * A function that can fail returns an int: 0 or a positive answer on success, a negative WW_E* on failure. On error
+ * nothing has changed: not the object, not the timer, not the target of an output pointer.
  */
 
 #include "weekwheel/export.h"
@@ -16,30 +16,31 @@ extern "C" {
 
 enum ww_error {
 	WW_OK = 0,
-	WW_EINVAL = -1,     /* an argument is outside what the function's contract allows */
+	WW_EINVAL = -1,     /* an argument is outside the range of the function's contract */
 	WW_ENOMEM = -2,     /* the allocator had no memory */
-	WW_ERANGE = -3,     /* beyond the horizon, of a wheel that was configured to refuse that */
+	WW_ERANGE = -3,     /* beyond the horizon of a wheel configured to refuse that */
 	WW_EOVERFLOW = -4,  /* a time beyond the layer's last: WW_TIME_MAX, WW_CLOCK_MAX, WW_DRIVER_TIME_MAX */
 	WW_EBACKWARDS = -5, /* a time before the one that the wheel has reached */
-	WW_EBUSY = -6,      /* called in a callback that may not call it, or something made upon it is left */
+	WW_EBUSY = -6,      /* called in a callback that may not call it, or an object made upon it is left */
 	WW_ECORRUPT = -7,   /* a structure or a timer is broken: freed while pending, or of another wheel */
-	WW_ECLOSED = -8,    /* it was stopped */
-	WW_ESTALE = -9,     /* the timer that is meant has fired, was cancelled or replaced, or never was */
+	WW_ECLOSED = -8,    /* the object was stopped */
+	WW_ESTALE = -9,     /* the timer has fired, was cancelled or replaced, or never was */
 	WW_ESYSTEM = -10,   /* the system refused a thread, a descriptor, memory of its own or random numbers */
 	WW_ENOTFOUND = -11, /* there is no such job or tube */
-	WW_EINUSE = -12,    /* somebody else has it: another process a store, another lease a job */
-	WW_EDENIED = -13,   /* the system or a server does not permit it: rights, read-only, no directory */
-	WW_EFULL = -14,     /* the disk or the quota is full, or a server's memory */
-	WW_EIO = -15,       /* a file could not be read or written, or a server not be reached */
+	WW_EINUSE = -12,    /* already in use: a store by another process, a job by another lease */
+	WW_EDENIED = -13,   /* the system or a server denies it: rights, read-only, no directory */
+	WW_EFULL = -14,     /* the disk, the quota or a server's memory is full */
+	WW_EIO = -15,       /* a file could not be read or written, or a server could not be reached */
 	WW_EVERSION = -16,  /* a file was written by a later version */
 	WW_ETOOBIG = -17,   /* a body is longer than the configuration allows */
-	WW_EAGAIN = -18     /* a server is not ready for the moment: it loads, elects, or is busy */
+	WW_EAGAIN = -18     /* a server is not ready at the moment: it loads, elects, or is busy */
 };
 
 /*
  * Describe an error in a sentence that says what to do.
- * Range: any int; a number that is no error of this library gets a sentence that says so. Never NULL.
- * Lifetime: the text is constant. Threads: any. O(1), allocates nothing.
+ * Range: any int. A number that is no error of this library gets a sentence that says so.
+ * Lifetime: the text is constant, never NULL.
+ * Threads: any. O(1), allocates nothing.
  */
 WW_API const char *ww_strerror(int error);
 

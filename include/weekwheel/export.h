@@ -1,7 +1,7 @@
 #ifndef WEEKWHEEL_EXPORT_H
 #define WEEKWHEEL_EXPORT_H
 
-/* What the shared library shows. Everything else is compiled with hidden visibility. */
+/* The symbols that the shared library exports. Everything else is compiled with hidden visibility. */
 #if defined(__GNUC__)
 #define WW_API __attribute__((visibility("default")))
 #else

@@ -1,7 +1,7 @@
 #ifndef WEEKWHEEL_VERSION_H
 #define WEEKWHEEL_VERSION_H
 
-/* The version of weekwheel: of the headers, and of the library that is running. */
+/* The version of weekwheel: of the headers, and of the running library. */
 
 #include "weekwheel/export.h"
 
@@ -14,7 +14,7 @@ extern "C" {
 #define WW_VERSION_PATCH 0
 #define WW_VERSION "0.1.0"
 
-/* Return the version of the library that is running, as WW_VERSION was when it was compiled. Constant, never NULL. */
+/* Return the version of the running library: its WW_VERSION when it was compiled. Constant, never NULL. */
 WW_API const char *ww_version(void);
 
 #ifdef __cplusplus

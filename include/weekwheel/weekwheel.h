@@ -1,7 +1,7 @@
 #ifndef WEEKWHEEL_WEEKWHEEL_H
 #define WEEKWHEEL_WEEKWHEEL_H
 
-/* Every public header at once. */
+/* All public headers of libweekwheel at once. */
 #include "weekwheel/after.h"
 #include "weekwheel/allocator.h"
 #include "weekwheel/clock.h"
