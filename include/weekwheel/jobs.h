@@ -4,15 +4,14 @@
 /*
  * Jobs that outlive the process: put now, delivered in a second or in six months, at least once.
  *
- * A store is one directory, an LMDB environment, written by one process at a time; or it is in Redis, shared by any
- * number of them: jobs_redis.h opens that kind, and says what of the following is otherwise there. All calls below are
- * the same for both.
+ * A store is one directory, an LMDB environment, which one process writes at a time. Or it is in Redis, where any
+ * number of processes share it; jobs_redis.h opens that kind and says what differs there. All calls below work on both.
  *
- * A *job* has a body, waits in a *tube* until it is due, and is then *ready*. Who reserves it gets a *lease*: the body,
- * a time to run, and a *token* that grows with every delivery of any job, so that whatever the job writes elsewhere can
- * be fenced against a slower delivery before it. Finishing the lease deletes the job. A lease that runs out, and a
- * release, bring it back, after a backoff if it has one; after its last attempt it is *buried*: kept, listed, and
- * delivered again only when kicked.
+ * A *job* has a body, waits in a *tube* until it is due, and is then *ready*. The caller that reserves it gets a
+ * *lease*: the body, a time to run, and a *token*. Tokens grow with every delivery of any job. Whatever the job writes
+ * elsewhere can be fenced by its token against a slower, earlier delivery. Finishing the lease deletes the job. A lease
+ * that expires, or is released, makes the job ready again, after a backoff if it has one. After its last attempt the
+ * job is *buried*: kept, listed, and delivered again only when kicked.
  *
  *     put           due          reserve
  *     ----> delayed ----> ready ---------> reserved ----> finished
@@ -22,26 +21,26 @@
  *                         |                      | bury, last attempt
  *                         +-- kick --- buried <--+
  *
- * Only jobs of the near future are in memory, in a driver's wheels; the others lie on disk in order of their due time,
- * and are brought in ahead. Neither the horizon nor the number of jobs far away costs memory.
+ * Only jobs of the near future are in memory, in a driver's wheels. The others lie on disk in order of their due times
+ * and are loaded ahead of time. Neither a far horizon nor the number of distant jobs costs memory.
  *
- * Time. A job's due time is on one of two clocks. *Elapsed* time is not moved by whoever sets the system's clock; it
- * goes on while the store is closed, and across a reboot by the difference of the system's clock. *Wall* time is Unix
- * time: the job is due when the system's clock says so. Nothing is delivered early on its clock; how late depends on
- * the driver's tick and on how soon somebody reserves. All times and delays are in ns.
+ * Time. A job's due time is on one of two clocks. *Elapsed* time ignores changes of the system's clock. It goes on
+ * while the store is closed; across a reboot it advances by the difference of the system's clock. *Wall* time is Unix
+ * time: the job is due when the system's clock says so. No job is delivered early on its clock. How late it is
+ * delivered depends on the driver's tick and on how soon a caller reserves it. All times and delays are in ns.
  *
- * Durability is chosen when the store is opened; see enum ww_jobs_sync. Leases are not written: after a crash the jobs
+ * Durability is chosen when the store is opened; see enum ww_jobs_sync. Leases are not written: after a crash, jobs
  * that were reserved are ready again.
  *
- * Errors: 0 or a positive answer, or a negative WW_E* of error.h. On error nothing has changed, on disk or in memory.
- * In addition to those listed, each function that writes answers WW_EFULL if the disk is full, WW_EIO if writing fails,
- * WW_ENOMEM; and every function WW_EINVAL for a NULL where an object is needed and for a tube's name that is empty or
- * too long, and WW_ECORRUPT for a record that cannot be read.
+ * Errors: every call returns 0 or a positive answer, or a negative WW_E* of error.h. On error nothing has changed, on
+ * disk or in memory. Some errors are not repeated below. Every function that writes answers WW_EFULL if the disk is
+ * full, WW_EIO if writing fails, and WW_ENOMEM. Every function answers WW_EINVAL to NULL where it needs an object and
+ * to a tube's name that is empty or too long, and WW_ECORRUPT to a record that cannot be read.
  *
  * Fork: in a child of the process every call answers WW_ECLOSED.
  *
- * Threads: any, but for ww_jobs_open and ww_jobs_close. Writers that come while another one's write is under way share
- * the next sync. No function is a point of cancellation.
+ * Threads: any, except for ww_jobs_open and ww_jobs_close. Threads that write while another thread's write is under way
+ * share the next sync. No function is a point of cancellation.
  */
 
 #include <stddef.h>
@@ -58,67 +57,70 @@ extern "C" {
 #define WW_TUBE_MAX 200 /* bytes of a tube's name */
 #define WW_JOB_KEY_MAX 200
 #define WW_JOB_ERROR_MAX 255
-#define WW_JOB_BODY_MAX (UINT32_C(1) << 30) /* what config.body_max may be at most */
+#define WW_JOB_BODY_MAX (UINT32_C(1) << 30) /* the most that config.body_max may be */
 #define WW_TUBE_DEFAULT "default"
 
 struct ww_jobs;
 
 /*
- * What has been acknowledged survives the end of this process in each of them, however it ends. Of power, and the
- * kernel:
+ * When a change is on stable storage. In each mode, an acknowledged change survives the end of this process, however it
+ * ends. The modes differ in what survives a failure of the power or the kernel:
  */
 enum ww_jobs_sync {
 	/* A call returns when its change is on stable storage. A power failure loses nothing. */
 	WW_SYNC_ALWAYS,
-	/* Synced every config.sync_ns. A power failure loses what came since, or, where the filesystem writes out of order, can
-	 * damage the store: ww_jobs_open or fsck then says so. */
+	/*
+	 * Synced every config.sync_ns. A power failure loses the changes since the last sync. Where the filesystem
+	 * writes out of order, it can damage the store: ww_jobs_open or fsck then says so.
+	 */
 	WW_SYNC_INTERVAL,
 	/*
-	 * Synced when the operating system does, and when the store is closed. A power failure: as above, of the last
+	 * Synced when the operating system does, and when the store is closed. A power failure: as above, for the last
 	 * half minute.
 	 */
 	WW_SYNC_SYSTEM
 };
 
 /*
- * Without a directory: everything is in memory, and gone when the store is closed. For tests, and for queues that may
- * be lost.
+ * No directory: everything is in memory, and gone when the store is closed. For tests, and for queues that may be lost.
  */
 #define WW_JOBS_MEMORY 1u
-/* Nothing is written, and nothing is delivered; for looking at a store that another process has, but not this one. */
+/*
+ * Write nothing and deliver nothing. For looking at a store that may be open in another process, but not in this one.
+ */
 #define WW_JOBS_READONLY 2u
 
 struct ww_jobs_config {
 	const char *path;         /* the directory; made if its parent exists */
 	struct ww_driver *driver; /* of elapsed time; must outlive the store */
-	struct ww_driver *wall;   /* of wall time; NULL: jobs on wall time wait undelivered and cannot be put */
+	struct ww_driver *wall;   /* of wall time; NULL: jobs on wall time wait undelivered, and none can be put */
 	const struct ww_allocator *allocator; /* NULL: the default */
 	enum ww_jobs_sync sync;               /* WW_SYNC_ALWAYS */
 	uint64_t sync_ns;                     /* 50 ms */
-	uint64_t window;                      /* how far ahead jobs are brought into memory; 60 s */
-	size_t window_jobs;                   /* and how many of them at most; 100,000 */
+	uint64_t window;                      /* how far ahead jobs are loaded into memory; 60 s */
+	size_t window_jobs;                   /* how many of them at most; 100,000 */
 	size_t body_max;                      /* bytes of a body; 65,535 */
 	uint32_t flags;                       /* WW_JOBS_* */
 	/*
-	 * Called when jobs of a tube may have become ready, by the thread that made them so, with the store locked: it
-	 * may not call the store, only note what is to be done. NULL: not called.
+	 * Called when jobs of a tube may have become ready. The thread that made them ready calls it with the store
+	 * locked: it may not call the store, only note what to do. NULL: no calls.
 	 */
 	void (*ready)(const char *tube, void *context);
 	void *context;
 };
 
-/* What becomes of a periodic job's times that passed while it could not be delivered. */
+/* What happens to the due times of a periodic job that passed while it could not be delivered. */
 enum ww_missed {
 	WW_MISSED_ONCE, /* one delivery stands for all that were missed */
 	WW_MISSED_ALL,  /* each is delivered, one after the other */
-	WW_MISSED_SKIP  /* those older than spec.skip are not delivered */
+	WW_MISSED_SKIP  /* due times older than spec.skip are not delivered */
 };
 
-/* The due time is of the wall clock: spec.due is Unix time, and so stays if that clock is set. */
+/* The due time is on the wall clock: spec.due is Unix time, and stays so if that clock is set. */
 #define WW_JOB_WALL 1u
-/* spec.due is a time of the job's clock (ww_jobs_now); otherwise it is a delay from now. */
+/* spec.due is a time of the job's clock (ww_jobs_now). Without this flag it is a delay from now. */
 #define WW_JOB_AT 2u
-/* With WW_JOB_AT: a due time that is past is refused; without this, the job is due now. */
+/* With WW_JOB_AT: refuse a due time that has passed. Without this flag the job is due now. */
 #define WW_JOB_FUTURE 4u
 
 /* A job to put. Fill it with ww_job_spec_default, then set what differs. */
@@ -128,32 +130,32 @@ struct ww_job_spec {
 	size_t key_length; /* 0: no key; at most WW_JOB_KEY_MAX */
 	const void *body;
 	size_t body_length;
-	uint64_t due;         /* a delay, or with WW_JOB_AT a time; at most WW_DRIVER_TIME_MAX from now; 0 */
-	uint64_t run;         /* the time to run of a delivery; at least 1 s; 60 s */
+	uint64_t due;         /* a delay, or a time with WW_JOB_AT; at most WW_DRIVER_TIME_MAX from now; 0 */
+	uint64_t run;         /* time to run of a delivery; at least 1 s; 60 s */
 	uint64_t period;      /* ns from one due time to the next, at least 1 ms; 0: once */
 	uint64_t skip;        /* with WW_MISSED_SKIP */
-	uint64_t backoff;     /* the delay after the first failed attempt; doubles with each; 0: none */
+	uint64_t backoff;     /* delay after the first failed attempt; doubles with each; 0: none */
 	uint64_t backoff_max; /* 1 h */
-	uint64_t version;     /* with a key: what it must be for the job to be replaced; 0: any */
+	uint64_t version;     /* with a key: replace the job only if it has this version; 0: any */
 	uint32_t priority;    /* lower is delivered first; 1024 */
 	uint32_t attempts;    /* deliveries until it is buried; 0: no limit */
 	uint32_t flags;       /* WW_JOB_* */
 	enum ww_missed missed;
 };
 
-/* Which job is meant: by id or, if that is 0, by key. */
+/* Selects a job: by id or, if that is 0, by key. */
 struct ww_job_ref {
 	uint64_t id;
-	const char *tube; /* of the key */
+	const char *tube; /* the tube of the key */
 	const void *key;
 	size_t key_length;
-	uint64_t version; /* that it must have; 0: any */
+	uint64_t version; /* the version that the job must have; 0: any */
 };
 
 enum ww_job_state {
 	WW_JOB_DELAYED = 1, /* not due yet */
-	WW_JOB_READY,       /* due, and nobody has it */
-	WW_JOB_RESERVED,    /* somebody has its lease */
+	WW_JOB_READY,       /* due, and not reserved */
+	WW_JOB_RESERVED,    /* leased */
 	WW_JOB_BURIED       /* kept, and not delivered until it is kicked */
 };
 
@@ -167,12 +169,12 @@ struct ww_job_info {
 	char tube[WW_TUBE_MAX + 1];
 	unsigned char key[WW_JOB_KEY_MAX];
 	size_t key_length;
-	const void *body; /* NULL where only the rest was asked for; valid as the function says */
+	const void *body; /* NULL if the body was not asked for; valid as the function says */
 	size_t body_length;
 	uint64_t created; /* Unix time */
 	uint64_t due;     /* of the job's clock */
-	uint64_t left;    /* until it is due; of a reserved job, until its lease ends; 0: past, or buried */
-	uint64_t delay;   /* that it was put or released with last */
+	uint64_t left;    /* time until it is due; for a reserved job, until its lease ends; 0: past, or buried */
+	uint64_t delay;   /* the delay of the last put or release */
 	uint64_t run;
 	uint64_t period;
 	uint64_t skip;
@@ -185,26 +187,26 @@ struct ww_job_info {
 	uint32_t releases;
 	uint32_t buries;
 	uint32_t kicks;
-	char error[WW_JOB_ERROR_MAX + 1]; /* why it was buried or released last; "" if nobody said */
+	char error[WW_JOB_ERROR_MAX + 1]; /* why it was last buried or released; "" if no reason was given */
 };
 
-/* What was reserved. */
+/* A lease: the result of a reserve. */
 struct ww_lease {
 	uint64_t id;
 	uint64_t token;
-	uint64_t ends;    /* of elapsed time (ww_jobs_now) */
+	uint64_t ends;    /* on the clock of elapsed time (ww_jobs_now) */
 	uint32_t attempt; /* 1 with the first delivery */
-	uint64_t missed;  /* periods that this delivery stands for beside its own */
-	void *body;       /* the caller's: ww_jobs_free; NULL if the body is empty */
+	uint64_t missed;  /* further periods that this delivery stands for */
+	void *body;       /* owned by the caller: ww_jobs_free; NULL if the body is empty */
 	size_t body_length;
 	uint64_t backoff; /* of the job's spec; 0: none */
 	uint32_t priority;
 	char tube[WW_TUBE_MAX + 1];
 	unsigned char key[WW_JOB_KEY_MAX];
-	size_t key_length; /* 0: it has none */
+	size_t key_length; /* 0: no key */
 };
 
-/* One job of those to put together. */
+/* One job of several that ww_jobs_put_many puts. */
 struct ww_job_put {
 	const struct ww_job_spec *spec;
 	int result; /* as ww_jobs_put returns it */
@@ -212,7 +214,7 @@ struct ww_job_put {
 	uint64_t version;
 };
 
-/* One lease of those to finish together. */
+/* One lease of several that ww_jobs_finish_many finishes. */
 struct ww_job_end {
 	uint64_t id;
 	uint64_t token;
@@ -223,259 +225,299 @@ struct ww_tube_stats {
 	char name[WW_TUBE_MAX + 1];
 	uint64_t delayed;
 	uint64_t ready;
-	uint64_t urgent; /* of the ready ones, those with a priority below 1024 */
+	uint64_t urgent; /* ready jobs with a priority below 1024 */
 	uint64_t reserved;
 	uint64_t buried;
 	uint64_t puts;     /* since the store was opened */
-	uint64_t finished; /* jobs that were deleted, by whichever call */
+	uint64_t finished; /* jobs deleted, by whichever call */
 	uint64_t pauses;
-	uint64_t pause;      /* ns that it is paused for in all, or 0 */
-	uint64_t pause_left; /* until the pause ends */
+	uint64_t pause;      /* length of the current pause in ns, or 0 */
+	uint64_t pause_left; /* time until the pause ends */
 };
 
 /*
- * Jobs are counted by how late they became ready: at most 1 ms, 10 ms, 100 ms, 1 s, 10 s, 100 s, and later than that.
+ * Classes of lateness, by how late a job became ready: at most 1 ms, 10 ms, 100 ms, 1 s, 10 s, 100 s, and later than
+ * that.
  */
 #define WW_LATE_CLASSES 7
 
 struct ww_jobs_stats {
 	struct ww_tube_stats all; /* sums; name is "" */
 	uint64_t tubes;
-	uint64_t timeouts;              /* leases that ran out since the store was opened */
+	uint64_t timeouts;              /* leases that expired since the store was opened */
 	uint64_t accepted;              /* jobs put since the store was made */
-	uint64_t ended;                 /* jobs finished or cancelled since then: accepted - ended are in it */
-	uint64_t loaded;                /* jobs in memory: delayed ones near enough, ready and reserved ones */
-	uint64_t oldest;                /* ns that the first ready job has been due */
-	uint64_t late[WW_LATE_CLASSES]; /* of the jobs that came due since the store was opened */
+	uint64_t ended;                 /* jobs finished or cancelled since then; accepted - ended are in the store */
+	uint64_t loaded;                /* jobs in memory: delayed ones of the near future, ready and reserved ones */
+	uint64_t oldest;                /* ns since the first ready job became due */
+	uint64_t late[WW_LATE_CLASSES]; /* jobs that came due since the store was opened, by class of lateness */
 	uint64_t late_ns;               /* the sum of their lateness */
 	uint64_t commits;
 	uint64_t syncs;
-	uint64_t sync_ns; /* spent in them */
+	uint64_t sync_ns; /* ns spent in syncs */
 	uint64_t bytes;   /* of memory */
 	uint64_t disk;    /* bytes of the file */
 };
 
 /* ---- The store -------------------------------------------------------------------------------------------------- */
 
-/* Fill *config with the defaults that the struct names. Errors: WW_EINVAL. */
+/*
+ * Fill *config with the defaults that the struct names.
+ * Errors: WW_EINVAL: config is NULL.
+ */
 WW_API int ww_jobs_config_default(struct ww_jobs_config *config);
 
 /*
- * Open a store, make it if the directory is empty or missing, and store it in *jobs. config is copied, and what path
- * points to. Jobs that are due are ready when it returns, up to config.window_jobs of them, the others soon after.
+ * Open a store and store it in *jobs. Make the store if the directory is empty or missing. The call copies config and
+ * the string at path. When it returns, due jobs are ready, up to config.window_jobs of them; the others follow soon.
  * Complexity: does not depend on how many jobs are stored.
- * Errors: WW_EINVAL: a member is out of range. WW_EINUSE: another process has it. WW_EDENIED: no permission, or a
- * read-only filesystem. WW_EVERSION: made by a later version. WW_ECORRUPT: it is damaged, or no store and not empty.
- * WW_EIO, WW_EFULL, WW_ENOMEM, WW_ESYSTEM.
+ * Errors: WW_EINVAL: a member is out of range. WW_EINUSE: another process has the store. WW_EDENIED: no permission, or
+ * a read-only filesystem. WW_EVERSION: made by a later version. WW_ECORRUPT: the store is damaged, or the directory is
+ * not empty and has no store. WW_EIO, WW_EFULL, WW_ENOMEM, WW_ESYSTEM.
  */
 WW_API int ww_jobs_open(struct ww_jobs **jobs, const struct ww_jobs_config *config);
 
 /*
- * Sync and close. Leases end, their jobs are ready when the store is opened again. NULL is harmless. No callback of the
- * driver runs for the store any more when it returns; with a driver without threads that asks for nothing.
- * Errors: WW_EIO, WW_EFULL: what the last sync said; it is closed nevertheless. WW_EBUSY: this thread has begun a
+ * Sync and close the store. Its leases end; their jobs are ready when the store is opened again. NULL is harmless. When
+ * the call returns, no callback of the driver runs for the store any more. A driver without threads needs no dispatch
+ * for that.
+ * Errors: WW_EIO, WW_EFULL: the last sync failed; the store is closed nevertheless. WW_EBUSY: this thread has begun a
  * batch.
  */
 WW_API int ww_jobs_close(struct ww_jobs *jobs);
 
 /*
- * Between these two, what this thread does is one write: ww_jobs_commit syncs once for all, and until then nothing is
- * certain. If it fails, nothing has happened of anything since ww_jobs_begin: who was told about it must be told that.
- * Other threads wait.
- * Errors: WW_EBUSY: begun already; commit: not begun by this thread.
+ * A batch: everything that this thread does between these two calls is one write. ww_jobs_commit syncs once for all of
+ * it; until then nothing is certain. If the commit fails, nothing since ww_jobs_begin has happened: tell everyone to
+ * whom you reported a success. Other threads wait meanwhile.
+ * Errors: WW_EBUSY: ww_jobs_begin: this thread has already begun a batch. ww_jobs_commit: this thread has begun none.
  */
 WW_API int ww_jobs_begin(struct ww_jobs *jobs);
 WW_API int ww_jobs_commit(struct ww_jobs *jobs);
 
 /*
- * Store in *ns the time now: of elapsed time or, with WW_JOB_WALL, Unix time. Errors: WW_ESYSTEM: no driver of that
- * clock.
+ * Store the time now in *ns: elapsed time or, with WW_JOB_WALL, Unix time.
+ * Errors: WW_ESYSTEM: the store has no driver of that clock.
  */
 WW_API int ww_jobs_now(struct ww_jobs *jobs, uint32_t flags, uint64_t *ns);
 
 /* ---- Putting jobs ------------------------------------------------------------------------------------------------ */
 
+/*
+ * Fill *spec with the defaults that the struct names.
+ * Errors: WW_EINVAL: spec is NULL.
+ */
 WW_API int ww_job_spec_default(struct ww_job_spec *spec);
 
 /*
- * Put a job. With a key that a job of the tube has, that one is replaced: it keeps its id, gets the next version, and
- * a lease that it may be in is worth nothing any more. Stores the id and the version, each unless NULL.
- * Returns 0 for a new job, 1 where one was replaced.
- * Complexity: O(log jobs). Errors: WW_EINVAL: a member of the spec is out of range. WW_ETOOBIG: the body is over
- * config.body_max. WW_EOVERFLOW: the due time is. WW_EBACKWARDS: it is past, and the job is WW_JOB_FUTURE. WW_ESTALE:
- * spec.version is not the job's, or there is none.
+ * Put a job. If a job of the tube has the same key, replace that job: it keeps its id and gets the next version, and a
+ * lease on it becomes invalid. Store the id and the version, each unless its pointer is NULL. Return 0 for a new job, 1
+ * for a replacement.
+ * Complexity: O(log jobs).
+ * Errors: WW_EINVAL: a member of the spec is out of range. WW_ETOOBIG: the body is over config.body_max. WW_EOVERFLOW:
+ * the due time is too far away. WW_EBACKWARDS: the due time has passed, and the job is WW_JOB_FUTURE. WW_ESTALE:
+ * spec.version is not the job's, or there is no job of that key.
  */
 WW_API int ww_jobs_put(struct ww_jobs *jobs, const struct ww_job_spec *spec, uint64_t *id, uint64_t *version);
 
 /*
- * Put `count` jobs, one after the other, each as ww_jobs_put does, and write them together. Fills result and, unless
- * that is an error, id and version of each; one that is refused does not keep the others from being put. Between
- * ww_jobs_begin and ww_jobs_commit they are a part of that write.
- * Returns WW_OK if each was decided, whatever the results, or why the write failed: then nothing of any has happened,
- * and no result is a success. A store on other machines may have done some of them all the same: there the results hold
- * one by one.
- * Complexity: that of `count` puts. Errors: those of a write alone; what is wrong with one job is in its result.
+ * Put `count` jobs, one after the other, each as ww_jobs_put does, and write them together. Fill the result of each,
+ * and its id and version unless the result is an error. A refused job does not keep the others from being put. Between
+ * ww_jobs_begin and ww_jobs_commit the jobs are part of that batch.
+ * Return WW_OK if each was decided, whatever the results. If the write failed, return why: then no job was put, and no
+ * result is a success. A store on other machines may nevertheless have put some of them: there each result holds by
+ * itself.
+ * Complexity: that of `count` puts.
+ * Errors: only those of a write. What is wrong with one job is in its result.
  */
 WW_API int ww_jobs_put_many(struct ww_jobs *jobs, struct ww_job_put *puts, size_t count);
 
 /*
  * Give a delayed or ready job another due time: `due` is a delay from now or, with WW_JOB_AT, a time of the job's
- * clock. Stores the new version unless NULL. Errors: WW_ENOTFOUND: no such job. WW_ESTALE: it has another version.
- * WW_EINUSE: it is reserved. WW_EINVAL: it is buried. WW_EOVERFLOW.
+ * clock. Store the new version in *version unless that is NULL.
+ * Errors: WW_ENOTFOUND: no such job. WW_ESTALE: it has another version. WW_EINUSE: it is reserved. WW_EINVAL: it is
+ * buried. WW_EOVERFLOW: the due time is too far away.
  */
 WW_API int ww_jobs_move(
     struct ww_jobs *jobs, const struct ww_job_ref *job, uint64_t due, uint32_t flags, uint64_t *version);
 
 /*
- * Delete a job, whatever its state. Returns 1, or 0 if it is being delivered: then that delivery is the last.
+ * Delete a job, whatever its state. Return 1, or 0 if the job is being delivered: that delivery is then the last.
  * Errors: WW_ENOTFOUND: no such job. WW_ESTALE: it has another version.
  */
 WW_API int ww_jobs_cancel(struct ww_jobs *jobs, const struct ww_job_ref *job);
 
-/* ---- Delivering them --------------------------------------------------------------------------------------------- */
+/* ---- Delivering jobs --------------------------------------------------------------------------------------------- */
 
 /*
- * Take the ready job of least priority, of these the least id, of `count` tubes, and lease it. Returns 1 and fills
- * *lease, or 0 if none is ready. Of a paused tube nothing is.
- * Ownership: lease->body is the caller's; give it back by ww_jobs_free. Complexity: O(count + log ready).
+ * Lease the ready job of least priority of `count` tubes; of equal priorities, the least id. Return 1 and fill *lease,
+ * or return 0 if none is ready. A paused tube has no ready jobs.
+ * Ownership: lease->body belongs to the caller; give it back by ww_jobs_free.
+ * Complexity: O(count + log ready).
  */
 WW_API int ww_jobs_reserve(struct ww_jobs *jobs, const char *const *tubes, size_t count, struct ww_lease *lease);
 
 /*
- * The same for up to `most` jobs (INT_MAX at most), in the order in which ww_jobs_reserve would give them. Returns how
- * many there were, and fills as many of leases; fewer than `most` if no more are ready, or if the next cannot be
- * leased: then another call says why. Complexity: O(most * (count + log ready)). Of Redis, jobs_redis.h says how often
- * it is asked, and when fewer are given.
- * Errors: those of ww_jobs_reserve, and nothing is leased then.
+ * Lease up to `most` jobs (INT_MAX at most), in the order in which ww_jobs_reserve would give them. Return how many
+ * there were, and fill that many of leases. There are fewer than `most` if no more jobs are ready, or if the next one
+ * cannot be leased: another call then says why. jobs_redis.h says how often a store in Redis is asked, and when it
+ * gives fewer.
+ * Ownership: as ww_jobs_reserve.
+ * Complexity: O(most * (count + log ready)).
+ * Errors: those of ww_jobs_reserve; nothing is leased then.
  */
 WW_API int ww_jobs_reserve_many(
     struct ww_jobs *jobs, const char *const *tubes, size_t count, struct ww_lease *leases, size_t most);
 
 /*
- * The same as ww_jobs_reserve, but wait for a job up to `timeout` ns of the driver's clock. The driver must have
- * threads, or another thread that dispatches it. Returns 0 when the time is up.
- * Errors: WW_ECLOSED: the driver was stopped; seen within 50 ms. WW_EBUSY: nothing is ready, and this thread has begun
- * a batch.
+ * Reserve as ww_jobs_reserve does, but wait for a job up to `timeout` ns of the driver's clock. The driver must have
+ * threads, or another thread must dispatch it. Return 0 when the time is up.
+ * Errors: WW_ECLOSED: the driver was stopped; the call notices within 50 ms. WW_EBUSY: nothing is ready, and this
+ * thread has begun a batch.
  */
 WW_API int ww_jobs_wait(
     struct ww_jobs *jobs, const char *const *tubes, size_t count, uint64_t timeout, struct ww_lease *lease);
 
-/* Lease a certain job that is delayed, ready or buried. Errors: WW_ENOTFOUND. WW_EINUSE: it is reserved. */
+/*
+ * Lease a certain job that is delayed, ready or buried.
+ * Errors: WW_ENOTFOUND: no such job. WW_EINUSE: it is reserved.
+ */
 WW_API int ww_jobs_reserve_job(struct ww_jobs *jobs, uint64_t id, struct ww_lease *lease);
 
+/* Free a body that came from a lease or a peek. NULL is harmless. */
 WW_API void ww_jobs_free(struct ww_jobs *jobs, void *body);
 
 /*
- * The job is done: delete it or, if it is periodic, let it wait for its next time.
- * Errors, here and below: WW_ESTALE: that lease has ended, by whichever way.
+ * Report that the job is done: delete it or, if it is periodic, let it wait for its next due time.
+ * Errors, here and below: WW_ESTALE: that lease has ended, for whatever reason.
  */
 WW_API int ww_jobs_finish(struct ww_jobs *jobs, uint64_t id, uint64_t token);
 
 /*
- * Finish `count` leases, one after the other, each as ww_jobs_finish does, and write that together. Fills their
- * results. What it returns, and what holds of a failed write, is as with ww_jobs_put_many.
+ * Finish `count` leases, one after the other, each as ww_jobs_finish does, and write that together. Fill their results.
+ * The return value, and the meaning of a failed write, are those of ww_jobs_put_many.
  */
 WW_API int ww_jobs_finish_many(struct ww_jobs *jobs, struct ww_job_end *ends, size_t count);
 
-/* What ww_jobs_release takes for "as long as the job's backoff says". */
+/* A delay for ww_jobs_release: as long as the job's backoff says. */
 #define WW_JOB_BACKOFF UINT64_MAX
 
 /*
- * Give the lease back: the job is due again after `delay`; with WW_JOB_BACKOFF after the job's own, doubled with every
- * attempt and shortened at random by up to a quarter. After its last attempt it is buried, whatever the delay. error,
- * unless NULL, says why, and is cut off at WW_JOB_ERROR_MAX bytes. Returns 0, or 1 if the job is buried.
+ * Give the lease back: the job is due again after `delay`, with this priority. With WW_JOB_BACKOFF the delay is the
+ * job's own backoff, doubled with every attempt and shortened at random by up to a quarter. After its last attempt the
+ * job is buried, whatever the delay. error, unless NULL, says why; it is cut off at WW_JOB_ERROR_MAX bytes. Return 0,
+ * or 1 if the job is buried.
  */
 WW_API int ww_jobs_release(
     struct ww_jobs *jobs, uint64_t id, uint64_t token, uint32_t priority, uint64_t delay, const char *error);
 
 /*
- * Give the lease back as if it had not been: the job is ready again at once, and no attempt is counted. For who took
- * more than can be done, or has to go before it began.
+ * Give the lease back as if it had never been: the job is ready again at once, and no attempt is counted. For a caller
+ * that took more jobs than it can do, or that must end before it began.
  */
 WW_API int ww_jobs_return(struct ww_jobs *jobs, uint64_t id, uint64_t token);
 
+/* End the lease and bury the job, with this priority. error is as for ww_jobs_release. */
 WW_API int ww_jobs_bury(struct ww_jobs *jobs, uint64_t id, uint64_t token, uint32_t priority, const char *error);
 
-/* Let the lease last for the job's time to run from now. Stores its new end in *ends unless NULL. */
+/*
+ * Extend the lease: it ends after the job's time to run, counted from now. Store its new end in *ends unless that is
+ * NULL.
+ */
 WW_API int ww_jobs_touch(struct ww_jobs *jobs, uint64_t id, uint64_t token, uint64_t *ends);
 
 /*
- * Make up to `bound` buried jobs of a tube ready, those first that were buried first; or, if it has none, delayed ones.
- * Stores how many in *count.
+ * Make up to `bound` buried jobs of a tube ready, in the order in which they were buried. If the tube has none, make
+ * delayed jobs ready instead. Store how many in *count.
  */
 WW_API int ww_jobs_kick(struct ww_jobs *jobs, const char *tube, uint64_t bound, uint64_t *count);
 
-/* Make a buried or delayed job ready. Errors: WW_ENOTFOUND: there is none in these states. */
+/*
+ * Make a buried or delayed job ready.
+ * Errors: WW_ENOTFOUND: no job of that id is in these states.
+ */
 WW_API int ww_jobs_kick_job(struct ww_jobs *jobs, uint64_t id);
 
-/* Deliver nothing of a tube for so many ns; 0 ends a pause. It is forgotten when the store is closed.
- * The tube need not have jobs yet. */
+/*
+ * Deliver nothing of a tube for ns nanoseconds; 0 ends a pause. The tube need not have jobs yet. Closing the store ends
+ * all pauses.
+ */
 WW_API int ww_jobs_pause(struct ww_jobs *jobs, const char *tube, uint64_t ns);
 
-/* ---- Looking at them --------------------------------------------------------------------------------------------- */
+/* ---- Looking at jobs --------------------------------------------------------------------------------------------- */
 
 /*
- * Fill *info. If `body` is not NULL, *body gets a copy of the body, the caller's (ww_jobs_free), at which info->body
- * points.
- * Errors: WW_ENOTFOUND. WW_ESTALE: it has another version.
+ * Fill *info. Unless `body` is NULL, store in *body a copy of the body, at which info->body then points.
+ * Ownership: *body belongs to the caller; give it back by ww_jobs_free.
+ * Errors: WW_ENOTFOUND: no such job. WW_ESTALE: it has another version.
  */
 WW_API int ww_jobs_peek(struct ww_jobs *jobs, const struct ww_job_ref *job, struct ww_job_info *info, void **body);
 
 /*
- * The same for the one that would be next in a tube: ready, delayed, or buried first. Errors: WW_ENOTFOUND: there is
- * none.
+ * The same for the next job of a tube in a state: ready, delayed, or first buried.
+ * Errors: WW_ENOTFOUND: there is none.
  */
 WW_API int ww_jobs_peek_next(
     struct ww_jobs *jobs, const char *tube, enum ww_job_state state, struct ww_job_info *info, void **body);
 
-/* The state of a job alone, without looking at its body. Errors: WW_ENOTFOUND. */
+/*
+ * Store the state of a job, without reading its body.
+ * Errors: WW_ENOTFOUND: no such job.
+ */
 WW_API int ww_jobs_state(struct ww_jobs *jobs, uint64_t id, enum ww_job_state *state);
 
-/* Which jobs a list has: those for which all holds. */
+/* The jobs that a list contains: those that match all members. */
 struct ww_job_filter {
-	const char *tube;     /* NULL: of any */
+	const char *tube;     /* NULL: any tube */
 	const void *prefix;   /* of the key */
 	size_t prefix_length; /* 0: with or without a key */
 	uint64_t from;        /* due then or later, of the job's clock */
-	uint64_t to;          /* due before; 0: whenever. A buried job is due never, and listed if both are 0. */
+	uint64_t to;          /* due before; 0: whenever. A buried job is never due, and listed if both are 0. */
 	unsigned states;      /* 1u << WW_JOB_DELAYED and so on; 0: any */
-	uint64_t after;       /* with an id greater than that */
+	uint64_t after;       /* with a greater id than this */
 };
 
 /*
- * Called for each job of a list, in order of ids; info is valid during the call, info->body points into the store.
- * Other than 0 ends the list.
+ * Called for each job of a list, in order of ids. info is valid during the call; info->body points into the store. Any
+ * result but 0 ends the list.
  */
 typedef int ww_job_fn(const struct ww_job_info *info, void *context);
 
 /*
- * Call fn for up to `limit` jobs and store the id from which to go on in *next, unless NULL; 0: that was the last. What
- * changes between pages may be in the list or not, and nothing is twice. fn runs with the store locked, and may not
- * call it. With `next` a call looks at some thousand records or 4 MiB at most, so that others do not wait for long, and
- * may find fewer than `limit`; without it at all of them. Returns what fn returned, or 0.
+ * Call fn for up to `limit` jobs. Store in *next, unless NULL, the id from which to go on, or 0 after the last job.
+ * Return what fn returned, or 0. A job that changes between pages may or may not be listed; no job is listed twice. fn
+ * runs with the store locked and may not call it.
+ * Complexity: if `next` is given, a call reads some thousand records or 4 MiB at most, so that others do not wait for
+ * long, and it may find fewer than `limit` jobs. If `next` is NULL, it reads all.
  */
 WW_API int ww_jobs_list(struct ww_jobs *jobs, const struct ww_job_filter *filter, size_t limit, ww_job_fn *fn,
     void *context, uint64_t *next);
 
 /*
- * Count the jobs that are due in each of `count` spans of `span` ns from now on; those that are due already count for
- * the first. tube NULL: of all. Complexity: O(jobs that are counted).
+ * Count the jobs that are due in each of `count` spans of `span` ns from now on. Jobs that are already due count for
+ * the first span. tube NULL means all tubes.
+ * Complexity: O(jobs that are counted).
  */
 WW_API int ww_jobs_forecast(struct ww_jobs *jobs, const char *tube, uint64_t span, uint64_t *counts, size_t count);
 
+/* Fill *stats. */
 WW_API int ww_jobs_stats(struct ww_jobs *jobs, struct ww_jobs_stats *stats);
-/* Errors: WW_ENOTFOUND: nothing is or, as far as is remembered, was in that tube since the store was opened. */
+/*
+ * Fill *stats for one tube. Errors: WW_ENOTFOUND: the tube has no jobs and, as far as remembered, had none since the
+ * opening.
+ */
 WW_API int ww_jobs_tube(struct ww_jobs *jobs, const char *tube, struct ww_tube_stats *stats);
-/* Call fn for each tube that is not empty, as in ww_jobs_list. */
+/* Called for each tube that is not empty, under the same rules as the fn of ww_jobs_list. */
 typedef int ww_tube_fn(const struct ww_tube_stats *tube, void *context);
+/* Call fn for each tube that is not empty. Return what fn returned, or 0. */
 WW_API int ww_jobs_tubes(struct ww_jobs *jobs, ww_tube_fn *fn, void *context);
 
-/* Called by ww_jobs_check for each thing that is wrong, in a sentence. */
+/* Called by ww_jobs_check for each problem, with a sentence that describes it. */
 typedef void ww_jobs_problem_fn(const char *problem, void *context);
 
 /*
- * Read every record and every index, compare them, and account for all jobs ever accepted. Returns 0 if all is well,
- * and the number of problems, up to INT_MAX, otherwise. Complexity: O(jobs).
+ * Read every record and every index, compare them, and account for all jobs ever accepted. Return 0 if all is well,
+ * otherwise the number of problems, up to INT_MAX.
+ * Complexity: O(jobs).
  */
 WW_API int ww_jobs_check(struct ww_jobs *jobs, ww_jobs_problem_fn *problem, void *context);
 
