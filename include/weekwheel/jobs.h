@@ -24,10 +24,11 @@
  * Only jobs of the near future are in memory, in a driver's wheels. The others lie on disk in order of their due times
  * and are loaded ahead of time. Neither a far horizon nor the number of distant jobs costs memory.
  *
- * Time. A job's due time is on one of two clocks. *Elapsed* time ignores changes of the system's clock. It goes on
- * while the store is closed; across a reboot it advances by the difference of the system's clock. *Wall* time is Unix
- * time: the job is due when the system's clock says so. No job is delivered early on its clock. How late it is
- * delivered depends on the driver's tick and on how soon a caller reserves it. All times and delays are in ns.
+ * Time. A job's due time is on one of two clocks. The clock of *elapsed* time ignores changes of the system's clock. It
+ * goes on while the store is closed; across a reboot it advances by the difference of the system's clock. The clock of
+ * *wall* time is Unix time: the job is due when the system's clock says so. No job is delivered early on its clock. How
+ * late it is delivered depends on the driver's tick and on how soon a caller reserves it. All times and delays are in
+ * ns.
  *
  * Durability is chosen when the store is opened; see enum ww_jobs_sync. Leases are not written: after a crash, jobs
  * that were reserved are ready again.
