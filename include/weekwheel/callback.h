@@ -4,9 +4,9 @@
 /*
  * Jobs that are delivered by push: the body of a job is an HTTP request, and a pusher sends it when the job is ready.
  *
- * A *pusher* takes the ready jobs of some tubes of a store, of either kind (jobs.h), sends the request that each of
- * them carries, and tells the store what came of it. It has one thread, which sends hundreds of requests side by side,
- * so that one that is answered slowly does not keep the others.
+ * A *pusher* takes the ready jobs of some tubes of a store of either kind (jobs.h), sends the request in each, and
+ * tells the store the result. It has one thread, which sends hundreds of requests at a time. A receiver that answers
+ * slowly does not hold up the others.
  *
  *     store                    pusher                           receiver
  *     ready job -- reserve --> waits for its host --> under way --> POST /path
@@ -14,84 +14,86 @@
  *       +---- again later ---- result, kept until <----+
  *                              the store takes it
  *
- * The request is text like an HTTP message, so that every client in any language can put one, and everybody can read
- * it:
+ * The request is text like an HTTP message, so clients in any language can put one, and everybody can read it:
  *
  *     POST https://example.org/hook?source=shop
  *     Content-Type: application/json
  *
  *     {"order": 4711}
  *
- * The first line has the method, which may be left out where it is POST, the URL, and if one likes HTTP/1.1, which
- * means nothing. Lines of headers follow, an empty line, and the body, to the job's last byte. A line ends with LF or
- * CR LF. What exactly is taken, ww_callback_parse says.
+ * The first line has the method (POST if it is left out), the URL, and optionally HTTP/1.1, which is ignored. Header
+ * lines follow, then an empty line, and the body up to the job's last byte. A line ends with LF or CR LF.
+ * ww_callback_parse has the exact rules.
  *
- * What comes of a request:
+ * Results:
  *
  *     answer                                   the job is
  *     ---------------------------------------  ----------------------------------------------------------------------
- *     2xx, and what config.success lists       finished
+ *     2xx, and statuses in config.success      finished
  *     408, 425, 429, 5xx                       tried again: after Retry-After, or its backoff
- *     none, or none that is whole              tried again: no such host, no connection, no trust, time up, cut off
+ *     none, or an incomplete one               tried again: no such host, no connection, no trust, time up, cut off
  *     3xx                                      tried again at once at the other place, as below; or buried
- *     other 4xx and what else there may be     buried
+ *     other 4xx and all other statuses         buried
  *     no request, or one that may not be sent  buried; nothing was sent
  *
- * "Tried again" is ww_jobs_release: after its last attempt the job is buried. The job's error says why, in either
- * case: the status with the first bytes of the answer's body, or what failed. A job without backoff and without
- * Retry-After waits config.retry. Delivery is at least once: a receiver may get a request twice, if its answer was lost
- * or came too late.
+ * "Tried again" is ww_jobs_release: after its last attempt the job is buried. The job's error says why in either case:
+ * the status with the first bytes of the answer's body, or what failed. A job without backoff and without Retry-After
+ * waits config.retry. Delivery is at least once: a receiver may get a request twice if its answer was lost or came too
+ * late.
  *
- * Time. A request ends, whole with its redirections, before the job's lease does: it has what is left of the lease less
- * a tenth, that at most 2 s; and at most config.timeout. So each job has its own timeout, its time to run.
+ * Time. A request, including its redirections, ends before the job's lease does. It may take what is left of the lease
+ * less a tenth, where that tenth is at most 2 s, and never more than config.timeout. The time to run of each job is
+ * thus its timeout.
  *
- * Busy hosts. A job whose host has config.per_host requests under way waits, with its lease renewed (ww_jobs_touch),
- * and others are sent meanwhile. When config.waiting jobs wait, the pusher takes from each tube a few at a time, sends
- * what can be sent, and returns the others (ww_jobs_return), which counts no attempt. A tube of which nothing could be
- * sent rests for ten times config.poll, 1 s at most, so that the same jobs are not taken in a circle. So urgent jobs
- * and other tubes go on behind any number of jobs of a busy host; what is neither may have to wait for these. A host
- * that may be slow for long belongs into a tube of its own.
+ * Busy hosts. A job whose host already has config.per_host requests under way waits with its lease renewed
+ * (ww_jobs_touch), and other jobs are sent meanwhile. When config.waiting jobs wait, the pusher takes a few jobs at a
+ * time from each tube, sends those that it can, and returns the others (ww_jobs_return), which counts no attempt. A
+ * tube from which nothing could be sent rests for ten times config.poll, at most 1 s, so that the pusher does not take
+ * the same jobs in a circle. Urgent jobs and other tubes thus go on behind any number of jobs of a busy host. Jobs that
+ * are neither may have to wait. Give a host that may be slow for long a tube of its own.
  *
- * Headers. Each request has, beside those of the job:
+ * Headers. Each request has these, in addition to the job's own:
  *
  *     Weekwheel-Job-Id       the id, decimal
  *     Weekwheel-Job-Key      the key if there is one; bytes other than letters, digits, - . _ ~ as %XX
  *     Weekwheel-Tube         the tube, written likewise
  *     Weekwheel-Attempt      1 with the first delivery
- *     Weekwheel-Token        the fencing token: grows with every delivery of the job; a receiver refuses what is below its last
+ *     Weekwheel-Token        the fencing token: grows with every delivery; a receiver refuses one below its last
  *     Weekwheel-Timestamp    Unix time in seconds, when it was sent
  *     Weekwheel-Signature    only with config.secret: v1= and 64 hexadecimal digits
  *
- * Signature. HMAC-SHA256, keyed with the secret, of these, with one LF between each two: timestamp, id, token, method,
- * URL, body. The first three are decimal as in the headers; the URL is as the job has it, or as the redirection says
- * it; the body is the bytes that are sent. None but the body can contain LF, so that nothing can pass for something
- * else. For example, with the secret "secret", timestamp 1700000000, id 7, token 9, POST, https://example.org/hook and
- * the body "hello":
+ * Signature. HMAC-SHA256, keyed with the secret, of these fields, with one LF between each two: timestamp, id, token,
+ * method, URL, body. The first three are decimal, as in the headers. The URL is the one in the job or in the
+ * redirection. The body is the bytes that are sent. Only the body can contain LF, so no field can pass for another. For
+ * example, with the secret "secret", timestamp 1700000000, id 7, token 9, POST, https://example.org/hook and the body
+ * "hello":
  *
  *     v1=067948dc12a98df0c47cdaf541c89e0a90c4b89618b00c7470dcb3fcfd646329
  *
- * A receiver verifies: compute the same with its own copy of the secret and the URL that it knows it is called by;
- * compare in constant time; refuse a timestamp more than some minutes away from its own clock; and refuse a token that
- * is not above the last one that it has seen of that id. A job's key, tube and attempt are not signed.
+ * A receiver computes the same signature with its own copy of the secret and its own URL, and compares in constant
+ * time. It refuses a timestamp more than some minutes away from its own clock. It refuses a token that is not above the
+ * last one that it saw for that id. A job's key, tube and attempt are not signed.
  *
- * Addresses. Jobs may come from whoever reaches the store, so that a pusher refuses by default to call anything but
- * public addresses: no loopback, private, link-local, multicast, reserved or translated ones. What counts is the
- * address that is connected to, when it is: a name that resolves to another one the second time gains nothing. config
- * says what else may be called. No proxy is used, and nothing of the environment, of .netrc, or of cookies.
+ * Addresses. Anyone who reaches the store may put jobs. By default a pusher therefore calls only public addresses: no
+ * loopback, private, link-local, multicast, reserved or translated ones. It checks the address of the actual
+ * connection, so a name that resolves to another address the second time gains nothing. config can allow more. The
+ * pusher uses no proxy, and nothing from the environment, .netrc or cookies.
  *
- * Redirections with 301, 302, 307 and 308 are followed, with the same method and body, and 303 for GET and HEAD; up to
- * config.redirects of them, and to the same scheme alone. Each is counted and checked like the first request. Another
- * host, port included, gets of the job's headers none but Accept, Accept-Language, Content-Type, Content-Encoding,
- * Content-Language and User-Agent; no credentials therefore, and no signature.
+ * Redirections with 301, 302, 307 and 308 are followed, with the same method and body, and 303 for GET and HEAD. At
+ * most config.redirects are followed, and only to the same scheme. Each is counted and checked like the first request.
+ * Another host, port included, gets only these of the job's headers: Accept, Accept-Language, Content-Type,
+ * Content-Encoding, Content-Language and User-Agent. It gets no credentials and no signature.
  *
- * Losing the store. While it answers with errors that may pass, requests under way go on; their results are kept,
- * config.in_flight of them at most, and told when it is back, after pauses of up to 5 s. A lease that has ended by then
- * is counted as stale, and its job comes again.
+ * Losing the store. While the store answers with errors that may pass, requests under way go on. The pusher keeps at
+ * most config.in_flight results and reports them when the store is back, after pauses of up to 5 s. A lease that has
+ * ended by then is counted as stale, and its job comes again.
  *
- * Errors: 0 or a positive answer, or a negative WW_E* of error.h. On error nothing has changed. WW_EINVAL is answered
- * for a NULL where an object is needed. Fork: in a child every call with a pusher answers WW_ECLOSED.
+ * Errors: every call returns 0 or a positive answer, or a negative WW_E* of error.h. On error nothing has changed.
+ * Every function answers WW_EINVAL to NULL where it needs an object.
  *
- * Threads: any, but for ww_callback_open and ww_callback_close of one pusher.
+ * Fork: in a child every call with a pusher answers WW_ECLOSED.
+ *
+ * Threads: any, except for ww_callback_open and ww_callback_close of one pusher.
  */
 
 #include <stddef.h>
@@ -109,9 +111,9 @@ extern "C" {
 
 #define WW_CALLBACK_HEADERS_MAX 64
 #define WW_CALLBACK_URL_MAX 8000
-#define WW_CALLBACK_HEAD_MAX 65536 /* bytes up to the body */
+#define WW_CALLBACK_HEAD_MAX 65536 /* bytes before the body */
 
-/* A header of a request. Not ended by NUL. */
+/* A header of a request. Its strings do not end with NUL. */
 struct ww_callback_header {
 	const char *name;
 	size_t name_length;
@@ -119,7 +121,7 @@ struct ww_callback_header {
 	size_t value_length;
 };
 
-/* A request. Its strings are not ended by NUL. */
+/* A request. Its strings do not end with NUL. */
 struct ww_callback_request {
 	const char *method;
 	size_t method_length;
@@ -131,42 +133,41 @@ struct ww_callback_request {
 	struct ww_callback_header headers[WW_CALLBACK_HEADERS_MAX];
 };
 
-/* What is wrong with a text. */
+/* Why a text is no request. */
 struct ww_callback_problem {
-	size_t line;        /* counted from 1; 0: it is not one line's */
+	size_t line;        /* counted from 1; 0: the problem is not of one line */
 	const char *reason; /* a constant phrase */
 };
 
 /*
- * Read a request. Fills *request, which then points into `text` ("POST", where the method was left out, is constant).
- *
- * The method is a token of up to 32 characters, but neither CONNECT nor TRACE. The URL is http:// or https://, a host
- * as a name of letters, digits, - . _, an IPv4 address or an IPv6 address in brackets, :port if one likes, then the
- * path and what follows, of printable ASCII; without a user's name, and without a fragment. A header is a token, a
- * colon, and a value without control characters other than tabs, from which blanks at both ends are taken. Not
- * continued in the next line. A job may not set what the transfer sets: Host, Content-Length, Transfer-Encoding,
- * Connection, Keep-Alive, Proxy-..., TE, Trailer, Upgrade, Expect, nor Weekwheel-..., nor these with _ for -. HEAD has
- * no body.
- *
- * Complexity: O(length of the head); allocates nothing. problem may be NULL; on error it says what is wrong, and where.
- * Errors: WW_EINVAL: it is not a request. WW_ETOOBIG: URL, head or number of headers is over the bound.
+ * Read a request. Fill *request, which then points into `text`; a method that was left out points to a constant "POST".
+ * problem may be NULL; on error it says what is wrong, and where.
+ * Range: the method is a token of up to 32 characters, but neither CONNECT nor TRACE. HEAD has no body. The URL is
+ * http:// or https://, a host, an optional :port, then the path and what follows, in printable ASCII. The host is a
+ * name of letters, digits, - . _, an IPv4 address, or an IPv6 address in brackets. The URL has neither a user's name
+ * nor a fragment. A header is a token, a colon, and a value without control characters other than tabs; blanks at both
+ * ends of the value are removed. A header does not continue in the next line. A job may not set the headers that the
+ * transfer sets: Host, Content-Length, Transfer-Encoding, Connection, Keep-Alive, Proxy-..., TE, Trailer, Upgrade,
+ * Expect, Weekwheel-..., nor any of these with _ for -.
+ * Complexity: O(length of the head); allocates nothing.
+ * Errors: WW_EINVAL: the text is no request. WW_ETOOBIG: URL, head or number of headers is over its bound.
  */
 WW_API int ww_callback_parse(
     const char *text, size_t length, struct ww_callback_request *request, struct ww_callback_problem *problem);
 
 /*
- * Write a request so that ww_callback_parse reads it: for the body of a job. Stores in *length how long it is, also
- * when that is more than `size`; then nothing is written to buffer, which may be NULL if size is 0.
- * Errors: WW_EINVAL: the parser would not take it, for CR or LF in a header for one. WW_ETOOBIG: it needs more than
- * `size`, or is over a bound.
+ * Write a request for the body of a job, in the form that ww_callback_parse reads. Store its length in *length, even
+ * when that is more than `size`; then nothing is written to buffer. buffer may be NULL if size is 0.
+ * Errors: WW_EINVAL: the parser would refuse it, for example because of CR or LF in a header. WW_ETOOBIG: it needs more
+ * than `size`, or is over a bound.
  */
 WW_API int ww_callback_write(const struct ww_callback_request *request, char *buffer, size_t size, size_t *length);
 
 #define WW_CALLBACK_SIGNATURE_SIZE 68 /* v1=, 64 digits and NUL */
 
 /*
- * Compute the signature of the request, as the top says. For receivers and tests.
- * Errors: WW_EINVAL: an argument is NULL. WW_ESYSTEM: the library of cryptography refuses.
+ * Compute the signature of the request, as described at the top. For receivers and tests.
+ * Errors: WW_EINVAL: an argument is NULL. WW_ESYSTEM: the cryptography library refuses.
  */
 WW_API int ww_callback_sign(const void *secret, size_t secret_length, uint64_t timestamp, uint64_t id, uint64_t token,
     const struct ww_callback_request *request, char signature[WW_CALLBACK_SIGNATURE_SIZE]);
@@ -175,48 +176,48 @@ WW_API int ww_callback_sign(const void *secret, size_t secret_length, uint64_t t
 
 struct ww_callback;
 
-/* Which schemes may be called. */
+/* The schemes that may be called. */
 #define WW_CALLBACK_HTTP 1u
 #define WW_CALLBACK_HTTPS 2u
 
-/* What may be called beside public addresses. */
+/* Addresses that may be called in addition to public ones. */
 #define WW_CALLBACK_LOOPBACK 1u   /* 127.0.0.0/8, ::1 */
 #define WW_CALLBACK_PRIVATE 2u    /* 10/8, 172.16/12, 192.168/16, 100.64/10, fc00::/7, fec0::/10 */
 #define WW_CALLBACK_LINK_LOCAL 4u /* 169.254/16, where clouds keep their secrets, and fe80::/10 */
-#define WW_CALLBACK_SPECIAL 8u /* multicast, reserved, documentation, IPv4 inside of IPv6, which is then judged, too */
+#define WW_CALLBACK_SPECIAL 8u    /* multicast, reserved, documentation, IPv4 within IPv6, which is then checked, too */
 
-/* Fill it with ww_callback_config_default, then set what differs. */
+/* The configuration of a pusher. Fill it with ww_callback_config_default, then set what differs. */
 struct ww_callback_config {
 	struct ww_jobs *jobs; /* must outlive the pusher */
 	const char *const *tubes;
 	size_t tube_count;        /* at least 1 */
-	size_t in_flight;         /* requests under way and results not told yet, 1 to 65,536; 256 */
+	size_t in_flight;         /* requests under way and results not yet reported, 1 to 65,536; 256 */
 	size_t per_host;          /* requests under way to one host and port; 16 */
-	size_t waiting;           /* jobs that are held while their host has no room; 1,024 */
+	size_t waiting;           /* jobs held while their host is busy; 1,024 */
 	uint64_t connect_timeout; /* ns, name and TLS included; 5 s */
-	uint64_t timeout;         /* ns of a whole request; 0: what the job's time to run leaves; 0 */
-	uint64_t poll;            /* ns until the store is asked again if nobody calls ww_callback_wake; 100 ms */
+	uint64_t timeout;         /* ns for a whole request; 0: what the job's time to run leaves; 0 */
+	uint64_t poll;            /* ns between looks into the store without ww_callback_wake; 100 ms */
 	uint64_t retry;           /* ns until a job without a backoff is tried again; 1 s */
-	uint64_t retry_after_max; /* ns; Retry-After is taken for no more than that; 1 h */
-	const uint16_t *success;  /* statuses from 200 to 599 that are success, beside 2xx */
+	uint64_t retry_after_max; /* ns; the most that Retry-After counts for; 1 h */
+	const uint16_t *success;  /* statuses from 200 to 599 that are success, in addition to 2xx */
 	size_t success_count;
 	const void *secret; /* of the signature; NULL: none */
 	size_t secret_length;
 	uint32_t schemes;         /* WW_CALLBACK_HTTP | WW_CALLBACK_HTTPS */
 	uint32_t networks;        /* WW_CALLBACK_LOOPBACK and so on; 0 */
 	const char *const *deny;  /* ranges such as "192.0.2.0/24" or "2001:db8::/32" that are never called */
-	size_t deny_count;        /* before `allow` */
-	const char *const *allow; /* ranges that are called, whatever `networks` says */
+	size_t deny_count;        /* deny goes before `allow` */
+	const char *const *allow; /* ranges that may be called, whatever `networks` says */
 	size_t allow_count;
-	uint32_t redirects;     /* that are followed; 5; 0: none */
+	uint32_t redirects;     /* the most that are followed; 5; 0: none */
 	size_t body_max;        /* bytes of a request's body; 1 MiB */
-	size_t response_max;    /* bytes of an answer's body that are read; then the connection is closed; 64 KiB */
-	const char *user_agent; /* "weekwheel/" and the version; a job's own goes before it */
+	size_t response_max;    /* bytes of an answer's body to read before the connection is closed; 64 KiB */
+	const char *user_agent; /* "weekwheel/" and the version; a job's own takes precedence */
 	const char *ca_file;    /* certificates to trust, PEM; NULL: the system's */
-	const struct ww_allocator *allocator; /* NULL: the default; libcurl has its own memory */
+	const struct ww_allocator *allocator; /* NULL: the default; libcurl has memory of its own */
 	/*
-	 * Called by the pusher's thread when the store is lost, when it is back, and when a result cannot be told.
-	 * NULL: not.
+	 * Called by the pusher's thread when the store is lost, when it is back, and when a result cannot be reported.
+	 * NULL: no calls.
 	 */
 	void (*report)(const char *sentence, void *context);
 	void *context;
@@ -224,37 +225,41 @@ struct ww_callback_config {
 
 struct ww_callback_stats {
 	uint64_t reserved;     /* leases taken */
-	uint64_t requests;     /* sent, or tried to; redirections included */
+	uint64_t requests;     /* requests sent or attempted, redirections included */
 	uint64_t redirects;    /* followed */
-	uint64_t connections;  /* opened; what is less than requests was reused */
-	uint64_t finished;     /* results told to the store: success */
-	uint64_t retried;      /* to be tried again */
-	uint64_t buried;       /* buried, by their last attempt too */
-	uint64_t given_back;   /* leases returned, and nothing sent */
-	uint64_t refused;      /* addresses that may not be called */
-	uint64_t stale;        /* leases that had ended before their result was told */
-	uint64_t lost;         /* results that the store would not take, and those untold when the pusher was closed */
-	uint64_t store_errors; /* calls of the store that failed and were repeated */
+	uint64_t connections;  /* connections opened; the other requests reused one */
+	uint64_t finished;     /* successes reported to the store */
+	uint64_t retried;      /* jobs to be tried again */
+	uint64_t buried;       /* jobs buried, including after their last attempt */
+	uint64_t given_back;   /* leases returned without sending anything */
+	uint64_t refused;      /* addresses that were not allowed */
+	uint64_t stale;        /* leases that ended before their result was reported */
+	uint64_t lost;         /* results that the store refused, and those not reported when the pusher was closed */
+	uint64_t store_errors; /* failed calls of the store that were repeated */
 	size_t in_flight;      /* requests under way now */
 	size_t waiting;        /* jobs that wait for their host now */
 	size_t untold;         /* results that wait for the store now */
 };
 
-/* Fill *config with the defaults that the struct names; jobs and tubes are left to be set. Errors: WW_EINVAL. */
+/*
+ * Fill *config with the defaults that the struct names. Set jobs and tubes yourself.
+ * Errors: WW_EINVAL: config is NULL.
+ */
 WW_API int ww_callback_config_default(struct ww_callback_config *config);
 
 /*
- * Start a pusher, and store it in *callback. config is copied, with all that it points to but jobs and allocator.
- * Errors: WW_EINVAL: a member is out of range, or a range of addresses cannot be read. WW_ENOMEM. WW_ESYSTEM: no
- * thread, or libcurl cannot be used.
+ * Start a pusher, and store it in *callback. The call copies config and all that it points to, except jobs and
+ * allocator.
+ * Errors: WW_EINVAL: a member is out of range, or a range of addresses cannot be read. WW_ENOMEM: no memory.
+ * WW_ESYSTEM: no thread, or libcurl cannot be used.
  */
 WW_API int ww_callback_open(struct ww_callback **callback, const struct ww_callback_config *config);
 
 /*
- * Let it look for ready jobs now; waits for nothing. May be called from any thread and from the store's `ready`, but
- * not any more once ww_callback_close is called. So a `ready` reads the pusher's address under a mutex of the
- * application's and wakes it under that; and who closes the pusher sets the address to NULL under the same mutex
- * before.
+ * Make the pusher look for ready jobs now. Waits for nothing.
+ * Threads: any thread and the store's `ready` may call this, but not once ww_callback_close is called. A `ready`
+ * therefore reads the pusher's address under a mutex of the application and wakes it under that mutex. The thread that
+ * closes the pusher first sets the address to NULL under the same mutex.
  * Errors: WW_ECLOSED: in a child.
  */
 WW_API int ww_callback_wake(struct ww_callback *callback);
@@ -263,11 +268,10 @@ WW_API int ww_callback_wake(struct ww_callback *callback);
 WW_API int ww_callback_stats(const struct ww_callback *callback, struct ww_callback_stats *stats);
 
 /*
- * Take no more jobs, give back those that wait, let what is under way go on for up to grace_ns of real time, then
- * break it off and release it with its job's backoff; tell the results, as long as there is grace and once in any case;
- * free the pusher. NULL is harmless. A job that was not sent yet is ready again at once, and no attempt is counted
- * (ww_jobs_return).
- * Returns how many results could not be told: their leases run out.
+ * Close the pusher: take no more jobs, and return those that wait. Let requests under way go on for up to grace_ns of
+ * real time, then abort them and release their jobs with their own backoff. Report the results while there is grace,
+ * and at least once. Free the pusher. NULL is harmless. A job that was not sent yet is ready again at once, and no
+ * attempt is counted (ww_jobs_return). Return how many results could not be reported: their leases expire.
  * Errors: WW_EBUSY: called in `report`.
  */
 WW_API int ww_callback_close(struct ww_callback *callback, uint64_t grace_ns);
