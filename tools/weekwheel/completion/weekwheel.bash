@@ -1,5 +1,5 @@
 # Completion of weekwheel for bash: source this file, or install it as
-# /usr/share/bash-completion/completions/weekwheel. What there is to complete is asked of the program itself.
+# /usr/share/bash-completion/completions/weekwheel. The program itself says what there is to complete.
 
 _weekwheel_commands() { # PROGRAM
 	"$1" --help 2>/dev/null | sed -n '/^Commands:/,/^$/s/^  \([a-z][a-z]*\) .*/\1/p'
