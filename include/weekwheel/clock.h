@@ -143,9 +143,8 @@ WW_API int ww_clock_virtual_set(struct ww_clock *clock, uint64_t ns);
  * Make an alarm of the clock, not set, and store it in *alarm. allocator NULL means the default.
  * Ownership: the caller's, until ww_alarm_destroy. The allocator must outlive the alarm. A virtual clock must outlive
  * it, too; ww_clock_virtual_destroy checks that (WW_EBUSY).
- * Complexity: O(1), one allocation and one file descriptor, which is closed on exec.
- * Errors: WW_EINVAL: alarm or clock is NULL. WW_ENOMEM: no memory. WW_ESYSTEM: no more file descriptors: the process's
- * or the system's limit is reached.
+ * Complexity: O(1), one allocation and one file descriptor, which is closed on exec. Errors: WW_EINVAL: alarm or clock
+ * is NULL. WW_ENOMEM: no memory. WW_ESYSTEM: no more file descriptors: the process's or the system's limit is reached.
  */
 WW_API int ww_alarm_create(struct ww_alarm **alarm, struct ww_clock *clock, const struct ww_allocator *allocator);
 
@@ -185,8 +184,7 @@ WW_API int ww_alarm_set(struct ww_alarm *alarm, uint64_t ns);
  * Make the alarm's descriptor unreadable again. Return 1 if the alarm had gone off, 0 if not. After a 1 read the clock
  * again: it may have been stepped. An alarm that has not gone off stays set.
  * Threads: any, at any time. If several threads clear one alarm that went off, one of them gets the 1.
- * Complexity: O(1), never blocks, allocates nothing.
- * Errors: WW_EINVAL: alarm is NULL.
+ * Complexity: O(1), never blocks, allocates nothing. Errors: WW_EINVAL: alarm is NULL.
  */
 WW_API int ww_alarm_clear(struct ww_alarm *alarm);
 

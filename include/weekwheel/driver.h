@@ -125,10 +125,7 @@ struct ww_driver_stats {
 
 /* ---- Making a driver ------------------------------------------------------------------------------------------ */
 
-/*
- * Fill *config with the defaults that the struct names for each member.
- * Errors: WW_EINVAL: config is NULL.
- */
+/* Fill *config with the defaults that the struct names for each member. Errors: WW_EINVAL: config is NULL. */
 WW_API int ww_driver_config_default(struct ww_driver_config *config);
 
 /*
@@ -165,8 +162,7 @@ typedef void ww_driver_drain_fn(ww_handle handle, ww_driver_fn *fn, void *user, 
  * A timer that would fire again, because it is periodic or was rescheduled, may be handed over while its callback runs.
  * Before `drain` frees what user points to, it calls ww_driver_cancel_wait to wait for the callback's end, unless that
  * callback has called the stop.
- * Complexity: O(pending).
- * Errors: WW_EINVAL: driver is NULL.
+ * Complexity: O(pending). Errors: WW_EINVAL: driver is NULL.
  */
 WW_API int ww_driver_stop(struct ww_driver *driver, ww_driver_drain_fn *drain, void *context, size_t *count);
 
@@ -211,9 +207,8 @@ WW_API int ww_driver_schedule_every(struct ww_driver *driver, uint64_t delay, ui
  * With WW_EVERY_OVERLAP the call always returns 1: the timer moves at once and waits for no callback's end. Calls of
  * former deadlines that already wait for a worker still come, as do those that run; ww_driver_cancel takes the waiting
  * ones back.
- * Complexity: O(1), allocates nothing.
- * Errors: WW_ESTALE: the timer has fired, was cancelled, or never was. WW_EOVERFLOW: as ww_driver_schedule. WW_ECLOSED:
- * stopped.
+ * Complexity: O(1), allocates nothing. Errors: WW_ESTALE: the timer has fired, was cancelled, or never was.
+ * WW_EOVERFLOW: as ww_driver_schedule. WW_ECLOSED: stopped.
  */
 WW_API int ww_driver_reschedule(struct ww_driver *driver, ww_handle timer, uint64_t delay);
 
@@ -221,8 +216,7 @@ WW_API int ww_driver_reschedule(struct ww_driver *driver, ww_handle timer, uint6
  * Cancel a timer. Return 1 if that was in time: its callback has not run and never will. For a periodic timer, 1 means
  * that the callback is not running and will not run again. Return 0 if the callback is running now; it will not be
  * called again. The next timer can use this timer's memory at once.
- * Complexity: O(1), waits for nothing.
- * Errors: WW_ESTALE: as ww_driver_reschedule. WW_ECLOSED: stopped.
+ * Complexity: O(1), waits for nothing. Errors: WW_ESTALE: as ww_driver_reschedule. WW_ECLOSED: stopped.
  */
 WW_API int ww_driver_cancel(struct ww_driver *driver, ww_handle timer);
 
@@ -272,10 +266,7 @@ WW_API int ww_driver_dispatch(struct ww_driver *driver, uint32_t budget);
 
 /* ---- Looking inside ------------------------------------------------------------------------------------------- */
 
-/*
- * Store the time of the driver's clock in *ns, as the deadlines count it.
- * Errors: WW_EINVAL: an argument is NULL.
- */
+/* Store the time of the driver's clock in *ns, as the deadlines count it. Errors: WW_EINVAL: an argument is NULL. */
 WW_API int ww_driver_now(const struct ww_driver *driver, uint64_t *ns);
 
 /*
@@ -289,10 +280,7 @@ WW_API int ww_driver_now(const struct ww_driver *driver, uint64_t *ns);
  */
 WW_API int ww_driver_settle(struct ww_driver *driver);
 
-/*
- * Fill *stats. O(shards); the numbers need not all be of the same moment.
- * Errors: WW_EINVAL: an argument is NULL.
- */
+/* Fill *stats. O(shards); the numbers need not all be of the same moment. Errors: WW_EINVAL: an argument is NULL. */
 WW_API int ww_driver_stats(struct ww_driver *driver, struct ww_driver_stats *stats);
 
 #ifdef __cplusplus

@@ -261,10 +261,7 @@ struct ww_jobs_stats {
 
 /* ---- The store -------------------------------------------------------------------------------------------------- */
 
-/*
- * Fill *config with the defaults that the struct names.
- * Errors: WW_EINVAL: config is NULL.
- */
+/* Fill *config with the defaults that the struct names. Errors: WW_EINVAL: config is NULL. */
 WW_API int ww_jobs_config_default(struct ww_jobs_config *config);
 
 /*
@@ -303,20 +300,16 @@ WW_API int ww_jobs_now(struct ww_jobs *jobs, uint32_t flags, uint64_t *ns);
 
 /* ---- Putting jobs ------------------------------------------------------------------------------------------------ */
 
-/*
- * Fill *spec with the defaults that the struct names.
- * Errors: WW_EINVAL: spec is NULL.
- */
+/* Fill *spec with the defaults that the struct names. Errors: WW_EINVAL: spec is NULL. */
 WW_API int ww_job_spec_default(struct ww_job_spec *spec);
 
 /*
  * Put a job. If a job of the tube has the same key, replace that job: it keeps its id and gets the next version, and a
  * lease on it becomes invalid. Store the id and the version, each unless its pointer is NULL. Return 0 for a new job, 1
  * for a replacement.
- * Complexity: O(log jobs).
- * Errors: WW_EINVAL: a member of the spec is out of range. WW_ETOOBIG: the body is over config.body_max. WW_EOVERFLOW:
- * the due time is too far away. WW_EBACKWARDS: the due time has passed, and the job is WW_JOB_FUTURE. WW_ESTALE:
- * spec.version is not the job's, or there is no job of that key.
+ * Complexity: O(log jobs). Errors: WW_EINVAL: a member of the spec is out of range. WW_ETOOBIG: the body is over
+ * config.body_max. WW_EOVERFLOW: the due time is too far away. WW_EBACKWARDS: the due time has passed, and the job is
+ * WW_JOB_FUTURE. WW_ESTALE: spec.version is not the job's, or there is no job of that key.
  */
 WW_API int ww_jobs_put(struct ww_jobs *jobs, const struct ww_job_spec *spec, uint64_t *id, uint64_t *version);
 
@@ -327,8 +320,7 @@ WW_API int ww_jobs_put(struct ww_jobs *jobs, const struct ww_job_spec *spec, uin
  * Return WW_OK if each was decided, whatever the results. If the write failed, return why: then no job was put, and no
  * result is a success. A store on other machines may nevertheless have put some of them: there each result holds by
  * itself.
- * Complexity: that of `count` puts.
- * Errors: only those of a write. What is wrong with one job is in its result.
+ * Complexity: that of `count` puts. Errors: only those of a write. What is wrong with one job is in its result.
  */
 WW_API int ww_jobs_put_many(struct ww_jobs *jobs, struct ww_job_put *puts, size_t count);
 
@@ -363,8 +355,7 @@ WW_API int ww_jobs_reserve(struct ww_jobs *jobs, const char *const *tubes, size_
  * cannot be leased: another call then says why. jobs_redis.h says how often a store in Redis is asked, and when it
  * gives fewer.
  * Ownership: as ww_jobs_reserve.
- * Complexity: O(most * (count + log ready)).
- * Errors: those of ww_jobs_reserve; nothing is leased then.
+ * Complexity: O(most * (count + log ready)). Errors: those of ww_jobs_reserve; nothing is leased then.
  */
 WW_API int ww_jobs_reserve_many(
     struct ww_jobs *jobs, const char *const *tubes, size_t count, struct ww_lease *leases, size_t most);
@@ -432,10 +423,7 @@ WW_API int ww_jobs_touch(struct ww_jobs *jobs, uint64_t id, uint64_t token, uint
  */
 WW_API int ww_jobs_kick(struct ww_jobs *jobs, const char *tube, uint64_t bound, uint64_t *count);
 
-/*
- * Make a buried or delayed job ready.
- * Errors: WW_ENOTFOUND: no job of that id is in these states.
- */
+/* Make a buried or delayed job ready. Errors: WW_ENOTFOUND: no job of that id is in these states. */
 WW_API int ww_jobs_kick_job(struct ww_jobs *jobs, uint64_t id);
 
 /*
@@ -460,10 +448,7 @@ WW_API int ww_jobs_peek(struct ww_jobs *jobs, const struct ww_job_ref *job, stru
 WW_API int ww_jobs_peek_next(
     struct ww_jobs *jobs, const char *tube, enum ww_job_state state, struct ww_job_info *info, void **body);
 
-/*
- * Store the state of a job, without reading its body.
- * Errors: WW_ENOTFOUND: no such job.
- */
+/* Store the state of a job, without reading its body. Errors: WW_ENOTFOUND: no such job. */
 WW_API int ww_jobs_state(struct ww_jobs *jobs, uint64_t id, enum ww_job_state *state);
 
 /* The jobs that a list contains: those that match all members. */

@@ -144,10 +144,7 @@ struct ww_jobs_redis_stats {
 	uint64_t bytes;   /* of memory, without that of hiredis */
 };
 
-/*
- * Fill *config with the defaults that the struct names; url has none.
- * Errors: WW_EINVAL: config is NULL.
- */
+/* Fill *config with the defaults that the struct names; url has none. Errors: WW_EINVAL: config is NULL. */
 WW_API int ww_jobs_redis_config_default(struct ww_jobs_redis_config *config);
 
 /*
@@ -170,11 +167,7 @@ WW_API int ww_jobs_redis_check_url(const char *url, const char **why);
  */
 WW_API int ww_jobs_redis_open(struct ww_jobs **jobs, const struct ww_jobs_redis_config *config);
 
-/*
- * Fill *stats.
- * Threads: any. O(1).
- * Errors: WW_EINVAL: jobs is not a store in Redis.
- */
+/* Fill *stats. Threads: any. O(1). Errors: WW_EINVAL: jobs is not a store in Redis. */
 WW_API int ww_jobs_redis_stats(struct ww_jobs *jobs, struct ww_jobs_redis_stats *stats);
 
 #ifdef __cplusplus

@@ -118,9 +118,8 @@ struct ww_keyed_stats {
  * Make an empty map upon the driver, and store it in *keyed. The call copies config.
  * Ownership: the caller's, until ww_keyed_destroy, which must come before ww_driver_destroy (WW_EBUSY). The memory
  * comes from the driver's allocator.
- * Complexity: O(shards).
- * Errors: WW_EINVAL: an argument or config->fn is NULL, or too many shards. WW_ENOMEM: no memory. WW_ECLOSED: the
- * driver was stopped. WW_ESYSTEM: the system has no random numbers.
+ * Complexity: O(shards). Errors: WW_EINVAL: an argument or config->fn is NULL, or too many shards. WW_ENOMEM: no
+ * memory. WW_ECLOSED: the driver was stopped. WW_ESYSTEM: the system has no random numbers.
  */
 WW_API int ww_keyed_create(struct ww_keyed **keyed, struct ww_driver *driver, const struct ww_keyed_config *config);
 
@@ -152,9 +151,8 @@ WW_API int ww_keyed_stop(struct ww_keyed *keyed, ww_keyed_fn *fn, void *context,
  * Precision: never before the deadline; see driver.h. The callback may run before this call returns, but not before
  * *version is stored.
  * Ownership: the map copies the key and passes the value through. A former value belongs to the caller again.
- * Complexity: O(1). A new key may allocate; a replacement never does.
- * Errors: WW_EINVAL: see the top. WW_EOVERFLOW: the deadline is beyond WW_DRIVER_TIME_MAX. WW_ENOMEM: no memory, or
- * 2^26 entries in one shard. WW_ECLOSED: stopped.
+ * Complexity: O(1). A new key may allocate; a replacement never does. Errors: WW_EINVAL: see the top. WW_EOVERFLOW: the
+ * deadline is beyond WW_DRIVER_TIME_MAX. WW_ENOMEM: no memory, or 2^26 entries in one shard. WW_ECLOSED: stopped.
  */
 WW_API int ww_keyed_set(struct ww_keyed *keyed, const void *key, size_t length, void *value, uint64_t delay,
     uint64_t *version, void **former);
@@ -168,9 +166,8 @@ WW_API int ww_keyed_set_at(struct ww_keyed *keyed, const void *key, size_t lengt
 /*
  * Move the key's deadline, earlier or later, to `delay` ns from now. The former deadline will not fire. version selects
  * the entry: its own version, or WW_KEYED_ANY. Return WW_OK.
- * Complexity: O(1), allocates nothing.
- * Errors: WW_ESTALE: the key is not in the map, or not with this version. WW_EOVERFLOW: as ww_keyed_set. WW_EINVAL,
- * WW_ECLOSED: see the top.
+ * Complexity: O(1), allocates nothing. Errors: WW_ESTALE: the key is not in the map, or not with this version.
+ * WW_EOVERFLOW: as ww_keyed_set. WW_EINVAL, WW_ECLOSED: see the top.
  */
 WW_API int ww_keyed_move(struct ww_keyed *keyed, const void *key, size_t length, uint64_t version, uint64_t delay);
 
@@ -178,9 +175,8 @@ WW_API int ww_keyed_move(struct ww_keyed *keyed, const void *key, size_t length,
  * Take the key out of the map, and store its value in *value unless that is NULL. Its callback has not begun and never
  * will. version selects the entry: its own version, or WW_KEYED_ANY. Return WW_OK.
  * Ownership: the value belongs to the caller again.
- * Complexity: O(1).
- * Errors: WW_ESTALE: the key is not in the map, or not with this version; its callback may be running. WW_EINVAL,
- * WW_ECLOSED: see the top.
+ * Complexity: O(1). Errors: WW_ESTALE: the key is not in the map, or not with this version; its callback may be
+ * running. WW_EINVAL, WW_ECLOSED: see the top.
  */
 WW_API int ww_keyed_remove(struct ww_keyed *keyed, const void *key, size_t length, uint64_t version, void **value);
 
@@ -188,8 +184,7 @@ WW_API int ww_keyed_remove(struct ww_keyed *keyed, const void *key, size_t lengt
  * Return 1 if the key is in the map. Store its value, the ns left to its deadline (0 if it is due) and its version,
  * each unless its pointer is NULL. If the key is not in the map, return 0 and store nothing.
  * Ownership: the value stays the map's. Another thread may have been handed it before this call returns.
- * Complexity: O(1), allocates nothing.
- * Errors: WW_EINVAL, WW_ECLOSED: see the top.
+ * Complexity: O(1), allocates nothing. Errors: WW_EINVAL, WW_ECLOSED: see the top.
  */
 WW_API int ww_keyed_get(
     struct ww_keyed *keyed, const void *key, size_t length, void **value, uint64_t *time_left, uint64_t *version);

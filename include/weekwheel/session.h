@@ -111,10 +111,7 @@ struct ww_session_stats {
 	uint64_t bytes;        /* memory of the map, its entries and long keys */
 };
 
-/*
- * Fill *config with the defaults that the struct names for each member.
- * Errors: WW_EINVAL: config is NULL.
- */
+/* Fill *config with the defaults that the struct names for each member. Errors: WW_EINVAL: config is NULL. */
 WW_API int ww_session_config_default(struct ww_session_config *config);
 
 /*
@@ -143,9 +140,8 @@ WW_API int ww_session_destroy(struct ww_session *session);
  * *former unless that is NULL; *former is NULL if there was none. A value that had already expired goes to gone as
  * EXPIRED. To prolong an entry use ww_session_refresh: setting the same pointer again is a replacement, too, and gone
  * is called for it.
- * Complexity: O(1).
- * Errors: WW_EINVAL also: ttl is over WW_SESSION_TTL_MAX. WW_EOVERFLOW: with the most jitter the entry would expire
- * beyond WW_DRIVER_TIME_MAX. WW_ENOMEM: no memory, or 2^26 entries in one shard.
+ * Complexity: O(1). Errors: WW_EINVAL also: ttl is over WW_SESSION_TTL_MAX. WW_EOVERFLOW: with the most jitter the
+ * entry would expire beyond WW_DRIVER_TIME_MAX. WW_ENOMEM: no memory, or 2^26 entries in one shard.
  */
 WW_API int ww_session_set(
     struct ww_session *session, const void *key, size_t length, void *value, uint64_t ttl, void **former);

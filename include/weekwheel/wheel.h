@@ -194,10 +194,7 @@ WW_API int ww_wheel_destroy(struct ww_wheel *wheel);
  */
 WW_API int ww_timer_init(struct ww_timer *timer, ww_timer_fn *callback);
 
-/*
- * Return 1 if the timer is pending, 0 if it is idle. O(1).
- * Errors: WW_EINVAL: timer is NULL.
- */
+/* Return 1 if the timer is pending, 0 if it is idle. O(1). Errors: WW_EINVAL: timer is NULL. */
 WW_API int ww_timer_pending(const struct ww_timer *timer);
 
 /*
@@ -250,8 +247,7 @@ WW_API int ww_wheel_schedule_every_at(
  * its period and counts from the new deadline. Leave an idle timer idle and return 0: a heartbeat that comes too late
  * revives nothing. Use this call for a session's heartbeat. A move to a later deadline writes only the timer's own
  * cache line; the wheel files the timer anew when its old slot comes round.
- * Complexity: O(1), allocates nothing.
- * Errors: as ww_wheel_schedule.
+ * Complexity: O(1), allocates nothing. Errors: as ww_wheel_schedule.
  */
 WW_API int ww_wheel_reschedule(struct ww_wheel *wheel, struct ww_timer *timer, uint64_t delay);
 
@@ -261,8 +257,7 @@ WW_API int ww_wheel_reschedule_at(struct ww_wheel *wheel, struct ww_timer *timer
 /*
  * Make the timer idle. Return 1 if it was pending, 0 if it was already idle. When the call returns, the wheel holds no
  * pointer to the timer, and its memory may be freed or used again at once.
- * Complexity: O(1).
- * Errors: WW_EINVAL: an argument is NULL. WW_ECORRUPT: the timer is pending in another wheel.
+ * Complexity: O(1). Errors: WW_EINVAL: an argument is NULL. WW_ECORRUPT: the timer is pending in another wheel.
  */
 WW_API int ww_wheel_cancel(struct ww_wheel *wheel, struct ww_timer *timer);
 
@@ -320,8 +315,7 @@ WW_API int ww_wheel_advance_batch(
  * deadline needs one when its old slot comes round. A timer that is left alone causes at most one call a level, and two
  * more when it is beyond the horizon. What an unfinished advance left over is due at ww_wheel_now(). Shortly before the
  * demotion of a full slot, the wheel asks for every tick.
- * Complexity: O(levels).
- * Errors: WW_EINVAL: an argument is NULL.
+ * Complexity: O(levels). Errors: WW_EINVAL: an argument is NULL.
  */
 WW_API int ww_wheel_next(const struct ww_wheel *wheel, uint64_t *when);
 
@@ -345,9 +339,8 @@ WW_API int ww_wheel_now_ns(const struct ww_wheel *wheel, uint64_t ns, uint64_t *
  * Take pending timers out of the wheel, whatever their deadlines: at most `capacity`, in no particular order. Write
  * them to batch[0 .. *count-1]; they are then idle. Return 1 when more are pending, 0 when the wheel is empty. An empty
  * wheel stays usable. A callback may call this.
- * Complexity: O(*count + slots).
- * Errors: WW_EINVAL: an argument is NULL or capacity is 0. WW_ECORRUPT: the call met a broken timer; the batch has
- * those taken before it.
+ * Complexity: O(*count + slots). Errors: WW_EINVAL: an argument is NULL or capacity is 0. WW_ECORRUPT: the call met a
+ * broken timer; the batch has those taken before it.
  */
 WW_API int ww_wheel_drain(struct ww_wheel *wheel, struct ww_expiry *batch, size_t capacity, size_t *count);
 
