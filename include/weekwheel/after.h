@@ -3,7 +3,7 @@
 
 /*
  * What Go's package `time` has: a timer to wait for, a function that is called later, a ticker, and a sleep. The
- * semantics are those of Go 1.23 and later, upon a driver (driver.h).
+ * semantics are those of Go 1.23 and later. All of them run on a driver (driver.h).
  *
  *     Go                            here
  *     ----------------------------  ----------------------------------------------------------------------------------

@@ -10,7 +10,7 @@
  *     what happens                ww_clock_elapsed()         ww_clock_wall()             a virtual clock
  *     --------------------------  -------------------------  --------------------------  ---------------------------
  *     origin of its time          the machine's start        1970, UTC                   where it was started
- *     time passes                 counts it                  counts it                   stands still until told
+ *     time passes                 counts it                  counts it                   stands still until moved
  *     the wall clock is stepped,  does not notice            jumps, also backwards; set  does not notice;
  *       or gets a leap second                                alarms go off               ww_clock_virtual_set plays it
  *     the machine sleeps          counts the sleep; an       counts the sleep; set       stands still

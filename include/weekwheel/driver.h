@@ -42,7 +42,7 @@
  * faults (SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS, SIGABRT), which are as in the thread that makes the driver.
  *
  * Fork: only the parent has the driver's threads. In the child every call answers WW_ECLOSED, and ww_driver_destroy
- * frees what the driver holds; destroy what was made upon the driver first. A child that was forked in a callback must
+ * frees what the driver holds; destroy what was made on the driver first. A child that was forked in a callback must
  * not return from that callback. A child that needs timers makes its own driver.
  *
  * Errors: every call returns 0 or a positive answer, or a negative WW_E* of error.h. On error nothing has changed.
@@ -140,7 +140,7 @@ WW_API int ww_driver_create(struct ww_driver **driver, const struct ww_driver_co
 /*
  * Stop the driver if it still runs, wait for running callbacks to end, and free it. NULL is harmless.
  * Threads: no other thread may use the driver any more.
- * Errors: WW_EBUSY: called in a callback of this driver or in the drain function of its stop, or an object made upon
+ * Errors: WW_EBUSY: called in a callback of this driver or in the drain function of its stop, or an object made on
  * the driver (after.h, keyed.h, session.h) is left.
  */
 WW_API int ww_driver_destroy(struct ww_driver *driver);

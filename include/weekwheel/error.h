@@ -21,7 +21,7 @@ enum ww_error {
 	WW_ERANGE = -3,     /* beyond the horizon of a wheel configured to refuse that */
 	WW_EOVERFLOW = -4,  /* a time beyond the layer's last: WW_TIME_MAX, WW_CLOCK_MAX, WW_DRIVER_TIME_MAX */
 	WW_EBACKWARDS = -5, /* a time before the one that the wheel has reached */
-	WW_EBUSY = -6,      /* called in a callback that may not call it, or an object made upon it is left */
+	WW_EBUSY = -6,      /* called in a callback that may not call it, or an object made on it is left */
 	WW_ECORRUPT = -7,   /* a structure or a timer is broken: freed while pending, or of another wheel */
 	WW_ECLOSED = -8,    /* the object was stopped */
 	WW_ESTALE = -9,     /* the timer has fired, was cancelled or replaced, or never was */

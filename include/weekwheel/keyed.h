@@ -115,7 +115,7 @@ struct ww_keyed_stats {
 /* ---- Making a map --------------------------------------------------------------------------------------------- */
 
 /*
- * Make an empty map upon the driver, and store it in *keyed. The call copies config.
+ * Make an empty map on the driver, and store it in *keyed. The call copies config.
  * Ownership: the caller's, until ww_keyed_destroy, which must come before ww_driver_destroy (WW_EBUSY). The memory
  * comes from the driver's allocator.
  * Complexity: O(shards). Errors: WW_EINVAL: an argument or config->fn is NULL, or too many shards. WW_ENOMEM: no

@@ -14,7 +14,7 @@
  *                         +-- replace -------> gone(REPLACED)
  *                         +-- clear ---------> gone(CLEARED)
  *
- * The map stands upon a driver (driver.h), whose threads expire entries that nobody looks up any more. In a driver
+ * The map runs on a driver (driver.h), whose threads expire entries that nobody looks up any more. In a driver
  * without threads, ww_driver_dispatch does that. A lookup compares the time itself and never finds an expired value,
  * whatever the driver's tick is and however late its thread runs. A heartbeat, ww_session_refresh, is a lookup and one
  * store.
@@ -115,7 +115,7 @@ struct ww_session_stats {
 WW_API int ww_session_config_default(struct ww_session_config *config);
 
 /*
- * Make an empty map upon the driver and store it in *session. config NULL means the default. The call copies config.
+ * Make an empty map on the driver and store it in *session. config NULL means the default. The call copies config.
  * Jitter: the map adds a random part of jitter thousandths to each TTL, at most jitter_max, so that entries set at one
  * moment do not all expire at one moment. Jitter never shortens a TTL.
  * Ownership: the caller's, until ww_session_destroy, which must come before ww_driver_destroy (WW_EBUSY).

@@ -16,13 +16,13 @@ const char *ww_strerror(int error)
 		       "create the wheel without WW_WHEEL_BOUNDED.";
 	case WW_EOVERFLOW:
 		return "The time is beyond the last one, which is WW_TIME_MAX for a wheel, WW_CLOCK_MAX for a clock and "
-		       "WW_DRIVER_TIME_MAX for a driver and what is made upon it: pass a smaller delay or an earlier "
+		       "WW_DRIVER_TIME_MAX for a driver and what is made on it: pass a smaller delay or an earlier "
 		       "deadline.";
 	case WW_EBACKWARDS:
 		return "The time is before the one already reached: pass a clock that never runs backwards.";
 	case WW_EBUSY:
 		return "A callback that may not call this is running, or the object is still in use: call again after "
-		       "the callback has returned, and destroy first what was made upon it.";
+		       "the callback has returned, and destroy first what was made on it.";
 	case WW_ECORRUPT:
 		return "A structure or timer is broken: look for an object freed while its timer was pending, or a "
 		       "timer used with another wheel; ww_wheel_check says more.";

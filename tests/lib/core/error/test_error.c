@@ -41,7 +41,7 @@ START_TEST(sentences_name_what_each_layer_has)
 	assert_says(WW_EOVERFLOW, "WW_TIME_MAX");
 	assert_says(WW_EOVERFLOW, "WW_CLOCK_MAX");
 	assert_says(WW_EOVERFLOW, "WW_DRIVER_TIME_MAX");
-	assert_says(WW_EBUSY, "made upon it");
+	assert_says(WW_EBUSY, "made on it");
 	assert_says(WW_ESYSTEM, "random numbers");
 	assert_says(WW_EIO, "whether the server runs");
 	assert_says(WW_EDENIED, "password");
