@@ -132,7 +132,7 @@ define program_rule
 $(call program,$(1)): $$($(1)_OBJECTS) $$(call objects,$$($(1)_ALSO)) \
 		$$(patsubst common,$(B)/lib/common.a,$$(filter common,$$($(1)_LINKS))) \
 		$$(call each,shared,$$(filter $(LIBRARIES),$$($(1)_LINKS)))
-	$$(link) $$(RPATH) $$($(1)_LIBS) -lm
+	$$(link) $$(RPATH) $$($(1)_LIBS) $$(JEMALLOC_LIBS) -lm
 endef
 RPATH = -Wl,-rpath,'$$ORIGIN/../lib'
 $(foreach name,$(COMPONENTS),$(eval $(call component_rule,$(name))))
@@ -197,7 +197,7 @@ format:
 # ---- Install ----------------------------------------------------------------------------------------------------
 
 FOLDERS = DESTDIR='$(DESTDIR)' VERSION='$(VERSION)' prefix='$(prefix)' bindir='$(bindir)' libdir='$(libdir)' \
-	includedir='$(includedir)' mandir='$(mandir)' ALLOCATOR_LIBS='$(JEMALLOC_LIBS)'
+	includedir='$(includedir)' mandir='$(mandir)'
 
 install: all
 	@$(FOLDERS) scripts/install-files '$(INSTALLED)' '$(STATIC)' '$(SHARED)' '$(HEADERS)' '$(MAN1) $(MAN3)'

@@ -17,19 +17,21 @@ $(B)/tests/libhelpers.a: $(call objects,$(HELPER_SRC))
 $(B)/tests/libtools.a: $(filter-out %/main.o,$(foreach name,$(PROGRAMS) $(call built,common),$($(name)_OBJECTS)) \
 	$(call objects,$(weekwheel_ALSO)))
 ARCHIVES := $(B)/tests/libhelpers.a $(B)/tests/libtools.a $(call each,archive,$(call built,callback redis jobs core))
-ALL_LIBS = $(tests_LIBS) $(foreach name,$(COMPONENTS),$($(name)_LIBS)) -lm
+ALL_LIBS = $(tests_LIBS) $(foreach name,$(COMPONENTS),$($(name)_LIBS)) $(JEMALLOC_LIBS) -lm
 $(B)/obj/tests/%: PART += $(tests_CFLAGS) $(bench_CFLAGS)
 
 $(foreach source,$(TEST_SRC),$(eval $(call named,tests,$(source)): $(call objects,$(source))))
 $(TESTS): $(ARCHIVES)
 	$(link) $(ALL_LIBS)
 
-# Lets this test make what the library calls for memory fail.
-$(B)/tests/test_allocator: LDFLAGS += $(addprefix -Xlinker --wrap=,aligned_alloc free pthread_mutex_init mallocx sdallocx mallctl)
+# Let these tests make what the library calls for memory fail, the one in a process with jemalloc, the other without.
+$(B)/tests/test_allocator $(B)/tests/test_allocator_malloc: LDFLAGS += $(addprefix -Xlinker --wrap=,\
+	aligned_alloc free pthread_mutex_init $(if $(JEMALLOC_LIBS),mallocx sdallocx mallctl))
+$(B)/tests/test_allocator_malloc: JEMALLOC_LIBS =
 
 $(foreach source,$(EXAMPLE_SRC),$(eval $(call named,examples,$(source)): $(call objects,$(source))))
 $(EXAMPLES): $(call each,shared,$(call built,jobs core))
-	$(link) $(RPATH) $(bench_LIBS)
+	$(link) $(RPATH) $(bench_LIBS) $(JEMALLOC_LIBS)
 
 # With libFuzzer's own main (FUZZ=-fsanitize=fuzzer) a target searches. Otherwise tests/fuzz/main.c replays its corpus.
 $(FUZZERS): LDFLAGS += $(FUZZ)

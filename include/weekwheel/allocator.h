@@ -4,9 +4,14 @@
 /*
  * Where weekwheel's memory comes from: a table of two functions, and arenas whose use can be asked.
  *
- * The library asks for memory only where a header says so; timers are the caller's. Whoever passes no table gets the
- * default one: jemalloc, or malloc where the library was configured --without-jemalloc. An arena is for an owner of
- * many blocks: what it holds is counted exactly and given back whole.
+ * The library asks for memory only where a header says so; timers are the caller's. A caller that passes no table gets
+ * the default one. An arena is for an owner of many blocks: what it holds is counted exactly and given back whole.
+ *
+ * The default table and the arenas use jemalloc (5 or later) if the process has it when the library is loaded, and
+ * malloc otherwise. The library itself links nothing but the C library. A program takes jemalloc by linking it:
+ *     cc program.c -lweekwheel -Wl,--no-as-needed -ljemalloc
+ * LD_PRELOAD does the same for a program that links libweekwheel.so. The choice holds for the life of the process: a
+ * jemalloc that dlopen brings later, or one whose names have a prefix, is not used.
  *
  * Errors: 0 or a negative WW_E*; on error nothing has changed.
  * Threads: a table and an arena may be used from any threads at once, except ww_arena_destroy.
@@ -32,7 +37,7 @@ struct ww_allocator {
 };
 
 /*
- * Return the default table: jemalloc's, or malloc's in a library configured --without-jemalloc.
+ * Return the default table: jemalloc's if the process has jemalloc, malloc's otherwise.
  * Lifetime: the life of the process. Threads: any. O(1), allocates nothing, never NULL.
  */
 WW_API const struct ww_allocator *ww_allocator_default(void);

@@ -7,5 +7,3 @@ core_CONTAINS := base
 core_TESTS := $(addprefix tests/lib/core/,error allocator clock wheel driver after keyed session)
 core_HELPERS := tests/support/model
 core_FUZZERS := wheel
-core_LEFT_OUT := lib/core/allocator/$(if $(filter malloc,$(ALLOCATOR)),jemalloc,malloc).c
-core_LIBS += $(JEMALLOC_LIBS)
