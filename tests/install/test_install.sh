@@ -91,18 +91,68 @@ has_archives() { # NAME...
 		[ -f "$("${cc[@]}" -print-file-name="lib$name.a")" ] || return 1
 	done
 }
-archives=(c m)
-[ "${ALLOCATOR:-}" != jemalloc ] || archives+=(jemalloc)
-if has_archives "${archives[@]}"; then
+if has_archives c m; then
 	expect 'C with nothing but static libraries' "${cc[@]}" -static -std=c11 "${warnings[@]}" "${cflags[@]}" \
 		tests/install/use.c -o "$root/use-all-static" "${all_static_flags[@]}"
-	expect 'the program of nothing but static libraries runs' "$root/use-all-static"
+	expect 'the program of nothing but static libraries runs' "$root/use-all-static" malloc
 fi
-expect 'the C program runs' env LD_LIBRARY_PATH="$lib" "$root/use-c"
-expect 'the C++ program runs' env LD_LIBRARY_PATH="$lib" "$root/use-c++"
-expect 'the static program runs' "$root/use-static"
+expect 'the C program runs' env LD_LIBRARY_PATH="$lib" "$root/use-c" malloc
+expect 'the C++ program runs' env LD_LIBRARY_PATH="$lib" "$root/use-c++" malloc
+expect 'the static program runs' "$root/use-static" malloc
 needs_no_shared() { ! readelf -d "$root/use-static" | grep libweekwheel >/dev/null; }
 expect 'the static program needs no shared library' needs_no_shared
+
+# The library links nothing but the C library, so that any process can load it; jobs and what is above them bring what they
+# are made of.
+libc='libc\.so\.|ld-linux'
+needs_only() { # NAME PATTERN
+	local needed
+	needed=$(readelf -d "$lib/lib$1.so" | sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p' | grep -vE "^($libc|$2)") || return 0
+	echo "lib$1.so needs ${needed//$'\n'/ }"
+	return 1
+}
+loads_only_libc() { ! ldd "$shared" | grep -vE 'linux-vdso|linux-gate|/?libc\.so\.|ld-linux'; }
+expect 'libweekwheel.so needs the C library alone' needs_only weekwheel "$libc"
+expect 'libweekwheel.so loads the C library alone' loads_only_libc
+for name in weekwheel_jobs:lmdb weekwheel_redis:hiredis 'weekwheel_callback:(curl|crypto)'; do
+	[ ! -f "$lib/lib${name%%:*}.so" ] ||
+		expect "lib${name%%:*}.so needs what is its own" needs_only "${name%%:*}" "libweekwheel(_jobs)?\.so|lib${name#*:}"
+done
+expect 'C that opens the library' \
+	"${cc[@]}" -std=c11 "${warnings[@]}" "${cflags[@]}" tests/install/use_dlopen.c -o "$root/use-dlopen" -ldl
+expect 'the library opens from C' "$root/use-dlopen" "$shared" malloc
+expect 'the library opens from Python' tests/install/use_ctypes.py "$shared" malloc
+# A jemalloc that comes later is not taken: this one ends the program.
+expect 'a later jemalloc' "${cc[@]}" -shared -fPIC -o "$root/later.so" -x c - <<-'END'
+	void mallocx(void) { __builtin_trap(); }
+	void sdallocx(void) { __builtin_trap(); }
+	void sallocx(void) { __builtin_trap(); }
+	void mallctl(void) { __builtin_trap(); }
+END
+expect 'the library keeps to malloc when jemalloc comes later' "$root/use-dlopen" "$shared" malloc "$root/later.so"
+
+# A program brings jemalloc, and those that are installed do if configured.
+if [ "${ALLOCATOR:-}" = jemalloc ]; then
+	jemalloc=$("${cc[@]}" -print-file-name=libjemalloc.so)
+	# As an archive jemalloc needs the mathematics of the C library, which its package does not say.
+	take_jemalloc=('-Wl,--no-as-needed' -ljemalloc -lm)
+	expect 'C with jemalloc and the shared library' \
+		"${cc[@]}" -std=c11 "${warnings[@]}" tests/install/use.c -o "$root/use-c" "${shared_flags[@]}" "${take_jemalloc[@]}"
+	expect 'the shared library takes jemalloc' env LD_LIBRARY_PATH="$lib" "$root/use-c" jemalloc
+	expect 'C with jemalloc and the static library' "${cc[@]}" -std=c11 "${warnings[@]}" "${cflags[@]}" \
+		tests/install/use.c -o "$root/use-static" "${static_flags[@]}" "${take_jemalloc[@]}"
+	expect 'the static library takes jemalloc' "$root/use-static" jemalloc
+	if has_archives c m jemalloc; then
+		expect 'C with jemalloc and nothing but static libraries' "${cc[@]}" -static -std=c11 "${warnings[@]}" "${cflags[@]}" \
+			tests/install/use.c -o "$root/use-all-static" "${all_static_flags[@]}" "${take_jemalloc[@]}"
+		expect 'the program of nothing but static libraries takes jemalloc' "$root/use-all-static" jemalloc
+	fi
+	expect 'an opened library takes jemalloc' env LD_PRELOAD="$jemalloc" "$root/use-dlopen" "$shared" jemalloc
+	expect 'from Python as well' env LD_PRELOAD="$jemalloc" tests/install/use_ctypes.py "$shared" jemalloc
+	for program in "$root"/opt/ww/bin/*; do
+		expect "${program##*/} links jemalloc" grep -q 'NEEDED.*libjemalloc' <(readelf -d "$program")
+	done
+fi
 
 # Not by way of the build folder, and without LD_LIBRARY_PATH.
 program_runs() { (cd / && "$root/opt/ww/bin/weekwheel" --help >/dev/null); }

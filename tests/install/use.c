@@ -1,4 +1,7 @@
-/* What a user of an installed weekwheel compiles, as C11 and as C++17. */
+/*
+ * What a user of an installed weekwheel compiles, as C11 and as C++17: use [ALLOCATOR]. ALLOCATOR is what the library must
+ * take its memory from.
+ */
 
 #include <stdio.h>
 #include <string.h>
@@ -16,7 +19,7 @@ static void end(struct ww_wheel *wheel, struct ww_timer *timer, uint64_t missed)
 	WW_TIMER_OWNER(timer, struct session, timer)->ended = 1;
 }
 
-int main(void)
+int main(int count, char **arguments)
 {
 	struct session session = {0, WW_TIMER_INIT(end)};
 	struct ww_wheel *wheel;
@@ -24,6 +27,10 @@ int main(void)
 
 	if (strcmp(ww_version(), WW_VERSION) != 0) {
 		(void)fprintf(stderr, "header %s, library %s\n", WW_VERSION, ww_version());
+		return 1;
+	}
+	if (count > 1 && strcmp(ww_allocator_name(), arguments[1]) != 0) {
+		(void)fprintf(stderr, "memory comes from %s\n", ww_allocator_name());
 		return 1;
 	}
 	error = ww_wheel_create(&wheel, NULL);

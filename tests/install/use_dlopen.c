@@ -1,0 +1,84 @@
+/*
+ * What a program does that opens an installed weekwheel as a plugin: use_dlopen LIBRARY ALLOCATOR [LATER]. ALLOCATOR is
+ * what the library must take its memory from; LATER is a jemalloc that the program opens afterwards, for all to see.
+ */
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <string.h>
+#include <weekwheel/weekwheel.h>
+
+static int expired;
+
+static void expire(struct ww_wheel *wheel, struct ww_timer *timer, uint64_t missed)
+{
+	(void)wheel;
+	(void)timer;
+	(void)missed;
+	expired++;
+}
+
+/* ISO C knows no conversion of a pointer to a function's. */
+#define FIND(name)                                                                                                     \
+	do {                                                                                                           \
+		void *found = dlsym(library, #name);                                                                   \
+		memcpy(&name##_, &found, sizeof found);                                                                \
+		if (found == NULL)                                                                                     \
+			return fail(#name " is missing");                                                              \
+	} while (0)
+
+#define EXPECT(condition)                                                                                              \
+	do {                                                                                                           \
+		if (!(condition))                                                                                      \
+			return fail(#condition);                                                                       \
+	} while (0)
+
+static int fail(const char *what)
+{
+	(void)fprintf(stderr, "use_dlopen: %s\n", what);
+	return 1;
+}
+
+int main(int count, char **arguments)
+{
+	const char *(*ww_allocator_name_)(void);
+	const struct ww_allocator *(*ww_arena_allocator_)(struct ww_arena *);
+	int (*ww_arena_create_)(struct ww_arena **);
+	void (*ww_arena_destroy_)(struct ww_arena *);
+	int (*ww_wheel_create_)(struct ww_wheel **, const struct ww_wheel_config *);
+	int (*ww_wheel_destroy_)(struct ww_wheel *);
+	int (*ww_wheel_schedule_)(struct ww_wheel *, struct ww_timer *, uint64_t);
+	int (*ww_wheel_advance_)(struct ww_wheel *, uint64_t, size_t, size_t *);
+	struct ww_timer timer = WW_TIMER_INIT(expire);
+	const struct ww_allocator *table;
+	struct ww_arena *arena;
+	struct ww_wheel *wheel;
+	void *library, *block;
+
+	EXPECT(count == 3 || count == 4);
+	library = dlopen(arguments[1], RTLD_NOW | RTLD_LOCAL);
+	if (library == NULL || (count == 4 && dlopen(arguments[3], RTLD_NOW | RTLD_GLOBAL) == NULL))
+		return fail(dlerror());
+	FIND(ww_allocator_name);
+	FIND(ww_arena_allocator);
+	FIND(ww_arena_create);
+	FIND(ww_arena_destroy);
+	FIND(ww_wheel_create);
+	FIND(ww_wheel_destroy);
+	FIND(ww_wheel_schedule);
+	FIND(ww_wheel_advance);
+
+	EXPECT(strcmp(ww_allocator_name_(), arguments[2]) == 0);
+	EXPECT(ww_wheel_create_(&wheel, NULL) == WW_OK);
+	EXPECT(ww_wheel_schedule_(wheel, &timer, 1800) == WW_OK);
+	EXPECT(ww_wheel_advance_(wheel, 1799, WW_UNLIMITED, NULL) == WW_OK && expired == 0);
+	EXPECT(ww_wheel_advance_(wheel, 1800, WW_UNLIMITED, NULL) == WW_OK && expired == 1);
+	EXPECT(ww_wheel_destroy_(wheel) == WW_OK);
+	EXPECT(ww_arena_create_(&arena) == WW_OK);
+	table = ww_arena_allocator_(arena);
+	block = table->allocate(table->user, 100);
+	EXPECT(block != NULL);
+	table->free(table->user, block, 100);
+	ww_arena_destroy_(arena);
+	return dlclose(library) == 0 ? 0 : fail(dlerror());
+}
