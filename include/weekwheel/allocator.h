@@ -10,8 +10,8 @@
  * The default table and the arenas use jemalloc (5 or later) if the process has it when the library is loaded, and
  * malloc otherwise. The library itself links nothing but the C library. A program takes jemalloc by linking it:
  *     cc program.c -lweekwheel -Wl,--no-as-needed -ljemalloc
- * LD_PRELOAD does the same for a program that links libweekwheel.so. The choice holds for the life of the process: a
- * jemalloc that dlopen brings later, or one whose names have a prefix, is not used.
+ * LD_PRELOAD does the same for a program that links libweekwheel.so. The choice holds as long as the library is loaded.
+ * A jemalloc that dlopen brings later is not used, nor is one whose names have a prefix.
  *
  * Errors: 0 or a negative WW_E*; on error nothing has changed.
  * Threads: a table and an arena may be used from any threads at once, except ww_arena_destroy.

@@ -16,10 +16,10 @@
 struct ww_arena {
 	struct ww_allocator table;
 	atomic_size_t used;
-	/* Only with jemalloc: its arena, and what every call for a block of it passes. */
+	/* With jemalloc: the number of its arena, and the flags of every call for a block of it. */
 	unsigned index;
 	int flags;
-	/* Only with malloc, which has no arenas: a list of all blocks. */
+	/* With malloc, which has no arenas: a list of the blocks. */
 	pthread_mutex_t lock;
 	struct head *blocks;
 };
@@ -41,8 +41,9 @@ extern size_t sallocx(const void *block, int flags) __attribute__((weak));
 extern int mallctl(const char *name, void *old, size_t *old_size, void *new, size_t new_size) __attribute__((weak));
 
 /*
- * The dynamic linker fills this in when it loads the library. A call by name it may bind at the first call, when dlopen
- * has brought another jemalloc. volatile keeps the compiler from making a call through here one by name.
+ * The dynamic linker fills this table when it loads the library. It may bind a call by name later, at the first call,
+ * when dlopen has brought another jemalloc. volatile keeps the compiler from replacing a call through the table by a
+ * call by name.
  */
 static const volatile struct {
 	void *(*mallocx)(size_t size, int flags);
@@ -63,7 +64,7 @@ static int has_jemalloc(void)
 	       jemalloc.mallctl != NULL;
 }
 
-/* The user of the default table is no arena. */
+/* user is the arena, or NULL for the default table. */
 static void *jemalloc_allocate(void *user, size_t size)
 {
 	struct ww_arena *arena = user;
@@ -105,7 +106,7 @@ static size_t round_up(size_t size)
 static void *malloc_allocate(void *user, size_t size)
 {
 	(void)user;
-	return size == 0 || size > PTRDIFF_MAX ? NULL : aligned_alloc(ALIGNMENT, round_up(size));
+	return size == 0 || size > PTRDIFF_MAX - 2 * ALIGNMENT ? NULL : aligned_alloc(ALIGNMENT, round_up(size));
 }
 
 static void malloc_free(void *user, void *block, size_t size)
