@@ -20,7 +20,8 @@ script() { # NAME, its lines on input
 run() { # JOBS ASIDE FILE...
 	local jobs=$1 aside=$2
 	shift 2
-	env -u T -u WRAP -u SANITIZE -u WW_MODEL_OPS B="$folder" TEST_JOBS="$jobs" TEST_ASIDE="$aside" OUT="$out" \
+	env -u WRAP -u SANITIZE -u WW_MODEL_OPS T="${chosen-}" TEST_SECONDS="${limit-}" B="$folder" TEST_JOBS="$jobs" \
+		TEST_ASIDE="$aside" OUT="$out" \
 		scripts/run-tests "$@" >"$out" 2>&1
 }
 
@@ -57,12 +58,28 @@ done
 exit 1
 END
 script killed.sh <<'END'
-# Above it are what limits its time, and the process of the runner that would count it.
-read -r _ _ _ counter _ <"/proc/$PPID/stat"
-kill -KILL "$counter"
+echo "about to be killed"
+kill -KILL $$
+END
+script limit_killed.sh <<'END'
+# Above it is what limits its time.
+kill -KILL "$PPID"
+END
+script hangs.sh <<'END'
+exec sleep 100
+END
+script tests/test_cases <<'END'
+#!/bin/sh
+echo "ok 1 - cases.c:a_case:a_case: Passed" >"$CK_TAP_LOG_FILE_NAME"
+END
+script tests/test_dies <<'END'
+#!/bin/sh
+echo "ok 1 - dies.c:first:first: Passed" >"$CK_TAP_LOG_FILE_NAME"
+exit 77
 END
 script tests/test_random <<'END'
 #!/bin/sh
+[ -z "$CK_RUN_CASE" ] || exit 0
 echo "test_random: seed 4711"
 echo "other_case: seed 17"
 echo "not ok 1 - random.c:one_case:one_case: wrong" >"$CK_TAP_LOG_FILE_NAME"
@@ -74,13 +91,30 @@ run 2 slow "$folder"/{slow,quick,skips}.sh
 ends 'what has ended is shown while others run' last '2 passed, 0 failed, 1 skipped'
 
 for jobs in 1 2; do
-	for aside in none killed; do
-		run "$jobs" "$aside" "$folder"/{killed,quick,skips}.sh
-		ends "a test is killed, $jobs at a time, aside: $aside" last '1 passed, 1 failed, 1 skipped'
-		ends "a test that was killed is named, $jobs at a time, aside: $aside" \
-			grep -E '^  FAIL  killed +ended before it could count' "$out"
+	for aside in none killed limit_killed; do
+		run "$jobs" "$aside" "$folder"/{killed,limit_killed,quick,skips}.sh
+		ends "tests are killed, $jobs at a time, aside: $aside" last '1 passed, 2 failed, 1 skipped'
+		for name in killed limit_killed; do
+			ends "a test that was killed is named, $jobs at a time, aside: $aside" \
+				grep -E "^  FAIL  $name +0 passed, 1 failed, killed by SIGKILL" "$out"
+		done
+		ends "what it said is shown, $jobs at a time, aside: $aside" grep -x '        about to be killed' "$out"
 	done
 done
+
+limit=0.2 run 2 none "$folder"/{hangs,quick}.sh
+ends 'a test that hangs is ended' grep -E '^  FAIL  hangs +0 passed, 1 failed, ended because it took over 0.2 s' "$out"
+ends 'a test that hangs hides no other' last '1 passed, 1 failed'
+
+chosen='q* slow*' run 2 none "$folder"/{quick,hangs,skips}.sh
+ends 'names by patterns' last '1 passed, 0 failed'
+chosen=a_case run 2 none "$folder"/tests/test_{random,cases} "$folder/quick.sh"
+ends 'a Check case by its name' last '1 passed, 0 failed'
+chosen=quack run 2 none "$folder"/{quick,hangs,skips}.sh
+ends 'a name that is none is said' grep -x 'There is no test program, script or Check case named quack.' "$out"
+ends 'a name that is none fails' last '0 passed, 1 failed'
+run 1 none "$folder"/tests/test_{cases,dies}
+ends 'a Check program that dies between tests has failed' last '2 passed, 1 failed'
 
 run 1 none "$folder/tests/test_random"
 ends 'failures are counted' last '0 passed, 2 failed'
