@@ -1,6 +1,8 @@
 #ifndef TOOLS_BENCH_BENCH_OPTIONS_H
 #define TOOLS_BENCH_BENCH_OPTIONS_H
 
+/* The command line of the benchmark. */
+
 #include <stdio.h>
 
 #include "tools/bench/run.h"

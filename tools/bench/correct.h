@@ -1,6 +1,8 @@
 #ifndef TOOLS_BENCH_CORRECT_H
 #define TOOLS_BENCH_CORRECT_H
 
+/* Checks that a structure of the benchmark expires its timers as it promises. */
+
 #include <stdint.h>
 
 #include "tools/bench/structure.h"

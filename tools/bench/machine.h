@@ -1,6 +1,8 @@
 #ifndef TOOLS_BENCH_MACHINE_H
 #define TOOLS_BENCH_MACHINE_H
 
+/* Pins the process to a processor and describes the machine. */
+
 #include <stddef.h>
 
 /* Keep this process on one processor; return 0, or the errno that says why not. */

@@ -1,6 +1,8 @@
 #ifndef TOOLS_BENCH_REPORT_H
 #define TOOLS_BENCH_REPORT_H
 
+/* Writes the results of the benchmark as tables and as JSON. */
+
 #include <stdio.h>
 
 #include "tools/bench/result.h"

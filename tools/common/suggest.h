@@ -1,6 +1,8 @@
 #ifndef TOOLS_COMMON_SUGGEST_H
 #define TOOLS_COMMON_SUGGEST_H
 
+/* Finds the word that a mistyped one most likely meant. */
+
 #include <stddef.h>
 
 /* Return the one of `count` words that a mistyped one most likely meant, or NULL if none is near. */

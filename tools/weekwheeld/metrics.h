@@ -1,6 +1,8 @@
 #ifndef TOOLS_WEEKWHEELD_METRICS_H
 #define TOOLS_WEEKWHEELD_METRICS_H
 
+/* Writes the counters of the server for Prometheus. */
+
 #include "tools/weekwheeld/server.h"
 
 /* Write what the server and its store count in the text format of Prometheus. Returns 0 or a WW_E*. */

@@ -1,3 +1,4 @@
+/* Channels: starting and stopping their timers, delivering expiries, and waiting for one with or without a deadline. */
 #include "lib/core/after/channel.h"
 
 #include <time.h>

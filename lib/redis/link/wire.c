@@ -1,3 +1,4 @@
+/* One connection to Redis: connecting, sending commands, and receiving replies. */
 #include "lib/redis/link/wire.h"
 
 #include <errno.h>

@@ -1,3 +1,4 @@
+/* What the tests of jobs share: a store of each kind on a virtual clock, and the promises of each kind. */
 #include "tests/lib/jobs/fixture.h"
 
 #ifdef HAVE_REDIS

@@ -1,3 +1,4 @@
+/* What the tests of the link to Redis share: a link whose memory is counted and whose clock stands still. */
 #include "tests/lib/redis/fixture.h"
 
 #include <stdio.h>

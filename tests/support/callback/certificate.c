@@ -1,3 +1,4 @@
+/* Makes a certificate for 127.0.0.1 that is signed by itself, for the TLS server of a test. */
 #include "tests/support/callback/certificate.h"
 
 #include <check.h>

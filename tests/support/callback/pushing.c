@@ -1,3 +1,4 @@
+/* The rig of the tests of pushers: a store, a receiver and a pusher, and how to wait for what they do. */
 #include "tests/support/callback/pushing.h"
 
 #include <inttypes.h>

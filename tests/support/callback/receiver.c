@@ -1,3 +1,4 @@
+/* An HTTP server on loopback that answers as each request asks it to, and keeps what it got. */
 #include "tests/support/callback/receiver.h"
 
 #include <arpa/inet.h>

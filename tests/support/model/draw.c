@@ -1,3 +1,4 @@
+/* Draws the numbers for the operations of a rig, most of them near a boundary. */
 #include "tests/support/model/draw.h"
 
 uint64_t draw(struct rig *rig, uint64_t below)

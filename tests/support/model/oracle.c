@@ -1,3 +1,4 @@
+/* The naive oracle of a wheel: an array of deadlines that is searched from end to end. */
 #include "tests/support/model/oracle.h"
 
 #include <string.h>

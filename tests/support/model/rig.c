@@ -1,3 +1,4 @@
+/* Does each operation to a wheel and to its oracle, and compares them. */
 #include "tests/support/model/rig.h"
 
 #include <inttypes.h>

@@ -1,3 +1,4 @@
+/* A server that speaks the protocol of Redis and answers as the rules of a test say. */
 #include "tests/support/redis/fake_server.h"
 
 #include <arpa/inet.h>

@@ -1,3 +1,4 @@
+/* Stores of jobs in real Redis servers and clusters, for the tests that run with every kind of store. */
 #include "tests/support/redis/kinds.h"
 
 #include <stdio.h>

@@ -1,3 +1,4 @@
+/* Starts, freezes and ends real Redis servers and clusters for the tests. */
 /* For nftw. */
 #include "tests/support/redis/redis_server.h"
 

@@ -1,3 +1,4 @@
+/* A store of jobs in real Redis, and the processes that share it with the test. */
 /* For putenv. */
 #include "tests/support/redis/store_rig.h"
 

@@ -1,3 +1,4 @@
+/* A connection of the load generator to its server: sends commands and splits the answers into lines. */
 #include "tools/bench/load/connection.h"
 
 #include <errno.h>

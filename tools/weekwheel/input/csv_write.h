@@ -1,6 +1,8 @@
 #ifndef TOOLS_WEEKWHEEL_INPUT_CSV_WRITE_H
 #define TOOLS_WEEKWHEEL_INPUT_CSV_WRITE_H
 
+/* Writes events as CSV. */
+
 #include "tools/weekwheel/input/events.h"
 
 /*

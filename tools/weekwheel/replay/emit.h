@@ -1,6 +1,8 @@
 #ifndef TOOLS_WEEKWHEEL_REPLAY_EMIT_H
 #define TOOLS_WEEKWHEEL_REPLAY_EMIT_H
 
+/* Writes the expiries of a replay, a line each. */
+
 #include <stdio.h>
 
 #include "tools/weekwheel/input/events.h"

@@ -1,6 +1,8 @@
 #ifndef TOOLS_WEEKWHEEL_REPLAY_ORACLE_H
 #define TOOLS_WEEKWHEEL_REPLAY_ORACLE_H
 
+/* Computes without a wheel what a replay must give. */
+
 #include "tools/weekwheel/input/events.h"
 #include "tools/weekwheel/replay/outcome.h"
 

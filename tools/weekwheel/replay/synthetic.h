@@ -1,6 +1,8 @@
 #ifndef TOOLS_WEEKWHEEL_REPLAY_SYNTHETIC_H
 #define TOOLS_WEEKWHEEL_REPLAY_SYNTHETIC_H
 
+/* Makes up a week of sessions for a replay without input. */
+
 #include <stdint.h>
 
 #include "tools/weekwheel/input/events.h"

@@ -1,6 +1,8 @@
 #ifndef TOOLS_WEEKWHEEL_REPLAY_VERIFY_H
 #define TOOLS_WEEKWHEEL_REPLAY_VERIFY_H
 
+/* Compares what the wheel did in a replay with what the oracle says. */
+
 #include "tools/weekwheel/input/keys.h"
 #include "tools/weekwheel/replay/outcome.h"
 

@@ -1,4 +1,4 @@
-/* Addresses. */
+/* Reads and writes addresses as people write them: HOST:PORT, and [HOST]:PORT for IPv6. */
 #include "tools/weekwheeld/settings/address.h"
 
 #include <arpa/inet.h>

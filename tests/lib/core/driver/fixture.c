@@ -1,3 +1,4 @@
+/* What the tests of the driver share: a driver on a virtual clock, callbacks that record, an allocator that counts. */
 #include "tests/lib/core/driver/fixture.h"
 
 struct ww_clock *virtual_clock;
