@@ -1,3 +1,4 @@
+/* A map of sessions, each of which is gone a week after it was last used. */
 #include <stdio.h>
 #include <weekwheel/weekwheel.h>
 
