@@ -186,7 +186,8 @@ fuzz:
 	+@$(MAKE) --no-print-directory run-fuzzers B=$(B)/fuzz \
 		CONFIGURE_FLAGS='CC=clang --enable-fuzzers --enable-sanitizers=address,undefined'
 run-fuzzers: $(FUZZERS)
-	@B='$(abspath $(B))' FUZZ_SECONDS='$(FUZZ_SECONDS)' T='$(T)' scripts/run-fuzzers $(FUZZERS)
+	@B='$(abspath $(B))' FUZZ_SECONDS='$(FUZZ_SECONDS)' TEST_SECONDS=$$(($(FUZZ_SECONDS) + 600)) \
+		T='$(patsubst %,fuzz_%,$(T:fuzz_%=%))' WRAP=scripts/fuzz scripts/run-tests $(FUZZERS)
 
 lint: all
 	@B='$(abspath $(B))' CC='$(CC)' CXX='$(CXX)' scripts/lint
