@@ -1,4 +1,3 @@
-/* A job that is put, reserved, released after a failure and then finished. Its store is in a directory or in memory. */
 #include <stdio.h>
 #include <string.h>
 #include <weekwheel/jobs.h>

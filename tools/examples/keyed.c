@@ -1,4 +1,3 @@
-/* Timers of which only the keys are known: one is moved, one is removed. */
 #include <stdio.h>
 #include <weekwheel/weekwheel.h>
 

@@ -1,4 +1,3 @@
-/* Two sessions that expire when they were idle for too long: a wheel inside an application that keeps the time itself. */
 #include <stdio.h>
 #include <weekwheel/weekwheel.h>
 

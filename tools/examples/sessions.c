@@ -1,4 +1,3 @@
-/* A map of sessions, each of which is gone a week after it was last used. */
 #include <stdio.h>
 #include <weekwheel/weekwheel.h>
 
