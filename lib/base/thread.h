@@ -1,8 +1,6 @@
 #ifndef LIB_BASE_THREAD_H
 #define LIB_BASE_THREAD_H
 
-/* Starts a thread of the library, with the signals of the application blocked. */
-
 #include <pthread.h>
 #include <signal.h>
 #include <stddef.h>

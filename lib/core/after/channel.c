@@ -1,4 +1,3 @@
-/* Channels: starting and stopping their timers, delivering expiries, and waiting for one with or without a deadline. */
 #include "lib/core/after/channel.h"
 
 #include <time.h>

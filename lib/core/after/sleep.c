@@ -1,4 +1,3 @@
-/* ww_sleep: waits on a channel that lies on the stack of the caller. */
 #include "lib/core/after/channel.h"
 
 static void close_channel(void *channel)

@@ -1,4 +1,3 @@
-/* The bounded queue of expiries that wait for a worker, and the worker threads that run their callbacks. */
 #include "lib/core/driver/queue.h"
 
 #include <stddef.h>

@@ -1,4 +1,3 @@
-/* Groups of wheels with a lock each: attaching them to a driver, scheduling into one, and arming the alarm for it. */
 #include "lib/core/driver/source.h"
 
 #include "lib/core/driver/driver_internal.h"

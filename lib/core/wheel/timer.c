@@ -1,4 +1,3 @@
-/* Functions that concern a timer alone and need no wheel. */
 #include "lib/core/wheel/wheel_internal.h"
 
 int ww_timer_init(struct ww_timer *timer, ww_timer_fn *callback)

@@ -1,4 +1,3 @@
-/* Parses the address of a Redis server or cluster, and says what is wrong with one that it refuses. */
 #include "lib/redis/link/url.h"
 
 #include <arpa/inet.h>

@@ -1,4 +1,3 @@
-/* One connection to Redis: connecting, sending commands, and receiving replies. */
 #include "lib/redis/link/wire.h"
 
 #include <errno.h>
