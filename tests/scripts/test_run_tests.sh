@@ -20,7 +20,7 @@ script() { # NAME, its lines on input
 run() { # JOBS ASIDE FILE...
 	local jobs=$1 aside=$2
 	shift 2
-	env -u WRAP -u SANITIZE -u WW_MODEL_OPS T="${chosen-}" TEST_SECONDS="${limit-}" B="$folder" TEST_JOBS="$jobs" \
+	env -u SANITIZE -u WW_MODEL_OPS WRAP="${wrap-}" T="${chosen-}" TEST_SECONDS="${limit-}" B="$folder" TEST_JOBS="$jobs" \
 		TEST_ASIDE="$aside" OUT="$out" \
 		scripts/run-tests "$@" >"$out" 2>&1
 }
@@ -77,6 +77,13 @@ script tests/test_dies <<'END'
 echo "ok 1 - dies.c:first:first: Passed" >"$CK_TAP_LOG_FILE_NAME"
 exit 77
 END
+script fuzz_finds <<'END'
+#!/bin/sh
+case $1 in -max_total_time=*) exit 77 ;; esac
+END
+script fuzz_nothing <<'END'
+#!/bin/sh
+END
 script tests/test_random <<'END'
 #!/bin/sh
 [ -z "$CK_RUN_CASE" ] || exit 0
@@ -115,6 +122,10 @@ ends 'a name that is none is said' grep -x 'There is no test program, script or 
 ends 'a name that is none fails' last '0 passed, 1 failed'
 run 1 none "$folder"/tests/test_{cases,dies}
 ends 'a Check program that dies between tests has failed' last '2 passed, 1 failed'
+
+FUZZ_SECONDS=1 wrap=scripts/fuzz run 1 none "$folder"/fuzz_{finds,nothing}
+ends 'a fuzzer that finds something has failed' last '1 passed, 1 failed'
+ends 'a failed fuzzer is told to be run on the file' grep -F "again: $folder/fuzz_finds FILE" "$out"
 
 run 1 none "$folder/tests/test_random"
 ends 'failures are counted' last '0 passed, 2 failed'
