@@ -1,4 +1,3 @@
-/* Records of one size, allocated in chunks that never move, and blocks of unused indices. */
 #include <string.h>
 
 #include "lib/base/slab.h"
