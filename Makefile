@@ -70,7 +70,8 @@ INSTALLED := $(call each,program,$(call built,weekwheel weekwheeld))
 HEADERS := $(patsubst %,include/weekwheel/%.h,$(sort $(foreach name,$(LIBRARIES),$($(name)_HEADERS))))
 MAN1 := $(sort $(wildcard man/*.1))
 # One page a header, but for the two that declare nothing.
-MAN3 := $(patsubst include/weekwheel/%.h,$(B)/man/weekwheel_%.3,$(filter-out %/export.h %/weekwheel.h,$(HEADERS)))
+MAN3 := $(patsubst include/weekwheel/%.h,$(B)/man/weekwheel_%.3,$(filter-out %/export.h %/weekwheel.h,\
+	$(if $(PYTHON),$(HEADERS))))
 
 WARNINGS := -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wstrict-prototypes -Wmissing-prototypes
 COMPILE = $(CC) -std=c11 -D_GNU_SOURCE $(WARNINGS) $(DEFINES) -I. -Iinclude $(PART) $(CPPFLAGS) $(CFLAGS) $(SANITIZE) -pthread
