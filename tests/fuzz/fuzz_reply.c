@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tools/common/json.h"
 #include "tools/weekwheel/jobs/client.h"
 #include "tools/weekwheel/jobs/fields.h"
-#include "tools/weekwheel/jobs/json.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -16,7 +16,9 @@ static void read_body(const struct reply *reply)
 {
 	uint64_t counts[8];
 	char out[16];
+	struct json_value name, value;
 	struct field field;
+	size_t member = 0;
 	size_t at = 0;
 
 	/* A copy of that size, so that an access checker sees a reader that looks too far. */
@@ -26,6 +28,8 @@ static void read_body(const struct reply *reply)
 		abort();
 	if (reply->body_size)
 		memcpy(body, reply->body, reply->body_size);
+	while (json_next(body, reply->body_size, &member, &name, &value) > 0)
+		json_decode(value, out, sizeof out);
 	json_text(body, reply->body_size, "key", out, sizeof out);
 	json_array(json_member(body, reply->body_size, "counts"), counts, 8);
 	field_text(body, reply->body_size, "name", out, sizeof out);

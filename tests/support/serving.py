@@ -86,10 +86,10 @@ class Client:
         self.send(line + "\r\n" if isinstance(line, str) else line)
         return self.answer()
 
-    def answer(self):
+    def answer(self, errors="backslashreplace"):
         line = self.line()
         if re.match(r"(OK|RESERVED|FOUND) ", line):
-            return line + "|" + self.block(int(line.split()[-1])).decode(errors="backslashreplace")
+            return line + "|" + self.block(int(line.split()[-1])).decode(errors=errors)
         return line
 
     def put(self, body=b"x", priority=0, delay=0, ttr=60, tube=None):
@@ -105,7 +105,8 @@ class Client:
         return dict(entry.split(": ", 1) for entry in answer.split("---\n", 1)[1].splitlines())
 
     def jobs(self, line):
-        answer = self.ask(line)
+        self.send(line + "\r\n")
+        answer = self.answer("strict")  # JSON is UTF-8
         assert answer.startswith("OK "), answer
         return [json.loads(entry) for entry in answer.split("|", 1)[1].splitlines()]
 

@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tools/common/base64.h"
+#include "tools/common/json.h"
 #include "tools/weekwheeld/protocol/words.h"
 #include "tools/weekwheeld/server.h"
 
@@ -14,37 +16,14 @@ struct list {
 	int bad;
 };
 
-/* Return 1 if text is UTF-8, as far as the number of bytes of each character goes. */
-static int is_utf8(const unsigned char *text)
-{
-	while (*text) {
-		int more = *text < 0x80 ? 0 : *text >= 0xf0 ? 3 : *text >= 0xe0 ? 2 : 1;
-
-		if ((*text >= 0x80 && *text < 0xc2) || *text > 0xf4)
-			return 0;
-		for (text++; more > 0; more--, text++)
-			if ((*text & 0xc0) != 0x80)
-				return 0;
-	}
-	return 1;
-}
-
-/* A string with what JSON wants escaped; of one that is no UTF-8, bytes beyond ASCII are shown as "?" each. */
 static int add_string(struct buffer *out, const char *text)
 {
-	const unsigned char *at = (const unsigned char *)text;
-	int utf8 = is_utf8(at);
-	int bad = buffer_append(out, "\"", 1);
+	size_t size = strlen(text);
 
-	for (; *at; at++) {
-		if (*at == '"' || *at == '\\')
-			bad |= buffer_format(out, "\\%c", *at);
-		else if (*at < ' ' || *at == 0x7f)
-			bad |= buffer_format(out, "\\u%04x", *at);
-		else
-			bad |= buffer_append(out, *at > 0x7f && !utf8 ? (const unsigned char *)"?" : at, 1);
-	}
-	return bad | buffer_append(out, "\"", 1);
+	if (buffer_reserve(out, JSON_QUOTED(size)) != 0)
+		return -1;
+	out->size += json_quote(out->data + out->size, text, size);
+	return 0;
 }
 
 static int add_key(struct buffer *out, const struct ww_job_info *info)
@@ -71,33 +50,14 @@ static int add_seconds(struct buffer *out, const char *before, uint64_t ns, cons
 	return buffer_format(out, "%s%" PRIu64 "%s%s", before, ns / WW_SECOND, fraction, after);
 }
 
-static int add_base64(struct buffer *out, const unsigned char *bytes, size_t size)
-{
-	static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-	int bad = buffer_reserve(out, size / 3 * 4 + 8);
-	size_t i;
-
-	for (i = 0; i < size && bad == 0; i += 3) {
-		unsigned b = i + 1 < size ? bytes[i + 1] : 0;
-		unsigned c = i + 2 < size ? bytes[i + 2] : 0;
-		unsigned group = (unsigned)bytes[i] << 16 | b << 8 | c;
-		char four[4] = {digits[group >> 18], digits[group >> 12 & 63], '=', '='};
-
-		if (i + 1 < size)
-			four[2] = digits[group >> 6 & 63];
-		if (i + 2 < size)
-			four[3] = digits[group & 63];
-		bad = buffer_append(out, four, sizeof four);
-	}
-	return bad;
-}
-
 static int add_body(struct buffer *out, const struct ww_job_info *info)
 {
-	int bad = buffer_format(out, ",\"body\":\"");
+	size_t size = info->body ? info->body_length : 0;
 
-	bad |= add_base64(out, info->body, info->body ? info->body_length : 0);
-	return bad | buffer_append(out, "\"", 1);
+	if (buffer_format(out, ",\"body\":\"") != 0 || buffer_reserve(out, BASE64_SIZE(size) + 1) != 0)
+		return -1;
+	out->size += base64_encode(out->data + out->size, info->body, size);
+	return buffer_append(out, "\"", 1);
 }
 
 static int list_job(const struct ww_job_info *info, void *context)
@@ -108,8 +68,9 @@ static int list_job(const struct ww_job_info *info, void *context)
 
 	if (out->size > 0)
 		bad |= buffer_append(out, "\n", 1);
-	bad |= buffer_format(out, "{\"id\":%" PRIu64 ",\"version\":%" PRIu64 ",\"state\":\"%s\",\"tube\":\"%s\"",
-	    info->id, info->version, states[info->state], info->tube);
+	bad |= buffer_format(out, "{\"id\":%" PRIu64 ",\"version\":%" PRIu64 ",\"state\":\"%s\",\"tube\":", info->id,
+	    info->version, states[info->state]);
+	bad |= add_string(out, info->tube);
 	bad |= add_key(out, info);
 	bad |= buffer_format(out, ",\"priority\":%u", info->priority);
 	bad |= add_seconds(out, ",\"due\":\"", info->due, "\"");

@@ -334,6 +334,19 @@ def test_backoff_and_last_attempt():
         conversation(a, ("kick 1", "KICKED 1"), ("reserve", "RESERVED 1 1|x"), ("bury-job 1 5 why", "BURIED"))
 
 
+def test_a_reason_of_any_bytes_is_listed_as_json():
+    """An overlong form, a surrogate, what is beyond U+10FFFF, half a character, and a good one."""
+    reasons = {"%E0%80%80": 3, "%C0%AF": 2, "%ED%A0%80": 3, "%F4%90%80%80": 4, "%F0%80%80%80": 4, "%E2%82": 2,
+               "%F0%9F%98%80%FF": "\U0001f600\ufffd", "%7F%22": "\x7f\""}
+    with Server("--clock", "virtual") as server, server.client() as a:
+        equal(a.ask("put-key 1 0 30 1 -\r\nx"), "INSERTED 1")
+        for reason, error in reasons.items():
+            equal(a.ask("reserve"), "RESERVED 1 1|x")
+            equal(a.ask("release-job 1 1 0 " + reason), "RELEASED")
+            error = "\ufffd" * error if isinstance(error, int) else error
+            equal([job["error"] for job in a.jobs("list-delayed")], [error])
+
+
 def test_a_worker_that_is_gone_has_failed():
     """A job on which workers die must not kill one after the other."""
     with Server("--clock", "virtual") as server, server.client() as a:

@@ -3,11 +3,11 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "tools/common/json.h"
 #include "tools/common/message.h"
 #include "tools/weekwheel/command.h"
 #include "tools/weekwheel/jobs/duration.h"
 #include "tools/weekwheel/jobs/jobs.h"
-#include "tools/weekwheel/jobs/json.h"
 #include "tools/weekwheel/jobs/table.h"
 
 enum { STATE = 1, FROM, TO, PREFIX, LIMIT, ALL };

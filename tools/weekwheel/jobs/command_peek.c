@@ -5,12 +5,12 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "tools/common/json.h"
 #include "tools/common/memory.h"
 #include "tools/common/message.h"
 #include "tools/weekwheel/command.h"
 #include "tools/weekwheel/jobs/fields.h"
 #include "tools/weekwheel/jobs/jobs.h"
-#include "tools/weekwheel/jobs/json.h"
 
 enum { READY = 1, DELAYED, BURIED, BODY };
 

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "tools/weekwheel/jobs/json.h"
+#include "tools/common/json.h"
 
 static void trim(const char **text, size_t *size)
 {

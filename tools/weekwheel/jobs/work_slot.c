@@ -6,11 +6,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "tools/common/json.h"
 #include "tools/common/message.h"
 #include "tools/common/random.h"
 #include "tools/weekwheel/jobs/duration.h"
 #include "tools/weekwheel/jobs/fields.h"
-#include "tools/weekwheel/jobs/json.h"
 #include "tools/weekwheel/jobs/work.h"
 
 enum { RETRY_FIRST_MS = 1000, RETRY_MAX_MS = 30000, BACKOFF_FIRST_S = 1, BACKOFF_MAX_S = 3600, LAST_WORDS_MS = 2000 };

@@ -2,56 +2,10 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "tools/common/json.h"
 #include "tools/weekwheel/replay/report.h"
 #include "weekwheel/version.h"
 #include "weekwheel/wheel.h"
-
-/* Return the length of the valid UTF-8 sequence at text, or 0. Overlong forms and surrogates are not valid. */
-static size_t utf8_length(const unsigned char *text)
-{
-	static const struct {
-		unsigned char mask, lead;
-		uint32_t least;
-	} forms[] = {{0x80, 0, 0}, {0xe0, 0xc0, 0x80}, {0xf0, 0xe0, 0x800}, {0xf8, 0xf0, 0x10000}};
-	size_t length, i;
-
-	for (length = 1; length <= 4; length++) {
-		uint32_t code = text[0] & (unsigned char)~forms[length - 1].mask;
-
-		if ((text[0] & forms[length - 1].mask) != forms[length - 1].lead)
-			continue;
-		for (i = 1; i < length; i++) {
-			if ((text[i] & 0xc0) != 0x80)
-				return 0;
-			code = code << 6 | (text[i] & 0x3f);
-		}
-		if (code < forms[length - 1].least || code > 0x10ffff || (code >= 0xd800 && code <= 0xdfff))
-			return 0;
-		return length;
-	}
-	return 0;
-}
-
-static void write_string(FILE *out, const char *string)
-{
-	const unsigned char *text = (const unsigned char *)string;
-
-	fputc('"', out);
-	while (*text) {
-		size_t length = utf8_length(text);
-
-		if (length == 0)
-			fputs("\\ufffd", out);
-		else if (*text == '"' || *text == '\\')
-			fprintf(out, "\\%c", *text);
-		else if (*text < ' ')
-			fprintf(out, "\\u%04x", *text);
-		else
-			fwrite(text, 1, length, out);
-		text += length ? length : 1;
-	}
-	fputc('"', out);
-}
 
 static void write_number(FILE *out, const char *key, uint64_t value)
 {
@@ -72,7 +26,7 @@ static void write_sources(FILE *out, const struct report *report)
 		const struct source *source = &report->sources[i];
 
 		fputs(i ? ",\n    {\"file\": " : "\n    {\"file\": ", out);
-		write_string(out, source->name);
+		json_write_string(out, source->name, strlen(source->name));
 		fprintf(out, ", \"format\": \"%s\", \"gzip\": %s, \"complete\": %s, ", source->format->name,
 		    source->gzip ? "true" : "false", source->damaged ? "false" : "true");
 		fprintf(
@@ -138,6 +92,6 @@ void report_json(FILE *out, const struct report *report)
 	write_sources(out, report);
 	fprintf(out, "  \"verified\": %s,\n", verified[report->verified]);
 	fputs("  \"version\": ", out);
-	write_string(out, ww_version());
+	json_write_string(out, ww_version(), strlen(ww_version()));
 	fputs("\n}\n", out);
 }

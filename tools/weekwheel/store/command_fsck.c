@@ -6,11 +6,11 @@
 #include <sys/mman.h>
 #include <time.h>
 
+#include "tools/common/json.h"
 #include "tools/common/memory.h"
 #include "tools/common/message.h"
 #include "tools/common/progress.h"
 #include "tools/weekwheel/command.h"
-#include "tools/weekwheel/jobs/json.h"
 #include "tools/weekwheel/store/store.h"
 
 enum { JSON = 1, HELP };

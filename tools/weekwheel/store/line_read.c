@@ -2,9 +2,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tools/common/base64.h"
+#include "tools/common/json.h"
 #include "tools/common/memory.h"
 #include "tools/common/message.h"
-#include "tools/weekwheel/jobs/json.h"
+#include "tools/common/number.h"
 #include "tools/weekwheel/store/line.h"
 
 /* What a line had beside the spec. */
@@ -16,55 +18,16 @@ struct reading {
 
 typedef int take_fn(struct reading *reading, struct json_value value);
 
-static int take_digits(const char **at, const char *end, uint64_t most, uint64_t *number)
-{
-	const char *from = *at;
-
-	for (*number = 0; *at < end && **at >= '0' && **at <= '9'; ++*at) {
-		uint64_t digit = (uint64_t)(**at - '0');
-
-		if (*number > (most - digit) / 10)
-			return -1;
-		*number = *number * 10 + digit;
-	}
-	return *at > from ? 0 : -1;
-}
-
 static int take_whole(struct json_value value, uint64_t most, uint64_t *number)
 {
-	const char *at = value.text;
-
-	return value.kind != JSON_NUMBER || take_digits(&at, at + value.size, most, number) ||
-	               at != value.text + value.size
-	           ? -1
-	           : 0;
+	return value.kind == JSON_NUMBER ? number_whole(value.text, value.size, 0, most, number) : -1;
 }
 
-/* Seconds, exactly: a double would not hold the ns of a date. */
 static int take_seconds(struct json_value value, uint64_t *ns)
 {
-	const char *at = value.text;
-	const char *end = at + value.size;
-	uint64_t unit = WW_SECOND;
-	uint64_t seconds;
-
-	if (value.kind != JSON_NUMBER || take_digits(&at, end, 2 * WW_DRIVER_TIME_MAX / WW_SECOND - 1, &seconds))
+	if (value.kind != JSON_NUMBER)
 		return -1;
-	*ns = seconds * WW_SECOND;
-	if (at == end)
-		return 0;
-	if (*at++ != '.' || at == end)
-		return -1;
-	for (; at < end && *at >= '0' && *at <= '9'; at++) {
-		unit /= 10;
-		*ns += (uint64_t)(*at - '0') * unit;
-	}
-	return at == end ? 0 : -1;
-}
-
-static int is_word(struct json_value value, const char *word)
-{
-	return value.kind == JSON_STRING && value.size == strlen(word) && memcmp(value.text, word, value.size) == 0;
+	return number_seconds(value.text, value.size, 2 * WW_DRIVER_TIME_MAX / WW_SECOND - 1, ns);
 }
 
 /* The value's place in a list of words, or -1. */
@@ -73,67 +36,23 @@ static int take_word(struct json_value value, const char *const *words, int coun
 	int i;
 
 	for (i = 0; i < count; i++)
-		if (is_word(value, words[i]))
+		if (json_is(value, words[i]))
 			return i;
 	return -1;
 }
 
-/* ---- Base64 */
-
-static int digit_of(char c)
-{
-	static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-	const char *found = c ? strchr(digits, c) : NULL;
-
-	return found ? (int)(found - digits) : -1;
-}
-
-/* Decode to out, which has room for three bytes of every four characters. Return how many that were, or -1. */
 static long take_base64(struct json_value value, unsigned char *out)
 {
-	size_t size = value.size;
-	unsigned long word = 0;
-	long length = 0;
-	size_t i;
-
-	if (value.kind != JSON_STRING || size % 4)
-		return -1;
-	while (size && value.size - size < 2 && value.text[size - 1] == '=')
-		size--;
-	for (i = 0; i < size; i++) {
-		int digit = digit_of(value.text[i]);
-
-		if (digit < 0)
-			return -1;
-		word = (word << 6 | (unsigned long)digit) & 0xffffff;
-		if (i % 4)
-			out[length++] = (unsigned char)(word >> (i % 4 == 1 ? 4 : i % 4 == 2 ? 2 : 0));
-	}
-	return length;
+	return value.kind == JSON_STRING ? base64_decode(out, value.text, value.size) : -1;
 }
 
 /* ---- Members */
 
-static int take_string(struct json_value value, char *out, size_t room)
-{
-	char object[8 * 256 + 16];
-	int size = snprintf(object, sizeof object, "{\"\": \"%.*s\"}", (int)value.size, value.text);
-
-	/* The rest of a text that is too long would be left out. */
-	if (value.kind != JSON_STRING || value.size > 8 * 255 || size < 0 || (size_t)size >= sizeof object)
-		return -1;
-	json_text(object, (size_t)size, "", out, room);
-	return 0;
-}
-
 static int take_tube(struct reading *reading, struct json_value value)
 {
-	char text[4 * WW_TUBE_MAX];
+	char *tube = reading->line->tube;
 
-	if (take_string(value, text, sizeof text) || !*text || strlen(text) > WW_TUBE_MAX)
-		return -1;
-	memcpy(reading->line->tube, text, strlen(text) + 1);
-	return 0;
+	return value.kind != JSON_STRING || json_decode(value, tube, sizeof reading->line->tube) || !*tube ? -1 : 0;
 }
 
 static int take_key(struct reading *reading, struct json_value value)
@@ -170,12 +89,10 @@ static int take_body(struct reading *reading, struct json_value value)
 
 static int take_error(struct reading *reading, struct json_value value)
 {
-	char text[8 * 256];
-
-	if (take_string(value, text, sizeof text))
+	/* It may be longer than one can be: three bytes have become of each that was no UTF-8. */
+	if (value.kind != JSON_STRING || value.size > 8 * WW_JOB_ERROR_MAX)
 		return -1;
-	snprintf(reading->line->error, sizeof reading->line->error, "%.*s", WW_JOB_ERROR_MAX, text);
-	return 0;
+	return json_decode(value, reading->line->error, sizeof reading->line->error) < 0 ? -1 : 0;
 }
 
 static int take_state(struct reading *reading, struct json_value value)
@@ -292,7 +209,7 @@ static const struct {
 	const char *expected;
 } members[] = {
     {"id", take_nothing, number_expected},
-    {"tube", take_tube, "a name of 1 to 200 bytes"},
+    {"tube", take_tube, "a name of 1 to 200 bytes in UTF-8"},
     {"key", take_key, "1 to 200 bytes in base64, or null"},
     {"state", take_state, "\"waiting\" or \"buried\""},
     {"clock", take_clock, "\"elapsed\" or \"wall\""},
@@ -314,7 +231,7 @@ static const struct {
     {"releases", take_nothing, number_expected},
     {"buries", take_nothing, number_expected},
     {"kicks", take_nothing, number_expected},
-    {"error", take_error, "a text of up to 255 bytes"},
+    {"error", take_error, "a text in UTF-8 of up to 255 bytes"},
     {"body", take_body, "the body in base64"},
 };
 
@@ -335,10 +252,8 @@ static int take_member(struct reading *reading, struct json_value name, struct j
 	char excerpt[60];
 	int i;
 
-	for (i = 0; i < MEMBERS; i++) {
-		if (strlen(members[i].name) == name.size && memcmp(members[i].name, name.text, name.size) == 0)
-			break;
-	}
+	for (i = 0; i < MEMBERS && !json_is(name, members[i].name); i++)
+		continue;
 	if (i == MEMBERS) {
 		message_excerpt(excerpt, sizeof excerpt, name.text, name.size);
 		snprintf(problem, LINE_PROBLEM, "%s is nothing that a job has; see weekwheel-store(1)", excerpt);

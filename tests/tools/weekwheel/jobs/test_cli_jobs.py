@@ -9,6 +9,7 @@ import pty
 import re
 import select
 import signal
+import socket
 import struct
 import subprocess
 import sys
@@ -146,6 +147,17 @@ def peek_shows_a_job():
         matches("NOT_FOUND", client.run(1, "peek", "--tube", "t", "--buried").err)
         matches("NOT_FOUND", client.run(1, "peek", "9").err)
         equal(objects(client.run(0, "peek", "2", "--json").out)[0]["state"], "delayed")
+
+
+def a_reason_of_any_bytes_is_listed():
+    with Server() as client:
+        client.run(0, "put", "x")
+        peer = socket.create_connection(client.address.split(":"))
+        for command in (b"reserve\r\n", b"release-job 1 1 0 %E0%80%80\r\n"):
+            peer.sendall(command)
+            check(peer.recv(1000)[:6] in (b"RESERV", b"RELEAS"), command)
+        peer.close()
+        equal(json.loads(client.run(0, "list", "--json").raw.decode("utf-8"))["error"], "\ufffd" * 3)
 
 
 def counts_and_forecasts():
@@ -513,7 +525,7 @@ def a_server_on_a_unix_socket():
 if not os.access(WEEKWHEELD, os.X_OK):
     print(f"skipped: there is no program {WEEKWHEELD}")
     sys.exit(77)
-main([put_says_the_id_and_when, put_sends_every_option, bodies_are_any_bytes, a_job_a_line,
+main([a_reason_of_any_bytes_is_listed, put_says_the_id_and_when, put_sends_every_option, bodies_are_any_bytes, a_job_a_line,
       what_somebody_types_is_put_at_once, jobs_are_moved_and_cancelled, lists_are_filtered_and_paged, peek_shows_a_job,
       counts_and_forecasts, a_virtual_clock_is_advanced, a_command_is_run_for_each_job,
       what_fails_comes_back_and_is_buried, a_job_has_a_backoff_of_its_own, a_job_has_limits_of_its_own,

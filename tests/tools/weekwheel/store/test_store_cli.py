@@ -100,6 +100,18 @@ def what_is_exported_is_imported():
                      "accepted": 8, "ended": 0, "disk": disk})
 
 
+def texts_are_any_characters():
+    """Escaped or not, in pairs of surrogates or not, an error comes back as it was; one that is too long is cut."""
+    texts = ["\U0001f600", "\u20ac\u00e4\U0010ffff", "\\/\b\f\t\x7f", "x" * 254 + "\u00e4", "\ufffd" * 255]
+    jobs = [{"body": "", "state": "buried", "error": text, "tube": "\U0001f600"} for text in texts]
+    for escaped in (True, False):
+        lines = "".join(json.dumps(job, ensure_ascii=escaped) + "\n" for job in jobs)
+        alone.run(0, "import", "one", stdin=lines.encode())
+    expected = texts[:3] + ["x" * 254, "\ufffd" * 85]
+    equal([job["error"] for job in exported("one")], expected * 2)
+    equal({job["tube"] for job in exported("one")}, {"\U0001f600"})
+
+
 def due_times_are_kept_to_the_nanosecond():
     put("one", {"body": "", "due": 0})
     line = b'{"body": "", "clock": "%s", "due": 4102444800.123456789}\n'
@@ -156,9 +168,14 @@ def wrong_lines_are_named_and_left_out():
         '{"body": "", "clock": "sun"}': "'clock'", '{"body": "", "missed": "none"}': "'missed'",
         '{"body": "", "body": ""}': "'body' is there twice", '{"body": "", "bdoy": ""}': "'bdoy' is nothing",
         '{"body": "", "error": {}}': "'error'", "\0": "at byte 1",
+        r'{"body": "", "error": "\ud83d"}': "'error'", r'{"body": "", "error": "\ude00\ud83d"}': "'error'",
+        r'{"body": "", "error": "a\u0000b"}': "'error'", r'{"body": "", "tube": "a\u0000b"}': "'tube'",
+        r'{"body": "", "error": "\q"}': "'error'", r'{"body": "", "error": "\u12g4"}': "'error'",
+        '{"body": "", "error": "\udce0\udc80\udc80"}': "'error'", '{"body": "", "tube": "\udcc0\udcaf"}': "'tube'",
+        '{"body": "", "tube": "\udced\udca0\udc80"}': "'tube'", '{"body": "", "error": "\t"}': "'error'",
     }
     for line, expected in wrong.items():
-        result = alone.run(1, "import", "one", stdin=b'{"body": ""}\n' + line.encode() + b'\n\n{"body": ""}\n')
+        result = alone.run(1, "import", "one", stdin=b'{"body": ""}\n' + line.encode(errors="surrogateescape") + b'\n\n{"body": ""}\n')
         matches(r"^2 jobs put, .*, 1 left out$", result.out)
         matches("^standard input:2: .*" + re.escape(expected), result.err, line)
     with open("file", "wb") as out:
@@ -504,7 +521,7 @@ if __name__ == "__main__":
     if not os.access(WEEKWHEELD, os.X_OK):
         print("skipped: there is no weekwheeld, which needs LMDB and libuv")
         sys.exit(77)
-    main([what_is_exported_is_imported, due_times_are_kept_to_the_nanosecond, many_are_imported_by_batches,
+    main([what_is_exported_is_imported, texts_are_any_characters, due_times_are_kept_to_the_nanosecond, many_are_imported_by_batches,
           keys_that_are_there_are_left_alone, wrong_lines_are_named_and_left_out, a_line_has_a_bound,
           random_lines_do_no_harm, what_cannot_be_opened_is_said, a_full_disk_leaves_no_file,
           a_running_server_is_left_alone, a_busy_server_is_no_damage, a_killed_server_lost_nothing,

@@ -1,0 +1,37 @@
+/* Characters of UTF-8 to code points and back. */
+#include "tools/common/utf8.h"
+
+int32_t utf8_take(const char **at, const char *end)
+{
+	static const int32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
+	const unsigned char *text = (const unsigned char *)*at;
+	const int lead = *text;
+	const int length = lead < 0x80 ? 1 : lead < 0xc0 ? 0 : lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : lead < 0xf8 ? 4 : 0;
+	int32_t code = length == 1 ? lead : lead & 0x7f >> length;
+	int i;
+
+	++*at;
+	if (length == 0 || length - 1 > end - *at)
+		return -1;
+	for (i = 1; i < length; i++) {
+		if ((text[i] & 0xc0) != 0x80)
+			return -1;
+		code = code << 6 | (text[i] & 0x3f);
+	}
+	if (code < least[length] || code > 0x10ffff || (code >= 0xd800 && code <= 0xdfff))
+		return -1;
+	*at += length - 1;
+	return code;
+}
+
+size_t utf8_put(char *out, int32_t code)
+{
+	static const int lead[] = {0, 0, 0xc0, 0xe0, 0xf0};
+	const int length = code < 0x80 ? 1 : code < 0x800 ? 2 : code < 0x10000 ? 3 : 4;
+	int i;
+
+	for (i = length - 1; i > 0; i--, code >>= 6)
+		out[i] = (char)(0x80 | (code & 0x3f));
+	out[0] = (char)(lead[length] | code);
+	return (size_t)length;
+}
