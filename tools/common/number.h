@@ -27,7 +27,10 @@ int number_whole(const char *text, size_t size, uint64_t least, uint64_t most, u
 /* Return the whole number that the text begins with; 0 without digits, and UINT64_MAX for all that are larger. */
 uint64_t number_leading(const char *text, size_t size);
 
-/* Read all of the text as seconds such as 3 or 0.25, up to `most` whole ones, in ns. Return 0 or -1. */
+/*
+ * Read all of the text as seconds such as 3 or 0.25, in ns; digits beyond those are left out. Return 0, or -1 if they
+ * are none or more than `most`, which fit into 64 bits of ns.
+ */
 int number_seconds(const char *text, size_t size, uint64_t most, uint64_t *ns);
 
 /* Return what a hexadecimal digit is worth, or -1. */

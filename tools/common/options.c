@@ -1,11 +1,10 @@
 /* The option parser. */
 #include "tools/common/options.h"
 
-#include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "tools/common/message.h"
+#include "tools/common/number.h"
 #include "tools/common/suggest.h"
 
 enum { OPTIONS_MAX = 64, HELP_COLUMN = 26 };
@@ -127,17 +126,7 @@ int options_bad_value(const struct options *options, const char *name, const cha
 
 int options_whole(const char *text, uint64_t least, uint64_t most, uint64_t *number)
 {
-	unsigned long long value;
-	char *end;
-
-	if (*text < '0' || *text > '9')
-		return -1;
-	errno = 0;
-	value = strtoull(text, &end, 10);
-	if (errno || *end || value < least || value > most)
-		return -1;
-	*number = value;
-	return 0;
+	return number_whole(text, strlen(text), least, most, number);
 }
 
 static void help_entry(FILE *out, const struct option *option)

@@ -6,8 +6,8 @@
  * know where an event came from.
  */
 
+#include "tools/common/moment.h"
 #include "tools/weekwheel/input/keys.h"
-#include "tools/weekwheel/input/moment.h"
 
 enum event_kind {
 	EVENT_SET,     /* start the timer anew, whether it is pending or not */

@@ -9,8 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "tools/common/moment.h"
 #include "tools/weekwheel/input/events.h"
-#include "tools/weekwheel/input/moment.h"
 
 /* What a file's lines have in common. Zeroed, with `timeout` set, before the first line of each file. */
 struct format_context {

@@ -7,33 +7,24 @@
  * makes no difference and is not looked at.
  */
 #include <string.h>
+#include <time.h>
 
 #include "tools/common/message.h"
+#include "tools/common/number.h"
 #include "tools/weekwheel/input/format.h"
 
 /* Length of "17/May/2015:10:05:03 +0000". */
 enum { DATE_SIZE = 26 };
 
-struct date {
-	int year, month, day, hour, minute, second;
-	int zone; /* minutes east of UTC */
-};
-
 /* Read `digits` digits; -1 where there is something else. */
-static int read_digits(const char *text, int digits)
+static int read_digits(const char *text, size_t digits)
 {
-	int value = 0;
-	int i;
+	uint64_t number;
 
-	for (i = 0; i < digits; i++) {
-		if (text[i] < '0' || text[i] > '9')
-			return -1;
-		value = value * 10 + (text[i] - '0');
-	}
-	return value;
+	return number_whole(text, digits, 0, 9999, &number) ? -1 : (int)number;
 }
 
-/* 1 to 12, or 0. */
+/* 0 to 11, or -1. */
 static int read_month(const char *text)
 {
 	static const char names[] = "JanFebMarAprMayJunJulAugSepOctNovDec";
@@ -41,57 +32,33 @@ static int read_month(const char *text)
 
 	for (i = 0; i < 12; i++)
 		if (memcmp(text, names + i * 3, 3) == 0)
-			return i + 1;
-	return 0;
+			return i;
+	return -1;
 }
 
-static int read_date_text(const char *text, struct date *date)
+/* Store seconds since 1970 in UTC, which the zone can make negative. Return -1 if there is no such time. */
+static int read_date(const char *text, int64_t *seconds)
 {
-	int zone_hours = read_digits(text + 22, 2);
-	int zone_minutes = read_digits(text + 24, 2);
+	struct tm date = {.tm_mday = read_digits(text, 2), .tm_mon = read_month(text + 3)};
+	const int day = date.tm_mday;
+	const int year = read_digits(text + 7, 4);
+	const int hour = read_digits(text + 12, 2);
+	const int minute = read_digits(text + 15, 2);
+	const int second = read_digits(text + 18, 2);
+	const int zone_hours = read_digits(text + 22, 2);
+	const int zone_minutes = read_digits(text + 24, 2);
+	const int zone = zone_hours * 60 + zone_minutes;
 
 	if (text[2] != '/' || text[6] != '/' || text[11] != ':' || text[14] != ':' || text[17] != ':' ||
 	    text[20] != ' ' || (text[21] != '+' && text[21] != '-'))
 		return -1;
-	date->day = read_digits(text, 2);
-	date->month = read_month(text + 3);
-	date->year = read_digits(text + 7, 4);
-	date->hour = read_digits(text + 12, 2);
-	date->minute = read_digits(text + 15, 2);
-	date->second = read_digits(text + 18, 2);
-	if (zone_hours < 0 || zone_hours > 23 || zone_minutes < 0 || zone_minutes > 59)
+	/* Second 60 is a leap second, which falls together with the second after it. */
+	if (year < 1970 || date.tm_mon < 0 || day < 1 || hour < 0 || hour > 23 || minute < 0 || minute > 59 ||
+	    second < 0 || second > 60 || zone_hours < 0 || zone_hours > 23 || zone_minutes < 0 || zone_minutes > 59)
 		return -1;
-	date->zone = (zone_hours * 60 + zone_minutes) * (text[21] == '-' ? -1 : 1);
-	return 0;
-}
-
-static int days_in_month(int year, int month)
-{
-	static const int days[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
-	int leap = (year % 4 == 0 && year % 100 != 0) || year % 400 == 0;
-
-	return days[month - 1] + (month == 2 && leap);
-}
-
-/* Second 60 is a leap second, which falls together with the second after it. */
-static int date_exists(const struct date *date)
-{
-	return date->year >= 1970 && date->month >= 1 && date->day >= 1 &&
-	       date->day <= days_in_month(date->year, date->month) && date->hour >= 0 && date->hour <= 23 &&
-	       date->minute >= 0 && date->minute <= 59 && date->second >= 0 && date->second <= 60;
-}
-
-/* Seconds since 1970 in UTC, which the zone can make negative. */
-static int64_t date_seconds(const struct date *date)
-{
-	int64_t years = date->year - 1;
-	int64_t days = years * 365 + years / 4 - years / 100 + years / 400 - 719162;
-	int month;
-
-	for (month = 1; month < date->month; month++)
-		days += days_in_month(date->year, month);
-	days += date->day - 1;
-	return ((days * 24 + date->hour) * 60 + date->minute - date->zone) * 60 + date->second;
+	date.tm_year = year - 1900;
+	*seconds = (int64_t)timegm(&date) + ((hour * 60 + minute) - (text[21] == '-' ? -zone : zone)) * 60 + second;
+	return date.tm_mday == day ? 0 : -1;
 }
 
 /* Return where the date's text begins: after the first bracket that is followed by something like a date. */
@@ -110,11 +77,10 @@ static const char *find_date(struct line line)
 
 static int read_time(const char *text, struct moment *time, struct line_problem *problem)
 {
-	struct date date;
 	char excerpt[40];
 	int64_t seconds;
 
-	if (read_date_text(text, &date) || !date_exists(&date) || (seconds = date_seconds(&date)) < 0) {
+	if (read_date(text, &seconds) || seconds < 0) {
 		message_excerpt(excerpt, sizeof excerpt, text, DATE_SIZE);
 		line_problem_set(
 		    problem, "there is no time %s; expected one like [17/May/2015:10:05:03 +0000]", excerpt);

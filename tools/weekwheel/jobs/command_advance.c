@@ -2,9 +2,9 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "tools/common/duration.h"
 #include "tools/common/message.h"
 #include "tools/weekwheel/command.h"
-#include "tools/weekwheel/jobs/duration.h"
 #include "tools/weekwheel/jobs/jobs.h"
 
 static const struct option table[] = {JOBS_OPTIONS};

@@ -3,8 +3,8 @@
 #include <stdio.h>
 #include <time.h>
 
+#include "tools/common/duration.h"
 #include "tools/weekwheel/command.h"
-#include "tools/weekwheel/jobs/duration.h"
 #include "tools/weekwheel/jobs/forecast.h"
 #include "tools/weekwheel/jobs/jobs.h"
 

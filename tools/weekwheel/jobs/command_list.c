@@ -3,10 +3,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "tools/common/duration.h"
 #include "tools/common/json.h"
 #include "tools/common/message.h"
 #include "tools/weekwheel/command.h"
-#include "tools/weekwheel/jobs/duration.h"
 #include "tools/weekwheel/jobs/jobs.h"
 #include "tools/weekwheel/jobs/table.h"
 

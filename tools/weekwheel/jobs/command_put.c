@@ -5,10 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tools/common/duration.h"
 #include "tools/common/memory.h"
 #include "tools/common/message.h"
 #include "tools/weekwheel/command.h"
-#include "tools/weekwheel/jobs/duration.h"
 #include "tools/weekwheel/jobs/put.h"
 
 struct content {

@@ -2,8 +2,8 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "tools/common/duration.h"
 #include "tools/weekwheel/command.h"
-#include "tools/weekwheel/jobs/duration.h"
 #include "tools/weekwheel/jobs/fields.h"
 #include "tools/weekwheel/jobs/jobs.h"
 #include "tools/weekwheel/jobs/table.h"

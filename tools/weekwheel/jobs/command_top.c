@@ -11,9 +11,9 @@
 #include <termios.h>
 #include <unistd.h>
 
+#include "tools/common/duration.h"
 #include "tools/common/message.h"
 #include "tools/weekwheel/command.h"
-#include "tools/weekwheel/jobs/duration.h"
 #include "tools/weekwheel/jobs/top.h"
 
 enum { ONCE = 1 };

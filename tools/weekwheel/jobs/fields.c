@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "tools/common/json.h"
+#include "tools/common/number.h"
 
 static void trim(const char **text, size_t *size)
 {
@@ -60,17 +61,8 @@ static int find(const char *text, size_t size, const char *name, struct field *f
 uint64_t field_whole(const char *text, size_t size, const char *name)
 {
 	struct field field;
-	uint64_t number = 0;
-	size_t i;
 
-	if (!find(text, size, name, &field))
-		return 0;
-	for (i = 0; i < field.value_size && field.value[i] >= '0' && field.value[i] <= '9'; i++) {
-		if (number > (UINT64_MAX - 9) / 10)
-			return UINT64_MAX;
-		number = number * 10 + (uint64_t)(field.value[i] - '0');
-	}
-	return number;
+	return find(text, size, name, &field) ? number_leading(field.value, field.value_size) : 0;
 }
 
 const char *field_text(const char *text, size_t size, const char *name, char *out, size_t room)
@@ -83,29 +75,23 @@ const char *field_text(const char *text, size_t size, const char *name, char *ou
 	return out;
 }
 
-static size_t digits_at(const struct field *field, size_t at)
-{
-	size_t i = at;
-
-	while (i < field->value_size && field->value[i] >= '0' && field->value[i] <= '9')
-		i++;
-	return i - at;
-}
-
 /* As JSON has them: "1.5", "12", but not "1.", "007" or "1.2.3", which are names and versions. */
 static int is_number(const struct field *field)
 {
-	size_t digits = digits_at(field, 0);
-	size_t rest;
+	const char *at = field->value;
+	const char *end = at + field->value_size;
+	const char *point;
+	uint64_t whole;
+	uint32_t rest;
 
-	if (field->quoted || digits == 0 || (digits > 1 && *field->value == '0'))
+	(void)number_digits(&at, end, UINT64_MAX, &whole);
+	if (field->quoted || at == field->value || (at - field->value > 1 && *field->value == '0'))
 		return 0;
-	if (digits == field->value_size)
-		return 1;
-	if (field->value[digits] != '.')
-		return 0;
-	rest = digits_at(field, digits + 1);
-	return rest > 0 && digits + 1 + rest == field->value_size;
+	if (at == end || *at != '.')
+		return at == end;
+	point = at++;
+	(void)number_fraction(&at, end, &rest);
+	return at == end && at - point > 1;
 }
 
 void fields_write_json(FILE *out, const char *text, size_t size)

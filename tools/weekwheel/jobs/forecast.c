@@ -3,9 +3,9 @@
 
 #include <string.h>
 
+#include "tools/common/duration.h"
 #include "tools/common/json.h"
 #include "tools/common/message.h"
-#include "tools/weekwheel/jobs/duration.h"
 
 int forecast_read(struct jobs *jobs, uint64_t span, size_t count, uint64_t *counts, struct reply *reply)
 {

@@ -6,10 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tools/common/duration.h"
 #include "tools/common/message.h"
 #include "tools/weekwheel/command.h"
 #include "tools/weekwheel/jobs/connect.h"
-#include "tools/weekwheel/jobs/duration.h"
 
 const char *jobs_default_server(void)
 {

@@ -3,8 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "tools/common/duration.h"
 #include "tools/common/message.h"
-#include "tools/weekwheel/jobs/duration.h"
 #include "tools/weekwheel/jobs/put.h"
 
 enum {

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "tools/weekwheel/jobs/duration.h"
+#include "tools/common/duration.h"
 #include "tools/weekwheel/jobs/top.h"
 
 /* Of the rows, what is neither tubes nor wheels; and what the wheels take: a title, and two of each. */

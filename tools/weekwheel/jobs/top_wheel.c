@@ -4,7 +4,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "tools/weekwheel/jobs/duration.h"
+#include "tools/common/duration.h"
 #include "tools/weekwheel/jobs/forecast.h"
 
 /*

@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "tools/weekwheel/jobs/duration.h"
+#include "tools/common/duration.h"
 #include "tools/weekwheel/jobs/work.h"
 
 enum { SLOTS = 1, ATTEMPTS, RELEASE_DELAY, DRAIN, VERBOSE };

@@ -6,10 +6,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "tools/common/duration.h"
 #include "tools/common/json.h"
 #include "tools/common/message.h"
 #include "tools/common/random.h"
-#include "tools/weekwheel/jobs/duration.h"
 #include "tools/weekwheel/jobs/fields.h"
 #include "tools/weekwheel/jobs/work.h"
 

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "tools/common/duration.h"
 #include "tools/common/memory.h"
 #include "tools/common/message.h"
 #include "tools/common/options.h"
@@ -34,9 +35,12 @@ enum { OPTION_COUNT = sizeof table / sizeof *table };
 
 static int take_timeout(struct replay_request *request, const struct options *options)
 {
-	if (moment_parse_duration(options->value, &request->load.timeout) != NUMBER_OK ||
-	    moment_is_zero(request->load.timeout))
+	struct duration_problem problem;
+	uint64_t ns;
+
+	if (duration_parse(options->value, &ns, &problem) || ns == 0)
 		return options_bad_value(options, "timeout", "a time such as 30m, 90s, 12h or 7d");
+	request->load.timeout = (struct moment){ns / DURATION_SECOND, (uint32_t)(ns % DURATION_SECOND)};
 	return 0;
 }
 

@@ -2,8 +2,8 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "tools/common/duration.h"
 #include "tools/common/json.h"
-#include "tools/weekwheel/jobs/duration.h"
 #include "tools/weekwheel/store/line.h"
 
 static void write_seconds(FILE *out, const char *name, uint64_t ns)

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "tools/common/number.h"
 #include "weekwheel/driver.h"
 #include "weekwheel/jobs.h"
 
@@ -18,45 +19,17 @@ static int is_letter(char c)
 
 int words_number(struct span word, uint64_t most, uint64_t *number)
 {
-	uint64_t value = 0;
-
-	if (word.at == word.end)
-		return -1;
-	for (; word.at < word.end; word.at++) {
-		uint64_t digit;
-
-		if (!is_digit(*word.at))
-			return -1;
-		digit = (uint64_t)(*word.at - '0');
-		if (value > (most - digit) / 10 || digit > most)
-			return -1;
-		value = value * 10 + digit;
-	}
-	*number = value;
-	return 0;
+	return number_whole(word.at, (size_t)(word.end - word.at), 0, most, number);
 }
 
 int words_seconds(struct span word, uint64_t most, uint64_t *ns)
 {
-	struct span whole = word;
-	uint64_t unit = WW_SECOND / 10;
-	uint64_t value;
+	const size_t size = (size_t)(word.end - word.at);
+	const char *point = memchr(word.at, '.', size);
 
-	whole.end = memchr(word.at, '.', (size_t)(word.end - word.at));
-	if (!whole.end)
-		whole.end = word.end;
 	if (most > WW_DRIVER_TIME_MAX / WW_SECOND)
 		most = WW_DRIVER_TIME_MAX / WW_SECOND;
-	if (words_number(whole, most, &value) != 0 || whole.end + 1 == word.end)
-		return -1;
-	value *= WW_SECOND;
-	for (word.at = whole.end + 1; word.at < word.end; word.at++, unit /= 10) {
-		if (!is_digit(*word.at) || unit == 0)
-			return -1;
-		value += (uint64_t)(*word.at - '0') * unit;
-	}
-	*ns = value;
-	return 0;
+	return point && word.end - point > 10 ? -1 : number_seconds(word.at, size, most, ns);
 }
 
 int words_tube(struct span word, char *tube)

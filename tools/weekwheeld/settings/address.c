@@ -5,7 +5,6 @@
 #include <netdb.h>
 #include <netinet/in.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "tools/common/message.h"
@@ -32,23 +31,18 @@ static int address_split(const char *text, char *host, size_t room, const char *
 	return 0;
 }
 
-/* getaddrinfo takes the lower 16 bits of any number. */
-static int is_port(const char *text)
-{
-	char *end;
-	unsigned long port = strtoul(text, &end, 10);
-
-	return *text >= '0' && *text <= '9' && *end == 0 && port <= 65535;
-}
-
 const char *address_check(const char *text)
 {
 	const char *port;
+	uint64_t number;
 	char host[256];
 
 	if (address_split(text, host, sizeof host, &port) != 0)
 		return "HOST:PORT, such as 127.0.0.1:11300 or [::1]:11300";
-	return is_port(port) ? NULL : "HOST:PORT with a number from 0 to 65535 for the port";
+	/* getaddrinfo takes the lower 16 bits of any number. */
+	if (options_whole(port, 0, 65535, &number) != 0)
+		return "HOST:PORT with a number from 0 to 65535 for the port";
+	return NULL;
 }
 
 int address_read(const char *option, const char *text, struct sockaddr_storage *address)

@@ -5,7 +5,7 @@
 #include <time.h>
 
 #include "tests/support/suite.h"
-#include "tools/weekwheel/jobs/duration.h"
+#include "tools/common/duration.h"
 
 static const uint64_t second = DURATION_SECOND;
 

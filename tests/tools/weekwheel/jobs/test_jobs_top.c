@@ -6,7 +6,7 @@
 #include <time.h>
 
 #include "tests/support/suite.h"
-#include "tools/weekwheel/jobs/duration.h"
+#include "tools/common/duration.h"
 #include "tools/weekwheel/jobs/top.h"
 
 enum { SPANS = 10080 };

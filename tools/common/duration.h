@@ -1,5 +1,5 @@
-#ifndef TOOLS_WEEKWHEEL_JOBS_DURATION_H
-#define TOOLS_WEEKWHEEL_JOBS_DURATION_H
+#ifndef TOOLS_COMMON_DURATION_H
+#define TOOLS_COMMON_DURATION_H
 
 /*
  * Times as people write them. All are in ns, in 64 bits; a time is Unix time, and local times are those of the zone

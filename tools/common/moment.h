@@ -1,5 +1,5 @@
-#ifndef TOOLS_WEEKWHEEL_INPUT_MOMENT_H
-#define TOOLS_WEEKWHEEL_INPUT_MOMENT_H
+#ifndef TOOLS_COMMON_MOMENT_H
+#define TOOLS_COMMON_MOMENT_H
 
 /*
  * Times and lengths of time as they stand in a file: whole seconds and nanoseconds, never negative, exact. A wheel's
@@ -27,9 +27,6 @@ enum number {
  * Digits beyond the nanoseconds are rounded up. On anything but NUMBER_OK *moment is unchanged.
  */
 enum number moment_parse(const char *text, size_t size, struct moment *moment);
-
-/* Read a length of time such as "30m", "1h30m", "90s", "7d", "2w" or a bare number of seconds. */
-enum number moment_parse_duration(const char *text, struct moment *length);
 
 /* Store a + b in *sum and return 0, or return -1 where that is beyond the last time of a wheel. */
 int moment_add(struct moment a, struct moment b, struct moment *sum);

@@ -1,11 +1,11 @@
 /* Lengths of time. */
-#include "tools/weekwheel/jobs/duration.h"
+#include "tools/common/duration.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "tools/weekwheel/input/moment.h"
+#include "tools/common/moment.h"
 
 static const struct unit {
 	const char *name;

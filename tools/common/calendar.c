@@ -3,8 +3,9 @@
 #include <string.h>
 #include <time.h>
 
-#include "tools/weekwheel/input/moment.h"
-#include "tools/weekwheel/jobs/duration.h"
+#include "tools/common/duration.h"
+#include "tools/common/moment.h"
+#include "tools/common/number.h"
 
 /* A text that is being read, and what became of it. */
 struct scan {
@@ -21,20 +22,15 @@ static int refuse(const struct scan *scan, const char *expected)
 }
 
 /* Read exactly `digits` digits, a number from least to most. */
-static int take_number(struct scan *scan, int digits, int least, int most, int *number, const char *expected)
+static int take_number(
+    struct scan *scan, size_t digits, uint64_t least, uint64_t most, int *number, const char *expected)
 {
-	int value = 0;
-	int i;
+	uint64_t value;
 
-	for (i = 0; i < digits; i++) {
-		if (scan->at[i] < '0' || scan->at[i] > '9')
-			return refuse(scan, expected);
-		value = value * 10 + (scan->at[i] - '0');
-	}
-	if (value < least || value > most)
+	if (number_whole(scan->at, digits, least, most, &value))
 		return refuse(scan, expected);
 	scan->at += digits;
-	*number = value;
+	*number = (int)value;
 	return 0;
 }
 
@@ -46,51 +42,47 @@ static int take_char(struct scan *scan, char c, const char *expected)
 	return 0;
 }
 
-static int days_of_month(int year, int month)
-{
-	static const int days[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
-	int leap = (year % 4 == 0 && year % 100 != 0) || year % 400 == 0;
-
-	return days[month - 1] + (month == 2 && leap);
-}
-
 static int take_date(struct scan *scan, struct tm *tm)
 {
 	static const char *const form = "a date such as 2026-12-01, or @ and Unix seconds";
-	int day;
+	static const char *const day = "a day that this month has, such as 01";
+	struct tm real;
 
 	/* DURATION_TIME_MAX comes soon after that. */
 	if (take_number(
 	        scan, 4, 1970, 2115, &tm->tm_year, "a date with a year from 1970 to 2115, such as 2026-12-01") ||
 	    take_char(scan, '-', form) || take_number(scan, 2, 1, 12, &tm->tm_mon, "a month from 01 to 12") ||
-	    take_char(scan, '-', form))
-		return -1;
-	day = days_of_month(tm->tm_year, tm->tm_mon);
-	if (take_number(scan, 2, 1, day, &tm->tm_mday, "a day that this month has, such as 01"))
+	    take_char(scan, '-', form) || take_number(scan, 2, 1, 31, &tm->tm_mday, day))
 		return -1;
 	tm->tm_year -= 1900;
 	tm->tm_mon -= 1;
-	return 0;
-}
-
-static int take_fraction(struct scan *scan, uint64_t *ns)
-{
-	uint64_t unit = DURATION_SECOND / 10;
-
-	if (*scan->at != '.')
-		return 0;
-	scan->at++;
-	if (*scan->at < '0' || *scan->at > '9')
-		return refuse(scan, "digits after the point");
-	for (; *scan->at >= '0' && *scan->at <= '9'; scan->at++, unit /= 10) {
-		if (!unit)
-			return refuse(scan, "at most 9 digits after the point");
-		*ns += (uint64_t)(*scan->at - '0') * unit;
+	real = *tm;
+	(void)timegm(&real);
+	if (real.tm_mday != tm->tm_mday) {
+		scan->at -= 2;
+		return refuse(scan, day);
 	}
 	return 0;
 }
 
-static int take_clock(struct scan *scan, struct tm *tm, uint64_t *ns)
+static int take_fraction(struct scan *scan, uint32_t *ns)
+{
+	size_t digits;
+
+	if (*scan->at != '.')
+		return 0;
+	digits = strspn(++scan->at, "0123456789");
+	if (digits == 0)
+		return refuse(scan, "digits after the point");
+	if (digits > 9) {
+		scan->at += 9;
+		return refuse(scan, "at most 9 digits after the point");
+	}
+	(void)number_fraction(&scan->at, scan->at + digits, ns);
+	return 0;
+}
+
+static int take_clock(struct scan *scan, struct tm *tm, uint32_t *ns)
 {
 	static const char *const form = "a time of day such as 09:00 or 09:00:30";
 
@@ -103,26 +95,6 @@ static int take_clock(struct scan *scan, struct tm *tm, uint64_t *ns)
 	if (take_number(scan, 2, 0, 59, &tm->tm_sec, form))
 		return -1;
 	return take_fraction(scan, ns);
-}
-
-/*
- * Days from 1970-01-01 to a date (H. Hinnant, "chrono-compatible low-level date algorithms"); timegm is not in POSIX.
- */
-static int64_t days_from_civil(int year, int month, int day)
-{
-	int64_t y = year - (month <= 2);
-	int64_t era = y / 400;
-	int64_t of_era = y - era * 400;
-	int64_t of_year = (153 * (month + (month > 2 ? -3 : 9)) + 2) / 5 + day - 1;
-
-	return era * 146097 + of_era * 365 + of_era / 4 - of_era / 100 + of_year - 719468;
-}
-
-static int64_t seconds_utc(const struct tm *tm)
-{
-	int64_t days = days_from_civil(tm->tm_year + 1900, tm->tm_mon + 1, tm->tm_mday);
-
-	return days * 86400 + tm->tm_hour * 3600 + tm->tm_min * 60 + tm->tm_sec;
 }
 
 /*
@@ -180,7 +152,7 @@ static int local_seconds(const struct scan *scan, const struct tm *tm, int64_t *
 	return 0;
 }
 
-static int finish(const struct scan *scan, int64_t seconds, uint64_t ns, uint64_t *time)
+static int finish(const struct scan *scan, int64_t seconds, uint32_t ns, uint64_t *time)
 {
 	if (seconds < 0)
 		return refuse(scan, "a time after 1970-01-01 00:00 UTC");
@@ -204,7 +176,7 @@ int time_parse(const char *text, uint64_t *ns, struct duration_problem *problem)
 {
 	struct scan scan = {text, text, problem};
 	struct tm tm = {0};
-	uint64_t fraction = 0;
+	uint32_t fraction = 0;
 	int64_t seconds = 0;
 	int offset;
 	int zone;
@@ -227,7 +199,7 @@ int time_parse(const char *text, uint64_t *ns, struct duration_problem *problem)
 	if (zone == 0 && local_seconds(&scan, &tm, &seconds))
 		return -1;
 	if (zone == 1)
-		seconds = seconds_utc(&tm) - offset;
+		seconds = (int64_t)timegm(&tm) - offset;
 	return finish(&scan, seconds, fraction, ns);
 }
 
