@@ -8,9 +8,9 @@
 #include <string.h>
 #include <sys/socket.h>
 
+#include "tools/common/percent.h"
 #include "tools/weekwheeld/metrics.h"
 #include "tools/weekwheeld/protocol/line.h"
-#include "tools/weekwheeld/protocol/words.h"
 #include "tools/weekwheeld/settings/address.h"
 
 enum { CLIENTS_MAX = 64, CLIENT_SECONDS = 10, FAILED = -1 };
@@ -57,11 +57,11 @@ struct query {
 static int add_encoded(struct buffer *line, const char *value)
 {
 	size_t length = strlen(value);
-	char encoded[3 * WW_JOB_KEY_MAX];
+	char encoded[3 * WW_JOB_KEY_MAX + 1];
 
 	if (length > WW_JOB_KEY_MAX)
 		return FAILED;
-	return buffer_append(line, encoded, words_encode(value, length, encoded));
+	return buffer_append(line, encoded, percent_encode(value, length, encoded, sizeof encoded));
 }
 
 static enum MHD_Result add_argument(void *context, enum MHD_ValueKind kind, const char *name, const char *value)

@@ -4,8 +4,9 @@
 #include <string.h>
 
 #include "tools/common/base64.h"
+#include "tools/common/duration.h"
 #include "tools/common/json.h"
-#include "tools/weekwheeld/protocol/words.h"
+#include "tools/common/percent.h"
 #include "tools/weekwheeld/server.h"
 
 static const char *const states[] = {"invalid", "delayed", "ready", "reserved", "buried"};
@@ -28,26 +29,19 @@ static int add_string(struct buffer *out, const char *text)
 
 static int add_key(struct buffer *out, const struct ww_job_info *info)
 {
-	char encoded[3 * WW_JOB_KEY_MAX];
+	char encoded[3 * WW_JOB_KEY_MAX + 1];
 
 	if (info->key_length == 0)
 		return buffer_format(out, ",\"key\":null");
-	return buffer_format(
-	    out, ",\"key\":\"%.*s\"", (int)words_encode(info->key, info->key_length, encoded), encoded);
+	(void)percent_encode(info->key, info->key_length, encoded, sizeof encoded);
+	return buffer_format(out, ",\"key\":\"%s\"", encoded);
 }
 
-/* Seconds with as much of a fraction as there is. */
 static int add_seconds(struct buffer *out, const char *before, uint64_t ns, const char *after)
 {
-	char fraction[12] = "";
-	size_t length;
+	char text[DURATION_TEXT];
 
-	if (ns % WW_SECOND) {
-		length = (size_t)snprintf(fraction, sizeof fraction, ".%09u", (unsigned)(ns % WW_SECOND));
-		while (fraction[length - 1] == '0')
-			fraction[--length] = 0;
-	}
-	return buffer_format(out, "%s%" PRIu64 "%s%s", before, ns / WW_SECOND, fraction, after);
+	return buffer_format(out, "%s%s%s", before, duration_seconds(text, ns), after);
 }
 
 static int add_body(struct buffer *out, const struct ww_job_info *info)

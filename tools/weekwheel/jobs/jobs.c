@@ -8,6 +8,7 @@
 
 #include "tools/common/duration.h"
 #include "tools/common/message.h"
+#include "tools/common/percent.h"
 #include "tools/weekwheel/command.h"
 #include "tools/weekwheel/jobs/connect.h"
 
@@ -181,58 +182,25 @@ int jobs_id(const struct options *options, uint64_t *id)
 	    options, "%s: expected the id of a job, a whole number; a key is given with --key", excerpt);
 }
 
-static int is_unreserved(unsigned char c)
-{
-	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' || c == '.' ||
-	       c == '_' || c == '~';
-}
-
-void jobs_encode(const void *bytes, size_t size, char *out, size_t room)
-{
-	const unsigned char *from = bytes;
-	size_t at = 0;
-	size_t i;
-
-	for (i = 0; i < size && at + 3 < room; i++) {
-		/* A dash alone would mean "none". */
-		if (is_unreserved(from[i]) && !(size == 1 && from[i] == '-'))
-			out[at++] = (char)from[i];
-		else
-			at += (size_t)snprintf(out + at, room - at, "%%%02X", from[i]);
-	}
-	out[at] = 0;
-}
-
 int jobs_key(const struct options *options, const char *name, char text[JOBS_KEY_TEXT])
 {
 	size_t length = strlen(options->value);
 
 	if (length == 0 || length > JOBS_KEY_MAX)
 		return options_bad_value(options, name, "1 to 200 bytes");
-	jobs_encode(options->value, length, text, JOBS_KEY_TEXT);
+	(void)percent_encode(options->value, length, text, JOBS_KEY_TEXT);
 	return 0;
-}
-
-static int hex(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	c = (char)(c | 0x20);
-	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
 const char *jobs_key_show(const char *encoded, char *out, size_t room)
 {
+	const char *end = encoded + strlen(encoded);
 	size_t at = 0;
 
-	while (*encoded && at + 1 < room) {
-		int c = (unsigned char)*encoded++;
+	while (encoded < end && at + 1 < room) {
+		unsigned char byte = (unsigned char)percent_take(&encoded, end);
 
-		if (c == '%' && hex(encoded[0]) >= 0 && hex(encoded[1]) >= 0) {
-			c = hex(encoded[0]) * 16 + hex(encoded[1]);
-			encoded += 2;
-		}
-		out[at++] = c < ' ' || c >= 0x7f ? '?' : (char)c;
+		out[at++] = byte < ' ' || byte >= 0x7f ? '?' : (char)byte;
 	}
 	out[at] = 0;
 	return out;

@@ -89,9 +89,4 @@ const char *jobs_default_server(void);
 /* Decode a key to text for a reader: what is not printable becomes '?'. */
 const char *jobs_key_show(const char *encoded, char *out, size_t room);
 
-/*
- * Write bytes, what is not printable as %XX, to out, cut off where `room` ends; for what the server gets as one word.
- */
-void jobs_encode(const void *bytes, size_t size, char *out, size_t room);
-
 #endif

@@ -9,6 +9,7 @@
 #include "tools/common/duration.h"
 #include "tools/common/json.h"
 #include "tools/common/message.h"
+#include "tools/common/percent.h"
 #include "tools/common/random.h"
 #include "tools/weekwheel/jobs/fields.h"
 #include "tools/weekwheel/jobs/work.h"
@@ -115,22 +116,15 @@ static void take_reserve(struct work *work, struct slot *slot, const struct repl
 /* Percent-encoded, as the server writes it, but for a key with a 0, which no environment can hold. */
 static void take_key(struct slot *slot, const char *encoded)
 {
+	const char *end = encoded + strlen(encoded);
 	size_t at = 0;
 
 	if (strstr(encoded, "%00")) {
 		snprintf(slot->key, sizeof slot->key, "%.*s", JOBS_KEY_MAX, encoded);
 		return;
 	}
-	while (*encoded && at < JOBS_KEY_MAX) {
-		unsigned byte;
-
-		if (*encoded == '%' && sscanf(encoded + 1, "%2x", &byte) == 1 && strlen(encoded) >= 3) {
-			slot->key[at++] = (char)byte;
-			encoded += 3;
-		} else {
-			slot->key[at++] = *encoded++;
-		}
-	}
+	while (encoded < end && at < JOBS_KEY_MAX)
+		slot->key[at++] = percent_take(&encoded, end);
 	slot->key[at] = 0;
 }
 
@@ -344,7 +338,7 @@ static void report_end(struct work *work, struct slot *slot)
 	char error[3 * WORK_ERROR_MAX + 1];
 
 	work_describe(slot);
-	jobs_encode(slot->error, strlen(slot->error), error, sizeof error);
+	(void)percent_encode(slot->error, strlen(slot->error), error, sizeof error);
 	if (WIFEXITED(slot->status) && WEXITSTATUS(slot->status) == 0) {
 		client_line(&slot->client, "delete %" PRIu64, slot->id);
 		slot->told = "deleted";

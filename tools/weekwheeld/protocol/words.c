@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "tools/common/number.h"
+#include "tools/common/percent.h"
 #include "weekwheel/driver.h"
 #include "weekwheel/jobs.h"
 
@@ -51,65 +52,23 @@ int words_tube(struct span word, char *tube)
 	return 0;
 }
 
-static int hexadecimal(char c)
-{
-	if (is_digit(c))
-		return c - '0';
-	if (c >= 'a' && c <= 'f')
-		return c - 'a' + 10;
-	return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
-}
-
-static int is_plain(char c)
-{
-	return is_letter(c) || is_digit(c) || (c != 0 && strchr("-._~", c));
-}
-
 int words_decode(struct span word, void *bytes, size_t room, size_t *length)
 {
-	unsigned char *out = bytes;
+	char *out = bytes;
 	size_t count = 0;
 
 	while (word.at < word.end) {
-		int byte = (unsigned char)*word.at;
+		const char *from = word.at;
+		char byte = percent_take(&word.at, word.end);
 
-		if (*word.at == '%') {
-			if (word.end - word.at < 3 || hexadecimal(word.at[1]) < 0 || hexadecimal(word.at[2]) < 0)
-				return -1;
-			byte = hexadecimal(word.at[1]) * 16 + hexadecimal(word.at[2]);
-			word.at += 2;
-		} else if (!is_plain(*word.at)) {
+		if ((word.at == from + 1 && !percent_is_plain(*from)) || count == room)
 			return -1;
-		}
-		word.at++;
-		if (count == room)
-			return -1;
-		out[count++] = (unsigned char)byte;
+		out[count++] = byte;
 	}
 	if (count == 0)
 		return -1;
 	*length = count;
 	return 0;
-}
-
-size_t words_encode(const void *bytes, size_t length, char *out)
-{
-	static const char digits[] = "0123456789ABCDEF";
-	const unsigned char *in = bytes;
-	size_t count = 0;
-	size_t i;
-
-	for (i = 0; i < length; i++) {
-		/* A key that is "-" must not be read as "no key". */
-		if (is_plain((char)in[i]) && !(length == 1 && in[i] == '-')) {
-			out[count++] = (char)in[i];
-			continue;
-		}
-		out[count++] = '%';
-		out[count++] = digits[in[i] >> 4];
-		out[count++] = digits[in[i] & 15];
-	}
-	return count;
 }
 
 int words_is(struct span word, const char *text)

@@ -27,9 +27,6 @@ int words_tube(struct span word, char *tube);
 /* Percent-encoded bytes (RFC 3986), of which there may be `room`; 0 of them are refused. */
 int words_decode(struct span word, void *bytes, size_t room, size_t *length);
 
-/* Write bytes percent-encoded to out, which has room for 3 x length bytes; return how many they became. */
-size_t words_encode(const void *bytes, size_t length, char *out);
-
 /* Return 1 if the word is this text. */
 int words_is(struct span word, const char *text);
 

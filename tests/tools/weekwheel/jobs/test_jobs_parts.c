@@ -8,6 +8,7 @@
 
 #include "tests/support/suite.h"
 #include "tools/common/json.h"
+#include "tools/common/percent.h"
 #include "tools/weekwheel/jobs/client.h"
 #include "tools/weekwheel/jobs/fields.h"
 #include "tools/weekwheel/jobs/forecast.h"
@@ -220,14 +221,14 @@ START_TEST(keys_are_encoded_and_shown)
 {
 	char out[JOBS_KEY_TEXT], key[JOBS_KEY_MAX];
 
-	jobs_encode("a b/~-._Z9", 10, out, sizeof out);
+	percent_encode("a b/~-._Z9", 10, out, sizeof out);
 	ck_assert_str_eq(out, "a%20b%2F~-._Z9");
-	jobs_encode("-", 1, out, sizeof out);
+	percent_encode("-", 1, out, sizeof out);
 	ck_assert_str_eq(out, "%2D");
 	memset(key, 0xff, sizeof key);
-	jobs_encode(key, sizeof key, out, sizeof out);
+	percent_encode(key, sizeof key, out, sizeof out);
 	ck_assert_uint_eq(strlen(out), sizeof out - 1);
-	jobs_encode("ab%", 3, out, 5);
+	percent_encode("ab%", 3, out, 5);
 	ck_assert_str_eq(out, "ab");
 	ck_assert_str_eq(jobs_key_show("a%20b%1B%4", out, sizeof out), "a b?%4");
 	ck_assert_str_eq(jobs_key_show("abcdef", out, 4), "abc");
