@@ -1,4 +1,5 @@
 /* A line of JSON to a job. */
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,8 +13,9 @@
 /* What a line had beside the spec. */
 struct reading {
 	struct line *line;
-	uint64_t due, left;
+	uint64_t due;
 	unsigned seen; /* members of the table, a bit each */
+	void *field;   /* of the spec, which the member names */
 };
 
 typedef int take_fn(struct reading *reading, struct json_value value);
@@ -128,67 +130,33 @@ static int take_due(struct reading *reading, struct json_value value)
 	return take_seconds(value, &reading->due);
 }
 
-static int take_left(struct reading *reading, struct json_value value)
+static int take_span(struct reading *reading, struct json_value value)
 {
-	return take_seconds(value, &reading->left) || reading->left > WW_DRIVER_TIME_MAX ? -1 : 0;
-}
+	uint64_t *ns = reading->field;
 
-/* A length of time of the spec. */
-static int take_span(struct json_value value, uint64_t least, uint64_t *ns)
-{
-	uint64_t read;
-
-	if (take_seconds(value, &read) || read > WW_DRIVER_TIME_MAX || (read && read < least))
-		return -1;
-	*ns = read;
-	return 0;
+	return take_seconds(value, ns) || *ns > WW_DRIVER_TIME_MAX ? -1 : 0;
 }
 
 static int take_run(struct reading *reading, struct json_value value)
 {
-	uint64_t *run = &reading->line->spec.run;
-
-	return take_span(value, WW_SECOND, run) || !*run ? -1 : 0;
+	return take_span(reading, value) || reading->line->spec.run < WW_SECOND ? -1 : 0;
 }
 
 static int take_period(struct reading *reading, struct json_value value)
 {
-	return take_span(value, WW_MILLISECOND, &reading->line->spec.period);
+	const uint64_t *period = &reading->line->spec.period;
+
+	return take_span(reading, value) || (*period && *period < WW_MILLISECOND) ? -1 : 0;
 }
 
-static int take_skip(struct reading *reading, struct json_value value)
-{
-	return take_span(value, 0, &reading->line->spec.skip);
-}
-
-static int take_backoff(struct reading *reading, struct json_value value)
-{
-	return take_span(value, 0, &reading->line->spec.backoff);
-}
-
-static int take_backoff_max(struct reading *reading, struct json_value value)
-{
-	return take_span(value, 0, &reading->line->spec.backoff_max);
-}
-
-static int take_priority(struct reading *reading, struct json_value value)
+static int take_count(struct reading *reading, struct json_value value)
 {
 	uint64_t number;
-	int wrong = take_whole(value, UINT32_MAX, &number);
 
-	if (!wrong)
-		reading->line->spec.priority = (uint32_t)number;
-	return wrong;
-}
-
-static int take_attempts(struct reading *reading, struct json_value value)
-{
-	uint64_t number;
-	int wrong = take_whole(value, UINT32_MAX, &number);
-
-	if (!wrong)
-		reading->line->spec.attempts = (uint32_t)number;
-	return wrong;
+	if (take_whole(value, UINT32_MAX, &number))
+		return -1;
+	*(uint32_t *)reading->field = (uint32_t)number;
+	return 0;
 }
 
 /* What a job that is put gets anew. */
@@ -202,37 +170,41 @@ static int take_nothing(struct reading *reading, struct json_value value)
 
 static const char number_expected[] = "a number";
 static const char span_expected[] = "seconds, 0 to 4611686018";
+static const char count_expected[] = "a whole number, 0 to 4294967295";
+
+#define FIELD(name) offsetof(struct ww_job_spec, name)
 
 static const struct {
 	const char *name;
 	take_fn *take;
 	const char *expected;
+	size_t field;
 } members[] = {
-    {"id", take_nothing, number_expected},
-    {"tube", take_tube, "a name of 1 to 200 bytes in UTF-8"},
-    {"key", take_key, "1 to 200 bytes in base64, or null"},
-    {"state", take_state, "\"waiting\" or \"buried\""},
-    {"clock", take_clock, "\"elapsed\" or \"wall\""},
-    {"due", take_due, "seconds since 1970"},
-    {"left", take_left, span_expected},
-    {"period", take_period, "0, or seconds from 0.001 to 4611686018"},
-    {"missed", take_missed, "\"once\", \"all\" or \"skip\""},
-    {"skip", take_skip, span_expected},
-    {"priority", take_priority, "a whole number, 0 to 4294967295"},
-    {"run", take_run, "seconds from 1 to 4611686018"},
-    {"attempts", take_attempts, "a whole number, 0 to 4294967295"},
-    {"backoff", take_backoff, span_expected},
-    {"backoff_max", take_backoff_max, span_expected},
-    {"delay", take_nothing, number_expected},
-    {"created", take_nothing, number_expected},
-    {"version", take_nothing, number_expected},
-    {"reserves", take_nothing, number_expected},
-    {"timeouts", take_nothing, number_expected},
-    {"releases", take_nothing, number_expected},
-    {"buries", take_nothing, number_expected},
-    {"kicks", take_nothing, number_expected},
-    {"error", take_error, "a text in UTF-8 of up to 255 bytes"},
-    {"body", take_body, "the body in base64"},
+    {"id", take_nothing, number_expected, 0},
+    {"tube", take_tube, "a name of 1 to 200 bytes in UTF-8", 0},
+    {"key", take_key, "1 to 200 bytes in base64, or null", 0},
+    {"state", take_state, "\"waiting\" or \"buried\"", 0},
+    {"clock", take_clock, "\"elapsed\" or \"wall\"", 0},
+    {"due", take_due, "seconds since 1970", 0},
+    {"left", take_span, span_expected, FIELD(due)},
+    {"period", take_period, "0, or seconds from 0.001 to 4611686018", FIELD(period)},
+    {"missed", take_missed, "\"once\", \"all\" or \"skip\"", 0},
+    {"skip", take_span, span_expected, FIELD(skip)},
+    {"priority", take_count, count_expected, FIELD(priority)},
+    {"run", take_run, "seconds from 1 to 4611686018", FIELD(run)},
+    {"attempts", take_count, count_expected, FIELD(attempts)},
+    {"backoff", take_span, span_expected, FIELD(backoff)},
+    {"backoff_max", take_span, span_expected, FIELD(backoff_max)},
+    {"delay", take_nothing, number_expected, 0},
+    {"created", take_nothing, number_expected, 0},
+    {"version", take_nothing, number_expected, 0},
+    {"reserves", take_nothing, number_expected, 0},
+    {"timeouts", take_nothing, number_expected, 0},
+    {"releases", take_nothing, number_expected, 0},
+    {"buries", take_nothing, number_expected, 0},
+    {"kicks", take_nothing, number_expected, 0},
+    {"error", take_error, "a text in UTF-8 of up to 255 bytes", 0},
+    {"body", take_body, "the body in base64", 0},
 };
 
 enum { MEMBERS = sizeof members / sizeof *members };
@@ -264,6 +236,7 @@ static int take_member(struct reading *reading, struct json_value name, struct j
 		return -1;
 	}
 	reading->seen |= 1u << i;
+	reading->field = (char *)&reading->line->spec + members[i].field;
 	if (members[i].take(reading, value) == 0)
 		return 0;
 	message_excerpt(excerpt, sizeof excerpt, value.text, value.size);
@@ -291,7 +264,6 @@ static int finish(const struct reading *reading)
 	line->spec.tube = line->tube;
 	line->spec.key = line->key;
 	line->spec.body = line->body;
-	line->spec.due = reading->left;
 	if (reading->seen & bit_of("due")) {
 		line->spec.due = reading->due;
 		line->spec.flags |= WW_JOB_AT;
