@@ -89,7 +89,7 @@ END_TEST
 
 static int survives(int32_t code)
 {
-	char written[16], bytes[4], read[8];
+	char written[JSON_QUOTED(4)], bytes[4], read[8];
 	const char *at = bytes;
 	size_t size = utf8_put(bytes, code);
 	struct json_value value = {JSON_STRING, written + 1, json_quote(written, bytes, size) - 2};
