@@ -1,4 +1,4 @@
-/* The options of bench, and its help. */
+/* The options of weekwheel-bench, and its help. */
 #include "tools/bench/bench_options.h"
 
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 #include "tools/common/options.h"
 #include "tools/common/suggest.h"
 
-enum { TIMERS = 1, WORKLOAD, STRUCTURE, REPETITIONS, SEED, CPU, LIMIT, JSON, HTML, PLOTS, HELP };
+enum { TIMERS = 1, WORKLOAD, STRUCTURE, REPETITIONS, SEED, CPU, LIMIT, JSON, SAVE, HELP };
 
 static const struct option table[] = {
     {TIMERS, 'n', "timers", "LIST", "how many timers (default 1e4,1e5,1e6)"},
@@ -18,9 +18,8 @@ static const struct option table[] = {
     {SEED, 'S', "seed", "N", "what to draw delays and orders from (default 1)"},
     {CPU, 'c', "cpu", "N", "stay on this processor, counted from 0"},
     {LIMIT, 'l', "limit", "SECONDS", "give up a pass that takes longer (default 60)"},
-    {JSON, 'j', "json", NULL, "write the results as a JSON list"},
-    {HTML, 'H', "html", "FILE", "also write a page with plots"},
-    {PLOTS, 'p', "plots", "FOLDER", "also write the plots that matter as SVG files"},
+    {JSON, 'j', "json", NULL, "write the results as JSON"},
+    {SAVE, 'o', "save", "FILE", "also write the results as JSON to this file"},
     {HELP, 'h', "help", NULL, "show this help"},
 };
 
@@ -199,17 +198,14 @@ static int take_option(struct bench_request *request, const struct options *opti
 		status = take_number(options, "limit", 1, LIMIT_MOST, "seconds, from 1 to 86400", &number);
 		request->plan.limit_ns = number * 1000000000;
 		return status;
-	case HTML:
-		request->html = options->value;
-		return 0;
-	case PLOTS:
-		request->plots = options->value;
+	case SAVE:
+		request->save = options->value;
 		return 0;
 	case JSON:
 		request->json = 1;
 		return 0;
 	default:
-		message_line("%s: '%s' is not expected here: bench takes options only\nTry '%s --help'.",
+		message_line("%s: '%s' is not expected here: there are options only\nTry '%s --help'.",
 		    options->command, options->value, options->command);
 		return -1;
 	}
@@ -217,7 +213,7 @@ static int take_option(struct bench_request *request, const struct options *opti
 
 static void set_defaults(struct bench_request *request, char **arguments)
 {
-	size_t used = (size_t)snprintf(request->command, sizeof request->command, "weekwheel bench");
+	size_t used = (size_t)snprintf(request->command, sizeof request->command, "weekwheel-bench");
 	size_t i, chosen = 0;
 
 	for (i = 0; arguments[i] && used < sizeof request->command; i++)
@@ -237,7 +233,7 @@ static void set_defaults(struct bench_request *request, char **arguments)
 
 enum bench_request_kind bench_request_parse(struct bench_request *request, char **arguments)
 {
-	struct options options = {"weekwheel bench", table, OPTION_COUNT, arguments, NULL, 0, NULL};
+	struct options options = {"weekwheel-bench", table, OPTION_COUNT, arguments, NULL, 0, NULL};
 	int id;
 
 	memset(request, 0, sizeof *request);
@@ -267,7 +263,7 @@ static void help_lists(FILE *out)
 
 void bench_request_help(FILE *out)
 {
-	fputs("Usage: weekwheel bench [OPTION]...\n"
+	fputs("Usage: weekwheel-bench [OPTION]...\n"
 	      "\n"
 	      "Compare this library with other ways of keeping timers, on workloads through an\n"
 	      "array of objects of 64 bytes, as an application has them. Each structure is\n"
@@ -286,7 +282,8 @@ void bench_request_help(FILE *out)
 	      "command line had one; 130 or 143 interrupted.\n"
 	      "\n"
 	      "Examples:\n"
-	      "  weekwheel bench --cpu 1 --html bench.html\n"
-	      "  weekwheel bench --timers 1e6,1e7 --workload A,D --structure weekwheel,linked\n",
+	      "  weekwheel-bench -n 1e4,1e5 -s weekwheel,linked,flat -w A,B,C30\n"
+	      "  weekwheel-bench --timers 1e6,1e7 --workload A,D --structure weekwheel,linked\n"
+	      "  weekwheel-bench --cpu 1 --json | scripts/bench-plots --html bench.html\n",
 	    out);
 }

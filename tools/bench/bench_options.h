@@ -10,8 +10,7 @@
 struct bench_request {
 	struct plan plan;
 	int json;
-	const char *html;  /* NULL, or the page to write */
-	const char *plots; /* NULL, or the folder for plots */
+	const char *save;  /* NULL, or the file for the results as JSON */
 	long cpu;          /* -1: any */
 	char command[400]; /* as it was called */
 };

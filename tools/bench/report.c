@@ -140,21 +140,126 @@ void bench_report_table(FILE *out, const struct results *results)
 		    out);
 }
 
+/* ---- JSON ------------------------------------------------------------------------------------------------------ */
+
+/* What the system says of itself may have any byte in it. */
+static void write_string(FILE *out, const char *key, const char *text)
+{
+	fprintf(out, "\"%s\": \"", key);
+	for (; *text; text++)
+		fputc(*text < ' ' || *text > '~' || *text == '"' || *text == '\\' ? '?' : *text, out);
+	fputc('"', out);
+}
+
+/* Begin an object of a list, of which `index` are before it. */
+static void begin_object(FILE *out, size_t index, const struct structure *structure)
+{
+	fprintf(out, "%s\n  {\"structure\": \"%s\"", index ? "," : "", structure->name);
+}
+
+/* The structures that were chosen or have results, and what each takes when it is empty, by its longest delay in seconds. */
+static void write_structure(FILE *out, size_t index, const struct structure *structure)
+{
+	static const uint64_t horizons[] = {60, 3600, 86400, 604800, 2592000, 31536000};
+	const char *separator = "";
+	size_t i;
+
+	begin_object(out, index, structure);
+	fputs(", ", out);
+	write_string(out, "summary", structure->summary);
+	fputs(", \"empty_bytes\": {", out);
+	for (i = 0; structure->fixed_bytes && i < sizeof horizons / sizeof *horizons; i++) {
+		if (structure->longest && horizons[i] > structure->longest && !structure->any_horizon)
+			continue;
+		fprintf(out, "%s\"%" PRIu64 "\": %zu", separator, horizons[i], structure->fixed_bytes(horizons[i]));
+		separator = ", ";
+	}
+	fputs("}}", out);
+}
+
+static void write_structures(FILE *out, const struct results *results)
+{
+	size_t count = 0, i, j;
+
+	for (i = 0; i < results->count; i++) {
+		const struct structure *structure = results->result[i].structure;
+
+		for (j = 0; results->result[j].structure != structure; j++)
+			;
+		if (j == i)
+			write_structure(out, count++, structure);
+	}
+}
+
+static void write_result(FILE *out, size_t index, const struct result *result)
+{
+	begin_object(out, index, result->structure);
+	fprintf(out,
+	    ", \"workload\": \"%s\", \"n\": %" PRIu64 ", \"metric\": \"%s\", \"unit\": \"%s\", \"median\": %.6g,"
+	    " \"min\": %.6g, \"max\": %.6g, \"repetitions\": %u}",
+	    workload_name(result->workload), result->n, metric_name(result->metric), metric_unit(result->metric),
+	    result->median, result->min, result->max, result->repetitions);
+}
+
+static void write_found(FILE *out, size_t index, const struct checked *checked)
+{
+	begin_object(out, index, checked->structure);
+	fprintf(out, ", \"late_s\": %" PRIu64 ", ", checked->latest);
+	if (checked->wrong)
+		write_string(out, "wrong", checked->wrong);
+	else
+		fputs("\"wrong\": null", out);
+	fputc('}', out);
+}
+
+/* With the most timers only, around the end of the first day: all would be millions of numbers. */
+static void write_ticks(FILE *out, const struct results *results)
+{
+	enum { BEGIN = 86400 - 7200, END = 86400 + 7200 };
+	uint64_t most = 0;
+	size_t count = 0, i, tick;
+
+	for (i = 0; i < results->ticks_count; i++)
+		most = results->ticks[i].n > most ? results->ticks[i].n : most;
+	for (i = 0; i < results->ticks_count; i++) {
+		const struct ticks *ticks = &results->ticks[i];
+
+		if (ticks->n < most)
+			continue;
+		begin_object(out, count++, ticks->structure);
+		fprintf(out, ", \"n\": %" PRIu64 ", \"ns\": [", ticks->n);
+		for (tick = BEGIN; tick < END; tick++)
+			fprintf(out, "%s%" PRIu32, tick > BEGIN ? "," : "", ticks->ns[tick]);
+		fputs("]}", out);
+	}
+}
+
 void bench_report_json(FILE *out, const struct results *results)
 {
 	size_t i;
 
-	fputs("[", out);
-	for (i = 0; i < results->count; i++) {
-		const struct result *result = &results->result[i];
+	fputs("{\n", out);
+	write_string(out, "command", results->command);
+	fputs(",\n", out);
+	write_string(out, "machine", results->machine);
+	fprintf(out, ",\n\"seed\": %" PRIu64 ",\n\"interrupted\": %s,\n\"structures\": [", results->seed,
+	    results->interrupted ? "true" : "false");
+	write_structures(out, results);
+	fputs("\n],\n\"results\": [", out);
+	for (i = 0; i < results->count; i++)
+		write_result(out, i, &results->result[i]);
+	fputs("\n],\n\"left_out\": [", out);
+	for (i = 0; i < results->left_out_count; i++) {
+		const struct left_out *left_out = &results->left_out[i];
 
-		fprintf(out,
-		    "%s\n  {\"structure\": \"%s\", \"workload\": \"%s\", \"n\": %" PRIu64
-		    ", \"metric\": \"%s\", \"unit\": \"%s\", \"median\": %.6g, \"min\": %.6g, \"max\": %.6g,"
-		    " \"repetitions\": %u}",
-		    i ? "," : "", result->structure->name, workload_name(result->workload), result->n,
-		    metric_name(result->metric), metric_unit(result->metric), result->median, result->min, result->max,
-		    result->repetitions);
+		begin_object(out, i, left_out->structure);
+		fprintf(out, ", \"workload\": \"%s\", \"n\": %" PRIu64 ", \"why\": \"%s\"}",
+		    workload_name(left_out->workload), left_out->n, left_out->why);
 	}
-	fputs("\n]\n", out);
+	fputs("\n],\n\"checked\": [", out);
+	for (i = 0; i < results->checked_count; i++)
+		write_found(out, i, &results->checked[i]);
+	fputs("\n],\n\"ticks\": [", out);
+	write_ticks(out, results);
+	fputs("\n]\n}\n", out);
 }

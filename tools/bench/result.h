@@ -61,8 +61,7 @@ struct result {
 struct ticks {
 	const struct structure *structure;
 	uint64_t n;
-	uint64_t count; /* ticks 1 to count, of which ns[0] is the first */
-	uint32_t *ns;
+	uint32_t *ns; /* of BENCH_WEEK ticks, of which ns[0] is the first */
 };
 
 /* What the correctness run said of a structure. */

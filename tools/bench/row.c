@@ -146,5 +146,5 @@ void row_add_ticks(const struct row *row, enum workload workload, uint64_t n, st
 	free(times.max);
 	results->ticks =
 	    memory_grow(results->ticks, &results->ticks_capacity, results->ticks_count, sizeof *results->ticks);
-	results->ticks[results->ticks_count++] = (struct ticks){row->structure, n, BENCH_WEEK, times.median};
+	results->ticks[results->ticks_count++] = (struct ticks){row->structure, n, times.median};
 }

@@ -6,12 +6,14 @@
 
 #include "tools/common/progress.h"
 
+const char *message_program = "weekwheel";
+
 void message_error(const char *format, ...)
 {
 	va_list arguments;
 
 	progress_clear();
-	fputs("weekwheel: ", stderr);
+	fprintf(stderr, "%s: ", message_program);
 	va_start(arguments, format);
 	vfprintf(stderr, format, arguments);
 	va_end(arguments);

@@ -5,7 +5,10 @@
 
 #include <stddef.h>
 
-/* Say "weekwheel: " and the formatted text. */
+/* The program's name, which begins its errors: "weekwheel" unless its main sets another. */
+extern const char *message_program;
+
+/* Say the program's name, ": " and the formatted text. */
 void message_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* Say the formatted text without a prefix. */

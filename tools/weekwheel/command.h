@@ -15,8 +15,6 @@ enum {
 /* arguments: those after the subcommand, ended by NULL. */
 int command_replay(char **arguments);
 void command_replay_help(FILE *out);
-int command_bench(char **arguments);
-void command_bench_help(FILE *out);
 int command_put(char **arguments);
 void command_put_help(FILE *out);
 int command_move(char **arguments);

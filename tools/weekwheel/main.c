@@ -15,7 +15,6 @@ static const struct {
 	const char *summary;
 } commands[] = {
     {"replay", command_replay, command_replay_help, "drive a timing wheel with real or synthetic timeouts"},
-    {"bench", command_bench, command_bench_help, "compare this library with other ways of keeping timers"},
     {"put", command_put, command_put_help, "put a job, to be delivered now or when it is due"},
     {"move", command_move, command_move_help, "give a job another time to be due"},
     {"cancel", command_cancel, command_cancel_help, "delete jobs"},
@@ -78,7 +77,10 @@ static int unknown_command(const char *typed)
 	for (i = 0; i < COMMANDS; i++)
 		words[3 + i] = commands[i].name;
 	meant = suggest(typed, words, COMMANDS + 3);
-	if (meant)
+	if (strcmp(typed, "bench") == 0)
+		message_error(
+		    "the benchmark is a program of its own: in the sources, 'make bench' builds and runs weekwheel-bench");
+	else if (meant)
 		message_error("unknown command '%s'; did you mean '%s'?\nTry 'weekwheel --help'.", typed, meant);
 	else
 		message_error("unknown command '%s'\nTry 'weekwheel --help'.", typed);

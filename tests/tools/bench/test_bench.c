@@ -345,8 +345,7 @@ static void expect_ticks(const struct results *results)
 		uint32_t longest = 0;
 
 		ck_assert_uint_eq(ticks->n, TIMERS);
-		ck_assert_uint_eq(ticks->count, BENCH_WEEK);
-		for (uint64_t tick = 0; tick < ticks->count; tick++)
+		for (uint64_t tick = 0; tick < BENCH_WEEK; tick++)
 			if (ticks->ns[tick] > longest)
 				longest = ticks->ns[tick];
 		ck_assert_double_eq_tol(
@@ -387,13 +386,16 @@ static void expect_json(const struct results *results)
 	ck_assert_int_eq(fclose(out), 0);
 	ck_assert_uint_eq(size, strlen(text));
 	line = strtok_r(text, "\n", &rest);
-	ck_assert_str_eq(line, "[");
+	ck_assert_str_eq(line, "{");
+	while ((line = strtok_r(NULL, "\n", &rest)) && strcmp(line, "\"results\": [") != 0)
+		;
+	ck_assert_ptr_nonnull(line);
 	while ((line = strtok_r(NULL, "\n", &rest)) && *line == ' ') {
 		ck_assert_uint_lt(lines, results->count);
 		expect_json_line(line + 2, &results->result[lines++]);
 		ck_assert_int_eq(line[strlen(line) - 1], lines < results->count ? ',' : '}');
 	}
-	ck_assert_pstr_eq(line, "]");
+	ck_assert_pstr_eq(line, "],");
 	ck_assert_uint_eq(lines, results->count);
 	free(text);
 }

@@ -1,11 +1,11 @@
-/* The subcommand bench. */
+/* The program weekwheel-bench: run what was asked for, and write the results. */
 #include <errno.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "tools/bench/bench_options.h"
 #include "tools/bench/machine.h"
-#include "tools/bench/page.h"
 #include "tools/bench/report.h"
 #include "tools/common/memory.h"
 #include "tools/common/message.h"
@@ -24,14 +24,16 @@ static int pin(const struct bench_request *request)
 	return STATUS_USAGE;
 }
 
-static int write_page(const char *path, FILE *out, const struct results *results)
+static int save(const char *path, FILE *out, const struct results *results)
 {
-	int broken = page_write(out, results);
+	int broken;
 
-	broken |= fclose(out);
+	bench_report_json(out, results);
+	broken = fflush(out) != 0 || ferror(out);
+	broken |= fclose(out) != 0;
 	if (!broken)
 		return STATUS_OK;
-	message_error("%s: the page could not be written: %s", path, strerror(errno));
+	message_error("%s: the results could not be written: %s", path, strerror(errno));
 	return STATUS_FAILED;
 }
 
@@ -48,19 +50,8 @@ static int find_wrong(const struct results *results)
 	return STATUS_OK;
 }
 
-static int write_plots(const char *folder, const struct results *results)
-{
-	int count = page_plots(folder, results);
-
-	if (count == 0)
-		message_error(
-		    "no plot was written to %s: there are plots of C30, C1800, D and G, but no results of those",
-		    folder);
-	return count > 0 ? STATUS_OK : STATUS_FAILED;
-}
-
-/* What can be found out before the minutes that the measuring takes: *page is opened, if there is to be one. */
-static int prepare(const struct bench_request *request, FILE **page)
+/* What can be found out before the minutes that the measuring takes: *saved is opened, if results go to a file. */
+static int prepare(const struct bench_request *request, FILE **saved)
 {
 	int status = pin(request);
 
@@ -69,26 +60,22 @@ static int prepare(const struct bench_request *request, FILE **page)
 	if (plan_is_empty(&request->plan)) {
 		message_error(
 		    "there is nothing to measure: none of the structures chosen takes part in the workloads chosen (floor has no E "
-		    "and no G; bench --help lists which are for which)");
+		    "and no G; --help lists which are for which)");
 		return STATUS_USAGE;
 	}
-	if (request->plots && page_plots_possible(request->plots)) {
-		message_error("%s: %s; give --plots a folder that can be written to", request->plots, strerror(errno));
-		return STATUS_FAILED;
-	}
-	if (!request->html)
+	if (!request->save)
 		return STATUS_OK;
-	*page = fopen(request->html, "w");
-	if (*page)
+	*saved = fopen(request->save, "w");
+	if (*saved)
 		return STATUS_OK;
-	message_error("%s: %s; give --html a file that can be written", request->html, strerror(errno));
+	message_error("%s: %s; give --save a file that can be written", request->save, strerror(errno));
 	return STATUS_FAILED;
 }
 
 static int run(const struct bench_request *request, struct results *results)
 {
-	FILE *page = NULL;
-	int status = prepare(request, &page);
+	FILE *saved = NULL;
+	int status = prepare(request, &saved);
 
 	if (status)
 		return status;
@@ -100,20 +87,21 @@ static int run(const struct bench_request *request, struct results *results)
 	else
 		bench_report_table(stdout, results);
 	status = command_finish_output(find_wrong(results));
-	if (page && write_page(request->html, page, results))
-		status = STATUS_FAILED;
-	if (request->plots && write_plots(request->plots, results))
+	if (saved && save(request->save, saved, results))
 		status = STATUS_FAILED;
 	return results->interrupted && status == STATUS_OK ? 128 + results->interrupted : status;
 }
 
-int command_bench(char **arguments)
+int main(int count, char **arguments)
 {
 	struct bench_request request;
 	struct results *results;
 	int status;
 
-	switch (bench_request_parse(&request, arguments)) {
+	message_program = "weekwheel-bench";
+	/* A closed pipe is then an error of the write, after which the results can still be saved. */
+	signal(SIGPIPE, SIG_IGN);
+	switch (bench_request_parse(&request, arguments + (count > 0))) {
 	case BENCH_REQUEST_RUN:
 		results = memory_zeroed(1, sizeof *results);
 		status = run(&request, results);
@@ -121,14 +109,9 @@ int command_bench(char **arguments)
 		free(results);
 		return status;
 	case BENCH_REQUEST_HELP:
-		command_bench_help(stdout);
+		bench_request_help(stdout);
 		return command_finish_output(STATUS_OK);
 	default:
 		return STATUS_USAGE;
 	}
-}
-
-void command_bench_help(FILE *out)
-{
-	bench_request_help(out);
 }
