@@ -79,7 +79,7 @@ static int unknown_command(const char *typed)
 	meant = suggest(typed, words, COMMANDS + 3);
 	if (strcmp(typed, "bench") == 0)
 		message_error(
-		    "the benchmark is a program of its own: in the sources, 'make bench' builds and runs weekwheel-bench");
+		    "unknown command 'bench': the benchmark is a program of its own, weekwheel-bench\nIn the sources, 'make bench' builds and runs it.");
 	else if (meant)
 		message_error("unknown command '%s'; did you mean '%s'?\nTry 'weekwheel --help'.", typed, meant);
 	else

@@ -4,61 +4,9 @@ set -uo pipefail
 
 cd "$(dirname "$0")/../../.." || exit 1
 weekwheel=$(realpath "${WEEKWHEEL:-${B:-build}/bin/weekwheel}")
+program=$weekwheel
 traces=$PWD/../shared/traces
-passed=0 failed=0 skipped=0
-work=$(mktemp -d)
-trap 'rm -rf "$work"' EXIT
-cd "$work" || exit 1
-
-if [ ! -x "$weekwheel" ]; then
-	echo "there is no program $weekwheel; 'make' builds it" >&2
-	exit 1
-fi
-
-ok() {
-	passed=$((passed + 1))
-}
-
-fail() { # WHAT
-	failed=$((failed + 1))
-	echo "FAIL: $1"
-	sed 's/^/      out: /' out | head -n 20
-	sed 's/^/      err: /' err | head -n 20
-}
-
-skip() { # WHAT
-	skipped=$((skipped + 1))
-	echo "skipped: $1"
-}
-
-# run STATUS ARGUMENT...: runs the program with its output in the files out and err, and expects that exit status
-run() {
-	local expected=$1 status=0
-	shift
-	what="weekwheel $*"
-	"$weekwheel" "$@" >out 2>err </dev/null || status=$?
-	if [ "$status" = "$expected" ]; then
-		ok
-	else
-		fail "$what: exit status $status, not $expected"
-	fi
-}
-
-says() { # FILE PATTERN: the last run's out or err has a line that matches
-	if grep -qE -- "$2" "$1"; then ok; else fail "$what: $1 has no line like $2"; fi
-}
-
-says_not() { # FILE PATTERN
-	if grep -qE -- "$2" "$1"; then fail "$what: $1 has a line like $2"; else ok; fi
-}
-
-is_empty() { # FILE
-	if [ -s "$1" ]; then fail "$what: $1 is not empty"; else ok; fi
-}
-
-equal() { # WHAT GOT EXPECTED
-	if [ "$2" = "$3" ]; then ok; else fail "$1: '$2', not '$3'"; fi
-}
+source tests/support/cli.sh
 
 # json KEY: the number in the summary in the file out
 json() {
@@ -327,105 +275,9 @@ run 0 replay -- --odd
 run 0 replay -jVt 30m access.log
 equal "$what: short options" "$(json verified)" true
 
-# ---- The benchmark -----------------------------------------------------------------------------------------------
-
-run 0 --help
-says out '^  bench  '
-for help in 'bench --help' 'help bench' 'bench -n 1e3 -h'; do
-	# shellcheck disable=SC2086
-	run 0 $help
-	says out '^Examples:'
-	says out '^  Cweek +heartbeat'
-	says out '^  weekwheel +this library'
-	is_empty err
-done
-run 2 bench --structure weekwheel,sundial,linked
-says err "structure 'sundial': expected some of weekwheel,linked,.*,driver,sleep$"
-run 2 bench --structure weekwheel,
-says err "structure 'weekwheel,': expected"
-run 2 bench --workload A,Z,B
-says err "workload 'Z': expected some of A,B,C30,C1800,Cweek,D,R,E,F,G"
-for timers in 99 2e8 '1e4,' 1.5 1e3.5 -5 many '' 0x100 1e3,0X1F4 "1e3,$(printf '%0100d' 1000)"; do
-	run 2 bench --timers "$timers"
-	says err 'expected at most 16 numbers from 100 to 1e8, with commas between'
-done
-run 2 bench --timers "$(seq -s, 1001 1017)"
-says err "timers '1017': expected at most 16 numbers"
-for workload in E G E,G; do
-	run 2 bench -n 1e3 -w "$workload" -s floor
-	says err 'nothing to measure: none of the structures chosen takes part in the workloads chosen'
-	is_empty out
-done
-run 2 bench --repetitions 0
-says err 'a number from 1 to 100'
-run 2 bench --limit 0
-says err 'seconds, from 1 to 86400'
-run 2 bench --seed x
-run 2 bench --cpu x
-says err 'the number of a processor, from 0'
-run 2 bench --cpu 4095
-says err 'processors are counted from 0, see nproc'
-run 2 bench --cpus 1
-says err "did you mean '--cpu'"
-run 2 bench 1e6
-says err 'bench takes options only'
-is_empty out
-
-run 0 bench -n 1e3 -r 1 -w A,E,G -s weekwheel,linked,floor
-is_empty err
-says out '^  linked +never early, never late'
-says out '^  1,000 timers: ns an operation'
-says out '^  1 timer: to schedule it and jump over all of it, ns'
-equal "$what: bytes a timer" "$(grep -A 9 '^G ' out | awk '$1 == "weekwheel" { print $5 }')" 1.00
-equal "$what: rows of each" "$(for structure in weekwheel linked floor; do
-	grep -cE "^  $structure( +[0-9.]+){3}" out
-done | paste -sd' ')" '4 4 1'
-
-run 0 bench -n 1e3,2000,1e3 -r 2 -w A,B,E,G -s weekwheel,floor --json --html page.html --plots .
-is_empty err
-says page.html '^</html>'
-says memory.svg '^</svg>'
-equal 'plots without results' "$(echo ./*.svg)" ./memory.svg
-if command -v python3 >/dev/null; then
-	if python3 -c 'import json, sys
-rows = json.load(sys.stdin)
-keys = "structure workload n metric unit median min max repetitions".split()
-assert all(list(row) == keys for row in rows)
-assert all(row["min"] <= row["median"] <= row["max"] for row in rows)
-names = [(row["structure"], row["workload"], row["n"], row["metric"]) for row in rows]
-expected = [("weekwheel", "E", 1, "ns_per_tick"), ("weekwheel", "E", 1, "jump_ns")]
-for n in 1000, 2000:
-    expected += [(structure, workload, n, "ns_per_op") for structure in ("weekwheel", "floor") for workload in "AB"]
-    expected += [("weekwheel", "G", n, "bytes_per_timer")]
-assert sorted(names) == sorted(expected)' <out 2>err; then
-		ok
-	else
-		fail "$what: not the JSON that is promised"
-	fi
-fi
-
-# Where a file cannot be written is said before the minutes that measuring takes.
-run 1 bench -n 1e8 --html nowhere/page.html
-says err 'nowhere/page.html: No such file'
-is_empty out
-run 1 bench -n 1e8 --plots nowhere --html untouched.html
-says err 'nowhere: No such file.*; give --plots a folder'
-is_empty out
-equal 'a page of nothing' "$(echo untouched*)" 'untouched*'
-run 1 bench -n 1e8 --plots page.html
-says err 'page.html: Not a directory'
-run 1 bench -n 1e3 -r 1 -w A -s weekwheel --plots .
-says err 'no plot was written'
-
-run 0 bench -n 1e3 -r 1 -w B,E,F -s flat60,flat
-says_not out '^  flat60 +A '
-says out '^  flat60 +B +1,000 timers: its range is too short'
-says out '^  flat60 +E +1 timer: its range'
-says out '^  1,000 timers: ns a life'
-for repetitions in 2 3; do
-	run 0 bench -n 1e3 -r $repetitions -w D -s flat
-	equal "$what: says that stalls are in the ticks" "$(grep -c 'fewer than 3 repetitions' out)" $((3 - repetitions))
-done
+run 2 bench
+says err "unknown command 'bench'.*weekwheel-bench"
+says err "'make bench'"
 
 # ---- Outputs that fail -------------------------------------------------------------------------------------------
 
@@ -440,8 +292,7 @@ equal 'weekwheel replay --write-csv - | head: status' "${PIPESTATUS[0]}" 0
 
 if [ -w /dev/full ]; then
 	for arguments in 'replay jobs.swf' 'replay --json jobs.swf' 'replay --emit --sessions 20000' \
-		'replay --emit jobs.swf' --help --version 'help replay' 'replay --write-csv - jobs.swf' \
-		'bench --help' 'bench -n 1e3 -w G -s weekwheel' 'bench -n 1e3 -w G -s weekwheel --json'; do
+		'replay --emit jobs.swf' --help --version 'help replay' 'replay --write-csv - jobs.swf'; do
 		what="weekwheel $arguments >/dev/full"
 		status=0
 		# shellcheck disable=SC2086
@@ -451,8 +302,6 @@ if [ -w /dev/full ]; then
 	done
 	run 1 replay --write-csv /dev/full jobs.swf
 	says err '/dev/full: No space left on device'
-	run 1 bench -n 1e3 -w G -s weekwheel --html /dev/full
-	says err '/dev/full: the page could not be written: No space left on device'
 	run 1 replay --write-csv nowhere/x.csv jobs.swf
 	says err 'nowhere/x.csv: No such file'
 else
@@ -505,9 +354,4 @@ for file in hpc2n.swf LCG.swf.gz access-elastic.log; do
 	equal "$file: round trip" "$(summary real.csv)" "$(summary "$traces/$file")"
 done
 
-if [ "$skipped" != 0 ]; then
-	echo "$passed passed, $failed failed, $skipped skipped"
-else
-	echo "$passed passed, $failed failed"
-fi
-[ "$failed" = 0 ]
+finish

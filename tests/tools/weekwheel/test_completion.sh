@@ -37,7 +37,7 @@ equal() { # WHAT GOT EXPECTED
 	fi
 }
 
-commands='replay bench put move cancel list peek kick stats forecast work top advance help'
+commands='replay put move cancel list peek kick stats forecast work top advance help'
 # These are there where LMDB is.
 if "$weekwheel" help fsck >/dev/null 2>&1; then
 	commands="$commands fsck export import"
