@@ -78,8 +78,8 @@ static int unknown_command(const char *typed)
 		words[3 + i] = commands[i].name;
 	meant = suggest(typed, words, COMMANDS + 3);
 	if (strcmp(typed, "bench") == 0)
-		message_error(
-		    "unknown command 'bench': the benchmark is a program of its own, weekwheel-bench\nIn the sources, 'make bench' builds and runs it.");
+		message_error("unknown command 'bench': the benchmark is a program of its own, weekwheel-bench\n"
+		              "In the sources, 'make bench' builds and runs it.");
 	else if (meant)
 		message_error("unknown command '%s'; did you mean '%s'?\nTry 'weekwheel --help'.", typed, meant);
 	else
