@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "tools/bench/interrupt.h"
+#include "tools/bench/row.h"
 #include "tools/common/message.h"
 #include "tools/common/random.h"
 #include "tools/weekwheel/command.h"
@@ -27,7 +28,7 @@ static const struct layer_map *const maps[] = {
 #endif
     &layer_uthash,
 };
-enum { MAPS = sizeof maps / sizeof *maps, REPETITIONS_MAX = 100 };
+enum { MAPS = sizeof maps / sizeof *maps };
 
 void layer_check(int error, const char *what)
 {
@@ -64,48 +65,36 @@ static int is_planned(const struct plan *plan, enum workload workload, const str
 	return plan->workloads >> workload & 1 && is_chosen(plan, structure);
 }
 
-static int by_value(const void *one, const void *other)
-{
-	double a = *(const double *)one, b = *(const double *)other;
-
-	return (a > b) - (a < b);
-}
-
 /* No samples: an interruption came before. */
-static void add(struct results *results, struct result result, double *samples, unsigned count)
+static void add(struct results *results, const struct row *row, const double *samples, struct result result)
 {
-	if (!count) {
+	result.structure = row->structure;
+	if (row->count)
+		row_add_samples(row, samples, result, results);
+	else
 		results_leave_out(
 		    results, (struct left_out){result.structure, result.workload, result.n, interrupt_why});
-		return;
-	}
-	qsort(samples, count, sizeof *samples, by_value);
-	result.median = (samples[(count - 1) / 2] + samples[count / 2]) / 2;
-	result.min = samples[0];
-	result.max = samples[count - 1];
-	result.repetitions = count;
-	results_add(results, result);
 }
 
 /* ---- The workloads */
 
 static void run_maps(const struct plan *plan, uint64_t n, struct results *results)
 {
-	static double ns[MAPS][REPETITIONS_MAX];
+	struct row rows[MAPS] = {0};
 	double bytes[MAPS] = {0};
-	unsigned count[MAPS] = {0};
 	unsigned repetition, i;
 
 	/* In turns, so that what drifts does so for all. */
 	for (repetition = 0; repetition < plan->repetitions; repetition++)
 		for (i = 0; i < MAPS; i++)
 			if (is_planned(plan, WORKLOAD_K, maps[i]->structure) && !interrupt_signal())
-				ns[i][count[i]++] = maps[i]->measure(n, plan->seed, &bytes[i]);
+				row_keep(&rows[i], maps[i]->measure(n, plan->seed, &bytes[i]), 0);
 	for (i = 0; i < MAPS; i++) {
 		if (!is_planned(plan, WORKLOAD_K, maps[i]->structure))
 			continue;
-		add(results, (struct result){maps[i]->structure, WORKLOAD_K, n, NS_PER_OP, 0, 0, 0, 0}, ns[i],
-		    count[i]);
+		rows[i].structure = maps[i]->structure;
+		add(results, &rows[i], rows[i].first,
+		    (struct result){.workload = WORKLOAD_K, .n = n, .metric = NS_PER_OP});
 		if (bytes[i] > 0)
 			results_add(results, (struct result){maps[i]->structure, WORKLOAD_K, n, BYTES_PER_TIMER,
 			                         bytes[i], bytes[i], bytes[i], 1});
@@ -114,44 +103,40 @@ static void run_maps(const struct plan *plan, uint64_t n, struct results *result
 
 static void run_threads(const struct plan *plan, struct results *results)
 {
-	static const struct structure *const labels[] = {&structure_driver1, &structure_driver2};
-	static double ns[2][REPETITIONS_MAX];
-	unsigned count[2] = {0};
+	struct row rows[] = {{.structure = &structure_driver1}, {.structure = &structure_driver2}};
 	unsigned repetition, i;
 
 	for (repetition = 0; repetition < plan->repetitions; repetition++)
 		for (i = 0; i < 2; i++)
-			if (is_planned(plan, WORKLOAD_T, labels[i]) && !interrupt_signal())
-				ns[i][count[i]++] = layer_threads(i + 1);
+			if (is_planned(plan, WORKLOAD_T, rows[i].structure) && !interrupt_signal())
+				row_keep(&rows[i], layer_threads(i + 1), 0);
 	for (i = 0; i < 2; i++)
-		if (is_planned(plan, WORKLOAD_T, labels[i]))
-			add(results, (struct result){labels[i], WORKLOAD_T, 10000, NS_PER_OP, 0, 0, 0, 0}, ns[i],
-			    count[i]);
+		if (is_planned(plan, WORKLOAD_T, rows[i].structure))
+			add(results, &rows[i], rows[i].first,
+			    (struct result){.workload = WORKLOAD_T, .n = 10000, .metric = NS_PER_OP});
 }
 
 static void run_late(const struct plan *plan, struct results *results)
 {
-	static const struct structure *const labels[] = {&structure_driver, &structure_sleep};
-	static double median[2][REPETITIONS_MAX], p999[2][REPETITIONS_MAX];
-	unsigned count[2] = {0};
+	struct row rows[] = {{.structure = &structure_driver}, {.structure = &structure_sleep}};
+	struct result result = {.workload = WORKLOAD_L, .n = LAYER_FIRINGS};
 	unsigned repetition, i;
 
 	for (repetition = 0; repetition < plan->repetitions; repetition++)
 		for (i = 0; i < 2; i++) {
-			if (!is_planned(plan, WORKLOAD_L, labels[i]) || interrupt_signal())
+			if (!is_planned(plan, WORKLOAD_L, rows[i].structure) || interrupt_signal())
 				continue;
-			struct layer_lateness lateness = labels[i] == &structure_driver ? layer_late() : layer_sleep();
-			median[i][count[i]] = lateness.median_us;
-			p999[i][count[i]++] = lateness.p999_us;
+			struct layer_lateness lateness = i == 0 ? layer_late() : layer_sleep();
+			row_keep(&rows[i], lateness.median_us, lateness.p999_us);
 		}
 	for (i = 0; i < 2; i++) {
-		if (!is_planned(plan, WORKLOAD_L, labels[i]))
+		if (!is_planned(plan, WORKLOAD_L, rows[i].structure))
 			continue;
-		add(results, (struct result){labels[i], WORKLOAD_L, LAYER_FIRINGS, MEDIAN_LATE_US, 0, 0, 0, 0},
-		    median[i], count[i]);
-		if (count[i])
-			add(results, (struct result){labels[i], WORKLOAD_L, LAYER_FIRINGS, P999_LATE_US, 0, 0, 0, 0},
-			    p999[i], count[i]);
+		result.metric = MEDIAN_LATE_US;
+		add(results, &rows[i], rows[i].first, result);
+		result.metric = P999_LATE_US;
+		if (rows[i].count)
+			add(results, &rows[i], rows[i].second, result);
 	}
 }
 
