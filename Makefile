@@ -81,8 +81,8 @@ LINK_SHARED = $(LINK) -shared -Wl,-soname,$(patsubst %.$(VERSION),%.0,$(@F)) $(i
 
 # Two pointers side by side are stored sooner as two than gathered into one vector first.
 $(B)/obj/lib/% $(B)/obj/gen/%: PART += -fPIC -fvisibility=hidden -fno-semantic-interposition -fno-tree-slp-vectorize
-# Examples compile as a user's program would.
-$(B)/obj/tools/examples/%: PART += -U_GNU_SOURCE
+# Examples compile as a POSIX program of a user would.
+$(B)/obj/tools/examples/%: PART += -U_GNU_SOURCE -D_POSIX_C_SOURCE=200809L
 
 # V=1 shows the commands.
 quiet = $(if $(V),,@printf '  %-6s%s\n' $(1) $(2);)
@@ -162,10 +162,12 @@ R ?= 3
 CPU ?= $(shell awk '/^Cpus_allowed_list:/ { sub(/.*[-,\t ]/, ""); print }' /proc/self/status 2>/dev/null)
 TIMERS = $(shell awk -v n='$(N)' 'BEGIN { for (i = 10000; i < n + 0; i *= 10) printf "%d,", i; print n }')
 
+# Interrupted, it draws what was measured.
 bench: all
-	$(B)/bin/weekwheel bench --timers '$(TIMERS)' --repetitions $(R) $(CPU:%=--cpu '%') --html '$(B)/bench.html'
-	@echo
-	@echo 'The plots: $(B)/bench.html'
+	@trap : INT TERM; \
+	$(B)/bin/weekwheel-bench --timers '$(TIMERS)' --repetitions $(R) $(CPU:%=--cpu '%') --save '$(B)/bench.json'; status=$$?; \
+	[ $$status != 2 ] || exit 2; \
+	scripts/bench-plots --html '$(B)/bench.html' '$(B)/bench.json' && printf '\nThe plots: %s\n' '$(B)/bench.html' && exit $$status
 
 bench-instructions bench-jobs bench-redis: all
 	@B='$(abspath $(B))' CC='$(CC)' JSON='$(JSON)' scripts/$(@:bench-instructions=count-instructions) $(JOBS)

@@ -12,13 +12,17 @@ HELPER_SRC := $(filter-out $(TEST_SRC) %/fsck.c %/faults.c %/shifted_clock.c,\
 	$(call sources,$(foreach name,$(COMPONENTS),$($(name)_TESTS) $($(name)_HELPERS)),*.c)) \
 	$(if $(FUZZ),,tests/fuzz/main.c)
 
+# In no archive: another test that names clock_gettime would take the benchmark's.
+BENCH_TESTS := $(filter $(call named,tests,$(call sources,$(bench_TESTS),test_*.c)),$(TESTS))
+$(BENCH_TESTS): $(filter-out %/main.o,$(bench_OBJECTS))
 # Each test program takes from these archives what it names: the tests' helpers, the programs without their main.
 $(B)/tests/libhelpers.a: $(call objects,$(HELPER_SRC))
-$(B)/tests/libtools.a: $(filter-out %/main.o,$(foreach name,$(PROGRAMS) $(call built,common),$($(name)_OBJECTS)) \
+$(B)/tests/libtools.a: $(filter-out %/main.o,$(foreach name,$(filter-out bench,$(PROGRAMS)) $(call built,common),$($(name)_OBJECTS)) \
 	$(call objects,$(weekwheel_ALSO)))
 ARCHIVES := $(B)/tests/libhelpers.a $(B)/tests/libtools.a $(call each,archive,$(call built,callback redis jobs core))
 ALL_LIBS = $(tests_LIBS) $(foreach name,$(COMPONENTS),$($(name)_LIBS)) $(JEMALLOC_LIBS) -lm
-$(B)/obj/tests/%: PART += $(tests_CFLAGS) $(bench_CFLAGS)
+$(B)/obj/tests/%: PART += $(tests_CFLAGS)
+$(addprefix $(B)/obj/,$(addsuffix /%,$(bench_TESTS)) tools/examples/%): PART += $(bench_CFLAGS)
 
 $(foreach source,$(TEST_SRC),$(eval $(call named,tests,$(source)): $(call objects,$(source))))
 $(TESTS): $(ARCHIVES)

@@ -1,5 +1,5 @@
 # The benchmark, weekwheel-bench, which is not installed.
-#bench_PROGRAM := weekwheel-bench
+bench_PROGRAM := weekwheel-bench
 bench_FOLDERS := $(addprefix tools/bench,/ /structures /layers)
 bench_USES := core common
 bench_NEEDS := uthash.h=uthash-dev

@@ -7,9 +7,9 @@
 #include "tools/bench/bench_options.h"
 #include "tools/bench/machine.h"
 #include "tools/bench/report.h"
+#include "tools/common/command.h"
 #include "tools/common/memory.h"
 #include "tools/common/message.h"
-#include "tools/weekwheel/command.h"
 
 static int pin(const struct bench_request *request)
 {

@@ -1,7 +1,6 @@
 # The command line, weekwheel. It has the commands for jobs as far as their libraries are built.
 weekwheel_PROGRAM := weekwheel
-weekwheel_FOLDERS := $(addprefix tools/weekwheel,/ /input /replay /jobs) $(if $(filter jobs,$(COMPONENTS)),tools/weekwheel/store) \
-	$(bench_FOLDERS)
+weekwheel_FOLDERS := $(addprefix tools/weekwheel,/ /input /replay /jobs $(if $(filter jobs,$(COMPONENTS)),/store))
 # The rules for requests need no other library.
 weekwheel_ALSO := lib/callback/request.c lib/callback/text.c
 weekwheel_USES := core common
@@ -9,6 +8,3 @@ weekwheel_MAY_USE := jobs redis
 weekwheel_NEEDS := zlib=zlib1g-dev uthash.h=uthash-dev
 weekwheel_TESTS := $(addprefix tests/tools/weekwheel,/ /input /replay /jobs)
 weekwheel_FUZZERS := csv log swf reply
-weekwheel_LEFT_OUT := $(bench_LEFT_OUT)
-weekwheel_CFLAGS += $(bench_CFLAGS)
-weekwheel_LIBS += $(bench_LIBS)

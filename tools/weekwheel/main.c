@@ -3,9 +3,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "tools/common/command.h"
 #include "tools/common/message.h"
 #include "tools/common/suggest.h"
-#include "tools/weekwheel/command.h"
 #include "weekwheel/version.h"
 
 static const struct {

@@ -15,7 +15,7 @@ from html.parser import HTMLParser
 
 sys.dont_write_bytecode = True
 
-ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+ROOT = os.path.abspath(__file__).rsplit("/tests/", 1)[0]
 SCRIPT = os.path.join(ROOT, "scripts", "bench-plots")
 BENCH = os.path.join(os.path.abspath(os.environ.get("B") or os.path.join(ROOT, "build")), "bin", "weekwheel-bench")
 METRICS = {"A": "ns_per_op", "B": "ns_per_op", "C30": "ns_per_op", "C1800": "ns_per_op", "Cweek": "ns_per_op", "F": "ns_per_op",

@@ -6,9 +6,9 @@
 
 #include "tools/bench/interrupt.h"
 #include "tools/bench/row.h"
+#include "tools/common/command.h"
 #include "tools/common/message.h"
 #include "tools/common/random.h"
-#include "tools/weekwheel/command.h"
 #include "weekwheel/weekwheel.h"
 
 const struct structure structure_session = {.name = "session", .summary = "K, H: the session map: refresh by key"};

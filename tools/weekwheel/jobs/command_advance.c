@@ -4,7 +4,7 @@
 
 #include "tools/common/duration.h"
 #include "tools/common/message.h"
-#include "tools/weekwheel/command.h"
+#include "tools/common/command.h"
 #include "tools/weekwheel/jobs/jobs.h"
 
 static const struct option table[] = {JOBS_OPTIONS};

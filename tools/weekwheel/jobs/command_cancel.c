@@ -5,7 +5,7 @@
 
 #include "tools/common/memory.h"
 #include "tools/common/message.h"
-#include "tools/weekwheel/command.h"
+#include "tools/common/command.h"
 #include "tools/weekwheel/jobs/jobs.h"
 
 enum { VERSION = 1 };

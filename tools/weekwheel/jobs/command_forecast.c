@@ -4,7 +4,7 @@
 #include <time.h>
 
 #include "tools/common/duration.h"
-#include "tools/weekwheel/command.h"
+#include "tools/common/command.h"
 #include "tools/weekwheel/jobs/forecast.h"
 #include "tools/weekwheel/jobs/jobs.h"
 

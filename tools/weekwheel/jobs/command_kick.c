@@ -2,7 +2,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "tools/weekwheel/command.h"
+#include "tools/common/command.h"
 #include "tools/weekwheel/jobs/jobs.h"
 
 enum { ID = 1 };

@@ -6,7 +6,7 @@
 #include "tools/common/duration.h"
 #include "tools/common/json.h"
 #include "tools/common/message.h"
-#include "tools/weekwheel/command.h"
+#include "tools/common/command.h"
 #include "tools/weekwheel/jobs/jobs.h"
 #include "tools/weekwheel/jobs/table.h"
 

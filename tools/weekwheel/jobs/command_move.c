@@ -3,7 +3,7 @@
 #include <stdio.h>
 
 #include "tools/common/duration.h"
-#include "tools/weekwheel/command.h"
+#include "tools/common/command.h"
 #include "tools/weekwheel/jobs/jobs.h"
 
 enum { IN = 1, AT, VERSION };

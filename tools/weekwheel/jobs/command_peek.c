@@ -8,7 +8,7 @@
 #include "tools/common/json.h"
 #include "tools/common/memory.h"
 #include "tools/common/message.h"
-#include "tools/weekwheel/command.h"
+#include "tools/common/command.h"
 #include "tools/weekwheel/jobs/fields.h"
 #include "tools/weekwheel/jobs/jobs.h"
 

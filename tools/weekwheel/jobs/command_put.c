@@ -8,7 +8,7 @@
 #include "tools/common/duration.h"
 #include "tools/common/memory.h"
 #include "tools/common/message.h"
-#include "tools/weekwheel/command.h"
+#include "tools/common/command.h"
 #include "tools/weekwheel/jobs/put.h"
 
 struct content {

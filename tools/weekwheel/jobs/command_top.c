@@ -13,7 +13,7 @@
 
 #include "tools/common/duration.h"
 #include "tools/common/message.h"
-#include "tools/weekwheel/command.h"
+#include "tools/common/command.h"
 #include "tools/weekwheel/jobs/top.h"
 
 enum { ONCE = 1 };

@@ -12,7 +12,7 @@
 
 #include "tools/common/memory.h"
 #include "tools/common/message.h"
-#include "tools/weekwheel/command.h"
+#include "tools/common/command.h"
 #include "tools/weekwheel/jobs/work.h"
 
 int64_t work_now(void)

@@ -9,7 +9,7 @@
 #include "tools/common/duration.h"
 #include "tools/common/message.h"
 #include "tools/common/percent.h"
-#include "tools/weekwheel/command.h"
+#include "tools/common/command.h"
 #include "tools/weekwheel/jobs/connect.h"
 
 const char *jobs_default_server(void)

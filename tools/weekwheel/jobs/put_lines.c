@@ -13,7 +13,7 @@
 #include "tools/common/memory.h"
 #include "tools/common/message.h"
 #include "tools/common/progress.h"
-#include "tools/weekwheel/command.h"
+#include "tools/common/command.h"
 #include "tools/weekwheel/jobs/put.h"
 
 enum { CHUNK = 1 << 18, MESSAGES_MAX = 20 };

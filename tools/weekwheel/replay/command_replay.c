@@ -6,7 +6,7 @@
 
 #include "tools/common/memory.h"
 #include "tools/common/message.h"
-#include "tools/weekwheel/command.h"
+#include "tools/common/command.h"
 #include "tools/weekwheel/input/csv_write.h"
 #include "tools/weekwheel/input/load.h"
 #include "tools/weekwheel/replay/emit.h"

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "tools/common/message.h"
-#include "tools/weekwheel/command.h"
+#include "tools/common/command.h"
 #include "tools/weekwheel/store/store.h"
 
 static const struct {

@@ -8,7 +8,7 @@
 #include "tools/common/memory.h"
 #include "tools/common/message.h"
 #include "tools/common/progress.h"
-#include "tools/weekwheel/command.h"
+#include "tools/common/command.h"
 #include "tools/weekwheel/input/input.h"
 #include "tools/weekwheel/store/line.h"
 #include "tools/weekwheel/store/store.h"

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "tools/common/message.h"
-#include "tools/weekwheel/command.h"
+#include "tools/common/command.h"
 
 static int make_driver(struct ww_driver **driver, struct ww_clock *clock)
 {

@@ -1,5 +1,5 @@
-#ifndef TOOLS_WEEKWHEEL_COMMAND_H
-#define TOOLS_WEEKWHEEL_COMMAND_H
+#ifndef TOOLS_COMMON_COMMAND_H
+#define TOOLS_COMMON_COMMAND_H
 
 /* The subcommands. Each returns the exit status of the program. */
 

@@ -1,5 +1,5 @@
 /* What all subcommands share. */
-#include "tools/weekwheel/command.h"
+#include "tools/common/command.h"
 
 #include <errno.h>
 #include <string.h>
