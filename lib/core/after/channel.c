@@ -3,14 +3,11 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "lib/core/driver/source.h"
+#include "lib/core/driver/layer.h"
 
 /* How often a thread that waits looks whether the driver was stopped or has dropped what it waits for. */
 #define LOOK_NS 50000000L
 #define SECOND_NS 1000000000L
-
-/* No timer of any driver: asked about it, a driver that goes on says WW_ESTALE. */
-#define NO_TIMER UINT64_MAX
 
 /* The calls of functions that this thread is in, innermost first. */
 struct call {
@@ -19,13 +16,6 @@ struct call {
 };
 
 static _Thread_local const struct call *calls;
-
-int ww_channel_refuses(struct ww_driver *driver)
-{
-	uint64_t ns;
-
-	return ww_driver_time_left(driver, NO_TIMER, &ns) == WW_ECLOSED ? WW_ECLOSED : WW_OK;
-}
 
 void ww_channel_init(struct ww_channel *channel, struct ww_driver *driver, ww_after_fn *fn, void *user)
 {
@@ -146,7 +136,7 @@ int ww_channel_start(struct ww_channel *channel, uint64_t delay, uint64_t period
 {
 	ww_handle former = 0;
 	int active;
-	int result = ww_channel_refuses(channel->driver);
+	int result = ww_driver_refuses(channel->driver);
 
 	if (result)
 		return result;
@@ -184,7 +174,7 @@ static int halt(struct ww_channel *channel)
 
 int ww_channel_stop(struct ww_channel *channel)
 {
-	int error = ww_channel_refuses(channel->driver);
+	int error = ww_driver_refuses(channel->driver);
 
 	return error ? error : halt(channel);
 }
@@ -245,11 +235,12 @@ int ww_channel_close(struct ww_channel *channel)
 static int look(struct ww_channel *channel)
 {
 	uint64_t ns;
-	int answer = ww_driver_time_left(channel->driver, channel->timer ? channel->timer : NO_TIMER, &ns);
+	int answer = channel->timer ? ww_driver_time_left(channel->driver, channel->timer, &ns)
+	                            : ww_driver_refuses(channel->driver);
 
 	if (answer == WW_ECLOSED)
 		return WW_ECLOSED;
-	if (answer == WW_ESTALE && channel->timer && !channel->period) {
+	if (answer == WW_ESTALE && !channel->period) {
 		channel->timer = 0;
 		if (ww_driver_now(channel->driver, &ns) == WW_OK)
 			put(channel, ns);
@@ -308,7 +299,7 @@ int ww_channel_receive(struct ww_channel *channel, uint64_t *time)
 
 	if (channel->fn)
 		return WW_EINVAL;
-	result = ww_channel_refuses(channel->driver);
+	result = ww_driver_refuses(channel->driver);
 	if (result == WW_OK)
 		wait_and_take(channel, time, &result);
 	return result;
@@ -320,7 +311,7 @@ int ww_channel_poll(struct ww_channel *channel, uint64_t *time)
 
 	if (channel->fn)
 		return WW_EINVAL;
-	result = ww_channel_refuses(channel->driver);
+	result = ww_driver_refuses(channel->driver);
 	if (result)
 		return result;
 	pthread_mutex_lock(&channel->lock);

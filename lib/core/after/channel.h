@@ -38,9 +38,6 @@ struct ww_channel {
 	uint32_t running;   /* calls of fn */
 };
 
-/* WW_OK, or WW_ECLOSED after a stop or a fork; in a child the lock may be held by a thread that it does not have. */
-int ww_channel_refuses(struct ww_driver *driver);
-
 /* Make a channel in this memory, stopped. */
 void ww_channel_init(struct ww_channel *channel, struct ww_driver *driver, ww_after_fn *fn, void *user);
 /* Of a channel in which nothing was started yet: its memory may be freed then. */

@@ -1,4 +1,5 @@
 #include "lib/core/after/channel.h"
+#include "lib/core/driver/layer.h"
 
 static void close_channel(void *channel)
 {
@@ -21,7 +22,7 @@ int ww_sleep(struct ww_driver *driver, uint64_t delay)
 	if (!driver)
 		return WW_EINVAL;
 	if (delay == 0)
-		return ww_channel_refuses(driver);
+		return ww_driver_refuses(driver);
 	ww_channel_init(&channel, driver, NULL, NULL);
 	result = ww_channel_start(&channel, delay, 0);
 	if (result == WW_OK)

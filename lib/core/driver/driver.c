@@ -47,11 +47,6 @@ void ww_driver_release(struct ww_driver *driver)
 	driver->held--;
 }
 
-struct queue *ww_driver_queue(struct ww_driver *driver)
-{
-	return &driver->queue;
-}
-
 const struct ww_allocator *ww_driver_allocator(const struct ww_driver *driver)
 {
 	return driver->allocator;
@@ -64,7 +59,7 @@ uint64_t ww_driver_tick(const struct ww_driver *driver)
 
 uint32_t ww_driver_shards(const struct ww_driver *driver)
 {
-	return driver->timers.count;
+	return driver->shard_count;
 }
 
 uint64_t ww_driver_time(const struct ww_driver *driver)
@@ -73,6 +68,16 @@ uint64_t ww_driver_time(const struct ww_driver *driver)
 
 	(void)ww_clock_now(driver->clock, &now);
 	return now;
+}
+
+int ww_driver_deadline(const struct ww_driver *driver, uint64_t delay, uint64_t *deadline)
+{
+	uint64_t now = ww_driver_time(driver);
+
+	if (now > WW_DRIVER_TIME_MAX || delay > WW_DRIVER_TIME_MAX - now)
+		return WW_EOVERFLOW;
+	*deadline = now + delay;
+	return WW_OK;
 }
 
 /* ---- Configuration */
@@ -168,26 +173,36 @@ static int create_shards(struct ww_driver *driver, uint32_t count)
 	driver->shards = allocate(driver, count * sizeof *driver->shards);
 	if (!driver->shards)
 		return WW_ENOMEM;
-	for (uint32_t i = 0; i < count; i++) {
-		driver->shards[i] = (struct shard){0};
-		ww_slab_init(&driver->shards[i].slab, sizeof(struct record), driver->allocator);
-		pthread_cond_init(&driver->shards[i].ended, NULL);
-	}
-	error = ww_driver_attach(
-	    &driver->timers, driver, &ww_driver_fire_ops, driver->shards, sizeof *driver->shards, count);
-	if (error)
+	error = ww_group_attach(
+	    &driver->timers, driver, &ww_driver_fire_ops, driver, driver->shards, sizeof *driver->shards, count);
+	if (error) {
 		driver->allocator->free(driver->allocator->user, driver->shards, count * sizeof *driver->shards);
-	return error;
+		return error;
+	}
+	driver->shard_count = count;
+	for (uint32_t i = 0; i < count; i++) {
+		struct shard *shard = &driver->shards[i];
+		*shard = (struct shard){.source = ww_group_source(driver->timers, i), .driver = driver};
+		ww_slab_init(&shard->slab, sizeof(struct record), driver->allocator);
+		pthread_cond_init(&shard->ended, NULL);
+	}
+	return WW_OK;
+}
+
+/* The memory of the shards alone; ww_group_detach does no more either in a child of the process. */
+static void free_shards(struct ww_driver *driver)
+{
+	ww_group_detach(driver->timers);
+	for (uint32_t i = 0; i < driver->shard_count; i++)
+		ww_slab_destroy(&driver->shards[i].slab);
+	driver->allocator->free(driver->allocator->user, driver->shards, driver->shard_count * sizeof *driver->shards);
 }
 
 static void destroy_shards(struct ww_driver *driver)
 {
-	ww_driver_detach(&driver->timers);
-	for (uint32_t i = 0; i < driver->timers.count; i++) {
-		ww_slab_destroy(&driver->shards[i].slab);
+	for (uint32_t i = 0; i < driver->shard_count; i++)
 		pthread_cond_destroy(&driver->shards[i].ended);
-	}
-	driver->allocator->free(driver->allocator->user, driver->shards, driver->timers.count * sizeof *driver->shards);
+	free_shards(driver);
 }
 
 static int start_threads(struct ww_driver *driver)
@@ -293,8 +308,8 @@ static int is_stopping(const struct ww_driver *driver)
 
 int ww_driver_stop(struct ww_driver *driver, ww_driver_drain_fn *drain, void *context, size_t *count)
 {
-	struct job *jobs[WW_DRIVER_WORKERS_MAX];
-	uint32_t job_count = 0;
+	struct firing *firings[WW_DRIVER_WORKERS_MAX];
+	uint32_t firing_count = 0;
 	struct stopping here = {driver, stopping_here};
 	size_t taken = 0;
 	int cancel;
@@ -307,8 +322,8 @@ int ww_driver_stop(struct ww_driver *driver, ww_driver_drain_fn *drain, void *co
 	pthread_mutex_lock(&driver->queue.lock);
 	first = !driver->closed;
 	if (first)
-		job_count = ww_queue_close(&driver->queue, &driver->timers, jobs);
-	/* Whoever sees this knows that no worker takes a job any more. */
+		firing_count = ww_queue_close(&driver->queue, driver->timers, firings);
+	/* Whoever sees this knows that no worker takes a firing any more. */
 	driver->closed = 1;
 	pthread_mutex_unlock(&driver->queue.lock);
 	if (first) {
@@ -316,7 +331,7 @@ int ww_driver_stop(struct ww_driver *driver, ww_driver_drain_fn *drain, void *co
 		stopping_here = &here;
 		/* A thread that is cancelled in drain would leave timers that nobody is handed any more. */
 		(void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
-		taken = ww_driver_fire_drain(driver, jobs, job_count, drain, context);
+		taken = ww_driver_fire_drain(driver, firings, firing_count, drain, context);
 		(void)pthread_setcancelstate(cancel, &cancel);
 		stopping_here = here.outer;
 	}
@@ -345,11 +360,7 @@ static void free_in_child(struct ww_driver *driver)
 {
 	const struct ww_allocator *allocator = driver->allocator;
 
-	for (uint32_t i = 0; i < driver->timers.count; i++) {
-		ww_slab_destroy(&driver->shards[i].slab);
-		ww_source_free(&driver->shards[i].source);
-	}
-	allocator->free(allocator->user, driver->shards, driver->timers.count * sizeof *driver->shards);
+	free_shards(driver);
 	ww_queue_free(&driver->queue);
 	if (driver->clock == ww_clock_elapsed() || driver->clock == ww_clock_wall())
 		ww_alarm_destroy(driver->alarm);
@@ -360,7 +371,7 @@ int ww_driver_destroy(struct ww_driver *driver)
 {
 	if (!driver)
 		return WW_OK;
-	if (driver->groups != &driver->timers || driver->timers.next)
+	if (driver->groups != driver->timers || driver->timers->next)
 		return WW_EBUSY;
 	/* A child may be forked in a callback, and end there. */
 	if (ww_driver_forked(driver)) {
@@ -522,25 +533,25 @@ int ww_driver_stats(struct ww_driver *driver, struct ww_driver_stats *stats)
 	if (ww_driver_forked(driver))
 		return WW_ECLOSED;
 	now = ww_driver_time(driver);
-	*stats = (struct ww_driver_stats){.wakeups = driver->wakeups, .bytes = sizeof *driver};
-	for (uint32_t i = 0; i < driver->timers.count; i++) {
+	*stats = (struct ww_driver_stats){
+	    .wakeups = driver->wakeups, .bytes = sizeof *driver + ww_group_bytes(driver->timers)};
+	for (uint32_t i = 0; i < driver->shard_count; i++) {
 		struct shard *shard = &driver->shards[i];
-		pthread_mutex_lock(&shard->source.lock);
+		pthread_mutex_lock(&shard->source->lock);
 		stats->pending += shard->pending;
 		stats->scheduled += shard->scheduled;
 		stats->fired += shard->fired;
 		stats->cancelled += shard->cancelled;
 		stats->dropped += shard->dropped;
 		stats->bytes += sizeof *shard + ww_slab_bytes(&shard->slab);
-		stats->bytes += shard->source.bytes * (shard->source.spare ? 2 : 1);
-		add_levels(stats, shard->source.wheel);
-		pthread_mutex_unlock(&shard->source.lock);
+		add_levels(stats, shard->source->wheel);
+		pthread_mutex_unlock(&shard->source->lock);
 	}
 	pthread_mutex_lock(&driver->queue.lock);
-	const struct job *oldest = driver->queue.jobs.next;
+	const struct firing *oldest = driver->queue.firings.next;
 	stats->queued = driver->queue.length;
 	stats->running = driver->queue.running;
-	if (oldest != &driver->queue.jobs && now > oldest->since)
+	if (oldest != &driver->queue.firings && now > oldest->since)
 		stats->oldest_ns = now - oldest->since;
 	pthread_mutex_unlock(&driver->queue.lock);
 	return WW_OK;

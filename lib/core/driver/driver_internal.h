@@ -11,13 +11,14 @@
  *                           |        reschedule                    |
  *                           +--------------------------------------+
  *
- * A job that a worker has taken from the queue is still "queued" until the worker has the shard's lock: cancel and
+ * A firing that a worker has taken from the queue is still "queued" until the worker has the shard's lock: cancel and
  * reschedule leave a mark there for it, and its callback does not begin. A periodic timer whose calls may overlap stays
  * pending; each of its calls is a record of its own, which names the one it is a call of. Cancelled, or when no
  * deadline is left for it, such a timer is "running" until its calls have ended.
  */
 
 #include "lib/base/slab.h"
+#include "lib/core/driver/queue.h"
 #include "lib/core/driver/source.h"
 
 enum record_state { RECORD_UNUSED, RECORD_PENDING, RECORD_QUEUED, RECORD_RUNNING };
@@ -30,7 +31,7 @@ enum record_state { RECORD_UNUSED, RECORD_PENDING, RECORD_QUEUED, RECORD_RUNNING
 struct record {
 	union {
 		struct ww_timer timer;     /* pending */
-		struct job job;            /* queued */
+		struct firing firing;      /* queued */
 		struct slab_unused unused; /* unused */
 	} as;
 	ww_driver_fn *fn;
@@ -49,8 +50,9 @@ struct record {
 };
 
 struct shard {
-	/* Threads that have a shard each are not to have a cache line in common. */
-	_Alignas(64) struct source source;
+	/* Threads that have a shard each must not share a cache line. */
+	_Alignas(64) struct source *source;
+	struct ww_driver *driver;
 	struct slab slab;
 	pthread_cond_t ended; /* a callback has; sent while `watchers` */
 	uint32_t watchers;
@@ -96,8 +98,9 @@ struct ww_driver {
 	_Atomic uint64_t wakeups;
 
 	pthread_t thread;
-	struct group timers;
+	struct group *timers;
 	struct shard *shards;
+	uint32_t shard_count;
 };
 
 /* ---- driver_pass.c */
@@ -119,11 +122,11 @@ int ww_driver_is_settled(struct ww_driver *driver, uint64_t time);
 
 extern const struct group_ops ww_driver_fire_ops;
 /*
- * The driver and its queue are closed, and workers have taken these jobs of its timers: take back every timer, hand
+ * The driver and its queue are closed, and workers have taken these firings of its timers: take back every timer, hand
  * each to drain, and return their number.
  */
-size_t ww_driver_fire_drain(
-    struct ww_driver *driver, struct job *const *taken, uint32_t taken_count, ww_driver_drain_fn *drain, void *context);
+size_t ww_driver_fire_drain(struct ww_driver *driver, struct firing *const *taken, uint32_t taken_count,
+    ww_driver_drain_fn *drain, void *context);
 
 /* ---- driver.c */
 

@@ -32,9 +32,9 @@ static struct source *first_due(const struct pass *pass, uint64_t *until)
 	uint64_t soonest = pass->tick;
 
 	*until = pass->tick;
-	for (const struct group *group = pass->driver->groups; group; group = group->next)
+	for (struct group *group = pass->driver->groups; group; group = group->next)
 		for (uint32_t i = 0; i < group->count; i++) {
-			struct source *source = group_source(group, i);
+			struct source *source = &group->source[i];
 			uint64_t next = source->next;
 			if (is_passed(pass, source))
 				continue;
@@ -49,24 +49,46 @@ static struct source *first_due(const struct pass *pass, uint64_t *until)
 	return first;
 }
 
+/* The source's lock is held: queue the firings of what has expired. */
+static void fire_batch(struct pass *pass, struct source *source, const struct ww_expiry *batch, size_t count)
+{
+	struct group *group = source->group;
+	struct queue *queue = &pass->driver->queue;
+	uint32_t room = group->drops ? ww_queue_room(queue) : UINT32_MAX;
+	struct firing *first = NULL;
+	struct firing **link = &first;
+	uint32_t queued = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		struct firing *firing;
+		if (queued == room) {
+			group->ops->drop(source->shard, batch[i].timer);
+			continue;
+		}
+		firing = group->ops->expire(source->shard, batch[i].timer);
+		if (!firing)
+			continue;
+		*firing = (struct firing){.group = group, .since = pass->time};
+		*link = firing;
+		link = &firing->next;
+		queued++;
+	}
+	if (queued)
+		ww_queue_push(queue, first, queued);
+}
+
 /* The source's lock is held. Let a batch expire that is due by the tick; returns 1 when more is. */
 static int expire_batch(struct pass *pass, struct source *source, uint64_t tick)
 {
-	const struct group_ops *ops = source->group->ops;
-	struct queue *queue = &pass->driver->queue;
 	struct ww_expiry batch[SOURCE_BATCH];
-	struct job *jobs = NULL;
 	size_t room = SOURCE_BATCH;
 	size_t count = 0;
-	uint32_t queued;
 	int more;
 
-	if (source->group->waits && ww_queue_room(queue) < room)
-		room = ww_queue_room(queue);
+	if (source->group->waits && ww_queue_room(&pass->driver->queue) < room)
+		room = ww_queue_room(&pass->driver->queue);
 	more = ww_wheel_advance_batch(source->wheel, tick, batch, room, &count);
-	queued = ops->expire(source, batch, count, pass->time, &jobs);
-	if (queued)
-		ww_queue_push(queue, jobs, queued);
+	fire_batch(pass, source, batch, count);
 	if (more > 0 && count == 0)
 		pass->starved = 1;
 	return more > 0 && count > 0;
@@ -139,7 +161,7 @@ static uint64_t next_tick(struct ww_driver *driver)
 	int starved = driver->queue.starved;
 	for (const struct group *group = driver->groups; group; group = group->next)
 		for (uint32_t i = 0; i < group->count; i++) {
-			uint64_t wanted = group_source(group, i)->next;
+			uint64_t wanted = group->source[i].next;
 			if (wanted < next && !(starved && group->waits && wanted <= driver->last))
 				next = wanted;
 		}

@@ -46,7 +46,7 @@ static inline void place_record(struct shard *shard, struct record *record)
 	record->as.timer = (struct ww_timer){0};
 	record->state = RECORD_PENDING;
 	shard->pending++;
-	ww_source_schedule(&shard->source, &record->as.timer, record->deadline);
+	ww_source_schedule(shard->source, &record->as.timer, record->deadline);
 }
 
 /* Nothing will make the timer fire any more: its record goes when the calls that name it have ended. */

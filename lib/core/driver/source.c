@@ -1,38 +1,15 @@
-#include "lib/core/driver/source.h"
+/* A source: a wheel under its lock, which tells the driver when it has to be looked at. */
 
 #include "lib/core/driver/driver_internal.h"
-
-/* Threads in the order in which they first asked: neighbours in time get different shards. */
-static _Atomic uint32_t homes;
-static _Thread_local uint32_t home;
-
-uint32_t ww_driver_home(const struct group *group)
-{
-	if (home == 0) {
-		home = ++homes;
-		home += home == 0;
-	}
-	return home % group->count;
-}
-
-static uint64_t event_of(const struct ww_wheel *wheel)
-{
-	return ((const struct ww_wheel_head *)(const void *)wheel)->event;
-}
+#include "lib/core/wheel/event.h"
 
 void ww_source_free(struct source *source)
 {
 	const struct ww_allocator *allocator = source->group->driver->allocator;
 
-	allocator->free(allocator->user, source->wheel, source->bytes);
+	allocator->free(allocator->user, source->wheel, source->group->wheel_bytes);
 	if (source->spare)
-		allocator->free(allocator->user, source->spare, source->bytes);
-}
-
-static void source_destroy(struct source *source)
-{
-	ww_source_free(source);
-	pthread_mutex_destroy(&source->lock);
+		allocator->free(allocator->user, source->spare, source->group->wheel_bytes);
 }
 
 /* A wheel of the driver's geometry in this memory, which begins at the tick. */
@@ -43,30 +20,24 @@ static struct ww_wheel *make_wheel(const struct source *source, void *memory, ui
 
 	ww_driver_wheel_config(source->group->driver, &config);
 	config.start = tick;
-	(void)ww_wheel_create_at(&wheel, memory, source->bytes, &config);
+	(void)ww_wheel_create_at(&wheel, memory, source->group->wheel_bytes, &config);
 	return wheel;
 }
 
-static int source_create(struct source *source, struct group *group)
+int ww_source_create(struct source *source)
 {
-	struct ww_driver *driver = group->driver;
+	const struct ww_driver *driver = source->group->driver;
 	const struct ww_allocator *allocator = driver->allocator;
-	struct ww_wheel_config config;
-	void *memory;
+	size_t bytes = source->group->wheel_bytes;
+	void *memory = allocator->allocate(allocator->user, bytes);
 
-	ww_driver_wheel_config(driver, &config);
-	source->group = group;
-	source->next = WW_NEVER;
-	source->done = 0;
-	(void)ww_wheel_size(&config, &source->bytes);
-	memory = allocator->allocate(allocator->user, source->bytes);
 	if (!memory)
 		return WW_ENOMEM;
-	source->spare = NULL;
+	source->next = WW_NEVER;
 	if (driver->clock != ww_clock_elapsed()) {
-		source->spare = allocator->allocate(allocator->user, source->bytes);
+		source->spare = allocator->allocate(allocator->user, bytes);
 		if (!source->spare) {
-			allocator->free(allocator->user, memory, source->bytes);
+			allocator->free(allocator->user, memory, bytes);
 			return WW_ENOMEM;
 		}
 	}
@@ -85,64 +56,11 @@ void ww_source_rewind(struct source *source, uint64_t tick)
 	struct ww_wheel *wheel = make_wheel(source, source->spare, tick);
 	size_t count;
 
-	while (ww_wheel_drain(source->wheel, batch, SOURCE_BATCH, &count) >= 0 && count)
+	while ((count = ww_source_drain(source, batch)) > 0)
 		for (size_t i = 0; i < count; i++)
 			(void)ww_wheel_schedule_at(wheel, batch[i].timer, batch[i].deadline);
 	source->spare = source->wheel;
 	source->wheel = wheel;
-}
-
-int ww_driver_attach(struct group *group, struct ww_driver *driver, const struct group_ops *ops, void *shards,
-    size_t stride, uint32_t count)
-{
-	int error = ww_driver_refuses(driver);
-
-	*group = (struct group){.driver = driver, .ops = ops, .shards = shards, .stride = stride};
-	group->waits = ops->queues && !(ops->drops && driver->flags & WW_DRIVER_DROP);
-	while (!error && group->count < count) {
-		error = source_create(group_source(group, group->count), group);
-		group->count += !error;
-	}
-	if (error) {
-		for (uint32_t i = 0; i < group->count; i++)
-			source_destroy(group_source(group, i));
-		return error;
-	}
-	pthread_mutex_lock(&driver->groups_lock);
-	group->next = driver->groups;
-	driver->groups = group;
-	pthread_mutex_unlock(&driver->groups_lock);
-	return WW_OK;
-}
-
-static void forget_group(struct group *group)
-{
-	struct group **link = &group->driver->groups;
-
-	while (*link && *link != group)
-		link = &(*link)->next;
-	if (*link)
-		*link = group->next;
-}
-
-void ww_driver_detach(struct group *group)
-{
-	struct ww_driver *driver = group->driver;
-
-	/* Any lock may be held by a thread that is not there. */
-	if (ww_driver_forked(driver)) {
-		forget_group(group);
-		for (uint32_t i = 0; i < group->count; i++)
-			ww_source_free(group_source(group, i));
-		return;
-	}
-	pthread_mutex_lock(&driver->groups_lock);
-	forget_group(group);
-	pthread_mutex_unlock(&driver->groups_lock);
-	(void)ww_queue_take_back(&driver->queue, group);
-	ww_queue_wait_group(&driver->queue, group);
-	for (uint32_t i = 0; i < group->count; i++)
-		source_destroy(group_source(group, i));
 }
 
 void ww_source_lock(struct source *source)
@@ -161,6 +79,11 @@ void ww_source_unlock(struct source *source)
 		ww_driver_rearm(driver, next);
 }
 
+void ww_source_wait(struct source *source, pthread_cond_t *condition)
+{
+	pthread_cond_wait(condition, &source->lock);
+}
+
 static uint64_t tick_of(const struct source *source, uint64_t deadline)
 {
 	uint64_t tick_ns = source->group->driver->tick_ns;
@@ -174,7 +97,7 @@ static uint64_t tick_of(const struct source *source, uint64_t deadline)
  */
 static void note_event(struct source *source)
 {
-	uint64_t event = event_of(source->wheel);
+	uint64_t event = wheel_event(source->wheel);
 
 	if (event < source->next)
 		source->next = event;
@@ -190,4 +113,16 @@ void ww_source_move(struct source *source, struct ww_timer *timer, uint64_t dead
 {
 	(void)ww_wheel_reschedule_at(source->wheel, timer, tick_of(source, deadline));
 	note_event(source);
+}
+
+void ww_source_cancel(struct source *source, struct ww_timer *timer)
+{
+	(void)ww_wheel_cancel(source->wheel, timer);
+}
+
+size_t ww_source_drain(struct source *source, struct ww_expiry *batch)
+{
+	size_t count = 0;
+
+	return ww_wheel_drain(source->wheel, batch, SOURCE_BATCH, &count) < 0 ? 0 : count;
 }

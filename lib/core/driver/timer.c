@@ -6,7 +6,7 @@ static struct shard *shard_of(struct ww_driver *driver, ww_handle handle)
 {
 	uint32_t shard = (uint32_t)(handle >> HANDLE_SHARD);
 
-	return shard < driver->timers.count ? &driver->shards[shard] : NULL;
+	return shard < driver->shard_count ? &driver->shards[shard] : NULL;
 }
 
 /*
@@ -47,17 +47,17 @@ static int lock_record(struct ww_driver *driver, ww_handle handle, struct shard 
 	*shard = shard_of(driver, handle);
 	if (!*shard)
 		return WW_ESTALE;
-	ww_source_lock(&(*shard)->source);
+	ww_source_lock((*shard)->source);
 	*record = find(*shard, handle);
 	if (*record && !driver->closed)
 		return WW_OK;
-	ww_source_unlock(&(*shard)->source);
+	ww_source_unlock((*shard)->source);
 	return driver->closed ? WW_ECLOSED : WW_ESTALE;
 }
 
 static void unplace_record(struct shard *shard, struct record *record)
 {
-	(void)ww_wheel_cancel(shard->source.wheel, &record->as.timer);
+	ww_source_cancel(shard->source, &record->as.timer);
 	shard->pending--;
 }
 
@@ -66,10 +66,24 @@ static void unplace_record(struct shard *shard, struct record *record)
  */
 static int take_from_queue(struct shard *shard, struct record *record)
 {
-	return record->state == RECORD_QUEUED && ww_queue_remove(&shard->source.group->driver->queue, &record->as.job);
+	return record->state == RECORD_QUEUED && ww_queue_withdraw(&shard->driver->queue, &record->as.firing);
 }
 
 /* ---- Scheduling */
+
+/* Threads in the order in which they first asked: neighbours in time get different shards. */
+static _Atomic uint32_t homes;
+static _Thread_local uint32_t home;
+
+/* Which shard the calling thread uses by choice. */
+static uint32_t home_of(const struct ww_driver *driver)
+{
+	if (home == 0) {
+		home = ++homes;
+		home += home == 0;
+	}
+	return home % driver->shard_count;
+}
 
 struct order {
 	uint64_t deadline;
@@ -81,12 +95,12 @@ struct order {
 
 static int schedule(struct ww_driver *driver, const struct order *order, ww_handle *timer)
 {
-	uint32_t number = ww_driver_home(&driver->timers);
+	uint32_t number = home_of(driver);
 	struct shard *shard = &driver->shards[number];
 	struct record *record = NULL;
 	int error = WW_ENOMEM;
 
-	ww_source_lock(&shard->source);
+	ww_source_lock(shard->source);
 	if (driver->closed)
 		error = WW_ECLOSED;
 	else
@@ -104,19 +118,8 @@ static int schedule(struct ww_driver *driver, const struct order *order, ww_hand
 		place_record(shard, record);
 		error = WW_OK;
 	}
-	ww_source_unlock(&shard->source);
+	ww_source_unlock(shard->source);
 	return error;
-}
-
-/* The absolute deadline of a delay, in *deadline. */
-static int deadline_in(const struct ww_driver *driver, uint64_t delay, uint64_t *deadline)
-{
-	uint64_t now = ww_driver_time(driver);
-
-	if (now > WW_DRIVER_TIME_MAX || delay > WW_DRIVER_TIME_MAX - now)
-		return WW_EOVERFLOW;
-	*deadline = now + delay;
-	return WW_OK;
 }
 
 int ww_driver_schedule_at(struct ww_driver *driver, uint64_t deadline, ww_driver_fn *fn, void *user, ww_handle *timer)
@@ -143,7 +146,7 @@ int ww_driver_schedule(struct ww_driver *driver, uint64_t delay, ww_driver_fn *f
 		return WW_EINVAL;
 	error = ww_driver_refuses(driver);
 	if (!error)
-		error = deadline_in(driver, delay, &order.deadline);
+		error = ww_driver_deadline(driver, delay, &order.deadline);
 	return error ? error : schedule(driver, &order, timer);
 }
 
@@ -160,7 +163,7 @@ int ww_driver_schedule_every(struct ww_driver *driver, uint64_t delay, uint64_t 
 	if (!error && period > WW_DRIVER_TIME_MAX)
 		error = WW_EOVERFLOW;
 	if (!error)
-		error = deadline_in(driver, delay, &order.deadline);
+		error = ww_driver_deadline(driver, delay, &order.deadline);
 	return error ? error : schedule(driver, &order, timer);
 }
 
@@ -173,10 +176,10 @@ int ww_driver_reserve(struct ww_driver *driver, size_t timers)
 	error = ww_driver_refuses(driver);
 	if (error)
 		return error;
-	struct shard *shard = &driver->shards[ww_driver_home(&driver->timers)];
-	ww_source_lock(&shard->source);
+	struct shard *shard = &driver->shards[home_of(driver)];
+	ww_source_lock(shard->source);
 	error = ww_slab_reserve(&shard->slab, timers);
-	ww_source_unlock(&shard->source);
+	ww_source_unlock(shard->source);
 	return error;
 }
 
@@ -192,21 +195,21 @@ int ww_driver_reschedule(struct ww_driver *driver, ww_handle timer, uint64_t del
 
 	if (error)
 		return error;
-	error = deadline_in(driver, delay, &deadline);
+	error = ww_driver_deadline(driver, delay, &deadline);
 	if (error) {
-		ww_source_unlock(&shard->source);
+		ww_source_unlock(shard->source);
 		return error;
 	}
 	record->deadline = deadline;
 	if (record->state == RECORD_PENDING)
-		ww_source_schedule(&shard->source, &record->as.timer, deadline);
+		ww_source_schedule(shard->source, &record->as.timer, deadline);
 	else if ((record->flags & RECORD_OVERLAP) || take_from_queue(shard, record))
 		place_record(shard, record);
 	else {
 		record->flags |= RECORD_AGAIN;
 		moved = record->state == RECORD_QUEUED;
 	}
-	ww_source_unlock(&shard->source);
+	ww_source_unlock(shard->source);
 	return moved;
 }
 
@@ -240,7 +243,7 @@ int ww_driver_cancel(struct ww_driver *driver, ww_handle timer)
 	if (result)
 		return result;
 	result = cancel_record(shard, record);
-	ww_source_unlock(&shard->source);
+	ww_source_unlock(shard->source);
 	return result;
 }
 
@@ -249,7 +252,7 @@ static void unlock_shard(void *argument)
 	struct shard *shard = argument;
 
 	shard->watchers--;
-	ww_source_unlock(&shard->source);
+	ww_source_unlock(shard->source);
 }
 
 /* The shard's lock is held: wait until the timer of this handle, which was cancelled while it ran, runs no more. */
@@ -258,7 +261,7 @@ static void wait_for_end(struct shard *shard, const struct record *record, ww_ha
 	shard->watchers++;
 	pthread_cleanup_push(unlock_shard, shard);
 	while (record->generation == (uint32_t)timer && runs(record))
-		pthread_cond_wait(&shard->ended, &shard->source.lock);
+		pthread_cond_wait(&shard->ended, &shard->source->lock);
 	pthread_cleanup_pop(1);
 }
 
@@ -266,9 +269,9 @@ static void wait_for_end(struct shard *shard, const struct record *record, ww_ha
 static int is_inside(const struct ww_driver *driver, const struct record *record)
 {
 	for (const struct running *here = ww_queue_here(); here; here = here->outer) {
-		if (here->group != &driver->timers)
+		if (here->group != driver->timers)
 			continue;
-		const struct record *other = (const void *)here->job;
+		const struct record *other = (const void *)here->firing;
 		if (other->shard == record->shard && other->of == record->index)
 			return 1;
 	}
@@ -286,12 +289,12 @@ static void wait_for_remains(struct ww_driver *driver, ww_handle timer)
 
 	if (!shard)
 		return;
-	ww_source_lock(&shard->source);
+	ww_source_lock(shard->source);
 	record = find_remains(shard, timer);
 	if (record && !is_inside(driver, record))
 		wait_for_end(shard, record, timer);
 	else
-		ww_source_unlock(&shard->source);
+		ww_source_unlock(shard->source);
 }
 
 int ww_driver_cancel_wait(struct ww_driver *driver, ww_handle timer)
@@ -305,14 +308,14 @@ int ww_driver_cancel_wait(struct ww_driver *driver, ww_handle timer)
 	if (result)
 		return result;
 	if (is_inside(driver, record)) {
-		ww_source_unlock(&shard->source);
+		ww_source_unlock(shard->source);
 		return WW_EBUSY;
 	}
 	result = cancel_record(shard, record);
 	if (result == 0)
 		wait_for_end(shard, record, timer);
 	else
-		ww_source_unlock(&shard->source);
+		ww_source_unlock(shard->source);
 	return result;
 }
 
@@ -334,7 +337,7 @@ int ww_driver_time_left(struct ww_driver *driver, ww_handle timer, uint64_t *ns)
 		deadline += record->period;
 		again = deadline <= WW_DRIVER_TIME_MAX;
 	}
-	ww_source_unlock(&shard->source);
+	ww_source_unlock(shard->source);
 	if (again)
 		*ns = deadline > now ? deadline - now : 0;
 	return again;

@@ -70,17 +70,17 @@ static size_t drain_shard(
 	uint32_t index = 0;
 	size_t total = 0;
 
-	ww_source_lock(&shard->source);
+	ww_source_lock(shard->source);
 	while (index < slab_end(&shard->slab)) {
 		index = collect(keyed, shard, index, version, &batch);
-		ww_source_unlock(&shard->source);
+		ww_source_unlock(shard->source);
 		hand_over(keyed, &batch, fn, context);
 		total += batch.count;
-		ww_source_lock(&shard->source);
+		ww_source_lock(shard->source);
 		for (uint32_t i = 0; i < batch.count; i++)
 			ww_keyed_entry_release(shard, batch.entry[i], KEYED_DRAIN);
 	}
-	ww_source_unlock(&shard->source);
+	ww_source_unlock(shard->source);
 	return total;
 }
 
@@ -91,17 +91,17 @@ size_t ww_keyed_drain_all(struct ww_keyed *keyed, ww_keyed_fn *fn, void *context
 	int cancel;
 
 	/* What fn sets, it does not get. */
-	for (uint32_t i = 0; i < keyed->group.count; i++) {
-		ww_source_lock(&keyed->shards[i].source);
+	for (uint32_t i = 0; i < keyed->shard_count; i++) {
+		ww_source_lock(keyed->shards[i].source);
 		version[i] = keyed->shards[i].version;
-		ww_source_unlock(&keyed->shards[i].source);
+		ww_source_unlock(keyed->shards[i].source);
 	}
 	/*
 	 * A thread that is cancelled in fn would leave entries that are out of the map and that nobody is handed any
 	 * more.
 	 */
 	(void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
-	for (uint32_t i = 0; i < keyed->group.count; i++)
+	for (uint32_t i = 0; i < keyed->shard_count; i++)
 		total += drain_shard(keyed, &keyed->shards[i], version[i], fn, context);
 	(void)pthread_setcancelstate(cancel, &cancel);
 	return total;
@@ -114,7 +114,7 @@ int ww_keyed_drain(struct ww_keyed *keyed, ww_keyed_fn *fn, void *context, size_
 
 	if (!keyed)
 		return WW_EINVAL;
-	error = ww_driver_refuses(keyed->group.driver);
+	error = ww_driver_refuses(keyed->driver);
 	if (error || keyed->closed)
 		return WW_ECLOSED;
 	drained = ww_keyed_drain_all(keyed, fn, context);

@@ -29,15 +29,15 @@ static int lock_shard(struct ww_keyed *keyed, struct sought *sought)
 
 	if (!keyed || (!sought->key && sought->length) || sought->length > WW_KEYED_LENGTH_MAX)
 		return WW_EINVAL;
-	error = ww_driver_refuses(keyed->group.driver);
+	error = ww_driver_refuses(keyed->driver);
 	if (error)
 		return error;
 	sought->hash = ww_hash_bytes(&keyed->secret, sought->key, sought->length);
-	sought->shard = &keyed->shards[(sought->hash & UINT32_MAX) * keyed->group.count >> 32];
-	ww_source_lock(&sought->shard->source);
+	sought->shard = &keyed->shards[(sought->hash & UINT32_MAX) * keyed->shard_count >> 32];
+	ww_source_lock(sought->shard->source);
 	if (!keyed->closed)
 		return WW_OK;
-	ww_source_unlock(&sought->shard->source);
+	ww_source_unlock(sought->shard->source);
 	return WW_ECLOSED;
 }
 
@@ -59,19 +59,8 @@ static int lock_entry(struct ww_keyed *keyed, struct sought *sought, uint64_t ve
 	*entry = find(sought);
 	if (*entry && (version == WW_KEYED_ANY || version == (*entry)->version))
 		return WW_OK;
-	ww_source_unlock(&sought->shard->source);
+	ww_source_unlock(sought->shard->source);
 	return WW_ESTALE;
-}
-
-/* The absolute deadline of a delay, in *deadline. */
-static int deadline_in(const struct ww_keyed *keyed, uint64_t delay, uint64_t *deadline)
-{
-	uint64_t now = ww_driver_time(keyed->group.driver);
-
-	if (now > WW_DRIVER_TIME_MAX || delay > WW_DRIVER_TIME_MAX - now)
-		return WW_EOVERFLOW;
-	*deadline = now + delay;
-	return WW_OK;
 }
 
 int ww_keyed_set_at(struct ww_keyed *keyed, const void *key, size_t length, void *value, uint64_t deadline,
@@ -93,12 +82,12 @@ int ww_keyed_set_at(struct ww_keyed *keyed, const void *key, size_t length, void
 		error = entry ? WW_OK : WW_ENOMEM;
 	}
 	if (error) {
-		ww_source_unlock(&sought.shard->source);
+		ww_source_unlock(sought.shard->source);
 		return error;
 	}
 	sought.shard->set++;
 	sought.shard->replaced += (uint64_t)found;
-	sought.shard->version += keyed->group.count;
+	sought.shard->version += keyed->shard_count;
 	if (former)
 		*former = found ? entry->value : NULL;
 	/* The callback may run before this returns. */
@@ -107,7 +96,7 @@ int ww_keyed_set_at(struct ww_keyed *keyed, const void *key, size_t length, void
 	entry->value = value;
 	entry->version = sought.shard->version;
 	ww_keyed_entry_file(sought.shard, entry, deadline);
-	ww_source_unlock(&sought.shard->source);
+	ww_source_unlock(sought.shard->source);
 	return found;
 }
 
@@ -118,7 +107,7 @@ int ww_keyed_set(struct ww_keyed *keyed, const void *key, size_t length, void *v
 
 	/* A deadline that is beyond all is refused there, after what is refused before. */
 	if (keyed)
-		(void)deadline_in(keyed, delay, &deadline);
+		(void)ww_driver_deadline(keyed->driver, delay, &deadline);
 	return ww_keyed_set_at(keyed, key, length, value, deadline, version, former);
 }
 
@@ -131,12 +120,12 @@ int ww_keyed_move(struct ww_keyed *keyed, const void *key, size_t length, uint64
 
 	if (error)
 		return error;
-	error = deadline_in(keyed, delay, &deadline);
+	error = ww_driver_deadline(keyed->driver, delay, &deadline);
 	if (!error) {
 		sought.shard->moved++;
 		ww_keyed_entry_file(sought.shard, entry, deadline);
 	}
-	ww_source_unlock(&sought.shard->source);
+	ww_source_unlock(sought.shard->source);
 	return error;
 }
 
@@ -153,7 +142,7 @@ int ww_keyed_remove(struct ww_keyed *keyed, const void *key, size_t length, uint
 	sought.shard->removed++;
 	ww_keyed_entry_take_out(sought.shard, entry, sought.hash);
 	ww_keyed_entry_release(sought.shard, entry, 0);
-	ww_source_unlock(&sought.shard->source);
+	ww_source_unlock(sought.shard->source);
 	return WW_OK;
 }
 
@@ -166,13 +155,13 @@ int ww_keyed_get(
 
 	if (error)
 		return error == WW_ESTALE ? 0 : error;
-	uint64_t now = time_left ? ww_driver_time(keyed->group.driver) : 0;
+	uint64_t now = time_left ? ww_driver_time(keyed->driver) : 0;
 	if (value)
 		*value = entry->value;
 	if (time_left)
 		*time_left = entry->deadline > now ? entry->deadline - now : 0;
 	if (version)
 		*version = entry->version;
-	ww_source_unlock(&sought.shard->source);
+	ww_source_unlock(sought.shard->source);
 	return 1;
 }

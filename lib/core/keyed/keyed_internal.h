@@ -2,7 +2,7 @@
 #define LIB_CORE_KEYED_KEYED_INTERNAL_H
 
 /*
- * A map is some shards, each a source of the driver's (driver/source.h) with the records of its entries and a table
+ * A map is some shards, each with a source of the driver's (driver/layer.h), the records of its entries and a table
  * from their keys' hashes to them. The low half of a hash tells the shard, the high half is the table's.
  *
  * A record is in one of these states, under its shard's lock:
@@ -11,15 +11,15 @@
  *       unused ----------> pending ----------> queued -------------------> gone ----------> unused
  *                            ^  ^                | |                        ^
  *                            |  +----------------+ | set, move: but a       | remove, drain, from any
- *                            |  set, move          v worker has its job     | state in the map
+ *                            |  set, move          v worker has its firing     | state in the map
  *                            +------------------ loose ---------------------+
  *                              the worker is here
  *
  *       in the map:      pending, queued, loose
  *       out of the map:  gone, unused
  *
- * A job that a worker has taken from the queue is still "queued" until the worker has the shard's lock. Whoever comes
- * before it cannot take the job back, and so leaves the record with the mark KEYED_WORKER: the worker is sure to come,
+ * A firing that a worker has taken from the queue is still "queued" until the worker has the shard's lock. Whoever comes
+ * before it cannot take the firing back, and so leaves the record with the mark KEYED_WORKER: the worker is sure to come,
  * and nobody else may use the links in `as`, or give the record to another entry, until it has. A worker that finds its
  * record loose files it, and one that finds it gone gives it back. So a set or move needs no other record, and cannot
  * fail, and a remove was in time in all states.
@@ -33,13 +33,13 @@
 #include "lib/base/hash.h"
 #include "lib/base/slab.h"
 #include "lib/base/table.h"
-#include "lib/core/driver/source.h"
+#include "lib/core/driver/layer.h"
 #include "weekwheel/keyed.h"
 
 /* A new record is zero. */
 enum keyed_state { KEYED_UNUSED, KEYED_PENDING, KEYED_QUEUED, KEYED_LOOSE, KEYED_GONE };
 
-#define KEYED_WORKER 1u /* a worker has the record's job or is in its callback */
+#define KEYED_WORKER 1u /* a worker has the record's firing or is in its callback */
 #define KEYED_DRAIN 2u  /* a drain has taken it out */
 
 /* Longer keys lie outside the record. */
@@ -48,7 +48,7 @@ enum keyed_state { KEYED_UNUSED, KEYED_PENDING, KEYED_QUEUED, KEYED_LOOSE, KEYED
 struct keyed_entry {
 	union {
 		struct ww_timer timer;     /* pending */
-		struct job job;            /* queued */
+		struct firing firing;      /* queued */
 		struct slab_unused unused; /* unused */
 	} as;
 	void *value;
@@ -66,7 +66,9 @@ struct keyed_entry {
 };
 
 struct keyed_shard {
-	struct source source;
+	/* Threads that have a shard each must not share a cache line. */
+	_Alignas(64) struct source *source;
+	struct ww_keyed *keyed;
 	struct slab slab;
 	struct table table;
 	uint64_t version; /* the last one given: grows by the number of shards, so that no two shards give the same */
@@ -81,8 +83,10 @@ struct keyed_shard {
 };
 
 struct ww_keyed {
-	struct group group;
+	struct ww_driver *driver;
+	struct group *group;
 	struct keyed_shard *shards;
+	uint32_t shard_count;
 	const struct ww_allocator *allocator;
 	ww_keyed_fn *fn;
 	void *user;

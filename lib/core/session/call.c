@@ -53,9 +53,9 @@ static struct entry *evict(struct session_shard *shard)
 static void tell_and_free(struct session_shard *shard, struct entry *entry, enum ww_gone why)
 {
 	ww_session_tell(shard->session, entry_key(entry), entry->length, entry_value(entry), why);
-	ww_source_lock(&shard->source);
+	ww_source_lock(shard->source);
 	ww_session_entry_free(shard, entry);
-	ww_source_unlock(&shard->source);
+	ww_source_unlock(shard->source);
 }
 
 int ww_session_put(struct session_shard *shard, const struct sought *sought, void *value, uint64_t now, uint64_t ttl,
@@ -99,7 +99,7 @@ int ww_session_set(struct ww_session *session, const void *key, size_t length, v
 	error = ww_session_ttl_refused(session, now, &ttl);
 	if (!error)
 		error = ww_session_put(shard, &sought, value, now, ttl, former, &out);
-	ww_source_unlock(&shard->source);
+	ww_source_unlock(shard->source);
 	ww_session_tell_taken(shard, &sought, &out);
 	return error;
 }
@@ -146,7 +146,7 @@ int ww_session_get(struct ww_session *session, const void *key, size_t length, v
 	entry = look_up(shard, &sought, now);
 	if (entry && value)
 		*value = entry_value(entry);
-	ww_source_unlock(&shard->source);
+	ww_source_unlock(shard->source);
 	return entry != NULL;
 }
 
@@ -172,7 +172,7 @@ int ww_session_refresh(struct ww_session *session, const void *key, size_t lengt
 		if (value)
 			*value = entry_value(entry);
 	}
-	ww_source_unlock(&shard->source);
+	ww_source_unlock(shard->source);
 	return error ? error : entry != NULL;
 }
 
@@ -189,7 +189,7 @@ int ww_session_look(struct ww_session *session, const void *key, size_t length, 
 	entry = look_up(shard, &sought, now);
 	if (entry)
 		ww_session_call_look(look, entry_value(entry), context);
-	ww_source_unlock(&shard->source);
+	ww_source_unlock(shard->source);
 	return entry != NULL;
 }
 
@@ -207,7 +207,7 @@ int ww_session_time_left(struct ww_session *session, const void *key, size_t len
 	entry = ww_session_entry_find(shard, &sought);
 	if (entry)
 		deadline = ww_session_entry_deadline(shard, entry);
-	ww_source_unlock(&shard->source);
+	ww_source_unlock(shard->source);
 	if (deadline <= now)
 		return 0;
 	*ns = deadline - now;
@@ -235,7 +235,7 @@ int ww_session_delete(struct ww_session *session, const void *key, size_t length
 		ww_session_entry_remove(shard, entry, 1);
 		ww_session_entry_free(shard, entry);
 	}
-	ww_source_unlock(&shard->source);
+	ww_source_unlock(shard->source);
 	if (found && value)
 		*value = taken;
 	else if (found)
@@ -243,22 +243,22 @@ int ww_session_delete(struct ww_session *session, const void *key, size_t length
 	return found;
 }
 
-/* Take out all entries of the shard, as a chain of jobs. */
-static struct job *take_all(struct session_shard *shard)
+/* Take out all entries of the shard, as a chain of firings. */
+static struct firing *take_all(struct session_shard *shard)
 {
 	struct ww_expiry batch[SOURCE_BATCH];
-	struct job *chain = NULL;
-	size_t count = 0;
+	struct firing *chain = NULL;
+	size_t count;
 
-	ww_source_lock(&shard->source);
-	while (ww_wheel_drain(shard->source.wheel, batch, SOURCE_BATCH, &count) >= 0 && count)
+	ww_source_lock(shard->source);
+	while ((count = ww_source_drain(shard->source, batch)) > 0)
 		for (size_t i = 0; i < count; i++) {
 			struct entry *entry = (struct entry *)(void *)batch[i].timer;
 			ww_session_entry_remove(shard, entry, 0);
-			entry->as.job.next = chain;
-			chain = &entry->as.job;
+			entry->as.firing.next = chain;
+			chain = &entry->as.firing;
 		}
-	ww_source_unlock(&shard->source);
+	ww_source_unlock(shard->source);
 	return chain;
 }
 
@@ -267,12 +267,12 @@ size_t ww_session_take_out(struct ww_session *session)
 {
 	size_t cleared = 0;
 
-	for (uint32_t i = 0; i < session->group.count; i++) {
+	for (uint32_t i = 0; i < session->shard_count; i++) {
 		struct session_shard *shard = &session->shard[i];
-		struct job *next;
-		for (struct job *job = take_all(shard); job; job = next, cleared++) {
-			next = job->next;
-			tell_and_free(shard, (struct entry *)(void *)job, WW_GONE_CLEARED);
+		struct firing *next;
+		for (struct firing *firing = take_all(shard); firing; firing = next, cleared++) {
+			next = firing->next;
+			tell_and_free(shard, (struct entry *)(void *)firing, WW_GONE_CLEARED);
 		}
 	}
 	return cleared;

@@ -137,7 +137,7 @@ void ww_session_entry_remove(struct session_shard *shard, struct entry *entry, i
 	if (shard->session->shard_limit)
 		unlink_use(shard, entry);
 	if (from_wheel)
-		(void)ww_wheel_cancel(shard->source.wheel, &entry->as.timer);
+		ww_source_cancel(shard->source, &entry->as.timer);
 }
 
 /* ---- Ageing */
@@ -171,7 +171,7 @@ void ww_session_entry_place(struct session_shard *shard, struct entry *entry, ui
 	entry->ttl_us = (ttl + WW_MICROSECOND - 1) / WW_MICROSECOND & ((UINT64_C(1) << 48) - 1);
 	entry->early = (uint32_t)(beyond ? tick_ns - beyond : 0);
 	if (ww_timer_pending(&entry->as.timer))
-		ww_source_move(&shard->source, &entry->as.timer, deadline);
+		ww_source_move(shard->source, &entry->as.timer, deadline);
 	else
-		ww_source_schedule(&shard->source, &entry->as.timer, deadline);
+		ww_source_schedule(shard->source, &entry->as.timer, deadline);
 }

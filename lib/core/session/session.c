@@ -103,53 +103,41 @@ void ww_session_tell(struct ww_session *session, const void *key, size_t length,
 
 /* ---- What the driver calls */
 
-/* The shard's lock is held; the wheel has let the timers go. */
-static uint32_t expire(
-    struct source *source, const struct ww_expiry *batch, size_t count, uint64_t time, struct job **jobs)
+static struct firing *expire(void *of, struct ww_timer *timer)
 {
-	struct session_shard *shard = (struct session_shard *)(void *)source;
-	uint32_t queued = 0;
+	struct session_shard *shard = of;
+	struct entry *entry = (struct entry *)(void *)timer;
 
-	for (size_t i = 0; i < count; i++) {
-		struct entry *entry = (struct entry *)(void *)batch[i].timer;
-		ww_session_entry_remove(shard, entry, 0);
-		shard->stats.expired++;
-		if (!shard->session->config.gone) {
-			ww_session_entry_free(shard, entry);
-			continue;
-		}
-		entry->as.job.next = NULL;
-		entry->as.job.group = source->group;
-		entry->as.job.since = time;
-		*jobs = &entry->as.job;
-		jobs = &entry->as.job.next;
-		queued++;
-	}
-	return queued;
+	ww_session_entry_remove(shard, entry, 0);
+	shard->stats.expired++;
+	if (shard->session->config.gone)
+		return &entry->as.firing;
+	ww_session_entry_free(shard, entry);
+	return NULL;
 }
 
-/* Which shard has this entry: the job does not say, its key does. */
+/* Which shard has this entry: the firing does not say, its key does. */
 static struct session_shard *shard_of_entry(struct ww_session *session, const struct entry *entry)
 {
 	uint64_t hash = ww_hash_bytes(&session->secret, entry_key(entry), entry->length);
 
-	return &session->shard[(uint32_t)hash % session->group.count];
+	return &session->shard[(uint32_t)hash % session->shard_count];
 }
 
-static void run(struct group *group, struct job *job)
+static void run(void *owner, struct firing *firing)
 {
-	struct entry *entry = (struct entry *)(void *)job;
-	struct ww_session *session = (struct ww_session *)(void *)group;
+	struct entry *entry = (struct entry *)(void *)firing;
+	struct ww_session *session = owner;
 	struct session_shard *shard = shard_of_entry(session, entry);
 
 	ww_session_tell(session, entry_key(entry), entry->length, entry_value(entry), WW_GONE_EXPIRED);
-	ww_source_lock(&shard->source);
+	ww_source_lock(shard->source);
 	ww_session_entry_free(shard, entry);
-	ww_source_unlock(&shard->source);
+	ww_source_unlock(shard->source);
 }
 
-static const struct group_ops with_gone = {.expire = expire, .run = run, .queues = 1};
-static const struct group_ops without_gone = {.expire = expire, .run = run, .queues = 0};
+static const struct group_ops with_gone = {.expire = expire, .run = run};
+static const struct group_ops without_gone = {.expire = expire};
 
 /* ---- Making */
 
@@ -161,7 +149,7 @@ static void free_memory(struct ww_session *session, uint32_t shards)
 		ww_table_destroy(&session->shard[i].table);
 		ww_slab_destroy(&session->shard[i].slab);
 	}
-	allocator->free(allocator->user, session, sizeof *session + session->group.count * sizeof session->shard[0]);
+	allocator->free(allocator->user, session, sizeof *session + session->shard_count * sizeof session->shard[0]);
 }
 
 static void free_session(struct ww_session *session, uint32_t shards)
@@ -177,13 +165,13 @@ static void free_session(struct ww_session *session, uint32_t shards)
  */
 static void free_in_child(struct ww_session *session)
 {
-	ww_driver_detach(&session->group);
-	for (uint32_t i = 0; i < session->group.count; i++) {
+	ww_group_detach(session->group);
+	for (uint32_t i = 0; i < session->shard_count; i++) {
 		struct session_shard *shard = &session->shard[i];
 		for (uint32_t n = 0; n < slab_end(&shard->slab); n++)
 			ww_session_entry_free_key(shard, slab_at(&shard->slab, n));
 	}
-	free_memory(session, session->group.count);
+	free_memory(session, session->shard_count);
 }
 
 static int fill_shard(struct ww_session *session, struct session_shard *shard)
@@ -200,7 +188,7 @@ static int fill_shard(struct ww_session *session, struct session_shard *shard)
 
 static int fill_session(struct ww_session *session)
 {
-	uint32_t shards = session->group.count;
+	uint32_t shards = session->shard_count;
 	uint32_t made = 0;
 	int error = WW_OK;
 
@@ -211,14 +199,16 @@ static int fill_session(struct ww_session *session)
 		made += !error;
 	}
 	if (!error)
-		error = ww_driver_attach(&session->group, session->driver,
-		    session->config.gone ? &with_gone : &without_gone, session->shard, sizeof session->shard[0],
-		    shards);
+		error =
+		    ww_group_attach(&session->group, session->driver, session->config.gone ? &with_gone : &without_gone,
+		        session, session->shard, sizeof session->shard[0], shards);
 	if (error) {
-		session->group.count = shards;
 		free_session(session, made);
+		return error;
 	}
-	return error;
+	for (uint32_t i = 0; i < shards; i++)
+		session->shard[i].source = ww_group_source(session->group, i);
+	return WW_OK;
 }
 
 int ww_session_create(struct ww_session **session, struct ww_driver *driver, const struct ww_session_config *config)
@@ -249,7 +239,7 @@ int ww_session_create(struct ww_session **session, struct ww_driver *driver, con
 	if (!made)
 		return WW_ENOMEM;
 	*made = (struct ww_session){
-	    .group = {.count = shards},
+	    .shard_count = shards,
 	    .driver = driver,
 	    .allocator = allocator,
 	    .config = *config,
@@ -264,7 +254,7 @@ int ww_session_create(struct ww_session **session, struct ww_driver *driver, con
 
 int ww_session_destroy(struct ww_session *session)
 {
-	struct job *next;
+	struct firing *next;
 
 	if (!session)
 		return WW_OK;
@@ -279,12 +269,12 @@ int ww_session_destroy(struct ww_session *session)
 	session->closing = 1;
 	(void)ww_session_take_out(session);
 	/* What had expired and waits for a worker: told here, as there may be no workers any more. */
-	for (struct job *job = ww_queue_take_back(ww_driver_queue(session->driver), &session->group); job; job = next) {
-		next = job->prev;
-		run(&session->group, job);
+	for (struct firing *firing = ww_group_withdraw_all(session->group); firing; firing = next) {
+		next = firing->prev;
+		run(session, firing);
 	}
-	ww_driver_detach(&session->group);
-	free_session(session, session->group.count);
+	ww_group_detach(session->group);
+	free_session(session, session->shard_count);
 	return WW_OK;
 }
 
@@ -304,13 +294,13 @@ int ww_session_enter(struct ww_session *session, const void *key, size_t length,
 		key = "";
 	/* The table tells entries apart by the high half of the hash; the low one picks the shard. */
 	uint64_t hash = ww_hash_bytes(&session->secret, key, length);
-	*shard = &session->shard[(uint32_t)hash % session->group.count];
+	*shard = &session->shard[(uint32_t)hash % session->shard_count];
 	*sought = (struct sought){*shard, key, length, hash};
 	*now = ww_driver_time(session->driver);
-	ww_source_lock(&(*shard)->source);
+	ww_source_lock((*shard)->source);
 	if (!session->closing)
 		return WW_OK;
-	ww_source_unlock(&(*shard)->source);
+	ww_source_unlock((*shard)->source);
 	return WW_ECLOSED;
 }
 
@@ -324,10 +314,11 @@ int ww_session_stats(struct ww_session *session, struct ww_session_stats *stats)
 		return WW_EBUSY;
 	if (ww_driver_forked(session->driver))
 		return WW_ECLOSED;
-	*stats = (struct ww_session_stats){.bytes = sizeof *session + session->group.count * sizeof session->shard[0]};
-	for (uint32_t i = 0; i < session->group.count; i++) {
+	*stats = (struct ww_session_stats){.bytes = sizeof *session + session->shard_count * sizeof session->shard[0]};
+	stats->bytes += ww_group_bytes(session->group);
+	for (uint32_t i = 0; i < session->shard_count; i++) {
 		struct session_shard *shard = &session->shard[i];
-		ww_source_lock(&shard->source);
+		ww_source_lock(shard->source);
 		stats->entries += table_count(&shard->table);
 		stats->hits += shard->stats.hits;
 		stats->misses += shard->stats.misses;
@@ -337,8 +328,7 @@ int ww_session_stats(struct ww_session *session, struct ww_session_stats *stats)
 		stats->loads_failed += shard->stats.loads_failed;
 		stats->loads_shared += shard->stats.loads_shared;
 		stats->bytes += ww_table_bytes(&shard->table) + ww_slab_bytes(&shard->slab) + shard->key_bytes;
-		stats->bytes += shard->source.bytes * (shard->source.spare ? 2 : 1);
-		ww_source_unlock(&shard->source);
+		ww_source_unlock(shard->source);
 	}
 	return WW_OK;
 }

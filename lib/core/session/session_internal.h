@@ -8,7 +8,7 @@
  *                                               ^
  *             wheel ----------------------------+  what expires is taken out under the same lock
  *
- * An entry is in the map or is a job for the map's `gone`; by then it has left table and wheel, so that nothing that
+ * An entry is in the map or is a firing for the map's `gone`; by then it has left table and wheel, so that nothing that
  * happens to its key meanwhile meets it.
  *
  * Ten million entries are to fit a gigabyte, so an entry is packed. The wheel is advanced in batches here and then
@@ -18,7 +18,7 @@
 #include "lib/base/hash.h"
 #include "lib/base/slab.h"
 #include "lib/base/table.h"
-#include "lib/core/driver/source.h"
+#include "lib/core/driver/layer.h"
 #include "weekwheel/session.h"
 
 #define KEY_INLINE 16u
@@ -26,7 +26,7 @@
 struct entry {
 	union {
 		struct ww_timer timer;
-		struct job job;
+		struct firing firing;
 		struct slab_unused unused;
 	} as;
 	union {
@@ -42,7 +42,7 @@ struct entry {
 };
 
 _Static_assert(sizeof(struct entry) == 88, "header and goals name the size of an entry");
-_Static_assert(sizeof(struct job) <= offsetof(struct ww_timer, ww_expire), "a job leaves the value alone");
+_Static_assert(sizeof(struct firing) <= offsetof(struct ww_timer, ww_expire), "a firing leaves the value alone");
 _Static_assert(sizeof(ww_timer_fn *) == sizeof(void *), "the value fits where a callback would be");
 
 /* A call of ww_session_take that loads, on its thread's stack. */
@@ -64,8 +64,8 @@ struct calling {
 };
 
 struct session_shard {
-	/* Threads that have a shard each are not to have a cache line in common. */
-	_Alignas(64) struct source source;
+	/* Threads that have a shard each must not share a cache line. */
+	_Alignas(64) struct source *source;
 	struct table table;
 	struct slab slab;
 	struct ww_session *session;
@@ -79,11 +79,12 @@ struct session_shard {
 };
 
 struct ww_session {
-	struct group group;
+	struct group *group;
 	struct ww_driver *driver;
 	const struct ww_allocator *allocator;
 	struct ww_session_config config;
 	uint64_t tick_ns;
+	uint32_t shard_count;
 	size_t shard_limit;  /* entries, or 0 */
 	_Atomic int closing; /* being destroyed: nothing goes in any more; set before the shards' locks are taken */
 	struct hash_secret secret;

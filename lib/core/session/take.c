@@ -28,20 +28,20 @@ static int share_load(struct session_shard *shard, struct load *load, void **val
 	int result;
 
 	if (pthread_equal(load->thread, pthread_self())) {
-		ww_source_unlock(&shard->source);
+		ww_source_unlock(shard->source);
 		return WW_EBUSY;
 	}
 	shard->stats.loads_shared++;
 	load->waiting++;
 	while (!load->done)
-		pthread_cond_wait(&shard->loaded, &shard->source.lock);
+		ww_source_wait(shard->source, &shard->loaded);
 	result = load->result;
 	if (result == WW_OK)
 		*value = load->value;
 	load->waiting--;
 	/* The load lies on its thread's stack, which waits until nobody needs it. */
 	pthread_cond_broadcast(&shard->loaded);
-	ww_source_unlock(&shard->source);
+	ww_source_unlock(shard->source);
 	return result;
 }
 
@@ -57,7 +57,7 @@ static void end_load(struct session_shard *shard, struct load *load)
 static void leave_load(struct session_shard *shard, const struct load *load)
 {
 	while (load->waiting)
-		pthread_cond_wait(&shard->loaded, &shard->source.lock);
+		ww_source_wait(shard->source, &shard->loaded);
 }
 
 /* The lock is held: store what was loaded, unless somebody has set the key meanwhile: then that is the result. */
@@ -99,21 +99,21 @@ static int run_load(
 
 	shard->loads = &load;
 	shard->stats.loads++;
-	ww_source_unlock(&shard->source);
+	ww_source_unlock(shard->source);
 	ww_session_call_begin(&here, shard->session);
 	load.result = fn(sought->key, sought->length, &load.value, &ttl, context);
 	ww_session_call_end(&here);
-	ww_source_lock(&shard->source);
+	ww_source_lock(shard->source);
 	if (load.result < 0)
 		shard->stats.loads_failed++;
 	else
 		load.result = store(shard, sought, &load, ttl, &out);
 	end_load(shard, &load);
-	ww_source_unlock(&shard->source);
+	ww_source_unlock(shard->source);
 	ww_session_tell_taken(shard, sought, &out);
-	ww_source_lock(&shard->source);
+	ww_source_lock(shard->source);
 	leave_load(shard, &load);
-	ww_source_unlock(&shard->source);
+	ww_source_unlock(shard->source);
 	if (load.result == WW_OK)
 		*value = load.value;
 	return load.result;
@@ -137,7 +137,7 @@ int ww_session_take(
 		shard->stats.hits++;
 		ww_session_entry_used(shard, entry);
 		*value = entry_value(entry);
-		ww_source_unlock(&shard->source);
+		ww_source_unlock(shard->source);
 		return 1;
 	}
 	shard->stats.misses++;
