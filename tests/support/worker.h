@@ -14,7 +14,7 @@ static inline void queue_due(struct ww_driver *driver)
 	ww_driver_pass(driver);
 }
 
-static inline struct ww_stats wheel_stats(const struct source *source)
+static inline struct ww_stats wheel_stats(const struct timer_source *source)
 {
 	struct ww_stats stats = {0};
 

@@ -10,12 +10,12 @@
 #define SECOND_NS 1000000000L
 
 /* The calls of functions that this thread is in, innermost first. */
-struct call {
+struct channel_call {
 	const struct ww_channel *channel;
-	const struct call *outer;
+	const struct channel_call *outer;
 };
 
-static _Thread_local const struct call *calls;
+static _Thread_local const struct channel_call *calls;
 
 void ww_channel_init(struct ww_channel *channel, struct ww_driver *driver, ww_after_fn *fn, void *user)
 {
@@ -56,7 +56,7 @@ static void put(struct ww_channel *channel, uint64_t time)
 /* The lock is held, but not while the function runs. */
 static void call_fn(struct ww_channel *channel)
 {
-	struct call call = {channel, calls};
+	struct channel_call call = {channel, calls};
 
 	channel->running++;
 	pthread_mutex_unlock(&channel->lock);
@@ -197,7 +197,7 @@ static void wait_for_calls(struct ww_channel *channel)
 
 static int is_inside(const struct ww_channel *channel)
 {
-	const struct call *call = calls;
+	const struct channel_call *call = calls;
 
 	while (call && call->channel != channel)
 		call = call->outer;

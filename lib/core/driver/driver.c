@@ -183,7 +183,7 @@ static int create_shards(struct ww_driver *driver, uint32_t count)
 	for (uint32_t i = 0; i < count; i++) {
 		struct shard *shard = &driver->shards[i];
 		*shard = (struct shard){.source = ww_group_source(driver->timers, i), .driver = driver};
-		ww_slab_init(&shard->slab, sizeof(struct record), driver->allocator);
+		ww_slab_init(&shard->slab, sizeof(struct timer_record), driver->allocator);
 		pthread_cond_init(&shard->ended, NULL);
 	}
 	return WW_OK;

@@ -28,7 +28,7 @@ enum record_state { RECORD_UNUSED, RECORD_PENDING, RECORD_QUEUED, RECORD_RUNNING
 #define RECORD_AGAIN 4u     /* was rescheduled when it was not in the queue any more: the worker places it again */
 #define RECORD_LEFT 8u      /* its worker has done with it, and left it queued for a stop, which gives it back */
 
-struct record {
+struct timer_record {
 	union {
 		struct ww_timer timer;     /* pending */
 		struct firing firing;      /* queued */
@@ -51,7 +51,7 @@ struct record {
 
 struct shard {
 	/* Threads that have a shard each must not share a cache line. */
-	_Alignas(64) struct source *source;
+	_Alignas(64) struct timer_source *source;
 	struct ww_driver *driver;
 	struct slab slab;
 	pthread_cond_t ended; /* a callback has; sent while `watchers` */
@@ -92,13 +92,13 @@ struct ww_driver {
 	_Atomic int kicked; /* somebody wants a pass, whatever is due */
 
 	pthread_mutex_t groups_lock;
-	struct group *groups;
+	struct timer_group *groups;
 	uint64_t passes;       /* counts them; of who passes alone */
 	_Atomic uint64_t last; /* tick of the last pass */
 	_Atomic uint64_t wakeups;
 
 	pthread_t thread;
-	struct group *timers;
+	struct timer_group *timers;
 	struct shard *shards;
 	uint32_t shard_count;
 };

@@ -3,7 +3,7 @@
 #include "lib/core/driver/record.h"
 
 /* Set a periodic timer's deadline to the first one whose tick is still to come, and count those that it passes over. */
-static void step_period(struct record *record, uint64_t time, uint64_t tick_ns)
+static void step_period(struct timer_record *record, uint64_t time, uint64_t tick_ns)
 {
 	uint64_t tick = time - time % tick_ns;
 	uint64_t missed = tick > record->deadline ? (tick - record->deadline) / record->period : 0;
@@ -13,7 +13,7 @@ static void step_period(struct record *record, uint64_t time, uint64_t tick_ns)
 }
 
 /* Let a periodic timer wait for its next deadline. */
-static void renew(struct shard *shard, struct record *record)
+static void renew(struct shard *shard, struct timer_record *record)
 {
 	const struct ww_driver *driver = shard->driver;
 
@@ -28,7 +28,7 @@ static void renew(struct shard *shard, struct record *record)
  * The driver is stopped, and the timer's callback runs or has ended: whether it would be called again. Then its
  * deadline is that of the next call.
  */
-static int would_go_on(struct record *record, uint64_t now, uint64_t tick_ns)
+static int would_go_on(struct timer_record *record, uint64_t now, uint64_t tick_ns)
 {
 	if (record->flags & RECORD_AGAIN)
 		return 1;
@@ -42,7 +42,7 @@ static int would_go_on(struct record *record, uint64_t now, uint64_t tick_ns)
  * The driver is stopped, and a worker, which had taken the timer before, has done with it. The stop knows of all that
  * was taken, and has not come to this one yet, or would have cancelled it: what it is to hand over is left to it.
  */
-static void leave_to_stop(struct shard *shard, struct record *record)
+static void leave_to_stop(struct shard *shard, struct timer_record *record)
 {
 	const struct ww_driver *driver = shard->driver;
 
@@ -54,7 +54,7 @@ static void leave_to_stop(struct shard *shard, struct record *record)
 }
 
 /* A timer's call has ended, or did not begin: what comes next for it. */
-static void pass_on(struct shard *shard, struct record *record)
+static void pass_on(struct shard *shard, struct timer_record *record)
 {
 	if (record->flags & RECORD_CANCELLED)
 		give_record(shard, record);
@@ -71,9 +71,9 @@ static void pass_on(struct shard *shard, struct record *record)
 }
 
 /* Of a timer whose calls may overlap: a record for this call, while the timer waits for the next one. */
-static struct record *make_call(struct shard *shard, struct record *record)
+static struct timer_record *make_call(struct shard *shard, struct timer_record *record)
 {
-	struct record *call = take_record(shard, record->shard);
+	struct timer_record *call = take_record(shard, record->shard);
 
 	if (call) {
 		call->of = record->index;
@@ -88,7 +88,7 @@ static struct record *make_call(struct shard *shard, struct record *record)
 }
 
 /* There is no room in the queue, or no memory for a call. */
-static void drop_call(struct shard *shard, struct record *record)
+static void drop_call(struct shard *shard, struct timer_record *record)
 {
 	uint64_t missed = record->missed;
 
@@ -103,14 +103,14 @@ static void drop_call(struct shard *shard, struct record *record)
 static void drop(void *shard, struct ww_timer *timer)
 {
 	((struct shard *)shard)->pending--;
-	drop_call(shard, (struct record *)(void *)timer);
+	drop_call(shard, (struct timer_record *)(void *)timer);
 }
 
 static struct firing *expire(void *of, struct ww_timer *timer)
 {
 	struct shard *shard = of;
-	struct record *record = (struct record *)(void *)timer;
-	struct record *call = record;
+	struct timer_record *record = (struct timer_record *)(void *)timer;
+	struct timer_record *call = record;
 
 	shard->pending--;
 	if (record->flags & RECORD_OVERLAP) {
@@ -126,9 +126,9 @@ static struct firing *expire(void *of, struct ww_timer *timer)
 }
 
 /* The record's call begins: returns 0 when it was cancelled or moved while a worker took it, or all was stopped. */
-static int begin_call(struct shard *shard, struct record *record, struct ww_firing *told)
+static int begin_call(struct shard *shard, struct timer_record *record, struct ww_firing *told)
 {
-	struct record *timer = record_at(shard, record->of);
+	struct timer_record *timer = record_at(shard, record->of);
 
 	if (shard->driver->closed || (timer->flags & (RECORD_CANCELLED | RECORD_AGAIN)))
 		return 0;
@@ -141,9 +141,9 @@ static int begin_call(struct shard *shard, struct record *record, struct ww_firi
 }
 
 /* The record's call has ended, or did not come to pass. */
-static void end_call(struct shard *shard, struct record *record, int began)
+static void end_call(struct shard *shard, struct timer_record *record, int began)
 {
-	struct record *timer = record_at(shard, record->of);
+	struct timer_record *timer = record_at(shard, record->of);
 
 	if (timer == record)
 		pass_on(shard, record);
@@ -161,7 +161,7 @@ static void end_call(struct shard *shard, struct record *record, int began)
 static void run(void *owner, struct firing *firing)
 {
 	struct ww_driver *driver = owner;
-	struct record *record = (struct record *)(void *)firing;
+	struct timer_record *record = (struct timer_record *)(void *)firing;
 	struct shard *shard = &driver->shards[record->shard];
 	struct ww_firing told;
 	int begun;
@@ -189,7 +189,7 @@ struct taken {
 };
 
 /* The shard's lock is held: the timer is neither in the wheel nor in the queue any more. */
-static struct taken take_back(struct shard *shard, struct record *record, uint64_t now)
+static struct taken take_back(struct shard *shard, struct timer_record *record, uint64_t now)
 {
 	uint64_t left = record->deadline > now ? record->deadline - now : 0;
 	struct taken taken = {handle_of(record), record->fn, record->user, left};
@@ -218,7 +218,7 @@ static size_t drain_wheel(struct shard *shard, uint64_t now, ww_driver_drain_fn 
 		count = ww_source_drain(shard->source, batch);
 		shard->pending -= count;
 		for (size_t i = 0; i < count; i++) {
-			struct record *record = (struct record *)(void *)batch[i].timer;
+			struct timer_record *record = (struct timer_record *)(void *)batch[i].timer;
 			taken[i] = take_back(shard, record, now);
 			end_timer(shard, record);
 		}
@@ -232,7 +232,7 @@ static size_t drain_wheel(struct shard *shard, uint64_t now, ww_driver_drain_fn 
 static size_t drain_queued(
     struct ww_driver *driver, struct firing *firing, uint64_t now, ww_driver_drain_fn *drain, void *context)
 {
-	struct record *record = (struct record *)(void *)firing;
+	struct timer_record *record = (struct timer_record *)(void *)firing;
 	struct shard *shard = &driver->shards[record->shard];
 	size_t count = record->of == record->index;
 	struct taken taken;
@@ -253,7 +253,7 @@ static size_t drain_queued(
 static size_t drain_taken(
     struct ww_driver *driver, struct firing *firing, uint64_t now, ww_driver_drain_fn *drain, void *context)
 {
-	struct record *record = (struct record *)(void *)firing;
+	struct timer_record *record = (struct timer_record *)(void *)firing;
 	struct shard *shard = &driver->shards[record->shard];
 	struct taken taken;
 	size_t count = 0;

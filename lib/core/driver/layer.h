@@ -24,8 +24,8 @@
 #include "weekwheel/driver.h"
 #include "weekwheel/wheel.h"
 
-struct group;
-struct source;
+struct timer_group;
+struct timer_source;
 
 /* Timers that are taken out of a wheel at a time, between which others get its lock. */
 #define SOURCE_BATCH 64u
@@ -37,8 +37,8 @@ struct source;
 struct firing {
 	struct firing *next; /* NULL once it has left the queue */
 	struct firing *prev;
-	struct group *group; /* whose firing it is: its ops->run runs it */
-	uint64_t since;      /* when it was queued, in ns of the driver's clock */
+	struct timer_group *group; /* whose firing it is: its ops->run runs it */
+	uint64_t since;            /* when it was queued, in ns of the driver's clock */
 };
 
 struct group_ops {
@@ -85,48 +85,48 @@ int ww_driver_deadline(const struct ww_driver *driver, uint64_t delay, uint64_t 
  * Make a source for each of `count` shards, which lie `stride` bytes apart, and let the driver drive them from now on.
  * Errors: WW_ENOMEM, WW_ECLOSED; then nothing is left of it.
  */
-int ww_group_attach(struct group **group, struct ww_driver *driver, const struct group_ops *ops, void *owner,
+int ww_group_attach(struct timer_group **group, struct ww_driver *driver, const struct group_ops *ops, void *owner,
     void *shards, size_t stride, uint32_t count);
 /*
  * The driver drives the group no more; waits for firings that run, and frees the group and its sources. Firings in the
  * queue and timers in the wheels are forgotten. Not to be called in a firing of the group (see ww_group_inside). In a
  * child of the process it frees memory and does no more.
  */
-void ww_group_detach(struct group *group);
+void ww_group_detach(struct timer_group *group);
 
 /* The source of shard i. */
-struct source *ww_group_source(struct group *group, uint32_t i);
+struct timer_source *ww_group_source(struct timer_group *group, uint32_t i);
 /* The memory that the group and its sources take. */
-size_t ww_group_bytes(const struct group *group);
+size_t ww_group_bytes(const struct timer_group *group);
 /* Whether this thread runs a firing of the group. */
-int ww_group_inside(const struct group *group);
+int ww_group_inside(const struct timer_group *group);
 /* Take a firing back. Returns 1, or 0 when it is no more in the queue: it runs or is about to. */
-int ww_group_withdraw(struct group *group, struct firing *firing);
+int ww_group_withdraw(struct timer_group *group, struct firing *firing);
 /*
  * Take back all firings of the group, in one walk through the queue: a chain, the oldest first, ended by NULL. It is
  * linked by prev, because a next would say that a firing is in the queue.
  */
-struct firing *ww_group_withdraw_all(struct group *group);
+struct firing *ww_group_withdraw_all(struct timer_group *group);
 
 /* ---- Sources (source.c) */
 
-void ww_source_lock(struct source *source);
+void ww_source_lock(struct timer_source *source);
 /* Unlock, and wake the driver if it has to look at this source earlier than it would. */
-void ww_source_unlock(struct source *source);
+void ww_source_unlock(struct timer_source *source);
 
 /* In all that follow the lock is held. */
 
 /* Wait for the condition as pthread_cond_wait does, with the source's lock. */
-void ww_source_wait(struct source *source, pthread_cond_t *condition);
+void ww_source_wait(struct timer_source *source, pthread_cond_t *condition);
 /*
  * Schedule a timer, idle or pending, at an absolute deadline in ns of the driver's clock, at most WW_DRIVER_TIME_MAX; it
  * expires in the first tick that is not before. Cannot fail.
  */
-void ww_source_schedule(struct source *source, struct ww_timer *timer, uint64_t deadline);
+void ww_source_schedule(struct timer_source *source, struct ww_timer *timer, uint64_t deadline);
 /* The same for a timer that is pending: a later deadline costs one store. */
-void ww_source_move(struct source *source, struct ww_timer *timer, uint64_t deadline);
-void ww_source_cancel(struct source *source, struct ww_timer *timer);
+void ww_source_move(struct timer_source *source, struct ww_timer *timer, uint64_t deadline);
+void ww_source_cancel(struct timer_source *source, struct ww_timer *timer);
 /* Take up to SOURCE_BATCH pending timers out of the wheel. Returns their number, 0 when none is left. */
-size_t ww_source_drain(struct source *source, struct ww_expiry *batch);
+size_t ww_source_drain(struct timer_source *source, struct ww_expiry *batch);
 
 #endif

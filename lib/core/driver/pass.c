@@ -2,7 +2,7 @@
 
 #include "lib/core/driver/driver_internal.h"
 
-struct pass {
+struct driver_pass {
 	struct ww_driver *driver;
 	uint64_t time;
 	uint64_t tick;
@@ -15,7 +15,7 @@ struct pass {
  * done with, so that the pass ends; or the first thing due waits for room in the queue, and what is due later elsewhere
  * is not to get ahead of it.
  */
-static int is_passed(const struct pass *pass, const struct source *source)
+static int is_passed(const struct driver_pass *pass, const struct timer_source *source)
 {
 	if (source->next > pass->tick || source->done == pass->number)
 		return 1;
@@ -26,15 +26,15 @@ static int is_passed(const struct pass *pass, const struct source *source)
  * The source that has the first thing to do of all, NULL when there is nothing more. *until: it has the first ones up
  * to this tick, in which another source has something to do, or which is the time.
  */
-static struct source *first_due(const struct pass *pass, uint64_t *until)
+static struct timer_source *first_due(const struct driver_pass *pass, uint64_t *until)
 {
-	struct source *first = NULL;
+	struct timer_source *first = NULL;
 	uint64_t soonest = pass->tick;
 
 	*until = pass->tick;
-	for (struct group *group = pass->driver->groups; group; group = group->next)
+	for (struct timer_group *group = pass->driver->groups; group; group = group->next)
 		for (uint32_t i = 0; i < group->count; i++) {
-			struct source *source = &group->source[i];
+			struct timer_source *source = &group->source[i];
 			uint64_t next = source->next;
 			if (is_passed(pass, source))
 				continue;
@@ -50,9 +50,10 @@ static struct source *first_due(const struct pass *pass, uint64_t *until)
 }
 
 /* The source's lock is held: queue the firings of what has expired. */
-static void fire_batch(struct pass *pass, struct source *source, const struct ww_expiry *batch, size_t count)
+static void fire_batch(
+    struct driver_pass *pass, struct timer_source *source, const struct ww_expiry *batch, size_t count)
 {
-	struct group *group = source->group;
+	struct timer_group *group = source->group;
 	struct queue *queue = &pass->driver->queue;
 	uint32_t room = group->drops ? ww_queue_room(queue) : UINT32_MAX;
 	struct firing *first = NULL;
@@ -78,7 +79,7 @@ static void fire_batch(struct pass *pass, struct source *source, const struct ww
 }
 
 /* The source's lock is held. Let a batch expire that is due by the tick; returns 1 when more is. */
-static int expire_batch(struct pass *pass, struct source *source, uint64_t tick)
+static int expire_batch(struct driver_pass *pass, struct timer_source *source, uint64_t tick)
 {
 	struct ww_expiry batch[SOURCE_BATCH];
 	size_t room = SOURCE_BATCH;
@@ -94,7 +95,7 @@ static int expire_batch(struct pass *pass, struct source *source, uint64_t tick)
 	return more > 0 && count > 0;
 }
 
-static void look_at(struct pass *pass, struct source *source, uint64_t until)
+static void look_at(struct driver_pass *pass, struct timer_source *source, uint64_t until)
 {
 	uint64_t next;
 
@@ -128,8 +129,8 @@ static int wait_for_room(struct queue *queue)
 
 void ww_driver_pass(struct ww_driver *driver)
 {
-	struct pass pass = {.driver = driver};
-	struct source *source;
+	struct driver_pass pass = {.driver = driver};
+	struct timer_source *source;
 	uint64_t until;
 
 	pthread_mutex_lock(&driver->groups_lock);
@@ -159,7 +160,7 @@ static uint64_t next_tick(struct ww_driver *driver)
 
 	pthread_mutex_lock(&driver->groups_lock);
 	int starved = driver->queue.starved;
-	for (const struct group *group = driver->groups; group; group = group->next)
+	for (const struct timer_group *group = driver->groups; group; group = group->next)
 		for (uint32_t i = 0; i < group->count; i++) {
 			uint64_t wanted = group->source[i].next;
 			if (wanted < next && !(starved && group->waits && wanted <= driver->last))

@@ -95,7 +95,7 @@ int ww_queue_withdraw(struct queue *queue, struct firing *firing)
 	return waiting;
 }
 
-struct firing *ww_queue_withdraw_all(struct queue *queue, const struct group *group)
+struct firing *ww_queue_withdraw_all(struct queue *queue, const struct timer_group *group)
 {
 	struct firing *first = NULL;
 	struct firing **link = &first;
@@ -117,7 +117,7 @@ struct firing *ww_queue_withdraw_all(struct queue *queue, const struct group *gr
 	return first;
 }
 
-uint32_t ww_queue_close(struct queue *queue, const struct group *group, struct firing **taken)
+uint32_t ww_queue_close(struct queue *queue, const struct timer_group *group, struct firing **taken)
 {
 	uint32_t count = 0;
 
@@ -172,7 +172,7 @@ static void leave_firing(const struct running *here)
 /* The lock is held when this is called and when it returns, and not between. */
 static void run_firing(struct queue *queue, struct firing *firing)
 {
-	struct group *group = firing->group;
+	struct timer_group *group = firing->group;
 	struct running here = {queue, group, firing, running_here, NULL, NULL};
 
 	enter_firing(queue, &here);
@@ -244,7 +244,7 @@ void ww_queue_end(struct queue *queue)
 		thread_join(queue->threads[--queue->started]);
 }
 
-int ww_queue_inside(const struct queue *queue, const struct group *group, const struct firing *firing)
+int ww_queue_inside(const struct queue *queue, const struct timer_group *group, const struct firing *firing)
 {
 	for (const struct running *here = running_here; here; here = here->outer)
 		if (here->queue == queue && (!group || here->group == group) && (!firing || here->firing == firing))
@@ -257,7 +257,7 @@ const struct running *ww_queue_here(void)
 	return running_here;
 }
 
-void ww_queue_wait_group(struct queue *queue, struct group *group)
+void ww_queue_wait_group(struct queue *queue, struct timer_group *group)
 {
 	int state;
 

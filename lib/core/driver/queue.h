@@ -15,7 +15,7 @@ struct queue;
 /* What the threads in firings are running, innermost first, so that a call can tell whether it comes from a callback. */
 struct running {
 	const struct queue *queue;
-	const struct group *group;
+	const struct timer_group *group;
 	struct firing *firing;
 	const struct running *outer;
 	struct running *next; /* of the queue's list, under its lock */
@@ -66,20 +66,20 @@ int ww_queue_withdraw(struct queue *queue, struct firing *firing);
  * Take back all firings of a group, in one walk through the queue: a chain, the oldest first, ended by NULL. It is linked
  * by prev, because a next would say that a firing is in the queue.
  */
-struct firing *ww_queue_withdraw_all(struct queue *queue, const struct group *group);
+struct firing *ww_queue_withdraw_all(struct queue *queue, const struct timer_group *group);
 /* Run the oldest firing in this thread. Returns 0 when there is none. */
 int ww_queue_run(struct queue *queue);
 /*
  * The lock is held: from now on no firing is taken. Stores those of the group that were taken and have not ended, which
  * may be about to begin, in taken[] and returns how many: at most as many as workers, and one without.
  */
-uint32_t ww_queue_close(struct queue *queue, const struct group *group, struct firing **taken);
+uint32_t ww_queue_close(struct queue *queue, const struct timer_group *group, struct firing **taken);
 
 /* Whether this thread is in a firing of the queue; of the group, unless that is NULL; of the firing, unless that is NULL. */
-int ww_queue_inside(const struct queue *queue, const struct group *group, const struct firing *firing);
+int ww_queue_inside(const struct queue *queue, const struct timer_group *group, const struct firing *firing);
 /* What this thread is in, of whatever queue; NULL: no firing. */
 const struct running *ww_queue_here(void);
 /* Wait until no firing of the group runs. */
-void ww_queue_wait_group(struct queue *queue, struct group *group);
+void ww_queue_wait_group(struct queue *queue, struct timer_group *group);
 
 #endif

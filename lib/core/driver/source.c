@@ -3,7 +3,7 @@
 #include "lib/core/driver/driver_internal.h"
 #include "lib/core/wheel/event.h"
 
-void ww_source_free(struct source *source)
+void ww_source_free(struct timer_source *source)
 {
 	const struct ww_allocator *allocator = source->group->driver->allocator;
 
@@ -13,7 +13,7 @@ void ww_source_free(struct source *source)
 }
 
 /* A wheel of the driver's geometry in this memory, which begins at the tick. */
-static struct ww_wheel *make_wheel(const struct source *source, void *memory, uint64_t tick)
+static struct ww_wheel *make_wheel(const struct timer_source *source, void *memory, uint64_t tick)
 {
 	struct ww_wheel_config config;
 	struct ww_wheel *wheel = NULL;
@@ -24,7 +24,7 @@ static struct ww_wheel *make_wheel(const struct source *source, void *memory, ui
 	return wheel;
 }
 
-int ww_source_create(struct source *source)
+int ww_source_create(struct timer_source *source)
 {
 	const struct ww_driver *driver = source->group->driver;
 	const struct ww_allocator *allocator = driver->allocator;
@@ -50,7 +50,7 @@ int ww_source_create(struct source *source)
  * The clock was stepped back behind the wheel's time, and a wheel's time never runs backwards: its timers go to the
  * spare wheel, which begins at the clock's time, and wait until the clock comes to their deadlines again.
  */
-void ww_source_rewind(struct source *source, uint64_t tick)
+void ww_source_rewind(struct timer_source *source, uint64_t tick)
 {
 	struct ww_expiry batch[SOURCE_BATCH];
 	struct ww_wheel *wheel = make_wheel(source, source->spare, tick);
@@ -63,12 +63,12 @@ void ww_source_rewind(struct source *source, uint64_t tick)
 	source->wheel = wheel;
 }
 
-void ww_source_lock(struct source *source)
+void ww_source_lock(struct timer_source *source)
 {
 	pthread_mutex_lock(&source->lock);
 }
 
-void ww_source_unlock(struct source *source)
+void ww_source_unlock(struct timer_source *source)
 {
 	struct ww_driver *driver = source->group->driver;
 	uint64_t next = source->next;
@@ -79,12 +79,12 @@ void ww_source_unlock(struct source *source)
 		ww_driver_rearm(driver, next);
 }
 
-void ww_source_wait(struct source *source, pthread_cond_t *condition)
+void ww_source_wait(struct timer_source *source, pthread_cond_t *condition)
 {
 	pthread_cond_wait(condition, &source->lock);
 }
 
-static uint64_t tick_of(const struct source *source, uint64_t deadline)
+static uint64_t tick_of(const struct timer_source *source, uint64_t deadline)
 {
 	uint64_t tick_ns = source->group->driver->tick_ns;
 
@@ -95,7 +95,7 @@ static uint64_t tick_of(const struct source *source, uint64_t deadline)
  * What was filed may ask for attention before its deadline, when its slot is demoted. The wheel's event may also be one
  * that nothing waits for any more, and hide that of what was filed behind it: then it is looked at once too often.
  */
-static void note_event(struct source *source)
+static void note_event(struct timer_source *source)
 {
 	uint64_t event = wheel_event(source->wheel);
 
@@ -103,24 +103,24 @@ static void note_event(struct source *source)
 		source->next = event;
 }
 
-void ww_source_schedule(struct source *source, struct ww_timer *timer, uint64_t deadline)
+void ww_source_schedule(struct timer_source *source, struct ww_timer *timer, uint64_t deadline)
 {
 	(void)ww_wheel_schedule_at(source->wheel, timer, tick_of(source, deadline));
 	note_event(source);
 }
 
-void ww_source_move(struct source *source, struct ww_timer *timer, uint64_t deadline)
+void ww_source_move(struct timer_source *source, struct ww_timer *timer, uint64_t deadline)
 {
 	(void)ww_wheel_reschedule_at(source->wheel, timer, tick_of(source, deadline));
 	note_event(source);
 }
 
-void ww_source_cancel(struct source *source, struct ww_timer *timer)
+void ww_source_cancel(struct timer_source *source, struct ww_timer *timer)
 {
 	(void)ww_wheel_cancel(source->wheel, timer);
 }
 
-size_t ww_source_drain(struct source *source, struct ww_expiry *batch)
+size_t ww_source_drain(struct timer_source *source, struct ww_expiry *batch)
 {
 	size_t count = 0;
 

@@ -5,18 +5,18 @@
 
 #include "lib/core/driver/layer.h"
 
-struct source {
+struct timer_source {
 	/* Threads that have a source each must not share a cache line. */
 	_Alignas(64) pthread_mutex_t lock;
 	struct ww_wheel *wheel;
 	struct ww_wheel *spare; /* empty; for a clock that may be stepped backwards */
 	_Atomic uint64_t next;  /* the tick at which the driver has to look at the wheel */
 	uint64_t done;          /* the last pass that let all expire that was due; the driver's alone */
-	struct group *group;
+	struct timer_group *group;
 	void *shard; /* the layer's */
 };
 
-struct group {
+struct timer_group {
 	struct ww_driver *driver;
 	const struct group_ops *ops;
 	void *owner;        /* whom ops->run is given */
@@ -25,15 +25,15 @@ struct group {
 	int drops;        /* what finds no room in the queue is dropped */
 	int waits;        /* what is due waits for room in the queue */
 	uint32_t running; /* firings of this group that run; under the queue's lock */
-	struct group *next;
-	struct source source[];
+	struct timer_group *next;
+	struct timer_source source[];
 };
 
 /* Make the wheel of a source, whose group is set. Errors: WW_ENOMEM. */
-int ww_source_create(struct source *source);
+int ww_source_create(struct timer_source *source);
 /* Give back the memory of the wheel alone: see ww_queue_free. */
-void ww_source_free(struct source *source);
+void ww_source_free(struct timer_source *source);
 /* The lock is held: the clock is at a tick before the wheel's time. */
-void ww_source_rewind(struct source *source, uint64_t tick);
+void ww_source_rewind(struct timer_source *source, uint64_t tick);
 
 #endif

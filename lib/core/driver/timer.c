@@ -13,10 +13,10 @@ static struct shard *shard_of(struct ww_driver *driver, ww_handle handle)
  * The shard's lock is held: the record that the handle names, cancelled or not, or NULL if nothing is left of its
  * timer.
  */
-static struct record *find_remains(const struct shard *shard, ww_handle handle)
+static struct timer_record *find_remains(const struct shard *shard, ww_handle handle)
 {
 	uint32_t index = (uint32_t)(handle >> HANDLE_INDEX) % SLAB_MAX;
-	struct record *record;
+	struct timer_record *record;
 
 	if (index >= slab_end(&shard->slab))
 		return NULL;
@@ -27,15 +27,15 @@ static struct record *find_remains(const struct shard *shard, ww_handle handle)
 }
 
 /* The same, NULL also if the handle is stale because the timer was cancelled. */
-static struct record *find(const struct shard *shard, ww_handle handle)
+static struct timer_record *find(const struct shard *shard, ww_handle handle)
 {
-	struct record *record = find_remains(shard, handle);
+	struct timer_record *record = find_remains(shard, handle);
 
 	return record && (record->flags & RECORD_CANCELLED) ? NULL : record;
 }
 
 /* Lock the handle's shard and find its record. On error nothing is locked. */
-static int lock_record(struct ww_driver *driver, ww_handle handle, struct shard **shard, struct record **record)
+static int lock_record(struct ww_driver *driver, ww_handle handle, struct shard **shard, struct timer_record **record)
 {
 	int error;
 
@@ -55,7 +55,7 @@ static int lock_record(struct ww_driver *driver, ww_handle handle, struct shard 
 	return driver->closed ? WW_ECLOSED : WW_ESTALE;
 }
 
-static void unplace_record(struct shard *shard, struct record *record)
+static void unplace_record(struct shard *shard, struct timer_record *record)
 {
 	ww_source_cancel(shard->source, &record->as.timer);
 	shard->pending--;
@@ -64,7 +64,7 @@ static void unplace_record(struct shard *shard, struct record *record)
 /*
  * Take a record that is queued back out of the queue, unless a worker has taken it already. Returns 1 if it was there.
  */
-static int take_from_queue(struct shard *shard, struct record *record)
+static int take_from_queue(struct shard *shard, struct timer_record *record)
 {
 	return record->state == RECORD_QUEUED && ww_queue_withdraw(&shard->driver->queue, &record->as.firing);
 }
@@ -97,7 +97,7 @@ static int schedule(struct ww_driver *driver, const struct order *order, ww_hand
 {
 	uint32_t number = home_of(driver);
 	struct shard *shard = &driver->shards[number];
-	struct record *record = NULL;
+	struct timer_record *record = NULL;
 	int error = WW_ENOMEM;
 
 	ww_source_lock(shard->source);
@@ -188,7 +188,7 @@ int ww_driver_reserve(struct ww_driver *driver, size_t timers)
 int ww_driver_reschedule(struct ww_driver *driver, ww_handle timer, uint64_t delay)
 {
 	struct shard *shard;
-	struct record *record;
+	struct timer_record *record;
 	uint64_t deadline;
 	int moved = 1;
 	int error = lock_record(driver, timer, &shard, &record);
@@ -214,13 +214,13 @@ int ww_driver_reschedule(struct ww_driver *driver, ww_handle timer, uint64_t del
 }
 
 /* Whether a callback of the timer runs. */
-static int runs(const struct record *record)
+static int runs(const struct timer_record *record)
 {
 	return record->flags & RECORD_OVERLAP ? record->begun > 0 : record->state == RECORD_RUNNING;
 }
 
 /* The shard's lock is held, the record is found: what ww_driver_cancel returns. */
-static int cancel_record(struct shard *shard, struct record *record)
+static int cancel_record(struct shard *shard, struct timer_record *record)
 {
 	int in_time = !runs(record);
 
@@ -237,7 +237,7 @@ static int cancel_record(struct shard *shard, struct record *record)
 int ww_driver_cancel(struct ww_driver *driver, ww_handle timer)
 {
 	struct shard *shard;
-	struct record *record;
+	struct timer_record *record;
 	int result = lock_record(driver, timer, &shard, &record);
 
 	if (result)
@@ -256,7 +256,7 @@ static void unlock_shard(void *argument)
 }
 
 /* The shard's lock is held: wait until the timer of this handle, which was cancelled while it ran, runs no more. */
-static void wait_for_end(struct shard *shard, const struct record *record, ww_handle timer)
+static void wait_for_end(struct shard *shard, const struct timer_record *record, ww_handle timer)
 {
 	shard->watchers++;
 	pthread_cleanup_push(unlock_shard, shard);
@@ -266,12 +266,12 @@ static void wait_for_end(struct shard *shard, const struct record *record, ww_ha
 }
 
 /* Whether this thread is in a callback of the timer. */
-static int is_inside(const struct ww_driver *driver, const struct record *record)
+static int is_inside(const struct ww_driver *driver, const struct timer_record *record)
 {
 	for (const struct running *here = ww_queue_here(); here; here = here->outer) {
 		if (here->group != driver->timers)
 			continue;
-		const struct record *other = (const void *)here->firing;
+		const struct timer_record *other = (const void *)here->firing;
 		if (other->shard == record->shard && other->of == record->index)
 			return 1;
 	}
@@ -285,7 +285,7 @@ static int is_inside(const struct ww_driver *driver, const struct record *record
 static void wait_for_remains(struct ww_driver *driver, ww_handle timer)
 {
 	struct shard *shard = shard_of(driver, timer);
-	struct record *record;
+	struct timer_record *record;
 
 	if (!shard)
 		return;
@@ -300,7 +300,7 @@ static void wait_for_remains(struct ww_driver *driver, ww_handle timer)
 int ww_driver_cancel_wait(struct ww_driver *driver, ww_handle timer)
 {
 	struct shard *shard;
-	struct record *record;
+	struct timer_record *record;
 	int result = lock_record(driver, timer, &shard, &record);
 
 	if (result == WW_ESTALE || (result == WW_ECLOSED && !ww_driver_forked(driver)))
@@ -322,7 +322,7 @@ int ww_driver_cancel_wait(struct ww_driver *driver, ww_handle timer)
 int ww_driver_time_left(struct ww_driver *driver, ww_handle timer, uint64_t *ns)
 {
 	struct shard *shard;
-	struct record *record;
+	struct timer_record *record;
 	int result;
 
 	if (!ns)

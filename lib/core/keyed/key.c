@@ -5,7 +5,7 @@
 #include "lib/core/keyed/keyed_internal.h"
 
 /* A key that is sought, and where. */
-struct sought {
+struct keyed_sought {
 	const void *key;
 	size_t length;
 	uint64_t hash;
@@ -14,7 +14,7 @@ struct sought {
 
 static int is_sought(const void *context, uint32_t index)
 {
-	const struct sought *sought = context;
+	const struct keyed_sought *sought = context;
 	const struct keyed_entry *entry = slab_at(&sought->shard->slab, index);
 
 	if (entry->length != sought->length)
@@ -23,7 +23,7 @@ static int is_sought(const void *context, uint32_t index)
 }
 
 /* Lock the key's shard. On error nothing is locked. */
-static int lock_shard(struct ww_keyed *keyed, struct sought *sought)
+static int lock_shard(struct ww_keyed *keyed, struct keyed_sought *sought)
 {
 	int error;
 
@@ -42,7 +42,7 @@ static int lock_shard(struct ww_keyed *keyed, struct sought *sought)
 }
 
 /* The shard is locked: its entry with the key, or NULL. */
-static struct keyed_entry *find(const struct sought *sought)
+static struct keyed_entry *find(const struct keyed_sought *sought)
 {
 	uint32_t index = table_find(&sought->shard->table, sought->hash, is_sought, sought);
 
@@ -50,7 +50,7 @@ static struct keyed_entry *find(const struct sought *sought)
 }
 
 /* Lock the key's shard and find its entry of this version. On error nothing is locked. */
-static int lock_entry(struct ww_keyed *keyed, struct sought *sought, uint64_t version, struct keyed_entry **entry)
+static int lock_entry(struct ww_keyed *keyed, struct keyed_sought *sought, uint64_t version, struct keyed_entry **entry)
 {
 	int error = lock_shard(keyed, sought);
 
@@ -66,7 +66,7 @@ static int lock_entry(struct ww_keyed *keyed, struct sought *sought, uint64_t ve
 int ww_keyed_set_at(struct ww_keyed *keyed, const void *key, size_t length, void *value, uint64_t deadline,
     uint64_t *version, void **former)
 {
-	struct sought sought = {.key = key, .length = length};
+	struct keyed_sought sought = {.key = key, .length = length};
 	struct keyed_entry *entry;
 	int found;
 	int error = lock_shard(keyed, &sought);
@@ -113,7 +113,7 @@ int ww_keyed_set(struct ww_keyed *keyed, const void *key, size_t length, void *v
 
 int ww_keyed_move(struct ww_keyed *keyed, const void *key, size_t length, uint64_t version, uint64_t delay)
 {
-	struct sought sought = {.key = key, .length = length};
+	struct keyed_sought sought = {.key = key, .length = length};
 	struct keyed_entry *entry;
 	uint64_t deadline;
 	int error = lock_entry(keyed, &sought, version, &entry);
@@ -131,7 +131,7 @@ int ww_keyed_move(struct ww_keyed *keyed, const void *key, size_t length, uint64
 
 int ww_keyed_remove(struct ww_keyed *keyed, const void *key, size_t length, uint64_t version, void **value)
 {
-	struct sought sought = {.key = key, .length = length};
+	struct keyed_sought sought = {.key = key, .length = length};
 	struct keyed_entry *entry;
 	int error = lock_entry(keyed, &sought, version, &entry);
 
@@ -149,7 +149,7 @@ int ww_keyed_remove(struct ww_keyed *keyed, const void *key, size_t length, uint
 int ww_keyed_get(
     struct ww_keyed *keyed, const void *key, size_t length, void **value, uint64_t *time_left, uint64_t *version)
 {
-	struct sought sought = {.key = key, .length = length};
+	struct keyed_sought sought = {.key = key, .length = length};
 	struct keyed_entry *entry;
 	int error = lock_entry(keyed, &sought, WW_KEYED_ANY, &entry);
 

@@ -67,7 +67,7 @@ struct keyed_entry {
 
 struct keyed_shard {
 	/* Threads that have a shard each must not share a cache line. */
-	_Alignas(64) struct source *source;
+	_Alignas(64) struct timer_source *source;
 	struct ww_keyed *keyed;
 	struct slab slab;
 	struct table table;
@@ -84,7 +84,7 @@ struct keyed_shard {
 
 struct ww_keyed {
 	struct ww_driver *driver;
-	struct group *group;
+	struct timer_group *group;
 	struct keyed_shard *shards;
 	uint32_t shard_count;
 	const struct ww_allocator *allocator;

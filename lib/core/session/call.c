@@ -16,8 +16,8 @@ int ww_session_ttl_refused(const struct ww_session *session, uint64_t now, uint6
 }
 
 /* The key has an entry already. */
-static void replace(
-    struct session_shard *shard, struct entry *entry, void *value, uint64_t now, void **former, struct taken_out *out)
+static void replace(struct session_shard *shard, struct session_entry *entry, void *value, uint64_t now, void **former,
+    struct taken_out *out)
 {
 	int expired = ww_session_entry_deadline(shard, entry) <= now;
 
@@ -37,9 +37,9 @@ static void replace(
  * The shard is over its limit: take out the entry that was not used for longest. Its memory is still taken, so that its
  * key can be told.
  */
-static struct entry *evict(struct session_shard *shard)
+static struct session_entry *evict(struct session_shard *shard)
 {
-	struct entry *oldest;
+	struct session_entry *oldest;
 
 	if (!shard->session->shard_limit || table_count(&shard->table) <= shard->session->shard_limit)
 		return NULL;
@@ -50,7 +50,7 @@ static struct entry *evict(struct session_shard *shard)
 }
 
 /* No lock is held: tell of an entry that was taken out, and free it. */
-static void tell_and_free(struct session_shard *shard, struct entry *entry, enum ww_gone why)
+static void tell_and_free(struct session_shard *shard, struct session_entry *entry, enum ww_gone why)
 {
 	ww_session_tell(shard->session, entry_key(entry), entry->length, entry_value(entry), why);
 	ww_source_lock(shard->source);
@@ -58,10 +58,10 @@ static void tell_and_free(struct session_shard *shard, struct entry *entry, enum
 	ww_source_unlock(shard->source);
 }
 
-int ww_session_put(struct session_shard *shard, const struct sought *sought, void *value, uint64_t now, uint64_t ttl,
-    void **former, struct taken_out *out)
+int ww_session_put(struct session_shard *shard, const struct session_sought *sought, void *value, uint64_t now,
+    uint64_t ttl, void **former, struct taken_out *out)
 {
-	struct entry *entry = ww_session_entry_find(shard, sought);
+	struct session_entry *entry = ww_session_entry_find(shard, sought);
 
 	*out = (struct taken_out){0};
 	if (entry)
@@ -78,7 +78,8 @@ int ww_session_put(struct session_shard *shard, const struct sought *sought, voi
 	return WW_OK;
 }
 
-void ww_session_tell_taken(struct session_shard *shard, const struct sought *sought, const struct taken_out *out)
+void ww_session_tell_taken(
+    struct session_shard *shard, const struct session_sought *sought, const struct taken_out *out)
 {
 	if (out->is)
 		ww_session_tell(shard->session, sought->key, sought->length, out->value, out->why);
@@ -89,7 +90,7 @@ void ww_session_tell_taken(struct session_shard *shard, const struct sought *sou
 int ww_session_set(struct ww_session *session, const void *key, size_t length, void *value, uint64_t ttl, void **former)
 {
 	struct session_shard *shard;
-	struct sought sought;
+	struct session_sought sought;
 	struct taken_out out = {0};
 	uint64_t now;
 	int error = ww_session_enter(session, key, length, &shard, &sought, &now);
@@ -107,15 +108,15 @@ int ww_session_set(struct ww_session *session, const void *key, size_t length, v
 /* ---- Looking up */
 
 /* The lock is held: the entry if it has not expired. */
-static struct entry *find_live(struct session_shard *shard, const struct sought *sought, uint64_t now)
+static struct session_entry *find_live(struct session_shard *shard, const struct session_sought *sought, uint64_t now)
 {
-	struct entry *entry = ww_session_entry_find(shard, sought);
+	struct session_entry *entry = ww_session_entry_find(shard, sought);
 
 	return entry && ww_session_entry_deadline(shard, entry) > now ? entry : NULL;
 }
 
 /* The lock is held: this lookup is a hit, and the entry's use, or with NULL a miss. */
-static void count_look_up(struct session_shard *shard, struct entry *entry)
+static void count_look_up(struct session_shard *shard, struct session_entry *entry)
 {
 	if (!entry) {
 		shard->stats.misses++;
@@ -125,9 +126,9 @@ static void count_look_up(struct session_shard *shard, struct entry *entry)
 	ww_session_entry_used(shard, entry);
 }
 
-static struct entry *look_up(struct session_shard *shard, const struct sought *sought, uint64_t now)
+static struct session_entry *look_up(struct session_shard *shard, const struct session_sought *sought, uint64_t now)
 {
-	struct entry *entry = find_live(shard, sought, now);
+	struct session_entry *entry = find_live(shard, sought, now);
 
 	count_look_up(shard, entry);
 	return entry;
@@ -136,8 +137,8 @@ static struct entry *look_up(struct session_shard *shard, const struct sought *s
 int ww_session_get(struct ww_session *session, const void *key, size_t length, void **value)
 {
 	struct session_shard *shard;
-	struct sought sought;
-	const struct entry *entry;
+	struct session_sought sought;
+	const struct session_entry *entry;
 	uint64_t now;
 	int error = ww_session_enter(session, key, length, &shard, &sought, &now);
 
@@ -153,8 +154,8 @@ int ww_session_get(struct ww_session *session, const void *key, size_t length, v
 int ww_session_refresh(struct ww_session *session, const void *key, size_t length, uint64_t ttl, void **value)
 {
 	struct session_shard *shard;
-	struct sought sought;
-	struct entry *entry;
+	struct session_sought sought;
+	struct session_entry *entry;
 	uint64_t now;
 	int error = ww_session_enter(session, key, length, &shard, &sought, &now);
 
@@ -179,8 +180,8 @@ int ww_session_refresh(struct ww_session *session, const void *key, size_t lengt
 int ww_session_look(struct ww_session *session, const void *key, size_t length, ww_look_fn *look, void *context)
 {
 	struct session_shard *shard;
-	struct sought sought;
-	const struct entry *entry;
+	struct session_sought sought;
+	const struct session_entry *entry;
 	uint64_t now;
 	int error = look ? ww_session_enter(session, key, length, &shard, &sought, &now) : WW_EINVAL;
 
@@ -196,8 +197,8 @@ int ww_session_look(struct ww_session *session, const void *key, size_t length, 
 int ww_session_time_left(struct ww_session *session, const void *key, size_t length, uint64_t *ns)
 {
 	struct session_shard *shard;
-	struct sought sought;
-	const struct entry *entry;
+	struct session_sought sought;
+	const struct session_entry *entry;
 	uint64_t now;
 	uint64_t deadline = 0;
 	int error = ns ? ww_session_enter(session, key, length, &shard, &sought, &now) : WW_EINVAL;
@@ -219,8 +220,8 @@ int ww_session_time_left(struct ww_session *session, const void *key, size_t len
 int ww_session_delete(struct ww_session *session, const void *key, size_t length, void **value)
 {
 	struct session_shard *shard;
-	struct sought sought;
-	struct entry *entry;
+	struct session_sought sought;
+	struct session_entry *entry;
 	void *taken = NULL;
 	uint64_t now;
 	int found;
@@ -253,7 +254,7 @@ static struct firing *take_all(struct session_shard *shard)
 	ww_source_lock(shard->source);
 	while ((count = ww_source_drain(shard->source, batch)) > 0)
 		for (size_t i = 0; i < count; i++) {
-			struct entry *entry = (struct entry *)(void *)batch[i].timer;
+			struct session_entry *entry = (struct session_entry *)(void *)batch[i].timer;
 			ww_session_entry_remove(shard, entry, 0);
 			entry->as.firing.next = chain;
 			chain = &entry->as.firing;
@@ -272,7 +273,7 @@ size_t ww_session_take_out(struct ww_session *session)
 		struct firing *next;
 		for (struct firing *firing = take_all(shard); firing; firing = next, cleared++) {
 			next = firing->next;
-			tell_and_free(shard, (struct entry *)(void *)firing, WW_GONE_CLEARED);
+			tell_and_free(shard, (struct session_entry *)(void *)firing, WW_GONE_CLEARED);
 		}
 	}
 	return cleared;

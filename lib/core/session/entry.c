@@ -5,12 +5,12 @@
 
 #include "lib/core/session/session_internal.h"
 
-static struct entry *entry_at(const struct session_shard *shard, uint32_t index)
+static struct session_entry *entry_at(const struct session_shard *shard, uint32_t index)
 {
 	return slab_at(&shard->slab, index);
 }
 
-uint64_t ww_session_entry_deadline(const struct session_shard *shard, const struct entry *entry)
+uint64_t ww_session_entry_deadline(const struct session_shard *shard, const struct session_entry *entry)
 {
 	uint64_t tick = 0;
 
@@ -20,13 +20,13 @@ uint64_t ww_session_entry_deadline(const struct session_shard *shard, const stru
 
 static int same_key(const void *context, uint32_t index)
 {
-	const struct sought *sought = context;
-	const struct entry *entry = entry_at(sought->shard, index);
+	const struct session_sought *sought = context;
+	const struct session_entry *entry = entry_at(sought->shard, index);
 
 	return entry->length == sought->length && memcmp(entry_key(entry), sought->key, sought->length) == 0;
 }
 
-struct entry *ww_session_entry_find(struct session_shard *shard, const struct sought *sought)
+struct session_entry *ww_session_entry_find(struct session_shard *shard, const struct session_sought *sought)
 {
 	uint32_t index = table_find(&shard->table, sought->hash, same_key, sought);
 
@@ -35,7 +35,7 @@ struct entry *ww_session_entry_find(struct session_shard *shard, const struct so
 
 /* ---- Order of use, in a limited map */
 
-static void link_newest(struct session_shard *shard, struct entry *entry)
+static void link_newest(struct session_shard *shard, struct session_entry *entry)
 {
 	entry->newer = SLAB_NONE;
 	entry->older = shard->newest;
@@ -46,7 +46,7 @@ static void link_newest(struct session_shard *shard, struct entry *entry)
 	shard->newest = entry->index;
 }
 
-static void unlink_use(struct session_shard *shard, const struct entry *entry)
+static void unlink_use(struct session_shard *shard, const struct session_entry *entry)
 {
 	if (entry->newer != SLAB_NONE)
 		entry_at(shard, entry->newer)->older = entry->older;
@@ -58,7 +58,7 @@ static void unlink_use(struct session_shard *shard, const struct entry *entry)
 		shard->oldest = entry->newer;
 }
 
-void ww_session_entry_used(struct session_shard *shard, struct entry *entry)
+void ww_session_entry_used(struct session_shard *shard, struct session_entry *entry)
 {
 	if (!shard->session->shard_limit || shard->newest == entry->index)
 		return;
@@ -69,7 +69,7 @@ void ww_session_entry_used(struct session_shard *shard, struct entry *entry)
 /* ---- Adding and removing */
 
 /* Copy the key into the entry. Returns 0 when there is no memory. */
-static int set_key(struct session_shard *shard, struct entry *entry, const struct sought *sought)
+static int set_key(struct session_shard *shard, struct session_entry *entry, const struct session_sought *sought)
 {
 	const struct ww_allocator *allocator = shard->session->allocator;
 	void *to = entry->key.inline_bytes;
@@ -89,7 +89,7 @@ static int set_key(struct session_shard *shard, struct entry *entry, const struc
 	return 1;
 }
 
-void ww_session_entry_free_key(struct session_shard *shard, struct entry *entry)
+void ww_session_entry_free_key(struct session_shard *shard, struct session_entry *entry)
 {
 	const struct ww_allocator *allocator = shard->session->allocator;
 	size_t length = entry->length;
@@ -102,16 +102,17 @@ void ww_session_entry_free_key(struct session_shard *shard, struct entry *entry)
 	allocator->free(allocator->user, entry->key.block, length);
 }
 
-void ww_session_entry_free(struct session_shard *shard, struct entry *entry)
+void ww_session_entry_free(struct session_shard *shard, struct session_entry *entry)
 {
 	ww_session_entry_free_key(shard, entry);
 	ww_slab_give(&shard->slab, entry->index);
 }
 
-struct entry *ww_session_entry_add(struct session_shard *shard, const struct sought *sought, void *value)
+struct session_entry *ww_session_entry_add(
+    struct session_shard *shard, const struct session_sought *sought, void *value)
 {
 	uint32_t index = ww_slab_take(&shard->slab);
-	struct entry *entry;
+	struct session_entry *entry;
 
 	if (index == SLAB_NONE)
 		return NULL;
@@ -129,7 +130,7 @@ struct entry *ww_session_entry_add(struct session_shard *shard, const struct sou
 	return entry;
 }
 
-void ww_session_entry_remove(struct session_shard *shard, struct entry *entry, int from_wheel)
+void ww_session_entry_remove(struct session_shard *shard, struct session_entry *entry, int from_wheel)
 {
 	uint64_t hash = ww_hash_bytes(&shard->session->secret, entry_key(entry), entry->length);
 
@@ -162,7 +163,7 @@ static uint64_t jitter(struct session_shard *shard, uint64_t ttl)
 	return shard->random % (most + 1);
 }
 
-void ww_session_entry_place(struct session_shard *shard, struct entry *entry, uint64_t now, uint64_t ttl)
+void ww_session_entry_place(struct session_shard *shard, struct session_entry *entry, uint64_t now, uint64_t ttl)
 {
 	uint64_t tick_ns = shard->session->tick_ns;
 	uint64_t deadline = now + ttl + jitter(shard, ttl);

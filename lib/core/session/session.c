@@ -106,7 +106,7 @@ void ww_session_tell(struct ww_session *session, const void *key, size_t length,
 static struct firing *expire(void *of, struct ww_timer *timer)
 {
 	struct session_shard *shard = of;
-	struct entry *entry = (struct entry *)(void *)timer;
+	struct session_entry *entry = (struct session_entry *)(void *)timer;
 
 	ww_session_entry_remove(shard, entry, 0);
 	shard->stats.expired++;
@@ -117,7 +117,7 @@ static struct firing *expire(void *of, struct ww_timer *timer)
 }
 
 /* Which shard has this entry: the firing does not say, its key does. */
-static struct session_shard *shard_of_entry(struct ww_session *session, const struct entry *entry)
+static struct session_shard *shard_of_entry(struct ww_session *session, const struct session_entry *entry)
 {
 	uint64_t hash = ww_hash_bytes(&session->secret, entry_key(entry), entry->length);
 
@@ -126,7 +126,7 @@ static struct session_shard *shard_of_entry(struct ww_session *session, const st
 
 static void run(void *owner, struct firing *firing)
 {
-	struct entry *entry = (struct entry *)(void *)firing;
+	struct session_entry *entry = (struct session_entry *)(void *)firing;
 	struct ww_session *session = owner;
 	struct session_shard *shard = shard_of_entry(session, entry);
 
@@ -177,7 +177,7 @@ static void free_in_child(struct ww_session *session)
 static int fill_shard(struct ww_session *session, struct session_shard *shard)
 {
 	*shard = (struct session_shard){.session = session, .newest = SLAB_NONE, .oldest = SLAB_NONE};
-	ww_slab_init(&shard->slab, sizeof(struct entry), session->allocator);
+	ww_slab_init(&shard->slab, sizeof(struct session_entry), session->allocator);
 	/* Any number but 0 begins a sequence; which one does not matter, as long as shards and maps differ. */
 	shard->random = ww_hash_bytes(&session->secret, &shard, sizeof shard) | 1;
 	int error = ww_table_init(&shard->table, session->allocator);
@@ -281,7 +281,7 @@ int ww_session_destroy(struct ww_session *session)
 /* ---- What every call begins and ends with */
 
 int ww_session_enter(struct ww_session *session, const void *key, size_t length, struct session_shard **shard,
-    struct sought *sought, uint64_t *now)
+    struct session_sought *sought, uint64_t *now)
 {
 	int error;
 
@@ -295,7 +295,7 @@ int ww_session_enter(struct ww_session *session, const void *key, size_t length,
 	/* The table tells entries apart by the high half of the hash; the low one picks the shard. */
 	uint64_t hash = ww_hash_bytes(&session->secret, key, length);
 	*shard = &session->shard[(uint32_t)hash % session->shard_count];
-	*sought = (struct sought){*shard, key, length, hash};
+	*sought = (struct session_sought){*shard, key, length, hash};
 	*now = ww_driver_time(session->driver);
 	ww_source_lock((*shard)->source);
 	if (!session->closing)

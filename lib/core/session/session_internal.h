@@ -23,7 +23,7 @@
 
 #define KEY_INLINE 16u
 
-struct entry {
+struct session_entry {
 	union {
 		struct ww_timer timer;
 		struct firing firing;
@@ -41,12 +41,12 @@ struct entry {
 	uint32_t older;
 };
 
-_Static_assert(sizeof(struct entry) == 88, "header and goals name the size of an entry");
+_Static_assert(sizeof(struct session_entry) == 88, "header and goals name the size of an entry");
 _Static_assert(sizeof(struct firing) <= offsetof(struct ww_timer, ww_expire), "a firing leaves the value alone");
 _Static_assert(sizeof(ww_timer_fn *) == sizeof(void *), "the value fits where a callback would be");
 
 /* A call of ww_session_take that loads, on its thread's stack. */
-struct load {
+struct session_load {
 	const void *key;
 	size_t length;
 	void *value;
@@ -54,7 +54,7 @@ struct load {
 	uint32_t waiting; /* threads that want the result */
 	int done;
 	int result;
-	struct load *next;
+	struct session_load *next;
 };
 
 /* A call of gone or of a loader, on its thread's stack: while it runs the map is not to be freed. */
@@ -65,21 +65,21 @@ struct calling {
 
 struct session_shard {
 	/* Threads that have a shard each must not share a cache line. */
-	_Alignas(64) struct source *source;
+	_Alignas(64) struct timer_source *source;
 	struct table table;
 	struct slab slab;
 	struct ww_session *session;
 	uint32_t newest;
 	uint32_t oldest;
 	uint64_t random;
-	struct load *loads;
+	struct session_load *loads;
 	pthread_cond_t loaded;
 	struct ww_session_stats stats; /* without entries and bytes */
 	size_t key_bytes;              /* of long keys */
 };
 
 struct ww_session {
-	struct group *group;
+	struct timer_group *group;
 	struct ww_driver *driver;
 	const struct ww_allocator *allocator;
 	struct ww_session_config config;
@@ -92,14 +92,14 @@ struct ww_session {
 };
 
 /* A key that a call is about. */
-struct sought {
+struct session_sought {
 	const struct session_shard *shard;
 	const void *key;
 	size_t length;
 	uint64_t hash;
 };
 
-static inline void *entry_value(const struct entry *entry)
+static inline void *entry_value(const struct session_entry *entry)
 {
 	void *value;
 
@@ -107,12 +107,12 @@ static inline void *entry_value(const struct entry *entry)
 	return value;
 }
 
-static inline void entry_set_value(struct entry *entry, void *value)
+static inline void entry_set_value(struct session_entry *entry, void *value)
 {
 	__builtin_memcpy(&entry->as.timer.ww_expire, &value, sizeof value);
 }
 
-static inline const void *entry_key(const struct entry *entry)
+static inline const void *entry_key(const struct session_entry *entry)
 {
 	return entry->length > KEY_INLINE ? entry->key.block : entry->key.inline_bytes;
 }
@@ -120,29 +120,30 @@ static inline const void *entry_key(const struct entry *entry)
 /* ---- session_entry.c: of a shard whose lock is held. */
 
 /* When the entry expires, in ns. */
-uint64_t ww_session_entry_deadline(const struct session_shard *shard, const struct entry *entry);
+uint64_t ww_session_entry_deadline(const struct session_shard *shard, const struct session_entry *entry);
 /* The entry of a key, expired or not, or NULL. */
-struct entry *ww_session_entry_find(struct session_shard *shard, const struct sought *sought);
+struct session_entry *ww_session_entry_find(struct session_shard *shard, const struct session_sought *sought);
 /* A new entry in table and order of use, with no deadline yet; NULL: no memory. */
-struct entry *ww_session_entry_add(struct session_shard *shard, const struct sought *sought, void *value);
+struct session_entry *ww_session_entry_add(
+    struct session_shard *shard, const struct session_sought *sought, void *value);
 /* The most that jitter adds to a TTL. */
 uint64_t ww_session_jitter_most(const struct ww_session *session, uint64_t ttl);
 /* Let it expire `ttl` ns after now, and with jitter. The sum was checked. */
-void ww_session_entry_place(struct session_shard *shard, struct entry *entry, uint64_t now, uint64_t ttl);
+void ww_session_entry_place(struct session_shard *shard, struct session_entry *entry, uint64_t now, uint64_t ttl);
 /* It was used now. */
-void ww_session_entry_used(struct session_shard *shard, struct entry *entry);
+void ww_session_entry_used(struct session_shard *shard, struct session_entry *entry);
 /* Out of table and order of use, and, unless it has expired there, out of the wheel. */
-void ww_session_entry_remove(struct session_shard *shard, struct entry *entry, int from_wheel);
+void ww_session_entry_remove(struct session_shard *shard, struct session_entry *entry, int from_wheel);
 /* Give back the memory of its key, if that is a block. */
-void ww_session_entry_free_key(struct session_shard *shard, struct entry *entry);
+void ww_session_entry_free_key(struct session_shard *shard, struct session_entry *entry);
 /* Give its memory back. */
-void ww_session_entry_free(struct session_shard *shard, struct entry *entry);
+void ww_session_entry_free(struct session_shard *shard, struct session_entry *entry);
 
 /* ---- session.c */
 
 /* Find the shard of a key and lock it, and read the time. On error nothing is locked. */
 int ww_session_enter(struct ww_session *session, const void *key, size_t length, struct session_shard **shard,
-    struct sought *sought, uint64_t *now);
+    struct session_sought *sought, uint64_t *now);
 /* This thread is about to call one of the map's functions, and it has returned. */
 void ww_session_call_begin(struct calling *here, const struct ww_session *session);
 void ww_session_call_end(const struct calling *here);
@@ -160,16 +161,17 @@ struct taken_out {
 	void *value; /* of the same key */
 	enum ww_gone why;
 	int is; /* whether there was one, and it was not handed to the caller */
-	struct entry *evicted;
+	struct session_entry *evicted;
 };
 
 /* Why this TTL is refused; 0 stands for the map's own, which is stored in *ttl then. */
 int ww_session_ttl_refused(const struct ww_session *session, uint64_t now, uint64_t *ttl);
 /* The lock is held: map the key to the value. *former, unless NULL, gets what was replaced. Errors: WW_ENOMEM. */
-int ww_session_put(struct session_shard *shard, const struct sought *sought, void *value, uint64_t now, uint64_t ttl,
-    void **former, struct taken_out *out);
+int ww_session_put(struct session_shard *shard, const struct session_sought *sought, void *value, uint64_t now,
+    uint64_t ttl, void **former, struct taken_out *out);
 /* No lock is held. */
-void ww_session_tell_taken(struct session_shard *shard, const struct sought *sought, const struct taken_out *out);
+void ww_session_tell_taken(
+    struct session_shard *shard, const struct session_sought *sought, const struct taken_out *out);
 /* No lock is held: take out all entries, tell of them as CLEARED, and return their number. */
 size_t ww_session_take_out(struct ww_session *session);
 

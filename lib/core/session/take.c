@@ -4,18 +4,18 @@
 
 #include "lib/core/session/session_internal.h"
 
-static struct load *find_load(const struct session_shard *shard, const struct sought *sought)
+static struct session_load *find_load(const struct session_shard *shard, const struct session_sought *sought)
 {
-	struct load *load = shard->loads;
+	struct session_load *load = shard->loads;
 
 	while (load && (load->length != sought->length || memcmp(load->key, sought->key, sought->length) != 0))
 		load = load->next;
 	return load;
 }
 
-static void remove_load(struct session_shard *shard, const struct load *load)
+static void remove_load(struct session_shard *shard, const struct session_load *load)
 {
-	struct load **link = &shard->loads;
+	struct session_load **link = &shard->loads;
 
 	while (*link != load)
 		link = &(*link)->next;
@@ -23,7 +23,7 @@ static void remove_load(struct session_shard *shard, const struct load *load)
 }
 
 /* The lock is held, and is not when this returns: wait for another thread's loader. */
-static int share_load(struct session_shard *shard, struct load *load, void **value)
+static int share_load(struct session_shard *shard, struct session_load *load, void **value)
 {
 	int result;
 
@@ -46,7 +46,7 @@ static int share_load(struct session_shard *shard, struct load *load, void **val
 }
 
 /* The lock is held: what the loader has found is the result, for this thread and for those that wait. */
-static void end_load(struct session_shard *shard, struct load *load)
+static void end_load(struct session_shard *shard, struct session_load *load)
 {
 	remove_load(shard, load);
 	load->done = 1;
@@ -54,18 +54,18 @@ static void end_load(struct session_shard *shard, struct load *load)
 }
 
 /* The lock is held: the load's memory goes when nobody needs it any more. */
-static void leave_load(struct session_shard *shard, const struct load *load)
+static void leave_load(struct session_shard *shard, const struct session_load *load)
 {
 	while (load->waiting)
 		ww_source_wait(shard->source, &shard->loaded);
 }
 
 /* The lock is held: store what was loaded, unless somebody has set the key meanwhile: then that is the result. */
-static int store(
-    struct session_shard *shard, const struct sought *sought, struct load *load, uint64_t ttl, struct taken_out *out)
+static int store(struct session_shard *shard, const struct session_sought *sought, struct session_load *load,
+    uint64_t ttl, struct taken_out *out)
 {
 	uint64_t now = ww_driver_time(shard->session->driver);
-	struct entry *entry = ww_session_entry_find(shard, sought);
+	struct session_entry *entry = ww_session_entry_find(shard, sought);
 	int error = ww_session_ttl_refused(shard->session, now, &ttl);
 	void *loaded = load->value;
 
@@ -89,9 +89,9 @@ static int store(
 
 /* The lock is held, and is not when this returns. */
 static int run_load(
-    struct session_shard *shard, const struct sought *sought, ww_load_fn *fn, void *context, void **value)
+    struct session_shard *shard, const struct session_sought *sought, ww_load_fn *fn, void *context, void **value)
 {
-	struct load load = {
+	struct session_load load = {
 	    .key = sought->key, .length = sought->length, .thread = pthread_self(), .next = shard->loads};
 	struct taken_out out = {0};
 	struct calling here;
@@ -123,9 +123,9 @@ int ww_session_take(
     struct ww_session *session, const void *key, size_t length, ww_load_fn *load, void *context, void **value)
 {
 	struct session_shard *shard;
-	struct sought sought;
-	struct entry *entry;
-	struct load *running;
+	struct session_sought sought;
+	struct session_entry *entry;
+	struct session_load *running;
 	uint64_t now;
 	int cancel;
 	int error = load && value ? ww_session_enter(session, key, length, &shard, &sought, &now) : WW_EINVAL;

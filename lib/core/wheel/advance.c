@@ -327,7 +327,7 @@ static void pre_demote(struct ww_wheel *wheel, uint64_t before)
 /* ---- Expiry */
 
 /* Where expiries go: into a batch, or to the timers' callbacks if that is NULL. */
-struct expiries {
+struct expiry_sink {
 	struct ww_expiry *batch;
 	size_t room;
 	size_t count;
@@ -346,7 +346,7 @@ static inline uint64_t renew(struct ww_wheel *wheel, struct ww_timer *timer, uin
 	return missed;
 }
 
-static inline void expire(struct ww_wheel *wheel, struct ww_timer *timer, struct expiries *expiries)
+static inline void expire(struct ww_wheel *wheel, struct ww_timer *timer, struct expiry_sink *sink)
 {
 	uint64_t deadline = timer_deadline(timer);
 	uint64_t missed = 0;
@@ -355,10 +355,10 @@ static inline void expire(struct ww_wheel *wheel, struct ww_timer *timer, struct
 	if (timer_periodic(timer))
 		missed = renew(wheel, timer, deadline);
 	wheel->expired++;
-	if (expiries->batch)
-		expiries->batch[expiries->count++] = (struct ww_expiry){timer, deadline, missed};
+	if (sink->batch)
+		sink->batch[sink->count++] = (struct ww_expiry){timer, deadline, missed};
 	else {
-		expiries->count++;
+		sink->count++;
 		if (timer->ww_expire)
 			timer->ww_expire(wheel, timer, missed);
 	}
@@ -369,7 +369,7 @@ static inline void expire(struct ww_wheel *wheel, struct ww_timer *timer, struct
  * change any list, this slot's too: after a callback only the slot itself can be relied on.
  * Returns 0 when the slot is empty, 1 when there is no more room for expiries, or WW_ECORRUPT.
  */
-static int expire_slot(struct ww_wheel *wheel, uint32_t slot, struct expiries *expiries)
+static int expire_slot(struct ww_wheel *wheel, uint32_t slot, struct expiry_sink *sink)
 {
 	struct ww_timer **lanes = slot_lanes(wheel, slot);
 
@@ -380,7 +380,7 @@ static int expire_slot(struct ww_wheel *wheel, uint32_t slot, struct expiries *e
 		if (timer_broken(wheel, timer))
 			return WW_ECORRUPT;
 		int moved = timer_deadline(timer) > wheel->head.hand;
-		if (!moved && expiries->count == expiries->room)
+		if (!moved && sink->count == sink->room)
 			return 1;
 		__builtin_prefetch(hinted(timer), 1);
 		unlink_timer(wheel, timer);
@@ -388,7 +388,7 @@ static int expire_slot(struct ww_wheel *wheel, uint32_t slot, struct expiries *e
 			wheel->demoted++;
 			file_timer(wheel, timer, timer_deadline(timer), timer_periodic(timer));
 		} else
-			expire(wheel, timer, expiries);
+			expire(wheel, timer, sink);
 	}
 	return 0;
 }
@@ -418,7 +418,7 @@ static void swap_slots(uint32_t *one, uint32_t *other)
  * Expire what was scheduled at or before the hand before this call. What its callbacks schedule there waits for the next
  * call. What a budget left over of an earlier call comes first.
  */
-static int expire_due(struct ww_wheel *wheel, struct expiries *expiries)
+static int expire_due(struct ww_wheel *wheel, struct expiry_sink *sink)
 {
 	if (slot_broken(wheel, wheel->due))
 		return WW_ECORRUPT;
@@ -429,7 +429,7 @@ static int expire_due(struct ww_wheel *wheel, struct expiries *expiries)
 	for (uint32_t round = 0; round < 2; round++) {
 		if (slot_count(wheel, wheel->due_now) == 0)
 			swap_slots(&wheel->due_now, &wheel->due_next);
-		int result = expire_slot(wheel, wheel->due_now, expiries);
+		int result = expire_slot(wheel, wheel->due_now, sink);
 		if (result)
 			return result;
 	}
@@ -440,13 +440,13 @@ static int expire_due(struct ww_wheel *wheel, struct expiries *expiries)
  * Expire and demote, stop by stop, until nothing is left to do by wheel->head.now or there is no more room for expiries.
  * When it returns 0, *stop is the next stop.
  */
-static int run(struct ww_wheel *wheel, struct expiries *expiries, uint64_t *stop)
+static int run(struct ww_wheel *wheel, struct expiry_sink *sink, uint64_t *stop)
 {
 	uint64_t before = wheel->head.hand;
-	int result = is_due(wheel) ? expire_due(wheel, expiries) : 0;
+	int result = is_due(wheel) ? expire_due(wheel, sink) : 0;
 
 	while (!result) {
-		result = expire_slot(wheel, hand_slot(wheel), expiries);
+		result = expire_slot(wheel, hand_slot(wheel), sink);
 		if (result)
 			break;
 		*stop = next_stop(wheel);
@@ -468,7 +468,7 @@ static int run(struct ww_wheel *wheel, struct expiries *expiries, uint64_t *stop
 	return 0;
 }
 
-static int advance(struct ww_wheel *wheel, uint64_t now, struct expiries *expiries)
+static int advance(struct ww_wheel *wheel, uint64_t now, struct expiry_sink *sink)
 {
 	uint64_t stop = 0;
 	int result;
@@ -486,7 +486,7 @@ static int advance(struct ww_wheel *wheel, uint64_t now, struct expiries *expiri
 	wheel->busy = 1;
 	wheel->head.event = 0;
 	wheel->head.to_end = 0;
-	result = run(wheel, expiries, &stop);
+	result = run(wheel, sink, &stop);
 	wheel->busy = 0;
 	if (!result && !is_due(wheel)) {
 		wheel->head.event = earlier(earlier(stop, wheel->pre_demotion), end_of_turn(wheel));
@@ -497,11 +497,11 @@ static int advance(struct ww_wheel *wheel, uint64_t now, struct expiries *expiri
 
 int ww_wheel_advance(struct ww_wheel *wheel, uint64_t now, size_t budget, size_t *expired)
 {
-	struct expiries expiries = {.room = budget};
-	int more = wheel ? advance(wheel, now, &expiries) : WW_EINVAL;
+	struct expiry_sink sink = {.room = budget};
+	int more = wheel ? advance(wheel, now, &sink) : WW_EINVAL;
 
 	if (expired && (more >= 0 || more == WW_ECORRUPT))
-		*expired = expiries.count;
+		*expired = sink.count;
 	return more;
 }
 
@@ -509,14 +509,14 @@ int ww_wheel_advance_batch(
     struct ww_wheel *wheel, uint64_t now, struct ww_expiry *batch, size_t capacity, size_t *count)
 {
 	struct ww_expiry none; /* where nothing is written when the capacity is 0 */
-	struct expiries expiries = {.batch = batch ? batch : &none, .room = capacity};
+	struct expiry_sink sink = {.batch = batch ? batch : &none, .room = capacity};
 	int more;
 
 	if (!wheel || !count || (!batch && capacity))
 		return WW_EINVAL;
-	more = advance(wheel, now, &expiries);
+	more = advance(wheel, now, &sink);
 	if (more >= 0 || more == WW_ECORRUPT)
-		*count = expiries.count;
+		*count = sink.count;
 	return more;
 }
 

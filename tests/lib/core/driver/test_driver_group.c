@@ -7,7 +7,7 @@ struct item {
 	union {
 		struct ww_timer timer;
 		struct firing firing;
-		struct record record; /* what it is not: see a_stop_leaves_firings_of_other_groups_alone */
+		struct timer_record record; /* what it is not: see a_stop_leaves_firings_of_other_groups_alone */
 	} as;
 	_Atomic int expired;
 	_Atomic int ran;
@@ -29,11 +29,11 @@ static struct firing *expire_to_firing(void *shard, struct ww_timer *timer)
 	return &((struct item *)(void *)timer)->as.firing;
 }
 
-static struct group *groups[2];
+static struct timer_group *groups[2];
 
 static void run(void *owner, struct firing *firing)
 {
-	struct group *group = *(struct group **)owner;
+	struct timer_group *group = *(struct timer_group **)owner;
 	struct item *item = (struct item *)(void *)firing;
 
 	MUST(ww_group_inside(group) && ww_queue_inside(&driver->queue, group, firing));
@@ -74,7 +74,7 @@ static void attach(int which, const struct group_ops *ops)
 
 static void set(int which, uint32_t shard, struct item *item, uint64_t delay)
 {
-	struct source *source = ww_group_source(groups[which], shard);
+	struct timer_source *source = ww_group_source(groups[which], shard);
 
 	ww_source_lock(source);
 	ww_source_schedule(source, &item->as.timer, now_ns() + delay);
@@ -149,7 +149,7 @@ START_TEST(what_needs_no_room_in_the_queue_goes_on_while_that_is_full)
 	UNTIL(item[0].expired == 1);
 	UNTIL(driver->armed != 0);
 	set(1, 2, &item[1], 0);
-	struct source *source = ww_group_source(groups[1], 2);
+	struct timer_source *source = ww_group_source(groups[1], 2);
 	ww_source_lock(source);
 	ww_source_schedule(source, &item[1].as.timer, now_ns() - TICK);
 	ww_source_unlock(source);
@@ -252,8 +252,8 @@ START_TEST(all_firings_of_a_group_are_taken_back_at_once_in_their_order_and_no_o
 {
 	enum { OTHERS = 1000, OWN = 1000 };
 	static struct firing firing[OTHERS + OWN];
-	struct group *others = malloc(1);
-	struct group *own = malloc(1);
+	struct timer_group *others = malloc(1);
+	struct timer_group *own = malloc(1);
 	struct queue queue;
 	struct firing *taken;
 

@@ -21,7 +21,7 @@ static uint64_t left_of(ww_handle handle)
 
 static ww_handle handle_of_firing(const struct firing *firing)
 {
-	const struct record *record = (const void *)firing;
+	const struct timer_record *record = (const void *)firing;
 
 	return (uint64_t)record->shard << HANDLE_SHARD | (uint64_t)record->index << HANDLE_INDEX | record->generation;
 }
