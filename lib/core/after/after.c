@@ -22,7 +22,7 @@ static int make(struct ww_after **after, struct ww_driver *driver, uint64_t dela
 	if (!made)
 		return WW_ENOMEM;
 	ww_channel_init(&made->channel, driver, fn, user);
-	/* Under the lock: the function, which may be called at once, finds *after. */
+	/* Under the lock, as the function may be called at once and must find *after. */
 	pthread_mutex_lock(&made->channel.lock);
 	error = ww_channel_schedule(&made->channel, delay, 0);
 	if (!error) {

@@ -1,3 +1,5 @@
+/* Channels: expiring, starting and stopping, closing, receiving. */
+
 #include "lib/core/after/channel.h"
 
 #include <time.h>
@@ -5,7 +7,7 @@
 
 #include "lib/core/driver/layer.h"
 
-/* How often a thread that waits looks whether the driver was stopped or has dropped what it waits for. */
+/* How often a waiting thread looks whether the driver was stopped or has dropped the timer. */
 #define LOOK_NS 50000000L
 #define SECOND_NS 1000000000L
 
@@ -92,7 +94,7 @@ int ww_channel_schedule(struct ww_channel *channel, uint64_t delay, uint64_t per
 	ww_handle timer;
 	int error;
 
-	/* The callback may run at once, but waits for the lock. */
+	/* The callback may run before this returns, but it waits for the lock. */
 	if (period)
 		error = ww_driver_schedule_every(channel->driver, delay, period, 0, expire, channel, &timer);
 	else
@@ -104,14 +106,14 @@ int ww_channel_schedule(struct ww_channel *channel, uint64_t delay, uint64_t per
 	return WW_OK;
 }
 
-/* The lock is not held: take back a timer that counts no more. If its callback was on its way, it has ended then. */
+/* The lock is not held: cancel a timer that counts no more, and wait for its callback if that is on its way. */
 static void withdraw(const struct ww_channel *channel, ww_handle timer)
 {
 	int former;
 
 	if (!timer)
 		return;
-	/* That end is near, and stopping is no point of cancellation. */
+	/* The wait is short, and stopping is no point of cancellation. */
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &former);
 	(void)ww_driver_cancel_wait(channel->driver, timer);
 	pthread_setcancelstate(former, &former);
@@ -119,7 +121,7 @@ static void withdraw(const struct ww_channel *channel, ww_handle timer)
 
 /*
  * The lock is held: move the timer of a one-shot, which is cheaper than a new one. Returns 1 if that was in time, 0 if
- * it has to be a new one. After a 0 the old one may expire twice, and counts once at most.
+ * a new timer is needed. After a 0 the old one may expire twice, and at most one of these expiries counts.
  */
 static int move(const struct ww_channel *channel, uint64_t delay, uint64_t period)
 {
@@ -128,7 +130,7 @@ static int move(const struct ww_channel *channel, uint64_t delay, uint64_t perio
 	if (!channel->timer || channel->period || period)
 		return 0;
 	moved = ww_driver_reschedule(channel->driver, channel->timer, delay);
-	/* Stale is what the driver has dropped. */
+	/* A stale timer is one that the driver has dropped. */
 	return moved == WW_ESTALE ? 0 : moved;
 }
 
@@ -156,7 +158,7 @@ int ww_channel_start(struct ww_channel *channel, uint64_t delay, uint64_t period
 	return active;
 }
 
-/* Let no timer count. Returns 1 if one did, or a value was there. */
+/* From now on no timer counts. Returns 1 if one did, or if a value was there. */
 static int halt(struct ww_channel *channel)
 {
 	ww_handle timer;
@@ -208,7 +210,7 @@ int ww_channel_close(struct ww_channel *channel)
 {
 	uint32_t receivers;
 
-	/* A child of fork has the memory, and neither threads nor a lock that can be trusted. */
+	/* A child of fork has the memory only: no threads, and a lock in an unknown state. */
 	if (channel->process != getpid())
 		return WW_OK;
 	if (is_inside(channel))
@@ -229,8 +231,8 @@ int ww_channel_close(struct ww_channel *channel)
 /* ---- Receiving */
 
 /*
- * The lock is held: whether the driver is stopped, WW_ECLOSED. A one-shot that counts and yet is stale was dropped,
- * because the driver's queue was full; then this is where it arrives.
+ * The lock is held. Returns WW_ECLOSED if the driver is stopped. If the timer of a one-shot is stale though it counts,
+ * the driver has dropped it because its queue was full: fill the channel here.
  */
 static int look(struct ww_channel *channel)
 {

@@ -1,3 +1,5 @@
+/* ww_sleep: a channel on the stack of the thread that sleeps. */
+
 #include "lib/core/after/channel.h"
 #include "lib/core/driver/layer.h"
 
@@ -6,7 +8,7 @@ static void close_channel(void *channel)
 	(void)ww_channel_close(channel);
 }
 
-/* The channel lies on the stack: it is closed before the thread, if it is cancelled, leaves that. */
+/* The channel lies on the stack. If the thread is cancelled, it closes the channel before the stack goes. */
 static void receive_and_close(struct ww_channel *channel, int *result)
 {
 	pthread_cleanup_push(close_channel, channel);

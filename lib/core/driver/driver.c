@@ -1,4 +1,4 @@
-/* A driver's life: making, running, stopping. */
+/* A driver's life: making, running, stopping. And what the layers above ask about it. */
 
 #include <stdatomic.h>
 #include <unistd.h>
@@ -21,7 +21,7 @@ static void count_fork(void)
 
 static void watch_forks(void)
 {
-	/* If there is no memory for this, a child that uses its parent's driver is not told so. */
+	/* Without memory for this, a child that uses its parent's driver gets no error. */
 	(void)pthread_atfork(NULL, NULL, count_fork);
 }
 
@@ -108,8 +108,8 @@ static int config_refused(const struct ww_driver_config *config)
 }
 
 /*
- * Ticks of a second or more: the wheels of wheel.h. Finer ones: two levels more below them, so that a millisecond tick
- * has wheels of 50 ms, a second, a minute, an hour, a day and a week.
+ * With ticks of a second or more, the default levels of wheel.h. With finer ones, two more levels below them: ticks of
+ * a millisecond have levels of 50 ms, a second, a minute, an hour, a day and a week.
  */
 void ww_driver_wheel_config(const struct ww_driver *driver, struct ww_wheel_config *config)
 {
@@ -125,7 +125,7 @@ void ww_driver_wheel_config(const struct ww_driver *driver, struct ww_wheel_conf
 		config->slots[level] = fine[level];
 }
 
-/* Twice as many as processors: then two threads rarely have the same. */
+/* Twice as many as processors, so that two threads rarely share one. */
 static uint32_t shards_for(const struct ww_driver_config *config)
 {
 	long processors = sysconf(_SC_NPROCESSORS_ONLN);
@@ -189,7 +189,7 @@ static int create_shards(struct ww_driver *driver, uint32_t count)
 	return WW_OK;
 }
 
-/* The memory of the shards alone; ww_group_detach does no more either in a child of the process. */
+/* The memory of the shards only. In a child of the process, ww_group_detach frees no more than that either. */
 static void free_shards(struct ww_driver *driver)
 {
 	ww_group_detach(driver->timers);
@@ -220,7 +220,7 @@ static int start_threads(struct ww_driver *driver)
 	return WW_ESYSTEM;
 }
 
-/* All of a driver that is set up but for its memory; each step undoes those before it when it fails. */
+/* Set up all but the driver's own memory. A step that fails undoes those before it. */
 static int fill_driver(struct ww_driver *driver, const struct ww_driver_config *config)
 {
 	uint32_t workers = config->flags & WW_DRIVER_THREADLESS ? 0 : config->workers;
@@ -289,7 +289,7 @@ int ww_driver_create(struct ww_driver **driver, const struct ww_driver_config *c
 
 /* ---- Stopping */
 
-/* The drivers whose timers this thread hands over, innermost first. */
+/* The drivers whose timers this thread is handing over, innermost first. */
 struct stopping {
 	const struct ww_driver *driver;
 	const struct stopping *outer;
@@ -323,13 +323,13 @@ int ww_driver_stop(struct ww_driver *driver, ww_driver_drain_fn *drain, void *co
 	first = !driver->closed;
 	if (first)
 		firing_count = ww_queue_close(&driver->queue, driver->timers, firings);
-	/* Whoever sees this knows that no worker takes a firing any more. */
+	/* A thread that sees this knows that no worker takes a firing any more. */
 	driver->closed = 1;
 	pthread_mutex_unlock(&driver->queue.lock);
 	if (first) {
 		ww_driver_wake(driver);
 		stopping_here = &here;
-		/* A thread that is cancelled in drain would leave timers that nobody is handed any more. */
+		/* If the thread were cancelled in drain, the timers that are left would be handed to nobody. */
 		(void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 		taken = ww_driver_fire_drain(driver, firings, firing_count, drain, context);
 		(void)pthread_setcancelstate(cancel, &cancel);
@@ -353,8 +353,8 @@ static void free_driver(struct ww_driver *driver)
 }
 
 /*
- * In a child of the process, which has the locks as they were in the moment of the fork, but not the threads that held
- * them: memory and descriptor alone, and no virtual clock's lock either.
+ * In a child of the process, locks are as they were at the fork, and the threads that held them are missing. Free the
+ * memory and the descriptor only, without the lock of a virtual clock.
  */
 static void free_in_child(struct ww_driver *driver)
 {
@@ -373,14 +373,14 @@ int ww_driver_destroy(struct ww_driver *driver)
 		return WW_OK;
 	if (driver->groups != driver->timers || driver->timers->next)
 		return WW_EBUSY;
-	/* A child may be forked in a callback, and end there. */
+	/* A child may be forked in a callback and end there. */
 	if (ww_driver_forked(driver)) {
 		free_in_child(driver);
 		return WW_OK;
 	}
 	if (ww_queue_inside(&driver->queue, NULL, NULL) || is_stopping(driver))
 		return WW_EBUSY;
-	/* A child has what other threads held, which nobody can release there. */
+	/* Not asked in a child: it cannot release what other threads held. */
 	if (driver->held)
 		return WW_EBUSY;
 	(void)ww_driver_stop(driver, NULL, NULL, NULL);
@@ -425,7 +425,7 @@ int ww_driver_dispatch(struct ww_driver *driver, uint32_t budget)
 
 	if (!driver || !(driver->flags & WW_DRIVER_THREADLESS) || budget == 0)
 		return WW_EINVAL;
-	/* What the answer can count. */
+	/* The result is an int. */
 	if (budget > INT32_MAX)
 		budget = INT32_MAX;
 	int error = ww_driver_refuses(driver);
@@ -433,7 +433,10 @@ int ww_driver_dispatch(struct ww_driver *driver, uint32_t budget)
 		return error;
 	if (atomic_exchange(&driver->dispatching, 1))
 		return WW_EBUSY;
-	/* A thread that is cancelled in a callback would leave that running, and the driver dispatching, for ever. */
+	/*
+	 * If the thread were cancelled in a callback, that would count as running, and the driver as dispatching, for
+	 * ever.
+	 */
 	(void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	ran = dispatch(driver, budget);
 	driver->dispatching = 0;
@@ -473,7 +476,7 @@ static void unwatch(void *argument)
 	pthread_mutex_unlock(&queue->lock);
 }
 
-/* Between two looks at the queue that show no change the wheels have nothing due: so nothing went on meanwhile. */
+/* Settled: between two looks at the queue that show no change, no wheel had anything due. */
 static void wait_until_settled(struct ww_driver *driver, uint64_t time)
 {
 	struct queue *queue = &driver->queue;

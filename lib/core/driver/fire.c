@@ -1,8 +1,8 @@
-/* The driver's own timers, as they fire, and what a stop takes back of them. */
+/* The driver's own timers: how they fire, and how a stop takes them back. */
 
 #include "lib/core/driver/record.h"
 
-/* Set a periodic timer's deadline to the first one whose tick is still to come, and count those that it passes over. */
+/* Move a periodic timer's deadline to the first one whose tick is still to come, and count those it skips. */
 static void step_period(struct timer_record *record, uint64_t time, uint64_t tick_ns)
 {
 	uint64_t tick = time - time % tick_ns;
@@ -21,12 +21,12 @@ static void renew(struct shard *shard, struct timer_record *record)
 	if (record->deadline > WW_DRIVER_TIME_MAX)
 		end_timer(shard, record);
 	else
-		place_record(shard, record);
+		file_record(shard, record);
 }
 
 /*
- * The driver is stopped, and the timer's callback runs or has ended: whether it would be called again. Then its
- * deadline is that of the next call.
+ * The driver is stopped, and the timer's callback runs or has ended. Whether it would be called again: if so, its
+ * deadline is set to that of the next call.
  */
 static int would_go_on(struct timer_record *record, uint64_t now, uint64_t tick_ns)
 {
@@ -39,8 +39,9 @@ static int would_go_on(struct timer_record *record, uint64_t now, uint64_t tick_
 }
 
 /*
- * The driver is stopped, and a worker, which had taken the timer before, has done with it. The stop knows of all that
- * was taken, and has not come to this one yet, or would have cancelled it: what it is to hand over is left to it.
+ * A worker that took the timer before the driver was stopped is done with it. The stop knows of every timer that was
+ * taken. It has not come to this one yet, or it would have cancelled it: leave it to the stop if it has to hand it
+ * over.
  */
 static void leave_to_stop(struct shard *shard, struct timer_record *record)
 {
@@ -53,7 +54,7 @@ static void leave_to_stop(struct shard *shard, struct timer_record *record)
 		give_record(shard, record);
 }
 
-/* A timer's call has ended, or did not begin: what comes next for it. */
+/* A timer's call has ended, or did not begin. Decide what comes next. */
 static void pass_on(struct shard *shard, struct timer_record *record)
 {
 	if (record->flags & RECORD_CANCELLED)
@@ -63,14 +64,14 @@ static void pass_on(struct shard *shard, struct timer_record *record)
 	else if (record->flags & RECORD_AGAIN) {
 		record->flags &= (uint8_t)~RECORD_AGAIN;
 		record->missed = 0;
-		place_record(shard, record);
+		file_record(shard, record);
 	} else if (record->period)
 		renew(shard, record);
 	else
 		give_record(shard, record);
 }
 
-/* Of a timer whose calls may overlap: a record for this call, while the timer waits for the next one. */
+/* The timer's calls may overlap. Make a record for this call, while the timer waits for the next one. */
 static struct timer_record *make_call(struct shard *shard, struct timer_record *record)
 {
 	struct timer_record *call = take_record(shard, record->shard);
@@ -125,7 +126,7 @@ static struct firing *expire(void *of, struct ww_timer *timer)
 	return &call->as.firing;
 }
 
-/* The record's call begins: returns 0 when it was cancelled or moved while a worker took it, or all was stopped. */
+/* Begin the record's call. Returns 0 if it was cancelled or moved while a worker took it, or the driver stopped. */
 static int begin_call(struct shard *shard, struct timer_record *record, struct ww_firing *told)
 {
 	struct timer_record *timer = record_at(shard, record->of);
@@ -140,7 +141,7 @@ static int begin_call(struct shard *shard, struct timer_record *record, struct w
 	return 1;
 }
 
-/* The record's call has ended, or did not come to pass. */
+/* The record's call has ended, or was not begun. */
 static void end_call(struct shard *shard, struct timer_record *record, int began)
 {
 	struct timer_record *timer = record_at(shard, record->of);
@@ -180,7 +181,7 @@ const struct group_ops ww_driver_fire_ops = {.expire = expire, .drop = drop, .ru
 
 /* ---- Stopping */
 
-/* One timer taken back by a stop. */
+/* A timer that a stop has taken back. */
 struct taken {
 	ww_handle handle;
 	ww_driver_fn *fn;
@@ -228,7 +229,7 @@ static size_t drain_wheel(struct shard *shard, uint64_t now, ww_driver_drain_fn 
 	return total;
 }
 
-/* A firing that was still in the queue. A call of a timer whose calls may overlap is no timer, and is forgotten. */
+/* The firing was still in the queue. If it is one of several calls of a timer, it is forgotten: it is no timer. */
 static size_t drain_queued(
     struct ww_driver *driver, struct firing *firing, uint64_t now, ww_driver_drain_fn *drain, void *context)
 {
@@ -246,9 +247,9 @@ static size_t drain_queued(
 }
 
 /*
- * A firing that a worker had taken when the queue was closed, or one that has its memory since. If its callback did not
- * begin, or runs or ran and its timer would have gone on, the timer is taken back. Its record is the worker's to give,
- * unless that has left it here.
+ * The firing had been taken by a worker when the queue was closed; its memory may be another's by now. The timer is
+ * taken back if its callback did not begin, or if the timer would have gone on after it. The worker gives the record
+ * back, unless it has left that to the stop.
  */
 static size_t drain_taken(
     struct ww_driver *driver, struct firing *firing, uint64_t now, ww_driver_drain_fn *drain, void *context)
@@ -280,7 +281,7 @@ size_t ww_driver_fire_drain(struct ww_driver *driver, struct firing *const *take
 
 	for (uint32_t i = 0; i < driver->shard_count; i++)
 		count += drain_wheel(&driver->shards[i], now, drain, context);
-	/* With the wheels empty nothing comes into the queue any more. */
+	/* The wheels are empty: nothing enters the queue any more. */
 	for (struct firing *firing = ww_queue_withdraw_all(&driver->queue, driver->timers); firing; firing = next) {
 		next = firing->prev;
 		count += drain_queued(driver, firing, now, drain, context);

@@ -119,8 +119,8 @@ void ww_source_unlock(struct timer_source *source);
 /* Wait for the condition as pthread_cond_wait does, with the source's lock. */
 void ww_source_wait(struct timer_source *source, pthread_cond_t *condition);
 /*
- * Schedule a timer, idle or pending, at an absolute deadline in ns of the driver's clock, at most WW_DRIVER_TIME_MAX; it
- * expires in the first tick that is not before. Cannot fail.
+ * Schedule a timer, idle or pending, at an absolute deadline in ns of the driver's clock, at most WW_DRIVER_TIME_MAX;
+ * it expires in the first tick that is not before. Cannot fail.
  */
 void ww_source_schedule(struct timer_source *source, struct ww_timer *timer, uint64_t deadline);
 /* The same for a timer that is pending: a later deadline costs one store. */

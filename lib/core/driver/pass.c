@@ -1,4 +1,4 @@
-/* The driver's tick: what one look at all wheels does, and when the next one is. */
+/* A pass: one look at all wheels, and the alarm for the next one. */
 
 #include "lib/core/driver/driver_internal.h"
 
@@ -7,13 +7,13 @@ struct driver_pass {
 	uint64_t time;
 	uint64_t tick;
 	uint64_t number;
-	int starved; /* something due waits for room in the queue */
+	int starved; /* something that is due waits for room in the queue */
 };
 
 /*
- * Whether a source has nothing to do in this pass: nothing is due there; or that was scheduled since the source was
- * done with, so that the pass ends; or the first thing due waits for room in the queue, and what is due later elsewhere
- * is not to get ahead of it.
+ * Whether a source has nothing to do in this pass. Either nothing is due there; or it was done in this pass, and what
+ * is due was scheduled since, which must not make the pass endless; or another source waits for room in the queue, and
+ * what is due later here must not overtake it.
  */
 static int is_passed(const struct driver_pass *pass, const struct timer_source *source)
 {
@@ -23,8 +23,8 @@ static int is_passed(const struct driver_pass *pass, const struct timer_source *
 }
 
 /*
- * The source that has the first thing to do of all, NULL when there is nothing more. *until: it has the first ones up
- * to this tick, in which another source has something to do, or which is the time.
+ * The source whose next tick is the earliest, or NULL when there is nothing more to do. *until is the tick up to which
+ * it comes first: that of the next source, or the time.
  */
 static struct timer_source *first_due(const struct driver_pass *pass, uint64_t *until)
 {
@@ -49,7 +49,7 @@ static struct timer_source *first_due(const struct driver_pass *pass, uint64_t *
 	return first;
 }
 
-/* The source's lock is held: queue the firings of what has expired. */
+/* The source's lock is held: queue the firings of the batch. */
 static void fire_batch(
     struct driver_pass *pass, struct timer_source *source, const struct ww_expiry *batch, size_t count)
 {
@@ -78,7 +78,7 @@ static void fire_batch(
 		ww_queue_push(queue, first, queued);
 }
 
-/* The source's lock is held. Let a batch expire that is due by the tick; returns 1 when more is. */
+/* The source's lock is held: expire a batch that is due by the tick. Returns 1 when more is due. */
 static int expire_batch(struct driver_pass *pass, struct timer_source *source, uint64_t tick)
 {
 	struct ww_expiry batch[SOURCE_BATCH];
@@ -108,7 +108,7 @@ static void look_at(struct driver_pass *pass, struct timer_source *source, uint6
 		pthread_mutex_unlock(&source->lock);
 		pthread_mutex_lock(&source->lock);
 	}
-	/* One that waits for room remains the first. */
+	/* A source that waits for room stays the first one. */
 	if (!pass->starved || !source->group->waits) {
 		(void)ww_wheel_next(source->wheel, &next);
 		source->next = next;
@@ -117,7 +117,7 @@ static void look_at(struct driver_pass *pass, struct timer_source *source, uint6
 	pthread_mutex_unlock(&source->lock);
 }
 
-/* Have room_made called when there is room, unless there is some already. Returns 0 then. */
+/* Ask for a call of room_made when there is room. Returns 0 if there is some already. */
 static int wait_for_room(struct queue *queue)
 {
 	pthread_mutex_lock(&queue->lock);
@@ -135,7 +135,7 @@ void ww_driver_pass(struct ww_driver *driver)
 
 	pthread_mutex_lock(&driver->groups_lock);
 	do {
-		/* What waited before may have been cancelled. */
+		/* What waited for room may have been cancelled. */
 		driver->queue.starved = 0;
 		pass.time = ww_driver_time(driver);
 		pass.tick = pass.time / driver->tick_ns;
@@ -151,9 +151,7 @@ void ww_driver_pass(struct ww_driver *driver)
 	pthread_mutex_unlock(&driver->queue.lock);
 }
 
-/*
- * The earliest tick that a source asks for. What waits for room in the queue does not count: the queue tells of that.
- */
+/* The earliest tick that a source asks for. Sources that wait for room do not count: room_made wakes the driver. */
 static uint64_t next_tick(struct ww_driver *driver)
 {
 	uint64_t next = WW_NEVER;
@@ -179,7 +177,7 @@ void ww_driver_wake_up(struct ww_driver *driver)
 {
 	(void)ww_alarm_clear(driver->alarm);
 	driver->armed = 0;
-	/* Whoever asks from here on asks for a pass after the one that comes now. */
+	/* A kick after this asks for another pass than the one that comes now. */
 	driver->kicked = 0;
 	driver->wakeups++;
 }
@@ -190,8 +188,8 @@ void ww_driver_sleep(struct ww_driver *driver)
 
 	pthread_mutex_lock(&driver->arm);
 	/*
-	 * Whoever schedules writes the source's next and then reads `armed`; here it is the other way round, and so at
-	 * least one of both sees what the other has written.
+	 * A thread that schedules writes the source's next and then reads `armed`. Here `armed` is written first and
+	 * next is read again. At least one of the two sees what the other has written.
 	 */
 	driver->armed = next_tick(driver);
 	next = next_tick(driver);

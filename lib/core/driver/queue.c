@@ -18,7 +18,7 @@ int ww_queue_create(struct queue *queue, uint32_t limit, uint32_t workers, const
 		if (!queue->threads)
 			return WW_ENOMEM;
 	}
-	/* With default attributes these allocate nothing and cannot fail on the systems that the driver is for. */
+	/* With default attributes these neither allocate nor fail on the systems that the driver is for. */
 	pthread_mutex_init(&queue->lock, NULL);
 	pthread_cond_init(&queue->work, NULL);
 	pthread_cond_init(&queue->change, NULL);
@@ -129,7 +129,7 @@ uint32_t ww_queue_close(struct queue *queue, const struct timer_group *group, st
 	return count;
 }
 
-/* The lock is held: take the oldest firing, which counts as running from now on. */
+/* The lock is held: take the oldest firing. It counts as running from now on. */
 static struct firing *begin_firing(struct queue *queue)
 {
 	struct firing *firing = queue->firings.next;
@@ -210,7 +210,7 @@ static void *work(void *argument)
 			run_firing(queue, firing);
 			continue;
 		}
-		/* Not only workers empty the queue: what was in it may have been cancelled. */
+		/* Cancelled firings make room, too, and nobody but a worker tells of it. */
 		if (queue->starved) {
 			tell_of_room(queue);
 			continue;

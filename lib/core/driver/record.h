@@ -1,7 +1,7 @@
 #ifndef LIB_CORE_DRIVER_RECORD_H
 #define LIB_CORE_DRIVER_RECORD_H
 
-/* The life of a record: taken, pending, and given back. The shard's lock is held. */
+/* The life of a record: taken, pending, given back. The shard's lock is held in all of these. */
 
 #include "lib/core/driver/driver_internal.h"
 
@@ -35,13 +35,13 @@ static inline struct timer_record *take_record(struct shard *shard, uint32_t num
 static inline void give_record(struct shard *shard, struct timer_record *record)
 {
 	record->state = RECORD_UNUSED;
-	/* A generation that began again would let old handles hit new timers. */
+	/* If generations began again, old handles would hit new timers. */
 	if (record->generation != UINT32_MAX)
 		ww_slab_give(&shard->slab, record->index);
 }
 
 /* Let the record wait for its deadline. */
-static inline void place_record(struct shard *shard, struct timer_record *record)
+static inline void file_record(struct shard *shard, struct timer_record *record)
 {
 	record->as.timer = (struct ww_timer){0};
 	record->state = RECORD_PENDING;
@@ -49,7 +49,7 @@ static inline void place_record(struct shard *shard, struct timer_record *record
 	ww_source_schedule(shard->source, &record->as.timer, record->deadline);
 }
 
-/* Nothing will make the timer fire any more: its record goes when the calls that name it have ended. */
+/* The timer will not fire any more. Its record is given back when the calls that name it have ended. */
 static inline void end_timer(struct shard *shard, struct timer_record *record)
 {
 	if (record->calls)

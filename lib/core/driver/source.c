@@ -47,8 +47,8 @@ int ww_source_create(struct timer_source *source)
 }
 
 /*
- * The clock was stepped back behind the wheel's time, and a wheel's time never runs backwards: its timers go to the
- * spare wheel, which begins at the clock's time, and wait until the clock comes to their deadlines again.
+ * The clock was stepped back, and a wheel's time cannot run backwards. The timers go to the spare wheel, which begins
+ * at the clock's time, and wait until the clock comes to their deadlines again.
  */
 void ww_source_rewind(struct timer_source *source, uint64_t tick)
 {
@@ -74,7 +74,7 @@ void ww_source_unlock(struct timer_source *source)
 	uint64_t next = source->next;
 
 	pthread_mutex_unlock(&source->lock);
-	/* What waits for room in the queue is not made to wait less by waking the driver. */
+	/* While the source waits for room in the queue, it is of no use to wake the driver. */
 	if (next < driver->armed && !(driver->queue.starved && next <= driver->last && source->group->waits))
 		ww_driver_rearm(driver, next);
 }
@@ -92,8 +92,8 @@ static uint64_t tick_of(const struct timer_source *source, uint64_t deadline)
 }
 
 /*
- * What was filed may ask for attention before its deadline, when its slot is demoted. The wheel's event may also be one
- * that nothing waits for any more, and hide that of what was filed behind it: then it is looked at once too often.
+ * The wheel may need advance before the timer's deadline, to demote its slot. If the wheel's event is one that nothing
+ * waits for any more, the driver looks once too often.
  */
 static void note_event(struct timer_source *source)
 {

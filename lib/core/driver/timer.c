@@ -1,4 +1,4 @@
-/* The driver's own timers, as their callers see them: records named by handles. */
+/* The calls on the driver's own timers, which are records named by handles. */
 
 #include "lib/core/driver/record.h"
 
@@ -9,10 +9,7 @@ static struct shard *shard_of(struct ww_driver *driver, ww_handle handle)
 	return shard < driver->shard_count ? &driver->shards[shard] : NULL;
 }
 
-/*
- * The shard's lock is held: the record that the handle names, cancelled or not, or NULL if nothing is left of its
- * timer.
- */
+/* The shard's lock is held: the record that the handle names, cancelled or not; NULL if the timer is gone. */
 static struct timer_record *find_remains(const struct shard *shard, ww_handle handle)
 {
 	uint32_t index = (uint32_t)(handle >> HANDLE_INDEX) % SLAB_MAX;
@@ -26,7 +23,7 @@ static struct timer_record *find_remains(const struct shard *shard, ww_handle ha
 	return record;
 }
 
-/* The same, NULL also if the handle is stale because the timer was cancelled. */
+/* The same, but NULL also if the timer was cancelled, which makes the handle stale. */
 static struct timer_record *find(const struct shard *shard, ww_handle handle)
 {
 	struct timer_record *record = find_remains(shard, handle);
@@ -55,15 +52,13 @@ static int lock_record(struct ww_driver *driver, ww_handle handle, struct shard 
 	return driver->closed ? WW_ECLOSED : WW_ESTALE;
 }
 
-static void unplace_record(struct shard *shard, struct timer_record *record)
+static void unfile_record(struct shard *shard, struct timer_record *record)
 {
 	ww_source_cancel(shard->source, &record->as.timer);
 	shard->pending--;
 }
 
-/*
- * Take a record that is queued back out of the queue, unless a worker has taken it already. Returns 1 if it was there.
- */
+/* Take a queued record out of the queue. Returns 0 if it is not queued or a worker has taken it. */
 static int take_from_queue(struct shard *shard, struct timer_record *record)
 {
 	return record->state == RECORD_QUEUED && ww_queue_withdraw(&shard->driver->queue, &record->as.firing);
@@ -71,11 +66,11 @@ static int take_from_queue(struct shard *shard, struct timer_record *record)
 
 /* ---- Scheduling */
 
-/* Threads in the order in which they first asked: neighbours in time get different shards. */
+/* Threads are numbered as they first ask, so that threads started together get different shards. */
 static _Atomic uint32_t homes;
 static _Thread_local uint32_t home;
 
-/* Which shard the calling thread uses by choice. */
+/* The shard in which the calling thread schedules. */
 static uint32_t home_of(const struct ww_driver *driver)
 {
 	if (home == 0) {
@@ -112,10 +107,10 @@ static int schedule(struct ww_driver *driver, const struct order *order, ww_hand
 		record->period = order->period;
 		record->flags = (uint8_t)order->flags;
 		shard->scheduled++;
-		/* The callback may run before this returns; its handle is known by then. */
+		/* The callback may run before this returns, and must find the handle. */
 		if (timer)
 			*timer = handle_of(record);
-		place_record(shard, record);
+		file_record(shard, record);
 		error = WW_OK;
 	}
 	ww_source_unlock(shard->source);
@@ -204,7 +199,7 @@ int ww_driver_reschedule(struct ww_driver *driver, ww_handle timer, uint64_t del
 	if (record->state == RECORD_PENDING)
 		ww_source_schedule(shard->source, &record->as.timer, deadline);
 	else if ((record->flags & RECORD_OVERLAP) || take_from_queue(shard, record))
-		place_record(shard, record);
+		file_record(shard, record);
 	else {
 		record->flags |= RECORD_AGAIN;
 		moved = record->state == RECORD_QUEUED;
@@ -219,14 +214,14 @@ static int runs(const struct timer_record *record)
 	return record->flags & RECORD_OVERLAP ? record->begun > 0 : record->state == RECORD_RUNNING;
 }
 
-/* The shard's lock is held, the record is found: what ww_driver_cancel returns. */
+/* The shard's lock is held. Returns what ww_driver_cancel returns. */
 static int cancel_record(struct shard *shard, struct timer_record *record)
 {
 	int in_time = !runs(record);
 
 	record->flags |= RECORD_CANCELLED;
 	if (record->state == RECORD_PENDING) {
-		unplace_record(shard, record);
+		unfile_record(shard, record);
 		end_timer(shard, record);
 	} else if (take_from_queue(shard, record))
 		give_record(shard, record);
@@ -255,7 +250,7 @@ static void unlock_shard(void *argument)
 	ww_source_unlock(shard->source);
 }
 
-/* The shard's lock is held: wait until the timer of this handle, which was cancelled while it ran, runs no more. */
+/* The shard's lock is held, and is released: wait until the timer, which was cancelled while it ran, has ended. */
 static void wait_for_end(struct shard *shard, const struct timer_record *record, ww_handle timer)
 {
 	shard->watchers++;
@@ -279,8 +274,8 @@ static int is_inside(const struct ww_driver *driver, const struct timer_record *
 }
 
 /*
- * The timer is cancelled already, or the driver stopped: only wait until its callback runs no more. One that a worker
- * has taken and not begun when the driver stops does not begin, and is left for the stop to hand over.
+ * The timer was cancelled already, or the driver stopped: just wait until its callback has ended. If a worker had taken
+ * the timer and not begun it when the driver stopped, the callback does not begin, and the stop hands the timer over.
  */
 static void wait_for_remains(struct ww_driver *driver, ww_handle timer)
 {

@@ -1,11 +1,11 @@
-/* All entries at once. */
+/* Draining a map: all its entries at once. */
 
 #include "lib/core/keyed/keyed_internal.h"
 
 /* Records that are looked at while the lock is held once. */
 #define LOOK 512u
 
-/* The maps whose entries this thread hands over, innermost first. */
+/* The maps whose entries this thread is handing over, innermost first. */
 struct handing {
 	const struct ww_keyed *keyed;
 	const struct handing *outer;
@@ -27,10 +27,7 @@ struct batch {
 	uint32_t count;
 };
 
-/*
- * The lock is held. From record `index` on, take entries of this version or an older one out of the map. Returns where
- * to go on.
- */
+/* The lock is held. Take entries up to this version out of the map, from record `index` on. Returns the next index. */
 static uint32_t collect(
     struct ww_keyed *keyed, struct keyed_shard *shard, uint32_t index, uint64_t version, struct batch *batch)
 {
@@ -90,16 +87,13 @@ size_t ww_keyed_drain_all(struct ww_keyed *keyed, ww_keyed_fn *fn, void *context
 	size_t total = 0;
 	int cancel;
 
-	/* What fn sets, it does not get. */
+	/* fn does not get entries that it sets itself: they have later versions. */
 	for (uint32_t i = 0; i < keyed->shard_count; i++) {
 		ww_source_lock(keyed->shards[i].source);
 		version[i] = keyed->shards[i].version;
 		ww_source_unlock(keyed->shards[i].source);
 	}
-	/*
-	 * A thread that is cancelled in fn would leave entries that are out of the map and that nobody is handed any
-	 * more.
-	 */
+	/* If the thread were cancelled in fn, the entries taken out of the map would be handed to nobody. */
 	(void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	for (uint32_t i = 0; i < keyed->shard_count; i++)
 		total += drain_shard(keyed, &keyed->shards[i], version[i], fn, context);

@@ -1,4 +1,4 @@
-/* What becomes of an entry: filed, expired, run, taken out. */
+/* The life of an entry: made, filed, expired, run, taken out. */
 
 #include <string.h>
 
@@ -80,7 +80,7 @@ struct ww_keyed_entry ww_keyed_entry_view(const struct keyed_entry *entry)
 
 /* ---- Into the wheel and out */
 
-/* An entry of the map waits for nothing any more. */
+/* Let an entry of the map wait for nothing. */
 static void unfile(struct keyed_shard *shard, struct keyed_entry *entry)
 {
 	if (entry->state == KEYED_PENDING)
@@ -98,7 +98,7 @@ void ww_keyed_entry_file(struct keyed_shard *shard, struct keyed_entry *entry, u
 		return;
 	}
 	unfile(shard, entry);
-	/* The worker that has its firing will file it. */
+	/* The worker that has its firing files it. */
 	if (entry->marks)
 		return;
 	entry->as.timer = (struct ww_timer){0};
@@ -130,7 +130,7 @@ static void drop(void *shard, struct ww_timer *timer)
 	((struct keyed_shard *)shard)->dropped++;
 }
 
-/* A worker has come with the entry's firing: whether its callback begins. */
+/* A worker has come with the entry's firing. Returns whether its callback begins. */
 static int begin(struct ww_keyed *keyed, struct keyed_shard *shard, struct keyed_entry *entry)
 {
 	int stopped = keyed->closed || ww_driver_refuses(keyed->driver);
@@ -142,7 +142,7 @@ static int begin(struct ww_keyed *keyed, struct keyed_shard *shard, struct keyed
 	}
 	entry->state = KEYED_LOOSE;
 	entry->marks = 0;
-	/* What is left when all is stopped stays in the map, for whoever takes the rest. */
+	/* After a stop the entry stays in the map, where a drain takes it. */
 	if (stopped)
 		return 0;
 	if (!untouched) {

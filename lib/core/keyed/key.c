@@ -1,10 +1,10 @@
-/* What is done to one key. */
+/* The calls on one key: set, move, remove, get. */
 
 #include <string.h>
 
 #include "lib/core/keyed/keyed_internal.h"
 
-/* A key that is sought, and where. */
+/* A key to find, and its shard. */
 struct keyed_sought {
 	const void *key;
 	size_t length;
@@ -90,7 +90,7 @@ int ww_keyed_set_at(struct ww_keyed *keyed, const void *key, size_t length, void
 	sought.shard->version += keyed->shard_count;
 	if (former)
 		*former = found ? entry->value : NULL;
-	/* The callback may run before this returns. */
+	/* Stored now, as the callback may run before this returns. */
 	if (version)
 		*version = sought.shard->version;
 	entry->value = value;
@@ -105,7 +105,7 @@ int ww_keyed_set(struct ww_keyed *keyed, const void *key, size_t length, void *v
 {
 	uint64_t deadline = UINT64_MAX;
 
-	/* A deadline that is beyond all is refused there, after what is refused before. */
+	/* An overflow leaves a deadline that ww_keyed_set_at refuses, after the errors that come first. */
 	if (keyed)
 		(void)ww_driver_deadline(keyed->driver, delay, &deadline);
 	return ww_keyed_set_at(keyed, key, length, value, deadline, version, former);

@@ -1,4 +1,4 @@
-/* A map's life: making, stopping, freeing; and its numbers. */
+/* A map's life: making, stopping, freeing. And its statistics. */
 
 #include <stdatomic.h>
 
@@ -15,7 +15,7 @@ static void free_keys(struct keyed_shard *shard)
 	}
 }
 
-/* Tables that were not made are zero. */
+/* Tables that were not made are all zero. */
 static void free_shards(struct ww_keyed *keyed, uint32_t count)
 {
 	const struct ww_allocator *allocator = keyed->allocator;
@@ -96,7 +96,7 @@ int ww_keyed_stop(struct ww_keyed *keyed, ww_keyed_fn *fn, void *context, size_t
 		return WW_EINVAL;
 	if (ww_driver_forked(keyed->driver))
 		return WW_ECLOSED;
-	/* Who sets looks at `closed` under its shard's lock: once that was had here, nothing comes into the shard. */
+	/* A set reads `closed` under the shard's lock. Once the drain has had that lock, nothing enters the shard. */
 	if (!atomic_exchange(&keyed->closed, 1))
 		taken = ww_keyed_drain_all(keyed, fn, context);
 	if (count)
@@ -115,7 +115,7 @@ int ww_keyed_destroy(struct ww_keyed *keyed)
 
 	if (!keyed)
 		return WW_OK;
-	/* A child may be forked in a callback, and end there. */
+	/* A child may be forked in a callback and end there. */
 	if (!ww_driver_forked(keyed->driver) && is_inside(keyed))
 		return WW_EBUSY;
 	keyed->closed = 1;
@@ -126,7 +126,7 @@ int ww_keyed_destroy(struct ww_keyed *keyed)
 	return WW_OK;
 }
 
-/* ---- Numbers */
+/* ---- Statistics */
 
 static void add_shard(struct ww_keyed_stats *stats, struct keyed_shard *shard)
 {

@@ -1,4 +1,4 @@
-/* The calls on a session map. */
+/* The calls on a session map but ww_session_take. */
 
 #include "lib/core/session/session_internal.h"
 
@@ -33,10 +33,7 @@ static void replace(struct session_shard *shard, struct session_entry *entry, vo
 	ww_session_entry_used(shard, entry);
 }
 
-/*
- * The shard is over its limit: take out the entry that was not used for longest. Its memory is still taken, so that its
- * key can be told.
- */
+/* If the shard is over its limit, take out the entry unused for longest. Its memory stays, to tell its key. */
 static struct session_entry *evict(struct session_shard *shard)
 {
 	struct session_entry *oldest;
@@ -49,7 +46,7 @@ static struct session_entry *evict(struct session_shard *shard)
 	return oldest;
 }
 
-/* No lock is held: tell of an entry that was taken out, and free it. */
+/* No lock is held: tell an entry that was taken out, and free it. */
 static void tell_and_free(struct session_shard *shard, struct session_entry *entry, enum ww_gone why)
 {
 	ww_session_tell(shard->session, entry_key(entry), entry->length, entry_value(entry), why);
@@ -115,7 +112,7 @@ static struct session_entry *find_live(struct session_shard *shard, const struct
 	return entry && ww_session_entry_deadline(shard, entry) > now ? entry : NULL;
 }
 
-/* The lock is held: this lookup is a hit, and the entry's use, or with NULL a miss. */
+/* The lock is held: count a hit, which is a use of the entry, or a miss if the entry is NULL. */
 static void count_look_up(struct session_shard *shard, struct session_entry *entry)
 {
 	if (!entry) {
@@ -263,7 +260,7 @@ static struct firing *take_all(struct session_shard *shard)
 	return chain;
 }
 
-/* All that there is at once, and then told: what gone sets meanwhile stays, and cannot make this go on for ever. */
+/* A shard is emptied first and told afterwards. What gone sets meanwhile stays, and cannot make this endless. */
 size_t ww_session_take_out(struct ww_session *session)
 {
 	size_t cleared = 0;

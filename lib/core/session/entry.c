@@ -83,7 +83,7 @@ static int set_key(struct session_shard *shard, struct session_entry *entry, con
 	}
 	if (sought->length)
 		memcpy(to, sought->key, sought->length);
-	/* Last, for a child that is forked meanwhile. */
+	/* Last: a child that is forked meanwhile frees blocks by length. */
 	atomic_signal_fence(memory_order_release);
 	entry->length = (uint16_t)sought->length;
 	return 1;
@@ -94,7 +94,7 @@ void ww_session_entry_free_key(struct session_shard *shard, struct session_entry
 	const struct ww_allocator *allocator = shard->session->allocator;
 	size_t length = entry->length;
 
-	/* First: a child that is forked meanwhile takes every length for that of a block. */
+	/* First: a child that is forked meanwhile frees blocks by length. */
 	entry->length = 0;
 	if (length <= KEY_INLINE)
 		return;
@@ -150,7 +150,7 @@ uint64_t ww_session_jitter_most(const struct ww_session *session, uint64_t ttl)
 	return most < session->config.jitter_max ? most : session->config.jitter_max;
 }
 
-/* What is added to a TTL: evenly distributed over what the configuration allows (xorshift, G. Marsaglia 2003). */
+/* What is added to a TTL, evenly distributed up to the maximum (xorshift, G. Marsaglia 2003). */
 static uint64_t jitter(struct session_shard *shard, uint64_t ttl)
 {
 	uint64_t most = ww_session_jitter_most(shard->session, ttl);

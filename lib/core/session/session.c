@@ -1,8 +1,8 @@
-/* A session map's life, its part in the driver's tick, and its statistics. */
+/* A session map's life, the expiry of its entries, and its statistics. */
 
 #include "lib/core/session/session_internal.h"
 
-/* A limited map has no more shards than leave each this many entries, so that the limit means what it says. */
+/* A limited map has so few shards that each holds at least this many entries: the limit is split evenly. */
 #define LIMIT_A_SHARD 4096u
 
 /* ---- Configuration */
@@ -61,17 +61,14 @@ static int is_calling(const struct ww_session *session)
 	return here != NULL;
 }
 
-/*
- * In a look this thread has a shard's lock. Every call asks, and so the variable lies where no call is needed to find
- * it.
- */
+/* This thread is in a look, and has a shard's lock. Every call asks: the model makes that one load. */
 static _Thread_local int looking __attribute__((tls_model("initial-exec")));
 
 void ww_session_call_look(ww_look_fn *look, void *value, void *context)
 {
 	int cancel;
 
-	/* A thread that is cancelled in it would leave the shard locked. */
+	/* If the thread were cancelled in it, the shard would stay locked. */
 	(void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	looking = 1;
 	look(value, context);
@@ -94,7 +91,7 @@ void ww_session_tell(struct ww_session *session, const void *key, size_t length,
 	if (!session->config.gone)
 		return;
 	ww_session_call_begin(&here, session);
-	/* A thread that is cancelled in gone would leave values, and a key's memory, that nobody knows of any more. */
+	/* If the thread were cancelled in gone, the value and the memory of its key would be lost. */
 	(void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	session->config.gone(session, key, length, value, why, session->config.user);
 	(void)pthread_setcancelstate(cancel, &cancel);
@@ -116,7 +113,7 @@ static struct firing *expire(void *of, struct ww_timer *timer)
 	return NULL;
 }
 
-/* Which shard has this entry: the firing does not say, its key does. */
+/* The shard of an entry, by its key. */
 static struct session_shard *shard_of_entry(struct ww_session *session, const struct session_entry *entry)
 {
 	uint64_t hash = ww_hash_bytes(&session->secret, entry_key(entry), entry->length);
@@ -160,8 +157,8 @@ static void free_session(struct ww_session *session, uint32_t shards)
 }
 
 /*
- * In a child of the process, which has the locks and conditions as they were when it was forked: memory alone, and
- * nobody is told. Entries that are not taken have no length.
+ * In a child of the process, locks and conditions are as they were at the fork: free the memory only, and tell nobody.
+ * Entries that are not taken have length 0.
  */
 static void free_in_child(struct ww_session *session)
 {
@@ -178,7 +175,7 @@ static int fill_shard(struct ww_session *session, struct session_shard *shard)
 {
 	*shard = (struct session_shard){.session = session, .newest = SLAB_NONE, .oldest = SLAB_NONE};
 	ww_slab_init(&shard->slab, sizeof(struct session_entry), session->allocator);
-	/* Any number but 0 begins a sequence; which one does not matter, as long as shards and maps differ. */
+	/* Any number but 0 can begin a sequence. Those of shards and maps should differ. */
 	shard->random = ww_hash_bytes(&session->secret, &shard, sizeof shard) | 1;
 	int error = ww_table_init(&shard->table, session->allocator);
 	if (!error)
@@ -258,17 +255,17 @@ int ww_session_destroy(struct ww_session *session)
 
 	if (!session)
 		return WW_OK;
-	/* Also one that is forked in gone, a loader or a look, and ends there. */
+	/* A child may be forked in gone, a loader or a look, and end there. */
 	if (ww_driver_forked(session->driver)) {
 		free_in_child(session);
 		return WW_OK;
 	}
 	if (looking || is_calling(session))
 		return WW_EBUSY;
-	/* From here on gone, which may be running in a worker, cannot set what nobody would take out any more. */
+	/* A gone that is running in a worker must not set what would not be taken out any more. */
 	session->closing = 1;
 	(void)ww_session_take_out(session);
-	/* What had expired and waits for a worker: told here, as there may be no workers any more. */
+	/* What has expired and waits for a worker is told here: there may be no workers any more. */
 	for (struct firing *firing = ww_group_withdraw_all(session->group); firing; firing = next) {
 		next = firing->prev;
 		run(session, firing);
@@ -292,7 +289,7 @@ int ww_session_enter(struct ww_session *session, const void *key, size_t length,
 		return error;
 	if (!length)
 		key = "";
-	/* The table tells entries apart by the high half of the hash; the low one picks the shard. */
+	/* The table uses the high half of the hash, and the low half picks the shard. */
 	uint64_t hash = ww_hash_bytes(&session->secret, key, length);
 	*shard = &session->shard[(uint32_t)hash % session->shard_count];
 	*sought = (struct session_sought){*shard, key, length, hash};

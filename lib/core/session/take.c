@@ -1,4 +1,4 @@
-/* Loading what is missing, once for all who ask. */
+/* ww_session_take: loading a missing value, once for all threads that ask for it. */
 
 #include <string.h>
 
@@ -39,13 +39,13 @@ static int share_load(struct session_shard *shard, struct session_load *load, vo
 	if (result == WW_OK)
 		*value = load->value;
 	load->waiting--;
-	/* The load lies on its thread's stack, which waits until nobody needs it. */
+	/* The load lies on the stack of its thread, which waits until no thread needs it. */
 	pthread_cond_broadcast(&shard->loaded);
 	ww_source_unlock(shard->source);
 	return result;
 }
 
-/* The lock is held: what the loader has found is the result, for this thread and for those that wait. */
+/* The lock is held: the load has its result, for this thread and for those that wait. */
 static void end_load(struct session_shard *shard, struct session_load *load)
 {
 	remove_load(shard, load);
@@ -53,14 +53,14 @@ static void end_load(struct session_shard *shard, struct session_load *load)
 	pthread_cond_broadcast(&shard->loaded);
 }
 
-/* The lock is held: the load's memory goes when nobody needs it any more. */
+/* The lock is held: wait until no thread needs the load any more. */
 static void leave_load(struct session_shard *shard, const struct session_load *load)
 {
 	while (load->waiting)
 		ww_source_wait(shard->source, &shard->loaded);
 }
 
-/* The lock is held: store what was loaded, unless somebody has set the key meanwhile: then that is the result. */
+/* The lock is held: store what was loaded. If the key was set meanwhile, that value is the result. */
 static int store(struct session_shard *shard, const struct session_sought *sought, struct session_load *load,
     uint64_t ttl, struct taken_out *out)
 {
@@ -75,7 +75,7 @@ static int store(struct session_shard *shard, const struct session_sought *sough
 	if (entry && ww_session_entry_deadline(shard, entry) > now) {
 		load->value = entry_value(entry);
 		error = WW_OK;
-		/* What the loader has set itself stays, and is nothing that has left. */
+		/* The loader has set this value itself: it stays, and is not told as gone. */
 		if (load->value == loaded)
 			return WW_OK;
 	} else if (!error) {
@@ -142,7 +142,7 @@ int ww_session_take(
 	}
 	shard->stats.misses++;
 	running = find_load(shard, &sought);
-	/* A thread that was cancelled here would leave others waiting for its loader, and its stack in the list. */
+	/* If the thread were cancelled here, others would wait for ever, and the list would point into its stack. */
 	(void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	error = running ? share_load(shard, running, value) : run_load(shard, &sought, load, context, value);
 	(void)pthread_setcancelstate(cancel, &cancel);

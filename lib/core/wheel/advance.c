@@ -25,13 +25,13 @@
  *     4. move the hand there; at a boundary, demote           demote_boundary
  *     5. go on with 2
  *
- * A million timers in one slot would make its boundary a long pause. Such a slot is *pre-demoted*: from its lead on, each
- * tick demotes a share of it, and what does not fit the level below yet is put aside as late.
+ * A million timers in one slot would make its boundary a long pause. Such a slot is *pre-demoted*: from its lead on,
+ * each tick demotes a share of it, and what does not fit the level below yet is put aside as late.
  *
  * What was given up:
  * - Order within a tick. Timers of one tick expire in no particular order.
  * - Exact wake-ups. The wheel also asks for a call when a slot is to be demoted, even if its timers were moved since.
- * - Cheap far timers. Linux's wheel (kernel/time/timer.c) never demotes, and lets a timer expire late by up to an eighth
+ * - Cheap far timers. Linux's wheel (kernel/time/timer.c) never demotes: a timer may expire late by up to an eighth
  *   of its delay. Here a timer expires in its tick, and one that is a day away is filed anew twice.
  */
 
@@ -415,8 +415,8 @@ static void swap_slots(uint32_t *one, uint32_t *other)
 }
 
 /*
- * Expire what was scheduled at or before the hand before this call. What its callbacks schedule there waits for the next
- * call. What a budget left over of an earlier call comes first.
+ * Expire what was scheduled at or before the hand before this call. What its callbacks schedule there waits for the
+ * next call. What a budget left over of an earlier call comes first.
  */
 static int expire_due(struct ww_wheel *wheel, struct expiry_sink *sink)
 {
@@ -437,8 +437,8 @@ static int expire_due(struct ww_wheel *wheel, struct expiry_sink *sink)
 }
 
 /*
- * Expire and demote, stop by stop, until nothing is left to do by wheel->head.now or there is no more room for expiries.
- * When it returns 0, *stop is the next stop.
+ * Expire and demote, stop by stop, until nothing is left to do by wheel->head.now or there is no more room for
+ * expiries. When it returns 0, *stop is the next stop.
  */
 static int run(struct ww_wheel *wheel, struct expiry_sink *sink, uint64_t *stop)
 {

@@ -26,8 +26,8 @@
 #define STD_LEAD_OUTSIDE 1099u
 
 /*
- * The hand has come to `hand`. The inline advance moves it too, but only within a turn of the default geometry's highest
- * ring. At the end of that turn advance itself is called.
+ * The hand has come to `hand`. The inline advance moves it too, but only within a turn of the default geometry's
+ * highest ring. At the end of that turn advance itself is called.
  */
 static inline void move_hand(struct ww_wheel *wheel, uint64_t hand)
 {
@@ -84,9 +84,9 @@ static inline uint32_t slot_in(const struct ring *ring, uint64_t deadline)
 }
 
 /*
- * since / divisor with one multiplication by 2^32 / divisor, rounded up to a constant of at most 31 bits, which is short
- * enough to be part of the instruction. It is exact while the error, reciprocal * divisor - 2^32, times `since` is below
- * 2^32 (T. Granlund and P. Montgomery, PLDI 1994).
+ * since / divisor with one multiplication by 2^32 / divisor, rounded up to a constant of at most 31 bits, which is
+ * short enough to be part of the instruction. It is exact while the error, reciprocal * divisor - 2^32, times `since`
+ * is below 2^32 (T. Granlund and P. Montgomery, PLDI 1994).
  */
 #define RECIPROCAL(divisor) ((UINT64_C(1) << 32) / (divisor) + 1)
 #define IS_EXACT(divisor, most) ((RECIPROCAL(divisor) * (divisor) - (UINT64_C(1) << 32)) * (most) < UINT64_C(1) << 32)

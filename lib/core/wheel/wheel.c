@@ -37,10 +37,10 @@ static int config_refused(const struct ww_wheel_config *config)
 }
 
 /*
- * How long before its boundary pre-demotion of a slot of this span begins. Over L ticks, each tick demotes a share of
- * 1 / L. If the timers of ring 1's slot are spread evenly, a share of L / (2 * span) does not fit ring 0 yet and is left
- * late for the boundary. The longest tick is shortest where both shares are equal: at the square root of 2 * span. Upper
- * rings leave nothing late if the lead is at most a slot of the ring below, which then takes all.
+ * How long before its boundary pre-demotion of a slot of this span begins. Over L ticks, each tick demotes a share of 1
+ * / L. If the timers of ring 1's slot are spread evenly, a share of L / (2 * span) does not fit ring 0 yet and is left
+ * late for the boundary. The longest tick is shortest where both shares are equal: at the square root of 2 * span.
+ * Upper rings leave nothing late if the lead is at most a slot of the ring below, which then takes all.
  */
 static uint64_t pre_demotion_lead(uint64_t span, uint64_t below)
 {

@@ -2,7 +2,9 @@
 
 #include "tests/lib/core/driver/fixture.h"
 
-/* A worker has taken the oldest firing from the queue and has yet to begin with it; run_taken is that worker going on. */
+/*
+ * A worker has taken the oldest firing from the queue and has yet to begin with it; run_taken is that worker going on.
+ */
 static struct firing *take_firing(void)
 {
 	struct firing *firing = NULL;

@@ -51,7 +51,7 @@ static struct firing *expire_again(void *shard, struct ww_timer *timer)
 	struct item *item = (struct item *)(void *)timer;
 
 	if (++item->expired < 100)
-		ww_source_schedule(ww_group_source(groups[0], *(int *)shard), timer, 0);
+		ww_source_schedule(ww_group_source(groups[0], *(uint32_t *)shard), timer, 0);
 	return NULL;
 }
 
@@ -60,7 +60,7 @@ static const struct group_ops alone_ops = {.expire = expire_alone};
 static const struct group_ops firing_ops = {.expire = expire_to_firing, .run = run};
 
 /* The shards know their number and nothing else. */
-static int shards[4] = {0, 1, 2, 3};
+static uint32_t shards[4] = {0, 1, 2, 3};
 
 static int try_attach(int which, const struct group_ops *ops)
 {
@@ -247,7 +247,9 @@ START_TEST(detaching_waits_for_firings_that_run_and_forgets_those_that_wait)
 }
 END_TEST
 
-/* All in one chain: asked for one by one, those behind firings of others would each be another walk through the queue. */
+/*
+ * All in one chain: asked for one by one, those behind firings of others would each be another walk through the queue.
+ */
 START_TEST(all_firings_of_a_group_are_taken_back_at_once_in_their_order_and_no_others)
 {
 	enum { OTHERS = 1000, OWN = 1000 };
