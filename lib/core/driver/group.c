@@ -2,54 +2,42 @@
 
 #include "lib/core/driver/driver_internal.h"
 
-static size_t group_size(uint32_t count)
-{
-	return sizeof(struct timer_group) + count * sizeof(struct timer_source);
-}
-
-/* The memory alone; locks may be held by threads that are not there. */
-static void free_group(struct timer_group *group, uint32_t count)
+static void free_group(struct timer_group *group)
 {
 	const struct ww_allocator *allocator = group->driver->allocator;
 
-	for (uint32_t i = 0; i < group->count; i++)
-		ww_source_free(&group->source[i]);
-	allocator->free(allocator->user, group, group_size(count));
+	allocator->free(allocator->user, group, group->bytes);
 }
 
-static void destroy_group(struct timer_group *group, uint32_t count)
-{
-	for (uint32_t i = 0; i < group->count; i++)
-		pthread_mutex_destroy(&group->source[i].lock);
-	free_group(group, count);
-}
-
+/* The group, its sources and their wheels are one block of memory. */
 int ww_group_attach(struct timer_group **group, struct ww_driver *driver, const struct group_ops *ops, void *owner,
     void *shards, size_t stride, uint32_t count)
 {
 	const struct ww_allocator *allocator = driver->allocator;
+	uint32_t wheels = driver->clock == ww_clock_elapsed() ? 1 : 2;
 	struct ww_wheel_config config;
 	struct timer_group *made;
+	size_t wheel_bytes, bytes;
+	char *memory;
 	int error = ww_driver_refuses(driver);
 
 	if (error)
 		return error;
-	made = allocator->allocate(allocator->user, group_size(count));
+	ww_driver_wheel_config(driver, &config);
+	(void)ww_wheel_size(&config, &wheel_bytes);
+	wheel_bytes = (wheel_bytes + 63) / 64 * 64;
+	bytes = sizeof *made + count * (sizeof made->source[0] + wheels * wheel_bytes);
+	made = allocator->allocate(allocator->user, bytes);
 	if (!made)
 		return WW_ENOMEM;
-	*made = (struct timer_group){.driver = driver, .ops = ops, .owner = owner};
+	*made = (struct timer_group){.driver = driver, .ops = ops, .owner = owner, .bytes = bytes, .count = count};
+	made->wheel_bytes = wheel_bytes;
 	made->drops = ops->drop && driver->flags & WW_DRIVER_DROP;
 	made->waits = ops->run && !made->drops;
-	ww_driver_wheel_config(driver, &config);
-	(void)ww_wheel_size(&config, &made->wheel_bytes);
-	for (; !error && made->count < count; made->count += !error) {
-		struct timer_source *source = &made->source[made->count];
-		*source = (struct timer_source){.group = made, .shard = (char *)shards + made->count * stride};
-		error = ww_source_create(source);
-	}
-	if (error) {
-		destroy_group(made, count);
-		return error;
+	memory = (char *)&made->source[count];
+	for (uint32_t i = 0; i < count; i++, memory += wheels * wheel_bytes) {
+		made->source[i] = (struct timer_source){.group = made, .shard = (char *)shards + i * stride};
+		ww_source_init(&made->source[i], memory, wheels == 2 ? memory + wheel_bytes : NULL);
 	}
 	pthread_mutex_lock(&driver->groups_lock);
 	made->next = driver->groups;
@@ -73,8 +61,9 @@ void ww_group_detach(struct timer_group *group)
 	struct ww_driver *driver = group->driver;
 
 	if (ww_driver_forked(driver)) {
+		/* Any lock may be held by a thread that is not there. */
 		forget_group(group);
-		free_group(group, group->count);
+		free_group(group);
 		return;
 	}
 	pthread_mutex_lock(&driver->groups_lock);
@@ -82,7 +71,9 @@ void ww_group_detach(struct timer_group *group)
 	pthread_mutex_unlock(&driver->groups_lock);
 	(void)ww_queue_withdraw_all(&driver->queue, group);
 	ww_queue_wait_group(&driver->queue, group);
-	destroy_group(group, group->count);
+	for (uint32_t i = 0; i < group->count; i++)
+		pthread_mutex_destroy(&group->source[i].lock);
+	free_group(group);
 }
 
 struct timer_source *ww_group_source(struct timer_group *group, uint32_t i)
@@ -92,9 +83,7 @@ struct timer_source *ww_group_source(struct timer_group *group, uint32_t i)
 
 size_t ww_group_bytes(const struct timer_group *group)
 {
-	uint32_t wheels = group->source[0].spare ? 2 : 1;
-
-	return group_size(group->count) + group->count * wheels * group->wheel_bytes;
+	return group->bytes;
 }
 
 int ww_group_inside(const struct timer_group *group)

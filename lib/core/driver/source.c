@@ -3,15 +3,6 @@
 #include "lib/core/driver/driver_internal.h"
 #include "lib/core/wheel/event.h"
 
-void ww_source_free(struct timer_source *source)
-{
-	const struct ww_allocator *allocator = source->group->driver->allocator;
-
-	allocator->free(allocator->user, source->wheel, source->group->wheel_bytes);
-	if (source->spare)
-		allocator->free(allocator->user, source->spare, source->group->wheel_bytes);
-}
-
 /* A wheel of the driver's geometry in this memory, which begins at the tick. */
 static struct ww_wheel *make_wheel(const struct timer_source *source, void *memory, uint64_t tick)
 {
@@ -24,26 +15,14 @@ static struct ww_wheel *make_wheel(const struct timer_source *source, void *memo
 	return wheel;
 }
 
-int ww_source_create(struct timer_source *source)
+void ww_source_init(struct timer_source *source, void *wheel, void *spare)
 {
 	const struct ww_driver *driver = source->group->driver;
-	const struct ww_allocator *allocator = driver->allocator;
-	size_t bytes = source->group->wheel_bytes;
-	void *memory = allocator->allocate(allocator->user, bytes);
 
-	if (!memory)
-		return WW_ENOMEM;
 	source->next = WW_NEVER;
-	if (driver->clock != ww_clock_elapsed()) {
-		source->spare = allocator->allocate(allocator->user, bytes);
-		if (!source->spare) {
-			allocator->free(allocator->user, memory, bytes);
-			return WW_ENOMEM;
-		}
-	}
-	source->wheel = make_wheel(source, memory, ww_driver_time(driver) / driver->tick_ns);
+	source->spare = spare;
+	source->wheel = make_wheel(source, wheel, ww_driver_time(driver) / driver->tick_ns);
 	pthread_mutex_init(&source->lock, NULL);
-	return WW_OK;
 }
 
 /*

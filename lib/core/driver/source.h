@@ -20,6 +20,7 @@ struct timer_group {
 	struct ww_driver *driver;
 	const struct group_ops *ops;
 	void *owner;        /* whom ops->run is given */
+	size_t bytes;       /* of the group with its sources and their wheels */
 	size_t wheel_bytes; /* of each wheel */
 	uint32_t count;
 	int drops;        /* what finds no room in the queue is dropped */
@@ -29,10 +30,8 @@ struct timer_group {
 	struct timer_source source[];
 };
 
-/* Make the wheel of a source, whose group is set. Errors: WW_ENOMEM. */
-int ww_source_create(struct timer_source *source);
-/* Give back the memory of the wheel alone: see ww_queue_free. */
-void ww_source_free(struct timer_source *source);
+/* Make the wheel and the lock of a source, whose group is set. `spare` is memory for a second wheel, or NULL. */
+void ww_source_init(struct timer_source *source, void *wheel, void *spare);
 /* The lock is held: the clock is at a tick before the wheel's time. */
 void ww_source_rewind(struct timer_source *source, uint64_t tick);
 
