@@ -11,14 +11,6 @@
 #define LOOK_NS 50000000L
 #define SECOND_NS 1000000000L
 
-/* The calls of functions that this thread is in, innermost first. */
-struct channel_call {
-	const struct ww_channel *channel;
-	const struct channel_call *outer;
-};
-
-static _Thread_local const struct channel_call *calls;
-
 void ww_channel_init(struct ww_channel *channel, struct ww_driver *driver, ww_after_fn *fn, void *user)
 {
 	pthread_condattr_t attributes;
@@ -31,16 +23,17 @@ void ww_channel_init(struct ww_channel *channel, struct ww_driver *driver, ww_af
 	pthread_condattr_destroy(&attributes);
 }
 
-void ww_channel_discard(struct ww_channel *channel)
+struct ww_channel *ww_channel_create(struct ww_driver *driver, ww_after_fn *fn, void *user)
 {
-	pthread_cond_destroy(&channel->changed);
-	pthread_mutex_destroy(&channel->lock);
-}
+	const struct ww_allocator *allocator = ww_allocator_default();
+	struct ww_channel *channel = allocator->allocate(allocator->user, sizeof *channel);
 
-void ww_channel_hold(struct ww_channel *channel)
-{
-	ww_driver_hold(channel->driver);
+	if (!channel)
+		return NULL;
+	ww_channel_init(channel, driver, fn, user);
+	ww_driver_hold(driver);
 	channel->holds = 1;
+	return channel;
 }
 
 /* ---- Expiring: in a worker of the driver */
@@ -58,13 +51,13 @@ static void put(struct ww_channel *channel, uint64_t time)
 /* The lock is held, but not while the function runs. */
 static void call_fn(struct ww_channel *channel)
 {
-	struct channel_call call = {channel, calls};
+	struct inside here;
 
 	channel->running++;
 	pthread_mutex_unlock(&channel->lock);
-	calls = &call;
+	ww_inside_enter(&here, channel);
 	channel->fn(channel->user);
-	calls = call.outer;
+	ww_inside_leave(&here);
 	pthread_mutex_lock(&channel->lock);
 	channel->running--;
 	pthread_cond_broadcast(&channel->changed);
@@ -197,15 +190,6 @@ static void wait_for_calls(struct ww_channel *channel)
 	pthread_cleanup_pop(1);
 }
 
-static int is_inside(const struct ww_channel *channel)
-{
-	const struct channel_call *call = calls;
-
-	while (call && call->channel != channel)
-		call = call->outer;
-	return call != NULL;
-}
-
 int ww_channel_close(struct ww_channel *channel)
 {
 	uint32_t receivers;
@@ -213,7 +197,7 @@ int ww_channel_close(struct ww_channel *channel)
 	/* A child of fork has the memory only: no threads, and a lock in an unknown state. */
 	if (channel->process != getpid())
 		return WW_OK;
-	if (is_inside(channel))
+	if (ww_inside_of(channel))
 		return WW_EBUSY;
 	pthread_mutex_lock(&channel->lock);
 	receivers = channel->receivers;
@@ -224,8 +208,19 @@ int ww_channel_close(struct ww_channel *channel)
 	wait_for_calls(channel);
 	if (channel->holds)
 		ww_driver_release(channel->driver);
-	ww_channel_discard(channel);
+	pthread_cond_destroy(&channel->changed);
+	pthread_mutex_destroy(&channel->lock);
 	return WW_OK;
+}
+
+int ww_channel_destroy(struct ww_channel *channel)
+{
+	const struct ww_allocator *allocator = ww_allocator_default();
+	int error = channel ? ww_channel_close(channel) : WW_OK;
+
+	if (channel && !error)
+		allocator->free(allocator->user, channel, sizeof *channel);
+	return error;
 }
 
 /* ---- Receiving */

@@ -3,6 +3,7 @@
 
 /*
  * A channel with room for one value, and the driver's timer that fills it or calls a function instead.
+ * struct ww_after and struct ww_ticker are names for it: they are never defined.
  *
  *     start ---> timer pending ---> callback runs ---> full ---> received
  *                      |                 |               |
@@ -41,12 +42,12 @@ struct ww_channel {
 
 /* Make a channel in this memory, stopped. */
 void ww_channel_init(struct ww_channel *channel, struct ww_driver *driver, ww_after_fn *fn, void *user);
-/* Undo ww_channel_init. Nothing was started yet. */
-void ww_channel_discard(struct ww_channel *channel);
-/* Keep the driver from being destroyed before the channel is closed, if it may outlive the call that made it. */
-void ww_channel_hold(struct ww_channel *channel);
 /* Stop it and wait for running calls of fn. Then its memory may be freed. Errors: WW_EBUSY. */
 int ww_channel_close(struct ww_channel *channel);
+/* Make a channel in memory of its own, which keeps the driver from being destroyed. NULL: no memory. */
+struct ww_channel *ww_channel_create(struct ww_driver *driver, ww_after_fn *fn, void *user);
+/* Close a channel that was created so, and free it. NULL does nothing. Errors: WW_EBUSY. */
+int ww_channel_destroy(struct ww_channel *channel);
 
 /* The lock is held: schedule a timer, which is from now on the one that counts. */
 int ww_channel_schedule(struct ww_channel *channel, uint64_t delay, uint64_t period);

@@ -30,6 +30,6 @@ int ww_sleep(struct ww_driver *driver, uint64_t delay)
 	if (result == WW_OK)
 		receive_and_close(&channel, &result);
 	else
-		ww_channel_discard(&channel);
+		(void)ww_channel_close(&channel);
 	return result;
 }

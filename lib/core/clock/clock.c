@@ -26,8 +26,8 @@ int ww_clock_now(struct ww_clock *clock, uint64_t *ns)
 		*ns = atomic_load_explicit(&clock->now, memory_order_acquire);
 		return WW_OK;
 	}
-	/* Fails only for a clock that is none. The kernel holds both as signed 64-bit nanoseconds, and refuses to be set to
-	   what is before 1970, so that the result fits. */
+	/* Fails only for an unknown clock. The kernel keeps both as signed 64-bit nanoseconds and refuses times before
+	   1970: the result fits. */
 	(void)clock_gettime(clock->id, &now);
 	*ns = (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
 	return WW_OK;

@@ -289,28 +289,11 @@ int ww_driver_create(struct ww_driver **driver, const struct ww_driver_config *c
 
 /* ---- Stopping */
 
-/* The drivers whose timers this thread is handing over, innermost first. */
-struct stopping {
-	const struct ww_driver *driver;
-	const struct stopping *outer;
-};
-
-static _Thread_local const struct stopping *stopping_here;
-
-static int is_stopping(const struct ww_driver *driver)
-{
-	const struct stopping *here = stopping_here;
-
-	while (here && here->driver != driver)
-		here = here->outer;
-	return here != NULL;
-}
-
 int ww_driver_stop(struct ww_driver *driver, ww_driver_drain_fn *drain, void *context, size_t *count)
 {
 	struct firing *firings[WW_DRIVER_WORKERS_MAX];
 	uint32_t firing_count = 0;
-	struct stopping here = {driver, stopping_here};
+	struct inside here;
 	size_t taken = 0;
 	int cancel;
 	int first;
@@ -328,12 +311,12 @@ int ww_driver_stop(struct ww_driver *driver, ww_driver_drain_fn *drain, void *co
 	pthread_mutex_unlock(&driver->queue.lock);
 	if (first) {
 		ww_driver_wake(driver);
-		stopping_here = &here;
+		ww_inside_enter(&here, driver);
 		/* If the thread were cancelled in drain, the timers that are left would be handed to nobody. */
 		(void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 		taken = ww_driver_fire_drain(driver, firings, firing_count, drain, context);
 		(void)pthread_setcancelstate(cancel, &cancel);
-		stopping_here = here.outer;
+		ww_inside_leave(&here);
 	}
 	if (count)
 		*count = taken;
@@ -378,7 +361,7 @@ int ww_driver_destroy(struct ww_driver *driver)
 		free_in_child(driver);
 		return WW_OK;
 	}
-	if (ww_queue_inside(&driver->queue, NULL, NULL) || is_stopping(driver))
+	if (ww_queue_inside(&driver->queue, NULL, NULL) || ww_inside_of(driver))
 		return WW_EBUSY;
 	/* Not asked in a child: it cannot release what other threads held. */
 	if (driver->held)

@@ -79,6 +79,19 @@ uint64_t ww_driver_time(const struct ww_driver *driver);
 /* Store the absolute deadline of a delay from now. Errors: WW_EOVERFLOW: it is beyond WW_DRIVER_TIME_MAX. */
 int ww_driver_deadline(const struct ww_driver *driver, uint64_t delay, uint64_t *deadline);
 
+/* ---- Calls of the application's functions (inside.c) */
+
+/* A call on behalf of a map, a channel or a driver, which must not be freed meanwhile. Lies on the thread's stack. */
+struct inside {
+	const void *what;
+	const struct inside *outer;
+};
+
+void ww_inside_enter(struct inside *here, const void *what);
+void ww_inside_leave(const struct inside *here);
+/* Whether this thread is in such a call. */
+int ww_inside_of(const void *what);
+
 /* ---- Groups (group.c) */
 
 /*

@@ -62,12 +62,8 @@ void ww_queue_changed(struct queue *queue);
 uint32_t ww_queue_room(const struct queue *queue);
 /* Append a chain of firings, linked by next and ended by NULL. */
 void ww_queue_push(struct queue *queue, struct firing *first, uint32_t count);
-/* Take a firing back. Returns 1, or 0 when it is no more in the queue: it runs or is about to. */
+/* What ww_group_withdraw and ww_group_withdraw_all do: see layer.h. */
 int ww_queue_withdraw(struct queue *queue, struct firing *firing);
-/*
- * Take back all firings of a group, in one walk through the queue: a chain, the oldest first, ended by NULL. It is
- * linked by prev, because a next would say that a firing is in the queue.
- */
 struct firing *ww_queue_withdraw_all(struct queue *queue, const struct timer_group *group);
 /* Run the oldest firing in this thread. Returns 0 when there is none. */
 int ww_queue_run(struct queue *queue);

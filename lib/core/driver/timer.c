@@ -117,6 +117,17 @@ static int schedule(struct ww_driver *driver, const struct order *order, ww_hand
 	return error;
 }
 
+static int schedule_in(struct ww_driver *driver, uint64_t delay, struct order *order, ww_handle *timer)
+{
+	int error = ww_driver_refuses(driver);
+
+	if (!error && order->period > WW_DRIVER_TIME_MAX)
+		error = WW_EOVERFLOW;
+	if (!error)
+		error = ww_driver_deadline(driver, delay, &order->deadline);
+	return error ? error : schedule(driver, order, timer);
+}
+
 int ww_driver_schedule_at(struct ww_driver *driver, uint64_t deadline, ww_driver_fn *fn, void *user, ww_handle *timer)
 {
 	struct order order = {.deadline = deadline, .fn = fn, .user = user};
@@ -135,31 +146,19 @@ int ww_driver_schedule_at(struct ww_driver *driver, uint64_t deadline, ww_driver
 int ww_driver_schedule(struct ww_driver *driver, uint64_t delay, ww_driver_fn *fn, void *user, ww_handle *timer)
 {
 	struct order order = {.fn = fn, .user = user};
-	int error;
 
-	if (!driver || !fn)
-		return WW_EINVAL;
-	error = ww_driver_refuses(driver);
-	if (!error)
-		error = ww_driver_deadline(driver, delay, &order.deadline);
-	return error ? error : schedule(driver, &order, timer);
+	return driver && fn ? schedule_in(driver, delay, &order, timer) : WW_EINVAL;
 }
 
 int ww_driver_schedule_every(struct ww_driver *driver, uint64_t delay, uint64_t period, uint32_t flags,
     ww_driver_fn *fn, void *user, ww_handle *timer)
 {
 	struct order order = {.period = period, .fn = fn, .user = user};
-	int error;
 
 	if (!driver || !fn || period == 0 || (flags & ~WW_EVERY_OVERLAP))
 		return WW_EINVAL;
 	order.flags = flags & WW_EVERY_OVERLAP ? RECORD_OVERLAP : 0;
-	error = ww_driver_refuses(driver);
-	if (!error && period > WW_DRIVER_TIME_MAX)
-		error = WW_EOVERFLOW;
-	if (!error)
-		error = ww_driver_deadline(driver, delay, &order.deadline);
-	return error ? error : schedule(driver, &order, timer);
+	return schedule_in(driver, delay, &order, timer);
 }
 
 int ww_driver_reserve(struct ww_driver *driver, size_t timers)

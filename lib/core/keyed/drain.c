@@ -5,23 +5,6 @@
 /* Records that are looked at while the lock is held once. */
 #define LOOK 512u
 
-/* The maps whose entries this thread is handing over, innermost first. */
-struct handing {
-	const struct ww_keyed *keyed;
-	const struct handing *outer;
-};
-
-static _Thread_local const struct handing *handing_here;
-
-int ww_keyed_drain_inside(const struct ww_keyed *keyed)
-{
-	const struct handing *here = handing_here;
-
-	while (here && here->keyed != keyed)
-		here = here->outer;
-	return here != NULL;
-}
-
 struct batch {
 	struct keyed_entry *entry[SOURCE_BATCH];
 	uint32_t count;
@@ -50,14 +33,14 @@ static uint32_t collect(
 
 static void hand_over(struct ww_keyed *keyed, const struct batch *batch, ww_keyed_fn *fn, void *context)
 {
-	struct handing here = {keyed, handing_here};
+	struct inside here;
 
-	handing_here = &here;
+	ww_inside_enter(&here, keyed);
 	for (uint32_t i = 0; fn && i < batch->count; i++) {
 		struct ww_keyed_entry view = ww_keyed_entry_view(batch->entry[i]);
 		fn(keyed, &view, context);
 	}
-	handing_here = here.outer;
+	ww_inside_leave(&here);
 }
 
 static size_t drain_shard(

@@ -104,11 +104,6 @@ int ww_keyed_stop(struct ww_keyed *keyed, ww_keyed_fn *fn, void *context, size_t
 	return WW_OK;
 }
 
-static int is_inside(const struct ww_keyed *keyed)
-{
-	return ww_group_inside(keyed->group) || ww_keyed_drain_inside(keyed);
-}
-
 int ww_keyed_destroy(struct ww_keyed *keyed)
 {
 	const struct ww_allocator *allocator;
@@ -116,7 +111,7 @@ int ww_keyed_destroy(struct ww_keyed *keyed)
 	if (!keyed)
 		return WW_OK;
 	/* A child may be forked in a callback and end there. */
-	if (!ww_driver_forked(keyed->driver) && is_inside(keyed))
+	if (!ww_driver_forked(keyed->driver) && (ww_group_inside(keyed->group) || ww_inside_of(keyed)))
 		return WW_EBUSY;
 	keyed->closed = 1;
 	ww_group_detach(keyed->group);

@@ -132,7 +132,5 @@ struct ww_keyed_entry ww_keyed_entry_view(const struct keyed_entry *entry);
 
 /* Hand over every entry that is in the map now, and return their number. No lock is held. */
 size_t ww_keyed_drain_all(struct ww_keyed *keyed, ww_keyed_fn *fn, void *context);
-/* Whether this thread is in a function that entries of this map are handed to. */
-int ww_keyed_drain_inside(const struct ww_keyed *keyed);
 
 #endif

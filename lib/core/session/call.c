@@ -16,10 +16,11 @@ int ww_session_ttl_refused(const struct ww_session *session, uint64_t now, uint6
 }
 
 /* The key has an entry already. */
-static void replace(struct session_shard *shard, struct session_entry *entry, void *value, uint64_t now, void **former,
-    struct taken_out *out)
+static void replace(
+    const struct session_sought *sought, struct session_entry *entry, void *value, void **former, struct taken_out *out)
 {
-	int expired = ww_session_entry_deadline(shard, entry) <= now;
+	struct session_shard *shard = sought->shard;
+	int expired = ww_session_entry_deadline(shard, entry) <= sought->now;
 
 	*out = (struct taken_out){
 	    .value = entry_value(entry),
@@ -55,29 +56,30 @@ static void tell_and_free(struct session_shard *shard, struct session_entry *ent
 	ww_source_unlock(shard->source);
 }
 
-int ww_session_put(struct session_shard *shard, const struct session_sought *sought, void *value, uint64_t now,
-    uint64_t ttl, void **former, struct taken_out *out)
+int ww_session_put(const struct session_sought *sought, void *value, uint64_t ttl, void **former, struct taken_out *out)
 {
-	struct session_entry *entry = ww_session_entry_find(shard, sought);
+	struct session_shard *shard = sought->shard;
+	struct session_entry *entry = ww_session_entry_find(sought);
 
 	*out = (struct taken_out){0};
 	if (entry)
-		replace(shard, entry, value, now, former, out);
+		replace(sought, entry, value, former, out);
 	else {
-		entry = ww_session_entry_add(shard, sought, value);
+		entry = ww_session_entry_add(sought, value);
 		if (!entry)
 			return WW_ENOMEM;
 		if (former)
 			*former = NULL;
 		out->evicted = evict(shard);
 	}
-	ww_session_entry_place(shard, entry, now, ttl);
+	ww_session_entry_place(shard, entry, sought->now, ttl);
 	return WW_OK;
 }
 
-void ww_session_tell_taken(
-    struct session_shard *shard, const struct session_sought *sought, const struct taken_out *out)
+void ww_session_tell_taken(const struct session_sought *sought, const struct taken_out *out)
 {
+	struct session_shard *shard = sought->shard;
+
 	if (out->is)
 		ww_session_tell(shard->session, sought->key, sought->length, out->value, out->why);
 	if (out->evicted)
@@ -86,30 +88,28 @@ void ww_session_tell_taken(
 
 int ww_session_set(struct ww_session *session, const void *key, size_t length, void *value, uint64_t ttl, void **former)
 {
-	struct session_shard *shard;
 	struct session_sought sought;
 	struct taken_out out = {0};
-	uint64_t now;
-	int error = ww_session_enter(session, key, length, &shard, &sought, &now);
+	int error = ww_session_enter(session, key, length, &sought);
 
 	if (error)
 		return error;
-	error = ww_session_ttl_refused(session, now, &ttl);
+	error = ww_session_ttl_refused(session, sought.now, &ttl);
 	if (!error)
-		error = ww_session_put(shard, &sought, value, now, ttl, former, &out);
-	ww_source_unlock(shard->source);
-	ww_session_tell_taken(shard, &sought, &out);
+		error = ww_session_put(&sought, value, ttl, former, &out);
+	ww_source_unlock(sought.shard->source);
+	ww_session_tell_taken(&sought, &out);
 	return error;
 }
 
 /* ---- Looking up */
 
 /* The lock is held: the entry if it has not expired. */
-static struct session_entry *find_live(struct session_shard *shard, const struct session_sought *sought, uint64_t now)
+static struct session_entry *find_live(const struct session_sought *sought)
 {
-	struct session_entry *entry = ww_session_entry_find(shard, sought);
+	struct session_entry *entry = ww_session_entry_find(sought);
 
-	return entry && ww_session_entry_deadline(shard, entry) > now ? entry : NULL;
+	return entry && ww_session_entry_deadline(sought->shard, entry) > sought->now ? entry : NULL;
 }
 
 /* The lock is held: count a hit, which is a use of the entry, or a miss if the entry is NULL. */
@@ -123,92 +123,84 @@ static void count_look_up(struct session_shard *shard, struct session_entry *ent
 	ww_session_entry_used(shard, entry);
 }
 
-static struct session_entry *look_up(struct session_shard *shard, const struct session_sought *sought, uint64_t now)
+static struct session_entry *look_up(const struct session_sought *sought)
 {
-	struct session_entry *entry = find_live(shard, sought, now);
+	struct session_entry *entry = find_live(sought);
 
-	count_look_up(shard, entry);
+	count_look_up(sought->shard, entry);
 	return entry;
 }
 
 int ww_session_get(struct ww_session *session, const void *key, size_t length, void **value)
 {
-	struct session_shard *shard;
 	struct session_sought sought;
 	const struct session_entry *entry;
-	uint64_t now;
-	int error = ww_session_enter(session, key, length, &shard, &sought, &now);
+	int error = ww_session_enter(session, key, length, &sought);
 
 	if (error)
 		return error;
-	entry = look_up(shard, &sought, now);
+	entry = look_up(&sought);
 	if (entry && value)
 		*value = entry_value(entry);
-	ww_source_unlock(shard->source);
+	ww_source_unlock(sought.shard->source);
 	return entry != NULL;
 }
 
 int ww_session_refresh(struct ww_session *session, const void *key, size_t length, uint64_t ttl, void **value)
 {
-	struct session_shard *shard;
 	struct session_sought sought;
 	struct session_entry *entry;
-	uint64_t now;
-	int error = ww_session_enter(session, key, length, &shard, &sought, &now);
+	int error = ww_session_enter(session, key, length, &sought);
 
 	if (error)
 		return error;
-	entry = find_live(shard, &sought, now);
+	entry = find_live(&sought);
 	if (entry && !ttl)
 		ttl = entry->ttl_us * WW_MICROSECOND;
 	if (entry || ttl)
-		error = ww_session_ttl_refused(session, now, &ttl);
+		error = ww_session_ttl_refused(session, sought.now, &ttl);
 	if (!error)
-		count_look_up(shard, entry);
+		count_look_up(sought.shard, entry);
 	if (!error && entry) {
-		ww_session_entry_place(shard, entry, now, ttl);
+		ww_session_entry_place(sought.shard, entry, sought.now, ttl);
 		if (value)
 			*value = entry_value(entry);
 	}
-	ww_source_unlock(shard->source);
+	ww_source_unlock(sought.shard->source);
 	return error ? error : entry != NULL;
 }
 
 int ww_session_look(struct ww_session *session, const void *key, size_t length, ww_look_fn *look, void *context)
 {
-	struct session_shard *shard;
 	struct session_sought sought;
 	const struct session_entry *entry;
-	uint64_t now;
-	int error = look ? ww_session_enter(session, key, length, &shard, &sought, &now) : WW_EINVAL;
+	int error = look ? ww_session_enter(session, key, length, &sought) : WW_EINVAL;
 
 	if (error)
 		return error;
-	entry = look_up(shard, &sought, now);
+	entry = look_up(&sought);
 	if (entry)
 		ww_session_call_look(look, entry_value(entry), context);
-	ww_source_unlock(shard->source);
+	ww_source_unlock(sought.shard->source);
 	return entry != NULL;
 }
 
 int ww_session_time_left(struct ww_session *session, const void *key, size_t length, uint64_t *ns)
 {
-	struct session_shard *shard;
 	struct session_sought sought;
 	const struct session_entry *entry;
-	uint64_t now;
 	uint64_t deadline = 0;
-	int error = ns ? ww_session_enter(session, key, length, &shard, &sought, &now) : WW_EINVAL;
+	int error = ns ? ww_session_enter(session, key, length, &sought) : WW_EINVAL;
 
 	if (error)
 		return error;
-	entry = ww_session_entry_find(shard, &sought);
+	entry = ww_session_entry_find(&sought);
 	if (entry)
-		deadline = ww_session_entry_deadline(shard, entry);
-	ww_source_unlock(shard->source);
-	if (deadline <= now)
+		deadline = ww_session_entry_deadline(sought.shard, entry);
+	ww_source_unlock(sought.shard->source);
+	if (deadline <= sought.now)
 		return 0;
-	*ns = deadline - now;
+	*ns = deadline - sought.now;
 	return 1;
 }
 
@@ -216,24 +208,22 @@ int ww_session_time_left(struct ww_session *session, const void *key, size_t len
 
 int ww_session_delete(struct ww_session *session, const void *key, size_t length, void **value)
 {
-	struct session_shard *shard;
 	struct session_sought sought;
 	struct session_entry *entry;
 	void *taken = NULL;
-	uint64_t now;
 	int found;
-	int error = ww_session_enter(session, key, length, &shard, &sought, &now);
+	int error = ww_session_enter(session, key, length, &sought);
 
 	if (error)
 		return error;
-	entry = find_live(shard, &sought, now);
+	entry = find_live(&sought);
 	found = entry != NULL;
 	if (found) {
 		taken = entry_value(entry);
-		ww_session_entry_remove(shard, entry, 1);
-		ww_session_entry_free(shard, entry);
+		ww_session_entry_remove(sought.shard, entry, 1);
+		ww_session_entry_free(sought.shard, entry);
 	}
-	ww_source_unlock(shard->source);
+	ww_source_unlock(sought.shard->source);
 	if (found && value)
 		*value = taken;
 	else if (found)

@@ -26,11 +26,11 @@ static int same_key(const void *context, uint32_t index)
 	return entry->length == sought->length && memcmp(entry_key(entry), sought->key, sought->length) == 0;
 }
 
-struct session_entry *ww_session_entry_find(struct session_shard *shard, const struct session_sought *sought)
+struct session_entry *ww_session_entry_find(const struct session_sought *sought)
 {
-	uint32_t index = table_find(&shard->table, sought->hash, same_key, sought);
+	uint32_t index = table_find(&sought->shard->table, sought->hash, same_key, sought);
 
-	return index == TABLE_NONE ? NULL : entry_at(shard, index);
+	return index == TABLE_NONE ? NULL : entry_at(sought->shard, index);
 }
 
 /* ---- Order of use, in a limited map */
@@ -69,8 +69,9 @@ void ww_session_entry_used(struct session_shard *shard, struct session_entry *en
 /* ---- Adding and removing */
 
 /* Copy the key into the entry. Returns 0 when there is no memory. */
-static int set_key(struct session_shard *shard, struct session_entry *entry, const struct session_sought *sought)
+static int set_key(struct session_entry *entry, const struct session_sought *sought)
 {
+	struct session_shard *shard = sought->shard;
 	const struct ww_allocator *allocator = shard->session->allocator;
 	void *to = entry->key.inline_bytes;
 
@@ -108,9 +109,9 @@ void ww_session_entry_free(struct session_shard *shard, struct session_entry *en
 	ww_slab_give(&shard->slab, entry->index);
 }
 
-struct session_entry *ww_session_entry_add(
-    struct session_shard *shard, const struct session_sought *sought, void *value)
+struct session_entry *ww_session_entry_add(const struct session_sought *sought, void *value)
 {
+	struct session_shard *shard = sought->shard;
 	uint32_t index = ww_slab_take(&shard->slab);
 	struct session_entry *entry;
 
@@ -119,7 +120,7 @@ struct session_entry *ww_session_entry_add(
 	entry = entry_at(shard, index);
 	entry->index = index;
 	entry->length = 0;
-	if (!set_key(shard, entry, sought) || ww_table_insert(&shard->table, sought->hash, index)) {
+	if (!set_key(entry, sought) || ww_table_insert(&shard->table, sought->hash, index)) {
 		ww_session_entry_free(shard, entry);
 		return NULL;
 	}

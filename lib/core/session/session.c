@@ -38,29 +38,6 @@ static uint32_t shards_for(const struct ww_session_config *config, const struct 
 
 /* ---- Calling the map's functions */
 
-/* The calls that this thread is in, innermost first. */
-static _Thread_local const struct calling *calling_here;
-
-void ww_session_call_begin(struct calling *here, const struct ww_session *session)
-{
-	*here = (struct calling){session, calling_here};
-	calling_here = here;
-}
-
-void ww_session_call_end(const struct calling *here)
-{
-	calling_here = here->outer;
-}
-
-static int is_calling(const struct ww_session *session)
-{
-	const struct calling *here = calling_here;
-
-	while (here && here->session != session)
-		here = here->outer;
-	return here != NULL;
-}
-
 /* This thread is in a look, and has a shard's lock. Every call asks: the model makes that one load. */
 static _Thread_local int looking __attribute__((tls_model("initial-exec")));
 
@@ -85,17 +62,17 @@ int ww_session_refuses(const struct ww_session *session)
 
 void ww_session_tell(struct ww_session *session, const void *key, size_t length, void *value, enum ww_gone why)
 {
-	struct calling here;
+	struct inside here;
 	int cancel;
 
 	if (!session->config.gone)
 		return;
-	ww_session_call_begin(&here, session);
+	ww_inside_enter(&here, session);
 	/* If the thread were cancelled in gone, the value and the memory of its key would be lost. */
 	(void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	session->config.gone(session, key, length, value, why, session->config.user);
 	(void)pthread_setcancelstate(cancel, &cancel);
-	ww_session_call_end(&here);
+	ww_inside_leave(&here);
 }
 
 /* ---- What the driver calls */
@@ -260,7 +237,7 @@ int ww_session_destroy(struct ww_session *session)
 		free_in_child(session);
 		return WW_OK;
 	}
-	if (looking || is_calling(session))
+	if (looking || ww_inside_of(session))
 		return WW_EBUSY;
 	/* A gone that is running in a worker must not set what would not be taken out any more. */
 	session->closing = 1;
@@ -277,9 +254,9 @@ int ww_session_destroy(struct ww_session *session)
 
 /* ---- What every call begins and ends with */
 
-int ww_session_enter(struct ww_session *session, const void *key, size_t length, struct session_shard **shard,
-    struct session_sought *sought, uint64_t *now)
+int ww_session_enter(struct ww_session *session, const void *key, size_t length, struct session_sought *sought)
 {
+	struct session_shard *shard;
 	int error;
 
 	if (length > WW_SESSION_KEY_MAX || (!key && length))
@@ -291,13 +268,12 @@ int ww_session_enter(struct ww_session *session, const void *key, size_t length,
 		key = "";
 	/* The table uses the high half of the hash, and the low half picks the shard. */
 	uint64_t hash = ww_hash_bytes(&session->secret, key, length);
-	*shard = &session->shard[(uint32_t)hash % session->shard_count];
-	*sought = (struct session_sought){*shard, key, length, hash};
-	*now = ww_driver_time(session->driver);
-	ww_source_lock((*shard)->source);
+	shard = &session->shard[(uint32_t)hash % session->shard_count];
+	*sought = (struct session_sought){shard, key, length, hash, ww_driver_time(session->driver)};
+	ww_source_lock(shard->source);
 	if (!session->closing)
 		return WW_OK;
-	ww_source_unlock((*shard)->source);
+	ww_source_unlock(shard->source);
 	return WW_ECLOSED;
 }
 

@@ -58,12 +58,6 @@ struct session_load {
 	struct session_load *next;
 };
 
-/* A call of gone or of a loader, on its thread's stack. While it runs, the map must not be freed. */
-struct calling {
-	const struct ww_session *session;
-	const struct calling *outer;
-};
-
 struct session_shard {
 	/* Threads that have a shard each must not share a cache line. */
 	_Alignas(64) struct timer_source *source;
@@ -92,12 +86,13 @@ struct ww_session {
 	struct session_shard shard[];
 };
 
-/* The key of a call, and its shard. */
+/* The key of a call, its shard, and the time. */
 struct session_sought {
-	const struct session_shard *shard;
+	struct session_shard *shard;
 	const void *key;
 	size_t length;
 	uint64_t hash;
+	uint64_t now; /* of the driver's clock, when the call began */
 };
 
 static inline void *entry_value(const struct session_entry *entry)
@@ -123,10 +118,9 @@ static inline const void *entry_key(const struct session_entry *entry)
 /* When the entry expires, in ns. */
 uint64_t ww_session_entry_deadline(const struct session_shard *shard, const struct session_entry *entry);
 /* The entry of a key, expired or not, or NULL. */
-struct session_entry *ww_session_entry_find(struct session_shard *shard, const struct session_sought *sought);
+struct session_entry *ww_session_entry_find(const struct session_sought *sought);
 /* A new entry in table and order of use, with no deadline yet; NULL: no memory. */
-struct session_entry *ww_session_entry_add(
-    struct session_shard *shard, const struct session_sought *sought, void *value);
+struct session_entry *ww_session_entry_add(const struct session_sought *sought, void *value);
 /* The most that jitter adds to a TTL. */
 uint64_t ww_session_jitter_most(const struct ww_session *session, uint64_t ttl);
 /* Let it expire `ttl` ns and jitter after now. The sum was checked. */
@@ -143,11 +137,7 @@ void ww_session_entry_free(struct session_shard *shard, struct session_entry *en
 /* ---- session.c */
 
 /* Find the shard of a key and lock it, and read the time. On error nothing is locked. */
-int ww_session_enter(struct ww_session *session, const void *key, size_t length, struct session_shard **shard,
-    struct session_sought *sought, uint64_t *now);
-/* This thread is about to call one of the map's functions; the function has returned. */
-void ww_session_call_begin(struct calling *here, const struct ww_session *session);
-void ww_session_call_end(const struct calling *here);
+int ww_session_enter(struct ww_session *session, const void *key, size_t length, struct session_sought *sought);
 /* What a call answers before it locks a shard: WW_OK, WW_EINVAL, WW_EBUSY in a look, or WW_ECLOSED. */
 int ww_session_refuses(const struct ww_session *session);
 /* Call the look. The lock is held, and calls in it are refused. */
@@ -168,11 +158,10 @@ struct taken_out {
 /* Why this TTL is refused. 0 means the map's own TTL, which is then stored in *ttl. */
 int ww_session_ttl_refused(const struct ww_session *session, uint64_t now, uint64_t *ttl);
 /* The lock is held: map the key to the value. *former, unless NULL, gets what was replaced. Errors: WW_ENOMEM. */
-int ww_session_put(struct session_shard *shard, const struct session_sought *sought, void *value, uint64_t now,
-    uint64_t ttl, void **former, struct taken_out *out);
+int ww_session_put(
+    const struct session_sought *sought, void *value, uint64_t ttl, void **former, struct taken_out *out);
 /* No lock is held. */
-void ww_session_tell_taken(
-    struct session_shard *shard, const struct session_sought *sought, const struct taken_out *out);
+void ww_session_tell_taken(const struct session_sought *sought, const struct taken_out *out);
 /* No lock is held: take out all entries, tell them as CLEARED, and return their number. */
 size_t ww_session_take_out(struct ww_session *session);
 

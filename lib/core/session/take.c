@@ -4,9 +4,9 @@
 
 #include "lib/core/session/session_internal.h"
 
-static struct session_load *find_load(const struct session_shard *shard, const struct session_sought *sought)
+static struct session_load *find_load(const struct session_sought *sought)
 {
-	struct session_load *load = shard->loads;
+	struct session_load *load = sought->shard->loads;
 
 	while (load && (load->length != sought->length || memcmp(load->key, sought->key, sought->length) != 0))
 		load = load->next;
@@ -61,25 +61,26 @@ static void leave_load(struct session_shard *shard, const struct session_load *l
 }
 
 /* The lock is held: store what was loaded. If the key was set meanwhile, that value is the result. */
-static int store(struct session_shard *shard, const struct session_sought *sought, struct session_load *load,
-    uint64_t ttl, struct taken_out *out)
+static int store(struct session_sought *sought, struct session_load *load, uint64_t ttl, struct taken_out *out)
 {
-	uint64_t now = ww_driver_time(shard->session->driver);
-	struct session_entry *entry = ww_session_entry_find(shard, sought);
-	int error = ww_session_ttl_refused(shard->session, now, &ttl);
+	struct session_shard *shard = sought->shard;
+	struct session_entry *entry = ww_session_entry_find(sought);
 	void *loaded = load->value;
+	int error;
 
+	sought->now = ww_driver_time(shard->session->driver);
+	error = ww_session_ttl_refused(shard->session, sought->now, &ttl);
 	if (!error && shard->session->closing)
 		error = WW_ECLOSED;
 	*out = (struct taken_out){0};
-	if (entry && ww_session_entry_deadline(shard, entry) > now) {
+	if (entry && ww_session_entry_deadline(shard, entry) > sought->now) {
 		load->value = entry_value(entry);
 		error = WW_OK;
 		/* The loader has set this value itself: it stays, and is not told as gone. */
 		if (load->value == loaded)
 			return WW_OK;
 	} else if (!error) {
-		error = ww_session_put(shard, sought, loaded, now, ttl, NULL, out);
+		error = ww_session_put(sought, loaded, ttl, NULL, out);
 		if (!error)
 			return WW_OK;
 	}
@@ -88,29 +89,29 @@ static int store(struct session_shard *shard, const struct session_sought *sough
 }
 
 /* The lock is held, and is not when this returns. */
-static int run_load(
-    struct session_shard *shard, const struct session_sought *sought, ww_load_fn *fn, void *context, void **value)
+static int run_load(struct session_sought *sought, ww_load_fn *fn, void *context, void **value)
 {
+	struct session_shard *shard = sought->shard;
 	struct session_load load = {
 	    .key = sought->key, .length = sought->length, .thread = pthread_self(), .next = shard->loads};
 	struct taken_out out = {0};
-	struct calling here;
+	struct inside here;
 	uint64_t ttl = 0;
 
 	shard->loads = &load;
 	shard->stats.loads++;
 	ww_source_unlock(shard->source);
-	ww_session_call_begin(&here, shard->session);
+	ww_inside_enter(&here, shard->session);
 	load.result = fn(sought->key, sought->length, &load.value, &ttl, context);
-	ww_session_call_end(&here);
+	ww_inside_leave(&here);
 	ww_source_lock(shard->source);
 	if (load.result < 0)
 		shard->stats.loads_failed++;
 	else
-		load.result = store(shard, sought, &load, ttl, &out);
+		load.result = store(sought, &load, ttl, &out);
 	end_load(shard, &load);
 	ww_source_unlock(shard->source);
-	ww_session_tell_taken(shard, sought, &out);
+	ww_session_tell_taken(sought, &out);
 	ww_source_lock(shard->source);
 	leave_load(shard, &load);
 	ww_source_unlock(shard->source);
@@ -122,29 +123,27 @@ static int run_load(
 int ww_session_take(
     struct ww_session *session, const void *key, size_t length, ww_load_fn *load, void *context, void **value)
 {
-	struct session_shard *shard;
 	struct session_sought sought;
 	struct session_entry *entry;
 	struct session_load *running;
-	uint64_t now;
 	int cancel;
-	int error = load && value ? ww_session_enter(session, key, length, &shard, &sought, &now) : WW_EINVAL;
+	int error = load && value ? ww_session_enter(session, key, length, &sought) : WW_EINVAL;
 
 	if (error)
 		return error;
-	entry = ww_session_entry_find(shard, &sought);
-	if (entry && ww_session_entry_deadline(shard, entry) > now) {
-		shard->stats.hits++;
-		ww_session_entry_used(shard, entry);
+	entry = ww_session_entry_find(&sought);
+	if (entry && ww_session_entry_deadline(sought.shard, entry) > sought.now) {
+		sought.shard->stats.hits++;
+		ww_session_entry_used(sought.shard, entry);
 		*value = entry_value(entry);
-		ww_source_unlock(shard->source);
+		ww_source_unlock(sought.shard->source);
 		return 1;
 	}
-	shard->stats.misses++;
-	running = find_load(shard, &sought);
+	sought.shard->stats.misses++;
+	running = find_load(&sought);
 	/* If the thread were cancelled here, others would wait for ever, and the list would point into its stack. */
 	(void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
-	error = running ? share_load(shard, running, value) : run_load(shard, &sought, load, context, value);
+	error = running ? share_load(sought.shard, running, value) : run_load(&sought, load, context, value);
 	(void)pthread_setcancelstate(cancel, &cancel);
 	return error;
 }
