@@ -48,7 +48,7 @@ enum {
 	ACCEPT_AGAIN = 100, /* ticks until accepting is tried again when there was no descriptor for it */
 };
 
-struct connection {
+struct kept_connection {
 	int fd;
 	struct ww_timer silence; /* expires when nothing was heard for the timeout */
 };
@@ -111,7 +111,7 @@ enum heard { NOTHING, SOMETHING, FAREWELL };
  * the connection's buffer, and a heartbeat is a whole message: half of one, repeated for ever, must keep nobody alive.
  * One read only, for fairness: if there is more, epoll reports the socket again.
  */
-static enum heard hear(const struct connection *connection)
+static enum heard hear(const struct kept_connection *connection)
 {
 	char bytes[4096];
 	ssize_t got = recv(connection->fd, bytes, sizeof bytes, 0);
@@ -124,7 +124,7 @@ static enum heard hear(const struct connection *connection)
 }
 
 /* The object may be freed as soon as its timer is not pending any more. */
-static void disconnect(struct connection *connection)
+static void disconnect(struct kept_connection *connection)
 {
 	ww_wheel_cancel(server.wheel, &connection->silence);
 	close(connection->fd); /* which takes it out of the epoll set */
@@ -132,7 +132,7 @@ static void disconnect(struct connection *connection)
 	server.open--;
 }
 
-static void on_readable(struct connection *connection)
+static void on_readable(struct kept_connection *connection)
 {
 	switch (hear(connection)) {
 	case SOMETHING: /* the heartbeat: this line is what it is all about */
@@ -149,7 +149,7 @@ static void on_readable(struct connection *connection)
 
 static void on_silence(struct ww_wheel *wheel, struct ww_timer *timer, uint64_t missed)
 {
-	struct connection *connection = WW_TIMER_OWNER(timer, struct connection, silence);
+	struct kept_connection *connection = WW_TIMER_OWNER(timer, struct kept_connection, silence);
 
 	(void)missed;
 	switch (hear(connection)) {
@@ -195,7 +195,7 @@ static void pause_accepting(void)
 
 static int add_connection(int fd)
 {
-	struct connection *connection = malloc(sizeof *connection);
+	struct kept_connection *connection = malloc(sizeof *connection);
 	struct epoll_event event = {.events = EPOLLIN, .data.ptr = connection};
 
 	if (!connection || epoll_ctl(server.epoll, EPOLL_CTL_ADD, fd, &event) != 0) {
@@ -290,7 +290,7 @@ static void disconnect_all(void)
 	do {
 		more = ww_wheel_drain(server.wheel, batch, sizeof batch / sizeof *batch, &count);
 		for (i = 0; i < count; i++)
-			disconnect(WW_TIMER_OWNER(batch[i].timer, struct connection, silence));
+			disconnect(WW_TIMER_OWNER(batch[i].timer, struct kept_connection, silence));
 	} while (more == 1);
 }
 

@@ -46,7 +46,7 @@ enum {
 
 enum state { IDLE, OPENING, SENDING, SILENT, GONE };
 
-struct client {
+struct load_client {
 	int fd;
 	enum state state;
 	int planned;        /* it goes silent */
@@ -66,7 +66,7 @@ static struct {
 
 static struct {
 	struct ww_wheel *wheel;
-	struct client *clients;
+	struct load_client *clients;
 	int64_t *late; /* of each silent client that was disconnected, in ns */
 	int epoll;
 	uint64_t origin;                    /* the clock, in ns, when the wheel's time was 0 */
@@ -151,7 +151,7 @@ static uint64_t random_below(uint64_t below)
 /* ---- Clients ---------------------------------------------------------------------------------------------------- */
 
 /* The server has closed the connection, and this is how that is judged. */
-static void on_disconnected(struct client *client)
+static void on_disconnected(struct load_client *client)
 {
 	uint64_t silence = clock_ns() - client->sent;
 
@@ -178,7 +178,7 @@ static void on_disconnected(struct client *client)
  * The time between two heartbeats is at most, as the server may see it, that from before the one to after the other.
  * The byte does not fit only if the server does not read; then it is left out.
  */
-static void send_heartbeat(struct client *client)
+static void send_heartbeat(struct load_client *client)
 {
 	uint64_t before = clock_ns();
 	ssize_t sent = send(client->fd, ".", 1, MSG_NOSIGNAL);
@@ -195,7 +195,7 @@ static void send_heartbeat(struct client *client)
 	load.heartbeats++;
 }
 
-static void go_silent(struct client *client)
+static void go_silent(struct load_client *client)
 {
 	ww_wheel_cancel(load.wheel, &client->beat);
 	client->state = SILENT;
@@ -206,7 +206,7 @@ static void go_silent(struct client *client)
 
 static void on_beat(struct ww_wheel *wheel, struct ww_timer *timer, uint64_t missed)
 {
-	struct client *client = WW_TIMER_OWNER(timer, struct client, beat);
+	struct load_client *client = WW_TIMER_OWNER(timer, struct load_client, beat);
 	uint64_t now = clock_ns(), next, late;
 
 	(void)wheel, (void)missed;
@@ -222,7 +222,7 @@ static void on_beat(struct ww_wheel *wheel, struct ww_timer *timer, uint64_t mis
 		send_heartbeat(client);
 }
 
-static void watch(struct client *client, int operation, uint32_t events)
+static void watch(struct load_client *client, int operation, uint32_t events)
 {
 	struct epoll_event event = {.events = events, .data.ptr = client};
 
@@ -230,7 +230,7 @@ static void watch(struct client *client, int operation, uint32_t events)
 		fail("epoll", strerror(errno));
 }
 
-static void open_client(struct client *client)
+static void open_client(struct load_client *client)
 {
 	struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons((uint16_t)options.port)};
 
@@ -248,7 +248,7 @@ static void open_client(struct client *client)
 	watch(client, EPOLL_CTL_ADD, EPOLLOUT);
 }
 
-static void on_connected(struct client *client)
+static void on_connected(struct load_client *client)
 {
 	uint64_t period = ticks(options.heartbeat);
 	socklen_t size = sizeof(int);
@@ -270,7 +270,7 @@ static void on_connected(struct client *client)
 	send_heartbeat(client);
 }
 
-static void on_event(struct client *client)
+static void on_event(struct load_client *client)
 {
 	char bytes[64];
 	ssize_t got;
@@ -288,7 +288,7 @@ static void on_event(struct client *client)
 static void make_clients(void)
 {
 	uint64_t i, span = options.seconds - options.timeout - options.heartbeat;
-	struct client *client;
+	struct load_client *client;
 
 	load.clients = memory(options.connections, sizeof *load.clients);
 	load.to_come = options.silent;

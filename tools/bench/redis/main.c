@@ -147,13 +147,13 @@ void bench_wait(int process)
 		bench_fail("process", "one of those that were started has failed");
 }
 
-struct command {
+struct redis_command {
 	const char *name;
 	int words;
 	void (*run)(const char *url, char **words);
 };
 
-static const struct command commands[] = {
+static const struct redis_command commands[] = {
     {"put", 6, bench_put},
     {"deliver", 3, bench_deliver},
     {"idle", 1, bench_idle},

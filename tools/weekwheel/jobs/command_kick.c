@@ -15,14 +15,14 @@ static const struct option table[] = {
 
 enum { OPTION_COUNT = sizeof table / sizeof *table };
 
-struct kick {
+struct kick_command {
 	struct jobs jobs;
 	uint64_t id, bound;
 };
 
 static int take_option(void *context, const struct options *options, int id)
 {
-	struct kick *kick = context;
+	struct kick_command *kick = context;
 
 	if (id == ID)
 		return options_whole(options->value, 1, UINT64_MAX, &kick->id)
@@ -34,14 +34,14 @@ static int take_option(void *context, const struct options *options, int id)
 	return 0;
 }
 
-static int check(const struct kick *kick, const struct options *options)
+static int check(const struct kick_command *kick, const struct options *options)
 {
 	if ((kick->id != 0) == (kick->bound != 0))
 		return jobs_complain(options, "give either how many jobs at most, or --id of one");
 	return 0;
 }
 
-static int run(struct kick *kick)
+static int run(struct kick_command *kick)
 {
 	struct client *client = &kick->jobs.client;
 	uint64_t count = 1;
@@ -66,7 +66,7 @@ static int run(struct kick *kick)
 int command_kick(char **arguments)
 {
 	struct options options = {"weekwheel kick", table, OPTION_COUNT, arguments, NULL, 0, NULL};
-	struct kick kick = {.id = 0};
+	struct kick_command kick = {.id = 0};
 	int status = jobs_parse(&kick.jobs, &options, take_option, &kick, command_kick_help);
 
 	if (status == JOBS_PARSED)

@@ -28,7 +28,7 @@ enum { OPTION_COUNT = sizeof table / sizeof *table, PAGE_MAX = 1000 };
 static const struct table_column columns[] = {{"ID", 1}, {"STATE", 0}, {"TUBE", 0}, {"KEY", 0}, {"DUE", 0}, {"IN", 1},
     {"PRIORITY", 1}, {"ATTEMPTS", 1}, {"BYTES", 1}, {"ERROR", 0}};
 
-struct list {
+struct list_command {
 	struct jobs jobs;
 	const char *states;
 	char prefix[JOBS_KEY_TEXT];
@@ -39,7 +39,7 @@ struct list {
 	struct table table;
 };
 
-static int take_states(struct list *list, const struct options *options)
+static int take_states(struct list_command *list, const struct options *options)
 {
 	static const char *const names[] = {"delayed", "ready", "reserved", "buried"};
 	const char *at = options->value;
@@ -62,7 +62,7 @@ static int take_states(struct list *list, const struct options *options)
 
 static int take_option(void *context, const struct options *options, int id)
 {
-	struct list *list = context;
+	struct list_command *list = context;
 
 	switch (id) {
 	case STATE:
@@ -86,7 +86,7 @@ static int take_option(void *context, const struct options *options, int id)
 	}
 }
 
-static void ask(struct list *list)
+static void ask(struct list_command *list)
 {
 	uint64_t left = list->from || list->to ? PAGE_MAX : list->limit - list->shown;
 	char filter[2 * JOBS_KEY_TEXT] = "";
@@ -122,7 +122,7 @@ static uint64_t due_of(const char *line, size_t size)
 	return is_wall ? ns : time_now() + ns;
 }
 
-static int is_wanted(const struct list *list, const char *line, size_t size)
+static int is_wanted(const struct list_command *list, const char *line, size_t size)
 {
 	char state[20];
 	uint64_t due;
@@ -134,7 +134,7 @@ static int is_wanted(const struct list *list, const char *line, size_t size)
 	       (!list->to || due < list->to);
 }
 
-static void add_due(struct list *list, const char *line, size_t size, const char *state)
+static void add_due(struct list_command *list, const char *line, size_t size, const char *state)
 {
 	char left_text[40], text[DURATION_TEXT];
 	struct duration_problem problem;
@@ -150,7 +150,7 @@ static void add_due(struct list *list, const char *line, size_t size, const char
 	table_cell(&list->table, "%s", left ? duration_format(text, left) : "-");
 }
 
-static void add_row(struct list *list, const char *line, size_t size)
+static void add_row(struct list_command *list, const char *line, size_t size)
 {
 	char state[20], text[CLIENT_LINE], shown[300];
 	uint64_t attempts = json_whole(line, size, "attempts");
@@ -171,7 +171,7 @@ static void add_row(struct list *list, const char *line, size_t size)
 	table_cell(&list->table, "%s", *text ? text : "-");
 }
 
-static void take_line(struct list *list, const char *line, size_t size)
+static void take_line(struct list_command *list, const char *line, size_t size)
 {
 	if (json_member(line, size, "id").kind != JSON_NUMBER) {
 		list->next = json_whole(line, size, "next");
@@ -188,7 +188,7 @@ static void take_line(struct list *list, const char *line, size_t size)
 	}
 }
 
-static void take_page(struct list *list, const struct reply *reply)
+static void take_page(struct list_command *list, const struct reply *reply)
 {
 	size_t at = 0;
 
@@ -205,7 +205,7 @@ static void take_page(struct list *list, const struct reply *reply)
 	}
 }
 
-static int write_all(struct list *list)
+static int write_all(struct list_command *list)
 {
 	struct reply reply;
 	uint64_t before;
@@ -232,7 +232,7 @@ static int write_all(struct list *list)
 	return STATUS_OK;
 }
 
-static int run(struct list *list)
+static int run(struct list_command *list)
 {
 	int status;
 
@@ -247,7 +247,7 @@ static int run(struct list *list)
 int command_list(char **arguments)
 {
 	struct options options = {"weekwheel list", table, OPTION_COUNT, arguments, NULL, 0, NULL};
-	struct list list = {.limit = 100};
+	struct list_command list = {.limit = 100};
 	int status = jobs_parse(&list.jobs, &options, take_option, &list, command_list_help);
 
 	if (status == JOBS_PARSED)

@@ -19,7 +19,7 @@ static const struct option table[] = {
 
 enum { OPTION_COUNT = sizeof table / sizeof *table };
 
-struct move {
+struct move_command {
 	struct jobs jobs;
 	uint64_t id, delay, at, version;
 	int has_delay, has_at;
@@ -27,7 +27,7 @@ struct move {
 
 static int take_option(void *context, const struct options *options, int id)
 {
-	struct move *move = context;
+	struct move_command *move = context;
 
 	switch (id) {
 	case IN:
@@ -48,7 +48,7 @@ static int take_option(void *context, const struct options *options, int id)
 	}
 }
 
-static int check(const struct move *move, const struct options *options)
+static int check(const struct move_command *move, const struct options *options)
 {
 	if ((move->id != 0) == (*move->jobs.key != 0))
 		return jobs_complain(options, "give the id of a job, or --key");
@@ -57,7 +57,7 @@ static int check(const struct move *move, const struct options *options)
 	return 0;
 }
 
-static int ask(struct move *move, struct reply *reply)
+static int ask(struct move_command *move, struct reply *reply)
 {
 	char verb[JOBS_KEY_TEXT + 20];
 	char when[DURATION_TEXT];
@@ -76,7 +76,7 @@ static int ask(struct move *move, struct reply *reply)
 	return client_ask(&move->jobs.client, reply, "%s %s%s", verb, move->has_at ? "-" : when, options);
 }
 
-static void say(const struct move *move, uint64_t version)
+static void say(const struct move_command *move, uint64_t version)
 {
 	char when[DURATION_TEXT], left[DURATION_TEXT], name[JOBS_KEY_TEXT];
 	uint64_t now = time_now();
@@ -101,7 +101,7 @@ static void say(const struct move *move, uint64_t version)
 		printf(" moved, due %s, in %s\n", time_format(when, due), duration_format(left, due - now));
 }
 
-static int run(struct move *move)
+static int run(struct move_command *move)
 {
 	struct reply reply;
 	uint64_t version;
@@ -121,7 +121,7 @@ static int run(struct move *move)
 int command_move(char **arguments)
 {
 	struct options options = {"weekwheel move", table, OPTION_COUNT, arguments, NULL, 0, NULL};
-	struct move move = {.id = 0};
+	struct move_command move = {.id = 0};
 	int status = jobs_parse(&move.jobs, &options, take_option, &move, command_move_help);
 
 	if (status == JOBS_PARSED)

@@ -26,7 +26,7 @@ static const struct option table[] = {
 
 enum { OPTION_COUNT = sizeof table / sizeof *table };
 
-struct peek {
+struct peek_command {
 	struct jobs jobs;
 	uint64_t id;
 	const char *which; /* "ready", ... or NULL */
@@ -38,7 +38,7 @@ struct peek {
 
 static int take_option(void *context, const struct options *options, int id)
 {
-	struct peek *peek = context;
+	struct peek_command *peek = context;
 	static const char *const names[] = {NULL, "ready", "delayed", "buried"};
 
 	if (id == BODY) {
@@ -52,7 +52,7 @@ static int take_option(void *context, const struct options *options, int id)
 	return 0;
 }
 
-static int check(const struct peek *peek, const struct options *options)
+static int check(const struct peek_command *peek, const struct options *options)
 {
 	if (peek->chosen + (*peek->jobs.key != 0) != 1)
 		return jobs_complain(options, "give one of: the id of a job, --key, --ready, --delayed, --buried");
@@ -61,7 +61,7 @@ static int check(const struct peek *peek, const struct options *options)
 	return 0;
 }
 
-static int find(struct peek *peek, struct reply *reply)
+static int find(struct peek_command *peek, struct reply *reply)
 {
 	struct client *client = &peek->jobs.client;
 
@@ -73,7 +73,7 @@ static int find(struct peek *peek, struct reply *reply)
 }
 
 /* What could do something to a terminal is shown as '.'; into a file or a pipe go the bytes. */
-static void show_body(const struct peek *peek)
+static void show_body(const struct peek_command *peek)
 {
 	int terminal = isatty(STDOUT_FILENO);
 	size_t i;
@@ -87,7 +87,7 @@ static void show_body(const struct peek *peek)
 		putchar('\n');
 }
 
-static void show(const struct peek *peek, const struct reply *stats)
+static void show(const struct peek_command *peek, const struct reply *stats)
 {
 	if (peek->jobs.json) {
 		putchar('{');
@@ -102,7 +102,7 @@ static void show(const struct peek *peek, const struct reply *stats)
 	show_body(peek);
 }
 
-static int run(struct peek *peek)
+static int run(struct peek_command *peek)
 {
 	struct client *client = &peek->jobs.client;
 	struct reply reply;
@@ -136,7 +136,7 @@ static int run(struct peek *peek)
 int command_peek(char **arguments)
 {
 	struct options options = {"weekwheel peek", table, OPTION_COUNT, arguments, NULL, 0, NULL};
-	struct peek peek = {.id = 0};
+	struct peek_command peek = {.id = 0};
 	int status = jobs_parse(&peek.jobs, &options, take_option, &peek, command_peek_help);
 
 	if (status == JOBS_PARSED)

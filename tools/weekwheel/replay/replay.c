@@ -16,7 +16,7 @@
 enum { BATCH = 256, PROGRESS_STEP = 1 << 14, CHECK_STEP = 1 << 14 };
 
 /* A cache line each. The key's number is the index, so that the timer is all there is. */
-struct session {
+struct replay_session {
 	_Alignas(64) struct ww_timer timer;
 };
 
@@ -30,7 +30,7 @@ struct drive {
 	const struct replay_options *options;
 	struct replay_result *result;
 	struct ww_wheel *wheel;
-	struct session *sessions;
+	struct replay_session *sessions;
 	struct visit *visits; /* NULL unless sessions are kept */
 	uint64_t now;
 	uint64_t clock;     /* when the last advance ended, if nothing was done since then, else 0 */
@@ -74,7 +74,7 @@ static int drive_expire(struct drive *drive, size_t count)
 
 	for (i = 0; i < count; i++) {
 		uint64_t deadline = drive->batch[i].deadline;
-		struct session *session = WW_TIMER_OWNER(drive->batch[i].timer, struct session, timer);
+		struct replay_session *session = WW_TIMER_OWNER(drive->batch[i].timer, struct replay_session, timer);
 
 		if (deadline > drive->now) {
 			message_error(

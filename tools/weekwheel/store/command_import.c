@@ -36,7 +36,7 @@ enum {
 enum { KEYS = 4096, BODY_KEPT = 1 << 16 };
 
 /* A line that waits to be put with others. */
-struct entry {
+struct import_entry {
 	struct line line;
 	uint64_t number;
 };
@@ -48,7 +48,7 @@ struct import {
 	int replace, json;
 	struct store store;
 	struct input input;
-	struct entry *entries[BATCH_JOBS];
+	struct import_entry *entries[BATCH_JOBS];
 	struct ww_job_put puts[BATCH_JOBS];
 	uint64_t keys[KEYS]; /* hashes of those in the batch; 0: none */
 	size_t key_count;
@@ -96,7 +96,7 @@ static int stop(struct import *import, int error)
 
 /* ---- Batches */
 
-static int bury(struct import *import, const struct entry *entry, uint64_t id)
+static int bury(struct import *import, const struct import_entry *entry, uint64_t id)
 {
 	const struct line *line = &entry->line;
 	struct ww_jobs *jobs = import->store.jobs;
@@ -113,7 +113,7 @@ static int bury(struct import *import, const struct entry *entry, uint64_t id)
 }
 
 /* What became of a job of the batch. */
-static int settle(struct import *import, const struct entry *entry, const struct ww_job_put *put)
+static int settle(struct import *import, const struct import_entry *entry, const struct ww_job_put *put)
 {
 	if (put->result == WW_EOVERFLOW)
 		return leave_out(import, entry->number, "it is due in more than 146 years; expected an earlier 'due'");
@@ -236,7 +236,7 @@ static void hold_back(struct import *import, struct ww_job_spec *spec)
 	spec->due += late;
 }
 
-static void set_time(struct import *import, struct entry *entry)
+static void set_time(struct import *import, struct import_entry *entry)
 {
 	struct ww_job_spec *spec = &entry->line.spec;
 	const int64_t shift = import->shift;
@@ -247,7 +247,7 @@ static void set_time(struct import *import, struct entry *entry)
 		hold_back(import, spec);
 }
 
-static int check_key(struct import *import, const struct entry *entry, uint64_t *same)
+static int check_key(struct import *import, const struct import_entry *entry, uint64_t *same)
 {
 	const struct ww_job_spec *spec = &entry->line.spec;
 	int error;
@@ -267,7 +267,7 @@ static int check_key(struct import *import, const struct entry *entry, uint64_t 
 
 static int take_line(struct import *import, const char *text, size_t size)
 {
-	struct entry *entry = import->entries[import->jobs];
+	struct import_entry *entry = import->entries[import->jobs];
 	size_t place = import->jobs;
 	char excerpt[60];
 	uint64_t same;

@@ -113,7 +113,7 @@ static void grow(struct seen *seen)
 	free(old);
 }
 
-struct walk {
+struct redis_walk {
 	ww_job_fn *fn;
 	void *context;
 	struct seen seen;
@@ -122,7 +122,7 @@ struct walk {
 /* While the store grows or shrinks, a job may come twice. */
 static int walk_one(const struct ww_job_info *info, void *context)
 {
-	struct walk *walk = context;
+	struct redis_walk *walk = context;
 
 	if (!walk->seen.ids || walk->seen.count >= (size_t)1 << (walk->seen.bits - 1))
 		grow(&walk->seen);
@@ -135,7 +135,7 @@ static int walk_one(const struct ww_job_info *info, void *context)
 int store_redis_each(const struct store *store, ww_job_fn *fn, void *context)
 {
 	struct ww_job_filter filter = {.after = 0};
-	struct walk walk = {.fn = fn, .context = context};
+	struct redis_walk walk = {.fn = fn, .context = context};
 	int error = ww_jobs_list(store->jobs, &filter, SIZE_MAX, walk_one, &walk, NULL);
 
 	free(walk.seen.ids);
