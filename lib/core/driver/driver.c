@@ -70,16 +70,6 @@ uint64_t ww_driver_time(const struct ww_driver *driver)
 	return now;
 }
 
-int ww_driver_deadline(const struct ww_driver *driver, uint64_t delay, uint64_t *deadline)
-{
-	uint64_t now = ww_driver_time(driver);
-
-	if (now > WW_DRIVER_TIME_MAX || delay > WW_DRIVER_TIME_MAX - now)
-		return WW_EOVERFLOW;
-	*deadline = now + delay;
-	return WW_OK;
-}
-
 /* ---- Configuration */
 
 int ww_driver_config_default(struct ww_driver_config *config)

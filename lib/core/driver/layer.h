@@ -77,7 +77,15 @@ uint32_t ww_driver_shards(const struct ww_driver *driver);
 /* The time of the driver's clock, in ns. */
 uint64_t ww_driver_time(const struct ww_driver *driver);
 /* Store the absolute deadline of a delay from now. Errors: WW_EOVERFLOW: it is beyond WW_DRIVER_TIME_MAX. */
-int ww_driver_deadline(const struct ww_driver *driver, uint64_t delay, uint64_t *deadline);
+static inline int driver_deadline(const struct ww_driver *driver, uint64_t delay, uint64_t *deadline)
+{
+	uint64_t now = ww_driver_time(driver);
+
+	if (now > WW_DRIVER_TIME_MAX || delay > WW_DRIVER_TIME_MAX - now)
+		return WW_EOVERFLOW;
+	*deadline = now + delay;
+	return WW_OK;
+}
 
 /* ---- Calls of the application's functions (inside.c) */
 

@@ -124,7 +124,7 @@ static int schedule_in(struct ww_driver *driver, uint64_t delay, struct order *o
 	if (!error && order->period > WW_DRIVER_TIME_MAX)
 		error = WW_EOVERFLOW;
 	if (!error)
-		error = ww_driver_deadline(driver, delay, &order->deadline);
+		error = driver_deadline(driver, delay, &order->deadline);
 	return error ? error : schedule(driver, order, timer);
 }
 
@@ -189,7 +189,7 @@ int ww_driver_reschedule(struct ww_driver *driver, ww_handle timer, uint64_t del
 
 	if (error)
 		return error;
-	error = ww_driver_deadline(driver, delay, &deadline);
+	error = driver_deadline(driver, delay, &deadline);
 	if (error) {
 		ww_source_unlock(shard->source);
 		return error;

@@ -107,7 +107,7 @@ int ww_keyed_set(struct ww_keyed *keyed, const void *key, size_t length, void *v
 
 	/* An overflow leaves a deadline that ww_keyed_set_at refuses, after the errors that come first. */
 	if (keyed)
-		(void)ww_driver_deadline(keyed->driver, delay, &deadline);
+		(void)driver_deadline(keyed->driver, delay, &deadline);
 	return ww_keyed_set_at(keyed, key, length, value, deadline, version, former);
 }
 
@@ -120,7 +120,7 @@ int ww_keyed_move(struct ww_keyed *keyed, const void *key, size_t length, uint64
 
 	if (error)
 		return error;
-	error = ww_driver_deadline(keyed->driver, delay, &deadline);
+	error = driver_deadline(keyed->driver, delay, &deadline);
 	if (!error) {
 		sought.shard->moved++;
 		ww_keyed_entry_file(sought.shard, entry, deadline);
