@@ -2,13 +2,6 @@
 
 #include "lib/core/driver/driver_internal.h"
 
-static void free_group(struct timer_group *group)
-{
-	const struct ww_allocator *allocator = group->driver->allocator;
-
-	allocator->free(allocator->user, group, group->bytes);
-}
-
 /* The group, its sources and their wheels are one block of memory. */
 int ww_group_attach(struct timer_group **group, struct ww_driver *driver, const struct group_ops *ops, void *owner,
     void *shards, size_t stride, uint32_t count)
@@ -60,20 +53,19 @@ void ww_group_detach(struct timer_group *group)
 {
 	struct ww_driver *driver = group->driver;
 
-	if (ww_driver_forked(driver)) {
-		/* Any lock may be held by a thread that is not there. */
+	if (ww_driver_forked(driver))
+		/* No lock is taken: a thread that is not there may hold any. */
 		forget_group(group);
-		free_group(group);
-		return;
+	else {
+		pthread_mutex_lock(&driver->groups_lock);
+		forget_group(group);
+		pthread_mutex_unlock(&driver->groups_lock);
+		(void)ww_queue_withdraw_all(&driver->queue, group);
+		ww_queue_wait_group(&driver->queue, group);
+		for (uint32_t i = 0; i < group->count; i++)
+			pthread_mutex_destroy(&group->source[i].lock);
 	}
-	pthread_mutex_lock(&driver->groups_lock);
-	forget_group(group);
-	pthread_mutex_unlock(&driver->groups_lock);
-	(void)ww_queue_withdraw_all(&driver->queue, group);
-	ww_queue_wait_group(&driver->queue, group);
-	for (uint32_t i = 0; i < group->count; i++)
-		pthread_mutex_destroy(&group->source[i].lock);
-	free_group(group);
+	driver->allocator->free(driver->allocator->user, group, group->bytes);
 }
 
 struct timer_source *ww_group_source(struct timer_group *group, uint32_t i)
