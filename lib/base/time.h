@@ -27,6 +27,16 @@ static inline uint64_t time_add(uint64_t now, uint64_t ns)
 	return ns > UINT64_MAX - now ? UINT64_MAX : now + ns;
 }
 
+/* What is left until CLOCK_MONOTONIC reads `deadline`, in ms for poll, rounded up, an hour at most; 0: it is over. */
+static inline int time_left_ms(uint64_t deadline)
+{
+	uint64_t now = time_now(CLOCK_MONOTONIC);
+
+	if (now >= deadline)
+		return 0;
+	return deadline - now > 3600 * TIME_SECOND ? 3600000 : (int)((deadline - now + 999999) / 1000000);
+}
+
 static inline struct timespec time_spec(uint64_t ns)
 {
 	return (struct timespec){.tv_sec = (time_t)(ns / TIME_SECOND), .tv_nsec = (long)(ns % TIME_SECOND)};

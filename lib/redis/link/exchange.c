@@ -1,4 +1,5 @@
-/* Sending and receiving of a round, on all nodes side by side. */
+/* Step 3 of a round (redis_link_run.c): sending and receiving on all nodes side by side. */
+#include <poll.h>
 #include <stdio.h>
 
 #include "lib/redis/link/run.h"
@@ -8,7 +9,10 @@ static int is_error(const struct redisReply *reply)
 	return reply->type == REDIS_REPLY_ERROR;
 }
 
-/* A reply that came: of what goes before a call, only an error is of interest, if the call itself fails. */
+/*
+ * Take the next reply of a group. Replies to an ASKING or a SCRIPT LOAD come before that of their call. The first error
+ * among them is kept in place of the call's own error, which it caused.
+ */
 static void take_reply(struct run *run, struct group *group, struct redisReply *reply)
 {
 	size_t i = group->head;
@@ -53,7 +57,7 @@ static void step(struct run *run, struct group *group, short events)
 
 	if (events & ~POLLOUT) {
 		error = ww_redis_wire_receive(group->wire);
-		/* What came before the end is good. */
+		/* What came before the connection broke is good. */
 		take_replies(run, group);
 	}
 	if (!error && !group->error && group->head != REDIS_NO_CALL && events & POLLOUT)
@@ -79,7 +83,7 @@ void ww_redis_exchange(struct run *run)
 	for (;;) {
 		size_t open = 0;
 		int ready;
-		int left = ww_redis_wire_left(run->deadline);
+		int left = time_left_ms(run->deadline);
 		for (size_t g = 0; g < run->group_count; g++) {
 			struct group *group = &run->groups[g];
 			int is_open = !group->error && group->head != REDIS_NO_CALL;
@@ -92,7 +96,7 @@ void ww_redis_exchange(struct run *run)
 		if (open == 0)
 			return;
 		ready = poll(run->polled, run->group_count, left);
-		/* What has come by now counts, however late this thread looks. */
+		/* A reply that came in time counts, even if this thread looks late. */
 		if (ready == 0 && left == 0) {
 			fall_silent(run);
 			return;

@@ -1,3 +1,4 @@
+/* Reading the url that says where Redis is. */
 #include "lib/redis/link/url.h"
 
 #include <arpa/inet.h>
@@ -54,7 +55,6 @@ static int decode(struct part part, char *to, size_t size, const char **why)
 	return WW_OK;
 }
 
-/* A number without sign. */
 static int read_number(struct part part, unsigned max, unsigned *number)
 {
 	unsigned long long value = 0;
@@ -80,7 +80,7 @@ static int read_db(struct redis_url *url, struct part part, const char **why)
 	return WW_OK;
 }
 
-/* Take what stands before the last @ off the part. */
+/* Take the user and password before the last @ off the part. */
 static int read_user(struct redis_url *url, struct part *part, const char **why)
 {
 	const char *end = memrchr(part->at, '@', part->length);
