@@ -3,7 +3,7 @@
 
 #include "lib/callback/text.h"
 
-/* What is left of the head, and which line comes next. */
+/* The rest of the head, and the number of the current line. */
 struct reader {
 	const char *at;
 	const char *end;
@@ -12,7 +12,7 @@ struct reader {
 	int too_big;
 };
 
-/* Take the next line, without its end. Returns 0 if there is none. */
+/* Take the next line, without its line end. Returns 0 if there is none. */
 static int next_line(struct reader *reader, struct span *line)
 {
 	size_t size = (size_t)(reader->end - reader->at);
@@ -52,7 +52,7 @@ static struct span next_word(struct span *line)
 	return word;
 }
 
-/* HTTP/1.1 and its like; empty is good as well. */
+/* HTTP/1.1 and the like, or nothing. */
 static int is_version(struct span text)
 {
 	if (!text.size)
@@ -131,13 +131,13 @@ static const char *read_head(struct reader *reader, struct ww_callback_request *
 	return reason;
 }
 
-/* Where a head that is too long has to end; one byte later, so that it is seen. */
+/* The bytes that may belong to the head. */
 static size_t head_of(size_t length)
 {
 	return length > WW_CALLBACK_HEAD_MAX ? WW_CALLBACK_HEAD_MAX : length;
 }
 
-/* Whether the head ended by an empty line, rather than by the end of what is looked at. */
+/* Whether the head ended with an empty line, rather than with the bytes that may belong to it. */
 static int has_ended(const char *text, const struct reader *reader)
 {
 	size_t size = (size_t)(reader->at - text);
@@ -182,7 +182,7 @@ int ww_callback_parse(
 
 /* ---- Writing */
 
-/* As much as there is room for; counts all. */
+/* buffer NULL: only count the bytes. */
 struct writer {
 	char *buffer;
 	size_t length;

@@ -1,4 +1,4 @@
-/* What may stand in a request: methods, URLs, headers. */
+/* The rules for a request's method, URL and headers. */
 #include <string.h>
 #include <strings.h>
 
@@ -135,7 +135,7 @@ const char *ww_callback_text_url(struct span url, struct callback_url *parts)
 
 /* ---- Headers */
 
-/* Whether a name begins with that word; whole: is that word. To many a server _ is the same as -. */
+/* Whether a name begins with that word, or with `whole` is that word. To many servers, _ is the same as -. */
 static int is_named(struct span name, const char *word, int whole)
 {
 	size_t size = strlen(word);
