@@ -80,23 +80,16 @@ int ww_redis_call(struct redis_store *store, const struct redis_script *script, 
     unsigned flags, redisReply **reply)
 {
 	struct redis_call call = ww_redis_call_say(store, script, shard, words, flags);
-	int error = run(store, &call, 1);
+	struct fan one = {.calls = &call, .all = words, .count = 1};
+	int error = ww_redis_call_fan(store, &one);
 
-	if (!error && is_gone(&call)) {
-		ww_redis_link_free(&call, 1);
-		error = ww_redis_make_anew(store, words->identity);
-		rename_words(store, words);
-		if (!error)
-			error = run(store, &call, 1);
-	}
 	if (!error && call.reply->type == REDIS_REPLY_INTEGER && call.reply->integer < 0)
-		error = is_gone(&call) ? WW_ECORRUPT : (int)call.reply->integer;
-	if (error) {
+		error = (int)call.reply->integer;
+	if (error)
 		ww_redis_link_free(&call, 1);
-		return error;
-	}
-	*reply = call.reply;
-	return WW_OK;
+	else
+		*reply = call.reply;
+	return error;
 }
 
 int ww_redis_call_list(struct redis_store *store, const struct redis_script *script, uint32_t shard,

@@ -11,9 +11,10 @@
  *
  * How hints stay true. A hint may say too much: a reserve then finds nothing, and corrects it. It may not say too
  * little, or a ready job would wait unseen:
- *   1. A reserve notes how much was heard of each hint that it asks about (`heard`), and asks Redis without the lock.
- *   2. Messages and this process's own puts change hints meanwhile, and count `heard` up.
- *   3. The answer changes a hint only if `heard` is still the same: otherwise what was heard is newer than the answer.
+ *   1. A reserve notes how many messages were heard (`readies`), and asks Redis without the lock.
+ *   2. Meanwhile messages and this process's own puts count `readies` up, and leave that number in the hints that they
+ *      change (`heard`).
+ *   3. The answer changes a hint only if its `heard` is not above the noted number: otherwise the hint is newer.
  *   4. When messages may have been missed (a lost ear, a store made anew), all hints become unknown.
  */
 

@@ -118,14 +118,17 @@ static int64_t best_shard(const struct take *take, int64_t *bound, int *is_unkno
 	return best;
 }
 
-/* Note how much was heard of each tube and shard. */
-static void see(const struct take *take, uint64_t *seen)
+/* Returns how much was heard, after all tubes have hints. */
+static uint64_t see(const struct take *take)
 {
-	for (size_t t = 0; t < take->count; t++) {
-		const struct tube_hints *tube = hints_of(take, t);
-		for (uint32_t i = 0; i < take->store->shards; i++)
-			seen[t * take->store->shards + i] = tube ? tube->of[i].heard : 0;
-	}
+	uint64_t seen;
+
+	pthread_mutex_lock(&take->store->lock);
+	for (size_t t = 0; t < take->count; t++)
+		(void)hints_of(take, t);
+	seen = take->store->readies;
+	pthread_mutex_unlock(&take->store->lock);
+	return seen;
 }
 
 /* Take over an answer, unless something newer was heard. */
@@ -133,12 +136,12 @@ static void learn(const struct take *take, size_t t, uint32_t shard, int64_t fir
 {
 	struct tube_hints *tube = hints_of(take, t);
 
-	if (tube && tube->of[shard].heard == seen)
+	if (tube && tube->of[shard].heard <= seen)
 		tube->of[shard].first = first;
 }
 
 /* Learn from all shards; those without an answer have failed. */
-static void learn_all(struct take *take, const struct fan *fan, const uint64_t *seen)
+static void learn_all(struct take *take, const struct fan *fan, uint64_t seen)
 {
 	struct redis_store *store = take->store;
 
@@ -154,7 +157,7 @@ static void learn_all(struct take *take, const struct fan *fan, const uint64_t *
 			learn(take, t, i,
 			    has_failed(take, i) ? HINT_PERHAPS
 			                        : ww_redis_call_value(fan->calls[i].reply->element[2 * t]),
-			    seen[t * store->shards + i]);
+			    seen);
 	pthread_mutex_unlock(&store->lock);
 }
 
@@ -162,27 +165,22 @@ static void learn_all(struct take *take, const struct fan *fan, const uint64_t *
 static int look(struct take *take)
 {
 	struct redis_store *store = take->store;
-	size_t size = take->count * store->shards * sizeof(uint64_t);
-	uint64_t *seen = memory_take(store->allocator, size);
-	struct words *words = seen ? ww_redis_words_many(store, 3 + take->count) : NULL;
+	struct words *words = ww_redis_words_many(store, 3 + take->count);
+	uint64_t seen = see(take);
 	struct fan fan;
-	int error = words ? WW_OK : WW_ENOMEM;
+	int error;
 
-	if (!error) {
-		ww_redis_words_text(words, "ready");
-		for (size_t t = 0; t < take->count; t++)
-			ww_redis_words_text(words, take->tubes[t]);
-		pthread_mutex_lock(&store->lock);
-		see(take, seen);
-		pthread_mutex_unlock(&store->lock);
-		error = ww_redis_call_each(store, &ww_redis_script_shard_first, words, &fan);
-	}
+	if (!words)
+		return WW_ENOMEM;
+	ww_redis_words_text(words, "ready");
+	for (size_t t = 0; t < take->count; t++)
+		ww_redis_words_text(words, take->tubes[t]);
+	error = ww_redis_call_each(store, &ww_redis_script_shard_first, words, &fan);
 	if (!error) {
 		learn_all(take, &fan, seen);
 		ww_redis_call_fan_free(store, &fan);
 	}
 	ww_redis_words_free(store, words);
-	memory_give(store->allocator, seen, size);
 	return error;
 }
 
@@ -212,42 +210,27 @@ static int take_from(struct take *take, uint32_t shard, int64_t bound)
 {
 	struct redis_store *store = take->store;
 	struct words *words = ww_redis_words_many(store, 4 + take->count);
-	uint64_t few[64];
-	uint64_t *seen = few;
+	uint64_t seen = see(take);
 	redisReply *reply = NULL;
 	size_t left = take->most - take->got;
-	int error = words ? WW_OK : WW_ENOMEM;
+	int error;
 
-	if (take->count > 64)
-		seen = memory_take(store->allocator, take->count * sizeof *seen);
-	if (!seen)
-		error = WW_ENOMEM;
-	if (!error) {
-		ww_redis_words_number(words, left < TAKE_BATCH ? left : TAKE_BATCH);
-		ww_redis_words_number(words, (uint64_t)bound);
-		pthread_mutex_lock(&store->lock);
-		for (size_t t = 0; t < take->count; t++) {
-			const struct tube_hints *tube = hints_of(take, t);
-			seen[t] = tube ? tube->of[shard].heard : 0;
-			ww_redis_words_text(words, take->tubes[t]);
-		}
-		pthread_mutex_unlock(&store->lock);
-		error = ww_redis_call(store, &ww_redis_script_shard_reserve, shard, words, 0, &reply);
-	}
-	if (reply)
+	if (!words)
+		return WW_ENOMEM;
+	ww_redis_words_number(words, left < TAKE_BATCH ? left : TAKE_BATCH);
+	ww_redis_words_number(words, (uint64_t)bound);
+	for (size_t t = 0; t < take->count; t++)
+		ww_redis_words_text(words, take->tubes[t]);
+	error = ww_redis_call(store, &ww_redis_script_shard_reserve, shard, words, 0, &reply);
+	if (!error)
 		error = read_leases(take, reply);
-	if (words && seen) {
-		/* A shard that failed is asked after the others, until it answers or a message comes. */
-		pthread_mutex_lock(&store->lock);
-		for (size_t t = 0; t < take->count; t++)
-			learn(
-			    take, t, shard, error ? HINT_PERHAPS : ww_redis_call_value(reply->element[1 + t]), seen[t]);
-		pthread_mutex_unlock(&store->lock);
-	}
+	/* A shard that failed is asked after the others, until it answers or a message comes. */
+	pthread_mutex_lock(&store->lock);
+	for (size_t t = 0; t < take->count; t++)
+		learn(take, t, shard, error ? HINT_PERHAPS : ww_redis_call_value(reply->element[1 + t]), seen);
+	pthread_mutex_unlock(&store->lock);
 	ww_redis_call_free(reply);
 	ww_redis_words_free(store, words);
-	if (seen && seen != few)
-		memory_give(store->allocator, seen, take->count * sizeof *seen);
 	return error;
 }
 

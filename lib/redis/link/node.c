@@ -146,31 +146,15 @@ static void note_success(struct redis_link *link, struct redis_node *node)
 
 /* ---- Connecting */
 
-static int append_hello(struct redis_link *link, struct redis_wire *wire, int *count)
-{
-	const char *auth[3] = {"AUTH", link->url.user, link->url.password};
-	const char *auth_default[2] = {"AUTH", link->url.password};
-	const char *ping = "PING";
-	char db[16];
-	const char *select[2] = {"SELECT", db};
-	int error = WW_OK;
+/* A command that a new connection begins with, and the error when Redis refuses it. */
+struct hello {
+	size_t argc;
+	const char *argv[3];
+	int refusal; /* 0: forbidding it is harmless */
+};
 
-	*count = 1;
-	if (link->url.has_password) {
-		error = link->url.user[0] ? ww_redis_wire_append(wire, 3, auth, NULL)
-		                          : ww_redis_wire_append(wire, 2, auth_default, NULL);
-		++*count;
-	}
-	if (!error && link->url.db > 0) {
-		(void)snprintf(db, sizeof db, "%u", link->url.db);
-		error = ww_redis_wire_append(wire, 2, select, NULL);
-		++*count;
-	}
-	return error ? error : ww_redis_wire_append(wire, 1, &ping, NULL);
-}
-
-/* Whether the answer to AUTH (step 0), SELECT (1) or PING (2) leaves a usable connection. */
-static int judge_hello(struct redis_wire *wire, const struct redisReply *reply, int step)
+/* Whether the reply to a hello leaves a usable connection. */
+static int judge_hello(struct redis_wire *wire, const struct redisReply *reply, int refusal)
 {
 	int error;
 
@@ -181,30 +165,36 @@ static int judge_hello(struct redis_wire *wire, const struct redisReply *reply, 
 	/* A server that is not ready is one all the same, and so is one that forbids PING. */
 	if (ww_redis_error_meaning(reply, &error) == REDIS_IS_LATER && strncmp(reply->str, "ERR ", 4) != 0)
 		return WW_OK;
-	if (step == 2 && reply->type == REDIS_REPLY_ERROR && strncmp(reply->str, "NOPERM ", 7) == 0)
+	if (!refusal && reply->type == REDIS_REPLY_ERROR && strncmp(reply->str, "NOPERM ", 7) == 0)
 		return WW_OK;
 	ww_redis_error_copy(wire->why, sizeof wire->why, reply);
-	if (error == WW_ECORRUPT && step < 2)
-		return step == 0 ? WW_EDENIED : WW_EINVAL;
-	return error;
+	return error == WW_ECORRUPT && refusal ? refusal : error;
 }
 
 static int greet(struct redis_link *link, struct redis_wire *wire, uint64_t deadline)
 {
-	int steps[3] = {0, 1, 2};
+	const struct redis_url *url = &link->url;
+	struct hello hellos[3];
 	struct redisReply *reply;
-	int count;
-	int error = append_hello(link, wire, &count);
+	char db[16];
+	int count = 0;
+	int error = WW_OK;
 
-	if (!link->url.has_password)
-		steps[0] = link->url.db > 0 ? 1 : 2;
-	if (!link->url.has_password || link->url.db == 0)
-		steps[1] = 2;
+	(void)snprintf(db, sizeof db, "%u", url->db);
+	if (url->has_password && url->user[0])
+		hellos[count++] = (struct hello){3, {"AUTH", url->user, url->password}, WW_EDENIED};
+	else if (url->has_password)
+		hellos[count++] = (struct hello){2, {"AUTH", url->password}, WW_EDENIED};
+	if (url->db > 0)
+		hellos[count++] = (struct hello){2, {"SELECT", db}, WW_EINVAL};
+	hellos[count++] = (struct hello){1, {"PING"}, WW_OK};
+	for (int i = 0; i < count && !error; i++)
+		error = ww_redis_wire_append(wire, hellos[i].argc, hellos[i].argv, NULL);
 	for (int i = 0; i < count && !error; i++) {
 		error = ww_redis_wire_wait(wire, deadline, &reply);
 		if (error)
 			break;
-		error = judge_hello(wire, reply, steps[i]);
+		error = judge_hello(wire, reply, hellos[i].refusal);
 		ww_redis_reply_free(reply);
 	}
 	return error;
