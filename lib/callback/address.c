@@ -14,14 +14,13 @@ enum { V4_BITS = 96 };
 static const unsigned char mapped[12] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
 
 /* The first that fits is the class of an address; one that fits none is public. */
-struct class
-{
+struct address_class {
 	unsigned char address[16];
 	unsigned bits;
 	uint32_t is;
 };
 
-static const struct class v4[] = {
+static const struct address_class v4[] = {
     {{127}, 8, WW_CALLBACK_LOOPBACK}, {{10}, 8, WW_CALLBACK_PRIVATE}, {{172, 16}, 12, WW_CALLBACK_PRIVATE},
     {{192, 168}, 16, WW_CALLBACK_PRIVATE}, {{100, 64}, 10, WW_CALLBACK_PRIVATE}, /* carriers' translation */
     {{169, 254}, 16, WW_CALLBACK_LINK_LOCAL},
@@ -34,7 +33,7 @@ static const struct class v4[] = {
     {{240}, 4, WW_CALLBACK_SPECIAL},          /* reserved, and broadcast */
 };
 
-static const struct class v6[] = {
+static const struct address_class v6[] = {
     {{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1}, 128, WW_CALLBACK_LOOPBACK}, {{0xfc}, 7, WW_CALLBACK_PRIVATE},
     {{0xfe, 0xc0}, 10, WW_CALLBACK_PRIVATE}, {{0xfe, 0x80}, 10, WW_CALLBACK_LINK_LOCAL},
     {{0x20, 0x01, 0x0d, 0xb8}, 32, WW_CALLBACK_SPECIAL}, /* documentation */
@@ -67,7 +66,7 @@ static int fits(const unsigned char *address, const unsigned char *range, unsign
 	return !rest || (address[bits / 8] ^ range[bits / 8]) >> (8 - rest) == 0;
 }
 
-static uint32_t class_of(const struct class *classes, size_t count, const unsigned char *address)
+static uint32_t class_of(const struct address_class *classes, size_t count, const unsigned char *address)
 {
 	for (size_t i = 0; i < count; i++)
 		if (fits(address, classes[i].address, classes[i].bits))

@@ -71,12 +71,12 @@ static int keeps_method(const struct delivery *delivery, long status)
 		return 1;
 	if (status != 303 || ww_callback_parse(delivery->lease.body, delivery->lease.body_length, &request, NULL))
 		return 0;
-	struct span method = {request.method, request.method_length};
+	struct text_span method = {request.method, request.method_length};
 	return ww_callback_text_is(method, "GET") || ww_callback_text_is(method, "HEAD");
 }
 
 /* Find where it goes. Returns NULL, or why it cannot. */
-static const char *next_url(const struct delivery *delivery, struct span *url, struct callback_url *parts)
+static const char *next_url(const struct delivery *delivery, struct text_span *url, struct callback_url *parts)
 {
 	char *location = NULL;
 	struct callback_url now;
@@ -84,13 +84,13 @@ static const char *next_url(const struct delivery *delivery, struct span *url, s
 
 	if (curl_easy_getinfo(delivery->easy, CURLINFO_REDIRECT_URL, &location) || !location)
 		return "a redirection to nowhere";
-	*url = (struct span){location, strcspn(location, "#")};
+	*url = (struct text_span){location, strcspn(location, "#")};
 	if (url->size > WW_CALLBACK_URL_MAX)
 		return "a redirection to a URL that is too long";
 	reason = ww_callback_text_url(*url, parts);
 	if (reason)
 		return reason;
-	(void)ww_callback_text_url((struct span){delivery->url, delivery->url_size - 1}, &now);
+	(void)ww_callback_text_url((struct text_span){delivery->url, delivery->url_size - 1}, &now);
 	if (now.scheme.size != parts->scheme.size)
 		return "a redirection to another scheme";
 	return NULL;
@@ -100,7 +100,7 @@ static void redirect(struct delivery *delivery, long status)
 {
 	struct ww_callback *callback = delivery->callback;
 	struct callback_url parts;
-	struct span url;
+	struct text_span url;
 	const char *reason;
 
 	if (!keeps_method(delivery, status))

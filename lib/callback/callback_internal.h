@@ -43,7 +43,7 @@ enum callback_outcome { CALLBACK_FINISH, CALLBACK_RETRY, CALLBACK_BURY, CALLBACK
 struct delivery {
 	struct ww_callback *callback;
 	struct delivery *next; /* in the list of its state */
-	struct delivery *before;
+	struct delivery *prev;
 	enum callback_state state;
 
 	struct ww_lease lease;
@@ -77,7 +77,7 @@ struct delivery {
 	char error[WW_JOB_ERROR_MAX + 1];
 };
 
-struct list {
+struct delivery_list {
 	struct delivery *first;
 	struct delivery *last;
 	_Atomic size_t count;
@@ -111,7 +111,7 @@ struct ww_callback {
 	_Atomic int closing;
 	_Atomic uint64_t grace_ends;
 
-	struct list lists[CALLBACK_STATES];
+	struct delivery_list lists[CALLBACK_STATES];
 	struct delivery *spare; /* forgotten deliveries, for reuse */
 	size_t spares;
 	struct host **hosts;
@@ -187,7 +187,7 @@ void ww_callback_result(struct delivery *delivery, enum callback_outcome outcome
 /* A lease was taken: send its request if its host has room; otherwise it waits. */
 void ww_callback_accept(struct delivery *delivery, uint64_t now);
 /* Send it to that URL next, which is valid. Errors: WW_ENOMEM: nothing changes. */
-int ww_callback_direct(struct delivery *delivery, struct span url, const struct callback_url *parts);
+int ww_callback_direct(struct delivery *delivery, struct text_span url, const struct callback_url *parts);
 /* The delivery becomes a spare one. */
 void ww_callback_forget(struct delivery *delivery);
 /* Make that many spare ones. Returns how many there are, `wanted` at most. */

@@ -7,11 +7,11 @@
 
 static void add(struct delivery *delivery, enum callback_state state)
 {
-	struct list *list = &delivery->callback->lists[state];
+	struct delivery_list *list = &delivery->callback->lists[state];
 
 	delivery->state = state;
 	delivery->next = NULL;
-	delivery->before = list->last;
+	delivery->prev = list->last;
 	*(list->last ? &list->last->next : &list->first) = delivery;
 	list->last = delivery;
 	list->count++;
@@ -19,10 +19,10 @@ static void add(struct delivery *delivery, enum callback_state state)
 
 static void leave(struct delivery *delivery)
 {
-	struct list *list = &delivery->callback->lists[delivery->state];
+	struct delivery_list *list = &delivery->callback->lists[delivery->state];
 
-	*(delivery->before ? &delivery->before->next : &list->first) = delivery->next;
-	*(delivery->next ? &delivery->next->before : &list->last) = delivery->before;
+	*(delivery->prev ? &delivery->prev->next : &list->first) = delivery->next;
+	*(delivery->next ? &delivery->next->prev : &list->last) = delivery->prev;
 	list->count--;
 }
 
@@ -52,7 +52,7 @@ void ww_callback_result(
 	ww_callback_move(delivery, CALLBACK_UNTOLD);
 }
 
-int ww_callback_direct(struct delivery *delivery, struct span url, const struct callback_url *parts)
+int ww_callback_direct(struct delivery *delivery, struct text_span url, const struct callback_url *parts)
 {
 	struct ww_callback *callback = delivery->callback;
 	char *block = memory_take(callback->allocator, url.size + 1);
@@ -83,7 +83,7 @@ void ww_callback_accept(struct delivery *delivery, uint64_t now)
 	struct ww_callback_request request;
 	struct ww_callback_problem problem;
 	struct callback_url parts;
-	struct span url;
+	struct text_span url;
 
 	add(delivery, CALLBACK_WAITING);
 	if (ww_callback_parse(delivery->lease.body, delivery->lease.body_length, &request, &problem)) {
@@ -96,7 +96,7 @@ void ww_callback_accept(struct delivery *delivery, uint64_t now)
 		    request.body_length, config->body_max);
 		return;
 	}
-	url = (struct span){request.url, request.url_length};
+	url = (struct text_span){request.url, request.url_length};
 	(void)ww_callback_text_url(url, &parts);
 	if (!(config->schemes & (parts.scheme.size == 5 ? WW_CALLBACK_HTTPS : WW_CALLBACK_HTTP))) {
 		ww_callback_result(delivery, CALLBACK_BURY, 0,

@@ -9,9 +9,10 @@
  *   5. Leases are reserved, as many as there is room for; those start or wait.
  *   6. The thread sleeps in libcurl until a transfer, a wake, or the time when a step has to run again.
  *
- * When the pusher closes, waiting jobs are returned to the store at once, and nothing new starts. Requests under way
- * may end until the grace is over; then they are broken off, and told as failed attempts. Results that the store still
- * does not take are lost: their leases run out, and these jobs come again.
+ * When the pusher closes, nothing new starts, and waiting jobs are returned to the store at once; between redirections
+ * they are told as failed attempts. Requests under way may end until the grace is over. Then they are broken off and
+ * told as failed attempts, too. Results that the store still does not take are lost: their leases run out, and these
+ * jobs come again.
  */
 #include "lib/callback/callback_internal.h"
 #include "weekwheel/driver.h"
@@ -56,7 +57,7 @@ static uint64_t sooner(uint64_t a, uint64_t b)
 
 static void sleep_until_something_happens(struct ww_callback *callback, int closing)
 {
-	const struct list *lists = callback->lists;
+	const struct delivery_list *lists = callback->lists;
 	uint64_t now = time_now(CLOCK_BOOTTIME);
 	uint64_t until = now + SLEEP_MAX_MS * WW_MILLISECOND;
 

@@ -110,7 +110,7 @@ static struct curl_slist *make_headers(const struct delivery *delivery, const st
 
 	for (size_t i = 0; i < request->header_count; i++) {
 		const struct ww_callback_header *header = &request->headers[i];
-		const struct span name = {header->name, header->name_length};
+		const struct text_span name = {header->name, header->name_length};
 		if (delivery->is_elsewhere && !ww_callback_text_is_plain(name))
 			continue;
 		has_type |= ww_callback_text_is(name, "Content-Type");
@@ -233,7 +233,7 @@ static void set_request(
     CURL *easy, const struct delivery *delivery, const struct ww_callback_request *request, CURLcode *code)
 {
 	static const char *const without[] = {"GET", "DELETE", "OPTIONS"};
-	const struct span method = {request->method, request->method_length};
+	const struct text_span method = {request->method, request->method_length};
 	char name[64];
 	int has_body = 1;
 

@@ -87,7 +87,7 @@ static uint64_t rest_of(const struct ww_callback_config *config)
 /* Return the jobs that wait behind the first `held`. */
 static size_t return_beyond(struct ww_callback *callback, size_t held)
 {
-	const struct list *waiting = &callback->lists[CALLBACK_WAITING];
+	const struct delivery_list *waiting = &callback->lists[CALLBACK_WAITING];
 	size_t returned = 0;
 
 	for (; waiting->count > held; returned++)

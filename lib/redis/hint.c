@@ -16,8 +16,7 @@ static void forget_tubes(struct redis_store *store)
 	struct tube_hints *tube;
 	struct tube_hints *next;
 
-	HASH_ITER(hh, store->tubes, tube, next)
-	{
+	HASH_ITER(hh, store->tubes, tube, next) {
 		HASH_DEL(store->tubes, tube);
 		store->gone_puts += tube->puts;
 		store->gone_finished += tube->finished;
@@ -84,7 +83,7 @@ void ww_redis_hint_forget(struct redis_store *store)
 	pthread_mutex_lock(&store->lock);
 	store->readies++;
 	HASH_ITER(hh, store->tubes, tube, next)
-	unlearn(store, tube);
+		unlearn(store, tube);
 	pthread_cond_broadcast(&store->heard);
 	pthread_mutex_unlock(&store->lock);
 }
@@ -124,7 +123,7 @@ void ww_redis_hint_made(struct redis_store *store, const char *name, uint32_t sh
 			perhaps(store, &tube->of[shard], priority);
 	} else {
 		HASH_ITER(hh, store->tubes, tube, next)
-		perhaps(store, &tube->of[shard], priority);
+			perhaps(store, &tube->of[shard], priority);
 	}
 	pthread_cond_broadcast(&store->heard);
 	pthread_mutex_unlock(&store->lock);

@@ -362,7 +362,7 @@ int ww_redis_look_list(struct ww_jobs *jobs, const struct ww_job_filter *filter,
 
 /* ---- Forecast */
 
-struct tally {
+struct forecast {
 	uint64_t now;
 	uint64_t span;
 	uint64_t *counts;
@@ -371,13 +371,13 @@ struct tally {
 
 static int tally_one(const struct ww_job_info *info, void *context)
 {
-	struct tally *tally = context;
+	struct forecast *forecast = context;
 	uint64_t i = 0;
 
 	if (info->state == WW_JOB_DELAYED)
-		i = info->due > tally->now ? (info->due - tally->now) / tally->span : 0;
-	if (i < tally->count && info->state != WW_JOB_BURIED)
-		tally->counts[i]++;
+		i = info->due > forecast->now ? (info->due - forecast->now) / forecast->span : 0;
+	if (i < forecast->count && info->state != WW_JOB_BURIED)
+		forecast->counts[i]++;
 	return 0;
 }
 
@@ -402,7 +402,7 @@ static int forecast_all(struct redis_store *store, uint64_t span, uint64_t *coun
 int ww_redis_look_forecast(struct ww_jobs *jobs, const char *tube, uint64_t span, uint64_t *counts, size_t count)
 {
 	struct redis_store *store = store_of(jobs);
-	struct tally tally = {ww_redis_clock_now(store), span, counts, count};
+	struct forecast forecast = {ww_redis_clock_now(store), span, counts, count};
 	struct ww_job_filter filter = {.tube = tube};
 
 	memset(counts, 0, count * sizeof *counts);
@@ -410,5 +410,5 @@ int ww_redis_look_forecast(struct ww_jobs *jobs, const char *tube, uint64_t span
 		return WW_OK;
 	if (!tube)
 		return forecast_all(store, span, counts, count);
-	return list(store, &filter, SIZE_MAX, 0, tally_one, &tally, NULL);
+	return list(store, &filter, SIZE_MAX, 0, tally_one, &forecast, NULL);
 }

@@ -40,8 +40,8 @@ static int is_existing(const struct redis_store *store)
 /* Each call finds this again, and reports it again. */
 #define corrupt(store, ...) (ww_redis_link_complain((store)->link, __VA_ARGS__), WW_ECORRUPT)
 
-/* A look at all shards. */
-struct look {
+/* A visit to all shards. */
+struct visit {
 	const char *identity; /* that each shard must have */
 	int is_whole_lost;    /* the identity is a shard's */
 	int only_find;
@@ -50,29 +50,29 @@ struct look {
 	uint32_t first_lost;
 };
 
-static int refuse_mixed(struct redis_store *store, uint32_t shard, const char *other, const struct look *look)
+static int refuse_mixed(struct redis_store *store, uint32_t shard, const char *other, const struct visit *visit)
 {
 	const char *tag = store->tags[shard];
 
-	if (look->is_whole_lost)
+	if (visit->is_whole_lost)
 		return corrupt(store,
 		    "The key %s of the store in Redis is lost, and its shards are of several stores: %s:m has the store "
 		    "%.64s, and another one %s. Put back a copy of all, or give another prefix.",
-		    store->key, tag, other, look->identity);
+		    store->key, tag, other, visit->identity);
 	return corrupt(store,
 	    "A part of the store in Redis is of another store: its key %s has the id %s, and %s:m the store %.64s. "
 	    "Was one of them restored alone? Put back a copy of all, or give another prefix. If the jobs that are "
 	    "there are to be kept, and all shards say the same, \"HSET %s id %.64s\" makes it whole.",
-	    store->key, look->identity, tag, other, store->key, other);
+	    store->key, visit->identity, tag, other, store->key, other);
 }
 
-static int read_shard(struct redis_store *store, uint32_t shard, const redisReply *reply, struct look *look)
+static int read_shard(struct redis_store *store, uint32_t shard, const redisReply *reply, struct visit *visit)
 {
 	int error;
 
 	if (reply->type == REDIS_REPLY_INTEGER && reply->integer == WW_ENOTFOUND) {
-		if (!look->lost++)
-			look->first_lost = shard;
+		if (!visit->lost++)
+			visit->first_lost = shard;
 		return WW_OK;
 	}
 	error = ww_redis_call_array(store, reply, 2);
@@ -80,14 +80,14 @@ static int read_shard(struct redis_store *store, uint32_t shard, const redisRepl
 		return error;
 	if (reply->element[0]->type != REDIS_REPLY_STRING)
 		return WW_ECORRUPT;
-	look->made += ww_redis_call_value(reply->element[1]) != 0;
-	if (strcmp(reply->element[0]->str, look->identity) == 0)
+	visit->made += ww_redis_call_value(reply->element[1]) != 0;
+	if (strcmp(reply->element[0]->str, visit->identity) == 0)
 		return WW_OK;
-	return refuse_mixed(store, shard, reply->element[0]->str, look);
+	return refuse_mixed(store, shard, reply->element[0]->str, visit);
 }
 
 /* Ask all shards which store they are of. Make those that are missing, or count them with only_find. */
-static int visit_shards(struct redis_store *store, struct look *look)
+static int visit_shards(struct redis_store *store, struct visit *visit)
 {
 	struct fan fan;
 	int error = ww_redis_call_fan_make(store, &fan, store->shards);
@@ -99,38 +99,38 @@ static int visit_shards(struct redis_store *store, struct look *look)
 			break;
 		}
 		words->count = 0;
-		ww_redis_words_text(words, look->identity);
+		ww_redis_words_text(words, visit->identity);
 		ww_redis_words_number(words, store->slice);
 		ww_redis_words_number(words, i);
 		ww_redis_words_number(words, store->shards);
-		ww_redis_words_number(words, (uint64_t)look->only_find);
+		ww_redis_words_number(words, (uint64_t)visit->only_find);
 		fan.calls[i] = ww_redis_call_say(store, &ww_redis_script_shard_make, i, words, REDIS_CALL_AGAIN);
 		fan.calls[i].also = store->tags[store->shards + i];
 	}
 	if (!error)
 		error = ww_redis_link_run(store->link, fan.calls, fan.count);
 	for (uint32_t i = 0; i < store->shards && !error; i++)
-		error = read_shard(store, i, fan.calls[i].reply, look);
+		error = read_shard(store, i, fan.calls[i].reply, visit);
 	ww_redis_call_fan_free(store, &fan);
 	return error;
 }
 
 static int make_shards(struct redis_store *store, const char *identity, uint32_t *made)
 {
-	struct look look = {.identity = identity, .only_find = 1};
-	int error = visit_shards(store, &look);
+	struct visit visit = {.identity = identity, .only_find = 1};
+	int error = visit_shards(store, &visit);
 
-	if (error || !look.lost)
+	if (error || !visit.lost)
 		return error;
 	if (is_existing(store))
 		return corrupt(store,
 		    "Shard %" PRIu32 " of the store in Redis is lost (there is no key %s:m): put back a copy of it, or "
 		    "open the store without WW_REDIS_EXISTING, as weekwheeld does when it starts: that makes it anew, "
 		    "without the jobs that were in it.",
-		    look.first_lost, store->tags[look.first_lost]);
-	look.only_find = 0;
-	error = visit_shards(store, &look);
-	*made = look.made;
+		    visit.first_lost, store->tags[visit.first_lost]);
+	visit.only_find = 0;
+	error = visit_shards(store, &visit);
+	*made = visit.made;
 	return error;
 }
 
@@ -256,14 +256,14 @@ static int recall(struct redis_store *store, struct shape *shape)
 /* Step 2: the key of the whole is not there. */
 static int make_whole(struct redis_store *store, struct shape *shape, char identity[REDIS_IDENTITY_SIZE])
 {
-	struct look look = {.identity = shape->identity, .is_whole_lost = 1, .only_find = 1};
+	struct visit visit = {.identity = shape->identity, .is_whole_lost = 1, .only_find = 1};
 	int found = recall(store, shape);
 	int error = found < 0 ? found : WW_OK;
 
 	if (found == 1)
 		error = make_tags(store, (uint32_t)shape->shards);
 	if (found == 1 && !error)
-		error = visit_shards(store, &look);
+		error = visit_shards(store, &visit);
 	if (error)
 		return error;
 	if (!is_existing(store))

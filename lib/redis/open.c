@@ -227,7 +227,7 @@ static int now(struct ww_jobs *jobs, uint32_t flags, uint64_t *ns)
 
 const struct jobs_backend ww_redis_backend = {
     .close = close_store,
-    .free = ww_redis_take_free,
+    .free = ww_redis_reserve_free,
     .begin = do_nothing,
     .commit = do_nothing,
     .now = now,
@@ -235,10 +235,10 @@ const struct jobs_backend ww_redis_backend = {
     .put_many = ww_redis_put_many,
     .move = ww_redis_put_move,
     .cancel = ww_redis_put_cancel,
-    .reserve = ww_redis_take,
-    .reserve_many = ww_redis_take_many,
-    .wait = ww_redis_take_wait,
-    .reserve_job = ww_redis_take_job,
+    .reserve = ww_redis_reserve,
+    .reserve_many = ww_redis_reserve_many,
+    .wait = ww_redis_reserve_wait,
+    .reserve_job = ww_redis_reserve_job,
     .finish = ww_redis_end_finish,
     .finish_many = ww_redis_end_finish_many,
     .release = ww_redis_end_release,

@@ -306,13 +306,13 @@ int ww_redis_put_cancel(struct ww_jobs *jobs, const struct ww_job_ref *job);
 /* Add the words that part_refer.lua reads. Returns the job's shard. */
 uint32_t ww_redis_put_refer(struct redis_store *store, struct words *words, const struct ww_job_ref *job);
 
-int ww_redis_take(struct ww_jobs *jobs, const char *const *tubes, size_t count, struct ww_lease *lease);
-int ww_redis_take_many(
+int ww_redis_reserve(struct ww_jobs *jobs, const char *const *tubes, size_t count, struct ww_lease *lease);
+int ww_redis_reserve_many(
     struct ww_jobs *jobs, const char *const *tubes, size_t count, struct ww_lease *leases, size_t most);
-int ww_redis_take_wait(
+int ww_redis_reserve_wait(
     struct ww_jobs *jobs, const char *const *tubes, size_t count, uint64_t timeout, struct ww_lease *lease);
-int ww_redis_take_job(struct ww_jobs *jobs, uint64_t id, struct ww_lease *lease);
-void ww_redis_take_free(struct ww_jobs *jobs, void *body);
+int ww_redis_reserve_job(struct ww_jobs *jobs, uint64_t id, struct ww_lease *lease);
+void ww_redis_reserve_free(struct ww_jobs *jobs, void *body);
 
 int ww_redis_end_finish(struct ww_jobs *jobs, uint64_t id, uint64_t token);
 int ww_redis_end_finish_many(struct ww_jobs *jobs, struct ww_job_end *ends, size_t count);

@@ -43,7 +43,7 @@ static void note_failed(struct take *take, uint32_t shard, int error)
 	take->error = take->error ? take->error : error;
 }
 
-void ww_redis_take_free(struct ww_jobs *jobs, void *body)
+void ww_redis_reserve_free(struct ww_jobs *jobs, void *body)
 {
 	job_body_free(store_of(jobs)->allocator, body);
 }
@@ -234,7 +234,7 @@ static int take_from(struct take *take, uint32_t shard, int64_t bound)
 	return error;
 }
 
-int ww_redis_take_many(
+int ww_redis_reserve_many(
     struct ww_jobs *jobs, const char *const *tubes, size_t count, struct ww_lease *leases, size_t most)
 {
 	struct redis_store *store = store_of(jobs);
@@ -275,17 +275,17 @@ int ww_redis_take_many(
 	return take.got ? (int)take.got : error;
 }
 
-int ww_redis_take(struct ww_jobs *jobs, const char *const *tubes, size_t count, struct ww_lease *lease)
+int ww_redis_reserve(struct ww_jobs *jobs, const char *const *tubes, size_t count, struct ww_lease *lease)
 {
 	struct ww_lease got;
-	int result = ww_redis_take_many(jobs, tubes, count, &got, 1);
+	int result = ww_redis_reserve_many(jobs, tubes, count, &got, 1);
 
 	if (result == 1)
 		*lease = got;
 	return result;
 }
 
-int ww_redis_take_job(struct ww_jobs *jobs, uint64_t id, struct ww_lease *lease)
+int ww_redis_reserve_job(struct ww_jobs *jobs, uint64_t id, struct ww_lease *lease)
 {
 	struct redis_store *store = store_of(jobs);
 	struct ww_lease got;
@@ -327,7 +327,7 @@ static void wait_until(struct redis_store *store, uint64_t seen, uint64_t until)
 	pthread_mutex_unlock(&store->lock);
 }
 
-int ww_redis_take_wait(
+int ww_redis_reserve_wait(
     struct ww_jobs *jobs, const char *const *tubes, size_t count, uint64_t timeout, struct ww_lease *lease)
 {
 	struct redis_store *store = store_of(jobs);
@@ -336,7 +336,7 @@ int ww_redis_take_wait(
 
 	for (;;) {
 		uint64_t seen = readies(store);
-		result = ww_redis_take(jobs, tubes, count, lease);
+		result = ww_redis_reserve(jobs, tubes, count, lease);
 		if (result || is_alone(store))
 			return result;
 		if (time_now(CLOCK_MONOTONIC) >= end)

@@ -33,8 +33,7 @@ static void sums_free(struct sums *sums)
 	struct sum *sum;
 	struct sum *next;
 
-	HASH_ITER(hh, sums->tubes, sum, next)
-	{
+	HASH_ITER(hh, sums->tubes, sum, next) {
 		HASH_DEL(sums->tubes, sum);
 		memory_give(sums->store->allocator, sum, sizeof *sum);
 	}
@@ -127,7 +126,7 @@ static int collect(struct redis_store *store, const char *tube, struct sums *sum
 	}
 	ww_redis_call_fan_free(store, &fan);
 	HASH_ITER(hh, sums->tubes, sum, next)
-	add_own(store, &sum->stats);
+		add_own(store, &sum->stats);
 	if (error)
 		sums_free(sums);
 	return error;
@@ -166,8 +165,7 @@ int ww_redis_stats_tubes(struct ww_jobs *jobs, ww_tube_fn *fn, void *context)
 
 	if (result)
 		return result;
-	HASH_ITER(hh, sums.tubes, sum, next)
-	{
+	HASH_ITER(hh, sums.tubes, sum, next) {
 		if (is_empty(&sum->stats))
 			continue;
 		result = fn(&sum->stats, context);
@@ -184,8 +182,7 @@ static void add_puts(struct redis_store *store, struct ww_tube_stats *all)
 	struct tube_hints *next;
 
 	pthread_mutex_lock(&store->lock);
-	HASH_ITER(hh, store->tubes, tube, next)
-	{
+	HASH_ITER(hh, store->tubes, tube, next) {
 		all->puts += tube->puts;
 		all->finished += tube->finished;
 		all->pauses += tube->pauses;
@@ -210,8 +207,7 @@ int ww_redis_stats(struct ww_jobs *jobs, struct ww_jobs_stats *stats)
 	    .ended = sums.words[SUM_ENDED],
 	    .late_ns = sums.words[SUM_LATE] * 1000};
 	memcpy(stats->late, &sums.words[SUM_LATE_CLASSES], sizeof stats->late);
-	HASH_ITER(hh, sums.tubes, sum, next)
-	{
+	HASH_ITER(hh, sums.tubes, sum, next) {
 		stats->all.delayed += sum->stats.delayed;
 		stats->all.ready += sum->stats.ready;
 		stats->all.urgent += sum->stats.urgent;

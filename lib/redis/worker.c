@@ -40,7 +40,7 @@
 enum { TICK_NS = 1000000 };
 
 /* A shard, and when it is due. */
-struct watch {
+struct shard_watch {
 	struct ww_timer timer;
 	uint64_t alarm; /* us of Redis's time */
 	int is_watched;
@@ -55,7 +55,7 @@ struct redis_worker {
 	_Atomic int stops;
 	struct ww_wheel *wheel; /* ticks of the system's elapsed time */
 	struct redis_ear *ear;
-	struct watch *watches;
+	struct shard_watch *watches;
 	uint64_t next_beat; /* elapsed ns */
 	uint64_t next_doubt;
 	uint64_t retry; /* when failed parts are tried again */
@@ -77,10 +77,10 @@ static void on_alarm(struct ww_wheel *wheel, struct ww_timer *timer, uint64_t mi
 {
 	(void)wheel;
 	(void)missed;
-	((struct watch *)(void *)((char *)timer - offsetof(struct watch, timer)))->is_due = 1;
+	((struct shard_watch *)(void *)((char *)timer - offsetof(struct shard_watch, timer)))->is_due = 1;
 }
 
-static void set_alarm(struct redis_worker *worker, struct watch *watch, uint64_t alarm)
+static void set_alarm(struct redis_worker *worker, struct shard_watch *watch, uint64_t alarm)
 {
 	int64_t at = (int64_t)(alarm * 1000) - atomic_load(&worker->store->offset);
 	uint64_t tick = at > 0 ? tick_of((uint64_t)at) : 0;
@@ -99,7 +99,7 @@ static void set_alarm(struct redis_worker *worker, struct watch *watch, uint64_t
 
 static void hear_alarm(struct redis_worker *worker, uint64_t shard, uint64_t time)
 {
-	struct watch *watch = shard < worker->store->shards ? &worker->watches[shard] : NULL;
+	struct shard_watch *watch = shard < worker->store->shards ? &worker->watches[shard] : NULL;
 
 	if (watch && watch->is_watched && time < watch->alarm)
 		set_alarm(worker, watch, time);
@@ -151,7 +151,7 @@ static void tell_all(struct redis_store *store)
 		names = memory_take(store->allocator, count * sizeof *names);
 	if (names)
 		HASH_ITER(hh, store->tubes, tube, next)
-	memcpy(names[i++], tube->name, sizeof *names);
+			memcpy(names[i++], tube->name, sizeof *names);
 	pthread_mutex_unlock(&store->lock);
 	for (size_t k = 0; k < i; k++)
 		store->config.ready(names[k], store->config.context);
@@ -190,7 +190,7 @@ static void divide(struct redis_worker *worker, const redisReply *reply)
 	if (!is_there)
 		mine = workers;
 	for (uint32_t i = 0; i < store->shards; i++) {
-		struct watch *watch = &worker->watches[i];
+		struct shard_watch *watch = &worker->watches[i];
 		int is_mine = mine < workers && i % workers == mine;
 		if (is_mine && !watch->is_watched)
 			watch->is_due = 1;
@@ -285,7 +285,7 @@ static int sweep_some(struct redis_worker *worker, const uint32_t *shards, size_
 		    ww_redis_call_say(store, &ww_redis_script_shard_sweep, shards[i], words, REDIS_CALL_AGAIN);
 	error = ww_redis_call_fan(store, &fan);
 	for (size_t i = 0; i < count; i++) {
-		struct watch *watch = &worker->watches[shards[i]];
+		struct shard_watch *watch = &worker->watches[shards[i]];
 		const redisReply *reply = fan.calls[i].reply;
 		/* Without an answer the shard stays due. */
 		watch->is_failing = fan.calls[i].error || ww_redis_call_array(store, reply, 2);
@@ -299,7 +299,7 @@ static int sweep_some(struct redis_worker *worker, const uint32_t *shards, size_
 	return error;
 }
 
-static int is_to_sweep(const struct watch *watch)
+static int is_to_sweep(const struct shard_watch *watch)
 {
 	return watch->is_watched && watch->is_due && !watch->is_failing;
 }

@@ -13,7 +13,7 @@ static int is_error(const struct redisReply *reply)
  * Take the next reply of a group. Replies to an ASKING or a SCRIPT LOAD come before that of their call. The first error
  * among them is kept in place of the call's own error, which it caused.
  */
-static void take_reply(struct run *run, struct group *group, struct redisReply *reply)
+static void take_reply(struct link_run *run, struct node_calls *group, struct redisReply *reply)
 {
 	size_t i = group->head;
 	struct errand *errand = &run->errands[i];
@@ -36,7 +36,7 @@ static void take_reply(struct run *run, struct group *group, struct redisReply *
 	group->head = errand->next;
 }
 
-static void take_replies(struct run *run, struct group *group)
+static void take_replies(struct link_run *run, struct node_calls *group)
 {
 	struct redisReply *reply;
 	int result = 0;
@@ -51,7 +51,7 @@ static void take_replies(struct run *run, struct group *group)
 		group->error = result;
 }
 
-static void step(struct run *run, struct group *group, short events)
+static void step(struct link_run *run, struct node_calls *group, short events)
 {
 	int error = WW_OK;
 
@@ -66,10 +66,10 @@ static void step(struct run *run, struct group *group, short events)
 		group->error = error;
 }
 
-static void fall_silent(struct run *run)
+static void fall_silent(struct link_run *run)
 {
 	for (size_t g = 0; g < run->group_count; g++) {
-		struct group *group = &run->groups[g];
+		struct node_calls *group = &run->groups[g];
 		if (group->error || group->head == REDIS_NO_CALL)
 			continue;
 		group->error = WW_EIO;
@@ -78,14 +78,14 @@ static void fall_silent(struct run *run)
 	}
 }
 
-void ww_redis_exchange(struct run *run)
+void ww_redis_exchange(struct link_run *run)
 {
 	for (;;) {
 		size_t open = 0;
 		int ready;
 		int left = time_left_ms(run->deadline);
 		for (size_t g = 0; g < run->group_count; g++) {
-			struct group *group = &run->groups[g];
+			struct node_calls *group = &run->groups[g];
 			int is_open = !group->error && group->head != REDIS_NO_CALL;
 			open += is_open != 0;
 			run->polled[g] =

@@ -33,7 +33,7 @@ static void forget_reply(struct redis_call *call)
 	call->reply = NULL;
 }
 
-static void end(struct run *run, size_t i, int error)
+static void end(struct link_run *run, size_t i, int error)
 {
 	run->errands[i].is_done = 1;
 	run->calls[i].error = error;
@@ -44,7 +44,7 @@ static void end(struct run *run, size_t i, int error)
 
 /* ---- Grouping */
 
-static struct group *group_of(struct run *run, struct redis_node *node)
+static struct node_calls *group_of(struct link_run *run, struct redis_node *node)
 {
 	size_t low = 0;
 	size_t high = run->group_count;
@@ -61,18 +61,18 @@ static struct group *group_of(struct run *run, struct redis_node *node)
 	if (run->group_count == run->group_room)
 		return NULL;
 	memmove(&run->groups[low + 1], &run->groups[low], (run->group_count - low) * sizeof *run->groups);
-	run->groups[low] = (struct group){.node = node, .head = REDIS_NO_CALL, .tail = REDIS_NO_CALL};
+	run->groups[low] = (struct node_calls){.node = node, .head = REDIS_NO_CALL, .tail = REDIS_NO_CALL};
 	run->group_count++;
 	return &run->groups[low];
 }
 
-static void group_calls(struct run *run)
+static void group_calls(struct link_run *run)
 {
 	run->group_count = 0;
 	for (size_t i = 0; i < run->count; i++) {
 		struct errand *errand = &run->errands[i];
 		struct redis_node *node = errand->node;
-		struct group *group;
+		struct node_calls *group;
 		if (errand->is_done)
 			continue;
 		if (!node)
@@ -94,7 +94,7 @@ static void group_calls(struct run *run)
 
 /* ---- Sending */
 
-static int append_script(struct run *run, struct group *group, size_t i)
+static int append_script(struct link_run *run, struct node_calls *group, size_t i)
 {
 	const struct redis_call *call = &run->calls[i];
 	static const char *const counts[] = {"0", "1", "2"};
@@ -115,7 +115,7 @@ static int append_script(struct run *run, struct group *group, size_t i)
 }
 
 /* Whether an earlier call of the group loads the same script. */
-static int is_loaded(const struct run *run, const struct group *group, size_t i)
+static int is_loaded(const struct link_run *run, const struct node_calls *group, size_t i)
 {
 	for (size_t other = group->head; other != i; other = run->errands[other].next) {
 		if (run->errands[other].is_loading && run->calls[other].script == run->calls[i].script)
@@ -124,7 +124,7 @@ static int is_loaded(const struct run *run, const struct group *group, size_t i)
 	return 0;
 }
 
-static int append_before(struct run *run, struct group *group, size_t i)
+static int append_before(struct link_run *run, struct node_calls *group, size_t i)
 {
 	struct errand *errand = &run->errands[i];
 	const struct redis_script *script = run->calls[i].script;
@@ -149,7 +149,7 @@ static int append_before(struct run *run, struct group *group, size_t i)
 	return error;
 }
 
-static int append_call(struct run *run, struct group *group, size_t i)
+static int append_call(struct link_run *run, struct node_calls *group, size_t i)
 {
 	const struct redis_call *call = &run->calls[i];
 	int error = append_before(run, group, i);
@@ -161,10 +161,10 @@ static int append_call(struct run *run, struct group *group, size_t i)
 	return ww_redis_wire_append(group->wire, call->argc, call->argv, call->lengths);
 }
 
-static void prepare(struct run *run)
+static void prepare(struct link_run *run)
 {
 	for (size_t g = 0; g < run->group_count; g++) {
-		struct group *group = &run->groups[g];
+		struct node_calls *group = &run->groups[g];
 		group->error = ww_redis_node_take(run->link, group->node, run->deadline, &group->wire);
 		if (group->error) {
 			group->wire = NULL;
@@ -180,7 +180,7 @@ static void prepare(struct run *run)
 
 /* ---- Judging */
 
-static void refuse(struct run *run, size_t i, const struct redis_node *node, int error)
+static void refuse(struct link_run *run, size_t i, const struct redis_node *node, int error)
 {
 	const struct redis_call *call = &run->calls[i];
 	char place[REDIS_PLACE_MAX];
@@ -193,7 +193,7 @@ static void refuse(struct run *run, size_t i, const struct redis_node *node, int
 	end(run, i, error);
 }
 
-static void move(struct run *run, size_t i, const struct group *group, int is_asking)
+static void move(struct link_run *run, size_t i, const struct node_calls *group, int is_asking)
 {
 	struct errand *errand = &run->errands[i];
 
@@ -209,7 +209,7 @@ static void move(struct run *run, size_t i, const struct group *group, int is_as
 }
 
 /* The call has a reply: step 4. */
-static void judge(struct run *run, struct group *group, size_t i)
+static void judge(struct link_run *run, struct node_calls *group, size_t i)
 {
 	struct errand *errand = &run->errands[i];
 	struct redis_call *call = &run->calls[i];
@@ -241,7 +241,7 @@ static void judge(struct run *run, struct group *group, size_t i)
 }
 
 /* The call has no reply: step 5. */
-static void lose(struct run *run, struct group *group, size_t i)
+static void lose(struct link_run *run, struct node_calls *group, size_t i)
 {
 	struct errand *errand = &run->errands[i];
 	int is_untouched = !group->wire || !group->wire->has_sent;
@@ -257,9 +257,9 @@ static void lose(struct run *run, struct group *group, size_t i)
 	end(run, i, group->error);
 }
 
-static void judge_group(struct run *run, struct group *group, size_t first)
+static void judge_group(struct link_run *run, struct node_calls *group, size_t first)
 {
-	void (*take)(struct run *, struct group *, size_t) = judge;
+	void (*take)(struct link_run *, struct node_calls *, size_t) = judge;
 	size_t next;
 
 	for (size_t i = first; i != REDIS_NO_CALL; i = next) {
@@ -271,7 +271,7 @@ static void judge_group(struct run *run, struct group *group, size_t first)
 	}
 }
 
-static void release(struct run *run, struct group *group)
+static void release(struct link_run *run, struct node_calls *group)
 {
 	int is_bad = group->is_silent || group->error == WW_ECORRUPT;
 
@@ -291,7 +291,7 @@ static void release(struct run *run, struct group *group)
 
 /* ---- Rounds */
 
-static void rest(struct run *run)
+static void rest(struct link_run *run)
 {
 	uint64_t pause = PAUSE << (run->round < 10 ? run->round : 10);
 	struct timespec time;
@@ -308,7 +308,7 @@ static void rest(struct run *run)
 	}
 }
 
-static void one_round(struct run *run)
+static void one_round(struct link_run *run)
 {
 	size_t *firsts = run->lengths; /* free while replies are judged */
 
@@ -337,7 +337,7 @@ static int is_valid(const struct redis_call *call)
 }
 
 /* Malformed calls end here. */
-static void begin(struct run *run)
+static void begin(struct link_run *run)
 {
 	for (size_t i = 0; i < run->count; i++) {
 		run->errands[i] = (struct errand){.next = REDIS_NO_CALL};
@@ -348,7 +348,7 @@ static void begin(struct run *run)
 	}
 }
 
-static void note(struct run *run)
+static void note(struct link_run *run)
 {
 	struct redis_link *link = run->link;
 
@@ -360,7 +360,7 @@ static void note(struct run *run)
 	pthread_mutex_unlock(&link->lock);
 }
 
-static int do_run(struct run *run)
+static int do_run(struct link_run *run)
 {
 	begin(run);
 	while (run->left > 0)
@@ -398,7 +398,7 @@ static size_t room_of(struct redis_link *link, size_t count)
 	return count < room ? count : room;
 }
 
-static int run_many(struct run *run)
+static int run_many(struct link_run *run)
 {
 	const struct ww_allocator *allocator = run->link->allocator;
 	size_t words = run->words > run->group_room ? run->words : run->group_room;
@@ -410,7 +410,7 @@ static int run_many(struct run *run)
 
 	if (block) {
 		run->errands = block;
-		run->groups = (struct group *)(run->errands + run->count);
+		run->groups = (struct node_calls *)(run->errands + run->count);
 		run->argv = (const char **)(run->groups + run->group_room);
 		run->lengths = (size_t *)(run->argv + words);
 		run->polled = (struct pollfd *)(run->lengths + words);
@@ -428,11 +428,11 @@ static int run_many(struct run *run)
 int ww_redis_link_run(struct redis_link *link, struct redis_call *calls, size_t count)
 {
 	struct errand errands[FEW];
-	struct group groups[FEW];
+	struct node_calls groups[FEW];
 	struct pollfd polled[FEW];
 	const char *argv[FEW_WORDS];
 	size_t lengths[FEW_WORDS];
-	struct run run = {.link = link, .calls = calls, .count = count, .left = count};
+	struct link_run run = {.link = link, .calls = calls, .count = count, .left = count};
 
 	if (count == 0)
 		return WW_OK;

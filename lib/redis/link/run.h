@@ -24,7 +24,7 @@ struct errand {
 	uint8_t breaks;     /* how often the connection broke */
 };
 
-struct group {
+struct node_calls {
 	struct redis_node *node;
 	struct redis_wire *wire; /* NULL: none could be had */
 	size_t head;             /* the first call without a reply; REDIS_NO_CALL: all have one */
@@ -34,14 +34,14 @@ struct group {
 	int is_stale;  /* close the connection: the server turned out to be a replica */
 };
 
-struct run {
+struct link_run {
 	struct redis_link *link;
 	struct redis_call *calls;
 	size_t count;
 	size_t left;
 	uint64_t deadline;
 	struct errand *errands;
-	struct group *groups;
+	struct node_calls *groups;
 	struct pollfd *polled;
 	size_t group_room;
 	size_t group_count;
@@ -54,6 +54,6 @@ struct run {
 };
 
 /* Send the rest and take all replies, from all groups side by side, until each has its replies or an error. */
-void ww_redis_exchange(struct run *run);
+void ww_redis_exchange(struct link_run *run);
 
 #endif

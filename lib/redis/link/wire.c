@@ -125,10 +125,8 @@ int ww_redis_wire_send(struct redis_wire *wire)
 		    wire->context->fd, buffer + wire->sent, sdslen(wire->context->obuf) - wire->sent, MSG_NOSIGNAL);
 		if (count < 0 && errno == EINTR)
 			continue;
-		if (count < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
-			return WW_OK;
 		if (count < 0)
-			return broke(wire, WW_EIO, strerror(errno));
+			return errno == EAGAIN ? WW_OK : broke(wire, WW_EIO, strerror(errno));
 		wire->sent += (size_t)count;
 		wire->has_sent = 1;
 	}
@@ -147,10 +145,8 @@ int ww_redis_wire_receive(struct redis_wire *wire)
 		ssize_t count = recv(wire->context->fd, chunk, sizeof chunk, 0);
 		if (count < 0 && errno == EINTR)
 			continue;
-		if (count < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
-			return WW_OK;
 		if (count < 0)
-			return broke(wire, WW_EIO, strerror(errno));
+			return errno == EAGAIN ? WW_OK : broke(wire, WW_EIO, strerror(errno));
 		if (count == 0)
 			return broke(wire, WW_EIO, "the server closed the connection");
 		if (redisReaderFeed(reader, chunk, (size_t)count) != REDIS_OK)
