@@ -16,10 +16,10 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "tools/bench/redis/bench_redis.h"
+#include "tools/common/clock.h"
 
 _Noreturn void bench_fail(const char *what, const char *why)
 {
@@ -36,10 +36,7 @@ int bench_check(const char *what, int result)
 
 uint64_t bench_now(void)
 {
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * WW_SECOND + (uint64_t)now.tv_nsec;
+	return clock_ns(CLOCK_MONOTONIC);
 }
 
 void bench_sleep(uint64_t ns)
