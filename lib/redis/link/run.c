@@ -11,8 +11,8 @@
  *        NOSCRIPT       at the same node, with a SCRIPT LOAD; all calls of a script in a group share one
  *        READONLY       once, after closing the connection: the primary has perhaps changed; the second time is final
  *        LOADING, BUSY, TRYAGAIN and the like: after a pause
- *   5. Lose those without a reply. A call that was never sent, or that may be repeated (REDIS_CALL_AGAIN), stays for up
- *      to two more breaks, if another server may have taken over: there was a connection, or this is a cluster. All
+ *   5. Lose those without a reply. A call that was never sent, or that may be repeated (REDIS_CALL_AGAIN), survives
+ *      two breaks if another server may have taken over: there was a connection, or this is a cluster. All
  *      others end with the error, and a call that was sent may have happened. Silence until the deadline always ends.
  *   6. Give the connections back, read the map of slots if it is stale, and pause if a call asks for that. A pause
  *      doubles with each round; one that would pass the deadline ends what is left with WW_EAGAIN.
