@@ -46,12 +46,6 @@ void bench_sleep(uint64_t ns)
 	(void)nanosleep(&time, NULL);
 }
 
-uint64_t bench_random(uint64_t *state)
-{
-	*state = *state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-	return *state >> 33;
-}
-
 void *bench_allocate(size_t size)
 {
 	void *block = calloc(1, size);
