@@ -168,10 +168,12 @@ static void write_structure(FILE *out, size_t index, const struct structure *str
 	fputs(", ", out);
 	write_string(out, "summary", structure->summary);
 	fputs(", \"empty_bytes\": {", out);
-	for (i = 0; structure->fixed_bytes && i < sizeof horizons / sizeof *horizons; i++) {
-		if (structure->longest && horizons[i] > structure->longest && !structure->any_horizon)
+	for (i = 0; i < sizeof horizons / sizeof *horizons; i++) {
+		size_t bytes = structure_empty_bytes(structure, horizons[i]);
+
+		if (!bytes || (structure->longest && horizons[i] > structure->longest && !structure->any_horizon))
 			continue;
-		fprintf(out, "%s\"%" PRIu64 "\": %zu", separator, horizons[i], structure->fixed_bytes(horizons[i]));
+		fprintf(out, "%s\"%" PRIu64 "\": %zu", separator, horizons[i], bytes);
 		separator = ", ";
 	}
 	fputs("}}", out);

@@ -305,9 +305,8 @@ static void add_memory(struct bench_run *run)
 		const struct structure *structure = run->rows[i].structure;
 		uint64_t horizon =
 		    structure->longest && structure->longest < BENCH_WEEK ? structure->longest : BENCH_WEEK;
-		size_t fixed = structure->fixed_bytes ? structure->fixed_bytes(horizon) : 0;
-		double bytes =
-		    (double)(structure->node_bytes + structure->own_bytes) + (double)fixed / (double)run->inputs.n;
+		double bytes = (double)(structure->node_bytes + structure->own_bytes) +
+		               (double)structure_empty_bytes(structure, horizon) / (double)run->inputs.n;
 
 		results_add(run->results,
 		    (struct result){structure, WORKLOAD_G, run->inputs.n, BYTES_PER_TIMER, bytes, bytes, bytes, 1});

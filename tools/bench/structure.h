@@ -64,13 +64,19 @@ struct structure {
 	 */
 	void (*advance)(void *state, uint64_t now);
 
-	/* Bytes of a timer in the object and outside it, and bytes besides that do not depend on the timers. */
+	/* Bytes of a timer in the object and outside it. */
 	size_t node_bytes;
 	size_t own_bytes;
-	/* The bytes besides, for delays up to `horizon` ticks, which is `longest` at most unless any_horizon is set. */
-	size_t (*fixed_bytes)(uint64_t horizon);
-	int any_horizon; /* it could be made for a longer horizon, of so many bytes */
+	/* Bytes of the structure without timers; bytes_for, if set, returns them for delays up to `horizon` ticks. */
+	size_t empty_bytes;
+	size_t (*bytes_for)(uint64_t horizon);
+	int any_horizon; /* bytes_for also takes a horizon beyond `longest`: the structure could be made for it */
 };
+
+static inline size_t structure_empty_bytes(const struct structure *structure, uint64_t horizon)
+{
+	return structure->bytes_for ? structure->bytes_for(horizon) : structure->empty_bytes;
+}
 
 /* All structures that this program was built with, in the order in which they are shown; NULL ends them. */
 extern const struct structure *const structures[];

@@ -171,12 +171,6 @@ static void flat60_advance(void *state, uint64_t now)
 	}
 }
 
-static size_t flat60_fixed_bytes(uint64_t horizon)
-{
-	(void)horizon;
-	return sizeof(struct flat_ring);
-}
-
 const struct structure structure_flat60 = {
     .name = "flat60",
     .summary = "a ring of 60 slots and a map from keys",
@@ -190,5 +184,5 @@ const struct structure structure_flat60 = {
     .node_bytes = sizeof(struct flat_connection),
     /* With a bucket a key, which is what the map has at a million; it has less, down to a quarter, at others. */
     .own_bytes = sizeof(struct flat_entry) + sizeof(UT_hash_bucket),
-    .fixed_bytes = flat60_fixed_bytes,
+    .empty_bytes = sizeof(struct flat_ring),
 };

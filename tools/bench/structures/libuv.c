@@ -105,12 +105,6 @@ static void libuv_destroy(void *state)
 	free(libuv);
 }
 
-static size_t libuv_fixed_bytes(uint64_t horizon)
-{
-	(void)horizon;
-	return sizeof(struct libuv);
-}
-
 const struct structure structure_libuv = {
     .name = "libuv",
     .summary = "libuv, a turn of its loop a tick",
@@ -123,5 +117,5 @@ const struct structure structure_libuv = {
     .advance = libuv_advance,
     .node_bytes = sizeof(struct uv_node),
     .own_bytes = sizeof(uv_timer_t),
-    .fixed_bytes = libuv_fixed_bytes,
+    .empty_bytes = sizeof(struct libuv),
 };

@@ -58,12 +58,6 @@ static void linked_schedule(void *state, struct object *object, uint64_t delay)
 	linked_file(linked, node);
 }
 
-static void linked_cancel(void *state, struct object *object)
-{
-	(void)state;
-	list_remove(node_of(object));
-}
-
 static void linked_touch(void *state, struct object *object, uint64_t delay)
 {
 	list_remove(node_of(object));
@@ -107,12 +101,6 @@ static void linked_advance(void *state, uint64_t now)
 	}
 }
 
-static size_t linked_fixed_bytes(uint64_t horizon)
-{
-	(void)horizon;
-	return sizeof(struct linked);
-}
-
 const struct structure structure_linked = {
     .name = "linked",
     .summary = "four cascading wheels of linked lists, demoted at the boundary: the textbook",
@@ -120,9 +108,9 @@ const struct structure structure_linked = {
     .create = linked_create,
     .destroy = free,
     .schedule = linked_schedule,
-    .cancel = linked_cancel,
+    .cancel = list_cancel,
     .touch = linked_touch,
     .advance = linked_advance,
     .node_bytes = sizeof(struct node),
-    .fixed_bytes = linked_fixed_bytes,
+    .empty_bytes = sizeof(struct linked),
 };

@@ -61,12 +61,6 @@ static void clocks_schedule(void *state, struct object *object, uint64_t delay)
 	list_push(clocks_slot(clocks, delay), node);
 }
 
-static void clocks_cancel(void *state, struct object *object)
-{
-	(void)state;
-	list_remove(node_of(object));
-}
-
 static void clocks_touch(void *state, struct object *object, uint64_t delay)
 {
 	list_remove(node_of(object));
@@ -118,12 +112,6 @@ static void clocks_advance(void *state, uint64_t now)
 	}
 }
 
-static size_t clocks_fixed_bytes(uint64_t horizon)
-{
-	(void)horizon;
-	return sizeof(struct clocks);
-}
-
 const struct structure structure_linked_clocks = {
     .name = "linked-clocks",
     .summary = "four cascading wheels of linked lists, each a clock of its own",
@@ -131,9 +119,9 @@ const struct structure structure_linked_clocks = {
     .create = clocks_create,
     .destroy = free,
     .schedule = clocks_schedule,
-    .cancel = clocks_cancel,
+    .cancel = list_cancel,
     .touch = clocks_touch,
     .advance = clocks_advance,
     .node_bytes = sizeof(struct node),
-    .fixed_bytes = clocks_fixed_bytes,
+    .empty_bytes = sizeof(struct clocks),
 };

@@ -2,8 +2,8 @@
 #define TOOLS_BENCH_STRUCTURES_LIST_H
 
 /*
- * The doubly linked list of the structures that embed a node in the object: a head is one pointer, and a node points to
- * the pointer that points to it, so that it can leave the list without knowing which one it is in.
+ * The doubly linked list of the structures that embed a node in the object. A head is one pointer. A node points to the
+ * pointer that points to it, and can leave the list without knowing which one it is in.
  */
 
 #include <stddef.h>
@@ -46,7 +46,14 @@ static inline void list_remove(struct node *node)
 	node->pprev = NULL;
 }
 
-/* Empty the list; everything in it has expired. */
+/* The operation `cancel` of all these structures. */
+static inline void list_cancel(void *state, struct object *object)
+{
+	(void)state;
+	list_remove(node_of(object));
+}
+
+/* Empty the list and report everything in it as expired. */
 static inline void list_expire(struct node **head, struct sink *sink)
 {
 	struct node *node = *head;

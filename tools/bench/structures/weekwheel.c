@@ -61,7 +61,7 @@ static void weekwheel_advance(void *state, uint64_t now)
 }
 
 /* Levels added or left out until the horizon is reached, and the highest no larger than it must be. */
-static size_t weekwheel_fixed_bytes(uint64_t horizon)
+static size_t weekwheel_bytes_for(uint64_t horizon)
 {
 	static const uint32_t slots[WW_LEVELS_MAX] = {60, 60, 24, 64, 64, 64};
 	struct ww_wheel_config config;
@@ -92,5 +92,5 @@ const struct structure structure_weekwheel = {
     .touch = weekwheel_touch,
     .advance = weekwheel_advance,
     .node_bytes = sizeof(struct ww_timer),
-    .fixed_bytes = weekwheel_fixed_bytes,
+    .bytes_for = weekwheel_bytes_for,
 };
