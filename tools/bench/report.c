@@ -3,26 +3,6 @@
 
 #include <inttypes.h>
 
-static const char *title(const struct result *result)
-{
-	static const char *const titles[METRICS] = {
-	    [NS_PER_OP] = "ns an operation",
-	    [NS_PER_TIMER] = "ns a timer",
-	    [MAX_TICK_US] = "longest tick, us",
-	    [P999_TICK_US] = "99.9 % of the ticks take at most, us",
-	    [NS_PER_TICK] = "ns a tick",
-	    [JUMP_NS] = "to schedule it and jump over all of it, ns",
-	    [BYTES_PER_TIMER] = "bytes a timer",
-	    [MEDIAN_LATE_US] = "half of the callbacks start later than, us",
-	    [P999_LATE_US] = "one callback in a thousand starts later than, us",
-	    [LATE_TICKS] = "ticks by which the last one is late",
-	};
-
-	if (result->workload == WORKLOAD_F)
-		return "ns a life: a schedule, 0.8 of a cancel, 0.2 of an expiry, and their share of the ticks";
-	return titles[result->metric];
-}
-
 /* n with commas between the thousands. */
 static const char *grouped(char *text, size_t size, uint64_t n)
 {
@@ -66,7 +46,8 @@ static void write_group(FILE *out, const struct results *results, const struct r
 	size_t i;
 
 	fprintf(out, "\n%s  %s\n", workload_name(first->workload), workload_summary(first->workload));
-	fprintf(out, "  %s timer%s: %s\n", grouped(n, sizeof n, first->n), first->n == 1 ? "" : "s", title(first));
+	fprintf(out, "  %s timer%s: %s\n", grouped(n, sizeof n, first->n), first->n == 1 ? "" : "s",
+	    metric_title(first->metric, first->workload));
 	fprintf(out, "  %-14s %12s %12s %12s %12s\n", "structure", "median", "min", "max", "/ weekwheel");
 	for (i = 0; i < results->count; i++) {
 		const struct result *result = &results->result[i];

@@ -2,17 +2,17 @@
 #define TOOLS_BENCH_STRUCTURE_H
 
 /*
- * What is compared: timer structures behind one table of operations.
+ * Timer structures behind one table of operations.
  *
- * An application keeps one object a timer: a session, a connection. So there is an array of objects of a cache line
- * each, and every timer is reached through its object, in the order that the workload names. A structure that is
- * intrusive embeds its node in the object; any other keeps a handle there and pays for its own memory besides.
+ * An application keeps one object a timer: a session, a connection. The benchmark has an array of objects of a cache
+ * line each. It reaches every timer through its object, in the order that the workload names. An intrusive structure
+ * embeds its node in the object. Any other keeps a handle there and pays for memory of its own.
  *
  *     objects   [ 64 bytes | 64 bytes | 64 bytes | ... ]
  *                 node, or handle ---> memory of the structure's own
  *
- * Every operation is called through the table, so that the cost of the call is the same for all. Time is a number of
- * ticks of a second that begins at 0; no structure reads a clock.
+ * Every operation is called through the table: the cost of the call is the same for all. Time is a number of ticks of a
+ * second that begins at 0. No structure reads a clock.
  */
 
 #include <stddef.h>
@@ -32,7 +32,7 @@ struct sink {
 	uint64_t count; /* more than there is room for only if the structure is wrong */
 };
 
-/* What there is no room for is counted but not kept: a structure may be wrong, and must not overwrite anything. */
+/* Count, but do not keep, what there is no room for: a structure may be wrong, and must not overwrite anything. */
 static inline void sink_report(struct sink *sink, struct object *object)
 {
 	if (sink->count < sink->room)
@@ -53,15 +53,13 @@ struct structure {
 	void *(*create)(struct object *objects, uint64_t n, struct sink *sink);
 	void (*destroy)(void *state);
 
-	/* The object is idle; its timer shall expire `delay` ticks from now, delay being 1 or more. */
+	/* The object is idle. Its timer shall expire `delay` ticks from now, 1 or more. */
 	void (*schedule)(void *state, struct object *object, uint64_t delay);
-	/* The object is pending, and is idle afterwards. */
+	/* Make the pending object idle. */
 	void (*cancel)(void *state, struct object *object);
-	/* The object is pending, and shall expire `delay` ticks from now instead. */
+	/* The object is pending. It shall expire `delay` ticks from now instead. */
 	void (*touch)(void *state, struct object *object, uint64_t delay);
-	/*
-	 * Move time to `now`, which is later than it was, in one call; report what expired, which is idle afterwards.
-	 */
+	/* Move time on to `now` in one call; report what expired, which is idle afterwards. */
 	void (*advance)(void *state, uint64_t now);
 
 	/* Bytes of a timer in the object and outside it. */
@@ -78,7 +76,10 @@ static inline size_t structure_empty_bytes(const struct structure *structure, ui
 	return structure->bytes_for ? structure->bytes_for(horizon) : structure->empty_bytes;
 }
 
-/* All structures that this program was built with, in the order in which they are shown; NULL ends them. */
+/*
+ * All structures that this program was built with, in the order in which they are shown; NULL ends them. The last ones
+ * are what the layers above the wheel are measured with (layers.h): names, without operations.
+ */
 extern const struct structure *const structures[];
 
 /* Return the structure of this name, or NULL. */
@@ -104,11 +105,6 @@ extern const struct structure structure_libevent;
 extern const struct structure structure_libuv;
 #endif
 extern const struct structure structure_floor;
-
-/*
- * What the layers above the wheel are measured with (bench/layers/layers.h): names, without operations. NULL ends them.
- */
-extern const struct structure *const layer_structures[];
 extern const struct structure structure_session;
 extern const struct structure structure_uthash;
 #ifdef HAVE_KHASH

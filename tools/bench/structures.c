@@ -1,4 +1,4 @@
-/* The list of what is compared. */
+/* The list of all structures that the benchmark compares. */
 #include <string.h>
 
 #include "tools/bench/structure.h"
@@ -24,10 +24,6 @@ const struct structure *const structures[] = {
     &structure_libuv,
 #endif
     &structure_floor,
-    NULL,
-};
-
-const struct structure *const layer_structures[] = {
     &structure_session,
 #ifdef HAVE_KHASH
     &structure_khash,
@@ -40,17 +36,11 @@ const struct structure *const layer_structures[] = {
     NULL,
 };
 
-static const struct structure *find_in(const struct structure *const *structure, const char *name)
-{
-	for (; *structure; structure++)
-		if (strcmp((*structure)->name, name) == 0)
-			return *structure;
-	return NULL;
-}
-
 const struct structure *structure_by_name(const char *name)
 {
-	const struct structure *structure = find_in(structures, name);
+	const struct structure *const *structure = structures;
 
-	return structure ? structure : find_in(layer_structures, name);
+	while (*structure && strcmp((*structure)->name, name) != 0)
+		structure++;
+	return *structure;
 }

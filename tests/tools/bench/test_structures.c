@@ -151,7 +151,7 @@ static void for_each(void (*test)(struct rig *rig, const struct structure *struc
 	for (structure = structures; *structure; structure++) {
 		struct rig rig = {.random = seed, .seed = seed};
 
-		if (*structure != &structure_floor)
+		if ((*structure)->create && *structure != &structure_floor)
 			test(&rig, *structure);
 	}
 }
