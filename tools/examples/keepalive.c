@@ -1,26 +1,25 @@
 /*
- * A server that disconnects clients that are silent for too long.
+ * A TCP server that disconnects clients that are silent for too long.
  *
- * It holds thousands of TCP connections. Each sends a byte or more every few seconds, its heartbeat, and every heartbeat
- * renews a timeout. One thread, epoll, and a wheel of milliseconds do it. What there is to learn:
+ * Thousands of clients each send a byte or more every few seconds, their heartbeat, and every heartbeat renews a
+ * timeout. One thread, epoll, and a wheel of milliseconds. What this shows:
  *
- *   - A struct ww_timer lies in each connection. Nothing is allocated for it and there is no handle to keep. A heartbeat
- *     writes to memory that reading the socket has just touched: ww_wheel_reschedule_at.
- *   - The wheel says how long to sleep, ww_wheel_next, and that is the timeout of epoll_wait. No thread and no timerfd
- *     is needed.
- *   - Each heartbeat's deadline counts from the clock after the read. It is never too early, because the bytes were sent
- *     before they were read. A delay would count from the wheel's time, which is older: the loop last advanced the wheel
- *     before it slept. The code therefore passes deadlines.
- *   - When a timer expires, the server reads the socket once more. A server that was stopped or overloaded finds all
- *     timeouts over and all heartbeats unread, and must not disconnect clients for its own sleep.
- *   - The server's other timers go into the same wheel: here, when to accept again, and when to end.
+ *   - Each connection contains its struct ww_timer. Nothing is allocated for it, there is no handle to keep, and a
+ *     heartbeat writes to memory that reading the socket has just touched: ww_wheel_reschedule_at.
+ *   - ww_wheel_next says how long to sleep, and that is the timeout of epoll_wait. No thread or timerfd is needed.
+ *   - A heartbeat's deadline counts from the clock after the read. It is never too early, because the bytes were sent
+ *     before. A delay would count from the wheel's time instead, which is when this loop last advanced it, before it
+ *     slept. That is why a deadline is passed.
+ *   - When a timer expires, the socket is read once more. A server that was stopped or overloaded finds all timeouts
+ *     over and all heartbeats unread, and must not disconnect clients for its own sleep.
+ *   - The server's other timers use the same wheel: when to accept again, and when to end.
  *
- * The driver (driver.h) keeps a clock, the sleep and the lock by itself, and suits timers that many threads share. A
- * server that has its connections' objects and its loop anyway is faster with the wheel. The price is wheel_sleep_ms()
- * and wheel_turn() in keepalive.h.
+ * The driver (driver.h) has its own clock, sleep and lock, and suits timers that many threads share. A server that has
+ * connection objects and a loop anyway is faster with the wheel, at the price of wheel_sleep_ms() and
+ * wheel_turn() in keepalive.h.
  *
- * The clock is CLOCK_MONOTONIC. Like epoll_wait, it stands still while the machine sleeps and hears no heartbeats.
- * keepalive_load.c measures how late the silent are disconnected.
+ * The clock is CLOCK_MONOTONIC. Like epoll_wait it stands still while the machine is suspended, when no heartbeat can
+ * be heard. keepalive_load.c measures how late silent clients are disconnected.
  */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
@@ -32,12 +31,12 @@
 
 enum {
 	ACCEPTS = 256,      /* new connections that are accepted before the others have a turn */
-	ACCEPT_AGAIN = 100, /* milliseconds until accepting is tried again when there was no descriptor for it */
+	ACCEPT_AGAIN = 100, /* ticks until the next attempt to accept, after descriptors ran out */
 };
 
 struct kept_connection {
 	int fd;
-	struct ww_timer silence; /* expires when nothing was heard for the timeout */
+	struct ww_timer silence; /* expires when nothing was heard for the length of the timeout */
 };
 
 static struct {
@@ -63,19 +62,19 @@ static uint64_t silence_deadline(void)
 	return wheel_tick(clock_ns() + options.timeout);
 }
 
-/* The object may be freed as soon as its timer is idle. */
+/* The object may be freed as soon as its timer is no longer pending. */
 static void disconnect(struct kept_connection *connection)
 {
 	ww_wheel_cancel(wheel, &connection->silence);
-	close(connection->fd); /* which takes it out of the epoll set */
+	close(connection->fd); /* this also removes it from the epoll set */
 	free(connection);
 	server.open--;
 }
 
 /*
- * Every byte is a sign of life, and nothing is put together from parts. Where messages count, this appends to the
- * connection's buffer, and a heartbeat is a whole message: half of one, repeated for ever, must keep nobody alive.
- * One read only, for fairness: if there is more, epoll reports the socket again.
+ * Every byte is a sign of life here, so nothing has to be assembled. In a protocol of messages this would append to the
+ * connection's buffer, and only a whole message is a heartbeat: half a message, repeated, must keep nobody alive. It
+ * reads once only, for fairness: if there is more, epoll reports the socket again.
  */
 static void hear(struct kept_connection *connection, int expired)
 {
@@ -84,9 +83,9 @@ static void hear(struct kept_connection *connection, int expired)
 
 	if (got > 0) {
 		server.heartbeats++;
-		if (expired) /* not silent: we did not listen. An expired timer is idle, and is scheduled afresh. */
+		if (expired) /* not silent: we did not listen. The expired timer is idle and must be scheduled again. */
 			ww_wheel_schedule_at(wheel, &connection->silence, silence_deadline());
-		else /* the heartbeat: this line is what it is all about */
+		else /* the heartbeat: the line that matters */
 			ww_wheel_reschedule_at(wheel, &connection->silence, silence_deadline());
 	} else if (got == 0 || (errno != EAGAIN && errno != EINTR)) {
 		server.left++;
@@ -107,7 +106,7 @@ static void on_silence(struct ww_wheel *of, struct ww_timer *timer, uint64_t mis
 
 static void listen_for(uint32_t events)
 {
-	struct epoll_event event = {.events = events, .data.ptr = NULL}; /* NULL: the one that is no connection */
+	struct epoll_event event = {.events = events, .data.ptr = NULL}; /* NULL: the listening socket */
 
 	epoll_ctl(server.epoll, EPOLL_CTL_MOD, server.listener, &event);
 }
@@ -119,8 +118,8 @@ static void on_accept_again(struct ww_wheel *of, struct ww_timer *timer, uint64_
 }
 
 /*
- * A new connection without a descriptor for it stays in the queue, and epoll would report it again and again. Do not
- * listen for a while.
+ * Without a free descriptor a new connection stays in the queue, and epoll would report it again at once, in a busy
+ * loop. Stop listening for a while.
  */
 static void pause_accepting(void)
 {
@@ -148,7 +147,7 @@ static int add_connection(int fd)
 	return 0;
 }
 
-/* Connections come in bursts, and each burst is one event. It means that a client waits: pause if there is no room. */
+/* Connections come in bursts, and a burst is one event. Accept until nobody waits, and pause when there is no room. */
 static void accept_burst(void)
 {
 	if (server.open == options.limit)
@@ -180,7 +179,7 @@ static void on_end(struct ww_wheel *of, struct ww_timer *timer, uint64_t missed)
 	stopped = 1;
 }
 
-/* Signals arrive only while epoll_pwait sleeps: none falls between the test of `stopped` and the sleep. */
+/* Signals arrive only while epoll_pwait sleeps: none is lost between reading `stopped` and going to sleep. */
 static void serve(const sigset_t *asleep)
 {
 	static struct epoll_event events[EVENTS];
@@ -188,7 +187,7 @@ static void serve(const sigset_t *asleep)
 	while (!stopped) {
 		int count = epoll_pwait(server.epoll, events, EVENTS, wheel_sleep_ms(-1), asleep);
 
-		/* A connection has one event at most, and none is used after it was freed. */
+		/* A connection has at most one event: none is used after it was freed. */
 		for (int i = 0; i < count; i++) {
 			if (events[i].data.ptr)
 				hear(events[i].data.ptr, 0);
@@ -199,7 +198,7 @@ static void serve(const sigset_t *asleep)
 	}
 }
 
-/* All connections wait in the wheel. No other list of them is needed. */
+/* The wheel has all connections: no other list of them is needed. */
 static void disconnect_all(void)
 {
 	struct ww_expiry batch[64];

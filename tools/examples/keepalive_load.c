@@ -1,16 +1,17 @@
 /*
- * The load for keepalive.c: connections that send heartbeats. Some go silent, to measure how late after the last byte
- * plus the timeout each of those is disconnected. No client may be disconnected earlier, and none that sends.
+ * The load for keepalive.c: connections that send heartbeats. Some go silent, and the program measures how late each
+ * is disconnected, counted from its last byte plus the timeout. No client may be disconnected earlier, and none that
+ * sends.
  *
- * The clock is read before the last byte is sent and after the disconnection is seen. The lateness therefore contains
- * the ways there and back, the server's rounding up to its tick, the whole millisecond that its epoll_wait sleeps, and
- * how late either process was woken. It is never less than the truth, and never negative if the server keeps its
- * promise. The report also has how late this program's own heartbeats were, which tells how busy the machine was.
+ * The clock is read before the last byte is sent and after the disconnection is seen. The lateness therefore includes
+ * both ways over the network, the server's rounding up to its tick, the whole millisecond that its epoll_wait sleeps,
+ * and how late either process woke. It is never less than the truth, and never negative if the server keeps its
+ * promise. The program also prints how late its own heartbeats were, which tells how busy the machine was.
  *
- * A client whose own heartbeat is late was silent: if the time between two of its heartbeats reached the timeout, the
- * server was right to disconnect it. Such connections are counted apart ("kept waiting by this program").
+ * If the time between two heartbeats of a connection reached the timeout because this program was late, the server was
+ * right to disconnect it. Such connections are counted separately ("kept waiting by this program").
  *
- * Each client has one periodic timer, its heartbeat.
+ * Each client has one periodic timer, its heartbeat; the wheel and the loop are like those of keepalive.c.
  */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
@@ -26,8 +27,8 @@
 #define SECOND UINT64_C(1000000000)
 
 enum {
-	CONNECTING = 256, /* connections under way at a time, so that they fit the server's queue */
-	PATIENCE = 10,    /* seconds without a new connection, or after the run, until this program gives up */
+	CONNECTING = 256, /* connections under way at a time: they must fit into the server's queue */
+	PATIENCE = 10,    /* seconds without a new connection, or past the expected end, until this program gives up */
 };
 
 enum state { IDLE, OPENING, SENDING, SILENT, GONE };
@@ -35,7 +36,7 @@ enum state { IDLE, OPENING, SENDING, SILENT, GONE };
 struct load_client {
 	int fd;
 	enum state state;
-	int planned;        /* it goes silent */
+	int planned;        /* this one goes silent */
 	int kept_waiting;   /* between two of its heartbeats the timeout passed */
 	uint64_t silent_at; /* ns after all were connected */
 	uint64_t sent;      /* just before its last byte was sent, or before it began to connect */
@@ -45,7 +46,7 @@ struct load_client {
 static struct {
 	uint64_t port; /* 0: start a server */
 	uint64_t connections;
-	uint64_t timeout, heartbeat, seconds; /* in ns; 0: to be computed from the timeout */
+	uint64_t timeout, heartbeat, seconds; /* in ns; 0: computed from the timeout */
 	uint64_t silent;
 	int json;
 } options = {.connections = 200};
@@ -54,12 +55,12 @@ static struct {
 	struct load_client *clients;
 	int64_t *late; /* of each silent client that was disconnected, in ns */
 	int epoll;
-	uint64_t next;                      /* the client to be connected next */
+	uint64_t next;                      /* the client to connect next */
 	uint64_t opening, sending, waiting; /* clients in those states; waiting: silent and not disconnected yet */
 	uint64_t connected;                 /* how many ever */
 	uint64_t started, progress;         /* when the last of them was; when something happened last */
 	uint64_t heartbeats, own_late;      /* own_late: by how much, in ns, the latest heartbeat */
-	uint64_t to_come;                   /* clients that are to go silent and are not disconnected yet */
+	uint64_t to_come;                   /* clients that go silent and are not disconnected yet */
 	uint64_t disconnected, early, while_sending, kept_waiting;
 	struct ww_timer second;
 	pid_t server;
@@ -88,7 +89,7 @@ static uint64_t random_below(uint64_t below)
 
 /* ---- Clients ---------------------------------------------------------------------------------------------------- */
 
-/* The server has closed the connection, and this is how that is judged. */
+/* The server has closed the connection: judge whether it was right and how late it was. */
 static void on_disconnected(struct load_client *client)
 {
 	uint64_t silence = clock_ns() - client->sent;
@@ -113,8 +114,8 @@ static void on_disconnected(struct load_client *client)
 }
 
 /*
- * The time between two heartbeats is at most, as the server may see it, that from before the one to after the other.
- * The byte does not fit only if the server does not read; then it is left out.
+ * As the server sees it, the time between two heartbeats is at most that from before the first to after the second. The
+ * byte does not fit only if the server does not read; then it is left out.
  */
 static void send_heartbeat(struct load_client *client)
 {
@@ -148,7 +149,7 @@ static void on_beat(struct ww_wheel *of, struct ww_timer *timer, uint64_t missed
 	uint64_t now = clock_ns(), next, late;
 
 	(void)of, (void)missed;
-	/* A periodic timer is scheduled again already: this expiry was due a period earlier. */
+	/* A periodic timer is already scheduled again: this expiry was due one period earlier. */
 	if (ww_timer_deadline(timer, &next) == 1) {
 		late = now - (next - wheel_tick(options.heartbeat)) * MILLISECOND;
 		if (late > load.own_late)
@@ -203,7 +204,7 @@ static void on_connected(struct load_client *client)
 	load.progress = clock_ns();
 	if (load.connected == options.connections)
 		load.started = load.progress;
-	/* The first heartbeat at once, and the others at a phase of their own: clients do not beat in step. */
+	/* The first heartbeat goes out at once, the others at a phase of their own: clients do not beat in step. */
 	ww_wheel_schedule_every_at(wheel, &client->beat, wheel_tick(load.progress) + random_below(period), period);
 	send_heartbeat(client);
 }
@@ -222,7 +223,7 @@ static void on_event(struct load_client *client)
 		on_disconnected(client);
 }
 
-/* Who goes silent is spread over all clients, and when over the time in which it is still seen. */
+/* Spread the silent ones over all clients, and their moments over the time in which they are still seen. */
 static void make_clients(void)
 {
 	uint64_t i, span = options.seconds - options.timeout - options.heartbeat;
@@ -252,7 +253,7 @@ static void show_second(struct ww_wheel *of, struct ww_timer *timer, uint64_t mi
 	    load.sending + load.waiting, load.waiting, load.disconnected);
 }
 
-/* Return 1 when all has happened, or will not happen any more. */
+/* Return 1 when everything has happened or no longer can. */
 static int is_over(void)
 {
 	uint64_t now = clock_ns();
@@ -313,7 +314,7 @@ static void end(void)
 
 /* ---- A server of its own ---------------------------------------------------------------------------------------- */
 
-/* The child becomes the program keepalive, which lies beside this one, and ends when its parent does. */
+/* The child becomes the program keepalive in the same folder, and ends when its parent does. */
 static _Noreturn void become_server(pid_t parent, int out, const char *connections, const char *timeout)
 {
 	static const char name[] = "keepalive";
@@ -338,7 +339,7 @@ static _Noreturn void become_server(pid_t parent, int out, const char *connectio
 	_exit(127);
 }
 
-/* The server says which port it took as soon as it listens. */
+/* The server prints its port as soon as it listens. */
 static void start_server(void)
 {
 	char connections[32], timeout[48], line[256];
@@ -361,7 +362,7 @@ static void start_server(void)
 		fail("the server", "did not start");
 }
 
-/* Return 0 if it ended well. What it says at its end is passed on. */
+/* Return 0 if it ended well. Its last output is passed on. */
 static int stop_server(void)
 {
 	char line[512];
@@ -439,7 +440,7 @@ static void write_json(void)
 	    load.while_sending, load.early, load.waiting, load.kept_waiting);
 }
 
-/* Return the exit status: 1 if the server did what it must not. */
+/* Return the exit status: 1 if the server broke a promise. */
 static int report(void)
 {
 	qsort(load.late, load.disconnected, sizeof *load.late, compare);

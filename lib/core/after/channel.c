@@ -2,25 +2,19 @@
 
 #include "lib/core/after/channel.h"
 
-#include <time.h>
 #include <unistd.h>
 
+#include "lib/base/time.h"
 #include "lib/core/driver/layer.h"
 
 /* How often a waiting thread looks whether the driver was stopped or has dropped the timer. */
-#define LOOK_NS 50000000L
-#define SECOND_NS 1000000000L
+#define LOOK_NS UINT64_C(50000000)
 
 void ww_channel_init(struct ww_channel *channel, struct ww_driver *driver, ww_after_fn *fn, void *user)
 {
-	pthread_condattr_t attributes;
-
 	*channel = (struct ww_channel){.driver = driver, .fn = fn, .user = user, .process = getpid()};
 	pthread_mutex_init(&channel->lock, NULL);
-	pthread_condattr_init(&attributes);
-	pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-	pthread_cond_init(&channel->changed, &attributes);
-	pthread_condattr_destroy(&attributes);
+	(void)time_cond_init(&channel->changed);
 }
 
 struct ww_channel *ww_channel_create(struct ww_driver *driver, ww_after_fn *fn, void *user)
@@ -247,15 +241,7 @@ static int look(struct ww_channel *channel)
 
 static void wait_a_while(struct ww_channel *channel)
 {
-	struct timespec until;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &until);
-	until.tv_nsec += LOOK_NS;
-	if (until.tv_nsec >= SECOND_NS) {
-		until.tv_nsec -= SECOND_NS;
-		until.tv_sec++;
-	}
-	(void)pthread_cond_timedwait(&channel->changed, &channel->lock, &until);
+	(void)time_wait(&channel->changed, &channel->lock, time_now(CLOCK_MONOTONIC) + LOOK_NS);
 }
 
 static void leave(void *argument)

@@ -3,6 +3,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
+#include "lib/base/random.h"
 #include "lib/core/session/session_internal.h"
 
 static struct session_entry *entry_at(const struct session_shard *shard, uint32_t index)
@@ -151,17 +152,12 @@ uint64_t ww_session_jitter_most(const struct ww_session *session, uint64_t ttl)
 	return most < session->config.jitter_max ? most : session->config.jitter_max;
 }
 
-/* What is added to a TTL, evenly distributed up to the maximum (xorshift, G. Marsaglia 2003). */
+/* What is added to a TTL: evenly distributed over what the configuration allows. */
 static uint64_t jitter(struct session_shard *shard, uint64_t ttl)
 {
 	uint64_t most = ww_session_jitter_most(shard->session, ttl);
 
-	if (most == 0)
-		return 0;
-	shard->random ^= shard->random << 13;
-	shard->random ^= shard->random >> 7;
-	shard->random ^= shard->random << 17;
-	return shard->random % (most + 1);
+	return most ? random_below(&shard->random, most + 1) : 0;
 }
 
 void ww_session_entry_place(struct session_shard *shard, struct session_entry *entry, uint64_t now, uint64_t ttl)

@@ -153,7 +153,7 @@ static int fill_shard(struct ww_session *session, struct session_shard *shard)
 	*shard = (struct session_shard){.session = session, .newest = SLAB_NONE, .oldest = SLAB_NONE};
 	ww_slab_init(&shard->slab, sizeof(struct session_entry), session->allocator);
 	/* Any number but 0 can begin a sequence. Those of shards and maps should differ. */
-	shard->random = ww_hash_bytes(&session->secret, &shard, sizeof shard) | 1;
+	shard->random = ww_hash_bytes(&session->secret, &shard, sizeof shard);
 	int error = ww_table_init(&shard->table, session->allocator);
 	if (!error)
 		pthread_cond_init(&shard->loaded, NULL);

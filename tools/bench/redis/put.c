@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "tools/bench/redis/bench_redis.h"
+#include "tools/common/random.h"
 
 enum { KEY_MAX = 64, BODY = 32 };
 
@@ -56,7 +57,7 @@ static void vary(struct putter *putter, uint64_t from, size_t count)
 		uint64_t number = (from + i) * putter->put->threads + putter->index;
 		uint64_t due = putter->put->from;
 		if (putter->put->spread)
-			due += bench_random(&putter->random) % putter->put->spread;
+			due += random_below(&putter->random, putter->put->spread);
 		putter->specs[i].due = due * WW_MILLISECOND;
 		if (putter->put->key)
 			(void)snprintf(

@@ -10,18 +10,11 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "tools/common/clock.h"
 #include "tools/common/memory.h"
 #include "tools/common/message.h"
 #include "tools/common/command.h"
 #include "tools/weekwheel/jobs/work.h"
-
-int64_t work_now(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
 
 /* What the signal handlers write to wakes the loop; a byte of it is a signal. */
 static int signal_pipe[2] = {-1, -1};
@@ -116,7 +109,7 @@ static int wait_time(const struct work *work, const struct slot *slots)
 			next = slot_next(&slots[i]);
 	if (next == INT64_MAX)
 		return -1;
-	left = next - work_now();
+	left = next - clock_ms();
 	return left < 0 ? 0 : left > 60000 ? 60000 : (int)left;
 }
 
@@ -187,7 +180,6 @@ static int run(struct work *work)
 {
 	struct pollfd *fds;
 	struct slot *slots;
-	struct timespec now;
 	int status;
 	uint64_t i;
 
@@ -202,8 +194,7 @@ static int run(struct work *work)
 		message_error("work: signals cannot be caught: %s", strerror(errno));
 		return STATUS_FAILED;
 	}
-	clock_gettime(CLOCK_REALTIME, &now);
-	work->seed = (uint64_t)now.tv_nsec ^ (uint64_t)now.tv_sec << 20 ^ (uint64_t)getpid() << 40;
+	work->seed = clock_ns(CLOCK_REALTIME) ^ (uint64_t)getpid() << 40;
 	slots = memory_zeroed(work->slots, sizeof *slots);
 	fds = memory_zeroed(2 * work->slots + 1, sizeof *fds);
 	for (i = 0; i < work->slots; i++)

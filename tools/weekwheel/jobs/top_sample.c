@@ -1,18 +1,10 @@
 /* What top asks the server for. */
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "tools/common/clock.h"
 #include "tools/weekwheel/jobs/fields.h"
 #include "tools/weekwheel/jobs/top.h"
-
-static int64_t now_ms(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
 
 static int read_server(struct jobs *jobs, struct top_sample *sample)
 {
@@ -37,7 +29,7 @@ static int read_server(struct jobs *jobs, struct top_sample *sample)
 int top_sample(struct jobs *jobs, struct top_sample *sample, struct top_wheels *wheels)
 {
 	memset(sample, 0, sizeof *sample);
-	sample->taken = now_ms();
+	sample->taken = clock_ms();
 	if (read_server(jobs, sample) || tubes_read(jobs, &sample->tubes))
 		return -1;
 	wheels->overdue = sample->all.ready;

@@ -66,9 +66,6 @@ struct slot {
 int work_parse(struct work *work, char **arguments);
 void work_help(FILE *out);
 
-/* Milliseconds of a clock that nobody sets. */
-int64_t work_now(void);
-
 /* Copy what is at hand of the body to a file without a name. Returns its descriptor, or -1 after a message. */
 int work_body_file(const struct reply *reply);
 

@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "tools/common/clock.h"
 #include "tools/common/duration.h"
 #include "tools/common/json.h"
 #include "tools/common/message.h"
@@ -36,13 +37,13 @@ static void slot_lost(struct work *work, struct slot *slot)
 	slot->retry_ms = slot->retry_ms ? slot->retry_ms * 2 : RETRY_FIRST_MS;
 	if (slot->retry_ms > RETRY_MAX_MS)
 		slot->retry_ms = RETRY_MAX_MS;
-	slot->retry_at = work_now() + slot->retry_ms;
+	slot->retry_at = clock_ms() + slot->retry_ms;
 }
 
 /* Something was queued that the server answers at once. */
 static void expect_answer(const struct work *work, struct slot *slot)
 {
-	slot->answer_by = work_now() + work->jobs.timeout_ms;
+	slot->answer_by = clock_ms() + work->jobs.timeout_ms;
 }
 
 static void slot_done(struct slot *slot)
@@ -83,7 +84,7 @@ void slot_connect(struct work *work, struct slot *slot)
 
 static void take_job(struct work *work, struct slot *slot, const struct reply *reply)
 {
-	slot->began = work_now();
+	slot->began = clock_ms();
 	slot->touching = slot->lease_lost = 0;
 	slot->body = -1;
 	if (work->stopping || reply_number(&slot->client, reply, 1, &slot->id)) {
@@ -189,7 +190,7 @@ static void take_touch(struct slot *slot, const struct reply *reply)
 {
 	slot->touching = 0;
 	if (reply_is(reply, "TOUCHED")) {
-		slot->touch_at = work_now() + (int64_t)slot->run * 500;
+		slot->touch_at = clock_ms() + (int64_t)slot->run * 500;
 		return;
 	}
 	slot->lease_lost = 1;
@@ -203,7 +204,7 @@ static void write_json(const struct slot *slot, const char *told, int good)
 	printf("{\"id\": %" PRIu64 ", \"tube\": ", slot->id);
 	json_write_string(stdout, slot->tube, strlen(slot->tube));
 	printf(", \"attempt\": %" PRIu64 ", \"end\": \"%s\", \"milliseconds\": %" PRId64, slot->attempt, told,
-	    work_now() - slot->began);
+	    clock_ms() - slot->began);
 	if (!good) {
 		fputs(", \"error\": ", stdout);
 		json_write_string(stdout, slot->error, strlen(slot->error));
@@ -218,7 +219,7 @@ static void say_end(struct work *work, const struct slot *slot, const char *told
 
 	work->ended++;
 	work->failed += !good;
-	duration_format(took, (uint64_t)(work_now() - slot->began) * (DURATION_SECOND / 1000));
+	duration_format(took, (uint64_t)(clock_ms() - slot->began) * (DURATION_SECOND / 1000));
 	if (work->jobs.json)
 		write_json(slot, told, good);
 	if (good && work->verbose)
@@ -358,7 +359,7 @@ static void turn_running(struct work *work, struct slot *slot)
 		return;
 	if (!slot->pid)
 		report_end(work, slot);
-	else if (!slot->lease_lost && work_now() >= slot->touch_at) {
+	else if (!slot->lease_lost && clock_ms() >= slot->touch_at) {
 		client_line(&slot->client, "touch %" PRIu64, slot->id);
 		slot->touching = 1;
 		expect_answer(work, slot);
@@ -372,13 +373,13 @@ void slot_turn(struct work *work, struct slot *slot)
 		turn_running(work, slot);
 	if (work->stopping && (slot->state == SLOT_WAITING || slot->state == SLOT_LOOKING))
 		slot_done(slot);
-	if (slot->answer_by && work_now() >= slot->answer_by)
+	if (slot->answer_by && clock_ms() >= slot->answer_by)
 		slot_lost(work, slot);
 	/* A slot takes nothing new before the command of its lost connection has ended. */
 	if (slot->state == SLOT_LOST && !slot->pid) {
 		if (work->stopping)
 			slot_done(slot);
-		else if (work_now() >= slot->retry_at)
+		else if (clock_ms() >= slot->retry_at)
 			slot_connect(work, slot);
 	}
 	if (slot->client.fd >= 0 && client_push(&slot->client))
