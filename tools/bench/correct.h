@@ -8,9 +8,9 @@
 #include "tools/bench/structure.h"
 
 /*
- * Drive the structure through random schedules, touches, cancels and ticks, single ones and jumps, beside a plain array
- * of deadlines. Return NULL if no timer expired early, twice, after its cancel or never, or else a sentence that says
- * what did; *latest gets the most ticks by which a timer was late.
+ * Drive the structure through random schedules, touches, cancels, ticks and jumps, and compare it with a plain array of
+ * deadlines. Return NULL, or a sentence that says what was wrong: a timer expired early, twice, after its cancel or
+ * never. *latest gets the most ticks by which a timer was late.
  */
 const char *correct_run(const struct structure *structure, uint64_t seed, uint64_t *latest);
 

@@ -1,4 +1,4 @@
-/* The results as text. */
+/* Writes the results as tables and as JSON. */
 #include "tools/bench/report.h"
 
 #include <inttypes.h>
@@ -114,7 +114,7 @@ void bench_report_table(FILE *out, const struct results *results)
 			write_group(out, results, &results->result[i]);
 	write_left_out(out, results);
 	if (results->interrupted)
-		fputs("\nInterrupted: what else was asked for has not been measured.\n", out);
+		fputs("\nInterrupted: the rest has not been measured.\n", out);
 	if (results_ticks_are_raw(results))
 		fputs(
 		    "\nWith fewer than 3 repetitions the longest ticks are also those in which the machine stalled.\n",
@@ -123,7 +123,7 @@ void bench_report_table(FILE *out, const struct results *results)
 
 /* ---- JSON ------------------------------------------------------------------------------------------------------ */
 
-/* What the system says of itself may have any byte in it. */
+/* The description of the machine may have any byte in it. */
 static void write_string(FILE *out, const char *key, const char *text)
 {
 	fprintf(out, "\"%s\": \"", key);
@@ -138,7 +138,7 @@ static void begin_object(FILE *out, size_t index, const struct structure *struct
 	fprintf(out, "%s\n  {\"structure\": \"%s\"", index ? "," : "", structure->name);
 }
 
-/* The structures that were chosen or have results, and what each takes when it is empty, by its longest delay in seconds. */
+/* What a structure takes without timers, by its longest delay in seconds. */
 static void write_structure(FILE *out, size_t index, const struct structure *structure)
 {
 	static const uint64_t horizons[] = {60, 3600, 86400, 604800, 2592000, 31536000};
@@ -195,7 +195,7 @@ static void write_found(FILE *out, size_t index, const struct checked *checked)
 	fputc('}', out);
 }
 
-/* With the most timers only, around the end of the first day: all would be millions of numbers. */
+/* Only those with the most timers, and around the end of the first day: all would be millions of numbers. */
 static void write_ticks(FILE *out, const struct results *results)
 {
 	enum { BEGIN = 86400 - 7200, END = 86400 + 7200 };

@@ -10,9 +10,7 @@
 /* Write the results as tables for a person. */
 void bench_report_table(FILE *out, const struct results *results);
 
-/*
- * Write the results as a JSON object, of which docs/benchmark.md lists the keys. Its "results" are an object a line.
- */
+/* Write the results as a JSON object; docs/benchmark.md lists its keys. "results" has an object a line. */
 void bench_report_json(FILE *out, const struct results *results);
 
 #endif

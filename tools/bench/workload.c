@@ -1,6 +1,6 @@
 /*
- * The workloads. What is timed stands in functions timed_*, apart from what is not, so that a profiler can tell them by
- * their names.
+ * The workloads. All timed work stands in functions timed_*, which a profiler tells by their names:
+ * scripts/count-instructions counts them.
  */
 #include "tools/bench/workload.h"
 
@@ -14,7 +14,7 @@
 enum { TOUCHES_PER_TIMER = 10, TICKS_PER_ROUND = 5, LIMIT_TICKS = 1024 };
 /* 6.9 days. */
 #define LONELY_DELAY UINT64_C(596160)
-/* As long as jumps are repeated, of which one alone is shorter than the clock can tell. */
+/* Jumps are repeated for so long. One alone is too short for the clock. */
 #define LONELY_NS UINT64_C(10000000)
 
 const char *const workload_too_long = "not done within the limit";
@@ -254,7 +254,7 @@ struct sample workload_lonely(struct arena *arena, const struct structure *struc
 	return sample;
 }
 
-/* The lives from..to-1 of the script: first those whose timer has expired, then those that are cancelled. */
+/* Play the next lives of the script: first those whose timer has expired, then those that are cancelled. */
 static TIMED void timed_lives(const struct pass *pass, uint64_t from, uint64_t expired, uint64_t cancelled)
 {
 	const struct structure *structure = pass->structure;
