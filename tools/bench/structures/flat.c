@@ -1,7 +1,7 @@
 /*
  * A flat wheel: a slot for each of the 604,800 seconds of a week. A timer is never touched between schedule and expiry,
- * which no hierarchy can beat; its price is memory in proportion to the horizon, and that neighbours in time are not
- * neighbours in memory.
+ * which no hierarchy can beat. The price is memory in proportion to the horizon. Neighbours in time are not neighbours in
+ * memory.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -2,8 +2,8 @@
  * libuv's timers: a binary heap of linked nodes, which lie in the timers. A timer does not fit the object, which holds
  * a pointer to it. A touch is uv_timer_start() of a running timer. libuv's time is in milliseconds.
  *
- * A tick is one turn of the loop, uv_run() without waiting, with a clock that is set by hand. Measured are the
- * bookkeeping of the turn, the heap, and a callback a timer; left out are clocks and polling, see event_loop.h.
+ * A tick is one turn of the loop, uv_run() without waiting, with a clock that is set by hand. The measurement has the
+ * bookkeeping of the turn, the heap, and a callback a timer. It lacks clocks and polling, see event_loop.h.
  */
 
 #include <stdlib.h>
@@ -60,7 +60,7 @@ static void libuv_advance(void *state, uint64_t now)
 	event_loop_leave();
 }
 
-/* The first turn with anything to wait for tells the kernel of the loop's own descriptors: not in the measured time. */
+/* The first turn with something to wait for tells the kernel of the loop's own descriptors. Do it before the timing. */
 static void libuv_first_turn(struct libuv *libuv, struct object *object)
 {
 	libuv_schedule(libuv, object, 1);

@@ -1,7 +1,7 @@
 /*
  * Four cascading wheels of doubly linked lists, as the textbook has them: 60 seconds, 60 minutes, 24 hours and 7 days,
- * driven by one tick. At the boundary of a minute, an hour or a day the slot that begins is demoted as a whole, each of
- * its timers to the wheel that fits the time that remains to it. (G. Varghese and A. Lauck, SOSP 1987, scheme 7.)
+ * driven by one tick. At the boundary of a minute, an hour or a day the slot that begins is demoted as a whole: each of
+ * its timers moves to the wheel that fits its remaining time. (G. Varghese and A. Lauck, SOSP 1987, scheme 7.)
  */
 #include <stdlib.h>
 
@@ -77,7 +77,7 @@ static void linked_demote(struct linked *linked, struct node **slot)
 	}
 }
 
-/* From the highest wheel down, since what leaves a day may belong to the hour, the minute and the second that begin. */
+/* From the highest wheel down: what leaves a day may belong to the hour, the minute and the second that begin. */
 static void linked_boundary(struct linked *linked)
 {
 	uint64_t now = linked->now;

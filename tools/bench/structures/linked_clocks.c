@@ -6,11 +6,10 @@
  *     hours    0 1 2 ... 23     a tick when the minutes have gone round
  *     days     0 1 2 ...  6     a tick when the hours have gone round
  *
- * A timer that has 5 minutes left goes 5 slots ahead of where the minutes' hand is. That hand was set at its last tick
- * and is behind by up to a minute, so the slot comes round too early by as much; what remains then may be more than a
- * minute, and the timer is filed among the minutes once more. The textbook's wheels (linked.c) take the slot from the
- * deadline, and need that at no level. Being too early at a wheel is never late: what remains goes to the seconds,
- * whose hand is exact.
+ * A timer that has 5 minutes left goes 5 slots ahead of the minutes' hand. That hand was set at its last tick and is
+ * behind by up to a minute. The slot comes round too early by as much. What remains then may be more than a minute, and
+ * the timer is filed among the minutes once more. The textbook's wheels (linked.c) take the slot from the deadline, and
+ * need that at no level. Being too early at a wheel is never late: what remains goes to the seconds, whose hand is exact.
  */
 #include <stdlib.h>
 
@@ -105,7 +104,7 @@ static void clocks_advance(void *state, uint64_t now)
 
 	while (clocks->now < now) {
 		clocks->now++;
-		/* Before the second expires, as what a minute has no time left for goes into it. */
+		/* Before the second expires: timers of the minute with no time left go into it. */
 		if (hand_tick(&clocks->second_hand, SECONDS))
 			clocks_minute_tick(clocks);
 		list_expire(&clocks->second[clocks->second_hand], clocks->sink);
