@@ -76,43 +76,48 @@ static inline size_t structure_empty_bytes(const struct structure *structure, ui
 	return structure->bytes_for ? structure->bytes_for(horizon) : structure->empty_bytes;
 }
 
+/* Libraries that may be missing. */
+#ifdef HAVE_LIBEV
+#define STRUCTURE_LIBEV(STRUCTURE) STRUCTURE(libev)
+#else
+#define STRUCTURE_LIBEV(STRUCTURE)
+#endif
+#ifdef HAVE_LIBEVENT
+#define STRUCTURE_LIBEVENT(STRUCTURE) STRUCTURE(libevent)
+#else
+#define STRUCTURE_LIBEVENT(STRUCTURE)
+#endif
+#ifdef HAVE_LIBUV
+#define STRUCTURE_LIBUV(STRUCTURE) STRUCTURE(libuv)
+#else
+#define STRUCTURE_LIBUV(STRUCTURE)
+#endif
+#ifdef HAVE_KHASH
+#define STRUCTURE_KHASH(STRUCTURE) STRUCTURE(khash)
+#else
+#define STRUCTURE_KHASH(STRUCTURE)
+#endif
+
 /*
- * All structures that this program was built with, in the order in which they are shown; NULL ends them. The last ones
- * are what the layers above the wheel are measured with (layers.h): names, without operations.
+ * All structures, in the order in which they are shown. From session on they are what the layers above the wheel are
+ * measured with (layers.h): names, without operations.
  */
+/* clang-format off */
+#define STRUCTURE_LIST(STRUCTURE) \
+	STRUCTURE(weekwheel) STRUCTURE(linked) STRUCTURE(linked_clocks) STRUCTURE(flat) STRUCTURE(flat60) \
+	STRUCTURE(rounds300) STRUCTURE(rounds3600) STRUCTURE(scan) STRUCTURE(heap2) STRUCTURE(heap4) \
+	STRUCTURE_LIBEV(STRUCTURE) STRUCTURE_LIBEVENT(STRUCTURE) STRUCTURE_LIBUV(STRUCTURE) STRUCTURE(floor) \
+	STRUCTURE(session) STRUCTURE_KHASH(STRUCTURE) STRUCTURE(uthash) \
+	STRUCTURE(driver1) STRUCTURE(driver2) STRUCTURE(driver) STRUCTURE(sleep)
+/* clang-format on */
+
+#define STRUCTURE_DECLARE(name) extern const struct structure structure_##name;
+STRUCTURE_LIST(STRUCTURE_DECLARE)
+
+/* The same as an array; NULL ends it. */
 extern const struct structure *const structures[];
 
 /* Return the structure of this name, or NULL. */
 const struct structure *structure_by_name(const char *name);
-
-extern const struct structure structure_weekwheel;
-extern const struct structure structure_linked;
-extern const struct structure structure_linked_clocks;
-extern const struct structure structure_flat;
-extern const struct structure structure_flat60;
-extern const struct structure structure_rounds300;
-extern const struct structure structure_rounds3600;
-extern const struct structure structure_scan;
-extern const struct structure structure_heap2;
-extern const struct structure structure_heap4;
-#ifdef HAVE_LIBEV
-extern const struct structure structure_libev;
-#endif
-#ifdef HAVE_LIBEVENT
-extern const struct structure structure_libevent;
-#endif
-#ifdef HAVE_LIBUV
-extern const struct structure structure_libuv;
-#endif
-extern const struct structure structure_floor;
-extern const struct structure structure_session;
-extern const struct structure structure_uthash;
-#ifdef HAVE_KHASH
-extern const struct structure structure_khash;
-#endif
-extern const struct structure structure_driver1;
-extern const struct structure structure_driver2;
-extern const struct structure structure_driver;
-extern const struct structure structure_sleep;
 
 #endif

@@ -47,9 +47,21 @@ static struct pass pass_begin(struct arena *arena, const struct structure *struc
 	return pass;
 }
 
-static void pass_end(struct pass *pass)
+/* Return the sample of a pass of one part, and end it. */
+static struct sample pass_end(struct pass *pass, const char *why, uint64_t operations)
 {
+	struct sample sample = {.timed_ns = workload_clock_ns() - pass->began, .why = why};
+
+	sample.ns_per_op = (double)sample.timed_ns / (double)operations;
 	pass->structure->destroy(pass->state);
+	return sample;
+}
+
+/* Split the time of a pass of two parts, of which the first took first_ns. */
+static void sample_split(struct sample *sample, uint64_t first_ns, uint64_t operations, uint64_t others)
+{
+	sample->ns_per_op = (double)first_ns / (double)operations;
+	sample->ns_per_other = (double)(sample->timed_ns - first_ns) / (double)others;
 }
 
 static int pass_is_late(const struct pass *pass)
@@ -89,19 +101,15 @@ static TIMED void timed_cancel(const struct pass *pass, const uint32_t *order)
 struct sample workload_schedule_cancel(struct arena *arena, const struct structure *structure)
 {
 	struct pass pass = pass_begin(arena, structure);
-	double n = (double)pass.n;
-	struct sample sample = {0};
-	uint64_t middle, end;
+	struct sample sample;
+	uint64_t middle;
 
 	pass.began = workload_clock_ns();
 	timed_schedule(&pass, NULL, arena->inputs->delay);
 	middle = workload_clock_ns();
 	timed_cancel(&pass, arena->inputs->order[0]);
-	end = workload_clock_ns();
-	sample.ns_per_op = (double)(middle - pass.began) / n;
-	sample.ns_per_other = (double)(end - middle) / n;
-	sample.timed_ns = end - pass.began;
-	pass_end(&pass);
+	sample = pass_end(&pass, NULL, pass.n);
+	sample_split(&sample, middle - pass.began, pass.n, pass.n);
 	return sample;
 }
 
@@ -142,17 +150,12 @@ static const char *heartbeat(const struct pass *pass, uint64_t timeout)
 struct sample workload_heartbeat(struct arena *arena, const struct structure *structure, uint64_t timeout)
 {
 	struct pass pass = pass_begin(arena, structure);
-	struct sample sample = {0};
 	uint64_t i;
 
 	for (i = 0; i < pass.n; i++)
 		structure->schedule(pass.state, &pass.objects[i], timeout);
 	pass.began = workload_clock_ns();
-	sample.why = heartbeat(&pass, timeout);
-	sample.timed_ns = workload_clock_ns() - pass.began;
-	sample.ns_per_op = (double)sample.timed_ns / (double)(pass.n * TOUCHES_PER_TIMER);
-	pass_end(&pass);
-	return sample;
+	return pass_end(&pass, heartbeat(&pass, timeout), pass.n * TOUCHES_PER_TIMER);
 }
 
 static TIMED const char *timed_ticks(const struct pass *pass)
@@ -193,16 +196,13 @@ static TIMED const char *timed_ticks_each(const struct pass *pass, uint32_t *tic
 struct sample workload_life(struct arena *arena, const struct structure *structure, int shuffled, uint32_t *tick_ns)
 {
 	struct pass pass = pass_begin(arena, structure);
-	struct sample sample = {0};
+	struct sample sample;
 
 	pass.began = workload_clock_ns();
 	timed_schedule(&pass, shuffled ? arena->inputs->order[0] : NULL, arena->inputs->delay);
-	sample.why = tick_ns ? timed_ticks_each(&pass, tick_ns) : timed_ticks(&pass);
-	sample.timed_ns = workload_clock_ns() - pass.began;
-	sample.ns_per_op = (double)sample.timed_ns / (double)pass.n;
+	sample = pass_end(&pass, tick_ns ? timed_ticks_each(&pass, tick_ns) : timed_ticks(&pass), pass.n);
 	if (!sample.why && arena->sink.count != pass.n)
 		sample.why = not_all_expired;
-	pass_end(&pass);
 	return sample;
 }
 
@@ -235,22 +235,20 @@ static TIMED uint64_t timed_jumps(const struct pass *pass, uint64_t began)
 struct sample workload_lonely(struct arena *arena, const struct structure *structure)
 {
 	struct pass pass = pass_begin(arena, structure);
-	struct sample sample = {0};
-	uint64_t middle, end, jumps;
+	const char *why = NULL;
+	struct sample sample;
+	uint64_t middle, jumps;
 
 	structure->schedule(pass.state, pass.objects, LONELY_DELAY);
 	pass.began = workload_clock_ns();
 	timed_lonely_ticks(&pass);
 	middle = workload_clock_ns();
 	if (arena->sink.count != 1)
-		sample.why = not_all_expired;
+		why = not_all_expired;
 	arena->sink.count = 0;
 	jumps = timed_jumps(&pass, middle);
-	end = workload_clock_ns();
-	sample.ns_per_op = (double)(middle - pass.began) / (double)LONELY_DELAY;
-	sample.ns_per_other = (double)(end - middle) / (double)jumps;
-	sample.timed_ns = end - pass.began;
-	pass_end(&pass);
+	sample = pass_end(&pass, why, LONELY_DELAY);
+	sample_split(&sample, middle - pass.began, LONELY_DELAY, jumps);
 	return sample;
 }
 
@@ -296,15 +294,10 @@ struct sample workload_churn(struct arena *arena, const struct structure *struct
 {
 	struct pass pass = pass_begin(arena, structure);
 	const struct churn *churn = &arena->inputs->churn;
-	struct sample sample = {0};
 	uint64_t i;
 
 	for (i = 0; i < pass.n; i++)
 		structure->schedule(pass.state, &pass.objects[i], churn->first_delay[i]);
 	pass.began = workload_clock_ns();
-	sample.why = churn_run(&pass);
-	sample.timed_ns = workload_clock_ns() - pass.began;
-	sample.ns_per_op = (double)sample.timed_ns / (double)churn->lives;
-	pass_end(&pass);
-	return sample;
+	return pass_end(&pass, churn_run(&pass), churn->lives);
 }

@@ -4,12 +4,16 @@
 #include <dlfcn.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "tools/common/command.h"
+#include "tools/common/message.h"
 
 /* What the clocks read at the benchmark's time 0. Not 0, which libevent takes for an unknown time. */
 enum { START = 1000000 };
@@ -36,6 +40,20 @@ void event_loop_enter(uint64_t now)
 void event_loop_leave(void)
 {
 	hand.set = false;
+}
+
+void event_loop_reserve(const struct structure *structure, void *state, struct object *objects, uint64_t n)
+{
+	for (uint64_t i = 0; i < n; i++)
+		structure->schedule(state, &objects[i], 1);
+	while (n--)
+		structure->cancel(state, &objects[n]);
+}
+
+_Noreturn void event_loop_failed(const struct structure *structure)
+{
+	message_error("%s cannot make a loop, or is another version than this was compiled with", structure->name);
+	exit(STATUS_FAILED);
 }
 
 /* ISO C cannot convert a pointer to data into one to a function. */

@@ -15,12 +15,18 @@
  * 2 ns. A service that turns its loop for connections anyway does not pay for polling twice.
  */
 
-#include <stdint.h>
+#include "tools/bench/structure.h"
 
 /* Let the clocks read `now` seconds after a fixed time, and polling find nothing, for this thread. */
 void event_loop_enter(uint64_t now);
 
 /* Let the clocks and polling be real again. */
 void event_loop_leave(void);
+
+/* Have a structure's heap grow to its full size. */
+void event_loop_reserve(const struct structure *structure, void *state, struct object *objects, uint64_t n);
+
+/* End the program: the library cannot make a loop. */
+_Noreturn void event_loop_failed(const struct structure *structure);
 
 #endif

@@ -14,7 +14,6 @@
 #include "tools/bench/structure.h"
 #include "tools/bench/structures/event_loop.h"
 #include "tools/common/memory.h"
-#include "tools/common/message.h"
 
 _Static_assert(sizeof(ev_timer) <= OBJECT_SIZE, "an ev_timer is embedded in the object");
 
@@ -62,29 +61,18 @@ static void libev_advance(void *state, uint64_t now)
 	event_loop_leave();
 }
 
-/* Have the heap grow to its size now. */
-static void libev_reserve(struct ev_loop *loop, struct object *objects, uint64_t n)
-{
-	for (uint64_t i = 0; i < n; i++)
-		libev_schedule(loop, &objects[i], 1);
-	while (n--)
-		libev_cancel(loop, &objects[n]);
-}
-
 static void *libev_create(struct object *objects, uint64_t n, struct sink *sink)
 {
 	struct ev_loop *loop;
 
 	event_loop_enter(0);
 	loop = ev_loop_new(EVBACKEND_EPOLL | EVFLAG_NOENV);
-	if (!loop) {
-		message_error("libev cannot make a loop");
-		exit(EXIT_FAILURE);
-	}
+	if (!loop)
+		event_loop_failed(&structure_libev);
 	ev_set_userdata(loop, sink);
 	for (uint64_t i = 0; i < n; i++)
 		ev_init(libev_timer(&objects[i]), libev_expire);
-	libev_reserve(loop, objects, n);
+	event_loop_reserve(&structure_libev, loop, objects, n);
 	event_loop_leave();
 	return loop;
 }

@@ -14,7 +14,6 @@
 #include "tools/bench/structure.h"
 #include "tools/bench/structures/event_loop.h"
 #include "tools/common/memory.h"
-#include "tools/common/message.h"
 
 struct event_node {
 	struct event *event;
@@ -78,21 +77,10 @@ static struct event_base *libevent_base(void)
 	if (config && !event_config_set_flag(config, EVENT_BASE_FLAG_NOLOCK | EVENT_BASE_FLAG_IGNORE_ENV))
 		base = event_base_new_with_config(config);
 	/* The library that is there now decides the size of an event, not its header. */
-	if (!base || event_get_struct_event_size() > sizeof(struct event)) {
-		message_error("libevent cannot make a loop, or is another version than this was compiled with");
-		exit(EXIT_FAILURE);
-	}
+	if (!base || event_get_struct_event_size() > sizeof(struct event))
+		event_loop_failed(&structure_libevent);
 	event_config_free(config);
 	return base;
-}
-
-/* Have the heap grow to its size now. */
-static void libevent_reserve(struct libevent *libevent, struct object *objects, uint64_t n)
-{
-	for (uint64_t i = 0; i < n; i++)
-		libevent_schedule(libevent, &objects[i], 1);
-	while (n--)
-		libevent_cancel(libevent, &objects[n]);
 }
 
 static void *libevent_create(struct object *objects, uint64_t n, struct sink *sink)
@@ -110,7 +98,7 @@ static void *libevent_create(struct object *objects, uint64_t n, struct sink *si
 		node->event = &libevent->events[i];
 		event_assign(node->event, libevent->base, -1, 0, libevent_expire, &objects[i]);
 	}
-	libevent_reserve(libevent, objects, n);
+	event_loop_reserve(&structure_libevent, libevent, objects, n);
 	return libevent;
 }
 

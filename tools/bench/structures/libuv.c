@@ -12,7 +12,6 @@
 #include "tools/bench/structure.h"
 #include "tools/bench/structures/event_loop.h"
 #include "tools/common/memory.h"
-#include "tools/common/message.h"
 
 enum { MILLISECONDS = 1000 };
 
@@ -73,10 +72,8 @@ static void *libuv_create(struct object *objects, uint64_t n, struct sink *sink)
 	struct libuv *libuv = memory_zeroed(1, sizeof *libuv);
 
 	event_loop_enter(0);
-	if (uv_loop_init(&libuv->loop)) {
-		message_error("libuv cannot make a loop");
-		exit(EXIT_FAILURE);
-	}
+	if (uv_loop_init(&libuv->loop))
+		event_loop_failed(&structure_libuv);
 	event_loop_leave();
 	libuv->loop.data = sink;
 	libuv->n = n;

@@ -66,14 +66,9 @@ static void linked_touch(void *state, struct object *object, uint64_t delay)
 
 static void linked_demote(struct linked *linked, struct node **slot)
 {
-	struct node *node = *slot;
-
-	*slot = NULL;
-	while (node) {
-		struct node *next = node->next;
-
+	for (struct node *node = list_take(slot), *next; node; node = next) {
+		next = node->next;
 		linked_file(linked, node);
-		node = next;
 	}
 }
 

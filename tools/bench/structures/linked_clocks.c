@@ -75,14 +75,9 @@ static int hand_tick(uint32_t *hand, uint32_t slots)
 
 static void clocks_demote(struct clocks *clocks, struct node **slot)
 {
-	struct node *node = *slot;
-
-	*slot = NULL;
-	while (node) {
-		struct node *next = node->next;
-
+	for (struct node *node = list_take(slot), *next; node; node = next) {
+		next = node->next;
 		list_push(clocks_slot(clocks, node->deadline - clocks->now), node);
-		node = next;
 	}
 }
 

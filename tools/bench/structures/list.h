@@ -46,6 +46,15 @@ static inline void list_remove(struct node *node)
 	node->pprev = NULL;
 }
 
+/* Empty the list, and return its first node. */
+static inline struct node *list_take(struct node **head)
+{
+	struct node *node = *head;
+
+	*head = NULL;
+	return node;
+}
+
 /* The operation `cancel` of all these structures. */
 static inline void list_cancel(void *state, struct object *object)
 {
@@ -56,15 +65,10 @@ static inline void list_cancel(void *state, struct object *object)
 /* Empty the list and report everything in it as expired. */
 static inline void list_expire(struct node **head, struct sink *sink)
 {
-	struct node *node = *head;
-
-	*head = NULL;
-	while (node) {
-		struct node *next = node->next;
-
+	for (struct node *node = list_take(head), *next; node; node = next) {
+		next = node->next;
 		node->pprev = NULL;
 		sink_report(sink, node_object(node));
-		node = next;
 	}
 }
 
