@@ -1,9 +1,8 @@
 /* The correctness run. A structure passes it before it is timed. */
-#include "tools/bench/correct.h"
-
 #include <stdlib.h>
 #include <string.h>
 
+#include "tools/bench/structure.h"
 #include "tools/common/memory.h"
 #include "tools/common/random.h"
 

@@ -7,7 +7,7 @@
 
 #include "tools/bench/machine.h"
 #include "tools/bench/options.h"
-#include "tools/bench/report.h"
+#include "tools/bench/result.h"
 #include "tools/common/command.h"
 #include "tools/common/memory.h"
 #include "tools/common/message.h"

@@ -1,5 +1,5 @@
 /* Writes the results as tables and as JSON. */
-#include "tools/bench/report.h"
+#include "tools/bench/result.h"
 
 #include <inttypes.h>
 

@@ -5,6 +5,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "tools/bench/structure.h"
 
@@ -106,5 +107,11 @@ void results_free(struct results *results);
 
 /* Return 1 if times of ticks have too few repetitions for their medians to leave out what else the machine did. */
 int results_ticks_are_raw(const struct results *results);
+
+/* Write the results as tables for a person. */
+void bench_report_table(FILE *out, const struct results *results);
+
+/* Write the results as a JSON object; docs/benchmark.md lists its keys. "results" has an object a line. */
+void bench_report_json(FILE *out, const struct results *results);
 
 #endif

@@ -10,7 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tools/bench/correct.h"
 #include "tools/bench/interrupt.h"
 #include "tools/bench/layers.h"
 #include "tools/bench/row.h"

@@ -120,4 +120,11 @@ extern const struct structure *const structures[];
 /* Return the structure of this name, or NULL. */
 const struct structure *structure_by_name(const char *name);
 
+/*
+ * Drive the structure through random schedules, touches, cancels, ticks and jumps, and compare it with a plain array of
+ * deadlines. Return NULL, or a sentence that says what was wrong: a timer expired early, twice, after its cancel or
+ * never. *latest gets the most ticks by which a timer was late.
+ */
+const char *correct_run(const struct structure *structure, uint64_t seed, uint64_t *latest);
+
 #endif

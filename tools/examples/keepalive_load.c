@@ -67,15 +67,6 @@ static struct {
 	FILE *server_says;
 } load;
 
-static void *memory(size_t count, size_t size)
-{
-	void *memory = calloc(count ? count : 1, size);
-
-	if (!memory)
-		fail("memory", strerror(errno));
-	return memory;
-}
-
 /* Numbers that are the same in every run (G. Steele et al., SplitMix, OOPSLA 2014): 0 to below - 1. */
 static uint64_t random_below(uint64_t below)
 {
@@ -229,9 +220,11 @@ static void make_clients(void)
 	uint64_t i, span = options.seconds - options.timeout - options.heartbeat;
 	struct load_client *client;
 
-	load.clients = memory(options.connections, sizeof *load.clients);
+	load.clients = calloc(options.connections, sizeof *load.clients);
+	load.late = calloc(options.silent + 1, sizeof *load.late);
+	if (!load.clients || !load.late)
+		fail("memory", strerror(errno));
 	load.to_come = options.silent;
-	load.late = memory(options.silent, sizeof *load.late);
 	for (i = 0; i < options.connections; i++) {
 		client = &load.clients[i];
 		client->planned =
@@ -317,25 +310,17 @@ static void end(void)
 /* The child becomes the program keepalive in the same folder, and ends when its parent does. */
 static _Noreturn void become_server(pid_t parent, int out, const char *connections, const char *timeout)
 {
-	static const char name[] = "keepalive";
+	const char *slash = strrchr(program_invocation_name, '/');
+	int folder = slash ? (int)(slash + 1 - program_invocation_name) : 0;
 	char path[4096];
-	ssize_t length = readlink("/proc/self/exe", path, sizeof path - sizeof name);
-	char *slash;
 
+	snprintf(path, sizeof path, "%.*skeepalive", folder, program_invocation_name);
 	prctl(PR_SET_PDEATHSIG, SIGTERM);
 	if (getppid() != parent)
 		_exit(1);
 	dup2(out, STDOUT_FILENO);
-	if (length > 0) {
-		path[length] = 0;
-		slash = strrchr(path, '/');
-		if (slash) {
-			memcpy(slash + 1, name, sizeof name);
-			execl(path, name, "--port", "0", "--connections", connections, "--timeout", timeout,
-			    (char *)NULL);
-			fprintf(stderr, "keepalive_load: %s: %s\n", path, strerror(errno));
-		}
-	}
+	execlp(path, path, "--port", "0", "--connections", connections, "--timeout", timeout, (char *)NULL);
+	fprintf(stderr, "keepalive_load: %s: %s\n", path, strerror(errno));
 	_exit(127);
 }
 

@@ -4,7 +4,6 @@
 
 #include "tests/support/seed.h"
 #include "tests/support/suite.h"
-#include "tools/bench/correct.h"
 #include "tools/bench/structure.h"
 #include "tools/common/memory.h"
 
