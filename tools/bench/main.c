@@ -12,20 +12,6 @@
 #include "tools/common/memory.h"
 #include "tools/common/message.h"
 
-static int pin(const struct bench_request *request)
-{
-	int reason;
-
-	if (request->cpu == BENCH_ANY_CPU)
-		return STATUS_OK;
-	reason = machine_pin((unsigned)request->cpu);
-	if (!reason)
-		return STATUS_OK;
-	message_error(
-	    "--cpu %" PRIu64 ": %s; processors are counted from 0, see nproc", request->cpu, strerror(reason));
-	return STATUS_USAGE;
-}
-
 static int save(const char *path, FILE *out, const struct results *results)
 {
 	int broken;
@@ -53,10 +39,13 @@ static int find_wrong(const struct results *results)
 /* Find out what is wrong before the minutes that measuring takes, and open *saved if results go to a file. */
 static int prepare(const struct bench_request *request, FILE **saved)
 {
-	int status = pin(request);
+	int reason = request->cpu == BENCH_ANY_CPU ? 0 : machine_pin((unsigned)request->cpu);
 
-	if (status)
-		return status;
+	if (reason) {
+		message_error(
+		    "--cpu %" PRIu64 ": %s; processors are counted from 0, see nproc", request->cpu, strerror(reason));
+		return STATUS_USAGE;
+	}
 	if (plan_is_empty(&request->plan)) {
 		message_error(
 		    "there is nothing to measure: none of the structures chosen takes part in the workloads chosen (floor has no E "

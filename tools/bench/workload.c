@@ -21,11 +21,6 @@ const char *const workload_too_long = "not done within the limit";
 static const char *const not_all_expired = "not every timer expired";
 static const char *const expired_otherwise = "other timers expired than the deadlines say";
 
-uint64_t workload_clock_ns(void)
-{
-	return clock_ns(CLOCK_MONOTONIC);
-}
-
 /* A pass under way. */
 struct pass {
 	const struct structure *structure;
@@ -50,7 +45,7 @@ static struct pass pass_begin(struct arena *arena, const struct structure *struc
 /* Return the sample of a pass of one part, and end it. */
 static struct sample pass_end(struct pass *pass, const char *why, uint64_t operations)
 {
-	struct sample sample = {.timed_ns = workload_clock_ns() - pass->began, .why = why};
+	struct sample sample = {.timed_ns = clock_ns(CLOCK_MONOTONIC) - pass->began, .why = why};
 
 	sample.ns_per_op = (double)sample.timed_ns / (double)operations;
 	pass->structure->destroy(pass->state);
@@ -66,7 +61,7 @@ static void sample_split(struct sample *sample, uint64_t first_ns, uint64_t oper
 
 static int pass_is_late(const struct pass *pass)
 {
-	return workload_clock_ns() - pass->began > pass->arena->limit_ns || interrupt_signal();
+	return clock_ns(CLOCK_MONOTONIC) - pass->began > pass->arena->limit_ns || interrupt_signal();
 }
 
 /* order NULL: in the order of memory. */
@@ -104,9 +99,9 @@ struct sample workload_schedule_cancel(struct arena *arena, const struct structu
 	struct sample sample;
 	uint64_t middle;
 
-	pass.began = workload_clock_ns();
+	pass.began = clock_ns(CLOCK_MONOTONIC);
 	timed_schedule(&pass, NULL, arena->inputs->delay);
-	middle = workload_clock_ns();
+	middle = clock_ns(CLOCK_MONOTONIC);
 	timed_cancel(&pass, arena->inputs->order[0]);
 	sample = pass_end(&pass, NULL, pass.n);
 	sample_split(&sample, middle - pass.began, pass.n, pass.n);
@@ -154,7 +149,7 @@ struct sample workload_heartbeat(struct arena *arena, const struct structure *st
 
 	for (i = 0; i < pass.n; i++)
 		structure->schedule(pass.state, &pass.objects[i], timeout);
-	pass.began = workload_clock_ns();
+	pass.began = clock_ns(CLOCK_MONOTONIC);
 	return pass_end(&pass, heartbeat(&pass, timeout), pass.n * TOUCHES_PER_TIMER);
 }
 
@@ -176,14 +171,14 @@ static TIMED const char *timed_ticks_each(const struct pass *pass, uint32_t *tic
 {
 	void (*advance)(void *, uint64_t) = pass->structure->advance;
 	void *state = pass->state;
-	uint64_t before = workload_clock_ns();
+	uint64_t before = clock_ns(CLOCK_MONOTONIC);
 	uint64_t now;
 
 	for (now = 1; now <= BENCH_WEEK; now++) {
 		uint64_t after, ns;
 
 		advance(state, now);
-		after = workload_clock_ns();
+		after = clock_ns(CLOCK_MONOTONIC);
 		ns = after - before;
 		before = after;
 		tick_ns[now - 1] = ns < UINT32_MAX ? (uint32_t)ns : UINT32_MAX;
@@ -198,7 +193,7 @@ struct sample workload_life(struct arena *arena, const struct structure *structu
 	struct pass pass = pass_begin(arena, structure);
 	struct sample sample;
 
-	pass.began = workload_clock_ns();
+	pass.began = clock_ns(CLOCK_MONOTONIC);
 	timed_schedule(&pass, shuffled ? arena->inputs->order[0] : NULL, arena->inputs->delay);
 	sample = pass_end(&pass, tick_ns ? timed_ticks_each(&pass, tick_ns) : timed_ticks(&pass), pass.n);
 	if (!sample.why && arena->sink.count != pass.n)
@@ -228,7 +223,7 @@ static TIMED uint64_t timed_jumps(const struct pass *pass, uint64_t began)
 		pass->structure->advance(pass->state, now);
 		pass->arena->sink.count = 0;
 		jumps++;
-	} while (jumps % 16 || workload_clock_ns() - began < LONELY_NS);
+	} while (jumps % 16 || clock_ns(CLOCK_MONOTONIC) - began < LONELY_NS);
 	return jumps;
 }
 
@@ -240,9 +235,9 @@ struct sample workload_lonely(struct arena *arena, const struct structure *struc
 	uint64_t middle, jumps;
 
 	structure->schedule(pass.state, pass.objects, LONELY_DELAY);
-	pass.began = workload_clock_ns();
+	pass.began = clock_ns(CLOCK_MONOTONIC);
 	timed_lonely_ticks(&pass);
-	middle = workload_clock_ns();
+	middle = clock_ns(CLOCK_MONOTONIC);
 	if (arena->sink.count != 1)
 		why = not_all_expired;
 	arena->sink.count = 0;
@@ -298,6 +293,6 @@ struct sample workload_churn(struct arena *arena, const struct structure *struct
 
 	for (i = 0; i < pass.n; i++)
 		structure->schedule(pass.state, &pass.objects[i], churn->first_delay[i]);
-	pass.began = workload_clock_ns();
+	pass.began = clock_ns(CLOCK_MONOTONIC);
 	return pass_end(&pass, churn_run(&pass), churn->lives);
 }

@@ -44,7 +44,4 @@ struct sample workload_lonely(struct arena *arena, const struct structure *struc
 /* F, churn. */
 struct sample workload_churn(struct arena *arena, const struct structure *structure);
 
-/* A clock in ns that only grows. */
-uint64_t workload_clock_ns(void);
-
 #endif

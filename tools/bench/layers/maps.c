@@ -4,7 +4,7 @@
 #include <uthash.h>
 
 #include "tools/bench/layers.h"
-#include "tools/bench/workload.h"
+#include "tools/common/clock.h"
 #include "tools/common/memory.h"
 #include "tools/common/random.h"
 #include "weekwheel/weekwheel.h"
@@ -41,12 +41,12 @@ struct layer_sample layer_session(uint64_t n, uint64_t seed)
 		layer_key(i, seed, key);
 		layer_check(ww_session_set(session, key, sizeof key, &session, 0, NULL), "a session");
 	}
-	begin = workload_clock_ns();
+	begin = clock_ns(CLOCK_MONOTONIC);
 	for (i = 0; i < LOOKUPS; i++) {
 		layer_key(random_below(&state, n), seed, key);
 		hits += ww_session_refresh(session, key, sizeof key, 0, NULL) == 1;
 	}
-	double ns = (double)(workload_clock_ns() - begin) / (double)LOOKUPS;
+	double ns = (double)(clock_ns(CLOCK_MONOTONIC) - begin) / (double)LOOKUPS;
 	layer_check(hits == LOOKUPS ? 0 : WW_ESTALE, "a session was lost");
 	layer_check(ww_session_stats(session, &after), "the session map");
 	layer_check(ww_session_destroy(session), "the session map");
@@ -73,14 +73,14 @@ struct layer_sample layer_uthash(uint64_t n, uint64_t seed)
 		layer_key(i, seed, all[i].key);
 		HASH_ADD(hh, table, key, sizeof all[i].key, &all[i]);
 	}
-	begin = workload_clock_ns();
+	begin = clock_ns(CLOCK_MONOTONIC);
 	for (i = 0; i < LOOKUPS; i++) {
 		struct named *hit;
 		layer_key(random_below(&state, n), seed, key);
 		HASH_FIND(hh, table, key, sizeof key, hit);
 		hits += hit != NULL;
 	}
-	double ns = (double)(workload_clock_ns() - begin) / (double)LOOKUPS;
+	double ns = (double)(clock_ns(CLOCK_MONOTONIC) - begin) / (double)LOOKUPS;
 	found = hits;
 	HASH_CLEAR(hh, table);
 	free(all);
@@ -121,13 +121,13 @@ struct layer_sample layer_khash(uint64_t n, uint64_t seed)
 		khint_t at = kh_put(names, table, key, &added);
 		kh_val(table, at) = &key;
 	}
-	begin = workload_clock_ns();
+	begin = clock_ns(CLOCK_MONOTONIC);
 	for (i = 0; i < LOOKUPS; i++) {
 		layer_key(random_below(&state, n), seed, key.bytes);
 		khint_t at = kh_get(names, table, key);
 		hits += at != kh_end(table) && kh_val(table, at) != NULL;
 	}
-	double ns = (double)(workload_clock_ns() - begin) / (double)LOOKUPS;
+	double ns = (double)(clock_ns(CLOCK_MONOTONIC) - begin) / (double)LOOKUPS;
 	found = hits;
 	kh_destroy(names, table);
 	return (struct layer_sample){ns, 0};

@@ -6,7 +6,7 @@
 #include <time.h>
 
 #include "tools/bench/layers.h"
-#include "tools/bench/workload.h"
+#include "tools/common/clock.h"
 #include "tools/common/memory.h"
 #include "weekwheel/weekwheel.h"
 
@@ -51,7 +51,7 @@ static struct layer_sample run_threads(unsigned threads)
 	unsigned i;
 
 	layer_check(ww_driver_create(&driver, NULL), "the driver");
-	begin = workload_clock_ns();
+	begin = clock_ns(CLOCK_MONOTONIC);
 	for (i = 0; i < threads; i++) {
 		callers[i].driver = driver;
 		if (pthread_create(&running[i], NULL, call, &callers[i]))
@@ -59,7 +59,7 @@ static struct layer_sample run_threads(unsigned threads)
 	}
 	for (i = 0; i < threads; i++)
 		pthread_join(running[i], NULL);
-	ns = workload_clock_ns() - begin;
+	ns = clock_ns(CLOCK_MONOTONIC) - begin;
 	layer_check(ww_driver_destroy(driver), "the driver");
 	free(callers);
 	free(running);
@@ -140,7 +140,7 @@ struct layer_sample layer_sleep(uint64_t n, uint64_t seed)
 	enum { TICK_NS = 1000000 };
 	const uint64_t between = WW_SECOND / FIRINGS_A_SECOND;
 	uint32_t *late_ns = memory_zeroed(FIRINGS, sizeof *late_ns);
-	uint64_t begin = workload_clock_ns() + 10 * TICK_NS;
+	uint64_t begin = clock_ns(CLOCK_MONOTONIC) + 10 * TICK_NS;
 	uint64_t tick, now;
 	size_t i = 0;
 
@@ -149,7 +149,7 @@ struct layer_sample layer_sleep(uint64_t n, uint64_t seed)
 		struct timespec until = {(time_t)(tick / WW_SECOND), (long)(tick % WW_SECOND)};
 		while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL))
 			continue;
-		now = workload_clock_ns();
+		now = clock_ns(CLOCK_MONOTONIC);
 		for (; i < FIRINGS && begin + i * between <= tick; i++)
 			late_ns[i] = (uint32_t)(now - (begin + i * between));
 	}
