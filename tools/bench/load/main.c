@@ -255,28 +255,16 @@ static void probe(uint64_t seconds)
 
 /* ---- The command line */
 
-static void run_what(const char *what, const uint64_t numbers[])
-{
-	if (strcmp(what, "put") == 0)
-		run(put_start, put_answer);
-	else if (strcmp(what, "cycle") == 0)
-		run(put_start, cycle_answer);
-	else if (strcmp(what, "first") == 0)
-		run(due_start, cycle_answer);
-	else if (strcmp(what, "due") == 0)
-		run(due_start, due_answer);
-	else if (strcmp(what, "put-due") == 0)
-		put_due(numbers[1]);
-	else
-		probe(numbers[0]);
-}
-
 int main(int count, char **arguments)
 {
 	static const struct {
 		const char *name;
 		int numbers;
-	} commands[] = {{"put", 5}, {"cycle", 2}, {"first", 0}, {"put-due", 2}, {"due", 2}, {"probe", 1}};
+		void (*start)(struct connection *connection); /* NULL: no run of the loop */
+		connection_fn *answer;
+	} commands[] = {{"put", 5, put_start, put_answer}, {"cycle", 2, put_start, cycle_answer},
+	    {"first", 0, due_start, cycle_answer}, {"due", 2, due_start, due_answer}, {"put-due", 2, NULL, NULL},
+	    {"probe", 1, NULL, NULL}};
 	uint64_t numbers[5] = {1, 1};
 	const char *what = count > 2 ? arguments[2] : "";
 	size_t i = 0;
@@ -300,9 +288,15 @@ int main(int count, char **arguments)
 	}
 	load.body = memory_zeroed(load.bytes + 1, 1);
 	memset(load.body, 'b', load.bytes);
-	run_what(what, numbers);
-	if (strcmp(what, "put-due") != 0)
-		report(what);
+	if (strcmp(what, "put-due") == 0) {
+		put_due(numbers[1]);
+		return load.wrong ? STATUS_FAILED : STATUS_OK;
+	}
+	if (commands[i].start)
+		run(commands[i].start, commands[i].answer);
+	else
+		probe(numbers[0]);
+	report(what);
 	if (strcmp(what, "due") == 0)
 		printf("{\"what\":\"latest\",\"ms\":%.1f}\n", (double)load.latest_ns / 1e6);
 	return load.wrong || load.early ? STATUS_FAILED : STATUS_OK;
