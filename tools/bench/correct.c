@@ -1,14 +1,13 @@
-/* The correctness run, which a structure passes before it is timed. */
-#include "tools/bench/correct.h"
-
+/* The correctness run. A structure passes it before it is timed. */
 #include <stdlib.h>
 #include <string.h>
 
+#include "tools/bench/structure.h"
 #include "tools/common/memory.h"
 #include "tools/common/random.h"
 
 enum { OBJECTS = 250, CHANCES = 8 };
-/* Beyond the last deadline by as much as the latest structure may need. */
+/* After the last deadline, with time for a structure that is late. */
 #define END (2 * BENCH_WEEK + 10000)
 
 static const char *const expired_again = "a timer expired twice, or after it was cancelled";
@@ -75,7 +74,7 @@ static const char *trial_expiry(struct trial *trial, const struct object *object
 	return NULL;
 }
 
-/* What has expired, and how late what has not is by now. */
+/* Check what has expired, and note how late the others are by now. */
 static const char *trial_look(struct trial *trial)
 {
 	const char *wrong = NULL;

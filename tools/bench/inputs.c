@@ -1,4 +1,4 @@
-/* Drawing the inputs of the workloads. */
+/* Draws the inputs of the workloads. */
 #include "tools/bench/inputs.h"
 
 #include <stdlib.h>
@@ -55,7 +55,7 @@ static uint32_t draw_mixed(uint64_t *random)
 	return pick < 7 ? 30 : pick < 9 ? 1800 : draw_week(random);
 }
 
-/* What the script is written with: a structure that says who expires. */
+/* A flat wheel plays the script while it is written, and tells what expires. */
 struct rehearsal {
 	struct object *objects;
 	uint64_t n;
@@ -83,7 +83,7 @@ static void rehearse_tick(struct rehearsal *rehearsal, struct churn *churn, uint
 	expired = rehearsal->sink.count;
 	for (i = 0; i < expired; i++)
 		rehearsal->expired[i] = (uint32_t)(rehearsal->sink.expired[i] - rehearsal->objects);
-	/* Nobody's own order of expiry. */
+	/* In no structure's own order of expiry. */
 	shuffle(rehearsal->expired, expired, &rehearsal->random);
 	for (i = 0; i < expired; i++)
 		rehearse_life(rehearsal, churn, rehearsal->expired[i]);
@@ -126,7 +126,7 @@ void inputs_draw_churn(struct inputs *inputs, uint64_t seed)
 	rehearsal.expired = memory_zeroed(inputs->n, sizeof *rehearsal.expired);
 	rehearsal.state = structure_flat.create(rehearsal.objects, inputs->n, &rehearsal.sink);
 	churn->first_delay = memory_zeroed(inputs->n, sizeof *churn->first_delay);
-	/* The expiries of the last tick may go beyond. */
+	/* The expiries of the last tick may exceed it. */
 	churn->object = memory_zeroed(most + inputs->n, sizeof *churn->object);
 	churn->delay = memory_zeroed(most + inputs->n, sizeof *churn->delay);
 	rehearse(&rehearsal, churn, most);

@@ -1,7 +1,7 @@
 #ifndef TOOLS_BENCH_INPUTS_H
 #define TOOLS_BENCH_INPUTS_H
 
-/* What the workloads do, drawn from a seed before anything is timed, and the same for every structure. */
+/* The inputs of the workloads: drawn from a seed before anything is timed, and the same for every structure. */
 
 #include <stdint.h>
 
@@ -9,17 +9,17 @@
 #define ORDERS 4
 
 /*
- * Workload F. In each tick some timers expire and are scheduled again, and four times as many that are pending are
- * cancelled and scheduled again; so n are pending at any time and 80 % are cancelled before they expire. Which ones
- * expire follows from the deadlines, so that the whole script can be written beforehand.
+ * The script of workload F. In each tick some timers expire and are scheduled again, and four times as many that are
+ * pending are cancelled and scheduled again. At any time n are pending, and 80 % are cancelled before they expire. The
+ * deadlines decide which ones expire: the whole script can be written beforehand.
  */
 struct churn {
-	uint32_t *first_delay; /* of each object, from the start; a timer is somewhere in its delay then */
-	uint32_t *object;      /* of each life, in order: who is scheduled, and for how long */
+	uint32_t *first_delay; /* of each object at the start, when part of its delay has passed */
+	uint32_t *object;      /* of each life, in order: what is scheduled, and for how long */
 	uint32_t *delay;
 	uint64_t lives;
-	uint32_t *expired;   /* per tick: so many lives follow an expiry, */
-	uint32_t *cancelled; /* and after those so many a cancel */
+	uint32_t *expired;   /* of each tick: so many lives follow an expiry, */
+	uint32_t *cancelled; /* and after those so many follow a cancel */
 	uint64_t ticks;
 };
 

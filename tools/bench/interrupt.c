@@ -1,4 +1,4 @@
-/* Stop early, and keep what has been measured. */
+/* Remembers the signal that ends a run early. */
 #include "tools/bench/interrupt.h"
 
 #include <signal.h>
@@ -14,9 +14,7 @@ static struct sigaction before[NUMBERS];
 
 void interrupt_end(void)
 {
-	size_t i;
-
-	for (i = 0; i < NUMBERS; i++)
+	for (size_t i = 0; i < NUMBERS; i++)
 		sigaction(numbers[i], &before[i], NULL);
 }
 
@@ -26,7 +24,7 @@ static void remember(int number)
 	interrupt_end();
 }
 
-/* One that is ignored, as of what runs in the background, stays so. */
+/* A signal that is ignored, as in a background job, stays ignored. */
 void interrupt_begin(void)
 {
 	struct sigaction action = {.sa_handler = remember, .sa_flags = SA_RESTART};

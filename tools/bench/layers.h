@@ -2,8 +2,8 @@
 #define TOOLS_BENCH_LAYERS_H
 
 /*
- * What is measured of the layers above the wheel: they read clocks, take locks and run threads, so that they have no
- * place in the table of operations that wheels and heaps share. Each workload here has contestants of its own.
+ * What is measured of the layers above the wheel. They read clocks, take locks and run threads, and have no place in the
+ * table of operations that wheels and heaps share. Each workload here has contestants of its own.
  *
  *     K   n sessions, keys of 16 bytes, in random order: refresh by key, against a lookup in a library's table
  *     T   schedule and cancel on the driver: one thread, and two
@@ -17,39 +17,37 @@
 void layers_run_once(const struct plan *plan, struct results *results);
 void layers_run_size(const struct plan *plan, uint64_t n, struct results *results);
 
-/* One pass each. A map holds n keys; returns ns a lookup, and in *bytes, if it is known, what an entry takes. */
-struct layer_map {
-	const struct structure *structure;
-	double (*measure)(uint64_t n, uint64_t seed, double *bytes);
+/* What a pass measures: the two values of its contestant's metrics. */
+struct layer_sample {
+	double first, second;
 };
-extern const struct layer_map layer_session;
-extern const struct layer_map layer_uthash;
+
+/* K: ns a lookup in a map of n keys, and the bytes of an entry, 0 if they are not known. */
+struct layer_sample layer_session(uint64_t n, uint64_t seed);
+struct layer_sample layer_uthash(uint64_t n, uint64_t seed);
 #ifdef HAVE_KHASH
-extern const struct layer_map layer_khash;
+struct layer_sample layer_khash(uint64_t n, uint64_t seed);
 #endif
 
-/* ns a schedule and cancel, of so many threads together. */
-double layer_threads(unsigned threads);
+/* T: ns a schedule and cancel, of one thread and of two together. */
+struct layer_sample layer_one_thread(uint64_t n, uint64_t seed);
+struct layer_sample layer_two_threads(uint64_t n, uint64_t seed);
 
-/* Microseconds by which the callbacks started late: half of them by less, and all but one in a thousand. */
-struct layer_lateness {
-	double median_us;
-	double p999_us;
-};
-enum { LAYER_FIRINGS = 300000 };
-struct layer_lateness layer_late(void);
 /*
- * The same if the driver cost nothing: a thread sleeps until each tick, and what is due by then counts as started when
- * it wakes. What the machine itself is late, and the rounding up to ticks, is in it.
+ * L: by how many microseconds the callbacks started late: half of them by less, and all but one in a thousand. And the
+ * same if the driver cost nothing: a thread sleeps until each tick, and what is due by then counts as started when it
+ * wakes. The machine's own lateness and the rounding up to ticks are in it.
  */
-struct layer_lateness layer_sleep(void);
+enum { LAYER_TIMERS = 10000, LAYER_FIRINGS = 300000 };
+struct layer_sample layer_late(uint64_t n, uint64_t seed);
+struct layer_sample layer_sleep(uint64_t n, uint64_t seed);
 
-/* Ticks between the deadline and the last of the 1,000. */
-double layer_herd(uint64_t n, uint64_t seed);
+/* H: ticks between the deadline and the last of the 1,000. */
+struct layer_sample layer_herd(uint64_t n, uint64_t seed);
 
 /* The key of the i-th entry: 16 bytes that look random. */
 void layer_key(uint64_t i, uint64_t seed, unsigned char key[16]);
-/* End the program, for which nothing of this may fail. */
+/* End the program after a message if there was an error. */
 void layer_check(int error, const char *what);
 
 #endif

@@ -1,4 +1,4 @@
-/* The machine that measures. */
+/* Describes the machine that measures. */
 #include "tools/bench/machine.h"
 
 #include <errno.h>
@@ -66,7 +66,7 @@ unsigned long machine_cache_kib(const char *folder, unsigned level)
 	return 0;
 }
 
-/* In KiB, 0 where the system does not say. What sysconf says may be the sum of the caches that a socket has. */
+/* In KiB, 0 if unknown. sysconf may return the sum of all caches of a socket, and is asked last. */
 static unsigned long cache_kib(unsigned level, int otherwise)
 {
 	char folder[64];

@@ -12,8 +12,8 @@ int machine_pin(unsigned cpu);
 void machine_describe(char *text, size_t size);
 
 /*
- * Return the size in KiB of the cache of a level, 2 or 3, that the folder describes as
- * /sys/devices/system/cpu/cpu0/cache does: index<i>/level and index<i>/size, "32768K". 0 if it does not.
+ * Return the size in KiB of the cache of a level, 2 or 3, or 0 if it is unknown. The folder is like
+ * /sys/devices/system/cpu/cpu0/cache and has index<i>/level and index<i>/size, "32768K".
  */
 unsigned long machine_cache_kib(const char *folder, unsigned level);
 

@@ -1,28 +1,16 @@
-/* The program weekwheel-bench: run what was asked for, and write the results. */
+/* The program weekwheel-bench: runs the chosen measurements and writes the results. */
 #include <errno.h>
+#include <inttypes.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "tools/bench/bench_options.h"
 #include "tools/bench/machine.h"
-#include "tools/bench/report.h"
+#include "tools/bench/options.h"
+#include "tools/bench/result.h"
 #include "tools/common/command.h"
 #include "tools/common/memory.h"
 #include "tools/common/message.h"
-
-static int pin(const struct bench_request *request)
-{
-	int reason;
-
-	if (request->cpu < 0)
-		return STATUS_OK;
-	reason = machine_pin((unsigned)request->cpu);
-	if (!reason)
-		return STATUS_OK;
-	message_error("--cpu %ld: %s; processors are counted from 0, see nproc", request->cpu, strerror(reason));
-	return STATUS_USAGE;
-}
 
 static int save(const char *path, FILE *out, const struct results *results)
 {
@@ -39,9 +27,7 @@ static int save(const char *path, FILE *out, const struct results *results)
 
 static int find_wrong(const struct results *results)
 {
-	size_t i;
-
-	for (i = 0; i < results->checked_count; i++)
+	for (size_t i = 0; i < results->checked_count; i++)
 		if (results->checked[i].wrong) {
 			message_error(
 			    "%s is wrong: %s", results->checked[i].structure->name, results->checked[i].wrong);
@@ -50,13 +36,16 @@ static int find_wrong(const struct results *results)
 	return STATUS_OK;
 }
 
-/* What can be found out before the minutes that the measuring takes: *saved is opened, if results go to a file. */
+/* Find out what is wrong before the minutes that measuring takes, and open *saved if results go to a file. */
 static int prepare(const struct bench_request *request, FILE **saved)
 {
-	int status = pin(request);
+	int reason = request->cpu == BENCH_ANY_CPU ? 0 : machine_pin((unsigned)request->cpu);
 
-	if (status)
-		return status;
+	if (reason) {
+		message_error(
+		    "--cpu %" PRIu64 ": %s; processors are counted from 0, see nproc", request->cpu, strerror(reason));
+		return STATUS_USAGE;
+	}
 	if (plan_is_empty(&request->plan)) {
 		message_error(
 		    "there is nothing to measure: none of the structures chosen takes part in the workloads chosen (floor has no E "
@@ -99,7 +88,7 @@ int main(int count, char **arguments)
 	int status;
 
 	message_program = "weekwheel-bench";
-	/* A closed pipe is then an error of the write, after which the results can still be saved. */
+	/* A closed pipe is then a failed write, and the results can still be saved. */
 	signal(SIGPIPE, SIG_IGN);
 	switch (bench_request_parse(&request, arguments + (count > 0))) {
 	case BENCH_REQUEST_RUN:

@@ -1,27 +1,7 @@
-/* The results as text. */
-#include "tools/bench/report.h"
+/* Writes the results as tables and as JSON. */
+#include "tools/bench/result.h"
 
 #include <inttypes.h>
-
-static const char *title(const struct result *result)
-{
-	static const char *const titles[METRICS] = {
-	    [NS_PER_OP] = "ns an operation",
-	    [NS_PER_TIMER] = "ns a timer",
-	    [MAX_TICK_US] = "longest tick, us",
-	    [P999_TICK_US] = "99.9 % of the ticks take at most, us",
-	    [NS_PER_TICK] = "ns a tick",
-	    [JUMP_NS] = "to schedule it and jump over all of it, ns",
-	    [BYTES_PER_TIMER] = "bytes a timer",
-	    [MEDIAN_LATE_US] = "half of the callbacks start later than, us",
-	    [P999_LATE_US] = "one callback in a thousand starts later than, us",
-	    [LATE_TICKS] = "ticks by which the last one is late",
-	};
-
-	if (result->workload == WORKLOAD_F)
-		return "ns a life: a schedule, 0.8 of a cancel, 0.2 of an expiry, and their share of the ticks";
-	return titles[result->metric];
-}
 
 /* n with commas between the thousands. */
 static const char *grouped(char *text, size_t size, uint64_t n)
@@ -66,7 +46,8 @@ static void write_group(FILE *out, const struct results *results, const struct r
 	size_t i;
 
 	fprintf(out, "\n%s  %s\n", workload_name(first->workload), workload_summary(first->workload));
-	fprintf(out, "  %s timer%s: %s\n", grouped(n, sizeof n, first->n), first->n == 1 ? "" : "s", title(first));
+	fprintf(out, "  %s timer%s: %s\n", grouped(n, sizeof n, first->n), first->n == 1 ? "" : "s",
+	    metric_title(first->metric, first->workload));
 	fprintf(out, "  %-14s %12s %12s %12s %12s\n", "structure", "median", "min", "max", "/ weekwheel");
 	for (i = 0; i < results->count; i++) {
 		const struct result *result = &results->result[i];
@@ -133,7 +114,7 @@ void bench_report_table(FILE *out, const struct results *results)
 			write_group(out, results, &results->result[i]);
 	write_left_out(out, results);
 	if (results->interrupted)
-		fputs("\nInterrupted: what else was asked for has not been measured.\n", out);
+		fputs("\nInterrupted: the rest has not been measured.\n", out);
 	if (results_ticks_are_raw(results))
 		fputs(
 		    "\nWith fewer than 3 repetitions the longest ticks are also those in which the machine stalled.\n",
@@ -142,7 +123,7 @@ void bench_report_table(FILE *out, const struct results *results)
 
 /* ---- JSON ------------------------------------------------------------------------------------------------------ */
 
-/* What the system says of itself may have any byte in it. */
+/* The description of the machine may have any byte in it. */
 static void write_string(FILE *out, const char *key, const char *text)
 {
 	fprintf(out, "\"%s\": \"", key);
@@ -157,7 +138,7 @@ static void begin_object(FILE *out, size_t index, const struct structure *struct
 	fprintf(out, "%s\n  {\"structure\": \"%s\"", index ? "," : "", structure->name);
 }
 
-/* The structures that were chosen or have results, and what each takes when it is empty, by its longest delay in seconds. */
+/* What a structure takes without timers, by its longest delay in seconds. */
 static void write_structure(FILE *out, size_t index, const struct structure *structure)
 {
 	static const uint64_t horizons[] = {60, 3600, 86400, 604800, 2592000, 31536000};
@@ -168,10 +149,12 @@ static void write_structure(FILE *out, size_t index, const struct structure *str
 	fputs(", ", out);
 	write_string(out, "summary", structure->summary);
 	fputs(", \"empty_bytes\": {", out);
-	for (i = 0; structure->fixed_bytes && i < sizeof horizons / sizeof *horizons; i++) {
-		if (structure->longest && horizons[i] > structure->longest && !structure->any_horizon)
+	for (i = 0; i < sizeof horizons / sizeof *horizons; i++) {
+		size_t bytes = structure_empty_bytes(structure, horizons[i]);
+
+		if (!bytes || (structure->longest && horizons[i] > structure->longest && !structure->any_horizon))
 			continue;
-		fprintf(out, "%s\"%" PRIu64 "\": %zu", separator, horizons[i], structure->fixed_bytes(horizons[i]));
+		fprintf(out, "%s\"%" PRIu64 "\": %zu", separator, horizons[i], bytes);
 		separator = ", ";
 	}
 	fputs("}}", out);
@@ -212,7 +195,7 @@ static void write_found(FILE *out, size_t index, const struct checked *checked)
 	fputc('}', out);
 }
 
-/* With the most timers only, around the end of the first day: all would be millions of numbers. */
+/* Only those with the most timers, and around the end of the first day: all would be millions of numbers. */
 static void write_ticks(FILE *out, const struct results *results)
 {
 	enum { BEGIN = 86400 - 7200, END = 86400 + 7200 };

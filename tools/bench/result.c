@@ -1,5 +1,8 @@
-/* Names and look-up of results. */
+/* The names of workloads and metrics, and the lists of results. */
 #include "tools/bench/result.h"
+
+#include <stdlib.h>
+#include <string.h>
 
 #include "tools/common/memory.h"
 
@@ -18,25 +21,25 @@ static const struct {
     [WORKLOAD_E] = {"E", "one timer 6.9 days away"},
     [WORKLOAD_F] = {"F", "churn: 80 % are cancelled before they expire"},
     [WORKLOAD_G] = {"G", "memory"},
-    [WORKLOAD_K] = {"K", "sessions: refresh by a key of 16 bytes, beside a table's lookup"},
+    [WORKLOAD_K] = {"K", "sessions: refresh by a key of 16 bytes, against a table's lookup"},
     [WORKLOAD_T] = {"T", "the driver: schedule and cancel, one thread and two"},
     [WORKLOAD_L] = {"L", "the driver: 100,000 expiries a second, ticks of 1 ms"},
     [WORKLOAD_H] = {"H", "sessions: 1,000 with one deadline among n that are not due"},
 };
 
 static const struct {
-	const char *name, *unit;
+	const char *name, *unit, *title;
 } metric_words[METRICS] = {
-    [NS_PER_OP] = {"ns_per_op", "ns"},
-    [NS_PER_TIMER] = {"ns_per_timer", "ns"},
-    [MAX_TICK_US] = {"max_tick_us", "us"},
-    [P999_TICK_US] = {"p999_tick_us", "us"},
-    [NS_PER_TICK] = {"ns_per_tick", "ns"},
-    [JUMP_NS] = {"jump_ns", "ns"},
-    [BYTES_PER_TIMER] = {"bytes_per_timer", "bytes"},
-    [MEDIAN_LATE_US] = {"median_late_us", "us"},
-    [P999_LATE_US] = {"p999_late_us", "us"},
-    [LATE_TICKS] = {"late_ticks", "ticks"},
+    [NS_PER_OP] = {"ns_per_op", "ns", "ns an operation"},
+    [NS_PER_TIMER] = {"ns_per_timer", "ns", "ns a timer"},
+    [MAX_TICK_US] = {"max_tick_us", "us", "longest tick, us"},
+    [P999_TICK_US] = {"p999_tick_us", "us", "99.9 % of the ticks take at most, us"},
+    [NS_PER_TICK] = {"ns_per_tick", "ns", "ns a tick"},
+    [JUMP_NS] = {"jump_ns", "ns", "to schedule it and jump over all of it, ns"},
+    [BYTES_PER_TIMER] = {"bytes_per_timer", "bytes", "bytes a timer"},
+    [MEDIAN_LATE_US] = {"median_late_us", "us", "half of the callbacks start later than, us"},
+    [P999_LATE_US] = {"p999_late_us", "us", "one callback in a thousand starts later than, us"},
+    [LATE_TICKS] = {"late_ticks", "ticks", "ticks by which the last one is late"},
 };
 
 const char *workload_name(enum workload workload)
@@ -57,6 +60,13 @@ const char *metric_name(enum metric metric)
 const char *metric_unit(enum metric metric)
 {
 	return metric_words[metric].unit;
+}
+
+const char *metric_title(enum metric metric, enum workload workload)
+{
+	if (workload == WORKLOAD_F)
+		return "ns a life: a schedule, 0.8 of a cancel, 0.2 of an expiry, and their share of the ticks";
+	return metric_words[metric].title;
 }
 
 const struct result *results_find(const struct results *results, const struct structure *structure,
@@ -99,4 +109,17 @@ int results_ticks_are_raw(const struct results *results)
 			return 1;
 	}
 	return 0;
+}
+
+void results_free(struct results *results)
+{
+	size_t i;
+
+	for (i = 0; i < results->ticks_count; i++)
+		free(results->ticks[i].ns);
+	free(results->ticks);
+	free(results->result);
+	free(results->checked);
+	free(results->left_out);
+	memset(results, 0, sizeof *results);
 }

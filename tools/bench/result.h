@@ -1,10 +1,11 @@
 #ifndef TOOLS_BENCH_RESULT_H
 #define TOOLS_BENCH_RESULT_H
 
-/* What a run of the benchmark found. */
+/* The results of a run of the benchmark, and the names of workloads and metrics. */
 
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "tools/bench/structure.h"
 
@@ -19,7 +20,7 @@ enum workload {
 	WORKLOAD_E,
 	WORKLOAD_F,
 	WORKLOAD_G,
-	/* Of the layers above the wheel: see bench/layers/layers.h. */
+	/* Of the layers above the wheel: see layers.h. */
 	WORKLOAD_K,
 	WORKLOAD_T,
 	WORKLOAD_L,
@@ -44,9 +45,10 @@ enum metric {
 /* "A", "C30", "Cweek"; and a few words of what it is: "schedule", "heartbeat, 30 s". */
 const char *workload_name(enum workload workload);
 const char *workload_summary(enum workload workload);
-/* "ns_per_op" and its unit, "ns". */
+/* "ns_per_op", its unit, "ns", and what a table calls it: "ns an operation". */
 const char *metric_name(enum metric metric);
 const char *metric_unit(enum metric metric);
+const char *metric_title(enum metric metric, enum workload workload);
 
 struct result {
 	const struct structure *structure;
@@ -57,21 +59,21 @@ struct result {
 	unsigned repetitions;    /* how many there were */
 };
 
-/* The times of the ticks of a whole life (workload D): of each tick the median over the repetitions. */
+/* The times of the ticks of a whole life (workload D): each is the median over the repetitions. */
 struct ticks {
 	const struct structure *structure;
 	uint64_t n;
-	uint32_t *ns; /* of BENCH_WEEK ticks, of which ns[0] is the first */
+	uint32_t *ns; /* of BENCH_WEEK ticks */
 };
 
-/* What the correctness run said of a structure. */
+/* What the correctness run found. */
 struct checked {
 	const struct structure *structure;
-	const char *wrong; /* NULL, or a sentence: then nothing of it is timed */
+	const char *wrong; /* NULL, or a sentence: the structure is then not timed */
 	uint64_t latest;   /* ticks by which a timer was late */
 };
 
-/* Why a pair has no result. */
+/* Why a structure has no result of a workload. */
 struct left_out {
 	const struct structure *structure;
 	enum workload workload;
@@ -99,14 +101,17 @@ struct results {
 const struct result *results_find(const struct results *results, const struct structure *structure,
     enum workload workload, uint64_t n, enum metric metric);
 
-/* Add one. */
 void results_add(struct results *results, struct result result);
 void results_leave_out(struct results *results, struct left_out left_out);
+void results_free(struct results *results);
 
-/*
- * Return 1 if times of ticks are of fewer repetitions than it takes for the median of each tick to leave out what else
- * the machine did.
- */
+/* Return 1 if times of ticks have too few repetitions for their medians to leave out what else the machine did. */
 int results_ticks_are_raw(const struct results *results);
+
+/* Write the results as tables for a person. */
+void bench_report_table(FILE *out, const struct results *results);
+
+/* Write the results as a JSON object; docs/benchmark.md lists its keys. "results" has an object a line. */
+void bench_report_json(FILE *out, const struct results *results);
 
 #endif

@@ -1,4 +1,4 @@
-/* From the samples of a structure to its results. */
+/* Turns the samples of a structure into its results. */
 #include "tools/bench/row.h"
 
 #include <stdlib.h>
@@ -56,13 +56,11 @@ void row_add_samples(const struct row *row, const double *value, struct result r
 /* ---- Ticks ---------------------------------------------------------------------------------------------------- */
 
 /*
- * A repetition does the same work in the same tick. So a tick's time is its median over the repetitions, from which
- * falls out what else the machine did meanwhile, if there are three of them or more; the longest tick is the longest of
- * those medians, and its minimum and maximum are those of the ticks' minima and maxima.
+ * A repetition does the same work in the same tick. A tick's time is its median over the repetitions: if there are three
+ * or more, what else the machine did in one of them falls out. The longest tick is the longest of those medians. Its
+ * minimum and maximum are those of the ticks' minima and maxima.
  */
-struct tick_times {
-	uint32_t *median, *min, *max;
-};
+enum { MEDIAN, MIN, MAX, KINDS };
 
 static int compare_ticks(const void *left, const void *right)
 {
@@ -71,80 +69,55 @@ static int compare_ticks(const void *left, const void *right)
 	return (a > b) - (a < b);
 }
 
-static uint32_t tick_median(uint32_t *ns, unsigned count)
+static void gather_ticks(const struct row *row, uint32_t *const ns[KINDS])
 {
-	uint32_t above, below;
-
-	qsort(ns, count, sizeof *ns, compare_ticks);
-	above = ns[count / 2];
-	below = ns[(count - 1) / 2];
-	return below + (above - below) / 2;
-}
-
-static struct tick_times tick_times(const struct row *row)
-{
-	struct tick_times times;
 	uint32_t sorted[PASSES_MAX];
-	uint64_t tick;
-	unsigned i;
+	unsigned count = row->tick_count;
 
-	times.median = memory_zeroed(BENCH_WEEK, sizeof(uint32_t));
-	times.min = memory_zeroed(BENCH_WEEK, sizeof(uint32_t));
-	times.max = memory_zeroed(BENCH_WEEK, sizeof(uint32_t));
-	for (tick = 0; tick < BENCH_WEEK; tick++) {
-		for (i = 0; i < row->tick_count; i++)
+	for (uint64_t tick = 0; tick < BENCH_WEEK; tick++) {
+		uint32_t above, below;
+
+		for (unsigned i = 0; i < count; i++)
 			sorted[i] = row->tick_ns[i][tick];
-		times.median[tick] = tick_median(sorted, row->tick_count);
-		times.min[tick] = sorted[0];
-		times.max[tick] = sorted[row->tick_count - 1];
+		qsort(sorted, count, sizeof *sorted, compare_ticks);
+		above = sorted[count / 2];
+		below = sorted[(count - 1) / 2];
+		ns[MEDIAN][tick] = below + (above - below) / 2;
+		ns[MIN][tick] = sorted[0];
+		ns[MAX][tick] = sorted[count - 1];
 	}
-	return times;
 }
 
-static uint32_t *sorted_copy(const uint32_t *ns)
+/* Add the result of the tick of that rank, of which `result` has all but the times. */
+static void add_tick(struct results *results, struct result result, uint32_t *const sorted[KINDS], size_t rank)
 {
-	uint32_t *sorted = memory_zeroed(BENCH_WEEK, sizeof *sorted);
-
-	memcpy(sorted, ns, BENCH_WEEK * sizeof *sorted);
-	qsort(sorted, BENCH_WEEK, sizeof *sorted, compare_ticks);
-	return sorted;
-}
-
-static void add_tick_results(const struct tick_times *times, struct result result, struct results *results)
-{
-	static const struct {
-		enum metric metric;
-		size_t rank;
-	} wanted[] = {{MAX_TICK_US, BENCH_WEEK - 1}, {P999_TICK_US, BENCH_WEEK - BENCH_WEEK / 1000 - 1}};
-	uint32_t *median = sorted_copy(times->median);
-	uint32_t *min = sorted_copy(times->min);
-	uint32_t *max = sorted_copy(times->max);
-	size_t i;
-
-	for (i = 0; i < sizeof wanted / sizeof *wanted; i++) {
-		result.metric = wanted[i].metric;
-		result.median = median[wanted[i].rank] / 1e3;
-		result.min = min[wanted[i].rank] / 1e3;
-		result.max = max[wanted[i].rank] / 1e3;
-		results_add(results, result);
-	}
-	free(median);
-	free(min);
-	free(max);
+	result.median = sorted[MEDIAN][rank] / 1e3;
+	result.min = sorted[MIN][rank] / 1e3;
+	result.max = sorted[MAX][rank] / 1e3;
+	results_add(results, result);
 }
 
 void row_add_ticks(const struct row *row, enum workload workload, uint64_t n, struct results *results)
 {
-	struct tick_times times;
+	struct result result = {row->structure, workload, n, MAX_TICK_US, 0, 0, 0, row->tick_count};
+	struct ticks ticks = {row->structure, n, NULL};
+	uint32_t *ns[KINDS];
+	int kind;
 
 	if (row->tick_count == 0)
 		return;
-	times = tick_times(row);
-	add_tick_results(
-	    &times, (struct result){row->structure, workload, n, MAX_TICK_US, 0, 0, 0, row->tick_count}, results);
-	free(times.min);
-	free(times.max);
-	results->ticks =
-	    memory_grow(results->ticks, &results->ticks_capacity, results->ticks_count, sizeof *results->ticks);
-	results->ticks[results->ticks_count++] = (struct ticks){row->structure, n, times.median};
+	for (kind = 0; kind < KINDS; kind++)
+		ns[kind] = memory_zeroed(BENCH_WEEK, sizeof *ns[kind]);
+	gather_ticks(row, ns);
+	ticks.ns = memory_zeroed(BENCH_WEEK, sizeof *ticks.ns);
+	memcpy(ticks.ns, ns[MEDIAN], BENCH_WEEK * sizeof *ticks.ns);
+	results->ticks = memory_grow(results->ticks, &results->ticks_capacity, results->ticks_count, sizeof ticks);
+	results->ticks[results->ticks_count++] = ticks;
+	for (kind = 0; kind < KINDS; kind++)
+		qsort(ns[kind], BENCH_WEEK, sizeof *ns[kind], compare_ticks);
+	add_tick(results, result, ns, BENCH_WEEK - 1);
+	result.metric = P999_TICK_US;
+	add_tick(results, result, ns, BENCH_WEEK - BENCH_WEEK / 1000 - 1);
+	for (kind = 0; kind < KINDS; kind++)
+		free(ns[kind]);
 }

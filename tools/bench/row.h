@@ -1,7 +1,7 @@
 #ifndef TOOLS_BENCH_ROW_H
 #define TOOLS_BENCH_ROW_H
 
-/* What the passes of one workload at one size have given of a structure so far, and the results that come of it. */
+/* A row has the samples of a structure in one workload at one size. This turns them into results. */
 
 #include <stdint.h>
 
@@ -19,19 +19,19 @@ struct row {
 	int out;  /* one was given up */
 };
 
-/* Keep what a pass has given. */
+/* Keep the two values of a pass. */
 void row_keep(struct row *row, double first, double second);
 
 /* Keep the times of the ticks of a pass, which the row frees. */
 void row_keep_ticks(struct row *row, uint32_t *tick_ns);
 
-/* Forget all of it. */
+/* Forget all samples. */
 void row_drop(struct row *row);
 
-/* Add the result that the values come to, row->first or row->second; `result` says of what. None if there are none. */
+/* Add the result of the values, row->first or row->second, if there are any. `result` has all but their statistics. */
 void row_add_samples(const struct row *row, const double *value, struct result result, struct results *results);
 
-/* Add what the ticks come to, if there are any. */
+/* Add the results of the ticks, if there are any. */
 void row_add_ticks(const struct row *row, enum workload workload, uint64_t n, struct results *results);
 
 #endif

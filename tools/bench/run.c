@@ -1,7 +1,7 @@
 /*
- * The order of measuring. For each number of timers and each workload every structure has one pass that warms up and is
- * not counted; then the structures take turns within each repetition, so that a drift of the machine hits all alike. A
- * pass of some seconds needs no warming up, and no repetition: it is the only one of its structure.
+ * The order of measuring. For each number of timers and each workload, every structure first has one pass that warms up
+ * and is not counted. The structures then take turns within each repetition: a drift of the machine hits all alike. A
+ * pass of some seconds needs no warming up and no repetition. It is the only one of its structure.
  */
 #include "tools/bench/run.h"
 
@@ -10,7 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tools/bench/correct.h"
 #include "tools/bench/interrupt.h"
 #include "tools/bench/layers.h"
 #include "tools/bench/row.h"
@@ -33,6 +32,21 @@ struct bench_run {
 	char label[64];
 };
 
+/* The longest delay of each workload that schedules timers, and the metrics of the two values of a pass. */
+static const struct {
+	uint64_t longest;
+	enum metric first, second;
+} workloads[WORKLOADS] = {
+    [WORKLOAD_A] = {BENCH_WEEK - 1, NS_PER_OP, METRICS},
+    [WORKLOAD_C30] = {30, NS_PER_OP, METRICS},
+    [WORKLOAD_C1800] = {1800, NS_PER_OP, METRICS},
+    [WORKLOAD_CWEEK] = {BENCH_WEEK - 1, NS_PER_OP, METRICS},
+    [WORKLOAD_D] = {BENCH_WEEK - 1, NS_PER_TIMER, METRICS},
+    [WORKLOAD_R] = {BENCH_WEEK - 1, NS_PER_TIMER, METRICS},
+    [WORKLOAD_E] = {BENCH_WEEK - 1, NS_PER_TICK, JUMP_NS},
+    [WORKLOAD_F] = {BENCH_WEEK - 1, NS_PER_OP, METRICS},
+};
+
 static int planned(const struct bench_run *run, enum workload workload)
 {
 	return (run->plan->workloads >> workload & 1) != 0;
@@ -45,7 +59,7 @@ static void leave_out_of(
 		results_leave_out(run->results, (struct left_out){structure, workload, run->inputs.n, why});
 }
 
-/* B is measured with A, so that there is neither. */
+/* B is measured with A: neither has a result. */
 static void leave_out(struct bench_run *run, const struct structure *structure, const char *why)
 {
 	leave_out_of(run, structure, run->workload, why);
@@ -59,11 +73,9 @@ static struct sample measure(struct bench_run *run, const struct structure *stru
 {
 	switch (run->workload) {
 	case WORKLOAD_C30:
-		return workload_heartbeat(&run->arena, structure, 30);
 	case WORKLOAD_C1800:
-		return workload_heartbeat(&run->arena, structure, 1800);
 	case WORKLOAD_CWEEK:
-		return workload_heartbeat(&run->arena, structure, BENCH_WEEK - 1);
+		return workload_heartbeat(&run->arena, structure, workloads[run->workload].longest);
 	case WORKLOAD_D:
 	case WORKLOAD_R:
 		return workload_life(&run->arena, structure, run->workload == WORKLOAD_R, tick_ns);
@@ -77,8 +89,8 @@ static struct sample measure(struct bench_run *run, const struct structure *stru
 }
 
 /*
- * With one pass given up there is no result: a median of the passes that were fast enough would be too good. But one
- * that was interrupted says nothing of those before it.
+ * A structure with one pass given up has no result: a median of the passes that were fast enough would be too good. An
+ * interrupted pass says nothing about those before it.
  */
 static void give_up(struct bench_run *run, struct row *row, const char *why)
 {
@@ -103,13 +115,13 @@ static void measure_first(struct bench_run *run, struct row *row)
 		row_keep(row, sample.ns_per_op, sample.ns_per_other);
 }
 
-/* The longest tick is of the whole life in the order of memory. */
+/* A pass of the whole life that takes the time of each tick. */
 static void measure_ticks(struct bench_run *run, struct row *row)
 {
 	uint32_t *tick_ns = memory_zeroed(BENCH_WEEK, sizeof *tick_ns);
 	struct sample sample;
 
-	/* Touched, so that no tick pays for that. */
+	/* Touch the memory now, or ticks would pay for it. */
 	memset(tick_ns, 1, BENCH_WEEK * sizeof *tick_ns);
 	sample = measure(run, row->structure, tick_ns);
 	if (sample.why) {
@@ -120,7 +132,7 @@ static void measure_ticks(struct bench_run *run, struct row *row)
 	}
 }
 
-/* The reference does all its work in the last tick, which says nothing about ticks. */
+/* The floor does all its work in the last tick, which says nothing about ticks. */
 static int wants_ticks(const struct bench_run *run, const struct row *row)
 {
 	return run->workload == WORKLOAD_D && row->structure != &structure_floor && !row->out &&
@@ -158,19 +170,9 @@ static void show_step(struct bench_run *run, const struct row *row)
 
 static const char *why_unfit(const struct bench_run *run, const struct structure *structure)
 {
-	static const uint64_t longest[WORKLOADS] = {[WORKLOAD_A] = BENCH_WEEK - 1,
-	    [WORKLOAD_B] = BENCH_WEEK - 1,
-	    [WORKLOAD_C30] = 30,
-	    [WORKLOAD_C1800] = 1800,
-	    [WORKLOAD_CWEEK] = BENCH_WEEK - 1,
-	    [WORKLOAD_D] = BENCH_WEEK - 1,
-	    [WORKLOAD_R] = BENCH_WEEK - 1,
-	    [WORKLOAD_E] = BENCH_WEEK - 1,
-	    [WORKLOAD_F] = BENCH_WEEK - 1};
-
 	if (structure->most && run->inputs.n > structure->most)
 		return "too many timers for it";
-	if (structure->longest && longest[run->workload] > structure->longest)
+	if (structure->longest && workloads[run->workload].longest > structure->longest)
 		return "its range is too short";
 	return NULL;
 }
@@ -204,13 +206,11 @@ static int is_wrong(const struct results *results, const struct structure *struc
 	return 0;
 }
 
-/* Whether its pass was given up with fewer timers, so that there is no need to see it given up again. */
+/* Return 1 if its pass was given up with fewer timers. There is no need to see it given up again. */
 static int was_too_long(const struct bench_run *run, const struct structure *structure)
 {
 	const struct results *results = run->results;
-	size_t i;
-
-	for (i = 0; i < results->left_out_count; i++) {
+	for (size_t i = 0; i < results->left_out_count; i++) {
 		const struct left_out *out = &results->left_out[i];
 
 		if (out->structure == structure && out->workload == run->workload && out->n < run->inputs.n &&
@@ -253,29 +253,17 @@ static void close_row(struct bench_run *run, struct row *row)
 {
 	if (interrupt_signal() && !row->out && !row->count)
 		leave_out(run, row->structure, interrupt_why);
-	switch (run->workload) {
-	case WORKLOAD_A:
-		add_samples(run, row, row->first, WORKLOAD_A, NS_PER_OP);
+	add_samples(run, row, row->first, run->workload, workloads[run->workload].first);
+	if (run->workload == WORKLOAD_A)
 		add_samples(run, row, row->second, WORKLOAD_B, NS_PER_OP);
-		break;
-	case WORKLOAD_D:
-	case WORKLOAD_R:
-		add_samples(run, row, row->first, run->workload, NS_PER_TIMER);
-		break;
-	case WORKLOAD_E:
-		add_samples(run, row, row->first, WORKLOAD_E, NS_PER_TICK);
-		add_samples(run, row, row->second, WORKLOAD_E, JUMP_NS);
-		break;
-	default:
-		add_samples(run, row, row->first, run->workload, NS_PER_OP);
-	}
+	if (workloads[run->workload].second != METRICS)
+		add_samples(run, row, row->second, run->workload, workloads[run->workload].second);
 	row_add_ticks(row, run->workload, run->inputs.n, run->results);
 	row_drop(row);
 }
 
 static void run_workload(struct bench_run *run, enum workload workload)
 {
-	unsigned repetition;
 	size_t i;
 
 	run->workload = workload;
@@ -284,7 +272,7 @@ static void run_workload(struct bench_run *run, enum workload workload)
 		show_step(run, &run->rows[i]);
 		measure_first(run, &run->rows[i]);
 	}
-	for (repetition = 0; repetition < run->plan->repetitions; repetition++)
+	for (uint64_t repetition = 0; repetition < run->plan->repetitions; repetition++)
 		for (i = 0; i < run->row_count && !interrupt_signal(); i++) {
 			show_step(run, &run->rows[i]);
 			if (!run->rows[i].out)
@@ -294,7 +282,7 @@ static void run_workload(struct bench_run *run, enum workload workload)
 		close_row(run, &run->rows[i]);
 }
 
-/* G is not measured but added up: what a timer takes in its object and outside it, and its share of the rest. */
+/* G is not measured but added up: the bytes of a timer in its object and outside it, and its share of the rest. */
 static void add_memory(struct bench_run *run)
 {
 	size_t i;
@@ -305,9 +293,8 @@ static void add_memory(struct bench_run *run)
 		const struct structure *structure = run->rows[i].structure;
 		uint64_t horizon =
 		    structure->longest && structure->longest < BENCH_WEEK ? structure->longest : BENCH_WEEK;
-		size_t fixed = structure->fixed_bytes ? structure->fixed_bytes(horizon) : 0;
-		double bytes =
-		    (double)(structure->node_bytes + structure->own_bytes) + (double)fixed / (double)run->inputs.n;
+		double bytes = (double)(structure->node_bytes + structure->own_bytes) +
+		               (double)structure_empty_bytes(structure, horizon) / (double)run->inputs.n;
 
 		results_add(run->results,
 		    (struct result){structure, WORKLOAD_G, run->inputs.n, BYTES_PER_TIMER, bytes, bytes, bytes, 1});
@@ -338,8 +325,6 @@ static void check_structures(struct bench_run *run)
 static void begin_size(struct bench_run *run, uint64_t n)
 {
 	inputs_draw(&run->inputs, n, run->plan->seed);
-	if (planned(run, WORKLOAD_F))
-		inputs_draw_churn(&run->inputs, run->plan->seed);
 	run->arena.inputs = &run->inputs;
 	run->arena.limit_ns = run->plan->limit_ns;
 	run->arena.objects = memory_aligned(n, sizeof *run->arena.objects);
@@ -361,6 +346,8 @@ static void run_size(struct bench_run *run, uint64_t n)
 	size_t i;
 
 	begin_size(run, n);
+	if (planned(run, WORKLOAD_F))
+		inputs_draw_churn(&run->inputs, run->plan->seed);
 	if (planned(run, WORKLOAD_A) || planned(run, WORKLOAD_B))
 		run_workload(run, WORKLOAD_A);
 	for (i = 0; i < sizeof timed / sizeof *timed && !interrupt_signal(); i++)
@@ -373,31 +360,26 @@ static void run_size(struct bench_run *run, uint64_t n)
 
 static void run_lonely(struct bench_run *run)
 {
-	inputs_draw(&run->inputs, 1, run->plan->seed);
-	run->arena.inputs = &run->inputs;
-	run->arena.limit_ns = run->plan->limit_ns;
-	run->arena.objects = memory_aligned(1, sizeof *run->arena.objects);
-	run->arena.sink.expired = memory_aligned(1, sizeof(struct object *));
-	run->arena.sink.room = 1;
+	begin_size(run, 1);
 	run_workload(run, WORKLOAD_E);
 	end_size(run);
 }
 
-/* What all passes weigh, as far as can be said before. */
+/* The weight of all passes, as far as it is known before. */
 static uint64_t count_steps(const struct bench_run *run)
 {
-	uint64_t structures_chosen = 0, workloads = 0, timers = 0, each;
+	uint64_t structures_chosen = 0, timed = 0, timers = 0, each;
 	size_t i;
 
 	for (i = 0; run->plan->chosen[i]; i++)
 		structures_chosen += run->plan->chosen[i]->create != NULL;
 	for (i = 0; i < WORKLOAD_K; i++)
-		workloads += i != WORKLOAD_G && i != WORKLOAD_E && i != WORKLOAD_B && planned(run, (enum workload)i);
-	workloads += planned(run, WORKLOAD_B) && !planned(run, WORKLOAD_A);
+		timed += i != WORKLOAD_G && i != WORKLOAD_E && i != WORKLOAD_B && planned(run, (enum workload)i);
+	timed += planned(run, WORKLOAD_B) && !planned(run, WORKLOAD_A);
 	each = structures_chosen * (1 + run->plan->repetitions);
 	for (i = 0; i < run->plan->size_count; i++)
 		timers += weight(run->plan->sizes[i]);
-	return each * workloads * timers + (planned(run, WORKLOAD_E) ? each * weight(1) : 0);
+	return each * timed * timers + (planned(run, WORKLOAD_E) ? each * weight(1) : 0);
 }
 
 void run_plan(const struct plan *plan, struct results *results)
@@ -424,17 +406,4 @@ void run_plan(const struct plan *plan, struct results *results)
 	results->interrupted = interrupt_signal();
 	progress_clear();
 	free(run.rows);
-}
-
-void results_free(struct results *results)
-{
-	size_t i;
-
-	for (i = 0; i < results->ticks_count; i++)
-		free(results->ticks[i].ns);
-	free(results->ticks);
-	free(results->result);
-	free(results->checked);
-	free(results->left_out);
-	memset(results, 0, sizeof *results);
 }

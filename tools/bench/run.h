@@ -1,7 +1,7 @@
 #ifndef TOOLS_BENCH_RUN_H
 #define TOOLS_BENCH_RUN_H
 
-/* Run what was asked for, in turns, and gather the results. */
+/* Runs a plan of measurements and gathers the results. */
 
 #include <stdint.h>
 
@@ -15,7 +15,7 @@ struct plan {
 	size_t size_count;
 	const struct structure *chosen[STRUCTURES_MAX]; /* ended by NULL */
 	unsigned workloads;                             /* a bit each */
-	unsigned repetitions;
+	uint64_t repetitions;
 	uint64_t seed;
 	uint64_t limit_ns; /* for one pass */
 };
@@ -23,8 +23,7 @@ struct plan {
 /* Return 1 if none of the structures has any of the workloads. */
 int plan_is_empty(const struct plan *plan);
 
-/* *results is zeroed before; results_free gives back what it holds. */
+/* *results is zeroed before; results_free frees what it holds. */
 void run_plan(const struct plan *plan, struct results *results);
-void results_free(struct results *results);
 
 #endif

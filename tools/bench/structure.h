@@ -2,17 +2,17 @@
 #define TOOLS_BENCH_STRUCTURE_H
 
 /*
- * What is compared: timer structures behind one table of operations.
+ * Timer structures behind one table of operations.
  *
- * An application keeps one object a timer: a session, a connection. So there is an array of objects of a cache line
- * each, and every timer is reached through its object, in the order that the workload names. A structure that is
- * intrusive embeds its node in the object; any other keeps a handle there and pays for its own memory besides.
+ * An application keeps one object a timer: a session, a connection. The benchmark has an array of objects of a cache
+ * line each. It reaches every timer through its object, in the order that the workload names. An intrusive structure
+ * embeds its node in the object. Any other keeps a handle there and pays for memory of its own.
  *
  *     objects   [ 64 bytes | 64 bytes | 64 bytes | ... ]
  *                 node, or handle ---> memory of the structure's own
  *
- * Every operation is called through the table, so that the cost of the call is the same for all. Time is a number of
- * ticks of a second that begins at 0; no structure reads a clock.
+ * Every operation is called through the table: the cost of the call is the same for all. Time is a number of ticks of a
+ * second that begins at 0. No structure reads a clock.
  */
 
 #include <stddef.h>
@@ -32,7 +32,7 @@ struct sink {
 	uint64_t count; /* more than there is room for only if the structure is wrong */
 };
 
-/* What there is no room for is counted but not kept: a structure may be wrong, and must not overwrite anything. */
+/* Count, but do not keep, what there is no room for: a structure may be wrong, and must not overwrite anything. */
 static inline void sink_report(struct sink *sink, struct object *object)
 {
 	if (sink->count < sink->room)
@@ -53,64 +53,78 @@ struct structure {
 	void *(*create)(struct object *objects, uint64_t n, struct sink *sink);
 	void (*destroy)(void *state);
 
-	/* The object is idle; its timer shall expire `delay` ticks from now, delay being 1 or more. */
+	/* The object is idle. Its timer shall expire `delay` ticks from now, 1 or more. */
 	void (*schedule)(void *state, struct object *object, uint64_t delay);
-	/* The object is pending, and is idle afterwards. */
+	/* Make the pending object idle. */
 	void (*cancel)(void *state, struct object *object);
-	/* The object is pending, and shall expire `delay` ticks from now instead. */
+	/* The object is pending. It shall expire `delay` ticks from now instead. */
 	void (*touch)(void *state, struct object *object, uint64_t delay);
-	/*
-	 * Move time to `now`, which is later than it was, in one call; report what expired, which is idle afterwards.
-	 */
+	/* Move time on to `now` in one call; report what expired, which is idle afterwards. */
 	void (*advance)(void *state, uint64_t now);
 
-	/* Bytes of a timer in the object and outside it, and bytes besides that do not depend on the timers. */
+	/* Bytes of a timer in the object and outside it. */
 	size_t node_bytes;
 	size_t own_bytes;
-	/* The bytes besides, for delays up to `horizon` ticks, which is `longest` at most unless any_horizon is set. */
-	size_t (*fixed_bytes)(uint64_t horizon);
-	int any_horizon; /* it could be made for a longer horizon, of so many bytes */
+	/* Bytes of the structure without timers; bytes_for, if set, returns them for delays up to `horizon` ticks. */
+	size_t empty_bytes;
+	size_t (*bytes_for)(uint64_t horizon);
+	int any_horizon; /* bytes_for also takes a horizon beyond `longest`: the structure could be made for it */
 };
 
-/* All structures that this program was built with, in the order in which they are shown; NULL ends them. */
+static inline size_t structure_empty_bytes(const struct structure *structure, uint64_t horizon)
+{
+	return structure->bytes_for ? structure->bytes_for(horizon) : structure->empty_bytes;
+}
+
+/* Libraries that may be missing. */
+#ifdef HAVE_LIBEV
+#define STRUCTURE_LIBEV(STRUCTURE) STRUCTURE(libev)
+#else
+#define STRUCTURE_LIBEV(STRUCTURE)
+#endif
+#ifdef HAVE_LIBEVENT
+#define STRUCTURE_LIBEVENT(STRUCTURE) STRUCTURE(libevent)
+#else
+#define STRUCTURE_LIBEVENT(STRUCTURE)
+#endif
+#ifdef HAVE_LIBUV
+#define STRUCTURE_LIBUV(STRUCTURE) STRUCTURE(libuv)
+#else
+#define STRUCTURE_LIBUV(STRUCTURE)
+#endif
+#ifdef HAVE_KHASH
+#define STRUCTURE_KHASH(STRUCTURE) STRUCTURE(khash)
+#else
+#define STRUCTURE_KHASH(STRUCTURE)
+#endif
+
+/*
+ * All structures, in the order in which they are shown. From session on they are what the layers above the wheel are
+ * measured with (layers.h): names, without operations.
+ */
+/* clang-format off */
+#define STRUCTURE_LIST(STRUCTURE) \
+	STRUCTURE(weekwheel) STRUCTURE(linked) STRUCTURE(linked_clocks) STRUCTURE(flat) STRUCTURE(flat60) \
+	STRUCTURE(rounds300) STRUCTURE(rounds3600) STRUCTURE(scan) STRUCTURE(heap2) STRUCTURE(heap4) \
+	STRUCTURE_LIBEV(STRUCTURE) STRUCTURE_LIBEVENT(STRUCTURE) STRUCTURE_LIBUV(STRUCTURE) STRUCTURE(floor) \
+	STRUCTURE(session) STRUCTURE_KHASH(STRUCTURE) STRUCTURE(uthash) \
+	STRUCTURE(driver1) STRUCTURE(driver2) STRUCTURE(driver) STRUCTURE(sleep)
+/* clang-format on */
+
+#define STRUCTURE_DECLARE(name) extern const struct structure structure_##name;
+STRUCTURE_LIST(STRUCTURE_DECLARE)
+
+/* The same as an array; NULL ends it. */
 extern const struct structure *const structures[];
 
 /* Return the structure of this name, or NULL. */
 const struct structure *structure_by_name(const char *name);
 
-extern const struct structure structure_weekwheel;
-extern const struct structure structure_linked;
-extern const struct structure structure_linked_clocks;
-extern const struct structure structure_flat;
-extern const struct structure structure_flat60;
-extern const struct structure structure_rounds300;
-extern const struct structure structure_rounds3600;
-extern const struct structure structure_scan;
-extern const struct structure structure_heap2;
-extern const struct structure structure_heap4;
-#ifdef HAVE_LIBEV
-extern const struct structure structure_libev;
-#endif
-#ifdef HAVE_LIBEVENT
-extern const struct structure structure_libevent;
-#endif
-#ifdef HAVE_LIBUV
-extern const struct structure structure_libuv;
-#endif
-extern const struct structure structure_floor;
-
 /*
- * What the layers above the wheel are measured with (bench/layers/layers.h): names, without operations. NULL ends them.
+ * Drive the structure through random schedules, touches, cancels, ticks and jumps, and compare it with a plain array of
+ * deadlines. Return NULL, or a sentence that says what was wrong: a timer expired early, twice, after its cancel or
+ * never. *latest gets the most ticks by which a timer was late.
  */
-extern const struct structure *const layer_structures[];
-extern const struct structure structure_session;
-extern const struct structure structure_uthash;
-#ifdef HAVE_KHASH
-extern const struct structure structure_khash;
-#endif
-extern const struct structure structure_driver1;
-extern const struct structure structure_driver2;
-extern const struct structure structure_driver;
-extern const struct structure structure_sleep;
+const char *correct_run(const struct structure *structure, uint64_t seed, uint64_t *latest);
 
 #endif

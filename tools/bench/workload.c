@@ -1,6 +1,6 @@
 /*
- * The workloads. What is timed stands in functions timed_*, apart from what is not, so that a profiler can tell them by
- * their names.
+ * The workloads. All timed work stands in functions timed_*, which a profiler tells by their names:
+ * scripts/count-instructions counts them.
  */
 #include "tools/bench/workload.h"
 
@@ -14,17 +14,12 @@
 enum { TOUCHES_PER_TIMER = 10, TICKS_PER_ROUND = 5, LIMIT_TICKS = 1024 };
 /* 6.9 days. */
 #define LONELY_DELAY UINT64_C(596160)
-/* As long as jumps are repeated, of which one alone is shorter than the clock can tell. */
+/* Jumps are repeated for so long. One alone is too short for the clock. */
 #define LONELY_NS UINT64_C(10000000)
 
 const char *const workload_too_long = "not done within the limit";
 static const char *const not_all_expired = "not every timer expired";
 static const char *const expired_otherwise = "other timers expired than the deadlines say";
-
-uint64_t workload_clock_ns(void)
-{
-	return clock_ns(CLOCK_MONOTONIC);
-}
 
 /* A pass under way. */
 struct pass {
@@ -47,14 +42,26 @@ static struct pass pass_begin(struct arena *arena, const struct structure *struc
 	return pass;
 }
 
-static void pass_end(struct pass *pass)
+/* Return the sample of a pass of one part, and end it. */
+static struct sample pass_end(struct pass *pass, const char *why, uint64_t operations)
 {
+	struct sample sample = {.timed_ns = clock_ns(CLOCK_MONOTONIC) - pass->began, .why = why};
+
+	sample.ns_per_op = (double)sample.timed_ns / (double)operations;
 	pass->structure->destroy(pass->state);
+	return sample;
+}
+
+/* Split the time of a pass of two parts, of which the first took first_ns. */
+static void sample_split(struct sample *sample, uint64_t first_ns, uint64_t operations, uint64_t others)
+{
+	sample->ns_per_op = (double)first_ns / (double)operations;
+	sample->ns_per_other = (double)(sample->timed_ns - first_ns) / (double)others;
 }
 
 static int pass_is_late(const struct pass *pass)
 {
-	return workload_clock_ns() - pass->began > pass->arena->limit_ns || interrupt_signal();
+	return clock_ns(CLOCK_MONOTONIC) - pass->began > pass->arena->limit_ns || interrupt_signal();
 }
 
 /* order NULL: in the order of memory. */
@@ -89,19 +96,15 @@ static TIMED void timed_cancel(const struct pass *pass, const uint32_t *order)
 struct sample workload_schedule_cancel(struct arena *arena, const struct structure *structure)
 {
 	struct pass pass = pass_begin(arena, structure);
-	double n = (double)pass.n;
-	struct sample sample = {0};
-	uint64_t middle, end;
+	struct sample sample;
+	uint64_t middle;
 
-	pass.began = workload_clock_ns();
+	pass.began = clock_ns(CLOCK_MONOTONIC);
 	timed_schedule(&pass, NULL, arena->inputs->delay);
-	middle = workload_clock_ns();
+	middle = clock_ns(CLOCK_MONOTONIC);
 	timed_cancel(&pass, arena->inputs->order[0]);
-	end = workload_clock_ns();
-	sample.ns_per_op = (double)(middle - pass.began) / n;
-	sample.ns_per_other = (double)(end - middle) / n;
-	sample.timed_ns = end - pass.began;
-	pass_end(&pass);
+	sample = pass_end(&pass, NULL, pass.n);
+	sample_split(&sample, middle - pass.began, pass.n, pass.n);
 	return sample;
 }
 
@@ -142,17 +145,12 @@ static const char *heartbeat(const struct pass *pass, uint64_t timeout)
 struct sample workload_heartbeat(struct arena *arena, const struct structure *structure, uint64_t timeout)
 {
 	struct pass pass = pass_begin(arena, structure);
-	struct sample sample = {0};
 	uint64_t i;
 
 	for (i = 0; i < pass.n; i++)
 		structure->schedule(pass.state, &pass.objects[i], timeout);
-	pass.began = workload_clock_ns();
-	sample.why = heartbeat(&pass, timeout);
-	sample.timed_ns = workload_clock_ns() - pass.began;
-	sample.ns_per_op = (double)sample.timed_ns / (double)(pass.n * TOUCHES_PER_TIMER);
-	pass_end(&pass);
-	return sample;
+	pass.began = clock_ns(CLOCK_MONOTONIC);
+	return pass_end(&pass, heartbeat(&pass, timeout), pass.n * TOUCHES_PER_TIMER);
 }
 
 static TIMED const char *timed_ticks(const struct pass *pass)
@@ -173,14 +171,14 @@ static TIMED const char *timed_ticks_each(const struct pass *pass, uint32_t *tic
 {
 	void (*advance)(void *, uint64_t) = pass->structure->advance;
 	void *state = pass->state;
-	uint64_t before = workload_clock_ns();
+	uint64_t before = clock_ns(CLOCK_MONOTONIC);
 	uint64_t now;
 
 	for (now = 1; now <= BENCH_WEEK; now++) {
 		uint64_t after, ns;
 
 		advance(state, now);
-		after = workload_clock_ns();
+		after = clock_ns(CLOCK_MONOTONIC);
 		ns = after - before;
 		before = after;
 		tick_ns[now - 1] = ns < UINT32_MAX ? (uint32_t)ns : UINT32_MAX;
@@ -193,16 +191,13 @@ static TIMED const char *timed_ticks_each(const struct pass *pass, uint32_t *tic
 struct sample workload_life(struct arena *arena, const struct structure *structure, int shuffled, uint32_t *tick_ns)
 {
 	struct pass pass = pass_begin(arena, structure);
-	struct sample sample = {0};
+	struct sample sample;
 
-	pass.began = workload_clock_ns();
+	pass.began = clock_ns(CLOCK_MONOTONIC);
 	timed_schedule(&pass, shuffled ? arena->inputs->order[0] : NULL, arena->inputs->delay);
-	sample.why = tick_ns ? timed_ticks_each(&pass, tick_ns) : timed_ticks(&pass);
-	sample.timed_ns = workload_clock_ns() - pass.began;
-	sample.ns_per_op = (double)sample.timed_ns / (double)pass.n;
+	sample = pass_end(&pass, tick_ns ? timed_ticks_each(&pass, tick_ns) : timed_ticks(&pass), pass.n);
 	if (!sample.why && arena->sink.count != pass.n)
 		sample.why = not_all_expired;
-	pass_end(&pass);
 	return sample;
 }
 
@@ -228,33 +223,31 @@ static TIMED uint64_t timed_jumps(const struct pass *pass, uint64_t began)
 		pass->structure->advance(pass->state, now);
 		pass->arena->sink.count = 0;
 		jumps++;
-	} while (jumps % 16 || workload_clock_ns() - began < LONELY_NS);
+	} while (jumps % 16 || clock_ns(CLOCK_MONOTONIC) - began < LONELY_NS);
 	return jumps;
 }
 
 struct sample workload_lonely(struct arena *arena, const struct structure *structure)
 {
 	struct pass pass = pass_begin(arena, structure);
-	struct sample sample = {0};
-	uint64_t middle, end, jumps;
+	const char *why = NULL;
+	struct sample sample;
+	uint64_t middle, jumps;
 
 	structure->schedule(pass.state, pass.objects, LONELY_DELAY);
-	pass.began = workload_clock_ns();
+	pass.began = clock_ns(CLOCK_MONOTONIC);
 	timed_lonely_ticks(&pass);
-	middle = workload_clock_ns();
+	middle = clock_ns(CLOCK_MONOTONIC);
 	if (arena->sink.count != 1)
-		sample.why = not_all_expired;
+		why = not_all_expired;
 	arena->sink.count = 0;
 	jumps = timed_jumps(&pass, middle);
-	end = workload_clock_ns();
-	sample.ns_per_op = (double)(middle - pass.began) / (double)LONELY_DELAY;
-	sample.ns_per_other = (double)(end - middle) / (double)jumps;
-	sample.timed_ns = end - pass.began;
-	pass_end(&pass);
+	sample = pass_end(&pass, why, LONELY_DELAY);
+	sample_split(&sample, middle - pass.began, LONELY_DELAY, jumps);
 	return sample;
 }
 
-/* The lives from..to-1 of the script: first those whose timer has expired, then those that are cancelled. */
+/* Play the next lives of the script: first those whose timer has expired, then those that are cancelled. */
 static TIMED void timed_lives(const struct pass *pass, uint64_t from, uint64_t expired, uint64_t cancelled)
 {
 	const struct structure *structure = pass->structure;
@@ -296,15 +289,10 @@ struct sample workload_churn(struct arena *arena, const struct structure *struct
 {
 	struct pass pass = pass_begin(arena, structure);
 	const struct churn *churn = &arena->inputs->churn;
-	struct sample sample = {0};
 	uint64_t i;
 
 	for (i = 0; i < pass.n; i++)
 		structure->schedule(pass.state, &pass.objects[i], churn->first_delay[i]);
-	pass.began = workload_clock_ns();
-	sample.why = churn_run(&pass);
-	sample.timed_ns = workload_clock_ns() - pass.began;
-	sample.ns_per_op = (double)sample.timed_ns / (double)churn->lives;
-	pass_end(&pass);
-	return sample;
+	pass.began = clock_ns(CLOCK_MONOTONIC);
+	return pass_end(&pass, churn_run(&pass), churn->lives);
 }

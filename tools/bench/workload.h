@@ -1,7 +1,7 @@
 #ifndef TOOLS_BENCH_WORKLOAD_H
 #define TOOLS_BENCH_WORKLOAD_H
 
-/* One pass of one workload over one structure. Only what the workload names is timed; making the structure is not. */
+/* One pass of one workload over one structure. Only the work that the workload names is timed, not its preparation. */
 
 #include <stdint.h>
 
@@ -19,7 +19,7 @@ struct arena {
 struct sample {
 	double ns_per_op;    /* A, C and F; of D and R ns a timer; of E ns a tick */
 	double ns_per_other; /* of A and B together that of B; of E ns a jump */
-	uint64_t timed_ns;   /* all that was timed */
+	uint64_t timed_ns;   /* of all that was timed */
 	const char *why;     /* NULL, or why there is no sample */
 };
 
@@ -34,7 +34,7 @@ struct sample workload_heartbeat(struct arena *arena, const struct structure *st
 
 /*
  * D, or R if shuffled: schedule all, then every tick until all have expired. tick_ns, unless NULL, gets the time of
- * each of BENCH_WEEK ticks, which costs a look at the clock each.
+ * each of BENCH_WEEK ticks, which costs a reading of the clock each.
  */
 struct sample workload_life(struct arena *arena, const struct structure *structure, int shuffled, uint32_t *tick_ns);
 
@@ -43,8 +43,5 @@ struct sample workload_lonely(struct arena *arena, const struct structure *struc
 
 /* F, churn. */
 struct sample workload_churn(struct arena *arena, const struct structure *structure);
-
-/* A clock in ns that only grows. */
-uint64_t workload_clock_ns(void);
 
 #endif

@@ -15,38 +15,25 @@
  */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
-#include <errno.h>
 #include <fcntl.h>
-#include <getopt.h>
-#include <inttypes.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/epoll.h>
 #include <sys/prctl.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
-#include <time.h>
-#include <unistd.h>
-#include <weekwheel/weekwheel.h>
+
+#include "tools/examples/keepalive.h"
 
 #define SECOND UINT64_C(1000000000)
 
 enum {
-	MILLISECOND = 1000000, /* in ns: a tick */
-	SECONDS_MAX = 1000000,
-	CONNECTIONS_MAX = 10000000,
-	DESCRIPTORS_SPARE = 16,
-	EVENTS = 1024,
 	CONNECTING = 256, /* connections under way at a time: they must fit into the server's queue */
 	PATIENCE = 10,    /* seconds without a new connection, or past the expected end, until this program gives up */
 };
 
 enum state { IDLE, OPENING, SENDING, SILENT, GONE };
 
-struct client {
+struct load_client {
 	int fd;
 	enum state state;
 	int planned;        /* this one goes silent */
@@ -65,77 +52,20 @@ static struct {
 } options = {.connections = 200};
 
 static struct {
-	struct ww_wheel *wheel;
-	struct client *clients;
+	struct load_client *clients;
 	int64_t *late; /* of each silent client that was disconnected, in ns */
 	int epoll;
-	uint64_t origin;                    /* the clock, in ns, when the wheel's time was 0 */
 	uint64_t next;                      /* the client to connect next */
 	uint64_t opening, sending, waiting; /* clients in those states; waiting: silent and not disconnected yet */
-	uint64_t connected, started,
-	    progress;                  /* how many ever; when the last of them was; when something happened last */
-	uint64_t heartbeats, own_late; /* own_late: by how much, in ns, the latest heartbeat */
-	uint64_t to_come;              /* clients that go silent and are not disconnected yet */
+	uint64_t connected;                 /* how many ever */
+	uint64_t started, progress;         /* when the last of them was; when something happened last */
+	uint64_t heartbeats, own_late;      /* own_late: by how much, in ns, the latest heartbeat */
+	uint64_t to_come;                   /* clients that go silent and are not disconnected yet */
 	uint64_t disconnected, early, while_sending, kept_waiting;
 	struct ww_timer second;
 	pid_t server;
 	FILE *server_says;
 } load;
-
-/* ---- Failing ---------------------------------------------------------------------------------------------------- */
-
-static void progress_clear(void)
-{
-	if (isatty(STDERR_FILENO))
-		fputs("\r\033[K", stderr);
-}
-
-/* Say what failed and why, and exit; the server, if it was started here, ends with this process. */
-static _Noreturn void fail(const char *what, const char *why)
-{
-	progress_clear();
-	fprintf(stderr, "keepalive_load: %s: %s\n", what, why);
-	exit(1);
-}
-
-static void *memory(size_t count, size_t size)
-{
-	void *memory = calloc(count ? count : 1, size);
-
-	if (!memory)
-		fail("memory", strerror(errno));
-	return memory;
-}
-
-/* ---- Time ------------------------------------------------------------------------------------------------------- */
-
-static uint64_t clock_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * SECOND + (uint64_t)now.tv_nsec - load.origin;
-}
-
-static uint64_t ticks(uint64_t ns)
-{
-	uint64_t ticks;
-
-	ww_wheel_deadline_ns(load.wheel, ns, &ticks);
-	return ticks;
-}
-
-static int sleep_ms(void)
-{
-	uint64_t next, now;
-
-	if (ww_wheel_next(load.wheel, &next) != 1)
-		return 1000;
-	ww_wheel_now_ns(load.wheel, clock_ns(), &now);
-	if (next <= now)
-		return 0;
-	return next - now < 1000 ? (int)(next - now) : 1000;
-}
 
 /* Numbers that are the same in every run (G. Steele et al., SplitMix, OOPSLA 2014): 0 to below - 1. */
 static uint64_t random_below(uint64_t below)
@@ -151,11 +81,11 @@ static uint64_t random_below(uint64_t below)
 /* ---- Clients ---------------------------------------------------------------------------------------------------- */
 
 /* The server has closed the connection: judge whether it was right and how late it was. */
-static void on_disconnected(struct client *client)
+static void on_disconnected(struct load_client *client)
 {
 	uint64_t silence = clock_ns() - client->sent;
 
-	ww_wheel_cancel(load.wheel, &client->beat);
+	ww_wheel_cancel(wheel, &client->beat);
 	close(client->fd);
 	load.to_come -= (uint64_t)client->planned;
 	if (client->state == SILENT)
@@ -178,7 +108,7 @@ static void on_disconnected(struct client *client)
  * As the server sees it, the time between two heartbeats is at most that from before the first to after the second. The
  * byte does not fit only if the server does not read; then it is left out.
  */
-static void send_heartbeat(struct client *client)
+static void send_heartbeat(struct load_client *client)
 {
 	uint64_t before = clock_ns();
 	ssize_t sent = send(client->fd, ".", 1, MSG_NOSIGNAL);
@@ -195,24 +125,24 @@ static void send_heartbeat(struct client *client)
 	load.heartbeats++;
 }
 
-static void go_silent(struct client *client)
+static void go_silent(struct load_client *client)
 {
-	ww_wheel_cancel(load.wheel, &client->beat);
+	ww_wheel_cancel(wheel, &client->beat);
 	client->state = SILENT;
 	load.sending--;
 	load.waiting++;
 	load.progress = clock_ns();
 }
 
-static void on_beat(struct ww_wheel *wheel, struct ww_timer *timer, uint64_t missed)
+static void on_beat(struct ww_wheel *of, struct ww_timer *timer, uint64_t missed)
 {
-	struct client *client = WW_TIMER_OWNER(timer, struct client, beat);
+	struct load_client *client = WW_TIMER_OWNER(timer, struct load_client, beat);
 	uint64_t now = clock_ns(), next, late;
 
-	(void)wheel, (void)missed;
+	(void)of, (void)missed;
 	/* A periodic timer is already scheduled again: this expiry was due one period earlier. */
 	if (ww_timer_deadline(timer, &next) == 1) {
-		late = now - (next - ticks(options.heartbeat)) * MILLISECOND;
+		late = now - (next - wheel_tick(options.heartbeat)) * MILLISECOND;
 		if (late > load.own_late)
 			load.own_late = late;
 	}
@@ -222,7 +152,7 @@ static void on_beat(struct ww_wheel *wheel, struct ww_timer *timer, uint64_t mis
 		send_heartbeat(client);
 }
 
-static void watch(struct client *client, int operation, uint32_t events)
+static void watch(struct load_client *client, int operation, uint32_t events)
 {
 	struct epoll_event event = {.events = events, .data.ptr = client};
 
@@ -230,7 +160,7 @@ static void watch(struct client *client, int operation, uint32_t events)
 		fail("epoll", strerror(errno));
 }
 
-static void open_client(struct client *client)
+static void open_client(struct load_client *client)
 {
 	struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons((uint16_t)options.port)};
 
@@ -248,9 +178,9 @@ static void open_client(struct client *client)
 	watch(client, EPOLL_CTL_ADD, EPOLLOUT);
 }
 
-static void on_connected(struct client *client)
+static void on_connected(struct load_client *client)
 {
-	uint64_t period = ticks(options.heartbeat);
+	uint64_t period = wheel_tick(options.heartbeat);
 	socklen_t size = sizeof(int);
 	int error = 0;
 
@@ -266,11 +196,11 @@ static void on_connected(struct client *client)
 	if (load.connected == options.connections)
 		load.started = load.progress;
 	/* The first heartbeat goes out at once, the others at a phase of their own: clients do not beat in step. */
-	ww_wheel_schedule_every_at(load.wheel, &client->beat, ticks(load.progress) + random_below(period), period);
+	ww_wheel_schedule_every_at(wheel, &client->beat, wheel_tick(load.progress) + random_below(period), period);
 	send_heartbeat(client);
 }
 
-static void on_event(struct client *client)
+static void on_event(struct load_client *client)
 {
 	char bytes[64];
 	ssize_t got;
@@ -288,11 +218,13 @@ static void on_event(struct client *client)
 static void make_clients(void)
 {
 	uint64_t i, span = options.seconds - options.timeout - options.heartbeat;
-	struct client *client;
+	struct load_client *client;
 
-	load.clients = memory(options.connections, sizeof *load.clients);
+	load.clients = calloc(options.connections, sizeof *load.clients);
+	load.late = calloc(options.silent + 1, sizeof *load.late);
+	if (!load.clients || !load.late)
+		fail("memory", strerror(errno));
 	load.to_come = options.silent;
-	load.late = memory(options.silent, sizeof *load.late);
 	for (i = 0; i < options.connections; i++) {
 		client = &load.clients[i];
 		client->planned =
@@ -304,9 +236,9 @@ static void make_clients(void)
 
 /* ---- The run ---------------------------------------------------------------------------------------------------- */
 
-static void show_second(struct ww_wheel *wheel, struct ww_timer *timer, uint64_t missed)
+static void show_second(struct ww_wheel *of, struct ww_timer *timer, uint64_t missed)
 {
-	(void)wheel, (void)timer, (void)missed;
+	(void)of, (void)timer, (void)missed;
 	fprintf(stderr,
 	    "\r\033[K%" PRIu64 " of %" PRIu64 " s: %" PRIu64 " connected, %" PRIu64 " of them silent, %" PRIu64
 	    " disconnected",
@@ -334,43 +266,31 @@ static int is_over(void)
 static void run(void)
 {
 	static struct epoll_event events[EVENTS];
-	uint64_t now;
-	int i, count, error;
+	int i, count;
 
 	load.progress = clock_ns();
 	while (!is_over()) {
 		while (load.opening < CONNECTING && load.next < options.connections)
 			open_client(&load.clients[load.next++]);
-		count = epoll_wait(load.epoll, events, EVENTS, sleep_ms());
+		count = epoll_wait(load.epoll, events, EVENTS, wheel_sleep_ms(1000));
 		for (i = 0; i < count; i++)
 			on_event(events[i].data.ptr);
-		ww_wheel_now_ns(load.wheel, clock_ns(), &now);
-		error = ww_wheel_advance(load.wheel, now, EVENTS, NULL);
-		if (error < 0)
-			fail("the wheel", ww_strerror(error));
+		wheel_turn();
 	}
-	progress_clear();
+	if (isatty(STDERR_FILENO))
+		fputs("\r\033[K", stderr);
 }
 
 static void begin(void)
 {
-	struct ww_wheel_config config;
-	int error;
-
-	ww_wheel_config_default(&config);
-	config.tick_ns = MILLISECOND;
-	config.slots[config.levels++] = 64;
-	error = ww_wheel_create(&load.wheel, &config);
-	if (error != WW_OK)
-		fail("the wheel", ww_strerror(error));
+	wheel_open();
 	load.epoll = epoll_create1(EPOLL_CLOEXEC);
 	if (load.epoll < 0)
 		fail("epoll", strerror(errno));
 	make_clients();
-	load.origin = clock_ns();
 	ww_timer_init(&load.second, show_second);
 	if (isatty(STDERR_FILENO))
-		ww_wheel_schedule_every(load.wheel, &load.second, 1000, 1000);
+		ww_wheel_schedule_every(wheel, &load.second, 1000, 1000);
 }
 
 static void end(void)
@@ -380,7 +300,7 @@ static void end(void)
 	for (i = 0; i < options.connections; i++)
 		if (load.clients[i].state != GONE)
 			close(load.clients[i].fd);
-	ww_wheel_destroy(load.wheel);
+	ww_wheel_destroy(wheel);
 	close(load.epoll);
 	free(load.clients);
 }
@@ -390,25 +310,17 @@ static void end(void)
 /* The child becomes the program keepalive in the same folder, and ends when its parent does. */
 static _Noreturn void become_server(pid_t parent, int out, const char *connections, const char *timeout)
 {
-	static const char name[] = "keepalive";
+	const char *slash = strrchr(program_invocation_name, '/');
+	int folder = slash ? (int)(slash + 1 - program_invocation_name) : 0;
 	char path[4096];
-	ssize_t length = readlink("/proc/self/exe", path, sizeof path - sizeof name);
-	char *slash;
 
+	snprintf(path, sizeof path, "%.*skeepalive", folder, program_invocation_name);
 	prctl(PR_SET_PDEATHSIG, SIGTERM);
 	if (getppid() != parent)
 		_exit(1);
 	dup2(out, STDOUT_FILENO);
-	if (length > 0) {
-		path[length] = 0;
-		slash = strrchr(path, '/');
-		if (slash) {
-			memcpy(slash + 1, name, sizeof name);
-			execl(path, name, "--port", "0", "--connections", connections, "--timeout", timeout,
-			    (char *)NULL);
-			fprintf(stderr, "keepalive_load: %s: %s\n", path, strerror(errno));
-		}
-	}
+	execlp(path, path, "--port", "0", "--connections", connections, "--timeout", timeout, (char *)NULL);
+	fprintf(stderr, "keepalive_load: %s: %s\n", path, strerror(errno));
 	_exit(127);
 }
 
@@ -534,178 +446,84 @@ static int report(void)
 
 /* ---- The command line ------------------------------------------------------------------------------------------- */
 
-static void help(void)
-{
-	puts(
-	    "Usage: keepalive_load [OPTION]...\n"
-	    "\n"
-	    "Open connections to the server keepalive, send heartbeats, let some go silent, and measure how late those are\n"
-	    "disconnected. Exit status 1 if anyone was disconnected who was sending, or too early, or never.\n"
-	    "\n"
-	    "  -p, --port PORT           the server's, on 127.0.0.1; without it, a server is started for the run\n"
-	    "  -t, --timeout SECONDS     the server's, 0.001 to 1000000 (0.3; with --port it must be given)\n"
-	    "  -b, --heartbeat SECONDS   the time between two heartbeats of a connection (a sixth of the timeout)\n"
-	    "  -c, --connections NUMBER  how many (200)\n"
-	    "  -q, --silent SOME         how many of them go silent: 1000, or a share: 10%, 0.1 (10%)\n"
-	    "  -s, --seconds SECONDS     how long it goes on when all are connected (2.5 times the timeout)\n"
-	    "  -j, --json                write the result as JSON\n"
-	    "  -h, --help                show this help\n"
-	    "\n"
-	    "Examples: a small run, and 75 seconds with 10,000 connections:\n"
-	    "  keepalive_load\n"
-	    "  keepalive_load --connections 10000 --timeout 30 --heartbeat 5 --silent 1000");
-}
+static const char help[] =
+    "Usage: keepalive_load [OPTION]...\n"
+    "\n"
+    "Open connections to the server keepalive, send heartbeats, let some go silent, and measure how late those are\n"
+    "disconnected. Exit status 1 if a client was disconnected while sending, or too early, or never.\n"
+    "\n"
+    "  -p, --port PORT           the server's, on 127.0.0.1; without it, a server is started for the run\n"
+    "  -t, --timeout SECONDS     the server's, 0.001 to 1000000 (0.3; with --port it must be given)\n"
+    "  -b, --heartbeat SECONDS   the time between two heartbeats of a connection (a sixth of the timeout)\n"
+    "  -c, --connections NUMBER  how many (200)\n"
+    "  -q, --silent SOME         how many of them go silent: 1000, or a share: 10%, 0.1 (10%)\n"
+    "  -s, --seconds SECONDS     how long it goes on when all are connected (2.5 times the timeout)\n"
+    "  -j, --json                write the result as JSON\n"
+    "  -h, --help                show this help\n"
+    "\n"
+    "Examples: a small run, and 75 seconds with 10,000 connections:\n"
+    "  keepalive_load\n"
+    "  keepalive_load --connections 10000 --timeout 30 --heartbeat 5 --silent 1000";
 
-static _Noreturn void usage(const char *option, const char *value, const char *expected)
-{
-	fprintf(
-	    stderr, "keepalive_load: --%s '%s': expected %s\nTry 'keepalive_load --help'.\n", option, value, expected);
-	exit(2);
-}
+static const char *silent = "10%";
 
-static uint64_t seconds_option(const char *option, const char *value)
-{
-	char *end;
-	double seconds = strtod(value, &end);
-
-	if (end == value || *end || value[strspn(value, "0123456789.")] ||
-	    !(seconds >= 0.001 && seconds <= SECONDS_MAX))
-		usage(option, value, "seconds, 0.001 to 1000000");
-	return (uint64_t)(seconds * 1e9 + 0.5);
-}
-
-static uint64_t whole_option(const char *option, const char *value, uint64_t least, uint64_t most, const char *expected)
-{
-	uint64_t number = strtoull(value, NULL, 10);
-
-	if (!*value || value[strspn(value, "0123456789")] || strlen(value) > 10 || number < least || number > most)
-		usage(option, value, expected);
-	return number;
-}
+static const struct setting settings[] = {
+    {"port", 'p', .number = &options.port, .most = 65535, .expected = "a port, 1 to 65535; 0 starts a server"},
+    {"timeout", 't', .number = &options.timeout},
+    {"heartbeat", 'b', .number = &options.heartbeat},
+    {"connections", 'c', .number = &options.connections, .least = 1, .most = CONNECTIONS_MAX,
+        .expected = "a number from 1 to 10000000"},
+    {"silent", 'q', .text = &silent},
+    {"seconds", 's', .number = &options.seconds},
+    {"json", 'j', .flag = &options.json},
+    {.name = NULL},
+};
 
 /* 1000, 10% or 0.1; a number without a point or a percent sign is a count. */
-static uint64_t some_option(const char *value, uint64_t all)
+static uint64_t read_silent(const char *value)
 {
 	static const char expected[] = "a number of connections, or a share of them such as 10% or 0.1";
 	double share;
 	char *end;
 
 	if (!value[strspn(value, "0123456789")])
-		return whole_option("silent", value, 0, all, expected);
+		return setting_whole(
+		    &(struct setting){.name = "silent", .most = options.connections, .expected = expected}, value);
 	share = strtod(value, &end);
 	if (value[strspn(value, "0123456789.%")] || end == value || (*end && strcmp(end, "%") != 0))
-		usage("silent", value, expected);
+		bad_value("silent", value, expected);
 	if (*end)
 		share /= 100;
 	if (!(share >= 0 && share <= 1))
-		usage("silent", value, expected);
-	return (uint64_t)(share * (double)all + 0.5);
+		bad_value("silent", value, expected);
+	return (uint64_t)(share * (double)options.connections + 0.5);
 }
 
-/* Options that follow from others. */
-static void complete_options(const char *silent)
+/* Give a value to the options that follow from others. */
+static void complete_options(void)
 {
-	if (options.port && !options.timeout) {
-		fputs(
-		    "keepalive_load: with --port, the server's --timeout is needed too\nTry 'keepalive_load --help'.\n",
-		    stderr);
-		exit(2);
-	}
+	if (options.port && !options.timeout)
+		usage("with --port, the server's --timeout is needed too");
 	if (!options.timeout)
 		options.timeout = 3 * SECOND / 10;
 	if (!options.heartbeat)
 		options.heartbeat = options.timeout / 6;
 	if (!options.seconds)
 		options.seconds = options.timeout * 5 / 2;
-	options.silent = some_option(silent, options.connections);
-	if (options.heartbeat >= options.timeout) {
-		fputs("keepalive_load: heartbeats must come more often than the timeout\n", stderr);
-		exit(2);
-	}
-	if (options.seconds < options.timeout + options.heartbeat) {
-		fputs("keepalive_load: --seconds must be at least the timeout and a heartbeat\n", stderr);
-		exit(2);
-	}
+	options.silent = read_silent(silent);
+	if (options.heartbeat >= options.timeout)
+		usage("heartbeats must come more often than the timeout");
+	if (options.seconds < options.timeout + options.heartbeat)
+		usage("--seconds must be at least the timeout and a heartbeat");
 }
 
-static void read_options(int argc, char **argv)
-{
-	static const struct option table[] = {{"port", required_argument, NULL, 'p'},
-	    {"timeout", required_argument, NULL, 't'}, {"heartbeat", required_argument, NULL, 'b'},
-	    {"connections", required_argument, NULL, 'c'}, {"silent", required_argument, NULL, 'q'},
-	    {"seconds", required_argument, NULL, 's'}, {"json", no_argument, NULL, 'j'},
-	    {"help", no_argument, NULL, 'h'}, {NULL, 0, NULL, 0}};
-	const char *silent = "10%";
-	int option;
-
-	while ((option = getopt_long(argc, argv, "p:t:b:c:q:s:jh", table, NULL)) != -1) {
-		switch (option) {
-		case 'p':
-			options.port = whole_option("port", optarg, 0, 65535, "a port, 1 to 65535; 0 starts a server");
-			break;
-		case 't':
-			options.timeout = seconds_option("timeout", optarg);
-			break;
-		case 'b':
-			options.heartbeat = seconds_option("heartbeat", optarg);
-			break;
-		case 'c':
-			options.connections =
-			    whole_option("connections", optarg, 1, CONNECTIONS_MAX, "a number from 1 to 10000000");
-			break;
-		case 'q':
-			silent = optarg;
-			break;
-		case 's':
-			options.seconds = seconds_option("seconds", optarg);
-			break;
-		case 'j':
-			options.json = 1;
-			break;
-		case 'h':
-			help();
-			exit(0);
-		default:
-			fputs("Try 'keepalive_load --help'.\n", stderr);
-			exit(2);
-		}
-	}
-	if (optind < argc) {
-		fputs("keepalive_load: takes options only\nTry 'keepalive_load --help'.\n", stderr);
-		exit(2);
-	}
-	complete_options(silent);
-}
-
-/* Many systems allow a process 1,024 descriptors until it asks for more. */
-static void have_descriptors(void)
-{
-	uint64_t needed = options.connections + DESCRIPTORS_SPARE;
-	struct rlimit limit;
-
-	if (getrlimit(RLIMIT_NOFILE, &limit) != 0)
-		fail("the limit of descriptors", strerror(errno));
-	if (limit.rlim_cur < needed && limit.rlim_cur < limit.rlim_max) {
-		limit.rlim_cur = limit.rlim_max;
-		setrlimit(RLIMIT_NOFILE, &limit);
-		getrlimit(RLIMIT_NOFILE, &limit);
-	}
-	if (limit.rlim_cur >= needed)
-		return;
-	fprintf(stderr,
-	    "keepalive_load: %" PRIu64 " connections take %" PRIu64
-	    " file descriptors, and this process may have %" PRIu64 ": %" PRIu64
-	    " are missing.\nRaise the hard limit (ulimit -Hn), or ask for fewer --connections.\n",
-	    options.connections, needed, (uint64_t)limit.rlim_cur, needed - (uint64_t)limit.rlim_cur);
-	exit(1);
-}
-
-int main(int argc, char **argv)
+int main(int count, char **arguments)
 {
 	int status;
 
-	read_options(argc, argv);
-	have_descriptors();
+	read_options(count, arguments, settings, help);
+	complete_options();
+	need_descriptors(options.connections);
 	if (!options.port)
 		start_server();
 	begin();
@@ -714,7 +532,6 @@ int main(int argc, char **argv)
 	status = report();
 	if (stop_server() != 0)
 		status = 1;
-	if (fflush(stdout) != 0 || ferror(stdout))
-		fail("standard output", strerror(errno));
+	finish_output();
 	return status;
 }

@@ -8,10 +8,9 @@
 
 #include "tests/support/seed.h"
 #include "tests/support/suite.h"
-#include "tools/bench/correct.h"
 #include "tools/bench/inputs.h"
 #include "tools/bench/machine.h"
-#include "tools/bench/report.h"
+#include "tools/bench/result.h"
 #include "tools/bench/row.h"
 #include "tools/bench/run.h"
 #include "weekwheel/wheel.h"

@@ -1,45 +1,17 @@
 #!/bin/bash
-# The examples keepalive and keepalive_load together: who sends is never disconnected, who is silent always, and not early.
-# How late is printed but not judged.
+# The examples keepalive and keepalive_load together: clients that send are never disconnected, silent ones always, and not
+# early. How late is printed but not judged.
 set -uo pipefail
 
 cd "$(dirname "$0")/../../.." || exit 1
 examples=$(realpath "${B:-build}/examples")
-passed=0 failed=0 skipped=0
-work=$(mktemp -d)
+program=$examples/keepalive_load
+source tests/support/cli.sh
 server=
 trap '[ -z "$server" ] || kill -KILL "$server" 2>/dev/null; rm -rf "$work"' EXIT
-cd "$work" || exit 1
 
-for program in keepalive keepalive_load; do
-	if [ ! -x "$examples/$program" ]; then
-		echo "there is no program $examples/$program; 'make check' builds it" >&2
-		exit 1
-	fi
-done
-
-ok() {
-	passed=$((passed + 1))
-}
-
-fail() { # WHAT
-	failed=$((failed + 1))
-	echo "FAIL: $1"
-	sed 's/^/      out: /' out | head -n 20
-	sed 's/^/      err: /' err | head -n 20
-}
-
-skip() { # WHAT
-	skipped=$((skipped + 1))
-	echo "skipped: $1"
-}
-
-equal() { # WHAT GOT EXPECTED
-	if [ "$2" = "$3" ]; then ok; else fail "$1: '$2', not '$3'"; fi
-}
-
-# run STATUS PROGRAM ARGUMENT...: runs it, its output in the files out and err, and expects that exit status. A server that
-# takes what it should refuse would serve for ever.
+# run STATUS PROGRAM ARGUMENT...: as in cli.sh, but of that program and with a time limit: a server that takes what it should
+# refuse would serve for ever.
 run() {
 	local expected=$1 status=0
 	shift
@@ -48,20 +20,12 @@ run() {
 	equal "$what: exit status" "$status" "$expected"
 }
 
-says() { # FILE PATTERN
-	if grep -qE -- "$2" "$1"; then ok; else fail "$what: $1 has no line like $2"; fi
-}
-
-is_empty() { # FILE
-	if [ -s "$1" ]; then fail "$what: $1 is not empty"; else ok; fi
-}
-
 # json KEY: the number in the report in the file out
 json() {
 	sed -n "s/^  \"$1\": \([^,]*\),*\$/\1/p" out
 }
 
-# counts SILENT: all of them were disconnected and nobody else, unless the load generator itself kept some waiting
+# counts SILENT: all of them were disconnected and no others, unless the load generator itself kept some waiting
 counts() {
 	local kept
 	kept=$(json kept_waiting)
@@ -75,7 +39,7 @@ counts() {
 	echo "$what: late by ms: median $(json late_median_ms), most $(json late_most_ms)"
 }
 
-# serve ARGUMENT...: starts a server; its process is $server and its port $port, and what it says is in the file said
+# serve ARGUMENT...: starts a server as process $server on port $port; its output goes to the file said
 serve() {
 	rm -f said && mkfifo said.pipe
 	"$examples/keepalive" --port 0 "$@" </dev/null >said.pipe 2>said.err &
@@ -122,7 +86,7 @@ else
 fi
 
 # A server that was stopped for longer than the timeout finds every timeout over and all heartbeats unread. With more
-# connections than it reads in a turn, that there is something to read must be seen when the timers expire.
+# connections than it reads in a turn, it must read once more when the timers expire.
 descriptors=$(ulimit -Hn)
 if [ "$descriptors" != unlimited ] && [ "$descriptors" -lt 3100 ]; then
 	skip "a server that was stopped: the hard limit of descriptors is $descriptors"
@@ -145,7 +109,7 @@ fi
 
 # ---- No room -----------------------------------------------------------------------------------------------------
 
-# Where there is no room, new connections wait until others are gone, and the server does not spin meanwhile.
+# Without room, new connections wait until others are gone, and the server does not spin meanwhile.
 serve --timeout 0.2 --connections 20
 run 0 keepalive_load --port "$port" --timeout 0.2 --heartbeat 0.04 --connections 50 --silent 50 --seconds 0.25 --json
 counts 50
@@ -181,8 +145,8 @@ equal "$what: status" "$status" 0
 
 # ---- A server that does wrong ------------------------------------------------------------------------------------
 
-# Its timeout is shorter than the one that is measured: it disconnects the silent early, and, shorter than the time between
-# heartbeats, also who sends.
+# Its timeout is shorter than the measured one: it disconnects silent clients early. With one shorter than the time between
+# heartbeats it also disconnects clients that send.
 serve --timeout 0.5
 run 1 keepalive_load --port "$port" --timeout 2 --heartbeat 0.1 --seconds 2.1 --connections 50 --silent 10 --json
 equal "$what: while sending, early" "$(json disconnected_while_sending) $(json disconnected_early)" '0 10'
@@ -242,9 +206,4 @@ else
 	skip 'no /dev/full'
 fi
 
-if [ "$skipped" != 0 ]; then
-	echo "$passed passed, $failed failed, $skipped skipped"
-else
-	echo "$passed passed, $failed failed"
-fi
-[ "$failed" = 0 ]
+finish

@@ -32,7 +32,7 @@ static void fill(struct ww_session *session, uint64_t n, uint64_t seed)
 	}
 }
 
-double layer_herd(uint64_t n, uint64_t seed)
+struct layer_sample layer_herd(uint64_t n, uint64_t seed)
 {
 	struct ww_clock *clock;
 	struct ww_driver *driver;
@@ -61,5 +61,5 @@ double layer_herd(uint64_t n, uint64_t seed)
 	layer_check(ww_session_destroy(session), "the session map");
 	layer_check(ww_driver_destroy(driver), "the driver");
 	layer_check(ww_clock_virtual_destroy(clock), "the clock");
-	return ticks;
+	return (struct layer_sample){ticks, 0};
 }

@@ -7,6 +7,7 @@
 #include "tools/bench/interrupt.h"
 #include "tools/bench/row.h"
 #include "tools/common/command.h"
+#include "tools/common/memory.h"
 #include "tools/common/message.h"
 #include "tools/common/random.h"
 #include "weekwheel/weekwheel.h"
@@ -21,14 +22,26 @@ const struct structure structure_driver2 = {.name = "driver-2", .summary = "T: t
 const struct structure structure_driver = {.name = "driver", .summary = "L: the driver on the real clock"};
 const struct structure structure_sleep = {.name = "sleep", .summary = "L: a thread that only sleeps until each tick"};
 
-static const struct layer_map *const maps[] = {
-    &layer_session,
+/* Who is measured in which workload, and with how many timers if that is not the plan's number. */
+static const struct contestant {
+	enum workload workload;
+	const struct structure *structure;
+	struct layer_sample (*measure)(uint64_t n, uint64_t seed);
+	uint64_t n; /* 0: the plan's */
+	enum metric first, second;
+} contestants[] = {
+    {WORKLOAD_K, &structure_session, layer_session, 0, NS_PER_OP, BYTES_PER_TIMER},
 #ifdef HAVE_KHASH
-    &layer_khash,
+    {WORKLOAD_K, &structure_khash, layer_khash, 0, NS_PER_OP, BYTES_PER_TIMER},
 #endif
-    &layer_uthash,
+    {WORKLOAD_K, &structure_uthash, layer_uthash, 0, NS_PER_OP, BYTES_PER_TIMER},
+    {WORKLOAD_T, &structure_driver1, layer_one_thread, LAYER_TIMERS, NS_PER_OP, METRICS},
+    {WORKLOAD_T, &structure_driver2, layer_two_threads, LAYER_TIMERS, NS_PER_OP, METRICS},
+    {WORKLOAD_L, &structure_driver, layer_late, LAYER_FIRINGS, MEDIAN_LATE_US, P999_LATE_US},
+    {WORKLOAD_L, &structure_sleep, layer_sleep, LAYER_FIRINGS, MEDIAN_LATE_US, P999_LATE_US},
+    {WORKLOAD_H, &structure_session, layer_herd, 0, LATE_TICKS, METRICS},
 };
-enum { MAPS = sizeof maps / sizeof *maps };
+enum { CONTESTANTS = sizeof contestants / sizeof *contestants };
 
 void layer_check(int error, const char *what)
 {
@@ -48,118 +61,64 @@ void layer_key(uint64_t i, uint64_t seed, unsigned char key[16])
 	memcpy(key + sizeof half, &half, sizeof half);
 }
 
-/* ---- Results */
-
-static int is_chosen(const struct plan *plan, const struct structure *structure)
+static int is_planned(const struct plan *plan, const struct contestant *contestant)
 {
-	const struct structure *const *chosen;
+	const struct structure *const *chosen = plan->chosen;
 
-	for (chosen = plan->chosen; *chosen; chosen++)
-		if (*chosen == structure)
-			return 1;
-	return 0;
+	while (*chosen && *chosen != contestant->structure)
+		chosen++;
+	return *chosen && plan->workloads >> contestant->workload & 1;
 }
 
-static int is_planned(const struct plan *plan, enum workload workload, const struct structure *structure)
+static void add_results(const struct contestant *contestant, const struct row *row, uint64_t n, struct results *results)
 {
-	return plan->workloads >> workload & 1 && is_chosen(plan, structure);
-}
+	struct result result = {contestant->structure, contestant->workload, n, contestant->first, 0, 0, 0, 0};
+	double bytes = row->count ? row->second[row->count - 1] : 0;
 
-/* No samples: an interruption came before. */
-static void add(struct results *results, const struct row *row, const double *samples, struct result result)
-{
-	result.structure = row->structure;
-	if (row->count)
-		row_add_samples(row, samples, result, results);
-	else
-		results_leave_out(
-		    results, (struct left_out){result.structure, result.workload, result.n, interrupt_why});
-}
-
-/* ---- The workloads */
-
-static void run_maps(const struct plan *plan, uint64_t n, struct results *results)
-{
-	struct row rows[MAPS] = {0};
-	double bytes[MAPS] = {0};
-	unsigned repetition, i;
-
-	/* In turns, so that what drifts does so for all. */
-	for (repetition = 0; repetition < plan->repetitions; repetition++)
-		for (i = 0; i < MAPS; i++)
-			if (is_planned(plan, WORKLOAD_K, maps[i]->structure) && !interrupt_signal())
-				row_keep(&rows[i], maps[i]->measure(n, plan->seed, &bytes[i]), 0);
-	for (i = 0; i < MAPS; i++) {
-		if (!is_planned(plan, WORKLOAD_K, maps[i]->structure))
-			continue;
-		rows[i].structure = maps[i]->structure;
-		add(results, &rows[i], rows[i].first,
-		    (struct result){.workload = WORKLOAD_K, .n = n, .metric = NS_PER_OP});
-		if (bytes[i] > 0)
-			results_add(results, (struct result){maps[i]->structure, WORKLOAD_K, n, BYTES_PER_TIMER,
-			                         bytes[i], bytes[i], bytes[i], 1});
+	if (!row->count)
+		results_leave_out(results, (struct left_out){result.structure, result.workload, n, interrupt_why});
+	row_add_samples(row, row->first, result, results);
+	result.metric = contestant->second;
+	if (result.metric != METRICS && result.metric != BYTES_PER_TIMER) {
+		row_add_samples(row, row->second, result, results);
+	} else if (result.metric == BYTES_PER_TIMER && bytes > 0) {
+		result.median = result.min = result.max = bytes;
+		result.repetitions = 1;
+		results_add(results, result);
 	}
 }
 
-static void run_threads(const struct plan *plan, struct results *results)
+/* The contestants take turns: a drift of the machine hits all alike. H runs on a virtual clock, and once is enough. */
+static void run(const struct plan *plan, enum workload workload, uint64_t n, struct results *results)
 {
-	struct row rows[] = {{.structure = &structure_driver1}, {.structure = &structure_driver2}};
-	unsigned repetition, i;
+	struct row *rows = memory_zeroed(CONTESTANTS, sizeof *rows);
+	uint64_t repetitions = workload == WORKLOAD_H ? 1 : plan->repetitions;
+	size_t i;
 
-	for (repetition = 0; repetition < plan->repetitions; repetition++)
-		for (i = 0; i < 2; i++)
-			if (is_planned(plan, WORKLOAD_T, rows[i].structure) && !interrupt_signal())
-				row_keep(&rows[i], layer_threads(i + 1), 0);
-	for (i = 0; i < 2; i++)
-		if (is_planned(plan, WORKLOAD_T, rows[i].structure))
-			add(results, &rows[i], rows[i].first,
-			    (struct result){.workload = WORKLOAD_T, .n = 10000, .metric = NS_PER_OP});
-}
+	for (uint64_t repetition = 0; repetition < repetitions; repetition++)
+		for (i = 0; i < CONTESTANTS; i++) {
+			const struct contestant *contestant = &contestants[i];
+			struct layer_sample sample;
 
-static void run_late(const struct plan *plan, struct results *results)
-{
-	struct row rows[] = {{.structure = &structure_driver}, {.structure = &structure_sleep}};
-	struct result result = {.workload = WORKLOAD_L, .n = LAYER_FIRINGS};
-	unsigned repetition, i;
-
-	for (repetition = 0; repetition < plan->repetitions; repetition++)
-		for (i = 0; i < 2; i++) {
-			if (!is_planned(plan, WORKLOAD_L, rows[i].structure) || interrupt_signal())
+			if (contestant->workload != workload || !is_planned(plan, contestant) || interrupt_signal())
 				continue;
-			struct layer_lateness lateness = i == 0 ? layer_late() : layer_sleep();
-			row_keep(&rows[i], lateness.median_us, lateness.p999_us);
+			sample = contestant->measure(n, plan->seed);
+			row_keep(&rows[i], sample.first, sample.second);
 		}
-	for (i = 0; i < 2; i++) {
-		if (!is_planned(plan, WORKLOAD_L, rows[i].structure))
-			continue;
-		result.metric = MEDIAN_LATE_US;
-		add(results, &rows[i], rows[i].first, result);
-		result.metric = P999_LATE_US;
-		if (rows[i].count)
-			add(results, &rows[i], rows[i].second, result);
-	}
+	for (i = 0; i < CONTESTANTS; i++)
+		if (contestants[i].workload == workload && is_planned(plan, &contestants[i]))
+			add_results(&contestants[i], &rows[i], contestants[i].n ? contestants[i].n : n, results);
+	free(rows);
 }
 
 void layers_run_once(const struct plan *plan, struct results *results)
 {
-	if (plan->workloads >> WORKLOAD_T & 1)
-		run_threads(plan, results);
-	if (plan->workloads >> WORKLOAD_L & 1)
-		run_late(plan, results);
+	run(plan, WORKLOAD_T, 0, results);
+	run(plan, WORKLOAD_L, 0, results);
 }
 
 void layers_run_size(const struct plan *plan, uint64_t n, struct results *results)
 {
-	double late;
-
-	if (plan->workloads >> WORKLOAD_K & 1)
-		run_maps(plan, n, results);
-	if (!is_planned(plan, WORKLOAD_H, &structure_session))
-		return;
-	if (interrupt_signal()) {
-		results_leave_out(results, (struct left_out){&structure_session, WORKLOAD_H, n, interrupt_why});
-		return;
-	}
-	late = layer_herd(n, plan->seed);
-	results_add(results, (struct result){&structure_session, WORKLOAD_H, n, LATE_TICKS, late, late, late, 1});
+	run(plan, WORKLOAD_K, n, results);
+	run(plan, WORKLOAD_H, n, results);
 }

@@ -1,10 +1,10 @@
-/* K: what it takes to find an entry by its key, and, of a session, to refresh it. */
+/* K: the time it takes to find an entry by its key and, for a session, to refresh it. */
 #include <stdlib.h>
 #include <string.h>
 #include <uthash.h>
 
 #include "tools/bench/layers.h"
-#include "tools/bench/workload.h"
+#include "tools/common/clock.h"
 #include "tools/common/memory.h"
 #include "tools/common/random.h"
 #include "weekwheel/weekwheel.h"
@@ -18,15 +18,15 @@
 #pragma GCC diagnostic pop
 #endif
 
-/* Lookups of a pass: enough that the caches forget, and no more. */
+/* Lookups of a pass: just enough for the caches to forget. */
 #define LOOKUPS UINT64_C(2000000)
 
-/* What the lookups found, so that the compiler cannot leave them out. */
+/* The hits of the lookups. Without it the compiler could leave them out. */
 static volatile uint64_t found;
 
 /* ---- The session map, as an application uses it: default driver, default TTL */
 
-static double measure_session(uint64_t n, uint64_t seed, double *bytes)
+struct layer_sample layer_session(uint64_t n, uint64_t seed)
 {
 	struct ww_driver *driver;
 	struct ww_session *session;
@@ -41,21 +41,18 @@ static double measure_session(uint64_t n, uint64_t seed, double *bytes)
 		layer_key(i, seed, key);
 		layer_check(ww_session_set(session, key, sizeof key, &session, 0, NULL), "a session");
 	}
-	begin = workload_clock_ns();
+	begin = clock_ns(CLOCK_MONOTONIC);
 	for (i = 0; i < LOOKUPS; i++) {
 		layer_key(random_below(&state, n), seed, key);
 		hits += ww_session_refresh(session, key, sizeof key, 0, NULL) == 1;
 	}
-	double ns = (double)(workload_clock_ns() - begin) / (double)LOOKUPS;
+	double ns = (double)(clock_ns(CLOCK_MONOTONIC) - begin) / (double)LOOKUPS;
 	layer_check(hits == LOOKUPS ? 0 : WW_ESTALE, "a session was lost");
 	layer_check(ww_session_stats(session, &after), "the session map");
-	*bytes = (double)(after.bytes - before.bytes) / (double)n;
 	layer_check(ww_session_destroy(session), "the session map");
 	layer_check(ww_driver_destroy(driver), "the driver");
-	return ns;
+	return (struct layer_sample){ns, (double)(after.bytes - before.bytes) / (double)n};
 }
-
-const struct layer_map layer_session = {&structure_session, measure_session};
 
 /* ---- uthash */
 
@@ -65,7 +62,7 @@ struct named {
 	UT_hash_handle hh;
 };
 
-static double measure_uthash(uint64_t n, uint64_t seed, double *bytes)
+struct layer_sample layer_uthash(uint64_t n, uint64_t seed)
 {
 	struct named *table = NULL;
 	struct named *all = memory_zeroed(n, sizeof *all);
@@ -76,22 +73,19 @@ static double measure_uthash(uint64_t n, uint64_t seed, double *bytes)
 		layer_key(i, seed, all[i].key);
 		HASH_ADD(hh, table, key, sizeof all[i].key, &all[i]);
 	}
-	begin = workload_clock_ns();
+	begin = clock_ns(CLOCK_MONOTONIC);
 	for (i = 0; i < LOOKUPS; i++) {
 		struct named *hit;
 		layer_key(random_below(&state, n), seed, key);
 		HASH_FIND(hh, table, key, sizeof key, hit);
 		hits += hit != NULL;
 	}
-	double ns = (double)(workload_clock_ns() - begin) / (double)LOOKUPS;
+	double ns = (double)(clock_ns(CLOCK_MONOTONIC) - begin) / (double)LOOKUPS;
 	found = hits;
 	HASH_CLEAR(hh, table);
 	free(all);
-	*bytes = 0;
-	return ns;
+	return (struct layer_sample){ns, 0};
 }
-
-const struct layer_map layer_uthash = {&structure_uthash, measure_uthash};
 
 /* ---- khash: open addressing, keys and values in arrays */
 
@@ -100,7 +94,7 @@ typedef struct {
 	unsigned char bytes[16];
 } named_key;
 
-/* The keys look random already: any half of one is a hash. The session map, which must hash, has no such advantage. */
+/* The keys look random: any half of one is a hash. The session map must hash, and has no such advantage. */
 static khint_t khash_of(named_key key)
 {
 	khint_t hash;
@@ -115,7 +109,7 @@ static khint_t khash_of(named_key key)
 KHASH_INIT(names, named_key, void *, 1, khash_of, khash_same)
 #pragma GCC diagnostic pop
 
-static double measure_khash(uint64_t n, uint64_t seed, double *bytes)
+struct layer_sample layer_khash(uint64_t n, uint64_t seed)
 {
 	khash_t(names) *table = kh_init(names);
 	named_key key;
@@ -127,18 +121,15 @@ static double measure_khash(uint64_t n, uint64_t seed, double *bytes)
 		khint_t at = kh_put(names, table, key, &added);
 		kh_val(table, at) = &key;
 	}
-	begin = workload_clock_ns();
+	begin = clock_ns(CLOCK_MONOTONIC);
 	for (i = 0; i < LOOKUPS; i++) {
 		layer_key(random_below(&state, n), seed, key.bytes);
 		khint_t at = kh_get(names, table, key);
 		hits += at != kh_end(table) && kh_val(table, at) != NULL;
 	}
-	double ns = (double)(workload_clock_ns() - begin) / (double)LOOKUPS;
+	double ns = (double)(clock_ns(CLOCK_MONOTONIC) - begin) / (double)LOOKUPS;
 	found = hits;
 	kh_destroy(names, table);
-	*bytes = 0;
-	return ns;
+	return (struct layer_sample){ns, 0};
 }
-
-const struct layer_map layer_khash = {&structure_khash, measure_khash};
 #endif

@@ -6,13 +6,13 @@
 #include <time.h>
 
 #include "tools/bench/layers.h"
-#include "tools/bench/workload.h"
+#include "tools/common/clock.h"
 #include "tools/common/memory.h"
 #include "weekwheel/weekwheel.h"
 
 /* ---- T */
 
-enum { HELD = 10000, ROUNDS = 50 };
+enum { HELD = LAYER_TIMERS, ROUNDS = 50 };
 
 struct caller {
 	struct ww_driver *driver;
@@ -42,7 +42,7 @@ static void *call(void *argument)
 	return NULL;
 }
 
-double layer_threads(unsigned threads)
+static struct layer_sample run_threads(unsigned threads)
 {
 	struct caller *callers = memory_zeroed(threads, sizeof *callers);
 	pthread_t *running = memory_zeroed(threads, sizeof *running);
@@ -51,7 +51,7 @@ double layer_threads(unsigned threads)
 	unsigned i;
 
 	layer_check(ww_driver_create(&driver, NULL), "the driver");
-	begin = workload_clock_ns();
+	begin = clock_ns(CLOCK_MONOTONIC);
 	for (i = 0; i < threads; i++) {
 		callers[i].driver = driver;
 		if (pthread_create(&running[i], NULL, call, &callers[i]))
@@ -59,11 +59,23 @@ double layer_threads(unsigned threads)
 	}
 	for (i = 0; i < threads; i++)
 		pthread_join(running[i], NULL);
-	ns = workload_clock_ns() - begin;
+	ns = clock_ns(CLOCK_MONOTONIC) - begin;
 	layer_check(ww_driver_destroy(driver), "the driver");
 	free(callers);
 	free(running);
-	return (double)ns / ((double)threads * HELD * ROUNDS);
+	return (struct layer_sample){(double)ns / ((double)threads * HELD * ROUNDS), 0};
+}
+
+struct layer_sample layer_one_thread(uint64_t n, uint64_t seed)
+{
+	(void)n, (void)seed;
+	return run_threads(1);
+}
+
+struct layer_sample layer_two_threads(uint64_t n, uint64_t seed)
+{
+	(void)n, (void)seed;
+	return run_threads(2);
 }
 
 /* ---- L */
@@ -94,21 +106,22 @@ static int by_lateness(const void *one, const void *other)
 	return (a > b) - (a < b);
 }
 
-static struct layer_lateness lateness_of(uint32_t *late_ns)
+static struct layer_sample lateness_of(uint32_t *late_ns)
 {
 	qsort(late_ns, FIRINGS, sizeof *late_ns, by_lateness);
-	return (struct layer_lateness){late_ns[FIRINGS / 2] / 1e3, late_ns[(uint64_t)FIRINGS * 999 / 1000] / 1e3};
+	return (struct layer_sample){late_ns[FIRINGS / 2] / 1e3, late_ns[(uint64_t)FIRINGS * 999 / 1000] / 1e3};
 }
 
-struct layer_lateness layer_late(void)
+struct layer_sample layer_late(uint64_t n, uint64_t seed)
 {
 	struct firings *firings = memory_zeroed(1, sizeof *firings);
 	struct ww_driver *driver;
 	uint64_t begin, i;
 
+	(void)n, (void)seed;
 	layer_check(ww_driver_create(&driver, NULL), "the driver");
 	layer_check(ww_driver_now(driver, &begin), "the driver");
-	/* A second in which to schedule them all. */
+	/* A second to schedule them all in. */
 	begin += WW_SECOND;
 	for (i = 0; i < FIRINGS; i++)
 		layer_check(
@@ -117,29 +130,30 @@ struct layer_lateness layer_late(void)
 	layer_check(ww_sleep(driver, (FIRINGS / FIRINGS_A_SECOND + 2) * WW_SECOND), "sleep");
 	layer_check(ww_driver_destroy(driver), "the driver");
 	layer_check(firings->count == FIRINGS ? 0 : WW_ESTALE, "a timer was lost or came twice");
-	struct layer_lateness lateness = lateness_of(firings->late_ns);
+	struct layer_sample lateness = lateness_of(firings->late_ns);
 	free(firings);
 	return lateness;
 }
 
-struct layer_lateness layer_sleep(void)
+struct layer_sample layer_sleep(uint64_t n, uint64_t seed)
 {
 	enum { TICK_NS = 1000000 };
 	const uint64_t between = WW_SECOND / FIRINGS_A_SECOND;
 	uint32_t *late_ns = memory_zeroed(FIRINGS, sizeof *late_ns);
-	uint64_t begin = workload_clock_ns() + 10 * TICK_NS;
+	uint64_t begin = clock_ns(CLOCK_MONOTONIC) + 10 * TICK_NS;
 	uint64_t tick, now;
 	size_t i = 0;
 
+	(void)n, (void)seed;
 	for (tick = begin; i < FIRINGS; tick += TICK_NS) {
 		struct timespec until = {(time_t)(tick / WW_SECOND), (long)(tick % WW_SECOND)};
 		while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL))
 			continue;
-		now = workload_clock_ns();
+		now = clock_ns(CLOCK_MONOTONIC);
 		for (; i < FIRINGS && begin + i * between <= tick; i++)
 			late_ns[i] = (uint32_t)(now - (begin + i * between));
 	}
-	struct layer_lateness lateness = lateness_of(late_ns);
+	struct layer_sample lateness = lateness_of(late_ns);
 	free(late_ns);
 	return lateness;
 }

@@ -15,16 +15,14 @@
 #include <unistd.h>
 
 #include "tools/common/clock.h"
+#include "tools/common/command.h"
+#include "tools/common/memory.h"
+#include "tools/common/message.h"
 
-uint64_t load_now(void)
+static _Noreturn void end(const char *address, const char *why)
 {
-	return clock_ns(CLOCK_MONOTONIC);
-}
-
-static void end(const char *address, const char *why)
-{
-	(void)fprintf(stderr, "load: %s: %s\n", address, why);
-	exit(1);
+	message_error("%s: %s", address, why);
+	exit(STATUS_FAILED);
 }
 
 static int open_unix(const char *path)
@@ -63,10 +61,9 @@ static int open_tcp(const char *address)
 	return fd;
 }
 
-void connection_open(struct connection *connection, unsigned index, const char *address)
+void connection_open(struct connection *connection, const char *address)
 {
 	memset(connection, 0, sizeof *connection);
-	connection->index = index;
 	connection->fd = strncmp(address, "unix:", 5) == 0 ? open_unix(address + 5) : open_tcp(address);
 	if (connection->fd < 0 || fcntl(connection->fd, F_SETFL, O_NONBLOCK))
 		end(address, strerror(errno));
@@ -79,14 +76,11 @@ static void make_room(struct connection *connection, size_t size)
 	if (connection->out_size + size <= connection->out_room)
 		return;
 	connection->out_room = 2 * (connection->out_size + size);
-	connection->out = realloc(connection->out, connection->out_room);
-	if (!connection->out)
-		end("memory", "none is left");
+	connection->out = memory_resize(connection->out, connection->out_room, 1);
 }
 
 void connection_send(struct connection *connection, const char *format, ...)
 {
-	unsigned ring = sizeof connection->waiting_since / sizeof *connection->waiting_since;
 	va_list arguments;
 	int size;
 
@@ -98,9 +92,10 @@ void connection_send(struct connection *connection, const char *format, ...)
 	(void)vsnprintf(connection->out + connection->out_size, (size_t)size + 1, format, arguments);
 	va_end(arguments);
 	connection->out_size += (size_t)size;
-	if (connection->waiting == ring)
-		end("load", "too many commands under way");
-	connection->waiting_since[(connection->first_waiting + connection->waiting++) % ring] = load_now();
+	if (connection->waiting == CONNECTION_WAITING)
+		end("the load", "too many commands under way");
+	connection->waiting_since[(connection->first_waiting + connection->waiting++) % CONNECTION_WAITING] =
+	    clock_ns(CLOCK_MONOTONIC);
 }
 
 int connection_flush(struct connection *connection)
@@ -125,9 +120,13 @@ static size_t body_of(const char *line)
 	return (size_t)strtoul(last + 1, NULL, 10) + 2;
 }
 
-static void answer(struct connection *connection, connection_fn *fn, void *context)
+static void answer(struct connection *connection, connection_fn *fn)
 {
-	fn(connection, connection->line, connection->body_start, context);
+	uint64_t since = connection->waiting_since[connection->first_waiting];
+
+	connection->first_waiting = (connection->first_waiting + 1) % CONNECTION_WAITING;
+	connection->waiting--;
+	fn(connection, connection->line, connection->body_start, clock_ns(CLOCK_MONOTONIC) - since);
 }
 
 static size_t take_body(struct connection *connection, const char *from, size_t size)
@@ -160,7 +159,7 @@ static size_t take_line(struct connection *connection, const char *from, size_t 
 	return length + 1;
 }
 
-static void take_all(struct connection *connection, connection_fn *fn, void *context)
+static void take_all(struct connection *connection, connection_fn *fn)
 {
 	size_t at = 0;
 
@@ -172,22 +171,21 @@ static void take_all(struct connection *connection, connection_fn *fn, void *con
 			break;
 		at += taken;
 		if (!connection->body)
-			answer(connection, fn, context);
+			answer(connection, fn);
 	}
 	memmove(connection->in, connection->in + at, connection->in_size - at);
 	connection->in_size -= at;
 }
 
-int connection_read(struct connection *connection, connection_fn *fn, void *context)
+void connection_read(struct connection *connection, connection_fn *fn)
 {
 	ssize_t size =
 	    recv(connection->fd, connection->in + connection->in_size, CONNECTION_IN - connection->in_size, 0);
 
 	if (size == 0 || (size < 0 && errno != EAGAIN && errno != EINTR))
-		return -1;
+		end("the server", "has closed the connection");
 	if (size > 0) {
 		connection->in_size += (size_t)size;
-		take_all(connection, fn, context);
+		take_all(connection, fn);
 	}
-	return 0;
 }

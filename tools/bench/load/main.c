@@ -1,13 +1,14 @@
 /*
- * Loads a server that speaks beanstalkd's protocol, whichever it is, and measures it: what scripts/bench-jobs runs.
+ * Loads a server that speaks beanstalkd's protocol, whichever it is, and measures it: scripts/bench-jobs runs it.
  *
- *     load ADDRESS put N CONNECTIONS PIPELINE BYTES SPREAD    put N jobs, due in 0 to SPREAD seconds
- *     load ADDRESS cycle N CONNECTIONS                        put, reserve and delete N jobs
- *     load ADDRESS first                                      wait until the server answers, and for one job
- *     load ADDRESS due N CONNECTIONS SECONDS                  N jobs due in that many seconds, all in one; reserve and delete them,
- *                                                             while another connection asks for stats every 10 ms
+ *     bench-load ADDRESS put N CONNECTIONS PIPELINE BYTES SPREAD   put N jobs, due in 0 to SPREAD seconds
+ *     bench-load ADDRESS cycle N CONNECTIONS                       put, reserve and delete N jobs
+ *     bench-load ADDRESS first                                     reserve and delete one job
+ *     bench-load ADDRESS put-due N SECONDS                         put N jobs that are all due in that many seconds
+ *     bench-load ADDRESS due N CONNECTIONS                         reserve and delete those N jobs
+ *     bench-load ADDRESS probe SECONDS                             ask for stats every 10 ms
  *
- * Writes one line of JSON.
+ * Writes a line of JSON.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -18,71 +19,55 @@
 #include <unistd.h>
 
 #include "tools/bench/load/connection.h"
+#include "tools/common/clock.h"
+#include "tools/common/command.h"
+#include "tools/common/memory.h"
+#include "tools/common/message.h"
+#include "tools/common/percentile.h"
 #include "tools/common/random.h"
 
-enum { CONNECTIONS_MAX = 1000, LATENCIES_MAX = 4000000 };
+enum { CONNECTIONS_MAX = 1000, LATENCIES_MAX = 4000000, WAITING_MAX = 1000 };
 
-struct load {
+#define SECOND UINT64_C(1000000000)
+
+static struct {
 	const char *address;
-	unsigned connections;
-	unsigned pipeline;
-	size_t bytes;
-	uint64_t spread;
-	uint64_t count;
-	uint64_t begun;
-	uint64_t done;
+	uint64_t connections, pipeline, bytes, spread;
+	uint64_t count, begun, done; /* jobs */
 	uint64_t began_at;
-	uint64_t due_at;
-	uint64_t early;
-	uint64_t wrong;
-	uint64_t latest_ns;
+	uint64_t early, wrong, latest_ns;
 	char *body;
-	void (*start)(struct load *load, struct connection *connection);
-	connection_fn *answer;
-	struct connection connection[CONNECTIONS_MAX];
 	uint64_t random;
+	struct connection connection[CONNECTIONS_MAX];
 	size_t latencies;
 	uint64_t latency[LATENCIES_MAX];
-};
+} load = {.random = 1, .pipeline = 1, .bytes = 32};
 
-static struct load load;
+static uint64_t now_ns(void)
+{
+	return clock_ns(CLOCK_MONOTONIC);
+}
 
 /* ---- Counting */
 
-static void ended(struct connection *connection)
+static void count_latency(uint64_t took)
 {
-	unsigned ring = sizeof connection->waiting_since / sizeof *connection->waiting_since;
-	uint64_t since = connection->waiting_since[connection->first_waiting];
-
-	connection->first_waiting = (connection->first_waiting + 1) % ring;
-	connection->waiting--;
 	if (load.latencies < LATENCIES_MAX)
-		load.latency[load.latencies++] = load_now() - since;
-}
-
-static int by_size(const void *one, const void *other)
-{
-	uint64_t a = *(const uint64_t *)one, b = *(const uint64_t *)other;
-
-	return (a > b) - (a < b);
-}
-
-static double at_part(double part)
-{
-	return load.latencies ? (double)load.latency[(size_t)((double)(load.latencies - 1) * part)] / 1e6 : 0;
+		load.latency[load.latencies++] = took;
 }
 
 static void report(const char *what)
 {
-	double seconds = (double)(load_now() - load.began_at) / 1e9;
+	double seconds = (double)(now_ns() - load.began_at) / 1e9;
 
-	qsort(load.latency, load.latencies, sizeof *load.latency, by_size);
+	percentile_sort(load.latency, load.latencies);
 	printf(
 	    "{\"what\":\"%s\",\"jobs\":%" PRIu64
 	    ",\"seconds\":%.3f,\"per_second\":%.0f,\"p50_ms\":%.3f,\"p99_ms\":%.3f,\"max_ms\":%.3f,\"early\":%" PRIu64
 	    ",\"wrong\":%" PRIu64 "}\n",
-	    what, load.done, seconds, (double)load.done / seconds, at_part(0.5), at_part(0.99), at_part(1), load.early,
-	    load.wrong);
+	    what, load.done, seconds, (double)load.done / seconds, percentile_ms(load.latency, load.latencies, 0.5),
+	    percentile_ms(load.latency, load.latencies, 0.99), percentile_ms(load.latency, load.latencies, 1),
+	    load.early, load.wrong);
 }
 
 static void expect(const char *line, const char *beginning)
@@ -90,7 +75,7 @@ static void expect(const char *line, const char *beginning)
 	if (strncmp(line, beginning, strlen(beginning)) == 0)
 		return;
 	if (!load.wrong++)
-		(void)fprintf(stderr, "load: expected %s, got %s\n", beginning, line);
+		message_error("expected %s, got %s", beginning, line);
 }
 
 /* ---- The loop */
@@ -103,18 +88,22 @@ static void watch(int epoll, struct connection *connection, int write)
 		(void)epoll_ctl(epoll, EPOLL_CTL_ADD, connection->fd, &event);
 }
 
-static void run(void)
+static void run(void (*start)(struct connection *connection), connection_fn *answer)
 {
 	struct epoll_event events[256];
 	int epoll = epoll_create1(0);
 
-	for (unsigned i = 0; i < load.connections; i++) {
-		connection_open(&load.connection[i], i, load.address);
+	if (load.connections > CONNECTIONS_MAX) {
+		message_error("at most %d connections", CONNECTIONS_MAX);
+		exit(STATUS_USAGE);
+	}
+	for (uint64_t i = 0; i < load.connections; i++) {
+		connection_open(&load.connection[i], load.address);
 		watch(epoll, &load.connection[i], 0);
 	}
-	load.began_at = load_now();
-	for (unsigned i = 0; i < load.connections; i++) {
-		load.start(&load, &load.connection[i]);
+	load.began_at = now_ns();
+	for (uint64_t i = 0; i < load.connections; i++) {
+		start(&load.connection[i]);
 		watch(epoll, &load.connection[i], connection_flush(&load.connection[i]));
 	}
 	while (load.done < load.count && !load.wrong) {
@@ -122,10 +111,7 @@ static void run(void)
 		for (int i = 0; i < count; i++) {
 			struct connection *connection = events[i].data.ptr;
 			int left = connection->sent < connection->out_size;
-			if (connection_read(connection, load.answer, &load)) {
-				(void)fprintf(stderr, "load: %s: the server has closed the connection\n", load.address);
-				exit(1);
-			}
+			connection_read(connection, answer);
 			int more = connection_flush(connection);
 			if (more || left)
 				watch(epoll, connection, more);
@@ -141,47 +127,43 @@ static void put_one(struct connection *connection)
 	if (load.begun == load.count)
 		return;
 	load.begun++;
-	connection_send(connection, "put 1024 %" PRIu64 " 60 %zu\r\n%s\r\n",
+	connection_send(connection, "put 1024 %" PRIu64 " 60 %" PRIu64 "\r\n%s\r\n",
 	    load.spread ? random_below(&load.random, load.spread) : 0, load.bytes, load.body);
 }
 
-static void put_start(struct load *of, struct connection *connection)
+static void put_start(struct connection *connection)
 {
-	for (unsigned i = 0; i < of->pipeline; i++)
+	for (uint64_t i = 0; i < load.pipeline; i++)
 		put_one(connection);
 }
 
-static void put_answer(struct connection *connection, const char *line, const char *body, void *context)
+static void put_answer(struct connection *connection, const char *line, const char *body, uint64_t took)
 {
 	(void)body;
-	(void)context;
 	expect(line, "INSERTED ");
-	ended(connection);
+	count_latency(took);
 	load.done++;
 	put_one(connection);
 }
 
 /* ---- cycle */
 
-static void cycle_start(struct load *of, struct connection *connection)
+static void delete_reserved(struct connection *connection, const char *line)
 {
-	(void)of;
-	connection->phase = 0;
-	put_one(connection);
+	connection_send(connection, "delete %" PRIu64 "\r\n", (uint64_t)strtoull(line + strlen("RESERVED "), NULL, 10));
 }
 
-static void cycle_answer(struct connection *connection, const char *line, const char *body, void *context)
+static void cycle_answer(struct connection *connection, const char *line, const char *body, uint64_t took)
 {
 	static const char *const expected[] = {"INSERTED ", "RESERVED ", "DELETED"};
 
 	(void)body;
-	(void)context;
 	expect(line, expected[connection->phase]);
-	ended(connection);
+	count_latency(took);
 	if (connection->phase == 0) {
 		connection_send(connection, "reserve\r\n");
 	} else if (connection->phase == 1) {
-		connection_send(connection, "delete %" PRIu64 "\r\n", (uint64_t)strtoull(line + 9, NULL, 10));
+		delete_reserved(connection, line);
 	} else {
 		load.done++;
 		put_one(connection);
@@ -191,27 +173,25 @@ static void cycle_answer(struct connection *connection, const char *line, const 
 
 /* ---- due */
 
-static void due_start(struct load *of, struct connection *connection)
+static void due_start(struct connection *connection)
 {
-	(void)of;
 	connection->phase = 1;
 	connection_send(connection, "reserve\r\n");
 }
 
-static void due_answer(struct connection *connection, const char *line, const char *body, void *context)
+/* Latencies are not counted: waiting for a job is no delay of the server's. */
+static void due_answer(struct connection *connection, const char *line, const char *body, uint64_t took)
 {
-	uint64_t now = load_now();
+	uint64_t now = now_ns();
 
-	(void)context;
-	ended(connection);
-	load.latencies--; /* waiting for a job is no delay of the server's */
+	(void)took;
 	if (connection->phase == 1) {
 		uint64_t due = strtoull(body, NULL, 10);
 		expect(line, "RESERVED ");
 		load.early += now < due;
 		if (now > due && now - due > load.latest_ns)
 			load.latest_ns = now - due;
-		connection_send(connection, "delete %" PRIu64 "\r\n", (uint64_t)strtoull(line + 9, NULL, 10));
+		delete_reserved(connection, line);
 	} else {
 		expect(line, "DELETED");
 		load.done++;
@@ -224,121 +204,100 @@ static void due_answer(struct connection *connection, const char *line, const ch
 static void put_due(uint64_t seconds)
 {
 	struct connection *connection = &load.connection[0];
-	uint64_t end = load_now() + seconds * UINT64_C(1000000000);
+	uint64_t end = now_ns() + seconds * SECOND;
 	uint64_t begun = 0;
 
-	connection_open(connection, 0, load.address);
-	load.answer = put_answer;
+	connection_open(connection, load.address);
 	load.begun = load.count; /* put_answer puts no more */
 	while (load.done < load.count && !load.wrong) {
-		while (begun < load.count && connection->waiting < 1000) {
+		for (; begun < load.count && connection->waiting < WAITING_MAX; begun++) {
 			char body[64];
-			uint64_t now = load_now();
-			uint64_t delay = end > now ? (end - now) / UINT64_C(1000000000) : 0;
-			int size = snprintf(body, sizeof body, "%" PRIu64, now + delay * UINT64_C(1000000000));
+			uint64_t now = now_ns();
+			uint64_t delay = end > now ? (end - now) / SECOND : 0;
+			int size = snprintf(body, sizeof body, "%" PRIu64, now + delay * SECOND);
 			connection_send(connection, "put 1024 %" PRIu64 " 120 %d\r\n%s\r\n", delay, size, body);
-			begun++;
 		}
 		(void)connection_flush(connection);
-		if (connection_read(connection, put_answer, &load))
-			exit(1);
+		connection_read(connection, put_answer);
 	}
 	close(connection->fd);
-	load.done = load.latencies = 0;
-	if (load_now() > end - UINT64_C(1000000000))
-		(void)fprintf(stderr, "load: putting took longer than the delay: give more seconds\n");
+	if (now_ns() > end - SECOND)
+		message_error("putting took longer than the delay: give more seconds");
 }
 
-static void probe_answer(struct connection *connection, const char *line, const char *body, void *context)
+/* ---- probe */
+
+static void probe_answer(struct connection *connection, const char *line, const char *body, uint64_t took)
 {
+	(void)connection;
 	(void)body;
-	(void)context;
 	expect(line, "OK ");
-	ended(connection);
+	count_latency(took);
 }
 
-/* A process that asks for stats every 10 ms until it is ended, and then says how long answers took. */
 static void probe(uint64_t seconds)
 {
 	struct connection *connection = &load.connection[0];
-	uint64_t until = load_now() + seconds * UINT64_C(1000000000);
+	uint64_t until = now_ns() + seconds * SECOND;
 
-	connection_open(connection, 0, load.address);
-	load.began_at = load_now();
-	while (load_now() < until) {
+	connection_open(connection, load.address);
+	load.began_at = now_ns();
+	while (now_ns() < until) {
 		struct timespec pause = {0, 10000000};
 		connection_send(connection, "stats-tube default\r\n");
 		(void)connection_flush(connection);
 		while (connection->waiting)
-			if (connection_read(connection, probe_answer, &load))
-				exit(1);
+			connection_read(connection, probe_answer);
 		load.done++;
 		(void)nanosleep(&pause, NULL);
 	}
-	report("probe");
 }
 
-/* ---- first */
-
-static void first(void)
-{
-	struct connection *connection = &load.connection[0];
-
-	load.count = 1;
-	load.connections = 1;
-	load.start = due_start;
-	load.answer = cycle_answer;
-	connection->phase = 1;
-	run();
-	report("first");
-}
-
-static uint64_t number(char **arguments, int i)
-{
-	return strtoull(arguments[i], NULL, 10);
-}
+/* ---- The command line */
 
 int main(int count, char **arguments)
 {
-	if (count < 3)
-		return 2;
-	const char *what = arguments[2];
+	static const struct {
+		const char *name;
+		int numbers;
+		void (*start)(struct connection *connection); /* NULL: no run of the loop */
+		connection_fn *answer;
+	} commands[] = {{"put", 5, put_start, put_answer}, {"cycle", 2, put_start, cycle_answer},
+	    {"first", 0, due_start, cycle_answer}, {"due", 2, due_start, due_answer}, {"put-due", 2, NULL, NULL},
+	    {"probe", 1, NULL, NULL}};
+	uint64_t numbers[5] = {1, 1};
+	const char *what = count > 2 ? arguments[2] : "";
+	size_t i = 0;
+
+	message_program = "bench-load";
+	while (i < sizeof commands / sizeof *commands && strcmp(what, commands[i].name) != 0)
+		i++;
+	if (i == sizeof commands / sizeof *commands || count != 3 + commands[i].numbers) {
+		message_error("the top of tools/bench/load/main.c lists its commands");
+		return STATUS_USAGE;
+	}
+	for (int k = 0; k < commands[i].numbers; k++)
+		numbers[k] = strtoull(arguments[3 + k], NULL, 10);
 	load.address = arguments[1];
-	load.random = 1;
-	load.pipeline = 1;
-	load.bytes = 32;
-	if (count > 3)
-		load.count = number(arguments, 3);
-	if (count > 4)
-		load.connections = (unsigned)number(arguments, 4);
-	if (strcmp(what, "put") == 0 && count > 7) {
-		load.pipeline = (unsigned)number(arguments, 5);
-		load.bytes = (size_t)number(arguments, 6);
-		load.spread = number(arguments, 7);
+	load.count = numbers[0];
+	load.connections = numbers[1];
+	if (strcmp(what, "put") == 0) {
+		load.pipeline = numbers[2];
+		load.bytes = numbers[3];
+		load.spread = numbers[4];
 	}
-	load.body = malloc(load.bytes + 1);
-	if (!load.body || load.connections > CONNECTIONS_MAX)
-		return 2;
+	load.body = memory_zeroed(load.bytes + 1, 1);
 	memset(load.body, 'b', load.bytes);
-	load.body[load.bytes] = 0;
-	if (strcmp(what, "first") == 0) {
-		first();
-		return load.wrong != 0;
+	if (strcmp(what, "put-due") == 0) {
+		put_due(numbers[1]);
+		return load.wrong ? STATUS_FAILED : STATUS_OK;
 	}
-	if (strcmp(what, "probe") == 0) {
-		probe(load.count);
-		return load.wrong != 0;
-	}
-	if (strcmp(what, "put-due") == 0 && count > 4) {
-		load.connections = 1;
-		put_due(number(arguments, 4));
-		return load.wrong != 0;
-	}
-	load.start = strcmp(what, "put") == 0 ? put_start : strcmp(what, "cycle") == 0 ? cycle_start : due_start;
-	load.answer = strcmp(what, "put") == 0 ? put_answer : strcmp(what, "cycle") == 0 ? cycle_answer : due_answer;
-	run();
+	if (commands[i].start)
+		run(commands[i].start, commands[i].answer);
+	else
+		probe(numbers[0]);
 	report(what);
 	if (strcmp(what, "due") == 0)
 		printf("{\"what\":\"latest\",\"ms\":%.1f}\n", (double)load.latest_ns / 1e6);
-	return load.wrong != 0 || load.early != 0;
+	return load.wrong || load.early ? STATUS_FAILED : STATUS_OK;
 }

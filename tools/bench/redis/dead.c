@@ -1,6 +1,6 @@
 /*
- * A process has leased jobs and is killed. When does another one get them? Both have the store open, so that each sees
- * to some of the shards; the jobs are in all of them.
+ * Kills a process that has leased jobs. When does another one get them? Both have the store open, and each watches some
+ * of the shards. All shards have jobs.
  */
 #include <inttypes.h>
 #include <signal.h>
@@ -10,7 +10,9 @@
 #include <string.h>
 #include <sys/wait.h>
 
-#include "tools/bench/redis/bench_redis.h"
+#include "tools/bench/redis/redis.h"
+#include "tools/common/memory.h"
+#include "tools/common/percentile.h"
 
 enum { JOBS = 64 };
 
@@ -89,16 +91,15 @@ void bench_dead(const char *url, char **words)
 {
 	struct dead *dead = bench_share(sizeof *dead);
 	size_t times = strtoul(words[0], NULL, 10);
-	uint64_t *late = bench_allocate(times * sizeof *late);
+	uint64_t *late = memory_zeroed(times, sizeof *late);
 
 	dead->url = url;
 	for (size_t i = 0; i < times; i++) {
 		once(dead);
 		late[i] = dead->late;
 	}
-	bench_sort(late, times);
+	percentile_sort(late, times);
 	printf("{\"times\":%zu,\"min_ms\":%.0f,\"median_ms\":%.0f,\"max_ms\":%.0f}\n", times,
-	    (double)bench_part(late, times, 0) / 1e6, (double)bench_part(late, times, 0.5) / 1e6,
-	    (double)bench_part(late, times, 1) / 1e6);
+	    percentile_ms(late, times, 0), percentile_ms(late, times, 0.5), percentile_ms(late, times, 1));
 	free(late);
 }

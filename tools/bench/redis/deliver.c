@@ -1,6 +1,6 @@
 /*
- * Jobs that come due, and processes that reserve and finish them. How late a job is counts by Redis's clock alone: from
- * when it is due to when its lease began.
+ * Delivers jobs that come due to processes that reserve and finish them. Only Redis's clock counts for how late a job
+ * is: from its due time to the beginning of its lease.
  */
 #include <inttypes.h>
 #include <stdatomic.h>
@@ -8,7 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tools/bench/redis/bench_redis.h"
+#include "tools/bench/redis/redis.h"
+#include "tools/common/memory.h"
+#include "tools/common/percentile.h"
 
 enum { MANY = 256, PUT_MANY = 2048 };
 
@@ -31,9 +33,9 @@ struct deliver {
 
 static void fill(struct deliver *deliver, struct ww_jobs *jobs)
 {
-	struct ww_job_spec *specs = bench_allocate(PUT_MANY * sizeof *specs);
-	struct ww_job_put *puts = bench_allocate(PUT_MANY * sizeof *puts);
-	uint64_t(*bodies)[4] = bench_allocate(PUT_MANY * sizeof *bodies);
+	struct ww_job_spec *specs = memory_zeroed(PUT_MANY, sizeof *specs);
+	struct ww_job_put *puts = memory_zeroed(PUT_MANY, sizeof *puts);
+	uint64_t(*bodies)[4] = memory_zeroed(PUT_MANY, sizeof *bodies);
 
 	for (uint64_t at = 0; at < deliver->count;) {
 		size_t some = deliver->count - at < PUT_MANY ? (size_t)(deliver->count - at) : PUT_MANY;
@@ -48,9 +50,7 @@ static void fill(struct deliver *deliver, struct ww_jobs *jobs)
 			specs[i].body_length = sizeof bodies[i];
 			puts[i].spec = &specs[i];
 		}
-		bench_check("put", ww_jobs_put_many(jobs, puts, some));
-		for (size_t i = 0; i < some; i++)
-			bench_check("put", puts[i].result);
+		bench_put_many(jobs, puts, some);
 		at += some;
 	}
 	free(specs);
@@ -118,13 +118,12 @@ static void tell(struct deliver *deliver, unsigned workers)
 	for (unsigned i = 0; i < workers; i++)
 		if (atomic_load(&deliver->of[i]) < least)
 			least = atomic_load(&deliver->of[i]);
-	bench_sort(deliver->late, count);
+	percentile_sort(deliver->late, count);
 	printf("{\"jobs\":%zu,\"seconds\":%.3f,\"per_second\":%.0f,\"early\":%" PRIu64
 	       ",\"p50_ms\":%.1f,\"p99_ms\":%.1f,\"p999_ms\":%.1f,\"max_ms\":%.1f,\"least_of_a_worker\":%" PRIu64 "}\n",
 	    count, seconds, seconds > 0 ? (double)count / seconds : 0, atomic_load(&deliver->early),
-	    (double)bench_part(deliver->late, count, 0.5) / 1e6, (double)bench_part(deliver->late, count, 0.99) / 1e6,
-	    (double)bench_part(deliver->late, count, 0.999) / 1e6, (double)bench_part(deliver->late, count, 1) / 1e6,
-	    least);
+	    percentile_ms(deliver->late, count, 0.5), percentile_ms(deliver->late, count, 0.99),
+	    percentile_ms(deliver->late, count, 0.999), percentile_ms(deliver->late, count, 1), least);
 }
 
 void bench_deliver(const char *url, char **words)
@@ -141,7 +140,7 @@ void bench_deliver(const char *url, char **words)
 	deliver->url = url;
 	deliver->count = count;
 	deliver->span = (uint64_t)(strtod(words[1], NULL) * 1e9);
-	/* All are put before the first one is due, unless they are to be due at once. */
+	/* All are put before the first one is due, unless they are due at once. */
 	jobs = bench_open(url, 0);
 	bench_check("now", ww_jobs_now(jobs, 0, &now));
 	deliver->first = now + (deliver->span ? count * 50000 + 2 * WW_SECOND : 0);

@@ -1,30 +1,31 @@
 /*
  * bench-redis COMMAND URL WORDS...
  *
- *     put URL JOBS THREADS BATCH KEY FROM SPREAD put jobs with bodies of 32 bytes; KEY: bytes of a key, 0: none; they
- *     are due FROM to
- *                                                FROM + SPREAD seconds from now; BATCH 1: by ww_jobs_put, else by
- *                                                ww_jobs_put_many
- *     deliver URL JOBS SECONDS WORKERS           jobs that come due over so many seconds (0: all at once) to processes that reserve and
- *                                                finish them
- *     idle URL SECONDS                           do nothing with the store open
- *     dead URL TIMES                             kill a process with leased jobs, and see when another one gets them
- *     push URL JOBS IN_FLIGHT                    requests to a server of its own; URL may also be memory, or a directory
+ *     put URL JOBS THREADS BATCH KEY FROM SPREAD   put jobs with bodies of 32 bytes and keys of KEY bytes (0: none), due
+ *                                                  FROM to FROM + SPREAD seconds from now; BATCH 1: by ww_jobs_put, else
+ *                                                  by ww_jobs_put_many
+ *     deliver URL JOBS SECONDS WORKERS             jobs that come due over so many seconds (0: all at once), and
+ *                                                  processes that reserve and finish them
+ *     idle URL SECONDS                             do nothing with the store open
+ *     dead URL TIMES                               kill a process that has leases, and see when another gets the jobs
+ *     push URL JOBS IN_FLIGHT                      requests to a server of its own; URL may also be memory, or a folder
  */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
-#include "tools/bench/redis/bench_redis.h"
-#include "tools/common/clock.h"
+#include "tools/bench/redis/redis.h"
+#include "tools/common/command.h"
+#include "tools/common/message.h"
 
 _Noreturn void bench_fail(const char *what, const char *why)
 {
-	(void)fprintf(stderr, "bench-redis: %s: %s\n", what, why);
-	exit(1);
+	message_error("%s: %s", what, why);
+	exit(STATUS_FAILED);
 }
 
 int bench_check(const char *what, int result)
@@ -34,25 +35,11 @@ int bench_check(const char *what, int result)
 	return result;
 }
 
-uint64_t bench_now(void)
-{
-	return clock_ns(CLOCK_MONOTONIC);
-}
-
 void bench_sleep(uint64_t ns)
 {
 	struct timespec time = {.tv_sec = (time_t)(ns / WW_SECOND), .tv_nsec = (long)(ns % WW_SECOND)};
 
 	(void)nanosleep(&time, NULL);
-}
-
-void *bench_allocate(size_t size)
-{
-	void *block = calloc(1, size);
-
-	if (!block)
-		bench_fail("memory", "none is left");
-	return block;
 }
 
 void *bench_share(size_t size)
@@ -64,40 +51,12 @@ void *bench_share(size_t size)
 	return block;
 }
 
-uint64_t bench_resident(void)
-{
-	FILE *file = fopen("/proc/self/statm", "r");
-	unsigned long long pages = 0;
-
-	if (!file || fscanf(file, "%*u %llu", &pages) != 1)
-		bench_fail("/proc/self/statm", "cannot be read");
-	(void)fclose(file);
-	return (uint64_t)pages * (uint64_t)sysconf(_SC_PAGESIZE) / 1024;
-}
-
-static int by_size(const void *one, const void *other)
-{
-	uint64_t a = *(const uint64_t *)one, b = *(const uint64_t *)other;
-
-	return (a > b) - (a < b);
-}
-
-void bench_sort(uint64_t *values, size_t count)
-{
-	qsort(values, count, sizeof *values, by_size);
-}
-
-uint64_t bench_part(const uint64_t *sorted, size_t count, double part)
-{
-	return count ? sorted[(size_t)((double)(count - 1) * part)] : 0;
-}
-
 static void report(const char *sentence, void *context)
 {
 	(void)context;
-	/* It is measured without a log, and the table's head says so. */
+	/* The measured Redis has no log, and the head of the table says so. */
 	if (!strstr(sentence, "appendonly"))
-		(void)fprintf(stderr, "bench-redis: %s\n", sentence);
+		message_error("%s", sentence);
 }
 
 struct ww_jobs *bench_open(const char *url, uint32_t connections)
@@ -108,11 +67,18 @@ struct ww_jobs *bench_open(const char *url, uint32_t connections)
 	bench_check("config", ww_jobs_redis_config_default(&config));
 	config.url = url;
 	config.report = report;
-	config.timeout = 20 * WW_SECOND; /* so that a machine that is busy only makes it slow */
+	config.timeout = 20 * WW_SECOND; /* a busy machine makes it slow, but not fail */
 	if (connections)
 		config.connections = connections;
 	bench_check(url, ww_jobs_redis_open(&jobs, &config));
 	return jobs;
+}
+
+void bench_put_many(struct ww_jobs *jobs, struct ww_job_put *puts, size_t count)
+{
+	bench_check("put", ww_jobs_put_many(jobs, puts, count));
+	for (size_t i = 0; i < count; i++)
+		bench_check("put", puts[i].result);
 }
 
 int bench_fork(void (*run)(void *context, unsigned index), void *context, unsigned index)
@@ -135,16 +101,14 @@ void bench_wait(int process)
 	int status;
 
 	if (waitpid(process, &status, 0) != process || !WIFEXITED(status) || WEXITSTATUS(status) != 0)
-		bench_fail("process", "one of those that were started has failed");
+		bench_fail("process", "one that was started has failed");
 }
 
-struct redis_command {
+static const struct {
 	const char *name;
 	int words;
 	void (*run)(const char *url, char **words);
-};
-
-static const struct redis_command commands[] = {
+} commands[] = {
     {"put", 6, bench_put},
     {"deliver", 3, bench_deliver},
     {"idle", 1, bench_idle},
@@ -154,12 +118,13 @@ static const struct redis_command commands[] = {
 
 int main(int count, char **arguments)
 {
+	message_program = "bench-redis";
 	for (size_t i = 0; i < COUNT(commands); i++) {
 		if (count < 3 || strcmp(arguments[1], commands[i].name) != 0 || count != 3 + commands[i].words)
 			continue;
 		commands[i].run(arguments[2], arguments + 3);
 		return 0;
 	}
-	(void)fprintf(stderr, "bench-redis: what it is asked for is told at the top of tools/bench/redis/main.c\n");
-	return 2;
+	message_error("the top of tools/bench/redis/main.c lists its commands");
+	return STATUS_USAGE;
 }

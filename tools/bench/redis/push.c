@@ -1,5 +1,5 @@
-/* Jobs that are requests, pushed to a server of this process that answers each with 204 and nothing. */
-#include "tools/bench/redis/bench_redis.h"
+/* Pushes jobs that are requests to a server of this process, which answers each with an empty 204. */
+#include "tools/bench/redis/redis.h"
 
 #ifdef HAVE_MICROHTTPD
 
@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tools/common/clock.h"
+#include "tools/common/memory.h"
 #include "weekwheel/callback.h"
 #include "weekwheel/driver.h"
 
@@ -33,7 +35,7 @@ static enum MHD_Result answer(void *context, struct MHD_Connection *connection, 
 static void put_all(struct ww_jobs *jobs, uint64_t count, unsigned port)
 {
 	struct ww_job_spec spec;
-	struct ww_job_put *puts = bench_allocate(PUT_MANY * sizeof *puts);
+	struct ww_job_put *puts = memory_zeroed(PUT_MANY, sizeof *puts);
 	char body[128];
 
 	(void)ww_job_spec_default(&spec);
@@ -43,7 +45,7 @@ static void put_all(struct ww_jobs *jobs, uint64_t count, unsigned port)
 		puts[i].spec = &spec;
 	for (uint64_t done = 0; done < count;) {
 		size_t some = count - done < PUT_MANY ? (size_t)(count - done) : PUT_MANY;
-		bench_check("put", ww_jobs_put_many(jobs, puts, some));
+		bench_put_many(jobs, puts, some);
 		done += some;
 	}
 	free(puts);
@@ -65,14 +67,14 @@ static struct ww_jobs *open_embedded(const char *path, struct ww_driver *driver)
 	return jobs;
 }
 
-/* Until all are done. Returns ns. */
+/* Push until all are done. Return ns. */
 static uint64_t push_all(struct ww_jobs *jobs, uint64_t count, size_t in_flight)
 {
 	const char *const tubes[] = {WW_TUBE_DEFAULT};
 	struct ww_callback_config config;
 	struct ww_callback_stats stats;
 	struct ww_callback *callback;
-	uint64_t began = bench_now();
+	uint64_t began = clock_ns(CLOCK_MONOTONIC);
 
 	(void)ww_callback_config_default(&config);
 	config.jobs = jobs;
@@ -87,7 +89,7 @@ static uint64_t push_all(struct ww_jobs *jobs, uint64_t count, size_t in_flight)
 		if (stats.retried || stats.buried || stats.refused)
 			bench_fail("push", "a request failed");
 	} while (stats.finished < count);
-	began = bench_now() - began;
+	began = clock_ns(CLOCK_MONOTONIC) - began;
 	bench_check("close", ww_callback_close(callback, WW_SECOND));
 	return began;
 }

@@ -1,11 +1,13 @@
-/* Putting jobs, from any number of threads, one by one or many by one call. */
+/* Puts jobs from any number of threads, one by one or many by one call. */
 #include <inttypes.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "tools/bench/redis/bench_redis.h"
+#include "tools/bench/redis/redis.h"
+#include "tools/common/clock.h"
+#include "tools/common/memory.h"
 #include "tools/common/random.h"
 
 enum { KEY_MAX = 64, BODY = 32 };
@@ -37,9 +39,9 @@ static void prepare(struct putter *putter)
 	size_t batch = putter->put->batch;
 
 	putter->random = putter->index + 1;
-	putter->specs = bench_allocate(batch * sizeof *putter->specs);
-	putter->puts = bench_allocate(batch * sizeof *putter->puts);
-	putter->keys = bench_allocate(batch * sizeof *putter->keys);
+	putter->specs = memory_zeroed(batch, sizeof *putter->specs);
+	putter->puts = memory_zeroed(batch, sizeof *putter->puts);
+	putter->keys = memory_zeroed(batch, sizeof *putter->keys);
 	for (size_t i = 0; i < batch; i++) {
 		(void)ww_job_spec_default(&putter->specs[i]);
 		putter->specs[i].body = body;
@@ -50,7 +52,7 @@ static void prepare(struct putter *putter)
 	}
 }
 
-/* Jobs that differ in what they are called and when they are due. */
+/* Make jobs differ in their keys and due times. */
 static void vary(struct putter *putter, uint64_t from, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
@@ -67,16 +69,20 @@ static void vary(struct putter *putter, uint64_t from, size_t count)
 
 static void put_some(struct putter *putter, uint64_t from, size_t count)
 {
-	if (!count)
-		return;
 	vary(putter, from, count);
 	if (putter->put->batch == 1) {
 		bench_check("put", ww_jobs_put(putter->put->jobs, putter->specs, NULL, NULL));
 		return;
 	}
-	bench_check("put", ww_jobs_put_many(putter->put->jobs, putter->puts, count));
-	for (size_t i = 0; i < count; i++)
-		bench_check("put", putter->puts[i].result);
+	bench_put_many(putter->put->jobs, putter->puts, count);
+}
+
+/* How many jobs each thread puts before the timing. */
+static uint64_t first_batch(const struct bench_put *put)
+{
+	uint64_t count = put->count / put->threads;
+
+	return put->batch < count ? put->batch : count;
 }
 
 static void *run(void *context)
@@ -84,12 +90,12 @@ static void *run(void *context)
 	struct putter *putter = context;
 	const struct bench_put *put = putter->put;
 	uint64_t count = put->count / put->threads;
-	uint64_t done = 0;
+	uint64_t done = first_batch(put);
 
 	prepare(putter);
-	/* The first makes its connection. */
-	put_some(putter, 0, put->batch < count ? put->batch : count);
-	done = put->batch < count ? put->batch : count;
+	/* The first batch makes its connection, and is not timed. */
+	if (done)
+		put_some(putter, 0, done);
 	pthread_barrier_wait(put->start);
 	while (done < count) {
 		size_t some = count - done < put->batch ? (size_t)(count - done) : put->batch;
@@ -119,7 +125,7 @@ void bench_put(const char *url, char **words)
 		bench_fail("put", "a number is out of range");
 	put.jobs = bench_open(url, put.threads + 2);
 	put.start = &start;
-	putters = bench_allocate(put.threads * sizeof *putters);
+	putters = memory_zeroed(put.threads, sizeof *putters);
 	(void)pthread_barrier_init(&start, NULL, put.threads + 1);
 	for (unsigned i = 0; i < put.threads; i++) {
 		putters[i] = (struct putter){.put = &put, .index = i};
@@ -127,14 +133,13 @@ void bench_put(const char *url, char **words)
 			bench_fail("thread", "not possible");
 	}
 	pthread_barrier_wait(&start);
-	began = bench_now();
+	began = clock_ns(CLOCK_MONOTONIC);
 	pthread_barrier_wait(&start);
-	double seconds = (double)(bench_now() - began) / 1e9;
+	double seconds = (double)(clock_ns(CLOCK_MONOTONIC) - began) / 1e9;
 	for (unsigned i = 0; i < put.threads; i++)
 		(void)pthread_join(putters[i].thread, NULL);
 	bench_check("close", ww_jobs_close(put.jobs));
-	uint64_t each = put.count / put.threads;
-	uint64_t counted = put.threads * (each - (put.batch < each ? put.batch : each));
+	uint64_t counted = put.threads * (put.count / put.threads - first_batch(&put));
 	printf("{\"jobs\":%" PRIu64 ",\"seconds\":%.3f,\"per_second\":%.0f}\n", counted, seconds,
 	    seconds > 0 ? (double)counted / seconds : 0);
 	free(putters);

@@ -4,6 +4,7 @@
 #include <dlfcn.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/syscall.h>
@@ -11,7 +12,10 @@
 #include <time.h>
 #include <unistd.h>
 
-/* What the clocks read at the benchmark's time 0. It is not 0, which libevent takes for a time that is not known. */
+#include "tools/common/command.h"
+#include "tools/common/message.h"
+
+/* What the clocks read at the benchmark's time 0. Not 0, which libevent takes for an unknown time. */
 enum { START = 1000000 };
 
 static _Thread_local struct {
@@ -19,7 +23,7 @@ static _Thread_local struct {
 	struct timespec now;
 } hand;
 
-/* The functions of the C library; NULL until the program has begun, though some are called before that. */
+/* The functions of the C library. NULL until the constructor has run; some are called before that. */
 static struct {
 	int (*clock_gettime)(clockid_t, struct timespec *);
 	int (*gettimeofday)(struct timeval *, void *);
@@ -38,7 +42,21 @@ void event_loop_leave(void)
 	hand.set = false;
 }
 
-/* ISO C knows no conversion of a pointer to a function's. */
+void event_loop_reserve(const struct structure *structure, void *state, struct object *objects, uint64_t n)
+{
+	for (uint64_t i = 0; i < n; i++)
+		structure->schedule(state, &objects[i], 1);
+	while (n--)
+		structure->cancel(state, &objects[n]);
+}
+
+_Noreturn void event_loop_failed(const struct structure *structure)
+{
+	message_error("%s cannot make a loop, or is another version than this was compiled with", structure->name);
+	exit(STATUS_FAILED);
+}
+
+/* ISO C cannot convert a pointer to data into one to a function. */
 static void event_loop_find(const char *name, void *function)
 {
 	void *found = dlsym(RTLD_NEXT, name);
@@ -60,7 +78,7 @@ int clock_gettime(clockid_t clock, struct timespec *now)
 		*now = hand.now;
 		return 0;
 	}
-	/* jemalloc, for one, asks before constructors have run. */
+	/* jemalloc calls it before constructors have run. */
 	if (!real.clock_gettime)
 		return (int)syscall(SYS_clock_gettime, clock, now);
 	return real.clock_gettime(clock, now);

@@ -1,7 +1,7 @@
 /*
  * A flat wheel: a slot for each of the 604,800 seconds of a week. A timer is never touched between schedule and expiry,
- * which no hierarchy can beat; its price is memory in proportion to the horizon, and that neighbours in time are not
- * neighbours in memory.
+ * which no hierarchy can beat. The price is memory in proportion to the horizon. Neighbours in time are not neighbours in
+ * memory.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -37,12 +37,6 @@ static void flat_schedule(void *state, struct object *object, uint64_t delay)
 	list_push(&flat->slot[node->deadline % SLOTS], node);
 }
 
-static void flat_cancel(void *state, struct object *object)
-{
-	(void)state;
-	list_remove(node_of(object));
-}
-
 static void flat_touch(void *state, struct object *object, uint64_t delay)
 {
 	list_remove(node_of(object));
@@ -61,7 +55,7 @@ static void flat_advance(void *state, uint64_t now)
 	}
 }
 
-static size_t flat_fixed_bytes(uint64_t horizon)
+static size_t flat_bytes_for(uint64_t horizon)
 {
 	return sizeof(struct flat) + (horizon - SLOTS) * sizeof(struct node *);
 }
@@ -73,10 +67,10 @@ const struct structure structure_flat = {
     .create = flat_create,
     .destroy = free,
     .schedule = flat_schedule,
-    .cancel = flat_cancel,
+    .cancel = list_cancel,
     .touch = flat_touch,
     .advance = flat_advance,
     .node_bytes = sizeof(struct node),
-    .fixed_bytes = flat_fixed_bytes,
+    .bytes_for = flat_bytes_for,
     .any_horizon = 1,
 };

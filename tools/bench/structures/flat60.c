@@ -1,11 +1,11 @@
 /*
- * The ring of heartbeats: 60 slots of a tick each, every slot a set of keys, and a map that finds a key's place.
+ * The ring of heartbeats: 60 slots of a tick each, every slot a set of keys, and a map that finds a key's entry.
  *
- *     key --map--> entry <--> entry <--> slot 17      the hand empties a slot a tick; who is in it, was silent
+ *     key --map--> entry <--> entry <--> slot 17      the hand empties a slot a tick: its keys were silent
  *
  * A heartbeat looks its key up, takes it out of its old slot's set and puts it into the one a timeout ahead. There are
- * no rounds and no deadlines, so a delay cannot be longer than one turn. A key is the number of a connection. The map
- * is uthash; and so that a key leaves its set without a search, an entry of the map is its link in the set as well.
+ * no rounds and no deadlines. A delay cannot be longer than one turn. A key is the number of a connection. The map is
+ * uthash. An entry of the map is also its link in the set: a key leaves its set without a search.
  */
 #include <stdlib.h>
 
@@ -37,7 +37,7 @@ struct flat_ring {
 	struct flat_entry *map, *entry;
 	struct link *free;
 	uint64_t now;
-	struct link slot[SLOTS]; /* rings through the sets of which these are the ends */
+	struct link slot[SLOTS]; /* each is the end of the ring of its set */
 };
 
 static uint64_t key_of(struct object *object)
@@ -86,8 +86,8 @@ static void map_delete(struct flat_ring *ring, struct flat_entry *entry)
 }
 
 /*
- * The map grows to its full size here: all keys are added and deleted again. The last entry, with a key that nobody
- * has, stays for good, because uthash gives its table back when it becomes empty.
+ * The map grows to its full size here: all keys are added and deleted again. The last entry, with a key of no
+ * connection, stays for good, because uthash frees its table when it becomes empty.
  */
 static void map_create(struct flat_ring *ring, uint64_t n)
 {
@@ -171,12 +171,6 @@ static void flat60_advance(void *state, uint64_t now)
 	}
 }
 
-static size_t flat60_fixed_bytes(uint64_t horizon)
-{
-	(void)horizon;
-	return sizeof(struct flat_ring);
-}
-
 const struct structure structure_flat60 = {
     .name = "flat60",
     .summary = "a ring of 60 slots and a map from keys",
@@ -188,7 +182,7 @@ const struct structure structure_flat60 = {
     .touch = flat60_touch,
     .advance = flat60_advance,
     .node_bytes = sizeof(struct flat_connection),
-    /* With a bucket a key, which is what the map has at a million; it has less, down to a quarter, at others. */
+    /* With a bucket a key, as the map has at a million keys. At other sizes it has fewer, down to a quarter. */
     .own_bytes = sizeof(struct flat_entry) + sizeof(UT_hash_bucket),
-    .fixed_bytes = flat60_fixed_bytes,
+    .empty_bytes = sizeof(struct flat_ring),
 };

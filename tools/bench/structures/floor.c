@@ -1,13 +1,13 @@
 /*
- * No timer structure at all, but a reference: what the machine asks for one simple way through memory, by the same
- * calls. It is no lower bound: in R a structure that has several misses under way at once is faster than this chase.
+ * No timer structure but a reference: what the machine asks for one simple way through memory, by the same calls. It is
+ * no lower bound: in R a structure that has several misses under way at once is faster than this chase.
  *
  *   A        a line written in order (streaming)
- *   B, C, F  one random line, read and written: objects are touched in random order, each independent of the one before
+ *   B, C, F  one random line, read and written: objects are touched in random order, each independent of the last
  *   D        a list in the order of memory, walked once
  *   R        a list in random order, walked once: a chase in which each miss depends on the one before
  *
- * Nothing ever expires before the whole list is walked, at the end of the week; so it has no times of ticks.
+ * Nothing expires before the whole list is walked, at the end of the week. It has no times of ticks.
  */
 #include <stdlib.h>
 

@@ -1,17 +1,16 @@
 /*
- * A heap with positions, of HEAP_ARITY children a node: the file that includes this defines HEAP_ARITY, so that it is a
- * constant to the compiler, and makes a structure of what follows.
+ * A heap with positions, of HEAP_ARITY children a node. The file that includes this defines HEAP_ARITY, which is thus a
+ * constant to the compiler, and HEAP_STRUCTURE, HEAP_NAME and HEAP_SUMMARY of the structure to make.
  *
- * This is the strongest form of a heap that we know. An entry is 8 bytes and has the deadline in it, so that a
- * comparison reads no timer; where each timer's entry is stands in a dense array of 4 bytes a timer, which the many
- * moves of entries write to; and the children of an entry begin at a multiple of HEAP_ARITY, so that no cache line
- * boundary parts them:
+ * This is the strongest form of a heap that we know. An entry has 8 bytes with the deadline among them: a comparison
+ * reads no timer. The position of each timer's entry stands in a dense array of 4 bytes a timer, which the many moves of
+ * entries write to. The children of an entry begin at a multiple of HEAP_ARITY: no cache line boundary parts them.
  *
  *     entries, of arity 4   [ - | - | - | 3 ][ 4 | 5 | 6 | 7 ][ 8 | 9 | 10 | 11 ][ 12 ...
  *                                     root     its children     those of 4
  *
- * The object holds its timer's number. Unused entries have the deadline UNUSED, later than any, so that the earliest of
- * the children is found without asking how many there are.
+ * The object holds its timer's number. Unused entries have the deadline UNUSED, later than any: the earliest of the
+ * children is found without asking how many there are.
  */
 
 #include <stdlib.h>
@@ -22,7 +21,7 @@
 
 #define UNUSED UINT32_MAX
 
-enum { ROOT = HEAP_ARITY - 1, LINE = 64 / 8, HEAP_OWN_BYTES = sizeof(uint64_t) + sizeof(uint32_t) };
+enum { ROOT = HEAP_ARITY - 1, LINE = 64 / 8 };
 
 struct entry {
 	uint32_t deadline;
@@ -201,8 +200,19 @@ static void heap_advance(void *state, uint64_t now)
 	}
 }
 
-static size_t heap_fixed_bytes(uint64_t horizon)
-{
-	(void)horizon;
-	return sizeof(struct heap);
-}
+/* Deadlines and positions are of 32 bits. Half of the times are left for the clock. */
+const struct structure HEAP_STRUCTURE = {
+    .name = HEAP_NAME,
+    .summary = HEAP_SUMMARY,
+    .most = UINT32_MAX - 2 * HEAP_ARITY,
+    .longest = UINT32_MAX / 2,
+    .create = heap_create,
+    .destroy = heap_destroy,
+    .schedule = heap_schedule,
+    .cancel = heap_cancel,
+    .touch = heap_touch,
+    .advance = heap_advance,
+    .node_bytes = sizeof(struct node),
+    .own_bytes = sizeof(struct entry) + sizeof(uint32_t),
+    .empty_bytes = sizeof(struct heap),
+};

@@ -1,20 +1,6 @@
 /* A 4-ary heap with positions. */
 #define HEAP_ARITY 4
+#define HEAP_STRUCTURE structure_heap4
+#define HEAP_NAME "heap4"
+#define HEAP_SUMMARY "4-ary heap of 8-byte entries, with positions"
 #include "tools/bench/structures/heap.h"
-
-/* Deadlines and positions are of 32 bits; half of the times are left for the clock. */
-const struct structure structure_heap4 = {
-    .name = "heap4",
-    .summary = "4-ary heap of 8-byte entries, with positions",
-    .most = UINT32_MAX - 2 * HEAP_ARITY,
-    .longest = UINT32_MAX / 2,
-    .create = heap_create,
-    .destroy = heap_destroy,
-    .schedule = heap_schedule,
-    .cancel = heap_cancel,
-    .touch = heap_touch,
-    .advance = heap_advance,
-    .node_bytes = sizeof(struct node),
-    .own_bytes = HEAP_OWN_BYTES,
-    .fixed_bytes = heap_fixed_bytes,
-};

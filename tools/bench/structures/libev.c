@@ -1,11 +1,11 @@
 /*
  * libev's timers: a 4-ary heap of entries of 16 bytes, a deadline and a pointer to the timer, which is embedded in the
- * object. A touch is ev_timer_again(), the second of the four ways that libev's manual has for timeouts that move, and the
- * last in which libev moves them; with the others the application keeps the time of a touch, or a list, of its own. Its
- * timers repeat, and so the callback stops them.
+ * object. A touch is ev_timer_again(), the second of the four ways that libev's manual has for timeouts that move, and
+ * the last in which libev moves them. With the others the application keeps the time of a touch, or a list, of its own.
+ * Its timers repeat, and the callback therefore stops them.
  *
- * A tick is one turn of the loop, ev_run() without waiting, with a clock that is set by hand. Measured are the
- * bookkeeping of the turn, the heap, and a callback a timer; left out are clocks and polling, see event_loop.h.
+ * A tick is one turn of the loop, ev_run() without waiting, with a clock that is set by hand. The measurement has the
+ * bookkeeping of the turn, the heap, and a callback a timer. It lacks clocks and polling, see event_loop.h.
  */
 
 #include <ev.h>
@@ -14,11 +14,10 @@
 #include "tools/bench/structure.h"
 #include "tools/bench/structures/event_loop.h"
 #include "tools/common/memory.h"
-#include "tools/common/message.h"
 
 _Static_assert(sizeof(ev_timer) <= OBJECT_SIZE, "an ev_timer is embedded in the object");
 
-/* A timer that is due at the very time of the loop waits for a later one, and so each is due half a tick before. */
+/* A timer that is due at the very time of the loop waits for a later one. Each is therefore due half a tick before. */
 static ev_tstamp libev_after(uint64_t delay)
 {
 	return (ev_tstamp)delay - 0.5;
@@ -62,29 +61,18 @@ static void libev_advance(void *state, uint64_t now)
 	event_loop_leave();
 }
 
-/* Have the heap grow to its size now. */
-static void libev_reserve(struct ev_loop *loop, struct object *objects, uint64_t n)
-{
-	for (uint64_t i = 0; i < n; i++)
-		libev_schedule(loop, &objects[i], 1);
-	while (n--)
-		libev_cancel(loop, &objects[n]);
-}
-
 static void *libev_create(struct object *objects, uint64_t n, struct sink *sink)
 {
 	struct ev_loop *loop;
 
 	event_loop_enter(0);
 	loop = ev_loop_new(EVBACKEND_EPOLL | EVFLAG_NOENV);
-	if (!loop) {
-		message_error("libev cannot make a loop");
-		exit(EXIT_FAILURE);
-	}
+	if (!loop)
+		event_loop_failed(&structure_libev);
 	ev_set_userdata(loop, sink);
 	for (uint64_t i = 0; i < n; i++)
 		ev_init(libev_timer(&objects[i]), libev_expire);
-	libev_reserve(loop, objects, n);
+	event_loop_reserve(&structure_libev, loop, objects, n);
 	event_loop_leave();
 	return loop;
 }
@@ -105,6 +93,6 @@ const struct structure structure_libev = {
     .touch = libev_touch,
     .advance = libev_advance,
     .node_bytes = sizeof(ev_timer),
-    /* The entry of the heap; not that its array may be twice as large, nor the array of the callbacks of a turn. */
+    /* The entry of the heap. Left out: the reserve of its array, up to as much again, and the callbacks of a turn. */
     .own_bytes = sizeof(ev_tstamp) + sizeof(void *),
 };

@@ -1,10 +1,10 @@
 /*
- * libevent's timers: a binary heap of pointers to events, whose deadlines a comparison reads there. An event does not
+ * libevent's timers: a binary heap of pointers to events; a comparison reads their deadlines there. An event does not
  * fit the object, which holds a pointer to it. A touch is event_add() of a pending event.
  *
- * A tick is one turn of the loop, event_base_loop() without waiting, with a clock that is set by hand. Measured are
- * the bookkeeping of the turn, the heap, and a callback an event; left out are clocks and polling, see event_loop.h.
- * The clock is read in event_add() too, except in a callback, and that is left out as well.
+ * A tick is one turn of the loop, event_base_loop() without waiting, with a clock that is set by hand. The measurement
+ * has the bookkeeping of the turn, the heap, and a callback an event. It lacks clocks and polling, see event_loop.h:
+ * also the reading of the clock in event_add() outside a callback.
  */
 
 #include <event2/event.h>
@@ -14,7 +14,6 @@
 #include "tools/bench/structure.h"
 #include "tools/bench/structures/event_loop.h"
 #include "tools/common/memory.h"
-#include "tools/common/message.h"
 
 struct event_node {
 	struct event *event;
@@ -27,7 +26,7 @@ struct libevent {
 	struct sink *sink;
 };
 
-/* Of the loop that is being turned. A callback is given one pointer, and that is to its object. */
+/* The sink of the loop that runs. A callback is given one pointer, and that is to its object. */
 static struct sink *libevent_sink;
 
 static struct event *libevent_event(struct object *object)
@@ -77,22 +76,11 @@ static struct event_base *libevent_base(void)
 
 	if (config && !event_config_set_flag(config, EVENT_BASE_FLAG_NOLOCK | EVENT_BASE_FLAG_IGNORE_ENV))
 		base = event_base_new_with_config(config);
-	/* The size of an event is a matter of the library that is there now, not of its header. */
-	if (!base || event_get_struct_event_size() > sizeof(struct event)) {
-		message_error("libevent cannot make a loop, or is another version than this was compiled with");
-		exit(EXIT_FAILURE);
-	}
+	/* The library that is there now decides the size of an event, not its header. */
+	if (!base || event_get_struct_event_size() > sizeof(struct event))
+		event_loop_failed(&structure_libevent);
 	event_config_free(config);
 	return base;
-}
-
-/* Have the heap grow to its size now. */
-static void libevent_reserve(struct libevent *libevent, struct object *objects, uint64_t n)
-{
-	for (uint64_t i = 0; i < n; i++)
-		libevent_schedule(libevent, &objects[i], 1);
-	while (n--)
-		libevent_cancel(libevent, &objects[n]);
 }
 
 static void *libevent_create(struct object *objects, uint64_t n, struct sink *sink)
@@ -110,7 +98,7 @@ static void *libevent_create(struct object *objects, uint64_t n, struct sink *si
 		node->event = &libevent->events[i];
 		event_assign(node->event, libevent->base, -1, 0, libevent_expire, &objects[i]);
 	}
-	libevent_reserve(libevent, objects, n);
+	event_loop_reserve(&structure_libevent, libevent, objects, n);
 	return libevent;
 }
 
@@ -134,6 +122,6 @@ const struct structure structure_libevent = {
     .touch = libevent_schedule,
     .advance = libevent_advance,
     .node_bytes = sizeof(struct event_node),
-    /* The event and the heap's pointer to it; not that the heap's array may be twice as large. */
+    /* The event and the heap's pointer to it. Left out: the reserve of the heap's array, up to as much again. */
     .own_bytes = sizeof(struct event) + sizeof(void *),
 };

@@ -2,8 +2,8 @@
  * libuv's timers: a binary heap of linked nodes, which lie in the timers. A timer does not fit the object, which holds
  * a pointer to it. A touch is uv_timer_start() of a running timer. libuv's time is in milliseconds.
  *
- * A tick is one turn of the loop, uv_run() without waiting, with a clock that is set by hand. Measured are the
- * bookkeeping of the turn, the heap, and a callback a timer; left out are clocks and polling, see event_loop.h.
+ * A tick is one turn of the loop, uv_run() without waiting, with a clock that is set by hand. The measurement has the
+ * bookkeeping of the turn, the heap, and a callback a timer. It lacks clocks and polling, see event_loop.h.
  */
 
 #include <stdlib.h>
@@ -12,7 +12,6 @@
 #include "tools/bench/structure.h"
 #include "tools/bench/structures/event_loop.h"
 #include "tools/common/memory.h"
-#include "tools/common/message.h"
 
 enum { MILLISECONDS = 1000 };
 
@@ -60,7 +59,7 @@ static void libuv_advance(void *state, uint64_t now)
 	event_loop_leave();
 }
 
-/* The first turn with anything to wait for tells the kernel of the loop's own descriptors: not in the measured time. */
+/* The first turn with something to wait for tells the kernel of the loop's own descriptors. Do it before the timing. */
 static void libuv_first_turn(struct libuv *libuv, struct object *object)
 {
 	libuv_schedule(libuv, object, 1);
@@ -73,10 +72,8 @@ static void *libuv_create(struct object *objects, uint64_t n, struct sink *sink)
 	struct libuv *libuv = memory_zeroed(1, sizeof *libuv);
 
 	event_loop_enter(0);
-	if (uv_loop_init(&libuv->loop)) {
-		message_error("libuv cannot make a loop");
-		exit(EXIT_FAILURE);
-	}
+	if (uv_loop_init(&libuv->loop))
+		event_loop_failed(&structure_libuv);
 	event_loop_leave();
 	libuv->loop.data = sink;
 	libuv->n = n;
@@ -105,12 +102,6 @@ static void libuv_destroy(void *state)
 	free(libuv);
 }
 
-static size_t libuv_fixed_bytes(uint64_t horizon)
-{
-	(void)horizon;
-	return sizeof(struct libuv);
-}
-
 const struct structure structure_libuv = {
     .name = "libuv",
     .summary = "libuv, a turn of its loop a tick",
@@ -123,5 +114,5 @@ const struct structure structure_libuv = {
     .advance = libuv_advance,
     .node_bytes = sizeof(struct uv_node),
     .own_bytes = sizeof(uv_timer_t),
-    .fixed_bytes = libuv_fixed_bytes,
+    .empty_bytes = sizeof(struct libuv),
 };

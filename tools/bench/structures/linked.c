@@ -1,7 +1,7 @@
 /*
  * Four cascading wheels of doubly linked lists, as the textbook has them: 60 seconds, 60 minutes, 24 hours and 7 days,
- * driven by one tick. At the boundary of a minute, an hour or a day the slot that begins is demoted as a whole, each of
- * its timers to the wheel that fits the time that remains to it. (G. Varghese and A. Lauck, SOSP 1987, scheme 7.)
+ * driven by one tick. At the boundary of a minute, an hour or a day the slot that begins is demoted as a whole: each of
+ * its timers moves to the wheel that fits its remaining time. (G. Varghese and A. Lauck, SOSP 1987, scheme 7.)
  */
 #include <stdlib.h>
 
@@ -58,12 +58,6 @@ static void linked_schedule(void *state, struct object *object, uint64_t delay)
 	linked_file(linked, node);
 }
 
-static void linked_cancel(void *state, struct object *object)
-{
-	(void)state;
-	list_remove(node_of(object));
-}
-
 static void linked_touch(void *state, struct object *object, uint64_t delay)
 {
 	list_remove(node_of(object));
@@ -72,18 +66,13 @@ static void linked_touch(void *state, struct object *object, uint64_t delay)
 
 static void linked_demote(struct linked *linked, struct node **slot)
 {
-	struct node *node = *slot;
-
-	*slot = NULL;
-	while (node) {
-		struct node *next = node->next;
-
+	for (struct node *node = list_take(slot), *next; node; node = next) {
+		next = node->next;
 		linked_file(linked, node);
-		node = next;
 	}
 }
 
-/* From the highest wheel down, since what leaves a day may belong to the hour, the minute and the second that begin. */
+/* From the highest wheel down: what leaves a day may belong to the hour, the minute and the second that begin. */
 static void linked_boundary(struct linked *linked)
 {
 	uint64_t now = linked->now;
@@ -107,12 +96,6 @@ static void linked_advance(void *state, uint64_t now)
 	}
 }
 
-static size_t linked_fixed_bytes(uint64_t horizon)
-{
-	(void)horizon;
-	return sizeof(struct linked);
-}
-
 const struct structure structure_linked = {
     .name = "linked",
     .summary = "four cascading wheels of linked lists, demoted at the boundary: the textbook",
@@ -120,9 +103,9 @@ const struct structure structure_linked = {
     .create = linked_create,
     .destroy = free,
     .schedule = linked_schedule,
-    .cancel = linked_cancel,
+    .cancel = list_cancel,
     .touch = linked_touch,
     .advance = linked_advance,
     .node_bytes = sizeof(struct node),
-    .fixed_bytes = linked_fixed_bytes,
+    .empty_bytes = sizeof(struct linked),
 };

@@ -6,11 +6,10 @@
  *     hours    0 1 2 ... 23     a tick when the minutes have gone round
  *     days     0 1 2 ...  6     a tick when the hours have gone round
  *
- * A timer that has 5 minutes left goes 5 slots ahead of where the minutes' hand is. That hand was set at its last tick
- * and is behind by up to a minute, so the slot comes round too early by as much; what remains then may be more than a
- * minute, and the timer is filed among the minutes once more. The textbook's wheels (linked.c) take the slot from the
- * deadline, and need that at no level. Being too early at a wheel is never late: what remains goes to the seconds,
- * whose hand is exact.
+ * A timer that has 5 minutes left goes 5 slots ahead of the minutes' hand. That hand was set at its last tick and is
+ * behind by up to a minute. The slot comes round too early by as much. What remains then may be more than a minute, and
+ * the timer is filed among the minutes once more. The textbook's wheels (linked.c) take the slot from the deadline, and
+ * need that at no level. Being too early at a wheel is never late: what remains goes to the seconds, whose hand is exact.
  */
 #include <stdlib.h>
 
@@ -61,12 +60,6 @@ static void clocks_schedule(void *state, struct object *object, uint64_t delay)
 	list_push(clocks_slot(clocks, delay), node);
 }
 
-static void clocks_cancel(void *state, struct object *object)
-{
-	(void)state;
-	list_remove(node_of(object));
-}
-
 static void clocks_touch(void *state, struct object *object, uint64_t delay)
 {
 	list_remove(node_of(object));
@@ -82,14 +75,9 @@ static int hand_tick(uint32_t *hand, uint32_t slots)
 
 static void clocks_demote(struct clocks *clocks, struct node **slot)
 {
-	struct node *node = *slot;
-
-	*slot = NULL;
-	while (node) {
-		struct node *next = node->next;
-
+	for (struct node *node = list_take(slot), *next; node; node = next) {
+		next = node->next;
 		list_push(clocks_slot(clocks, node->deadline - clocks->now), node);
-		node = next;
 	}
 }
 
@@ -111,17 +99,11 @@ static void clocks_advance(void *state, uint64_t now)
 
 	while (clocks->now < now) {
 		clocks->now++;
-		/* Before the second expires, as what a minute has no time left for goes into it. */
+		/* Before the second expires: timers of the minute with no time left go into it. */
 		if (hand_tick(&clocks->second_hand, SECONDS))
 			clocks_minute_tick(clocks);
 		list_expire(&clocks->second[clocks->second_hand], clocks->sink);
 	}
-}
-
-static size_t clocks_fixed_bytes(uint64_t horizon)
-{
-	(void)horizon;
-	return sizeof(struct clocks);
 }
 
 const struct structure structure_linked_clocks = {
@@ -131,9 +113,9 @@ const struct structure structure_linked_clocks = {
     .create = clocks_create,
     .destroy = free,
     .schedule = clocks_schedule,
-    .cancel = clocks_cancel,
+    .cancel = list_cancel,
     .touch = clocks_touch,
     .advance = clocks_advance,
     .node_bytes = sizeof(struct node),
-    .fixed_bytes = clocks_fixed_bytes,
+    .empty_bytes = sizeof(struct clocks),
 };

@@ -2,8 +2,8 @@
 #define TOOLS_BENCH_STRUCTURES_LIST_H
 
 /*
- * The doubly linked list of the structures that embed a node in the object: a head is one pointer, and a node points to
- * the pointer that points to it, so that it can leave the list without knowing which one it is in.
+ * The doubly linked list of the structures that embed a node in the object. A head is one pointer. A node points to the
+ * pointer that points to it, and can leave the list without knowing which one it is in.
  */
 
 #include <stddef.h>
@@ -46,18 +46,29 @@ static inline void list_remove(struct node *node)
 	node->pprev = NULL;
 }
 
-/* Empty the list; everything in it has expired. */
-static inline void list_expire(struct node **head, struct sink *sink)
+/* Empty the list, and return its first node. */
+static inline struct node *list_take(struct node **head)
 {
 	struct node *node = *head;
 
 	*head = NULL;
-	while (node) {
-		struct node *next = node->next;
+	return node;
+}
 
+/* The operation `cancel` of all these structures. */
+static inline void list_cancel(void *state, struct object *object)
+{
+	(void)state;
+	list_remove(node_of(object));
+}
+
+/* Empty the list and report everything in it as expired. */
+static inline void list_expire(struct node **head, struct sink *sink)
+{
+	for (struct node *node = list_take(head), *next; node; node = next) {
+		next = node->next;
 		node->pprev = NULL;
 		sink_report(sink, node_object(node));
-		node = next;
 	}
 }
 

@@ -1,9 +1,8 @@
-#ifndef TOOLS_BENCH_STRUCTURES_ROUNDS_H
-#define TOOLS_BENCH_STRUCTURES_ROUNDS_H
-
 /*
  * A hashed wheel with a counter of rounds a timer, after the one in go-zero: a ring of slots of a tick each, in which a
- * timer lies where it expires some rounds from now.
+ * timer lies where it expires some rounds from now. The file that includes this defines ROUNDS_SLOTS, which is thus a
+ * constant to the compiler: divisions are multiplications. It also defines ROUNDS_STRUCTURE, ROUNDS_NAME and
+ * ROUNDS_SUMMARY of the structure to make.
  *
  *     hand
  *      v
@@ -13,21 +12,22 @@
  *            entry: circle 0, diff 3 -->    diff > 0  -> moved that many slots on
  *            entry: marked                  else      -> expires
  *
- * A cancelled timer is only marked, and its entry stays until the hand comes by; so entries lie in a pool of the
- * wheel's own, of which there may be more than timers. A touch looks at where the entry is. If the hand comes there
- * before the new deadline, the entry keeps the rounds and the difference that will then be left, and is moved as late
- * as that; otherwise it is marked, and a new one filed.
+ * A cancelled timer is only marked. Its entry stays until the hand comes by. Entries therefore lie in a pool of the
+ * wheel's own, and there may be more of them than timers. A touch looks at where the entry is. If the hand comes there
+ * before the new deadline, the entry keeps the rounds and the difference that will then be left, and the hand moves it.
+ * Otherwise the entry is marked, and a new one is filed.
  *
  * go-zero takes the difference between the numbers of two slots, which is wrong where the hand stands between them:
- * such a timer expires up to a round late. Here it is taken between two distances from the hand, which is exact.
- * Besides, its timers are found by a map from keys, its lists are doubly linked, and entries are garbage: here an
- * object holds the number of its entry, lists are singly linked, and an entry takes 16 bytes. So this is the idea at
- * its best.
- *
- * The functions are inline, and `slots` a constant to each who calls them, so that divisions are multiplications.
+ * such a timer expires up to a round late. Here the difference is between two distances from the hand, which is exact.
+ * go-zero also finds its timers by a map from keys, its lists are doubly linked, and its entries are garbage. Here an
+ * object holds the number of its entry, lists are singly linked, and an entry takes 16 bytes: the idea at its best.
  */
 
+#include <stdlib.h>
+#include <string.h>
+
 #include "tools/bench/structure.h"
+#include "tools/common/memory.h"
 
 /* What stands in an object's room: the number of its entry, or 0 while it is idle. */
 struct rounds_handle {
@@ -55,15 +55,51 @@ struct rounds {
 	uint64_t now;
 };
 
-/* More rounds than this are not counted. */
-#define ROUNDS_LONGEST(slots) ((uint64_t)UINT32_MAX * (slots))
+/* Put entries from `begin` to `end` - 1 on the free list, which is empty; the lowest is taken first. */
+static void rounds_free(struct rounds *rounds, uint32_t begin, uint32_t end)
+{
+	memset(&rounds->entry[begin], 0, (end - begin) * sizeof *rounds->entry);
+	for (uint32_t i = begin; i + 1 < end; i++)
+		rounds->entry[i].next = i + 1;
+	rounds->free = begin;
+}
 
 /* A pool of three entries a timer, since cancels leave up to two marked ones for each in workload F. */
-struct rounds *rounds_create(struct object *objects, uint64_t n, struct sink *sink, uint32_t slots);
-void rounds_destroy(void *state);
+static void *rounds_create(struct object *objects, uint64_t n, struct sink *sink)
+{
+	struct rounds *rounds = memory_zeroed(1, sizeof *rounds);
 
-/* Make the pool larger, as there are more marked entries than was room for. */
-void rounds_grow(struct rounds *rounds);
+	if (n > UINT32_MAX / 6)
+		memory_exhausted();
+	rounds->objects = objects;
+	rounds->sink = sink;
+	rounds->first = memory_aligned(ROUNDS_SLOTS, sizeof *rounds->first);
+	rounds->entries = (uint32_t)(3 * n + 2);
+	rounds->entry = memory_aligned(rounds->entries, sizeof *rounds->entry);
+	rounds_free(rounds, 1, rounds->entries);
+	return rounds;
+}
+
+static void rounds_destroy(void *state)
+{
+	struct rounds *rounds = state;
+
+	free(rounds->entry);
+	free(rounds->first);
+	free(rounds);
+}
+
+/* Make the pool larger: there are more marked entries than it has room for. */
+static __attribute__((noinline)) void rounds_grow(struct rounds *rounds)
+{
+	uint32_t begin = rounds->entries;
+
+	if (begin > UINT32_MAX / 2)
+		memory_exhausted();
+	rounds->entries = begin + begin / 2;
+	rounds->entry = memory_resize(rounds->entry, rounds->entries, sizeof *rounds->entry);
+	rounds_free(rounds, begin, rounds->entries);
+}
 
 static inline struct rounds_handle *rounds_handle(struct object *object)
 {
@@ -71,18 +107,19 @@ static inline struct rounds_handle *rounds_handle(struct object *object)
 }
 
 /* Put an entry into the slot that lies `ahead` slots ahead of the hand. */
-static inline void rounds_file(struct rounds *rounds, uint32_t number, uint32_t ahead, uint32_t slots)
+static inline void rounds_file(struct rounds *rounds, uint32_t number, uint32_t ahead)
 {
 	struct rounds_entry *entry = &rounds->entry[number];
-	uint32_t slot = (rounds->hand + ahead) % slots;
+	uint32_t slot = (rounds->hand + ahead) % ROUNDS_SLOTS;
 
 	entry->slot = (uint16_t)slot;
 	entry->next = rounds->first[slot];
 	rounds->first[slot] = number;
 }
 
-static inline void rounds_schedule(struct rounds *rounds, struct object *object, uint64_t delay, uint32_t slots)
+static inline void rounds_schedule(void *state, struct object *object, uint64_t delay)
 {
+	struct rounds *rounds = state;
 	struct rounds_entry *entry;
 	uint32_t number;
 
@@ -92,31 +129,35 @@ static inline void rounds_schedule(struct rounds *rounds, struct object *object,
 	entry = &rounds->entry[number];
 	rounds->free = entry->next;
 	entry->object = (uint32_t)(object - rounds->objects);
-	entry->circle = (uint32_t)((delay - 1) / slots);
+	entry->circle = (uint32_t)((delay - 1) / ROUNDS_SLOTS);
 	entry->diff = 0;
 	rounds_handle(object)->entry = number;
-	rounds_file(rounds, number, (uint32_t)((delay - 1) % slots) + 1, slots);
+	rounds_file(rounds, number, (uint32_t)((delay - 1) % ROUNDS_SLOTS) + 1);
 }
 
-static inline void rounds_cancel(struct rounds *rounds, struct object *object)
+static inline void rounds_cancel(void *state, struct object *object)
 {
+	struct rounds *rounds = state;
+
 	rounds->entry[rounds_handle(object)->entry].object = ROUNDS_MARKED;
 	rounds_handle(object)->entry = 0;
 }
 
-static inline void rounds_touch(struct rounds *rounds, struct object *object, uint64_t delay, uint32_t slots)
+static inline void rounds_touch(void *state, struct object *object, uint64_t delay)
 {
+	struct rounds *rounds = state;
 	struct rounds_entry *entry = &rounds->entry[rounds_handle(object)->entry];
-	/* Ticks until the hand comes to where the entry is: 1 to slots. */
-	uint32_t visit = entry->slot > rounds->hand ? entry->slot - rounds->hand : entry->slot + slots - rounds->hand;
+	/* Ticks until the hand comes to where the entry is: 1 to ROUNDS_SLOTS. */
+	uint32_t visit =
+	    entry->slot > rounds->hand ? entry->slot - rounds->hand : entry->slot + ROUNDS_SLOTS - rounds->hand;
 
 	if (delay < visit) {
 		rounds_cancel(rounds, object);
-		rounds_schedule(rounds, object, delay, slots);
+		rounds_schedule(rounds, object, delay);
 		return;
 	}
-	entry->circle = (uint32_t)((delay - visit) / slots);
-	entry->diff = (uint16_t)((delay - visit) % slots);
+	entry->circle = (uint32_t)((delay - visit) / ROUNDS_SLOTS);
+	entry->diff = (uint16_t)((delay - visit) % ROUNDS_SLOTS);
 }
 
 static inline void rounds_give_back(struct rounds *rounds, uint32_t number)
@@ -135,7 +176,7 @@ static inline void rounds_expire(struct rounds *rounds, uint32_t number)
 }
 
 /* Walk all that is in the hand's slot. */
-static inline void rounds_visit(struct rounds *rounds, uint32_t slots)
+static inline void rounds_visit(struct rounds *rounds)
 {
 	uint32_t *link = &rounds->first[rounds->hand];
 
@@ -152,8 +193,8 @@ static inline void rounds_visit(struct rounds *rounds, uint32_t slots)
 		if (entry->object == ROUNDS_MARKED) {
 			rounds_give_back(rounds, number);
 		} else if (entry->diff) {
-			/* Less than a round, so never this slot again. */
-			rounds_file(rounds, number, entry->diff, slots);
+			/* Less than a round: never this slot again. */
+			rounds_file(rounds, number, entry->diff);
 			entry->diff = 0;
 		} else {
 			rounds_expire(rounds, number);
@@ -161,13 +202,29 @@ static inline void rounds_visit(struct rounds *rounds, uint32_t slots)
 	}
 }
 
-static inline void rounds_advance(struct rounds *rounds, uint64_t now, uint32_t slots)
+static inline void rounds_advance(void *state, uint64_t now)
 {
+	struct rounds *rounds = state;
+
 	while (rounds->now < now) {
 		rounds->now++;
-		rounds->hand = rounds->hand + 1 == slots ? 0 : rounds->hand + 1;
-		rounds_visit(rounds, slots);
+		rounds->hand = rounds->hand + 1 == ROUNDS_SLOTS ? 0 : rounds->hand + 1;
+		rounds_visit(rounds);
 	}
 }
 
-#endif
+const struct structure ROUNDS_STRUCTURE = {
+    .name = ROUNDS_NAME,
+    .summary = ROUNDS_SUMMARY,
+    .longest = (uint64_t)UINT32_MAX * ROUNDS_SLOTS, /* more rounds are not counted */
+    .create = rounds_create,
+    .destroy = rounds_destroy,
+    .schedule = rounds_schedule,
+    .cancel = rounds_cancel,
+    .touch = rounds_touch,
+    .advance = rounds_advance,
+    .node_bytes = sizeof(struct rounds_handle),
+    /* The entry. The marked entries that cancels leave are not in it: the pool has room for three a timer. */
+    .own_bytes = sizeof(struct rounds_entry),
+    .empty_bytes = sizeof(struct rounds) + ROUNDS_SLOTS * sizeof(uint32_t),
+};

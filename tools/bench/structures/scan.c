@@ -1,8 +1,8 @@
 /*
  * No structure at all: an array of deadlines, which every tick reads from end to end.
  *
- * Schedule, cancel and touch are a store; all the cost is in the tick. Deadlines are of 32 bits and compared a block at
- * a time, which compilers turn into vector instructions: this is the scan at its best.
+ * Schedule, cancel and touch are a store. All the cost is in the tick. Deadlines have 32 bits and are compared a block
+ * at a time, which compilers turn into vector instructions: the scan at its best.
  */
 #include <stdlib.h>
 
@@ -18,7 +18,7 @@ struct handle {
 struct scan {
 	struct object *objects;
 	struct sink *sink;
-	uint32_t *deadline; /* 0: idle, as no tick is at time 0 */
+	uint32_t *deadline; /* 0: idle, because no tick is at time 0 */
 	uint64_t blocks;
 	uint64_t now;
 };

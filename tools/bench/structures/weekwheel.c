@@ -1,4 +1,4 @@
-/* This library, as an application uses it: through its public header and the shared library, arguments checked. */
+/* This library as an application uses it: through its public header and the shared library, which checks arguments. */
 #include <stdlib.h>
 
 #include "tools/bench/structure.h"
@@ -7,7 +7,7 @@
 
 _Static_assert(sizeof(struct ww_timer) <= OBJECT_SIZE, "a timer is embedded in the object");
 
-/* A callback is given the wheel and the timer; an application finds the rest in its object, or, as here, it is one. */
+/* A callback is given the wheel and the timer. An application finds the rest in its object, or, as here, there is one. */
 static struct sink *weekwheel_sink;
 
 static struct ww_timer *timer_of(struct object *object)
@@ -60,8 +60,8 @@ static void weekwheel_advance(void *state, uint64_t now)
 	ww_wheel_advance(state, now, WW_UNLIMITED, NULL);
 }
 
-/* Levels added or left out until the horizon is reached, and the highest no larger than it must be. */
-static size_t weekwheel_fixed_bytes(uint64_t horizon)
+/* As few levels as reach the horizon, and the highest no larger than it must be. */
+static size_t weekwheel_bytes_for(uint64_t horizon)
 {
 	static const uint32_t slots[WW_LEVELS_MAX] = {60, 60, 24, 64, 64, 64};
 	struct ww_wheel_config config;
@@ -92,5 +92,5 @@ const struct structure structure_weekwheel = {
     .touch = weekwheel_touch,
     .advance = weekwheel_advance,
     .node_bytes = sizeof(struct ww_timer),
-    .fixed_bytes = weekwheel_fixed_bytes,
+    .bytes_for = weekwheel_bytes_for,
 };

@@ -1,5 +1,5 @@
 /* The options of weekwheel-bench, and its help. */
-#include "tools/bench/bench_options.h"
+#include "tools/bench/options.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -25,7 +25,7 @@ static const struct option table[] = {
 
 enum { OPTION_COUNT = sizeof table / sizeof *table };
 enum { TIMERS_MIN = 100, TIMERS_MAX = 100000000, REPETITIONS_MOST = 100, LIMIT_MOST = 86400 };
-enum { WORD_ROOM = 64 };
+enum { WORD_ROOM = 64, EXPECTED_ROOM = 400 };
 
 /* 1000000 or 1e6. */
 static int parse_size(const char *text, uint64_t *number)
@@ -43,50 +43,15 @@ static int parse_size(const char *text, uint64_t *number)
 	return 0;
 }
 
-/*
- * Call take for each word of the option's value, which has commas between them. Return NULL, or the word for which take
- * returned -1, or the whole value if a word is empty. `word` is where a word is put.
- */
-static const char *for_each_word(struct bench_request *request, const char *value, char word[WORD_ROOM],
-    int (*take)(struct bench_request *, const char *))
+/* ---- Lists: each take_ function adds one word to the plan, or returns -1 if it cannot -------------------------- */
+
+static int take_size(struct plan *plan, const char *word)
 {
-	const char *text = value;
-
-	for (;;) {
-		size_t length = strcspn(text, ",");
-
-		if (length == 0)
-			return value;
-		if (length >= WORD_ROOM)
-			return text;
-		memcpy(word, text, length);
-		word[length] = 0;
-		if (take(request, word))
-			return word;
-		if (!text[length])
-			return NULL;
-		text += length + 1;
-	}
-}
-
-/* Say what is wrong with a word of a list. */
-static int bad_word(const struct options *options, const char *name, const char *word, const char *expected)
-{
-	struct options of_word = *options;
-
-	of_word.value = word;
-	return options_bad_value(&of_word, name, expected);
-}
-
-static int take_one_size(struct bench_request *request, const char *word)
-{
-	struct plan *plan = &request->plan;
 	uint64_t n;
-	size_t i;
 
 	if (parse_size(word, &n))
 		return -1;
-	for (i = 0; i < plan->size_count; i++)
+	for (size_t i = 0; i < plan->size_count; i++)
 		if (plan->sizes[i] == n)
 			return 0;
 	if (plan->size_count == SIZES_MAX)
@@ -95,75 +60,79 @@ static int take_one_size(struct bench_request *request, const char *word)
 	return 0;
 }
 
-static int take_sizes(struct bench_request *request, const struct options *options)
+static int take_workload(struct plan *plan, const char *word)
 {
-	char word[WORD_ROOM];
-	const char *bad;
-
-	request->plan.size_count = 0;
-	bad = for_each_word(request, options->value, word, take_one_size);
-	return bad ? bad_word(
-	                 options, "timers", bad, "at most 16 numbers from 100 to 1e8, with commas between: 1e4,1000000")
-	           : 0;
-}
-
-static int take_one_workload(struct bench_request *request, const char *word)
-{
-	int i;
-
-	for (i = 0; i < WORKLOADS; i++)
+	for (size_t i = 0; i < WORKLOADS; i++)
 		if (strcmp(word, workload_name((enum workload)i)) == 0) {
-			request->plan.workloads |= 1u << i;
+			plan->workloads |= 1u << i;
 			return 0;
 		}
 	return -1;
 }
 
-static int take_workloads(struct bench_request *request, const struct options *options)
-{
-	char word[WORD_ROOM];
-	const char *bad;
-
-	request->plan.workloads = 0;
-	bad = for_each_word(request, options->value, word, take_one_workload);
-	return bad ? bad_word(options, "workload", bad, "some of A,B,C30,C1800,Cweek,D,R,E,F,G,K,T,L,H") : 0;
-}
-
-static int take_one_structure(struct bench_request *request, const char *word)
+static int take_structure(struct plan *plan, const char *word)
 {
 	const struct structure *structure = structure_by_name(word);
-	const struct structure **chosen = request->plan.chosen;
 	size_t i;
 
 	if (!structure)
 		return -1;
-	for (i = 0; chosen[i]; i++)
-		if (chosen[i] == structure)
+	for (i = 0; plan->chosen[i]; i++)
+		if (plan->chosen[i] == structure)
 			return 0;
 	if (i + 1 == STRUCTURES_MAX)
 		return -1;
-	chosen[i] = structure;
-	chosen[i + 1] = NULL;
+	plan->chosen[i] = structure;
+	plan->chosen[i + 1] = NULL;
 	return 0;
 }
 
-static int take_structures(struct bench_request *request, const struct options *options)
+/* Take each word of the option's value, which has commas between them. Return -1 after a message about a bad one. */
+static int take_list(struct plan *plan, const struct options *options, const char *name,
+    int (*take)(struct plan *, const char *), const char *expected)
 {
-	char expected[400] = "some of ", word[WORD_ROOM];
-	size_t i, used = strlen(expected);
-	const char *bad;
+	struct options of_word = *options;
+	const char *text = options->value;
+	char word[WORD_ROOM];
+	size_t length;
 
-	request->plan.chosen[0] = NULL;
-	bad = for_each_word(request, options->value, word, take_one_structure);
-	if (!bad)
-		return 0;
-	for (i = 0; structures[i] && used < sizeof expected; i++)
-		used += (size_t)snprintf(expected + used, sizeof expected - used, "%s,", structures[i]->name);
-	for (i = 0; layer_structures[i] && used < sizeof expected; i++)
-		used += (size_t)snprintf(
-		    expected + used, sizeof expected - used, "%s%s", i ? "," : "", layer_structures[i]->name);
-	return bad_word(options, "structure", bad, expected);
+	for (;; text += length + 1) {
+		length = strcspn(text, ",");
+		of_word.value = length ? text : options->value;
+		if (length == 0 || length >= sizeof word)
+			break;
+		memcpy(word, text, length);
+		word[length] = 0;
+		of_word.value = word;
+		if (take(plan, word))
+			break;
+		if (!text[length])
+			return 0;
+	}
+	return options_bad_value(&of_word, name, expected);
 }
+
+static const char *workload_at(size_t i)
+{
+	return i < WORKLOADS ? workload_name((enum workload)i) : NULL;
+}
+
+static const char *structure_at(size_t i)
+{
+	return structures[i] ? structures[i]->name : NULL;
+}
+
+/* "some of", and all names with commas between them. */
+static const char *some_of(char text[EXPECTED_ROOM], const char *(*name_at)(size_t))
+{
+	size_t used = 0;
+
+	for (size_t i = 0; name_at(i) && used < EXPECTED_ROOM; i++)
+		used += (size_t)snprintf(text + used, EXPECTED_ROOM - used, "%s%s", i ? "," : "some of ", name_at(i));
+	return text;
+}
+
+/* ---- Options --------------------------------------------------------------------------------------------------- */
 
 static int take_number(const struct options *options, const char *name, uint64_t least, uint64_t most,
     const char *expected, uint64_t *number)
@@ -173,31 +142,33 @@ static int take_number(const struct options *options, const char *name, uint64_t
 
 static int take_option(struct bench_request *request, const struct options *options, int id)
 {
-	uint64_t number = 0;
-	int status = 0;
+	struct plan *plan = &request->plan;
+	char expected[EXPECTED_ROOM];
 
 	switch (id) {
 	case TIMERS:
-		return take_sizes(request, options);
+		plan->size_count = 0;
+		return take_list(plan, options, "timers", take_size,
+		    "at most 16 numbers from 100 to 1e8, with commas between: 1e4,1000000");
 	case WORKLOAD:
-		return take_workloads(request, options);
+		plan->workloads = 0;
+		return take_list(plan, options, "workload", take_workload, some_of(expected, workload_at));
 	case STRUCTURE:
-		return take_structures(request, options);
+		plan->chosen[0] = NULL;
+		return take_list(plan, options, "structure", take_structure, some_of(expected, structure_at));
 	case REPETITIONS:
-		status = take_number(options, "repetitions", 1, REPETITIONS_MOST, "a number from 1 to 100", &number);
-		request->plan.repetitions = (unsigned)number;
-		return status;
+		return take_number(
+		    options, "repetitions", 1, REPETITIONS_MOST, "a number from 1 to 100", &plan->repetitions);
 	case SEED:
 		return take_number(
-		    options, "seed", 0, UINT64_MAX, "a number from 0 to 18446744073709551615", &request->plan.seed);
+		    options, "seed", 0, UINT64_MAX, "a number from 0 to 18446744073709551615", &plan->seed);
 	case CPU:
-		status = take_number(options, "cpu", 0, 4095, "the number of a processor, from 0", &number);
-		request->cpu = (long)number;
-		return status;
+		return take_number(options, "cpu", 0, 4095, "the number of a processor, from 0", &request->cpu);
 	case LIMIT:
-		status = take_number(options, "limit", 1, LIMIT_MOST, "seconds, from 1 to 86400", &number);
-		request->plan.limit_ns = number * 1000000000;
-		return status;
+		if (take_number(options, "limit", 1, LIMIT_MOST, "seconds, from 1 to 86400", &plan->limit_ns))
+			return -1;
+		plan->limit_ns *= 1000000000;
+		return 0;
 	case SAVE:
 		request->save = options->value;
 		return 0;
@@ -214,9 +185,8 @@ static int take_option(struct bench_request *request, const struct options *opti
 static void set_defaults(struct bench_request *request, char **arguments)
 {
 	size_t used = (size_t)snprintf(request->command, sizeof request->command, "weekwheel-bench");
-	size_t i, chosen = 0;
 
-	for (i = 0; arguments[i] && used < sizeof request->command; i++)
+	for (size_t i = 0; arguments[i] && used < sizeof request->command; i++)
 		used += (size_t)snprintf(request->command + used, sizeof request->command - used, " %s", arguments[i]);
 	request->plan = (struct plan){.sizes = {10000, 100000, 1000000},
 	    .size_count = 3,
@@ -224,11 +194,9 @@ static void set_defaults(struct bench_request *request, char **arguments)
 	    .repetitions = 5,
 	    .seed = 1,
 	    .limit_ns = UINT64_C(60000000000)};
-	for (i = 0; structures[i] && chosen + 1 < STRUCTURES_MAX; i++)
-		request->plan.chosen[chosen++] = structures[i];
-	for (i = 0; layer_structures[i] && chosen + 1 < STRUCTURES_MAX; i++)
-		request->plan.chosen[chosen++] = layer_structures[i];
-	request->cpu = -1;
+	for (size_t i = 0; structures[i] && i + 1 < STRUCTURES_MAX; i++)
+		request->plan.chosen[i] = structures[i];
+	request->cpu = BENCH_ANY_CPU;
 }
 
 enum bench_request_kind bench_request_parse(struct bench_request *request, char **arguments)
@@ -249,16 +217,12 @@ enum bench_request_kind bench_request_parse(struct bench_request *request, char 
 
 static void help_lists(FILE *out)
 {
-	size_t i;
-
 	fputs("\nWorkloads (a tick is a second, n timers are pending):\n", out);
-	for (i = 0; i < WORKLOADS; i++)
+	for (int i = 0; i < WORKLOADS; i++)
 		fprintf(out, "  %-14s %s\n", workload_name((enum workload)i), workload_summary((enum workload)i));
 	fputs("\nStructures:\n", out);
-	for (i = 0; structures[i]; i++)
+	for (size_t i = 0; structures[i]; i++)
 		fprintf(out, "  %-14s %s\n", structures[i]->name, structures[i]->summary);
-	for (i = 0; layer_structures[i]; i++)
-		fprintf(out, "  %-14s %s\n", layer_structures[i]->name, layer_structures[i]->summary);
 }
 
 void bench_request_help(FILE *out)

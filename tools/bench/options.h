@@ -1,5 +1,5 @@
-#ifndef TOOLS_BENCH_BENCH_OPTIONS_H
-#define TOOLS_BENCH_BENCH_OPTIONS_H
+#ifndef TOOLS_BENCH_OPTIONS_H
+#define TOOLS_BENCH_OPTIONS_H
 
 /* The command line of the benchmark. */
 
@@ -7,11 +7,13 @@
 
 #include "tools/bench/run.h"
 
+#define BENCH_ANY_CPU UINT64_MAX
+
 struct bench_request {
 	struct plan plan;
 	int json;
 	const char *save;  /* NULL, or the file for the results as JSON */
-	long cpu;          /* -1: any */
+	uint64_t cpu;      /* or BENCH_ANY_CPU */
 	char command[400]; /* as it was called */
 };
 
