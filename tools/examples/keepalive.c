@@ -27,7 +27,7 @@
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
-#include "tools/examples/keepalive.h"
+#include "keepalive.h"
 
 enum {
 	ACCEPTS = 256,      /* new connections that are accepted before the others have a turn */

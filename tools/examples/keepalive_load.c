@@ -22,7 +22,7 @@
 #include <sys/socket.h>
 #include <sys/wait.h>
 
-#include "tools/examples/keepalive.h"
+#include "keepalive.h"
 
 #define SECOND UINT64_C(1000000000)
 

@@ -6,7 +6,7 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
-#include "tools/examples/watchdog.h"
+#include "watchdog.h"
 
 int main(void)
 {

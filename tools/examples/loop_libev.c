@@ -5,7 +5,7 @@
 #ifdef HAVE_LIBEV
 #include <ev.h>
 
-#include "tools/examples/watchdog.h"
+#include "watchdog.h"
 
 static void readable(struct ev_loop *loop, ev_io *io, int events)
 {

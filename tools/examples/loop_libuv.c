@@ -5,7 +5,7 @@
 #ifdef HAVE_LIBUV
 #include <uv.h>
 
-#include "tools/examples/watchdog.h"
+#include "watchdog.h"
 
 static void readable(uv_poll_t *poll, int status, int events)
 {
