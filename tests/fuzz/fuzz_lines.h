@@ -13,7 +13,6 @@
 
 #include "tools/weekwheel/input/events.h"
 #include "tools/weekwheel/input/format.h"
-#include "tools/weekwheel/replay/oracle.h"
 #include "tools/weekwheel/replay/replay.h"
 #include "tools/weekwheel/replay/verify.h"
 
@@ -69,7 +68,7 @@ static inline void fuzz_replay(struct events *events, int to_end)
 	}
 	FUZZ_REQUIRE(result.max_late_ticks == 0);
 	outcome_free(&oracle);
-	replay_result_free(&result);
+	outcome_free(&result.outcome);
 }
 
 static inline void fuzz_lines(const struct format *format, const uint8_t *data, size_t size)

@@ -1,4 +1,4 @@
-/* The list of events, and a merge sort, because qsort would not keep the order of events of the same time. */
+/* The list of events, and how they are put in order of time. */
 #include "tools/weekwheel/input/events.h"
 
 #include <stdlib.h>
@@ -21,16 +21,8 @@ void events_free(struct events *events)
 
 void events_add(struct events *events, enum event_kind kind, uint32_t id, struct moment time, struct moment due)
 {
-	struct event *event;
-
 	events->at = memory_grow(events->at, &events->capacity, events->count, sizeof *events->at);
-	event = &events->at[events->count++];
-	event->time_seconds = time.seconds;
-	event->time_ns = time.ns;
-	event->due_seconds = due.seconds;
-	event->due_ns = due.ns;
-	event->id = id;
-	event->kind = kind;
+	events->at[events->count++] = (struct event){time.seconds, due.seconds, time.ns, due.ns, id, kind};
 }
 
 void events_add_cancel(struct events *events, uint32_t id, struct moment time)
@@ -38,85 +30,55 @@ void events_add_cancel(struct events *events, uint32_t id, struct moment time)
 	events_add(events, EVENT_CANCEL, id, time, time);
 }
 
-static int event_is_before(const struct event *a, const struct event *b)
+/* An event and where it stood, because qsort need not keep the order of equal ones. */
+struct placed {
+	struct event event;
+	size_t place;
+};
+
+static int compare_placed(const void *left, const void *right)
 {
-	if (a->time_seconds != b->time_seconds)
-		return a->time_seconds < b->time_seconds;
-	return a->time_ns < b->time_ns;
+	const struct placed *a = left;
+	const struct placed *b = right;
+	int order = moment_compare(event_time(&a->event), event_time(&b->event));
+
+	return order ? order : (a->place > b->place) - (a->place < b->place);
 }
 
 static size_t events_disorder(const struct events *events)
 {
 	size_t count = 0;
-	size_t i;
 
-	for (i = 1; i < events->count; i++)
-		count += event_is_before(&events->at[i], &events->at[i - 1]) ? 1u : 0u;
+	for (size_t i = 1; i < events->count; i++)
+		count += moment_compare(event_time(&events->at[i]), event_time(&events->at[i - 1])) < 0;
 	return count;
-}
-
-static void merge(struct event *out, const struct event *left, size_t lefts, const struct event *right, size_t rights)
-{
-	while (lefts && rights) {
-		if (event_is_before(right, left)) {
-			*out++ = *right++;
-			rights--;
-		} else {
-			*out++ = *left++;
-			lefts--;
-		}
-	}
-	memcpy(out, left, lefts * sizeof *out);
-	memcpy(out + lefts, right, rights * sizeof *out);
-}
-
-/* Merge runs of `width` events of `from` in pairs into `to`. */
-static void merge_runs(struct event *to, const struct event *from, size_t count, size_t width)
-{
-	size_t at = 0;
-
-	while (at < count) {
-		size_t left = count - at < width ? count - at : width;
-		size_t right = count - at - left < width ? count - at - left : width;
-
-		merge(to + at, from + at, left, from + at + left, right);
-		at += left + right;
-	}
 }
 
 size_t events_sort(struct events *events)
 {
 	size_t disorder = events_disorder(events);
-	struct event *spare;
-	size_t width;
+	struct placed *placed;
 
 	if (disorder == 0)
 		return 0;
-	spare = memory_resize(NULL, events->count, sizeof *spare);
-	for (width = 1; width < events->count; width *= 2) {
-		struct event *sorted = spare;
-
-		merge_runs(sorted, events->at, events->count, width);
-		spare = events->at;
-		events->at = sorted;
-	}
-	events->capacity = events->count;
-	free(spare);
+	placed = memory_resize(NULL, events->count, sizeof *placed);
+	for (size_t i = 0; i < events->count; i++)
+		placed[i] = (struct placed){events->at[i], i};
+	qsort(placed, events->count, sizeof *placed, compare_placed);
+	for (size_t i = 0; i < events->count; i++)
+		events->at[i] = placed[i].event;
+	free(placed);
 	return disorder;
 }
 
 struct moment event_time(const struct event *event)
 {
-	struct moment time = {event->time_seconds, event->time_ns};
-
-	return time;
+	return (struct moment){event->time_seconds, event->time_ns};
 }
 
 struct moment event_due(const struct event *event)
 {
-	struct moment due = {event->due_seconds, event->due_ns};
-
-	return due;
+	return (struct moment){event->due_seconds, event->due_ns};
 }
 
 const char *event_kind_name(enum event_kind kind)

@@ -2,8 +2,8 @@
 #define TOOLS_WEEKWHEEL_INPUT_EVENTS_H
 
 /*
- * What happens to timers, in the order in which it is replayed. All inputs become this, and nothing after them needs to
- * know where an event came from.
+ * What happens to timers, in the order of the replay. Every input becomes a list of events, and the replay does not know
+ * where an event came from.
  */
 
 #include "tools/common/moment.h"
@@ -15,7 +15,7 @@ enum event_kind {
 	EVENT_CANCEL
 };
 
-/* Seconds and nanoseconds are apart so that an event takes half a cache line; `due` is meaningless in a cancel. */
+/* Half a cache line, because seconds and nanoseconds are separate. The deadline of a cancel has no meaning. */
 struct event {
 	uint64_t time_seconds;
 	uint64_t due_seconds;
@@ -40,8 +40,10 @@ void events_add(struct events *events, enum event_kind kind, uint32_t id, struct
 /* Append a cancel. */
 void events_add_cancel(struct events *events, uint32_t id, struct moment time);
 
-/* Put the events in order of time; those of the same time keep their order. Return how many stood before an earlier
- * one, 0 when nothing had to be done. */
+/*
+ * Put the events in order of time. Events of the same time keep their order. Return how many followed a later one: 0 if
+ * they were in order.
+ */
 size_t events_sort(struct events *events);
 
 struct moment event_time(const struct event *event);

@@ -1,4 +1,4 @@
-/* Recognising formats, and what their readers share. */
+/* Recognises formats, and has what their readers share. */
 #include "tools/weekwheel/input/format.h"
 
 #include <stdarg.h>
@@ -30,9 +30,7 @@ const struct format format_unknown = {"unknown", "unknown format", "", 0, unknow
 
 const struct format *format_by_name(const char *name)
 {
-	int i;
-
-	for (i = 0; i < FORMATS; i++)
+	for (int i = 0; i < FORMATS; i++)
 		if (strcmp(formats[i]->name, name) == 0)
 			return formats[i];
 	return NULL;
@@ -41,15 +39,13 @@ const struct format *format_by_name(const char *name)
 const struct format *format_of_line(struct line line, int comments)
 {
 	const struct format *found = NULL;
-	int i;
 
-	for (i = 0; i < FORMATS && !found; i++) {
-		struct format_context context;
+	for (int i = 0; i < FORMATS && !found; i++) {
+		struct format_context context = {.jobs_in_parts = 0};
 		struct line_problem problem;
 		struct events events;
 		enum line_result result;
 
-		memset(&context, 0, sizeof context);
 		events_init(&events);
 		result = formats[i]->read(&context, line, &events, &problem);
 		if (result == LINE_EVENTS || (result == LINE_COMMENT && comments))
@@ -62,11 +58,10 @@ const struct format *format_of_line(struct line line, int comments)
 const struct format *format_of_name(const char *file_name)
 {
 	size_t size = strlen(file_name);
-	int i;
 
 	if (size > 3 && strcasecmp(file_name + size - 3, ".gz") == 0)
 		size -= 3;
-	for (i = 0; i < FORMATS; i++) {
+	for (int i = 0; i < FORMATS; i++) {
 		size_t suffix = strlen(formats[i]->suffix);
 
 		if (size > suffix && strncasecmp(file_name + size - suffix, formats[i]->suffix, suffix) == 0)
@@ -87,26 +82,21 @@ enum line_result line_problem_set(struct line_problem *problem, const char *form
 
 int line_number(struct line field, const char *what, struct moment *moment, struct line_problem *problem)
 {
+	static const char *const expected[] = {
+	    [NUMBER_NEGATIVE] = "0 or more seconds",
+	    [NUMBER_TOO_LARGE] = "at most 9223372036854775807 seconds",
+	    [NUMBER_INVALID] = "a decimal number of seconds",
+	};
+	enum number result = moment_parse(field.text, field.size, moment);
 	char excerpt[40];
 
-	message_excerpt(excerpt, sizeof excerpt, field.text, field.size);
-	switch (moment_parse(field.text, field.size, moment)) {
-	case NUMBER_OK:
+	if (result == NUMBER_OK)
 		return 0;
-	case NUMBER_NEGATIVE:
-		line_problem_set(problem, "the %s is %s; expected 0 or more seconds", what, excerpt);
-		return -1;
-	case NUMBER_TOO_LARGE:
-		line_problem_set(problem, "the %s is %s; expected at most 9223372036854775807 seconds", what, excerpt);
-		return -1;
-	case NUMBER_INVALID:
-	default:
-		line_problem_set(problem, "the %s is %s; expected a decimal number of seconds", what, excerpt);
-		return -1;
-	}
+	message_excerpt(excerpt, sizeof excerpt, field.text, field.size);
+	return line_problem_set(problem, "the %s is %s; expected %s", what, excerpt, expected[result]);
 }
 
-static int is_blank(char c)
+int is_blank(char c)
 {
 	return c == ' ' || c == '\t';
 }

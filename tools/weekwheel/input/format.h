@@ -2,8 +2,8 @@
 #define TOOLS_WEEKWHEEL_INPUT_FORMAT_H
 
 /*
- * The file formats. A format is a function that turns one line into events; it is given everything that it needs, so
- * that a test or a fuzzer can call it on any memory.
+ * The file formats. A format is a function that turns one line into events. It gets all that it needs as arguments, and
+ * a test or a fuzzer can call it on any memory.
  */
 
 #include <stddef.h>
@@ -18,7 +18,7 @@ struct format_context {
 	struct moment limit;          /* swf: the longest run time that the header allows; 0: it names none */
 	uint64_t jobs_without_limit;  /* swf: jobs for which no timer could be set */
 	uint64_t jobs_in_parts;       /* swf: lines that repeat a part of a job that has a line of its own */
-	uint64_t jobs_without_finish; /* swf: jobs whose run time is unknown, so that nothing cancels their timer */
+	uint64_t jobs_without_finish; /* swf: jobs of unknown run time, whose timer nothing cancels */
 };
 
 struct line {
@@ -32,10 +32,10 @@ struct line_problem {
 };
 
 enum line_result {
-	LINE_EVENTS,    /* read; it may have had no event */
-	LINE_COMMENT,   /* a header or comment in the way of this format */
-	LINE_BLANK,     /* nothing in it */
-	LINE_UNREADABLE /* *problem says why; no event was added */
+	LINE_UNREADABLE = -1, /* *problem says why; no event was added */
+	LINE_EVENTS,          /* read; it may have had no event */
+	LINE_COMMENT,         /* a header or a comment of this format */
+	LINE_BLANK
 };
 
 struct format {
@@ -49,32 +49,35 @@ struct format {
 extern const struct format format_swf;
 extern const struct format format_log;
 extern const struct format format_csv;
-/* A file that is none of them: no line of it can be read. */
+/* For a file of no known format: it can read no line. */
 extern const struct format format_unknown;
 
 /* Return the format of this name, or NULL. */
 const struct format *format_by_name(const char *name);
 
 /*
- * Return the format whose line this is, or NULL if it tells nothing. A comment is one only where `comments` allows it,
- * because a single character is all that it is known by.
+ * Return the format whose line this is, or NULL if no format knows it. Comments count only where `comments` allows them,
+ * because one character is all that tells them.
  */
 const struct format *format_of_line(struct line line, int comments);
 
 /* Return the format that a file's name suggests, or format_unknown. */
 const struct format *format_of_name(const char *file_name);
 
-/* Describe what is wrong; for the formats' own use. Returns LINE_UNREADABLE. */
+/* Describe what is wrong, for the formats. Return LINE_UNREADABLE. */
 enum line_result line_problem_set(struct line_problem *problem, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* Read the time or length `what` from a field; 0, or -1 with *problem set. */
+/* Read the time or length `what` from a field. Return 0, or LINE_UNREADABLE with *problem set. */
 int line_number(struct line field, const char *what, struct moment *moment, struct line_problem *problem);
+
+/* Return 1 for a space or a tab. */
+int is_blank(char c);
 
 /* Return the line without blanks at both ends. */
 struct line line_trim(struct line line);
 
-/* Return 1 if the line is this text, upper and lower case being the same. */
+/* Return 1 if the line is this text, in upper or lower case. */
 int line_equals(struct line line, const char *text);
 
 #endif

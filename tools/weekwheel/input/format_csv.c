@@ -1,6 +1,6 @@
 /*
- * The CSV of events: time,event,key,timeout with an optional header line, comments from '#' on, and quotes around a key
- * that needs them ("" within them is one quote).
+ * Reads events as CSV: time,event,key,timeout. A header line may come first, lines that begin with '#' are comments, and
+ * a key can stand in quotes, within which "" is one quote.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +19,7 @@ struct record {
 	int key_is_quoted; /* and still holds its doubled quotes */
 };
 
-/* Cut a quoted field off the front of *rest. Return -1 where it does not end properly. */
+/* Cut a quoted field off the front of *rest. Return -1 if the quotes do not end, or more than a comma follows. */
 static int cut_quoted(struct line *rest, struct line *field)
 {
 	size_t i = 1;
@@ -61,47 +61,41 @@ static int split(struct line line, struct record *record, struct line_problem *p
 		if (line.size == 0 || line.text[0] != '"') {
 			cut_plain(&line, field);
 		} else if (record->count - 1 != KEY) {
-			line_problem_set(problem, "field %d is quoted; only the key can be", record->count);
-			return -1;
+			return line_problem_set(problem, "field %d is quoted; only the key can be", record->count);
 		} else if (cut_quoted(&line, field)) {
-			line_problem_set(
+			return line_problem_set(
 			    problem, "the quoted key has no end; expected \"...\" with inner quotes doubled");
-			return -1;
 		} else {
 			record->key_is_quoted = 1;
 		}
 		if (line.size == 0)
 			return 0;
 	}
-	line_problem_set(problem, "more than %d fields; expected %s (quote a key with a comma)", FIELDS, HEADER);
-	return -1;
+	return line_problem_set(problem, "more than %d fields; expected %s (quote a key with a comma)", FIELDS, HEADER);
 }
 
 static int read_kind(struct line text, enum event_kind *kind, struct line_problem *problem)
 {
-	static const enum event_kind kinds[] = {EVENT_SET, EVENT_REFRESH, EVENT_CANCEL};
 	char excerpt[40];
-	size_t i;
 
-	for (i = 0; i < sizeof kinds / sizeof *kinds; i++) {
-		if (line_equals(text, event_kind_name(kinds[i]))) {
-			*kind = kinds[i];
+	for (*kind = EVENT_SET; *kind <= EVENT_CANCEL; ++*kind)
+		if (line_equals(text, event_kind_name(*kind)))
 			return 0;
-		}
-	}
 	message_excerpt(excerpt, sizeof excerpt, text.text, text.size);
-	line_problem_set(problem, "the event is %s; expected set, refresh or cancel", excerpt);
-	return -1;
+	return line_problem_set(problem, "the event is %s; expected set, refresh or cancel", excerpt);
 }
 
-static uint32_t intern_quoted(struct events *events, struct line key)
+static uint32_t intern(struct events *events, const struct record *record)
 {
-	char *plain = memory_resize(NULL, key.size, 1);
+	struct line key = record->field[KEY];
 	size_t size = 0;
-	size_t i;
+	char *plain;
 	uint32_t id;
 
-	for (i = 0; i < key.size; i++) {
+	if (!record->key_is_quoted || !memchr(key.text, '"', key.size))
+		return keys_intern(events->keys, key.text, key.size);
+	plain = memory_resize(NULL, key.size, 1);
+	for (size_t i = 0; i < key.size; i++) {
 		plain[size++] = key.text[i];
 		i += key.text[i] == '"';
 	}
@@ -110,29 +104,16 @@ static uint32_t intern_quoted(struct events *events, struct line key)
 	return id;
 }
 
-static uint32_t intern(struct events *events, const struct record *record)
-{
-	struct line key = record->field[KEY];
-
-	if (record->key_is_quoted && memchr(key.text, '"', key.size))
-		return intern_quoted(events, key);
-	return keys_intern(events->keys, key.text, key.size);
-}
-
 static int read_due(const struct record *record, struct moment time, struct moment *due, struct line_problem *problem)
 {
 	struct moment timeout = {0, 0};
 
-	if (record->count <= TIMEOUT || record->field[TIMEOUT].size == 0) {
-		line_problem_set(problem, "no timeout; expected %s, where only a cancel needs none", HEADER);
-		return -1;
-	}
+	if (record->count <= TIMEOUT || record->field[TIMEOUT].size == 0)
+		return line_problem_set(problem, "no timeout; expected %s, where only a cancel needs none", HEADER);
 	if (line_number(record->field[TIMEOUT], "timeout", &timeout, problem))
 		return -1;
-	if (moment_add(time, timeout, due)) {
-		line_problem_set(problem, "time + timeout is beyond 9223372036854775807 seconds");
-		return -1;
-	}
+	if (moment_add(time, timeout, due))
+		return line_problem_set(problem, "time + timeout is beyond 9223372036854775807 seconds");
 	return 0;
 }
 
@@ -150,17 +131,14 @@ static enum line_result read_record(const struct record *record, struct events *
 		return line_problem_set(problem, "the key is empty; expected %s", HEADER);
 	if (kind != EVENT_CANCEL && read_due(record, time, &due, problem))
 		return LINE_UNREADABLE;
-	if (kind == EVENT_CANCEL)
-		events_add_cancel(events, intern(events, record), time);
-	else
-		events_add(events, kind, intern(events, record), time, due);
+	events_add(events, kind, intern(events, record), time, kind == EVENT_CANCEL ? time : due);
 	return LINE_EVENTS;
 }
 
 static enum line_result csv_read(
     struct format_context *context, struct line line, struct events *events, struct line_problem *problem)
 {
-	struct record record;
+	struct record record = {.count = 0};
 
 	(void)context;
 	line = line_trim(line);
@@ -168,7 +146,6 @@ static enum line_result csv_read(
 		return LINE_BLANK;
 	if (line.text[0] == '#' || line_equals(line, HEADER))
 		return LINE_COMMENT;
-	memset(&record, 0, sizeof record);
 	if (split(line, &record, problem))
 		return LINE_UNREADABLE;
 	return read_record(&record, events, problem);

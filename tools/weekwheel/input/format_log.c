@@ -1,10 +1,10 @@
 /*
- * Access logs of web servers, in the common and the combined format:
+ * Reads access logs of web servers, in the common and the combined format:
  *
  *     client identity user [17/May/2015:10:05:03 +0000] "GET / HTTP/1.1" 200 2326 "referer" "agent"
  *
- * Each request sets the client's session, or refreshes it, to the idle timeout; what follows the size of the answer
- * makes no difference and is not looked at.
+ * Each request sets or refreshes its client's session to the idle timeout. What follows the size of the answer is not
+ * read.
  */
 #include <string.h>
 #include <time.h>
@@ -16,7 +16,7 @@
 /* Length of "17/May/2015:10:05:03 +0000". */
 enum { DATE_SIZE = 26 };
 
-/* Read `digits` digits; -1 where there is something else. */
+/* Return the number of `digits` digits, or -1 if there is something else. */
 static int read_digits(const char *text, size_t digits)
 {
 	uint64_t number;
@@ -24,19 +24,18 @@ static int read_digits(const char *text, size_t digits)
 	return number_whole(text, digits, 0, 9999, &number) ? -1 : (int)number;
 }
 
-/* 0 to 11, or -1. */
+/* Return 0 to 11, or -1. */
 static int read_month(const char *text)
 {
 	static const char names[] = "JanFebMarAprMayJunJulAugSepOctNovDec";
-	int i;
 
-	for (i = 0; i < 12; i++)
+	for (int i = 0; i < 12; i++)
 		if (memcmp(text, names + i * 3, 3) == 0)
 			return i;
 	return -1;
 }
 
-/* Store seconds since 1970 in UTC, which the zone can make negative. Return -1 if there is no such time. */
+/* Store the seconds since 1970 in UTC. The zone can make them negative. Return -1 if there is no such time. */
 static int read_date(const char *text, int64_t *seconds)
 {
 	struct tm date = {.tm_mday = read_digits(text, 2), .tm_mon = read_month(text + 3)};
@@ -52,7 +51,7 @@ static int read_date(const char *text, int64_t *seconds)
 	if (text[2] != '/' || text[6] != '/' || text[11] != ':' || text[14] != ':' || text[17] != ':' ||
 	    text[20] != ' ' || (text[21] != '+' && text[21] != '-'))
 		return -1;
-	/* Second 60 is a leap second, which falls together with the second after it. */
+	/* Second 60 is a leap second, and becomes the second after it. */
 	if (year < 1970 || date.tm_mon < 0 || day < 1 || hour < 0 || hour > 23 || minute < 0 || minute > 59 ||
 	    second < 0 || second > 60 || zone_hours < 0 || zone_hours > 23 || zone_minutes < 0 || zone_minutes > 59)
 		return -1;
@@ -61,7 +60,7 @@ static int read_date(const char *text, int64_t *seconds)
 	return date.tm_mday == day ? 0 : -1;
 }
 
-/* Return where the date's text begins: after the first bracket that is followed by something like a date. */
+/* Return where the date begins: after the first bracket with something like a date behind it. */
 static const char *find_date(struct line line)
 {
 	const char *end = line.text + line.size;
@@ -82,12 +81,10 @@ static int read_time(const char *text, struct moment *time, struct line_problem 
 
 	if (read_date(text, &seconds) || seconds < 0) {
 		message_excerpt(excerpt, sizeof excerpt, text, DATE_SIZE);
-		line_problem_set(
+		return line_problem_set(
 		    problem, "there is no time %s; expected one like [17/May/2015:10:05:03 +0000]", excerpt);
-		return -1;
 	}
-	time->seconds = (uint64_t)seconds;
-	time->ns = 0;
+	*time = (struct moment){(uint64_t)seconds, 0};
 	return 0;
 }
 
@@ -98,7 +95,7 @@ static int is_answer(const char *at, const char *end)
 	       (at[6] == '-' || read_digits(at + 6, 1) >= 0);
 }
 
-/* A request can hold quotes that a careless server did not escape, so its end is where the answer's numbers follow. */
+/* A careless server leaves quotes in a request unescaped. The request ends where the answer's numbers follow. */
 static int has_request(const char *at, const char *end)
 {
 	if (end - at < 2 || at[0] != ' ' || at[1] != '"')
@@ -122,7 +119,7 @@ static enum line_result log_read(
 
 	if (line_trim(line).size == 0)
 		return LINE_BLANK;
-	while (client < line.size && line.text[client] != ' ' && line.text[client] != '\t')
+	while (client < line.size && !is_blank(line.text[client]))
 		client++;
 	date = find_date(line);
 	if (client == 0 || !date || date < line.text + client)

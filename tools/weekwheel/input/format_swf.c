@@ -1,14 +1,14 @@
 /*
- * The Standard Workload Format of the Parallel Workloads Archive: a line a job, 18 numbers each, -1 for unknown.
+ * Reads the Standard Workload Format of the Parallel Workloads Archive: a line a job, 18 numbers each, -1 for unknown.
  *
- * A job's timer is its time limit: set at its start (submit + wait) to the requested time, cancelled when the job ends
- * (start + run time) unless the limit has come first. What is unknown:
- * - wait: the job is taken to have started when it was submitted (grids often record nothing else);
- * - run time: nothing says when the job ended, so that its timer stays until it expires;
- * - requested time: the limit of the header (MaxRuntime) applies; without one the job has no timer and is counted. A
- *   requested time of 0 is no limit a job could run under, and is unknown too.
- * Jobs that were checkpointed have a line of their own and further ones (status 2 to 4) for their parts; the parts are
- * left out, or the job would be counted twice.
+ * A job's timer is its time limit. The job's start (submit + wait) sets it to the requested time, and the job's end
+ * (start + run time) cancels it unless the limit comes first. Unknown numbers:
+ * - wait: the job starts when it is submitted. Grids often record nothing else.
+ * - run time: nothing cancels the timer, and it expires.
+ * - requested time: the limit of the header (MaxRuntime) applies. Without one the job is counted and has no timer. No job
+ *   can run under a limit of 0, which counts as unknown.
+ * A checkpointed job has a line for the whole, and lines for its parts (status 2 to 4). The parts are left out, or the
+ * job would count twice.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -28,50 +28,38 @@ struct swf_job {
 	int run_known, limit_known;
 };
 
-static int is_blank(char c)
-{
-	return c == ' ' || c == '\t';
-}
-
 static int split(struct line line, struct swf_job *job)
 {
 	int count = 0;
-	size_t i = 0;
 
-	for (;;) {
-		size_t begin;
+	for (line = line_trim(line); line.size > 0; line = line_trim(line)) {
+		struct line field = {line.text, 0};
 
-		while (i < line.size && is_blank(line.text[i]))
-			i++;
-		if (i == line.size)
-			return count;
-		begin = i;
-		while (i < line.size && !is_blank(line.text[i]))
-			i++;
-		if (++count <= FIELDS) {
-			job->field[count].text = line.text + begin;
-			job->field[count].size = i - begin;
-		}
+		while (field.size < line.size && !is_blank(line.text[field.size]))
+			field.size++;
+		if (++count <= FIELDS)
+			job->field[count] = field;
+		line.text += field.size;
+		line.size -= field.size;
 	}
+	return count;
 }
 
 static int check_numbers(const struct swf_job *job, struct line_problem *problem)
 {
 	char excerpt[40];
 	struct moment ignored;
-	int i;
 
-	for (i = 1; i <= FIELDS; i++) {
+	for (int i = 1; i <= FIELDS; i++) {
 		if (moment_parse(job->field[i].text, job->field[i].size, &ignored) != NUMBER_INVALID)
 			continue;
 		message_excerpt(excerpt, sizeof excerpt, job->field[i].text, job->field[i].size);
-		line_problem_set(problem, "field %d is %s; expected a number", i, excerpt);
-		return -1;
+		return line_problem_set(problem, "field %d is %s; expected a number", i, excerpt);
 	}
 	return 0;
 }
 
-/* Read a field that may be unknown, which is a negative number. Return 1 if it is known, 0 if not, -1 if unreadable. */
+/* Read a field, in which a negative number means unknown. Return 1 if it is known, 0 if not, -1 if unreadable. */
 static int optional(
     const struct swf_job *job, enum field field, const char *what, struct moment *value, struct line_problem *problem)
 {
@@ -98,14 +86,12 @@ static int read_times(struct swf_job *job, const struct format_context *context,
 		job->limit = context->limit;
 		job->limit_known = !moment_is_zero(context->limit);
 	}
-	if (moment_add(submit, wait, &job->start)) {
-		line_problem_set(problem, "submit + wait time is beyond 9223372036854775807 seconds");
-		return -1;
-	}
+	if (moment_add(submit, wait, &job->start))
+		return line_problem_set(problem, "submit + wait time is beyond 9223372036854775807 seconds");
 	return 0;
 }
 
-/* A timer for each job, also where two jobs have the same number. */
+/* Each job has a timer, also where two jobs have the same number. */
 static uint32_t job_key(struct events *events, struct line number)
 {
 	char text[64];
@@ -157,7 +143,7 @@ static void read_header(struct format_context *context, struct line line)
 static enum line_result swf_read(
     struct format_context *context, struct line line, struct events *events, struct line_problem *problem)
 {
-	struct swf_job job;
+	struct swf_job job = {.run_known = 0};
 	int fields;
 
 	line = line_trim(line);
@@ -167,7 +153,6 @@ static enum line_result swf_read(
 		read_header(context, line);
 		return LINE_COMMENT;
 	}
-	memset(&job, 0, sizeof job);
 	fields = split(line, &job);
 	if (fields != FIELDS)
 		return line_problem_set(problem, "%d fields; expected the %d numbers of a job in SWF", fields, FIELDS);

@@ -1,4 +1,4 @@
-/* Reading lines through zlib, which passes on what is not compressed as it is. */
+/* Reads lines through zlib, which also reads plain files. */
 #include "tools/weekwheel/input/input.h"
 
 #include <errno.h>
@@ -22,14 +22,10 @@ static int input_fail(struct input *input, int descriptor, const char *problem)
 
 int input_open(struct input *input, const char *name)
 {
+	int descriptor = strcmp(name, "-") == 0 ? dup(STDIN_FILENO) : open(name, O_RDONLY | O_CLOEXEC);
 	struct stat status;
-	int descriptor;
 
 	memset(input, 0, sizeof *input);
-	if (strcmp(name, "-") == 0)
-		descriptor = dup(STDIN_FILENO);
-	else
-		descriptor = open(name, O_RDONLY | O_CLOEXEC);
 	if (descriptor < 0 || fstat(descriptor, &status) != 0)
 		return input_fail(input, descriptor, strerror(errno));
 	if (S_ISDIR(status.st_mode))
@@ -65,7 +61,7 @@ static const char *input_reason(struct input *input)
 	}
 }
 
-/* Read more behind what is there. Afterwards `ended` is set if that was all. */
+/* Read more behind what the buffer has. Set `ended` at the end of the input. */
 static void input_fill(struct input *input)
 {
 	int got;
@@ -95,34 +91,30 @@ static size_t without_return(const char *text, size_t size)
 
 static enum input_result input_last(struct input *input, const char **text, size_t *size)
 {
-	size_t rest = input->end - input->start;
-
 	*text = input->buffer + input->start;
-	*size = rest;
+	*size = input->end - input->start;
 	input->start = input->end;
 	if (input->problem)
 		return INPUT_FAILED;
-	if (rest == 0)
+	if (*size == 0)
 		return INPUT_END;
-	*size = without_return(*text, rest);
+	*size = without_return(*text, *size);
 	return INPUT_LINE;
 }
 
-/* Drop what is left of a line that is too long. */
+/* Drop the rest of a line that is too long. */
 static enum input_result input_skip(struct input *input)
 {
-	for (;;) {
-		char *end = memchr(input->buffer + input->start, '\n', input->end - input->start);
+	char *end;
 
-		if (end) {
-			input->start = (size_t)(end - input->buffer) + 1;
-			return INPUT_LONG;
-		}
+	while (!(end = memchr(input->buffer + input->start, '\n', input->end - input->start))) {
 		input->start = input->end;
 		if (input->ended)
 			return INPUT_LONG;
 		input_fill(input);
 	}
+	input->start = (size_t)(end - input->buffer) + 1;
+	return INPUT_LONG;
 }
 
 enum input_result input_line(struct input *input, const char **text, size_t *size)

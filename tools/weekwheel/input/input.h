@@ -1,7 +1,7 @@
 #ifndef TOOLS_WEEKWHEEL_INPUT_INPUT_H
 #define TOOLS_WEEKWHEEL_INPUT_INPUT_H
 
-/* Lines of a file, of standard input for "-", or of either compressed with gzip. */
+/* Reads lines of a file or, for "-", of standard input, plain or compressed with gzip. */
 
 #include <stddef.h>
 #include <stdint.h>
@@ -10,28 +10,28 @@
 struct input {
 	gzFile file;
 	char *buffer;
-	size_t start, end, capacity; /* what is read and not yet handed out lies in buffer[start .. end-1] */
-	uint64_t size;               /* of the file on disk, 0 where that is not known */
+	size_t start, end, capacity; /* buffer[start .. end-1] is read and not yet handed out */
+	uint64_t size;               /* of the file on disk, 0 if unknown */
 	int ended;
-	const char *problem; /* after INPUT_FAILED and after a failure to open: what is wrong */
+	const char *problem; /* what is wrong, after INPUT_FAILED or a failure to open */
 };
 
 enum input_result {
 	INPUT_LINE,
 	INPUT_LONG,  /* a line of more than INPUT_LINE_MAX bytes; it was skipped */
 	INPUT_END,   /* no more lines */
-	INPUT_FAILED /* reading failed; an unfinished last line was dropped, and *size says how long that was */
+	INPUT_FAILED /* reading failed; an unfinished last line of *size bytes was dropped */
 };
 
-/* The longest line that is read. Nothing that is a line is as long; it keeps an endless one from taking all memory. */
+/* The longest line that is read. It keeps an endless line from taking all memory. */
 #define INPUT_LINE_MAX ((size_t)64 << 20)
 
 /* Open the file. Return 0, or -1 with the reason in input->problem. */
 int input_open(struct input *input, const char *name);
 
 /*
- * Read the next line. *text is valid until the next call and holds *size bytes, any bytes, without the line's end (\n
- * or \r\n); the last line need not have one.
+ * Read the next line. *text is valid until the next call. It holds *size bytes, any bytes, without the line's end (\n or
+ * \r\n). The last line need not have an end.
  */
 enum input_result input_line(struct input *input, const char **text, size_t *size);
 

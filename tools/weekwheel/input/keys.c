@@ -1,6 +1,6 @@
 /*
- * Key interning. The texts lie end to end in large blocks, because millions of small allocations would take more memory
- * than the keys themselves.
+ * The keys and their numbers. The texts lie end to end in large blocks, because millions of small allocations would take
+ * more memory than the keys themselves.
  */
 #include "tools/weekwheel/input/keys.h"
 
@@ -91,8 +91,7 @@ uint32_t keys_append(struct keys *keys, const char *text, size_t size)
 	memcpy(copy, text, size);
 	copy[size] = 0;
 	keys->key = memory_grow(keys->key, &keys->capacity, keys->count, sizeof *keys->key);
-	keys->key[keys->count].text = copy;
-	keys->key[keys->count].size = size;
+	keys->key[keys->count] = (struct key){copy, size};
 	return (uint32_t)keys->count++;
 }
 

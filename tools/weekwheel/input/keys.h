@@ -2,8 +2,8 @@
 #define TOOLS_WEEKWHEEL_INPUT_KEYS_H
 
 /*
- * The names of timers, each with a small number: the number is an index into whatever is kept for each timer.
- * A key is any bytes, zeros included, without a line break.
+ * The keys of timers. Each gets a small number, which is an index into any array that has an element a timer. A key is
+ * any bytes, zeros included, without a line break.
  */
 
 #include <stddef.h>
@@ -11,23 +11,23 @@
 
 struct keys;
 
-/* Return an empty collection; keys_free gives it back. */
+/* Return an empty collection, for keys_free to free. */
 struct keys *keys_new(void);
 void keys_free(struct keys *keys);
 
-/* Return the number of the key text[0 .. size-1], which is given one if it is new. The text is copied. */
+/* Return the number of the key text[0 .. size-1]. A new key gets the next number, and its text is copied. */
 uint32_t keys_intern(struct keys *keys, const char *text, size_t size);
 
 /* Return 1 if keys_intern has seen this text. */
 int keys_known(const struct keys *keys, const char *text, size_t size);
 
-/* Give a number to a text that is known to be new and will not be looked up; saves the cost of the table. */
+/* Give a number to a key that is new and is never looked up. This saves the cost of the hash table. */
 uint32_t keys_append(struct keys *keys, const char *text, size_t size);
 
 /* Return how many numbers are in use; they are 0 to keys_count - 1. */
 size_t keys_count(const struct keys *keys);
 
-/* Return the text of a number and its size; it ends with a 0 that is not counted, and lives as long as the keys. */
+/* Return the text of a key. It lives as long as the keys, and a 0 that *size does not count follows it. */
 const char *keys_text(const struct keys *keys, uint32_t id, size_t *size);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * Loading a file. Its format is that of the first line that any format recognises; the lines before that one are held
- * back until it is found, so that their numbers and their problems can be reported in terms of the right format.
+ * Loads a file. The first line that a format recognises decides the format of the file. The lines before it are held back
+ * until then, and their problems are those of the right format.
  */
 #include "tools/weekwheel/input/load.h"
 
@@ -13,7 +13,7 @@
 #include "tools/common/progress.h"
 #include "tools/weekwheel/input/input.h"
 
-/* How much is held back before the file's name has to decide. */
+/* At most this much is held back. Then the file's name decides. */
 enum { HELD_LINES = 1000, HELD_BYTES = 1 << 20 };
 
 struct loader {
@@ -24,7 +24,7 @@ struct loader {
 	uint64_t *reported;
 	char *held; /* lines, each ended by \n */
 	size_t held_bytes, held_lines;
-	int held_text; /* one of them is not blank */
+	int held_text; /* one of the lines is not blank */
 };
 
 const char *source_title(const struct source *source)
@@ -57,15 +57,13 @@ static int take_line(struct loader *loader, struct line line)
 	return 0;
 }
 
-/* Some editors begin a text with a mark of its encoding. */
+/* Some editors begin a text with a byte order mark. */
 static struct line without_mark(struct line line)
 {
 	static const char mark[] = "\xef\xbb\xbf";
 
-	if (line.size >= 3 && memcmp(line.text, mark, 3) == 0) {
-		line.text += 3;
-		line.size -= 3;
-	}
+	if (line.size >= 3 && memcmp(line.text, mark, 3) == 0)
+		return (struct line){line.text + 3, line.size - 3};
 	return line;
 }
 
@@ -117,7 +115,7 @@ static int accept_line(struct loader *loader, struct line line)
 	return decide(loader, format) || take_line(loader, line) ? -1 : 0;
 }
 
-/* A line so long that it was skipped belongs to no format; what is held back goes first, to keep the numbers right. */
+/* A line that is too long belongs to no format. Lines that are held back go first, which keeps their numbers right. */
 static int accept_long(struct loader *loader)
 {
 	if (!loader->source->format && decide(loader, NULL))
@@ -126,7 +124,7 @@ static int accept_long(struct loader *loader)
 	return report(loader, "the line is longer than 64 MiB; expected text");
 }
 
-/* What was read before is used, but the reader must know that it is not all. */
+/* What was read before the failure is used, and a message says that it is not all. */
 static int accept_failure(struct loader *loader, size_t lost)
 {
 	struct source *source = loader->source;
@@ -174,18 +172,10 @@ static int read_lines(struct loader *loader)
 int load_file(const char *name, const struct load_options *options, struct events *events, struct source *source,
     uint64_t *reported)
 {
-	struct loader loader;
+	struct loader loader = {.options = options, .events = events, .source = source, .reported = reported};
 	int result;
 
-	memset(&loader, 0, sizeof loader);
-	memset(source, 0, sizeof *source);
-	source->name = name;
-	source->format = options->format;
-	source->context.timeout = options->timeout;
-	loader.options = options;
-	loader.events = events;
-	loader.source = source;
-	loader.reported = reported;
+	*source = (struct source){.name = name, .format = options->format, .context.timeout = options->timeout};
 	if (input_open(&loader.input, name)) {
 		message_error("%s: %s", source_title(source), loader.input.problem);
 		return -1;

@@ -1,7 +1,7 @@
 #ifndef TOOLS_WEEKWHEEL_INPUT_LOAD_H
 #define TOOLS_WEEKWHEEL_INPUT_LOAD_H
 
-/* Reading files into one list of events, and keeping account of what could not be read. */
+/* Loads files into one list of events, and counts the lines that could not be read. */
 
 #include <stdint.h>
 
@@ -25,18 +25,17 @@ struct source {
 	struct format_context context;
 };
 
-/* Return what to call the source to a person. */
+enum { LOAD_MESSAGES_MAX = 20 };
+
+/* Return the name of the source for people. */
 const char *source_title(const struct source *source);
 
 /*
- * Append a file's events to *events and fill *source. `reported` counts the messages about lines in all files, which
- * end after a while. Return 0, also when lines could not be read (source->unreadable), or -1 after a message when the
- * file could not be opened or a strict reading stopped.
+ * Append the events of a file to *events and fill *source. *reported counts the unreadable lines of all files. The first
+ * LOAD_MESSAGES_MAX of them get a message. Return 0, also if lines could not be read (source->unreadable), or -1 after a
+ * message if the file could not be opened or a strict reading stopped.
  */
 int load_file(const char *name, const struct load_options *options, struct events *events, struct source *source,
     uint64_t *reported);
-
-/* Messages about lines end after this many. */
-enum { LOAD_MESSAGES_MAX = 20 };
 
 #endif

@@ -1,147 +1,102 @@
-/* The subcommand replay: read the files, drive the wheel, report. */
+/* The subcommand replay: read the files, replay their events on a wheel, report. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
+#include "tools/common/command.h"
 #include "tools/common/memory.h"
 #include "tools/common/message.h"
-#include "tools/common/command.h"
 #include "tools/weekwheel/input/csv_write.h"
-#include "tools/weekwheel/input/load.h"
-#include "tools/weekwheel/replay/emit.h"
-#include "tools/weekwheel/replay/oracle.h"
-#include "tools/weekwheel/replay/replay_options.h"
 #include "tools/weekwheel/replay/report.h"
 #include "tools/weekwheel/replay/synthetic.h"
 #include "tools/weekwheel/replay/verify.h"
 #include "weekwheel/version.h"
 
-/* The sources of one replay, and what is made of them. */
-struct job {
-	struct replay_request request;
-	struct events events;
-	struct source *sources;
-	struct replay_result result;
-	struct report report;
-};
-
-static int load_all(struct job *job)
+static int load_all(struct report *run)
 {
-	const struct replay_request *request = &job->request;
-	uint64_t reported = 0;
-	size_t i;
+	const struct replay_request *request = &run->request;
 
-	job->sources = memory_zeroed(request->file_count, sizeof *job->sources);
-	for (i = 0; i < request->file_count; i++)
-		if (load_file(request->files[i], &request->load, &job->events, &job->sources[i], &reported))
+	run->sources = memory_zeroed(request->file_count, sizeof *run->sources);
+	for (size_t i = 0; i < request->file_count; i++)
+		if (load_file(request->files[i], &request->load, &run->events, &run->sources[i], &run->unreadable))
 			return -1;
-	if (reported > LOAD_MESSAGES_MAX)
-		message_error("%" PRIu64 " more lines could not be read", reported - LOAD_MESSAGES_MAX);
+	if (run->unreadable > LOAD_MESSAGES_MAX)
+		message_error("%" PRIu64 " more lines could not be read", run->unreadable - LOAD_MESSAGES_MAX);
 	return 0;
 }
 
-static int prepare(struct job *job)
+static int prepare(struct report *run)
 {
-	const struct replay_request *request = &job->request;
+	const struct replay_request *request = &run->request;
 
-	events_init(&job->events);
+	events_init(&run->events);
 	if (request->file_count == 0)
-		synthetic_generate(&job->events, request->seed, request->sessions);
-	else if (load_all(job))
+		synthetic_generate(&run->events, request->seed, request->sessions);
+	else if (load_all(run))
 		return -1;
-	job->report.out_of_order = events_sort(&job->events);
+	run->out_of_order = events_sort(&run->events);
 	return 0;
 }
 
-static int write_csv(const struct job *job)
+static int write_csv(const struct report *run)
 {
-	const struct replay_request *request = &job->request;
+	const struct replay_request *request = &run->request;
 	char remark[120];
 
 	if (!request->write_csv)
 		return 0;
 	snprintf(remark, sizeof remark, "synthetic: %" PRIu32 " made-up sessions, seed %" PRIu64 ", by weekwheel %s",
 	    request->sessions, request->seed, ww_version());
-	return csv_write(&job->events, request->write_csv, request->file_count == 0 ? remark : NULL);
+	return csv_write(&run->events, request->write_csv, request->file_count == 0 ? remark : NULL);
 }
 
-static int verify(struct job *job)
+static int verify(struct report *run)
 {
 	struct difference difference;
 	struct outcome expected;
 	int differs;
 
-	if (!job->request.verify)
+	if (!run->request.verify)
 		return 0;
-	oracle_run(&job->events, job->request.replay.to_end, &expected);
-	differs = verify_compare(&job->result.outcome, &expected, job->events.keys, &difference);
+	oracle_run(&run->events, run->request.replay.to_end, &expected);
+	differs = verify_compare(&run->result.outcome, &expected, run->events.keys, &difference);
 	outcome_free(&expected);
-	job->report.verified = differs ? REPORT_DIFFERENT : REPORT_VERIFIED;
+	run->verified = differs ? REPORT_DIFFERENT : REPORT_VERIFIED;
 	if (differs)
 		message_error("VERIFY FAILED: %s", difference.text);
 	return differs;
 }
 
-/* Jobs have no requests; everything else counts as sessions. */
-static int has_sessions(const struct job *job)
+/* Lines for another program have standard output to themselves. */
+static void write_report(const struct report *run)
 {
-	size_t i;
-
-	for (i = 0; i < job->request.file_count; i++)
-		if (job->sources[i].format->has_sessions)
-			return 1;
-	return job->request.file_count == 0;
-}
-
-static void fill_report(struct job *job)
-{
-	struct report *report = &job->report;
-
-	report->sources = job->sources;
-	report->source_count = job->request.file_count;
-	report->events = &job->events;
-	report->result = &job->result;
-	report->every_tick = job->request.replay.every_tick;
-	report->to_end = job->request.replay.to_end;
-	report->seed = job->request.seed;
-	report->sessions = job->request.sessions;
-}
-
-/* What is data for another program has standard output to itself. */
-static void write_report(const struct job *job)
-{
-	const struct replay_request *request = &job->request;
+	const struct replay_request *request = &run->request;
 	int data = request->emit || (request->write_csv && strcmp(request->write_csv, "-") == 0);
 	FILE *out = data ? stderr : stdout;
 
 	if (request->json)
-		report_json(out, &job->report);
+		report_json(out, run);
 	else
-		report_text(out, &job->report);
+		report_text(out, run);
 }
 
-static int input_status(const struct job *job)
+static int input_status(const struct report *run)
 {
-	size_t i;
-
-	for (i = 0; i < job->request.file_count; i++)
-		if (job->sources[i].unreadable || job->sources[i].damaged)
+	for (size_t i = 0; i < run->request.file_count; i++)
+		if (run->sources[i].damaged)
 			return STATUS_FAILED;
-	return STATUS_OK;
+	return run->unreadable ? STATUS_FAILED : STATUS_OK;
 }
 
-/* Whether the CSV would be written over one of the files that it is made of, whatever each is called. */
-static int writes_over_input(const struct job *job)
+/* Whether the CSV would overwrite one of the inputs, by whatever name. */
+static int writes_over_input(const struct replay_request *request)
 {
-	const struct replay_request *request = &job->request;
-	struct stat output;
-	struct stat input;
-	size_t i;
+	struct stat output, input;
 
 	if (!request->write_csv || strcmp(request->write_csv, "-") == 0 || stat(request->write_csv, &output))
 		return 0;
-	for (i = 0; i < request->file_count; i++) {
+	for (size_t i = 0; i < request->file_count; i++) {
 		if (stat(request->files[i], &input) == 0 && S_ISREG(input.st_mode) && input.st_dev == output.st_dev &&
 		    input.st_ino == output.st_ino) {
 			message_error("--write-csv %s: that is the input '%s' itself; give another name",
@@ -152,52 +107,49 @@ static int writes_over_input(const struct job *job)
 	return 0;
 }
 
-static int run(struct job *job)
+static int run_replay(struct report *run)
 {
 	int status;
 
-	if (writes_over_input(job))
+	if (writes_over_input(&run->request))
 		return STATUS_USAGE;
-	if (prepare(job))
+	if (prepare(run))
 		return STATUS_FAILED;
-	status = input_status(job);
-	if (write_csv(job))
+	status = input_status(run);
+	if (write_csv(run))
 		status = STATUS_FAILED;
-	if (replay_run(&job->events, &job->request.replay, &job->result))
+	if (replay_run(&run->events, &run->request.replay, &run->result))
 		return STATUS_DIFFERENT;
-	fill_report(job);
-	if (verify(job))
+	if (verify(run))
 		status = STATUS_DIFFERENT;
-	if (job->request.emit)
-		command_output_failed(
-		    emit_expiries(stdout, &job->events, &job->result.outcome.expiries, has_sessions(job)));
+	if (run->request.emit)
+		command_output_failed(report_expiries(stdout, run));
 	status = command_finish_output(status);
-	write_report(job);
+	write_report(run);
 	return command_finish_output(status);
 }
 
 int command_replay(char **arguments)
 {
-	struct job *job = memory_zeroed(1, sizeof *job);
-	int status;
+	struct report *run = memory_zeroed(1, sizeof *run);
+	int status = STATUS_USAGE;
 
-	switch (replay_request_parse(&job->request, arguments)) {
+	switch (replay_request_parse(&run->request, arguments)) {
 	case REPLAY_REQUEST_RUN:
-		status = run(job);
+		status = run_replay(run);
 		break;
 	case REPLAY_REQUEST_HELP:
-		command_replay_help(stdout);
+		replay_request_help(stdout);
 		status = command_finish_output(STATUS_OK);
 		break;
-	default:
-		status = STATUS_USAGE;
+	case REPLAY_REQUEST_WRONG:
 		break;
 	}
-	replay_result_free(&job->result);
-	events_free(&job->events);
-	free(job->sources);
-	free(job->request.files);
-	free(job);
+	outcome_free(&run->result.outcome);
+	events_free(&run->events);
+	free(run->sources);
+	free(run->request.files);
+	free(run);
 	return status;
 }
 

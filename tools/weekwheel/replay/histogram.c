@@ -1,6 +1,6 @@
 /*
- * The histogram: each power of two is divided into HISTOGRAM_STEPS equal buckets, so that a bucket's number is made of
- * a value's exponent and its first bits after the leading one.
+ * The histogram divides each power of two into HISTOGRAM_STEPS equal buckets. The number of a bucket consists of a
+ * value's exponent and its first bits after the leading one.
  */
 #include "tools/weekwheel/replay/histogram.h"
 
@@ -18,7 +18,7 @@ static unsigned bucket_of(uint64_t value)
 	return exponent * HISTOGRAM_STEPS + (unsigned)(value >> exponent);
 }
 
-/* The largest value that falls into a bucket. */
+/* Return the largest value of a bucket. */
 static uint64_t bucket_end(unsigned bucket)
 {
 	unsigned exponent;
@@ -44,11 +44,10 @@ uint64_t histogram_quantile(const struct histogram *histogram, double share)
 	double exact = share * (double)histogram->count;
 	uint64_t wanted = (uint64_t)exact;
 	uint64_t seen = 0;
-	unsigned i;
 
 	if ((double)wanted < exact)
 		wanted++;
-	for (i = 0; i < HISTOGRAM_BUCKETS; i++) {
+	for (unsigned i = 0; i < HISTOGRAM_BUCKETS; i++) {
 		seen += histogram->bucket[i];
 		if (seen >= wanted && seen > 0)
 			return bucket_end(i) < histogram->largest ? bucket_end(i) : histogram->largest;

@@ -2,8 +2,8 @@
 #define TOOLS_WEEKWHEEL_REPLAY_HISTOGRAM_H
 
 /*
- * A log-linear histogram of durations: exact below 64 ns, and to within 1/32 (3 %) above, over the whole range of 64
- * bits. Adding costs a few instructions, and its memory does not depend on how much is added.
+ * A log-linear histogram of durations in ns, over the whole range of 64 bits. It is exact below 64 ns, and to within 1/32
+ * (3 %) above. Adding a value costs a few instructions, and the memory does not grow.
  */
 
 #include <stdint.h>
@@ -20,8 +20,8 @@ struct histogram {
 void histogram_add(struct histogram *histogram, uint64_t value);
 
 /*
- * Return the value that at least `share` of the values (0 to 1) do not exceed, 0 for an empty histogram; at most 1/32
- * too large, and never above the largest value.
+ * Return the value that at least `share` (0 to 1) of the values do not exceed. It is at most 1/32 too large, and never
+ * above the largest value. An empty histogram gives 0.
  */
 uint64_t histogram_quantile(const struct histogram *histogram, double share);
 

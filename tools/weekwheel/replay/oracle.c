@@ -1,77 +1,69 @@
 /*
- * The oracle: the current deadline of every key in an array, and a binary heap of all deadlines that were ever set, in
- * order. A deadline that comes out of the heap and is not (or no longer) the key's current one is passed over. There is
- * nothing in it to get wrong that a wheel could get wrong in the same way.
+ * The oracle: the current deadline of every key in an array, and all deadlines that are ever set, sorted. A deadline
+ * comes up in its turn, and is passed over if it is not, or no longer, the current one of its key. No mistake of a wheel
+ * is possible here.
  */
-#include "tools/weekwheel/replay/oracle.h"
-
 #include <stdlib.h>
 #include <string.h>
 
 #include "tools/common/memory.h"
+#include "tools/weekwheel/replay/verify.h"
 #include "weekwheel/wheel.h"
 
 struct due {
 	uint64_t deadline;
-	uint32_t id;
+	size_t event; /* that sets it */
 };
 
 struct oracle {
+	const struct events *events;
 	struct outcome *outcome;
-	struct due *heap; /* heap[i] is not later than heap[2 i + 1] and heap[2 i + 2] */
-	size_t count, capacity;
+	struct due *due; /* all of due[next] and later are still to come */
+	size_t count, next;
 };
 
-static void heap_push(struct oracle *oracle, uint64_t deadline, uint32_t id)
+static int compare_due(const void *left, const void *right)
 {
-	struct due due = {deadline, id};
-	size_t i = oracle->count;
+	const struct due *a = left;
+	const struct due *b = right;
 
-	oracle->heap = memory_grow(oracle->heap, &oracle->capacity, oracle->count, sizeof *oracle->heap);
-	oracle->count++;
-	while (i > 0 && oracle->heap[(i - 1) / 2].deadline > deadline) {
-		oracle->heap[i] = oracle->heap[(i - 1) / 2];
-		i = (i - 1) / 2;
-	}
-	oracle->heap[i] = due;
+	if (a->deadline != b->deadline)
+		return a->deadline < b->deadline ? -1 : 1;
+	return (a->event > b->event) - (a->event < b->event);
 }
 
-static struct due heap_pop(struct oracle *oracle)
+static void oracle_sort(struct oracle *oracle)
 {
-	struct due top = oracle->heap[0];
-	struct due moved = oracle->heap[--oracle->count];
-	size_t i = 0;
+	const struct events *events = oracle->events;
 
-	for (;;) {
-		size_t child = 2 * i + 1;
-
-		if (child >= oracle->count)
-			break;
-		if (child + 1 < oracle->count && oracle->heap[child + 1].deadline < oracle->heap[child].deadline)
-			child++;
-		if (oracle->heap[child].deadline >= moved.deadline)
-			break;
-		oracle->heap[i] = oracle->heap[child];
-		i = child;
-	}
-	oracle->heap[i] = moved;
-	return top;
+	oracle->due = memory_resize(NULL, events->count, sizeof *oracle->due);
+	for (size_t i = 0; i < events->count; i++)
+		if (events->at[i].kind != EVENT_CANCEL)
+			oracle->due[oracle->count++] = (struct due){event_deadline(&events->at[i]), i};
+	qsort(oracle->due, oracle->count, sizeof *oracle->due, compare_due);
 }
 
-/* Expire what is due up to `time`. `now` is the time at which a deadline that lies before it is noticed. */
-static void oracle_expire(struct oracle *oracle, uint64_t now, uint64_t time)
+/*
+ * Expire what is due up to `time` and was set by one of the first `done` events. `now` is the time at which an earlier
+ * deadline is noticed. No deadline is before its event, and a later event's deadline in this tick sorts last.
+ */
+static void oracle_expire(struct oracle *oracle, size_t done, uint64_t now, uint64_t time)
 {
 	struct outcome *outcome = oracle->outcome;
 
-	while (oracle->count > 0 && oracle->heap[0].deadline <= time) {
-		struct due due = heap_pop(oracle);
+	for (; oracle->next < oracle->count; oracle->next++) {
+		const struct due *due = &oracle->due[oracle->next];
+		uint32_t id;
 
-		if (outcome->deadline[due.id] != due.deadline)
+		if (due->deadline > time || due->event >= done)
+			return;
+		id = oracle->events->at[due->event].id;
+		if (outcome->deadline[id] != due->deadline)
 			continue;
-		outcome->deadline[due.id] = WW_NEVER;
+		outcome->deadline[id] = WW_NEVER;
 		outcome->tally.expired++;
 		outcome->tally.pending--;
-		expiries_add(&outcome->expiries, due.deadline > now ? due.deadline : now, due.id);
+		expiries_add(&outcome->expiries, due->deadline > now ? due->deadline : now, id);
 	}
 }
 
@@ -93,25 +85,24 @@ static void oracle_event(struct oracle *oracle, const struct event *event)
 	else
 		tally_schedule(tally);
 	*deadline = event_deadline(event);
-	heap_push(oracle, *deadline, event->id);
 }
 
 void oracle_run(const struct events *events, int to_end, struct outcome *outcome)
 {
-	struct oracle oracle = {outcome, NULL, 0, 0};
+	struct oracle oracle = {.events = events, .outcome = outcome};
 	uint64_t now = 0;
-	size_t i;
 
 	memset(outcome, 0, sizeof *outcome);
 	outcome->keys = keys_count(events->keys);
-	outcome->deadline = memory_zeroed(outcome->keys, sizeof *outcome->deadline);
-	for (i = 0; i < outcome->keys; i++)
+	outcome->deadline = memory_resize(NULL, outcome->keys, sizeof *outcome->deadline);
+	for (size_t i = 0; i < outcome->keys; i++)
 		outcome->deadline[i] = WW_NEVER;
-	for (i = 0; i < events->count; i++) {
-		oracle_expire(&oracle, now, events->at[i].time_seconds);
+	oracle_sort(&oracle);
+	for (size_t i = 0; i < events->count; i++) {
+		oracle_expire(&oracle, i, now, events->at[i].time_seconds);
 		now = events->at[i].time_seconds;
 		oracle_event(&oracle, &events->at[i]);
 	}
-	oracle_expire(&oracle, now, to_end ? WW_TIME_MAX : now);
-	free(oracle.heap);
+	oracle_expire(&oracle, events->count, now, to_end ? WW_TIME_MAX : now);
+	free(oracle.due);
 }

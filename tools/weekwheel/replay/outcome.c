@@ -1,4 +1,4 @@
-/* The outcome of a replay. */
+/* The memory of a replay's outcome. */
 #include "tools/weekwheel/replay/outcome.h"
 
 #include <stdlib.h>
@@ -12,9 +12,7 @@ struct expiry *expiries_add(struct expiries *expiries, uint64_t time, uint32_t i
 
 	expiries->at = memory_grow(expiries->at, &expiries->capacity, expiries->count, sizeof *expiries->at);
 	expiry = &expiries->at[expiries->count++];
-	memset(expiry, 0, sizeof *expiry);
-	expiry->time = time;
-	expiry->id = id;
+	*expiry = (struct expiry){.time = time, .id = id};
 	return expiry;
 }
 

@@ -1,5 +1,6 @@
 /*
- * The drive loop. Memory that it uses is touched before the measured time begins, and checks are taken out of it.
+ * Drives the wheel through the events and measures it. The measured time begins after the memory has been touched, and
+ * leaves out checks.
  */
 #include "tools/weekwheel/replay/replay.h"
 
@@ -15,7 +16,7 @@
 
 enum { BATCH = 256, PROGRESS_STEP = 1 << 14, CHECK_STEP = 1 << 14 };
 
-/* A cache line each. The key's number is the index, so that the timer is all there is. */
+/* A timer a cache line. Its index is the number of its key. */
 struct replay_session {
 	_Alignas(64) struct ww_timer timer;
 };
@@ -33,9 +34,9 @@ struct drive {
 	struct replay_session *sessions;
 	struct visit *visits; /* NULL unless sessions are kept */
 	uint64_t now;
-	uint64_t clock;     /* when the last advance ended, if nothing was done since then, else 0 */
+	uint64_t clock;     /* when the last advance ended, or 0 if something was done since then */
 	uint64_t paused_ns; /* spent on checks */
-	int due_now;        /* a deadline was set that the wheel's time has already reached */
+	int due_now;        /* a deadline is not after the wheel's time */
 	size_t until_check;
 	struct ww_expiry batch[BATCH];
 };
@@ -51,20 +52,17 @@ static int drive_refused(const struct drive *drive, const char *call, int error)
 static void drive_keep(struct drive *drive, uint32_t id)
 {
 	struct expiry *expiry = expiries_add(&drive->result->outcome.expiries, drive->now, id);
+	const struct visit *visit = drive->visits ? &drive->visits[id] : NULL;
 
-	if (!drive->visits)
-		return;
-	expiry->first = drive->visits[id].first;
-	expiry->last = drive->visits[id].last;
-	expiry->requests = drive->visits[id].requests;
+	if (visit)
+		*expiry = (struct expiry){drive->now, id, visit->requests, visit->first, visit->last};
 }
 
 static int drive_expire(struct drive *drive, size_t count)
 {
 	struct replay_result *result = drive->result;
-	size_t i;
 
-	for (i = 0; i < count; i++) {
+	for (size_t i = 0; i < count; i++) {
 		uint64_t deadline = drive->batch[i].deadline;
 		struct replay_session *session = WW_TIMER_OWNER(drive->batch[i].timer, struct replay_session, timer);
 
@@ -83,7 +81,7 @@ static int drive_expire(struct drive *drive, size_t count)
 	return 0;
 }
 
-/* One advance; when it fills several batches, it has taken as long as all of them. */
+/* Advance once. The time of an advance is that of all its batches. */
 static int drive_advance(struct drive *drive, uint64_t now)
 {
 	uint64_t took = 0;
@@ -108,7 +106,7 @@ static int drive_advance(struct drive *drive, uint64_t now)
 	return 0;
 }
 
-/* When to advance next: `time`, or before that where the wheel has something to do or every tick is wanted. */
+/* Return the time of the next advance: `time`, or earlier if the wheel has something to do or every tick is wanted. */
 static uint64_t drive_step(const struct drive *drive, uint64_t time)
 {
 	uint64_t next = WW_NEVER;
@@ -121,7 +119,7 @@ static uint64_t drive_step(const struct drive *drive, uint64_t time)
 	return next < time ? next : time;
 }
 
-/* Let everything expire that is due at `time` or before. */
+/* Let all expire that is due at `time` or before. */
 static int drive_to(struct drive *drive, uint64_t time)
 {
 	uint64_t steps = 0;
@@ -198,7 +196,7 @@ static int drive_check(struct drive *drive)
 	int error = ww_wheel_check(drive->wheel, text, sizeof text);
 
 	drive->result->checks++;
-	/* A walk costs as much as there are timers: fewer of them keep the whole linear. */
+	/* A check costs as much as there are timers. The more timers, the fewer checks, and the whole stays linear. */
 	drive->until_check = CHECK_STEP + (size_t)drive->result->outcome.tally.pending;
 	drive->paused_ns += clock_ns(CLOCK_MONOTONIC) - begin;
 	if (!error)
@@ -232,10 +230,9 @@ static int drive_rest(struct drive *drive)
 static int drive_all(struct drive *drive)
 {
 	const struct events *events = drive->events;
-	size_t i;
 
 	progress_begin("replaying ");
-	for (i = 0; i < events->count; i++) {
+	for (size_t i = 0; i < events->count; i++) {
 		if (drive_event(drive, &events->at[i]))
 			return -1;
 		if (i % PROGRESS_STEP == 0)
@@ -244,16 +241,14 @@ static int drive_all(struct drive *drive)
 	return drive_rest(drive);
 }
 
-/* As many expiries as there can be: memory that grows while time is measured would be measured too. */
+/* Reserve memory for all possible expiries. Its growth would be measured, too. */
 static void drive_reserve(struct drive *drive)
 {
 	struct expiries *expiries = &drive->result->outcome.expiries;
-	size_t i;
 
-	for (i = 0; i < drive->events->count; i++)
+	for (size_t i = 0; i < drive->events->count; i++)
 		expiries->capacity += drive->events->at[i].kind != EVENT_CANCEL;
-	expiries->at = memory_resize(NULL, expiries->capacity, sizeof *expiries->at);
-	memset(expiries->at, 0, expiries->capacity * sizeof *expiries->at);
+	expiries->at = memory_aligned(expiries->capacity, sizeof *expiries->at);
 }
 
 static int drive_init(struct drive *drive)
@@ -274,10 +269,8 @@ static int drive_init(struct drive *drive)
 	if (error)
 		return drive_refused(drive, "ww_wheel_create", error);
 	drive->sessions = memory_aligned(keys, sizeof *drive->sessions);
-	if (drive->options->keep_sessions) {
-		drive->visits = memory_resize(NULL, keys, sizeof *drive->visits);
-		memset(drive->visits, 0, keys * sizeof *drive->visits);
-	}
+	if (drive->options->keep_sessions)
+		drive->visits = memory_aligned(keys, sizeof *drive->visits);
 	if (drive->options->keep_expiries)
 		drive_reserve(drive);
 	return 0;
@@ -286,10 +279,9 @@ static int drive_init(struct drive *drive)
 static void drive_keep_deadlines(struct drive *drive)
 {
 	struct outcome *outcome = &drive->result->outcome;
-	size_t i;
 
 	outcome->deadline = memory_zeroed(outcome->keys, sizeof *outcome->deadline);
-	for (i = 0; i < outcome->keys; i++)
+	for (size_t i = 0; i < outcome->keys; i++)
 		if (ww_timer_deadline(&drive->sessions[i].timer, &outcome->deadline[i]) == 0)
 			outcome->deadline[i] = WW_NEVER;
 }
@@ -322,7 +314,6 @@ static int drive_finish(struct drive *drive)
 int replay_run(const struct events *events, const struct replay_options *options, struct replay_result *result)
 {
 	struct drive *drive = memory_zeroed(1, sizeof *drive);
-	uint64_t begin;
 	int failed;
 
 	memset(result, 0, sizeof *result);
@@ -331,7 +322,8 @@ int replay_run(const struct events *events, const struct replay_options *options
 	drive->result = result;
 	failed = drive_init(drive);
 	if (!failed) {
-		begin = clock_ns(CLOCK_MONOTONIC);
+		uint64_t begin = clock_ns(CLOCK_MONOTONIC);
+
 		failed = drive_all(drive);
 		result->wall_ns = clock_ns(CLOCK_MONOTONIC) - begin - drive->paused_ns;
 		progress_clear();
@@ -342,9 +334,4 @@ int replay_run(const struct events *events, const struct replay_options *options
 	free(drive->sessions);
 	free(drive);
 	return failed ? -1 : 0;
-}
-
-void replay_result_free(struct replay_result *result)
-{
-	outcome_free(&result->outcome);
 }

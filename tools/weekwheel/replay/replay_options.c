@@ -1,4 +1,4 @@
-/* The options of replay, and its help. */
+/* Reads the options of replay, and writes its help. */
 #include "tools/weekwheel/replay/replay_options.h"
 
 #include <string.h>
@@ -44,43 +44,26 @@ static int take_timeout(struct replay_request *request, const struct options *op
 	return 0;
 }
 
-static int take_format(struct replay_request *request, const struct options *options)
-{
-	request->load.format = format_by_name(options->value);
-	return request->load.format ? 0 : options_bad_value(options, "format", "swf, log or csv");
-}
-
-static int take_sessions(struct replay_request *request, const struct options *options)
+static int take_option(struct replay_request *request, const struct options *options, int id)
 {
 	uint64_t number;
 
-	if (options_whole(options->value, 1, SYNTHETIC_SESSIONS_MAX, &number))
-		return options_bad_value(options, "sessions", "a number from 1 to 50000000");
-	request->sessions = (uint32_t)number;
-	return 0;
-}
-
-static int take_seed(struct replay_request *request, const struct options *options)
-{
-	if (options_whole(options->value, 0, UINT64_MAX, &request->seed))
-		return options_bad_value(options, "seed", "a number from 0 to 18446744073709551615");
-	return 0;
-}
-
-static int take_option(struct replay_request *request, const struct options *options, int id)
-{
 	switch (id) {
 	case TIMEOUT:
 		return take_timeout(request, options);
 	case FORMAT:
-		return take_format(request, options);
+		request->load.format = format_by_name(options->value);
+		return request->load.format ? 0 : options_bad_value(options, "format", "swf, log or csv");
 	case SESSIONS:
-		return take_sessions(request, options);
+		if (options_whole(options->value, 1, SYNTHETIC_SESSIONS_MAX, &number))
+			return options_bad_value(options, "sessions", "a number from 1 to 50000000");
+		return request->sessions = (uint32_t)number, 0;
 	case SEED:
-		return take_seed(request, options);
-	case WRITE_CSV:
-		request->write_csv = options->value;
+		if (options_whole(options->value, 0, UINT64_MAX, &request->seed))
+			return options_bad_value(options, "seed", "a number from 0 to 18446744073709551615");
 		return 0;
+	case WRITE_CSV:
+		return request->write_csv = options->value, 0;
 	case EMIT:
 		return request->emit = 1, 0;
 	case JSON:
@@ -94,8 +77,7 @@ static int take_option(struct replay_request *request, const struct options *opt
 	case EVERY_TICK:
 		return request->replay.every_tick = 1, 0;
 	default:
-		request->files[request->file_count++] = options->value;
-		return 0;
+		return request->files[request->file_count++] = options->value, 0;
 	}
 }
 
@@ -108,9 +90,8 @@ static int complain(const struct options *options, const char *what)
 static int check_combination(const struct replay_request *request, const struct options *options, int synthetic)
 {
 	size_t standard_inputs = 0;
-	size_t i;
 
-	for (i = 0; i < request->file_count; i++)
+	for (size_t i = 0; i < request->file_count; i++)
 		standard_inputs += strcmp(request->files[i], "-") == 0;
 	if (standard_inputs > 1)
 		return complain(options, "standard input ('-') can be read only once");

@@ -1,11 +1,11 @@
 /*
- * A week of synthetic sessions. Only the lengths of their timeouts are taken from life: the mixture of TTLs of 53
- * production caches. When sessions begin, how often they are used and whether they are closed is made up.
+ * Generates a week of synthetic sessions. The mixture of their timeouts is real: that of the TTLs of 53 production
+ * caches. The beginnings of sessions, their requests and their ends are made up.
  *
  * Source of the mixture: Juncheng Yang, Yao Yue, K. V. Rashmi, "A large scale analysis of hundreds of in-memory cache
  * clusters at Twitter", OSDI 2020; its data, github.com/twitter/cache-trace (stat/2020Mar.md), are under CC-BY 4.0.
- * The shares are those of the column "common TTL", each cluster scaled to a sum of 1 and all weighted equally, with
- * TTLs that nearly agree put together.
+ * The shares are those of its column "common TTL". Each cluster is scaled to a sum of 1, all weigh the same, and TTLs
+ * that nearly agree are added up.
  *
  * All arithmetic is on integers, because the last bit of a floating-point result differs between machines.
  */
@@ -20,7 +20,7 @@
 static const uint64_t WEEK_NS = 7u * 24 * 60 * 60 * UINT64_C(1000000000);
 static const uint64_t NS_PER_SECOND = 1000000000;
 
-/* Timeout in seconds and its share in 1/10,000. */
+/* A timeout and its share in 1/10,000. */
 static const struct {
 	uint32_t seconds;
 	uint32_t share;
@@ -57,7 +57,7 @@ static uint64_t random_timeout_ns(uint64_t *state)
 	return mixture[i].seconds * NS_PER_SECOND;
 }
 
-/* The time to a session's next request: mostly short, and in one case of eleven longer than the timeout. */
+/* Return the time to a session's next request. It is mostly short, and in one case of eleven longer than the timeout. */
 static uint64_t random_gap_ns(uint64_t *state, uint64_t timeout_ns)
 {
 	uint64_t thousandth = random_below(state, 1001);
@@ -65,22 +65,19 @@ static uint64_t random_gap_ns(uint64_t *state, uint64_t timeout_ns)
 	return timeout_ns / 1000000 * (thousandth * thousandth * 12 / 10);
 }
 
-/* Whole milliseconds, so that a file of them is readable. */
+/* Round to whole milliseconds, which read well in a file. */
 static struct moment moment_of_ns(uint64_t ns)
 {
-	struct moment moment = {ns / NS_PER_SECOND, (uint32_t)(ns % NS_PER_SECOND / 1000000 * 1000000)};
-
-	return moment;
+	return (struct moment){ns / NS_PER_SECOND, (uint32_t)(ns % NS_PER_SECOND / 1000000 * 1000000)};
 }
 
 static void add_request(struct events *events, enum event_kind kind, uint32_t id, uint64_t ns, uint64_t timeout_ns)
 {
 	struct moment time = moment_of_ns(ns);
-	struct moment timeout = moment_of_ns(timeout_ns);
 	struct moment due;
 
 	/* Times of a few months cannot overflow. */
-	(void)moment_add(time, timeout, &due);
+	(void)moment_add(time, moment_of_ns(timeout_ns), &due);
 	events_add(events, kind, id, time, due);
 }
 

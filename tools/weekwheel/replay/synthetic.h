@@ -1,7 +1,7 @@
 #ifndef TOOLS_WEEKWHEEL_REPLAY_SYNTHETIC_H
 #define TOOLS_WEEKWHEEL_REPLAY_SYNTHETIC_H
 
-/* Makes up a week of sessions for a replay without input. */
+/* Generates a week of sessions for a replay without input. */
 
 #include <stdint.h>
 
@@ -9,7 +9,7 @@
 
 /*
  * Append the events of a week of made-up sessions. The same seed and number give the same events on every machine.
- * Range: sessions is 1 to SYNTHETIC_SESSIONS_MAX.
+ * `sessions` is 1 to SYNTHETIC_SESSIONS_MAX.
  */
 void synthetic_generate(struct events *events, uint64_t seed, uint32_t sessions);
 

@@ -1,6 +1,4 @@
-/*
- * The comparison behind --verify: expiries one by one, then what is pending, then the counts.
- */
+/* The comparison behind --verify: of each expiry, then of what is pending, then of the counts. */
 #include "tools/weekwheel/replay/verify.h"
 
 #include <inttypes.h>
@@ -22,31 +20,22 @@ static int compare_expiries(const void *left, const void *right)
 	return (a->id > b->id) - (a->id < b->id);
 }
 
-static const char *key_excerpt(char *out, size_t room, const struct keys *keys, uint32_t id)
-{
-	size_t size;
-	const char *text = keys_text(keys, id, &size);
-
-	return message_excerpt(out, room, text, size);
-}
-
 static int different(struct difference *difference, const struct keys *keys, uint64_t time, uint32_t id,
     const char *wheel, const char *oracle)
 {
-	char key[120];
+	char excerpt[120];
+	size_t size;
+	const char *key = keys_text(keys, id, &size);
 
-	key_excerpt(key, sizeof key, keys, id);
 	snprintf(difference->text, sizeof difference->text, "at %" PRIu64 ", key %s: the wheel %s; the oracle %s", time,
-	    key, wheel, oracle);
+	    message_excerpt(excerpt, sizeof excerpt, key, size), wheel, oracle);
 	return 1;
 }
 
-/* Time must not run backwards in what the wheel reported; sorting would hide that. */
+/* The wheel must report expiries in order of time. Sorting would hide a fault. */
 static int compare_order(const struct outcome *wheel, const struct keys *keys, struct difference *difference)
 {
-	size_t i;
-
-	for (i = 1; i < wheel->expiries.count; i++) {
+	for (size_t i = 1; i < wheel->expiries.count; i++) {
 		const struct expiry *expiry = &wheel->expiries.at[i];
 
 		if (expiry->time < expiry[-1].time)
@@ -59,9 +48,7 @@ static int compare_order(const struct outcome *wheel, const struct keys *keys, s
 static int compare_sorted(
     const struct expiries *wheel, const struct expiries *oracle, const struct keys *keys, struct difference *difference)
 {
-	size_t i;
-
-	for (i = 0; i < wheel->count || i < oracle->count; i++) {
+	for (size_t i = 0; i < wheel->count || i < oracle->count; i++) {
 		const struct expiry *ours = i < wheel->count ? &wheel->at[i] : NULL;
 		const struct expiry *theirs = i < oracle->count ? &oracle->at[i] : NULL;
 		int order = !ours ? 1 : !theirs ? -1 : compare_expiries(ours, theirs);
@@ -95,30 +82,21 @@ static int compare_all_expiries(
 	return result;
 }
 
-static const char *pending_text(char *out, size_t room, uint64_t deadline)
-{
-	if (deadline == WW_NEVER)
-		snprintf(out, room, "has it idle at the end");
-	else
-		snprintf(out, room, "has it pending at the end");
-	return out;
-}
-
 static int compare_pending(
     const struct outcome *wheel, const struct outcome *oracle, const struct keys *keys, struct difference *difference)
 {
-	char ours[64], theirs[64];
-	size_t i;
+	static const char idle[] = "has it idle at the end", pending[] = "has it pending at the end";
 
-	for (i = 0; wheel->deadline && i < wheel->keys; i++) {
-		uint64_t a = wheel->deadline[i];
-		uint64_t b = oracle->deadline[i];
+	for (size_t i = 0; wheel->deadline && i < wheel->keys; i++) {
+		uint64_t ours = wheel->deadline[i];
+		uint64_t theirs = oracle->deadline[i];
 
-		if (a == b)
-			continue;
-		return different(difference, keys, a < b ? a : b, (uint32_t)i, pending_text(ours, sizeof ours, a),
-		    a != WW_NEVER && b != WW_NEVER ? "has it pending at another deadline"
-		                                   : pending_text(theirs, sizeof theirs, b));
+		if (ours != theirs)
+			return different(difference, keys, ours < theirs ? ours : theirs, (uint32_t)i,
+			    ours == WW_NEVER ? idle : pending,
+			    theirs == WW_NEVER ? idle
+			    : ours == WW_NEVER ? pending
+			                       : "has it pending at another deadline");
 	}
 	return 0;
 }

@@ -6,7 +6,6 @@
 #include "tests/tools/weekwheel/fixture.h"
 #include "tools/weekwheel/input/csv_write.h"
 #include "tools/weekwheel/input/load.h"
-#include "tools/weekwheel/replay/oracle.h"
 #include "tools/weekwheel/replay/replay.h"
 #include "tools/weekwheel/replay/verify.h"
 #include "weekwheel/wheel.h"
@@ -50,7 +49,7 @@ START_TEST(a_timer_expires_before_the_events_of_its_tick)
 	ck_assert_uint_eq(result.outcome.tally.peak, 2);
 	ck_assert_uint_eq(result.outcome.expiries.at[0].time, 10);
 	ck_assert_uint_eq(result.operations, 5);
-	replay_result_free(&result);
+	outcome_free(&result.outcome);
 	events_free(&events);
 }
 END_TEST
@@ -68,7 +67,7 @@ START_TEST(a_timeout_of_nothing_expires_before_the_next_event)
 	ck_assert_uint_eq(result.outcome.tally.expired, 2);
 	ck_assert_uint_eq(result.outcome.tally.idle_cancels, 1);
 	expect_agreement(&events, &everything, &result);
-	replay_result_free(&result);
+	outcome_free(&result.outcome);
 	events_free(&events);
 }
 END_TEST
@@ -97,7 +96,7 @@ START_TEST(sessions_know_their_requests)
 	ck_assert_uint_eq(expiry[1].requests, 1);
 	ck_assert_uint_eq(result.outcome.tally.scheduled, 2);
 	ck_assert_uint_eq(result.outcome.tally.refreshed, 3);
-	replay_result_free(&result);
+	outcome_free(&result.outcome);
 	events_free(&events);
 }
 END_TEST
@@ -115,13 +114,13 @@ START_TEST(what_is_pending_at_the_end_stays_or_expires)
 	ck_assert_uint_eq(result.outcome.tally.pending, 1);
 	ck_assert_uint_eq(result.end, 20);
 	expect_agreement(&events, &options, &result);
-	replay_result_free(&result);
+	outcome_free(&result.outcome);
 	options.to_end = 1;
 	replay(&events, &options, &result);
 	ck_assert_uint_eq(result.outcome.tally.pending, 0);
 	ck_assert_uint_eq(result.end, 10000020);
 	expect_agreement(&events, &options, &result);
-	replay_result_free(&result);
+	outcome_free(&result.outcome);
 	events_free(&events);
 }
 END_TEST
@@ -156,7 +155,7 @@ START_TEST(the_wheel_and_the_oracle_agree_on_random_events)
 		random_events(&events, &seed, 5000);
 		replay(&events, &options, &result);
 		expect_agreement(&events, &options, &result);
-		replay_result_free(&result);
+		outcome_free(&result.outcome);
 		events_free(&events);
 	}
 }
@@ -170,7 +169,7 @@ START_TEST(no_events_are_no_problem)
 	events_init(&events);
 	replay(&events, &everything, &result);
 	expect_agreement(&events, &everything, &result);
-	replay_result_free(&result);
+	outcome_free(&result.outcome);
 	events_free(&events);
 }
 END_TEST
@@ -207,7 +206,7 @@ static void trial_end(struct trial *trial, const char *says)
 		ck_assert_msg(strstr(trial->difference.text, says) != NULL, "'%s' does not say '%s'",
 		    trial->difference.text, says);
 	outcome_free(&trial->oracle);
-	replay_result_free(&trial->result);
+	outcome_free(&trial->result.outcome);
 	events_free(&trial->events);
 }
 
