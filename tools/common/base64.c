@@ -1,4 +1,4 @@
-/* Bytes to base64 and back. */
+/* Encodes bytes in base64, and decodes it. */
 #include "tools/common/base64.h"
 
 #include <string.h>

@@ -5,13 +5,13 @@
 
 #include <stddef.h>
 
-/* How many characters the bytes become. */
+/* The number of characters for so many bytes. */
 #define BASE64_SIZE(bytes) (((bytes) + 2) / 3 * 4)
 
-/* Write bytes to out, which has room for BASE64_SIZE(size). Return how many characters that were; no NUL follows. */
+/* Encode bytes to out, which has room for BASE64_SIZE(size). Return the number of characters. No NUL follows. */
 size_t base64_encode(char *out, const void *bytes, size_t size);
 
-/* Read to out, which has room for three bytes of every four characters. Return how many that were, or -1. */
+/* Decode to out, which has room for three bytes for every four characters. Return the number of bytes, or -1. */
 long base64_decode(void *out, const char *text, size_t size);
 
 #endif

@@ -1,4 +1,4 @@
-/* Points of time: local, with a zone's offset, and Unix time. */
+/* Reads and writes points of time: local, with a zone's offset, or Unix time. */
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -8,7 +8,7 @@
 #include "tools/common/moment.h"
 #include "tools/common/number.h"
 
-/* A text that is being read, and what became of it. */
+/* The progress of reading a text. */
 struct scan {
 	const char *text;
 	const char *at;
@@ -49,7 +49,7 @@ static int take_date(struct scan *scan, struct tm *tm)
 	static const char *const day = "a day that this month has, such as 01";
 	struct tm real;
 
-	/* DURATION_TIME_MAX comes soon after that. */
+	/* DURATION_TIME_MAX comes soon after 2115. */
 	if (take_number(
 	        scan, 4, 1970, 2115, &tm->tm_year, "a date with a year from 1970 to 2115, such as 2026-12-01") ||
 	    take_char(scan, '-', form) || take_number(scan, 2, 1, 12, &tm->tm_mon, "a month from 01 to 12") ||
@@ -98,9 +98,7 @@ static int take_clock(struct scan *scan, struct tm *tm, uint32_t *ns)
 	return take_fraction(scan, ns);
 }
 
-/*
- * "Z", "+02:00", "+0200" or "+02": Store how far the zone is ahead of UTC, in seconds, and return 1; 0: there is none.
- */
+/* Read "Z", "+02:00", "+0200" or "+02". Store the offset from UTC in seconds. Return 1, 0 if there is none, or -1. */
 static int take_offset(struct scan *scan, int *offset)
 {
 	static const char *const form = "an offset such as +02:00 or Z, or nothing more";
@@ -130,7 +128,7 @@ static int take_offset(struct scan *scan, int *offset)
 	return 1;
 }
 
-/* mktime, if what it says is the time that was asked for, and not one that it made of it. */
+/* Call mktime. Return 1 if it kept the wanted time, and 0 if it changed it to another. */
 static int local_try(const struct tm *wanted, int summer, time_t *seconds)
 {
 	struct tm tm = *wanted;
@@ -190,7 +188,7 @@ int time_parse(const char *text, uint64_t *ns, struct duration_problem *problem)
 		scan.at++;
 		if (take_clock(&scan, &tm, &fraction))
 			return -1;
-		/* "09:00 +02:00", as date(1) writes it. */
+		/* date(1) writes "09:00 +02:00". */
 		if (*scan.at == ' ' && scan.at[1])
 			scan.at++;
 	}

@@ -1,4 +1,4 @@
-/* What all subcommands share. */
+/* Finishes the standard output of a program, and says once what went wrong. */
 #include "tools/common/command.h"
 
 #include <errno.h>
@@ -16,7 +16,7 @@ void command_output_failed(int reason)
 
 int command_finish_output(int status)
 {
-	/* Said once: the stream stays broken, and is asked again when the program ends. */
+	/* The message comes once, although the stream stays broken and the program asks again when it ends. */
 	static int told;
 	int reason;
 

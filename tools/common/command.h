@@ -51,7 +51,7 @@ void command_import_help(FILE *out);
  */
 int command_finish_output(int status);
 
-/* Remember why a write to standard output failed (an errno, or 0), for whoever has seen it before it is flushed. */
+/* Remember the first reason (an errno, or 0) why a write to standard output failed. A later flush may not know it. */
 void command_output_failed(int reason);
 
 #endif

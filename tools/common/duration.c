@@ -1,4 +1,4 @@
-/* Lengths of time. */
+/* Reads and writes lengths of time. */
 #include "tools/common/duration.h"
 
 #include <inttypes.h>
@@ -28,7 +28,7 @@ static int refuse(struct duration_problem *problem, const char *from, const char
 	return -1;
 }
 
-/* The unit that stands at text, or UNITS. The longest match: "ms" is not minutes and an s. */
+/* Return the unit at the text, or UNITS. All letters count: "ms" is not minutes and an s. */
 static size_t unit_at(const char *text)
 {
 	size_t length = strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ");
@@ -49,7 +49,7 @@ static int add_product(struct moment number, uint64_t unit, uint64_t *sum)
 	if (number.seconds > DURATION_MAX / unit)
 		return -1;
 	whole = number.seconds * unit;
-	/* A week of ns by a fraction in ns does not fit into 64 bits. */
+	/* The product of a week in ns and a fraction in ns does not fit into 64 bits. */
 	fraction = unit / DURATION_SECOND * number.ns;
 	fraction += (unit % DURATION_SECOND * number.ns + DURATION_SECOND - 1) / DURATION_SECOND;
 	if (fraction > DURATION_MAX - whole || whole + fraction > DURATION_MAX - *sum)
@@ -71,7 +71,7 @@ static int parse_number(
 	}
 }
 
-/* One number and its unit. Units before *next have been used up. */
+/* Read one number and its unit. Units before *next are used up. */
 static int parse_part(const char *text, const char **at, size_t *next, uint64_t *sum, struct duration_problem *problem)
 {
 	size_t digits = strspn(*at, ".0123456789");

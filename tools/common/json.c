@@ -39,7 +39,7 @@ static int take_string(struct cursor *cursor, struct json_value *value)
 	return 1;
 }
 
-/* Skip an array or an object to its closing bracket; whether brackets fit each other does not matter here. */
+/* Skip an array or an object to its closing bracket. Brackets of different kinds may end each other. */
 static int take_nested(struct cursor *cursor)
 {
 	struct json_value string;
@@ -123,7 +123,7 @@ uint64_t json_whole(const char *text, size_t size, const char *name)
 	return value.kind == JSON_NUMBER || value.kind == JSON_STRING ? number_leading(value.text, value.size) : 0;
 }
 
-/* Take "u" and four digits. Return the unit of UTF-16, or -1 and take nothing. */
+/* Take "u" and four digits. Return their unit of UTF-16, or take nothing and return -1. */
 static int32_t take_unit(const char **at, const char *end)
 {
 	int32_t unit = 0;
@@ -142,7 +142,7 @@ static int32_t take_unit(const char **at, const char *end)
 	return unit;
 }
 
-/* Take the rest of an escape. Return its code point, or -1 if it is none. */
+/* Take the rest of an escape. Return its code point, or -1 for an invalid one. */
 static int32_t take_escape(const char **at, const char *end)
 {
 	static const char from[] = "bfnrt\"\\/", to[] = "\b\f\n\r\t\"\\/";
@@ -157,7 +157,7 @@ static int32_t take_escape(const char **at, const char *end)
 	high = take_unit(at, end);
 	if (high < 0xd800 || high > 0xdfff)
 		return high == 0 ? -1 : high;
-	/* Two surrogates are one character, and one alone is none. */
+	/* Two surrogates are one character. One alone is invalid. */
 	next = *at + 1;
 	low = high < 0xdc00 && *at < end && **at == '\\' ? take_unit(&next, end) : -1;
 	if (low < 0xdc00 || low > 0xdfff)
@@ -224,7 +224,7 @@ size_t json_array(struct json_value array, uint64_t *numbers, size_t count)
 
 enum { QUOTED_ONE = 7 };
 
-/* Write the character at *at, and perhaps a NUL, to out and move *at behind it. Return how many bytes it took. */
+/* Write the character at *at, and perhaps a NUL, to out, and move *at past it. Return its length in out. */
 static size_t quote_one(char *out, const char **at, const char *end)
 {
 	const char *from = *at;

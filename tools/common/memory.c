@@ -1,4 +1,4 @@
-/* Memory that is there or ends the program. */
+/* Allocates memory, or ends the program. */
 #include "tools/common/memory.h"
 
 #include <stdint.h>

@@ -1,4 +1,4 @@
-/* Messages on standard error. */
+/* Writes messages to standard error. */
 #include "tools/common/message.h"
 
 #include <stdarg.h>
@@ -8,27 +8,31 @@
 
 const char *message_program = "weekwheel";
 
+static void write_line(const char *prefix, const char *format, va_list arguments)
+{
+	progress_clear();
+	if (prefix)
+		fprintf(stderr, "%s: ", prefix);
+	vfprintf(stderr, format, arguments);
+	fputc('\n', stderr);
+}
+
 void message_error(const char *format, ...)
 {
 	va_list arguments;
 
-	progress_clear();
-	fprintf(stderr, "%s: ", message_program);
 	va_start(arguments, format);
-	vfprintf(stderr, format, arguments);
+	write_line(message_program, format, arguments);
 	va_end(arguments);
-	fputc('\n', stderr);
 }
 
 void message_line(const char *format, ...)
 {
 	va_list arguments;
 
-	progress_clear();
 	va_start(arguments, format);
-	vfprintf(stderr, format, arguments);
+	write_line(NULL, format, arguments);
 	va_end(arguments);
-	fputc('\n', stderr);
 }
 
 const char *message_excerpt(char *out, size_t room, const char *text, size_t size)

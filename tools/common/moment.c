@@ -1,4 +1,4 @@
-/* Exact decimal times: reading, adding and writing them without floating point, which would lose nanoseconds. */
+/* Reads, adds and writes exact decimal times, without floating point, which would lose nanoseconds. */
 #include "tools/common/moment.h"
 
 #include <inttypes.h>
@@ -46,7 +46,7 @@ int moment_add(struct moment a, struct moment b, struct moment *sum)
 	uint64_t seconds = a.seconds + b.seconds + ns / NS_PER_SECOND;
 
 	ns %= NS_PER_SECOND;
-	/* The deadline is rounded up, and must still be a time then. */
+	/* The deadline is rounded up to a tick, which must be a time of the wheel, too. */
 	if (seconds + (ns > 0) > WW_TIME_MAX)
 		return -1;
 	sum->seconds = seconds;
@@ -56,12 +56,9 @@ int moment_add(struct moment a, struct moment b, struct moment *sum)
 
 struct moment moment_subtract(struct moment a, struct moment b)
 {
-	struct moment difference;
 	uint32_t borrow = a.ns < b.ns;
 
-	difference.ns = a.ns + borrow * NS_PER_SECOND - b.ns;
-	difference.seconds = a.seconds - b.seconds - borrow;
-	return difference;
+	return (struct moment){a.seconds - b.seconds - borrow, a.ns + borrow * NS_PER_SECOND - b.ns};
 }
 
 int moment_compare(struct moment a, struct moment b)

@@ -2,9 +2,8 @@
 #define TOOLS_COMMON_MOMENT_H
 
 /*
- * Times and lengths of time as they stand in a file: whole seconds and nanoseconds, never negative, exact. A wheel's
- * tick is one second: an event happens in the tick that it falls into (rounded down), a deadline between two ticks is
- * met by the later one (rounded up).
+ * Times and lengths of time as files have them: whole seconds and nanoseconds, never negative, exact. A tick of the wheel
+ * is one second. The time of an event is rounded down to a tick, and a deadline is rounded up.
  */
 
 #include <stddef.h>
@@ -28,13 +27,13 @@ enum number {
  */
 enum number moment_parse(const char *text, size_t size, struct moment *moment);
 
-/* Store a + b in *sum and return 0, or return -1 where that is beyond the last time of a wheel. */
+/* Store a + b in *sum and return 0, or return -1 if that is beyond the last time of a wheel. */
 int moment_add(struct moment a, struct moment b, struct moment *sum);
 
-/* Return a - b; b is not later than a. */
+/* Return a - b. b is not later than a. */
 struct moment moment_subtract(struct moment a, struct moment b);
 
-/* Return below 0, 0 or above 0: a is earlier than b, the same, or later. */
+/* Return a number below 0, 0, or above 0: a is earlier than b, the same, or later. */
 int moment_compare(struct moment a, struct moment b);
 
 /* Return 1 if the moment is 0. */
@@ -45,7 +44,7 @@ enum { MOMENT_TEXT = 40 };
 /* Write the moment as a decimal number without needless digits to text[0 .. MOMENT_TEXT-1], and return text. */
 const char *moment_format(char *text, struct moment moment);
 
-/* Write a length of time for a reader, such as "11 d 3 h", to text[0 .. MOMENT_TEXT-1], and return text. */
+/* Write a length of time for people, such as "11 d 3 h", to text[0 .. MOMENT_TEXT-1], and return text. */
 const char *moment_format_span(char *text, struct moment length);
 
 #endif

@@ -1,4 +1,4 @@
-/* Digits to numbers. */
+/* Reads numbers from digits. */
 #include "tools/common/number.h"
 
 static int is_digit(char c)

@@ -1,6 +1,7 @@
-/* The option parser. */
+/* Parses options and writes their help. */
 #include "tools/common/options.h"
 
+#include <stdarg.h>
 #include <string.h>
 
 #include "tools/common/message.h"
@@ -9,9 +10,16 @@
 
 enum { OPTIONS_MAX = 64, HELP_COLUMN = 26 };
 
-static int options_usage_error(const struct options *options, const char *what, const char *which)
+/* Say what is wrong and how to get help. Return OPTIONS_ERROR. */
+__attribute__((format(printf, 2, 3))) static int options_fail(const struct options *options, const char *format, ...)
 {
-	message_line("%s: %s '%s'\nTry '%s --help'.", options->command, what, which, options->command);
+	char what[1000];
+	va_list arguments;
+
+	va_start(arguments, format);
+	vsnprintf(what, sizeof what, format, arguments);
+	va_end(arguments);
+	message_line("%s: %s\nTry '%s --help'.", options->command, what, options->command);
 	return OPTIONS_ERROR;
 }
 
@@ -25,22 +33,16 @@ static int options_unknown(const struct options *options, const char *typed)
 		names[i] = options->table[i].name;
 	meant = suggest(typed, names, i);
 	if (meant)
-		message_line("%s: unknown option '--%s'; did you mean '--%s'?\nTry '%s --help'.", options->command,
-		    typed, meant, options->command);
-	else
-		message_line("%s: unknown option '--%s'\nTry '%s --help'.", options->command, typed, options->command);
-	return OPTIONS_ERROR;
+		return options_fail(options, "unknown option '--%s'; did you mean '--%s'?", typed, meant);
+	return options_fail(options, "unknown option '--%s'", typed);
 }
 
-/* Take the value from what follows the option, or from the next argument. */
+/* Take the value that is attached to the option, or the next argument. */
 static int options_take(struct options *options, const struct option *option, const char *attached)
 {
 	options->value = attached;
-	if (!option->argument && attached) {
-		message_line("%s: --%s takes no value: leave '=%s' out\nTry '%s --help'.", options->command,
-		    option->name, attached, options->command);
-		return OPTIONS_ERROR;
-	}
+	if (!option->argument && attached)
+		return options_fail(options, "--%s takes no value: leave '=%s' out", option->name, attached);
 	if (option->argument && !attached) {
 		if (!*options->arguments)
 			return options_bad_value(options, option->name, option->argument);
@@ -53,9 +55,8 @@ static int options_long(struct options *options, const char *typed)
 {
 	size_t length = strcspn(typed, "=");
 	char name[64];
-	size_t i;
 
-	for (i = 0; i < options->count; i++) {
+	for (size_t i = 0; i < options->count; i++) {
 		const struct option *option = &options->table[i];
 
 		if (strlen(option->name) == length && memcmp(option->name, typed, length) == 0)
@@ -68,9 +69,8 @@ static int options_long(struct options *options, const char *typed)
 static int options_short(struct options *options)
 {
 	char letter[] = {'-', *options->cluster++, 0};
-	size_t i;
 
-	for (i = 0; i < options->count; i++) {
+	for (size_t i = 0; i < options->count; i++) {
 		const struct option *option = &options->table[i];
 		const char *attached = NULL;
 
@@ -82,7 +82,7 @@ static int options_short(struct options *options)
 		}
 		return options_take(options, option, attached);
 	}
-	return options_usage_error(options, "unknown option", letter);
+	return options_fail(options, "unknown option '%s'", letter);
 }
 
 int options_next(struct options *options)
@@ -114,14 +114,10 @@ int options_bad_value(const struct options *options, const char *name, const cha
 {
 	char excerpt[60];
 
-	if (options->value)
-		message_line("%s: --%s %s: expected %s\nTry '%s --help'.", options->command, name,
-		    message_excerpt(excerpt, sizeof excerpt, options->value, strlen(options->value)), expected,
-		    options->command);
-	else
-		message_line(
-		    "%s: --%s needs a value: %s\nTry '%s --help'.", options->command, name, expected, options->command);
-	return OPTIONS_ERROR;
+	if (!options->value)
+		return options_fail(options, "--%s needs a value: %s", name, expected);
+	message_excerpt(excerpt, sizeof excerpt, options->value, strlen(options->value));
+	return options_fail(options, "--%s %s: expected %s", name, excerpt, expected);
 }
 
 int options_whole(const char *text, uint64_t least, uint64_t most, uint64_t *number)
@@ -132,14 +128,10 @@ int options_whole(const char *text, uint64_t least, uint64_t most, uint64_t *num
 static void help_entry(FILE *out, const struct option *option)
 {
 	const char *line = option->help;
-	char left[64];
-	int shown;
+	const char *argument = option->argument ? option->argument : "";
+	int shown = option->letter ? fprintf(out, "  -%c, ", option->letter) : fprintf(out, "      ");
 
-	if (option->letter)
-		snprintf(left, sizeof left, "  -%c, --%s", option->letter, option->name);
-	else
-		snprintf(left, sizeof left, "      --%s", option->name);
-	shown = fprintf(out, "%s%s%s", left, option->argument ? " " : "", option->argument ? option->argument : "");
+	shown += fprintf(out, "--%s%s%s", option->name, *argument ? " " : "", argument);
 	while (*line) {
 		size_t length = strcspn(line, "\n");
 
@@ -151,8 +143,6 @@ static void help_entry(FILE *out, const struct option *option)
 
 void options_help(FILE *out, const struct option *table, size_t count)
 {
-	size_t i;
-
-	for (i = 0; i < count; i++)
+	for (size_t i = 0; i < count; i++)
 		help_entry(out, &table[i]);
 }

@@ -1,4 +1,4 @@
-/* Bytes to percent-encoded text and back. */
+/* Encodes bytes in percent-encoding, and decodes it. */
 #include "tools/common/percent.h"
 
 #include "tools/common/number.h"

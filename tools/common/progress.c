@@ -1,7 +1,4 @@
-/*
- * The progress bar. It is redrawn when its percentage changes and at most ten times a second, so that it costs nothing
- * against the work that it shows.
- */
+/* Draws the progress bar, at most ten times a second. It costs next to nothing. */
 #include "tools/common/progress.h"
 
 #include <inttypes.h>

@@ -1,7 +1,7 @@
 #ifndef TOOLS_COMMON_RANDOM_H
 #define TOOLS_COMMON_RANDOM_H
 
-/* Pseudo-random numbers that are the same everywhere for the same seed (G. Steele et al., SplitMix, OOPSLA 2014). */
+/* Pseudo-random numbers, the same on every machine for the same seed (G. Steele et al., SplitMix, OOPSLA 2014). */
 
 #include <stdint.h>
 
@@ -14,7 +14,7 @@ static inline uint64_t random_next(uint64_t *state)
 	return x ^ x >> 31;
 }
 
-/* 0 to below - 1; below is at least 1 and small against 2^64. */
+/* Return 0 to below - 1. `below` is at least 1, and small compared with 2^64. */
 static inline uint64_t random_below(uint64_t *state, uint64_t below)
 {
 	return random_next(state) % below;

@@ -1,10 +1,10 @@
-/* Hints for mistyped words, by edit distance. */
+/* Finds hints for mistyped words by their edit distance. */
 #include "tools/common/suggest.h"
 
 #include <stdint.h>
 #include <string.h>
 
-/* Longer words are compared by their beginning; no word of this program is as long. */
+/* Longer words are compared by their beginning. No word of the programs is longer. */
 enum { LONGEST = 31 };
 
 static size_t smaller(size_t a, size_t b)
@@ -44,7 +44,7 @@ const char *suggest(const char *typed, const char *const *words, size_t count)
 		size_t distance = suggest_distance(typed, words[i]);
 		size_t allowed = 1 + strlen(words[i]) / 4;
 
-		/* A word that was begun and not finished is meant whatever is missing. */
+		/* The beginning of a word means the word, whatever is missing. */
 		if (strlen(typed) >= 2 && strncmp(words[i], typed, strlen(typed)) == 0)
 			distance = 1;
 		if (distance <= allowed && distance < nearest) {

@@ -1,4 +1,4 @@
-/* Characters of UTF-8 to code points and back. */
+/* Decodes and encodes characters of UTF-8. */
 #include "tools/common/utf8.h"
 
 int32_t utf8_take(const char **at, const char *end)
