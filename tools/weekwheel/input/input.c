@@ -66,7 +66,7 @@ static void input_fill(struct input *input)
 {
 	int got;
 
-	if (input->start > 0) {
+	if (input->start > 0 && !input->keeps) {
 		memmove(input->buffer, input->buffer + input->start, input->end - input->start);
 		input->end -= input->start;
 		input->start = 0;
@@ -134,12 +134,23 @@ enum input_result input_line(struct input *input, const char **text, size_t *siz
 			return INPUT_LINE;
 		}
 		if (there > INPUT_LINE_MAX)
-			return input_skip(input);
+			return input->keeps ? INPUT_LONG : input_skip(input);
 		if (input->ended)
 			return input_last(input, text, size);
 		searched = there;
 		input_fill(input);
 	}
+}
+
+void input_keep(struct input *input)
+{
+	input->keeps = 1;
+}
+
+void input_rewind(struct input *input)
+{
+	input->start = 0;
+	input->keeps = 0;
 }
 
 int input_is_gzip(struct input *input)

@@ -13,6 +13,7 @@ struct input {
 	size_t start, end, capacity; /* buffer[start .. end-1] is read and not yet handed out */
 	uint64_t size;               /* of the file on disk, 0 if unknown */
 	int ended;
+	int keeps;           /* nothing is dropped from the buffer, for input_rewind */
 	const char *problem; /* what is wrong, after INPUT_FAILED or a failure to open */
 };
 
@@ -34,6 +35,13 @@ int input_open(struct input *input, const char *name);
  * \r\n). The last line need not have an end.
  */
 enum input_result input_line(struct input *input, const char **text, size_t *size);
+
+/*
+ * From the beginning of the input on, keep all that is read, until input_rewind lets it be read again. In between, the
+ * rest of a line that is too long is not skipped.
+ */
+void input_keep(struct input *input);
+void input_rewind(struct input *input);
 
 /* Return 1 if the input is compressed. */
 int input_is_gzip(struct input *input);

@@ -1,9 +1,10 @@
 /*
- * The keys and their numbers. The texts lie end to end in large blocks, because millions of small allocations would take
+ * The keys and their numbers. The texts lie end to end in an obstack, because millions of small allocations would take
  * more memory than the keys themselves.
  */
 #include "tools/weekwheel/input/keys.h"
 
+#include <obstack.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,13 +14,9 @@
 #define uthash_fatal(text) memory_exhausted()
 #include <uthash.h>
 
-enum { BLOCK_BYTES = 1 << 18 };
-
-struct block {
-	struct block *next;
-	size_t used, size;
-	char bytes[];
-};
+#define obstack_chunk_alloc malloc
+#define obstack_chunk_free free
+enum { CHUNK_BYTES = 1 << 18 };
 
 struct key {
 	const char *text;
@@ -35,12 +32,16 @@ struct keys {
 	struct key *key;
 	size_t count, capacity;
 	struct key_entry *table;
-	struct block *blocks;
+	struct obstack texts; /* and entries */
 };
 
 struct keys *keys_new(void)
 {
-	return memory_zeroed(1, sizeof(struct keys));
+	struct keys *keys = memory_zeroed(1, sizeof *keys);
+
+	obstack_alloc_failed_handler = memory_exhausted;
+	obstack_begin(&keys->texts, CHUNK_BYTES);
+	return keys;
 }
 
 void keys_free(struct keys *keys)
@@ -48,35 +49,9 @@ void keys_free(struct keys *keys)
 	if (!keys)
 		return;
 	HASH_CLEAR(hh, keys->table);
-	while (keys->blocks) {
-		struct block *next = keys->blocks->next;
-
-		free(keys->blocks);
-		keys->blocks = next;
-	}
+	obstack_free(&keys->texts, NULL);
 	free(keys->key);
 	free(keys);
-}
-
-/* Return `size` bytes, aligned for an entry, that live as long as the keys. */
-static void *keys_allocate(struct keys *keys, size_t size)
-{
-	struct block *block = keys->blocks;
-	void *bytes;
-
-	size = (size + sizeof(void *) - 1) / sizeof(void *) * sizeof(void *);
-	if (!block || block->size - block->used < size) {
-		size_t room = size > BLOCK_BYTES ? size : BLOCK_BYTES;
-
-		block = memory_resize(NULL, sizeof *block + room, 1);
-		block->next = keys->blocks;
-		block->size = room;
-		block->used = 0;
-		keys->blocks = block;
-	}
-	bytes = block->bytes + block->used;
-	block->used += size;
-	return bytes;
 }
 
 uint32_t keys_append(struct keys *keys, const char *text, size_t size)
@@ -87,7 +62,8 @@ uint32_t keys_append(struct keys *keys, const char *text, size_t size)
 		message_error("more than %lu different keys; replay a smaller file", (unsigned long)UINT32_MAX);
 		exit(EXIT_FAILURE);
 	}
-	copy = keys_allocate(keys, size + 1);
+	/* No key is longer than a line. */
+	copy = obstack_alloc(&keys->texts, (int)size + 1);
 	memcpy(copy, text, size);
 	copy[size] = 0;
 	keys->key = memory_grow(keys->key, &keys->capacity, keys->count, sizeof *keys->key);
@@ -114,7 +90,7 @@ uint32_t keys_intern(struct keys *keys, const char *text, size_t size)
 
 	if (entry)
 		return entry->id;
-	entry = keys_allocate(keys, sizeof *entry);
+	entry = obstack_alloc(&keys->texts, sizeof *entry);
 	entry->id = keys_append(keys, text, size);
 	HASH_ADD_KEYPTR(hh, keys->table, keys->key[entry->id].text, size, entry);
 	return entry->id;
