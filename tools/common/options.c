@@ -10,8 +10,7 @@
 
 enum { OPTIONS_MAX = 64, HELP_COLUMN = 26 };
 
-/* Say what is wrong and how to get help. Return OPTIONS_ERROR. */
-__attribute__((format(printf, 2, 3))) static int options_fail(const struct options *options, const char *format, ...)
+int options_fail(const struct options *options, const char *format, ...)
 {
 	char what[1000];
 	va_list arguments;

@@ -33,7 +33,10 @@ enum { OPTIONS_END = 0, OPTIONS_OPERAND = -1, OPTIONS_ERROR = -2 };
 /* Return the id of the next option, OPTIONS_OPERAND, OPTIONS_END, or OPTIONS_ERROR after a message with a hint. */
 int options_next(struct options *options);
 
-/* Say what is wrong with the value of an option and return OPTIONS_ERROR. */
+/* Say what is wrong with the command line, and how to get help. Return OPTIONS_ERROR. */
+int options_fail(const struct options *options, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* Say what is wrong with the value of an option, in the same way. */
 int options_bad_value(const struct options *options, const char *name, const char *expected);
 
 /* Store the whole number that the text is. Return 0, or -1 if it is no number from least to most. */

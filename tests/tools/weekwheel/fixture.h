@@ -1,7 +1,7 @@
 #ifndef TESTS_TOOLS_WEEKWHEEL_FIXTURE_H
 #define TESTS_TOOLS_WEEKWHEEL_FIXTURE_H
 
-/* What the tests of the tool's parts share: a format with its context, its events, and the last problem. */
+/* Shared by the tests of the program's parts: a format with its context, its events, and the last problem. */
 
 #include <stdlib.h>
 #include <string.h>
@@ -27,7 +27,7 @@ static inline void reading_begin(struct reading *reading, const struct format *f
 
 static inline enum line_result reading_take(struct reading *reading, const char *text, size_t size)
 {
-	/* A copy without a 0 at its end, so that an access checker sees a reader that looks too far. */
+	/* A copy without a 0 at its end, on which an access checker notices a reader that goes too far. */
 	char *copy = malloc(size ? size : 1);
 	struct line line = {copy, size};
 	enum line_result result;

@@ -8,7 +8,7 @@ program=$weekwheel
 traces=$PWD/../shared/traces
 source tests/support/cli.sh
 
-# json KEY: the number in the summary in the file out
+# json KEY: print the value of the key in the summary in the file out
 json() {
 	sed -n "s/^  \"$1\": \([^,]*\),*\$/\1/p" out
 }
@@ -130,7 +130,7 @@ else
 	skip 'no python3 to read JSON with'
 fi
 
-summary() { # ARGUMENT...: what must survive a round trip
+summary() { # ARGUMENT...: print what must survive a round trip
 	"$weekwheel" replay --json --verify "$@" 2>&1 |
 		grep -E '^  "(events|scheduled|refreshed|cancelled|expired|pending|peak_timers|idle_cancels|end_tick|verified)"'
 }
@@ -151,7 +151,7 @@ run 0 replay --sessions 2000 --seed 7 --json --verify
 equal "$what: synthetic" "$(json synthetic) $(json seed) $(json sessions)" 'true 7 2000'
 equal "$what: verified" "$(json verified)" true
 cp out first
-# What would be written over its own input is refused, and the input is as it was.
+# An output that is an input is refused, and the input stays.
 cp jobs.swf same.swf
 ln -s same.swf link.swf
 for name in same.swf link.swf; do

@@ -1,5 +1,5 @@
 #!/bin/bash
-# Completion in bash: what the program's own help has is what is offered.
+# Completion in bash offers the words of the program's help.
 set -uo pipefail
 
 cd "$(dirname "$0")/../../.." || exit 1
@@ -19,7 +19,7 @@ offered() { # WORD...: what is offered for the last word
 offers() { # EXPECTED WORD...
 	local expected=$1
 	shift
-	# All of it is read: who stops early has the writer fail, and that would count.
+	# grep reads to the end. Otherwise the writer would fail, and the pipe with it.
 	if offered "$@" | grep -xF -- "$expected" >/dev/null; then
 		passed=$((passed + 1))
 	else
@@ -46,7 +46,7 @@ for command in $commands; do
 	offers "$command" "${command:0:2}"
 	if [ "$command" != help ]; then
 		offers --help "$command" --h
-		# Every option of the help's table, and no other word.
+		# All options of the help's table, and no other word.
 		equal "options of $command" "$(offered "$command" -- | sort | paste -sd' ')" \
 			"$("$weekwheel" "$command" --help | grep -oE '^ +(-., )?--[a-z-]+' | grep -oE -- '--[a-z-]+' | sort | paste -sd' ')"
 	fi

@@ -1,4 +1,4 @@
-/* The small parts of the tool: times, keys, sorting, the histogram, hints. */
+/* Tests the small parts of the program: times, keys, sorting, the histogram, hints. */
 
 #include "tests/support/seed.h"
 #include "tests/tools/weekwheel/fixture.h"

@@ -1,5 +1,5 @@
 # Completion of weekwheel for bash: source this file, or install it as
-# /usr/share/bash-completion/completions/weekwheel. The program itself says what there is to complete.
+# /usr/share/bash-completion/completions/weekwheel. The words to complete come from the help of the program.
 
 _weekwheel_commands() { # PROGRAM
 	"$1" --help 2>/dev/null | sed -n '/^Commands:/,/^$/s/^  \([a-z][a-z]*\) .*/\1/p'
@@ -9,7 +9,7 @@ _weekwheel_options() { # PROGRAM COMMAND
 	"$1" help "$2" 2>/dev/null | sed -n 's/^  *\(-[A-Za-z0-9], \)\{0,1\}\(--[a-z-]*\).*/\2/p'
 }
 
-# The tubes of the server that the command line names, if it answers soon.
+# Print the tubes of the server on the command line, if it answers soon.
 _weekwheel_tubes() { # PROGRAM WORD...
 	local program=$1 server=()
 	shift

@@ -5,7 +5,6 @@
 
 #include "tools/common/duration.h"
 #include "tools/common/memory.h"
-#include "tools/common/message.h"
 #include "tools/common/options.h"
 #include "tools/weekwheel/replay/synthetic.h"
 
@@ -81,12 +80,6 @@ static int take_option(struct replay_request *request, const struct options *opt
 	}
 }
 
-static int complain(const struct options *options, const char *what)
-{
-	message_line("%s: %s\nTry '%s --help'.", options->command, what, options->command);
-	return -1;
-}
-
 static int check_combination(const struct replay_request *request, const struct options *options, int synthetic)
 {
 	size_t standard_inputs = 0;
@@ -94,12 +87,13 @@ static int check_combination(const struct replay_request *request, const struct 
 	for (size_t i = 0; i < request->file_count; i++)
 		standard_inputs += strcmp(request->files[i], "-") == 0;
 	if (standard_inputs > 1)
-		return complain(options, "standard input ('-') can be read only once");
+		return options_fail(options, "standard input ('-') can be read only once");
 	if (synthetic && request->file_count > 0)
-		return complain(
+		return options_fail(
 		    options, "--sessions and --seed are for synthetic sessions; leave them or the files out");
 	if (request->emit && request->write_csv && strcmp(request->write_csv, "-") == 0)
-		return complain(options, "--emit and --write-csv - both want standard output; give --write-csv a file");
+		return options_fail(
+		    options, "--emit and --write-csv - both want standard output; give --write-csv a file");
 	return 0;
 }
 

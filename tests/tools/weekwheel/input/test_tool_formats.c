@@ -1,4 +1,4 @@
-/* The readers of the three formats, line by line. */
+/* Tests the readers of the three formats, line by line. */
 
 #include <stdio.h>
 

@@ -1,4 +1,4 @@
-/* The drive loop, the oracle, and a comparison that must notice every kind of difference. */
+/* Tests the replay, the oracle, and their comparison, which must notice every kind of difference. */
 
 #include <unistd.h>
 
@@ -174,7 +174,7 @@ START_TEST(no_events_are_no_problem)
 }
 END_TEST
 
-/* What the wheel is said to have done, to be doctored, and what the oracle says. */
+/* An outcome of the wheel, for a test to change, and the outcome of the oracle. */
 struct trial {
 	struct events events;
 	struct replay_result result;
@@ -196,7 +196,7 @@ static void trial_begin(struct trial *trial)
 	ck_assert_uint_eq(trial->result.outcome.expiries.count, 3);
 }
 
-/* `says` NULL: they must agree. */
+/* The difference must say `says`. NULL: there must be none. */
 static void trial_end(struct trial *trial, const char *says)
 {
 	int differs = verify_compare(&trial->result.outcome, &trial->oracle, trial->events.keys, &trial->difference);
