@@ -1,4 +1,4 @@
-/* Asking for a forecast, and drawing it. */
+/* Asks the server for a forecast, and draws its bars. */
 #include "tools/weekwheel/jobs/forecast.h"
 
 #include <string.h>
@@ -21,8 +21,8 @@ int forecast_read(struct jobs *jobs, uint64_t span, size_t count, uint64_t *coun
 	if (!reply_is(reply, "OK"))
 		return reply_refused(&jobs->client, reply, "forecast");
 	if (json_array(json_member(reply->body, reply->body_size, "counts"), counts, count) != count) {
-		message_error(
-		    "%s: the forecast has not %zu numbers; is the server of another version?", jobs->server, count);
+		message_error("%s: the forecast lacks some of its %zu numbers; has the server another version?",
+		    jobs->server, count);
 		return -1;
 	}
 	return 0;
@@ -32,11 +32,10 @@ const char *forecast_bar(char *bar, size_t width, uint64_t part, uint64_t most)
 {
 	size_t length = 0;
 
-	/* What is not nothing is seen. */
 	if (part && most)
 		length = (size_t)((double)part / (double)most * (double)width + 0.5);
 	if (part && length == 0)
-		length = 1;
+		length = 1; /* even a single job must be seen */
 	if (length > width)
 		length = width;
 	memset(bar, '#', length);

@@ -1,4 +1,4 @@
-/* Jobs that are HTTP requests, as a server with --push delivers them: what stands before each body. */
+/* Writes the head of a job that is an HTTP request, which a server with --push delivers, and explains bad ones. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,7 +7,7 @@
 #include "tools/common/message.h"
 #include "tools/weekwheel/jobs/put.h"
 
-/* Of parts that are looked at alone. */
+/* Completes a request of which only the method or a header is checked. */
 static const char some_url[] = "http://localhost/";
 
 int put_request_header(struct put *put, const struct options *options)
@@ -46,11 +46,11 @@ static int is_good(const char *method, const char *url, const struct ww_callback
 		request->headers[0] = *header;
 	error = ww_callback_write(request, NULL, 0, &length);
 	free(request);
-	/* There is no room for it: then all else is as it should be. */
+	/* Everything but the missing room was right. */
 	return error == WW_ETOOBIG && strlen(url) <= WW_CALLBACK_URL_MAX;
 }
 
-/* What a parser would say of it. Characters that would part a line are the only ones that it cannot be asked about. */
+/* Ask the parser for the reason. Only characters that end a word or a line must be checked before. */
 static const char *reason_of(const char *url, const char *header)
 {
 	static const char form[] = "POST %s\n%s";
@@ -89,7 +89,7 @@ static int complain(const struct put *put, const struct options *options)
 			        excerpt, sizeof excerpt, request->headers[i].name, strlen(request->headers[i].name)),
 			    reason_of(some_url, request->headers[i].name));
 	return jobs_complain(options,
-	    "--url and every --header have more than %d bytes together: leave headers out, or shorten them",
+	    "--url and all --header have more than %d bytes together: leave headers out, or shorten them",
 	    WW_CALLBACK_HEAD_MAX);
 }
 
@@ -100,7 +100,7 @@ int put_request_check(struct put *put, const struct options *options)
 
 	if (!put->url)
 		return put->method || request->header_count
-		           ? jobs_complain(options, "%s is of a request: --url is missing; give it, or leave %s out",
+		           ? jobs_complain(options, "%s is for a request: --url is missing; give it, or leave %s out",
 		                 put->method ? "--method" : "--header", put->method ? "--method" : "--header")
 		           : 0;
 	if (!put->method)

@@ -1,4 +1,4 @@
-/* Tables of text. */
+/* Collects the cells of a table and writes them in aligned columns. */
 #include "tools/weekwheel/jobs/table.h"
 
 #include <stdarg.h>
@@ -40,7 +40,7 @@ void table_cell(struct table *table, const char *format, ...)
 	memcpy(table->cells[table->filled++], text, length);
 }
 
-/* The last column is not filled up with blanks. */
+/* The last column gets no trailing blanks. */
 static void write_cell(const struct table *table, FILE *out, size_t column, const char *text)
 {
 	int last = column + 1 == table->count;

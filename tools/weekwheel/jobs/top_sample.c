@@ -1,18 +1,8 @@
-/* What top asks the server for. */
-#include <stdlib.h>
+/* Takes the samples that the command top shows. */
 #include <string.h>
-#include <time.h>
 
 #include "tools/weekwheel/jobs/fields.h"
 #include "tools/weekwheel/jobs/top.h"
-
-static int64_t now_ms(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
 
 static int read_server(struct jobs *jobs, struct top_sample *sample)
 {
@@ -20,10 +10,8 @@ static int read_server(struct jobs *jobs, struct top_sample *sample)
 	const char *text;
 	size_t size;
 
-	if (client_ask(&jobs->client, &reply, "stats"))
+	if (client_expect(&jobs->client, &reply, "OK", "top", "stats"))
 		return -1;
-	if (!reply_is(&reply, "OK"))
-		return reply_refused(&jobs->client, &reply, "top");
 	text = reply.body;
 	size = reply.body_size;
 	tube_fill(&sample->all, &reply);
@@ -37,7 +25,7 @@ static int read_server(struct jobs *jobs, struct top_sample *sample)
 int top_sample(struct jobs *jobs, struct top_sample *sample, struct top_wheels *wheels)
 {
 	memset(sample, 0, sizeof *sample);
-	sample->taken = now_ms();
+	sample->taken = client_now();
 	if (read_server(jobs, sample) || tubes_read(jobs, &sample->tubes))
 		return -1;
 	wheels->overdue = sample->all.ready;

@@ -1,7 +1,7 @@
 #ifndef TOOLS_WEEKWHEEL_JOBS_TUBES_H
 #define TOOLS_WEEKWHEEL_JOBS_TUBES_H
 
-/* The tubes of a server, with what it says of each. */
+/* The tubes of a server and their statistics. */
 
 #include "tools/weekwheel/jobs/jobs.h"
 
@@ -15,17 +15,17 @@ struct tubes {
 	size_t count, capacity;
 };
 
-/* Read all tubes in the order of their names, or with jobs->tube that one. Return 0, or -1 after a message. */
+/* Read all tubes in the order of their names, or only jobs->tube if set. Return 0, or -1 after a message. */
 int tubes_read(struct jobs *jobs, struct tubes *tubes);
 void tubes_free(struct tubes *tubes);
 
-/* Called with a tube's own stats, as they came. */
+/* Called with the server's answer for a tube. */
 typedef void tubes_fn(const struct reply *reply, void *context);
 
-/* The same, but call fn for each. */
+/* The same, but call fn for each answer. */
 int tubes_each(struct jobs *jobs, tubes_fn *fn, void *context);
 
-/* Fill a tube from its stats. */
+/* Fill a tube from the answer. */
 void tube_fill(struct tube *tube, const struct reply *reply);
 
 #endif

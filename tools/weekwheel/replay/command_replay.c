@@ -186,7 +186,7 @@ int command_replay(char **arguments)
 		status = run(job);
 		break;
 	case REPLAY_REQUEST_HELP:
-		command_replay_help(stdout);
+		replay_request_help(stdout);
 		status = command_finish_output(STATUS_OK);
 		break;
 	default:
@@ -199,9 +199,4 @@ int command_replay(char **arguments)
 	free(job->request.files);
 	free(job);
 	return status;
-}
-
-void command_replay_help(FILE *out)
-{
-	replay_request_help(out);
 }

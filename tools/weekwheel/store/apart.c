@@ -8,8 +8,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "tools/common/message.h"
 #include "tools/common/command.h"
+#include "tools/common/message.h"
 #include "tools/weekwheel/store/store.h"
 
 static const struct {

@@ -9,8 +9,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "tools/common/message.h"
 #include "tools/common/command.h"
+#include "tools/common/message.h"
 
 static int make_driver(struct ww_driver **driver, struct ww_clock *clock)
 {
