@@ -134,9 +134,8 @@ int client_pull(struct client *client)
 static void split(struct reply *reply)
 {
 	char *at = reply->line;
-	size_t i;
 
-	for (i = 0; i < CLIENT_WORDS; i++)
+	for (size_t i = 0; i < CLIENT_WORDS; i++)
 		reply->word[i] = "";
 	reply->words = 0;
 	while (*at && reply->words < CLIENT_WORDS) {

@@ -5,7 +5,7 @@
 
 #include "tools/common/command.h"
 #include "tools/common/duration.h"
-#include "tools/weekwheel/jobs/forecast.h"
+#include "tools/weekwheel/jobs/tubes.h"
 
 static const struct option table[] = {JOBS_TUBE_OPTION("of this tube only"), JOBS_OPTIONS};
 

@@ -48,7 +48,7 @@ static int check(void *context, const struct options *options)
 	if ((move->id != 0) == (*move->jobs.key != 0))
 		return jobs_complain(options, "give the id of a job, or --key");
 	if (move->has_delay == move->has_at)
-		return jobs_complain(options, "say when it is to be due: --in or --at");
+		return jobs_complain(options, "expected when it becomes due: --in or --at");
 	return 0;
 }
 

@@ -77,9 +77,8 @@ static int find(struct peek *peek, struct reply *reply)
 static void show_body(const struct peek *peek)
 {
 	int terminal = isatty(STDOUT_FILENO);
-	size_t i;
 
-	for (i = 0; i < peek->size; i++) {
+	for (size_t i = 0; i < peek->size; i++) {
 		unsigned char c = (unsigned char)peek->bytes[i];
 
 		putchar(terminal && (c == 0x7f || (c < ' ' && c != '\n' && c != '\t')) ? '.' : c);

@@ -29,17 +29,13 @@ static void add_row(const struct reply *reply, void *context)
 	struct table *rows = context;
 	char pause[DURATION_TEXT];
 	struct tube tube;
+	const uint64_t *counts[] = {&tube.ready, &tube.urgent, &tube.delayed, &tube.reserved, &tube.buried, &tube.total,
+	    &tube.deleted, &tube.waiting};
 
 	tube_fill(&tube, reply);
 	table_cell(rows, "%s", tube.name);
-	table_cell(rows, "%" PRIu64, tube.ready);
-	table_cell(rows, "%" PRIu64, tube.urgent);
-	table_cell(rows, "%" PRIu64, tube.delayed);
-	table_cell(rows, "%" PRIu64, tube.reserved);
-	table_cell(rows, "%" PRIu64, tube.buried);
-	table_cell(rows, "%" PRIu64, tube.total);
-	table_cell(rows, "%" PRIu64, tube.deleted);
-	table_cell(rows, "%" PRIu64, tube.waiting);
+	for (size_t i = 0; i < sizeof counts / sizeof *counts; i++)
+		table_cell(rows, "%" PRIu64, *counts[i]);
 	if (tube.pause > DURATION_MAX / DURATION_SECOND)
 		tube.pause = DURATION_MAX / DURATION_SECOND;
 	table_cell(rows, "%s", tube.pause ? duration_format(pause, tube.pause * DURATION_SECOND) : "-");

@@ -83,11 +83,10 @@ static int catch_signals(void)
 {
 	struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
 	struct sigaction before;
-	int i;
 
 	if (pipe(signal_pipe))
 		return -1;
-	for (i = 0; i < 2; i++) {
+	for (int i = 0; i < 2; i++) {
 		fcntl(signal_pipe[i], F_SETFD, FD_CLOEXEC);
 		fcntl(signal_pipe[i], F_SETFL, O_NONBLOCK);
 	}
@@ -103,10 +102,9 @@ static void read_signals(struct work *work)
 {
 	unsigned char bytes[64];
 	ssize_t got;
-	ssize_t i;
 
 	while ((got = read(signal_pipe[0], bytes, sizeof bytes)) > 0)
-		for (i = 0; i < got; i++)
+		for (ssize_t i = 0; i < got; i++)
 			work->stopping += bytes[i] != SIGCHLD;
 }
 
@@ -152,9 +150,8 @@ static int wait_time(const struct work *work, const struct runner *runners)
 {
 	int64_t next = INT64_MAX;
 	int64_t left;
-	uint64_t i;
 
-	for (i = 0; i < work->runners; i++)
+	for (uint64_t i = 0; i < work->runners; i++)
 		if (runner_next(&runners[i]) < next)
 			next = runner_next(&runners[i]);
 	if (next == INT64_MAX)
@@ -167,9 +164,8 @@ static int wait_time(const struct work *work, const struct runner *runners)
 static void wait_and_read(struct work *work, struct runner *runners, struct pollfd *fds)
 {
 	uint64_t n = work->runners;
-	uint64_t i;
 
-	for (i = 0; i < n; i++) {
+	for (uint64_t i = 0; i < n; i++) {
 		short events = client_pending(&runners[i].client) ? POLLIN | POLLOUT : POLLIN;
 
 		fds[i] = (struct pollfd){runners[i].client.fd, events, 0};
@@ -179,7 +175,7 @@ static void wait_and_read(struct work *work, struct runner *runners, struct poll
 	if (poll(fds, (nfds_t)(2 * n + 1), wait_time(work, runners)) <= 0)
 		return;
 	read_signals(work);
-	for (i = 0; i < n; i++) {
+	for (uint64_t i = 0; i < n; i++) {
 		if (fds[n + i].revents)
 			work_read_output(&runners[i]);
 		if ((fds[i].revents & ~POLLOUT) && runners[i].client.fd == fds[i].fd)
@@ -190,12 +186,11 @@ static void wait_and_read(struct work *work, struct runner *runners, struct poll
 static void say_stopping(const struct work *work, const struct runner *runners, int *told)
 {
 	uint64_t running = 0;
-	uint64_t i;
 
 	if (*told || !work->stopping)
 		return;
 	*told = 1;
-	for (i = 0; i < work->runners; i++)
+	for (uint64_t i = 0; i < work->runners; i++)
 		running += runners[i].pid != 0;
 	if (running)
 		message_error("stopping when %" PRIu64 " %s ended; a second signal kills and gives the jobs back",
@@ -206,11 +201,10 @@ static int loop(struct work *work, struct runner *runners, struct pollfd *fds)
 {
 	uint64_t done;
 	int told = 0;
-	uint64_t i;
 
 	for (;;) {
 		done = 0;
-		for (i = 0; i < work->runners; i++) {
+		for (uint64_t i = 0; i < work->runners; i++) {
 			runner_turn(work, &runners[i]);
 			done += runners[i].state == RUNNER_DONE;
 		}
@@ -221,7 +215,7 @@ static int loop(struct work *work, struct runner *runners, struct pollfd *fds)
 		if (work->stopping > 1)
 			break;
 	}
-	for (i = 0; i < work->runners; i++)
+	for (uint64_t i = 0; i < work->runners; i++)
 		runner_abandon(work, &runners[i]);
 	return -1;
 }

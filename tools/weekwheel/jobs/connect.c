@@ -62,16 +62,6 @@ static int connect_to(int family, const struct sockaddr *address, socklen_t size
 	return -1;
 }
 
-static int connect_unix(const char *server, const char *path, int timeout_ms)
-{
-	struct sockaddr_un address = {.sun_family = AF_UNIX};
-	int fd;
-
-	memcpy(address.sun_path, path, strlen(path) + 1);
-	fd = connect_to(AF_UNIX, (struct sockaddr *)&address, sizeof address, timeout_ms);
-	return fd < 0 ? complain(server, strerror(errno)) : fd;
-}
-
 /* Split HOST:PORT. Return the text of the port, or NULL if it is not such an address. */
 static const char *split_address(const char *server, char host[HOST_MAX])
 {
@@ -132,9 +122,14 @@ int client_is_address(const char *server)
 
 int client_connect(const char *server, int timeout_ms)
 {
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	int fd;
+
 	if (!client_is_address(server))
 		return complain(server, "is no address");
-	if (strncmp(server, "unix:", 5) == 0)
-		return connect_unix(server, server + 5, timeout_ms);
-	return connect_tcp(server, timeout_ms);
+	if (strncmp(server, "unix:", 5) != 0)
+		return connect_tcp(server, timeout_ms);
+	strcpy(address.sun_path, server + 5);
+	fd = connect_to(AF_UNIX, (struct sockaddr *)&address, sizeof address, timeout_ms);
+	return fd < 0 ? complain(server, strerror(errno)) : fd;
 }

@@ -113,11 +113,10 @@ void fields_write_text(FILE *out, const char *text, size_t size)
 {
 	struct field field;
 	size_t at = 0;
-	size_t i;
 
 	while (field_next(text, size, &at, &field)) {
 		fprintf(out, "%-24.*s ", (int)field.name_size, field.name);
-		for (i = 0; i < field.value_size; i++)
+		for (size_t i = 0; i < field.value_size; i++)
 			fputc(field.value[i] < ' ' || field.value[i] == 0x7f ? '?' : field.value[i], out);
 		fputc('\n', out);
 	}

@@ -19,7 +19,8 @@ struct put {
 	const char *file; /* NULL: none; "-" is standard input */
 	int lines;
 	const char *url, *method; /* of an HTTP request; NULL: no request, POST */
-	struct ww_callback_request request;
+	const char *headers[WW_CALLBACK_HEADERS_MAX];
+	size_t header_count;
 	/* The beginning of each body: the first line and the headers of the request. */
 	char *head;
 	size_t head_length;

@@ -20,7 +20,7 @@ static const struct {
     {"INTERNAL_ERROR", "the server could not write or read it, or its Redis does not answer; see its log"},
     {"UNKNOWN_COMMAND", "this server does not know the command; it may be beanstalkd, or an older weekwheeld"},
     {"BAD_FORMAT",
-        "the server refuses its form: in a tube that it delivers over HTTP a job must be a request, see --url; "
+        "the server refuses its form: in a tube that it delivers over HTTP a job has to be a request, see --url; "
         "or the server has another version than this program"},
     {"EXPECTED_CRLF", "the server missed the end of the body; it may have another version than this program"},
 };
@@ -33,9 +33,8 @@ int reply_is(const struct reply *reply, const char *word)
 int reply_refused(const struct client *client, const struct reply *reply, const char *what)
 {
 	char excerpt[80];
-	size_t i;
 
-	for (i = 0; i < sizeof refusals / sizeof *refusals; i++) {
+	for (size_t i = 0; i < sizeof refusals / sizeof *refusals; i++) {
 		if (reply_is(reply, refusals[i].word)) {
 			message_error("%s: %s (%s)", what, refusals[i].meaning, refusals[i].word);
 			return -1;

@@ -71,9 +71,8 @@ static const char *rate(char text[12], uint64_t now, uint64_t previous, int64_t 
 
 static const struct tube *find(const struct top_sample *sample, const char *name)
 {
-	size_t i;
 
-	for (i = 0; sample && i < sample->tubes.count; i++)
+	for (size_t i = 0; sample && i < sample->tubes.count; i++)
 		if (strcmp(sample->tubes.at[i].name, name) == 0)
 			return &sample->tubes.at[i];
 	return NULL;
@@ -141,11 +140,10 @@ static void wheel_slots(const struct frame *frame, const struct top_wheel_kind *
 {
 	uint64_t most = top_wheel_most(wheel);
 	char text[12];
-	size_t i;
 
 	fprintf(frame->out, "%-*s", LABEL, kind->name);
 	paint(frame, bar);
-	for (i = 0; i < kind->slots; i++) {
+	for (size_t i = 0; i < kind->slots; i++) {
 		if (i == wheel->hand)
 			paint(frame, reverse);
 		fputs(top_wheel_cell(wheel->slots[i], most, frame->look->utf8), frame->out);
@@ -167,18 +165,17 @@ static void wheel_hand(const struct frame *frame, const struct top_wheel_kind *k
 static void wheel_lines(const struct frame *frame, const struct top_wheels *wheels)
 {
 	char overdue[12], due[TOP_WHEELS][12];
-	size_t i;
 
 	if (!wheels->has_forecast) {
 		line(frame, bold, "No wheels: this server does not tell when its jobs are due");
 		return;
 	}
-	for (i = 0; i < TOP_WHEELS; i++)
+	for (size_t i = 0; i < TOP_WHEELS; i++)
 		count(due[i], wheels->at[i].sum);
 	line(frame, bold, "Overdue %s; due in %s: %s, %s: %s, %s: %s, %s: %s", count(overdue, wheels->overdue),
 	    top_wheel_kinds[0].turn, due[0], top_wheel_kinds[1].turn, due[1], top_wheel_kinds[2].turn, due[2],
 	    top_wheel_kinds[3].turn, due[3]);
-	for (i = 0; i < TOP_WHEELS; i++) {
+	for (size_t i = 0; i < TOP_WHEELS; i++) {
 		wheel_slots(frame, &top_wheel_kinds[i], &wheels->at[i]);
 		wheel_hand(frame, &top_wheel_kinds[i], &wheels->at[i]);
 	}

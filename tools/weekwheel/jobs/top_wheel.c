@@ -3,7 +3,6 @@
 #include <time.h>
 
 #include "tools/common/duration.h"
-#include "tools/weekwheel/jobs/forecast.h"
 #include "tools/weekwheel/jobs/top.h"
 
 /*
@@ -44,22 +43,20 @@ static size_t slot_at(const struct top_wheel_kind *kind, uint64_t ns)
 
 void top_wheels_turn(struct top_wheels *wheels, uint64_t now)
 {
-	size_t i;
 
 	wheels->now = now;
-	for (i = 0; i < TOP_WHEELS; i++)
+	for (size_t i = 0; i < TOP_WHEELS; i++)
 		wheels->at[i].hand = slot_at(&top_wheel_kinds[i], now);
 }
 
 void top_wheel_fill(struct top_wheel *wheel, const struct top_wheel_kind *kind, uint64_t now, const uint64_t *counts)
 {
 	int left = 0;
-	size_t i;
 
 	memset(wheel->slots, 0, sizeof wheel->slots);
 	wheel->hand = slot_at(kind, now);
 	wheel->sum = 0;
-	for (i = 0; i < kind->count; i++) {
+	for (size_t i = 0; i < kind->count; i++) {
 		size_t slot = slot_at(kind, now + (i + 1) * kind->span - 1);
 
 		wheel->sum += counts[i];
@@ -97,9 +94,8 @@ static uint64_t first_span(const struct top_wheel_kind *kind, const uint64_t ten
 {
 	size_t n = (size_t)(kind->span / top_wheel_kinds[TOP_SECONDS].span);
 	uint64_t sum = 0;
-	size_t i;
 
-	for (i = 0; i < n; i++)
+	for (size_t i = 0; i < n; i++)
 		sum += tenths[i];
 	return sum;
 }
@@ -108,9 +104,8 @@ static int read_wheels(struct jobs *jobs, struct top_wheels *wheels)
 {
 	uint64_t counts[COUNT_MAX], tenths[TENTHS];
 	struct reply reply;
-	size_t i;
 
-	for (i = 0; i < TOP_WHEELS; i++) {
+	for (size_t i = 0; i < TOP_WHEELS; i++) {
 		const struct top_wheel_kind *kind = &top_wheel_kinds[i];
 		uint64_t asked = question(kind, wheels->now);
 		int answer;
@@ -184,9 +179,8 @@ const char *top_wheel_cell(uint64_t n, uint64_t most, int utf8)
 uint64_t top_wheel_most(const struct top_wheel *wheel)
 {
 	uint64_t most = 0;
-	size_t i;
 
-	for (i = 0; i < TOP_SLOTS; i++)
+	for (size_t i = 0; i < TOP_SLOTS; i++)
 		most = wheel->slots[i] > most ? wheel->slots[i] : most;
 	return most;
 }

@@ -1,18 +1,20 @@
-/* Reads the tubes: first their names, then the statistics of all of them in one go. */
+/* Reads what a server counts: the names of tubes, then the statistics of all of them in one go; and forecasts. */
 #include "tools/weekwheel/jobs/tubes.h"
 
 #include <stdlib.h>
 #include <string.h>
 
+#include "tools/common/duration.h"
+#include "tools/common/json.h"
 #include "tools/common/memory.h"
+#include "tools/common/message.h"
 #include "tools/weekwheel/jobs/fields.h"
 
 /* A name from the server goes back into a command, so a name that could break the command is left out. */
 static int is_name(const struct field *field)
 {
-	size_t i;
 
-	for (i = 0; i < field->value_size; i++)
+	for (size_t i = 0; i < field->value_size; i++)
 		if (field->value[i] <= ' ' || field->value[i] >= 0x7f)
 			return 0;
 	return field->value_size > 0 && field->value_size <= JOBS_TUBE_MAX;
@@ -109,4 +111,42 @@ void tubes_free(struct tubes *tubes)
 {
 	free(tubes->at);
 	*tubes = (struct tubes){NULL, 0, 0};
+}
+
+/* ---- Forecasts */
+
+int forecast_read(struct jobs *jobs, uint64_t span, size_t count, uint64_t *counts, struct reply *reply)
+{
+	char seconds[DURATION_TEXT];
+	const char *space = jobs->tube ? " tube=" : "";
+	const char *tube = jobs->tube ? jobs->tube : "";
+
+	if (client_ask(
+	        &jobs->client, reply, "forecast %s %zu%s%s", duration_seconds(seconds, span), count, space, tube))
+		return -1;
+	if (reply_is(reply, "UNKNOWN_COMMAND"))
+		return 1;
+	if (!reply_is(reply, "OK"))
+		return reply_refused(&jobs->client, reply, "forecast");
+	if (json_array(json_member(reply->body, reply->body_size, "counts"), counts, count) != count) {
+		message_error("%s: the forecast lacks some of its %zu numbers; has the server another version?",
+		    jobs->server, count);
+		return -1;
+	}
+	return 0;
+}
+
+const char *forecast_bar(char *bar, size_t width, uint64_t part, uint64_t most)
+{
+	size_t length = 0;
+
+	if (part && most)
+		length = (size_t)((double)part / (double)most * (double)width + 0.5);
+	if (part && length == 0)
+		length = 1; /* even a single job must be seen */
+	if (length > width)
+		length = width;
+	memset(bar, '#', length);
+	bar[length] = 0;
+	return bar;
 }

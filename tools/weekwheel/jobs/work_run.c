@@ -109,12 +109,11 @@ void work_read_output(struct runner *runner)
 {
 	char chunk[4096];
 	ssize_t got;
-	ssize_t i;
 
 	if (runner->output < 0)
 		return;
 	while ((got = read(runner->output, chunk, sizeof chunk)) > 0) {
-		for (i = 0; i < got; i++) {
+		for (ssize_t i = 0; i < got; i++) {
 			runner->line[runner->line_size++] = chunk[i];
 			if (chunk[i] == '\n' || runner->line_size == sizeof runner->line)
 				keep_line(runner);

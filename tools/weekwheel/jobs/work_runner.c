@@ -297,38 +297,30 @@ static uint64_t backoff_seconds(struct work *work, const struct runner *runner)
 	return seconds - random_below(&work->seed, seconds / 4 + 1);
 }
 
+/* Queue a release or a bury. beanstalkd takes no reason; `delay` is "" or begins with a blank. */
+static void queue_end(
+    const struct work *work, struct runner *runner, const char *verb, const char *delay, const char *error)
+{
+	client_line(&runner->client, "%s%s %" PRIu64 " %" PRIu64 "%s%s%s", verb, work->own ? "-job" : "", runner->id,
+	    runner->priority, delay, work->own ? " " : "", work->own ? error : "");
+}
+
 static void queue_release(struct work *work, struct runner *runner, const char *error)
 {
-	uint64_t ns = backoff_seconds(work, runner) * DURATION_SECOND;
-	char delay[DURATION_TEXT], again[DURATION_TEXT];
+	uint64_t ns = work->has_release_delay ? work->release_delay : backoff_seconds(work, runner) * DURATION_SECOND;
+	char delay[DURATION_TEXT + 1] = " -", again[DURATION_TEXT];
 
-	if (work->has_release_delay)
-		ns = work->release_delay;
 	/* beanstalkd has whole seconds, and a job must never be early. */
 	if (!work->own)
 		ns = (ns + DURATION_SECOND - 1) / DURATION_SECOND * DURATION_SECOND;
-	duration_seconds(delay, ns);
-	snprintf(runner->again, sizeof runner->again, "again in %s", duration_format(again, ns));
 	if (work->own && runner->has_backoff && !work->has_release_delay) {
-		snprintf(delay, sizeof delay, "-");
 		snprintf(runner->again, sizeof runner->again, "again after its backoff");
+	} else {
+		duration_seconds(delay + 1, ns);
+		snprintf(runner->again, sizeof runner->again, "again in %s", duration_format(again, ns));
 	}
-	if (work->own)
-		client_line(&runner->client, "release-job %" PRIu64 " %" PRIu64 " %s %s", runner->id, runner->priority,
-		    delay, error);
-	else
-		client_line(&runner->client, "release %" PRIu64 " %" PRIu64 " %s", runner->id, runner->priority, delay);
+	queue_end(work, runner, "release", delay, error);
 	runner->told = "released";
-}
-
-static void queue_bury(const struct work *work, struct runner *runner, const char *error)
-{
-	if (work->own)
-		client_line(
-		    &runner->client, "bury-job %" PRIu64 " %" PRIu64 " %s", runner->id, runner->priority, error);
-	else
-		client_line(&runner->client, "bury %" PRIu64 " %" PRIu64, runner->id, runner->priority);
-	runner->told = "buried";
 }
 
 static void report_end(struct work *work, struct runner *runner)
@@ -343,7 +335,8 @@ static void report_end(struct work *work, struct runner *runner)
 		client_line(&runner->client, "delete %" PRIu64, runner->id);
 		runner->told = "deleted";
 	} else if (limit && runner->attempt >= limit) {
-		queue_bury(work, runner, error);
+		queue_end(work, runner, "bury", "", error);
+		runner->told = "buried";
 	} else {
 		queue_release(work, runner, error);
 	}
@@ -409,13 +402,8 @@ void runner_abandon(struct work *work, struct runner *runner)
 	runner->client.timeout_ms = LAST_WORDS_MS;
 	/* With a touch pending there would be two answers. Closing the connection releases the job as well. */
 	if (runner->state == RUNNER_RUNNING && !runner->touching && runner->client.fd >= 0) {
-		if (work->own)
-			client_ask(&runner->client, &reply,
-			    "release-job %" PRIu64 " %" PRIu64 " 0 the%%20worker%%20was%%20stopped", runner->id,
-			    runner->priority);
-		else
-			client_ask(
-			    &runner->client, &reply, "release %" PRIu64 " %" PRIu64 " 0", runner->id, runner->priority);
+		queue_end(work, runner, "release", " 0", "the%20worker%20was%20stopped");
+		(void)(client_flush(&runner->client) || client_read(&runner->client, &reply));
 	}
 	runner_done(runner);
 }

@@ -160,9 +160,8 @@ static int look(struct fsck *fsck)
 	const struct look *look = fsck->look;
 	uint64_t problems = 0;
 	uint64_t hash = 0;
-	int i;
 
-	for (i = 0; i < LOOKS_MAX; i++) {
+	for (int i = 0; i < LOOKS_MAX; i++) {
 		if (look_once(fsck))
 			return -1;
 		if (!look->problems || look->refused || (fsck->place.path && !store_is_used(fsck->place.path)))
@@ -184,10 +183,9 @@ static void each_problem(struct fsck *fsck, void (*say)(const char *problem, siz
 {
 	char *line = NULL;
 	size_t room = 0;
-	uint64_t i;
 
 	rewind(fsck->problems);
-	for (i = 0; i < fsck->look->problems; i++) {
+	for (uint64_t i = 0; i < fsck->look->problems; i++) {
 		ssize_t size = getline(&line, &room, fsck->problems);
 
 		if (size <= 0)

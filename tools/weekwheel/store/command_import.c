@@ -10,6 +10,7 @@
 #include "tools/common/message.h"
 #include "tools/common/progress.h"
 #include "tools/weekwheel/input/input.h"
+#include "tools/weekwheel/input/keys.h"
 #include "tools/weekwheel/jobs/jobs.h"
 #include "tools/weekwheel/store/line.h"
 #include "tools/weekwheel/store/store.h"
@@ -27,8 +28,8 @@ static const struct option table[] = {
 /* A batch ends with the first of these: its jobs, or the bytes of their bodies (fewer in a shared store). */
 enum { BATCH_JOBS = 1000, BATCH_BYTES = 16 << 20, SHARED_BYTES = 4 << 20 };
 
-/* Messages about single lines; room for the keys of a batch; the size from which the room of a body is given back. */
-enum { MESSAGES_MAX = 20, KEYS = 4096, BODY_KEPT = 1 << 16 };
+/* Messages about single lines; keys of a batch; the largest room of a body that is kept for the next line. */
+enum { MESSAGES_MAX = 20, KEYS_MAX = 2048, BODY_KEPT = 1 << 16 };
 
 /* A line in a batch. */
 struct entry {
@@ -45,10 +46,9 @@ struct import {
 	struct input input;
 	struct entry *entries[BATCH_JOBS];
 	struct ww_job_put puts[BATCH_JOBS];
-	uint64_t keys[KEYS]; /* hashes of those in the batch; 0: none */
-	size_t key_count;
-	size_t jobs;    /* in the batch */
-	uint64_t bytes; /* of their bodies */
+	struct keys *keys; /* of the batch, after the names of their tubes */
+	size_t jobs;       /* in the batch */
+	uint64_t bytes;    /* of their bodies */
 	int64_t shift;
 	uint64_t number;            /* of the line */
 	uint64_t begun;             /* the first line of the batch that is being written; 0: none */
@@ -120,9 +120,8 @@ static int settle(struct import *import, const struct entry *entry, const struct
 
 static void count(struct import *import)
 {
-	size_t i;
 
-	for (i = 0; i < import->jobs; i++) {
+	for (size_t i = 0; i < import->jobs; i++) {
 		const struct ww_job_put *put = &import->puts[i];
 
 		import->substitute += put->result == 1;
@@ -136,13 +135,12 @@ static void count(struct import *import)
 
 static void forget(struct import *import)
 {
-	size_t i;
 
-	for (i = 0; i < import->jobs; i++)
+	for (size_t i = 0; i < import->jobs; i++)
 		if (import->entries[i]->line.room > BODY_KEPT)
 			line_free(&import->entries[i]->line);
-	memset(import->keys, 0, sizeof import->keys);
-	import->key_count = 0;
+	keys_free(import->keys);
+	import->keys = keys_new();
 	import->jobs = 0;
 	import->bytes = 0;
 }
@@ -152,7 +150,6 @@ static int end_batch(struct import *import)
 	struct ww_jobs *jobs = import->store.jobs;
 	int committed;
 	int error;
-	size_t i;
 
 	if (!import->jobs) {
 		forget(import);
@@ -162,10 +159,10 @@ static int end_batch(struct import *import)
 	error = ww_jobs_begin(jobs);
 	if (error)
 		return stop(import, error);
-	for (i = 0; i < import->jobs; i++)
+	for (size_t i = 0; i < import->jobs; i++)
 		import->puts[i] = (struct ww_job_put){.spec = &import->entries[i]->line.spec};
 	error = ww_jobs_put_many(jobs, import->puts, import->jobs);
-	for (i = 0; i < import->jobs && !error; i++)
+	for (size_t i = 0; i < import->jobs && !error; i++)
 		error = settle(import, import->entries[i], &import->puts[i]);
 	committed = ww_jobs_commit(jobs);
 	if (error || committed)
@@ -178,28 +175,18 @@ static int end_batch(struct import *import)
 /* ---- A line */
 
 /*
- * Return whether the batch has this key, or one with the same hash, and add the key otherwise. Such a line must wait
- * until the batch is written: then the store knows the key, and jobs of one key are put in order.
+ * Return whether the batch has a job of this tube and key. Add it otherwise. Such a line must wait until the batch is
+ * written: then the store knows the key, and jobs of one key are put in order.
  */
 static int is_in_batch(struct import *import, const struct ww_job_spec *spec)
 {
-	uint64_t hash = UINT64_C(0xcbf29ce484222325);
-	const unsigned char *key = spec->key;
-	size_t at;
+	char text[WW_TUBE_MAX + 1 + WW_JOB_KEY_MAX];
+	size_t tube = strlen(spec->tube) + 1; /* with a NUL, which parts it from the key */
+	size_t known = keys_count(import->keys);
 
-	for (at = 0; spec->tube[at]; at++)
-		hash = (hash ^ (unsigned char)spec->tube[at]) * UINT64_C(0x100000001b3);
-	/* A NUL parts the tube from the key. */
-	hash *= UINT64_C(0x100000001b3);
-	for (at = 0; at < spec->key_length; at++)
-		hash = (hash ^ key[at]) * UINT64_C(0x100000001b3);
-	hash |= 1;
-	for (at = hash >> 32 & (KEYS - 1); import->keys[at]; at = (at + 1) & (KEYS - 1))
-		if (import->keys[at] == hash)
-			return 1;
-	import->keys[at] = hash;
-	import->key_count++;
-	return 0;
+	memcpy(text, spec->tube, tube);
+	memcpy(text + tube, spec->key, spec->key_length);
+	return keys_intern(import->keys, text, tube + spec->key_length) < known;
 }
 
 /* Store in *id the job of the store that has this key, or 0. */
@@ -250,8 +237,8 @@ static int check_key(struct import *import, const struct entry *entry, uint64_t 
 	*same = 0;
 	if (!spec->key_length)
 		return 0;
-	/* Keys of lines that were left out stay in the table, which must not become full. */
-	if (import->key_count >= KEYS / 2 || is_in_batch(import, spec)) {
+	/* Keys of lines that were left out stay in the set: bound it. */
+	if (keys_count(import->keys) >= KEYS_MAX || is_in_batch(import, spec)) {
 		if (end_batch(import))
 			return -1;
 		(void)is_in_batch(import, spec);
@@ -353,9 +340,8 @@ static void say_result(const struct import *import)
 
 static void free_entries(struct import *import)
 {
-	size_t i;
 
-	for (i = 0; i < BATCH_JOBS && import->entries[i]; i++) {
+	for (size_t i = 0; i < BATCH_JOBS && import->entries[i]; i++) {
 		line_free(&import->entries[i]->line);
 		free(import->entries[i]);
 	}
@@ -391,6 +377,7 @@ static int run(void *context)
 	}
 	warn_of_shards(import);
 	import->shift = store_shift(&import->store);
+	import->keys = keys_new();
 	progress_begin("importing");
 	failed = read_all(import) != 0;
 	error = store_close(&import->store);
@@ -398,6 +385,7 @@ static int run(void *context)
 		store_refused(&import->place, error);
 	say_result(import);
 	free_entries(import);
+	keys_free(import->keys);
 	input_close(&import->input);
 	return failed || error || import->left_out;
 }

@@ -1,4 +1,4 @@
-/* A line of JSON to a job. */
+/* Reads a job from a line of JSON, and says what is wrong with it. */
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,12 +10,12 @@
 #include "tools/common/number.h"
 #include "tools/weekwheel/store/line.h"
 
-/* What a line had beside the spec. */
+/* A line while its members are read. */
 struct reading {
 	struct line *line;
 	uint64_t due;
 	unsigned seen; /* members of the table, a bit each */
-	void *field;   /* of the spec, which the member names */
+	void *field;   /* of the spec, for the member */
 };
 
 typedef int take_fn(struct reading *reading, struct json_value value);
@@ -35,9 +35,8 @@ static int take_seconds(struct json_value value, uint64_t *ns)
 /* The value's place in a list of words, or -1. */
 static int take_word(struct json_value value, const char *const *words, int count)
 {
-	int i;
 
-	for (i = 0; i < count; i++)
+	for (int i = 0; i < count; i++)
 		if (json_is(value, words[i]))
 			return i;
 	return -1;
@@ -91,7 +90,7 @@ static int take_body(struct reading *reading, struct json_value value)
 
 static int take_error(struct reading *reading, struct json_value value)
 {
-	/* It may be longer than one can be: three bytes have become of each that was no UTF-8. */
+	/* Export may have made three bytes of each byte that was no UTF-8, so a long text is cut and not refused. */
 	if (value.kind != JSON_STRING || value.size > 8 * WW_JOB_ERROR_MAX)
 		return -1;
 	return json_decode(value, reading->line->error, sizeof reading->line->error) < 0 ? -1 : 0;
@@ -159,7 +158,7 @@ static int take_count(struct reading *reading, struct json_value value)
 	return 0;
 }
 
-/* What a job that is put gets anew. */
+/* A job that is put gets a new value: check only that this is a number. */
 static int take_nothing(struct reading *reading, struct json_value value)
 {
 	uint64_t ns;

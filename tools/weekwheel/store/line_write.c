@@ -1,4 +1,4 @@
-/* A job to a line of JSON. */
+/* Writes a job as a line of JSON. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -37,7 +37,7 @@ static void write_when(FILE *out, const struct ww_job_info *info, int64_t shift)
 
 	fprintf(out, ", \"clock\": \"%s\"", is_wall ? "wall" : "elapsed");
 	write_seconds(out, "due", is_wall ? info->due : info->due + (uint64_t)shift);
-	/* Of a reserved job it is the lease that has time left. */
+	/* For a reserved job info->left is the time of its lease. */
 	write_seconds(out, "left", info->state == WW_JOB_DELAYED ? info->left : 0);
 	write_seconds(out, "period", info->period);
 	fprintf(out, ", \"missed\": \"%s\"", missed[info->missed <= WW_MISSED_SKIP ? info->missed : 0]);

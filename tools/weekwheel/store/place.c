@@ -1,5 +1,5 @@
 /* Reads from the command line where jobs are kept, and keeps passwords out of messages. */
-#include "tools/weekwheel/store/place.h"
+#include "tools/weekwheel/store/store.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -9,7 +9,6 @@
 
 #include "tools/common/message.h"
 #include "tools/weekwheel/jobs/jobs.h"
-#include "weekwheel/driver.h"
 #include "weekwheel/jobs_redis.h"
 
 void place_free(struct place *place)

@@ -11,9 +11,9 @@
 #include "tools/common/percent.h"
 #include "tools/weekwheel/jobs/client.h"
 #include "tools/weekwheel/jobs/fields.h"
-#include "tools/weekwheel/jobs/forecast.h"
 #include "tools/weekwheel/jobs/jobs.h"
 #include "tools/weekwheel/jobs/table.h"
+#include "tools/weekwheel/jobs/tubes.h"
 
 /* A client whose server is the other end of a pair, which has said `text` and closed. */
 static void said(struct client *client, const char *text, size_t size)
