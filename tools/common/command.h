@@ -14,21 +14,6 @@ enum {
 
 /* arguments: those after the subcommand, ended by NULL. With --help it shows its help. */
 int command_replay(char **arguments);
-int command_put(char **arguments);
-int command_move(char **arguments);
-int command_cancel(char **arguments);
-int command_list(char **arguments);
-int command_peek(char **arguments);
-int command_kick(char **arguments);
-int command_stats(char **arguments);
-int command_forecast(char **arguments);
-int command_work(char **arguments);
-int command_top(char **arguments);
-int command_advance(char **arguments);
-/* These open stores of jobs themselves: there are none where LMDB was not found. */
-int command_fsck(char **arguments);
-int command_export(char **arguments);
-int command_import(char **arguments);
 
 /*
  * Write out what is buffered for standard output and return `status`, or STATUS_FAILED after a message if that failed

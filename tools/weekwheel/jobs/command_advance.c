@@ -2,7 +2,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "tools/common/command.h"
 #include "tools/common/duration.h"
 #include "tools/common/message.h"
 #include "tools/weekwheel/jobs/jobs.h"
@@ -62,9 +61,10 @@ static int run(void *context)
 	return 0;
 }
 
-static const struct jobs_command command = {
+const struct jobs_command command_advance = {
     .name = "weekwheel advance",
     JOBS_TABLE(table),
+    .context = &(struct advance){.given = 0},
     .server = JOBS_CONNECTED,
     .take = take_duration,
     .check = check,
@@ -76,10 +76,3 @@ static const struct jobs_command command = {
     .examples = "Example:\n"
                 "  weekwheel advance 3d12h\n",
 };
-
-int command_advance(char **arguments)
-{
-	struct advance advance = {.given = 0};
-
-	return jobs_command(&command, &advance, arguments);
-}

@@ -3,7 +3,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "tools/common/command.h"
 #include "tools/common/memory.h"
 #include "tools/weekwheel/jobs/jobs.h"
 
@@ -104,9 +103,10 @@ static int run(void *context)
 	return cancel->count ? cancel_ids(cancel) : cancel_key(cancel);
 }
 
-static const struct jobs_command command = {
+const struct jobs_command command_cancel = {
     .name = "weekwheel cancel",
     JOBS_TABLE(table),
+    .context = &(struct cancel){.count = 0},
     .server = JOBS_USING_TUBE,
     .take = take_option,
     .check = check,
@@ -119,12 +119,3 @@ static const struct jobs_command command = {
                 "  weekwheel cancel 17 18 19\n"
                 "  weekwheel cancel --tube mail --key ada\n",
 };
-
-int command_cancel(char **arguments)
-{
-	struct cancel cancel = {.count = 0};
-	int status = jobs_command(&command, &cancel, arguments);
-
-	free(cancel.ids);
-	return status;
-}

@@ -3,7 +3,6 @@
 #include <stdio.h>
 #include <time.h>
 
-#include "tools/common/command.h"
 #include "tools/common/duration.h"
 #include "tools/weekwheel/jobs/tubes.h"
 
@@ -78,9 +77,10 @@ static int run(void *context)
 	return 0;
 }
 
-static const struct jobs_command command = {
+const struct jobs_command command_forecast = {
     .name = "weekwheel forecast",
     JOBS_TABLE(table),
+    .context = &(struct jobs){.json = 0},
     .server = JOBS_CONNECTED,
     .no_operand = "; a tube is given with --tube",
     .run = run,
@@ -91,10 +91,3 @@ static const struct jobs_command command = {
     .examples = "Example:\n"
                 "  weekwheel forecast --tube mail\n",
 };
-
-int command_forecast(char **arguments)
-{
-	struct jobs jobs;
-
-	return jobs_command(&command, &jobs, arguments);
-}

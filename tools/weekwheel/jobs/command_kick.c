@@ -2,7 +2,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "tools/common/command.h"
 #include "tools/weekwheel/jobs/jobs.h"
 
 enum { ID = 1 };
@@ -55,9 +54,10 @@ static int run(void *context)
 	return 0;
 }
 
-static const struct jobs_command command = {
+const struct jobs_command command_kick = {
     .name = "weekwheel kick",
     JOBS_TABLE(table),
+    .context = &(struct kick){.id = 0},
     .server = JOBS_USING_TUBE,
     .take = take_option,
     .check = check,
@@ -70,10 +70,3 @@ static const struct jobs_command command = {
     .examples = "Example:\n"
                 "  weekwheel kick --tube mail 100\n",
 };
-
-int command_kick(char **arguments)
-{
-	struct kick kick = {.id = 0};
-
-	return jobs_command(&command, &kick, arguments);
-}

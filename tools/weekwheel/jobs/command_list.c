@@ -3,7 +3,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "tools/common/command.h"
 #include "tools/common/duration.h"
 #include "tools/common/json.h"
 #include "tools/common/message.h"
@@ -228,9 +227,10 @@ static int run(void *context)
 	return failed;
 }
 
-static const struct jobs_command command = {
+const struct jobs_command command_list = {
     .name = "weekwheel list",
     JOBS_TABLE(table),
+    .context = &(struct list){.limit = 100},
     .server = JOBS_CONNECTED,
     .no_operand = "; a job alone is shown by 'weekwheel peek'",
     .take = take_option,
@@ -243,10 +243,3 @@ static const struct jobs_command command = {
                 "  weekwheel list --tube mail --state buried\n"
                 "  weekwheel list --from 1d --to 2d --all --json | jq -r .key\n",
 };
-
-int command_list(char **arguments)
-{
-	struct list list = {.limit = 100};
-
-	return jobs_command(&command, &list, arguments);
-}

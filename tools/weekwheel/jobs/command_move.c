@@ -2,7 +2,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "tools/common/command.h"
 #include "tools/common/duration.h"
 #include "tools/weekwheel/jobs/jobs.h"
 
@@ -99,9 +98,10 @@ static int run(void *context)
 	return 0;
 }
 
-static const struct jobs_command command = {
+const struct jobs_command command_move = {
     .name = "weekwheel move",
     JOBS_TABLE(table),
+    .context = &(struct move){.id = 0},
     .server = JOBS_USING_TUBE,
     .take = take_option,
     .check = check,
@@ -114,10 +114,3 @@ static const struct jobs_command command = {
                 "  weekwheel move 17 --in 2h\n"
                 "  weekwheel move --tube mail --key ada --at '2026-12-01 09:00'\n",
 };
-
-int command_move(char **arguments)
-{
-	struct move move = {.id = 0};
-
-	return jobs_command(&command, &move, arguments);
-}

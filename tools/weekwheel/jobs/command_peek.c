@@ -5,7 +5,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "tools/common/command.h"
 #include "tools/common/json.h"
 #include "tools/common/memory.h"
 #include "tools/weekwheel/jobs/fields.h"
@@ -124,9 +123,10 @@ static int run(void *context)
 	return 0;
 }
 
-static const struct jobs_command command = {
+const struct jobs_command command_peek = {
     .name = "weekwheel peek",
     JOBS_TABLE(table),
+    .context = &(struct peek){.id = 0},
     .server = JOBS_USING_TUBE,
     .take = take_option,
     .check = check,
@@ -139,12 +139,3 @@ static const struct jobs_command command = {
                 "  weekwheel peek 17\n"
                 "  weekwheel peek --tube mail --buried --body >body\n",
 };
-
-int command_peek(char **arguments)
-{
-	struct peek peek = {.id = 0};
-	int status = jobs_command(&command, &peek, arguments);
-
-	free(peek.bytes);
-	return status;
-}

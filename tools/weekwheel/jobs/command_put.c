@@ -3,7 +3,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "tools/common/command.h"
 #include "tools/common/duration.h"
 #include "tools/weekwheel/jobs/put.h"
 
@@ -163,9 +162,10 @@ static int check(void *context, const struct options *options)
 	return put_request_check(put, options);
 }
 
-static const struct jobs_command command = {
+const struct jobs_command command_put = {
     .name = "weekwheel put",
     JOBS_TABLE(table),
+    .context = &(struct put){.priority = 1024, .run = 60 * DURATION_SECOND},
     .server = JOBS_ADDRESS,
     .take = take_option,
     .check = check,
@@ -184,10 +184,3 @@ static const struct jobs_command command = {
                 "  weekwheel put --tube resize --lines <files\n"
                 "  weekwheel put -t hooks --url https://example.org/hook --in 1h '{\"order\": 7}'\n",
 };
-
-int command_put(char **arguments)
-{
-	struct put put = {.priority = 1024, .run = 60 * second};
-
-	return jobs_command(&command, &put, arguments);
-}

@@ -2,7 +2,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "tools/common/command.h"
 #include "tools/common/duration.h"
 #include "tools/weekwheel/jobs/fields.h"
 #include "tools/weekwheel/jobs/table.h"
@@ -99,9 +98,10 @@ static int take_all(void *context, struct options *options, int id)
 	return 0;
 }
 
-static const struct jobs_command command = {
+const struct jobs_command command_stats = {
     .name = "weekwheel stats",
     JOBS_TABLE(table),
+    .context = &(struct stats){.all = 0},
     .server = JOBS_CONNECTED,
     .no_operand = "; a tube is given with --tube",
     .take = take_all,
@@ -114,10 +114,3 @@ static const struct jobs_command command = {
                 "  weekwheel stats\n"
                 "  weekwheel stats --tube mail --json\n",
 };
-
-int command_stats(char **arguments)
-{
-	struct stats stats = {.all = 0};
-
-	return jobs_command(&command, &stats, arguments);
-}

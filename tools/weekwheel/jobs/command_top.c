@@ -11,7 +11,6 @@
 #include <termios.h>
 #include <unistd.h>
 
-#include "tools/common/command.h"
 #include "tools/common/duration.h"
 #include "tools/common/message.h"
 #include "tools/weekwheel/jobs/top.h"
@@ -172,12 +171,13 @@ static int run(void *context)
 {
 	struct top *top = context;
 
-	return top->once ? once(&top->jobs) : on_terminal(&top->jobs);
+	return top->once || !isatty(STDOUT_FILENO) ? once(&top->jobs) : on_terminal(&top->jobs);
 }
 
-static const struct jobs_command command = {
+const struct jobs_command command_top = {
     .name = "weekwheel top",
     JOBS_TABLE(table),
+    .context = &(struct top){.once = 0},
     .server = JOBS_CONNECTED,
     .no_operand = "",
     .take = take_once,
@@ -193,10 +193,3 @@ static const struct jobs_command command = {
     .examples = "Example:\n"
                 "  weekwheel top --server queue.example:11300\n",
 };
-
-int command_top(char **arguments)
-{
-	struct top top = {.once = !isatty(STDOUT_FILENO)};
-
-	return jobs_command(&command, &top, arguments);
-}

@@ -11,7 +11,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "tools/common/command.h"
 #include "tools/common/duration.h"
 #include "tools/common/memory.h"
 #include "tools/common/message.h"
@@ -251,9 +250,10 @@ static int run(void *context)
 	return failed;
 }
 
-static const struct jobs_command command = {
+const struct jobs_command command_work = {
     .name = "weekwheel work",
     JOBS_TABLE(table),
+    .context = &(struct work){.runners = 1, .attempts = 10},
     .server = JOBS_ADDRESS,
     .take = take_option,
     .check = check,
@@ -272,10 +272,3 @@ static const struct jobs_command command = {
                 "  weekwheel work --tube mail -n 4 -- ./send --quiet\n"
                 "  weekwheel work --drain -- sh -c 'echo \"$WEEKWHEEL_JOB_ID: $(cat)\"'\n",
 };
-
-int command_work(char **arguments)
-{
-	struct work work = {.runners = 1, .attempts = 10};
-
-	return jobs_command(&command, &work, arguments);
-}

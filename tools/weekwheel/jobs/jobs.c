@@ -89,8 +89,9 @@ static int connect_as(const struct jobs_command *command, struct jobs *jobs)
 	return command->server == JOBS_USING_TUBE ? jobs_use_tube(jobs) : 0;
 }
 
-int jobs_command(const struct jobs_command *command, void *context, char **arguments)
+int jobs_command(const struct jobs_command *command, char **arguments)
 {
+	void *context = command->context;
 	struct options options = {command->name, command->options, command->option_count, arguments, NULL, 0, NULL};
 	struct jobs *jobs = command->server == JOBS_NO_SERVER ? NULL : context;
 	int failed, id;

@@ -41,12 +41,13 @@ enum jobs_server {
 	JOBS_USING_TUBE /* a connection that uses the tube, if one was given */
 };
 
-/* A command. Its context begins with a struct jobs, unless it needs no server. */
+/* A command. */
 struct jobs_command {
 	const char *name; /* "weekwheel put" */
 	const struct option *options;
 	size_t option_count;
 	enum jobs_server server;
+	void *context;                /* begins with a struct jobs unless it needs no server; has the other defaults */
 	const char *usage, *examples; /* what its help says before and after the options */
 	const char *no_operand;       /* NULL: take gets operands; otherwise what to add to the refusal of one */
 
@@ -62,7 +63,12 @@ struct jobs_command {
 #define JOBS_TABLE(array) .options = (array), .option_count = sizeof(array) / sizeof *(array)
 
 /* Set the defaults of the struct jobs, read the command line, run the command and disconnect. Return the exit status. */
-int jobs_command(const struct jobs_command *command, void *context, char **arguments);
+int jobs_command(const struct jobs_command *command, char **arguments);
+
+extern const struct jobs_command command_advance, command_cancel, command_forecast, command_kick, command_list,
+    command_move, command_peek, command_put, command_stats, command_top, command_work;
+/* These open stores themselves. They exist only if the library of jobs is built. */
+extern const struct jobs_command command_export, command_fsck, command_import;
 
 /* Say what is wrong with the command line as a whole, with a hint at --help. Returns OPTIONS_ERROR. */
 int jobs_complain(const struct options *options, const char *format, ...) __attribute__((format(printf, 2, 3)));

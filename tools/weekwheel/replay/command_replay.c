@@ -4,9 +4,9 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "tools/common/command.h"
 #include "tools/common/memory.h"
 #include "tools/common/message.h"
-#include "tools/common/command.h"
 #include "tools/weekwheel/input/csv_write.h"
 #include "tools/weekwheel/input/load.h"
 #include "tools/weekwheel/replay/emit.h"

@@ -226,9 +226,10 @@ static int check(void *context, const struct options *options)
 	return place_complete(&export->place, options, NULL);
 }
 
-static const struct jobs_command command = {
+const struct jobs_command command_export = {
     .name = "weekwheel export",
     JOBS_TABLE(table),
+    .context = &(struct export){.place = PLACE_DEFAULT},
     .server = JOBS_NO_SERVER,
     .take = take_option,
     .check = check,
@@ -244,12 +245,3 @@ static const struct jobs_command command = {
                 "  weekwheel export jobs --output jobs.json\n"
                 "  weekwheel export jobs | jq -r 'select(.state == \"buried\") | .body | @base64d'\n",
 };
-
-int command_export(char **arguments)
-{
-	struct export export = {.place = PLACE_DEFAULT};
-	int status = jobs_command(&command, &export, arguments);
-
-	place_free(&export.place);
-	return status;
-}

@@ -307,9 +307,10 @@ static int check(void *context, const struct options *options)
 	return place_complete(&fsck->place, options, NULL);
 }
 
-static const struct jobs_command command = {
+const struct jobs_command command_fsck = {
     .name = "weekwheel fsck",
     JOBS_TABLE(table),
+    .context = &(struct fsck){.place = PLACE_DEFAULT},
     .server = JOBS_NO_SERVER,
     .take = take_option,
     .check = check,
@@ -324,12 +325,3 @@ static const struct jobs_command command = {
                 "Example:\n"
                 "  weekwheel fsck /var/lib/weekwheeld/jobs\n",
 };
-
-int command_fsck(char **arguments)
-{
-	struct fsck fsck = {.place = PLACE_DEFAULT};
-	int status = jobs_command(&command, &fsck, arguments);
-
-	place_free(&fsck.place);
-	return status;
-}

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tools/common/command.h"
 #include "tools/common/memory.h"
 #include "tools/common/message.h"
 #include "tools/common/progress.h"
@@ -44,11 +43,11 @@ struct import {
 	int replace, json;
 	struct store store;
 	struct input input;
-	struct entry *entries[BATCH_JOBS];
-	struct ww_job_put puts[BATCH_JOBS];
-	struct keys *keys; /* of the batch, after the names of their tubes */
-	size_t jobs;       /* in the batch */
-	uint64_t bytes;    /* of their bodies */
+	struct entry **entries;  /* BATCH_JOBS of them, made as they are needed */
+	struct ww_job_put *puts; /* one for each entry */
+	struct keys *keys;       /* of the batch, after the names of their tubes */
+	size_t jobs;             /* in the batch */
+	uint64_t bytes;          /* of their bodies */
 	int64_t shift;
 	uint64_t number;            /* of the line */
 	uint64_t begun;             /* the first line of the batch that is being written; 0: none */
@@ -345,6 +344,8 @@ static void free_entries(struct import *import)
 		line_free(&import->entries[i]->line);
 		free(import->entries[i]);
 	}
+	free(import->entries);
+	free(import->puts);
 }
 
 /* An existing store keeps its number of shards. */
@@ -378,6 +379,8 @@ static int run(void *context)
 	warn_of_shards(import);
 	import->shift = store_shift(&import->store);
 	import->keys = keys_new();
+	import->entries = memory_zeroed(BATCH_JOBS, sizeof *import->entries);
+	import->puts = memory_zeroed(BATCH_JOBS, sizeof *import->puts);
 	progress_begin("importing");
 	failed = read_all(import) != 0;
 	error = store_close(&import->store);
@@ -413,9 +416,10 @@ static int check(void *context, const struct options *options)
 	return wrong;
 }
 
-static const struct jobs_command command = {
+const struct jobs_command command_import = {
     .name = "weekwheel import",
     JOBS_TABLE(table),
+    .context = &(struct import){.place = PLACE_DEFAULT},
     .server = JOBS_NO_SERVER,
     .take = take_option,
     .check = check,
@@ -433,12 +437,3 @@ static const struct jobs_command command = {
                 "  weekwheel import /var/lib/weekwheeld/jobs jobs.json\n"
                 "  weekwheel import --redis-shards 32 redis://127.0.0.1/ jobs.json\n",
 };
-
-int command_import(char **arguments)
-{
-	static struct import import = {.place = PLACE_DEFAULT};
-	int status = jobs_command(&command, &import, arguments);
-
-	place_free(&import.place);
-	return status;
-}

@@ -11,12 +11,6 @@
 #include "tools/weekwheel/jobs/jobs.h"
 #include "weekwheel/jobs_redis.h"
 
-void place_free(struct place *place)
-{
-	free(place->line);
-	place->line = NULL;
-}
-
 static int is_url(const char *text)
 {
 	size_t scheme = strspn(text, "abcdefghijklmnopqrstuvwxyz");

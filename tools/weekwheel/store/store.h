@@ -53,8 +53,6 @@ int place_take(struct place *place, const struct options *options, int id);
  */
 int place_complete(struct place *place, const struct options *options, const char **file);
 
-void place_free(struct place *place);
-
 /* ---- store.c */
 
 struct store {
