@@ -1,5 +1,6 @@
 /* The command peek: shows a job and its body without reserving it. */
 #include <inttypes.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +11,7 @@
 #include "tools/weekwheel/jobs/fields.h"
 #include "tools/weekwheel/jobs/jobs.h"
 
-enum { READY = 1, DELAYED, BURIED, BODY };
+enum { READY = 1, DELAYED, BURIED };
 
 static const struct option table[] = {
     JOBS_TUBE_OPTION("the tube of --key, --ready, --delayed, --buried\n(default 'default')"),
@@ -18,7 +19,7 @@ static const struct option table[] = {
     {READY, 'R', "ready", NULL, "the job that is delivered next"},
     {DELAYED, 'D', "delayed", NULL, "the job that is due next"},
     {BURIED, 'B', "buried", NULL, "the job that was buried first"},
-    {BODY, 'b', "body", NULL, "write only the body, unchanged"},
+    {JOBS_FLAG, 'b', "body", NULL, "write only the body, unchanged"},
     JOBS_OPTIONS,
 };
 
@@ -37,10 +38,6 @@ static int take_option(void *context, struct options *options, int id)
 	struct peek *peek = context;
 	static const char *const names[] = {NULL, "ready", "delayed", "buried"};
 
-	if (id == BODY) {
-		peek->body = 1;
-		return 0;
-	}
 	peek->chosen++;
 	if (id == OPTIONS_OPERAND)
 		return jobs_id(options, &peek->id);
@@ -127,6 +124,7 @@ const struct jobs_command command_peek = {
     .name = "weekwheel peek",
     JOBS_TABLE(table),
     .context = &(struct peek){.id = 0},
+    .flag = offsetof(struct peek, body),
     .server = JOBS_USING_TUBE,
     .take = take_option,
     .check = check,

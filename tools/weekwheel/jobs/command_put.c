@@ -1,5 +1,6 @@
 /* The command put: its options and what they may be combined with. */
 #include <inttypes.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -19,7 +20,6 @@ enum {
 	SKIP,
 	VERSION,
 	BODY_FILE,
-	LINES,
 	URL,
 	METHOD,
 	HEADER
@@ -45,7 +45,7 @@ static const struct option table[] = {
         "the job is an HTTP request, for a server that delivers\nthe jobs of the tube (weekwheeld --push)"},
     {METHOD, 'm', "method", "METHOD", "of the request (default POST)"},
     {HEADER, 'H', "header", "'NAME: VALUE'", "of the request; can be given several times"},
-    {LINES, 'l', "lines", NULL, "a job for each line of standard input"},
+    {JOBS_FLAG, 'l', "lines", NULL, "a job for each line of standard input"},
     JOBS_OPTIONS,
 };
 
@@ -130,8 +130,6 @@ static int take_option(void *context, struct options *options, int id)
 		return 0;
 	case HEADER:
 		return put_request_header(put, options);
-	case LINES:
-		return put->lines = 1, 0;
 	default:
 		return take_body(put, options);
 	}
@@ -166,6 +164,7 @@ const struct jobs_command command_put = {
     .name = "weekwheel put",
     JOBS_TABLE(table),
     .context = &(struct put){.priority = 1024, .run = 60 * DURATION_SECOND},
+    .flag = offsetof(struct put, lines),
     .server = JOBS_ADDRESS,
     .take = take_option,
     .check = check,

@@ -1,5 +1,6 @@
 /* The command stats: counts the jobs of each tube, or shows all statistics of a tube or the server. */
 #include <inttypes.h>
+#include <stddef.h>
 #include <stdio.h>
 
 #include "tools/common/duration.h"
@@ -7,11 +8,9 @@
 #include "tools/weekwheel/jobs/table.h"
 #include "tools/weekwheel/jobs/tubes.h"
 
-enum { ALL = 1 };
-
 static const struct option table[] = {
     JOBS_TUBE_OPTION("all statistics of this tube"),
-    {ALL, 'S', "all", NULL, "also all statistics of the server"},
+    {JOBS_FLAG, 'S', "all", NULL, "also all statistics of the server"},
     JOBS_OPTIONS,
 };
 
@@ -88,23 +87,13 @@ static int run(void *context)
 	return failed;
 }
 
-static int take_all(void *context, struct options *options, int id)
-{
-	struct stats *stats = context;
-
-	(void)options;
-	(void)id;
-	stats->all = 1;
-	return 0;
-}
-
 const struct jobs_command command_stats = {
     .name = "weekwheel stats",
     JOBS_TABLE(table),
     .context = &(struct stats){.all = 0},
+    .flag = offsetof(struct stats, all),
     .server = JOBS_CONNECTED,
     .no_operand = "; a tube is given with --tube",
-    .take = take_all,
     .run = run,
     .usage = "Usage: weekwheel stats [OPTION]...\n"
              "\n"

@@ -4,6 +4,7 @@
 #include <locale.h>
 #include <poll.h>
 #include <signal.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,10 +16,8 @@
 #include "tools/common/message.h"
 #include "tools/weekwheel/jobs/top.h"
 
-enum { ONCE = 1 };
-
 static const struct option table[] = {
-    {ONCE, '1', "once", NULL, "write one frame, and end"},
+    {JOBS_FLAG, '1', "once", NULL, "write one frame, and end"},
     JOBS_SERVER_OPTIONS,
     JOBS_HELP_OPTION,
 };
@@ -157,16 +156,6 @@ static int on_terminal(struct jobs *jobs)
 	return failed;
 }
 
-static int take_once(void *context, struct options *options, int id)
-{
-	struct top *top = context;
-
-	(void)options;
-	(void)id;
-	top->once = 1;
-	return 0;
-}
-
 static int run(void *context)
 {
 	struct top *top = context;
@@ -178,9 +167,9 @@ const struct jobs_command command_top = {
     .name = "weekwheel top",
     JOBS_TABLE(table),
     .context = &(struct top){.once = 0},
+    .flag = offsetof(struct top, once),
     .server = JOBS_CONNECTED,
     .no_operand = "",
-    .take = take_once,
     .run = run,
     .usage = "Usage: weekwheel top [OPTION]...\n"
              "\n"

@@ -107,7 +107,10 @@ int jobs_command(const struct jobs_command *command, char **arguments)
 			    &options, "'%s': no operand is expected%s", options.value, command->no_operand);
 		if (id == OPTIONS_ERROR)
 			return STATUS_USAGE;
-		if (jobs && id >= JOBS_SERVER ? take_shared(jobs, &options, id) : command->take(context, &options, id))
+		if (id == JOBS_FLAG)
+			*(int *)((char *)context + command->flag) = 1;
+		else if (jobs && id >= JOBS_SERVER ? take_shared(jobs, &options, id)
+		                                   : command->take(context, &options, id))
 			return STATUS_USAGE;
 	}
 	if ((jobs && check_server(jobs, &options)) || (command->check && command->check(context, &options)))

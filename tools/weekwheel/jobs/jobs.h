@@ -19,8 +19,8 @@ struct jobs {
 	struct client client;
 };
 
-/* The ids of the shared options; each command numbers its own from 1. */
-enum { JOBS_SERVER = 100, JOBS_TIMEOUT, JOBS_JSON, JOBS_TUBE, JOBS_KEY, JOBS_HELP };
+/* The ids of the shared options; each command numbers its own from 1. JOBS_FLAG sets the command's flag. */
+enum { JOBS_FLAG = 99, JOBS_SERVER, JOBS_TIMEOUT, JOBS_JSON, JOBS_TUBE, JOBS_KEY, JOBS_HELP };
 
 /* clang-format off */
 #define JOBS_TUBE_OPTION(help) {JOBS_TUBE, 't', "tube", "TUBE", help}
@@ -46,12 +46,13 @@ struct jobs_command {
 	const char *name; /* "weekwheel put" */
 	const struct option *options;
 	size_t option_count;
+	void *context; /* begins with a struct jobs unless it needs no server; has the other defaults */
+	size_t flag;   /* where in the context an int is set to 1 by the option JOBS_FLAG */
 	enum jobs_server server;
-	void *context;                /* begins with a struct jobs unless it needs no server; has the other defaults */
 	const char *usage, *examples; /* what its help says before and after the options */
 	const char *no_operand;       /* NULL: take gets operands; otherwise what to add to the refusal of one */
 
-	/* Take an option or an operand. Return 0, or another number after a message; so does check. */
+	/* Take another option or an operand. Return 0, or another number after a message; so does check. */
 	int (*take)(void *context, struct options *options, int id);
 	/* Check the command line as a whole; may be NULL. */
 	int (*check)(void *context, const struct options *options);

@@ -219,20 +219,13 @@ static int take_option(void *context, struct options *options, int id)
 	return 0;
 }
 
-static int check(void *context, const struct options *options)
-{
-	struct export *export = context;
-
-	return place_complete(&export->place, options, NULL);
-}
-
 const struct jobs_command command_export = {
     .name = "weekwheel export",
     JOBS_TABLE(table),
     .context = &(struct export){.place = PLACE_DEFAULT},
     .server = JOBS_NO_SERVER,
     .take = take_option,
-    .check = check,
+    .check = place_check,
     .run = run,
     .usage = "Usage: weekwheel export [OPTION]... DIR|URL\n"
              "\n"

@@ -1,5 +1,6 @@
 /* The command fsck: checks every record and index of a store. */
 #include <inttypes.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,10 +15,10 @@
 #include "tools/weekwheel/jobs/jobs.h"
 #include "tools/weekwheel/store/store.h"
 
-enum { JSON = 1, LOOKS_MAX = 10 };
+enum { LOOKS_MAX = 10 };
 
 static const struct option table[] = {
-    {JSON, 'j', "json", NULL, "write one JSON object"},
+    {JOBS_FLAG, 'j', "json", NULL, "write one JSON object"},
     PLACE_OPTIONS,
     JOBS_HELP_OPTION,
 };
@@ -290,30 +291,14 @@ static int run(void *context)
 	return failed;
 }
 
-static int take_option(void *context, struct options *options, int id)
-{
-	struct fsck *fsck = context;
-
-	if (id != JSON)
-		return place_take(&fsck->place, options, id);
-	fsck->json = 1;
-	return 0;
-}
-
-static int check(void *context, const struct options *options)
-{
-	struct fsck *fsck = context;
-
-	return place_complete(&fsck->place, options, NULL);
-}
-
 const struct jobs_command command_fsck = {
     .name = "weekwheel fsck",
     JOBS_TABLE(table),
     .context = &(struct fsck){.place = PLACE_DEFAULT},
+    .flag = offsetof(struct fsck, json),
     .server = JOBS_NO_SERVER,
-    .take = take_option,
-    .check = check,
+    .take = place_take,
+    .check = place_check,
     .run = run,
     .usage = "Usage: weekwheel fsck [OPTION]... DIR|URL\n"
              "\n"

@@ -1,6 +1,7 @@
 /* The command import: puts the jobs that export wrote into a store, in batches. */
 #include <inttypes.h>
 #include <stdarg.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,11 +15,11 @@
 #include "tools/weekwheel/store/line.h"
 #include "tools/weekwheel/store/store.h"
 
-enum { REPLACE = 1, JSON };
+enum { REPLACE = 1 };
 
 static const struct option table[] = {
     {REPLACE, 'r', "replace", NULL, "replace jobs of the same tube and key, instead of\nleaving out those of the file"},
-    {JSON, 'j', "json", NULL, "write the summary as JSON"},
+    {JOBS_FLAG, 'j', "json", NULL, "write the summary as JSON"},
     PLACE_OPTIONS,
     {PLACE_SHARDS, 0, "redis-shards", "N", "parts of a new store; 16"},
     JOBS_HELP_OPTION,
@@ -397,12 +398,9 @@ static int take_option(void *context, struct options *options, int id)
 {
 	struct import *import = context;
 
-	if (id == REPLACE)
-		import->replace = 1;
-	else if (id == JSON)
-		import->json = 1;
-	else
+	if (id != REPLACE)
 		return place_take(&import->place, options, id);
+	import->replace = 1;
 	return 0;
 }
 
@@ -420,6 +418,7 @@ const struct jobs_command command_import = {
     .name = "weekwheel import",
     JOBS_TABLE(table),
     .context = &(struct import){.place = PLACE_DEFAULT},
+    .flag = offsetof(struct import, json),
     .server = JOBS_NO_SERVER,
     .take = take_option,
     .check = check,

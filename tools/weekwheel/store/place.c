@@ -105,8 +105,10 @@ static int take_operand(struct place *place, const struct options *options)
 	return 0;
 }
 
-int place_take(struct place *place, const struct options *options, int id)
+int place_take(void *context, struct options *options, int id)
 {
+	struct place *place = context;
+
 	if (id >= PLACE_PREFIX && !place->redis)
 		place->redis = id;
 	switch (id) {
@@ -200,4 +202,9 @@ int place_complete(struct place *place, const struct options *options, const cha
 		return check_url(place, options);
 	snprintf(place->name, sizeof place->name, "%s", place->path);
 	return 0;
+}
+
+int place_check(void *place, const struct options *options)
+{
+	return place_complete(place, options, NULL);
 }

@@ -45,13 +45,16 @@ struct place {
 	}
 
 /* Take an option from PLACE_STORE on, or an operand. Returns 0, or OPTIONS_ERROR after a message. */
-int place_take(struct place *place, const struct options *options, int id);
+int place_take(void *place, struct options *options, int id);
 
 /*
  * Find out the place after the last option. Store a second operand, which is a file, or NULL in *file; where file is
  * NULL there must be none. Returns 0, or OPTIONS_ERROR after a message.
  */
 int place_complete(struct place *place, const struct options *options, const char **file);
+
+/* The same without a file. */
+int place_check(void *place, const struct options *options);
 
 /* ---- store.c */
 
