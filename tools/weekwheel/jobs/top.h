@@ -50,12 +50,6 @@ struct top_wheels {
 	int has_forecast, is_virtual;
 };
 
-/*
- * Ask the server for counts that are out of date, and turn the hands. The caller has set `overdue` and `reserved`; all
- * else is zero at first. Return 0, or -1 after a message.
- */
-int top_wheels_read(struct jobs *jobs, struct top_wheels *wheels);
-
 /* Turn the hands to that time. */
 void top_wheels_turn(struct top_wheels *wheels, uint64_t now);
 
@@ -77,7 +71,7 @@ struct top_sample {
 	char oldest[40]; /* how long the first ready job has been overdue, in seconds; "": unknown */
 };
 
-/* Ask the server, and update the wheels from the previous sample. Return 0, or -1 after a message. */
+/* Ask the server, and update the wheels, which are zero at first. Return 0, or -1 after a message. */
 int top_sample(struct jobs *jobs, struct top_sample *sample, struct top_wheels *wheels);
 void top_sample_free(struct top_sample *sample);
 

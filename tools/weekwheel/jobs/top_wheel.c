@@ -101,7 +101,7 @@ static uint64_t first_span(const struct top_wheel_kind *kind, const uint64_t ten
 	return sum;
 }
 
-static int read_wheels(struct jobs *jobs, struct top_wheels *wheels)
+static int read_counts(struct jobs *jobs, struct top_wheels *wheels)
 {
 	uint64_t counts[COUNT_MAX], tenths[TENTHS];
 	struct reply reply;
@@ -149,14 +149,15 @@ static int read_clock(struct jobs *jobs, struct top_wheels *wheels)
 	return 0;
 }
 
-int top_wheels_read(struct jobs *jobs, struct top_wheels *wheels)
+/* Turn the hands, and ask the server for counts that are out of date. */
+static int read_wheels(struct jobs *jobs, struct top_wheels *wheels)
 {
 	int answer = 1;
 
 	if (read_clock(jobs, wheels))
 		return -1;
 	if (!wheels->is_asked || wheels->has_forecast)
-		answer = read_wheels(jobs, wheels);
+		answer = read_counts(jobs, wheels);
 	wheels->has_forecast = answer == 0;
 	wheels->is_asked = 1;
 	return answer < 0 ? -1 : 0;
@@ -214,7 +215,7 @@ int top_sample(struct jobs *jobs, struct top_sample *sample, struct top_wheels *
 		return -1;
 	wheels->overdue = sample->all.ready;
 	wheels->reserved = sample->all.reserved;
-	return top_wheels_read(jobs, wheels);
+	return read_wheels(jobs, wheels);
 }
 
 void top_sample_free(struct top_sample *sample)
