@@ -12,14 +12,14 @@ static const struct option table[] = {
     JOBS_OPTIONS,
 };
 
-struct kick {
+struct kick_command {
 	struct jobs jobs;
 	uint64_t id, bound;
 };
 
 static int take_option(void *context, struct options *options, int id)
 {
-	struct kick *kick = context;
+	struct kick_command *kick = context;
 
 	if (id == ID)
 		return jobs_whole(options, "id", 1, UINT64_MAX, &kick->id, "the id of a job, a whole number");
@@ -31,7 +31,7 @@ static int take_option(void *context, struct options *options, int id)
 
 static int check(void *context, const struct options *options)
 {
-	const struct kick *kick = context;
+	const struct kick_command *kick = context;
 
 	if ((kick->id != 0) == (kick->bound != 0))
 		return jobs_complain(options, "give either how many jobs at most, or --id of one");
@@ -40,7 +40,7 @@ static int check(void *context, const struct options *options)
 
 static int run(void *context)
 {
-	struct kick *kick = context;
+	struct kick_command *kick = context;
 	struct client *client = &kick->jobs.client;
 	uint64_t count = 1;
 	struct reply reply;
@@ -57,7 +57,7 @@ static int run(void *context)
 const struct jobs_command command_kick = {
     .name = "weekwheel kick",
     JOBS_TABLE(table),
-    .context = &(struct kick){.id = 0},
+    .context = &(struct kick_command){.id = 0},
     .server = JOBS_USING_TUBE,
     .take = take_option,
     .check = check,

@@ -27,7 +27,7 @@ enum { PAGE_MAX = 1000, STATES = 4 };
 static const struct table_column columns[] = {{"ID", 1}, {"STATE", 0}, {"TUBE", 0}, {"KEY", 0}, {"DUE", 0}, {"IN", 1},
     {"PRIORITY", 1}, {"ATTEMPTS", 1}, {"BYTES", 1}, {"ERROR", 0}};
 
-struct list {
+struct list_command {
 	struct jobs jobs;
 	const char *states;
 	char prefix[JOBS_KEY_TEXT];
@@ -38,7 +38,7 @@ struct list {
 	struct table table;
 };
 
-static int take_states(struct list *list, const struct options *options)
+static int take_states(struct list_command *list, const struct options *options)
 {
 	static const char *const names[STATES] = {"delayed", "ready", "reserved", "buried"};
 	const char *at = options->value;
@@ -61,7 +61,7 @@ static int take_states(struct list *list, const struct options *options)
 
 static int take_option(void *context, struct options *options, int id)
 {
-	struct list *list = context;
+	struct list_command *list = context;
 
 	switch (id) {
 	case STATE:
@@ -80,7 +80,7 @@ static int take_option(void *context, struct options *options, int id)
 	}
 }
 
-static int ask(struct list *list, struct reply *reply)
+static int ask(struct list_command *list, struct reply *reply)
 {
 	uint64_t left = list->from || list->to ? PAGE_MAX : list->limit - list->shown;
 	char filter[2 * JOBS_KEY_TEXT] = "";
@@ -111,7 +111,7 @@ static uint64_t due_of(const char *line, size_t size)
 	return is_wall ? ns : time_now() + ns;
 }
 
-static int is_wanted(const struct list *list, const char *line, size_t size)
+static int is_wanted(const struct list_command *list, const char *line, size_t size)
 {
 	char state[20];
 	uint64_t due;
@@ -123,7 +123,7 @@ static int is_wanted(const struct list *list, const char *line, size_t size)
 	       (!list->to || due < list->to);
 }
 
-static void add_due(struct list *list, const char *line, size_t size, const char *state)
+static void add_due(struct list_command *list, const char *line, size_t size, const char *state)
 {
 	char left_text[40], text[DURATION_TEXT];
 	struct duration_problem problem;
@@ -139,7 +139,7 @@ static void add_due(struct list *list, const char *line, size_t size, const char
 	table_cell(&list->table, "%s", left ? duration_format(text, left) : "-");
 }
 
-static void add_row(struct list *list, const char *line, size_t size)
+static void add_row(struct list_command *list, const char *line, size_t size)
 {
 	char state[20], text[CLIENT_LINE], shown[300];
 	uint64_t attempts = json_whole(line, size, "attempts");
@@ -160,7 +160,7 @@ static void add_row(struct list *list, const char *line, size_t size)
 	table_cell(&list->table, "%s", *text ? text : "-");
 }
 
-static void take_line(struct list *list, const char *line, size_t size)
+static void take_line(struct list_command *list, const char *line, size_t size)
 {
 	if (json_member(line, size, "id").kind != JSON_NUMBER) {
 		list->next = json_whole(line, size, "next");
@@ -177,7 +177,7 @@ static void take_line(struct list *list, const char *line, size_t size)
 	}
 }
 
-static void take_page(struct list *list, const struct reply *reply)
+static void take_page(struct list_command *list, const struct reply *reply)
 {
 	size_t at = 0;
 
@@ -194,7 +194,7 @@ static void take_page(struct list *list, const struct reply *reply)
 	}
 }
 
-static int write_pages(struct list *list)
+static int write_pages(struct list_command *list)
 {
 	struct reply reply;
 	uint64_t previous;
@@ -218,7 +218,7 @@ static int write_pages(struct list *list)
 
 static int run(void *context)
 {
-	struct list *list = context;
+	struct list_command *list = context;
 	int failed;
 
 	table_begin(&list->table, columns, sizeof columns / sizeof *columns);
@@ -230,7 +230,7 @@ static int run(void *context)
 const struct jobs_command command_list = {
     .name = "weekwheel list",
     JOBS_TABLE(table),
-    .context = &(struct list){.limit = 100},
+    .context = &(struct list_command){.limit = 100},
     .server = JOBS_CONNECTED,
     .no_operand = "; a job alone is shown by 'weekwheel peek'",
     .take = take_option,

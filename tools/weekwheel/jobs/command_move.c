@@ -16,7 +16,7 @@ static const struct option table[] = {
     JOBS_OPTIONS,
 };
 
-struct move {
+struct move_command {
 	struct jobs jobs;
 	uint64_t id, delay, at, version;
 	int has_delay, has_at;
@@ -24,7 +24,7 @@ struct move {
 
 static int take_option(void *context, struct options *options, int id)
 {
-	struct move *move = context;
+	struct move_command *move = context;
 
 	switch (id) {
 	case IN:
@@ -42,7 +42,7 @@ static int take_option(void *context, struct options *options, int id)
 
 static int check(void *context, const struct options *options)
 {
-	const struct move *move = context;
+	const struct move_command *move = context;
 
 	if ((move->id != 0) == (*move->jobs.key != 0))
 		return jobs_complain(options, "give the id of a job, or --key");
@@ -51,7 +51,7 @@ static int check(void *context, const struct options *options)
 	return 0;
 }
 
-static int ask(struct move *move, struct reply *reply)
+static int ask(struct move_command *move, struct reply *reply)
 {
 	char verb[JOBS_KEY_TEXT + 20];
 	char when[DURATION_TEXT];
@@ -72,7 +72,7 @@ static int ask(struct move *move, struct reply *reply)
 
 static int run(void *context)
 {
-	struct move *move = context;
+	struct move_command *move = context;
 	char when[DURATION_TEXT], name[JOBS_KEY_TEXT];
 	struct reply reply;
 	uint64_t version, now, due;
@@ -101,7 +101,7 @@ static int run(void *context)
 const struct jobs_command command_move = {
     .name = "weekwheel move",
     JOBS_TABLE(table),
-    .context = &(struct move){.id = 0},
+    .context = &(struct move_command){.id = 0},
     .server = JOBS_USING_TUBE,
     .take = take_option,
     .check = check,

@@ -23,7 +23,7 @@ static const struct option table[] = {
     JOBS_OPTIONS,
 };
 
-struct peek {
+struct peek_command {
 	struct jobs jobs;
 	uint64_t id;
 	const char *which; /* "ready", ... or NULL */
@@ -35,7 +35,7 @@ struct peek {
 
 static int take_option(void *context, struct options *options, int id)
 {
-	struct peek *peek = context;
+	struct peek_command *peek = context;
 	static const char *const names[] = {NULL, "ready", "delayed", "buried"};
 
 	peek->chosen++;
@@ -47,7 +47,7 @@ static int take_option(void *context, struct options *options, int id)
 
 static int check(void *context, const struct options *options)
 {
-	const struct peek *peek = context;
+	const struct peek_command *peek = context;
 
 	if (peek->chosen + (*peek->jobs.key != 0) != 1)
 		return jobs_complain(options, "give one of: the id of a job, --key, --ready, --delayed, --buried");
@@ -56,7 +56,7 @@ static int check(void *context, const struct options *options)
 	return 0;
 }
 
-static int find(struct peek *peek, struct reply *reply)
+static int find(struct peek_command *peek, struct reply *reply)
 {
 	char verb[JOBS_KEY_TEXT + 20];
 
@@ -70,7 +70,7 @@ static int find(struct peek *peek, struct reply *reply)
 }
 
 /* On a terminal, '.' replaces bytes that could control it. Files and pipes get the bytes unchanged. */
-static void show_body(const struct peek *peek)
+static void show_body(const struct peek_command *peek)
 {
 	int terminal = isatty(STDOUT_FILENO);
 
@@ -83,7 +83,7 @@ static void show_body(const struct peek *peek)
 		putchar('\n');
 }
 
-static void show(const struct peek *peek, const struct reply *stats)
+static void show(const struct peek_command *peek, const struct reply *stats)
 {
 	if (peek->jobs.json) {
 		putchar('{');
@@ -100,7 +100,7 @@ static void show(const struct peek *peek, const struct reply *stats)
 
 static int run(void *context)
 {
-	struct peek *peek = context;
+	struct peek_command *peek = context;
 	struct client *client = &peek->jobs.client;
 	struct reply reply;
 	uint64_t id;
@@ -123,8 +123,8 @@ static int run(void *context)
 const struct jobs_command command_peek = {
     .name = "weekwheel peek",
     JOBS_TABLE(table),
-    .context = &(struct peek){.id = 0},
-    .flag = offsetof(struct peek, body),
+    .context = &(struct peek_command){.id = 0},
+    .flag = offsetof(struct peek_command, body),
     .server = JOBS_USING_TUBE,
     .take = take_option,
     .check = check,

@@ -27,7 +27,7 @@ static const struct option table[] = {
 static const char *const phases[] = {"it was opened", "its jobs were counted", "its indices were compared"};
 
 /* What one look found; shared with the process that looks. */
-struct look {
+struct fsck_look {
 	int phase;
 	int is_open;     /* the numbers below are known */
 	int is_unstable; /* another process writes to it */
@@ -44,7 +44,7 @@ struct fsck {
 	struct place place;
 	int json;
 	FILE *problems; /* a line each */
-	struct look *look;
+	struct fsck_look *look;
 };
 
 static void tell(const char *problem, void *context)
@@ -59,7 +59,7 @@ static void tell(const char *problem, void *context)
 
 static int count_job(const struct ww_job_info *info, void *context)
 {
-	struct look *look = context;
+	struct fsck_look *look = context;
 	unsigned state = info->state;
 
 	look->jobs++;
@@ -89,7 +89,7 @@ static void tell_error(struct fsck *fsck, int error)
 
 static void look_at(struct fsck *fsck, const struct store *store)
 {
-	struct look *look = fsck->look;
+	struct fsck_look *look = fsck->look;
 	int error = ww_jobs_stats(store->jobs, &look->stats);
 
 	look->shards = store->is_shared ? store_redis_shards(store) : 0;
@@ -158,7 +158,7 @@ static int look_once(struct fsck *fsck)
 static int look(struct fsck *fsck)
 {
 	const struct timespec pause = {0, 20000000};
-	const struct look *look = fsck->look;
+	const struct fsck_look *look = fsck->look;
 	uint64_t problems = 0;
 	uint64_t hash = 0;
 
@@ -211,7 +211,7 @@ static void say_json(const char *problem, size_t size, uint64_t number)
 
 static void write_text(struct fsck *fsck)
 {
-	const struct look *look = fsck->look;
+	const struct fsck_look *look = fsck->look;
 	const uint64_t *states = look->states;
 
 	each_problem(fsck, say_text);
@@ -237,7 +237,7 @@ static void write_text(struct fsck *fsck)
 
 static void write_json(struct fsck *fsck)
 {
-	const struct look *look = fsck->look;
+	const struct fsck_look *look = fsck->look;
 	const uint64_t *states = look->states;
 
 	printf("{\"sound\": %s, \"problems\": [", look->problems ? "false" : "true");
@@ -262,7 +262,8 @@ static void write_json(struct fsck *fsck)
 static int run(void *context)
 {
 	struct fsck *fsck = context;
-	struct look *shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	struct fsck_look *shared =
+	    mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	int failed;
 
 	if (shared == MAP_FAILED)

@@ -32,7 +32,7 @@ enum { BATCH_JOBS = 1000, BATCH_BYTES = 16 << 20, SHARED_BYTES = 4 << 20 };
 enum { MESSAGES_MAX = 20, KEYS_MAX = 2048, BODY_KEPT = 1 << 16 };
 
 /* A line in a batch. */
-struct entry {
+struct import_entry {
 	struct line line;
 	uint64_t number;
 };
@@ -44,11 +44,11 @@ struct import {
 	int replace, json;
 	struct store store;
 	struct input input;
-	struct entry **entries;  /* BATCH_JOBS of them, made as they are needed */
-	struct ww_job_put *puts; /* one for each entry */
-	struct keys *keys;       /* of the batch, after the names of their tubes */
-	size_t jobs;             /* in the batch */
-	uint64_t bytes;          /* of their bodies */
+	struct import_entry **entries; /* BATCH_JOBS of them, made as they are needed */
+	struct ww_job_put *puts;       /* one for each entry */
+	struct keys *keys;             /* of the batch, after the names of their tubes */
+	size_t jobs;                   /* in the batch */
+	uint64_t bytes;                /* of their bodies */
 	int64_t shift;
 	uint64_t number;            /* of the line */
 	uint64_t begun;             /* the first line of the batch that is being written; 0: none */
@@ -91,7 +91,7 @@ static int stop(struct import *import, int error)
 
 /* ---- Batches */
 
-static int bury(struct import *import, const struct entry *entry, uint64_t id)
+static int bury(struct import *import, const struct import_entry *entry, uint64_t id)
 {
 	const struct line *line = &entry->line;
 	struct ww_jobs *jobs = import->store.jobs;
@@ -108,7 +108,7 @@ static int bury(struct import *import, const struct entry *entry, uint64_t id)
 }
 
 /* Handle the result of a job of the batch. */
-static int settle(struct import *import, const struct entry *entry, const struct ww_job_put *put)
+static int settle(struct import *import, const struct import_entry *entry, const struct ww_job_put *put)
 {
 	if (put->result == WW_EOVERFLOW)
 		return leave_out(import, entry->number, "it is due in more than 146 years; expected an earlier 'due'");
@@ -218,7 +218,7 @@ static void hold_back(struct import *import, struct ww_job_spec *spec)
 	spec->due += late;
 }
 
-static void set_time(struct import *import, struct entry *entry)
+static void set_time(struct import *import, struct import_entry *entry)
 {
 	struct ww_job_spec *spec = &entry->line.spec;
 	const int64_t shift = import->shift;
@@ -229,7 +229,7 @@ static void set_time(struct import *import, struct entry *entry)
 		hold_back(import, spec);
 }
 
-static int check_key(struct import *import, const struct entry *entry, uint64_t *same)
+static int check_key(struct import *import, const struct import_entry *entry, uint64_t *same)
 {
 	const struct ww_job_spec *spec = &entry->line.spec;
 	int error;
@@ -249,7 +249,7 @@ static int check_key(struct import *import, const struct entry *entry, uint64_t 
 
 static int take_line(struct import *import, const char *text, size_t size)
 {
-	struct entry *entry = import->entries[import->jobs];
+	struct import_entry *entry = import->entries[import->jobs];
 	size_t place = import->jobs;
 	char excerpt[60];
 	uint64_t same;
