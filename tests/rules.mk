@@ -43,12 +43,14 @@ $(foreach source,$(FUZZ_SRC),$(eval $(call named,fuzz,$(source)): $(call objects
 $(FUZZERS): $(ARCHIVES)
 	$(link) $(ALL_LIBS)
 
-# T=name runs one program, script or Check case, T='a b_*' those that match. SKIP names those to leave out, ONLY those
-# to take: test programs, whose % stands for any text. What does not run is not built. With WRAP, scripts have nothing
-# to show.
+# T=name runs one program, script or Check case, T='a b_*' the programs and scripts that match. SKIP names those to leave
+# out, ONLY those to take: test programs, whose % stands for any text. What does not run is not built; for a Check case,
+# whose program is not known here, all is. With WRAP, scripts have nothing to show.
 SCRIPTS = $(if $(WRAP),,$(EXAMPLES) $(TEST_SCRIPTS) $(FUZZERS))
 ALL_TESTS = $(if $(ONLY),$(filter $(addprefix $(B)/tests/test_,$(ONLY)),$(TESTS)),$(TESTS) $(SCRIPTS))
-RUN = $(filter-out $(if $(T),,$(foreach name,$(SKIP),%/$(name) %/$(name).sh %/$(name).py)),$(ALL_TESTS))
+MATCHING = $(foreach path,$(ALL_TESTS),$(if $(filter $(subst *,%,$(T) $(T:%=test_%) $(T:%=fuzz_%)),$(basename $(notdir $(path)))),$(path)))
+RUN = $(or $(strip $(MATCHING)),$(CHOSEN))
+CHOSEN = $(filter-out $(if $(T),,$(foreach name,$(SKIP),%/$(name) %/$(name).sh %/$(name).py)),$(ALL_TESTS))
 # A misspelt name would take nothing or leave nothing out, and all would look well.
 KNOWN := $(basename $(notdir $(shell find tests tools/examples -name '*.c' -o -name 'test_*.sh' -o -name 'test_*.py')))
 UNKNOWN = $(foreach name,$(ONLY),$(if $(filter $(B)/tests/test_$(name),$(TESTS)),,$(name))) $(filter-out $(KNOWN),$(SKIP) $(TEST_ASIDE))

@@ -1,4 +1,4 @@
-/* The one file that knows xxHash. */
+/* Hashing with xxHash, which no other file includes, and the secret for it. */
 
 #include "lib/base/hash.h"
 
@@ -47,7 +47,7 @@ int ww_hash_secret_make(struct hash_secret *secret)
 	int cancel;
 	int error;
 
-	/* All these are points of thread cancellation, and whoever makes a map does not expect one. */
+	/* These calls are cancellation points, and creating a map is not. */
 	(void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	error = fill(secret->bytes, sizeof secret->bytes);
 	(void)pthread_setcancelstate(cancel, &cancel);

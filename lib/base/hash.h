@@ -2,19 +2,18 @@
 #define LIB_BASE_HASH_H
 
 /*
- * Hashes of keys that somebody else may have chosen: XXH3 of xxHash with a secret of random bytes, a table's own.
+ * Hashes of keys that an attacker may have chosen: XXH3 of xxHash with a secret of random bytes, one for each table.
  *
- * What it resists: who does not see hashes cannot prepare keys that crowd one place of a table. No pair of keys is
- * known that has equal hashes under every secret. With keys of up to 8 bytes there is none: for one length, hashing
- * them is a bijection.
+ * What it resists: an attacker who does not see hashes cannot prepare keys that crowd one part of a table. No pair of
+ * keys is known that has equal hashes under every secret. Among keys of up to 8 bytes and one length there is none:
+ * hashing them is a bijection.
  *
- * What it does not: it is no cryptographic function, and nothing is proven. Pairs of keys of 32 to 240 bytes are
+ * What it does not resist: it is no cryptographic function, and nothing is proven. Pairs of keys of 32 to 240 bytes are
  * known that have equal hashes under one secret in 2^27 instead of 2^64 (xxHash's issue 1127; XXH3's 128 bits have
- * them, too). Longer keys are mixed by products of 32 bits, and nobody promises more for them. That gives some equal
- * pairs, as a table of millions, which uses 32 bits of a hash, has anyway, but no thousands in one place. Somebody
- * who measures the time of each lookup, and goes on from the pairs he finds, may learn enough of the secret to get
- * there; one who reads the secret does at once. What it costs then is time: equal hashes are walked along, and none
- * is lost.
+ * them, too). Longer keys are mixed by products of 32 bits, without any promise. That gives some equal pairs, as a
+ * table of millions, which uses 32 bits of a hash, has anyway, but not thousands in one part. An attacker who measures
+ * the time of each lookup, and goes on from the pairs found, may learn enough of the secret for that; one who reads the
+ * secret has it at once. The cost is time: equal hashes are walked along, and no key is lost.
  */
 
 #include <stddef.h>

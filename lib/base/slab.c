@@ -1,3 +1,5 @@
+/* Records of one size: chunks of them, and the list of unused ones. */
+
 #include <string.h>
 
 #include "lib/base/slab.h"
@@ -23,7 +25,7 @@ void ww_slab_destroy(struct slab *slab)
 	ww_slab_init(slab, slab->size, allocator);
 }
 
-/* An array with room for this many chunks: the slab's own, or a larger one, whose room is in *room. NULL: no memory. */
+/* An array with room for this many chunks: the slab's own or a larger one. *room gets its size. NULL: no memory. */
 static char **find_array(const struct slab *slab, uint32_t chunks, uint32_t *room)
 {
 	const struct ww_allocator *allocator = slab->allocator;
@@ -41,7 +43,7 @@ static char **find_array(const struct slab *slab, uint32_t chunks, uint32_t *roo
 	return array;
 }
 
-/* Put `count` chunks at the array's `end`, or none. */
+/* Put `count` chunks at the array's `end`, or none on error. */
 static int fill_array(const struct slab *slab, char **end, uint32_t count)
 {
 	const struct ww_allocator *allocator = slab->allocator;
@@ -70,7 +72,7 @@ static void use_array(struct slab *slab, char **array, uint32_t room)
 		slab->allocator->free(slab->allocator->user, former, former_room * sizeof *former);
 }
 
-/* Make so many chunks more; on error nothing has changed. */
+/* Add so many chunks. On error nothing has changed. */
 static int add_chunks(struct slab *slab, uint32_t count)
 {
 	const struct ww_allocator *allocator = slab->allocator;

@@ -2,17 +2,16 @@
 #define LIB_BASE_SLAB_H
 
 /*
- * Records of one size, named by indices: a record never moves, and its memory stays a record of this slab until the
- * slab is destroyed, so that whoever looks at a stale index finds a record and can tell by its generation that it is
- * another.
+ * Records of one size, named by indices. A record never moves, and its memory stays a record of this slab until the
+ * slab is destroyed. A stale index therefore still leads to a record, whose generation tells that it is another one.
  *
  *     chunk[0] --> | 0 | 1 | ... | 511 |
  *     chunk[1] --> | 512 | ... | 1023 |
  *
- * Which records are unused stands in the first bytes of some of the unused ones, a list of blocks of indices. A plain
- * list would go from record to record: in a process that has run long the next one lies anywhere, and taking it is
- * waiting for its cache line only to learn which comes after it. A block tells the next ones in advance, and they are
- * prefetched; and it takes no memory of its own.
+ * Unused records are listed in blocks of indices, which lie in the first bytes of some of them and take no memory of
+ * their own. A plain list would go from record to record. In a process that has run long, the next one lies anywhere,
+ * and taking it waits for its cache line only to learn which comes after it. A block names the next ones in advance,
+ * and they are prefetched.
  *
  *     top --> | next | count | 9 4 700 3 ... | --> | next | count | ... |
  *
@@ -30,7 +29,7 @@
 #define SLAB_NONE UINT32_MAX
 #define SLAB_BLOCK 10u
 
-/* What an unused record begins with: its owner keeps nothing of meaning there. */
+/* The beginning of an unused record, where its owner keeps nothing. */
 struct slab_unused {
 	uint32_t next;
 	uint32_t count;
@@ -43,7 +42,7 @@ struct slab {
 	size_t size;     /* of a record: a multiple of 8, at least sizeof(struct slab_unused) */
 	uint32_t chunks; /* that exist */
 	uint32_t room;   /* chunks that the array has room for */
-	uint32_t unused; /* how many are */
+	uint32_t unused; /* number of unused records */
 	uint32_t top;    /* the first block, or SLAB_NONE */
 };
 
@@ -53,12 +52,10 @@ void ww_slab_init(struct slab *slab, size_t size, const struct ww_allocator *all
 /* Give all memory back. */
 void ww_slab_destroy(struct slab *slab);
 
-/* See to it that `records` more can be taken. WW_ENOMEM: no memory, or over SLAB_MAX; nothing has changed. */
+/* Make sure that `records` more can be taken. WW_ENOMEM: no memory, or over SLAB_MAX; nothing has changed. */
 int ww_slab_reserve(struct slab *slab, size_t records);
 
-/*
- * Take a record, SLAB_NONE if there is no memory. One that was never taken before is all zero after struct slab_unused.
- */
+/* Take a record, or SLAB_NONE without memory. A record that was never taken is all zero after struct slab_unused. */
 uint32_t ww_slab_take(struct slab *slab);
 
 /* Give a record back. */

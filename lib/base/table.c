@@ -1,4 +1,4 @@
-/* What changes a table: entries put in and taken out, and the threshold moved. */
+/* All that changes a table: entries are put in and taken out, and the threshold moves. */
 
 #include "lib/base/table.h"
 
@@ -44,7 +44,7 @@ static int resize_segment(struct table *table, uint32_t first, uint32_t lines)
 {
 	const struct ww_allocator *allocator = table->allocator;
 	struct table_line **segment = &table->segment[first / TABLE_SEGMENT], *made = NULL;
-	uint32_t before = table->lines - first;
+	uint32_t former = table->lines - first;
 
 	if (lines > 0) {
 		made = allocator->allocate(allocator->user, lines * sizeof *made);
@@ -52,10 +52,10 @@ static int resize_segment(struct table *table, uint32_t first, uint32_t lines)
 			return WW_ENOMEM;
 		memset(made, 0xff, lines * sizeof *made);
 	}
-	if (before > 0) {
+	if (former > 0) {
 		if (made != NULL)
-			memcpy(made, *segment, (before < lines ? before : lines) * sizeof *made);
-		allocator->free(allocator->user, *segment, before * sizeof *made);
+			memcpy(made, *segment, (former < lines ? former : lines) * sizeof *made);
+		allocator->free(allocator->user, *segment, former * sizeof *made);
 	}
 	*segment = made;
 	table->lines = first + lines;
@@ -83,7 +83,7 @@ static void cut(struct table *table)
 		return;
 	if (end < first)
 		end = first;
-	/* Nothing is pushed on past a line that is not full, and these are nobody's home. */
+	/* Nothing is pushed on past a line that is not full, and the lines behind are no entry's home. */
 	if (table_line(table, end - 1)->entry[LAST] != TABLE_EMPTY || resize_segment(table, first, end - first))
 		return;
 	if (table->capacity > 8 && segments(table->lines) <= table->capacity / 4)
@@ -156,14 +156,14 @@ static uint64_t first_of(uint32_t home, uint32_t lines)
 /* Move entry k of line i, which the threshold passes. */
 static int move(struct table *table, uint32_t i, uint32_t k, uint64_t threshold)
 {
-	uint64_t entry = table_line(table, i)->entry[k], before = table->threshold;
+	uint64_t entry = table_line(table, i)->entry[k], former = table->threshold;
 
 	take(table, i, k);
 	table->threshold = threshold;
 	if (put(table, entry) == WW_OK)
 		return WW_OK;
-	/* At its old place there is room. */
-	table->threshold = before;
+	/* There is room where it was. */
+	table->threshold = former;
 	(void)put(table, entry);
 	return WW_ENOMEM;
 }
@@ -232,16 +232,16 @@ static void begin_to_grow(struct table *table, uint32_t lines)
 	table->growing = 1;
 }
 
-/* While no entry was moved. */
+/* No entry was moved yet. */
 static void give_up_growing(struct table *table)
 {
-	uint32_t before;
+	uint32_t former;
 
 	table->high = table->low;
 	do {
-		before = table->lines;
+		former = table->lines;
 		cut(table);
-	} while (table->lines < before);
+	} while (table->lines < former);
 }
 
 static void begin_to_shrink(struct table *table, uint32_t lines)
@@ -314,7 +314,7 @@ int ww_table_remove(struct table *table, uint64_t hash, uint32_t index)
 
 		begin_to_shrink(table, lines > table->minimum ? lines : table->minimum);
 	}
-	/* Without memory it goes on another time. */
+	/* Without memory, the next call goes on. */
 	(void)step(table);
 	return WW_OK;
 }
@@ -326,7 +326,7 @@ int ww_table_reserve(struct table *table, size_t n)
 
 	if (n > TABLE_NONE)
 		return WW_EINVAL;
-	/* What is under way comes to its end first. */
+	/* Finish what is under way. */
 	while (error == WW_OK && table->low != table->high)
 		error = step(table);
 	if (error == WW_OK && lines > table->high)

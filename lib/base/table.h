@@ -2,14 +2,12 @@
 #define LIB_BASE_TABLE_H
 
 /*
- * A map from the hash of a key to the index of a record that the caller keeps elsewhere. The keys are the caller's,
- * too: a lookup asks him whether the record that it found is the right one.
+ * A map from the hash of a key to the index of a record. Records and keys are the caller's: a lookup asks whether the
+ * record that it found is the right one.
  *
- * The data structure, explained here once.
- *
- * An *entry* is 64 bits: the high half of the hash above the index. Entries are sorted, and lie in *lines* of eight,
- * a cache line each. The *home* of an entry is the line that its hash stands for when the hashes are spread evenly
- * over the lines. It lies in its home, or in the next line with room if that is full of lesser ones, and pushes
+ * An *entry* is 64 bits: the high half of the hash above the index. Entries are sorted, and lie in *lines* of eight, a
+ * cache line each. The *home* of an entry is the line that its hash stands for when the hashes are spread evenly over
+ * the lines. An entry lies in its home, or in the next line with room if the home is full of lesser ones. It pushes
  * greater ones on. With hashes of 8 bits, lines of 4 entries, and 8 lines, of 32 hashes each:
  *
  *     line 0    03 1a  -  -
@@ -17,30 +15,29 @@
  *     line 2    3b 44 5e  -     3b has its home in line 1
  *     line 3     -  -  -  -     unused places are greater than any entry
  *
- * A search ends at the first entry that is not less than it seeks, mostly in the home, for what is missing, too: on
- * average it looks at 1.1 lines after the table has grown and at 1.3 before, which are neighbours. And nothing but the
- * entries decides where they lie, so that no churn can spoil a table.
+ * A search ends at the first entry that is not less than the one sought, mostly in the home, also if the key is
+ * missing. On average it looks at 1.1 lines after the table has grown and at 1.3 before, which are neighbours. Where
+ * entries lie depends on nothing but the entries: no churn can spoil a table.
  *
  * The table grows by a fifth and in place: lines are added behind the others, and each insertion moves a few entries,
- * the greatest first, to where the larger number of lines has their homes. The *threshold* tells those that have
- * moved:
+ * the greatest first, to their homes among the larger number of lines. The *threshold* divides the entries:
  *
  *     entries below the threshold             entries from the threshold on
  *     |  home: hash * low >> 32  |--> ... -->|  home: hash * high >> 32     |
  *     line 0                                                      line high - 1, and some spare ones
  *
  * It shrinks the same way: the threshold rises, and the least entries move first. An entry has all of the hash that
- * this takes, so that no record is touched. The other half of the hash is not used: in a table of ten million, one
- * miss in four hundred asks about a record that has the same 32 bits.
+ * this takes, and no record is touched. The other half of the hash is not used: in a table of ten million, one miss in
+ * four hundred asks about a record that has the same 32 bits.
  *
- * Lines come in *segments* of 8 KiB, so that growing neither copies the table nor asks for a large block. Only the
- * last may be shorter, and is copied when it grows.
+ * Lines come in *segments* of 8 KiB: growing neither copies the table nor asks for a large block. Only the last segment
+ * may be shorter, and is copied when it grows.
  *
  * Memory: 9.2 bytes a key before it grows and 11.0 while it does; it shrinks at 12.8, and takes 13.5 at most
  * meanwhile. Below a thousand keys the spare lines, half a KiB, weigh more.
  *
  * Errors: 0 or a negative WW_E*; on error the table maps what it did before, but may hold more memory.
- * Threads: none but one at a time; lookups may run beside each other.
+ * Threads: one at a time; lookups may run at the same time as other lookups.
  */
 
 #include <stddef.h>
@@ -65,14 +62,14 @@ struct table {
 	uint64_t threshold;
 	size_t count;
 	uint32_t low;      /* lines that the homes of entries below the threshold are spread over */
-	uint32_t high;     /* and of the others; the same where it neither grows nor shrinks */
+	uint32_t high;     /* and of the others; equal to low unless the table grows or shrinks */
 	uint32_t lines;    /* that exist; the last is never full, so that a walk along full lines ends */
 	uint32_t capacity; /* segments that there are pointers for */
 	uint32_t minimum;  /* lines below which it does not shrink */
 	int growing;       /* which way the threshold goes while low is not high */
 };
 
-/* Whether the record at the index has the key that is sought, which the context tells. */
+/* Whether the record at the index has the key that is sought; the context says which. */
 typedef int table_same_fn(const void *context, uint32_t index);
 
 /* Make an empty table, embedded in the caller's. The allocator is not copied. Errors: WW_ENOMEM. */
@@ -82,8 +79,8 @@ int ww_table_init(struct table *table, const struct ww_allocator *allocator);
 void ww_table_destroy(struct table *table);
 
 /*
- * Map the hash to the index. The caller sees to it that the key is absent, and the pair of hash and index surely.
- * Constant time, whatever the size, but for hashes that are equal: it walks along these.
+ * Map the hash to the index. The caller ensures that the pair of hash and index is absent, and the key, too.
+ * Constant time, whatever the size, except that it walks along equal hashes.
  * Errors: WW_EINVAL: the index is TABLE_NONE. WW_ENOMEM.
  */
 int ww_table_insert(struct table *table, uint64_t hash, uint32_t index);

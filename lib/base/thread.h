@@ -1,14 +1,16 @@
 #ifndef LIB_BASE_THREAD_H
 #define LIB_BASE_THREAD_H
 
+/* Starting and joining the threads of the libraries. */
+
 #include <pthread.h>
 #include <signal.h>
 #include <stddef.h>
 
 /*
- * Start a thread of the library's, with signals blocked: they are the application's. But not those that a thread raises
- * by its own fault: blocked, they would end the process and ask no handler, such as that of a crash reporter. Returns
- * an errno.
+ * Start a thread of the library with signals blocked: they are the application's. Signals of the thread's own faults
+ * are not blocked, as they would then end the process without a call of its handler, such as a crash reporter's.
+ * Returns an errno.
  */
 static inline int thread_start(pthread_t *thread, void *(*run)(void *), void *argument)
 {
@@ -26,7 +28,7 @@ static inline int thread_start(pthread_t *thread, void *(*run)(void *), void *ar
 	return error;
 }
 
-/* Wait for a thread's end; no point of cancellation, which would leave it unknown who waits. */
+/* Wait for a thread's end. No point of cancellation: the caller could not tell whether the thread was joined. */
 static inline void thread_join(pthread_t thread)
 {
 	int state;

@@ -1,4 +1,4 @@
-/* Which addresses may be called: classes of addresses by the registries of special ones, and lists of ranges. */
+/* Which addresses may be called: classes by IANA's registries of special addresses, and lists of ranges. */
 #include "lib/callback/address.h"
 
 #include <arpa/inet.h>
@@ -9,28 +9,23 @@
 
 #include "weekwheel/callback.h"
 
-enum {
-	V4_BITS = 96,
-	NETWORKS = WW_CALLBACK_LOOPBACK | WW_CALLBACK_PRIVATE | WW_CALLBACK_LINK_LOCAL | WW_CALLBACK_SPECIAL
-};
+enum { V4_BITS = 96 };
 
 static const unsigned char mapped[12] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
 
-/* The first that fits says what an address is; one that fits none is public. */
-struct class
-{
+/* The first that fits is the class of an address; one that fits none is public. */
+struct address_class {
 	unsigned char address[16];
 	unsigned bits;
 	uint32_t is;
 };
 
-/* IPv4, by IANA's registry of special-purpose addresses. */
-static const struct class v4[] = {
+static const struct address_class v4[] = {
     {{127}, 8, WW_CALLBACK_LOOPBACK}, {{10}, 8, WW_CALLBACK_PRIVATE}, {{172, 16}, 12, WW_CALLBACK_PRIVATE},
     {{192, 168}, 16, WW_CALLBACK_PRIVATE}, {{100, 64}, 10, WW_CALLBACK_PRIVATE}, /* carriers' translation */
     {{169, 254}, 16, WW_CALLBACK_LINK_LOCAL},
     {{0}, 8, WW_CALLBACK_SPECIAL}, /* this host, on Linux the same as loopback */
-    {{192, 0, 0}, 24, WW_CALLBACK_SPECIAL}, {{192, 0, 2}, 24, WW_CALLBACK_SPECIAL}, /* documentation, and below */
+    {{192, 0, 0}, 24, WW_CALLBACK_SPECIAL}, {{192, 0, 2}, 24, WW_CALLBACK_SPECIAL}, /* documentation, and the next */
     {{198, 51, 100}, 24, WW_CALLBACK_SPECIAL}, {{203, 0, 113}, 24, WW_CALLBACK_SPECIAL},
     {{192, 88, 99}, 24, WW_CALLBACK_SPECIAL}, /* relays of 6to4 */
     {{198, 18}, 15, WW_CALLBACK_SPECIAL},     /* benchmarks */
@@ -38,7 +33,7 @@ static const struct class v4[] = {
     {{240}, 4, WW_CALLBACK_SPECIAL},          /* reserved, and broadcast */
 };
 
-static const struct class v6[] = {
+static const struct address_class v6[] = {
     {{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1}, 128, WW_CALLBACK_LOOPBACK}, {{0xfc}, 7, WW_CALLBACK_PRIVATE},
     {{0xfe, 0xc0}, 10, WW_CALLBACK_PRIVATE}, {{0xfe, 0x80}, 10, WW_CALLBACK_LINK_LOCAL},
     {{0x20, 0x01, 0x0d, 0xb8}, 32, WW_CALLBACK_SPECIAL}, /* documentation */
@@ -49,14 +44,14 @@ static const struct class v6[] = {
     {{0}, 0, WW_CALLBACK_SPECIAL},                       /* all else: unspecified, mapped, NAT64, multicast, unused */
 };
 
-/* Where an IPv6 address has one of IPv4 in it. */
+/* IPv6 addresses with an IPv4 address inside, and its offset. */
 static const struct {
 	unsigned char address[16];
 	unsigned bits;
 	unsigned at;
 } inside[] = {
     {{0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff}, 96, 12},
-    {{0}, 96, 12}, /* as it was written once */
+    {{0}, 96, 12}, /* IPv4-compatible, obsolete */
     {{0, 0x64, 0xff, 0x9b}, 96, 12},
     {{0, 0x64, 0xff, 0x9b, 0, 1}, 48, 12},
     {{0x20, 0x02}, 16, 2},
@@ -71,7 +66,7 @@ static int fits(const unsigned char *address, const unsigned char *range, unsign
 	return !rest || (address[bits / 8] ^ range[bits / 8]) >> (8 - rest) == 0;
 }
 
-static uint32_t class_of(const struct class *classes, size_t count, const unsigned char *address)
+static uint32_t class_of(const struct address_class *classes, size_t count, const unsigned char *address)
 {
 	for (size_t i = 0; i < count; i++)
 		if (fits(address, classes[i].address, classes[i].bits))
@@ -87,14 +82,14 @@ static int is_listed(const struct callback_range *list, size_t count, const unsi
 	return 0;
 }
 
-/* An IPv4 address as all are compared. */
+/* An IPv4 address in 16 bytes. */
 static void widen(const unsigned char *address, unsigned char *whole)
 {
 	memcpy(whole, mapped, sizeof mapped);
 	memcpy(whole + sizeof mapped, address, 4);
 }
 
-/* Whether one of IPv4 is inside that is never called, whatever allows the one around it. */
+/* Whether a denied IPv4 address is inside. */
 static int hides_denied(const struct callback_ranges *ranges, const unsigned char *address)
 {
 	unsigned char whole[16];
@@ -159,12 +154,12 @@ int ww_callback_address_may(const struct callback_ranges *ranges, const struct s
 uint32_t ww_callback_address_lacks(const struct callback_ranges *ranges, const struct sockaddr *address)
 {
 	struct callback_ranges more = *ranges;
-	uint32_t lacks = NETWORKS & ~ranges->networks;
+	uint32_t lacks = CALLBACK_NETWORKS & ~ranges->networks;
 
 	more.networks |= lacks;
 	if (!ww_callback_address_may(&more, address))
 		return 0;
-	for (uint32_t network = 1; network <= NETWORKS; network <<= 1) {
+	for (uint32_t network = 1; network <= CALLBACK_NETWORKS; network <<= 1) {
 		more.networks = ranges->networks | (lacks & ~network);
 		if (ww_callback_address_may(&more, address))
 			lacks &= ~network;

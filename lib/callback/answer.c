@@ -1,4 +1,20 @@
-/* The end of a transfer: what comes of it. */
+/*
+ * The end of a transfer, and the result of its delivery.
+ *
+ *   2xx, or a status of config.success   finish
+ *   408, 425, 429, 5xx                   retry, after Retry-After or the job's backoff
+ *   3xx                                  redirect, or bury
+ *   any other status                     bury
+ *   no answer, or half of one            retry; bury if all addresses of the host are forbidden or the URL is bad
+ *
+ * A redirection is followed like this:
+ *   1. Only a request that would be repeated unchanged: 301, 302, 307 and 308; 303 for GET and HEAD alone.
+ *   2. At most config.redirects times, and to the same scheme: https never falls back to http.
+ *   3. The delivery waits for the new host, keeps its lease, and goes there with what is left of its time.
+ *   4. Another host gets the job's plain headers only, and no signature (callback_send.c). That holds from then on,
+ *      also back at the first host.
+ *   5. The new address must be permitted like any other.
+ */
 #include <stdio.h>
 #include <string.h>
 
@@ -20,7 +36,7 @@ static int is_passing(long status)
 	return status == 408 || status == 425 || status == 429 || (status >= 500 && status <= 599);
 }
 
-/* Whether Retry-After has a number too great for libcurl, which then takes it for none. */
+/* Whether Retry-After has a number too great for libcurl, which then ignores it. */
 static int is_beyond_numbers(const struct delivery *delivery)
 {
 	struct curl_header *header;
@@ -31,7 +47,7 @@ static int is_beyond_numbers(const struct delivery *delivery)
 	return strlen(digits) > 18 && strspn(digits, "0123456789") == strlen(digits);
 }
 
-/* How long the receiver wants to be left alone, or the job's backoff. */
+/* The delay that the receiver asks for, or the job's backoff. */
 static uint64_t retry_after(const struct delivery *delivery)
 {
 	const uint64_t most = delivery->callback->config.retry_after_max;
@@ -44,14 +60,9 @@ static uint64_t retry_after(const struct delivery *delivery)
 	return (uint64_t)seconds > most / WW_SECOND ? most : (uint64_t)seconds * WW_SECOND;
 }
 
-static void bury_status(struct delivery *delivery, long status, const char *why)
-{
-	ww_callback_result(delivery, CALLBACK_BURY, 0, "HTTP %ld: %s", status, why);
-}
-
 /* ---- Redirections */
 
-/* Whether this is one that would be sent once more as it is. */
+/* Whether the redirected request is the same request. */
 static int keeps_method(const struct delivery *delivery, long status)
 {
 	struct ww_callback_request request;
@@ -60,12 +71,12 @@ static int keeps_method(const struct delivery *delivery, long status)
 		return 1;
 	if (status != 303 || ww_callback_parse(delivery->lease.body, delivery->lease.body_length, &request, NULL))
 		return 0;
-	struct span method = {request.method, request.method_length};
+	struct text_span method = {request.method, request.method_length};
 	return ww_callback_text_is(method, "GET") || ww_callback_text_is(method, "HEAD");
 }
 
-/* Where it is to go, or NULL and why not. */
-static const char *next_url(const struct delivery *delivery, struct span *url, struct callback_url *parts)
+/* Find where it goes. Returns NULL, or why it cannot. */
+static const char *next_url(const struct delivery *delivery, struct text_span *url, struct callback_url *parts)
 {
 	char *location = NULL;
 	struct callback_url now;
@@ -73,13 +84,13 @@ static const char *next_url(const struct delivery *delivery, struct span *url, s
 
 	if (curl_easy_getinfo(delivery->easy, CURLINFO_REDIRECT_URL, &location) || !location)
 		return "a redirection to nowhere";
-	*url = (struct span){location, strcspn(location, "#")};
+	*url = (struct text_span){location, strcspn(location, "#")};
 	if (url->size > WW_CALLBACK_URL_MAX)
 		return "a redirection to a URL that is too long";
 	reason = ww_callback_text_url(*url, parts);
 	if (reason)
 		return reason;
-	(void)ww_callback_text_url((struct span){delivery->url, delivery->url_size - 1}, &now);
+	(void)ww_callback_text_url((struct text_span){delivery->url, delivery->url_size - 1}, &now);
 	if (now.scheme.size != parts->scheme.size)
 		return "a redirection to another scheme";
 	return NULL;
@@ -89,20 +100,17 @@ static void redirect(struct delivery *delivery, long status)
 {
 	struct ww_callback *callback = delivery->callback;
 	struct callback_url parts;
-	struct span url;
+	struct text_span url;
 	const char *reason;
 
-	if (!keeps_method(delivery, status)) {
-		bury_status(delivery, status, "no success, and nothing that can be followed");
-		return;
-	}
-	if (delivery->redirects == callback->config.redirects) {
-		bury_status(delivery, status, "one redirection more than are followed");
-		return;
-	}
-	reason = next_url(delivery, &url, &parts);
+	if (!keeps_method(delivery, status))
+		reason = "no success, and nothing that can be followed";
+	else if (delivery->redirects == callback->config.redirects)
+		reason = "one redirection more than are followed";
+	else
+		reason = next_url(delivery, &url, &parts);
 	if (reason) {
-		bury_status(delivery, status, reason);
+		ww_callback_result(delivery, CALLBACK_BURY, 0, "HTTP %ld: %s", status, reason);
 		return;
 	}
 	if (ww_callback_direct(delivery, url, &parts)) {
@@ -111,8 +119,7 @@ static void redirect(struct delivery *delivery, long status)
 	}
 	delivery->redirects++;
 	callback->counters.redirects++;
-	ww_callback_remove(delivery);
-	ww_callback_add(delivery, CALLBACK_WAITING);
+	ww_callback_move(delivery, CALLBACK_WAITING);
 }
 
 /* ---- Results */
@@ -135,7 +142,7 @@ static void judge(struct delivery *delivery, long status)
 		    delivery, CALLBACK_BURY, 0, "HTTP %ld%s%.*s", status, colon, size, delivery->beginning);
 }
 
-/* Who reads it can seldom change the job, but the pusher. */
+/* No address may be called. The error names the pusher's options: its reader can change these, seldom the job. */
 static void refuse(struct delivery *delivery)
 {
 	static const struct {
@@ -162,7 +169,7 @@ static void fail(struct delivery *delivery, CURLcode code, long status)
 {
 	const char *said = delivery->failure[0] ? delivery->failure : curl_easy_strerror(code);
 
-	/* If one of its addresses might be called, that one may answer the next time. */
+	/* An address that may be called may answer the next time. */
 	if (delivery->refused_count && !delivery->allowed_count)
 		refuse(delivery);
 	else if (code == CURLE_URL_MALFORMAT || code == CURLE_UNSUPPORTED_PROTOCOL)

@@ -2,7 +2,7 @@
 #define LIB_CALLBACK_CALLBACK_INTERNAL_H
 
 /*
- * A pusher, from inside. A *delivery* is a lease and what is done with it; it is in one of three lists:
+ * The inside of a pusher. A *delivery* is a lease and its request; it is in one of three lists:
  *
  *     reserved                  room at its host              result known
  *     --------> WAITING ----------------------> UNDER WAY ----------------------> UNTOLD --> told, and freed
@@ -11,12 +11,13 @@
  *                 +----------------------------------+                              |
  *                 +-----------------------------------------------------------------+
  *
- * Everything is done by one thread, in turns (callback_run.c): look at what libcurl has finished, tell results, start
- * what may start, reserve as much as there is room for, and sleep until something happens. So nothing here is locked
- * but what other threads read: counters.
+ * One thread does everything (callback_run.c tells its turns). Therefore nothing is locked; the counters that other
+ * threads read are atomic.
  *
- * Two clocks: leases are in the store's elapsed time, which a test may stand still; all else is in ns of
- * CLOCK_BOOTTIME.
+ * A result is kept until the store has taken it. While the store does not answer, untold deliveries count against
+ * in_flight: no new request starts once that many results wait.
+ *
+ * Two clocks: leases use the store's elapsed time, which a test may stop; all else is ns of CLOCK_BOOTTIME.
  */
 
 #include <curl/curl.h>
@@ -26,6 +27,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "lib/base/memory.h"
+#include "lib/base/time.h"
 #include "lib/callback/address.h"
 #include "lib/callback/text.h"
 #include "weekwheel/callback.h"
@@ -34,25 +37,20 @@ struct host;
 
 enum callback_state { CALLBACK_WAITING, CALLBACK_UNDER_WAY, CALLBACK_UNTOLD, CALLBACK_STATES };
 
-/* What the store is to be told. */
-enum callback_outcome {
-	CALLBACK_FINISH,
-	CALLBACK_RETRY,
-	CALLBACK_BURY,
-	CALLBACK_GIVE_BACK /* it was not tried */
-};
+/* The call of the store that tells a result. GIVE_BACK: the request was never sent. */
+enum callback_outcome { CALLBACK_FINISH, CALLBACK_RETRY, CALLBACK_BURY, CALLBACK_GIVE_BACK };
 
 struct delivery {
 	struct ww_callback *callback;
 	struct delivery *next; /* in the list of its state */
-	struct delivery *before;
+	struct delivery *prev;
 	enum callback_state state;
 
 	struct ww_lease lease;
 	uint64_t run;     /* ns that the lease lasts from a touch on */
-	uint64_t touched; /* when it was renewed last, or taken; of the store's time */
+	uint64_t touched; /* when it was taken or last renewed, by the store's time */
 
-	/* Where the request goes now: the job's URL, or that of the last redirection. */
+	/* Where the request goes: the job's URL, or that of the last redirection. */
 	char *url;
 	size_t url_size; /* of the block, NUL included */
 	struct host *host;
@@ -60,16 +58,16 @@ struct delivery {
 	int is_elsewhere; /* it was redirected to another host */
 	uint64_t began;   /* the first of its requests */
 
-	/* Of the transfer under way. */
+	/* The transfer under way. */
 	CURL *easy;
 	struct curl_slist *headers;
 	size_t head_bytes;
 	size_t body_bytes;
-	int is_cut; /* it was longer than is read: the body, or the head if that is too long */
-	unsigned refused_count;
+	int is_cut;             /* we stopped reading: the body is longer than response_max */
+	unsigned refused_count; /* addresses that may not be called, and that may */
 	unsigned allowed_count;
-	char refused[64]; /* the last address that may not be called */
-	uint32_t lacks;   /* the networks that it would have to have for it, or 0 */
+	char refused[64]; /* the last refused address */
+	uint32_t lacks;   /* the networks that would permit it, or 0 */
 	char failure[CURL_ERROR_SIZE];
 	char beginning[128]; /* of the answer's body */
 	size_t beginning_size;
@@ -79,16 +77,16 @@ struct delivery {
 	char error[WW_JOB_ERROR_MAX + 1];
 };
 
-struct list {
+struct delivery_list {
 	struct delivery *first;
 	struct delivery *last;
 	_Atomic size_t count;
 };
 
-/* A host and port with deliveries, in callback_host.c's table; freed with the last one. */
+/* A host and port with deliveries, in callback_host.c's table; freed with the last of them. */
 struct host {
 	struct host *next;
-	size_t deliveries; /* that name it */
+	size_t deliveries;
 	size_t under_way;
 	unsigned port;
 	size_t size;
@@ -113,41 +111,31 @@ struct ww_callback {
 	_Atomic int closing;
 	_Atomic uint64_t grace_ends;
 
-	struct list lists[CALLBACK_STATES];
-	struct delivery *spare; /* forgotten ones, to be used again */
+	struct delivery_list lists[CALLBACK_STATES];
+	struct delivery *spare; /* forgotten deliveries, for reuse */
 	size_t spares;
 	struct host **hosts;
 	size_t host_buckets; /* a power of two */
 	struct counters counters;
 
-	/* The store: whether it answers, and when to ask it again if it did not. */
+	/* The store: whether it fails, and when to ask it again. */
 	int is_lost;
 	uint64_t ask_again;
 	uint64_t pause;
 	uint64_t look; /* when to look for ready jobs, unless woken */
-	uint64_t tend; /* when leases of waiting deliveries are to be looked at */
-	int more;      /* the last look did not find the end */
-	/* While as many wait as may (callback_take.c). */
-	uint64_t *rests; /* of each tube: until when it is not asked */
-	size_t turn;     /* which tube is asked first */
+	uint64_t tend; /* when to look at the leases of waiting deliveries */
+	int more;      /* the last look left ready jobs behind */
+	/* While no more deliveries may wait (callback_take.c). */
+	uint64_t *rests; /* by tube: until when it is not asked */
+	size_t turn;     /* the tube that is asked first */
 	int left;        /* jobs were returned for want of room */
 	uint64_t random;
 	size_t untold_at_end;
 };
 
-/* ---- callback.c: memory, time, lists */
-
-void *ww_callback_allocate(const struct ww_callback *callback, size_t size);
-void ww_callback_free(const struct ww_callback *callback, void *block, size_t size);
-uint64_t ww_callback_time(void);
-/* Add a delivery to the end of the list of that state; remove it from the one that it is in. */
-void ww_callback_add(struct delivery *delivery, enum callback_state state);
-void ww_callback_remove(struct delivery *delivery);
-void ww_callback_say(const struct ww_callback *callback, const char *format, ...) __attribute__((format(printf, 2, 3)));
-
 /* ---- callback_config.c */
 
-/* Copy *config, with what it points to, into a pusher that is all 0 but for its allocator. */
+/* Copy *config, and all that it points to, into a pusher that is all 0 but for its allocator. */
 int ww_callback_config_copy(struct ww_callback *callback, const struct ww_callback_config *config);
 void ww_callback_config_free(struct ww_callback *callback);
 
@@ -160,22 +148,24 @@ void ww_callback_host_leave(struct ww_callback *callback, struct host *host);
 
 void *ww_callback_run(void *argument);
 
-/* ---- callback_store.c: what the store is asked and told */
+/* ---- callback_store.c */
 
-/* Whether the store may be asked now, after it was lost. */
+/* Report a sentence. */
+void ww_callback_say(const struct ww_callback *callback, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* Whether the store may be asked now: it works, or the pause after its failure is over. */
 int ww_callback_store_may(const struct ww_callback *callback, uint64_t now);
-/* It failed: leave it alone for a while. */
+/* The store failed: leave it alone for a while. */
 void ww_callback_store_lost(struct ww_callback *callback, int error, uint64_t now);
-/* Take the answer of a call into account. Returns 1 if it says that the store is lost for now. */
+/* Judge the result of a call. Returns 1 if the store failed. */
 int ww_callback_store_failed(struct ww_callback *callback, int error, uint64_t now);
 /*
- * Renew a lease that has waited. Returns 0 if that cannot be done now, or if the lease has ended: then the delivery is
- * gone.
+ * Renew a lease before its request is sent, if an eighth of it is over. Returns 0 if the store fails now, or if the
+ * lease has ended: then the delivery is gone.
  */
 int ww_callback_freshen(struct delivery *delivery, uint64_t now);
-/* Renew leases that wait, as soon as half of one is over. */
+/* Renew leases of waiting deliveries, each when half of it is over. */
 void ww_callback_tend(struct ww_callback *callback, uint64_t now);
-/* Tell what is untold, until the store is lost. */
+/* Tell the store all results, until it fails. */
 void ww_callback_tell(struct ww_callback *callback, uint64_t now);
 /* ns that a request may take now; 0: the lease is over. */
 uint64_t ww_callback_time_left(const struct delivery *delivery, uint64_t now);
@@ -184,38 +174,40 @@ uint64_t ww_callback_time_left(const struct delivery *delivery, uint64_t now);
 
 /* Whether there is room for another request. */
 int ww_callback_may_start(const struct ww_callback *callback);
-/* Take as many leases as there is room for, if it is time to look. */
+/* Take as many leases as there is room for, if it is time for that. */
 void ww_callback_take(struct ww_callback *callback, uint64_t now);
 
 /* ---- callback_delivery.c */
 
-/* The result of a delivery is known: it is to be told. error NULL: none. */
+/* Move a delivery to the end of the list of that state. */
+void ww_callback_move(struct delivery *delivery, enum callback_state state);
+/* The result of a delivery is known, and it becomes untold. format NULL: no error. */
 void ww_callback_result(struct delivery *delivery, enum callback_outcome outcome, uint64_t delay, const char *format,
     ...) __attribute__((format(printf, 4, 5)));
-/* A lease was taken: send its request if its host has room, or else let it wait. */
+/* A lease was taken: send its request if its host has room; otherwise it waits. */
 void ww_callback_accept(struct delivery *delivery, uint64_t now);
-/* Let it go to that URL next, which is allowed. Errors: WW_ENOMEM: it stays where it is. */
-int ww_callback_direct(struct delivery *delivery, struct span url, const struct callback_url *parts);
-/* It becomes a spare one. */
+/* Send it to that URL next, which is valid. Errors: WW_ENOMEM: nothing changes. */
+int ww_callback_direct(struct delivery *delivery, struct text_span url, const struct callback_url *parts);
+/* The delivery becomes a spare one. */
 void ww_callback_forget(struct delivery *delivery);
-/* See to it that there are so many spare ones. Returns how many of them there are. */
+/* Make that many spare ones. Returns how many there are, `wanted` at most. */
 size_t ww_callback_prepare(struct ww_callback *callback, size_t wanted);
-/* Take a spare one: all 0, and in no list. */
+/* Take a spare one: all 0, in no list. */
 struct delivery *ww_callback_fresh(struct ww_callback *callback);
 void ww_callback_free_spares(struct ww_callback *callback);
 
 /* ---- callback_send.c */
 
-/* Start the request of a delivery that waits. */
+/* Start the request of a waiting delivery. */
 void ww_callback_send(struct delivery *delivery, uint64_t now);
-/* Take the transfer out of libcurl's hands. What it knows of it is still there. */
+/* Stop the transfer. What libcurl knows about it remains. */
 void ww_callback_stop(struct delivery *delivery);
-/* Free what the transfer had. */
+/* Free the transfer. */
 void ww_callback_clean(struct delivery *delivery);
 
 /* ---- callback_answer.c */
 
-/* A transfer has ended: decide what comes of it. */
+/* A transfer has ended: decide the result. */
 void ww_callback_answer(struct delivery *delivery, CURLcode code);
 
 #endif

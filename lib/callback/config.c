@@ -1,4 +1,4 @@
-/* The configuration of a pusher: its defaults, what it may be, and a copy of it. */
+/* The configuration of a pusher: its defaults, its limits, and the pusher's copy of it. */
 #include <openssl/crypto.h>
 #include <string.h>
 
@@ -40,11 +40,8 @@ static int bounds_are_good(const struct ww_callback_config *config)
 
 static int flags_are_good(const struct ww_callback_config *config)
 {
-	const uint32_t networks =
-	    WW_CALLBACK_LOOPBACK | WW_CALLBACK_PRIVATE | WW_CALLBACK_LINK_LOCAL | WW_CALLBACK_SPECIAL;
-
 	return config->schemes && !(config->schemes & ~(WW_CALLBACK_HTTP | WW_CALLBACK_HTTPS)) &&
-	       !(config->networks & ~networks);
+	       !(config->networks & ~CALLBACK_NETWORKS);
 }
 
 static int lists_are_good(const struct ww_callback_config *config)
@@ -67,46 +64,39 @@ static int lists_are_good(const struct ww_callback_config *config)
 
 /* ---- Copies. What could not be copied is NULL; ww_callback_config_free frees the others. */
 
-static void *copy(const struct ww_callback *callback, const void *data, size_t size)
+/* A copy, or NULL of nothing. Without memory it is NULL, too, and *failed is set. */
+static void *copy(const struct ww_callback *callback, const void *data, size_t size, int *failed)
 {
-	void *block = ww_callback_allocate(callback, size);
+	void *block = data && size ? memory_take(callback->allocator, size) : NULL;
 
 	if (block)
 		memcpy(block, data, size);
+	*failed |= data && size && !block;
 	return block;
 }
 
-static int copy_string(const struct ww_callback *callback, const char **string)
+static const char *copy_string(const struct ww_callback *callback, const char *string, int *failed)
 {
-	if (*string)
-		*string = copy(callback, *string, strlen(*string) + 1);
-	return *string != NULL;
+	return copy(callback, string, string ? strlen(string) + 1 : 0, failed);
 }
 
-static int copy_tubes(struct ww_callback *callback, const struct ww_callback_config *config)
+static void copy_tubes(struct ww_callback *callback, const struct ww_callback_config *config, int *failed)
 {
-	size_t size = config->tube_count * sizeof *config->tubes;
-	const char **tubes = ww_callback_allocate(callback, size);
+	const char **tubes = memory_take_zeroed(callback->allocator, config->tube_count * sizeof *tubes);
 
-	if (!tubes)
-		return 0;
-	memset(tubes, 0, size);
+	*failed |= !tubes;
 	callback->config.tubes = tubes;
-	callback->config.tube_count = config->tube_count;
-	for (size_t i = 0; i < config->tube_count; i++) {
-		tubes[i] = config->tubes[i];
-		if (!copy_string(callback, &tubes[i]))
-			return 0;
-	}
-	return 1;
+	callback->config.tube_count = tubes ? config->tube_count : 0;
+	for (size_t i = 0; i < callback->config.tube_count; i++)
+		tubes[i] = copy_string(callback, config->tubes[i], failed);
 }
 
-static int copy_ranges(const struct ww_callback *callback, const char *const *texts, size_t count,
+static int read_ranges(const struct ww_callback *callback, const char *const *texts, size_t count,
     struct callback_range **ranges, size_t *range_count)
 {
 	if (!count)
 		return WW_OK;
-	*ranges = ww_callback_allocate(callback, count * sizeof **ranges);
+	*ranges = memory_take(callback->allocator, count * sizeof **ranges);
 	if (!*ranges)
 		return WW_ENOMEM;
 	*range_count = count;
@@ -119,47 +109,30 @@ static int copy_ranges(const struct ww_callback *callback, const char *const *te
 int ww_callback_config_copy(struct ww_callback *callback, const struct ww_callback_config *config)
 {
 	struct ww_callback_config *mine = &callback->config;
+	struct callback_ranges *ranges = &callback->ranges;
+	int failed = 0;
 	int error;
 
 	if (!bounds_are_good(config) || !flags_are_good(config) || !lists_are_good(config))
 		return WW_EINVAL;
 	*mine = *config;
-	mine->tubes = NULL;
-	mine->tube_count = mine->success_count = mine->secret_length = 0;
-	mine->success = NULL;
-	mine->secret = NULL;
-	mine->ca_file = NULL;
-	mine->user_agent = config->user_agent ? config->user_agent : "weekwheel/" WW_VERSION;
-	callback->ranges.networks = config->networks;
-	error = copy_ranges(
-	    callback, config->deny, config->deny_count, &callback->ranges.deny, &callback->ranges.deny_count);
+	copy_tubes(callback, config, &failed);
+	mine->user_agent =
+	    copy_string(callback, config->user_agent ? config->user_agent : "weekwheel/" WW_VERSION, &failed);
+	mine->ca_file = copy_string(callback, config->ca_file, &failed);
+	mine->success = copy(callback, config->success, config->success_count * sizeof *config->success, &failed);
+	mine->secret = copy(callback, config->secret, config->secret_length, &failed);
+	ranges->networks = config->networks;
+	error = read_ranges(callback, config->deny, config->deny_count, &ranges->deny, &ranges->deny_count);
 	if (!error)
-		error = copy_ranges(callback, config->allow, config->allow_count, &callback->ranges.allow,
-		    &callback->ranges.allow_count);
-	if (error) {
-		mine->user_agent = NULL;
-		return error;
-	}
-	if (!copy_string(callback, &mine->user_agent) || !copy_tubes(callback, config))
-		return WW_ENOMEM;
-	mine->ca_file = config->ca_file;
-	if (config->ca_file && !copy_string(callback, &mine->ca_file))
-		return WW_ENOMEM;
-	if (config->success_count) {
-		mine->success = copy(callback, config->success, config->success_count * sizeof *config->success);
-		mine->success_count = mine->success ? config->success_count : 0;
-	}
-	if (config->secret) {
-		mine->secret = copy(callback, config->secret, config->secret_length);
-		mine->secret_length = mine->secret ? config->secret_length : 0;
-	}
-	return mine->success_count != config->success_count || (config->secret && !mine->secret) ? WW_ENOMEM : WW_OK;
+		error = read_ranges(callback, config->allow, config->allow_count, &ranges->allow, &ranges->allow_count);
+	return error ? error : failed ? WW_ENOMEM : WW_OK;
 }
 
 static void free_string(const struct ww_callback *callback, const char *string)
 {
 	if (string)
-		ww_callback_free(callback, (void *)(uintptr_t)string, strlen(string) + 1);
+		memory_give(callback->allocator, (void *)(uintptr_t)string, strlen(string) + 1);
 }
 
 void ww_callback_config_free(struct ww_callback *callback)
@@ -168,14 +141,15 @@ void ww_callback_config_free(struct ww_callback *callback)
 
 	for (size_t i = 0; i < mine->tube_count; i++)
 		free_string(callback, mine->tubes[i]);
-	ww_callback_free(callback, (void *)(uintptr_t)mine->tubes, mine->tube_count * sizeof *mine->tubes);
+	memory_give(callback->allocator, (void *)(uintptr_t)mine->tubes, mine->tube_count * sizeof *mine->tubes);
 	free_string(callback, mine->user_agent);
 	free_string(callback, mine->ca_file);
-	ww_callback_free(callback, (void *)(uintptr_t)mine->success, mine->success_count * sizeof *mine->success);
+	memory_give(callback->allocator, (void *)(uintptr_t)mine->success, mine->success_count * sizeof *mine->success);
 	if (mine->secret)
 		OPENSSL_cleanse((void *)(uintptr_t)mine->secret, mine->secret_length);
-	ww_callback_free(callback, (void *)(uintptr_t)mine->secret, mine->secret_length);
-	ww_callback_free(callback, callback->ranges.deny, callback->ranges.deny_count * sizeof *callback->ranges.deny);
-	ww_callback_free(
-	    callback, callback->ranges.allow, callback->ranges.allow_count * sizeof *callback->ranges.allow);
+	memory_give(callback->allocator, (void *)(uintptr_t)mine->secret, mine->secret_length);
+	memory_give(
+	    callback->allocator, callback->ranges.deny, callback->ranges.deny_count * sizeof *callback->ranges.deny);
+	memory_give(
+	    callback->allocator, callback->ranges.allow, callback->ranges.allow_count * sizeof *callback->ranges.allow);
 }

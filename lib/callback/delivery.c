@@ -5,6 +5,33 @@
 
 #include "lib/callback/callback_internal.h"
 
+static void add(struct delivery *delivery, enum callback_state state)
+{
+	struct delivery_list *list = &delivery->callback->lists[state];
+
+	delivery->state = state;
+	delivery->next = NULL;
+	delivery->prev = list->last;
+	*(list->last ? &list->last->next : &list->first) = delivery;
+	list->last = delivery;
+	list->count++;
+}
+
+static void leave(struct delivery *delivery)
+{
+	struct delivery_list *list = &delivery->callback->lists[delivery->state];
+
+	*(delivery->prev ? &delivery->prev->next : &list->first) = delivery->next;
+	*(delivery->next ? &delivery->next->prev : &list->last) = delivery->prev;
+	list->count--;
+}
+
+void ww_callback_move(struct delivery *delivery, enum callback_state state)
+{
+	leave(delivery);
+	add(delivery, state);
+}
+
 void ww_callback_result(
     struct delivery *delivery, enum callback_outcome outcome, uint64_t delay, const char *format, ...)
 {
@@ -18,24 +45,23 @@ void ww_callback_result(
 		(void)vsnprintf(delivery->error, sizeof delivery->error, format, arguments);
 		va_end(arguments);
 	}
-	/* A receiver's words, in a list or a log, must not pass for more than a line. */
+	/* A receiver's words must not look like several lines in a list or a log. */
 	for (char *at = delivery->error; *at; at++)
 		if ((unsigned char)*at < ' ' || (unsigned char)*at > '~')
 			*at = (unsigned char)*at <= ' ' ? ' ' : '?';
-	ww_callback_remove(delivery);
-	ww_callback_add(delivery, CALLBACK_UNTOLD);
+	ww_callback_move(delivery, CALLBACK_UNTOLD);
 }
 
-int ww_callback_direct(struct delivery *delivery, struct span url, const struct callback_url *parts)
+int ww_callback_direct(struct delivery *delivery, struct text_span url, const struct callback_url *parts)
 {
 	struct ww_callback *callback = delivery->callback;
-	char *block = ww_callback_allocate(callback, url.size + 1);
+	char *block = memory_take(callback->allocator, url.size + 1);
 	struct host *host;
 
 	if (!block)
 		return WW_ENOMEM;
 	if (ww_callback_host_take(callback, parts, &host)) {
-		ww_callback_free(callback, block, url.size + 1);
+		memory_give(callback->allocator, block, url.size + 1);
 		return WW_ENOMEM;
 	}
 	memcpy(block, url.data, url.size);
@@ -44,7 +70,7 @@ int ww_callback_direct(struct delivery *delivery, struct span url, const struct 
 		delivery->is_elsewhere |= host != delivery->host;
 		ww_callback_host_leave(callback, delivery->host);
 	}
-	ww_callback_free(callback, delivery->url, delivery->url_size);
+	memory_give(callback->allocator, delivery->url, delivery->url_size);
 	delivery->url = block;
 	delivery->url_size = url.size + 1;
 	delivery->host = host;
@@ -57,9 +83,9 @@ void ww_callback_accept(struct delivery *delivery, uint64_t now)
 	struct ww_callback_request request;
 	struct ww_callback_problem problem;
 	struct callback_url parts;
-	struct span url;
+	struct text_span url;
 
-	ww_callback_add(delivery, CALLBACK_WAITING);
+	add(delivery, CALLBACK_WAITING);
 	if (ww_callback_parse(delivery->lease.body, delivery->lease.body_length, &request, &problem)) {
 		ww_callback_result(delivery, CALLBACK_BURY, 0,
 		    "no request, as \"weekwheel put --url\" composes it: line %zu: %s", problem.line, problem.reason);
@@ -70,7 +96,7 @@ void ww_callback_accept(struct delivery *delivery, uint64_t now)
 		    request.body_length, config->body_max);
 		return;
 	}
-	url = (struct span){request.url, request.url_length};
+	url = (struct text_span){request.url, request.url_length};
 	(void)ww_callback_text_url(url, &parts);
 	if (!(config->schemes & (parts.scheme.size == 5 ? WW_CALLBACK_HTTPS : WW_CALLBACK_HTTP))) {
 		ww_callback_result(delivery, CALLBACK_BURY, 0,
@@ -84,29 +110,32 @@ void ww_callback_accept(struct delivery *delivery, uint64_t now)
 		ww_callback_send(delivery, now);
 }
 
-void ww_callback_forget(struct delivery *delivery)
+static void spare(struct delivery *delivery, struct ww_callback *callback)
 {
-	struct ww_callback *callback = delivery->callback;
-
-	ww_callback_remove(delivery);
-	if (delivery->host)
-		ww_callback_host_leave(callback, delivery->host);
-	ww_callback_free(callback, delivery->url, delivery->url_size);
-	ww_jobs_free(callback->config.jobs, delivery->lease.body);
 	delivery->next = callback->spare;
 	callback->spare = delivery;
 	callback->spares++;
 }
 
+void ww_callback_forget(struct delivery *delivery)
+{
+	struct ww_callback *callback = delivery->callback;
+
+	leave(delivery);
+	if (delivery->host)
+		ww_callback_host_leave(callback, delivery->host);
+	memory_give(callback->allocator, delivery->url, delivery->url_size);
+	ww_jobs_free(callback->config.jobs, delivery->lease.body);
+	spare(delivery, callback);
+}
+
 size_t ww_callback_prepare(struct ww_callback *callback, size_t wanted)
 {
 	while (callback->spares < wanted) {
-		struct delivery *delivery = ww_callback_allocate(callback, sizeof *delivery);
+		struct delivery *delivery = memory_take(callback->allocator, sizeof *delivery);
 		if (!delivery)
 			return callback->spares;
-		delivery->next = callback->spare;
-		callback->spare = delivery;
-		callback->spares++;
+		spare(delivery, callback);
 	}
 	return wanted;
 }
@@ -127,6 +156,6 @@ void ww_callback_free_spares(struct ww_callback *callback)
 	while (callback->spare) {
 		struct delivery *delivery = callback->spare;
 		callback->spare = delivery->next;
-		ww_callback_free(callback, delivery, sizeof *delivery);
+		memory_give(callback->allocator, delivery, sizeof *delivery);
 	}
 }

@@ -1,4 +1,4 @@
-/* Hosts that have deliveries: a table of lists. */
+/* The hosts that have deliveries: a hash table. */
 #include <string.h>
 #include <strings.h>
 
@@ -22,7 +22,7 @@ int ww_callback_host_take(struct ww_callback *callback, const struct callback_ur
 	                    strncasecmp(found->name, url->host.data, found->size) != 0))
 		found = found->next;
 	if (!found) {
-		found = ww_callback_allocate(callback, sizeof *found + url->host.size);
+		found = memory_take(callback->allocator, sizeof *found + url->host.size);
 		if (!found)
 			return WW_ENOMEM;
 		*found = (struct host){.next = *bucket, .port = url->port, .size = url->host.size};
@@ -44,5 +44,5 @@ void ww_callback_host_leave(struct ww_callback *callback, struct host *host)
 	while (*at != host)
 		at = &(*at)->next;
 	*at = host->next;
-	ww_callback_free(callback, host, sizeof *host + host->size);
+	memory_give(callback->allocator, host, sizeof *host + host->size);
 }

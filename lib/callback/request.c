@@ -3,7 +3,7 @@
 
 #include "lib/callback/text.h"
 
-/* What is left of the head, and which line comes next. */
+/* The rest of the head, and the number of the current line. */
 struct reader {
 	const char *at;
 	const char *end;
@@ -12,8 +12,8 @@ struct reader {
 	int too_big;
 };
 
-/* Take the next line, without its end. Returns 0 if there is none. */
-static int next_line(struct reader *reader, struct span *line)
+/* Take the next line, without its line end. Returns 0 if there is none. */
+static int next_line(struct reader *reader, struct text_span *line)
 {
 	size_t size = (size_t)(reader->end - reader->at);
 	const char *end;
@@ -21,7 +21,7 @@ static int next_line(struct reader *reader, struct span *line)
 	if (!size)
 		return 0;
 	end = memchr(reader->at, '\n', size);
-	*line = (struct span){reader->at, end ? (size_t)(end - reader->at) : size};
+	*line = (struct text_span){reader->at, end ? (size_t)(end - reader->at) : size};
 	reader->at = end ? end + 1 : reader->end;
 	reader->line++;
 	if (line->size && line->data[line->size - 1] == '\r')
@@ -29,7 +29,7 @@ static int next_line(struct reader *reader, struct span *line)
 	return 1;
 }
 
-static struct span trimmed(struct span text)
+static struct text_span trimmed(struct text_span text)
 {
 	while (text.size && (text.data[0] == ' ' || text.data[0] == '\t')) {
 		text.data++;
@@ -41,10 +41,10 @@ static struct span trimmed(struct span text)
 }
 
 /* Take the word up to the next space. */
-static struct span next_word(struct span *line)
+static struct text_span next_word(struct text_span *line)
 {
 	const char *space = line->size ? memchr(line->data, ' ', line->size) : NULL;
-	struct span word = {line->data, space ? (size_t)(space - line->data) : line->size};
+	struct text_span word = {line->data, space ? (size_t)(space - line->data) : line->size};
 
 	line->data += word.size;
 	line->size -= word.size;
@@ -52,8 +52,8 @@ static struct span next_word(struct span *line)
 	return word;
 }
 
-/* HTTP/1.1 and its like; empty is good as well. */
-static int is_version(struct span text)
+/* HTTP/1.1 and the like, or nothing. */
+static int is_version(struct text_span text)
 {
 	if (!text.size)
 		return 1;
@@ -62,11 +62,11 @@ static int is_version(struct span text)
 	return text.size == 6 || (text.size == 8 && text.data[6] == '.' && text_is_digit(text.data[7]));
 }
 
-static const char *read_first(struct reader *reader, struct span line, struct ww_callback_request *request)
+static const char *read_first(struct reader *reader, struct text_span line, struct ww_callback_request *request)
 {
 	struct callback_url parts;
-	struct span method = {"POST", 4};
-	struct span url;
+	struct text_span method = {"POST", 4};
+	struct text_span url;
 	const char *reason;
 
 	line = trimmed(line);
@@ -91,11 +91,11 @@ static const char *read_first(struct reader *reader, struct span line, struct ww
 	return reason;
 }
 
-static const char *read_header(struct reader *reader, struct span line, struct ww_callback_request *request)
+static const char *read_header(struct reader *reader, struct text_span line, struct ww_callback_request *request)
 {
 	struct ww_callback_header *header = &request->headers[request->header_count];
 	const char *colon = memchr(line.data, ':', line.size);
-	struct span value;
+	struct text_span value;
 
 	if (line.data[0] == ' ' || line.data[0] == '\t')
 		return "a header is continued, which is not allowed";
@@ -107,7 +107,7 @@ static const char *read_header(struct reader *reader, struct span line, struct w
 	}
 	header->name = line.data;
 	header->name_length = (size_t)(colon - line.data);
-	value = trimmed((struct span){colon + 1, line.size - header->name_length - 1});
+	value = trimmed((struct text_span){colon + 1, line.size - header->name_length - 1});
 	header->value = value.data;
 	header->value_length = value.size;
 	request->header_count++;
@@ -117,7 +117,7 @@ static const char *read_header(struct reader *reader, struct span line, struct w
 /* Read the lines up to the body. */
 static const char *read_head(struct reader *reader, struct ww_callback_request *request)
 {
-	struct span line;
+	struct text_span line;
 	const char *reason;
 
 	if (!next_line(reader, &line))
@@ -131,13 +131,13 @@ static const char *read_head(struct reader *reader, struct ww_callback_request *
 	return reason;
 }
 
-/* Where a head that is too long has to end; one byte later, so that it is seen. */
+/* The bytes that may belong to the head. */
 static size_t head_of(size_t length)
 {
 	return length > WW_CALLBACK_HEAD_MAX ? WW_CALLBACK_HEAD_MAX : length;
 }
 
-/* Whether the head ended by an empty line, rather than by the end of what is looked at. */
+/* Whether the head ended with an empty line, rather than with the bytes that may belong to it. */
 static int has_ended(const char *text, const struct reader *reader)
 {
 	size_t size = (size_t)(reader->at - text);
@@ -174,7 +174,7 @@ int ww_callback_parse(
 		return complain(problem, reader.line, reason, reader.too_big ? WW_ETOOBIG : WW_EINVAL);
 	read.body = reader.at;
 	read.body_length = (size_t)(text + length - reader.at);
-	if (read.body_length && ww_callback_text_is((struct span){read.method, read.method_length}, "HEAD"))
+	if (read.body_length && ww_callback_text_is((struct text_span){read.method, read.method_length}, "HEAD"))
 		return complain(problem, reader.line, "HEAD has no body", WW_EINVAL);
 	*request = read;
 	return WW_OK;
@@ -182,7 +182,7 @@ int ww_callback_parse(
 
 /* ---- Writing */
 
-/* As much as there is room for; counts all. */
+/* buffer NULL: only count the bytes. */
 struct writer {
 	char *buffer;
 	size_t length;
@@ -220,10 +220,11 @@ static int check(const struct ww_callback_request *request)
 		return WW_EINVAL;
 	if (request->url_length > WW_CALLBACK_URL_MAX || request->header_count > WW_CALLBACK_HEADERS_MAX)
 		return WW_ETOOBIG;
-	if (ww_callback_text_method((struct span){request->method, request->method_length}) ||
-	    ww_callback_text_url((struct span){request->url, request->url_length}, &parts))
+	if (ww_callback_text_method((struct text_span){request->method, request->method_length}) ||
+	    ww_callback_text_url((struct text_span){request->url, request->url_length}, &parts))
 		return WW_EINVAL;
-	if (request->body_length && ww_callback_text_is((struct span){request->method, request->method_length}, "HEAD"))
+	if (request->body_length &&
+	    ww_callback_text_is((struct text_span){request->method, request->method_length}, "HEAD"))
 		return WW_EINVAL;
 	for (size_t i = 0; i < request->header_count; i++) {
 		const struct ww_callback_header *header = &request->headers[i];

@@ -1,10 +1,24 @@
-/* The pusher's thread: its turns, and its end. */
+/*
+ * The pusher's thread: its turns, and its end.
+ *
+ * A turn:
+ *   1. libcurl goes on with its transfers; each that has ended gives its delivery a result, or a redirection.
+ *   2. Results are told to the store, which frees their room.
+ *   3. Leases of waiting deliveries are renewed.
+ *   4. Waiting deliveries start whose host has room.
+ *   5. Leases are reserved, as many as there is room for; those start or wait.
+ *   6. The thread sleeps in libcurl until a transfer, a wake, or the time when a step has to run again.
+ *
+ * When the pusher closes, nothing new starts, and waiting jobs are returned to the store at once; between redirections
+ * they are told as failed attempts. Requests under way may end until the grace is over. Then they are broken off and
+ * told as failed attempts, too. Results that the store still does not take are lost: their leases run out, and these
+ * jobs come again.
+ */
 #include "lib/callback/callback_internal.h"
 #include "weekwheel/driver.h"
 
 enum { SLEEP_MAX_MS = 1000 };
 
-/* Let libcurl go on, and take what has ended. */
 static void transfer(struct ww_callback *callback)
 {
 	struct CURLMsg *message;
@@ -22,7 +36,7 @@ static void transfer(struct ww_callback *callback)
 	}
 }
 
-/* Start what waits for a host that has room, the longest waiting first. */
+/* The longest waiting first. */
 static void start(struct ww_callback *callback, uint64_t now)
 {
 	struct delivery *next;
@@ -43,8 +57,8 @@ static uint64_t sooner(uint64_t a, uint64_t b)
 
 static void sleep_until_something_happens(struct ww_callback *callback, int closing)
 {
-	const struct list *lists = callback->lists;
-	uint64_t now = ww_callback_time();
+	const struct delivery_list *lists = callback->lists;
+	uint64_t now = time_now(CLOCK_BOOTTIME);
 	uint64_t until = now + SLEEP_MAX_MS * WW_MILLISECOND;
 
 	if (closing)
@@ -55,7 +69,7 @@ static void sleep_until_something_happens(struct ww_callback *callback, int clos
 		until = sooner(until, callback->tend);
 	if (lists[CALLBACK_UNTOLD].count)
 		until = now;
-	/* Nothing but what is under way goes on while the store is to be left alone. */
+	/* While the store is left alone, only the transfers go on. */
 	if (callback->ask_again > now)
 		until = closing ? sooner(callback->grace_ends, callback->ask_again) : callback->ask_again;
 	until = until > now ? until - now : 0;
@@ -89,7 +103,7 @@ static void break_off(struct ww_callback *callback)
 	}
 }
 
-/* Returns 1 when all is told, or the grace is over. */
+/* A turn of the end. Returns 1 when all is told, or the grace is over. */
 static int end(struct ww_callback *callback, uint64_t now)
 {
 	int over = now >= callback->grace_ends;
@@ -122,7 +136,7 @@ void *ww_callback_run(void *argument)
 	for (;;) {
 		int closing = callback->closing;
 		transfer(callback);
-		uint64_t now = ww_callback_time();
+		uint64_t now = time_now(CLOCK_BOOTTIME);
 		if (closing && end(callback, now))
 			break;
 		if (!closing) {

@@ -1,4 +1,4 @@
-/* Sending a request: what libcurl is told. */
+/* Sending a request: its headers, and libcurl's options and callbacks. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -14,7 +14,6 @@ enum { ANSWER_HEAD_MAX = 65536 };
 
 /* ---- Headers */
 
-/* A list of headers that is being made. */
 struct headers {
 	struct curl_slist *list;
 	int failed;
@@ -30,12 +29,12 @@ static void add_line(struct headers *headers, const char *line)
 		headers->failed = 1;
 }
 
-/* libcurl takes "name:" for "without that header", and "name;" for one with nothing in it. */
+/* To libcurl, "name:" means no such header, and "name;" one with an empty value. */
 static void add_job_header(
     struct headers *headers, const struct ww_callback *callback, const struct ww_callback_header *header)
 {
 	size_t size = header->name_length + header->value_length + 3;
-	char *line = ww_callback_allocate(callback, size);
+	char *line = memory_take(callback->allocator, size);
 
 	if (!line) {
 		headers->failed = 1;
@@ -44,7 +43,7 @@ static void add_job_header(
 	(void)snprintf(line, size, "%.*s%s%.*s", (int)header->name_length, header->name,
 	    header->value_length ? ": " : ";", (int)header->value_length, header->value_length ? header->value : "");
 	add_line(headers, line);
-	ww_callback_free(callback, line, size);
+	memory_give(callback->allocator, line, size);
 }
 
 static void add_number(struct headers *headers, const char *name, uint64_t number)
@@ -55,7 +54,7 @@ static void add_number(struct headers *headers, const char *name, uint64_t numbe
 	add_line(headers, line);
 }
 
-/* Bytes that are no letters, digits, - . _ ~ as %XX. */
+/* Bytes other than letters, digits, - . _ ~ are written as %XX. */
 static void add_bytes(struct headers *headers, const char *name, const void *data, size_t size)
 {
 	static const char digits[] = "0123456789ABCDEF";
@@ -111,13 +110,13 @@ static struct curl_slist *make_headers(const struct delivery *delivery, const st
 
 	for (size_t i = 0; i < request->header_count; i++) {
 		const struct ww_callback_header *header = &request->headers[i];
-		const struct span name = {header->name, header->name_length};
+		const struct text_span name = {header->name, header->name_length};
 		if (delivery->is_elsewhere && !ww_callback_text_is_plain(name))
 			continue;
 		has_type |= ww_callback_text_is(name, "Content-Type");
 		add_job_header(&headers, delivery->callback, header);
 	}
-	/* Not what libcurl would say of it, nor its question whether the body may come, which takes a round trip. */
+	/* Suppress libcurl's own Content-Type, and its question whether the body may come, which takes a round trip. */
 	if (!has_type)
 		add_line(&headers, "Content-Type:");
 	add_line(&headers, "Expect:");
@@ -204,20 +203,20 @@ static void set_transfer(CURL *easy, struct delivery *delivery, uint64_t left, C
 	uint64_t total = left / WW_MILLISECOND;
 	uint64_t connecting = config->connect_timeout / WW_MILLISECOND;
 
-	/* To libcurl 0 means no bound, and its own bound is that of a long in ms and an int. */
+	/* To libcurl, 0 means no limit; its own limit is an int of ms. */
 	total = total < 1 ? 1 : total > INT32_MAX ? INT32_MAX : total;
 	*code |= curl_easy_setopt(easy, CURLOPT_URL, delivery->url);
 	*code |= curl_easy_setopt(easy, CURLOPT_PATH_AS_IS, 1L);
 	*code |= curl_easy_setopt(easy, CURLOPT_PRIVATE, delivery);
 	*code |= curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
-	/* Otherwise to give a request up would wait for a name server that does not answer. */
+	/* Otherwise giving up a request would wait for a name server that does not answer. */
 	*code |= curl_easy_setopt(easy, CURLOPT_QUICK_EXIT, 1L);
 	*code |= curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS, (long)total);
 	*code |= curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, (long)(connecting < total ? connecting : total));
 	*code |= curl_easy_setopt(easy, CURLOPT_HTTP_VERSION, (long)CURL_HTTP_VERSION_2TLS);
 	/*
-	 * A second request to a server that turns out to speak HTTP/2 shares the connection of the first. Without TLS,
-	 * libcurl would wait for the first answer to find that out.
+	 * Wait for a new connection that may turn out to be HTTP/2, and share it. Not without TLS: there libcurl would
+	 * wait for the first answer to find that out.
 	 */
 	*code |= curl_easy_setopt(easy, CURLOPT_PIPEWAIT, (long)is_https(delivery->url));
 	*code |= curl_easy_setopt(easy, CURLOPT_USERAGENT, config->user_agent);
@@ -234,7 +233,7 @@ static void set_request(
     CURL *easy, const struct delivery *delivery, const struct ww_callback_request *request, CURLcode *code)
 {
 	static const char *const without[] = {"GET", "DELETE", "OPTIONS"};
-	const struct span method = {request->method, request->method_length};
+	const struct text_span method = {request->method, request->method_length};
 	char name[64];
 	int has_body = 1;
 
@@ -312,8 +311,7 @@ void ww_callback_send(struct delivery *delivery, uint64_t now)
 	}
 	callback->counters.requests++;
 	delivery->host->under_way++;
-	ww_callback_remove(delivery);
-	ww_callback_add(delivery, CALLBACK_UNDER_WAY);
+	ww_callback_move(delivery, CALLBACK_UNDER_WAY);
 }
 
 void ww_callback_stop(struct delivery *delivery)

@@ -1,4 +1,4 @@
-/* Signatures: HMAC-SHA256. */
+/* Signatures of requests: HMAC-SHA256. */
 #include <inttypes.h>
 #include <openssl/core_names.h>
 #include <openssl/evp.h>

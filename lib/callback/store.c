@@ -1,6 +1,26 @@
-/* The store: leases are renewed, and it is told results. It may be away for a while. */
+/*
+ * The store: renewing leases and telling results, also when it fails for a while.
+ *
+ * When a lease is renewed:
+ *   1. While its delivery waits, also after a redirection, as soon as half of it is over (ww_callback_tend).
+ *   2. Just before the first request is sent, if an eighth of it is over: the request gets nearly the whole time to run.
+ *   3. Not during a request, nor before a redirected one: the time to run bounds them together. Of what is left, a
+ *      tenth, 2 s at most, is kept for telling the result.
+ * A renewal that the store refuses means that the lease has ended: the delivery is dropped, and the job is somebody
+ * else's.
+ *
+ * What becomes of a result:
+ *   1. Successes are told many at a time, the others one by one.
+ *   2. An error of the store's (it cannot be reached, it is full) leaves the result untold. The store is left alone for
+ *      a pause that doubles, and then told again.
+ *   3. An error that would come again for this job, such as WW_ESTALE, ends the delivery: a stale lease means that the
+ *      job was delivered again.
+ */
+#include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 
+#include "lib/base/random.h"
 #include "lib/callback/callback_internal.h"
 #include "weekwheel/driver.h"
 
@@ -8,29 +28,33 @@
 #define PAUSE_MAX (5 * WW_SECOND)
 #define MARGIN_MAX (2 * WW_SECOND)
 
-/* As many in a turn, so that what is under way is not kept waiting. */
+/* Results told at once: more would keep the transfers waiting. */
 enum { TELL_BATCH = 64 };
 
-/* What no call of the store answers for one of many. */
+/* A result that no call of the store gives to one of many. */
 enum { UNDECIDED = 1 };
 
-/* ---- Lost and found */
-
-/* xorshift; what matters is that pushers that lost the same store do not all come back at once. */
-static uint64_t next_random(struct ww_callback *callback)
+void ww_callback_say(const struct ww_callback *callback, const char *format, ...)
 {
-	callback->random ^= callback->random << 13;
-	callback->random ^= callback->random >> 7;
-	callback->random ^= callback->random << 17;
-	return callback->random;
+	char sentence[512];
+	va_list arguments;
+
+	if (!callback->config.report)
+		return;
+	va_start(arguments, format);
+	(void)vsnprintf(sentence, sizeof sentence, format, arguments);
+	va_end(arguments);
+	callback->config.report(sentence, callback->config.context);
 }
+
+/* ---- Lost and found */
 
 int ww_callback_store_may(const struct ww_callback *callback, uint64_t now)
 {
 	return now >= callback->ask_again;
 }
 
-/* Errors that say what this call was about, and that would come again. */
+/* Errors about the job, not the store: another attempt would fail in the same way. */
 static int is_final(int error)
 {
 	switch (error) {
@@ -51,7 +75,8 @@ void ww_callback_store_lost(struct ww_callback *callback, int error, uint64_t no
 	uint64_t pause = callback->pause ? callback->pause * 2 : PAUSE_MIN;
 
 	callback->pause = pause > PAUSE_MAX ? PAUSE_MAX : pause;
-	callback->ask_again = now + callback->pause - next_random(callback) % (callback->pause / 4);
+	/* Pushers that lost the same store do not all come back at once. */
+	callback->ask_again = now + callback->pause - random_below(&callback->random, callback->pause / 4);
 	callback->counters.store_errors++;
 	if (!callback->is_lost)
 		ww_callback_say(
@@ -72,13 +97,6 @@ int ww_callback_store_failed(struct ww_callback *callback, int error, uint64_t n
 	return 0;
 }
 
-/* A lease that is worth nothing any more. */
-static void drop(struct delivery *delivery)
-{
-	delivery->callback->counters.stale++;
-	ww_callback_forget(delivery);
-}
-
 /* ---- Leases */
 
 static int renew(struct delivery *delivery, uint64_t now)
@@ -90,13 +108,15 @@ static int renew(struct delivery *delivery, uint64_t now)
 	if (ww_callback_store_failed(callback, error, now))
 		return 0;
 	if (error) {
-		drop(delivery);
+		callback->counters.stale++;
+		ww_callback_forget(delivery);
 		return 0;
 	}
 	(void)ww_jobs_now(callback->config.jobs, 0, &delivery->touched);
 	return 1;
 }
 
+/* Whether that part of the lease is over. */
 static int is_worn(const struct delivery *delivery, uint64_t part)
 {
 	uint64_t now = 0;
@@ -163,7 +183,7 @@ static int tell_one(const struct delivery *delivery)
 	return ww_jobs_release(jobs, lease->id, lease->token, lease->priority, delay, delivery->error);
 }
 
-/* The store has decided: take note of that, and forget the delivery. */
+/* The store has decided: count the result and forget the delivery. */
 static void settle(struct delivery *delivery, int result)
 {
 	struct ww_callback *callback = delivery->callback;

@@ -1,18 +1,21 @@
 /*
  * Taking leases: as many as there is room for.
  *
- * As long as fewer jobs wait for their hosts than may, leases are taken from all tubes at once, in the store's order,
- * and who cannot start waits. When as many wait as may, those of a busy host would hide all that is ready behind them:
- * then each tube is asked for a few, what can start is started, and the rest is returned. That is ready again at once,
- * in its old place: a tube of which nothing could start rests therefore, or the same jobs would be taken in a circle.
+ * While fewer jobs wait for their hosts than may (config.waiting), leases are taken from all tubes at once in the
+ * store's order, and a job that cannot start waits. Once that many wait, the jobs of one busy host would hide all ready
+ * jobs behind them. Then:
+ *   1. Each tube in turn is asked for a few jobs, beginning with another tube each time.
+ *   2. Those that can start do. The rest are returned to the store, and are ready again at once in their old place.
+ *   3. A tube of which nothing could start rests for 10 polls, 1 s at most. Otherwise the same jobs would go in a
+ *      circle.
  */
 #include "lib/callback/callback_internal.h"
 #include "weekwheel/driver.h"
 
-/* As many in a turn, so that what is under way is not kept waiting; and when more cannot wait. */
+/* Leases of a turn: more would keep the transfers waiting. And of a tube, when no more may wait. */
 enum { BATCH = 64, BATCH_BEYOND = 16 };
 
-/* A tube rests for so many polls, and no longer than that. */
+/* How long a tube rests. */
 enum { REST_POLLS = 10 };
 #define REST_MAX WW_SECOND
 
@@ -21,7 +24,7 @@ static size_t smaller(size_t a, size_t b)
 	return a < b ? a : b;
 }
 
-/* How many requests more may be under way. */
+/* How many more requests may start. */
 static size_t room_to_start(const struct ww_callback *callback)
 {
 	const size_t taken = callback->lists[CALLBACK_UNDER_WAY].count + callback->lists[CALLBACK_UNTOLD].count;
@@ -56,7 +59,7 @@ static void accept_all(struct ww_callback *callback, const struct ww_lease *leas
 	}
 }
 
-/* Take up to `most` leases, with a delivery for each. Returns how many there were; 0 also if the store fails. */
+/* Take up to `most` leases, with a delivery for each. Returns how many; 0 also if the store fails. */
 static size_t take(struct ww_callback *callback, const char *const *tubes, size_t tube_count, size_t most, uint64_t now)
 {
 	struct ww_lease leases[BATCH];
@@ -64,7 +67,7 @@ static size_t take(struct ww_callback *callback, const char *const *tubes, size_
 	int result =
 	    wanted ? ww_jobs_reserve_many(callback->config.jobs, tubes, tube_count, leases, wanted) : WW_ENOMEM;
 
-	/* Also what would come again, such as a record that cannot be read, is not asked for without a pause. */
+	/* Any error makes a pause, also one about a job, such as a record that cannot be read: it would come again. */
 	if (result < 0) {
 		ww_callback_store_lost(callback, result, now);
 		return 0;
@@ -74,17 +77,17 @@ static size_t take(struct ww_callback *callback, const char *const *tubes, size_
 	return (size_t)result;
 }
 
-/* ---- When as many wait as may */
+/* ---- When no more may wait */
 
 static uint64_t rest_of(const struct ww_callback_config *config)
 {
 	return config->poll < REST_MAX / REST_POLLS ? REST_POLLS * config->poll : REST_MAX;
 }
 
-/* Return all that have come to wait since `held` did. */
+/* Return the jobs that wait behind the first `held`. */
 static size_t return_beyond(struct ww_callback *callback, size_t held)
 {
-	const struct list *waiting = &callback->lists[CALLBACK_WAITING];
+	const struct delivery_list *waiting = &callback->lists[CALLBACK_WAITING];
 	size_t returned = 0;
 
 	for (; waiting->count > held; returned++)
@@ -132,7 +135,7 @@ void ww_callback_take(struct ww_callback *callback, uint64_t now)
 	int woken = atomic_exchange(&callback->woken, 0);
 	size_t wanted;
 
-	/* What was returned is still there. */
+	/* There is room to wait again for the jobs that were returned. */
 	if (places && callback->left) {
 		woken = 1;
 		callback->left = 0;

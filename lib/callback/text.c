@@ -1,4 +1,4 @@
-/* What may stand in a request: methods, URLs, headers. */
+/* The rules for a request's method, URL and headers. */
 #include <string.h>
 #include <strings.h>
 
@@ -6,12 +6,12 @@
 
 enum { METHOD_MAX = 32, HOST_MAX = 253, PORT_MAX = 65535 };
 
-int ww_callback_text_is(struct span text, const char *word)
+int ww_callback_text_is(struct text_span text, const char *word)
 {
 	return text.size == strlen(word) && strncasecmp(text.data, word, text.size) == 0;
 }
 
-static int begins(struct span text, const char *word)
+static int begins(struct text_span text, const char *word)
 {
 	size_t size = strlen(word);
 
@@ -19,7 +19,7 @@ static int begins(struct span text, const char *word)
 }
 
 /* A token of RFC 9110. */
-static int is_token(struct span text)
+static int is_token(struct text_span text)
 {
 	for (size_t i = 0; i < text.size; i++) {
 		char c = text.data[i];
@@ -29,7 +29,7 @@ static int is_token(struct span text)
 	return text.size > 0;
 }
 
-const char *ww_callback_text_method(struct span method)
+const char *ww_callback_text_method(struct text_span method)
 {
 	if (!is_token(method) || method.size > METHOD_MAX)
 		return "the method is not a word such as POST";
@@ -40,7 +40,7 @@ const char *ww_callback_text_method(struct span method)
 
 /* ---- URLs */
 
-static int has_other_characters(struct span url)
+static int has_other_characters(struct text_span url)
 {
 	for (size_t i = 0; i < url.size; i++)
 		if (url.data[i] <= ' ' || url.data[i] > '~' || strchr("\"<>\\^`{|}", url.data[i]))
@@ -48,7 +48,7 @@ static int has_other_characters(struct span url)
 	return 0;
 }
 
-static const char *check_host(struct span host, int is_ipv6)
+static const char *check_host(struct text_span host, int is_ipv6)
 {
 	if (!host.size || host.size > HOST_MAX)
 		return "the URL has no host, or one that is too long";
@@ -62,7 +62,7 @@ static const char *check_host(struct span host, int is_ipv6)
 	return NULL;
 }
 
-static const char *read_port(struct span text, unsigned *port)
+static const char *read_port(struct text_span text, unsigned *port)
 {
 	unsigned long number = 0;
 
@@ -82,7 +82,7 @@ static const char *read_port(struct span text, unsigned *port)
 /* host, host:port, [address], [address]:port */
 static const char *read_authority(struct callback_url *parts)
 {
-	struct span text = parts->authority;
+	struct text_span text = parts->authority;
 	int is_ipv6 = text.size && text.data[0] == '[';
 	const char *end = is_ipv6 ? memchr(text.data, ']', text.size) : memchr(text.data, ':', text.size);
 	const char *reason;
@@ -91,7 +91,7 @@ static const char *read_authority(struct callback_url *parts)
 		return "the URL's address has no ] at its end";
 	if (!end)
 		end = text.data + text.size;
-	parts->host = (struct span){text.data + is_ipv6, (size_t)(end - text.data) - (size_t)is_ipv6};
+	parts->host = (struct text_span){text.data + is_ipv6, (size_t)(end - text.data) - (size_t)is_ipv6};
 	reason = check_host(parts->host, is_ipv6);
 	if (reason)
 		return reason;
@@ -101,10 +101,10 @@ static const char *read_authority(struct callback_url *parts)
 		return NULL;
 	if (*end != ':')
 		return "the URL has something between its address and the port";
-	return read_port((struct span){end + 1, text.size - 1}, &parts->port);
+	return read_port((struct text_span){end + 1, text.size - 1}, &parts->port);
 }
 
-const char *ww_callback_text_url(struct span url, struct callback_url *parts)
+const char *ww_callback_text_url(struct text_span url, struct callback_url *parts)
 {
 	size_t skip;
 	size_t size = 0;
@@ -120,12 +120,12 @@ const char *ww_callback_text_url(struct span url, struct callback_url *parts)
 	} else {
 		return "the URL does not begin with http:// or https://";
 	}
-	parts->scheme = (struct span){url.data, skip - 3};
+	parts->scheme = (struct text_span){url.data, skip - 3};
 	url.data += skip;
 	url.size -= skip;
 	while (size < url.size && !strchr("/?#", url.data[size]))
 		size++;
-	parts->authority = (struct span){url.data, size};
+	parts->authority = (struct text_span){url.data, size};
 	if (memchr(url.data, '@', size))
 		return "the URL has a user's name; use a header Authorization";
 	if (memchr(url.data, '#', url.size))
@@ -135,8 +135,8 @@ const char *ww_callback_text_url(struct span url, struct callback_url *parts)
 
 /* ---- Headers */
 
-/* Whether a name begins with that word; whole: is that word. To many a server _ is the same as -. */
-static int is_named(struct span name, const char *word, int whole)
+/* Whether a name begins with that word, or with `whole` is that word. To many servers, _ is the same as -. */
+static int is_named(struct text_span name, const char *word, int whole)
 {
 	size_t size = strlen(word);
 
@@ -150,7 +150,7 @@ static int is_named(struct span name, const char *word, int whole)
 	return 1;
 }
 
-static int is_ours(struct span name)
+static int is_ours(struct text_span name)
 {
 	static const char *const names[] = {"Host", "Content-Length", "Transfer-Encoding", "Connection", "Keep-Alive",
 	    "TE", "Trailer", "Upgrade", "Expect"};
@@ -161,7 +161,7 @@ static int is_ours(struct span name)
 	return is_named(name, "Proxy-", 0) || is_named(name, "Weekwheel-", 0);
 }
 
-int ww_callback_text_is_plain(struct span name)
+int ww_callback_text_is_plain(struct text_span name)
 {
 	static const char *const names[] = {
 	    "Accept", "Accept-Language", "Content-Type", "Content-Encoding", "Content-Language", "User-Agent"};
@@ -174,7 +174,7 @@ int ww_callback_text_is_plain(struct span name)
 
 const char *ww_callback_text_header(const struct ww_callback_header *header)
 {
-	struct span name = {header->name, header->name_length};
+	struct text_span name = {header->name, header->name_length};
 
 	if (!is_token(name))
 		return "a header's name is not a word such as Content-Type";

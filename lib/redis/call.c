@@ -1,4 +1,11 @@
-/* Calls of scripts, and what they reply. */
+/*
+ * Calls of scripts, and their replies.
+ *
+ * When Redis has lost its data, it is empty or has another store, and a script replies REDIS_GONE. Then:
+ *   1. The calling thread makes the store anew, unless another has done so meanwhile (ww_redis_make_anew).
+ *   2. It puts the new identity into the call's words, and makes the call once more.
+ *   3. If that finds the store gone again, somebody else is changing it: WW_ECORRUPT.
+ */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -9,16 +16,15 @@ int64_t ww_redis_call_value(const redisReply *reply)
 {
 	if (reply->type == REDIS_REPLY_INTEGER)
 		return reply->integer;
-	return reply->type == REDIS_REPLY_STRING || reply->type == REDIS_REPLY_STATUS ? strtoll(reply->str, NULL, 10)
-	                                                                              : 0;
+	return reply->str ? strtoll(reply->str, NULL, 10) : 0;
 }
 
 int ww_redis_call_array(struct redis_store *store, const redisReply *reply, size_t least)
 {
 	if (reply->type == REDIS_REPLY_ARRAY && reply->elements >= least)
 		return WW_OK;
-	ww_redis_report(
-	    store, "A script of weekwheel replied what it never does: is another version at work on this store?");
+	ww_redis_link_say(
+	    store->link, "A script of weekwheel replied what it never does: is another version at work on this store?");
 	return WW_ECORRUPT;
 }
 
@@ -37,8 +43,8 @@ static int is_gone(const struct redis_call *call)
 /* ---- Calling */
 
 /*
- * Calls of shards. Each works on all that its shard has, and would take for lost what has moved to another node
- * already.
+ * A shard's script works on keys that it does not name. While the shard's slot moves, it would take those on the other
+ * node for lost: `also` makes it wait (redis_link.h).
  */
 static int run(struct redis_store *store, struct redis_call *calls, size_t count)
 {
@@ -46,19 +52,16 @@ static int run(struct redis_store *store, struct redis_call *calls, size_t count
 		calls[i].also = calls[i].key + store->shards * sizeof *store->tags;
 	int error = getpid() == store->process ? ww_redis_link_run(store->link, calls, count) : WW_ECLOSED;
 
-	/* Each says what became of it, also where nothing was begun. */
+	/* Each call has its error, even if none was begun. */
 	for (size_t i = 0; error && i < count; i++)
 		if (!calls[i].error && !calls[i].reply)
 			calls[i].error = error;
 	return error;
 }
 
-/* The identity may have become another when the store was made anew. */
 static void rename_words(struct redis_store *store, struct words *words)
 {
-	pthread_mutex_lock(&store->lock);
-	memcpy(words->identity, store->identity, sizeof words->identity);
-	pthread_mutex_unlock(&store->lock);
+	copy_identity(store, words->identity);
 	words->lengths[0] = strlen(words->identity);
 }
 
@@ -77,23 +80,29 @@ int ww_redis_call(struct redis_store *store, const struct redis_script *script, 
     unsigned flags, redisReply **reply)
 {
 	struct redis_call call = ww_redis_call_say(store, script, shard, words, flags);
-	int error = run(store, &call, 1);
+	struct fan one = {.calls = &call, .all = words, .count = 1};
+	int error = ww_redis_call_fan(store, &one);
 
-	if (!error && is_gone(&call)) {
-		ww_redis_link_free(&call, 1);
-		error = ww_redis_make_anew(store, words->identity);
-		rename_words(store, words);
-		if (!error)
-			error = run(store, &call, 1);
-	}
 	if (!error && call.reply->type == REDIS_REPLY_INTEGER && call.reply->integer < 0)
-		error = is_gone(&call) ? WW_ECORRUPT : (int)call.reply->integer;
-	if (error) {
+		error = (int)call.reply->integer;
+	if (error)
 		ww_redis_link_free(&call, 1);
+	else
+		*reply = call.reply;
+	return error;
+}
+
+int ww_redis_call_list(struct redis_store *store, const struct redis_script *script, uint32_t shard,
+    struct words *words, unsigned flags, size_t least, redisReply **reply)
+{
+	int error = ww_redis_call(store, script, shard, words, flags, reply);
+
+	if (error)
 		return error;
-	}
-	*reply = call.reply;
-	return WW_OK;
+	error = ww_redis_call_array(store, *reply, least);
+	if (error)
+		ww_redis_call_free(*reply);
+	return error;
 }
 
 int64_t ww_redis_call_number(
@@ -116,10 +125,9 @@ int ww_redis_call_fan_make(struct redis_store *store, struct fan *fan, size_t co
 	size_t size = count * (sizeof *fan->calls + sizeof *fan->words);
 
 	*fan = (struct fan){.count = count};
-	fan->calls = store->allocator->allocate(store->allocator->user, size ? size : 1);
+	fan->calls = memory_take_zeroed(store->allocator, size ? size : 1);
 	if (!fan->calls)
 		return WW_ENOMEM;
-	memset(fan->calls, 0, size);
 	fan->words = (struct words **)(void *)(fan->calls + count);
 	return WW_OK;
 }
@@ -133,11 +141,11 @@ void ww_redis_call_fan_free(struct redis_store *store, struct fan *fan)
 	ww_redis_link_free(fan->calls, fan->count);
 	for (size_t i = 0; i < fan->count && !fan->all; i++)
 		ww_redis_words_free(store, fan->words[i]);
-	store->allocator->free(store->allocator->user, fan->calls, size ? size : 1);
+	memory_give(store->allocator, fan->calls, size ? size : 1);
 	fan->calls = NULL;
 }
 
-/* Those that found the store gone, again, after it was made. */
+/* Make the calls that found the store gone once more. */
 static int repeat(struct redis_store *store, struct fan *fan)
 {
 	int error = WW_OK;
@@ -171,12 +179,12 @@ int ww_redis_call_fan(struct redis_store *store, struct fan *fan)
 	return error ? error : again;
 }
 
+/* fan->calls is NULL if there was no memory. */
 static int call_shards(
-    struct redis_store *store, const struct redis_script *script, struct words *words, struct fan *fan, int *made)
+    struct redis_store *store, const struct redis_script *script, struct words *words, struct fan *fan)
 {
 	int error = ww_redis_call_fan_make(store, fan, store->shards);
 
-	*made = !error;
 	if (error)
 		return error;
 	fan->all = words;
@@ -186,12 +194,13 @@ static int call_shards(
 }
 
 int ww_redis_call_all(
-    struct redis_store *store, const struct redis_script *script, struct words *words, struct fan *fan)
+    struct redis_store *store, const struct redis_script *script, struct words *words, size_t least, struct fan *fan)
 {
-	int made;
-	int error = call_shards(store, script, words, fan, &made);
+	int error = call_shards(store, script, words, fan);
 
-	if (error && made)
+	for (size_t i = 0; i < fan->count && least && !error; i++)
+		error = ww_redis_call_array(store, fan->calls[i].reply, least);
+	if (error)
 		ww_redis_call_fan_free(store, fan);
 	return error;
 }
@@ -199,8 +208,7 @@ int ww_redis_call_all(
 int ww_redis_call_each(
     struct redis_store *store, const struct redis_script *script, struct words *words, struct fan *fan)
 {
-	int made;
-	int error = call_shards(store, script, words, fan, &made);
+	int error = call_shards(store, script, words, fan);
 
-	return made ? WW_OK : error;
+	return fan->calls ? WW_OK : error;
 }

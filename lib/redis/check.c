@@ -1,4 +1,4 @@
-/* Whether what is in Redis fits together. */
+/* The check of a store: whether its keys in Redis agree with each other. */
 #include <limits.h>
 #include <stdio.h>
 
@@ -25,7 +25,7 @@ static void tell(struct inspection *inspection, uint32_t shard, const char *what
 		inspection->problems++;
 }
 
-/* Read on in a shard: its "jobs" or "keys". Replies the next cursor, then what is wrong in words. */
+/* Check on in a shard's "jobs" or "keys". The script replies the next cursor, then the problems in words. */
 static int check_some(struct inspection *inspection, uint32_t shard, const char *what, uint64_t *cursor)
 {
 	struct redis_store *store = inspection->store;
@@ -36,17 +36,15 @@ static int check_some(struct inspection *inspection, uint32_t shard, const char 
 	ww_redis_words_number(words, *cursor);
 	ww_redis_words_number(words, CHECK_BATCH);
 	ww_redis_words_text(words, what);
-	int error = ww_redis_call(store, &ww_redis_script_shard_check, shard, words, REDIS_CALL_AGAIN, &reply);
+	int error = ww_redis_call_list(store, &ww_redis_script_shard_check, shard, words, REDIS_CALL_AGAIN, 1, &reply);
 	if (error)
 		return error;
-	error = ww_redis_call_array(store, reply, 1);
-	if (!error)
-		*cursor = (uint64_t)ww_redis_call_value(reply->element[0]);
-	for (size_t i = 1; !error && i < reply->elements; i++)
+	*cursor = (uint64_t)ww_redis_call_value(reply->element[0]);
+	for (size_t i = 1; i < reply->elements; i++)
 		if (reply->element[i]->type == REDIS_REPLY_STRING)
 			tell(inspection, shard, reply->element[i]->str);
 	ww_redis_call_free(reply);
-	return error;
+	return WW_OK;
 }
 
 int ww_redis_check(struct ww_jobs *jobs, ww_jobs_problem_fn *problem, void *context)

@@ -1,4 +1,4 @@
-/* The end of a lease: finish, release, bury; and touch, which puts it off. */
+/* The end of a lease: finish, release, return, bury; and touch, which lengthens it. */
 #include <string.h>
 
 #include "lib/redis/redis_internal.h"
@@ -23,7 +23,7 @@ static int read_end(struct redis_store *store, uint64_t id, const redisReply *re
 		return WW_OK;
 	}
 	result = (int)ww_redis_call_value(reply);
-	/* It waits again, perhaps for a time that is past. */
+	/* A periodic job waits again, perhaps for a time that is past. */
 	if (!result)
 		ww_redis_hint_made(store, NULL, shard_of(store, id), HINT_PERHAPS);
 	return result;
@@ -90,11 +90,11 @@ int ww_redis_end_release(
 
 	ww_redis_words_signed(words, delay == WW_JOB_BACKOFF ? -1 : (int64_t)us_up(delay));
 	for (int i = 2; i < 10; i++)
-		chance[i] = (char)('0' + ww_redis_random(store) % 10);
+		chance[i] = (char)('0' + random_next_shared(&store->random) % 10);
 	ww_redis_words_text(words, chance);
 	give_reason(words, error);
 	int result = (int)end(store, id, words, 0);
-	/* A backoff may be none. */
+	/* A backoff may be 0. */
 	if (result == 0 && (!delay || delay == WW_JOB_BACKOFF))
 		ww_redis_hint_made(store, NULL, shard_of(store, id), HINT_PERHAPS);
 	return result;

@@ -1,4 +1,4 @@
-/* Items of many shards in as few calls as may be. */
+/* Items of many shards in as few calls as possible. */
 #include <string.h>
 
 #include "lib/redis/redis_internal.h"
@@ -13,10 +13,9 @@ int ww_redis_gather_make(struct gather *gather, struct redis_store *store, size_
 	*gather = (struct gather){.store = store, .count = count, .batch = batch};
 	if (count > UINT32_MAX / 4)
 		return WW_EINVAL;
-	gather->call_of = store->allocator->allocate(store->allocator->user, size_of(gather));
+	gather->call_of = memory_take_zeroed(store->allocator, size_of(gather));
 	if (!gather->call_of)
 		return WW_ENOMEM;
-	memset(gather->call_of, 0, size_of(gather));
 	gather->place = gather->call_of + count;
 	gather->shard = gather->place + count;
 	gather->items = gather->shard + count;
@@ -77,9 +76,6 @@ int ww_redis_gather_reply(const struct gather *gather, size_t i, size_t size, re
 
 void ww_redis_gather_free(struct gather *gather)
 {
-	const struct ww_allocator *allocator = gather->store->allocator;
-
 	ww_redis_call_fan_free(gather->store, &gather->fan);
-	if (gather->call_of)
-		allocator->free(allocator->user, gather->call_of, size_of(gather));
+	memory_give(gather->store->allocator, gather->call_of, size_of(gather));
 }

@@ -1,9 +1,9 @@
-/* What is known of where something is ready. */
+/* Hints: what is known of where jobs are ready (redis_internal.h tells how they stay true). */
 #include <string.h>
 
 #include "lib/redis/redis_internal.h"
 
-/* Tubes that are remembered; then all are forgotten. */
+/* When this many tubes are remembered, all are forgotten. */
 enum { TUBES_MAX = 4096 };
 
 static size_t size_of(const struct redis_store *store)
@@ -16,12 +16,11 @@ static void forget_tubes(struct redis_store *store)
 	struct tube_hints *tube;
 	struct tube_hints *next;
 
-	HASH_ITER(hh, store->tubes, tube, next)
-	{
+	HASH_ITER(hh, store->tubes, tube, next) {
 		HASH_DEL(store->tubes, tube);
 		store->gone_puts += tube->puts;
 		store->gone_finished += tube->finished;
-		store->allocator->free(store->allocator->user, tube, size_of(store));
+		memory_give(store->allocator, tube, size_of(store));
 	}
 	store->bytes = 0;
 }
@@ -40,25 +39,36 @@ void ww_redis_hint_bound(struct redis_store *store, size_t count)
 	pthread_mutex_unlock(&store->lock);
 }
 
-struct tube_hints *ww_redis_hint(struct redis_store *store, const char *name)
+static struct tube_hints *find(const struct redis_store *store, const char *name)
 {
 	struct tube_hints *tube;
-	size_t length = strlen(name);
 
-	HASH_FIND(hh, store->tubes, name, (unsigned)length, tube);
-	if (tube)
-		return tube;
-	tube = store->allocator->allocate(store->allocator->user, size_of(store));
-	if (!tube)
-		return NULL;
-	memset(tube, 0, size_of(store));
-	memcpy(tube->name, name, length + 1);
-	store->readies++;
+	HASH_FIND(hh, store->tubes, name, (unsigned)strlen(name), tube);
+	return tube;
+}
+
+static void unlearn(const struct redis_store *store, struct tube_hints *tube)
+{
 	for (uint32_t i = 0; i < store->shards; i++)
 		tube->of[i] = (struct hint){.first = HINT_UNKNOWN, .heard = store->readies};
+}
+
+struct tube_hints *ww_redis_hint(struct redis_store *store, const char *name)
+{
+	struct tube_hints *tube = find(store, name);
+	size_t length = strlen(name);
+
+	if (tube)
+		return tube;
+	tube = memory_take_zeroed(store->allocator, size_of(store));
+	if (!tube)
+		return NULL;
+	memcpy(tube->name, name, length + 1);
+	store->readies++;
+	unlearn(store, tube);
 	HASH_ADD(hh, store->tubes, name, (unsigned)length, tube);
 	if (!tube->hh.tbl) {
-		store->allocator->free(store->allocator->user, tube, size_of(store));
+		memory_give(store->allocator, tube, size_of(store));
 		return NULL;
 	}
 	store->bytes += size_of(store);
@@ -73,8 +83,7 @@ void ww_redis_hint_forget(struct redis_store *store)
 	pthread_mutex_lock(&store->lock);
 	store->readies++;
 	HASH_ITER(hh, store->tubes, tube, next)
-	for (uint32_t i = 0; i < store->shards; i++)
-		tube->of[i] = (struct hint){.first = HINT_UNKNOWN, .heard = store->readies};
+		unlearn(store, tube);
 	pthread_cond_broadcast(&store->heard);
 	pthread_mutex_unlock(&store->lock);
 }
@@ -84,8 +93,8 @@ void ww_redis_hint_hear(struct redis_store *store, const char *name, uint32_t sh
 	struct tube_hints *tube;
 
 	pthread_mutex_lock(&store->lock);
-	/* A tube that nobody has asked for begins with nothing known, and that says enough. */
-	HASH_FIND(hh, store->tubes, name, (unsigned)strlen(name), tube);
+	/* A tube that nobody has asked for has no hints; it begins with unknown ones. */
+	tube = find(store, name);
 	store->readies++;
 	if (tube && shard < store->shards)
 		tube->of[shard] = (struct hint){.first = priority, .heard = store->readies};
@@ -97,7 +106,7 @@ static void perhaps(struct redis_store *store, struct hint *hint, int64_t priori
 {
 	if (hint->first == HINT_NONE || priority < hint->first)
 		hint->first = priority;
-	/* An answer that is under way may be older. */
+	/* Newer than any answer that is under way. */
 	hint->heard = store->readies;
 }
 
@@ -109,12 +118,12 @@ void ww_redis_hint_made(struct redis_store *store, const char *name, uint32_t sh
 	pthread_mutex_lock(&store->lock);
 	store->readies++;
 	if (name) {
-		HASH_FIND(hh, store->tubes, name, (unsigned)strlen(name), tube);
+		tube = find(store, name);
 		if (tube)
 			perhaps(store, &tube->of[shard], priority);
 	} else {
 		HASH_ITER(hh, store->tubes, tube, next)
-		perhaps(store, &tube->of[shard], priority);
+			perhaps(store, &tube->of[shard], priority);
 	}
 	pthread_cond_broadcast(&store->heard);
 	pthread_mutex_unlock(&store->lock);

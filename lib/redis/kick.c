@@ -1,4 +1,4 @@
-/* Kick, pause, and the search for delayed jobs of a tube. */
+/* Kick, pause, and the search for a tube's delayed jobs. */
 #include <string.h>
 
 #include "lib/redis/redis_internal.h"
@@ -22,7 +22,7 @@ int ww_redis_kick_job(struct ww_jobs *jobs, uint64_t id)
 	return kicked ? WW_OK : WW_ENOTFOUND;
 }
 
-/* Up to `bound` buried ones of a shard. */
+/* Kick up to `bound` buried jobs of a shard. */
 static int kick_shard(struct redis_store *store, const char *tube, uint32_t shard, uint64_t bound, uint64_t *kicked)
 {
 	uint64_t left = bound;
@@ -47,13 +47,17 @@ static int kick_shard(struct redis_store *store, const char *tube, uint32_t shar
 	return WW_OK;
 }
 
-/* ---- Buried jobs of several shards, in the order in which they were buried */
+/*
+ * ---- Buried jobs of several shards, in the order in which they were buried
+ *
+ * If there are more than may be kicked, the first few of each shard are merged by the moment of burial: that tells how
+ * many to kick in each shard.
+ */
 
-/* The first few of each shard. quota: of each shard, how many of them are to be kicked. */
 struct buried {
-	struct fan fan;
-	uint64_t count; /* that there are in all */
-	uint64_t *at;   /* of each shard, which one is looked at */
+	struct fan fan; /* replies: the count of a shard's buried jobs, and when the first few were buried */
+	uint64_t count; /* in all shards */
+	uint64_t *at;   /* by shard: how many of its jobs the merge has passed */
 };
 
 static const redisReply *first_of(const struct buried *buried, size_t shard)
@@ -63,7 +67,7 @@ static const redisReply *first_of(const struct buried *buried, size_t shard)
 	return buried->at[shard] + 1 < reply->elements ? reply->element[buried->at[shard] + 1] : NULL;
 }
 
-/* Step over the one that was buried first. Returns whether there was one. */
+/* Pass the job that was buried first. Returns whether there was one. */
 static int step(const struct buried *buried)
 {
 	size_t best = SIZE_MAX;
@@ -86,20 +90,13 @@ static int look_at_buried(struct redis_store *store, const char *tube, uint64_t 
 
 	ww_redis_words_text(words, tube);
 	ww_redis_words_number(words, most);
-	int error = ww_redis_call_all(store, &ww_redis_script_shard_buried, words, &buried->fan);
-	if (error)
-		return error;
-	buried->count = 0;
-	for (size_t i = 0; i < buried->fan.count && !error; i++) {
-		error = ww_redis_call_array(store, buried->fan.calls[i].reply, 1);
-		buried->count += error ? 0 : (uint64_t)ww_redis_call_value(buried->fan.calls[i].reply->element[0]);
-	}
-	if (error)
-		ww_redis_call_fan_free(store, &buried->fan);
+	int error = ww_redis_call_all(store, &ww_redis_script_shard_buried, words, 1, &buried->fan);
+	for (size_t i = 0; i < buried->fan.count && !error; i++)
+		buried->count += (uint64_t)ww_redis_call_value(buried->fan.calls[i].reply->element[0]);
 	return error;
 }
 
-/* Some of them, at most `bound`; `at` has room for all shards. None kicked: there are no more. */
+/* Kick some, at most `bound`; `at` has room for all shards. None kicked: there are no more. */
 static int kick_some(struct redis_store *store, const char *tube, uint64_t bound, uint64_t *kicked, uint64_t *at)
 {
 	struct buried buried = {.at = at};
@@ -109,7 +106,7 @@ static int kick_some(struct redis_store *store, const char *tube, uint64_t bound
 	if (error)
 		return error;
 	memset(at, 0, store->shards * sizeof *at);
-	/* If all are kicked, their order is of no matter. */
+	/* If all are kicked, their order does not matter. */
 	if (buried.count > bound)
 		while (most-- && step(&buried))
 			continue;
@@ -122,7 +119,7 @@ static int kick_some(struct redis_store *store, const char *tube, uint64_t bound
 static int kick_buried(struct redis_store *store, const char *tube, uint64_t bound, uint64_t *kicked)
 {
 	size_t size = store->shards * sizeof(uint64_t);
-	uint64_t *at = store->allocator->allocate(store->allocator->user, size);
+	uint64_t *at = memory_take(store->allocator, size);
 	uint64_t before;
 	int error = at ? WW_OK : WW_ENOMEM;
 
@@ -132,22 +129,21 @@ static int kick_buried(struct redis_store *store, const char *tube, uint64_t bou
 		if (!error)
 			error = kick_some(store, tube, bound - *kicked, &some, at);
 		*kicked += some;
-	} while (!error && *kicked<bound && * kicked> before);
-	if (at)
-		store->allocator->free(store->allocator->user, at, size);
+	} while (!error && before < *kicked && *kicked < bound);
+	memory_give(store->allocator, at, size);
 	return error;
 }
 
-/* ---- Delayed jobs of a tube: shared slices are searched for them, in bounded steps */
+/* ---- Delayed jobs of a tube: all tubes share the slices, which are searched in bounded steps */
 
 struct search {
 	const char *tube;
 	uint32_t shard;
-	int64_t slice; /* where to go on; -1: nowhere */
+	int64_t slice; /* where to go on; -1: at the end */
 	int64_t place;
 };
 
-/* The next few. The reply has due times and ids from element 2 on. */
+/* Find the next few. The reply has due times and ids from element 2 on. */
 static int search_on(struct redis_store *store, struct search *search, uint64_t most, redisReply **reply)
 {
 	struct few_words few;
@@ -157,14 +153,10 @@ static int search_on(struct redis_store *store, struct search *search, uint64_t 
 	ww_redis_words_signed(words, search->slice);
 	ww_redis_words_signed(words, search->place);
 	ww_redis_words_number(words, most);
-	int error = ww_redis_call(store, &ww_redis_script_shard_delayed, search->shard, words, REDIS_CALL_AGAIN, reply);
+	int error =
+	    ww_redis_call_list(store, &ww_redis_script_shard_delayed, search->shard, words, REDIS_CALL_AGAIN, 2, reply);
 	if (error)
 		return error;
-	error = ww_redis_call_array(store, *reply, 2);
-	if (error) {
-		ww_redis_call_free(*reply);
-		return error;
-	}
 	search->slice = ww_redis_call_value((*reply)->element[0]);
 	search->place = ww_redis_call_value((*reply)->element[1]);
 	return WW_OK;
@@ -182,7 +174,7 @@ static int kick_delayed_of(struct redis_store *store, struct search *search, uin
 			return error;
 		for (size_t i = 3; i < reply->elements && !error; i += 2) {
 			error = ww_redis_kick_job(&store->base, (uint64_t)ww_redis_call_value(reply->element[i]));
-			/* Those that were kicked are in the slice no more. */
+			/* A kicked job is no longer in the slice. */
 			search->place -= !error && search->place > 0;
 			*kicked += !error;
 			error = error == WW_ENOTFOUND ? WW_OK : error;
@@ -244,7 +236,7 @@ int ww_redis_kick_pause(struct ww_jobs *jobs, const char *tube, uint64_t ns)
 
 	ww_redis_words_text(words, tube);
 	ww_redis_words_number(words, us_up(ns));
-	error = ww_redis_call_all(store, &ww_redis_script_shard_pause, words, &fan);
+	error = ww_redis_call_all(store, &ww_redis_script_shard_pause, words, 0, &fan);
 	if (error)
 		return error;
 	ww_redis_call_fan_free(store, &fan);

@@ -5,43 +5,18 @@
 #include "lib/jobs/filter.h"
 #include "lib/redis/redis_internal.h"
 
-/* Jobs that one call lists; jobs that a page with `next` looks at beside those that it has. */
+/* Jobs that one call lists; jobs that a page with `next` passes over at most. */
 enum { LIST_BATCH = 250, LOOKS = 2000 };
 
 /* The words of part_show.lua. */
+/* clang-format off */
 enum {
-	SHOW_ID,
-	SHOW_NOW,
-	SHOW_STATE,
-	SHOW_VERSION,
-	SHOW_FLAGS,
-	SHOW_PRIORITY,
-	SHOW_DUE,
-	SHOW_BASE,
-	SHOW_CREATED,
-	SHOW_DELAY,
-	SHOW_RUN,
-	SHOW_PERIOD,
-	SHOW_MISSED,
-	SHOW_SKIP,
-	SHOW_BACKOFF,
-	SHOW_BACKOFF_MAX,
-	SHOW_ATTEMPTS,
-	SHOW_TRIES,
-	SHOW_RESERVES,
-	SHOW_TIMEOUTS,
-	SHOW_RELEASES,
-	SHOW_BURIES,
-	SHOW_KICKS,
-	SHOW_TOKEN,
-	SHOW_ENDS,
-	SHOW_TUBE,
-	SHOW_KEY,
-	SHOW_REASON,
-	SHOW_BODY_LENGTH,
-	SHOW_BODY,
-	SHOW_WORDS
+	SHOW_ID, SHOW_NOW, SHOW_STATE, SHOW_VERSION, SHOW_FLAGS, SHOW_PRIORITY, SHOW_DUE, SHOW_BASE, SHOW_CREATED,
+	SHOW_DELAY, SHOW_RUN, SHOW_PERIOD, SHOW_MISSED, SHOW_SKIP, SHOW_BACKOFF, SHOW_BACKOFF_MAX, SHOW_ATTEMPTS,
+	SHOW_TRIES, SHOW_RESERVES, SHOW_TIMEOUTS, SHOW_RELEASES, SHOW_BURIES, SHOW_KICKS, SHOW_TOKEN, SHOW_ENDS,
+	SHOW_TUBE, SHOW_KEY, SHOW_REASON, SHOW_BODY_LENGTH, SHOW_BODY, SHOW_WORDS
 };
+/* clang-format on */
 
 static int copy_text(const redisReply *reply, void *to, size_t most, size_t *length)
 {
@@ -58,7 +33,7 @@ static uint64_t number_of(redisReply *const *of, int word)
 	return (uint64_t)ww_redis_call_value(of[word]);
 }
 
-/* info->body is left to the caller. */
+/* Leaves info->body to the caller. */
 static int read_info(struct redis_store *store, const redisReply *reply, struct ww_job_info *info)
 {
 	int error = ww_redis_call_array(store, reply, SHOW_WORDS);
@@ -132,7 +107,7 @@ int ww_redis_look_peek(struct ww_jobs *jobs, const struct ww_job_ref *job, struc
 	return WW_OK;
 }
 
-/* The first of all shards by priority, or order of burying, and id. */
+/* The first job of all shards, by priority or order of burying, then by id. */
 static int first(struct redis_store *store, const char *tube, const char *state, uint64_t *id)
 {
 	struct few_words few;
@@ -143,20 +118,17 @@ static int first(struct redis_store *store, const char *tube, const char *state,
 	*id = 0;
 	ww_redis_words_text(words, state);
 	ww_redis_words_text(words, tube);
-	int error = ww_redis_call_all(store, &ww_redis_script_shard_first, words, &fan);
+	int error = ww_redis_call_all(store, &ww_redis_script_shard_first, words, 2, &fan);
 	if (error)
 		return error;
-	for (size_t i = 0; i < fan.count && !error; i++) {
-		error = ww_redis_call_array(store, fan.calls[i].reply, 2);
-		if (error)
-			break;
+	for (size_t i = 0; i < fan.count; i++) {
 		int64_t order = ww_redis_call_value(fan.calls[i].reply->element[0]);
 		uint64_t one = (uint64_t)ww_redis_call_value(fan.calls[i].reply->element[1]);
 		if (order >= 0 && (order < least || (order == least && one < *id)))
 			least = order, *id = one;
 	}
 	ww_redis_call_fan_free(store, &fan);
-	return error ? error : *id ? WW_OK : WW_ENOTFOUND;
+	return *id ? WW_OK : WW_ENOTFOUND;
 }
 
 int ww_redis_look_next(
@@ -189,15 +161,20 @@ int ww_redis_look_state(struct ww_jobs *jobs, uint64_t id, enum ww_job_state *st
 /*
  * ---- Many
  *
- * Where to go on is a shard, a cursor of HSCAN, and a place in what that leads to, of which there may be more than are
- * wanted:
+ * A list's `next` holds a shard, a cursor of HSCAN, and a place among the jobs that the cursor leads to, since these
+ * may be more than the caller wants:
  *
  *     ((place << MARK_BITS | mark) << CURSOR_BITS | cursor) * shards + shard
  *
- * A cursor has no more bits than the number of jobs in a shard. Places are the jobs' numbers modulo as many as there is
- * room for: two jobs of one place and cursor are so far apart that they are not met. What a cursor leads to changes
- * when Redis makes its table smaller, and then the place says nothing: the mark, of the cursor that comes next, tells
- * that, and what the cursor leads to is shown from its beginning. A list ends between cursors where it can.
+ * A cursor has no more bits than the number of jobs in a shard. A place is a job's number modulo the places that there
+ * is room for; two jobs with the same place and cursor are too far apart to meet.
+ *
+ * How a page continues:
+ *   1. Ask for the cursor again. Redis returns its jobs and the cursor that comes next.
+ *   2. If Redis has shrunk its table, the cursor leads to other jobs, and the place means nothing. The mark, a hash of
+ *      the cursor that comes next, tells that: then show all jobs of the cursor, some of them for the second time.
+ *   3. Otherwise show those from the place on.
+ * A page ends between two cursors where it can.
  */
 enum { CURSOR_BITS = 30, MARK_BITS = 8 };
 
@@ -208,17 +185,17 @@ struct page {
 	void *context;
 	uint32_t shard;
 	uint64_t cursor;
-	int bodies;      /* are wanted */
-	uint64_t places; /* that there are */
+	int bodies; /* are wanted */
+	uint64_t places;
 	uint64_t place;
 	unsigned mark;
-	size_t batch; /* for how many jobs of the cursor was asked */
+	size_t batch; /* jobs that were asked for at the cursor */
 	size_t limit;
-	int goes_on; /* in another call */
+	int goes_on; /* the caller takes `next` */
 	size_t looks;
 	size_t found;
 	int result;
-	int damaged; /* WW_ECORRUPT: a record could not be read, and was passed over */
+	int damaged; /* WW_ECORRUPT: a record could not be read and was passed over */
 };
 
 static void pass_by(struct page *page, uint64_t id)
@@ -231,7 +208,7 @@ static int show_one(struct page *page, const redisReply *reply)
 {
 	struct ww_job_info info;
 
-	/* The id of one that cannot be read. */
+	/* The bare id of a job that cannot be read. */
 	if (reply->type == REDIS_REPLY_STRING) {
 		page->damaged = WW_ECORRUPT;
 		pass_by(page, (uint64_t)ww_redis_call_value(reply));
@@ -255,7 +232,7 @@ static int is_enough(const struct page *page)
 	return page->result || page->found >= page->limit;
 }
 
-/* How many jobs of a reply are wanted. */
+/* How many jobs of a reply the filter takes. */
 static size_t count_wanted(const struct page *page, const redisReply *reply)
 {
 	struct ww_job_info info;
@@ -267,7 +244,7 @@ static size_t count_wanted(const struct page *page, const redisReply *reply)
 	return count;
 }
 
-/* Show those of a reply that are wanted, and find where to go on. */
+/* Show the jobs of a reply that the filter takes, and find where to go on. */
 static int show_some(struct page *page, const redisReply *reply)
 {
 	int error = WW_OK;
@@ -294,7 +271,7 @@ static unsigned mark_of(const redisReply *reply)
 	return (unsigned)((next + 1) * UINT64_C(0x9e3779b97f4a7c15) >> (64 - MARK_BITS));
 }
 
-/* What the cursor leads to, from the place on; from the beginning, if it is not what it was. */
+/* Ask for the cursor's jobs from the place on, or from the beginning if the mark differs. */
 static int ask_page(struct page *page, redisReply **reply)
 {
 	struct redis_store *store = page->store;
@@ -307,23 +284,20 @@ static int ask_page(struct page *page, redisReply **reply)
 		ww_redis_words_text(words, page->bodies ? "1" : "0");
 		ww_redis_words_number(words, page->places);
 		ww_redis_words_number(words, page->place);
-		int error =
-		    ww_redis_call(store, &ww_redis_script_shard_list, page->shard, words, REDIS_CALL_AGAIN, reply);
+		int error = ww_redis_call_list(
+		    store, &ww_redis_script_shard_list, page->shard, words, REDIS_CALL_AGAIN, 2, reply);
 		if (error)
 			return error;
-		error = ww_redis_call_array(store, *reply, 2);
-		if (!error && (!page->place || page->mark == mark_of(*reply))) {
+		if (!page->place || page->mark == mark_of(*reply)) {
 			page->mark = mark_of(*reply);
 			return WW_OK;
 		}
 		ww_redis_call_free(*reply);
-		if (error)
-			return error;
 		page->place = 0;
 	}
 }
 
-/* The next few jobs of the shard; the next shard after its last. */
+/* Show the next few jobs of the shard; after its last job, step to the next shard. */
 static int page_on(struct page *page)
 {
 	size_t left = page->goes_on ? (page->limit - page->found + 1) / 2 : LIST_BATCH;
@@ -351,7 +325,7 @@ static struct page page_from(struct redis_store *store, uint64_t after)
 	    .places = (UINT64_C(1) << (64 - CURSOR_BITS - MARK_BITS)) / store->shards - 1};
 }
 
-/* Never 0, which is the beginning: there was something. */
+/* Never 0, the beginning: something was shown. */
 static uint64_t where(const struct page *page)
 {
 	uint64_t at = page->place << MARK_BITS | (page->place ? page->mark : 0);
@@ -388,7 +362,7 @@ int ww_redis_look_list(struct ww_jobs *jobs, const struct ww_job_filter *filter,
 
 /* ---- Forecast */
 
-struct tally {
+struct forecast {
 	uint64_t now;
 	uint64_t span;
 	uint64_t *counts;
@@ -397,13 +371,13 @@ struct tally {
 
 static int tally_one(const struct ww_job_info *info, void *context)
 {
-	struct tally *tally = context;
+	struct forecast *forecast = context;
 	uint64_t i = 0;
 
 	if (info->state == WW_JOB_DELAYED)
-		i = info->due > tally->now ? (info->due - tally->now) / tally->span : 0;
-	if (i < tally->count && info->state != WW_JOB_BURIED)
-		tally->counts[i]++;
+		i = info->due > forecast->now ? (info->due - forecast->now) / forecast->span : 0;
+	if (i < forecast->count && info->state != WW_JOB_BURIED)
+		forecast->counts[i]++;
 	return 0;
 }
 
@@ -415,22 +389,20 @@ static int forecast_all(struct redis_store *store, uint64_t span, uint64_t *coun
 
 	ww_redis_words_number(words, us_up(span));
 	ww_redis_words_number(words, count);
-	int error = ww_redis_call_all(store, &ww_redis_script_shard_forecast, words, &fan);
+	int error = ww_redis_call_all(store, &ww_redis_script_shard_forecast, words, count, &fan);
 	if (error)
 		return error;
-	for (size_t i = 0; i < fan.count && !error; i++) {
-		error = ww_redis_call_array(store, fan.calls[i].reply, count);
-		for (size_t k = 0; k < count && !error; k++)
+	for (size_t i = 0; i < fan.count; i++)
+		for (size_t k = 0; k < count; k++)
 			counts[k] += (uint64_t)ww_redis_call_value(fan.calls[i].reply->element[k]);
-	}
 	ww_redis_call_fan_free(store, &fan);
-	return error;
+	return WW_OK;
 }
 
 int ww_redis_look_forecast(struct ww_jobs *jobs, const char *tube, uint64_t span, uint64_t *counts, size_t count)
 {
 	struct redis_store *store = store_of(jobs);
-	struct tally tally = {ww_redis_now(store), span, counts, count};
+	struct forecast forecast = {ww_redis_clock_now(store), span, counts, count};
 	struct ww_job_filter filter = {.tube = tube};
 
 	memset(counts, 0, count * sizeof *counts);
@@ -438,5 +410,5 @@ int ww_redis_look_forecast(struct ww_jobs *jobs, const char *tube, uint64_t span
 		return WW_OK;
 	if (!tube)
 		return forecast_all(store, span, counts, count);
-	return list(store, &filter, SIZE_MAX, 0, tally_one, &tally, NULL);
+	return list(store, &filter, SIZE_MAX, 0, tally_one, &forecast, NULL);
 }

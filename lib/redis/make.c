@@ -1,15 +1,29 @@
-/* A store that is found, or made, also anew when Redis has lost it. */
+/*
+ * Finding a store, or making it; also anew when Redis has lost it.
+ *
+ * A store is a key of the whole, with its identity, and a key of each shard, which repeats that identity. Parts may be
+ * missing (a node of a cluster lost its data) or foreign (a copy of one part was put back):
+ *   1. Look for the key of the whole. If it is there, it says how many shards there are.
+ *   2. If it is not, ask the shards. If some are there and all say the same, make the whole as they say; if they
+ *      differ, stop. If none is there, make a new store.
+ *   3. Ask all shards which store they are of. A foreign one stops everything before anything is made.
+ *   4. Make the shards that are missing.
+ * WW_REDIS_EXISTING forbids all making: it would hide a loss.
+ *
+ * When a call finds the store gone, one thread goes through this (`renewing`). Other threads wait for it, and then find
+ * a new identity, or nothing missing. Other processes do the same at the same time: the scripts make a key only if it
+ * is missing, and reply the identity that is there.
+ */
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "lib/redis/redis_internal.h"
 
-/* What a store is made as; one of a later version is not touched. */
+/* The format of a new store; a store of a later format is not touched. */
 #define FORMAT 1
 
-/* What is true of a whole store. */
+/* What the whole store has. */
 struct shape {
 	char identity[REDIS_IDENTITY_SIZE];
 	uint64_t shards;
@@ -23,52 +37,42 @@ static int is_existing(const struct redis_store *store)
 
 /* ---- Shards */
 
-__attribute__((format(printf, 2, 3))) static int corrupt(struct redis_store *store, const char *format, ...)
-{
-	char sentence[1024];
-	va_list values;
+/* Each call finds this again, and reports it again. */
+#define corrupt(store, ...) (ww_redis_link_complain((store)->link, __VA_ARGS__), WW_ECORRUPT)
 
-	va_start(values, format);
-	(void)vsnprintf(sentence, sizeof sentence, format, values);
-	va_end(values);
-	/* Whoever calls again finds it again. */
-	ww_redis_link_complain(store->link, "%s", sentence);
-	return WW_ECORRUPT;
-}
-
-/* A look at all shards. */
-struct look {
-	const char *identity; /* of the store, which each is to have */
-	int is_whole_lost;    /* and a shard said that */
+/* A visit to all shards. */
+struct visit {
+	const char *identity; /* that each shard must have */
+	int is_whole_lost;    /* the identity is a shard's */
 	int only_find;
 	uint32_t made;
 	uint32_t lost;
 	uint32_t first_lost;
 };
 
-static int refuse_mixed(struct redis_store *store, uint32_t shard, const char *other, const struct look *look)
+static int refuse_mixed(struct redis_store *store, uint32_t shard, const char *other, const struct visit *visit)
 {
 	const char *tag = store->tags[shard];
 
-	if (look->is_whole_lost)
+	if (visit->is_whole_lost)
 		return corrupt(store,
 		    "The key %s of the store in Redis is lost, and its shards are of several stores: %s:m has the store "
 		    "%.64s, and another one %s. Put back a copy of all, or give another prefix.",
-		    store->key, tag, other, look->identity);
+		    store->key, tag, other, visit->identity);
 	return corrupt(store,
 	    "A part of the store in Redis is of another store: its key %s has the id %s, and %s:m the store %.64s. "
 	    "Was one of them restored alone? Put back a copy of all, or give another prefix. If the jobs that are "
 	    "there are to be kept, and all shards say the same, \"HSET %s id %.64s\" makes it whole.",
-	    store->key, look->identity, tag, other, store->key, other);
+	    store->key, visit->identity, tag, other, store->key, other);
 }
 
-static int read_shard(struct redis_store *store, uint32_t shard, const redisReply *reply, struct look *look)
+static int read_shard(struct redis_store *store, uint32_t shard, const redisReply *reply, struct visit *visit)
 {
 	int error;
 
 	if (reply->type == REDIS_REPLY_INTEGER && reply->integer == WW_ENOTFOUND) {
-		if (!look->lost++)
-			look->first_lost = shard;
+		if (!visit->lost++)
+			visit->first_lost = shard;
 		return WW_OK;
 	}
 	error = ww_redis_call_array(store, reply, 2);
@@ -76,66 +80,57 @@ static int read_shard(struct redis_store *store, uint32_t shard, const redisRepl
 		return error;
 	if (reply->element[0]->type != REDIS_REPLY_STRING)
 		return WW_ECORRUPT;
-	look->made += ww_redis_call_value(reply->element[1]) != 0;
-	if (strcmp(reply->element[0]->str, look->identity) == 0)
+	visit->made += ww_redis_call_value(reply->element[1]) != 0;
+	if (strcmp(reply->element[0]->str, visit->identity) == 0)
 		return WW_OK;
-	return refuse_mixed(store, shard, reply->element[0]->str, look);
+	return refuse_mixed(store, shard, reply->element[0]->str, visit);
 }
 
-/* Ask all shards whose they are; those that are not there are made, or counted if they are only to be found. */
-static int visit_shards(struct redis_store *store, struct look *look)
+/* Ask all shards which store they are of. Make those that are missing, or count them with only_find. */
+static int visit_shards(struct redis_store *store, struct visit *visit)
 {
-	struct redis_call *calls;
-	struct few_words few[1];
-	size_t size = store->shards * (sizeof *calls + sizeof few);
-	int error;
+	struct fan fan;
+	int error = ww_redis_call_fan_make(store, &fan, store->shards);
 
-	calls = store->allocator->allocate(store->allocator->user, size);
-	if (!calls)
-		return WW_ENOMEM;
-	struct few_words *words = (struct few_words *)(void *)(calls + store->shards);
-	for (uint32_t i = 0; i < store->shards; i++) {
-		struct words *say = &words[i].words;
-		*say = (struct words){
-		    .room = FEW_WORDS, .argv = words[i].argv, .lengths = words[i].lengths, .numbers = words[i].numbers};
-		ww_redis_words_text(say, look->identity);
-		ww_redis_words_number(say, store->slice);
-		ww_redis_words_number(say, i);
-		ww_redis_words_number(say, store->shards);
-		ww_redis_words_number(say, (uint64_t)look->only_find);
-		calls[i] = (struct redis_call){.script = &ww_redis_script_shard_make,
-		    .key = store->tags[i],
-		    .also = store->tags[store->shards + i],
-		    .argc = say->count,
-		    .argv = say->argv,
-		    .lengths = say->lengths,
-		    .flags = REDIS_CALL_AGAIN};
+	for (uint32_t i = 0; i < store->shards && !error; i++) {
+		struct words *words = fan.words[i] = ww_redis_words_many(store, 5);
+		if (!words) {
+			error = WW_ENOMEM;
+			break;
+		}
+		words->count = 0;
+		ww_redis_words_text(words, visit->identity);
+		ww_redis_words_number(words, store->slice);
+		ww_redis_words_number(words, i);
+		ww_redis_words_number(words, store->shards);
+		ww_redis_words_number(words, (uint64_t)visit->only_find);
+		fan.calls[i] = ww_redis_call_say(store, &ww_redis_script_shard_make, i, words, REDIS_CALL_AGAIN);
+		fan.calls[i].also = store->tags[store->shards + i];
 	}
-	error = ww_redis_link_run(store->link, calls, store->shards);
+	if (!error)
+		error = ww_redis_link_run(store->link, fan.calls, fan.count);
 	for (uint32_t i = 0; i < store->shards && !error; i++)
-		error = read_shard(store, i, calls[i].reply, look);
-	ww_redis_link_free(calls, store->shards);
-	store->allocator->free(store->allocator->user, calls, size);
+		error = read_shard(store, i, fan.calls[i].reply, visit);
+	ww_redis_call_fan_free(store, &fan);
 	return error;
 }
 
-/* None is made before all that are there have said that they are of this store. */
 static int make_shards(struct redis_store *store, const char *identity, uint32_t *made)
 {
-	struct look look = {.identity = identity, .only_find = 1};
-	int error = visit_shards(store, &look);
+	struct visit visit = {.identity = identity, .only_find = 1};
+	int error = visit_shards(store, &visit);
 
-	if (error || !look.lost)
+	if (error || !visit.lost)
 		return error;
 	if (is_existing(store))
 		return corrupt(store,
 		    "Shard %" PRIu32 " of the store in Redis is lost (there is no key %s:m): put back a copy of it, or "
 		    "open the store without WW_REDIS_EXISTING, as weekwheeld does when it starts: that makes it anew, "
 		    "without the jobs that were in it.",
-		    look.first_lost, store->tags[look.first_lost]);
-	look.only_find = 0;
-	error = visit_shards(store, &look);
-	*made = look.made;
+		    visit.first_lost, store->tags[visit.first_lost]);
+	visit.only_find = 0;
+	error = visit_shards(store, &visit);
+	*made = visit.made;
 	return error;
 }
 
@@ -147,7 +142,7 @@ static int make_tags(struct redis_store *store, uint32_t shards)
 		return WW_ECORRUPT;
 	if (store->tags)
 		return shards == store->shards ? WW_OK : WW_ECORRUPT;
-	store->tags = store->allocator->allocate(store->allocator->user, 2 * shards * sizeof *store->tags);
+	store->tags = memory_take(store->allocator, 2 * shards * sizeof *store->tags);
 	if (!store->tags)
 		return WW_ENOMEM;
 	store->shards = shards;
@@ -173,7 +168,7 @@ static int read_store(struct redis_store *store, const redisReply *reply, char i
 	return store->slice ? make_tags(store, (uint32_t)ww_redis_call_value(reply->element[2])) : WW_ECORRUPT;
 }
 
-/* Find the store, or make it like that. WW_ENOTFOUND: it is not there, and was only to be found. */
+/* Find the store, or make it with that shape. WW_ENOTFOUND: it is not there, with only_find. */
 static int make_store(
     struct redis_store *store, const struct shape *shape, int only_find, char identity[REDIS_IDENTITY_SIZE])
 {
@@ -185,7 +180,7 @@ static int make_store(
 	    .argv = few.argv,
 	    .lengths = few.lengths,
 	    .flags = REDIS_CALL_AGAIN};
-	uint64_t began = ww_redis_elapsed();
+	uint64_t began = time_now(CLOCK_BOOTTIME);
 	int error;
 
 	words->count = 0;
@@ -201,12 +196,12 @@ static int make_store(
 	if (!error)
 		error = read_store(store, call.reply, identity);
 	if (!error && !store->config.now)
-		ww_redis_clock(store, (uint64_t)ww_redis_call_value(call.reply->element[4]), began);
+		ww_redis_clock_learn(store, (uint64_t)ww_redis_call_value(call.reply->element[4]), began);
 	ww_redis_link_free(&call, 1);
 	return error;
 }
 
-/* What a shard says of its store. Returns 1, or 0: it is not there. */
+/* Read what a shard says of its store. Returns 1, or 0: the shard is not there. */
 static int read_shape(struct redis_store *store, const char *key, const redisReply *reply, struct shape *shape)
 {
 	int error = ww_redis_call_array(store, reply, 3);
@@ -225,13 +220,13 @@ static int read_shape(struct redis_store *store, const char *key, const redisRep
 	return 1;
 }
 
-/* Where one shard is asked for that. */
+/* A command that asks a shard for that. */
 struct question {
 	const char *argv[5];
 	char key[REDIS_TAG_SIZE];
 };
 
-/* What the first shard that is there says of its store. Returns 1, or 0: none is there. */
+/* Learn the store's shape from the first shard that is there. Returns 1, or 0: none is there. */
 static int recall(struct redis_store *store, struct shape *shape)
 {
 	uint32_t count = (uint32_t)shape->shards;
@@ -240,7 +235,7 @@ static int recall(struct redis_store *store, struct shape *shape)
 	size_t size = count * (sizeof *calls + sizeof *questions);
 	int result;
 
-	calls = store->allocator->allocate(store->allocator->user, size);
+	calls = memory_take(store->allocator, size);
 	if (!calls)
 		return WW_ENOMEM;
 	questions = (struct question *)(void *)(calls + count);
@@ -254,24 +249,21 @@ static int recall(struct redis_store *store, struct shape *shape)
 	for (uint64_t i = 0; i < count && !result; i++)
 		result = read_shape(store, questions[i].key, calls[i].reply, shape);
 	ww_redis_link_free(calls, count);
-	store->allocator->free(store->allocator->user, calls, size);
+	memory_give(store->allocator, calls, size);
 	return result;
 }
 
-/*
- * The key of the whole is not there. If it alone is lost, shards and their jobs still are: it is made as they say, if
- * they agree.
- */
+/* Step 2: the key of the whole is not there. */
 static int make_whole(struct redis_store *store, struct shape *shape, char identity[REDIS_IDENTITY_SIZE])
 {
-	struct look look = {.identity = shape->identity, .is_whole_lost = 1, .only_find = 1};
+	struct visit visit = {.identity = shape->identity, .is_whole_lost = 1, .only_find = 1};
 	int found = recall(store, shape);
 	int error = found < 0 ? found : WW_OK;
 
 	if (found == 1)
 		error = make_tags(store, (uint32_t)shape->shards);
 	if (found == 1 && !error)
-		error = visit_shards(store, &look);
+		error = visit_shards(store, &visit);
 	if (error)
 		return error;
 	if (!is_existing(store))
@@ -290,9 +282,7 @@ static int find_or_make(struct redis_store *store, char identity[REDIS_IDENTITY_
 	    .slice = store->tags ? store->slice : store->config.slice / 1000};
 	int error;
 
-	pthread_mutex_lock(&store->lock);
-	memcpy(shape.identity, store->identity, sizeof shape.identity);
-	pthread_mutex_unlock(&store->lock);
+	copy_identity(store, shape.identity);
 	error = make_store(store, &shape, 1, identity);
 	return error == WW_ENOTFOUND ? make_whole(store, &shape, identity) : error;
 }
@@ -322,14 +312,12 @@ int ww_redis_make_anew(struct redis_store *store, const char *gone)
 	int error;
 
 	pthread_mutex_lock(&store->renewing);
-	pthread_mutex_lock(&store->lock);
-	memcpy(known, store->identity, sizeof known);
-	pthread_mutex_unlock(&store->lock);
-	/* Another thread may have made it since, with the same identity. */
+	copy_identity(store, known);
+	/* A lost shard is made anew under the same identity: if another thread did that, this finds nothing missing. */
 	error = strcmp(known, gone) == 0 ? ww_redis_make(store, &made) : WW_OK;
 	if (!error && (made || strcmp(known, store->identity) != 0)) {
 		atomic_fetch_add(&store->resets, 1);
-		ww_redis_report(store,
+		ww_redis_link_say(store->link,
 		    "Redis has lost this store, or a part of it, and it was made anew: the jobs that were "
 		    "in it are gone. See that Redis keeps its data (appendonly yes).");
 		ww_redis_hint_forget(store);

@@ -1,12 +1,10 @@
-/* Opening and closing a store in Redis, its time, and the table of its calls. */
+/* Opening and closing a store in Redis, and the table of its calls. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
-#include <time.h>
 #include <unistd.h>
 
-#include "lib/redis/link/url.h"
 #include "lib/redis/redis_internal.h"
 
 int ww_jobs_redis_config_default(struct ww_jobs_redis_config *config)
@@ -26,58 +24,12 @@ int ww_jobs_redis_config_default(struct ww_jobs_redis_config *config)
 
 int ww_jobs_redis_check_url(const char *url, const char **why)
 {
-	struct redis_url parts;
 	const char *sentence;
-	int error = ww_redis_url_parse(&parts, url, &sentence);
+	int error = ww_redis_link_check_url(url, &sentence);
 
 	if (error && why)
 		*why = sentence;
 	return error;
-}
-
-/* ---- Time and chance */
-
-uint64_t ww_redis_elapsed(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_BOOTTIME, &now);
-	return (uint64_t)now.tv_sec * WW_SECOND + (uint64_t)now.tv_nsec;
-}
-
-uint64_t ww_redis_now(const struct redis_store *store)
-{
-	if (store->config.now)
-		return store->config.now(store->config.context);
-	return (uint64_t)((int64_t)ww_redis_elapsed() + atomic_load(&store->offset));
-}
-
-/*
- * Redis's time was that somewhere between `began` and now; taken for now, so that an alarm comes late by a round trip
- * rather than early.
- */
-void ww_redis_clock(struct redis_store *store, uint64_t redis_us, uint64_t began)
-{
-	uint64_t now = ww_redis_elapsed();
-
-	/* An answer that took long says little. */
-	if (now - began < 100 * WW_MILLISECOND || atomic_load(&store->offset) == 0)
-		atomic_store(&store->offset, (int64_t)(redis_us * 1000) - (int64_t)now);
-}
-
-uint64_t ww_redis_random(struct redis_store *store)
-{
-	uint64_t mixed = atomic_fetch_add(&store->random, UINT64_C(0x9e3779b97f4a7c15)) + UINT64_C(0x9e3779b97f4a7c15);
-
-	mixed = (mixed ^ mixed >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-	mixed = (mixed ^ mixed >> 27) * UINT64_C(0x94d049bb133111eb);
-	return mixed ^ mixed >> 31;
-}
-
-void ww_redis_report(const struct redis_store *store, const char *sentence)
-{
-	if (store->config.report)
-		store->config.report(sentence, store->config.context);
 }
 
 /* ---- Opening */
@@ -137,15 +89,7 @@ static int name_it(struct redis_store *store)
 
 static int make_locks(struct redis_store *store)
 {
-	pthread_condattr_t attributes;
-	int error = pthread_condattr_init(&attributes);
-
-	if (error)
-		return WW_ESYSTEM;
-	pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-	error = pthread_cond_init(&store->heard, &attributes);
-	pthread_condattr_destroy(&attributes);
-	if (error)
+	if (time_cond_init(&store->heard))
 		return WW_ESYSTEM;
 	pthread_mutex_init(&store->lock, NULL);
 	pthread_mutex_init(&store->renewing, NULL);
@@ -161,12 +105,9 @@ static void release(struct redis_store *store)
 	pthread_cond_destroy(&store->heard);
 	pthread_mutex_destroy(&store->lock);
 	pthread_mutex_destroy(&store->renewing);
-	if (store->tags)
-		allocator->free(allocator->user, store->tags, 2 * store->shards * sizeof *store->tags);
-	if (store->config.prefix)
-		allocator->free(
-		    allocator->user, (void *)(uintptr_t)store->config.prefix, strlen(store->config.prefix) + 1);
-	allocator->free(allocator->user, store, sizeof *store);
+	memory_give(allocator, store->tags, 2 * store->shards * sizeof *store->tags);
+	memory_give(allocator, (void *)(uintptr_t)store->config.prefix, strlen(store->config.prefix) + 1);
+	memory_give(allocator, store, sizeof *store);
 }
 
 static int open_link(struct redis_store *store)
@@ -184,10 +125,7 @@ static int open_link(struct redis_store *store)
 	return ww_redis_link_open(&store->link, &link);
 }
 
-/*
- * What in Redis's configuration will lose jobs one day; better said at the beginning. What it does not show is not
- * said.
- */
+/* Report settings of Redis that will lose jobs one day. A setting that INFO does not show is passed over. */
 static void advise(struct redis_store *store)
 {
 	const char *argv[] = {"INFO"};
@@ -197,11 +135,11 @@ static void advise(struct redis_store *store)
 		const char *info = call.reply->str;
 		if (strstr(info, "\nmaxmemory_policy:") && !strstr(info, "\nmaxmemory:0\r") &&
 		    !strstr(info, "\nmaxmemory_policy:noeviction"))
-			ww_redis_report(store,
+			ww_redis_link_say(store->link,
 			    "Redis will throw away jobs when its memory is full: set maxmemory-policy to "
 			    "noeviction");
 		if (strstr(info, "\naof_enabled:0"))
-			ww_redis_report(store,
+			ww_redis_link_say(store->link,
 			    "Redis keeps no log, and will have lost what came since its last snapshot when it "
 			    "starts again: set appendonly to yes");
 	}
@@ -227,28 +165,28 @@ int ww_jobs_redis_open(struct ww_jobs **jobs, const struct ww_jobs_redis_config 
 {
 	const struct ww_allocator *allocator;
 	struct redis_store *store;
+	size_t prefix_size;
 	char *prefix;
 	int error = jobs && config ? check(config) : WW_EINVAL;
 
 	if (error)
 		return error;
 	allocator = config->allocator ? config->allocator : ww_allocator_default();
-	store = allocator->allocate(allocator->user, sizeof *store);
+	store = memory_take_zeroed(allocator, sizeof *store);
 	if (!store)
 		return WW_ENOMEM;
-	memset(store, 0, sizeof *store);
-	prefix = allocator->allocate(allocator->user, strlen(config->prefix) + 1);
+	prefix_size = strlen(config->prefix) + 1;
+	prefix = memory_take(allocator, prefix_size);
 	error = prefix ? make_locks(store) : WW_ENOMEM;
 	if (error) {
-		if (prefix)
-			allocator->free(allocator->user, prefix, strlen(config->prefix) + 1);
-		allocator->free(allocator->user, store, sizeof *store);
+		memory_give(allocator, prefix, prefix_size);
+		memory_give(allocator, store, sizeof *store);
 		return error;
 	}
 	store->base.backend = &ww_redis_backend;
 	store->allocator = allocator;
 	store->config = *config;
-	store->config.prefix = memcpy(prefix, config->prefix, strlen(config->prefix) + 1);
+	store->config.prefix = memcpy(prefix, config->prefix, prefix_size);
 	store->process = getpid();
 	error = open_store(store);
 	store->config.url = store->config.name = NULL;
@@ -283,39 +221,13 @@ static int now(struct ww_jobs *jobs, uint32_t flags, uint64_t *ns)
 	(void)flags;
 	if (getpid() != store_of(jobs)->process)
 		return WW_ECLOSED;
-	*ns = ww_redis_now(store_of(jobs));
-	return WW_OK;
-}
-
-int ww_jobs_redis_stats(struct ww_jobs *jobs, struct ww_jobs_redis_stats *stats)
-{
-	struct redis_link_stats link;
-	struct timespec wall;
-
-	if (!jobs || !stats || jobs->backend != &ww_redis_backend)
-		return WW_EINVAL;
-	struct redis_store *store = store_of(jobs);
-	ww_redis_link_stats(store->link, &link);
-	clock_gettime(CLOCK_REALTIME, &wall);
-	*stats = (struct ww_jobs_redis_stats){.commands = link.commands,
-	    .round_trips = link.round_trips,
-	    .reconnects = link.failures,
-	    .redirections = link.redirections,
-	    .resets = atomic_load(&store->resets),
-	    .nodes = link.nodes,
-	    .shards = store->shards,
-	    .skew = (int64_t)((uint64_t)wall.tv_sec * WW_SECOND + (uint64_t)wall.tv_nsec - ww_redis_now(store)),
-	    .bytes = sizeof *store + 2 * store->shards * sizeof *store->tags};
-	pthread_mutex_lock(&store->lock);
-	stats->bytes += store->bytes;
-	pthread_mutex_unlock(&store->lock);
-	ww_redis_worker_stats(store, stats);
+	*ns = ww_redis_clock_now(store_of(jobs));
 	return WW_OK;
 }
 
 const struct jobs_backend ww_redis_backend = {
     .close = close_store,
-    .free = ww_redis_take_free,
+    .free = ww_redis_reserve_free,
     .begin = do_nothing,
     .commit = do_nothing,
     .now = now,
@@ -323,10 +235,10 @@ const struct jobs_backend ww_redis_backend = {
     .put_many = ww_redis_put_many,
     .move = ww_redis_put_move,
     .cancel = ww_redis_put_cancel,
-    .reserve = ww_redis_take,
-    .reserve_many = ww_redis_take_many,
-    .wait = ww_redis_take_wait,
-    .reserve_job = ww_redis_take_job,
+    .reserve = ww_redis_reserve,
+    .reserve_many = ww_redis_reserve_many,
+    .wait = ww_redis_reserve_wait,
+    .reserve_job = ww_redis_reserve_job,
     .finish = ww_redis_end_finish,
     .finish_many = ww_redis_end_finish_many,
     .release = ww_redis_end_release,

@@ -6,10 +6,10 @@
 
 #include "lib/redis/redis_internal.h"
 
-/* What shard_put.lua takes of a job and replies of it, and of how many jobs at once. */
+/* For each job, the words that shard_put.lua takes and the values that it replies; jobs of one call. */
 enum { PUT_WORDS = 15, PUT_REPLIES = 3, PUT_BATCH = 32 };
 
-/* The shard of a key is the same in every process: this hash may not change. */
+/* Every process must find a key in the same shard: this hash may never change. */
 static uint32_t shard_of_key(const struct redis_store *store, const char *tube, const void *key, size_t length)
 {
 	uint64_t hash = XXH64(tube, strlen(tube), 0);
@@ -29,7 +29,7 @@ static int check(const struct redis_store *store, const struct ww_job_spec *spec
 	if (spec->body_length > store->config.body_max)
 		return WW_ETOOBIG;
 	if (spec->flags & WW_JOB_AT && spec->due > WW_DRIVER_TIME_MAX) {
-		uint64_t now = ww_redis_now(store);
+		uint64_t now = ww_redis_clock_now(store);
 		return spec->due > now && spec->due - now > WW_DRIVER_TIME_MAX ? WW_EOVERFLOW : WW_OK;
 	}
 	return WW_OK;
@@ -57,7 +57,7 @@ static void say(struct words *words, const struct ww_job_spec *spec)
 /* Whether it may be due at once. */
 static int is_soon(const struct redis_store *store, const struct ww_job_spec *spec)
 {
-	return spec->flags & WW_JOB_AT ? spec->due <= ww_redis_now(store) + WW_SECOND : !spec->due;
+	return spec->flags & WW_JOB_AT ? spec->due <= ww_redis_clock_now(store) + WW_SECOND : !spec->due;
 }
 
 static int read_put(struct redis_store *store, redisReply *const *reply, const struct ww_job_spec *spec, uint64_t *id,
@@ -86,12 +86,11 @@ int ww_redis_put(struct ww_jobs *jobs, const struct ww_job_spec *spec, uint64_t 
 	if (result)
 		return result;
 	say(ww_redis_words_few(store, &few), spec);
-	result = ww_redis_call(store, &ww_redis_script_shard_put, shard_of_spec(store, spec), &few.words, 0, &reply);
+	result = ww_redis_call_list(
+	    store, &ww_redis_script_shard_put, shard_of_spec(store, spec), &few.words, 0, PUT_REPLIES, &reply);
 	if (result)
 		return result;
-	result = ww_redis_call_array(store, reply, PUT_REPLIES);
-	if (!result)
-		result = read_put(store, reply->element, spec, &got[0], &got[1]);
+	result = read_put(store, reply->element, spec, &got[0], &got[1]);
 	ww_redis_call_free(reply);
 	if (result >= 0 && id)
 		*id = got[0];
@@ -102,7 +101,7 @@ int ww_redis_put(struct ww_jobs *jobs, const struct ww_job_spec *spec, uint64_t 
 
 /* ---- Many */
 
-/* Those that may be put go to their shards, jobs without a key together, a batch a shard. */
+/* Send the valid jobs to their shards: those with a key to its shard, the others in batches, a shard each. */
 static void sort(struct gather *gather, struct ww_job_put *puts, size_t count)
 {
 	struct redis_store *store = gather->store;
@@ -168,7 +167,7 @@ int ww_redis_put_move(
 	struct few_words few;
 	struct words *words = ww_redis_words_few(store, &few);
 	uint32_t shard = ww_redis_put_refer(store, words, job);
-	uint64_t now = ww_redis_now(store);
+	uint64_t now = ww_redis_clock_now(store);
 
 	if (flags & WW_JOB_AT && due > now && due - now > WW_DRIVER_TIME_MAX)
 		return WW_EOVERFLOW;
@@ -190,15 +189,12 @@ int ww_redis_put_cancel(struct ww_jobs *jobs, const struct ww_job_ref *job)
 	struct few_words few;
 	uint32_t shard = ww_redis_put_refer(store, ww_redis_words_few(store, &few), job);
 	redisReply *reply;
-	int result = ww_redis_call(store, &ww_redis_script_shard_cancel, shard, &few.words, 0, &reply);
+	int result = ww_redis_call_list(store, &ww_redis_script_shard_cancel, shard, &few.words, 0, 2, &reply);
 
 	if (result)
 		return result;
-	result = ww_redis_call_array(store, reply, 2);
-	if (!result) {
-		ww_redis_hint_finished(store, reply->element[1]);
-		result = (int)ww_redis_call_value(reply->element[0]);
-	}
+	ww_redis_hint_finished(store, reply->element[1]);
+	result = (int)ww_redis_call_value(reply->element[0]);
 	ww_redis_call_free(reply);
 	return result;
 }

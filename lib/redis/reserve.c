@@ -1,12 +1,21 @@
-/* Reserve, from where something is ready as far as is known, and wait. */
+/*
+ * Reserve, and wait for a job.
+ *
+ * A reserve goes to shards one after another:
+ *   1. Choose the shard whose hints promise the most urgent job, and learn the priority of the best job elsewhere.
+ *   2. Ask that shard for leases of jobs up to this priority, or else for its first job alone: so jobs come in order of
+ *      priority although they lie in many shards. The reply also says what is first there now, which corrects hints.
+ *   3. Go on until there are enough leases, or no hint promises anything.
+ * If a hint is unknown, all shards are asked once for their first jobs. A shard that fails is left out for the rest of
+ * this reserve, and its hint becomes HINT_PERHAPS: it is asked again, after the others.
+ */
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "lib/jobs/body.h"
 #include "lib/redis/redis_internal.h"
 
-/* Words of a lease; leases of one call. */
+/* Values of a lease in a reply; leases of one call. */
 enum { LEASE_WORDS = 10, TAKE_BATCH = 256 };
 
 /* A reserve under way. */
@@ -17,10 +26,10 @@ struct take {
 	struct ww_lease *leases;
 	size_t most;
 	size_t got;
-	uint32_t begin; /* the shard that is asked first of equals */
-	uint64_t end;   /* when no other shard is asked any more if one fails or something was got, elapsed ns */
-	int error;      /* the first of a shard, which is not asked again: others may have what is wanted */
-	uint64_t failed[WW_REDIS_SHARDS_MAX / 64]; /* a bit of each such shard */
+	uint32_t begin;                            /* the shard that is asked first among equals */
+	uint64_t end;                              /* from then on, elapsed ns, a failure or a lease ends the reserve */
+	int error;                                 /* the first failure of a shard */
+	uint64_t failed[WW_REDIS_SHARDS_MAX / 64]; /* a bit for each failed shard */
 };
 
 static int has_failed(const struct take *take, uint32_t shard)
@@ -34,7 +43,7 @@ static void note_failed(struct take *take, uint32_t shard, int error)
 	take->error = take->error ? take->error : error;
 }
 
-void ww_redis_take_free(struct ww_jobs *jobs, void *body)
+void ww_redis_reserve_free(struct ww_jobs *jobs, void *body)
 {
 	job_body_free(store_of(jobs)->allocator, body);
 }
@@ -68,15 +77,15 @@ static int read_lease(struct redis_store *store, redisReply *const *of, struct w
 
 /* ---- Hints */
 
-/* The hints of a tube of the take, or NULL without memory. With the lock. */
+/* Call it with the lock. NULL: no memory. */
 static struct tube_hints *hints_of(const struct take *take, size_t tube)
 {
 	return ww_redis_hint(take->store, take->tubes[tube]);
 }
 
 /*
- * The shard with the best job as far as is known, -1: nothing is ready anywhere; and the priority of the best one in
- * another shard. Of some shard nothing may be known.
+ * Returns the shard with the best job as far as hints tell, or -1: nothing is ready anywhere. *bound becomes the
+ * priority of the best job in another shard; *is_unknown whether a hint is unknown.
  */
 static int64_t best_shard(const struct take *take, int64_t *bound, int *is_unknown)
 {
@@ -109,27 +118,30 @@ static int64_t best_shard(const struct take *take, int64_t *bound, int *is_unkno
 	return best;
 }
 
-/* Remember how much was heard of each tube and shard: `seen` has room for all. */
-static void see(const struct take *take, uint64_t *seen)
+/* Returns how much was heard, after all tubes have hints. */
+static uint64_t see(const struct take *take)
 {
-	for (size_t t = 0; t < take->count; t++) {
-		const struct tube_hints *tube = hints_of(take, t);
-		for (uint32_t i = 0; i < take->store->shards; i++)
-			seen[t * take->store->shards + i] = tube ? tube->of[i].heard : 0;
-	}
+	uint64_t seen;
+
+	pthread_mutex_lock(&take->store->lock);
+	for (size_t t = 0; t < take->count; t++)
+		(void)hints_of(take, t);
+	seen = take->store->readies;
+	pthread_mutex_unlock(&take->store->lock);
+	return seen;
 }
 
-/* What an answer says, unless something newer was heard. */
+/* Take over an answer, unless something newer was heard. */
 static void learn(const struct take *take, size_t t, uint32_t shard, int64_t first, uint64_t seen)
 {
 	struct tube_hints *tube = hints_of(take, t);
 
-	if (tube && tube->of[shard].heard == seen)
+	if (tube && tube->of[shard].heard <= seen)
 		tube->of[shard].first = first;
 }
 
-/* What the shards answered; those that did not have failed. */
-static void learn_all(struct take *take, const struct fan *fan, const uint64_t *seen)
+/* Learn from all shards; those without an answer have failed. */
+static void learn_all(struct take *take, const struct fan *fan, uint64_t seen)
 {
 	struct redis_store *store = take->store;
 
@@ -145,7 +157,7 @@ static void learn_all(struct take *take, const struct fan *fan, const uint64_t *
 			learn(take, t, i,
 			    has_failed(take, i) ? HINT_PERHAPS
 			                        : ww_redis_call_value(fan->calls[i].reply->element[2 * t]),
-			    seen[t * store->shards + i]);
+			    seen);
 	pthread_mutex_unlock(&store->lock);
 }
 
@@ -153,28 +165,22 @@ static void learn_all(struct take *take, const struct fan *fan, const uint64_t *
 static int look(struct take *take)
 {
 	struct redis_store *store = take->store;
-	size_t size = take->count * store->shards * sizeof(uint64_t);
-	uint64_t *seen = store->allocator->allocate(store->allocator->user, size);
-	struct words *words = seen ? ww_redis_words_many(store, 3 + take->count) : NULL;
+	struct words *words = ww_redis_words_many(store, 3 + take->count);
+	uint64_t seen = see(take);
 	struct fan fan;
-	int error = words ? WW_OK : WW_ENOMEM;
+	int error;
 
-	if (!error) {
-		ww_redis_words_text(words, "ready");
-		for (size_t t = 0; t < take->count; t++)
-			ww_redis_words_text(words, take->tubes[t]);
-		pthread_mutex_lock(&store->lock);
-		see(take, seen);
-		pthread_mutex_unlock(&store->lock);
-		error = ww_redis_call_each(store, &ww_redis_script_shard_first, words, &fan);
-	}
+	if (!words)
+		return WW_ENOMEM;
+	ww_redis_words_text(words, "ready");
+	for (size_t t = 0; t < take->count; t++)
+		ww_redis_words_text(words, take->tubes[t]);
+	error = ww_redis_call_each(store, &ww_redis_script_shard_first, words, &fan);
 	if (!error) {
 		learn_all(take, &fan, seen);
 		ww_redis_call_fan_free(store, &fan);
 	}
 	ww_redis_words_free(store, words);
-	if (seen)
-		store->allocator->free(store->allocator->user, seen, size);
 	return error;
 }
 
@@ -195,55 +201,40 @@ static int read_leases(struct take *take, const redisReply *reply)
 		error = read_lease(store, &leases->element[i], &take->leases[take->got]);
 		take->got += !error;
 	}
-	/* One that cannot be handed out comes back when its lease runs out. */
+	/* A lease that cannot be handed out runs out, and its job is ready again. */
 	return error;
 }
 
-/* As many as there is room for, with priorities up to `bound`; if there are none, the first alone. */
+/* Lease as many as there is room for, with priorities up to `bound`; if there are none, the first job alone. */
 static int take_from(struct take *take, uint32_t shard, int64_t bound)
 {
 	struct redis_store *store = take->store;
 	struct words *words = ww_redis_words_many(store, 4 + take->count);
-	uint64_t few[64];
-	uint64_t *seen = few;
+	uint64_t seen = see(take);
 	redisReply *reply = NULL;
 	size_t left = take->most - take->got;
-	int error = words ? WW_OK : WW_ENOMEM;
+	int error;
 
-	if (take->count > 64)
-		seen = store->allocator->allocate(store->allocator->user, take->count * sizeof *seen);
-	if (!seen)
-		error = WW_ENOMEM;
-	if (!error) {
-		ww_redis_words_number(words, left < TAKE_BATCH ? left : TAKE_BATCH);
-		ww_redis_words_number(words, (uint64_t)bound);
-		pthread_mutex_lock(&store->lock);
-		for (size_t t = 0; t < take->count; t++) {
-			const struct tube_hints *tube = hints_of(take, t);
-			seen[t] = tube ? tube->of[shard].heard : 0;
-			ww_redis_words_text(words, take->tubes[t]);
-		}
-		pthread_mutex_unlock(&store->lock);
-		error = ww_redis_call(store, &ww_redis_script_shard_reserve, shard, words, 0, &reply);
-	}
-	if (reply)
+	if (!words)
+		return WW_ENOMEM;
+	ww_redis_words_number(words, left < TAKE_BATCH ? left : TAKE_BATCH);
+	ww_redis_words_number(words, (uint64_t)bound);
+	for (size_t t = 0; t < take->count; t++)
+		ww_redis_words_text(words, take->tubes[t]);
+	error = ww_redis_call(store, &ww_redis_script_shard_reserve, shard, words, 0, &reply);
+	if (!error)
 		error = read_leases(take, reply);
-	if (words && seen) {
-		/* One that fails is asked after the others, until it answers or is heard of. */
-		pthread_mutex_lock(&store->lock);
-		for (size_t t = 0; t < take->count; t++)
-			learn(
-			    take, t, shard, error ? HINT_PERHAPS : ww_redis_call_value(reply->element[1 + t]), seen[t]);
-		pthread_mutex_unlock(&store->lock);
-	}
+	/* A shard that failed is asked after the others, until it answers or a message comes. */
+	pthread_mutex_lock(&store->lock);
+	for (size_t t = 0; t < take->count; t++)
+		learn(take, t, shard, error ? HINT_PERHAPS : ww_redis_call_value(reply->element[1 + t]), seen);
+	pthread_mutex_unlock(&store->lock);
 	ww_redis_call_free(reply);
 	ww_redis_words_free(store, words);
-	if (seen && seen != few)
-		store->allocator->free(store->allocator->user, seen, take->count * sizeof *seen);
 	return error;
 }
 
-int ww_redis_take_many(
+int ww_redis_reserve_many(
     struct ww_jobs *jobs, const char *const *tubes, size_t count, struct ww_lease *leases, size_t most)
 {
 	struct redis_store *store = store_of(jobs);
@@ -256,11 +247,11 @@ int ww_redis_take_many(
 	if (!count)
 		return 0;
 	ww_redis_hint_bound(store, count);
-	take.begin = (uint32_t)(ww_redis_random(store) % store->shards);
-	/* Without a worker nobody tells what becomes ready. */
+	take.begin = (uint32_t)(random_next_shared(&store->random) % store->shards);
+	/* Without a worker, hints hear of nothing. */
 	if (is_alone(store))
 		error = look(&take), has_looked = 1;
-	take.end = ww_redis_elapsed() + store->config.timeout;
+	take.end = time_now(CLOCK_BOOTTIME) + store->config.timeout;
 	while (!error && take.got < most) {
 		int64_t bound;
 		int is_unknown;
@@ -271,29 +262,30 @@ int ww_redis_take_many(
 		if (shard < -1)
 			error = WW_ENOMEM;
 		else if (is_unknown && !has_looked)
-			error = look(&take), has_looked = 1, take.end = ww_redis_elapsed() + store->config.timeout;
+			error = look(&take), has_looked = 1,
+			take.end = time_now(CLOCK_BOOTTIME) + store->config.timeout;
 		else if (shard < 0)
 			break;
 		else if ((failed = take_from(&take, (uint32_t)shard, bound)) != WW_OK)
 			note_failed(&take, (uint32_t)shard, failed);
-		if (take.error == WW_ENOMEM || ((take.error || take.got) && ww_redis_elapsed() >= take.end))
+		if (take.error == WW_ENOMEM || ((take.error || take.got) && time_now(CLOCK_BOOTTIME) >= take.end))
 			break;
 	}
 	error = error ? error : take.error;
 	return take.got ? (int)take.got : error;
 }
 
-int ww_redis_take(struct ww_jobs *jobs, const char *const *tubes, size_t count, struct ww_lease *lease)
+int ww_redis_reserve(struct ww_jobs *jobs, const char *const *tubes, size_t count, struct ww_lease *lease)
 {
 	struct ww_lease got;
-	int result = ww_redis_take_many(jobs, tubes, count, &got, 1);
+	int result = ww_redis_reserve_many(jobs, tubes, count, &got, 1);
 
 	if (result == 1)
 		*lease = got;
 	return result;
 }
 
-int ww_redis_take_job(struct ww_jobs *jobs, uint64_t id, struct ww_lease *lease)
+int ww_redis_reserve_job(struct ww_jobs *jobs, uint64_t id, struct ww_lease *lease)
 {
 	struct redis_store *store = store_of(jobs);
 	struct ww_lease got;
@@ -302,12 +294,11 @@ int ww_redis_take_job(struct ww_jobs *jobs, uint64_t id, struct ww_lease *lease)
 	int error;
 
 	ww_redis_words_number(ww_redis_words_few(store, &few), id);
-	error = ww_redis_call(store, &ww_redis_script_shard_reserve_job, shard_of(store, id), &few.words, 0, &reply);
+	error = ww_redis_call_list(
+	    store, &ww_redis_script_shard_reserve_job, shard_of(store, id), &few.words, 0, LEASE_WORDS, &reply);
 	if (error)
 		return error;
-	error = ww_redis_call_array(store, reply, LEASE_WORDS);
-	if (!error)
-		error = read_lease(store, reply->element, &got);
+	error = read_lease(store, reply->element, &got);
 	ww_redis_call_free(reply);
 	if (!error)
 		*lease = got;
@@ -326,36 +317,29 @@ static uint64_t readies(struct redis_store *store)
 	return readies;
 }
 
-/* Until something is heard, or that time. */
+/* Wait until something is heard, or until that time. */
 static void wait_until(struct redis_store *store, uint64_t seen, uint64_t until)
 {
-	struct timespec when = {.tv_sec = (time_t)(until / WW_SECOND), .tv_nsec = (long)(until % WW_SECOND)};
-
 	pthread_mutex_lock(&store->lock);
 	while (store->readies == seen)
-		if (pthread_cond_timedwait(&store->heard, &store->lock, &when))
+		if (time_wait(&store->heard, &store->lock, until))
 			break;
 	pthread_mutex_unlock(&store->lock);
 }
 
-int ww_redis_take_wait(
+int ww_redis_reserve_wait(
     struct ww_jobs *jobs, const char *const *tubes, size_t count, uint64_t timeout, struct ww_lease *lease)
 {
 	struct redis_store *store = store_of(jobs);
-	uint64_t end;
-	struct timespec now;
+	uint64_t end = time_add(time_now(CLOCK_MONOTONIC), timeout);
 	int result;
 
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	end = (uint64_t)now.tv_sec * WW_SECOND + (uint64_t)now.tv_nsec;
-	end = timeout > UINT64_MAX / 2 - end ? UINT64_MAX / 2 : end + timeout;
 	for (;;) {
 		uint64_t seen = readies(store);
-		result = ww_redis_take(jobs, tubes, count, lease);
+		result = ww_redis_reserve(jobs, tubes, count, lease);
 		if (result || is_alone(store))
 			return result;
-		clock_gettime(CLOCK_MONOTONIC, &now);
-		if ((uint64_t)now.tv_sec * WW_SECOND + (uint64_t)now.tv_nsec >= end)
+		if (time_now(CLOCK_MONOTONIC) >= end)
 			return 0;
 		wait_until(store, seen, end);
 	}

@@ -1,29 +1,19 @@
-/* Statistics: those of the shards added up, by tube. */
+/* Statistics: those of all shards added up, by tube; and those of the connection to Redis. */
 #include <string.h>
 
 #include "lib/redis/redis_internal.h"
 
+/* The words of shard_tubes.lua: of each tube, and of the shard. */
+/* clang-format off */
 enum {
-	TUBE_NAME,
-	TUBE_ALL,
-	TUBE_READY,
-	TUBE_URGENT,
-	TUBE_RESERVED,
-	TUBE_BURIED,
-	TUBE_PAUSE,
-	TUBE_PAUSE_LEFT,
-	TUBE_AGE,
-	TUBE_WORDS
+	TUBE_NAME, TUBE_ALL, TUBE_READY, TUBE_URGENT, TUBE_RESERVED, TUBE_BURIED, TUBE_PAUSE, TUBE_PAUSE_LEFT,
+	TUBE_AGE, TUBE_WORDS
 };
-
 enum {
-	SUM_ACCEPTED,
-	SUM_ENDED,
-	SUM_TIMEOUTS,
-	SUM_LATE,
-	SUM_LATE_CLASSES,
+	SUM_ACCEPTED, SUM_ENDED, SUM_TIMEOUTS, SUM_LATE, SUM_LATE_CLASSES,
 	SUM_WORDS = SUM_LATE_CLASSES + WW_LATE_CLASSES
 };
+/* clang-format on */
 
 /* A tube, added up over the shards. */
 struct sum {
@@ -43,10 +33,9 @@ static void sums_free(struct sums *sums)
 	struct sum *sum;
 	struct sum *next;
 
-	HASH_ITER(hh, sums->tubes, sum, next)
-	{
+	HASH_ITER(hh, sums->tubes, sum, next) {
 		HASH_DEL(sums->tubes, sum);
-		sums->store->allocator->free(sums->store->allocator->user, sum, sizeof *sum);
+		memory_give(sums->store->allocator, sum, sizeof *sum);
 	}
 }
 
@@ -58,14 +47,13 @@ static struct sum *sum_of(struct sums *sums, const char *name, size_t length)
 	HASH_FIND(hh, sums->tubes, name, (unsigned)length, sum);
 	if (sum)
 		return sum;
-	sum = allocator->allocate(allocator->user, sizeof *sum);
+	sum = memory_take_zeroed(allocator, sizeof *sum);
 	if (!sum)
 		return NULL;
-	memset(sum, 0, sizeof *sum);
 	memcpy(sum->stats.name, name, length);
 	HASH_ADD_KEYPTR(hh, sums->tubes, sum->stats.name, (unsigned)length, sum);
 	if (!sum->hh.tbl) {
-		allocator->free(allocator->user, sum, sizeof *sum);
+		memory_give(allocator, sum, sizeof *sum);
 		return NULL;
 	}
 	return sum;
@@ -98,7 +86,7 @@ static int add_tube(struct sums *sums, const redisReply *reply)
 	return WW_OK;
 }
 
-/* What this process alone knows. */
+/* Add the counters that only this process has. */
 static void add_own(struct redis_store *store, struct ww_tube_stats *stats)
 {
 	struct tube_hints *hints;
@@ -113,7 +101,7 @@ static void add_own(struct redis_store *store, struct ww_tube_stats *stats)
 	pthread_mutex_unlock(&store->lock);
 }
 
-/* Of one tube, or of all with NULL. */
+/* Collect one tube, or all with NULL. */
 static int collect(struct redis_store *store, const char *tube, struct sums *sums)
 {
 	struct few_words few;
@@ -125,14 +113,12 @@ static int collect(struct redis_store *store, const char *tube, struct sums *sum
 	*sums = (struct sums){.store = store};
 	if (tube)
 		ww_redis_words_text(words, tube);
-	int error = ww_redis_call_all(store, &ww_redis_script_shard_tubes, words, &fan);
+	int error = ww_redis_call_all(store, &ww_redis_script_shard_tubes, words, 1, &fan);
 	if (error)
 		return error;
 	for (size_t i = 0; i < fan.count && !error; i++) {
 		const redisReply *reply = fan.calls[i].reply;
-		error = ww_redis_call_array(store, reply, 1);
-		if (!error)
-			error = ww_redis_call_array(store, reply->element[0], SUM_WORDS);
+		error = ww_redis_call_array(store, reply->element[0], SUM_WORDS);
 		for (size_t k = 0; k < SUM_WORDS && !error; k++)
 			sums->words[k] += (uint64_t)ww_redis_call_value(reply->element[0]->element[k]);
 		for (size_t k = 1; !error && k < reply->elements; k++)
@@ -140,7 +126,7 @@ static int collect(struct redis_store *store, const char *tube, struct sums *sum
 	}
 	ww_redis_call_fan_free(store, &fan);
 	HASH_ITER(hh, sums->tubes, sum, next)
-	add_own(store, &sum->stats);
+		add_own(store, &sum->stats);
 	if (error)
 		sums_free(sums);
 	return error;
@@ -179,8 +165,7 @@ int ww_redis_stats_tubes(struct ww_jobs *jobs, ww_tube_fn *fn, void *context)
 
 	if (result)
 		return result;
-	HASH_ITER(hh, sums.tubes, sum, next)
-	{
+	HASH_ITER(hh, sums.tubes, sum, next) {
 		if (is_empty(&sum->stats))
 			continue;
 		result = fn(&sum->stats, context);
@@ -197,8 +182,7 @@ static void add_puts(struct redis_store *store, struct ww_tube_stats *all)
 	struct tube_hints *next;
 
 	pthread_mutex_lock(&store->lock);
-	HASH_ITER(hh, store->tubes, tube, next)
-	{
+	HASH_ITER(hh, store->tubes, tube, next) {
 		all->puts += tube->puts;
 		all->finished += tube->finished;
 		all->pauses += tube->pauses;
@@ -223,8 +207,7 @@ int ww_redis_stats(struct ww_jobs *jobs, struct ww_jobs_stats *stats)
 	    .ended = sums.words[SUM_ENDED],
 	    .late_ns = sums.words[SUM_LATE] * 1000};
 	memcpy(stats->late, &sums.words[SUM_LATE_CLASSES], sizeof stats->late);
-	HASH_ITER(hh, sums.tubes, sum, next)
-	{
+	HASH_ITER(hh, sums.tubes, sum, next) {
 		stats->all.delayed += sum->stats.delayed;
 		stats->all.ready += sum->stats.ready;
 		stats->all.urgent += sum->stats.urgent;
@@ -236,5 +219,29 @@ int ww_redis_stats(struct ww_jobs *jobs, struct ww_jobs_stats *stats)
 	add_puts(store, &stats->all);
 	stats->bytes = sizeof *store + 2 * store->shards * sizeof *store->tags + store->bytes;
 	sums_free(&sums);
+	return WW_OK;
+}
+
+int ww_jobs_redis_stats(struct ww_jobs *jobs, struct ww_jobs_redis_stats *stats)
+{
+	struct redis_link_stats link;
+
+	if (!jobs || !stats || jobs->backend != &ww_redis_backend)
+		return WW_EINVAL;
+	struct redis_store *store = store_of(jobs);
+	ww_redis_link_stats(store->link, &link);
+	*stats = (struct ww_jobs_redis_stats){.commands = link.commands,
+	    .round_trips = link.round_trips,
+	    .reconnects = link.failures,
+	    .redirections = link.redirections,
+	    .resets = atomic_load(&store->resets),
+	    .nodes = link.nodes,
+	    .shards = store->shards,
+	    .skew = (int64_t)(time_now(CLOCK_REALTIME) - ww_redis_clock_now(store)),
+	    .bytes = sizeof *store + 2 * store->shards * sizeof *store->tags};
+	pthread_mutex_lock(&store->lock);
+	stats->bytes += store->bytes;
+	pthread_mutex_unlock(&store->lock);
+	ww_redis_worker_stats(store, stats);
 	return WW_OK;
 }

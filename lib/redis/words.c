@@ -1,4 +1,4 @@
-/* What a call says: words that lie where the caller has them, and numbers that are written here. */
+/* The arguments of a call: words that stay where the caller has them, and numbers that are written here. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -8,9 +8,7 @@
 static struct words *begin(struct redis_store *store, struct words *words)
 {
 	words->count = 0;
-	pthread_mutex_lock(&store->lock);
-	memcpy(words->identity, store->identity, sizeof words->identity);
-	pthread_mutex_unlock(&store->lock);
+	copy_identity(store, words->identity);
 	ww_redis_words_text(words, words->identity);
 	if (store->config.now)
 		ww_redis_words_number(words, store->config.now(store->config.context) / 1000);
@@ -33,7 +31,7 @@ static size_t size_of(size_t room)
 
 struct words *ww_redis_words_many(struct redis_store *store, size_t room)
 {
-	struct words *words = store->allocator->allocate(store->allocator->user, size_of(room));
+	struct words *words = memory_take(store->allocator, size_of(room));
 
 	if (!words)
 		return NULL;
@@ -46,7 +44,7 @@ struct words *ww_redis_words_many(struct redis_store *store, size_t room)
 void ww_redis_words_free(struct redis_store *store, struct words *words)
 {
 	if (words)
-		store->allocator->free(store->allocator->user, words, size_of(words->room));
+		memory_give(store->allocator, words, size_of(words->room));
 }
 
 void ww_redis_words_bytes(struct words *words, const void *bytes, size_t length)

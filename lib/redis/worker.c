@@ -1,12 +1,29 @@
 /*
- * The worker: a thread that knows when each shard that it watches has something due, and sees to it then.
+ * The worker: a thread that knows when each shard that it watches has something due, and sweeps the shard then.
  *
- *     messages ---> earlier alarms ---> +---------------+  expired   sweep, side by side
- *     sweeps   ---> next alarms ------> | timing wheel  | ---------> of all that are due
+ *     messages ---> earlier alarms ---> +---------------+  expired   sweep all due shards
+ *     sweeps   ---> next alarms ------> | timing wheel  | ---------> side by side
  *     heartbeat --> who watches what    +---------------+
  *
- * It sleeps until the wheel's next expiry, a message, or its next heartbeat. What it misses costs lateness and nothing
- * else.
+ * Redis itself never acts on time: a script that runs on a shard moves what is due. An alarm is the time when a shard
+ * has something due next. Its life:
+ *   1. A put or a reserve that is due sooner than all else in the shard lowers the shard's alarm in Redis, and the
+ *      script publishes "a shard time".
+ *   2. The worker that watches the shard sets the shard's timer. Other workers ignore the message.
+ *   3. When the timer expires, the worker runs shard_sweep.lua. It moves what is due, publishes "r shard priority tube"
+ *      for tubes with a new first job, and replies the next alarm, which sets the timer again.
+ *
+ * How workers share the shards:
+ *   1. Each tells Redis at least every third of its lease that it lives, and gets the names of all workers alive.
+ *   2. Of n workers in the order of their names, the i-th watches the shards whose number is i modulo n.
+ *   3. A worker that comes or goes publishes "w name", and all others divide anew. A worker that dies is noticed when its
+ *      time runs out: the others plan a heartbeat for that moment.
+ *   4. A shard that is newly watched is swept at once, which gives its alarm.
+ * For a moment two workers may watch a shard, or none: that costs a call, or lateness.
+ *
+ * Messages can be lost with a connection, and between the nodes of a cluster without a sign. After opening an ear, and
+ * in a cluster once per lease, the worker therefore sweeps all its shards and makes all hints unknown. A missed message
+ * costs lateness and nothing else.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -23,12 +40,12 @@
 enum { TICK_NS = 1000000 };
 
 /* A shard, and when it is due. */
-struct watch {
+struct shard_watch {
 	struct ww_timer timer;
 	uint64_t alarm; /* us of Redis's time */
 	int is_watched;
 	int is_due;
-	int is_failing; /* was asked, and did not answer: again at worker->retry */
+	int is_failing; /* its sweep failed: try again at worker->retry */
 };
 
 struct redis_worker {
@@ -38,12 +55,12 @@ struct redis_worker {
 	_Atomic int stops;
 	struct ww_wheel *wheel; /* ticks of the system's elapsed time */
 	struct redis_ear *ear;
-	struct watch *watches;
+	struct shard_watch *watches;
 	uint64_t next_beat; /* elapsed ns */
 	uint64_t next_doubt;
-	uint64_t retry; /* when what failed is tried again */
-	uint64_t wait;  /* how long that was after it failed, ns; 0: nothing fails */
-	int64_t offset; /* of Redis's time, by which the wheel is set */
+	uint64_t retry; /* when failed parts are tried again */
+	uint64_t wait;  /* the pause before that, ns; 0: nothing fails */
+	int64_t offset; /* store->offset when the timers were set */
 	_Atomic uint64_t wakes;
 	_Atomic uint32_t watched;
 	_Atomic uint32_t workers;
@@ -60,10 +77,10 @@ static void on_alarm(struct ww_wheel *wheel, struct ww_timer *timer, uint64_t mi
 {
 	(void)wheel;
 	(void)missed;
-	((struct watch *)(void *)((char *)timer - offsetof(struct watch, timer)))->is_due = 1;
+	((struct shard_watch *)(void *)((char *)timer - offsetof(struct shard_watch, timer)))->is_due = 1;
 }
 
-static void set_alarm(struct redis_worker *worker, struct watch *watch, uint64_t alarm)
+static void set_alarm(struct redis_worker *worker, struct shard_watch *watch, uint64_t alarm)
 {
 	int64_t at = (int64_t)(alarm * 1000) - atomic_load(&worker->store->offset);
 	uint64_t tick = at > 0 ? tick_of((uint64_t)at) : 0;
@@ -82,7 +99,7 @@ static void set_alarm(struct redis_worker *worker, struct watch *watch, uint64_t
 
 static void hear_alarm(struct redis_worker *worker, uint64_t shard, uint64_t time)
 {
-	struct watch *watch = shard < worker->store->shards ? &worker->watches[shard] : NULL;
+	struct shard_watch *watch = shard < worker->store->shards ? &worker->watches[shard] : NULL;
 
 	if (watch && watch->is_watched && time < watch->alarm)
 		set_alarm(worker, watch, time);
@@ -105,18 +122,18 @@ static void hear(const char *message, size_t length, void *context)
 	if (sscanf(text, "a %" SCNu64 " %" SCNu64, &shard, &number) == 2) {
 		hear_alarm(worker, shard, number);
 	} else if (text[0] == 'w') {
-		/* Another worker came or went: what is watched is divided anew. */
+		/* Another worker came or went: a heartbeat divides anew. */
 		if (strcmp(text + 1 + (text[1] == ' '), store->name) != 0)
 			worker->next_beat = 0;
 	} else if (sscanf(text, "r %" SCNu64 " %" SCNu64 "%n", &shard, &number, &used) == 2 && text[used] == ' ') {
-		/* What follows is a name, which may begin with more blanks. */
+		/* The rest is the tube's name, which may begin with blanks. */
 		ww_redis_hint_hear(store, text + used + 1, (uint32_t)shard, (int64_t)number);
 		if (store->config.ready)
 			store->config.ready(text + used + 1, store->config.context);
 	}
 }
 
-/* Who waits for a tube has to ask, since messages may have been missed. */
+/* Messages may have been missed: whoever waits for a tube must ask. */
 static void tell_all(struct redis_store *store)
 {
 	struct tube_hints *tube;
@@ -131,20 +148,19 @@ static void tell_all(struct redis_store *store)
 	pthread_mutex_lock(&store->lock);
 	count = HASH_COUNT(store->tubes);
 	if (count)
-		names = store->allocator->allocate(store->allocator->user, count * sizeof *names);
+		names = memory_take(store->allocator, count * sizeof *names);
 	if (names)
 		HASH_ITER(hh, store->tubes, tube, next)
-	memcpy(names[i++], tube->name, sizeof *names);
+			memcpy(names[i++], tube->name, sizeof *names);
 	pthread_mutex_unlock(&store->lock);
 	for (size_t k = 0; k < i; k++)
 		store->config.ready(names[k], store->config.context);
-	if (names)
-		store->allocator->free(store->allocator->user, names, count * sizeof *names);
+	memory_give(store->allocator, names, count * sizeof *names);
 }
 
 /* ---- Redis */
 
-/* Redis did not answer: a longer pause each time, shortened at random so that workers do not come back all at once. */
+/* Redis did not answer: double the pause, less up to a quarter at random: workers do not come back all at once. */
 static void back_off(struct redis_worker *worker)
 {
 	uint64_t most = worker->store->config.backoff_max;
@@ -152,14 +168,11 @@ static void back_off(struct redis_worker *worker)
 	worker->wait = worker->wait ? worker->wait * 2 : 50 * WW_MILLISECOND;
 	if (worker->wait > most)
 		worker->wait = most;
-	worker->wait -= ww_redis_random(worker->store) % (worker->wait / 4 + 1);
-	worker->retry = ww_redis_elapsed() + worker->wait;
+	worker->wait -= random_next_shared(&worker->store->random) % (worker->wait / 4 + 1);
+	worker->retry = time_now(CLOCK_BOOTTIME) + worker->wait;
 }
 
-/*
- * Who has which shards: of n workers in the order of their names, the i-th has those whose number is i modulo n. For a
- * moment two may think that they have one, which costs a call, or none, until all have heard.
- */
+/* Divide the shards among the workers that a heartbeat replies. */
 static void divide(struct redis_worker *worker, const redisReply *reply)
 {
 	struct redis_store *store = worker->store;
@@ -177,7 +190,7 @@ static void divide(struct redis_worker *worker, const redisReply *reply)
 	if (!is_there)
 		mine = workers;
 	for (uint32_t i = 0; i < store->shards; i++) {
-		struct watch *watch = &worker->watches[i];
+		struct shard_watch *watch = &worker->watches[i];
 		int is_mine = mine < workers && i % workers == mine;
 		if (is_mine && !watch->is_watched)
 			watch->is_due = 1;
@@ -190,7 +203,7 @@ static void divide(struct redis_worker *worker, const redisReply *reply)
 	atomic_store(&worker->workers, (uint32_t)workers);
 }
 
-/* When the first of the other workers will have been silent for too long, unless it is heard of. */
+/* When the time of the first of the other workers runs out, unless it renews it. */
 static uint64_t first_end(const struct redis_worker *worker, const redisReply *reply)
 {
 	uint64_t first = REDIS_NEVER;
@@ -207,14 +220,14 @@ static uint64_t first_end(const struct redis_worker *worker, const redisReply *r
 static void plan_beat(struct redis_worker *worker, const redisReply *reply, uint64_t lease)
 {
 	int64_t end = (int64_t)(first_end(worker, reply) * 1000) - atomic_load(&worker->store->offset) + TICK_NS;
-	uint64_t now = ww_redis_elapsed();
+	uint64_t now = time_now(CLOCK_BOOTTIME);
 
 	worker->next_beat = now + lease / 3;
 	if (end > (int64_t)now && (uint64_t)end < worker->next_beat)
 		worker->next_beat = (uint64_t)end;
 }
 
-/* Redis may have been emptied while nothing was asked of it. */
+/* Redis may have lost the store while nobody asked. */
 static int make_sure(struct redis_store *store, const redisReply *identity)
 {
 	char known[REDIS_IDENTITY_SIZE];
@@ -238,14 +251,14 @@ static int beat(struct redis_worker *worker, uint64_t lease)
 	    .argc = 2,
 	    .argv = argv,
 	    .flags = REDIS_CALL_AGAIN};
-	uint64_t began = ww_redis_elapsed();
+	uint64_t began = time_now(CLOCK_BOOTTIME);
 
 	snprintf(span, sizeof span, "%" PRIu64, lease / 1000);
 	int error = ww_redis_link_run(store->link, &call, 1);
 	if (!error)
 		error = ww_redis_call_array(store, call.reply, 2);
 	if (!error) {
-		ww_redis_clock(store, (uint64_t)ww_redis_call_value(call.reply->element[1]), began);
+		ww_redis_clock_learn(store, (uint64_t)ww_redis_call_value(call.reply->element[1]), began);
 		divide(worker, call.reply);
 		plan_beat(worker, call.reply, lease);
 	}
@@ -261,7 +274,7 @@ static int sweep_some(struct redis_worker *worker, const uint32_t *shards, size_
 	struct few_words few;
 	struct words *words = ww_redis_words_few(store, &few);
 	struct fan fan;
-	uint64_t began = ww_redis_elapsed();
+	uint64_t began = time_now(CLOCK_BOOTTIME);
 	int error = ww_redis_call_fan_make(store, &fan, count);
 
 	if (error)
@@ -272,26 +285,26 @@ static int sweep_some(struct redis_worker *worker, const uint32_t *shards, size_
 		    ww_redis_call_say(store, &ww_redis_script_shard_sweep, shards[i], words, REDIS_CALL_AGAIN);
 	error = ww_redis_call_fan(store, &fan);
 	for (size_t i = 0; i < count; i++) {
-		struct watch *watch = &worker->watches[shards[i]];
+		struct shard_watch *watch = &worker->watches[shards[i]];
 		const redisReply *reply = fan.calls[i].reply;
-		/* One that was not answered stays due. */
+		/* Without an answer the shard stays due. */
 		watch->is_failing = fan.calls[i].error || ww_redis_call_array(store, reply, 2);
 		if (watch->is_failing)
 			continue;
 		watch->is_due = 0;
-		ww_redis_clock(store, (uint64_t)ww_redis_call_value(reply->element[0]), began);
+		ww_redis_clock_learn(store, (uint64_t)ww_redis_call_value(reply->element[0]), began);
 		set_alarm(worker, watch, (uint64_t)ww_redis_call_value(reply->element[1]));
 	}
 	ww_redis_call_fan_free(store, &fan);
 	return error;
 }
 
-static int is_to_sweep(const struct watch *watch)
+static int is_to_sweep(const struct shard_watch *watch)
 {
 	return watch->is_watched && watch->is_due && !watch->is_failing;
 }
 
-/* All that are due; one whose node fails does not keep the others from it. */
+/* Sweep all due shards; one whose node fails does not hold up the others. */
 static int sweep(struct redis_worker *worker)
 {
 	uint32_t shards[64];
@@ -333,7 +346,7 @@ static int listen_again(struct redis_worker *worker)
 	return error;
 }
 
-/* Redis's clock was set, or runs at another rate: timers are of the system's. */
+/* Redis's clock was set or drifts, while timers run by the system's: set them again. */
 static void follow_clock(struct redis_worker *worker)
 {
 	int64_t offset = atomic_load(&worker->store->offset);
@@ -347,10 +360,10 @@ static void follow_clock(struct redis_worker *worker)
 			set_alarm(worker, &worker->watches[i], worker->watches[i].alarm);
 }
 
-/* Between the nodes of a cluster a message may be lost, and nobody knows. */
+/* In a cluster a message may be lost without a sign: once per lease, act as if one was. */
 static void doubt(struct redis_worker *worker)
 {
-	uint64_t now = ww_redis_elapsed();
+	uint64_t now = time_now(CLOCK_BOOTTIME);
 
 	if (now < worker->next_doubt)
 		return;
@@ -359,21 +372,21 @@ static void doubt(struct redis_worker *worker)
 	worker->next_doubt = now + worker->store->config.lease;
 }
 
-/* Each part, whether others fail or not; what failed, again after a pause. */
+/* A turn. A part that fails does not keep the others from running, and is tried again after a pause. */
 static void work(struct redis_worker *worker)
 {
-	int is_retry = !worker->wait || ww_redis_elapsed() >= worker->retry;
+	int is_retry = !worker->wait || time_now(CLOCK_BOOTTIME) >= worker->retry;
 	int error = is_retry ? listen_again(worker) : WW_OK;
 	int told = WW_OK;
 	int swept;
 
 	for (uint32_t i = 0; i < worker->store->shards && is_retry; i++)
 		worker->watches[i].is_failing = 0;
-	if (ww_redis_elapsed() >= worker->next_beat)
+	if (time_now(CLOCK_BOOTTIME) >= worker->next_beat)
 		told = beat(worker, worker->store->config.lease);
 	doubt(worker);
 	follow_clock(worker);
-	(void)ww_wheel_advance(worker->wheel, ww_redis_elapsed() / TICK_NS, SIZE_MAX, NULL);
+	(void)ww_wheel_advance(worker->wheel, time_now(CLOCK_BOOTTIME) / TICK_NS, SIZE_MAX, NULL);
 	swept = sweep(worker);
 	if (error || told || swept)
 		back_off(worker);
@@ -383,10 +396,10 @@ static void work(struct redis_worker *worker)
 		worker->next_beat = worker->retry;
 }
 
-/* How long nothing is to be done. */
+/* How long there is nothing to do, ns. */
 static uint64_t idle(const struct redis_worker *worker)
 {
-	uint64_t now = ww_redis_elapsed();
+	uint64_t now = time_now(CLOCK_BOOTTIME);
 	uint64_t until = worker->next_beat;
 	uint64_t tick;
 
@@ -441,10 +454,8 @@ static void release(struct redis_worker *worker)
 	for (uint32_t i = 0; worker->watches && i < store->shards; i++)
 		(void)ww_wheel_cancel(worker->wheel, &worker->watches[i].timer);
 	(void)ww_wheel_destroy(worker->wheel);
-	if (worker->watches)
-		store->allocator->free(
-		    store->allocator->user, worker->watches, store->shards * sizeof *worker->watches);
-	store->allocator->free(store->allocator->user, worker, sizeof *worker);
+	memory_give(store->allocator, worker->watches, store->shards * sizeof *worker->watches);
+	memory_give(store->allocator, worker, sizeof *worker);
 }
 
 static int prepare(struct redis_worker *worker)
@@ -458,14 +469,13 @@ static int prepare(struct redis_worker *worker)
 		return WW_ESYSTEM;
 	(void)ww_wheel_config_default(&config);
 	config.allocator = store->allocator;
-	config.start = ww_redis_elapsed() / TICK_NS;
+	config.start = time_now(CLOCK_BOOTTIME) / TICK_NS;
 	error = ww_wheel_create(&worker->wheel, &config);
 	if (error)
 		return error;
-	worker->watches = store->allocator->allocate(store->allocator->user, store->shards * sizeof *worker->watches);
+	worker->watches = memory_take_zeroed(store->allocator, store->shards * sizeof *worker->watches);
 	if (!worker->watches)
 		return WW_ENOMEM;
-	memset(worker->watches, 0, store->shards * sizeof *worker->watches);
 	for (uint32_t i = 0; i < store->shards; i++) {
 		(void)ww_timer_init(&worker->watches[i].timer, on_alarm);
 		worker->watches[i].alarm = REDIS_NEVER;
@@ -475,15 +485,14 @@ static int prepare(struct redis_worker *worker)
 
 int ww_redis_worker_start(struct redis_store *store)
 {
-	struct redis_worker *worker = store->allocator->allocate(store->allocator->user, sizeof *worker);
+	struct redis_worker *worker = memory_take_zeroed(store->allocator, sizeof *worker);
 	int error;
 
 	if (!worker)
 		return WW_ENOMEM;
-	memset(worker, 0, sizeof *worker);
 	worker->store = store;
 	error = prepare(worker);
-	/* Before anybody asks, so that nothing that becomes ready from now on is missed. */
+	/* Listen before anybody asks: then nothing that becomes ready from now on is missed. */
 	if (!error)
 		error = listen_again(worker);
 	if (!error && thread_start(&worker->thread, run, worker))

@@ -12,19 +12,18 @@
 #include <stdlib.h>
 #include <time.h>
 
-/* The generator splitmix64 (Steele, Lea and Flood 2014). */
+#include "lib/base/random.h"
+
+/* The libraries' generator, by names of its own. */
 static inline uint64_t seed_next(uint64_t *state)
 {
-	uint64_t z = *state += UINT64_C(0x9e3779b97f4a7c15);
-	z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-	z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
-	return z ^ (z >> 31);
+	return random_next(state);
 }
 
 /* Return a number from 0 to below - 1. */
 static inline uint64_t seed_below(uint64_t *state, uint64_t below)
 {
-	return seed_next(state) % below;
+	return random_below(state, below);
 }
 
 /* Return the seed of this run, and print it. */

@@ -21,7 +21,7 @@
 static const uint64_t long_pass_ns = UINT64_C(5000000000);
 static const char *const too_long_before = "not done within the limit with fewer timers";
 
-struct run {
+struct bench_run {
 	const struct plan *plan;
 	struct results *results;
 	struct arena arena;
@@ -33,19 +33,20 @@ struct run {
 	char label[64];
 };
 
-static int planned(const struct run *run, enum workload workload)
+static int planned(const struct bench_run *run, enum workload workload)
 {
 	return (run->plan->workloads >> workload & 1) != 0;
 }
 
-static void leave_out_of(struct run *run, const struct structure *structure, enum workload workload, const char *why)
+static void leave_out_of(
+    struct bench_run *run, const struct structure *structure, enum workload workload, const char *why)
 {
 	if (planned(run, workload))
 		results_leave_out(run->results, (struct left_out){structure, workload, run->inputs.n, why});
 }
 
 /* B is measured with A, so that there is neither. */
-static void leave_out(struct run *run, const struct structure *structure, const char *why)
+static void leave_out(struct bench_run *run, const struct structure *structure, const char *why)
 {
 	leave_out_of(run, structure, run->workload, why);
 	if (run->workload == WORKLOAD_A)
@@ -54,7 +55,7 @@ static void leave_out(struct run *run, const struct structure *structure, const 
 
 /* ---- Measuring ------------------------------------------------------------------------------------------------ */
 
-static struct sample measure(struct run *run, const struct structure *structure, uint32_t *tick_ns)
+static struct sample measure(struct bench_run *run, const struct structure *structure, uint32_t *tick_ns)
 {
 	switch (run->workload) {
 	case WORKLOAD_C30:
@@ -79,7 +80,7 @@ static struct sample measure(struct run *run, const struct structure *structure,
  * With one pass given up there is no result: a median of the passes that were fast enough would be too good. But one
  * that was interrupted says nothing of those before it.
  */
-static void give_up(struct run *run, struct row *row, const char *why)
+static void give_up(struct bench_run *run, struct row *row, const char *why)
 {
 	if (interrupt_signal() && why == workload_too_long)
 		return;
@@ -89,7 +90,7 @@ static void give_up(struct run *run, struct row *row, const char *why)
 }
 
 /* The pass that warms up, and shows whether there is time for more. */
-static void measure_first(struct run *run, struct row *row)
+static void measure_first(struct bench_run *run, struct row *row)
 {
 	struct sample sample = measure(run, row->structure, NULL);
 
@@ -103,7 +104,7 @@ static void measure_first(struct run *run, struct row *row)
 }
 
 /* The longest tick is of the whole life in the order of memory. */
-static void measure_ticks(struct run *run, struct row *row)
+static void measure_ticks(struct bench_run *run, struct row *row)
 {
 	uint32_t *tick_ns = memory_zeroed(BENCH_WEEK, sizeof *tick_ns);
 	struct sample sample;
@@ -120,13 +121,13 @@ static void measure_ticks(struct run *run, struct row *row)
 }
 
 /* The reference does all its work in the last tick, which says nothing about ticks. */
-static int wants_ticks(const struct run *run, const struct row *row)
+static int wants_ticks(const struct bench_run *run, const struct row *row)
 {
 	return run->workload == WORKLOAD_D && row->structure != &structure_floor && !row->out &&
 	       (!row->once || row->tick_count == 0);
 }
 
-static void measure_again(struct run *run, struct row *row)
+static void measure_again(struct bench_run *run, struct row *row)
 {
 	struct sample sample;
 
@@ -147,7 +148,7 @@ static uint64_t weight(uint64_t n)
 	return n + 50000;
 }
 
-static void show_step(struct run *run, const struct row *row)
+static void show_step(struct bench_run *run, const struct row *row)
 {
 	snprintf(run->label, sizeof run->label, "%-5s %9" PRIu64 " %-13s", workload_name(run->workload), run->inputs.n,
 	    row->structure->name);
@@ -155,7 +156,7 @@ static void show_step(struct run *run, const struct row *row)
 	run->steps_done += weight(run->inputs.n);
 }
 
-static const char *why_unfit(const struct run *run, const struct structure *structure)
+static const char *why_unfit(const struct bench_run *run, const struct structure *structure)
 {
 	static const uint64_t longest[WORKLOADS] = {[WORKLOAD_A] = BENCH_WEEK - 1,
 	    [WORKLOAD_B] = BENCH_WEEK - 1,
@@ -204,7 +205,7 @@ static int is_wrong(const struct results *results, const struct structure *struc
 }
 
 /* Whether its pass was given up with fewer timers, so that there is no need to see it given up again. */
-static int was_too_long(const struct run *run, const struct structure *structure)
+static int was_too_long(const struct bench_run *run, const struct structure *structure)
 {
 	const struct results *results = run->results;
 	size_t i;
@@ -219,7 +220,7 @@ static int was_too_long(const struct run *run, const struct structure *structure
 	return 0;
 }
 
-static void make_rows(struct run *run)
+static void make_rows(struct bench_run *run)
 {
 	const struct structure *const *structure;
 
@@ -241,14 +242,14 @@ static void make_rows(struct run *run)
 }
 
 static void add_samples(
-    struct run *run, const struct row *row, const double *value, enum workload workload, enum metric metric)
+    struct bench_run *run, const struct row *row, const double *value, enum workload workload, enum metric metric)
 {
 	if (planned(run, workload))
 		row_add_samples(row, value,
 		    (struct result){row->structure, workload, run->inputs.n, metric, 0, 0, 0, 0}, run->results);
 }
 
-static void close_row(struct run *run, struct row *row)
+static void close_row(struct bench_run *run, struct row *row)
 {
 	if (interrupt_signal() && !row->out && !row->count)
 		leave_out(run, row->structure, interrupt_why);
@@ -272,7 +273,7 @@ static void close_row(struct run *run, struct row *row)
 	row_drop(row);
 }
 
-static void run_workload(struct run *run, enum workload workload)
+static void run_workload(struct bench_run *run, enum workload workload)
 {
 	unsigned repetition;
 	size_t i;
@@ -294,7 +295,7 @@ static void run_workload(struct run *run, enum workload workload)
 }
 
 /* G is not measured but added up: what a timer takes in its object and outside it, and its share of the rest. */
-static void add_memory(struct run *run)
+static void add_memory(struct bench_run *run)
 {
 	size_t i;
 
@@ -315,7 +316,7 @@ static void add_memory(struct run *run)
 
 /* ---- The whole ------------------------------------------------------------------------------------------------ */
 
-static void check_structures(struct run *run)
+static void check_structures(struct bench_run *run)
 {
 	const struct structure *const *structure;
 	struct results *results = run->results;
@@ -334,7 +335,7 @@ static void check_structures(struct run *run)
 	}
 }
 
-static void begin_size(struct run *run, uint64_t n)
+static void begin_size(struct bench_run *run, uint64_t n)
 {
 	inputs_draw(&run->inputs, n, run->plan->seed);
 	if (planned(run, WORKLOAD_F))
@@ -346,14 +347,14 @@ static void begin_size(struct run *run, uint64_t n)
 	run->arena.sink.room = n;
 }
 
-static void end_size(struct run *run)
+static void end_size(struct bench_run *run)
 {
 	inputs_free(&run->inputs);
 	free(run->arena.objects);
 	free(run->arena.sink.expired);
 }
 
-static void run_size(struct run *run, uint64_t n)
+static void run_size(struct bench_run *run, uint64_t n)
 {
 	static const enum workload timed[] = {
 	    WORKLOAD_C30, WORKLOAD_C1800, WORKLOAD_CWEEK, WORKLOAD_D, WORKLOAD_R, WORKLOAD_F};
@@ -370,7 +371,7 @@ static void run_size(struct run *run, uint64_t n)
 	end_size(run);
 }
 
-static void run_lonely(struct run *run)
+static void run_lonely(struct bench_run *run)
 {
 	inputs_draw(&run->inputs, 1, run->plan->seed);
 	run->arena.inputs = &run->inputs;
@@ -383,7 +384,7 @@ static void run_lonely(struct run *run)
 }
 
 /* What all passes weigh, as far as can be said before. */
-static uint64_t count_steps(const struct run *run)
+static uint64_t count_steps(const struct bench_run *run)
 {
 	uint64_t structures_chosen = 0, workloads = 0, timers = 0, each;
 	size_t i;
@@ -402,7 +403,7 @@ static uint64_t count_steps(const struct run *run)
 void run_plan(const struct plan *plan, struct results *results)
 {
 	const unsigned with_timers = ((1u << WORKLOAD_K) - 1) & ~(1u << WORKLOAD_E);
-	struct run run = {.plan = plan, .results = results};
+	struct bench_run run = {.plan = plan, .results = results};
 	size_t i;
 
 	results->seed = plan->seed;

@@ -5,9 +5,9 @@
 #include "tools/bench/workload.h"
 
 #include <string.h>
-#include <time.h>
 
 #include "tools/bench/interrupt.h"
+#include "tools/common/clock.h"
 
 #define TIMED __attribute__((noinline))
 
@@ -23,10 +23,7 @@ static const char *const expired_otherwise = "other timers expired than the dead
 
 uint64_t workload_clock_ns(void)
 {
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+	return clock_ns(CLOCK_MONOTONIC);
 }
 
 /* A pass under way. */

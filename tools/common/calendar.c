@@ -3,6 +3,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "tools/common/clock.h"
 #include "tools/common/duration.h"
 #include "tools/common/moment.h"
 #include "tools/common/number.h"
@@ -227,8 +228,5 @@ const char *time_format(char *text, uint64_t ns)
 
 uint64_t time_now(void)
 {
-	struct timespec now;
-
-	clock_gettime(CLOCK_REALTIME, &now);
-	return (uint64_t)now.tv_sec * DURATION_SECOND + (uint64_t)now.tv_nsec;
+	return clock_ns(CLOCK_REALTIME);
 }

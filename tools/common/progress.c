@@ -6,13 +6,14 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <time.h>
 #include <unistd.h>
+
+#include "tools/common/clock.h"
 
 enum { BAR_WIDTH = 40 };
 
 static const char *progress_label = "";
-static struct timespec progress_drawn;
+static int64_t progress_drawn; /* ms */
 static int progress_on_screen;
 
 int progress_visible(void)
@@ -32,13 +33,9 @@ void progress_begin(const char *label)
 
 static int progress_is_too_soon(void)
 {
-	struct timespec now;
-	int64_t passed;
+	int64_t now = clock_ms();
 
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	passed =
-	    (int64_t)(now.tv_sec - progress_drawn.tv_sec) * 1000 + (now.tv_nsec - progress_drawn.tv_nsec) / 1000000;
-	if (progress_on_screen && passed < 100)
+	if (progress_on_screen && now - progress_drawn < 100)
 		return 1;
 	progress_drawn = now;
 	return 0;

@@ -1,3 +1,4 @@
+/* A durable job: a reminder that fails at the first attempt and succeeds at the second. */
 #include <stdio.h>
 #include <string.h>
 #include <weekwheel/jobs.h>
@@ -8,7 +9,7 @@ static void print_error(const char *what, int error)
 	fprintf(stderr, "%s: %s\n", what, ww_strerror(error));
 }
 
-/* Put a reminder that is due in a moment, wait for it, fail once, and do it the second time. */
+/* Put a reminder that is due in a moment, reserve it, fail once, and finish it the second time. */
 static int remind(struct ww_jobs *jobs)
 {
 	const char *const tubes[] = {"mail"};
@@ -20,8 +21,8 @@ static int remind(struct ww_jobs *jobs)
 	spec.tube = "mail";
 	spec.body = "send the invoice";
 	spec.body_length = strlen(spec.body);
-	spec.due = 100 * WW_MILLISECOND;              /* or 182 days: a job that far away costs no memory */
-	spec.attempts = 5;                            /* then it is buried, with its last error */
+	spec.due = 100 * WW_MILLISECOND;              /* or 182 days: a job so far away takes no memory */
+	spec.attempts = 5;                            /* then it is buried with its last error */
 	spec.backoff = 50 * WW_MILLISECOND;           /* after the first failure; doubled with each */
 	error = ww_jobs_put(jobs, &spec, NULL, NULL); /* returns when it is on disk */
 	while (!error && ww_jobs_wait(jobs, tubes, 1, 10 * WW_SECOND, &lease) == 1) {
@@ -48,7 +49,7 @@ int main(int count, char **arguments)
 	ww_jobs_config_default(&config);
 	config.driver = driver;
 	config.path = count > 1 ? arguments[1] : NULL; /* the directory of the store */
-	config.flags = count > 1 ? 0 : WW_JOBS_MEMORY; /* without one: in memory, for trying */
+	config.flags = count > 1 ? 0 : WW_JOBS_MEMORY; /* without a directory: in memory */
 	error = ww_jobs_open(&jobs, &config);
 	if (error) {
 		print_error("jobs", error);

@@ -1,25 +1,24 @@
 /*
- * A server that disconnects who is silent for too long.
+ * A TCP server that disconnects clients that are silent for too long.
  *
- * Thousands of TCP connections, each of which sends a byte or more every few seconds, its heartbeat, and a timeout that
- * every heartbeat renews. One thread, epoll, and a wheel of milliseconds. What there is to learn:
+ * Thousands of clients each send a byte or more every few seconds, their heartbeat, and every heartbeat renews a
+ * timeout. One thread, epoll, and a wheel of milliseconds. What this shows:
  *
- *   - A struct ww_timer lies in each connection. Nothing is allocated for it, there is no handle to keep, and a
- *     heartbeat is a write to memory that reading the socket has just touched: ww_wheel_reschedule_at.
- *   - The wheel says how long to sleep, ww_wheel_next, and that is the timeout of epoll_wait: no thread and no timerfd.
- *   - Each heartbeat's deadline counts from the clock after the read, so that it is never too early: what was read was
- *     sent before. Therefore a deadline is passed, not a delay, which would count from the wheel's time: that is when
- *     this loop last advanced it, before it slept.
- *   - When a timer expires, the socket is looked at once more. A server that was stopped or overloaded finds all
- *     timeouts over and all heartbeats unread, and must not disconnect clients for its own sleep.
- *   - The other timers of a server go into the same wheel: here, when to accept again, and when to end.
+ *   - Each connection contains its struct ww_timer. Nothing is allocated for it, there is no handle to keep, and a
+ *     heartbeat writes to memory that reading the socket has just touched: ww_wheel_reschedule_at.
+ *   - ww_wheel_next says how long to sleep, and that is the timeout of epoll_wait. No thread or timerfd is needed.
+ *   - A heartbeat's deadline counts from the clock after the read. It is never too early, because the bytes were sent
+ *     before. A delay would count from the wheel's time instead, which is when this loop last advanced it, before it
+ *     slept. That is why a deadline is passed.
+ *   - When a timer expires, the socket is read once more. A server that was stopped or overloaded finds all timeouts
+ *     over and all heartbeats unread, and must not disconnect clients for its own sleep.
+ *   - The server's other timers use the same wheel: when to accept again, and when to end.
  *
- * The driver (driver.h) keeps a clock, the sleep and the lock by itself, and suits timers that many threads share. A
- * server that has its connections' objects and its loop anyway is faster with the wheel, whose price is sleep_ms() and
- * serve().
+ * The driver (driver.h) has its own clock, sleep and lock, and suits timers that many threads share. A server that has
+ * connection objects and a loop anyway is faster with the wheel, at the price of sleep_ms() and serve().
  *
- * The clock is CLOCK_MONOTONIC, which stands still while the machine sleeps, as epoll_wait does: nobody's heartbeat is
- * heard then. keepalive_load.c measures how late the silent are disconnected.
+ * The clock is CLOCK_MONOTONIC. Like epoll_wait it stands still while the machine is suspended, when no heartbeat can
+ * be heard. keepalive_load.c measures how late silent clients are disconnected.
  */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
@@ -42,19 +41,19 @@ enum {
 	MILLISECOND = 1000000, /* in ns: a tick of the wheel, and the unit of epoll_wait */
 	SECONDS_MAX = 1000000, /* the longest timeout: 11 days */
 	CONNECTIONS_MAX = 10000000,
-	DESCRIPTORS_SPARE = 16, /* that are no connections: the listening socket, standard output and the like */
-	EVENTS = 1024, /* sockets, expiries and new connections that are attended to before the others have a turn */
+	DESCRIPTORS_SPARE = 16, /* not connections: the listening socket, standard output and the like */
+	EVENTS = 1024,          /* sockets, expiries and new connections handled before the others have a turn */
 	ACCEPTS = 256,
-	ACCEPT_AGAIN = 100, /* ticks until accepting is tried again when there was no descriptor for it */
+	ACCEPT_AGAIN = 100, /* ticks until the next attempt to accept, after descriptors ran out */
 };
 
 struct connection {
 	int fd;
-	struct ww_timer silence; /* expires when nothing was heard for the timeout */
+	struct ww_timer silence; /* expires when nothing was heard for the length of the timeout */
 };
 
 static struct {
-	uint64_t timeout; /* in ns, as what follows */
+	uint64_t timeout; /* in ns, like the next */
 	uint64_t end;     /* 0: never */
 	uint64_t limit;   /* connections at a time */
 	uint16_t port;
@@ -80,7 +79,7 @@ static uint64_t clock_ns(void)
 	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec - server.origin;
 }
 
-/* When a connection that was heard just now has been silent for too long: rounded up to a tick, so never early. */
+/* When a connection heard just now will have been silent for too long: rounded up to a tick, never early. */
 static uint64_t silence_deadline(void)
 {
 	uint64_t deadline;
@@ -89,7 +88,7 @@ static uint64_t silence_deadline(void)
 	return deadline;
 }
 
-/* How long epoll_wait may sleep; -1, for as long as it likes, when no timer is pending. */
+/* How long epoll_wait may sleep; -1, without limit, when no timer is pending. */
 static int sleep_ms(void)
 {
 	uint64_t next, now;
@@ -107,9 +106,9 @@ static int sleep_ms(void)
 enum heard { NOTHING, SOMETHING, FAREWELL };
 
 /*
- * Every byte is a sign of life, so there is nothing to put together from parts. Where messages count, this appends to
- * the connection's buffer, and a heartbeat is a whole message: half of one, repeated for ever, must keep nobody alive.
- * One read only, for fairness: if there is more, epoll reports the socket again.
+ * Every byte is a sign of life here, so nothing has to be assembled. In a protocol of messages this would append to the
+ * connection's buffer, and only a whole message is a heartbeat: half a message, repeated, must keep nobody alive. It
+ * reads once only, for fairness: if there is more, epoll reports the socket again.
  */
 static enum heard hear(const struct connection *connection)
 {
@@ -123,11 +122,11 @@ static enum heard hear(const struct connection *connection)
 	return got < 0 && (errno == EAGAIN || errno == EINTR) ? NOTHING : FAREWELL;
 }
 
-/* The object may be freed as soon as its timer is not pending any more. */
+/* The object may be freed as soon as its timer is no longer pending. */
 static void disconnect(struct connection *connection)
 {
 	ww_wheel_cancel(server.wheel, &connection->silence);
-	close(connection->fd); /* which takes it out of the epoll set */
+	close(connection->fd); /* this also removes it from the epoll set */
 	free(connection);
 	server.open--;
 }
@@ -135,7 +134,7 @@ static void disconnect(struct connection *connection)
 static void on_readable(struct connection *connection)
 {
 	switch (hear(connection)) {
-	case SOMETHING: /* the heartbeat: this line is what it is all about */
+	case SOMETHING: /* the heartbeat: the line that matters */
 		ww_wheel_reschedule_at(server.wheel, &connection->silence, silence_deadline());
 		break;
 	case FAREWELL:
@@ -153,7 +152,7 @@ static void on_silence(struct ww_wheel *wheel, struct ww_timer *timer, uint64_t 
 
 	(void)missed;
 	switch (hear(connection)) {
-	case SOMETHING: /* not silent: it was us who did not listen. An expired timer is idle, and is scheduled afresh. */
+	case SOMETHING: /* not silent: we did not listen. The expired timer is idle and must be scheduled again. */
 		ww_wheel_schedule_at(wheel, timer, silence_deadline());
 		break;
 	case FAREWELL:
@@ -171,7 +170,7 @@ static void on_silence(struct ww_wheel *wheel, struct ww_timer *timer, uint64_t 
 
 static void listen_for(uint32_t events)
 {
-	struct epoll_event event = {.events = events, .data.ptr = NULL}; /* NULL: the one that is no connection */
+	struct epoll_event event = {.events = events, .data.ptr = NULL}; /* NULL: the listening socket */
 
 	epoll_ctl(server.epoll, EPOLL_CTL_MOD, server.listener, &event);
 }
@@ -183,8 +182,8 @@ static void on_accept_again(struct ww_wheel *wheel, struct ww_timer *timer, uint
 }
 
 /*
- * Without a descriptor for it a new connection stays in the queue, and epoll would report it again at once, and so on
- * round and round. Do not listen for a while.
+ * Without a free descriptor a new connection stays in the queue, and epoll would report it again at once, in a busy
+ * loop. Stop listening for a while.
  */
 static void pause_accepting(void)
 {
@@ -213,7 +212,7 @@ static int add_connection(int fd)
 }
 
 /*
- * Connections come in bursts, and each burst is one event. It says that somebody waits: where there is no room, pause.
+ * Connections come in bursts, and a burst is one event. Accept until nobody waits, and pause when there is no room.
  */
 static void accept_burst(void)
 {
@@ -248,7 +247,7 @@ static void on_end(struct ww_wheel *wheel, struct ww_timer *timer, uint64_t miss
 	stopped = 1;
 }
 
-/* Signals arrive only while epoll_pwait sleeps, so that none falls between looking at `stopped` and going to sleep. */
+/* Signals arrive only while epoll_pwait sleeps: none is lost between reading `stopped` and going to sleep. */
 static int serve(const sigset_t *asleep)
 {
 	static struct epoll_event events[EVENTS];
@@ -257,8 +256,7 @@ static int serve(const sigset_t *asleep)
 
 	while (!stopped) {
 		count = epoll_pwait(server.epoll, events, EVENTS, sleep_ms(), asleep);
-		for (i = 0; i < count;
-		     i++) { /* a connection has one event at most, so none is used after it was freed */
+		for (i = 0; i < count; i++) { /* a connection has at most one event: none is used after it was freed */
 			if (events[i].data.ptr)
 				on_readable(events[i].data.ptr);
 			else
@@ -266,8 +264,8 @@ static int serve(const sigset_t *asleep)
 		}
 		ww_wheel_now_ns(server.wheel, clock_ns(), &now);
 		/*
-		 * If more than EVENTS are due, ww_wheel_next says so, and the rest follows after who has sent
-		 * meanwhile.
+		 * If more than EVENTS are due, ww_wheel_next says so, and the rest follows after clients that have
+		 * sent in the meantime.
 		 */
 		error = ww_wheel_advance(server.wheel, now, EVENTS, NULL);
 		if (error < 0) {
@@ -278,7 +276,7 @@ static int serve(const sigset_t *asleep)
 	return 0;
 }
 
-/* All connections wait in the wheel, so that no other list of them is needed. */
+/* The wheel has all connections: no other list of them is needed. */
 static void disconnect_all(void)
 {
 	struct ww_expiry batch[64];

@@ -1,17 +1,17 @@
 /*
- * The load for keepalive.c: connections that send heartbeats, of which some go silent, to measure how late after the
- * last byte plus the timeout each of those is disconnected. Nobody may be disconnected earlier, and nobody who sends.
+ * The load for keepalive.c: connections that send heartbeats. Some go silent, and the program measures how late each
+ * is disconnected, counted from its last byte plus the timeout. No client may be disconnected earlier, and none that
+ * sends.
  *
- * What the lateness contains: the clock is read before the last byte is sent and after the disconnection is seen, so it
- * counts the ways there and back, the server's rounding up to its tick, the whole millisecond that its epoll_wait
- * sleeps, and how late either process was woken. So it is never less than the truth, and never negative if the server
- * keeps its promise. How late this program's own heartbeats were is printed beside it: it tells how busy the machine
- * was.
+ * The clock is read before the last byte is sent and after the disconnection is seen. The lateness therefore includes
+ * both ways over the network, the server's rounding up to its tick, the whole millisecond that its epoll_wait sleeps,
+ * and how late either process woke. It is never less than the truth, and never negative if the server keeps its
+ * promise. The program also prints how late its own heartbeats were, which tells how busy the machine was.
  *
- * Who is late with a heartbeat here was silent: if the time between two heartbeats of a connection reached the timeout,
- * the server was right to disconnect it. Such connections are counted apart ("kept waiting by this program").
+ * If the time between two heartbeats of a connection reached the timeout because this program was late, the server was
+ * right to disconnect it. Such connections are counted separately ("kept waiting by this program").
  *
- * Each client has one periodic timer, its heartbeat; this program's wheel and loop are as in keepalive.c.
+ * Each client has one periodic timer, its heartbeat; the wheel and the loop are like those of keepalive.c.
  */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
@@ -40,8 +40,8 @@ enum {
 	CONNECTIONS_MAX = 10000000,
 	DESCRIPTORS_SPARE = 16,
 	EVENTS = 1024,
-	CONNECTING = 256, /* connections under way at a time, so that they fit the server's queue */
-	PATIENCE = 10, /* seconds without a new connection, or beyond what was to happen, until this program gives up */
+	CONNECTING = 256, /* connections under way at a time: they must fit into the server's queue */
+	PATIENCE = 10,    /* seconds without a new connection, or past the expected end, until this program gives up */
 };
 
 enum state { IDLE, OPENING, SENDING, SILENT, GONE };
@@ -49,7 +49,7 @@ enum state { IDLE, OPENING, SENDING, SILENT, GONE };
 struct client {
 	int fd;
 	enum state state;
-	int planned;        /* it goes silent */
+	int planned;        /* this one goes silent */
 	int kept_waiting;   /* between two of its heartbeats the timeout passed */
 	uint64_t silent_at; /* ns after all were connected */
 	uint64_t sent;      /* just before its last byte was sent, or before it began to connect */
@@ -59,7 +59,7 @@ struct client {
 static struct {
 	uint64_t port; /* 0: start a server */
 	uint64_t connections;
-	uint64_t timeout, heartbeat, seconds; /* in ns; 0: to be computed from the timeout */
+	uint64_t timeout, heartbeat, seconds; /* in ns; 0: computed from the timeout */
 	uint64_t silent;
 	int json;
 } options = {.connections = 200};
@@ -70,12 +70,12 @@ static struct {
 	int64_t *late; /* of each silent client that was disconnected, in ns */
 	int epoll;
 	uint64_t origin;                    /* the clock, in ns, when the wheel's time was 0 */
-	uint64_t next;                      /* the client to be connected next */
+	uint64_t next;                      /* the client to connect next */
 	uint64_t opening, sending, waiting; /* clients in those states; waiting: silent and not disconnected yet */
 	uint64_t connected, started,
 	    progress;                  /* how many ever; when the last of them was; when something happened last */
 	uint64_t heartbeats, own_late; /* own_late: by how much, in ns, the latest heartbeat */
-	uint64_t to_come;              /* clients that are to go silent and are not disconnected yet */
+	uint64_t to_come;              /* clients that go silent and are not disconnected yet */
 	uint64_t disconnected, early, while_sending, kept_waiting;
 	struct ww_timer second;
 	pid_t server;
@@ -150,7 +150,7 @@ static uint64_t random_below(uint64_t below)
 
 /* ---- Clients ---------------------------------------------------------------------------------------------------- */
 
-/* The server has closed the connection, and this is how that is judged. */
+/* The server has closed the connection: judge whether it was right and how late it was. */
 static void on_disconnected(struct client *client)
 {
 	uint64_t silence = clock_ns() - client->sent;
@@ -175,8 +175,8 @@ static void on_disconnected(struct client *client)
 }
 
 /*
- * The time between two heartbeats is at most, as the server may see it, that from before the one to after the other.
- * The byte does not fit only if the server does not read; then it is left out.
+ * As the server sees it, the time between two heartbeats is at most that from before the first to after the second. The
+ * byte does not fit only if the server does not read; then it is left out.
  */
 static void send_heartbeat(struct client *client)
 {
@@ -210,7 +210,7 @@ static void on_beat(struct ww_wheel *wheel, struct ww_timer *timer, uint64_t mis
 	uint64_t now = clock_ns(), next, late;
 
 	(void)wheel, (void)missed;
-	/* A periodic timer is scheduled again already: this expiry was due a period earlier. */
+	/* A periodic timer is already scheduled again: this expiry was due one period earlier. */
 	if (ww_timer_deadline(timer, &next) == 1) {
 		late = now - (next - ticks(options.heartbeat)) * MILLISECOND;
 		if (late > load.own_late)
@@ -265,7 +265,7 @@ static void on_connected(struct client *client)
 	load.progress = clock_ns();
 	if (load.connected == options.connections)
 		load.started = load.progress;
-	/* The first heartbeat at once, and the others at a phase of their own: clients do not beat in step. */
+	/* The first heartbeat goes out at once, the others at a phase of their own: clients do not beat in step. */
 	ww_wheel_schedule_every_at(load.wheel, &client->beat, ticks(load.progress) + random_below(period), period);
 	send_heartbeat(client);
 }
@@ -284,7 +284,7 @@ static void on_event(struct client *client)
 		on_disconnected(client);
 }
 
-/* Who goes silent is spread over all clients, and when over the time in which it is still seen. */
+/* Spread the silent ones over all clients, and their moments over the time in which they are still seen. */
 static void make_clients(void)
 {
 	uint64_t i, span = options.seconds - options.timeout - options.heartbeat;
@@ -314,7 +314,7 @@ static void show_second(struct ww_wheel *wheel, struct ww_timer *timer, uint64_t
 	    load.sending + load.waiting, load.waiting, load.disconnected);
 }
 
-/* Return 1 when all has happened, or will not happen any more. */
+/* Return 1 when everything has happened or no longer can. */
 static int is_over(void)
 {
 	uint64_t now = clock_ns();
@@ -387,7 +387,7 @@ static void end(void)
 
 /* ---- A server of its own ---------------------------------------------------------------------------------------- */
 
-/* The child becomes the program keepalive, which lies beside this one, and ends when its parent does. */
+/* The child becomes the program keepalive in the same folder, and ends when its parent does. */
 static _Noreturn void become_server(pid_t parent, int out, const char *connections, const char *timeout)
 {
 	static const char name[] = "keepalive";
@@ -412,7 +412,7 @@ static _Noreturn void become_server(pid_t parent, int out, const char *connectio
 	_exit(127);
 }
 
-/* The server says which port it took as soon as it listens. */
+/* The server prints its port as soon as it listens. */
 static void start_server(void)
 {
 	char connections[32], timeout[48], line[256];
@@ -435,7 +435,7 @@ static void start_server(void)
 		fail("the server", "did not start");
 }
 
-/* Return 0 if it ended well. What it says at its end is passed on. */
+/* Return 0 if it ended well. Its last output is passed on. */
 static int stop_server(void)
 {
 	char line[512];
@@ -513,7 +513,7 @@ static void write_json(void)
 	    load.while_sending, load.early, load.waiting, load.kept_waiting);
 }
 
-/* Return the exit status: 1 if the server did what it must not. */
+/* Return the exit status: 1 if the server broke a promise. */
 static int report(void)
 {
 	qsort(load.late, load.disconnected, sizeof *load.late, compare);
@@ -602,7 +602,7 @@ static uint64_t some_option(const char *value, uint64_t all)
 	return (uint64_t)(share * (double)all + 0.5);
 }
 
-/* What follows from other options. */
+/* Options that follow from others. */
 static void complete_options(const char *silent)
 {
 	if (options.port && !options.timeout) {

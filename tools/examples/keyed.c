@@ -1,3 +1,4 @@
+/* Keyed timers: two retries, one of which is brought forward and one removed. */
 #include <stdio.h>
 #include <weekwheel/weekwheel.h>
 

@@ -1,6 +1,6 @@
 /*
- * A service's loop: a wheel of milliseconds on the system's clock, which sleeps until the wheel needs it. Runs for a
- * fifth of a second. In an event loop, the sleep is the timeout of epoll_wait.
+ * A service's loop: a wheel of milliseconds on the system's clock. The loop sleeps until the wheel needs it, and runs for
+ * a fifth of a second. In an event loop, the sleep is the timeout of epoll_wait.
  */
 #define _POSIX_C_SOURCE 200809L
 #include <stdio.h>
@@ -40,7 +40,7 @@ int main(void)
 			nanosleep(&pause, NULL); /* if a signal ends it early, the wheel is asked again */
 		}
 		ww_wheel_now_ns(wheel, clock_ns() - origin, &now);
-		/* At most 1,000 callbacks; if more are due, next says so, and the loop comes back without a pause. */
+		/* At most 1,000 callbacks. If more are due, ww_wheel_next says so, and the loop returns without a pause. */
 		if (ww_wheel_advance(wheel, now, 1000, NULL) < 0)
 			return 1;
 	}

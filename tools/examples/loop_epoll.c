@@ -17,7 +17,7 @@ static void show(struct ww_driver *driver, const struct ww_firing *firing, const
 	uint64_t now;
 
 	ww_driver_now(driver, &now);
-	wrong |= now < firing->deadline; /* early: never */
+	wrong |= now < firing->deadline; /* never early */
 	printf("%4llu ms: %s\n", (unsigned long long)((now - start) / WW_MILLISECOND), what);
 }
 
@@ -53,8 +53,8 @@ int main(void)
 	ww_driver_schedule(driver, 60 * WW_MILLISECOND, bark, "the watchdog barks", &watchdog);
 	ww_driver_schedule_every(driver, 20 * WW_MILLISECOND, 20 * WW_MILLISECOND, 0, beat, "beat", NULL);
 	while (!done && !wrong)
-		if (epoll_wait(loop, &event, 1, -1) == 1) /* here your other descriptors would be, too */
-			ww_driver_dispatch(driver, 100);  /* what is beyond 100 callbacks keeps it readable */
+		if (epoll_wait(loop, &event, 1, -1) == 1) /* your other descriptors would be here too */
+			ww_driver_dispatch(driver, 100);  /* more than 100 callbacks keep it readable */
 	ww_driver_destroy(driver);
 	close(loop);
 	return wrong;

@@ -15,7 +15,7 @@ static int beats, done, wrong;
 static void show(struct ww_driver *driver, const struct ww_firing *firing, const char *what)
 {
 	uint64_t now = 0;
-	wrong |= ww_driver_now(driver, &now) != WW_OK || now < firing->deadline; /* early: never */
+	wrong |= ww_driver_now(driver, &now) != WW_OK || now < firing->deadline; /* never early */
 	printf("%4llu ms: %s\n", (unsigned long long)((now - start) / WW_MILLISECOND), what);
 }
 

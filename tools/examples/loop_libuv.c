@@ -15,7 +15,7 @@ static int beats, done, wrong;
 static void show(struct ww_driver *driver, const struct ww_firing *firing, const char *what)
 {
 	uint64_t now = 0;
-	wrong |= ww_driver_now(driver, &now) != WW_OK || now < firing->deadline; /* early: never */
+	wrong |= ww_driver_now(driver, &now) != WW_OK || now < firing->deadline; /* never early */
 	printf("%4llu ms: %s\n", (unsigned long long)((now - start) / WW_MILLISECOND), what);
 }
 
@@ -36,7 +36,7 @@ static void bark(struct ww_driver *driver, const struct ww_firing *firing, void 
 
 static void readable(uv_poll_t *poll, int status, int events)
 {
-	/* What is beyond 100 callbacks keeps it readable. */
+	/* More than 100 callbacks keep it readable. */
 	wrong |= status < 0 || !(events & UV_READABLE) || ww_driver_dispatch(poll->data, 100) < 0;
 	if (done || wrong)
 		uv_close((uv_handle_t *)poll, NULL); /* nothing is left to wait for: uv_run returns */

@@ -1,3 +1,4 @@
+/* Sessions: two values that expire after a week without use, on a virtual clock. */
 #include <stdio.h>
 #include <weekwheel/weekwheel.h>
 
@@ -15,8 +16,7 @@ int main(void)
 	struct ww_session_config sessions;
 	struct ww_driver *driver;
 	struct ww_session *map;
-	struct ww_clock
-	    *clock; /* a virtual one, so that this week takes no time; leave config.clock NULL for the real one */
+	struct ww_clock *clock; /* virtual: the week passes at once; config.clock = NULL is the real clock */
 
 	ww_driver_config_default(&config);
 	ww_session_config_default(&sessions); /* a TTL of a week */
@@ -28,8 +28,8 @@ int main(void)
 	ww_session_set(map, "bob", 3, "list", 0, NULL);
 	for (int day = 1; day <= 8; day++) {
 		ww_clock_virtual_advance(clock, 24 * 3600 * WW_SECOND);
-		ww_session_refresh(map, "ada", 3, 0, NULL); /* her heartbeat: a week from now */
-		ww_driver_settle(driver);                   /* for a clock that jumps: wait until what is due has run */
+		ww_session_refresh(map, "ada", 3, 0, NULL); /* a heartbeat: a week from now */
+		ww_driver_settle(driver);                   /* the clock jumped: wait until all that is due has run */
 	}
 	return ww_session_destroy(map) || ww_driver_destroy(driver) || ww_clock_virtual_destroy(clock);
 }

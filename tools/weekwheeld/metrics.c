@@ -27,7 +27,7 @@ static int add_seconds(struct buffer *out, const char *name, const char *type, c
 	       buffer_format(out, "weekwheeld_%s %llu.%09llu\n", name, (LLU)(ns / WW_SECOND), (LLU)(ns % WW_SECOND));
 }
 
-struct tubes {
+struct metrics_tubes {
 	struct server *server;
 	struct buffer *out;
 	int bad;
@@ -35,7 +35,7 @@ struct tubes {
 
 static int add_tube(const struct ww_tube_stats *stats, void *context)
 {
-	struct tubes *tubes = context;
+	struct metrics_tubes *tubes = context;
 	const char *name = stats->name;
 
 	tubes->bad |= buffer_format(tubes->out,
@@ -48,14 +48,14 @@ static int add_tube(const struct ww_tube_stats *stats, void *context)
 }
 
 /* Those that have jobs, from the store at once: asking for each would be a round trip each where it is shared. */
-static void add_tubes(struct tubes *tubes)
+static void add_tubes(struct metrics_tubes *tubes)
 {
 	tubes->bad |=
 	    add_head(tubes->out, "tube_jobs", "gauge", "Jobs of a tube by state; of a tube without jobs none.");
 	(void)ww_jobs_tubes(tubes->server->jobs, add_tube, tubes);
 }
 
-static void add_waiting(struct tubes *tubes)
+static void add_waiting(struct metrics_tubes *tubes)
 {
 	const struct tube *tube;
 
@@ -180,7 +180,7 @@ static int add_redis(struct server *server, struct buffer *out)
 
 int metrics_write(struct server *server, struct buffer *out)
 {
-	struct tubes tubes = {server, out, 0};
+	struct metrics_tubes tubes = {server, out, 0};
 	struct ww_jobs_stats stats;
 	int error = ww_jobs_stats(server->jobs, &stats);
 	int bad;

@@ -2,38 +2,21 @@
 
 #include "lib/core/after/channel.h"
 
-struct ww_after {
-	struct ww_channel channel;
-};
-
-static void give_back(struct ww_after *after)
-{
-	const struct ww_allocator *allocator = ww_allocator_default();
-
-	allocator->free(allocator->user, after, sizeof *after);
-}
-
 static int make(struct ww_after **after, struct ww_driver *driver, uint64_t delay, ww_after_fn *fn, void *user)
 {
-	const struct ww_allocator *allocator = ww_allocator_default();
-	struct ww_after *made = allocator->allocate(allocator->user, sizeof *made);
+	struct ww_channel *made = ww_channel_create(driver, fn, user);
 	int error;
 
 	if (!made)
 		return WW_ENOMEM;
-	ww_channel_init(&made->channel, driver, fn, user);
-	/* Under the lock: the function, which may be called at once, finds *after. */
-	pthread_mutex_lock(&made->channel.lock);
-	error = ww_channel_schedule(&made->channel, delay, 0);
-	if (!error) {
-		ww_channel_hold(&made->channel);
-		*after = made;
-	}
-	pthread_mutex_unlock(&made->channel.lock);
-	if (error) {
-		ww_channel_discard(&made->channel);
-		give_back(made);
-	}
+	/* Under the lock, as the function may be called at once and must find *after. */
+	pthread_mutex_lock(&made->lock);
+	error = ww_channel_schedule(made, delay, 0);
+	if (!error)
+		*after = (struct ww_after *)made;
+	pthread_mutex_unlock(&made->lock);
+	if (error)
+		(void)ww_channel_destroy(made);
 	return error;
 }
 
@@ -49,29 +32,25 @@ int ww_after_func(struct ww_after **after, struct ww_driver *driver, uint64_t de
 
 int ww_after_receive(struct ww_after *after, uint64_t *time)
 {
-	return after ? ww_channel_receive(&after->channel, time) : WW_EINVAL;
+	return after ? ww_channel_receive((struct ww_channel *)after, time) : WW_EINVAL;
 }
 
 int ww_after_poll(struct ww_after *after, uint64_t *time)
 {
-	return after ? ww_channel_poll(&after->channel, time) : WW_EINVAL;
+	return after ? ww_channel_poll((struct ww_channel *)after, time) : WW_EINVAL;
 }
 
 int ww_after_stop(struct ww_after *after)
 {
-	return after ? ww_channel_stop(&after->channel) : WW_EINVAL;
+	return after ? ww_channel_stop((struct ww_channel *)after) : WW_EINVAL;
 }
 
 int ww_after_reset(struct ww_after *after, uint64_t delay)
 {
-	return after ? ww_channel_start(&after->channel, delay, 0) : WW_EINVAL;
+	return after ? ww_channel_start((struct ww_channel *)after, delay, 0) : WW_EINVAL;
 }
 
 int ww_after_destroy(struct ww_after *after)
 {
-	int error = after ? ww_channel_close(&after->channel) : WW_OK;
-
-	if (after && !error)
-		give_back(after);
-	return error;
+	return ww_channel_destroy((struct ww_channel *)after);
 }

@@ -1,54 +1,33 @@
+/* Channels: expiring, starting and stopping, closing, receiving. */
+
 #include "lib/core/after/channel.h"
 
-#include <time.h>
 #include <unistd.h>
 
-#include "lib/core/driver/source.h"
+#include "lib/base/time.h"
+#include "lib/core/driver/layer.h"
 
-/* How often a thread that waits looks whether the driver was stopped or has dropped what it waits for. */
-#define LOOK_NS 50000000L
-#define SECOND_NS 1000000000L
-
-/* No timer of any driver: asked about it, a driver that goes on says WW_ESTALE. */
-#define NO_TIMER UINT64_MAX
-
-/* The calls of functions that this thread is in, innermost first. */
-struct call {
-	const struct ww_channel *channel;
-	const struct call *outer;
-};
-
-static _Thread_local const struct call *calls;
-
-int ww_channel_refuses(struct ww_driver *driver)
-{
-	uint64_t ns;
-
-	return ww_driver_time_left(driver, NO_TIMER, &ns) == WW_ECLOSED ? WW_ECLOSED : WW_OK;
-}
+/* How often a waiting thread looks whether the driver was stopped or has dropped the timer. */
+#define LOOK_NS UINT64_C(50000000)
 
 void ww_channel_init(struct ww_channel *channel, struct ww_driver *driver, ww_after_fn *fn, void *user)
 {
-	pthread_condattr_t attributes;
-
 	*channel = (struct ww_channel){.driver = driver, .fn = fn, .user = user, .process = getpid()};
 	pthread_mutex_init(&channel->lock, NULL);
-	pthread_condattr_init(&attributes);
-	pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-	pthread_cond_init(&channel->changed, &attributes);
-	pthread_condattr_destroy(&attributes);
+	(void)time_cond_init(&channel->changed);
 }
 
-void ww_channel_discard(struct ww_channel *channel)
+struct ww_channel *ww_channel_create(struct ww_driver *driver, ww_after_fn *fn, void *user)
 {
-	pthread_cond_destroy(&channel->changed);
-	pthread_mutex_destroy(&channel->lock);
-}
+	const struct ww_allocator *allocator = ww_allocator_default();
+	struct ww_channel *channel = allocator->allocate(allocator->user, sizeof *channel);
 
-void ww_channel_hold(struct ww_channel *channel)
-{
-	ww_driver_hold(channel->driver);
+	if (!channel)
+		return NULL;
+	ww_channel_init(channel, driver, fn, user);
+	ww_driver_hold(driver);
 	channel->holds = 1;
+	return channel;
 }
 
 /* ---- Expiring: in a worker of the driver */
@@ -66,13 +45,13 @@ static void put(struct ww_channel *channel, uint64_t time)
 /* The lock is held, but not while the function runs. */
 static void call_fn(struct ww_channel *channel)
 {
-	struct call call = {channel, calls};
+	struct inside here;
 
 	channel->running++;
 	pthread_mutex_unlock(&channel->lock);
-	calls = &call;
+	ww_inside_enter(&here, channel);
 	channel->fn(channel->user);
-	calls = call.outer;
+	ww_inside_leave(&here);
 	pthread_mutex_lock(&channel->lock);
 	channel->running--;
 	pthread_cond_broadcast(&channel->changed);
@@ -102,7 +81,7 @@ int ww_channel_schedule(struct ww_channel *channel, uint64_t delay, uint64_t per
 	ww_handle timer;
 	int error;
 
-	/* The callback may run at once, but waits for the lock. */
+	/* The callback may run before this returns, but it waits for the lock. */
 	if (period)
 		error = ww_driver_schedule_every(channel->driver, delay, period, 0, expire, channel, &timer);
 	else
@@ -114,14 +93,14 @@ int ww_channel_schedule(struct ww_channel *channel, uint64_t delay, uint64_t per
 	return WW_OK;
 }
 
-/* The lock is not held: take back a timer that counts no more. If its callback was on its way, it has ended then. */
+/* The lock is not held: cancel a timer that counts no more, and wait for its callback if that is on its way. */
 static void withdraw(const struct ww_channel *channel, ww_handle timer)
 {
 	int former;
 
 	if (!timer)
 		return;
-	/* That end is near, and stopping is no point of cancellation. */
+	/* The wait is short, and stopping is no point of cancellation. */
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &former);
 	(void)ww_driver_cancel_wait(channel->driver, timer);
 	pthread_setcancelstate(former, &former);
@@ -129,7 +108,7 @@ static void withdraw(const struct ww_channel *channel, ww_handle timer)
 
 /*
  * The lock is held: move the timer of a one-shot, which is cheaper than a new one. Returns 1 if that was in time, 0 if
- * it has to be a new one. After a 0 the old one may expire twice, and counts once at most.
+ * a new timer is needed. After a 0 the old one may expire twice, and at most one of these expiries counts.
  */
 static int move(const struct ww_channel *channel, uint64_t delay, uint64_t period)
 {
@@ -138,7 +117,7 @@ static int move(const struct ww_channel *channel, uint64_t delay, uint64_t perio
 	if (!channel->timer || channel->period || period)
 		return 0;
 	moved = ww_driver_reschedule(channel->driver, channel->timer, delay);
-	/* Stale is what the driver has dropped. */
+	/* A stale timer is one that the driver has dropped. */
 	return moved == WW_ESTALE ? 0 : moved;
 }
 
@@ -146,7 +125,7 @@ int ww_channel_start(struct ww_channel *channel, uint64_t delay, uint64_t period
 {
 	ww_handle former = 0;
 	int active;
-	int result = ww_channel_refuses(channel->driver);
+	int result = ww_driver_refuses(channel->driver);
 
 	if (result)
 		return result;
@@ -166,7 +145,7 @@ int ww_channel_start(struct ww_channel *channel, uint64_t delay, uint64_t period
 	return active;
 }
 
-/* Let no timer count. Returns 1 if one did, or a value was there. */
+/* From now on no timer counts. Returns 1 if one did, or if a value was there. */
 static int halt(struct ww_channel *channel)
 {
 	ww_handle timer;
@@ -184,7 +163,7 @@ static int halt(struct ww_channel *channel)
 
 int ww_channel_stop(struct ww_channel *channel)
 {
-	int error = ww_channel_refuses(channel->driver);
+	int error = ww_driver_refuses(channel->driver);
 
 	return error ? error : halt(channel);
 }
@@ -205,23 +184,14 @@ static void wait_for_calls(struct ww_channel *channel)
 	pthread_cleanup_pop(1);
 }
 
-static int is_inside(const struct ww_channel *channel)
-{
-	const struct call *call = calls;
-
-	while (call && call->channel != channel)
-		call = call->outer;
-	return call != NULL;
-}
-
 int ww_channel_close(struct ww_channel *channel)
 {
 	uint32_t receivers;
 
-	/* A child of fork has the memory, and neither threads nor a lock that can be trusted. */
+	/* A child of fork has the memory only: no threads, and a lock in an unknown state. */
 	if (channel->process != getpid())
 		return WW_OK;
-	if (is_inside(channel))
+	if (ww_inside_of(channel))
 		return WW_EBUSY;
 	pthread_mutex_lock(&channel->lock);
 	receivers = channel->receivers;
@@ -232,24 +202,36 @@ int ww_channel_close(struct ww_channel *channel)
 	wait_for_calls(channel);
 	if (channel->holds)
 		ww_driver_release(channel->driver);
-	ww_channel_discard(channel);
+	pthread_cond_destroy(&channel->changed);
+	pthread_mutex_destroy(&channel->lock);
 	return WW_OK;
+}
+
+int ww_channel_destroy(struct ww_channel *channel)
+{
+	const struct ww_allocator *allocator = ww_allocator_default();
+	int error = channel ? ww_channel_close(channel) : WW_OK;
+
+	if (channel && !error)
+		allocator->free(allocator->user, channel, sizeof *channel);
+	return error;
 }
 
 /* ---- Receiving */
 
 /*
- * The lock is held: whether the driver is stopped, WW_ECLOSED. A one-shot that counts and yet is stale was dropped,
- * because the driver's queue was full; then this is where it arrives.
+ * The lock is held. Returns WW_ECLOSED if the driver is stopped. If the timer of a one-shot is stale though it counts,
+ * the driver has dropped it because its queue was full: fill the channel here.
  */
 static int look(struct ww_channel *channel)
 {
 	uint64_t ns;
-	int answer = ww_driver_time_left(channel->driver, channel->timer ? channel->timer : NO_TIMER, &ns);
+	int answer = channel->timer ? ww_driver_time_left(channel->driver, channel->timer, &ns)
+	                            : ww_driver_refuses(channel->driver);
 
 	if (answer == WW_ECLOSED)
 		return WW_ECLOSED;
-	if (answer == WW_ESTALE && channel->timer && !channel->period) {
+	if (answer == WW_ESTALE && !channel->period) {
 		channel->timer = 0;
 		if (ww_driver_now(channel->driver, &ns) == WW_OK)
 			put(channel, ns);
@@ -259,15 +241,7 @@ static int look(struct ww_channel *channel)
 
 static void wait_a_while(struct ww_channel *channel)
 {
-	struct timespec until;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &until);
-	until.tv_nsec += LOOK_NS;
-	if (until.tv_nsec >= SECOND_NS) {
-		until.tv_nsec -= SECOND_NS;
-		until.tv_sec++;
-	}
-	(void)pthread_cond_timedwait(&channel->changed, &channel->lock, &until);
+	(void)time_wait(&channel->changed, &channel->lock, time_now(CLOCK_MONOTONIC) + LOOK_NS);
 }
 
 static void leave(void *argument)
@@ -308,7 +282,7 @@ int ww_channel_receive(struct ww_channel *channel, uint64_t *time)
 
 	if (channel->fn)
 		return WW_EINVAL;
-	result = ww_channel_refuses(channel->driver);
+	result = ww_driver_refuses(channel->driver);
 	if (result == WW_OK)
 		wait_and_take(channel, time, &result);
 	return result;
@@ -320,7 +294,7 @@ int ww_channel_poll(struct ww_channel *channel, uint64_t *time)
 
 	if (channel->fn)
 		return WW_EINVAL;
-	result = ww_channel_refuses(channel->driver);
+	result = ww_driver_refuses(channel->driver);
 	if (result)
 		return result;
 	pthread_mutex_lock(&channel->lock);

@@ -1,6 +1,6 @@
-/* Alarms of any clock, and how those of the real clocks are done with timerfd. */
+/* Alarms of any clock; those of the real clocks use timerfd. */
 
-/* Where time_t has 32 bits by default, an alarm of 2038 would wrap round. */
+/* A time_t of 32 bits, the default on some systems, would wrap round in 2038. */
 #define _FILE_OFFSET_BITS 64
 #define _TIME_BITS 64
 
@@ -26,17 +26,16 @@ static void set_timer(struct ww_alarm *alarm, uint64_t ns)
 	if (ns != NEVER) {
 		setting.it_value.tv_sec = (time_t)(ns / NS_PER_S);
 		setting.it_value.tv_nsec = (long)(ns % NS_PER_S);
-		/* An alarm that is not set is not to go off when the clock is stepped. */
+		/* Only while it is set: otherwise a step of the clock must not make it go off. */
 		if (alarm->clock->id == CLOCK_REALTIME)
 			flags |= TFD_TIMER_CANCEL_ON_SET;
 	}
-	/* The kernel would take 0 for not set. */
+	/* To the kernel 0 means not set. */
 	if (ns == 0)
 		setting.it_value = at_once;
 	/*
-	 * ECANCELED: since the last setting the clock was stepped, and nobody has cleared the alarm since. The kernel
-	 * has set the timer, but forgotten that it was readable: the time may come from before the step, so make it go
-	 * off.
+	 * ECANCELED: the clock was stepped after the last setting, and the alarm was not cleared since. The kernel has
+	 * set the timer, but it is not readable any more. As `ns` may be computed from before the step, make it go off.
 	 */
 	while (timerfd_settime(alarm->fd, flags, &setting, NULL) != 0 && errno == ECANCELED)
 		setting.it_value = at_once;
@@ -94,7 +93,7 @@ void ww_alarm_destroy(struct ww_alarm *alarm)
 		return;
 	if (alarm->clock->is_virtual)
 		ww_clock_virtual_remove(alarm);
-	/* close is a cancellation point, too. */
+	/* close is a cancellation point. */
 	(void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
 	(void)close(alarm->fd);
 	(void)pthread_setcancelstate(state, &state);

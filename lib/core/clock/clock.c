@@ -1,5 +1,6 @@
 /* The two real clocks, and reading any clock. */
 
+#include "lib/base/time.h"
 #include "lib/core/clock/clock_internal.h"
 
 struct ww_clock *ww_clock_elapsed(void)
@@ -18,17 +19,13 @@ struct ww_clock *ww_clock_wall(void)
 
 int ww_clock_now(struct ww_clock *clock, uint64_t *ns)
 {
-	struct timespec now;
-
 	if (clock == NULL || ns == NULL)
 		return WW_EINVAL;
 	if (clock->is_virtual) {
 		*ns = atomic_load_explicit(&clock->now, memory_order_acquire);
 		return WW_OK;
 	}
-	/* Fails only for a clock that is none. The kernel holds both as signed 64-bit nanoseconds, and refuses to be set to
-	   what is before 1970, so that the result fits. */
-	(void)clock_gettime(clock->id, &now);
-	*ns = (uint64_t)now.tv_sec * UINT64_C(1000000000) + (uint64_t)now.tv_nsec;
+	/* The kernel keeps both as signed 64-bit nanoseconds and refuses times before 1970: the result fits. */
+	*ns = time_now(clock->id);
 	return WW_OK;
 }

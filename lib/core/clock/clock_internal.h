@@ -4,13 +4,12 @@
 /*
  * What clocks and alarms are made of.
  *
- * An alarm of a real clock is a timerfd, and the kernel does the rest: set and clear are a system call each, atomic by
- * themselves, and no alarm has a lock.
+ * An alarm of a real clock is a timerfd. Set and clear are one system call each, which is atomic: no lock is needed.
  *
  * An alarm of a virtual clock is an eventfd, whose counter is 1 while the alarm has gone off and 0 otherwise. The clock
- * has a list of its alarms. Its lock covers the list, what its alarms are set to, their descriptors' counters and every
- * change of its time; so that whoever sets an alarm either sees the new time or is seen by who brings it. The time
- * itself is atomic, and is read without the lock.
+ * has a list of its alarms. Its lock covers the list, the alarms' settings and counters, and every change of its time:
+ * a thread that sets an alarm sees the new time, or the thread that brings that time sees the alarm. The time itself is
+ * atomic, and is read without the lock.
  */
 
 #include <pthread.h>
@@ -43,7 +42,7 @@ struct ww_alarm {
 	struct ww_alarm **pprev;
 };
 
-/* Of a virtual clock: what ww_alarm_* do that must see the clock stand still. */
+/* The parts of ww_alarm_* for a virtual clock, which need its lock. */
 void ww_clock_virtual_add(struct ww_alarm *alarm);
 void ww_clock_virtual_remove(struct ww_alarm *alarm);
 void ww_clock_virtual_set_alarm(struct ww_alarm *alarm, uint64_t ns);

@@ -1,12 +1,12 @@
-/* Clocks that are told the time. */
+/* Virtual clocks: the program tells them the time. */
 
 #include <unistd.h>
 
 #include "lib/core/clock/clock_internal.h"
 
 /*
- * A thread that were cancelled in read or write, which are cancellation points, would leave the lock taken. So it is
- * not cancelled while it holds the lock; *state is for leave.
+ * read and write are cancellation points: a thread that was cancelled there would leave the lock taken. While a thread
+ * holds the lock, it is not cancelled. *state is for leave.
  */
 static void enter(struct ww_clock *clock, int *state)
 {
@@ -31,7 +31,7 @@ static void go_off(struct ww_alarm *alarm)
 		alarm->went_off = write(alarm->fd, &one, sizeof one) == (ssize_t)sizeof one;
 }
 
-/* Return whether it had gone off. */
+/* Let it not have gone off. Returns whether it had. */
 static int take_back(struct ww_alarm *alarm)
 {
 	uint64_t count;
@@ -42,12 +42,12 @@ static int take_back(struct ww_alarm *alarm)
 	return read(alarm->fd, &count, sizeof count) == (ssize_t)sizeof count;
 }
 
-/* A step backwards calls every alarm: who waits has reckoned with a time that is no longer so. */
+/* After a step backwards every alarm goes off: waiting threads have computed with a time that is wrong now. */
 static void move_to(struct ww_clock *clock, uint64_t ns)
 {
 	int backwards = ns < atomic_load_explicit(&clock->now, memory_order_relaxed);
 
-	/* Before the alarms, for who is woken reads the clock. */
+	/* Before the alarms, as a thread that is woken reads the clock. */
 	atomic_store_explicit(&clock->now, ns, memory_order_release);
 	for (struct ww_alarm *alarm = clock->alarms; alarm != NULL; alarm = alarm->next)
 		if (alarm->when != NEVER && (backwards || alarm->when <= ns))
@@ -121,14 +121,11 @@ int ww_clock_virtual_create(struct ww_clock **clock, uint64_t start_ns, const st
 	made = allocator->allocate(allocator->user, sizeof *made);
 	if (made == NULL)
 		return WW_ENOMEM;
+	*made = (struct ww_clock){.is_virtual = 1, .now = start_ns, .allocator = allocator};
 	if (pthread_mutex_init(&made->lock, NULL) != 0) {
 		allocator->free(allocator->user, made, sizeof *made);
 		return WW_ENOMEM;
 	}
-	made->is_virtual = 1;
-	atomic_init(&made->now, start_ns);
-	made->alarms = NULL;
-	made->allocator = allocator;
 	*clock = made;
 	return WW_OK;
 }

@@ -1,4 +1,4 @@
-/* A driver's life: making, running, stopping. */
+/* A driver's life: making, running, stopping. And what the layers above ask about it. */
 
 #include <stdatomic.h>
 #include <unistd.h>
@@ -21,7 +21,7 @@ static void count_fork(void)
 
 static void watch_forks(void)
 {
-	/* If there is no memory for this, a child that uses its parent's driver is not told so. */
+	/* Without memory for this, a child that uses its parent's driver gets no error. */
 	(void)pthread_atfork(NULL, NULL, count_fork);
 }
 
@@ -47,11 +47,6 @@ void ww_driver_release(struct ww_driver *driver)
 	driver->held--;
 }
 
-struct queue *ww_driver_queue(struct ww_driver *driver)
-{
-	return &driver->queue;
-}
-
 const struct ww_allocator *ww_driver_allocator(const struct ww_driver *driver)
 {
 	return driver->allocator;
@@ -64,7 +59,7 @@ uint64_t ww_driver_tick(const struct ww_driver *driver)
 
 uint32_t ww_driver_shards(const struct ww_driver *driver)
 {
-	return driver->timers.count;
+	return driver->shard_count;
 }
 
 uint64_t ww_driver_time(const struct ww_driver *driver)
@@ -103,8 +98,8 @@ static int config_refused(const struct ww_driver_config *config)
 }
 
 /*
- * Ticks of a second or more: the wheels of wheel.h. Finer ones: two levels more below them, so that a millisecond tick
- * has wheels of 50 ms, a second, a minute, an hour, a day and a week.
+ * With ticks of a second or more, the default levels of wheel.h. With finer ones, two more levels below them: ticks of
+ * a millisecond have levels of 50 ms, a second, a minute, an hour, a day and a week.
  */
 void ww_driver_wheel_config(const struct ww_driver *driver, struct ww_wheel_config *config)
 {
@@ -120,7 +115,7 @@ void ww_driver_wheel_config(const struct ww_driver *driver, struct ww_wheel_conf
 		config->slots[level] = fine[level];
 }
 
-/* Twice as many as processors: then two threads rarely have the same. */
+/* Twice as many as processors, so that two threads rarely share one. */
 static uint32_t shards_for(const struct ww_driver_config *config)
 {
 	long processors = sysconf(_SC_NPROCESSORS_ONLN);
@@ -168,26 +163,36 @@ static int create_shards(struct ww_driver *driver, uint32_t count)
 	driver->shards = allocate(driver, count * sizeof *driver->shards);
 	if (!driver->shards)
 		return WW_ENOMEM;
-	for (uint32_t i = 0; i < count; i++) {
-		driver->shards[i] = (struct shard){0};
-		ww_slab_init(&driver->shards[i].slab, sizeof(struct record), driver->allocator);
-		pthread_cond_init(&driver->shards[i].ended, NULL);
-	}
-	error = ww_driver_attach(
-	    &driver->timers, driver, &ww_driver_fire_ops, driver->shards, sizeof *driver->shards, count);
-	if (error)
+	error = ww_group_attach(
+	    &driver->timers, driver, &ww_driver_fire_ops, driver, driver->shards, sizeof *driver->shards, count);
+	if (error) {
 		driver->allocator->free(driver->allocator->user, driver->shards, count * sizeof *driver->shards);
-	return error;
+		return error;
+	}
+	driver->shard_count = count;
+	for (uint32_t i = 0; i < count; i++) {
+		struct shard *shard = &driver->shards[i];
+		*shard = (struct shard){.source = ww_group_source(driver->timers, i), .driver = driver};
+		ww_slab_init(&shard->slab, sizeof(struct timer_record), driver->allocator);
+		pthread_cond_init(&shard->ended, NULL);
+	}
+	return WW_OK;
+}
+
+/* The memory of the shards only. In a child of the process, ww_group_detach frees no more than that either. */
+static void free_shards(struct ww_driver *driver)
+{
+	ww_group_detach(driver->timers);
+	for (uint32_t i = 0; i < driver->shard_count; i++)
+		ww_slab_destroy(&driver->shards[i].slab);
+	driver->allocator->free(driver->allocator->user, driver->shards, driver->shard_count * sizeof *driver->shards);
 }
 
 static void destroy_shards(struct ww_driver *driver)
 {
-	ww_driver_detach(&driver->timers);
-	for (uint32_t i = 0; i < driver->timers.count; i++) {
-		ww_slab_destroy(&driver->shards[i].slab);
+	for (uint32_t i = 0; i < driver->shard_count; i++)
 		pthread_cond_destroy(&driver->shards[i].ended);
-	}
-	driver->allocator->free(driver->allocator->user, driver->shards, driver->timers.count * sizeof *driver->shards);
+	free_shards(driver);
 }
 
 static int start_threads(struct ww_driver *driver)
@@ -205,7 +210,7 @@ static int start_threads(struct ww_driver *driver)
 	return WW_ESYSTEM;
 }
 
-/* All of a driver that is set up but for its memory; each step undoes those before it when it fails. */
+/* Set up all but the driver's own memory. A step that fails undoes those before it. */
 static int fill_driver(struct ww_driver *driver, const struct ww_driver_config *config)
 {
 	uint32_t workers = config->flags & WW_DRIVER_THREADLESS ? 0 : config->workers;
@@ -274,28 +279,11 @@ int ww_driver_create(struct ww_driver **driver, const struct ww_driver_config *c
 
 /* ---- Stopping */
 
-/* The drivers whose timers this thread hands over, innermost first. */
-struct stopping {
-	const struct ww_driver *driver;
-	const struct stopping *outer;
-};
-
-static _Thread_local const struct stopping *stopping_here;
-
-static int is_stopping(const struct ww_driver *driver)
-{
-	const struct stopping *here = stopping_here;
-
-	while (here && here->driver != driver)
-		here = here->outer;
-	return here != NULL;
-}
-
 int ww_driver_stop(struct ww_driver *driver, ww_driver_drain_fn *drain, void *context, size_t *count)
 {
-	struct job *jobs[WW_DRIVER_WORKERS_MAX];
-	uint32_t job_count = 0;
-	struct stopping here = {driver, stopping_here};
+	struct firing *firings[WW_DRIVER_WORKERS_MAX];
+	uint32_t firing_count = 0;
+	struct inside here;
 	size_t taken = 0;
 	int cancel;
 	int first;
@@ -307,18 +295,18 @@ int ww_driver_stop(struct ww_driver *driver, ww_driver_drain_fn *drain, void *co
 	pthread_mutex_lock(&driver->queue.lock);
 	first = !driver->closed;
 	if (first)
-		job_count = ww_queue_close(&driver->queue, &driver->timers, jobs);
-	/* Whoever sees this knows that no worker takes a job any more. */
+		firing_count = ww_queue_close(&driver->queue, driver->timers, firings);
+	/* A thread that sees this knows that no worker takes a firing any more. */
 	driver->closed = 1;
 	pthread_mutex_unlock(&driver->queue.lock);
 	if (first) {
 		ww_driver_wake(driver);
-		stopping_here = &here;
-		/* A thread that is cancelled in drain would leave timers that nobody is handed any more. */
+		ww_inside_enter(&here, driver);
+		/* If the thread were cancelled in drain, the timers that are left would be handed to nobody. */
 		(void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
-		taken = ww_driver_fire_drain(driver, jobs, job_count, drain, context);
+		taken = ww_driver_fire_drain(driver, firings, firing_count, drain, context);
 		(void)pthread_setcancelstate(cancel, &cancel);
-		stopping_here = here.outer;
+		ww_inside_leave(&here);
 	}
 	if (count)
 		*count = taken;
@@ -338,18 +326,14 @@ static void free_driver(struct ww_driver *driver)
 }
 
 /*
- * In a child of the process, which has the locks as they were in the moment of the fork, but not the threads that held
- * them: memory and descriptor alone, and no virtual clock's lock either.
+ * In a child of the process, locks are as they were at the fork, and the threads that held them are missing. Free the
+ * memory and the descriptor only, without the lock of a virtual clock.
  */
 static void free_in_child(struct ww_driver *driver)
 {
 	const struct ww_allocator *allocator = driver->allocator;
 
-	for (uint32_t i = 0; i < driver->timers.count; i++) {
-		ww_slab_destroy(&driver->shards[i].slab);
-		ww_source_free(&driver->shards[i].source);
-	}
-	allocator->free(allocator->user, driver->shards, driver->timers.count * sizeof *driver->shards);
+	free_shards(driver);
 	ww_queue_free(&driver->queue);
 	if (driver->clock == ww_clock_elapsed() || driver->clock == ww_clock_wall())
 		ww_alarm_destroy(driver->alarm);
@@ -360,16 +344,16 @@ int ww_driver_destroy(struct ww_driver *driver)
 {
 	if (!driver)
 		return WW_OK;
-	if (driver->groups != &driver->timers || driver->timers.next)
+	if (driver->groups != driver->timers || driver->timers->next)
 		return WW_EBUSY;
-	/* A child may be forked in a callback, and end there. */
+	/* A child may be forked in a callback and end there. */
 	if (ww_driver_forked(driver)) {
 		free_in_child(driver);
 		return WW_OK;
 	}
-	if (ww_queue_inside(&driver->queue, NULL, NULL) || is_stopping(driver))
+	if (ww_queue_inside(&driver->queue, NULL, NULL) || ww_inside_of(driver))
 		return WW_EBUSY;
-	/* A child has what other threads held, which nobody can release there. */
+	/* Not asked in a child: it cannot release what other threads held. */
 	if (driver->held)
 		return WW_EBUSY;
 	(void)ww_driver_stop(driver, NULL, NULL, NULL);
@@ -414,7 +398,7 @@ int ww_driver_dispatch(struct ww_driver *driver, uint32_t budget)
 
 	if (!driver || !(driver->flags & WW_DRIVER_THREADLESS) || budget == 0)
 		return WW_EINVAL;
-	/* What the answer can count. */
+	/* The result is an int. */
 	if (budget > INT32_MAX)
 		budget = INT32_MAX;
 	int error = ww_driver_refuses(driver);
@@ -422,7 +406,10 @@ int ww_driver_dispatch(struct ww_driver *driver, uint32_t budget)
 		return error;
 	if (atomic_exchange(&driver->dispatching, 1))
 		return WW_EBUSY;
-	/* A thread that is cancelled in a callback would leave that running, and the driver dispatching, for ever. */
+	/*
+	 * If the thread were cancelled in a callback, that would count as running, and the driver as dispatching, for
+	 * ever.
+	 */
 	(void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	ran = dispatch(driver, budget);
 	driver->dispatching = 0;
@@ -462,7 +449,7 @@ static void unwatch(void *argument)
 	pthread_mutex_unlock(&queue->lock);
 }
 
-/* Between two looks at the queue that show no change the wheels have nothing due: so nothing went on meanwhile. */
+/* Settled: between two looks at the queue that show no change, no wheel had anything due. */
 static void wait_until_settled(struct ww_driver *driver, uint64_t time)
 {
 	struct queue *queue = &driver->queue;
@@ -522,25 +509,25 @@ int ww_driver_stats(struct ww_driver *driver, struct ww_driver_stats *stats)
 	if (ww_driver_forked(driver))
 		return WW_ECLOSED;
 	now = ww_driver_time(driver);
-	*stats = (struct ww_driver_stats){.wakeups = driver->wakeups, .bytes = sizeof *driver};
-	for (uint32_t i = 0; i < driver->timers.count; i++) {
+	*stats = (struct ww_driver_stats){
+	    .wakeups = driver->wakeups, .bytes = sizeof *driver + ww_group_bytes(driver->timers)};
+	for (uint32_t i = 0; i < driver->shard_count; i++) {
 		struct shard *shard = &driver->shards[i];
-		pthread_mutex_lock(&shard->source.lock);
+		pthread_mutex_lock(&shard->source->lock);
 		stats->pending += shard->pending;
 		stats->scheduled += shard->scheduled;
 		stats->fired += shard->fired;
 		stats->cancelled += shard->cancelled;
 		stats->dropped += shard->dropped;
 		stats->bytes += sizeof *shard + ww_slab_bytes(&shard->slab);
-		stats->bytes += shard->source.bytes * (shard->source.spare ? 2 : 1);
-		add_levels(stats, shard->source.wheel);
-		pthread_mutex_unlock(&shard->source.lock);
+		add_levels(stats, shard->source->wheel);
+		pthread_mutex_unlock(&shard->source->lock);
 	}
 	pthread_mutex_lock(&driver->queue.lock);
-	const struct job *oldest = driver->queue.jobs.next;
+	const struct firing *oldest = driver->queue.firings.next;
 	stats->queued = driver->queue.length;
 	stats->running = driver->queue.running;
-	if (oldest != &driver->queue.jobs && now > oldest->since)
+	if (oldest != &driver->queue.firings && now > oldest->since)
 		stats->oldest_ns = now - oldest->since;
 	pthread_mutex_unlock(&driver->queue.lock);
 	return WW_OK;

@@ -11,26 +11,29 @@
  *                           |        reschedule                    |
  *                           +--------------------------------------+
  *
- * A job that a worker has taken from the queue is still "queued" until the worker has the shard's lock: cancel and
- * reschedule leave a mark there for it, and its callback does not begin. A periodic timer whose calls may overlap stays
- * pending; each of its calls is a record of its own, which names the one it is a call of. Cancelled, or when no
- * deadline is left for it, such a timer is "running" until its calls have ended.
+ * A firing that a worker has taken from the queue stays "queued" until the worker has the shard's lock. Until then
+ * cancel and reschedule leave a mark in the record, and the callback does not begin.
+ *
+ * A periodic timer whose calls may overlap stays pending. Each of its calls is a record of its own, which names the
+ * timer's record in `of`. When such a timer is cancelled or has no further deadline, it is "running" until its calls
+ * have ended.
  */
 
 #include "lib/base/slab.h"
+#include "lib/core/driver/queue.h"
 #include "lib/core/driver/source.h"
 
 enum record_state { RECORD_UNUSED, RECORD_PENDING, RECORD_QUEUED, RECORD_RUNNING };
 
 #define RECORD_OVERLAP 1u   /* periodic, and its calls may overlap */
-#define RECORD_CANCELLED 2u /* its handle is stale; who has it gives it back */
-#define RECORD_AGAIN 4u     /* was rescheduled when it was not in the queue any more: the worker places it again */
-#define RECORD_LEFT 8u      /* its worker has done with it, and left it queued for a stop, which gives it back */
+#define RECORD_CANCELLED 2u /* its handle is stale; the worker or call that has it gives it back */
+#define RECORD_AGAIN 4u     /* was rescheduled after a worker had taken it: the worker makes it pending again */
+#define RECORD_LEFT 8u      /* its worker is done, and left it queued for a stop, which gives it back */
 
-struct record {
+struct timer_record {
 	union {
 		struct ww_timer timer;     /* pending */
-		struct job job;            /* queued */
+		struct firing firing;      /* queued */
 		struct slab_unused unused; /* unused */
 	} as;
 	ww_driver_fn *fn;
@@ -38,21 +41,22 @@ struct record {
 	uint64_t deadline;
 	uint64_t period; /* 0: a one-shot */
 	uint64_t missed;
-	uint32_t generation; /* of the handle; only ever grows */
+	uint32_t generation; /* of the handle; only grows */
 	uint32_t index;      /* its own */
 	uint32_t of;         /* of a call that may overlap: the timer's index; otherwise its own */
 	uint16_t shard;
 	uint8_t state;
 	uint8_t flags;
 	uint32_t calls; /* records that name this one in `of` */
-	uint32_t begun; /* of those: that run */
+	uint32_t begun; /* those of them that run */
 };
 
 struct shard {
-	/* Threads that have a shard each are not to have a cache line in common. */
-	_Alignas(64) struct source source;
+	/* Threads that have a shard each must not share a cache line. */
+	_Alignas(64) struct timer_source *source;
+	struct ww_driver *driver;
 	struct slab slab;
-	pthread_cond_t ended; /* a callback has; sent while `watchers` */
+	pthread_cond_t ended; /* a callback has ended; sent only while there are watchers */
 	uint32_t watchers;
 	uint64_t scheduled;
 	uint64_t fired;
@@ -61,9 +65,7 @@ struct shard {
 	uint64_t pending;
 };
 
-/*
- * A handle: 6 bits of shard, 26 of index, 32 of generation. A record whose generations are used up is not used again.
- */
+/* A handle: 6 bits of shard, 26 of index, 32 of generation. A record whose generations are used up is retired. */
 #define HANDLE_SHARD 58
 #define HANDLE_INDEX 32
 
@@ -73,57 +75,58 @@ struct ww_driver {
 	const struct ww_allocator *allocator;
 	uint64_t tick_ns;
 	uint32_t flags;
-	uint32_t forks; /* of the process, when the driver was made */
+	uint32_t forks; /* count of forks when the driver was made */
 	/*
-	 * Set under the queue's lock together with the queue's own mark, and so before any timer is taken back: who has
-	 * a shard's lock and sees it begins no callback and lets nothing wait there; who does not see it is before the
-	 * stop, which takes that lock later.
+	 * Set under the queue's lock together with the queue's own mark, before any timer is taken back. A thread that
+	 * has a shard's lock and sees it begins no callback and files no timer there. A thread that does not see it
+	 * comes before the stop, which takes that lock later.
 	 */
 	_Atomic int closed;
 	_Atomic int dispatching;
-	_Atomic size_t held; /* what was made upon the driver and has no group */
+	_Atomic size_t held; /* objects made on the driver that have no group */
 	struct queue queue;
 
 	pthread_mutex_t arm; /* orders what is done to the alarm */
 	_Atomic uint64_t
 	    armed;          /* the tick at which the alarm goes off; 0 while the driver is awake and looks by itself */
-	_Atomic int kicked; /* somebody wants a pass, whatever is due */
+	_Atomic int kicked; /* a pass is wanted, whatever is due */
 
 	pthread_mutex_t groups_lock;
-	struct group *groups;
-	uint64_t passes;       /* counts them; of who passes alone */
+	struct timer_group *groups;
+	uint64_t passes;       /* their number; only the passing thread uses it */
 	_Atomic uint64_t last; /* tick of the last pass */
 	_Atomic uint64_t wakeups;
 
 	pthread_t thread;
-	struct group timers;
+	struct timer_group *timers;
 	struct shard *shards;
+	uint32_t shard_count;
 };
 
 /* ---- driver_pass.c */
 
-/* Let expire what is due, in all groups, as far as the queue has room. */
+/* Expire what is due in all groups, as far as the queue has room. */
 void ww_driver_pass(struct ww_driver *driver);
-/* The alarm has gone off, or somebody dispatches. */
+/* The alarm has gone off, or the program dispatches: the driver is awake. */
 void ww_driver_wake_up(struct ww_driver *driver);
-/* Set the alarm to when something is next to do. */
+/* Set the alarm to the time of the next thing to do. */
 void ww_driver_sleep(struct ww_driver *driver);
-/* The alarm goes off at this tick or before. */
+/* See to it that the alarm goes off at this tick or before. */
 void ww_driver_rearm(struct ww_driver *driver, uint64_t tick);
-/* Have the driver look now. */
+/* Make the driver look now. */
 void ww_driver_wake(struct ww_driver *driver);
-/* Whether no wheel has anything due at `time`, or now if the clock is before that, but what waits for room. */
+/* Whether nothing is due at `time`, or now if that is earlier, except what waits for room. */
 int ww_driver_is_settled(struct ww_driver *driver, uint64_t time);
 
 /* ---- driver_fire.c */
 
 extern const struct group_ops ww_driver_fire_ops;
 /*
- * The driver and its queue are closed, and workers have taken these jobs of its timers: take back every timer, hand
- * each to drain, and return their number.
+ * Take back every timer, hand each to drain, and return their number. The driver and its queue are closed; `taken` are
+ * the firings that workers had taken by then.
  */
-size_t ww_driver_fire_drain(
-    struct ww_driver *driver, struct job *const *taken, uint32_t taken_count, ww_driver_drain_fn *drain, void *context);
+size_t ww_driver_fire_drain(struct ww_driver *driver, struct firing *const *taken, uint32_t taken_count,
+    ww_driver_drain_fn *drain, void *context);
 
 /* ---- driver.c */
 

@@ -1,9 +1,9 @@
-/* The driver's own timers, as they fire, and what a stop takes back of them. */
+/* The driver's own timers: how they fire, and how a stop takes them back. */
 
 #include "lib/core/driver/record.h"
 
-/* Set a periodic timer's deadline to the first one whose tick is still to come, and count those that it passes over. */
-static void step_period(struct record *record, uint64_t time, uint64_t tick_ns)
+/* Move a periodic timer's deadline to the first one whose tick is still to come, and count those it skips. */
+static void step_period(struct timer_record *record, uint64_t time, uint64_t tick_ns)
 {
 	uint64_t tick = time - time % tick_ns;
 	uint64_t missed = tick > record->deadline ? (tick - record->deadline) / record->period : 0;
@@ -13,22 +13,22 @@ static void step_period(struct record *record, uint64_t time, uint64_t tick_ns)
 }
 
 /* Let a periodic timer wait for its next deadline. */
-static void renew(struct shard *shard, struct record *record)
+static void renew(struct shard *shard, struct timer_record *record)
 {
-	const struct ww_driver *driver = shard->source.group->driver;
+	const struct ww_driver *driver = shard->driver;
 
 	step_period(record, ww_driver_time(driver), driver->tick_ns);
 	if (record->deadline > WW_DRIVER_TIME_MAX)
 		end_timer(shard, record);
 	else
-		place_record(shard, record);
+		file_record(shard, record);
 }
 
 /*
- * The driver is stopped, and the timer's callback runs or has ended: whether it would be called again. Then its
- * deadline is that of the next call.
+ * The driver is stopped, and the timer's callback runs or has ended. Whether it would be called again: if so, its
+ * deadline is set to that of the next call.
  */
-static int would_go_on(struct record *record, uint64_t now, uint64_t tick_ns)
+static int would_go_on(struct timer_record *record, uint64_t now, uint64_t tick_ns)
 {
 	if (record->flags & RECORD_AGAIN)
 		return 1;
@@ -39,12 +39,13 @@ static int would_go_on(struct record *record, uint64_t now, uint64_t tick_ns)
 }
 
 /*
- * The driver is stopped, and a worker, which had taken the timer before, has done with it. The stop knows of all that
- * was taken, and has not come to this one yet, or would have cancelled it: what it is to hand over is left to it.
+ * A worker that took the timer before the driver was stopped is done with it. The stop knows of every timer that was
+ * taken. It has not come to this one yet, or it would have cancelled it: leave it to the stop if it has to hand it
+ * over.
  */
-static void leave_to_stop(struct shard *shard, struct record *record)
+static void leave_to_stop(struct shard *shard, struct timer_record *record)
 {
-	const struct ww_driver *driver = shard->source.group->driver;
+	const struct ww_driver *driver = shard->driver;
 
 	if (record->state == RECORD_QUEUED || would_go_on(record, ww_driver_time(driver), driver->tick_ns)) {
 		record->state = RECORD_QUEUED;
@@ -53,27 +54,27 @@ static void leave_to_stop(struct shard *shard, struct record *record)
 		give_record(shard, record);
 }
 
-/* A timer's call has ended, or did not begin: what comes next for it. */
-static void pass_on(struct shard *shard, struct record *record)
+/* A timer's call has ended, or did not begin. Decide what comes next. */
+static void pass_on(struct shard *shard, struct timer_record *record)
 {
 	if (record->flags & RECORD_CANCELLED)
 		give_record(shard, record);
-	else if (shard->source.group->driver->closed)
+	else if (shard->driver->closed)
 		leave_to_stop(shard, record);
 	else if (record->flags & RECORD_AGAIN) {
 		record->flags &= (uint8_t)~RECORD_AGAIN;
 		record->missed = 0;
-		place_record(shard, record);
+		file_record(shard, record);
 	} else if (record->period)
 		renew(shard, record);
 	else
 		give_record(shard, record);
 }
 
-/* Of a timer whose calls may overlap: a record for this call, while the timer waits for the next one. */
-static struct record *make_call(struct shard *shard, struct record *record)
+/* The timer's calls may overlap. Make a record for this call, while the timer waits for the next one. */
+static struct timer_record *make_call(struct shard *shard, struct timer_record *record)
 {
-	struct record *call = take_record(shard, record->shard);
+	struct timer_record *call = take_record(shard, record->shard);
 
 	if (call) {
 		call->of = record->index;
@@ -88,7 +89,7 @@ static struct record *make_call(struct shard *shard, struct record *record)
 }
 
 /* There is no room in the queue, or no memory for a call. */
-static void drop(struct shard *shard, struct record *record)
+static void drop_call(struct shard *shard, struct timer_record *record)
 {
 	uint64_t missed = record->missed;
 
@@ -100,54 +101,50 @@ static void drop(struct shard *shard, struct record *record)
 		give_record(shard, record);
 }
 
-static uint32_t expire(
-    struct source *source, const struct ww_expiry *batch, size_t count, uint64_t time, struct job **jobs)
+static void drop(void *shard, struct ww_timer *timer)
 {
-	struct shard *shard = (struct shard *)(void *)source;
-	struct ww_driver *driver = source->group->driver;
-	uint32_t room = driver->flags & WW_DRIVER_DROP ? ww_queue_room(&driver->queue) : UINT32_MAX;
-	uint32_t queued = 0;
-
-	for (size_t i = 0; i < count; i++) {
-		struct record *record = (struct record *)(void *)batch[i].timer;
-		struct record *call = record;
-		shard->pending--;
-		if (record->flags & RECORD_OVERLAP)
-			call = queued < room ? make_call(shard, record) : NULL;
-		if (queued == room || !call) {
-			drop(shard, record);
-			continue;
-		}
-		if (call != record)
-			renew(shard, record);
-		call->state = RECORD_QUEUED;
-		call->as.job = (struct job){.group = source->group, .since = time};
-		*jobs = &call->as.job;
-		jobs = &call->as.job.next;
-		queued++;
-	}
-	return queued;
+	((struct shard *)shard)->pending--;
+	drop_call(shard, (struct timer_record *)(void *)timer);
 }
 
-/* The record's call begins: returns 0 when it was cancelled or moved while a worker took it, or all was stopped. */
-static int begin_call(struct shard *shard, struct record *record, struct ww_firing *firing)
+static struct firing *expire(void *of, struct ww_timer *timer)
 {
-	struct record *timer = record_at(shard, record->of);
+	struct shard *shard = of;
+	struct timer_record *record = (struct timer_record *)(void *)timer;
+	struct timer_record *call = record;
 
-	if (shard->source.group->driver->closed || (timer->flags & (RECORD_CANCELLED | RECORD_AGAIN)))
+	shard->pending--;
+	if (record->flags & RECORD_OVERLAP) {
+		call = make_call(shard, record);
+		if (!call) {
+			drop_call(shard, record);
+			return NULL;
+		}
+		renew(shard, record);
+	}
+	call->state = RECORD_QUEUED;
+	return &call->as.firing;
+}
+
+/* Begin the record's call. Returns 0 if it was cancelled or moved while a worker took it, or the driver stopped. */
+static int begin_call(struct shard *shard, struct timer_record *record, struct ww_firing *told)
+{
+	struct timer_record *timer = record_at(shard, record->of);
+
+	if (shard->driver->closed || (timer->flags & (RECORD_CANCELLED | RECORD_AGAIN)))
 		return 0;
 	record->state = RECORD_RUNNING;
 	if (timer != record)
 		timer->begun++;
 	shard->fired++;
-	*firing = (struct ww_firing){handle_of(timer), record->deadline, record->missed};
+	*told = (struct ww_firing){handle_of(timer), record->deadline, record->missed};
 	return 1;
 }
 
-/* The record's call has ended, or did not come to pass. */
-static void end_call(struct shard *shard, struct record *record, int began)
+/* The record's call has ended, or was not begun. */
+static void end_call(struct shard *shard, struct timer_record *record, int began)
 {
-	struct record *timer = record_at(shard, record->of);
+	struct timer_record *timer = record_at(shard, record->of);
 
 	if (timer == record)
 		pass_on(shard, record);
@@ -162,28 +159,29 @@ static void end_call(struct shard *shard, struct record *record, int began)
 		pthread_cond_broadcast(&shard->ended);
 }
 
-static void run(struct group *group, struct job *job)
+static void run(void *owner, struct firing *firing)
 {
-	struct record *record = (struct record *)(void *)job;
-	struct shard *shard = (struct shard *)(void *)group_source(group, record->shard);
-	struct ww_firing firing;
+	struct ww_driver *driver = owner;
+	struct timer_record *record = (struct timer_record *)(void *)firing;
+	struct shard *shard = &driver->shards[record->shard];
+	struct ww_firing told;
 	int begun;
 
-	ww_source_lock(&shard->source);
-	begun = begin_call(shard, record, &firing);
-	ww_source_unlock(&shard->source);
+	ww_source_lock(shard->source);
+	begun = begin_call(shard, record, &told);
+	ww_source_unlock(shard->source);
 	if (begun)
-		record->fn(group->driver, &firing, record->user);
-	ww_source_lock(&shard->source);
+		record->fn(driver, &told, record->user);
+	ww_source_lock(shard->source);
 	end_call(shard, record, begun);
-	ww_source_unlock(&shard->source);
+	ww_source_unlock(shard->source);
 }
 
-const struct group_ops ww_driver_fire_ops = {.expire = expire, .run = run, .queues = 1, .drops = 1};
+const struct group_ops ww_driver_fire_ops = {.expire = expire, .drop = drop, .run = run};
 
 /* ---- Stopping */
 
-/* One timer taken back by a stop. */
+/* A timer that a stop has taken back. */
 struct taken {
 	ww_handle handle;
 	ww_driver_fn *fn;
@@ -192,7 +190,7 @@ struct taken {
 };
 
 /* The shard's lock is held: the timer is neither in the wheel nor in the queue any more. */
-static struct taken take_back(struct shard *shard, struct record *record, uint64_t now)
+static struct taken take_back(struct shard *shard, struct timer_record *record, uint64_t now)
 {
 	uint64_t left = record->deadline > now ? record->deadline - now : 0;
 	struct taken taken = {handle_of(record), record->fn, record->user, left};
@@ -217,51 +215,51 @@ static size_t drain_wheel(struct shard *shard, uint64_t now, ww_driver_drain_fn 
 	size_t count;
 
 	do {
-		ww_source_lock(&shard->source);
-		(void)ww_wheel_drain(shard->source.wheel, batch, SOURCE_BATCH, &count);
+		ww_source_lock(shard->source);
+		count = ww_source_drain(shard->source, batch);
 		shard->pending -= count;
 		for (size_t i = 0; i < count; i++) {
-			struct record *record = (struct record *)(void *)batch[i].timer;
+			struct timer_record *record = (struct timer_record *)(void *)batch[i].timer;
 			taken[i] = take_back(shard, record, now);
 			end_timer(shard, record);
 		}
-		ww_source_unlock(&shard->source);
+		ww_source_unlock(shard->source);
 		total += hand_over(taken, count, drain, context);
 	} while (count);
 	return total;
 }
 
-/* A job that was still in the queue. A call of a timer whose calls may overlap is no timer, and is forgotten. */
+/* The firing was still in the queue. If it is one of several calls of a timer, it is forgotten: it is no timer. */
 static size_t drain_queued(
-    struct ww_driver *driver, struct job *job, uint64_t now, ww_driver_drain_fn *drain, void *context)
+    struct ww_driver *driver, struct firing *firing, uint64_t now, ww_driver_drain_fn *drain, void *context)
 {
-	struct record *record = (struct record *)(void *)job;
+	struct timer_record *record = (struct timer_record *)(void *)firing;
 	struct shard *shard = &driver->shards[record->shard];
 	size_t count = record->of == record->index;
 	struct taken taken;
 
-	ww_source_lock(&shard->source);
+	ww_source_lock(shard->source);
 	if (count)
 		taken = take_back(shard, record, now);
 	end_call(shard, record, 0);
-	ww_source_unlock(&shard->source);
+	ww_source_unlock(shard->source);
 	return hand_over(&taken, count, drain, context);
 }
 
 /*
- * A job that a worker had taken when the queue was closed, or one that has its memory since. If its callback did not
- * begin, or runs or ran and its timer would have gone on, the timer is taken back. Its record is the worker's to give,
- * unless that has left it here.
+ * The firing had been taken by a worker when the queue was closed; its memory may be another's by now. The timer is
+ * taken back if its callback did not begin, or if the timer would have gone on after it. The worker gives the record
+ * back, unless it has left that to the stop.
  */
 static size_t drain_taken(
-    struct ww_driver *driver, struct job *job, uint64_t now, ww_driver_drain_fn *drain, void *context)
+    struct ww_driver *driver, struct firing *firing, uint64_t now, ww_driver_drain_fn *drain, void *context)
 {
-	struct record *record = (struct record *)(void *)job;
+	struct timer_record *record = (struct timer_record *)(void *)firing;
 	struct shard *shard = &driver->shards[record->shard];
 	struct taken taken;
 	size_t count = 0;
 
-	ww_source_lock(&shard->source);
+	ww_source_lock(shard->source);
 	if (record->of == record->index && !(record->flags & (RECORD_CANCELLED | RECORD_OVERLAP))) {
 		int runs_on = record->state == RECORD_RUNNING && would_go_on(record, now, driver->tick_ns);
 		count = record->state == RECORD_QUEUED || runs_on;
@@ -270,23 +268,23 @@ static size_t drain_taken(
 		taken = take_back(shard, record, now);
 	if (count && (record->flags & RECORD_LEFT))
 		give_record(shard, record);
-	ww_source_unlock(&shard->source);
+	ww_source_unlock(shard->source);
 	return hand_over(&taken, count, drain, context);
 }
 
-size_t ww_driver_fire_drain(
-    struct ww_driver *driver, struct job *const *taken, uint32_t taken_count, ww_driver_drain_fn *drain, void *context)
+size_t ww_driver_fire_drain(struct ww_driver *driver, struct firing *const *taken, uint32_t taken_count,
+    ww_driver_drain_fn *drain, void *context)
 {
 	uint64_t now = ww_driver_time(driver);
 	size_t count = 0;
-	struct job *next;
+	struct firing *next;
 
-	for (uint32_t i = 0; i < driver->timers.count; i++)
+	for (uint32_t i = 0; i < driver->shard_count; i++)
 		count += drain_wheel(&driver->shards[i], now, drain, context);
-	/* With the wheels empty nothing comes into the queue any more. */
-	for (struct job *job = ww_queue_take_back(&driver->queue, &driver->timers); job; job = next) {
-		next = job->prev;
-		count += drain_queued(driver, job, now, drain, context);
+	/* The wheels are empty: nothing enters the queue any more. */
+	for (struct firing *firing = ww_queue_withdraw_all(&driver->queue, driver->timers); firing; firing = next) {
+		next = firing->prev;
+		count += drain_queued(driver, firing, now, drain, context);
 	}
 	for (uint32_t i = 0; i < taken_count; i++)
 		count += drain_taken(driver, taken[i], now, drain, context);

@@ -1,21 +1,21 @@
-/* The driver's tick: what one look at all wheels does, and when the next one is. */
+/* A pass: one look at all wheels, and the alarm for the next one. */
 
 #include "lib/core/driver/driver_internal.h"
 
-struct pass {
+struct driver_pass {
 	struct ww_driver *driver;
 	uint64_t time;
 	uint64_t tick;
 	uint64_t number;
-	int starved; /* something due waits for room in the queue */
+	int starved; /* something that is due waits for room in the queue */
 };
 
 /*
- * Whether a source has nothing to do in this pass: nothing is due there; or that was scheduled since the source was
- * done with, so that the pass ends; or the first thing due waits for room in the queue, and what is due later elsewhere
- * is not to get ahead of it.
+ * Whether a source has nothing to do in this pass. Either nothing is due there; or it was done in this pass, and what
+ * is due was scheduled since, which must not make the pass endless; or another source waits for room in the queue, and
+ * what is due later here must not overtake it.
  */
-static int is_passed(const struct pass *pass, const struct source *source)
+static int is_passed(const struct driver_pass *pass, const struct timer_source *source)
 {
 	if (source->next > pass->tick || source->done == pass->number)
 		return 1;
@@ -23,18 +23,18 @@ static int is_passed(const struct pass *pass, const struct source *source)
 }
 
 /*
- * The source that has the first thing to do of all, NULL when there is nothing more. *until: it has the first ones up
- * to this tick, in which another source has something to do, or which is the time.
+ * The source whose next tick is the earliest, or NULL when there is nothing more to do. *until is the tick up to which
+ * it comes first: that of the next source, or the time.
  */
-static struct source *first_due(const struct pass *pass, uint64_t *until)
+static struct timer_source *first_due(const struct driver_pass *pass, uint64_t *until)
 {
-	struct source *first = NULL;
+	struct timer_source *first = NULL;
 	uint64_t soonest = pass->tick;
 
 	*until = pass->tick;
-	for (const struct group *group = pass->driver->groups; group; group = group->next)
+	for (struct timer_group *group = pass->driver->groups; group; group = group->next)
 		for (uint32_t i = 0; i < group->count; i++) {
-			struct source *source = group_source(group, i);
+			struct timer_source *source = &group->source[i];
 			uint64_t next = source->next;
 			if (is_passed(pass, source))
 				continue;
@@ -49,30 +49,53 @@ static struct source *first_due(const struct pass *pass, uint64_t *until)
 	return first;
 }
 
-/* The source's lock is held. Let a batch expire that is due by the tick; returns 1 when more is. */
-static int expire_batch(struct pass *pass, struct source *source, uint64_t tick)
+/* The source's lock is held: queue the firings of the batch. */
+static void fire_batch(
+    struct driver_pass *pass, struct timer_source *source, const struct ww_expiry *batch, size_t count)
 {
-	const struct group_ops *ops = source->group->ops;
+	struct timer_group *group = source->group;
 	struct queue *queue = &pass->driver->queue;
+	uint32_t room = group->drops ? ww_queue_room(queue) : UINT32_MAX;
+	struct firing *first = NULL;
+	struct firing **link = &first;
+	uint32_t queued = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		struct firing *firing;
+		if (queued == room) {
+			group->ops->drop(source->shard, batch[i].timer);
+			continue;
+		}
+		firing = group->ops->expire(source->shard, batch[i].timer);
+		if (!firing)
+			continue;
+		*firing = (struct firing){.group = group, .since = pass->time};
+		*link = firing;
+		link = &firing->next;
+		queued++;
+	}
+	if (queued)
+		ww_queue_push(queue, first, queued);
+}
+
+/* The source's lock is held: expire a batch that is due by the tick. Returns 1 when more is due. */
+static int expire_batch(struct driver_pass *pass, struct timer_source *source, uint64_t tick)
+{
 	struct ww_expiry batch[SOURCE_BATCH];
-	struct job *jobs = NULL;
 	size_t room = SOURCE_BATCH;
 	size_t count = 0;
-	uint32_t queued;
 	int more;
 
-	if (source->group->waits && ww_queue_room(queue) < room)
-		room = ww_queue_room(queue);
+	if (source->group->waits && ww_queue_room(&pass->driver->queue) < room)
+		room = ww_queue_room(&pass->driver->queue);
 	more = ww_wheel_advance_batch(source->wheel, tick, batch, room, &count);
-	queued = ops->expire(source, batch, count, pass->time, &jobs);
-	if (queued)
-		ww_queue_push(queue, jobs, queued);
+	fire_batch(pass, source, batch, count);
 	if (more > 0 && count == 0)
 		pass->starved = 1;
 	return more > 0 && count > 0;
 }
 
-static void look_at(struct pass *pass, struct source *source, uint64_t until)
+static void look_at(struct driver_pass *pass, struct timer_source *source, uint64_t until)
 {
 	uint64_t next;
 
@@ -85,7 +108,7 @@ static void look_at(struct pass *pass, struct source *source, uint64_t until)
 		pthread_mutex_unlock(&source->lock);
 		pthread_mutex_lock(&source->lock);
 	}
-	/* One that waits for room remains the first. */
+	/* A source that waits for room stays the first one. */
 	if (!pass->starved || !source->group->waits) {
 		(void)ww_wheel_next(source->wheel, &next);
 		source->next = next;
@@ -94,7 +117,7 @@ static void look_at(struct pass *pass, struct source *source, uint64_t until)
 	pthread_mutex_unlock(&source->lock);
 }
 
-/* Have room_made called when there is room, unless there is some already. Returns 0 then. */
+/* Ask for a call of room_made when there is room. Returns 0 if there is some already. */
 static int wait_for_room(struct queue *queue)
 {
 	pthread_mutex_lock(&queue->lock);
@@ -106,13 +129,13 @@ static int wait_for_room(struct queue *queue)
 
 void ww_driver_pass(struct ww_driver *driver)
 {
-	struct pass pass = {.driver = driver};
-	struct source *source;
+	struct driver_pass pass = {.driver = driver};
+	struct timer_source *source;
 	uint64_t until;
 
 	pthread_mutex_lock(&driver->groups_lock);
 	do {
-		/* What waited before may have been cancelled. */
+		/* What waited for room may have been cancelled. */
 		driver->queue.starved = 0;
 		pass.time = ww_driver_time(driver);
 		pass.tick = pass.time / driver->tick_ns;
@@ -128,18 +151,16 @@ void ww_driver_pass(struct ww_driver *driver)
 	pthread_mutex_unlock(&driver->queue.lock);
 }
 
-/*
- * The earliest tick that a source asks for. What waits for room in the queue does not count: the queue tells of that.
- */
+/* The earliest tick that a source asks for. Sources that wait for room do not count: room_made wakes the driver. */
 static uint64_t next_tick(struct ww_driver *driver)
 {
 	uint64_t next = WW_NEVER;
 
 	pthread_mutex_lock(&driver->groups_lock);
 	int starved = driver->queue.starved;
-	for (const struct group *group = driver->groups; group; group = group->next)
+	for (const struct timer_group *group = driver->groups; group; group = group->next)
 		for (uint32_t i = 0; i < group->count; i++) {
-			uint64_t wanted = group_source(group, i)->next;
+			uint64_t wanted = group->source[i].next;
 			if (wanted < next && !(starved && group->waits && wanted <= driver->last))
 				next = wanted;
 		}
@@ -156,7 +177,7 @@ void ww_driver_wake_up(struct ww_driver *driver)
 {
 	(void)ww_alarm_clear(driver->alarm);
 	driver->armed = 0;
-	/* Whoever asks from here on asks for a pass after the one that comes now. */
+	/* A kick after this asks for another pass than the one that comes now. */
 	driver->kicked = 0;
 	driver->wakeups++;
 }
@@ -167,8 +188,8 @@ void ww_driver_sleep(struct ww_driver *driver)
 
 	pthread_mutex_lock(&driver->arm);
 	/*
-	 * Whoever schedules writes the source's next and then reads `armed`; here it is the other way round, and so at
-	 * least one of both sees what the other has written.
+	 * A thread that schedules writes the source's next and then reads `armed`. Here `armed` is written first and
+	 * next is read again. At least one of the two sees what the other has written.
 	 */
 	driver->armed = next_tick(driver);
 	next = next_tick(driver);

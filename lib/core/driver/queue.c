@@ -1,3 +1,5 @@
+/* The queue of firings, and its workers. */
+
 #include "lib/core/driver/queue.h"
 
 #include <stddef.h>
@@ -10,13 +12,13 @@ static _Thread_local const struct running *running_here;
 int ww_queue_create(struct queue *queue, uint32_t limit, uint32_t workers, const struct ww_allocator *allocator)
 {
 	*queue = (struct queue){.limit = limit, .workers = workers, .allocator = allocator};
-	queue->jobs.next = queue->jobs.prev = &queue->jobs;
+	queue->firings.next = queue->firings.prev = &queue->firings;
 	if (workers) {
 		queue->threads = allocator->allocate(allocator->user, workers * sizeof *queue->threads);
 		if (!queue->threads)
 			return WW_ENOMEM;
 	}
-	/* With default attributes these allocate nothing and cannot fail on the systems that the driver is for. */
+	/* With default attributes these neither allocate nor fail on the systems that the driver is for. */
 	pthread_mutex_init(&queue->lock, NULL);
 	pthread_cond_init(&queue->work, NULL);
 	pthread_cond_init(&queue->change, NULL);
@@ -51,26 +53,26 @@ uint32_t ww_queue_room(const struct queue *queue)
 	return length < queue->limit ? queue->limit - length : 0;
 }
 
-static void unlink_job(struct queue *queue, struct job *job)
+static void unlink_firing(struct queue *queue, struct firing *firing)
 {
-	job->prev->next = job->next;
-	job->next->prev = job->prev;
-	job->next = NULL;
+	firing->prev->next = firing->next;
+	firing->next->prev = firing->prev;
+	firing->next = NULL;
 	queue->length--;
 }
 
-void ww_queue_push(struct queue *queue, struct job *first, uint32_t count)
+void ww_queue_push(struct queue *queue, struct firing *first, uint32_t count)
 {
 	uint32_t wake;
 
 	pthread_mutex_lock(&queue->lock);
 	queue->length += count;
 	while (first) {
-		struct job *next = first->next;
-		first->prev = queue->jobs.prev;
-		first->next = &queue->jobs;
-		queue->jobs.prev->next = first;
-		queue->jobs.prev = first;
+		struct firing *next = first->next;
+		first->prev = queue->firings.prev;
+		first->next = &queue->firings;
+		queue->firings.prev->next = first;
+		queue->firings.prev = first;
 		first = next;
 	}
 	wake = count < queue->sleeping ? count : queue->sleeping;
@@ -79,34 +81,34 @@ void ww_queue_push(struct queue *queue, struct job *first, uint32_t count)
 		pthread_cond_signal(&queue->work);
 }
 
-int ww_queue_remove(struct queue *queue, struct job *job)
+int ww_queue_withdraw(struct queue *queue, struct firing *firing)
 {
 	int waiting;
 
 	pthread_mutex_lock(&queue->lock);
-	waiting = job->next != NULL;
+	waiting = firing->next != NULL;
 	if (waiting) {
-		unlink_job(queue, job);
+		unlink_firing(queue, firing);
 		ww_queue_changed(queue);
 	}
 	pthread_mutex_unlock(&queue->lock);
 	return waiting;
 }
 
-struct job *ww_queue_take_back(struct queue *queue, const struct group *group)
+struct firing *ww_queue_withdraw_all(struct queue *queue, const struct timer_group *group)
 {
-	struct job *first = NULL;
-	struct job **link = &first;
-	struct job *next;
+	struct firing *first = NULL;
+	struct firing **link = &first;
+	struct firing *next;
 
 	pthread_mutex_lock(&queue->lock);
-	for (struct job *job = queue->jobs.next; job != &queue->jobs; job = next) {
-		next = job->next;
-		if (job->group != group)
+	for (struct firing *firing = queue->firings.next; firing != &queue->firings; firing = next) {
+		next = firing->next;
+		if (firing->group != group)
 			continue;
-		unlink_job(queue, job);
-		*link = job;
-		link = &job->prev;
+		unlink_firing(queue, firing);
+		*link = firing;
+		link = &firing->prev;
 	}
 	*link = NULL;
 	if (first)
@@ -115,29 +117,29 @@ struct job *ww_queue_take_back(struct queue *queue, const struct group *group)
 	return first;
 }
 
-uint32_t ww_queue_close(struct queue *queue, const struct group *group, struct job **taken)
+uint32_t ww_queue_close(struct queue *queue, const struct timer_group *group, struct firing **taken)
 {
 	uint32_t count = 0;
 
 	queue->closed = 1;
 	for (const struct running *one = queue->taken; one; one = one->next)
 		if (one->group == group)
-			taken[count++] = one->job;
+			taken[count++] = one->firing;
 	ww_queue_changed(queue);
 	return count;
 }
 
-/* The lock is held: take the oldest job, which counts as running from now on. */
-static struct job *begin_job(struct queue *queue)
+/* The lock is held: take the oldest firing. It counts as running from now on. */
+static struct firing *begin_firing(struct queue *queue)
 {
-	struct job *job = queue->jobs.next;
+	struct firing *firing = queue->firings.next;
 
-	if (job == &queue->jobs || queue->closed)
+	if (firing == &queue->firings || queue->closed)
 		return NULL;
-	unlink_job(queue, job);
+	unlink_firing(queue, firing);
 	queue->running++;
-	job->group->running++;
-	return job;
+	firing->group->running++;
+	return firing;
 }
 
 /* The lock is held when this is called and when it returns, and not between. */
@@ -149,7 +151,7 @@ static void tell_of_room(struct queue *queue)
 	pthread_mutex_lock(&queue->lock);
 }
 
-static void enter_job(struct queue *queue, struct running *here)
+static void enter_firing(struct queue *queue, struct running *here)
 {
 	here->next = queue->taken;
 	here->link = &queue->taken;
@@ -159,7 +161,7 @@ static void enter_job(struct queue *queue, struct running *here)
 	running_here = here;
 }
 
-static void leave_job(const struct running *here)
+static void leave_firing(const struct running *here)
 {
 	running_here = here->outer;
 	*here->link = here->next;
@@ -168,18 +170,18 @@ static void leave_job(const struct running *here)
 }
 
 /* The lock is held when this is called and when it returns, and not between. */
-static void run_job(struct queue *queue, struct job *job)
+static void run_firing(struct queue *queue, struct firing *firing)
 {
-	struct group *group = job->group;
-	struct running here = {queue, group, job, running_here, NULL, NULL};
+	struct timer_group *group = firing->group;
+	struct running here = {queue, group, firing, running_here, NULL, NULL};
 
-	enter_job(queue, &here);
+	enter_firing(queue, &here);
 	if (queue->starved && queue->length <= queue->limit / 2)
 		tell_of_room(queue);
 	pthread_mutex_unlock(&queue->lock);
-	group->ops->run(group, job);
+	group->ops->run(group->owner, firing);
 	pthread_mutex_lock(&queue->lock);
-	leave_job(&here);
+	leave_firing(&here);
 	queue->running--;
 	group->running--;
 	ww_queue_changed(queue);
@@ -187,14 +189,14 @@ static void run_job(struct queue *queue, struct job *job)
 
 int ww_queue_run(struct queue *queue)
 {
-	struct job *job;
+	struct firing *firing;
 
 	pthread_mutex_lock(&queue->lock);
-	job = begin_job(queue);
-	if (job)
-		run_job(queue, job);
+	firing = begin_firing(queue);
+	if (firing)
+		run_firing(queue, firing);
 	pthread_mutex_unlock(&queue->lock);
-	return job != NULL;
+	return firing != NULL;
 }
 
 static void *work(void *argument)
@@ -203,12 +205,12 @@ static void *work(void *argument)
 
 	pthread_mutex_lock(&queue->lock);
 	while (!queue->ended) {
-		struct job *job = begin_job(queue);
-		if (job) {
-			run_job(queue, job);
+		struct firing *firing = begin_firing(queue);
+		if (firing) {
+			run_firing(queue, firing);
 			continue;
 		}
-		/* Not only workers empty the queue: what was in it may have been cancelled. */
+		/* Cancelled firings make room, too, and nobody but a worker tells of it. */
 		if (queue->starved) {
 			tell_of_room(queue);
 			continue;
@@ -242,10 +244,10 @@ void ww_queue_end(struct queue *queue)
 		thread_join(queue->threads[--queue->started]);
 }
 
-int ww_queue_inside(const struct queue *queue, const struct group *group, const struct job *job)
+int ww_queue_inside(const struct queue *queue, const struct timer_group *group, const struct firing *firing)
 {
 	for (const struct running *here = running_here; here; here = here->outer)
-		if (here->queue == queue && (!group || here->group == group) && (!job || here->job == job))
+		if (here->queue == queue && (!group || here->group == group) && (!firing || here->firing == firing))
 			return 1;
 	return 0;
 }
@@ -255,7 +257,7 @@ const struct running *ww_queue_here(void)
 	return running_here;
 }
 
-void ww_queue_wait_group(struct queue *queue, struct group *group)
+void ww_queue_wait_group(struct queue *queue, struct timer_group *group)
 {
 	int state;
 

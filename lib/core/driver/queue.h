@@ -2,34 +2,23 @@
 #define LIB_CORE_DRIVER_QUEUE_H
 
 /*
- * The queue of expiries that wait for a worker, and the workers.
+ * The queue of firings that wait for a worker, and the workers. The queue is bounded by a number that its owner asks
+ * about before it lets timers expire (ww_queue_room).
  *
- * A job lies in the memory of the timer that expired, which needs its own links no more, so that queueing allocates
- * nothing. The queue is bounded by a number that its owner asks about before it lets timers expire (ww_queue_room).
- *
- * Locks: the queue's own one, below those of sources; a job runs without any.
+ * Locks: the queue's own one, below those of sources. A firing runs without any.
  */
 
-#include <pthread.h>
-#include <stdint.h>
+#include "lib/core/driver/layer.h"
 
-#include "weekwheel/allocator.h"
-
-struct group;
 struct queue;
 
-struct job {
-	struct job *next;
-	struct job *prev;
-	struct group *group; /* whose job it is: group->run runs it */
-	uint64_t since;      /* when it was queued, in ns of the driver's clock */
-};
-
-/* What the threads in jobs are running, innermost first, so that a call can tell whether it comes from a callback. */
+/*
+ * A firing that a thread is running. A thread's own ones, innermost first, tell whether a call comes from a callback.
+ */
 struct running {
 	const struct queue *queue;
-	const struct group *group;
-	struct job *job;
+	const struct timer_group *group;
+	struct firing *firing;
 	const struct running *outer;
 	struct running *next; /* of the queue's list, under its lock */
 	struct running **link;
@@ -37,62 +26,60 @@ struct running {
 
 struct queue {
 	pthread_mutex_t lock;
-	pthread_cond_t work;   /* for workers: there is a job, or the end */
-	pthread_cond_t change; /* for whoever waits until something has ended; sent while `watchers` */
-	struct job jobs;       /* the circle's start; next is the oldest */
-	struct running *taken; /* what was taken out and has not ended */
+	pthread_cond_t work;   /* for workers: there is a firing, or the end */
+	pthread_cond_t change; /* for threads that wait until something ends; sent only while there are watchers */
+	struct firing firings; /* head of the circle; its next is the oldest */
+	struct running *taken; /* firings that were taken out and have not ended */
 	_Atomic uint32_t length;
 	uint32_t limit;
 	uint32_t running;
 	uint32_t sleeping; /* workers that wait for work */
 	uint32_t watchers;
-	uint64_t changes;    /* counts what change is sent for */
+	uint64_t changes;    /* how often there was a change */
 	_Atomic int starved; /* something waits in its wheel for room here */
-	int closed;          /* no job is taken any more */
+	int closed;          /* no firing is taken any more */
 	int ended;           /* workers end */
 	uint32_t workers;
-	uint32_t started; /* workers that are to be joined */
+	uint32_t started; /* workers that have to be joined */
 	pthread_t *threads;
 	const struct ww_allocator *allocator;
-	void (*room_made)(struct queue *queue); /* called without lock, once for each starving */
+	void (*room_made)(struct queue *queue); /* called once for each time it starves, without lock */
 };
 
 int ww_queue_create(struct queue *queue, uint32_t limit, uint32_t workers, const struct ww_allocator *allocator);
-/* Start the workers. On error those that were started have ended. */
+/* Start the workers. On error, none is left running. */
 int ww_queue_start(struct queue *queue);
-/* Let the workers end after the jobs that run, and wait for them. */
+/* End the workers after the firings that run, and wait for them. */
 void ww_queue_end(struct queue *queue);
 void ww_queue_destroy(struct queue *queue);
-/* The memory alone, for a child of the process, in which locks and conditions are as they were when it was forked. */
+/* Free the memory only: in a child of the process, locks and conditions are as they were at the fork. */
 void ww_queue_free(struct queue *queue);
 
-/* The lock is held: something has ended that others may wait for. */
+/* The lock is held: tell waiting threads that something has ended. */
 void ww_queue_changed(struct queue *queue);
 
-/* Jobs that may be pushed. */
+/* How many firings may be pushed. */
 uint32_t ww_queue_room(const struct queue *queue);
-/* Append a chain of jobs, linked by next and ended by NULL. */
-void ww_queue_push(struct queue *queue, struct job *first, uint32_t count);
-/* Take a job back. Returns 1, or 0 when it is no more in the queue: it runs or is about to. */
-int ww_queue_remove(struct queue *queue, struct job *job);
-/*
- * Take back all jobs of a group, in one walk through the queue: a chain, the oldest first, ended by NULL. It is linked
- * by prev, because a next would say that a job is in the queue.
- */
-struct job *ww_queue_take_back(struct queue *queue, const struct group *group);
-/* Run the oldest job in this thread. Returns 0 when there is none. */
+/* Append a chain of firings, linked by next and ended by NULL. */
+void ww_queue_push(struct queue *queue, struct firing *first, uint32_t count);
+/* What ww_group_withdraw and ww_group_withdraw_all do: see layer.h. */
+int ww_queue_withdraw(struct queue *queue, struct firing *firing);
+struct firing *ww_queue_withdraw_all(struct queue *queue, const struct timer_group *group);
+/* Run the oldest firing in this thread. Returns 0 when there is none. */
 int ww_queue_run(struct queue *queue);
 /*
- * The lock is held: from now on no job is taken. Stores those of the group that were taken and have not ended, which
+ * The lock is held: from now on no firing is taken. Stores those of the group that were taken and have not ended, which
  * may be about to begin, in taken[] and returns how many: at most as many as workers, and one without.
  */
-uint32_t ww_queue_close(struct queue *queue, const struct group *group, struct job **taken);
+uint32_t ww_queue_close(struct queue *queue, const struct timer_group *group, struct firing **taken);
 
-/* Whether this thread is in a job of the queue; of the group, unless that is NULL; of the job, unless that is NULL. */
-int ww_queue_inside(const struct queue *queue, const struct group *group, const struct job *job);
-/* What this thread is in, of whatever queue; NULL: no job. */
+/*
+ * Whether this thread runs a firing of the queue, of the group and this firing itself; NULL: of any group, any firing.
+ */
+int ww_queue_inside(const struct queue *queue, const struct timer_group *group, const struct firing *firing);
+/* What this thread is running, of any queue; NULL: no firing. */
 const struct running *ww_queue_here(void);
-/* Wait until no job of the group runs. */
-void ww_queue_wait_group(struct queue *queue, struct group *group);
+/* Wait until no firing of the group is running. */
+void ww_queue_wait_group(struct queue *queue, struct timer_group *group);
 
 #endif

@@ -1,24 +1,24 @@
 #ifndef LIB_CORE_DRIVER_RECORD_H
 #define LIB_CORE_DRIVER_RECORD_H
 
-/* The life of a record: taken, pending, and given back. The shard's lock is held. */
+/* The life of a record: taken, pending, given back. The shard's lock is held in all of these. */
 
 #include "lib/core/driver/driver_internal.h"
 
-static inline ww_handle handle_of(const struct record *record)
+static inline ww_handle handle_of(const struct timer_record *record)
 {
 	return (uint64_t)record->shard << HANDLE_SHARD | (uint64_t)record->index << HANDLE_INDEX | record->generation;
 }
 
-static inline struct record *record_at(const struct shard *shard, uint32_t index)
+static inline struct timer_record *record_at(const struct shard *shard, uint32_t index)
 {
 	return slab_at(&shard->slab, index);
 }
 
-static inline struct record *take_record(struct shard *shard, uint32_t number)
+static inline struct timer_record *take_record(struct shard *shard, uint32_t number)
 {
 	uint32_t index = ww_slab_take(&shard->slab);
-	struct record *record;
+	struct timer_record *record;
 
 	if (index == SLAB_NONE)
 		return NULL;
@@ -32,25 +32,25 @@ static inline struct record *take_record(struct shard *shard, uint32_t number)
 	return record;
 }
 
-static inline void give_record(struct shard *shard, struct record *record)
+static inline void give_record(struct shard *shard, struct timer_record *record)
 {
 	record->state = RECORD_UNUSED;
-	/* A generation that began again would let old handles hit new timers. */
+	/* If generations began again, old handles would hit new timers. */
 	if (record->generation != UINT32_MAX)
 		ww_slab_give(&shard->slab, record->index);
 }
 
 /* Let the record wait for its deadline. */
-static inline void place_record(struct shard *shard, struct record *record)
+static inline void file_record(struct shard *shard, struct timer_record *record)
 {
 	record->as.timer = (struct ww_timer){0};
 	record->state = RECORD_PENDING;
 	shard->pending++;
-	ww_source_schedule(&shard->source, &record->as.timer, record->deadline);
+	ww_source_schedule(shard->source, &record->as.timer, record->deadline);
 }
 
-/* Nothing will make the timer fire any more: its record goes when the calls that name it have ended. */
-static inline void end_timer(struct shard *shard, struct record *record)
+/* The timer will not fire any more. Its record is given back when the calls that name it have ended. */
+static inline void end_timer(struct shard *shard, struct timer_record *record)
 {
 	if (record->calls)
 		record->state = RECORD_RUNNING;

@@ -1,4 +1,4 @@
-/* The driver's own timers, as their callers see them: records named by handles. */
+/* The calls on the driver's own timers, which are records named by handles. */
 
 #include "lib/core/driver/record.h"
 
@@ -6,17 +6,14 @@ static struct shard *shard_of(struct ww_driver *driver, ww_handle handle)
 {
 	uint32_t shard = (uint32_t)(handle >> HANDLE_SHARD);
 
-	return shard < driver->timers.count ? &driver->shards[shard] : NULL;
+	return shard < driver->shard_count ? &driver->shards[shard] : NULL;
 }
 
-/*
- * The shard's lock is held: the record that the handle names, cancelled or not, or NULL if nothing is left of its
- * timer.
- */
-static struct record *find_remains(const struct shard *shard, ww_handle handle)
+/* The shard's lock is held: the record that the handle names, cancelled or not; NULL if the timer is gone. */
+static struct timer_record *find_remains(const struct shard *shard, ww_handle handle)
 {
 	uint32_t index = (uint32_t)(handle >> HANDLE_INDEX) % SLAB_MAX;
-	struct record *record;
+	struct timer_record *record;
 
 	if (index >= slab_end(&shard->slab))
 		return NULL;
@@ -26,16 +23,16 @@ static struct record *find_remains(const struct shard *shard, ww_handle handle)
 	return record;
 }
 
-/* The same, NULL also if the handle is stale because the timer was cancelled. */
-static struct record *find(const struct shard *shard, ww_handle handle)
+/* The same, but NULL also if the timer was cancelled, which makes the handle stale. */
+static struct timer_record *find(const struct shard *shard, ww_handle handle)
 {
-	struct record *record = find_remains(shard, handle);
+	struct timer_record *record = find_remains(shard, handle);
 
 	return record && (record->flags & RECORD_CANCELLED) ? NULL : record;
 }
 
 /* Lock the handle's shard and find its record. On error nothing is locked. */
-static int lock_record(struct ww_driver *driver, ww_handle handle, struct shard **shard, struct record **record)
+static int lock_record(struct ww_driver *driver, ww_handle handle, struct shard **shard, struct timer_record **record)
 {
 	int error;
 
@@ -47,29 +44,41 @@ static int lock_record(struct ww_driver *driver, ww_handle handle, struct shard 
 	*shard = shard_of(driver, handle);
 	if (!*shard)
 		return WW_ESTALE;
-	ww_source_lock(&(*shard)->source);
+	ww_source_lock((*shard)->source);
 	*record = find(*shard, handle);
 	if (*record && !driver->closed)
 		return WW_OK;
-	ww_source_unlock(&(*shard)->source);
+	ww_source_unlock((*shard)->source);
 	return driver->closed ? WW_ECLOSED : WW_ESTALE;
 }
 
-static void unplace_record(struct shard *shard, struct record *record)
+static void unfile_record(struct shard *shard, struct timer_record *record)
 {
-	(void)ww_wheel_cancel(shard->source.wheel, &record->as.timer);
+	ww_source_cancel(shard->source, &record->as.timer);
 	shard->pending--;
 }
 
-/*
- * Take a record that is queued back out of the queue, unless a worker has taken it already. Returns 1 if it was there.
- */
-static int take_from_queue(struct shard *shard, struct record *record)
+/* Take a queued record out of the queue. Returns 0 if it is not queued or a worker has taken it. */
+static int take_from_queue(struct shard *shard, struct timer_record *record)
 {
-	return record->state == RECORD_QUEUED && ww_queue_remove(&shard->source.group->driver->queue, &record->as.job);
+	return record->state == RECORD_QUEUED && ww_queue_withdraw(&shard->driver->queue, &record->as.firing);
 }
 
 /* ---- Scheduling */
+
+/* Threads are numbered as they first ask, so that threads started together get different shards. */
+static _Atomic uint32_t homes;
+static _Thread_local uint32_t home;
+
+/* The shard in which the calling thread schedules. */
+static uint32_t home_of(const struct ww_driver *driver)
+{
+	if (home == 0) {
+		home = ++homes;
+		home += home == 0;
+	}
+	return home % driver->shard_count;
+}
 
 struct order {
 	uint64_t deadline;
@@ -81,12 +90,12 @@ struct order {
 
 static int schedule(struct ww_driver *driver, const struct order *order, ww_handle *timer)
 {
-	uint32_t number = ww_driver_home(&driver->timers);
+	uint32_t number = home_of(driver);
 	struct shard *shard = &driver->shards[number];
-	struct record *record = NULL;
+	struct timer_record *record = NULL;
 	int error = WW_ENOMEM;
 
-	ww_source_lock(&shard->source);
+	ww_source_lock(shard->source);
 	if (driver->closed)
 		error = WW_ECLOSED;
 	else
@@ -98,25 +107,25 @@ static int schedule(struct ww_driver *driver, const struct order *order, ww_hand
 		record->period = order->period;
 		record->flags = (uint8_t)order->flags;
 		shard->scheduled++;
-		/* The callback may run before this returns; its handle is known by then. */
+		/* The callback may run before this returns, and must find the handle. */
 		if (timer)
 			*timer = handle_of(record);
-		place_record(shard, record);
+		file_record(shard, record);
 		error = WW_OK;
 	}
-	ww_source_unlock(&shard->source);
+	ww_source_unlock(shard->source);
 	return error;
 }
 
-/* The absolute deadline of a delay, in *deadline. */
-static int deadline_in(const struct ww_driver *driver, uint64_t delay, uint64_t *deadline)
+static int schedule_in(struct ww_driver *driver, uint64_t delay, struct order *order, ww_handle *timer)
 {
-	uint64_t now = ww_driver_time(driver);
+	int error = ww_driver_refuses(driver);
 
-	if (now > WW_DRIVER_TIME_MAX || delay > WW_DRIVER_TIME_MAX - now)
-		return WW_EOVERFLOW;
-	*deadline = now + delay;
-	return WW_OK;
+	if (!error && order->period > WW_DRIVER_TIME_MAX)
+		error = WW_EOVERFLOW;
+	if (!error)
+		error = driver_deadline(driver, delay, &order->deadline);
+	return error ? error : schedule(driver, order, timer);
 }
 
 int ww_driver_schedule_at(struct ww_driver *driver, uint64_t deadline, ww_driver_fn *fn, void *user, ww_handle *timer)
@@ -137,31 +146,19 @@ int ww_driver_schedule_at(struct ww_driver *driver, uint64_t deadline, ww_driver
 int ww_driver_schedule(struct ww_driver *driver, uint64_t delay, ww_driver_fn *fn, void *user, ww_handle *timer)
 {
 	struct order order = {.fn = fn, .user = user};
-	int error;
 
-	if (!driver || !fn)
-		return WW_EINVAL;
-	error = ww_driver_refuses(driver);
-	if (!error)
-		error = deadline_in(driver, delay, &order.deadline);
-	return error ? error : schedule(driver, &order, timer);
+	return driver && fn ? schedule_in(driver, delay, &order, timer) : WW_EINVAL;
 }
 
 int ww_driver_schedule_every(struct ww_driver *driver, uint64_t delay, uint64_t period, uint32_t flags,
     ww_driver_fn *fn, void *user, ww_handle *timer)
 {
 	struct order order = {.period = period, .fn = fn, .user = user};
-	int error;
 
 	if (!driver || !fn || period == 0 || (flags & ~WW_EVERY_OVERLAP))
 		return WW_EINVAL;
 	order.flags = flags & WW_EVERY_OVERLAP ? RECORD_OVERLAP : 0;
-	error = ww_driver_refuses(driver);
-	if (!error && period > WW_DRIVER_TIME_MAX)
-		error = WW_EOVERFLOW;
-	if (!error)
-		error = deadline_in(driver, delay, &order.deadline);
-	return error ? error : schedule(driver, &order, timer);
+	return schedule_in(driver, delay, &order, timer);
 }
 
 int ww_driver_reserve(struct ww_driver *driver, size_t timers)
@@ -173,10 +170,10 @@ int ww_driver_reserve(struct ww_driver *driver, size_t timers)
 	error = ww_driver_refuses(driver);
 	if (error)
 		return error;
-	struct shard *shard = &driver->shards[ww_driver_home(&driver->timers)];
-	ww_source_lock(&shard->source);
+	struct shard *shard = &driver->shards[home_of(driver)];
+	ww_source_lock(shard->source);
 	error = ww_slab_reserve(&shard->slab, timers);
-	ww_source_unlock(&shard->source);
+	ww_source_unlock(shard->source);
 	return error;
 }
 
@@ -185,45 +182,45 @@ int ww_driver_reserve(struct ww_driver *driver, size_t timers)
 int ww_driver_reschedule(struct ww_driver *driver, ww_handle timer, uint64_t delay)
 {
 	struct shard *shard;
-	struct record *record;
+	struct timer_record *record;
 	uint64_t deadline;
 	int moved = 1;
 	int error = lock_record(driver, timer, &shard, &record);
 
 	if (error)
 		return error;
-	error = deadline_in(driver, delay, &deadline);
+	error = driver_deadline(driver, delay, &deadline);
 	if (error) {
-		ww_source_unlock(&shard->source);
+		ww_source_unlock(shard->source);
 		return error;
 	}
 	record->deadline = deadline;
 	if (record->state == RECORD_PENDING)
-		ww_source_schedule(&shard->source, &record->as.timer, deadline);
+		ww_source_schedule(shard->source, &record->as.timer, deadline);
 	else if ((record->flags & RECORD_OVERLAP) || take_from_queue(shard, record))
-		place_record(shard, record);
+		file_record(shard, record);
 	else {
 		record->flags |= RECORD_AGAIN;
 		moved = record->state == RECORD_QUEUED;
 	}
-	ww_source_unlock(&shard->source);
+	ww_source_unlock(shard->source);
 	return moved;
 }
 
 /* Whether a callback of the timer runs. */
-static int runs(const struct record *record)
+static int runs(const struct timer_record *record)
 {
 	return record->flags & RECORD_OVERLAP ? record->begun > 0 : record->state == RECORD_RUNNING;
 }
 
-/* The shard's lock is held, the record is found: what ww_driver_cancel returns. */
-static int cancel_record(struct shard *shard, struct record *record)
+/* The shard's lock is held. Returns what ww_driver_cancel returns. */
+static int cancel_record(struct shard *shard, struct timer_record *record)
 {
 	int in_time = !runs(record);
 
 	record->flags |= RECORD_CANCELLED;
 	if (record->state == RECORD_PENDING) {
-		unplace_record(shard, record);
+		unfile_record(shard, record);
 		end_timer(shard, record);
 	} else if (take_from_queue(shard, record))
 		give_record(shard, record);
@@ -234,13 +231,13 @@ static int cancel_record(struct shard *shard, struct record *record)
 int ww_driver_cancel(struct ww_driver *driver, ww_handle timer)
 {
 	struct shard *shard;
-	struct record *record;
+	struct timer_record *record;
 	int result = lock_record(driver, timer, &shard, &record);
 
 	if (result)
 		return result;
 	result = cancel_record(shard, record);
-	ww_source_unlock(&shard->source);
+	ww_source_unlock(shard->source);
 	return result;
 }
 
@@ -249,26 +246,26 @@ static void unlock_shard(void *argument)
 	struct shard *shard = argument;
 
 	shard->watchers--;
-	ww_source_unlock(&shard->source);
+	ww_source_unlock(shard->source);
 }
 
-/* The shard's lock is held: wait until the timer of this handle, which was cancelled while it ran, runs no more. */
-static void wait_for_end(struct shard *shard, const struct record *record, ww_handle timer)
+/* The shard's lock is held, and is released: wait until the timer, which was cancelled while it ran, has ended. */
+static void wait_for_end(struct shard *shard, const struct timer_record *record, ww_handle timer)
 {
 	shard->watchers++;
 	pthread_cleanup_push(unlock_shard, shard);
 	while (record->generation == (uint32_t)timer && runs(record))
-		pthread_cond_wait(&shard->ended, &shard->source.lock);
+		pthread_cond_wait(&shard->ended, &shard->source->lock);
 	pthread_cleanup_pop(1);
 }
 
 /* Whether this thread is in a callback of the timer. */
-static int is_inside(const struct ww_driver *driver, const struct record *record)
+static int is_inside(const struct ww_driver *driver, const struct timer_record *record)
 {
 	for (const struct running *here = ww_queue_here(); here; here = here->outer) {
-		if (here->group != &driver->timers)
+		if (here->group != driver->timers)
 			continue;
-		const struct record *other = (const void *)here->job;
+		const struct timer_record *other = (const void *)here->firing;
 		if (other->shard == record->shard && other->of == record->index)
 			return 1;
 	}
@@ -276,28 +273,28 @@ static int is_inside(const struct ww_driver *driver, const struct record *record
 }
 
 /*
- * The timer is cancelled already, or the driver stopped: only wait until its callback runs no more. One that a worker
- * has taken and not begun when the driver stops does not begin, and is left for the stop to hand over.
+ * The timer was cancelled already, or the driver stopped: just wait until its callback has ended. If a worker had taken
+ * the timer and not begun it when the driver stopped, the callback does not begin, and the stop hands the timer over.
  */
 static void wait_for_remains(struct ww_driver *driver, ww_handle timer)
 {
 	struct shard *shard = shard_of(driver, timer);
-	struct record *record;
+	struct timer_record *record;
 
 	if (!shard)
 		return;
-	ww_source_lock(&shard->source);
+	ww_source_lock(shard->source);
 	record = find_remains(shard, timer);
 	if (record && !is_inside(driver, record))
 		wait_for_end(shard, record, timer);
 	else
-		ww_source_unlock(&shard->source);
+		ww_source_unlock(shard->source);
 }
 
 int ww_driver_cancel_wait(struct ww_driver *driver, ww_handle timer)
 {
 	struct shard *shard;
-	struct record *record;
+	struct timer_record *record;
 	int result = lock_record(driver, timer, &shard, &record);
 
 	if (result == WW_ESTALE || (result == WW_ECLOSED && !ww_driver_forked(driver)))
@@ -305,21 +302,21 @@ int ww_driver_cancel_wait(struct ww_driver *driver, ww_handle timer)
 	if (result)
 		return result;
 	if (is_inside(driver, record)) {
-		ww_source_unlock(&shard->source);
+		ww_source_unlock(shard->source);
 		return WW_EBUSY;
 	}
 	result = cancel_record(shard, record);
 	if (result == 0)
 		wait_for_end(shard, record, timer);
 	else
-		ww_source_unlock(&shard->source);
+		ww_source_unlock(shard->source);
 	return result;
 }
 
 int ww_driver_time_left(struct ww_driver *driver, ww_handle timer, uint64_t *ns)
 {
 	struct shard *shard;
-	struct record *record;
+	struct timer_record *record;
 	int result;
 
 	if (!ns)
@@ -334,7 +331,7 @@ int ww_driver_time_left(struct ww_driver *driver, ww_handle timer, uint64_t *ns)
 		deadline += record->period;
 		again = deadline <= WW_DRIVER_TIME_MAX;
 	}
-	ww_source_unlock(&shard->source);
+	ww_source_unlock(shard->source);
 	if (again)
 		*ns = deadline > now ? deadline - now : 0;
 	return again;

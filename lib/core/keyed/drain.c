@@ -1,36 +1,16 @@
-/* All entries at once. */
+/* Draining a map: all its entries at once. */
 
 #include "lib/core/keyed/keyed_internal.h"
 
 /* Records that are looked at while the lock is held once. */
 #define LOOK 512u
 
-/* The maps whose entries this thread hands over, innermost first. */
-struct handing {
-	const struct ww_keyed *keyed;
-	const struct handing *outer;
-};
-
-static _Thread_local const struct handing *handing_here;
-
-int ww_keyed_drain_inside(const struct ww_keyed *keyed)
-{
-	const struct handing *here = handing_here;
-
-	while (here && here->keyed != keyed)
-		here = here->outer;
-	return here != NULL;
-}
-
 struct batch {
 	struct keyed_entry *entry[SOURCE_BATCH];
 	uint32_t count;
 };
 
-/*
- * The lock is held. From record `index` on, take entries of this version or an older one out of the map. Returns where
- * to go on.
- */
+/* The lock is held. Take entries up to this version out of the map, from record `index` on. Returns the next index. */
 static uint32_t collect(
     struct ww_keyed *keyed, struct keyed_shard *shard, uint32_t index, uint64_t version, struct batch *batch)
 {
@@ -53,14 +33,14 @@ static uint32_t collect(
 
 static void hand_over(struct ww_keyed *keyed, const struct batch *batch, ww_keyed_fn *fn, void *context)
 {
-	struct handing here = {keyed, handing_here};
+	struct inside here;
 
-	handing_here = &here;
+	ww_inside_enter(&here, keyed);
 	for (uint32_t i = 0; fn && i < batch->count; i++) {
 		struct ww_keyed_entry view = ww_keyed_entry_view(batch->entry[i]);
 		fn(keyed, &view, context);
 	}
-	handing_here = here.outer;
+	ww_inside_leave(&here);
 }
 
 static size_t drain_shard(
@@ -70,17 +50,17 @@ static size_t drain_shard(
 	uint32_t index = 0;
 	size_t total = 0;
 
-	ww_source_lock(&shard->source);
+	ww_source_lock(shard->source);
 	while (index < slab_end(&shard->slab)) {
 		index = collect(keyed, shard, index, version, &batch);
-		ww_source_unlock(&shard->source);
+		ww_source_unlock(shard->source);
 		hand_over(keyed, &batch, fn, context);
 		total += batch.count;
-		ww_source_lock(&shard->source);
+		ww_source_lock(shard->source);
 		for (uint32_t i = 0; i < batch.count; i++)
 			ww_keyed_entry_release(shard, batch.entry[i], KEYED_DRAIN);
 	}
-	ww_source_unlock(&shard->source);
+	ww_source_unlock(shard->source);
 	return total;
 }
 
@@ -90,18 +70,15 @@ size_t ww_keyed_drain_all(struct ww_keyed *keyed, ww_keyed_fn *fn, void *context
 	size_t total = 0;
 	int cancel;
 
-	/* What fn sets, it does not get. */
-	for (uint32_t i = 0; i < keyed->group.count; i++) {
-		ww_source_lock(&keyed->shards[i].source);
+	/* fn does not get entries that it sets itself: they have later versions. */
+	for (uint32_t i = 0; i < keyed->shard_count; i++) {
+		ww_source_lock(keyed->shards[i].source);
 		version[i] = keyed->shards[i].version;
-		ww_source_unlock(&keyed->shards[i].source);
+		ww_source_unlock(keyed->shards[i].source);
 	}
-	/*
-	 * A thread that is cancelled in fn would leave entries that are out of the map and that nobody is handed any
-	 * more.
-	 */
+	/* If the thread were cancelled in fn, the entries taken out of the map would be handed to nobody. */
 	(void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
-	for (uint32_t i = 0; i < keyed->group.count; i++)
+	for (uint32_t i = 0; i < keyed->shard_count; i++)
 		total += drain_shard(keyed, &keyed->shards[i], version[i], fn, context);
 	(void)pthread_setcancelstate(cancel, &cancel);
 	return total;
@@ -114,7 +91,7 @@ int ww_keyed_drain(struct ww_keyed *keyed, ww_keyed_fn *fn, void *context, size_
 
 	if (!keyed)
 		return WW_EINVAL;
-	error = ww_driver_refuses(keyed->group.driver);
+	error = ww_driver_refuses(keyed->driver);
 	if (error || keyed->closed)
 		return WW_ECLOSED;
 	drained = ww_keyed_drain_all(keyed, fn, context);

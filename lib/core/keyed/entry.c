@@ -1,20 +1,14 @@
-/* What becomes of an entry: filed, expired, run, taken out. */
+/* The life of an entry: made, filed, expired, run, taken out. */
 
 #include <string.h>
 
-#include "lib/core/driver/driver_internal.h"
 #include "lib/core/keyed/keyed_internal.h"
-
-static struct ww_keyed *keyed_of(const struct keyed_shard *shard)
-{
-	return (struct ww_keyed *)(void *)shard->source.group;
-}
 
 /* ---- Records */
 
 static int copy_key(struct keyed_shard *shard, struct keyed_entry *entry, const void *key, size_t length)
 {
-	const struct ww_allocator *allocator = keyed_of(shard)->allocator;
+	const struct ww_allocator *allocator = shard->keyed->allocator;
 
 	entry->length = (uint16_t)length;
 	if (length > KEYED_INLINE) {
@@ -30,7 +24,7 @@ static int copy_key(struct keyed_shard *shard, struct keyed_entry *entry, const 
 
 void ww_keyed_entry_free_key(struct keyed_shard *shard, const struct keyed_entry *entry)
 {
-	const struct ww_allocator *allocator = keyed_of(shard)->allocator;
+	const struct ww_allocator *allocator = shard->keyed->allocator;
 
 	if (entry->length <= KEYED_INLINE)
 		return;
@@ -86,14 +80,12 @@ struct ww_keyed_entry ww_keyed_entry_view(const struct keyed_entry *entry)
 
 /* ---- Into the wheel and out */
 
-/* An entry of the map waits for nothing any more. */
+/* Let an entry of the map wait for nothing. */
 static void unfile(struct keyed_shard *shard, struct keyed_entry *entry)
 {
-	struct queue *queue = ww_driver_queue(shard->source.group->driver);
-
 	if (entry->state == KEYED_PENDING)
-		(void)ww_wheel_cancel(shard->source.wheel, &entry->as.timer);
-	else if (entry->state == KEYED_QUEUED && !ww_queue_remove(queue, &entry->as.job))
+		ww_source_cancel(shard->source, &entry->as.timer);
+	else if (entry->state == KEYED_QUEUED && !ww_group_withdraw(shard->keyed->group, &entry->as.firing))
 		entry->marks |= KEYED_WORKER;
 	entry->state = KEYED_LOOSE;
 }
@@ -102,16 +94,16 @@ void ww_keyed_entry_file(struct keyed_shard *shard, struct keyed_entry *entry, u
 {
 	entry->deadline = deadline;
 	if (entry->state == KEYED_PENDING) {
-		ww_source_move(&shard->source, &entry->as.timer, deadline);
+		ww_source_move(shard->source, &entry->as.timer, deadline);
 		return;
 	}
 	unfile(shard, entry);
-	/* The worker that has its job will file it. */
+	/* The worker that has its firing files it. */
 	if (entry->marks)
 		return;
 	entry->as.timer = (struct ww_timer){0};
 	entry->state = KEYED_PENDING;
-	ww_source_schedule(&shard->source, &entry->as.timer, deadline);
+	ww_source_schedule(shard->source, &entry->as.timer, deadline);
 }
 
 void ww_keyed_entry_take_out(struct keyed_shard *shard, struct keyed_entry *entry, uint64_t hash)
@@ -123,34 +115,25 @@ void ww_keyed_entry_take_out(struct keyed_shard *shard, struct keyed_entry *entr
 
 /* ---- What the driver calls */
 
-static uint32_t expire(
-    struct source *source, const struct ww_expiry *batch, size_t count, uint64_t time, struct job **jobs)
+static struct firing *expire(void *shard, struct ww_timer *timer)
 {
-	struct keyed_shard *shard = (struct keyed_shard *)(void *)source;
-	struct ww_driver *driver = source->group->driver;
-	uint32_t room = driver->flags & WW_DRIVER_DROP ? ww_queue_room(&driver->queue) : UINT32_MAX;
-	uint32_t queued = 0;
+	struct keyed_entry *entry = (struct keyed_entry *)(void *)timer;
 
-	for (size_t i = 0; i < count; i++) {
-		struct keyed_entry *entry = (struct keyed_entry *)(void *)batch[i].timer;
-		if (queued == room) {
-			entry->state = KEYED_LOOSE;
-			shard->dropped++;
-			continue;
-		}
-		entry->state = KEYED_QUEUED;
-		entry->as.job = (struct job){.group = source->group, .since = time};
-		*jobs = &entry->as.job;
-		jobs = &entry->as.job.next;
-		queued++;
-	}
-	return queued;
+	(void)shard;
+	entry->state = KEYED_QUEUED;
+	return &entry->as.firing;
 }
 
-/* A worker has come with the entry's job: whether its callback begins. */
+static void drop(void *shard, struct ww_timer *timer)
+{
+	((struct keyed_entry *)(void *)timer)->state = KEYED_LOOSE;
+	((struct keyed_shard *)shard)->dropped++;
+}
+
+/* A worker has come with the entry's firing. Returns whether its callback begins. */
 static int begin(struct ww_keyed *keyed, struct keyed_shard *shard, struct keyed_entry *entry)
 {
-	int stopped = keyed->closed || ww_driver_refuses(keyed->group.driver);
+	int stopped = keyed->closed || ww_driver_refuses(keyed->driver);
 	int untouched = entry->state == KEYED_QUEUED;
 
 	if (entry->state == KEYED_GONE) {
@@ -159,7 +142,7 @@ static int begin(struct ww_keyed *keyed, struct keyed_shard *shard, struct keyed
 	}
 	entry->state = KEYED_LOOSE;
 	entry->marks = 0;
-	/* What is left when all is stopped stays in the map, for whoever takes the rest. */
+	/* After a stop the entry stays in the map, where a drain takes it. */
 	if (stopped)
 		return 0;
 	if (!untouched) {
@@ -172,25 +155,25 @@ static int begin(struct ww_keyed *keyed, struct keyed_shard *shard, struct keyed
 	return 1;
 }
 
-static void run(struct group *group, struct job *job)
+static void run(void *owner, struct firing *firing)
 {
-	struct ww_keyed *keyed = (struct ww_keyed *)(void *)group;
-	struct keyed_entry *entry = (struct keyed_entry *)(void *)job;
+	struct ww_keyed *keyed = owner;
+	struct keyed_entry *entry = (struct keyed_entry *)(void *)firing;
 	struct keyed_shard *shard = &keyed->shards[entry->shard];
 	struct ww_keyed_entry view;
 	int begins;
 
-	ww_source_lock(&shard->source);
+	ww_source_lock(shard->source);
 	begins = begin(keyed, shard, entry);
 	if (begins)
 		view = ww_keyed_entry_view(entry);
-	ww_source_unlock(&shard->source);
+	ww_source_unlock(shard->source);
 	if (!begins)
 		return;
 	keyed->fn(keyed, &view, keyed->user);
-	ww_source_lock(&shard->source);
+	ww_source_lock(shard->source);
 	ww_keyed_entry_release(shard, entry, KEYED_WORKER);
-	ww_source_unlock(&shard->source);
+	ww_source_unlock(shard->source);
 }
 
-const struct group_ops ww_keyed_ops = {.expire = expire, .run = run, .queues = 1, .drops = 1};
+const struct group_ops ww_keyed_ops = {.expire = expire, .drop = drop, .run = run};

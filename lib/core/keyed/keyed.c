@@ -1,8 +1,7 @@
-/* A map's life: making, stopping, freeing; and its numbers. */
+/* A map's life: making, stopping, freeing. And its statistics. */
 
 #include <stdatomic.h>
 
-#include "lib/core/driver/driver_internal.h"
 #include "lib/core/keyed/keyed_internal.h"
 
 /* ---- Making */
@@ -16,7 +15,7 @@ static void free_keys(struct keyed_shard *shard)
 	}
 }
 
-/* Tables that were not made are zero. */
+/* Tables that were not made are all zero. */
 static void free_shards(struct ww_keyed *keyed, uint32_t count)
 {
 	const struct ww_allocator *allocator = keyed->allocator;
@@ -29,7 +28,7 @@ static void free_shards(struct ww_keyed *keyed, uint32_t count)
 	allocator->free(allocator->user, keyed->shards, count * sizeof *keyed->shards);
 }
 
-static int create_shards(struct ww_keyed *keyed, struct ww_driver *driver, uint32_t count)
+static int create_shards(struct ww_keyed *keyed, uint32_t count)
 {
 	const struct ww_allocator *allocator = keyed->allocator;
 	int error = WW_OK;
@@ -38,17 +37,22 @@ static int create_shards(struct ww_keyed *keyed, struct ww_driver *driver, uint3
 	if (!keyed->shards)
 		return WW_ENOMEM;
 	for (uint32_t i = 0; i < count; i++) {
-		keyed->shards[i] = (struct keyed_shard){.version = i};
+		keyed->shards[i] = (struct keyed_shard){.keyed = keyed, .version = i};
 		ww_slab_init(&keyed->shards[i].slab, sizeof(struct keyed_entry), allocator);
 	}
 	for (uint32_t i = 0; !error && i < count; i++)
 		error = ww_table_init(&keyed->shards[i].table, allocator);
 	if (!error)
-		error =
-		    ww_driver_attach(&keyed->group, driver, &ww_keyed_ops, keyed->shards, sizeof *keyed->shards, count);
-	if (error)
+		error = ww_group_attach(
+		    &keyed->group, keyed->driver, &ww_keyed_ops, keyed, keyed->shards, sizeof *keyed->shards, count);
+	if (error) {
 		free_shards(keyed, count);
-	return error;
+		return error;
+	}
+	keyed->shard_count = count;
+	for (uint32_t i = 0; i < count; i++)
+		keyed->shards[i].source = ww_group_source(keyed->group, i);
+	return WW_OK;
 }
 
 int ww_keyed_create(struct ww_keyed **keyed, struct ww_driver *driver, const struct ww_keyed_config *config)
@@ -67,13 +71,14 @@ int ww_keyed_create(struct ww_keyed **keyed, struct ww_driver *driver, const str
 	if (!made)
 		return WW_ENOMEM;
 	*made = (struct ww_keyed){
+	    .driver = driver,
 	    .allocator = allocator,
 	    .fn = config->fn,
 	    .user = config->user,
 	};
 	error = ww_hash_secret_make(&made->secret) ? WW_ESYSTEM : WW_OK;
 	if (!error)
-		error = create_shards(made, driver, config->shards ? config->shards : ww_driver_shards(driver));
+		error = create_shards(made, config->shards ? config->shards : ww_driver_shards(driver));
 	if (error)
 		allocator->free(allocator->user, made, sizeof *made);
 	else
@@ -89,20 +94,14 @@ int ww_keyed_stop(struct ww_keyed *keyed, ww_keyed_fn *fn, void *context, size_t
 
 	if (!keyed)
 		return WW_EINVAL;
-	if (ww_driver_forked(keyed->group.driver))
+	if (ww_driver_forked(keyed->driver))
 		return WW_ECLOSED;
-	/* Who sets looks at `closed` under its shard's lock: once that was had here, nothing comes into the shard. */
+	/* A set reads `closed` under the shard's lock. Once the drain has had that lock, nothing enters the shard. */
 	if (!atomic_exchange(&keyed->closed, 1))
 		taken = ww_keyed_drain_all(keyed, fn, context);
 	if (count)
 		*count = taken;
 	return WW_OK;
-}
-
-static int is_inside(const struct ww_keyed *keyed)
-{
-	return ww_queue_inside(ww_driver_queue(keyed->group.driver), &keyed->group, NULL) ||
-	       ww_keyed_drain_inside(keyed);
 }
 
 int ww_keyed_destroy(struct ww_keyed *keyed)
@@ -111,22 +110,22 @@ int ww_keyed_destroy(struct ww_keyed *keyed)
 
 	if (!keyed)
 		return WW_OK;
-	/* A child may be forked in a callback, and end there. */
-	if (!ww_driver_forked(keyed->group.driver) && is_inside(keyed))
+	/* A child may be forked in a callback and end there. */
+	if (!ww_driver_forked(keyed->driver) && (ww_group_inside(keyed->group) || ww_inside_of(keyed)))
 		return WW_EBUSY;
 	keyed->closed = 1;
-	ww_driver_detach(&keyed->group);
+	ww_group_detach(keyed->group);
 	allocator = keyed->allocator;
-	free_shards(keyed, keyed->group.count);
+	free_shards(keyed, keyed->shard_count);
 	allocator->free(allocator->user, keyed, sizeof *keyed);
 	return WW_OK;
 }
 
-/* ---- Numbers */
+/* ---- Statistics */
 
 static void add_shard(struct ww_keyed_stats *stats, struct keyed_shard *shard)
 {
-	ww_source_lock(&shard->source);
+	ww_source_lock(shard->source);
 	stats->entries += table_count(&shard->table);
 	stats->set += shard->set;
 	stats->fired += shard->fired;
@@ -136,18 +135,17 @@ static void add_shard(struct ww_keyed_stats *stats, struct keyed_shard *shard)
 	stats->drained += shard->drained;
 	stats->dropped += shard->dropped;
 	stats->bytes += sizeof *shard + ww_slab_bytes(&shard->slab) + ww_table_bytes(&shard->table) + shard->key_bytes;
-	stats->bytes += shard->source.bytes * (shard->source.spare ? 2 : 1);
-	ww_source_unlock(&shard->source);
+	ww_source_unlock(shard->source);
 }
 
 int ww_keyed_stats(struct ww_keyed *keyed, struct ww_keyed_stats *stats)
 {
 	if (!keyed || !stats)
 		return WW_EINVAL;
-	if (ww_driver_forked(keyed->group.driver))
+	if (ww_driver_forked(keyed->driver))
 		return WW_ECLOSED;
-	*stats = (struct ww_keyed_stats){.bytes = sizeof *keyed};
-	for (uint32_t i = 0; i < keyed->group.count; i++)
+	*stats = (struct ww_keyed_stats){.bytes = sizeof *keyed + ww_group_bytes(keyed->group)};
+	for (uint32_t i = 0; i < keyed->shard_count; i++)
 		add_shard(stats, &keyed->shards[i]);
 	return WW_OK;
 }

@@ -2,8 +2,9 @@
 #define LIB_CORE_KEYED_KEYED_INTERNAL_H
 
 /*
- * A map is some shards, each a source of the driver's (driver/source.h) with the records of its entries and a table
- * from their keys' hashes to them. The low half of a hash tells the shard, the high half is the table's.
+ * A map is a number of shards. Each has a source of the driver's (driver/layer.h), the records of its entries, and a
+ * table from the hashes of their keys to the records. The low half of a hash picks the shard, and the table uses the
+ * high half.
  *
  * A record is in one of these states, under its shard's lock:
  *
@@ -11,35 +12,35 @@
  *       unused ----------> pending ----------> queued -------------------> gone ----------> unused
  *                            ^  ^                | |                        ^
  *                            |  +----------------+ | set, move: but a       | remove, drain, from any
- *                            |  set, move          v worker has its job     | state in the map
+ *                            |  set, move          v worker has it          | state in the map
  *                            +------------------ loose ---------------------+
  *                              the worker is here
  *
  *       in the map:      pending, queued, loose
  *       out of the map:  gone, unused
  *
- * A job that a worker has taken from the queue is still "queued" until the worker has the shard's lock. Whoever comes
- * before it cannot take the job back, and so leaves the record with the mark KEYED_WORKER: the worker is sure to come,
- * and nobody else may use the links in `as`, or give the record to another entry, until it has. A worker that finds its
- * record loose files it, and one that finds it gone gives it back. So a set or move needs no other record, and cannot
- * fail, and a remove was in time in all states.
+ * A firing that a worker has taken from the queue stays "queued" until the worker has the shard's lock. A call that
+ * comes before the worker cannot take the firing back. It leaves the record with the mark KEYED_WORKER: the worker will
+ * come, and until then the links in `as` are not to be used, nor the record given to another entry. A worker that finds
+ * its record loose files it, and one that finds it gone gives it back. This way a set or move needs no other record and
+ * cannot fail, and a remove is in time in all states.
  *
- * Whoever shows a record's key to the application without a lock, a callback's worker or a drain, has the record as
- * gone and with a mark, and gives it back afterwards.
+ * A callback's worker or a drain shows a record's key to the application without a lock. Meanwhile the record is gone
+ * and has a mark; afterwards it is given back.
  *
- * Loose without a mark, an entry waits for nothing: its expiry was dropped, or its worker came when all was stopped.
+ * A loose entry without a mark waits for nothing: its expiry was dropped, or its worker came when all was stopped.
  */
 
 #include "lib/base/hash.h"
 #include "lib/base/slab.h"
 #include "lib/base/table.h"
-#include "lib/core/driver/source.h"
+#include "lib/core/driver/layer.h"
 #include "weekwheel/keyed.h"
 
 /* A new record is zero. */
 enum keyed_state { KEYED_UNUSED, KEYED_PENDING, KEYED_QUEUED, KEYED_LOOSE, KEYED_GONE };
 
-#define KEYED_WORKER 1u /* a worker has the record's job or is in its callback */
+#define KEYED_WORKER 1u /* a worker has the record's firing or is in its callback */
 #define KEYED_DRAIN 2u  /* a drain has taken it out */
 
 /* Longer keys lie outside the record. */
@@ -48,7 +49,7 @@ enum keyed_state { KEYED_UNUSED, KEYED_PENDING, KEYED_QUEUED, KEYED_LOOSE, KEYED
 struct keyed_entry {
 	union {
 		struct ww_timer timer;     /* pending */
-		struct job job;            /* queued */
+		struct firing firing;      /* queued */
 		struct slab_unused unused; /* unused */
 	} as;
 	void *value;
@@ -60,16 +61,18 @@ struct keyed_entry {
 	} key;
 	uint32_t index; /* its own */
 	uint16_t length;
-	uint8_t shard; /* also read without the lock, by who has the record */
+	uint8_t shard; /* also read without the lock, by the worker that has the record */
 	uint8_t state : 4;
 	uint8_t marks : 4;
 };
 
 struct keyed_shard {
-	struct source source;
+	/* Threads that have a shard each must not share a cache line. */
+	_Alignas(64) struct timer_source *source;
+	struct ww_keyed *keyed;
 	struct slab slab;
 	struct table table;
-	uint64_t version; /* the last one given: grows by the number of shards, so that no two shards give the same */
+	uint64_t version; /* the last one given; it grows by the number of shards, so that shards never give the same */
 	size_t key_bytes; /* of keys outside their records */
 	uint64_t set;
 	uint64_t fired;
@@ -81,8 +84,10 @@ struct keyed_shard {
 };
 
 struct ww_keyed {
-	struct group group;
+	struct ww_driver *driver;
+	struct timer_group *group;
 	struct keyed_shard *shards;
+	uint32_t shard_count;
 	const struct ww_allocator *allocator;
 	ww_keyed_fn *fn;
 	void *user;
@@ -109,25 +114,23 @@ static inline uint64_t keyed_hash(const struct ww_keyed *keyed, const struct key
 	return ww_hash_bytes(&keyed->secret, keyed_key(entry), entry->length);
 }
 
-/* Make an entry without value, version and deadline, and put it into the map, loose; NULL: no memory. */
+/* Put a new entry into the map: loose, without value, version and deadline. NULL: no memory. */
 struct keyed_entry *ww_keyed_entry_make(
     struct ww_keyed *keyed, struct keyed_shard *shard, uint64_t hash, const void *key, size_t length);
-/* Let an entry of the map fire at this deadline instead of whatever it waits for. */
+/* Let an entry of the map fire at this deadline, and not when it would have. */
 void ww_keyed_entry_file(struct keyed_shard *shard, struct keyed_entry *entry, uint64_t deadline);
-/* Take an entry, whose key has this hash, out of the map. Who has set no mark releases it with 0. */
+/* Take an entry, whose key has this hash, out of the map. Then release it, with 0 if no mark was set. */
 void ww_keyed_entry_take_out(struct keyed_shard *shard, struct keyed_entry *entry, uint64_t hash);
-/* Take the mark from an entry that is gone. The last one gives its record back. */
+/* Remove the mark from an entry that is gone. When no mark is left, the record is given back. */
 void ww_keyed_entry_release(struct keyed_shard *shard, struct keyed_entry *entry, unsigned mark);
 /* Give back a key that lies outside its record. */
 void ww_keyed_entry_free_key(struct keyed_shard *shard, const struct keyed_entry *entry);
-/* What the application sees of it. */
+/* The entry as the application sees it. */
 struct ww_keyed_entry ww_keyed_entry_view(const struct keyed_entry *entry);
 
 /* ---- keyed_drain.c */
 
 /* Hand over every entry that is in the map now, and return their number. No lock is held. */
 size_t ww_keyed_drain_all(struct ww_keyed *keyed, ww_keyed_fn *fn, void *context);
-/* Whether this thread is in a function that entries of this map are handed to. */
-int ww_keyed_drain_inside(const struct ww_keyed *keyed);
 
 #endif

@@ -1,4 +1,4 @@
-/* The calls on a session map. */
+/* The calls on a session map but ww_session_take. */
 
 #include "lib/core/session/session_internal.h"
 
@@ -17,9 +17,10 @@ int ww_session_ttl_refused(const struct ww_session *session, uint64_t now, uint6
 
 /* The key has an entry already. */
 static void replace(
-    struct session_shard *shard, struct entry *entry, void *value, uint64_t now, void **former, struct taken_out *out)
+    const struct session_sought *sought, struct session_entry *entry, void *value, void **former, struct taken_out *out)
 {
-	int expired = ww_session_entry_deadline(shard, entry) <= now;
+	struct session_shard *shard = sought->shard;
+	int expired = ww_session_entry_deadline(shard, entry) <= sought->now;
 
 	*out = (struct taken_out){
 	    .value = entry_value(entry),
@@ -33,13 +34,10 @@ static void replace(
 	ww_session_entry_used(shard, entry);
 }
 
-/*
- * The shard is over its limit: take out the entry that was not used for longest. Its memory is still taken, so that its
- * key can be told.
- */
-static struct entry *evict(struct session_shard *shard)
+/* If the shard is over its limit, take out the entry unused for longest. Its memory stays, to tell its key. */
+static struct session_entry *evict(struct session_shard *shard)
 {
-	struct entry *oldest;
+	struct session_entry *oldest;
 
 	if (!shard->session->shard_limit || table_count(&shard->table) <= shard->session->shard_limit)
 		return NULL;
@@ -49,37 +47,39 @@ static struct entry *evict(struct session_shard *shard)
 	return oldest;
 }
 
-/* No lock is held: tell of an entry that was taken out, and free it. */
-static void tell_and_free(struct session_shard *shard, struct entry *entry, enum ww_gone why)
+/* No lock is held: tell an entry that was taken out, and free it. */
+static void tell_and_free(struct session_shard *shard, struct session_entry *entry, enum ww_gone why)
 {
 	ww_session_tell(shard->session, entry_key(entry), entry->length, entry_value(entry), why);
-	ww_source_lock(&shard->source);
+	ww_source_lock(shard->source);
 	ww_session_entry_free(shard, entry);
-	ww_source_unlock(&shard->source);
+	ww_source_unlock(shard->source);
 }
 
-int ww_session_put(struct session_shard *shard, const struct sought *sought, void *value, uint64_t now, uint64_t ttl,
-    void **former, struct taken_out *out)
+int ww_session_put(const struct session_sought *sought, void *value, uint64_t ttl, void **former, struct taken_out *out)
 {
-	struct entry *entry = ww_session_entry_find(shard, sought);
+	struct session_shard *shard = sought->shard;
+	struct session_entry *entry = ww_session_entry_find(sought);
 
 	*out = (struct taken_out){0};
 	if (entry)
-		replace(shard, entry, value, now, former, out);
+		replace(sought, entry, value, former, out);
 	else {
-		entry = ww_session_entry_add(shard, sought, value);
+		entry = ww_session_entry_add(sought, value);
 		if (!entry)
 			return WW_ENOMEM;
 		if (former)
 			*former = NULL;
 		out->evicted = evict(shard);
 	}
-	ww_session_entry_place(shard, entry, now, ttl);
+	ww_session_entry_place(shard, entry, sought->now, ttl);
 	return WW_OK;
 }
 
-void ww_session_tell_taken(struct session_shard *shard, const struct sought *sought, const struct taken_out *out)
+void ww_session_tell_taken(const struct session_sought *sought, const struct taken_out *out)
 {
+	struct session_shard *shard = sought->shard;
+
 	if (out->is)
 		ww_session_tell(shard->session, sought->key, sought->length, out->value, out->why);
 	if (out->evicted)
@@ -88,34 +88,32 @@ void ww_session_tell_taken(struct session_shard *shard, const struct sought *sou
 
 int ww_session_set(struct ww_session *session, const void *key, size_t length, void *value, uint64_t ttl, void **former)
 {
-	struct session_shard *shard;
-	struct sought sought;
+	struct session_sought sought;
 	struct taken_out out = {0};
-	uint64_t now;
-	int error = ww_session_enter(session, key, length, &shard, &sought, &now);
+	int error = ww_session_enter(session, key, length, &sought);
 
 	if (error)
 		return error;
-	error = ww_session_ttl_refused(session, now, &ttl);
+	error = ww_session_ttl_refused(session, sought.now, &ttl);
 	if (!error)
-		error = ww_session_put(shard, &sought, value, now, ttl, former, &out);
-	ww_source_unlock(&shard->source);
-	ww_session_tell_taken(shard, &sought, &out);
+		error = ww_session_put(&sought, value, ttl, former, &out);
+	ww_source_unlock(sought.shard->source);
+	ww_session_tell_taken(&sought, &out);
 	return error;
 }
 
 /* ---- Looking up */
 
 /* The lock is held: the entry if it has not expired. */
-static struct entry *find_live(struct session_shard *shard, const struct sought *sought, uint64_t now)
+static struct session_entry *find_live(const struct session_sought *sought)
 {
-	struct entry *entry = ww_session_entry_find(shard, sought);
+	struct session_entry *entry = ww_session_entry_find(sought);
 
-	return entry && ww_session_entry_deadline(shard, entry) > now ? entry : NULL;
+	return entry && ww_session_entry_deadline(sought->shard, entry) > sought->now ? entry : NULL;
 }
 
-/* The lock is held: this lookup is a hit, and the entry's use, or with NULL a miss. */
-static void count_look_up(struct session_shard *shard, struct entry *entry)
+/* The lock is held: count a hit, which is a use of the entry, or a miss if the entry is NULL. */
+static void count_look_up(struct session_shard *shard, struct session_entry *entry)
 {
 	if (!entry) {
 		shard->stats.misses++;
@@ -125,92 +123,84 @@ static void count_look_up(struct session_shard *shard, struct entry *entry)
 	ww_session_entry_used(shard, entry);
 }
 
-static struct entry *look_up(struct session_shard *shard, const struct sought *sought, uint64_t now)
+static struct session_entry *look_up(const struct session_sought *sought)
 {
-	struct entry *entry = find_live(shard, sought, now);
+	struct session_entry *entry = find_live(sought);
 
-	count_look_up(shard, entry);
+	count_look_up(sought->shard, entry);
 	return entry;
 }
 
 int ww_session_get(struct ww_session *session, const void *key, size_t length, void **value)
 {
-	struct session_shard *shard;
-	struct sought sought;
-	const struct entry *entry;
-	uint64_t now;
-	int error = ww_session_enter(session, key, length, &shard, &sought, &now);
+	struct session_sought sought;
+	const struct session_entry *entry;
+	int error = ww_session_enter(session, key, length, &sought);
 
 	if (error)
 		return error;
-	entry = look_up(shard, &sought, now);
+	entry = look_up(&sought);
 	if (entry && value)
 		*value = entry_value(entry);
-	ww_source_unlock(&shard->source);
+	ww_source_unlock(sought.shard->source);
 	return entry != NULL;
 }
 
 int ww_session_refresh(struct ww_session *session, const void *key, size_t length, uint64_t ttl, void **value)
 {
-	struct session_shard *shard;
-	struct sought sought;
-	struct entry *entry;
-	uint64_t now;
-	int error = ww_session_enter(session, key, length, &shard, &sought, &now);
+	struct session_sought sought;
+	struct session_entry *entry;
+	int error = ww_session_enter(session, key, length, &sought);
 
 	if (error)
 		return error;
-	entry = find_live(shard, &sought, now);
+	entry = find_live(&sought);
 	if (entry && !ttl)
 		ttl = entry->ttl_us * WW_MICROSECOND;
 	if (entry || ttl)
-		error = ww_session_ttl_refused(session, now, &ttl);
+		error = ww_session_ttl_refused(session, sought.now, &ttl);
 	if (!error)
-		count_look_up(shard, entry);
+		count_look_up(sought.shard, entry);
 	if (!error && entry) {
-		ww_session_entry_place(shard, entry, now, ttl);
+		ww_session_entry_place(sought.shard, entry, sought.now, ttl);
 		if (value)
 			*value = entry_value(entry);
 	}
-	ww_source_unlock(&shard->source);
+	ww_source_unlock(sought.shard->source);
 	return error ? error : entry != NULL;
 }
 
 int ww_session_look(struct ww_session *session, const void *key, size_t length, ww_look_fn *look, void *context)
 {
-	struct session_shard *shard;
-	struct sought sought;
-	const struct entry *entry;
-	uint64_t now;
-	int error = look ? ww_session_enter(session, key, length, &shard, &sought, &now) : WW_EINVAL;
+	struct session_sought sought;
+	const struct session_entry *entry;
+	int error = look ? ww_session_enter(session, key, length, &sought) : WW_EINVAL;
 
 	if (error)
 		return error;
-	entry = look_up(shard, &sought, now);
+	entry = look_up(&sought);
 	if (entry)
 		ww_session_call_look(look, entry_value(entry), context);
-	ww_source_unlock(&shard->source);
+	ww_source_unlock(sought.shard->source);
 	return entry != NULL;
 }
 
 int ww_session_time_left(struct ww_session *session, const void *key, size_t length, uint64_t *ns)
 {
-	struct session_shard *shard;
-	struct sought sought;
-	const struct entry *entry;
-	uint64_t now;
+	struct session_sought sought;
+	const struct session_entry *entry;
 	uint64_t deadline = 0;
-	int error = ns ? ww_session_enter(session, key, length, &shard, &sought, &now) : WW_EINVAL;
+	int error = ns ? ww_session_enter(session, key, length, &sought) : WW_EINVAL;
 
 	if (error)
 		return error;
-	entry = ww_session_entry_find(shard, &sought);
+	entry = ww_session_entry_find(&sought);
 	if (entry)
-		deadline = ww_session_entry_deadline(shard, entry);
-	ww_source_unlock(&shard->source);
-	if (deadline <= now)
+		deadline = ww_session_entry_deadline(sought.shard, entry);
+	ww_source_unlock(sought.shard->source);
+	if (deadline <= sought.now)
 		return 0;
-	*ns = deadline - now;
+	*ns = deadline - sought.now;
 	return 1;
 }
 
@@ -218,24 +208,22 @@ int ww_session_time_left(struct ww_session *session, const void *key, size_t len
 
 int ww_session_delete(struct ww_session *session, const void *key, size_t length, void **value)
 {
-	struct session_shard *shard;
-	struct sought sought;
-	struct entry *entry;
+	struct session_sought sought;
+	struct session_entry *entry;
 	void *taken = NULL;
-	uint64_t now;
 	int found;
-	int error = ww_session_enter(session, key, length, &shard, &sought, &now);
+	int error = ww_session_enter(session, key, length, &sought);
 
 	if (error)
 		return error;
-	entry = find_live(shard, &sought, now);
+	entry = find_live(&sought);
 	found = entry != NULL;
 	if (found) {
 		taken = entry_value(entry);
-		ww_session_entry_remove(shard, entry, 1);
-		ww_session_entry_free(shard, entry);
+		ww_session_entry_remove(sought.shard, entry, 1);
+		ww_session_entry_free(sought.shard, entry);
 	}
-	ww_source_unlock(&shard->source);
+	ww_source_unlock(sought.shard->source);
 	if (found && value)
 		*value = taken;
 	else if (found)
@@ -243,36 +231,36 @@ int ww_session_delete(struct ww_session *session, const void *key, size_t length
 	return found;
 }
 
-/* Take out all entries of the shard, as a chain of jobs. */
-static struct job *take_all(struct session_shard *shard)
+/* Take out all entries of the shard, as a chain of firings. */
+static struct firing *take_all(struct session_shard *shard)
 {
 	struct ww_expiry batch[SOURCE_BATCH];
-	struct job *chain = NULL;
-	size_t count = 0;
+	struct firing *chain = NULL;
+	size_t count;
 
-	ww_source_lock(&shard->source);
-	while (ww_wheel_drain(shard->source.wheel, batch, SOURCE_BATCH, &count) >= 0 && count)
+	ww_source_lock(shard->source);
+	while ((count = ww_source_drain(shard->source, batch)) > 0)
 		for (size_t i = 0; i < count; i++) {
-			struct entry *entry = (struct entry *)(void *)batch[i].timer;
+			struct session_entry *entry = (struct session_entry *)(void *)batch[i].timer;
 			ww_session_entry_remove(shard, entry, 0);
-			entry->as.job.next = chain;
-			chain = &entry->as.job;
+			entry->as.firing.next = chain;
+			chain = &entry->as.firing;
 		}
-	ww_source_unlock(&shard->source);
+	ww_source_unlock(shard->source);
 	return chain;
 }
 
-/* All that there is at once, and then told: what gone sets meanwhile stays, and cannot make this go on for ever. */
+/* A shard is emptied first and told afterwards. What gone sets meanwhile stays, and cannot make this endless. */
 size_t ww_session_take_out(struct ww_session *session)
 {
 	size_t cleared = 0;
 
-	for (uint32_t i = 0; i < session->group.count; i++) {
+	for (uint32_t i = 0; i < session->shard_count; i++) {
 		struct session_shard *shard = &session->shard[i];
-		struct job *next;
-		for (struct job *job = take_all(shard); job; job = next, cleared++) {
-			next = job->next;
-			tell_and_free(shard, (struct entry *)(void *)job, WW_GONE_CLEARED);
+		struct firing *next;
+		for (struct firing *firing = take_all(shard); firing; firing = next, cleared++) {
+			next = firing->next;
+			tell_and_free(shard, (struct session_entry *)(void *)firing, WW_GONE_CLEARED);
 		}
 	}
 	return cleared;

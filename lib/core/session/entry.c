@@ -3,14 +3,15 @@
 #include <stdatomic.h>
 #include <string.h>
 
+#include "lib/base/random.h"
 #include "lib/core/session/session_internal.h"
 
-static struct entry *entry_at(const struct session_shard *shard, uint32_t index)
+static struct session_entry *entry_at(const struct session_shard *shard, uint32_t index)
 {
 	return slab_at(&shard->slab, index);
 }
 
-uint64_t ww_session_entry_deadline(const struct session_shard *shard, const struct entry *entry)
+uint64_t ww_session_entry_deadline(const struct session_shard *shard, const struct session_entry *entry)
 {
 	uint64_t tick = 0;
 
@@ -20,22 +21,22 @@ uint64_t ww_session_entry_deadline(const struct session_shard *shard, const stru
 
 static int same_key(const void *context, uint32_t index)
 {
-	const struct sought *sought = context;
-	const struct entry *entry = entry_at(sought->shard, index);
+	const struct session_sought *sought = context;
+	const struct session_entry *entry = entry_at(sought->shard, index);
 
 	return entry->length == sought->length && memcmp(entry_key(entry), sought->key, sought->length) == 0;
 }
 
-struct entry *ww_session_entry_find(struct session_shard *shard, const struct sought *sought)
+struct session_entry *ww_session_entry_find(const struct session_sought *sought)
 {
-	uint32_t index = table_find(&shard->table, sought->hash, same_key, sought);
+	uint32_t index = table_find(&sought->shard->table, sought->hash, same_key, sought);
 
-	return index == TABLE_NONE ? NULL : entry_at(shard, index);
+	return index == TABLE_NONE ? NULL : entry_at(sought->shard, index);
 }
 
 /* ---- Order of use, in a limited map */
 
-static void link_newest(struct session_shard *shard, struct entry *entry)
+static void link_newest(struct session_shard *shard, struct session_entry *entry)
 {
 	entry->newer = SLAB_NONE;
 	entry->older = shard->newest;
@@ -46,7 +47,7 @@ static void link_newest(struct session_shard *shard, struct entry *entry)
 	shard->newest = entry->index;
 }
 
-static void unlink_use(struct session_shard *shard, const struct entry *entry)
+static void unlink_use(struct session_shard *shard, const struct session_entry *entry)
 {
 	if (entry->newer != SLAB_NONE)
 		entry_at(shard, entry->newer)->older = entry->older;
@@ -58,7 +59,7 @@ static void unlink_use(struct session_shard *shard, const struct entry *entry)
 		shard->oldest = entry->newer;
 }
 
-void ww_session_entry_used(struct session_shard *shard, struct entry *entry)
+void ww_session_entry_used(struct session_shard *shard, struct session_entry *entry)
 {
 	if (!shard->session->shard_limit || shard->newest == entry->index)
 		return;
@@ -69,8 +70,9 @@ void ww_session_entry_used(struct session_shard *shard, struct entry *entry)
 /* ---- Adding and removing */
 
 /* Copy the key into the entry. Returns 0 when there is no memory. */
-static int set_key(struct session_shard *shard, struct entry *entry, const struct sought *sought)
+static int set_key(struct session_entry *entry, const struct session_sought *sought)
 {
+	struct session_shard *shard = sought->shard;
 	const struct ww_allocator *allocator = shard->session->allocator;
 	void *to = entry->key.inline_bytes;
 
@@ -83,18 +85,18 @@ static int set_key(struct session_shard *shard, struct entry *entry, const struc
 	}
 	if (sought->length)
 		memcpy(to, sought->key, sought->length);
-	/* Last, for a child that is forked meanwhile. */
+	/* Last: a child that is forked meanwhile frees blocks by length. */
 	atomic_signal_fence(memory_order_release);
 	entry->length = (uint16_t)sought->length;
 	return 1;
 }
 
-void ww_session_entry_free_key(struct session_shard *shard, struct entry *entry)
+void ww_session_entry_free_key(struct session_shard *shard, struct session_entry *entry)
 {
 	const struct ww_allocator *allocator = shard->session->allocator;
 	size_t length = entry->length;
 
-	/* First: a child that is forked meanwhile takes every length for that of a block. */
+	/* First: a child that is forked meanwhile frees blocks by length. */
 	entry->length = 0;
 	if (length <= KEY_INLINE)
 		return;
@@ -102,23 +104,24 @@ void ww_session_entry_free_key(struct session_shard *shard, struct entry *entry)
 	allocator->free(allocator->user, entry->key.block, length);
 }
 
-void ww_session_entry_free(struct session_shard *shard, struct entry *entry)
+void ww_session_entry_free(struct session_shard *shard, struct session_entry *entry)
 {
 	ww_session_entry_free_key(shard, entry);
 	ww_slab_give(&shard->slab, entry->index);
 }
 
-struct entry *ww_session_entry_add(struct session_shard *shard, const struct sought *sought, void *value)
+struct session_entry *ww_session_entry_add(const struct session_sought *sought, void *value)
 {
+	struct session_shard *shard = sought->shard;
 	uint32_t index = ww_slab_take(&shard->slab);
-	struct entry *entry;
+	struct session_entry *entry;
 
 	if (index == SLAB_NONE)
 		return NULL;
 	entry = entry_at(shard, index);
 	entry->index = index;
 	entry->length = 0;
-	if (!set_key(shard, entry, sought) || ww_table_insert(&shard->table, sought->hash, index)) {
+	if (!set_key(entry, sought) || ww_table_insert(&shard->table, sought->hash, index)) {
 		ww_session_entry_free(shard, entry);
 		return NULL;
 	}
@@ -129,7 +132,7 @@ struct entry *ww_session_entry_add(struct session_shard *shard, const struct sou
 	return entry;
 }
 
-void ww_session_entry_remove(struct session_shard *shard, struct entry *entry, int from_wheel)
+void ww_session_entry_remove(struct session_shard *shard, struct session_entry *entry, int from_wheel)
 {
 	uint64_t hash = ww_hash_bytes(&shard->session->secret, entry_key(entry), entry->length);
 
@@ -137,7 +140,7 @@ void ww_session_entry_remove(struct session_shard *shard, struct entry *entry, i
 	if (shard->session->shard_limit)
 		unlink_use(shard, entry);
 	if (from_wheel)
-		(void)ww_wheel_cancel(shard->source.wheel, &entry->as.timer);
+		ww_source_cancel(shard->source, &entry->as.timer);
 }
 
 /* ---- Ageing */
@@ -149,20 +152,15 @@ uint64_t ww_session_jitter_most(const struct ww_session *session, uint64_t ttl)
 	return most < session->config.jitter_max ? most : session->config.jitter_max;
 }
 
-/* What is added to a TTL: evenly distributed over what the configuration allows (xorshift, G. Marsaglia 2003). */
+/* What is added to a TTL: evenly distributed over what the configuration allows. */
 static uint64_t jitter(struct session_shard *shard, uint64_t ttl)
 {
 	uint64_t most = ww_session_jitter_most(shard->session, ttl);
 
-	if (most == 0)
-		return 0;
-	shard->random ^= shard->random << 13;
-	shard->random ^= shard->random >> 7;
-	shard->random ^= shard->random << 17;
-	return shard->random % (most + 1);
+	return most ? random_below(&shard->random, most + 1) : 0;
 }
 
-void ww_session_entry_place(struct session_shard *shard, struct entry *entry, uint64_t now, uint64_t ttl)
+void ww_session_entry_place(struct session_shard *shard, struct session_entry *entry, uint64_t now, uint64_t ttl)
 {
 	uint64_t tick_ns = shard->session->tick_ns;
 	uint64_t deadline = now + ttl + jitter(shard, ttl);
@@ -171,7 +169,7 @@ void ww_session_entry_place(struct session_shard *shard, struct entry *entry, ui
 	entry->ttl_us = (ttl + WW_MICROSECOND - 1) / WW_MICROSECOND & ((UINT64_C(1) << 48) - 1);
 	entry->early = (uint32_t)(beyond ? tick_ns - beyond : 0);
 	if (ww_timer_pending(&entry->as.timer))
-		ww_source_move(&shard->source, &entry->as.timer, deadline);
+		ww_source_move(shard->source, &entry->as.timer, deadline);
 	else
-		ww_source_schedule(&shard->source, &entry->as.timer, deadline);
+		ww_source_schedule(shard->source, &entry->as.timer, deadline);
 }

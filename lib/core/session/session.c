@@ -1,8 +1,8 @@
-/* A session map's life, its part in the driver's tick, and its statistics. */
+/* A session map's life, the expiry of its entries, and its statistics. */
 
 #include "lib/core/session/session_internal.h"
 
-/* A limited map has no more shards than leave each this many entries, so that the limit means what it says. */
+/* A limited map has so few shards that each holds at least this many entries: the limit is split evenly. */
 #define LIMIT_A_SHARD 4096u
 
 /* ---- Configuration */
@@ -38,40 +38,14 @@ static uint32_t shards_for(const struct ww_session_config *config, const struct 
 
 /* ---- Calling the map's functions */
 
-/* The calls that this thread is in, innermost first. */
-static _Thread_local const struct calling *calling_here;
-
-void ww_session_call_begin(struct calling *here, const struct ww_session *session)
-{
-	*here = (struct calling){session, calling_here};
-	calling_here = here;
-}
-
-void ww_session_call_end(const struct calling *here)
-{
-	calling_here = here->outer;
-}
-
-static int is_calling(const struct ww_session *session)
-{
-	const struct calling *here = calling_here;
-
-	while (here && here->session != session)
-		here = here->outer;
-	return here != NULL;
-}
-
-/*
- * In a look this thread has a shard's lock. Every call asks, and so the variable lies where no call is needed to find
- * it.
- */
+/* This thread is in a look, and has a shard's lock. Every call asks: the model makes that one load. */
 static _Thread_local int looking __attribute__((tls_model("initial-exec")));
 
 void ww_session_call_look(ww_look_fn *look, void *value, void *context)
 {
 	int cancel;
 
-	/* A thread that is cancelled in it would leave the shard locked. */
+	/* If the thread were cancelled in it, the shard would stay locked. */
 	(void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	looking = 1;
 	look(value, context);
@@ -88,68 +62,56 @@ int ww_session_refuses(const struct ww_session *session)
 
 void ww_session_tell(struct ww_session *session, const void *key, size_t length, void *value, enum ww_gone why)
 {
-	struct calling here;
+	struct inside here;
 	int cancel;
 
 	if (!session->config.gone)
 		return;
-	ww_session_call_begin(&here, session);
-	/* A thread that is cancelled in gone would leave values, and a key's memory, that nobody knows of any more. */
+	ww_inside_enter(&here, session);
+	/* If the thread were cancelled in gone, the value and the memory of its key would be lost. */
 	(void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
 	session->config.gone(session, key, length, value, why, session->config.user);
 	(void)pthread_setcancelstate(cancel, &cancel);
-	ww_session_call_end(&here);
+	ww_inside_leave(&here);
 }
 
 /* ---- What the driver calls */
 
-/* The shard's lock is held; the wheel has let the timers go. */
-static uint32_t expire(
-    struct source *source, const struct ww_expiry *batch, size_t count, uint64_t time, struct job **jobs)
+static struct firing *expire(void *of, struct ww_timer *timer)
 {
-	struct session_shard *shard = (struct session_shard *)(void *)source;
-	uint32_t queued = 0;
+	struct session_shard *shard = of;
+	struct session_entry *entry = (struct session_entry *)(void *)timer;
 
-	for (size_t i = 0; i < count; i++) {
-		struct entry *entry = (struct entry *)(void *)batch[i].timer;
-		ww_session_entry_remove(shard, entry, 0);
-		shard->stats.expired++;
-		if (!shard->session->config.gone) {
-			ww_session_entry_free(shard, entry);
-			continue;
-		}
-		entry->as.job.next = NULL;
-		entry->as.job.group = source->group;
-		entry->as.job.since = time;
-		*jobs = &entry->as.job;
-		jobs = &entry->as.job.next;
-		queued++;
-	}
-	return queued;
+	ww_session_entry_remove(shard, entry, 0);
+	shard->stats.expired++;
+	if (shard->session->config.gone)
+		return &entry->as.firing;
+	ww_session_entry_free(shard, entry);
+	return NULL;
 }
 
-/* Which shard has this entry: the job does not say, its key does. */
-static struct session_shard *shard_of_entry(struct ww_session *session, const struct entry *entry)
+/* The shard of an entry, by its key. */
+static struct session_shard *shard_of_entry(struct ww_session *session, const struct session_entry *entry)
 {
 	uint64_t hash = ww_hash_bytes(&session->secret, entry_key(entry), entry->length);
 
-	return &session->shard[(uint32_t)hash % session->group.count];
+	return &session->shard[(uint32_t)hash % session->shard_count];
 }
 
-static void run(struct group *group, struct job *job)
+static void run(void *owner, struct firing *firing)
 {
-	struct entry *entry = (struct entry *)(void *)job;
-	struct ww_session *session = (struct ww_session *)(void *)group;
+	struct session_entry *entry = (struct session_entry *)(void *)firing;
+	struct ww_session *session = owner;
 	struct session_shard *shard = shard_of_entry(session, entry);
 
 	ww_session_tell(session, entry_key(entry), entry->length, entry_value(entry), WW_GONE_EXPIRED);
-	ww_source_lock(&shard->source);
+	ww_source_lock(shard->source);
 	ww_session_entry_free(shard, entry);
-	ww_source_unlock(&shard->source);
+	ww_source_unlock(shard->source);
 }
 
-static const struct group_ops with_gone = {.expire = expire, .run = run, .queues = 1};
-static const struct group_ops without_gone = {.expire = expire, .run = run, .queues = 0};
+static const struct group_ops with_gone = {.expire = expire, .run = run};
+static const struct group_ops without_gone = {.expire = expire};
 
 /* ---- Making */
 
@@ -161,7 +123,7 @@ static void free_memory(struct ww_session *session, uint32_t shards)
 		ww_table_destroy(&session->shard[i].table);
 		ww_slab_destroy(&session->shard[i].slab);
 	}
-	allocator->free(allocator->user, session, sizeof *session + session->group.count * sizeof session->shard[0]);
+	allocator->free(allocator->user, session, sizeof *session + session->shard_count * sizeof session->shard[0]);
 }
 
 static void free_session(struct ww_session *session, uint32_t shards)
@@ -172,26 +134,26 @@ static void free_session(struct ww_session *session, uint32_t shards)
 }
 
 /*
- * In a child of the process, which has the locks and conditions as they were when it was forked: memory alone, and
- * nobody is told. Entries that are not taken have no length.
+ * In a child of the process, locks and conditions are as they were at the fork: free the memory only, and tell nobody.
+ * Entries that are not taken have length 0.
  */
 static void free_in_child(struct ww_session *session)
 {
-	ww_driver_detach(&session->group);
-	for (uint32_t i = 0; i < session->group.count; i++) {
+	ww_group_detach(session->group);
+	for (uint32_t i = 0; i < session->shard_count; i++) {
 		struct session_shard *shard = &session->shard[i];
 		for (uint32_t n = 0; n < slab_end(&shard->slab); n++)
 			ww_session_entry_free_key(shard, slab_at(&shard->slab, n));
 	}
-	free_memory(session, session->group.count);
+	free_memory(session, session->shard_count);
 }
 
 static int fill_shard(struct ww_session *session, struct session_shard *shard)
 {
 	*shard = (struct session_shard){.session = session, .newest = SLAB_NONE, .oldest = SLAB_NONE};
-	ww_slab_init(&shard->slab, sizeof(struct entry), session->allocator);
-	/* Any number but 0 begins a sequence; which one does not matter, as long as shards and maps differ. */
-	shard->random = ww_hash_bytes(&session->secret, &shard, sizeof shard) | 1;
+	ww_slab_init(&shard->slab, sizeof(struct session_entry), session->allocator);
+	/* Any number but 0 can begin a sequence. Those of shards and maps should differ. */
+	shard->random = ww_hash_bytes(&session->secret, &shard, sizeof shard);
 	int error = ww_table_init(&shard->table, session->allocator);
 	if (!error)
 		pthread_cond_init(&shard->loaded, NULL);
@@ -200,7 +162,7 @@ static int fill_shard(struct ww_session *session, struct session_shard *shard)
 
 static int fill_session(struct ww_session *session)
 {
-	uint32_t shards = session->group.count;
+	uint32_t shards = session->shard_count;
 	uint32_t made = 0;
 	int error = WW_OK;
 
@@ -211,14 +173,16 @@ static int fill_session(struct ww_session *session)
 		made += !error;
 	}
 	if (!error)
-		error = ww_driver_attach(&session->group, session->driver,
-		    session->config.gone ? &with_gone : &without_gone, session->shard, sizeof session->shard[0],
-		    shards);
+		error =
+		    ww_group_attach(&session->group, session->driver, session->config.gone ? &with_gone : &without_gone,
+		        session, session->shard, sizeof session->shard[0], shards);
 	if (error) {
-		session->group.count = shards;
 		free_session(session, made);
+		return error;
 	}
-	return error;
+	for (uint32_t i = 0; i < shards; i++)
+		session->shard[i].source = ww_group_source(session->group, i);
+	return WW_OK;
 }
 
 int ww_session_create(struct ww_session **session, struct ww_driver *driver, const struct ww_session_config *config)
@@ -249,7 +213,7 @@ int ww_session_create(struct ww_session **session, struct ww_driver *driver, con
 	if (!made)
 		return WW_ENOMEM;
 	*made = (struct ww_session){
-	    .group = {.count = shards},
+	    .shard_count = shards,
 	    .driver = driver,
 	    .allocator = allocator,
 	    .config = *config,
@@ -264,35 +228,35 @@ int ww_session_create(struct ww_session **session, struct ww_driver *driver, con
 
 int ww_session_destroy(struct ww_session *session)
 {
-	struct job *next;
+	struct firing *next;
 
 	if (!session)
 		return WW_OK;
-	/* Also one that is forked in gone, a loader or a look, and ends there. */
+	/* A child may be forked in gone, a loader or a look, and end there. */
 	if (ww_driver_forked(session->driver)) {
 		free_in_child(session);
 		return WW_OK;
 	}
-	if (looking || is_calling(session))
+	if (looking || ww_inside_of(session))
 		return WW_EBUSY;
-	/* From here on gone, which may be running in a worker, cannot set what nobody would take out any more. */
+	/* A gone that is running in a worker must not set what would not be taken out any more. */
 	session->closing = 1;
 	(void)ww_session_take_out(session);
-	/* What had expired and waits for a worker: told here, as there may be no workers any more. */
-	for (struct job *job = ww_queue_take_back(ww_driver_queue(session->driver), &session->group); job; job = next) {
-		next = job->prev;
-		run(&session->group, job);
+	/* What has expired and waits for a worker is told here: there may be no workers any more. */
+	for (struct firing *firing = ww_group_withdraw_all(session->group); firing; firing = next) {
+		next = firing->prev;
+		run(session, firing);
 	}
-	ww_driver_detach(&session->group);
-	free_session(session, session->group.count);
+	ww_group_detach(session->group);
+	free_session(session, session->shard_count);
 	return WW_OK;
 }
 
 /* ---- What every call begins and ends with */
 
-int ww_session_enter(struct ww_session *session, const void *key, size_t length, struct session_shard **shard,
-    struct sought *sought, uint64_t *now)
+int ww_session_enter(struct ww_session *session, const void *key, size_t length, struct session_sought *sought)
 {
+	struct session_shard *shard;
 	int error;
 
 	if (length > WW_SESSION_KEY_MAX || (!key && length))
@@ -302,15 +266,14 @@ int ww_session_enter(struct ww_session *session, const void *key, size_t length,
 		return error;
 	if (!length)
 		key = "";
-	/* The table tells entries apart by the high half of the hash; the low one picks the shard. */
+	/* The table uses the high half of the hash, and the low half picks the shard. */
 	uint64_t hash = ww_hash_bytes(&session->secret, key, length);
-	*shard = &session->shard[(uint32_t)hash % session->group.count];
-	*sought = (struct sought){*shard, key, length, hash};
-	*now = ww_driver_time(session->driver);
-	ww_source_lock(&(*shard)->source);
+	shard = &session->shard[(uint32_t)hash % session->shard_count];
+	*sought = (struct session_sought){shard, key, length, hash, ww_driver_time(session->driver)};
+	ww_source_lock(shard->source);
 	if (!session->closing)
 		return WW_OK;
-	ww_source_unlock(&(*shard)->source);
+	ww_source_unlock(shard->source);
 	return WW_ECLOSED;
 }
 
@@ -324,10 +287,11 @@ int ww_session_stats(struct ww_session *session, struct ww_session_stats *stats)
 		return WW_EBUSY;
 	if (ww_driver_forked(session->driver))
 		return WW_ECLOSED;
-	*stats = (struct ww_session_stats){.bytes = sizeof *session + session->group.count * sizeof session->shard[0]};
-	for (uint32_t i = 0; i < session->group.count; i++) {
+	*stats = (struct ww_session_stats){.bytes = sizeof *session + session->shard_count * sizeof session->shard[0]};
+	stats->bytes += ww_group_bytes(session->group);
+	for (uint32_t i = 0; i < session->shard_count; i++) {
 		struct session_shard *shard = &session->shard[i];
-		ww_source_lock(&shard->source);
+		ww_source_lock(shard->source);
 		stats->entries += table_count(&shard->table);
 		stats->hits += shard->stats.hits;
 		stats->misses += shard->stats.misses;
@@ -337,8 +301,7 @@ int ww_session_stats(struct ww_session *session, struct ww_session_stats *stats)
 		stats->loads_failed += shard->stats.loads_failed;
 		stats->loads_shared += shard->stats.loads_shared;
 		stats->bytes += ww_table_bytes(&shard->table) + ww_slab_bytes(&shard->slab) + shard->key_bytes;
-		stats->bytes += shard->source.bytes * (shard->source.spare ? 2 : 1);
-		ww_source_unlock(&shard->source);
+		ww_source_unlock(shard->source);
 	}
 	return WW_OK;
 }

@@ -2,31 +2,32 @@
 #define LIB_CORE_SESSION_SESSION_INTERNAL_H
 
 /*
- * A session map: shards, of which each has a lock, a wheel, a table from key to entry, and the entries.
+ * A session map is a number of shards. Each has a source of the driver's (driver/layer.h), which is a lock and a wheel,
+ * a table from key to entry, and the entries.
  *
  *     hash of the key --> shard --> table --> entry: | timer, value | key | TTL ... |
  *                                               ^
  *             wheel ----------------------------+  what expires is taken out under the same lock
  *
- * An entry is in the map or is a job for the map's `gone`; by then it has left table and wheel, so that nothing that
- * happens to its key meanwhile meets it.
+ * An entry is in the map, or it is a firing for the map's `gone`. By then it has left table and wheel, and nothing that
+ * happens to its key meanwhile concerns it.
  *
- * Ten million entries are to fit a gigabyte, so an entry is packed. The wheel is advanced in batches here and then
- * looks at no timer's callback: that member holds the value. The moment of expiry is the timer's tick less `early` ns.
+ * Ten million entries have to fit a gigabyte, and an entry is packed. The driver advances wheels in batches, which use
+ * no timer's callback: that member holds the value. An entry expires `early` ns before its timer's tick.
  */
 
 #include "lib/base/hash.h"
 #include "lib/base/slab.h"
 #include "lib/base/table.h"
-#include "lib/core/driver/source.h"
+#include "lib/core/driver/layer.h"
 #include "weekwheel/session.h"
 
 #define KEY_INLINE 16u
 
-struct entry {
+struct session_entry {
 	union {
 		struct ww_timer timer;
-		struct job job;
+		struct firing firing;
 		struct slab_unused unused;
 	} as;
 	union {
@@ -37,16 +38,16 @@ struct entry {
 	uint64_t length : 16;
 	uint32_t early; /* by how much the entry expires before its tick, in ns */
 	uint32_t index; /* its own */
-	uint32_t newer; /* neighbours in order of use, in a limited map; SLAB_NONE at the ends */
+	uint32_t newer; /* prev and next in order of use, in a limited map; SLAB_NONE at the ends */
 	uint32_t older;
 };
 
-_Static_assert(sizeof(struct entry) == 88, "header and goals name the size of an entry");
-_Static_assert(sizeof(struct job) <= offsetof(struct ww_timer, ww_expire), "a job leaves the value alone");
+_Static_assert(sizeof(struct session_entry) == 88, "header and goals name the size of an entry");
+_Static_assert(sizeof(struct firing) <= offsetof(struct ww_timer, ww_expire), "a firing leaves the value alone");
 _Static_assert(sizeof(ww_timer_fn *) == sizeof(void *), "the value fits where a callback would be");
 
 /* A call of ww_session_take that loads, on its thread's stack. */
-struct load {
+struct session_load {
 	const void *key;
 	size_t length;
 	void *value;
@@ -54,51 +55,47 @@ struct load {
 	uint32_t waiting; /* threads that want the result */
 	int done;
 	int result;
-	struct load *next;
-};
-
-/* A call of gone or of a loader, on its thread's stack: while it runs the map is not to be freed. */
-struct calling {
-	const struct ww_session *session;
-	const struct calling *outer;
+	struct session_load *next;
 };
 
 struct session_shard {
-	/* Threads that have a shard each are not to have a cache line in common. */
-	_Alignas(64) struct source source;
+	/* Threads that have a shard each must not share a cache line. */
+	_Alignas(64) struct timer_source *source;
 	struct table table;
 	struct slab slab;
 	struct ww_session *session;
 	uint32_t newest;
 	uint32_t oldest;
 	uint64_t random;
-	struct load *loads;
+	struct session_load *loads;
 	pthread_cond_t loaded;
 	struct ww_session_stats stats; /* without entries and bytes */
 	size_t key_bytes;              /* of long keys */
 };
 
 struct ww_session {
-	struct group group;
+	struct timer_group *group;
 	struct ww_driver *driver;
 	const struct ww_allocator *allocator;
 	struct ww_session_config config;
 	uint64_t tick_ns;
+	uint32_t shard_count;
 	size_t shard_limit;  /* entries, or 0 */
-	_Atomic int closing; /* being destroyed: nothing goes in any more; set before the shards' locks are taken */
+	_Atomic int closing; /* being destroyed: nothing is set any more; set before the shards' locks are taken */
 	struct hash_secret secret;
 	struct session_shard shard[];
 };
 
-/* A key that a call is about. */
-struct sought {
-	const struct session_shard *shard;
+/* The key of a call, its shard, and the time. */
+struct session_sought {
+	struct session_shard *shard;
 	const void *key;
 	size_t length;
 	uint64_t hash;
+	uint64_t now; /* of the driver's clock, when the call began */
 };
 
-static inline void *entry_value(const struct entry *entry)
+static inline void *entry_value(const struct session_entry *entry)
 {
 	void *value;
 
@@ -106,70 +103,66 @@ static inline void *entry_value(const struct entry *entry)
 	return value;
 }
 
-static inline void entry_set_value(struct entry *entry, void *value)
+static inline void entry_set_value(struct session_entry *entry, void *value)
 {
 	__builtin_memcpy(&entry->as.timer.ww_expire, &value, sizeof value);
 }
 
-static inline const void *entry_key(const struct entry *entry)
+static inline const void *entry_key(const struct session_entry *entry)
 {
 	return entry->length > KEY_INLINE ? entry->key.block : entry->key.inline_bytes;
 }
 
-/* ---- session_entry.c: of a shard whose lock is held. */
+/* ---- session_entry.c: the shard's lock is held */
 
 /* When the entry expires, in ns. */
-uint64_t ww_session_entry_deadline(const struct session_shard *shard, const struct entry *entry);
+uint64_t ww_session_entry_deadline(const struct session_shard *shard, const struct session_entry *entry);
 /* The entry of a key, expired or not, or NULL. */
-struct entry *ww_session_entry_find(struct session_shard *shard, const struct sought *sought);
+struct session_entry *ww_session_entry_find(const struct session_sought *sought);
 /* A new entry in table and order of use, with no deadline yet; NULL: no memory. */
-struct entry *ww_session_entry_add(struct session_shard *shard, const struct sought *sought, void *value);
+struct session_entry *ww_session_entry_add(const struct session_sought *sought, void *value);
 /* The most that jitter adds to a TTL. */
 uint64_t ww_session_jitter_most(const struct ww_session *session, uint64_t ttl);
-/* Let it expire `ttl` ns after now, and with jitter. The sum was checked. */
-void ww_session_entry_place(struct session_shard *shard, struct entry *entry, uint64_t now, uint64_t ttl);
+/* Let it expire `ttl` ns and jitter after now. The sum was checked. */
+void ww_session_entry_place(struct session_shard *shard, struct session_entry *entry, uint64_t now, uint64_t ttl);
 /* It was used now. */
-void ww_session_entry_used(struct session_shard *shard, struct entry *entry);
-/* Out of table and order of use, and, unless it has expired there, out of the wheel. */
-void ww_session_entry_remove(struct session_shard *shard, struct entry *entry, int from_wheel);
-/* Give back the memory of its key, if that is a block. */
-void ww_session_entry_free_key(struct session_shard *shard, struct entry *entry);
+void ww_session_entry_used(struct session_shard *shard, struct session_entry *entry);
+/* Take it out of table and order of use; from_wheel: also out of the wheel, where it has not expired. */
+void ww_session_entry_remove(struct session_shard *shard, struct session_entry *entry, int from_wheel);
+/* Free its key, if that is a block. */
+void ww_session_entry_free_key(struct session_shard *shard, struct session_entry *entry);
 /* Give its memory back. */
-void ww_session_entry_free(struct session_shard *shard, struct entry *entry);
+void ww_session_entry_free(struct session_shard *shard, struct session_entry *entry);
 
 /* ---- session.c */
 
 /* Find the shard of a key and lock it, and read the time. On error nothing is locked. */
-int ww_session_enter(struct ww_session *session, const void *key, size_t length, struct session_shard **shard,
-    struct sought *sought, uint64_t *now);
-/* This thread is about to call one of the map's functions, and it has returned. */
-void ww_session_call_begin(struct calling *here, const struct ww_session *session);
-void ww_session_call_end(const struct calling *here);
-/* What a call answers before it locks a shard: WW_OK, or WW_EINVAL, or WW_EBUSY in a look, or WW_ECLOSED. */
+int ww_session_enter(struct ww_session *session, const void *key, size_t length, struct session_sought *sought);
+/* What a call answers before it locks a shard: WW_OK, WW_EINVAL, WW_EBUSY in a look, or WW_ECLOSED. */
 int ww_session_refuses(const struct ww_session *session);
-/* The lock is held, and so calls in the look are refused. */
+/* Call the look. The lock is held, and calls in it are refused. */
 void ww_session_call_look(ww_look_fn *look, void *value, void *context);
 /* Hand a value that has left the map to gone. No lock is held. */
 void ww_session_tell(struct ww_session *session, const void *key, size_t length, void *value, enum ww_gone why);
 
 /* ---- session_call.c */
 
-/* What a call that set a key has taken out of the map, to be told when the lock is no more held. */
+/* What a set has taken out of the map, to be told when the lock is released. */
 struct taken_out {
 	void *value; /* of the same key */
 	enum ww_gone why;
-	int is; /* whether there was one, and it was not handed to the caller */
-	struct entry *evicted;
+	int is; /* whether there is one that the caller was not handed */
+	struct session_entry *evicted;
 };
 
-/* Why this TTL is refused; 0 stands for the map's own, which is stored in *ttl then. */
+/* Why this TTL is refused. 0 means the map's own TTL, which is then stored in *ttl. */
 int ww_session_ttl_refused(const struct ww_session *session, uint64_t now, uint64_t *ttl);
 /* The lock is held: map the key to the value. *former, unless NULL, gets what was replaced. Errors: WW_ENOMEM. */
-int ww_session_put(struct session_shard *shard, const struct sought *sought, void *value, uint64_t now, uint64_t ttl,
-    void **former, struct taken_out *out);
+int ww_session_put(
+    const struct session_sought *sought, void *value, uint64_t ttl, void **former, struct taken_out *out);
 /* No lock is held. */
-void ww_session_tell_taken(struct session_shard *shard, const struct sought *sought, const struct taken_out *out);
-/* No lock is held: take out all entries, tell of them as CLEARED, and return their number. */
+void ww_session_tell_taken(const struct session_sought *sought, const struct taken_out *out);
+/* No lock is held: take out all entries, tell them as CLEARED, and return their number. */
 size_t ww_session_take_out(struct ww_session *session);
 
 #endif

@@ -1,21 +1,21 @@
-/* Loading what is missing, once for all who ask. */
+/* ww_session_take: loading a missing value, once for all threads that ask for it. */
 
 #include <string.h>
 
 #include "lib/core/session/session_internal.h"
 
-static struct load *find_load(const struct session_shard *shard, const struct sought *sought)
+static struct session_load *find_load(const struct session_sought *sought)
 {
-	struct load *load = shard->loads;
+	struct session_load *load = sought->shard->loads;
 
 	while (load && (load->length != sought->length || memcmp(load->key, sought->key, sought->length) != 0))
 		load = load->next;
 	return load;
 }
 
-static void remove_load(struct session_shard *shard, const struct load *load)
+static void remove_load(struct session_shard *shard, const struct session_load *load)
 {
-	struct load **link = &shard->loads;
+	struct session_load **link = &shard->loads;
 
 	while (*link != load)
 		link = &(*link)->next;
@@ -23,63 +23,64 @@ static void remove_load(struct session_shard *shard, const struct load *load)
 }
 
 /* The lock is held, and is not when this returns: wait for another thread's loader. */
-static int share_load(struct session_shard *shard, struct load *load, void **value)
+static int share_load(struct session_shard *shard, struct session_load *load, void **value)
 {
 	int result;
 
 	if (pthread_equal(load->thread, pthread_self())) {
-		ww_source_unlock(&shard->source);
+		ww_source_unlock(shard->source);
 		return WW_EBUSY;
 	}
 	shard->stats.loads_shared++;
 	load->waiting++;
 	while (!load->done)
-		pthread_cond_wait(&shard->loaded, &shard->source.lock);
+		ww_source_wait(shard->source, &shard->loaded);
 	result = load->result;
 	if (result == WW_OK)
 		*value = load->value;
 	load->waiting--;
-	/* The load lies on its thread's stack, which waits until nobody needs it. */
+	/* The load lies on the stack of its thread, which waits until no thread needs it. */
 	pthread_cond_broadcast(&shard->loaded);
-	ww_source_unlock(&shard->source);
+	ww_source_unlock(shard->source);
 	return result;
 }
 
-/* The lock is held: what the loader has found is the result, for this thread and for those that wait. */
-static void end_load(struct session_shard *shard, struct load *load)
+/* The lock is held: the load has its result, for this thread and for those that wait. */
+static void end_load(struct session_shard *shard, struct session_load *load)
 {
 	remove_load(shard, load);
 	load->done = 1;
 	pthread_cond_broadcast(&shard->loaded);
 }
 
-/* The lock is held: the load's memory goes when nobody needs it any more. */
-static void leave_load(struct session_shard *shard, const struct load *load)
+/* The lock is held: wait until no thread needs the load any more. */
+static void leave_load(struct session_shard *shard, const struct session_load *load)
 {
 	while (load->waiting)
-		pthread_cond_wait(&shard->loaded, &shard->source.lock);
+		ww_source_wait(shard->source, &shard->loaded);
 }
 
-/* The lock is held: store what was loaded, unless somebody has set the key meanwhile: then that is the result. */
-static int store(
-    struct session_shard *shard, const struct sought *sought, struct load *load, uint64_t ttl, struct taken_out *out)
+/* The lock is held: store what was loaded. If the key was set meanwhile, that value is the result. */
+static int store(struct session_sought *sought, struct session_load *load, uint64_t ttl, struct taken_out *out)
 {
-	uint64_t now = ww_driver_time(shard->session->driver);
-	struct entry *entry = ww_session_entry_find(shard, sought);
-	int error = ww_session_ttl_refused(shard->session, now, &ttl);
+	struct session_shard *shard = sought->shard;
+	struct session_entry *entry = ww_session_entry_find(sought);
 	void *loaded = load->value;
+	int error;
 
+	sought->now = ww_driver_time(shard->session->driver);
+	error = ww_session_ttl_refused(shard->session, sought->now, &ttl);
 	if (!error && shard->session->closing)
 		error = WW_ECLOSED;
 	*out = (struct taken_out){0};
-	if (entry && ww_session_entry_deadline(shard, entry) > now) {
+	if (entry && ww_session_entry_deadline(shard, entry) > sought->now) {
 		load->value = entry_value(entry);
 		error = WW_OK;
-		/* What the loader has set itself stays, and is nothing that has left. */
+		/* The loader has set this value itself: it stays, and is not told as gone. */
 		if (load->value == loaded)
 			return WW_OK;
 	} else if (!error) {
-		error = ww_session_put(shard, sought, loaded, now, ttl, NULL, out);
+		error = ww_session_put(sought, loaded, ttl, NULL, out);
 		if (!error)
 			return WW_OK;
 	}
@@ -88,32 +89,32 @@ static int store(
 }
 
 /* The lock is held, and is not when this returns. */
-static int run_load(
-    struct session_shard *shard, const struct sought *sought, ww_load_fn *fn, void *context, void **value)
+static int run_load(struct session_sought *sought, ww_load_fn *fn, void *context, void **value)
 {
-	struct load load = {
+	struct session_shard *shard = sought->shard;
+	struct session_load load = {
 	    .key = sought->key, .length = sought->length, .thread = pthread_self(), .next = shard->loads};
 	struct taken_out out = {0};
-	struct calling here;
+	struct inside here;
 	uint64_t ttl = 0;
 
 	shard->loads = &load;
 	shard->stats.loads++;
-	ww_source_unlock(&shard->source);
-	ww_session_call_begin(&here, shard->session);
+	ww_source_unlock(shard->source);
+	ww_inside_enter(&here, shard->session);
 	load.result = fn(sought->key, sought->length, &load.value, &ttl, context);
-	ww_session_call_end(&here);
-	ww_source_lock(&shard->source);
+	ww_inside_leave(&here);
+	ww_source_lock(shard->source);
 	if (load.result < 0)
 		shard->stats.loads_failed++;
 	else
-		load.result = store(shard, sought, &load, ttl, &out);
+		load.result = store(sought, &load, ttl, &out);
 	end_load(shard, &load);
-	ww_source_unlock(&shard->source);
-	ww_session_tell_taken(shard, sought, &out);
-	ww_source_lock(&shard->source);
+	ww_source_unlock(shard->source);
+	ww_session_tell_taken(sought, &out);
+	ww_source_lock(shard->source);
 	leave_load(shard, &load);
-	ww_source_unlock(&shard->source);
+	ww_source_unlock(shard->source);
 	if (load.result == WW_OK)
 		*value = load.value;
 	return load.result;
@@ -122,29 +123,27 @@ static int run_load(
 int ww_session_take(
     struct ww_session *session, const void *key, size_t length, ww_load_fn *load, void *context, void **value)
 {
-	struct session_shard *shard;
-	struct sought sought;
-	struct entry *entry;
-	struct load *running;
-	uint64_t now;
+	struct session_sought sought;
+	struct session_entry *entry;
+	struct session_load *running;
 	int cancel;
-	int error = load && value ? ww_session_enter(session, key, length, &shard, &sought, &now) : WW_EINVAL;
+	int error = load && value ? ww_session_enter(session, key, length, &sought) : WW_EINVAL;
 
 	if (error)
 		return error;
-	entry = ww_session_entry_find(shard, &sought);
-	if (entry && ww_session_entry_deadline(shard, entry) > now) {
-		shard->stats.hits++;
-		ww_session_entry_used(shard, entry);
+	entry = ww_session_entry_find(&sought);
+	if (entry && ww_session_entry_deadline(sought.shard, entry) > sought.now) {
+		sought.shard->stats.hits++;
+		ww_session_entry_used(sought.shard, entry);
 		*value = entry_value(entry);
-		ww_source_unlock(&shard->source);
+		ww_source_unlock(sought.shard->source);
 		return 1;
 	}
-	shard->stats.misses++;
-	running = find_load(shard, &sought);
-	/* A thread that was cancelled here would leave others waiting for its loader, and its stack in the list. */
+	sought.shard->stats.misses++;
+	running = find_load(&sought);
+	/* If the thread were cancelled here, others would wait for ever, and the list would point into its stack. */
 	(void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
-	error = running ? share_load(shard, running, value) : run_load(shard, &sought, load, context, value);
+	error = running ? share_load(sought.shard, running, value) : run_load(&sought, load, context, value);
 	(void)pthread_setcancelstate(cancel, &cancel);
 	return error;
 }

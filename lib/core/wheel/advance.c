@@ -1,21 +1,53 @@
-/* The driver of the wheels: advance, demotion, and when it is next needed. */
+/*
+ * The algorithm: how a hierarchical timing wheel (G. Varghese and T. Lauck, 1987) advances.
+ *
+ * The idea. Most timers are cancelled or moved long before they expire, and to keep them in order, as a heap does, is
+ * wasted work. A wheel sorts a timer only as far as its deadline is near. It files the timer in a slot of the lowest
+ * level whose turn covers the time that is left: one division and one link. When the hand of time comes to a slot of an
+ * upper level, its timers are *demoted*: filed anew by what is left by then, which is at least one level lower. In the
+ * lowest level a slot is one tick, and its timers expire. A cancel is an unlink, in whichever slot the timer is.
+ *
+ *     level    slots   a slot is     a turn is      holds timers with this left (default geometry, ticks of 1 s)
+ *     0           60        1 s         1 min       below a minute
+ *     1           60      1 min           1 h       below an hour
+ *     2           24        1 h           1 d       below a day
+ *     3            7        1 d          1 wk       up to a week, the horizon
+ *     outside     48       1 wk         48 wk       below 48 weeks
+ *     farther      2                                anything else
+ *
+ * A call of advance goes from stop to stop; a stop is a tick in which a timer expires or an occupied slot is demoted.
+ * Bitmaps of occupied slots find the next stop, and whatever lies between two stops costs nothing. Every boundary of a
+ * level is one of the level below, and so a stop at the start of a turn of level 0 demotes from the top down:
+ *
+ *     1. expire what was scheduled at or before the hand      expire_due
+ *     2. expire the hand's slot of level 0                    expire_slot
+ *     3. find the next stop, and end if it is in the future   next_stop
+ *     4. move the hand there; at a boundary, demote           demote_boundary
+ *     5. go on with 2
+ *
+ * A million timers in one slot would make its boundary a long pause. Such a slot is *pre-demoted*: from its lead on,
+ * each tick demotes a share of it, and what does not fit the level below yet is put aside as late.
+ *
+ * What was given up:
+ * - Order within a tick. Timers of one tick expire in no particular order.
+ * - Exact wake-ups. The wheel also asks for a call when a slot is to be demoted, even if its timers were moved since.
+ * - Cheap far timers. Linux's wheel (kernel/time/timer.c) never demotes: a timer may expire late by up to an eighth
+ *   of its delay. Here a timer expires in its tick, and one that is a day away is filed anew twice.
+ */
 
 #include "lib/core/wheel/place.h"
-#include "lib/core/wheel/wheel_internal.h"
 
-/* ---- The next thing to do ---- */
+/* ---- The next thing to do */
 
-/* A place with the boundary at which its slot is demoted. */
+/* A slot with the boundary at which it is demoted. */
 struct spot {
-	uint32_t place;
+	uint32_t slot;
 	uint64_t boundary;
 };
 
-#define NO_SLOT ((struct spot){NOWHERE, WW_NEVER})
+#define NO_SPOT ((struct spot){NOWHERE, WW_NEVER})
 
-/*
- * Of a ring whose bits begin at words: the boundary at which the first slot after the hand's is, or WW_NEVER if none.
- */
+/* The boundary of the first slot after the hand's whose bit is set in the ring's words, or WW_NEVER. */
 static inline uint64_t next_boundary(const uint64_t *words, uint64_t hand, uint64_t span, uint32_t slots)
 {
 	uint64_t now = hand / span;
@@ -24,14 +56,14 @@ static inline uint64_t next_boundary(const uint64_t *words, uint64_t hand, uint6
 	uint32_t word = from / 64;
 	uint64_t bits = words[word] & (~UINT64_C(0) << from % 64);
 
-	/* One round more than there are words: the first is looked at from `from` on, and at last from its start. */
+	/* One round more than there are words: the first word comes again at last, for its bits before `from`. */
 	for (uint32_t round = 0; round <= count; round++) {
 		/* The special slots share the word of the ring outside. */
 		if (slots < 64)
 			bits &= (UINT64_C(1) << slots) - 1;
 		if (bits) {
-			uint32_t slot = word * 64 + (uint32_t)__builtin_ctzll(bits);
-			return (now + 1 + (slot >= from ? slot - from : slot + slots - from)) * span;
+			uint32_t found = word * 64 + (uint32_t)__builtin_ctzll(bits);
+			return (now + 1 + (found >= from ? found - from : found + slots - from)) * span;
 		}
 		word = word + 1 == count ? 0 : word + 1;
 		bits = words[word];
@@ -39,20 +71,20 @@ static inline uint64_t next_boundary(const uint64_t *words, uint64_t hand, uint6
 	return WW_NEVER;
 }
 
-/* Of the two slots farther than all rings, the one that is looked through next, and when. */
+/* The one of the two slots farther than all rings that is looked through next. */
 static struct spot next_slot_farther(const struct ww_wheel *wheel)
 {
-	struct spot next = NO_SLOT;
+	struct spot next = NO_SPOT;
 
-	for (uint32_t slot = 0; slot < 2; slot++) {
-		uint32_t place = wheel->ring[wheel->rings + 1].first + slot;
-		if (slot_count(wheel, place) && wheel->farther_at[slot] < next.boundary)
-			next = (struct spot){place, wheel->farther_at[slot]};
+	for (uint32_t i = 0; i < 2; i++) {
+		uint32_t slot = wheel->ring[wheel->rings + 1].first + i;
+		if (slot_count(wheel, slot) && wheel->farther_at[i] < next.boundary)
+			next = (struct spot){slot, wheel->farther_at[i]};
 	}
 	return next;
 }
 
-/* The slot of ring r that is drained ahead next: it may have become small since it was large. */
+/* The slot of ring r that is pre-demoted next. It may have become small since it was large. */
 static struct spot next_large(const struct ww_wheel *wheel, uint32_t r)
 {
 	const struct ring *ring = &wheel->ring[r];
@@ -61,7 +93,7 @@ static struct spot next_large(const struct ww_wheel *wheel, uint32_t r)
 		return next_slot_farther(wheel);
 	uint64_t boundary = next_boundary(&wheel->large[ring->first / 64], wheel->head.hand, ring->span, ring->slots);
 	if (boundary == WW_NEVER)
-		return NO_SLOT;
+		return NO_SPOT;
 	return (struct spot){ring->first + (uint32_t)(boundary / ring->span % ring->slots), boundary};
 }
 
@@ -70,7 +102,7 @@ static inline uint64_t earlier(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
-/* The boundary at which something of a ring above the lowest is next demoted, or WW_NEVER. */
+/* The next boundary at which a ring above the lowest demotes timers, or WW_NEVER. */
 static uint64_t next_demotion(const struct ww_wheel *wheel)
 {
 	uint64_t hand = wheel->head.hand;
@@ -92,7 +124,7 @@ static uint64_t next_demotion(const struct ww_wheel *wheel)
 	return next;
 }
 
-/* The place of the slot of ring 0 that the hand is in. */
+/* The slot of ring 0 that the hand is in. */
 static inline uint32_t hand_slot(const struct ww_wheel *wheel)
 {
 	return (uint32_t)(wheel->standard ? wheel->head.hand % STD_SECONDS : wheel->head.hand % wheel->ring[0].slots);
@@ -105,7 +137,7 @@ static uint64_t next_stop(const struct ww_wheel *wheel)
 	uint64_t turn = wheel->head.hand - slot;
 	uint64_t ahead = wheel->occupied[0] & (~UINT64_C(0) << slot << 1);
 
-	/* Every boundary is the start of a turn of ring 0, so that nothing comes before what this turn still holds. */
+	/* Every boundary is the start of a turn of ring 0. What this turn still holds comes before any of them. */
 	if (ahead)
 		return turn + (uint64_t)__builtin_ctzll(ahead);
 	uint64_t next = next_demotion(wheel);
@@ -114,84 +146,50 @@ static uint64_t next_stop(const struct ww_wheel *wheel)
 	return next;
 }
 
-/* Whether a timer is due that a budget has held back or that was scheduled too late. */
+/* Whether a timer is due because a budget held it back, or because it was scheduled too late. */
 static int is_due(const struct ww_wheel *wheel)
 {
 	return slot_count(wheel, hand_slot(wheel)) || slot_count(wheel, wheel->due) ||
 	       slot_count(wheel, wheel->due_next) || slot_count(wheel, wheel->due_now);
 }
 
-/* ---- Demotion ---- */
-
-struct walk {
-	struct ww_timer *at[LANES];
-};
-
-/* Take what is in the slot out of it, for a walk that nothing interrupts. */
-static inline struct walk detach(struct ww_wheel *wheel, uint32_t place)
-{
-	struct ww_timer **lanes = slot_lanes(wheel, place);
-	struct walk walk;
-
-	for (uint32_t lane = 0; lane < LANES; lane++) {
-		walk.at[lane] = lanes[lane];
-		__builtin_prefetch(walk.at[lane], 1);
-		lanes[lane] = &wheel->nil;
-	}
-	return walk;
-}
-
-/* Put back what a walk has not come to. The slot is empty; what was demoted went elsewhere. */
-static inline void attach(struct ww_wheel *wheel, uint32_t place, const struct walk *walk, uint32_t left)
-{
-	struct ww_timer **lanes = slot_lanes(wheel, place);
-
-	for (uint32_t lane = 0; lane < LANES; lane++) {
-		lanes[lane] = walk->at[lane];
-		walk->at[lane]->ww_pprev = &lanes[lane];
-	}
-	wheel->count[place] = left;
-	if (left == 0)
-		slot_vacated(wheel, place);
-}
+/* ---- Demotion */
 
 /*
- * Where a timer goes whose own slot is the one of ring r that is being walked. At a boundary it was moved by exactly
- * the horizon, to where that slot comes round again, and waits outside. Drained ahead, it does not fit below by the
- * time that remains. But a ring takes what is as many slots away as it has, since the hand's own slot was emptied: that
- * will do within one slot's span of the boundary. Only ring 0's slot at the hand may not be empty, and what it cannot
- * take is late.
+ * The slot for a timer whose own slot is the one of ring r that is being walked. There are two reasons. At a boundary,
+ * the timer was moved by exactly the horizon, to when that slot comes round again: it waits outside. In pre-demotion,
+ * more is left than fits the ring below. But within one slot's span of the boundary, the ring below can take it in the
+ * hand's own slot, which was emptied and stands for a turn ahead. Only in ring 0 that slot may be in use, and the timer
+ * is late.
  */
-static __attribute__((noinline)) uint32_t place_beside(const struct ww_wheel *wheel, uint32_t r, uint64_t deadline)
+static __attribute__((noinline)) uint32_t slot_instead(const struct ww_wheel *wheel, uint32_t r, uint64_t deadline)
 {
 	if (wheel->head.hand % wheel->ring[r].span == 0)
-		return place_in(&wheel->ring[wheel->rings], deadline);
+		return slot_in(&wheel->ring[wheel->rings], deadline);
 	if (r == 1)
 		return wheel->late;
-	return place_in(&wheel->ring[r - 1], deadline);
+	return slot_in(&wheel->ring[r - 1], deadline);
 }
 
-/*
- * File one timer of a slot of ring r anew. At a boundary its deadline may be the hand itself, which is about to expire.
- */
+/* File a timer of a slot of ring r anew. At a boundary its deadline may be the hand itself, which expires next. */
 static inline void demote(struct ww_wheel *wheel, int standard, struct ww_timer *timer, uint32_t from, uint32_t r)
 {
-	uint32_t place;
+	uint32_t slot;
 
 	if (timer_deadline(timer) == wheel->head.hand)
-		place = hand_slot(wheel);
+		slot = hand_slot(wheel);
 	else
-		place = place_of(wheel, standard, wheel->head.hand, timer_deadline(timer), from);
-	if (place == from)
-		place = place_beside(wheel, r, timer_deadline(timer));
-	link_again(wheel, timer, place);
+		slot = slot_for(wheel, standard, wheel->head.hand, timer_deadline(timer), from);
+	if (slot == from)
+		slot = slot_instead(wheel, r, timer_deadline(timer));
+	link_again(wheel, timer, slot);
 }
 
-/* Demote at most `most` timers of a slot of ring r, a lane's one after another lane's. */
-static inline void walk_lanes(struct ww_wheel *wheel, int standard, uint32_t place, uint32_t r, uint32_t most)
+/* Demote at most `most` timers of a slot of ring r, taking one from each lane in turn. */
+static inline void walk_lanes(struct ww_wheel *wheel, int standard, uint32_t slot, uint32_t r, uint32_t most)
 {
-	struct walk walk = detach(wheel, place);
-	uint32_t count = slot_count(wheel, place);
+	struct lane_walk walk = detach(wheel, slot);
+	uint32_t count = slot_count(wheel, slot);
 	uint32_t left = most < count ? most : count;
 
 	wheel->demoted += left;
@@ -203,25 +201,23 @@ static inline void walk_lanes(struct ww_wheel *wheel, int standard, uint32_t pla
 				continue;
 			__builtin_prefetch(hinted(timer), 1);
 			walk.at[lane] = timer->ww_next;
-			demote(wheel, standard, timer, place, r);
+			demote(wheel, standard, timer, slot, r);
 			left--;
 		}
 	}
-	attach(wheel, place, &walk, count);
+	attach(wheel, slot, &walk, count);
 }
 
-static void demote_slot(struct ww_wheel *wheel, uint32_t place, uint32_t r, uint32_t most)
+static void demote_slot(struct ww_wheel *wheel, uint32_t slot, uint32_t r, uint32_t most)
 {
 	if (wheel->standard)
-		walk_lanes(wheel, 1, place, r, most);
+		walk_lanes(wheel, 1, slot, r, most);
 	else
-		walk_lanes(wheel, 0, place, r, most);
+		walk_lanes(wheel, 0, slot, r, most);
 }
 
-/*
- * The places of ring r that are demoted at `time`: the slot that begins, or is to be looked through, and what is late.
- */
-static uint32_t places_at(const struct ww_wheel *wheel, uint32_t r, uint64_t time, uint32_t places[2])
+/* The slots of ring r that are demoted at `time`: the one that begins or is looked through, and the late one. */
+static uint32_t slots_at(const struct ww_wheel *wheel, uint32_t r, uint64_t time, uint32_t slots[2])
 {
 	const struct ring *ring = &wheel->ring[r];
 	uint32_t count = 0;
@@ -229,45 +225,45 @@ static uint32_t places_at(const struct ww_wheel *wheel, uint32_t r, uint64_t tim
 	if (time % ring->span)
 		return 0;
 	if (r > wheel->rings) {
-		for (uint32_t slot = 0; slot < 2; slot++)
-			if (wheel->farther_at[slot] == time)
-				places[count++] = ring->first + slot;
+		for (uint32_t i = 0; i < 2; i++)
+			if (wheel->farther_at[i] == time)
+				slots[count++] = ring->first + i;
 		return count;
 	}
-	places[count++] = ring->first + (uint32_t)(time / ring->span % ring->slots);
+	slots[count++] = ring->first + (uint32_t)(time / ring->span % ring->slots);
 	if (r == 1)
-		places[count++] = wheel->late;
+		slots[count++] = wheel->late;
 	return count;
 }
 
-/* The hand has come to the start of a turn of ring 0: demote, from the top, all whose time has come. */
+/* The hand has come to the start of a turn of ring 0: demote all slots that begin now, from the top. */
 static void demote_boundary(struct ww_wheel *wheel)
 {
-	uint32_t places[2];
-	/* Most of the default geometry's boundaries are a minute's only, which one division by a constant tells. */
+	uint32_t slots[2];
+	/* Most boundaries of the default geometry are a minute's only. One division by a constant finds that out. */
 	uint32_t top = wheel->standard && wheel->head.hand % STD_HOUR ? 1 : wheel->rings + 1;
 
 	for (uint32_t r = top; r > 0; r--) {
-		uint32_t count = places_at(wheel, r, wheel->head.hand, places);
+		uint32_t count = slots_at(wheel, r, wheel->head.hand, slots);
 		for (uint32_t i = 0; i < count; i++)
-			if (slot_count(wheel, places[i]))
-				demote_slot(wheel, places[i], r, UINT32_MAX);
+			if (slot_count(wheel, slots[i]))
+				demote_slot(wheel, slots[i], r, UINT32_MAX);
 	}
 }
 
-/* Whether a list of a slot is broken, looked at in debug builds only; a walk itself follows whatever it finds. */
-static int slot_broken(const struct ww_wheel *wheel, uint32_t place)
+/* Whether a list of a slot is broken. Only debug builds check; a walk itself follows whatever it finds. */
+static int slot_broken(const struct ww_wheel *wheel, uint32_t slot)
 {
 #ifdef WW_DEBUG
 	for (uint32_t lane = 0; lane < LANES; lane++) {
-		const struct ww_timer *timer = wheel->lane[place * LANES + lane];
+		const struct ww_timer *timer = wheel->lane[slot * LANES + lane];
 		for (; timer != &wheel->nil; timer = timer->ww_next)
 			if (timer_broken(wheel, timer))
 				return 1;
 	}
 #else
 	(void)wheel;
-	(void)place;
+	(void)slot;
 #endif
 	return 0;
 }
@@ -276,11 +272,11 @@ static int slot_broken(const struct ww_wheel *wheel, uint32_t place)
 static int boundary_broken(const struct ww_wheel *wheel, uint64_t time)
 {
 #ifdef WW_DEBUG
-	uint32_t places[2];
+	uint32_t slots[2];
 
 	for (uint32_t r = wheel->rings + 1; r > 0; r--)
-		for (uint32_t count = places_at(wheel, r, time, places); count > 0; count--)
-			if (slot_broken(wheel, places[count - 1]))
+		for (uint32_t count = slots_at(wheel, r, time, slots); count > 0; count--)
+			if (slot_broken(wheel, slots[count - 1]))
 				return 1;
 #else
 	(void)wheel;
@@ -289,58 +285,55 @@ static int boundary_broken(const struct ww_wheel *wheel, uint64_t time)
 	return 0;
 }
 
-/* ---- Draining ahead ---- */
+/* ---- Pre-demotion */
 
-/* Demote the share of ring r's next slot that is due by now; return when the ring next needs to be looked at. */
-static uint64_t drain_ring(struct ww_wheel *wheel, uint32_t r, uint64_t before)
+/* Demote the share of ring r's next slot that has to be demoted by now. Returns when the ring needs the next look. */
+static uint64_t pre_demote_ring(struct ww_wheel *wheel, uint32_t r, uint64_t before)
 {
 	const struct ring *ring = &wheel->ring[r];
 	struct spot next = next_large(wheel, r);
 	uint64_t hand = wheel->head.hand;
 
-	if (next.place == NOWHERE)
+	if (next.slot == NOWHERE)
 		return NO_EVENT;
 	uint64_t start = next.boundary - ring->lead;
 	if (hand < start)
 		return start;
-	uint32_t count = slot_count(wheel, next.place);
-	/* What is broken is left for the boundary, where advance can say so. */
-	if (count <= DRAIN_AHEAD_MIN || slot_broken(wheel, next.place))
+	uint32_t count = slot_count(wheel, next.slot);
+	/* A broken list is left for the boundary, where advance can report it. */
+	if (count <= PRE_DEMOTE_MIN || slot_broken(wheel, next.slot))
 		return next.boundary;
 	uint64_t passed = hand - (before < start ? start - 1 : before);
 	uint64_t share = count * passed / (passed + next.boundary - hand) + 1;
 	if (passed)
-		demote_slot(wheel, next.place, r, share < count ? (uint32_t)share : count);
-	return slot_count(wheel, next.place) > DRAIN_AHEAD_MIN ? hand + 1 : next.boundary;
+		demote_slot(wheel, next.slot, r, share < count ? (uint32_t)share : count);
+	return slot_count(wheel, next.slot) > PRE_DEMOTE_MIN ? hand + 1 : next.boundary;
 }
 
-/* From the top, as what is drained of a ring may be drained of a lower one soon. */
-static void drain_ahead(struct ww_wheel *wheel, uint64_t before)
+/* From the top: what one ring demotes, a lower one may have to pre-demote soon. */
+static void pre_demote(struct ww_wheel *wheel, uint64_t before)
 {
-	wheel->drain = NO_EVENT;
+	wheel->pre_demotion = NO_EVENT;
 	for (uint32_t r = wheel->rings + 1; r > 0; r--) {
-		uint64_t when = drain_ring(wheel, r, before);
+		uint64_t when = pre_demote_ring(wheel, r, before);
 		/* Meanwhile, timers that were moved to later deadlines may have gone to a ring above. */
-		if (when < wheel->drain)
-			wheel->drain = when;
+		if (when < wheel->pre_demotion)
+			wheel->pre_demotion = when;
 	}
-	if (wheel->drain <= wheel->head.hand)
-		wheel->drain = wheel->head.hand + 1;
+	if (wheel->pre_demotion <= wheel->head.hand)
+		wheel->pre_demotion = wheel->head.hand + 1;
 }
 
-/* ---- Expiry ---- */
+/* ---- Expiry */
 
-/* Where expiries go: into a batch, or, where that is NULL, to the timers' callbacks. */
-struct sink {
+/* Where expiries go: into a batch, or to the timers' callbacks if that is NULL. */
+struct expiry_sink {
 	struct ww_expiry *batch;
 	size_t room;
 	size_t count;
 };
 
-/*
- * The timer is unlinked. A periodic one is scheduled again before anybody sees it, so that the callback may change
- * that.
- */
+/* The timer is unlinked. It is scheduled again before its callback runs, and the callback may change that. */
 static inline uint64_t renew(struct ww_wheel *wheel, struct ww_timer *timer, uint64_t deadline)
 {
 	uint64_t missed = (wheel->head.now - deadline) / timer->ww_period;
@@ -353,7 +346,7 @@ static inline uint64_t renew(struct ww_wheel *wheel, struct ww_timer *timer, uin
 	return missed;
 }
 
-static inline void expire(struct ww_wheel *wheel, struct ww_timer *timer, struct sink *sink)
+static inline void expire(struct ww_wheel *wheel, struct ww_timer *timer, struct expiry_sink *sink)
 {
 	uint64_t deadline = timer_deadline(timer);
 	uint64_t missed = 0;
@@ -372,15 +365,15 @@ static inline void expire(struct ww_wheel *wheel, struct ww_timer *timer, struct
 }
 
 /*
- * Expire what is in the slot, whose timers are due at the hand or before unless they were moved since. Callbacks may
- * change any list, this slot's too, so that nothing is held over one but the slot itself.
- * Return 0 when the slot is empty, 1 when the sink is full, or WW_ECORRUPT.
+ * Expire what is in the slot. Its timers are due at the hand or before, unless they were moved since. Callbacks may
+ * change any list, this slot's too: after a callback only the slot itself can be relied on.
+ * Returns 0 when the slot is empty, 1 when there is no more room for expiries, or WW_ECORRUPT.
  */
-static int expire_slot(struct ww_wheel *wheel, uint32_t place, struct sink *sink)
+static int expire_slot(struct ww_wheel *wheel, uint32_t slot, struct expiry_sink *sink)
 {
-	struct ww_timer **lanes = slot_lanes(wheel, place);
+	struct ww_timer **lanes = slot_lanes(wheel, slot);
 
-	for (uint32_t lane = 0; slot_count(wheel, place); lane = (lane + 1) % LANES) {
+	for (uint32_t lane = 0; slot_count(wheel, slot); lane = (lane + 1) % LANES) {
 		struct ww_timer *timer = lanes[lane];
 		if (timer == &wheel->nil)
 			continue;
@@ -413,29 +406,29 @@ static void move_slot(struct ww_wheel *wheel, uint32_t from, uint32_t to)
 	}
 }
 
-static void swap_places(uint32_t *one, uint32_t *other)
+static void swap_slots(uint32_t *one, uint32_t *other)
 {
-	uint32_t place = *one;
+	uint32_t slot = *one;
 
 	*one = *other;
-	*other = place;
+	*other = slot;
 }
 
 /*
- * Expire what was scheduled at or before the hand, before this call: what callbacks schedule so waits for the next one.
- * What a budget has left of an earlier call comes first.
+ * Expire what was scheduled at or before the hand before this call. What its callbacks schedule there waits for the
+ * next call. What a budget left over of an earlier call comes first.
  */
-static int expire_due(struct ww_wheel *wheel, struct sink *sink)
+static int expire_due(struct ww_wheel *wheel, struct expiry_sink *sink)
 {
 	if (slot_broken(wheel, wheel->due))
 		return WW_ECORRUPT;
 	if (slot_count(wheel, wheel->due_next))
 		move_slot(wheel, wheel->due, wheel->due_next);
 	else
-		swap_places(&wheel->due, &wheel->due_next);
+		swap_slots(&wheel->due, &wheel->due_next);
 	for (uint32_t round = 0; round < 2; round++) {
 		if (slot_count(wheel, wheel->due_now) == 0)
-			swap_places(&wheel->due_now, &wheel->due_next);
+			swap_slots(&wheel->due_now, &wheel->due_next);
 		int result = expire_slot(wheel, wheel->due_now, sink);
 		if (result)
 			return result;
@@ -444,10 +437,10 @@ static int expire_due(struct ww_wheel *wheel, struct sink *sink)
 }
 
 /*
- * Expire and demote, stop by stop, until nothing is left to do by wheel->head.now, or the sink is full. When it returns
- * 0, *stop is what next_stop says.
+ * Expire and demote, stop by stop, until nothing is left to do by wheel->head.now or there is no more room for
+ * expiries. When it returns 0, *stop is the next stop.
  */
-static int run(struct ww_wheel *wheel, struct sink *sink, uint64_t *stop)
+static int run(struct ww_wheel *wheel, struct expiry_sink *sink, uint64_t *stop)
 {
 	uint64_t before = wheel->head.hand;
 	int result = is_due(wheel) ? expire_due(wheel, sink) : 0;
@@ -468,14 +461,14 @@ static int run(struct ww_wheel *wheel, struct sink *sink, uint64_t *stop)
 	if (result)
 		return result;
 	move_hand(wheel, wheel->head.now);
-	if (wheel->head.hand >= wheel->drain) {
-		drain_ahead(wheel, before);
+	if (wheel->head.hand >= wheel->pre_demotion) {
+		pre_demote(wheel, before);
 		*stop = next_stop(wheel);
 	}
 	return 0;
 }
 
-static int advance(struct ww_wheel *wheel, uint64_t now, struct sink *sink)
+static int advance(struct ww_wheel *wheel, uint64_t now, struct expiry_sink *sink)
 {
 	uint64_t stop = 0;
 	int result;
@@ -496,7 +489,7 @@ static int advance(struct ww_wheel *wheel, uint64_t now, struct sink *sink)
 	result = run(wheel, sink, &stop);
 	wheel->busy = 0;
 	if (!result && !is_due(wheel)) {
-		wheel->head.event = earlier(earlier(stop, wheel->drain), end_of_turn(wheel));
+		wheel->head.event = earlier(earlier(stop, wheel->pre_demotion), end_of_turn(wheel));
 		wheel->head.to_end = inline_to_end(wheel);
 	}
 	return result;
@@ -504,7 +497,7 @@ static int advance(struct ww_wheel *wheel, uint64_t now, struct sink *sink)
 
 int ww_wheel_advance(struct ww_wheel *wheel, uint64_t now, size_t budget, size_t *expired)
 {
-	struct sink sink = {.room = budget};
+	struct expiry_sink sink = {.room = budget};
 	int more = wheel ? advance(wheel, now, &sink) : WW_EINVAL;
 
 	if (expired && (more >= 0 || more == WW_ECORRUPT))
@@ -516,7 +509,7 @@ int ww_wheel_advance_batch(
     struct ww_wheel *wheel, uint64_t now, struct ww_expiry *batch, size_t capacity, size_t *count)
 {
 	struct ww_expiry none; /* where nothing is written when the capacity is 0 */
-	struct sink sink = {.batch = batch ? batch : &none, .room = capacity};
+	struct expiry_sink sink = {.batch = batch ? batch : &none, .room = capacity};
 	int more;
 
 	if (!wheel || !count || (!batch && capacity))
@@ -539,13 +532,13 @@ int ww_wheel_next(const struct ww_wheel *wheel, uint64_t *when)
 	}
 	next = next_stop(wheel);
 	for (uint32_t r = 1; r <= wheel->rings + 1; r++) {
-		struct spot slot = next_large(wheel, r);
-		if (slot.place == NOWHERE || slot_count(wheel, slot.place) <= DRAIN_AHEAD_MIN)
+		struct spot large = next_large(wheel, r);
+		if (large.slot == NOWHERE || slot_count(wheel, large.slot) <= PRE_DEMOTE_MIN)
 			continue;
-		uint64_t drain = slot.boundary - wheel->ring[r].lead;
-		if (drain <= wheel->head.hand)
-			drain = wheel->head.hand + 1;
-		next = earlier(next, drain);
+		uint64_t start = large.boundary - wheel->ring[r].lead;
+		if (start <= wheel->head.hand)
+			start = wheel->head.hand + 1;
+		next = earlier(next, start);
 	}
 	/* While a budget holds an advance back, what comes next may have been due for long. */
 	*when = next > wheel->head.now ? next : wheel->head.now;

@@ -1,17 +1,16 @@
 /* The caller's side of a timer: schedule, reschedule, cancel. */
 
 #include "lib/core/wheel/place.h"
-#include "lib/core/wheel/wheel_internal.h"
 
 /*
- * Whether a pending timer can stay where it is: its slot comes round no later than the new deadline. What is due is
- * delivered by the next call, which would be too late for a deadline that the call now running has still to come to.
+ * Whether a pending timer can stay where it is, because its slot comes round no later than the new deadline. The due
+ * slots are an exception: the next call delivers them, too late for a deadline that the running call still comes to.
  */
 static inline int stays(const struct ww_wheel *wheel, const struct ww_timer *timer, uint64_t deadline)
 {
 	if (deadline < timer_deadline(timer))
 		return 0;
-	return deadline <= wheel->head.hand || timer_place(timer) - wheel->due_first >= DUE_SLOTS;
+	return deadline <= wheel->head.hand || timer_slot(timer) - wheel->due_first >= DUE_SLOTS;
 }
 
 static inline void move_timer(struct ww_wheel *wheel, struct ww_timer *timer, uint64_t deadline)
@@ -25,7 +24,7 @@ static inline void move_timer(struct ww_wheel *wheel, struct ww_timer *timer, ui
 	file_timer(wheel, timer, deadline, timer_periodic(timer));
 }
 
-/* Why a deadline is refused; the error that has nothing to do with this wheel's configuration first. */
+/* Why a deadline is refused. An error that holds for every wheel comes before one of this configuration. */
 static int refused(const struct ww_wheel *wheel, uint64_t deadline)
 {
 	if (deadline > WW_TIME_MAX)
@@ -35,7 +34,7 @@ static int refused(const struct ww_wheel *wheel, uint64_t deadline)
 	return WW_OK;
 }
 
-/* now + delay, or a time that is refused, without wrapping round. */
+/* now + delay, or, where that would wrap round, a time that is refused. */
 static inline uint64_t deadline_after(const struct ww_wheel *wheel, uint64_t delay)
 {
 	return delay <= WW_TIME_MAX ? wheel->head.now + delay : WW_NEVER;
@@ -86,7 +85,7 @@ int ww_wheel_schedule(struct ww_wheel *wheel, struct ww_timer *timer, uint64_t d
 	uint64_t deadline = wheel->head.now + delay;
 	if (delay - 1 >= wheel->quick || timer_is_pending(timer))
 		return schedule_otherwise(wheel, timer, delay);
-	return link_timer(wheel, timer, deadline, 0, place_near(wheel, delay, deadline));
+	return link_timer(wheel, timer, deadline, 0, slot_near(wheel, delay, deadline));
 }
 
 int ww_wheel_schedule_at(struct ww_wheel *wheel, struct ww_timer *timer, uint64_t deadline)
@@ -126,7 +125,7 @@ int ww_wheel_reschedule_at(struct ww_wheel *wheel, struct ww_timer *timer, uint6
 	return reschedule(wheel, timer, deadline);
 }
 
-/* A periodic timer, or another wheel's, or in a debug library one that is broken otherwise. */
+/* The timer is periodic, another wheel's, or, found by a debug library, broken otherwise. */
 static __attribute__((noinline)) int cancel_otherwise(struct ww_wheel *wheel, struct ww_timer *timer)
 {
 	if (timer_broken(wheel, timer))
@@ -142,10 +141,10 @@ int ww_wheel_cancel(struct ww_wheel *wheel, struct ww_timer *timer)
 		return WW_EINVAL;
 	if (!timer_is_pending(timer))
 		return 0;
-	uint32_t place = where_without_tag(wheel, timer);
-	if (place >= WHERE_PLACES || timer_broken(wheel, timer))
+	uint32_t slot = where_without_tag(wheel, timer);
+	if (slot >= WHERE_SLOTS || timer_broken(wheel, timer))
 		return cancel_otherwise(wheel, timer);
-	unlink_from(wheel, timer, place);
+	unlink_from(wheel, timer, slot);
 	timer_set_idle(timer);
 	return 1;
 }

@@ -1,3 +1,5 @@
+/* A timer by itself: making it, and what it says of its deadline. */
+
 #include "lib/core/wheel/wheel_internal.h"
 
 int ww_timer_init(struct ww_timer *timer, ww_timer_fn *callback)

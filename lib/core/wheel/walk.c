@@ -1,22 +1,22 @@
 /* What concerns all pending timers: drain, each, statistics. */
 
-#include "lib/core/wheel/wheel_internal.h"
+#include "lib/core/wheel/link.h"
 
 static uint64_t pending_in(const struct ww_wheel *wheel, uint32_t from, uint32_t to)
 {
 	uint64_t pending = 0;
 
-	for (uint32_t place = from; place < to; place++)
-		pending += slot_count(wheel, place);
+	for (uint32_t slot = from; slot < to; slot++)
+		pending += slot_count(wheel, slot);
 	return pending;
 }
 
 /* Take timers out of a slot until it is empty, 0, or *count is the capacity, 1. */
-static int drain_slot(struct ww_wheel *wheel, uint32_t place, struct ww_expiry *batch, size_t capacity, size_t *count)
+static int drain_slot(struct ww_wheel *wheel, uint32_t slot, struct ww_expiry *batch, size_t capacity, size_t *count)
 {
-	struct ww_timer **lanes = slot_lanes(wheel, place);
+	struct ww_timer **lanes = slot_lanes(wheel, slot);
 
-	for (uint32_t lane = 0; slot_count(wheel, place); lane = (lane + 1) % LANES) {
+	for (uint32_t lane = 0; slot_count(wheel, slot); lane = (lane + 1) % LANES) {
 		struct ww_timer *timer = lanes[lane];
 		if (timer == &wheel->nil)
 			continue;
@@ -39,8 +39,8 @@ int ww_wheel_drain(struct ww_wheel *wheel, struct ww_expiry *batch, size_t capac
 
 	if (!wheel || !batch || !count || capacity == 0)
 		return WW_EINVAL;
-	for (uint32_t place = 0; !more && place < wheel->places; place++)
-		more = drain_slot(wheel, place, batch, capacity, &taken);
+	for (uint32_t slot = 0; !more && slot < wheel->slots; slot++)
+		more = drain_slot(wheel, slot, batch, capacity, &taken);
 	wheel->drained += taken;
 	*count = taken;
 	return more;
@@ -50,9 +50,9 @@ int ww_wheel_each(struct ww_wheel *wheel, ww_each_fn *each, void *user)
 {
 	if (!wheel || !each)
 		return WW_EINVAL;
-	for (uint32_t place = 0; place < wheel->places; place++) {
+	for (uint32_t slot = 0; slot < wheel->slots; slot++) {
 		for (uint32_t lane = 0; lane < LANES; lane++) {
-			struct ww_timer *timer = wheel->lane[place * LANES + lane];
+			struct ww_timer *timer = wheel->lane[slot * LANES + lane];
 			while (timer != &wheel->nil) {
 				if (timer_broken(wheel, timer))
 					return WW_ECORRUPT;
@@ -121,7 +121,7 @@ int ww_wheel_stats(const struct ww_wheel *wheel, struct ww_stats *stats)
 	const struct ring *outside = &wheel->ring[wheel->rings];
 	*stats = (struct ww_stats){
 	    .now = wheel->head.now,
-	    .pending = pending_in(wheel, 0, wheel->places),
+	    .pending = pending_in(wheel, 0, wheel->slots),
 	    .outside = pending_in(wheel, outside->first, outside->first + outside->slots + 2) +
 	               (wheel->rings == 1 ? slot_count(wheel, wheel->late) : 0),
 	    .due = pending_in(wheel, wheel->due_first, wheel->due_first + DUE_SLOTS),

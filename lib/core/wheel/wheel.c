@@ -1,14 +1,11 @@
 /* Making a wheel: the geometry, and its memory. */
 
 #include "lib/core/wheel/place.h"
-#include "lib/core/wheel/wheel_internal.h"
 
 #define ALIGNMENT 64u
 #define TAG_BITS (WHERE_HINT - WHERE_TAG)
 
-/*
- * The geometry in one table: the slots of each level, lowest first; what a level's slot spans follows from those below.
- */
+/* The geometry in one table: the slots of each level, lowest first. A level's slot spans a turn of the one below. */
 static const uint32_t standard_slots[] = {
     STD_SECONDS, /* of 1 tick:       a turn of 60 */
     STD_MINUTES, /* of 60 ticks:     a turn of 3,600 */
@@ -19,7 +16,7 @@ static const uint32_t standard_slots[] = {
 
 _Static_assert(STD_MINUTE == STD_SECONDS && STD_HOUR == STD_MINUTE * STD_MINUTES, "spans follow from the table");
 _Static_assert(STD_HORIZON == STD_HOUR * STD_HOURS * STD_DAYS, "the horizon is a turn of the highest wheel");
-/* What an application has compiled in: WW_TIMER_INIT and the inline heartbeat. */
+/* Applications have this compiled in, by WW_TIMER_INIT and the inline heartbeat. */
 _Static_assert(sizeof(void *) != 8 || (sizeof(struct ww_timer) == 48 && offsetof(struct ww_timer, ww_to_end) == 16 &&
                                           offsetof(struct ww_timer, ww_expire) == 40),
     "the layout of a timer is part of the binary interface");
@@ -40,12 +37,12 @@ static int config_refused(const struct ww_wheel_config *config)
 }
 
 /*
- * How long before its boundary a slot of this span begins to be drained. Drained over L ticks, a share of 1 / L is
- * looked at in each; and of a slot of ring 1 whose timers are spread evenly, L / (2 * span) does not fit ring 0 when it
- * is looked at and is late. Both are equal, and so the longest tick is shortest, at the square root of 2 * span. Rings
- * above have nothing late, as the ring below takes all that is drained within one of its slots of the boundary.
+ * How long before its boundary pre-demotion of a slot of this span begins. Over L ticks, each tick demotes a share of 1
+ * / L. If the timers of ring 1's slot are spread evenly, a share of L / (2 * span) does not fit ring 0 yet and is left
+ * late for the boundary. The longest tick is shortest where both shares are equal: at the square root of 2 * span.
+ * Upper rings leave nothing late if the lead is at most a slot of the ring below, which then takes all.
  */
-static uint64_t drain_lead(uint64_t span, uint64_t below)
+static uint64_t pre_demotion_lead(uint64_t span, uint64_t below)
 {
 	uint64_t lead = 0;
 
@@ -57,52 +54,52 @@ static uint64_t drain_lead(uint64_t span, uint64_t below)
 	return lead < span ? lead : span - 1;
 }
 
-/* The constants are what drain_lead says. */
+/* The constants are what pre_demotion_lead returns. */
 #define IS_ROOT(lead, number) ((lead) * (lead) <= (number) && ((lead) + 1) * ((lead) + 1) > (number))
 _Static_assert(IS_ROOT(STD_LEAD_1, 2 * STD_MINUTE), "lead of a minute");
 _Static_assert(STD_LEAD_2 == STD_MINUTE && STD_LEAD_2 * STD_LEAD_2 <= 2 * STD_HOUR, "lead of an hour");
 _Static_assert(IS_ROOT(STD_LEAD_OUTSIDE, 2 * STD_HORIZON) && STD_LEAD_OUTSIDE <= STD_HOUR, "lead of a week");
 
-/* Give ring r its slots, and return the first place after them. */
+/* Give ring r its slots, and return the slot after them. */
 static uint32_t add_ring(struct ww_wheel *wheel, uint32_t r, uint32_t first, uint64_t span, uint32_t slots)
 {
 	wheel->ring[r] = (struct ring){
 	    .span = span,
 	    .limit = span * slots,
-	    .lead = r > 0 ? drain_lead(span, wheel->ring[r - 1].span) : 0,
+	    .lead = r > 0 ? pre_demotion_lead(span, wheel->ring[r - 1].span) : 0,
 	    .slots = slots,
 	    .first = first,
 	};
 	return first + slots;
 }
 
-/* Fill in rings and places; needs no slots yet, so that it also tells the size. */
+/* Fill in rings and special slots. The wheel's slots need no memory yet: this is how its size is found. */
 static void lay_out(struct ww_wheel *wheel, const struct ww_wheel_config *config)
 {
 	uint64_t span = 1;
-	uint32_t place = 0;
+	uint32_t next = 0;
 	uint32_t r = 0;
 
 	for (uint32_t level = 0; level < config->levels; level++) {
 		uint32_t slots = config->slots[level];
 		if (level > 0 && level + 2 == config->levels && slots * config->slots[level + 1] <= SHARED_SLOTS_MAX)
 			slots *= config->slots[++level];
-		place = (add_ring(wheel, r++, place, span, slots) + 63) / 64 * 64;
+		next = (add_ring(wheel, r++, next, span, slots) + 63) / 64 * 64;
 		span *= slots;
 	}
-	/* A delay of the whole horizon fits the highest wheel too; the lowest has the hand in that slot. */
+	/* A delay of the whole horizon fits the highest ring too. Not the lowest, which has the hand in that slot. */
 	if (r > 1)
 		wheel->ring[r - 1].limit++;
 	wheel->rings = r;
-	place = add_ring(wheel, r, place, span, OUTSIDE_SLOTS);
-	place = add_ring(wheel, r + 1, place, span, 2);
+	next = add_ring(wheel, r, next, span, OUTSIDE_SLOTS);
+	next = add_ring(wheel, r + 1, next, span, 2);
 	wheel->ring[r + 1].lead = wheel->ring[r].lead;
-	wheel->late = place++;
-	wheel->due_first = wheel->due = place++;
-	wheel->due_next = place++;
-	wheel->due_now = place++;
-	wheel->places = place;
-	wheel->bytes = sizeof *wheel + (size_t)place * LANES * sizeof wheel->lane[0];
+	wheel->late = next++;
+	wheel->due_first = wheel->due = next++;
+	wheel->due_next = next++;
+	wheel->due_now = next++;
+	wheel->slots = next;
+	wheel->bytes = sizeof *wheel + (size_t)next * LANES * sizeof wheel->lane[0];
 }
 
 static int is_standard(const struct ww_wheel_config *config)
@@ -115,10 +112,7 @@ static int is_standard(const struct ww_wheel_config *config)
 	return 1;
 }
 
-/*
- * A mark for this wheel's timers, mixed from its address, so that another wheel's are known; never that of zeroed
- * memory.
- */
+/* A mark for this wheel's timers, mixed from its address, which tells them from another wheel's and from zeroes. */
 static uint32_t tag_of(const struct ww_wheel *wheel)
 {
 	uint64_t mixed = (uintptr_t)wheel / ALIGNMENT * UINT64_C(0x9e3779b97f4a7c15);
@@ -136,7 +130,7 @@ static void set_up(struct ww_wheel *wheel, const struct ww_wheel_config *config,
 	wheel->head.to_end = inline_to_end(wheel);
 	wheel->tag = tag_of(wheel);
 	wheel->standard = (uint8_t)is_standard(config);
-	wheel->drain = NO_EVENT;
+	wheel->pre_demotion = NO_EVENT;
 	move_hand(wheel, config->start);
 	wheel->head.event = end_of_turn(wheel);
 	wheel->tick_ns = config->tick_ns;
@@ -145,7 +139,7 @@ static void set_up(struct ww_wheel *wheel, const struct ww_wheel_config *config,
 	for (uint32_t level = 0; level < config->levels; level++)
 		wheel->level_slots[level] = config->slots[level];
 	wheel->nil.ww_next = &wheel->nil;
-	for (uint32_t lane = 0; lane < wheel->places * LANES; lane++)
+	for (uint32_t lane = 0; lane < wheel->slots * LANES; lane++)
 		wheel->lane[lane] = &wheel->nil;
 }
 
@@ -159,7 +153,7 @@ int ww_wheel_config_default(struct ww_wheel_config *config)
 	return WW_OK;
 }
 
-/* The configuration that is meant: the default one is built in *fallback when there is none. */
+/* The configuration, or the default one, built in *fallback, if there is none. */
 static const struct ww_wheel_config *config_or_default(
     const struct ww_wheel_config *config, struct ww_wheel_config *fallback)
 {

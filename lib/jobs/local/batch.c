@@ -1,8 +1,8 @@
 /* Calls, one at a time; what is written together, and taken back together. */
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "lib/base/time.h"
 #include "lib/jobs/local/local_internal.h"
 
 /* ---- One at a time */
@@ -180,14 +180,6 @@ static void take_back(struct jobs_local *jobs)
 	jobs->meta = jobs->meta_before;
 }
 
-static uint64_t clock_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * WW_SECOND + (uint64_t)now.tv_nsec;
-}
-
 static int store_batch(struct jobs_local *jobs)
 {
 	uint64_t began;
@@ -201,12 +193,12 @@ static int store_batch(struct jobs_local *jobs)
 		jobs->store.ops->abort(jobs->store.self);
 		return error;
 	}
-	began = clock_ns();
+	began = time_now(CLOCK_MONOTONIC);
 	error = jobs->store.ops->commit(jobs->store.self);
 	jobs->commits++;
 	if (jobs->config.sync == WW_SYNC_ALWAYS) {
 		jobs->syncs++;
-		jobs->sync_ns += clock_ns() - began;
+		jobs->sync_ns += time_now(CLOCK_MONOTONIC) - began;
 	}
 	return error;
 }

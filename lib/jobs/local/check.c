@@ -138,8 +138,7 @@ static void check_counts(struct check *check)
 			tell(check, "the index of %s has %llu entries for %llu jobs", indices[i].name,
 			    (unsigned long long)pairs, (unsigned long long)indices[i].count);
 	}
-	HASH_ITER(hh, check->jobs->tubes, tube, after)
-	{
+	HASH_ITER(hh, check->jobs->tubes, tube, after) {
 		if (tube->waiting != check->waiting[tube->number] || tube->buried != check->buried_in[tube->number])
 			tell(check, "the tube %s counts %llu jobs and %llu buried ones, and has %llu and %llu",
 			    tube->name, (unsigned long long)tube->waiting, (unsigned long long)tube->buried,

@@ -1,6 +1,7 @@
 /* The end of a lease: finish, release, bury, or time that is up; and touch, which puts it off. */
 #include <string.h>
 
+#include "lib/base/random.h"
 #include "lib/jobs/local/local_internal.h"
 
 /* Store a job and let memory know it as it is stored. */
@@ -125,15 +126,6 @@ int ww_jobs_local_finish_many(struct ww_jobs *jobs, struct ww_job_end *ends, siz
 	return error;
 }
 
-static uint64_t next_random(struct jobs_local *jobs)
-{
-	uint64_t mixed = (jobs->random += UINT64_C(0x9e3779b97f4a7c15));
-
-	mixed = (mixed ^ mixed >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-	mixed = (mixed ^ mixed >> 27) * UINT64_C(0x94d049bb133111eb);
-	return mixed ^ mixed >> 31;
-}
-
 /* After so many tries: doubled with each, up to the greatest, less up to a quarter. */
 static uint64_t backoff_of(struct jobs_local *jobs, const struct job_record *record)
 {
@@ -143,7 +135,7 @@ static uint64_t backoff_of(struct jobs_local *jobs, const struct job_record *rec
 		delay *= 2;
 	if (delay > record->backoff_max && record->backoff_max)
 		delay = record->backoff_max;
-	return delay - (delay ? next_random(jobs) % (delay / 4 + 1) : 0);
+	return delay - (delay ? random_below(&jobs->random, delay / 4 + 1) : 0);
 }
 
 /* An attempt has failed: again after a delay, or never. Returns 1 if it is buried. */

@@ -207,8 +207,7 @@ static void plan_pause_end(struct jobs_local *jobs)
 	struct tube *tube;
 	struct tube *next;
 
-	HASH_ITER(hh, jobs->tubes, tube, next)
-	{
+	HASH_ITER(hh, jobs->tubes, tube, next) {
 		if (!tube->pause_ends)
 			continue;
 		if (tube->pause_ends > now) {

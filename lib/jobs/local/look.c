@@ -351,8 +351,7 @@ static int all_tubes(struct jobs_local *jobs, void *arguments)
 	struct tube *next;
 	int result = 0;
 
-	HASH_ITER(hh, jobs->tubes, tube, next)
-	{
+	HASH_ITER(hh, jobs->tubes, tube, next) {
 		if (tube->waiting + tube->buried == 0)
 			continue;
 		fill_tube(jobs, tube, &stats);
@@ -422,8 +421,7 @@ static int stats(struct jobs_local *jobs, void *arguments)
 	    .bytes = sizeof *jobs + jobs->bytes + ww_slab_bytes(&jobs->entries) + ww_table_bytes(&jobs->ids),
 	    .disk = jobs->store.ops->disk(jobs->store.self)};
 	memcpy(stats->late, jobs->lateness, sizeof stats->late);
-	HASH_ITER(hh, jobs->tubes, tube, next)
-	{
+	HASH_ITER(hh, jobs->tubes, tube, next) {
 		fill_tube(jobs, tube, &one);
 		add_tube(&stats->all, &one);
 		stats->tubes += tube->waiting + tube->buried != 0;

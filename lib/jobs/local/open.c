@@ -2,9 +2,9 @@
 #include "weekwheel/jobs.h"
 
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "lib/base/time.h"
 #include "lib/jobs/local/local_internal.h"
 
 int ww_jobs_config_default(struct ww_jobs_config *config)
@@ -67,19 +67,13 @@ static int is_sound(const struct ww_jobs_config *config)
 
 static int make_locks(struct jobs_local *jobs)
 {
-	pthread_condattr_t attributes;
-
 	if (pthread_mutex_init(&jobs->lock, NULL))
 		return WW_ESYSTEM;
 	if (pthread_cond_init(&jobs->idle, NULL)) {
 		pthread_mutex_destroy(&jobs->lock);
 		return WW_ESYSTEM;
 	}
-	pthread_condattr_init(&attributes);
-	pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-	int failed = pthread_cond_init(&jobs->ready_cond, &attributes);
-	pthread_condattr_destroy(&attributes);
-	if (failed) {
+	if (time_cond_init(&jobs->ready_cond)) {
 		pthread_cond_destroy(&jobs->idle);
 		pthread_mutex_destroy(&jobs->lock);
 		return WW_ESYSTEM;
@@ -208,7 +202,7 @@ int ww_jobs_open(struct ww_jobs **result, const struct ww_jobs_config *config)
 	jobs->config.allocator = allocator;
 	jobs->last = &jobs->first;
 	jobs->process = getpid();
-	jobs->random = (uint64_t)time(NULL) ^ (uint64_t)(uintptr_t)jobs;
+	jobs->random = time_now(CLOCK_REALTIME) ^ (uint64_t)(uintptr_t)jobs;
 	jobs->elapsed.jobs = jobs->wall.jobs = jobs;
 	ww_slab_init(&jobs->entries, sizeof(struct entry), allocator);
 	error = make_locks(jobs);

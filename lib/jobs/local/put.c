@@ -1,16 +1,8 @@
 /* Put, move, cancel. */
 #include <string.h>
-#include <time.h>
 
+#include "lib/base/time.h"
 #include "lib/jobs/local/local_internal.h"
-
-static uint64_t unix_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_REALTIME, &now);
-	return (uint64_t)now.tv_sec * WW_SECOND + (uint64_t)now.tv_nsec;
-}
 
 /* The due time and the delay that are meant by either. */
 static int due_of(struct jobs_local *jobs, uint64_t due, uint32_t flags, int wall, struct job_record *record)
@@ -44,7 +36,7 @@ static void fill(struct job_record *record, const struct ww_job_spec *spec)
 	*record = (struct job_record){.version = 1,
 	    .flags = spec->flags & WW_JOB_WALL,
 	    .priority = spec->priority,
-	    .created = unix_ns(),
+	    .created = time_now(CLOCK_REALTIME),
 	    .run = spec->run,
 	    .period = spec->period,
 	    .missed = spec->missed,

@@ -1,7 +1,7 @@
 /* Reserve: a job for whoever asks, and waiting for one. */
 #include <string.h>
-#include <time.h>
 
+#include "lib/base/time.h"
 #include "lib/jobs/body.h"
 #include "lib/jobs/local/local_internal.h"
 
@@ -259,15 +259,11 @@ static void on_wait_over(struct ww_driver *driver, const struct ww_firing *firin
 /* Wait until something may be ready, the time is over, or long enough to see whether the driver was stopped. */
 static void wait_a_while(struct jobs_local *jobs, const struct waiting *waiting, uint64_t seen)
 {
-	struct timespec until;
+	const uint64_t until = time_now(CLOCK_MONOTONIC) + LOOK_NS;
 
-	clock_gettime(CLOCK_MONOTONIC, &until);
-	until.tv_nsec += LOOK_NS;
-	until.tv_sec += until.tv_nsec / 1000000000;
-	until.tv_nsec %= 1000000000;
 	pthread_mutex_lock(&jobs->lock);
 	while (!waiting->over && jobs->readies == seen)
-		if (pthread_cond_timedwait(&jobs->ready_cond, &jobs->lock, &until))
+		if (time_wait(&jobs->ready_cond, &jobs->lock, until))
 			break;
 	pthread_mutex_unlock(&jobs->lock);
 }

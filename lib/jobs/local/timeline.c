@@ -1,8 +1,8 @@
 /* The two clocks of jobs, and what is read ahead of them. */
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
+#include "lib/base/time.h"
 #include "lib/jobs/local/local_internal.h"
 
 /* ---- Clocks */
@@ -19,14 +19,6 @@ uint64_t ww_jobs_time(const struct timeline *line)
 	if (line->driver)
 		(void)ww_driver_now(line->driver, &now);
 	return now + line->offset;
-}
-
-static uint64_t system_ns(clockid_t clock)
-{
-	struct timespec now;
-
-	clock_gettime(clock, &now);
-	return (uint64_t)now.tv_sec * WW_SECOND + (uint64_t)now.tv_nsec;
 }
 
 static void read_boot_id(unsigned char id[16])
@@ -51,7 +43,7 @@ static void read_boot_id(unsigned char id[16])
 static int is_real(const struct timeline *line)
 {
 	uint64_t now = ww_jobs_time(line) - line->offset;
-	uint64_t real = system_ns(CLOCK_BOOTTIME);
+	uint64_t real = time_now(CLOCK_BOOTTIME);
 
 	return now <= real && real - now < WW_SECOND;
 }
@@ -72,7 +64,7 @@ static int is_same_boot(const unsigned char one[16], const unsigned char other[1
 static void set_offset(struct jobs_local *jobs, int is_new)
 {
 	struct timeline *line = &jobs->elapsed;
-	uint64_t wall = system_ns(CLOCK_REALTIME);
+	uint64_t wall = time_now(CLOCK_REALTIME);
 	unsigned char boot_id[16];
 	uint64_t now = ww_jobs_time(line);
 	uint64_t then = jobs->meta.elapsed;
@@ -95,7 +87,7 @@ static void set_offset(struct jobs_local *jobs, int is_new)
 void ww_jobs_time_save(struct jobs_local *jobs)
 {
 	jobs->meta.elapsed = ww_jobs_time(&jobs->elapsed);
-	jobs->meta.wall = system_ns(CLOCK_REALTIME);
+	jobs->meta.wall = time_now(CLOCK_REALTIME);
 }
 
 int ww_jobs_time_open(struct jobs_local *jobs, int is_new)

@@ -209,7 +209,7 @@ void ww_jobs_tubes_close(struct jobs_local *jobs)
 	struct tube *next;
 
 	HASH_ITER(hh, jobs->tubes, tube, next)
-	free_tube(jobs, tube);
+		free_tube(jobs, tube);
 	ww_jobs_give(jobs, jobs->numbered, jobs->numbered_room * sizeof *jobs->numbered);
 }
 

@@ -1,8 +1,8 @@
 /* Bringing to stable storage what LMDB has written: at once, or now and then. */
 #include <errno.h>
 #include <string.h>
-#include <time.h>
 
+#include "lib/base/time.h"
 #include "lib/jobs/store/lmdb.h"
 
 int ww_store_lmdb_sync(struct lmdb *lmdb)
@@ -13,15 +13,12 @@ int ww_store_lmdb_sync(struct lmdb *lmdb)
 static void *sync_often(void *argument)
 {
 	struct lmdb *lmdb = argument;
-	struct timespec until;
+	uint64_t until = time_now(CLOCK_MONOTONIC);
 
 	pthread_mutex_lock(&lmdb->mutex);
-	clock_gettime(CLOCK_MONOTONIC, &until);
 	while (!lmdb->ended) {
-		uint64_t ns = (uint64_t)until.tv_nsec + lmdb->sync_ns;
-		until.tv_sec += (time_t)(ns / WW_SECOND);
-		until.tv_nsec = (long)(ns % WW_SECOND);
-		while (!lmdb->ended && pthread_cond_timedwait(&lmdb->wake, &lmdb->mutex, &until) != ETIMEDOUT)
+		until = time_add(until, lmdb->sync_ns);
+		while (!lmdb->ended && time_wait(&lmdb->wake, &lmdb->mutex, until) != ETIMEDOUT)
 			continue;
 		if (!lmdb->dirty)
 			continue;
@@ -40,13 +37,8 @@ static void *sync_often(void *argument)
 
 int ww_store_lmdb_sync_start(struct lmdb *lmdb, uint64_t sync_ns)
 {
-	pthread_condattr_t attributes;
-
 	pthread_mutex_init(&lmdb->mutex, NULL);
-	pthread_condattr_init(&attributes);
-	pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-	pthread_cond_init(&lmdb->wake, &attributes);
-	pthread_condattr_destroy(&attributes);
+	(void)time_cond_init(&lmdb->wake);
 	lmdb->sync_ns = sync_ns;
 	if (pthread_create(&lmdb->thread, NULL, sync_often, lmdb)) {
 		lmdb->sync_ns = 0;

@@ -9,6 +9,7 @@
  */
 #include <string.h>
 
+#include "lib/base/random.h"
 #include "lib/jobs/store/store.h"
 
 enum { LEVELS = 16, BRANCH = 4 };
@@ -61,8 +62,7 @@ static unsigned draw_levels(struct memory *memory)
 {
 	unsigned levels = 1;
 
-	memory->random = memory->random * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-	for (uint64_t bits = memory->random >> 24; levels < LEVELS && bits % BRANCH == 0; bits /= BRANCH)
+	for (uint64_t bits = random_next(&memory->random); levels < LEVELS && bits % BRANCH == 0; bits /= BRANCH)
 		levels++;
 	return levels;
 }

@@ -1,10 +1,22 @@
-/* Redis Cluster: which node has which slot. */
+/*
+ * Redis Cluster: which node has which slot.
+ *
+ * How the map stays true:
+ *   1. Opening a link asks a seed for INFO; if it is a cluster, CLUSTER SLOTS gives the whole map.
+ *   2. A call goes to the node of its key's slot.
+ *   3. "MOVED slot host:port" says that the slot is elsewhere for good. The link corrects this slot at once, sends the
+ *      call there, and marks the map stale, since more slots have probably moved.
+ *   4. "ASK slot host:port" says that the slot is on its way. The call goes there once, after an ASKING, and the map
+ *      stays as it is.
+ *   5. A slot that no node has and a broken connection also make the map stale.
+ *   6. The end of a round reads a stale map again, by one thread, from the first node that answers.
+ */
 #include <stdio.h>
 #include <string.h>
 
 #include "lib/redis/link/link_internal.h"
 
-/* Between two readings of the map. */
+/* ns between two readings of the map. */
 #define GAP UINT64_C(100000000)
 
 /* ---- Slots */
@@ -60,12 +72,22 @@ struct redis_node *ww_redis_cluster_route(struct redis_link *link, const char *k
 
 /* ---- Redirections: "MOVED 3999 host:port" */
 
+/* A node that a reply names. No host means that of the node that replied. */
+static struct redis_node *named_node_locked(
+    struct redis_link *link, const struct redis_node *from, const char *host, size_t length, unsigned port)
+{
+	if (length == 0) {
+		host = from->address.port ? from->address.host : "127.0.0.1";
+		length = strlen(host);
+	}
+	return ww_redis_node_find_locked(link, host, length, port);
+}
+
 struct redis_node *ww_redis_cluster_follow(struct redis_link *link, const struct redis_node *from, const char *text)
 {
 	const char *port_at = strrchr(text, ':');
 	struct redis_node *node;
 	const char *host;
-	size_t length;
 	unsigned slot, port;
 
 	if (!link->slots || !port_at || sscanf(port_at, ":%5u", &port) != 1 || port == 0 || port > 65535)
@@ -77,14 +99,8 @@ struct redis_node *ww_redis_cluster_follow(struct redis_link *link, const struct
 	if (!host || host > port_at)
 		return NULL;
 	host++;
-	length = (size_t)(port_at - host);
-	/* No host: that of the node that said so. */
-	if (length == 0) {
-		host = from->address.port ? from->address.host : "127.0.0.1";
-		length = strlen(host);
-	}
 	pthread_mutex_lock(&link->lock);
-	node = ww_redis_node_find_locked(link, host, length, port);
+	node = named_node_locked(link, from, host, (size_t)(port_at - host), port);
 	if (node && text[0] == 'M') {
 		link->slots[slot] = node;
 		node->has_slots = 1;
@@ -101,13 +117,12 @@ static int is_type(const struct redisReply *reply, int type, size_t elements)
 	return reply && reply->type == type && reply->elements >= elements;
 }
 
-/* The primary of an entry; *node NULL: its address is not known. */
+/* The primary of an entry; *node NULL: its address is unknown. */
 static int node_of_locked(
     struct redis_link *link, const struct redis_node *from, const struct redisReply *entry, struct redis_node **node)
 {
 	const struct redisReply *place;
 	const char *host;
-	size_t length;
 
 	if (!is_type(entry, REDIS_REPLY_ARRAY, 3) || !is_type(entry->element[0], REDIS_REPLY_INTEGER, 0) ||
 	    !is_type(entry->element[1], REDIS_REPLY_INTEGER, 0) || !is_type(entry->element[2], REDIS_REPLY_ARRAY, 2))
@@ -119,18 +134,14 @@ static int node_of_locked(
 	    place->element[1]->integer > 65535)
 		return WW_ECORRUPT;
 	host = place->element[0]->type == REDIS_REPLY_STRING ? place->element[0]->str : "";
-	length = strlen(host);
-	if (length == 0) {
-		host = from->address.port ? from->address.host : "127.0.0.1";
-		length = strlen(host);
-	}
 	*node = NULL;
 	if (strcmp(host, "?") == 0 || place->element[1]->integer == 0)
 		return WW_OK;
-	*node = ww_redis_node_find_locked(link, host, length, (unsigned)place->element[1]->integer);
+	*node = named_node_locked(link, from, host, strlen(host), (unsigned)place->element[1]->integer);
 	return *node ? WW_OK : WW_ENOMEM;
 }
 
+/* Check the whole map before the first change: an error leaves the old one. */
 static int read_map_locked(struct redis_link *link, const struct redis_node *from, const struct redisReply *map)
 {
 	struct redis_node *node;
@@ -157,17 +168,19 @@ static int read_map_locked(struct redis_link *link, const struct redis_node *fro
 
 /* ---- Asking */
 
-/* One command of the link's own. An answer that is an error is one here, too. */
-static int ask(struct redis_link *link, struct redis_node *node, uint64_t deadline, const char *one, const char *two,
-    struct redisReply **reply)
+/* Send one of the link's own commands, of two words. A reply that is an error counts as one. */
+static int ask(
+    struct redis_link *link, struct redis_node *node, uint64_t deadline, const char *command, struct redisReply **reply)
 {
-	const char *argv[2] = {one, two};
+	const char *space = strchr(command, ' ');
+	const char *argv[2] = {command, space + 1};
+	const size_t lengths[2] = {(size_t)(space - command), strlen(space + 1)};
 	struct redis_wire *wire;
 	int error = ww_redis_node_take(link, node, deadline, &wire);
 
 	if (error)
 		return error;
-	error = ww_redis_wire_append(wire, 2, argv, NULL);
+	error = ww_redis_wire_append(wire, 2, argv, lengths);
 	error = error ? error : ww_redis_wire_wait(wire, deadline, reply);
 	pthread_mutex_lock(&link->lock);
 	link->stats.commands++;
@@ -178,10 +191,7 @@ static int ask(struct redis_link *link, struct redis_node *node, uint64_t deadli
 	}
 	ww_redis_node_give(link, wire);
 	if (ww_redis_error_meaning(*reply, &error) != REDIS_IS_ANSWER) {
-		char place[REDIS_PLACE_MAX], text[200];
-		ww_redis_node_place(node, place);
-		ww_redis_error_copy(text, sizeof text, (*reply)->str, (*reply)->len);
-		ww_redis_link_complain(link, "Redis at %s answers %s %s: %s", place, one, two, text);
+		ww_redis_error_tell(link, node, command, *reply);
 		ww_redis_reply_free(*reply);
 	}
 	return error;
@@ -189,9 +199,9 @@ static int ask(struct redis_link *link, struct redis_node *node, uint64_t deadli
 
 static int refresh_from(struct redis_link *link, struct redis_node *node, uint64_t deadline)
 {
-	uint64_t soon = redis_now() + link->config.timeout / 4;
+	uint64_t soon = time_now(CLOCK_MONOTONIC) + link->config.timeout / 4;
 	struct redisReply *map;
-	int error = ask(link, node, soon < deadline ? soon : deadline, "CLUSTER", "SLOTS", &map);
+	int error = ask(link, node, soon < deadline ? soon : deadline, "CLUSTER SLOTS", &map);
 
 	if (error)
 		return error;
@@ -207,7 +217,7 @@ static int refresh_from(struct redis_link *link, struct redis_node *node, uint64
 	return error;
 }
 
-/* The node at that place of the table, if it has or has not failed last. */
+/* The node at that place of the table, if its last attempt did or did not fail. */
 static struct redis_node *node_at(struct redis_link *link, uint32_t at, int has_failed)
 {
 	struct redis_node *node = NULL;
@@ -219,13 +229,13 @@ static struct redis_node *node_at(struct redis_link *link, uint32_t at, int has_
 	return node;
 }
 
-/* Ask one after another, first those that are there. */
+/* Ask one node after another, those that work first. */
 static int refresh(struct redis_link *link, uint64_t deadline)
 {
 	int error = WW_EIO;
 
 	for (int has_failed = 0; has_failed < 2; has_failed++) {
-		for (uint32_t at = 0; at < REDIS_NODES_MAX && ww_redis_wire_left(deadline) > 0; at++) {
+		for (uint32_t at = 0; at < REDIS_NODES_MAX && time_left_ms(deadline) > 0; at++) {
 			struct redis_node *node = node_at(link, at, has_failed);
 			if (!node)
 				continue;
@@ -261,13 +271,11 @@ void ww_redis_cluster_refresh(struct redis_link *link, uint64_t deadline)
 
 static int begin_cluster(struct redis_link *link, uint64_t deadline)
 {
-	struct redis_node **slots = ww_redis_link_take(link, REDIS_SLOTS * sizeof *slots);
 	int error;
 
-	if (!slots)
+	link->slots = memory_take_zeroed(link->allocator, REDIS_SLOTS * sizeof *link->slots);
+	if (!link->slots)
 		return WW_ENOMEM;
-	memset(slots, 0, REDIS_SLOTS * sizeof *slots);
-	link->slots = slots;
 	error = refresh(link, deadline);
 	if (error)
 		return error;
@@ -286,7 +294,7 @@ int ww_redis_cluster_discover(struct redis_link *link, uint64_t deadline)
 	int is_cluster;
 
 	for (uint32_t i = 0; i < seeds && error; i++)
-		error = ask(link, link->nodes[i], deadline, "INFO", "cluster", &info);
+		error = ask(link, link->nodes[i], deadline, "INFO cluster", &info);
 	if (error)
 		return error;
 	is_cluster = info->type == REDIS_REPLY_STRING && strstr(info->str, "cluster_enabled:1") != NULL;

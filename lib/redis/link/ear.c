@@ -1,10 +1,18 @@
-/* An ear: one connection that is subscribed to a channel. */
+/*
+ * An ear: one connection that is subscribed to a channel.
+ *
+ * How it notices that it is deaf, since then messages are missed and somebody must ask instead:
+ *   1. A closed connection, an error or a reply that cannot be read ends it at once.
+ *   2. After a timeout without a word it sends PING; after one more without an answer it is lost.
+ *   3. A node that has lost its slots may have left the cluster, and passes on nothing: then it ends, too.
+ * The owner closes a lost ear and opens another, on the next node.
+ */
 #include <errno.h>
 #include <string.h>
 
 #include "lib/redis/link/link_internal.h"
 
-/* One that lived as long as the longest pause, or for this time, was not ended soon. */
+/* An ear that lived this many ns, or as long as the longest pause, was not cut off soon. */
 #define SETTLED UINT64_C(60000000000)
 
 struct redis_ear {
@@ -13,8 +21,8 @@ struct redis_ear {
 	struct redis_node *node;
 	uint64_t opened; /* by the link's clock */
 	uint64_t heard;  /* when something came last */
-	uint64_t pinged; /* when it was asked whether it is there; 0: it need not answer */
-	int error;       /* since it was lost */
+	uint64_t pinged; /* when the server was pinged; 0: no answer is due */
+	int error;       /* why it is lost */
 	int is_lost;     /* and that was counted */
 };
 
@@ -25,20 +33,19 @@ static int is_text(const struct redisReply *reply, const char *text)
 
 /* ---- Opening */
 
-static int subscribe(struct redis_link *link, struct redis_wire *wire, const char *channel, uint64_t deadline)
+static int subscribe(struct redis_ear *ear, struct redis_node *node, const char *channel, uint64_t deadline)
 {
 	const char *argv[2] = {"SUBSCRIBE", channel};
+	struct redis_link *link = ear->link;
 	struct redisReply *reply;
-	int error = ww_redis_wire_append(wire, 2, argv, NULL);
+	int error = ww_redis_wire_append(ear->wire, 2, argv, NULL);
 
-	error = error ? error : ww_redis_wire_wait(wire, deadline, &reply);
+	error = error ? error : ww_redis_wire_wait(ear->wire, deadline, &reply);
 	if (error)
 		return error;
 	if (reply->type == REDIS_REPLY_ERROR) {
-		char text[200];
 		(void)ww_redis_error_meaning(reply, &error);
-		ww_redis_error_copy(text, sizeof text, reply->str, reply->len);
-		ww_redis_link_complain(link, "Redis answers SUBSCRIBE: %s", text);
+		ww_redis_error_tell(link, node, "SUBSCRIBE", reply);
 	} else if (reply->type != REDIS_REPLY_ARRAY || reply->elements != 3 ||
 	           !is_text(reply->element[0], "subscribe")) {
 		ww_redis_link_complain(link, "Redis answers SUBSCRIBE with something else than a confirmation.");
@@ -63,7 +70,7 @@ static int may_try_locked(struct redis_link *link, const struct redis_node *node
 	return 0;
 }
 
-/* The next node after that of the last ear that may be asked. NULL: none is left, and *error. */
+/* The next node, after the last ear's, that may be asked. NULL: none is left, and *error says why. */
 static struct redis_node *next_node(struct redis_link *link, uint32_t *tried, int *error)
 {
 	struct redis_node *node = NULL;
@@ -85,20 +92,20 @@ static int open_at(struct redis_ear *ear, struct redis_node *node, const char *c
 
 	if (error)
 		return error;
-	error = subscribe(ear->link, ear->wire, channel, deadline);
+	error = subscribe(ear, node, channel, deadline);
 	if (error)
 		ww_redis_wire_close(ear->wire);
 	ear->node = node;
 	ear->opened = ww_redis_link_now(ear->link);
-	ear->heard = redis_now();
+	ear->heard = time_now(CLOCK_MONOTONIC);
 	return error;
 }
 
 int ww_redis_ear_open(struct redis_ear **ear, struct redis_link *link, const char *channel)
 {
-	struct redis_ear *made = ww_redis_link_take(link, sizeof *made);
+	struct redis_ear *made = memory_take(link->allocator, sizeof *made);
 	struct redis_node *node;
-	uint64_t deadline = redis_now() + link->config.timeout;
+	uint64_t deadline = time_now(CLOCK_MONOTONIC) + link->config.timeout;
 	uint32_t tried = 0;
 	int error = WW_EIO;
 
@@ -106,14 +113,14 @@ int ww_redis_ear_open(struct redis_ear **ear, struct redis_link *link, const cha
 		return WW_ENOMEM;
 	*made = (struct redis_ear){.link = link};
 	ww_redis_cluster_refresh(link, deadline);
-	while (ww_redis_wire_left(deadline) > 0 && (node = next_node(link, &tried, &error)) != NULL) {
+	while (time_left_ms(deadline) > 0 && (node = next_node(link, &tried, &error)) != NULL) {
 		error = open_at(made, node, channel, deadline);
 		if (!error) {
 			*ear = made;
 			return WW_OK;
 		}
 	}
-	ww_redis_link_give(link, made, sizeof *made);
+	memory_give(link->allocator, made, sizeof *made);
 	return error;
 }
 
@@ -122,12 +129,12 @@ void ww_redis_ear_close(struct redis_ear *ear)
 	if (!ear)
 		return;
 	ww_redis_wire_close(ear->wire);
-	ww_redis_link_give(ear->link, ear, sizeof *ear);
+	memory_give(ear->link->allocator, ear, sizeof *ear);
 }
 
 /* ---- Hearing */
 
-/* Hand out what has come. Returns the count of messages. */
+/* Hand out the messages that came. Returns how many. */
 static int hand_out(
     struct redis_ear *ear, void (*hear)(const char *message, size_t length, void *context), void *context)
 {
@@ -136,7 +143,7 @@ static int hand_out(
 	int result;
 
 	while ((result = ww_redis_wire_reply(ear->wire, &reply)) > 0) {
-		ear->heard = redis_now();
+		ear->heard = time_now(CLOCK_MONOTONIC);
 		ear->pinged = 0;
 		if (reply->type == REDIS_REPLY_ARRAY && reply->elements == 3 && is_text(reply->element[0], "message") &&
 		    reply->element[2]->type == REDIS_REPLY_STRING) {
@@ -153,7 +160,6 @@ static int hand_out(
 	return count;
 }
 
-/* A server that is gone without a word is found out by asking. */
 static int keep_alive(struct redis_ear *ear, uint64_t now)
 {
 	const char *ping = "PING";
@@ -167,7 +173,7 @@ static int keep_alive(struct redis_ear *ear, uint64_t now)
 	return ww_redis_wire_append(ear->wire, 1, &ping, NULL);
 }
 
-/* Returns how many ears in a row the node ended soon, with this one. */
+/* Returns how many ears in a row the node cut off soon, this one included. */
 static unsigned count_cuts(struct redis_ear *ear)
 {
 	struct redis_link *link = ear->link;
@@ -179,7 +185,7 @@ static unsigned count_cuts(struct redis_ear *ear)
 	pthread_mutex_lock(&link->lock);
 	cuts = lived >= SETTLED || lived >= link->config.backoff_max ? 1 : node->cuts + 1;
 	node->cuts = cuts;
-	/* One may be a restart. */
+	/* The first may be a restart. */
 	if (cuts > 1)
 		node->hear_at = now + ww_redis_node_pause_locked(link, cuts - 1);
 	pthread_mutex_unlock(&link->lock);
@@ -203,8 +209,7 @@ static int lose(struct redis_ear *ear)
 	return ear->error;
 }
 
-/* It may sit on a node that left the cluster, and hears nothing more there. */
-static int is_left(struct redis_ear *ear)
+static int has_left_cluster(struct redis_ear *ear)
 {
 	int has_slots;
 
@@ -214,7 +219,7 @@ static int is_left(struct redis_ear *ear)
 	return !has_slots;
 }
 
-/* Until something can be read: 1: of the wire, 0: of wake_fd or time is over. */
+/* Wait until the wire is readable (1), wake_fd is, or time is over (0), or something else is to be done (2). */
 static int wait_once(struct redis_ear *ear, int wake_fd, uint64_t deadline)
 {
 	struct pollfd polled[2] = {{.fd = ear->wire->context->fd, .events = POLLIN}, {.fd = wake_fd, .events = POLLIN}};
@@ -222,28 +227,27 @@ static int wait_once(struct redis_ear *ear, int wake_fd, uint64_t deadline)
 
 	if (!ww_redis_wire_is_sent(ear->wire))
 		polled[0].events |= POLLOUT;
-	if (poll(polled, 2, ww_redis_wire_left(next < deadline ? next + 1000000 : deadline)) < 0 && errno != EINTR)
+	if (poll(polled, 2, time_left_ms(next < deadline ? next + 1000000 : deadline)) < 0 && errno != EINTR)
 		return WW_EIO;
 	if (polled[0].revents & ~POLLOUT)
 		return 1;
-	return polled[1].revents ? 0 : redis_now() < deadline ? 2 : 0;
+	return polled[1].revents ? 0 : time_now(CLOCK_MONOTONIC) < deadline ? 2 : 0;
 }
 
 int ww_redis_ear_wait(struct redis_ear *ear, int wake_fd, uint64_t timeout,
     void (*hear)(const char *message, size_t length, void *context), void *context)
 {
-	uint64_t now = redis_now();
-	uint64_t deadline = timeout < UINT64_MAX - now ? now + timeout : UINT64_MAX;
+	uint64_t deadline = time_add(time_now(CLOCK_MONOTONIC), timeout);
 
 	for (;;) {
 		int count = ear->error ? 0 : hand_out(ear, hear, context);
 		int woken;
 		if (count > 0)
 			return count;
-		if (!ear->error && is_left(ear))
+		if (!ear->error && has_left_cluster(ear))
 			ear->error = WW_EIO;
 		if (!ear->error)
-			ear->error = keep_alive(ear, redis_now());
+			ear->error = keep_alive(ear, time_now(CLOCK_MONOTONIC));
 		if (!ear->error)
 			ear->error = ww_redis_wire_send(ear->wire);
 		if (ear->error)

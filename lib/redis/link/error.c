@@ -3,7 +3,7 @@
 
 #include "lib/redis/link/link_internal.h"
 
-/* The first word of an error, or what it begins with. */
+/* By how an error begins. */
 static const struct {
 	const char *begins;
 	enum redis_meaning meaning;
@@ -43,11 +43,22 @@ enum redis_meaning ww_redis_error_meaning(const struct redisReply *reply, int *e
 	return REDIS_IS_ERROR;
 }
 
-void ww_redis_error_copy(char *to, size_t size, const char *text, size_t length)
+void ww_redis_error_copy(char *to, size_t size, const struct redisReply *reply)
 {
-	size_t count = length < size ? length : size - 1;
+	size_t count = reply->len < size ? reply->len : size - 1;
 
 	for (size_t i = 0; i < count; i++)
-		to[i] = (unsigned char)text[i] < ' ' || text[i] == 0x7f ? '?' : text[i];
+		to[i] = (unsigned char)reply->str[i] < ' ' || reply->str[i] == 0x7f ? '?' : reply->str[i];
 	to[count] = '\0';
+}
+
+void ww_redis_error_tell(
+    struct redis_link *link, const struct redis_node *node, const char *command, const struct redisReply *reply)
+{
+	char place[REDIS_PLACE_MAX];
+	char text[200];
+
+	ww_redis_node_place(node, place);
+	ww_redis_error_copy(text, sizeof text, reply);
+	ww_redis_link_complain(link, "Redis at %s answers %s: %s", place, command, text);
 }

@@ -1,4 +1,5 @@
-/* Sending and receiving of a round, on all nodes side by side. */
+/* Step 3 of a round (redis_link_run.c): sending and receiving on all nodes side by side. */
+#include <poll.h>
 #include <stdio.h>
 
 #include "lib/redis/link/run.h"
@@ -8,8 +9,11 @@ static int is_error(const struct redisReply *reply)
 	return reply->type == REDIS_REPLY_ERROR;
 }
 
-/* A reply that came: of what goes before a call, only an error is of interest, if the call itself fails. */
-static void take_reply(struct run *run, struct group *group, struct redisReply *reply)
+/*
+ * Take the next reply of a group. Replies to an ASKING or a SCRIPT LOAD come before that of their call. The first error
+ * among them is kept in place of the call's own error, which it caused.
+ */
+static void take_reply(struct link_run *run, struct node_calls *group, struct redisReply *reply)
 {
 	size_t i = group->head;
 	struct errand *errand = &run->errands[i];
@@ -32,7 +36,7 @@ static void take_reply(struct run *run, struct group *group, struct redisReply *
 	group->head = errand->next;
 }
 
-static void take_replies(struct run *run, struct group *group)
+static void take_replies(struct link_run *run, struct node_calls *group)
 {
 	struct redisReply *reply;
 	int result = 0;
@@ -47,13 +51,13 @@ static void take_replies(struct run *run, struct group *group)
 		group->error = result;
 }
 
-static void step(struct run *run, struct group *group, short events)
+static void step(struct link_run *run, struct node_calls *group, short events)
 {
 	int error = WW_OK;
 
 	if (events & ~POLLOUT) {
 		error = ww_redis_wire_receive(group->wire);
-		/* What came before the end is good. */
+		/* What came before the connection broke is good. */
 		take_replies(run, group);
 	}
 	if (!error && !group->error && group->head != REDIS_NO_CALL && events & POLLOUT)
@@ -62,10 +66,10 @@ static void step(struct run *run, struct group *group, short events)
 		group->error = error;
 }
 
-static void fall_silent(struct run *run)
+static void fall_silent(struct link_run *run)
 {
 	for (size_t g = 0; g < run->group_count; g++) {
-		struct group *group = &run->groups[g];
+		struct node_calls *group = &run->groups[g];
 		if (group->error || group->head == REDIS_NO_CALL)
 			continue;
 		group->error = WW_EIO;
@@ -74,14 +78,14 @@ static void fall_silent(struct run *run)
 	}
 }
 
-void ww_redis_exchange(struct run *run)
+void ww_redis_exchange(struct link_run *run)
 {
 	for (;;) {
 		size_t open = 0;
 		int ready;
-		int left = ww_redis_wire_left(run->deadline);
+		int left = time_left_ms(run->deadline);
 		for (size_t g = 0; g < run->group_count; g++) {
-			struct group *group = &run->groups[g];
+			struct node_calls *group = &run->groups[g];
 			int is_open = !group->error && group->head != REDIS_NO_CALL;
 			open += is_open != 0;
 			run->polled[g] =
@@ -92,7 +96,7 @@ void ww_redis_exchange(struct run *run)
 		if (open == 0)
 			return;
 		ready = poll(run->polled, run->group_count, left);
-		/* What has come by now counts, however late this thread looks. */
+		/* A reply that came in time counts, even if this thread looks late. */
 		if (ready == 0 && left == 0) {
 			fall_silent(run);
 			return;

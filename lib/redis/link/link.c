@@ -1,4 +1,4 @@
-/* Opening and closing a link, and what it says. */
+/* Opening and closing a link, its reports and statistics. */
 #include "lib/redis/link/link.h"
 
 #include <stdarg.h>
@@ -20,21 +20,10 @@ void ww_redis_link_config_default(struct redis_link_config *config)
 
 uint64_t ww_redis_link_now(struct redis_link *link)
 {
-	return link->config.now ? link->config.now(link->config.context) : redis_now();
+	return link->config.now ? link->config.now(link->config.context) : time_now(CLOCK_MONOTONIC);
 }
 
-void *ww_redis_link_take(struct redis_link *link, size_t size)
-{
-	return link->allocator->allocate(link->allocator->user, size);
-}
-
-void ww_redis_link_give(struct redis_link *link, void *block, size_t size)
-{
-	if (block)
-		link->allocator->free(link->allocator->user, block, size);
-}
-
-/* ---- What a person should know */
+/* ---- Reports */
 
 void ww_redis_link_say(struct redis_link *link, const char *format, ...)
 {
@@ -72,16 +61,6 @@ void ww_redis_link_complain(struct redis_link *link, const char *format, ...)
 		link->config.report(sentence, link->config.context);
 }
 
-int ww_redis_link_unexpected(struct redis_link *link, const struct redis_call *call, const char *wanted)
-{
-	ww_redis_link_complain(link, "Redis answers %s with something else than %s.",
-	    call->script     ? call->script->name
-	    : call->argc > 0 ? call->argv[0]
-	                     : "a call",
-	    wanted);
-	return WW_ECORRUPT;
-}
-
 /* ---- Life */
 
 static int add_seeds(struct redis_link *link)
@@ -96,21 +75,12 @@ static int add_seeds(struct redis_link *link)
 
 static int make_locks(struct redis_link *link)
 {
-	pthread_condattr_t attributes;
-	int error;
-
 	if (pthread_mutex_init(&link->lock, NULL))
 		return WW_ESYSTEM;
-	if (pthread_condattr_init(&attributes)) {
-		pthread_mutex_destroy(&link->lock);
-		return WW_ESYSTEM;
-	}
-	error = pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
-	error = error ? error : pthread_cond_init(&link->freed, &attributes);
-	pthread_condattr_destroy(&attributes);
-	if (error)
-		pthread_mutex_destroy(&link->lock);
-	return error ? WW_ESYSTEM : WW_OK;
+	if (!time_cond_init(&link->freed))
+		return WW_OK;
+	pthread_mutex_destroy(&link->lock);
+	return WW_ESYSTEM;
 }
 
 static int check(const struct redis_link_config *config)
@@ -118,6 +88,13 @@ static int check(const struct redis_link_config *config)
 	if (!config->allocator || config->timeout == 0 || config->connections == 0 || config->reply_max < 1024)
 		return WW_EINVAL;
 	return config->timeout > UINT64_MAX / 4 || config->backoff_max > UINT64_MAX / 4 ? WW_EINVAL : WW_OK;
+}
+
+int ww_redis_link_check_url(const char *url, const char **why)
+{
+	struct redis_url parts;
+
+	return ww_redis_url_parse(&parts, url, why);
 }
 
 int ww_redis_link_open(struct redis_link **link, const struct redis_link_config *config)
@@ -128,25 +105,24 @@ int ww_redis_link_open(struct redis_link **link, const struct redis_link_config 
 
 	if (error)
 		return error;
-	made = config->allocator->allocate(config->allocator->user, sizeof *made);
+	made = memory_take_zeroed(config->allocator, sizeof *made);
 	if (!made)
 		return WW_ENOMEM;
-	memset(made, 0, sizeof *made);
 	made->allocator = config->allocator;
 	made->config = *config;
 	made->config.url = NULL;
-	made->random = redis_now() ^ (uint64_t)(uintptr_t)made;
+	made->random = time_now(CLOCK_MONOTONIC) ^ (uint64_t)(uintptr_t)made;
 	error = ww_redis_url_parse(&made->url, config->url, &why);
 	if (error)
 		ww_redis_link_say(made, "%s", why);
 	error = error ? error : make_locks(made);
 	if (error) {
-		ww_redis_link_give(made, made, sizeof *made);
+		memory_give(made->allocator, made, sizeof *made);
 		return error;
 	}
 	error = add_seeds(made);
 	if (!error)
-		error = ww_redis_cluster_discover(made, redis_now() + made->config.timeout);
+		error = ww_redis_cluster_discover(made, time_now(CLOCK_MONOTONIC) + made->config.timeout);
 	if (error)
 		ww_redis_link_close(made);
 	else
@@ -159,10 +135,10 @@ void ww_redis_link_close(struct redis_link *link)
 	if (!link)
 		return;
 	ww_redis_node_close_all(link);
-	ww_redis_link_give(link, link->slots, REDIS_SLOTS * sizeof *link->slots);
+	memory_give(link->allocator, link->slots, REDIS_SLOTS * sizeof *link->slots);
 	pthread_cond_destroy(&link->freed);
 	pthread_mutex_destroy(&link->lock);
-	ww_redis_link_give(link, link, sizeof *link);
+	memory_give(link->allocator, link, sizeof *link);
 }
 
 void ww_redis_link_stats(struct redis_link *link, struct redis_link_stats *stats)

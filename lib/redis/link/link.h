@@ -2,17 +2,17 @@
 #define LIB_REDIS_LINK_LINK_H
 
 /*
- * The link to Redis: connections to one server or to a cluster, and calls that go over them.
+ * The link to Redis: connections to one server or a cluster, and the calls that go over them. This is the one header
+ * that code outside the link includes.
  *
- * A run takes any number of calls: they are grouped by the node that has their key, sent to all nodes, and only then
- * are replies read, so that a run takes one round trip however many calls and nodes it has. What a node says about
- * where a key lives, what it has forgotten or that it is not ready is dealt with here; see the errors of
- * ww_redis_link_run.
+ * A run takes any number of calls. It groups them by the node that has their key, sends to all nodes, and only then
+ * reads replies: a run takes one round trip, however many calls and nodes it has. The link itself handles a node that
+ * redirects, has forgotten a script or is not ready; see the errors of ww_redis_link_run.
  *
  * Threads: any number may use a link at once; an ear belongs to one thread at a time. Not across a fork.
  * Errors: 0 or positive, or a negative WW_E* of error.h. Nothing aborts the process, and no signal is raised.
- * Time: a run, an open and an ear's open end after the configured timeout at the latest, whatever the server does, but
- * for the time that the system takes to resolve a host's name.
+ * Time: a run, an open and an ear's open end after the configured timeout at the latest, whatever the server does. The
+ * time that the system takes to resolve a host's name comes on top.
  */
 
 #include <stddef.h>
@@ -27,10 +27,10 @@ struct redis_script {
 	const char *name;
 	const char *text;
 	size_t length;
-	char sha[41]; /* SHA-1 of the text, in lower case: by that name a server knows the script */
+	char sha[41]; /* SHA-1 of the text in lower case, the server's name for the script */
 };
 
-/* It is harmless to do this twice: it is repeated if the connection broke after it was sent. */
+/* Doing this twice is harmless: repeat it if the connection breaks after it was sent. */
 #define REDIS_CALL_AGAIN 1U
 
 /* One script call or command. */
@@ -38,8 +38,8 @@ struct redis_call {
 	const struct redis_script *script; /* NULL: a plain command, argv[0] is its name */
 	const char *key; /* KEYS[1] of a script; its hash tag decides the node. NULL: any node, no KEYS */
 	/*
-	 * KEYS[2], of the same tag, or NULL. A script that works on more keys than it names names two of which one is
-	 * never there: while their slot moves and each node has a part of the keys, no node runs it, and it is later
+	 * KEYS[2], of the same tag, or NULL. A script that works on keys it does not name gives two, one of which never
+	 * exists. While their slot moves, no node has both, so none runs the script on half of the keys; the call waits
 	 * (WW_EAGAIN).
 	 */
 	const char *also;
@@ -47,26 +47,25 @@ struct redis_call {
 	const char *const *argv; /* ARGV, or the command */
 	const size_t *lengths;   /* of each; NULL: they end with a NUL */
 	unsigned flags;
-	struct redisReply *reply; /* not NULL only after an answer: freed by ww_redis_link_free, never by hiredis */
+	struct redisReply *reply; /* NULL before an answer. ww_redis_link_free frees it, never hiredis */
 	int error;                /* WW_OK, or why there is no answer */
 };
 
 #define REDIS_ARGS_MAX (1000 * 1000)
 
 struct redis_link_config {
-	const char *url;                      /* see redis_url.h; copied */
-	uint64_t timeout;                     /* ns, of a run with all that it has to repeat */
-	uint64_t backoff_max;                 /* ns, between attempts to reach a server that is not there */
+	const char *url;                      /* copied */
+	uint64_t timeout;                     /* ns, of a run with all its repetitions */
+	uint64_t backoff_max;                 /* ns, between attempts to reach a lost server */
 	unsigned connections;                 /* at most, to one node; 1 or more */
 	size_t reply_max;                     /* bytes of memory that one reply may take */
-	const struct ww_allocator *allocator; /* of links, ears and replies; hiredis has malloc */
+	const struct ww_allocator *allocator; /* of links, ears and replies; hiredis uses malloc */
 	/*
-	 * What a person should know, in a sentence: a server lost or back, and answers that end as WW_EDENIED or
-	 * WW_ECORRUPT. Called in any thread that uses the link, by several at once, without a lock; it may not use the
-	 * link. NULL: nobody.
+	 * Takes a sentence for people: a server lost or back, and answers that end as WW_EDENIED or WW_ECORRUPT. Any
+	 * thread that uses the link calls it, several at once, without a lock. It may not use the link. NULL: nobody.
 	 */
 	void (*report)(const char *sentence, void *context);
-	/* The time by which backing off counts, ns, never backwards. NULL: the system's. For tests. */
+	/* The time for backing off, ns, never backwards. NULL: the system's. For tests. */
 	uint64_t (*now)(void *context);
 	void *context; /* of both */
 };
@@ -75,10 +74,16 @@ struct redis_link_config {
 void ww_redis_link_config_default(struct redis_link_config *config);
 
 /*
- * Connect, and find out whether it is a cluster. The allocator and the context must outlive the link.
- * Errors: WW_EINVAL: a value out of range, or a url that is none, has a db that the server lacks, or several hosts that
- * are no cluster. WW_EIO: no host answers. WW_EDENIED: the password or the rights are not enough. WW_EAGAIN: a cluster
- * that has no slots yet. WW_ECORRUPT: what answers is no Redis. WW_ENOMEM. WW_ESYSTEM: no mutex. Each was reported.
+ * Whether a url has the right form. Errors: WW_EINVAL: *why is a constant sentence that says what is wrong and never
+ * contains the password.
+ */
+int ww_redis_link_check_url(const char *url, const char **why);
+
+/*
+ * Connect, and find out whether this is a cluster. The allocator and the context must outlive the link.
+ * Errors: WW_EINVAL: a value out of range, a malformed url, a db that the server lacks, or several hosts that are no
+ * cluster. WW_EIO: no host answers. WW_EDENIED: wrong password or missing rights. WW_EAGAIN: the cluster has no slots
+ * yet. WW_ECORRUPT: the server is no Redis. WW_ENOMEM. WW_ESYSTEM: no mutex. Each is reported.
  */
 int ww_redis_link_open(struct redis_link **link, const struct redis_link_config *config);
 
@@ -86,38 +91,41 @@ int ww_redis_link_open(struct redis_link **link, const struct redis_link_config 
 void ww_redis_link_close(struct redis_link *link);
 
 /*
- * Do all calls. Returns WW_OK if each was answered, or else the error of the first that was not; those that were have
- * their reply all the same. The calls of a run may happen in any order: one that rests on another belongs into a later
- * run. reply and error need not be set before; what they hold afterwards is to be given to ww_redis_link_free.
+ * Do all calls. Returns WW_OK if each was answered, otherwise the error of the first that was not; the answered ones
+ * have their reply in any case. The calls of a run may happen in any order: one that depends on another belongs in a
+ * later run. reply and error need no value before; afterwards the caller gives them to ww_redis_link_free.
  *
- * Errors, of a call: WW_EINVAL: no script or command, or too many arguments. WW_EIO: no connection, which is said at
- * once while it is too soon to try again: it has not happened; or the connection broke or said nothing for the timeout
- * after it was sent: it may have happened. WW_EAGAIN: the server was loading, electing or busy for the whole timeout,
- * or all connections in use: it has not happened. WW_EFULL: Redis's memory, or its disk: not happened. WW_EDENIED: no
- * rights, or the server is a replica: not happened. WW_ECORRUPT: an error that is not known, or no Redis's reply.
- * WW_ENOMEM.
+ * Errors of a call, with what is known about its effect:
+ *   WW_EINVAL    no script or command, or too many arguments
+ *   WW_EIO       no connection (at once, while it is too soon to try again): it has not happened. Or the connection
+ *                broke, or was silent for the timeout, after the call was sent: it may have happened
+ *   WW_EAGAIN    the server was loading, electing or busy, or all connections were in use, for the whole timeout: it has
+ *                not happened
+ *   WW_EFULL     Redis's memory or disk is full: it has not happened
+ *   WW_EDENIED   missing rights, or the server is a replica: it has not happened
+ *   WW_ECORRUPT  an unknown error, or a reply that is not Redis's
+ *   WW_ENOMEM
  */
 int ww_redis_link_run(struct redis_link *link, struct redis_call *calls, size_t count);
 
 /* Free the replies and set them to NULL. */
 void ww_redis_link_free(struct redis_call *calls, size_t count);
 
-/* Report that a call's reply is not what was wanted ("an array of 3"), and return WW_ECORRUPT. */
-int ww_redis_link_unexpected(struct redis_link *link, const struct redis_call *call, const char *wanted);
-
-/* Report a sentence, but none that was reported so within the last minute and was the last. */
+/* Report a sentence. */
+void ww_redis_link_say(struct redis_link *link, const char *format, ...) __attribute__((format(printf, 2, 3)));
+/* Report a sentence, unless the last one within a minute was the same. */
 void ww_redis_link_complain(struct redis_link *link, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 struct redis_link_stats {
-	uint64_t commands;     /* sent, those of the link itself too */
-	uint64_t round_trips;  /* of runs: one for all nodes */
+	uint64_t commands;     /* sent, including the link's own */
+	uint64_t round_trips;  /* of runs; all nodes together count as one */
 	uint64_t connections;  /* made in all */
 	uint64_t failures;     /* attempts to connect that failed, and connections that broke */
 	uint64_t redirections; /* MOVED and ASK */
 	uint64_t loads;        /* of scripts */
 	uint64_t refreshes;    /* of the map of slots */
-	uint32_t nodes;        /* that have slots; 1: a single server */
-	uint32_t open;         /* connections now, without those of ears */
+	uint32_t nodes;        /* with slots; 1: a single server */
+	uint32_t open;         /* connections now, not counting ears */
 	int is_cluster;
 };
 
@@ -129,22 +137,22 @@ uint32_t ww_redis_link_nodes(struct redis_link *link);
 /* The slot of a key in a cluster, 0 to 16383. Pure. */
 unsigned ww_redis_link_slot(const char *key, size_t length);
 
-/* An ear hears the messages of one channel, from one node; in a cluster each node has all messages. */
+/* An ear hears the messages of one channel from one node; every node of a cluster passes on all messages. */
 struct redis_ear;
 
 /*
- * Subscribe, on another node of a cluster than the last time. Returns after the server has confirmed it: no message
- * that is published afterwards is missed while the ear lives.
- * Errors: as ww_redis_link_run, of nodes all of which fail. WW_EIO, at once: it is too soon, since the ears before were
- * lost soon after they were opened.
+ * Subscribe; in a cluster, on the node after the last ear's. Returns after the server has confirmed: the ear misses no
+ * message published from then on while it lives.
+ * Errors: as ww_redis_link_run, when all nodes fail. WW_EIO at once: the last ears were lost soon after they were
+ * opened, and it is too soon for the next.
  */
 int ww_redis_ear_open(struct redis_ear **ear, struct redis_link *link, const char *channel);
 
 /*
- * Wait for messages, and call with each that has come. Returns how many came; 0 after so many nanoseconds, or when
- * wake_fd can be read, which stays to be read (-1: none). message is valid during the call, which may use the link but
- * not the ear.
- * Errors: WW_EIO: lost, also when the server said nothing for twice the timeout, though it is asked in between;
+ * Wait for messages, and call `hear` with each. Returns how many came; 0 after `timeout` ns, or when wake_fd becomes
+ * readable, which is left unread (-1: none). A message is valid during the call, which may use the link but not the
+ * ear.
+ * Errors: WW_EIO: the ear is lost, or the server was silent for twice the timeout although it was pinged in between;
  * messages may have been missed. Close the ear and open another. WW_ECORRUPT, WW_ENOMEM: likewise.
  */
 int ww_redis_ear_wait(struct redis_ear *ear, int wake_fd, uint64_t timeout,

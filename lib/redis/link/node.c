@@ -1,10 +1,11 @@
-/* The nodes of a link: their pools of connections, and when one that is not there is asked again. */
+/* The nodes of a link: their pools of connections, and backing off from a lost one (see redis_link_internal.h). */
 #include <stdio.h>
 #include <string.h>
 
+#include "lib/base/random.h"
 #include "lib/redis/link/link_internal.h"
 
-/* The first pause. */
+/* ns of the first pause. */
 #define BACKOFF UINT64_C(50000000)
 
 void ww_redis_node_place(const struct redis_node *node, char place[REDIS_PLACE_MAX])
@@ -29,12 +30,12 @@ static int grow(struct redis_link *link)
 		return WW_OK;
 	if (link->count >= REDIS_NODES_MAX)
 		return WW_ENOMEM;
-	nodes = ww_redis_link_take(link, room * sizeof *nodes);
+	nodes = memory_take(link->allocator, room * sizeof *nodes);
 	if (!nodes)
 		return WW_ENOMEM;
 	if (link->count > 0)
 		memcpy(nodes, link->nodes, link->count * sizeof *nodes);
-	ww_redis_link_give(link, link->nodes, link->room * sizeof *nodes);
+	memory_give(link->allocator, link->nodes, link->room * sizeof *nodes);
 	link->nodes = nodes;
 	link->room = room;
 	return WW_OK;
@@ -54,7 +55,7 @@ struct redis_node *ww_redis_node_find_locked(struct redis_link *link, const char
 	}
 	if (grow(link))
 		return NULL;
-	node = ww_redis_link_take(link, sizeof *node);
+	node = memory_take(link->allocator, sizeof *node);
 	if (!node)
 		return NULL;
 	*node = (struct redis_node){.index = link->count, .address.port = port};
@@ -65,25 +66,17 @@ struct redis_node *ww_redis_node_find_locked(struct redis_link *link, const char
 
 /* ---- Backing off */
 
-/* Between half of the pause and the whole, so that processes that lost a server together do not come back together. */
+/* Between half the pause and all of it: processes that lost a server together do not come back together. */
 uint64_t ww_redis_node_pause_locked(struct redis_link *link, unsigned failures)
 {
 	uint64_t pause = failures > 16 ? UINT64_MAX : BACKOFF << (failures - 1);
 
 	if (pause > link->config.backoff_max)
 		pause = link->config.backoff_max;
-	link->random = link->random * UINT64_C(6364136223846793005) + 1442695040888963407;
-	return pause - (uint64_t)((double)(pause / 2) * (double)(link->random >> 33) / 2147483648.0);
+	return pause - random_below(&link->random, pause / 2 + 1);
 }
 
-static void fail_locked(struct redis_link *link, struct redis_node *node, int error)
-{
-	node->failures++;
-	node->error = error;
-	node->retry_at = ww_redis_link_now(link) + ww_redis_node_pause_locked(link, node->failures);
-}
-
-/* Close the connections, and have none of them in the pool. */
+/* Close a list of connections of one node, and take them out of its count. */
 static void close_wires(struct redis_link *link, struct redis_wire *wires)
 {
 	unsigned count = 0;
@@ -108,7 +101,7 @@ static void say_lost(struct redis_link *link, const struct redis_node *node, int
 {
 	char place[REDIS_PLACE_MAX];
 	size_t length = strlen(why);
-	/* Some sentences of Redis are ended already. */
+	/* Some sentences of Redis already have their full stop. */
 	const char *end = length > 0 && strchr(".?", why[length - 1]) ? "" : ".";
 
 	ww_redis_node_place(node, place);
@@ -118,13 +111,15 @@ static void say_lost(struct redis_link *link, const struct redis_node *node, int
 		ww_redis_link_say(link, "Redis at %s cannot be reached: %s%s", place, why, end);
 }
 
-/* The attempt failed, or the node has fallen silent. */
+/* The attempt failed, or the node fell silent. */
 static void note_failure(struct redis_link *link, struct redis_node *node, int error, const char *why)
 {
 	int was_lost;
 
 	pthread_mutex_lock(&link->lock);
-	fail_locked(link, node, error);
+	node->failures++;
+	node->error = error;
+	node->retry_at = ww_redis_link_now(link) + ww_redis_node_pause_locked(link, node->failures);
 	was_lost = node->is_lost;
 	node->is_lost = 1;
 	link->is_stale = 1;
@@ -151,31 +146,15 @@ static void note_success(struct redis_link *link, struct redis_node *node)
 
 /* ---- Connecting */
 
-static int append_hello(struct redis_link *link, struct redis_wire *wire, int *count)
-{
-	const char *auth[3] = {"AUTH", link->url.user, link->url.password};
-	const char *auth_default[2] = {"AUTH", link->url.password};
-	const char *ping = "PING";
-	char db[16];
-	const char *select[2] = {"SELECT", db};
-	int error = WW_OK;
+/* A command that a new connection begins with, and the error when Redis refuses it. */
+struct hello {
+	size_t argc;
+	const char *argv[3];
+	int refusal; /* 0: forbidding it is harmless */
+};
 
-	*count = 1;
-	if (link->url.has_password) {
-		error = link->url.user[0] ? ww_redis_wire_append(wire, 3, auth, NULL)
-		                          : ww_redis_wire_append(wire, 2, auth_default, NULL);
-		++*count;
-	}
-	if (!error && link->url.db > 0) {
-		(void)snprintf(db, sizeof db, "%u", link->url.db);
-		error = ww_redis_wire_append(wire, 2, select, NULL);
-		++*count;
-	}
-	return error ? error : ww_redis_wire_append(wire, 1, &ping, NULL);
-}
-
-/* What an answer to AUTH (step 0), SELECT (1) or PING (2) makes of the connection. */
-static int judge_hello(struct redis_wire *wire, const struct redisReply *reply, int step)
+/* Whether the reply to a hello leaves a usable connection. */
+static int judge_hello(struct redis_wire *wire, const struct redisReply *reply, int refusal)
 {
 	int error;
 
@@ -183,33 +162,39 @@ static int judge_hello(struct redis_wire *wire, const struct redisReply *reply, 
 		(void)snprintf(wire->why, sizeof wire->why, "it answers otherwise than Redis does");
 		return WW_ECORRUPT;
 	}
-	/* That it is not ready is an answer. Nor need it permit a PING. */
+	/* A server that is not ready is one all the same, and so is one that forbids PING. */
 	if (ww_redis_error_meaning(reply, &error) == REDIS_IS_LATER && strncmp(reply->str, "ERR ", 4) != 0)
 		return WW_OK;
-	if (step == 2 && reply->type == REDIS_REPLY_ERROR && strncmp(reply->str, "NOPERM ", 7) == 0)
+	if (!refusal && reply->type == REDIS_REPLY_ERROR && strncmp(reply->str, "NOPERM ", 7) == 0)
 		return WW_OK;
-	ww_redis_error_copy(wire->why, sizeof wire->why, reply->str, reply->len);
-	if (error == WW_ECORRUPT && step < 2)
-		return step == 0 ? WW_EDENIED : WW_EINVAL;
-	return error;
+	ww_redis_error_copy(wire->why, sizeof wire->why, reply);
+	return error == WW_ECORRUPT && refusal ? refusal : error;
 }
 
 static int greet(struct redis_link *link, struct redis_wire *wire, uint64_t deadline)
 {
-	int steps[3] = {0, 1, 2};
+	const struct redis_url *url = &link->url;
+	struct hello hellos[3];
 	struct redisReply *reply;
-	int count;
-	int error = append_hello(link, wire, &count);
+	char db[16];
+	int count = 0;
+	int error = WW_OK;
 
-	if (!link->url.has_password)
-		steps[0] = link->url.db > 0 ? 1 : 2;
-	if (!link->url.has_password || link->url.db == 0)
-		steps[1] = 2;
+	(void)snprintf(db, sizeof db, "%u", url->db);
+	if (url->has_password && url->user[0])
+		hellos[count++] = (struct hello){3, {"AUTH", url->user, url->password}, WW_EDENIED};
+	else if (url->has_password)
+		hellos[count++] = (struct hello){2, {"AUTH", url->password}, WW_EDENIED};
+	if (url->db > 0)
+		hellos[count++] = (struct hello){2, {"SELECT", db}, WW_EINVAL};
+	hellos[count++] = (struct hello){1, {"PING"}, WW_OK};
+	for (int i = 0; i < count && !error; i++)
+		error = ww_redis_wire_append(wire, hellos[i].argc, hellos[i].argv, NULL);
 	for (int i = 0; i < count && !error; i++) {
 		error = ww_redis_wire_wait(wire, deadline, &reply);
 		if (error)
 			break;
-		error = judge_hello(wire, reply, steps[i]);
+		error = judge_hello(wire, reply, hellos[i].refusal);
 		ww_redis_reply_free(reply);
 	}
 	return error;
@@ -217,7 +202,7 @@ static int greet(struct redis_link *link, struct redis_wire *wire, uint64_t dead
 
 static uint64_t half_way(uint64_t deadline)
 {
-	uint64_t now = redis_now();
+	uint64_t now = time_now(CLOCK_MONOTONIC);
 
 	return now < deadline ? now + (deadline - now) / 2 : deadline;
 }
@@ -228,7 +213,7 @@ int ww_redis_node_connect(struct redis_link *link, struct redis_node *node, uint
 	char why[160];
 	int error;
 
-	/* Whoever waits for other nodes too has time left for them. */
+	/* A run that needs other nodes, too, has time left for them. */
 	deadline = half_way(deadline);
 	error = ww_redis_wire_connect(wire, &node->address, &budget, deadline, why, sizeof why);
 	if (!error) {
@@ -253,14 +238,7 @@ int ww_redis_node_connect(struct redis_link *link, struct redis_node *node, uint
 
 /* ---- The pool */
 
-static void wait_freed_locked(struct redis_link *link, uint64_t deadline)
-{
-	struct timespec until = {.tv_sec = (time_t)(deadline / 1000000000), .tv_nsec = (long)(deadline % 1000000000)};
-
-	(void)pthread_cond_timedwait(&link->freed, &link->lock, &until);
-}
-
-/* An idle connection, or the right to make one (WW_OK and NULL), or the error of the last attempt. */
+/* Gives an idle connection, or the right to make one (WW_OK and NULL), or the error of the last attempt. */
 static int take_locked(struct redis_link *link, struct redis_node *node, uint64_t deadline, struct redis_wire **wire)
 {
 	for (;;) {
@@ -275,11 +253,11 @@ static int take_locked(struct redis_link *link, struct redis_node *node, uint64_
 			return node->error;
 		if (node->open < link->config.connections)
 			break;
-		if (ww_redis_wire_left(deadline) == 0)
+		if (time_left_ms(deadline) == 0)
 			return WW_EAGAIN;
-		wait_freed_locked(link, deadline);
+		(void)time_wait(&link->freed, &link->lock, deadline);
 	}
-	/* Until this attempt has ended, nobody makes another. */
+	/* One attempt at a time. */
 	if (node->failures)
 		node->retry_at = ww_redis_link_now(link) + ww_redis_node_pause_locked(link, node->failures);
 	node->open++;
@@ -348,7 +326,7 @@ void ww_redis_node_close_all(struct redis_link *link)
 {
 	for (uint32_t i = 0; i < link->count; i++) {
 		close_wires(link, link->nodes[i]->idle);
-		ww_redis_link_give(link, link->nodes[i], sizeof *link->nodes[i]);
+		memory_give(link->allocator, link->nodes[i], sizeof *link->nodes[i]);
 	}
-	ww_redis_link_give(link, link->nodes, link->room * sizeof *link->nodes);
+	memory_give(link->allocator, link->nodes, link->room * sizeof *link->nodes);
 }

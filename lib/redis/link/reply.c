@@ -1,13 +1,14 @@
 /*
- * Replies, made of the link's allocator within a budget. A reply knows its allocator, since it is freed far from here.
+ * Replies, made with the link's allocator within a budget. A reply knows its allocator, since it is freed far from here.
  *
- *     cell: | redisReply | allocator | text \0 |      and of an array one more block: pointers to its cells
+ *     cell: | redisReply | allocator | text \0 |      an array has one more block: pointers to its cells
  */
 #include <string.h>
 
+#include "lib/base/memory.h"
 #include "lib/redis/link/wire.h"
 
-/* More than any reply has that is asked for; it bounds what a few bytes can make us set aside. */
+/* More than any expected reply has; bounds the memory that a few hostile bytes can claim. */
 #define ELEMENTS_MAX (1024 * 1024)
 
 struct cell {
@@ -24,7 +25,7 @@ static void *take(struct redis_budget *budget, size_t size)
 		budget->exceeded = 1;
 		return NULL;
 	}
-	block = budget->allocator->allocate(budget->allocator->user, size);
+	block = memory_take(budget->allocator, size);
 	if (block)
 		budget->left -= size;
 	return block;
@@ -83,7 +84,7 @@ static void *make_nil(const redisReadTask *task)
 {
 	struct cell *cell = make(task, NULL, 0);
 
-	/* The task's type is that of what is not there. */
+	/* The task has the type of the missing value. */
 	if (cell)
 		cell->reply.type = REDIS_REPLY_NIL;
 	return attach(task, cell);
@@ -110,7 +111,7 @@ static void *make_array(const redisReadTask *task, int elements)
 	return attach(task, cell);
 }
 
-/* No deeper than hiredis reads. */
+/* Recurses no deeper than hiredis reads. */
 void ww_redis_reply_free(struct redisReply *reply)
 {
 	struct cell *cell = (struct cell *)(void *)reply;
@@ -121,9 +122,8 @@ void ww_redis_reply_free(struct redisReply *reply)
 	allocator = cell->allocator;
 	for (size_t i = 0; i < reply->elements; i++)
 		ww_redis_reply_free(reply->element[i]);
-	if (reply->element)
-		allocator->free(allocator->user, reply->element, reply->elements * sizeof *reply->element);
-	allocator->free(allocator->user, cell, sizeof *cell + reply->len + 1);
+	memory_give(allocator, reply->element, reply->elements * sizeof *reply->element);
+	memory_give(allocator, cell, sizeof *cell + reply->len + 1);
 }
 
 static void free_object(void *reply)

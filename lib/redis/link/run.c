@@ -1,33 +1,50 @@
 /*
- * A run: rounds until each call is answered or lost.
- *
- * A round puts each call that is left into the group of its node, takes a connection a group in the order of the nodes,
- * sends all, reads all, and gives the connections back. Then each reply is judged: the call ends, or goes into the next
- * round, perhaps to another node, after a SCRIPT LOAD or an ASKING, or after a pause.
+ * A run: rounds until each call is answered or lost. A round goes as follows.
+ *   1. Group: each call that is left joins the group of its node: the one that a redirection named, or else the one
+ *      that has its key's slot. A call whose slot nobody has waits for the next round.
+ *   2. Send: in the order of the nodes, take a connection for each group and send its calls, with a SCRIPT LOAD or an
+ *      ASKING before those that need one.
+ *   3. Exchange (redis_exchange.c): send the rest and read the replies of all groups side by side, until each has all
+ *      of them, its connection breaks, or the deadline passes.
+ *   4. Judge the replies. An answer or a final error ends its call. The others stay for the next round:
+ *        MOVED, ASK     at the node that it names, for ASK with an ASKING
+ *        NOSCRIPT       at the same node, with a SCRIPT LOAD; all calls of a script in a group share one
+ *        READONLY       once, after closing the connection: the primary has perhaps changed; the second time is final
+ *        LOADING, BUSY, TRYAGAIN and the like: after a pause
+ *   5. Lose those without a reply. A call that was never sent, or that may be repeated (REDIS_CALL_AGAIN), survives
+ *      two breaks if another server may have taken over: there was a connection, or this is a cluster. All
+ *      others end with the error, and a call that was sent may have happened. Silence until the deadline always ends.
+ *   6. Give the connections back, read the map of slots if it is stale, and pause if a call asks for that. A pause
+ *      doubles with each round; one that would pass the deadline ends what is left with WW_EAGAIN.
  */
 #include <string.h>
 
 #include "lib/redis/link/run.h"
 
+/* Rounds without a pause; broken connections that a call survives. */
 enum { ROUNDS = 24, BREAKS = 2 };
+/* ns */
 #define PAUSE UINT64_C(2000000)
 #define PAUSE_MAX UINT64_C(100000000)
 
-static void end(struct run *run, size_t i, int error)
+static void forget_reply(struct redis_call *call)
+{
+	ww_redis_reply_free(call->reply);
+	call->reply = NULL;
+}
+
+static void end(struct link_run *run, size_t i, int error)
 {
 	run->errands[i].is_done = 1;
 	run->calls[i].error = error;
 	run->left--;
-	if (error && run->calls[i].reply) {
-		ww_redis_reply_free(run->calls[i].reply);
-		run->calls[i].reply = NULL;
-	}
+	if (error)
+		forget_reply(&run->calls[i]);
 }
 
 /* ---- Grouping */
 
-/* Groups lie in the order of the nodes' indices. */
-static struct group *group_of(struct run *run, struct redis_node *node)
+static struct node_calls *group_of(struct link_run *run, struct redis_node *node)
 {
 	size_t low = 0;
 	size_t high = run->group_count;
@@ -44,25 +61,25 @@ static struct group *group_of(struct run *run, struct redis_node *node)
 	if (run->group_count == run->group_room)
 		return NULL;
 	memmove(&run->groups[low + 1], &run->groups[low], (run->group_count - low) * sizeof *run->groups);
-	run->groups[low] = (struct group){.node = node, .head = REDIS_NO_CALL, .tail = REDIS_NO_CALL};
+	run->groups[low] = (struct node_calls){.node = node, .head = REDIS_NO_CALL, .tail = REDIS_NO_CALL};
 	run->group_count++;
 	return &run->groups[low];
 }
 
-static void group_calls(struct run *run)
+static void group_calls(struct link_run *run)
 {
 	run->group_count = 0;
 	for (size_t i = 0; i < run->count; i++) {
 		struct errand *errand = &run->errands[i];
 		struct redis_node *node = errand->node;
-		struct group *group;
+		struct node_calls *group;
 		if (errand->is_done)
 			continue;
 		if (!node)
 			node = ww_redis_cluster_route(run->link, run->calls[i].key);
 		group = node ? group_of(run, node) : NULL;
 		if (!group) {
-			/* Nobody has the slot, or more nodes than there were: in the next round. */
+			/* No node has the slot, or there are more nodes than room: in the next round. */
 			run->is_later |= !node;
 			continue;
 		}
@@ -77,7 +94,7 @@ static void group_calls(struct run *run)
 
 /* ---- Sending */
 
-static int append_script(struct run *run, struct group *group, size_t i)
+static int append_script(struct link_run *run, struct node_calls *group, size_t i)
 {
 	const struct redis_call *call = &run->calls[i];
 	static const char *const counts[] = {"0", "1", "2"};
@@ -97,8 +114,8 @@ static int append_script(struct run *run, struct group *group, size_t i)
 	return ww_redis_wire_append(group->wire, 3 + keys + call->argc, run->argv, run->lengths);
 }
 
-/* The first of the group that has this script loads it for all. */
-static int is_loaded(const struct run *run, const struct group *group, size_t i)
+/* Whether an earlier call of the group loads the same script. */
+static int is_loaded(const struct link_run *run, const struct node_calls *group, size_t i)
 {
 	for (size_t other = group->head; other != i; other = run->errands[other].next) {
 		if (run->errands[other].is_loading && run->calls[other].script == run->calls[i].script)
@@ -107,7 +124,7 @@ static int is_loaded(const struct run *run, const struct group *group, size_t i)
 	return 0;
 }
 
-static int append_before(struct run *run, struct group *group, size_t i)
+static int append_before(struct link_run *run, struct node_calls *group, size_t i)
 {
 	struct errand *errand = &run->errands[i];
 	const struct redis_script *script = run->calls[i].script;
@@ -132,7 +149,7 @@ static int append_before(struct run *run, struct group *group, size_t i)
 	return error;
 }
 
-static int append_call(struct run *run, struct group *group, size_t i)
+static int append_call(struct link_run *run, struct node_calls *group, size_t i)
 {
 	const struct redis_call *call = &run->calls[i];
 	int error = append_before(run, group, i);
@@ -144,11 +161,10 @@ static int append_call(struct run *run, struct group *group, size_t i)
 	return ww_redis_wire_append(group->wire, call->argc, call->argv, call->lengths);
 }
 
-/* Take the connections and send what goes over each. */
-static void prepare(struct run *run)
+static void prepare(struct link_run *run)
 {
 	for (size_t g = 0; g < run->group_count; g++) {
-		struct group *group = &run->groups[g];
+		struct node_calls *group = &run->groups[g];
 		group->error = ww_redis_node_take(run->link, group->node, run->deadline, &group->wire);
 		if (group->error) {
 			group->wire = NULL;
@@ -156,7 +172,7 @@ static void prepare(struct run *run)
 		}
 		for (size_t i = group->head; i != REDIS_NO_CALL && !group->error; i = run->errands[i].next)
 			group->error = append_call(run, group, i);
-		/* This node is at work while the next is perhaps connected to. */
+		/* This node works while the next is perhaps connected. */
 		if (!group->error)
 			group->error = ww_redis_wire_send(group->wire);
 	}
@@ -164,23 +180,20 @@ static void prepare(struct run *run)
 
 /* ---- Judging */
 
-static void refuse(struct run *run, size_t i, const struct redis_node *node, int error)
+static void refuse(struct link_run *run, size_t i, const struct redis_node *node, int error)
 {
 	const struct redis_call *call = &run->calls[i];
-	char text[200];
 	char place[REDIS_PLACE_MAX];
 
 	ww_redis_node_place(node, place);
-	ww_redis_error_copy(text, sizeof text, call->reply->str, call->reply->len);
-	if (error == WW_EDENIED && strncmp(text, "READONLY ", 9) == 0)
+	if (error == WW_EDENIED && strncmp(call->reply->str, "READONLY ", 9) == 0)
 		ww_redis_link_complain(run->link, "Redis at %s is a replica: give the address of the primary.", place);
 	else if (error == WW_EDENIED || error == WW_ECORRUPT)
-		ww_redis_link_complain(run->link, "Redis at %s answers %s: %s", place,
-		    call->script ? call->script->name : call->argv[0], text);
+		ww_redis_error_tell(run->link, node, call->script ? call->script->name : call->argv[0], call->reply);
 	end(run, i, error);
 }
 
-static void move(struct run *run, size_t i, const struct group *group, int is_asking)
+static void move(struct link_run *run, size_t i, const struct node_calls *group, int is_asking)
 {
 	struct errand *errand = &run->errands[i];
 
@@ -190,13 +203,13 @@ static void move(struct run *run, size_t i, const struct group *group, int is_as
 		refuse(run, i, group->node, WW_ECORRUPT);
 		return;
 	}
-	errand->is_asking = (uint8_t)(is_asking && errand->node);
-	/* Two that each name the other are asked more slowly. */
+	errand->is_asking = (uint8_t)is_asking;
+	/* Two nodes that each name the other are asked more slowly. */
 	run->is_later |= run->round > 4;
 }
 
-/* A reply is there: end the call, or leave it for the next round. */
-static void judge(struct run *run, struct group *group, size_t i)
+/* The call has a reply: step 4. */
+static void judge(struct link_run *run, struct node_calls *group, size_t i)
 {
 	struct errand *errand = &run->errands[i];
 	struct redis_call *call = &run->calls[i];
@@ -223,54 +236,42 @@ static void judge(struct run *run, struct group *group, size_t i)
 	} else {
 		refuse(run, i, group->node, error);
 	}
-	if (!errand->is_done) {
-		ww_redis_reply_free(call->reply);
-		call->reply = NULL;
-	}
+	if (!errand->is_done)
+		forget_reply(call);
 }
 
-/* There is no reply. */
-static void lose(struct run *run, struct group *group, size_t i)
+/* The call has no reply: step 5. */
+static void lose(struct link_run *run, struct node_calls *group, size_t i)
 {
 	struct errand *errand = &run->errands[i];
 	int is_untouched = !group->wire || !group->wire->has_sent;
 	int may_repeat = is_untouched || run->calls[i].flags & REDIS_CALL_AGAIN;
 
-	if (run->calls[i].reply) {
-		ww_redis_reply_free(run->calls[i].reply);
-		run->calls[i].reply = NULL;
-	}
+	forget_reply(&run->calls[i]);
 	errand->is_asking = 0;
 	errand->is_loading = 0;
 	errand->node = NULL;
-	/* A server that is not there is asked again only if another may have taken its place. */
 	if (group->error == WW_EIO && !group->is_silent && may_repeat && (group->wire || run->link->slots) &&
 	    errand->breaks++ < BREAKS)
 		return;
 	end(run, i, group->error);
 }
 
-static void judge_group(struct run *run, struct group *group, size_t first)
+static void judge_group(struct link_run *run, struct node_calls *group, size_t first)
 {
-	size_t i = first;
+	void (*take)(struct link_run *, struct node_calls *, size_t) = judge;
+	size_t next;
 
-	while (i != REDIS_NO_CALL) {
-		size_t next = run->errands[i].next;
-		int is_answered = group->head == REDIS_NO_CALL;
-		/* head is the first that has none. */
-		if (!is_answered && i == group->head)
-			break;
-		judge(run, group, i);
-		i = next;
-	}
-	while (i != REDIS_NO_CALL) {
-		size_t next = run->errands[i].next;
-		lose(run, group, i);
-		i = next;
+	for (size_t i = first; i != REDIS_NO_CALL; i = next) {
+		next = run->errands[i].next;
+		/* The calls from head on have no reply. */
+		if (i == group->head)
+			take = lose;
+		take(run, group, i);
 	}
 }
 
-static void release(struct run *run, struct group *group)
+static void release(struct link_run *run, struct node_calls *group)
 {
 	int is_bad = group->is_silent || group->error == WW_ECORRUPT;
 
@@ -290,14 +291,14 @@ static void release(struct run *run, struct group *group)
 
 /* ---- Rounds */
 
-static void rest(struct run *run)
+static void rest(struct link_run *run)
 {
 	uint64_t pause = PAUSE << (run->round < 10 ? run->round : 10);
 	struct timespec time;
 
 	pause = pause > PAUSE_MAX ? PAUSE_MAX : pause;
-	time = (struct timespec){.tv_nsec = (long)pause};
-	if (redis_now() + pause < run->deadline) {
+	time = time_spec(pause);
+	if (time_now(CLOCK_MONOTONIC) + pause < run->deadline) {
 		(void)nanosleep(&time, NULL);
 		return;
 	}
@@ -307,9 +308,9 @@ static void rest(struct run *run)
 	}
 }
 
-static void one_round(struct run *run)
+static void one_round(struct link_run *run)
 {
-	size_t *firsts = run->lengths; /* not in use while replies are judged */
+	size_t *firsts = run->lengths; /* free while replies are judged */
 
 	run->is_later = 0;
 	group_calls(run);
@@ -335,8 +336,8 @@ static int is_valid(const struct redis_call *call)
 	return call->script ? call->script->sha[0] != '\0' : call->argc > 0;
 }
 
-/* Begin with nothing answered. Calls that cannot be made end here. */
-static void begin(struct run *run)
+/* Malformed calls end here. */
+static void begin(struct link_run *run)
 {
 	for (size_t i = 0; i < run->count; i++) {
 		run->errands[i] = (struct errand){.next = REDIS_NO_CALL};
@@ -347,7 +348,7 @@ static void begin(struct run *run)
 	}
 }
 
-static void note(struct run *run)
+static void note(struct link_run *run)
 {
 	struct redis_link *link = run->link;
 
@@ -359,7 +360,7 @@ static void note(struct run *run)
 	pthread_mutex_unlock(&link->lock);
 }
 
-static int do_run(struct run *run)
+static int do_run(struct link_run *run)
 {
 	begin(run);
 	while (run->left > 0)
@@ -372,7 +373,7 @@ static int do_run(struct run *run)
 	return WW_OK;
 }
 
-/* Of these, few suffice for most runs. */
+/* Calls, and words of one, that the stack has room for: enough for most runs. */
 enum { FEW = 8, FEW_WORDS = 32 };
 
 static size_t words_of(const struct redis_call *calls, size_t count)
@@ -390,51 +391,52 @@ static size_t room_of(struct redis_link *link, size_t count)
 {
 	size_t room;
 
-	/* A cluster may name more nodes while the run is under way. */
+	/* A cluster may name more nodes during the run. */
 	pthread_mutex_lock(&link->lock);
 	room = link->count + 8;
 	pthread_mutex_unlock(&link->lock);
 	return count < room ? count : room;
 }
 
-static int run_many(struct run *run)
+static int run_many(struct link_run *run)
 {
-	struct redis_link *link = run->link;
+	const struct ww_allocator *allocator = run->link->allocator;
 	size_t words = run->words > run->group_room ? run->words : run->group_room;
+	size_t size = run->count * sizeof *run->errands +
+	              run->group_room * (sizeof *run->groups + sizeof *run->polled) +
+	              words * (sizeof *run->argv + sizeof *run->lengths);
+	void *block = memory_take(allocator, size);
 	int error = WW_ENOMEM;
 
-	run->errands = ww_redis_link_take(link, run->count * sizeof *run->errands);
-	run->groups = ww_redis_link_take(link, run->group_room * sizeof *run->groups);
-	run->polled = ww_redis_link_take(link, run->group_room * sizeof *run->polled);
-	run->argv = ww_redis_link_take(link, words * sizeof *run->argv);
-	run->lengths = ww_redis_link_take(link, words * sizeof *run->lengths);
-	if (run->errands && run->groups && run->polled && run->argv && run->lengths)
+	if (block) {
+		run->errands = block;
+		run->groups = (struct node_calls *)(run->errands + run->count);
+		run->argv = (const char **)(run->groups + run->group_room);
+		run->lengths = (size_t *)(run->argv + words);
+		run->polled = (struct pollfd *)(run->lengths + words);
 		error = do_run(run);
-	else
-		for (size_t i = 0; i < run->count; i++) {
-			run->calls[i].reply = NULL;
-			run->calls[i].error = WW_ENOMEM;
-		}
-	ww_redis_link_give(link, run->lengths, words * sizeof *run->lengths);
-	ww_redis_link_give(link, run->argv, words * sizeof *run->argv);
-	ww_redis_link_give(link, run->polled, run->group_room * sizeof *run->polled);
-	ww_redis_link_give(link, run->groups, run->group_room * sizeof *run->groups);
-	ww_redis_link_give(link, run->errands, run->count * sizeof *run->errands);
+		memory_give(allocator, block, size);
+		return error;
+	}
+	for (size_t i = 0; i < run->count; i++) {
+		run->calls[i].reply = NULL;
+		run->calls[i].error = error;
+	}
 	return error;
 }
 
 int ww_redis_link_run(struct redis_link *link, struct redis_call *calls, size_t count)
 {
 	struct errand errands[FEW];
-	struct group groups[FEW];
+	struct node_calls groups[FEW];
 	struct pollfd polled[FEW];
 	const char *argv[FEW_WORDS];
 	size_t lengths[FEW_WORDS];
-	struct run run = {.link = link, .calls = calls, .count = count, .left = count};
+	struct link_run run = {.link = link, .calls = calls, .count = count, .left = count};
 
 	if (count == 0)
 		return WW_OK;
-	run.deadline = redis_now() + link->config.timeout;
+	run.deadline = time_now(CLOCK_MONOTONIC) + link->config.timeout;
 	run.words = words_of(calls, count);
 	run.group_room = room_of(link, count);
 	if (count > FEW || run.words > FEW_WORDS)

@@ -1,3 +1,4 @@
+/* Reading the url that says where Redis is. */
 #include "lib/redis/link/url.h"
 
 #include <arpa/inet.h>
@@ -54,7 +55,6 @@ static int decode(struct part part, char *to, size_t size, const char **why)
 	return WW_OK;
 }
 
-/* A number without sign. */
 static int read_number(struct part part, unsigned max, unsigned *number)
 {
 	unsigned long long value = 0;
@@ -80,7 +80,7 @@ static int read_db(struct redis_url *url, struct part part, const char **why)
 	return WW_OK;
 }
 
-/* Take what stands before the last @ off the part. */
+/* Take the user and password before the last @ off the part. */
 static int read_user(struct redis_url *url, struct part *part, const char **why)
 {
 	const char *end = memrchr(part->at, '@', part->length);
@@ -108,34 +108,24 @@ static int read_user(struct redis_url *url, struct part *part, const char **why)
 	return error ? error : decode(password, url->password, sizeof url->password, why);
 }
 
-static int copy_host(struct redis_address *address, struct part host, const char **why)
+static int copy_host(struct redis_address *address, struct part host, int is_ipv6, const char **why)
 {
 	static const char allowed[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.-_";
+	unsigned char bytes[16];
 
-	if (host.length == 0)
+	if (host.length == 0 && !is_ipv6)
 		return refuse(why,
 		    "A host of the url is empty: after redis:// stands at least a host, such as redis://localhost.");
 	if (host.length > REDIS_HOST_MAX)
 		return refuse(why, "A host's name of the url is too long.");
 	memcpy(address->host, host.at, host.length);
 	address->host[host.length] = '\0';
-	if (strspn(address->host, allowed) != host.length)
+	if (is_ipv6 && inet_pton(AF_INET6, address->host, bytes) != 1)
+		return refuse(why, "What stands in brackets in the url is no IPv6 address.");
+	if (!is_ipv6 && strspn(address->host, allowed) != host.length)
 		return refuse(why,
 		    "A host of the url has a character that no host's name has; an IPv6 address stands in brackets.");
 	return WW_OK;
-}
-
-static int copy_address6(struct redis_address *address, struct part host, const char **why)
-{
-	unsigned char bytes[16];
-
-	if (host.length < REDIS_HOST_MAX) {
-		memcpy(address->host, host.at, host.length);
-		address->host[host.length] = '\0';
-		if (inet_pton(AF_INET6, address->host, bytes) == 1)
-			return WW_OK;
-	}
-	return refuse(why, "What stands in brackets in the url is no IPv6 address.");
 }
 
 /* host, host:port, [address] or [address]:port */
@@ -154,14 +144,14 @@ static int read_host(struct redis_address *address, struct part part, const char
 		end++;
 		if (end < part.at + part.length && *end != ':')
 			return refuse(why, "After an address in brackets stands a colon and the port, or nothing.");
-		error = copy_address6(address, host, why);
+		error = copy_host(address, host, 1, why);
 	} else {
 		end = memchr(part.at, ':', part.length);
 		if (end)
 			host.length = (size_t)(end - part.at);
 		else
 			end = part.at + part.length;
-		error = copy_host(address, host, why);
+		error = copy_host(address, host, 0, why);
 	}
 	if (error)
 		return error;

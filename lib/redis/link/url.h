@@ -7,8 +7,8 @@
  *     redis://[user[:password]@]host[:port][,host[:port]...][/db]     several hosts: seeds of a cluster
  *     unix://[user[:password]@]/path[?db=number]
  *
- * user, password and path are percent-decoded. An IPv6 address stands in brackets. The port is 6379 if none is named. A
- * password without a user is that of the user "default".
+ * user, password and path are percent-decoded. An IPv6 address stands in brackets. The default port is 6379. A password
+ * without a user belongs to the user "default".
  */
 
 #include <stddef.h>
@@ -27,13 +27,11 @@ struct redis_url {
 	size_t count;
 	char user[256]; /* "": none was named */
 	char password[1024];
-	int has_password; /* or a user */
+	int has_password; /* or a user alone */
 	unsigned db;
 };
 
-/*
- * Errors: WW_EINVAL: *why is a constant sentence that says what is wrong, and never has the password.
- */
+/* Errors: WW_EINVAL: *why is a constant sentence that says what is wrong and never contains the password. */
 int ww_redis_url_parse(struct redis_url *url, const char *text, const char **why);
 
 #endif

@@ -1,3 +1,4 @@
+/* One connection to Redis: connecting, sending, receiving. */
 #include "lib/redis/link/wire.h"
 
 #include <errno.h>
@@ -9,18 +10,12 @@
 
 #include <hiredis/sds.h>
 
+#include "lib/base/memory.h"
+#include "lib/base/time.h"
 #include "weekwheel/error.h"
 
+/* Bytes that are read at once; how often, before others have a turn; bytes of the send buffer that are kept. */
 enum { CHUNK = 16384, CHUNKS = 16, KEEP = 65536 };
-
-int ww_redis_wire_left(uint64_t deadline)
-{
-	uint64_t now = redis_now();
-
-	if (now >= deadline)
-		return 0;
-	return deadline - now > UINT64_C(3600000000000) ? 3600000 : (int)((deadline - now + 999999) / 1000000);
-}
 
 /* ---- Connecting */
 
@@ -28,7 +23,7 @@ static int prepare(struct redisContext *context)
 {
 	int flags = fcntl(context->fd, F_GETFL);
 
-	/* From here on nobody waits but in poll. */
+	/* From here on only poll waits. */
 	if (flags < 0 || fcntl(context->fd, F_SETFL, flags | O_NONBLOCK) < 0)
 		return WW_EIO;
 	(void)fcntl(context->fd, F_SETFD, FD_CLOEXEC);
@@ -40,10 +35,10 @@ static int prepare(struct redisContext *context)
 
 static struct redisContext *connect_to(const struct redis_address *address, uint64_t deadline)
 {
-	int left = ww_redis_wire_left(deadline);
+	int left = time_left_ms(deadline);
 	struct timeval time = {left / 1000, left % 1000 * 1000};
 
-	/* No time at all would mean to wait for ever. */
+	/* To hiredis, 0 means to wait for ever. */
 	if (left == 0)
 		time.tv_usec = 1000;
 	if (address->port == 0)
@@ -66,7 +61,7 @@ int ww_redis_wire_connect(struct redis_wire **wire, const struct redis_address *
 		redisFree(context);
 		return WW_EIO;
 	}
-	made = budget->allocator->allocate(budget->allocator->user, sizeof *made);
+	made = memory_take(budget->allocator, sizeof *made);
 	if (!made) {
 		(void)snprintf(why, size, "no memory");
 		redisFree(context);
@@ -81,10 +76,8 @@ int ww_redis_wire_connect(struct redis_wire **wire, const struct redis_address *
 
 void ww_redis_wire_close(struct redis_wire *wire)
 {
-	const struct ww_allocator *allocator = wire->budget.allocator;
-
 	redisFree(wire->context);
-	allocator->free(allocator->user, wire, sizeof *wire);
+	memory_give(wire->budget.allocator, wire, sizeof *wire);
 }
 
 /* ---- Sending */
@@ -97,7 +90,7 @@ static int broke(struct redis_wire *wire, int error, const char *why)
 
 int ww_redis_wire_append(struct redis_wire *wire, size_t argc, const char *const *argv, const size_t *lengths)
 {
-	/* hiredis takes the pointers without const, and changes nothing. */
+	/* hiredis's declaration lacks a const. */
 	const char **arguments = (const char **)(uintptr_t)argv;
 
 	if (redisAppendCommandArgv(wire->context, (int)argc, arguments, lengths) != REDIS_OK)
@@ -132,10 +125,8 @@ int ww_redis_wire_send(struct redis_wire *wire)
 		    wire->context->fd, buffer + wire->sent, sdslen(wire->context->obuf) - wire->sent, MSG_NOSIGNAL);
 		if (count < 0 && errno == EINTR)
 			continue;
-		if (count < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
-			return WW_OK;
 		if (count < 0)
-			return broke(wire, WW_EIO, strerror(errno));
+			return errno == EAGAIN ? WW_OK : broke(wire, WW_EIO, strerror(errno));
 		wire->sent += (size_t)count;
 		wire->has_sent = 1;
 	}
@@ -154,10 +145,8 @@ int ww_redis_wire_receive(struct redis_wire *wire)
 		ssize_t count = recv(wire->context->fd, chunk, sizeof chunk, 0);
 		if (count < 0 && errno == EINTR)
 			continue;
-		if (count < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
-			return WW_OK;
 		if (count < 0)
-			return broke(wire, WW_EIO, strerror(errno));
+			return errno == EAGAIN ? WW_OK : broke(wire, WW_EIO, strerror(errno));
 		if (count == 0)
 			return broke(wire, WW_EIO, "the server closed the connection");
 		if (redisReaderFeed(reader, chunk, (size_t)count) != REDIS_OK)
@@ -201,7 +190,7 @@ int ww_redis_wire_wait(struct redis_wire *wire, uint64_t deadline, struct redisR
 
 	while (!result) {
 		struct pollfd waited = {.fd = wire->context->fd, .events = POLLIN};
-		int left = ww_redis_wire_left(deadline);
+		int left = time_left_ms(deadline);
 		result = ww_redis_wire_reply(wire, reply);
 		if (result)
 			return result < 0 ? result : WW_OK;

@@ -1,8 +1,9 @@
--- Tokens grow with every delivery, and with time: those of a Redis that was restored from an older state grow, too.
+-- Part of a script that reserves: lease jobs.
+-- Tokens grow with every delivery and with time, so they also grow in a Redis that was restored from an older copy.
 local token = tonumber(head[8] or 0)
 local soonest = NEVER
 
--- Lease a job that is nowhere. Replies what a lease says.
+-- Lease a job that is in no set. Appends the ten values of the lease to replies; redis_take.c reads them.
 local function lease(id, job, replies)
 	token = math.max(token + 1, now)
 	local passed = 0

@@ -1,7 +1,16 @@
--- The beginning of every script of a shard: what it is, what time it is, and what is due put where it belongs.
--- KEYS[1]: the shard's hash tag, which its keys begin with. ARGV[1]: the identity of the store. ARGV[2]: the time in us, or
--- nothing: Redis's own.
--- A reply of -100 says that the store is not the one that was opened: Redis is empty, or it is another's.
+-- Prologue of every shard script: identify the shard, read the clock, move what is due.
+-- KEYS[1]: the shard's hash tag, with which its keys begin. ARGV[1]: the store's identity. ARGV[2]: the time in us, or
+-- empty: Redis's own.
+-- Replies -100 if Redis has no store of that identity: it is empty, or has another store.
+--
+-- A job waits, is reserved or is buried, and lies in one set:
+--   waiting    before its due time in the zset of its slice of time, afterwards in the ready zset of its tube
+--   reserved   in the zset of leases, by its end
+--   buried     in the zset of buried jobs of its tube, in the order of burial
+-- displace takes a job from its set; place, bury and lease put it into one.
+--
+-- Whoever runs a script moves what is due (at the end of this file), and sets the alarm: the time when something is due
+-- next. Whoever puts a job or a lease that is due sooner lowers the alarm (ring), and tells the workers.
 local tag = KEYS[1]
 local head = redis.call('HMGET', tag .. ':m', 'store', 'alarm', 'slice', 'shard', 'shards', 'paused', 'seq', 'token')
 if head[1] ~= ARGV[1] then return -100 end
@@ -13,14 +22,14 @@ end
 local alarm, slice = tonumber(head[2]), tonumber(head[3])
 local NEVER = 9007199254740991
 
--- What a record is made of.
+-- The fields of a job's record.
 local VERSION, STATE, FLAGS, PRIORITY, DUE, BASE, CREATED, DELAY, RUN, PERIOD = 1, 2, 3, 4, 5, 6, 7, 8, 9, 10
 local MISSED, SKIP, BACKOFF, BACKOFF_MAX, ATTEMPTS, TRIES, RESERVES, TIMEOUTS = 11, 12, 13, 14, 15, 16, 17, 18
 local RELEASES, BURIES, KICKS, TOKEN, PASSED, ENDS, TUBE, KEY, REASON, BODY = 19, 20, 21, 22, 23, 24, 25, 26, 27, 28
--- A job that waits is ready when it is in its tube's set of ready ones, and delayed before.
+-- States. A waiting job is ready once it is in its tube's ready zset, and delayed before.
 local WAITING, RESERVED, BURIED = 1, 3, 4
 
--- Ids in order of numbers, though they are compared as strings.
+-- Redis compares members as strings; ranks have the order of the ids' numbers.
 local function rank(id)
 	return string.char(96 + #id) .. id
 end
@@ -29,7 +38,7 @@ local function wake(message)
 	redis.call('PUBLISH', string.match(tag, '^{(.*):%d+}$') .. ':wake', message)
 end
 
--- Something is due at that time: who keeps the shard's time must know if it is sooner than all else.
+-- Something is due at that time: tell the workers if it is sooner than all else.
 local function ring(time)
 	if time < alarm then
 		alarm = time
@@ -42,8 +51,8 @@ local function count(field, by)
 	if redis.call('HINCRBY', tag .. ':c', field, by) == 0 then redis.call('HDEL', tag .. ':c', field) end
 end
 
--- What most jobs have. A record says which of its values are others, by a bit each, and then these. When a job is due is stored as the
--- difference to when it was put and its delay.
+-- The usual values. A record has a bit for each field that differs, then those values. The due time is stored as its
+-- difference from the time of creation plus the delay, which is usually 0.
 local USUAL = {
 	1, WAITING, 0, 1024, 0, 0, 0, 0, 60000000, 0, 0, 0, 0, 3600000000, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, '', '', '', '',
 }
@@ -62,7 +71,7 @@ local function pack(job)
 	return cmsgpack.pack(record)
 end
 
--- What a record says, or nothing if it cannot be read: what is due is not to wait for ever for a damaged one.
+-- Returns nil for a record that cannot be read: a damaged job must not hold up what else is due.
 local function read(text)
 	local ok, record = pcall(cmsgpack.unpack, text)
 	local others = ok and type(record) == 'table' and record[1]
@@ -84,7 +93,7 @@ local function read(text)
 	return job
 end
 
--- Where a key is looked up: in one of many small hashes, which Redis holds as packed lists. Gives the hash and the field.
+-- Where a key is looked up: one of 1024 hashes, small enough that Redis packs them. Returns the hash and the field.
 local function index(tube, key)
 	local field = tube .. '\0' .. key
 	return tag .. ':k:' .. tonumber(string.sub(redis.sha1hex(field), 1, 3), 16) % 1024, field
@@ -103,13 +112,13 @@ local function delayed_set(due)
 	return string.format('%s:d:%d', tag, math.floor(due / slice))
 end
 
--- Tell who waits for a tube if its first ready job is one that came just now.
+-- Tell the waiting workers of a tube if its first ready job came just now.
 local function tell(tube, came)
 	local first = redis.call('ZRANGE', tag .. ':r:' .. tube, 0, 0, 'WITHSCORES')
 	if first[1] and came[first[1]] then wake('r ' .. head[4] .. ' ' .. first[2] .. ' ' .. tube) end
 end
 
--- A job that waits goes where its time says.
+-- Put a waiting job into the set for its due time.
 local function place(id, job)
 	local due = job[DUE]
 	job[STATE] = WAITING
@@ -125,7 +134,7 @@ local function place(id, job)
 	end
 end
 
--- Take a job from where it is. Returns whether it was ready.
+-- Take a job from its set. Returns whether it was ready.
 local function displace(id, job)
 	local state = job[STATE]
 	if state == RESERVED then
@@ -144,7 +153,7 @@ local function displace(id, job)
 	return false
 end
 
--- In order of the moment since when it is to be; those of one moment in turn.
+-- Bury a job as of that moment, which gives the order; jobs of one moment keep the order of the calls.
 local function bury(id, job, moment)
 	local order = math.max(moment, (redis.call('HGET', tag .. ':m', 'burial') or 0) + 1)
 	redis.call('HSET', tag .. ':m', 'burial', order)
@@ -155,8 +164,8 @@ local function bury(id, job, moment)
 	store(id, job)
 end
 
--- An attempt has failed, and the job is nowhere: again after a delay (less than 0: its own backoff), or never: then since that
--- moment. Returns 1 if it is buried. chance is from 0 to 1.
+-- An attempt has failed, and the job is in no set. Try again after a delay (below 0: its own backoff, less up to a
+-- quarter by chance from 0 to 1), or bury it as of that moment after its last attempt. Returns 1 if it is buried.
 local function try_again(id, job, delay, chance, moment)
 	job[TRIES] = job[TRIES] + 1
 	if job[ATTEMPTS] > 0 and job[TRIES] >= job[ATTEMPTS] then
@@ -184,7 +193,7 @@ end
 
 local BATCH = 512
 
--- Leases that have run out. Returns how many.
+-- End the leases that have run out. Returns how many.
 local function reap()
 	local ids = redis.call('ZRANGE', tag .. ':f', '-inf', now, 'BYSCORE', 'LIMIT', 0, BATCH)
 	for i, id in ipairs(ids) do
@@ -199,7 +208,7 @@ local function reap()
 				store(id, job)
 			else
 				job[REASON] = 'the time to run was up'
-				-- Random enough to keep those apart that run out together.
+				-- Random enough to separate jobs that run out together.
 				try_again(id, job, -1, (now + i * 61) % 101 / 100, ended)
 			end
 		else
@@ -210,7 +219,7 @@ local function reap()
 	return #ids
 end
 
--- How late they became ready, by powers of ten from a millisecond.
+-- Count how late a job became ready, by powers of ten from a millisecond.
 local function measure(classes, late)
 	local class, most = 0, 1000
 	while class < 6 and late > most do
@@ -219,7 +228,7 @@ local function measure(classes, late)
 	classes[class] = (classes[class] or 0) + 1
 end
 
--- Delayed jobs of the first slice that are due. Returns how many there were, and whether nothing later is.
+-- Make due jobs of the first slice ready. Returns how many there were, and whether no more are due.
 local function promote()
 	local first = redis.call('ZRANGE', tag .. ':s', 0, 0)[1]
 	if not first then return 0, true end
@@ -250,7 +259,7 @@ local function promote()
 		for class, number in pairs(classes) do
 			redis.call('HINCRBY', tag .. ':m', 'late' .. class, number)
 		end
-		-- What is beyond all measure does not stop what is due.
+		-- An overflow of the sum must not stop what is due.
 		redis.pcall('HINCRBY', tag .. ':m', 'late', string.format('%.0f', late))
 	end
 	if redis.call('EXISTS', set) == 0 then
@@ -260,7 +269,7 @@ local function promote()
 	return #ids, #ids < BATCH
 end
 
--- Pauses that are over. Returns when the next one is.
+-- End the pauses that are over. Returns when the next one ends.
 local function unpause()
 	local pauses, next_end, left = redis.call('HGETALL', tag .. ':p'), NEVER, 0
 	for i = 1, #pauses, 2 do
@@ -280,7 +289,7 @@ local function unpause()
 	return next_end
 end
 
--- When something is due the next time.
+-- When something is due next.
 local function next_alarm()
 	local time = NEVER
 	local first = redis.call('ZRANGE', tag .. ':s', 0, 0)[1]
@@ -290,7 +299,7 @@ local function next_alarm()
 	return time
 end
 
--- Some of what is due, so that no script takes long; the alarm stays in the past while there is more.
+-- Move some of what is due: a batch, so no script takes long. While there is more, the alarm stays in the past.
 if alarm <= now then
 	local reaped, promoted, all, over = reap(), 0, false, NEVER
 	repeat
@@ -303,7 +312,7 @@ if alarm <= now then
 	if all and reaped < BATCH then
 		alarm = math.min(next_alarm(), over)
 	end
-	-- Without memory Redis takes what needs some only behind something that needs none.
+	-- Out of memory, Redis permits a write that needs some only after one that needs none.
 	redis.call('HDEL', tag .. ':m', '-')
 	redis.call('HSET', tag .. ':m', 'alarm', alarm)
 end

@@ -1,5 +1,6 @@
+-- The first buried jobs of a tube. ARGV[3]: the tube, ARGV[4]: how many.
+-- Replies how many are buried, then the order (the moment) of burial of the first ones.
 -- require part_shard
--- How many jobs of the tube ARGV[3] are buried, and when the first ARGV[4] of them were.
 local set = tag .. ':b:' .. ARGV[3]
 local found = redis.call('ZRANGE', set, 0, tonumber(ARGV[4]) - 1, 'WITHSCORES')
 local replies = {redis.call('ZCARD', set)}

@@ -1,7 +1,9 @@
+-- Check the shard, some jobs or keys at a time. ARGV[3]: the cursor, ARGV[4]: about how many jobs, ARGV[5]: 'jobs' or
+-- 'keys'.
+-- For jobs: each must be where its record says; with the last ones, the numbers of jobs, the sets and the counts must
+-- agree, and the alarm must not be late. For keys: each must lead to a job that has it.
+-- Replies the next cursor, '0' at the end, then the problems in words.
 -- require part_shard
--- Look at some jobs, from the cursor ARGV[3] on, about ARGV[4] of them: is each where its record says? Or, if ARGV[5] is 'keys', at some keys: has
--- each a job? With the last jobs: do the numbers of jobs, ids in sets, and counts agree, and is the alarm in time? Replies the next
--- cursor, '0' at the end, then what is wrong in words.
 local replies = {}
 
 local function wrong(...)
@@ -18,7 +20,9 @@ local function check(id, text)
 		set = tag .. ':b:' .. job[TUBE]
 	elseif state == WAITING then
 		set = delayed_set(job[DUE])
-		if redis.call('ZSCORE', tag .. ':r:' .. job[TUBE], rank(id)) then set, member = tag .. ':r:' .. job[TUBE], rank(id) end
+		if redis.call('ZSCORE', tag .. ':r:' .. job[TUBE], rank(id)) then
+			set, member = tag .. ':r:' .. job[TUBE], rank(id)
+		end
 	else
 		return wrong('job %s has a state that is none', id)
 	end
@@ -68,7 +72,9 @@ end
 placed = placed + redis.call('ZCARD', tag .. ':f')
 if counted ~= jobs then wrong('the counts of tubes say %.0f jobs, and there are %.0f', counted, jobs) end
 if placed ~= jobs then wrong('%.0f jobs have a place, and there are %.0f', placed, jobs) end
-if in_flight ~= redis.call('ZCARD', tag .. ':f') then wrong('the counts of tubes say that %.0f are in flight', in_flight) end
+if in_flight ~= redis.call('ZCARD', tag .. ':f') then
+	wrong('the counts of tubes say that %.0f are in flight', in_flight)
+end
 if redis.call('HLEN', tag .. ':p') > 0 and not head[6] then wrong('tubes are paused, and the shard does not say so') end
 if alarm > next_alarm() then wrong('the alarm is later than the next job') end
 local m = redis.call('HMGET', tag .. ':m', 'seq', 'ended')

@@ -1,6 +1,7 @@
+-- Search the slices for delayed jobs of a tube, in the order of due times. ARGV[3]: the tube, ARGV[4], ARGV[5]: the
+-- slice and the place in it where to begin, ARGV[6]: how many jobs at most.
+-- Replies the slice and place where to go on (slice -1: the end), then due time and id of each job.
 -- require part_shard
--- Look for delayed jobs of the tube ARGV[3] in order of due times, from the place ARGV[5] in slice ARGV[4] on, at most ARGV[6] of them. Replies
--- the slice and place where to go on (slice -1: that was all), then due time and id of each.
 local want, looked = tonumber(ARGV[6]), 0
 local slices = redis.call('ZRANGE', tag .. ':s', tonumber(ARGV[4]), '+inf', 'BYSCORE', 'LIMIT', 0, 64)
 local from, replies = tonumber(ARGV[5]), {-1, 0}

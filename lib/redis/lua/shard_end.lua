@@ -1,6 +1,8 @@
+-- End or lengthen a lease. ARGV[3]: the id, ARGV[4]: the token, ARGV[5]: 'return', 'release', 'bury' or 'touch',
+-- ARGV[6]: the priority, ARGV[7]: the delay in us, below 0 for the job's own backoff, ARGV[8]: a chance from 0 to 1,
+-- ARGV[9]: the reason, if there is one.
+-- Replies the new end for 'touch'; otherwise 0, or 1 if a released job was buried.
 -- require part_shard
--- End or lengthen the lease of ARGV[3] with token ARGV[4]: ARGV[5] is 'return', 'release', 'bury' or 'touch'; ARGV[6] a priority, ARGV[7] a delay in us, less
--- than 0 for the job's own, ARGV[8] a chance, ARGV[9] the reason, if there is one.
 local id, what = ARGV[3], ARGV[5]
 local job = load(id)
 if not job or job[STATE] ~= RESERVED or job[TOKEN] ~= tonumber(ARGV[4]) then return -9 end

@@ -1,5 +1,6 @@
+-- Finish leases. ARGV[3...]: ids and tokens in turn.
+-- Replies for each the tube of a job that was deleted, 0 for a job that waits again, or an error.
 -- require part_shard
--- Finish leases: ids and tokens in turn. Replies for each the tube of a job that is deleted, 0 for one that waits again, or an error.
 local ids, replies, gone, flight, tubes = {}, {}, {'HDEL', tag .. ':j'}, {'ZREM', tag .. ':f'}, {}
 for a = 3, #ARGV, 2 do ids[#ids + 1] = ARGV[a] end
 
@@ -12,7 +13,7 @@ local function finish(id, job)
 	end
 	local passed = job[PASSED]
 	displace(id, job)
-	-- One that was kicked before its time has that still before it.
+	-- A job that was kicked before its time still has this period before it.
 	if job[BASE] <= now then job[BASE] = job[BASE] + (passed + 1) * job[PERIOD] end
 	job[DUE], job[TRIES], job[REASON], job[VERSION] = job[BASE], 0, '', job[VERSION] + 1
 	place(id, job)

@@ -1,6 +1,6 @@
+-- The first job of each tube in a state. ARGV[3]: 'ready' or 'buried', ARGV[4...]: the tubes.
+-- Replies order (the priority, or the order of burial) and id of each, or -1 and ''.
 -- require part_shard
--- The first job of each tube ARGV[4...] in a state: ARGV[3] is 'ready' or 'buried'. Replies order (priority, order of burying) and id of each, or -1 and
--- nothing.
 local replies = {}
 for t = 4, #ARGV do
 	local pause = ARGV[3] == 'ready' and head[6] and redis.call('HGET', tag .. ':p', ARGV[t])

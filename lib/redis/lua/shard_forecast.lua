@@ -1,5 +1,6 @@
+-- Count the jobs that are due in each span of time from now on. ARGV[3]: the span in us, ARGV[4]: how many spans.
+-- Jobs that are already due count in the first. Replies the counts.
 -- require part_shard
--- Count what is due in each of ARGV[4] spans of ARGV[3] us from now on; what is due already counts for the first.
 local span, spans = tonumber(ARGV[3]), tonumber(ARGV[4])
 local counts = {}
 for i = 1, spans do counts[i] = 0 end
@@ -23,7 +24,7 @@ for _, name in ipairs(redis.call('ZRANGE', tag .. ':s', '-inf', math.floor((now 
 	if first == last and (from + slice - 1 - now) / span < spans then
 		add(first, number)
 	elseif last - first < number then
-		-- Counted by Redis: there may be millions.
+		-- Let Redis count: there may be millions.
 		for i = first, last do
 			local low = i == 0 and '-inf' or string.format('%.0f', now + i * span)
 			add(i, redis.call('ZCOUNT', set, low, string.format('%.0f', now + (i + 1) * span - 1)))

@@ -1,6 +1,6 @@
+-- Make delayed or buried jobs ready. ARGV[3]: 'job' and ARGV[4]: the id, or 'tube' and ARGV[4]: the tube, ARGV[5]: how
+-- many buried jobs at most. Replies how many were kicked.
 -- require part_shard
--- Make jobs ready: the job ARGV[4] ('job' in ARGV[3]) if it is delayed or buried, or up to ARGV[5] buried ones of the tube ARGV[4] ('tube').
--- Replies how many.
 local function kick(id, job)
 	if not job or job[STATE] == RESERVED or (job[STATE] == WAITING and job[DUE] <= now) then return 0 end
 	displace(id, job)
@@ -19,7 +19,7 @@ repeat
 		if job and job[STATE] == BURIED then
 			kicked = kicked + kick(id, job)
 		else
-			-- One that cannot be read stays, but does not keep those behind it from being kicked.
+			-- A job that cannot be read leaves the set: it must not hold up those behind it. Its record stays.
 			redis.call('ZREM', buried, id)
 		end
 	end

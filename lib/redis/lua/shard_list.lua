@@ -1,8 +1,10 @@
+-- List some jobs. ARGV[3]: the cursor, ARGV[4]: about how many jobs, ARGV[5]: 1 with bodies, ARGV[6]: the number of
+-- places, ARGV[7]: the place where to begin.
+-- The jobs of one cursor come in the order of their places (a job's number modulo ARGV[6]). A list can end among them.
+-- Replies the next cursor, '0' at the end; 1 if the reply became too long for all jobs of this cursor, or 0; then the
+-- jobs, each as part_show has it, or its bare id if its record cannot be read.
 -- require part_shard
 -- require part_show
--- Some of the shard's jobs: from the cursor ARGV[3], about ARGV[4] of them, with bodies if ARGV[5] is 1. What one cursor leads to is in order of
--- places, a job's number modulo ARGV[6], so that a list can end in the midst of it; those with a place below ARGV[7] have been.
--- Replies the next cursor, '0' at the end, and whether more is here; then the jobs: of one that cannot be read its id alone.
 local MUCH = 1048576
 local page = redis.call('HSCAN', tag .. ':j', ARGV[3], 'COUNT', ARGV[4])
 local found, size = {}, 0

@@ -1,6 +1,7 @@
+-- Move a waiting job to another due time. Takes the arguments of part_refer, ARGV[7]: 'd' if ARGV[8] is a delay, 't' if
+-- it is a time. Replies the job's version.
 -- require part_shard
 -- require part_refer
--- Another due time: ARGV[7] says whether ARGV[8] is a delay ('d') or a time ('t'). Replies the version.
 if job[STATE] == RESERVED then return -12 end
 if job[STATE] == BURIED then return -1 end
 local due = tonumber(ARGV[8])

@@ -1,5 +1,5 @@
+-- Pause a tube. ARGV[3]: the tube, ARGV[4]: for how many us; 0 ends a pause.
 -- require part_shard
--- Pause the tube ARGV[3] for ARGV[4] us; 0 ends a pause.
 local span = tonumber(ARGV[4])
 redis.call('HSET', tag .. ':p', ARGV[3], string.format('%.0f %.0f', now + span, span))
 redis.call('HSET', tag .. ':m', 'paused', 1)

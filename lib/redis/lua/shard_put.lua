@@ -1,7 +1,8 @@
--- Without memory nothing is put: Redis would take it behind what is due and needs none. This writes nothing, and is refused then.
+-- Put jobs. ARGV[3...]: 15 arguments for each. Replies the result, id and version of each.
+-- Out of memory, Redis still runs a script whose first write needs none, and what is due may write such things first.
+-- Therefore this script begins with a write that needs memory in Redis's eyes, and changes nothing: it is refused then.
 redis.call('SETRANGE', KEYS[1], 0, '')
 -- require part_shard
--- Put jobs: after ARGV[2], 15 arguments each. Replies the result, id and version of each.
 local PUT = 15
 local replies, fresh, tubes = {}, 0, {}
 local seq = tonumber(head[7])
@@ -14,7 +15,7 @@ local function put(a)
 	if kind == 'd' then
 		due = now + due
 	elseif due < now then
-		-- A time that is past: refused, or now.
+		-- A past time is refused, or means now.
 		if kind == 'f' then return -5, '0', 0 end
 		due = now
 	end
@@ -23,7 +24,7 @@ local function put(a)
 		id = redis.call('HGET', set, field)
 		local text = id and redis.call('HGET', tag .. ':j', id)
 		old = text and read(text)
-		-- That those before it are counted in any case.
+		-- No error() here: the jobs before this one must be counted.
 		if text and not old then return -7, '0', 0 end
 	end
 	if version > 0 and not (old and old[VERSION] == version) then return -9, '0', 0 end

@@ -1,11 +1,13 @@
+-- Lease ready jobs. ARGV[3]: how many at most, ARGV[4]: the priority of the first ready job in another shard,
+-- ARGV[5...]: the tubes.
+-- Leases the jobs up to that priority, or else the first job alone: no other shard has a more urgent one.
+-- Replies the leases, then for each tube the priority of the first job that is left, or -1.
 -- require part_shard
 -- require part_lease
--- Lease up to ARGV[3] ready jobs of the tubes ARGV[5...]: those whose priority is not above ARGV[4], which is that of the first in
--- another shard, or else the first alone. Replies the leases, then the priority of the first one that is left in each tube, or -1.
 local most, bound = tonumber(ARGV[3]), tonumber(ARGV[4])
 local found, leases, replies = {}, {}, {}
 
--- Ready jobs of all tubes: what ZRANGE gives for these words.
+-- Find ready jobs of all tubes that are not paused; the arguments are ZRANGE's.
 local function find(...)
 	for t = 5, #ARGV do
 		local pause = head[6] and redis.call('HGET', tag .. ':p', ARGV[t])
@@ -28,7 +30,7 @@ if #ARGV > 5 then
 	end)
 end
 
--- Of a periodic job that skips: move it past what is too old. Returns whether it is still due.
+-- If a periodic job skips, move it past the runs that are too old. Returns whether it is still due.
 local function skip_old(job)
 	if job[PERIOD] == 0 or job[MISSED] ~= 2 or now - job[BASE] <= job[SKIP] then return true end
 	job[BASE] = job[BASE] + math.ceil((now - job[SKIP] - job[BASE]) / job[PERIOD]) * job[PERIOD]

@@ -1,6 +1,6 @@
+-- Lease one job that waits or is buried. ARGV[3]: the id. Replies the lease.
 -- require part_shard
 -- require part_lease
--- Lease the job ARGV[3] that waits or is buried. Replies the lease.
 local id = ARGV[3]
 local job = load(id)
 if not job then return -11 end

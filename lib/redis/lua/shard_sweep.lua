@@ -1,3 +1,3 @@
+-- Move what is due, which the prologue has done. Replies the time now and the next alarm.
 -- require part_shard
--- What is due has been put where it belongs. Replies the time now and that of the next alarm.
 return {now, alarm}

@@ -1,7 +1,9 @@
+-- Statistics of the tube ARGV[3], or of all tubes.
+-- Replies the shard's counters, then for each tube: name, jobs in all, ready, urgent, reserved, buried, pause, time
+-- left of the pause, and how long its first ready job has been due. redis_stats.c has the same lists.
 -- require part_shard
--- Statistics: of the tube ARGV[3] or of all. Replies what is true of the shard, then of each tube: name, jobs in all, ready, urgent, reserved, buried,
--- pause, time left of it, and how long its first ready job has been due.
-local m = redis.call('HMGET', tag .. ':m', 'seq', 'ended', 'timeouts', 'late', 'late0', 'late1', 'late2', 'late3', 'late4', 'late5', 'late6')
+local m = redis.call('HMGET', tag .. ':m', 'seq', 'ended', 'timeouts', 'late', 'late0', 'late1', 'late2', 'late3',
+	'late4', 'late5', 'late6')
 local replies = {{}}
 for i = 1, 11 do replies[1][i] = m[i] or '0' end
 

@@ -1,10 +1,11 @@
--- A worker tells that it lives: ARGV[1] its name, ARGV[2] for how many us that holds, 0: it goes. Replies the identity of the store, the time now, and
--- the names of those that live, each with the time until which that holds. Who comes and goes is told to all.
+-- A worker's heartbeat. ARGV[1]: its name, ARGV[2]: for how many us it counts as alive; 0: it goes.
+-- Replies the store's identity, the time now, and the name of each worker alive with the time until which it counts as
+-- such. If a worker came or went, all workers are told.
 local key = KEYS[1] .. ':workers'
 local time = redis.call('TIME')
 local now = time[1] * 1000000 + time[2]
 local changes = redis.call('ZREMRANGEBYSCORE', key, '-inf', now)
--- Of a time that was ahead, before Redis's clock was set back: no worker says that it lives for longer than an hour.
+-- Left from before Redis's clock was set back: no heartbeat holds for longer than an hour.
 changes = changes + redis.call('ZREMRANGEBYSCORE', key, now + 3600000000 + 1, '+inf')
 if ARGV[2] == '0' then
 	changes = changes + redis.call('ZREM', key, ARGV[1])

@@ -1,4 +1,6 @@
--- Make a store unless it is there: ARGV: identity, format, shards, slice in us, and 1 if it is not to be made: -11 then. Replies those of the one that is there, the time now, and 1 if it was made.
+-- Make the key of a whole store if it is missing. ARGV: the identity, the format, the number of shards, the slice in
+-- us, and 1 to make nothing and reply -11 instead.
+-- Replies identity, format, shards and slice of the store that is there, the time now, and 1 if it was made, or 0.
 local key = KEYS[1] .. ':store'
 local made = redis.call('EXISTS', key) == 0
 if made and ARGV[5] == '1' then return -11 end

@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "tools/bench/load/connection.h"
+#include "tools/common/random.h"
 
 enum { CONNECTIONS_MAX = 1000, LATENCIES_MAX = 4000000 };
 
@@ -92,12 +93,6 @@ static void expect(const char *line, const char *beginning)
 		(void)fprintf(stderr, "load: expected %s, got %s\n", beginning, line);
 }
 
-static uint64_t next_random(void)
-{
-	load.random = load.random * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-	return load.random >> 33;
-}
-
 /* ---- The loop */
 
 static void watch(int epoll, struct connection *connection, int write)
@@ -147,7 +142,7 @@ static void put_one(struct connection *connection)
 		return;
 	load.begun++;
 	connection_send(connection, "put 1024 %" PRIu64 " 60 %zu\r\n%s\r\n",
-	    load.spread ? next_random() % load.spread : 0, load.bytes, load.body);
+	    load.spread ? random_below(&load.random, load.spread) : 0, load.bytes, load.body);
 }
 
 static void put_start(struct load *of, struct connection *connection)

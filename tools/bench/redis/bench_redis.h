@@ -23,7 +23,6 @@ int bench_check(const char *what, int result);
 
 uint64_t bench_now(void); /* ns of the system's monotonic time */
 void bench_sleep(uint64_t ns);
-uint64_t bench_random(uint64_t *state);
 void *bench_allocate(size_t size); /* zeros */
 /* Zeros that this process shares with those it forks. */
 void *bench_share(size_t size);

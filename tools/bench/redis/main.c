@@ -16,10 +16,10 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "tools/bench/redis/bench_redis.h"
+#include "tools/common/clock.h"
 
 _Noreturn void bench_fail(const char *what, const char *why)
 {
@@ -36,10 +36,7 @@ int bench_check(const char *what, int result)
 
 uint64_t bench_now(void)
 {
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * WW_SECOND + (uint64_t)now.tv_nsec;
+	return clock_ns(CLOCK_MONOTONIC);
 }
 
 void bench_sleep(uint64_t ns)
@@ -47,12 +44,6 @@ void bench_sleep(uint64_t ns)
 	struct timespec time = {.tv_sec = (time_t)(ns / WW_SECOND), .tv_nsec = (long)(ns % WW_SECOND)};
 
 	(void)nanosleep(&time, NULL);
-}
-
-uint64_t bench_random(uint64_t *state)
-{
-	*state = *state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
-	return *state >> 33;
 }
 
 void *bench_allocate(size_t size)
@@ -147,13 +138,13 @@ void bench_wait(int process)
 		bench_fail("process", "one of those that were started has failed");
 }
 
-struct command {
+struct redis_command {
 	const char *name;
 	int words;
 	void (*run)(const char *url, char **words);
 };
 
-static const struct command commands[] = {
+static const struct redis_command commands[] = {
     {"put", 6, bench_put},
     {"deliver", 3, bench_deliver},
     {"idle", 1, bench_idle},

@@ -6,10 +6,11 @@
 #include <string.h>
 
 #include "tools/bench/redis/bench_redis.h"
+#include "tools/common/random.h"
 
 enum { KEY_MAX = 64, BODY = 32 };
 
-struct put {
+struct bench_put {
 	struct ww_jobs *jobs;
 	uint64_t count;
 	uint64_t from; /* ms */
@@ -21,7 +22,7 @@ struct put {
 };
 
 struct putter {
-	const struct put *put;
+	const struct bench_put *put;
 	pthread_t thread;
 	unsigned index;
 	uint64_t random;
@@ -56,7 +57,7 @@ static void vary(struct putter *putter, uint64_t from, size_t count)
 		uint64_t number = (from + i) * putter->put->threads + putter->index;
 		uint64_t due = putter->put->from;
 		if (putter->put->spread)
-			due += bench_random(&putter->random) % putter->put->spread;
+			due += random_below(&putter->random, putter->put->spread);
 		putter->specs[i].due = due * WW_MILLISECOND;
 		if (putter->put->key)
 			(void)snprintf(
@@ -81,7 +82,7 @@ static void put_some(struct putter *putter, uint64_t from, size_t count)
 static void *run(void *context)
 {
 	struct putter *putter = context;
-	const struct put *put = putter->put;
+	const struct bench_put *put = putter->put;
 	uint64_t count = put->count / put->threads;
 	uint64_t done = 0;
 
@@ -104,7 +105,7 @@ static void *run(void *context)
 
 void bench_put(const char *url, char **words)
 {
-	struct put put = {.count = strtoull(words[0], NULL, 10),
+	struct bench_put put = {.count = strtoull(words[0], NULL, 10),
 	    .threads = (unsigned)strtoul(words[1], NULL, 10),
 	    .batch = strtoul(words[2], NULL, 10),
 	    .key = strtoul(words[3], NULL, 10),

@@ -17,7 +17,7 @@
 
 enum { SLOTS = 60 };
 
-struct connection {
+struct flat_connection {
 	uint64_t key;
 };
 
@@ -25,16 +25,16 @@ struct link {
 	struct link *next, *previous;
 };
 
-struct entry {
+struct flat_entry {
 	struct link link; /* in its slot's set, or next in the free ones; first, so that a link is its entry */
 	uint64_t key;
 	struct object *object;
 	UT_hash_handle hh;
 };
 
-struct ring {
+struct flat_ring {
 	struct sink *sink;
-	struct entry *map, *entry;
+	struct flat_entry *map, *entry;
 	struct link *free;
 	uint64_t now;
 	struct link slot[SLOTS]; /* rings through the sets of which these are the ends */
@@ -42,7 +42,7 @@ struct ring {
 
 static uint64_t key_of(struct object *object)
 {
-	return ((struct connection *)(void *)object)->key;
+	return ((struct flat_connection *)(void *)object)->key;
 }
 
 static void link_into(struct link *set, struct link *link)
@@ -59,26 +59,26 @@ static void unlink_from_set(struct link *link)
 	link->next->previous = link->previous;
 }
 
-static struct link *slot_in(struct ring *ring, uint64_t delay)
+static struct link *slot_in(struct flat_ring *ring, uint64_t delay)
 {
 	return &ring->slot[(ring->now + delay) % SLOTS];
 }
 
-static struct entry *find(const struct ring *ring, struct object *object)
+static struct flat_entry *find(const struct flat_ring *ring, struct object *object)
 {
 	uint64_t key = key_of(object);
-	struct entry *found;
+	struct flat_entry *found;
 
 	HASH_FIND(hh, ring->map, &key, sizeof key, found);
 	return found;
 }
 
-static void map_add(struct ring *ring, struct entry *entry)
+static void map_add(struct flat_ring *ring, struct flat_entry *entry)
 {
 	HASH_ADD(hh, ring->map, key, sizeof entry->key, entry);
 }
 
-static void map_delete(struct ring *ring, struct entry *entry)
+static void map_delete(struct flat_ring *ring, struct flat_entry *entry)
 {
 	HASH_DEL(ring->map, entry);
 	entry->link.next = ring->free;
@@ -89,7 +89,7 @@ static void map_delete(struct ring *ring, struct entry *entry)
  * The map grows to its full size here: all keys are added and deleted again. The last entry, with a key that nobody
  * has, stays for good, because uthash gives its table back when it becomes empty.
  */
-static void map_create(struct ring *ring, uint64_t n)
+static void map_create(struct flat_ring *ring, uint64_t n)
 {
 	ring->entry = memory_aligned(n + 1, sizeof *ring->entry);
 	for (uint64_t i = 0; i <= n; i++) {
@@ -102,20 +102,20 @@ static void map_create(struct ring *ring, uint64_t n)
 
 static void *flat60_create(struct object *objects, uint64_t n, struct sink *sink)
 {
-	struct ring *ring = memory_zeroed(1, sizeof *ring);
+	struct flat_ring *ring = memory_zeroed(1, sizeof *ring);
 
 	ring->sink = sink;
 	for (int i = 0; i < SLOTS; i++)
 		ring->slot[i].next = ring->slot[i].previous = &ring->slot[i];
 	map_create(ring, n);
 	for (uint64_t i = 0; i < n; i++)
-		((struct connection *)(void *)&objects[i])->key = i;
+		((struct flat_connection *)(void *)&objects[i])->key = i;
 	return ring;
 }
 
 static void flat60_destroy(void *state)
 {
-	struct ring *ring = state;
+	struct flat_ring *ring = state;
 
 	HASH_CLEAR(hh, ring->map);
 	free(ring->entry);
@@ -124,8 +124,8 @@ static void flat60_destroy(void *state)
 
 static void flat60_schedule(void *state, struct object *object, uint64_t delay)
 {
-	struct ring *ring = state;
-	struct entry *entry = (struct entry *)ring->free;
+	struct flat_ring *ring = state;
+	struct flat_entry *entry = (struct flat_entry *)ring->free;
 
 	ring->free = entry->link.next;
 	entry->key = key_of(object);
@@ -136,7 +136,7 @@ static void flat60_schedule(void *state, struct object *object, uint64_t delay)
 
 static void flat60_cancel(void *state, struct object *object)
 {
-	struct entry *entry = find(state, object);
+	struct flat_entry *entry = find(state, object);
 
 	unlink_from_set(&entry->link);
 	map_delete(state, entry);
@@ -144,16 +144,16 @@ static void flat60_cancel(void *state, struct object *object)
 
 static void flat60_touch(void *state, struct object *object, uint64_t delay)
 {
-	struct entry *entry = find(state, object);
+	struct flat_entry *entry = find(state, object);
 
 	unlink_from_set(&entry->link);
 	link_into(slot_in(state, delay), &entry->link);
 }
 
-static void expire_all(struct ring *ring, struct link *slot)
+static void expire_all(struct flat_ring *ring, struct link *slot)
 {
 	while (slot->next != slot) {
-		struct entry *entry = (struct entry *)slot->next;
+		struct flat_entry *entry = (struct flat_entry *)slot->next;
 
 		unlink_from_set(&entry->link);
 		sink_report(ring->sink, entry->object);
@@ -163,7 +163,7 @@ static void expire_all(struct ring *ring, struct link *slot)
 
 static void flat60_advance(void *state, uint64_t now)
 {
-	struct ring *ring = state;
+	struct flat_ring *ring = state;
 
 	while (ring->now < now) {
 		ring->now++;
@@ -174,7 +174,7 @@ static void flat60_advance(void *state, uint64_t now)
 static size_t flat60_fixed_bytes(uint64_t horizon)
 {
 	(void)horizon;
-	return sizeof(struct ring);
+	return sizeof(struct flat_ring);
 }
 
 const struct structure structure_flat60 = {
@@ -187,8 +187,8 @@ const struct structure structure_flat60 = {
     .cancel = flat60_cancel,
     .touch = flat60_touch,
     .advance = flat60_advance,
-    .node_bytes = sizeof(struct connection),
+    .node_bytes = sizeof(struct flat_connection),
     /* With a bucket a key, which is what the map has at a million; it has less, down to a quarter, at others. */
-    .own_bytes = sizeof(struct entry) + sizeof(UT_hash_bucket),
+    .own_bytes = sizeof(struct flat_entry) + sizeof(UT_hash_bucket),
     .fixed_bytes = flat60_fixed_bytes,
 };

@@ -14,21 +14,21 @@
 #include "tools/bench/structure.h"
 #include "tools/common/memory.h"
 
-struct line {
-	struct line *next;
+struct floor_line {
+	struct floor_line *next;
 	uint64_t deadline;
 };
 
 struct floor {
-	struct line *first;
-	struct line **last;
+	struct floor_line *first;
+	struct floor_line **last;
 	uint64_t now;
 	struct sink *sink;
 };
 
-static struct line *line_of(struct object *object)
+static struct floor_line *line_of(struct object *object)
 {
-	return (struct line *)(void *)object;
+	return (struct floor_line *)(void *)object;
 }
 
 static void *floor_create(struct object *objects, uint64_t n, struct sink *sink)
@@ -45,7 +45,7 @@ static void *floor_create(struct object *objects, uint64_t n, struct sink *sink)
 static void floor_schedule(void *state, struct object *object, uint64_t delay)
 {
 	struct floor *floor = state;
-	struct line *line = line_of(object);
+	struct floor_line *line = line_of(object);
 
 	line->deadline = floor->now + delay;
 	line->next = NULL;
@@ -56,7 +56,7 @@ static void floor_schedule(void *state, struct object *object, uint64_t delay)
 static void floor_write(void *state, struct object *object, uint64_t delay)
 {
 	struct floor *floor = state;
-	struct line *line = line_of(object);
+	struct floor_line *line = line_of(object);
 
 	if (line->deadline != UINT64_MAX)
 		line->deadline = floor->now + delay;
@@ -70,7 +70,7 @@ static void floor_cancel(void *state, struct object *object)
 static void floor_advance(void *state, uint64_t now)
 {
 	struct floor *floor = state;
-	struct line *line;
+	struct floor_line *line;
 
 	floor->now = now;
 	if (now < BENCH_WEEK)

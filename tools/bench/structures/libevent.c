@@ -16,7 +16,7 @@
 #include "tools/common/memory.h"
 #include "tools/common/message.h"
 
-struct node {
+struct event_node {
 	struct event *event;
 };
 
@@ -32,7 +32,7 @@ static struct sink *libevent_sink;
 
 static struct event *libevent_event(struct object *object)
 {
-	return ((struct node *)(void *)object)->event;
+	return ((struct event_node *)(void *)object)->event;
 }
 
 static void libevent_expire(evutil_socket_t none, short what, void *object)
@@ -105,7 +105,7 @@ static void *libevent_create(struct object *objects, uint64_t n, struct sink *si
 	libevent->events = memory_aligned((size_t)n, sizeof *libevent->events);
 	libevent->sink = sink;
 	for (uint64_t i = 0; i < n; i++) {
-		struct node *node = (struct node *)(void *)&objects[i];
+		struct event_node *node = (struct event_node *)(void *)&objects[i];
 
 		node->event = &libevent->events[i];
 		event_assign(node->event, libevent->base, -1, 0, libevent_expire, &objects[i]);
@@ -133,7 +133,7 @@ const struct structure structure_libevent = {
     .cancel = libevent_cancel,
     .touch = libevent_schedule,
     .advance = libevent_advance,
-    .node_bytes = sizeof(struct node),
+    .node_bytes = sizeof(struct event_node),
     /* The event and the heap's pointer to it; not that the heap's array may be twice as large. */
     .own_bytes = sizeof(struct event) + sizeof(void *),
 };

@@ -16,7 +16,7 @@
 
 enum { MILLISECONDS = 1000 };
 
-struct node {
+struct uv_node {
 	uv_timer_t *timer;
 };
 
@@ -28,7 +28,7 @@ struct libuv {
 
 static uv_timer_t *libuv_timer(struct object *object)
 {
-	return ((struct node *)(void *)object)->timer;
+	return ((struct uv_node *)(void *)object)->timer;
 }
 
 static void libuv_expire(uv_timer_t *timer)
@@ -82,7 +82,7 @@ static void *libuv_create(struct object *objects, uint64_t n, struct sink *sink)
 	libuv->n = n;
 	libuv->timers = memory_aligned((size_t)n, sizeof *libuv->timers);
 	for (uint64_t i = 0; i < n; i++) {
-		struct node *node = (struct node *)(void *)&objects[i];
+		struct uv_node *node = (struct uv_node *)(void *)&objects[i];
 
 		node->timer = &libuv->timers[i];
 		uv_timer_init(&libuv->loop, node->timer);
@@ -121,7 +121,7 @@ const struct structure structure_libuv = {
     .cancel = libuv_cancel,
     .touch = libuv_schedule,
     .advance = libuv_advance,
-    .node_bytes = sizeof(struct node),
+    .node_bytes = sizeof(struct uv_node),
     .own_bytes = sizeof(uv_timer_t),
     .fixed_bytes = libuv_fixed_bytes,
 };

@@ -22,7 +22,7 @@ enum { FIELDS = 18 };
 /* Numbered from 1, as the definition of the format does. */
 enum field { JOB = 1, SUBMIT = 2, WAIT = 3, RUN = 4, REQUESTED = 9, STATUS = 11 };
 
-struct job {
+struct swf_job {
 	struct line field[FIELDS + 1];
 	struct moment start, run, limit;
 	int run_known, limit_known;
@@ -33,7 +33,7 @@ static int is_blank(char c)
 	return c == ' ' || c == '\t';
 }
 
-static int split(struct line line, struct job *job)
+static int split(struct line line, struct swf_job *job)
 {
 	int count = 0;
 	size_t i = 0;
@@ -55,7 +55,7 @@ static int split(struct line line, struct job *job)
 	}
 }
 
-static int check_numbers(const struct job *job, struct line_problem *problem)
+static int check_numbers(const struct swf_job *job, struct line_problem *problem)
 {
 	char excerpt[40];
 	struct moment ignored;
@@ -73,7 +73,7 @@ static int check_numbers(const struct job *job, struct line_problem *problem)
 
 /* Read a field that may be unknown, which is a negative number. Return 1 if it is known, 0 if not, -1 if unreadable. */
 static int optional(
-    const struct job *job, enum field field, const char *what, struct moment *value, struct line_problem *problem)
+    const struct swf_job *job, enum field field, const char *what, struct moment *value, struct line_problem *problem)
 {
 	struct line text = job->field[field];
 
@@ -82,7 +82,7 @@ static int optional(
 	return line_number(text, what, value, problem) ? -1 : 1;
 }
 
-static int read_times(struct job *job, const struct format_context *context, struct line_problem *problem)
+static int read_times(struct swf_job *job, const struct format_context *context, struct line_problem *problem)
 {
 	struct moment submit = {0, 0};
 	struct moment wait = {0, 0};
@@ -121,7 +121,7 @@ static uint32_t job_key(struct events *events, struct line number)
 	return keys_intern(events->keys, text, strlen(text));
 }
 
-static enum line_result add_job(const struct job *job, struct events *events, struct line_problem *problem)
+static enum line_result add_job(const struct swf_job *job, struct events *events, struct line_problem *problem)
 {
 	struct moment due;
 	struct moment end = {0, 0};
@@ -157,7 +157,7 @@ static void read_header(struct format_context *context, struct line line)
 static enum line_result swf_read(
     struct format_context *context, struct line line, struct events *events, struct line_problem *problem)
 {
-	struct job job;
+	struct swf_job job;
 	int fields;
 
 	line = line_trim(line);

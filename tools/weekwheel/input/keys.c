@@ -26,7 +26,7 @@ struct key {
 	size_t size;
 };
 
-struct entry {
+struct key_entry {
 	UT_hash_handle hh;
 	uint32_t id;
 };
@@ -34,7 +34,7 @@ struct entry {
 struct keys {
 	struct key *key;
 	size_t count, capacity;
-	struct entry *table;
+	struct key_entry *table;
 	struct block *blocks;
 };
 
@@ -96,9 +96,9 @@ uint32_t keys_append(struct keys *keys, const char *text, size_t size)
 	return (uint32_t)keys->count++;
 }
 
-static struct entry *keys_find(const struct keys *keys, const char *text, size_t size)
+static struct key_entry *keys_find(const struct keys *keys, const char *text, size_t size)
 {
-	struct entry *found;
+	struct key_entry *found;
 
 	HASH_FIND(hh, keys->table, text, size, found);
 	return found;
@@ -111,7 +111,7 @@ int keys_known(const struct keys *keys, const char *text, size_t size)
 
 uint32_t keys_intern(struct keys *keys, const char *text, size_t size)
 {
-	struct entry *entry = keys_find(keys, text, size);
+	struct key_entry *entry = keys_find(keys, text, size);
 
 	if (entry)
 		return entry->id;

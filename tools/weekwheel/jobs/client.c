@@ -8,9 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "tools/common/clock.h"
 #include "tools/common/memory.h"
 #include "tools/common/message.h"
 #include "tools/common/options.h"
@@ -208,21 +208,13 @@ static int lost(const struct client *client)
 	return -1;
 }
 
-int64_t client_now(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
 /* Wait up to the deadline until the connection is ready. Return the events, or -1 after a message. */
 static int await(const struct client *client, short events, int64_t deadline)
 {
 	struct pollfd one = {client->fd, events, 0};
 
 	for (;;) {
-		int64_t left = deadline - client_now();
+		int64_t left = deadline - clock_ms();
 		int ready = poll(&one, 1, left > 0 ? (int)left : 0);
 
 		if (ready > 0)
@@ -254,7 +246,7 @@ int client_flush(struct client *client)
 			return lost(client);
 		if (!client_pending(client))
 			break;
-		events = await(client, POLLIN | POLLOUT, client_now() + client->timeout_ms);
+		events = await(client, POLLIN | POLLOUT, clock_ms() + client->timeout_ms);
 		if (events < 0)
 			return -1;
 		if ((events & (POLLIN | POLLHUP)) && client_pull(client))
@@ -267,7 +259,7 @@ int client_flush(struct client *client)
 
 int client_read(struct client *client, struct reply *reply)
 {
-	int64_t deadline = client_now() + client->timeout_ms;
+	int64_t deadline = clock_ms() + client->timeout_ms;
 	int taken;
 
 	while ((taken = client_take(client, reply)) == 0) {
@@ -279,7 +271,7 @@ int client_read(struct client *client, struct reply *reply)
 			return lost(client);
 		/* A long body may take longer than the timeout while bytes keep coming. */
 		if (client->in.end - client->in.start > before)
-			deadline = client_now() + client->timeout_ms;
+			deadline = clock_ms() + client->timeout_ms;
 	}
 	return taken < 0 ? no_answer(client) : 0;
 }

@@ -49,9 +49,6 @@ void client_close(struct client *client);
 /* client_open's part that connects: return a descriptor that never blocks, or -1 after a message. See connect.c. */
 int client_connect(const char *server, int timeout_ms);
 
-/* Return milliseconds of a clock that nobody sets. */
-int64_t client_now(void);
-
 /* Queue a line without its end, a part of a body, or the last part of a body without its end. The ends are added. */
 void client_line(struct client *client, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void client_bytes(struct client *client, const void *bytes, size_t size);

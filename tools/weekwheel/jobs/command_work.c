@@ -9,9 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "tools/common/clock.h"
 #include "tools/common/duration.h"
 #include "tools/common/memory.h"
 #include "tools/common/message.h"
@@ -154,7 +154,7 @@ static int wait_time(const struct work *work, const struct runner *runners)
 			next = runner_next(&runners[i]);
 	if (next == INT64_MAX)
 		return -1;
-	left = next - client_now();
+	left = next - clock_ms();
 	return left < 0 ? 0 : left > 60000 ? 60000 : (int)left;
 }
 
@@ -223,7 +223,6 @@ static int run(void *context)
 	struct work *work = context;
 	struct pollfd *fds;
 	struct runner *runners;
-	struct timespec now;
 	int failed;
 
 	if (!command_exists(work->command[0])) {
@@ -237,8 +236,7 @@ static int run(void *context)
 		message_error("work: signals cannot be caught: %s", strerror(errno));
 		return -1;
 	}
-	clock_gettime(CLOCK_REALTIME, &now);
-	work->seed = (uint64_t)now.tv_nsec ^ (uint64_t)now.tv_sec << 20 ^ (uint64_t)getpid() << 40;
+	work->seed = clock_ns(CLOCK_REALTIME) ^ (uint64_t)getpid() << 40;
 	runners = memory_zeroed(work->runners, sizeof *runners);
 	fds = memory_zeroed(2 * work->runners + 1, sizeof *fds);
 	for (uint64_t i = 0; i < work->runners; i++)

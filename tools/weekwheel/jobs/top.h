@@ -64,7 +64,7 @@ uint64_t top_wheel_most(const struct top_wheel *wheel);
 
 /* What the server reported at one moment. */
 struct top_sample {
-	int64_t taken; /* ms of client_now */
+	int64_t taken; /* ms of clock_ms */
 	struct tubes tubes;
 	struct tube all; /* sums, named after the server's version */
 	uint64_t uptime, workers;

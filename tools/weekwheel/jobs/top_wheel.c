@@ -2,6 +2,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "tools/common/clock.h"
 #include "tools/common/duration.h"
 #include "tools/weekwheel/jobs/fields.h"
 #include "tools/weekwheel/jobs/top.h"
@@ -210,7 +211,7 @@ static int read_server(struct jobs *jobs, struct top_sample *sample)
 int top_sample(struct jobs *jobs, struct top_sample *sample, struct top_wheels *wheels)
 {
 	memset(sample, 0, sizeof *sample);
-	sample->taken = client_now();
+	sample->taken = clock_ms();
 	if (read_server(jobs, sample) || tubes_read(jobs, &sample->tubes))
 		return -1;
 	wheels->overdue = sample->all.ready;

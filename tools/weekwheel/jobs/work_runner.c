@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "tools/common/clock.h"
 #include "tools/common/duration.h"
 #include "tools/common/json.h"
 #include "tools/common/message.h"
@@ -37,13 +38,13 @@ static void runner_lost(struct work *work, struct runner *runner)
 	runner->retry_ms = runner->retry_ms ? runner->retry_ms * 2 : RETRY_FIRST_MS;
 	if (runner->retry_ms > RETRY_MAX_MS)
 		runner->retry_ms = RETRY_MAX_MS;
-	runner->retry_at = client_now() + runner->retry_ms;
+	runner->retry_at = clock_ms() + runner->retry_ms;
 }
 
 /* A command was queued that the server answers at once. */
 static void expect_answer(const struct work *work, struct runner *runner)
 {
-	runner->answer_by = client_now() + work->jobs.timeout_ms;
+	runner->answer_by = clock_ms() + work->jobs.timeout_ms;
 }
 
 static void runner_done(struct runner *runner)
@@ -84,7 +85,7 @@ static void runner_connect(struct work *work, struct runner *runner)
 
 static void take_job(struct work *work, struct runner *runner, const struct reply *reply)
 {
-	runner->began = client_now();
+	runner->began = clock_ms();
 	runner->touching = runner->lease_lost = 0;
 	runner->body = -1;
 	if (work->stopping || reply_number(&runner->client, reply, 1, &runner->id)) {
@@ -190,7 +191,7 @@ static void take_touch(struct runner *runner, const struct reply *reply)
 {
 	runner->touching = 0;
 	if (reply_is(reply, "TOUCHED")) {
-		runner->touch_at = client_now() + (int64_t)runner->run * 500;
+		runner->touch_at = clock_ms() + (int64_t)runner->run * 500;
 		return;
 	}
 	runner->lease_lost = 1;
@@ -204,7 +205,7 @@ static void write_json(const struct runner *runner, const char *told, int good)
 	printf("{\"id\": %" PRIu64 ", \"tube\": ", runner->id);
 	json_write_string(stdout, runner->tube, strlen(runner->tube));
 	printf(", \"attempt\": %" PRIu64 ", \"end\": \"%s\", \"milliseconds\": %" PRId64, runner->attempt, told,
-	    client_now() - runner->began);
+	    clock_ms() - runner->began);
 	if (!good) {
 		fputs(", \"error\": ", stdout);
 		json_write_string(stdout, runner->error, strlen(runner->error));
@@ -219,7 +220,7 @@ static void say_end(struct work *work, const struct runner *runner, const char *
 
 	work->ended++;
 	work->failed += !good;
-	duration_format(took, (uint64_t)(client_now() - runner->began) * (DURATION_SECOND / 1000));
+	duration_format(took, (uint64_t)(clock_ms() - runner->began) * (DURATION_SECOND / 1000));
 	if (work->jobs.json)
 		write_json(runner, told, good);
 	if (good && work->verbose)
@@ -351,7 +352,7 @@ static void turn_running(struct work *work, struct runner *runner)
 		return;
 	if (!runner->pid)
 		report_end(work, runner);
-	else if (!runner->lease_lost && client_now() >= runner->touch_at) {
+	else if (!runner->lease_lost && clock_ms() >= runner->touch_at) {
 		client_line(&runner->client, "touch %" PRIu64, runner->id);
 		runner->touching = 1;
 		expect_answer(work, runner);
@@ -365,13 +366,13 @@ void runner_turn(struct work *work, struct runner *runner)
 		turn_running(work, runner);
 	if (work->stopping && (runner->state == RUNNER_WAITING || runner->state == RUNNER_LOOKING))
 		runner_done(runner);
-	if (runner->answer_by && client_now() >= runner->answer_by)
+	if (runner->answer_by && clock_ms() >= runner->answer_by)
 		runner_lost(work, runner);
 	/* After a lost connection a runner takes no new job until its command has ended. */
 	if (runner->state == RUNNER_LOST && !runner->pid) {
 		if (work->stopping)
 			runner_done(runner);
-		else if (client_now() >= runner->retry_at)
+		else if (clock_ms() >= runner->retry_at)
 			runner_connect(work, runner);
 	}
 	if (runner->client.fd >= 0 && client_push(&runner->client))

@@ -6,8 +6,8 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "tools/common/clock.h"
 #include "tools/common/memory.h"
 #include "tools/common/message.h"
 #include "tools/common/progress.h"
@@ -16,7 +16,7 @@
 enum { BATCH = 256, PROGRESS_STEP = 1 << 14, CHECK_STEP = 1 << 14 };
 
 /* A cache line each. The key's number is the index, so that the timer is all there is. */
-struct session {
+struct replay_session {
 	_Alignas(64) struct ww_timer timer;
 };
 
@@ -30,7 +30,7 @@ struct drive {
 	const struct replay_options *options;
 	struct replay_result *result;
 	struct ww_wheel *wheel;
-	struct session *sessions;
+	struct replay_session *sessions;
 	struct visit *visits; /* NULL unless sessions are kept */
 	uint64_t now;
 	uint64_t clock;     /* when the last advance ended, if nothing was done since then, else 0 */
@@ -39,14 +39,6 @@ struct drive {
 	size_t until_check;
 	struct ww_expiry batch[BATCH];
 };
-
-static uint64_t clock_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
-}
 
 /* The functions below return 0, or -1 after a message. */
 
@@ -74,7 +66,7 @@ static int drive_expire(struct drive *drive, size_t count)
 
 	for (i = 0; i < count; i++) {
 		uint64_t deadline = drive->batch[i].deadline;
-		struct session *session = WW_TIMER_OWNER(drive->batch[i].timer, struct session, timer);
+		struct replay_session *session = WW_TIMER_OWNER(drive->batch[i].timer, struct replay_session, timer);
 
 		if (deadline > drive->now) {
 			message_error(
@@ -99,12 +91,12 @@ static int drive_advance(struct drive *drive, uint64_t now)
 
 	drive->now = now;
 	do {
-		uint64_t begin = drive->clock ? drive->clock : clock_ns();
+		uint64_t begin = drive->clock ? drive->clock : clock_ns(CLOCK_MONOTONIC);
 		uint64_t end;
 		size_t count = 0;
 
 		more = ww_wheel_advance_batch(drive->wheel, now, drive->batch, BATCH, &count);
-		end = clock_ns();
+		end = clock_ns(CLOCK_MONOTONIC);
 		took += end - begin;
 		drive->clock = count ? 0 : end;
 		if (more < 0)
@@ -201,14 +193,14 @@ static int drive_cancel(struct drive *drive, const struct event *event)
 
 static int drive_check(struct drive *drive)
 {
-	uint64_t begin = clock_ns();
+	uint64_t begin = clock_ns(CLOCK_MONOTONIC);
 	char text[256];
 	int error = ww_wheel_check(drive->wheel, text, sizeof text);
 
 	drive->result->checks++;
 	/* A walk costs as much as there are timers: fewer of them keep the whole linear. */
 	drive->until_check = CHECK_STEP + (size_t)drive->result->outcome.tally.pending;
-	drive->paused_ns += clock_ns() - begin;
+	drive->paused_ns += clock_ns(CLOCK_MONOTONIC) - begin;
 	if (!error)
 		return 0;
 	message_error("at %" PRIu64 ": the wheel is broken: %s", drive->now, text);
@@ -339,9 +331,9 @@ int replay_run(const struct events *events, const struct replay_options *options
 	drive->result = result;
 	failed = drive_init(drive);
 	if (!failed) {
-		begin = clock_ns();
+		begin = clock_ns(CLOCK_MONOTONIC);
 		failed = drive_all(drive);
-		result->wall_ns = clock_ns() - begin - drive->paused_ns;
+		result->wall_ns = clock_ns(CLOCK_MONOTONIC) - begin - drive->paused_ns;
 		progress_clear();
 		failed = failed || drive_finish(drive);
 	}

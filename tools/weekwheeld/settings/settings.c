@@ -250,16 +250,16 @@ static int read_arguments(struct settings *settings, char **arguments)
 }
 
 /* Lines of files and parts of options; kept for the life of the program, because settings point into them. */
-struct line {
-	struct line *next;
+struct settings_line {
+	struct settings_line *next;
 	char text[];
 };
 
-static struct line *lines;
+static struct settings_line *lines;
 
-static struct line *line_make(size_t size)
+static struct settings_line *line_make(size_t size)
 {
-	struct line *line = calloc(1, sizeof *line + size);
+	struct settings_line *line = calloc(1, sizeof *line + size);
 
 	if (!line)
 		return NULL;
@@ -270,7 +270,7 @@ static struct line *line_make(size_t size)
 
 char *settings_keep(const char *text)
 {
-	struct line *line = line_make(strlen(text) + 1);
+	struct settings_line *line = line_make(strlen(text) + 1);
 
 	return line ? strcpy(line->text, text) : NULL;
 }
@@ -279,7 +279,7 @@ const char *settings_line(const struct options *options, int id, const char *wha
 {
 	const char *path = options->value;
 	FILE *file = fopen(path, "r");
-	struct line *line = line_make(FILE_MAX);
+	struct settings_line *line = line_make(FILE_MAX);
 	struct stat about;
 	char *text = NULL;
 	int error = errno;
@@ -306,7 +306,7 @@ static char *line_option(char *text)
 	char *end = text + strlen(text);
 	char *equals;
 	char *value;
-	struct line *line;
+	struct settings_line *line;
 
 	while (end > text && strchr(" \t\r", end[-1]))
 		*--end = 0;

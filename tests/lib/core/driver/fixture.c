@@ -129,10 +129,10 @@ uint32_t waiting_for_end(void)
 {
 	uint32_t count = 0;
 
-	for (uint32_t i = 0; i < driver->timers.count; i++) {
-		ww_source_lock(&driver->shards[i].source);
+	for (uint32_t i = 0; i < driver->shard_count; i++) {
+		ww_source_lock(driver->shards[i].source);
 		count += driver->shards[i].watchers;
-		ww_source_unlock(&driver->shards[i].source);
+		ww_source_unlock(driver->shards[i].source);
 	}
 	return count;
 }

@@ -2,20 +2,22 @@
 
 #include "tests/lib/core/driver/fixture.h"
 
-/* A worker has taken the oldest job from the queue and has yet to begin with it; run_taken is that worker going on. */
-static struct job *take_job(void)
+/*
+ * A worker has taken the oldest firing from the queue and has yet to begin with it; run_taken is that worker going on.
+ */
+static struct firing *take_firing(void)
 {
-	struct job *job = NULL;
+	struct firing *firing = NULL;
 
 	ww_driver_pass(driver);
-	job = ww_queue_take_back(&driver->queue, &driver->timers);
-	ck_assert_ptr_nonnull(job);
-	return job;
+	firing = ww_queue_withdraw_all(&driver->queue, driver->timers);
+	ck_assert_ptr_nonnull(firing);
+	return firing;
 }
 
-static void run_taken(struct job *job)
+static void run_taken(struct firing *firing)
 {
-	ww_driver_fire_ops.run(&driver->timers, job);
+	ww_driver_fire_ops.run(driver, firing);
 }
 
 /* ---- Cancel */
@@ -90,12 +92,12 @@ START_TEST(a_timer_that_a_worker_has_taken_and_not_begun_is_cancelled_in_time)
 	for (int i = 0; i < 3; i++) {
 		ww_handle handle = i == 1 ? every(0, TICK, 0, note, NULL) : after(0, note, NULL);
 		advance(TICK);
-		struct job *job = take_job();
+		struct firing *firing = take_firing();
 		if (i == 2)
 			ck_assert_int_eq(ww_driver_reschedule(driver, handle, TICK), 1);
 		ck_assert_int_eq(ww_driver_cancel_wait(driver, handle), 1);
 		ck_assert_int_eq(ww_driver_cancel(driver, handle), WW_ESTALE);
-		run_taken(job);
+		run_taken(firing);
 		go(10 * TICK);
 		ck_assert_uint_eq(fired_count, 0);
 		ck_assert_uint_eq(slab_taken(&driver->shards[0].slab), 0);
@@ -304,12 +306,12 @@ START_TEST(a_timer_that_a_worker_has_taken_and_not_begun_is_moved_in_time)
 	ww_handle handle = after(0, note, NULL);
 	uint64_t left = 0;
 	advance(TICK);
-	struct job *job = take_job();
+	struct firing *firing = take_firing();
 	ck_assert_int_eq(ww_driver_reschedule(driver, handle, 5 * TICK), 1);
 	ck_assert_int_eq(ww_driver_reschedule(driver, handle, 7 * TICK), 1);
 	ck_assert_int_eq(ww_driver_time_left(driver, handle, &left), 1);
 	ck_assert_uint_eq(left, 7 * TICK);
-	run_taken(job);
+	run_taken(firing);
 	ck_assert_uint_eq(fired_count, 0);
 	uint64_t deadline = now_ns() + 7 * TICK;
 	go(7 * TICK - 1);

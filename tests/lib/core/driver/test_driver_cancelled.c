@@ -39,7 +39,7 @@ START_TEST(a_thread_cancelled_while_it_waits_leaves_the_driver_usable)
 		settle();
 		ck_assert_int_eq(ww_driver_cancel(driver, handle), WW_ESTALE);
 		ck_assert_uint_eq(driver->queue.watchers, 0);
-		for (uint32_t i = 0; i < driver->timers.count; i++)
+		for (uint32_t i = 0; i < driver->shard_count; i++)
 			ck_assert_uint_eq(driver->shards[i].watchers, 0);
 		end();
 	}

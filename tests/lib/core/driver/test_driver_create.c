@@ -144,8 +144,8 @@ START_TEST(every_allocation_that_fails_in_create_is_told_and_leaves_nothing)
 		ck_assert_uint_eq(memory.blocks, 0);
 		ck_assert_uint_eq(memory.bytes, 0);
 	}
-	/* The driver, its alarm, the workers, the shards, and for each of these two wheels. */
-	ck_assert_uint_eq(failures - 1, 4 + 3 * 2);
+	/* The driver, its alarm, the workers, the shards, and their group with all wheels. */
+	ck_assert_uint_eq(failures - 1, 5);
 	/* No alarm is left at the clock. */
 	OK(ww_clock_virtual_destroy(virtual_clock));
 	virtual_clock = NULL;

@@ -2,49 +2,41 @@
 
 #include "tests/lib/core/driver/fixture.h"
 
-/* A timer of a group, which counts how often it expired and how often its job ran. */
+/* A timer of a group, which counts how often it expired and how often its firing ran. */
 struct item {
 	union {
 		struct ww_timer timer;
-		struct job job;
-		struct record record; /* what it is not: see a_stop_leaves_jobs_of_other_groups_alone */
+		struct firing firing;
+		struct timer_record record; /* what it is not: see a_stop_leaves_firings_of_other_groups_alone */
 	} as;
 	_Atomic int expired;
 	_Atomic int ran;
-	sem_t *hold; /* what its job waits for */
+	sem_t *hold; /* what its firing waits for */
 };
 
 static _Atomic int inside;
 
-static uint32_t expire_alone(
-    struct source *source, const struct ww_expiry *batch, size_t count, uint64_t time, struct job **jobs)
+static struct firing *expire_alone(void *shard, struct ww_timer *timer)
 {
-	(void)source;
-	(void)time;
-	(void)jobs;
-	for (size_t i = 0; i < count; i++)
-		((struct item *)(void *)batch[i].timer)->expired++;
-	return 0;
+	(void)shard;
+	((struct item *)(void *)timer)->expired++;
+	return NULL;
 }
 
-static uint32_t expire_to_job(
-    struct source *source, const struct ww_expiry *batch, size_t count, uint64_t time, struct job **jobs)
+static struct firing *expire_to_firing(void *shard, struct ww_timer *timer)
 {
-	for (size_t i = 0; i < count; i++) {
-		struct item *item = (struct item *)(void *)batch[i].timer;
-		item->expired++;
-		item->as.job = (struct job){.group = source->group, .since = time};
-		*jobs = &item->as.job;
-		jobs = &item->as.job.next;
-	}
-	return (uint32_t)count;
+	(void)expire_alone(shard, timer);
+	return &((struct item *)(void *)timer)->as.firing;
 }
 
-static void run(struct group *group, struct job *job)
-{
-	struct item *item = (struct item *)(void *)job;
+static struct timer_group *groups[2];
 
-	MUST(ww_queue_inside(ww_driver_queue(group->driver), group, job));
+static void run(void *owner, struct firing *firing)
+{
+	struct timer_group *group = *(struct timer_group **)owner;
+	struct item *item = (struct item *)(void *)firing;
+
+	MUST(ww_group_inside(group) && ww_queue_inside(&driver->queue, group, firing));
 	inside++;
 	if (item->hold)
 		while (sem_wait(item->hold) != 0)
@@ -53,33 +45,36 @@ static void run(struct group *group, struct job *job)
 	item->ran++;
 }
 
-/* The first of a batch is due again at once, for as long as it has expired less than a hundred times. */
-static uint32_t expire_again(
-    struct source *source, const struct ww_expiry *batch, size_t count, uint64_t time, struct job **jobs)
+/* It is due again at once, for as long as it has expired less than a hundred times. */
+static struct firing *expire_again(void *shard, struct ww_timer *timer)
 {
-	struct item *item = count ? (struct item *)(void *)batch[0].timer : NULL;
+	struct item *item = (struct item *)(void *)timer;
 
-	(void)expire_alone(source, batch, count, time, jobs);
-	if (item && item->expired < 100)
-		ww_source_schedule(source, &item->as.timer, 0);
-	return 0;
+	if (++item->expired < 100)
+		ww_source_schedule(ww_group_source(groups[0], *(uint32_t *)shard), timer, 0);
+	return NULL;
 }
 
-static const struct group_ops again_ops = {.expire = expire_again, .run = run, .queues = 0};
-static const struct group_ops alone_ops = {.expire = expire_alone, .run = run, .queues = 0};
-static const struct group_ops job_ops = {.expire = expire_to_job, .run = run, .queues = 1};
+static const struct group_ops again_ops = {.expire = expire_again};
+static const struct group_ops alone_ops = {.expire = expire_alone};
+static const struct group_ops firing_ops = {.expire = expire_to_firing, .run = run};
 
-static struct source sources[2][4];
-static struct group groups[2];
+/* The shards know their number and nothing else. */
+static uint32_t shards[4] = {0, 1, 2, 3};
+
+static int try_attach(int which, const struct group_ops *ops)
+{
+	return ww_group_attach(&groups[which], driver, ops, &groups[which], shards, sizeof shards[0], 4);
+}
 
 static void attach(int which, const struct group_ops *ops)
 {
-	OK(ww_driver_attach(&groups[which], driver, ops, sources[which], sizeof sources[which][0], 4));
+	OK(try_attach(which, ops));
 }
 
 static void set(int which, uint32_t shard, struct item *item, uint64_t delay)
 {
-	struct source *source = group_source(&groups[which], shard);
+	struct timer_source *source = ww_group_source(groups[which], shard);
 
 	ww_source_lock(source);
 	ww_source_schedule(source, &item->as.timer, now_ns() + delay);
@@ -91,7 +86,7 @@ START_TEST(a_group_is_driven_while_it_is_attached)
 	struct item item[4] = {0};
 
 	begin(0, 2);
-	attach(0, &job_ops);
+	attach(0, &firing_ops);
 	ck_assert_int_eq(ww_driver_destroy(driver), WW_EBUSY);
 	for (uint32_t i = 0; i < 4; i++)
 		set(0, i, &item[i], (i + 1) * 10 * TICK);
@@ -100,7 +95,7 @@ START_TEST(a_group_is_driven_while_it_is_attached)
 			ck_assert_int_eq(item[i].ran, i < n);
 		go(10 * TICK + (n ? 0 : TICK));
 	}
-	ww_driver_detach(&groups[0]);
+	ww_group_detach(groups[0]);
 	end();
 }
 END_TEST
@@ -115,7 +110,7 @@ START_TEST(in_a_stall_timers_of_several_groups_fire_in_order_of_tick)
 	gate_init(&gate);
 	sem_init(&semaphore, 0, 0);
 	begin(0, 1);
-	attach(0, &job_ops);
+	attach(0, &firing_ops);
 	item.hold = &semaphore;
 	ww_handle second = after(2 * TICK, note, NULL);
 	set(0, 3, &item, TICK);
@@ -126,7 +121,7 @@ START_TEST(in_a_stall_timers_of_several_groups_fire_in_order_of_tick)
 	settle();
 	ck_assert_uint_eq(times_fired(second), 1);
 	ck_assert_int_eq(item.ran, 1);
-	ww_driver_detach(&groups[0]);
+	ww_group_detach(groups[0]);
 	end();
 }
 END_TEST
@@ -154,15 +149,16 @@ START_TEST(what_needs_no_room_in_the_queue_goes_on_while_that_is_full)
 	UNTIL(item[0].expired == 1);
 	UNTIL(driver->armed != 0);
 	set(1, 2, &item[1], 0);
-	ww_source_lock(&sources[1][2]);
-	ww_source_schedule(&sources[1][2], &item[1].as.timer, now_ns() - TICK);
-	ww_source_unlock(&sources[1][2]);
+	struct timer_source *source = ww_group_source(groups[1], 2);
+	ww_source_lock(source);
+	ww_source_schedule(source, &item[1].as.timer, now_ns() - TICK);
+	ww_source_unlock(source);
 	UNTIL(item[1].expired == 1);
 	ck_assert_int_eq(gate.left, 0);
 	gate_open(&gate, 1);
 	settle();
 	ck_assert_uint_eq(fired_count, 5);
-	ww_driver_detach(&groups[1]);
+	ww_group_detach(groups[1]);
 	end();
 }
 END_TEST
@@ -181,12 +177,12 @@ START_TEST(a_pass_ends_although_what_expires_is_due_again_at_once)
 	}
 	settle();
 	ck_assert_int_eq(item.expired, 100);
-	ww_driver_detach(&groups[0]);
+	ww_group_detach(groups[0]);
 	end();
 }
 END_TEST
 
-START_TEST(a_stop_leaves_jobs_of_other_groups_alone)
+START_TEST(a_stop_leaves_firings_of_other_groups_alone)
 {
 	struct item item = {0};
 	sem_t semaphore;
@@ -194,7 +190,7 @@ START_TEST(a_stop_leaves_jobs_of_other_groups_alone)
 
 	sem_init(&semaphore, 0, 0);
 	begin(0, 1);
-	attach(0, &job_ops);
+	attach(0, &firing_ops);
 	item.hold = &semaphore;
 	set(0, 0, &item, 0);
 	advance(TICK);
@@ -204,7 +200,7 @@ START_TEST(a_stop_leaves_jobs_of_other_groups_alone)
 	OK(ww_driver_stop(driver, take, NULL, &count));
 	ck_assert_uint_eq(count, 0);
 	sem_post(&semaphore);
-	ww_driver_detach(&groups[0]);
+	ww_group_detach(groups[0]);
 	ck_assert_int_eq(item.ran, 1);
 	end();
 }
@@ -214,12 +210,12 @@ static int inside_at_return;
 
 static void *detach_elsewhere(void *argument)
 {
-	ww_driver_detach(argument);
+	ww_group_detach(argument);
 	inside_at_return = inside;
 	return NULL;
 }
 
-START_TEST(detaching_waits_for_jobs_that_run_and_forgets_those_that_wait)
+START_TEST(detaching_waits_for_firings_that_run_and_forgets_those_that_wait)
 {
 	struct item item[6] = {0};
 	sem_t semaphore;
@@ -227,7 +223,7 @@ START_TEST(detaching_waits_for_jobs_that_run_and_forgets_those_that_wait)
 
 	sem_init(&semaphore, 0, 0);
 	begin(0, 2);
-	attach(0, &job_ops);
+	attach(0, &firing_ops);
 	for (uint32_t i = 0; i < 6; i++) {
 		item[i].hold = &semaphore;
 		set(0, i % 4, &item[i], i < 5 ? 0 : DAY_NS);
@@ -235,7 +231,7 @@ START_TEST(detaching_waits_for_jobs_that_run_and_forgets_those_that_wait)
 	advance(TICK);
 	UNTIL(inside == 2);
 	UNTIL(stats_of().queued == 3);
-	ck_assert_int_eq(pthread_create(&thread, NULL, detach_elsewhere, &groups[0]), 0);
+	ck_assert_int_eq(pthread_create(&thread, NULL, detach_elsewhere, groups[0]), 0);
 	UNTIL(stats_of().queued == 0);
 	ck_assert_int_eq(inside, 2);
 	sem_post(&semaphore);
@@ -251,38 +247,44 @@ START_TEST(detaching_waits_for_jobs_that_run_and_forgets_those_that_wait)
 }
 END_TEST
 
-/* All in one chain: asked for one by one, those behind jobs of others would each be another walk through the queue. */
-START_TEST(all_jobs_of_a_group_are_taken_back_at_once_in_their_order_and_no_others)
+/*
+ * All in one chain: asked for one by one, those behind firings of others would each be another walk through the queue.
+ */
+START_TEST(all_firings_of_a_group_are_taken_back_at_once_in_their_order_and_no_others)
 {
 	enum { OTHERS = 1000, OWN = 1000 };
-	static struct job job[OTHERS + OWN];
+	static struct firing firing[OTHERS + OWN];
+	struct timer_group *others = malloc(1);
+	struct timer_group *own = malloc(1);
 	struct queue queue;
-	struct job *taken;
+	struct firing *taken;
 
 	OK(ww_queue_create(&queue, OTHERS + OWN, 0, ww_allocator_default()));
 	for (int i = 0; i < OTHERS + OWN; i++) {
-		job[i].group = &groups[i >= OTHERS];
-		ww_queue_push(&queue, &job[i], 1);
+		firing[i].group = i < OTHERS ? others : own;
+		ww_queue_push(&queue, &firing[i], 1);
 	}
 	/* And one of the others behind them. */
-	job[OTHERS].group = &groups[0];
-	MUST(ww_queue_remove(&queue, &job[OTHERS]));
-	ww_queue_push(&queue, &job[OTHERS], 1);
-	taken = ww_queue_take_back(&queue, &groups[1]);
+	firing[OTHERS].group = others;
+	MUST(ww_queue_withdraw(&queue, &firing[OTHERS]));
+	ww_queue_push(&queue, &firing[OTHERS], 1);
+	taken = ww_queue_withdraw_all(&queue, own);
 	for (int i = OTHERS + 1; i < OTHERS + OWN; i++, taken = taken->prev) {
-		MUST(taken == &job[i]);
-		MUST(!ww_queue_remove(&queue, taken));
+		MUST(taken == &firing[i]);
+		MUST(!ww_queue_withdraw(&queue, taken));
 	}
 	ck_assert_ptr_null(taken);
-	ck_assert_ptr_null(ww_queue_take_back(&queue, &groups[1]));
+	ck_assert_ptr_null(ww_queue_withdraw_all(&queue, own));
 	ck_assert_uint_eq(queue.length, OTHERS + 1);
-	taken = ww_queue_take_back(&queue, &groups[0]);
+	taken = ww_queue_withdraw_all(&queue, others);
 	for (int i = 0; i <= OTHERS; i++, taken = taken->prev)
-		MUST(taken == &job[i]);
+		MUST(taken == &firing[i]);
 	ck_assert_ptr_null(taken);
 	ck_assert_uint_eq(queue.length, 0);
-	ck_assert_ptr_eq(queue.jobs.next, &queue.jobs);
+	ck_assert_ptr_eq(queue.firings.next, &queue.firings);
 	ww_queue_destroy(&queue);
+	free(others);
+	free(own);
 }
 END_TEST
 
@@ -295,15 +297,13 @@ START_TEST(attaching_fails_without_memory_and_after_a_stop_and_leaves_nothing)
 	config.allocator = &memory.table;
 	begin_with(&config);
 	size_t blocks = memory.blocks;
-	for (size_t fail = 1; fail <= 8; fail++) {
+	for (size_t fail = 1; fail <= 1; fail++) {
 		memory.fail_at = memory.calls + fail;
-		ck_assert_int_eq(
-		    ww_driver_attach(&groups[0], driver, &job_ops, sources[0], sizeof sources[0][0], 4), WW_ENOMEM);
+		ck_assert_int_eq(try_attach(0, &firing_ops), WW_ENOMEM);
 		ck_assert_uint_eq(memory.blocks, blocks);
 	}
 	OK(ww_driver_stop(driver, NULL, NULL, NULL));
-	ck_assert_int_eq(
-	    ww_driver_attach(&groups[0], driver, &job_ops, sources[0], sizeof sources[0][0], 4), WW_ECLOSED);
+	ck_assert_int_eq(try_attach(0, &firing_ops), WW_ECLOSED);
 	ck_assert_uint_eq(memory.blocks, blocks);
 	end();
 	ck_assert_uint_eq(memory.blocks, 0);
@@ -313,6 +313,6 @@ END_TEST
 TEST_MAIN("driver/group", a_group_is_driven_while_it_is_attached,
     in_a_stall_timers_of_several_groups_fire_in_order_of_tick,
     what_needs_no_room_in_the_queue_goes_on_while_that_is_full, a_pass_ends_although_what_expires_is_due_again_at_once,
-    a_stop_leaves_jobs_of_other_groups_alone, detaching_waits_for_jobs_that_run_and_forgets_those_that_wait,
-    all_jobs_of_a_group_are_taken_back_at_once_in_their_order_and_no_others,
+    a_stop_leaves_firings_of_other_groups_alone, detaching_waits_for_firings_that_run_and_forgets_those_that_wait,
+    all_firings_of_a_group_are_taken_back_at_once_in_their_order_and_no_others,
     attaching_fails_without_memory_and_after_a_stop_and_leaves_nothing)

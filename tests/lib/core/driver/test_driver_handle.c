@@ -122,7 +122,7 @@ START_TEST(a_record_whose_generations_are_used_up_is_not_used_again)
 	/* One ends by a cancel, one by firing, one was running when it was cancelled. */
 	for (int i = 0; i < 3; i++) {
 		ww_handle handle = after(TICK, note, NULL);
-		struct record *record = slab_at(&driver->shards[0].slab, (uint32_t)(handle >> HANDLE_INDEX));
+		struct timer_record *record = slab_at(&driver->shards[0].slab, (uint32_t)(handle >> HANDLE_INDEX));
 		ck_assert_uint_eq(record->generation, (uint32_t)handle);
 		ck_assert_int_eq(ww_driver_cancel(driver, handle), 1);
 		record->generation = UINT32_MAX - 1;
@@ -159,7 +159,7 @@ START_TEST(the_call_of_a_timer_whose_calls_overlap_has_no_handle)
 	advance(TICK);
 	gate_wait(&gate, 1);
 	for (uint32_t i = 0; i < slab_end(&shard->slab); i++) {
-		const struct record *record = slab_at(&shard->slab, i);
+		const struct timer_record *record = slab_at(&shard->slab, i);
 		if (record->state == RECORD_RUNNING)
 			number =
 			    (uint64_t)record->shard << HANDLE_SHARD | (uint64_t)i << HANDLE_INDEX | record->generation;

@@ -19,9 +19,9 @@ static uint64_t left_of(ww_handle handle)
 	ck_abort_msg("not drained");
 }
 
-static ww_handle handle_of_job(const struct job *job)
+static ww_handle handle_of_firing(const struct firing *firing)
 {
-	const struct record *record = (const void *)job;
+	const struct timer_record *record = (const void *)firing;
 
 	return (uint64_t)record->shard << HANDLE_SHARD | (uint64_t)record->index << HANDLE_INDEX | record->generation;
 }
@@ -30,10 +30,10 @@ static uint32_t records_in_use(void)
 {
 	uint32_t count = 0;
 
-	for (uint32_t i = 0; i < driver->timers.count; i++) {
-		ww_source_lock(&driver->shards[i].source);
+	for (uint32_t i = 0; i < driver->shard_count; i++) {
+		ww_source_lock(driver->shards[i].source);
 		count += slab_taken(&driver->shards[i].slab);
-		ww_source_unlock(&driver->shards[i].source);
+		ww_source_unlock(driver->shards[i].source);
 	}
 	return count;
 }
@@ -237,8 +237,8 @@ START_TEST(what_a_worker_has_taken_and_not_begun_is_handed_over_and_does_not_beg
 		ww_handle handle = kind == 3 ? every(0, TICK, WW_EVERY_OVERLAP, note, NULL) : after(0, note, NULL);
 		advance(TICK);
 		ww_driver_pass(driver);
-		struct job *job = ww_queue_take_back(&driver->queue, &driver->timers);
-		here = (struct running){&driver->queue, &driver->timers, job, NULL, NULL, &driver->queue.taken};
+		struct firing *firing = ww_queue_withdraw_all(&driver->queue, driver->timers);
+		here = (struct running){&driver->queue, driver->timers, firing, NULL, NULL, &driver->queue.taken};
 		driver->queue.taken = &here;
 		if (kind == 1)
 			ck_assert_int_eq(ww_driver_reschedule(driver, handle, 5 * TICK), 1);
@@ -246,7 +246,7 @@ START_TEST(what_a_worker_has_taken_and_not_begun_is_handed_over_and_does_not_beg
 			driver->closed = 1;
 			if (kind == 4)
 				ck_assert_int_eq(ww_driver_cancel_wait(driver, handle), WW_ECLOSED);
-			ww_driver_fire_ops.run(&driver->timers, job);
+			ww_driver_fire_ops.run(driver, firing);
 			driver->closed = 0;
 		}
 		OK(ww_driver_stop(driver, take, NULL, &count));
@@ -254,7 +254,7 @@ START_TEST(what_a_worker_has_taken_and_not_begun_is_handed_over_and_does_not_beg
 		ck_assert_uint_eq(times_drained(handle), 1);
 		ck_assert_uint_eq(left_of(handle), kind == 1 ? 5 * TICK : kind == 3 ? drained[0].left : 0);
 		if (kind != 2 && kind != 4)
-			ww_driver_fire_ops.run(&driver->timers, job);
+			ww_driver_fire_ops.run(driver, firing);
 		ck_assert_uint_eq(fired_count, 0);
 		ck_assert_uint_eq(records_in_use(), 0);
 		driver->queue.taken = NULL;
@@ -263,18 +263,18 @@ START_TEST(what_a_worker_has_taken_and_not_begun_is_handed_over_and_does_not_beg
 }
 END_TEST
 
-/* A job that a worker, played by the test, has taken and comes to when a second stop has returned. */
+/* A firing that a worker, played by the test, has taken and comes to when a second stop has returned. */
 static void stop_again_and_run(ww_handle handle, ww_driver_fn *fn, void *user, uint64_t left, void *context)
 {
 	struct running *worker = context;
 
 	take(handle, fn, user, left, NULL);
-	if (!worker->job)
+	if (!worker->firing)
 		return;
 	OK(ww_driver_stop(driver, NULL, NULL, NULL));
-	ww_driver_fire_ops.run(&driver->timers, worker->job);
+	ww_driver_fire_ops.run(driver, worker->firing);
 	ck_assert_uint_eq(fired_count, 0);
-	worker->job = NULL;
+	worker->firing = NULL;
 }
 
 START_TEST(no_callback_begins_when_a_second_stop_has_returned_while_the_first_hands_over)
@@ -291,15 +291,15 @@ START_TEST(no_callback_begins_when_a_second_stop_has_returned_while_the_first_ha
 		due = after_elsewhere(0, note, NULL);
 	advance(TICK);
 	ww_driver_pass(driver);
-	struct job *job = ww_queue_take_back(&driver->queue, &driver->timers);
-	while (handle_of_job(job) != due)
-		job = job->prev;
+	struct firing *firing = ww_queue_withdraw_all(&driver->queue, driver->timers);
+	while (handle_of_firing(firing) != due)
+		firing = firing->prev;
 	for (ww_handle handle = 1ULL << HANDLE_SHARD; handle >> HANDLE_SHARD != 0;)
 		handle = after_elsewhere(DAY_NS, note, NULL);
-	worker = (struct running){&driver->queue, &driver->timers, job, NULL, NULL, &driver->queue.taken};
+	worker = (struct running){&driver->queue, driver->timers, firing, NULL, NULL, &driver->queue.taken};
 	driver->queue.taken = &worker;
 	OK(ww_driver_stop(driver, stop_again_and_run, &worker, &count));
-	ck_assert_ptr_null(worker.job);
+	ck_assert_ptr_null(worker.firing);
 	ck_assert_uint_eq(count, drained_count);
 	ck_assert_uint_eq(times_drained(due), 1);
 	driver->queue.taken = NULL;
@@ -432,14 +432,14 @@ START_TEST(a_call_that_a_stop_overtakes_at_the_lock_says_closed)
 		config.shards = 1;
 		begin_with(&config);
 		call.handle = kind ? after(DAY_NS, note, NULL) : 0;
-		ww_source_lock(&driver->shards[0].source);
+		ww_source_lock(driver->shards[0].source);
 		ck_assert_int_eq(pthread_create(&thread, NULL, call_elsewhere, &call), 0);
 		/* It comes as far as the lock, most probably. */
 		for (int i = 0; i < 1000; i++)
 			sched_yield();
 		ck_assert_int_eq(call.answer, 77);
 		driver->closed = 1;
-		ww_source_unlock(&driver->shards[0].source);
+		ww_source_unlock(driver->shards[0].source);
 		ck_assert_int_eq(pthread_join(thread, NULL), 0);
 		ck_assert_int_eq(call.answer, WW_ECLOSED);
 		ck_assert_uint_eq(stats_of().pending, (uint64_t)kind);

@@ -304,7 +304,7 @@ START_TEST(settle_looks_again_when_a_callback_ended_while_it_looked)
 	for (int i = 0; i < 1000; i++)
 		sched_yield();
 	/* A callback has ended, and has left something to do at once. */
-	driver->shards[0].source.next = 0;
+	driver->shards[0].source->next = 0;
 	ww_queue_changed(&driver->queue);
 	pthread_mutex_unlock(&driver->queue.lock);
 	for (int i = 0; i < 1000; i++)

@@ -4,6 +4,7 @@
 
 #include "lib/core/keyed/keyed_internal.h"
 #include "tests/lib/core/keyed/fixture.h"
+#include "tests/support/worker.h"
 
 /* Slots of the wheel whose faults these are, a second each. */
 #define SLOTS 300
@@ -128,7 +129,6 @@ static int is_readable(int fd)
 START_TEST(long_timers_are_not_touched_on_every_turn)
 {
 	struct rig *rig = make();
-	struct ww_stats stats;
 	uint64_t looks = 0;
 
 	for (uint64_t i = 0; i < 1000; i++)
@@ -142,8 +142,7 @@ START_TEST(long_timers_are_not_touched_on_every_turn)
 		settle(rig);
 	}
 	ck_assert_uint_le(looks, 8);
-	OK(ww_wheel_stats(rig->keyed->shards[0].source.wheel, &stats));
-	ck_assert_uint_le(stats.demoted, 4 * 1000);
+	ck_assert_uint_le(wheel_stats(rig->keyed->shards[0].source).demoted, 4 * 1000);
 	pass(rig, 60 * S);
 	ck_assert_uint_eq(rig->count, 1000);
 	unmake(rig);

@@ -1,31 +1,31 @@
 /*
- * Between expiry and the callback's beginning: while an entry is queued, and while a worker has taken its job from the
+ * Between expiry and the callback's beginning: while an entry is queued, and while a worker has taken its firing from the
  * queue but has not begun, everything done to the entry is still in time. Here the test is the worker.
  */
 
-#include "lib/core/driver/driver_internal.h"
 #include "lib/core/keyed/keyed_internal.h"
 #include "tests/lib/core/keyed/fixture.h"
+#include "tests/support/worker.h"
 
-static struct job *job;
+static struct firing *firing;
 
 /* Let a second pass; what is due is queued. */
 static void let_expire(struct rig *rig)
 {
 	OK(ww_clock_virtual_advance(rig->clock, 2 * S));
-	ww_driver_pass(rig->driver);
+	queue_due(rig->driver);
 }
 
-/* Take the oldest job from the queue, as a worker does. */
-static void take_job(struct rig *rig)
+/* Take the oldest firing from the queue, as a worker does. */
+static void take_firing(struct rig *rig)
 {
-	job = ww_queue_take_back(ww_driver_queue(rig->driver), &rig->keyed->group);
-	ck_assert_ptr_nonnull(job);
+	firing = ww_group_withdraw_all(rig->keyed->group);
+	ck_assert_ptr_nonnull(firing);
 }
 
-static void run_job(struct rig *rig)
+static void run_firing(struct rig *rig)
 {
-	ww_keyed_ops.run(&rig->keyed->group, job);
+	ww_keyed_ops.run(rig->keyed, firing);
 }
 
 static uint32_t records_taken(const struct rig *rig)
@@ -41,7 +41,7 @@ static struct rig *make_due(int taken)
 	ck_assert_int_eq(set(rig, "key", 1, S), 0);
 	let_expire(rig);
 	if (taken)
-		take_job(rig);
+		take_firing(rig);
 	ck_assert_int_eq(has(rig, "key"), 1);
 	return rig;
 }
@@ -50,17 +50,14 @@ static struct rig *make_due(int taken)
 static void finish(struct rig *rig, int taken)
 {
 	if (taken)
-		run_job(rig);
+		run_firing(rig);
 	settle(rig);
 }
 
-/* While a worker has an entry's job, the wheel must not have it, too. */
+/* While a worker has an entry's firing, the wheel must not have it, too. */
 static uint64_t pending_in(const struct rig *rig)
 {
-	struct ww_stats stats;
-
-	OK(ww_wheel_stats(rig->keyed->shards[0].source.wheel, &stats));
-	return stats.pending;
+	return wheel_stats(rig->keyed->shards[0].source).pending;
 }
 
 #define BOTH(taken) for (int taken = 0; taken < 2; taken++)
@@ -169,7 +166,7 @@ START_TEST(moves_and_a_remove_before_the_worker_comes)
 }
 END_TEST
 
-/* Its record must not become another's while the worker still has its job. */
+/* Its record must not become another's while the worker still has its firing. */
 START_TEST(a_removed_record_is_not_used_before_the_worker_has_come)
 {
 	struct rig *rig = make_due(1);
@@ -178,7 +175,7 @@ START_TEST(a_removed_record_is_not_used_before_the_worker_has_come)
 	ck_assert_uint_eq(records_taken(rig), 1);
 	for (uint64_t i = 0; i < 2000; i++)
 		ck_assert_int_eq(ww_keyed_set(rig->keyed, &i, sizeof i, NULL, 100 * S, NULL, NULL), 0);
-	run_job(rig);
+	run_firing(rig);
 	ck_assert_uint_eq(rig->count, 0);
 	ck_assert_uint_eq(records_taken(rig), 2000);
 	ck_assert_uint_eq(stats_of(rig).entries, 2000);
@@ -206,7 +203,7 @@ static void run_in_drain(struct ww_keyed *keyed, const struct ww_keyed_entry *en
 {
 	struct rig *rig = user;
 
-	run_job(rig);
+	run_firing(rig);
 	/* The worker came and went; the key must be there still. */
 	ck_assert_int_eq(ww_keyed_set(keyed, "other", 5, NULL, 50 * S, NULL, NULL), 0);
 	ck_assert_mem_eq(entry->key, "key", 3);
@@ -246,7 +243,7 @@ START_TEST(a_worker_that_comes_after_the_driver_has_stopped_leaves_it)
 	size_t count = 0;
 
 	OK(ww_driver_stop(rig->driver, NULL, NULL, NULL));
-	run_job(rig);
+	run_firing(rig);
 	ck_assert_uint_eq(rig->count, 0);
 	OK(ww_keyed_stop(rig->keyed, note, rig, &count));
 	ck_assert_uint_eq(count, 1);
@@ -321,9 +318,9 @@ static void collide(struct rig *rig, const char *key)
 	uint64_t hash = ww_hash_bytes(&rig->keyed->secret, "ab", 2);
 	struct keyed_shard *shard = &rig->keyed->shards[0];
 
-	ww_source_lock(&shard->source);
+	ww_source_lock(shard->source);
 	ck_assert_ptr_nonnull(ww_keyed_entry_make(rig->keyed, shard, hash, key, strlen(key)));
-	ww_source_unlock(&shard->source);
+	ww_source_unlock(shard->source);
 }
 
 START_TEST(keys_of_one_hash_are_told_apart)

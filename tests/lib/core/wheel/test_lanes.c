@@ -30,15 +30,15 @@ START_TEST(timers_of_several_kinds_in_turn_fill_all_lanes_of_their_slots)
 			OK(ww_timer_init(&timers[i], note));
 			OK(ww_wheel_schedule(wheel, &timers[i], DAY + i % kinds * HOUR));
 		}
-		for (uint32_t place = 0; place < wheel->places; place++) {
-			for (uint32_t lane = 0; slot_count(wheel, place) && lane < LANES; lane++) {
-				uint32_t length = length_of(wheel, wheel->lane[place * LANES + lane]);
+		for (uint32_t slot = 0; slot < wheel->slots; slot++) {
+			for (uint32_t lane = 0; slot_count(wheel, slot) && lane < LANES; lane++) {
+				uint32_t length = length_of(wheel, wheel->lane[slot * LANES + lane]);
 
 				ck_assert_msg(length >= EACH / LANES / 2 && length <= EACH / LANES * 2,
-				    "of %u kinds, lane %u of slot %u has %u of %u timers", kinds, lane, place, length,
+				    "of %u kinds, lane %u of slot %u has %u of %u timers", kinds, lane, slot, length,
 				    EACH);
 			}
-			slots += slot_count(wheel, place) != 0;
+			slots += slot_count(wheel, slot) != 0;
 		}
 		ck_assert_uint_eq(slots, kinds);
 		unmake(wheel);

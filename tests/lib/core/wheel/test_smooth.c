@@ -100,7 +100,7 @@ START_TEST(nobody_overdue_starves_under_a_budget)
 }
 END_TEST
 
-/* A minute that is drained ahead into the hours, because its timers were moved there, is seen to in time. */
+/* A minute that is pre-demoted into the hours, because its timers were moved there, is seen to in time. */
 START_TEST(what_is_drained_upwards_is_drained_again)
 {
 	struct ww_wheel *wheel = make(NULL);

@@ -107,8 +107,6 @@ START_TEST(replies_of_all_types)
 	ck_assert_int_eq(call.reply->element[3]->type, REDIS_REPLY_STATUS);
 	ck_assert_str_eq(call.reply->element[3]->str, "FOUR");
 	ww_redis_link_free(&call, 1);
-	ck_assert_int_eq(ww_redis_link_unexpected(rig.link, &call, "a number"), WW_ECORRUPT);
-	ck_assert_int_eq(link_rig_said(&rig, "answers all with something else than a number"), 1);
 	close_both();
 }
 END_TEST

@@ -1,3 +1,4 @@
+/* Two sessions in one wheel: each is logged out when it has been idle for too long. */
 #include <stdio.h>
 #include <weekwheel/weekwheel.h>
 
