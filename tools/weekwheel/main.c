@@ -6,30 +6,30 @@
 #include "tools/common/command.h"
 #include "tools/common/message.h"
 #include "tools/common/suggest.h"
+#include "tools/weekwheel/jobs/jobs.h"
 #include "weekwheel/version.h"
 
 static const struct {
 	const char *name;
-	int (*run)(char **arguments);
-	void (*help)(FILE *out);
+	const struct jobs_command *jobs; /* NULL: the command replay */
 	const char *summary;
 } commands[] = {
-    {"replay", command_replay, command_replay_help, "drive a timing wheel with real or synthetic timeouts"},
-    {"put", command_put, command_put_help, "put a job, to be delivered now or when it is due"},
-    {"move", command_move, command_move_help, "give a job another time to be due"},
-    {"cancel", command_cancel, command_cancel_help, "delete jobs"},
-    {"list", command_list, command_list_help, "list jobs"},
-    {"peek", command_peek, command_peek_help, "show a job and its body"},
-    {"kick", command_kick, command_kick_help, "make buried jobs ready"},
-    {"stats", command_stats, command_stats_help, "count the jobs of each tube"},
-    {"forecast", command_forecast, command_forecast_help, "count the jobs of the next hour, day and week"},
-    {"work", command_work, command_work_help, "run a command for each job"},
-    {"top", command_top, command_top_help, "watch the tubes"},
-    {"advance", command_advance, command_advance_help, "move a server's virtual clock"},
+    {"replay", NULL, "drive a timing wheel with real or synthetic timeouts"},
+    {"put", &command_put, "put a job, to be delivered now or when it is due"},
+    {"move", &command_move, "give a job another time to be due"},
+    {"cancel", &command_cancel, "delete jobs"},
+    {"list", &command_list, "list jobs"},
+    {"peek", &command_peek, "show a job and its body"},
+    {"kick", &command_kick, "make buried jobs ready"},
+    {"stats", &command_stats, "count the jobs of each tube"},
+    {"forecast", &command_forecast, "count the jobs of the next hour, day and week"},
+    {"work", &command_work, "run a command for each job"},
+    {"top", &command_top, "watch the tubes"},
+    {"advance", &command_advance, "move a server's virtual clock"},
 #ifdef HAVE_JOBS
-    {"fsck", command_fsck, command_fsck_help, "check the jobs that a server keeps"},
-    {"export", command_export, command_export_help, "write all jobs of a server as lines of JSON"},
-    {"import", command_import, command_import_help, "put such lines into a directory, or Redis"},
+    {"fsck", &command_fsck, "check the jobs that a server keeps"},
+    {"export", &command_export, "write all jobs of a server as lines of JSON"},
+    {"import", &command_import, "put such lines into a directory, or Redis"},
 #endif
 };
 
@@ -68,6 +68,11 @@ static int find_command(const char *name)
 	return -1;
 }
 
+static int run_command(int command, char **arguments)
+{
+	return commands[command].jobs ? jobs_command(commands[command].jobs, arguments) : command_replay(arguments);
+}
+
 static int unknown_command(const char *typed)
 {
 	const char *words[COMMANDS + 3] = {"help", "--help", "--version"};
@@ -89,6 +94,7 @@ static int unknown_command(const char *typed)
 
 static int show_help(const char *name)
 {
+	char *arguments[] = {"--help", NULL};
 	int command;
 
 	if (!name) {
@@ -96,10 +102,7 @@ static int show_help(const char *name)
 		return STATUS_OK;
 	}
 	command = find_command(name);
-	if (command < 0)
-		return unknown_command(name);
-	commands[command].help(stdout);
-	return STATUS_OK;
+	return command < 0 ? unknown_command(name) : run_command(command, arguments);
 }
 
 static int is_one_of(const char *text, const char *a, const char *b)
@@ -126,7 +129,7 @@ static int run(int count, char **arguments)
 	command = find_command(arguments[1]);
 	if (command < 0)
 		return unknown_command(arguments[1]);
-	return commands[command].run(arguments + 2);
+	return run_command(command, arguments + 2);
 }
 
 int main(int count, char **arguments)

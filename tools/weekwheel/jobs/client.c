@@ -1,4 +1,4 @@
-/* Lines and bodies, to the server and back. */
+/* Sends lines and bodies to the server, and reads and explains its answers. See client.h. */
 #include "tools/weekwheel/jobs/client.h"
 
 #include <errno.h>
@@ -14,11 +14,10 @@
 #include "tools/common/memory.h"
 #include "tools/common/message.h"
 #include "tools/common/options.h"
-#include "tools/weekwheel/jobs/connect.h"
 
 enum { CHUNK = 65536 };
 
-/* Make room for `size` more bytes, and a 0 for snprintf. */
+/* Make room for `size` more bytes and for the NUL of snprintf. */
 static char *buffer_room(struct client_buffer *buffer, size_t size)
 {
 	if (buffer->start == buffer->end)
@@ -45,7 +44,7 @@ static void buffer_add(struct client_buffer *buffer, const void *bytes, size_t s
 int client_open(struct client *client, const char *server, int timeout_ms)
 {
 	*client = (struct client){.fd = -1, .server = server, .timeout_ms = timeout_ms};
-	client->fd = connect_server(server, timeout_ms);
+	client->fd = client_connect(server, timeout_ms);
 	return client->fd < 0 ? -1 : 0;
 }
 
@@ -85,8 +84,7 @@ void client_line(struct client *client, const char *format, ...)
 
 void client_bytes(struct client *client, const void *bytes, size_t size)
 {
-	if (size)
-		buffer_add(&client->out, bytes, size);
+	buffer_add(&client->out, bytes, size);
 }
 
 void client_body(struct client *client, const void *body, size_t size)
@@ -136,9 +134,8 @@ int client_pull(struct client *client)
 static void split(struct reply *reply)
 {
 	char *at = reply->line;
-	size_t i;
 
-	for (i = 0; i < CLIENT_WORDS; i++)
+	for (size_t i = 0; i < CLIENT_WORDS; i++)
 		reply->word[i] = "";
 	reply->words = 0;
 	while (*at && reply->words < CLIENT_WORDS) {
@@ -149,7 +146,7 @@ static void split(struct reply *reply)
 	}
 }
 
-/* The size of the body behind the line: 1, or 0 for an answer without one, or -1. */
+/* Store the size of the body that follows the line. Return 1, 0 for an answer without a body, or -1. */
 static int body_size(const struct reply *reply, size_t *size)
 {
 	uint64_t number;
@@ -159,7 +156,7 @@ static int body_size(const struct reply *reply, size_t *size)
 		word = 1;
 	else if (reply_is(reply, "FOUND") || reply_is(reply, "RESERVED"))
 		word = 2;
-	/* RESERVED alone refuses: the job is. */
+	/* RESERVED alone has no body: it refuses a command since the job is reserved. */
 	if (word == 0 || reply->words == 1)
 		return 0;
 	if (reply->words != word + 1 || options_whole(reply->word[word], 0, CLIENT_BODY_MAX, &number))
@@ -170,7 +167,7 @@ static int body_size(const struct reply *reply, size_t *size)
 
 int client_take(struct client *client, struct reply *reply)
 {
-	/* Before anything came there is no buffer, to which nothing may be added either. */
+	/* Before the first byte there is no buffer, and C forbids even adding 0 to NULL. */
 	size_t there = client->in.end - client->in.start;
 	const char *start = there ? client->in.bytes + client->in.start : "";
 	const char *end = there ? memchr(start, '\n', there) : NULL;
@@ -211,7 +208,7 @@ static int lost(const struct client *client)
 	return -1;
 }
 
-/* Wait until the connection is ready for one of the events, up to the deadline. */
+/* Wait up to the deadline until the connection is ready. Return the events, or -1 after a message. */
 static int await(const struct client *client, short events, int64_t deadline)
 {
 	struct pollfd one = {client->fd, events, 0};
@@ -225,11 +222,8 @@ static int await(const struct client *client, short events, int64_t deadline)
 		if (ready < 0 && errno != EINTR)
 			return lost(client);
 		if (ready == 0) {
-			char text[40];
-
-			snprintf(text, sizeof text, "%.3g s", client->timeout_ms / 1000.0);
-			message_error("%s: no answer for %s; look after the server, or wait longer with --timeout",
-			    client->server, text);
+			message_error("%s: no answer for %.3g s; check the server, or wait longer with --timeout",
+			    client->server, client->timeout_ms / 1000.0);
 			return -1;
 		}
 	}
@@ -237,11 +231,12 @@ static int await(const struct client *client, short events, int64_t deadline)
 
 static int no_answer(const struct client *client)
 {
-	message_error("%s: the answer is not of beanstalkd's protocol; is that another server's port?", client->server);
+	message_error(
+	    "%s: the answer is not beanstalkd's protocol; is this the port of another server?", client->server);
 	return -1;
 }
 
-/* The answers to what is sent are read meanwhile: a server that cannot get rid of them stops to read. */
+/* Read answers while sending: a server that cannot send its answers stops reading. */
 int client_flush(struct client *client)
 {
 	while (client_pending(client)) {
@@ -274,7 +269,7 @@ int client_read(struct client *client, struct reply *reply)
 			return -1;
 		if (client_pull(client))
 			return lost(client);
-		/* A long body may take its time as long as it goes on. */
+		/* A long body may take longer than the timeout while bytes keep coming. */
 		if (client->in.end - client->in.start > before)
 			deadline = clock_ms() + client->timeout_ms;
 	}
@@ -289,4 +284,66 @@ int client_ask(struct client *client, struct reply *reply, const char *format, .
 	queue_line(client, format, arguments);
 	va_end(arguments);
 	return client_flush(client) || client_read(client, reply) ? -1 : 0;
+}
+
+int client_expect(
+    struct client *client, struct reply *reply, const char *word, const char *what, const char *format, ...)
+{
+	va_list arguments;
+
+	va_start(arguments, format);
+	queue_line(client, format, arguments);
+	va_end(arguments);
+	if (client_flush(client) || client_read(client, reply))
+		return -1;
+	return reply_is(reply, word) ? 0 : reply_refused(client, reply, what);
+}
+
+/* ---- What the answers mean to a person */
+
+static const struct {
+	const char *word, *meaning;
+} refusals[] = {
+    {"NOT_FOUND", "there is no such job, or another connection has it reserved"},
+    {"STALE", "it has another version now; look at it again with 'weekwheel list --json'"},
+    {"RESERVED", "a worker runs it; wait until that ends, or cancel it"},
+    {"BURIED", "it is buried; 'weekwheel kick' brings it back"},
+    {"DRAINING", "the server takes no new jobs; try again after its restart"},
+    {"JOB_TOO_BIG",
+        "the body is larger than the server allows; make it smaller, or start the server with a larger limit"},
+    {"OUT_OF_MEMORY", "the server or its Redis is out of memory, or its disk is full"},
+    {"INTERNAL_ERROR", "the server could not write or read it, or its Redis does not answer; see its log"},
+    {"UNKNOWN_COMMAND", "this server does not know the command; it may be beanstalkd, or an older weekwheeld"},
+    {"BAD_FORMAT",
+        "the server refuses its form: in a tube that it delivers over HTTP a job has to be a request, see --url; "
+        "or the server has another version than this program"},
+    {"EXPECTED_CRLF", "the server missed the end of the body; it may have another version than this program"},
+};
+
+int reply_is(const struct reply *reply, const char *word)
+{
+	return strcmp(reply->word[0], word) == 0;
+}
+
+int reply_refused(const struct client *client, const struct reply *reply, const char *what)
+{
+	char excerpt[80];
+
+	for (size_t i = 0; i < sizeof refusals / sizeof *refusals; i++) {
+		if (reply_is(reply, refusals[i].word)) {
+			message_error("%s: %s (%s)", what, refusals[i].meaning, refusals[i].word);
+			return -1;
+		}
+	}
+	message_error("%s: %s answered %s, which is not expected; is this the port of another server?", what,
+	    client->server, message_excerpt(excerpt, sizeof excerpt, reply->word[0], strlen(reply->word[0])));
+	return -1;
+}
+
+int reply_number(const struct client *client, const struct reply *reply, size_t word, uint64_t *number)
+{
+	if (word < reply->words && options_whole(reply->word[word], 0, UINT64_MAX, number) == 0)
+		return 0;
+	message_error("%s: the server's %s lacks a number; has it another version?", client->server, reply->word[0]);
+	return -1;
 }

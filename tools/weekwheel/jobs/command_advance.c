@@ -1,94 +1,78 @@
-/* The command advance. */
+/* The command advance: moves the clock of a server whose clock is virtual. */
 #include <inttypes.h>
 #include <stdio.h>
 
 #include "tools/common/duration.h"
 #include "tools/common/message.h"
-#include "tools/common/command.h"
 #include "tools/weekwheel/jobs/jobs.h"
 
 static const struct option table[] = {JOBS_OPTIONS};
 
-enum { OPTION_COUNT = sizeof table / sizeof *table };
+struct advance {
+	struct jobs jobs;
+	uint64_t ns;
+	int given;
+};
 
-static int take_duration(const struct options *options, uint64_t *ns)
+static int take_duration(void *context, struct options *options, int id)
 {
+	struct advance *advance = context;
 	struct duration_problem problem;
 
-	if (duration_parse(options->value, ns, &problem) == 0)
+	(void)id;
+	advance->given++;
+	if (duration_parse(options->value, &advance->ns, &problem) == 0)
 		return 0;
 	return jobs_complain(
 	    options, "'%s': at byte %zu: expected %s", options->value, problem.at + 1, problem.expected);
 }
 
-static int run(struct jobs *jobs, uint64_t ns)
+static int check(void *context, const struct options *options)
 {
+	const struct advance *advance = context;
+
+	return advance->given == 1 ? 0 : jobs_complain(options, "expected one duration, such as 90s or 3d12h");
+}
+
+static int run(void *context)
+{
+	struct advance *advance = context;
+	struct jobs *jobs = &advance->jobs;
 	char text[DURATION_TEXT];
 	struct reply reply;
 	uint64_t now;
 
-	if (client_open(&jobs->client, jobs->server, jobs->timeout_ms) ||
-	    client_ask(&jobs->client, &reply, "advance %s", duration_seconds(text, ns)))
-		return STATUS_FAILED;
+	if (client_ask(&jobs->client, &reply, "advance %s", duration_seconds(text, advance->ns)))
+		return -1;
 	if (reply_is(&reply, "UNKNOWN_COMMAND")) {
 		message_error(
 		    "%s: the server's clock is real, and goes by itself; weekwheeld --clock virtual has one to advance",
 		    jobs->server);
-		return STATUS_FAILED;
+		return -1;
 	}
-	if (!reply_is(&reply, "ADVANCED")) {
-		reply_refused(&jobs->client, &reply, "advance");
-		return STATUS_FAILED;
-	}
+	if (!reply_is(&reply, "ADVANCED"))
+		return reply_refused(&jobs->client, &reply, "advance");
 	if (reply_number(&jobs->client, &reply, 1, &now))
-		return STATUS_FAILED;
+		return -1;
 	if (jobs->json)
 		printf("{\"now\": %" PRIu64 "}\n", now);
 	else
 		printf("now %s\n", time_format(text, now * DURATION_SECOND));
-	return STATUS_OK;
+	return 0;
 }
 
-int command_advance(char **arguments)
-{
-	struct options options = {"weekwheel advance", table, OPTION_COUNT, arguments, NULL, 0, NULL};
-	uint64_t ns = 0;
-	int given = 0;
-	struct jobs jobs;
-	int status;
-	int id;
-
-	jobs_init(&jobs);
-	while ((id = jobs_next(&jobs, &options)) != OPTIONS_END) {
-		if (id == JOBS_HELP) {
-			command_advance_help(stdout);
-			return STATUS_OK;
-		}
-		if (id == OPTIONS_ERROR || take_duration(&options, &ns))
-			return STATUS_USAGE;
-		given++;
-	}
-	if (given != 1) {
-		jobs_complain(&options, "one duration is expected, such as 90s or 3d12h");
-		return STATUS_USAGE;
-	}
-	status = run(&jobs, ns);
-	jobs_close(&jobs);
-	return status;
-}
-
-void command_advance_help(FILE *out)
-{
-	fputs("Usage: weekwheel advance [OPTION]... DURATION\n"
-	      "\n"
-	      "Move the clock of a server that was started with --clock virtual: what becomes\n"
-	      "due is then ready. For tests.\n"
-	      "\n"
-	      "Options:\n",
-	    out);
-	options_help(out, table, OPTION_COUNT);
-	fputs("\n"
-	      "Example:\n"
-	      "  weekwheel advance 3d12h\n",
-	    out);
-}
+const struct jobs_command command_advance = {
+    .name = "weekwheel advance",
+    JOBS_TABLE(table),
+    .context = &(struct advance){.given = 0},
+    .server = JOBS_CONNECTED,
+    .take = take_duration,
+    .check = check,
+    .run = run,
+    .usage = "Usage: weekwheel advance [OPTION]... DURATION\n"
+             "\n"
+             "Move the clock of a server that was started with --clock virtual. Jobs that\n"
+             "become due are then ready. For tests.\n",
+    .examples = "Example:\n"
+                "  weekwheel advance 3d12h\n",
+};

@@ -1,93 +1,72 @@
-/* The command kick. */
+/* The command kick: makes buried or delayed jobs ready. */
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "tools/common/command.h"
 #include "tools/weekwheel/jobs/jobs.h"
 
 enum { ID = 1 };
 
 static const struct option table[] = {
     JOBS_TUBE_OPTION("whose jobs (default 'default')"),
-    {ID, 'i', "id", "ID", "this job, buried or delayed, of whatever tube"},
+    {ID, 'i', "id", "ID", "this job, buried or delayed, in any tube"},
     JOBS_OPTIONS,
 };
-
-enum { OPTION_COUNT = sizeof table / sizeof *table };
 
 struct kick_command {
 	struct jobs jobs;
 	uint64_t id, bound;
 };
 
-static int take_option(void *context, const struct options *options, int id)
+static int take_option(void *context, struct options *options, int id)
 {
 	struct kick_command *kick = context;
 
 	if (id == ID)
-		return options_whole(options->value, 1, UINT64_MAX, &kick->id)
-		           ? options_bad_value(options, "id", "the id of a job, a whole number")
-		           : 0;
+		return jobs_whole(options, "id", 1, UINT64_MAX, &kick->id, "the id of a job, a whole number");
 	if (options_whole(options->value, 1, UINT32_MAX, &kick->bound))
 		return jobs_complain(
 		    options, "'%s': expected how many jobs at most, a whole number; or --id ID", options->value);
 	return 0;
 }
 
-static int check(const struct kick_command *kick, const struct options *options)
+static int check(void *context, const struct options *options)
 {
+	const struct kick_command *kick = context;
+
 	if ((kick->id != 0) == (kick->bound != 0))
 		return jobs_complain(options, "give either how many jobs at most, or --id of one");
 	return 0;
 }
 
-static int run(struct kick_command *kick)
+static int run(void *context)
 {
+	struct kick_command *kick = context;
 	struct client *client = &kick->jobs.client;
 	uint64_t count = 1;
 	struct reply reply;
 
-	if (jobs_open(&kick->jobs) || (kick->id ? client_ask(client, &reply, "kick-job %" PRIu64, kick->id)
-	                                        : client_ask(client, &reply, "kick %" PRIu64, kick->bound)))
-		return STATUS_FAILED;
-	if (!reply_is(&reply, "KICKED")) {
-		reply_refused(client, &reply, "kick");
-		return STATUS_FAILED;
-	}
+	if (client_expect(client, &reply, "KICKED", "kick", "%s %" PRIu64, kick->id ? "kick-job" : "kick",
+	        kick->id ? kick->id : kick->bound))
+		return -1;
 	if (!kick->id && reply_number(client, &reply, 1, &count))
-		return STATUS_FAILED;
-	if (kick->jobs.json)
-		printf("{\"kicked\": %" PRIu64 "}\n", count);
-	else
-		printf("%" PRIu64 " kicked\n", count);
-	return STATUS_OK;
+		return -1;
+	printf(kick->jobs.json ? "{\"kicked\": %" PRIu64 "}\n" : "%" PRIu64 " kicked\n", count);
+	return 0;
 }
 
-int command_kick(char **arguments)
-{
-	struct options options = {"weekwheel kick", table, OPTION_COUNT, arguments, NULL, 0, NULL};
-	struct kick_command kick = {.id = 0};
-	int status = jobs_parse(&kick.jobs, &options, take_option, &kick, command_kick_help);
-
-	if (status == JOBS_PARSED)
-		status = check(&kick, &options) ? STATUS_USAGE : run(&kick);
-	jobs_close(&kick.jobs);
-	return status;
-}
-
-void command_kick_help(FILE *out)
-{
-	fputs("Usage: weekwheel kick [OPTION]... N\n"
-	      "       weekwheel kick [OPTION]... --id ID\n"
-	      "\n"
-	      "Make up to N buried jobs of a tube ready, those first that were buried first; if\n"
-	      "none is buried, delayed ones.\n"
-	      "\n"
-	      "Options:\n",
-	    out);
-	options_help(out, table, OPTION_COUNT);
-	fputs("\n"
-	      "Example:\n"
-	      "  weekwheel kick --tube mail 100\n",
-	    out);
-}
+const struct jobs_command command_kick = {
+    .name = "weekwheel kick",
+    JOBS_TABLE(table),
+    .context = &(struct kick_command){.id = 0},
+    .server = JOBS_USING_TUBE,
+    .take = take_option,
+    .check = check,
+    .run = run,
+    .usage = "Usage: weekwheel kick [OPTION]... N\n"
+             "       weekwheel kick [OPTION]... --id ID\n"
+             "\n"
+             "Make up to N buried jobs of a tube ready, in the order in which they were buried.\n"
+             "If none is buried, make delayed ones ready.\n",
+    .examples = "Example:\n"
+                "  weekwheel kick --tube mail 100\n",
+};

@@ -1,4 +1,4 @@
-/* The command list. */
+/* The command list: shows jobs as a table or as lines of JSON. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -6,7 +6,6 @@
 #include "tools/common/duration.h"
 #include "tools/common/json.h"
 #include "tools/common/message.h"
-#include "tools/common/command.h"
 #include "tools/weekwheel/jobs/jobs.h"
 #include "tools/weekwheel/jobs/table.h"
 
@@ -17,13 +16,13 @@ static const struct option table[] = {
     {STATE, 'S', "state", "STATES", "delayed, ready, reserved, buried; several with commas"},
     {FROM, 'f', "from", "WHEN", "due then or later: a time as of put --at, or a duration\nfrom now"},
     {TO, 'T', "to", "WHEN", "due before"},
-    {PREFIX, 'p', "prefix", "TEXT", "with a key that begins so"},
-    {LIMIT, 'n', "limit", "N", "at most so many (default 100)"},
+    {PREFIX, 'p', "prefix", "TEXT", "with a key that begins with TEXT"},
+    {LIMIT, 'n', "limit", "N", "at most N (default 100)"},
     {ALL, 'a', "all", NULL, "without a limit"},
     JOBS_OPTIONS,
 };
 
-enum { OPTION_COUNT = sizeof table / sizeof *table, PAGE_MAX = 1000 };
+enum { PAGE_MAX = 1000, STATES = 4 };
 
 static const struct table_column columns[] = {{"ID", 1}, {"STATE", 0}, {"TUBE", 0}, {"KEY", 0}, {"DUE", 0}, {"IN", 1},
     {"PRIORITY", 1}, {"ATTEMPTS", 1}, {"BYTES", 1}, {"ERROR", 0}};
@@ -35,13 +34,13 @@ struct list_command {
 	uint64_t from, to;
 	uint64_t limit;
 	uint64_t shown;
-	uint64_t next; /* where the following page begins; 0: there is none */
+	uint64_t next; /* where the next page begins; 0: there is none */
 	struct table table;
 };
 
 static int take_states(struct list_command *list, const struct options *options)
 {
-	static const char *const names[] = {"delayed", "ready", "reserved", "buried"};
+	static const char *const names[STATES] = {"delayed", "ready", "reserved", "buried"};
 	const char *at = options->value;
 
 	list->states = options->value;
@@ -49,9 +48,9 @@ static int take_states(struct list_command *list, const struct options *options)
 		size_t length = strcspn(at, ",");
 		size_t i = 0;
 
-		while (i < 4 && (strlen(names[i]) != length || memcmp(names[i], at, length) != 0))
+		while (i < STATES && (strlen(names[i]) != length || memcmp(names[i], at, length) != 0))
 			i++;
-		if (i == 4)
+		if (i == STATES)
 			return options_bad_value(
 			    options, "state", "delayed, ready, reserved or buried, or several with commas between");
 		if (!at[length])
@@ -60,7 +59,7 @@ static int take_states(struct list_command *list, const struct options *options)
 	}
 }
 
-static int take_option(void *context, const struct options *options, int id)
+static int take_option(void *context, struct options *options, int id)
 {
 	struct list_command *list = context;
 
@@ -74,40 +73,30 @@ static int take_option(void *context, const struct options *options, int id)
 	case PREFIX:
 		return jobs_key(options, "prefix", list->prefix);
 	case LIMIT:
-		return options_whole(options->value, 1, UINT64_MAX, &list->limit)
-		           ? options_bad_value(options, "limit", "a whole number from 1")
-		           : 0;
-	case ALL:
+		return jobs_whole(options, "limit", 1, UINT64_MAX, &list->limit, "a whole number from 1");
+	default:
 		list->limit = UINT64_MAX;
 		return 0;
-	default:
-		return jobs_complain(
-		    options, "'%s': no operand is expected; a job alone is shown by 'weekwheel peek'", options->value);
 	}
 }
 
-static void ask(struct list_command *list)
+static int ask(struct list_command *list, struct reply *reply)
 {
 	uint64_t left = list->from || list->to ? PAGE_MAX : list->limit - list->shown;
 	char filter[2 * JOBS_KEY_TEXT] = "";
-	size_t length = 0;
-	size_t room = sizeof filter;
 
-	if (list->jobs.tube)
-		length += (size_t)snprintf(filter, room, " tube=%s", list->jobs.tube);
-	if (list->states)
-		length += (size_t)snprintf(filter + length, room - length, " state=%s", list->states);
-	if (*list->prefix)
-		length += (size_t)snprintf(filter + length, room - length, " prefix=%s", list->prefix);
+	jobs_add(filter, sizeof filter, "tube", list->jobs.tube);
+	jobs_add(filter, sizeof filter, "state", list->states);
+	jobs_add(filter, sizeof filter, "prefix", list->prefix);
 	if (list->next)
-		snprintf(filter + length, room - length, " after=%" PRIu64, list->next);
-	client_line(
-	    &list->jobs.client, "list-delayed%s limit=%" PRIu64, filter, left < PAGE_MAX ? left : (uint64_t)PAGE_MAX);
+		jobs_add_number(filter, sizeof filter, "after", list->next);
+	jobs_add_number(filter, sizeof filter, "limit", left < PAGE_MAX ? left : PAGE_MAX);
+	return client_expect(&list->jobs.client, reply, "OK", "list", "list-delayed%s", filter);
 }
 
 /*
- * When the job is due, as Unix time. One on elapsed time has no date of its own: it is due so long from now. That is
- * why --from and --to are compared here and not by the server, which knows a date only of jobs on wall time.
+ * Return when the job is due, as Unix time. A job on elapsed time has no date, only the time left. The server knows no
+ * date for such a job, which is why --from and --to are compared here.
  */
 static uint64_t due_of(const char *line, size_t size)
 {
@@ -205,70 +194,52 @@ static void take_page(struct list_command *list, const struct reply *reply)
 	}
 }
 
-static int write_all(struct list_command *list)
+static int write_pages(struct list_command *list)
 {
 	struct reply reply;
-	uint64_t before;
+	uint64_t previous;
 
 	do {
-		before = list->next;
-		ask(list);
+		previous = list->next;
+		if (ask(list, &reply))
+			return -1;
 		list->next = 0;
-		if (client_flush(&list->jobs.client) || client_read(&list->jobs.client, &reply))
-			return STATUS_FAILED;
-		if (!reply_is(&reply, "OK")) {
-			reply_refused(&list->jobs.client, &reply, "list");
-			return STATUS_FAILED;
-		}
 		take_page(list, &reply);
 		if (!list->jobs.json && list->shown)
 			table_write(&list->table, stdout);
-		/* A page that leads back would never end. */
-	} while (list->next > before && list->shown < list->limit);
+		/* A page that led back would never end. */
+	} while (list->next > previous && list->shown < list->limit);
 	if (list->next && !list->jobs.json) {
 		fflush(stdout);
 		message_line("There may be more; --limit N or --all shows them.");
 	}
-	return STATUS_OK;
+	return 0;
 }
 
-static int run(struct list_command *list)
+static int run(void *context)
 {
-	int status;
+	struct list_command *list = context;
+	int failed;
 
-	if (client_open(&list->jobs.client, list->jobs.server, list->jobs.timeout_ms))
-		return STATUS_FAILED;
 	table_begin(&list->table, columns, sizeof columns / sizeof *columns);
-	status = write_all(list);
+	failed = write_pages(list);
 	table_free(&list->table);
-	return status;
+	return failed;
 }
 
-int command_list(char **arguments)
-{
-	struct options options = {"weekwheel list", table, OPTION_COUNT, arguments, NULL, 0, NULL};
-	struct list_command list = {.limit = 100};
-	int status = jobs_parse(&list.jobs, &options, take_option, &list, command_list_help);
-
-	if (status == JOBS_PARSED)
-		status = run(&list);
-	jobs_close(&list.jobs);
-	return status;
-}
-
-void command_list_help(FILE *out)
-{
-	fputs("Usage: weekwheel list [OPTION]...\n"
-	      "\n"
-	      "List jobs in the order of their ids. Of one that is being run, IN is how long it\n"
-	      "still may.\n"
-	      "\n"
-	      "Options:\n",
-	    out);
-	options_help(out, table, OPTION_COUNT);
-	fputs("\n"
-	      "Examples:\n"
-	      "  weekwheel list --tube mail --state buried\n"
-	      "  weekwheel list --from 1d --to 2d --all --json | jq -r .key\n",
-	    out);
-}
+const struct jobs_command command_list = {
+    .name = "weekwheel list",
+    JOBS_TABLE(table),
+    .context = &(struct list_command){.limit = 100},
+    .server = JOBS_CONNECTED,
+    .no_operand = "; a job alone is shown by 'weekwheel peek'",
+    .take = take_option,
+    .run = run,
+    .usage = "Usage: weekwheel list [OPTION]...\n"
+             "\n"
+             "List jobs in the order of their ids. For a job that a worker runs, IN is the\n"
+             "time that the worker has left.\n",
+    .examples = "Examples:\n"
+                "  weekwheel list --tube mail --state buried\n"
+                "  weekwheel list --from 1d --to 2d --all --json | jq -r .key\n",
+};

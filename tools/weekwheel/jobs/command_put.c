@@ -1,156 +1,185 @@
-/* The command put. */
-#include <errno.h>
+/* The command put: its options and what they may be combined with. */
 #include <inttypes.h>
+#include <stddef.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "tools/common/duration.h"
-#include "tools/common/memory.h"
-#include "tools/common/message.h"
-#include "tools/common/command.h"
 #include "tools/weekwheel/jobs/put.h"
 
-struct content {
-	char *bytes;
-	size_t size;
+enum {
+	IN = 1,
+	AT,
+	EVERY,
+	PRIORITY,
+	RUN,
+	ATTEMPTS,
+	BACKOFF,
+	BACKOFF_MAX,
+	MISSED,
+	SKIP,
+	VERSION,
+	BODY_FILE,
+	URL,
+	METHOD,
+	HEADER
 };
 
-static int read_stream(FILE *file, struct content *content)
-{
-	size_t room = 0;
-	size_t got;
+static const struct option table[] = {
+    JOBS_TUBE_OPTION("the tube to put it into (default 'default')"),
+    JOBS_KEY_OPTION("a name that is unique in the tube; the job that has it\nis replaced"),
+    {IN, 'i', "in", "TIME", "due after: 90, 90s, 1.5h, 3d12h, 2w (default now)"},
+    {AT, 'a', "at", "WHEN",
+        "due at: '2026-12-01 09:00' (local), with an offset\n(2026-12-01T09:00:00+02:00), or @ and Unix seconds"},
+    {EVERY, 'e', "every", "TIME", "again and again, from one due time to the next"},
+    {PRIORITY, 'p', "priority", "N", "lower is delivered first; below 1024 is urgent\n(default 1024)"},
+    {RUN, 'r', "run", "TIME", "how long a worker may take (default 60s)"},
+    {ATTEMPTS, 'n', "attempts", "N", "bury it after N deliveries (default 0: never)"},
+    {BACKOFF, 'b', "backoff", "TIME", "delay after the first failure; doubles with each"},
+    {BACKOFF_MAX, 0, "backoff-max", "TIME", "the longest such delay (default 1h)"},
+    {MISSED, 0, "missed", "WHICH", "with --every: deliver what was missed once, all of it,\nor skip it (default once)"},
+    {SKIP, 0, "skip", "TIME", "with --missed skip: not those later than TIME"},
+    {VERSION, 0, "if-version", "N", "with --key: only if that job has this version"},
+    {BODY_FILE, 'f', "file", "FILE", "the body is the content of FILE"},
+    {URL, 'u', "url", "URL",
+        "the job is an HTTP request, for a server that delivers\nthe jobs of the tube (weekwheeld --push)"},
+    {METHOD, 'm', "method", "METHOD", "of the request (default POST)"},
+    {HEADER, 'H', "header", "'NAME: VALUE'", "of the request; can be given several times"},
+    {JOBS_FLAG, 'l', "lines", NULL, "a job for each line of standard input"},
+    JOBS_OPTIONS,
+};
 
-	do {
-		if (content->size == room) {
-			room = room ? 2 * room : 65536;
-			content->bytes = memory_resize(content->bytes, room, 1);
-		}
-		got = fread(content->bytes + content->size, 1, room - content->size, file);
-		content->size += got;
-		if (content->size > PUT_BODY_MAX) {
-			errno = EFBIG;
-			return -1;
-		}
-	} while (got);
-	return ferror(file) ? -1 : 0;
+static const uint64_t second = DURATION_SECOND;
+
+static int take_number(const struct options *options, const char *name, uint64_t most, uint64_t *number)
+{
+	char expected[60];
+
+	snprintf(expected, sizeof expected, "a number from 0 to %" PRIu64, most);
+	return jobs_whole(options, name, 0, most, number, expected);
 }
 
-static int read_file(const char *name, struct content *content)
+static int take_missed(struct put *put, const struct options *options)
 {
-	int standard = strcmp(name, "-") == 0;
-	FILE *file = standard ? stdin : fopen(name, "rb");
-	int failed = !file || read_stream(file, content);
-
-	if (failed)
-		message_error("%s: %s", standard ? "standard input" : name, strerror(errno));
-	if (file && !standard)
-		fclose(file);
-	return failed ? -1 : 0;
+	put->missed = options->value;
+	if (strcmp(put->missed, "once") && strcmp(put->missed, "all") && strcmp(put->missed, "skip"))
+		return options_bad_value(options, "missed", "once, all or skip");
+	return 0;
 }
 
-static void say_json(const struct put *put, uint64_t id, int replaced, uint64_t due)
+static int take_body(struct put *put, const struct options *options)
 {
-	char text[DURATION_TEXT];
-
-	printf("{\"id\": %" PRIu64 ", \"replaced\": %s, \"due\": \"%s\", \"clock\": \"%s\"}\n", id,
-	    replaced ? "true" : "false", duration_seconds(text, due), put->has_at ? "wall" : "elapsed");
-}
-
-static void say(const struct put *put, uint64_t id, int replaced)
-{
-	char when[DURATION_TEXT], left[DURATION_TEXT];
-	uint64_t now = time_now();
-	uint64_t due = put->has_at ? put->at : now + put->delay;
-
-	if (put->jobs.json) {
-		say_json(put, id, replaced, due);
-		return;
-	}
-	printf("%" PRIu64 " %s", id, replaced ? "replaced, " : "");
-	if (put->has_at ? due <= now : put->delay == 0)
-		puts("due now");
+	if (put->body || put->file)
+		return jobs_complain(
+		    options, "one body is expected; put quotes around one with blanks, or use --lines");
+	if (strcmp(options->value, "-") == 0)
+		put->file = "-";
 	else
-		printf("due %s, in %s\n", time_format(when, due),
-		    duration_format(left, put->has_at ? due - now : put->delay));
+		put->body = options->value;
+	return 0;
 }
 
-void put_send(struct put *put, const void *body, size_t size)
+static int take_file(struct put *put, const struct options *options)
 {
-	struct client *client = &put->jobs.client;
-
-	client_line(client, "%s %zu%s", put->before, put->head_length + size, put->behind);
-	client_bytes(client, put->head, put->head_length);
-	client_body(client, body, size);
+	if (put->body || put->file)
+		return jobs_complain(options, "one body is expected: leave --file or the other one out");
+	put->file = options->value;
+	return 0;
 }
 
-static int put_one(struct put *put, const struct content *content)
+static int take_option(void *context, struct options *options, int id)
 {
-	struct client *client = &put->jobs.client;
-	struct reply reply;
-	uint64_t id;
+	struct put *put = context;
 
-	put_send(put, content->bytes, content->size);
-	if (client_flush(client) || client_read(client, &reply))
-		return STATUS_FAILED;
-	if (!reply_is(&reply, "INSERTED") && !reply_is(&reply, "REPLACED")) {
-		reply_refused(client, &reply, "put");
-		return STATUS_FAILED;
-	}
-	if (reply_number(client, &reply, 1, &id))
-		return STATUS_FAILED;
-	say(put, id, reply_is(&reply, "REPLACED"));
-	return STATUS_OK;
-}
-
-/* A server that does not know the verb would take the body for commands, and do them. */
-static int check_server(struct put *put)
-{
-	int own = put_is_own(put) ? jobs_has_own_verbs(&put->jobs) : 1;
-
-	if (own == 0)
-		message_error(
-		    "%s: this server has no keys, wall times, periods, backoffs or fractions of a second; it may be "
-		    "beanstalkd: leave these options out, or use weekwheeld",
-		    put->jobs.server);
-	return own == 1 ? 0 : -1;
-}
-
-static int run(struct put *put)
-{
-	struct content content = {NULL, 0};
-	int status = STATUS_FAILED;
-
-	put_compose(put);
-	if (put->body) {
-		content.size = strlen(put->body);
-		content.bytes = memory_zeroed(content.size + 1, 1);
-		memcpy(content.bytes, put->body, content.size);
-	}
-	if ((!put->file || read_file(put->file, &content) == 0) && jobs_open(&put->jobs) == 0 && check_server(put) == 0)
-		status = put->lines ? put_lines(put) : put_one(put, &content);
-	jobs_close(&put->jobs);
-	free(content.bytes);
-	free(put->head);
-	return status;
-}
-
-int command_put(char **arguments)
-{
-	struct put put;
-
-	switch (put_parse(&put, arguments)) {
-	case PUT_RUN:
-		return run(&put);
-	case PUT_HELP:
-		put_help(stdout);
-		return STATUS_OK;
+	switch (id) {
+	case IN:
+		put->has_delay = 1;
+		return jobs_duration(options, "in", 0, DURATION_MAX, &put->delay);
+	case AT:
+		put->has_at = 1;
+		return jobs_time(options, "at", &put->at);
+	case EVERY:
+		return jobs_duration(options, "every", second / 1000, DURATION_MAX, &put->period);
+	case PRIORITY:
+		return take_number(options, "priority", UINT32_MAX, &put->priority);
+	case RUN:
+		return jobs_duration(options, "run", second, UINT32_MAX * second, &put->run);
+	case ATTEMPTS:
+		put->has_attempts = 1;
+		return take_number(options, "attempts", UINT32_MAX, &put->attempts);
+	case BACKOFF:
+		put->has_backoff = 1;
+		return jobs_duration(options, "backoff", 0, DURATION_MAX, &put->backoff);
+	case BACKOFF_MAX:
+		put->has_backoff_max = 1;
+		return jobs_duration(options, "backoff-max", 0, DURATION_MAX, &put->backoff_max);
+	case MISSED:
+		return take_missed(put, options);
+	case SKIP:
+		put->has_skip = 1;
+		return jobs_duration(options, "skip", 0, DURATION_MAX, &put->skip);
+	case VERSION:
+		return take_number(options, "if-version", UINT64_MAX, &put->version);
+	case BODY_FILE:
+		return take_file(put, options);
+	case URL:
+		put->url = options->value;
+		return 0;
+	case METHOD:
+		put->method = options->value;
+		return 0;
+	case HEADER:
+		return put_request_header(put, options);
 	default:
-		return STATUS_USAGE;
+		return take_body(put, options);
 	}
 }
 
-void command_put_help(FILE *out)
+static int check(void *context, const struct options *options)
 {
-	put_help(out);
+	struct put *put = context;
+
+	if (put->has_skip && !put->missed)
+		put->missed = "skip";
+	if (put->lines && (put->body || put->file))
+		return jobs_complain(options, "--lines reads standard input: leave the other body out");
+	if (!put->lines && !put->body && !put->file && !put->url)
+		return jobs_complain(options, "a body is missing: give one ('' is empty), --file, - or --lines");
+	if (put->lines && *put->jobs.key)
+		return jobs_complain(options, "with one --key each of the --lines would replace the previous one");
+	if (put->has_delay && put->has_at)
+		return jobs_complain(options, "--in and --at both say when; leave one out");
+	if (put->version && !*put->jobs.key)
+		return jobs_complain(options, "--if-version is for the job with --key, which is missing");
+	if (put->has_backoff_max && !put->has_backoff)
+		return jobs_complain(options, "--backoff-max bounds the --backoff, which is missing");
+	if (!put->period && (put->missed || put->has_skip))
+		return jobs_complain(options, "--missed and --skip are for jobs that repeat: --every is missing");
+	if (put->missed && (strcmp(put->missed, "skip") == 0) != put->has_skip)
+		return jobs_complain(options, "--missed skip and --skip TIME go together");
+	return put_request_check(put, options);
 }
+
+const struct jobs_command command_put = {
+    .name = "weekwheel put",
+    JOBS_TABLE(table),
+    .context = &(struct put){.priority = 1024, .run = 60 * DURATION_SECOND},
+    .flag = offsetof(struct put, lines),
+    .server = JOBS_ADDRESS,
+    .take = take_option,
+    .check = check,
+    .run = put_run,
+    .usage = "Usage: weekwheel put [OPTION]... BODY\n"
+             "       weekwheel put [OPTION]... --file FILE\n"
+             "       weekwheel put [OPTION]... -\n"
+             "       weekwheel put [OPTION]... --lines\n"
+             "       weekwheel put [OPTION]... --url URL [BODY]\n"
+             "\n"
+             "Put a job, which a worker gets when it is due, and show its id. The body is any\n"
+             "bytes; '-' reads it from standard input.\n",
+    .examples = "Examples:\n"
+                "  weekwheel put --tube mail --in 3d12h 'remind ada'\n"
+                "  weekwheel put --key backup --at '2026-12-01 03:00' --every 1d backup\n"
+                "  weekwheel put --tube resize --lines <files\n"
+                "  weekwheel put -t hooks --url https://example.org/hook --in 1h '{\"order\": 7}'\n",
+};

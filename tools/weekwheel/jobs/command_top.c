@@ -1,9 +1,10 @@
-/* The command top: a frame each second, until q. */
+/* The command top: prepares the terminal and shows a frame each second, until q. */
 #include <errno.h>
 #include <langinfo.h>
 #include <locale.h>
 #include <poll.h>
 #include <signal.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,19 +14,18 @@
 
 #include "tools/common/duration.h"
 #include "tools/common/message.h"
-#include "tools/common/command.h"
 #include "tools/weekwheel/jobs/top.h"
 
-enum { ONCE = 1 };
-
 static const struct option table[] = {
-    {ONCE, '1', "once", NULL, "write one frame, and end"},
-    {JOBS_SERVER, 's', "server", "ADDRESS", "HOST:PORT or unix:PATH (default $WEEKWHEEL_SERVER,\nor 127.0.0.1:11300)"},
-    {JOBS_TIMEOUT, 0, "timeout", "TIME", "how long to wait for an answer (default 10s)"},
-    {JOBS_HELP, 'h', "help", NULL, "show this help"},
+    {JOBS_FLAG, '1', "once", NULL, "write one frame, and end"},
+    JOBS_SERVER_OPTIONS,
+    JOBS_HELP_OPTION,
 };
 
-enum { OPTION_COUNT = sizeof table / sizeof *table };
+struct top {
+	struct jobs jobs;
+	int once;
+};
 
 static volatile sig_atomic_t ended;
 
@@ -61,7 +61,7 @@ static int screen_rows(void)
 	return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_row ? size.ws_row : TOP_ROWS;
 }
 
-/* Single keys, which are not shown. Returns 0 if standard input is no terminal. */
+/* Read single keys without echo. Returns 0 if standard input is no terminal. */
 static int keys_begin(struct termios *before)
 {
 	struct termios raw;
@@ -76,8 +76,8 @@ static int keys_begin(struct termios *before)
 }
 
 /*
- * Wait for the next second of the clock, so that a hand moves when it does; but, for the rates, not for the blink of an
- * eye. Or for the end. Without a keyboard no key is waited for.
+ * Wait for a key that ends the program or for the next full second, when a hand may move. If that is less than 200 ms
+ * away wait a second more, as rates need some time.
  */
 static void pause_second(int keyboard)
 {
@@ -101,104 +101,84 @@ static int once(struct jobs *jobs)
 	if (!failed)
 		top_frame(stdout, jobs, &sample, NULL, &wheels, &look);
 	top_sample_free(&sample);
-	return failed ? STATUS_FAILED : STATUS_OK;
+	return failed;
 }
 
 static int watch(struct jobs *jobs, int keyboard)
 {
 	struct top_look look = {.colour = wants_colour(), .cursor = !is_dumb(), .utf8 = is_utf8()};
-	struct top_sample before = {.taken = 0}, now;
+	struct top_sample previous = {.taken = 0}, now;
 	struct top_wheels wheels = {.now = 0};
-	int has_before = 0;
+	int has_previous = 0;
 	int failed = 0;
 
 	while (!ended) {
 		failed = top_sample(jobs, &now, &wheels);
 		look.rows = screen_rows();
 		if (!failed)
-			top_frame(stdout, jobs, &now, has_before ? &before : NULL, &wheels, &look);
-		top_sample_free(&before);
-		before = now;
-		has_before = 1;
+			top_frame(stdout, jobs, &now, has_previous ? &previous : NULL, &wheels, &look);
+		top_sample_free(&previous);
+		previous = now;
+		has_previous = 1;
 		if (failed || ferror(stdout))
 			break;
 		pause_second(keyboard);
 	}
-	top_sample_free(&before);
-	return failed ? STATUS_FAILED : STATUS_OK;
+	top_sample_free(&previous);
+	return failed;
 }
 
-/* The screen as it was, and the terminal as it was, whichever way this ends. */
+/* Show frames, and restore the screen and the terminal whichever way this ends. */
 static int on_terminal(struct jobs *jobs)
 {
 	struct sigaction action = {.sa_handler = on_signal};
 	struct termios terminal;
 	int keyboard = keys_begin(&terminal);
 	int cursor = !is_dumb();
-	int status;
+	int failed;
 
 	sigemptyset(&action.sa_mask);
 	sigaction(SIGINT, &action, NULL);
 	sigaction(SIGTERM, &action, NULL);
 	sigaction(SIGHUP, &action, NULL);
-	/* The second screen, without a cursor: what was there before comes back. */
+	/* Switch to the second screen and hide the cursor. What was on the first comes back at the end. */
 	if (cursor)
 		fputs("\033[?1049h\033[?25l\033[2J", stdout);
-	status = watch(jobs, keyboard);
+	failed = watch(jobs, keyboard);
 	if (cursor)
 		fputs("\033[?25h\033[?1049l", stdout);
 	fflush(stdout);
 	if (keyboard)
 		tcsetattr(STDIN_FILENO, TCSANOW, &terminal);
-	/* What was said of it has gone with the second screen. */
-	if (status)
+	/* The message on the second screen is gone. */
+	if (failed)
 		message_error("top: %s answers no more; is the server still running?", jobs->server);
-	return status;
+	return failed;
 }
 
-int command_top(char **arguments)
+static int run(void *context)
 {
-	struct options options = {"weekwheel top", table, OPTION_COUNT, arguments, NULL, 0, NULL};
-	int single = !isatty(STDOUT_FILENO);
-	struct jobs jobs;
-	int status;
-	int id;
+	struct top *top = context;
 
-	jobs_init(&jobs);
-	while ((id = jobs_next(&jobs, &options)) != OPTIONS_END) {
-		if (id == JOBS_HELP) {
-			command_top_help(stdout);
-			return STATUS_OK;
-		}
-		if (id == OPTIONS_OPERAND)
-			id = jobs_complain(&options, "'%s': no operand is expected", options.value);
-		if (id == OPTIONS_ERROR)
-			return STATUS_USAGE;
-		single = 1;
-	}
-	if (client_open(&jobs.client, jobs.server, jobs.timeout_ms))
-		return STATUS_FAILED;
-	status = single ? once(&jobs) : on_terminal(&jobs);
-	jobs_close(&jobs);
-	return status;
+	return top->once || !isatty(STDOUT_FILENO) ? once(&top->jobs) : on_terminal(&top->jobs);
 }
 
-void command_top_help(FILE *out)
-{
-	fputs("Usage: weekwheel top [OPTION]...\n"
-	      "\n"
-	      "Watch the tubes and the four wheels of what becomes due, redrawn each second on\n"
-	      "a terminal of 80 x 24 or larger; 'q' ends. Into a file or a pipe goes one frame.\n"
-	      "A wheel has a slot for each second, minute, hour or day, as a clock has, and ^\n"
-	      "is now: a job stays in its slot while the hand comes nearer. The fuller a slot,\n"
-	      "the higher, from . : - = + * # % to @, or blocks where the locale is UTF-8; max\n"
-	      "is the fullest. Colour is left out where NO_COLOR is set or TERM is dumb.\n"
-	      "\n"
-	      "Options:\n",
-	    out);
-	options_help(out, table, OPTION_COUNT);
-	fputs("\n"
-	      "Example:\n"
-	      "  weekwheel top --server queue.example:11300\n",
-	    out);
-}
+const struct jobs_command command_top = {
+    .name = "weekwheel top",
+    JOBS_TABLE(table),
+    .context = &(struct top){.once = 0},
+    .flag = offsetof(struct top, once),
+    .server = JOBS_CONNECTED,
+    .no_operand = "",
+    .run = run,
+    .usage = "Usage: weekwheel top [OPTION]...\n"
+             "\n"
+             "Watch the tubes and four wheels of the jobs that become due, redrawn each second\n"
+             "on a terminal of 80 x 24 or larger; 'q' ends. A file or a pipe gets one frame.\n"
+             "A wheel has a slot for each second, minute, hour or day, like a clock, and ^ is\n"
+             "now: a job stays in its slot while the hand comes nearer. The fuller a slot, the\n"
+             "higher its character, from . : - = + * # % to @, or blocks where the locale is\n"
+             "UTF-8; max is the fullest. NO_COLOR or TERM=dumb switches colour off.\n",
+    .examples = "Example:\n"
+                "  weekwheel top --server queue.example:11300\n",
+};

@@ -1,22 +1,70 @@
-/* The command work: the loop around the slots. */
+/* The command work: its options, and the loop that serves the runners. */
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <poll.h>
 #include <signal.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "tools/common/clock.h"
+#include "tools/common/duration.h"
 #include "tools/common/memory.h"
 #include "tools/common/message.h"
-#include "tools/common/command.h"
 #include "tools/weekwheel/jobs/work.h"
 
-/* What the signal handlers write to wakes the loop; a byte of it is a signal. */
+enum { RUNNERS = 1, ATTEMPTS, RELEASE_DELAY, DRAIN };
+
+static const struct option table[] = {
+    JOBS_TUBE_OPTION("whose jobs (default 'default')"),
+    {RUNNERS, 'n', "jobs", "N", "run up to N commands at a time, 1 to 256 (default 1)"},
+    {ATTEMPTS, 'a', "attempts", "N",
+        "bury a job after N failures if it has no limit of its\nown; 0: never (default 10)"},
+    {RELEASE_DELAY, 'd', "release-delay", "TIME",
+        "a failed job is due again after TIME. Without this,\nafter its own backoff; without one, after 1s,\n"
+        "doubled with each failure up to 1h"},
+    {DRAIN, 'D', "drain", NULL, "end when no job is ready, instead of waiting"},
+    {JOBS_FLAG, 'v', "verbose", NULL, "also report the jobs that succeeded"},
+    JOBS_OPTIONS,
+};
+
+static int take_option(void *context, struct options *options, int id)
+{
+	struct work *work = context;
+
+	switch (id) {
+	case RUNNERS:
+		return jobs_whole(options, "jobs", 1, WORK_RUNNERS_MAX, &work->runners, "a number from 1 to 256");
+	case ATTEMPTS:
+		return jobs_whole(options, "attempts", 0, UINT32_MAX, &work->attempts, "a number from 0");
+	case RELEASE_DELAY:
+		work->has_release_delay = 1;
+		return jobs_duration(options, "release-delay", 0, UINT32_MAX * DURATION_SECOND, &work->release_delay);
+	case DRAIN:
+		return work->drain = 1, 0;
+	default:
+		/* All words from the command on belong to the command, even if they look like options. */
+		work->command = options->arguments - 1;
+		while (*options->arguments)
+			options->arguments++;
+		return 0;
+	}
+}
+
+static int check(void *context, const struct options *options)
+{
+	const struct work *work = context;
+
+	return work->command
+	           ? 0
+	           : jobs_complain(options, "a command is missing, such as: weekwheel work --tube mail -- ./send");
+}
+
+/* The signal handler writes the number of the signal into this pipe, which wakes the loop. */
 static int signal_pipe[2] = {-1, -1};
 
 static void on_signal(int number)
@@ -25,7 +73,7 @@ static void on_signal(int number)
 	int saved = errno;
 
 	if (write(signal_pipe[1], &byte, 1) < 0)
-		errno = 0; /* it is full: the loop wakes anyway */
+		errno = 0; /* the pipe is full, and the loop wakes anyway */
 	errno = saved;
 }
 
@@ -33,16 +81,15 @@ static int catch_signals(void)
 {
 	struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
 	struct sigaction before;
-	int i;
 
 	if (pipe(signal_pipe))
 		return -1;
-	for (i = 0; i < 2; i++) {
+	for (int i = 0; i < 2; i++) {
 		fcntl(signal_pipe[i], F_SETFD, FD_CLOEXEC);
 		fcntl(signal_pipe[i], F_SETFL, O_NONBLOCK);
 	}
 	sigemptyset(&action.sa_mask);
-	/* nohup(1) has it ignored, and that is to stay. */
+	/* Under nohup(1) it is ignored, and must stay so. */
 	if (sigaction(SIGHUP, NULL, &before) == 0 && before.sa_handler == SIG_DFL)
 		sigaction(SIGHUP, &action, NULL);
 	return sigaction(SIGTERM, &action, NULL) || sigaction(SIGINT, &action, NULL) ||
@@ -53,10 +100,9 @@ static void read_signals(struct work *work)
 {
 	unsigned char bytes[64];
 	ssize_t got;
-	ssize_t i;
 
 	while ((got = read(signal_pipe[0], bytes, sizeof bytes)) > 0)
-		for (i = 0; i < got; i++)
+		for (ssize_t i = 0; i < got; i++)
 			work->stopping += bytes[i] != SIGCHLD;
 }
 
@@ -67,7 +113,7 @@ static int can_run(const char *path)
 	return stat(path, &file) == 0 && S_ISREG(file.st_mode) && access(path, X_OK) == 0;
 }
 
-/* Whether execvp will find it: a mistyped command should not use up the attempts of all jobs. */
+/* Return whether execvp will find it. A mistyped command must not use up the attempts of all jobs. */
 static int command_exists(const char *name)
 {
 	const char *path = getenv("PATH");
@@ -86,136 +132,141 @@ static int command_exists(const char *name)
 	return 0;
 }
 
-/* The first connection tells whether there is a server at all, and which. */
+/* A first connection shows whether there is a server, and which verbs it knows. */
 static int look_at_server(struct work *work)
 {
 	struct jobs *jobs = &work->jobs;
 
-	if (client_open(&jobs->client, jobs->server, jobs->timeout_ms))
+	if (jobs_connect(jobs))
 		return -1;
 	work->own = jobs_has_own_verbs(jobs);
-	jobs_close(jobs);
+	client_close(&jobs->client);
 	return work->own < 0 ? -1 : 0;
 }
 
-static int wait_time(const struct work *work, const struct slot *slots)
+static int wait_time(const struct work *work, const struct runner *runners)
 {
 	int64_t next = INT64_MAX;
 	int64_t left;
-	uint64_t i;
 
-	for (i = 0; i < work->slots; i++)
-		if (slot_next(&slots[i]) < next)
-			next = slot_next(&slots[i]);
+	for (uint64_t i = 0; i < work->runners; i++)
+		if (runner_next(&runners[i]) < next)
+			next = runner_next(&runners[i]);
 	if (next == INT64_MAX)
 		return -1;
 	left = next - clock_ms();
 	return left < 0 ? 0 : left > 60000 ? 60000 : (int)left;
 }
 
-/* Wait for whatever comes first, and read it. The sockets stand first in the array, then what the commands write. */
-static void wait_and_read(struct work *work, struct slot *slots, struct pollfd *fds)
+/* Wait for input, and read it. The array has the sockets first, then the pipes from the commands, then the signals. */
+static void wait_and_read(struct work *work, struct runner *runners, struct pollfd *fds)
 {
-	uint64_t n = work->slots;
-	uint64_t i;
+	uint64_t n = work->runners;
 
-	for (i = 0; i < n; i++) {
-		short events = client_pending(&slots[i].client) ? POLLIN | POLLOUT : POLLIN;
+	for (uint64_t i = 0; i < n; i++) {
+		short events = client_pending(&runners[i].client) ? POLLIN | POLLOUT : POLLIN;
 
-		fds[i] = (struct pollfd){slots[i].client.fd, events, 0};
-		fds[n + i] = (struct pollfd){slots[i].output, POLLIN, 0};
+		fds[i] = (struct pollfd){runners[i].client.fd, events, 0};
+		fds[n + i] = (struct pollfd){runners[i].output, POLLIN, 0};
 	}
 	fds[2 * n] = (struct pollfd){signal_pipe[0], POLLIN, 0};
-	if (poll(fds, (nfds_t)(2 * n + 1), wait_time(work, slots)) <= 0)
+	if (poll(fds, (nfds_t)(2 * n + 1), wait_time(work, runners)) <= 0)
 		return;
 	read_signals(work);
-	for (i = 0; i < n; i++) {
+	for (uint64_t i = 0; i < n; i++) {
 		if (fds[n + i].revents)
-			work_read_output(&slots[i]);
-		if ((fds[i].revents & ~POLLOUT) && slots[i].client.fd == fds[i].fd)
-			slot_receive(work, &slots[i]);
+			work_read_output(&runners[i]);
+		if ((fds[i].revents & ~POLLOUT) && runners[i].client.fd == fds[i].fd)
+			runner_receive(work, &runners[i]);
 	}
 }
 
-static void say_stopping(const struct work *work, const struct slot *slots, int *told)
+static void say_stopping(const struct work *work, const struct runner *runners, int *told)
 {
 	uint64_t running = 0;
-	uint64_t i;
 
 	if (*told || !work->stopping)
 		return;
 	*told = 1;
-	for (i = 0; i < work->slots; i++)
-		running += slots[i].pid != 0;
+	for (uint64_t i = 0; i < work->runners; i++)
+		running += runners[i].pid != 0;
 	if (running)
-		message_error("stopping when %llu %s ended; a second signal kills and gives the jobs back",
-		    (unsigned long long)running, running == 1 ? "command has" : "commands have");
+		message_error("stopping when %" PRIu64 " %s ended; a second signal kills and gives the jobs back",
+		    running, running == 1 ? "command has" : "commands have");
 }
 
-static int loop(struct work *work, struct slot *slots, struct pollfd *fds)
+static int loop(struct work *work, struct runner *runners, struct pollfd *fds)
 {
 	uint64_t done;
 	int told = 0;
-	uint64_t i;
 
 	for (;;) {
 		done = 0;
-		for (i = 0; i < work->slots; i++) {
-			slot_turn(work, &slots[i]);
-			done += slots[i].state == SLOT_DONE;
+		for (uint64_t i = 0; i < work->runners; i++) {
+			runner_turn(work, &runners[i]);
+			done += runners[i].state == RUNNER_DONE;
 		}
-		if (done == work->slots)
-			return STATUS_OK;
-		say_stopping(work, slots, &told);
-		wait_and_read(work, slots, fds);
+		if (done == work->runners)
+			return 0;
+		say_stopping(work, runners, &told);
+		wait_and_read(work, runners, fds);
 		if (work->stopping > 1)
 			break;
 	}
-	for (i = 0; i < work->slots; i++)
-		slot_abandon(work, &slots[i]);
-	return STATUS_FAILED;
+	for (uint64_t i = 0; i < work->runners; i++)
+		runner_abandon(work, &runners[i]);
+	return -1;
 }
 
-static int run(struct work *work)
+static int run(void *context)
 {
+	struct work *work = context;
 	struct pollfd *fds;
-	struct slot *slots;
-	int status;
-	uint64_t i;
+	struct runner *runners;
+	int failed;
 
 	if (!command_exists(work->command[0])) {
 		message_error(
 		    "work: '%s' is no command that can be run; look at its name and at PATH", work->command[0]);
-		return STATUS_FAILED;
+		return -1;
 	}
 	if (look_at_server(work))
-		return STATUS_FAILED;
+		return -1;
 	if (catch_signals()) {
 		message_error("work: signals cannot be caught: %s", strerror(errno));
-		return STATUS_FAILED;
+		return -1;
 	}
 	work->seed = clock_ns(CLOCK_REALTIME) ^ (uint64_t)getpid() << 40;
-	slots = memory_zeroed(work->slots, sizeof *slots);
-	fds = memory_zeroed(2 * work->slots + 1, sizeof *fds);
-	for (i = 0; i < work->slots; i++)
-		slots[i].client.fd = slots[i].output = slots[i].body = -1;
-	status = loop(work, slots, fds);
-	free(slots);
+	runners = memory_zeroed(work->runners, sizeof *runners);
+	fds = memory_zeroed(2 * work->runners + 1, sizeof *fds);
+	for (uint64_t i = 0; i < work->runners; i++)
+		runners[i].client.fd = runners[i].output = runners[i].body = -1;
+	failed = loop(work, runners, fds);
+	free(runners);
 	free(fds);
-	return status;
+	return failed;
 }
 
-int command_work(char **arguments)
-{
-	struct work work;
-	int parsed = work_parse(&work, arguments);
-
-	if (parsed)
-		return parsed > 0 ? STATUS_OK : STATUS_USAGE;
-	return run(&work);
-}
-
-void command_work_help(FILE *out)
-{
-	work_help(out);
-}
+const struct jobs_command command_work = {
+    .name = "weekwheel work",
+    JOBS_TABLE(table),
+    .context = &(struct work){.runners = 1, .attempts = 10},
+    .flag = offsetof(struct work, verbose),
+    .server = JOBS_ADDRESS,
+    .take = take_option,
+    .check = check,
+    .run = run,
+    .usage = "Usage: weekwheel work [OPTION]... -- COMMAND [ARGUMENT]...\n"
+             "\n"
+             "Take jobs as they become ready, and run COMMAND for each, with the body on\n"
+             "standard input and WEEKWHEEL_JOB_ID, WEEKWHEEL_JOB_KEY, WEEKWHEEL_JOB_ATTEMPT\n"
+             "(from 1) and WEEKWHEEL_TUBE in its environment. If it ends with status 0 the job\n"
+             "is done, and deleted; otherwise it is delivered again later. The job stays\n"
+             "reserved while the command runs, however long that takes.\n"
+             "\n"
+             "SIGTERM, SIGINT and SIGHUP: takes no more jobs, waits for the running commands,\n"
+             "and ends. A second one: kills them, gives their jobs back, and ends.\n",
+    .examples = "Examples:\n"
+                "  weekwheel work --tube mail -n 4 -- ./send --quiet\n"
+                "  weekwheel work --drain -- sh -c 'echo \"$WEEKWHEEL_JOB_ID: $(cat)\"'\n",
+};

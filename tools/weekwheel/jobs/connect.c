@@ -1,6 +1,4 @@
-/* Finding the server and connecting to it, within a time. */
-#include "tools/weekwheel/jobs/connect.h"
-
+/* Addresses of servers: checking one, and connecting to it within a time limit. */
 #include <errno.h>
 #include <fcntl.h>
 #include <netdb.h>
@@ -15,6 +13,7 @@
 
 #include "tools/common/message.h"
 #include "tools/common/options.h"
+#include "tools/weekwheel/jobs/client.h"
 
 enum { HOST_MAX = 256 };
 
@@ -25,7 +24,7 @@ static int complain(const char *server, const char *reason)
 	return -1;
 }
 
-/* Wait until the connection stands. Return 0 or an errno. */
+/* Wait until the connection is made. Return 0 or an errno. */
 static int finish_connect(int fd, int timeout_ms)
 {
 	struct pollfd one = {fd, POLLOUT, 0};
@@ -51,7 +50,7 @@ static int connect_to(int family, const struct sockaddr *address, socklen_t size
 
 	if (fd < 0)
 		return -1;
-	/* A command that is run for a job does not inherit it. */
+	/* The commands that "weekwheel work" runs must not inherit it. */
 	if (fcntl(fd, F_SETFD, FD_CLOEXEC) || fcntl(fd, F_SETFL, O_NONBLOCK))
 		error = errno;
 	else if (connect(fd, address, size))
@@ -63,17 +62,7 @@ static int connect_to(int family, const struct sockaddr *address, socklen_t size
 	return -1;
 }
 
-static int connect_unix(const char *server, const char *path, int timeout_ms)
-{
-	struct sockaddr_un address = {.sun_family = AF_UNIX};
-	int fd;
-
-	memcpy(address.sun_path, path, strlen(path) + 1);
-	fd = connect_to(AF_UNIX, (struct sockaddr *)&address, sizeof address, timeout_ms);
-	return fd < 0 ? complain(server, strerror(errno)) : fd;
-}
-
-/* Take the address apart. Return the port's text, or NULL. */
+/* Split HOST:PORT. Return the text of the port, or NULL if it is not such an address. */
 static const char *split_address(const char *server, char host[HOST_MAX])
 {
 	const char *colon = strrchr(server, ':');
@@ -112,10 +101,7 @@ static int connect_tcp(const char *server, int timeout_ms)
 	freeaddrinfo(found);
 	if (fd < 0)
 		return complain(server, strerror(error));
-	/*
-	 * A command and its body may go out as two segments, and the second does not wait for the first's
-	 * acknowledgement.
-	 */
+	/* A command and its body may be two segments. The second must not wait for the acknowledgement of the first. */
 	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
 	/* A worker may wait for days, and should see that the server's machine has gone. */
 	setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
@@ -127,18 +113,23 @@ static int is_path(const char *path)
 	return *path && strlen(path) < sizeof((struct sockaddr_un *)0)->sun_path;
 }
 
-int connect_is_address(const char *server)
+int client_is_address(const char *server)
 {
 	char host[HOST_MAX];
 
 	return strncmp(server, "unix:", 5) == 0 ? is_path(server + 5) : split_address(server, host) != NULL;
 }
 
-int connect_server(const char *server, int timeout_ms)
+int client_connect(const char *server, int timeout_ms)
 {
-	if (!connect_is_address(server))
+	struct sockaddr_un address = {.sun_family = AF_UNIX};
+	int fd;
+
+	if (!client_is_address(server))
 		return complain(server, "is no address");
-	if (strncmp(server, "unix:", 5) == 0)
-		return connect_unix(server, server + 5, timeout_ms);
-	return connect_tcp(server, timeout_ms);
+	if (strncmp(server, "unix:", 5) != 0)
+		return connect_tcp(server, timeout_ms);
+	strcpy(address.sun_path, server + 5);
+	fd = connect_to(AF_UNIX, (struct sockaddr *)&address, sizeof address, timeout_ms);
+	return fd < 0 ? complain(server, strerror(errno)) : fd;
 }

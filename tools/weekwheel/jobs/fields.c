@@ -1,4 +1,4 @@
-/* Flat YAML, a line each. */
+/* Reads flat YAML, one field a line, and writes it as JSON or as text. */
 #include "tools/weekwheel/jobs/fields.h"
 
 #include <string.h>
@@ -34,12 +34,9 @@ int field_next(const char *text, size_t size, size_t *at, struct field *field)
 		if (length >= 3 && memcmp(line, "---", 3) == 0)
 			continue;
 		field->name = line;
-		if (length >= 2 && line[0] == '-' && line[1] == ' ') {
-			field->name_size = 0;
-			set_value(field, line + 2, length - 2);
-			return 1;
-		}
-		if (!colon)
+		if (length >= 2 && line[0] == '-' && line[1] == ' ')
+			colon = line; /* an item of a list has no name, and its dash ends that */
+		else if (!colon)
 			continue;
 		field->name_size = (size_t)(colon - line);
 		set_value(field, colon + 1, length - field->name_size - 1);
@@ -75,7 +72,7 @@ const char *field_text(const char *text, size_t size, const char *name, char *ou
 	return out;
 }
 
-/* As JSON has them: "1.5", "12", but not "1.", "007" or "1.2.3", which are names and versions. */
+/* Return whether JSON has it as a number: "1.5" and "12", but not "1.", "007" or "1.2.3" (names and versions). */
 static int is_number(const struct field *field)
 {
 	const char *at = field->value;
@@ -97,13 +94,12 @@ static int is_number(const struct field *field)
 void fields_write_json(FILE *out, const char *text, size_t size)
 {
 	struct field field;
+	const char *separator = "";
 	size_t at = 0;
-	int first = 1;
 
 	while (field_next(text, size, &at, &field)) {
-		if (!first)
-			fputs(", ", out);
-		first = 0;
+		fputs(separator, out);
+		separator = ", ";
 		json_write_string(out, field.name, field.name_size);
 		fputs(": ", out);
 		if (is_number(&field))
@@ -117,11 +113,10 @@ void fields_write_text(FILE *out, const char *text, size_t size)
 {
 	struct field field;
 	size_t at = 0;
-	size_t i;
 
 	while (field_next(text, size, &at, &field)) {
 		fprintf(out, "%-24.*s ", (int)field.name_size, field.name);
-		for (i = 0; i < field.value_size; i++)
+		for (size_t i = 0; i < field.value_size; i++)
 			fputc(field.value[i] < ' ' || field.value[i] == 0x7f ? '?' : field.value[i], out);
 		fputc('\n', out);
 	}

@@ -1,7 +1,7 @@
 #ifndef TOOLS_WEEKWHEEL_JOBS_FIELDS_H
 #define TOOLS_WEEKWHEEL_JOBS_FIELDS_H
 
-/* The dictionaries and lists in YAML with which beanstalkd's protocol answers stats and list commands. */
+/* Reads the flat YAML with which beanstalkd's protocol answers stats and list commands: dictionaries and lists. */
 
 #include <stddef.h>
 #include <stdint.h>
@@ -18,7 +18,7 @@ struct field {
 /* Take the next "name: value" or "- value" from text[*at .. size-1]. Return 0 at the end. */
 int field_next(const char *text, size_t size, size_t *at, struct field *field);
 
-/* Return the field's whole number; 0 if it is missing. A fraction is left out. */
+/* Return the field's whole number without its fraction; 0 if the field is missing. */
 uint64_t field_whole(const char *text, size_t size, const char *name);
 
 /* Copy the field to out[0 .. room-1], "" if it is missing. Returns out. */

@@ -1,33 +1,25 @@
-/* The options that all commands of jobs have, and the checks of what is sent. */
+/* What the commands for jobs share: how one runs, the common options, and the checks of what is sent to a server. */
 #include "tools/weekwheel/jobs/jobs.h"
 
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "tools/common/command.h"
 #include "tools/common/duration.h"
 #include "tools/common/message.h"
 #include "tools/common/percent.h"
-#include "tools/common/command.h"
-#include "tools/weekwheel/jobs/connect.h"
 
-const char *jobs_default_server(void)
+static const char *default_server(void)
 {
 	const char *server = getenv("WEEKWHEEL_SERVER");
 
 	return server && *server ? server : CLIENT_DEFAULT_SERVER;
 }
 
-void jobs_init(struct jobs *jobs)
-{
-	memset(jobs, 0, sizeof *jobs);
-	jobs->server = jobs_default_server();
-	jobs->timeout_ms = CLIENT_DEFAULT_TIMEOUT_MS;
-	jobs->client.fd = -1;
-}
-
-/* The name becomes part of a command: what is no tube's name could end it and begin another. */
+/* The name becomes part of a command. Anything but a tube's name could end that command and begin another. */
 static int take_tube(struct jobs *jobs, const struct options *options)
 {
 	static const char *const allowed = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-+/;.$_()";
@@ -52,69 +44,81 @@ static int take_timeout(struct jobs *jobs, const struct options *options)
 	return 0;
 }
 
-int jobs_check_server(const struct jobs *jobs, const struct options *options)
+static int take_shared(struct jobs *jobs, const struct options *options, int id)
+{
+	switch (id) {
+	case JOBS_SERVER:
+		jobs->server = options->value;
+		return 0;
+	case JOBS_TIMEOUT:
+		return take_timeout(jobs, options);
+	case JOBS_TUBE:
+		return take_tube(jobs, options);
+	case JOBS_KEY:
+		return jobs_key(options, "key", jobs->key);
+	default:
+		jobs->json = 1;
+		return 0;
+	}
+}
+
+static int check_server(const struct jobs *jobs, const struct options *options)
 {
 	char excerpt[60];
 
-	if (connect_is_address(jobs->server))
+	if (client_is_address(jobs->server))
 		return 0;
 	return jobs_complain(options, "%s %s: expected HOST:PORT, [IPv6]:PORT or unix:PATH",
-	    jobs->server == jobs_default_server() ? "WEEKWHEEL_SERVER" : "--server",
+	    jobs->server == default_server() ? "WEEKWHEEL_SERVER" : "--server",
 	    message_excerpt(excerpt, sizeof excerpt, jobs->server, strlen(jobs->server)));
 }
 
-int jobs_next(struct jobs *jobs, struct options *options)
+static int write_help(const struct jobs_command *command)
 {
-	int wrong = 0;
-	int id;
-
-	while (!wrong) {
-		id = options_next(options);
-		switch (id) {
-		case JOBS_SERVER:
-			jobs->server = options->value;
-			break;
-		case JOBS_TIMEOUT:
-			wrong = take_timeout(jobs, options);
-			break;
-		case JOBS_JSON:
-			jobs->json = 1;
-			break;
-		case JOBS_TUBE:
-			wrong = take_tube(jobs, options);
-			break;
-		case JOBS_KEY:
-			wrong = jobs_key(options, "key", jobs->key);
-			break;
-		case OPTIONS_END:
-			return jobs_check_server(jobs, options) ? OPTIONS_ERROR : OPTIONS_END;
-		default:
-			return id;
-		}
-	}
-	return OPTIONS_ERROR;
+	fputs(command->usage, stdout);
+	fputs("\nOptions:\n", stdout);
+	options_help(stdout, command->options, command->option_count);
+	printf("\n%s", command->examples);
+	return STATUS_OK;
 }
 
-int jobs_parse(struct jobs *jobs, struct options *options,
-    int (*take)(void *context, const struct options *options, int id), void *context, void (*help)(FILE *out))
+static int connect_as(const struct jobs_command *command, struct jobs *jobs)
 {
-	int id;
+	if (command->server == JOBS_CONNECTED)
+		return jobs_connect(jobs);
+	return command->server == JOBS_USING_TUBE ? jobs_use_tube(jobs) : 0;
+}
 
-	jobs_init(jobs);
-	while ((id = jobs_next(jobs, options)) != OPTIONS_END) {
-		if (id == JOBS_HELP) {
-			help(stdout);
-			return STATUS_OK;
-		}
-		if (id == OPTIONS_ERROR || take(context, options, id))
+int jobs_command(const struct jobs_command *command, char **arguments)
+{
+	void *context = command->context;
+	struct options options = {command->name, command->options, command->option_count, arguments, NULL, 0, NULL};
+	struct jobs *jobs = command->server == JOBS_NO_SERVER ? NULL : context;
+	int failed, id;
+
+	if (jobs)
+		*jobs = (struct jobs){
+		    .server = default_server(), .timeout_ms = CLIENT_DEFAULT_TIMEOUT_MS, .client = {.fd = -1}};
+	while ((id = options_next(&options)) != OPTIONS_END) {
+		if (id == JOBS_HELP)
+			return write_help(command);
+		if (id == OPTIONS_OPERAND && command->no_operand)
+			id = jobs_complain(
+			    &options, "'%s': no operand is expected%s", options.value, command->no_operand);
+		if (id == OPTIONS_ERROR)
+			return STATUS_USAGE;
+		if (id == JOBS_FLAG)
+			*(int *)((char *)context + command->flag) = 1;
+		else if (jobs && id >= JOBS_SERVER ? take_shared(jobs, &options, id)
+		                                   : command->take(context, &options, id))
 			return STATUS_USAGE;
 	}
-	return JOBS_PARSED;
-}
-
-int jobs_no_operand(const struct options *options)
-{
-	return jobs_complain(options, "'%s': no operand is expected; a tube is given with --tube", options->value);
+	if ((jobs && check_server(jobs, &options)) || (command->check && command->check(context, &options)))
+		return STATUS_USAGE;
+	failed = (jobs && connect_as(command, jobs)) || command->run(context);
+	if (jobs)
+		client_close(&jobs->client);
+	return failed ? STATUS_FAILED : STATUS_OK;
 }
 
 int jobs_complain(const struct options *options, const char *format, ...)
@@ -127,6 +131,20 @@ int jobs_complain(const struct options *options, const char *format, ...)
 	va_end(arguments);
 	message_line("%s: %s\nTry '%s --help'.", options->command, text, options->command);
 	return OPTIONS_ERROR;
+}
+
+/* ---- Values of options */
+
+int jobs_whole(const struct options *options, const char *name, uint64_t least, uint64_t most, uint64_t *number,
+    const char *expected)
+{
+	return options_whole(options->value, least, most, number) ? options_bad_value(options, name, expected) : 0;
+}
+
+int jobs_version(const struct options *options, uint64_t *version)
+{
+	return jobs_whole(
+	    options, "if-version", 1, UINT64_MAX, version, "a whole number, as 'weekwheel list --json' shows it");
 }
 
 static int bad_time(const struct options *options, const char *name, const struct duration_problem *problem)
@@ -206,34 +224,63 @@ const char *jobs_key_show(const char *encoded, char *out, size_t room)
 	return out;
 }
 
-int jobs_open(struct jobs *jobs)
+void jobs_add(char *text, size_t room, const char *name, const char *value)
+{
+	size_t length = strlen(text);
+
+	if (value && *value)
+		snprintf(text + length, room - length, " %s=%s", name, value);
+}
+
+void jobs_add_number(char *text, size_t room, const char *name, uint64_t number)
+{
+	char value[24];
+
+	snprintf(value, sizeof value, "%" PRIu64, number);
+	jobs_add(text, room, name, value);
+}
+
+void jobs_say_due(uint64_t due, uint64_t left)
+{
+	char when[DURATION_TEXT], span[DURATION_TEXT];
+
+	if (left)
+		printf("due %s, in %s\n", time_format(when, due), duration_format(span, left));
+	else
+		puts("due now");
+}
+
+const char *jobs_plural(uint64_t count)
+{
+	return count == 1 ? "" : "s";
+}
+
+/* ---- The server */
+
+int jobs_connect(struct jobs *jobs)
+{
+	return client_open(&jobs->client, jobs->server, jobs->timeout_ms);
+}
+
+int jobs_use_tube(struct jobs *jobs)
 {
 	struct reply reply;
 
-	if (client_open(&jobs->client, jobs->server, jobs->timeout_ms))
+	if (jobs_connect(jobs))
 		return -1;
-	if (!jobs->tube)
-		return 0;
-	if (client_ask(&jobs->client, &reply, "use %s", jobs->tube))
-		return -1;
-	return reply_is(&reply, "USING") ? 0 : reply_refused(&jobs->client, &reply, "--tube");
-}
-
-void jobs_close(struct jobs *jobs)
-{
-	client_close(&jobs->client);
+	return jobs->tube ? client_expect(&jobs->client, &reply, "USING", "--tube", "use %s", jobs->tube) : 0;
 }
 
 int jobs_has_own_verbs(struct jobs *jobs)
 {
 	struct reply reply;
 
-	/* Whether there is such a key does not matter. */
+	/* It does not matter whether there is such a key. */
 	if (client_ask(&jobs->client, &reply, "stats-key weekwheel"))
 		return -1;
 	/*
-	 * Other servers take it for a misspelt "stats", or know nothing like it. One whose Redis is away knows the
-	 * verb, and cannot tell.
+	 * beanstalkd takes this for a misspelt "stats" or does not know it. A weekwheeld that cannot reach its Redis
+	 * knows the verb, but not the answer.
 	 */
 	return reply_is(&reply, "OK") || reply_is(&reply, "NOT_FOUND") || reply_is(&reply, "INTERNAL_ERROR");
 }

@@ -1,7 +1,7 @@
 #ifndef TOOLS_WEEKWHEEL_JOBS_JOBS_H
 #define TOOLS_WEEKWHEEL_JOBS_JOBS_H
 
-/* What the commands that talk to a server of jobs have in common: their options, keys, and how they ask. */
+/* What the commands for jobs share: a description that runs each of them, common options, keys, and the server. */
 
 #include <stdint.h>
 
@@ -19,57 +19,65 @@ struct jobs {
 	struct client client;
 };
 
-/* The ids of the options below; commands have theirs from 1. */
-enum { JOBS_SERVER = 100, JOBS_TIMEOUT, JOBS_JSON, JOBS_HELP, JOBS_TUBE, JOBS_KEY };
+/* The ids of the shared options; each command numbers its own from 1. JOBS_FLAG sets the command's flag. */
+enum { JOBS_FLAG = 99, JOBS_SERVER, JOBS_TIMEOUT, JOBS_JSON, JOBS_TUBE, JOBS_KEY, JOBS_HELP };
 
-#define JOBS_OPTIONS                                                                                                   \
-	{JOBS_SERVER, 's', "server", "ADDRESS",                                                                        \
-	    "HOST:PORT or unix:PATH (default $WEEKWHEEL_SERVER,\n"                                                     \
-	    "or 127.0.0.1:11300)"},                                                                                    \
-	    {JOBS_TIMEOUT, 0, "timeout", "TIME", "how long to wait for an answer (default 10s)"},                      \
-	    {JOBS_JSON, 'j', "json", NULL, "write JSON, an object a line"},                                            \
-	{                                                                                                              \
-		JOBS_HELP, 'h', "help", NULL, "show this help"                                                         \
-	}
+/* clang-format off */
+#define JOBS_TUBE_OPTION(help) {JOBS_TUBE, 't', "tube", "TUBE", help}
+#define JOBS_KEY_OPTION(help) {JOBS_KEY, 'k', "key", "KEY", help}
+#define JOBS_SERVER_OPTIONS \
+	{JOBS_SERVER, 's', "server", "ADDRESS", "HOST:PORT or unix:PATH (default $WEEKWHEEL_SERVER,\nor 127.0.0.1:11300)"}, \
+	{JOBS_TIMEOUT, 0, "timeout", "TIME", "how long to wait for an answer (default 10s)"}
+#define JOBS_JSON_OPTION {JOBS_JSON, 'j', "json", NULL, "write JSON, an object a line"}
+#define JOBS_HELP_OPTION {JOBS_HELP, 'h', "help", NULL, "show this help"}
+#define JOBS_OPTIONS JOBS_SERVER_OPTIONS, JOBS_JSON_OPTION, JOBS_HELP_OPTION
+/* clang-format on */
 
-#define JOBS_TUBE_OPTION(help)                                                                                         \
-	{                                                                                                              \
-		JOBS_TUBE, 't', "tube", "TUBE", help                                                                   \
-	}
-#define JOBS_KEY_OPTION(help)                                                                                          \
-	{                                                                                                              \
-		JOBS_KEY, 'k', "key", "KEY", help                                                                      \
-	}
+/* What a command needs from a server before it runs. */
+enum jobs_server {
+	JOBS_NO_SERVER, /* nothing: its context has no struct jobs, and take gets all options but --help */
+	JOBS_ADDRESS,   /* only the address: it connects by itself */
+	JOBS_CONNECTED, /* a connection */
+	JOBS_USING_TUBE /* a connection that uses the tube, if one was given */
+};
 
-/* Set the defaults. */
-void jobs_init(struct jobs *jobs);
+/* A command. */
+struct jobs_command {
+	const char *name; /* "weekwheel put" */
+	const struct option *options;
+	size_t option_count;
+	void *context; /* begins with a struct jobs unless it needs no server; has the other defaults */
+	size_t flag;   /* where in the context an int is set to 1 by the option JOBS_FLAG */
+	enum jobs_server server;
+	const char *usage, *examples; /* what its help says before and after the options */
+	const char *no_operand;       /* NULL: take gets operands; otherwise what to add to the refusal of one */
 
-/* Whether the server's address, which the environment may have, is one: 0, or OPTIONS_ERROR after a message. */
-int jobs_check_server(const struct jobs *jobs, const struct options *options);
+	/* Take another option or an operand. Return 0, or another number after a message; so does check. */
+	int (*take)(void *context, struct options *options, int id);
+	/* Check the command line as a whole; may be NULL. */
+	int (*check)(void *context, const struct options *options);
+	/* Do it. Return 0, or another number after a message. */
+	int (*run)(void *context);
+};
 
-/*
- * As options_next, but the options above are dealt with; except JOBS_HELP, which is returned. At the end the server's
- * address is checked.
- */
-int jobs_next(struct jobs *jobs, struct options *options);
+/* The members options and option_count, from an array. */
+#define JOBS_TABLE(array) .options = (array), .option_count = sizeof(array) / sizeof *(array)
 
-enum { JOBS_PARSED = -1 };
+/* Set the defaults of the struct jobs, read the command line, run the command and disconnect. Return the exit status. */
+int jobs_command(const struct jobs_command *command, char **arguments);
 
-/*
- * Set the defaults and read the command line: take gets each option and operand that jobs_next leaves, and returns 0,
- * or another number after a message; --help calls help. Return JOBS_PARSED, or the exit status if the command is over
- * by that.
- */
-int jobs_parse(struct jobs *jobs, struct options *options,
-    int (*take)(void *context, const struct options *options, int id), void *context, void (*help)(FILE *out));
-
-/* What take returns of an operand where there should be none. */
-int jobs_no_operand(const struct options *options);
+extern const struct jobs_command command_advance, command_cancel, command_forecast, command_kick, command_list,
+    command_move, command_peek, command_put, command_stats, command_top, command_work;
+/* These open stores themselves. They exist only if the library of jobs is built. */
+extern const struct jobs_command command_export, command_fsck, command_import;
 
 /* Say what is wrong with the command line as a whole, with a hint at --help. Returns OPTIONS_ERROR. */
 int jobs_complain(const struct options *options, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* Read the option's value, which is one of these; return 0, or OPTIONS_ERROR after a message with the place. */
+/* Read the option's value, which is one of these. Return 0, or OPTIONS_ERROR after a message with the place. */
+int jobs_whole(const struct options *options, const char *name, uint64_t least, uint64_t most, uint64_t *number,
+    const char *expected);
+int jobs_version(const struct options *options, uint64_t *version);
 int jobs_duration(const struct options *options, const char *name, uint64_t least, uint64_t most, uint64_t *ns);
 int jobs_time(const struct options *options, const char *name, uint64_t *ns);
 int jobs_time_from(const struct options *options, const char *name, uint64_t *ns);
@@ -77,16 +85,23 @@ int jobs_id(const struct options *options, uint64_t *id);
 int jobs_key(const struct options *options, const char *name, char text[JOBS_KEY_TEXT]);
 
 /* Connect, and use the tube if one was given. Return 0, or -1 after a message. */
-int jobs_open(struct jobs *jobs);
-void jobs_close(struct jobs *jobs);
+int jobs_connect(struct jobs *jobs);
+int jobs_use_tube(struct jobs *jobs);
 
-/* Whether the server has verbs of its own beside beanstalkd's. Asks it; return 1, 0, or -1 after a message. */
+/* Ask whether the server knows weekwheeld's own verbs. Return 1, 0, or -1 after a message. */
 int jobs_has_own_verbs(struct jobs *jobs);
 
-/* $WEEKWHEEL_SERVER, or the address where a server listens unless told otherwise. */
-const char *jobs_default_server(void);
+/* Add " name=value" to a command's text in text[0 .. room-1], or nothing for NULL and "". */
+void jobs_add(char *text, size_t room, const char *name, const char *value);
+void jobs_add_number(char *text, size_t room, const char *name, uint64_t number);
 
-/* Decode a key to text for a reader: what is not printable becomes '?'. */
+/* Say when a job is due, and end the line: "due now", or "due" with the time and how long until then. */
+void jobs_say_due(uint64_t due, uint64_t left);
+
+/* Return "s", or "" for one. */
+const char *jobs_plural(uint64_t count);
+
+/* Decode a key for a reader; '?' stands for what is not printable. Returns out. */
 const char *jobs_key_show(const char *encoded, char *out, size_t room);
 
 #endif

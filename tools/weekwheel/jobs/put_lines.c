@@ -1,6 +1,6 @@
 /*
- * A job a line. What one read() brings is sent as a whole, and answered before the next read(): a file goes in large
- * parts, and what somebody types goes line by line.
+ * Puts a job for each line of standard input. The lines of one read() are sent together, and their answers are read
+ * before the next read(). A file goes in large parts, and what a person types goes line by line.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -13,7 +13,6 @@
 #include "tools/common/memory.h"
 #include "tools/common/message.h"
 #include "tools/common/progress.h"
-#include "tools/common/command.h"
 #include "tools/weekwheel/jobs/put.h"
 
 enum { CHUNK = 1 << 18, MESSAGES_MAX = 20 };
@@ -29,7 +28,7 @@ struct feed {
 	int given_up;
 };
 
-/* Queue all lines that are complete; return how many, and in *used how many bytes they take. */
+/* Queue all complete lines. Return their number, and store their size in *used. */
 static uint64_t send_lines(struct feed *feed, size_t *used)
 {
 	uint64_t count = 0;
@@ -52,7 +51,7 @@ static uint64_t send_lines(struct feed *feed, size_t *used)
 	return count;
 }
 
-/* Whether what follows in the stream is read by the server as what it is meant to be. */
+/* Return whether the server may have taken a body for commands, or will refuse all that follows. */
 static int out_of_step(const struct reply *reply)
 {
 	return reply_is(reply, "UNKNOWN_COMMAND") || reply_is(reply, "BAD_FORMAT") || reply_is(reply, "DRAINING") ||
@@ -147,7 +146,7 @@ static void say_result(const struct feed *feed)
 		message_error("%" PRIu64 " more lines were refused", feed->refused - MESSAGES_MAX);
 	if (feed->put->jobs.json)
 		return;
-	printf("%" PRIu64 " %s put", feed->good, feed->good == 1 ? "job" : "jobs");
+	printf("%" PRIu64 " job%s put", feed->good, jobs_plural(feed->good));
 	if (feed->good)
 		printf(", ids %" PRIu64 " to %" PRIu64, feed->first, feed->last);
 	if (feed->refused)
@@ -168,8 +167,9 @@ int put_lines(struct put *put)
 		failed = step(&feed) != 0;
 	say_result(&feed);
 	if (failed)
-		message_error("stopped after line %" PRIu64 " of standard input; what follows it may not have been put",
+		message_error("stopped after line %" PRIu64
+		              " of standard input; the lines after it may not have been put",
 		    feed.lines);
 	free(feed.bytes);
-	return failed || feed.refused ? STATUS_FAILED : STATUS_OK;
+	return failed || feed.refused ? -1 : 0;
 }

@@ -1,4 +1,4 @@
-/* Jobs that are HTTP requests, as a server with --push delivers them: what stands before each body. */
+/* Writes the head of a job that is an HTTP request, which a server with --push delivers, and explains bad parts. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,118 +7,115 @@
 #include "tools/common/message.h"
 #include "tools/weekwheel/jobs/put.h"
 
-/* Of parts that are looked at alone. */
-static const char some_url[] = "http://localhost/";
-
 int put_request_header(struct put *put, const struct options *options)
 {
-	struct ww_callback_header *header = &put->request.headers[put->request.header_count];
 	const char *colon = strchr(options->value, ':');
-	const char *value;
 
-	if (put->request.header_count == WW_CALLBACK_HEADERS_MAX)
+	if (put->header_count == WW_CALLBACK_HEADERS_MAX)
 		return jobs_complain(options, "more than %d --header are too many", WW_CALLBACK_HEADERS_MAX);
 	if (!colon || colon == options->value)
 		return options_bad_value(options, "header", "'Name: value'");
-	value = colon + 1 + strspn(colon + 1, " \t");
-	header->name = options->value;
-	header->name_length = (size_t)(colon - options->value);
-	header->value = value;
-	header->value_length = strlen(value);
-	while (header->value_length && strchr(" \t", value[header->value_length - 1]))
-		header->value_length--;
-	put->request.header_count++;
+	put->headers[put->header_count++] = options->value;
 	return 0;
 }
 
-static int is_good(const char *method, const char *url, const struct ww_callback_header *header)
+static const char url_form[] = "one such as https://example.org/hook: ";
+static const char header_form[] = "'Name: value': ";
+
+static int refuse(
+    const struct options *options, const char *name, const char *value, const char *form, const char *reason)
 {
-	struct ww_callback_request *request = memory_zeroed(1, sizeof *request);
-	size_t length;
-	int error;
-
-	request->method = method;
-	request->method_length = strlen(method);
-	request->url = url;
-	request->url_length = strlen(url);
-	request->header_count = header != NULL;
-	if (header)
-		request->headers[0] = *header;
-	error = ww_callback_write(request, NULL, 0, &length);
-	free(request);
-	/* There is no room for it: then all else is as it should be. */
-	return error == WW_ETOOBIG && strlen(url) <= WW_CALLBACK_URL_MAX;
-}
-
-/* What a parser would say of it. Characters that would part a line are the only ones that it cannot be asked about. */
-static const char *reason_of(const char *url, const char *header)
-{
-	static const char form[] = "POST %s\n%s";
-	struct ww_callback_request *request = memory_zeroed(1, sizeof *request);
-	struct ww_callback_problem problem = {0, "it has a character that cannot be sent"};
-	size_t length = strlen("POST ") + strlen(url) + strlen("\n") + strlen(header);
-	char *text = memory_zeroed(length + 1, 1);
-
-	snprintf(text, length + 1, form, url, header);
-	if (strcspn(url, " \t\r\n") != strlen(url))
-		problem.reason = "the URL has a character that must be written as %XX";
-	else
-		(void)ww_callback_parse(text, length, request, &problem);
-	free(text);
-	free(request);
-	return problem.reason;
-}
-
-/* Say which part is wrong, and why. */
-static int complain(const struct put *put, const struct options *options)
-{
-	const struct ww_callback_request *request = &put->request;
 	char excerpt[120];
-	size_t i;
 
-	if (!is_good(put->method, some_url, NULL))
-		return jobs_complain(options, "--method %s: expected a word such as PUT, and not CONNECT or TRACE",
-		    message_excerpt(excerpt, sizeof excerpt, put->method, strlen(put->method)));
-	if (!is_good("POST", put->url, NULL))
-		return jobs_complain(options, "--url %s: expected one such as https://example.org/hook: %s",
-		    message_excerpt(excerpt, sizeof excerpt, put->url, strlen(put->url)), reason_of(put->url, ""));
-	for (i = 0; i < request->header_count; i++)
-		if (!is_good("POST", some_url, &request->headers[i]))
-			return jobs_complain(options, "--header %s: expected 'Name: value': %s",
-			    message_excerpt(
-			        excerpt, sizeof excerpt, request->headers[i].name, strlen(request->headers[i].name)),
-			    reason_of(some_url, request->headers[i].name));
+	return jobs_complain(options, "--%s %s: expected %s%s", name,
+	    message_excerpt(excerpt, sizeof excerpt, value, strlen(value)), form, reason);
+}
+
+static int refuse_length(const struct options *options)
+{
 	return jobs_complain(options,
-	    "--url and every --header have more than %d bytes together: leave headers out, or shorten them",
+	    "--url and all --header have more than %d bytes together: leave headers out, or shorten them",
 	    WW_CALLBACK_HEAD_MAX);
+}
+
+static int is_method(const char *method)
+{
+	struct ww_callback_request request;
+	char line[80];
+	int length = snprintf(line, sizeof line, "%s http://localhost/\n", method);
+
+	return *method && !method[strcspn(method, " \t\r\n")] && length < (int)sizeof line &&
+	       ww_callback_parse(line, (size_t)length, &request, NULL) == WW_OK;
+}
+
+/* Refuse a part that would not stay in its place in the text of the request: there the parser could not tell. */
+static int check_parts(const struct put *put, const struct options *options)
+{
+	if (!is_method(put->method))
+		return refuse(options, "method", put->method, "a word such as PUT, and not CONNECT or TRACE", "");
+	if (put->url[strcspn(put->url, " \t\r\n")])
+		return refuse(
+		    options, "url", put->url, url_form, "the URL has a character that must be written as %XX");
+	for (size_t i = 0; i < put->header_count; i++)
+		if (put->headers[i][strcspn(put->headers[i], "\r\n")])
+			return refuse(
+			    options, "header", put->headers[i], header_form, "it has a character that cannot be sent");
+	return 0;
+}
+
+/* Parse the text of the request, and write the head from it. */
+static int write_head(struct put *put, const struct options *options, const char *text, size_t length)
+{
+	struct ww_callback_request request;
+	struct ww_callback_problem problem;
+	int error = ww_callback_parse(text, length, &request, &problem);
+
+	if (error && length > WW_CALLBACK_HEAD_MAX && strlen(put->url) <= WW_CALLBACK_URL_MAX)
+		return refuse_length(options);
+	if (error && problem.line < 2)
+		return refuse(options, "url", put->url, url_form, problem.reason);
+	if (error)
+		return refuse(options, "header", put->headers[problem.line - 2], header_form, problem.reason);
+	(void)ww_callback_write(&request, NULL, 0, &put->head_length);
+	/* Normal blanks after the colons may make it too long. */
+	if (!put->head_length)
+		return refuse_length(options);
+	put->head = memory_zeroed(put->head_length, 1);
+	return ww_callback_write(&request, put->head, put->head_length, &put->head_length);
 }
 
 int put_request_check(struct put *put, const struct options *options)
 {
-	struct ww_callback_request *request = &put->request;
-	int error;
+	const char *lonely = put->method ? "--method" : "--header";
+	char *text = NULL;
+	size_t length;
+	FILE *out;
+	int wrong;
 
 	if (!put->url)
-		return put->method || request->header_count
-		           ? jobs_complain(options, "%s is of a request: --url is missing; give it, or leave %s out",
-		                 put->method ? "--method" : "--header", put->method ? "--method" : "--header")
+		return put->method || put->header_count
+		           ? jobs_complain(options, "%s is for a request: --url is missing; give it, or leave %s out",
+		                 lonely, lonely)
 		           : 0;
 	if (!put->method)
 		put->method = "POST";
-	request->method = put->method;
-	request->method_length = strlen(put->method);
-	request->url = put->url;
-	request->url_length = strlen(put->url);
-	error = ww_callback_write(request, NULL, 0, &put->head_length);
-	if (error != WW_ETOOBIG || !put->head_length)
-		return complain(put, options);
+	if (check_parts(put, options))
+		return OPTIONS_ERROR;
+	out = open_memstream(&text, &length);
+	if (!out)
+		memory_exhausted();
+	fprintf(out, "%s %s\n", put->method, put->url);
+	for (size_t i = 0; i < put->header_count; i++)
+		fprintf(out, "%s\n", put->headers[i]);
+	fputc('\n', out);
+	if (fclose(out))
+		memory_exhausted();
+	wrong = write_head(put, options, text, length);
+	free(text);
 	if (!put->body && !put->file && !put->lines)
 		put->body = "";
-	if (strcmp(put->method, "HEAD") == 0 && (put->file || put->lines || *put->body))
+	if (!wrong && strcmp(put->method, "HEAD") == 0 && (put->file || put->lines || *put->body))
 		return jobs_complain(
 		    options, "--method 'HEAD': such a request has no body: leave the body or the method out");
-	put->head = memory_zeroed(put->head_length, 1);
-	return ww_callback_write(request, put->head, put->head_length, &put->head_length) == WW_OK
-	           ? 0
-	           : complain(put, options);
+	return wrong;
 }

@@ -1,4 +1,4 @@
-/* Tables of text. */
+/* Collects the cells of a table and writes them in aligned columns. */
 #include "tools/weekwheel/jobs/table.h"
 
 #include <stdarg.h>
@@ -11,10 +11,9 @@ enum { CELL_MAX = 300, GAP = 2 };
 
 void table_begin(struct table *table, const struct table_column *columns, size_t count)
 {
-	size_t i;
 
 	*table = (struct table){.columns = columns, .count = count};
-	for (i = 0; i < count; i++)
+	for (size_t i = 0; i < count; i++)
 		table->width[i] = strlen(columns[i].name);
 }
 
@@ -24,13 +23,12 @@ void table_cell(struct table *table, const char *format, ...)
 	char text[CELL_MAX];
 	va_list arguments;
 	size_t length;
-	size_t i;
 
 	va_start(arguments, format);
 	vsnprintf(text, sizeof text, format, arguments);
 	va_end(arguments);
 	length = strlen(text);
-	for (i = 0; i < length; i++)
+	for (size_t i = 0; i < length; i++)
 		if ((unsigned char)text[i] < ' ' || (unsigned char)text[i] >= 0x7f)
 			text[i] = '?';
 	if (length > table->width[column])
@@ -40,7 +38,7 @@ void table_cell(struct table *table, const char *format, ...)
 	memcpy(table->cells[table->filled++], text, length);
 }
 
-/* The last column is not filled up with blanks. */
+/* The last column gets no trailing blanks. */
 static void write_cell(const struct table *table, FILE *out, size_t column, const char *text)
 {
 	int last = column + 1 == table->count;
@@ -60,21 +58,19 @@ static void write_cell(const struct table *table, FILE *out, size_t column, cons
 
 static void table_clear(struct table *table)
 {
-	size_t i;
 
-	for (i = 0; i < table->filled; i++)
+	for (size_t i = 0; i < table->filled; i++)
 		free(table->cells[i]);
 	table->filled = 0;
 }
 
 void table_write(struct table *table, FILE *out)
 {
-	size_t i;
 
-	for (i = 0; i < table->count && !table->titled; i++)
+	for (size_t i = 0; i < table->count && !table->titled; i++)
 		write_cell(table, out, i, table->columns[i].name);
 	table->titled = 1;
-	for (i = 0; i < table->filled; i++)
+	for (size_t i = 0; i < table->filled; i++)
 		write_cell(table, out, i % table->count, table->cells[i]);
 	table_clear(table);
 }

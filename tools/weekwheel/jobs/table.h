@@ -1,7 +1,7 @@
 #ifndef TOOLS_WEEKWHEEL_JOBS_TABLE_H
 #define TOOLS_WEEKWHEEL_JOBS_TABLE_H
 
-/* Tables of text: cells are collected, and columns are made as wide as they must be. */
+/* Tables of text: collects cells, and makes each column as wide as its widest cell. */
 
 #include <stddef.h>
 #include <stdio.h>
@@ -10,7 +10,7 @@ enum { TABLE_COLUMNS_MAX = 16 };
 
 struct table_column {
 	const char *name;
-	int right; /* numbers stand at the right */
+	int right; /* aligned to the right */
 };
 
 struct table {
@@ -24,10 +24,10 @@ struct table {
 
 void table_begin(struct table *table, const struct table_column *columns, size_t count);
 
-/* Add the next cell. What could confuse a terminal is replaced by '?'. */
+/* Add the next cell. '?' replaces bytes that could confuse a terminal. */
 void table_cell(struct table *table, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* Write what was collected, with the columns' names before the first rows, and begin a new page. */
+/* Write the collected rows, on the first call after the names of the columns, and begin a new page. */
 void table_write(struct table *table, FILE *out);
 void table_free(struct table *table);
 

@@ -1,4 +1,4 @@
-/* Drawing a frame of top: plain text of 80 columns, and a little colour. */
+/* Draws a frame of the command top: text of 80 columns with a little colour. */
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -7,7 +7,7 @@
 #include "tools/common/duration.h"
 #include "tools/weekwheel/jobs/top.h"
 
-/* Of the rows, what is neither tubes nor wheels; and what the wheels take: a title, and two of each. */
+/* The rows of neither tubes nor wheels; and the rows of the wheels: a heading, and two for each. */
 enum { WIDTH = 80, LABEL = 5, FIXED_ROWS = 7, WHEEL_ROWS = 1 + 2 * TOP_WHEELS };
 
 struct frame {
@@ -17,17 +17,15 @@ struct frame {
 
 static const char *const bold = "1", *const warning = "33", *const bar = "36", *const reverse = "7", *const plain = "0";
 
-/* What an earlier frame has left behind it goes. */
+/* On a terminal, also clear what an earlier frame left to the right. */
 static void end_line(const struct frame *frame)
 {
 	fputs(frame->look->cursor ? "\033[K\r\n" : "\n", frame->out);
 }
 
-/* A line, in a colour or NULL. */
-static void line(const struct frame *frame, const char *colour, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
-
-static void line(const struct frame *frame, const char *colour, const char *format, ...)
+/* Write a line in a colour, or in none for NULL. */
+__attribute__((format(printf, 3, 4))) static void line(
+    const struct frame *frame, const char *colour, const char *format, ...)
 {
 	char text[WIDTH * 4];
 	va_list arguments;
@@ -49,7 +47,7 @@ static void line(const struct frame *frame, const char *colour, const char *form
 	end_line(frame);
 }
 
-/* A count in at most 7 characters. */
+/* Write a count in at most 7 characters. */
 static const char *count(char text[12], uint64_t n)
 {
 	if (n < 10000000)
@@ -61,21 +59,20 @@ static const char *count(char text[12], uint64_t n)
 	return text;
 }
 
-/* What a counter gained each second; a server that was started anew begins from 0. */
-static const char *rate(char text[12], uint64_t now, uint64_t before, int64_t ms)
+/* Write what a counter gained each second, or "-" if the server was restarted, which counts from 0. */
+static const char *rate(char text[12], uint64_t now, uint64_t previous, int64_t ms)
 {
-	if (ms <= 0 || now < before)
+	if (ms <= 0 || now < previous)
 		snprintf(text, 12, "-");
 	else
-		snprintf(text, 12, "%.*f", now - before < 100 ? 1 : 0, (double)(now - before) * 1000 / (double)ms);
+		snprintf(text, 12, "%.*f", now - previous < 100 ? 1 : 0, (double)(now - previous) * 1000 / (double)ms);
 	return text;
 }
 
 static const struct tube *find(const struct top_sample *sample, const char *name)
 {
-	size_t i;
 
-	for (i = 0; sample && i < sample->tubes.count; i++)
+	for (size_t i = 0; sample && i < sample->tubes.count; i++)
 		if (strcmp(sample->tubes.at[i].name, name) == 0)
 			return &sample->tubes.at[i];
 	return NULL;
@@ -101,20 +98,20 @@ static void head(const struct frame *frame, const struct jobs *jobs, const struc
 		line(frame, NULL, known ? "nothing is overdue" : "oldest overdue: not known of this server");
 }
 
-static void tube_line(const struct frame *frame, const struct tube *tube, const struct tube *before, int64_t ms)
+static void tube_line(const struct frame *frame, const struct tube *tube, const struct tube *previous, int64_t ms)
 {
 	char ready[12], delayed[12], reserved[12], buried[12], puts[12], done[12];
 
 	line(frame, tube->buried ? warning : NULL, "%-24.24s %7s %8s %8s %7s %8s %8s", tube->name,
 	    count(ready, tube->ready), count(delayed, tube->delayed), count(reserved, tube->reserved),
-	    count(buried, tube->buried), rate(puts, tube->total, before ? before->total : 0, before ? ms : 0),
-	    rate(done, tube->deleted, before ? before->deleted : 0, before ? ms : 0));
+	    count(buried, tube->buried), rate(puts, tube->total, previous ? previous->total : 0, previous ? ms : 0),
+	    rate(done, tube->deleted, previous ? previous->deleted : 0, previous ? ms : 0));
 }
 
 static void tube_lines(
-    const struct frame *frame, const struct top_sample *now, const struct top_sample *before, int rows)
+    const struct frame *frame, const struct top_sample *now, const struct top_sample *previous, int rows)
 {
-	int64_t ms = before ? now->taken - before->taken : 0;
+	int64_t ms = previous ? now->taken - previous->taken : 0;
 	size_t shown = now->tubes.count;
 	size_t i;
 
@@ -123,7 +120,7 @@ static void tube_lines(
 	if (shown > (size_t)rows)
 		shown = (size_t)rows - 1;
 	for (i = 0; i < shown; i++)
-		tube_line(frame, &now->tubes.at[i], find(before, now->tubes.at[i].name), ms);
+		tube_line(frame, &now->tubes.at[i], find(previous, now->tubes.at[i].name), ms);
 	if (shown < now->tubes.count) {
 		line(frame, NULL, "... and %zu more", now->tubes.count - shown);
 		i++;
@@ -138,16 +135,15 @@ static void paint(const struct frame *frame, const char *colour)
 		fprintf(frame->out, "\033[%sm", colour);
 }
 
-/* A character a slot, as high as the slot is full, and what the highest stands for. */
+/* Draw one character for each slot, and the number that the highest stands for. */
 static void wheel_slots(const struct frame *frame, const struct top_wheel_kind *kind, const struct top_wheel *wheel)
 {
 	uint64_t most = top_wheel_most(wheel);
 	char text[12];
-	size_t i;
 
 	fprintf(frame->out, "%-*s", LABEL, kind->name);
 	paint(frame, bar);
-	for (i = 0; i < kind->slots; i++) {
+	for (size_t i = 0; i < kind->slots; i++) {
 		if (i == wheel->hand)
 			paint(frame, reverse);
 		fputs(top_wheel_cell(wheel->slots[i], most, frame->look->utf8), frame->out);
@@ -169,24 +165,23 @@ static void wheel_hand(const struct frame *frame, const struct top_wheel_kind *k
 static void wheel_lines(const struct frame *frame, const struct top_wheels *wheels)
 {
 	char overdue[12], due[TOP_WHEELS][12];
-	size_t i;
 
 	if (!wheels->has_forecast) {
 		line(frame, bold, "No wheels: this server does not tell when its jobs are due");
 		return;
 	}
-	for (i = 0; i < TOP_WHEELS; i++)
+	for (size_t i = 0; i < TOP_WHEELS; i++)
 		count(due[i], wheels->at[i].sum);
 	line(frame, bold, "Overdue %s; due in %s: %s, %s: %s, %s: %s, %s: %s", count(overdue, wheels->overdue),
 	    top_wheel_kinds[0].turn, due[0], top_wheel_kinds[1].turn, due[1], top_wheel_kinds[2].turn, due[2],
 	    top_wheel_kinds[3].turn, due[3]);
-	for (i = 0; i < TOP_WHEELS; i++) {
+	for (size_t i = 0; i < TOP_WHEELS; i++) {
 		wheel_slots(frame, &top_wheel_kinds[i], &wheels->at[i]);
 		wheel_hand(frame, &top_wheel_kinds[i], &wheels->at[i]);
 	}
 }
 
-void top_frame(FILE *out, const struct jobs *jobs, const struct top_sample *now, const struct top_sample *before,
+void top_frame(FILE *out, const struct jobs *jobs, const struct top_sample *now, const struct top_sample *previous,
     const struct top_wheels *wheels, const struct top_look *look)
 {
 	struct frame frame = {out, look};
@@ -196,7 +191,7 @@ void top_frame(FILE *out, const struct jobs *jobs, const struct top_sample *now,
 		fputs("\033[H", out);
 	head(&frame, jobs, now, wheels->now);
 	line(&frame, NULL, "%s", "");
-	tube_lines(&frame, now, before, rows - FIXED_ROWS - (wheels->has_forecast ? WHEEL_ROWS : 1));
+	tube_lines(&frame, now, previous, rows - FIXED_ROWS - (wheels->has_forecast ? WHEEL_ROWS : 1));
 	line(&frame, NULL, "%s", "");
 	wheel_lines(&frame, wheels);
 	if (look->cursor)

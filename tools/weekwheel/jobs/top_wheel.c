@@ -1,16 +1,15 @@
-/* The wheels of top: asking the server, sorting what it counts into slots, and how a slot looks. */
-#include "tools/weekwheel/jobs/top_wheel.h"
-
+/* What top shows: asks the server for statistics and counts, sorts counts into slots, and chooses how a slot looks. */
 #include <string.h>
 #include <time.h>
 
+#include "tools/common/clock.h"
 #include "tools/common/duration.h"
-#include "tools/weekwheel/jobs/forecast.h"
+#include "tools/weekwheel/jobs/fields.h"
+#include "tools/weekwheel/jobs/top.h"
 
 /*
- * The server reads its index for a forecast, as far as that reaches; the further, the less often it is asked. A span is
- * no longer than the time between two questions and divides it, so that spans begin at the same times whenever it is
- * asked.
+ * For a forecast the server reads its index as far as the forecast reaches. A wheel with a longer turn is therefore
+ * asked for less often. A span divides the time between two questions, so that spans always begin at the same times.
  */
 enum { TENTHS = 600, COUNT_MAX = 10080 };
 
@@ -23,70 +22,57 @@ const struct top_wheel_kind top_wheel_kinds[TOP_WHEELS] = {
     {"day", "MTWTFSS", "7 d", 7, 60 * DURATION_SECOND, COUNT_MAX, 60},
 };
 
-/* The slot of a time: what a clock on the wall here shows then. */
+/* Return the slot of a time, in local time. */
 static size_t slot_at(const struct top_wheel_kind *kind, uint64_t ns)
 {
 	time_t seconds = (time_t)(ns / DURATION_SECOND);
 	struct tm tm;
-	int slot;
 
 	if (!localtime_r(&seconds, &tm))
 		return 0;
 	switch (kind - top_wheel_kinds) {
 	case TOP_SECONDS:
 		/* A leap second has no slot of its own. */
-		slot = tm.tm_sec < 60 ? tm.tm_sec : 59;
-		break;
+		return tm.tm_sec < 60 ? (size_t)tm.tm_sec : 59;
 	case TOP_MINUTES:
-		slot = tm.tm_min;
-		break;
+		return (size_t)tm.tm_min;
 	case TOP_HOURS:
-		slot = tm.tm_hour;
-		break;
+		return (size_t)tm.tm_hour;
 	default:
-		slot = (tm.tm_wday + 6) % 7;
+		return (size_t)(tm.tm_wday + 6) % 7;
 	}
-	return (size_t)slot;
 }
 
 void top_wheels_turn(struct top_wheels *wheels, uint64_t now)
 {
-	size_t i;
 
 	wheels->now = now;
-	for (i = 0; i < TOP_WHEELS; i++)
+	for (size_t i = 0; i < TOP_WHEELS; i++)
 		wheels->at[i].hand = slot_at(&top_wheel_kinds[i], now);
 }
 
 void top_wheel_fill(struct top_wheel *wheel, const struct top_wheel_kind *kind, uint64_t now, const uint64_t *counts)
 {
 	int left = 0;
-	size_t i;
 
 	memset(wheel->slots, 0, sizeof wheel->slots);
 	wheel->hand = slot_at(kind, now);
 	wheel->sum = 0;
-	for (i = 0; i < kind->count; i++) {
+	for (size_t i = 0; i < kind->count; i++) {
 		size_t slot = slot_at(kind, now + (i + 1) * kind->span - 1);
 
 		wheel->sum += counts[i];
 		left |= slot != wheel->hand;
-		/*
-		 * Where the hand is, the next turn would begin; those jobs come into the wheel when the hand has moved.
-		 */
+		/* The turn ends in the slot of the hand. Jobs of the next turn come in when the hand has moved. */
 		if (!left || slot != wheel->hand)
 			wheel->slots[slot] += counts[i];
 	}
 }
 
-static int is_fresh(const struct top_wheels *wheels, size_t i, uint64_t asked)
-{
-	return wheels->is_asked && wheels->at[i].asked == asked;
-}
-
 /*
- * Ask anew when the clock here, or the server's, has passed another multiple of `every`: hands move at such times, too.
- * A virtual clock stands still while jobs are put.
+ * Return a number that changes when either clock, ours or the server's, passes a multiple of `every`; then the wheel
+ * must be asked for again. Hands move at such times. The server's clock alone is not enough: a virtual one may stand
+ * still while jobs are put.
  */
 static uint64_t question(const struct top_wheel_kind *kind, uint64_t now)
 {
@@ -96,8 +82,8 @@ static uint64_t question(const struct top_wheel_kind *kind, uint64_t now)
 }
 
 /*
- * Take what is due already out of the first tenth of a second, where the server counts it: all that is ready or
- * reserved. The other wheels' first spans are filled with tenths then.
+ * The server counts ready and reserved jobs in the first tenth of a second, as they are due. Take them out. The first
+ * spans of the other wheels are then sums of tenths.
  */
 static void leave_overdue(const struct top_wheels *wheels, uint64_t tenths[TENTHS])
 {
@@ -110,26 +96,24 @@ static uint64_t first_span(const struct top_wheel_kind *kind, const uint64_t ten
 {
 	size_t n = (size_t)(kind->span / top_wheel_kinds[TOP_SECONDS].span);
 	uint64_t sum = 0;
-	size_t i;
 
-	for (i = 0; i < n; i++)
+	for (size_t i = 0; i < n; i++)
 		sum += tenths[i];
 	return sum;
 }
 
-static int read_wheels(struct jobs *jobs, struct top_wheels *wheels)
+static int read_counts(struct jobs *jobs, struct top_wheels *wheels)
 {
 	uint64_t counts[COUNT_MAX], tenths[TENTHS];
 	struct reply reply;
-	size_t i;
 
-	for (i = 0; i < TOP_WHEELS; i++) {
+	for (size_t i = 0; i < TOP_WHEELS; i++) {
 		const struct top_wheel_kind *kind = &top_wheel_kinds[i];
 		uint64_t asked = question(kind, wheels->now);
 		int answer;
 
-		/* The first is asked each time: the others need it. */
-		if (i != TOP_SECONDS && is_fresh(wheels, i, asked))
+		/* The wheel of seconds is asked for each time, since the others need its tenths. */
+		if (i != TOP_SECONDS && wheels->is_asked && wheels->at[i].asked == asked)
 			continue;
 		answer = forecast_read(jobs, kind->span, kind->count, counts, &reply);
 		if (answer)
@@ -145,10 +129,7 @@ static int read_wheels(struct jobs *jobs, struct top_wheels *wheels)
 	return 0;
 }
 
-/*
- * A server whose clock is virtual tells its time when it is advanced by nothing; one whose clock is real knows no such
- * verb.
- */
+/* A server with a virtual clock tells its time when advanced by 0. One with a real clock does not know the verb. */
 static int read_clock(struct jobs *jobs, struct top_wheels *wheels)
 {
 	uint64_t now = time_now();
@@ -169,14 +150,15 @@ static int read_clock(struct jobs *jobs, struct top_wheels *wheels)
 	return 0;
 }
 
-int top_wheels_read(struct jobs *jobs, struct top_wheels *wheels)
+/* Turn the hands, and ask the server for counts that are out of date. */
+static int read_wheels(struct jobs *jobs, struct top_wheels *wheels)
 {
 	int answer = 1;
 
 	if (read_clock(jobs, wheels))
 		return -1;
 	if (!wheels->is_asked || wheels->has_forecast)
-		answer = read_wheels(jobs, wheels);
+		answer = read_counts(jobs, wheels);
 	wheels->has_forecast = answer == 0;
 	wheels->is_asked = 1;
 	return answer < 0 ? -1 : 0;
@@ -200,9 +182,44 @@ const char *top_wheel_cell(uint64_t n, uint64_t most, int utf8)
 uint64_t top_wheel_most(const struct top_wheel *wheel)
 {
 	uint64_t most = 0;
-	size_t i;
 
-	for (i = 0; i < TOP_SLOTS; i++)
+	for (size_t i = 0; i < TOP_SLOTS; i++)
 		most = wheel->slots[i] > most ? wheel->slots[i] : most;
 	return most;
+}
+
+/* ---- Samples */
+
+static int read_server(struct jobs *jobs, struct top_sample *sample)
+{
+	struct reply reply;
+	const char *text;
+	size_t size;
+
+	if (client_expect(&jobs->client, &reply, "OK", "top", "stats"))
+		return -1;
+	text = reply.body;
+	size = reply.body_size;
+	tube_fill(&sample->all, &reply);
+	field_text(text, size, "version", sample->all.name, sizeof sample->all.name);
+	field_text(text, size, "oldest-ready", sample->oldest, sizeof sample->oldest);
+	sample->uptime = field_whole(text, size, "uptime");
+	sample->workers = field_whole(text, size, "current-workers");
+	return 0;
+}
+
+int top_sample(struct jobs *jobs, struct top_sample *sample, struct top_wheels *wheels)
+{
+	memset(sample, 0, sizeof *sample);
+	sample->taken = clock_ms();
+	if (read_server(jobs, sample) || tubes_read(jobs, &sample->tubes))
+		return -1;
+	wheels->overdue = sample->all.ready;
+	wheels->reserved = sample->all.reserved;
+	return read_wheels(jobs, wheels);
+}
+
+void top_sample_free(struct top_sample *sample)
+{
+	tubes_free(&sample->tubes);
 }

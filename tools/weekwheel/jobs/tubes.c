@@ -1,18 +1,20 @@
-/* Reading tubes: their names first, then the stats of all together. */
+/* Reads what a server counts: the names of tubes, then the statistics of all of them in one go; and forecasts. */
 #include "tools/weekwheel/jobs/tubes.h"
 
 #include <stdlib.h>
 #include <string.h>
 
+#include "tools/common/duration.h"
+#include "tools/common/json.h"
 #include "tools/common/memory.h"
+#include "tools/common/message.h"
 #include "tools/weekwheel/jobs/fields.h"
 
-/* A name that came over the wire goes back into a command only as it can be one. */
+/* A name from the server goes back into a command, so a name that could break the command is left out. */
 static int is_name(const struct field *field)
 {
-	size_t i;
 
-	for (i = 0; i < field->value_size; i++)
+	for (size_t i = 0; i < field->value_size; i++)
 		if (field->value[i] <= ' ' || field->value[i] >= 0x7f)
 			return 0;
 	return field->value_size > 0 && field->value_size <= JOBS_TUBE_MAX;
@@ -23,11 +25,10 @@ static int by_name(const void *a, const void *b)
 	return strcmp(((const struct tube *)a)->name, ((const struct tube *)b)->name);
 }
 
-static void add_name(struct tubes *tubes, const char *name, size_t size)
+static struct tube *add(struct tubes *tubes)
 {
 	tubes->at = memory_grow(tubes->at, &tubes->capacity, tubes->count, sizeof *tubes->at);
-	memset(&tubes->at[tubes->count], 0, sizeof *tubes->at);
-	memcpy(tubes->at[tubes->count++].name, name, size);
+	return memset(&tubes->at[tubes->count++], 0, sizeof *tubes->at);
 }
 
 static int read_names(struct jobs *jobs, struct tubes *tubes)
@@ -37,41 +38,44 @@ static int read_names(struct jobs *jobs, struct tubes *tubes)
 	size_t at = 0;
 
 	if (jobs->tube) {
-		add_name(tubes, jobs->tube, strlen(jobs->tube));
+		strcpy(add(tubes)->name, jobs->tube);
 		return 0;
 	}
-	if (client_ask(&jobs->client, &reply, "list-tubes"))
+	if (client_expect(&jobs->client, &reply, "OK", "tubes", "list-tubes"))
 		return -1;
-	if (!reply_is(&reply, "OK"))
-		return reply_refused(&jobs->client, &reply, "tubes");
 	while (field_next(reply.body, reply.body_size, &at, &field))
 		if (field.name_size == 0 && is_name(&field))
-			add_name(tubes, field.value, field.value_size);
+			memcpy(add(tubes)->name, field.value, field.value_size);
 	if (tubes->count)
 		qsort(tubes->at, tubes->count, sizeof *tubes->at, by_name);
 	return 0;
 }
 
-int tubes_each(struct jobs *jobs, tubes_fn *fn, void *context)
+static int each_answer(struct jobs *jobs, const struct tubes *names, tubes_fn *fn, void *context)
 {
-	struct tubes tubes = {NULL, 0, 0};
 	struct reply reply;
-	int failed = read_names(jobs, &tubes);
-	size_t i;
 
-	for (i = 0; i < tubes.count && !failed; i++)
-		client_line(&jobs->client, "stats-tube %s", tubes.at[i].name);
-	failed = failed || client_flush(&jobs->client);
-	for (i = 0; i < tubes.count && !failed; i++) {
-		failed = client_read(&jobs->client, &reply);
-		if (failed)
-			break;
+	for (size_t i = 0; i < names->count; i++)
+		client_line(&jobs->client, "stats-tube %s", names->at[i].name);
+	if (client_flush(&jobs->client))
+		return -1;
+	for (size_t i = 0; i < names->count; i++) {
+		if (client_read(&jobs->client, &reply))
+			return -1;
 		if (reply_is(&reply, "OK"))
 			fn(&reply, context);
-		else if (jobs->tube || !reply_is(&reply, "NOT_FOUND")) /* one that was emptied meanwhile is gone */
-			failed = reply_refused(&jobs->client, &reply, tubes.at[i].name);
+		else if (jobs->tube || !reply_is(&reply, "NOT_FOUND")) /* a tube that became empty meanwhile is gone */
+			return reply_refused(&jobs->client, &reply, names->at[i].name);
 	}
-	tubes_free(&tubes);
+	return 0;
+}
+
+int tubes_each(struct jobs *jobs, tubes_fn *fn, void *context)
+{
+	struct tubes names = {NULL, 0, 0};
+	int failed = read_names(jobs, &names) || each_answer(jobs, &names, fn, context);
+
+	tubes_free(&names);
 	return failed ? -1 : 0;
 }
 
@@ -94,10 +98,7 @@ void tube_fill(struct tube *tube, const struct reply *reply)
 
 static void add_tube(const struct reply *reply, void *context)
 {
-	struct tubes *tubes = context;
-
-	tubes->at = memory_grow(tubes->at, &tubes->capacity, tubes->count, sizeof *tubes->at);
-	tube_fill(&tubes->at[tubes->count++], reply);
+	tube_fill(add(context), reply);
 }
 
 int tubes_read(struct jobs *jobs, struct tubes *tubes)
@@ -110,4 +111,42 @@ void tubes_free(struct tubes *tubes)
 {
 	free(tubes->at);
 	*tubes = (struct tubes){NULL, 0, 0};
+}
+
+/* ---- Forecasts */
+
+int forecast_read(struct jobs *jobs, uint64_t span, size_t count, uint64_t *counts, struct reply *reply)
+{
+	char seconds[DURATION_TEXT];
+	const char *space = jobs->tube ? " tube=" : "";
+	const char *tube = jobs->tube ? jobs->tube : "";
+
+	if (client_ask(
+	        &jobs->client, reply, "forecast %s %zu%s%s", duration_seconds(seconds, span), count, space, tube))
+		return -1;
+	if (reply_is(reply, "UNKNOWN_COMMAND"))
+		return 1;
+	if (!reply_is(reply, "OK"))
+		return reply_refused(&jobs->client, reply, "forecast");
+	if (json_array(json_member(reply->body, reply->body_size, "counts"), counts, count) != count) {
+		message_error("%s: the forecast lacks some of its %zu numbers; has the server another version?",
+		    jobs->server, count);
+		return -1;
+	}
+	return 0;
+}
+
+const char *forecast_bar(char *bar, size_t width, uint64_t part, uint64_t most)
+{
+	size_t length = 0;
+
+	if (part && most)
+		length = (size_t)((double)part / (double)most * (double)width + 0.5);
+	if (part && length == 0)
+		length = 1; /* even a single job must be seen */
+	if (length > width)
+		length = width;
+	memset(bar, '#', length);
+	bar[length] = 0;
+	return bar;
 }

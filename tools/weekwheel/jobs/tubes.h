@@ -1,7 +1,7 @@
 #ifndef TOOLS_WEEKWHEEL_JOBS_TUBES_H
 #define TOOLS_WEEKWHEEL_JOBS_TUBES_H
 
-/* The tubes of a server, with what it says of each. */
+/* What a server counts: the statistics of its tubes, and a forecast of the jobs that become due. */
 
 #include "tools/weekwheel/jobs/jobs.h"
 
@@ -15,17 +15,25 @@ struct tubes {
 	size_t count, capacity;
 };
 
-/* Read all tubes in the order of their names, or with jobs->tube that one. Return 0, or -1 after a message. */
+/* Read all tubes in the order of their names, or only jobs->tube if set. Return 0, or -1 after a message. */
 int tubes_read(struct jobs *jobs, struct tubes *tubes);
 void tubes_free(struct tubes *tubes);
 
-/* Called with a tube's own stats, as they came. */
+/* Called with the server's answer for a tube. */
 typedef void tubes_fn(const struct reply *reply, void *context);
 
-/* The same, but call fn for each. */
+/* The same, but call fn for each answer. */
 int tubes_each(struct jobs *jobs, tubes_fn *fn, void *context);
 
-/* Fill a tube from its stats. */
+/* Fill a tube from the answer. */
 void tube_fill(struct tube *tube, const struct reply *reply);
+
+enum { FORECAST_MAX = 64, FORECAST_BAR = 40 };
+
+/* Count jobs in `count` spans of `span` ns from now. Return 0; 1 if the server has no such verb; -1 after a message. */
+int forecast_read(struct jobs *jobs, uint64_t span, size_t count, uint64_t *counts, struct reply *reply);
+
+/* Write a bar of 1 to `width` '#' for part of most, or of none for 0. bar has width + 1 bytes. Returns bar. */
+const char *forecast_bar(char *bar, size_t width, uint64_t part, uint64_t most);
 
 #endif

@@ -1,4 +1,4 @@
-/* Running a command for a job, and hearing what it says. */
+/* Runs the command for a job, and collects what it writes to standard error and how it ends. */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -12,7 +12,7 @@
 #include "tools/common/message.h"
 #include "tools/weekwheel/jobs/work.h"
 
-/* A file rather than a pipe, because a command that reads nothing, or slowly, then holds up nobody. */
+/* A file and not a pipe: a command that reads slowly or not at all then delays nobody. */
 int work_body_file(const struct reply *reply)
 {
 	FILE *file = tmpfile();
@@ -38,119 +38,119 @@ static void set_number(const char *name, uint64_t number)
 	setenv(name, text, 1);
 }
 
-static _Noreturn void run_child(const struct work *work, const struct slot *slot, int output)
+static _Noreturn void run_child(const struct work *work, const struct runner *runner, int output)
 {
-	/* A Ctrl-C on the terminal is for the worker, which lets its commands end. */
+	/* Ctrl-C on the terminal must reach only the worker, which lets its commands end. */
 	setpgid(0, 0);
 	signal(SIGPIPE, SIG_DFL);
-	set_number("WEEKWHEEL_JOB_ID", slot->id);
-	set_number("WEEKWHEEL_JOB_ATTEMPT", slot->attempt);
-	setenv("WEEKWHEEL_JOB_KEY", slot->key, 1);
-	setenv("WEEKWHEEL_TUBE", slot->tube, 1);
-	/* Standard output is the JSON's alone. */
+	set_number("WEEKWHEEL_JOB_ID", runner->id);
+	set_number("WEEKWHEEL_JOB_ATTEMPT", runner->attempt);
+	setenv("WEEKWHEEL_JOB_KEY", runner->key, 1);
+	setenv("WEEKWHEEL_TUBE", runner->tube, 1);
+	/* Standard output is for JSON only. */
 	if (work->jobs.json)
 		dup2(STDERR_FILENO, STDOUT_FILENO);
-	if (dup2(slot->body, STDIN_FILENO) >= 0 && dup2(output, STDERR_FILENO) >= 0)
+	if (dup2(runner->body, STDIN_FILENO) >= 0 && dup2(output, STDERR_FILENO) >= 0)
 		execvp(work->command[0], work->command);
 	dprintf(output, "%s: %s\n", work->command[0], strerror(errno));
 	_exit(errno == ENOENT ? 127 : 126);
 }
 
-int work_start(const struct work *work, struct slot *slot)
+int work_start(const struct work *work, struct runner *runner)
 {
 	int ends[2];
 
 	if (pipe(ends)) {
-		message_error("job %" PRIu64 ": no pipe for its command: %s", slot->id, strerror(errno));
+		message_error("job %" PRIu64 ": no pipe for its command: %s", runner->id, strerror(errno));
 		return -1;
 	}
 	fcntl(ends[0], F_SETFD, FD_CLOEXEC);
 	fcntl(ends[1], F_SETFD, FD_CLOEXEC);
 	fcntl(ends[0], F_SETFL, O_NONBLOCK);
-	/* What is buffered would be written by the child as well. */
+	/* Otherwise the child would write the buffered output again. */
 	fflush(NULL);
-	slot->pid = fork();
-	if (slot->pid == 0)
-		run_child(work, slot, ends[1]);
+	runner->pid = fork();
+	if (runner->pid == 0)
+		run_child(work, runner, ends[1]);
 	close(ends[1]);
-	slot->output = ends[0];
-	slot->line_size = 0;
-	slot->last[0] = 0;
-	if (slot->pid > 0) {
-		/* Both do it, so that it is done whoever comes first. */
-		setpgid(slot->pid, slot->pid);
+	runner->output = ends[0];
+	runner->line_size = 0;
+	runner->last[0] = 0;
+	if (runner->pid > 0) {
+		/* Parent and child both do this, since either may be first to need it. */
+		setpgid(runner->pid, runner->pid);
 		return 0;
 	}
-	message_error("job %" PRIu64 ": its command cannot be run: %s", slot->id, strerror(errno));
-	close(slot->output);
-	slot->output = -1;
-	slot->pid = 0;
+	message_error("job %" PRIu64 ": its command cannot be run: %s", runner->id, strerror(errno));
+	close(runner->output);
+	runner->output = -1;
+	runner->pid = 0;
 	return -1;
 }
 
-static void keep_line(struct slot *slot)
+static void keep_line(struct runner *runner)
 {
-	size_t size = slot->line_size;
+	size_t size = runner->line_size;
 	size_t i;
 
-	while (size && strchr(" \t\r\n", slot->line[size - 1]))
+	while (size && strchr(" \t\r\n", runner->line[size - 1]))
 		size--;
 	if (size) {
 		for (i = 0; i < size && i < WORK_ERROR_MAX; i++)
-			slot->last[i] = slot->line[i] ? slot->line[i] : '?';
-		slot->last[i] = 0;
+			runner->last[i] = runner->line[i] ? runner->line[i] : '?';
+		runner->last[i] = 0;
 	}
-	fwrite(slot->line, 1, slot->line_size, stderr);
-	slot->line_size = 0;
+	fwrite(runner->line, 1, runner->line_size, stderr);
+	runner->line_size = 0;
 }
 
-/* Lines are passed on whole, as far as they fit, so that those of several commands do not mix. */
-void work_read_output(struct slot *slot)
+/* Lines are passed on whole if they fit, so that the lines of several commands do not mix. */
+void work_read_output(struct runner *runner)
 {
 	char chunk[4096];
 	ssize_t got;
-	ssize_t i;
 
-	if (slot->output < 0)
+	if (runner->output < 0)
 		return;
-	while ((got = read(slot->output, chunk, sizeof chunk)) > 0) {
-		for (i = 0; i < got; i++) {
-			slot->line[slot->line_size++] = chunk[i];
-			if (chunk[i] == '\n' || slot->line_size == sizeof slot->line)
-				keep_line(slot);
+	while ((got = read(runner->output, chunk, sizeof chunk)) > 0) {
+		for (ssize_t i = 0; i < got; i++) {
+			runner->line[runner->line_size++] = chunk[i];
+			if (chunk[i] == '\n' || runner->line_size == sizeof runner->line)
+				keep_line(runner);
 		}
 	}
 	if (got < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
-	close(slot->output);
-	slot->output = -1;
+	close(runner->output);
+	runner->output = -1;
 }
 
-int work_reap(struct slot *slot, int flags)
+int work_reap(struct runner *runner, int flags)
 {
-	pid_t ended = slot->pid ? waitpid(slot->pid, &slot->status, flags) : 0;
+	pid_t ended = runner->pid ? waitpid(runner->pid, &runner->status, flags) : 0;
 
 	if (ended == 0 || (ended < 0 && errno == EINTR))
 		return 0;
-	/* What it left running may hold the pipe open; what they write is no longer waited for. */
-	work_read_output(slot);
-	if (slot->line_size)
-		keep_line(slot);
-	if (slot->output >= 0)
-		close(slot->output);
-	slot->output = -1;
-	slot->pid = 0;
+	/* Processes that it left running may hold the pipe open. Do not wait for what they write. */
+	work_read_output(runner);
+	if (runner->line_size)
+		keep_line(runner);
+	if (runner->output >= 0)
+		close(runner->output);
+	runner->output = -1;
+	runner->pid = 0;
 	return 1;
 }
 
-void work_describe(struct slot *slot)
+void work_describe(struct runner *runner)
 {
 	char how[80];
 
-	if (WIFSIGNALED(slot->status))
-		snprintf(how, sizeof how, "signal %d (%s)", WTERMSIG(slot->status), strsignal(WTERMSIG(slot->status)));
+	if (WIFSIGNALED(runner->status))
+		snprintf(
+		    how, sizeof how, "signal %d (%s)", WTERMSIG(runner->status), strsignal(WTERMSIG(runner->status)));
 	else
-		snprintf(how, sizeof how, "exit status %d", WEXITSTATUS(slot->status));
-	snprintf(slot->error, sizeof slot->error, "%s%s%.*s", how, *slot->last ? ": " : "",
-	    (int)(sizeof slot->error - strlen(how) - 3), slot->last);
+		snprintf(how, sizeof how, "exit status %d", WEXITSTATUS(runner->status));
+	snprintf(runner->error, sizeof runner->error, "%s%s%.*s", how, *runner->last ? ": " : "",
+	    (int)(sizeof runner->error - strlen(how) - 3), runner->last);
 }

@@ -152,8 +152,3 @@ int command_replay(char **arguments)
 	free(run);
 	return status;
 }
-
-void command_replay_help(FILE *out)
-{
-	replay_request_help(out);
-}

@@ -1,4 +1,4 @@
-/* Work in a process of its own. */
+/* Does work in a process of its own, which a damaged file may kill. */
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -8,8 +8,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "tools/common/message.h"
 #include "tools/common/command.h"
+#include "tools/common/message.h"
 #include "tools/weekwheel/store/store.h"
 
 static const struct {
@@ -23,7 +23,7 @@ static _Noreturn void do_work(int (*work)(void *context), void *context)
 {
 	const struct rlimit none = {0, 0};
 
-	/* A dump of the whole map would be left, and nobody who waits for this. */
+	/* A core dump would contain the whole map. */
 	(void)setrlimit(RLIMIT_CORE, &none);
 	(void)prctl(PR_SET_PDEATHSIG, SIGKILL);
 	_exit(command_finish_output(work(context)));
@@ -31,10 +31,9 @@ static _Noreturn void do_work(int (*work)(void *context), void *context)
 
 static void describe(struct store_end *end)
 {
-	size_t i;
 
 	snprintf(end->reason, sizeof end->reason, "signal %d", end->signal);
-	for (i = 0; i < sizeof damages / sizeof *damages; i++) {
+	for (size_t i = 0; i < sizeof damages / sizeof *damages; i++) {
 		if (damages[i].number != end->signal)
 			continue;
 		end->is_damage = 1;

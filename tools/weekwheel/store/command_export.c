@@ -1,4 +1,4 @@
-/* The command export. */
+/* The command export: writes all jobs of a store as lines of JSON. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -6,33 +6,32 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "tools/common/command.h"
 #include "tools/common/message.h"
 #include "tools/common/progress.h"
-#include "tools/common/command.h"
+#include "tools/weekwheel/jobs/jobs.h"
 #include "tools/weekwheel/store/line.h"
 #include "tools/weekwheel/store/store.h"
 
-enum { OUTPUT = 1, HELP };
+enum { OUTPUT = 1, NAME_ROOM = 4096 };
 
 static const struct option table[] = {
     {OUTPUT, 'o', "output", "FILE", "write to this file, which appears when it is complete"},
     PLACE_OPTIONS,
-    {HELP, 'h', "help", NULL, "show this help"},
+    JOBS_HELP_OPTION,
 };
-
-enum { OPTION_COUNT = sizeof table / sizeof *table, NAME_ROOM = 4096 };
 
 struct export
 {
 	struct place place;
 	const char *output;   /* NULL: standard output */
-	char part[NAME_ROOM]; /* what it is called until it is complete, or "" */
+	char part[NAME_ROOM]; /* its name until it is complete, or "" */
 	FILE *out;
 	int64_t shift;
 	uint64_t total, written;
 	uint64_t homeless;        /* jobs without a tube */
-	uint64_t reserved;        /* jobs that a worker has, as far as that is known */
-	uint64_t accepted, ended; /* in all, before */
+	uint64_t reserved;        /* jobs that a worker has, if that is known */
+	uint64_t accepted, ended; /* counts of the store before the export */
 };
 
 static int write_job(const struct ww_job_info *info, void *context)
@@ -63,7 +62,7 @@ static int output_failed(const struct export *export)
 	return STATUS_FAILED;
 }
 
-/* Something that is there and no plain file, such as /dev/null, is written to as it is. */
+/* Something other than a plain file, such as /dev/null, is written to directly. */
 static int output_open(struct export *export)
 {
 	const char *name = export->output;
@@ -83,7 +82,7 @@ static int output_open(struct export *export)
 	return export->out ? 0 : output_failed(export);
 }
 
-/* A backup that is said to be there is on stable storage. */
+/* A backup that is reported as written must be on stable storage. */
 static int output_close(struct export *export, int is_complete)
 {
 	int failed = fflush(export->out) != 0 || ferror(export->out);
@@ -107,12 +106,7 @@ static int output_close(struct export *export, int is_complete)
 
 /* ---- All of it */
 
-static const char *plural(uint64_t count)
-{
-	return count == 1 ? "" : "s";
-}
-
-/* Of a store that others change meanwhile: what may come of putting these jobs elsewhere. */
+/* Others may have changed a shared store meanwhile: warn what that means for the file. */
 static void say_changes(const struct export *export, const struct store *store)
 {
 	struct ww_jobs_stats stats;
@@ -125,11 +119,11 @@ static void say_changes(const struct export *export, const struct store *store)
 	went = stats.ended - export->ended;
 	if (came || went)
 		message_line("%s changed meanwhile: %" PRIu64 " job%s came, which may be missing, and %" PRIu64
-		             " ended, which may be in it.\nEnd its servers first where that matters.",
-		    export->place.name, came, plural(came), went);
+		             " ended, which may be in it.\nStop its servers first if that matters.",
+		    export->place.name, came, jobs_plural(came), went);
 	if (export->reserved)
-		message_line("%" PRIu64 " job%s had a worker, which may finish what is in the file as waiting.",
-		    export->reserved, plural(export->reserved));
+		message_line("%" PRIu64 " job%s had a worker, which may finish jobs that wait in the file.",
+		    export->reserved, jobs_plural(export->reserved));
 }
 
 static int say_result(const struct export *export, int error)
@@ -149,7 +143,7 @@ static int say_result(const struct export *export, int error)
 		store_refused(&export->place, error);
 	else if (error == 0 && export->output)
 		message_line(
-		    "%" PRIu64 " job%s written to %s", export->written, plural(export->written), export->output);
+		    "%" PRIu64 " job%s written to %s", export->written, jobs_plural(export->written), export->output);
 	return error || export->homeless ? STATUS_FAILED : STATUS_OK;
 }
 
@@ -167,8 +161,8 @@ static int export_open(struct export *export, const struct store *store)
 	return WW_OK;
 }
 
-/* Runs in a process of its own. */
-static int run(void *context)
+/* Of a directory, this runs in a process of its own. */
+static int run_here(void *context)
 {
 	struct export *export = context;
 	struct store store;
@@ -190,78 +184,57 @@ static int run(void *context)
 	if (!error)
 		say_changes(export, &store);
 	(void)store_close(&store);
-	/* What could be read of a damaged store is better than nothing. */
+	/* Some jobs of a damaged store are better than none. */
 	closed = output_close(export, error == 0 || error == WW_ECORRUPT);
 	status = say_result(export, closed ? 1 : error);
 	return closed ? closed : status;
 }
 
-static int run_apart(struct export *export)
+static int run(void *context)
 {
+	struct export *export = context;
 	struct store_end end;
 
-	if (store_apart(run, export, &end))
-		return STATUS_FAILED;
+	/* Redis cannot harm its readers. */
+	if (!export->place.path)
+		return run_here(export);
+	if (store_apart(run_here, export, &end))
+		return -1;
 	if (!end.signal)
 		return end.status;
 	message_error("%s: %s: %s; 'weekwheel fsck' tells more", export->place.name,
 	    end.is_damage ? "is damaged, and not all of it could be read" : "not all of it was read", end.reason);
 	if (export->output)
 		message_line("What was read is in %s.part.", export->output);
-	return STATUS_FAILED;
+	return -1;
 }
 
-static int parse(struct export *export, struct options *options)
+static int take_option(void *context, struct options *options, int id)
 {
-	int id;
+	struct export *export = context;
 
-	place_init(&export->place);
-	while ((id = options_next(options)) != OPTIONS_END) {
-		if (id == HELP)
-			return HELP;
-		if (id == OPTIONS_ERROR)
-			return OPTIONS_ERROR;
-		if (id == OUTPUT)
-			export->output = strcmp(options->value, "-") == 0 ? NULL : options->value;
-		else if (place_take(&export->place, options, id))
-			return OPTIONS_ERROR;
-	}
-	return place_complete(&export->place, options, NULL);
+	if (id != OUTPUT)
+		return place_take(&export->place, options, id);
+	export->output = strcmp(options->value, "-") == 0 ? NULL : options->value;
+	return 0;
 }
 
-int command_export(char **arguments)
-{
-	struct options options = {"weekwheel export", table, OPTION_COUNT, arguments, NULL, 0, NULL};
-	static struct export export;
-	int status = parse(&export, &options);
-
-	if (status == HELP)
-		command_export_help(stdout);
-	/* What is in Redis does no harm to who reads it. */
-	if (status == 0)
-		status = export.place.path ? run_apart(&export) : run(&export);
-	else
-		status = status == HELP ? STATUS_OK : STATUS_USAGE;
-	place_free(&export.place);
-	return status;
-}
-
-void command_export_help(FILE *out)
-{
-	fputs("Usage: weekwheel export [OPTION]... DIR|URL\n"
-	      "\n"
-	      "Write every job that weekwheeld keeps in DIR as a line of JSON, all as they are at\n"
-	      "one moment. A server may have the directory at the same time. Of jobs in Redis, each is\n"
-	      "written as it is when it is looked at, in no order: servers go on meanwhile.\n"
-	      "\n"
-	      "Options:\n",
-	    out);
-	options_help(out, table, OPTION_COUNT);
-	fputs("\n"
-	      "Without DIR and URL, $WEEKWHEELD_STORE is the URL.\n"
-	      "\n"
-	      "Examples, a backup, and the bodies of jobs that were buried:\n"
-	      "  weekwheel export jobs --output jobs.json\n"
-	      "  weekwheel export jobs | jq -r 'select(.state == \"buried\") | .body | @base64d'\n",
-	    out);
-}
+const struct jobs_command command_export = {
+    .name = "weekwheel export",
+    JOBS_TABLE(table),
+    .context = &(struct export){.place = PLACE_DEFAULT},
+    .server = JOBS_NO_SERVER,
+    .take = take_option,
+    .check = place_check,
+    .run = run,
+    .usage = "Usage: weekwheel export [OPTION]... DIR|URL\n"
+             "\n"
+             "Write every job that weekwheeld keeps in DIR as a line of JSON, all as they are at\n"
+             "one moment. A server may use the directory at the same time. Jobs in Redis are read\n"
+             "one by one in no order, while servers go on.\n",
+    .examples = "Without DIR and URL, $WEEKWHEELD_STORE is the URL.\n"
+                "\n"
+                "Examples, a backup, and the bodies of jobs that were buried:\n"
+                "  weekwheel export jobs --output jobs.json\n"
+                "  weekwheel export jobs | jq -r 'select(.state == \"buried\") | .body | @base64d'\n",
+};

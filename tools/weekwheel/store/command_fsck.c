@@ -1,37 +1,37 @@
-/* The command fsck. */
+/* The command fsck: checks every record and index of a store. */
 #include <inttypes.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <time.h>
 
+#include "tools/common/command.h"
 #include "tools/common/json.h"
 #include "tools/common/memory.h"
 #include "tools/common/message.h"
 #include "tools/common/progress.h"
-#include "tools/common/command.h"
+#include "tools/weekwheel/jobs/jobs.h"
 #include "tools/weekwheel/store/store.h"
 
-enum { JSON = 1, HELP };
+enum { LOOKS_MAX = 10 };
 
 static const struct option table[] = {
-    {JSON, 'j', "json", NULL, "write one JSON object"},
+    {JOBS_FLAG, 'j', "json", NULL, "write one JSON object"},
     PLACE_OPTIONS,
-    {HELP, 'h', "help", NULL, "show this help"},
+    JOBS_HELP_OPTION,
 };
 
-enum { OPTION_COUNT = sizeof table / sizeof *table, LOOKS_MAX = 10 };
-
-/* How far a look has come, in the words of a message. */
+/* How far a look came, in the words of a message. */
 static const char *const phases[] = {"it was opened", "its jobs were counted", "its indices were compared"};
 
-/* What one look has found; shared with the process that looks. */
+/* What one look found; shared with the process that looks. */
 struct fsck_look {
 	int phase;
 	int is_open;     /* the numbers below are known */
 	int is_unstable; /* another process writes to it */
-	int refused;     /* the exit status where there is nothing to look at, and that was said; 0: there is */
+	int refused;     /* there was nothing to look at, which was reported */
 	uint64_t problems;
 	uint64_t states[WW_JOB_BURIED + 1];
 	uint64_t jobs;
@@ -51,11 +51,9 @@ static void tell(const char *problem, void *context)
 {
 	struct fsck *fsck = context;
 
-	const unsigned char *byte;
-
 	fsck->look->problems++;
 	fprintf(fsck->problems, "%s\n", problem);
-	for (byte = (const unsigned char *)problem; *byte; byte++)
+	for (const unsigned char *byte = (const unsigned char *)problem; *byte; byte++)
 		fsck->look->hash = (fsck->look->hash ^ *byte) * UINT64_C(0x100000001b3);
 }
 
@@ -71,7 +69,7 @@ static int count_job(const struct ww_job_info *info, void *context)
 	return 0;
 }
 
-/* Whether what went wrong says that the store is damaged, and not that it cannot be looked at. */
+/* Return whether the error means that the store is damaged, and not that it cannot be looked at. */
 static int is_damage(const struct fsck *fsck, int error)
 {
 	/* An empty file is an error of reading. */
@@ -98,7 +96,7 @@ static void look_at(struct fsck *fsck, const struct store *store)
 	look->is_open = 1;
 	look->phase = 1;
 	progress_begin("checking");
-	/* What cannot be read is told below. */
+	/* ww_jobs_check reports what cannot be read. */
 	if (!error || !store->is_shared)
 		error = store_each(store, count_job, look);
 	look->phase = 2;
@@ -111,7 +109,7 @@ static void look_at(struct fsck *fsck, const struct store *store)
 		tell_error(fsck, error);
 }
 
-/* Of a directory, it runs in a process of its own, which may be ended by what it reads. */
+/* Of a directory, this runs in a process of its own, which a damaged file may kill. */
 static int look_into(void *context)
 {
 	struct fsck *fsck = context;
@@ -143,9 +141,7 @@ static int look_once(struct fsck *fsck)
 		return -1;
 	if (!end.signal)
 		return 0;
-	/*
-	 * It got so far as what it had to say is in the file; the numbers of a look that was not finished mean little.
-	 */
+	/* The problems until then are in the file. The numbers of an unfinished look mean little. */
 	fsck->look->problems++;
 	fsck->look->is_open = 0;
 	fseek(fsck->problems, 0, SEEK_END);
@@ -156,9 +152,8 @@ static int look_once(struct fsck *fsck)
 }
 
 /*
- * What a server writes between this opening and this checking looks like an error of its counts, and is none: look
- * again, until once nothing came between. Whether jobs in Redis are in use is not known: what two looks in a row tell
- * alike is so.
+ * What a server writes during a look may seem to be a problem. Look again until the store is unused or sound. Nobody
+ * knows whether a store in Redis is in use: there a problem counts if two looks in a row find the same.
  */
 static int look(struct fsck *fsck)
 {
@@ -166,9 +161,8 @@ static int look(struct fsck *fsck)
 	const struct fsck_look *look = fsck->look;
 	uint64_t problems = 0;
 	uint64_t hash = 0;
-	int i;
 
-	for (i = 0; i < LOOKS_MAX; i++) {
+	for (int i = 0; i < LOOKS_MAX; i++) {
 		if (look_once(fsck))
 			return -1;
 		if (!look->problems || look->refused || (fsck->place.path && !store_is_used(fsck->place.path)))
@@ -190,10 +184,9 @@ static void each_problem(struct fsck *fsck, void (*say)(const char *problem, siz
 {
 	char *line = NULL;
 	size_t room = 0;
-	uint64_t i;
 
 	rewind(fsck->problems);
-	for (i = 0; i < fsck->look->problems; i++) {
+	for (uint64_t i = 0; i < fsck->look->problems; i++) {
 		ssize_t size = getline(&line, &room, fsck->problems);
 
 		if (size <= 0)
@@ -216,11 +209,6 @@ static void say_json(const char *problem, size_t size, uint64_t number)
 	json_write_string(stdout, problem, size);
 }
 
-static const char *plural(uint64_t count)
-{
-	return count == 1 ? "" : "s";
-}
-
 static void write_text(struct fsck *fsck)
 {
 	const struct fsck_look *look = fsck->look;
@@ -229,7 +217,7 @@ static void write_text(struct fsck *fsck)
 	each_problem(fsck, say_text);
 	if (look->is_open) {
 		printf("%" PRIu64 " job%s in %" PRIu64 " tube%s: %" PRIu64 " delayed, %" PRIu64 " ready, ", look->jobs,
-		    plural(look->jobs), look->stats.tubes, plural(look->stats.tubes), states[WW_JOB_DELAYED],
+		    jobs_plural(look->jobs), look->stats.tubes, jobs_plural(look->stats.tubes), states[WW_JOB_DELAYED],
 		    states[WW_JOB_READY] + (look->shards ? 0 : states[WW_JOB_RESERVED]));
 		if (look->shards)
 			printf("%" PRIu64 " reserved, ", states[WW_JOB_RESERVED]);
@@ -237,14 +225,14 @@ static void write_text(struct fsck *fsck)
 		printf("%" PRIu64 " accepted since it was made, %" PRIu64 " ended; ", look->stats.accepted,
 		    look->stats.ended);
 		if (look->shards)
-			printf("%u shard%s\n", (unsigned)look->shards, plural(look->shards));
+			printf("%u shard%s\n", (unsigned)look->shards, jobs_plural(look->shards));
 		else
 			printf("%" PRIu64 " bytes on disk\n", look->stats.disk);
 	}
 	if (!look->problems)
 		puts("sound");
 	else
-		printf("%" PRIu64 " problem%s\n", look->problems, plural(look->problems));
+		printf("%" PRIu64 " problem%s\n", look->problems, jobs_plural(look->problems));
 }
 
 static void write_json(struct fsck *fsck)
@@ -271,12 +259,12 @@ static void write_json(struct fsck *fsck)
 	puts("}");
 }
 
-static int run(struct fsck *fsck)
+static int run(void *context)
 {
+	struct fsck *fsck = context;
 	struct fsck_look *shared =
 	    mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	int failed;
-	int refused;
 
 	if (shared == MAP_FAILED)
 		memory_exhausted();
@@ -284,80 +272,42 @@ static int run(struct fsck *fsck)
 	fsck->problems = tmpfile();
 	if (!fsck->problems) {
 		message_error("no temporary file can be made; set TMPDIR to a directory with room");
-		return STATUS_FAILED;
+		return -1;
 	}
 	failed = look(fsck) != 0 || shared->refused;
-	refused = shared->refused;
-	if (!failed && fsck->json)
-		write_json(fsck);
-	else if (!failed)
-		write_text(fsck);
+	if (!failed)
+		(fsck->json ? write_json : write_text)(fsck);
 	failed |= shared->problems != 0;
 	if (shared->problems) {
 		fflush(stdout);
 		if (shared->is_unstable)
-			message_line("%s: what changed while this looked may count as a problem.\n"
+			message_line("%s: changes during this look may count as a problem.\n"
 			             "Look again when it is idle.",
 			    fsck->place.path ? "A server writes to it" : "Servers may write to it");
 		else if (shared->is_open)
-			message_line("What can still be read is saved by 'weekwheel export', for 'weekwheel import'.");
+			message_line("'weekwheel export' saves what can still be read, for 'weekwheel import'.");
 	}
 	fclose(fsck->problems);
 	munmap(shared, sizeof *shared);
-	if (refused)
-		return refused;
-	return failed ? STATUS_FAILED : STATUS_OK;
+	return failed;
 }
 
-static int parse(struct fsck *fsck, struct options *options)
-{
-	int id;
-
-	place_init(&fsck->place);
-	while ((id = options_next(options)) != OPTIONS_END) {
-		if (id == HELP)
-			return HELP;
-		if (id == OPTIONS_ERROR)
-			return OPTIONS_ERROR;
-		if (id == JSON)
-			fsck->json = 1;
-		else if (place_take(&fsck->place, options, id))
-			return OPTIONS_ERROR;
-	}
-	return place_complete(&fsck->place, options, NULL);
-}
-
-int command_fsck(char **arguments)
-{
-	struct options options = {"weekwheel fsck", table, OPTION_COUNT, arguments, NULL, 0, NULL};
-	struct fsck fsck = {.json = 0};
-	int status = parse(&fsck, &options);
-
-	if (status == HELP)
-		command_fsck_help(stdout);
-	if (status == 0)
-		status = run(&fsck);
-	else
-		status = status == HELP ? STATUS_OK : STATUS_USAGE;
-	place_free(&fsck.place);
-	return status;
-}
-
-void command_fsck_help(FILE *out)
-{
-	fputs("Usage: weekwheel fsck [OPTION]... DIR|URL\n"
-	      "\n"
-	      "Read every record and every index of the jobs that weekwheeld keeps in DIR, or in\n"
-	      "Redis, compare them, and account for all jobs ever accepted. Nothing is changed; servers\n"
-	      "may go on at the same time. The exit status is 0 if all is well.\n"
-	      "\n"
-	      "Options:\n",
-	    out);
-	options_help(out, table, OPTION_COUNT);
-	fputs("\n"
-	      "Without DIR and URL, $WEEKWHEELD_STORE is the URL.\n"
-	      "\n"
-	      "Example:\n"
-	      "  weekwheel fsck /var/lib/weekwheeld/jobs\n",
-	    out);
-}
+const struct jobs_command command_fsck = {
+    .name = "weekwheel fsck",
+    JOBS_TABLE(table),
+    .context = &(struct fsck){.place = PLACE_DEFAULT},
+    .flag = offsetof(struct fsck, json),
+    .server = JOBS_NO_SERVER,
+    .take = place_take,
+    .check = place_check,
+    .run = run,
+    .usage = "Usage: weekwheel fsck [OPTION]... DIR|URL\n"
+             "\n"
+             "Read every record and every index of the jobs that weekwheeld keeps in DIR, or in\n"
+             "Redis, compare them, and account for all jobs ever accepted. Nothing is changed,\n"
+             "and servers may go on at the same time. The exit status is 0 if all is well.\n",
+    .examples = "Without DIR and URL, $WEEKWHEELD_STORE is the URL.\n"
+                "\n"
+                "Example:\n"
+                "  weekwheel fsck /var/lib/weekwheeld/jobs\n",
+};

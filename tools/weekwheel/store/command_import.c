@@ -1,6 +1,7 @@
-/* The command import. */
+/* The command import: puts the jobs that export wrote into a store, in batches. */
 #include <inttypes.h>
 #include <stdarg.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,34 +9,29 @@
 #include "tools/common/memory.h"
 #include "tools/common/message.h"
 #include "tools/common/progress.h"
-#include "tools/common/command.h"
 #include "tools/weekwheel/input/input.h"
+#include "tools/weekwheel/input/keys.h"
+#include "tools/weekwheel/jobs/jobs.h"
 #include "tools/weekwheel/store/line.h"
 #include "tools/weekwheel/store/store.h"
 
-enum { REPLACE = 1, JSON, HELP };
+enum { REPLACE = 1 };
 
 static const struct option table[] = {
     {REPLACE, 'r', "replace", NULL, "replace jobs of the same tube and key, instead of\nleaving out those of the file"},
-    {JSON, 'j', "json", NULL, "write the summary as JSON"},
+    {JOBS_FLAG, 'j', "json", NULL, "write the summary as JSON"},
     PLACE_OPTIONS,
-    {PLACE_SHARDS, 0, "redis-shards", "N", "parts of the store, if it is made; 16"},
-    {HELP, 'h', "help", NULL, "show this help"},
+    {PLACE_SHARDS, 0, "redis-shards", "N", "parts of a new store; 16"},
+    JOBS_HELP_OPTION,
 };
 
-/* Jobs that are written together, or fewer with large bodies. */
-enum {
-	OPTION_COUNT = sizeof table / sizeof *table,
-	BATCH_JOBS = 1000,
-	BATCH_BYTES = 16 << 20,
-	SHARED_BYTES = 4 << 20,
-	MESSAGES_MAX = 20
-};
+/* A batch ends with the first of these: its jobs, or the bytes of their bodies (fewer in a shared store). */
+enum { BATCH_JOBS = 1000, BATCH_BYTES = 16 << 20, SHARED_BYTES = 4 << 20 };
 
-/* Room for the keys of a batch, and of a body that is kept for the next. */
-enum { KEYS = 4096, BODY_KEPT = 1 << 16 };
+/* Messages about single lines; keys of a batch; the largest room of a body that is kept for the next line. */
+enum { MESSAGES_MAX = 20, KEYS_MAX = 2048, BODY_KEPT = 1 << 16 };
 
-/* A line that waits to be put with others. */
+/* A line in a batch. */
 struct import_entry {
 	struct line line;
 	uint64_t number;
@@ -44,20 +40,19 @@ struct import_entry {
 struct import {
 	struct place place;
 	const char *file;   /* "-": standard input */
-	const char *source; /* what to call it */
+	const char *source; /* its name in messages */
 	int replace, json;
 	struct store store;
 	struct input input;
-	struct import_entry *entries[BATCH_JOBS];
-	struct ww_job_put puts[BATCH_JOBS];
-	uint64_t keys[KEYS]; /* hashes of those in the batch; 0: none */
-	size_t key_count;
-	size_t jobs;    /* in the batch */
-	uint64_t bytes; /* of their bodies */
+	struct import_entry **entries; /* BATCH_JOBS of them, made as they are needed */
+	struct ww_job_put *puts;       /* one for each entry */
+	struct keys *keys;             /* of the batch, after the names of their tubes */
+	size_t jobs;                   /* in the batch */
+	uint64_t bytes;                /* of their bodies */
 	int64_t shift;
 	uint64_t number;            /* of the line */
-	uint64_t begun;             /* the number of the first line of the batch that is written */
-	uint64_t added, substitute; /* written for good: new ones, and those in place of others */
+	uint64_t begun;             /* the first line of the batch that is being written; 0: none */
+	uint64_t added, substitute; /* committed: new jobs, and jobs in place of others */
 	uint64_t first, last;       /* new ids */
 	uint64_t left_out;
 };
@@ -76,19 +71,19 @@ __attribute__((format(printf, 3, 4))) static int leave_out(
 	return 0;
 }
 
-/* Nothing more can be done: say what is not in it. */
+/* Give up, and say which lines were not put. */
 static int stop(struct import *import, int error)
 {
 	char text[4200];
 
 	store_reason(text, sizeof text, &import->place, error);
 	if (import->begun && import->store.is_shared)
-		message_error("%s\nOf lines %" PRIu64 " to %" PRIu64 " of %s some may have been put; of those behind "
-		              "them, none.",
+		message_error("%s\nSome of lines %" PRIu64 " to %" PRIu64 " of %s may have been put, and none after "
+		              "them.",
 		    text, import->begun, import->number, import->source);
 	else if (import->begun)
-		message_error("%s\nLine %" PRIu64 " of %s and those behind it were not put.", text, import->begun,
-		    import->source);
+		message_error(
+		    "%s\nLine %" PRIu64 " of %s and those after it were not put.", text, import->begun, import->source);
 	else
 		message_error("%s", text);
 	return -1;
@@ -108,16 +103,16 @@ static int bury(struct import *import, const struct import_entry *entry, uint64_
 		error = ww_jobs_bury(jobs, id, lease.token, line->spec.priority, line->error[0] ? line->error : NULL);
 	}
 	if (import->store.is_shared && (error == WW_EINUSE || error == WW_ENOTFOUND || error == WW_ESTALE))
-		return leave_out(import, entry->number, "it was put, and not buried: somebody else had it by then");
+		return leave_out(import, entry->number, "it was put, but not buried: a worker had it by then");
 	return error;
 }
 
-/* What became of a job of the batch. */
+/* Handle the result of a job of the batch. */
 static int settle(struct import *import, const struct import_entry *entry, const struct ww_job_put *put)
 {
 	if (put->result == WW_EOVERFLOW)
 		return leave_out(import, entry->number, "it is due in more than 146 years; expected an earlier 'due'");
-	/* The spec was checked member by member: what is refused now is refused of every job. */
+	/* Each member was checked before. Other errors are no fault of this job. */
 	if (put->result < 0)
 		return put->result;
 	return entry->line.is_buried ? bury(import, entry, put->id) : WW_OK;
@@ -125,9 +120,8 @@ static int settle(struct import *import, const struct import_entry *entry, const
 
 static void count(struct import *import)
 {
-	size_t i;
 
-	for (i = 0; i < import->jobs; i++) {
+	for (size_t i = 0; i < import->jobs; i++) {
 		const struct ww_job_put *put = &import->puts[i];
 
 		import->substitute += put->result == 1;
@@ -141,13 +135,12 @@ static void count(struct import *import)
 
 static void forget(struct import *import)
 {
-	size_t i;
 
-	for (i = 0; i < import->jobs; i++)
+	for (size_t i = 0; i < import->jobs; i++)
 		if (import->entries[i]->line.room > BODY_KEPT)
 			line_free(&import->entries[i]->line);
-	memset(import->keys, 0, sizeof import->keys);
-	import->key_count = 0;
+	keys_free(import->keys);
+	import->keys = keys_new();
 	import->jobs = 0;
 	import->bytes = 0;
 }
@@ -157,7 +150,6 @@ static int end_batch(struct import *import)
 	struct ww_jobs *jobs = import->store.jobs;
 	int committed;
 	int error;
-	size_t i;
 
 	if (!import->jobs) {
 		forget(import);
@@ -167,10 +159,10 @@ static int end_batch(struct import *import)
 	error = ww_jobs_begin(jobs);
 	if (error)
 		return stop(import, error);
-	for (i = 0; i < import->jobs; i++)
+	for (size_t i = 0; i < import->jobs; i++)
 		import->puts[i] = (struct ww_job_put){.spec = &import->entries[i]->line.spec};
 	error = ww_jobs_put_many(jobs, import->puts, import->jobs);
-	for (i = 0; i < import->jobs && !error; i++)
+	for (size_t i = 0; i < import->jobs && !error; i++)
 		error = settle(import, import->entries[i], &import->puts[i]);
 	committed = ww_jobs_commit(jobs);
 	if (error || committed)
@@ -183,31 +175,21 @@ static int end_batch(struct import *import)
 /* ---- A line */
 
 /*
- * The line goes into the batch. One with a key of the batch, or what looks like it, waits until that is written: what
- * is there with a key is then known, and jobs of a key are put in order.
+ * Return whether the batch has a job of this tube and key. Add it otherwise. Such a line must wait until the batch is
+ * written: then the store knows the key, and jobs of one key are put in order.
  */
 static int is_in_batch(struct import *import, const struct ww_job_spec *spec)
 {
-	uint64_t hash = UINT64_C(0xcbf29ce484222325);
-	const unsigned char *key = spec->key;
-	size_t at;
+	char text[WW_TUBE_MAX + 1 + WW_JOB_KEY_MAX];
+	size_t tube = strlen(spec->tube) + 1; /* with a NUL, which parts it from the key */
+	size_t known = keys_count(import->keys);
 
-	for (at = 0; spec->tube[at]; at++)
-		hash = (hash ^ (unsigned char)spec->tube[at]) * UINT64_C(0x100000001b3);
-	/* A byte that no tube's name has. */
-	hash *= UINT64_C(0x100000001b3);
-	for (at = 0; at < spec->key_length; at++)
-		hash = (hash ^ key[at]) * UINT64_C(0x100000001b3);
-	hash |= 1;
-	for (at = hash >> 32 & (KEYS - 1); import->keys[at]; at = (at + 1) & (KEYS - 1))
-		if (import->keys[at] == hash)
-			return 1;
-	import->keys[at] = hash;
-	import->key_count++;
-	return 0;
+	memcpy(text, spec->tube, tube);
+	memcpy(text + tube, spec->key, spec->key_length);
+	return keys_intern(import->keys, text, tube + spec->key_length) < known;
 }
 
-/* A job that is there with this key, in *id, or 0. */
+/* Store in *id the job of the store that has this key, or 0. */
 static int find_same(struct import *import, const struct ww_job_spec *spec, uint64_t *id)
 {
 	const struct ww_job_ref ref = {.tube = spec->tube, .key = spec->key, .key_length = spec->key_length};
@@ -215,13 +197,13 @@ static int find_same(struct import *import, const struct ww_job_spec *spec, uint
 	int error = ww_jobs_peek(import->store.jobs, &ref, &info, NULL);
 
 	*id = error ? 0 : info.id;
-	/* A directory says it again when it is written to. */
+	/* Writing to a directory would report any other error again. */
 	return error == WW_ENOTFOUND || !import->store.is_shared ? WW_OK : error;
 }
 
 /*
- * Who delivers jobs of a shared store is not to get one that will be buried in a moment: until then it is due later, by
- * whole periods if it has one.
+ * Servers of a shared store must not deliver a job that will be buried in a moment. Until then it is due later, by whole
+ * periods if it has one.
  */
 static void hold_back(struct import *import, struct ww_job_spec *spec)
 {
@@ -255,8 +237,8 @@ static int check_key(struct import *import, const struct import_entry *entry, ui
 	*same = 0;
 	if (!spec->key_length)
 		return 0;
-	/* Those of lines that are left out stay in the table. */
-	if (import->key_count >= KEYS / 2 || is_in_batch(import, spec)) {
+	/* Keys of lines that were left out stay in the set: bound it. */
+	if (keys_count(import->keys) >= KEYS_MAX || is_in_batch(import, spec)) {
 		if (end_batch(import))
 			return -1;
 		(void)is_in_batch(import, spec);
@@ -287,7 +269,7 @@ static int take_line(struct import *import, const char *text, size_t size)
 		    "job %" PRIu64 " of tube %s has the key %s already; expected another, or --replace", same,
 		    entry->line.tube, excerpt);
 	set_time(import, entry);
-	/* If the batch was written meanwhile, this is the first of the next. */
+	/* If check_key wrote the batch, this line is the first of the next. */
 	import->entries[place] = import->entries[import->jobs];
 	import->entries[import->jobs++] = entry;
 	import->bytes += entry->line.spec.body_length;
@@ -322,7 +304,7 @@ static int read_all(struct import *import)
 		return -1;
 	if (result == INPUT_END)
 		return 0;
-	message_error("%s: %s, behind line %" PRIu64, import->source, import->input.problem, import->number);
+	message_error("%s: %s, after line %" PRIu64, import->source, import->input.problem, import->number);
 	return -1;
 }
 
@@ -330,7 +312,7 @@ static int read_all(struct import *import)
 
 static void say_result(const struct import *import)
 {
-	/* Ids of different shards are not in a row. */
+	/* Ids of several shards are not consecutive. */
 	const int is_shared = !import->place.path;
 	const uint64_t jobs = import->added + import->substitute;
 
@@ -346,7 +328,7 @@ static void say_result(const struct import *import)
 		puts("}");
 		return;
 	}
-	printf("%" PRIu64 " job%s put", jobs, jobs == 1 ? "" : "s");
+	printf("%" PRIu64 " job%s put", jobs, jobs_plural(jobs));
 	if (import->added && !is_shared)
 		printf(", with new ids from %" PRIu64 " to %" PRIu64, import->first, import->last);
 	if (import->substitute)
@@ -358,15 +340,16 @@ static void say_result(const struct import *import)
 
 static void free_entries(struct import *import)
 {
-	size_t i;
 
-	for (i = 0; i < BATCH_JOBS && import->entries[i]; i++) {
+	for (size_t i = 0; i < BATCH_JOBS && import->entries[i]; i++) {
 		line_free(&import->entries[i]->line);
 		free(import->entries[i]);
 	}
+	free(import->entries);
+	free(import->puts);
 }
 
-/* A store that is there keeps what it has. */
+/* An existing store keeps its number of shards. */
 static void warn_of_shards(const struct import *import)
 {
 	uint64_t wanted = import->place.shards;
@@ -378,25 +361,27 @@ static void warn_of_shards(const struct import *import)
 		    wanted, has);
 }
 
-static int run(struct import *import)
+static int run(void *context)
 {
+	struct import *import = context;
 	int failed;
 	int error;
 
 	import->source = strcmp(import->file, "-") == 0 ? "standard input" : import->file;
 	if (input_open(&import->input, import->file)) {
 		message_error("%s: %s", import->source, import->input.problem);
-		return STATUS_FAILED;
+		return -1;
 	}
 	error = store_open(&import->store, &import->place, 0);
 	if (error) {
-		int status = store_refused(&import->place, error);
-
 		input_close(&import->input);
-		return status;
+		return store_refused(&import->place, error);
 	}
 	warn_of_shards(import);
 	import->shift = store_shift(&import->store);
+	import->keys = keys_new();
+	import->entries = memory_zeroed(BATCH_JOBS, sizeof *import->entries);
+	import->puts = memory_zeroed(BATCH_JOBS, sizeof *import->puts);
 	progress_begin("importing");
 	failed = read_all(import) != 0;
 	error = store_close(&import->store);
@@ -404,66 +389,50 @@ static int run(struct import *import)
 		store_refused(&import->place, error);
 	say_result(import);
 	free_entries(import);
+	keys_free(import->keys);
 	input_close(&import->input);
-	return failed || error || import->left_out ? STATUS_FAILED : STATUS_OK;
+	return failed || error || import->left_out;
 }
 
-static int parse(struct import *import, struct options *options)
+static int take_option(void *context, struct options *options, int id)
 {
-	int id;
+	struct import *import = context;
 
-	place_init(&import->place);
-	while ((id = options_next(options)) != OPTIONS_END) {
-		if (id == HELP)
-			return HELP;
-		if (id == OPTIONS_ERROR)
-			return OPTIONS_ERROR;
-		if (id == REPLACE)
-			import->replace = 1;
-		else if (id == JSON)
-			import->json = 1;
-		else if (place_take(&import->place, options, id))
-			return OPTIONS_ERROR;
-	}
-	return place_complete(&import->place, options, &import->file);
+	if (id != REPLACE)
+		return place_take(&import->place, options, id);
+	import->replace = 1;
+	return 0;
 }
 
-int command_import(char **arguments)
+static int check(void *context, const struct options *options)
 {
-	struct options options = {"weekwheel import", table, OPTION_COUNT, arguments, NULL, 0, NULL};
-	static struct import import;
-	int status = parse(&import, &options);
+	struct import *import = context;
+	int wrong = place_complete(&import->place, options, &import->file);
 
-	if (!import.file)
-		import.file = "-";
-	if (status == HELP)
-		command_import_help(stdout);
-	if (status == 0)
-		status = run(&import);
-	else
-		status = status == HELP ? STATUS_OK : STATUS_USAGE;
-	place_free(&import.place);
-	return status;
+	if (!import->file)
+		import->file = "-";
+	return wrong;
 }
 
-void command_import_help(FILE *out)
-{
-	fputs("Usage: weekwheel import [OPTION]... DIR|URL [FILE]\n"
-	      "\n"
-	      "Put the jobs that 'weekwheel export' wrote to FILE, or standard input, into DIR,\n"
-	      "or into Redis, which is made if it is missing. No server may have DIR meanwhile. Jobs get new ids and\n"
-	      "keep their tubes, keys, bodies, due times and what else they were put with; buried\n"
-	      "ones are buried again. FILE may be compressed with gzip. A line that is no job is\n"
-	      "named and left out, and the exit status is then 1.\n"
-	      "\n"
-	      "Options:\n",
-	    out);
-	options_help(out, table, OPTION_COUNT);
-	fputs("\n"
-	      "Without DIR and URL, $WEEKWHEELD_STORE is the URL.\n"
-	      "\n"
-	      "Examples, a directory again from a backup, and its jobs in Redis:\n"
-	      "  weekwheel import /var/lib/weekwheeld/jobs jobs.json\n"
-	      "  weekwheel import --redis-shards 32 redis://127.0.0.1/ jobs.json\n",
-	    out);
-}
+const struct jobs_command command_import = {
+    .name = "weekwheel import",
+    JOBS_TABLE(table),
+    .context = &(struct import){.place = PLACE_DEFAULT},
+    .flag = offsetof(struct import, json),
+    .server = JOBS_NO_SERVER,
+    .take = take_option,
+    .check = check,
+    .run = run,
+    .usage = "Usage: weekwheel import [OPTION]... DIR|URL [FILE]\n"
+             "\n"
+             "Put the jobs that 'weekwheel export' wrote to FILE, or standard input, into DIR or\n"
+             "Redis. A missing DIR is made. No server may use DIR meanwhile. Jobs get new ids and\n"
+             "keep their tubes, keys, bodies, due times and all other settings; buried ones are\n"
+             "buried again. FILE may be compressed with gzip. A line that is not a job is\n"
+             "reported and left out, and the exit status is then 1.\n",
+    .examples = "Without DIR and URL, $WEEKWHEELD_STORE is the URL.\n"
+                "\n"
+                "Examples, a directory again from a backup, and its jobs in Redis:\n"
+                "  weekwheel import /var/lib/weekwheeld/jobs jobs.json\n"
+                "  weekwheel import --redis-shards 32 redis://127.0.0.1/ jobs.json\n",
+};

@@ -13,12 +13,12 @@
 
 #include "weekwheel/jobs.h"
 
-/* Write a job. shift: what makes Unix time of elapsed time. */
+/* Write a job. Elapsed time plus shift is Unix time. */
 void line_write(FILE *out, const struct ww_job_info *info, int64_t shift);
 
 enum { LINE_PROBLEM = 200 };
 
-/* A line that was read. The spec points into the rest of it. */
+/* A line that was read. Its spec points to its other members. */
 struct line {
 	struct ww_job_spec spec; /* due: WW_JOB_AT and a Unix time, or a delay */
 	int is_buried;

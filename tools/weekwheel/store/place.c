@@ -1,5 +1,5 @@
-/* Where jobs are kept. */
-#include "tools/weekwheel/store/place.h"
+/* Reads from the command line where jobs are kept, and keeps passwords out of messages. */
+#include "tools/weekwheel/store/store.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -9,21 +9,7 @@
 
 #include "tools/common/message.h"
 #include "tools/weekwheel/jobs/jobs.h"
-#include "weekwheel/driver.h"
 #include "weekwheel/jobs_redis.h"
-
-void place_init(struct place *place)
-{
-	memset(place, 0, sizeof *place);
-	place->prefix = "weekwheel";
-	place->timeout = 10 * WW_SECOND;
-}
-
-void place_free(struct place *place)
-{
-	free(place->line);
-	place->line = NULL;
-}
 
 static int is_url(const char *text)
 {
@@ -32,24 +18,16 @@ static int is_url(const char *text)
 	return scheme > 0 && strncmp(text + scheme, "://", 3) == 0;
 }
 
-/* What stands before the @ is a user and a password. */
+/* Name the place by its URL without the user and the password, which stand before the @. */
 static void name_url(struct place *place)
 {
 	const char *host = strstr(place->url, "://");
 	const char *end;
 
 	host = host ? host + 3 : place->url;
-	/* A / in a password is wrong there, and is nevertheless not to be shown. */
+	/* A / in a password is wrong, but must not be shown either: take the last @ of all. */
 	end = strrchr(host, '@');
 	snprintf(place->name, sizeof place->name, "%.*s%s", (int)(host - place->url), place->url, end ? end + 1 : host);
-}
-
-static int has_password(const char *url)
-{
-	const char *host = strstr(url, "://");
-	const char *end = host ? strrchr(host, '@') : NULL;
-
-	return end && memchr(host + 3, ':', (size_t)(end - host) - 3) != NULL;
 }
 
 /* ---- Options */
@@ -80,7 +58,7 @@ static int read_file(struct place *place, const struct options *options)
 		place->line[strcspn(place->line, "\r\n")] = '\0';
 	if (size <= 0 || !place->line[0])
 		return bad_file(options, "its first line is empty");
-	/* What is in it is not shown: it may be a password alone. */
+	/* The line may be just a password, so it is not shown. */
 	if (!is_url(place->line))
 		return bad_file(options, "its first line is something else");
 	place->url = place->line;
@@ -100,12 +78,23 @@ static int read_prefix(struct place *place, const struct options *options)
 
 static int read_timeout(struct place *place, const struct options *options)
 {
-	uint64_t seconds;
+	uint64_t seconds = 0;
 
-	if (options_whole(options->value, 1, 3600, &seconds))
-		return options_bad_value(options, "redis-timeout", "whole seconds, 1 to 3600");
+	if (jobs_whole(options, "redis-timeout", 1, 3600, &seconds, "whole seconds, 1 to 3600"))
+		return OPTIONS_ERROR;
 	place->timeout = seconds * WW_SECOND;
 	return 0;
+}
+
+static void warn_of_password(const char *url, const char *where)
+{
+	const char *host = strstr(url, "://");
+	const char *end = host ? strrchr(host, '@') : NULL;
+
+	if (end && memchr(host + 3, ':', (size_t)(end - host) - 3))
+		message_line("warning: everybody on this machine can read the password %s; use --store-file, or "
+		             "WEEKWHEELD_STORE",
+		    where);
 }
 
 static int take_operand(struct place *place, const struct options *options)
@@ -116,8 +105,10 @@ static int take_operand(struct place *place, const struct options *options)
 	return 0;
 }
 
-int place_take(struct place *place, const struct options *options, int id)
+int place_take(void *context, struct options *options, int id)
 {
+	struct place *place = context;
+
 	if (id >= PLACE_PREFIX && !place->redis)
 		place->redis = id;
 	switch (id) {
@@ -125,9 +116,7 @@ int place_take(struct place *place, const struct options *options, int id)
 		if (!is_url(options->value))
 			return options_bad_value(options, "store", "redis://HOST:PORT/ or unix:///PATH");
 		place->store = place->url = options->value;
-		if (has_password(place->url))
-			message_line("warning: everybody on this machine can read the password in --store; use "
-			             "--store-file, or WEEKWHEELD_STORE");
+		warn_of_password(place->url, "in --store");
 		return 0;
 	case PLACE_STORE_FILE:
 		return read_file(place, options);
@@ -136,9 +125,8 @@ int place_take(struct place *place, const struct options *options, int id)
 	case PLACE_TIMEOUT:
 		return read_timeout(place, options);
 	case PLACE_SHARDS:
-		return options_whole(options->value, 1, WW_REDIS_SHARDS_MAX, &place->shards)
-		           ? options_bad_value(options, "redis-shards", "a whole number, 1 to 4096")
-		           : 0;
+		return jobs_whole(
+		    options, "redis-shards", 1, WW_REDIS_SHARDS_MAX, &place->shards, "a whole number, 1 to 4096");
 	default:
 		return take_operand(place, options);
 	}
@@ -148,14 +136,14 @@ int place_take(struct place *place, const struct options *options, int id)
 
 static const char *name_of(const struct options *options, int id)
 {
-	size_t i;
+	const struct option *option = options->table;
 
-	for (i = 0; i < options->count && options->table[i].id != id; i++)
-		;
-	return i < options->count ? options->table[i].name : "";
+	while (option->id != id)
+		option++;
+	return option->name;
 }
 
-/* The first operand, or what the environment says where there is none. Returns how many were used. */
+/* Take the place from the first operand, or from the environment if there is none. Returns how many operands it took. */
 static size_t find(struct place *place)
 {
 	const char *url = getenv("WEEKWHEELD_STORE");
@@ -171,9 +159,7 @@ static size_t find(struct place *place)
 		return 1;
 	}
 	place->url = place->operands[0];
-	if (has_password(place->url))
-		message_line("warning: everybody on this machine can read the password of the URL; use --store-file, "
-		             "or WEEKWHEELD_STORE");
+	warn_of_password(place->url, "of the URL");
 	return 1;
 }
 
@@ -216,4 +202,9 @@ int place_complete(struct place *place, const struct options *options, const cha
 		return check_url(place, options);
 	snprintf(place->name, sizeof place->name, "%s", place->path);
 	return 0;
+}
+
+int place_check(void *place, const struct options *options)
+{
+	return place_complete(place, options, NULL);
 }

@@ -1,4 +1,4 @@
-/* Opening a store of jobs, and reading all of it. */
+/* Opens a store of jobs, explains errors, and reads every job. */
 #include "tools/weekwheel/store/store.h"
 
 #include <errno.h>
@@ -9,8 +9,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "tools/common/message.h"
 #include "tools/common/command.h"
+#include "tools/common/message.h"
 
 static int make_driver(struct ww_driver **driver, struct ww_clock *clock)
 {
@@ -35,7 +35,7 @@ static int open_directory(struct store *store, const char *path, uint32_t flags)
 	config.driver = store->elapsed;
 	config.wall = store->wall;
 	config.flags = flags;
-	/* What is in a directory was within the limit of its server. */
+	/* The limit of its server applied when the jobs were put. */
 	config.body_max = WW_JOB_BODY_MAX;
 	return error ? error : ww_jobs_open(&store->jobs, &config);
 }
@@ -64,7 +64,7 @@ int store_close(struct store *store)
 	return error;
 }
 
-/* The library says "denied" of several things that a person would mend differently. */
+/* The library has one error for several causes, which a person would fix in different ways. */
 static const char *denied(const char *path)
 {
 	char name[4096];
@@ -89,7 +89,7 @@ const char *store_reason(char *text, size_t room, const struct place *place, int
 	if (error == WW_EDENIED)
 		why = denied(place->path);
 	else if (error == WW_EINUSE)
-		why = "a server has it open; end that one first, or give it the jobs by 'weekwheel put'";
+		why = "a server has it open; end that one first, or give it the jobs with 'weekwheel put'";
 	else if (error == WW_ECORRUPT)
 		why = "is damaged, or is no store of jobs; put back a copy";
 	else if (error == WW_EVERSION)
@@ -139,22 +139,22 @@ int64_t store_shift(const struct store *store)
 /* ---- Every job */
 
 /*
- * Ids in a row without a record that can be read, after which ever more are passed at a time: the count of all jobs may
- * be damaged too.
+ * After so many ids in a row without a readable record the steps become larger and larger: the count of all jobs may be
+ * damaged, too.
  */
 enum { ONE_BY_ONE = 1 << 20 };
 
-struct walk {
+struct store_walk {
 	ww_job_fn *fn;
 	void *context;
-	uint64_t last;   /* the id that was seen last */
-	uint64_t passed; /* tries since then that found nothing to read */
+	uint64_t last;   /* the last id that was read */
+	uint64_t passed; /* tries since then that read nothing */
 	uint64_t step;   /* of the last of them */
 };
 
 static int walk_one(const struct ww_job_info *info, void *context)
 {
-	struct walk *walk = context;
+	struct store_walk *walk = context;
 
 	walk->last = info->id;
 	walk->passed = 0;
@@ -163,10 +163,10 @@ static int walk_one(const struct ww_job_info *info, void *context)
 }
 
 /*
- * The id of a record that cannot be read is not told: go on behind every one that it may have. Returns 0 where no other
- * follows.
+ * The library does not tell the id of an unreadable record: skip the ids that it may have, one by one. Returns 0 if no
+ * record can follow.
  */
-static int pass(struct walk *walk, struct ww_job_filter *filter, uint64_t accepted)
+static int pass(struct store_walk *walk, struct ww_job_filter *filter, uint64_t accepted)
 {
 	uint64_t after = walk->last > filter->after ? walk->last : filter->after;
 
@@ -181,7 +181,7 @@ static int pass(struct walk *walk, struct ww_job_filter *filter, uint64_t accept
 int store_each(const struct store *store, ww_job_fn *fn, void *context)
 {
 	struct ww_job_filter filter = {.after = 0};
-	struct walk walk = {.fn = fn, .context = context, .step = 1};
+	struct store_walk walk = {.fn = fn, .context = context, .step = 1};
 	struct ww_jobs_stats stats;
 	int damaged = WW_OK;
 	int error;
@@ -189,7 +189,7 @@ int store_each(const struct store *store, ww_job_fn *fn, void *context)
 	if (store->is_shared)
 		return store_redis_each(store, fn, context);
 	error = ww_jobs_stats(store->jobs, &stats);
-	/* What is read between these two is of one moment. */
+	/* Everything read between begin and commit is of one moment. */
 	if (!error)
 		error = ww_jobs_begin(store->jobs);
 	if (error)

@@ -1,70 +1,119 @@
 #ifndef TOOLS_WEEKWHEEL_STORE_STORE_H
 #define TOOLS_WEEKWHEEL_STORE_STORE_H
 
-/* A store of jobs, a directory or in Redis, opened by this program itself rather than by a server. */
+/* Stores of jobs in a directory or in Redis, which this program opens itself instead of asking a server. */
 
 #include <stdint.h>
 
-#include "tools/weekwheel/store/place.h"
+#include "tools/common/options.h"
+#include "weekwheel/driver.h"
 #include "weekwheel/jobs.h"
+
+/* ---- place.c: where jobs are kept according to the command line */
+
+/* The ids of the options below. Commands number their own from 1. */
+enum { PLACE_STORE = 200, PLACE_STORE_FILE, PLACE_PREFIX, PLACE_TIMEOUT, PLACE_SHARDS };
+
+/* clang-format off */
+#define PLACE_OPTIONS \
+	{PLACE_STORE, 's', "store", "URL", "jobs in Redis: redis://HOST:PORT/, or unix:///PATH"}, \
+	{PLACE_STORE_FILE, 0, "store-file", "FILE", "read that URL from a file, to hide a password in it"}, \
+	{PLACE_PREFIX, 0, "redis-prefix", "NAME", "what each key in Redis begins with; weekwheel"}, \
+	{PLACE_TIMEOUT, 0, "redis-timeout", "SECONDS", "how long to wait for an answer of Redis; 10"}
+/* clang-format on */
+
+enum { PLACE_OPERANDS = 2, PLACE_NAME = 300 };
+
+struct place {
+	const char *path; /* a directory, or NULL: in Redis */
+	const char *url;
+	const char *store; /* --store, if that was given */
+	const char *prefix;
+	uint64_t shards; /* of a new store; 0: not given */
+	uint64_t timeout;
+	char name[PLACE_NAME]; /* for messages: the directory, or the URL without its password */
+	int redis;             /* an option that was given and is only for Redis, or 0 */
+	char *line;            /* of --store-file */
+	size_t count;
+	const char *operands[PLACE_OPERANDS];
+};
+
+/* What the place is before the options are read. */
+#define PLACE_DEFAULT                                                                                                  \
+	{                                                                                                              \
+		.prefix = "weekwheel", .timeout = 10 * WW_SECOND                                                       \
+	}
+
+/* Take an option from PLACE_STORE on, or an operand. Returns 0, or OPTIONS_ERROR after a message. */
+int place_take(void *place, struct options *options, int id);
+
+/*
+ * Find out the place after the last option. Store a second operand, which is a file, or NULL in *file; where file is
+ * NULL there must be none. Returns 0, or OPTIONS_ERROR after a message.
+ */
+int place_complete(struct place *place, const struct options *options, const char **file);
+
+/* The same without a file. */
+int place_check(void *place, const struct options *options);
+
+/* ---- store.c */
 
 struct store {
 	struct ww_driver *elapsed, *wall; /* of a directory */
 	struct ww_jobs *jobs;
-	int is_shared; /* in Redis: others change it meanwhile */
+	int is_shared; /* in Redis: others may change it meanwhile */
 };
 
 /*
- * Open it with these WW_JOBS_* flags; READONLY leaves a server alone that has it, and makes none that is not there.
- * Returns a WW_E*; nothing is said.
+ * Open it with these WW_JOBS_* flags. READONLY does not disturb a server that uses it, and makes no store.
+ * Returns a WW_E* without a message.
  */
 int store_open(struct store *store, const struct place *place, uint32_t flags);
 
-/* Say why it cannot be opened, or what went wrong, and what to do. Returns the exit status. */
+/* Report why it cannot be opened, or what went wrong, and what to do. Returns the exit status. */
 int store_refused(const struct place *place, int error);
 
-/* The same as a sentence. Returns text[0 .. room-1]. */
+/* Write the same as a sentence to text[0 .. room-1]. Returns text. */
 const char *store_reason(char *text, size_t room, const struct place *place, int error);
 
-/* Returns what could not be written at last. */
+/* Returns 0, or a WW_E* if the last changes could not be written. */
 int store_close(struct store *store);
 
-/* Whether another process writes to it at this moment. */
+/* Return whether another process has the directory open for writing. */
 int store_is_used(const char *path);
 
-/* What is to be added to elapsed time of jobs to get Unix time; 0 where they differ by less than a second. */
+/* Return what to add to elapsed time to get Unix time; 0 if they differ by less than a second. */
 int64_t store_shift(const struct store *store);
 
 /*
- * Call fn for every job. In a directory all are as they were at one moment. In Redis each is as it was when it was
- * looked at, in no order, and once if it was there all the while; one that came or went meanwhile may be missing. A
- * record that cannot be read is left out, and those behind it are not: WW_ECORRUPT is then returned after the last.
- * Other than 0 of fn ends it, and is returned.
+ * Call fn for every job. In a directory all jobs are as they were at one moment. In Redis they come in no order, each as
+ * it is when it is read; a job that was there all the time comes once, and a job that came or went meanwhile may be
+ * missing. A record that cannot be read is left out, and WW_ECORRUPT is returned after the last job. If fn returns
+ * another number than 0 the walk ends and returns it.
  */
 int store_each(const struct store *store, ww_job_fn *fn, void *context);
 
-/* How a process that worked for this one has ended. */
+/* How a child process ended. */
 struct store_end {
 	int status;      /* what the work returned */
-	int signal;      /* or what ended it, or 0 */
-	int is_damage;   /* a signal that means that what it read is not what it was taken for */
+	int signal;      /* or the signal that ended it, or 0 */
+	int is_damage;   /* the signal means that the file is damaged */
 	char reason[80]; /* "SIGBUS, ..." */
 };
 
 /*
- * Do the work in a process of its own, which a file that is not what it seems may end: memory is shared with the file.
- * What the work leaves in memory is lost, but for MAP_SHARED. Standard output is flushed. Returns 0, or -1 after a
- * message.
+ * Do the work in a process of its own: a damaged file, which is mapped into memory, may kill it. Changes to memory are
+ * lost, except in MAP_SHARED. Standard output is flushed. Returns 0, or -1 after a message.
  */
 int store_apart(int (*work)(void *context), void *context, struct store_end *end);
 
-/* ---- store_redis.c, for store.c: the same of one in Redis; where that was not built in, it cannot be opened */
+/* ---- store_redis.c, for store.c: the same for a store in Redis. Without Redis in the build opening fails. */
 
 int store_redis_open(struct store *store, const struct place *place, uint32_t flags);
 const char *store_redis_reason(char *text, size_t room, const struct place *place, int error);
 int store_redis_each(const struct store *store, ww_job_fn *fn, void *context);
 
-/* How many shards it has. */
+/* Return the number of its shards. */
 uint32_t store_redis_shards(const struct store *store);
 
 #endif

@@ -1,4 +1,4 @@
-/* A store in Redis. */
+/* Opens a store in Redis, explains its errors, and reads every job once. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 #ifdef HAVE_REDIS
 #include "weekwheel/jobs_redis.h"
 
-/* What the library said last. There is no worker, so it speaks in the thread that calls it. */
+/* The last report of the library. Without a worker it reports in the thread of the caller. */
 static char said[1024];
 
 static void note(const char *sentence, void *context)
@@ -29,9 +29,9 @@ int store_redis_open(struct store *store, const struct place *place, uint32_t fl
 	if (place->shards)
 		config.shards = (uint32_t)place->shards;
 	config.timeout = place->timeout;
-	/* What is there was within the limit of its server. */
+	/* The limit of its server applied when the jobs were put. */
 	config.body_max = WW_JOB_BODY_MAX;
-	/* Who comes and goes takes no shard from a server. */
+	/* A program that runs for a moment must not take shards from a server. */
 	config.flags = WW_REDIS_PASSIVE | (flags & WW_JOBS_READONLY ? WW_REDIS_EXISTING : 0);
 	config.report = note;
 	return ww_jobs_redis_open(&store->jobs, &config);
@@ -78,15 +78,15 @@ const char *store_redis_reason(char *text, size_t room, const struct place *plac
 
 /* ---- Every job */
 
-/* Ids that were seen, in a table with open addresses; 0: a free one. */
+/* The ids that came, in a hash table with open addressing; 0: a free place. */
 struct seen {
 	uint64_t *ids;
 	unsigned bits;
 	size_t count;
 };
 
-/* Returns whether it is there already. */
-static int find(struct seen *seen, uint64_t id)
+/* Add an id. Returns whether it was there already. */
+static int add(struct seen *seen, uint64_t id)
 {
 	const size_t mask = ((size_t)1 << seen->bits) - 1;
 	size_t at = (size_t)(id * UINT64_C(0x9e3779b97f4a7c15) >> (64 - seen->bits));
@@ -103,13 +103,12 @@ static void grow(struct seen *seen)
 {
 	uint64_t *old = seen->ids;
 	size_t size = old ? (size_t)1 << seen->bits : 0;
-	size_t i;
 
 	seen->bits = old ? seen->bits + 1 : 12;
 	seen->ids = memory_zeroed((size_t)1 << seen->bits, sizeof *seen->ids);
-	for (i = 0; i < size; i++)
+	for (size_t i = 0; i < size; i++)
 		if (old[i])
-			(void)find(seen, old[i]);
+			(void)add(seen, old[i]);
 	free(old);
 }
 
@@ -119,14 +118,14 @@ struct redis_walk {
 	struct seen seen;
 };
 
-/* While the store grows or shrinks, a job may come twice. */
+/* A job may come twice while the store grows or shrinks. */
 static int walk_one(const struct ww_job_info *info, void *context)
 {
 	struct redis_walk *walk = context;
 
 	if (!walk->seen.ids || walk->seen.count >= (size_t)1 << (walk->seen.bits - 1))
 		grow(&walk->seen);
-	if (find(&walk->seen, info->id))
+	if (add(&walk->seen, info->id))
 		return 0;
 	walk->seen.count++;
 	return walk->fn(info, walk->context);

@@ -98,7 +98,7 @@ def a_server_that_closes():
 def what_is_no_protocol_is_refused():
     for said in (b"HTTP/1.1 400 Bad Request\n", b"x" * 5000, b"OK 99999999999\r\n", b"OK 3\r\nabcdef\r\n", b"\0\r\n"):
         with Fake(always(said)) as fake:
-            matches("not of beanstalkd's protocol", fake.client.run(1, "stats").err, said)
+            matches("not beanstalkd's protocol", fake.client.run(1, "stats").err, said)
     with Fake(always(b"\x1b[2J weird\r\n")) as fake:
         result = fake.client.run(1, "put", "x")
         check("\x1b" not in result.err, result)
@@ -106,7 +106,7 @@ def what_is_no_protocol_is_refused():
     with Fake(always(b"INSERTED\r\n")) as fake:
         matches("lacks a number", fake.client.run(1, "put", "x").err)
     with Fake(always(b"OK 2\r\n{}\r\n")) as fake:
-        matches("has not 60 numbers", fake.client.run(1, "forecast").err)
+        matches("lacks some of its 60 numbers", fake.client.run(1, "forecast").err)
         equal(fake.client.run(0, "list", "--all").out, "")
 
 
@@ -238,10 +238,10 @@ def a_lease_that_is_lost_is_said():
     with Fake(worker(1, touch=b"NOT_FOUND\r\n", delete=b"NOT_FOUND\r\n")) as fake:
         process = fake.client.start("work", "--drain", "--", "sh", "-c", "read x <in")
         fake.wait(lambda lines: "touch 7" in lines)
-        matches("its time to run was over", process.stderr.readline())
+        matches("its time to run expired", process.stderr.readline())
         with open("in", "wb") as go:
             go.write(b"go\n")
-        matches("the server has it no more", process.communicate(timeout=PATIENCE)[1])
+        matches("the server does not have it reserved here any more", process.communicate(timeout=PATIENCE)[1])
 
 
 def a_worker_comes_back_to_its_server():
@@ -262,7 +262,7 @@ def a_worker_comes_back_to_its_server():
 def a_worker_gives_up_a_server_that_says_nothing():
     with Fake(worker(1, delete=b"")) as fake:
         process = fake.client.start("work", "--timeout", "0.1", "--", "true")
-        matches("could not be told that it is to be deleted; it will be delivered again", process.stderr.readline())
+        matches("was lost before it was deleted; it will be delivered again", process.stderr.readline())
         matches("no connection; trying again", process.stderr.readline())
         process.terminate()
         process.communicate(timeout=PATIENCE)

@@ -1,5 +1,4 @@
-/* The parts of the jobs' commands: answers of a server that may be anything, JSON, stats, tables, keys. */
-
+/* Tests of the parts of the commands for jobs: answers of a server that may send anything, JSON, stats, tables, keys. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,11 +10,11 @@
 #include "tools/common/percent.h"
 #include "tools/weekwheel/jobs/client.h"
 #include "tools/weekwheel/jobs/fields.h"
-#include "tools/weekwheel/jobs/forecast.h"
 #include "tools/weekwheel/jobs/jobs.h"
 #include "tools/weekwheel/jobs/table.h"
+#include "tools/weekwheel/jobs/tubes.h"
 
-/* A client whose server is the other end of a pair, which has said `text` and closed. */
+/* Make a client whose server has sent `text` and closed the connection. */
 static void said(struct client *client, const char *text, size_t size)
 {
 	int ends[2];
@@ -105,7 +104,7 @@ START_TEST(an_answer_comes_in_any_pieces)
 }
 END_TEST
 
-/* A copy without a 0 at its end, so that an access checker sees a reader that looks too far. */
+/* Copy the text without its NUL, so that an access checker notices a reader that looks too far. */
 static char *copy(const char *text)
 {
 	char *bytes = malloc(strlen(text) + !*text);

@@ -1,5 +1,4 @@
-/* The wheels of top: which slot a job is in, how full that looks, and a frame with known counts. */
-
+/* Tests of the wheels of top: the slot of a job, how full a slot looks, and a frame with known counts. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -60,7 +59,7 @@ START_TEST(spans_are_sorted_into_slots)
 }
 END_TEST
 
-/* What a server counts, whose only job is due then. */
+/* Fill the spans as a server does whose only job is due then. */
 static void count_one(const struct top_wheel_kind *kind, uint64_t now, uint64_t due)
 {
 	uint64_t i = (due - now) / kind->span;
@@ -80,7 +79,7 @@ static void keeps_its_slot(const struct top_wheel_kind *kind, uint64_t due, size
 	size_t hand = slot;
 	size_t moves = 0;
 
-	/* The answer comes a little later than the question was due. A few questions a slot are enough. */
+	/* The answer comes a little after the question was due. A few questions for each slot are enough. */
 	for (now += late; now < due; now += step * stride) {
 		count_one(kind, now, due);
 		top_wheel_fill(&wheel, kind, now, spans);
@@ -89,7 +88,7 @@ static void keeps_its_slot(const struct top_wheel_kind *kind, uint64_t due, size
 		ck_assert_msg(wheel.slots[slot] == (moves > 0), "%s: slot %zu, hand %zu", kind->name, slot, hand);
 		ck_assert_uint_eq(wheel.sum, 1);
 	}
-	/* On the slot's border the hand comes there when the job is due, and not before. */
+	/* A job on the border of a slot is due when the hand arrives there, and not before. */
 	ck_assert_msg(moves >= kind->slots - 1, "%s: %zu moves", kind->name, moves);
 }
 
@@ -161,7 +160,7 @@ static char *draw(const struct top_wheels *wheels, const struct top_look *look, 
 	return text;
 }
 
-/* Lines of the text, none of which may be as wide as the screen; a block is one character of three bytes. */
+/* Count the lines, none of which may be wider than the screen. A block is one character of three bytes. */
 static size_t lines(const char *text)
 {
 	size_t count = 0, width = 0;

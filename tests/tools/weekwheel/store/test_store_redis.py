@@ -271,7 +271,7 @@ def an_import_that_loses_redis_says_so():
         redis.end()
         _, said = process.communicate(lines, PATIENCE)
         equal(process.returncode, 1)
-        matches(r"^Of lines \d+ to \d+ of standard input some may have been put; of those behind them, none.$",
+        matches(r"^Some of lines \d+ to \d+ of standard input may have been put, and none after them.$",
                 said.decode())
 
 

@@ -1,21 +1,25 @@
-/* A line of JSON to a job. */
+/* Reads a job from a line of JSON, and says what is wrong with it; and writes one. */
+#include <inttypes.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "tools/common/base64.h"
+#include "tools/common/duration.h"
 #include "tools/common/json.h"
 #include "tools/common/memory.h"
 #include "tools/common/message.h"
 #include "tools/common/number.h"
 #include "tools/weekwheel/store/line.h"
 
-/* What a line had beside the spec. */
+static const char *const missed[] = {"once", "all", "skip"};
+
+/* A line while its members are read. */
 struct reading {
 	struct line *line;
 	uint64_t due;
 	unsigned seen; /* members of the table, a bit each */
-	void *field;   /* of the spec, which the member names */
+	void *field;   /* of the spec, for the member */
 };
 
 typedef int take_fn(struct reading *reading, struct json_value value);
@@ -35,9 +39,8 @@ static int take_seconds(struct json_value value, uint64_t *ns)
 /* The value's place in a list of words, or -1. */
 static int take_word(struct json_value value, const char *const *words, int count)
 {
-	int i;
 
-	for (i = 0; i < count; i++)
+	for (int i = 0; i < count; i++)
 		if (json_is(value, words[i]))
 			return i;
 	return -1;
@@ -91,7 +94,7 @@ static int take_body(struct reading *reading, struct json_value value)
 
 static int take_error(struct reading *reading, struct json_value value)
 {
-	/* It may be longer than one can be: three bytes have become of each that was no UTF-8. */
+	/* Export may have made three bytes of each byte that was no UTF-8, so a long text is cut and not refused. */
 	if (value.kind != JSON_STRING || value.size > 8 * WW_JOB_ERROR_MAX)
 		return -1;
 	return json_decode(value, reading->line->error, sizeof reading->line->error) < 0 ? -1 : 0;
@@ -117,8 +120,7 @@ static int take_clock(struct reading *reading, struct json_value value)
 
 static int take_missed(struct reading *reading, struct json_value value)
 {
-	static const char *const words[] = {"once", "all", "skip"};
-	int word = take_word(value, words, 3);
+	int word = take_word(value, missed, 3);
 
 	if (word >= 0)
 		reading->line->spec.missed = (enum ww_missed)word;
@@ -159,7 +161,7 @@ static int take_count(struct reading *reading, struct json_value value)
 	return 0;
 }
 
-/* What a job that is put gets anew. */
+/* A job that is put gets a new value: check only that this is a number. */
 static int take_nothing(struct reading *reading, struct json_value value)
 {
 	uint64_t ns;
@@ -293,4 +295,67 @@ void line_free(struct line *line)
 {
 	free(line->body);
 	memset(line, 0, sizeof *line);
+}
+
+/* ---- Writing */
+
+static void write_seconds(FILE *out, const char *name, uint64_t ns)
+{
+	char text[DURATION_TEXT];
+
+	fprintf(out, ", \"%s\": %s", name, duration_seconds(text, ns));
+}
+
+static void write_count(FILE *out, const char *name, uint64_t count)
+{
+	fprintf(out, ", \"%s\": %" PRIu64, name, count);
+}
+
+static void write_which(FILE *out, const struct ww_job_info *info)
+{
+	fprintf(out, "{\"id\": %" PRIu64 ", \"tube\": ", info->id);
+	json_write_string(out, info->tube, strlen(info->tube));
+	fputs(", \"key\": ", out);
+	if (info->key_length)
+		json_write_base64(out, info->key, info->key_length);
+	else
+		fputs("null", out);
+	fprintf(out, ", \"state\": \"%s\"", info->state == WW_JOB_BURIED ? "buried" : "waiting");
+}
+
+static void write_when(FILE *out, const struct ww_job_info *info, int64_t shift)
+{
+	int is_wall = (info->flags & WW_JOB_WALL) != 0;
+
+	fprintf(out, ", \"clock\": \"%s\"", is_wall ? "wall" : "elapsed");
+	write_seconds(out, "due", is_wall ? info->due : info->due + (uint64_t)shift);
+	/* For a reserved job info->left is the time of its lease. */
+	write_seconds(out, "left", info->state == WW_JOB_DELAYED ? info->left : 0);
+	write_seconds(out, "period", info->period);
+	fprintf(out, ", \"missed\": \"%s\"", missed[info->missed <= WW_MISSED_SKIP ? info->missed : 0]);
+	write_seconds(out, "skip", info->skip);
+}
+
+void line_write(FILE *out, const struct ww_job_info *info, int64_t shift)
+{
+	write_which(out, info);
+	write_when(out, info, shift);
+	write_count(out, "priority", info->priority);
+	write_seconds(out, "run", info->run);
+	write_count(out, "attempts", info->attempts);
+	write_seconds(out, "backoff", info->backoff);
+	write_seconds(out, "backoff_max", info->backoff_max);
+	write_seconds(out, "delay", info->delay);
+	write_seconds(out, "created", info->created);
+	write_count(out, "version", info->version);
+	write_count(out, "reserves", info->reserves);
+	write_count(out, "timeouts", info->timeouts);
+	write_count(out, "releases", info->releases);
+	write_count(out, "buries", info->buries);
+	write_count(out, "kicks", info->kicks);
+	fputs(", \"error\": ", out);
+	json_write_string(out, info->error, strlen(info->error));
+	fputs(", \"body\": ", out);
+	json_write_base64(out, info->body, info->body_length);
+	fputs("}\n", out);
 }

@@ -1,0 +1,163 @@
+/* Sends what the command put asks for: composes the command, reads the body, and reports the answer. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tools/common/duration.h"
+#include "tools/common/memory.h"
+#include "tools/common/message.h"
+#include "tools/weekwheel/jobs/put.h"
+
+/* Return whether the job needs weekwheeld: beanstalkd has whole seconds, and neither keys nor periods. */
+static int is_own(const struct put *put)
+{
+	return *put->jobs.key || put->has_at || put->period || put->has_attempts || put->has_backoff ||
+	       put->has_backoff_max || put->delay % DURATION_SECOND || put->delay > UINT32_MAX * DURATION_SECOND ||
+	       put->run % DURATION_SECOND;
+}
+
+static void add_time(struct put *put, const char *name, uint64_t ns)
+{
+	char text[DURATION_TEXT];
+
+	jobs_add(put->behind, sizeof put->behind, name, duration_seconds(text, ns));
+}
+
+/* Fill put->before and put->behind. */
+static void compose(struct put *put)
+{
+	const char *verb = !is_own(put) ? "put" : put->has_at ? "put-at" : "put-key";
+	char due[DURATION_TEXT], run[DURATION_TEXT];
+
+	snprintf(put->before, sizeof put->before, "%s %" PRIu64 " %s %s", verb, put->priority,
+	    duration_seconds(due, put->has_at ? put->at : put->delay), duration_seconds(run, put->run));
+	if (!is_own(put))
+		return;
+	snprintf(put->behind, sizeof put->behind, " %s", *put->jobs.key ? put->jobs.key : "-");
+	if (put->period)
+		add_time(put, "every", put->period);
+	if (put->has_attempts)
+		jobs_add_number(put->behind, sizeof put->behind, "attempts", put->attempts);
+	if (put->has_backoff)
+		add_time(put, "backoff", put->backoff);
+	if (put->has_backoff_max)
+		add_time(put, "backoff-max", put->backoff_max);
+	jobs_add(put->behind, sizeof put->behind, "missed", put->missed);
+	if (put->has_skip)
+		add_time(put, "skip", put->skip);
+	if (put->version)
+		jobs_add_number(put->behind, sizeof put->behind, "version", put->version);
+}
+
+struct content {
+	char *bytes;
+	size_t size;
+};
+
+static int read_stream(FILE *file, struct content *content)
+{
+	size_t room = 0;
+	size_t got;
+
+	do {
+		if (content->size == room) {
+			room = room ? 2 * room : 65536;
+			content->bytes = memory_resize(content->bytes, room, 1);
+		}
+		got = fread(content->bytes + content->size, 1, room - content->size, file);
+		content->size += got;
+		if (content->size > PUT_BODY_MAX) {
+			errno = EFBIG;
+			return -1;
+		}
+	} while (got);
+	return ferror(file) ? -1 : 0;
+}
+
+static int read_file(const char *name, struct content *content)
+{
+	int standard = strcmp(name, "-") == 0;
+	FILE *file = standard ? stdin : fopen(name, "rb");
+	int failed = !file || read_stream(file, content);
+
+	if (failed)
+		message_error("%s: %s", standard ? "standard input" : name, strerror(errno));
+	if (file && !standard)
+		fclose(file);
+	return failed ? -1 : 0;
+}
+
+static void say(const struct put *put, uint64_t id, int replaced)
+{
+	char text[DURATION_TEXT];
+	uint64_t now = time_now();
+	uint64_t due = put->has_at ? put->at : now + put->delay;
+
+	if (put->jobs.json) {
+		printf("{\"id\": %" PRIu64 ", \"replaced\": %s, \"due\": \"%s\", \"clock\": \"%s\"}\n", id,
+		    replaced ? "true" : "false", duration_seconds(text, due), put->has_at ? "wall" : "elapsed");
+		return;
+	}
+	printf("%" PRIu64 " %s", id, replaced ? "replaced, " : "");
+	jobs_say_due(due, due > now ? due - now : 0);
+}
+
+void put_send(struct put *put, const void *body, size_t size)
+{
+	struct client *client = &put->jobs.client;
+
+	client_line(client, "%s %zu%s", put->before, put->head_length + size, put->behind);
+	client_bytes(client, put->head, put->head_length);
+	client_body(client, body, size);
+}
+
+static int put_one(struct put *put, const void *body, size_t size)
+{
+	struct client *client = &put->jobs.client;
+	struct reply reply;
+	uint64_t id;
+
+	put_send(put, body, size);
+	if (client_flush(client) || client_read(client, &reply))
+		return -1;
+	if (!reply_is(&reply, "INSERTED") && !reply_is(&reply, "REPLACED"))
+		return reply_refused(client, &reply, "put");
+	if (reply_number(client, &reply, 1, &id))
+		return -1;
+	say(put, id, reply_is(&reply, "REPLACED"));
+	return 0;
+}
+
+/* A server that does not know the verb would take the body for commands, and execute them. */
+static int check_server(struct put *put)
+{
+	int own = is_own(put) ? jobs_has_own_verbs(&put->jobs) : 1;
+
+	if (own == 0)
+		message_error(
+		    "%s: this server has no keys, wall times, periods, backoffs or fractions of a second; it may be "
+		    "beanstalkd: leave these options out, or use weekwheeld",
+		    put->jobs.server);
+	return own == 1 ? 0 : -1;
+}
+
+int put_run(void *context)
+{
+	struct put *put = context;
+	struct content content = {NULL, 0};
+	int failed;
+
+	compose(put);
+	failed = (put->file && read_file(put->file, &content)) || jobs_use_tube(&put->jobs) || check_server(put);
+	if (!failed && put->lines)
+		failed = put_lines(put);
+	else if (!failed && put->body)
+		failed = put_one(put, put->body, strlen(put->body));
+	else if (!failed)
+		failed = put_one(put, content.bytes, content.size);
+	free(content.bytes);
+	free(put->head);
+	return failed;
+}

@@ -1,0 +1,410 @@
+/* One runner of a worker: its connection, its job, and the command that runs for the job. See work.h. */
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "tools/common/clock.h"
+#include "tools/common/duration.h"
+#include "tools/common/json.h"
+#include "tools/common/message.h"
+#include "tools/common/percent.h"
+#include "tools/common/random.h"
+#include "tools/weekwheel/jobs/fields.h"
+#include "tools/weekwheel/jobs/work.h"
+
+enum { RETRY_FIRST_MS = 1000, RETRY_MAX_MS = 30000, BACKOFF_FIRST_S = 1, BACKOFF_MAX_S = 3600, LAST_WORDS_MS = 2000 };
+
+static void runner_lost(struct work *work, struct runner *runner)
+{
+	client_close(&runner->client);
+	if (runner->state == RUNNER_DONE)
+		return;
+	runner->answer_by = 0;
+	if (runner->state == RUNNER_ENDING)
+		message_error("job %" PRIu64
+		              ": the connection to %s was lost before it was %s; it will be delivered again",
+		    runner->id, work->jobs.server, runner->told);
+	if (runner->pid)
+		message_error("job %" PRIu64
+		              ": the connection to %s was lost while its command runs; the server gives the job to "
+		              "another worker",
+		    runner->id, work->jobs.server);
+	if (!work->lost_told++)
+		message_error("%s: no connection; trying again", work->jobs.server);
+	runner->state = RUNNER_LOST;
+	runner->retry_ms = runner->retry_ms ? runner->retry_ms * 2 : RETRY_FIRST_MS;
+	if (runner->retry_ms > RETRY_MAX_MS)
+		runner->retry_ms = RETRY_MAX_MS;
+	runner->retry_at = clock_ms() + runner->retry_ms;
+}
+
+/* A command was queued that the server answers at once. */
+static void expect_answer(const struct work *work, struct runner *runner)
+{
+	runner->answer_by = clock_ms() + work->jobs.timeout_ms;
+}
+
+static void runner_done(struct runner *runner)
+{
+	client_close(&runner->client);
+	runner->state = RUNNER_DONE;
+}
+
+static void ask_for_job(struct work *work, struct runner *runner)
+{
+	if (work->stopping) {
+		runner_done(runner);
+		return;
+	}
+	client_line(&runner->client, work->drain ? "reserve-with-timeout 0" : "reserve");
+	if (work->drain)
+		expect_answer(work, runner);
+	runner->state = RUNNER_WAITING;
+}
+
+/* Blocks until the server answers. The other runners use the same server, and would wait as well. */
+static void runner_connect(struct work *work, struct runner *runner)
+{
+	const char *tube = work->jobs.tube;
+	struct reply reply;
+
+	if (client_open(&runner->client, work->jobs.server, work->jobs.timeout_ms) ||
+	    (tube && strcmp(tube, "default") &&
+	        (client_ask(&runner->client, &reply, "watch %s", tube) ||
+	            client_ask(&runner->client, &reply, "ignore default")))) {
+		runner_lost(work, runner);
+		return;
+	}
+	runner->retry_ms = 0;
+	work->lost_told = 0;
+	ask_for_job(work, runner);
+}
+
+static void take_job(struct work *work, struct runner *runner, const struct reply *reply)
+{
+	runner->began = clock_ms();
+	runner->touching = runner->lease_lost = 0;
+	runner->body = -1;
+	if (work->stopping || reply_number(&runner->client, reply, 1, &runner->id)) {
+		runner_done(runner);
+		return;
+	}
+	runner->body = work_body_file(reply);
+	if (work->own)
+		client_line(&runner->client, "list-delayed id=%" PRIu64, runner->id);
+	else
+		client_line(&runner->client, "stats-job %" PRIu64, runner->id);
+	expect_answer(work, runner);
+	runner->state = RUNNER_LOOKING;
+}
+
+static void take_reserve(struct work *work, struct runner *runner, const struct reply *reply)
+{
+	if (reply_is(reply, "RESERVED")) {
+		take_job(work, runner, reply);
+	} else if (reply_is(reply, "TIMED_OUT") && work->drain) {
+		runner_done(runner);
+	} else if (reply_is(reply, "TIMED_OUT") || reply_is(reply, "DEADLINE_SOON")) {
+		ask_for_job(work, runner);
+	} else {
+		reply_refused(&runner->client, reply, "work");
+		runner_lost(work, runner);
+	}
+}
+
+/* Decode the key. One with a NUL stays percent-encoded, as no environment can hold a NUL. */
+static void take_key(struct runner *runner, const char *encoded)
+{
+	const char *end = encoded + strlen(encoded);
+	size_t at = 0;
+
+	if (strstr(encoded, "%00")) {
+		snprintf(runner->key, sizeof runner->key, "%.*s", JOBS_KEY_MAX, encoded);
+		return;
+	}
+	while (encoded < end && at < JOBS_KEY_MAX)
+		runner->key[at++] = percent_take(&encoded, end);
+	runner->key[at] = 0;
+}
+
+/* Read beanstalkd's answer, which has no key and no backoff. */
+static void take_stats(struct runner *runner, const char *text, size_t size)
+{
+	runner->priority = field_whole(text, size, "pri");
+	runner->run = field_whole(text, size, "ttr");
+	runner->attempt = field_whole(text, size, "reserves");
+	runner->limit = 0;
+	runner->has_backoff = 0;
+	runner->key[0] = 0;
+	field_text(text, size, "tube", runner->tube, sizeof runner->tube);
+}
+
+static void take_listed(struct runner *runner, const char *text, size_t size)
+{
+	char key[JOBS_KEY_TEXT], backoff[40];
+
+	runner->priority = json_whole(text, size, "priority");
+	runner->run = json_whole(text, size, "run");
+	runner->attempt = json_whole(text, size, "reserves");
+	runner->limit = json_whole(text, size, "attempts");
+	json_text(text, size, "backoff", backoff, sizeof backoff);
+	runner->has_backoff = strspn(backoff, "0.") != strlen(backoff);
+	take_key(runner, json_text(text, size, "key", key, sizeof key));
+	json_text(text, size, "tube", runner->tube, sizeof runner->tube);
+}
+
+/* The server has described the job: run its command. */
+static void take_looked(struct work *work, struct runner *runner, const struct reply *reply)
+{
+	const char *text = reply->body;
+	size_t size = reply->body_size;
+	int known = reply_is(reply, "OK") && (!work->own || json_whole(text, size, "id") == runner->id);
+
+	if (!known || work->stopping || runner->body < 0) {
+		if (runner->body >= 0)
+			close(runner->body);
+		runner->body = -1;
+		/* The job goes back to the server with its connection. */
+		runner_lost(work, runner);
+		return;
+	}
+	if (work->own)
+		take_listed(runner, text, size);
+	else
+		take_stats(runner, text, size);
+	if (runner->run == 0)
+		runner->run = 1;
+	if (runner->run > UINT32_MAX)
+		runner->run = UINT32_MAX;
+	runner->touch_at = runner->began + (int64_t)runner->run * 500;
+	runner->state = RUNNER_RUNNING;
+	if (work_start(work, runner))
+		runner_lost(work, runner);
+	close(runner->body);
+	runner->body = -1;
+}
+
+static void take_touch(struct runner *runner, const struct reply *reply)
+{
+	runner->touching = 0;
+	if (reply_is(reply, "TOUCHED")) {
+		runner->touch_at = clock_ms() + (int64_t)runner->run * 500;
+		return;
+	}
+	runner->lease_lost = 1;
+	message_error("job %" PRIu64
+	              ": its time to run expired before it could be extended; another worker may run it as well",
+	    runner->id);
+}
+
+static void write_json(const struct runner *runner, const char *told, int good)
+{
+	printf("{\"id\": %" PRIu64 ", \"tube\": ", runner->id);
+	json_write_string(stdout, runner->tube, strlen(runner->tube));
+	printf(", \"attempt\": %" PRIu64 ", \"end\": \"%s\", \"milliseconds\": %" PRId64, runner->attempt, told,
+	    clock_ms() - runner->began);
+	if (!good) {
+		fputs(", \"error\": ", stdout);
+		json_write_string(stdout, runner->error, strlen(runner->error));
+	}
+	puts("}");
+	fflush(stdout);
+}
+
+static void say_end(struct work *work, const struct runner *runner, const char *told, int good)
+{
+	char shown[WORK_ERROR_MAX + 8], took[DURATION_TEXT];
+
+	work->ended++;
+	work->failed += !good;
+	duration_format(took, (uint64_t)(clock_ms() - runner->began) * (DURATION_SECOND / 1000));
+	if (work->jobs.json)
+		write_json(runner, told, good);
+	if (good && work->verbose)
+		message_error("job %" PRIu64 ": done in %s", runner->id, took);
+	if (!good)
+		message_error("job %" PRIu64 ", attempt %" PRIu64 ": %s; %s", runner->id, runner->attempt,
+		    message_excerpt(shown, sizeof shown, runner->error, strlen(runner->error)),
+		    strcmp(told, "released") ? told : runner->again);
+}
+
+static void take_end(struct work *work, struct runner *runner, const struct reply *reply)
+{
+	int good = strcmp(runner->told, "deleted") == 0;
+
+	if (reply_is(reply, "NOT_FOUND")) {
+		message_error("job %" PRIu64
+		              ": it was %s, but the server does not have it reserved here any more: it was "
+		              "cancelled, or its time to run expired",
+		    runner->id, good ? "done" : "not done");
+		say_end(work, runner, "lost", good);
+	} else if (reply_is(reply, "DELETED") || reply_is(reply, "RELEASED") || reply_is(reply, "BURIED")) {
+		say_end(work, runner, reply_is(reply, "BURIED") ? "buried" : runner->told, good);
+	} else {
+		reply_refused(&runner->client, reply, runner->told);
+	}
+	ask_for_job(work, runner);
+}
+
+static void take_reply(struct work *work, struct runner *runner, const struct reply *reply)
+{
+	runner->answer_by = 0;
+	switch (runner->state) {
+	case RUNNER_WAITING:
+		take_reserve(work, runner, reply);
+		break;
+	case RUNNER_LOOKING:
+		take_looked(work, runner, reply);
+		break;
+	case RUNNER_RUNNING:
+		if (runner->touching)
+			take_touch(runner, reply);
+		break;
+	case RUNNER_ENDING:
+		take_end(work, runner, reply);
+		break;
+	default:
+		break;
+	}
+}
+
+void runner_receive(struct work *work, struct runner *runner)
+{
+	struct reply reply;
+	int taken = 0;
+
+	if (client_pull(&runner->client)) {
+		runner_lost(work, runner);
+		return;
+	}
+	while (runner->client.fd >= 0 && (taken = client_take(&runner->client, &reply)) > 0)
+		take_reply(work, runner, &reply);
+	if (taken < 0)
+		runner_lost(work, runner);
+}
+
+/* The delay doubles with each attempt. A random cut of up to a quarter keeps jobs that failed together apart. */
+static uint64_t backoff_seconds(struct work *work, const struct runner *runner)
+{
+	uint64_t seconds = BACKOFF_MAX_S;
+
+	if (runner->attempt < 12)
+		seconds = (uint64_t)BACKOFF_FIRST_S << (runner->attempt ? runner->attempt - 1 : 0);
+	if (seconds > BACKOFF_MAX_S)
+		seconds = BACKOFF_MAX_S;
+	return seconds - random_below(&work->seed, seconds / 4 + 1);
+}
+
+/* Queue a release or a bury. beanstalkd takes no reason; `delay` is "" or begins with a blank. */
+static void queue_end(
+    const struct work *work, struct runner *runner, const char *verb, const char *delay, const char *error)
+{
+	client_line(&runner->client, "%s%s %" PRIu64 " %" PRIu64 "%s%s%s", verb, work->own ? "-job" : "", runner->id,
+	    runner->priority, delay, work->own ? " " : "", work->own ? error : "");
+}
+
+static void queue_release(struct work *work, struct runner *runner, const char *error)
+{
+	uint64_t ns = work->has_release_delay ? work->release_delay : backoff_seconds(work, runner) * DURATION_SECOND;
+	char delay[DURATION_TEXT + 1] = " -", again[DURATION_TEXT];
+
+	/* beanstalkd has whole seconds, and a job must never be early. */
+	if (!work->own)
+		ns = (ns + DURATION_SECOND - 1) / DURATION_SECOND * DURATION_SECOND;
+	if (work->own && runner->has_backoff && !work->has_release_delay) {
+		snprintf(runner->again, sizeof runner->again, "again after its backoff");
+	} else {
+		duration_seconds(delay + 1, ns);
+		snprintf(runner->again, sizeof runner->again, "again in %s", duration_format(again, ns));
+	}
+	queue_end(work, runner, "release", delay, error);
+	runner->told = "released";
+}
+
+static void report_end(struct work *work, struct runner *runner)
+{
+	/* A job's own limit is up to the server, where a kick starts the count again. */
+	uint64_t limit = runner->limit ? 0 : work->attempts;
+	char error[3 * WORK_ERROR_MAX + 1];
+
+	work_describe(runner);
+	(void)percent_encode(runner->error, strlen(runner->error), error, sizeof error);
+	if (WIFEXITED(runner->status) && WEXITSTATUS(runner->status) == 0) {
+		client_line(&runner->client, "delete %" PRIu64, runner->id);
+		runner->told = "deleted";
+	} else if (limit && runner->attempt >= limit) {
+		queue_end(work, runner, "bury", "", error);
+		runner->told = "buried";
+	} else {
+		queue_release(work, runner, error);
+	}
+	expect_answer(work, runner);
+	runner->state = RUNNER_ENDING;
+}
+
+static void turn_running(struct work *work, struct runner *runner)
+{
+	/* The answer to a touch comes before any other. */
+	if (runner->touching)
+		return;
+	if (!runner->pid)
+		report_end(work, runner);
+	else if (!runner->lease_lost && clock_ms() >= runner->touch_at) {
+		client_line(&runner->client, "touch %" PRIu64, runner->id);
+		runner->touching = 1;
+		expect_answer(work, runner);
+	}
+}
+
+void runner_turn(struct work *work, struct runner *runner)
+{
+	work_reap(runner, WNOHANG);
+	if (runner->state == RUNNER_RUNNING)
+		turn_running(work, runner);
+	if (work->stopping && (runner->state == RUNNER_WAITING || runner->state == RUNNER_LOOKING))
+		runner_done(runner);
+	if (runner->answer_by && clock_ms() >= runner->answer_by)
+		runner_lost(work, runner);
+	/* After a lost connection a runner takes no new job until its command has ended. */
+	if (runner->state == RUNNER_LOST && !runner->pid) {
+		if (work->stopping)
+			runner_done(runner);
+		else if (clock_ms() >= runner->retry_at)
+			runner_connect(work, runner);
+	}
+	if (runner->client.fd >= 0 && client_push(&runner->client))
+		runner_lost(work, runner);
+}
+
+int64_t runner_next(const struct runner *runner)
+{
+	if (runner->answer_by)
+		return runner->answer_by;
+	if (runner->state == RUNNER_RUNNING && runner->pid && !runner->touching && !runner->lease_lost)
+		return runner->touch_at;
+	if (runner->state == RUNNER_LOST && !runner->pid)
+		return runner->retry_at;
+	return INT64_MAX;
+}
+
+void runner_abandon(struct work *work, struct runner *runner)
+{
+	struct reply reply;
+
+	if (runner->pid) {
+		kill(-runner->pid, SIGKILL);
+		while (!work_reap(runner, 0))
+			;
+		message_error("job %" PRIu64 ": its command was killed, and the job given back", runner->id);
+	}
+	runner->client.timeout_ms = LAST_WORDS_MS;
+	/* With a touch pending there would be two answers. Closing the connection releases the job as well. */
+	if (runner->state == RUNNER_RUNNING && !runner->touching && runner->client.fd >= 0) {
+		queue_end(work, runner, "release", " 0", "the%20worker%20was%20stopped");
+		(void)(client_flush(&runner->client) || client_read(&runner->client, &reply));
+	}
+	runner_done(runner);
+}
