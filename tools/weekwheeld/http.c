@@ -85,9 +85,8 @@ static enum MHD_Result add_argument(void *context, enum MHD_ValueKind kind, cons
 static int query_read(struct query *query, struct command *command)
 {
 	struct span line = {query->line.data, query->line.data + query->line.size};
-	uint64_t body;
 	int bad = query->bad || query->line.size > PROTOCOL_OWN_LINE_MAX - 2 ||
-	          protocol_line_read(command, line, &body) != LINE_COMMAND || command->refusal != REFUSAL_NONE;
+	          protocol_line_read(command, line) != LINE_COMMAND || command->refusal != REFUSAL_NONE;
 
 	buffer_free(&query->line);
 	return bad ? FAILED : 0;
