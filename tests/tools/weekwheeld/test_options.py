@@ -75,9 +75,9 @@ def test_words():
         (REDIS + ("--redis-prefix", "a b"), "a b", "1 to 64 letters"))
     assert "at most 107 bytes" in refused("--memory", "--unix", "/tmp/" + 103 * "a")
     assert "--memory takes no value: leave '=3' out" in refused("--memory=3")
-    assert "'jobs': expected options alone" in refused("jobs")
+    assert "'jobs': expected only options" in refused("jobs")
     assert "--data needs a value: DIR" in refused("--data")
-    # Of the last ones in the table, too.
+    # The last options of the table, too.
     assert "did you mean '--verbose'?" in refused("--memory", "--verbos")
 
 

@@ -385,7 +385,7 @@ def test_a_password_is_not_shown(folder):
     path = folder + "/url"
     with Redis(folder, "--requirepass", "s3cret") as redis:
         url = "redis://:s3cret@127.0.0.1:%d/" % redis.port
-        assert "does not let it in" in fails("--store", redis.url, status=1)
+        assert "Redis refuses access" in fails("--store", redis.url, status=1)
         with open(path, "w") as file:
             file.write(url + "\n")
         for arguments, environment in ((("--store-file", path), None), ((), {"WEEKWHEELD_STORE": url})):

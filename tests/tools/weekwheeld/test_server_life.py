@@ -168,7 +168,7 @@ def test_messages(folder):
     data = os.path.join(folder, "jobs")
     with Server("--data", data, memory=False) as server:
         assert "in use by another server" in fails("--data", data, "--listen", "127.0.0.1:0")
-        assert "is in use: end what listens there" in fails("--memory", "--listen", "127.0.0.1:%d" % server.port)
+        assert "is in use: end the server there" in fails("--memory", "--listen", "127.0.0.1:%d" % server.port)
     assert "did you mean '--memory'?" in fails("--memry", status=2)
     with open(os.path.join(data, "data.mdb"), "r+b") as file:
         file.write(b"\xff" * 16384)
@@ -206,11 +206,11 @@ def test_unix_socket(folder):
             with Client(connection) as a:
                 equal(a.put(), "INSERTED 1")
                 assert "is in use" in fails("--memory", "--listen", "127.0.0.1:0", "--unix", path)
-            # The socket of one that was killed is in nobody's way.
+            # A socket that a killed server has left is replaced.
             server.stop(signal.SIGKILL)
     with open(os.path.join(folder, "file"), "w"):
         pass
-    assert "is no socket" in fails("--memory", "--listen", "127.0.0.1:0", "--unix", os.path.join(folder, "file"))
+    assert "is not a socket" in fails("--memory", "--listen", "127.0.0.1:0", "--unix", os.path.join(folder, "file"))
     assert "its folder" in fails("--memory", "--listen", "127.0.0.1:0", "--unix", os.path.join(folder, "none", "socket"))
 
 

@@ -1,18 +1,17 @@
-/* What does not go together on a command line. */
+/* Checks that the options of a command line go together, and reads the environment. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "tools/common/message.h"
 #include "tools/weekwheeld/settings/part.h"
 
-/* Which of the options that say where jobs are kept was given; 0: none. Two are refused. */
+/* Find the option that says where jobs are kept; *place is 0 if there is none. Two are refused. */
 static int check_place(const struct settings *settings, int *place)
 {
 	static const int places[] = {OPTION_DATA, OPTION_MEMORY, OPTION_STORE, OPTION_STORE_FILE};
-	size_t i;
 
 	*place = 0;
-	for (i = 0; i < sizeof places / sizeof *places; i++) {
+	for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
 		if (!settings_has(settings, places[i]))
 			continue;
 		if (*place) {
@@ -27,15 +26,16 @@ static int check_place(const struct settings *settings, int *place)
 	return 0;
 }
 
-/* Where no option says it, the environment may. */
+/* No option says where jobs are kept: the environment may. */
 static int check_environment(struct settings *settings)
 {
 	const char *url = getenv("WEEKWHEELD_STORE");
 	const char *why;
 
 	if (!url || !*url) {
-		message_line("weekwheeld: --data DIR or --store URL says where jobs are kept; --memory does without\n"
-		             "Try 'weekwheeld --help'.");
+		message_line(
+		    "weekwheeld: --data DIR or --store URL is missing: it says where jobs are kept; or give --memory\n"
+		    "Try 'weekwheeld --help'.");
 		return -1;
 	}
 	why = settings_redis_url(settings, url);
@@ -45,7 +45,7 @@ static int check_environment(struct settings *settings)
 	return why ? -1 : 0;
 }
 
-/* Options that mean nothing without another, or beside it. */
+/* Options that need another option, or exclude it. */
 enum need { A_FOLDER = 1, NO_REDIS, REDIS, PUSH, INTERVALS };
 
 static const struct {
@@ -85,13 +85,11 @@ int settings_check(struct settings *settings)
 {
 	const char *secret = getenv("WEEKWHEELD_PUSH_SECRET");
 	int place;
-	size_t i;
-	int id;
 
 	if (check_place(settings, &place) != 0 || (!place && check_environment(settings) != 0))
 		return -1;
-	for (i = 0; i < sizeof needs / sizeof *needs; i++) {
-		for (id = needs[i].first; id <= needs[i].last; id++) {
+	for (size_t i = 0; i < sizeof needs / sizeof *needs; i++) {
+		for (int id = needs[i].first; id <= needs[i].last; id++) {
 			if (settings_has(settings, id) && !is_met(settings, needs[i].need)) {
 				message_line(
 				    "weekwheeld: --%s %s\nTry 'weekwheeld --help'.", settings_name(id), needs[i].why);

@@ -2,15 +2,15 @@
 #define TOOLS_WEEKWHEELD_SETTINGS_PART_H
 
 /*
- * The parts of reading a command line: settings.c has the table of all options and reads the plain ones, the others
- * read those of their subject. What refuses says which option, which word of it, and what is expected instead.
+ * What the files of this folder share. settings.c has the table of all options, and each other file reads some of them.
+ * A message names the option, the wrong word, and what is expected instead.
  */
 
 #include "tools/common/options.h"
 #include "tools/weekwheeld/protocol/words.h"
 #include "tools/weekwheeld/settings/settings.h"
 
-/* Those of one subject stand together, for settings_check.c. */
+/* check.c needs those of one subject together. */
 enum {
 	OPTION_DATA = 1,
 	OPTION_MEMORY,
@@ -52,36 +52,46 @@ enum {
 
 struct span settings_span(const char *text);
 
-/* What an option is called, and whether it was given. */
+/* Return the name of an option. */
 const char *settings_name(int id);
+
+/* Return 1 if the option was given. */
 int settings_has(const struct settings *settings, int id);
 
-/* Say what was expected of the option's value, options->value; returns -1. */
+/* ---- value.c */
+
+/* Say what was expected instead of options->value; returns -1. */
 int settings_bad(const struct options *options, int id, const char *expected);
-/* The same of a file that it names, and why that is not it. */
+
+/* The same for a file that the value names, with the reason. */
 int settings_bad_file(const struct options *options, int id, const char *expected, const char *reason);
 
-/* A copy for the life of the program, because settings point into it; NULL without memory. */
-char *settings_keep(const char *text);
-
-/*
- * The first line of the file that the value names, which is what it is to be, without its end; kept for the life of the
- * program. NULL after a message. A file that others may read is warned of.
- */
-const char *settings_line(const struct options *options, int id, const char *what);
+/* Set the options that are numbers to their defaults. */
+void settings_number_defaults(struct settings *settings);
 
 /* Read an option if its value is a number: 0, -1 after a message, or 1: it is another option. */
 int settings_number(struct settings *settings, const struct options *options, int id);
 
-/* settings_redis.c, settings_push.c: defaults, and one option of theirs; 0, or -1 after a message. */
-void settings_redis_default(struct settings *settings);
+/* Return zeroed memory for the life of the program, or NULL. */
+char *settings_keep(size_t size);
+
+/* Return the first MiB of the file that the value names, ended by 0, or NULL after a message. `what` is expected in it. */
+char *settings_file(const struct options *options, int id, const char *what);
+
+/* Return the first line of that file, or NULL after a message. Warn if others may read the file. */
+const char *settings_line(const struct options *options, int id, const char *what);
+
+/* ---- redis.c, push.c: one option of theirs. Return 0, or -1 after a message. */
+
 int settings_redis_option(struct settings *settings, const struct options *options, int id);
-/* Where Redis is. Returns NULL, or why that is no url of it, in a sentence that shows nothing of it. */
-const char *settings_redis_url(struct settings *settings, const char *url);
-void settings_push_default(struct settings *settings);
 int settings_push_option(struct settings *settings, const struct options *options, int id);
 
-/* All was read: see that it goes together, and take what the environment adds. 0, or -1 after a message. */
+/* Set the URL of Redis. Returns NULL, or why it is wrong, in a sentence that shows nothing of it. */
+const char *settings_redis_url(struct settings *settings, const char *url);
+
+/* ---- check.c */
+
+/* Check that the options go together, and read the environment. Returns 0, or -1 after a message. */
 int settings_check(struct settings *settings);
 
 #endif

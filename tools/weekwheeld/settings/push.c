@@ -1,23 +1,12 @@
-/* The options of jobs that are delivered over HTTP. */
-#include <errno.h>
+/* Reads the options of jobs that are delivered over HTTP: lists of words, a secret, certificates. */
 #include <stdio.h>
 #include <string.h>
 
 #include "tools/weekwheeld/settings/address.h"
 #include "tools/weekwheeld/settings/part.h"
 #include "weekwheel/callback.h"
-#include "weekwheel/driver.h"
 
-void settings_push_default(struct settings *settings)
-{
-	settings->push.in_flight = 256;
-	settings->push.per_host = 16;
-	settings->push.connect_timeout = 5 * WW_SECOND;
-	settings->push.grace = 10 * WW_SECOND;
-	settings->push.schemes = WW_CALLBACK_HTTP | WW_CALLBACK_HTTPS;
-}
-
-/* ---- Lists: each takes one word, which is word->value. 0, or -1 after a message. */
+/* ---- Lists: each function takes one word, word->value, and returns 0, or -1 after a message */
 
 static int take_tube(struct settings_push *push, const struct options *word)
 {
@@ -65,22 +54,17 @@ static int take_range(const struct options *word, int id, const char *expected, 
 
 static int take_network(struct settings_push *push, const struct options *word)
 {
-	static const struct {
-		const char *name;
-		uint32_t flag;
-	} kinds[] = {{"loopback", WW_CALLBACK_LOOPBACK}, {"private", WW_CALLBACK_PRIVATE},
-	    {"link-local", WW_CALLBACK_LINK_LOCAL}, {"special", WW_CALLBACK_SPECIAL}};
-	size_t i;
+	static const char *const names[] = {"loopback", "private", "link-local", "special"};
+	static const uint32_t flags[] = {
+	    WW_CALLBACK_LOOPBACK, WW_CALLBACK_PRIVATE, WW_CALLBACK_LINK_LOCAL, WW_CALLBACK_SPECIAL};
+	int found = words_find(settings_span(word->value), names, 4);
 
-	for (i = 0; i < sizeof kinds / sizeof *kinds; i++) {
-		if (strcmp(word->value, kinds[i].name) == 0) {
-			push->networks |= kinds[i].flag;
-			return 0;
-		}
-	}
-	return take_range(word, OPTION_PUSH_NETWORKS,
-	    "loopback, private, link-local, special, or a range such as 10.1.0.0/16 or fd00::/8", push->allow,
-	    &push->allow_count);
+	if (found < 0)
+		return take_range(word, OPTION_PUSH_NETWORKS,
+		    "loopback, private, link-local, special, or a range such as 10.1.0.0/16 or fd00::/8", push->allow,
+		    &push->allow_count);
+	push->networks |= flags[found];
+	return 0;
 }
 
 static int take_deny(struct settings_push *push, const struct options *word)
@@ -108,16 +92,14 @@ static const struct list {
 
 static int read_list(struct settings_push *push, const struct list *list, const struct options *options)
 {
-	char *rest = settings_keep(options->value);
+	char *rest = settings_keep(strlen(options->value) + 1);
 	struct options word = *options;
 
 	if (!rest)
 		return settings_bad(options, list->id, "less: there is no memory");
+	strcpy(rest, options->value);
 	while (rest) {
-		word.value = rest;
-		rest = strchr(rest, ',');
-		if (rest)
-			*rest++ = 0;
+		word.value = strsep(&rest, ",");
 		if (!*word.value)
 			return settings_bad(
 			    options, list->id, "something before and behind each comma, without a space");
@@ -127,41 +109,30 @@ static int read_list(struct settings_push *push, const struct list *list, const 
 	return 0;
 }
 
-/* ---- */
+/* ---- Files */
 
-/* It is read with each connection, where a mistake would be seen late. */
+/* curl reads the file only when it connects, which is too late for a message. */
 static int check_certificates(const struct options *options)
 {
-	FILE *file = fopen(options->value, "r");
-	char line[1024];
-	int found = 0;
-	int error = errno;
+	const char *text = settings_file(options, OPTION_PUSH_CA_FILE, "certificates (PEM)");
 
-	while (file && !found && fgets(line, sizeof line, file))
-		found = strncmp(line, "-----BEGIN ", 11) == 0;
-	if (file && ferror(file))
-		error = errno;
-	else if (file)
-		error = 0;
-	if (file)
-		fclose(file);
-	if (found)
-		return 0;
-	return settings_bad_file(
-	    options, OPTION_PUSH_CA_FILE, "certificates (PEM)", error ? strerror(error) : "it has none");
+	if (!text)
+		return -1;
+	return strncmp(text, "-----BEGIN ", 11) == 0 || strstr(text, "\n-----BEGIN ")
+	           ? 0
+	           : settings_bad_file(options, OPTION_PUSH_CA_FILE, "certificates (PEM)", "it has none");
 }
 
 int settings_push_option(struct settings *settings, const struct options *options, int id)
 {
 	struct settings_push *push = &settings->push;
-	size_t i;
 
-	/* These two replace what was said before. */
+	/* These two replace earlier values. */
 	if (id == OPTION_PUSH_SUCCESS)
 		push->success_count = 0;
 	if (id == OPTION_PUSH_SCHEMES)
 		push->schemes = 0;
-	for (i = 0; i < sizeof lists / sizeof *lists; i++)
+	for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
 		if (lists[i].id == id)
 			return read_list(push, &lists[i], options);
 	if (id == OPTION_PUSH_SECRET_FILE) {

@@ -1,18 +1,10 @@
-/* The options of jobs in Redis. */
+/* Reads the options of a store in Redis: its URL and its prefix. */
 #include <stdio.h>
 #include <string.h>
 
 #include "tools/common/message.h"
 #include "tools/weekwheeld/settings/part.h"
-#include "weekwheel/driver.h"
 #include "weekwheel/jobs_redis.h"
-
-void settings_redis_default(struct settings *settings)
-{
-	settings->redis.prefix = "weekwheel";
-	settings->redis.lease = 6 * WW_SECOND;
-	settings->redis.timeout = 2 * WW_SECOND;
-}
 
 const char *settings_redis_url(struct settings *settings, const char *url)
 {
@@ -29,7 +21,7 @@ static int read_store(struct settings *settings, const struct options *options)
 {
 	const char *url = options->value;
 	const char *why = settings_redis_url(settings, url);
-	/* What stands before an @ is a name and a password. */
+	/* A name and a password stand before the @: the message leaves them out. */
 	const char *host = strrchr(url, '@');
 	struct options shown = *options;
 	char expected[300];
@@ -64,7 +56,7 @@ static int read_store_file(struct settings *settings, const struct options *opti
 
 	if (!url)
 		return -1;
-	/* What is in the file is not shown: it may be a password alone. */
+	/* The message does not show the line: it may be a password. */
 	why = settings_redis_url(settings, url);
 	return why ? settings_bad_file(options, OPTION_STORE_FILE, SETTINGS_REDIS_URL, why) : 0;
 }
