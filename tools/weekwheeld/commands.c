@@ -143,18 +143,14 @@ static void peek_next(struct connection *connection, const struct command *comma
 	answer_found(connection, error, &info, body);
 }
 
-static void list_delayed(struct connection *connection, const struct command *command)
+static void list(struct connection *connection, const struct command *command)
 {
+	struct server *server = connection->server;
 	struct buffer made = {0};
+	int error =
+	    command->verb == VERB_FORECAST ? list_forecast(server, command, &made) : list_jobs(server, command, &made);
 
-	answer_block(connection, list_jobs(connection->server, command, &made), &made);
-}
-
-static void forecast(struct connection *connection, const struct command *command)
-{
-	struct buffer made = {0};
-
-	answer_block(connection, list_forecast(connection->server, command, &made), &made);
+	answer_block(connection, error, &made);
 }
 
 /* ---- Reserving, and how a lease ends */
@@ -408,8 +404,8 @@ static void (*const handlers[VERBS])(struct connection *connection, const struct
     [VERB_BURY_JOB] = release_or_bury,
     [VERB_PEEK_KEY] = peek,
     [VERB_STATS_KEY] = stats_job,
-    [VERB_LIST_DELAYED] = list_delayed,
-    [VERB_FORECAST] = forecast,
+    [VERB_LIST_DELAYED] = list,
+    [VERB_FORECAST] = list,
     [VERB_ADVANCE] = advance,
 };
 

@@ -9,7 +9,6 @@
 #include <sys/socket.h>
 
 #include "tools/common/percent.h"
-#include "tools/weekwheeld/protocol/line.h"
 #include "tools/weekwheeld/settings/address.h"
 
 enum { CLIENTS_MAX = 64, CLIENT_SECONDS = 10 };
@@ -78,62 +77,63 @@ static enum MHD_Result add_argument(void *context, enum MHD_ValueKind kind, cons
 	return query->bad ? MHD_NO : MHD_YES;
 }
 
-/* Return 1 and fill *command if the line is one. */
-static int query_is_command(struct query *query, struct command *command)
+static enum MHD_Result reply_made(struct MHD_Connection *client, int error, const char *type, struct buffer *made)
 {
-	struct span line = {query->line.data, query->line.data + query->line.size};
-	int bad = query->bad || query->line.size > PROTOCOL_OWN_LINE_MAX - 2 ||
-	          protocol_line_read(command, line) != LINE_COMMAND || command->refusal != REFUSAL_NONE;
-
-	buffer_free(&query->line);
-	return !bad;
-}
-
-static enum MHD_Result reply_made(
-    struct MHD_Connection *client, int error, const char *type, const char *end, struct buffer *made)
-{
-	if (error == WW_OK && made->size > 0 && buffer_append(made, end, strlen(end)) != 0)
-		error = WW_ENOMEM;
 	if (error == WW_OK)
 		return reply(client, MHD_HTTP_OK, type, made);
 	buffer_free(made);
 	return reply_text(client, MHD_HTTP_INTERNAL_SERVER_ERROR, ww_strerror(error));
 }
 
-static enum MHD_Result serve_list(struct server *server, struct MHD_Connection *client)
+/* Reply with what `make` makes of the query, or with the usage if it is no command. The query is freed. */
+static enum MHD_Result reply_query(struct server *server, struct MHD_Connection *client, struct query *query,
+    int (*make)(struct server *server, const struct command *command, struct buffer *out), const char *type,
+    const char *usage)
 {
 	static struct command command;
-	struct query query = {{0}, 0};
+	struct span line = {query->line.data, query->line.data + query->line.size};
 	struct buffer made = {0};
+	int bad = query->bad || query->line.size > PROTOCOL_OWN_LINE_MAX - 2 ||
+	          protocol_line_read(&command, line) != LINE_COMMAND || command.refusal != REFUSAL_NONE;
+	int error;
+
+	buffer_free(&query->line);
+	if (bad)
+		return reply_text(client, MHD_HTTP_BAD_REQUEST, usage);
+	error = make(server, &command, &made);
+	if (error == WW_OK && made.size > 0)
+		(void)buffer_append(&made, "\n", 1);
+	return reply_made(client, error, type, &made);
+}
+
+static enum MHD_Result serve_list(struct server *server, struct MHD_Connection *client)
+{
+	struct query query = {{0}, 0};
 
 	query.bad = buffer_format(&query.line, "list-delayed");
 	(void)MHD_get_connection_values(client, MHD_GET_ARGUMENT_KIND, add_argument, &query);
-	if (!query_is_command(&query, &command))
-		return reply_text(client, MHD_HTTP_BAD_REQUEST, "the arguments are those of the verb list-delayed\n");
-	return reply_made(client, list_jobs(server, &command, &made), "application/x-ndjson", "\n", &made);
+	return reply_query(server, client, &query, list_jobs, "application/x-ndjson",
+	    "the arguments are those of the verb list-delayed\n");
 }
 
 static enum MHD_Result serve_forecast(struct server *server, struct MHD_Connection *client)
 {
-	static struct command command;
 	const char *span = MHD_lookup_connection_value(client, MHD_GET_ARGUMENT_KIND, "span");
 	const char *count = MHD_lookup_connection_value(client, MHD_GET_ARGUMENT_KIND, "count");
 	const char *tube = MHD_lookup_connection_value(client, MHD_GET_ARGUMENT_KIND, "tube");
 	struct query query = {{0}, 0};
-	struct buffer made = {0};
 
 	query.bad = buffer_format(&query.line, "forecast %s %s%s%s", span ? span : "3600", count ? count : "24",
 	    tube ? " tube=" : "", tube ? tube : "");
-	if (!query_is_command(&query, &command))
-		return reply_text(client, MHD_HTTP_BAD_REQUEST, "span=SECONDS, count=1 to 10080, tube=NAME\n");
-	return reply_made(client, list_forecast(server, &command, &made), "application/json", "\n", &made);
+	return reply_query(
+	    server, client, &query, list_forecast, "application/json", "span=SECONDS, count=1 to 10080, tube=NAME\n");
 }
 
 static enum MHD_Result serve_metrics(struct server *server, struct MHD_Connection *client)
 {
 	struct buffer made = {0};
 
-	return reply_made(client, metrics_write(server, &made), "text/plain; version=0.0.4; charset=utf-8", "", &made);
+	return reply_made(client, metrics_write(server, &made), "text/plain; version=0.0.4; charset=utf-8", &made);
 }
 
 static enum MHD_Result serve_health(struct server *server, struct MHD_Connection *client)

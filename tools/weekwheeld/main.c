@@ -33,55 +33,37 @@ int server_no_loop(void)
 
 /* ---- Time */
 
-static struct ww_driver *driver_make(struct ww_clock *clock)
+static int driver_make(struct ww_driver **driver, struct ww_clock *clock)
 {
 	struct ww_driver_config config;
-	struct ww_driver *driver = NULL;
-	int error;
 
 	(void)ww_driver_config_default(&config);
 	config.clock = clock;
 	config.flags = WW_DRIVER_THREADLESS;
-	error = ww_driver_create(&driver, &config);
-	if (error != WW_OK)
-		server_say("no driver: %s", ww_strerror(error));
-	return driver;
-}
-
-static int clock_make(struct ww_clock **clock, uint64_t start)
-{
-	int error = ww_clock_virtual_create(clock, start, NULL);
-
-	if (error != WW_OK)
-		server_say("no virtual clock: %s", ww_strerror(error));
-	return error;
+	return ww_driver_create(driver, &config);
 }
 
 /*
  * Virtual clocks begin at a whole second, so that jobs come due on a tick of the driver. Wall time begins now. Elapsed
  * time may begin anywhere, since the store's continues from the last run.
  */
-static int clocks_make(struct server *server)
-{
-	uint64_t now = 0;
-
-	(void)ww_clock_now(ww_clock_wall(), &now);
-	if (clock_make(&server->elapsed_clock, 0) != WW_OK)
-		return -1;
-	return clock_make(&server->wall_clock, now - now % WW_SECOND) == WW_OK ? 0 : -1;
-}
-
 static int time_start(struct server *server)
 {
-	const struct settings *settings = server->settings;
+	int is_virtual = server->settings->is_virtual;
+	uint64_t now = 0;
+	int error = ww_clock_now(ww_clock_wall(), &now);
 
-	if (settings->is_virtual && clocks_make(server) != 0)
-		return -1;
-	server->elapsed = driver_make(settings->is_virtual ? server->elapsed_clock : ww_clock_elapsed());
-	server->wall = driver_make(settings->is_virtual ? server->wall_clock : ww_clock_wall());
-	if (!server->elapsed || !server->wall)
-		return -1;
-	return 0;
+	if (is_virtual && error == WW_OK)
+		error = ww_clock_virtual_create(&server->elapsed_clock, 0, NULL);
+	if (is_virtual && error == WW_OK)
+		error = ww_clock_virtual_create(&server->wall_clock, now - now % WW_SECOND, NULL);
+	if (error == WW_OK)
+		error = driver_make(&server->elapsed, is_virtual ? server->elapsed_clock : ww_clock_elapsed());
+	if (error == WW_OK)
+		error = driver_make(&server->wall, is_virtual ? server->wall_clock : ww_clock_wall());
+	if (error != WW_OK)
+		server_say("cannot make clocks and drivers: %s", ww_strerror(error));
+	return error == WW_OK ? 0 : -1;
 }
 
 static void time_stop(struct server *server)

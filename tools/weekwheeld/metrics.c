@@ -4,8 +4,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "tools/weekwheeld/protocol/line.h"
-
 #define LLU unsigned long long
 
 enum { NAME_MAX_LENGTH = 64 };

@@ -6,7 +6,6 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-#include "tools/weekwheeld/protocol/line.h"
 #include "weekwheel/version.h"
 
 #define LLU unsigned long long

@@ -2,7 +2,7 @@
  * Parses a line of the protocol. The table of verbs says which words follow each verb, the table of words says what
  * each word means and where it is stored.
  */
-#include "tools/weekwheeld/protocol/line.h"
+#include "tools/weekwheeld/protocol/protocol.h"
 
 #include <string.h>
 

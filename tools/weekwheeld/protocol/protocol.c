@@ -3,8 +3,6 @@
 
 #include <string.h>
 
-#include "tools/weekwheeld/protocol/line.h"
-
 void protocol_init(struct protocol *protocol, size_t body_max)
 {
 	*protocol = (struct protocol){.body_max = body_max, .state = PROTOCOL_AT_LINE};

@@ -14,6 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "tools/weekwheeld/protocol/words.h"
 #include "weekwheel/jobs.h"
 
 /* Up to VERB_PAUSE_TUBE in the order in which "stats" counts them. */
@@ -132,5 +133,19 @@ int protocol_next(struct protocol *protocol, struct command *command, const char
 
 /* Return how many bytes the command that has begun takes, so that a buffer can make room; 0 if that is not known. */
 size_t protocol_wants(const struct protocol *protocol);
+
+/* ---- line.c: one line, without its end */
+
+enum line {
+	LINE_COMMAND,     /* a command, or a refusal of one */
+	LINE_BODY,        /* a command whose body, of command->body_length bytes, follows */
+	LINE_REFUSED_BODY /* a refusal, and a body of command->body_length bytes follows all the same */
+};
+
+/* Fill *command with what the line says. */
+enum line protocol_line_read(struct command *command, struct span line);
+
+/* Return the name of a verb, as in "cmd-put", which may end in a space; NULL for VERB_UNKNOWN. */
+const char *protocol_verb_name(enum verb verb);
 
 #endif

@@ -1,49 +1,8 @@
-/* Checks that the options of a command line go together, and reads the environment. */
+/* Checks that the options of a command line go together. */
 #include <stdlib.h>
-#include <string.h>
 
 #include "tools/common/message.h"
 #include "tools/weekwheeld/settings/part.h"
-
-/* Find the option that says where jobs are kept; *place is 0 if there is none. Two are refused. */
-static int check_place(const struct settings *settings, int *place)
-{
-	static const int places[] = {OPTION_DATA, OPTION_MEMORY, OPTION_STORE, OPTION_STORE_FILE};
-
-	*place = 0;
-	for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
-		if (!settings_has(settings, places[i]))
-			continue;
-		if (*place) {
-			message_line(
-			    "weekwheeld: --%s and --%s exclude each other: jobs are kept in one place; leave one out\n"
-			    "Try 'weekwheeld --help'.",
-			    settings_name(*place), settings_name(places[i]));
-			return -1;
-		}
-		*place = places[i];
-	}
-	return 0;
-}
-
-/* No option says where jobs are kept: the environment may. */
-static int check_environment(struct settings *settings)
-{
-	const char *url = getenv("WEEKWHEELD_STORE");
-	const char *why;
-
-	if (!url || !*url) {
-		message_line(
-		    "weekwheeld: --data DIR or --store URL is missing: it says where jobs are kept; or give --memory\n"
-		    "Try 'weekwheeld --help'.");
-		return -1;
-	}
-	why = settings_redis_url(settings, url);
-	if (why)
-		message_line(
-		    "weekwheeld: WEEKWHEELD_STORE of the environment: expected " SETTINGS_REDIS_URL ": %s", why);
-	return why ? -1 : 0;
-}
 
 /* Options that need another option, or exclude it. */
 enum need { A_FOLDER = 1, NO_REDIS, REDIS, PUSH, INTERVALS };
@@ -84,9 +43,8 @@ static int is_met(const struct settings *settings, enum need need)
 int settings_check(struct settings *settings)
 {
 	const char *secret = getenv("WEEKWHEELD_PUSH_SECRET");
-	int place;
 
-	if (check_place(settings, &place) != 0 || (!place && check_environment(settings) != 0))
+	if (settings_store_check(settings) != 0)
 		return -1;
 	for (size_t i = 0; i < sizeof needs / sizeof *needs; i++) {
 		for (int id = needs[i].first; id <= needs[i].last; id++) {

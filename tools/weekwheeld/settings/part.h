@@ -48,8 +48,6 @@ enum {
 	OPTION_END
 };
 
-#define SETTINGS_REDIS_URL "redis://HOST:PORT/ or unix:///PATH"
-
 struct span settings_span(const char *text);
 
 /* Return the name of an option. */
@@ -81,17 +79,17 @@ char *settings_file(const struct options *options, int id, const char *what);
 /* Return the first line of that file, or NULL after a message. Warn if others may read the file. */
 const char *settings_line(const struct options *options, int id, const char *what);
 
-/* ---- redis.c, push.c: one option of theirs. Return 0, or -1 after a message. */
+/* ---- store.c, push.c: one option of theirs. Return 0, or -1 after a message. */
 
-int settings_redis_option(struct settings *settings, const struct options *options, int id);
+int settings_store_option(struct settings *settings, const struct options *options, int id);
 int settings_push_option(struct settings *settings, const struct options *options, int id);
 
-/* Set the URL of Redis. Returns NULL, or why it is wrong, in a sentence that shows nothing of it. */
-const char *settings_redis_url(struct settings *settings, const char *url);
+/* Check that one option, or the environment, says where jobs are kept. Returns 0, or -1 after a message. */
+int settings_store_check(struct settings *settings);
 
 /* ---- check.c */
 
-/* Check that the options go together, and read the environment. Returns 0, or -1 after a message. */
+/* Check that all options go together, and read the environment. Returns 0, or -1 after a message. */
 int settings_check(struct settings *settings);
 
 #endif

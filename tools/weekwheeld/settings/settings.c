@@ -177,7 +177,7 @@ static int read_other(struct settings *settings, const struct options *options, 
 		return 1;
 	default:
 		return id >= OPTION_PUSH ? settings_push_option(settings, options, id)
-		                         : settings_redis_option(settings, options, id);
+		                         : settings_store_option(settings, options, id);
 	}
 }
 
