@@ -14,10 +14,10 @@ struct push {
 
 static int is_pushed(const struct server *server, const char *tube)
 {
-	const struct settings_push *settings = &server->settings->push;
+	const struct ww_callback_config *config = &server->settings->push.config;
 
-	for (size_t i = 0; i < settings->tube_count; i++)
-		if (strcmp(settings->tubes[i], tube) == 0)
+	for (size_t i = 0; i < config->tube_count; i++)
+		if (strcmp(config->tubes[i], tube) == 0)
 			return 1;
 	return 0;
 }
@@ -28,48 +28,23 @@ static void push_reports(const char *sentence, void *context)
 	server_say("push: %s", sentence);
 }
 
-static void push_config(struct server *server, struct ww_callback_config *config)
-{
-	const struct settings_push *settings = &server->settings->push;
-
-	(void)ww_callback_config_default(config);
-	config->jobs = server->jobs;
-	config->tubes = settings->tubes;
-	config->tube_count = settings->tube_count;
-	config->in_flight = (size_t)settings->in_flight;
-	config->per_host = (size_t)settings->per_host;
-	config->timeout = settings->timeout;
-	config->connect_timeout = settings->connect_timeout;
-	config->success = settings->success;
-	config->success_count = settings->success_count;
-	config->secret = settings->secret;
-	config->secret_length = settings->secret ? strlen(settings->secret) : 0;
-	config->schemes = settings->schemes;
-	config->networks = settings->networks;
-	config->allow = settings->allow;
-	config->allow_count = settings->allow_count;
-	config->deny = settings->deny;
-	config->deny_count = settings->deny_count;
-	config->ca_file = settings->ca_file;
-	/* Every body that the server takes may be sent. */
-	if (config->body_max < server->settings->max_job_size)
-		config->body_max = (size_t)server->settings->max_job_size;
-	config->report = push_reports;
-	config->context = server;
-}
-
 /* Other threads read server->push under the lock of server->told. */
 int push_start(struct server *server)
 {
-	const struct settings_push *settings = &server->settings->push;
-	struct ww_callback_config config;
+	struct ww_callback_config config = server->settings->push.config;
 	struct push *push;
 	int error;
 
-	if (settings->tube_count == 0)
+	if (config.tube_count == 0)
 		return 0;
+	config.jobs = server->jobs;
+	config.secret_length = config.secret ? strlen(config.secret) : 0;
+	/* Every body that the server takes may be sent. */
+	if (config.body_max < server->settings->max_job_size)
+		config.body_max = (size_t)server->settings->max_job_size;
+	config.report = push_reports;
+	config.context = server;
 	push = calloc(1, sizeof *push);
-	push_config(server, &config);
 	error = push ? ww_callback_open(&push->callback, &config) : WW_ENOMEM;
 	if (error != WW_OK) {
 		server_say("cannot deliver over HTTP: %s", ww_strerror(error));
@@ -149,7 +124,7 @@ int push_numbers(struct server *server, struct buffer *out, number_fn *add)
 #else
 int push_start(struct server *server)
 {
-	if (server->settings->push.tube_count == 0)
+	if (server->settings->push.config.tube_count == 0)
 		return 0;
 	server_say("--push: this build has no libcurl or libcrypto; \"make deps\" installs them, then configure again");
 	return -1;

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""A command line of weekwheeld that is wrong: the message names the option and the word that is wrong, and says what to write instead,
-the exit status is 2, and nothing was begun.
+"""Wrong command lines of weekwheeld: the message names the option and the wrong word and says what to write instead. The exit status
+is 2, and nothing has begun.
 """
 import os
 import subprocess
@@ -25,7 +25,7 @@ def refused(*arguments, environment=None):
 
 
 def all_refused(*rows):
-    """Each row: arguments, of which the last two are the option and its value; the word that is wrong; what is to be said instead."""
+    """A row has the arguments, which end with the option and its value, the wrong word, and a part of the cure."""
     for arguments, word, remedy in rows:
         said = refused(*arguments)
         wanted = "%s '%s': expected " % (arguments[-2], word)

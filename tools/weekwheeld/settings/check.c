@@ -34,7 +34,7 @@ static int is_met(const struct settings *settings, enum need need)
 	case REDIS:
 		return settings->redis.url != NULL;
 	case PUSH:
-		return settings->push.tube_count > 0;
+		return settings->push.config.tube_count > 0;
 	default:
 		return settings->sync == WW_SYNC_INTERVAL;
 	}
@@ -55,7 +55,7 @@ int settings_check(struct settings *settings)
 			}
 		}
 	}
-	if (!settings->push.secret && secret && *secret)
-		settings->push.secret = secret;
+	if (!settings->push.config.secret && secret && *secret)
+		settings->push.config.secret = secret;
 	return 0;
 }

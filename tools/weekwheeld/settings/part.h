@@ -83,6 +83,7 @@ const char *settings_line(const struct options *options, int id, const char *wha
 
 int settings_store_option(struct settings *settings, const struct options *options, int id);
 int settings_push_option(struct settings *settings, const struct options *options, int id);
+void settings_push_default(struct settings_push *push);
 
 /* Check that one option, or the environment, says where jobs are kept. Returns 0, or -1 after a message. */
 int settings_store_check(struct settings *settings);

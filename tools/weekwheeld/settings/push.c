@@ -4,7 +4,17 @@
 
 #include "tools/weekwheeld/settings/address.h"
 #include "tools/weekwheeld/settings/part.h"
-#include "weekwheel/callback.h"
+
+void settings_push_default(struct settings_push *push)
+{
+#ifdef HAVE_CALLBACK
+	(void)ww_callback_config_default(&push->config);
+#endif
+	push->config.tubes = push->tubes;
+	push->config.success = push->success;
+	push->config.allow = push->allow;
+	push->config.deny = push->deny;
+}
 
 /* ---- Lists: each function takes one word, word->value, and returns 0, or -1 after a message */
 
@@ -15,9 +25,9 @@ static int take_tube(struct settings_push *push, const struct options *word)
 	if (words_tube(settings_span(word->value), tube) != 0)
 		return settings_bad(word, OPTION_PUSH,
 		    "a tube's name of up to 200 letters, digits and + / ; . $ _ ( ) -, which does not begin with a dash");
-	if (push->tube_count == SETTINGS_TUBES_MAX)
+	if (push->config.tube_count == SETTINGS_TUBES_MAX)
 		return settings_bad(word, OPTION_PUSH, "at most 64 tubes in all");
-	push->tubes[push->tube_count++] = word->value;
+	push->tubes[push->config.tube_count++] = word->value;
 	return 0;
 }
 
@@ -27,9 +37,9 @@ static int take_status(struct settings_push *push, const struct options *word)
 
 	if (options_whole(word->value, 200, 599, &status) != 0)
 		return settings_bad(word, OPTION_PUSH_SUCCESS, "a status of HTTP, 200 to 599");
-	if (push->success_count == SETTINGS_STATUSES_MAX)
+	if (push->config.success_count == SETTINGS_STATUSES_MAX)
 		return settings_bad(word, OPTION_PUSH_SUCCESS, "at most 64 statuses");
-	push->success[push->success_count++] = (uint16_t)status;
+	push->success[push->config.success_count++] = (uint16_t)status;
 	return 0;
 }
 
@@ -62,23 +72,23 @@ static int take_network(struct settings_push *push, const struct options *word)
 	if (found < 0)
 		return take_range(word, OPTION_PUSH_NETWORKS,
 		    "loopback, private, link-local, special, or a range such as 10.1.0.0/16 or fd00::/8", push->allow,
-		    &push->allow_count);
-	push->networks |= flags[found];
+		    &push->config.allow_count);
+	push->config.networks |= flags[found];
 	return 0;
 }
 
 static int take_deny(struct settings_push *push, const struct options *word)
 {
 	return take_range(word, OPTION_PUSH_DENY, "a range of addresses such as 192.0.2.0/24 or 2001:db8::/32",
-	    push->deny, &push->deny_count);
+	    push->deny, &push->config.deny_count);
 }
 
 static int take_scheme(struct settings_push *push, const struct options *word)
 {
 	if (strcmp(word->value, "http") == 0)
-		push->schemes |= WW_CALLBACK_HTTP;
+		push->config.schemes |= WW_CALLBACK_HTTP;
 	else if (strcmp(word->value, "https") == 0)
-		push->schemes |= WW_CALLBACK_HTTPS;
+		push->config.schemes |= WW_CALLBACK_HTTPS;
 	else
 		return settings_bad(word, OPTION_PUSH_SCHEMES, "http, https, or http,https");
 	return 0;
@@ -129,16 +139,16 @@ int settings_push_option(struct settings *settings, const struct options *option
 
 	/* These two replace earlier values. */
 	if (id == OPTION_PUSH_SUCCESS)
-		push->success_count = 0;
+		push->config.success_count = 0;
 	if (id == OPTION_PUSH_SCHEMES)
-		push->schemes = 0;
+		push->config.schemes = 0;
 	for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
 		if (lists[i].id == id)
 			return read_list(push, &lists[i], options);
 	if (id == OPTION_PUSH_SECRET_FILE) {
-		push->secret = settings_line(options, id, "the secret");
-		return push->secret ? 0 : -1;
+		push->config.secret = settings_line(options, id, "the secret");
+		return push->config.secret ? 0 : -1;
 	}
-	push->ca_file = options->value;
+	push->config.ca_file = options->value;
 	return check_certificates(options);
 }

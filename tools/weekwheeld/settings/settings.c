@@ -9,7 +9,6 @@
 #include "tools/common/message.h"
 #include "tools/weekwheeld/settings/address.h"
 #include "tools/weekwheeld/settings/part.h"
-#include "weekwheel/callback.h"
 #include "weekwheel/version.h"
 
 static const struct option table[] = {
@@ -278,7 +277,7 @@ int settings_read(struct settings *settings, char **arguments)
 
 	memset(settings, 0, sizeof *settings);
 	settings->redis.prefix = "weekwheel";
-	settings->push.schemes = WW_CALLBACK_HTTP | WW_CALLBACK_HTTPS;
+	settings_push_default(&settings->push);
 	settings_number_defaults(settings);
 	result = read_arguments(settings, arguments);
 	if (result > 0)

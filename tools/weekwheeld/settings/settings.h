@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "weekwheel/callback.h"
 #include "weekwheel/jobs.h"
 
 enum {
@@ -26,23 +27,12 @@ struct settings_redis {
 
 /* Jobs that are delivered over HTTP. */
 struct settings_push {
+	struct ww_callback_config config; /* its lists are these arrays; no tube: none is pushed */
 	const char *tubes[SETTINGS_TUBES_MAX];
-	size_t tube_count; /* 0: none is */
-	uint64_t in_flight;
-	uint64_t per_host;
-	uint64_t timeout; /* 0: what the job's time to run leaves */
-	uint64_t connect_timeout;
-	uint64_t grace; /* for requests under way when the server ends */
-	const char *secret;
-	const char *ca_file;
 	uint16_t success[SETTINGS_STATUSES_MAX];
-	size_t success_count;
-	uint32_t networks; /* WW_CALLBACK_LOOPBACK and so on */
-	uint32_t schemes;
 	const char *allow[SETTINGS_RANGES_MAX];
-	size_t allow_count;
 	const char *deny[SETTINGS_RANGES_MAX];
-	size_t deny_count;
+	uint64_t grace; /* for requests under way when the server ends */
 };
 
 struct settings {

@@ -36,6 +36,8 @@ int settings_bad_file(const struct options *options, int id, const char *expecte
 
 enum kind { WHOLE, BYTES, SECONDS /* stored in ns */ };
 
+#define MEMBER(name) offsetof(struct settings, name), sizeof((struct settings *)0)->name
+
 static const struct number {
 	int id;
 	enum kind kind;
@@ -43,35 +45,39 @@ static const struct number {
 	uint64_t most;
 	uint64_t preset;
 	size_t at; /* in struct settings */
+	size_t size;
 } numbers[] = {
-    {OPTION_SYNC_INTERVAL, SECONDS, WW_MILLISECOND, 3600 * WW_SECOND, 50 * WW_MILLISECOND,
-        offsetof(struct settings, sync_ns)},
-    {OPTION_JOB_SIZE, BYTES, 1, WW_JOB_BODY_MAX, 65535, offsetof(struct settings, max_job_size)},
-    {OPTION_CONNECTIONS, WHOLE, 0, 10000000, 0, offsetof(struct settings, max_connections)},
-    {OPTION_OUTPUT, BYTES, 4096, WW_JOB_BODY_MAX, 4 << 20, offsetof(struct settings, max_output)},
-    {OPTION_REDIS_SHARDS, WHOLE, 1, WW_REDIS_SHARDS_MAX, 0, offsetof(struct settings, redis.shards)},
-    {OPTION_REDIS_LEASE, SECONDS, WW_SECOND, 3600 * WW_SECOND, 6 * WW_SECOND, offsetof(struct settings, redis.lease)},
-    {OPTION_REDIS_TIMEOUT, SECONDS, 10 * WW_MILLISECOND, 3600 * WW_SECOND, 2 * WW_SECOND,
-        offsetof(struct settings, redis.timeout)},
-    {OPTION_PUSH_IN_FLIGHT, WHOLE, 1, 65536, 256, offsetof(struct settings, push.in_flight)},
-    {OPTION_PUSH_PER_HOST, WHOLE, 1, 65536, 16, offsetof(struct settings, push.per_host)},
-    {OPTION_PUSH_TIMEOUT, SECONDS, WW_MILLISECOND, 86400 * WW_SECOND, 0, offsetof(struct settings, push.timeout)},
+    {OPTION_SYNC_INTERVAL, SECONDS, WW_MILLISECOND, 3600 * WW_SECOND, 50 * WW_MILLISECOND, MEMBER(sync_ns)},
+    {OPTION_JOB_SIZE, BYTES, 1, WW_JOB_BODY_MAX, 65535, MEMBER(max_job_size)},
+    {OPTION_CONNECTIONS, WHOLE, 0, 10000000, 0, MEMBER(max_connections)},
+    {OPTION_OUTPUT, BYTES, 4096, WW_JOB_BODY_MAX, 4 << 20, MEMBER(max_output)},
+    {OPTION_REDIS_SHARDS, WHOLE, 1, WW_REDIS_SHARDS_MAX, 0, MEMBER(redis.shards)},
+    {OPTION_REDIS_LEASE, SECONDS, WW_SECOND, 3600 * WW_SECOND, 6 * WW_SECOND, MEMBER(redis.lease)},
+    {OPTION_REDIS_TIMEOUT, SECONDS, 10 * WW_MILLISECOND, 3600 * WW_SECOND, 2 * WW_SECOND, MEMBER(redis.timeout)},
+    {OPTION_PUSH_IN_FLIGHT, WHOLE, 1, 65536, 256, MEMBER(push.config.in_flight)},
+    {OPTION_PUSH_PER_HOST, WHOLE, 1, 65536, 16, MEMBER(push.config.per_host)},
+    {OPTION_PUSH_TIMEOUT, SECONDS, WW_MILLISECOND, 86400 * WW_SECOND, 0, MEMBER(push.config.timeout)},
     {OPTION_PUSH_CONNECT_TIMEOUT, SECONDS, WW_MILLISECOND, 3600 * WW_SECOND, 5 * WW_SECOND,
-        offsetof(struct settings, push.connect_timeout)},
-    {OPTION_PUSH_GRACE, SECONDS, 0, 3600 * WW_SECOND, 10 * WW_SECOND, offsetof(struct settings, push.grace)},
+        MEMBER(push.config.connect_timeout)},
+    {OPTION_PUSH_GRACE, SECONDS, 0, 3600 * WW_SECOND, 10 * WW_SECOND, MEMBER(push.grace)},
 };
 
 enum { NUMBERS = sizeof numbers / sizeof *numbers };
 
-static uint64_t *number_place(struct settings *settings, const struct number *number)
+static void number_store(struct settings *settings, const struct number *number, uint64_t value)
 {
-	return (uint64_t *)(void *)((char *)settings + number->at);
+	void *to = (char *)settings + number->at;
+
+	if (number->size == sizeof(uint64_t))
+		*(uint64_t *)to = value;
+	else
+		*(uint32_t *)to = (uint32_t)value;
 }
 
 void settings_number_defaults(struct settings *settings)
 {
 	for (int i = 0; i < NUMBERS; i++)
-		*number_place(settings, &numbers[i]) = numbers[i].preset;
+		number_store(settings, &numbers[i], numbers[i].preset);
 }
 
 static int bad_number(const struct number *number, const struct options *options)
@@ -104,7 +110,7 @@ int settings_number(struct settings *settings, const struct options *options, in
 		bad = options_whole(options->value, number->least, number->most, &value) != 0;
 	if (bad)
 		return bad_number(number, options);
-	*number_place(settings, number) = value;
+	number_store(settings, number, value);
 	return 0;
 }
 
