@@ -201,15 +201,10 @@ static void http_said(struct MHD_Daemon *daemon)
 	const union MHD_DaemonInfo *info = MHD_get_daemon_info(daemon, MHD_DAEMON_INFO_LISTEN_FD);
 	struct sockaddr_storage address;
 	socklen_t size = sizeof address;
-	char text[ADDRESS_TEXT];
 
-	if (!info || getsockname(info->listen_fd, (struct sockaddr *)&address, &size) != 0)
-		return;
-	address_text((struct sockaddr *)&address, text);
-	if (!address_is_loopback((struct sockaddr *)&address))
-		server_say(
-		    "warning: other machines can reach http://%s, and it shows keys and bodies to everybody", text);
-	server_say("serving http://%s/metrics", text);
+	if (info && getsockname(info->listen_fd, (struct sockaddr *)&address, &size) == 0)
+		address_announce((struct sockaddr *)&address, "serving http://", "/metrics",
+		    "HTTP shows keys and bodies to everybody");
 }
 
 static struct MHD_Daemon *daemon_start(struct server *server)

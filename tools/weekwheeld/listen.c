@@ -65,14 +65,10 @@ static void listen_said(const struct listener *listener)
 {
 	struct sockaddr_storage address;
 	int size = sizeof address;
-	char text[ADDRESS_TEXT];
 
-	if (uv_tcp_getsockname(&listener->io.tcp, (struct sockaddr *)&address, &size) != 0)
-		return;
-	address_text((struct sockaddr *)&address, text);
-	if (!address_is_loopback((struct sockaddr *)&address))
-		server_say("warning: other machines can reach %s, and the protocol has no authentication", text);
-	server_say("listening on %s", text);
+	if (uv_tcp_getsockname(&listener->io.tcp, (struct sockaddr *)&address, &size) == 0)
+		address_announce(
+		    (struct sockaddr *)&address, "listening on ", "", "the protocol has no authentication");
 }
 
 static int listen_tcp(struct server *server, const char *where)

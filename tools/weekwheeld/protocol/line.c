@@ -52,41 +52,46 @@ enum word {
 };
 
 /* How a word is read. Seconds are stored in ns. */
-enum kind { AS_ITSELF, AS_NUMBER, AS_POSITIVE, AS_32_BITS, AS_SECONDS };
+enum kind { AS_ITSELF, AS_NUMBER, AS_SECONDS };
+
+#define MEMBER(name) offsetof(struct command, name), sizeof((struct command *)0)->name
 
 static const struct {
 	enum kind kind;
+	uint64_t least;
 	uint64_t most;
 	size_t at; /* in struct command */
+	size_t size;
 	const char *option;
 } meanings[OPTION_BODY + 1] = {
-    [ID] = {AS_NUMBER, UINT64_MAX, offsetof(struct command, id), NULL},
-    [PRIORITY] = {AS_32_BITS, UINT32_MAX, offsetof(struct command, priority), NULL},
-    [DELAY] = {AS_SECONDS, UINT32_MAX, offsetof(struct command, delay), NULL},
-    [DELAY_OR_AT] = {AS_SECONDS, UINT32_MAX, offsetof(struct command, delay), NULL},
-    [DELAY_OR_BACKOFF] = {AS_SECONDS, UINT32_MAX, offsetof(struct command, delay), NULL},
-    [TIME] = {AS_SECONDS, TIME_MAX, offsetof(struct command, delay), NULL},
-    [RUN] = {AS_SECONDS, UINT32_MAX, offsetof(struct command, run), NULL},
-    [BOUND] = {AS_NUMBER, UINT64_MAX, offsetof(struct command, bound), NULL},
-    [SPAN] = {AS_SECONDS, UINT32_MAX, offsetof(struct command, own.span), NULL},
-    [COUNT] = {AS_POSITIVE, PROTOCOL_FORECAST_MAX, offsetof(struct command, bound), NULL},
-    [OPTION_EVERY] = {AS_SECONDS, UINT32_MAX, offsetof(struct command, own.every), "every"},
-    [OPTION_SKIP] = {AS_SECONDS, UINT32_MAX, offsetof(struct command, own.skip), "skip"},
-    [OPTION_BACKOFF] = {AS_SECONDS, UINT32_MAX, offsetof(struct command, own.backoff), "backoff"},
-    [OPTION_BACKOFF_MAX] = {AS_SECONDS, UINT32_MAX, offsetof(struct command, own.backoff_max), "backoff-max"},
-    [OPTION_MISSED] = {AS_ITSELF, 0, 0, "missed"},
-    [OPTION_ATTEMPTS] = {AS_32_BITS, UINT32_MAX, offsetof(struct command, own.attempts), "attempts"},
-    [OPTION_VERSION] = {AS_NUMBER, UINT64_MAX, offsetof(struct command, own.version), "version"},
-    [OPTION_AT] = {AS_SECONDS, TIME_MAX, offsetof(struct command, delay), "at"},
-    [OPTION_TUBE] = {AS_ITSELF, 0, 0, "tube"},
-    [OPTION_PREFIX] = {AS_ITSELF, 0, 0, "prefix"},
-    [OPTION_STATE] = {AS_ITSELF, 0, 0, "state"},
-    [OPTION_FROM] = {AS_SECONDS, TIME_MAX, offsetof(struct command, own.from), "from"},
-    [OPTION_TO] = {AS_SECONDS, TIME_MAX, offsetof(struct command, own.to), "to"},
-    [OPTION_AFTER] = {AS_NUMBER, UINT64_MAX, offsetof(struct command, own.after), "after"},
-    [OPTION_ID] = {AS_NUMBER, UINT64_MAX, offsetof(struct command, id), "id"},
-    [OPTION_LIMIT] = {AS_POSITIVE, PROTOCOL_LIST_MAX, offsetof(struct command, bound), "limit"},
-    [OPTION_BODY] = {AS_ITSELF, 0, 0, "body"},
+    [ID] = {AS_NUMBER, 0, UINT64_MAX, MEMBER(id), NULL},
+    [PRIORITY] = {AS_NUMBER, 0, UINT32_MAX, MEMBER(priority), NULL},
+    [DELAY] = {AS_SECONDS, 0, UINT32_MAX, MEMBER(delay), NULL},
+    [DELAY_OR_AT] = {AS_SECONDS, 0, UINT32_MAX, MEMBER(delay), NULL},
+    [DELAY_OR_BACKOFF] = {AS_SECONDS, 0, UINT32_MAX, MEMBER(delay), NULL},
+    [TIME] = {AS_SECONDS, 0, TIME_MAX, MEMBER(delay), NULL},
+    [RUN] = {AS_SECONDS, 0, UINT32_MAX, MEMBER(run), NULL},
+    [BYTES] = {AS_NUMBER, 0, UINT32_MAX, MEMBER(body_length), NULL},
+    [BOUND] = {AS_NUMBER, 0, UINT64_MAX, MEMBER(bound), NULL},
+    [SPAN] = {AS_SECONDS, 1, UINT32_MAX, MEMBER(own.span), NULL},
+    [COUNT] = {AS_NUMBER, 1, PROTOCOL_FORECAST_MAX, MEMBER(bound), NULL},
+    [OPTION_EVERY] = {AS_SECONDS, 0, UINT32_MAX, MEMBER(own.every), "every"},
+    [OPTION_SKIP] = {AS_SECONDS, 0, UINT32_MAX, MEMBER(own.skip), "skip"},
+    [OPTION_BACKOFF] = {AS_SECONDS, 0, UINT32_MAX, MEMBER(own.backoff), "backoff"},
+    [OPTION_BACKOFF_MAX] = {AS_SECONDS, 0, UINT32_MAX, MEMBER(own.backoff_max), "backoff-max"},
+    [OPTION_MISSED] = {AS_ITSELF, 0, 0, 0, 0, "missed"},
+    [OPTION_ATTEMPTS] = {AS_NUMBER, 0, UINT32_MAX, MEMBER(own.attempts), "attempts"},
+    [OPTION_VERSION] = {AS_NUMBER, 0, UINT64_MAX, MEMBER(own.version), "version"},
+    [OPTION_AT] = {AS_SECONDS, 0, TIME_MAX, MEMBER(delay), "at"},
+    [OPTION_TUBE] = {AS_ITSELF, 0, 0, 0, 0, "tube"},
+    [OPTION_PREFIX] = {AS_ITSELF, 0, 0, 0, 0, "prefix"},
+    [OPTION_STATE] = {AS_ITSELF, 0, 0, 0, 0, "state"},
+    [OPTION_FROM] = {AS_SECONDS, 0, TIME_MAX, MEMBER(own.from), "from"},
+    [OPTION_TO] = {AS_SECONDS, 0, TIME_MAX, MEMBER(own.to), "to"},
+    [OPTION_AFTER] = {AS_NUMBER, 0, UINT64_MAX, MEMBER(own.after), "after"},
+    [OPTION_ID] = {AS_NUMBER, 0, UINT64_MAX, MEMBER(id), "id"},
+    [OPTION_LIMIT] = {AS_NUMBER, 1, PROTOCOL_LIST_MAX, MEMBER(bound), "limit"},
+    [OPTION_BODY] = {AS_ITSELF, 0, 0, 0, 0, "body"},
 };
 
 const char *const protocol_states[] = {"invalid", "delayed", "ready", "reserved", "buried"};
@@ -171,16 +176,6 @@ static int verb_find(struct span line)
 
 /* ---- One word */
 
-static int read_bytes(struct command *command, struct span word)
-{
-	uint64_t bytes;
-
-	if (words_number(word, UINT32_MAX, &bytes) != 0)
-		return -1;
-	command->body_length = (size_t)bytes;
-	return 0;
-}
-
 static int read_reason(struct command *command, struct span word)
 {
 	size_t length;
@@ -225,8 +220,6 @@ static int read_states(struct command *command, struct span list)
 static int read_itself(struct command *command, enum word what, struct span word)
 {
 	switch (what) {
-	case BYTES:
-		return read_bytes(command, word);
 	case OPTION_TUBE:
 		command->own.has_tube = 1;
 		return words_tube(word, command->tube);
@@ -252,35 +245,29 @@ static int read_itself(struct command *command, enum word what, struct span word
 static int read_word(struct command *command, enum word what, struct span word)
 {
 	void *to = (char *)command + meanings[what].at;
+	int is_seconds = meanings[what].kind == AS_SECONDS;
 	uint64_t number;
+	int bad;
 
+	if (meanings[what].kind == AS_ITSELF)
+		return read_itself(command, what, word);
 	if (words_is(word, "-") && (what == DELAY_OR_AT || what == DELAY_OR_BACKOFF)) {
 		command->delay = what == DELAY_OR_BACKOFF ? WW_JOB_BACKOFF : 0;
 		return 0;
 	}
-	switch (meanings[what].kind) {
-	case AS_NUMBER:
-	case AS_POSITIVE:
-		if (words_number(word, meanings[what].most, &number) != 0)
-			return -1;
+	/* The seconds of beanstalkd's verbs are whole. */
+	if (is_seconds && command->verb < VERB_OWN && memchr(word.at, '.', (size_t)(word.end - word.at)))
+		return -1;
+	bad = (is_seconds ? words_seconds : words_number)(word, meanings[what].most, &number);
+	if (bad || number < meanings[what].least)
+		return -1;
+	if (meanings[what].size == sizeof number)
 		*(uint64_t *)to = number;
-		return number == 0 && meanings[what].kind == AS_POSITIVE ? -1 : 0;
-	case AS_32_BITS:
-		if (words_number(word, UINT32_MAX, &number) != 0)
-			return -1;
+	else
 		*(uint32_t *)to = (uint32_t)number;
-		return 0;
-	case AS_SECONDS:
-		/* beanstalkd's are whole. */
-		if (command->verb < VERB_OWN && memchr(word.at, '.', (size_t)(word.end - word.at)))
-			return -1;
-		command->own.at |= what == OPTION_AT;
-		return words_seconds(word, meanings[what].most, to) != 0 || (what == SPAN && command->own.span == 0)
-		           ? -1
-		           : 0;
-	default:
-		return read_itself(command, what, word);
-	}
+	if (what == OPTION_AT)
+		command->own.at = 1;
+	return 0;
 }
 
 /* ---- The words of beanstalkd's verbs: any number of spaces between two, none at the end */
@@ -376,7 +363,7 @@ static enum line refuse_put(struct command *command, struct span line)
 {
 	for (int i = 0; i < 3; i++)
 		(void)words_next(&line);
-	return read_bytes(command, words_next(&line)) == 0 ? LINE_REFUSED_BODY : LINE_COMMAND;
+	return read_word(command, BYTES, words_next(&line)) == 0 ? LINE_REFUSED_BODY : LINE_COMMAND;
 }
 
 enum line protocol_line_read(struct command *command, struct span line)

@@ -19,10 +19,7 @@ int address_read(const char *option, const char *text, struct sockaddr_storage *
  */
 int address_range(const char *text, char *right);
 
-/* Write an address to `text`, which has room for ADDRESS_TEXT bytes. */
-void address_text(const struct sockaddr *address, char *text);
-
-/* Return 1 if only this machine can reach it. */
-int address_is_loopback(const struct sockaddr *address);
+/* Say `before`, the address and `after`. If other machines can reach it, warn of the risk first. */
+void address_announce(const struct sockaddr *address, const char *before, const char *after, const char *risk);
 
 #endif
