@@ -28,7 +28,7 @@ static void push_reports(const char *sentence, void *context)
 	server_say("push: %s", sentence);
 }
 
-/* Other threads read server->push under the lock of server->told. */
+/* Other threads read server->push under the lock of server->inbox. */
 int push_start(struct server *server)
 {
 	struct ww_callback_config config = server->settings->push.config;
@@ -51,9 +51,9 @@ int push_start(struct server *server)
 		free(push);
 		return -1;
 	}
-	pthread_mutex_lock(&server->told.lock);
+	pthread_mutex_lock(&server->inbox.lock);
 	server->push = push;
-	pthread_mutex_unlock(&server->told.lock);
+	pthread_mutex_unlock(&server->inbox.lock);
 	return 0;
 }
 
@@ -64,9 +64,9 @@ void push_stop(struct server *server)
 
 	if (!push)
 		return;
-	pthread_mutex_lock(&server->told.lock);
+	pthread_mutex_lock(&server->inbox.lock);
 	server->push = NULL;
-	pthread_mutex_unlock(&server->told.lock);
+	pthread_mutex_unlock(&server->inbox.lock);
 	untold = ww_callback_close(push->callback, server->settings->push.grace);
 	if (untold > 0)
 		server_say("the results of %d requests could not be written: their jobs are delivered again", untold);
@@ -77,10 +77,10 @@ void push_ready(struct server *server, const char *tube)
 {
 	if (!is_pushed(server, tube))
 		return;
-	pthread_mutex_lock(&server->told.lock);
+	pthread_mutex_lock(&server->inbox.lock);
 	if (server->push)
 		(void)ww_callback_wake(server->push->callback);
-	pthread_mutex_unlock(&server->told.lock);
+	pthread_mutex_unlock(&server->inbox.lock);
 }
 
 int push_takes(struct server *server, const char *tube, const void *body, size_t length)

@@ -26,7 +26,7 @@
  * What other threads tell the loop, the store's worker or that of a pusher: the names of tubes that may have ready jobs,
  * each ended by NUL, or that all tubes may have some.
  */
-struct told {
+struct inbox {
 	pthread_mutex_t lock;
 	uv_async_t async;
 	struct buffer tubes;
@@ -52,7 +52,7 @@ struct server {
 	struct ww_driver *wall;
 	struct ww_jobs *jobs;
 	pthread_t thread; /* the loop's */
-	struct told told;
+	struct inbox inbox;
 	uv_timer_t again;      /* of a shared store: serves those that wait from time to time */
 	struct push *push;     /* NULL: no tube is pushed */
 	int is_shared;         /* other servers have the store, too */

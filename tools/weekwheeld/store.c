@@ -1,4 +1,7 @@
-/* Opens and closes the store, takes its messages about ready tubes, and reports its errors. */
+/*
+ * Opens and closes the store, takes its messages about ready tubes, and reports its errors. The commands call the store
+ * themselves (commands.c), through include/weekwheel/jobs.h.
+ */
 #include <string.h>
 
 #include "tools/weekwheeld/server.h"
@@ -10,36 +13,36 @@
 enum {
 	AGAIN_MS = 250,       /* how often clients that wait are served in case a message was missed */
 	SAY_AGAIN_MS = 10000, /* how often the same error is reported at most */
-	TOLD_MAX = 65536
+	INBOX_MAX = 65536
 };
 
 /* ---- Tubes that become ready */
 
-static void told_note(struct told *told, const char *name)
+static void inbox_add(struct inbox *inbox, const char *name)
 {
-	pthread_mutex_lock(&told->lock);
+	pthread_mutex_lock(&inbox->lock);
 	/* If the names do not fit, all tubes are tried. */
-	if (told->is_all || told->tubes.size > TOLD_MAX || buffer_append(&told->tubes, name, strlen(name) + 1) != 0)
-		told->is_all = 1;
-	if (told->is_open)
-		uv_async_send(&told->async);
-	pthread_mutex_unlock(&told->lock);
+	if (inbox->is_all || inbox->tubes.size > INBOX_MAX || buffer_append(&inbox->tubes, name, strlen(name) + 1) != 0)
+		inbox->is_all = 1;
+	if (inbox->is_open)
+		uv_async_send(&inbox->async);
+	pthread_mutex_unlock(&inbox->lock);
 }
 
-static void told_take(uv_async_t *async)
+static void inbox_take(uv_async_t *async)
 {
 	struct server *server = async->data;
-	struct told *told = &server->told;
+	struct inbox *inbox = &server->inbox;
 	struct buffer tubes;
 	size_t at;
 	int is_all;
 
-	pthread_mutex_lock(&told->lock);
-	tubes = told->tubes;
-	is_all = told->is_all;
-	told->tubes = (struct buffer){0};
-	told->is_all = 0;
-	pthread_mutex_unlock(&told->lock);
+	pthread_mutex_lock(&inbox->lock);
+	tubes = inbox->tubes;
+	is_all = inbox->is_all;
+	inbox->tubes = (struct buffer){0};
+	inbox->is_all = 0;
+	pthread_mutex_unlock(&inbox->lock);
 	for (at = 0; at < tubes.size && !is_all; at += strlen(tubes.data + at) + 1) {
 		struct tube *tube = tube_find(server, tubes.data + at);
 
@@ -59,7 +62,7 @@ static void store_ready(const char *name, void *context)
 
 	push_ready(server, name);
 	if (!pthread_equal(pthread_self(), server->thread)) {
-		told_note(&server->told, name);
+		inbox_add(&server->inbox, name);
 		return;
 	}
 	tube = tube_find(server, name);
@@ -78,9 +81,9 @@ static void store_again(uv_timer_t *timer)
 
 void store_hush(struct server *server)
 {
-	pthread_mutex_lock(&server->told.lock);
-	server->told.is_open = 0;
-	pthread_mutex_unlock(&server->told.lock);
+	pthread_mutex_lock(&server->inbox.lock);
+	server->inbox.is_open = 0;
+	pthread_mutex_unlock(&server->inbox.lock);
 }
 
 /* ---- Errors */
@@ -108,7 +111,7 @@ int store_answers(struct server *server)
 	return error == WW_ENOTFOUND ? WW_OK : error;
 }
 
-/* An error of opening, with its cure. */
+/* What to do about an error of opening. */
 struct cure {
 	int error;
 	const char *text;
@@ -264,12 +267,12 @@ int store_start(struct server *server)
 {
 	server->thread = pthread_self();
 	server->is_shared = server->settings->redis.url != NULL;
-	if (pthread_mutex_init(&server->told.lock, NULL) != 0 ||
-	    uv_async_init(&server->loop, &server->told.async, told_take) != 0 ||
+	if (pthread_mutex_init(&server->inbox.lock, NULL) != 0 ||
+	    uv_async_init(&server->loop, &server->inbox.async, inbox_take) != 0 ||
 	    uv_timer_init(&server->loop, &server->again) != 0)
 		return server_no_loop();
-	server->told.async.data = server->again.data = server;
-	server->told.is_open = 1;
+	server->inbox.async.data = server->again.data = server;
+	server->inbox.is_open = 1;
 	if ((server->is_shared ? open_redis(server) : open_local(server)) != WW_OK)
 		return -1;
 	if (server->is_shared)
@@ -283,7 +286,7 @@ int store_stop(struct server *server)
 	int error = ww_jobs_close(server->jobs);
 
 	server->jobs = NULL;
-	buffer_free(&server->told.tubes);
+	buffer_free(&server->inbox.tubes);
 	return error;
 }
 

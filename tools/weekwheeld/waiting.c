@@ -2,8 +2,6 @@
  * Reserves jobs for clients: at once if that passes nobody over, otherwise at the end of the turn, or when a job becomes
  * ready. A client waits in the queue of each tube that it watches.
  */
-#include <string.h>
-
 #include "tools/weekwheeld/server.h"
 
 /* Its holder does not wait for a job during this time before the end of a lease. */

@@ -2,7 +2,7 @@
 #include <stdlib.h>
 
 #include "tools/common/message.h"
-#include "tools/weekwheeld/settings/part.h"
+#include "tools/weekwheeld/settings/read.h"
 
 /* Options that need another option, or exclude it. */
 enum need { A_FOLDER = 1, NO_REDIS, REDIS, PUSH, INTERVALS };

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "tools/weekwheeld/settings/address.h"
-#include "tools/weekwheeld/settings/part.h"
+#include "tools/weekwheeld/settings/read.h"
 
 void settings_push_default(struct settings_push *push)
 {

@@ -8,7 +8,7 @@
 
 #include "tools/common/message.h"
 #include "tools/weekwheeld/settings/address.h"
-#include "tools/weekwheeld/settings/part.h"
+#include "tools/weekwheeld/settings/read.h"
 #include "weekwheel/version.h"
 
 static const struct option table[] = {

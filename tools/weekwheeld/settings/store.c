@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "tools/common/message.h"
-#include "tools/weekwheeld/settings/part.h"
+#include "tools/weekwheeld/settings/read.h"
 #include "weekwheel/jobs_redis.h"
 
 #define REDIS_URL "redis://HOST:PORT/ or unix:///PATH"

@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 
 #include "tools/common/message.h"
-#include "tools/weekwheeld/settings/part.h"
+#include "tools/weekwheeld/settings/read.h"
 #include "weekwheel/driver.h"
 #include "weekwheel/jobs_redis.h"
 

@@ -1,5 +1,5 @@
-#ifndef TOOLS_WEEKWHEELD_SETTINGS_PART_H
-#define TOOLS_WEEKWHEELD_SETTINGS_PART_H
+#ifndef TOOLS_WEEKWHEELD_SETTINGS_READ_H
+#define TOOLS_WEEKWHEELD_SETTINGS_READ_H
 
 /*
  * What the files of this folder share. settings.c has the table of all options, and each other file reads some of them.
