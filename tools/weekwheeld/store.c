@@ -117,18 +117,19 @@ struct cure {
 	const char *text;
 };
 
-static const char *cure_of(const struct cure *cures, int error)
+static int say_not_opened(const char *where, const struct cure *cures, int error)
 {
 	while (cures->error && cures->error != error)
 		cures++;
-	return cures->text;
+	server_say("cannot open %s: %s", where, cures->error ? cures->text : ww_strerror(error));
+	return error;
 }
 
 /* ---- Opening */
 
 static const struct cure local_cures[] = {
     {WW_EINUSE, "it is in use by another server: end that one, or give another --data"},
-    {WW_EDENIED, "no permission to write: make the folder above it, change its owner, or give another --data"},
+    {WW_EDENIED, "it cannot be written: make the folder above it, change its owner, or give another --data"},
     {WW_ECORRUPT, "it is damaged, or is not a store of jobs: \"weekwheel fsck\" tells what is wrong; "
                   "put back a copy, or give an empty --data"},
     {WW_EVERSION, "it was written by a later version: use that one"},
@@ -140,7 +141,6 @@ static int open_local(struct server *server)
 {
 	const struct settings *settings = server->settings;
 	struct ww_jobs_config config;
-	const char *cure;
 	int error;
 
 	(void)ww_jobs_config_default(&config);
@@ -154,11 +154,9 @@ static int open_local(struct server *server)
 	config.ready = store_ready;
 	config.context = server;
 	error = ww_jobs_open(&server->jobs, &config);
-	cure = cure_of(local_cures, error);
 	if (error != WW_OK)
-		server_say(
-		    "cannot open %s: %s", settings->data ? settings->data : "memory", cure ? cure : ww_strerror(error));
-	return error;
+		return say_not_opened(settings->data ? settings->data : "memory", local_cures, error);
+	return WW_OK;
 }
 
 #ifdef HAVE_REDIS
@@ -178,9 +176,9 @@ static const struct cure redis_cures[] = {
     {WW_ECORRUPT,
         "this is not Redis, or the store in it is damaged: check the port in --store, put back a copy, or give "
         "another --redis-prefix"},
-    {WW_EVERSION, "the store in Redis was made by a later version: use that one, or give another --redis-prefix"},
+    {WW_EVERSION, "it was made by a later version: use that one, or give another --redis-prefix"},
     {WW_EFULL, "Redis has no memory left: raise its maxmemory"},
-    {WW_EIO, "cannot open the store in Redis: check that Redis runs, and that --store has its address"},
+    {WW_EIO, "no answer: check that Redis runs, and that --store has its address"},
     {0, NULL},
 };
 
@@ -203,7 +201,6 @@ static int open_redis(struct server *server)
 {
 	const struct settings *settings = server->settings;
 	struct ww_jobs_redis_config config;
-	const char *cure;
 	int error;
 
 	(void)ww_jobs_redis_config_default(&config);
@@ -218,14 +215,10 @@ static int open_redis(struct server *server)
 	config.report = store_reports;
 	config.context = server;
 	error = ww_jobs_redis_open(&server->jobs, &config);
-	cure = cure_of(redis_cures, error);
-	if (error == WW_OK)
-		warn_of_shards(server);
-	else if (cure)
-		server_say("%s", cure);
-	else
-		server_say("cannot open the store in Redis: %s", ww_strerror(error));
-	return error;
+	if (error != WW_OK)
+		return say_not_opened("the store in Redis", redis_cures, error);
+	warn_of_shards(server);
+	return WW_OK;
 }
 
 int store_numbers(struct server *server, struct buffer *out, number_fn *add)
