@@ -1,6 +1,6 @@
 /*
- * Keeps the leases: which connection has reserved which job. The store makes a job ready again when its lease runs out;
- * the server notices that when it asks. A lease that ends with a write comes back if the write fails.
+ * Keeps the leases: which connection has reserved which job. The store (lib/jobs) makes a job ready again when its lease
+ * runs out. The server notices that when it asks. A lease that ends with a write comes back if the write fails.
  */
 #include <stdlib.h>
 
