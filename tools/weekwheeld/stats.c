@@ -216,6 +216,7 @@ void stats_server(struct connection *connection, const struct command *command)
 	}
 	bad = buffer_format(&block, "---\n") || add_states(&block, &stats.all) || add_commands(server, &block) ||
 	      add_process(server, &block, &stats) || store_numbers(server, &block, add_number) ||
+	      (server->is_shared && add_number(&block, "redis-errors", 1, "", server->store_errors)) ||
 	      push_numbers(server, &block, add_number);
 	answer(connection, &block, bad);
 }

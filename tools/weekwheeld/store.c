@@ -236,8 +236,7 @@ int store_numbers(struct server *server, struct buffer *out, number_fn *add)
 	       add(out, "redis-reconnects", 1, "Connections lost or refused.", stats.reconnects) ||
 	       add(out, "redis-redirections", 1, "MOVED and ASK.", stats.redirections) ||
 	       add(out, "redis-wakes", 1, "Messages heard.", stats.wakes) ||
-	       add(out, "redis-resets", 1, "Times that the store was found gone.", stats.resets) ||
-	       add(out, "redis-errors", 1, "Calls that the store did not answer.", server->store_errors);
+	       add(out, "redis-resets", 1, "Times that the store was found gone.", stats.resets);
 }
 #else
 static int open_redis(struct server *server)
