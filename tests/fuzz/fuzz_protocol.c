@@ -1,4 +1,4 @@
-/* Any bytes as what a client of the job server sends: the commands are the same however the bytes come. */
+/* Fuzzes the parser of weekwheeld: the same commands must come out wherever the bytes are split. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,7 +10,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 enum { BODY_MAX = 64 };
 
-/* Pieces as long as the input's own bytes say. */
+/* The bytes of the input itself say how long the pieces are. */
 static size_t piece(size_t at, size_t size, void *context)
 {
 	const uint8_t *data = context;

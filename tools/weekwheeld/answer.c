@@ -1,4 +1,5 @@
-/* Answers, and what becomes of them when a write fails. */
+/* Adds answers to a connection's buffer, and turns them into errors when the write that they depend on fails. */
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -6,15 +7,15 @@
 
 #include "tools/weekwheeld/server.h"
 
-/* A client whose answer cannot be kept would take the next one for it: it is closed, at the end of the turn. */
+/* Without this answer the client would take the next one for it. It is closed at the end of the turn. */
 static void answer_lost(struct connection *connection)
 {
-	server_note(connection->server, "no memory for an answer; its connection is closed");
+	server_note(connection->server, "no memory for an answer: its connection is closed");
 	connection->is_lost = 1;
 	connection_to_flush(connection);
 }
 
-void answer_bytes(struct connection *connection, const void *data, size_t size)
+static void answer_bytes(struct connection *connection, const void *data, size_t size)
 {
 	if (!connection->is_closed && !connection->is_lost && buffer_append(&connection->out, data, size) != 0)
 		answer_lost(connection);
@@ -38,11 +39,23 @@ void answer_format(struct connection *connection, const char *format, ...)
 		answer_bytes(connection, line, (size_t)length < sizeof line ? (size_t)length : sizeof line - 1);
 }
 
-void answer_block(struct connection *connection, const struct buffer *block)
+void answer_job(struct connection *connection, const char *word, uint64_t id, const void *body, size_t length)
 {
-	answer_format(connection, "OK %zu\r\n", block->size);
-	answer_bytes(connection, block->data, block->size);
+	answer_format(connection, "%s %" PRIu64 " %zu\r\n", word, id, length);
+	answer_bytes(connection, body, length);
 	answer_text(connection, "\r\n");
+}
+
+void answer_block(struct connection *connection, int error, struct buffer *block)
+{
+	if (error < 0) {
+		answer_result(connection, error, NULL);
+	} else {
+		answer_format(connection, "OK %zu\r\n", block->size);
+		answer_bytes(connection, block->data, block->size);
+		answer_text(connection, "\r\n");
+	}
+	buffer_free(block);
 }
 
 static const char *error_text(int error)
@@ -67,12 +80,13 @@ static const char *error_text(int error)
 	}
 }
 
-void answer_error(struct connection *connection, int error)
+void answer_result(struct connection *connection, int error, const char *text)
 {
-	const char *text = error_text(error);
-
-	if (strcmp(text, "INTERNAL_ERROR\r\n") == 0)
-		store_failed(connection->server, error);
+	if (error < 0) {
+		text = error_text(error);
+		if (strcmp(text, "INTERNAL_ERROR\r\n") == 0)
+			store_failed(connection->server, error);
+	}
 	answer_text(connection, text);
 }
 
@@ -103,22 +117,20 @@ void answer_end(struct connection *connection, size_t start, int depends)
 	if (!connection->in_batch) {
 		connection->in_batch = 1;
 		connection->batch_start = start;
-		connection->next_batch = server->batch;
-		server->batch = connection;
+		SLIST_INSERT_HEAD(&server->batch, connection, next_batch);
 	}
 	if (answer_note(connection, connection->out.size, depends) != 0)
 		answer_lost(connection);
 }
 
-/* Say again what does not depend on the write that failed, and an error instead of all that does. */
+/* Keep the answers that do not depend on the write that failed, and replace the others by an error. */
 static int answer_retract(struct connection *connection, const char *text)
 {
 	struct buffer said = {0};
 	size_t from = connection->batch_start;
-	size_t i;
 	int bad = buffer_append(&said, connection->out.data, from);
 
-	for (i = 0; i < connection->answer_count && bad == 0; i++) {
+	for (size_t i = 0; i < connection->answer_count && bad == 0; i++) {
 		const struct answer *answer = &connection->answers[i];
 
 		if (answer->depends)
@@ -140,7 +152,7 @@ void answer_settle(struct connection *connection, int error)
 {
 	int lost = 0;
 
-	/* A failed commit is no fault of what was asked, whatever the code is. */
+	/* The client is not at fault for a failed commit, whatever the error is. */
 	if (error != 0 && !connection->is_closed && !connection->is_lost)
 		lost = answer_retract(
 		    connection, error == WW_EFULL || error == WW_ENOMEM ? "OUT_OF_MEMORY\r\n" : "INTERNAL_ERROR\r\n");

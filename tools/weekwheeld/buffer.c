@@ -1,4 +1,4 @@
-/* Bytes on their way in or out. */
+/* Growing buffers for bytes that were received, and for answers. */
 #include "tools/weekwheeld/buffer.h"
 
 #include <stdarg.h>
@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* An empty buffer keeps so much, so that a connection that is answered again and again does not allocate. */
+/* An empty buffer keeps up to BUFFER_KEPT bytes, so that a busy connection does not allocate for each answer. */
 enum { BUFFER_LEAST = 512, BUFFER_KEPT = 4096 };
 
 int buffer_reserve(struct buffer *buffer, size_t more)
@@ -54,7 +54,7 @@ int buffer_format(struct buffer *buffer, const char *format, ...)
 	if (length < 0)
 		return -1;
 	if ((size_t)length >= room) {
-		/* One more, for the NUL that vsnprintf ends with. */
+		/* vsnprintf adds a NUL. */
 		if (buffer_reserve(buffer, (size_t)length + 1) != 0)
 			return -1;
 		va_start(arguments, format);
@@ -77,7 +77,5 @@ void buffer_drop(struct buffer *buffer, size_t size)
 void buffer_free(struct buffer *buffer)
 {
 	free(buffer->data);
-	buffer->data = NULL;
-	buffer->size = 0;
-	buffer->capacity = 0;
+	*buffer = (struct buffer){0};
 }

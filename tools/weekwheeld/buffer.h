@@ -1,7 +1,7 @@
 #ifndef TOOLS_WEEKWHEELD_BUFFER_H
 #define TOOLS_WEEKWHEELD_BUFFER_H
 
-/* Bytes that grow at their end and are dropped from their beginning. All zeros is an empty one. */
+/* A buffer grows at its end and shrinks from its beginning. All zeros is an empty one. */
 
 #include <stddef.h>
 
@@ -11,17 +11,17 @@ struct buffer {
 	size_t capacity;
 };
 
-/* Make room for `more` bytes after those that are there. Returns 0, or -1 without memory; then nothing has changed. */
+/* Make room for `more` bytes at the end. Returns 0, or -1 without memory: then nothing has changed, here and below. */
 int buffer_reserve(struct buffer *buffer, size_t more);
 
 int buffer_append(struct buffer *buffer, const void *data, size_t size);
 
 int buffer_format(struct buffer *buffer, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* Drop the first `size` bytes; memory that is much more than the rest needs goes back. */
+/* Drop the first `size` bytes. An empty buffer gives much memory back. */
 void buffer_drop(struct buffer *buffer, size_t size);
 
-/* Free what it has, and empty it. */
+/* Free the memory; the buffer is empty then. */
 void buffer_free(struct buffer *buffer);
 
 #endif

@@ -1,10 +1,9 @@
-/* Connections: bytes in, bytes out, and how they end. */
+/* Accepts connections, reads their commands, sends their answers and closes them. */
 #include <stdlib.h>
-#include <string.h>
 
-#include "tools/weekwheeld/server.h"
+#include "tools/weekwheeld/commands.h"
 
-/* While a client waits for a job, so much of what it sends on is kept. */
+/* While a client waits for a job, INPUT_MAX bytes that it sends are kept. */
 enum { INPUT_MAX = 65536, KEEPALIVE_SECONDS = 60 };
 
 static void connection_read(uv_stream_t *stream, ssize_t size, const uv_buf_t *unused);
@@ -14,7 +13,7 @@ static size_t unread(const struct connection *connection)
 	return connection->out.size + connection->sending.size;
 }
 
-/* No command is carried out while it waits for a job, or leaves too many answers unread. */
+/* A connection that waits for a job or leaves too many answers unread carries out no command. */
 static int is_blocked(const struct connection *connection)
 {
 	return connection->is_waiting || connection->is_over || connection->is_lost || connection->is_closed ||
@@ -49,11 +48,10 @@ void connection_to_flush(struct connection *connection)
 	if (connection->in_flush)
 		return;
 	connection->in_flush = 1;
-	connection->next_flush = connection->server->flush;
-	connection->server->flush = connection;
+	SLIST_INSERT_HEAD(&connection->server->flush, connection, next_flush);
 }
 
-/* Let a connection that has nothing more to say close once all is sent. */
+/* Close the connection once all is sent. */
 static void connection_finish(struct connection *connection)
 {
 	if (connection->is_closed)
@@ -63,15 +61,7 @@ static void connection_finish(struct connection *connection)
 	connection_to_flush(connection);
 }
 
-static void run(struct connection *connection, const struct command *command)
-{
-	if (command->verb == VERB_QUIT && command->refusal == REFUSAL_NONE)
-		connection_finish(connection);
-	else
-		command_run(connection, command);
-}
-
-/* Carry out what is in data[0 .. size-1], as far as possible; return how many bytes that were. */
+/* Carry out the commands in data[0 .. size-1], as far as possible. Return how many bytes were used. */
 static size_t connection_take(struct connection *connection, const char *data, size_t size)
 {
 	static struct command command;
@@ -82,14 +72,16 @@ static size_t connection_take(struct connection *connection, const char *data, s
 	while (found && !is_blocked(connection)) {
 		found = protocol_next(&connection->protocol, &command, data + taken, size - taken, &used);
 		taken += used;
-		if (found)
-			run(connection, &command);
+		if (found && command.verb == VERB_QUIT)
+			connection_finish(connection);
+		else if (found)
+			command_run(connection, &command);
 	}
 	connection->is_stalled = found && !connection->is_waiting;
 	return taken;
 }
 
-/* Whether to go on reading, and whether the client has said its last word. */
+/* Go on reading or stop, and finish if the client sends no more. */
 static void connection_settle(struct connection *connection)
 {
 	if (connection->is_closed || connection->is_over)
@@ -107,7 +99,7 @@ static int keep_input(struct connection *connection, const char *data, size_t si
 	struct buffer *in = &connection->in;
 	size_t wants = protocol_wants(&connection->protocol);
 
-	/* The room for a body that has begun to come is taken at once, unless that is much: then as it comes. */
+	/* A body gets its memory when it begins. A very long one gets it as the bytes come. */
 	if (wants > in->size && wants <= INPUT_MAX * 16 && buffer_reserve(in, wants - in->size) != 0)
 		return -1;
 	return buffer_append(in, data, size);
@@ -117,13 +109,13 @@ static void connection_input(struct connection *connection, const char *data, si
 {
 	size_t taken = 0;
 
-	/* What fits into one read is dealt with where it is, and an idle connection has no buffer. */
+	/* Commands that fit into one read are parsed in place: an idle connection has no buffer. */
 	if (connection->in.size == 0) {
 		taken = connection_take(connection, data, size);
 		if (!connection->is_closed && keep_input(connection, data + taken, size - taken) != 0)
 			connection_close(connection);
 	} else if (keep_input(connection, data, size) != 0) {
-		server_note(connection->server, "no memory for a body; its connection is closed");
+		server_note(connection->server, "no memory for a body: its connection is closed");
 		connection_close(connection);
 	} else {
 		connection_process(connection);
@@ -132,7 +124,7 @@ static void connection_input(struct connection *connection, const char *data, si
 
 void connection_process(struct connection *connection)
 {
-	/* An empty buffer has no data, to which nothing may be added. */
+	/* The data of an empty buffer may be NULL, on which pointer arithmetic is undefined. */
 	const char *data = connection->in.size > 0 ? connection->in.data : "";
 	size_t taken = connection_take(connection, data, connection->in.size);
 
@@ -172,9 +164,7 @@ void connection_resume(struct connection *connection)
 	if (connection->in_resume || connection->is_closed)
 		return;
 	connection->in_resume = 1;
-	connection->next_resume = NULL;
-	*server->resume_end = connection;
-	server->resume_end = &connection->next_resume;
+	STAILQ_INSERT_TAIL(&server->resume, connection, next_resume);
 	turn_again(server);
 }
 
@@ -189,20 +179,18 @@ static void connection_free(struct connection *connection)
 
 void connection_resume_all(struct server *server)
 {
-	struct connection *connection = server->resume;
+	STAILQ_HEAD(, connection) now = STAILQ_HEAD_INITIALIZER(now);
+	struct connection *connection;
 
-	/* Those that are resumed again meanwhile have their next turn. */
-	server->resume = NULL;
-	server->resume_end = &server->resume;
-	while (connection) {
-		struct connection *next = connection->next_resume;
-
+	/* Connections that are resumed again meanwhile wait for the next turn. */
+	STAILQ_CONCAT(&now, &server->resume);
+	while ((connection = STAILQ_FIRST(&now)) != NULL) {
+		STAILQ_REMOVE_HEAD(&now, next_resume);
 		connection->in_resume = 0;
 		if (!connection->is_closed)
 			connection_process(connection);
 		else if (connection->io.handle.data == NULL)
 			connection_free(connection);
-		connection = next;
 	}
 }
 
@@ -220,7 +208,7 @@ static void connection_sent(uv_write_t *write, int status)
 	connection_to_flush(connection);
 }
 
-/* What the system does not take at once is sent when it does. */
+/* Let libuv send the answers that the system did not take at once. */
 static void send_rest(struct connection *connection)
 {
 	uv_buf_t bytes;
@@ -297,30 +285,18 @@ void connection_close(struct connection *connection)
 	connection->is_closed = 1;
 	lease_release_all(connection);
 	leave_tubes(connection);
-	if (connection->before)
-		connection->before->after = connection->after;
-	else
-		server->connections = connection->after;
-	if (connection->after)
-		connection->after->before = connection->before;
+	LIST_REMOVE(connection, next);
 	server->connections_now--;
 	server->producers -= connection->is_producer;
 	server->workers -= connection->is_worker;
-	server_note(server, "a client has gone, %u are left", server->connections_now);
+	server_note(server, "a client has left, %u remain", server->connections_now);
 	uv_close(&connection->io.handle, connection_gone);
 }
 
-/* One that is closed again at once: too many are open, or memory is short. */
+/* A connection that is closed at once, because too many are open. */
 static void connection_refused(uv_handle_t *handle)
 {
 	free(handle->data);
-}
-
-/* Answers go out at once, and a client whose machine has gone does not hold its jobs for ever. */
-static void tcp_settle(uv_tcp_t *tcp)
-{
-	(void)uv_tcp_nodelay(tcp, 1);
-	(void)uv_tcp_keepalive(tcp, 1, KEEPALIVE_SECONDS);
 }
 
 static int connection_open(struct connection *connection)
@@ -330,17 +306,17 @@ static int connection_open(struct connection *connection)
 	connection->used = server->default_tube;
 	connection->used->users++;
 	protocol_init(&connection->protocol, (size_t)server->settings->max_job_size);
-	connection->after = server->connections;
-	if (connection->after)
-		connection->after->before = connection;
-	server->connections = connection;
+	LIST_INSERT_HEAD(&server->connections, connection, next);
 	server->connections_now++;
 	server->connections_total++;
 	if (tube_watch(connection, server->default_tube) != 0)
 		return -1;
-	if (connection->io.handle.type == UV_TCP)
-		tcp_settle(&connection->io.tcp);
-	server_note(server, "a client has come, %u are there", server->connections_now);
+	/* Answers leave at once. A client whose machine died does not hold its jobs for ever. */
+	if (connection->io.handle.type == UV_TCP) {
+		(void)uv_tcp_nodelay(&connection->io.tcp, 1);
+		(void)uv_tcp_keepalive(&connection->io.tcp, 1, KEEPALIVE_SECONDS);
+	}
+	server_note(server, "a client has connected, %u in all", server->connections_now);
 	reading_start(connection);
 	return connection->is_reading ? 0 : -1;
 }
@@ -350,7 +326,7 @@ void connection_accept(struct server *server, uv_stream_t *listener)
 	struct connection *connection = calloc(1, sizeof *connection);
 	int bad;
 
-	/* Without memory it stays in the listener's queue. */
+	/* Without memory the client stays in the listener's queue. */
 	if (!connection)
 		return;
 	connection->server = server;
@@ -364,7 +340,7 @@ void connection_accept(struct server *server, uv_stream_t *listener)
 	}
 	connection->io.handle.data = connection;
 	if (uv_accept(listener, &connection->io.stream) != 0 || server->connections_now >= server->connections_max) {
-		server_note(server, "a client is turned away: %u are there", server->connections_now);
+		server_note(server, "a client is turned away: %u are connected", server->connections_now);
 		uv_close(&connection->io.handle, connection_refused);
 	} else if (connection_open(connection) != 0) {
 		connection_close(connection);

@@ -1,5 +1,5 @@
-/* HTTP: numbers for Prometheus, whether the server lives, and read-only JSON. It runs in the server's own loop. */
-#include "tools/weekwheeld/server.h"
+/* Serves HTTP in the server's own loop: numbers for Prometheus, the server's health, and lists of jobs as JSON. */
+#include "tools/weekwheeld/commands.h"
 
 #ifdef HAVE_MICROHTTPD
 #include <errno.h>
@@ -9,17 +9,15 @@
 #include <sys/socket.h>
 
 #include "tools/common/percent.h"
-#include "tools/weekwheeld/metrics.h"
-#include "tools/weekwheeld/protocol/line.h"
 #include "tools/weekwheeld/settings/address.h"
 
-enum { CLIENTS_MAX = 64, CLIENT_SECONDS = 10, FAILED = -1 };
+enum { CLIENTS_MAX = 64, CLIENT_SECONDS = 10 };
 
 struct http {
 	struct MHD_Daemon *daemon;
 	uv_poll_t poll;
 	uv_timer_t timer;
-	int closed; /* of its two handles */
+	int closed; /* how many of the two handles */
 };
 
 static enum MHD_Result reply(struct MHD_Connection *client, unsigned status, const char *type, struct buffer *body)
@@ -46,21 +44,21 @@ static enum MHD_Result reply_text(struct MHD_Connection *client, unsigned status
 	return reply(client, status, "text/plain; charset=utf-8", &body);
 }
 
-/* ---- /list and /forecast take the options of the verbs, as a line that the protocol's parser reads */
+/* ---- /list and /forecast: their arguments become the line of a verb, which the protocol's parser reads */
 
 struct query {
 	struct buffer line;
 	int bad;
 };
 
-/* A prefix goes into the line as it has come into the address: percent-encoded. */
+/* The line has a prefix as the URL had it: percent-encoded. */
 static int add_encoded(struct buffer *line, const char *value)
 {
 	size_t length = strlen(value);
 	char encoded[3 * WW_JOB_KEY_MAX + 1];
 
 	if (length > WW_JOB_KEY_MAX)
-		return FAILED;
+		return -1;
 	return buffer_append(line, encoded, percent_encode(value, length, encoded, sizeof encoded));
 }
 
@@ -69,28 +67,14 @@ static enum MHD_Result add_argument(void *context, enum MHD_ValueKind kind, cons
 	struct query *query = context;
 
 	(void)kind;
-	if (!value || strpbrk(value, " \r\n")) {
-		/* Only a prefix can have these, and is encoded. */
-		query->bad |= !value || strcmp(name, "prefix") != 0;
-	}
-	query->bad |= buffer_format(&query->line, " %s=", name);
-	if (!query->bad && strcmp(name, "prefix") == 0)
-		query->bad |= add_encoded(&query->line, value);
-	else if (!query->bad)
-		query->bad |= buffer_append(&query->line, value, strlen(value));
+	query->bad |= !value || buffer_format(&query->line, " %s=", name);
+	if (query->bad)
+		return MHD_NO;
+	if (strcmp(name, "prefix") == 0)
+		query->bad = add_encoded(&query->line, value);
+	else
+		query->bad = strpbrk(value, " \r\n") || buffer_append(&query->line, value, strlen(value));
 	return query->bad ? MHD_NO : MHD_YES;
-}
-
-/* Return 0 and the command that the line is, or -1. */
-static int query_read(struct query *query, struct command *command)
-{
-	struct span line = {query->line.data, query->line.data + query->line.size};
-	uint64_t body;
-	int bad = query->bad || query->line.size > PROTOCOL_OWN_LINE_MAX - 2 ||
-	          protocol_line_read(command, line, &body) != LINE_COMMAND || command->refusal != REFUSAL_NONE;
-
-	buffer_free(&query->line);
-	return bad ? FAILED : 0;
 }
 
 static enum MHD_Result reply_made(struct MHD_Connection *client, int error, const char *type, struct buffer *made)
@@ -101,49 +85,55 @@ static enum MHD_Result reply_made(struct MHD_Connection *client, int error, cons
 	return reply_text(client, MHD_HTTP_INTERNAL_SERVER_ERROR, ww_strerror(error));
 }
 
-static enum MHD_Result serve_list(struct server *server, struct MHD_Connection *client)
+/* Reply with what `make` makes of the query, or with the usage if it is no command. The query is freed. */
+static enum MHD_Result reply_query(struct server *server, struct MHD_Connection *client, struct query *query,
+    int (*make)(struct server *server, const struct command *command, struct buffer *out), const char *type,
+    const char *usage)
 {
 	static struct command command;
-	struct query query = {{0}, 0};
+	struct span line = {query->line.data, query->line.data + query->line.size};
 	struct buffer made = {0};
+	int bad = query->bad || query->line.size > PROTOCOL_OWN_LINE_MAX - 2 ||
+	          protocol_line_read(&command, line) != LINE_COMMAND || command.refusal != REFUSAL_NONE;
 	int error;
+
+	buffer_free(&query->line);
+	if (bad)
+		return reply_text(client, MHD_HTTP_BAD_REQUEST, usage);
+	error = make(server, &command, &made);
+	if (error == WW_OK && made.size > 0)
+		(void)buffer_append(&made, "\n", 1);
+	return reply_made(client, error, type, &made);
+}
+
+static enum MHD_Result serve_list(struct server *server, struct MHD_Connection *client)
+{
+	struct query query = {{0}, 0};
 
 	query.bad = buffer_format(&query.line, "list-delayed");
 	(void)MHD_get_connection_values(client, MHD_GET_ARGUMENT_KIND, add_argument, &query);
-	if (query_read(&query, &command) != 0)
-		return reply_text(client, MHD_HTTP_BAD_REQUEST, "the options are those of the verb list-delayed\n");
-	error = list_jobs(server, &command, &made);
-	if (error == WW_OK && made.size > 0)
-		(void)buffer_append(&made, "\n", 1);
-	return reply_made(client, error, "application/x-ndjson", &made);
+	return reply_query(server, client, &query, list_jobs, "application/x-ndjson",
+	    "the arguments are those of the verb list-delayed\n");
 }
 
 static enum MHD_Result serve_forecast(struct server *server, struct MHD_Connection *client)
 {
-	static struct command command;
 	const char *span = MHD_lookup_connection_value(client, MHD_GET_ARGUMENT_KIND, "span");
 	const char *count = MHD_lookup_connection_value(client, MHD_GET_ARGUMENT_KIND, "count");
 	const char *tube = MHD_lookup_connection_value(client, MHD_GET_ARGUMENT_KIND, "tube");
 	struct query query = {{0}, 0};
-	struct buffer made = {0};
-	int error;
 
 	query.bad = buffer_format(&query.line, "forecast %s %s%s%s", span ? span : "3600", count ? count : "24",
 	    tube ? " tube=" : "", tube ? tube : "");
-	if (query_read(&query, &command) != 0)
-		return reply_text(client, MHD_HTTP_BAD_REQUEST, "span=SECONDS, count=1 to 10080, tube=NAME\n");
-	error = list_forecast(server, &command, &made);
-	if (error == WW_OK)
-		(void)buffer_append(&made, "\n", 1);
-	return reply_made(client, error, "application/json", &made);
+	return reply_query(
+	    server, client, &query, list_forecast, "application/json", "span=SECONDS, count=1 to 10080, tube=NAME\n");
 }
 
 static enum MHD_Result serve_metrics(struct server *server, struct MHD_Connection *client)
 {
 	struct buffer made = {0};
-	int error = metrics_write(server, &made);
 
-	return reply_made(client, error, "text/plain; version=0.0.4; charset=utf-8", &made);
+	return reply_made(client, metrics_write(server, &made), "text/plain; version=0.0.4; charset=utf-8", &made);
 }
 
 static enum MHD_Result serve_health(struct server *server, struct MHD_Connection *client)
@@ -164,8 +154,8 @@ static enum MHD_Result serve(void *context, struct MHD_Connection *client, const
 	(void)data;
 	(void)state;
 	if (*size > 0 || (strcmp(method, MHD_HTTP_METHOD_GET) != 0 && strcmp(method, MHD_HTTP_METHOD_HEAD) != 0))
-		return reply_text(client, MHD_HTTP_METHOD_NOT_ALLOWED, "GET alone: nothing is changed from here\n");
-	/* What is shown is certain: what this turn has written so far is committed first. */
+		return reply_text(client, MHD_HTTP_METHOD_NOT_ALLOWED, "only GET: this interface is read-only\n");
+	/* Show only what is certain: commit this turn's changes first. */
 	turn_commit(server);
 	if (strcmp(path, "/metrics") == 0)
 		return serve_metrics(server, client);
@@ -194,7 +184,7 @@ static void http_readable(uv_poll_t *poll, int status, int events)
 	http_run(poll->data);
 }
 
-/* Let it work, and wake it when it wants to look after clients that are slow. */
+/* Let it work, and wake it when it has to drop slow clients. */
 static void http_run(struct http *http)
 {
 	MHD_UNSIGNED_LONG_LONG wait;
@@ -211,15 +201,10 @@ static void http_said(struct MHD_Daemon *daemon)
 	const union MHD_DaemonInfo *info = MHD_get_daemon_info(daemon, MHD_DAEMON_INFO_LISTEN_FD);
 	struct sockaddr_storage address;
 	socklen_t size = sizeof address;
-	char text[ADDRESS_TEXT];
 
-	if (!info || getsockname(info->listen_fd, (struct sockaddr *)&address, &size) != 0)
-		return;
-	address_text((struct sockaddr *)&address, text);
-	if (!address_is_loopback((struct sockaddr *)&address))
-		server_say(
-		    "warning: http://%s can be reached from elsewhere, and shows keys and bodies to everybody", text);
-	server_say("serving http://%s/metrics", text);
+	if (info && getsockname(info->listen_fd, (struct sockaddr *)&address, &size) == 0)
+		address_announce((struct sockaddr *)&address, "serving http://", "/metrics",
+		    "HTTP shows keys and bodies to everybody");
 }
 
 static struct MHD_Daemon *daemon_start(struct server *server)

@@ -1,4 +1,7 @@
-/* Who has reserved which job. What ends with a write that fails has not ended. */
+/*
+ * Keeps the leases: which connection has reserved which job. The store (lib/jobs) makes a job ready again when its lease
+ * runs out. The server notices that when it asks. A lease that ends with a write comes back if the write fails.
+ */
 #include <stdlib.h>
 
 #include "tools/weekwheeld/server.h"
@@ -10,17 +13,13 @@ static void lease_link(struct lease *lease)
 {
 	struct connection *connection = lease->connection;
 
-	lease->before = NULL;
-	lease->after = connection->leases;
-	if (lease->after)
-		lease->after->before = lease;
-	connection->leases = lease;
-	/* Where it is known, it is kept known: looking for it means to look at all of them. */
-	if (!lease->after || (connection->soonest && lease->ends < connection->soonest))
+	/* While the soonest end is known, keep it known: to find it takes a look at all leases. */
+	if (LIST_EMPTY(&connection->leases) || (connection->soonest && lease->ends < connection->soonest))
 		connection->soonest = lease->ends;
+	LIST_INSERT_HEAD(&connection->leases, lease, next);
 }
 
-void lease_changed(const struct lease *lease)
+static void lease_changes(const struct lease *lease)
 {
 	struct connection *connection = lease->connection;
 
@@ -28,24 +27,33 @@ void lease_changed(const struct lease *lease)
 		connection->soonest = 0;
 }
 
-static void lease_unlink(struct lease *lease)
+void lease_touched(struct lease *lease, uint64_t ends)
 {
-	struct connection *connection = lease->connection;
-
-	if (lease->before)
-		lease->before->after = lease->after;
-	else
-		connection->leases = lease->after;
-	if (lease->after)
-		lease->after->before = lease->before;
-	lease_changed(lease);
+	lease_changes(lease);
+	lease->ends = ends;
 }
 
-void lease_forget(struct server *server, struct lease *lease)
+static void lease_remove(struct server *server, struct lease *lease)
 {
-	lease_unlink(lease);
+	LIST_REMOVE(lease, next);
+	lease_changes(lease);
 	HASH_DEL(server->leases, lease);
+}
+
+static void lease_forget(struct server *server, struct lease *lease)
+{
+	lease_remove(server, lease);
 	free(lease);
+}
+
+void lease_ended(struct server *server, struct lease *lease, int result)
+{
+	if (result == WW_ESTALE)
+		lease_forget(server, lease);
+	if (result < 0)
+		return;
+	lease_remove(server, lease);
+	LIST_INSERT_HEAD(&server->ended, lease, next);
 }
 
 struct lease *lease_add(struct connection *connection, const struct ww_lease *reserved)
@@ -53,7 +61,7 @@ struct lease *lease_add(struct connection *connection, const struct ww_lease *re
 	struct server *server = connection->server;
 	struct lease *lease;
 
-	/* One that was here has ended, since the store gave the job away again. */
+	/* The store gives the job away again: an older lease of it has ended. */
 	HASH_FIND(hh, server->leases, &reserved->id, sizeof reserved->id, lease);
 	if (lease)
 		lease_forget(server, lease);
@@ -82,15 +90,7 @@ struct lease *lease_of(const struct connection *connection, uint64_t id)
 	return lease && lease->connection == connection ? lease : NULL;
 }
 
-void lease_end(struct server *server, struct lease *lease)
-{
-	lease_unlink(lease);
-	HASH_DEL(server->leases, lease);
-	lease->after = server->ended;
-	server->ended = lease;
-}
-
-/* The write failed: the job is reserved as it was, unless its connection is gone; then its time runs out. */
+/* The write failed: the job is reserved as before. If the connection is gone, the lease runs out in the store. */
 static void lease_restore(struct server *server, struct lease *lease)
 {
 	struct lease *newer;
@@ -111,8 +111,8 @@ void lease_settle(struct server *server, int committed)
 {
 	struct lease *lease;
 
-	while ((lease = server->ended) != NULL) {
-		server->ended = lease->after;
+	while ((lease = LIST_FIRST(&server->ended)) != NULL) {
+		LIST_REMOVE(lease, next);
 		if (committed)
 			free(lease);
 		else
@@ -122,11 +122,12 @@ void lease_settle(struct server *server, int committed)
 
 static void lease_release(struct server *server, struct lease *lease)
 {
-	/* When it is closed, a store of this process ends all leases itself; a shared one keeps them. */
+	/* A store in this process ends all leases when it is closed. A shared one keeps them. */
 	if ((server->is_stopping && !server->is_shared) || turn_begin(server) != WW_OK ||
 	    ww_jobs_release(server->jobs, lease->id, lease->token, lease->priority, WW_JOB_BACKOFF,
 	        "the connection was closed") < 0)
-		server_note(server, "job %llu is not given back before its time is up", (unsigned long long)lease->id);
+		server_note(
+		    server, "job %llu comes back only when its time to run is over", (unsigned long long)lease->id);
 }
 
 void lease_release_all(struct connection *connection)
@@ -134,17 +135,20 @@ void lease_release_all(struct connection *connection)
 	struct server *server = connection->server;
 	struct lease *lease;
 
-	while ((lease = connection->leases) != NULL) {
+	while ((lease = LIST_FIRST(&connection->leases)) != NULL) {
 		lease_release(server, lease);
 		lease_forget(server, lease);
 	}
-	/* Those that ended in this turn are not this connection's any more, however the write goes. */
-	for (lease = server->ended; lease; lease = lease->after)
+	/* If the write fails, the leases that ended in this turn do not come back to this connection. */
+	for (lease = LIST_FIRST(&server->ended); lease; lease = LIST_NEXT(lease, next))
 		if (lease->connection == connection)
 			lease->connection = NULL;
 }
 
-/* Whether the store still holds the lease: its time may be up, or its job replaced. One that does not answer may. */
+/*
+ * Return 1 if the store still holds the lease, or may: it does not answer. The lease may have run out, or its job may
+ * have been replaced.
+ */
 static int lease_is_held(struct server *server, const struct lease *lease, uint64_t now)
 {
 	struct ww_job_ref job = {.id = lease->id};
@@ -159,10 +163,9 @@ static int lease_is_held(struct server *server, const struct lease *lease, uint6
 
 static struct lease *lease_first(const struct connection *connection)
 {
-	struct lease *first = connection->leases;
-	struct lease *lease;
+	struct lease *first = LIST_FIRST(&connection->leases);
 
-	for (lease = first; lease; lease = lease->after)
+	for (struct lease *lease = first; lease; lease = LIST_NEXT(lease, next))
 		if (lease->ends < first->ends)
 			first = lease;
 	return first;
@@ -172,7 +175,7 @@ uint64_t lease_soonest(struct connection *connection, uint64_t now)
 {
 	struct lease *lease;
 
-	/* Only one that is about to end is worth asking the store for. */
+	/* The store is asked only about a lease that is about to end. */
 	if (connection->soonest > now + WW_SECOND)
 		return connection->soonest;
 	while ((lease = lease_first(connection)) != NULL) {

@@ -1,4 +1,6 @@
-/* Lists of jobs and forecasts, in JSON. */
+/* Writes lists of jobs and forecasts as JSON, for the protocol and for HTTP. */
+#include "tools/weekwheeld/commands.h"
+
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,11 +9,8 @@
 #include "tools/common/duration.h"
 #include "tools/common/json.h"
 #include "tools/common/percent.h"
-#include "tools/weekwheeld/server.h"
 
-static const char *const states[] = {"invalid", "delayed", "ready", "reserved", "buried"};
-
-struct list_answer {
+struct list {
 	struct buffer *out;
 	int with_body;
 	int bad;
@@ -56,14 +55,14 @@ static int add_body(struct buffer *out, const struct ww_job_info *info)
 
 static int list_job(const struct ww_job_info *info, void *context)
 {
-	struct list_answer *list = context;
+	struct list *list = context;
 	struct buffer *out = list->out;
 	int bad = 0;
 
 	if (out->size > 0)
 		bad |= buffer_append(out, "\n", 1);
 	bad |= buffer_format(out, "{\"id\":%" PRIu64 ",\"version\":%" PRIu64 ",\"state\":\"%s\",\"tube\":", info->id,
-	    info->version, states[info->state]);
+	    info->version, protocol_states[info->state]);
 	bad |= add_string(out, info->tube);
 	bad |= add_key(out, info);
 	bad |= buffer_format(out, ",\"priority\":%u", info->priority);
@@ -85,8 +84,8 @@ static int list_job(const struct ww_job_info *info, void *context)
 	return bad ? 1 : 0;
 }
 
-/* One job alone. */
-static int list_one(struct server *server, uint64_t id, struct list_answer *list)
+/* List a job by its id, if there is one. */
+static int list_one(struct server *server, uint64_t id, struct list *list)
 {
 	struct ww_job_ref job = {.id = id};
 	struct ww_job_info info;
@@ -114,14 +113,13 @@ int list_jobs(struct server *server, const struct command *command, struct buffe
 	    .states = own->states,
 	    .after = own->after,
 	};
-	struct list_answer list = {out, own->with_body, 0};
+	struct list list = {out, own->with_body, 0};
 	uint64_t next = 0;
 	int error;
 
 	if (command->id)
 		return list_one(server, command->id, &list);
 	error = ww_jobs_list(server->jobs, &filter, (size_t)command->bound, list_job, &list, &next);
-
 	if (list.bad)
 		return WW_ENOMEM;
 	if (error < 0)
@@ -136,7 +134,6 @@ int list_forecast(struct server *server, const struct command *command, struct b
 	size_t count = (size_t)command->bound;
 	uint64_t *counts = calloc(count, sizeof *counts);
 	int error = WW_ENOMEM;
-	size_t i;
 	int bad;
 
 	if (counts)
@@ -147,7 +144,7 @@ int list_forecast(struct server *server, const struct command *command, struct b
 		return error;
 	}
 	bad = add_seconds(out, "{\"span\":", command->own.span, ",\"counts\":[");
-	for (i = 0; i < count; i++)
+	for (size_t i = 0; i < count; i++)
 		bad |= buffer_format(out, "%s%" PRIu64, i ? "," : "", counts[i]);
 	bad |= buffer_format(out, "]}");
 	free(counts);

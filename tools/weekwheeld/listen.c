@@ -1,8 +1,5 @@
-/* Where clients come in: TCP, a Unix socket, and the sockets that systemd hands over. */
-#include <errno.h>
-#include <netdb.h>
+/* Listens for clients on TCP, on a Unix socket, and on the sockets that systemd hands over. */
 #include <netinet/in.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -16,13 +13,8 @@
 enum { BACKLOG = 1024, SYSTEMD_FIRST = 3 };
 
 struct listener {
-	union {
-		uv_handle_t handle;
-		uv_stream_t stream;
-		uv_tcp_t tcp;
-		uv_pipe_t pipe;
-	} io;
-	struct listener *next;
+	union stream io;
+	SLIST_ENTRY(listener) next;
 };
 
 static void listen_came(uv_stream_t *stream, int status)
@@ -49,21 +41,21 @@ static struct listener *listener_make(struct server *server, int is_unix)
 		free(listener);
 		return NULL;
 	}
-	listener->next = server->listeners;
-	server->listeners = listener;
+	SLIST_INSERT_HEAD(&server->listeners, listener, next);
 	return listener;
 }
 
-/* What went wrong, and what to do about it. */
+/* Say what went wrong and what to do; returns -1. */
 static int listen_failed(const char *where, int error)
 {
 	if (error == UV_EADDRINUSE)
 		server_say(
-		    "%s is in use: end what listens there, or give another --listen (port 0 takes a free one)", where);
+		    "%s is in use: end the server there, or give another --listen (port 0 takes a free one)", where);
 	else if (error == UV_EACCES)
-		server_say("no permission to listen on %s: ports below 1024 are for root; give another one", where);
+		server_say("no permission to listen on %s: ports below 1024 are for root; give another port", where);
 	else if (error == UV_EADDRNOTAVAIL)
-		server_say("%s is no address of this machine: give one that is, or 0.0.0.0 for all", where);
+		server_say(
+		    "%s is not an address of this machine: give one of its addresses, or 0.0.0.0 for all", where);
 	else
 		server_say("cannot listen on %s: %s", where, uv_strerror(error));
 	return -1;
@@ -73,14 +65,10 @@ static void listen_said(const struct listener *listener)
 {
 	struct sockaddr_storage address;
 	int size = sizeof address;
-	char text[ADDRESS_TEXT];
 
-	if (uv_tcp_getsockname(&listener->io.tcp, (struct sockaddr *)&address, &size) != 0)
-		return;
-	address_text((struct sockaddr *)&address, text);
-	if (!address_is_loopback((struct sockaddr *)&address))
-		server_say("warning: %s can be reached from elsewhere, and the protocol has no authentication", text);
-	server_say("listening on %s", text);
+	if (uv_tcp_getsockname(&listener->io.tcp, (struct sockaddr *)&address, &size) == 0)
+		address_announce(
+		    (struct sockaddr *)&address, "listening on ", "", "the protocol has no authentication");
 }
 
 static int listen_tcp(struct server *server, const char *where)
@@ -103,7 +91,7 @@ static int listen_tcp(struct server *server, const char *where)
 	return 0;
 }
 
-/* A socket that nobody listens on any more was left by a server that was killed. */
+/* Remove a socket that a killed server has left. Nobody listens on it. */
 static int unix_remove_stale(const char *path)
 {
 	struct sockaddr_un address = {.sun_family = AF_UNIX};
@@ -114,7 +102,7 @@ static int unix_remove_stale(const char *path)
 	if (lstat(path, &status) != 0)
 		return 0;
 	if (!S_ISSOCK(status.st_mode)) {
-		server_say("%s is there already and is no socket: remove it, or give another --unix", path);
+		server_say("%s exists and is not a socket: remove it, or give another --unix", path);
 		return -1;
 	}
 	memcpy(address.sun_path, path, strlen(path));
@@ -123,7 +111,7 @@ static int unix_remove_stale(const char *path)
 	if (fd >= 0)
 		close(fd);
 	if (used) {
-		server_say("%s is in use: end the server that listens there, or give another --unix", path);
+		server_say("%s is in use: end the server there, or give another --unix", path);
 		return -1;
 	}
 	(void)unlink(path);
@@ -141,7 +129,7 @@ static int listen_unix(struct server *server, const char *path)
 	listener = listener_make(server, 1);
 	if (!listener)
 		return -1;
-	/* Nobody else may connect, not even before its mode could be changed. */
+	/* With the mode changed only afterwards, others could connect in between. */
 	mask = umask(0177);
 	error = uv_pipe_bind(&listener->io.pipe, path);
 	umask(mask);
@@ -149,7 +137,7 @@ static int listen_unix(struct server *server, const char *path)
 		error = uv_listen(&listener->io.stream, BACKLOG, listen_came);
 	if (error) {
 		server_say(
-		    "cannot make the socket %s: its folder has to be there and writable, and nothing else by that name: %s",
+		    "cannot make the socket %s: %s; its folder must exist and be writable, and the name must be free",
 		    path, uv_strerror(error));
 		return -1;
 	}
@@ -177,7 +165,7 @@ static int listen_systemd(struct server *server, int fd)
 	int error;
 
 	if (getsockname(fd, (struct sockaddr *)&address, &size) != 0) {
-		server_say("descriptor %d of systemd is no socket", fd);
+		server_say("systemd's descriptor %d is not a socket", fd);
 		return -1;
 	}
 	is_unix = address.ss_family == AF_UNIX;
@@ -200,18 +188,16 @@ int listen_start(struct server *server)
 {
 	const struct settings *settings = server->settings;
 	int sockets = systemd_count();
-	size_t i;
-	int fd;
 
-	for (fd = SYSTEMD_FIRST; fd < SYSTEMD_FIRST + sockets; fd++)
+	for (int fd = SYSTEMD_FIRST; fd < SYSTEMD_FIRST + sockets; fd++)
 		if (listen_systemd(server, fd) != 0)
 			return -1;
-	for (i = 0; i < settings->listen_count; i++)
+	for (size_t i = 0; i < settings->listen_count; i++)
 		if (listen_tcp(server, settings->listen[i]) != 0)
 			return -1;
 	if (settings->unix_path && listen_unix(server, settings->unix_path) != 0)
 		return -1;
-	if (!server->listeners)
+	if (SLIST_EMPTY(&server->listeners))
 		return listen_tcp(server, "127.0.0.1:11300");
 	return 0;
 }
@@ -225,8 +211,8 @@ void listen_stop(struct server *server)
 {
 	struct listener *listener;
 
-	while ((listener = server->listeners) != NULL) {
-		server->listeners = listener->next;
+	while ((listener = SLIST_FIRST(&server->listeners)) != NULL) {
+		SLIST_REMOVE_HEAD(&server->listeners, next);
 		uv_close(&listener->io.handle, listener_closed);
 	}
 }

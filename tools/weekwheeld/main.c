@@ -1,16 +1,14 @@
-/* The program weekwheeld: make the drivers, the store and the loop, and take them down again. */
-#include <errno.h>
+/* The program weekwheeld: makes the drivers, the store and the loop, runs the loop, and takes them down again. */
+#include <inttypes.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
 
 #include "tools/common/message.h"
 #include "tools/weekwheeld/server.h"
 
-/* Descriptors that are not clients': the store's, the loop's, the listeners'. */
+/* Descriptors for the store, the loop and the listeners, which clients cannot have. */
 enum { DESCRIPTORS_KEPT = 64, PATIENCE_MS = 2000 };
 
 void server_say(const char *format, ...)
@@ -21,76 +19,51 @@ void server_say(const char *format, ...)
 	va_start(arguments, format);
 	vsnprintf(text, sizeof text, format, arguments);
 	va_end(arguments);
-	/* Threads of the store and of the pusher speak, too. */
+	/* Threads of the store and of the pusher write, too. */
 	flockfile(stderr);
 	message_line("weekwheeld: %s", text);
 	funlockfile(stderr);
 }
 
-void server_note(const struct server *server, const char *format, ...)
+int server_no_loop(void)
 {
-	char text[1024];
-	va_list arguments;
-
-	if (!server->settings->is_verbose)
-		return;
-	va_start(arguments, format);
-	vsnprintf(text, sizeof text, format, arguments);
-	va_end(arguments);
-	message_line("weekwheeld: %s", text);
+	server_say("no event loop: the limit of open files (\"ulimit -n\") may be reached");
+	return -1;
 }
 
 /* ---- Time */
 
-static struct ww_driver *driver_make(struct ww_clock *clock)
+static int driver_make(struct ww_driver **driver, struct ww_clock *clock)
 {
 	struct ww_driver_config config;
-	struct ww_driver *driver = NULL;
-	int error;
 
 	(void)ww_driver_config_default(&config);
 	config.clock = clock;
 	config.flags = WW_DRIVER_THREADLESS;
-	error = ww_driver_create(&driver, &config);
-	if (error != WW_OK)
-		server_say("no driver: %s", ww_strerror(error));
-	return driver;
-}
-
-static int clock_make(struct ww_clock **clock, uint64_t start)
-{
-	int error = ww_clock_virtual_create(clock, start, NULL);
-
-	if (error != WW_OK)
-		server_say("no virtual clock: %s", ww_strerror(error));
-	return error;
+	return ww_driver_create(driver, &config);
 }
 
 /*
- * Virtual clocks begin at a whole second, so that what is due is due on a driver's tick: wall time now, and elapsed
- * time anywhere, since that of the store goes on from where it was.
+ * Virtual clocks begin at a whole second, so that jobs come due on a tick of the driver. Wall time begins now. Elapsed
+ * time may begin anywhere, since the store's continues from the last run.
  */
-static int clocks_make(struct server *server)
-{
-	uint64_t now = 0;
-
-	(void)ww_clock_now(ww_clock_wall(), &now);
-	if (clock_make(&server->elapsed_clock, 0) != WW_OK)
-		return -1;
-	return clock_make(&server->wall_clock, now - now % WW_SECOND) == WW_OK ? 0 : -1;
-}
-
 static int time_start(struct server *server)
 {
-	const struct settings *settings = server->settings;
+	int is_virtual = server->settings->is_virtual;
+	uint64_t now = 0;
+	int error = ww_clock_now(ww_clock_wall(), &now);
 
-	if (settings->is_virtual && clocks_make(server) != 0)
-		return -1;
-	server->elapsed = driver_make(settings->is_virtual ? server->elapsed_clock : ww_clock_elapsed());
-	server->wall = driver_make(settings->is_virtual ? server->wall_clock : ww_clock_wall());
-	if (!server->elapsed || !server->wall)
-		return -1;
-	return 0;
+	if (is_virtual && error == WW_OK)
+		error = ww_clock_virtual_create(&server->elapsed_clock, 0, NULL);
+	if (is_virtual && error == WW_OK)
+		error = ww_clock_virtual_create(&server->wall_clock, now - now % WW_SECOND, NULL);
+	if (error == WW_OK)
+		error = driver_make(&server->elapsed, is_virtual ? server->elapsed_clock : ww_clock_elapsed());
+	if (error == WW_OK)
+		error = driver_make(&server->wall, is_virtual ? server->wall_clock : ww_clock_wall());
+	if (error != WW_OK)
+		server_say("cannot make clocks and drivers: %s", ww_strerror(error));
+	return error == WW_OK ? 0 : -1;
 }
 
 static void time_stop(struct server *server)
@@ -110,13 +83,13 @@ static void close_any(uv_handle_t *handle, void *context)
 		uv_close(handle, NULL);
 }
 
-/* All has been said, or the clients had time enough to hear it. */
+/* All answers are sent, or the clients had enough time to read them. */
 static void loop_end(struct server *server)
 {
 	if (uv_is_closing((uv_handle_t *)&server->prepare))
 		return;
-	while (server->connections)
-		connection_close(server->connections);
+	while (!LIST_EMPTY(&server->connections))
+		connection_close(LIST_FIRST(&server->connections));
 	turn_commit(server);
 	http_stop(server);
 	store_hush(server);
@@ -128,7 +101,7 @@ static void loop_prepare(uv_prepare_t *prepare)
 	struct server *server = prepare->data;
 
 	turn_end(server);
-	if (server->is_stopping && !server->connections)
+	if (server->is_stopping && LIST_EMPTY(&server->connections))
 		loop_end(server);
 }
 
@@ -151,7 +124,7 @@ static void loop_patience(uv_timer_t *timer)
 	loop_end(timer->data);
 }
 
-/* What a connection was answered is still sent; one that is in the middle of a command has not been. */
+/* Answers are still sent. A command of which only a part has come is dropped. */
 static void loop_stop(struct server *server)
 {
 	struct connection *connection;
@@ -162,8 +135,8 @@ static void loop_stop(struct server *server)
 	turn_commit(server);
 	server->is_stopping = 1;
 	listen_stop(server);
-	for (connection = server->connections; connection; connection = next) {
-		next = connection->after;
+	for (connection = LIST_FIRST(&server->connections); connection; connection = next) {
+		next = LIST_NEXT(connection, next);
 		connection->is_over = 1;
 		connection_flush(connection);
 	}
@@ -177,7 +150,7 @@ static void loop_signal(uv_signal_t *handle, int number)
 
 	if (number == SIGUSR1) {
 		server->is_draining = 1;
-		server_say("draining: no job is accepted any more");
+		server_say("draining: jobs are no longer accepted");
 	} else {
 		loop_stop(server);
 	}
@@ -186,9 +159,8 @@ static void loop_signal(uv_signal_t *handle, int number)
 static void loop_signals(struct server *server)
 {
 	static const int numbers[] = {SIGTERM, SIGINT, SIGUSR1};
-	unsigned i;
 
-	for (i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+	for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
 		uv_signal_init(&server->loop, &server->signals[i]);
 		server->signals[i].data = server;
 		uv_signal_start(&server->signals[i], loop_signal, numbers[i]);
@@ -200,10 +172,8 @@ static int loop_start(struct server *server)
 	uv_loop_t *loop = &server->loop;
 
 	if (uv_poll_init(loop, &server->elapsed_poll, ww_driver_fd(server->elapsed)) != 0 ||
-	    uv_poll_init(loop, &server->wall_poll, ww_driver_fd(server->wall)) != 0) {
-		server_say("no event loop: the limit of open files (\"ulimit -n\") may be reached");
-		return -1;
-	}
+	    uv_poll_init(loop, &server->wall_poll, ww_driver_fd(server->wall)) != 0)
+		return server_no_loop();
 	loop->data = server;
 	uv_prepare_init(loop, &server->prepare);
 	uv_check_init(loop, &server->check);
@@ -219,7 +189,7 @@ static int loop_start(struct server *server)
 	return 0;
 }
 
-/* As many clients as there can be descriptors, after the limit was raised as far as it goes. */
+/* Raise the limit of descriptors as far as possible. Each client takes one. */
 static unsigned connections_limit(const struct settings *settings)
 {
 	struct rlimit limit = {1024, 1024};
@@ -236,44 +206,45 @@ static unsigned connections_limit(const struct settings *settings)
 	           : 10000000;
 }
 
-/* With a virtual clock: what time has passed while the store was closed. */
+int server_advance(struct server *server, uint64_t ns)
+{
+	int error = ww_clock_virtual_advance(server->elapsed_clock, ns);
+
+	if (error == WW_OK)
+		error = ww_clock_virtual_advance(server->wall_clock, ns);
+	if (error == WW_OK)
+		error = ww_driver_settle(server->elapsed);
+	return error == WW_OK ? ww_driver_settle(server->wall) : error;
+}
+
+/* With virtual clocks, let the time pass that went by while the store was closed. */
 static int time_passed(struct server *server)
 {
 	uint64_t ahead = server->settings->ahead;
 
-	if (ahead == 0 || !server->elapsed_clock)
+	if (ahead == 0 || !server->elapsed_clock || server_advance(server, ahead) == WW_OK)
 		return 0;
-	if (ww_clock_virtual_advance(server->elapsed_clock, ahead) != WW_OK ||
-	    ww_clock_virtual_advance(server->wall_clock, ahead) != WW_OK ||
-	    ww_driver_settle(server->elapsed) != WW_OK || ww_driver_settle(server->wall) != WW_OK) {
-		server_say("the virtual clock cannot be set ahead so far");
-		return -1;
-	}
-	return 0;
+	server_say("the virtual clock cannot be set ahead so far");
+	return -1;
 }
 
 static int server_start(struct server *server)
 {
-	unsigned char bytes[8];
-	size_t i;
+	uint64_t id = 0;
 
-	server->ready_end = &server->ready;
-	server->resume_end = &server->resume;
-	server->fresh_end = &server->fresh;
+	STAILQ_INIT(&server->ready);
+	STAILQ_INIT(&server->resume);
+	STAILQ_INIT(&server->fresh);
 	server->connections_max = connections_limit(server->settings);
-	if (uv_random(NULL, NULL, bytes, sizeof bytes, 0, NULL) != 0)
-		memset(bytes, 0, sizeof bytes);
-	for (i = 0; i < sizeof bytes; i++)
-		snprintf(server->id + 2 * i, 3, "%02x", bytes[i]);
+	(void)uv_random(NULL, NULL, &id, sizeof id, 0, NULL);
+	snprintf(server->id, sizeof server->id, "%016" PRIx64, id);
 	server->default_tube = tube_make(server, WW_TUBE_DEFAULT);
 	if (!server->default_tube) {
 		server_say("no memory");
 		return -1;
 	}
-	if (uv_loop_init(&server->loop) != 0) {
-		server_say("no event loop: the limit of open files (\"ulimit -n\") may be reached");
-		return -1;
-	}
+	if (uv_loop_init(&server->loop) != 0)
+		return server_no_loop();
 	if (time_start(server) != 0 || store_start(server) != 0 || time_passed(server) != 0)
 		return -1;
 	if (loop_start(server) != 0 || push_start(server) != 0 || http_start(server) != 0 || listen_start(server) != 0)
@@ -288,14 +259,14 @@ int main(int count, char **arguments)
 	int status;
 	int error;
 
-	/* A client that has gone is an error of the write. */
+	/* A write to a client that has left fails with an error instead. */
 	signal(SIGPIPE, SIG_IGN);
 	status = settings_read(&settings, arguments + (count > 0));
 	if (status != 0)
 		return status - 1;
 	server.settings = &settings;
 	if (server_start(&server) != 0) {
-		/* A socket's file goes with its listener. */
+		/* Closing its listener removes a socket's file. */
 		listen_stop(&server);
 		push_stop(&server);
 		(void)store_stop(&server);
@@ -305,7 +276,7 @@ int main(int count, char **arguments)
 	push_stop(&server);
 	error = store_stop(&server);
 	if (error != WW_OK)
-		server_say("the last of it could not be written: %s", ww_strerror(error));
+		server_say("the last changes could not be written: %s", ww_strerror(error));
 	time_stop(&server);
 	(void)uv_loop_close(&server.loop);
 	return error == WW_OK ? 0 : 1;

@@ -1,202 +1,159 @@
-/* Numbers for Prometheus. */
-#include "tools/weekwheeld/metrics.h"
+/* Writes the counters of the server and its store for Prometheus. */
+#include "tools/weekwheeld/commands.h"
 
+#include <stdio.h>
 #include <string.h>
-
-#include "tools/weekwheeld/protocol/line.h"
-
-#ifdef HAVE_REDIS
-#include "weekwheel/jobs_redis.h"
-#endif
 
 #define LLU unsigned long long
 
-static int add_head(struct buffer *out, const char *name, const char *type, const char *help)
+enum { NAME_MAX_LENGTH = 64 };
+
+/* Write the two lines before a metric, and its whole name to `whole`: '_' for '-', and _total if it is a counter. */
+static int add_head(struct buffer *out, char *whole, const char *name, const char *type, const char *help)
 {
-	return buffer_format(out, "# HELP weekwheeld_%s %s\n# TYPE weekwheeld_%s %s\n", name, help, name, type);
+	char *dash;
+
+	snprintf(whole, NAME_MAX_LENGTH, "weekwheeld_%s%s", name, strcmp(type, "counter") == 0 ? "_total" : "");
+	while ((dash = strchr(whole, '-')) != NULL)
+		*dash = '_';
+	return buffer_format(out, "# HELP %s %s\n# TYPE %s %s\n", whole, help, whole, type);
 }
 
-int metrics_number(struct buffer *out, const char *name, const char *type, const char *help, uint64_t value)
+static int add(struct buffer *out, const char *name, int is_counter, const char *help, uint64_t value)
 {
-	return add_head(out, name, type, help) || buffer_format(out, "weekwheeld_%s %llu\n", name, (LLU)value);
+	char whole[NAME_MAX_LENGTH];
+
+	return add_head(out, whole, name, is_counter ? "counter" : "gauge", help) ||
+	       buffer_format(out, "%s %llu\n", whole, (LLU)value);
 }
 
-static int add_seconds(struct buffer *out, const char *name, const char *type, const char *help, uint64_t ns)
+static int add_seconds(struct buffer *out, const char *name, int is_counter, const char *help, uint64_t ns)
 {
-	return add_head(out, name, type, help) ||
-	       buffer_format(out, "weekwheeld_%s %llu.%09llu\n", name, (LLU)(ns / WW_SECOND), (LLU)(ns % WW_SECOND));
+	char whole[NAME_MAX_LENGTH];
+
+	return add_head(out, whole, name, is_counter ? "counter" : "gauge", help) ||
+	       buffer_format(out, "%s %llu.%09llu\n", whole, (LLU)(ns / WW_SECOND), (LLU)(ns % WW_SECOND));
 }
 
-struct metrics_tubes {
-	struct server *server;
-	struct buffer *out;
-	int bad;
-};
-
+/* Each state of a tube is a line. */
 static int add_tube(const struct ww_tube_stats *stats, void *context)
 {
-	struct metrics_tubes *tubes = context;
-	const char *name = stats->name;
+	struct buffer *out = context;
+	const uint64_t counts[] = {stats->delayed, stats->ready, stats->reserved, stats->buried};
+	int bad = 0;
 
-	tubes->bad |= buffer_format(tubes->out,
-	    "weekwheeld_tube_jobs{tube=\"%s\",state=\"delayed\"} %llu\n"
-	    "weekwheeld_tube_jobs{tube=\"%s\",state=\"ready\"} %llu\n"
-	    "weekwheeld_tube_jobs{tube=\"%s\",state=\"reserved\"} %llu\n"
-	    "weekwheeld_tube_jobs{tube=\"%s\",state=\"buried\"} %llu\n",
-	    name, (LLU)stats->delayed, name, (LLU)stats->ready, name, (LLU)stats->reserved, name, (LLU)stats->buried);
-	return 0;
+	for (int i = 0; i < 4; i++)
+		bad |= buffer_format(out, "weekwheeld_tube_jobs{tube=\"%s\",state=\"%s\"} %llu\n", stats->name,
+		    protocol_states[WW_JOB_DELAYED + i], (LLU)counts[i]);
+	return bad != 0;
 }
 
-/* Those that have jobs, from the store at once: asking for each would be a round trip each where it is shared. */
-static void add_tubes(struct metrics_tubes *tubes)
+/* One call gets all tubes that have jobs: a call for each would be a round trip each if the store is shared. */
+static int add_tubes(struct server *server, struct buffer *out)
 {
-	tubes->bad |=
-	    add_head(tubes->out, "tube_jobs", "gauge", "Jobs of a tube by state; of a tube without jobs none.");
-	(void)ww_jobs_tubes(tubes->server->jobs, add_tube, tubes);
+	char whole[NAME_MAX_LENGTH];
+	int bad = add_head(out, whole, "tube-jobs", "gauge", "Jobs of a tube by state, if it has any.");
+
+	return ww_jobs_tubes(server->jobs, add_tube, out) > 0 || bad;
 }
 
-static void add_waiting(struct metrics_tubes *tubes)
+static int add_waiting(struct server *server, struct buffer *out)
 {
-	const struct tube *tube;
+	char whole[NAME_MAX_LENGTH];
+	int bad = add_head(out, whole, "tube-waiting", "gauge", "Clients that wait for a job of a tube.");
 
-	tubes->bad |= add_head(tubes->out, "tube_waiting", "gauge", "Clients that wait for a job of a tube.");
-	for (tube = tubes->server->tubes; tube; tube = tube->hh.next)
-		tubes->bad |=
-		    buffer_format(tubes->out, "weekwheeld_tube_waiting{tube=\"%s\"} %u\n", tube->name, tube->waiters);
+	for (const struct tube *tube = server->tubes; tube; tube = tube->hh.next)
+		bad |= buffer_format(out, "%s{tube=\"%s\"} %u\n", whole, tube->name, tube->waiters);
+	return bad;
 }
 
 static int add_commands(struct server *server, struct buffer *out)
 {
-	int bad = add_head(out, "commands_total", "counter", "Commands carried out.");
-	int verb;
+	char whole[NAME_MAX_LENGTH];
+	int bad = add_head(out, whole, "commands", "counter", "Commands carried out.");
 
-	for (verb = VERB_UNKNOWN + 1; verb < VERBS; verb++) {
+	for (int verb = VERB_UNKNOWN + 1; verb < VERBS; verb++) {
 		const char *name = protocol_verb_name((enum verb)verb);
 
-		bad |= buffer_format(out, "weekwheeld_commands_total{command=\"%.*s\"} %llu\n", (int)strcspn(name, " "),
-		    name, (LLU)server->commands[verb]);
+		bad |= buffer_format(out, "%s{command=\"%.*s\"} %llu\n", whole, (int)strcspn(name, " "), name,
+		    (LLU)server->commands[verb]);
 	}
 	return bad;
 }
 
 static int add_store(struct buffer *out, const struct ww_jobs_stats *stats)
 {
-	return metrics_number(out, "jobs_put_total", "counter", "Jobs put since the start.", stats->all.puts) ||
-	       metrics_number(
-	           out, "jobs_ended_total", "counter", "Jobs deleted since the start.", stats->all.finished) ||
-	       metrics_number(
-	           out, "job_timeouts_total", "counter", "Leases that ran out since the start.", stats->timeouts) ||
-	       metrics_number(out, "commits_total", "counter", "Writes of the store.", stats->commits) ||
-	       metrics_number(out, "syncs_total", "counter", "Times that the store was synced.", stats->syncs) ||
-	       add_seconds(out, "sync_seconds_total", "counter", "Time spent in them.", stats->sync_ns) ||
-	       metrics_number(out, "jobs_loaded", "gauge", "Jobs in memory.", stats->loaded) ||
-	       metrics_number(out, "store_memory_bytes", "gauge", "Memory of the store.", stats->bytes) ||
-	       metrics_number(out, "store_disk_bytes", "gauge", "Size of the store's file.", stats->disk) ||
-	       add_seconds(
-	           out, "oldest_ready_seconds", "gauge", "How long the first ready job has been due.", stats->oldest);
+	return add(out, "jobs-put", 1, "Jobs put since the start.", stats->all.puts) ||
+	       add(out, "jobs-ended", 1, "Jobs deleted since the start.", stats->all.finished) ||
+	       add(out, "job-timeouts", 1, "Leases that ran out since the start.", stats->timeouts) ||
+	       add(out, "commits", 1, "Writes of the store.", stats->commits) ||
+	       add(out, "syncs", 1, "Syncs of the store.", stats->syncs) ||
+	       add_seconds(out, "sync-seconds", 1, "Time spent in syncs.", stats->sync_ns) ||
+	       add(out, "jobs-loaded", 0, "Jobs in memory.", stats->loaded) ||
+	       add(out, "store-memory-bytes", 0, "Memory of the store.", stats->bytes) ||
+	       add(out, "store-disk-bytes", 0, "Size of the store's file.", stats->disk) ||
+	       add_seconds(out, "oldest-ready-seconds", 0, "How long the first ready job has been due.", stats->oldest);
 }
 
 /* How late jobs became ready, as a histogram. */
 static int add_lateness(struct buffer *out, const struct ww_jobs_stats *stats)
 {
 	static const char *const bounds[WW_LATE_CLASSES] = {"0.001", "0.01", "0.1", "1", "10", "100", "+Inf"};
-	int bad = add_head(out, "job_lateness_seconds", "histogram", "From a job's due time until it was ready.");
+	char whole[NAME_MAX_LENGTH];
+	int bad =
+	    add_head(out, whole, "job-lateness-seconds", "histogram", "Time from a job's due time until it was ready.");
 	uint64_t count = 0;
-	int i;
 
-	for (i = 0; i < WW_LATE_CLASSES; i++) {
+	for (int i = 0; i < WW_LATE_CLASSES; i++) {
 		count += stats->late[i];
-		bad |= buffer_format(
-		    out, "weekwheeld_job_lateness_seconds_bucket{le=\"%s\"} %llu\n", bounds[i], (LLU)count);
+		bad |= buffer_format(out, "%s_bucket{le=\"%s\"} %llu\n", whole, bounds[i], (LLU)count);
 	}
-	bad |= buffer_format(out, "weekwheeld_job_lateness_seconds_sum %llu.%09llu\n",
-	    (LLU)(stats->late_ns / WW_SECOND), (LLU)(stats->late_ns % WW_SECOND));
-	return bad | buffer_format(out, "weekwheeld_job_lateness_seconds_count %llu\n", (LLU)count);
+	bad |= buffer_format(
+	    out, "%s_sum %llu.%09llu\n", whole, (LLU)(stats->late_ns / WW_SECOND), (LLU)(stats->late_ns % WW_SECOND));
+	return bad | buffer_format(out, "%s_count %llu\n", whole, (LLU)count);
 }
 
 static int add_server(struct server *server, struct buffer *out)
 {
-	return metrics_number(out, "connections", "gauge", "Clients that are connected.", server->connections_now) ||
-	       metrics_number(
-	           out, "connections_total", "counter", "Clients that have come.", server->connections_total) ||
-	       metrics_number(out, "waiting", "gauge", "Clients that wait for a job.", server->waiting) ||
-	       metrics_number(out, "commit_errors_total", "counter", "Writes that failed.", server->commit_errors) ||
-	       metrics_number(out, "draining", "gauge", "1: no jobs are accepted.", (uint64_t)server->is_draining) ||
-	       add_seconds(out, "uptime_seconds", "gauge", "Time since the start.", server_uptime(server));
+	return add(out, "connections", 0, "Clients that are connected.", server->connections_now) ||
+	       add(out, "connections", 1, "Clients that have connected.", server->connections_total) ||
+	       add(out, "waiting", 0, "Clients that wait for a job.", server->waiting) ||
+	       add(out, "commit-errors", 1, "Writes that failed.", server->commit_errors) ||
+	       add(out, "draining", 0, "1: jobs are no longer accepted.", (uint64_t)server->is_draining) ||
+	       add_seconds(out, "uptime-seconds", 0, "Time since the start.", store_uptime(server));
 }
 
-/* Timers of the jobs that are in memory, by the wheel that holds them. */
-static int add_wheels(struct server *server, struct buffer *out)
+/* Timers of the jobs in memory, by the wheel that holds them. */
+static int add_wheels(struct buffer *out, const char *clock, struct ww_driver *driver, const char *whole)
 {
-	const struct {
-		const char *clock;
-		struct ww_driver *driver;
-	} drivers[] = {{"elapsed", server->elapsed}, {"wall", server->wall}};
-	int bad = add_head(out, "wheel_timers", "gauge", "Timers in each wheel, the soonest first.");
-	size_t i;
+	struct ww_driver_stats stats;
+	int bad = 0;
 
-	for (i = 0; i < sizeof drivers / sizeof *drivers; i++) {
-		struct ww_driver_stats stats;
-		uint32_t level;
-
-		if (!drivers[i].driver || ww_driver_stats(drivers[i].driver, &stats) != WW_OK)
-			continue;
-		for (level = 0; level < stats.levels; level++)
-			bad |= buffer_format(out, "weekwheeld_wheel_timers{clock=\"%s\",level=\"%u\"} %llu\n",
-			    drivers[i].clock, level, (LLU)stats.level[level]);
-	}
+	if (ww_driver_stats(driver, &stats) != WW_OK)
+		return 0;
+	for (uint32_t level = 0; level < stats.levels; level++)
+		bad |= buffer_format(
+		    out, "%s{clock=\"%s\",level=\"%u\"} %llu\n", whole, clock, level, (LLU)stats.level[level]);
 	return bad;
 }
 
-#ifdef HAVE_REDIS
-static int add_redis(struct server *server, struct buffer *out)
-{
-	struct ww_jobs_redis_stats stats;
-
-	if (!server->is_shared || ww_jobs_redis_stats(server->jobs, &stats) != WW_OK)
-		return 0;
-	return metrics_number(out, "redis_nodes", "gauge", "Nodes of Redis.", stats.nodes) ||
-	       metrics_number(out, "redis_shards", "gauge", "Shards of the store.", stats.shards) ||
-	       metrics_number(
-	           out, "redis_shards_watched", "gauge", "Shards that this server watches.", stats.watched) ||
-	       metrics_number(out, "redis_workers", "gauge", "Processes that share the store.", stats.workers) ||
-	       metrics_number(out, "redis_commands_total", "counter", "Commands sent to Redis.", stats.commands) ||
-	       metrics_number(out, "redis_round_trips_total", "counter", "Waits for its answers.", stats.round_trips) ||
-	       metrics_number(
-	           out, "redis_reconnects_total", "counter", "Connections lost or refused.", stats.reconnects) ||
-	       metrics_number(out, "redis_redirections_total", "counter", "MOVED and ASK.", stats.redirections) ||
-	       metrics_number(out, "redis_wakes_total", "counter", "Messages heard.", stats.wakes) ||
-	       metrics_number(
-	           out, "redis_resets_total", "counter", "Times that the store was found gone.", stats.resets);
-}
-#else
-static int add_redis(struct server *server, struct buffer *out)
-{
-	(void)server;
-	(void)out;
-	return 0;
-}
-#endif
-
 int metrics_write(struct server *server, struct buffer *out)
 {
-	struct metrics_tubes tubes = {server, out, 0};
 	struct ww_jobs_stats stats;
+	char whole[NAME_MAX_LENGTH];
 	int error = ww_jobs_stats(server->jobs, &stats);
 	int bad;
 
 	if (error != WW_OK && !server->is_shared)
 		return error;
-	bad = add_server(server, out) | add_commands(server, out) | add_wheels(server, out) | add_redis(server, out) ||
-	      push_metrics(server, out);
-	add_waiting(&tubes);
-	bad |= metrics_number(out, "store_up", "gauge", "1: the store answers.", error == WW_OK);
-	bad |= metrics_number(
-	    out, "store_errors_total", "counter", "Calls that the store did not answer.", server->store_errors);
-	/* While a shared one is away, there is no telling of its jobs. */
-	if (error == WW_OK) {
-		bad |= add_store(out, &stats) | add_lateness(out, &stats);
-		add_tubes(&tubes);
-	}
-	return bad || tubes.bad ? WW_ENOMEM : WW_OK;
+	bad = add_server(server, out) || add_commands(server, out) ||
+	      add_head(out, whole, "wheel-timers", "gauge", "Timers in each wheel, the soonest first.") ||
+	      add_wheels(out, "elapsed", server->elapsed, whole) || add_wheels(out, "wall", server->wall, whole) ||
+	      store_numbers(server, out, add) || push_numbers(server, out, add) || add_waiting(server, out) ||
+	      add(out, "store-up", 0, "1: the store answers.", error == WW_OK) ||
+	      add(out, "store-errors", 1, "Calls that the store did not answer.", server->store_errors);
+	/* While a shared store is away, nobody knows about its jobs. */
+	if (error == WW_OK)
+		bad = bad || add_store(out, &stats) || add_lateness(out, &stats) || add_tubes(server, out);
+	return bad ? WW_ENOMEM : WW_OK;
 }

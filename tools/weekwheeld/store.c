@@ -1,5 +1,7 @@
-/* The store: where it is, what it tells, and what follows when one that is shared does not answer. */
-#include <stdlib.h>
+/*
+ * Opens and closes the store, takes its messages about ready tubes, and reports its errors. The commands call the store
+ * themselves (commands.c), through include/weekwheel/jobs.h.
+ */
 #include <string.h>
 
 #include "tools/weekwheeld/server.h"
@@ -8,39 +10,39 @@
 #include "weekwheel/jobs_redis.h"
 #endif
 
-/*
- * So often those who wait are looked after, should a message have been missed; errors of one kind are said so often at
- * most.
- */
-enum { AGAIN_MS = 250, SAY_AGAIN_MS = 10000, TOLD_MAX = 65536 };
+enum {
+	AGAIN_MS = 250,       /* how often clients that wait are served in case a message was missed */
+	SAY_AGAIN_MS = 10000, /* how often the same error is reported at most */
+	INBOX_MAX = 65536
+};
 
-/* ---- What it tells */
+/* ---- Tubes that become ready */
 
-static void told_note(struct told *told, const char *name)
+static void inbox_add(struct inbox *inbox, const char *name)
 {
-	pthread_mutex_lock(&told->lock);
-	/* Where names do not fit, all tubes are looked at. */
-	if (told->is_all || told->tubes.size > TOLD_MAX || buffer_append(&told->tubes, name, strlen(name) + 1) != 0)
-		told->is_all = 1;
-	if (told->is_open)
-		uv_async_send(&told->async);
-	pthread_mutex_unlock(&told->lock);
+	pthread_mutex_lock(&inbox->lock);
+	/* If the names do not fit, all tubes are tried. */
+	if (inbox->is_all || inbox->tubes.size > INBOX_MAX || buffer_append(&inbox->tubes, name, strlen(name) + 1) != 0)
+		inbox->is_all = 1;
+	if (inbox->is_open)
+		uv_async_send(&inbox->async);
+	pthread_mutex_unlock(&inbox->lock);
 }
 
-static void told_take(uv_async_t *async)
+static void inbox_take(uv_async_t *async)
 {
 	struct server *server = async->data;
-	struct told *told = &server->told;
+	struct inbox *inbox = &server->inbox;
 	struct buffer tubes;
 	size_t at;
 	int is_all;
 
-	pthread_mutex_lock(&told->lock);
-	tubes = told->tubes;
-	is_all = told->is_all;
-	told->tubes = (struct buffer){0};
-	told->is_all = 0;
-	pthread_mutex_unlock(&told->lock);
+	pthread_mutex_lock(&inbox->lock);
+	tubes = inbox->tubes;
+	is_all = inbox->is_all;
+	inbox->tubes = (struct buffer){0};
+	inbox->is_all = 0;
+	pthread_mutex_unlock(&inbox->lock);
 	for (at = 0; at < tubes.size && !is_all; at += strlen(tubes.data + at) + 1) {
 		struct tube *tube = tube_find(server, tubes.data + at);
 
@@ -52,7 +54,7 @@ static void told_take(uv_async_t *async)
 	buffer_free(&tubes);
 }
 
-/* Called with the store locked, or by a thread that is not the loop's: it is only noted. */
+/* The store may be locked, or the thread not be the loop's: only note the tube. */
 static void store_ready(const char *name, void *context)
 {
 	struct server *server = context;
@@ -60,7 +62,7 @@ static void store_ready(const char *name, void *context)
 
 	push_ready(server, name);
 	if (!pthread_equal(pthread_self(), server->thread)) {
-		told_note(&server->told, name);
+		inbox_add(&server->inbox, name);
 		return;
 	}
 	tube = tube_find(server, name);
@@ -68,7 +70,7 @@ static void store_ready(const char *name, void *context)
 		tube_ready(server, tube);
 }
 
-/* A message may have been missed, or the store be back: asking where nothing is known to be ready costs nothing. */
+/* A message may have been missed, or the store may be back. To ask for a job costs little if none is ready. */
 static void store_again(uv_timer_t *timer)
 {
 	struct server *server = timer->data;
@@ -79,19 +81,19 @@ static void store_again(uv_timer_t *timer)
 
 void store_hush(struct server *server)
 {
-	pthread_mutex_lock(&server->told.lock);
-	server->told.is_open = 0;
-	pthread_mutex_unlock(&server->told.lock);
+	pthread_mutex_lock(&server->inbox.lock);
+	server->inbox.is_open = 0;
+	pthread_mutex_unlock(&server->inbox.lock);
 }
 
-/* ---- What fails */
+/* ---- Errors */
 
 void store_failed(struct server *server, int error)
 {
 	uint64_t now = uv_now(&server->loop);
 
 	server->store_errors++;
-	/* That Redis is lost and back it says itself, once each. */
+	/* lib/redis reports once that Redis is lost, and once that it is back. */
 	if (server->is_shared && (error == WW_EIO || error == WW_EAGAIN))
 		return;
 	if (error == server->said_error && now - server->said_at < SAY_AGAIN_MS)
@@ -109,33 +111,31 @@ int store_answers(struct server *server)
 	return error == WW_ENOTFOUND ? WW_OK : error;
 }
 
-static void say_failed(const char *path, int error)
+/* What to do about an error of opening. */
+struct cure {
+	int error;
+	const char *text;
+};
+
+static int say_not_opened(const char *where, const struct cure *cures, int error)
 {
-	switch (error) {
-	case WW_EINUSE:
-		server_say("%s is in use by another server: end that one, or give another --data", path);
-		break;
-	case WW_EDENIED:
-		server_say(
-		    "cannot write in %s: make the folder above it, change its owner, or give another --data", path);
-		break;
-	case WW_ECORRUPT:
-		server_say("%s is damaged, or is no store of jobs: \"weekwheel fsck\" tells what is wrong; "
-		           "put back a copy, or give an empty --data",
-		    path);
-		break;
-	case WW_EVERSION:
-		server_say("%s was written by a later version: use that one", path);
-		break;
-	case WW_EFULL:
-		server_say("the disk of %s is full: make room", path);
-		break;
-	default:
-		server_say("cannot open %s: %s", path, ww_strerror(error));
-	}
+	while (cures->error && cures->error != error)
+		cures++;
+	server_say("cannot open %s: %s", where, cures->error ? cures->text : ww_strerror(error));
+	return error;
 }
 
 /* ---- Opening */
+
+static const struct cure local_cures[] = {
+    {WW_EINUSE, "it is in use by another server: end that one, or give another --data"},
+    {WW_EDENIED, "it cannot be written: make the folder above it, change its owner, or give another --data"},
+    {WW_ECORRUPT, "it is damaged, or is not a store of jobs: \"weekwheel fsck\" tells what is wrong; "
+                  "put back a copy, or give an empty --data"},
+    {WW_EVERSION, "it was written by a later version: use that one"},
+    {WW_EFULL, "its disk is full: make room"},
+    {0, NULL},
+};
 
 static int open_local(struct server *server)
 {
@@ -155,8 +155,8 @@ static int open_local(struct server *server)
 	config.context = server;
 	error = ww_jobs_open(&server->jobs, &config);
 	if (error != WW_OK)
-		say_failed(settings->data ? settings->data : "memory", error);
-	return error;
+		return say_not_opened(settings->data ? settings->data : "memory", local_cures, error);
+	return WW_OK;
 }
 
 #ifdef HAVE_REDIS
@@ -166,41 +166,23 @@ static void store_reports(const char *sentence, void *context)
 	server_say("%s", sentence);
 }
 
-/* What is wrong with Redis has been reported. */
-static void say_redis_failed(int error)
-{
-	switch (error) {
-	case WW_EINVAL:
-		server_say(
-		    "Redis is not what the URL of --store says: give a database that it has (its \"databases\"), "
-		    "and several hosts only of a cluster");
-		break;
-	case WW_EDENIED:
-		server_say("Redis does not let it in: put its password into the file of --store-file, as "
-		           "redis://:PASSWORD@HOST:PORT/, and give the user the rights for the keys and for EVALSHA; "
-		           "of several servers name the primary");
-		break;
-	case WW_ECORRUPT:
-		server_say(
-		    "what answers there is no Redis, or the store in it is not whole: see that --store has the right "
-		    "port, put back a copy, or give another --redis-prefix");
-		break;
-	case WW_EVERSION:
-		server_say(
-		    "the store in Redis was made by a later version: use that one, or give another --redis-prefix");
-		break;
-	case WW_EFULL:
-		server_say("Redis has no memory left: raise its maxmemory");
-		break;
-	case WW_EIO:
-		server_say("cannot open the store in Redis: see that Redis runs, and that --store has its address");
-		break;
-	default:
-		server_say("cannot open the store in Redis: %s", ww_strerror(error));
-	}
-}
+/* lib/redis has reported the error itself. */
+static const struct cure redis_cures[] = {
+    {WW_EINVAL, "Redis does not match the URL of --store: give a database that it has (its \"databases\"), and several "
+                "hosts only for a cluster"},
+    {WW_EDENIED, "Redis refuses access: put its password into the file of --store-file, as "
+                 "redis://:PASSWORD@HOST:PORT/, and grant the user the rights for the keys and for EVALSHA; of several "
+                 "servers name the primary"},
+    {WW_ECORRUPT,
+        "this is not Redis, or the store in it is damaged: check the port in --store, put back a copy, or give "
+        "another --redis-prefix"},
+    {WW_EVERSION, "it was made by a later version: use that one, or give another --redis-prefix"},
+    {WW_EFULL, "Redis has no memory left: raise its maxmemory"},
+    {WW_EIO, "no answer: check that Redis runs, and that --store has its address"},
+    {0, NULL},
+};
 
-/* A store that is there keeps what it has. */
+/* An existing store keeps its number of shards. */
 static void warn_of_shards(struct server *server)
 {
 	unsigned long long wanted = server->settings->redis.shards;
@@ -234,10 +216,27 @@ static int open_redis(struct server *server)
 	config.context = server;
 	error = ww_jobs_redis_open(&server->jobs, &config);
 	if (error != WW_OK)
-		say_redis_failed(error);
-	else
-		warn_of_shards(server);
-	return error;
+		return say_not_opened("the store in Redis", redis_cures, error);
+	warn_of_shards(server);
+	return WW_OK;
+}
+
+int store_numbers(struct server *server, struct buffer *out, number_fn *add)
+{
+	struct ww_jobs_redis_stats stats;
+
+	if (!server->is_shared || ww_jobs_redis_stats(server->jobs, &stats) != WW_OK)
+		return 0;
+	return add(out, "redis-nodes", 0, "Nodes of Redis.", stats.nodes) ||
+	       add(out, "redis-shards", 0, "Shards of the store.", stats.shards) ||
+	       add(out, "redis-shards-watched", 0, "Shards that this server watches.", stats.watched) ||
+	       add(out, "redis-workers", 0, "Processes that share the store.", stats.workers) ||
+	       add(out, "redis-commands", 1, "Commands sent to Redis.", stats.commands) ||
+	       add(out, "redis-round-trips", 1, "Waits for its answers.", stats.round_trips) ||
+	       add(out, "redis-reconnects", 1, "Connections lost or refused.", stats.reconnects) ||
+	       add(out, "redis-redirections", 1, "MOVED and ASK.", stats.redirections) ||
+	       add(out, "redis-wakes", 1, "Messages heard.", stats.wakes) ||
+	       add(out, "redis-resets", 1, "Times that the store was found gone.", stats.resets);
 }
 #else
 static int open_redis(struct server *server)
@@ -246,25 +245,31 @@ static int open_redis(struct server *server)
 	server_say("--store: this build has no Redis; install libhiredis-dev and configure again");
 	return WW_ESYSTEM;
 }
+
+int store_numbers(struct server *server, struct buffer *out, number_fn *add)
+{
+	(void)server;
+	(void)out;
+	(void)add;
+	return 0;
+}
 #endif
 
 int store_start(struct server *server)
 {
 	server->thread = pthread_self();
 	server->is_shared = server->settings->redis.url != NULL;
-	if (pthread_mutex_init(&server->told.lock, NULL) != 0 ||
-	    uv_async_init(&server->loop, &server->told.async, told_take) != 0 ||
-	    uv_timer_init(&server->loop, &server->again) != 0) {
-		server_say("no event loop: the limit of open files (\"ulimit -n\") may be reached");
-		return -1;
-	}
-	server->told.async.data = server->again.data = server;
-	server->told.is_open = 1;
+	if (pthread_mutex_init(&server->inbox.lock, NULL) != 0 ||
+	    uv_async_init(&server->loop, &server->inbox.async, inbox_take) != 0 ||
+	    uv_timer_init(&server->loop, &server->again) != 0)
+		return server_no_loop();
+	server->inbox.async.data = server->again.data = server;
+	server->inbox.is_open = 1;
 	if ((server->is_shared ? open_redis(server) : open_local(server)) != WW_OK)
 		return -1;
 	if (server->is_shared)
 		uv_timer_start(&server->again, store_again, AGAIN_MS, AGAIN_MS);
-	server->started = server_now(server);
+	server->started = store_now(server);
 	return 0;
 }
 
@@ -273,6 +278,21 @@ int store_stop(struct server *server)
 	int error = ww_jobs_close(server->jobs);
 
 	server->jobs = NULL;
-	buffer_free(&server->told.tubes);
+	buffer_free(&server->inbox.tubes);
 	return error;
+}
+
+uint64_t store_now(struct server *server)
+{
+	uint64_t now = 0;
+
+	(void)ww_jobs_now(server->jobs, 0, &now);
+	return now;
+}
+
+uint64_t store_uptime(struct server *server)
+{
+	uint64_t now = store_now(server);
+
+	return now > server->started ? now - server->started : 0;
 }

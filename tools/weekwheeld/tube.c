@@ -1,15 +1,11 @@
-/* Tubes that connections name. A tube is made when one names it and goes when none does; its jobs are the store's. */
+/* Keeps the tubes that connections use or watch, and the lists of the watched ones. The store keeps a tube's jobs. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "tools/weekwheeld/server.h"
 
-static void tube_out_of_memory(struct tube *tube)
-{
-	tube->hh.tbl = NULL;
-}
 #undef uthash_nonfatal_oom
-#define uthash_nonfatal_oom(tube) tube_out_of_memory(tube)
+#define uthash_nonfatal_oom(tube) ((tube)->hh.tbl = NULL)
 
 struct tube *tube_find(struct server *server, const char *name)
 {
@@ -28,6 +24,7 @@ struct tube *tube_make(struct server *server, const char *name)
 	tube = calloc(1, sizeof *tube);
 	if (!tube)
 		return NULL;
+	TAILQ_INIT(&tube->waiting);
 	memcpy(tube->name, name, strlen(name) + 1);
 	HASH_ADD_STR(server->tubes, name, tube);
 	if (!tube->hh.tbl) {
@@ -47,23 +44,19 @@ void tube_drop(struct server *server, struct tube *tube)
 
 void tube_ready(struct server *server, struct tube *tube)
 {
-	if (tube->is_ready || !tube->first)
+	if (tube->is_ready || TAILQ_EMPTY(&tube->waiting))
 		return;
 	tube->is_ready = 1;
-	tube->next_ready = NULL;
-	*server->ready_end = tube;
-	server->ready_end = &tube->next_ready;
+	STAILQ_INSERT_TAIL(&server->ready, tube, next_ready);
 }
 
 void tube_ready_all(struct server *server)
 {
-	struct tube *tube;
-
-	for (tube = server->tubes; tube; tube = tube->hh.next)
+	for (struct tube *tube = server->tubes; tube; tube = tube->hh.next)
 		tube_ready(server, tube);
 }
 
-static size_t tube_place(const struct connection *connection, const struct tube *tube)
+static size_t watch_index(const struct connection *connection, const struct tube *tube)
 {
 	size_t i;
 
@@ -74,10 +67,10 @@ static size_t tube_place(const struct connection *connection, const struct tube 
 
 int tube_is_watched(const struct connection *connection, const struct tube *tube)
 {
-	return tube_place(connection, tube) < connection->watch_count;
+	return watch_index(connection, tube) < connection->watch_count;
 }
 
-/* Both arrays grow, or none of them is used beyond what it had. */
+/* If one of the arrays cannot grow, neither is used beyond the old size. */
 static int watches_grow(struct connection *connection)
 {
 	size_t room = connection->watch_room ? connection->watch_room * 2 : 1;
@@ -120,15 +113,15 @@ int tube_watch(struct connection *connection, struct tube *tube)
 
 void tube_ignore(struct connection *connection, struct tube *tube)
 {
-	size_t place = tube_place(connection, tube);
+	size_t index = watch_index(connection, tube);
 
-	if (place == connection->watch_count)
+	if (index == connection->watch_count)
 		return;
-	/* The last one takes the place, and so the list has the order that beanstalkd's has. */
-	free(connection->watches[place]);
+	/* The last one takes its place, as in beanstalkd, whose clients see this order. */
+	free(connection->watches[index]);
 	connection->watch_count--;
-	connection->watches[place] = connection->watches[connection->watch_count];
-	connection->names[place] = connection->names[connection->watch_count];
+	connection->watches[index] = connection->watches[connection->watch_count];
+	connection->names[index] = connection->names[connection->watch_count];
 	tube->watchers--;
 	tube_drop(connection->server, tube);
 }

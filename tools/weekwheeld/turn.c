@@ -1,7 +1,7 @@
-/* A turn of the loop: one write for all commands of it. */
+/* A turn of the loop: one write of the store for all its commands, then time, clients that wait, and sending. */
 #include "tools/weekwheeld/server.h"
 
-/* Expiries that are dealt with in one turn, so that a million due jobs do not keep commands waiting. */
+/* How many expiries a turn handles at most: a million due jobs must not delay commands. */
 enum { TURN_BUDGET = 1000 };
 
 int turn_begin(struct server *server)
@@ -28,11 +28,11 @@ void turn_commit(struct server *server)
 	server->is_failing = error != WW_OK;
 	if (error != WW_OK) {
 		server->commit_errors++;
-		server_say("what was asked could not be written: %s", ww_strerror(error));
+		server_say("the changes could not be written: %s", ww_strerror(error));
 	}
 	lease_settle(server, error == WW_OK);
-	while ((connection = server->batch) != NULL) {
-		server->batch = connection->next_batch;
+	while ((connection = SLIST_FIRST(&server->batch)) != NULL) {
+		SLIST_REMOVE_HEAD(&server->batch, next_batch);
 		answer_settle(connection, error);
 	}
 }
@@ -57,9 +57,9 @@ static void turn_time(struct server *server)
 	if (!server->is_due)
 		return;
 	server->is_due = 0;
-	/* What runs out together is written together. */
+	/* All that expires in this turn is one write. */
 	if (turn_begin(server) != WW_OK)
-		server_say("the store cannot be had");
+		server_say("the store cannot be written");
 	if (ww_driver_dispatch(server->elapsed, TURN_BUDGET) < 0 || ww_driver_dispatch(server->wall, TURN_BUDGET) < 0)
 		server_say("a driver cannot dispatch");
 	turn_commit(server);
@@ -72,12 +72,13 @@ void turn_end(struct server *server)
 	turn_commit(server);
 	turn_time(server);
 	waiting_serve(server);
-	while ((connection = server->flush) != NULL) {
-		server->flush = connection->next_flush;
+	while ((connection = SLIST_FIRST(&server->flush)) != NULL) {
+		SLIST_REMOVE_HEAD(&server->flush, next_flush);
 		connection->in_flush = 0;
 		connection_flush(connection);
 	}
-	/* What a connection that has just closed gives back is still to be committed, and may be waited for. */
-	if (server->is_begun || server->ready || server->fresh || server->resume)
+	/* A connection that closed here gave jobs back: they need a commit, and clients may wait for them. */
+	if (server->is_begun || !STAILQ_EMPTY(&server->ready) || !STAILQ_EMPTY(&server->fresh) ||
+	    !STAILQ_EMPTY(&server->resume))
 		turn_again(server);
 }

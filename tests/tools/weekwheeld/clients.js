@@ -1,4 +1,4 @@
-// Clients of others for Node.js against the server on the port that is the first argument; test_clients.sh installs them.
+// Runs beanstalkd clients for Node.js against the server on the port of the first argument. test_clients.sh installs them.
 'use strict'
 
 const assert = require('assert')
@@ -9,7 +9,7 @@ const host = '127.0.0.1'
 let passed = 0
 let failed = 0
 
-// The same story for each client: `is` counts what is as it should be.
+// The same story for each client: `is` counts what is right.
 function is(got, expected, what) {
 	try {
 		assert.deepStrictEqual(got, expected)
@@ -58,11 +58,11 @@ async function jackd() {
 	await b.delete(id)
 	is(/NOT_FOUND/.test(await rejects(b.delete(id))), true, say('delete'))
 	is(/TIMED_OUT/.test(await rejects(b.reserveWithTimeout(0))), true, say('nothing to reserve'))
-	// Its pauseTube sends no end of line, and is left out.
+	// Its pauseTube is left out: it sends no end of line.
 	is(/- jackd/.test(await a.listTubes()), true, say('list-tubes'))
 	is(await a.listTubeUsed(), 'jackd', say('list-tube-used'))
 	is(/^- jackd$/m.test(await b.listTubesWatched()), true, say('list-tubes-watched'))
-	// Many at once; its reserve can be sent but once.
+	// Many commands at once. Its reserve can be sent only once.
 	const many = await Promise.all(Array.from({ length: 200 }, (_, i) => a.put(`job ${i}`)))
 	is(new Set(many).size, 200, say('pipelined put'))
 	for (const each of many)

@@ -1,6 +1,6 @@
 /*
- * Stands before the C library (LD_PRELOAD) and makes calls that write to files fail, as the plan in a file that is
- * shared with the test says. FAULTS names that file. Sockets and pipes are left alone.
+ * Preloaded (LD_PRELOAD), it makes calls that write to files fail. The plan is in a file that the test shares; FAULTS
+ * names it. Sockets and pipes are left alone.
  */
 #define _GNU_SOURCE 1
 #include <dlfcn.h>
@@ -17,12 +17,12 @@ enum what { WRITE = 1, SYNC = 2, TRUNCATE = 4 };
 
 static struct plan {
 	uint32_t calls;  /* so far */
-	uint32_t first;  /* the first that fails; 0: none */
-	uint32_t times;  /* how many of them do */
-	uint32_t error;  /* what they say; 0: half is written, and nothing said */
-	uint32_t what;   /* which are counted */
+	uint32_t first;  /* the first call that fails; 0: none */
+	uint32_t times;  /* how many calls fail */
+	uint32_t error;  /* their errno; 0: half is written, without an error */
+	uint32_t what;   /* which calls are counted */
 	uint32_t failed; /* so far */
-	uint32_t done;   /* how many of those that fail have done their work */
+	uint32_t done;   /* how many of the calls that fail do their work all the same */
 } * plan;
 
 __attribute__((constructor)) static void begin(void)
@@ -48,7 +48,7 @@ static int is_file(int fd)
 
 enum how { WORKS, FAILS, FAILS_DONE };
 
-/* Whether this call fails. */
+/* Count this call, and say whether it works or fails. */
 static enum how fails(enum what what)
 {
 	uint32_t call;
@@ -63,10 +63,10 @@ static enum how fails(enum what what)
 	return call - plan->first < plan->done ? FAILS_DONE : FAILS;
 }
 
-/* The function that this one stands before. */
+/* The C library's function that this one replaces. */
 #define REAL(name) ((__typeof__(&name))dlsym(RTLD_NEXT, #name))
 
-/* What a call returns that wrote. */
+/* The result of a call that writes. */
 static ssize_t told(enum how how, ssize_t size)
 {
 	if (how == FAILS_DONE)

@@ -1,4 +1,4 @@
-/* fsck FOLDER: check the store of jobs in it; for tests. It prints what is wrong, and exits with 1 if anything is. */
+/* fsck FOLDER, for tests: checks the store of jobs in the folder, prints what is wrong, and exits with 1 if anything is. */
 #include <stdio.h>
 
 #include "weekwheel/jobs.h"

@@ -1,6 +1,5 @@
 #!/bin/bash
-# Clients that others wrote for beanstalkd, from the registry of npm, talk to the server. Without npm, or what it fetches, this
-# is skipped.
+# beanstalkd clients of other authors, from npm's registry, talk to the server. Without npm or the registry the test is skipped.
 set -euo pipefail
 
 cd "$(dirname "$0")/../../.."
@@ -19,7 +18,7 @@ done
 
 folder=$(mktemp -d)
 server=
-# What ends with the script is the server that it started, and no other.
+# The script ends the server that it started, and no other.
 trap '[ -z "$server" ] || { kill "$server" && wait "$server"; } 2>/dev/null; rm -rf "$folder"' EXIT
 
 timeout "${NPM_SECONDS:-30}" npm install --prefix "$folder" --prefer-offline --ignore-scripts --no-audit --no-fund \

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Calls that write to the store's files fail, each in turn. What could not be stored is answered by an error and has not happened,
-the server goes on, and a kill and a new start find what was acknowledged, whole.
+"""Calls that write to the store's files fail, each in turn. A command that could not be stored is answered with an error and has not
+happened. The server goes on. After a kill and a new start everything that was acknowledged is there.
 
 WW_FAULTS=all lets each call fail in every way; otherwise the ways take turns.
 """
@@ -28,7 +28,7 @@ WAYS = (  # how many calls fail, and how; 0: only half is written
     ("ENOSPC from then on", 1 << 31, errno.ENOSPC, WRITE | TRUNCATE),
     ("EIO from then on", 1 << 31, errno.EIO, WRITE | SYNC | TRUNCATE),
 )
-# What a restart does not change.
+# These survive a restart.
 LASTING = ("id", "version", "tube", "key", "priority", "releases", "buries", "kicks", "error", "body")
 
 
@@ -47,7 +47,7 @@ class Plan:
         self.environment = {"LD_PRELOAD": library, "FAULTS": path}
 
     def set(self, first, times=0, error=0, what=0, done=0):
-        # The first is what arms it.
+        # The word `first` arms the plan: it is written last.
         self.page[4:8] = bytes(4)
         self.page[8:28] = struct.pack("=5I", times, error, what, 0, done)
         self.page[0:8] = struct.pack("=2I", 0, first)
@@ -57,7 +57,7 @@ class Plan:
 
 
 def stored(client):
-    """All jobs, and whether each can be delivered."""
+    """List all jobs, and whether each can be delivered."""
     jobs = client.all_jobs()
     for job in jobs:
         job["body"] = "%d bytes, %x" % (job["length"], zlib.crc32(job["body"].encode()))
@@ -70,7 +70,7 @@ def same(found, expected, what=""):
 
 
 class Story:
-    """Commands one by one, and what is stored after each."""
+    """Sends commands one by one, and knows what is stored after each."""
 
     def __init__(self, client):
         self.client = client
@@ -78,7 +78,7 @@ class Story:
         self.errors = 0
 
     def ask(self, line, *good):
-        """Return the answer, or None for an error, after which nothing has changed."""
+        """Return the answer, or None for an error. An error must have changed nothing."""
         answer = self.client.ask(line)
         now = stored(self.client)
         if answer in ERRORS:
@@ -104,7 +104,7 @@ class Story:
 
 
 def story(client):
-    """Some of everything that writes; whatever of it goes wrong."""
+    """Send every kind of command that writes. Any of them may fail."""
     told = Story(client)
     told.put("put 7 0 100 5\r\nhello")
     told.put("put-key 3 3600 100 5 key every=60\r\nlater")
@@ -116,7 +116,7 @@ def story(client):
             continue
         number = int(answer.split()[1])
         if not told.ask(verb % number, "RELEASED", "BURIED", "DELETED"):
-            # The lease is as it was.
+            # The lease is unchanged.
             equal(client.ask("touch %d" % number), "TOUCHED")
             equal(client.ask("release %d 5 0" % number) in ("RELEASED",) + ERRORS, True)
             told.truth = stored(client)
@@ -129,7 +129,7 @@ def story(client):
 
 
 def serves(client):
-    """It goes on as if nothing had been."""
+    """The server goes on as if nothing had happened."""
     answer = client.put(b"after", tube="after")
     assert answer.startswith("INSERTED "), "after the fault: " + answer
     equal(client.ask("delete " + answer.split()[1]), "DELETED")
@@ -137,7 +137,7 @@ def serves(client):
 
 
 def again(data, environment, truth, fsck):
-    """Killed and started again, it has what it had."""
+    """A server that is killed and started again has the same jobs."""
     fsck.check(data)
     with Server("--data", data, memory=False, environment=environment) as server, server.client() as client:
         same(stored(client), truth)
@@ -164,7 +164,7 @@ def fails_once(plan, fsck, data, sync, way, first):
                 raise AssertionError("--sync %s, %s at call %d: %r" % (sync, name, first, problem)) from problem
             finally:
                 plan.set(0)
-                # Before the client goes, which gives back what it has reserved.
+                # Look before the client closes, which gives its jobs back.
                 server.stop(signal.SIGKILL)
     try:
         again(data, plan.environment, truth, fsck)
@@ -182,7 +182,7 @@ def each_fails(folder, sync, step):
     while seen:
         seen = False
         for index, way in enumerate(WAYS):
-            # Each way by itself, or those that take turns; what comes after the last call fails in none.
+            # Each way by itself, or the ways in turn. After the last call no way fails any more.
             if not every and index != (first // step) % len(WAYS):
                 continue
             data = os.path.join(folder, "jobs")
@@ -206,7 +206,7 @@ def test_each_call_fails_where_the_system_syncs(folder):
 
 
 def test_a_sync_fails_between_writes(folder):
-    """With --sync interval a write is answered before it is synced: the one after the sync that failed is refused."""
+    """With --sync interval a write is answered before it is synced. After a failed sync the next write is refused."""
     plan, fsck, data = Plan(folder), Fsck(folder), os.path.join(folder, "jobs")
     with Server("--data", data, "--sync", "interval", "--sync-interval", "0.01", memory=False,
                 environment=plan.environment) as server, server.client() as client:
@@ -225,7 +225,7 @@ def test_a_sync_fails_between_writes(folder):
 
 
 def test_what_is_written_and_cannot_be_synced_is_never_answered(folder):
-    """A write that is told to have failed is in the file, and cannot be taken back: the server no more says what is stored."""
+    """A write is reported as failed but is in the file and cannot be undone: the server stops saying what is stored."""
     plan, fsck, silent = Plan(folder), Fsck(folder), 0
     for first in range(1, 1000):
         data = os.path.join(folder, "jobs%d" % first)

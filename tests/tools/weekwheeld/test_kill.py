@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""A server at work is killed, again and again, and started on the same folder: what it has acknowledged is kept.
+"""A server at work is killed again and again and restarted on the same folder. Everything that it has acknowledged is kept.
 
-No job whose put was acknowledged is lost unless its delete was sent; none whose delete was acknowledged comes back; none is
-delivered before its time, nor twice without a kill, a lease that ran out or a release in between.
+A job whose put was acknowledged is lost only if its delete was sent. A job whose delete was acknowledged does not come back. No job
+is delivered early, and none twice unless the server was killed, its lease ran out or it was released in between.
 
-WW_KILLS sets how often it is killed, 20 times by default, and WW_SEED the seed, which is printed.
+WW_KILLS sets how often the server is killed (20), and WW_SEED the seed, which is printed.
 """
 import base64
 import os
@@ -27,12 +27,12 @@ HOUR = 3600
 
 
 def now():
-    """Of the clock by which the server counts delays."""
+    """Return the time of the clock that the server counts delays by."""
     return time.clock_gettime(time.CLOCK_BOOTTIME)
 
 
 class Job:
-    """What is known of a job by what was sent and answered. Its body begins with its number."""
+    """What the commands and answers tell about a job. Its body begins with its number."""
 
     def __init__(self, number, due, ttr):
         self.number, self.due, self.ttr = number, due, ttr
@@ -68,7 +68,7 @@ class World:
             self.failures.append(text)
 
     def name(self, job, number):
-        """The server calls the job by that id."""
+        """The server has given the job this id."""
         if job.id is None and number not in self.by_id:
             job.id = number
             self.by_id[number] = job
@@ -84,7 +84,7 @@ class World:
 
 
 class Worker(threading.Thread):
-    """A client that does whatever it may, and notes before it sends and when it is answered."""
+    """A client that sends random commands, and notes when it sends them and when the answer comes."""
 
     def __init__(self, world, server, number):
         super().__init__(daemon=True)
@@ -127,7 +127,7 @@ class Worker(threading.Thread):
                 self.held = []
 
     def draw(self):
-        """A command, what is to be done with its answer, and the job that is meant, if one is."""
+        """Return a command, a function for its answer, and the job it is about, if any."""
         choice = self.random.random()
         if self.held and choice < 0.4:
             job = self.held.pop(self.random.randrange(len(self.held)))
@@ -146,7 +146,7 @@ class Worker(threading.Thread):
         return line, heard, job
 
     def refused(self, job, until, answer):
-        """The lease that this client had is not there any more."""
+        """This client's lease has ended."""
         if answer != "NOT_FOUND":
             self.world.fail("%s: %s" % (job, answer))
         elif now() < until:
@@ -196,7 +196,7 @@ class Worker(threading.Thread):
             self.world.fail("%s was buried, and is delivered" % job)
         if time_now < job.due:
             self.world.fail("%s is delivered %.3f s early" % (job, job.due - time_now))
-        # An answer that was read this late may be of a lease that has ended since.
+        # An answer that is read this late may belong to a lease that has ended.
         if time_now >= sent + job.ttr:
             return
         if job.holder and time_now < job.until:
@@ -209,7 +209,7 @@ class Worker(threading.Thread):
         return job.until if job.holder is self else 0
 
     def kicks(self, job):
-        """What tells later whether a kick may have come after what is sent now."""
+        """Return a mark that tells later whether a kick may have come after the next command."""
         return job.kicks if job.kicking == 0 else -1
 
     def delete(self, job):
@@ -221,7 +221,7 @@ class Worker(threading.Thread):
                 if job.deleted:
                     self.world.fail("%s is deleted twice" % job)
                 job.deleted = True
-                # It may have been given to this client by a reserve that was sent just before.
+                # A reserve that was sent just before may have given it to this client.
                 if job in self.held:
                     self.held.remove(job)
                 return
@@ -284,7 +284,7 @@ class Worker(threading.Thread):
 
 
 def verify(world, client, leases_last=False):
-    """What is stored is what was acknowledged."""
+    """Check that the store has what was acknowledged."""
     there = set()
     for stored in client.all_jobs():
         job = world.find(base64.b64decode(stored["body"]).decode())
@@ -308,7 +308,7 @@ def verify(world, client, leases_last=False):
 
 
 def die(world, server):
-    """Kill it while it works."""
+    """Kill the server while it works."""
     workers = [Worker(world, server, number) for number in range(CLIENTS)]
     threading.Event().wait(world.random.random() * LONGEST)
     server.stop(signal.SIGKILL)
@@ -320,7 +320,7 @@ def die(world, server):
 
 
 def test_what_is_in_redis_outlives_a_kill(folder):
-    """One of two servers at work is killed; the other, and the one in its place, have what was acknowledged."""
+    """One of two servers at work is killed. The other and the replacement have what was acknowledged."""
     world = World(seed_of_run("test_kill"))
     kills = int(os.environ.get("WW_KILLS") or 10)
     with Redis(folder) as redis, redis.server() as other:
@@ -334,7 +334,7 @@ def test_what_is_in_redis_outlives_a_kill(folder):
             assert not world.failures, "after %d kills:\n%s" % (number, "\n".join(world.failures))
         with other.client() as client:
             client.ask("watch t")
-            # Nothing is stuck: what nobody holds any more comes again.
+            # No job is stuck: the jobs that nobody holds are delivered again.
             for job in [job for job in client.all_jobs() if job["state"] == "reserved" and job["run"] <= 2]:
                 until(lambda job=job: client.numbers("stats-job %d" % job["id"])["state"] != "reserved", "that its time is up")
     print("%d kills; %s" % (kills, ", ".join("%s %d" % entry for entry in sorted(world.counts.items()))))
@@ -357,7 +357,7 @@ def test_what_is_acknowledged_outlives_a_kill(folder):
                 fsck.check(data)
         assert not world.failures, "after %d kills, --sync %s:\n%s" % (number, sync, "\n".join(world.failures))
     print("%d kills; %s" % (kills, ", ".join("%s %d" % entry for entry in sorted(world.counts.items()))))
-    # Whatever is to be seen was done.
+    # Every change that can be seen was really made.
     for what in ("put INSERTED", "reserve-with-timeout RESERVED", "delete DELETED", "release RELEASED", "bury BURIED"):
         assert kills == 0 or any(word.startswith(what) for word in world.counts), what
 

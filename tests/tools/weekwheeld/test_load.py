@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Many clients, and clients that do not behave: others are answered meanwhile, and the server is alive after it.
+"""Many clients, and clients that misbehave: the server answers the others meanwhile, and survives.
 
-WW_CLIENTS sets how many idle ones there are, 10,000 by default, WW_GARBAGE how many clients send garbage, 200 by default, and
-WW_SEED the seed of that, which is printed.
+WW_CLIENTS sets the number of idle clients (10,000), WW_GARBAGE how many clients send garbage (200), and WW_SEED the seed for the
+garbage, which is printed.
 """
 import os
 import random
@@ -21,18 +21,18 @@ SPARE = 200
 
 
 def memory_of(server):
-    """Bytes that the server has in memory."""
+    """Return how many bytes of memory the server takes."""
     with open("/proc/%d/statm" % server.process.pid) as file:
         return int(file.read().split()[1]) * os.sysconf("SC_PAGESIZE")
 
 
 def is_at_most(used, most):
-    """A sanitizer keeps memory that was given back, and more."""
+    """Compare, unless a sanitizer keeps freed memory."""
     assert used < most or os.environ.get("SANITIZE"), "%d bytes, more than %d" % (used, most)
 
 
 def descriptors(wanted):
-    """Raise the limit of this process and of those that it starts; return how many are to be had."""
+    """Raise the limit of descriptors for this process and its children. Return the limit."""
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     for limit in (wanted, hard):
         try:
@@ -44,7 +44,7 @@ def descriptors(wanted):
 
 
 def works(client):
-    """Some of everything."""
+    """Try every kind of command."""
     answer = client.put(b"x", tube="works")
     assert answer.startswith("INSERTED "), answer
     number = answer.split()[1]
@@ -61,7 +61,7 @@ def test_idle_connections():
         before = memory_of(server)
         idle = []
         for number in range(count):
-            # From more than one address, so that there are ports for all.
+            # One address would not have ports for all.
             idle.append(socket.create_connection(("127.0.0.1", server.port), 60, ("127.0.0.%d" % (2 + number % 8), 0)))
             if number % 1000 == 0:
                 works(client)
@@ -70,7 +70,7 @@ def test_idle_connections():
         print("%d idle connections, %d bytes each" % (count, each))
         is_at_most(each, 8192)
         works(client)
-        # Some wait for jobs, and get them; some just go.
+        # Some wait for jobs and get them, others just leave.
         for connection in idle[::2]:
             connection.sendall(b"reserve\r\n")
         while client.numbers("stats")["current-waiting"] != str(len(idle[::2])):
@@ -104,7 +104,7 @@ def test_half_closed():
                 half.socket.shutdown(socket.SHUT_WR)
                 equal([half.line() for _ in answers], answers)
                 assert half.is_closed(), text
-        # One that waits when its side is closed, and one that does not hear the answer.
+        # One client waits when it closes its side, another leaves without reading the answer.
         half = server.client()
         half.send(b"reserve\r\n")
         while client.numbers("stats")["current-waiting"] != "1":
@@ -124,7 +124,7 @@ def test_half_closed():
 
 
 def fill(client, command, most):
-    """Send until nothing more is taken."""
+    """Send until the server takes no more."""
     client.socket.setblocking(False)
     sent = 0
     try:
@@ -149,7 +149,7 @@ def test_clients_that_never_read():
         is_at_most(used, len(deaf) * 24 << 20)
         deaf[0].close()
         works(client)
-        # The others still have not read when it ends.
+        # The others have still read nothing when the server ends.
         equal(server.stop(), 0)
 
 
@@ -196,7 +196,7 @@ def test_a_line_without_an_end():
 
 
 def garbage(draw):
-    """Some of it nearly is a command."""
+    """Return random bytes, some of them almost a command."""
     words = (b"put", b"put-key", b"reserve", b"reserve-with-timeout", b"reserve-job", b"delete", b"release", b"release-job",
              b"bury", b"bury-job", b"touch", b"kick", b"kick-job", b"peek", b"peek-ready", b"peek-key", b"use", b"watch",
              b"ignore", b"stats", b"stats-job", b"stats-tube", b"list-tubes", b"pause-tube", b"list-delayed", b"forecast",

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""A command line of weekwheeld that is wrong: the message names the option and the word that is wrong, and says what to write instead,
-the exit status is 2, and nothing was begun.
+"""Wrong command lines of weekwheeld: the message names the option and the wrong word and says what to write instead. The exit status
+is 2, and nothing has begun.
 """
 import os
 import subprocess
@@ -25,7 +25,7 @@ def refused(*arguments, environment=None):
 
 
 def all_refused(*rows):
-    """Each row: arguments, of which the last two are the option and its value; the word that is wrong; what is to be said instead."""
+    """A row has the arguments, which end with the option and its value, the wrong word, and a part of the cure."""
     for arguments, word, remedy in rows:
         said = refused(*arguments)
         wanted = "%s '%s': expected " % (arguments[-2], word)
@@ -75,9 +75,9 @@ def test_words():
         (REDIS + ("--redis-prefix", "a b"), "a b", "1 to 64 letters"))
     assert "at most 107 bytes" in refused("--memory", "--unix", "/tmp/" + 103 * "a")
     assert "--memory takes no value: leave '=3' out" in refused("--memory=3")
-    assert "'jobs': expected options alone" in refused("jobs")
+    assert "'jobs': expected only options" in refused("jobs")
     assert "--data needs a value: DIR" in refused("--data")
-    # Of the last ones in the table, too.
+    # The last options of the table, too.
     assert "did you mean '--verbose'?" in refused("--memory", "--verbos")
 
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Jobs that weekwheeld delivers as HTTP requests, of a store in memory and of one in Redis, to a receiver of the tests' own."""
+"""weekwheeld delivers jobs as HTTP requests, from memory and from Redis, to a receiver in this test."""
 import hashlib
 import hmac
 import http.server
@@ -17,7 +17,7 @@ from serving import PATIENCE, WEEKWHEEL, Server, Skip, conversation, equal, run
 
 
 class Receiver(http.server.ThreadingHTTPServer):
-    """Keeps what it gets, and answers what its `plan` has for the path, the last of it again and again; 204 without a plan."""
+    """Keeps the requests, and answers as its `plan` for the path says; the last answer repeats. Without a plan it answers 204."""
 
     daemon_threads = True
 
@@ -94,7 +94,7 @@ def delivered(redis):
         equal({headers["Weekwheel-Tube"] for _, _, headers, _ in got}, {"push"})
         until(lambda: a.numbers("stats")["push-finished"] == "20", "that all are finished")
         equal(a.all_jobs(), [])
-        # Jobs of another tube are the clients'.
+        # Clients get the jobs of other tubes.
         a.put(b"not a request", tube="default")
         assert a.ask("reserve").endswith("|not a request")
 
@@ -108,7 +108,7 @@ def tried_again(redis):
             answer = a.ask(b"put-key 0 0 60 %d %s attempts=2 backoff=0.05\r\n%s\r\n" % (len(text), path[1:].encode(), text))
             assert answer.startswith("INSERTED "), answer
         until(lambda: a.numbers("stats-tube push")["current-jobs-buried"] == "2", "that two are buried")
-        until(lambda: a.ask("peek-key flaky") == "NOT_FOUND", "that one has come through")
+        until(lambda: a.ask("peek-key flaky") == "NOT_FOUND", "the request has come through")
         equal(sorted(path for _, path, _, _ in receiver.got), ["/down", "/down", "/flaky", "/flaky", "/gone"])
         errors = {job["key"]: job["error"] for job in a.jobs("list-delayed state=buried")}
         equal(errors, {"down": "HTTP 500", "gone": "HTTP 410"})
@@ -183,7 +183,7 @@ def test_a_server_that_ends_waits_for_what_is_under_way(folder):
             equal(server.process.returncode, 0)
         with Server("--data", data, memory=False) as server, server.client() as a:
             equal(a.all_jobs(), [])
-        # One that takes too long is there again.
+        # A request that takes too long is sent again.
         receiver.go.clear()
         with pushing("--data", data, "--push-grace", "0", memory=False) as server:
             with server.client() as a:
@@ -206,7 +206,7 @@ def test_two_servers_push_each_job_once(folder):
 
 
 def test_what_a_server_without_push_took_is_buried_with_the_reason(folder):
-    """Only a server with --push can know which tubes are pushed: what another takes is looked at when it would be delivered."""
+    """Only a server with --push knows which tubes are pushed. Jobs from other servers are checked upon delivery."""
     with Receiver() as receiver, Redis(folder) as redis, redis.server() as other, pushing(redis=redis) as server:
         with other.client() as a, server.client() as b:
             a.ask("use push")
@@ -230,7 +230,7 @@ def test_redis_killed_and_back(folder):
             a.put(request(receiver.url + "/slow"), tube="push")
             receiver.wait(1)
             redis.kill()
-            # Its result waits until it can be told.
+            # The result waits until the store is back.
             receiver.go.set()
             redis.start()
             until(lambda: a.ask("stats").startswith("OK") and a.numbers("stats")["push-finished"] == "1", "that it is finished")

@@ -1,6 +1,5 @@
 #!/usr/bin/env python3
-"""Several weekwheelds that have their jobs in one Redis: what one does the others see, and what becomes of it when one of them, or
-Redis itself, is killed.
+"""Several weekwheelds share one Redis: each sees what the others do. Then one of them, or Redis itself, is killed.
 """
 import re
 import signal
@@ -19,7 +18,7 @@ from serving import PATIENCE, PROGRAM, WEEKWHEEL, Server, conversation, equal, r
 
 
 def reserved(client, wait=10):
-    """The id of the next job, and its body."""
+    """Reserve the next job. Return its id and its body."""
     answer = client.ask("reserve-with-timeout %d" % wait)
     assert answer.startswith("RESERVED "), answer
     head, body = answer.split("|", 1)
@@ -36,19 +35,19 @@ def inserted(answer):
     return int(answer.split()[1])
 
 
-# ---- What one does, the others see
+# ---- Each server sees what the others do
 
 
 def test_put_on_one_and_reserve_on_the_other(folder):
     with Redis(folder) as redis, redis.server() as one, redis.server() as two, one.client() as a, two.client() as b:
         number = inserted(a.put(b"hello", priority=7))
-        # Who has put it may have it at once.
+        # The client that has put the job may get it at once.
         equal(a.ask("reserve-with-timeout 0"), "RESERVED %d 5|hello" % number)
         conversation(a, ("release %d 7 0" % number, "RELEASED"), ("reserve-with-timeout 0", "RESERVED %d 5|hello" % number),
                      ("release %d 7 0" % number, "RELEASED"))
         equal(reserved(b), (number, "hello"))
         equal(state(a, number), "reserved")
-        # It is the other server's client's: for this one it is as if another client had it.
+        # A client of the other server holds it: here that is the same as another client.
         for line in ("delete", "touch", "release %d 0 0", "bury %d 0", "reserve-job", "kick-job"):
             equal(a.ask(line % number if "%" in line else "%s %d" % (line, number)), "NOT_FOUND")
         conversation(b, ("touch %d" % number, "TOUCHED"), ("release %d 3 0" % number, "RELEASED"))
@@ -58,7 +57,7 @@ def test_put_on_one_and_reserve_on_the_other(folder):
         equal(reserved(b), (number, "hello"))
         conversation(b, ("delete %d" % number, "DELETED"))
         equal(state(a, number), "NOT_FOUND")
-        # One that nobody has, either may delete.
+        # Either server may delete a job that nobody holds.
         number = inserted(b.put(b"later", delay=1000))
         equal(state(a, number), "delayed")
         conversation(a, ("peek-delayed", "FOUND %d 5|later" % number), ("delete %d" % number, "DELETED"),
@@ -69,7 +68,7 @@ def test_put_on_one_and_reserve_on_the_other(folder):
 def test_who_puts_or_gives_back_sees_it_at_once(folder):
     with Redis(folder) as redis, redis.server() as one, one.client() as a:
         for _ in range(100):
-            # All in one turn of its loop, before it hears any message.
+            # All in one turn of the loop, before it hears any message.
             a.send("put 0 0 60 1\r\nx\r\nreserve-with-timeout 0\r\n")
             number = inserted(a.line())
             equal(a.answer(), "RESERVED %d 1|x" % number)
@@ -89,7 +88,7 @@ def test_a_connection_that_closes_asks_once_for_each_lease(folder):
                 reserved(worker)
             before = int(a.numbers("stats")["redis-commands"])
         until(lambda: b.numbers("stats-tube default")["current-jobs-ready"] == str(jobs), "that all are given back")
-        # Besides, there are what a look at the numbers takes, and heartbeats.
+        # The rest are heartbeats, and the commands that ask for the numbers.
         asked = int(a.numbers("stats")["redis-commands"]) - before
         assert jobs <= asked < 2 * jobs, asked
         given = a.jobs("list-delayed limit=1000")
@@ -140,7 +139,7 @@ def test_a_client_that_goes_gives_its_jobs_to_all(folder):
         a.close()
         equal(b.answer(), "RESERVED %d 1|x" % number)
         equal(b.numbers("stats-job %d" % number)["pri"], "77")
-        # So does a server that is told to end.
+        # A server that ends does the same.
         with one.client() as c:
             conversation(b, ("release %d 1 0" % number, "RELEASED"))
             equal(reserved(c), (number, "x"))
@@ -171,13 +170,13 @@ def test_the_program_works_with_it(folder):
         for number, body in enumerate(bodies):
             weekwheel((one, two)[number % 2], "put", "--key", "k%d" % number, body)
         equal(len(weekwheel(one, "list", "--all", "--json").splitlines()), 10)
-        # Each of its workers asks the server for the job that it got, whose id says nothing of its place among others.
+        # Each worker asks the server for the job that it got: an id says nothing about the order.
         got = weekwheel(one, "work", "-n", "2", "--drain", "--", "sh", "-c", 'echo "$WEEKWHEEL_JOB_KEY: $(cat)"')
         equal(sorted(got.splitlines()), sorted("k%d: %s" % entry for entry in enumerate(bodies)))
         equal(b.all_jobs(), [])
 
 
-# ---- One of them is killed
+# ---- A server is killed
 
 
 def test_killed(folder):
@@ -249,7 +248,7 @@ def test_redis_killed_and_back(folder):
             waits.send("reserve\r\n")
             until(lambda: a.numbers("stats")["current-waiting"] == "1", "that it waits")
             redis.kill()
-            # Whatever asks the store is refused, and at once; whatever does not is answered.
+            # Commands that need the store fail at once. The others are answered.
             for line in ("put 0 0 60 1\r\nx", "delete %d" % number, "touch %d" % mine, "peek %d" % number, "kick 1", "stats",
                          "list-tubes", "stats-tube default", "list-delayed", "pause-tube default 1", "release %d 0 0" % mine):
                 equal(a.ask(line), "INTERNAL_ERROR")
@@ -258,7 +257,7 @@ def test_redis_killed_and_back(folder):
             equal(get("/healthz")[0], 503)
             status, text = get("/metrics")
             equal((status, "weekwheeld_store_up 0" in text.splitlines()), (200, True))
-            # Who comes to wait waits as well, also for what has to be asked for first; who does not want to wait is told.
+            # New clients may wait as well. One with a timeout of 0 gets an error.
             for client in (impatient, comes):
                 conversation(client, ("watch unknown", "WATCHING 2"), ("ignore default", "WATCHING 1"))
             conversation(impatient, ("reserve-with-timeout 0", "INTERNAL_ERROR"), ("reserve-with-timeout 1", "TIMED_OUT"))
@@ -266,7 +265,7 @@ def test_redis_killed_and_back(folder):
             redis.start()
             until(lambda: a.ask("peek %d" % number).startswith("FOUND"), "that it is back")
             equal(get("/healthz"), (200, "ok\n"))
-            # The lease is what it was.
+            # The lease is unchanged.
             conversation(a, ("touch %d" % mine, "TOUCHED"), ("delete %d" % mine, "DELETED"))
             new = inserted(a.put(b"new"))
             equal(waits.answer(), "RESERVED %d 3|new" % new)
@@ -291,7 +290,7 @@ def test_settings_of_redis_that_lose_jobs_are_told(folder):
 
 
 def test_commands_that_come_while_redis_is_lost(folder):
-    # They do not take the server for beanstalkd, which lacks keys and reasons.
+    # The commands do not mistake the server for beanstalkd, which lacks keys and reasons.
     with Redis(folder) as redis, redis.server("--http", "127.0.0.1:0") as server, server.client() as a:
         metrics = re.search(r"serving (http://[0-9.:]+/metrics)", server.said).group(1)
         equal(a.ask("put-key 0 0 60 1 - attempts=5 backoff=3600\r\nx").split()[0], "INSERTED")
@@ -336,7 +335,7 @@ def test_a_cluster_that_loses_a_node(folder):
             got = [reserved(b) for _ in range(60)]
             equal(sorted(int(body) for _, body in got), list(range(60)))
             cluster.nodes[1].kill()
-            # What lies on the other nodes is still there, unless the cluster gives up as a whole.
+            # Jobs on the other nodes are still there, unless the whole cluster gives up.
             answers = {b.ask("delete %d" % number) for number, _ in got}
             assert answers <= {"DELETED", "INTERNAL_ERROR"} and "INTERNAL_ERROR" in answers, answers
             cluster.nodes[1].start()
@@ -345,7 +344,7 @@ def test_a_cluster_that_loses_a_node(folder):
             equal(a.all_jobs(), [])
 
 
-# ---- How it is started
+# ---- Starting
 
 
 def fails(*arguments, status=2, **more):
@@ -373,7 +372,7 @@ def test_nobody_is_there(folder):
 
 
 def test_redis_is_not_what_the_url_says(folder):
-    # The command line is right, and may become so for Redis: a unit that ends with 2 is not started again.
+    # The command line is right and Redis may recover. With status 2, systemd would not start the unit again.
     with Redis(folder) as redis, Redis(folder + "/other") as other:
         for url, reason in ((redis.url + "99", "DB index is out of range"),
                             ("redis://127.0.0.1:%d,127.0.0.1:%d/" % (redis.port, other.port), "they are no cluster")):
@@ -385,7 +384,7 @@ def test_a_password_is_not_shown(folder):
     path = folder + "/url"
     with Redis(folder, "--requirepass", "s3cret") as redis:
         url = "redis://:s3cret@127.0.0.1:%d/" % redis.port
-        assert "does not let it in" in fails("--store", redis.url, status=1)
+        assert "Redis refuses access" in fails("--store", redis.url, status=1)
         with open(path, "w") as file:
             file.write(url + "\n")
         for arguments, environment in ((("--store-file", path), None), ((), {"WEEKWHEELD_STORE": url})):

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""The same words to beanstalkd and to weekwheeld: their answers are the same, byte by byte, but for what has to differ.
+"""beanstalkd and weekwheeld get the same commands. Their answers are the same, byte by byte, except for a list of known differences.
 
-BEANSTALKD names another program; without one there is nothing to compare with, and this is skipped. WW_SAME sets how many random
-commands are sent, 3,000 by default, and WW_SEED the seed, which is printed.
+BEANSTALKD names another program; without any, this test is skipped. WW_SAME sets how many random commands are sent (3,000), and
+WW_SEED the seed, which is printed.
 """
 import os
 import random
@@ -20,7 +20,7 @@ sys.path.insert(0, __file__.rsplit("/tests/", 1)[0] + "/tests/support")
 from serving import PATIENCE, Client, Server, Skip, run, seed_of_run
 
 BEANSTALKD = os.environ.get("BEANSTALKD") or shutil.which("beanstalkd") or "/usr/bin/beanstalkd"
-# Of a process, of a machine's speed, or of how the other one stores.
+# They depend on the process, on the speed of the machine, or on how beanstalkd stores jobs.
 DIFFERENT = r"^(pid|version|rusage-[us]time|uptime|id|binlog-[a-z-]+|age|time-left|pause-time-left|file): .*$"
 
 
@@ -62,7 +62,7 @@ class Beanstalkd:
 
 
 class Talk:
-    """Clients by their names, and all that they said and were answered."""
+    """Clients by their names, with all commands and answers."""
 
     def __init__(self, server):
         self.server, self.clients, self.said = server, {}, []
@@ -73,7 +73,7 @@ class Talk:
         return self.clients[name]
 
     def tell(self, name, line):
-        """Send it, without waiting for an answer."""
+        """Send a command without waiting for its answer."""
         data = (line if isinstance(line, bytes) else line.encode()) + b"\r\n"
         self.client(name).send(data)
         self.said.append("%s says %r" % (name, data if len(data) < 300 else data[:300]))
@@ -92,7 +92,7 @@ class Talk:
         return answer
 
     def hear_one_of(self, names):
-        """Whoever it is: beanstalkd does not serve those who wait as they came, weekwheeld does."""
+        """Whichever client gets the job: beanstalkd does not serve waiting clients in order of arrival, weekwheeld does."""
         ready = select.select([self.client(name).socket for name in names], [], [], PATIENCE)[0]
         assert len(ready) == 1, ready
         name = next(name for name in names if self.client(name).socket is ready[0])
@@ -104,7 +104,7 @@ class Talk:
             self.hear(name)
 
     def ask_alone(self, line):
-        """On a connection of its own, since it cannot be told how many answers there are to it."""
+        """Use a connection of its own, since the number of answers is unknown."""
         client = self.server.client()
         with client:
             client.send(line.encode() + b"\r\n")
@@ -117,7 +117,7 @@ class Talk:
         self.said.append("%r is answered %r" % (line, client.kept))
 
     def wait_for(self, name, count):
-        """So many clients wait for a job; asked in passing."""
+        """Check how many clients wait for a job."""
         while self.client(name).numbers("stats")["current-waiting"] != str(count):
             pass
 
@@ -127,7 +127,7 @@ class Talk:
 
 
 def same(story, *arguments):
-    """Tell a story to both; the first difference is a failure."""
+    """Run a story on both. The first difference is a failure."""
     heard = []
     for kind in (Beanstalkd, Server):
         with kind(*arguments) as server:
@@ -197,7 +197,7 @@ def test_what_is_no_command():
 
 
 def test_where_beanstalkd_is_more_lenient():
-    """It reads a number and leaves what follows alone, and answers nothing to a line that is one byte too long."""
+    """beanstalkd ignores what follows a number, and does not answer a line that is one byte too long."""
     with Server() as server, server.client() as client:
         for line in ("reserve-with-timeout x", "reserve-with-timeout 0 ", "kick -1", "kick 1 1", "x" * 223):
             answer = client.ask(line)
@@ -233,7 +233,7 @@ def test_another_clients_job():
         talk.client("a").close()
         talk.hear("b")
         talk.ask("b", "stats-job 1")
-        # One that is given back so is a release for weekwheeld alone.
+        # Only weekwheeld counts this as a release.
         talk.said[-1] = talk.said[-1].replace("releases: 1", "releases: 0")
     same(story)
 
@@ -265,11 +265,11 @@ def test_a_side_is_closed():
 
 
 def test_time():
-    """In real seconds, as few as can be."""
+    """This takes real seconds, as few as possible."""
     def story(talk):
         talk.ask("a", "put 0 1 1 1\r\nx", "reserve-with-timeout 0")
         talk.ask("a", "reserve-with-timeout 30", "stats-job 1", "reserve-with-timeout 0", "touch 1")
-        # Without a time: beanstalkd now and then says TIMED_OUT at once to whoever waits for another one's lease to end.
+        # Without a timeout: beanstalkd sometimes says TIMED_OUT at once to a client that waits for another's lease to end.
         talk.ask("b", "reserve", "stats-job 1")
         talk.ask("a", "delete 1", "release 1 0 0", "touch 1", "bury 1 0")
         talk.ask("b", "put 0 0 60 1\r\ny")

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""What the job server weekwheeld answers to its clients, however their bytes come.
+"""What weekwheeld answers to its clients, however their bytes arrive.
 
-Time is a virtual clock's wherever it matters; nothing here waits for time to pass.
+The clock is virtual wherever time matters: nothing here waits.
 """
 import json
 import os
@@ -153,7 +153,7 @@ def test_a_pause_of_nothing_is_over_and_counted():
         conversation(a, ("reserve-with-timeout 0", "RESERVED 1 1|x"), ("release 1 0 0", "RELEASED"), ("pause-tube p 50", "PAUSED"),
                      ("reserve-with-timeout 0", "TIMED_OUT"), ("pause-tube p 0", "PAUSED"),
                      ("reserve-with-timeout 0", "RESERVED 1 1|x"))
-        # Nobody uses or watches it for a while; its job keeps the tube.
+        # Nobody uses or watches the tube for a while. Its job keeps it.
         conversation(a, ("use default", "USING default"), ("ignore p", "WATCHING 1"))
         equal(a.numbers("stats-tube p")["cmd-pause-tube"], "4")
 
@@ -190,7 +190,7 @@ def test_draining():
         conversation(a, ("put 0 0 0 4\r\nquit", "DRAINING"), (b"put 0 0 0 1\r\nabc", "EXPECTED_CRLF"))
 
 
-# ---- Bytes, as they come and go
+# ---- Bytes in and out
 
 
 def test_every_split():
@@ -264,12 +264,12 @@ def test_a_client_that_never_reads():
                 sent += a.socket.send(b"peek 1\r\n" * 4096)
         except BlockingIOError:
             pass
-        # The server reads no more than it can answer, and goes on with others.
+        # The server reads no more than it can answer, and serves other clients.
         assert sent < 1 << 26
         equal(b.ask("stats-job 9"), "NOT_FOUND")
         with open("/proc/%d/statm" % server.process.pid) as file:
             assert int(file.read().split()[1]) * os.sysconf("SC_PAGESIZE") < 1 << 27
-        # When it reads at last, all answers come.
+        # When the client reads at last, all answers come.
         a.socket.setblocking(True)
         a.socket.settimeout(PATIENCE)
         for _ in range(min(sent // 8, 500)):
@@ -335,7 +335,7 @@ def test_backoff_and_last_attempt():
 
 
 def test_a_reason_of_any_bytes_is_listed_as_json():
-    """An overlong form, a surrogate, what is beyond U+10FFFF, half a character, and a good one."""
+    """An overlong form, a surrogate, a number beyond U+10FFFF, half a character, and a valid one."""
     reasons = {"%E0%80%80": 3, "%C0%AF": 2, "%ED%A0%80": 3, "%F4%90%80%80": 4, "%F0%80%80%80": 4, "%E2%82": 2,
                "%F0%9F%98%80%FF": "\U0001f600\ufffd", "%7F%22": "\x7f\""}
     with Server("--clock", "virtual") as server, server.client() as a:
@@ -348,7 +348,7 @@ def test_a_reason_of_any_bytes_is_listed_as_json():
 
 
 def test_a_worker_that_is_gone_has_failed():
-    """A job on which workers die must not kill one after the other."""
+    """A job that kills its workers must not be delivered for ever."""
     with Server("--clock", "virtual") as server, server.client() as a:
         equal(a.ask("put-key 1 0 30 1 - attempts=2 backoff=100\r\nx"), "INSERTED 1")
         for attempt in range(2):

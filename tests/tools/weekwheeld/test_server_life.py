@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""How weekwheeld starts, what it says when it cannot, what outlives it, and HTTP."""
+"""weekwheeld starts, says why it cannot start, keeps its jobs when it is killed, and serves HTTP."""
 import json
 import os
 import re
@@ -17,7 +17,7 @@ sys.path.insert(0, __file__.rsplit("/tests/", 1)[0] + "/tests/support")
 # pylint: disable=wrong-import-position
 from serving import PATIENCE, PROGRAM, WEEK, Client, Server, conversation, equal, run
 
-# ---- What outlives the process
+# ---- Jobs outlive the process
 
 
 def test_killed_and_started_again(folder):
@@ -50,7 +50,7 @@ def test_killed_in_the_middle_of_everything(folder):
     there, gone = set(), set()
     for tries in range(6):
         with Server("--data", data, "--sync", "system", memory=False) as server, server.client() as a:
-            # What was answered before the last kill holds.
+            # The answers before the last kill hold.
             for number in there:
                 assert a.ask("peek %d" % number).startswith("FOUND "), number
             for number in gone:
@@ -58,7 +58,7 @@ def test_killed_in_the_middle_of_everything(folder):
             going = sorted(there)[::2]
             a.send("".join("put 0 0 60 5\r\n%05d\r\n" % number for number in range(300)) +
                    "".join("delete %d\r\n" % number for number in going))
-            # So many answers are waited for; the others come or not.
+            # Wait for this many answers. The others may come or not.
             for _ in range(50 + 60 * tries):
                 word, *rest = a.line().split()
                 if word == "INSERTED":
@@ -68,7 +68,7 @@ def test_killed_in_the_middle_of_everything(folder):
                     there.remove(going[0])
                     gone.add(going.pop(0))
             server.stop(signal.SIGKILL)
-            # What was asked for and not answered may have happened.
+            # Commands without an answer may have happened.
             there -= set(going)
 
 
@@ -95,7 +95,7 @@ def test_a_write_that_fails_has_not_happened(folder):
         while a.put(b"y" * 50000).startswith("INSERTED "):
             pass
         before = a.numbers("stats-tube default")
-        # All of this is in one turn of its loop.
+        # All of this is one turn of the loop.
         server.process.send_signal(signal.SIGSTOP)
         a.send(b"list-tube-used\r\nput 0 0 60 50000\r\n" + b"y" * 50000 +
                b"\r\ndelete 1\r\nuse t\r\nput 0 0 60 1\r\nx\r\npeek-ready\r\ndelete 99999\r\n")
@@ -108,7 +108,7 @@ def test_a_write_that_fails_has_not_happened(folder):
         equal(a.ask("stats-tube t").count("total-jobs: 0"), 1)
         after = a.numbers("stats-tube default")
         equal(after, dict(before, **{"current-using": "0"}))
-        # The lease is as it was.
+        # The lease is unchanged.
         conversation(a, ("touch 1", "TOUCHED"), ("delete 1", "DELETED"), ("delete 1", "NOT_FOUND"))
 
 
@@ -154,7 +154,7 @@ def test_http():
         equal(server.stop(), 0)
 
 
-# ---- How it is started
+# ---- Starting
 
 
 def fails(*arguments, status=1, **more):
@@ -168,7 +168,7 @@ def test_messages(folder):
     data = os.path.join(folder, "jobs")
     with Server("--data", data, memory=False) as server:
         assert "in use by another server" in fails("--data", data, "--listen", "127.0.0.1:0")
-        assert "is in use: end what listens there" in fails("--memory", "--listen", "127.0.0.1:%d" % server.port)
+        assert "is in use: end the server there" in fails("--memory", "--listen", "127.0.0.1:%d" % server.port)
     assert "did you mean '--memory'?" in fails("--memry", status=2)
     with open(os.path.join(data, "data.mdb"), "r+b") as file:
         file.write(b"\xff" * 16384)
@@ -206,11 +206,11 @@ def test_unix_socket(folder):
             with Client(connection) as a:
                 equal(a.put(), "INSERTED 1")
                 assert "is in use" in fails("--memory", "--listen", "127.0.0.1:0", "--unix", path)
-            # The socket of one that was killed is in nobody's way.
+            # A socket that a killed server has left is replaced.
             server.stop(signal.SIGKILL)
     with open(os.path.join(folder, "file"), "w"):
         pass
-    assert "is no socket" in fails("--memory", "--listen", "127.0.0.1:0", "--unix", os.path.join(folder, "file"))
+    assert "is not a socket" in fails("--memory", "--listen", "127.0.0.1:0", "--unix", os.path.join(folder, "file"))
     assert "its folder" in fails("--memory", "--listen", "127.0.0.1:0", "--unix", os.path.join(folder, "none", "socket"))
 
 
@@ -224,7 +224,7 @@ def test_sockets_of_systemd(folder):
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         listener.listen()
-        # LISTEN_PID has to be the server's own, so that a shell sets it and becomes the server.
+        # LISTEN_PID must be the server's own: a shell sets it and then becomes the server.
         process = subprocess.Popen(
             ["sh", "-c", 'exec 3<&%d; LISTEN_FDS=1 LISTEN_PID=$$ exec "$0" --memory' % listener.fileno(), PROGRAM],
             pass_fds=[listener.fileno()], stderr=subprocess.PIPE, text=True)

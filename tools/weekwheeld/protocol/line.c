@@ -1,80 +1,161 @@
-/* The verbs of beanstalkd, and which line is whose. */
-#include "tools/weekwheeld/protocol/line.h"
+/*
+ * Parses a line of the protocol. The table of verbs says which words follow each verb, the table of words says what
+ * each word means and where it is stored.
+ */
+#include "tools/weekwheeld/protocol/protocol.h"
 
 #include <string.h>
 
 #include "weekwheel/driver.h"
 
-/*
- * How the words after a verb are read. beanstalkd finds its verbs by their beginning: what has an argument ends with a
- * space here, and "statsx" is a "stats" that is not well-formed, whereas "statx" is unknown.
- */
-enum shape {
-	SHAPE_PUT,
-	SHAPE_NONE,
-	SHAPE_ID,
-	SHAPE_RELEASE,
-	SHAPE_BURY,
-	SHAPE_BOUND,
-	SHAPE_TIMEOUT,
-	SHAPE_TUBE,
-	SHAPE_PAUSE,
-	SHAPE_QUIT,
-	SHAPE_OWN
+/* A time of the wall clock. Its seconds need more than 32 bits one day. */
+#define TIME_MAX UINT64_C(4611686018)
+
+/* Words with a fixed place, then options, NAME=VALUE. The options of one verb stand next to each other. */
+enum word {
+	NOTHING,
+	ANYTHING, /* the rest of the line, which is ignored */
+	ID,
+	PRIORITY,
+	DELAY,
+	DELAY_OR_AT,      /* "-": the option at= says it */
+	DELAY_OR_BACKOFF, /* "-": the job's own backoff */
+	TIMEOUT,
+	TIME,
+	RUN,
+	BYTES,
+	BOUND,
+	TUBE,
+	TUBE_ALONE, /* all of the rest: not even a space may stand before it */
+	KEY,
+	KEY_OR_NONE, /* "-": none */
+	REASON,
+	SPAN,
+	COUNT,
+	OPTION_EVERY,
+	OPTION_SKIP,
+	OPTION_BACKOFF,
+	OPTION_BACKOFF_MAX,
+	OPTION_MISSED,
+	OPTION_ATTEMPTS,
+	OPTION_VERSION,
+	OPTION_AT,
+	OPTION_TUBE,
+	OPTION_PREFIX,
+	OPTION_STATE,
+	OPTION_FROM,
+	OPTION_TO,
+	OPTION_AFTER,
+	OPTION_ID,
+	OPTION_LIMIT,
+	OPTION_BODY
 };
 
-/* A longer one before those that it begins with. */
+/* How a word is read. Seconds are stored in ns. */
+enum kind { AS_ITSELF, AS_NUMBER, AS_SECONDS };
+
+#define MEMBER(name) offsetof(struct command, name), sizeof((struct command *)0)->name
+
+static const struct {
+	enum kind kind;
+	uint64_t least;
+	uint64_t most;
+	size_t at; /* in struct command */
+	size_t size;
+	const char *option;
+} meanings[OPTION_BODY + 1] = {
+    [ID] = {AS_NUMBER, 0, UINT64_MAX, MEMBER(id), NULL},
+    [PRIORITY] = {AS_NUMBER, 0, UINT32_MAX, MEMBER(priority), NULL},
+    [DELAY] = {AS_SECONDS, 0, UINT32_MAX, MEMBER(delay), NULL},
+    [DELAY_OR_AT] = {AS_SECONDS, 0, UINT32_MAX, MEMBER(delay), NULL},
+    [DELAY_OR_BACKOFF] = {AS_SECONDS, 0, UINT32_MAX, MEMBER(delay), NULL},
+    [TIME] = {AS_SECONDS, 0, TIME_MAX, MEMBER(delay), NULL},
+    [RUN] = {AS_SECONDS, 0, UINT32_MAX, MEMBER(run), NULL},
+    [BYTES] = {AS_NUMBER, 0, UINT32_MAX, MEMBER(body_length), NULL},
+    [BOUND] = {AS_NUMBER, 0, UINT64_MAX, MEMBER(bound), NULL},
+    [SPAN] = {AS_SECONDS, 1, UINT32_MAX, MEMBER(own.span), NULL},
+    [COUNT] = {AS_NUMBER, 1, PROTOCOL_FORECAST_MAX, MEMBER(bound), NULL},
+    [OPTION_EVERY] = {AS_SECONDS, 0, UINT32_MAX, MEMBER(own.every), "every"},
+    [OPTION_SKIP] = {AS_SECONDS, 0, UINT32_MAX, MEMBER(own.skip), "skip"},
+    [OPTION_BACKOFF] = {AS_SECONDS, 0, UINT32_MAX, MEMBER(own.backoff), "backoff"},
+    [OPTION_BACKOFF_MAX] = {AS_SECONDS, 0, UINT32_MAX, MEMBER(own.backoff_max), "backoff-max"},
+    [OPTION_MISSED] = {AS_ITSELF, 0, 0, 0, 0, "missed"},
+    [OPTION_ATTEMPTS] = {AS_NUMBER, 0, UINT32_MAX, MEMBER(own.attempts), "attempts"},
+    [OPTION_VERSION] = {AS_NUMBER, 0, UINT64_MAX, MEMBER(own.version), "version"},
+    [OPTION_AT] = {AS_SECONDS, 0, TIME_MAX, MEMBER(delay), "at"},
+    [OPTION_TUBE] = {AS_ITSELF, 0, 0, 0, 0, "tube"},
+    [OPTION_PREFIX] = {AS_ITSELF, 0, 0, 0, 0, "prefix"},
+    [OPTION_STATE] = {AS_ITSELF, 0, 0, 0, 0, "state"},
+    [OPTION_FROM] = {AS_SECONDS, 0, TIME_MAX, MEMBER(own.from), "from"},
+    [OPTION_TO] = {AS_SECONDS, 0, TIME_MAX, MEMBER(own.to), "to"},
+    [OPTION_AFTER] = {AS_NUMBER, 0, UINT64_MAX, MEMBER(own.after), "after"},
+    [OPTION_ID] = {AS_NUMBER, 0, UINT64_MAX, MEMBER(id), "id"},
+    [OPTION_LIMIT] = {AS_NUMBER, 1, PROTOCOL_LIST_MAX, MEMBER(bound), "limit"},
+    [OPTION_BODY] = {AS_ITSELF, 0, 0, 0, 0, "body"},
+};
+
+const char *const protocol_states[] = {"invalid", "delayed", "ready", "reserved", "buried"};
+
+enum { WORDS_MAX = 16 };
+
+#define PUT_OPTIONS                                                                                                    \
+	OPTION_EVERY, OPTION_SKIP, OPTION_BACKOFF, OPTION_BACKOFF_MAX, OPTION_MISSED, OPTION_ATTEMPTS, OPTION_VERSION
+
+/*
+ * beanstalkd finds a verb by the beginning of the line. The text of a verb with arguments ends with a space, therefore
+ * "statsx" is a badly formed "stats", whereas "statx" is unknown. A longer text stands before those it begins with.
+ */
 static const struct {
 	const char *text;
 	enum verb verb;
-	enum shape shape;
+	enum word words[WORDS_MAX]; /* then the options, in any order; an only option may be given once */
 } verbs[] = {
-    {"put ", VERB_PUT, SHAPE_PUT},
-    {"reserve-with-timeout ", VERB_RESERVE_TIMEOUT, SHAPE_TIMEOUT},
-    {"reserve-job ", VERB_RESERVE_JOB, SHAPE_ID},
-    {"reserve", VERB_RESERVE, SHAPE_NONE},
-    {"delete ", VERB_DELETE, SHAPE_ID},
-    {"release ", VERB_RELEASE, SHAPE_RELEASE},
-    {"bury ", VERB_BURY, SHAPE_BURY},
-    {"touch ", VERB_TOUCH, SHAPE_ID},
-    {"kick-job ", VERB_KICK_JOB, SHAPE_ID},
-    {"kick ", VERB_KICK, SHAPE_BOUND},
-    {"peek ", VERB_PEEK, SHAPE_ID},
-    {"peek-ready", VERB_PEEK_READY, SHAPE_NONE},
-    {"peek-delayed", VERB_PEEK_DELAYED, SHAPE_NONE},
-    {"peek-buried", VERB_PEEK_BURIED, SHAPE_NONE},
-    {"use ", VERB_USE, SHAPE_TUBE},
-    {"watch ", VERB_WATCH, SHAPE_TUBE},
-    {"ignore ", VERB_IGNORE, SHAPE_TUBE},
-    {"stats-job ", VERB_STATS_JOB, SHAPE_ID},
-    {"stats-tube ", VERB_STATS_TUBE, SHAPE_TUBE},
-    {"stats-key ", VERB_STATS_KEY, SHAPE_OWN},
-    {"stats", VERB_STATS, SHAPE_NONE},
-    {"list-tubes-watched", VERB_LIST_TUBES_WATCHED, SHAPE_NONE},
-    {"list-tube-used", VERB_LIST_TUBE_USED, SHAPE_NONE},
-    {"list-tubes", VERB_LIST_TUBES, SHAPE_NONE},
-    {"pause-tube", VERB_PAUSE_TUBE, SHAPE_PAUSE},
-    {"quit", VERB_QUIT, SHAPE_QUIT},
-    {"put-key ", VERB_PUT_KEY, SHAPE_OWN},
-    {"put-at ", VERB_PUT_AT, SHAPE_OWN},
-    {"move ", VERB_MOVE, SHAPE_OWN},
-    {"move-key ", VERB_MOVE_KEY, SHAPE_OWN},
-    {"delete-key ", VERB_DELETE_KEY, SHAPE_OWN},
-    {"release-job ", VERB_RELEASE_JOB, SHAPE_OWN},
-    {"bury-job ", VERB_BURY_JOB, SHAPE_OWN},
-    {"peek-key ", VERB_PEEK_KEY, SHAPE_OWN},
-    {"list-delayed", VERB_LIST_DELAYED, SHAPE_OWN},
-    {"forecast ", VERB_FORECAST, SHAPE_OWN},
-    {"advance ", VERB_ADVANCE, SHAPE_OWN},
+    {"put ", VERB_PUT, {PRIORITY, DELAY, RUN, BYTES}},
+    {"reserve-with-timeout ", VERB_RESERVE_TIMEOUT, {TIMEOUT}},
+    {"reserve-job ", VERB_RESERVE_JOB, {ID}},
+    {"reserve", VERB_RESERVE, {NOTHING}},
+    {"delete ", VERB_DELETE, {ID}},
+    {"release ", VERB_RELEASE, {ID, PRIORITY, DELAY}},
+    {"bury ", VERB_BURY, {ID, PRIORITY}},
+    {"touch ", VERB_TOUCH, {ID}},
+    {"kick-job ", VERB_KICK_JOB, {ID}},
+    {"kick ", VERB_KICK, {BOUND}},
+    {"peek ", VERB_PEEK, {ID}},
+    {"peek-ready", VERB_PEEK_READY, {NOTHING}},
+    {"peek-delayed", VERB_PEEK_DELAYED, {NOTHING}},
+    {"peek-buried", VERB_PEEK_BURIED, {NOTHING}},
+    {"use ", VERB_USE, {TUBE_ALONE}},
+    {"watch ", VERB_WATCH, {TUBE_ALONE}},
+    {"ignore ", VERB_IGNORE, {TUBE_ALONE}},
+    {"stats-job ", VERB_STATS_JOB, {ID}},
+    {"stats-tube ", VERB_STATS_TUBE, {TUBE_ALONE}},
+    {"stats-key ", VERB_STATS_KEY, {KEY}},
+    {"stats", VERB_STATS, {NOTHING}},
+    {"list-tubes-watched", VERB_LIST_TUBES_WATCHED, {NOTHING}},
+    {"list-tube-used", VERB_LIST_TUBE_USED, {NOTHING}},
+    {"list-tubes", VERB_LIST_TUBES, {NOTHING}},
+    {"pause-tube", VERB_PAUSE_TUBE, {TUBE, DELAY}},
+    {"quit", VERB_QUIT, {ANYTHING}},
+    {"put-key ", VERB_PUT_KEY, {PRIORITY, DELAY, RUN, BYTES, KEY_OR_NONE, PUT_OPTIONS}},
+    {"put-at ", VERB_PUT_AT, {PRIORITY, TIME, RUN, BYTES, KEY_OR_NONE, PUT_OPTIONS}},
+    {"move ", VERB_MOVE, {ID, DELAY_OR_AT, OPTION_VERSION, OPTION_AT}},
+    {"move-key ", VERB_MOVE_KEY, {KEY, DELAY_OR_AT, OPTION_VERSION, OPTION_AT}},
+    {"delete-key ", VERB_DELETE_KEY, {KEY, OPTION_VERSION}},
+    {"release-job ", VERB_RELEASE_JOB, {ID, PRIORITY, DELAY_OR_BACKOFF, REASON}},
+    {"bury-job ", VERB_BURY_JOB, {ID, PRIORITY, REASON}},
+    {"peek-key ", VERB_PEEK_KEY, {KEY}},
+    {"list-delayed", VERB_LIST_DELAYED,
+        {OPTION_TUBE, OPTION_PREFIX, OPTION_STATE, OPTION_FROM, OPTION_TO, OPTION_AFTER, OPTION_ID, OPTION_LIMIT,
+            OPTION_BODY}},
+    {"forecast ", VERB_FORECAST, {SPAN, COUNT, OPTION_TUBE}},
+    {"advance ", VERB_ADVANCE, {DELAY}},
 };
 
-enum { VERB_TEXTS = sizeof verbs / sizeof *verbs, WORDS_MAX = 16 };
+enum { VERB_TEXTS = sizeof verbs / sizeof *verbs };
 
 const char *protocol_verb_name(enum verb verb)
 {
-	int i;
-
-	for (i = 0; i < VERB_TEXTS; i++)
+	for (int i = 0; i < VERB_TEXTS; i++)
 		if (verbs[i].verb == verb)
 			return verbs[i].text;
 	return NULL;
@@ -83,9 +164,8 @@ const char *protocol_verb_name(enum verb verb)
 static int verb_find(struct span line)
 {
 	size_t room = (size_t)(line.end - line.at);
-	int i;
 
-	for (i = 0; i < VERB_TEXTS; i++) {
+	for (int i = 0; i < VERB_TEXTS; i++) {
 		size_t length = strlen(verbs[i].text);
 
 		if (length <= room && memcmp(line.at, verbs[i].text, length) == 0)
@@ -94,185 +174,228 @@ static int verb_find(struct span line)
 	return -1;
 }
 
-/* A number in a line of beanstalkd's, which may have several spaces before it. */
-static int next_number(struct span *line, uint64_t most, uint64_t *number)
+/* ---- One word */
+
+static int read_reason(struct command *command, struct span word)
 {
-	return words_number(words_next(line), most, number);
+	size_t length;
+
+	if (words_decode(word, command->own.reason, WW_JOB_ERROR_MAX, &length) != 0 ||
+	    memchr(command->own.reason, 0, length))
+		return -1;
+	command->own.reason[length] = 0;
+	return 0;
 }
 
-static int next_priority(struct span *line, uint32_t *priority)
+static int read_missed(struct command *command, struct span word)
 {
+	static const char *const names[] = {
+	    [WW_MISSED_ONCE] = "once", [WW_MISSED_ALL] = "all", [WW_MISSED_SKIP] = "skip"};
+	int found = words_find(word, names, 3);
+
+	if (found < 0)
+		return -1;
+	command->own.missed = (enum ww_missed)found;
+	return 0;
+}
+
+static int read_states(struct command *command, struct span list)
+{
+	struct span name = list;
+
+	for (; name.at <= list.end; name.at = name.end + 1) {
+		int state;
+
+		name.end = memchr(name.at, ',', (size_t)(list.end - name.at));
+		if (!name.end)
+			name.end = list.end;
+		state = words_find(name, protocol_states, WW_JOB_BURIED + 1);
+		if (state < WW_JOB_DELAYED)
+			return -1;
+		command->own.states |= 1u << state;
+	}
+	return 0;
+}
+
+static int read_itself(struct command *command, enum word what, struct span word)
+{
+	switch (what) {
+	case OPTION_TUBE:
+		command->own.has_tube = 1;
+		return words_tube(word, command->tube);
+	case TUBE:
+	case TUBE_ALONE:
+		return words_tube(word, command->tube);
+	case REASON:
+		return read_reason(command, word);
+	case OPTION_MISSED:
+		return read_missed(command, word);
+	case OPTION_STATE:
+		return read_states(command, word);
+	case OPTION_BODY:
+		command->own.with_body = 1;
+		return words_is(word, "yes") ? 0 : -1;
+	default:
+		if (words_is(word, "-"))
+			return what == KEY_OR_NONE ? 0 : -1;
+		return words_decode(word, command->own.key, sizeof command->own.key, &command->own.key_length);
+	}
+}
+
+static int read_word(struct command *command, enum word what, struct span word)
+{
+	void *to = (char *)command + meanings[what].at;
+	int is_seconds = meanings[what].kind == AS_SECONDS;
 	uint64_t number;
+	int bad;
 
-	if (next_number(line, UINT32_MAX, &number) != 0)
+	if (meanings[what].kind == AS_ITSELF)
+		return read_itself(command, what, word);
+	if (words_is(word, "-") && (what == DELAY_OR_AT || what == DELAY_OR_BACKOFF)) {
+		command->delay = what == DELAY_OR_BACKOFF ? WW_JOB_BACKOFF : 0;
+		return 0;
+	}
+	/* The seconds of beanstalkd's verbs are whole. */
+	if (is_seconds && command->verb < VERB_OWN && memchr(word.at, '.', (size_t)(word.end - word.at)))
 		return -1;
-	*priority = (uint32_t)number;
+	bad = (is_seconds ? words_seconds : words_number)(word, meanings[what].most, &number);
+	if (bad || number < meanings[what].least)
+		return -1;
+	if (meanings[what].size == sizeof number)
+		*(uint64_t *)to = number;
+	else
+		*(uint32_t *)to = (uint32_t)number;
+	if (what == OPTION_AT)
+		command->own.at = 1;
 	return 0;
 }
 
-/* Whole seconds up to `most`, stored in ns. */
-static int next_seconds(struct span *line, uint64_t most, uint64_t *ns)
-{
-	if (next_number(line, most, ns) != 0)
-		return -1;
-	*ns *= WW_SECOND;
-	return 0;
-}
-
-static int at_end(struct span line)
-{
-	return line.at == line.end ? 0 : -1;
-}
-
-static int read_release(struct command *command, struct span *line)
-{
-	if (next_number(line, UINT64_MAX, &command->id) != 0 || next_priority(line, &command->priority) != 0)
-		return -1;
-	return next_seconds(line, UINT32_MAX, &command->delay);
-}
+/* ---- The words of beanstalkd's verbs: any number of spaces between two, none at the end */
 
 /* A negative timeout means none. */
 static int read_timeout(struct command *command, struct span *line)
 {
-	uint64_t ignored;
+	uint64_t number;
+	int is_negative = line->at < line->end && *line->at == '-';
 
-	if (line->at == line->end || *line->at != '-')
-		return next_seconds(line, INT32_MAX, &command->delay);
-	line->at++;
-	command->delay = UINT64_MAX;
-	return next_number(line, INT32_MAX, &ignored);
-}
-
-static int read_pause(struct command *command, struct span *line)
-{
-	return words_tube(words_next(line), command->tube) != 0 ? -1 : next_seconds(line, UINT32_MAX, &command->delay);
-}
-
-/* A tube's name is all of the rest; not even a space may be before it. */
-static int read_tube(struct command *command, struct span *line)
-{
-	struct span word = *line;
-
-	line->at = line->end;
-	return words_tube(word, command->tube);
-}
-
-static int read_shape(struct command *command, enum shape shape, struct span line)
-{
-	int bad = 0;
-
-	switch (shape) {
-	case SHAPE_ID:
-		bad = next_number(&line, UINT64_MAX, &command->id);
-		break;
-	case SHAPE_RELEASE:
-		bad = read_release(command, &line);
-		break;
-	case SHAPE_BURY:
-		bad = next_number(&line, UINT64_MAX, &command->id);
-		bad = bad != 0 ? bad : next_priority(&line, &command->priority);
-		break;
-	case SHAPE_BOUND:
-		bad = next_number(&line, UINT64_MAX, &command->bound);
-		break;
-	case SHAPE_TIMEOUT:
-		bad = read_timeout(command, &line);
-		break;
-	case SHAPE_TUBE:
-		bad = read_tube(command, &line);
-		break;
-	case SHAPE_PAUSE:
-		bad = read_pause(command, &line);
-		break;
-	case SHAPE_QUIT:
-		return 0;
-	default:
-		break;
-	}
-	return bad != 0 ? bad : at_end(line);
-}
-
-/* The ttr that a job gets: a client's 0 means 1 s. */
-static uint64_t run_at_least(uint64_t run)
-{
-	return run < WW_SECOND ? WW_SECOND : run;
-}
-
-static int read_put(struct command *command, struct span line, uint64_t *body)
-{
-	if (next_priority(&line, &command->priority) != 0 || next_seconds(&line, UINT32_MAX, &command->delay) != 0 ||
-	    next_seconds(&line, UINT32_MAX, &command->run) != 0 || next_number(&line, UINT32_MAX, body) != 0)
+	line->at += is_negative;
+	if (words_number(words_next(line), INT32_MAX, &number) != 0)
 		return -1;
-	command->run = run_at_least(command->run);
-	return at_end(line);
+	command->delay = is_negative ? UINT64_MAX : number * WW_SECOND;
+	return 0;
 }
 
-/* Whether one can tell how long the body is that a refused put's client sends nevertheless: the fourth word says it. */
-static enum line refuse_put(struct command *command, struct span line, uint64_t *body)
+static int read_words(struct command *command, const enum word *what, struct span line)
 {
-	int i;
+	for (; *what != NOTHING; what++) {
+		struct span rest = line;
+		int bad;
 
-	command->refusal = REFUSAL_BAD_FORMAT;
-	for (i = 0; i < 3; i++)
-		(void)words_next(&line);
-	return next_number(&line, UINT32_MAX, body) == 0 ? LINE_REFUSED_BODY : LINE_COMMAND;
+		if (*what == ANYTHING)
+			return 0;
+		if (*what == TIMEOUT) {
+			bad = read_timeout(command, &line);
+		} else if (*what == TUBE_ALONE) {
+			line.at = line.end;
+			bad = read_word(command, TUBE_ALONE, rest);
+		} else {
+			bad = read_word(command, *what, words_next(&line));
+		}
+		if (bad)
+			return -1;
+	}
+	return line.at == line.end ? 0 : -1;
 }
 
-static enum line read_own(struct command *command, struct span line, struct span rest, uint64_t *body)
+/* ---- The words of our own verbs: one space between two */
+
+static int read_option(struct command *command, const enum word *options, struct span word)
+{
+	struct span name = word;
+	struct span value = word;
+
+	name.end = memchr(word.at, '=', (size_t)(word.end - word.at));
+	if (!name.end)
+		return -1;
+	value.at = name.end + 1;
+	for (; *options != NOTHING; options++)
+		if (words_is(name, meanings[*options].option))
+			return read_word(command, *options, value);
+	return -1;
+}
+
+static int read_own(struct command *command, const enum word *what, struct span line)
 {
 	struct span words[WORDS_MAX];
-	int has_body = command->verb == VERB_PUT_KEY || command->verb == VERB_PUT_AT;
 	int count;
+	int i;
 
 	memset(&command->own, 0, sizeof command->own);
 	command->id = 0;
 	command->delay = 0;
 	command->run = 0;
 	command->tube[0] = 0;
+	command->bound = 100;
+	command->own.at = command->verb == VERB_PUT_AT;
 	/* The one verb that may stand alone has its space among the words. */
-	if (command->verb == VERB_LIST_DELAYED && rest.at < rest.end && *rest.at == ' ')
-		rest.at++;
-	count = rest.at == rest.end ? 0 : words_split(rest, words, WORDS_MAX);
-	if (line.end - line.at > PROTOCOL_OWN_LINE_MAX - 2 || count < 0 ||
-	    protocol_own_read(command, words, count) != 0) {
-		if (has_body)
-			return refuse_put(command, rest, body);
-		command->refusal = REFUSAL_BAD_FORMAT;
-		return LINE_COMMAND;
-	}
-	if (!has_body)
-		return LINE_COMMAND;
-	command->run = run_at_least(command->run);
-	*body = command->body_length;
-	return LINE_BODY;
+	if (command->verb == VERB_LIST_DELAYED && line.at < line.end && *line.at == ' ')
+		line.at++;
+	count = line.at == line.end ? 0 : words_split(line, words, WORDS_MAX);
+	for (i = 0; *what != NOTHING && *what < OPTION_EVERY; i++, what++)
+		if (i >= count || read_word(command, *what, words[i]) != 0)
+			return -1;
+	if (count < 0 || (*what != NOTHING && what[1] == NOTHING && count > i + 1))
+		return -1;
+	for (; i < count; i++)
+		if (read_option(command, what, words[i]) != 0)
+			return -1;
+	/* A move says either a delay, or "-" and at=TIME. */
+	if ((command->verb == VERB_MOVE || command->verb == VERB_MOVE_KEY) &&
+	    words_is(words[1], "-") != command->own.at)
+		return -1;
+	return 0;
 }
 
-enum line protocol_line_read(struct command *command, struct span line, uint64_t *body)
+/* ---- The line */
+
+/* Find out how long the body is that the client of a refused put sends all the same: the fourth word says it. */
+static enum line refuse_put(struct command *command, struct span line)
 {
-	struct span rest = line;
+	for (int i = 0; i < 3; i++)
+		(void)words_next(&line);
+	return read_word(command, BYTES, words_next(&line)) == 0 ? LINE_REFUSED_BODY : LINE_COMMAND;
+}
+
+enum line protocol_line_read(struct command *command, struct span line)
+{
+	size_t length = (size_t)(line.end - line.at);
 	int found = verb_find(line);
+	int is_own = found >= 0 && verbs[found].verb >= VERB_OWN;
+	int has_body;
+	int bad;
 
 	command->verb = VERB_UNKNOWN;
-	command->refusal = REFUSAL_NONE;
+	command->refusal = REFUSAL_BAD_FORMAT;
 	command->body = NULL;
 	command->body_length = 0;
-	if (memchr(line.at, 0, (size_t)(line.end - line.at)) ||
-	    (line.end - line.at > PROTOCOL_LINE_MAX - 2 && (found < 0 || verbs[found].shape != SHAPE_OWN))) {
-		command->refusal = REFUSAL_BAD_FORMAT;
+	if (memchr(line.at, 0, length) || (length > PROTOCOL_LINE_MAX - 2 && !is_own))
 		return LINE_COMMAND;
-	}
 	if (found < 0) {
 		command->refusal = REFUSAL_UNKNOWN;
 		return LINE_COMMAND;
 	}
 	command->verb = verbs[found].verb;
-	rest.at += strlen(verbs[found].text);
-	if (verbs[found].shape == SHAPE_OWN)
-		return read_own(command, line, rest, body);
-	if (verbs[found].shape != SHAPE_PUT) {
-		if (read_shape(command, verbs[found].shape, rest) != 0)
-			command->refusal = REFUSAL_BAD_FORMAT;
-		return LINE_COMMAND;
-	}
-	return read_put(command, rest, body) == 0 ? LINE_BODY : refuse_put(command, rest, body);
+	has_body = command->verb == VERB_PUT || command->verb == VERB_PUT_KEY || command->verb == VERB_PUT_AT;
+	line.at += strlen(verbs[found].text);
+	if (is_own)
+		bad = length > PROTOCOL_OWN_LINE_MAX - 2 || read_own(command, verbs[found].words, line) != 0;
+	else
+		bad = read_words(command, verbs[found].words, line) != 0;
+	if (bad)
+		return has_body ? refuse_put(command, line) : LINE_COMMAND;
+	command->refusal = REFUSAL_NONE;
+	/* A time to run of 0 means 1 s. */
+	if (has_body && command->run < WW_SECOND)
+		command->run = WW_SECOND;
+	return has_body ? LINE_BODY : LINE_COMMAND;
 }

@@ -1,19 +1,11 @@
-/* The state of the parser: lines, bodies, and what is thrown away. */
+/* Splits a stream of bytes into commands: lines, their bodies, and bytes that are thrown away. */
 #include "tools/weekwheeld/protocol/protocol.h"
 
 #include <string.h>
 
-#include "tools/weekwheeld/protocol/line.h"
-
 void protocol_init(struct protocol *protocol, size_t body_max)
 {
-	protocol->state = PROTOCOL_AT_LINE;
-	protocol->body_max = body_max;
-	protocol->scanned = 0;
-	protocol->line = 0;
-	protocol->skip = 0;
-	protocol->verb = VERB_UNKNOWN;
-	protocol->body = 0;
+	*protocol = (struct protocol){.body_max = body_max, .state = PROTOCOL_AT_LINE};
 }
 
 size_t protocol_wants(const struct protocol *protocol)
@@ -23,20 +15,12 @@ size_t protocol_wants(const struct protocol *protocol)
 	return protocol->line + protocol->body + 2;
 }
 
-/* Return the bytes up to and with the first CR LF, not looked for before `from`; 0 if there is none. */
+/* Return the length up to and including the first CR LF at `from` or later; 0 if there is none. */
 static size_t line_end(const char *data, size_t from, size_t size)
 {
-	const char *found = size > from ? data + from : NULL;
+	const char *found = size > from ? memmem(data + from, size - from, "\r\n", 2) : NULL;
 
-	while (found) {
-		found = memchr(found, '\r', (size_t)(data + size - found));
-		if (!found || found + 1 == data + size)
-			return 0;
-		if (found[1] == '\n')
-			return (size_t)(found - data) + 2;
-		found++;
-	}
-	return 0;
+	return found ? (size_t)(found - data) + 2 : 0;
 }
 
 static int protocol_refuse(struct command *command, enum verb verb, enum refusal refusal)
@@ -46,7 +30,7 @@ static int protocol_refuse(struct command *command, enum verb verb, enum refusal
 	return 1;
 }
 
-/* Throw away bytes, and then refuse the command of this verb. */
+/* Throw bytes away, then refuse the command of this verb. */
 static void protocol_skip(struct protocol *protocol, uint64_t bytes, enum verb verb)
 {
 	protocol->state = PROTOCOL_AT_SKIP;
@@ -54,27 +38,23 @@ static void protocol_skip(struct protocol *protocol, uint64_t bytes, enum verb v
 	protocol->verb = verb;
 }
 
-/* A line that ends a command, or begins one that has a body. */
+/* A line is a command, or begins one that has a body. */
 static int protocol_line(struct protocol *protocol, struct command *command, const char *data, size_t length)
 {
-	struct span line = {data, data + length - 2};
-	uint64_t body;
+	enum line what = protocol_line_read(command, (struct span){data, data + length - 2});
 
-	switch (protocol_line_read(command, line, &body)) {
-	case LINE_COMMAND:
+	if (what == LINE_COMMAND)
 		return 1;
-	case LINE_REFUSED_BODY:
-		/* What was meant as a body must not be taken for commands. */
-		protocol_skip(protocol, body + 2, VERB_UNKNOWN);
+	if (what == LINE_REFUSED_BODY) {
+		/* Otherwise the body would be taken for commands. */
+		protocol_skip(protocol, (uint64_t)command->body_length + 2, VERB_UNKNOWN);
 		return 1;
-	default:
-		break;
 	}
-	if (body > protocol->body_max) {
-		protocol_skip(protocol, body + 2, command->verb);
+	if (command->body_length > protocol->body_max) {
+		protocol_skip(protocol, (uint64_t)command->body_length + 2, command->verb);
 		return 0;
 	}
-	protocol->body = (size_t)body;
+	protocol->body = command->body_length;
 	protocol->line = length;
 	protocol->state = PROTOCOL_AT_BODY;
 	return 0;
@@ -87,7 +67,7 @@ static int at_line(struct protocol *protocol, struct command *command, const cha
 	int found;
 
 	if (length == 0) {
-		/* The last byte may be the first half of an end. */
+		/* The last byte may be the CR of the line's end. */
 		protocol->scanned = room > 0 ? room - 1 : 0;
 		if (room < PROTOCOL_OWN_LINE_MAX)
 			return 0;
@@ -98,7 +78,7 @@ static int at_line(struct protocol *protocol, struct command *command, const cha
 	}
 	protocol->scanned = 0;
 	found = protocol_line(protocol, command, data, length);
-	/* A line before a body stays where it is and is read again, so that nothing of it need be kept meanwhile. */
+	/* A line before a body stays in the buffer and is read again, so that nothing has to be copied from it. */
 	if (protocol->state != PROTOCOL_AT_BODY)
 		*used = length;
 	return found;
@@ -119,17 +99,14 @@ static int at_long(struct protocol *protocol, struct command *command, const cha
 
 static int at_body(struct protocol *protocol, struct command *command, const char *data, size_t size, size_t *used)
 {
-	struct span line = {data, data + protocol->line - 2};
 	size_t whole = protocol_wants(protocol);
-	uint64_t body;
 
 	if (size < whole)
 		return 0;
 	*used = whole;
 	protocol->state = PROTOCOL_AT_LINE;
-	(void)protocol_line_read(command, line, &body);
+	(void)protocol_line_read(command, (struct span){data, data + protocol->line - 2});
 	command->body = data + protocol->line;
-	command->body_length = protocol->body;
 	if (memcmp(command->body + command->body_length, "\r\n", 2) != 0)
 		return protocol_refuse(command, command->verb, REFUSAL_CRLF);
 	return 1;

@@ -1,4 +1,4 @@
-/* The words of a command line. */
+/* Reads the words of a line of the protocol: numbers, seconds, names of tubes and keys. */
 #include "tools/weekwheeld/protocol/words.h"
 
 #include <string.h>
@@ -7,16 +7,6 @@
 #include "tools/common/percent.h"
 #include "weekwheel/driver.h"
 #include "weekwheel/jobs.h"
-
-static int is_digit(char c)
-{
-	return c >= '0' && c <= '9';
-}
-
-static int is_letter(char c)
-{
-	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
-}
 
 int words_number(struct span word, uint64_t most, uint64_t *number)
 {
@@ -35,18 +25,14 @@ int words_seconds(struct span word, uint64_t most, uint64_t *ns)
 
 int words_tube(struct span word, char *tube)
 {
+	static const char allowed[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-+/;.$_()";
 	size_t length = (size_t)(word.end - word.at);
-	size_t i;
 
 	if (length == 0 || length > WW_TUBE_MAX || *word.at == '-')
 		return -1;
-	for (i = 0; i < length; i++) {
-		char c = word.at[i];
-
-		/* strchr would find the NUL, too. */
-		if (!is_letter(c) && !is_digit(c) && (c == 0 || !strchr("-+/;.$_()", c)))
+	for (const char *at = word.at; at < word.end; at++)
+		if (!memchr(allowed, *at, sizeof allowed - 1))
 			return -1;
-	}
 	memcpy(tube, word.at, length);
 	tube[length] = 0;
 	return 0;
@@ -76,6 +62,13 @@ int words_is(struct span word, const char *text)
 	size_t length = (size_t)(word.end - word.at);
 
 	return strlen(text) == length && memcmp(word.at, text, length) == 0;
+}
+
+int words_find(struct span word, const char *const *names, int count)
+{
+	while (--count >= 0 && !words_is(word, names[count]))
+		;
+	return count;
 }
 
 int words_split(struct span line, struct span *words, int room)

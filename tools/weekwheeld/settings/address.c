@@ -1,4 +1,4 @@
-/* Reads and writes addresses as people write them: HOST:PORT, and [HOST]:PORT for IPv6. */
+/* Reads and writes addresses: HOST:PORT, [HOST]:PORT for IPv6, and ranges. */
 #include "tools/weekwheeld/settings/address.h"
 
 #include <arpa/inet.h>
@@ -39,7 +39,7 @@ const char *address_check(const char *text)
 
 	if (address_split(text, host, sizeof host, &port) != 0)
 		return "HOST:PORT, such as 127.0.0.1:11300 or [::1]:11300";
-	/* getaddrinfo takes the lower 16 bits of any number. */
+	/* getaddrinfo would take the lower 16 bits of any number. */
 	if (options_whole(port, 0, 65535, &number) != 0)
 		return "HOST:PORT with a number from 0 to 65535 for the port";
 	return NULL;
@@ -93,26 +93,26 @@ int address_range(const char *text, char *right)
 	return beyond;
 }
 
-void address_text(const struct sockaddr *address, char *text)
+void address_announce(const struct sockaddr *address, const char *before, const char *after, const char *risk)
 {
 	char host[INET6_ADDRSTRLEN] = "?";
+	char text[ADDRESS_TEXT];
+	int is_loopback;
 
 	if (address->sa_family == AF_INET6) {
 		const struct sockaddr_in6 *six = (const struct sockaddr_in6 *)(const void *)address;
 
 		(void)inet_ntop(AF_INET6, &six->sin6_addr, host, sizeof host);
-		snprintf(text, ADDRESS_TEXT, "[%s]:%u", host, ntohs(six->sin6_port));
+		snprintf(text, sizeof text, "[%s]:%u", host, ntohs(six->sin6_port));
+		is_loopback = IN6_IS_ADDR_LOOPBACK(&six->sin6_addr);
 	} else {
 		const struct sockaddr_in *four = (const struct sockaddr_in *)(const void *)address;
 
 		(void)inet_ntop(AF_INET, &four->sin_addr, host, sizeof host);
-		snprintf(text, ADDRESS_TEXT, "%s:%u", host, ntohs(four->sin_port));
+		snprintf(text, sizeof text, "%s:%u", host, ntohs(four->sin_port));
+		is_loopback = ntohl(four->sin_addr.s_addr) >> 24 == IN_LOOPBACKNET;
 	}
-}
-
-int address_is_loopback(const struct sockaddr *address)
-{
-	if (address->sa_family == AF_INET6)
-		return IN6_IS_ADDR_LOOPBACK(&((const struct sockaddr_in6 *)(const void *)address)->sin6_addr);
-	return ntohl(((const struct sockaddr_in *)(const void *)address)->sin_addr.s_addr) >> 24 == 127;
+	if (!is_loopback)
+		message_line("weekwheeld: warning: other machines can reach %s, and %s", text, risk);
+	message_line("weekwheeld: %s%s%s", before, text, after);
 }

@@ -1,51 +1,10 @@
-/* What does not go together on a command line. */
+/* Checks that the options of a command line go together. */
 #include <stdlib.h>
-#include <string.h>
 
 #include "tools/common/message.h"
-#include "tools/weekwheeld/settings/part.h"
+#include "tools/weekwheeld/settings/read.h"
 
-/* Which of the options that say where jobs are kept was given; 0: none. Two are refused. */
-static int check_place(const struct settings *settings, int *place)
-{
-	static const int places[] = {OPTION_DATA, OPTION_MEMORY, OPTION_STORE, OPTION_STORE_FILE};
-	size_t i;
-
-	*place = 0;
-	for (i = 0; i < sizeof places / sizeof *places; i++) {
-		if (!settings_has(settings, places[i]))
-			continue;
-		if (*place) {
-			message_line(
-			    "weekwheeld: --%s and --%s exclude each other: jobs are kept in one place; leave one out\n"
-			    "Try 'weekwheeld --help'.",
-			    settings_name(*place), settings_name(places[i]));
-			return -1;
-		}
-		*place = places[i];
-	}
-	return 0;
-}
-
-/* Where no option says it, the environment may. */
-static int check_environment(struct settings *settings)
-{
-	const char *url = getenv("WEEKWHEELD_STORE");
-	const char *why;
-
-	if (!url || !*url) {
-		message_line("weekwheeld: --data DIR or --store URL says where jobs are kept; --memory does without\n"
-		             "Try 'weekwheeld --help'.");
-		return -1;
-	}
-	why = settings_redis_url(settings, url);
-	if (why)
-		message_line(
-		    "weekwheeld: WEEKWHEELD_STORE of the environment: expected " SETTINGS_REDIS_URL ": %s", why);
-	return why ? -1 : 0;
-}
-
-/* Options that mean nothing without another, or beside it. */
+/* Options that need another option, or exclude it. */
 enum need { A_FOLDER = 1, NO_REDIS, REDIS, PUSH, INTERVALS };
 
 static const struct {
@@ -75,7 +34,7 @@ static int is_met(const struct settings *settings, enum need need)
 	case REDIS:
 		return settings->redis.url != NULL;
 	case PUSH:
-		return settings->push.tube_count > 0;
+		return settings->push.config.tube_count > 0;
 	default:
 		return settings->sync == WW_SYNC_INTERVAL;
 	}
@@ -84,14 +43,11 @@ static int is_met(const struct settings *settings, enum need need)
 int settings_check(struct settings *settings)
 {
 	const char *secret = getenv("WEEKWHEELD_PUSH_SECRET");
-	int place;
-	size_t i;
-	int id;
 
-	if (check_place(settings, &place) != 0 || (!place && check_environment(settings) != 0))
+	if (settings_store_check(settings) != 0)
 		return -1;
-	for (i = 0; i < sizeof needs / sizeof *needs; i++) {
-		for (id = needs[i].first; id <= needs[i].last; id++) {
+	for (size_t i = 0; i < sizeof needs / sizeof *needs; i++) {
+		for (int id = needs[i].first; id <= needs[i].last; id++) {
 			if (settings_has(settings, id) && !is_met(settings, needs[i].need)) {
 				message_line(
 				    "weekwheeld: --%s %s\nTry 'weekwheeld --help'.", settings_name(id), needs[i].why);
@@ -99,7 +55,7 @@ int settings_check(struct settings *settings)
 			}
 		}
 	}
-	if (!settings->push.secret && secret && *secret)
-		settings->push.secret = secret;
+	if (!settings->push.config.secret && secret && *secret)
+		settings->push.config.secret = secret;
 	return 0;
 }

@@ -1,23 +1,22 @@
-/* The options of jobs that are delivered over HTTP. */
-#include <errno.h>
+/* Reads the options of jobs that are delivered over HTTP: lists of words, a secret, certificates. */
 #include <stdio.h>
 #include <string.h>
 
 #include "tools/weekwheeld/settings/address.h"
-#include "tools/weekwheeld/settings/part.h"
-#include "weekwheel/callback.h"
-#include "weekwheel/driver.h"
+#include "tools/weekwheeld/settings/read.h"
 
-void settings_push_default(struct settings *settings)
+void settings_push_default(struct settings_push *push)
 {
-	settings->push.in_flight = 256;
-	settings->push.per_host = 16;
-	settings->push.connect_timeout = 5 * WW_SECOND;
-	settings->push.grace = 10 * WW_SECOND;
-	settings->push.schemes = WW_CALLBACK_HTTP | WW_CALLBACK_HTTPS;
+#ifdef HAVE_CALLBACK
+	(void)ww_callback_config_default(&push->config);
+#endif
+	push->config.tubes = push->tubes;
+	push->config.success = push->success;
+	push->config.allow = push->allow;
+	push->config.deny = push->deny;
 }
 
-/* ---- Lists: each takes one word, which is word->value. 0, or -1 after a message. */
+/* ---- Lists: each function takes one word, word->value, and returns 0, or -1 after a message */
 
 static int take_tube(struct settings_push *push, const struct options *word)
 {
@@ -26,9 +25,9 @@ static int take_tube(struct settings_push *push, const struct options *word)
 	if (words_tube(settings_span(word->value), tube) != 0)
 		return settings_bad(word, OPTION_PUSH,
 		    "a tube's name of up to 200 letters, digits and + / ; . $ _ ( ) -, which does not begin with a dash");
-	if (push->tube_count == SETTINGS_TUBES_MAX)
+	if (push->config.tube_count == SETTINGS_TUBES_MAX)
 		return settings_bad(word, OPTION_PUSH, "at most 64 tubes in all");
-	push->tubes[push->tube_count++] = word->value;
+	push->tubes[push->config.tube_count++] = word->value;
 	return 0;
 }
 
@@ -38,9 +37,9 @@ static int take_status(struct settings_push *push, const struct options *word)
 
 	if (options_whole(word->value, 200, 599, &status) != 0)
 		return settings_bad(word, OPTION_PUSH_SUCCESS, "a status of HTTP, 200 to 599");
-	if (push->success_count == SETTINGS_STATUSES_MAX)
+	if (push->config.success_count == SETTINGS_STATUSES_MAX)
 		return settings_bad(word, OPTION_PUSH_SUCCESS, "at most 64 statuses");
-	push->success[push->success_count++] = (uint16_t)status;
+	push->success[push->config.success_count++] = (uint16_t)status;
 	return 0;
 }
 
@@ -65,36 +64,31 @@ static int take_range(const struct options *word, int id, const char *expected, 
 
 static int take_network(struct settings_push *push, const struct options *word)
 {
-	static const struct {
-		const char *name;
-		uint32_t flag;
-	} kinds[] = {{"loopback", WW_CALLBACK_LOOPBACK}, {"private", WW_CALLBACK_PRIVATE},
-	    {"link-local", WW_CALLBACK_LINK_LOCAL}, {"special", WW_CALLBACK_SPECIAL}};
-	size_t i;
+	static const char *const names[] = {"loopback", "private", "link-local", "special"};
+	static const uint32_t flags[] = {
+	    WW_CALLBACK_LOOPBACK, WW_CALLBACK_PRIVATE, WW_CALLBACK_LINK_LOCAL, WW_CALLBACK_SPECIAL};
+	int found = words_find(settings_span(word->value), names, 4);
 
-	for (i = 0; i < sizeof kinds / sizeof *kinds; i++) {
-		if (strcmp(word->value, kinds[i].name) == 0) {
-			push->networks |= kinds[i].flag;
-			return 0;
-		}
-	}
-	return take_range(word, OPTION_PUSH_NETWORKS,
-	    "loopback, private, link-local, special, or a range such as 10.1.0.0/16 or fd00::/8", push->allow,
-	    &push->allow_count);
+	if (found < 0)
+		return take_range(word, OPTION_PUSH_NETWORKS,
+		    "loopback, private, link-local, special, or a range such as 10.1.0.0/16 or fd00::/8", push->allow,
+		    &push->config.allow_count);
+	push->config.networks |= flags[found];
+	return 0;
 }
 
 static int take_deny(struct settings_push *push, const struct options *word)
 {
 	return take_range(word, OPTION_PUSH_DENY, "a range of addresses such as 192.0.2.0/24 or 2001:db8::/32",
-	    push->deny, &push->deny_count);
+	    push->deny, &push->config.deny_count);
 }
 
 static int take_scheme(struct settings_push *push, const struct options *word)
 {
 	if (strcmp(word->value, "http") == 0)
-		push->schemes |= WW_CALLBACK_HTTP;
+		push->config.schemes |= WW_CALLBACK_HTTP;
 	else if (strcmp(word->value, "https") == 0)
-		push->schemes |= WW_CALLBACK_HTTPS;
+		push->config.schemes |= WW_CALLBACK_HTTPS;
 	else
 		return settings_bad(word, OPTION_PUSH_SCHEMES, "http, https, or http,https");
 	return 0;
@@ -108,16 +102,14 @@ static const struct list {
 
 static int read_list(struct settings_push *push, const struct list *list, const struct options *options)
 {
-	char *rest = settings_keep(options->value);
+	char *rest = settings_keep(strlen(options->value) + 1);
 	struct options word = *options;
 
 	if (!rest)
 		return settings_bad(options, list->id, "less: there is no memory");
+	strcpy(rest, options->value);
 	while (rest) {
-		word.value = rest;
-		rest = strchr(rest, ',');
-		if (rest)
-			*rest++ = 0;
+		word.value = strsep(&rest, ",");
 		if (!*word.value)
 			return settings_bad(
 			    options, list->id, "something before and behind each comma, without a space");
@@ -127,47 +119,36 @@ static int read_list(struct settings_push *push, const struct list *list, const 
 	return 0;
 }
 
-/* ---- */
+/* ---- Files */
 
-/* It is read with each connection, where a mistake would be seen late. */
+/* curl reads the file only when it connects, which is too late for a message. */
 static int check_certificates(const struct options *options)
 {
-	FILE *file = fopen(options->value, "r");
-	char line[1024];
-	int found = 0;
-	int error = errno;
+	const char *text = settings_file(options, OPTION_PUSH_CA_FILE, "certificates (PEM)");
 
-	while (file && !found && fgets(line, sizeof line, file))
-		found = strncmp(line, "-----BEGIN ", 11) == 0;
-	if (file && ferror(file))
-		error = errno;
-	else if (file)
-		error = 0;
-	if (file)
-		fclose(file);
-	if (found)
-		return 0;
-	return settings_bad_file(
-	    options, OPTION_PUSH_CA_FILE, "certificates (PEM)", error ? strerror(error) : "it has none");
+	if (!text)
+		return -1;
+	return strncmp(text, "-----BEGIN ", 11) == 0 || strstr(text, "\n-----BEGIN ")
+	           ? 0
+	           : settings_bad_file(options, OPTION_PUSH_CA_FILE, "certificates (PEM)", "it has none");
 }
 
 int settings_push_option(struct settings *settings, const struct options *options, int id)
 {
 	struct settings_push *push = &settings->push;
-	size_t i;
 
-	/* These two replace what was said before. */
+	/* These two replace earlier values. */
 	if (id == OPTION_PUSH_SUCCESS)
-		push->success_count = 0;
+		push->config.success_count = 0;
 	if (id == OPTION_PUSH_SCHEMES)
-		push->schemes = 0;
-	for (i = 0; i < sizeof lists / sizeof *lists; i++)
+		push->config.schemes = 0;
+	for (size_t i = 0; i < sizeof lists / sizeof *lists; i++)
 		if (lists[i].id == id)
 			return read_list(push, &lists[i], options);
 	if (id == OPTION_PUSH_SECRET_FILE) {
-		push->secret = settings_line(options, id, "the secret");
-		return push->secret ? 0 : -1;
+		push->config.secret = settings_line(options, id, "the secret");
+		return push->config.secret ? 0 : -1;
 	}
-	push->ca_file = options->value;
+	push->config.ca_file = options->value;
 	return check_certificates(options);
 }

@@ -1,62 +1,58 @@
-/* The command line, and a file with the same options. */
+/* The table of all options with their help, and how a command line and a configuration file are read. */
 #include "tools/weekwheeld/settings/settings.h"
 
-#include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/un.h>
 
 #include "tools/common/message.h"
 #include "tools/weekwheeld/settings/address.h"
-#include "tools/weekwheeld/settings/part.h"
-#include "weekwheel/driver.h"
+#include "tools/weekwheeld/settings/read.h"
 #include "weekwheel/version.h"
 
 static const struct option table[] = {
     {OPTION_DATA, 'd', "data", "DIR", "the folder in which jobs are kept; made if missing"},
-    {OPTION_MEMORY, 'm', "memory", NULL, "keep jobs in memory alone, until the server ends"},
+    {OPTION_MEMORY, 'm', "memory", NULL, "keep jobs only in memory, until the server ends"},
     {OPTION_STORE, 's', "store", "URL",
-        "keep jobs in Redis, for several servers: redis://HOST:PORT/,\nof a cluster redis://HOST:PORT,HOST:PORT, or unix:///PATH"},
-    {OPTION_STORE_FILE, 0, "store-file", "FILE", "read that URL from a file, lest a password be seen"},
+        "keep jobs in Redis, for several servers: redis://HOST:PORT/,\nredis://HOST:PORT,HOST:PORT for a cluster, or unix:///PATH"},
+    {OPTION_STORE_FILE, 0, "store-file", "FILE", "read that URL from a file, to hide its password"},
     {OPTION_LISTEN, 'l', "listen", "HOST:PORT",
-        "where to listen; 127.0.0.1:11300; can be given several times;\nport 0 takes a free one"},
-    {OPTION_UNIX, 'u', "unix", "PATH", "listen on a Unix socket, for the server's own user alone"},
+        "where to listen (127.0.0.1:11300); can be given several times;\nport 0 takes a free one"},
+    {OPTION_UNIX, 'u', "unix", "PATH", "listen on a Unix socket, for the server's own user only"},
     {OPTION_HTTP, 0, "http", "HOST:PORT", "serve /metrics, /healthz, /list and /forecast"},
     {OPTION_SYNC, 0, "sync", "WHEN",
-        "always (the default): an answer means stable storage;\ninterval: synced every so often; system: when the system does"},
-    {OPTION_SYNC_INTERVAL, 0, "sync-interval", "SECONDS", "with --sync interval; 0.05"},
-    {OPTION_JOB_SIZE, 'z', "max-job-size", "BYTES", "of a job's body, at most; 65535"},
-    {OPTION_CONNECTIONS, 0, "max-connections", "N", "clients at a time; 0, the default: by \"ulimit -n\""},
-    {OPTION_OUTPUT, 0, "max-output", "BYTES", "answers that a client may leave unread; 4194304"},
-    {OPTION_REDIS_PREFIX, 0, "redis-prefix", "NAME", "what each key in Redis begins with; weekwheel"},
-    {OPTION_REDIS_SHARDS, 0, "redis-shards", "N", "parts of the store, when it is made; 16"},
-    {OPTION_REDIS_LEASE, 0, "redis-lease", "SECONDS", "a server unheard of for so long is stood in for; 6"},
-    {OPTION_REDIS_TIMEOUT, 0, "redis-timeout", "SECONDS", "how long an answer of Redis is waited for; 2"},
+        "always (the default): an answer means stable storage;\ninterval: sync at regular intervals; system: when the system does"},
+    {OPTION_SYNC_INTERVAL, 0, "sync-interval", "SECONDS", "with --sync interval: the interval (0.05)"},
+    {OPTION_JOB_SIZE, 'z', "max-job-size", "BYTES", "the longest body of a job (65535)"},
+    {OPTION_CONNECTIONS, 0, "max-connections", "N", "the most clients at a time (0: as \"ulimit -n\" allows)"},
+    {OPTION_OUTPUT, 0, "max-output", "BYTES", "the most answers a client may leave unread (4194304)"},
+    {OPTION_REDIS_PREFIX, 0, "redis-prefix", "NAME", "the beginning of each key in Redis (weekwheel)"},
+    {OPTION_REDIS_SHARDS, 0, "redis-shards", "N", "the number of parts of a new store (16)"},
+    {OPTION_REDIS_LEASE, 0, "redis-lease", "SECONDS", "after this silence others take over a server's work (6)"},
+    {OPTION_REDIS_TIMEOUT, 0, "redis-timeout", "SECONDS", "how long to wait for an answer of Redis (2)"},
     {OPTION_PUSH, 'p', "push", "TUBE,...", "deliver the jobs of these tubes as HTTP requests"},
-    {OPTION_PUSH_IN_FLIGHT, 0, "push-in-flight", "N", "requests at a time; 256"},
-    {OPTION_PUSH_PER_HOST, 0, "push-per-host", "N", "of these to one host; 16"},
-    {OPTION_PUSH_TIMEOUT, 0, "push-timeout", "SECONDS", "of a request, at most; the job's time to run"},
-    {OPTION_PUSH_CONNECT_TIMEOUT, 0, "push-connect-timeout", "SECONDS", "until it is connected; 5"},
-    {OPTION_PUSH_GRACE, 0, "push-grace", "SECONDS", "at the end, how long requests may still take; 10"},
-    {OPTION_PUSH_SUCCESS, 0, "push-success", "STATUS,...", "statuses that are success, beside 2xx"},
+    {OPTION_PUSH_IN_FLIGHT, 0, "push-in-flight", "N", "the most requests at a time (256)"},
+    {OPTION_PUSH_PER_HOST, 0, "push-per-host", "N", "the most of these to one host (16)"},
+    {OPTION_PUSH_TIMEOUT, 0, "push-timeout", "SECONDS", "how long a request may take (the job's time to run)"},
+    {OPTION_PUSH_CONNECT_TIMEOUT, 0, "push-connect-timeout", "SECONDS", "how long a connection may take (5)"},
+    {OPTION_PUSH_GRACE, 0, "push-grace", "SECONDS", "how long requests may still take when the server ends (10)"},
+    {OPTION_PUSH_SUCCESS, 0, "push-success", "STATUS,...", "statuses that count as success, in addition to 2xx"},
     {OPTION_PUSH_NETWORKS, 0, "push-networks", "WHICH,...",
-        "what may be called beside public addresses: loopback,\nprivate, link-local, special, ranges such as 10.1.0.0/16"},
-    {OPTION_PUSH_DENY, 0, "push-deny", "RANGE,...", "what may not be called, whatever else is said"},
-    {OPTION_PUSH_SCHEMES, 0, "push-schemes", "SCHEME,...", "http, https; both"},
+        "what may be called in addition to public addresses: loopback,\nprivate, link-local, special, ranges such as 10.1.0.0/16"},
+    {OPTION_PUSH_DENY, 0, "push-deny", "RANGE,...", "what may not be called, whatever other options say"},
+    {OPTION_PUSH_SCHEMES, 0, "push-schemes", "SCHEME,...", "http, https (both)"},
     {OPTION_PUSH_SECRET_FILE, 0, "push-secret-file", "FILE", "sign requests with the secret in this file"},
     {OPTION_PUSH_CA_FILE, 0, "push-ca-file", "FILE", "certificates to trust instead of the system's"},
     {OPTION_CLOCK, 0, "clock", "CLOCK",
-        "real (the default), or virtual: time stands still until the\nverb \"advance\"; with virtual:SECONDS, so much has passed at the start"},
+        "real (the default), or virtual: time stands still until the verb\n\"advance\"; virtual:SECONDS: this much has passed at the start"},
     {OPTION_CONFIG, 'c', "config", "FILE", "read options from a file, one \"name = value\" a line"},
-    {OPTION_VERBOSE, 'v', "verbose", NULL, "say who comes and goes"},
+    {OPTION_VERBOSE, 'v', "verbose", NULL, "report clients that come and go"},
     {OPTION_VERSION, 0, "version", NULL, "show the version"},
     {OPTION_HELP, 'h', "help", NULL, "show this help"},
 };
 
-enum { OPTIONS = sizeof table / sizeof *table, FILE_MAX = 65536 };
+enum { OPTIONS = sizeof table / sizeof *table, CONFIG_MAX = 65536 };
 
 _Static_assert(OPTION_END <= 64, "each option has a bit of what was given");
 
@@ -78,34 +74,15 @@ static void settings_help(void)
 	    stdout);
 }
 
-static void settings_default(struct settings *settings)
-{
-	memset(settings, 0, sizeof *settings);
-	settings->sync = WW_SYNC_ALWAYS;
-	settings->sync_ns = 50 * WW_MILLISECOND;
-	settings->max_job_size = 65535;
-	settings->max_output = 4 << 20;
-	settings_redis_default(settings);
-	settings_push_default(settings);
-}
-
-struct span settings_span(const char *text)
-{
-	return (struct span){text, text + strlen(text)};
-}
-
 static int read_sync(struct settings *settings, const char *value)
 {
-	static const char *const names[] = {"always", "interval", "system"};
-	unsigned i;
+	static const char *const names[] = {
+	    [WW_SYNC_ALWAYS] = "always", [WW_SYNC_INTERVAL] = "interval", [WW_SYNC_SYSTEM] = "system"};
+	int found = words_find(settings_span(value), names, 3);
 
-	for (i = 0; i < 3; i++) {
-		if (strcmp(value, names[i]) == 0) {
-			settings->sync = (enum ww_jobs_sync)i;
-			return 0;
-		}
-	}
-	return -1;
+	if (found >= 0)
+		settings->sync = (enum ww_jobs_sync)found;
+	return found;
 }
 
 static int read_clock(struct settings *settings, const char *value)
@@ -137,13 +114,13 @@ static int read_listen(struct settings *settings, const struct options *options)
 	return 0;
 }
 
-/* Where it stands in the table. */
+/* Return the option's index in the table. */
 static int index_of(int id)
 {
-	int i;
+	int i = 0;
 
-	for (i = 0; i < OPTIONS && table[i].id != id; i++)
-		;
+	while (table[i].id != id)
+		i++;
 	return i;
 }
 
@@ -157,26 +134,9 @@ int settings_has(const struct settings *settings, int id)
 	return (settings->given >> id & 1) != 0;
 }
 
-int settings_bad(const struct options *options, int id, const char *expected)
-{
-	(void)options_bad_value(options, settings_name(id), expected);
-	return -1;
-}
-
-int settings_bad_file(const struct options *options, int id, const char *expected, const char *reason)
-{
-	char text[300];
-
-	snprintf(text, sizeof text, "a file with %s: %s", expected, reason);
-	return settings_bad(options, id, text);
-}
-
 static int read_config(struct settings *settings, const struct options *options);
 
-/*
- * One option, of the command line or of a file, that has no number. Returns 0, -1 after a message, 1 to end after help
- * or a version.
- */
+/* Read an option whose value is not a number. Returns 0, -1 after a message, or 1: the program ends after help. */
 static int read_other(struct settings *settings, const struct options *options, int id)
 {
 	const char *value = options->value;
@@ -199,7 +159,7 @@ static int read_other(struct settings *settings, const struct options *options, 
 		settings->http = value;
 		return address_check(value) ? settings_bad(options, id, address_check(value)) : 0;
 	case OPTION_SYNC:
-		return read_sync(settings, value) == 0 ? 0 : settings_bad(options, id, "always, interval or system");
+		return read_sync(settings, value) >= 0 ? 0 : settings_bad(options, id, "always, interval or system");
 	case OPTION_CLOCK:
 		return read_clock(settings, value) == 0 ? 0
 		                                        : settings_bad(options, id, "real, virtual or virtual:SECONDS");
@@ -216,7 +176,7 @@ static int read_other(struct settings *settings, const struct options *options, 
 		return 1;
 	default:
 		return id >= OPTION_PUSH ? settings_push_option(settings, options, id)
-		                         : settings_redis_option(settings, options, id);
+		                         : settings_store_option(settings, options, id);
 	}
 }
 
@@ -227,7 +187,7 @@ static int read_option(struct settings *settings, const struct options *options,
 	if (id == OPTIONS_ERROR)
 		return -1;
 	if (id == OPTIONS_OPERAND) {
-		message_line("weekwheeld: '%s': expected options alone, such as --data DIR\nTry 'weekwheeld --help'.",
+		message_line("weekwheeld: '%s': expected only options, such as --data DIR\nTry 'weekwheeld --help'.",
 		    options->value);
 		return -1;
 	}
@@ -249,99 +209,43 @@ static int read_arguments(struct settings *settings, char **arguments)
 	return result;
 }
 
-/* Lines of files and parts of options; kept for the life of the program, because settings point into them. */
-struct settings_line {
-	struct settings_line *next;
-	char text[];
-};
-
-static struct settings_line *lines;
-
-static struct settings_line *line_make(size_t size)
-{
-	struct settings_line *line = calloc(1, sizeof *line + size);
-
-	if (!line)
-		return NULL;
-	line->next = lines;
-	lines = line;
-	return line;
-}
-
-char *settings_keep(const char *text)
-{
-	struct settings_line *line = line_make(strlen(text) + 1);
-
-	return line ? strcpy(line->text, text) : NULL;
-}
-
-const char *settings_line(const struct options *options, int id, const char *what)
-{
-	const char *path = options->value;
-	FILE *file = fopen(path, "r");
-	struct settings_line *line = line_make(FILE_MAX);
-	struct stat about;
-	char *text = NULL;
-	int error = errno;
-
-	if (file && line && fgets(line->text, FILE_MAX, file))
-		text = line->text;
-	else if (file)
-		error = ferror(file) ? errno : 0;
-	if (file && fstat(fileno(file), &about) == 0 && S_ISREG(about.st_mode) && about.st_mode & 077)
-		message_line("weekwheeld: warning: others may read %s: \"chmod 600\" keeps it secret", path);
-	if (file)
-		fclose(file);
-	if (text)
-		text[strcspn(text, "\r\n")] = 0;
-	if (text && *text)
-		return text;
-	(void)settings_bad_file(options, id, what, text || !error ? "its first line is empty" : strerror(error));
-	return NULL;
-}
-
-/* Make "--name=value" of "name = value"; NULL for an empty line, a comment, or without memory. */
+/* Turn "name = value" into "--name=value". NULL: the line is empty or a comment, or there is no memory. */
 static char *line_option(char *text)
 {
 	char *end = text + strlen(text);
 	char *equals;
 	char *value;
-	struct settings_line *line;
+	char *option;
 
 	while (end > text && strchr(" \t\r", end[-1]))
 		*--end = 0;
 	text += strspn(text, " \t");
 	if (*text == 0 || *text == '#')
 		return NULL;
-	line = line_make(strlen(text) + 4);
-	if (!line)
+	option = settings_keep(strlen(text) + 4);
+	if (!option)
 		return NULL;
 	equals = strchr(text, '=');
 	if (!equals) {
-		sprintf(line->text, "--%s", text);
-		return line->text;
+		sprintf(option, "--%s", text);
+		return option;
 	}
 	value = equals + 1 + strspn(equals + 1, " \t");
 	while (equals > text && strchr(" \t", equals[-1]))
 		equals--;
-	sprintf(line->text, "--%.*s=%s", (int)(equals - text), text, value);
-	return line->text;
+	sprintf(option, "--%.*s=%s", (int)(equals - text), text, value);
+	return option;
 }
 
 static int read_lines(struct settings *settings, const char *path, char *text)
 {
-	char *next;
 	int number = 0;
 	int result = 0;
 
-	for (; text && result == 0; text = next) {
-		char *arguments[2] = {NULL, NULL};
+	while (text && result == 0) {
+		char *arguments[2] = {line_option(strsep(&text, "\n")), NULL};
 
 		number++;
-		next = strchr(text, '\n');
-		if (next)
-			*next++ = 0;
-		arguments[0] = line_option(text);
 		if (!arguments[0])
 			continue;
 		if (strncmp(arguments[0], "--config", 8) == 0) {
@@ -358,30 +262,23 @@ static int read_lines(struct settings *settings, const char *path, char *text)
 
 static int read_config(struct settings *settings, const struct options *options)
 {
-	FILE *file = fopen(options->value, "r");
-	char *text = calloc(1, FILE_MAX);
-	size_t size = file && text ? fread(text, 1, FILE_MAX, file) : 0;
-	int error = errno;
-	int result;
+	char *text = settings_file(options, OPTION_CONFIG, "options");
 
-	if (!file || !text || ferror(file))
-		result = settings_bad_file(options, OPTION_CONFIG, "options", strerror(error));
-	else if (size == FILE_MAX)
-		result = settings_bad_file(options, OPTION_CONFIG, "options", "it has more than 64 KiB");
-	else
-		result = read_lines(settings, options->value, text);
-	if (file)
-		fclose(file);
-	/* The values are in the lines that were made of it. */
-	free(text);
-	return result;
+	if (!text)
+		return -1;
+	if (strlen(text) >= CONFIG_MAX)
+		return settings_bad_file(options, OPTION_CONFIG, "options", "it has more than 64 KiB");
+	return read_lines(settings, options->value, text);
 }
 
 int settings_read(struct settings *settings, char **arguments)
 {
 	int result;
 
-	settings_default(settings);
+	memset(settings, 0, sizeof *settings);
+	settings->redis.prefix = "weekwheel";
+	settings_push_default(&settings->push);
+	settings_number_defaults(settings);
 	result = read_arguments(settings, arguments);
 	if (result > 0)
 		return 1;

@@ -1,16 +1,17 @@
 #ifndef TOOLS_WEEKWHEELD_SETTINGS_SETTINGS_H
 #define TOOLS_WEEKWHEELD_SETTINGS_SETTINGS_H
 
-/* What the command line, a configuration file and the environment say. */
+/* The settings of the server, from the command line, a configuration file and the environment. */
 
 #include <stddef.h>
 #include <stdint.h>
 
+#include "weekwheel/callback.h"
 #include "weekwheel/jobs.h"
 
 enum {
 	SETTINGS_LISTEN_MAX = 16,
-	SETTINGS_TUBES_MAX = 64,  /* that are pushed */
+	SETTINGS_TUBES_MAX = 64,  /* pushed ones */
 	SETTINGS_RANGES_MAX = 64, /* of addresses */
 	SETTINGS_STATUSES_MAX = 64
 };
@@ -19,30 +20,19 @@ enum {
 struct settings_redis {
 	const char *url; /* NULL: jobs are in a folder or in memory */
 	const char *prefix;
-	uint64_t shards; /* 0: not said */
+	uint64_t shards; /* 0: not given */
 	uint64_t lease;
 	uint64_t timeout;
 };
 
 /* Jobs that are delivered over HTTP. */
 struct settings_push {
+	struct ww_callback_config config; /* its lists are these arrays; no tube: none is pushed */
 	const char *tubes[SETTINGS_TUBES_MAX];
-	size_t tube_count; /* 0: none is */
-	uint64_t in_flight;
-	uint64_t per_host;
-	uint64_t timeout; /* 0: what the job's time to run leaves */
-	uint64_t connect_timeout;
-	uint64_t grace; /* when the server ends */
-	const char *secret;
-	const char *ca_file;
 	uint16_t success[SETTINGS_STATUSES_MAX];
-	size_t success_count;
-	uint32_t networks; /* WW_CALLBACK_LOOPBACK and so on */
-	uint32_t schemes;
 	const char *allow[SETTINGS_RANGES_MAX];
-	size_t allow_count;
 	const char *deny[SETTINGS_RANGES_MAX];
-	size_t deny_count;
+	uint64_t grace; /* for requests under way when the server ends */
 };
 
 struct settings {
@@ -55,17 +45,17 @@ struct settings {
 	uint64_t sync_ns;
 	uint64_t max_job_size;
 	uint64_t max_connections; /* 0: as many as the system allows */
-	uint64_t max_output;      /* bytes of answers that a client may leave unread */
-	uint64_t ahead;           /* with virtual clocks: how much time has passed at the start, in ns */
+	uint64_t max_output;      /* how many bytes of answers a client may leave unread */
+	uint64_t ahead;           /* with virtual clocks: ns that have passed before the start */
 	struct settings_redis redis;
 	struct settings_push push;
 	int is_memory;
 	int is_virtual;
 	int is_verbose;
-	uint64_t given; /* 1 << OPTION_... of each option that was there, of the command line or of a file */
+	uint64_t given; /* 1 << OPTION_... for each option on the command line or in a file */
 };
 
-/* Fill *settings from the arguments. Returns 0, or 1 + the status with which the program is to end now. */
+/* Fill *settings from the arguments. Returns 0, or 1 + the status with which the program ends now. */
 int settings_read(struct settings *settings, char **arguments);
 
 #endif

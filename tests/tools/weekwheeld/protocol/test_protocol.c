@@ -1,4 +1,4 @@
-/* The parser of the job server: what lines mean, what is refused, and that it does not matter how the bytes come. */
+/* Tests the parser: what lines mean, what is refused, and that the same commands come out wherever bytes are split. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +12,7 @@
 
 static struct command command;
 
-/* Parse a line, or a line and a body, that must be one command, and return why it is refused. */
+/* Parse one command, a line or a line and a body. Return why it is refused. */
 static enum refusal parse(const char *text)
 {
 	struct protocol protocol;
@@ -110,7 +110,7 @@ START_TEST(what_is_not_well_formed_is_refused)
 }
 END_TEST
 
-/* A line of that many bytes, with its end. */
+/* Return a line of `length` bytes, including its end. */
 static const char *line_of(const char *verb, size_t length)
 {
 	static char line[5000];
@@ -155,7 +155,7 @@ static const char session[] =
     "put-key 5 0 0 3 a%20b every=60\r\nx\r\n\r\nuse t\r\nput 9999999999 0 0 4\r\nquit\r\nlist-delayed limit=3\r\n\n\r\n"
     "release-job 3 4 - oh%20no\r\nput 0 0 0 0\r\n\r\nuse x\0y\r\nquit\r\n";
 
-/* Two cuts. */
+/* Cut the bytes at two places. */
 static size_t cut_twice(size_t at, size_t size, void *context)
 {
 	const size_t *cuts = context;
@@ -194,7 +194,7 @@ START_TEST(any_split_of_a_long_line_says_the_same)
 
 	memset(text, 'x', sizeof text);
 	memcpy(text + size, "\r\nstats\r\n", 9);
-	/* Ends that are none, where the parser begins to throw away. */
+	/* Halves of a line's end, where the parser begins to throw bytes away. */
 	text[PROTOCOL_OWN_LINE_MAX - 1] = '\r';
 	text[PROTOCOL_OWN_LINE_MAX - 3] = '\n';
 	size += 9;

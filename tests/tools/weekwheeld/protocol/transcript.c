@@ -1,4 +1,4 @@
-/* The parser, fed as a connection feeds it. */
+/* Feeds the parser as a connection does, and writes what it finds as text. */
 #include "tests/tools/weekwheeld/protocol/transcript.h"
 
 #include <inttypes.h>
@@ -11,7 +11,7 @@
 struct feed {
 	struct protocol protocol;
 	struct command command;
-	char *kept; /* what has come and was not dealt with, in a block of just that size */
+	char *kept; /* bytes that came and were not used yet, in a block of exactly that size */
 	size_t size;
 	FILE *out;
 };
@@ -101,7 +101,7 @@ static int keep(struct feed *feed, const char *data, size_t size)
 	return 0;
 }
 
-/* Drop what was dealt with, by a new block, so that a sanitizer sees who looks behind the end. */
+/* Drop the used bytes. A new block lets a sanitizer see reads beyond its end. */
 static int drop(struct feed *feed, size_t used)
 {
 	char *rest = malloc(feed->size - used + 1);

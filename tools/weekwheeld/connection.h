@@ -1,0 +1,221 @@
+#ifndef TOOLS_WEEKWHEELD_CONNECTION_H
+#define TOOLS_WEEKWHEELD_CONNECTION_H
+
+/* A client's connection: its buffers and answers, the tubes it uses and watches, the jobs it has reserved. */
+
+#include <stdint.h>
+#include <sys/queue.h>
+#include <uv.h>
+
+#include "tools/weekwheeld/buffer.h"
+#include "tools/weekwheeld/protocol/protocol.h"
+#include "weekwheel/driver.h"
+#include "weekwheel/jobs.h"
+
+/* Without memory, uthash ends the program unless told otherwise. */
+#define HASH_NONFATAL_OOM 1
+#include <uthash.h>
+
+struct server;
+struct connection;
+
+/* A tube that a connection uses or watches. The store knows the tubes that have jobs or are paused. */
+struct tube {
+	UT_hash_handle hh;
+	unsigned users;
+	unsigned watchers;
+	unsigned waiters;
+	TAILQ_HEAD(, watch) waiting; /* in order of arrival */
+	STAILQ_ENTRY(tube) next_ready;
+	int is_ready; /* it is in server.ready */
+	char name[WW_TUBE_MAX + 1];
+};
+
+/* A connection watches a tube. While it waits for a job, it stands in the tube's queue. */
+struct watch {
+	struct tube *tube;
+	struct connection *connection;
+	TAILQ_ENTRY(watch) queue;
+};
+
+/* A job that a connection has reserved. */
+struct lease {
+	UT_hash_handle hh;
+	struct connection *connection; /* NULL: it is closed */
+	LIST_ENTRY(lease) next;        /* of the connection, or in server.ended */
+	uint64_t id;
+	uint64_t token;
+	uint64_t ends; /* in elapsed time */
+	uint32_t priority;
+};
+
+LIST_HEAD(leases, lease);
+
+/* The answer up to `end` in a connection's buffer, to a command that was carried out since the store's write began. */
+struct answer {
+	size_t end;
+	int depends; /* on the write */
+};
+
+#define WAIT_FOREVER UINT64_MAX
+
+/* A stream of libuv, whichever kind it is. */
+union stream {
+	uv_handle_t handle;
+	uv_stream_t stream;
+	uv_tcp_t tcp;
+	uv_pipe_t pipe;
+};
+
+struct connection {
+	struct server *server;
+	union stream io;
+	uv_write_t write;
+	LIST_ENTRY(connection) next;
+	SLIST_ENTRY(connection) next_flush;
+	STAILQ_ENTRY(connection) next_resume;
+	STAILQ_ENTRY(connection) next_fresh;
+	SLIST_ENTRY(connection) next_batch;
+
+	struct protocol protocol;
+	struct buffer in;      /* bytes that were received and not parsed yet */
+	struct buffer out;     /* answers that the system does not have yet */
+	struct buffer sending; /* answers that uv_write has */
+	struct answer *answers;
+	size_t answer_count;
+	size_t answer_room;
+	size_t batch_start; /* where in `out` the first of answers[] begins */
+
+	struct tube *used;
+	struct watch **watches;
+	const char **names; /* of the watched tubes, as the store takes them */
+	size_t watch_count;
+	size_t watch_room;
+
+	struct leases leases;
+	uint64_t soonest; /* when the first lease ends; 0: unknown */
+	uint64_t give_up; /* waiting: until this elapsed time, or WAIT_FOREVER */
+	ww_handle timer;  /* waiting: fires at give_up, or when a lease is about to end */
+
+	unsigned is_waiting : 1;
+	unsigned is_fresh : 1; /* it has begun to wait in this turn */
+	unsigned in_flush : 1;
+	unsigned in_resume : 1;
+	unsigned in_batch : 1;
+	unsigned is_reading : 1;
+	unsigned is_stalled : 1; /* it leaves too many answers unread for more of its commands */
+	unsigned at_end : 1;     /* the client sends no more */
+	unsigned is_over : 1;    /* it closes when all is sent */
+	unsigned is_lost : 1;    /* one of its answers could not be stored */
+	unsigned is_closed : 1;
+	unsigned is_producer : 1;
+	unsigned is_worker : 1;
+};
+
+/* ---- connection.c: bytes in, bytes out */
+
+/* A client has come to a listener. */
+void connection_accept(struct server *server, uv_stream_t *listener);
+
+/* Carry out the commands that have come, as far as possible. */
+void connection_process(struct connection *connection);
+
+/* Flush it at the end of the turn. */
+void connection_to_flush(struct connection *connection);
+
+/* Send the answers. Close it if it is over and all is sent. */
+void connection_flush(struct connection *connection);
+
+/* Close it, and give its jobs back. */
+void connection_close(struct connection *connection);
+
+/* Go on with its commands in the next turn. */
+void connection_resume(struct connection *connection);
+
+/* Process those that were resumed. */
+void connection_resume_all(struct server *server);
+
+/* ---- answer.c: each of these adds to the connection's answers */
+
+void answer_text(struct connection *connection, const char *text);
+void answer_format(struct connection *connection, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* "WORD ID LENGTH", the body of a job, and an end of line. */
+void answer_job(struct connection *connection, const char *word, uint64_t id, const void *body, size_t length);
+
+/* "OK LENGTH" and the block, or what the error is called. The block is freed. */
+void answer_block(struct connection *connection, int error, struct buffer *block);
+
+/* The text, or, if `error` is below 0, what it is called in the protocol. */
+void answer_result(struct connection *connection, int error, const char *text);
+
+/* The answer that began at `start` is complete. */
+void answer_end(struct connection *connection, size_t start, int depends);
+
+/* The commit is done: the answers since its beginning stand, or become errors. */
+void answer_settle(struct connection *connection, int error);
+
+/* ---- tube.c: tubes that are used and watched */
+
+/* Find a tube that is used or watched; NULL if there is none. */
+struct tube *tube_find(struct server *server, const char *name);
+
+/* Find a tube or make it; NULL without memory. */
+struct tube *tube_make(struct server *server, const char *name);
+
+/* Forget a tube that nobody uses or watches. */
+void tube_drop(struct server *server, struct tube *tube);
+
+/* Jobs of a tube may be ready: clients that wait for them are served at the end of the turn. */
+void tube_ready(struct server *server, struct tube *tube);
+void tube_ready_all(struct server *server);
+
+/* Watch a tube. Returns 0, also if it is watched already, or -1 without memory. */
+int tube_watch(struct connection *connection, struct tube *tube);
+void tube_ignore(struct connection *connection, struct tube *tube);
+int tube_is_watched(const struct connection *connection, const struct tube *tube);
+
+/* ---- lease.c: reserved jobs */
+
+/* Note what a connection has reserved; NULL without memory. */
+struct lease *lease_add(struct connection *connection, const struct ww_lease *reserved);
+
+/* Return the lease of that job if it is this connection's, or NULL. */
+struct lease *lease_of(const struct connection *connection, uint64_t id);
+
+/*
+ * The store was asked to end the lease and said `result`. If it did, the lease ends with the write
+ * under way, and comes back if that fails. If it says WW_ESTALE, the lease is forgotten.
+ */
+void lease_ended(struct server *server, struct lease *lease, int result);
+
+/* After a commit: forget the leases that ended, or give them back to their connections. */
+void lease_settle(struct server *server, int committed);
+
+/* A connection closes: its jobs are ready again. */
+void lease_release_all(struct connection *connection);
+
+/* The store has given the lease more time. */
+void lease_touched(struct lease *lease, uint64_t ends);
+
+/* When the connection's first lease ends, among those that the store still holds; UINT64_MAX: it has none. */
+uint64_t lease_soonest(struct connection *connection, uint64_t now);
+
+/* ---- waiting.c: reserving */
+
+/* Reserve a job now, or wait up to `timeout` ns for one. */
+void waiting_reserve(struct connection *connection, uint64_t timeout);
+
+/* Answer with a job that was reserved for the connection, and note the lease. */
+void waiting_give(struct connection *connection, struct ww_lease *lease);
+
+/* Serve the clients that wait at tubes that may be ready, then those that have just come. */
+void waiting_serve(struct server *server);
+
+/* The client has closed its side: it gets no job any more. */
+void waiting_at_end(struct connection *connection);
+
+/* It waits no more. */
+void waiting_end(struct connection *connection);
+
+#endif

@@ -1,0 +1,168 @@
+/* Reads the values of options: numbers and their defaults, files, and what is wrong with them. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "tools/common/message.h"
+#include "tools/weekwheeld/settings/read.h"
+#include "weekwheel/driver.h"
+#include "weekwheel/jobs_redis.h"
+
+enum { FILE_MAX = 1 << 20 };
+
+struct span settings_span(const char *text)
+{
+	return (struct span){text, text + strlen(text)};
+}
+
+int settings_bad(const struct options *options, int id, const char *expected)
+{
+	(void)options_bad_value(options, settings_name(id), expected);
+	return -1;
+}
+
+int settings_bad_file(const struct options *options, int id, const char *expected, const char *reason)
+{
+	char text[300];
+
+	snprintf(text, sizeof text, "a file with %s: %s", expected, reason);
+	return settings_bad(options, id, text);
+}
+
+/* ---- Numbers */
+
+enum kind { WHOLE, BYTES, SECONDS /* stored in ns */ };
+
+#define MEMBER(name) offsetof(struct settings, name), sizeof((struct settings *)0)->name
+
+static const struct number {
+	int id;
+	enum kind kind;
+	uint64_t least;
+	uint64_t most;
+	uint64_t preset;
+	size_t at; /* in struct settings */
+	size_t size;
+} numbers[] = {
+    {OPTION_SYNC_INTERVAL, SECONDS, WW_MILLISECOND, 3600 * WW_SECOND, 50 * WW_MILLISECOND, MEMBER(sync_ns)},
+    {OPTION_JOB_SIZE, BYTES, 1, WW_JOB_BODY_MAX, 65535, MEMBER(max_job_size)},
+    {OPTION_CONNECTIONS, WHOLE, 0, 10000000, 0, MEMBER(max_connections)},
+    {OPTION_OUTPUT, BYTES, 4096, WW_JOB_BODY_MAX, 4 << 20, MEMBER(max_output)},
+    {OPTION_REDIS_SHARDS, WHOLE, 1, WW_REDIS_SHARDS_MAX, 0, MEMBER(redis.shards)},
+    {OPTION_REDIS_LEASE, SECONDS, WW_SECOND, 3600 * WW_SECOND, 6 * WW_SECOND, MEMBER(redis.lease)},
+    {OPTION_REDIS_TIMEOUT, SECONDS, 10 * WW_MILLISECOND, 3600 * WW_SECOND, 2 * WW_SECOND, MEMBER(redis.timeout)},
+    {OPTION_PUSH_IN_FLIGHT, WHOLE, 1, 65536, 256, MEMBER(push.config.in_flight)},
+    {OPTION_PUSH_PER_HOST, WHOLE, 1, 65536, 16, MEMBER(push.config.per_host)},
+    {OPTION_PUSH_TIMEOUT, SECONDS, WW_MILLISECOND, 86400 * WW_SECOND, 0, MEMBER(push.config.timeout)},
+    {OPTION_PUSH_CONNECT_TIMEOUT, SECONDS, WW_MILLISECOND, 3600 * WW_SECOND, 5 * WW_SECOND,
+        MEMBER(push.config.connect_timeout)},
+    {OPTION_PUSH_GRACE, SECONDS, 0, 3600 * WW_SECOND, 10 * WW_SECOND, MEMBER(push.grace)},
+};
+
+enum { NUMBERS = sizeof numbers / sizeof *numbers };
+
+static void number_store(struct settings *settings, const struct number *number, uint64_t value)
+{
+	void *to = (char *)settings + number->at;
+
+	if (number->size == sizeof(uint64_t))
+		*(uint64_t *)to = value;
+	else
+		*(uint32_t *)to = (uint32_t)value;
+}
+
+void settings_number_defaults(struct settings *settings)
+{
+	for (int i = 0; i < NUMBERS; i++)
+		number_store(settings, &numbers[i], numbers[i].preset);
+}
+
+static int bad_number(const struct number *number, const struct options *options)
+{
+	char expected[120];
+
+	if (number->kind == SECONDS)
+		snprintf(expected, sizeof expected, "seconds, %g to %g", (double)number->least / WW_SECOND,
+		    (double)number->most / WW_SECOND);
+	else
+		snprintf(expected, sizeof expected, "%s, %" PRIu64 " to %" PRIu64,
+		    number->kind == BYTES ? "bytes" : "a whole number", number->least, number->most);
+	return settings_bad(options, number->id, expected);
+}
+
+int settings_number(struct settings *settings, const struct options *options, int id)
+{
+	const struct number *number = numbers;
+	uint64_t value;
+	int bad;
+
+	while (number < numbers + NUMBERS && number->id != id)
+		number++;
+	if (number == numbers + NUMBERS)
+		return 1;
+	if (number->kind == SECONDS)
+		bad = words_seconds(settings_span(options->value), number->most / WW_SECOND, &value) != 0 ||
+		      value < number->least || value > number->most;
+	else
+		bad = options_whole(options->value, number->least, number->most, &value) != 0;
+	if (bad)
+		return bad_number(number, options);
+	number_store(settings, number, value);
+	return 0;
+}
+
+/* ---- Files */
+
+/* Memory for the life of the program, since settings point into it. */
+struct kept {
+	struct kept *next;
+	char text[];
+};
+
+static struct kept *all_kept;
+
+char *settings_keep(size_t size)
+{
+	struct kept *kept = calloc(1, sizeof *kept + size);
+
+	if (!kept)
+		return NULL;
+	kept->next = all_kept;
+	all_kept = kept;
+	return kept->text;
+}
+
+char *settings_file(const struct options *options, int id, const char *what)
+{
+	char *text = settings_keep(FILE_MAX + 1);
+	FILE *file = text ? fopen(options->value, "r") : NULL;
+	int error = 0;
+
+	if (!file || (fread(text, 1, FILE_MAX, file) < FILE_MAX && ferror(file)))
+		error = errno;
+	if (file)
+		fclose(file);
+	if (!error)
+		return text;
+	(void)settings_bad_file(options, id, what, strerror(error));
+	return NULL;
+}
+
+const char *settings_line(const struct options *options, int id, const char *what)
+{
+	char *text = settings_file(options, id, what);
+	struct stat about;
+
+	if (!text)
+		return NULL;
+	if (stat(options->value, &about) == 0 && S_ISREG(about.st_mode) && about.st_mode & 077)
+		message_line("weekwheeld: warning: others may read %s: \"chmod 600\" keeps it secret", options->value);
+	text[strcspn(text, "\r\n")] = 0;
+	if (*text)
+		return text;
+	(void)settings_bad_file(options, id, what, "its first line is empty");
+	return NULL;
+}
