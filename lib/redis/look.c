@@ -362,7 +362,7 @@ int ww_redis_look_list(struct ww_jobs *jobs, const struct ww_job_filter *filter,
 
 /* ---- Forecast */
 
-struct forecast {
+struct redis_forecast {
 	uint64_t now;
 	uint64_t span;
 	uint64_t *counts;
@@ -371,7 +371,7 @@ struct forecast {
 
 static int tally_one(const struct ww_job_info *info, void *context)
 {
-	struct forecast *forecast = context;
+	struct redis_forecast *forecast = context;
 	uint64_t i = 0;
 
 	if (info->state == WW_JOB_DELAYED)
@@ -402,7 +402,7 @@ static int forecast_all(struct redis_store *store, uint64_t span, uint64_t *coun
 int ww_redis_look_forecast(struct ww_jobs *jobs, const char *tube, uint64_t span, uint64_t *counts, size_t count)
 {
 	struct redis_store *store = store_of(jobs);
-	struct forecast forecast = {ww_redis_clock_now(store), span, counts, count};
+	struct redis_forecast forecast = {ww_redis_clock_now(store), span, counts, count};
 	struct ww_job_filter filter = {.tube = tube};
 
 	memset(counts, 0, count * sizeof *counts);

@@ -41,7 +41,7 @@ static inline void fuzz_check_events(const struct events *events, size_t from)
 }
 
 static inline void fuzz_line(
-    const struct format *format, struct format_context *context, struct line line, struct events *events)
+    const struct format *format, struct format_context *context, struct input_line line, struct events *events)
 {
 	struct line_problem problem = {""};
 	size_t before = events->count;
@@ -82,7 +82,7 @@ static inline void fuzz_lines(const struct format *format, const uint8_t *data, 
 	events_init(&events);
 	while (size > 0) {
 		const char *end = memchr(text, '\n', size);
-		struct line line = {text, end ? (size_t)(end - text) : size};
+		struct input_line line = {text, end ? (size_t)(end - text) : size};
 
 		fuzz_line(format, &context, line, &events);
 		size -= line.size + (end != NULL);

@@ -1,6 +1,6 @@
 # The benchmark, weekwheel-bench, which is not installed.
 bench_PROGRAM := weekwheel-bench
-bench_FOLDERS := $(addprefix tools/bench,/ /structures /layers)
+bench_FOLDERS := tools/bench $(addprefix tools/bench/,structures layers)
 bench_USES := core common
 bench_NEEDS := uthash.h=uthash-dev
 bench_WANTS := LIBEVENT:libevent_core=libevent-dev LIBUV:libuv=libuv1-dev LIBEV:ev.h=libev-dev KHASH:htslib/khash.h=libhts-dev

@@ -9,13 +9,13 @@
 #include "tools/common/number.h"
 
 /* The progress of reading a text. */
-struct scan {
+struct calendar_scan {
 	const char *text;
 	const char *at;
 	struct duration_problem *problem;
 };
 
-static int refuse(const struct scan *scan, const char *expected)
+static int refuse(const struct calendar_scan *scan, const char *expected)
 {
 	scan->problem->at = (size_t)(scan->at - scan->text);
 	snprintf(scan->problem->expected, sizeof scan->problem->expected, "%s", expected);
@@ -24,7 +24,7 @@ static int refuse(const struct scan *scan, const char *expected)
 
 /* Read exactly `digits` digits, a number from least to most. */
 static int take_number(
-    struct scan *scan, size_t digits, uint64_t least, uint64_t most, int *number, const char *expected)
+    struct calendar_scan *scan, size_t digits, uint64_t least, uint64_t most, int *number, const char *expected)
 {
 	uint64_t value;
 
@@ -35,7 +35,7 @@ static int take_number(
 	return 0;
 }
 
-static int take_char(struct scan *scan, char c, const char *expected)
+static int take_char(struct calendar_scan *scan, char c, const char *expected)
 {
 	if (*scan->at != c)
 		return refuse(scan, expected);
@@ -43,7 +43,7 @@ static int take_char(struct scan *scan, char c, const char *expected)
 	return 0;
 }
 
-static int take_date(struct scan *scan, struct tm *tm)
+static int take_date(struct calendar_scan *scan, struct tm *tm)
 {
 	static const char *const form = "a date such as 2026-12-01, or @ and Unix seconds";
 	static const char *const day = "a day that this month has, such as 01";
@@ -66,7 +66,7 @@ static int take_date(struct scan *scan, struct tm *tm)
 	return 0;
 }
 
-static int take_fraction(struct scan *scan, uint32_t *ns)
+static int take_fraction(struct calendar_scan *scan, uint32_t *ns)
 {
 	size_t digits;
 
@@ -83,7 +83,7 @@ static int take_fraction(struct scan *scan, uint32_t *ns)
 	return 0;
 }
 
-static int take_clock(struct scan *scan, struct tm *tm, uint32_t *ns)
+static int take_clock(struct calendar_scan *scan, struct tm *tm, uint32_t *ns)
 {
 	static const char *const form = "a time of day such as 09:00 or 09:00:30";
 
@@ -99,7 +99,7 @@ static int take_clock(struct scan *scan, struct tm *tm, uint32_t *ns)
 }
 
 /* Read "Z", "+02:00", "+0200" or "+02". Store the offset from UTC in seconds. Return 1, 0 if there is none, or -1. */
-static int take_offset(struct scan *scan, int *offset)
+static int take_offset(struct calendar_scan *scan, int *offset)
 {
 	static const char *const form = "an offset such as +02:00 or Z, or nothing more";
 	int hours;
@@ -139,7 +139,7 @@ static int local_try(const struct tm *wanted, int summer, time_t *seconds)
 	       tm.tm_sec == wanted->tm_sec;
 }
 
-static int local_seconds(const struct scan *scan, const struct tm *tm, int64_t *seconds)
+static int local_seconds(const struct calendar_scan *scan, const struct tm *tm, int64_t *seconds)
 {
 	time_t summer, winter;
 	int is_summer = local_try(tm, 1, &summer);
@@ -151,7 +151,7 @@ static int local_seconds(const struct scan *scan, const struct tm *tm, int64_t *
 	return 0;
 }
 
-static int finish(const struct scan *scan, int64_t seconds, uint32_t ns, uint64_t *time)
+static int finish(const struct calendar_scan *scan, int64_t seconds, uint32_t ns, uint64_t *time)
 {
 	if (seconds < 0)
 		return refuse(scan, "a time after 1970-01-01 00:00 UTC");
@@ -159,7 +159,7 @@ static int finish(const struct scan *scan, int64_t seconds, uint32_t ns, uint64_
 	return 0;
 }
 
-static int parse_unix(struct scan *scan, uint64_t *ns)
+static int parse_unix(struct calendar_scan *scan, uint64_t *ns)
 {
 	struct moment moment;
 
@@ -173,7 +173,7 @@ static int parse_unix(struct scan *scan, uint64_t *ns)
 
 int time_parse(const char *text, uint64_t *ns, struct duration_problem *problem)
 {
-	struct scan scan = {text, text, problem};
+	struct calendar_scan scan = {text, text, problem};
 	struct tm tm = {0};
 	uint32_t fraction = 0;
 	int64_t seconds = 0;

@@ -287,8 +287,8 @@ static void kick_job(struct connection *connection, const struct command *comman
 
 static void use(struct connection *connection, const struct command *command)
 {
-	struct tube *tube = tube_make(connection->server, command->tube);
-	struct tube *former = connection->used;
+	struct server_tube *tube = tube_make(connection->server, command->tube);
+	struct server_tube *former = connection->used;
 
 	if (!tube) {
 		answer_text(connection, "OUT_OF_MEMORY\r\n");
@@ -309,7 +309,7 @@ static void list_used(struct connection *connection, const struct command *comma
 
 static void watch(struct connection *connection, const struct command *command)
 {
-	struct tube *tube = tube_make(connection->server, command->tube);
+	struct server_tube *tube = tube_make(connection->server, command->tube);
 
 	if (!tube || tube_watch(connection, tube) != 0) {
 		if (tube)
@@ -322,7 +322,7 @@ static void watch(struct connection *connection, const struct command *command)
 
 static void ignore(struct connection *connection, const struct command *command)
 {
-	struct tube *tube = tube_find(connection->server, command->tube);
+	struct server_tube *tube = tube_find(connection->server, command->tube);
 
 	if (tube && tube_is_watched(connection, tube)) {
 		if (connection->watch_count == 1) {

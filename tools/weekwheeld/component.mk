@@ -1,6 +1,6 @@
 # The server of jobs, weekwheeld.
 weekwheeld_PROGRAM := weekwheeld
-weekwheeld_FOLDERS := $(addprefix tools/weekwheeld,/ /protocol /settings)
+weekwheeld_FOLDERS := tools/weekwheeld $(addprefix tools/weekwheeld/,protocol settings)
 weekwheeld_USES := jobs common
 weekwheeld_MAY_USE := redis callback
 weekwheeld_NEEDS := libuv=libuv1-dev uthash.h=uthash-dev

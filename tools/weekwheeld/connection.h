@@ -20,20 +20,20 @@ struct server;
 struct connection;
 
 /* A tube that a connection uses or watches. The store knows the tubes that have jobs or are paused. */
-struct tube {
+struct server_tube {
 	UT_hash_handle hh;
 	unsigned users;
 	unsigned watchers;
 	unsigned waiters;
 	TAILQ_HEAD(, watch) waiting; /* in order of arrival */
-	STAILQ_ENTRY(tube) next_ready;
+	STAILQ_ENTRY(server_tube) next_ready;
 	int is_ready; /* it is in server.ready */
 	char name[WW_TUBE_MAX + 1];
 };
 
 /* A connection watches a tube. While it waits for a job, it stands in the tube's queue. */
 struct watch {
-	struct tube *tube;
+	struct server_tube *tube;
 	struct connection *connection;
 	TAILQ_ENTRY(watch) queue;
 };
@@ -86,7 +86,7 @@ struct connection {
 	size_t answer_room;
 	size_t batch_start; /* where in `out` the first of answers[] begins */
 
-	struct tube *used;
+	struct server_tube *used;
 	struct watch **watches;
 	const char **names; /* of the watched tubes, as the store takes them */
 	size_t watch_count;
@@ -158,22 +158,22 @@ void answer_settle(struct connection *connection, int error);
 /* ---- tube.c: tubes that are used and watched */
 
 /* Find a tube that is used or watched; NULL if there is none. */
-struct tube *tube_find(struct server *server, const char *name);
+struct server_tube *tube_find(struct server *server, const char *name);
 
 /* Find a tube or make it; NULL without memory. */
-struct tube *tube_make(struct server *server, const char *name);
+struct server_tube *tube_make(struct server *server, const char *name);
 
 /* Forget a tube that nobody uses or watches. */
-void tube_drop(struct server *server, struct tube *tube);
+void tube_drop(struct server *server, struct server_tube *tube);
 
 /* Jobs of a tube may be ready: clients that wait for them are served at the end of the turn. */
-void tube_ready(struct server *server, struct tube *tube);
+void tube_ready(struct server *server, struct server_tube *tube);
 void tube_ready_all(struct server *server);
 
 /* Watch a tube. Returns 0, also if it is watched already, or -1 without memory. */
-int tube_watch(struct connection *connection, struct tube *tube);
-void tube_ignore(struct connection *connection, struct tube *tube);
-int tube_is_watched(const struct connection *connection, const struct tube *tube);
+int tube_watch(struct connection *connection, struct server_tube *tube);
+void tube_ignore(struct connection *connection, struct server_tube *tube);
+int tube_is_watched(const struct connection *connection, const struct server_tube *tube);
 
 /* ---- lease.c: reserved jobs */
 

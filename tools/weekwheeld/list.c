@@ -10,7 +10,7 @@
 #include "tools/common/json.h"
 #include "tools/common/percent.h"
 
-struct list {
+struct list_answer {
 	struct buffer *out;
 	int with_body;
 	int bad;
@@ -55,7 +55,7 @@ static int add_body(struct buffer *out, const struct ww_job_info *info)
 
 static int list_job(const struct ww_job_info *info, void *context)
 {
-	struct list *list = context;
+	struct list_answer *list = context;
 	struct buffer *out = list->out;
 	int bad = 0;
 
@@ -85,7 +85,7 @@ static int list_job(const struct ww_job_info *info, void *context)
 }
 
 /* List a job by its id, if there is one. */
-static int list_one(struct server *server, uint64_t id, struct list *list)
+static int list_one(struct server *server, uint64_t id, struct list_answer *list)
 {
 	struct ww_job_ref job = {.id = id};
 	struct ww_job_info info;
@@ -113,7 +113,7 @@ int list_jobs(struct server *server, const struct command *command, struct buffe
 	    .states = own->states,
 	    .after = own->after,
 	};
-	struct list list = {out, own->with_body, 0};
+	struct list_answer list = {out, own->with_body, 0};
 	uint64_t next = 0;
 	int error;
 

@@ -62,7 +62,7 @@ static int add_waiting(struct server *server, struct buffer *out)
 	char whole[NAME_MAX_LENGTH];
 	int bad = add_head(out, whole, "tube-waiting", "gauge", "Clients that wait for a job of a tube.");
 
-	for (const struct tube *tube = server->tubes; tube; tube = tube->hh.next)
+	for (const struct server_tube *tube = server->tubes; tube; tube = tube->hh.next)
 		bad |= buffer_format(out, "%s{tube=\"%s\"} %u\n", whole, tube->name, tube->waiters);
 	return bad;
 }

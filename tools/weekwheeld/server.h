@@ -61,11 +61,11 @@ struct server {
 	uint64_t said_at;      /* ms of the loop */
 	uint64_t store_errors; /* calls that the store did not answer */
 
-	struct tube *tubes; /* hashed by name, in the order in which they were made */
-	struct tube *default_tube;
-	STAILQ_HEAD(, tube) ready; /* tubes that may have jobs for clients that wait */
-	struct lease *leases;      /* hashed by id */
-	struct leases ended;       /* leases that the current write ends */
+	struct server_tube *tubes; /* hashed by name, in the order in which they were made */
+	struct server_tube *default_tube;
+	STAILQ_HEAD(, server_tube) ready; /* tubes that may have jobs for clients that wait */
+	struct lease *leases;             /* hashed by id */
+	struct leases ended;              /* leases that the current write ends */
 
 	LIST_HEAD(, connection) connections;
 	SLIST_HEAD(, connection) flush;   /* they have answers to send */

@@ -73,7 +73,7 @@ static int gather_tubes(struct server *server, struct names *names)
 {
 	*names = (struct names){.server = server};
 	names->bad = buffer_format(&names->block, "---\n");
-	for (struct tube *tube = server->tubes; tube; tube = tube->hh.next)
+	for (struct server_tube *tube = server->tubes; tube; tube = tube->hh.next)
 		add_name(names, tube->name);
 	return ww_jobs_tubes(server->jobs, add_stored, names);
 }
@@ -101,7 +101,7 @@ void stats_list_watched(struct connection *connection, const struct command *com
 void stats_tube(struct connection *connection, const struct command *command)
 {
 	struct server *server = connection->server;
-	const struct tube *tube = tube_find(server, command->tube);
+	const struct server_tube *tube = tube_find(server, command->tube);
 	struct ww_tube_stats stats;
 	struct buffer block = {0};
 	int error = stats_of(server, command->tube, &stats);

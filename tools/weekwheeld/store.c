@@ -44,7 +44,7 @@ static void inbox_take(uv_async_t *async)
 	inbox->is_all = 0;
 	pthread_mutex_unlock(&inbox->lock);
 	for (at = 0; at < tubes.size && !is_all; at += strlen(tubes.data + at) + 1) {
-		struct tube *tube = tube_find(server, tubes.data + at);
+		struct server_tube *tube = tube_find(server, tubes.data + at);
 
 		if (tube)
 			tube_ready(server, tube);
@@ -58,7 +58,7 @@ static void inbox_take(uv_async_t *async)
 static void store_ready(const char *name, void *context)
 {
 	struct server *server = context;
-	struct tube *tube;
+	struct server_tube *tube;
 
 	push_ready(server, name);
 	if (!pthread_equal(pthread_self(), server->thread)) {

@@ -7,17 +7,17 @@
 #undef uthash_nonfatal_oom
 #define uthash_nonfatal_oom(tube) ((tube)->hh.tbl = NULL)
 
-struct tube *tube_find(struct server *server, const char *name)
+struct server_tube *tube_find(struct server *server, const char *name)
 {
-	struct tube *tube;
+	struct server_tube *tube;
 
 	HASH_FIND_STR(server->tubes, name, tube);
 	return tube;
 }
 
-struct tube *tube_make(struct server *server, const char *name)
+struct server_tube *tube_make(struct server *server, const char *name)
 {
-	struct tube *tube = tube_find(server, name);
+	struct server_tube *tube = tube_find(server, name);
 
 	if (tube)
 		return tube;
@@ -34,7 +34,7 @@ struct tube *tube_make(struct server *server, const char *name)
 	return tube;
 }
 
-void tube_drop(struct server *server, struct tube *tube)
+void tube_drop(struct server *server, struct server_tube *tube)
 {
 	if (tube->users || tube->watchers || tube->is_ready || tube == server->default_tube)
 		return;
@@ -42,7 +42,7 @@ void tube_drop(struct server *server, struct tube *tube)
 	free(tube);
 }
 
-void tube_ready(struct server *server, struct tube *tube)
+void tube_ready(struct server *server, struct server_tube *tube)
 {
 	if (tube->is_ready || TAILQ_EMPTY(&tube->waiting))
 		return;
@@ -52,11 +52,11 @@ void tube_ready(struct server *server, struct tube *tube)
 
 void tube_ready_all(struct server *server)
 {
-	for (struct tube *tube = server->tubes; tube; tube = tube->hh.next)
+	for (struct server_tube *tube = server->tubes; tube; tube = tube->hh.next)
 		tube_ready(server, tube);
 }
 
-static size_t watch_index(const struct connection *connection, const struct tube *tube)
+static size_t watch_index(const struct connection *connection, const struct server_tube *tube)
 {
 	size_t i;
 
@@ -65,7 +65,7 @@ static size_t watch_index(const struct connection *connection, const struct tube
 	return i;
 }
 
-int tube_is_watched(const struct connection *connection, const struct tube *tube)
+int tube_is_watched(const struct connection *connection, const struct server_tube *tube)
 {
 	return watch_index(connection, tube) < connection->watch_count;
 }
@@ -91,7 +91,7 @@ static int watches_grow(struct connection *connection)
 	return 0;
 }
 
-int tube_watch(struct connection *connection, struct tube *tube)
+int tube_watch(struct connection *connection, struct server_tube *tube)
 {
 	struct watch *watch;
 
@@ -111,7 +111,7 @@ int tube_watch(struct connection *connection, struct tube *tube)
 	return 0;
 }
 
-void tube_ignore(struct connection *connection, struct tube *tube)
+void tube_ignore(struct connection *connection, struct server_tube *tube)
 {
 	size_t index = watch_index(connection, tube);
 

@@ -168,7 +168,7 @@ void waiting_at_end(struct connection *connection)
 
 static void serve_tubes(struct server *server)
 {
-	struct tube *tube;
+	struct server_tube *tube;
 
 	server->is_away = 0;
 	while ((tube = STAILQ_FIRST(&server->ready)) != NULL) {

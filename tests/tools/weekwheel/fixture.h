@@ -29,7 +29,7 @@ static inline enum line_result reading_take(struct reading *reading, const char 
 {
 	/* A copy without a 0 at its end, on which an access checker notices a reader that goes too far. */
 	char *copy = malloc(size ? size : 1);
-	struct line line = {copy, size};
+	struct input_line line = {copy, size};
 	enum line_result result;
 
 	ck_assert_ptr_nonnull(copy);

@@ -61,7 +61,7 @@ static int open_tcp(const char *address)
 	return fd;
 }
 
-void connection_open(struct connection *connection, const char *address)
+void connection_open(struct load_connection *connection, const char *address)
 {
 	memset(connection, 0, sizeof *connection);
 	connection->fd = strncmp(address, "unix:", 5) == 0 ? open_unix(address + 5) : open_tcp(address);
@@ -69,7 +69,7 @@ void connection_open(struct connection *connection, const char *address)
 		end(address, strerror(errno));
 }
 
-static void make_room(struct connection *connection, size_t size)
+static void make_room(struct load_connection *connection, size_t size)
 {
 	if (connection->sent == connection->out_size)
 		connection->sent = connection->out_size = 0;
@@ -79,7 +79,7 @@ static void make_room(struct connection *connection, size_t size)
 	connection->out = memory_resize(connection->out, connection->out_room, 1);
 }
 
-void connection_send(struct connection *connection, const char *format, ...)
+void connection_send(struct load_connection *connection, const char *format, ...)
 {
 	va_list arguments;
 	int size;
@@ -98,7 +98,7 @@ void connection_send(struct connection *connection, const char *format, ...)
 	    clock_ns(CLOCK_MONOTONIC);
 }
 
-int connection_flush(struct connection *connection)
+int connection_flush(struct load_connection *connection)
 {
 	while (connection->sent < connection->out_size) {
 		ssize_t sent = send(connection->fd, connection->out + connection->sent,
@@ -120,7 +120,7 @@ static size_t body_of(const char *line)
 	return (size_t)strtoul(last + 1, NULL, 10) + 2;
 }
 
-static void answer(struct connection *connection, connection_fn *fn)
+static void answer(struct load_connection *connection, connection_fn *fn)
 {
 	uint64_t since = connection->waiting_since[connection->first_waiting];
 
@@ -129,7 +129,7 @@ static void answer(struct connection *connection, connection_fn *fn)
 	fn(connection, connection->line, connection->body_start, clock_ns(CLOCK_MONOTONIC) - since);
 }
 
-static size_t take_body(struct connection *connection, const char *from, size_t size)
+static size_t take_body(struct load_connection *connection, const char *from, size_t size)
 {
 	size_t taken = size < connection->body ? size : connection->body;
 	size_t room = sizeof connection->body_start - 1 - connection->body_have;
@@ -142,7 +142,7 @@ static size_t take_body(struct connection *connection, const char *from, size_t 
 	return taken;
 }
 
-static size_t take_line(struct connection *connection, const char *from, size_t size)
+static size_t take_line(struct load_connection *connection, const char *from, size_t size)
 {
 	const char *newline = memchr(from, '\n', size);
 	size_t length;
@@ -159,7 +159,7 @@ static size_t take_line(struct connection *connection, const char *from, size_t 
 	return length + 1;
 }
 
-static void take_all(struct connection *connection, connection_fn *fn)
+static void take_all(struct load_connection *connection, connection_fn *fn)
 {
 	size_t at = 0;
 
@@ -177,7 +177,7 @@ static void take_all(struct connection *connection, connection_fn *fn)
 	connection->in_size -= at;
 }
 
-void connection_read(struct connection *connection, connection_fn *fn)
+void connection_read(struct load_connection *connection, connection_fn *fn)
 {
 	ssize_t size =
 	    recv(connection->fd, connection->in + connection->in_size, CONNECTION_IN - connection->in_size, 0);

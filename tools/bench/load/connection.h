@@ -8,7 +8,7 @@
 
 enum { CONNECTION_IN = 65536, CONNECTION_WAITING = 4096 };
 
-struct connection {
+struct load_connection {
 	int fd;
 	char *out; /* bytes to send */
 	size_t out_size;
@@ -30,15 +30,15 @@ struct connection {
  * Called for each answer, with the first bytes of its body, ended by 0, if it has one. `took` is the time in ns since
  * the command was queued.
  */
-typedef void connection_fn(struct connection *connection, const char *line, const char *body, uint64_t took);
+typedef void connection_fn(struct load_connection *connection, const char *line, const char *body, uint64_t took);
 
 /* Connect to HOST:PORT or unix:PATH; ends the program after a message if that fails. */
-void connection_open(struct connection *connection, const char *address);
+void connection_open(struct load_connection *connection, const char *address);
 /* Queue a command. */
-void connection_send(struct connection *connection, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void connection_send(struct load_connection *connection, const char *format, ...) __attribute__((format(printf, 2, 3)));
 /* Send what is queued; returns 1 if something is left. */
-int connection_flush(struct connection *connection);
+int connection_flush(struct load_connection *connection);
 /* Read what is there, and call fn for each answer. Ends the program after a message if the peer is gone. */
-void connection_read(struct connection *connection, connection_fn *fn);
+void connection_read(struct load_connection *connection, connection_fn *fn);
 
 #endif

@@ -38,7 +38,7 @@ static struct {
 	uint64_t early, wrong, latest_ns;
 	char *body;
 	uint64_t random;
-	struct connection connection[CONNECTIONS_MAX];
+	struct load_connection connection[CONNECTIONS_MAX];
 	size_t latencies;
 	uint64_t latency[LATENCIES_MAX];
 } load = {.random = 1, .pipeline = 1, .bytes = 32};
@@ -80,7 +80,7 @@ static void expect(const char *line, const char *beginning)
 
 /* ---- The loop */
 
-static void watch(int epoll, struct connection *connection, int write)
+static void watch(int epoll, struct load_connection *connection, int write)
 {
 	struct epoll_event event = {.events = EPOLLIN | (write ? (unsigned)EPOLLOUT : 0), .data.ptr = connection};
 
@@ -88,7 +88,7 @@ static void watch(int epoll, struct connection *connection, int write)
 		(void)epoll_ctl(epoll, EPOLL_CTL_ADD, connection->fd, &event);
 }
 
-static void run(void (*start)(struct connection *connection), connection_fn *answer)
+static void run(void (*start)(struct load_connection *connection), connection_fn *answer)
 {
 	struct epoll_event events[256];
 	int epoll = epoll_create1(0);
@@ -109,7 +109,7 @@ static void run(void (*start)(struct connection *connection), connection_fn *ans
 	while (load.done < load.count && !load.wrong) {
 		int count = epoll_wait(epoll, events, 256, 1000);
 		for (int i = 0; i < count; i++) {
-			struct connection *connection = events[i].data.ptr;
+			struct load_connection *connection = events[i].data.ptr;
 			int left = connection->sent < connection->out_size;
 			connection_read(connection, answer);
 			int more = connection_flush(connection);
@@ -122,7 +122,7 @@ static void run(void (*start)(struct connection *connection), connection_fn *ans
 
 /* ---- put */
 
-static void put_one(struct connection *connection)
+static void put_one(struct load_connection *connection)
 {
 	if (load.begun == load.count)
 		return;
@@ -131,13 +131,13 @@ static void put_one(struct connection *connection)
 	    load.spread ? random_below(&load.random, load.spread) : 0, load.bytes, load.body);
 }
 
-static void put_start(struct connection *connection)
+static void put_start(struct load_connection *connection)
 {
 	for (uint64_t i = 0; i < load.pipeline; i++)
 		put_one(connection);
 }
 
-static void put_answer(struct connection *connection, const char *line, const char *body, uint64_t took)
+static void put_answer(struct load_connection *connection, const char *line, const char *body, uint64_t took)
 {
 	(void)body;
 	expect(line, "INSERTED ");
@@ -148,12 +148,12 @@ static void put_answer(struct connection *connection, const char *line, const ch
 
 /* ---- cycle */
 
-static void delete_reserved(struct connection *connection, const char *line)
+static void delete_reserved(struct load_connection *connection, const char *line)
 {
 	connection_send(connection, "delete %" PRIu64 "\r\n", (uint64_t)strtoull(line + strlen("RESERVED "), NULL, 10));
 }
 
-static void cycle_answer(struct connection *connection, const char *line, const char *body, uint64_t took)
+static void cycle_answer(struct load_connection *connection, const char *line, const char *body, uint64_t took)
 {
 	static const char *const expected[] = {"INSERTED ", "RESERVED ", "DELETED"};
 
@@ -173,14 +173,14 @@ static void cycle_answer(struct connection *connection, const char *line, const 
 
 /* ---- due */
 
-static void due_start(struct connection *connection)
+static void due_start(struct load_connection *connection)
 {
 	connection->phase = 1;
 	connection_send(connection, "reserve\r\n");
 }
 
 /* Latencies are not counted: waiting for a job is no delay of the server's. */
-static void due_answer(struct connection *connection, const char *line, const char *body, uint64_t took)
+static void due_answer(struct load_connection *connection, const char *line, const char *body, uint64_t took)
 {
 	uint64_t now = now_ns();
 
@@ -203,7 +203,7 @@ static void due_answer(struct connection *connection, const char *line, const ch
 /* Put jobs that are due in the same second, each with its due time as its body. */
 static void put_due(uint64_t seconds)
 {
-	struct connection *connection = &load.connection[0];
+	struct load_connection *connection = &load.connection[0];
 	uint64_t end = now_ns() + seconds * SECOND;
 	uint64_t begun = 0;
 
@@ -227,7 +227,7 @@ static void put_due(uint64_t seconds)
 
 /* ---- probe */
 
-static void probe_answer(struct connection *connection, const char *line, const char *body, uint64_t took)
+static void probe_answer(struct load_connection *connection, const char *line, const char *body, uint64_t took)
 {
 	(void)connection;
 	(void)body;
@@ -237,7 +237,7 @@ static void probe_answer(struct connection *connection, const char *line, const 
 
 static void probe(uint64_t seconds)
 {
-	struct connection *connection = &load.connection[0];
+	struct load_connection *connection = &load.connection[0];
 	uint64_t until = now_ns() + seconds * SECOND;
 
 	connection_open(connection, load.address);
@@ -260,7 +260,7 @@ int main(int count, char **arguments)
 	static const struct {
 		const char *name;
 		int numbers;
-		void (*start)(struct connection *connection); /* NULL: no run of the loop */
+		void (*start)(struct load_connection *connection); /* NULL: no run of the loop */
 		connection_fn *answer;
 	} commands[] = {{"put", 5, put_start, put_answer}, {"cycle", 2, put_start, cycle_answer},
 	    {"first", 0, due_start, cycle_answer}, {"due", 2, due_start, due_answer}, {"put-due", 2, NULL, NULL},

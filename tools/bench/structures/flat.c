@@ -15,7 +15,7 @@ struct flat {
 	uint64_t now;
 	uint32_t hand; /* now % SLOTS, without a division in each tick */
 	struct sink *sink;
-	struct node *slot[SLOTS];
+	struct list_node *slot[SLOTS];
 };
 
 static void *flat_create(struct object *objects, uint64_t n, struct sink *sink)
@@ -31,7 +31,7 @@ static void *flat_create(struct object *objects, uint64_t n, struct sink *sink)
 static void flat_schedule(void *state, struct object *object, uint64_t delay)
 {
 	struct flat *flat = state;
-	struct node *node = node_of(object);
+	struct list_node *node = node_of(object);
 
 	node->deadline = flat->now + delay;
 	list_push(&flat->slot[node->deadline % SLOTS], node);
@@ -57,7 +57,7 @@ static void flat_advance(void *state, uint64_t now)
 
 static size_t flat_bytes_for(uint64_t horizon)
 {
-	return sizeof(struct flat) + (horizon - SLOTS) * sizeof(struct node *);
+	return sizeof(struct flat) + (horizon - SLOTS) * sizeof(struct list_node *);
 }
 
 const struct structure structure_flat = {
@@ -70,7 +70,7 @@ const struct structure structure_flat = {
     .cancel = list_cancel,
     .touch = flat_touch,
     .advance = flat_advance,
-    .node_bytes = sizeof(struct node),
+    .node_bytes = sizeof(struct list_node),
     .bytes_for = flat_bytes_for,
     .any_horizon = 1,
 };

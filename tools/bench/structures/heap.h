@@ -23,17 +23,17 @@
 
 enum { ROOT = HEAP_ARITY - 1, LINE = 64 / 8 };
 
-struct entry {
+struct heap_entry {
 	uint32_t deadline;
 	uint32_t timer;
 };
 
-struct node {
+struct heap_node {
 	uint32_t timer;
 };
 
 struct heap {
-	struct entry *entries;
+	struct heap_entry *entries;
 	size_t end; /* one past the last entry */
 	uint32_t *position;
 	uint32_t now;
@@ -41,9 +41,9 @@ struct heap {
 	struct sink *sink;
 };
 
-static struct node *heap_node(struct object *object)
+static struct heap_node *heap_node(struct object *object)
 {
-	return (struct node *)(void *)object;
+	return (struct heap_node *)(void *)object;
 }
 
 static void *heap_create(struct object *objects, uint64_t n, struct sink *sink)
@@ -71,14 +71,14 @@ static void heap_destroy(void *state)
 	free(heap);
 }
 
-static void heap_put(struct heap *heap, size_t at, struct entry entry)
+static void heap_put(struct heap *heap, size_t at, struct heap_entry entry)
 {
 	heap->entries[at] = entry;
 	heap->position[entry.timer] = (uint32_t)at;
 }
 
 /* Put the entry in the hole `at`, or where it belongs above it. */
-static void heap_rise(struct heap *heap, size_t at, struct entry entry)
+static void heap_rise(struct heap *heap, size_t at, struct heap_entry entry)
 {
 	while (at > ROOT) {
 		size_t parent = at / HEAP_ARITY + ROOT - 1;
@@ -130,7 +130,7 @@ static void heap_ask_ahead(const struct heap *heap, size_t first)
 }
 
 /* Put the entry in the hole `at`, or where it belongs below it. */
-static void heap_fall(struct heap *heap, size_t at, struct entry entry)
+static void heap_fall(struct heap *heap, size_t at, struct heap_entry entry)
 {
 	for (size_t first; (first = heap_first_child(at)) < heap->end;) {
 		size_t child;
@@ -147,7 +147,7 @@ static void heap_fall(struct heap *heap, size_t at, struct entry entry)
 }
 
 /* Put the entry in the hole `at`, or where it belongs on either side of it. */
-static void heap_settle(struct heap *heap, size_t at, struct entry entry)
+static void heap_settle(struct heap *heap, size_t at, struct heap_entry entry)
 {
 	if (at > ROOT && heap->entries[at / HEAP_ARITY + ROOT - 1].deadline > entry.deadline)
 		heap_rise(heap, at, entry);
@@ -158,7 +158,7 @@ static void heap_settle(struct heap *heap, size_t at, struct entry entry)
 /* The last entry fills the place of the one that goes. */
 static void heap_remove(struct heap *heap, size_t at)
 {
-	struct entry last = heap->entries[--heap->end];
+	struct heap_entry last = heap->entries[--heap->end];
 
 	heap->entries[heap->end].deadline = UNUSED;
 	if (at != heap->end)
@@ -168,7 +168,7 @@ static void heap_remove(struct heap *heap, size_t at)
 static void heap_schedule(void *state, struct object *object, uint64_t delay)
 {
 	struct heap *heap = state;
-	struct entry entry = {heap->now + (uint32_t)delay, heap_node(object)->timer};
+	struct heap_entry entry = {heap->now + (uint32_t)delay, heap_node(object)->timer};
 
 	heap_rise(heap, heap->end++, entry);
 }
@@ -183,7 +183,7 @@ static void heap_cancel(void *state, struct object *object)
 static void heap_touch(void *state, struct object *object, uint64_t delay)
 {
 	struct heap *heap = state;
-	struct entry entry = {heap->now + (uint32_t)delay, heap_node(object)->timer};
+	struct heap_entry entry = {heap->now + (uint32_t)delay, heap_node(object)->timer};
 
 	heap_settle(heap, heap->position[entry.timer], entry);
 }
@@ -212,7 +212,7 @@ const struct structure HEAP_STRUCTURE = {
     .cancel = heap_cancel,
     .touch = heap_touch,
     .advance = heap_advance,
-    .node_bytes = sizeof(struct node),
-    .own_bytes = sizeof(struct entry) + sizeof(uint32_t),
+    .node_bytes = sizeof(struct heap_node),
+    .own_bytes = sizeof(struct heap_entry) + sizeof(uint32_t),
     .empty_bytes = sizeof(struct heap),
 };

@@ -12,10 +12,10 @@ enum { SECONDS = 60, MINUTES = 60, HOURS = 24, DAYS = 7 };
 enum { MINUTE = 60, HOUR = 3600, DAY = 86400 };
 
 struct linked {
-	struct node *second[SECONDS];
-	struct node *minute[MINUTES];
-	struct node *hour[HOURS];
-	struct node *day[DAYS];
+	struct list_node *second[SECONDS];
+	struct list_node *minute[MINUTES];
+	struct list_node *hour[HOURS];
+	struct list_node *day[DAYS];
 	uint64_t now;
 	struct sink *sink;
 };
@@ -31,7 +31,7 @@ static void *linked_create(struct object *objects, uint64_t n, struct sink *sink
 }
 
 /* The divisions are by constants, which the compiler turns into multiplications. */
-static inline struct node **linked_slot(struct linked *linked, uint64_t deadline)
+static inline struct list_node **linked_slot(struct linked *linked, uint64_t deadline)
 {
 	uint64_t left = deadline - linked->now;
 
@@ -44,7 +44,7 @@ static inline struct node **linked_slot(struct linked *linked, uint64_t deadline
 	return &linked->day[deadline / DAY % DAYS];
 }
 
-static void linked_file(struct linked *linked, struct node *node)
+static void linked_file(struct linked *linked, struct list_node *node)
 {
 	list_push(linked_slot(linked, node->deadline), node);
 }
@@ -52,7 +52,7 @@ static void linked_file(struct linked *linked, struct node *node)
 static void linked_schedule(void *state, struct object *object, uint64_t delay)
 {
 	struct linked *linked = state;
-	struct node *node = node_of(object);
+	struct list_node *node = node_of(object);
 
 	node->deadline = linked->now + delay;
 	linked_file(linked, node);
@@ -64,9 +64,9 @@ static void linked_touch(void *state, struct object *object, uint64_t delay)
 	linked_schedule(state, object, delay);
 }
 
-static void linked_demote(struct linked *linked, struct node **slot)
+static void linked_demote(struct linked *linked, struct list_node **slot)
 {
-	for (struct node *node = list_take(slot), *next; node; node = next) {
+	for (struct list_node *node = list_take(slot), *next; node; node = next) {
 		next = node->next;
 		linked_file(linked, node);
 	}
@@ -106,6 +106,6 @@ const struct structure structure_linked = {
     .cancel = list_cancel,
     .touch = linked_touch,
     .advance = linked_advance,
-    .node_bytes = sizeof(struct node),
+    .node_bytes = sizeof(struct list_node),
     .empty_bytes = sizeof(struct linked),
 };

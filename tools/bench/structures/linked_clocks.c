@@ -20,10 +20,10 @@ enum { SECONDS = 60, MINUTES = 60, HOURS = 24, DAYS = 7 };
 enum { MINUTE = 60, HOUR = 3600, DAY = 86400 };
 
 struct clocks {
-	struct node *second[SECONDS];
-	struct node *minute[MINUTES];
-	struct node *hour[HOURS];
-	struct node *day[DAYS];
+	struct list_node *second[SECONDS];
+	struct list_node *minute[MINUTES];
+	struct list_node *hour[HOURS];
+	struct list_node *day[DAYS];
 	uint32_t second_hand, minute_hand, hour_hand, day_hand;
 	uint64_t now;
 	struct sink *sink;
@@ -40,7 +40,7 @@ static void *clocks_create(struct object *objects, uint64_t n, struct sink *sink
 }
 
 /* The divisions are by constants, which the compiler turns into multiplications. */
-static inline struct node **clocks_slot(struct clocks *clocks, uint64_t left)
+static inline struct list_node **clocks_slot(struct clocks *clocks, uint64_t left)
 {
 	if (left < MINUTE)
 		return &clocks->second[(clocks->second_hand + left) % SECONDS];
@@ -54,7 +54,7 @@ static inline struct node **clocks_slot(struct clocks *clocks, uint64_t left)
 static void clocks_schedule(void *state, struct object *object, uint64_t delay)
 {
 	struct clocks *clocks = state;
-	struct node *node = node_of(object);
+	struct list_node *node = node_of(object);
 
 	node->deadline = clocks->now + delay;
 	list_push(clocks_slot(clocks, delay), node);
@@ -73,9 +73,9 @@ static int hand_tick(uint32_t *hand, uint32_t slots)
 	return *hand == 0;
 }
 
-static void clocks_demote(struct clocks *clocks, struct node **slot)
+static void clocks_demote(struct clocks *clocks, struct list_node **slot)
 {
-	for (struct node *node = list_take(slot), *next; node; node = next) {
+	for (struct list_node *node = list_take(slot), *next; node; node = next) {
 		next = node->next;
 		list_push(clocks_slot(clocks, node->deadline - clocks->now), node);
 	}
@@ -116,6 +116,6 @@ const struct structure structure_linked_clocks = {
     .cancel = list_cancel,
     .touch = clocks_touch,
     .advance = clocks_advance,
-    .node_bytes = sizeof(struct node),
+    .node_bytes = sizeof(struct list_node),
     .empty_bytes = sizeof(struct clocks),
 };

@@ -11,25 +11,25 @@
 
 #include "tools/bench/structure.h"
 
-struct node {
-	struct node *next;
-	struct node **pprev; /* NULL: idle */
+struct list_node {
+	struct list_node *next;
+	struct list_node **pprev; /* NULL: idle */
 	uint64_t deadline;
 };
 
-_Static_assert(sizeof(struct node) <= OBJECT_SIZE, "a node is embedded in the object");
+_Static_assert(sizeof(struct list_node) <= OBJECT_SIZE, "a node is embedded in the object");
 
-static inline struct node *node_of(struct object *object)
+static inline struct list_node *node_of(struct object *object)
 {
-	return (struct node *)(void *)object;
+	return (struct list_node *)(void *)object;
 }
 
-static inline struct object *node_object(struct node *node)
+static inline struct object *node_object(struct list_node *node)
 {
 	return (struct object *)(void *)node;
 }
 
-static inline void list_push(struct node **head, struct node *node)
+static inline void list_push(struct list_node **head, struct list_node *node)
 {
 	node->next = *head;
 	node->pprev = head;
@@ -38,7 +38,7 @@ static inline void list_push(struct node **head, struct node *node)
 	*head = node;
 }
 
-static inline void list_remove(struct node *node)
+static inline void list_remove(struct list_node *node)
 {
 	*node->pprev = node->next;
 	if (node->next)
@@ -47,9 +47,9 @@ static inline void list_remove(struct node *node)
 }
 
 /* Empty the list, and return its first node. */
-static inline struct node *list_take(struct node **head)
+static inline struct list_node *list_take(struct list_node **head)
 {
-	struct node *node = *head;
+	struct list_node *node = *head;
 
 	*head = NULL;
 	return node;
@@ -63,9 +63,9 @@ static inline void list_cancel(void *state, struct object *object)
 }
 
 /* Empty the list and report everything in it as expired. */
-static inline void list_expire(struct node **head, struct sink *sink)
+static inline void list_expire(struct list_node **head, struct sink *sink)
 {
-	for (struct node *node = list_take(head), *next; node; node = next) {
+	for (struct list_node *node = list_take(head), *next; node; node = next) {
 		next = node->next;
 		node->pprev = NULL;
 		sink_report(sink, node_object(node));

@@ -15,7 +15,7 @@ struct handle {
 	uint32_t index;
 };
 
-struct scan {
+struct scan_structure {
 	struct object *objects;
 	struct sink *sink;
 	uint32_t *deadline; /* 0: idle, because no tick is at time 0 */
@@ -23,14 +23,14 @@ struct scan {
 	uint64_t now;
 };
 
-static uint32_t *deadline_of(const struct scan *scan, struct object *object)
+static uint32_t *deadline_of(const struct scan_structure *scan, struct object *object)
 {
 	return &scan->deadline[((struct handle *)(void *)object)->index];
 }
 
 static void *scan_create(struct object *objects, uint64_t n, struct sink *sink)
 {
-	struct scan *scan = memory_zeroed(1, sizeof *scan);
+	struct scan_structure *scan = memory_zeroed(1, sizeof *scan);
 
 	scan->objects = objects;
 	scan->sink = sink;
@@ -43,7 +43,7 @@ static void *scan_create(struct object *objects, uint64_t n, struct sink *sink)
 
 static void scan_destroy(void *state)
 {
-	struct scan *scan = state;
+	struct scan_structure *scan = state;
 
 	free(scan->deadline);
 	free(scan);
@@ -51,7 +51,7 @@ static void scan_destroy(void *state)
 
 static void scan_schedule(void *state, struct object *object, uint64_t delay)
 {
-	struct scan *scan = state;
+	struct scan_structure *scan = state;
 
 	*deadline_of(scan, object) = (uint32_t)(scan->now + delay);
 }
@@ -71,7 +71,7 @@ static int block_is_due(const uint32_t deadline[BLOCK], uint32_t now)
 	return due != 0;
 }
 
-static void block_expire(struct scan *scan, uint64_t block, uint32_t now)
+static void block_expire(struct scan_structure *scan, uint64_t block, uint32_t now)
 {
 	for (uint64_t i = block * BLOCK; i < (block + 1) * BLOCK; i++) {
 		if (scan->deadline[i] == now) {
@@ -81,7 +81,7 @@ static void block_expire(struct scan *scan, uint64_t block, uint32_t now)
 	}
 }
 
-static void tick(struct scan *scan)
+static void tick(struct scan_structure *scan)
 {
 	uint32_t now = (uint32_t)++scan->now;
 
@@ -93,7 +93,7 @@ static void tick(struct scan *scan)
 
 static void scan_advance(void *state, uint64_t now)
 {
-	struct scan *scan = state;
+	struct scan_structure *scan = state;
 
 	while (scan->now < now)
 		tick(scan);

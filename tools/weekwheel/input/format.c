@@ -13,7 +13,7 @@ static const struct format *const formats[] = {&format_swf, &format_log, &format
 enum { FORMATS = sizeof formats / sizeof *formats };
 
 static enum line_result unknown_read(
-    struct format_context *context, struct line line, struct events *events, struct line_problem *problem)
+    struct format_context *context, struct input_line line, struct events *events, struct line_problem *problem)
 {
 	char excerpt[40];
 
@@ -36,7 +36,7 @@ const struct format *format_by_name(const char *name)
 	return NULL;
 }
 
-const struct format *format_of_line(struct line line, int comments)
+const struct format *format_of_line(struct input_line line, int comments)
 {
 	const struct format *found = NULL;
 
@@ -80,7 +80,7 @@ enum line_result line_problem_set(struct line_problem *problem, const char *form
 	return LINE_UNREADABLE;
 }
 
-int line_number(struct line field, const char *what, struct moment *moment, struct line_problem *problem)
+int line_number(struct input_line field, const char *what, struct moment *moment, struct line_problem *problem)
 {
 	static const char *const expected[] = {
 	    [NUMBER_NEGATIVE] = "0 or more seconds",
@@ -101,7 +101,7 @@ int is_blank(char c)
 	return c == ' ' || c == '\t';
 }
 
-struct line line_trim(struct line line)
+struct input_line line_trim(struct input_line line)
 {
 	while (line.size > 0 && is_blank(line.text[0])) {
 		line.text++;
@@ -112,7 +112,7 @@ struct line line_trim(struct line line)
 	return line;
 }
 
-int line_equals(struct line line, const char *text)
+int line_equals(struct input_line line, const char *text)
 {
 	return line.size == strlen(text) && strncasecmp(line.text, text, line.size) == 0;
 }

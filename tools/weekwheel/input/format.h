@@ -21,7 +21,7 @@ struct format_context {
 	uint64_t jobs_without_finish; /* swf: jobs of unknown run time, whose timer nothing cancels */
 };
 
-struct line {
+struct input_line {
 	const char *text;
 	size_t size;
 };
@@ -43,7 +43,7 @@ struct format {
 	const char *title; /* for a person */
 	const char *suffix;
 	int has_sessions; /* its keys are sessions rather than jobs */
-	enum line_result (*read)(struct format_context *, struct line, struct events *, struct line_problem *);
+	enum line_result (*read)(struct format_context *, struct input_line, struct events *, struct line_problem *);
 };
 
 extern const struct format format_swf;
@@ -59,7 +59,7 @@ const struct format *format_by_name(const char *name);
  * Return the format whose line this is, or NULL if no format knows it. Comments count only where `comments` allows them,
  * because one character is all that tells them.
  */
-const struct format *format_of_line(struct line line, int comments);
+const struct format *format_of_line(struct input_line line, int comments);
 
 /* Return the format that a file's name suggests, or format_unknown. */
 const struct format *format_of_name(const char *file_name);
@@ -69,15 +69,15 @@ enum line_result line_problem_set(struct line_problem *problem, const char *form
     __attribute__((format(printf, 2, 3)));
 
 /* Read the time or length `what` from a field. Return 0, or LINE_UNREADABLE with *problem set. */
-int line_number(struct line field, const char *what, struct moment *moment, struct line_problem *problem);
+int line_number(struct input_line field, const char *what, struct moment *moment, struct line_problem *problem);
 
 /* Return 1 for a space or a tab. */
 int is_blank(char c);
 
 /* Return the line without blanks at both ends. */
-struct line line_trim(struct line line);
+struct input_line line_trim(struct input_line line);
 
 /* Return 1 if the line is this text, in upper or lower case. */
-int line_equals(struct line line, const char *text);
+int line_equals(struct input_line line, const char *text);
 
 #endif

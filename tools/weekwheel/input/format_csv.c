@@ -14,13 +14,13 @@ static const char HEADER[] = "time,event,key,timeout";
 enum { TIME, KIND, KEY, TIMEOUT, FIELDS };
 
 struct record {
-	struct line field[FIELDS];
+	struct input_line field[FIELDS];
 	int count;
 	int key_is_quoted; /* and still holds its doubled quotes */
 };
 
 /* Cut a quoted field off the front of *rest. Return -1 if the quotes do not end, or more than a comma follows. */
-static int cut_quoted(struct line *rest, struct line *field)
+static int cut_quoted(struct input_line *rest, struct input_line *field)
 {
 	size_t i = 1;
 
@@ -41,7 +41,7 @@ static int cut_quoted(struct line *rest, struct line *field)
 	return -1;
 }
 
-static void cut_plain(struct line *rest, struct line *field)
+static void cut_plain(struct input_line *rest, struct input_line *field)
 {
 	const char *comma = memchr(rest->text, ',', rest->size);
 
@@ -52,10 +52,10 @@ static void cut_plain(struct line *rest, struct line *field)
 	*field = line_trim(*field);
 }
 
-static int split(struct line line, struct record *record, struct line_problem *problem)
+static int split(struct input_line line, struct record *record, struct line_problem *problem)
 {
 	for (record->count = 0; record->count < FIELDS; line.text++, line.size--) {
-		struct line *field = &record->field[record->count++];
+		struct input_line *field = &record->field[record->count++];
 
 		line = line_trim(line);
 		if (line.size == 0 || line.text[0] != '"') {
@@ -74,7 +74,7 @@ static int split(struct line line, struct record *record, struct line_problem *p
 	return line_problem_set(problem, "more than %d fields; expected %s (quote a key with a comma)", FIELDS, HEADER);
 }
 
-static int read_kind(struct line text, enum event_kind *kind, struct line_problem *problem)
+static int read_kind(struct input_line text, enum event_kind *kind, struct line_problem *problem)
 {
 	char excerpt[40];
 
@@ -87,7 +87,7 @@ static int read_kind(struct line text, enum event_kind *kind, struct line_proble
 
 static uint32_t intern(struct events *events, const struct record *record)
 {
-	struct line key = record->field[KEY];
+	struct input_line key = record->field[KEY];
 	size_t size = 0;
 	char *plain;
 	uint32_t id;
@@ -136,7 +136,7 @@ static enum line_result read_record(const struct record *record, struct events *
 }
 
 static enum line_result csv_read(
-    struct format_context *context, struct line line, struct events *events, struct line_problem *problem)
+    struct format_context *context, struct input_line line, struct events *events, struct line_problem *problem)
 {
 	struct record record = {.count = 0};
 

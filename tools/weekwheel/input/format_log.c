@@ -61,7 +61,7 @@ static int read_date(const char *text, int64_t *seconds)
 }
 
 /* Return where the date begins: after the first bracket with something like a date behind it. */
-static const char *find_date(struct line line)
+static const char *find_date(struct input_line line)
 {
 	const char *end = line.text + line.size;
 	const char *at = line.text;
@@ -110,7 +110,7 @@ static int has_request(const char *at, const char *end)
 }
 
 static enum line_result log_read(
-    struct format_context *context, struct line line, struct events *events, struct line_problem *problem)
+    struct format_context *context, struct input_line line, struct events *events, struct line_problem *problem)
 {
 	struct moment time = {0, 0};
 	struct moment due;

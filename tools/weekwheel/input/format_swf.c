@@ -23,17 +23,17 @@ enum { FIELDS = 18 };
 enum field { JOB = 1, SUBMIT = 2, WAIT = 3, RUN = 4, REQUESTED = 9, STATUS = 11 };
 
 struct swf_job {
-	struct line field[FIELDS + 1];
+	struct input_line field[FIELDS + 1];
 	struct moment start, run, limit;
 	int run_known, limit_known;
 };
 
-static int split(struct line line, struct swf_job *job)
+static int split(struct input_line line, struct swf_job *job)
 {
 	int count = 0;
 
 	for (line = line_trim(line); line.size > 0; line = line_trim(line)) {
-		struct line field = {line.text, 0};
+		struct input_line field = {line.text, 0};
 
 		while (field.size < line.size && !is_blank(line.text[field.size]))
 			field.size++;
@@ -63,7 +63,7 @@ static int check_numbers(const struct swf_job *job, struct line_problem *problem
 static int optional(
     const struct swf_job *job, enum field field, const char *what, struct moment *value, struct line_problem *problem)
 {
-	struct line text = job->field[field];
+	struct input_line text = job->field[field];
 
 	if (moment_parse(text.text, text.size, value) == NUMBER_NEGATIVE)
 		return 0;
@@ -92,7 +92,7 @@ static int read_times(struct swf_job *job, const struct format_context *context,
 }
 
 /* Each job has a timer, also where two jobs have the same number. */
-static uint32_t job_key(struct events *events, struct line number)
+static uint32_t job_key(struct events *events, struct input_line number)
 {
 	char text[64];
 	size_t attempt = keys_count(events->keys);
@@ -122,7 +122,7 @@ static enum line_result add_job(const struct swf_job *job, struct events *events
 	return LINE_EVENTS;
 }
 
-static void read_header(struct format_context *context, struct line line)
+static void read_header(struct format_context *context, struct input_line line)
 {
 	static const char name[] = "MaxRuntime:";
 	const size_t length = sizeof name - 1;
@@ -141,7 +141,7 @@ static void read_header(struct format_context *context, struct line line)
 }
 
 static enum line_result swf_read(
-    struct format_context *context, struct line line, struct events *events, struct line_problem *problem)
+    struct format_context *context, struct input_line line, struct events *events, struct line_problem *problem)
 {
 	struct swf_job job = {.run_known = 0};
 	int fields;

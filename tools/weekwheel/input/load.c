@@ -41,7 +41,7 @@ static int report(struct loader *loader, const char *problem)
 	return -1;
 }
 
-static int take_line(struct loader *loader, struct line line)
+static int take_line(struct loader *loader, struct input_line line)
 {
 	struct source *source = loader->source;
 	struct line_problem problem;
@@ -53,12 +53,12 @@ static int take_line(struct loader *loader, struct line line)
 }
 
 /* Some editors begin a text with a byte order mark. */
-static struct line without_mark(struct line line)
+static struct input_line without_mark(struct input_line line)
 {
 	static const char mark[] = "\xef\xbb\xbf";
 
 	if (line.size >= 3 && memcmp(line.text, mark, 3) == 0)
-		return (struct line){line.text + 3, line.size - 3};
+		return (struct input_line){line.text + 3, line.size - 3};
 	return line;
 }
 
@@ -68,7 +68,7 @@ static const struct format *recognise(struct loader *loader)
 	int comments = 1;
 	size_t lines = 0;
 	size_t bytes = 0;
-	struct line line;
+	struct input_line line;
 
 	input_keep(&loader->input);
 	while (!format && lines < LOOKED_AT_LINES && bytes < LOOKED_AT_BYTES &&
@@ -101,7 +101,7 @@ static int accept_failure(struct loader *loader, size_t lost)
 static int read_lines(struct loader *loader)
 {
 	struct source *source = loader->source;
-	struct line line;
+	struct input_line line;
 
 	for (;;) {
 		int stop = 0;

@@ -35,7 +35,7 @@ struct list_command {
 	uint64_t limit;
 	uint64_t shown;
 	uint64_t next; /* where the next page begins; 0: there is none */
-	struct table table;
+	struct text_table table;
 };
 
 static int take_states(struct list_command *list, const struct options *options)

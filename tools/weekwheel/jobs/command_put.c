@@ -59,7 +59,7 @@ static int take_number(const struct options *options, const char *name, uint64_t
 	return jobs_whole(options, name, 0, most, number, expected);
 }
 
-static int take_missed(struct put *put, const struct options *options)
+static int take_missed(struct put_options *put, const struct options *options)
 {
 	put->missed = options->value;
 	if (strcmp(put->missed, "once") && strcmp(put->missed, "all") && strcmp(put->missed, "skip"))
@@ -67,7 +67,7 @@ static int take_missed(struct put *put, const struct options *options)
 	return 0;
 }
 
-static int take_body(struct put *put, const struct options *options)
+static int take_body(struct put_options *put, const struct options *options)
 {
 	if (put->body || put->file)
 		return jobs_complain(
@@ -79,7 +79,7 @@ static int take_body(struct put *put, const struct options *options)
 	return 0;
 }
 
-static int take_file(struct put *put, const struct options *options)
+static int take_file(struct put_options *put, const struct options *options)
 {
 	if (put->body || put->file)
 		return jobs_complain(options, "one body is expected: leave --file or the other one out");
@@ -89,7 +89,7 @@ static int take_file(struct put *put, const struct options *options)
 
 static int take_option(void *context, struct options *options, int id)
 {
-	struct put *put = context;
+	struct put_options *put = context;
 
 	switch (id) {
 	case IN:
@@ -137,7 +137,7 @@ static int take_option(void *context, struct options *options, int id)
 
 static int check(void *context, const struct options *options)
 {
-	struct put *put = context;
+	struct put_options *put = context;
 
 	if (put->has_skip && !put->missed)
 		put->missed = "skip";
@@ -163,8 +163,8 @@ static int check(void *context, const struct options *options)
 const struct jobs_command command_put = {
     .name = "weekwheel put",
     JOBS_TABLE(table),
-    .context = &(struct put){.priority = 1024, .run = 60 * DURATION_SECOND},
-    .flag = offsetof(struct put, lines),
+    .context = &(struct put_options){.priority = 1024, .run = 60 * DURATION_SECOND},
+    .flag = offsetof(struct put_options, lines),
     .server = JOBS_ADDRESS,
     .take = take_option,
     .check = check,

@@ -24,9 +24,9 @@ struct stats {
 
 static void add_row(const struct reply *reply, void *context)
 {
-	struct table *rows = context;
+	struct text_table *rows = context;
 	char pause[DURATION_TEXT];
-	struct tube tube;
+	struct tube_row tube;
 	const uint64_t *counts[] = {&tube.ready, &tube.urgent, &tube.delayed, &tube.reserved, &tube.buried, &tube.total,
 	    &tube.deleted, &tube.waiting};
 
@@ -72,7 +72,7 @@ static int run(void *context)
 {
 	struct stats *stats = context;
 	struct jobs *jobs = &stats->jobs;
-	struct table rows;
+	struct text_table rows;
 	int failed;
 
 	if (stats->all && server_stats(stats))

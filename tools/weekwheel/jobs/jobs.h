@@ -61,7 +61,7 @@ struct jobs_command {
 };
 
 /* The members options and option_count, from an array. */
-#define JOBS_TABLE(array) .options = (array), .option_count = sizeof(array) / sizeof *(array)
+#define JOBS_TABLE(array) .options = (array), .option_count = sizeof array / sizeof *(array)
 
 /* Set the defaults of the struct jobs, read the command line, run the command and disconnect. Return the exit status. */
 int jobs_command(const struct jobs_command *command, char **arguments);

@@ -9,7 +9,7 @@
 /* The longest job that is read. No server accepts a longer one. */
 #define PUT_BODY_MAX ((size_t)1 << 30)
 
-struct put {
+struct put_options {
 	struct jobs jobs;
 	uint64_t delay, at, period, run, backoff, backoff_max, skip;
 	uint64_t priority, attempts, version;
@@ -29,18 +29,18 @@ struct put {
 };
 
 /* Take a --header. Return 0, or OPTIONS_ERROR after a message. */
-int put_request_header(struct put *put, const struct options *options);
+int put_request_header(struct put_options *put, const struct options *options);
 
 /* Write the head of a request from the whole command line. Return 0, or OPTIONS_ERROR after a message. */
-int put_request_check(struct put *put, const struct options *options);
+int put_request_check(struct put_options *put, const struct options *options);
 
 /* Queue the command that puts this body. */
-void put_send(struct put *put, const void *body, size_t size);
+void put_send(struct put_options *put, const void *body, size_t size);
 
 /* Connect and put the job or jobs. Return 0, or another number after a message. */
 int put_run(void *put);
 
 /* Put a job for each line of standard input. Return 0, or -1 after a message. */
-int put_lines(struct put *put);
+int put_lines(struct put_options *put);
 
 #endif

@@ -18,7 +18,7 @@
 enum { CHUNK = 1 << 18, MESSAGES_MAX = 20 };
 
 struct feed {
-	struct put *put;
+	struct put_options *put;
 	char *bytes;
 	size_t filled, room;
 	int ended;
@@ -154,7 +154,7 @@ static void say_result(const struct feed *feed)
 	putchar('\n');
 }
 
-int put_lines(struct put *put)
+int put_lines(struct put_options *put)
 {
 	struct feed feed = {.put = put};
 	struct stat input;

@@ -7,7 +7,7 @@
 #include "tools/common/message.h"
 #include "tools/weekwheel/jobs/put.h"
 
-int put_request_header(struct put *put, const struct options *options)
+int put_request_header(struct put_options *put, const struct options *options)
 {
 	const char *colon = strchr(options->value, ':');
 
@@ -49,7 +49,7 @@ static int is_method(const char *method)
 }
 
 /* Refuse a part that would not stay in its place in the text of the request: there the parser could not tell. */
-static int check_parts(const struct put *put, const struct options *options)
+static int check_parts(const struct put_options *put, const struct options *options)
 {
 	if (!is_method(put->method))
 		return refuse(options, "method", put->method, "a word such as PUT, and not CONNECT or TRACE", "");
@@ -64,7 +64,7 @@ static int check_parts(const struct put *put, const struct options *options)
 }
 
 /* Parse the text of the request, and write the head from it. */
-static int write_head(struct put *put, const struct options *options, const char *text, size_t length)
+static int write_head(struct put_options *put, const struct options *options, const char *text, size_t length)
 {
 	struct ww_callback_request request;
 	struct ww_callback_problem problem;
@@ -84,7 +84,7 @@ static int write_head(struct put *put, const struct options *options, const char
 	return ww_callback_write(&request, put->head, put->head_length, &put->head_length);
 }
 
-int put_request_check(struct put *put, const struct options *options)
+int put_request_check(struct put_options *put, const struct options *options)
 {
 	const char *lonely = put->method ? "--method" : "--header";
 	char *text = NULL;

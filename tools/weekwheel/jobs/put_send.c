@@ -11,14 +11,14 @@
 #include "tools/weekwheel/jobs/put.h"
 
 /* Return whether the job needs weekwheeld: beanstalkd has whole seconds, and neither keys nor periods. */
-static int is_own(const struct put *put)
+static int is_own(const struct put_options *put)
 {
 	return *put->jobs.key || put->has_at || put->period || put->has_attempts || put->has_backoff ||
 	       put->has_backoff_max || put->delay % DURATION_SECOND || put->delay > UINT32_MAX * DURATION_SECOND ||
 	       put->run % DURATION_SECOND;
 }
 
-static void add_time(struct put *put, const char *name, uint64_t ns)
+static void add_time(struct put_options *put, const char *name, uint64_t ns)
 {
 	char text[DURATION_TEXT];
 
@@ -26,7 +26,7 @@ static void add_time(struct put *put, const char *name, uint64_t ns)
 }
 
 /* Fill put->before and put->behind. */
-static void compose(struct put *put)
+static void compose(struct put_options *put)
 {
 	const char *verb = !is_own(put) ? "put" : put->has_at ? "put-at" : "put-key";
 	char due[DURATION_TEXT], run[DURATION_TEXT];
@@ -89,7 +89,7 @@ static int read_file(const char *name, struct content *content)
 	return failed ? -1 : 0;
 }
 
-static void say(const struct put *put, uint64_t id, int replaced)
+static void say(const struct put_options *put, uint64_t id, int replaced)
 {
 	char text[DURATION_TEXT];
 	uint64_t now = time_now();
@@ -104,7 +104,7 @@ static void say(const struct put *put, uint64_t id, int replaced)
 	jobs_say_due(due, due > now ? due - now : 0);
 }
 
-void put_send(struct put *put, const void *body, size_t size)
+void put_send(struct put_options *put, const void *body, size_t size)
 {
 	struct client *client = &put->jobs.client;
 
@@ -113,7 +113,7 @@ void put_send(struct put *put, const void *body, size_t size)
 	client_body(client, body, size);
 }
 
-static int put_one(struct put *put, const void *body, size_t size)
+static int put_one(struct put_options *put, const void *body, size_t size)
 {
 	struct client *client = &put->jobs.client;
 	struct reply reply;
@@ -131,7 +131,7 @@ static int put_one(struct put *put, const void *body, size_t size)
 }
 
 /* A server that does not know the verb would take the body for commands, and execute them. */
-static int check_server(struct put *put)
+static int check_server(struct put_options *put)
 {
 	int own = is_own(put) ? jobs_has_own_verbs(&put->jobs) : 1;
 
@@ -145,7 +145,7 @@ static int check_server(struct put *put)
 
 int put_run(void *context)
 {
-	struct put *put = context;
+	struct put_options *put = context;
 	struct content content = {NULL, 0};
 	int failed;
 

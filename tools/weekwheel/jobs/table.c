@@ -9,15 +9,15 @@
 
 enum { CELL_MAX = 300, GAP = 2 };
 
-void table_begin(struct table *table, const struct table_column *columns, size_t count)
+void table_begin(struct text_table *table, const struct table_column *columns, size_t count)
 {
 
-	*table = (struct table){.columns = columns, .count = count};
+	*table = (struct text_table){.columns = columns, .count = count};
 	for (size_t i = 0; i < count; i++)
 		table->width[i] = strlen(columns[i].name);
 }
 
-void table_cell(struct table *table, const char *format, ...)
+void table_cell(struct text_table *table, const char *format, ...)
 {
 	size_t column = table->filled % table->count;
 	char text[CELL_MAX];
@@ -39,7 +39,7 @@ void table_cell(struct table *table, const char *format, ...)
 }
 
 /* The last column gets no trailing blanks. */
-static void write_cell(const struct table *table, FILE *out, size_t column, const char *text)
+static void write_cell(const struct text_table *table, FILE *out, size_t column, const char *text)
 {
 	int last = column + 1 == table->count;
 	int width = (int)table->width[column];
@@ -56,7 +56,7 @@ static void write_cell(const struct table *table, FILE *out, size_t column, cons
 		fprintf(out, "%*s", GAP, "");
 }
 
-static void table_clear(struct table *table)
+static void table_clear(struct text_table *table)
 {
 
 	for (size_t i = 0; i < table->filled; i++)
@@ -64,7 +64,7 @@ static void table_clear(struct table *table)
 	table->filled = 0;
 }
 
-void table_write(struct table *table, FILE *out)
+void table_write(struct text_table *table, FILE *out)
 {
 
 	for (size_t i = 0; i < table->count && !table->titled; i++)
@@ -75,7 +75,7 @@ void table_write(struct table *table, FILE *out)
 	table_clear(table);
 }
 
-void table_free(struct table *table)
+void table_free(struct text_table *table)
 {
 	table_clear(table);
 	free(table->cells);

@@ -13,7 +13,7 @@ struct table_column {
 	int right; /* aligned to the right */
 };
 
-struct table {
+struct text_table {
 	const struct table_column *columns;
 	size_t count;
 	char **cells;
@@ -22,13 +22,13 @@ struct table {
 	int titled;
 };
 
-void table_begin(struct table *table, const struct table_column *columns, size_t count);
+void table_begin(struct text_table *table, const struct table_column *columns, size_t count);
 
 /* Add the next cell. '?' replaces bytes that could confuse a terminal. */
-void table_cell(struct table *table, const char *format, ...) __attribute__((format(printf, 2, 3)));
+void table_cell(struct text_table *table, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* Write the collected rows, on the first call after the names of the columns, and begin a new page. */
-void table_write(struct table *table, FILE *out);
-void table_free(struct table *table);
+void table_write(struct text_table *table, FILE *out);
+void table_free(struct text_table *table);
 
 #endif

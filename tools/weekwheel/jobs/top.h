@@ -65,8 +65,8 @@ uint64_t top_wheel_most(const struct top_wheel *wheel);
 /* What the server reported at one moment. */
 struct top_sample {
 	int64_t taken; /* ms of clock_ms */
-	struct tubes tubes;
-	struct tube all; /* sums, named after the server's version */
+	struct tube_rows tubes;
+	struct tube_row all; /* sums, named after the server's version */
 	uint64_t uptime, workers;
 	char oldest[40]; /* how long the first ready job has been overdue, in seconds; "": unknown */
 };

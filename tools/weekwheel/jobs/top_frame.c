@@ -69,7 +69,7 @@ static const char *rate(char text[12], uint64_t now, uint64_t previous, int64_t 
 	return text;
 }
 
-static const struct tube *find(const struct top_sample *sample, const char *name)
+static const struct tube_row *find(const struct top_sample *sample, const char *name)
 {
 
 	for (size_t i = 0; sample && i < sample->tubes.count; i++)
@@ -98,7 +98,8 @@ static void head(const struct frame *frame, const struct jobs *jobs, const struc
 		line(frame, NULL, known ? "nothing is overdue" : "oldest overdue: not known of this server");
 }
 
-static void tube_line(const struct frame *frame, const struct tube *tube, const struct tube *previous, int64_t ms)
+static void tube_line(
+    const struct frame *frame, const struct tube_row *tube, const struct tube_row *previous, int64_t ms)
 {
 	char ready[12], delayed[12], reserved[12], buried[12], puts[12], done[12];
 

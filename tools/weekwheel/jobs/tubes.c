@@ -22,16 +22,16 @@ static int is_name(const struct field *field)
 
 static int by_name(const void *a, const void *b)
 {
-	return strcmp(((const struct tube *)a)->name, ((const struct tube *)b)->name);
+	return strcmp(((const struct tube_row *)a)->name, ((const struct tube_row *)b)->name);
 }
 
-static struct tube *add(struct tubes *tubes)
+static struct tube_row *add(struct tube_rows *tubes)
 {
 	tubes->at = memory_grow(tubes->at, &tubes->capacity, tubes->count, sizeof *tubes->at);
 	return memset(&tubes->at[tubes->count++], 0, sizeof *tubes->at);
 }
 
-static int read_names(struct jobs *jobs, struct tubes *tubes)
+static int read_names(struct jobs *jobs, struct tube_rows *tubes)
 {
 	struct reply reply;
 	struct field field;
@@ -51,7 +51,7 @@ static int read_names(struct jobs *jobs, struct tubes *tubes)
 	return 0;
 }
 
-static int each_answer(struct jobs *jobs, const struct tubes *names, tubes_fn *fn, void *context)
+static int each_answer(struct jobs *jobs, const struct tube_rows *names, tubes_fn *fn, void *context)
 {
 	struct reply reply;
 
@@ -72,14 +72,14 @@ static int each_answer(struct jobs *jobs, const struct tubes *names, tubes_fn *f
 
 int tubes_each(struct jobs *jobs, tubes_fn *fn, void *context)
 {
-	struct tubes names = {NULL, 0, 0};
+	struct tube_rows names = {NULL, 0, 0};
 	int failed = read_names(jobs, &names) || each_answer(jobs, &names, fn, context);
 
 	tubes_free(&names);
 	return failed ? -1 : 0;
 }
 
-void tube_fill(struct tube *tube, const struct reply *reply)
+void tube_fill(struct tube_row *tube, const struct reply *reply)
 {
 	const char *text = reply->body;
 	size_t size = reply->body_size;
@@ -101,16 +101,16 @@ static void add_tube(const struct reply *reply, void *context)
 	tube_fill(add(context), reply);
 }
 
-int tubes_read(struct jobs *jobs, struct tubes *tubes)
+int tubes_read(struct jobs *jobs, struct tube_rows *tubes)
 {
-	*tubes = (struct tubes){NULL, 0, 0};
+	*tubes = (struct tube_rows){NULL, 0, 0};
 	return tubes_each(jobs, add_tube, tubes);
 }
 
-void tubes_free(struct tubes *tubes)
+void tubes_free(struct tube_rows *tubes)
 {
 	free(tubes->at);
-	*tubes = (struct tubes){NULL, 0, 0};
+	*tubes = (struct tube_rows){NULL, 0, 0};
 }
 
 /* ---- Forecasts */

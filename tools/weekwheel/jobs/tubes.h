@@ -5,19 +5,19 @@
 
 #include "tools/weekwheel/jobs/jobs.h"
 
-struct tube {
+struct tube_row {
 	char name[JOBS_TUBE_MAX + 1];
 	uint64_t ready, urgent, delayed, reserved, buried, total, deleted, waiting, pause;
 };
 
-struct tubes {
-	struct tube *at;
+struct tube_rows {
+	struct tube_row *at;
 	size_t count, capacity;
 };
 
 /* Read all tubes in the order of their names, or only jobs->tube if set. Return 0, or -1 after a message. */
-int tubes_read(struct jobs *jobs, struct tubes *tubes);
-void tubes_free(struct tubes *tubes);
+int tubes_read(struct jobs *jobs, struct tube_rows *tubes);
+void tubes_free(struct tube_rows *tubes);
 
 /* Called with the server's answer for a tube. */
 typedef void tubes_fn(const struct reply *reply, void *context);
@@ -26,7 +26,7 @@ typedef void tubes_fn(const struct reply *reply, void *context);
 int tubes_each(struct jobs *jobs, tubes_fn *fn, void *context);
 
 /* Fill a tube from the answer. */
-void tube_fill(struct tube *tube, const struct reply *reply);
+void tube_fill(struct tube_row *tube, const struct reply *reply);
 
 enum { FORECAST_MAX = 64, FORECAST_BAR = 40 };
 

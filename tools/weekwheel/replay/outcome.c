@@ -6,13 +6,13 @@
 
 #include "tools/common/memory.h"
 
-struct expiry *expiries_add(struct expiries *expiries, uint64_t time, uint32_t id)
+struct replay_expiry *expiries_add(struct expiries *expiries, uint64_t time, uint32_t id)
 {
-	struct expiry *expiry;
+	struct replay_expiry *expiry;
 
 	expiries->at = memory_grow(expiries->at, &expiries->capacity, expiries->count, sizeof *expiries->at);
 	expiry = &expiries->at[expiries->count++];
-	*expiry = (struct expiry){.time = time, .id = id};
+	*expiry = (struct replay_expiry){.time = time, .id = id};
 	return expiry;
 }
 

@@ -16,7 +16,7 @@ struct tally {
 	uint64_t peak;    /* the most that were pending at once */
 };
 
-struct expiry {
+struct replay_expiry {
 	uint64_t time; /* in ticks */
 	uint32_t id;
 	uint32_t requests;  /* with sessions: their number since the timer was started */
@@ -24,7 +24,7 @@ struct expiry {
 };
 
 struct expiries {
-	struct expiry *at;
+	struct replay_expiry *at;
 	size_t count, capacity;
 };
 
@@ -36,7 +36,7 @@ struct outcome {
 };
 
 /* Append an expiry and return it. Its other members are 0. */
-struct expiry *expiries_add(struct expiries *expiries, uint64_t time, uint32_t id);
+struct replay_expiry *expiries_add(struct expiries *expiries, uint64_t time, uint32_t id);
 
 /* Count a started timer. */
 static inline void tally_schedule(struct tally *tally)

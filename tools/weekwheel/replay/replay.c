@@ -21,7 +21,7 @@ struct replay_session {
 	_Alignas(64) struct ww_timer timer;
 };
 
-struct visit {
+struct replay_visit {
 	size_t first, last;
 	uint32_t requests;
 };
@@ -32,7 +32,7 @@ struct drive {
 	struct replay_result *result;
 	struct ww_wheel *wheel;
 	struct replay_session *sessions;
-	struct visit *visits; /* NULL unless sessions are kept */
+	struct replay_visit *visits; /* NULL unless sessions are kept */
 	uint64_t now;
 	uint64_t clock;     /* when the last advance ended, or 0 if something was done since then */
 	uint64_t paused_ns; /* spent on checks */
@@ -51,11 +51,11 @@ static int drive_refused(const struct drive *drive, const char *call, int error)
 
 static void drive_keep(struct drive *drive, uint32_t id)
 {
-	struct expiry *expiry = expiries_add(&drive->result->outcome.expiries, drive->now, id);
-	const struct visit *visit = drive->visits ? &drive->visits[id] : NULL;
+	struct replay_expiry *expiry = expiries_add(&drive->result->outcome.expiries, drive->now, id);
+	const struct replay_visit *visit = drive->visits ? &drive->visits[id] : NULL;
 
 	if (visit)
-		*expiry = (struct expiry){drive->now, id, visit->requests, visit->first, visit->last};
+		*expiry = (struct replay_expiry){drive->now, id, visit->requests, visit->first, visit->last};
 }
 
 static int drive_expire(struct drive *drive, size_t count)
@@ -140,7 +140,7 @@ static int drive_to(struct drive *drive, uint64_t time)
 
 static void drive_visit(struct drive *drive, const struct event *event, int begins)
 {
-	struct visit *visit = &drive->visits[event->id];
+	struct replay_visit *visit = &drive->visits[event->id];
 	size_t index = (size_t)(event - drive->events->at);
 
 	if (begins) {

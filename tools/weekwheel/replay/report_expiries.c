@@ -29,7 +29,7 @@ static void write_key(FILE *out, const char *text, size_t size)
 	}
 }
 
-static void write_session(FILE *out, const struct events *events, const struct expiry *expiry)
+static void write_session(FILE *out, const struct events *events, const struct replay_expiry *expiry)
 {
 	char text[MOMENT_TEXT];
 	struct moment first = event_time(&events->at[expiry->first]);
@@ -45,7 +45,7 @@ int report_expiries(FILE *out, const struct report *report)
 
 	errno = 0;
 	for (size_t i = 0; i < expiries->count && !ferror(out); i++) {
-		const struct expiry *expiry = &expiries->at[i];
+		const struct replay_expiry *expiry = &expiries->at[i];
 		size_t size;
 		const char *key = keys_text(report->events.keys, expiry->id, &size);
 

@@ -12,8 +12,8 @@
 
 static int compare_expiries(const void *left, const void *right)
 {
-	const struct expiry *a = left;
-	const struct expiry *b = right;
+	const struct replay_expiry *a = left;
+	const struct replay_expiry *b = right;
 
 	if (a->time != b->time)
 		return a->time < b->time ? -1 : 1;
@@ -36,7 +36,7 @@ static int different(struct difference *difference, const struct keys *keys, uin
 static int compare_order(const struct outcome *wheel, const struct keys *keys, struct difference *difference)
 {
 	for (size_t i = 1; i < wheel->expiries.count; i++) {
-		const struct expiry *expiry = &wheel->expiries.at[i];
+		const struct replay_expiry *expiry = &wheel->expiries.at[i];
 
 		if (expiry->time < expiry[-1].time)
 			return different(difference, keys, expiry->time, expiry->id, "expired it after a later timer",
@@ -49,8 +49,8 @@ static int compare_sorted(
     const struct expiries *wheel, const struct expiries *oracle, const struct keys *keys, struct difference *difference)
 {
 	for (size_t i = 0; i < wheel->count || i < oracle->count; i++) {
-		const struct expiry *ours = i < wheel->count ? &wheel->at[i] : NULL;
-		const struct expiry *theirs = i < oracle->count ? &oracle->at[i] : NULL;
+		const struct replay_expiry *ours = i < wheel->count ? &wheel->at[i] : NULL;
+		const struct replay_expiry *theirs = i < oracle->count ? &oracle->at[i] : NULL;
 		int order = !ours ? 1 : !theirs ? -1 : compare_expiries(ours, theirs);
 
 		if (order < 0)

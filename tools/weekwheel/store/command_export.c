@@ -23,7 +23,7 @@ static const struct option table[] = {
 
 struct export
 {
-	struct place place;
+	struct store_place place;
 	const char *output;   /* NULL: standard output */
 	char part[NAME_ROOM]; /* its name until it is complete, or "" */
 	FILE *out;
@@ -107,7 +107,7 @@ static int output_close(struct export *export, int is_complete)
 /* ---- All of it */
 
 /* Others may have changed a shared store meanwhile: warn what that means for the file. */
-static void say_changes(const struct export *export, const struct store *store)
+static void say_changes(const struct export *export, const struct opened_store *store)
 {
 	struct ww_jobs_stats stats;
 	uint64_t came;
@@ -147,7 +147,7 @@ static int say_result(const struct export *export, int error)
 	return error || export->homeless ? STATUS_FAILED : STATUS_OK;
 }
 
-static int export_open(struct export *export, const struct store *store)
+static int export_open(struct export *export, const struct opened_store *store)
 {
 	struct ww_jobs_stats stats;
 	int error = ww_jobs_stats(store->jobs, &stats);
@@ -165,7 +165,7 @@ static int export_open(struct export *export, const struct store *store)
 static int run_here(void *context)
 {
 	struct export *export = context;
-	struct store store;
+	struct opened_store store;
 	int closed;
 	int status;
 	int error = store_open(&store, &export->place, WW_JOBS_READONLY);

@@ -41,7 +41,7 @@ struct fsck_look {
 };
 
 struct fsck {
-	struct place place;
+	struct store_place place;
 	int json;
 	FILE *problems; /* a line each */
 	struct fsck_look *look;
@@ -87,7 +87,7 @@ static void tell_error(struct fsck *fsck, int error)
 	fsck->look->refused = store_refused(&fsck->place, error);
 }
 
-static void look_at(struct fsck *fsck, const struct store *store)
+static void look_at(struct fsck *fsck, const struct opened_store *store)
 {
 	struct fsck_look *look = fsck->look;
 	int error = ww_jobs_stats(store->jobs, &look->stats);
@@ -113,7 +113,7 @@ static void look_at(struct fsck *fsck, const struct store *store)
 static int look_into(void *context)
 {
 	struct fsck *fsck = context;
-	struct store store;
+	struct opened_store store;
 	int error = store_open(&store, &fsck->place, WW_JOBS_READONLY);
 
 	if (error)

@@ -33,16 +33,16 @@ enum { MESSAGES_MAX = 20, KEYS_MAX = 2048, BODY_KEPT = 1 << 16 };
 
 /* A line in a batch. */
 struct import_entry {
-	struct line line;
+	struct job_line line;
 	uint64_t number;
 };
 
 struct import {
-	struct place place;
+	struct store_place place;
 	const char *file;   /* "-": standard input */
 	const char *source; /* its name in messages */
 	int replace, json;
-	struct store store;
+	struct opened_store store;
 	struct input input;
 	struct import_entry **entries; /* BATCH_JOBS of them, made as they are needed */
 	struct ww_job_put *puts;       /* one for each entry */
@@ -93,7 +93,7 @@ static int stop(struct import *import, int error)
 
 static int bury(struct import *import, const struct import_entry *entry, uint64_t id)
 {
-	const struct line *line = &entry->line;
+	const struct job_line *line = &entry->line;
 	struct ww_jobs *jobs = import->store.jobs;
 	struct ww_lease lease;
 	int error = ww_jobs_reserve_job(jobs, id, &lease);

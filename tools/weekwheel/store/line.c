@@ -16,7 +16,7 @@ static const char *const missed[] = {"once", "all", "skip"};
 
 /* A line while its members are read. */
 struct reading {
-	struct line *line;
+	struct job_line *line;
 	uint64_t due;
 	unsigned seen; /* members of the table, a bit each */
 	void *field;   /* of the spec, for the member */
@@ -62,7 +62,7 @@ static int take_tube(struct reading *reading, struct json_value value)
 
 static int take_key(struct reading *reading, struct json_value value)
 {
-	struct line *line = reading->line;
+	struct job_line *line = reading->line;
 	long length = 0;
 
 	if (value.kind != JSON_NULL) {
@@ -78,7 +78,7 @@ static int take_key(struct reading *reading, struct json_value value)
 
 static int take_body(struct reading *reading, struct json_value value)
 {
-	struct line *line = reading->line;
+	struct job_line *line = reading->line;
 	long length;
 
 	if (value.size / 4 * 3 > line->room) {
@@ -246,7 +246,7 @@ static int take_member(struct reading *reading, struct json_value name, struct j
 	return -1;
 }
 
-static void begin(struct reading *reading, struct line *line)
+static void begin(struct reading *reading, struct job_line *line)
 {
 	*reading = (struct reading){.line = line};
 	(void)ww_job_spec_default(&line->spec);
@@ -257,7 +257,7 @@ static void begin(struct reading *reading, struct line *line)
 
 static int finish(const struct reading *reading)
 {
-	struct line *line = reading->line;
+	struct job_line *line = reading->line;
 
 	if (!(reading->seen & bit_of("body"))) {
 		snprintf(line->problem, LINE_PROBLEM, "expected a 'body', in base64");
@@ -273,7 +273,7 @@ static int finish(const struct reading *reading)
 	return 0;
 }
 
-int line_read(struct line *line, const char *text, size_t size)
+int line_read(struct job_line *line, const char *text, size_t size)
 {
 	struct reading reading;
 	struct json_value name, value;
@@ -291,7 +291,7 @@ int line_read(struct line *line, const char *text, size_t size)
 	return -1;
 }
 
-void line_free(struct line *line)
+void line_free(struct job_line *line)
 {
 	free(line->body);
 	memset(line, 0, sizeof *line);

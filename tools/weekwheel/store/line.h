@@ -19,7 +19,7 @@ void line_write(FILE *out, const struct ww_job_info *info, int64_t shift);
 enum { LINE_PROBLEM = 200 };
 
 /* A line that was read. Its spec points to its other members. */
-struct line {
+struct job_line {
 	struct ww_job_spec spec; /* due: WW_JOB_AT and a Unix time, or a delay */
 	int is_buried;
 	char error[WW_JOB_ERROR_MAX + 1];
@@ -31,8 +31,8 @@ struct line {
 };
 
 /* Read text[0 .. size-1]. Return 0, or -1 with line->problem saying what was expected and where. */
-int line_read(struct line *line, const char *text, size_t size);
+int line_read(struct job_line *line, const char *text, size_t size);
 
-void line_free(struct line *line);
+void line_free(struct job_line *line);
 
 #endif

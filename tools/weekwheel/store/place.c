@@ -19,7 +19,7 @@ static int is_url(const char *text)
 }
 
 /* Name the place by its URL without the user and the password, which stand before the @. */
-static void name_url(struct place *place)
+static void name_url(struct store_place *place)
 {
 	const char *host = strstr(place->url, "://");
 	const char *end;
@@ -38,7 +38,7 @@ static int bad_file(const struct options *options, const char *reason)
 	    options, "--store-file '%s': expected a file with redis://HOST:PORT/: %s", options->value, reason);
 }
 
-static int read_file(struct place *place, const struct options *options)
+static int read_file(struct store_place *place, const struct options *options)
 {
 	const char *name = options->value;
 	FILE *file = fopen(name, "r");
@@ -65,7 +65,7 @@ static int read_file(struct place *place, const struct options *options)
 	return 0;
 }
 
-static int read_prefix(struct place *place, const struct options *options)
+static int read_prefix(struct store_place *place, const struct options *options)
 {
 	size_t length = strlen(options->value);
 
@@ -76,7 +76,7 @@ static int read_prefix(struct place *place, const struct options *options)
 	return 0;
 }
 
-static int read_timeout(struct place *place, const struct options *options)
+static int read_timeout(struct store_place *place, const struct options *options)
 {
 	uint64_t seconds = 0;
 
@@ -97,7 +97,7 @@ static void warn_of_password(const char *url, const char *where)
 		    where);
 }
 
-static int take_operand(struct place *place, const struct options *options)
+static int take_operand(struct store_place *place, const struct options *options)
 {
 	if (place->count == PLACE_OPERANDS)
 		return jobs_complain(options, "'%s': a directory and one file are expected", options->value);
@@ -107,7 +107,7 @@ static int take_operand(struct place *place, const struct options *options)
 
 int place_take(void *context, struct options *options, int id)
 {
-	struct place *place = context;
+	struct store_place *place = context;
 
 	if (id >= PLACE_PREFIX && !place->redis)
 		place->redis = id;
@@ -144,7 +144,7 @@ static const char *name_of(const struct options *options, int id)
 }
 
 /* Take the place from the first operand, or from the environment if there is none. Returns how many operands it took. */
-static size_t find(struct place *place)
+static size_t find(struct store_place *place)
 {
 	const char *url = getenv("WEEKWHEELD_STORE");
 
@@ -163,7 +163,7 @@ static size_t find(struct place *place)
 	return 1;
 }
 
-static int check_url(struct place *place, const struct options *options)
+static int check_url(struct store_place *place, const struct options *options)
 {
 	const char *why = NULL;
 	char excerpt[80];
@@ -178,7 +178,7 @@ static int check_url(struct place *place, const struct options *options)
 	    message_excerpt(excerpt, sizeof excerpt, place->name, strlen(place->name)), why);
 }
 
-int place_complete(struct place *place, const struct options *options, const char **file)
+int place_complete(struct store_place *place, const struct options *options, const char **file)
 {
 	size_t used = find(place);
 

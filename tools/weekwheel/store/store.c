@@ -22,7 +22,7 @@ static int make_driver(struct ww_driver **driver, struct ww_clock *clock)
 	return ww_driver_create(driver, &config);
 }
 
-static int open_directory(struct store *store, const char *path, uint32_t flags)
+static int open_directory(struct opened_store *store, const char *path, uint32_t flags)
 {
 	struct ww_jobs_config config;
 	int error;
@@ -40,7 +40,7 @@ static int open_directory(struct store *store, const char *path, uint32_t flags)
 	return error ? error : ww_jobs_open(&store->jobs, &config);
 }
 
-int store_open(struct store *store, const struct place *place, uint32_t flags)
+int store_open(struct opened_store *store, const struct store_place *place, uint32_t flags)
 {
 	int error;
 
@@ -54,7 +54,7 @@ int store_open(struct store *store, const struct place *place, uint32_t flags)
 	return error;
 }
 
-int store_close(struct store *store)
+int store_close(struct opened_store *store)
 {
 	int error = ww_jobs_close(store->jobs);
 
@@ -80,7 +80,7 @@ static const char *denied(const char *path)
 	return "no permission; run this as the user whose directory it is";
 }
 
-const char *store_reason(char *text, size_t room, const struct place *place, int error)
+const char *store_reason(char *text, size_t room, const struct store_place *place, int error)
 {
 	const char *why = ww_strerror(error);
 
@@ -100,7 +100,7 @@ const char *store_reason(char *text, size_t room, const struct place *place, int
 	return text;
 }
 
-int store_refused(const struct place *place, int error)
+int store_refused(const struct store_place *place, int error)
 {
 	char text[4200];
 
@@ -123,7 +123,7 @@ int store_is_used(const char *path)
 	return used;
 }
 
-int64_t store_shift(const struct store *store)
+int64_t store_shift(const struct opened_store *store)
 {
 	const int64_t second = (int64_t)WW_SECOND;
 	uint64_t elapsed = 0;
@@ -178,7 +178,7 @@ static int pass(struct store_walk *walk, struct ww_job_filter *filter, uint64_t 
 	return 1;
 }
 
-int store_each(const struct store *store, ww_job_fn *fn, void *context)
+int store_each(const struct opened_store *store, ww_job_fn *fn, void *context)
 {
 	struct ww_job_filter filter = {.after = 0};
 	struct store_walk walk = {.fn = fn, .context = context, .step = 1};

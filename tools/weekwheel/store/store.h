@@ -24,7 +24,7 @@ enum { PLACE_STORE = 200, PLACE_STORE_FILE, PLACE_PREFIX, PLACE_TIMEOUT, PLACE_S
 
 enum { PLACE_OPERANDS = 2, PLACE_NAME = 300 };
 
-struct place {
+struct store_place {
 	const char *path; /* a directory, or NULL: in Redis */
 	const char *url;
 	const char *store; /* --store, if that was given */
@@ -51,14 +51,14 @@ int place_take(void *place, struct options *options, int id);
  * Find out the place after the last option. Store a second operand, which is a file, or NULL in *file; where file is
  * NULL there must be none. Returns 0, or OPTIONS_ERROR after a message.
  */
-int place_complete(struct place *place, const struct options *options, const char **file);
+int place_complete(struct store_place *place, const struct options *options, const char **file);
 
 /* The same without a file. */
 int place_check(void *place, const struct options *options);
 
 /* ---- store.c */
 
-struct store {
+struct opened_store {
 	struct ww_driver *elapsed, *wall; /* of a directory */
 	struct ww_jobs *jobs;
 	int is_shared; /* in Redis: others may change it meanwhile */
@@ -68,22 +68,22 @@ struct store {
  * Open it with these WW_JOBS_* flags. READONLY does not disturb a server that uses it, and makes no store.
  * Returns a WW_E* without a message.
  */
-int store_open(struct store *store, const struct place *place, uint32_t flags);
+int store_open(struct opened_store *store, const struct store_place *place, uint32_t flags);
 
 /* Report why it cannot be opened, or what went wrong, and what to do. Returns the exit status. */
-int store_refused(const struct place *place, int error);
+int store_refused(const struct store_place *place, int error);
 
 /* Write the same as a sentence to text[0 .. room-1]. Returns text. */
-const char *store_reason(char *text, size_t room, const struct place *place, int error);
+const char *store_reason(char *text, size_t room, const struct store_place *place, int error);
 
 /* Returns 0, or a WW_E* if the last changes could not be written. */
-int store_close(struct store *store);
+int store_close(struct opened_store *store);
 
 /* Return whether another process has the directory open for writing. */
 int store_is_used(const char *path);
 
 /* Return what to add to elapsed time to get Unix time; 0 if they differ by less than a second. */
-int64_t store_shift(const struct store *store);
+int64_t store_shift(const struct opened_store *store);
 
 /*
  * Call fn for every job. In a directory all jobs are as they were at one moment. In Redis they come in no order, each as
@@ -91,7 +91,7 @@ int64_t store_shift(const struct store *store);
  * missing. A record that cannot be read is left out, and WW_ECORRUPT is returned after the last job. If fn returns
  * another number than 0 the walk ends and returns it.
  */
-int store_each(const struct store *store, ww_job_fn *fn, void *context);
+int store_each(const struct opened_store *store, ww_job_fn *fn, void *context);
 
 /* How a child process ended. */
 struct store_end {
@@ -109,11 +109,11 @@ int store_apart(int (*work)(void *context), void *context, struct store_end *end
 
 /* ---- store_redis.c, for store.c: the same for a store in Redis. Without Redis in the build opening fails. */
 
-int store_redis_open(struct store *store, const struct place *place, uint32_t flags);
-const char *store_redis_reason(char *text, size_t room, const struct place *place, int error);
-int store_redis_each(const struct store *store, ww_job_fn *fn, void *context);
+int store_redis_open(struct opened_store *store, const struct store_place *place, uint32_t flags);
+const char *store_redis_reason(char *text, size_t room, const struct store_place *place, int error);
+int store_redis_each(const struct opened_store *store, ww_job_fn *fn, void *context);
 
 /* Return the number of its shards. */
-uint32_t store_redis_shards(const struct store *store);
+uint32_t store_redis_shards(const struct opened_store *store);
 
 #endif

@@ -18,7 +18,7 @@ static void note(const char *sentence, void *context)
 	snprintf(said, sizeof said, "%s", sentence);
 }
 
-int store_redis_open(struct store *store, const struct place *place, uint32_t flags)
+int store_redis_open(struct opened_store *store, const struct store_place *place, uint32_t flags)
 {
 	struct ww_jobs_redis_config config;
 
@@ -37,7 +37,7 @@ int store_redis_open(struct store *store, const struct place *place, uint32_t fl
 	return ww_jobs_redis_open(&store->jobs, &config);
 }
 
-uint32_t store_redis_shards(const struct store *store)
+uint32_t store_redis_shards(const struct opened_store *store)
 {
 	struct ww_jobs_redis_stats stats;
 
@@ -46,7 +46,7 @@ uint32_t store_redis_shards(const struct store *store)
 #else
 static const char said[] = "this weekwheel was built without Redis: it needs hiredis (libhiredis-dev)";
 
-int store_redis_open(struct store *store, const struct place *place, uint32_t flags)
+int store_redis_open(struct opened_store *store, const struct store_place *place, uint32_t flags)
 {
 	(void)place;
 	(void)flags;
@@ -54,14 +54,14 @@ int store_redis_open(struct store *store, const struct place *place, uint32_t fl
 	return WW_ESYSTEM;
 }
 
-uint32_t store_redis_shards(const struct store *store)
+uint32_t store_redis_shards(const struct opened_store *store)
 {
 	(void)store;
 	return 0;
 }
 #endif
 
-const char *store_redis_reason(char *text, size_t room, const struct place *place, int error)
+const char *store_redis_reason(char *text, size_t room, const struct store_place *place, int error)
 {
 	if (error == WW_ENOTFOUND)
 		snprintf(text, room, "%s: has no jobs with the prefix '%s'; give the --redis-prefix of their server",
@@ -131,7 +131,7 @@ static int walk_one(const struct ww_job_info *info, void *context)
 	return walk->fn(info, walk->context);
 }
 
-int store_redis_each(const struct store *store, ww_job_fn *fn, void *context)
+int store_redis_each(const struct opened_store *store, ww_job_fn *fn, void *context)
 {
 	struct ww_job_filter filter = {.after = 0};
 	struct redis_walk walk = {.fn = fn, .context = context};

@@ -260,11 +260,11 @@ START_TEST(a_format_is_known_by_its_lines_and_its_name)
 	size_t i;
 
 	for (i = 0; i < sizeof known / sizeof *known; i++) {
-		struct line line = {known[i].line, strlen(known[i].line)};
+		struct input_line line = {known[i].line, strlen(known[i].line)};
 
 		ck_assert_ptr_eq(format_of_line(line, 1), known[i].format);
 	}
-	ck_assert_ptr_null(format_of_line((struct line){"# hello", 7}, 0));
+	ck_assert_ptr_null(format_of_line((struct input_line){"# hello", 7}, 0));
 	ck_assert_ptr_eq(format_of_name("a/jobs.swf"), &format_swf);
 	ck_assert_ptr_eq(format_of_name("JOBS.SWF.GZ"), &format_swf);
 	ck_assert_ptr_eq(format_of_name("access.log.gz"), &format_log);

@@ -240,7 +240,7 @@ START_TEST(tables_are_aligned)
 	char *written = NULL;
 	size_t length = 0;
 	FILE *out = open_memstream(&written, &length);
-	struct table table;
+	struct text_table table;
 
 	ck_assert_ptr_nonnull(out);
 	table_begin(&table, columns, 3);

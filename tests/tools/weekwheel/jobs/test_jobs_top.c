@@ -146,7 +146,7 @@ END_TEST
 static char *draw(const struct top_wheels *wheels, const struct top_look *look, uint64_t n)
 {
 	struct jobs jobs = {.server = "a server whose name is long enough to be cut off somewhere"};
-	struct tube tube = {
+	struct tube_row tube = {
 	    .name = "a tube", .ready = n, .delayed = n, .reserved = n, .buried = n, .total = n, .deleted = n};
 	struct top_sample before = {.taken = 1},
 	                  now = {.taken = 1001, .tubes = {&tube, 1, 1}, .all = tube, .workers = n};

@@ -76,7 +76,7 @@ START_TEST(sessions_know_their_requests)
 {
 	struct replay_result result;
 	struct events events;
-	const struct expiry *expiry;
+	const struct replay_expiry *expiry;
 
 	events_init(&events);
 	add(&events, EVENT_REFRESH, 'a', 0, 100);
@@ -213,7 +213,7 @@ static void trial_end(struct trial *trial, const char *says)
 START_TEST(the_order_within_a_tick_is_free)
 {
 	struct trial trial;
-	struct expiry first;
+	struct replay_expiry first;
 
 	trial_begin(&trial);
 	first = trial.result.outcome.expiries.at[0];
@@ -269,7 +269,7 @@ END_TEST
 START_TEST(time_that_runs_backwards_is_noticed)
 {
 	struct trial trial;
-	struct expiry last;
+	struct replay_expiry last;
 
 	trial_begin(&trial);
 	last = trial.result.outcome.expiries.at[2];
