@@ -68,6 +68,12 @@ END
 script hangs.sh <<'END'
 exec sleep 100
 END
+script methods.py <<'END'
+import sys
+def test_one(self): pass
+def test_two(self): pass
+print("1 passed, 0 failed" if sys.argv[1:] == ["-k", "test_two"] else "2 passed, 0 failed")
+END
 script tests/test_cases <<'END'
 #!/bin/sh
 echo "ok 1 - cases.c:a_case:a_case: Passed" >"$CK_TAP_LOG_FILE_NAME"
@@ -117,8 +123,10 @@ chosen='q* slow*' run 2 none "$folder"/{quick,hangs,skips}.sh
 ends 'names by patterns' last '1 passed, 0 failed'
 chosen=a_case run 2 none "$folder"/tests/test_{random,cases} "$folder/quick.sh"
 ends 'a Check case by its name' last '1 passed, 0 failed'
+chosen=test_two run 2 none "$folder"/tests/test_random "$folder/methods.py"
+ends 'a Python test by its name' last '1 passed, 0 failed'
 chosen=quack run 2 none "$folder"/{quick,hangs,skips}.sh
-ends 'a name that is none is said' grep -x 'There is no test program, script or Check case named quack.' "$out"
+ends 'a name that is none is said' grep -x 'There is no test program, script, Check case or Python test named quack.' "$out"
 ends 'a name that is none fails' last '0 passed, 1 failed'
 run 1 none "$folder"/tests/test_{cases,dies}
 ends 'a Check program that dies between tests has failed' last '2 passed, 1 failed'
