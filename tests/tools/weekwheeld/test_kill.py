@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""A server at work is killed, again and again, and started on the same folder: what it has acknowledged is kept.
+"""A busy server is killed and started again on the same folder, many times. It keeps what it has acknowledged.
 
-No job whose put was acknowledged is lost unless its delete was sent; none whose delete was acknowledged comes back; none is
-delivered before its time, nor twice without a kill, a lease that ran out or a release in between.
+No job whose put was acknowledged is lost unless its delete was sent. No job whose delete was acknowledged comes back. None
+is delivered before its time, nor twice without a kill, a lease that ran out or a release in between.
 
-WW_KILLS sets how often it is killed, 20 times by default, and WW_SEED the seed, which is printed.
+WW_KILLS sets how often it is killed: by default 20 times with a folder and 10 times with Redis.
 """
 import base64
 import os
@@ -14,14 +14,11 @@ import sys
 import threading
 import time
 
-sys.dont_write_bytecode = True  # beside the sources nothing is left
 sys.path.insert(0, __file__.rsplit("/tests/", 1)[0] + "/tests/support")
-# pylint: disable=wrong-import-position
-from redising import Redis, until
-from serving import Fsck, Server, run, seed_of_run
+from weekwheel import Case, Fsck, Redis, Server, main, seed, until
 
 CLIENTS = 6
-LONGEST = 0.6  # seconds until it is killed
+LONGEST = 0.4  # seconds until it is killed
 TUBES = ("default", "t")
 HOUR = 3600
 
@@ -319,47 +316,47 @@ def die(world, server):
         job.kicking = 0
 
 
-def test_what_is_in_redis_outlives_a_kill(folder):
-    """One of two servers at work is killed; the other, and the one in its place, have what was acknowledged."""
-    world = World(seed_of_run("test_kill"))
-    kills = int(os.environ.get("WW_KILLS") or 10)
-    with Redis(folder) as redis, redis.server() as other:
+class Kills(Case):
+    def test_what_is_in_redis_outlives_a_kill(self):
+        """One of two servers at work is killed; the other, and the one in its place, have what was acknowledged."""
+        world = World(seed())
+        kills = int(os.environ.get("WW_KILLS") or 10)
+        with Redis() as redis, redis.server() as other:
+            for number in range(kills + 1):
+                with redis.server() as server:
+                    for where in (server, other):
+                        with where.client() as client:
+                            verify(world, client, leases_last=True)
+                    if number < kills and not world.failures:
+                        die(world, server)
+                assert not world.failures, "after %d kills:\n%s" % (number, "\n".join(world.failures))
+            with other.client() as client:
+                client.ask("watch t")
+                # Nothing is stuck: what nobody holds any more comes again.
+                for job in [job for job in client.all_jobs() if job["state"] == "reserved" and job["run"] <= 2]:
+                    until(lambda job=job: client.numbers("stats-job %d" % job["id"])["state"] != "reserved", "its time is up")
+        print("%d kills; %s" % (kills, ", ".join("%s %d" % entry for entry in sorted(world.counts.items()))))
+        for what in ("put INSERTED", "reserve-with-timeout RESERVED", "delete DELETED", "release RELEASED", "bury BURIED"):
+            assert kills == 0 or any(word.startswith(what) for word in world.counts), what
+
+    def test_what_is_acknowledged_outlives_a_kill(self):
+        world = World(seed())
+        fsck = Fsck()
+        data = "jobs"
+        kills = int(os.environ.get("WW_KILLS") or 20)
         for number in range(kills + 1):
-            with redis.server() as server:
-                for where in (server, other):
-                    with where.client() as client:
-                        verify(world, client, leases_last=True)
+            sync = world.random.choice(("always", "interval", "system"))
+            with Server("--data", data, "--sync", sync) as server:
+                with server.client() as client:
+                    verify(world, client)
                 if number < kills and not world.failures:
                     die(world, server)
-            assert not world.failures, "after %d kills:\n%s" % (number, "\n".join(world.failures))
-        with other.client() as client:
-            client.ask("watch t")
-            # Nothing is stuck: what nobody holds any more comes again.
-            for job in [job for job in client.all_jobs() if job["state"] == "reserved" and job["run"] <= 2]:
-                until(lambda job=job: client.numbers("stats-job %d" % job["id"])["state"] != "reserved", "that its time is up")
-    print("%d kills; %s" % (kills, ", ".join("%s %d" % entry for entry in sorted(world.counts.items()))))
-    for what in ("put INSERTED", "reserve-with-timeout RESERVED", "delete DELETED", "release RELEASED", "bury BURIED"):
-        assert kills == 0 or any(word.startswith(what) for word in world.counts), what
+                    fsck.check(data)
+            assert not world.failures, "after %d kills, --sync %s:\n%s" % (number, sync, "\n".join(world.failures))
+        print("%d kills; %s" % (kills, ", ".join("%s %d" % entry for entry in sorted(world.counts.items()))))
+        # Whatever is to be seen was done.
+        for what in ("put INSERTED", "reserve-with-timeout RESERVED", "delete DELETED", "release RELEASED", "bury BURIED"):
+            assert kills == 0 or any(word.startswith(what) for word in world.counts), what
 
 
-def test_what_is_acknowledged_outlives_a_kill(folder):
-    world = World(seed_of_run("test_kill"))
-    fsck = Fsck(folder)
-    data = os.path.join(folder, "jobs")
-    kills = int(os.environ.get("WW_KILLS") or 20)
-    for number in range(kills + 1):
-        sync = world.random.choice(("always", "interval", "system"))
-        with Server("--data", data, "--sync", sync, memory=False) as server:
-            with server.client() as client:
-                verify(world, client)
-            if number < kills and not world.failures:
-                die(world, server)
-                fsck.check(data)
-        assert not world.failures, "after %d kills, --sync %s:\n%s" % (number, sync, "\n".join(world.failures))
-    print("%d kills; %s" % (kills, ", ".join("%s %d" % entry for entry in sorted(world.counts.items()))))
-    # Whatever is to be seen was done.
-    for what in ("put INSERTED", "reserve-with-timeout RESERVED", "delete DELETED", "release RELEASED", "bury BURIED"):
-        assert kills == 0 or any(word.startswith(what) for word in world.counts), what
-
-
-sys.exit(run(globals()))
+main()
