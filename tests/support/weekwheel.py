@@ -284,7 +284,11 @@ class Client:
 
     def until_waiting(self, count=1):
         """Wait until that many clients wait for a job."""
-        until(lambda: self.numbers("stats")["current-waiting"] == str(count), f"{count} clients wait", 0)
+        self.until_stats("current-waiting", count)
+
+    def until_stats(self, name, value, of="stats"):
+        """Wait until a number that the server counts has a value."""
+        until(lambda: self.numbers(of)[name] == str(value), f"{name} is {value}", 0)
 
     def jobs(self, line):
         self.send(line + "\r\n")

@@ -183,7 +183,7 @@ class Chaos:
             process.kill()
 
 
-class Chaotic(Case):
+class Everything(Case):
     def test_chaos(self):
         chance = random.Random(seed())
         with Cluster("--appendfsync", "always", count=NODES) if NODES > 1 else Redis("--appendfsync", "always") as store:

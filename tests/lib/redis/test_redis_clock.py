@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Redis's clock is set forwards and backwards. Jobs that are to come later come by the new time; none is lost or early.
+"""Redis's clock is set forwards and backwards. Jobs come by the new time, and none is lost or early.
 
 A redis-server gets shifted_clock.c in front of its C library. Processes that use the store (actors in store_rig.h) have
-clocks that go on. A job that a test would miss comes hours later, so that no test depends on how long a step takes.
+clocks that go on. A job that comes by the wrong time comes hours later, so no test depends on how long a step takes.
 """
 import contextlib
 import os
@@ -18,7 +18,7 @@ SHARDS = 16
 
 
 class SteppedRedis(Redis):
-    """Its clock is ours."""
+    """A Redis whose clock the test sets."""
 
     def __init__(self):
         self.shift = 0
@@ -39,7 +39,7 @@ class SteppedRedis(Redis):
 
 
 class Worker(Actor):
-    """An actor that is asked and answers."""
+    """An actor that answers each line it is sent."""
 
     def __init__(self, url):
         super().__init__(url)
@@ -77,7 +77,7 @@ class Worker(Actor):
 
 @contextlib.contextmanager
 def stepping():
-    """A Redis whose clock is ours, and a worker that waits for jobs."""
+    """A Redis whose clock the test sets, and a worker that waits for jobs."""
     with SteppedRedis() as redis, Worker(redis.url) as actor:
         # When this job comes, the worker has begun to wait.
         actor.put(SECOND // 20, "first")

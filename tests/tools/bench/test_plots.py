@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""What scripts/bench-plots makes of results: the page has all of them, and the plots are files that stand alone."""
+"""scripts/bench-plots draws results: its page shows all of them, and its plots are files that need no others."""
 import copy
 import importlib.machinery
 import importlib.util
@@ -49,7 +49,7 @@ def draw(data, *options):
 
 
 class Tags(HTMLParser):
-    """Fails if a tag is closed that is not the last opened, or stays open."""
+    """Fails if a closed tag is not the last opened one, or if one stays open."""
 
     def __init__(self, text):
         super().__init__()
@@ -79,7 +79,7 @@ class Plots(Case):
         text = bench_plots.page(bench_plots.load(self.saved(data)))
         Tags(text)
         self.assertNotRegex(text, r"\b(nan|inf)\b")
-        # It needs nothing else.
+        # The page loads nothing.
         self.assertNotRegex(text, r'src=|<link|@import|url\((?!#)|href="(?!#)')
         return text
 
@@ -91,7 +91,7 @@ class Plots(Case):
         self.assertRegex(text, r">linked +30 ns</text>")
         self.assertIn("At 1 million timers: weekwheel 15 ns; linked, 30 ns (2.0 times).", text)
         self.assertIn("weekwheel at 10,000: 2 ns (1 ns to 4 ns)", text)
-        # Each whisker is a line down from the most to the least, and there are two of each structure.
+        # A whisker is a line from the most down to the least. Each structure has two.
         ours = re.findall(r'<g class="s s0">(.*?)</g>', text, re.S)
         self.assertEqual(sum(len(re.findall(r'd="M ([\d.]+) [\d.]+ L \1 [\d.]+ "', group)) for group in ours), 2)
         self.assertNotIn("Left out", text)
@@ -131,7 +131,7 @@ class Plots(Case):
         self.assertIn('<tr><th>linked</th><td class="w2">2.0</td></tr>', glance)
         self.assertIn('<tr><th>heap4</th><td class="o2">0.3</td></tr>', glance)
         self.assertIn("<tr><th>flat</th><td>1.0</td></tr>", glance)
-        # It was not measured with the most timers.
+        # scan was not measured with the most timers.
         self.assertNotIn("scan", glance)
         for shade in ("o1", "o2", "o3", "w1", "w2", "w3", "w4"):
             self.assertEqual(len(re.findall(rf"\.{shade}{{background:#", text)), 1 if shade[0] == "o" else 2)
@@ -143,7 +143,7 @@ class Plots(Case):
         self.assertIn('<tr><th>linked</th><td class="w2">2.0</td><td class="none">–</td></tr>', text)
         self.assertIn("<b>linked</b>, B, 1,000,000 timers: not &lt;done&gt; in 5 s", text)
         self.assertIn("<b>linked</b>, E, 1 timer: of no use", text)
-        # Its line ends earlier and is named there. Of it the sentence says nothing.
+        # Its line ends earlier and has its name there, and the sentence does not mention it.
         self.assertRegex(text, r">linked +3 ns</text>")
         self.assertEqual(text.count("linked, 30 ns"), 1)
 
@@ -189,7 +189,7 @@ class Plots(Case):
 
     @staticmethod
     def ticks(name, at, ns):
-        """Ticks of a microsecond, one of them long, another shorter than the clock can tell."""
+        """Ticks of a microsecond each, except one long tick and one shorter than the clock can tell."""
         every = [1000] * 14400
         every[at], every[100] = ns, 0
         return {"structure": name, "n": 1000000, "ns": every}
@@ -301,7 +301,7 @@ class Plots(Case):
         self.assertEqual(len([name for name in os.listdir(self.folder) if name.endswith(".svg")]), 4)
 
 
-# That of the script, which need not be the first in PATH.
+# The interpreter of the script, which need not be the first in PATH.
 if sys.executable != "/usr/bin/python3":
     os.execv("/usr/bin/python3", ["/usr/bin/python3", *sys.argv])
 loader = importlib.machinery.SourceFileLoader("bench_plots", SCRIPT)

@@ -20,19 +20,19 @@ from weekwheel import Case, Fsck, Server, compiled, equal, main
 
 ERRORS = ("OUT_OF_MEMORY", "INTERNAL_ERROR")
 WRITE, SYNC, TRUNCATE = 1, 2, 4
-WAYS = (  # how many calls fail, and how; 0: only half is written
+WAYS = (  # a name, how many calls fail, with which error (0: half is written), and which calls
     ("ENOSPC", 1, errno.ENOSPC, WRITE | TRUNCATE),
     ("EIO", 1, errno.EIO, WRITE | SYNC | TRUNCATE),
     ("half a write", 1, 0, WRITE),
     ("ENOSPC from then on", 1 << 31, errno.ENOSPC, WRITE | TRUNCATE),
     ("EIO from then on", 1 << 31, errno.EIO, WRITE | SYNC | TRUNCATE),
 )
-# What a restart does not change.
+# What a restart does not change in a job.
 LASTING = ("id", "version", "tube", "key", "priority", "releases", "buries", "kicks", "error", "body")
 
 
 class Plan:
-    """Which calls of the server fail; see faults.c."""
+    """Which calls of the server fail. faults.c carries it out."""
 
     def __init__(self):
         if os.environ.get("SANITIZE"):
@@ -46,7 +46,7 @@ class Plan:
         self.environment = {"LD_PRELOAD": library, "FAULTS": path}
 
     def set(self, first, times=0, error=0, what=0, done=0):
-        # The first is what arms it.
+        # The number of the first call arms the plan.
         self.page[4:8] = bytes(4)
         self.page[8:28] = struct.pack("=5I", times, error, what, 0, done)
         self.page[0:8] = struct.pack("=2I", 0, first)
@@ -64,12 +64,12 @@ def stored(client):
 
 
 def same(found, expected, what=""):
-    assert found == expected, "%sof what is stored, %r should be %r" % (
+    assert found == expected, "%sthe store has %r and should have %r" % (
         what, [job for job in found if job not in expected], [job for job in expected if job not in found])
 
 
 class Story:
-    """Commands one by one, and what is stored after each."""
+    """Commands one by one, and the jobs stored after each."""
 
     def __init__(self, client):
         self.client = client
@@ -103,7 +103,7 @@ class Story:
 
 
 def story(client):
-    """Some of everything that writes; whatever of it goes wrong."""
+    """Some of every command that writes. Any of them may fail."""
     told = Story(client)
     told.put("put 7 0 100 5\r\nhello")
     told.put("put-key 3 3600 100 5 key every=60\r\nlater")
@@ -128,7 +128,7 @@ def story(client):
 
 
 def serves(client):
-    """It goes on as if nothing had been."""
+    """The server goes on as if nothing had happened."""
     answer = client.put(b"after", tube="after")
     assert answer.startswith("INSERTED "), "after the fault: " + answer
     equal(client.ask("delete " + answer.split()[1]), "DELETED")
@@ -136,7 +136,7 @@ def serves(client):
 
 
 def again(data, environment, truth, fsck):
-    """Killed and started again, it has what it had."""
+    """A killed server has the same jobs after a new start."""
     fsck.check(data)
     with Server("--data", data, **environment) as server, server.client() as client:
         same(stored(client), truth)
@@ -163,7 +163,7 @@ def fails_once(plan, fsck, data, sync, way, first):
                 raise AssertionError("--sync %s, %s at call %d: %r" % (sync, name, first, problem)) from problem
             finally:
                 plan.set(0)
-                # Before the client goes, which gives back what it has reserved.
+                # While the client is connected: its going would release its jobs.
                 server.stop(signal.SIGKILL)
     try:
         again(data, plan.environment, truth, fsck)
@@ -180,7 +180,7 @@ def each_fails(sync, step):
     while seen:
         seen = False
         for index, way in enumerate(WAYS):
-            # Each way by itself, or those that take turns; what comes after the last call fails in none.
+            # Each call fails in every way, or in one whose turn it is. After the last call none fails.
             if not every and index != (first // step) % len(WAYS):
                 continue
             data = "jobs"
@@ -199,11 +199,11 @@ class Faults(Case):
     def test_each_call_fails(self):
         each_fails("always", 1)
 
-    def test_each_call_fails_where_the_system_syncs(self):
+    def test_each_call_fails_if_the_system_syncs(self):
         each_fails("system", 2)
 
     def test_a_sync_fails_between_writes(self):
-        """With --sync interval a write is answered before it is synced: the one after the sync that failed is refused."""
+        """With --sync interval a write is answered before it is synced. The write after a failed sync is refused."""
         plan, fsck, data = Plan(), Fsck(), "jobs"
         with Server("--data", data, "--sync", "interval", "--sync-interval", "0.01",
                     **plan.environment) as server, server.client() as client:
@@ -220,8 +220,8 @@ class Faults(Case):
             server.stop(signal.SIGKILL)
         again(data, plan.environment, told.truth, fsck)
 
-    def test_what_is_written_and_cannot_be_synced_is_never_answered(self):
-        """A write that is told to have failed is in the file, and cannot be taken back: the server no more says what is stored."""
+    def test_a_write_that_cannot_be_synced_silences_the_server(self):
+        """A write that reports failure is in the file and cannot be undone. The server no longer tells what is stored."""
         plan, fsck, silent = Plan(), Fsck(), 0
         for first in range(1, 1000):
             data = "jobs%d" % first

@@ -24,25 +24,25 @@ HOUR = 3600
 
 
 def now():
-    """Of the clock by which the server counts delays."""
+    """The clock by which the server counts delays."""
     return time.clock_gettime(time.CLOCK_BOOTTIME)
 
 
 class Job:
-    """What is known of a job by what was sent and answered. Its body begins with its number."""
+    """What the clients know of a job from commands and answers. Its body begins with its number."""
 
     def __init__(self, number, due, ttr):
         self.number, self.due, self.ttr = number, due, ttr
-        self.id = None          # once acknowledged, or seen
+        self.id = None          # known once acknowledged or seen
         self.acknowledged = False
         self.deletes = 0        # sent and not refused
         self.deleted = False    # acknowledged
         self.holder = None
-        self.until = 0          # the lease does not end by itself before
+        self.until = 0          # the lease lasts at least so long
         self.kicks = 0          # sent
-        self.kicking = 0        # of these, not answered
+        self.kicking = 0        # sent and not answered
         self.buried = False     # acknowledged, and not kicked since
-        self.past = []          # what was sent and answered
+        self.past = []          # commands and answers
 
     def __str__(self):
         return "job %d (id %s; %s)" % (self.number, self.id, " ".join(self.past[-20:]))
@@ -81,7 +81,7 @@ class World:
 
 
 class Worker(threading.Thread):
-    """A client that does whatever it may, and notes before it sends and when it is answered."""
+    """A client that sends random commands, and notes each before it sends and when it is answered."""
 
     def __init__(self, world, server, number):
         super().__init__(daemon=True)
@@ -101,7 +101,7 @@ class Worker(threading.Thread):
             self.world.fail("%s: %s" % (type(error).__name__, error))
 
     def life(self):
-        """Of one connection."""
+        """One connection."""
         self.client = self.server.client()
         with self.client as client:
             client.ask("watch t")
@@ -124,7 +124,7 @@ class Worker(threading.Thread):
                 self.held = []
 
     def draw(self):
-        """A command, what is to be done with its answer, and the job that is meant, if one is."""
+        """A command, the function for its answer, and its job if it has one."""
         choice = self.random.random()
         if self.held and choice < 0.4:
             job = self.held.pop(self.random.randrange(len(self.held)))
@@ -142,11 +142,11 @@ class Worker(threading.Thread):
         job.note(self, line[:-2])
         return line, heard, job
 
-    def refused(self, job, until, answer):
-        """The lease that this client had is not there any more."""
+    def refused(self, job, ends, answer):
+        """The answer says that this client has no lease any more, which must be true."""
         if answer != "NOT_FOUND":
             self.world.fail("%s: %s" % (job, answer))
-        elif now() < until:
+        elif now() < ends:
             self.world.fail("%s: a lease that lasts is not found" % job)
 
     def put(self):
@@ -193,7 +193,7 @@ class Worker(threading.Thread):
             self.world.fail("%s was buried, and is delivered" % job)
         if time_now < job.due:
             self.world.fail("%s is delivered %.3f s early" % (job, job.due - time_now))
-        # An answer that was read this late may be of a lease that has ended since.
+        # The lease of an answer that was read so late may have ended.
         if time_now >= sent + job.ttr:
             return
         if job.holder and time_now < job.until:
@@ -206,11 +206,11 @@ class Worker(threading.Thread):
         return job.until if job.holder is self else 0
 
     def kicks(self, job):
-        """What tells later whether a kick may have come after what is sent now."""
+        """A number that tells later whether a kick may have come after the command that is sent now."""
         return job.kicks if job.kicking == 0 else -1
 
     def delete(self, job):
-        until = self.mine(job)
+        ends = self.mine(job)
         job.deletes += 1
 
         def heard(answer):
@@ -218,47 +218,47 @@ class Worker(threading.Thread):
                 if job.deleted:
                     self.world.fail("%s is deleted twice" % job)
                 job.deleted = True
-                # It may have been given to this client by a reserve that was sent just before.
+                # A reserve sent just before may have delivered it to this client.
                 if job in self.held:
                     self.held.remove(job)
                 return
             job.deletes -= 1
-            self.refused(job, until, answer)
+            self.refused(job, ends, answer)
 
         return self.about(job, b"delete %d\r\n" % job.id, heard)
 
     def release(self, job):
-        until, kicks = self.mine(job), self.kicks(job)
+        ends, kicks = self.mine(job), self.kicks(job)
         delay = self.random.choice((0, 0, 1, HOUR))
         due = now() + delay
         job.holder = None
 
         def heard(answer):
             if answer != "RELEASED":
-                self.refused(job, until, answer)
+                self.refused(job, ends, answer)
             elif job.kicks == kicks:
                 job.due = max(job.due, due)
 
         return self.about(job, b"release %d %d %d\r\n" % (job.id, self.random.randrange(2000), delay), heard)
 
     def bury(self, job):
-        until, kicks = self.mine(job), self.kicks(job)
+        ends, kicks = self.mine(job), self.kicks(job)
         job.holder = None
 
         def heard(answer):
             if answer != "BURIED":
-                self.refused(job, until, answer)
+                self.refused(job, ends, answer)
             elif job.kicks == kicks:
                 job.buried = True
 
         return self.about(job, b"bury %d %d\r\n" % (job.id, self.random.randrange(2000)), heard)
 
     def touch(self, job):
-        until, sent = self.mine(job), now()
+        ends, sent = self.mine(job), now()
 
         def heard(answer):
             if answer != "TOUCHED":
-                self.refused(job, until, answer)
+                self.refused(job, ends, answer)
             elif job.holder is self:
                 job.until = sent + job.ttr
                 if job not in self.held:
@@ -281,7 +281,7 @@ class Worker(threading.Thread):
 
 
 def verify(world, client, leases_last=False):
-    """What is stored is what was acknowledged."""
+    """The store has what was acknowledged."""
     there = set()
     for stored in client.all_jobs():
         job = world.find(base64.b64decode(stored["body"]).decode())
@@ -305,7 +305,7 @@ def verify(world, client, leases_last=False):
 
 
 def die(world, server):
-    """Kill it while it works."""
+    """Kill the server while it works."""
     workers = [Worker(world, server, number) for number in range(CLIENTS)]
     threading.Event().wait(world.random.random() * LONGEST)
     server.stop(signal.SIGKILL)
@@ -317,8 +317,8 @@ def die(world, server):
 
 
 class Kills(Case):
-    def test_what_is_in_redis_outlives_a_kill(self):
-        """One of two servers at work is killed; the other, and the one in its place, have what was acknowledged."""
+    def test_jobs_in_redis_outlive_a_kill(self):
+        """One of two busy servers is killed. The other one and the successor have what was acknowledged."""
         world = World(seed())
         kills = int(os.environ.get("WW_KILLS") or 10)
         with Redis() as redis, redis.server() as other:
@@ -332,7 +332,7 @@ class Kills(Case):
                 assert not world.failures, "after %d kills:\n%s" % (number, "\n".join(world.failures))
             with other.client() as client:
                 client.ask("watch t")
-                # Nothing is stuck: what nobody holds any more comes again.
+                # Nothing is stuck. A job whose worker is gone comes again.
                 for job in [job for job in client.all_jobs() if job["state"] == "reserved" and job["run"] <= 2]:
                     until(lambda job=job: client.numbers("stats-job %d" % job["id"])["state"] != "reserved", "its time is up")
         print("%d kills; %s" % (kills, ", ".join("%s %d" % entry for entry in sorted(world.counts.items()))))
@@ -354,7 +354,7 @@ class Kills(Case):
                     fsck.check(data)
             assert not world.failures, "after %d kills, --sync %s:\n%s" % (number, sync, "\n".join(world.failures))
         print("%d kills; %s" % (kills, ", ".join("%s %d" % entry for entry in sorted(world.counts.items()))))
-        # Whatever is to be seen was done.
+        # Every kind of command was sent.
         for what in ("put INSERTED", "reserve-with-timeout RESERVED", "delete DELETED", "release RELEASED", "bury BURIED"):
             assert kills == 0 or any(word.startswith(what) for word in world.counts), what
 

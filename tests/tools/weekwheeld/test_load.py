@@ -12,24 +12,24 @@ import struct
 import sys
 
 sys.path.insert(0, __file__.rsplit("/tests/", 1)[0] + "/tests/support")
-from weekwheel import Case, Server, conversation, equal, main, seed, until
+from weekwheel import Case, Server, conversation, equal, main, seed
 
 SPARE = 200
 
 
 def memory_of(server):
-    """Bytes that the server has in memory."""
+    """The bytes of the server in memory."""
     with open("/proc/%d/statm" % server.process.pid) as file:
         return int(file.read().split()[1]) * os.sysconf("SC_PAGESIZE")
 
 
 def is_at_most(used, most):
-    """A sanitizer keeps memory that was given back, and more."""
+    """Sanitizers keep freed memory and need more, so with them any use is right."""
     assert used < most or os.environ.get("SANITIZE"), "%d bytes, more than %d" % (used, most)
 
 
 def descriptors(wanted):
-    """Raise the limit of this process and of those that it starts; return how many are to be had."""
+    """Raise the limit for this process and those that it starts. Return the limit reached."""
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     for limit in (wanted, hard):
         try:
@@ -41,7 +41,7 @@ def descriptors(wanted):
 
 
 def works(client):
-    """Some of everything."""
+    """Some of every command."""
     answer = client.put(b"x", tube="works")
     assert answer.startswith("INSERTED "), answer
     number = answer.split()[1]
@@ -50,7 +50,7 @@ def works(client):
 
 
 def fill(client, command, most):
-    """Send until nothing more is taken."""
+    """Send until the server reads no more."""
     client.socket.setblocking(False)
     sent = 0
     try:
@@ -64,7 +64,7 @@ def fill(client, command, most):
 
 
 def garbage(draw):
-    """Some of it nearly is a command."""
+    """Random bytes, or words that are almost commands."""
     words = (b"put", b"put-key", b"reserve", b"reserve-with-timeout", b"reserve-job", b"delete", b"release", b"release-job",
              b"bury", b"bury-job", b"touch", b"kick", b"kick-job", b"peek", b"peek-ready", b"peek-key", b"use", b"watch",
              b"ignore", b"stats", b"stats-job", b"stats-tube", b"list-tubes", b"pause-tube", b"list-delayed", b"forecast",
@@ -116,7 +116,7 @@ class Load(Case):
             before = memory_of(server)
             idle = []
             for number in range(count):
-                # From more than one address, so that there are ports for all.
+                # From several addresses, so that there are ports for all.
                 idle.append(socket.create_connection(("127.0.0.1", server.port), 60, ("127.0.0.%d" % (2 + number % 8), 0)))
                 if number % 1000 == 0:
                     works(client)
@@ -125,11 +125,10 @@ class Load(Case):
             print("%d idle connections, %d bytes each" % (count, each))
             is_at_most(each, 8192)
             works(client)
-            # Some wait for jobs, and get them; some just go.
+            # Half of them wait for jobs and get them.
             for connection in idle[::2]:
                 connection.sendall(b"reserve\r\n")
-            while client.numbers("stats")["current-waiting"] != str(len(idle[::2])):
-                pass
+            client.until_waiting(len(idle[::2]))
             works(client)
             client.send(b"put 0 0 60 1\r\nx\r\n" * len(idle[::2]))
             for _ in idle[::2]:
@@ -140,8 +139,7 @@ class Load(Case):
                 if number % 3 == 0:
                     connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
                 connection.close()
-            while client.numbers("stats")["current-connections"] != "1":
-                pass
+            client.until_stats("current-connections", 1)
             numbers = client.numbers("stats")
             equal((numbers["current-jobs-ready"], numbers["current-jobs-reserved"]), (str(len(idle[::2])), "0"))
             works(client)
@@ -158,7 +156,7 @@ class Load(Case):
                     half.socket.shutdown(socket.SHUT_WR)
                     equal([half.line() for _ in answers], answers)
                     assert half.is_closed(), text
-            # One that waits when its side is closed, and one that does not hear the answer.
+            # One client closes its side while it waits, and one does not read the answer.
             half = server.client()
             half.send(b"reserve\r\n")
             client.until_waiting()
@@ -168,8 +166,7 @@ class Load(Case):
             deaf.send(b"reserve\r\n")
             client.until_waiting()
             deaf.close()
-            while client.numbers("stats")["current-connections"] != "1":
-                pass
+            client.until_stats("current-connections", 1)
             equal(client.put(), "INSERTED 2")
             equal(client.ask("reserve-with-timeout 0"), "RESERVED 2 1|x")
             equal(server.stop(), 0)
@@ -186,10 +183,10 @@ class Load(Case):
             is_at_most(used, len(deaf) * 24 << 20)
             deaf[0].close()
             works(client)
-            # The others still have not read when it ends.
+            # The others have still not read when the server ends.
             equal(server.stop(), 0)
 
-    def test_a_client_that_waits_does_not_make_the_server_keep_all_that_it_sends(self):
+    def test_the_server_does_not_keep_all_that_a_waiting_client_sends(self):
         with Server() as server, server.client() as client:
             with server.client() as busy:
                 busy.send(b"reserve\r\n")

@@ -12,7 +12,7 @@ PUSH = ("--memory", "--push", "a")
 
 
 def all_refused(*rows):
-    """Each row: arguments, of which the last two are the option and its value; the word that is wrong; what is to be said instead."""
+    """Each row has arguments that end in the option and its value, the wrong word, and what the message says to write instead."""
     for arguments, word, remedy in rows:
         said = refused(*arguments)
         wanted = "%s '%s': expected " % (arguments[-2], word)
@@ -63,7 +63,7 @@ class Options(Case):
         assert "--memory takes no value: leave '=3' out" in refused("--memory=3")
         assert "'jobs': expected options alone" in refused("jobs")
         assert "--data needs a value: DIR" in refused("--data")
-        # Of the last ones in the table, too.
+        # The hints know the end of the table, too.
         assert "did you mean '--verbose'?" in refused("--memory", "--verbos")
 
     def test_files(self):
@@ -92,7 +92,7 @@ class Options(Case):
             said = refused(WEEKWHEELD_STORE=url)
             assert said is None or ("WEEKWHEELD_STORE" in said and "expected redis://" in said and url not in said), said
 
-    def test_what_excludes_each_other(self):
+    def test_options_that_exclude_each_other(self):
         path = "url"
         with open(path, "w", encoding="ascii") as file:
             file.write("redis://127.0.0.1:1/\n")
@@ -106,7 +106,7 @@ class Options(Case):
         said = refused()
         assert "--data DIR or --store URL" in said and "--memory" in said, said
 
-    def test_what_is_missing(self):
+    def test_options_that_need_another(self):
         data = ("--data", self.folder)
         for arguments, option, remedy in (
                 (REDIS + ("--sync", "system"), "--sync", "its own configuration"), (("--memory", "--sync", "always"), "--sync", "--data"),

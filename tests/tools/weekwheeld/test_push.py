@@ -13,7 +13,7 @@ from weekwheel import PATIENCE, Case, Redis, Server, conversation, equal, main, 
 
 
 class Receiver(http.server.ThreadingHTTPServer):
-    """Keeps what it gets, and answers what its `plan` has for the path, the last of it again and again; 204 without a plan."""
+    """Keeps the requests that it gets. Answers the statuses in `plan` for the path, the last one again and again, or 204."""
 
     daemon_threads = True
 
@@ -83,9 +83,9 @@ def delivered(redis):
         equal(sorted((method, path, headers["X-Shop"], body) for method, path, headers, body in got),
               sorted(("PUT", "/hook?n=%d" % number, str(number), b"body %d" % number) for number in range(20)))
         equal({headers["Weekwheel-Tube"] for _, _, headers, _ in got}, {"push"})
-        until(lambda: a.numbers("stats")["push-finished"] == "20", "all are finished")
+        a.until_stats("push-finished", 20)
         equal(a.all_jobs(), [])
-        # Jobs of another tube are the clients'.
+        # Clients reserve the jobs of other tubes.
         a.put(b"not a request", tube="default")
         assert a.ask("reserve").endswith("|not a request")
 
@@ -98,7 +98,7 @@ def tried_again(redis):
             text = request(receiver.url + path)
             answer = a.ask(b"put-key 0 0 60 %d %s attempts=2 backoff=0.05\r\n%s\r\n" % (len(text), path[1:].encode(), text))
             assert answer.startswith("INSERTED "), answer
-        until(lambda: a.numbers("stats-tube push")["current-jobs-buried"] == "2", "two are buried")
+        a.until_stats("current-jobs-buried", 2, "stats-tube push")
         until(lambda: a.ask("peek-key flaky") == "NOT_FOUND", "one has come through")
         equal(sorted(path for _, path, _, _ in receiver.got), ["/down", "/down", "/flaky", "/flaky", "/gone"])
         errors = {job["key"]: job["error"] for job in a.jobs("list-delayed state=buried")}
@@ -140,7 +140,7 @@ class Pushes(Case):
     def test_a_private_address_is_refused(self):
         with Receiver() as receiver, pushing(networks="192.0.2.0/24") as server, server.client() as a:
             a.put(request(receiver.url + "/"), tube="push")
-            until(lambda: a.numbers("stats-tube push")["current-jobs-buried"] == "1", "it is buried")
+            a.until_stats("current-jobs-buried", 1, "stats-tube push")
             equal((receiver.got, a.numbers("stats")["push-addresses-refused"]), ([], "1"))
             equal([job["error"] for job in a.jobs("list-delayed state=buried")],
                   ["the address 127.0.0.1 may not be called: the pusher's networks lack loopback (weekwheeld --push-networks loopback)"])
@@ -157,7 +157,7 @@ class Pushes(Case):
                                     receiver.url + "/x", body.decode()))
                 equal(headers["Weekwheel-Signature"], "v1=" + hmac.new(b"secret", signed.encode(), hashlib.sha256).hexdigest())
 
-    def test_a_server_that_ends_waits_for_what_is_under_way(self):
+    def test_a_server_that_ends_waits_for_requests_under_way(self):
         data = "jobs"
         with Receiver() as receiver:
             with pushing("--data", data) as server:
@@ -172,7 +172,7 @@ class Pushes(Case):
                 equal(server.process.returncode, 0)
             with Server("--data", data) as server, server.client() as a:
                 equal(a.all_jobs(), [])
-            # One that takes too long is there again.
+            # The job of a request that takes too long is kept.
             receiver.go.clear()
             with pushing("--data", data, "--push-grace", "0") as server:
                 with server.client() as a:
@@ -192,8 +192,8 @@ class Pushes(Case):
                 until(lambda: sum(int(client.numbers("stats")["push-finished"]) for client in (a, b)) == jobs, "all are finished")
             equal(sorted(int(path[1:]) for _, path, _, _ in receiver.got), list(range(jobs)))
 
-    def test_what_a_server_without_push_took_is_buried_with_the_reason(self):
-        """Only a server with --push can know which tubes are pushed: what another takes is looked at when it would be delivered."""
+    def test_a_job_that_a_server_without_push_took_is_buried_with_the_reason(self):
+        """Only a server with --push knows which tubes are pushed. A job that another took is checked at its delivery."""
         with Receiver() as receiver, Redis() as redis, redis.server() as other, pushing(redis=redis) as server:
             with other.client() as a, server.client() as b:
                 a.ask("use push")
@@ -216,7 +216,7 @@ class Pushes(Case):
                 a.put(request(receiver.url + "/slow"), tube="push")
                 receiver.wait(1)
                 redis.kill()
-                # Its result waits until it can be told.
+                # The result waits until Redis is back.
                 receiver.go.set()
                 redis.start()
                 until(lambda: a.ask("stats").startswith("OK") and a.numbers("stats")["push-finished"] == "1", "it is finished")

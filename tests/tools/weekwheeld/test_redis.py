@@ -1,7 +1,6 @@
 #!/usr/bin/env python3
 """Several weekwheelds that have their jobs in one Redis: each sees what the others do, and jobs outlive a server or a Redis
 that is killed."""
-import os
 import re
 import signal
 import sys
@@ -32,19 +31,19 @@ def inserted(answer):
     return int(answer.split()[1])
 
 
-# ---- What one does, the others see
+# ---- Each server sees what the others do
 
-class WhatOneDoesTheOthersSee(Case):
+class Shared(Case):
     def test_put_on_one_and_reserve_on_the_other(self):
         with Redis() as redis, redis.server() as one, redis.server() as two, one.client() as a, two.client() as b:
             number = inserted(a.put(b"hello", priority=7))
-            # Who has put it may have it at once.
+            # The server that put the job can deliver it at once.
             equal(a.ask("reserve-with-timeout 0"), "RESERVED %d 5|hello" % number)
             conversation(a, ("release %d 7 0" % number, "RELEASED"), ("reserve-with-timeout 0", "RESERVED %d 5|hello" % number),
                          ("release %d 7 0" % number, "RELEASED"))
             equal(reserved(b), (number, "hello"))
             equal(state(a, number), "reserved")
-            # It is the other server's client's: for this one it is as if another client had it.
+            # A client of the other server has it, which counts here like any other client.
             for line in ("delete", "touch", "release %d 0 0", "bury %d 0", "reserve-job", "kick-job"):
                 equal(a.ask(line % number if "%" in line else "%s %d" % (line, number)), "NOT_FOUND")
             conversation(b, ("touch %d" % number, "TOUCHED"), ("release %d 3 0" % number, "RELEASED"))
@@ -54,17 +53,17 @@ class WhatOneDoesTheOthersSee(Case):
             equal(reserved(b), (number, "hello"))
             conversation(b, ("delete %d" % number, "DELETED"))
             equal(state(a, number), "NOT_FOUND")
-            # One that nobody has, either may delete.
+            # Each server may delete a job that nobody has.
             number = inserted(b.put(b"later", delay=1000))
             equal(state(a, number), "delayed")
             conversation(a, ("peek-delayed", "FOUND %d 5|later" % number), ("delete %d" % number, "DELETED"),
                          ("delete %d" % number, "NOT_FOUND"))
             equal(b.ask("peek %d" % number), "NOT_FOUND")
 
-    def test_who_puts_or_gives_back_sees_it_at_once(self):
+    def test_a_put_or_release_is_seen_at_once_on_its_server(self):
         with Redis() as redis, redis.server() as one, one.client() as a:
             for _ in range(100):
-                # All in one turn of its loop, before it hears any message.
+                # All in one turn of the server's loop, before it reads any message.
                 a.send("put 0 0 60 1\r\nx\r\nreserve-with-timeout 0\r\n")
                 number = inserted(a.line())
                 equal(a.answer(), "RESERVED %d 1|x" % number)
@@ -82,15 +81,15 @@ class WhatOneDoesTheOthersSee(Case):
                 for _ in range(jobs):
                     reserved(worker)
                 before = int(a.numbers("stats")["redis-commands"])
-            until(lambda: b.numbers("stats-tube default")["current-jobs-ready"] == str(jobs), "all are given back")
-            # Besides, there are what a look at the numbers takes, and heartbeats.
+            b.until_stats("current-jobs-ready", jobs, "stats-tube default")
+            # The rest are the commands of "stats", and heartbeats.
             asked = int(a.numbers("stats")["redis-commands"]) - before
             assert jobs <= asked < 2 * jobs, asked
             given = a.jobs("list-delayed limit=1000")
             equal(sorted(job["priority"] for job in given), list(range(jobs)))
             equal({(job["state"], job["releases"], job["error"]) for job in given}, {("ready", 1, "the connection was closed")})
 
-    def test_who_waits_is_served_by_whoever_puts(self):
+    def test_a_waiting_client_gets_a_job_put_on_the_other(self):
         with Redis() as redis, redis.server() as one, redis.server() as two, one.client() as a, two.client() as b:
             for body, delay in ((b"now", 0), (b"soon", 1)):
                 b.send("watch t\r\nreserve-with-timeout 30\r\n" if delay == 0 else "reserve-with-timeout 30\r\n")
@@ -117,13 +116,13 @@ class WhatOneDoesTheOthersSee(Case):
             equal(sorted(job["id"] for job in b.all_jobs()), sorted(job["id"] for job in a.all_jobs()))
             conversation(b, ("delete-key k", "DELETED"))
             equal(a.ask("peek-key k"), "NOT_FOUND")
-            until(lambda: a.numbers("stats")["redis-workers"] == "2", "both are known")
+            a.until_stats("redis-workers", 2)
             numbers = [client.numbers("stats") for client in (a, b)]
             equal([entry["redis-shards"] for entry in numbers], ["16", "16"])
             until(lambda: sum(int(client.numbers("stats")["redis-shards-watched"]) for client in (a, b)) == 16,
                   "that each shard is watched by one")
 
-    def test_a_client_that_goes_gives_its_jobs_to_all(self):
+    def test_jobs_of_a_client_that_goes_are_for_all(self):
         with Redis() as redis, redis.server() as one, redis.server() as two, two.client() as b:
             a = one.client()
             number = inserted(a.put(b"x", priority=77, ttr=3600))
@@ -132,7 +131,7 @@ class WhatOneDoesTheOthersSee(Case):
             a.close()
             equal(b.answer(), "RESERVED %d 1|x" % number)
             equal(b.numbers("stats-job %d" % number)["pri"], "77")
-            # So does a server that is told to end.
+            # Likewise when a server is told to end.
             with one.client() as c:
                 conversation(b, ("release %d 1 0" % number, "RELEASED"))
                 equal(reserved(c), (number, "x"))
@@ -160,15 +159,15 @@ class WhatOneDoesTheOthersSee(Case):
             for number, body in enumerate(bodies):
                 weekwheel((one, two)[number % 2], "put", "--key", "k%d" % number, body)
             equal(len(weekwheel(one, "list", "--all", "--json").splitlines()), 10)
-            # Each of its workers asks the server for the job that it got, whose id says nothing of its place among others.
+            # Each worker asks the server about the job that it got. Ids have no order here.
             got = weekwheel(one, "work", "-n", "2", "--drain", "--", "sh", "-c", 'echo "$WEEKWHEEL_JOB_KEY: $(cat)"')
             equal(sorted(got.splitlines()), sorted("k%d: %s" % entry for entry in enumerate(bodies)))
             equal(b.all_jobs(), [])
 
 
-# ---- One of them is killed
+# ---- A server is killed
 
-class OneOfThemIsKilled(Case):
+class ServerKilled(Case):
     def test_killed(self):
         with Redis() as redis, redis.server("--redis-lease", "1") as one, redis.server("--redis-lease", "1") as two:
             with one.client() as a, two.client() as b:
@@ -220,7 +219,7 @@ class OneOfThemIsKilled(Case):
 
 # ---- Redis is killed
 
-class RedisIsKilled(Case):
+class RedisKilled(Case):
     def test_redis_killed_and_back(self):
         with Redis() as redis, redis.server("--http", "127.0.0.1:0", "--redis-timeout", "0.5") as server:
             address = "http://" + server.http()
@@ -240,7 +239,7 @@ class RedisIsKilled(Case):
                 waits.send("reserve\r\n")
                 a.until_waiting()
                 redis.kill()
-                # Whatever asks the store is refused, and at once; whatever does not is answered.
+                # Commands that ask the store are refused at once, and the others are answered.
                 for line in ("put 0 0 60 1\r\nx", "delete %d" % number, "touch %d" % mine, "peek %d" % number, "kick 1", "stats",
                              "list-tubes", "stats-tube default", "list-delayed", "pause-tube default 1", "release %d 0 0" % mine):
                     equal(a.ask(line), "INTERNAL_ERROR")
@@ -249,7 +248,7 @@ class RedisIsKilled(Case):
                 equal(get("/healthz")[0], 503)
                 status, text = get("/metrics")
                 equal((status, "weekwheeld_store_up 0" in text.splitlines()), (200, True))
-                # Who comes to wait waits as well, also for what has to be asked for first; who does not want to wait is told.
+                # New clients may wait as well, also for a tube that the server must ask about first. Those with a timeout are refused.
                 for client in (impatient, comes):
                     conversation(client, ("watch unknown", "WATCHING 2"), ("ignore default", "WATCHING 1"))
                 conversation(impatient, ("reserve-with-timeout 0", "INTERNAL_ERROR"), ("reserve-with-timeout 1", "TIMED_OUT"))
@@ -257,7 +256,7 @@ class RedisIsKilled(Case):
                 redis.start()
                 until(lambda: a.ask("peek %d" % number).startswith("FOUND"), "it is back")
                 equal(get("/healthz"), (200, "ok\n"))
-                # The lease is what it was.
+                # The lease still holds.
                 conversation(a, ("touch %d" % mine, "TOUCHED"), ("delete %d" % mine, "DELETED"))
                 new = inserted(a.put(b"new"))
                 equal(waits.answer(), "RESERVED %d 3|new" % new)
@@ -279,8 +278,8 @@ class RedisIsKilled(Case):
                 pass
             assert "set appendonly to yes" in server.said and "set maxmemory-policy to noeviction" in server.said, server.said
 
-    def test_commands_that_come_while_redis_is_lost(self):
-        # They do not take the server for beanstalkd, which lacks keys and reasons.
+    def test_the_program_while_redis_is_lost(self):
+        # It does not mistake the server for beanstalkd, which lacks keys and reasons.
         with Redis() as redis, redis.server("--http", "127.0.0.1:0") as server, server.client() as a:
             metrics = f"http://{server.http()}/metrics"
             equal(a.ask("put-key 0 0 60 1 - attempts=5 backoff=3600\r\nx").split()[0], "INSERTED")
@@ -310,7 +309,7 @@ class RedisIsKilled(Case):
                 redis.process.send_signal(signal.SIGCONT)
             until(lambda: a.ask("stats").startswith("OK"), "it is back")
             a.put(b"y", tube="default")
-            assert b.answer().startswith("RESERVED "), "who waited is not served"
+            assert b.answer().startswith("RESERVED "), "the waiting client is not served"
 
     def test_a_cluster_that_loses_a_node(self):
         with Cluster() as cluster, cluster.server("--redis-timeout", "0.5") as one, cluster.server() as two:
@@ -321,7 +320,7 @@ class RedisIsKilled(Case):
                 got = [reserved(b) for _ in range(60)]
                 equal(sorted(int(body) for _, body in got), list(range(60)))
                 cluster.nodes[1].kill()
-                # What lies on the other nodes is still there, unless the cluster gives up as a whole.
+                # Jobs on the other nodes can be deleted, unless the whole cluster gives up.
                 answers = {b.ask("delete %d" % number) for number, _ in got}
                 assert answers <= {"DELETED", "INTERNAL_ERROR"} and "INTERNAL_ERROR" in answers, answers
                 cluster.nodes[1].start()
@@ -332,7 +331,7 @@ class RedisIsKilled(Case):
 
 # ---- How it is started
 
-class HowItIsStarted(Case):
+class Start(Case):
     def test_another_number_of_shards_is_warned_of(self):
         with Redis() as redis:
             for arguments, warned in ((("--redis-shards", "4"), False), (("--redis-shards", "4"), False),
@@ -343,13 +342,13 @@ class HowItIsStarted(Case):
                     equal(server.said.count("--redis-shards 8 changes nothing: the store was made with 4"), int(warned))
                     equal("import" in server.said and "--redis-prefix" in server.said, warned)
 
-    def test_nobody_is_there(self):
+    def test_a_store_that_nobody_serves(self):
         with Redis():
             said = refused("--store", "redis://127.0.0.1:%d/" % free_port(), status=1)
         assert "cannot be reached" in said and "cannot open the store in Redis" in said and "disk" not in said, said
 
     def test_redis_is_not_what_the_url_says(self):
-        # The command line is right, and may become so for Redis: a unit that ends with 2 is not started again.
+        # The status is 1, so that systemd starts the server again: Redis may change to fit the command line.
         with Redis() as redis, Redis(folder="other") as other:
             for url, reason in ((redis.url + "99", "DB index is out of range"),
                                 ("redis://127.0.0.1:%d,127.0.0.1:%d/" % (redis.port, other.port), "they are no cluster")):
@@ -372,7 +371,7 @@ class HowItIsStarted(Case):
             with Server("--store", url) as server:
                 assert "everybody on this machine can read the password" in server.said, server.said
 
-    def test_prefixes_part_stores(self):
+    def test_each_prefix_is_a_store(self):
         with Redis() as redis, redis.server("--redis-prefix", "a") as one, redis.server("--redis-prefix", "b") as two:
             with one.client() as a, two.client() as b:
                 inserted(a.put())

@@ -13,9 +13,9 @@ sys.path.insert(0, __file__.rsplit("/tests/", 1)[0] + "/tests/support")
 from weekwheel import PATIENCE, WEEK, Case, Server, conversation, equal, main, until
 
 
-# ---- The verbs
+# ---- Commands of beanstalkd
 
-class TheVerbs(Case):
+class Commands(Case):
     def test_a_job_lives(self):
         with Server("--clock", "virtual") as server, server.client() as a:
             conversation(a, ("put 5 0 60 5\r\nhello", "INSERTED 1"), ("peek 1", "FOUND 1 5|hello"),
@@ -40,8 +40,7 @@ class TheVerbs(Case):
                          ("list-tubes", "OK 22|---\n- default\n- t\n- u\n"), ("stats-tube nix", "NOT_FOUND"))
             equal(a.numbers("stats-tube t")["current-using"], "1")
             a.close()
-            while b.ask("list-tubes") != "OK 14|---\n- default\n":
-                pass
+            until(lambda: b.ask("list-tubes") == "OK 14|---\n- default\n", "the tubes are forgotten")
 
     def test_errors(self):
         with Server("--max-job-size", "10") as server, server.client() as a:
@@ -63,26 +62,25 @@ class TheVerbs(Case):
                 equal(b.ask(line), "NOT_FOUND")
             equal(a.ask("delete 1"), "DELETED")
 
-    def test_least_priority_and_then_first_come_is_first(self):
+    def test_ready_jobs_come_by_priority_then_by_age(self):
         with Server() as server, server.client() as a:
             for priority, body in ((9, b"c"), (5, b"a"), (5, b"b"), (4294967295, b"d")):
                 a.put(body, priority)
             equal([a.ask("reserve")[-1] for _ in range(4)], ["a", "b", "c", "d"])
 
-    def test_those_who_wait_are_served_as_they_came(self):
+    def test_waiting_clients_are_served_in_their_order(self):
         with Server() as server, server.client() as a:
             waiting = [server.client() for _ in range(5)]
             for number, client in enumerate(waiting):
                 client.send("watch t\r\nreserve\r\n")
                 equal(client.line(), "WATCHING 2")
-                while int(a.numbers("stats")["current-waiting"]) != number + 1:
-                    pass
+                a.until_waiting(number + 1)
             a.send("use t\r\n" + "".join("put 0 0 60 1\r\n%d\r\n" % number for number in range(5)))
             for number, client in enumerate(waiting):
                 equal(client.answer(), "RESERVED %d 1|%d" % (number + 1, number))
                 client.close()
 
-    def test_a_client_that_goes_gives_its_jobs_back(self):
+    def test_jobs_of_a_client_that_goes_are_released(self):
         with Server() as server, server.client() as a, server.client() as b:
             a.put(b"x", priority=77)
             equal(a.ask("reserve"), "RESERVED 1 1|x")
@@ -124,8 +122,7 @@ class TheVerbs(Case):
             conversation(a, ("use p", "USING p"), ("watch p", "WATCHING 2"), ("pause-tube p 100", "PAUSED"))
             a.put(b"x")
             a.send("reserve\r\n")
-            while b.numbers("stats-tube p")["current-waiting"] != "1":
-                pass
+            b.until_stats("current-waiting", 1, "stats-tube p")
             numbers = b.numbers("stats-tube p")
             equal([numbers["pause"], numbers["pause-time-left"], numbers["cmd-pause-tube"]], ["100", "100", "1"])
             b.ask("advance 99")
@@ -133,14 +130,14 @@ class TheVerbs(Case):
             b.ask("advance 1.1")
             equal(a.answer(), "RESERVED 1 1|x")
 
-    def test_a_pause_of_nothing_is_over_and_counted(self):
+    def test_a_pause_of_no_seconds_ends_at_once_and_is_counted(self):
         with Server("--clock", "virtual") as server, server.client() as a:
             conversation(a, ("use p", "USING p"), ("watch p", "WATCHING 2"), ("pause-tube p 0", "PAUSED"), ("pause-tube p 0", "PAUSED"))
             a.put(b"x")
             conversation(a, ("reserve-with-timeout 0", "RESERVED 1 1|x"), ("release 1 0 0", "RELEASED"), ("pause-tube p 50", "PAUSED"),
                          ("reserve-with-timeout 0", "TIMED_OUT"), ("pause-tube p 0", "PAUSED"),
                          ("reserve-with-timeout 0", "RESERVED 1 1|x"))
-            # Nobody uses or watches it for a while; its job keeps the tube.
+            # Nobody uses or watches the tube for a while, but its job keeps it.
             conversation(a, ("use default", "USING default"), ("ignore p", "WATCHING 1"))
             equal(a.numbers("stats-tube p")["cmd-pause-tube"], "4")
 
@@ -170,14 +167,13 @@ class TheVerbs(Case):
         with Server() as server, server.client() as a:
             equal(a.put(), "INSERTED 1")
             server.process.send_signal(signal.SIGUSR1)
-            while a.numbers("stats")["draining"] != "true":
-                pass
+            a.until_stats("draining", "true")
             conversation(a, ("put 0 0 0 4\r\nquit", "DRAINING"), (b"put 0 0 0 1\r\nabc", "EXPECTED_CRLF"))
 
 
-# ---- Bytes, as they come and go
+# ---- Bytes in any pieces
 
-class BytesAsTheyComeAndGo(Case):
+class Bytes(Case):
     def test_every_split(self):
         text = b"put 1 0 60 4\r\nbo\r\n\r\nreserve\r\npeek-buried\r\nput 9999999999 0 0 4\r\nquit\r\nstats-job 0\r\n"
         with Server() as server, server.client() as a:
@@ -243,12 +239,12 @@ class BytesAsTheyComeAndGo(Case):
                     sent += a.socket.send(b"peek 1\r\n" * 4096)
             except BlockingIOError:
                 pass
-            # The server reads no more than it can answer, and goes on with others.
+            # The server reads no more than it can answer, and goes on with other clients.
             assert sent < 1 << 26
             equal(b.ask("stats-job 9"), "NOT_FOUND")
             with open("/proc/%d/statm" % server.process.pid) as file:
                 assert int(file.read().split()[1]) * os.sysconf("SC_PAGESIZE") < 1 << 27
-            # When it reads at last, all answers come.
+            # When the client reads at last, all answers come.
             a.socket.setblocking(True)
             a.socket.settimeout(PATIENCE)
             for _ in range(min(sent // 8, 500)):
@@ -273,15 +269,14 @@ class BytesAsTheyComeAndGo(Case):
             with server.client() as c:
                 assert c.is_closed()
             b.close()
-            while a.numbers("stats")["current-connections"] != "1":
-                pass
+            a.until_stats("current-connections", 1)
             with server.client() as c:
                 equal(c.ask("list-tube-used"), "USING default")
 
 
-# ---- Verbs of our own
+# ---- Commands of our own
 
-class VerbsOfOurOwn(Case):
+class OwnCommands(Case):
     def test_keys(self):
         with Server("--clock", "virtual") as server, server.client() as a:
             conversation(a, ("put-key 1 60 30 1 a%20b\r\nx", "INSERTED 1"), ("put-key 1 90.5 30 1 a%20b version=1\r\ny", "REPLACED 1"),
@@ -310,7 +305,7 @@ class VerbsOfOurOwn(Case):
             conversation(a, ("kick 1", "KICKED 1"), ("reserve", "RESERVED 1 1|x"), ("bury-job 1 5 why", "BURIED"))
 
     def test_a_reason_of_any_bytes_is_listed_as_json(self):
-        """An overlong form, a surrogate, what is beyond U+10FFFF, half a character, and a good one."""
+        """Overlong forms, a surrogate, a code above U+10FFFF, half a character, and a good one."""
         reasons = {"%E0%80%80": 3, "%C0%AF": 2, "%ED%A0%80": 3, "%F4%90%80%80": 4, "%F0%80%80%80": 4, "%E2%82": 2,
                    "%F0%9F%98%80%FF": "\U0001f600\ufffd", "%7F%22": "\x7f\""}
         with Server("--clock", "virtual") as server, server.client() as a:
@@ -322,14 +317,13 @@ class VerbsOfOurOwn(Case):
                 equal([job["error"] for job in a.jobs("list-delayed")], [error])
 
     def test_a_worker_that_is_gone_has_failed(self):
-        """A job on which workers die must not kill one after the other."""
+        """A job on which workers die must not kill one worker after the other."""
         with Server("--clock", "virtual") as server, server.client() as a:
             equal(a.ask("put-key 1 0 30 1 - attempts=2 backoff=100\r\nx"), "INSERTED 1")
             for attempt in range(2):
                 with server.client() as worker:
                     equal(worker.ask("reserve"), "RESERVED 1 1|x")
-                while a.numbers("stats")["current-jobs-reserved"] != "0":
-                    pass
+                a.until_stats("current-jobs-reserved", 0)
                 equal(a.ask("reserve-with-timeout 0"), "TIMED_OUT")
                 job = a.jobs("list-delayed")[0]
                 equal((job["state"], job["error"]), (("delayed", "buried")[attempt], "the connection was closed"))

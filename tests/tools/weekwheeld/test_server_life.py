@@ -26,9 +26,9 @@ def get(address, path, method="GET"):
         return error.code, error.read().decode()
 
 
-# ---- What outlives the process
+# ---- Restarts
 
-class WhatOutlivesTheProcess(Case):
+class Restart(Case):
     def test_killed_and_started_again(self):
         data = "jobs"
         with Server("--data", data, "--clock", "virtual") as server:
@@ -58,7 +58,7 @@ class WhatOutlivesTheProcess(Case):
         there, gone = set(), set()
         for tries in range(6):
             with Server("--data", data, "--sync", "system") as server, server.client() as a:
-                # What was answered before the last kill holds.
+                # What was acknowledged before the last kill holds.
                 for number in there:
                     assert a.ask("peek %d" % number).startswith("FOUND "), number
                 for number in gone:
@@ -66,7 +66,7 @@ class WhatOutlivesTheProcess(Case):
                 going = sorted(there)[::2]
                 a.send("".join("put 0 0 60 5\r\n%05d\r\n" % number for number in range(300)) +
                        "".join("delete %d\r\n" % number for number in going))
-                # So many answers are waited for; the others come or not.
+                # The test reads that many answers. The others may or may not come.
                 for _ in range(50 + 60 * tries):
                     word, *rest = a.line().split()
                     if word == "INSERTED":
@@ -76,7 +76,7 @@ class WhatOutlivesTheProcess(Case):
                         there.remove(going[0])
                         gone.add(going.pop(0))
                 server.stop(signal.SIGKILL)
-                # What was asked for and not answered may have happened.
+                # A delete without an answer may have happened.
                 there -= set(going)
 
     def test_stops_at_a_signal(self):
@@ -101,7 +101,7 @@ class WhatOutlivesTheProcess(Case):
             while a.put(b"y" * 50000).startswith("INSERTED "):
                 pass
             before = a.numbers("stats-tube default")
-            # All of this is in one turn of its loop.
+            # The server reads all of this in one turn of its loop.
             server.process.send_signal(signal.SIGSTOP)
             a.send(b"list-tube-used\r\nput 0 0 60 50000\r\n" + b"y" * 50000 +
                    b"\r\ndelete 1\r\nuse t\r\nput 0 0 60 1\r\nx\r\npeek-ready\r\ndelete 99999\r\n")
@@ -114,7 +114,7 @@ class WhatOutlivesTheProcess(Case):
             equal(a.ask("stats-tube t").count("total-jobs: 0"), 1)
             after = a.numbers("stats-tube default")
             equal(after, dict(before, **{"current-using": "0"}))
-            # The lease is as it was.
+            # The lease still holds.
             conversation(a, ("touch 1", "TOUCHED"), ("delete 1", "DELETED"), ("delete 1", "NOT_FOUND"))
 
 
@@ -147,8 +147,8 @@ class Http(Case):
 
 # ---- How it is started
 
-class HowItIsStarted(Case):
-    def test_messages(self):
+class Start(Case):
+    def test_reasons_not_to_start(self):
         data = "jobs"
         with Server("--data", data) as server:
             assert "in use by another server" in refused("--data", data, status=1)
@@ -187,14 +187,14 @@ class HowItIsStarted(Case):
                 with Client(connection) as a:
                     equal(a.put(), "INSERTED 1")
                     assert "is in use" in refused("--memory", "--unix", path, status=1)
-                # The socket of one that was killed is in nobody's way.
+                # The socket of a killed server is replaced.
                 server.stop(signal.SIGKILL)
         with open("file", "w"):
             pass
         assert "is no socket" in refused("--memory", "--unix", "file", status=1)
         assert "its folder" in refused("--memory", "--unix", "none/socket", status=1)
 
-    def test_beyond_loopback_is_warned_of(self):
+    def test_listening_beyond_loopback_is_warned_of(self):
         with Server("--listen", "0.0.0.0:0") as server:
             server.stop()
             assert "no authentication" in server.said, server.said
@@ -203,7 +203,7 @@ class HowItIsStarted(Case):
         with socket.socket() as listener:
             listener.bind(("127.0.0.1", 0))
             listener.listen()
-            # LISTEN_PID has to be the server's own, so that a shell sets it and becomes the server.
+            # LISTEN_PID must be the server's own, so a shell sets it and becomes the server.
             process = subprocess.Popen(
                 ["sh", "-c", 'exec 3<&%d; LISTEN_FDS=1 LISTEN_PID=$$ exec "$0" --memory' % listener.fileno(), WEEKWHEELD],
                 pass_fds=[listener.fileno()], stderr=subprocess.PIPE, text=True)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""The commands of weekwheel that talk to a server, against a server of the test that says what a test needs: the words of
-beanstalkd, of weekwheeld, nonsense or nothing."""
+"""The commands of weekwheel that talk to a server. The server is a fake, which says what a test needs: the words of beanstalkd
+or of weekwheeld, nonsense or nothing."""
 import json
 import os
 import socket
@@ -12,7 +12,7 @@ from weekwheel import PATIENCE, Case, Program, check, equal, main, matches
 
 
 class Fake:
-    """A server that answers line by line as a function says, and keeps what it was sent. None closes the connection."""
+    """A server that answers each line with what a function returns, and keeps the lines. None closes the connection."""
 
     def __init__(self, answer):
         self.answer, self.lines, self.changed = answer, [], threading.Condition()
@@ -46,7 +46,7 @@ class Fake:
             connection.sendall(said)
 
     def wait(self, good):
-        """Wait until what was sent is as a function wants it."""
+        """Wait until a function accepts the lines that were sent."""
         with self.changed:
             check(self.changed.wait_for(lambda: good(self.lines), PATIENCE), self.lines)
 
@@ -62,7 +62,7 @@ def always(said):
 
 
 def table(**answers):
-    """Answers by a command's first word, as beanstalkd would; a body that follows is read."""
+    """Answers by the first word of a command, as beanstalkd's are. Reads the body that follows a put."""
     def answer(line, lines):
         word = line.split(" ")[0]
         if word.startswith("put"):
@@ -75,7 +75,7 @@ STATS = b"---\nid: 7\ntube: default\nstate: reserved\npri: 9\nttr: 1\nreserves: 
 
 
 def worker(reserves, **more):
-    """beanstalkd with one job, which is there once."""
+    """beanstalkd with one job, which it delivers once."""
     stats = STATS % reserves
     jobs = [b"TIMED_OUT\r\n", b"RESERVED 7 4\r\nbody\r\n"]
     answers = dict(delete=b"DELETED\r\n", release=b"RELEASED\r\n", bury=b"BURIED\r\n", touch=b"TOUCHED\r\n",
@@ -113,7 +113,7 @@ class FakeServers(Case):
             matches("weekwheel put: WEEKWHEEL_SERVER '.*': expected HOST:PORT", Program(address).run(2, "put", "x").err)
         matches("No such file", client.run(1, "stats", "--server", "unix:" + os.path.abspath("missing")).err)
 
-    def test_a_server_that_says_nothing_is_not_waited_for_for_ever(self):
+    def test_a_silent_server_is_given_up(self):
         with Fake(always(b"")) as fake:
             matches("no answer for 0.1 s", fake.client.run(1, "stats", "--timeout", "100ms").err)
 
@@ -123,7 +123,7 @@ class FakeServers(Case):
             matches("connection was lost", fake.client.run(1, "put", "x").err)
             matches("connection was lost.*\n.*stopped after line 0", fake.client.run(1, "put", "--lines", stdin=b"a\n").err)
 
-    def test_what_is_no_protocol_is_refused(self):
+    def test_answers_of_no_protocol_are_refused(self):
         for said in (b"HTTP/1.1 400 Bad Request\n", b"x" * 5000, b"OK 99999999999\r\n", b"OK 3\r\nabcdef\r\n", b"\0\r\n"):
             with Fake(always(said)) as fake:
                 matches("not of beanstalkd's protocol", fake.client.run(1, "stats").err, said)
@@ -137,12 +137,12 @@ class FakeServers(Case):
             matches("has not 60 numbers", fake.client.run(1, "forecast").err)
             equal(fake.client.run(0, "list", "--all").out, "")
 
-    def test_a_list_that_never_ends_is_left(self):
+    def test_a_list_that_never_ends_is_given_up(self):
         with Fake(always(b'OK 10\r\n{"next":7}\r\n')) as fake:
             fake.client.run(0, "list", "--all")
             equal(fake.lines, ["list-delayed limit=1000", "list-delayed after=7 limit=1000"])
 
-    def test_what_is_put_is_sent_so(self):
+    def test_options_of_put_become_commands(self):
         with Fake(table(put=b"INSERTED 7\r\n", put_key=b"REPLACED 7\r\n", put_at=b"INSERTED 8\r\n", use=b"USING t\r\n",
                         stats_key=b"NOT_FOUND\r\n")) as fake:
             fake.client.run(0, "put", "--tube", "t", "--in", "1m", "--priority", "5", "--run", "2m", "abc")
@@ -196,11 +196,11 @@ class FakeServers(Case):
         with Fake(own(reserves=1)) as fake:
             fake.client.run(0, "work", "--drain", "--", "sh", "-c", "echo 'no luck' >&2; exit 4")
             equal(fake.lines[3], "release-job 7 9 1 exit%20status%204%3A%20no%20luck")
-        # With a backoff of its own the server says how long.
+        # If the job has a backoff of its own, the server chooses the delay.
         with Fake(own(backoff=10, attempts=5)) as fake:
             matches("again after its backoff", fake.client.run(0, "work", "--drain", "false").err)
             equal(fake.lines[3], "release-job 7 9 - exit%20status%201")
-        # And of a job's own limit, which a kick begins anew, whether it was the last attempt.
+        # If the job has a limit of its own, the server knows the last attempt. A kick starts its count anew.
         with Fake(own(backoff="0.5", attempts=2)) as fake:
             fake.client.run(0, "work", "--drain", "false")
             equal(fake.lines[3], "release-job 7 9 - exit%20status%201")
@@ -224,7 +224,7 @@ class FakeServers(Case):
             matches("job 7: done", process.communicate(timeout=PATIENCE)[1])
             equal(fake.lines[-2:], ["delete 7", "reserve-with-timeout 0"])
 
-    def test_a_lease_that_is_lost_is_said(self):
+    def test_a_lost_lease_is_reported(self):
         os.mkfifo("in")
         with Fake(worker(1, touch=b"NOT_FOUND\r\n", delete=b"NOT_FOUND\r\n")) as fake:
             process = fake.client.start("work", "--drain", "--", "sh", "-c", "read x <in")
@@ -234,7 +234,7 @@ class FakeServers(Case):
                 go.write(b"go\n")
             matches("the server has it no more", process.communicate(timeout=PATIENCE)[1])
 
-    def test_a_worker_comes_back_to_its_server(self):
+    def test_a_worker_reconnects_to_its_server(self):
         known = worker(1)
         broken = []
 
@@ -248,7 +248,7 @@ class FakeServers(Case):
             equal(result.out, "body")
             matches("no connection; trying again", result.err)
 
-    def test_a_worker_gives_up_a_server_that_says_nothing(self):
+    def test_a_worker_gives_up_a_silent_server(self):
         with Fake(worker(1, delete=b"")) as fake:
             process = fake.client.start("work", "--timeout", "0.1", "--", "true")
             matches("could not be told that it is to be deleted; it will be delivered again", process.stderr.readline())
@@ -280,7 +280,7 @@ class FakeServers(Case):
         def answer(line, lines):
             if not line.startswith("forecast"):
                 return known(line, lines)
-            # What is due already counts for the first; one is due at once, two in the span that ends at 09:59:01.
+            # Overdue jobs count for the first part. One job is due at once, two in the span that ends at 09:59:01.
             count = int(line.split()[2])
             counts = dict(enumerate([7, 0, 0, 0, 2])) if count == 3600 else {0: 5, 9: 2, 40: 4}
             body = json.dumps({"counts": [counts.get(i, 0) for i in range(count)]}).encode()
@@ -292,7 +292,7 @@ class FakeServers(Case):
             title = next(i for i, line in enumerate(lines) if line.startswith("Overdue"))
             equal(lines[title], "Overdue 3; due in 60 s: 7, 1 h: 5, 1 d: 13, 7 d: 13")
             equal(lines[title + 1], "sec   @" + " " * 55 + "#   max 4")
-            # Three in the tenths of this second, for which its own count is not taken.
+            # Three are due in tenths of this second, and the count of this second is not used for them.
             equal(lines[title + 3], "min  " + " " * 58 + "@* max 3")
 
 

@@ -16,12 +16,12 @@ import sys
 import termios
 
 sys.path.insert(0, __file__.rsplit("/tests/", 1)[0] + "/tests/support")
-from weekwheel import PATIENCE, WEEKWHEEL, Case, Server, check, equal, main, matches, objects
+from weekwheel import PATIENCE, WEEKWHEEL, Case, Server, check, equal, main, matches, objects, until
 
 
 @contextlib.contextmanager
 def serving(*options):
-    """The program with a server of its own, whose clock is virtual unless told otherwise."""
+    """The program with a server of its own, whose clock is virtual unless the options say otherwise."""
     with Server(*(options or ("--clock", "virtual"))) as server:
         yield server.program
 
@@ -31,7 +31,7 @@ def listed(client, *options):
 
 
 def started(client, *options):
-    """A worker whose command has begun, and waits for the pipe "in"."""
+    """A worker whose command runs and waits for the pipe "in"."""
     os.mkfifo("in")
     os.mkfifo("out")
     worker = client.start("work", *options, "--", "sh", "-c", "echo x >out; read x <in")
@@ -41,20 +41,20 @@ def started(client, *options):
 
 
 def top_frame(text):
-    """What a terminal shows of the last frame."""
+    """The last frame as a terminal shows it."""
     frame = text.rsplit("\033[H", 1)[-1]
     return re.sub(r"\033\[[0-9;?]*[A-Za-z]", "", frame).replace("\r", "")
 
 
 def wheel(frame, name):
-    """The slots of a wheel, and where its hand is."""
+    """The slots of a wheel, and the slot of its hand."""
     lines = frame.splitlines()
     at = next(i for i, line in enumerate(lines) if line.startswith(name.ljust(5)))
     return lines[at].split(" max ")[0][5:], lines[at + 1].index("^") - 5
 
 
 class Top:
-    """weekwheel top in a terminal of 80 x 24; whatever it shows fits there."""
+    """weekwheel top in a terminal of 80 x 24. Each frame must fit there."""
 
     def __init__(self, client, **env):
         self.leader, follower = pty.openpty()
@@ -66,7 +66,7 @@ class Top:
         self.seen = b""
 
     def wait(self, good):
-        """Read until a whole frame is as a function wants it; return that."""
+        """Read until a function accepts a whole frame, and return that frame."""
         while True:
             frame = top_frame(self.seen.decode(errors="replace"))
             if frame.endswith("q ends"):
@@ -78,7 +78,7 @@ class Top:
             self.seen += os.read(self.leader, 65536)
 
     def end(self, number=None):
-        """End it, by a signal or by q; return all that was written."""
+        """End it with a signal or with q, and return all that it wrote."""
         check(termios.tcgetattr(self.leader) != self.before, "keys are not read one by one")
         if number:
             self.process.send_signal(number)
@@ -147,7 +147,7 @@ class JobCommands(Case):
             matches("No such file", client.run(1, "put", "--file", "missing").err)
             matches("JOB_TOO_BIG", client.run(1, "put", "-", stdin=b"x" * 70000).err)
 
-    def test_a_job_a_line(self):
+    def test_each_line_is_a_job(self):
         with serving() as client:
             matches("^3 jobs put, ids 1 to 3$", client.run(0, "put", "--lines", stdin=b"a\nb b\r\nlast").out)
             equal([client.run(0, "peek", str(i), "--body").out for i in (1, 2, 3)], ["a", "b b", "last"])
@@ -159,7 +159,7 @@ class JobCommands(Case):
             matches("standard input:2: .*JOB_TOO_BIG", result.err)
             equal(client.run(0, "put", "--lines", stdin=b"").out, "0 jobs put\n")
 
-    def test_what_somebody_types_is_put_at_once(self):
+    def test_each_typed_line_is_put_at_once(self):
         with serving() as client:
             process = subprocess.Popen([WEEKWHEEL, "put", "--lines", "--json"], stdin=subprocess.PIPE,
                                        stdout=subprocess.PIPE, env=client.environment())
@@ -274,7 +274,7 @@ class JobCommands(Case):
             client.run(0, "put", "x")
             matches("^weekwheel: job 3: done in ", client.run(0, "work", "--drain", "-v", "true").err)
 
-    def test_what_fails_comes_back_and_is_buried(self):
+    def test_a_job_that_fails_comes_back_and_is_buried_at_last(self):
         with serving() as client:
             client.run(0, "put", "x")
             fail = ("work", "--drain", "--attempts", "3", "--", "sh", "-c", "echo first >&2; echo ' the last ' >&2; exit 3")
@@ -321,7 +321,7 @@ class JobCommands(Case):
                 client.run(0, "put", str(i))
             for name in ("in", "out"):
                 os.mkfifo(name)
-            # Each says that it runs, and ends only when all have said so.
+            # Each command writes that it runs, and ends only when all have written.
             worker = client.start("work", "--drain", "-n", "3", "--", "sh", "-c", "echo x >out; read x <in")
             seen = b""
             with open("out", "rb", buffering=0) as out:
@@ -364,8 +364,7 @@ class JobCommands(Case):
     def test_a_waiting_worker_ends_at_once(self):
         with serving() as client:
             worker = client.start("work", "-n", "4", "--", "true")
-            while objects(client.run(0, "stats", "--all", "--json").out)[0]["current-waiting"] < 4:
-                pass
+            until(lambda: objects(client.run(0, "stats", "--all", "--json").out)[0]["current-waiting"] == 4, "4 wait")
             worker.terminate()
             equal((worker.communicate(timeout=PATIENCE), worker.returncode), (("", ""), 0))
 
@@ -405,7 +404,7 @@ class JobCommands(Case):
     def test_top_turns_its_wheels(self):
         with serving() as client:
             now = objects(client.run(0, "advance", "0", "--json").out)[0]["now"]
-            # Ten seconds before the minute, and not the last minutes of an hour.
+            # To ten seconds before a full minute, and not in the last minutes of an hour.
             client.run(0, "advance", str(110 - now % 60 + (600 if now % 3600 > 3000 else 0)))
             now = objects(client.run(0, "advance", "0", "--json").out)[0]["now"]
             minute, hour, day = now // 60 % 60, now // 3600 % 24, (now // 86400 + 3) % 7
@@ -432,7 +431,7 @@ class JobCommands(Case):
         with serving() as client:
             client.run(0, "put", "--in", "5", "x")
             equal(wheel(client.run(0, "top", "--once", LC_ALL="C.UTF-8").out, "sec")[0].strip(), "\u2588")
-            # No second screen and no cursor either: frames below one another.
+            # A dumb terminal has no second screen and no cursor, so frames come one below the other.
             top = Top(client, TERM="dumb", LC_ALL="C.UTF-8")
             while not re.search(rb"\nday .*\n.*\n", top.seen):
                 top.seen += os.read(top.leader, 65536)
@@ -445,7 +444,7 @@ class JobCommands(Case):
             top.wait(lambda frame: True)
             check(top.end(signal.SIGTERM).endswith("\033[?25h\033[?1049l"), "the screen is not as it was")
 
-    def test_what_is_wrong_on_the_command_line_is_said(self):
+    def test_a_wrong_command_line_is_explained(self):
         with serving() as client:
             for arguments, said in {
                 ("put",): "a body is missing",

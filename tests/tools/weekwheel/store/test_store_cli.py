@@ -19,7 +19,7 @@ import threading
 sys.path.insert(0, __file__.rsplit("/tests/", 1)[0] + "/tests/support")
 from weekwheel import PATIENCE, WEEKWHEEL, Case, Server, alone, check, equal, main, matches, need_server, run, seed
 
-# Of what a job has, what an import keeps.
+# What an import keeps of a job.
 KEPT = ("tube", "key", "state", "clock", "due", "period", "missed", "skip", "priority", "run", "attempts", "backoff",
         "backoff_max", "body")
 SOON = 4102444800  # 2100
@@ -33,7 +33,7 @@ def serving(folder, *options):
 
 
 def objects(text):
-    """Numbers with a fraction stay the text that they are."""
+    """Numbers with a fraction stay text, with all their digits."""
     return [json.loads(line, parse_float=str) for line in text.splitlines()]
 
 
@@ -58,7 +58,7 @@ def exported(folder):
 
 
 def variety():
-    """Jobs that differ in everything that a job has."""
+    """Jobs that differ in every field."""
     yield {"body": ""}
     yield {"body": encoded(bytes(range(256)) * 40), "key": encoded(b"\0\xff\n\"k"), "tube": "t"}
     yield {"body": "eA==", "tube": "t", "clock": "wall", "due": SOON + 0.5, "priority": 0}
@@ -83,7 +83,10 @@ BRANCH, LEAF = 1, 2  # flags of a page of LMDB
 
 
 def pages(data, kind):
-    """The places of the slots, two bytes each, that lead to the entries of each page of a kind; old pages are among them."""
+    """For each page of a kind, the offsets of its pointers (two bytes each) and of the entries that they point to.
+
+    Pages that LMDB uses no more are among them.
+    """
     for page in range(8192, len(data), 4096):
         number, _, flags, lower, upper = struct.unpack_from("<QHHHH", data, page)
         if number == page // 4096 and flags == kind and 16 <= lower <= upper <= 4096:
@@ -91,16 +94,16 @@ def pages(data, kind):
 
 
 def entry(data, at):
-    """The key of an entry of a leaf, and where its value begins."""
+    """The key of a leaf's entry, and the offset of its value."""
     size = struct.unpack_from("<H", data, at + 6)[0]
     return bytes(data[at + 8:at + 8 + size]), at + 8 + size
 
 
 def looked_into(folder):
-    """What fsck and export say of a damaged directory; PATIENCE is for both to end by themselves."""
+    """What fsck prints about a damaged directory, and the ids that export saves from it. Both must end by themselves."""
     found, saved = alone.run(1, "fsck", folder), alone.run(1, "export", folder)
     matches(r"^\d+ problems?$", found.out)
-    # Where LMDB ended it, the last line may be cut off.
+    # If LMDB ended the process, the last line may be cut off.
     return found.out, [job["id"] for job in objects(saved.out.rpartition("\n")[0])]
 
 
@@ -124,7 +127,7 @@ class Stores(StoreCase):
         equal(result.err, "", "standard error of no terminal")
         one, two = objects(first.out), exported("two")
         late = [i for i, job in enumerate(one) if job["due"] != two[i]["due"]]
-        # What was due is due at once.
+        # Jobs that were due are due at once.
         equal(late, [0, 1, 6, 7], "those with another due time")
         for i in late:
             one[i]["due"] = two[i]["due"]
@@ -137,7 +140,7 @@ class Stores(StoreCase):
                          "accepted": 8, "ended": 0, "disk": disk})
 
     def test_texts_are_any_characters(self):
-        """Escaped or not, in pairs of surrogates or not, an error comes back as it was; one that is too long is cut."""
+        """Escaped or not, as surrogate pairs or not, an error comes back unchanged. One that is too long is cut off."""
         texts = ["\U0001f600", "\u20ac\u00e4\U0010ffff", "\\/\b\f\t\x7f", "x" * 254 + "\u00e4", "\ufffd" * 255]
         jobs = [{"body": "", "state": "buried", "error": text, "tube": "\U0001f600"} for text in texts]
         for escaped in (True, False):
@@ -153,7 +156,7 @@ class Stores(StoreCase):
         alone.run(0, "import", "one", stdin=line % b"wall" + line % b"elapsed")
         equal([job["due"] for job in exported("one")][1:], ["4102444800.123456789"] * 2)
 
-    def test_many_are_imported_by_batches(self):
+    def test_many_jobs_are_imported_in_batches(self):
         jobs = [{"body": encoded(b"body %d" % i), "due": SOON + i, "key": encoded(b"%d" % i)} for i in range(5001)]
         matches("^5001 jobs put, with new ids from 1 to 5001$", put("one", *jobs).out)
         alone.run(0, "export", "one", "--output", "file")
@@ -168,7 +171,7 @@ class Stores(StoreCase):
         equal(kept(exported("two")), kept(objects(text.decode())))
         matches("^5001 jobs in 1 tube: 5001 delayed, 0 ready, 0 buried$", alone.run(0, "fsck", "two").out)
 
-    def test_keys_that_are_there_are_left_alone(self):
+    def test_jobs_with_a_key_that_exists_are_left_out(self):
         put("one", {"body": encoded(b"old"), "key": "aw==", "due": SOON}, {"body": "", "key": "Yg==", "state": "buried"})
         new = [{"body": encoded(b"new"), "key": "aw=="}, {"body": "", "key": "bmV3"}, {"body": "", "key": "Yg=="}]
         result = put("one", *new, status=1)
@@ -217,7 +220,7 @@ class Stores(StoreCase):
         matches("^file: 30 more lines were left out$", result.err)
         alone.run(0, "fsck", "one")
 
-    def test_a_line_has_a_bound(self):
+    def test_a_line_has_a_maximum_length(self):
         with open("file", "wb") as out:
             out.write(b'{"body": "' + b"A" * (66 << 20) + b'"}\n{"body": ""}\n')
         result = alone.run(1, "import", "one", "file")
@@ -243,7 +246,7 @@ class Stores(StoreCase):
         check(said["put"] + said["left_out"] <= 2000, said)
         alone.run(0, "fsck", "one")
 
-    def test_what_cannot_be_opened_is_said(self):
+    def test_a_store_that_cannot_be_opened_is_explained(self):
         os.mkdir("empty")
         with open("file", "wb") as out:
             out.write(b"x")
@@ -302,7 +305,7 @@ class NextToAServer(StoreCase):
                     i = 0
                     while not over.is_set():
                         i += 1
-                        # As many as are put are deleted: it stays small.
+                        # Each job is deleted again, so that the store stays small.
                         connection.sendall(b"use t%d\r\nput 0 86400 60 1\r\nx\r\n" % (i % 3))
                         answers.readline()
                         connection.sendall(b"delete " + answers.readline().split()[-1] + b"\r\n")
@@ -319,7 +322,7 @@ class NextToAServer(StoreCase):
                 busy.join()
             matches("^sound$", alone.run(0, "fsck", "one").out)
 
-    def test_a_killed_server_lost_nothing(self):
+    def test_a_killed_server_has_lost_nothing(self):
         with Server("--data", "one") as server:
             for i in range(10):
                 server.program.run(0, "put", "--in", "1d", "x")
@@ -350,7 +353,7 @@ class Damage(StoreCase):
         put("one", *[{"body": encoded(b"needle %d" % i), "due": SOON, "key": encoded(b"%d" % i)} for i in range(20)])
         data = bytes_of("one")
         at = -1
-        # Old pages have it as well.
+        # Old pages have the record as well.
         while (at := data.find(b"needle 7", at + 1)) >= 0:
             data[at] ^= 1
         damage("two", data)
@@ -384,8 +387,8 @@ class Damage(StoreCase):
         matches("20 should be there, and 5 are", out)
         check(ids[:5] == [1, 2, 3, 4, 9] and ids == sorted(set(ids)), ids)
 
-    def test_pages_that_lead_back_end(self):
-        """Each entry of each branch leads where the one before it does; or to the branch itself, which LMDB gives up on."""
+    def test_reading_ends_although_pages_point_back(self):
+        """Each entry of each branch points where the previous one does, or to its own branch, which LMDB gives up on."""
         whole = many(3000)
         for own in (False, True):
             data = bytearray(whole)
@@ -397,14 +400,14 @@ class Damage(StoreCase):
             matches("reading it failed" if own else "3000 should be there, and [0-9]+ are", out)
             check(len(ids) < 3000 and ids == sorted(set(ids)), ids)
 
-    def test_ids_beyond_measure_end(self):
-        """The id of the last record is damaged, so that it cannot be read, and each up to the count of all jobs may be that id."""
+    def test_reading_ends_although_an_id_is_huge(self):
+        """The last record has a damaged id, so it cannot be read, and any id up to the count of jobs may be its own."""
         data = many(20)
         for slots in pages(data, LEAF):
             for _, at in slots:
                 key, value = entry(data, at)
                 if key == b"meta" and data[value:value + 9] == b"weekwheel":
-                    # Behind the name, its end, the format and the next id.
+                    # After the name, its end, the format and the next id.
                     data[value + 27:value + 35] = struct.pack(">Q", 1 << 62)
                 elif key == struct.pack(">Q", 20) and b"needle 19" in data[value:value + 300]:
                     data[at + 8:at + 16] = struct.pack(">Q", 1 << 61)
@@ -413,8 +416,8 @@ class Damage(StoreCase):
         matches(f"{1 << 62} jobs were accepted", out)
         equal(ids, list(range(1, 20)))
 
-    def test_a_number_of_a_tube_beyond_measure_is_damage(self):
-        """The table of tubes has as many places as the greatest number."""
+    def test_a_huge_number_of_a_tube_is_damage(self):
+        """The table of tubes is as long as the greatest number."""
         put("one", *[{"body": "", "due": SOON, "tube": f"tube-{i}"} for i in range(5)])
         for number in (1 << 24, 1 << 28, (1 << 31) + 4, (1 << 32) - 1):
             data = bytes_of("one")
@@ -429,7 +432,7 @@ class Damage(StoreCase):
                 matches("is damaged, or is no store of jobs", ended.out + ended.err, number)
 
     def test_any_damage_is_survived(self):
-        """Whatever is in the file: the program ends by itself, and never with a signal."""
+        """Whatever is in the file, the program ends by itself and not by a signal."""
         rng = random.Random(seed())
         put("one", *[{"body": encoded(b"x" * rng.randrange(6000)), "due": SOON + i, "key": encoded(b"%d" % i),
                       "tube": f"t{i % 5}"} for i in range(200)])
@@ -456,14 +459,14 @@ class Damage(StoreCase):
         check(found > 20, f"damage was found in {found} of 60")
 
     def test_reading_that_kills_is_damage(self):
-        """The file is cut off while it is looked at: what was mapped is not there any more."""
+        """The file is cut off while the program reads it, so that mapped pages are gone."""
         if os.environ.get("SANITIZE"):
             self.skipTest("a sanitizer takes the signal itself")
         put("one", *[{"body": encoded(b"x" * 3000), "due": SOON} for _ in range(3000)])
         fifo = "fifo"
         os.mkfifo(fifo)
         pipe = open(os.open(fifo, os.O_RDONLY | os.O_NONBLOCK), "rb")
-        fcntl.fcntl(pipe, 1031, 4096)  # F_SETPIPE_SZ: it cannot run ahead
+        fcntl.fcntl(pipe, 1031, 4096)  # F_SETPIPE_SZ, so that the program cannot run ahead
         os.set_blocking(pipe.fileno(), True)
         process = subprocess.Popen([WEEKWHEEL, "export", "one", "-o", fifo], stderr=subprocess.PIPE, text=True)
         select.select([pipe], [], [], PATIENCE)

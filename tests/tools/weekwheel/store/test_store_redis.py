@@ -7,13 +7,12 @@ import random
 import socket
 import subprocess
 import sys
-import unittest
 
 sys.path.insert(0, __file__.rsplit("/tests/", 1)[0] + "/tests/support")
 from weekwheel import PATIENCE, WEEKWHEEL, Case, Redis, alone, check, equal, main, matches, need_redis, seed, until
 
 SOON = 4102444800  # 2100
-# What an import makes anew.
+# What an import does not keep of a job.
 ANEW = ("id", "left", "delay", "created", "version", "reserves", "timeouts", "releases", "buries", "kicks")
 
 
@@ -30,7 +29,7 @@ def put(where, *jobs, options=(), status=0):
 
 
 def sorted_lines(jobs):
-    """Each job without what an import makes anew; a buried one is due when it was buried."""
+    """Each job without what an import does not keep. A buried one is due when it was buried."""
     lines = []
     for job in jobs:
         left_out = ANEW + (("due",) if job["state"] == "buried" else ())
@@ -67,7 +66,7 @@ class StoresInRedis(Case):
         first = alone.run(0, "export", "one")
         with Redis() as redis:
             equal(alone.run(0, "import", redis.url, stdin=first.raw).out, "2500 jobs put\n")
-            # To another number of shards, by a file.
+            # To another number of shards, through a file.
             alone.run(0, "export", redis.url, "--output", "file")
             equal(objects(alone.run(0, "import", "--json", "--redis-prefix", "other", "--redis-shards", "3", redis.url, "file").out),
                   [{"put": 2500, "replaced": 0, "left_out": 0}])
@@ -88,7 +87,7 @@ class StoresInRedis(Case):
             alone.run(0, "import", redis.url, stdin=b'{"body": "", "due": 4102444800.123456001}\n')
             equal([job["due"] for job in exported(redis.url)], ["4102444800.123457"])
 
-    def test_keys_that_are_there_are_left_alone(self):
+    def test_jobs_with_a_key_that_exists_are_left_out(self):
         with Redis() as redis:
             put(redis.url, {"body": encoded(b"old"), "key": "aw==", "due": SOON}, {"body": "", "key": "Yg==", "state": "buried"})
             new = [{"body": encoded(b"new"), "key": "aw=="}, {"body": "", "key": "bmV3"}, {"body": "", "key": "bmV3"}]
@@ -98,13 +97,13 @@ class StoresInRedis(Case):
             matches(r"^standard input:3: job \d+ of tube default has the key 'new' already", result.err)
             equal(put(redis.url, *new, options=["--replace"]).out, "3 jobs put, 3 in place of others\n")
             equal(sorted(job["body"] for job in exported(redis.url)), ["", "", encoded(b"new")])
-            # More keys than a batch remembers.
+            # More keys than an import remembers of a batch.
             many = [{"body": "", "key": encoded(b"%d" % (i // 2))} for i in range(9000)]
             equal(put(redis.url, *many, status=1).out, "4500 jobs put, 4500 left out\n")
             equal(put(redis.url, *many, status=1).out, "0 jobs put, 9000 left out\n")
 
-    def test_jobs_with_a_worker_are_told(self):
-        """A server goes on beside all of it."""
+    def test_jobs_that_a_worker_has_are_counted(self):
+        """A server goes on meanwhile."""
         with Redis() as redis:
             with redis.server() as server:
                 with socket.create_connection(("127.0.0.1", server.port), PATIENCE) as connection:
@@ -130,7 +129,7 @@ class StoresInRedis(Case):
             matches("weekwheel export", result.err)
             said = objects(alone.run(1, "fsck", "--json", redis.url).out)[0]
             equal((said["sound"], said["jobs"], len(said["problems"])), (False, 20, 2))
-            # What is there is saved.
+            # All jobs with a record are saved.
             equal(len(exported(redis.url)), 20)
             redis.ask("HSET", "{weekwheel:0}:j", "9", "damaged")
             matches("^shard 0: job 9 has a record that cannot be read$", alone.run(1, "fsck", redis.url).out)
@@ -139,7 +138,7 @@ class StoresInRedis(Case):
             matches("2 of 20 jobs cannot be read and were left out", result.err)
             equal(sorted(job["id"] for job in objects(result.out)), [i for i in range(1, 21) if i not in (9, 12)])
 
-    def test_what_cannot_be_opened_is_said(self):
+    def test_a_store_that_cannot_be_opened_is_explained(self):
         with Redis("--requirepass", "secret word", "--unixsocket", os.path.abspath("redis.sock")) as redis:
             url = redis.url.replace("//", "//:secret%20word@")
             result = alone.run(1, "fsck", redis.url)
@@ -152,7 +151,7 @@ class StoresInRedis(Case):
             with open("url", "w", encoding="ascii") as out:
                 out.write(url + "\n")
             os.chmod("url", 0o600)
-            # By a file, and by the environment: nothing to warn of.
+            # From a file or from the environment, there is nothing to warn about.
             result = alone.run(0, "import", "--store-file", "url", stdin=b'{"body": ""}\n')
             equal((result.out, result.err), ("1 job put\n", ""))
             result = alone.run(0, "fsck", WEEKWHEELD_STORE=url)
@@ -195,7 +194,7 @@ class StoresInRedis(Case):
         for options in (("--store", "redis://a", "--store-file", "url"), ("--store-file", "url", "--store", "redis://a")):
             matches("--store and --store-file exclude each other", alone.run(2, "import", *options).err)
 
-    def test_nothing_is_made_to_look_at_it(self):
+    def test_looking_makes_nothing(self):
         with Redis() as redis:
             for command in ("fsck", "export"):
                 matches("has no jobs with the prefix 'none'", alone.run(1, command, redis.url, "--redis-prefix", "none").err)
@@ -208,7 +207,7 @@ class StoresInRedis(Case):
         with Redis() as redis:
             process = subprocess.Popen([WEEKWHEEL, "import", "--redis-timeout", "1", redis.url], stdin=subprocess.PIPE,
                                        stderr=subprocess.PIPE, stdout=subprocess.PIPE)
-            # More than is read ahead.
+            # More than the program reads ahead.
             lines = b'{"body": "%s"}\n' % (b"A" * 400) * 3000
             process.stdin.write(lines)
             process.stdin.flush()
