@@ -47,7 +47,8 @@ def main():
     """Run the tests of the calling script. Its last line is the one that scripts/run-tests counts by."""
     # An interrupt leaves the "with" blocks of a test, and so ends the processes that the test started.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    ran = unittest.main(testRunner=unittest.TextTestRunner(sys.stdout, descriptions=False, verbosity=2), exit=False).result
+    runner = unittest.TextTestRunner(sys.stdout, descriptions=False, verbosity=2)
+    ran = unittest.main(testRunner=runner, exit=False).result
     failed, skipped = len(ran.failures) + len(ran.errors), len(ran.skipped)
     print(f"{ran.testsRun - failed - skipped} passed, {failed} failed, {skipped} skipped")
     sys.exit(failed != 0)
@@ -115,8 +116,8 @@ class Ended:
 
 def run(status, *command, stdin=b"", **env):
     """Run a program. It must end with this exit status, or with any if that is None; `env` adds to its environment."""
-    done = subprocess.run(command, input=stdin, capture_output=True, timeout=PATIENCE, env=environment(**env), check=False)
-    ended = Ended(command, done)
+    ended = Ended(command, subprocess.run(command, input=stdin, capture_output=True, timeout=PATIENCE, check=False,
+                                          env=environment(**env)))
     assert status in (None, ended.status), f"expected exit status {status} of {ended}"
     return ended
 
@@ -177,8 +178,8 @@ class Server:
         need_server()
         named = any(argument in STORES for argument in arguments) or "WEEKWHEELD_STORE" in env
         self.process = subprocess.Popen(
-            [WEEKWHEELD, "--listen", "127.0.0.1:0", *([] if named else ["--memory"]), *arguments], stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, preexec_fn=before, env=environment(**env))
+            [WEEKWHEELD, "--listen", "127.0.0.1:0", *([] if named else ["--memory"]), *arguments], env=environment(**env),
+            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, preexec_fn=before)
         # It names each address on which it listens.
         lines = [self.process.stderr.readline() for _ in range(1 + arguments.count("--unix"))]
         while lines[-1] and "listening on 127.0.0.1:" not in "".join(lines):
@@ -205,7 +206,7 @@ class Server:
         return Client(socket.create_connection(("127.0.0.1", self.port), PATIENCE))
 
     def stop(self, number=signal.SIGTERM):
-        """Send a signal, read what the server still says, and return its exit status. One that does not end is killed."""
+        """Send a signal, read what the server still says, and return its status. One that does not end is killed."""
         late = threading.Timer(PATIENCE, self.process.kill)
         late.start()
         self.process.send_signal(number)
@@ -347,8 +348,8 @@ class Redis:
         need_redis()
         self.folder, self.environment = os.path.abspath(folder), environment(**env)
         os.makedirs(self.folder, exist_ok=True)
-        self.arguments = ["--bind", "127.0.0.1", "--dir", self.folder, "--save", "", "--appendonly", "yes", "--appendfsync", "no",
-                          "--daemonize", "no", "--logfile", os.path.join(self.folder, "log"), *arguments]
+        self.arguments = ["--bind", "127.0.0.1", "--dir", self.folder, "--logfile", os.path.join(self.folder, "log"),
+                          "--daemonize", "no", "--save", "", "--appendonly", "yes", "--appendfsync", "no", *arguments]
         self.process = None
         # Another program may take the port between the search and the start.
         for _ in range(5):
@@ -370,8 +371,8 @@ class Redis:
         assert self.started(), "redis-server ends at once"
 
     def started(self):
-        self.process = subprocess.Popen(["redis-server", "--port", str(self.port), *self.arguments], stdin=subprocess.DEVNULL,
-                                        stdout=subprocess.DEVNULL, env=self.environment)
+        self.process = subprocess.Popen(["redis-server", "--port", str(self.port), *self.arguments],
+                                        stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, env=self.environment)
         try:
             until(lambda: self.process.poll() is not None or self.answers(), "Redis answers")
         except BaseException:
@@ -394,9 +395,11 @@ class Redis:
 
     def ask(self, *words):
         """The answer to a command: a number, a string, a list, or a status or an error with its sign."""
-        words = [str(word).encode() for word in words]
+        request = b"*%d\r\n" % len(words)
+        for word in map(str.encode, map(str, words)):
+            request += b"$%d\r\n%s\r\n" % (len(word), word)
         with socket.create_connection(("127.0.0.1", self.port), 30) as connection, connection.makefile("rb") as file:
-            connection.sendall(b"*%d\r\n" % len(words) + b"".join(b"$%d\r\n%s\r\n" % (len(word), word) for word in words))
+            connection.sendall(request)
             return self.reply(file)
 
     def reply(self, file):
@@ -428,8 +431,8 @@ class Cluster:
     def make(self, count, arguments):
         buses = [free_port() for _ in range(count)]
         for number, bus in enumerate(buses):
-            self.nodes.append(Redis("--cluster-enabled", "yes", "--cluster-node-timeout", "2000", "--cluster-port", str(bus),
-                                    *arguments, folder=f"redis-{number}"))
+            self.nodes.append(Redis("--cluster-enabled", "yes", "--cluster-node-timeout", "2000",
+                                    "--cluster-port", str(bus), *arguments, folder=f"redis-{number}"))
         for number, node in enumerate(self.nodes):
             node.ask("CLUSTER", "SET-CONFIG-EPOCH", number + 1)
             node.ask("CLUSTER", "ADDSLOTSRANGE", number * 16384 // count, (number + 1) * 16384 // count - 1)

@@ -164,8 +164,8 @@ class Chaos:
         server.start()
 
     def go(self):
-        happenings = [self.kill_worker] * 4 + [self.kill_producer] + [self.stop_worker] * 3 + [self.resume_workers] * 2 + \
-            [self.cut_connections] * 3 + [self.kill_redis]
+        happenings = [self.kill_worker] * 4 + [self.kill_producer] + [self.stop_worker] * 3
+        happenings += [self.resume_workers] * 2 + [self.cut_connections] * 3 + [self.kill_redis]
         deadline = time.monotonic() + SECONDS
         while time.monotonic() < deadline:
             happening = self.chance.choice(happenings)
@@ -186,7 +186,8 @@ class Chaos:
 class Everything(Case):
     def test_chaos(self):
         chance = random.Random(seed())
-        with Cluster("--appendfsync", "always", count=NODES) if NODES > 1 else Redis("--appendfsync", "always") as store:
+        synced = ("--appendfsync", "always")
+        with Cluster(*synced, count=NODES) if NODES > 1 else Redis(*synced) as store:
             servers = store.nodes if NODES > 1 else [store]
             chaos = Chaos(chance, servers, servers[0].url)
             try:
@@ -195,9 +196,9 @@ class Everything(Case):
                 chaos.end()
                 journal = chaos.journal
                 doubles = journal.judge()
-                print(f"{len(journal.acknowledged)} jobs, {sum(map(len, journal.leases.values()))} leases, {doubles} of them again, "
-                      f"{journal.refused} effects refused; " +
-                      ", ".join(f"{n} {name}" for name, n in sorted(chaos.counts.items())))
+                leases = sum(map(len, journal.leases.values()))
+                print(f"{len(journal.acknowledged)} jobs, {leases} leases, {doubles} of them again, {journal.refused} effects "
+                      "refused; " + ", ".join(f"{n} {name}" for name, n in sorted(chaos.counts.items())))
                 print(*journal.wrong[:20], sep="\n")
         assert journal.acknowledged, "nothing was put"
         assert not journal.wrong, f"{len(journal.wrong)} times it went wrong"

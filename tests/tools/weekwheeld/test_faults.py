@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Calls that write to the store's files fail, each in turn. A command that could not be stored is answered with an error and
-has not happened. The server goes on. After a kill and a new start it has all that it acknowledged.
+"""Calls that write to the store's files fail, each in turn. A command that could not be stored is answered with an error
+and has not happened. The server goes on. After a kill and a new start it has all that it acknowledged.
 
 WW_FAULTS=all makes each call fail in every way. Otherwise the ways take turns.
 """
@@ -221,7 +221,7 @@ class Faults(Case):
         again(data, plan.environment, told.truth, fsck)
 
     def test_a_write_that_cannot_be_synced_silences_the_server(self):
-        """A write that reports failure is in the file and cannot be undone. The server no longer tells what is stored."""
+        """A write that reports failure is in the file and cannot be undone. The server stops telling what it has."""
         plan, fsck, silent = Plan(), Fsck(), 0
         for first in range(1, 1000):
             data = "jobs%d" % first

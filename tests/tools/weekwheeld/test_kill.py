@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """A busy server is killed and started again on the same folder, many times. It keeps what it has acknowledged.
 
-No job whose put was acknowledged is lost unless its delete was sent. No job whose delete was acknowledged comes back. None
-is delivered before its time, nor twice without a kill, a lease that ran out or a release in between.
+No job whose put was acknowledged is lost unless its delete was sent. No job whose delete was acknowledged comes back.
+None is delivered before its time, nor twice without a kill, a lease that ran out or a release in between.
 
 WW_KILLS sets how often it is killed: by default 20 times with a folder and 10 times with Redis.
 """

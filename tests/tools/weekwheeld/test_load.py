@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Many clients, and clients that misbehave: the server answers the others meanwhile and outlives them.
 
-WW_CLIENTS sets how many idle clients there are, 10,000 by default, and WW_GARBAGE how many send garbage, 200 by default.
+WW_CLIENTS sets how many idle clients there are, 10,000 by default. WW_GARBAGE sets how many send garbage, 200 by default.
 """
 import os
 import random

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Wrong command lines of weekwheeld: the message names the option and the wrong word and says what to write instead, the exit
-status is 2, and the server does not begin."""
+"""Wrong command lines of weekwheeld: the message names the option and the wrong word and says what to write instead, the
+exit status is 2, and the server does not begin."""
 import os
 import sys
 
@@ -12,7 +12,7 @@ PUSH = ("--memory", "--push", "a")
 
 
 def all_refused(*rows):
-    """Each row has arguments that end in the option and its value, the wrong word, and what the message says to write instead."""
+    """Each row has arguments that end in an option and its value, the wrong word, and what to write instead."""
     for arguments, word, remedy in rows:
         said = refused(*arguments)
         wanted = "%s '%s': expected " % (arguments[-2], word)

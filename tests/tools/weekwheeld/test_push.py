@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Jobs that weekwheeld delivers as HTTP requests to a receiver of the tests, from a store in memory and from one in Redis."""
+"""Jobs that weekwheeld delivers as HTTP requests to a receiver of the tests, from memory and from Redis."""
 import hashlib
 import hmac
 import http.server
@@ -13,7 +13,7 @@ from weekwheel import PATIENCE, Case, Redis, Server, conversation, equal, main, 
 
 
 class Receiver(http.server.ThreadingHTTPServer):
-    """Keeps the requests that it gets. Answers the statuses in `plan` for the path, the last one again and again, or 204."""
+    """Keeps the requests that it gets. Answers 204, or the statuses in `plan` for the path, the last one for ever."""
 
     daemon_threads = True
 
@@ -193,7 +193,7 @@ class Pushes(Case):
             equal(sorted(int(path[1:]) for _, path, _, _ in receiver.got), list(range(jobs)))
 
     def test_a_job_that_a_server_without_push_took_is_buried_with_the_reason(self):
-        """Only a server with --push knows which tubes are pushed. A job that another took is checked at its delivery."""
+        """Only a server with --push knows which tubes are pushed. A job that another took is checked when due."""
         with Receiver() as receiver, Redis() as redis, redis.server() as other, pushing(redis=redis) as server:
             with other.client() as a, server.client() as b:
                 a.ask("use push")

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Several weekwheelds that have their jobs in one Redis: each sees what the others do, and jobs outlive a server or a Redis
-that is killed."""
+"""Several weekwheelds that have their jobs in one Redis: each sees what the others do, and jobs outlive a server or a
+Redis that is killed."""
 import re
 import signal
 import sys
@@ -248,7 +248,7 @@ class RedisKilled(Case):
                 equal(get("/healthz")[0], 503)
                 status, text = get("/metrics")
                 equal((status, "weekwheeld_store_up 0" in text.splitlines()), (200, True))
-                # New clients may wait as well, also for a tube that the server must ask about first. Those with a timeout are refused.
+                # New clients may wait, also for a tube that the server must ask about first. A timeout of 0 is refused.
                 for client in (impatient, comes):
                     conversation(client, ("watch unknown", "WATCHING 2"), ("ignore default", "WATCHING 1"))
                 conversation(impatient, ("reserve-with-timeout 0", "INTERNAL_ERROR"), ("reserve-with-timeout 1", "TIMED_OUT"))

@@ -144,7 +144,7 @@ def same(story, *arguments):
 def random_command(draw, last):
     """A command whose answer does not depend on the time. `last` is about how many jobs were put.
 
-    There are no pauses: beanstalkd forgets the pause and the counts of a tube that nobody uses, and weekwheeld does not.
+    There are no pauses: beanstalkd forgets the pause and the counts of a tube that nobody uses, unlike weekwheeld.
     """
     number = draw.randrange(max(1, last - 20), last + 2)
     tube = draw.choice(("default", "t", "u", "v-1"))
@@ -277,7 +277,7 @@ class SameAsBeanstalkd(Case):
         def story(talk):
             talk.ask("a", "put 0 1 1 1\r\nx", "reserve-with-timeout 0")
             talk.ask("a", "reserve-with-timeout 30", "stats-job 1", "reserve-with-timeout 0", "touch 1")
-            # Without a timeout, since beanstalkd may answer TIMED_OUT at once to a client that waits for the end of another's lease.
+            # Without a timeout: beanstalkd may answer TIMED_OUT at once to a client that waits for another's lease.
             talk.ask("b", "reserve", "stats-job 1")
             talk.ask("a", "delete 1", "release 1 0 0", "touch 1", "bury 1 0")
             talk.ask("b", "put 0 0 60 1\r\ny")

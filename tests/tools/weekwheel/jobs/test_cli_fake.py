@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""The commands of weekwheel that talk to a server. The server is a fake, which says what a test needs: the words of beanstalkd
-or of weekwheeld, nonsense or nothing."""
+"""The commands of weekwheel that talk to a server. The server is a fake, which says what a test needs: the words of
+beanstalkd or of weekwheeld, nonsense or nothing."""
 import json
 import os
 import socket

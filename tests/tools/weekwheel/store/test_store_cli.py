@@ -100,7 +100,7 @@ def entry(data, at):
 
 
 def looked_into(folder):
-    """What fsck prints about a damaged directory, and the ids that export saves from it. Both must end by themselves."""
+    """What fsck prints about a damaged directory, and the ids that export saves. Both must end by themselves."""
     found, saved = alone.run(1, "fsck", folder), alone.run(1, "export", folder)
     matches(r"^\d+ problems?$", found.out)
     # If LMDB ended the process, the last line may be cut off.
@@ -388,7 +388,7 @@ class Damage(StoreCase):
         check(ids[:5] == [1, 2, 3, 4, 9] and ids == sorted(set(ids)), ids)
 
     def test_reading_ends_although_pages_point_back(self):
-        """Each entry of each branch points where the previous one does, or to its own branch, which LMDB gives up on."""
+        """Each entry of a branch points where the previous one does, or to its own branch, which LMDB gives up on."""
         whole = many(3000)
         for own in (False, True):
             data = bytearray(whole)
