@@ -1,10 +1,10 @@
 #!/bin/bash
-# Completion in bash: what the program's own help has is what is offered.
+# Completion in bash offers what the help of the program has.
 set -uo pipefail
 
 cd "$(dirname "$0")/../../.." || exit 1
 weekwheel=$(realpath "${WEEKWHEEL:-${B:-build}/bin/weekwheel}")
-passed=0 failed=0
+source tests/support/cli.sh
 
 # shellcheck source=/dev/null
 source tools/weekwheel/completion/weekwheel.bash
@@ -19,26 +19,16 @@ offered() { # WORD...: what is offered for the last word
 offers() { # EXPECTED WORD...
 	local expected=$1
 	shift
-	# All of it is read: who stops early has the writer fail, and that would count.
+	# grep reads all of it, since the writer would fail if it stopped early.
 	if offered "$@" | grep -xF -- "$expected" >/dev/null; then
-		passed=$((passed + 1))
+		ok
 	else
-		failed=$((failed + 1))
-		echo "FAIL: weekwheel $*: '$expected' is not offered, but: $(offered "$@" | paste -sd' ')"
-	fi
-}
-
-equal() { # WHAT GOT EXPECTED
-	if [ "$2" = "$3" ]; then
-		passed=$((passed + 1))
-	else
-		failed=$((failed + 1))
-		echo "FAIL: $1: '$2', not '$3'"
+		fail "weekwheel $*: '$expected' is not offered, but: $(offered "$@" | paste -sd' ')"
 	fi
 }
 
 commands='replay put move cancel list peek kick stats forecast work top advance help'
-# These are there where LMDB is.
+# Builds with LMDB have these as well.
 if "$weekwheel" help fsck >/dev/null 2>&1; then
 	commands="$commands fsck export import"
 fi
@@ -46,7 +36,7 @@ for command in $commands; do
 	offers "$command" "${command:0:2}"
 	if [ "$command" != help ]; then
 		offers --help "$command" --h
-		# Every option of the help's table, and no other word.
+		# Every option of the table in the help, and no other word.
 		equal "options of $command" "$(offered "$command" -- | sort | paste -sd' ')" \
 			"$("$weekwheel" "$command" --help | grep -oE '^ +(-., )?--[a-z-]+' | grep -oE -- '--[a-z-]+' | sort | paste -sd' ')"
 	fi
@@ -60,5 +50,4 @@ offers tools fsck too
 offers true work --tube x -- tru
 equal 'tubes without a server' "$(offered put --server 127.0.0.1:1 --tube '')" ''
 
-echo "$passed passed, $failed failed"
-[ "$failed" = 0 ]
+finish
