@@ -18,6 +18,8 @@ import tempfile
 import threading
 import time
 import unittest
+import urllib.error
+import urllib.request
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 BUILD = os.path.join(ROOT, os.environ.get("B") or "build")
@@ -99,6 +101,11 @@ def free_port():
 
 def objects(text):
     return [json.loads(line) for line in text.splitlines()]
+
+
+def exact_objects(text):
+    """Numbers with a fraction stay text, with all their digits."""
+    return [json.loads(line, parse_float=str) for line in text.splitlines()]
 
 
 # ---- Programs that run until they end ---------------------------------------------------------------------------
@@ -216,9 +223,23 @@ class Server:
         late.cancel()
         return status
 
-    def http(self):
-        """The address of its metrics, HOST:PORT."""
-        return re.search(r"serving http://([0-9.:]+)/metrics", self.said).group(1)
+    def get(self, path, method="GET"):
+        """The status and the text of an answer by HTTP."""
+        url = re.search(r"serving (http://[0-9.:]+)/metrics", self.said).group(1) + path
+        try:
+            with urllib.request.urlopen(urllib.request.Request(url, method=method), timeout=PATIENCE) as answer:
+                return answer.status, answer.read().decode()
+        except urllib.error.HTTPError as error:
+            return error.code, error.read().decode()
+
+    def metrics(self):
+        """The lines of its metrics, in the format of Prometheus."""
+        status, text = self.get("/metrics")
+        equal(status, 200)
+        for line in text.splitlines():
+            assert re.match(r"# (HELP|TYPE) weekwheeld_\w+ .+$|"
+                            r'weekwheeld_\w+(\{\w+="[^"]*"(,\w+="[^"]*")*\})? [0-9.]+$', line), line
+        return text.splitlines()
 
 
 class Client:

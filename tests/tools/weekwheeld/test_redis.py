@@ -6,8 +6,6 @@ import signal
 import sys
 import threading
 import time
-import urllib.error
-import urllib.request
 
 sys.path.insert(0, __file__.rsplit("/tests/", 1)[0] + "/tests/support")
 from weekwheel import PATIENCE, Case, Cluster, Redis, Server, conversation, equal, free_port, main, refused, until
@@ -120,7 +118,7 @@ class Shared(Case):
             numbers = [client.numbers("stats") for client in (a, b)]
             equal([entry["redis-shards"] for entry in numbers], ["16", "16"])
             until(lambda: sum(int(client.numbers("stats")["redis-shards-watched"]) for client in (a, b)) == 16,
-                  "that each shard is watched by one")
+                  "each shard is watched by one")
 
     def test_jobs_of_a_client_that_goes_are_for_all(self):
         with Redis() as redis, redis.server() as one, redis.server() as two, two.client() as b:
@@ -222,20 +220,11 @@ class ServerKilled(Case):
 class RedisKilled(Case):
     def test_redis_killed_and_back(self):
         with Redis() as redis, redis.server("--http", "127.0.0.1:0", "--redis-timeout", "0.5") as server:
-            address = "http://" + server.http()
-
-            def get(path):
-                try:
-                    with urllib.request.urlopen(address + path, timeout=PATIENCE) as answer:
-                        return answer.status, answer.read().decode()
-                except urllib.error.HTTPError as error:
-                    return error.code, error.read().decode()
-
             with server.client() as a, server.client() as waits, server.client() as impatient, server.client() as comes:
                 number = inserted(a.put(b"x", delay=3600))
                 mine = inserted(a.put(b"mine", ttr=3600))
                 equal(reserved(a), (mine, "mine"))
-                equal(get("/healthz"), (200, "ok\n"))
+                equal(server.get("/healthz"), (200, "ok\n"))
                 waits.send("reserve\r\n")
                 a.until_waiting()
                 redis.kill()
@@ -245,9 +234,8 @@ class RedisKilled(Case):
                     equal(a.ask(line), "INTERNAL_ERROR")
                 conversation(a, ("use t", "USING t"), ("watch t", "WATCHING 2"), ("list-tube-used", "USING t"),
                              ("use default", "USING default"))
-                equal(get("/healthz")[0], 503)
-                status, text = get("/metrics")
-                equal((status, "weekwheeld_store_up 0" in text.splitlines()), (200, True))
+                equal(server.get("/healthz")[0], 503)
+                assert "weekwheeld_store_up 0" in server.metrics()
                 # New clients may wait, also for a tube that the server must ask about first. A timeout of 0 is refused.
                 for client in (impatient, comes):
                     conversation(client, ("watch unknown", "WATCHING 2"), ("ignore default", "WATCHING 1"))
@@ -255,7 +243,7 @@ class RedisKilled(Case):
                 comes.send("reserve\r\n")
                 redis.start()
                 until(lambda: a.ask("peek %d" % number).startswith("FOUND"), "it is back")
-                equal(get("/healthz"), (200, "ok\n"))
+                equal(server.get("/healthz"), (200, "ok\n"))
                 # The lease still holds.
                 conversation(a, ("touch %d" % mine, "TOUCHED"), ("delete %d" % mine, "DELETED"))
                 new = inserted(a.put(b"new"))
@@ -281,18 +269,16 @@ class RedisKilled(Case):
     def test_the_program_while_redis_is_lost(self):
         # It does not mistake the server for beanstalkd, which lacks keys and reasons.
         with Redis() as redis, redis.server("--http", "127.0.0.1:0") as server, server.client() as a:
-            metrics = f"http://{server.http()}/metrics"
             equal(a.ask("put-key 0 0 60 1 - attempts=5 backoff=3600\r\nx").split()[0], "INSERTED")
             redis.kill()
             done = server.program.run(1, "put", "--key", "k", "x")
             assert "INTERNAL_ERROR" in done.err and "beanstalkd" not in done.err, done
             with server.program.start("work", "--", "sh", "-c", "echo why >&2; exit 3") as worker:
                 try:
-                    until(lambda: b"\nweekwheeld_waiting 1\n" in urllib.request.urlopen(metrics, timeout=PATIENCE).read(),
-                          "that it waits")
+                    until(lambda: "weekwheeld_waiting 1" in server.metrics(), "the worker waits")
                     redis.start()
                     job = until(lambda: "{" in a.ask("list-delayed") and [one for one in a.all_jobs() if one["releases"]],
-                                "that it failed")
+                                "it failed")
                     equal([(one["error"], one["left"] > 2000) for one in job], [("exit status 3: why", True)])
                 finally:
                     worker.terminate()

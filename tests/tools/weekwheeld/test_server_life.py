@@ -2,28 +2,16 @@
 """How weekwheeld starts, what it says when it cannot, what outlives it, and HTTP."""
 import json
 import os
-import re
 import resource
 import signal
 import socket
 import stat
 import subprocess
 import sys
-import urllib.error
-import urllib.request
 
 sys.path.insert(0, __file__.rsplit("/tests/", 1)[0] + "/tests/support")
 from weekwheel import (PATIENCE, WEEK, WEEKWHEELD, Case, Client, Server, conversation, equal, main, need_server,
                        refused, run)
-
-
-def get(address, path, method="GET"):
-    request = urllib.request.Request("http://%s%s" % (address, path), method=method)
-    try:
-        with urllib.request.urlopen(request, timeout=PATIENCE) as answer:
-            return answer.status, answer.read().decode()
-    except urllib.error.HTTPError as error:
-        return error.code, error.read().decode()
 
 
 # ---- Restarts
@@ -123,25 +111,21 @@ class Restart(Case):
 class Http(Case):
     def test_http(self):
         with Server("--clock", "virtual", "--http", "127.0.0.1:0") as server, server.client() as a:
-            address = server.http()
             for number in range(3):
                 a.ask("put-key 5 %d 60 1 k%%20%d\r\nx" % (30 + 60 * number, number))
             a.put(tube="t")
             a.send("reserve\r\n")
-            equal(get(address, "/healthz"), (200, "ok\n"))
-            status, text = get(address, "/metrics")
-            equal(status, 200)
-            for line in text.splitlines():
-                assert re.match(r'# (HELP|TYPE) weekwheeld_\w+ .+$|weekwheeld_\w+(\{\w+="[^"]*"(,\w+="[^"]*")*\})? [0-9.]+$', line), line
+            equal(server.get("/healthz"), (200, "ok\n"))
+            metrics = server.metrics()
             for line in ('weekwheeld_tube_jobs{tube="default",state="delayed"} 3', 'weekwheeld_tube_jobs{tube="t",state="ready"} 1',
                          'weekwheeld_commands_total{command="put-key"} 3', "weekwheeld_jobs_put_total 4"):
-                assert line in text.splitlines(), line
-            status, text = get(address, "/list?tube=default&prefix=k%201&limit=10&body=yes")
+                assert line in metrics, line
+            status, text = server.get("/list?tube=default&prefix=k%201&limit=10&body=yes")
             equal((status, [job["key"] for job in map(json.loads, text.splitlines())]), (200, ["k%201"]))
-            equal(get(address, "/forecast?span=60&count=4")[1], '{"span":60,"counts":[2,1,1,0]}\n')
+            equal(server.get("/forecast?span=60&count=4")[1], '{"span":60,"counts":[2,1,1,0]}\n')
             for path, status in (("/list?limit=5000", 400), ("/list?tube=a%20b", 400), ("/forecast?span=x", 400), ("/", 404)):
-                equal(get(address, path)[0], status)
-            equal(get(address, "/list", "DELETE")[0], 405)
+                equal(server.get(path)[0], status)
+            equal(server.get("/list", "DELETE")[0], 405)
             equal(server.stop(), 0)
 
 

@@ -18,6 +18,7 @@ import threading
 
 sys.path.insert(0, __file__.rsplit("/tests/", 1)[0] + "/tests/support")
 from weekwheel import PATIENCE, WEEKWHEEL, Case, Server, alone, check, equal, main, matches, need_server, run, seed
+from weekwheel import exact_objects as objects
 
 # What an import keeps of a job.
 KEPT = ("tube", "key", "state", "clock", "due", "period", "missed", "skip", "priority", "run", "attempts", "backoff",
@@ -30,11 +31,6 @@ def serving(folder, *options):
     """The program with a server that has its jobs in a folder."""
     with Server("--data", folder, *options) as server:
         yield server.program
-
-
-def objects(text):
-    """Numbers with a fraction stay text, with all their digits."""
-    return [json.loads(line, parse_float=str) for line in text.splitlines()]
 
 
 def kept(jobs):

@@ -10,6 +10,7 @@ import sys
 
 sys.path.insert(0, __file__.rsplit("/tests/", 1)[0] + "/tests/support")
 from weekwheel import PATIENCE, WEEKWHEEL, Case, Redis, alone, check, equal, main, matches, need_redis, seed, until
+from weekwheel import exact_objects as objects
 
 SOON = 4102444800  # 2100
 # What an import does not keep of a job.
@@ -18,10 +19,6 @@ ANEW = ("id", "left", "delay", "created", "version", "reserves", "timeouts", "re
 
 def encoded(data):
     return base64.b64encode(data).decode()
-
-
-def objects(text):
-    return [json.loads(line, parse_float=str) for line in text.splitlines()]
 
 
 def put(where, *jobs, options=(), status=0):
