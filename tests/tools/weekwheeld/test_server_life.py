@@ -184,6 +184,7 @@ class Start(Case):
             assert "no authentication" in server.said, server.said
 
     def test_sockets_of_systemd(self):
+        need_server()
         with socket.socket() as listener:
             listener.bind(("127.0.0.1", 0))
             listener.listen()
