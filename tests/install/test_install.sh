@@ -138,7 +138,7 @@ if [ "${ALLOCATOR:-}" = jemalloc ]; then
 	done
 fi
 
-# Without the build folder and without LD_LIBRARY_PATH.
+# Not by way of the build folder, and without LD_LIBRARY_PATH.
 program_runs() { (cd / && "$root/opt/ww/bin/weekwheel" --help >/dev/null); }
 expect 'the installed program runs' program_runs
 
