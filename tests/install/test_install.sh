@@ -5,28 +5,12 @@ set -euo pipefail
 
 cd "$(dirname "$0")/../.."
 : "${B:?is the build folder}" "${CC:=cc}" "${CXX:=c++}" "${SANITIZE:=}"
-passed=0 failed=0
+source tests/support/cli.sh
+[ -z "$SANITIZE" ] || skip_all 'an instrumented library is not for installing'
 
-if [ -n "$SANITIZE" ]; then
-	echo "skipped: an instrumented library is not for installing"
-	exit 77
-fi
+root=$work
 
-root=$(mktemp -d)
-trap 'rm -rf "$root"' EXIT
-
-expect() { # WHAT COMMAND...
-	local what=$1
-	shift
-	if "$@"; then
-		passed=$((passed + 1))
-	else
-		failed=$((failed + 1))
-		echo "FAIL: $what"
-	fi
-}
-
-# The flags of a make that may be running this would be passed on, T= and -j among them.
+# Without the flags of the make that runs this, such as T= and -j.
 make_quietly() {
 	env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL make --no-print-directory B="$B" DESTDIR="$root" prefix=/opt/ww "$@" >/dev/null
 }
@@ -84,7 +68,7 @@ expect 'C++ with the shared library' \
 	"${cxx[@]}" -std=c++17 "${warnings[@]}" -x c++ tests/install/use.c -o "$root/use-c++" "${shared_flags[@]}"
 expect 'C with the static library' \
 	"${cc[@]}" -std=c11 "${warnings[@]}" "${cflags[@]}" tests/install/use.c -o "$root/use-static" "${static_flags[@]}"
-# The order of its libraries counts here alone. Not every system has all of them as archives.
+# Only here the order of the libraries counts. Not every system has all of them as archives.
 has_archives() { # NAME...
 	local name
 	for name; do
@@ -102,8 +86,8 @@ expect 'the static program runs' "$root/use-static" malloc
 needs_no_shared() { ! readelf -d "$root/use-static" | grep libweekwheel >/dev/null; }
 expect 'the static program needs no shared library' needs_no_shared
 
-# The library links nothing but the C library, so that any process can load it; jobs and what is above them bring what they
-# are made of.
+# The library links only the C library, so that any process can load it. The libraries of jobs link those that they are made
+# of.
 libc='libc\.so\.|ld-linux'
 needs_only() { # NAME PATTERN
 	local needed
@@ -122,7 +106,7 @@ expect 'C that opens the library' \
 	"${cc[@]}" -std=c11 "${warnings[@]}" "${cflags[@]}" tests/install/use_dlopen.c -o "$root/use-dlopen" -ldl
 expect 'the library opens from C' "$root/use-dlopen" "$shared" malloc
 expect 'the library opens from Python' tests/install/use_ctypes.py "$shared" malloc
-# A jemalloc that comes later is not taken: this one ends the program.
+# A library that is loaded later must not be taken for jemalloc. This one would end the program.
 expect 'a later jemalloc' "${cc[@]}" -shared -fPIC -o "$root/later.so" -x c - <<-'END'
 	void mallocx(void) { __builtin_trap(); }
 	void sdallocx(void) { __builtin_trap(); }
@@ -134,7 +118,7 @@ expect 'the library keeps to malloc when jemalloc comes later' "$root/use-dlopen
 # A program brings jemalloc, and those that are installed do if configured.
 if [ "${ALLOCATOR:-}" = jemalloc ]; then
 	jemalloc=$("${cc[@]}" -print-file-name=libjemalloc.so)
-	# As an archive jemalloc needs the mathematics of the C library, which its package does not say.
+	# The archive of jemalloc needs libm, which its package does not say.
 	take_jemalloc=('-Wl,--no-as-needed' -ljemalloc -lm)
 	expect 'C with jemalloc and the shared library' \
 		"${cc[@]}" -std=c11 "${warnings[@]}" tests/install/use.c -o "$root/use-c" "${shared_flags[@]}" "${take_jemalloc[@]}"
@@ -203,7 +187,7 @@ for page in man/*.1; do
 	expect "$page is installed" cmp -s "$page" "$man/man1/${page##*/}"
 done
 
-# As a reader sees it: what the page has below FUNCTIONS.
+# The page as a reader sees it, below FUNCTIONS.
 tells_of_all() { # HEADER PAGE
 	local name text status=0
 	text=$(LC_ALL=C MANWIDTH=80 man -l "$2" | sed '1,/^FUNCTIONS$/d')
@@ -229,5 +213,4 @@ expect 'make uninstall' make_quietly uninstall
 nothing_is_left() { [ -z "$(find "$root/opt" ! -type d)" ]; }
 expect 'nothing is left' nothing_is_left
 
-echo "$passed passed, $failed failed"
-[ "$failed" = 0 ]
+finish

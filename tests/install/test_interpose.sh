@@ -4,23 +4,14 @@ set -uo pipefail
 
 cd "$(dirname "$0")/../.." || exit 1
 : "${B:=build}" "${SANITIZE:=}"
-passed=0 failed=0
-
-if [ -n "$SANITIZE" ]; then
-	echo "skipped: sanitizers stand before many functions"
-	exit 77
-fi
+source tests/support/cli.sh
+[ -z "$SANITIZE" ] || skip_all 'sanitizers stand before many functions'
 
 none() { # WHAT LINES
-	if [ -z "$2" ]; then
-		passed=$((passed + 1))
-	else
-		failed=$((failed + 1))
-		printf 'FAIL: %s:\n%s\n' "$1" "$2"
-	fi
+	if [ -z "$2" ]; then ok; else fail "$1:"$'\n'"$2"; fi
 }
 
-# Objects copied out of a library, such as stderr, and what the linker adds are no functions.
+# Symbols of objects copied out of a library, such as stderr, and of the linker are no functions.
 functions() { # PROGRAM: those that other libraries in its process would call
 	nm -D --defined-only "$1" | awk '$2 ~ /[TWi]/ { print "  " $3 }'
 }
@@ -32,5 +23,4 @@ for program in ${PROGRAMS:-"$B/bin/weekwheel" "$B/bin/weekwheeld"}; do
 done
 none 'weekwheel links an event loop' "$(readelf -d "$B/bin/weekwheel" | grep -E 'NEEDED.*libuv')"
 
-echo "$passed passed, $failed failed"
-[ "$failed" = 0 ] && [ "$passed" != 0 ]
+finish

@@ -1,22 +1,21 @@
 #!/bin/bash
-# The test runner: a test whose process is killed, the order in which results are shown, what a failing random test is
-# told to be run by, and names that are misspelt.
+# The test runner: tests whose process is killed, the order of the results, the hint at a failed random test, and misspelt
+# names.
 set -uo pipefail
 
 cd "$(dirname "$0")/../.." || exit 1
 build=$(realpath "${B:-build}")
-folder=$(mktemp -d)
-trap 'rm -rf "$folder"' EXIT
+source tests/support/cli.sh
+folder=$work
 mkdir "$folder/tests"
 out=$folder/out
-passed=0 failed=0
 
 script() { # NAME, its lines on input
 	cat >"$folder/$1"
 	chmod +x "$folder/$1"
 }
 
-# Runs them with nothing else from around; what it said is in $out.
+# Runs the files with a bare environment. The output is in $out.
 run() { # JOBS ASIDE FILE...
 	local jobs=$1 aside=$2
 	shift 2
@@ -28,13 +27,7 @@ run() { # JOBS ASIDE FILE...
 ends() { # WHAT CONDITION...
 	local what=$1
 	shift
-	if "$@" >/dev/null; then
-		passed=$((passed + 1))
-	else
-		failed=$((failed + 1))
-		echo "FAIL: $what; it said:"
-		sed 's/^/    /' "$out"
-	fi
+	if "$@" >/dev/null; then ok; else fail "$what"; fi
 }
 
 last() { # LINE
@@ -48,7 +41,7 @@ script skips.sh <<'END'
 exit 77
 END
 script slow.sh <<'END'
-# Ends when what began after it is shown.
+# Ends when the result of a script that began later is shown.
 for ((i = 0; i < 600; i++)); do
 	if grep -q quick "$OUT"; then
 		exit 0
@@ -62,11 +55,17 @@ echo "about to be killed"
 kill -KILL $$
 END
 script limit_killed.sh <<'END'
-# Above it is what limits its time.
+# Its parent is the process that limits its time.
 kill -KILL "$PPID"
 END
 script hangs.sh <<'END'
 exec sleep 100
+END
+script methods.py <<'END'
+import sys
+def test_one(self): pass
+def test_two(self): pass
+print("1 passed, 0 failed" if sys.argv[1:] == ["-k", "test_two"] else "2 passed, 0 failed")
 END
 script tests/test_cases <<'END'
 #!/bin/sh
@@ -117,8 +116,10 @@ chosen='q* slow*' run 2 none "$folder"/{quick,hangs,skips}.sh
 ends 'names by patterns' last '1 passed, 0 failed'
 chosen=a_case run 2 none "$folder"/tests/test_{random,cases} "$folder/quick.sh"
 ends 'a Check case by its name' last '1 passed, 0 failed'
+chosen=test_two run 2 none "$folder"/tests/test_random "$folder/methods.py"
+ends 'a Python test by its name' last '1 passed, 0 failed'
 chosen=quack run 2 none "$folder"/{quick,hangs,skips}.sh
-ends 'a name that is none is said' grep -x 'There is no test program, script or Check case named quack.' "$out"
+ends 'a name that is none is said' grep -x 'There is no test program, script, Check case or Python test named quack.' "$out"
 ends 'a name that is none fails' last '0 passed, 1 failed'
 run 1 none "$folder"/tests/test_{cases,dies}
 ends 'a Check program that dies between tests has failed' last '2 passed, 1 failed'
@@ -132,7 +133,7 @@ ends 'failures are counted' last '0 passed, 2 failed'
 ends 'a seed under the name of the program' grep -F "to debug: WW_SEED=4711 CK_FORK=no CK_RUN_CASE='one_case'" "$out"
 ends 'a seed under the name of the case' grep -F "to debug: WW_SEED=17 CK_FORK=no CK_RUN_CASE='other_case'" "$out"
 
-# What make would say first; nothing is built or run.
+# What make says first. It builds and runs nothing.
 names() { # VARIABLE=NAMES...
 	env -u T -u MAKEFLAGS -u CONFIGURE_FLAGS -u ONLY -u SKIP -u TEST_ASIDE make -n B="$build" need-check "$@" \
 		>"$out" 2>&1
@@ -150,5 +151,4 @@ ends 'SKIP with a word that is none' refuses test_slap SKIP='test_slap test_slab
 ends 'SKIP with half a name' refuses slab SKIP=slab
 ends 'TEST_ASIDE with a word that is none' refuses test_redis_custer TEST_ASIDE='test_redis_custer test_kill'
 
-echo "$passed passed, $failed failed"
-[ "$failed" = 0 ]
+finish

@@ -1,30 +1,39 @@
 # shellcheck shell=bash
-# Tests of a program as its users call it: runs, and what they say. A script that reads this has set `program`.
+# What all tests in shell share: counts of checks, runs of a program, and what it printed. A script that tests a program has
+# set `program` before, and goes on in $work, a folder that is there until the script ends.
 
 passed=0 failed=0 skipped=0
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-cd "$work" || exit 1
 
-if [ ! -x "${program:?is what to test}" ]; then
-	echo "there is no program $program; 'make' builds it" >&2
-	exit 1
+if [ -n "${program:-}" ]; then
+	if [ ! -x "$program" ]; then
+		echo "there is no program $program; 'make' builds it" >&2
+		exit 1
+	fi
+	cd "$work" || exit 1
 fi
 
 ok() {
 	passed=$((passed + 1))
 }
 
-fail() { # WHAT
+fail() { # WHAT: shows the last run's output, too
 	failed=$((failed + 1))
 	echo "FAIL: $1"
-	sed 's/^/      out: /' out | head -n 20
-	sed 's/^/      err: /' err | head -n 20
+	for file in out err; do
+		[ ! -f "$work/$file" ] || sed "s/^/      $file: /" "$work/$file" | head -n 20
+	done
 }
 
 skip() { # WHAT
 	skipped=$((skipped + 1))
 	echo "skipped: $1"
+}
+
+skip_all() { # WHY: ends the script
+	echo "skipped: $1"
+	exit 77
 }
 
 # run STATUS ARGUMENT...: runs the program with its output in the files out and err, and expects that exit status
@@ -38,6 +47,10 @@ run() {
 	else
 		fail "$what: exit status $status, not $expected"
 	fi
+}
+
+expect() { # WHAT COMMAND...: the command succeeds
+	if "${@:2}"; then ok; else fail "$1"; fi
 }
 
 says() { # FILE PATTERN: the last run's out or err has a line that matches
@@ -56,12 +69,7 @@ equal() { # WHAT GOT EXPECTED
 	if [ "$2" = "$3" ]; then ok; else fail "$1: '$2', not '$3'"; fi
 }
 
-finish() { # says how many checks there were, and ends
-	if [ "$skipped" != 0 ]; then
-		echo "$passed passed, $failed failed, $skipped skipped"
-	else
-		echo "$passed passed, $failed failed"
-	fi
+finish() { # the last command of a script: prints the counts of the checks
+	echo "$passed passed, $failed failed, $skipped skipped"
 	[ "$failed" = 0 ]
-	exit
 }

@@ -83,7 +83,7 @@ assert sorted(names) == sorted(expected)' <out 2>err; then
 	fi
 fi
 
-# Where a file cannot be written is said before the minutes that measuring takes.
+# An error of the file comes before the measurements, which take minutes.
 run 1 -n 1e8 --save nowhere/saved.json
 says err '^weekwheel-bench: nowhere/saved.json: No such file'
 is_empty out

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""What scripts/bench-plots makes of results: the page has all of them, and the plots are files that stand alone."""
+"""scripts/bench-plots draws results: its page shows all of them, and its plots are files that need no others."""
 import copy
 import importlib.machinery
 import importlib.util
@@ -8,16 +8,15 @@ import os
 import re
 import subprocess
 import sys
-import tempfile
 import unittest
 import xml.etree.ElementTree
 from html.parser import HTMLParser
 
-sys.dont_write_bytecode = True
+sys.path.insert(0, __file__.rsplit("/tests/", 1)[0] + "/tests/support")
+from weekwheel import BUILD, ROOT, Case, main
 
-ROOT = os.path.abspath(__file__).rsplit("/tests/", 1)[0]
 SCRIPT = os.path.join(ROOT, "scripts", "bench-plots")
-BENCH = os.path.join(os.path.abspath(os.environ.get("B") or os.path.join(ROOT, "build")), "bin", "weekwheel-bench")
+BENCH = os.path.join(BUILD, "bin", "weekwheel-bench")
 METRICS = {"A": "ns_per_op", "B": "ns_per_op", "C30": "ns_per_op", "C1800": "ns_per_op", "Cweek": "ns_per_op", "F": "ns_per_op",
            "D": "ns_per_timer", "R": "ns_per_timer", "G": "bytes_per_timer"}
 
@@ -50,7 +49,7 @@ def draw(data, *options):
 
 
 class Tags(HTMLParser):
-    """Fails if a tag is closed that is not the last opened, or stays open."""
+    """Fails if a closed tag is not the last opened one, or if one stays open."""
 
     def __init__(self, text):
         super().__init__()
@@ -69,12 +68,7 @@ class Tags(HTMLParser):
         assert self.opened and self.opened.pop() == tag, (tag, self.getpos())
 
 
-class Plots(unittest.TestCase):
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory()  # pylint: disable=consider-using-with
-        self.addCleanup(folder.cleanup)
-        self.folder = folder.name
-
+class Plots(Case):
     def saved(self, data):
         path = os.path.join(self.folder, "results.json")
         with open(path, "w", encoding="utf-8") as file:
@@ -85,7 +79,7 @@ class Plots(unittest.TestCase):
         text = bench_plots.page(bench_plots.load(self.saved(data)))
         Tags(text)
         self.assertNotRegex(text, r"\b(nan|inf)\b")
-        # It needs nothing else.
+        # The page loads nothing.
         self.assertNotRegex(text, r'src=|<link|@import|url\((?!#)|href="(?!#)')
         return text
 
@@ -97,7 +91,7 @@ class Plots(unittest.TestCase):
         self.assertRegex(text, r">linked +30 ns</text>")
         self.assertIn("At 1 million timers: weekwheel 15 ns; linked, 30 ns (2.0 times).", text)
         self.assertIn("weekwheel at 10,000: 2 ns (1 ns to 4 ns)", text)
-        # Each whisker is a line down from the most to the least, and there are two of each structure.
+        # A whisker is a line from the most down to the least. Each structure has two.
         ours = re.findall(r'<g class="s s0">(.*?)</g>', text, re.S)
         self.assertEqual(sum(len(re.findall(r'd="M ([\d.]+) [\d.]+ L \1 [\d.]+ "', group)) for group in ours), 2)
         self.assertNotIn("Left out", text)
@@ -137,7 +131,7 @@ class Plots(unittest.TestCase):
         self.assertIn('<tr><th>linked</th><td class="w2">2.0</td></tr>', glance)
         self.assertIn('<tr><th>heap4</th><td class="o2">0.3</td></tr>', glance)
         self.assertIn("<tr><th>flat</th><td>1.0</td></tr>", glance)
-        # It was not measured with the most timers.
+        # scan was not measured with the most timers.
         self.assertNotIn("scan", glance)
         for shade in ("o1", "o2", "o3", "w1", "w2", "w3", "w4"):
             self.assertEqual(len(re.findall(rf"\.{shade}{{background:#", text)), 1)
@@ -149,7 +143,7 @@ class Plots(unittest.TestCase):
         self.assertIn('<tr><th>linked</th><td class="w2">2.0</td><td class="none">–</td></tr>', text)
         self.assertIn("<b>linked</b>, B, 1,000,000 timers: not &lt;done&gt; in 5 s", text)
         self.assertIn("<b>linked</b>, E, 1 timer: of no use", text)
-        # Its line ends earlier and is named there. Of it the sentence says nothing.
+        # Its line ends earlier and has its name there, and the sentence does not mention it.
         self.assertRegex(text, r">linked +3 ns</text>")
         self.assertEqual(text.count("linked, 30 ns"), 1)
 
@@ -195,7 +189,7 @@ class Plots(unittest.TestCase):
 
     @staticmethod
     def ticks(name, at, ns):
-        """Ticks of a microsecond, one of them long, another shorter than the clock can tell."""
+        """Ticks of a microsecond each, except one long tick and one shorter than the clock can tell."""
         every = [1000] * 14400
         every[at], every[100] = ns, 0
         return {"structure": name, "n": 1000000, "ns": every}
@@ -307,17 +301,13 @@ class Plots(unittest.TestCase):
         self.assertEqual(len([name for name in os.listdir(self.folder) if name.endswith(".svg")]), 4)
 
 
-if __name__ == "__main__":
-    if "matplotlib is missing" in draw("", "--help").stderr:
-        print("skipped: there is no matplotlib")
-        sys.exit(77)
-    # That of the script, which may be another than the first in PATH.
-    if sys.executable != "/usr/bin/python3":
-        os.execv("/usr/bin/python3", ["/usr/bin/python3", *sys.argv])
-    loader = importlib.machinery.SourceFileLoader("bench_plots", SCRIPT)
-    bench_plots = importlib.util.module_from_spec(importlib.util.spec_from_loader("bench_plots", loader))
+# The interpreter of the script, which need not be the first in PATH.
+if sys.executable != "/usr/bin/python3":
+    os.execv("/usr/bin/python3", ["/usr/bin/python3", *sys.argv])
+loader = importlib.machinery.SourceFileLoader("bench_plots", SCRIPT)
+bench_plots = importlib.util.module_from_spec(importlib.util.spec_from_loader("bench_plots", loader))
+try:
     loader.exec_module(bench_plots)
-    ran = unittest.main(exit=False).result
-    bad, skipped = len(ran.failures) + len(ran.errors), len(ran.skipped)
-    print(f"{ran.testsRun - bad - skipped} passed, {bad} failed, {skipped} skipped")
-    sys.exit(bad != 0)
+except SystemExit:
+    Plots = unittest.skip("there is no matplotlib")(Plots)
+main()

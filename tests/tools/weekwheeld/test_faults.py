@@ -1,53 +1,52 @@
 #!/usr/bin/env python3
-"""Calls that write to the store's files fail, each in turn. A command that could not be stored is answered with an error and has not
-happened. The server goes on. After a kill and a new start everything that was acknowledged is there.
+"""Calls that write to the store's files fail, each in turn. A command that could not be stored is answered with an error
+and has not happened. The server goes on. After a kill and a new start it has all that it acknowledged.
 
-WW_FAULTS=all lets each call fail in every way; otherwise the ways take turns.
+WW_FAULTS=all makes each call fail in every way. Otherwise the ways take turns.
 """
 import errno
 import mmap
 import os
 import re
+import shutil
 import signal
 import struct
-import subprocess
 import sys
+import unittest
 import zlib
 
-sys.dont_write_bytecode = True  # beside the sources nothing is left
 sys.path.insert(0, __file__.rsplit("/tests/", 1)[0] + "/tests/support")
-# pylint: disable=wrong-import-position
-from serving import Fsck, Server, Skip, compiled, equal, run
+from weekwheel import Case, Fsck, Server, compiled, equal, main
 
 ERRORS = ("OUT_OF_MEMORY", "INTERNAL_ERROR")
 WRITE, SYNC, TRUNCATE = 1, 2, 4
-WAYS = (  # how many calls fail, and how; 0: only half is written
+WAYS = (  # a name, how many calls fail, with which error (0: half is written), and which calls
     ("ENOSPC", 1, errno.ENOSPC, WRITE | TRUNCATE),
     ("EIO", 1, errno.EIO, WRITE | SYNC | TRUNCATE),
     ("half a write", 1, 0, WRITE),
     ("ENOSPC from then on", 1 << 31, errno.ENOSPC, WRITE | TRUNCATE),
     ("EIO from then on", 1 << 31, errno.EIO, WRITE | SYNC | TRUNCATE),
 )
-# These survive a restart.
+# What a restart does not change in a job.
 LASTING = ("id", "version", "tube", "key", "priority", "releases", "buries", "kicks", "error", "body")
 
 
 class Plan:
-    """Which calls of the server fail; see faults.c."""
+    """Which calls of the server fail. faults.c carries it out."""
 
-    def __init__(self, folder):
+    def __init__(self):
         if os.environ.get("SANITIZE"):
-            raise Skip("a sanitizer has to be the first that is loaded")
-        path = os.path.join(folder, "plan")
+            raise unittest.SkipTest("a sanitizer has to be the first that is loaded")
+        path = os.path.abspath("plan")
         with open(path, "w+b") as file:
             file.write(bytes(28))
             file.flush()
             self.page = mmap.mmap(file.fileno(), 28)
-        library = compiled(folder, "faults.c", "-shared", "-fPIC", "-ldl")
+        library = compiled("tools/weekwheeld/faults.c", "-shared", "-fPIC", "-ldl")
         self.environment = {"LD_PRELOAD": library, "FAULTS": path}
 
     def set(self, first, times=0, error=0, what=0, done=0):
-        # The word `first` arms the plan: it is written last.
+        # The number of the first call arms the plan.
         self.page[4:8] = bytes(4)
         self.page[8:28] = struct.pack("=5I", times, error, what, 0, done)
         self.page[0:8] = struct.pack("=2I", 0, first)
@@ -57,7 +56,7 @@ class Plan:
 
 
 def stored(client):
-    """List all jobs, and whether each can be delivered."""
+    """All jobs, and whether each can be delivered."""
     jobs = client.all_jobs()
     for job in jobs:
         job["body"] = "%d bytes, %x" % (job["length"], zlib.crc32(job["body"].encode()))
@@ -65,12 +64,12 @@ def stored(client):
 
 
 def same(found, expected, what=""):
-    assert found == expected, "%sof what is stored, %r should be %r" % (
+    assert found == expected, "%sthe store has %r and should have %r" % (
         what, [job for job in found if job not in expected], [job for job in expected if job not in found])
 
 
 class Story:
-    """Sends commands one by one, and knows what is stored after each."""
+    """Commands one by one, and the jobs stored after each."""
 
     def __init__(self, client):
         self.client = client
@@ -78,7 +77,7 @@ class Story:
         self.errors = 0
 
     def ask(self, line, *good):
-        """Return the answer, or None for an error. An error must have changed nothing."""
+        """Return the answer, or None for an error, after which nothing has changed."""
         answer = self.client.ask(line)
         now = stored(self.client)
         if answer in ERRORS:
@@ -104,7 +103,7 @@ class Story:
 
 
 def story(client):
-    """Send every kind of command that writes. Any of them may fail."""
+    """Some of every command that writes. Any of them may fail."""
     told = Story(client)
     told.put("put 7 0 100 5\r\nhello")
     told.put("put-key 3 3600 100 5 key every=60\r\nlater")
@@ -116,7 +115,7 @@ def story(client):
             continue
         number = int(answer.split()[1])
         if not told.ask(verb % number, "RELEASED", "BURIED", "DELETED"):
-            # The lease is unchanged.
+            # The lease is as it was.
             equal(client.ask("touch %d" % number), "TOUCHED")
             equal(client.ask("release %d 5 0" % number) in ("RELEASED",) + ERRORS, True)
             told.truth = stored(client)
@@ -137,16 +136,16 @@ def serves(client):
 
 
 def again(data, environment, truth, fsck):
-    """A server that is killed and started again has the same jobs."""
+    """A killed server has the same jobs after a new start."""
     fsck.check(data)
-    with Server("--data", data, memory=False, environment=environment) as server, server.client() as client:
+    with Server("--data", data, **environment) as server, server.client() as client:
         same(stored(client), truth)
 
 
 def fails_once(plan, fsck, data, sync, way, first):
-    """Return 1 if anything failed."""
+    """Return whether any call failed."""
     name, times, error, what = way
-    with Server("--data", data, "--sync", sync, memory=False, environment=plan.environment) as server:
+    with Server("--data", data, "--sync", sync, **plan.environment) as server:
         with server.client() as client:
             for job in client.all_jobs():
                 client.ask("delete %d" % job["id"])
@@ -164,7 +163,7 @@ def fails_once(plan, fsck, data, sync, way, first):
                 raise AssertionError("--sync %s, %s at call %d: %r" % (sync, name, first, problem)) from problem
             finally:
                 plan.set(0)
-                # Look before the client closes, which gives its jobs back.
+                # While the client is connected: its going would release its jobs.
                 server.stop(signal.SIGKILL)
     try:
         again(data, plan.environment, truth, fsck)
@@ -173,112 +172,108 @@ def fails_once(plan, fsck, data, sync, way, first):
     return failed
 
 
-def each_fails(folder, sync, step):
-    plan = Plan(folder)
-    fsck = Fsck(folder)
+def each_fails(sync, step):
+    plan, fsck = Plan(), Fsck()
     every = os.environ.get("WW_FAULTS") == "all"
     failures = []
     first, seen = 1, True
     while seen:
         seen = False
         for index, way in enumerate(WAYS):
-            # Each way by itself, or the ways in turn. After the last call no way fails any more.
+            # Each call fails in every way, or in one whose turn it is. After the last call none fails.
             if not every and index != (first // step) % len(WAYS):
                 continue
-            data = os.path.join(folder, "jobs")
+            data = "jobs"
             try:
                 seen |= bool(fails_once(plan, fsck, data, sync, way, first))
             except AssertionError as problem:
                 seen = True
                 failures.append(str(problem))
-                subprocess.run(["rm", "-r", data], check=True)
+                shutil.rmtree(data)
         first += step if not every else 1
     print("--sync %s: %d calls" % (sync, first - 1))
     assert not failures, "%d times:\n%s" % (len(failures), "\n".join(line[:1500] for line in failures[:6]))
 
 
-def test_each_call_fails(folder):
-    each_fails(folder, "always", 1)
+class Faults(Case):
+    def test_each_call_fails(self):
+        each_fails("always", 1)
 
+    def test_each_call_fails_if_the_system_syncs(self):
+        each_fails("system", 2)
 
-def test_each_call_fails_where_the_system_syncs(folder):
-    each_fails(folder, "system", 2)
-
-
-def test_a_sync_fails_between_writes(folder):
-    """With --sync interval a write is answered before it is synced. After a failed sync the next write is refused."""
-    plan, fsck, data = Plan(folder), Fsck(folder), os.path.join(folder, "jobs")
-    with Server("--data", data, "--sync", "interval", "--sync-interval", "0.01", memory=False,
-                environment=plan.environment) as server, server.client() as client:
-        told = Story(client)
-        plan.set(1, 1 << 31, errno.EIO, SYNC)
-        while told.put("put 0 0 100 1\r\nx"):
-            pass
-        assert plan.failed()
-        plan.set(0)
-        while not told.put("put 0 0 100 1\r\ny"):
-            pass
-        told.ask("delete %d" % told.truth[0][0], "DELETED")
-        serves(client)
-        server.stop(signal.SIGKILL)
-    again(data, plan.environment, told.truth, fsck)
-
-
-def test_what_is_written_and_cannot_be_synced_is_never_answered(folder):
-    """A write is reported as failed but is in the file and cannot be undone: the server stops saying what is stored."""
-    plan, fsck, silent = Plan(folder), Fsck(folder), 0
-    for first in range(1, 1000):
-        data = os.path.join(folder, "jobs%d" % first)
-        with Server("--data", data, memory=False, environment=plan.environment) as server, server.client() as client:
-            client.put(b"first")
-            before = stored(client)
-            plan.set(first, 1 << 31, errno.EIO, WRITE | SYNC | TRUNCATE, done=1)
-            answer = client.put(b"second")
-            failed = plan.failed()
+    def test_a_sync_fails_between_writes(self):
+        """With --sync interval a write is answered before it is synced. The write after a failed sync is refused."""
+        plan, fsck, data = Plan(), Fsck(), "jobs"
+        with Server("--data", data, "--sync", "interval", "--sync-interval", "0.01",
+                    **plan.environment) as server, server.client() as client:
+            told = Story(client)
+            plan.set(1, 1 << 31, errno.EIO, SYNC)
+            while told.put("put 0 0 100 1\r\nx"):
+                pass
+            assert plan.failed()
             plan.set(0)
-            if not failed:
-                break
-            assert answer in ERRORS, (first, answer)
-            if client.ask("list-delayed").startswith("OK "):
-                same(stored(client), before, "call %d: " % first)
-                serves(client)
-            else:
-                silent += 1
-                assert client.put(b"third") in ERRORS, first
+            while not told.put("put 0 0 100 1\r\ny"):
+                pass
+            told.ask("delete %d" % told.truth[0][0], "DELETED")
+            serves(client)
             server.stop(signal.SIGKILL)
-        fsck.check(data)
-        with Server("--data", data, memory=False, environment=plan.environment) as server, server.client() as client:
-            found = stored(client)
-            same(found[:1], before, "call %d, then a new start: " % first)
-            assert len(found) <= 2, found
-    print("%d calls, after %d of which nothing was answered" % (first - 1, silent))
-    assert silent and first < 1000, (silent, first)
+        again(data, plan.environment, told.truth, fsck)
 
-
-def test_each_call_of_a_start_fails(folder):
-    plan, fsck = Plan(folder), Fsck(folder)
-    for first in range(1, 1000):
-        data = os.path.join(folder, "jobs%d" % first)
-        failed = 0
-        # An empty folder, and one with a job.
-        for truth in ([], ["job"]):
-            plan.set(first, 1, errno.EIO if first % 2 else errno.ENOSPC, WRITE | SYNC | TRUNCATE)
-            try:
-                with Server("--data", data, memory=False, environment=plan.environment) as server:
-                    server.stop(signal.SIGKILL)
-            except AssertionError as error:
-                assert re.search("weekwheeld: (cannot open .*: |the disk of .* is full)", str(error)), error
-            failed += plan.failed()
-            plan.set(0)
-            with Server("--data", data, memory=False, environment=plan.environment) as server, server.client() as client:
-                equal([job["tube"] for job in client.all_jobs()], ["default"] * len(truth))
-                if not truth:
-                    client.put()
+    def test_a_write_that_cannot_be_synced_silences_the_server(self):
+        """A write that reports failure is in the file and cannot be undone. The server stops telling what it has."""
+        plan, fsck, silent = Plan(), Fsck(), 0
+        for first in range(1, 1000):
+            data = "jobs%d" % first
+            with Server("--data", data, **plan.environment) as server, server.client() as client:
+                client.put(b"first")
+                before = stored(client)
+                plan.set(first, 1 << 31, errno.EIO, WRITE | SYNC | TRUNCATE, done=1)
+                answer = client.put(b"second")
+                failed = plan.failed()
+                plan.set(0)
+                if not failed:
+                    break
+                assert answer in ERRORS, (first, answer)
+                if client.ask("list-delayed").startswith("OK "):
+                    same(stored(client), before, "call %d: " % first)
+                    serves(client)
+                else:
+                    silent += 1
+                    assert client.put(b"third") in ERRORS, first
                 server.stop(signal.SIGKILL)
             fsck.check(data)
-        if not failed:
-            print("a start: %d calls" % (first - 1))
-            return
+            with Server("--data", data, **plan.environment) as server, server.client() as client:
+                found = stored(client)
+                same(found[:1], before, "call %d, then a new start: " % first)
+                assert len(found) <= 2, found
+        print("%d calls, after %d of which nothing was answered" % (first - 1, silent))
+        assert silent and first < 1000, (silent, first)
+
+    def test_each_call_of_a_start_fails(self):
+        plan, fsck = Plan(), Fsck()
+        for first in range(1, 1000):
+            data = "jobs%d" % first
+            failed = 0
+            # An empty folder, and one with a job.
+            for truth in ([], ["job"]):
+                plan.set(first, 1, errno.EIO if first % 2 else errno.ENOSPC, WRITE | SYNC | TRUNCATE)
+                try:
+                    with Server("--data", data, **plan.environment) as server:
+                        server.stop(signal.SIGKILL)
+                except AssertionError as error:
+                    assert re.search("weekwheeld: (cannot open .*: |the disk of .* is full)", str(error)), error
+                failed += plan.failed()
+                plan.set(0)
+                with Server("--data", data, **plan.environment) as server, server.client() as client:
+                    equal([job["tube"] for job in client.all_jobs()], ["default"] * len(truth))
+                    if not truth:
+                        client.put()
+                    server.stop(signal.SIGKILL)
+                fsck.check(data)
+            if not failed:
+                print("a start: %d calls" % (first - 1))
+                return
 
 
-sys.exit(run(globals()))
+main()

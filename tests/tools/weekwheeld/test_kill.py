@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""A server at work is killed again and again and restarted on the same folder. Everything that it has acknowledged is kept.
+"""A busy server is killed and started again on the same folder, many times. It keeps what it has acknowledged.
 
-A job whose put was acknowledged is lost only if its delete was sent. A job whose delete was acknowledged does not come back. No job
-is delivered early, and none twice unless the server was killed, its lease ran out or it was released in between.
+No job whose put was acknowledged is lost unless its delete was sent. No job whose delete was acknowledged comes back.
+None is delivered before its time, nor twice without a kill, a lease that ran out or a release in between.
 
-WW_KILLS sets how often the server is killed (20), and WW_SEED the seed, which is printed.
+WW_KILLS sets how often it is killed: by default 20 times with a folder and 10 times with Redis.
 """
 import base64
 import os
@@ -14,38 +14,35 @@ import sys
 import threading
 import time
 
-sys.dont_write_bytecode = True  # beside the sources nothing is left
 sys.path.insert(0, __file__.rsplit("/tests/", 1)[0] + "/tests/support")
-# pylint: disable=wrong-import-position
-from redising import Redis, until
-from serving import Fsck, Server, run, seed_of_run
+from weekwheel import Case, Fsck, Redis, Server, main, seed, until
 
 CLIENTS = 6
-LONGEST = 0.6  # seconds until it is killed
+LONGEST = 0.4  # seconds until it is killed
 TUBES = ("default", "t")
 HOUR = 3600
 
 
 def now():
-    """Return the time of the clock that the server counts delays by."""
+    """The clock by which the server counts delays."""
     return time.clock_gettime(time.CLOCK_BOOTTIME)
 
 
 class Job:
-    """What the commands and answers tell about a job. Its body begins with its number."""
+    """What the clients know of a job from commands and answers. Its body begins with its number."""
 
     def __init__(self, number, due, ttr):
         self.number, self.due, self.ttr = number, due, ttr
-        self.id = None          # once acknowledged, or seen
+        self.id = None          # known once acknowledged or seen
         self.acknowledged = False
         self.deletes = 0        # sent and not refused
         self.deleted = False    # acknowledged
         self.holder = None
-        self.until = 0          # the lease does not end by itself before
+        self.until = 0          # the lease lasts at least so long
         self.kicks = 0          # sent
-        self.kicking = 0        # of these, not answered
+        self.kicking = 0        # sent and not answered
         self.buried = False     # acknowledged, and not kicked since
-        self.past = []          # what was sent and answered
+        self.past = []          # commands and answers
 
     def __str__(self):
         return "job %d (id %s; %s)" % (self.number, self.id, " ".join(self.past[-20:]))
@@ -68,7 +65,7 @@ class World:
             self.failures.append(text)
 
     def name(self, job, number):
-        """The server has given the job this id."""
+        """The server calls the job by that id."""
         if job.id is None and number not in self.by_id:
             job.id = number
             self.by_id[number] = job
@@ -84,7 +81,7 @@ class World:
 
 
 class Worker(threading.Thread):
-    """A client that sends random commands, and notes when it sends them and when the answer comes."""
+    """A client that sends random commands, and notes each before it sends and when it is answered."""
 
     def __init__(self, world, server, number):
         super().__init__(daemon=True)
@@ -104,7 +101,7 @@ class Worker(threading.Thread):
             self.world.fail("%s: %s" % (type(error).__name__, error))
 
     def life(self):
-        """Of one connection."""
+        """One connection."""
         self.client = self.server.client()
         with self.client as client:
             client.ask("watch t")
@@ -127,7 +124,7 @@ class Worker(threading.Thread):
                 self.held = []
 
     def draw(self):
-        """Return a command, a function for its answer, and the job it is about, if any."""
+        """A command, the function for its answer, and its job if it has one."""
         choice = self.random.random()
         if self.held and choice < 0.4:
             job = self.held.pop(self.random.randrange(len(self.held)))
@@ -145,11 +142,11 @@ class Worker(threading.Thread):
         job.note(self, line[:-2])
         return line, heard, job
 
-    def refused(self, job, until, answer):
-        """This client's lease has ended."""
+    def refused(self, job, ends, answer):
+        """The answer says that this client has no lease any more, which must be true."""
         if answer != "NOT_FOUND":
             self.world.fail("%s: %s" % (job, answer))
-        elif now() < until:
+        elif now() < ends:
             self.world.fail("%s: a lease that lasts is not found" % job)
 
     def put(self):
@@ -196,7 +193,7 @@ class Worker(threading.Thread):
             self.world.fail("%s was buried, and is delivered" % job)
         if time_now < job.due:
             self.world.fail("%s is delivered %.3f s early" % (job, job.due - time_now))
-        # An answer that is read this late may belong to a lease that has ended.
+        # The lease of an answer that was read so late may have ended.
         if time_now >= sent + job.ttr:
             return
         if job.holder and time_now < job.until:
@@ -209,11 +206,11 @@ class Worker(threading.Thread):
         return job.until if job.holder is self else 0
 
     def kicks(self, job):
-        """Return a mark that tells later whether a kick may have come after the next command."""
+        """A number that tells later whether a kick may have come after the command that is sent now."""
         return job.kicks if job.kicking == 0 else -1
 
     def delete(self, job):
-        until = self.mine(job)
+        ends = self.mine(job)
         job.deletes += 1
 
         def heard(answer):
@@ -221,47 +218,47 @@ class Worker(threading.Thread):
                 if job.deleted:
                     self.world.fail("%s is deleted twice" % job)
                 job.deleted = True
-                # A reserve that was sent just before may have given it to this client.
+                # A reserve sent just before may have delivered it to this client.
                 if job in self.held:
                     self.held.remove(job)
                 return
             job.deletes -= 1
-            self.refused(job, until, answer)
+            self.refused(job, ends, answer)
 
         return self.about(job, b"delete %d\r\n" % job.id, heard)
 
     def release(self, job):
-        until, kicks = self.mine(job), self.kicks(job)
+        ends, kicks = self.mine(job), self.kicks(job)
         delay = self.random.choice((0, 0, 1, HOUR))
         due = now() + delay
         job.holder = None
 
         def heard(answer):
             if answer != "RELEASED":
-                self.refused(job, until, answer)
+                self.refused(job, ends, answer)
             elif job.kicks == kicks:
                 job.due = max(job.due, due)
 
         return self.about(job, b"release %d %d %d\r\n" % (job.id, self.random.randrange(2000), delay), heard)
 
     def bury(self, job):
-        until, kicks = self.mine(job), self.kicks(job)
+        ends, kicks = self.mine(job), self.kicks(job)
         job.holder = None
 
         def heard(answer):
             if answer != "BURIED":
-                self.refused(job, until, answer)
+                self.refused(job, ends, answer)
             elif job.kicks == kicks:
                 job.buried = True
 
         return self.about(job, b"bury %d %d\r\n" % (job.id, self.random.randrange(2000)), heard)
 
     def touch(self, job):
-        until, sent = self.mine(job), now()
+        ends, sent = self.mine(job), now()
 
         def heard(answer):
             if answer != "TOUCHED":
-                self.refused(job, until, answer)
+                self.refused(job, ends, answer)
             elif job.holder is self:
                 job.until = sent + job.ttr
                 if job not in self.held:
@@ -284,7 +281,7 @@ class Worker(threading.Thread):
 
 
 def verify(world, client, leases_last=False):
-    """Check that the store has what was acknowledged."""
+    """The store has what was acknowledged."""
     there = set()
     for stored in client.all_jobs():
         job = world.find(base64.b64decode(stored["body"]).decode())
@@ -319,47 +316,47 @@ def die(world, server):
         job.kicking = 0
 
 
-def test_what_is_in_redis_outlives_a_kill(folder):
-    """One of two servers at work is killed. The other and the replacement have what was acknowledged."""
-    world = World(seed_of_run("test_kill"))
-    kills = int(os.environ.get("WW_KILLS") or 10)
-    with Redis(folder) as redis, redis.server() as other:
+class Kills(Case):
+    def test_jobs_in_redis_outlive_a_kill(self):
+        """One of two busy servers is killed. The other one and the successor have what was acknowledged."""
+        world = World(seed())
+        kills = int(os.environ.get("WW_KILLS") or 10)
+        with Redis() as redis, redis.server() as other:
+            for number in range(kills + 1):
+                with redis.server() as server:
+                    for where in (server, other):
+                        with where.client() as client:
+                            verify(world, client, leases_last=True)
+                    if number < kills and not world.failures:
+                        die(world, server)
+                assert not world.failures, "after %d kills:\n%s" % (number, "\n".join(world.failures))
+            with other.client() as client:
+                client.ask("watch t")
+                # Nothing is stuck. A job whose worker is gone comes again.
+                for job in [job for job in client.all_jobs() if job["state"] == "reserved" and job["run"] <= 2]:
+                    until(lambda job=job: client.numbers("stats-job %d" % job["id"])["state"] != "reserved", "its time is up")
+        print("%d kills; %s" % (kills, ", ".join("%s %d" % entry for entry in sorted(world.counts.items()))))
+        for what in ("put INSERTED", "reserve-with-timeout RESERVED", "delete DELETED", "release RELEASED", "bury BURIED"):
+            assert kills == 0 or any(word.startswith(what) for word in world.counts), what
+
+    def test_what_is_acknowledged_outlives_a_kill(self):
+        world = World(seed())
+        fsck = Fsck()
+        data = "jobs"
+        kills = int(os.environ.get("WW_KILLS") or 20)
         for number in range(kills + 1):
-            with redis.server() as server:
-                for where in (server, other):
-                    with where.client() as client:
-                        verify(world, client, leases_last=True)
+            sync = world.random.choice(("always", "interval", "system"))
+            with Server("--data", data, "--sync", sync) as server:
+                with server.client() as client:
+                    verify(world, client)
                 if number < kills and not world.failures:
                     die(world, server)
-            assert not world.failures, "after %d kills:\n%s" % (number, "\n".join(world.failures))
-        with other.client() as client:
-            client.ask("watch t")
-            # No job is stuck: the jobs that nobody holds are delivered again.
-            for job in [job for job in client.all_jobs() if job["state"] == "reserved" and job["run"] <= 2]:
-                until(lambda job=job: client.numbers("stats-job %d" % job["id"])["state"] != "reserved", "that its time is up")
-    print("%d kills; %s" % (kills, ", ".join("%s %d" % entry for entry in sorted(world.counts.items()))))
-    for what in ("put INSERTED", "reserve-with-timeout RESERVED", "delete DELETED", "release RELEASED", "bury BURIED"):
-        assert kills == 0 or any(word.startswith(what) for word in world.counts), what
+                    fsck.check(data)
+            assert not world.failures, "after %d kills, --sync %s:\n%s" % (number, sync, "\n".join(world.failures))
+        print("%d kills; %s" % (kills, ", ".join("%s %d" % entry for entry in sorted(world.counts.items()))))
+        # Every kind of command was sent.
+        for what in ("put INSERTED", "reserve-with-timeout RESERVED", "delete DELETED", "release RELEASED", "bury BURIED"):
+            assert kills == 0 or any(word.startswith(what) for word in world.counts), what
 
 
-def test_what_is_acknowledged_outlives_a_kill(folder):
-    world = World(seed_of_run("test_kill"))
-    fsck = Fsck(folder)
-    data = os.path.join(folder, "jobs")
-    kills = int(os.environ.get("WW_KILLS") or 20)
-    for number in range(kills + 1):
-        sync = world.random.choice(("always", "interval", "system"))
-        with Server("--data", data, "--sync", sync, memory=False) as server:
-            with server.client() as client:
-                verify(world, client)
-            if number < kills and not world.failures:
-                die(world, server)
-                fsck.check(data)
-        assert not world.failures, "after %d kills, --sync %s:\n%s" % (number, sync, "\n".join(world.failures))
-    print("%d kills; %s" % (kills, ", ".join("%s %d" % entry for entry in sorted(world.counts.items()))))
-    # Every change that can be seen was really made.
-    for what in ("put INSERTED", "reserve-with-timeout RESERVED", "delete DELETED", "release RELEASED", "bury BURIED"):
-        assert kills == 0 or any(word.startswith(what) for word in world.counts), what
-
-
-sys.exit(run(globals()))
+main()

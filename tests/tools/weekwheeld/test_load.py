@@ -1,8 +1,7 @@
 #!/usr/bin/env python3
-"""Many clients, and clients that misbehave: the server answers the others meanwhile, and survives.
+"""Many clients, and clients that misbehave: the server answers the others meanwhile and outlives them.
 
-WW_CLIENTS sets the number of idle clients (10,000), WW_GARBAGE how many clients send garbage (200), and WW_SEED the seed for the
-garbage, which is printed.
+WW_CLIENTS sets how many idle clients there are, 10,000 by default. WW_GARBAGE sets how many send garbage, 200 by default.
 """
 import os
 import random
@@ -12,27 +11,25 @@ import socket
 import struct
 import sys
 
-sys.dont_write_bytecode = True  # beside the sources nothing is left
 sys.path.insert(0, __file__.rsplit("/tests/", 1)[0] + "/tests/support")
-# pylint: disable=wrong-import-position
-from serving import Server, conversation, equal, run, seed_of_run
+from weekwheel import Case, Server, conversation, equal, main, seed
 
 SPARE = 200
 
 
 def memory_of(server):
-    """Return how many bytes of memory the server takes."""
+    """The bytes of the server in memory."""
     with open("/proc/%d/statm" % server.process.pid) as file:
         return int(file.read().split()[1]) * os.sysconf("SC_PAGESIZE")
 
 
 def is_at_most(used, most):
-    """Compare, unless a sanitizer keeps freed memory."""
+    """Sanitizers keep freed memory and need more, so with them any use is right."""
     assert used < most or os.environ.get("SANITIZE"), "%d bytes, more than %d" % (used, most)
 
 
 def descriptors(wanted):
-    """Raise the limit of descriptors for this process and its children. Return the limit."""
+    """Raise the limit for this process and those that it starts. Return the limit reached."""
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     for limit in (wanted, hard):
         try:
@@ -44,7 +41,7 @@ def descriptors(wanted):
 
 
 def works(client):
-    """Try every kind of command."""
+    """Some of every command."""
     answer = client.put(b"x", tube="works")
     assert answer.startswith("INSERTED "), answer
     number = answer.split()[1]
@@ -52,79 +49,8 @@ def works(client):
                  ("kick 1", "KICKED 1"), ("delete " + number, "DELETED"), ("use default", "USING default"))
 
 
-def test_idle_connections():
-    wanted = int(os.environ.get("WW_CLIENTS") or 10000)
-    count = min(wanted, descriptors(wanted + SPARE) - SPARE)
-    if count < wanted:
-        print("ulimit -n allows for %d connections instead of %d" % (count, wanted))
-    with Server() as server, server.client() as client:
-        before = memory_of(server)
-        idle = []
-        for number in range(count):
-            # One address would not have ports for all.
-            idle.append(socket.create_connection(("127.0.0.1", server.port), 60, ("127.0.0.%d" % (2 + number % 8), 0)))
-            if number % 1000 == 0:
-                works(client)
-        equal(client.numbers("stats")["current-connections"], str(count + 1))
-        each = (memory_of(server) - before) / count
-        print("%d idle connections, %d bytes each" % (count, each))
-        is_at_most(each, 8192)
-        works(client)
-        # Some wait for jobs and get them, others just leave.
-        for connection in idle[::2]:
-            connection.sendall(b"reserve\r\n")
-        while client.numbers("stats")["current-waiting"] != str(len(idle[::2])):
-            pass
-        works(client)
-        client.send(b"put 0 0 60 1\r\nx\r\n" * len(idle[::2]))
-        for _ in idle[::2]:
-            assert client.line().startswith("INSERTED ")
-        for connection in idle[::2]:
-            assert connection.recv(100).startswith(b"RESERVED ")
-        for number, connection in enumerate(idle):
-            if number % 3 == 0:
-                connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-            connection.close()
-        while client.numbers("stats")["current-connections"] != "1":
-            pass
-        numbers = client.numbers("stats")
-        equal((numbers["current-jobs-ready"], numbers["current-jobs-reserved"]), (str(len(idle[::2])), "0"))
-        works(client)
-        equal(server.stop(), 0)
-
-
-def test_half_closed():
-    with Server() as server, server.client() as client:
-        for text, answers in ((b"", []), (b"put 0 0 60 5\r\nab", []), (b"stats-job 1\r\nstats-jo", ["NOT_FOUND"]),
-                              (b"reserve\r\n", ["TIMED_OUT"]), (b"reserve\r\nreserve\r\nlist-tube-used\r\n",
-                                                               ["TIMED_OUT", "TIMED_OUT", "USING default"]),
-                              (b"put 0 0 60 1\r\nx\r\ndelete 1\r\n", ["INSERTED 1", "DELETED"])):
-            with server.client() as half:
-                half.send(text)
-                half.socket.shutdown(socket.SHUT_WR)
-                equal([half.line() for _ in answers], answers)
-                assert half.is_closed(), text
-        # One client waits when it closes its side, another leaves without reading the answer.
-        half = server.client()
-        half.send(b"reserve\r\n")
-        while client.numbers("stats")["current-waiting"] != "1":
-            pass
-        half.socket.shutdown(socket.SHUT_WR)
-        equal(half.line(), "TIMED_OUT")
-        deaf = server.client()
-        deaf.send(b"reserve\r\n")
-        while client.numbers("stats")["current-waiting"] != "1":
-            pass
-        deaf.close()
-        while client.numbers("stats")["current-connections"] != "1":
-            pass
-        equal(client.put(), "INSERTED 2")
-        equal(client.ask("reserve-with-timeout 0"), "RESERVED 2 1|x")
-        equal(server.stop(), 0)
-
-
 def fill(client, command, most):
-    """Send until the server takes no more."""
+    """Send until the server reads no more."""
     client.socket.setblocking(False)
     sent = 0
     try:
@@ -137,66 +63,8 @@ def fill(client, command, most):
     return sent
 
 
-def test_clients_that_never_read():
-    with Server() as server, server.client() as client:
-        equal(client.put(b"x" * 65535), "INSERTED 1")
-        before = memory_of(server)
-        deaf = [server.client() for _ in range(5)]
-        for number, each in enumerate(deaf):
-            fill(each, (b"peek 1\r\n", b"stats\r\n", b"nix\r\n")[number % 3], 1 << 26)
-            works(client)
-        used = memory_of(server) - before
-        is_at_most(used, len(deaf) * 24 << 20)
-        deaf[0].close()
-        works(client)
-        # The others have still read nothing when the server ends.
-        equal(server.stop(), 0)
-
-
-def test_a_client_that_waits_does_not_make_the_server_keep_all_that_it_sends():
-    with Server() as server, server.client() as client:
-        with server.client() as busy:
-            busy.send(b"reserve\r\n")
-            before = memory_of(server)
-            fill(busy, b"stats-job 9\r\n", 1 << 26)
-            is_at_most(memory_of(server) - before, 4 << 20)
-            works(client)
-            client.put()
-            equal(busy.answer().split("|")[1], "x")
-            for _ in range(1000):
-                equal(busy.line(), "NOT_FOUND")
-
-
-def test_a_slow_reader():
-    with Server() as server, server.client() as client, server.client() as slow:
-        equal(client.put(b"x" * 50000), "INSERTED 1")
-        count = 400
-        slow.send(b"peek 1\r\n" * count)
-        got = reads = 0
-        expected = count * (len(b"FOUND 1 50000\r\n\r\n") + 50000)
-        while got < expected:
-            got += len(slow.socket.recv(1000 if got < 100000 else 65536))
-            reads += 1
-            if reads % 20 == 0:
-                works(client)
-        equal(got, expected)
-        equal(slow.ask("list-tube-used"), "USING default")
-
-
-def test_a_line_without_an_end():
-    with Server() as server, server.client() as client, server.client() as endless:
-        before = memory_of(server)
-        for _ in range(1000):
-            endless.send(b"x" * 1000)
-        works(client)
-        is_at_most(memory_of(server) - before, 2 << 20)
-        endless.send(b"\r\nlist-tube-used\r\n")
-        equal(endless.line(), "BAD_FORMAT")
-        equal(endless.line(), "USING default")
-
-
 def garbage(draw):
-    """Return random bytes, some of them almost a command."""
+    """Random bytes, or words that are almost commands."""
     words = (b"put", b"put-key", b"reserve", b"reserve-with-timeout", b"reserve-job", b"delete", b"release", b"release-job",
              b"bury", b"bury-job", b"touch", b"kick", b"kick-job", b"peek", b"peek-ready", b"peek-key", b"use", b"watch",
              b"ignore", b"stats", b"stats-job", b"stats-tube", b"list-tubes", b"pause-tube", b"list-delayed", b"forecast",
@@ -238,15 +106,134 @@ def throw_garbage(server, draw, count):
                 client.numbers("stats")
 
 
-def test_garbage(folder):
-    draw = random.Random(seed_of_run("test_load"))
-    count = int(os.environ.get("WW_GARBAGE") or 200)
-    for where in ((), ("--clock", "virtual"), ("--data", os.path.join(folder, "jobs"))):
-        with Server(*where, memory=where[:1] != ("--data",)) as server:
-            throw_garbage(server, draw, count // 2)
-            with server.client() as client:
+class Load(Case):
+    def test_idle_connections(self):
+        wanted = int(os.environ.get("WW_CLIENTS") or 10000)
+        count = min(wanted, descriptors(wanted + SPARE) - SPARE)
+        if count < wanted:
+            print("ulimit -n allows for %d connections instead of %d" % (count, wanted))
+        with Server() as server, server.client() as client:
+            before = memory_of(server)
+            idle = []
+            for number in range(count):
+                # From several addresses, so that there are ports for all.
+                idle.append(socket.create_connection(("127.0.0.1", server.port), 60, ("127.0.0.%d" % (2 + number % 8), 0)))
+                if number % 1000 == 0:
+                    works(client)
+            equal(client.numbers("stats")["current-connections"], str(count + 1))
+            each = (memory_of(server) - before) / count
+            print("%d idle connections, %d bytes each" % (count, each))
+            is_at_most(each, 8192)
+            works(client)
+            # Half of them wait for jobs and get them.
+            for connection in idle[::2]:
+                connection.sendall(b"reserve\r\n")
+            client.until_waiting(len(idle[::2]))
+            works(client)
+            client.send(b"put 0 0 60 1\r\nx\r\n" * len(idle[::2]))
+            for _ in idle[::2]:
+                assert client.line().startswith("INSERTED ")
+            for connection in idle[::2]:
+                assert connection.recv(100).startswith(b"RESERVED ")
+            for number, connection in enumerate(idle):
+                if number % 3 == 0:
+                    connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+                connection.close()
+            client.until_stats("current-connections", 1)
+            numbers = client.numbers("stats")
+            equal((numbers["current-jobs-ready"], numbers["current-jobs-reserved"]), (str(len(idle[::2])), "0"))
+            works(client)
+            equal(server.stop(), 0)
+
+    def test_half_closed(self):
+        with Server() as server, server.client() as client:
+            for text, answers in ((b"", []), (b"put 0 0 60 5\r\nab", []), (b"stats-job 1\r\nstats-jo", ["NOT_FOUND"]),
+                                  (b"reserve\r\n", ["TIMED_OUT"]), (b"reserve\r\nreserve\r\nlist-tube-used\r\n",
+                                                                   ["TIMED_OUT", "TIMED_OUT", "USING default"]),
+                                  (b"put 0 0 60 1\r\nx\r\ndelete 1\r\n", ["INSERTED 1", "DELETED"])):
+                with server.client() as half:
+                    half.send(text)
+                    half.socket.shutdown(socket.SHUT_WR)
+                    equal([half.line() for _ in answers], answers)
+                    assert half.is_closed(), text
+            # One client closes its side while it waits, and one does not read the answer.
+            half = server.client()
+            half.send(b"reserve\r\n")
+            client.until_waiting()
+            half.socket.shutdown(socket.SHUT_WR)
+            equal(half.line(), "TIMED_OUT")
+            deaf = server.client()
+            deaf.send(b"reserve\r\n")
+            client.until_waiting()
+            deaf.close()
+            client.until_stats("current-connections", 1)
+            equal(client.put(), "INSERTED 2")
+            equal(client.ask("reserve-with-timeout 0"), "RESERVED 2 1|x")
+            equal(server.stop(), 0)
+
+    def test_clients_that_never_read(self):
+        with Server() as server, server.client() as client:
+            equal(client.put(b"x" * 65535), "INSERTED 1")
+            before = memory_of(server)
+            deaf = [server.client() for _ in range(5)]
+            for number, each in enumerate(deaf):
+                fill(each, (b"peek 1\r\n", b"stats\r\n", b"nix\r\n")[number % 3], 1 << 26)
                 works(client)
-            equal(server.stop(signal.SIGTERM), 0)
+            used = memory_of(server) - before
+            is_at_most(used, len(deaf) * 24 << 20)
+            deaf[0].close()
+            works(client)
+            # The others have still not read when the server ends.
+            equal(server.stop(), 0)
+
+    def test_the_server_does_not_keep_all_that_a_waiting_client_sends(self):
+        with Server() as server, server.client() as client:
+            with server.client() as busy:
+                busy.send(b"reserve\r\n")
+                before = memory_of(server)
+                fill(busy, b"stats-job 9\r\n", 1 << 26)
+                is_at_most(memory_of(server) - before, 4 << 20)
+                works(client)
+                client.put()
+                equal(busy.answer().split("|")[1], "x")
+                for _ in range(1000):
+                    equal(busy.line(), "NOT_FOUND")
+
+    def test_a_slow_reader(self):
+        with Server() as server, server.client() as client, server.client() as slow:
+            equal(client.put(b"x" * 50000), "INSERTED 1")
+            count = 400
+            slow.send(b"peek 1\r\n" * count)
+            got = reads = 0
+            expected = count * (len(b"FOUND 1 50000\r\n\r\n") + 50000)
+            while got < expected:
+                got += len(slow.socket.recv(1000 if got < 100000 else 65536))
+                reads += 1
+                if reads % 20 == 0:
+                    works(client)
+            equal(got, expected)
+            equal(slow.ask("list-tube-used"), "USING default")
+
+    def test_a_line_without_an_end(self):
+        with Server() as server, server.client() as client, server.client() as endless:
+            before = memory_of(server)
+            for _ in range(1000):
+                endless.send(b"x" * 1000)
+            works(client)
+            is_at_most(memory_of(server) - before, 2 << 20)
+            endless.send(b"\r\nlist-tube-used\r\n")
+            equal(endless.line(), "BAD_FORMAT")
+            equal(endless.line(), "USING default")
+
+    def test_garbage(self):
+        draw = random.Random(seed())
+        count = int(os.environ.get("WW_GARBAGE") or 200)
+        for where in ((), ("--clock", "virtual"), ("--data", "jobs")):
+            with Server(*where) as server:
+                throw_garbage(server, draw, count // 2)
+                with server.client() as client:
+                    works(client)
+                equal(server.stop(signal.SIGTERM), 0)
 
 
-sys.exit(run(globals()))
+main()

@@ -1,152 +1,134 @@
 #!/usr/bin/env python3
-"""Wrong command lines of weekwheeld: the message names the option and the wrong word and says what to write instead. The exit status
-is 2, and nothing has begun.
-"""
+"""Wrong command lines of weekwheeld: the message names the option and the wrong word and says what to write instead, the
+exit status is 2, and the server does not begin."""
 import os
-import subprocess
 import sys
 
-sys.dont_write_bytecode = True  # beside the sources nothing is left
 sys.path.insert(0, __file__.rsplit("/tests/", 1)[0] + "/tests/support")
-# pylint: disable=wrong-import-position
-from serving import PATIENCE, PROGRAM, equal, run
+from weekwheel import Case, equal, main, refused
 
 REDIS = ("--store", "redis://127.0.0.1:1/")
 PUSH = ("--memory", "--push", "a")
 
 
-def refused(*arguments, environment=None):
-    done = subprocess.run([PROGRAM, "--listen", "127.0.0.1:0", *arguments], stdin=subprocess.DEVNULL, capture_output=True, text=True,
-                          timeout=PATIENCE, check=False, env=dict(os.environ, **(environment or {})))
-    if "this build has no Redis" in done.stderr:
-        return None
-    assert done.returncode == 2 and "listening" not in done.stderr, (arguments, done)
-    return done.stderr
-
-
 def all_refused(*rows):
-    """A row has the arguments, which end with the option and its value, the wrong word, and a part of the cure."""
+    """Each row has arguments that end in an option and its value, the wrong word, and what to write instead."""
     for arguments, word, remedy in rows:
         said = refused(*arguments)
         wanted = "%s '%s': expected " % (arguments[-2], word)
         assert said is None or (wanted in said and remedy in said), (arguments, wanted, said)
 
 
-def test_numbers():
-    all_refused(*((("--memory", option, value), value, remedy) for option, value, remedy in (
-        ("--max-job-size", "0", "bytes, 1 to 1073741824"), ("--max-job-size", "10k", "bytes, 1 to 1073741824"),
-        ("--max-connections", "x", "0 to 10000000"), ("--max-output", "5", "bytes, 4096 to 1073741824"),
-        ("--sync-interval", "0", "seconds, 0.001 to 3600"), ("--sync-interval", "9999", "seconds, 0.001 to 3600"),
-        ("--redis-shards", "4097", "1 to 4096"), ("--redis-lease", "0.5", "seconds, 1 to 3600"),
-        ("--redis-timeout", "1m", "seconds, 0.01 to 3600"), ("--push-in-flight", "0", "1 to 65536"),
-        ("--push-per-host", "-1", "1 to 65536"), ("--push-timeout", "5s", "seconds, 0.001 to 86400"),
-        ("--push-connect-timeout", "0", "seconds, 0.001 to 3600"), ("--push-grace", "3601", "seconds, 0 to 3600"))))
+class Options(Case):
+    def test_numbers(self):
+        all_refused(*((("--memory", option, value), value, remedy) for option, value, remedy in (
+            ("--max-job-size", "0", "bytes, 1 to 1073741824"), ("--max-job-size", "10k", "bytes, 1 to 1073741824"),
+            ("--max-connections", "x", "0 to 10000000"), ("--max-output", "5", "bytes, 4096 to 1073741824"),
+            ("--sync-interval", "0", "seconds, 0.001 to 3600"), ("--sync-interval", "9999", "seconds, 0.001 to 3600"),
+            ("--redis-shards", "4097", "1 to 4096"), ("--redis-lease", "0.5", "seconds, 1 to 3600"),
+            ("--redis-timeout", "1m", "seconds, 0.01 to 3600"), ("--push-in-flight", "0", "1 to 65536"),
+            ("--push-per-host", "-1", "1 to 65536"), ("--push-timeout", "5s", "seconds, 0.001 to 86400"),
+            ("--push-connect-timeout", "0", "seconds, 0.001 to 3600"), ("--push-grace", "3601", "seconds, 0 to 3600"))))
+
+    def test_one_word_of_a_list(self):
+        all_refused(
+            (("--memory", "--push", "a,-x"), "-x", "does not begin with a dash"),
+            (("--memory", "--push", "a,,b"), "a,,b", "before and behind each comma"),
+            (("--memory", "--push", ",".join("t%d" % i for i in range(65))), "t64", "at most 64"),
+            (PUSH + ("--push-networks", "loopback,lan"), "lan", "loopback, private, link-local, special"),
+            (PUSH + ("--push-networks", "private,10.0.0.0/33"), "10.0.0.0/33", "a range such as 10.1.0.0/16"),
+            (PUSH + ("--push-networks", "10.9.8.7/12"), "10.9.8.7/12", "expected 10.0.0.0/12,"),
+            (PUSH + ("--push-networks", "fd00::1/8"), "fd00::1/8", "expected fd00::/8,"),
+            (PUSH + ("--push-networks", "fe"), "fe", "a range such as"),
+            (PUSH + ("--push-deny", "192.0.2.0/24,office"), "office", "192.0.2.0/24 or 2001:db8::/32"),
+            (PUSH + ("--push-deny", "2001:db8::/129"), "2001:db8::/129", "2001:db8::/32"),
+            (PUSH + ("--push-schemes", "https,ftp"), "ftp", "http, https"),
+            (PUSH + ("--push-success", "204,abc"), "abc", "200 to 599"),
+            (PUSH + ("--push-success", "199"), "199", "200 to 599"))
+
+    def test_words(self):
+        all_refused(
+            (("--memory", "--sync", "sometimes"), "sometimes", "always, interval or system"),
+            (("--memory", "--clock", "virtual:soon"), "virtual:soon", "virtual:SECONDS"),
+            (("--memory", "--listen", "11300"), "11300", "such as 127.0.0.1:11300"),
+            (("--memory", "--listen", "127.0.0.1:65536"), "127.0.0.1:65536", "0 to 65535"),
+            (("--memory", "--http", ":80"), ":80", "HOST:PORT"),
+            (("--data", ""), "", "DIR"), (("--memory", "--unix", ""), "", "PATH"),
+            (("--store", "127.0.0.1:6379"), "127.0.0.1:6379", "redis://HOST:PORT/ or unix:///PATH"),
+            (("--store", "redis://127.0.0.1:99999/"), "redis://127.0.0.1:99999/", "no number from 1 to 65535"),
+            (("--store", "rediss://127.0.0.1/"), "rediss://127.0.0.1/", "TLS, which is not built in"),
+            (("--store", "unix://here"), "unix://here", "unix:///PATH"),
+            (REDIS + ("--redis-prefix", "a b"), "a b", "1 to 64 letters"))
+        assert "at most 107 bytes" in refused("--memory", "--unix", "/tmp/" + 103 * "a")
+        assert "--memory takes no value: leave '=3' out" in refused("--memory=3")
+        assert "'jobs': expected only options" in refused("jobs")
+        assert "--data needs a value: DIR" in refused("--data")
+        # The hints know the end of the table, too.
+        assert "did you mean '--verbose'?" in refused("--memory", "--verbos")
+
+    def test_files(self):
+        path = "file"
+        with open(path, "w", encoding="ascii") as file:
+            file.write("\nno url, and no certificate\n")
+        os.chmod(path, 0o600)
+        for name, reason in (("/nonexistent/file", "No such file or directory"), (self.folder, "Is a directory")):
+            for option in ("--push-secret-file", "--push-ca-file", "--config"):
+                all_refused((PUSH + (option, name), name, reason))
+            all_refused((("--store-file", name), name, reason))
+        all_refused((PUSH + ("--push-secret-file", path), path, "first line is empty"),
+                    (PUSH + ("--push-ca-file", path), path, "certificates (PEM): it has none"),
+                    (("--store-file", path), path, "first line is empty"))
+        with open(path, "w", encoding="ascii") as file:
+            file.write("s3cret\n")
+        all_refused((("--store-file", path), path, "redis://HOST:PORT/"))
+        assert "s3cret" not in refused("--store-file", path)
+        with open(path, "w", encoding="ascii") as file:
+            file.write("redis://:s3cret@127.0.0.1:x/\n")
+        all_refused((("--store-file", path), path, "redis://HOST:PORT/"))
+        for said in (refused("--store-file", path), refused("--store", "redis://:s3cret@127.0.0.1:x/"),
+                     refused("--store", "rediss://:s3cret@127.0.0.1/")):
+            assert said is None or ("s3cret" not in said and said.count("expected redis://") + said.count("a file with redis://") == 1), said
+        for url in ("127.0.0.1:6379", "redis://:s3cret@127.0.0.1:x/"):
+            said = refused(WEEKWHEELD_STORE=url)
+            assert said is None or ("WEEKWHEELD_STORE" in said and "expected redis://" in said and url not in said), said
+
+    def test_options_that_exclude_each_other(self):
+        path = "url"
+        with open(path, "w", encoding="ascii") as file:
+            file.write("redis://127.0.0.1:1/\n")
+        os.chmod(path, 0o600)
+        places = (("--data", self.folder), ("--memory",), REDIS, ("--store-file", path))
+        for i, one in enumerate(places):
+            for other in places[i + 1:]:
+                for arguments in (one + other, other + one):
+                    said = refused(*arguments)
+                    assert "%s and %s exclude each other" % (one[0], other[0]) in said and "leave one out" in said, said
+        said = refused()
+        assert "--data DIR or --store URL" in said and "--memory" in said, said
+
+    def test_options_that_need_another(self):
+        data = ("--data", self.folder)
+        for arguments, option, remedy in (
+                (REDIS + ("--sync", "system"), "--sync", "its own configuration"), (("--memory", "--sync", "always"), "--sync", "--data"),
+                (REDIS + ("--sync-interval", "1"), "--sync-interval", "--data"),
+                (data + ("--sync-interval", "1"), "--sync-interval", "--sync interval"),
+                (data + ("--sync", "always", "--sync-interval", "1"), "--sync-interval", "--sync interval"),
+                (REDIS + ("--clock", "virtual"), "--clock virtual", "time is that of Redis"),
+                (data + ("--redis-shards", "4"), "--redis-shards", "--store is missing"),
+                (("--memory", "--redis-prefix", "p"), "--redis-prefix", "--store is missing"),
+                (("--memory", "--redis-timeout", "1"), "--redis-timeout", "--store is missing"),
+                (("--memory", "--push-grace", "3"), "--push-grace", "--push TUBE is missing"),
+                (("--memory", "--push-deny", "192.0.2.0/24"), "--push-deny", "--push TUBE is missing")):
+            said = refused(*arguments)
+            assert "weekwheeld: %s " % option in said and remedy in said and "leave it out" in said, (arguments, said)
+
+    def test_a_line_of_a_file(self):
+        path = "conf"
+        with open(path, "w", encoding="ascii") as file:
+            file.write("memory\npush = a\npush-networks = loopback,lan\n")
+        said = refused("--config", path)
+        assert "--push-networks 'lan': expected " in said and "line 3 of " + path in said, said
+        equal(refused("--config", path).count("\n"), 3)
 
 
-def test_one_word_of_a_list():
-    all_refused(
-        (("--memory", "--push", "a,-x"), "-x", "does not begin with a dash"),
-        (("--memory", "--push", "a,,b"), "a,,b", "before and behind each comma"),
-        (("--memory", "--push", ",".join("t%d" % i for i in range(65))), "t64", "at most 64"),
-        (PUSH + ("--push-networks", "loopback,lan"), "lan", "loopback, private, link-local, special"),
-        (PUSH + ("--push-networks", "private,10.0.0.0/33"), "10.0.0.0/33", "a range such as 10.1.0.0/16"),
-        (PUSH + ("--push-networks", "10.9.8.7/12"), "10.9.8.7/12", "expected 10.0.0.0/12,"),
-        (PUSH + ("--push-networks", "fd00::1/8"), "fd00::1/8", "expected fd00::/8,"),
-        (PUSH + ("--push-networks", "fe"), "fe", "a range such as"),
-        (PUSH + ("--push-deny", "192.0.2.0/24,office"), "office", "192.0.2.0/24 or 2001:db8::/32"),
-        (PUSH + ("--push-deny", "2001:db8::/129"), "2001:db8::/129", "2001:db8::/32"),
-        (PUSH + ("--push-schemes", "https,ftp"), "ftp", "http, https"),
-        (PUSH + ("--push-success", "204,abc"), "abc", "200 to 599"),
-        (PUSH + ("--push-success", "199"), "199", "200 to 599"))
-
-
-def test_words():
-    all_refused(
-        (("--memory", "--sync", "sometimes"), "sometimes", "always, interval or system"),
-        (("--memory", "--clock", "virtual:soon"), "virtual:soon", "virtual:SECONDS"),
-        (("--memory", "--listen", "11300"), "11300", "such as 127.0.0.1:11300"),
-        (("--memory", "--listen", "127.0.0.1:65536"), "127.0.0.1:65536", "0 to 65535"),
-        (("--memory", "--http", ":80"), ":80", "HOST:PORT"),
-        (("--data", ""), "", "DIR"), (("--memory", "--unix", ""), "", "PATH"),
-        (("--store", "127.0.0.1:6379"), "127.0.0.1:6379", "redis://HOST:PORT/ or unix:///PATH"),
-        (("--store", "redis://127.0.0.1:99999/"), "redis://127.0.0.1:99999/", "no number from 1 to 65535"),
-        (("--store", "rediss://127.0.0.1/"), "rediss://127.0.0.1/", "TLS, which is not built in"),
-        (("--store", "unix://here"), "unix://here", "unix:///PATH"),
-        (REDIS + ("--redis-prefix", "a b"), "a b", "1 to 64 letters"))
-    assert "at most 107 bytes" in refused("--memory", "--unix", "/tmp/" + 103 * "a")
-    assert "--memory takes no value: leave '=3' out" in refused("--memory=3")
-    assert "'jobs': expected only options" in refused("jobs")
-    assert "--data needs a value: DIR" in refused("--data")
-    # The last options of the table, too.
-    assert "did you mean '--verbose'?" in refused("--memory", "--verbos")
-
-
-def test_files(folder):
-    path = folder + "/file"
-    with open(path, "w", encoding="ascii") as file:
-        file.write("\nno url, and no certificate\n")
-    os.chmod(path, 0o600)
-    for name, reason in (("/nonexistent/file", "No such file or directory"), (folder, "Is a directory")):
-        for option in ("--push-secret-file", "--push-ca-file", "--config"):
-            all_refused((PUSH + (option, name), name, reason))
-        all_refused((("--store-file", name), name, reason))
-    all_refused((PUSH + ("--push-secret-file", path), path, "first line is empty"),
-                (PUSH + ("--push-ca-file", path), path, "certificates (PEM): it has none"),
-                (("--store-file", path), path, "first line is empty"))
-    with open(path, "w", encoding="ascii") as file:
-        file.write("s3cret\n")
-    all_refused((("--store-file", path), path, "redis://HOST:PORT/"))
-    assert "s3cret" not in refused("--store-file", path)
-    with open(path, "w", encoding="ascii") as file:
-        file.write("redis://:s3cret@127.0.0.1:x/\n")
-    all_refused((("--store-file", path), path, "redis://HOST:PORT/"))
-    for said in (refused("--store-file", path), refused("--store", "redis://:s3cret@127.0.0.1:x/"),
-                 refused("--store", "rediss://:s3cret@127.0.0.1/")):
-        assert said is None or ("s3cret" not in said and said.count("expected redis://") + said.count("a file with redis://") == 1), said
-    for url in ("127.0.0.1:6379", "redis://:s3cret@127.0.0.1:x/"):
-        said = refused(environment={"WEEKWHEELD_STORE": url})
-        assert said is None or ("WEEKWHEELD_STORE" in said and "expected redis://" in said and url not in said), said
-
-
-def test_what_excludes_each_other(folder):
-    path = folder + "/url"
-    with open(path, "w", encoding="ascii") as file:
-        file.write("redis://127.0.0.1:1/\n")
-    os.chmod(path, 0o600)
-    places = (("--data", folder), ("--memory",), REDIS, ("--store-file", path))
-    for i, one in enumerate(places):
-        for other in places[i + 1:]:
-            for arguments in (one + other, other + one):
-                said = refused(*arguments)
-                assert "%s and %s exclude each other" % (one[0], other[0]) in said and "leave one out" in said, said
-    said = refused()
-    assert "--data DIR or --store URL" in said and "--memory" in said, said
-
-
-def test_what_is_missing(folder):
-    data = ("--data", folder)
-    for arguments, option, remedy in (
-            (REDIS + ("--sync", "system"), "--sync", "its own configuration"), (("--memory", "--sync", "always"), "--sync", "--data"),
-            (REDIS + ("--sync-interval", "1"), "--sync-interval", "--data"),
-            (data + ("--sync-interval", "1"), "--sync-interval", "--sync interval"),
-            (data + ("--sync", "always", "--sync-interval", "1"), "--sync-interval", "--sync interval"),
-            (REDIS + ("--clock", "virtual"), "--clock virtual", "time is that of Redis"),
-            (data + ("--redis-shards", "4"), "--redis-shards", "--store is missing"),
-            (("--memory", "--redis-prefix", "p"), "--redis-prefix", "--store is missing"),
-            (("--memory", "--redis-timeout", "1"), "--redis-timeout", "--store is missing"),
-            (("--memory", "--push-grace", "3"), "--push-grace", "--push TUBE is missing"),
-            (("--memory", "--push-deny", "192.0.2.0/24"), "--push-deny", "--push TUBE is missing")):
-        said = refused(*arguments)
-        assert "weekwheeld: %s " % option in said and remedy in said and "leave it out" in said, (arguments, said)
-
-
-def test_a_line_of_a_file(folder):
-    path = folder + "/conf"
-    with open(path, "w", encoding="ascii") as file:
-        file.write("memory\npush = a\npush-networks = loopback,lan\n")
-    said = refused("--config", path)
-    assert "--push-networks 'lan': expected " in said and "line 3 of " + path in said, said
-    equal(refused("--config", path).count("\n"), 3)
-
-
-sys.exit(run(globals()))
+main()

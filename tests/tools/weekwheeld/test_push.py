@@ -1,23 +1,17 @@
 #!/usr/bin/env python3
-"""weekwheeld delivers jobs as HTTP requests, from memory and from Redis, to a receiver in this test."""
+"""Jobs that weekwheeld delivers as HTTP requests to a receiver of the tests, from memory and from Redis."""
 import hashlib
 import hmac
 import http.server
-import re
-import subprocess
 import sys
 import threading
-import urllib.request
 
-sys.dont_write_bytecode = True  # beside the sources nothing is left
 sys.path.insert(0, __file__.rsplit("/tests/", 1)[0] + "/tests/support")
-# pylint: disable=wrong-import-position
-from redising import Redis, until
-from serving import PATIENCE, WEEKWHEEL, Server, Skip, conversation, equal, run
+from weekwheel import PATIENCE, Case, Redis, Server, conversation, equal, main, until
 
 
 class Receiver(http.server.ThreadingHTTPServer):
-    """Keeps the requests, and answers as its `plan` for the path says; the last answer repeats. Without a plan it answers 204."""
+    """Keeps the requests that it gets. Answers 204, or the statuses in `plan` for the path, the last one for ever."""
 
     daemon_threads = True
 
@@ -37,7 +31,7 @@ class Receiver(http.server.ThreadingHTTPServer):
         self.server_close()
 
     def wait(self, count):
-        until(lambda: len(self.got) >= count, "that %d requests came" % count)
+        until(lambda: len(self.got) >= count, "%d requests came" % count)
         return self.got
 
 
@@ -66,18 +60,13 @@ def request(url, body=b"", method="POST", headers=""):
 
 def pushing(*arguments, redis=None, networks="loopback", **more):
     arguments = ("--push", "push,other", "--push-networks", networks) + arguments
-    try:
-        return redis.server(*arguments, **more) if redis else Server(*arguments, **more)
-    except AssertionError as error:
-        if "this build has no libcurl" in str(error):
-            raise Skip("this build has no libcurl") from None
-        raise
+    return redis.server(*arguments, **more) if redis else Server(*arguments, **more)
 
 
 def with_each_store(test):
-    def both(folder):
+    def both(_):
         test(None)
-        with Redis(folder) as redis:
+        with Redis() as redis:
             test(redis)
     return both
 
@@ -92,9 +81,9 @@ def delivered(redis):
         equal(sorted((method, path, headers["X-Shop"], body) for method, path, headers, body in got),
               sorted(("PUT", "/hook?n=%d" % number, str(number), b"body %d" % number) for number in range(20)))
         equal({headers["Weekwheel-Tube"] for _, _, headers, _ in got}, {"push"})
-        until(lambda: a.numbers("stats")["push-finished"] == "20", "that all are finished")
+        a.until_stats("push-finished", 20)
         equal(a.all_jobs(), [])
-        # Clients get the jobs of other tubes.
+        # Clients reserve the jobs of other tubes.
         a.put(b"not a request", tube="default")
         assert a.ask("reserve").endswith("|not a request")
 
@@ -107,8 +96,8 @@ def tried_again(redis):
             text = request(receiver.url + path)
             answer = a.ask(b"put-key 0 0 60 %d %s attempts=2 backoff=0.05\r\n%s\r\n" % (len(text), path[1:].encode(), text))
             assert answer.startswith("INSERTED "), answer
-        until(lambda: a.numbers("stats-tube push")["current-jobs-buried"] == "2", "that two are buried")
-        until(lambda: a.ask("peek-key flaky") == "NOT_FOUND", "the request has come through")
+        a.until_stats("current-jobs-buried", 2, "stats-tube push")
+        until(lambda: a.ask("peek-key flaky") == "NOT_FOUND", "one has come through")
         equal(sorted(path for _, path, _, _ in receiver.got), ["/down", "/down", "/flaky", "/flaky", "/gone"])
         errors = {job["key"]: job["error"] for job in a.jobs("list-delayed state=buried")}
         equal(errors, {"down": "HTTP 500", "gone": "HTTP 410"})
@@ -116,9 +105,8 @@ def tried_again(redis):
         equal([numbers["push-" + name] for name in ("finished", "buried")], ["1", "2"])
 
 
-def no_request(redis):
+def refuses_other_bodies(redis):
     with Receiver() as receiver, pushing("--http", "127.0.0.1:0", redis=redis) as server, server.client() as a:
-        address = re.search(r"serving (http://[0-9.:]+)/metrics", server.said).group(1)
         conversation(a, ("use other", "USING other"))
         for body in (b"", b"hello", b"POST ftp://example.org/\n\n", b"POST http://example.org/\nHost: x\n\n", b"\0"):
             equal(a.put(body), "BAD_FORMAT")
@@ -126,38 +114,7 @@ def no_request(redis):
         assert a.put(request(receiver.url + "/")).startswith("INSERTED ")
         receiver.wait(1)
         equal(a.numbers("stats")["push-bodies-refused"], "10")
-        with urllib.request.urlopen(address + "/metrics", timeout=PATIENCE) as answer:
-            text = answer.read().decode()
-        assert "\nweekwheeld_push_bodies_refused_total 10\n" in text
-        for line in text.splitlines():
-            assert re.match(r'# (HELP|TYPE) weekwheeld_\w+ .+$|weekwheeld_\w+(\{\w+="[^"]*"(,\w+="[^"]*")*\})? [0-9.]+$', line), line
-
-
-test_delivered = with_each_store(delivered)
-test_failures_are_tried_again_and_buried = with_each_store(tried_again)
-test_what_is_no_request_is_refused = with_each_store(no_request)
-
-
-def test_a_private_address_is_refused():
-    with Receiver() as receiver, pushing(networks="192.0.2.0/24") as server, server.client() as a:
-        a.put(request(receiver.url + "/"), tube="push")
-        until(lambda: a.numbers("stats-tube push")["current-jobs-buried"] == "1", "that it is buried")
-        equal((receiver.got, a.numbers("stats")["push-addresses-refused"]), ([], "1"))
-        equal([job["error"] for job in a.jobs("list-delayed state=buried")],
-              ["the address 127.0.0.1 may not be called: the pusher's networks lack loopback (weekwheeld --push-networks loopback)"])
-
-
-def test_signed(folder):
-    path = folder + "/secret"
-    with open(path, "w") as file:
-        file.write("secret\n")
-    for arguments, environment in ((("--push-secret-file", path), None), ((), {"WEEKWHEELD_PUSH_SECRET": "secret"})):
-        with Receiver() as receiver, pushing(*arguments, environment=environment) as server, server.client() as a:
-            a.put(request(receiver.url + "/x", b"hello"), tube="push")
-            _, _, headers, body = receiver.wait(1)[0]
-            signed = "\n".join((headers["Weekwheel-Timestamp"], headers["Weekwheel-Job-Id"], headers["Weekwheel-Token"], "POST",
-                                receiver.url + "/x", body.decode()))
-            equal(headers["Weekwheel-Signature"], "v1=" + hmac.new(b"secret", signed.encode(), hashlib.sha256).hexdigest())
+        assert "weekwheeld_push_bodies_refused_total 10" in server.metrics()
 
 
 def can_connect(server):
@@ -168,113 +125,131 @@ def can_connect(server):
     return True
 
 
-def test_a_server_that_ends_waits_for_what_is_under_way(folder):
-    data = folder + "/jobs"
-    with Receiver() as receiver:
-        with pushing("--data", data, memory=False) as server:
+class Pushes(Case):
+    test_delivered = with_each_store(delivered)
+    test_failures_are_tried_again_and_buried = with_each_store(tried_again)
+    test_a_body_that_is_no_request_is_refused = with_each_store(refuses_other_bodies)
+
+    def test_a_private_address_is_refused(self):
+        with Receiver() as receiver, pushing(networks="192.0.2.0/24") as server, server.client() as a:
+            a.put(request(receiver.url + "/"), tube="push")
+            a.until_stats("current-jobs-buried", 1, "stats-tube push")
+            equal((receiver.got, a.numbers("stats")["push-addresses-refused"]), ([], "1"))
+            equal([job["error"] for job in a.jobs("list-delayed state=buried")],
+                  ["the address 127.0.0.1 may not be called: the pusher's networks lack loopback (weekwheeld --push-networks loopback)"])
+
+    def test_signed(self):
+        path = "secret"
+        with open(path, "w") as file:
+            file.write("secret\n")
+        for arguments, env in ((("--push-secret-file", path), {}), ((), {"WEEKWHEELD_PUSH_SECRET": "secret"})):
+            with Receiver() as receiver, pushing(*arguments, **env) as server, server.client() as a:
+                a.put(request(receiver.url + "/x", b"hello"), tube="push")
+                _, _, headers, body = receiver.wait(1)[0]
+                signed = "\n".join((headers["Weekwheel-Timestamp"], headers["Weekwheel-Job-Id"], headers["Weekwheel-Token"], "POST",
+                                    receiver.url + "/x", body.decode()))
+                equal(headers["Weekwheel-Signature"], "v1=" + hmac.new(b"secret", signed.encode(), hashlib.sha256).hexdigest())
+
+    def test_a_server_that_ends_waits_for_requests_under_way(self):
+        data = "jobs"
+        with Receiver() as receiver:
+            with pushing("--data", data) as server:
+                with server.client() as a:
+                    a.put(request(receiver.url + "/slow"), tube="push")
+                receiver.wait(1)
+                ends = threading.Thread(target=server.stop)
+                ends.start()
+                until(lambda: not can_connect(server), "it ends")
+                receiver.go.set()
+                ends.join()
+                equal(server.process.returncode, 0)
+            with Server("--data", data) as server, server.client() as a:
+                equal(a.all_jobs(), [])
+            # The job of a request that takes too long is kept.
+            receiver.go.clear()
+            with pushing("--data", data, "--push-grace", "0") as server:
+                with server.client() as a:
+                    a.put(request(receiver.url + "/slow"), tube="push")
+                receiver.wait(2)
+                equal(server.stop(), 0)
+            with Server("--data", data) as server, server.client() as a:
+                equal(len(a.all_jobs()), 1)
+
+    def test_two_servers_push_each_job_once(self):
+        jobs = 200
+        with Receiver() as receiver, Redis() as redis, pushing(redis=redis) as one, pushing(redis=redis) as two:
+            with one.client() as a, two.client() as b:
+                for number in range(jobs):
+                    client = (a, b)[number % 2]
+                    assert client.put(request(receiver.url + "/%d" % number), tube="push").startswith("INSERTED ")
+                until(lambda: sum(int(client.numbers("stats")["push-finished"]) for client in (a, b)) == jobs, "all are finished")
+            equal(sorted(int(path[1:]) for _, path, _, _ in receiver.got), list(range(jobs)))
+
+    def test_a_job_that_a_server_without_push_took_is_buried_with_the_reason(self):
+        """Only a server with --push knows which tubes are pushed. A job that another took is checked when due."""
+        with Receiver() as receiver, Redis() as redis, redis.server() as other, pushing(redis=redis) as server:
+            with other.client() as a, server.client() as b:
+                a.ask("use push")
+                reasons = {b"": "line 1: there is nothing", b"hello": "line 1: there is no URL",
+                           b"POST ftp://example.org/\n\n": "line 1: the URL does not begin with http:// or https://",
+                           request(receiver.url + "/", headers="Host: x\n"): "line 2: this header is not the job's to set"}
+                for body, reason in reasons.items():
+                    answer = a.put(body)
+                    assert answer.startswith("INSERTED "), answer
+                    number = answer.split()[1]
+                    until(lambda number=number: [job for job in b.jobs("list-delayed id=" + number) if job["state"] == "buried"],
+                          "it is buried")
+                    equal([job["error"] for job in b.jobs("list-delayed id=" + number)],
+                          ['no request, as "weekwheel put --url" composes it: ' + reason])
+                equal(receiver.got, [])
+
+    def test_redis_killed_and_back(self):
+        with Receiver() as receiver, Redis() as redis, pushing("--redis-timeout", "0.5", redis=redis) as server:
             with server.client() as a:
                 a.put(request(receiver.url + "/slow"), tube="push")
-            receiver.wait(1)
-            ends = threading.Thread(target=server.stop)
-            ends.start()
-            until(lambda: not can_connect(server), "that it ends")
-            receiver.go.set()
-            ends.join()
-            equal(server.process.returncode, 0)
-        with Server("--data", data, memory=False) as server, server.client() as a:
-            equal(a.all_jobs(), [])
-        # A request that takes too long is sent again.
-        receiver.go.clear()
-        with pushing("--data", data, "--push-grace", "0", memory=False) as server:
-            with server.client() as a:
-                a.put(request(receiver.url + "/slow"), tube="push")
-            receiver.wait(2)
-            equal(server.stop(), 0)
-        with Server("--data", data, memory=False) as server, server.client() as a:
-            equal(len(a.all_jobs()), 1)
+                receiver.wait(1)
+                redis.kill()
+                # The result waits until Redis is back.
+                receiver.go.set()
+                redis.start()
+                until(lambda: a.ask("stats").startswith("OK") and a.numbers("stats")["push-finished"] == "1", "it is finished")
+                equal((a.all_jobs(), len(receiver.got)), ([], 1))
+
+    def test_the_program_composes_requests(self):
+        with Receiver() as receiver, pushing() as server, server.client() as a:
+            def put(status, *arguments, text=""):
+                return server.program.run(status, "put", "--tube", "push", *arguments, stdin=text.encode())
+
+            for arguments, text in ((("--url", receiver.url + "/a", "--header", "X-A: 1", "-H", "X-B:  2 ", "hello"), ""),
+                                    (("--url", receiver.url + "/b", "--method", "GET"), ""),
+                                    (("--url", receiver.url + "/c", "--method", "PUT", "-"), "from\n\nstdin"),
+                                    (("--url", receiver.url + "/d", "--lines"), "1\n2\n")):
+                equal(put(0, *arguments, text=text).err, "")
+            got = sorted((path, method, body) for method, path, _, body in receiver.wait(5))
+            equal(got, [("/a", "POST", b"hello"), ("/b", "GET", b""), ("/c", "PUT", b"from\n\nstdin"), ("/d", "POST", b"1"),
+                        ("/d", "POST", b"2")])
+            headers = [headers for _, path, headers, _ in receiver.got if path == "/a"][0]
+            equal((headers["X-A"], headers["X-B"]), ("1", "2"))
+            for arguments, option, reason in (
+                    (("--url", "ftp://example.org/"), "--url 'ftp://example.org/'", "does not begin with http:// or https://"),
+                    (("--url", "example.org"), "--url 'example.org'", "does not begin with http:// or https://"),
+                    (("--url", "http://ada:secret@example.org/"), "--url 'http://ada:", "use a header Authorization"),
+                    (("--url", "http://example.org/a b"), "--url 'http://example.org/a b'", "must be written as %XX"),
+                    (("--url", "http://example.org:99999/"), "--url 'http://example.org:99999/'", "port is above 65535"),
+                    (("--url", "http://example.org/#a"), "--url 'http://example.org/#a'", "fragment"),
+                    (("--url", ""), "--url ''", "there is no URL"),
+                    (("--url", receiver.url, "-H", "Host: x"), "--header 'Host: x'", "not the job's to set"),
+                    (("--url", receiver.url, "-H", "X-A: 1", "-H", "a b: c"), "--header 'a b: c'", "such as Content-Type"),
+                    (("--url", receiver.url, "-H", "X-A: 1\nX-B: 2"), "--header 'X-A: 1?X-B: 2'", "cannot be sent"),
+                    (("--url", receiver.url, "-H", "nothing"), "--header 'nothing'", "'Name: value'"),
+                    (("--method", "PUT", "x"), "--method", "--url is missing"), (("-H", "a: b", "x"), "--header", "--url is missing"),
+                    (("--url", receiver.url, "--method", "HEAD", "x"), "--method 'HEAD'", "no body"),
+                    (("--url", receiver.url, "--method", "A B"), "--method 'A B'", "a word such as PUT"),
+                    (("--url", receiver.url, "--method", "CONNECT"), "--method 'CONNECT'", "not CONNECT")):
+                said = put(2, *arguments).err
+                assert option in said and reason in said, (arguments, said)
+            assert "has to be a request" in put(1, "no request").err
+            equal(a.numbers("stats")["push-bodies-refused"], "1")
 
 
-def test_two_servers_push_each_job_once(folder):
-    jobs = 200
-    with Receiver() as receiver, Redis(folder) as redis, pushing(redis=redis) as one, pushing(redis=redis) as two:
-        with one.client() as a, two.client() as b:
-            for number in range(jobs):
-                client = (a, b)[number % 2]
-                assert client.put(request(receiver.url + "/%d" % number), tube="push").startswith("INSERTED ")
-            until(lambda: sum(int(client.numbers("stats")["push-finished"]) for client in (a, b)) == jobs, "that all are finished")
-        equal(sorted(int(path[1:]) for _, path, _, _ in receiver.got), list(range(jobs)))
-
-
-def test_what_a_server_without_push_took_is_buried_with_the_reason(folder):
-    """Only a server with --push knows which tubes are pushed. Jobs from other servers are checked upon delivery."""
-    with Receiver() as receiver, Redis(folder) as redis, redis.server() as other, pushing(redis=redis) as server:
-        with other.client() as a, server.client() as b:
-            a.ask("use push")
-            reasons = {b"": "line 1: there is nothing", b"hello": "line 1: there is no URL",
-                       b"POST ftp://example.org/\n\n": "line 1: the URL does not begin with http:// or https://",
-                       request(receiver.url + "/", headers="Host: x\n"): "line 2: this header is not the job's to set"}
-            for body, reason in reasons.items():
-                answer = a.put(body)
-                assert answer.startswith("INSERTED "), answer
-                number = answer.split()[1]
-                until(lambda number=number: [job for job in b.jobs("list-delayed id=" + number) if job["state"] == "buried"],
-                      "that it is buried")
-                equal([job["error"] for job in b.jobs("list-delayed id=" + number)],
-                      ['no request, as "weekwheel put --url" composes it: ' + reason])
-            equal(receiver.got, [])
-
-
-def test_redis_killed_and_back(folder):
-    with Receiver() as receiver, Redis(folder) as redis, pushing("--redis-timeout", "0.5", redis=redis) as server:
-        with server.client() as a:
-            a.put(request(receiver.url + "/slow"), tube="push")
-            receiver.wait(1)
-            redis.kill()
-            # The result waits until the store is back.
-            receiver.go.set()
-            redis.start()
-            until(lambda: a.ask("stats").startswith("OK") and a.numbers("stats")["push-finished"] == "1", "that it is finished")
-            equal((a.all_jobs(), len(receiver.got)), ([], 1))
-
-
-def test_the_program_composes_requests():
-    with Receiver() as receiver, pushing() as server, server.client() as a:
-        def put(*arguments, text=""):
-            return subprocess.run([WEEKWHEEL, "put", "--server", server.address, "--tube", "push", *arguments], input=text,
-                                  capture_output=True, text=True, timeout=PATIENCE, check=False)
-
-        for arguments, text in ((("--url", receiver.url + "/a", "--header", "X-A: 1", "-H", "X-B:  2 ", "hello"), ""),
-                                (("--url", receiver.url + "/b", "--method", "GET"), ""),
-                                (("--url", receiver.url + "/c", "--method", "PUT", "-"), "from\n\nstdin"),
-                                (("--url", receiver.url + "/d", "--lines"), "1\n2\n")):
-            done = put(*arguments, text=text)
-            equal((done.returncode, done.stderr), (0, ""))
-        got = sorted((path, method, body) for method, path, _, body in receiver.wait(5))
-        equal(got, [("/a", "POST", b"hello"), ("/b", "GET", b""), ("/c", "PUT", b"from\n\nstdin"), ("/d", "POST", b"1"),
-                    ("/d", "POST", b"2")])
-        headers = [headers for _, path, headers, _ in receiver.got if path == "/a"][0]
-        equal((headers["X-A"], headers["X-B"]), ("1", "2"))
-        for arguments, option, reason in (
-                (("--url", "ftp://example.org/"), "--url 'ftp://example.org/'", "does not begin with http:// or https://"),
-                (("--url", "example.org"), "--url 'example.org'", "does not begin with http:// or https://"),
-                (("--url", "http://ada:secret@example.org/"), "--url 'http://ada:", "use a header Authorization"),
-                (("--url", "http://example.org/a b"), "--url 'http://example.org/a b'", "must be written as %XX"),
-                (("--url", "http://example.org:99999/"), "--url 'http://example.org:99999/'", "port is above 65535"),
-                (("--url", "http://example.org/#a"), "--url 'http://example.org/#a'", "fragment"),
-                (("--url", ""), "--url ''", "there is no URL"),
-                (("--url", receiver.url, "-H", "Host: x"), "--header 'Host: x'", "not the job's to set"),
-                (("--url", receiver.url, "-H", "X-A: 1", "-H", "a b: c"), "--header 'a b: c'", "such as Content-Type"),
-                (("--url", receiver.url, "-H", "X-A: 1\nX-B: 2"), "--header 'X-A: 1?X-B: 2'", "cannot be sent"),
-                (("--url", receiver.url, "-H", "nothing"), "--header 'nothing'", "'Name: value'"),
-                (("--method", "PUT", "x"), "--method", "--url is missing"), (("-H", "a: b", "x"), "--header", "--url is missing"),
-                (("--url", receiver.url, "--method", "HEAD", "x"), "--method 'HEAD'", "no body"),
-                (("--url", receiver.url, "--method", "A B"), "--method 'A B'", "a word such as PUT"),
-                (("--url", receiver.url, "--method", "CONNECT"), "--method 'CONNECT'", "not CONNECT")):
-            done = put(*arguments)
-            assert done.returncode == 2 and option in done.stderr and reason in done.stderr, (arguments, done)
-        done = put("no request")
-        assert done.returncode == 1 and "has to be a request" in done.stderr, done
-        equal(a.numbers("stats")["push-bodies-refused"], "1")
-
-
-sys.exit(run(globals()))
+main()

@@ -1,24 +1,18 @@
 #!/usr/bin/env python3
-"""Several weekwheelds share one Redis: each sees what the others do. Then one of them, or Redis itself, is killed.
-"""
+"""Several weekwheelds that have their jobs in one Redis: each sees what the others do, and jobs outlive a server or a
+Redis that is killed."""
 import re
 import signal
-import subprocess
 import sys
 import threading
 import time
-import urllib.error
-import urllib.request
 
-sys.dont_write_bytecode = True  # beside the sources nothing is left
 sys.path.insert(0, __file__.rsplit("/tests/", 1)[0] + "/tests/support")
-# pylint: disable=wrong-import-position
-from redising import Cluster, Redis, free_port, until
-from serving import PATIENCE, PROGRAM, WEEKWHEEL, Server, conversation, equal, run
+from weekwheel import PATIENCE, Case, Cluster, Redis, Server, conversation, equal, free_port, main, refused, until
 
 
 def reserved(client, wait=10):
-    """Reserve the next job. Return its id and its body."""
+    """The id of the next job, and its body."""
     answer = client.ask("reserve-with-timeout %d" % wait)
     assert answer.startswith("RESERVED "), answer
     head, body = answer.split("|", 1)
@@ -37,372 +31,338 @@ def inserted(answer):
 
 # ---- Each server sees what the others do
 
+class Shared(Case):
+    def test_put_on_one_and_reserve_on_the_other(self):
+        with Redis() as redis, redis.server() as one, redis.server() as two, one.client() as a, two.client() as b:
+            number = inserted(a.put(b"hello", priority=7))
+            # The server that put the job can deliver it at once.
+            equal(a.ask("reserve-with-timeout 0"), "RESERVED %d 5|hello" % number)
+            conversation(a, ("release %d 7 0" % number, "RELEASED"), ("reserve-with-timeout 0", "RESERVED %d 5|hello" % number),
+                         ("release %d 7 0" % number, "RELEASED"))
+            equal(reserved(b), (number, "hello"))
+            equal(state(a, number), "reserved")
+            # A client of the other server has it, which counts here like any other client.
+            for line in ("delete", "touch", "release %d 0 0", "bury %d 0", "reserve-job", "kick-job"):
+                equal(a.ask(line % number if "%" in line else "%s %d" % (line, number)), "NOT_FOUND")
+            conversation(b, ("touch %d" % number, "TOUCHED"), ("release %d 3 0" % number, "RELEASED"))
+            equal(reserved(a), (number, "hello"))
+            conversation(a, ("bury %d 5" % number, "BURIED"))
+            conversation(b, ("peek-buried", "FOUND %d 5|hello" % number), ("kick-job %d" % number, "KICKED"))
+            equal(reserved(b), (number, "hello"))
+            conversation(b, ("delete %d" % number, "DELETED"))
+            equal(state(a, number), "NOT_FOUND")
+            # Each server may delete a job that nobody has.
+            number = inserted(b.put(b"later", delay=1000))
+            equal(state(a, number), "delayed")
+            conversation(a, ("peek-delayed", "FOUND %d 5|later" % number), ("delete %d" % number, "DELETED"),
+                         ("delete %d" % number, "NOT_FOUND"))
+            equal(b.ask("peek %d" % number), "NOT_FOUND")
 
-def test_put_on_one_and_reserve_on_the_other(folder):
-    with Redis(folder) as redis, redis.server() as one, redis.server() as two, one.client() as a, two.client() as b:
-        number = inserted(a.put(b"hello", priority=7))
-        # The client that has put the job may get it at once.
-        equal(a.ask("reserve-with-timeout 0"), "RESERVED %d 5|hello" % number)
-        conversation(a, ("release %d 7 0" % number, "RELEASED"), ("reserve-with-timeout 0", "RESERVED %d 5|hello" % number),
-                     ("release %d 7 0" % number, "RELEASED"))
-        equal(reserved(b), (number, "hello"))
-        equal(state(a, number), "reserved")
-        # A client of the other server holds it: here that is the same as another client.
-        for line in ("delete", "touch", "release %d 0 0", "bury %d 0", "reserve-job", "kick-job"):
-            equal(a.ask(line % number if "%" in line else "%s %d" % (line, number)), "NOT_FOUND")
-        conversation(b, ("touch %d" % number, "TOUCHED"), ("release %d 3 0" % number, "RELEASED"))
-        equal(reserved(a), (number, "hello"))
-        conversation(a, ("bury %d 5" % number, "BURIED"))
-        conversation(b, ("peek-buried", "FOUND %d 5|hello" % number), ("kick-job %d" % number, "KICKED"))
-        equal(reserved(b), (number, "hello"))
-        conversation(b, ("delete %d" % number, "DELETED"))
-        equal(state(a, number), "NOT_FOUND")
-        # Either server may delete a job that nobody holds.
-        number = inserted(b.put(b"later", delay=1000))
-        equal(state(a, number), "delayed")
-        conversation(a, ("peek-delayed", "FOUND %d 5|later" % number), ("delete %d" % number, "DELETED"),
-                     ("delete %d" % number, "NOT_FOUND"))
-        equal(b.ask("peek %d" % number), "NOT_FOUND")
+    def test_a_put_or_release_is_seen_at_once_on_its_server(self):
+        with Redis() as redis, redis.server() as one, one.client() as a:
+            for _ in range(100):
+                # All in one turn of the server's loop, before it reads any message.
+                a.send("put 0 0 60 1\r\nx\r\nreserve-with-timeout 0\r\n")
+                number = inserted(a.line())
+                equal(a.answer(), "RESERVED %d 1|x" % number)
+                a.send("release %d 0 0\r\nreserve-with-timeout 0\r\nbury %d 0\r\nkick 1\r\nreserve-with-timeout 0\r\n"
+                       "delete %d\r\nreserve-with-timeout 0\r\n" % (number, number, number))
+                equal([a.answer() for _ in range(7)], ["RELEASED", "RESERVED %d 1|x" % number, "BURIED", "KICKED 1",
+                                                       "RESERVED %d 1|x" % number, "DELETED", "TIMED_OUT"])
 
+    def test_a_connection_that_closes_asks_once_for_each_lease(self):
+        jobs = 300
+        with Redis() as redis, redis.server() as one, redis.server() as two, one.client() as a, two.client() as b:
+            for number in range(jobs):
+                inserted(a.put(b"%d" % number, priority=number))
+            with one.client() as worker:
+                for _ in range(jobs):
+                    reserved(worker)
+                before = int(a.numbers("stats")["redis-commands"])
+            b.until_stats("current-jobs-ready", jobs, "stats-tube default")
+            # The rest are the commands of "stats", and heartbeats.
+            asked = int(a.numbers("stats")["redis-commands"]) - before
+            assert jobs <= asked < 2 * jobs, asked
+            given = a.jobs("list-delayed limit=1000")
+            equal(sorted(job["priority"] for job in given), list(range(jobs)))
+            equal({(job["state"], job["releases"], job["error"]) for job in given}, {("ready", 1, "the connection was closed")})
 
-def test_who_puts_or_gives_back_sees_it_at_once(folder):
-    with Redis(folder) as redis, redis.server() as one, one.client() as a:
-        for _ in range(100):
-            # All in one turn of the loop, before it hears any message.
-            a.send("put 0 0 60 1\r\nx\r\nreserve-with-timeout 0\r\n")
-            number = inserted(a.line())
-            equal(a.answer(), "RESERVED %d 1|x" % number)
-            a.send("release %d 0 0\r\nreserve-with-timeout 0\r\nbury %d 0\r\nkick 1\r\nreserve-with-timeout 0\r\n"
-                   "delete %d\r\nreserve-with-timeout 0\r\n" % (number, number, number))
-            equal([a.answer() for _ in range(7)], ["RELEASED", "RESERVED %d 1|x" % number, "BURIED", "KICKED 1",
-                                                   "RESERVED %d 1|x" % number, "DELETED", "TIMED_OUT"])
+    def test_a_waiting_client_gets_a_job_put_on_the_other(self):
+        with Redis() as redis, redis.server() as one, redis.server() as two, one.client() as a, two.client() as b:
+            for body, delay in ((b"now", 0), (b"soon", 1)):
+                b.send("watch t\r\nreserve-with-timeout 30\r\n" if delay == 0 else "reserve-with-timeout 30\r\n")
+                if delay == 0:
+                    equal(b.line(), "WATCHING 2")
+                with two.client() as c:
+                    c.until_waiting()
+                began = time.time()
+                number = inserted(a.put(body, tube="t", delay=delay))
+                equal(b.answer(), "RESERVED %d %d|%s" % (number, len(body), body.decode()))
+                assert time.time() - began >= delay - 0.001, "too early"
+                conversation(b, ("delete %d" % number, "DELETED"))
 
+    def test_keys_and_tubes_are_shared(self):
+        with Redis() as redis, redis.server() as one, redis.server() as two, one.client() as a, two.client() as b:
+            number = inserted(a.ask("put-key 0 1000 60 1 k attempts=3\r\n1"))
+            conversation(b, ("put-key 0 1000 60 1 k\r\n2", "REPLACED %d" % number), ("peek-key k", "FOUND %d 1|2" % number))
+            conversation(a, ("move-key k 2000 version=1", "STALE"), ("move-key k 2000 version=2", "MOVED 3"))
+            inserted(a.put(b"x", tube="only-here", delay=100))
+            equal(b.numbers("stats-tube only-here")["current-jobs-delayed"], "1")
+            assert "- only-here\n" in b.ask("list-tubes")
+            conversation(b, ("pause-tube only-here 1000", "PAUSED"), ("pause-tube nix 1", "NOT_FOUND"))
+            equal(a.numbers("stats-tube only-here")["pause"], "1000")
+            equal(sorted(job["id"] for job in b.all_jobs()), sorted(job["id"] for job in a.all_jobs()))
+            conversation(b, ("delete-key k", "DELETED"))
+            equal(a.ask("peek-key k"), "NOT_FOUND")
+            a.until_stats("redis-workers", 2)
+            numbers = [client.numbers("stats") for client in (a, b)]
+            equal([entry["redis-shards"] for entry in numbers], ["16", "16"])
+            until(lambda: sum(int(client.numbers("stats")["redis-shards-watched"]) for client in (a, b)) == 16,
+                  "each shard is watched by one")
 
-def test_a_connection_that_closes_asks_once_for_each_lease(folder):
-    jobs = 300
-    with Redis(folder) as redis, redis.server() as one, redis.server() as two, one.client() as a, two.client() as b:
-        for number in range(jobs):
-            inserted(a.put(b"%d" % number, priority=number))
-        with one.client() as worker:
-            for _ in range(jobs):
-                reserved(worker)
-            before = int(a.numbers("stats")["redis-commands"])
-        until(lambda: b.numbers("stats-tube default")["current-jobs-ready"] == str(jobs), "that all are given back")
-        # The rest are heartbeats, and the commands that ask for the numbers.
-        asked = int(a.numbers("stats")["redis-commands"]) - before
-        assert jobs <= asked < 2 * jobs, asked
-        given = a.jobs("list-delayed limit=1000")
-        equal(sorted(job["priority"] for job in given), list(range(jobs)))
-        equal({(job["state"], job["releases"], job["error"]) for job in given}, {("ready", 1, "the connection was closed")})
+    def test_jobs_of_a_client_that_goes_are_for_all(self):
+        with Redis() as redis, redis.server() as one, redis.server() as two, two.client() as b:
+            a = one.client()
+            number = inserted(a.put(b"x", priority=77, ttr=3600))
+            equal(reserved(a), (number, "x"))
+            b.send("reserve\r\n")
+            a.close()
+            equal(b.answer(), "RESERVED %d 1|x" % number)
+            equal(b.numbers("stats-job %d" % number)["pri"], "77")
+            # Likewise when a server is told to end.
+            with one.client() as c:
+                conversation(b, ("release %d 1 0" % number, "RELEASED"))
+                equal(reserved(c), (number, "x"))
+                b.send("reserve\r\n")
+                equal(one.stop(), 0)
+                equal(b.answer(), "RESERVED %d 1|x" % number)
 
-
-def test_who_waits_is_served_by_whoever_puts(folder):
-    with Redis(folder) as redis, redis.server() as one, redis.server() as two, one.client() as a, two.client() as b:
-        for body, delay in ((b"now", 0), (b"soon", 1)):
-            b.send("watch t\r\nreserve-with-timeout 30\r\n" if delay == 0 else "reserve-with-timeout 30\r\n")
-            if delay == 0:
-                equal(b.line(), "WATCHING 2")
-            until(lambda: two.client().numbers("stats")["current-waiting"] == "1", "that it waits")
-            began = time.time()
-            number = inserted(a.put(body, tube="t", delay=delay))
-            equal(b.answer(), "RESERVED %d %d|%s" % (number, len(body), body.decode()))
-            assert time.time() - began >= delay - 0.001, "too early"
+    def test_a_deadline_that_comes_soon(self):
+        with Redis() as redis, redis.server() as one, redis.server() as two, one.client() as a, two.client() as b:
+            number = inserted(a.put(b"x", ttr=1))
+            equal(reserved(a), (number, "x"))
+            equal(a.ask("reserve"), "DEADLINE_SOON")
+            equal(reserved(b), (number, "x"))
+            conversation(a, ("touch %d" % number, "NOT_FOUND"), ("delete %d" % number, "NOT_FOUND"))
             conversation(b, ("delete %d" % number, "DELETED"))
 
+    def test_the_program_works_with_it(self):
+        with Redis() as redis, redis.server() as one, redis.server() as two, two.client() as b:
+            def weekwheel(server, *arguments):
+                done = server.program.run(0, *arguments)
+                equal(done.err, "")
+                return done.out
 
-def test_keys_and_tubes_are_shared(folder):
-    with Redis(folder) as redis, redis.server() as one, redis.server() as two, one.client() as a, two.client() as b:
-        number = inserted(a.ask("put-key 0 1000 60 1 k attempts=3\r\n1"))
-        conversation(b, ("put-key 0 1000 60 1 k\r\n2", "REPLACED %d" % number), ("peek-key k", "FOUND %d 1|2" % number))
-        conversation(a, ("move-key k 2000 version=1", "STALE"), ("move-key k 2000 version=2", "MOVED 3"))
-        inserted(a.put(b"x", tube="only-here", delay=100))
-        equal(b.numbers("stats-tube only-here")["current-jobs-delayed"], "1")
-        assert "- only-here\n" in b.ask("list-tubes")
-        conversation(b, ("pause-tube only-here 1000", "PAUSED"), ("pause-tube nix 1", "NOT_FOUND"))
-        equal(a.numbers("stats-tube only-here")["pause"], "1000")
-        equal(sorted(job["id"] for job in b.all_jobs()), sorted(job["id"] for job in a.all_jobs()))
-        conversation(b, ("delete-key k", "DELETED"))
-        equal(a.ask("peek-key k"), "NOT_FOUND")
-        until(lambda: a.numbers("stats")["redis-workers"] == "2", "that both are known")
-        numbers = [client.numbers("stats") for client in (a, b)]
-        equal([entry["redis-shards"] for entry in numbers], ["16", "16"])
-        until(lambda: sum(int(client.numbers("stats")["redis-shards-watched"]) for client in (a, b)) == 16,
-              "that each shard is watched by one")
-
-
-def test_a_client_that_goes_gives_its_jobs_to_all(folder):
-    with Redis(folder) as redis, redis.server() as one, redis.server() as two, two.client() as b:
-        a = one.client()
-        number = inserted(a.put(b"x", priority=77, ttr=3600))
-        equal(reserved(a), (number, "x"))
-        b.send("reserve\r\n")
-        a.close()
-        equal(b.answer(), "RESERVED %d 1|x" % number)
-        equal(b.numbers("stats-job %d" % number)["pri"], "77")
-        # A server that ends does the same.
-        with one.client() as c:
-            conversation(b, ("release %d 1 0" % number, "RELEASED"))
-            equal(reserved(c), (number, "x"))
-            b.send("reserve\r\n")
-            equal(one.stop(), 0)
-            equal(b.answer(), "RESERVED %d 1|x" % number)
-
-
-def test_a_deadline_that_comes_soon(folder):
-    with Redis(folder) as redis, redis.server() as one, redis.server() as two, one.client() as a, two.client() as b:
-        number = inserted(a.put(b"x", ttr=1))
-        equal(reserved(a), (number, "x"))
-        equal(a.ask("reserve"), "DEADLINE_SOON")
-        equal(reserved(b), (number, "x"))
-        conversation(a, ("touch %d" % number, "NOT_FOUND"), ("delete %d" % number, "NOT_FOUND"))
-        conversation(b, ("delete %d" % number, "DELETED"))
-
-
-def test_the_program_works_with_it(folder):
-    with Redis(folder) as redis, redis.server() as one, redis.server() as two, two.client() as b:
-        def weekwheel(server, *arguments):
-            done = subprocess.run([WEEKWHEEL, *arguments[:1], "--server", server.address, *arguments[1:]], capture_output=True,
-                                  text=True, timeout=PATIENCE, check=False)
-            equal((done.returncode, done.stderr), (0, ""))
-            return done.stdout
-
-        bodies = ["job %d" % number for number in range(10)]
-        for number, body in enumerate(bodies):
-            weekwheel((one, two)[number % 2], "put", "--key", "k%d" % number, body)
-        equal(len(weekwheel(one, "list", "--all", "--json").splitlines()), 10)
-        # Each worker asks the server for the job that it got: an id says nothing about the order.
-        got = weekwheel(one, "work", "-n", "2", "--drain", "--", "sh", "-c", 'echo "$WEEKWHEEL_JOB_KEY: $(cat)"')
-        equal(sorted(got.splitlines()), sorted("k%d: %s" % entry for entry in enumerate(bodies)))
-        equal(b.all_jobs(), [])
+            bodies = ["job %d" % number for number in range(10)]
+            for number, body in enumerate(bodies):
+                weekwheel((one, two)[number % 2], "put", "--key", "k%d" % number, body)
+            equal(len(weekwheel(one, "list", "--all", "--json").splitlines()), 10)
+            # Each worker asks the server about the job that it got. Ids have no order here.
+            got = weekwheel(one, "work", "-n", "2", "--drain", "--", "sh", "-c", 'echo "$WEEKWHEEL_JOB_KEY: $(cat)"')
+            equal(sorted(got.splitlines()), sorted("k%d: %s" % entry for entry in enumerate(bodies)))
+            equal(b.all_jobs(), [])
 
 
 # ---- A server is killed
 
+class ServerKilled(Case):
+    def test_killed(self):
+        with Redis() as redis, redis.server("--redis-lease", "1") as one, redis.server("--redis-lease", "1") as two:
+            with one.client() as a, two.client() as b:
+                taken = {inserted(a.put(b"taken", ttr=1)) for _ in range(5)}
+                equal({reserved(a)[0] for _ in taken}, taken)
+                due = {inserted(a.put(b"due", delay=1)) for _ in range(5)}
+                one.stop(signal.SIGKILL)
+                got = {}
+                for _ in range(10):
+                    number, body = reserved(b, 30)
+                    got[number] = body
+                    conversation(b, ("delete %d" % number, "DELETED"))
+                equal(got, dict([(number, "taken") for number in taken] + [(number, "due") for number in due]))
+                equal(b.numbers("stats")["job-timeouts"], "5")
 
-def test_killed(folder):
-    with Redis(folder) as redis, redis.server("--redis-lease", "1") as one, redis.server("--redis-lease", "1") as two:
-        with one.client() as a, two.client() as b:
-            taken = {inserted(a.put(b"taken", ttr=1)) for _ in range(5)}
-            equal({reserved(a)[0] for _ in taken}, taken)
-            due = {inserted(a.put(b"due", delay=1)) for _ in range(5)}
-            one.stop(signal.SIGKILL)
-            got = {}
-            for _ in range(10):
-                number, body = reserved(b, 30)
-                got[number] = body
-                conversation(b, ("delete %d" % number, "DELETED"))
-            equal(got, dict([(number, "taken") for number in taken] + [(number, "due") for number in due]))
-            equal(b.numbers("stats")["job-timeouts"], "5")
+    def test_each_job_once(self):
+        jobs, workers = 400, 6
+        seen, errors = [], []
 
+        def work(server):
+            try:
+                with server.client() as client:
+                    while True:
+                        number, body = reserved(client, PATIENCE)
+                        equal(client.ask("delete %d" % number), "DELETED")
+                        if body == "end":
+                            return
+                        seen.append(body)
+            except Exception as error:  # pylint: disable=broad-except
+                errors.append(error)
 
-def test_each_job_once(folder):
-    jobs, workers = 400, 6
-    seen, errors = [], []
-
-    def work(server):
-        try:
-            with server.client() as client:
-                while True:
-                    answer = client.ask("reserve-with-timeout 3")
-                    if answer == "TIMED_OUT":
-                        return
-                    seen.append(answer.split("|", 1)[1])
-                    equal(client.ask("delete " + answer.split()[1]), "DELETED")
-        except Exception as error:  # pylint: disable=broad-except
-            errors.append(error)
-
-    with Redis(folder) as redis, redis.server() as one, redis.server() as two:
-        threads = [threading.Thread(target=work, args=((one, two)[number % 2],)) for number in range(workers)]
-        for thread in threads:
-            thread.start()
-        with one.client() as a, two.client() as b:
-            for number in range(jobs):
-                inserted((a, b)[number % 2].put(b"%d" % number, delay=number % 3 == 0))
+        with Redis() as redis, redis.server() as one, redis.server() as two:
+            threads = [threading.Thread(target=work, args=((one, two)[number % 2],)) for number in range(workers)]
             for thread in threads:
-                thread.join()
-            equal(errors, [])
-            equal(sorted(seen, key=int), [str(number) for number in range(jobs)])
-            numbers = a.numbers("stats")
-            equal([numbers["current-jobs-" + which] for which in ("ready", "reserved", "delayed", "buried")], ["0"] * 4)
+                thread.start()
+            with one.client() as a, two.client() as b:
+                for number in range(jobs):
+                    inserted((a, b)[number % 2].put(b"%d" % number, delay=number % 3 == 0))
+                until(lambda: len(seen) >= jobs or errors, "all jobs are done")
+                for _ in threads:
+                    inserted(a.put(b"end", priority=1))
+                for thread in threads:
+                    thread.join()
+                equal(errors, [])
+                equal(sorted(seen, key=int), [str(number) for number in range(jobs)])
+                numbers = a.numbers("stats")
+                equal([numbers["current-jobs-" + which] for which in ("ready", "reserved", "delayed", "buried")], ["0"] * 4)
 
 
 # ---- Redis is killed
 
-
-def test_redis_killed_and_back(folder):
-    with Redis(folder) as redis, redis.server("--http", "127.0.0.1:0", "--redis-timeout", "0.5") as server:
-        address = re.search(r"serving (http://[0-9.:]+)/metrics", server.said).group(1)
-
-        def get(path):
-            try:
-                with urllib.request.urlopen(address + path, timeout=PATIENCE) as answer:
-                    return answer.status, answer.read().decode()
-            except urllib.error.HTTPError as error:
-                return error.code, error.read().decode()
-
-        with server.client() as a, server.client() as waits, server.client() as impatient, server.client() as comes:
-            number = inserted(a.put(b"x", delay=3600))
-            mine = inserted(a.put(b"mine", ttr=3600))
-            equal(reserved(a), (mine, "mine"))
-            equal(get("/healthz"), (200, "ok\n"))
-            waits.send("reserve\r\n")
-            until(lambda: a.numbers("stats")["current-waiting"] == "1", "that it waits")
-            redis.kill()
-            # Commands that need the store fail at once. The others are answered.
-            for line in ("put 0 0 60 1\r\nx", "delete %d" % number, "touch %d" % mine, "peek %d" % number, "kick 1", "stats",
-                         "list-tubes", "stats-tube default", "list-delayed", "pause-tube default 1", "release %d 0 0" % mine):
-                equal(a.ask(line), "INTERNAL_ERROR")
-            conversation(a, ("use t", "USING t"), ("watch t", "WATCHING 2"), ("list-tube-used", "USING t"),
-                         ("use default", "USING default"))
-            equal(get("/healthz")[0], 503)
-            status, text = get("/metrics")
-            equal((status, "weekwheeld_store_up 0" in text.splitlines()), (200, True))
-            # New clients may wait as well. One with a timeout of 0 gets an error.
-            for client in (impatient, comes):
-                conversation(client, ("watch unknown", "WATCHING 2"), ("ignore default", "WATCHING 1"))
-            conversation(impatient, ("reserve-with-timeout 0", "INTERNAL_ERROR"), ("reserve-with-timeout 1", "TIMED_OUT"))
-            comes.send("reserve\r\n")
-            redis.start()
-            until(lambda: a.ask("peek %d" % number).startswith("FOUND"), "that it is back")
-            equal(get("/healthz"), (200, "ok\n"))
-            # The lease is unchanged.
-            conversation(a, ("touch %d" % mine, "TOUCHED"), ("delete %d" % mine, "DELETED"))
-            new = inserted(a.put(b"new"))
-            equal(waits.answer(), "RESERVED %d 3|new" % new)
-            new = inserted(a.put(b"new", tube="unknown"))
-            equal(comes.answer(), "RESERVED %d 3|new" % new)
-        equal(server.stop(), 0)
-        equal(len(re.findall("cannot be reached", server.said)), 1)
-        equal(len(re.findall("is back", server.said)), 1)
-        assert "a command failed" not in server.said, server.said
-
-
-def test_settings_of_redis_that_lose_jobs_are_told(folder):
-    with Redis(folder) as redis:
-        with redis.server() as server:
-            pass
-        assert "appendonly" not in server.said and "noeviction" not in server.said, server.said
-        for line in ("appendonly no", "maxmemory 100mb", "maxmemory-policy allkeys-lru"):
-            equal(redis.ask("CONFIG SET " + line).strip(), "+OK")
-        with redis.server() as server:
-            pass
-        assert "set appendonly to yes" in server.said and "set maxmemory-policy to noeviction" in server.said, server.said
-
-
-def test_commands_that_come_while_redis_is_lost(folder):
-    # The commands do not mistake the server for beanstalkd, which lacks keys and reasons.
-    with Redis(folder) as redis, redis.server("--http", "127.0.0.1:0") as server, server.client() as a:
-        metrics = re.search(r"serving (http://[0-9.:]+/metrics)", server.said).group(1)
-        equal(a.ask("put-key 0 0 60 1 - attempts=5 backoff=3600\r\nx").split()[0], "INSERTED")
-        redis.kill()
-        done = subprocess.run([WEEKWHEEL, "put", "--server", server.address, "--key", "k", "x"], capture_output=True, text=True,
-                              timeout=PATIENCE, check=False)
-        assert done.returncode == 1 and "INTERNAL_ERROR" in done.stderr and "beanstalkd" not in done.stderr, done
-        with subprocess.Popen([WEEKWHEEL, "work", "--server", server.address, "--", "sh", "-c", "echo why >&2; exit 3"],
-                              stderr=subprocess.DEVNULL) as worker:
-            try:
-                until(lambda: b"\nweekwheeld_waiting 1\n" in urllib.request.urlopen(metrics, timeout=PATIENCE).read(),
-                      "that it waits")
+class RedisKilled(Case):
+    def test_redis_killed_and_back(self):
+        with Redis() as redis, redis.server("--http", "127.0.0.1:0", "--redis-timeout", "0.5") as server:
+            with server.client() as a, server.client() as waits, server.client() as impatient, server.client() as comes:
+                number = inserted(a.put(b"x", delay=3600))
+                mine = inserted(a.put(b"mine", ttr=3600))
+                equal(reserved(a), (mine, "mine"))
+                equal(server.get("/healthz"), (200, "ok\n"))
+                waits.send("reserve\r\n")
+                a.until_waiting()
+                redis.kill()
+                # Commands that ask the store are refused at once, and the others are answered.
+                for line in ("put 0 0 60 1\r\nx", "delete %d" % number, "touch %d" % mine, "peek %d" % number, "kick 1", "stats",
+                             "list-tubes", "stats-tube default", "list-delayed", "pause-tube default 1", "release %d 0 0" % mine):
+                    equal(a.ask(line), "INTERNAL_ERROR")
+                conversation(a, ("use t", "USING t"), ("watch t", "WATCHING 2"), ("list-tube-used", "USING t"),
+                             ("use default", "USING default"))
+                equal(server.get("/healthz")[0], 503)
+                assert "weekwheeld_store_up 0" in server.metrics()
+                # New clients may wait, also for a tube that the server must ask about first. A timeout of 0 is refused.
+                for client in (impatient, comes):
+                    conversation(client, ("watch unknown", "WATCHING 2"), ("ignore default", "WATCHING 1"))
+                conversation(impatient, ("reserve-with-timeout 0", "INTERNAL_ERROR"), ("reserve-with-timeout 1", "TIMED_OUT"))
+                comes.send("reserve\r\n")
                 redis.start()
-                job = until(lambda: "{" in a.ask("list-delayed") and [one for one in a.all_jobs() if one["releases"]],
-                            "that it failed")
-                equal([(one["error"], one["left"] > 2000) for one in job], [("exit status 3: why", True)])
+                until(lambda: a.ask("peek %d" % number).startswith("FOUND"), "it is back")
+                equal(server.get("/healthz"), (200, "ok\n"))
+                # The lease still holds.
+                conversation(a, ("touch %d" % mine, "TOUCHED"), ("delete %d" % mine, "DELETED"))
+                new = inserted(a.put(b"new"))
+                equal(waits.answer(), "RESERVED %d 3|new" % new)
+                new = inserted(a.put(b"new", tube="unknown"))
+                equal(comes.answer(), "RESERVED %d 3|new" % new)
+            equal(server.stop(), 0)
+            equal(len(re.findall("cannot be reached", server.said)), 1)
+            equal(len(re.findall("is back", server.said)), 1)
+            assert "a command failed" not in server.said, server.said
+
+    def test_settings_of_redis_that_lose_jobs_are_told(self):
+        with Redis() as redis:
+            with redis.server() as server:
+                pass
+            assert "appendonly" not in server.said and "noeviction" not in server.said, server.said
+            for line in ("appendonly no", "maxmemory 100mb", "maxmemory-policy allkeys-lru"):
+                equal(redis.ask("CONFIG", "SET", *line.split()), "+OK")
+            with redis.server() as server:
+                pass
+            assert "set appendonly to yes" in server.said and "set maxmemory-policy to noeviction" in server.said, server.said
+
+    def test_the_program_while_redis_is_lost(self):
+        # It does not mistake the server for beanstalkd, which lacks keys and reasons.
+        with Redis() as redis, redis.server("--http", "127.0.0.1:0") as server, server.client() as a:
+            equal(a.ask("put-key 0 0 60 1 - attempts=5 backoff=3600\r\nx").split()[0], "INSERTED")
+            redis.kill()
+            done = server.program.run(1, "put", "--key", "k", "x")
+            assert "INTERNAL_ERROR" in done.err and "beanstalkd" not in done.err, done
+            with server.program.start("work", "--", "sh", "-c", "echo why >&2; exit 3") as worker:
+                try:
+                    until(lambda: "weekwheeld_waiting 1" in server.metrics(), "the worker waits")
+                    redis.start()
+                    job = until(lambda: "{" in a.ask("list-delayed") and [one for one in a.all_jobs() if one["releases"]],
+                                "it failed")
+                    equal([(one["error"], one["left"] > 2000) for one in job], [("exit status 3: why", True)])
+                finally:
+                    worker.terminate()
+
+    def test_redis_frozen(self):
+        with Redis() as redis, redis.server("--redis-timeout", "0.2") as server, server.client() as a, server.client() as b:
+            b.send("reserve\r\n")
+            a.until_waiting()
+            redis.process.send_signal(signal.SIGSTOP)
+            try:
+                equal(a.ask("put 0 0 60 1\r\nx"), "INTERNAL_ERROR")
+                equal(a.ask("use t"), "USING t")
             finally:
-                worker.terminate()
+                redis.process.send_signal(signal.SIGCONT)
+            until(lambda: a.ask("stats").startswith("OK"), "it is back")
+            a.put(b"y", tube="default")
+            assert b.answer().startswith("RESERVED "), "the waiting client is not served"
+
+    def test_a_cluster_that_loses_a_node(self):
+        with Cluster() as cluster, cluster.server("--redis-timeout", "0.5") as one, cluster.server() as two:
+            with one.client() as a, two.client() as b:
+                equal(a.numbers("stats")["redis-nodes"], "3")
+                for number in range(60):
+                    inserted(a.put(b"%d" % number, delay=number % 2))
+                got = [reserved(b) for _ in range(60)]
+                equal(sorted(int(body) for _, body in got), list(range(60)))
+                cluster.nodes[1].kill()
+                # Jobs on the other nodes can be deleted, unless the whole cluster gives up.
+                answers = {b.ask("delete %d" % number) for number, _ in got}
+                assert answers <= {"DELETED", "INTERNAL_ERROR"} and "INTERNAL_ERROR" in answers, answers
+                cluster.nodes[1].start()
+                until(lambda: a.ask("stats").startswith("OK"), "it is back")
+                until(lambda: all(b.ask("delete %d" % number) in ("DELETED", "NOT_FOUND") for number, _ in got), "all are deleted")
+                equal(a.all_jobs(), [])
 
 
-def test_redis_frozen(folder):
-    with Redis(folder) as redis, redis.server("--redis-timeout", "0.2") as server, server.client() as a, server.client() as b:
-        b.send("reserve\r\n")
-        until(lambda: a.numbers("stats")["current-waiting"] == "1", "that it waits")
-        redis.process.send_signal(signal.SIGSTOP)
-        try:
-            equal(a.ask("put 0 0 60 1\r\nx"), "INTERNAL_ERROR")
-            equal(a.ask("use t"), "USING t")
-        finally:
-            redis.process.send_signal(signal.SIGCONT)
-        until(lambda: a.ask("stats").startswith("OK"), "that it is back")
-        a.put(b"y", tube="default")
-        assert b.answer().startswith("RESERVED "), "who waited is not served"
+# ---- How it is started
 
+class Start(Case):
+    def test_another_number_of_shards_is_warned_of(self):
+        with Redis() as redis:
+            for arguments, warned in ((("--redis-shards", "4"), False), (("--redis-shards", "4"), False),
+                                      (("--redis-shards", "8"), True), ((), False)):
+                with redis.server(*arguments) as server, server.client() as a:
+                    equal(a.numbers("stats")["redis-shards"], "4")
+                    equal(server.stop(), 0)
+                    equal(server.said.count("--redis-shards 8 changes nothing: the store was made with 4"), int(warned))
+                    equal("import" in server.said and "--redis-prefix" in server.said, warned)
 
-def test_a_cluster_that_loses_a_node(folder):
-    with Cluster(folder) as cluster, cluster.server("--redis-timeout", "0.5") as one, cluster.server() as two:
-        with one.client() as a, two.client() as b:
-            equal(a.numbers("stats")["redis-nodes"], "3")
-            for number in range(60):
-                inserted(a.put(b"%d" % number, delay=number % 2))
-            got = [reserved(b) for _ in range(60)]
-            equal(sorted(int(body) for _, body in got), list(range(60)))
-            cluster.nodes[1].kill()
-            # Jobs on the other nodes are still there, unless the whole cluster gives up.
-            answers = {b.ask("delete %d" % number) for number, _ in got}
-            assert answers <= {"DELETED", "INTERNAL_ERROR"} and "INTERNAL_ERROR" in answers, answers
-            cluster.nodes[1].start()
-            until(lambda: a.ask("stats").startswith("OK"), "that it is back")
-            until(lambda: all(b.ask("delete %d" % number) in ("DELETED", "NOT_FOUND") for number, _ in got), "that all are deleted")
-            equal(a.all_jobs(), [])
+    def test_a_store_that_nobody_serves(self):
+        with Redis():
+            said = refused("--store", "redis://127.0.0.1:%d/" % free_port(), status=1)
+        assert "cannot be reached" in said and "cannot open the store in Redis" in said and "disk" not in said, said
 
+    def test_redis_is_not_what_the_url_says(self):
+        # The status is 1, so that systemd starts the server again: Redis may change to fit the command line.
+        with Redis() as redis, Redis(folder="other") as other:
+            for url, reason in ((redis.url + "99", "DB index is out of range"),
+                                ("redis://127.0.0.1:%d,127.0.0.1:%d/" % (redis.port, other.port), "they are no cluster")):
+                said = refused("--store", url, status=1)
+                assert reason in said and "give a database that it has" in said and "expected" not in said, said
 
-# ---- Starting
+    def test_a_password_is_not_shown(self):
+        path = "url"
+        with Redis("--requirepass", "s3cret") as redis:
+            url = "redis://:s3cret@127.0.0.1:%d/" % redis.port
+            assert "Redis refuses access" in refused("--store", redis.url, status=1)
+            with open(path, "w") as file:
+                file.write(url + "\n")
+            for arguments, env in ((("--store-file", path), {}), ((), {"WEEKWHEELD_STORE": url})):
+                with Server(*arguments, **env) as server, server.client() as a:
+                    inserted(a.put())
+                    equal(server.stop(), 0)
+                    assert "s3cret" not in server.said, server.said
+                    equal("others may read" in server.said, bool(arguments))
+            with Server("--store", url) as server:
+                assert "everybody on this machine can read the password" in server.said, server.said
 
-
-def fails(*arguments, status=2, **more):
-    done = subprocess.run([PROGRAM, "--listen", "127.0.0.1:0", *arguments], stdin=subprocess.DEVNULL, capture_output=True,
-                          text=True, timeout=PATIENCE, check=False, **more)
-    assert done.returncode == status, (arguments, done)
-    return done.stderr
-
-
-def test_another_number_of_shards_is_warned_of(folder):
-    with Redis(folder) as redis:
-        for arguments, warned in ((("--redis-shards", "4"), False), (("--redis-shards", "4"), False),
-                                  (("--redis-shards", "8"), True), ((), False)):
-            with redis.server(*arguments) as server, server.client() as a:
-                equal(a.numbers("stats")["redis-shards"], "4")
-                equal(server.stop(), 0)
-                equal(server.said.count("--redis-shards 8 changes nothing: the store was made with 4"), int(warned))
-                equal("import" in server.said and "--redis-prefix" in server.said, warned)
-
-
-def test_nobody_is_there(folder):
-    with Redis(folder):
-        said = fails("--store", "redis://127.0.0.1:%d/" % free_port(), status=1)
-    assert "cannot be reached" in said and "cannot open the store in Redis" in said and "disk" not in said, said
-
-
-def test_redis_is_not_what_the_url_says(folder):
-    # The command line is right and Redis may recover. With status 2, systemd would not start the unit again.
-    with Redis(folder) as redis, Redis(folder + "/other") as other:
-        for url, reason in ((redis.url + "99", "DB index is out of range"),
-                            ("redis://127.0.0.1:%d,127.0.0.1:%d/" % (redis.port, other.port), "they are no cluster")):
-            said = fails("--store", url, status=1)
-            assert reason in said and "give a database that it has" in said and "expected" not in said, said
-
-
-def test_a_password_is_not_shown(folder):
-    path = folder + "/url"
-    with Redis(folder, "--requirepass", "s3cret") as redis:
-        url = "redis://:s3cret@127.0.0.1:%d/" % redis.port
-        assert "Redis refuses access" in fails("--store", redis.url, status=1)
-        with open(path, "w") as file:
-            file.write(url + "\n")
-        for arguments, environment in ((("--store-file", path), None), ((), {"WEEKWHEELD_STORE": url})):
-            with Server(*arguments, memory=False, environment=environment) as server, server.client() as a:
+    def test_each_prefix_is_a_store(self):
+        with Redis() as redis, redis.server("--redis-prefix", "a") as one, redis.server("--redis-prefix", "b") as two:
+            with one.client() as a, two.client() as b:
                 inserted(a.put())
-                equal(server.stop(), 0)
-                assert "s3cret" not in server.said, server.said
-                equal("others may read" in server.said, bool(arguments))
-        with Server("--store", url, memory=False) as server:
-            assert "everybody on this machine can read the password" in server.said, server.said
+                equal(b.ask("reserve-with-timeout 0"), "TIMED_OUT")
+                equal(b.all_jobs(), [])
 
 
-def test_prefixes_part_stores(folder):
-    with Redis(folder) as redis, redis.server("--redis-prefix", "a") as one, redis.server("--redis-prefix", "b") as two:
-        with one.client() as a, two.client() as b:
-            inserted(a.put())
-            equal(b.ask("reserve-with-timeout 0"), "TIMED_OUT")
-            equal(b.all_jobs(), [])
-
-
-sys.exit(run(globals()))
+main()

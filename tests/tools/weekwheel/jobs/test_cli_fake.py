@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""The commands of jobs against a server that misbehaves, is beanstalkd, or is none at all; and what is sent to it."""
+"""The commands of weekwheel that talk to a server. The server is a fake, which says what a test needs: the words of
+beanstalkd or of weekwheeld, nonsense or nothing."""
 import json
 import os
 import socket
@@ -7,17 +8,16 @@ import sys
 import threading
 
 sys.path.insert(0, __file__.rsplit("/tests/", 1)[0] + "/tests/support")
-# pylint: disable=wrong-import-position
-from cli import PATIENCE, Client, check, equal, main, matches
+from weekwheel import PATIENCE, Case, Program, check, equal, main, matches
 
 
 class Fake:
-    """A server that answers line by line as a function says, and keeps what it was sent. None closes the connection."""
+    """A server that answers each line with what a function returns, and keeps the lines. None closes the connection."""
 
     def __init__(self, answer):
         self.answer, self.lines, self.changed = answer, [], threading.Condition()
         self.socket = socket.create_server(("127.0.0.1", 0))
-        self.client = Client("127.0.0.1:%d" % self.socket.getsockname()[1])
+        self.client = Program("127.0.0.1:%d" % self.socket.getsockname()[1])
         threading.Thread(target=self.serve, daemon=True).start()
 
     def serve(self):
@@ -46,7 +46,7 @@ class Fake:
             connection.sendall(said)
 
     def wait(self, good):
-        """Wait until what was sent is as a function wants it."""
+        """Wait until a function accepts the lines that were sent."""
         with self.changed:
             check(self.changed.wait_for(lambda: good(self.lines), PATIENCE), self.lines)
 
@@ -62,7 +62,7 @@ def always(said):
 
 
 def table(**answers):
-    """Answers by a command's first word, as beanstalkd would; a body that follows is read."""
+    """Answers by the first word of a command, as beanstalkd's are. Reads the body that follows a put."""
     def answer(line, lines):
         word = line.split(" ")[0]
         if word.startswith("put"):
@@ -71,85 +71,11 @@ def table(**answers):
     return answer
 
 
-def nobody_listens():
-    with socket.create_server(("127.0.0.1", 0)) as unused:
-        client = Client("127.0.0.1:%d" % unused.getsockname()[1])
-    matches(r"Connection refused; start weekwheeld there, or name another with --server", client.run(1, "stats").err)
-    for address in ("nonsense", "127.0.0.1", "127.0.0.1:0", "127.0.0.1:65536", ":11300", "::1:11300", "unix:",
-                    "unix:" + "x" * 200, "host:port"):
-        matches("weekwheel stats: --server '%s.*': expected HOST:PORT" % address[:50],
-                client.run(2, "stats", "--server", address).err)
-        matches("weekwheel put: WEEKWHEEL_SERVER '.*': expected HOST:PORT", Client(address).run(2, "put", "x").err)
-    matches("No such file", client.run(1, "stats", "--server", "unix:" + os.path.abspath("missing")).err)
-
-
-def a_server_that_says_nothing_is_not_waited_for_for_ever():
-    with Fake(always(b"")) as fake:
-        matches("no answer for 0.1 s", fake.client.run(1, "stats", "--timeout", "100ms").err)
-
-
-def a_server_that_closes():
-    with Fake(always(None)) as fake:
-        matches("connection was lost", fake.client.run(1, "stats").err)
-        matches("connection was lost", fake.client.run(1, "put", "x").err)
-        matches("connection was lost.*\n.*stopped after line 0", fake.client.run(1, "put", "--lines", stdin=b"a\n").err)
-
-
-def what_is_no_protocol_is_refused():
-    for said in (b"HTTP/1.1 400 Bad Request\n", b"x" * 5000, b"OK 99999999999\r\n", b"OK 3\r\nabcdef\r\n", b"\0\r\n"):
-        with Fake(always(said)) as fake:
-            matches("not beanstalkd's protocol", fake.client.run(1, "stats").err, said)
-    with Fake(always(b"\x1b[2J weird\r\n")) as fake:
-        result = fake.client.run(1, "put", "x")
-        check("\x1b" not in result.err, result)
-        matches("which is not expected", result.err)
-    with Fake(always(b"INSERTED\r\n")) as fake:
-        matches("lacks a number", fake.client.run(1, "put", "x").err)
-    with Fake(always(b"OK 2\r\n{}\r\n")) as fake:
-        matches("lacks some of its 60 numbers", fake.client.run(1, "forecast").err)
-        equal(fake.client.run(0, "list", "--all").out, "")
-
-
-def a_list_that_never_ends_is_left():
-    with Fake(always(b'OK 10\r\n{"next":7}\r\n')) as fake:
-        fake.client.run(0, "list", "--all")
-        equal(fake.lines, ["list-delayed limit=1000", "list-delayed after=7 limit=1000"])
-
-
-def what_is_put_is_sent_so():
-    with Fake(table(put=b"INSERTED 7\r\n", put_key=b"REPLACED 7\r\n", put_at=b"INSERTED 8\r\n", use=b"USING t\r\n",
-                    stats_key=b"NOT_FOUND\r\n")) as fake:
-        fake.client.run(0, "put", "--tube", "t", "--in", "1m", "--priority", "5", "--run", "2m", "abc")
-        equal(fake.lines, ["use t", "put 5 60 120 3"])
-        del fake.lines[:]
-        fake.client.run(0, "put", "--in", "250ms", "abc")
-        equal(fake.lines, ["stats-key weekwheel", "put-key 1024 0.25 60 3 -"])
-        del fake.lines[:]
-        fake.client.run(0, "put", "--key", "-", "--at", "@1800000000.5", "--every", "1.5s", "--attempts", "3",
-                        "--backoff", "10s", "--backoff-max", "1h", "--missed", "skip", "--skip", "1h", "--if-version",
-                        "4", "abc")
-        equal(fake.lines[1:], ["put-at 1024 1800000000.5 60 3 %2D every=1.5 attempts=3 backoff=10 backoff-max=3600 "
-                               "missed=skip skip=3600 version=4"])
-
-
-def a_body_is_never_taken_for_commands():
-    # beanstalkd does not know put-key, and would read the body as the next command.
-    with Fake(table(put=b"INSERTED 7\r\n")) as fake:
-        for option in (("--key", "k"), ("--at", "@1"), ("--every", "1h"), ("--in", "0.5")):
-            matches("this server has no keys", fake.client.run(1, "put", *option, "delete 5").err)
-            matches("this server has no keys", fake.client.run(1, "put", "--lines", "--attempts", "1", stdin=b"x").err)
-        equal(set(fake.lines), {"stats-key weekwheel"})
-    with Fake(table(put=b"BAD_FORMAT\r\n")) as fake:
-        result = fake.client.run(1, "put", "--lines", stdin=b"one\ntwo\n")
-        matches("BAD_FORMAT", result.err)
-        matches("stopped after line 1", result.err)
-
-
 STATS = b"---\nid: 7\ntube: default\nstate: reserved\npri: 9\nttr: 1\nreserves: %d\n"
 
 
 def worker(reserves, **more):
-    """beanstalkd with one job, which is there once."""
+    """beanstalkd with one job, which it delivers once."""
     stats = STATS % reserves
     jobs = [b"TIMED_OUT\r\n", b"RESERVED 7 4\r\nbody\r\n"]
     answers = dict(delete=b"DELETED\r\n", release=b"RELEASED\r\n", bury=b"BURIED\r\n", touch=b"TOUCHED\r\n",
@@ -161,23 +87,6 @@ def worker(reserves, **more):
     def answer(line, lines):
         return (jobs.pop() if len(jobs) > 1 else jobs[0]) if line.startswith("reserve") else known(line, lines)
     return answer
-
-
-def a_worker_of_beanstalkd():
-    with Fake(worker(1)) as fake:
-        equal(fake.client.run(0, "work", "--tube", "t", "--drain", "cat").out, "body")
-        equal(fake.lines, ["stats-key weekwheel", "watch t", "ignore default", "reserve-with-timeout 0", "stats-job 7",
-                           "delete 7", "reserve-with-timeout 0"])
-    with Fake(worker(20)) as fake:
-        fake.client.run(0, "work", "--drain", "--attempts", "0", "false")
-        seconds = int(fake.lines[3].removeprefix("release 7 9 "))
-        check(2700 <= seconds <= 3600, fake.lines)
-    with Fake(worker(10)) as fake:
-        matches("buried", fake.client.run(0, "work", "--drain", "false").err)
-        equal(fake.lines[3], "bury 7 9")
-    with Fake(worker(1)) as fake:
-        fake.client.run(0, "work", "--drain", "--release-delay", "0.1", "false")
-        equal(fake.lines[3], "release 7 9 1")
 
 
 def listing(**more):
@@ -192,128 +101,199 @@ def own(**job):
                   bury_job=b"BURIED\r\n")
 
 
-def a_worker_of_weekwheeld():
-    with Fake(own()) as fake:
-        equal(fake.client.run(0, "work", "--drain", "--", "sh", "-c", 'echo "$WEEKWHEEL_JOB_KEY"').out, "a b\n")
-        equal(fake.lines[1:4], ["reserve-with-timeout 0", "list-delayed id=7", "delete 7"])
-    with Fake(own(key=None)) as fake:
-        equal(fake.client.run(0, "work", "--drain", "--", "sh", "-c", 'echo "[$WEEKWHEEL_JOB_KEY]"').out, "[]\n")
-    with Fake(own(key="a%00b")) as fake:
-        equal(fake.client.run(0, "work", "--drain", "--", "sh", "-c", 'echo "$WEEKWHEEL_JOB_KEY"').out, "a%00b\n")
-    with Fake(own(reserves=1)) as fake:
-        fake.client.run(0, "work", "--drain", "--", "sh", "-c", "echo 'no luck' >&2; exit 4")
-        equal(fake.lines[3], "release-job 7 9 1 exit%20status%204%3A%20no%20luck")
-    # With a backoff of its own the server says how long.
-    with Fake(own(backoff=10, attempts=5)) as fake:
-        matches("again after its backoff", fake.client.run(0, "work", "--drain", "false").err)
-        equal(fake.lines[3], "release-job 7 9 - exit%20status%201")
-    # And of a job's own limit, which a kick begins anew, whether it was the last attempt.
-    with Fake(own(backoff="0.5", attempts=2)) as fake:
-        fake.client.run(0, "work", "--drain", "false")
-        equal(fake.lines[3], "release-job 7 9 - exit%20status%201")
-    with Fake(own(backoff=10)) as fake:
-        fake.client.run(0, "work", "--drain", "--release-delay", "250ms", "false")
-        equal(fake.lines[3], "release-job 7 9 0.25 exit%20status%201")
-    with Fake(own(id=8)) as fake:
-        process = fake.client.start("work", "--", "touch", "ran")
-        matches("no connection; trying again", process.stderr.readline())
-        process.terminate()
-        process.communicate(timeout=PATIENCE)
-        check(not os.path.exists("ran"), "a job that the server does not know any more was run")
+class FakeServers(Case):
+    def test_nobody_listens(self):
+        with socket.create_server(("127.0.0.1", 0)) as unused:
+            client = Program("127.0.0.1:%d" % unused.getsockname()[1])
+        matches(r"Connection refused; start weekwheeld there, or name another with --server", client.run(1, "stats").err)
+        for address in ("nonsense", "127.0.0.1", "127.0.0.1:0", "127.0.0.1:65536", ":11300", "::1:11300", "unix:",
+                        "unix:" + "x" * 200, "host:port"):
+            matches("weekwheel stats: --server '%s.*': expected HOST:PORT" % address[:50],
+                    client.run(2, "stats", "--server", address).err)
+            matches("weekwheel put: WEEKWHEEL_SERVER '.*': expected HOST:PORT", Program(address).run(2, "put", "x").err)
+        matches("No such file", client.run(1, "stats", "--server", "unix:" + os.path.abspath("missing")).err)
 
+    def test_a_silent_server_is_given_up(self):
+        with Fake(always(b"")) as fake:
+            matches("no answer for 0.1 s", fake.client.run(1, "stats", "--timeout", "100ms").err)
 
-def a_job_is_touched_while_its_command_runs():
-    os.mkfifo("in")
-    with Fake(worker(1)) as fake:
-        process = fake.client.start("work", "--drain", "-v", "--", "sh", "-c", "read x <in")
-        fake.wait(lambda lines: lines.count("touch 7") == 3)
-        with open("in", "wb") as go:
-            go.write(b"go\n")
-        matches("job 7: done", process.communicate(timeout=PATIENCE)[1])
-        equal(fake.lines[-2:], ["delete 7", "reserve-with-timeout 0"])
+    def test_a_server_that_closes(self):
+        with Fake(always(None)) as fake:
+            matches("connection was lost", fake.client.run(1, "stats").err)
+            matches("connection was lost", fake.client.run(1, "put", "x").err)
+            matches("connection was lost.*\n.*stopped after line 0", fake.client.run(1, "put", "--lines", stdin=b"a\n").err)
 
+    def test_answers_of_no_protocol_are_refused(self):
+        for said in (b"HTTP/1.1 400 Bad Request\n", b"x" * 5000, b"OK 99999999999\r\n", b"OK 3\r\nabcdef\r\n", b"\0\r\n"):
+            with Fake(always(said)) as fake:
+                matches("not beanstalkd's protocol", fake.client.run(1, "stats").err, said)
+        with Fake(always(b"\x1b[2J weird\r\n")) as fake:
+            result = fake.client.run(1, "put", "x")
+            check("\x1b" not in result.err, result)
+            matches("which is not expected", result.err)
+        with Fake(always(b"INSERTED\r\n")) as fake:
+            matches("lacks a number", fake.client.run(1, "put", "x").err)
+        with Fake(always(b"OK 2\r\n{}\r\n")) as fake:
+            matches("lacks some of its 60 numbers", fake.client.run(1, "forecast").err)
+            equal(fake.client.run(0, "list", "--all").out, "")
 
-def a_lease_that_is_lost_is_said():
-    os.mkfifo("in")
-    with Fake(worker(1, touch=b"NOT_FOUND\r\n", delete=b"NOT_FOUND\r\n")) as fake:
-        process = fake.client.start("work", "--drain", "--", "sh", "-c", "read x <in")
-        fake.wait(lambda lines: "touch 7" in lines)
-        matches("its time to run expired", process.stderr.readline())
-        with open("in", "wb") as go:
-            go.write(b"go\n")
-        matches("the server does not have it reserved here any more", process.communicate(timeout=PATIENCE)[1])
+    def test_a_list_that_never_ends_is_given_up(self):
+        with Fake(always(b'OK 10\r\n{"next":7}\r\n')) as fake:
+            fake.client.run(0, "list", "--all")
+            equal(fake.lines, ["list-delayed limit=1000", "list-delayed after=7 limit=1000"])
 
+    def test_options_of_put_become_commands(self):
+        with Fake(table(put=b"INSERTED 7\r\n", put_key=b"REPLACED 7\r\n", put_at=b"INSERTED 8\r\n", use=b"USING t\r\n",
+                        stats_key=b"NOT_FOUND\r\n")) as fake:
+            fake.client.run(0, "put", "--tube", "t", "--in", "1m", "--priority", "5", "--run", "2m", "abc")
+            equal(fake.lines, ["use t", "put 5 60 120 3"])
+            del fake.lines[:]
+            fake.client.run(0, "put", "--in", "250ms", "abc")
+            equal(fake.lines, ["stats-key weekwheel", "put-key 1024 0.25 60 3 -"])
+            del fake.lines[:]
+            fake.client.run(0, "put", "--key", "-", "--at", "@1800000000.5", "--every", "1.5s", "--attempts", "3",
+                            "--backoff", "10s", "--backoff-max", "1h", "--missed", "skip", "--skip", "1h", "--if-version",
+                            "4", "abc")
+            equal(fake.lines[1:], ["put-at 1024 1800000000.5 60 3 %2D every=1.5 attempts=3 backoff=10 backoff-max=3600 "
+                                   "missed=skip skip=3600 version=4"])
 
-def a_worker_comes_back_to_its_server():
-    known = worker(1)
-    broken = []
+    def test_a_body_is_never_taken_for_commands(self):
+        # beanstalkd does not know put-key, and would read the body as the next command.
+        with Fake(table(put=b"INSERTED 7\r\n")) as fake:
+            for option in (("--key", "k"), ("--at", "@1"), ("--every", "1h"), ("--in", "0.5")):
+                matches("this server has no keys", fake.client.run(1, "put", *option, "delete 5").err)
+                matches("this server has no keys", fake.client.run(1, "put", "--lines", "--attempts", "1", stdin=b"x").err)
+            equal(set(fake.lines), {"stats-key weekwheel"})
+        with Fake(table(put=b"BAD_FORMAT\r\n")) as fake:
+            result = fake.client.run(1, "put", "--lines", stdin=b"one\ntwo\n")
+            matches("BAD_FORMAT", result.err)
+            matches("stopped after line 1", result.err)
 
-    def answer(line, lines):
-        if line.startswith("reserve") and len(broken) < 2:
-            broken.append(line)
-            return None
-        return known(line, lines)
-    with Fake(answer) as fake:
-        result = fake.client.run(0, "work", "--drain", "cat")
-        equal(result.out, "body")
-        matches("no connection; trying again", result.err)
+    def test_a_worker_of_beanstalkd(self):
+        with Fake(worker(1)) as fake:
+            equal(fake.client.run(0, "work", "--tube", "t", "--drain", "cat").out, "body")
+            equal(fake.lines, ["stats-key weekwheel", "watch t", "ignore default", "reserve-with-timeout 0", "stats-job 7",
+                               "delete 7", "reserve-with-timeout 0"])
+        with Fake(worker(20)) as fake:
+            fake.client.run(0, "work", "--drain", "--attempts", "0", "false")
+            seconds = int(fake.lines[3].removeprefix("release 7 9 "))
+            check(2700 <= seconds <= 3600, fake.lines)
+        with Fake(worker(10)) as fake:
+            matches("buried", fake.client.run(0, "work", "--drain", "false").err)
+            equal(fake.lines[3], "bury 7 9")
+        with Fake(worker(1)) as fake:
+            fake.client.run(0, "work", "--drain", "--release-delay", "0.1", "false")
+            equal(fake.lines[3], "release 7 9 1")
 
+    def test_a_worker_of_weekwheeld(self):
+        with Fake(own()) as fake:
+            equal(fake.client.run(0, "work", "--drain", "--", "sh", "-c", 'echo "$WEEKWHEEL_JOB_KEY"').out, "a b\n")
+            equal(fake.lines[1:4], ["reserve-with-timeout 0", "list-delayed id=7", "delete 7"])
+        with Fake(own(key=None)) as fake:
+            equal(fake.client.run(0, "work", "--drain", "--", "sh", "-c", 'echo "[$WEEKWHEEL_JOB_KEY]"').out, "[]\n")
+        with Fake(own(key="a%00b")) as fake:
+            equal(fake.client.run(0, "work", "--drain", "--", "sh", "-c", 'echo "$WEEKWHEEL_JOB_KEY"').out, "a%00b\n")
+        with Fake(own(reserves=1)) as fake:
+            fake.client.run(0, "work", "--drain", "--", "sh", "-c", "echo 'no luck' >&2; exit 4")
+            equal(fake.lines[3], "release-job 7 9 1 exit%20status%204%3A%20no%20luck")
+        # If the job has a backoff of its own, the server chooses the delay.
+        with Fake(own(backoff=10, attempts=5)) as fake:
+            matches("again after its backoff", fake.client.run(0, "work", "--drain", "false").err)
+            equal(fake.lines[3], "release-job 7 9 - exit%20status%201")
+        # If the job has a limit of its own, the server knows the last attempt. A kick starts its count anew.
+        with Fake(own(backoff="0.5", attempts=2)) as fake:
+            fake.client.run(0, "work", "--drain", "false")
+            equal(fake.lines[3], "release-job 7 9 - exit%20status%201")
+        with Fake(own(backoff=10)) as fake:
+            fake.client.run(0, "work", "--drain", "--release-delay", "250ms", "false")
+            equal(fake.lines[3], "release-job 7 9 0.25 exit%20status%201")
+        with Fake(own(id=8)) as fake:
+            process = fake.client.start("work", "--", "touch", "ran")
+            matches("no connection; trying again", process.stderr.readline())
+            process.terminate()
+            process.communicate(timeout=PATIENCE)
+            check(not os.path.exists("ran"), "a job that the server does not know any more was run")
 
-def a_worker_gives_up_a_server_that_says_nothing():
-    with Fake(worker(1, delete=b"")) as fake:
-        process = fake.client.start("work", "--timeout", "0.1", "--", "true")
-        matches("was lost before it was deleted; it will be delivered again", process.stderr.readline())
-        matches("no connection; trying again", process.stderr.readline())
-        process.terminate()
-        process.communicate(timeout=PATIENCE)
-        equal(process.returncode, 0)
+    def test_a_job_is_touched_while_its_command_runs(self):
+        os.mkfifo("in")
+        with Fake(worker(1)) as fake:
+            process = fake.client.start("work", "--drain", "-v", "--", "sh", "-c", "read x <in")
+            fake.wait(lambda lines: lines.count("touch 7") == 3)
+            with open("in", "wb") as go:
+                go.write(b"go\n")
+            matches("job 7: done", process.communicate(timeout=PATIENCE)[1])
+            equal(fake.lines[-2:], ["delete 7", "reserve-with-timeout 0"])
 
+    def test_a_lost_lease_is_reported(self):
+        os.mkfifo("in")
+        with Fake(worker(1, touch=b"NOT_FOUND\r\n", delete=b"NOT_FOUND\r\n")) as fake:
+            process = fake.client.start("work", "--drain", "--", "sh", "-c", "read x <in")
+            fake.wait(lambda lines: "touch 7" in lines)
+            matches("its time to run expired", process.stderr.readline())
+            with open("in", "wb") as go:
+                go.write(b"go\n")
+            matches("the server does not have it reserved here any more", process.communicate(timeout=PATIENCE)[1])
 
-def tubes_are_counted():
-    with Fake(table(list_tubes=b"OK 14\r\n---\n- default\n\r\n",
-                    stats_tube=b"OK 20\r\n---\nname: \"default\"\n\r\n")) as fake:
-        matches("^default ", fake.client.run(0, "stats").out)
+    def test_a_worker_reconnects_to_its_server(self):
+        known = worker(1)
+        broken = []
 
-
-def top_of_beanstalkd_has_no_wheels():
-    tube = b"---\nname: default\ncurrent-jobs-ready: 4\n"
-    stats = b"---\ncurrent-jobs-ready: 4\nversion: \"1.13\"\nuptime: 7\n"
-    with Fake(table(list_tubes=b"OK 14\r\n---\n- default\n\r\n", stats=b"OK %d\r\n%s\r\n" % (len(stats), stats),
-                    stats_tube=b"OK %d\r\n%s\r\n" % (len(tube), tube))) as fake:
-        frame = fake.client.run(0, "top", "--once").out
-        matches("^No wheels: this server does not tell when its jobs are due$", frame)
-        matches("^default +4 ", frame)
-        equal(len(frame.splitlines()), 23)
-
-
-def top_asks_for_parts_of_slots():
-    stats = b"---\ncurrent-jobs-ready: 3\ncurrent-jobs-reserved: 1\n"
-    known = table(list_tubes=b"OK 4\r\n---\n\r\n", stats=b"OK %d\r\n%s\r\n" % (len(stats), stats),
-                  advance=b"ADVANCED 1796119137\r\n")
-
-    def answer(line, lines):
-        if not line.startswith("forecast"):
+        def answer(line, lines):
+            if line.startswith("reserve") and len(broken) < 2:
+                broken.append(line)
+                return None
             return known(line, lines)
-        # What is due already counts for the first; one is due at once, two in the span that ends at 09:59:01.
-        count = int(line.split()[2])
-        counts = dict(enumerate([7, 0, 0, 0, 2])) if count == 3600 else {0: 5, 9: 2, 40: 4}
-        body = json.dumps({"counts": [counts.get(i, 0) for i in range(count)]}).encode()
-        return b"OK %d\r\n%s\r\n" % (len(body), body)
-    with Fake(answer) as fake:
-        lines = fake.client.run(0, "top", "--once", LC_ALL="C").out.splitlines()
-        equal(fake.lines[-5:], ["advance 0", "forecast 0.1 600", "forecast 1 3600", "forecast 15 5760", "forecast 60 10080"])
-        equal(lines[0][:19], "2026-12-01 09:58:57")
-        title = next(i for i, line in enumerate(lines) if line.startswith("Overdue"))
-        equal(lines[title], "Overdue 3; due in 60 s: 7, 1 h: 5, 1 d: 13, 7 d: 13")
-        equal(lines[title + 1], "sec   @" + " " * 55 + "#   max 4")
-        # Three in the tenths of this second, for which its own count is not taken.
-        equal(lines[title + 3], "min  " + " " * 58 + "@* max 3")
+        with Fake(answer) as fake:
+            result = fake.client.run(0, "work", "--drain", "cat")
+            equal(result.out, "body")
+            matches("no connection; trying again", result.err)
+
+    def test_a_worker_gives_up_a_silent_server(self):
+        with Fake(worker(1, delete=b"")) as fake:
+            process = fake.client.start("work", "--timeout", "0.1", "--", "true")
+            matches("was lost before it was deleted; it will be delivered again", process.stderr.readline())
+            matches("no connection; trying again", process.stderr.readline())
+            process.terminate()
+            process.communicate(timeout=PATIENCE)
+            equal(process.returncode, 0)
+
+    def test_tubes_are_counted(self):
+        with Fake(table(list_tubes=b"OK 14\r\n---\n- default\n\r\n",
+                        stats_tube=b"OK 20\r\n---\nname: \"default\"\n\r\n")) as fake:
+            matches("^default ", fake.client.run(0, "stats").out)
+
+    def test_top_of_beanstalkd_has_no_wheels(self):
+        tube = b"---\nname: default\ncurrent-jobs-ready: 4\n"
+        stats = b"---\ncurrent-jobs-ready: 4\nversion: \"1.13\"\nuptime: 7\n"
+        with Fake(table(list_tubes=b"OK 14\r\n---\n- default\n\r\n", stats=b"OK %d\r\n%s\r\n" % (len(stats), stats),
+                        stats_tube=b"OK %d\r\n%s\r\n" % (len(tube), tube))) as fake:
+            frame = fake.client.run(0, "top", "--once").out
+            matches("^No wheels: this server does not tell when its jobs are due$", frame)
+            matches("^default +4 ", frame)
+            equal(len(frame.splitlines()), 23)
+
+    def test_top_asks_for_parts_of_slots(self):
+        stats = b"---\ncurrent-jobs-ready: 3\ncurrent-jobs-reserved: 1\n"
+        known = table(list_tubes=b"OK 4\r\n---\n\r\n", stats=b"OK %d\r\n%s\r\n" % (len(stats), stats),
+                      advance=b"ADVANCED 1796119137\r\n")
+
+        def answer(line, lines):
+            if not line.startswith("forecast"):
+                return known(line, lines)
+            # Overdue jobs count for the first part. One job is due at once, two in the span that ends at 09:59:01.
+            count = int(line.split()[2])
+            counts = dict(enumerate([7, 0, 0, 0, 2])) if count == 3600 else {0: 5, 9: 2, 40: 4}
+            body = json.dumps({"counts": [counts.get(i, 0) for i in range(count)]}).encode()
+            return b"OK %d\r\n%s\r\n" % (len(body), body)
+        with Fake(answer) as fake:
+            lines = fake.client.run(0, "top", "--once", LC_ALL="C").out.splitlines()
+            equal(fake.lines[-5:], ["advance 0", "forecast 0.1 600", "forecast 1 3600", "forecast 15 5760", "forecast 60 10080"])
+            equal(lines[0][:19], "2026-12-01 09:58:57")
+            title = next(i for i, line in enumerate(lines) if line.startswith("Overdue"))
+            equal(lines[title], "Overdue 3; due in 60 s: 7, 1 h: 5, 1 d: 13, 7 d: 13")
+            equal(lines[title + 1], "sec   @" + " " * 55 + "#   max 4")
+            # Three are due in tenths of this second, and the count of this second is not used for them.
+            equal(lines[title + 3], "min  " + " " * 58 + "@* max 3")
 
 
-main([nobody_listens, a_server_that_says_nothing_is_not_waited_for_for_ever, a_server_that_closes,
-      what_is_no_protocol_is_refused, a_list_that_never_ends_is_left, what_is_put_is_sent_so,
-      a_body_is_never_taken_for_commands, a_worker_of_beanstalkd, a_worker_of_weekwheeld,
-      a_job_is_touched_while_its_command_runs,
-      a_lease_that_is_lost_is_said, a_worker_comes_back_to_its_server,
-      a_worker_gives_up_a_server_that_says_nothing, tubes_are_counted, top_of_beanstalkd_has_no_wheels,
-      top_asks_for_parts_of_slots])
+main()

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""The commands of weekwheel that talk to weekwheeld, as their users call them. WEEKWHEEL and WEEKWHEELD name other
-programs than those of the build folder; the names of tests as arguments run these alone."""
+"""The commands of weekwheel that talk to weekwheeld, as their users call them."""
 import base64
+import contextlib
 import fcntl
 import json
 import os
@@ -16,266 +16,22 @@ import sys
 import termios
 
 sys.path.insert(0, __file__.rsplit("/tests/", 1)[0] + "/tests/support")
-# pylint: disable=wrong-import-position
-from cli import (PATIENCE, WEEKWHEEL, WEEKWHEELD, Failure, Server, check, environment, equal, main, matches)
+from weekwheel import PATIENCE, WEEKWHEEL, Case, Server, check, equal, main, matches, objects, until
 
 
-def objects(text):
-    return [json.loads(line) for line in text.splitlines()]
+@contextlib.contextmanager
+def serving(*options):
+    """The program with a server of its own, whose clock is virtual unless the options say otherwise."""
+    with Server(*(options or ("--clock", "virtual"))) as server:
+        yield server.program
 
 
 def listed(client, *options):
     return objects(client.run(0, "list", "--all", "--json", *options).out)
 
 
-def put_says_the_id_and_when():
-    with Server() as client:
-        equal(client.run(0, "put", "hello").out, "1 due now\n")
-        matches(r"^2 due \d{4}-\d\d-\d\d \d\d:\d\d:\d\d, in 3 d 12 h$", client.run(0, "put", "--in", "3d12h", "x").out)
-        equal(client.run(0, "put", "--at", "2099-01-01 09:00", "x").out[:26], "3 due 2099-01-01 09:00:00,")
-        equal(client.run(0, "put", "--at", "2099-01-01T09:00+01:00", "x").out[:26], "4 due 2099-01-01 08:00:00,")
-        equal(client.run(0, "put", "--at", "@1", "x").out, "5 due now\n")
-        one = objects(client.run(0, "put", "--json", "--key", "k", "--in", "1.5", "x").out)[0]
-        equal((one["id"], one["replaced"], one["clock"]), (6, False, "elapsed"))
-        matches("^6 replaced, due ", client.run(0, "put", "--key", "k", "--in", "2", "y").out)
-        equal([job["state"] for job in listed(client)], ["ready", "delayed", "delayed", "delayed", "ready", "delayed"])
-        equal([job["clock"] for job in listed(client)], ["elapsed", "elapsed", "wall", "wall", "wall", "elapsed"])
-
-
-def put_sends_every_option():
-    with Server() as client:
-        client.run(0, "put", "--tube", "t", "--key", "ä b%", "--in", "1h", "--every", "6h", "--priority", "7", "--run",
-                   "90s", "--attempts", "4", "--backoff", "10s", "--backoff-max", "1h", "--missed", "skip", "--skip",
-                   "1h", "body")
-        job = listed(client)[0]
-        equal((job["tube"], job["key"], job["priority"], job["run"], job["every"], job["attempts"], job["length"]),
-              ("t", "%C3%A4%20b%25", 7, 90, 21600, 4, 4))
-        equal(client.run(0, "peek", "--tube", "t", "--key", "ä b%", "--body").out, "body")
-        client.run(0, "put", "--tube", "t", "--key", "ä b%", "--if-version", "1", "x")
-        matches("STALE", client.run(1, "put", "--tube", "t", "--key", "ä b%", "--if-version", "1", "x").err)
-
-
-def bodies_are_any_bytes():
-    body = bytes(range(256)) + b"\r\nquit\r\n"
-    with Server() as client:
-        with open("body", "wb") as out:
-            out.write(body)
-        client.run(0, "put", "--file", "body")
-        client.run(0, "put", "-", stdin=body)
-        client.run(0, "put", "")
-        equal(client.run(0, "peek", "1", "--body").raw, body)
-        equal(client.run(0, "peek", "2", "--body").raw, body)
-        equal(base64.b64decode(objects(client.run(0, "peek", "2", "--json").out)[0]["body"]), body)
-        equal(client.run(0, "peek", "3", "--body").raw, b"")
-        matches("No such file", client.run(1, "put", "--file", "missing").err)
-        matches("JOB_TOO_BIG", client.run(1, "put", "-", stdin=b"x" * 70000).err)
-
-
-def a_job_a_line():
-    with Server() as client:
-        matches("^3 jobs put, ids 1 to 3$", client.run(0, "put", "--lines", stdin=b"a\nb b\r\nlast").out)
-        equal([client.run(0, "peek", str(i), "--body").out for i in (1, 2, 3)], ["a", "b b", "last"])
-        many = b"".join(b"line %d\n" % i for i in range(50000))
-        matches("^50000 jobs put, ids 4 to 50003$", client.run(0, "put", "--lines", "--tube", "many", stdin=many).out)
-        equal(client.run(0, "peek", "50003", "--body").out, "line 49999")
-        result = client.run(1, "put", "--lines", "--json", "--tube", "l", stdin=b"a\n" + b"x" * 70000 + b"\nc\n")
-        equal([one["line"] for one in objects(result.out)], [1, 3])
-        matches("standard input:2: .*JOB_TOO_BIG", result.err)
-        equal(client.run(0, "put", "--lines", stdin=b"").out, "0 jobs put\n")
-
-
-def what_somebody_types_is_put_at_once():
-    with Server() as client:
-        process = subprocess.Popen([WEEKWHEEL, "put", "--lines", "--json"], stdin=subprocess.PIPE,
-                                   stdout=subprocess.PIPE, env=environment(client.address))
-        for i in (1, 2):
-            process.stdin.write(b"one\n")
-            process.stdin.flush()
-            equal(json.loads(process.stdout.readline()), {"line": i, "id": i})
-        process.stdin.close()
-        equal(process.wait(PATIENCE), 0)
-        process.stdout.close()
-
-
-def jobs_are_moved_and_cancelled():
-    with Server() as client:
-        client.run(0, "put", "--in", "1h", "x")
-        client.run(0, "put", "--tube", "t", "--key", "k", "--in", "1h", "x")
-        matches("^1 moved, due .*, in 2 d$", client.run(0, "move", "1", "--in", "2d").out)
-        matches("^k moved, due 2099-", client.run(0, "move", "--tube", "t", "--key", "k", "--at", "2099-01-01").out)
-        equal([job["version"] for job in listed(client)], [2, 2])
-        equal(round(listed(client)[0]["left"]), 2 * 86400)
-        matches("STALE", client.run(1, "move", "1", "--in", "1", "--if-version", "1").err)
-        matches("NOT_FOUND", client.run(1, "move", "--key", "k", "--in", "1").err)
-        matches("STALE", client.run(1, "cancel", "--tube", "t", "--key", "k", "--if-version", "1").err)
-        equal(client.run(0, "cancel", "--tube", "t", "--key", "k").out, "k cancelled\n")
-        result = client.run(1, "cancel", "1", "9")
-        equal(result.out, "1 cancelled\n")
-        matches("job 9: .*NOT_FOUND", result.err)
-        equal(listed(client), [])
-
-
-def lists_are_filtered_and_paged():
-    with Server() as client:
-        client.run(0, "put", "--lines", "--tube", "many", "--in", "1d", stdin=b"x\n" * 2500)
-        client.run(0, "put", "--key", "user 1", "--in", "3d", "x")
-        client.run(0, "put", "--key", "user 2", "ready")
-        equal(len(listed(client)), 2502)
-        equal([job["id"] for job in listed(client, "--tube", "default")], [2501, 2502])
-        equal([job["id"] for job in listed(client, "--state", "ready,buried")], [2502])
-        equal([job["id"] for job in listed(client, "--prefix", "user ")], [2501, 2502])
-        equal([job["id"] for job in listed(client, "--from", "2d", "--to", "4d")], [2501])
-        equal(len(listed(client, "--to", "2d")), 2501)
-        result = client.run(0, "list", "--limit", "1500")
-        equal(len(result.out.splitlines()), 1501)
-        matches("There may be more", result.err)
-        equal(len(objects(client.run(0, "list", "--json").out)), 100)
-        table = client.run(0, "list", "--prefix", "user").out.splitlines()
-        matches(r"^ *ID +STATE +TUBE +KEY +DUE +IN +PRIORITY +ATTEMPTS +BYTES +ERROR$", table[0])
-        matches(r"^2501 +delayed +default +user 1 +\d{4}-.* +3 d +1024 +0 +1 +-$", table[1])
-        equal(client.run(0, "list", "--tube", "nobody").out, "")
-
-
-def peek_shows_a_job():
-    with Server() as client:
-        client.run(0, "put", "--tube", "t", "--key", "k", "body")
-        client.run(0, "put", "--tube", "t", "--in", "1h", "later")
-        matches("^state +ready$", client.run(0, "peek", "1").out)
-        matches(r"\n\nbody\n$", client.run(0, "peek", "--tube", "t", "--key", "k").out)
-        equal(client.run(0, "peek", "--tube", "t", "--ready", "--body").out, "body")
-        equal(client.run(0, "peek", "--tube", "t", "--delayed", "--body").out, "later")
-        matches("NOT_FOUND", client.run(1, "peek", "--tube", "t", "--buried").err)
-        matches("NOT_FOUND", client.run(1, "peek", "9").err)
-        equal(objects(client.run(0, "peek", "2", "--json").out)[0]["state"], "delayed")
-
-
-def a_reason_of_any_bytes_is_listed():
-    with Server() as client:
-        client.run(0, "put", "x")
-        peer = socket.create_connection(client.address.split(":"))
-        for command in (b"reserve\r\n", b"release-job 1 1 0 %E0%80%80\r\n"):
-            peer.sendall(command)
-            check(peer.recv(1000)[:6] in (b"RESERV", b"RELEAS"), command)
-        peer.close()
-        equal(json.loads(client.run(0, "list", "--json").raw.decode("utf-8"))["error"], "\ufffd" * 3)
-
-
-def counts_and_forecasts():
-    with Server() as client:
-        client.run(0, "put", "x")
-        client.run(0, "put", "--tube", "t", "--in", "30m", "x")
-        client.run(0, "put", "--tube", "t", "--in", "3d", "x")
-        table = client.run(0, "stats").out
-        matches(r"^TUBE +READY +URGENT +DELAYED", table)
-        matches(r"^t +0 +0 +2 +0 +0 +2 ", table)
-        equal({one["name"] for one in objects(client.run(0, "stats", "--json").out)}, {"default", "t"})
-        equal(objects(client.run(0, "stats", "--json", "--tube", "t").out)[0]["current-jobs-delayed"], 2)
-        matches("^current-jobs-delayed +2$", client.run(0, "stats", "--all").out)
-        matches("NOT_FOUND", client.run(1, "stats", "--tube", "nobody").err)
-        forecasts = objects(client.run(0, "forecast", "--json").out)
-        equal([(one["span"], len(one["counts"]), sum(one["counts"])) for one in forecasts],
-              [(60, 60, 2), (3600, 24, 2), (86400, 7, 3)])
-        equal([sum(one["counts"]) for one in objects(client.run(0, "forecast", "--json", "--tube", "t").out)],
-              [1, 1, 2])
-        text = client.run(0, "forecast").out
-        matches(r"^The next 60 minutes: 2 jobs$", text)
-        matches(r"^The next 7 days: 3 jobs$", text)
-        matches(r"^  from \S+ +1  #{40}$", text)
-
-
-def a_virtual_clock_is_advanced():
-    with Server() as client:
-        client.run(0, "put", "--in", "3d12h", "x")
-        matches(r"^now \d{4}-", client.run(0, "advance", "3d11h").out)
-        equal(listed(client)[0]["state"], "delayed")
-        check("now" in objects(client.run(0, "advance", "1h", "--json").out)[0], "now")
-        equal(listed(client)[0]["state"], "ready")
-    with Server("--clock", "real") as client:
-        matches("clock is real", client.run(1, "advance", "1h").err)
-
-
-def a_command_is_run_for_each_job():
-    with Server() as client:
-        client.run(0, "put", "--tube", "t", "--key", "a key", "the body")
-        client.run(0, "put", "--tube", "t", "other")
-        script = 'echo "$WEEKWHEEL_JOB_ID,$WEEKWHEEL_JOB_KEY,$WEEKWHEEL_JOB_ATTEMPT,$WEEKWHEEL_TUBE,$(cat)"'
-        result = client.run(0, "work", "--tube", "t", "--drain", "--", "sh", "-c", script)
-        equal(result.out, "1,a key,1,t,the body\n2,,1,t,other\n")
-        equal(result.err, "")
-        equal(listed(client), [])
-        client.run(0, "put", "x")
-        matches("^weekwheel: job 3: done in ", client.run(0, "work", "--drain", "-v", "true").err)
-
-
-def what_fails_comes_back_and_is_buried():
-    with Server() as client:
-        client.run(0, "put", "x")
-        fail = ("work", "--drain", "--attempts", "3", "--", "sh", "-c", "echo first >&2; echo ' the last ' >&2; exit 3")
-        for attempt in (1, 2):
-            result = client.run(0, *fail)
-            matches(rf"^weekwheel: job 1, attempt {attempt}: 'exit status 3:  the last'; again in ", result.err)
-            matches("^first$", result.err)
-            job = listed(client)[0]
-            equal((job["state"], job["error"], job["reserves"]), ("delayed", "exit status 3:  the last", attempt))
-            most = 2 ** (attempt - 1)
-            check(most * 0.75 - 0.5 <= job["left"] <= most, job)
-            client.run(0, "advance", "5")
-        matches("; buried$", client.run(0, *fail).err)
-        equal(listed(client)[0]["state"], "buried")
-        equal(client.run(0, "kick", "--id", "1").out, "1 kicked\n")
-        client.run(0, "work", "--drain", "--release-delay", "1.5h", "--attempts", "0", "--", "false")
-        equal(round(listed(client)[0]["left"]), 5400)
-
-
-def a_job_has_a_backoff_of_its_own():
-    with Server() as client:
-        client.run(0, "put", "--backoff", "10m", "--attempts", "2", "x")
-        matches("again after its backoff", client.run(0, "work", "--drain", "--", "false").err)
-        check(450 <= listed(client)[0]["left"] <= 600, listed(client))
-        client.run(0, "advance", "10m")
-        client.run(0, "work", "--drain", "--", "false")
-        equal(listed(client)[0]["state"], "buried")
-
-
-def a_job_has_limits_of_its_own():
-    with Server() as client:
-        client.run(0, "put", "--attempts", "1", "x")
-        client.run(0, "work", "--drain", "--", "false")
-        equal((listed(client)[0]["state"], listed(client)[0]["error"]), ("buried", "exit status 1"))
-        equal(client.run(0, "kick", "5").out, "1 kicked\n")
-        client.run(0, "cancel", "1")
-        client.run(0, "put", "x")
-        result = client.run(0, "work", "--drain", "--attempts", "1", "--json", "--", "sh", "-c", "echo out; kill -9 $$")
-        one = objects(result.out)[0]
-        equal((one["id"], one["end"], one["error"]), (2, "buried", "signal 9 (Killed)"))
-        matches("^out$", result.err)
-
-
-def several_commands_run_at_a_time():
-    with Server() as client:
-        for i in range(3):
-            client.run(0, "put", str(i))
-        for name in ("in", "out"):
-            os.mkfifo(name)
-        # Each says that it runs, and ends only when all have said so.
-        worker = client.start("work", "--drain", "-n", "3", "--", "sh", "-c", "echo x >out; read x <in")
-        seen = b""
-        with open("out", "rb", buffering=0) as out:
-            hold = os.open("out", os.O_WRONLY)
-            while seen.count(b"x") < 3:
-                seen += out.read(100)
-            os.close(hold)
-        with open("in", "wb", buffering=0) as go:
-            hold = os.open("in", os.O_RDONLY | os.O_NONBLOCK)
-            go.write(b"1\n2\n3\n")
-            out, err = worker.communicate(timeout=PATIENCE)
-            os.close(hold)
-        equal((worker.returncode, out, err), (0, "", ""))
-        equal(listed(client), [])
-
-
 def started(client, *options):
-    """A worker whose command has begun, and waits for the pipe "in"."""
+    """A worker whose command runs and waits for the pipe "in"."""
     os.mkfifo("in")
     os.mkfifo("out")
     worker = client.start("work", *options, "--", "sh", "-c", "echo x >out; read x <in")
@@ -284,80 +40,33 @@ def started(client, *options):
     return worker
 
 
-def a_signal_lets_commands_end():
-    with Server() as client:
-        client.run(0, "put", "x")
-        client.run(0, "put", "y")
-        worker = started(client)
-        worker.send_signal(signal.SIGTERM)
-        matches("stopping when 1 command has ended", worker.stderr.readline())
-        with open("in", "wb") as go:
-            go.write(b"go\n")
-        worker.communicate(timeout=PATIENCE)
-        equal(worker.returncode, 0)
-        equal([(job["id"], job["state"], job["reserves"]) for job in listed(client)], [(2, "ready", 0)])
-
-
-def a_second_signal_gives_the_job_back():
-    with Server() as client:
-        client.run(0, "put", "x")
-        worker = started(client)
-        worker.send_signal(signal.SIGINT)
-        matches("stopping", worker.stderr.readline())
-        worker.send_signal(signal.SIGINT)
-        matches("job 1: its command was killed", worker.communicate(timeout=PATIENCE)[1])
-        equal(worker.returncode, 1)
-        equal([(job["state"], job["error"]) for job in listed(client)], [("ready", "the worker was stopped")])
-
-
-def a_waiting_worker_ends_at_once():
-    with Server() as client:
-        worker = client.start("work", "-n", "4", "--", "true")
-        while objects(client.run(0, "stats", "--all", "--json").out)[0]["current-waiting"] < 4:
-            pass
-        worker.terminate()
-        equal((worker.communicate(timeout=PATIENCE), worker.returncode), (("", ""), 0))
-
-
-def a_cancelled_job_is_not_reported_as_done():
-    with Server() as client:
-        client.run(0, "put", "--key", "k", "x")
-        worker = started(client, "--drain", "--json")
-        equal(client.run(0, "cancel", "--key", "k").out, "k cancelled; it is being run now, for the last time\n")
-        with open("in", "wb") as go:
-            go.write(b"go\n")
-        matches('"id": 1', worker.communicate(timeout=PATIENCE)[0])
-        equal(worker.returncode, 0)
-        equal(listed(client), [])
-
-
 def top_frame(text):
-    """What a terminal shows of the last frame."""
+    """The last frame as a terminal shows it."""
     frame = text.rsplit("\033[H", 1)[-1]
     return re.sub(r"\033\[[0-9;?]*[A-Za-z]", "", frame).replace("\r", "")
 
 
 def wheel(frame, name):
-    """The slots of a wheel, and where its hand is."""
+    """The slots of a wheel, and the slot of its hand."""
     lines = frame.splitlines()
     at = next(i for i, line in enumerate(lines) if line.startswith(name.ljust(5)))
     return lines[at].split(" max ")[0][5:], lines[at + 1].index("^") - 5
 
 
 class Top:
-    """weekwheel top in a terminal of 80 x 24; whatever it shows fits there."""
+    """weekwheel top in a terminal of 80 x 24. Each frame must fit there."""
 
     def __init__(self, client, **env):
         self.leader, follower = pty.openpty()
         fcntl.ioctl(follower, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
         self.before = termios.tcgetattr(self.leader)
         self.process = subprocess.Popen([WEEKWHEEL, "top"], stdin=follower, stdout=follower, stderr=follower,
-                                        env=environment(client.address, **env))
+                                        env=client.environment(**env))
         os.close(follower)
         self.seen = b""
 
     def wait(self, good):
-        """Read until a whole frame is as a function wants it; return that."""
+        """Read until a function accepts a whole frame, and return that frame."""
         while True:
             frame = top_frame(self.seen.decode(errors="replace"))
             if frame.endswith("q ends"):
@@ -369,7 +78,7 @@ class Top:
             self.seen += os.read(self.leader, 65536)
 
     def end(self, number=None):
-        """End it, by a signal or by q; return all that was written."""
+        """End it with a signal or with q, and return all that it wrote."""
         check(termios.tcgetattr(self.leader) != self.before, "keys are not read one by one")
         if number:
             self.process.send_signal(number)
@@ -392,145 +101,401 @@ def run_top(client, **env):
     return top.end()
 
 
-def top_draws_frames():
-    with Server() as client:
-        client.run(0, "put", "--tube", "mail", "--in", "10m", "x")
-        for i in range(12):
-            client.run(0, "put", "--tube", f"tube{i:02}", "x")
-        frame = client.run(0, "top", "--once").out
-        lines = frame.splitlines()
-        equal(len(lines), 23)
-        check(max(map(len, lines)) < 80, frame)
-        check("\033" not in frame, frame)
-        matches(r"^mail +0 +1 +0 +0 ", frame)
-        matches(r"^\.\.\. and 7 more$", frame)
-        matches(r"^jobs: 12 ready, 1 delayed", frame)
-        matches(r"^Overdue 12; due in 60 s: 0, 1 h: 1, 1 d: 1, 7 d: 1$", frame)
-        matches(r"^nothing is overdue$", frame)
-        client.run(0, "advance", "90")
-        matches(r"^oldest overdue: 1 min 30 s$", client.run(0, "top", "--once").out)
-        text = run_top(client, NO_COLOR=None)
-        matches(r"^mail +0 +1 +0 +0 ", top_frame(text))
-        check("\033[1m" in text and text.endswith("\033[?25h\033[?1049l"), repr(text))
-        check(not re.search("\033\\[[0-9;]*m", run_top(client, NO_COLOR="1")), "colour in spite of NO_COLOR")
-
-
 def slots(full):
     """A wheel of 60 with these slots."""
     return "".join(full.get(i, " ") for i in range(60))
 
 
-def top_turns_its_wheels():
-    with Server() as client:
-        now = objects(client.run(0, "advance", "0", "--json").out)[0]["now"]
-        # Ten seconds before the minute, and not the last minutes of an hour.
-        client.run(0, "advance", str(110 - now % 60 + (600 if now % 3600 > 3000 else 0)))
-        now = objects(client.run(0, "advance", "0", "--json").out)[0]["now"]
-        minute, hour, day = now // 60 % 60, now // 3600 % 24, (now // 86400 + 3) % 7
-        for after in ("5", "5", "40", "5m", "2h"):
-            client.run(0, "put", "--in", after, "x")
-        top = Top(client, LC_ALL="C", NO_COLOR=None)
-        frame = top.wait(lambda frame: True)
-        equal(wheel(frame, "sec"), (slots({55: "@", 30: "+"}), 50))
-        equal(wheel(frame, "min"), (slots({minute: "@", minute + 1: "+", minute + 5: "+"}), minute))
-        equal(wheel(frame, "hour")[1], hour)
-        equal(wheel(frame, "day")[1], day)
-        matches(r"^Overdue 0; due in 60 s: 3, 1 h: 4, 1 d: 5, 7 d: 5$", frame)
-        client.run(0, "advance", "3")
-        frame = top.wait(lambda frame: wheel(frame, "sec")[1] == 53)
-        equal(wheel(frame, "sec")[0], slots({55: "@", 30: "+"}))
-        client.run(0, "advance", "8")
-        frame = top.wait(lambda frame: wheel(frame, "sec")[1] == 1 and "overdue: 6 s" in frame)
-        equal(wheel(frame, "sec")[0], slots({30: "@"}))
-        equal(wheel(frame, "min"), (slots({minute + 1: "@", minute + 5: "@"}), minute + 1))
-        matches(r"^Overdue 2; due in 60 s: 1, 1 h: 2, ", frame)
-        check("\033[7m" in top.end(), "the hand's slot is not marked")
+class JobCommands(Case):
+    def test_put_says_the_id_and_when(self):
+        with serving() as client:
+            equal(client.run(0, "put", "hello").out, "1 due now\n")
+            matches(r"^2 due \d{4}-\d\d-\d\d \d\d:\d\d:\d\d, in 3 d 12 h$", client.run(0, "put", "--in", "3d12h", "x").out)
+            equal(client.run(0, "put", "--at", "2099-01-01 09:00", "x").out[:26], "3 due 2099-01-01 09:00:00,")
+            equal(client.run(0, "put", "--at", "2099-01-01T09:00+01:00", "x").out[:26], "4 due 2099-01-01 08:00:00,")
+            equal(client.run(0, "put", "--at", "@1", "x").out, "5 due now\n")
+            one = objects(client.run(0, "put", "--json", "--key", "k", "--in", "1.5", "x").out)[0]
+            equal((one["id"], one["replaced"], one["clock"]), (6, False, "elapsed"))
+            matches("^6 replaced, due ", client.run(0, "put", "--key", "k", "--in", "2", "y").out)
+            equal([job["state"] for job in listed(client)], ["ready", "delayed", "delayed", "delayed", "ready", "delayed"])
+            equal([job["clock"] for job in listed(client)], ["elapsed", "elapsed", "wall", "wall", "wall", "elapsed"])
+
+    def test_put_sends_every_option(self):
+        with serving() as client:
+            client.run(0, "put", "--tube", "t", "--key", "ä b%", "--in", "1h", "--every", "6h", "--priority", "7", "--run",
+                       "90s", "--attempts", "4", "--backoff", "10s", "--backoff-max", "1h", "--missed", "skip", "--skip",
+                       "1h", "body")
+            job = listed(client)[0]
+            equal((job["tube"], job["key"], job["priority"], job["run"], job["every"], job["attempts"], job["length"]),
+                  ("t", "%C3%A4%20b%25", 7, 90, 21600, 4, 4))
+            equal(client.run(0, "peek", "--tube", "t", "--key", "ä b%", "--body").out, "body")
+            client.run(0, "put", "--tube", "t", "--key", "ä b%", "--if-version", "1", "x")
+            matches("STALE", client.run(1, "put", "--tube", "t", "--key", "ä b%", "--if-version", "1", "x").err)
+
+    def test_bodies_are_any_bytes(self):
+        body = bytes(range(256)) + b"\r\nquit\r\n"
+        with serving() as client:
+            with open("body", "wb") as out:
+                out.write(body)
+            client.run(0, "put", "--file", "body")
+            client.run(0, "put", "-", stdin=body)
+            client.run(0, "put", "")
+            equal(client.run(0, "peek", "1", "--body").raw, body)
+            equal(client.run(0, "peek", "2", "--body").raw, body)
+            equal(base64.b64decode(objects(client.run(0, "peek", "2", "--json").out)[0]["body"]), body)
+            equal(client.run(0, "peek", "3", "--body").raw, b"")
+            matches("No such file", client.run(1, "put", "--file", "missing").err)
+            matches("JOB_TOO_BIG", client.run(1, "put", "-", stdin=b"x" * 70000).err)
+
+    def test_each_line_is_a_job(self):
+        with serving() as client:
+            matches("^3 jobs put, ids 1 to 3$", client.run(0, "put", "--lines", stdin=b"a\nb b\r\nlast").out)
+            equal([client.run(0, "peek", str(i), "--body").out for i in (1, 2, 3)], ["a", "b b", "last"])
+            many = b"".join(b"line %d\n" % i for i in range(50000))
+            matches("^50000 jobs put, ids 4 to 50003$", client.run(0, "put", "--lines", "--tube", "many", stdin=many).out)
+            equal(client.run(0, "peek", "50003", "--body").out, "line 49999")
+            result = client.run(1, "put", "--lines", "--json", "--tube", "l", stdin=b"a\n" + b"x" * 70000 + b"\nc\n")
+            equal([one["line"] for one in objects(result.out)], [1, 3])
+            matches("standard input:2: .*JOB_TOO_BIG", result.err)
+            equal(client.run(0, "put", "--lines", stdin=b"").out, "0 jobs put\n")
+
+    def test_each_typed_line_is_put_at_once(self):
+        with serving() as client:
+            process = subprocess.Popen([WEEKWHEEL, "put", "--lines", "--json"], stdin=subprocess.PIPE,
+                                       stdout=subprocess.PIPE, env=client.environment())
+            for i in (1, 2):
+                process.stdin.write(b"one\n")
+                process.stdin.flush()
+                equal(json.loads(process.stdout.readline()), {"line": i, "id": i})
+            process.stdin.close()
+            equal(process.wait(PATIENCE), 0)
+            process.stdout.close()
+
+    def test_jobs_are_moved_and_cancelled(self):
+        with serving() as client:
+            client.run(0, "put", "--in", "1h", "x")
+            client.run(0, "put", "--tube", "t", "--key", "k", "--in", "1h", "x")
+            matches("^1 moved, due .*, in 2 d$", client.run(0, "move", "1", "--in", "2d").out)
+            matches("^k moved, due 2099-", client.run(0, "move", "--tube", "t", "--key", "k", "--at", "2099-01-01").out)
+            equal([job["version"] for job in listed(client)], [2, 2])
+            equal(round(listed(client)[0]["left"]), 2 * 86400)
+            matches("STALE", client.run(1, "move", "1", "--in", "1", "--if-version", "1").err)
+            matches("NOT_FOUND", client.run(1, "move", "--key", "k", "--in", "1").err)
+            matches("STALE", client.run(1, "cancel", "--tube", "t", "--key", "k", "--if-version", "1").err)
+            equal(client.run(0, "cancel", "--tube", "t", "--key", "k").out, "k cancelled\n")
+            result = client.run(1, "cancel", "1", "9")
+            equal(result.out, "1 cancelled\n")
+            matches("job 9: .*NOT_FOUND", result.err)
+            equal(listed(client), [])
+
+    def test_lists_are_filtered_and_paged(self):
+        with serving() as client:
+            client.run(0, "put", "--lines", "--tube", "many", "--in", "1d", stdin=b"x\n" * 2500)
+            client.run(0, "put", "--key", "user 1", "--in", "3d", "x")
+            client.run(0, "put", "--key", "user 2", "ready")
+            equal(len(listed(client)), 2502)
+            equal([job["id"] for job in listed(client, "--tube", "default")], [2501, 2502])
+            equal([job["id"] for job in listed(client, "--state", "ready,buried")], [2502])
+            equal([job["id"] for job in listed(client, "--prefix", "user ")], [2501, 2502])
+            equal([job["id"] for job in listed(client, "--from", "2d", "--to", "4d")], [2501])
+            equal(len(listed(client, "--to", "2d")), 2501)
+            result = client.run(0, "list", "--limit", "1500")
+            equal(len(result.out.splitlines()), 1501)
+            matches("There may be more", result.err)
+            equal(len(objects(client.run(0, "list", "--json").out)), 100)
+            table = client.run(0, "list", "--prefix", "user").out.splitlines()
+            matches(r"^ *ID +STATE +TUBE +KEY +DUE +IN +PRIORITY +ATTEMPTS +BYTES +ERROR$", table[0])
+            matches(r"^2501 +delayed +default +user 1 +\d{4}-.* +3 d +1024 +0 +1 +-$", table[1])
+            equal(client.run(0, "list", "--tube", "nobody").out, "")
+
+    def test_peek_shows_a_job(self):
+        with serving() as client:
+            client.run(0, "put", "--tube", "t", "--key", "k", "body")
+            client.run(0, "put", "--tube", "t", "--in", "1h", "later")
+            matches("^state +ready$", client.run(0, "peek", "1").out)
+            matches(r"\n\nbody\n$", client.run(0, "peek", "--tube", "t", "--key", "k").out)
+            equal(client.run(0, "peek", "--tube", "t", "--ready", "--body").out, "body")
+            equal(client.run(0, "peek", "--tube", "t", "--delayed", "--body").out, "later")
+            matches("NOT_FOUND", client.run(1, "peek", "--tube", "t", "--buried").err)
+            matches("NOT_FOUND", client.run(1, "peek", "9").err)
+            equal(objects(client.run(0, "peek", "2", "--json").out)[0]["state"], "delayed")
+
+    def test_a_reason_of_any_bytes_is_listed(self):
+        with serving() as client:
+            client.run(0, "put", "x")
+            peer = socket.create_connection(client.address.split(":"))
+            for command in (b"reserve\r\n", b"release-job 1 1 0 %E0%80%80\r\n"):
+                peer.sendall(command)
+                check(peer.recv(1000)[:6] in (b"RESERV", b"RELEAS"), command)
+            peer.close()
+            equal(json.loads(client.run(0, "list", "--json").raw.decode("utf-8"))["error"], "\ufffd" * 3)
+
+    def test_counts_and_forecasts(self):
+        with serving() as client:
+            client.run(0, "put", "x")
+            client.run(0, "put", "--tube", "t", "--in", "30m", "x")
+            client.run(0, "put", "--tube", "t", "--in", "3d", "x")
+            table = client.run(0, "stats").out
+            matches(r"^TUBE +READY +URGENT +DELAYED", table)
+            matches(r"^t +0 +0 +2 +0 +0 +2 ", table)
+            equal({one["name"] for one in objects(client.run(0, "stats", "--json").out)}, {"default", "t"})
+            equal(objects(client.run(0, "stats", "--json", "--tube", "t").out)[0]["current-jobs-delayed"], 2)
+            matches("^current-jobs-delayed +2$", client.run(0, "stats", "--all").out)
+            matches("NOT_FOUND", client.run(1, "stats", "--tube", "nobody").err)
+            forecasts = objects(client.run(0, "forecast", "--json").out)
+            equal([(one["span"], len(one["counts"]), sum(one["counts"])) for one in forecasts],
+                  [(60, 60, 2), (3600, 24, 2), (86400, 7, 3)])
+            equal([sum(one["counts"]) for one in objects(client.run(0, "forecast", "--json", "--tube", "t").out)],
+                  [1, 1, 2])
+            text = client.run(0, "forecast").out
+            matches(r"^The next 60 minutes: 2 jobs$", text)
+            matches(r"^The next 7 days: 3 jobs$", text)
+            matches(r"^  from \S+ +1  #{40}$", text)
+
+    def test_a_virtual_clock_is_advanced(self):
+        with serving() as client:
+            client.run(0, "put", "--in", "3d12h", "x")
+            matches(r"^now \d{4}-", client.run(0, "advance", "3d11h").out)
+            equal(listed(client)[0]["state"], "delayed")
+            check("now" in objects(client.run(0, "advance", "1h", "--json").out)[0], "now")
+            equal(listed(client)[0]["state"], "ready")
+        with serving("--clock", "real") as client:
+            matches("clock is real", client.run(1, "advance", "1h").err)
+
+    def test_a_command_is_run_for_each_job(self):
+        with serving() as client:
+            client.run(0, "put", "--tube", "t", "--key", "a key", "the body")
+            client.run(0, "put", "--tube", "t", "other")
+            script = 'echo "$WEEKWHEEL_JOB_ID,$WEEKWHEEL_JOB_KEY,$WEEKWHEEL_JOB_ATTEMPT,$WEEKWHEEL_TUBE,$(cat)"'
+            result = client.run(0, "work", "--tube", "t", "--drain", "--", "sh", "-c", script)
+            equal(result.out, "1,a key,1,t,the body\n2,,1,t,other\n")
+            equal(result.err, "")
+            equal(listed(client), [])
+            client.run(0, "put", "x")
+            matches("^weekwheel: job 3: done in ", client.run(0, "work", "--drain", "-v", "true").err)
+
+    def test_a_job_that_fails_comes_back_and_is_buried_at_last(self):
+        with serving() as client:
+            client.run(0, "put", "x")
+            fail = ("work", "--drain", "--attempts", "3", "--", "sh", "-c", "echo first >&2; echo ' the last ' >&2; exit 3")
+            for attempt in (1, 2):
+                result = client.run(0, *fail)
+                matches(rf"^weekwheel: job 1, attempt {attempt}: 'exit status 3:  the last'; again in ", result.err)
+                matches("^first$", result.err)
+                job = listed(client)[0]
+                equal((job["state"], job["error"], job["reserves"]), ("delayed", "exit status 3:  the last", attempt))
+                most = 2 ** (attempt - 1)
+                check(most * 0.75 - 0.5 <= job["left"] <= most, job)
+                client.run(0, "advance", "5")
+            matches("; buried$", client.run(0, *fail).err)
+            equal(listed(client)[0]["state"], "buried")
+            equal(client.run(0, "kick", "--id", "1").out, "1 kicked\n")
+            client.run(0, "work", "--drain", "--release-delay", "1.5h", "--attempts", "0", "--", "false")
+            equal(round(listed(client)[0]["left"]), 5400)
+
+    def test_a_job_has_a_backoff_of_its_own(self):
+        with serving() as client:
+            client.run(0, "put", "--backoff", "10m", "--attempts", "2", "x")
+            matches("again after its backoff", client.run(0, "work", "--drain", "--", "false").err)
+            check(450 <= listed(client)[0]["left"] <= 600, listed(client))
+            client.run(0, "advance", "10m")
+            client.run(0, "work", "--drain", "--", "false")
+            equal(listed(client)[0]["state"], "buried")
+
+    def test_a_job_has_limits_of_its_own(self):
+        with serving() as client:
+            client.run(0, "put", "--attempts", "1", "x")
+            client.run(0, "work", "--drain", "--", "false")
+            equal((listed(client)[0]["state"], listed(client)[0]["error"]), ("buried", "exit status 1"))
+            equal(client.run(0, "kick", "5").out, "1 kicked\n")
+            client.run(0, "cancel", "1")
+            client.run(0, "put", "x")
+            result = client.run(0, "work", "--drain", "--attempts", "1", "--json", "--", "sh", "-c", "echo out; kill -9 $$")
+            one = objects(result.out)[0]
+            equal((one["id"], one["end"], one["error"]), (2, "buried", "signal 9 (Killed)"))
+            matches("^out$", result.err)
+
+    def test_several_commands_run_at_a_time(self):
+        with serving() as client:
+            for i in range(3):
+                client.run(0, "put", str(i))
+            for name in ("in", "out"):
+                os.mkfifo(name)
+            # Each command writes that it runs, and ends only when all have written.
+            worker = client.start("work", "--drain", "-n", "3", "--", "sh", "-c", "echo x >out; read x <in")
+            seen = b""
+            with open("out", "rb", buffering=0) as out:
+                hold = os.open("out", os.O_WRONLY)
+                while seen.count(b"x") < 3:
+                    seen += out.read(100)
+                os.close(hold)
+            with open("in", "wb", buffering=0) as go:
+                hold = os.open("in", os.O_RDONLY | os.O_NONBLOCK)
+                go.write(b"1\n2\n3\n")
+                out, err = worker.communicate(timeout=PATIENCE)
+                os.close(hold)
+            equal((worker.returncode, out, err), (0, "", ""))
+            equal(listed(client), [])
+
+    def test_a_signal_lets_commands_end(self):
+        with serving() as client:
+            client.run(0, "put", "x")
+            client.run(0, "put", "y")
+            worker = started(client)
+            worker.send_signal(signal.SIGTERM)
+            matches("stopping when 1 command has ended", worker.stderr.readline())
+            with open("in", "wb") as go:
+                go.write(b"go\n")
+            worker.communicate(timeout=PATIENCE)
+            equal(worker.returncode, 0)
+            equal([(job["id"], job["state"], job["reserves"]) for job in listed(client)], [(2, "ready", 0)])
+
+    def test_a_second_signal_gives_the_job_back(self):
+        with serving() as client:
+            client.run(0, "put", "x")
+            worker = started(client)
+            worker.send_signal(signal.SIGINT)
+            matches("stopping", worker.stderr.readline())
+            worker.send_signal(signal.SIGINT)
+            matches("job 1: its command was killed", worker.communicate(timeout=PATIENCE)[1])
+            equal(worker.returncode, 1)
+            equal([(job["state"], job["error"]) for job in listed(client)], [("ready", "the worker was stopped")])
+
+    def test_a_waiting_worker_ends_at_once(self):
+        with serving() as client:
+            worker = client.start("work", "-n", "4", "--", "true")
+            until(lambda: objects(client.run(0, "stats", "--all", "--json").out)[0]["current-waiting"] == 4, "4 wait")
+            worker.terminate()
+            equal((worker.communicate(timeout=PATIENCE), worker.returncode), (("", ""), 0))
+
+    def test_a_cancelled_job_is_not_reported_as_done(self):
+        with serving() as client:
+            client.run(0, "put", "--key", "k", "x")
+            worker = started(client, "--drain", "--json")
+            equal(client.run(0, "cancel", "--key", "k").out, "k cancelled; it is being run now, for the last time\n")
+            with open("in", "wb") as go:
+                go.write(b"go\n")
+            matches('"id": 1', worker.communicate(timeout=PATIENCE)[0])
+            equal(worker.returncode, 0)
+            equal(listed(client), [])
+
+    def test_top_draws_frames(self):
+        with serving() as client:
+            client.run(0, "put", "--tube", "mail", "--in", "10m", "x")
+            for i in range(12):
+                client.run(0, "put", "--tube", f"tube{i:02}", "x")
+            frame = client.run(0, "top", "--once").out
+            lines = frame.splitlines()
+            equal(len(lines), 23)
+            check(max(map(len, lines)) < 80, frame)
+            check("\033" not in frame, frame)
+            matches(r"^mail +0 +1 +0 +0 ", frame)
+            matches(r"^\.\.\. and 7 more$", frame)
+            matches(r"^jobs: 12 ready, 1 delayed", frame)
+            matches(r"^Overdue 12; due in 60 s: 0, 1 h: 1, 1 d: 1, 7 d: 1$", frame)
+            matches(r"^nothing is overdue$", frame)
+            client.run(0, "advance", "90")
+            matches(r"^oldest overdue: 1 min 30 s$", client.run(0, "top", "--once").out)
+            text = run_top(client, NO_COLOR=None)
+            matches(r"^mail +0 +1 +0 +0 ", top_frame(text))
+            check("\033[1m" in text and text.endswith("\033[?25h\033[?1049l"), repr(text))
+            check(not re.search("\033\\[[0-9;]*m", run_top(client, NO_COLOR="1")), "colour in spite of NO_COLOR")
+
+    def test_top_turns_its_wheels(self):
+        with serving() as client:
+            now = objects(client.run(0, "advance", "0", "--json").out)[0]["now"]
+            # To ten seconds before a full minute, and not in the last minutes of an hour.
+            client.run(0, "advance", str(110 - now % 60 + (600 if now % 3600 > 3000 else 0)))
+            now = objects(client.run(0, "advance", "0", "--json").out)[0]["now"]
+            minute, hour, day = now // 60 % 60, now // 3600 % 24, (now // 86400 + 3) % 7
+            for after in ("5", "5", "40", "5m", "2h"):
+                client.run(0, "put", "--in", after, "x")
+            top = Top(client, LC_ALL="C", NO_COLOR=None)
+            frame = top.wait(lambda frame: True)
+            equal(wheel(frame, "sec"), (slots({55: "@", 30: "+"}), 50))
+            equal(wheel(frame, "min"), (slots({minute: "@", minute + 1: "+", minute + 5: "+"}), minute))
+            equal(wheel(frame, "hour")[1], hour)
+            equal(wheel(frame, "day")[1], day)
+            matches(r"^Overdue 0; due in 60 s: 3, 1 h: 4, 1 d: 5, 7 d: 5$", frame)
+            client.run(0, "advance", "3")
+            frame = top.wait(lambda frame: wheel(frame, "sec")[1] == 53)
+            equal(wheel(frame, "sec")[0], slots({55: "@", 30: "+"}))
+            client.run(0, "advance", "8")
+            frame = top.wait(lambda frame: wheel(frame, "sec")[1] == 1 and "overdue: 6 s" in frame)
+            equal(wheel(frame, "sec")[0], slots({30: "@"}))
+            equal(wheel(frame, "min"), (slots({minute + 1: "@", minute + 5: "@"}), minute + 1))
+            matches(r"^Overdue 2; due in 60 s: 1, 1 h: 2, ", frame)
+            check("\033[7m" in top.end(), "the hand's slot is not marked")
+
+    def test_top_fits_the_terminal(self):
+        with serving() as client:
+            client.run(0, "put", "--in", "5", "x")
+            equal(wheel(client.run(0, "top", "--once", LC_ALL="C.UTF-8").out, "sec")[0].strip(), "\u2588")
+            # A dumb terminal has no second screen and no cursor, so frames come one below the other.
+            top = Top(client, TERM="dumb", LC_ALL="C.UTF-8")
+            while not re.search(rb"\nday .*\n.*\n", top.seen):
+                top.seen += os.read(top.leader, 65536)
+            text = top.end()
+            check("\033" not in text and "\u2588" not in text, repr(text))
+
+    def test_top_ends_with_a_signal(self):
+        with serving() as client:
+            top = Top(client)
+            top.wait(lambda frame: True)
+            check(top.end(signal.SIGTERM).endswith("\033[?25h\033[?1049l"), "the screen is not as it was")
+
+    def test_a_wrong_command_line_is_explained(self):
+        with serving() as client:
+            for arguments, said in {
+                ("put",): "a body is missing",
+                ("put", "a", "b"): "one body is expected",
+                ("put", "--in", "1h30", "x"): "--in '1h30': at its end: expected a unit",
+                ("put", "--in", "3d12x", "x"): "--in '3d12x': at 'x': expected a unit",
+                ("put", "--at", "2026-02-30", "x"): "at '30': expected a day that this month has",
+                ("put", "--in", "1", "--at", "@1", "x"): "leave one out",
+                ("put", "--key", "", "x"): "expected 1 to 200 bytes",
+                ("put", "--key", "k" * 201, "x"): "expected 1 to 200 bytes",
+                ("put", "--tube", "a b", "x"): "--tube 'a b': expected a name",
+                ("put", "--tube", "a\r\nquit", "x"): "--tube 'a\\?\\?quit': expected a name",
+                ("put", "--missed", "skip", "--every", "1h", "x"): "go together",
+                ("put", "--missed", "all", "x"): "--every is missing",
+                ("put", "--run", "10ms", "x"): "from 1 s to",
+                ("put", "--lines", "--key", "k"): "would replace",
+                ("put", "--prioritty", "1", "x"): "did you mean '--priority'",
+                ("move", "1"): "--in or --at",
+                ("move", "--in", "1"): "the id of a job, or --key",
+                ("cancel",): "the ids of jobs, or --key",
+                ("cancel", "k"): "'k': expected the id of a job",
+                ("list", "--state", "redy"): "expected delayed, ready",
+                ("list", "x"): "no operand",
+                ("peek",): "give one of",
+                ("peek", "1", "--ready"): "give one of",
+                ("kick",): "how many jobs",
+                ("kick", "all"): "'all': expected how many",
+                ("work", "--drain"): "a command is missing",
+                ("work", "-n", "0", "x"): "from 1 to 256",
+                ("advance",): "one duration",
+                ("advance", "soon"): "at byte 1: expected a number",
+                ("sttas",): "did you mean 'stats'",
+            }.items():
+                result = client.run(2, *arguments)
+                matches(said, result.err, result)
+                equal(result.out, "")
+            equal(listed(client), [])
+            matches("no command that can be run", client.run(1, "work", "--", "nonesuch").err)
+
+    def test_every_command_has_a_help_with_an_example(self):
+        with serving() as client:
+            for command in "put move cancel list peek kick stats forecast work top advance".split():
+                text = client.run(0, command, "--help").out
+                matches(rf"^Examples?:\n  weekwheel {command}\b", text)
+                equal(client.run(0, "help", command).out, text)
+                check(max(map(len, text.splitlines())) <= 81, text)
+
+    def test_a_server_on_a_unix_socket(self):
+        with serving("--unix", os.path.abspath("socket")) as client:
+            equal(client.run(0, "put", "--server", "unix:" + os.path.abspath("socket"), "x").out, "1 due now\n")
+            equal(len(listed(client)), 1)
 
 
-def top_fits_the_terminal():
-    with Server() as client:
-        client.run(0, "put", "--in", "5", "x")
-        equal(wheel(client.run(0, "top", "--once", LC_ALL="C.UTF-8").out, "sec")[0].strip(), "\u2588")
-        # No second screen and no cursor either: frames below one another.
-        top = Top(client, TERM="dumb", LC_ALL="C.UTF-8")
-        while not re.search(rb"\nday .*\n.*\n", top.seen):
-            top.seen += os.read(top.leader, 65536)
-        text = top.end()
-        check("\033" not in text and "\u2588" not in text, repr(text))
-
-
-def top_ends_with_a_signal():
-    with Server() as client:
-        top = Top(client)
-        top.wait(lambda frame: True)
-        check(top.end(signal.SIGTERM).endswith("\033[?25h\033[?1049l"), "the screen is not as it was")
-
-
-def what_is_wrong_on_the_command_line_is_said():
-    with Server() as client:
-        for arguments, said in {
-            ("put",): "a body is missing",
-            ("put", "a", "b"): "one body is expected",
-            ("put", "--in", "1h30", "x"): "--in '1h30': at its end: expected a unit",
-            ("put", "--in", "3d12x", "x"): "--in '3d12x': at 'x': expected a unit",
-            ("put", "--at", "2026-02-30", "x"): "at '30': expected a day that this month has",
-            ("put", "--in", "1", "--at", "@1", "x"): "leave one out",
-            ("put", "--key", "", "x"): "expected 1 to 200 bytes",
-            ("put", "--key", "k" * 201, "x"): "expected 1 to 200 bytes",
-            ("put", "--tube", "a b", "x"): "--tube 'a b': expected a name",
-            ("put", "--tube", "a\r\nquit", "x"): "--tube 'a\\?\\?quit': expected a name",
-            ("put", "--missed", "skip", "--every", "1h", "x"): "go together",
-            ("put", "--missed", "all", "x"): "--every is missing",
-            ("put", "--run", "10ms", "x"): "from 1 s to",
-            ("put", "--lines", "--key", "k"): "would replace",
-            ("put", "--prioritty", "1", "x"): "did you mean '--priority'",
-            ("move", "1"): "--in or --at",
-            ("move", "--in", "1"): "the id of a job, or --key",
-            ("cancel",): "the ids of jobs, or --key",
-            ("cancel", "k"): "'k': expected the id of a job",
-            ("list", "--state", "redy"): "expected delayed, ready",
-            ("list", "x"): "no operand",
-            ("peek",): "give one of",
-            ("peek", "1", "--ready"): "give one of",
-            ("kick",): "how many jobs",
-            ("kick", "all"): "'all': expected how many",
-            ("work", "--drain"): "a command is missing",
-            ("work", "-n", "0", "x"): "from 1 to 256",
-            ("advance",): "one duration",
-            ("advance", "soon"): "at byte 1: expected a number",
-            ("sttas",): "did you mean 'stats'",
-        }.items():
-            result = client.run(2, *arguments)
-            matches(said, result.err, result)
-            equal(result.out, "")
-        equal(listed(client), [])
-        matches("no command that can be run", client.run(1, "work", "--", "nonesuch").err)
-
-
-def every_command_has_a_help_with_an_example():
-    with Server() as client:
-        for command in "put move cancel list peek kick stats forecast work top advance".split():
-            text = client.run(0, command, "--help").out
-            matches(rf"^Examples?:\n  weekwheel {command}\b", text)
-            equal(client.run(0, "help", command).out, text)
-            check(max(map(len, text.splitlines())) <= 81, text)
-
-
-def a_server_on_a_unix_socket():
-    with Server("--unix", os.path.abspath("socket")) as client:
-        equal(client.run(0, "put", "--server", "unix:" + os.path.abspath("socket"), "x").out, "1 due now\n")
-        equal(len(listed(client)), 1)
-
-
-if not os.access(WEEKWHEELD, os.X_OK):
-    print(f"skipped: there is no program {WEEKWHEELD}")
-    sys.exit(77)
-main([a_reason_of_any_bytes_is_listed, put_says_the_id_and_when, put_sends_every_option, bodies_are_any_bytes, a_job_a_line,
-      what_somebody_types_is_put_at_once, jobs_are_moved_and_cancelled, lists_are_filtered_and_paged, peek_shows_a_job,
-      counts_and_forecasts, a_virtual_clock_is_advanced, a_command_is_run_for_each_job,
-      what_fails_comes_back_and_is_buried, a_job_has_a_backoff_of_its_own, a_job_has_limits_of_its_own,
-      several_commands_run_at_a_time, a_signal_lets_commands_end, a_second_signal_gives_the_job_back,
-      a_waiting_worker_ends_at_once,
-      a_cancelled_job_is_not_reported_as_done, top_draws_frames, top_turns_its_wheels,
-      top_fits_the_terminal, top_ends_with_a_signal, what_is_wrong_on_the_command_line_is_said,
-      every_command_has_a_help_with_an_example, a_server_on_a_unix_socket])
+main()

@@ -1,49 +1,36 @@
 #!/usr/bin/env python3
-"""weekwheel fsck, export and import, as their users call them. WEEKWHEEL and WEEKWHEELD name other programs than those of the
-build folder; the names of tests as arguments run these alone."""
+"""weekwheel fsck, export and import, as their users call them."""
 import base64
+import contextlib
 import fcntl
 import gzip
 import json
 import os
 import random
 import re
+import select
 import signal
 import socket
-import select
 import struct
 import subprocess
 import sys
 import threading
 
 sys.path.insert(0, __file__.rsplit("/tests/", 1)[0] + "/tests/support")
-# pylint: disable=wrong-import-position
-from cli import PATIENCE, WEEKWHEEL, WEEKWHEELD, Client, Failure, Process, check, equal, main, matches
+from weekwheel import PATIENCE, WEEKWHEEL, Case, Server, alone, check, equal, main, matches, need_server, run, seed
+from weekwheel import exact_objects as objects
 
-# Of what a job has, what an import keeps.
+# What an import keeps of a job.
 KEPT = ("tube", "key", "state", "clock", "due", "period", "missed", "skip", "priority", "run", "attempts", "backoff",
         "backoff_max", "body")
 SOON = 4102444800  # 2100
 
-alone = Client("127.0.0.1:1")
 
-
-class Server(Process):
-    """weekwheeld on a directory."""
-
-    def __init__(self, folder, *options):
-        super().__init__("--data", folder, *options)
-        self.client = Client(self.address)
-
-    def __enter__(self):
-        return self.client
-
-    def __exit__(self, *_):
-        self.end(signal.SIGTERM)
-
-
-def objects(text):
-    return [json.loads(line, parse_float=str) for line in text.splitlines()]
+@contextlib.contextmanager
+def serving(folder, *options):
+    """The program with a server that has its jobs in a folder."""
+    with Server("--data", folder, *options) as server:
+        yield server.program
 
 
 def kept(jobs):
@@ -67,7 +54,7 @@ def exported(folder):
 
 
 def variety():
-    """Jobs that differ in everything that a job has."""
+    """Jobs that differ in every field."""
     yield {"body": ""}
     yield {"body": encoded(bytes(range(256)) * 40), "key": encoded(b"\0\xff\n\"k"), "tube": "t"}
     yield {"body": "eA==", "tube": "t", "clock": "wall", "due": SOON + 0.5, "priority": 0}
@@ -79,255 +66,6 @@ def variety():
     yield {"body": "eA==", "state": "buried", "clock": "wall", "tube": "t"}
 
 
-def what_is_exported_is_imported():
-    put("one", *variety())
-    first = alone.run(0, "export", "one")
-    result = alone.run(0, "import", "two", stdin=first.raw)
-    equal(result.out, "8 jobs put, with new ids from 1 to 8\n")
-    equal(result.err, "", "standard error of no terminal")
-    one, two = objects(first.out), exported("two")
-    late = [i for i, job in enumerate(one) if job["due"] != two[i]["due"]]
-    # What was due is due at once.
-    equal(late, [0, 1, 6, 7], "those with another due time")
-    for i in late:
-        one[i]["due"] = two[i]["due"]
-    equal(kept(two), kept(one))
-    equal([job["error"] for job in two][6], "\u00e4 \"quote\"\n")
-    for folder in ("one", "two"):
-        said = objects(alone.run(0, "fsck", "--json", folder).out)[0]
-        disk = os.stat(os.path.join(folder, "data.mdb")).st_size
-        equal(said, {"sound": True, "problems": [], "jobs": 8, "delayed": 4, "ready": 2, "buried": 2, "tubes": 3,
-                     "accepted": 8, "ended": 0, "disk": disk})
-
-
-def texts_are_any_characters():
-    """Escaped or not, in pairs of surrogates or not, an error comes back as it was; one that is too long is cut."""
-    texts = ["\U0001f600", "\u20ac\u00e4\U0010ffff", "\\/\b\f\t\x7f", "x" * 254 + "\u00e4", "\ufffd" * 255]
-    jobs = [{"body": "", "state": "buried", "error": text, "tube": "\U0001f600"} for text in texts]
-    for escaped in (True, False):
-        lines = "".join(json.dumps(job, ensure_ascii=escaped) + "\n" for job in jobs)
-        alone.run(0, "import", "one", stdin=lines.encode())
-    expected = texts[:3] + ["x" * 254, "\ufffd" * 85]
-    equal([job["error"] for job in exported("one")], expected * 2)
-    equal({job["tube"] for job in exported("one")}, {"\U0001f600"})
-
-
-def due_times_are_kept_to_the_nanosecond():
-    put("one", {"body": "", "due": 0})
-    line = b'{"body": "", "clock": "%s", "due": 4102444800.123456789}\n'
-    alone.run(0, "import", "one", stdin=line % b"wall" + line % b"elapsed")
-    equal([job["due"] for job in exported("one")][1:], ["4102444800.123456789"] * 2)
-
-
-def many_are_imported_by_batches():
-    jobs = [{"body": encoded(b"body %d" % i), "due": SOON + i, "key": encoded(b"%d" % i)} for i in range(5001)]
-    matches("^5001 jobs put, with new ids from 1 to 5001$", put("one", *jobs).out)
-    alone.run(0, "export", "one", "--output", "file")
-    with open("file", "rb") as file:
-        text = file.read()
-    equal(len(text.splitlines()), 5001)
-    equal(os.path.exists("file.part"), False)
-    with gzip.open("file.gz", "wb") as out:
-        out.write(text)
-    equal(objects(alone.run(0, "import", "--json", "two", "file.gz").out),
-          [{"put": 5001, "replaced": 0, "left_out": 0, "first": 1, "last": 5001}])
-    equal(kept(exported("two")), kept(objects(text.decode())))
-    matches("^5001 jobs in 1 tube: 5001 delayed, 0 ready, 0 buried$", alone.run(0, "fsck", "two").out)
-
-
-def keys_that_are_there_are_left_alone():
-    put("one", {"body": encoded(b"old"), "key": "aw==", "due": SOON}, {"body": "", "key": "Yg==", "state": "buried"})
-    new = [{"body": encoded(b"new"), "key": "aw=="}, {"body": "", "key": "bmV3"}, {"body": "", "key": "Yg=="}]
-    result = put("one", *new, status=1)
-    equal(result.out, "1 job put, with new ids from 3 to 3, 2 left out\n")
-    matches(r"^standard input:1: job 1 of tube default has the key 'k' already; .*--replace$", result.err)
-    matches(r"^standard input:3: job 2 of tube default has the key 'b' already", result.err)
-    equal(exported("one")[0]["body"], encoded(b"old"))
-    equal(put("one", *new, options=["--replace"]).out, "3 jobs put, 3 in place of others\n")
-    equal([(job["id"], job["body"], job["state"]) for job in exported("one")],
-          [(1, encoded(b"new"), "waiting"), (2, "", "waiting"), (3, "", "waiting")])
-    put("one", dict(new[0], state="buried"), options=["--replace"])
-    equal(exported("one")[0]["state"], "buried")
-    alone.run(0, "fsck", "one")
-
-
-def wrong_lines_are_named_and_left_out():
-    wrong = {
-        "nonsense": "at byte 1: expected an object", "{}": "expected a 'body'", '{"body": ""': "at byte 12: expected",
-        '{"body": ""} x': "at byte 12: expected", '[{"body": ""}]': "at byte 1: expected",
-        '{"body": "x"}': "'body' is 'x'; expected", '{"body": "x==="}': "'body'", '{"body": 1}': "'body'",
-        '{"body": "eA==", "due": "1"}': "'due' is '1'; expected seconds", '{"body": "", "due": -1}': "'due'",
-        '{"body": "", "due": 1e9}': "'due'", '{"body": "", "due": 99999999999}': "'due'",
-        '{"body": "", "due": 9200000000}': "due in more than 146 years",
-        '{"body": "", "left": 4611686019}': "'left'", '{"body": "", "run": 0.5}': "'run'",
-        '{"body": "", "period": 0.0001}': "'period'", '{"body": "", "priority": 4294967296}': "'priority'",
-        '{"body": "", "priority": 18446744073709551617}': "'priority'", '{"body": "", "attempts": 1.5}': "'attempts'",
-        '{"body": "", "tube": ""}': "'tube'", '{"body": "", "tube": "%s"}' % ("t" * 201): "'tube'",
-        '{"body": "", "tube": "%s"}' % ("t" * 9000): "'tube'", '{"body": "", "key": "%s"}' % ("A" * 272): "'key'",
-        '{"body": "", "key": 1}': "'key'", '{"body": "", "state": "ready"}': "'state' is 'ready'; expected",
-        '{"body": "", "clock": "sun"}': "'clock'", '{"body": "", "missed": "none"}': "'missed'",
-        '{"body": "", "body": ""}': "'body' is there twice", '{"body": "", "bdoy": ""}': "'bdoy' is nothing",
-        '{"body": "", "error": {}}': "'error'", "\0": "at byte 1",
-        r'{"body": "", "error": "\ud83d"}': "'error'", r'{"body": "", "error": "\ude00\ud83d"}': "'error'",
-        r'{"body": "", "error": "a\u0000b"}': "'error'", r'{"body": "", "tube": "a\u0000b"}': "'tube'",
-        r'{"body": "", "error": "\q"}': "'error'", r'{"body": "", "error": "\u12g4"}': "'error'",
-        '{"body": "", "error": "\udce0\udc80\udc80"}': "'error'", '{"body": "", "tube": "\udcc0\udcaf"}': "'tube'",
-        '{"body": "", "tube": "\udced\udca0\udc80"}': "'tube'", '{"body": "", "error": "\t"}': "'error'",
-    }
-    for line, expected in wrong.items():
-        result = alone.run(1, "import", "one", stdin=b'{"body": ""}\n' + line.encode(errors="surrogateescape") + b'\n\n{"body": ""}\n')
-        matches(r"^2 jobs put, .*, 1 left out$", result.out)
-        matches("^standard input:2: .*" + re.escape(expected), result.err, line)
-    with open("file", "wb") as out:
-        out.write(b"x\n" * 50)
-    result = alone.run(1, "import", "one", "file")
-    equal(result.err.count("file:"), 21)
-    matches("^file: 30 more lines were left out$", result.err)
-    alone.run(0, "fsck", "one")
-
-
-def a_line_has_a_bound():
-    with open("file", "wb") as out:
-        out.write(b'{"body": "' + b"A" * (66 << 20) + b'"}\n{"body": ""}\n')
-    result = alone.run(1, "import", "one", "file")
-    equal(result.out, "1 job put, with new ids from 1 to 1, 1 left out\n")
-    matches("^file:1: the line is too long; expected 67108864 bytes at most$", result.err)
-    with open("file", "wb") as out:
-        out.write(lines_of([{"body": encoded(os.urandom(20 << 20))}] * 3))
-    alone.run(0, "import", "two", "file")
-    equal(len(exported("two")), 3)
-
-
-def random_lines_do_no_harm():
-    seed = int(os.environ.get("WW_SEED", random.randrange(1 << 32)))
-    rng = random.Random(seed)
-    print(f"seed {seed}")
-    good = [json.dumps(job).encode() for job in variety()]
-    bad = []
-    for _ in range(2000):
-        line = bytearray(rng.choice(good))
-        for _ in range(rng.randrange(1, 4)):
-            at = rng.randrange(len(line))
-            line[at:at + rng.randrange(3)] = bytes([rng.randrange(256)]) if rng.randrange(2) else b""
-        bad.append(bytes(line).replace(b"\n", b" "))
-    result = alone.run(1, "import", "--json", "--replace", "one", stdin=b"\n".join(bad))
-    said = objects(result.out)[0]
-    check(said["put"] + said["left_out"] <= 2000, said)
-    alone.run(0, "fsck", "one")
-
-
-def what_cannot_be_opened_is_said():
-    os.mkdir("empty")
-    with open("file", "wb") as out:
-        out.write(b"x")
-    for command in ("fsck", "export"):
-        matches("missing: there is no such directory", alone.run(1, command, "missing").err)
-        matches("empty: has no jobs in it", alone.run(1, command, "empty").err)
-        matches("file: is no directory", alone.run(1, command, "file").err)
-        matches("expected a directory", alone.run(2, command).err)
-        matches("'b': one directory is expected", alone.run(2, command, "a", "b").err)
-        matches("did you mean '--help'", alone.run(2, command, "--hlep").err)
-        matches(r"\n  weekwheel " + command, alone.run(0, command, "--help").out)
-    matches("missing.json: No such file", alone.run(1, "import", "one", "missing.json").err)
-    equal(os.path.exists("one"), False, "a directory made for nothing")
-    matches("'c': a directory and one file", alone.run(2, "import", "a", "b", "c").err)
-    matches("a/b: ", alone.run(1, "import", "a/b").err)
-    put("one", {"body": ""})
-    matches("nowhere/file: No such file", alone.run(1, "export", "one", "-o", "nowhere/file").err)
-
-
-def a_full_disk_leaves_no_file():
-    put("one", *[{"body": encoded(b"x" * 1000)}] * 100)
-    matches("standard output: No space", subprocess.run(["sh", "-c", '"$0" export one >/dev/full', WEEKWHEEL], check=False,
-                                                        capture_output=True, text=True).stderr)
-    with open("file", "wb") as out:
-        out.write(b"before")
-    limited = subprocess.run(["sh", "-c", 'trap "" XFSZ; ulimit -f 8; "$0" export one -o file', WEEKWHEEL], check=False,
-                             capture_output=True, text=True)
-    equal(limited.returncode, 1)
-    matches("^weekwheel: file: File too large$", limited.stderr)
-    with open("file", "rb") as file:
-        equal(file.read(), b"before")
-    equal(os.path.exists("file.part"), False)
-
-
-# ---- Beside a server
-
-def a_running_server_is_left_alone():
-    server = Server("one")
-    with server as client:
-        for i in range(20):
-            client.run(0, "put", "--key", f"k{i}", "--in", "1d", f"body {i}")
-        client.run(0, "put", "--tube", "ready", "now")
-        result = alone.run(1, "import", "one", stdin=b'{"body": ""}\n')
-        matches("one: a server has it open; end that one first", result.err)
-        matches("^21 jobs in 2 tubes: 20 delayed, 1 ready, 0 buried$", alone.run(0, "fsck", "one").out)
-        equal(len(exported("one")), 21)
-        equal(client.run(0, "peek", "21", "--body").out, "now")
-    put("one", {"body": ""})
-    with Server("one") as client:
-        matches("^state +ready$", client.run(0, "peek", "22").out)
-
-
-def a_busy_server_is_no_damage():
-    over = threading.Event()
-    server = Server("one", "--sync", "system")
-    with server as client:
-        host, port = client.address.split(":")
-
-        def be_busy():
-            with socket.create_connection((host, int(port)), PATIENCE) as connection:
-                answers = connection.makefile("rb")
-                i = 0
-                while not over.is_set():
-                    i += 1
-                    # As many as are put are deleted: it stays small.
-                    connection.sendall(b"use t%d\r\nput 0 86400 60 1\r\nx\r\n" % (i % 3))
-                    answers.readline()
-                    connection.sendall(b"delete " + answers.readline().split()[-1] + b"\r\n")
-                    answers.readline()
-        busy = threading.Thread(target=be_busy)
-        busy.start()
-        try:
-            for _ in range(20):
-                result = subprocess.run([WEEKWHEEL, "fsck", "one"], capture_output=True, text=True, check=False)
-                # Where each look had something come between, it is said that this may be why.
-                check(result.returncode == 0 or "A server writes to it" in result.stderr, result)
-        finally:
-            over.set()
-            busy.join()
-        matches("^sound$", alone.run(0, "fsck", "one").out)
-
-
-def a_killed_server_lost_nothing():
-    server = Server("one")
-    for i in range(10):
-        server.client.run(0, "put", "--in", "1d", "x")
-    server.end(signal.SIGKILL)
-    matches("^10 jobs in 1 tube", alone.run(0, "fsck", "one").out)
-    equal(len(exported("one")), 10)
-
-
-def jobs_come_back_from_a_backup():
-    server = Server("one")
-    client = server.client
-    client.run(0, "put", "--tube", "t", "--key", "k", "--in", "3d", "--every", "1d", "--attempts", "5", "later")
-    client.run(0, "put", "--tube", "t", "--attempts", "1", "fails")
-    client.run(0, "work", "--tube", "t", "--drain", "--", "sh", "-c", "echo why >&2; exit 3")
-    server.end(signal.SIGTERM)
-    alone.run(0, "export", "one", "-o", "file")
-    alone.run(0, "import", "two", "file")
-    with Server("two") as client:
-        jobs = {job["id"]: job for job in objects(client.run(0, "list", "--json").out)}
-        equal((jobs[1]["state"], jobs[1]["every"], jobs[1]["attempts"]), ("delayed", 86400, 5))
-        equal(jobs[2]["state"], "buried")
-        matches("why", jobs[2]["error"])
-        client.run(0, "kick", "--tube", "t", "1")
-        equal(client.run(0, "work", "--tube", "t", "--drain", "--", "cat").out, "fails")
-
-
-# ---- Damage
-
 def bytes_of(folder):
     with open(os.path.join(folder, "data.mdb"), "rb") as file:
         return bytearray(file.read())
@@ -337,42 +75,14 @@ def damage(folder, data):
     os.makedirs(folder, exist_ok=True)
     with open(os.path.join(folder, "data.mdb"), "wb") as file:
         file.write(data)
-
-
-def a_flipped_bit_in_a_record_is_found():
-    put("one", *[{"body": encoded(b"needle %d" % i), "due": SOON, "key": encoded(b"%d" % i)} for i in range(20)])
-    data = bytes_of("one")
-    at = -1
-    # Old pages have it as well.
-    while (at := data.find(b"needle 7", at + 1)) >= 0:
-        data[at] ^= 1
-    damage("two", data)
-    result = alone.run(1, "fsck", "two")
-    matches("^the record of job 8 cannot be read$", result.out)
-    matches(r"^\d+ problems?$", result.out)
-    matches("weekwheel export", result.err)
-    said = objects(alone.run(1, "fsck", "--json", "two").out)[0]
-    equal((said["sound"], said["jobs"]), (False, 19))
-    check("the record of job 8 cannot be read" in said["problems"], said)
-    result = alone.run(1, "export", "two", "-o", "file")
-    matches("two: 1 of 20 jobs cannot be read and were left out", result.err)
-    matches("^19 jobs put", alone.run(0, "import", "three", "file").out)
-
-
-def a_file_that_was_cut_off_is_damaged():
-    put("one", *[{"body": encoded(b"x" * 3000), "due": SOON} for _ in range(300)])
-    data = bytes_of("one")
-    for size in (0, 1, 4096, 4097, 8192, len(data) // 2, len(data) - 4096):
-        damage("two", data[:size])
-        matches(r"damaged|could not be read", alone.run(1, "fsck", "two").out, size)
-        alone.run(1, "export", "two")
-
-
 BRANCH, LEAF = 1, 2  # flags of a page of LMDB
 
 
 def pages(data, kind):
-    """The places of the slots, two bytes each, that lead to the entries of each page of a kind; old pages are among them."""
+    """For each page of a kind, the offsets of its pointers (two bytes each) and of the entries that they point to.
+
+    Pages that LMDB uses no more are among them.
+    """
     for page in range(8192, len(data), 4096):
         number, _, flags, lower, upper = struct.unpack_from("<QHHHH", data, page)
         if number == page // 4096 and flags == kind and 16 <= lower <= upper <= 4096:
@@ -380,19 +90,17 @@ def pages(data, kind):
 
 
 def entry(data, at):
-    """The key of an entry of a leaf, and where its value begins."""
+    """The key of a leaf's entry, and the offset of its value."""
     size = struct.unpack_from("<H", data, at + 6)[0]
     return bytes(data[at + 8:at + 8 + size]), at + 8 + size
 
 
 def looked_into(folder):
-    """What fsck and export say of a damaged directory; PATIENCE is for both to end by themselves."""
-    found = subprocess.run([WEEKWHEEL, "fsck", folder], capture_output=True, text=True, timeout=PATIENCE, check=False)
-    saved = subprocess.run([WEEKWHEEL, "export", folder], capture_output=True, text=True, timeout=PATIENCE, check=False)
-    equal((found.returncode, saved.returncode), (1, 1), (found, saved))
-    matches(r"^\d+ problems?$", found.stdout)
-    # Where LMDB ended it, the last line may be cut off.
-    return found.stdout, [job["id"] for job in objects(saved.stdout.rpartition("\n")[0])]
+    """What fsck prints about a damaged directory, and the ids that export saves. Both must end by themselves."""
+    found, saved = alone.run(1, "fsck", folder), alone.run(1, "export", folder)
+    matches(r"^\d+ problems?$", found.out)
+    # If LMDB ended the process, the last line may be cut off.
+    return found.out, [job["id"] for job in objects(saved.out.rpartition("\n")[0])]
 
 
 def many(count):
@@ -400,131 +108,373 @@ def many(count):
     return bytes_of("one")
 
 
-def jobs_out_of_order_are_damage():
-    data = many(20)
-    for slots in pages(data, LEAF):
-        if len(slots) == 20 and all(entry(data, at)[0] == struct.pack(">Q", i + 1) for i, (_, at) in enumerate(slots)):
-            fifth, ninth = slots[4][0], slots[8][0]
-            data[fifth:fifth + 2], data[ninth:ninth + 2] = data[ninth:ninth + 2], data[fifth:fifth + 2]
-    damage("two", data)
-    out, ids = looked_into("two")
-    matches("20 should be there, and 5 are", out)
-    check(ids[:5] == [1, 2, 3, 4, 9] and ids == sorted(set(ids)), ids)
+class StoreCase(Case):
+    def setUp(self):
+        need_server()
+        super().setUp()
 
 
-def pages_that_lead_back_end():
-    """Each entry of each branch leads where the one before it does; or to the branch itself, which LMDB gives up on."""
-    whole = many(3000)
-    for own in (False, True):
-        data = bytearray(whole)
-        for slots in pages(whole, BRANCH):
-            for (_, before), (slot, at) in zip(slots, slots[1:]):
-                data[at:at + 4] = struct.pack("<I", slot // 4096) if own else whole[before:before + 4]
+class Stores(StoreCase):
+    def test_what_is_exported_is_imported(self):
+        put("one", *variety())
+        first = alone.run(0, "export", "one")
+        result = alone.run(0, "import", "two", stdin=first.raw)
+        equal(result.out, "8 jobs put, with new ids from 1 to 8\n")
+        equal(result.err, "", "standard error of no terminal")
+        one, two = objects(first.out), exported("two")
+        late = [i for i, job in enumerate(one) if job["due"] != two[i]["due"]]
+        # Jobs that were due are due at once.
+        equal(late, [0, 1, 6, 7], "those with another due time")
+        for i in late:
+            one[i]["due"] = two[i]["due"]
+        equal(kept(two), kept(one))
+        equal([job["error"] for job in two][6], "\u00e4 \"quote\"\n")
+        for folder in ("one", "two"):
+            said = objects(alone.run(0, "fsck", "--json", folder).out)[0]
+            disk = os.stat(os.path.join(folder, "data.mdb")).st_size
+            equal(said, {"sound": True, "problems": [], "jobs": 8, "delayed": 4, "ready": 2, "buried": 2, "tubes": 3,
+                         "accepted": 8, "ended": 0, "disk": disk})
+
+    def test_texts_are_any_characters(self):
+        """Escaped or not, as surrogate pairs or not, an error comes back unchanged. One that is too long is cut off."""
+        texts = ["\U0001f600", "\u20ac\u00e4\U0010ffff", "\\/\b\f\t\x7f", "x" * 254 + "\u00e4", "\ufffd" * 255]
+        jobs = [{"body": "", "state": "buried", "error": text, "tube": "\U0001f600"} for text in texts]
+        for escaped in (True, False):
+            lines = "".join(json.dumps(job, ensure_ascii=escaped) + "\n" for job in jobs)
+            alone.run(0, "import", "one", stdin=lines.encode())
+        expected = texts[:3] + ["x" * 254, "\ufffd" * 85]
+        equal([job["error"] for job in exported("one")], expected * 2)
+        equal({job["tube"] for job in exported("one")}, {"\U0001f600"})
+
+    def test_due_times_are_kept_to_the_nanosecond(self):
+        put("one", {"body": "", "due": 0})
+        line = b'{"body": "", "clock": "%s", "due": 4102444800.123456789}\n'
+        alone.run(0, "import", "one", stdin=line % b"wall" + line % b"elapsed")
+        equal([job["due"] for job in exported("one")][1:], ["4102444800.123456789"] * 2)
+
+    def test_many_jobs_are_imported_in_batches(self):
+        jobs = [{"body": encoded(b"body %d" % i), "due": SOON + i, "key": encoded(b"%d" % i)} for i in range(5001)]
+        matches("^5001 jobs put, with new ids from 1 to 5001$", put("one", *jobs).out)
+        alone.run(0, "export", "one", "--output", "file")
+        with open("file", "rb") as file:
+            text = file.read()
+        equal(len(text.splitlines()), 5001)
+        equal(os.path.exists("file.part"), False)
+        with gzip.open("file.gz", "wb") as out:
+            out.write(text)
+        equal(objects(alone.run(0, "import", "--json", "two", "file.gz").out),
+              [{"put": 5001, "replaced": 0, "left_out": 0, "first": 1, "last": 5001}])
+        equal(kept(exported("two")), kept(objects(text.decode())))
+        matches("^5001 jobs in 1 tube: 5001 delayed, 0 ready, 0 buried$", alone.run(0, "fsck", "two").out)
+
+    def test_jobs_with_a_key_that_exists_are_left_out(self):
+        put("one", {"body": encoded(b"old"), "key": "aw==", "due": SOON}, {"body": "", "key": "Yg==", "state": "buried"})
+        new = [{"body": encoded(b"new"), "key": "aw=="}, {"body": "", "key": "bmV3"}, {"body": "", "key": "Yg=="}]
+        result = put("one", *new, status=1)
+        equal(result.out, "1 job put, with new ids from 3 to 3, 2 left out\n")
+        matches(r"^standard input:1: job 1 of tube default has the key 'k' already; .*--replace$", result.err)
+        matches(r"^standard input:3: job 2 of tube default has the key 'b' already", result.err)
+        equal(exported("one")[0]["body"], encoded(b"old"))
+        equal(put("one", *new, options=["--replace"]).out, "3 jobs put, 3 in place of others\n")
+        equal([(job["id"], job["body"], job["state"]) for job in exported("one")],
+              [(1, encoded(b"new"), "waiting"), (2, "", "waiting"), (3, "", "waiting")])
+        put("one", dict(new[0], state="buried"), options=["--replace"])
+        equal(exported("one")[0]["state"], "buried")
+        alone.run(0, "fsck", "one")
+
+    def test_wrong_lines_are_named_and_left_out(self):
+        wrong = {
+            "nonsense": "at byte 1: expected an object", "{}": "expected a 'body'", '{"body": ""': "at byte 12: expected",
+            '{"body": ""} x': "at byte 12: expected", '[{"body": ""}]': "at byte 1: expected",
+            '{"body": "x"}': "'body' is 'x'; expected", '{"body": "x==="}': "'body'", '{"body": 1}': "'body'",
+            '{"body": "eA==", "due": "1"}': "'due' is '1'; expected seconds", '{"body": "", "due": -1}': "'due'",
+            '{"body": "", "due": 1e9}': "'due'", '{"body": "", "due": 99999999999}': "'due'",
+            '{"body": "", "due": 9200000000}': "due in more than 146 years",
+            '{"body": "", "left": 4611686019}': "'left'", '{"body": "", "run": 0.5}': "'run'",
+            '{"body": "", "period": 0.0001}': "'period'", '{"body": "", "priority": 4294967296}': "'priority'",
+            '{"body": "", "priority": 18446744073709551617}': "'priority'", '{"body": "", "attempts": 1.5}': "'attempts'",
+            '{"body": "", "tube": ""}': "'tube'", '{"body": "", "tube": "%s"}' % ("t" * 201): "'tube'",
+            '{"body": "", "tube": "%s"}' % ("t" * 9000): "'tube'", '{"body": "", "key": "%s"}' % ("A" * 272): "'key'",
+            '{"body": "", "key": 1}': "'key'", '{"body": "", "state": "ready"}': "'state' is 'ready'; expected",
+            '{"body": "", "clock": "sun"}': "'clock'", '{"body": "", "missed": "none"}': "'missed'",
+            '{"body": "", "body": ""}': "'body' is there twice", '{"body": "", "bdoy": ""}': "'bdoy' is nothing",
+            '{"body": "", "error": {}}': "'error'", "\0": "at byte 1",
+            r'{"body": "", "error": "\ud83d"}': "'error'", r'{"body": "", "error": "\ude00\ud83d"}': "'error'",
+            r'{"body": "", "error": "a\u0000b"}': "'error'", r'{"body": "", "tube": "a\u0000b"}': "'tube'",
+            r'{"body": "", "error": "\q"}': "'error'", r'{"body": "", "error": "\u12g4"}': "'error'",
+            '{"body": "", "error": "\udce0\udc80\udc80"}': "'error'", '{"body": "", "tube": "\udcc0\udcaf"}': "'tube'",
+            '{"body": "", "tube": "\udced\udca0\udc80"}': "'tube'", '{"body": "", "error": "\t"}': "'error'",
+        }
+        for line, expected in wrong.items():
+            result = alone.run(1, "import", "one", stdin=b'{"body": ""}\n' + line.encode(errors="surrogateescape") + b'\n\n{"body": ""}\n')
+            matches(r"^2 jobs put, .*, 1 left out$", result.out)
+            matches("^standard input:2: .*" + re.escape(expected), result.err, line)
+        with open("file", "wb") as out:
+            out.write(b"x\n" * 50)
+        result = alone.run(1, "import", "one", "file")
+        equal(result.err.count("file:"), 21)
+        matches("^file: 30 more lines were left out$", result.err)
+        alone.run(0, "fsck", "one")
+
+    def test_a_line_has_a_maximum_length(self):
+        with open("file", "wb") as out:
+            out.write(b'{"body": "' + b"A" * (66 << 20) + b'"}\n{"body": ""}\n')
+        result = alone.run(1, "import", "one", "file")
+        equal(result.out, "1 job put, with new ids from 1 to 1, 1 left out\n")
+        matches("^file:1: the line is too long; expected 67108864 bytes at most$", result.err)
+        with open("file", "wb") as out:
+            out.write(lines_of([{"body": encoded(os.urandom(20 << 20))}] * 3))
+        alone.run(0, "import", "two", "file")
+        equal(len(exported("two")), 3)
+
+    def test_random_lines_do_no_harm(self):
+        rng = random.Random(seed())
+        good = [json.dumps(job).encode() for job in variety()]
+        bad = []
+        for _ in range(2000):
+            line = bytearray(rng.choice(good))
+            for _ in range(rng.randrange(1, 4)):
+                at = rng.randrange(len(line))
+                line[at:at + rng.randrange(3)] = bytes([rng.randrange(256)]) if rng.randrange(2) else b""
+            bad.append(bytes(line).replace(b"\n", b" "))
+        result = alone.run(1, "import", "--json", "--replace", "one", stdin=b"\n".join(bad))
+        said = objects(result.out)[0]
+        check(said["put"] + said["left_out"] <= 2000, said)
+        alone.run(0, "fsck", "one")
+
+    def test_a_store_that_cannot_be_opened_is_explained(self):
+        os.mkdir("empty")
+        with open("file", "wb") as out:
+            out.write(b"x")
+        for command in ("fsck", "export"):
+            matches("missing: there is no such directory", alone.run(1, command, "missing").err)
+            matches("empty: has no jobs in it", alone.run(1, command, "empty").err)
+            matches("file: is no directory", alone.run(1, command, "file").err)
+            matches("expected a directory", alone.run(2, command).err)
+            matches("'b': one directory is expected", alone.run(2, command, "a", "b").err)
+            matches("did you mean '--help'", alone.run(2, command, "--hlep").err)
+            matches(r"\n  weekwheel " + command, alone.run(0, command, "--help").out)
+        matches("missing.json: No such file", alone.run(1, "import", "one", "missing.json").err)
+        equal(os.path.exists("one"), False, "a directory made for nothing")
+        matches("'c': a directory and one file", alone.run(2, "import", "a", "b", "c").err)
+        matches("a/b: ", alone.run(1, "import", "a/b").err)
+        put("one", {"body": ""})
+        matches("nowhere/file: No such file", alone.run(1, "export", "one", "-o", "nowhere/file").err)
+
+    def test_a_full_disk_leaves_no_file(self):
+        put("one", *[{"body": encoded(b"x" * 1000)}] * 100)
+        matches("standard output: No space", run(None, "sh", "-c", '"$0" export one >/dev/full', WEEKWHEEL).err)
+        with open("file", "wb") as out:
+            out.write(b"before")
+        limited = run(1, "sh", "-c", 'trap "" XFSZ; ulimit -f 8; "$0" export one -o file', WEEKWHEEL)
+        matches("^weekwheel: file: File too large$", limited.err)
+        with open("file", "rb") as file:
+            equal(file.read(), b"before")
+        equal(os.path.exists("file.part"), False)
+
+
+# ---- Next to a server
+
+class NextToAServer(StoreCase):
+    def test_a_running_server_is_left_alone(self):
+        with serving("one") as client:
+            for i in range(20):
+                client.run(0, "put", "--key", f"k{i}", "--in", "1d", f"body {i}")
+            client.run(0, "put", "--tube", "ready", "now")
+            result = alone.run(1, "import", "one", stdin=b'{"body": ""}\n')
+            matches("one: a server has it open; end that one first", result.err)
+            matches("^21 jobs in 2 tubes: 20 delayed, 1 ready, 0 buried$", alone.run(0, "fsck", "one").out)
+            equal(len(exported("one")), 21)
+            equal(client.run(0, "peek", "21", "--body").out, "now")
+        put("one", {"body": ""})
+        with serving("one") as client:
+            matches("^state +ready$", client.run(0, "peek", "22").out)
+
+    def test_a_busy_server_is_no_damage(self):
+        over = threading.Event()
+        with serving("one", "--sync", "system") as client:
+            host, port = client.address.split(":")
+
+            def be_busy():
+                with socket.create_connection((host, int(port)), PATIENCE) as connection:
+                    answers = connection.makefile("rb")
+                    i = 0
+                    while not over.is_set():
+                        i += 1
+                        # Each job is deleted again, so that the store stays small.
+                        connection.sendall(b"use t%d\r\nput 0 86400 60 1\r\nx\r\n" % (i % 3))
+                        answers.readline()
+                        connection.sendall(b"delete " + answers.readline().split()[-1] + b"\r\n")
+                        answers.readline()
+            busy = threading.Thread(target=be_busy)
+            busy.start()
+            try:
+                for _ in range(20):
+                    result = alone.run(None, "fsck", "one")
+                    # If a write came between each time, the message names that as a possible reason.
+                    check(result.status == 0 or "A server writes to it" in result.err, result)
+            finally:
+                over.set()
+                busy.join()
+            matches("^sound$", alone.run(0, "fsck", "one").out)
+
+    def test_a_killed_server_has_lost_nothing(self):
+        with Server("--data", "one") as server:
+            for i in range(10):
+                server.program.run(0, "put", "--in", "1d", "x")
+            server.stop(signal.SIGKILL)
+        matches("^10 jobs in 1 tube", alone.run(0, "fsck", "one").out)
+        equal(len(exported("one")), 10)
+
+    def test_jobs_come_back_from_a_backup(self):
+        with serving("one") as client:
+            client.run(0, "put", "--tube", "t", "--key", "k", "--in", "3d", "--every", "1d", "--attempts", "5", "later")
+            client.run(0, "put", "--tube", "t", "--attempts", "1", "fails")
+            client.run(0, "work", "--tube", "t", "--drain", "--", "sh", "-c", "echo why >&2; exit 3")
+        alone.run(0, "export", "one", "-o", "file")
+        alone.run(0, "import", "two", "file")
+        with serving("two") as client:
+            jobs = {job["id"]: job for job in objects(client.run(0, "list", "--json").out)}
+            equal((jobs[1]["state"], jobs[1]["every"], jobs[1]["attempts"]), ("delayed", 86400, 5))
+            equal(jobs[2]["state"], "buried")
+            matches("why", jobs[2]["error"])
+            client.run(0, "kick", "--tube", "t", "1")
+            equal(client.run(0, "work", "--tube", "t", "--drain", "--", "cat").out, "fails")
+
+
+# ---- Damage
+
+class Damage(StoreCase):
+    def test_a_flipped_bit_in_a_record_is_found(self):
+        put("one", *[{"body": encoded(b"needle %d" % i), "due": SOON, "key": encoded(b"%d" % i)} for i in range(20)])
+        data = bytes_of("one")
+        at = -1
+        # Old pages have the record as well.
+        while (at := data.find(b"needle 7", at + 1)) >= 0:
+            data[at] ^= 1
+        damage("two", data)
+        result = alone.run(1, "fsck", "two")
+        matches("^the record of job 8 cannot be read$", result.out)
+        matches(r"^\d+ problems?$", result.out)
+        matches("weekwheel export", result.err)
+        said = objects(alone.run(1, "fsck", "--json", "two").out)[0]
+        equal((said["sound"], said["jobs"]), (False, 19))
+        check("the record of job 8 cannot be read" in said["problems"], said)
+        result = alone.run(1, "export", "two", "-o", "file")
+        matches("two: 1 of 20 jobs cannot be read and were left out", result.err)
+        matches("^19 jobs put", alone.run(0, "import", "three", "file").out)
+
+    def test_a_file_that_was_cut_off_is_damaged(self):
+        put("one", *[{"body": encoded(b"x" * 3000), "due": SOON} for _ in range(300)])
+        data = bytes_of("one")
+        for size in (0, 1, 4096, 4097, 8192, len(data) // 2, len(data) - 4096):
+            damage("two", data[:size])
+            matches(r"damaged|could not be read", alone.run(1, "fsck", "two").out, size)
+            alone.run(1, "export", "two")
+
+    def test_jobs_out_of_order_are_damage(self):
+        data = many(20)
+        for slots in pages(data, LEAF):
+            if len(slots) == 20 and all(entry(data, at)[0] == struct.pack(">Q", i + 1) for i, (_, at) in enumerate(slots)):
+                fifth, ninth = slots[4][0], slots[8][0]
+                data[fifth:fifth + 2], data[ninth:ninth + 2] = data[ninth:ninth + 2], data[fifth:fifth + 2]
         damage("two", data)
         out, ids = looked_into("two")
-        matches("reading it failed" if own else "3000 should be there, and [0-9]+ are", out)
-        check(len(ids) < 3000 and ids == sorted(set(ids)), ids)
+        matches("20 should be there, and 5 are", out)
+        check(ids[:5] == [1, 2, 3, 4, 9] and ids == sorted(set(ids)), ids)
 
+    def test_reading_ends_although_pages_point_back(self):
+        """Each entry of a branch points where the previous one does, or to its own branch, which LMDB gives up on."""
+        whole = many(3000)
+        for own in (False, True):
+            data = bytearray(whole)
+            for slots in pages(whole, BRANCH):
+                for (_, before), (slot, at) in zip(slots, slots[1:]):
+                    data[at:at + 4] = struct.pack("<I", slot // 4096) if own else whole[before:before + 4]
+            damage("two", data)
+            out, ids = looked_into("two")
+            matches("reading it failed" if own else "3000 should be there, and [0-9]+ are", out)
+            check(len(ids) < 3000 and ids == sorted(set(ids)), ids)
 
-def ids_beyond_measure_end():
-    """The id of the last record is damaged, so that it cannot be read, and each up to the count of all jobs may be that id."""
-    data = many(20)
-    for slots in pages(data, LEAF):
-        for _, at in slots:
-            key, value = entry(data, at)
-            if key == b"meta" and data[value:value + 9] == b"weekwheel":
-                # Behind the name, its end, the format and the next id.
-                data[value + 27:value + 35] = struct.pack(">Q", 1 << 62)
-            elif key == struct.pack(">Q", 20) and b"needle 19" in data[value:value + 300]:
-                data[at + 8:at + 16] = struct.pack(">Q", 1 << 61)
-    damage("two", data)
-    out, ids = looked_into("two")
-    matches(f"{1 << 62} jobs were accepted", out)
-    equal(ids, list(range(1, 20)))
-
-
-def a_number_of_a_tube_beyond_measure_is_damage():
-    """The table of tubes has as many places as the greatest number."""
-    put("one", *[{"body": "", "due": SOON, "tube": f"tube-{i}"} for i in range(5)])
-    for number in (1 << 24, 1 << 28, (1 << 31) + 4, (1 << 32) - 1):
-        data = bytes_of("one")
+    def test_reading_ends_although_an_id_is_huge(self):
+        """The last record has a damaged id, so it cannot be read, and any id up to the count of jobs may be its own."""
+        data = many(20)
         for slots in pages(data, LEAF):
             for _, at in slots:
                 key, value = entry(data, at)
-                if len(key) == 4 and data[value + 16:value + 22] == b"tube-4":
-                    data[at + 8:at + 12] = struct.pack(">I", number)
+                if key == b"meta" and data[value:value + 9] == b"weekwheel":
+                    # After the name, its end, the format and the next id.
+                    data[value + 27:value + 35] = struct.pack(">Q", 1 << 62)
+                elif key == struct.pack(">Q", 20) and b"needle 19" in data[value:value + 300]:
+                    data[at + 8:at + 16] = struct.pack(">Q", 1 << 61)
         damage("two", data)
-        for command in ("fsck", "export"):
-            ended = subprocess.run([WEEKWHEEL, command, "two"], capture_output=True, text=True, timeout=PATIENCE, check=False)
-            matches("is damaged, or is no store of jobs", ended.stdout + ended.stderr, number)
-            equal(ended.returncode, 1)
+        out, ids = looked_into("two")
+        matches(f"{1 << 62} jobs were accepted", out)
+        equal(ids, list(range(1, 20)))
+
+    def test_a_huge_number_of_a_tube_is_damage(self):
+        """The table of tubes is as long as the greatest number."""
+        put("one", *[{"body": "", "due": SOON, "tube": f"tube-{i}"} for i in range(5)])
+        for number in (1 << 24, 1 << 28, (1 << 31) + 4, (1 << 32) - 1):
+            data = bytes_of("one")
+            for slots in pages(data, LEAF):
+                for _, at in slots:
+                    key, value = entry(data, at)
+                    if len(key) == 4 and data[value + 16:value + 22] == b"tube-4":
+                        data[at + 8:at + 12] = struct.pack(">I", number)
+            damage("two", data)
+            for command in ("fsck", "export"):
+                ended = alone.run(1, command, "two")
+                matches("is damaged, or is no store of jobs", ended.out + ended.err, number)
+
+    def test_any_damage_is_survived(self):
+        """Whatever is in the file, the program ends by itself and not by a signal."""
+        rng = random.Random(seed())
+        put("one", *[{"body": encoded(b"x" * rng.randrange(6000)), "due": SOON + i, "key": encoded(b"%d" % i),
+                      "tube": f"t{i % 5}"} for i in range(200)])
+        whole = bytes_of("one")
+        found = 0
+        for i in range(60):
+            data = bytearray(whole)
+            page = rng.randrange(len(data) // 4096) * 4096
+            if i % 3 == 0:  # a page of noise
+                data[page:page + 4096] = rng.randbytes(4096)
+            elif i % 3 == 1:  # the head of a page
+                data[page + rng.randrange(24)] ^= 1 << rng.randrange(8)
+            else:  # bits here and there
+                for _ in range(200):
+                    data[rng.randrange(8192, len(data))] ^= 1 << rng.randrange(8)
+            damage("two", data)
+            for command in ("fsck", "export"):
+                ended = alone.run(None, command, "two")
+                check(ended.status in (0, 1), f"round {i}: {ended}")
+                if command == "fsck":
+                    found += ended.status
+                    last = ended.out.splitlines()[-1:]
+                    check(ended.status == 0 or ended.err or (last and "problem" in last[0]), f"round {i}: {ended}")
+        check(found > 20, f"damage was found in {found} of 60")
+
+    def test_reading_that_kills_is_damage(self):
+        """The file is cut off while the program reads it, so that mapped pages are gone."""
+        if os.environ.get("SANITIZE"):
+            self.skipTest("a sanitizer takes the signal itself")
+        put("one", *[{"body": encoded(b"x" * 3000), "due": SOON} for _ in range(3000)])
+        fifo = "fifo"
+        os.mkfifo(fifo)
+        pipe = open(os.open(fifo, os.O_RDONLY | os.O_NONBLOCK), "rb")
+        fcntl.fcntl(pipe, 1031, 4096)  # F_SETPIPE_SZ, so that the program cannot run ahead
+        os.set_blocking(pipe.fileno(), True)
+        process = subprocess.Popen([WEEKWHEEL, "export", "one", "-o", fifo], stderr=subprocess.PIPE, text=True)
+        select.select([pipe], [], [], PATIENCE)
+        with pipe:
+            pipe.readline()
+            os.truncate(os.path.join("one", "data.mdb"), 16384)
+            while pipe.read(1 << 16):
+                pass
+        said = process.stderr.read()
+        process.stderr.close()
+        equal(process.wait(PATIENCE), 1)
+        matches("one: is damaged, and not all of it could be read: SIGBUS", said)
 
 
-def any_damage_is_survived():
-    """Whatever is in the file: the program ends by itself, and never with a signal."""
-    seed = int(os.environ.get("WW_SEED", random.randrange(1 << 32)))
-    rng = random.Random(seed)
-    print(f"seed {seed}")
-    put("one", *[{"body": encoded(b"x" * rng.randrange(6000)), "due": SOON + i, "key": encoded(b"%d" % i),
-                  "tube": f"t{i % 5}"} for i in range(200)])
-    whole = bytes_of("one")
-    found = 0
-    for i in range(60):
-        data = bytearray(whole)
-        page = rng.randrange(len(data) // 4096) * 4096
-        if i % 3 == 0:  # a page of noise
-            data[page:page + 4096] = rng.randbytes(4096)
-        elif i % 3 == 1:  # the head of a page
-            data[page + rng.randrange(24)] ^= 1 << rng.randrange(8)
-        else:  # bits here and there
-            for _ in range(200):
-                data[rng.randrange(8192, len(data))] ^= 1 << rng.randrange(8)
-        damage("two", data)
-        for command in ("fsck", "export"):
-            try:
-                ended = subprocess.run([WEEKWHEEL, command, "two"], capture_output=True, timeout=PATIENCE, check=False)
-            except subprocess.TimeoutExpired as problem:
-                raise Failure(f"seed {seed}, round {i}: {command} does not end") from problem
-            check(ended.returncode in (0, 1), f"seed {seed}, round {i}: {command} ended with {ended.returncode}")
-            if command == "fsck":
-                found += ended.returncode
-                last = ended.stdout.splitlines()[-1:]
-                check(ended.returncode == 0 or ended.stderr or (last and b"problem" in last[0]),
-                      f"seed {seed}, round {i}: {ended}")
-    check(found > 20, f"seed {seed}: damage was found in {found} of 60")
-
-
-def reading_that_kills_is_damage():
-    """The file is cut off while it is looked at: what was mapped is not there any more."""
-    if os.environ.get("SANITIZE"):
-        return  # which deals with the signal itself
-    put("one", *[{"body": encoded(b"x" * 3000), "due": SOON} for _ in range(3000)])
-    fifo = "fifo"
-    os.mkfifo(fifo)
-    pipe = open(os.open(fifo, os.O_RDONLY | os.O_NONBLOCK), "rb")
-    fcntl.fcntl(pipe, 1031, 4096)  # F_SETPIPE_SZ: it cannot run ahead
-    os.set_blocking(pipe.fileno(), True)
-    process = subprocess.Popen([WEEKWHEEL, "export", "one", "-o", fifo], stderr=subprocess.PIPE, text=True)
-    select.select([pipe], [], [], PATIENCE)
-    with pipe:
-        pipe.readline()
-        os.truncate(os.path.join("one", "data.mdb"), 16384)
-        while pipe.read(1 << 16):
-            pass
-    said = process.stderr.read()
-    process.stderr.close()
-    equal(process.wait(PATIENCE), 1)
-    matches("one: is damaged, and not all of it could be read: SIGBUS", said)
-
-
-if __name__ == "__main__":
-    if not os.access(WEEKWHEELD, os.X_OK):
-        print("skipped: there is no weekwheeld, which needs LMDB and libuv")
-        sys.exit(77)
-    main([what_is_exported_is_imported, texts_are_any_characters, due_times_are_kept_to_the_nanosecond, many_are_imported_by_batches,
-          keys_that_are_there_are_left_alone, wrong_lines_are_named_and_left_out, a_line_has_a_bound,
-          random_lines_do_no_harm, what_cannot_be_opened_is_said, a_full_disk_leaves_no_file,
-          a_running_server_is_left_alone, a_busy_server_is_no_damage, a_killed_server_lost_nothing,
-          jobs_come_back_from_a_backup, a_flipped_bit_in_a_record_is_found, a_file_that_was_cut_off_is_damaged,
-          jobs_out_of_order_are_damage, pages_that_lead_back_end, ids_beyond_measure_end,
-          a_number_of_a_tube_beyond_measure_is_damage, any_damage_is_survived, reading_that_kills_is_damage])
+main()
