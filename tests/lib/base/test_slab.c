@@ -9,13 +9,6 @@
 #include "tests/support/seed.h"
 #include "tests/support/suite.h"
 
-/* For what runs a million times: Check's own assertions write to a file at every call. */
-#define MUST(condition)                                                                                                \
-	do {                                                                                                           \
-		if (!(condition))                                                                                      \
-			ck_abort_msg("not so: %s", #condition);                                                        \
-	} while (0)
-
 #define SIZE 64u
 #define RECORDS 5000u
 
@@ -56,22 +49,22 @@ START_TEST(indices_differ_and_records_begin_zero_and_do_not_move)
 	ww_slab_init(&slab, SIZE, &memory.table);
 	for (uint32_t i = 0; i < RECORDS; i++) {
 		uint32_t index = ww_slab_take(&slab);
-		MUST(index < slab_end(&slab));
-		MUST(seen[index]++ == 0);
-		MUST(*mark_of(&slab, index) == 0);
+		ck_assert(index < slab_end(&slab));
+		ck_assert(seen[index]++ == 0);
+		ck_assert(*mark_of(&slab, index) == 0);
 		*mark_of(&slab, index) = index + 1;
 		place[i] = slab_at(&slab, index);
-		MUST(slab_taken(&slab) == i + 1);
-		MUST(ww_slab_bytes(&slab) == memory.bytes);
+		ck_assert(slab_taken(&slab) == i + 1);
+		ck_assert(ww_slab_bytes(&slab) == memory.bytes);
 	}
 	for (uint32_t index = 0; index < slab_end(&slab); index++)
-		MUST(*mark_of(&slab, index) == (seen[index] ? index + 1 : 0));
+		ck_assert(*mark_of(&slab, index) == (seen[index] ? index + 1 : 0));
 	/* Taken in the order of indices, the first time: neighbours in time are neighbours in memory. */
 	for (uint32_t i = 1; i < SLAB_CHUNK; i++)
-		MUST(place[i] == place[i - 1] + SIZE);
+		ck_assert(place[i] == place[i - 1] + SIZE);
 	ww_slab_destroy(&slab);
-	MUST(memory.blocks == 0);
-	MUST(memory.bytes == 0);
+	ck_assert(memory.blocks == 0);
+	ck_assert(memory.bytes == 0);
 }
 END_TEST
 
@@ -115,19 +108,19 @@ START_TEST(random_taking_and_giving_never_hands_out_a_record_twice)
 		int take = seed_below(&seed, 10) < (step / 20000 % 2 ? 3 : 7);
 		if (take && count < RECORDS) {
 			uint32_t index = ww_slab_take(&slab);
-			MUST(index != SLAB_NONE);
-			MUST(taken[index]++ == 0);
+			ck_assert(index != SLAB_NONE);
+			ck_assert(taken[index]++ == 0);
 			*mark_of(&slab, index) = index;
 			held[count++] = index;
 		} else if (count) {
 			uint32_t at = (uint32_t)seed_below(&seed, count);
 			uint32_t index = held[at];
-			MUST(*mark_of(&slab, index) == index);
+			ck_assert(*mark_of(&slab, index) == index);
 			held[at] = held[--count];
 			taken[index] = 0;
 			ww_slab_give(&slab, index);
 		}
-		MUST(slab_taken(&slab) == count);
+		ck_assert(slab_taken(&slab) == count);
 	}
 	ww_slab_destroy(&slab);
 	ck_assert_uint_eq(memory.blocks, 0);
@@ -150,7 +143,7 @@ START_TEST(after_reserve_taking_allocates_nothing)
 			size_t calls = memory.calls;
 			OK(ww_slab_reserve(&slab, sizes[i]));
 			for (size_t n = 0; n < sizes[i]; n++)
-				MUST(ww_slab_take(&slab) != SLAB_NONE);
+				ck_assert(ww_slab_take(&slab) != SLAB_NONE);
 			ck_assert_uint_eq(memory.calls, calls);
 			/* And no more than a chunk was taken over that. */
 			ck_assert_uint_lt(slab_end(&slab), before + sizes[i] + SLAB_CHUNK);
@@ -170,7 +163,7 @@ START_TEST(a_reserve_that_fails_changes_nothing_whichever_allocation_fails)
 		struct slab slab;
 		test_memory_init(&memory, 0);
 		ww_slab_init(&slab, SIZE, &memory.table);
-		MUST(ww_slab_take(&slab) != SLAB_NONE);
+		ck_assert(ww_slab_take(&slab) != SLAB_NONE);
 		size_t bytes = memory.bytes;
 		memory.fail_at = memory.calls + fail_at;
 		error = ww_slab_reserve(&slab, 10 * SLAB_CHUNK);
@@ -183,7 +176,7 @@ START_TEST(a_reserve_that_fails_changes_nothing_whichever_allocation_fails)
 		}
 		memory.fail_at = 0;
 		for (uint32_t i = 1; i < 2 * SLAB_CHUNK; i++)
-			MUST(ww_slab_take(&slab) != SLAB_NONE);
+			ck_assert(ww_slab_take(&slab) != SLAB_NONE);
 		ww_slab_destroy(&slab);
 		ck_assert_uint_eq(memory.blocks, 0);
 	}

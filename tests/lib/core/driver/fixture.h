@@ -32,16 +32,6 @@
 			sched_yield();                                                                                 \
 	} while (0)
 
-/*
- * An assertion for callbacks and for what runs a million times: Check's own ones write to a file at every call, and are
- * not meant for several threads.
- */
-#define MUST(condition)                                                                                                \
-	do {                                                                                                           \
-		if (!(condition))                                                                                      \
-			ck_abort_msg("not so: %s", #condition);                                                        \
-	} while (0)
-
 /* ---- The driver and its clock */
 
 extern struct ww_clock *virtual_clock;

@@ -62,19 +62,19 @@ static void *call_all_when_cancelled(void *argument)
 	ww_handle handle;
 
 	pthread_cancel(pthread_self());
-	MUST(ww_driver_schedule(driver, TICK, note, NULL, &handle) == WW_OK);
-	MUST(ww_driver_reserve(driver, 1000) == WW_OK);
-	MUST(ww_driver_reschedule(driver, handle, 0) == 1);
-	MUST(ww_driver_time_left(driver, handle, &ns) == 1);
-	MUST(ww_driver_cancel(driver, handle) == 1);
-	MUST(ww_driver_stats(driver, &stats) == WW_OK);
-	MUST(ww_driver_create(&made, NULL) == WW_OK);
-	MUST(ww_driver_schedule(made, 0, hold, &here->gate, NULL) == WW_OK);
+	ck_assert(ww_driver_schedule(driver, TICK, note, NULL, &handle) == WW_OK);
+	OK(ww_driver_reserve(driver, 1000));
+	ck_assert(ww_driver_reschedule(driver, handle, 0) == 1);
+	ck_assert(ww_driver_time_left(driver, handle, &ns) == 1);
+	ck_assert(ww_driver_cancel(driver, handle) == 1);
+	ck_assert(ww_driver_stats(driver, &stats) == WW_OK);
+	ck_assert(ww_driver_create(&made, NULL) == WW_OK);
+	ck_assert(ww_driver_schedule(made, 0, hold, &here->gate, NULL) == WW_OK);
 	UNTIL(here->gate.inside == 1);
-	MUST(ww_driver_stop(made, NULL, NULL, NULL) == WW_OK);
+	OK(ww_driver_stop(made, NULL, NULL, NULL));
 	here->made = made;
 	/* This one waits. */
-	MUST(ww_driver_destroy(made) == WW_OK);
+	OK(ww_driver_destroy(made));
 	here->came_through = 1;
 	pthread_testcancel();
 	return NULL;
@@ -121,9 +121,9 @@ static void *call_when_cancelled(void *argument)
 
 	pthread_cancel(pthread_self());
 	if (kind == 0)
-		MUST(ww_driver_dispatch(driver, 10) == 10);
+		ck_assert(ww_driver_dispatch(driver, 10) == 10);
 	else if (kind == 1)
-		MUST(ww_driver_stop(driver, take_and_test, NULL, NULL) == WW_OK);
+		OK(ww_driver_stop(driver, take_and_test, NULL, NULL));
 	else
 		(void)ww_driver_settle(driver);
 	*(int *)argument = 77;

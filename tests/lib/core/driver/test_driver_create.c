@@ -226,7 +226,7 @@ static void look_at_signals(struct ww_driver *of, const struct ww_firing *firing
 {
 	(void)of;
 	(void)firing;
-	MUST(pthread_sigmask(SIG_BLOCK, NULL, user) == 0);
+	ck_assert(pthread_sigmask(SIG_BLOCK, NULL, user) == 0);
 }
 
 /* The mask of blocked signals of a thread of this process, as the kernel tells it. */

@@ -36,7 +36,7 @@ static void run(void *owner, struct firing *firing)
 	struct timer_group *group = *(struct timer_group **)owner;
 	struct item *item = (struct item *)(void *)firing;
 
-	MUST(ww_group_inside(group) && ww_queue_inside(&driver->queue, group, firing));
+	ck_assert(ww_group_inside(group) && ww_queue_inside(&driver->queue, group, firing));
 	inside++;
 	if (item->hold)
 		while (sem_wait(item->hold) != 0)
@@ -266,19 +266,19 @@ START_TEST(all_firings_of_a_group_are_taken_back_at_once_in_their_order_and_no_o
 	}
 	/* And one of the others behind them. */
 	firing[OTHERS].group = others;
-	MUST(ww_queue_withdraw(&queue, &firing[OTHERS]));
+	ck_assert(ww_queue_withdraw(&queue, &firing[OTHERS]));
 	ww_queue_push(&queue, &firing[OTHERS], 1);
 	taken = ww_queue_withdraw_all(&queue, own);
 	for (int i = OTHERS + 1; i < OTHERS + OWN; i++, taken = taken->prev) {
-		MUST(taken == &firing[i]);
-		MUST(!ww_queue_withdraw(&queue, taken));
+		ck_assert(taken == &firing[i]);
+		ck_assert(!ww_queue_withdraw(&queue, taken));
 	}
 	ck_assert_ptr_null(taken);
 	ck_assert_ptr_null(ww_queue_withdraw_all(&queue, own));
 	ck_assert_uint_eq(queue.length, OTHERS + 1);
 	taken = ww_queue_withdraw_all(&queue, others);
 	for (int i = 0; i <= OTHERS; i++, taken = taken->prev)
-		MUST(taken == &firing[i]);
+		ck_assert(taken == &firing[i]);
 	ck_assert_ptr_null(taken);
 	ck_assert_uint_eq(queue.length, 0);
 	ck_assert_ptr_eq(queue.firings.next, &queue.firings);

@@ -60,7 +60,7 @@ static void schedule_one(void)
 		life[at].drained = 1;
 		return;
 	}
-	MUST(error == WW_OK);
+	OK(error);
 	life[at].handle = handle;
 	slot[draw(SLOTS)] = at + 1;
 }
@@ -72,17 +72,17 @@ static void cancel_one(struct life *one, int wait)
 	if (answer == 0 || answer == 1) {
 		int began = one->began;
 
-		MUST(one->ended++ == 0);
+		ck_assert(one->ended++ == 0);
 		one->began_before = began;
 		one->may_count = answer == 0 && !wait;
 		if (wait)
-			MUST(one->inside == 0);
+			ck_assert(one->inside == 0);
 		if (answer == 1) {
 			one->cancelled = 1;
 			in_time++;
 		}
 	} else
-		MUST(answer == WW_ESTALE || answer == WW_ECLOSED || (wait && answer == WW_EBUSY));
+		ck_assert(answer == WW_ESTALE || answer == WW_ECLOSED || (wait && answer == WW_EBUSY));
 }
 
 static void move_one(struct life *one)
@@ -92,7 +92,7 @@ static void move_one(struct life *one)
 	if (answer == 0)
 		one->extra++;
 	else
-		MUST(answer == 1 || answer == WW_ESTALE || answer == WW_ECLOSED);
+		ck_assert(answer == 1 || answer == WW_ESTALE || answer == WW_ECLOSED);
 }
 
 /* Something with a timer that somebody has scheduled lately. */
@@ -123,14 +123,14 @@ static void live(struct ww_driver *of, const struct ww_firing *firing, void *use
 	uint64_t now;
 
 	calls++;
-	MUST(one->inside++ == 0);
+	ck_assert(one->inside++ == 0);
 	one->began++;
-	MUST(!one->cancelled);
-	MUST(ww_driver_now(of, &now) == WW_OK && now >= firing->deadline);
-	MUST(one->handle == 0 || one->handle == firing->handle);
+	ck_assert(!one->cancelled);
+	ck_assert(ww_driver_now(of, &now) == WW_OK && now >= firing->deadline);
+	ck_assert(one->handle == 0 || one->handle == firing->handle);
 	if (one->own-- > 0) {
 		int answer = ww_driver_reschedule(of, firing->handle, draw(3 * TICK));
-		MUST(answer == 0 || answer == WW_ESTALE || answer == WW_ECLOSED);
+		ck_assert(answer == 0 || answer == WW_ESTALE || answer == WW_ECLOSED);
 		one->extra += answer == 0;
 	} else if (racing && draw(8) == 0)
 		schedule_one();
@@ -155,7 +155,7 @@ static void *move_clock(void *argument)
 {
 	(void)argument;
 	while (racing) {
-		MUST(ww_clock_virtual_advance(virtual_clock, draw(3 * TICK)) == WW_OK);
+		OK(ww_clock_virtual_advance(virtual_clock, draw(3 * TICK)));
 		if (draw(16) == 0)
 			(void)ww_driver_settle(driver);
 		sched_yield();
@@ -182,18 +182,18 @@ static void assert_ends(void)
 	for (size_t i = 0; i < count; i++) {
 		const struct life *one = &life[i];
 		total += (size_t)one->began;
-		MUST(one->inside == 0);
-		MUST(one->ended <= 1);
-		MUST(one->began <= 1 + one->extra - one->cancelled);
+		ck_assert(one->inside == 0);
+		ck_assert(one->ended <= 1);
+		ck_assert(one->began <= 1 + one->extra - one->cancelled);
 		/* What a cancel finds running may yet have to come as far as counting itself. */
 		if (one->ended || one->drained)
-			MUST(one->began >= one->began_before && one->began <= one->began_before + one->may_count);
+			ck_assert(one->began >= one->began_before && one->began <= one->began_before + one->may_count);
 		if (one->drained)
-			MUST(!one->cancelled);
+			ck_assert(!one->cancelled);
 		if (!one->ended && !one->drained)
-			MUST(one->began >= 1);
+			ck_assert(one->began >= 1);
 		if (!one->extra)
-			MUST(one->began + one->cancelled + one->drained == 1);
+			ck_assert(one->began + one->cancelled + one->drained == 1);
 	}
 	ck_assert_uint_eq(total, calls);
 }
@@ -239,9 +239,9 @@ static void drain_life(ww_handle handle, ww_driver_fn *fn, void *user, uint64_t 
 
 	(void)left;
 	(void)context;
-	MUST(fn == live);
-	MUST(one->handle == 0 || one->handle == handle);
-	MUST(one->drained++ == 0);
+	ck_assert(fn == live);
+	ck_assert(one->handle == 0 || one->handle == handle);
+	ck_assert(one->drained++ == 0);
 	one->began_before = one->began;
 }
 
@@ -296,7 +296,7 @@ START_TEST(what_is_scheduled_while_the_driver_goes_to_sleep_wakes_it)
 	/* The clock stands still: nothing but the schedule itself makes it look. */
 	for (size_t i = 0; i < 10000; i++) {
 		volatile uint64_t wait = draw(300);
-		MUST(ww_driver_schedule_at(driver, draw(2) ? 0 : now_ns() / TICK * TICK, arrive, NULL, NULL) == WW_OK);
+		ck_assert(ww_driver_schedule_at(driver, draw(2) ? 0 : now_ns() / TICK * TICK, arrive, NULL, NULL) == WW_OK);
 		UNTIL(arrived == i + 1);
 		while (wait)
 			wait--;
@@ -321,12 +321,12 @@ static void beat(struct ww_driver *of, const struct ww_firing *firing, void *use
 	struct beat *one = user;
 
 	(void)of;
-	MUST(one->inside++ == 0 || one->overlap);
-	MUST(!one->gone);
+	ck_assert(one->inside++ == 0 || one->overlap);
+	ck_assert(!one->gone);
 	if (!one->overlap) {
-		MUST(firing->deadline > one->last);
+		ck_assert(firing->deadline > one->last);
 		/* What passed is told. */
-		MUST(one->last == 0 || firing->deadline == one->last + (firing->missed + 1) * one->period);
+		ck_assert(one->last == 0 || firing->deadline == one->last + (firing->missed + 1) * one->period);
 		one->last = firing->deadline;
 	}
 	one->calls++;
@@ -358,15 +358,15 @@ START_TEST(periodic_timers_do_not_overlap_and_end_with_their_cancel)
 				settle();
 			if (i >= 100 && i % 3 == 0 && (i - 100) / 3 < 60) {
 				int at = (i - 100) / 3;
-				MUST(ww_driver_cancel_wait(driver, handle[at]) >= 0);
-				MUST(beats[at].inside == 0);
+				ck_assert(ww_driver_cancel_wait(driver, handle[at]) >= 0);
+				ck_assert(beats[at].inside == 0);
 				beats[at].gone = 1;
 			}
 			sched_yield();
 		}
 		for (int i = 0; i < 60; i++) {
 			(void)ww_driver_cancel_wait(driver, handle[i]);
-			MUST(beats[i].calls > 0 || config.queue == 4);
+			ck_assert(beats[i].calls > 0 || config.queue == 4);
 		}
 		settle();
 		ck_assert_uint_eq(stats_of().pending, 0);

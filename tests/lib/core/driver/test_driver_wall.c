@@ -221,7 +221,7 @@ START_TEST(random_steps_lose_nothing_and_fire_nothing_early_or_twice)
 		step_to(last);
 		ck_assert_uint_eq(fired_count, 2000);
 		for (size_t n = 0; n < 2000; n++)
-			MUST(fired[n].now >= fired[n].deadline);
+			ck_assert(fired[n].now >= fired[n].deadline);
 		for (size_t n = 0; n < 2000; n += 100)
 			ck_assert_uint_eq(times_fired(handle[n]), 1);
 		end();

@@ -15,13 +15,6 @@
 #include "tests/support/suite.h"
 #include "weekwheel/session.h"
 
-/* For what is asserted often: Check writes a file at each of its own assertions. */
-#define HOLDS(condition)                                                                                               \
-	do {                                                                                                           \
-		if (!(condition))                                                                                      \
-			ck_abort_msg("%s does not hold", #condition);                                                  \
-	} while (0)
-
 #define MS WW_MILLISECOND
 #define SEC WW_SECOND
 
@@ -152,8 +145,8 @@ static inline uintptr_t get(struct rig *rig, const char *key)
 	void *value = (void *)77;
 	int found = ww_session_get(rig->map, key, strlen(key), &value);
 
-	HOLDS(found == 0 || found == 1);
-	HOLDS(found || value == (void *)77);
+	ck_assert(found == 0 || found == 1);
+	ck_assert(found || value == (void *)77);
 	return found ? (uintptr_t)value : 0;
 }
 
@@ -173,7 +166,7 @@ static inline uint64_t left(struct rig *rig, const char *key)
 	uint64_t ns = 4711;
 	int found = ww_session_time_left(rig->map, key, strlen(key), &ns);
 
-	HOLDS(found ? found == 1 && ns > 0 : ns == 4711);
+	ck_assert(found ? found == 1 && ns > 0 : ns == 4711);
 	return found ? ns : 0;
 }
 
@@ -188,14 +181,14 @@ static inline struct ww_session_stats stats(struct rig *rig)
 /* Time passes, and the driver sees nothing of it. */
 static inline void step(struct rig *rig, uint64_t ns)
 {
-	HOLDS(ww_clock_virtual_advance(rig->clock, ns) == WW_OK);
+	OK(ww_clock_virtual_advance(rig->clock, ns));
 }
 
 /* Time passes, and the driver has done what that brings. */
 static inline void pass(struct rig *rig, uint64_t ns)
 {
 	step(rig, ns);
-	HOLDS(ww_driver_settle(rig->driver) == WW_OK);
+	OK(ww_driver_settle(rig->driver));
 }
 
 static inline int load_never(const void *key, size_t length, void **value, uint64_t *ttl, void *context)

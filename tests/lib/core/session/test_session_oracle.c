@@ -68,19 +68,19 @@ static void hears(size_t key, uintptr_t value, enum ww_gone why)
 	unsigned char bytes[512];
 	const struct told *it = &told[o.heard++];
 
-	HOLDS(o.heard <= tellings);
-	HOLDS(it->value == value);
-	HOLDS(it->why == why);
-	HOLDS(it->length == key_bytes(key, bytes));
-	HOLDS(memcmp(it->key, bytes, it->length < 16 ? it->length : 16) == 0);
-	HOLDS(o.where[value] == IN_MAP || o.where[value] == QUEUED);
+	ck_assert(o.heard <= tellings);
+	ck_assert(it->value == value);
+	ck_assert(it->why == why);
+	ck_assert(it->length == key_bytes(key, bytes));
+	ck_assert(memcmp(it->key, bytes, it->length < 16 ? it->length : 16) == 0);
+	ck_assert(o.where[value] == IN_MAP || o.where[value] == QUEUED);
 	o.queued -= o.where[value] == QUEUED;
 	o.where[value] = OWNED;
 }
 
 static void hears_no_more(void)
 {
-	HOLDS(o.heard == tellings);
+	ck_assert(o.heard == tellings);
 	o.heard = tellings = 0;
 }
 
@@ -108,8 +108,8 @@ static void arrive_at_deadline(size_t key, uint64_t ttl)
 
 	if (most > config->jitter_max)
 		most = config->jitter_max;
-	HOLDS(ww_session_time_left(o.rig.map, bytes, key_bytes(key, bytes), &ns) == 1);
-	HOLDS(ns >= ttl && ns <= ttl + most);
+	ck_assert(ww_session_time_left(o.rig.map, bytes, key_bytes(key, bytes), &ns) == 1);
+	ck_assert(ns >= ttl && ns <= ttl + most);
 	place->deadline = o.now + ns;
 	place->ttl = (ttl + 999) / 1000 * 1000;
 }
@@ -165,7 +165,7 @@ static void op_set(size_t key, const unsigned char *bytes, size_t length)
 
 	o.where[value] = IN_MAP;
 	o.key_of[value] = (unsigned short)key;
-	HOLDS(ww_session_set(o.rig.map, bytes, length, (void *)value, ttl, want ? &former : NULL) == WW_OK);
+	ck_assert(ww_session_set(o.rig.map, bytes, length, (void *)value, ttl, want ? &former : NULL) == WW_OK);
 	if (place->used && !lives(place)) {
 		/* With a full queue it may have left already. */
 		if (o.exact || tellings > before)
@@ -174,14 +174,14 @@ static void op_set(size_t key, const unsigned char *bytes, size_t length)
 			o.where[place->value] = QUEUED;
 			o.queued++;
 		}
-		HOLDS(!want || former == NULL);
+		ck_assert(!want || former == NULL);
 	} else if (place->used && want) {
-		HOLDS(former == (void *)place->value);
+		ck_assert(former == (void *)place->value);
 		o.where[place->value] = OWNED;
 	} else if (place->used)
 		hears(key, place->value, WW_GONE_REPLACED);
 	else
-		HOLDS(!want || former == NULL);
+		ck_assert(!want || former == NULL);
 	o.in_map += !place->used;
 	*place = (struct place){.used = 1, .value = value, .use = ++o.uses};
 	if (o.rig.of_map.limit && o.in_map > o.rig.of_map.limit) {
@@ -197,8 +197,8 @@ static void op_get(size_t key, const unsigned char *bytes, size_t length)
 	struct place *place = &o.place[key];
 	void *value = &o;
 
-	HOLDS(ww_session_get(o.rig.map, bytes, length, &value) == lives(place));
-	HOLDS(value == (lives(place) ? (void *)place->value : &o));
+	ck_assert(ww_session_get(o.rig.map, bytes, length, &value) == lives(place));
+	ck_assert(value == (lives(place) ? (void *)place->value : &o));
 	if (lives(place))
 		place->use = ++o.uses;
 }
@@ -209,8 +209,8 @@ static void op_refresh(size_t key, const unsigned char *bytes, size_t length)
 	uint64_t ttl = some_ttl();
 	void *value = &o;
 
-	HOLDS(ww_session_refresh(o.rig.map, bytes, length, ttl, &value) == lives(place));
-	HOLDS(value == (lives(place) ? (void *)place->value : &o));
+	ck_assert(ww_session_refresh(o.rig.map, bytes, length, ttl, &value) == lives(place));
+	ck_assert(value == (lives(place) ? (void *)place->value : &o));
 	if (!lives(place))
 		return;
 	place->use = ++o.uses;
@@ -223,8 +223,8 @@ static void op_delete(size_t key, const unsigned char *bytes, size_t length)
 	void *value = &o;
 	int want = (int)below(2);
 
-	HOLDS(ww_session_delete(o.rig.map, bytes, length, want ? &value : NULL) == lives(place));
-	HOLDS(value == (want && lives(place) ? (void *)place->value : &o));
+	ck_assert(ww_session_delete(o.rig.map, bytes, length, want ? &value : NULL) == lives(place));
+	ck_assert(value == (want && lives(place) ? (void *)place->value : &o));
 	if (!lives(place))
 		return;
 	if (want)
@@ -245,10 +245,10 @@ static void op_look(size_t key, const unsigned char *bytes, size_t length)
 	uint64_t ns = 4711;
 	void *value = &o;
 
-	HOLDS(ww_session_time_left(o.rig.map, bytes, length, &ns) == lives(place));
-	HOLDS(ns == (lives(place) ? place->deadline - o.now : 4711));
-	HOLDS(ww_session_look(o.rig.map, bytes, length, remember, &value) == lives(place));
-	HOLDS(value == (lives(place) ? (void *)place->value : &o));
+	ck_assert(ww_session_time_left(o.rig.map, bytes, length, &ns) == lives(place));
+	ck_assert(ns == (lives(place) ? place->deadline - o.now : 4711));
+	ck_assert(ww_session_look(o.rig.map, bytes, length, remember, &value) == lives(place));
+	ck_assert(value == (lives(place) ? (void *)place->value : &o));
 	if (lives(place))
 		place->use = ++o.uses;
 }
@@ -260,10 +260,10 @@ static void hear_expired(void)
 		uintptr_t value = told[o.heard].value;
 		struct place *place = &o.place[o.key_of[value]];
 		if (!o.exact && o.where[value] == IN_MAP) {
-			HOLDS(place->value == value && !lives(place));
+			ck_assert(place->value == value && !lives(place));
 			leave(place);
 		}
-		HOLDS(o.where[value] != OWNED);
+		ck_assert(o.where[value] != OWNED);
 		hears(o.key_of[value], value, WW_GONE_EXPIRED);
 	}
 }
@@ -276,9 +276,9 @@ static void op_dispatch(uint32_t budget)
 		leave_in_tick();
 	size_t due = o.queued;
 	ran = ww_driver_dispatch(o.rig.driver, budget);
-	HOLDS(ran >= 0 && (uint32_t)ran <= budget && (size_t)ran == tellings - o.heard);
+	ck_assert(ran >= 0 && (uint32_t)ran <= budget && (size_t)ran == tellings - o.heard);
 	hear_expired();
-	HOLDS(!o.exact || (size_t)ran == (due < budget ? due : budget));
+	ck_assert(!o.exact || (size_t)ran == (due < budget ? due : budget));
 }
 
 static void op_time(void)
@@ -290,27 +290,27 @@ static void op_time(void)
 		o.now -= below(scale[below(7)]) % (o.now / 2);
 	else
 		o.now += below(scale[below(8)]) + below(2);
-	HOLDS(ww_clock_virtual_set(o.rig.clock, o.now) == WW_OK);
+	OK(ww_clock_virtual_set(o.rig.clock, o.now));
 }
 
 static void op_clear(void)
 {
 	size_t count = 0;
 
-	HOLDS(ww_session_clear(o.rig.map, &count) == WW_OK);
-	HOLDS(count == tellings - o.heard);
-	HOLDS(!o.exact || count == o.in_map);
+	ck_assert(ww_session_clear(o.rig.map, &count) == WW_OK);
+	ck_assert(count == tellings - o.heard);
+	ck_assert(!o.exact || count == o.in_map);
 	while (o.heard < tellings) {
 		uintptr_t value = told[o.heard].value;
-		HOLDS(o.place[o.key_of[value]].value == value);
-		HOLDS(o.place[o.key_of[value]].used);
+		ck_assert(o.place[o.key_of[value]].value == value);
+		ck_assert(o.place[o.key_of[value]].used);
 		leave(&o.place[o.key_of[value]]);
 		hears(o.key_of[value], value, WW_GONE_CLEARED);
 	}
 	/* With a full queue: what is left had expired, and is queued. */
 	for (size_t i = 0; i < KEYS; i++)
 		if (o.place[i].used) {
-			HOLDS(!o.exact && !lives(&o.place[i]));
+			ck_assert(!o.exact && !lives(&o.place[i]));
 			o.where[o.place[i].value] = QUEUED;
 			o.queued++;
 			leave(&o.place[i]);
@@ -342,7 +342,7 @@ static void operate(void)
 		op_clear();
 	hears_no_more();
 	if (o.exact && which % 8 == 0)
-		HOLDS(stats(&o.rig).entries == o.in_map);
+		ck_assert(stats(&o.rig).entries == o.in_map);
 }
 
 /* After destroy each value that was set has been handed to exactly one: hears() sees to "at most". */
@@ -352,13 +352,13 @@ static void end(void)
 	while (o.heard < tellings) {
 		uintptr_t value = told[o.heard].value;
 		enum ww_gone why = told[o.heard].why;
-		HOLDS(why == WW_GONE_CLEARED || why == WW_GONE_EXPIRED);
-		HOLDS(!o.exact || (why == WW_GONE_EXPIRED) == (o.where[value] == QUEUED));
+		ck_assert(why == WW_GONE_CLEARED || why == WW_GONE_EXPIRED);
+		ck_assert(!o.exact || (why == WW_GONE_EXPIRED) == (o.where[value] == QUEUED));
 		hears(o.key_of[value], value, why);
 	}
 	hears_no_more();
 	for (uintptr_t value = 1; value <= o.values; value++)
-		HOLDS(o.where[value] == OWNED);
+		ck_assert(o.where[value] == OWNED);
 	free(o.where);
 	free(o.key_of);
 }

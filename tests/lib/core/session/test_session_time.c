@@ -26,27 +26,27 @@ START_TEST(a_lookup_never_finds_what_has_expired_however_coarse_the_tick)
 
 	start_coarse(&rig);
 	for (int round = 0; round < 40; round++) {
-		HOLDS(set(&rig, "a", 1, 300 * MS) == WW_OK);
+		ck_assert(set(&rig, "a", 1, 300 * MS) == WW_OK);
 		for (uint64_t ms = 0; ms < 300; ms++) {
-			HOLDS(get(&rig, "a") == 1);
-			HOLDS(left(&rig, "a") == (300 - ms) * MS);
+			ck_assert(get(&rig, "a") == 1);
+			ck_assert(left(&rig, "a") == (300 - ms) * MS);
 			step(&rig, MS);
 		}
 		for (uint64_t ms = 300; ms < 1350; ms++) {
-			HOLDS(get(&rig, "a") == 0);
-			HOLDS(left(&rig, "a") == 0);
-			HOLDS(refresh(&rig, "a", 0) == 0);
-			HOLDS(refresh(&rig, "a", SEC) == 0);
-			HOLDS(erase(&rig, "a") == 0);
-			HOLDS(ww_session_look(rig.map, "a", 1, fail_to_look, NULL) == 0);
+			ck_assert(get(&rig, "a") == 0);
+			ck_assert(left(&rig, "a") == 0);
+			ck_assert(refresh(&rig, "a", 0) == 0);
+			ck_assert(refresh(&rig, "a", SEC) == 0);
+			ck_assert(erase(&rig, "a") == 0);
+			ck_assert(ww_session_look(rig.map, "a", 1, fail_to_look, NULL) == 0);
 			step(&rig, MS);
 		}
 		/* The driver has not run yet, and if it does now, then too late. */
 		if (round % 2)
-			HOLDS(ww_driver_settle(rig.driver) == WW_OK);
+			OK(ww_driver_settle(rig.driver));
 	}
 	rig_close(&rig);
-	HOLDS(told_so_far() == 40);
+	ck_assert(told_so_far() == 40);
 }
 END_TEST
 
@@ -307,22 +307,22 @@ START_TEST(a_thousand_of_a_hundred_thousand_go_within_their_tick)
 	for (uintptr_t i = 0; i < many; i++) {
 		uintptr_t key = i;
 		uint64_t ttl = i % 100 == 7 ? 3600 * SEC : 3600 * SEC + (1 + i) * 10 * MS;
-		HOLDS(ww_session_set(rig.map, &key, sizeof key, (void *)i, ttl, NULL) == WW_OK);
+		ck_assert(ww_session_set(rig.map, &key, sizeof key, (void *)i, ttl, NULL) == WW_OK);
 	}
 	pass(&rig, 3600 * SEC - 1);
-	HOLDS(told_so_far() == 0);
+	ck_assert(told_so_far() == 0);
 	pass(&rig, 1 + MS);
-	HOLDS(told_so_far() == 1000);
+	ck_assert(told_so_far() == 1000);
 	unsigned char *seen = calloc(many, 1);
 	for (size_t i = 0; i < 1000; i++) {
-		HOLDS(told[i].value % 100 == 7);
-		HOLDS((int)told[i].why == (int)WW_GONE_EXPIRED);
-		HOLDS(seen[told[i].value]++ == 0);
+		ck_assert(told[i].value % 100 == 7);
+		ck_assert((int)told[i].why == (int)WW_GONE_EXPIRED);
+		ck_assert(seen[told[i].value]++ == 0);
 	}
 	free(seen);
-	HOLDS(stats(&rig).entries == many - 1000);
+	ck_assert(stats(&rig).entries == many - 1000);
 	pass(&rig, 86400 * SEC);
-	HOLDS(told_so_far() == many);
+	ck_assert(told_so_far() == many);
 	rig_close(&rig);
 }
 END_TEST
