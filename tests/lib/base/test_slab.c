@@ -1,6 +1,4 @@
-/*
- * The slab: records that never move, indices that are all different, memory taken in chunks and given back at the end.
- */
+/* The slab: records never move, indices all differ, memory is taken in chunks and given back at the end. */
 
 #include <string.h>
 
@@ -12,7 +10,7 @@
 #define SIZE 64u
 #define RECORDS 5000u
 
-/* Behind what an unused record begins with. */
+/* The first bytes that an unused record does not use itself. */
 #define MARK (sizeof(struct slab_unused) / sizeof(uint32_t))
 
 static uint32_t *mark_of(const struct slab *slab, uint32_t index)
@@ -59,7 +57,7 @@ START_TEST(indices_differ_and_records_begin_zero_and_do_not_move)
 	}
 	for (uint32_t index = 0; index < slab_end(&slab); index++)
 		ck_assert(*mark_of(&slab, index) == (seen[index] ? index + 1 : 0));
-	/* Taken in the order of indices, the first time: neighbours in time are neighbours in memory. */
+	/* The first time, records are taken in the order of indices: neighbours in time are neighbours in memory. */
 	for (uint32_t i = 1; i < SLAB_CHUNK; i++)
 		ck_assert(place[i] == place[i - 1] + SIZE);
 	ww_slab_destroy(&slab);
@@ -68,7 +66,7 @@ START_TEST(indices_differ_and_records_begin_zero_and_do_not_move)
 }
 END_TEST
 
-START_TEST(what_was_given_back_is_taken_again_before_memory_is)
+START_TEST(a_record_given_back_is_taken_again_before_memory_is)
 {
 	struct test_memory memory;
 	struct slab slab;
@@ -92,7 +90,7 @@ START_TEST(what_was_given_back_is_taken_again_before_memory_is)
 }
 END_TEST
 
-START_TEST(random_taking_and_giving_never_hands_out_a_record_twice)
+START_TEST(no_record_is_handed_out_twice_under_random_use)
 {
 	static uint32_t held[RECORDS];
 	static char taken[2 * RECORDS];
@@ -104,7 +102,7 @@ START_TEST(random_taking_and_giving_never_hands_out_a_record_twice)
 	test_memory_init(&memory, 0);
 	ww_slab_init(&slab, SIZE, &memory.table);
 	for (uint32_t step = 0; step < 400000; step++) {
-		/* Waves: now mostly taking, now mostly giving. */
+		/* Waves: now mostly taking, now mostly giving back. */
 		int take = seed_below(&seed, 10) < (step / 20000 % 2 ? 3 : 7);
 		if (take && count < RECORDS) {
 			uint32_t index = ww_slab_take(&slab);
@@ -145,7 +143,7 @@ START_TEST(after_reserve_taking_allocates_nothing)
 			for (size_t n = 0; n < sizes[i]; n++)
 				ck_assert(ww_slab_take(&slab) != SLAB_NONE);
 			ck_assert_uint_eq(memory.calls, calls);
-			/* And no more than a chunk was taken over that. */
+			/* No more than one chunk was taken beyond that. */
 			ck_assert_uint_lt(slab_end(&slab), before + sizes[i] + SLAB_CHUNK);
 			ww_slab_destroy(&slab);
 			ck_assert_uint_eq(memory.blocks, 0);
@@ -153,7 +151,7 @@ START_TEST(after_reserve_taking_allocates_nothing)
 }
 END_TEST
 
-START_TEST(a_reserve_that_fails_changes_nothing_whichever_allocation_fails)
+START_TEST(each_failed_allocation_of_a_reserve_changes_nothing)
 {
 	size_t failures = 0;
 	int error = WW_ENOMEM;
@@ -185,7 +183,7 @@ START_TEST(a_reserve_that_fails_changes_nothing_whichever_allocation_fails)
 }
 END_TEST
 
-START_TEST(without_memory_a_take_answers_none_and_works_again_with_memory)
+START_TEST(a_take_without_memory_answers_none_and_works_again_with_memory)
 {
 	for (size_t fail = 1; fail <= 2; fail++) {
 		struct test_memory memory;
@@ -213,7 +211,7 @@ START_TEST(more_records_than_indices_are_refused)
 	ck_assert_uint_eq(memory.calls, 0);
 	ck_assert_uint_eq(ww_slab_take(&slab), 0);
 	ck_assert_int_eq(ww_slab_reserve(&slab, SLAB_MAX), WW_ENOMEM);
-	/* The slab is full: what chunks exist is all that counts here. */
+	/* The slab is full: only the existing chunks count. */
 	uint32_t chunks = slab.chunks;
 	uint32_t unused = slab.unused;
 	slab.chunks = SLAB_MAX / SLAB_CHUNK;
@@ -228,6 +226,6 @@ START_TEST(more_records_than_indices_are_refused)
 END_TEST
 
 TEST_MAIN("slab/slab", an_empty_slab_takes_no_memory, indices_differ_and_records_begin_zero_and_do_not_move,
-    what_was_given_back_is_taken_again_before_memory_is, random_taking_and_giving_never_hands_out_a_record_twice,
-    after_reserve_taking_allocates_nothing, a_reserve_that_fails_changes_nothing_whichever_allocation_fails,
-    without_memory_a_take_answers_none_and_works_again_with_memory, more_records_than_indices_are_refused)
+    a_record_given_back_is_taken_again_before_memory_is, no_record_is_handed_out_twice_under_random_use,
+    after_reserve_taking_allocates_nothing, each_failed_allocation_of_a_reserve_changes_nothing,
+    a_take_without_memory_answers_none_and_works_again_with_memory, more_records_than_indices_are_refused)

@@ -1,4 +1,4 @@
-/* What the tests of the driver share: a driver on a virtual clock, callbacks that record, an allocator that counts. */
+/* The driver, the callbacks and the allocator that fixture.h declares. */
 #include "tests/lib/core/driver/fixture.h"
 
 struct ww_clock *virtual_clock;
@@ -150,7 +150,7 @@ void note(struct ww_driver *of, const struct ww_firing *firing, void *user)
 	ck_assert(ww_driver_now(of, &one.now) == WW_OK);
 	pthread_mutex_lock(&fired_lock);
 	ck_assert(fired_count < FIRED_MAX);
-	/* Whoever sees the count sees what is counted. */
+	/* Publish the entry before the count that includes it. */
 	fired[fired_count] = one;
 	fired_count++;
 	pthread_mutex_unlock(&fired_lock);

@@ -1,4 +1,4 @@
-/* Handles and the memory behind them: refused for ever once they are stale, whatever number is passed. */
+/* Handles and the memory behind them. A stale handle is refused for ever, as is any number that is no handle. */
 
 #include "tests/lib/core/driver/fixture.h"
 
@@ -26,7 +26,7 @@ START_TEST(a_handle_is_stale_once_its_timer_has_fired_or_was_cancelled)
 	ck_assert_uint_eq(times_fired(one), 1);
 	assert_stale(one);
 	assert_stale(other);
-	/* Also when the memory is another timer's. */
+	/* Also when another timer has the memory. */
 	for (int i = 0; i < 2000; i++) {
 		ww_handle next = after(i % 2 ? TICK : DAY_NS, note, NULL);
 		ck_assert(next != one && next != other);
@@ -86,7 +86,7 @@ START_TEST(random_and_stale_handles_harm_nothing)
 		switch (seed_below(&seed, 4)) {
 		case 0:
 			break;
-		case 1: /* near to those that are */
+		case 1: /* close to live handles */
 			handle = (handle & (UINT64_C(3) << 58 | UINT64_C(0x7ff) << 32 | 0xf)) + (seed_next(&seed) & 1);
 			break;
 		case 2:
@@ -113,13 +113,13 @@ START_TEST(random_and_stale_handles_harm_nothing)
 }
 END_TEST
 
-START_TEST(a_record_whose_generations_are_used_up_is_not_used_again)
+START_TEST(a_record_without_further_generations_is_not_used_again)
 {
 	struct ww_driver_config config = config_of(WW_DRIVER_THREADLESS, 0);
 	ww_handle last[3];
 
 	begin_with(&config);
-	/* One ends by a cancel, one by firing, one was running when it was cancelled. */
+	/* One ends by a cancel, one fires, one is cancelled while it runs. */
 	for (int i = 0; i < 3; i++) {
 		ww_handle handle = after(TICK, note, NULL);
 		struct timer_record *record = slab_at(&driver->shards[0].slab, (uint32_t)(handle >> HANDLE_INDEX));
@@ -147,7 +147,7 @@ START_TEST(a_record_whose_generations_are_used_up_is_not_used_again)
 }
 END_TEST
 
-START_TEST(the_call_of_a_timer_whose_calls_overlap_has_no_handle)
+START_TEST(an_overlapping_call_of_a_timer_has_no_handle)
 {
 	struct gate gate;
 	ww_handle number = 0;
@@ -238,7 +238,7 @@ START_TEST(a_reserve_that_fails_changes_nothing)
 }
 END_TEST
 
-START_TEST(what_a_cancelled_timer_held_is_used_at_once)
+START_TEST(the_record_of_a_cancelled_timer_is_reused_at_once)
 {
 	static ww_handle handle[1000];
 	uint64_t seed = seed_of_run("test_driver_handle");
@@ -265,7 +265,7 @@ START_TEST(what_a_cancelled_timer_held_is_used_at_once)
 }
 END_TEST
 
-START_TEST(a_call_without_memory_for_it_is_counted_as_dropped_and_told_as_missed)
+START_TEST(a_call_without_memory_is_counted_as_dropped_and_reported_as_missed)
 {
 	struct ww_driver_config config = config_of(0, 2);
 	struct counted memory;
@@ -292,9 +292,9 @@ START_TEST(a_call_without_memory_for_it_is_counted_as_dropped_and_told_as_missed
 }
 END_TEST
 
-TEST_MAIN("driver/handle", the_call_of_a_timer_whose_calls_overlap_has_no_handle,
+TEST_MAIN("driver/handle", an_overlapping_call_of_a_timer_has_no_handle,
     a_handle_is_stale_once_its_timer_has_fired_or_was_cancelled, numbers_that_never_were_handles_are_refused,
     every_number_that_differs_in_one_bit_from_a_handle_is_refused, random_and_stale_handles_harm_nothing,
-    a_record_whose_generations_are_used_up_is_not_used_again, after_reserve_scheduling_allocates_nothing,
-    a_reserve_that_fails_changes_nothing, what_a_cancelled_timer_held_is_used_at_once,
-    a_call_without_memory_for_it_is_counted_as_dropped_and_told_as_missed)
+    a_record_without_further_generations_is_not_used_again, after_reserve_scheduling_allocates_nothing,
+    a_reserve_that_fails_changes_nothing, the_record_of_a_cancelled_timer_is_reused_at_once,
+    a_call_without_memory_is_counted_as_dropped_and_reported_as_missed)

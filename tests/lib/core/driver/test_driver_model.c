@@ -1,6 +1,6 @@
 /*
- * Random calls against a model that knows each timer: one thread, a driver without threads, a virtual clock that also
- * goes backwards. WW_MODEL_OPS sets the number of calls, WW_SEED repeats a run.
+ * Random calls against a model that knows each timer. There is one thread, a driver without threads, and a virtual
+ * clock that also goes backwards. WW_MODEL_OPS sets the number of calls, WW_SEED repeats a run.
  */
 
 #include <stdio.h>
@@ -15,7 +15,7 @@ struct timer {
 	uint64_t deadline;
 	uint64_t period;
 	uint64_t missed;
-	int was_due; /* a dispatch has found it so since its deadline was set */
+	int was_due; /* a dispatch has seen it due since its deadline was set */
 	int ordered; /* it was not overdue when it was set, and the clock has not gone backwards since */
 	int inside;
 };
@@ -29,9 +29,9 @@ static uint64_t ops_left;
 static uint64_t calls;
 static uint64_t scheduled;
 static uint64_t cancelled;
-/* Of the dispatch that runs: the last tick that fired, or WW_NEVER when the order is not known. */
+/* The last tick that fired in the running dispatch, or WW_NEVER when the order is unknown. */
 static uint64_t last_tick;
-/* The latest tick of all dispatches: the wheel stands there, or before. */
+/* The latest tick of all dispatches. The wheel has not advanced beyond it. */
 static uint64_t latest_tick;
 
 static void called(struct ww_driver *of, const struct ww_firing *firing, void *user);
@@ -153,7 +153,7 @@ static void ask_stale(void)
 	ck_assert(ww_driver_time_left(driver, handle, &left) == WW_ESTALE);
 }
 
-/* What may be done anywhere, also in a callback. */
+/* Calls that are allowed anywhere, also in a callback. */
 static void one_call(void)
 {
 	struct timer *timer = any_timer();
@@ -184,7 +184,7 @@ static void one_call(void)
 	}
 }
 
-/* The call has ended: what the driver does with a timer then. */
+/* The call has ended. Do to the model what the driver does to a timer then. */
 static void go_on(struct timer *timer)
 {
 	int moved = timer->inside == 2;
@@ -261,7 +261,7 @@ static void dispatch(uint32_t budget)
 	ck_assert(stats.running == 0 && stats.dropped == 0);
 }
 
-/* Until nothing is due. The first round is in order, where the queue was empty and holds all that it takes. */
+/* Dispatch until nothing is due. The first round is in order, since the queue was empty and holds all of it. */
 static void dispatch_all(void)
 {
 	last_tick = driver->queue.length || driver->queue.limit < TIMERS ? WW_NEVER : 0;
@@ -275,8 +275,8 @@ static void move_clock(void)
 {
 	switch (draw(40)) {
 	case 0:
-		ck_assert(ww_clock_virtual_set(virtual_clock, now_ns() - draw(draw(2) ? 100 * TICK : 100 * WW_SECOND)) ==
-		     WW_OK);
+		ck_assert(ww_clock_virtual_set(
+		              virtual_clock, now_ns() - draw(draw(2) ? 100 * TICK : 100 * WW_SECOND)) == WW_OK);
 		for (size_t i = 0; i < TIMERS; i++)
 			timers[i].ordered = 0;
 		break;
@@ -303,7 +303,7 @@ static void run_model(size_t queue)
 	live_count = calls = scheduled = cancelled = inside_count = 0;
 	last_tick = WW_NEVER;
 	OK(ww_clock_virtual_set(virtual_clock, START + 1000 * DAY_NS));
-	latest_tick = now_ns() / TICK; /* the wheel begins there */
+	latest_tick = now_ns() / TICK; /* where the wheel begins */
 	begin_with(&config);
 	for (uint64_t op = 0; op < ops_left; op++) {
 		uint64_t what = draw(10);

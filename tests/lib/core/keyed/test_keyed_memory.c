@@ -1,8 +1,8 @@
-/* Keyed maps: what becomes of memory. */
+/* Keyed maps: the memory they take and give back. */
 
 #include "tests/lib/core/keyed/fixture.h"
 
-/* Longer than what fits into a record. */
+/* Longer than a key that fits into a record. */
 #define LONG_KEY 100
 
 /* A key that begins with the number. */
@@ -30,12 +30,12 @@ static struct rig *make_counted(struct test_memory *memory)
 	return make_with(&config, note, 0);
 }
 
-START_TEST(removed_entries_do_not_stay_until_their_slot_comes_round)
+START_TEST(removed_entries_free_their_memory_before_their_slot_comes_round)
 {
 	struct test_memory memory;
 	struct rig *rig = make_counted(&memory);
 
-	/* Warm: what the first entry takes. */
+	/* Warm up: the first entry takes memory that stays. */
 	set_numbered(rig->keyed, 0, LONG_KEY, 86400 * S);
 	OK(ww_keyed_remove(rig->keyed, key_of(0), LONG_KEY, ANY, NULL));
 	size_t bytes = memory.bytes, blocks = memory.blocks;
@@ -74,14 +74,14 @@ START_TEST(replaced_moved_fired_and_drained_entries_leave_nothing)
 		if (round > 1)
 			ck_assert_uint_le(memory.bytes, bytes);
 	}
-	/* What is left is records; no key and hardly a table. */
+	/* Only records are left: no key, and hardly a table. */
 	ck_assert_uint_le(memory.bytes, bytes);
 	unmake(rig);
 	ck_assert_uint_eq(memory.blocks, 0);
 }
 END_TEST
 
-START_TEST(bytes_are_what_was_allocated)
+START_TEST(the_bytes_match_the_allocations)
 {
 	struct test_memory memory;
 	struct rig *rig = make_counted(&memory);
@@ -123,7 +123,7 @@ static size_t length_of(uint64_t i)
 	return i % 2 ? 8 : LONG_KEY;
 }
 
-/* Every key is there or not, as it should, and of its own value. */
+/* Each key is there or not as it should be, with its own value. */
 static void check_keys(struct rig *rig, uint64_t from, uint64_t to)
 {
 	void *value;
@@ -136,7 +136,7 @@ static void check_keys(struct rig *rig, uint64_t from, uint64_t to)
 	}
 }
 
-/* Set many keys, replace, move and remove; returns 1 when an allocation failed, and then nothing has changed. */
+/* Set many keys, replace, move and remove them. Returns 1 when an allocation failed, and then nothing has changed. */
 static int fails_once(struct test_memory *memory, struct rig *rig)
 {
 	uint64_t version = 42;
@@ -184,7 +184,7 @@ START_TEST(each_allocation_of_a_set_fails_in_turn)
 		if (at > memory.calls)
 			break;
 	}
-	/* The long keys, two chunks of records, and the table as it grows. */
+	/* The long keys, two chunks of records, and the growing table. */
 	ck_assert_uint_ge(failures, KEYS / 2 + 2 + 3);
 }
 END_TEST
@@ -198,7 +198,7 @@ START_TEST(removals_need_no_memory)
 	for (uint64_t i = 0; i < KEYS; i++)
 		set_numbered(rig->keyed, i, length_of(i), (i + 1) * S);
 	for (uint64_t i = 0; i < KEYS; i++) {
-		/* Whatever it asks for, it does without. */
+		/* Every allocation fails, and it works without. */
 		memory.fail_at = memory.calls + 1;
 		OK(ww_keyed_move(rig->keyed, key_of(i), length_of(i), ANY, 50 * S));
 		ck_assert_int_eq(ww_keyed_set(rig->keyed, key_of(i), length_of(i), value_of(i), S, NULL, NULL), 1);
@@ -237,6 +237,6 @@ START_TEST(each_allocation_of_a_map_fails_in_turn)
 }
 END_TEST
 
-TEST_MAIN("keyed/memory", removed_entries_do_not_stay_until_their_slot_comes_round,
-    replaced_moved_fired_and_drained_entries_leave_nothing, bytes_are_what_was_allocated, a_short_key_takes_little,
+TEST_MAIN("keyed/memory", removed_entries_free_their_memory_before_their_slot_comes_round,
+    replaced_moved_fired_and_drained_entries_leave_nothing, the_bytes_match_the_allocations, a_short_key_takes_little,
     each_allocation_of_a_set_fails_in_turn, removals_need_no_memory, each_allocation_of_a_map_fails_in_turn)

@@ -1,5 +1,5 @@
 /*
- * Two million random steps on a map and on its oracle, an array that is looked through whole.
+ * Two million random steps on a map and on its oracle, an array searched from end to end.
  *
  * WW_MODEL_OPS sets the number of steps, WW_SEED the seed, which is printed.
  */
@@ -35,7 +35,7 @@ static uint64_t time_of(struct rig *rig)
 	return now;
 }
 
-/* Keys of 2 to 41 bytes, which lie in their records and outside. */
+/* Keys of 2 to 41 bytes: some fit into their records, some do not. */
 static size_t write_key(char *text, uint32_t key)
 {
 	size_t length = 2 + key % 40;
@@ -63,7 +63,7 @@ static void check_fired(struct ww_keyed *keyed, const struct ww_keyed_entry *ent
 	expected->present = 0;
 }
 
-/* Nothing that is due is left. */
+/* Whether no due entry is left. */
 static void check_none_late(struct rig *rig)
 {
 	uint64_t now = time_of(rig);
@@ -104,13 +104,14 @@ static void set_one(struct rig *rig, uint32_t key, uint64_t now)
 	size_t length = write_key(text, key);
 	void *former = rig;
 
-	ck_assert(ww_keyed_set(rig->keyed, text, length, value_of(value), delay, &version, &former) == expected->present);
+	ck_assert(
+	    ww_keyed_set(rig->keyed, text, length, value_of(value), delay, &version, &former) == expected->present);
 	ck_assert(former == (expected->present ? value_of(expected->value) : NULL));
 	ck_assert(version != expected->version);
 	*expected = (struct expected){1, now + delay, version, value};
 }
 
-/* Of the entry, of none, or of whichever there is; *stale: that of none. */
+/* The entry's version, a stale one, or ANY. *stale says whether it must be refused. */
 static uint64_t a_version(const struct expected *expected, int *stale)
 {
 	uint64_t kind = below(4);
@@ -174,10 +175,10 @@ static void let_time_pass(struct rig *rig)
 	OK(ww_clock_virtual_advance(rig->clock, below(most[below(6)] * tick) + 1));
 	switch (below(4)) {
 	case 0:
-		/* Nobody looks for a while, so that what is due is set, moved and removed. */
+		/* Nobody dispatches for a while: due entries are set, moved and removed. */
 		break;
 	case 1:
-		/* The rest waits in the queue, and is set, moved and removed there. */
+		/* The rest stays in the queue, and is set, moved and removed there. */
 		ck_assert(ww_driver_dispatch(rig->driver, 1 + (uint32_t)below(3)) >= 0);
 		break;
 	default:

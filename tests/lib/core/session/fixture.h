@@ -1,7 +1,7 @@
 #ifndef TESTS_LIB_CORE_SESSION_FIXTURE_H
 #define TESTS_LIB_CORE_SESSION_FIXTURE_H
 
-/* What the tests of session maps share: a map upon a driver upon a virtual clock, and a gone that writes down. */
+/* Shared by the tests of session maps: a map with its driver on a virtual clock, and a gone that keeps a log. */
 
 #include <inttypes.h>
 #include <pthread.h>
@@ -18,7 +18,7 @@
 #define MS WW_MILLISECOND
 #define SEC WW_SECOND
 
-/* No multiple of any tick. */
+/* Not a multiple of any tick. */
 #define START (1000 * SEC + 123456789)
 
 /* ---- Who was told of what ------------------------------------------------------------------------------------- */
@@ -28,7 +28,7 @@
 struct told {
 	uintptr_t value;
 	enum ww_gone why;
-	char key[16]; /* its beginning */
+	char key[16]; /* the beginning of the key */
 	size_t length;
 };
 
@@ -59,7 +59,7 @@ static inline size_t told_so_far(void)
 	return count;
 }
 
-/* The last that was told. */
+/* The last call of gone. */
 static inline void assert_told(size_t count, const char *key, uintptr_t value, enum ww_gone why)
 {
 	ck_assert_uint_eq(told_so_far(), count);
@@ -76,12 +76,15 @@ struct rig {
 	struct ww_clock *clock;
 	struct ww_driver *driver;
 	struct ww_session *map;
-	struct test_memory memory; /* of a map without threads */
+	struct test_memory memory; /* calls of gone are made in this thread alone */
 	struct ww_driver_config of_driver;
 	struct ww_session_config of_map;
 };
 
-/* A driver without threads with a tick of 1 ms, a map of one shard with a TTL of 10 s; for the test to change. */
+/*
+ * Plan a driver without threads with a tick of 1 ms, and a map of one shard with a TTL of 10 s. The test may change the
+ * plan.
+ */
 static inline void rig_plan(struct rig *rig)
 {
 	*rig = (struct rig){0};
@@ -139,7 +142,7 @@ static inline int set(struct rig *rig, const char *key, uintptr_t value, uint64_
 	return ww_session_set(rig->map, key, strlen(key), (void *)value, ttl, NULL);
 }
 
-/* 0: not there; the tests' values are others. */
+/* 0: not there. The tests use other values. */
 static inline uintptr_t get(struct rig *rig, const char *key)
 {
 	void *value = (void *)77;
@@ -160,7 +163,7 @@ static inline int erase(struct rig *rig, const char *key)
 	return ww_session_delete(rig->map, key, strlen(key), NULL);
 }
 
-/* 0: it is not there. */
+/* 0: not there. */
 static inline uint64_t left(struct rig *rig, const char *key)
 {
 	uint64_t ns = 4711;
@@ -178,13 +181,13 @@ static inline struct ww_session_stats stats(struct rig *rig)
 	return now;
 }
 
-/* Time passes, and the driver sees nothing of it. */
+/* Let time pass, and the driver not notice. */
 static inline void step(struct rig *rig, uint64_t ns)
 {
 	OK(ww_clock_virtual_advance(rig->clock, ns));
 }
 
-/* Time passes, and the driver has done what that brings. */
+/* Let time pass, and the driver do all that is due. */
 static inline void pass(struct rig *rig, uint64_t ns)
 {
 	step(rig, ns);
@@ -207,7 +210,7 @@ static inline void look_never(void *value, void *context)
 	ck_abort_msg("look is called with %p", value);
 }
 
-/* Every function refuses, as after a stop or a destruction, and touches nothing. */
+/* Assert that every function refuses, as after a stop or a destroy, and changes nothing. */
 static inline void assert_closed(struct ww_session *map)
 {
 	void *value = map;

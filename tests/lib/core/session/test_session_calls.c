@@ -1,8 +1,8 @@
-/* Each call by itself: set, get, refresh, look, time_left, delete, clear, statistics, and keys of every kind. */
+/* Each call alone: set, get, refresh, look, time_left, delete, clear, statistics, and keys of every kind. */
 
 #include "tests/lib/core/session/fixture.h"
 
-START_TEST(what_is_set_is_found_until_its_ttl_has_passed)
+START_TEST(a_value_is_found_until_its_ttl_has_passed)
 {
 	struct rig rig;
 
@@ -30,7 +30,7 @@ START_TEST(what_is_set_is_found_until_its_ttl_has_passed)
 }
 END_TEST
 
-START_TEST(what_was_never_set_is_not_found)
+START_TEST(a_key_that_was_never_set_is_not_found)
 {
 	struct rig rig;
 
@@ -84,7 +84,7 @@ START_TEST(set_replaces_and_starts_the_new_ttl)
 }
 END_TEST
 
-START_TEST(refresh_slides_by_its_own_ttl_or_by_a_given_one_which_is_then_its_own)
+START_TEST(refresh_slides_by_the_entrys_ttl_or_by_a_given_one_which_it_keeps)
 {
 	struct rig rig;
 	void *value = NULL;
@@ -128,7 +128,7 @@ START_TEST(a_shorter_refresh_expires_earlier)
 }
 END_TEST
 
-START_TEST(own_ttls_are_kept_in_microseconds_rounded_up)
+START_TEST(an_entrys_ttl_is_kept_in_microseconds_rounded_up)
 {
 	struct rig rig;
 
@@ -162,7 +162,7 @@ static void look(void *value, void *context)
 	*(uintptr_t *)context += (uintptr_t)value;
 }
 
-START_TEST(look_calls_with_the_value_once_or_not_at_all)
+START_TEST(look_calls_its_function_with_the_value_once_or_not_at_all)
 {
 	struct rig rig;
 	uintptr_t seen = 0;
@@ -180,7 +180,7 @@ START_TEST(look_calls_with_the_value_once_or_not_at_all)
 }
 END_TEST
 
-/* The map that is looked at, and another one. */
+/* The map that look is called on, and another one. */
 static struct rig *looked_at;
 static struct ww_session *another;
 
@@ -224,7 +224,7 @@ static void call_maps(void *value, void *context)
 	look(value, context);
 }
 
-START_TEST(in_a_look_every_call_is_refused)
+START_TEST(every_call_is_refused_in_a_look)
 {
 	struct rig rig;
 	uintptr_t seen = 0;
@@ -235,7 +235,7 @@ START_TEST(in_a_look_every_call_is_refused)
 	OK(set(&rig, "a", 1, 0));
 	ck_assert_int_eq(ww_session_look(rig.map, "a", 1, call_maps, &seen), 1);
 	ck_assert_uint_eq(seen, 1);
-	/* And none any more. */
+	/* After the look, none is refused. */
 	ck_assert_uint_eq(get(&rig, "a"), 1);
 	ck_assert_uint_eq(stats(&rig).entries, 1);
 	OK(ww_session_destroy(another));
@@ -266,7 +266,7 @@ START_TEST(delete_hands_over_to_the_caller_or_to_gone)
 }
 END_TEST
 
-START_TEST(clear_tells_of_all_and_leaves_an_empty_map_that_goes_on)
+START_TEST(clear_tells_gone_of_all_and_the_empty_map_still_works)
 {
 	struct rig rig;
 	char key[16];
@@ -311,7 +311,7 @@ START_TEST(keys_of_every_length_and_with_zero_bytes_are_told_apart)
 	void *value = NULL;
 
 	rig_start(&rig);
-	/* All zeros: only their lengths differ. And the same with another last byte. */
+	/* Keys of zeros differ only in length. The same with another last byte. */
 	for (size_t i = 0; i < count; i++) {
 		OK(ww_session_set(rig.map, key, lengths[i], (void *)(i + 1), 0, NULL));
 		if (lengths[i] == 0)
@@ -339,7 +339,7 @@ START_TEST(keys_of_every_length_and_with_zero_bytes_are_told_apart)
 }
 END_TEST
 
-START_TEST(the_key_is_copied_and_told_whole)
+START_TEST(the_key_is_copied_and_passed_whole_to_gone)
 {
 	char key[40] = "a key that is longer than sixteen bytes";
 	struct rig rig;
@@ -357,7 +357,7 @@ START_TEST(the_key_is_copied_and_told_whole)
 }
 END_TEST
 
-START_TEST(no_key_is_a_key_whether_null_or_not)
+START_TEST(an_empty_key_is_a_key_whether_null_or_not)
 {
 	struct rig rig;
 	void *value = NULL;
@@ -378,7 +378,7 @@ END_TEST
 
 /* ---- The rest ------------------------------------------------------------------------------------------------- */
 
-START_TEST(what_is_refused_changes_nothing)
+START_TEST(refused_calls_change_nothing)
 {
 	struct rig rig;
 	void *former = &rig;
@@ -408,7 +408,7 @@ START_TEST(what_is_refused_changes_nothing)
 }
 END_TEST
 
-START_TEST(statistics_count)
+START_TEST(statistics_count_every_event)
 {
 	struct rig rig;
 	uintptr_t seen = 0;
@@ -457,10 +457,10 @@ static void test_in_look(void *value, void *context)
 	pthread_testcancel();
 }
 
-/* Replaces, looks and clears, with a cancellation outstanding. */
+/* Replaces, looks and clears, with a cancellation pending. */
 static void *call_when_cancelled(void *argument)
 {
-	/* Not on the stack: AddressSanitizer goes on to guard what lies in frames that a cancellation leaves. */
+	/* Not on the stack: AddressSanitizer still guards the frames that a cancelled thread has left. */
 	static uintptr_t seen;
 	static size_t count;
 	struct rig *rig = argument;
@@ -488,19 +488,19 @@ START_TEST(a_thread_is_not_cancelled_in_gone_or_look)
 	ck_assert_int_eq(pthread_create(&thread, NULL, call_when_cancelled, &rig), 0);
 	ck_assert_int_eq(pthread_join(thread, &result), 0);
 	ck_assert_ptr_eq(result, PTHREAD_CANCELED);
-	/* It has come to its end. */
+	/* The thread got to the end of its function. */
 	ck_assert_ptr_eq(rig.of_map.user, &rig);
 	ck_assert_uint_eq(told_so_far(), 3);
 	rig_close(&rig);
 }
 END_TEST
 
-TEST_MAIN("session/calls", what_is_set_is_found_until_its_ttl_has_passed, what_was_never_set_is_not_found,
+TEST_MAIN("session/calls", a_value_is_found_until_its_ttl_has_passed, a_key_that_was_never_set_is_not_found,
     null_is_a_value, set_replaces_and_starts_the_new_ttl,
-    refresh_slides_by_its_own_ttl_or_by_a_given_one_which_is_then_its_own, a_shorter_refresh_expires_earlier,
-    own_ttls_are_kept_in_microseconds_rounded_up, get_look_and_time_left_do_not_prolong,
-    look_calls_with_the_value_once_or_not_at_all, in_a_look_every_call_is_refused,
-    delete_hands_over_to_the_caller_or_to_gone, clear_tells_of_all_and_leaves_an_empty_map_that_goes_on,
-    keys_of_every_length_and_with_zero_bytes_are_told_apart, the_key_is_copied_and_told_whole,
-    no_key_is_a_key_whether_null_or_not, what_is_refused_changes_nothing, statistics_count,
+    refresh_slides_by_the_entrys_ttl_or_by_a_given_one_which_it_keeps, a_shorter_refresh_expires_earlier,
+    an_entrys_ttl_is_kept_in_microseconds_rounded_up, get_look_and_time_left_do_not_prolong,
+    look_calls_its_function_with_the_value_once_or_not_at_all, every_call_is_refused_in_a_look,
+    delete_hands_over_to_the_caller_or_to_gone, clear_tells_gone_of_all_and_the_empty_map_still_works,
+    keys_of_every_length_and_with_zero_bytes_are_told_apart, the_key_is_copied_and_passed_whole_to_gone,
+    an_empty_key_is_a_key_whether_null_or_not, refused_calls_change_nothing, statistics_count_every_event,
     a_thread_is_not_cancelled_in_gone_or_look)

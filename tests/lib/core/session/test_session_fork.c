@@ -1,4 +1,4 @@
-/* A child of the process has a map that refuses all, and can destroy it. */
+/* A forked child has a map that refuses all calls and can be destroyed. */
 
 #include <semaphore.h>
 #include <sys/wait.h>
@@ -16,7 +16,7 @@ static int status_of(pid_t child)
 	return status;
 }
 
-/* In the child: destroy map and driver. 0: all was well. */
+/* In the child: destroy the map and the driver. 0: all was well. */
 static int free_here(struct rig *rig)
 {
 	size_t before = told_so_far();
@@ -62,7 +62,7 @@ static void fork_in_gone(
 	ck_assert_int_eq(status_of(child), 0);
 }
 
-START_TEST(a_child_that_is_forked_in_gone_destroys_too)
+START_TEST(a_child_forked_in_gone_can_destroy_too)
 {
 	struct rig rig;
 
@@ -72,7 +72,7 @@ START_TEST(a_child_that_is_forked_in_gone_destroys_too)
 	rig_open(&rig);
 	OK(set(&rig, "a key that is a block of its own", 1, SEC));
 	OK(set(&rig, "another key that is a block of its own", 2, 0));
-	/* By a worker; by the thread that calls. */
+	/* Called by a worker, and by the calling thread. */
 	pass(&rig, 2 * SEC);
 	ck_assert_uint_eq(told_so_far(), 1);
 	ck_assert_int_eq(erase(&rig, "another key that is a block of its own"), 1);
@@ -81,7 +81,7 @@ START_TEST(a_child_that_is_forked_in_gone_destroys_too)
 }
 END_TEST
 
-/* The child has a condition upon which threads wait that it does not have. */
+/* The child has a condition variable with waiting threads that do not exist there. */
 static int fork_when_others_wait(const void *key, size_t length, void **value, uint64_t *ttl, void *context)
 {
 	struct rig *rig = context;
@@ -109,7 +109,7 @@ static void *take_a(void *argument)
 	return value;
 }
 
-START_TEST(a_child_destroys_though_threads_waited_for_a_loader)
+START_TEST(a_child_can_destroy_although_threads_waited_for_a_loader)
 {
 	struct rig rig;
 	pthread_t thread;
@@ -124,5 +124,5 @@ START_TEST(a_child_destroys_though_threads_waited_for_a_loader)
 }
 END_TEST
 
-TEST_MAIN("session/fork", in_a_child_all_is_refused_and_destroy_frees, a_child_that_is_forked_in_gone_destroys_too,
-    a_child_destroys_though_threads_waited_for_a_loader)
+TEST_MAIN("session/fork", in_a_child_all_is_refused_and_destroy_frees, a_child_forked_in_gone_can_destroy_too,
+    a_child_can_destroy_although_threads_waited_for_a_loader)

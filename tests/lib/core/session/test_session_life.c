@@ -1,4 +1,4 @@
-/* From create to destroy, with everything that can be under way then. */
+/* The life of a map from create to destroy, with everything that can be under way at its end. */
 
 #include <semaphore.h>
 #include <sys/wait.h>
@@ -40,7 +40,7 @@ START_TEST(create_refuses_what_is_out_of_range)
 }
 END_TEST
 
-START_TEST(whichever_allocation_of_create_fails_nothing_is_left)
+START_TEST(each_failed_allocation_of_create_leaves_nothing)
 {
 	struct ww_session *const nothing = (struct ww_session *)&long_key;
 	struct rig rig;
@@ -74,14 +74,14 @@ START_TEST(whichever_allocation_of_create_fails_nothing_is_left)
 }
 END_TEST
 
-START_TEST(whichever_allocation_of_set_fails_nothing_has_changed)
+START_TEST(each_failed_allocation_of_set_changes_nothing)
 {
 	struct rig rig;
 	void *const nothing = &rig;
 	size_t failed = 0;
 
 	rig_start(&rig);
-	/* Past the sizes at which slab and table grow. */
+	/* Enough to go past the sizes at which slab and table grow. */
 	for (uintptr_t i = 0; i < 3000; i++) {
 		char key[64];
 		(void)snprintf(
@@ -106,7 +106,7 @@ START_TEST(whichever_allocation_of_set_fails_nothing_has_changed)
 	ck_assert_uint_gt(failed, 1500 + 6);
 	ck_assert_uint_eq(stats(&rig).entries, 3000);
 	ck_assert_uint_eq(told_so_far(), 0);
-	/* To replace takes no memory, nor does to refresh, to delete and to expire. */
+	/* Replacing, refreshing, deleting and expiring take no memory. */
 	rig.memory.calls = 0;
 	OK(set(&rig, "1", 7, SEC));
 	ck_assert_int_eq(refresh(&rig, "1", 0), 1);
@@ -137,7 +137,7 @@ START_TEST(a_set_that_fails_in_a_full_map_evicts_nobody)
 }
 END_TEST
 
-START_TEST(after_the_drivers_stop_all_is_refused_and_destroy_tells_of_everything)
+START_TEST(after_the_drivers_stop_all_is_refused_and_destroy_tells_gone_of_every_entry)
 {
 	struct ww_session *another;
 	struct rig rig;
@@ -174,7 +174,7 @@ START_TEST(a_driver_outlives_several_maps)
 	OK(set(&rig, "a", 1, SEC));
 	step(&rig, SEC + MS);
 	ck_assert_int_eq(ww_driver_dispatch(rig.driver, 1), 1);
-	/* Of both there was an expiry: the other's goes with it, ours comes. */
+	/* Both maps had an expiry queued. The destroyed map's is gone, ours comes. */
 	OK(ww_session_destroy(other));
 	ck_assert_int_eq(ww_driver_destroy(rig.driver), WW_EBUSY);
 	OK(ww_driver_settle(rig.driver));
@@ -211,7 +211,7 @@ static void *destroy(void *map)
 	return (void *)(intptr_t)ww_session_destroy(map);
 }
 
-START_TEST(destroy_waits_for_a_gone_that_runs_and_takes_nothing_new)
+START_TEST(destroy_waits_for_a_running_gone_and_the_map_takes_nothing_new)
 {
 	struct rig rig;
 	pthread_t thread;
@@ -234,7 +234,7 @@ START_TEST(destroy_waits_for_a_gone_that_runs_and_takes_nothing_new)
 		if (stopped)
 			OK(ww_driver_stop(rig.driver, NULL, NULL, NULL));
 		OK(pthread_create(&thread, NULL, destroy, rig.map));
-		/* It tells of what was there and of what was queued, and then waits. */
+		/* destroy tells gone of the entries in the map and of the queued one, and then waits. */
 		while (told_so_far() < 2)
 			(void)sched_yield();
 		(void)sem_post(&gate);
@@ -256,7 +256,7 @@ END_TEST
 
 static int take_answer;
 
-/* Returns when the map is being destroyed. */
+/* Returns once the map is being destroyed. */
 static int load_until_closed(const void *key, size_t length, void **value, uint64_t *ttl, void *context)
 {
 	(void)ttl;
@@ -277,7 +277,7 @@ static void take_in_gone(
 	note(map, key, length, value, why, user);
 }
 
-START_TEST(what_is_loaded_while_the_map_is_destroyed_goes_to_gone)
+START_TEST(a_value_loaded_while_the_map_is_destroyed_goes_to_gone)
 {
 	struct rig rig;
 
@@ -310,7 +310,7 @@ static void set_until_closed(
 		sets_in_gone++;
 }
 
-START_TEST(a_gone_that_sets_all_the_time_loses_nothing_to_destroy)
+START_TEST(destroy_loses_nothing_that_a_gone_sets_meanwhile)
 {
 	struct rig rig;
 
@@ -400,7 +400,7 @@ START_TEST(destroy_in_gone_of_a_call_is_refused_and_harmless)
 }
 END_TEST
 
-/* ---- Two maps: a gone of one may destroy the other */
+/* ---- Two maps: the gone of one may destroy the other */
 
 static struct ww_session *other_map;
 static int other_answer;
@@ -441,7 +441,7 @@ static void set_for_ever(
 		set_answer = ww_session_set(map, key, length, (void *)((uintptr_t)value + 100), 0, NULL);
 }
 
-START_TEST(clear_and_destroy_end_though_gone_sets_again)
+START_TEST(clear_and_destroy_end_although_gone_sets_again)
 {
 	struct rig rig;
 	char key[] = "0";
@@ -468,10 +468,11 @@ START_TEST(clear_and_destroy_end_though_gone_sets_again)
 }
 END_TEST
 
-TEST_MAIN("session/life", create_refuses_what_is_out_of_range, whichever_allocation_of_create_fails_nothing_is_left,
-    whichever_allocation_of_set_fails_nothing_has_changed, a_set_that_fails_in_a_full_map_evicts_nobody,
-    after_the_drivers_stop_all_is_refused_and_destroy_tells_of_everything, a_driver_outlives_several_maps,
-    destroy_waits_for_a_gone_that_runs_and_takes_nothing_new, what_is_loaded_while_the_map_is_destroyed_goes_to_gone,
-    a_gone_that_sets_all_the_time_loses_nothing_to_destroy, destroy_in_gone_is_refused_and_harmless,
-    destroy_in_gone_in_a_worker_is_refused_and_harmless, destroy_in_gone_of_a_call_is_refused_and_harmless,
-    gone_may_destroy_another_map, clear_and_destroy_end_though_gone_sets_again)
+TEST_MAIN("session/life", create_refuses_what_is_out_of_range, each_failed_allocation_of_create_leaves_nothing,
+    each_failed_allocation_of_set_changes_nothing, a_set_that_fails_in_a_full_map_evicts_nobody,
+    after_the_drivers_stop_all_is_refused_and_destroy_tells_gone_of_every_entry, a_driver_outlives_several_maps,
+    destroy_waits_for_a_running_gone_and_the_map_takes_nothing_new,
+    a_value_loaded_while_the_map_is_destroyed_goes_to_gone, destroy_loses_nothing_that_a_gone_sets_meanwhile,
+    destroy_in_gone_is_refused_and_harmless, destroy_in_gone_in_a_worker_is_refused_and_harmless,
+    destroy_in_gone_of_a_call_is_refused_and_harmless, gone_may_destroy_another_map,
+    clear_and_destroy_end_although_gone_sets_again)

@@ -1,8 +1,8 @@
 /*
- * Random operations on a map and on an oracle: an array with one place a key, looked through from end to end. What a
- * call answers, what gone is told, and who owns which value are compared after each.
+ * Random operations on a map and on an oracle: an array with one place for each key, searched from end to end. After
+ * each operation the test compares the answer, the calls of gone, and who owns which value.
  *
- * WW_SEED and WW_MODEL_OPS choose the seed and, up to a million, the number of operations.
+ * WW_SEED chooses the seed, and WW_MODEL_OPS the number of operations, up to a million.
  */
 
 #include "tests/lib/core/session/fixture.h"
@@ -10,12 +10,12 @@
 #define KEYS 150
 #define OPS 1000000u
 
-/* What has become of a value. */
+/* The state of a value. */
 enum where {
 	NOWHERE,
-	IN_MAP, /* expired or not */
-	QUEUED, /* expired, and to be told in a dispatch */
-	OWNED   /* by somebody outside, and that is for ever */
+	IN_MAP, /* in the map, expired or not */
+	QUEUED, /* expired, and gone will be told in a dispatch */
+	OWNED   /* owned by the caller or by gone, for good */
 };
 
 struct place {
@@ -23,7 +23,7 @@ struct place {
 	uintptr_t value;
 	uint64_t deadline;
 	uint64_t ttl;
-	uint64_t use; /* when it was used last, counted in operations */
+	uint64_t use; /* when it was last used, counted in operations */
 };
 
 struct oracle {
@@ -33,12 +33,12 @@ struct oracle {
 	uint64_t uses;
 	size_t in_map;
 	size_t queued;
-	int exact; /* the queue is never full, so that what has expired leaves in its tick */
+	int exact; /* the queue is never full: an expired entry leaves in its tick */
 	uintptr_t values;
 	unsigned char *where; /* of each value */
 	unsigned short *key_of;
 	struct place place[KEYS];
-	size_t heard; /* of what was told */
+	size_t heard; /* of the calls of gone */
 };
 
 static struct oracle o;
@@ -48,7 +48,7 @@ static uint64_t below(uint64_t n)
 	return seed_below(&o.random, n);
 }
 
-/* Keys of many lengths; the number is at the end, so that long ones have their beginning in common. */
+/* Keys of many lengths. The number is at the end: long keys share their beginning. */
 static size_t key_bytes(size_t key, unsigned char *bytes)
 {
 	static const size_t lengths[] = {0, 1, 2, 8, 15, 16, 17, 24, 300};
@@ -62,7 +62,7 @@ static size_t key_bytes(size_t key, unsigned char *bytes)
 
 /* ---- What the oracle expects to be told -------------------------------------------------------------------------- */
 
-/* The next telling is of this value, and it now has an owner. */
+/* The next call of gone is for this value, which now has an owner. */
 static void hears(size_t key, uintptr_t value, enum ww_gone why)
 {
 	unsigned char bytes[512];
@@ -97,7 +97,7 @@ static void leave(struct place *place)
 	o.in_map--;
 }
 
-/* What the deadline is, the map says where there is jitter; it has to be in its range. */
+/* With jitter only the map knows the deadline, which must lie in its range. */
 static void arrive_at_deadline(size_t key, uint64_t ttl)
 {
 	struct place *place = &o.place[key];
@@ -114,7 +114,7 @@ static void arrive_at_deadline(size_t key, uint64_t ttl)
 	place->ttl = (ttl + 999) / 1000 * 1000;
 }
 
-/* The key that goes when the map is full. */
+/* The key that is evicted when the map is full. */
 static size_t least_recently_used(void)
 {
 	size_t least = KEYS;
@@ -125,7 +125,7 @@ static size_t least_recently_used(void)
 	return least;
 }
 
-/* What has expired at the driver's tick, leaves. */
+/* Expired entries leave at the driver's tick. */
 static void leave_in_tick(void)
 {
 	uint64_t tick = o.rig.of_driver.tick_ns;
@@ -253,7 +253,7 @@ static void op_look(size_t key, const unsigned char *bytes, size_t length)
 		place->use = ++o.uses;
 }
 
-/* What expires is told in any order. */
+/* Expiries are told in any order. */
 static void hear_expired(void)
 {
 	while (o.heard < tellings) {
@@ -285,7 +285,10 @@ static void op_time(void)
 {
 	static const uint64_t scale[] = {1, 1000, MS, 30 * MS, SEC, 60 * SEC, 3600 * SEC, 100000 * SEC};
 
-	/* What is in a full queue the oracle does not know, and so not what lives again. */
+	/*
+	 * With a full queue the oracle does not know which entries are queued, nor which would live again after a step
+	 * back.
+	 */
 	if (o.exact && below(50) == 0)
 		o.now -= below(scale[below(7)]) % (o.now / 2);
 	else
@@ -307,7 +310,7 @@ static void op_clear(void)
 		leave(&o.place[o.key_of[value]]);
 		hears(o.key_of[value], value, WW_GONE_CLEARED);
 	}
-	/* With a full queue: what is left had expired, and is queued. */
+	/* With a full queue, the entries left had expired and are queued. */
 	for (size_t i = 0; i < KEYS; i++)
 		if (o.place[i].used) {
 			ck_assert(!o.exact && !lives(&o.place[i]));
@@ -320,7 +323,7 @@ static void op_clear(void)
 static void operate(void)
 {
 	unsigned char bytes[512];
-	size_t key = below(below(3) ? KEYS : 12); /* some are popular */
+	size_t key = below(below(3) ? KEYS : 12); /* some keys are popular */
 	size_t length = key_bytes(key, bytes);
 	uint64_t which = below(1000);
 
@@ -345,7 +348,7 @@ static void operate(void)
 		ck_assert(stats(&o.rig).entries == o.in_map);
 }
 
-/* After destroy each value that was set has been handed to exactly one: hears() sees to "at most". */
+/* After destroy each value that was set has been handed over exactly once. hears() checks "at most once". */
 static void end(void)
 {
 	rig_close(&o.rig);

@@ -1,6 +1,6 @@
 /*
- * Threads that set, get, refresh, look, take, delete and clear the same few keys, while time passes and workers expire
- * them. Each value is counted: it must be handed over exactly once. To be run with ThreadSanitizer, too.
+ * Threads set, get, refresh, look, take, delete and clear the same few keys while time passes and workers expire them.
+ * Each value is counted: it must be handed over exactly once. ThreadSanitizer runs this test, too.
  */
 
 #include <stdatomic.h>
@@ -11,11 +11,11 @@
 #define OPS 50000
 #define KEYS 24
 
-/* A value that is set, or loaded. */
+/* A value that is set or loaded. */
 struct counted {
 	_Atomic int owners;
-	_Atomic uint64_t latest; /* when it has expired for sure, unless it was refreshed */
-	int freed;               /* written by its owner alone: that this is a race, the sanitizer would see */
+	_Atomic uint64_t latest; /* when it has surely expired, unless it was refreshed */
+	int freed;               /* written by its owner alone: ThreadSanitizer would see a second owner */
 };
 
 static struct counted counted[THREADS][OPS];
@@ -82,7 +82,7 @@ static void op_set(struct worker *worker, const char *key, size_t length)
 		own(former);
 }
 
-/* Keys with an even number are never refreshed: there a value is known to have expired. */
+/* Keys with an even number are never refreshed: their values expire at a known time. */
 static void op_get(const char *key, size_t length, int even)
 {
 	uint64_t before = now();
@@ -243,17 +243,18 @@ START_TEST(every_value_is_handed_over_once)
 }
 END_TEST
 
-START_TEST(also_with_a_limit_and_a_short_queue)
+START_TEST(every_value_is_handed_over_once_with_a_limit_and_a_short_queue)
 {
 	race(12, 3, 2, 0);
 }
 END_TEST
 
-START_TEST(also_when_the_driver_is_stopped_meanwhile)
+START_TEST(every_value_is_handed_over_once_when_the_driver_is_stopped_meanwhile)
 {
 	race(0, 2, 65536, 1);
 }
 END_TEST
 
-TEST_MAIN("session/threads", every_value_is_handed_over_once, also_with_a_limit_and_a_short_queue,
-    also_when_the_driver_is_stopped_meanwhile)
+TEST_MAIN("session/threads", every_value_is_handed_over_once,
+    every_value_is_handed_over_once_with_a_limit_and_a_short_queue,
+    every_value_is_handed_over_once_when_the_driver_is_stopped_meanwhile)

@@ -1,12 +1,10 @@
-/*
- * When values expire: to the nanosecond for who looks, in their tick for who is told, and whatever happens meanwhile.
- */
+/* When values expire: to the nanosecond for lookups, in their tick for gone, whatever happens meanwhile. */
 
 #include <semaphore.h>
 
 #include "tests/lib/core/session/fixture.h"
 
-/* A tick of a second, of which lookups must not know. */
+/* A tick of a second, which lookups must not depend on. */
 static void start_coarse(struct rig *rig)
 {
 	rig_plan(rig);
@@ -20,7 +18,7 @@ static void fail_to_look(void *value, void *context)
 	ck_abort_msg("look is called with %p", value);
 }
 
-START_TEST(a_lookup_never_finds_what_has_expired_however_coarse_the_tick)
+START_TEST(a_lookup_never_finds_an_expired_value_however_coarse_the_tick)
 {
 	struct rig rig;
 
@@ -41,7 +39,7 @@ START_TEST(a_lookup_never_finds_what_has_expired_however_coarse_the_tick)
 			ck_assert(ww_session_look(rig.map, "a", 1, fail_to_look, NULL) == 0);
 			step(&rig, MS);
 		}
-		/* The driver has not run yet, and if it does now, then too late. */
+		/* The driver has not run yet. If it runs now, it is late. */
 		if (round % 2)
 			OK(ww_driver_settle(rig.driver));
 	}
@@ -79,7 +77,7 @@ START_TEST(the_deadline_is_exact_to_a_nanosecond_for_every_tick)
 }
 END_TEST
 
-START_TEST(setting_what_has_expired_tells_expired_and_gives_no_former)
+START_TEST(setting_an_expired_key_tells_gone_and_returns_no_former_value)
 {
 	struct rig rig;
 	void *former = &rig;
@@ -101,7 +99,7 @@ START_TEST(setting_what_has_expired_tells_expired_and_gives_no_former)
 }
 END_TEST
 
-START_TEST(an_expiry_on_its_way_leaves_alone_what_was_set_meanwhile)
+START_TEST(an_expiry_on_its_way_leaves_a_newer_value_alone)
 {
 	struct rig rig;
 	void *former = &rig;
@@ -140,7 +138,7 @@ static void hold(struct ww_session *map, const void *key, size_t length, void *v
 	note(map, key, length, value, why, user);
 }
 
-START_TEST(the_same_with_a_worker_that_is_blocked)
+START_TEST(an_expiry_behind_a_blocked_worker_leaves_a_newer_value_alone)
 {
 	struct rig rig;
 
@@ -179,7 +177,7 @@ static void never(struct ww_driver *driver, const struct ww_firing *firing, void
 	*(int *)user = 1;
 }
 
-START_TEST(what_finds_the_queue_full_waits_although_the_driver_drops)
+START_TEST(an_expiry_that_finds_the_queue_full_waits_although_the_driver_drops)
 {
 	struct ww_driver_stats of_driver;
 	struct rig rig;
@@ -205,7 +203,7 @@ START_TEST(what_finds_the_queue_full_waits_although_the_driver_drops)
 	do
 		OK(ww_driver_stats(rig.driver, &of_driver));
 	while (of_driver.queued < 2);
-	/* The driver's own timers are dropped, as ever; then it has looked at the map, too. */
+	/* The driver's own timers are dropped as always. Once that happened, the driver has looked at the map, too. */
 	OK(ww_driver_schedule(rig.driver, 0, never, &fired, NULL));
 	step(&rig, MS);
 	do
@@ -227,7 +225,10 @@ START_TEST(a_late_removal_leaves_the_newer_timer_alone)
 	struct rig rig;
 
 	rig_start(&rig);
-	/* Deleted, replaced and evicted entries' old deadlines come while newer entries have their memory and keys. */
+	/*
+	 * The old deadlines of deleted, replaced and evicted entries come while newer entries have their memory and
+	 * keys.
+	 */
 	for (uintptr_t i = 1; i <= 50; i++) {
 		OK(set(&rig, "a", 2 * i, 100 * MS));
 		ck_assert_int_eq(erase(&rig, "a"), 1);
@@ -250,7 +251,7 @@ START_TEST(a_late_removal_leaves_the_newer_timer_alone)
 }
 END_TEST
 
-/* Sets the key that has gone again, with the value 10 more, up to 50. */
+/* Sets the key that just left again, with a value 10 higher, up to 50. */
 static void set_again(struct ww_session *map, const void *key, size_t length, void *value, enum ww_gone why, void *user)
 {
 	uintptr_t next = (uintptr_t)value + 10;
@@ -286,7 +287,7 @@ START_TEST(gone_may_set_the_same_key)
 		OK(set(&rig, "a", 39, SEC));
 		assert_told(4, "a", 41, WW_GONE_REPLACED);
 		OK(set(&rig, "a", 51, SEC));
-		/* 39 is told, sets 49, which replaces 51. */
+		/* gone gets 39 and sets 49, which replaces 51. */
 		ck_assert_uint_eq(told_so_far(), 6);
 		ck_assert_uint_eq(get(&rig, "a"), 49);
 		rig_close(&rig);
@@ -295,14 +296,14 @@ START_TEST(gone_may_set_the_same_key)
 }
 END_TEST
 
-START_TEST(a_thousand_of_a_hundred_thousand_go_within_their_tick)
+START_TEST(a_thousand_of_a_hundred_thousand_entries_leave_within_their_tick)
 {
 	struct rig rig;
 	size_t many = 100000;
 
 	rig_plan(&rig);
 	rig.of_map.shards = 4;
-	rig.of_driver.queue = 100; /* less than expire at once */
+	rig.of_driver.queue = 100; /* fewer than expire at once */
 	rig_open(&rig);
 	for (uintptr_t i = 0; i < many; i++) {
 		uintptr_t key = i;
@@ -327,7 +328,7 @@ START_TEST(a_thousand_of_a_hundred_thousand_go_within_their_tick)
 }
 END_TEST
 
-START_TEST(a_clock_that_is_stepped_back_delays_and_loses_nothing)
+START_TEST(a_clock_stepped_back_delays_expiries_and_loses_none)
 {
 	struct rig rig;
 
@@ -336,7 +337,7 @@ START_TEST(a_clock_that_is_stepped_back_delays_and_loses_nothing)
 	pass(&rig, 9 * SEC);
 	OK(ww_clock_virtual_set(rig.clock, START - 100 * SEC));
 	ck_assert_uint_eq(left(&rig, "a"), 110 * SEC);
-	OK(set(&rig, "b", 2, 5 * SEC)); /* before the driver has seen the step */
+	OK(set(&rig, "b", 2, 5 * SEC)); /* before the driver has noticed the step */
 	OK(ww_driver_settle(rig.driver));
 	OK(set(&rig, "c", 3, 6 * SEC));
 	ck_assert_uint_eq(left(&rig, "b"), 5 * SEC);
@@ -347,7 +348,7 @@ START_TEST(a_clock_that_is_stepped_back_delays_and_loses_nothing)
 	ck_assert_uint_eq(get(&rig, "a"), 1);
 	pass(&rig, 110 * SEC);
 	assert_told(3, "a", 1, WW_GONE_EXPIRED);
-	/* Expired, and before the driver sees it the clock goes back: it lives again. */
+	/* It expires, and the clock goes back before the driver notices: it lives again. */
 	OK(set(&rig, "d", 4, SEC));
 	step(&rig, 2 * SEC);
 	ck_assert_uint_eq(get(&rig, "d"), 0);
@@ -367,13 +368,13 @@ START_TEST(beyond_the_last_time_is_refused)
 	OK(set(&rig, "b", 2, 5 * SEC));
 	ck_assert_int_eq(set(&rig, "c", 3, 20 * SEC + 1), WW_EOVERFLOW);
 	step(&rig, SEC);
-	/* Its own TTL of 20 s is too long by now, the map's 10 s would not be. */
+	/* Its own TTL of 20 s is too long by now; the map's 10 s would not be. */
 	ck_assert_int_eq(refresh(&rig, "a", 0), WW_EOVERFLOW);
 	ck_assert_uint_eq(left(&rig, "a"), 19 * SEC);
 	step(&rig, 3 * SEC);
 	ck_assert_int_eq(refresh(&rig, "b", 0), 1);
 	step(&rig, 4 * SEC);
-	/* And b's 5 s are not, as the map's would be from 10 s before the end. */
+	/* b's own 5 s are not too long; the map's TTL would be, from 10 s before the end. */
 	step(&rig, 4 * SEC - SEC);
 	ck_assert_uint_eq(left(&rig, "a"), 9 * SEC);
 	ck_assert_int_eq(refresh(&rig, "nobody", 0), 0);
@@ -388,7 +389,7 @@ START_TEST(beyond_the_last_time_is_refused)
 }
 END_TEST
 
-START_TEST(without_gone_what_expires_is_forgotten)
+START_TEST(without_gone_expired_values_are_forgotten)
 {
 	struct rig rig;
 	char key[64];
@@ -408,10 +409,10 @@ START_TEST(without_gone_what_expires_is_forgotten)
 }
 END_TEST
 
-TEST_MAIN("session/time", a_lookup_never_finds_what_has_expired_however_coarse_the_tick,
-    the_deadline_is_exact_to_a_nanosecond_for_every_tick, setting_what_has_expired_tells_expired_and_gives_no_former,
-    an_expiry_on_its_way_leaves_alone_what_was_set_meanwhile, the_same_with_a_worker_that_is_blocked,
-    what_finds_the_queue_full_waits_although_the_driver_drops, a_late_removal_leaves_the_newer_timer_alone,
-    gone_may_set_the_same_key, a_thousand_of_a_hundred_thousand_go_within_their_tick,
-    a_clock_that_is_stepped_back_delays_and_loses_nothing, beyond_the_last_time_is_refused,
-    without_gone_what_expires_is_forgotten)
+TEST_MAIN("session/time", a_lookup_never_finds_an_expired_value_however_coarse_the_tick,
+    the_deadline_is_exact_to_a_nanosecond_for_every_tick, setting_an_expired_key_tells_gone_and_returns_no_former_value,
+    an_expiry_on_its_way_leaves_a_newer_value_alone, an_expiry_behind_a_blocked_worker_leaves_a_newer_value_alone,
+    an_expiry_that_finds_the_queue_full_waits_although_the_driver_drops, a_late_removal_leaves_the_newer_timer_alone,
+    gone_may_set_the_same_key, a_thousand_of_a_hundred_thousand_entries_leave_within_their_tick,
+    a_clock_stepped_back_delays_expiries_and_loses_none, beyond_the_last_time_is_refused,
+    without_gone_expired_values_are_forgotten)

@@ -194,7 +194,7 @@ START_TEST(a_batch_tells_timer_deadline_and_missed)
 	ck_assert_uint_eq(batch[1].missed, 0);
 	ck_assert_int_eq(ww_timer_pending(&once), 0);
 	ck_assert_int_eq(ww_timer_pending(&every), 1);
-	/* They have expired: cancelling one afterwards takes nothing back. */
+	/* They have expired: it is too late to cancel one. */
 	ck_assert_int_eq(ww_wheel_cancel(wheel, &once), 0);
 	ck_assert_int_eq(ww_wheel_cancel(wheel, &every), 1);
 	ck_assert_uint_eq(stats_of(wheel).expired, 2);

@@ -1,4 +1,4 @@
-/* Every function refuses NULL and impossible numbers, with its error, and changes nothing. */
+/* Every function refuses NULL and impossible numbers with the right error, and changes nothing. */
 
 #include "tests/lib/core/wheel/fixture.h"
 

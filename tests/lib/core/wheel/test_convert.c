@@ -1,4 +1,4 @@
-/* Nanoseconds to ticks: deadlines are rounded up, the time of the clock down. */
+/* Nanoseconds to ticks: a deadline is rounded up, the clock's time down. */
 
 #include "tests/lib/core/wheel/fixture.h"
 #include "tests/support/seed.h"
@@ -70,7 +70,7 @@ START_TEST(a_result_beyond_the_last_time_is_an_overflow_and_stores_nothing)
 		ck_assert_int_eq(ww_wheel_deadline_ns(one, invalid_times[i].time, &out), WW_EOVERFLOW);
 		ck_assert_int_eq(ww_wheel_now_ns(one, invalid_times[i].time, &out), WW_EOVERFLOW);
 	}
-	/* With ticks of 2 ns only the rounding up of the largest number goes too far. */
+	/* With ticks of 2 ns, only rounding up the largest number overflows. */
 	ck_assert_int_eq(ww_wheel_deadline_ns(two, UINT64_MAX, &out), WW_EOVERFLOW);
 	ck_assert_uint_eq(out, 4711);
 	OK(ww_wheel_now_ns(two, UINT64_MAX, &out));
@@ -100,7 +100,10 @@ START_TEST(a_wait_in_nanoseconds_is_never_cut_short)
 			OK(ww_wheel_advance(wheel, now, WW_UNLIMITED, NULL));
 			OK(ww_wheel_deadline_ns(wheel, clock + wait, &deadline));
 			OK(ww_wheel_schedule_at(wheel, &timer, deadline));
-			/* One nanosecond before the wait is over, nothing; less than a tick after it, all. */
+			/*
+			 * Nothing expires one nanosecond before the end of the wait. Less than a tick after it,
+			 * everything has expired.
+			 */
 			OK(ww_wheel_now_ns(wheel, clock + wait - 1, &now));
 			ck_assert_uint_eq(go(wheel, now), 0);
 			clock += wait + ticks[t] - 1;
