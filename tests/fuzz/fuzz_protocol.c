@@ -1,4 +1,4 @@
-/* Any bytes as what a client of the job server sends: the commands are the same however the bytes come. */
+/* Any bytes as the input of the job server from a client: the commands are the same however the bytes are split. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 #ifndef TESTS_SUPPORT_MEMORY_H
 #define TESTS_SUPPORT_MEMORY_H
 
-/* An allocator that counts, and that fails when it is told to. */
+/* An allocator that counts, and that fails when told to. */
 
 #include <stdint.h>
 #include <stdlib.h>
@@ -10,11 +10,11 @@
 
 struct test_memory {
 	struct ww_allocator table;
-	size_t calls;     /* allocations asked for */
+	size_t calls;     /* number of allocations requested */
 	size_t fail_at;   /* the call that fails, counted from 1; 0: none */
-	size_t blocks;    /* blocks that live */
-	size_t bytes;     /* what was asked for them */
-	size_t last_size; /* what was asked for last */
+	size_t blocks;    /* live blocks */
+	size_t bytes;     /* their requested sizes */
+	size_t last_size; /* the last requested size */
 };
 
 static inline void *test_memory_allocate(void *user, size_t size)

@@ -10,7 +10,7 @@
 #define SIZE 64u
 #define RECORDS 5000u
 
-/* The first bytes that an unused record does not use itself. */
+/* A word behind the bytes that an unused record uses itself. */
 #define MARK (sizeof(struct slab_unused) / sizeof(uint32_t))
 
 static uint32_t *mark_of(const struct slab *slab, uint32_t index)

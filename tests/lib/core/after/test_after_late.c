@@ -10,7 +10,7 @@
  * Either may get it first: half of the rounds make one order likely, half the other.
  */
 struct late {
-	struct ww_channel *channel; /* the channel, the first member of the timer */
+	struct ww_channel *channel; /* the first member of the timer or ticker */
 	int (*call)(struct ww_channel *channel);
 	int result;
 };

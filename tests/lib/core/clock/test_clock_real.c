@@ -17,7 +17,7 @@
 #include "tests/lib/core/clock/fixture.h"
 
 static atomic_int step_before_set;  /* this many calls of timerfd_settime answer ECANCELED */
-static atomic_int step_before_read; /* this many calls of read for this descriptor do */
+static atomic_int step_before_read; /* this many calls of read for stepped_fd do */
 static atomic_int stepped_fd;
 static atomic_int last_flags; /* of the last timerfd_settime */
 

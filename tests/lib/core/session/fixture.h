@@ -76,7 +76,7 @@ struct rig {
 	struct ww_clock *clock;
 	struct ww_driver *driver;
 	struct ww_session *map;
-	struct test_memory memory; /* calls of gone are made in this thread alone */
+	struct test_memory memory; /* only maps without threads use it */
 	struct ww_driver_config of_driver;
 	struct ww_session_config of_map;
 };

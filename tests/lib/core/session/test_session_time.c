@@ -12,12 +12,6 @@ static void start_coarse(struct rig *rig)
 	rig_open(rig);
 }
 
-static void fail_to_look(void *value, void *context)
-{
-	(void)context;
-	ck_abort_msg("look is called with %p", value);
-}
-
 START_TEST(a_lookup_never_finds_an_expired_value_however_coarse_the_tick)
 {
 	struct rig rig;
@@ -36,7 +30,7 @@ START_TEST(a_lookup_never_finds_an_expired_value_however_coarse_the_tick)
 			ck_assert(refresh(&rig, "a", 0) == 0);
 			ck_assert(refresh(&rig, "a", SEC) == 0);
 			ck_assert(erase(&rig, "a") == 0);
-			ck_assert(ww_session_look(rig.map, "a", 1, fail_to_look, NULL) == 0);
+			ck_assert(ww_session_look(rig.map, "a", 1, look_never, NULL) == 0);
 			step(&rig, MS);
 		}
 		/* The driver has not run yet. If it runs now, it is late. */
@@ -368,13 +362,13 @@ START_TEST(beyond_the_last_time_is_refused)
 	OK(set(&rig, "b", 2, 5 * SEC));
 	ck_assert_int_eq(set(&rig, "c", 3, 20 * SEC + 1), WW_EOVERFLOW);
 	step(&rig, SEC);
-	/* Its own TTL of 20 s is too long by now; the map's 10 s would not be. */
+	/* Its own TTL of 20 s is too long by now. The map's 10 s would not be. */
 	ck_assert_int_eq(refresh(&rig, "a", 0), WW_EOVERFLOW);
 	ck_assert_uint_eq(left(&rig, "a"), 19 * SEC);
 	step(&rig, 3 * SEC);
 	ck_assert_int_eq(refresh(&rig, "b", 0), 1);
 	step(&rig, 4 * SEC);
-	/* b's own 5 s are not too long; the map's TTL would be, from 10 s before the end. */
+	/* b's own 5 s are not too long. From 10 s before the end the map's TTL would be. */
 	step(&rig, 4 * SEC - SEC);
 	ck_assert_uint_eq(left(&rig, "a"), 9 * SEC);
 	ck_assert_int_eq(refresh(&rig, "nobody", 0), 0);
