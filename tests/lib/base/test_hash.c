@@ -14,7 +14,7 @@
 #include "tests/support/suite.h"
 #include "weekwheel/error.h"
 
-/* ---- What the library calls ------------------------------------------------------------------------------------- */
+/* ---- The functions that the library calls ----------------------------------------------------------------------- */
 
 static int error_of_getrandom; /* 0: it works */
 static int interruptions;

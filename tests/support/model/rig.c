@@ -450,7 +450,7 @@ static void called(struct ww_wheel *wheel, struct ww_timer *timer, uint64_t miss
 	}
 }
 
-/* ---- From beginning to end -------------------------------------------------------------------------------------- */
+/* ---- The life of a rig ------------------------------------------------------------------------------------------ */
 
 void rig_open(struct rig *rig)
 {

@@ -226,7 +226,7 @@ static void *run(void *argument)
 	return NULL;
 }
 
-/* ---- Life */
+/* ---- Start and stop */
 
 void fake_server_rules(struct fake_server *server, const struct fake_rule *rules)
 {

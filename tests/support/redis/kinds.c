@@ -131,7 +131,7 @@ static void settle(struct world *world)
 	own->settled = now;
 }
 
-/* ---- What is left */
+/* ---- Keys left behind */
 
 struct found {
 	uint64_t ids[200];

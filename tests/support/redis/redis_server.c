@@ -246,7 +246,7 @@ int redis_server_begin(struct redis_server *server, char *url, size_t size)
 	return 1;
 }
 
-/* ---- Asking */
+/* ---- Commands to a server */
 
 static redisReply *ask(const struct redis_server *server, const char *format, va_list values)
 {

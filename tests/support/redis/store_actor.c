@@ -37,7 +37,7 @@ int clock_gettime(clockid_t clock, struct timespec *time)
 	return result;
 }
 
-/* ---- What it does */
+/* ---- Its commands */
 
 static void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 static void say(const char *format, ...)

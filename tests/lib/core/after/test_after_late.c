@@ -3,7 +3,7 @@
 #include "lib/core/after/channel.h"
 #include "tests/lib/core/after/fixture.h"
 
-/* ---- An expiry that is on its way ------------------------------------------------------------------------------- */
+/* ---- An expiry on its way --------------------------------------------------------------------------------------- */
 
 /*
  * The test holds the channel's lock. The callback, which has begun, and another thread's call both wait for that lock.

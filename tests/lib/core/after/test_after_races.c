@@ -11,7 +11,7 @@
 #include "tests/lib/core/after/fixture.h"
 #include "tests/support/seed.h"
 
-/* ---- A clock that runs ------------------------------------------------------------------------------------------ */
+/* ---- A running clock -------------------------------------------------------------------------------------------- */
 
 struct runner {
 	struct world world;
@@ -391,7 +391,7 @@ START_TEST(a_thread_that_waits_for_a_dropped_value_wakes)
 }
 END_TEST
 
-/* ---- Threads that are cancelled --------------------------------------------------------------------------------- */
+/* ---- Cancelled threads ------------------------------------------------------------------------------------------ */
 
 START_TEST(a_cancelled_receiver_loses_no_value)
 {
@@ -503,7 +503,7 @@ START_TEST(a_cancelled_destroy_can_be_repeated)
 }
 END_TEST
 
-/* ---- A child of the process ------------------------------------------------------------------------------------- */
+/* ---- A forked child --------------------------------------------------------------------------------------------- */
 
 START_TEST(in_a_forked_child_every_call_answers_closed)
 {

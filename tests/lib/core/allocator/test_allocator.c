@@ -23,7 +23,7 @@
 #define ALLOCATOR getenv("ALLOCATOR")
 #endif
 
-/* ---- What the library calls ------------------------------------------------------------------------------------- */
+/* ---- The functions that the library calls ----------------------------------------------------------------------- */
 
 static atomic_size_t calls;   /* calls that could fail */
 static atomic_size_t fail_at; /* the call that fails, counted from 1; 0: none */

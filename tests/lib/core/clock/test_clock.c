@@ -364,7 +364,7 @@ START_TEST(alarms_of_other_clocks_are_unaffected)
 }
 END_TEST
 
-/* ---- Random operations against what the header says ------------------------------------------------------------- */
+/* ---- Random operations against the header ----------------------------------------------------------------------- */
 
 enum { ALARMS = 100, STEPS = 200000, SPAN = 1000 };
 

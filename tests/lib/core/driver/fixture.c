@@ -137,7 +137,7 @@ uint32_t waiting_for_end(void)
 	return count;
 }
 
-/* ---- What fired */
+/* ---- Recorded calls */
 
 struct fired fired[FIRED_MAX];
 _Atomic size_t fired_count;
@@ -208,7 +208,7 @@ void gate_open(struct gate *gate, int count)
 		sem_post(&gate->open);
 }
 
-/* ---- What a stop took back */
+/* ---- Timers handed over by a stop */
 
 struct drained drained[FIRED_MAX];
 _Atomic size_t drained_count;

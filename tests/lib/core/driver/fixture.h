@@ -78,7 +78,7 @@ uint32_t waiting_for_end(void);
 #endif
 #endif
 
-/* ---- What fired */
+/* ---- Recorded calls */
 
 #define FIRED_MAX 20000
 
@@ -115,7 +115,7 @@ void gate_wait(struct gate *gate, int count);
 /* Let `count` of them leave. */
 void gate_open(struct gate *gate, int count);
 
-/* ---- What a stop took back */
+/* ---- Timers handed over by a stop */
 
 struct drained {
 	ww_handle handle;

@@ -21,49 +21,49 @@
 /* Not a multiple of any tick. */
 #define START (1000 * SEC + 123456789)
 
-/* ---- Who was told of what ------------------------------------------------------------------------------------- */
+/* ---- The calls of gone ---------------------------------------------------------------------------------------- */
 
-#define TOLD_MAX 400000
+#define GONE_MAX 400000
 
-struct told {
+struct gone_call {
 	uintptr_t value;
 	enum ww_gone why;
 	char key[16]; /* the beginning of the key */
 	size_t length;
 };
 
-static struct told told[TOLD_MAX];
-static size_t tellings;
-static pthread_mutex_t told_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct gone_call gone_log[GONE_MAX];
+static size_t gone_count;
+static pthread_mutex_t gone_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static inline void note(
     struct ww_session *map, const void *key, size_t length, void *value, enum ww_gone why, void *user)
 {
 	(void)map;
 	(void)user;
-	pthread_mutex_lock(&told_lock);
-	if (tellings < TOLD_MAX) {
-		struct told *now = &told[tellings];
-		*now = (struct told){.value = (uintptr_t)value, .why = why, .length = length};
+	pthread_mutex_lock(&gone_lock);
+	if (gone_count < GONE_MAX) {
+		struct gone_call *now = &gone_log[gone_count];
+		*now = (struct gone_call){.value = (uintptr_t)value, .why = why, .length = length};
 		memcpy(now->key, key, length < sizeof now->key ? length : sizeof now->key);
 	}
-	tellings++;
-	pthread_mutex_unlock(&told_lock);
+	gone_count++;
+	pthread_mutex_unlock(&gone_lock);
 }
 
-static inline size_t told_so_far(void)
+static inline size_t gone_calls(void)
 {
-	pthread_mutex_lock(&told_lock);
-	size_t count = tellings;
-	pthread_mutex_unlock(&told_lock);
+	pthread_mutex_lock(&gone_lock);
+	size_t count = gone_count;
+	pthread_mutex_unlock(&gone_lock);
 	return count;
 }
 
 /* The last call of gone. */
-static inline void assert_told(size_t count, const char *key, uintptr_t value, enum ww_gone why)
+static inline void assert_last_gone(size_t count, const char *key, uintptr_t value, enum ww_gone why)
 {
-	ck_assert_uint_eq(told_so_far(), count);
-	const struct told *last = &told[count - 1];
+	ck_assert_uint_eq(gone_calls(), count);
+	const struct gone_call *last = &gone_log[count - 1];
 	ck_assert_uint_eq(last->value, value);
 	ck_assert_int_eq((int)last->why, (int)why);
 	ck_assert_uint_eq(last->length, strlen(key));
@@ -88,7 +88,7 @@ struct rig {
 static inline void rig_plan(struct rig *rig)
 {
 	*rig = (struct rig){0};
-	tellings = 0;
+	gone_count = 0;
 	test_memory_init(&rig->memory, 0);
 	OK(ww_driver_config_default(&rig->of_driver));
 	rig->of_driver.flags = WW_DRIVER_THREADLESS;

@@ -14,19 +14,19 @@ START_TEST(a_value_is_found_until_its_ttl_has_passed)
 	pass(&rig, 3 * SEC - 1);
 	ck_assert_uint_eq(get(&rig, "own"), 2);
 	ck_assert_uint_eq(left(&rig, "own"), 1);
-	ck_assert_uint_eq(told_so_far(), 0);
+	ck_assert_uint_eq(gone_calls(), 0);
 	pass(&rig, 1);
 	ck_assert_uint_eq(get(&rig, "own"), 0);
 	ck_assert_uint_eq(left(&rig, "own"), 0);
-	ck_assert_uint_eq(told_so_far(), 0); /* its tick is not over */
+	ck_assert_uint_eq(gone_calls(), 0); /* its tick is not over */
 	pass(&rig, MS);
-	assert_told(1, "own", 2, WW_GONE_EXPIRED);
+	assert_last_gone(1, "own", 2, WW_GONE_EXPIRED);
 	ck_assert_uint_eq(get(&rig, "default"), 1);
 	pass(&rig, 7 * SEC);
-	assert_told(2, "default", 1, WW_GONE_EXPIRED);
+	assert_last_gone(2, "default", 1, WW_GONE_EXPIRED);
 	ck_assert_uint_eq(stats(&rig).entries, 0);
 	rig_close(&rig);
-	ck_assert_uint_eq(told_so_far(), 2);
+	ck_assert_uint_eq(gone_calls(), 2);
 }
 END_TEST
 
@@ -41,7 +41,7 @@ START_TEST(a_key_that_was_never_set_is_not_found)
 	ck_assert_int_eq(erase(&rig, "a"), 0);
 	ck_assert_uint_eq(left(&rig, "a"), 0);
 	rig_close(&rig);
-	ck_assert_uint_eq(told_so_far(), 0);
+	ck_assert_uint_eq(gone_calls(), 0);
 }
 END_TEST
 
@@ -56,7 +56,7 @@ START_TEST(null_is_a_value)
 	ck_assert_ptr_null(value);
 	ck_assert_int_eq(ww_session_get(rig.map, "a", 1, NULL), 1);
 	pass(&rig, SEC + MS);
-	assert_told(1, "a", 0, WW_GONE_EXPIRED);
+	assert_last_gone(1, "a", 0, WW_GONE_EXPIRED);
 	rig_close(&rig);
 }
 END_TEST
@@ -70,16 +70,16 @@ START_TEST(set_replaces_and_starts_the_new_ttl)
 	OK(ww_session_set(rig.map, "a", 1, (void *)1, SEC, &former));
 	ck_assert_ptr_null(former);
 	OK(set(&rig, "a", 2, 5 * SEC));
-	assert_told(1, "a", 1, WW_GONE_REPLACED);
+	assert_last_gone(1, "a", 1, WW_GONE_REPLACED);
 	OK(ww_session_set(rig.map, "a", 1, (void *)3, 2 * SEC, &former));
 	ck_assert_ptr_eq(former, (void *)2);
-	ck_assert_uint_eq(told_so_far(), 1);
+	ck_assert_uint_eq(gone_calls(), 1);
 	ck_assert_uint_eq(left(&rig, "a"), 2 * SEC);
 	ck_assert_uint_eq(stats(&rig).entries, 1);
 	pass(&rig, 2 * SEC - 1);
 	ck_assert_uint_eq(get(&rig, "a"), 3);
 	pass(&rig, MS + 1);
-	assert_told(2, "a", 3, WW_GONE_EXPIRED);
+	assert_last_gone(2, "a", 3, WW_GONE_EXPIRED);
 	rig_close(&rig);
 }
 END_TEST
@@ -105,12 +105,12 @@ START_TEST(refresh_slides_by_the_entrys_ttl_or_by_a_given_one_which_it_keeps)
 	pass(&rig, SEC - 1);
 	ck_assert_int_eq(refresh(&rig, "a", 7 * SEC), 1);
 	pass(&rig, 7 * SEC - 1);
-	ck_assert_uint_eq(told_so_far(), 0);
+	ck_assert_uint_eq(gone_calls(), 0);
 	ck_assert_uint_eq(get(&rig, "a"), 1);
 	pass(&rig, 1);
 	ck_assert_int_eq(refresh(&rig, "a", 0), 0);
 	pass(&rig, MS);
-	assert_told(1, "a", 1, WW_GONE_EXPIRED);
+	assert_last_gone(1, "a", 1, WW_GONE_EXPIRED);
 	rig_close(&rig);
 }
 END_TEST
@@ -123,7 +123,7 @@ START_TEST(a_shorter_refresh_expires_earlier)
 	OK(set(&rig, "a", 1, 3600 * SEC));
 	ck_assert_int_eq(refresh(&rig, "a", MS), 1);
 	pass(&rig, 2 * MS);
-	assert_told(1, "a", 1, WW_GONE_EXPIRED);
+	assert_last_gone(1, "a", 1, WW_GONE_EXPIRED);
 	rig_close(&rig);
 }
 END_TEST
@@ -253,16 +253,16 @@ START_TEST(delete_hands_over_to_the_caller_or_to_gone)
 	OK(set(&rig, "b", 2, 0));
 	ck_assert_int_eq(ww_session_delete(rig.map, "a", 1, &value), 1);
 	ck_assert_ptr_eq(value, (void *)1);
-	ck_assert_uint_eq(told_so_far(), 0);
+	ck_assert_uint_eq(gone_calls(), 0);
 	ck_assert_int_eq(erase(&rig, "b"), 1);
-	assert_told(1, "b", 2, WW_GONE_DELETED);
+	assert_last_gone(1, "b", 2, WW_GONE_DELETED);
 	value = &rig;
 	ck_assert_int_eq(ww_session_delete(rig.map, "a", 1, &value), 0);
 	ck_assert_ptr_eq(value, &rig);
 	ck_assert_uint_eq(stats(&rig).entries, 0);
 	pass(&rig, 60 * SEC);
 	rig_close(&rig);
-	ck_assert_uint_eq(told_so_far(), 1);
+	ck_assert_uint_eq(gone_calls(), 1);
 }
 END_TEST
 
@@ -283,20 +283,20 @@ START_TEST(clear_tells_gone_of_all_and_the_empty_map_still_works)
 	}
 	OK(ww_session_clear(rig.map, &count));
 	ck_assert_uint_eq(count, 1000);
-	ck_assert_uint_eq(told_so_far(), 1000);
+	ck_assert_uint_eq(gone_calls(), 1000);
 	ck_assert_uint_eq(stats(&rig).entries, 0);
 	unsigned char seen[1001] = {0};
 	for (size_t i = 0; i < 1000; i++) {
-		ck_assert_int_eq((int)told[i].why, (int)WW_GONE_CLEARED);
-		ck_assert_uint_eq(seen[told[i].value]++, 0);
-		ck_assert_uint_eq(strtoul(told[i].key, NULL, 10) + 1, told[i].value);
+		ck_assert_int_eq((int)gone_log[i].why, (int)WW_GONE_CLEARED);
+		ck_assert_uint_eq(seen[gone_log[i].value]++, 0);
+		ck_assert_uint_eq(strtoul(gone_log[i].key, NULL, 10) + 1, gone_log[i].value);
 	}
 	ck_assert_uint_eq(get(&rig, "1"), 0);
 	OK(set(&rig, "1", 5, SEC));
 	ck_assert_uint_eq(get(&rig, "1"), 5);
 	OK(ww_session_clear(rig.map, NULL));
 	rig_close(&rig);
-	ck_assert_uint_eq(told_so_far(), 1001);
+	ck_assert_uint_eq(gone_calls(), 1001);
 }
 END_TEST
 
@@ -350,9 +350,9 @@ START_TEST(the_key_is_copied_and_passed_whole_to_gone)
 	ck_assert_uint_eq(get(&rig, key), 0);
 	ck_assert_uint_eq(get(&rig, "a key that is longer than sixteen bytes"), 1);
 	pass(&rig, 2 * SEC);
-	ck_assert_uint_eq(told_so_far(), 1);
-	ck_assert_uint_eq(told[0].length, 39);
-	ck_assert_mem_eq(told[0].key, "a key that is lo", 16);
+	ck_assert_uint_eq(gone_calls(), 1);
+	ck_assert_uint_eq(gone_log[0].length, 39);
+	ck_assert_mem_eq(gone_log[0].key, "a key that is lo", 16);
 	rig_close(&rig);
 }
 END_TEST
@@ -369,7 +369,7 @@ START_TEST(an_empty_key_is_a_key_whether_null_or_not)
 	ck_assert_int_eq(ww_session_set(rig.map, NULL, 0, (void *)2, 0, &value), WW_OK);
 	ck_assert_uint_eq((uintptr_t)value, 1);
 	ck_assert_int_eq(ww_session_delete(rig.map, NULL, 0, NULL), 1);
-	assert_told(1, "", 2, WW_GONE_DELETED);
+	assert_last_gone(1, "", 2, WW_GONE_DELETED);
 	ck_assert_int_eq(ww_session_set(rig.map, NULL, 1, (void *)1, 0, NULL), WW_EINVAL);
 	ck_assert_int_eq(ww_session_get(rig.map, NULL, 1, NULL), WW_EINVAL);
 	rig_close(&rig);
@@ -490,7 +490,7 @@ START_TEST(a_thread_is_not_cancelled_in_gone_or_look)
 	ck_assert_ptr_eq(result, PTHREAD_CANCELED);
 	/* The thread got to the end of its function. */
 	ck_assert_ptr_eq(rig.of_map.user, &rig);
-	ck_assert_uint_eq(told_so_far(), 3);
+	ck_assert_uint_eq(gone_calls(), 3);
 	rig_close(&rig);
 }
 END_TEST

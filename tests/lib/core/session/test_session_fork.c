@@ -6,7 +6,7 @@
 
 #include "tests/lib/core/session/fixture.h"
 
-/* ---- A child of the process ----------------------------------------------------------------------------------- */
+/* ---- A forked child ------------------------------------------------------------------------------------------- */
 
 static int status_of(pid_t child)
 {
@@ -19,11 +19,11 @@ static int status_of(pid_t child)
 /* In the child: destroy the map and the driver. 0: all was well. */
 static int free_here(struct rig *rig)
 {
-	size_t before = told_so_far();
+	size_t before = gone_calls();
 
 	if (ww_session_destroy(rig->map) != WW_OK || ww_driver_destroy(rig->driver) != WW_OK)
 		return 2;
-	if (told_so_far() != before)
+	if (gone_calls() != before)
 		return 3;
 	/* The alarm stays: the virtual clock may be locked. */
 	return rig->memory.blocks <= 1 ? 0 : 4;
@@ -74,9 +74,9 @@ START_TEST(a_child_forked_in_gone_can_destroy_too)
 	OK(set(&rig, "another key that is a block of its own", 2, 0));
 	/* Called by a worker, and by the calling thread. */
 	pass(&rig, 2 * SEC);
-	ck_assert_uint_eq(told_so_far(), 1);
+	ck_assert_uint_eq(gone_calls(), 1);
 	ck_assert_int_eq(erase(&rig, "another key that is a block of its own"), 1);
-	ck_assert_uint_eq(told_so_far(), 2);
+	ck_assert_uint_eq(gone_calls(), 2);
 	rig_close(&rig);
 }
 END_TEST

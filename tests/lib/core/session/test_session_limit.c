@@ -42,7 +42,7 @@ START_TEST(the_least_recently_used_entry_is_evicted_and_every_lookup_is_a_use)
 	OK(set(&rig, "look", 3, 0));
 	OK(set(&rig, "take", 4, 0));
 	OK(set(&rig, "set", 5, 0));
-	ck_assert_uint_eq(told_so_far(), 0);
+	ck_assert_uint_eq(gone_calls(), 0);
 	OK(ww_session_set(rig.map, "set", 3, (void *)5, 0, &(void *){NULL}));
 	ck_assert_int_eq(take(&rig, "take"), 1);
 	ck_assert_int_eq(ww_session_look(rig.map, "look", 4, touch_nothing, NULL), 1);
@@ -56,12 +56,12 @@ START_TEST(the_least_recently_used_entry_is_evicted_and_every_lookup_is_a_use)
 		char key[] = "new 0";
 		key[4] = (char)('0' + i);
 		OK(set(&rig, key, 10 + i, 0));
-		assert_told(i + 1, order[i], 5 - i, WW_GONE_EVICTED);
+		assert_last_gone(i + 1, order[i], 5 - i, WW_GONE_EVICTED);
 		ck_assert_uint_eq(stats(&rig).entries, 5);
 	}
 	/* A loaded value evicts, too. */
 	ck_assert_int_eq(take(&rig, "loaded"), 0);
-	assert_told(6, "new 0", 10, WW_GONE_EVICTED);
+	assert_last_gone(6, "new 0", 10, WW_GONE_EVICTED);
 	ck_assert_uint_eq(get(&rig, "loaded"), 7);
 	ck_assert_uint_eq(stats(&rig).evicted, 6);
 	rig_close(&rig);
@@ -79,10 +79,10 @@ START_TEST(a_limit_of_one_keeps_the_newest)
 		OK(set(&rig, key, i + 1, 0));
 		ck_assert_uint_eq(get(&rig, key), i + 1);
 		ck_assert_uint_eq(stats(&rig).entries, 1);
-		ck_assert_uint_eq(told_so_far(), i);
+		ck_assert_uint_eq(gone_calls(), i);
 		if (i) {
-			ck_assert_uint_eq(told[i - 1].value, i);
-			ck_assert_int_eq((int)told[i - 1].why, (int)WW_GONE_EVICTED);
+			ck_assert_uint_eq(gone_log[i - 1].value, i);
+			ck_assert_int_eq((int)gone_log[i - 1].why, (int)WW_GONE_EVICTED);
 		}
 	}
 	rig_close(&rig);
@@ -98,20 +98,20 @@ START_TEST(replacing_evicts_nothing_and_an_entry_that_leaves_makes_room)
 	OK(set(&rig, "b", 2, 0));
 	OK(set(&rig, "c", 3, SEC));
 	OK(set(&rig, "a", 4, 0));
-	assert_told(1, "a", 1, WW_GONE_REPLACED);
+	assert_last_gone(1, "a", 1, WW_GONE_REPLACED);
 	ck_assert_int_eq(erase(&rig, "b"), 1);
 	OK(set(&rig, "d", 5, 0));
 	pass(&rig, SEC + MS);
-	assert_told(3, "c", 3, WW_GONE_EXPIRED);
+	assert_last_gone(3, "c", 3, WW_GONE_EXPIRED);
 	OK(set(&rig, "e", 6, 0));
-	ck_assert_uint_eq(told_so_far(), 3);
+	ck_assert_uint_eq(gone_calls(), 3);
 	OK(set(&rig, "f", 7, 0));
-	assert_told(4, "a", 4, WW_GONE_EVICTED);
+	assert_last_gone(4, "a", 4, WW_GONE_EVICTED);
 	OK(ww_session_clear(rig.map, NULL));
-	ck_assert_uint_eq(told_so_far(), 7);
+	ck_assert_uint_eq(gone_calls(), 7);
 	for (uintptr_t i = 0; i < 3; i++)
 		OK(set(&rig, i == 0 ? "x" : i == 1 ? "y" : "z", i, 0));
-	ck_assert_uint_eq(told_so_far(), 7);
+	ck_assert_uint_eq(gone_calls(), 7);
 	rig_close(&rig);
 }
 END_TEST
@@ -129,7 +129,7 @@ START_TEST(the_limit_is_divided_among_the_shards_rounded_up)
 		ck_assert(ww_session_get(rig.map, &i, sizeof i, NULL) == 1);
 	}
 	ck_assert(stats(&rig).entries == 808);
-	ck_assert(told_so_far() == 20000 - 808);
+	ck_assert(gone_calls() == 20000 - 808);
 	rig_close(&rig);
 
 	/* Unless told otherwise, a map has no more shards than make sense: a small limit is exact. */
@@ -142,7 +142,7 @@ START_TEST(the_limit_is_divided_among_the_shards_rounded_up)
 		ck_assert(ww_session_set(rig.map, &i, sizeof i, (void *)i, 0, NULL) == WW_OK);
 	ck_assert(stats(&rig).entries == 1000);
 	for (size_t i = 0; i < 2000; i++)
-		ck_assert(told[i].value == i);
+		ck_assert(gone_log[i].value == i);
 	rig_close(&rig);
 
 	rig_plan(&rig);

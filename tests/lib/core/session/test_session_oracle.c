@@ -60,15 +60,15 @@ static size_t key_bytes(size_t key, unsigned char *bytes)
 	return length;
 }
 
-/* ---- What the oracle expects to be told -------------------------------------------------------------------------- */
+/* ---- The calls of gone that the oracle expects ------------------------------------------------------------------- */
 
 /* The next call of gone is for this value, which now has an owner. */
 static void hears(size_t key, uintptr_t value, enum ww_gone why)
 {
 	unsigned char bytes[512];
-	const struct told *it = &told[o.heard++];
+	const struct gone_call *it = &gone_log[o.heard++];
 
-	ck_assert(o.heard <= tellings);
+	ck_assert(o.heard <= gone_count);
 	ck_assert(it->value == value);
 	ck_assert(it->why == why);
 	ck_assert(it->length == key_bytes(key, bytes));
@@ -80,11 +80,11 @@ static void hears(size_t key, uintptr_t value, enum ww_gone why)
 
 static void hears_no_more(void)
 {
-	ck_assert(o.heard == tellings);
-	o.heard = tellings = 0;
+	ck_assert(o.heard == gone_count);
+	o.heard = gone_count = 0;
 }
 
-/* ---- The oracle's side of things --------------------------------------------------------------------------------- */
+/* ---- The oracle -------------------------------------------------------------------------------------------------- */
 
 static int lives(const struct place *place)
 {
@@ -161,14 +161,14 @@ static void op_set(size_t key, const unsigned char *bytes, size_t length)
 	uint64_t ttl = some_ttl();
 	void *former = &o;
 	int want = (int)below(2);
-	size_t before = tellings;
+	size_t before = gone_count;
 
 	o.where[value] = IN_MAP;
 	o.key_of[value] = (unsigned short)key;
 	ck_assert(ww_session_set(o.rig.map, bytes, length, (void *)value, ttl, want ? &former : NULL) == WW_OK);
 	if (place->used && !lives(place)) {
 		/* With a full queue it may have left already. */
-		if (o.exact || tellings > before)
+		if (o.exact || gone_count > before)
 			hears(key, place->value, WW_GONE_EXPIRED);
 		else {
 			o.where[place->value] = QUEUED;
@@ -256,8 +256,8 @@ static void op_look(size_t key, const unsigned char *bytes, size_t length)
 /* Expiries are told in any order. */
 static void hear_expired(void)
 {
-	while (o.heard < tellings) {
-		uintptr_t value = told[o.heard].value;
+	while (o.heard < gone_count) {
+		uintptr_t value = gone_log[o.heard].value;
 		struct place *place = &o.place[o.key_of[value]];
 		if (!o.exact && o.where[value] == IN_MAP) {
 			ck_assert(place->value == value && !lives(place));
@@ -276,7 +276,7 @@ static void op_dispatch(uint32_t budget)
 		leave_in_tick();
 	size_t due = o.queued;
 	ran = ww_driver_dispatch(o.rig.driver, budget);
-	ck_assert(ran >= 0 && (uint32_t)ran <= budget && (size_t)ran == tellings - o.heard);
+	ck_assert(ran >= 0 && (uint32_t)ran <= budget && (size_t)ran == gone_count - o.heard);
 	hear_expired();
 	ck_assert(!o.exact || (size_t)ran == (due < budget ? due : budget));
 }
@@ -301,10 +301,10 @@ static void op_clear(void)
 	size_t count = 0;
 
 	ck_assert(ww_session_clear(o.rig.map, &count) == WW_OK);
-	ck_assert(count == tellings - o.heard);
+	ck_assert(count == gone_count - o.heard);
 	ck_assert(!o.exact || count == o.in_map);
-	while (o.heard < tellings) {
-		uintptr_t value = told[o.heard].value;
+	while (o.heard < gone_count) {
+		uintptr_t value = gone_log[o.heard].value;
 		ck_assert(o.place[o.key_of[value]].value == value);
 		ck_assert(o.place[o.key_of[value]].used);
 		leave(&o.place[o.key_of[value]]);
@@ -352,9 +352,9 @@ static void operate(void)
 static void end(void)
 {
 	rig_close(&o.rig);
-	while (o.heard < tellings) {
-		uintptr_t value = told[o.heard].value;
-		enum ww_gone why = told[o.heard].why;
+	while (o.heard < gone_count) {
+		uintptr_t value = gone_log[o.heard].value;
+		enum ww_gone why = gone_log[o.heard].why;
 		ck_assert(why == WW_GONE_CLEARED || why == WW_GONE_EXPIRED);
 		ck_assert(!o.exact || (why == WW_GONE_EXPIRED) == (o.where[value] == QUEUED));
 		hears(o.key_of[value], value, why);

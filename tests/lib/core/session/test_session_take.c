@@ -57,7 +57,7 @@ START_TEST(only_a_missing_key_is_loaded)
 	ck_assert_uint_eq(value, 2);
 	ck_assert_uint_eq(plan.calls, 1);
 	ck_assert_uint_eq(left(&rig, "b"), 10 * SEC);
-	ck_assert_uint_eq(told_so_far(), 0);
+	ck_assert_uint_eq(gone_calls(), 0);
 	ck_assert_uint_eq(stats(&rig).hits, 2);
 	ck_assert_uint_eq(stats(&rig).misses, 1);
 	ck_assert_uint_eq(stats(&rig).loads, 1);
@@ -67,12 +67,12 @@ START_TEST(only_a_missing_key_is_loaded)
 	plan.ttl = 5 * SEC;
 	ck_assert_int_eq(take(&plan, "a", &value), 0);
 	ck_assert_uint_eq(value, 3);
-	assert_told(1, "a", 1, WW_GONE_EXPIRED);
+	assert_last_gone(1, "a", 1, WW_GONE_EXPIRED);
 	ck_assert_uint_eq(left(&rig, "a"), 5 * SEC); /* the loader's TTL */
 	ck_assert_int_eq(refresh(&rig, "a", 0), 1);
 	ck_assert_uint_eq(left(&rig, "a"), 5 * SEC);
 	rig_close(&rig);
-	ck_assert_uint_eq(told_so_far(), 3);
+	ck_assert_uint_eq(gone_calls(), 3);
 }
 END_TEST
 
@@ -93,9 +93,9 @@ START_TEST(a_failed_load_is_answered_and_not_stored)
 	plan = (struct plan){.rig = &rig, .value = 9};
 	ck_assert_int_eq(take(&plan, "a", &value), 0);
 	ck_assert_uint_eq(stats(&rig).loads_failed, 3);
-	ck_assert_uint_eq(told_so_far(), 0);
+	ck_assert_uint_eq(gone_calls(), 0);
 	rig_close(&rig);
-	assert_told(1, "a", 9, WW_GONE_CLEARED);
+	assert_last_gone(1, "a", 9, WW_GONE_CLEARED);
 }
 END_TEST
 
@@ -113,14 +113,14 @@ START_TEST(a_value_set_during_the_load_stays)
 	rig_start(&rig);
 	ck_assert_int_eq(take(&plan, "a", &value), 0);
 	ck_assert_uint_eq(value, 8);
-	assert_told(1, "a", 2, WW_GONE_REPLACED);
+	assert_last_gone(1, "a", 2, WW_GONE_REPLACED);
 	ck_assert_uint_eq(get(&rig, "a"), 8);
 	ck_assert_uint_eq(left(&rig, "a"), SEC);
 	/* Even if the load's TTL is refused: the loaded value goes to gone, and the set one is the answer. */
 	plan.ttl = UINT64_MAX;
 	ck_assert_int_eq(take(&plan, "b", &value), 0);
 	ck_assert_uint_eq(value, 8);
-	assert_told(2, "b", 2, WW_GONE_REPLACED);
+	assert_last_gone(2, "b", 2, WW_GONE_REPLACED);
 	rig_close(&rig);
 }
 END_TEST
@@ -145,9 +145,9 @@ START_TEST(gone_is_not_told_of_the_value_that_the_loader_set_itself)
 	plan.ttl = UINT64_MAX;
 	ck_assert_int_eq(take(&plan, "b", &value), 0);
 	ck_assert_uint_eq(value, 2);
-	ck_assert_uint_eq(told_so_far(), 0);
+	ck_assert_uint_eq(gone_calls(), 0);
 	rig_close(&rig);
-	ck_assert_uint_eq(told_so_far(), 2);
+	ck_assert_uint_eq(gone_calls(), 2);
 }
 END_TEST
 
@@ -167,7 +167,7 @@ START_TEST(a_value_set_and_expired_during_the_load_does_not_stay)
 	rig_start(&rig);
 	ck_assert_int_eq(take(&plan, "a", &value), 0);
 	ck_assert_uint_eq(value, 2);
-	assert_told(1, "a", 8, WW_GONE_EXPIRED);
+	assert_last_gone(1, "a", 8, WW_GONE_EXPIRED);
 	ck_assert_uint_eq(get(&rig, "a"), 2);
 	/* The TTL counts from the end of the load. */
 	ck_assert_uint_eq(left(&rig, "a"), 10 * SEC);
@@ -238,7 +238,7 @@ START_TEST(a_loader_may_not_destroy_its_map)
 	ck_assert_int_eq(plan.also_answered, WW_EBUSY);
 	ck_assert_uint_eq(get(&rig, "a"), 2);
 	ck_assert_uint_eq(get(&rig, "there"), 1);
-	ck_assert_uint_eq(told_so_far(), 0);
+	ck_assert_uint_eq(gone_calls(), 0);
 	rig_close(&rig);
 }
 END_TEST
@@ -261,13 +261,13 @@ START_TEST(a_loaded_value_that_cannot_be_stored_is_answered_and_goes_to_gone)
 			break;
 		ck_assert_int_eq(answer, WW_ENOMEM);
 		ck_assert_uint_eq(value, 55);
-		assert_told(++count, key, 2, WW_GONE_REPLACED);
+		assert_last_gone(++count, key, 2, WW_GONE_REPLACED);
 		ck_assert_uint_eq(get(&rig, key), 0);
 	}
 	ck_assert_uint_ge(count, 2);
 	plan.ttl = WW_SESSION_TTL_MAX + 1;
 	ck_assert_int_eq(take(&plan, "b", &value), WW_EINVAL);
-	assert_told(++count, "b", 2, WW_GONE_REPLACED);
+	assert_last_gone(++count, "b", 2, WW_GONE_REPLACED);
 	ck_assert_uint_eq(get(&rig, "b"), 0);
 	rig_close(&rig);
 }
@@ -290,7 +290,7 @@ START_TEST(take_refuses_invalid_arguments)
 }
 END_TEST
 
-/* ---- Many who ask --------------------------------------------------------------------------------------------- */
+/* ---- Many threads that ask ------------------------------------------------------------------------------------ */
 
 #define ASKERS 8
 
@@ -386,7 +386,7 @@ START_TEST(all_get_the_error_of_a_failed_load)
 	ck_assert_uint_eq(get(&rig, "a"), 0);
 	ck_assert_uint_eq(stats(&rig).loads_failed, 1);
 	rig_close(&rig);
-	ck_assert_uint_eq(told_so_far(), 0);
+	ck_assert_uint_eq(gone_calls(), 0);
 }
 END_TEST
 
@@ -405,9 +405,9 @@ START_TEST(all_get_the_value_set_during_the_load)
 		ck_assert_int_eq(asker[i].answer, 0);
 		ck_assert_ptr_eq(asker[i].value, (void *)3);
 	}
-	assert_told(1, "a", 2, WW_GONE_REPLACED);
+	assert_last_gone(1, "a", 2, WW_GONE_REPLACED);
 	rig_close(&rig);
-	assert_told(2, "a", 3, WW_GONE_CLEARED);
+	assert_last_gone(2, "a", 3, WW_GONE_CLEARED);
 }
 END_TEST
 

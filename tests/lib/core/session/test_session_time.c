@@ -38,7 +38,7 @@ START_TEST(a_lookup_never_finds_an_expired_value_however_coarse_the_tick)
 			OK(ww_driver_settle(rig.driver));
 	}
 	rig_close(&rig);
-	ck_assert(told_so_far() == 40);
+	ck_assert(gone_calls() == 40);
 }
 END_TEST
 
@@ -59,12 +59,12 @@ START_TEST(the_deadline_is_exact_to_a_nanosecond_for_every_tick)
 			ck_assert_uint_eq(get(&rig, "a"), 1);
 			if (i % 2)
 				OK(ww_driver_settle(rig.driver));
-			ck_assert_uint_eq(told_so_far(), i);
+			ck_assert_uint_eq(gone_calls(), i);
 			ck_assert_uint_eq(get(&rig, "a"), 1);
 			step(&rig, 1);
 			ck_assert_uint_eq(get(&rig, "a"), 0);
 			pass(&rig, ticks[t]);
-			assert_told(i + 1, "a", 1, WW_GONE_EXPIRED);
+			assert_last_gone(i + 1, "a", 1, WW_GONE_EXPIRED);
 		}
 		rig_close(&rig);
 	}
@@ -81,14 +81,14 @@ START_TEST(setting_an_expired_key_tells_gone_and_returns_no_former_value)
 	step(&rig, 300 * MS);
 	OK(ww_session_set(rig.map, "a", 1, (void *)2, 300 * MS, &former));
 	ck_assert_ptr_null(former);
-	assert_told(1, "a", 1, WW_GONE_EXPIRED);
+	assert_last_gone(1, "a", 1, WW_GONE_EXPIRED);
 	ck_assert_uint_eq(stats(&rig).expired, 1);
 	ck_assert_uint_eq(stats(&rig).entries, 1);
 	ck_assert_uint_eq(left(&rig, "a"), 300 * MS);
 	step(&rig, 300 * MS - 1);
 	ck_assert_uint_eq(get(&rig, "a"), 2);
 	pass(&rig, 1 + SEC);
-	assert_told(2, "a", 2, WW_GONE_EXPIRED);
+	assert_last_gone(2, "a", 2, WW_GONE_EXPIRED);
 	rig_close(&rig);
 }
 END_TEST
@@ -103,19 +103,19 @@ START_TEST(an_expiry_on_its_way_leaves_a_newer_value_alone)
 	OK(set(&rig, "a", 2, SEC + 2 * MS));
 	step(&rig, SEC + 4 * MS);
 	ck_assert_int_eq(ww_driver_dispatch(rig.driver, 1), 1);
-	assert_told(1, "first", 1, WW_GONE_EXPIRED);
+	assert_last_gone(1, "first", 1, WW_GONE_EXPIRED);
 	/* a's expiry is in the queue. */
 	ck_assert_uint_eq(stats(&rig).expired, 2);
 	ck_assert_uint_eq(get(&rig, "a"), 0);
 	OK(ww_session_set(rig.map, "a", 1, (void *)3, 5 * SEC, &former));
 	ck_assert_ptr_null(former);
-	ck_assert_uint_eq(told_so_far(), 1);
+	ck_assert_uint_eq(gone_calls(), 1);
 	OK(ww_driver_settle(rig.driver));
-	assert_told(2, "a", 2, WW_GONE_EXPIRED);
+	assert_last_gone(2, "a", 2, WW_GONE_EXPIRED);
 	ck_assert_uint_eq(get(&rig, "a"), 3);
 	ck_assert_uint_eq(left(&rig, "a"), 5 * SEC);
 	pass(&rig, 5 * SEC + MS);
-	assert_told(3, "a", 3, WW_GONE_EXPIRED);
+	assert_last_gone(3, "a", 3, WW_GONE_EXPIRED);
 	rig_close(&rig);
 }
 END_TEST
@@ -154,12 +154,12 @@ START_TEST(an_expiry_behind_a_blocked_worker_leaves_a_newer_value_alone)
 	OK(set(&rig, "a", 3, 5 * SEC));
 	(void)sem_post(&gate);
 	OK(ww_driver_settle(rig.driver));
-	ck_assert_uint_eq(told_so_far(), 3);
-	ck_assert_uint_eq(told[0].value, 1);
-	ck_assert_uint_eq(told[1].value + told[2].value, 6);
+	ck_assert_uint_eq(gone_calls(), 3);
+	ck_assert_uint_eq(gone_log[0].value, 1);
+	ck_assert_uint_eq(gone_log[1].value + gone_log[2].value, 6);
 	ck_assert_uint_eq(get(&rig, "a"), 3);
 	pass(&rig, 5 * SEC + MS);
-	assert_told(4, "a", 3, WW_GONE_EXPIRED);
+	assert_last_gone(4, "a", 3, WW_GONE_EXPIRED);
 	rig_close(&rig);
 }
 END_TEST
@@ -208,7 +208,7 @@ START_TEST(an_expiry_that_finds_the_queue_full_waits_although_the_driver_drops)
 	ck_assert_uint_eq(get(&rig, "99"), 0);
 	(void)sem_post(&gate);
 	OK(ww_driver_settle(rig.driver));
-	ck_assert_uint_eq(told_so_far(), 101);
+	ck_assert_uint_eq(gone_calls(), 101);
 	ck_assert_int_eq(fired, 0);
 	rig_close(&rig);
 }
@@ -231,16 +231,16 @@ START_TEST(a_late_removal_leaves_the_newer_timer_alone)
 		ck_assert_uint_eq(get(&rig, "a"), 2 * i + 1);
 		ck_assert_int_eq(erase(&rig, "a"), 1);
 	}
-	ck_assert_uint_eq(told_so_far(), 100);
+	ck_assert_uint_eq(gone_calls(), 100);
 	for (size_t i = 0; i < 100; i++)
-		ck_assert_int_eq((int)told[i].why, (int)WW_GONE_DELETED);
+		ck_assert_int_eq((int)gone_log[i].why, (int)WW_GONE_DELETED);
 	OK(set(&rig, "b", 1, 100 * MS));
 	OK(set(&rig, "b", 2, 10 * SEC));
 	pass(&rig, SEC);
 	ck_assert_uint_eq(get(&rig, "b"), 2);
 	OK(set(&rig, "b", 3, 100 * MS));
 	pass(&rig, 102 * MS);
-	assert_told(103, "b", 3, WW_GONE_EXPIRED);
+	assert_last_gone(103, "b", 3, WW_GONE_EXPIRED);
 	rig_close(&rig);
 }
 END_TEST
@@ -270,22 +270,22 @@ START_TEST(gone_may_set_the_same_key)
 		rig_open(&rig);
 		OK(set(&rig, "a", 11, 100 * MS));
 		pass(&rig, 101 * MS);
-		assert_told(1, "a", 11, WW_GONE_EXPIRED);
+		assert_last_gone(1, "a", 11, WW_GONE_EXPIRED);
 		ck_assert_uint_eq(get(&rig, "a"), 21);
 		ck_assert_int_eq(erase(&rig, "a"), 1);
-		assert_told(2, "a", 21, WW_GONE_DELETED);
+		assert_last_gone(2, "a", 21, WW_GONE_DELETED);
 		ck_assert_uint_eq(get(&rig, "a"), 31);
 		OK(ww_session_clear(rig.map, NULL));
-		assert_told(3, "a", 31, WW_GONE_CLEARED);
+		assert_last_gone(3, "a", 31, WW_GONE_CLEARED);
 		ck_assert_uint_eq(get(&rig, "a"), 41);
 		OK(set(&rig, "a", 39, SEC));
-		assert_told(4, "a", 41, WW_GONE_REPLACED);
+		assert_last_gone(4, "a", 41, WW_GONE_REPLACED);
 		OK(set(&rig, "a", 51, SEC));
 		/* gone gets 39 and sets 49, which replaces 51. */
-		ck_assert_uint_eq(told_so_far(), 6);
+		ck_assert_uint_eq(gone_calls(), 6);
 		ck_assert_uint_eq(get(&rig, "a"), 49);
 		rig_close(&rig);
-		assert_told(7, "a", 49, WW_GONE_CLEARED);
+		assert_last_gone(7, "a", 49, WW_GONE_CLEARED);
 	}
 }
 END_TEST
@@ -305,19 +305,19 @@ START_TEST(a_thousand_of_a_hundred_thousand_entries_leave_within_their_tick)
 		ck_assert(ww_session_set(rig.map, &key, sizeof key, (void *)i, ttl, NULL) == WW_OK);
 	}
 	pass(&rig, 3600 * SEC - 1);
-	ck_assert(told_so_far() == 0);
+	ck_assert(gone_calls() == 0);
 	pass(&rig, 1 + MS);
-	ck_assert(told_so_far() == 1000);
+	ck_assert(gone_calls() == 1000);
 	unsigned char *seen = calloc(many, 1);
 	for (size_t i = 0; i < 1000; i++) {
-		ck_assert(told[i].value % 100 == 7);
-		ck_assert((int)told[i].why == (int)WW_GONE_EXPIRED);
-		ck_assert(seen[told[i].value]++ == 0);
+		ck_assert(gone_log[i].value % 100 == 7);
+		ck_assert((int)gone_log[i].why == (int)WW_GONE_EXPIRED);
+		ck_assert(seen[gone_log[i].value]++ == 0);
 	}
 	free(seen);
 	ck_assert(stats(&rig).entries == many - 1000);
 	pass(&rig, 86400 * SEC);
-	ck_assert(told_so_far() == many);
+	ck_assert(gone_calls() == many);
 	rig_close(&rig);
 }
 END_TEST
@@ -336,12 +336,12 @@ START_TEST(a_clock_stepped_back_delays_expiries_and_loses_none)
 	OK(set(&rig, "c", 3, 6 * SEC));
 	ck_assert_uint_eq(left(&rig, "b"), 5 * SEC);
 	pass(&rig, 5 * SEC + MS);
-	assert_told(1, "b", 2, WW_GONE_EXPIRED);
+	assert_last_gone(1, "b", 2, WW_GONE_EXPIRED);
 	pass(&rig, SEC);
-	assert_told(2, "c", 3, WW_GONE_EXPIRED);
+	assert_last_gone(2, "c", 3, WW_GONE_EXPIRED);
 	ck_assert_uint_eq(get(&rig, "a"), 1);
 	pass(&rig, 110 * SEC);
-	assert_told(3, "a", 1, WW_GONE_EXPIRED);
+	assert_last_gone(3, "a", 1, WW_GONE_EXPIRED);
 	/* It expires, and the clock goes back before the driver notices: it lives again. */
 	OK(set(&rig, "d", 4, SEC));
 	step(&rig, 2 * SEC);

@@ -12,7 +12,7 @@ static struct ww_timer other;
 static struct ww_timer witness;
 static size_t rounds;
 
-/* ---- Scheduling itself ---------------------------------------------------------------------------------------- */
+/* ---- A timer that schedules itself ---------------------------------------------------------------------------- */
 
 static void again_now(struct ww_wheel *wheel, struct ww_timer *timer, uint64_t missed)
 {
@@ -100,7 +100,7 @@ START_TEST(in_a_callback_time_is_that_of_the_call_and_delays_count_from_there)
 }
 END_TEST
 
-/* ---- Scheduling others into the jump that is running ---------------------------------------------------------- */
+/* ---- Scheduling others into the running jump ------------------------------------------------------------------ */
 
 static void schedule_other_at_50(struct ww_wheel *wheel, struct ww_timer *timer, uint64_t missed)
 {
@@ -151,7 +151,7 @@ START_TEST(a_timer_scheduled_at_or_before_the_callbacks_tick_waits_for_the_next_
 }
 END_TEST
 
-/* ---- Moving others ---------------------------------------------------------------------------------------------- */
+/* ---- Moving other timers ---------------------------------------------------------------------------------------- */
 
 static void move_the_others_later(struct ww_wheel *wheel, struct ww_timer *timer, uint64_t missed)
 {
@@ -435,7 +435,7 @@ START_TEST(a_callback_can_drain_the_wheel_with_the_timers_of_its_tick)
 }
 END_TEST
 
-/* ---- What is refused -------------------------------------------------------------------------------------------- */
+/* ---- Refused calls ---------------------------------------------------------------------------------------------- */
 
 static void try_to_enter_again(struct ww_wheel *wheel, struct ww_timer *timer, uint64_t missed)
 {
