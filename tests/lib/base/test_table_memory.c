@@ -5,19 +5,12 @@
 #define KEYS 200000u
 
 static struct test_memory memory;
-static int starved; /* every allocation fails, not only the one that memory names */
-
-static void *allocate(void *user, size_t size)
-{
-	return starved ? NULL : test_memory_allocate(user, size);
-}
 
 static struct table make_counted(void)
 {
 	struct table table;
 
 	test_memory_init(&memory, 0);
-	memory.table.allocate = allocate;
 	OK(ww_table_init(&table, &memory.table));
 	return table;
 }
@@ -187,10 +180,10 @@ static void fill_with_failures(uint64_t (*hash)(uint32_t), uint32_t count)
 		for (size_t step = 0;; step++) {
 			int error;
 
-			starved = step == 0;
+			memory.exhausted = step == 0;
 			memory.fail_at = memory.calls + step;
 			error = ww_table_insert(&table, hash(i), i);
-			starved = 0;
+			memory.exhausted = 0;
 			if (error == WW_OK)
 				break;
 			ck_assert_int_eq(error, WW_ENOMEM);

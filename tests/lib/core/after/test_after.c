@@ -1,6 +1,7 @@
 /* Timers that a thread waits for, and functions called later: the answer of each call in every state. */
 
 #include "tests/lib/core/after/fixture.h"
+#include "tests/support/memory.h"
 
 static struct ww_after *after_in(struct world world, uint64_t delay)
 {
@@ -81,25 +82,6 @@ START_TEST(a_timer_with_a_function_has_no_channel)
 }
 END_TEST
 
-/* An allocator for the driver that runs out of memory when told to. */
-static atomic_int no_memory;
-
-static void *allocate(void *user, size_t size)
-{
-	const struct ww_allocator *allocator = ww_allocator_default();
-
-	(void)user;
-	return atomic_load(&no_memory) ? NULL : allocator->allocate(allocator->user, size);
-}
-
-static void give_back(void *user, void *block, size_t size)
-{
-	const struct ww_allocator *allocator = ww_allocator_default();
-
-	(void)user;
-	allocator->free(allocator->user, block, size);
-}
-
 static void never(struct ww_driver *driver, const struct ww_firing *firing, void *user)
 {
 	(void)driver;
@@ -109,8 +91,8 @@ static void never(struct ww_driver *driver, const struct ww_firing *firing, void
 
 START_TEST(a_call_without_memory_changes_nothing)
 {
-	static const struct ww_allocator allocator = {allocate, give_back, NULL};
 	struct ww_driver_config config;
+	struct test_memory memory;
 	struct world world;
 	struct ww_after *after;
 	struct ww_after *none = NULL;
@@ -119,11 +101,12 @@ START_TEST(a_call_without_memory_changes_nothing)
 	OK(ww_clock_virtual_create(&world.clock, START, NULL));
 	OK(ww_driver_config_default(&config));
 	config.clock = world.clock;
-	config.allocator = &allocator;
+	test_memory_init(&memory, 0);
+	config.allocator = &memory.table;
 	OK(ww_driver_create(&world.driver, &config));
 	after = after_in(world, MS);
 	pass(world, MS);
-	atomic_store(&no_memory, 1);
+	memory.exhausted = 1;
 	/* Use up the driver's memory. */
 	while (ww_driver_schedule(world.driver, HOUR_NS, never, NULL, NULL) == WW_OK)
 		continue;
@@ -136,7 +119,7 @@ START_TEST(a_call_without_memory_changes_nothing)
 	ck_assert_int_eq(ww_after_poll(after, NULL), 1);
 	OK(ww_after_destroy(after));
 	end_world(world);
-	atomic_store(&no_memory, 0);
+	ck_assert_uint_eq(memory.blocks, 0);
 }
 END_TEST
 

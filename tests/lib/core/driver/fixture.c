@@ -1,4 +1,4 @@
-/* The driver, the callbacks and the allocator that fixture.h declares. */
+/* The driver and the callbacks that fixture.h declares. */
 #include "tests/lib/core/driver/fixture.h"
 
 struct ww_clock *virtual_clock;
@@ -50,6 +50,12 @@ void advance(uint64_t ns)
 void settle(void)
 {
 	OK(ww_driver_settle(driver));
+}
+
+void *settle_elsewhere(void *unused)
+{
+	(void)unused;
+	return (void *)(intptr_t)ww_driver_settle(driver);
 }
 
 void go(uint64_t ns)
@@ -218,38 +224,4 @@ void take(ww_handle handle, ww_driver_fn *fn, void *user, uint64_t left, void *c
 	(void)context;
 	ck_assert(drained_count < FIRED_MAX);
 	drained[drained_count++] = (struct drained){handle, fn, user, left};
-}
-
-/* ---- Memory */
-
-static void *counted_allocate(void *user, size_t size)
-{
-	struct counted *counted = user;
-	size_t call = ++counted->calls;
-	void *block;
-
-	if (counted->refuse || call == counted->fail_at)
-		return NULL;
-	block = aligned_alloc(64, (size + 63) & ~(size_t)63);
-	if (block) {
-		counted->blocks++;
-		counted->bytes += size;
-	}
-	return block;
-}
-
-static void counted_free(void *user, void *block, size_t size)
-{
-	struct counted *counted = user;
-
-	counted->blocks--;
-	counted->bytes -= size;
-	free(block);
-}
-
-void counted_init(struct counted *counted, size_t fail_at)
-{
-	memset(counted, 0, sizeof *counted);
-	counted->table = (struct ww_allocator){counted_allocate, counted_free, counted};
-	counted->fail_at = fail_at;
 }

@@ -2,8 +2,8 @@
 #define TESTS_LIB_CORE_DRIVER_FIXTURE_H
 
 /*
- * Shared by the tests of the driver: a driver on a virtual clock, callbacks that record or wait, and an allocator that
- * counts. Check runs each test in a process of its own, which begins with this state fresh.
+ * Shared by the tests of the driver: a driver on a virtual clock, and callbacks that record or wait. Check runs each
+ * test in a process of its own, which begins with this state fresh.
  */
 
 #include <inttypes.h>
@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "lib/core/driver/driver_internal.h"
+#include "tests/support/memory.h"
 #include "tests/support/seed.h"
 #include "tests/support/suite.h"
 #include "weekwheel/driver.h"
@@ -57,6 +58,8 @@ ww_handle every(uint64_t delay, uint64_t period, uint32_t flags, ww_driver_fn *f
 /* The same from a new thread, which gets a shard of its own while there are enough. */
 ww_handle after_elsewhere(uint64_t delay, ww_driver_fn *fn, void *user);
 
+/* A thread that settles the driver, and returns the answer. */
+void *settle_elsewhere(void *unused);
 /* The number of threads in ww_driver_settle, and in ww_driver_cancel_wait. */
 uint32_t waiting_for_queue(void);
 uint32_t waiting_for_end(void);
@@ -128,19 +131,5 @@ extern struct drained drained[FIRED_MAX];
 extern _Atomic size_t drained_count;
 
 void take(ww_handle handle, ww_driver_fn *fn, void *user, uint64_t left, void *context);
-
-/* ---- Memory */
-
-/* An allocator for many threads. */
-struct counted {
-	struct ww_allocator table;
-	_Atomic size_t calls;
-	_Atomic size_t blocks;
-	_Atomic size_t bytes;
-	size_t fail_at;        /* the call that fails, counted from 1; 0: none */
-	_Atomic size_t refuse; /* every call fails */
-};
-
-void counted_init(struct counted *counted, size_t fail_at);
 
 #endif

@@ -2,12 +2,6 @@
 
 #include "tests/lib/core/driver/fixture.h"
 
-static void *settle_elsewhere(void *argument)
-{
-	(void)argument;
-	return (void *)(intptr_t)ww_driver_settle(driver);
-}
-
 /* ---- Cancelled threads: nothing of the driver is left locked or half done */
 
 static void *cancel_wait_elsewhere(void *argument)

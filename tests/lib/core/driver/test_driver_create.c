@@ -131,8 +131,8 @@ START_TEST(each_failed_allocation_of_create_is_reported_and_leaves_nothing)
 	config.shards = 3;
 	for (int error = WW_ENOMEM; error; failures++) {
 		struct ww_driver *made = NULL;
-		struct counted memory;
-		counted_init(&memory, failures + 1);
+		struct test_memory memory;
+		test_memory_init(&memory, failures + 1);
 		config.allocator = &memory.table;
 		error = ww_driver_create(&made, &config);
 		if (error) {
@@ -157,10 +157,10 @@ START_TEST(create_without_descriptors_fails_and_leaves_nothing)
 	struct rlimit limit;
 	struct ww_driver *made = NULL;
 	struct ww_driver_config config = config_of(0, 1);
-	struct counted memory;
+	struct test_memory memory;
 	int fd;
 
-	counted_init(&memory, 0);
+	test_memory_init(&memory, 0);
 	config.allocator = &memory.table;
 	ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &limit), 0);
 	fd = open("/dev/null", O_RDONLY);
@@ -186,10 +186,10 @@ static int create_with(rlim_t threads)
 	struct rlimit limit = {threads, threads};
 	struct ww_driver_config config = config_of(0, 4);
 	struct ww_driver *made = NULL;
-	struct counted memory;
+	struct test_memory memory;
 	int error;
 
-	counted_init(&memory, 0);
+	test_memory_init(&memory, 0);
 	config.allocator = &memory.table;
 	if (setrlimit(RLIMIT_NPROC, &limit))
 		return 77;

@@ -78,8 +78,8 @@ START_TEST(in_the_child_every_call_says_closed_and_destroy_frees)
 		for (int clock = 0; clock < 3; clock++) {
 			struct ww_driver_config config = config_of(flags, 2);
 			struct ww_clock *clocks[] = {virtual_clock, ww_clock_elapsed(), ww_clock_wall()};
-			struct counted memory;
-			counted_init(&memory, 0);
+			struct test_memory memory;
+			test_memory_init(&memory, 0);
 			config.allocator = &memory.table;
 			config.clock = clocks[clock];
 			begin_with(&config);
@@ -217,9 +217,9 @@ static void *work(void *argument)
 START_TEST(a_child_forked_while_other_threads_hold_locks_gets_answers_and_frees)
 {
 	pthread_t thread[3];
-	struct counted memory;
+	struct test_memory memory;
 
-	counted_init(&memory, 0);
+	test_memory_init(&memory, 0);
 	for (int round = 0; round < 8; round++) {
 		struct ww_driver_config config = config_of(0, 2);
 		config.allocator = &memory.table;

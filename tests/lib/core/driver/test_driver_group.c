@@ -292,9 +292,9 @@ END_TEST
 START_TEST(attaching_fails_without_memory_and_after_a_stop_and_leaves_nothing)
 {
 	struct ww_driver_config config = config_of(0, 1);
-	struct counted memory;
+	struct test_memory memory;
 
-	counted_init(&memory, 0);
+	test_memory_init(&memory, 0);
 	config.allocator = &memory.table;
 	begin_with(&config);
 	size_t blocks = memory.blocks;

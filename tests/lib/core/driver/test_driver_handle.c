@@ -181,9 +181,9 @@ START_TEST(after_reserve_scheduling_allocates_nothing)
 {
 	static ww_handle handle[10000];
 	struct ww_driver_config config = config_of(0, 2);
-	struct counted memory;
+	struct test_memory memory;
 
-	counted_init(&memory, 0);
+	test_memory_init(&memory, 0);
 	config.allocator = &memory.table;
 	begin_with(&config);
 	OK(ww_driver_reserve(driver, 0));
@@ -209,9 +209,9 @@ END_TEST
 START_TEST(a_reserve_that_fails_changes_nothing)
 {
 	struct ww_driver_config config = config_of(0, 2);
-	struct counted memory;
+	struct test_memory memory;
 
-	counted_init(&memory, 0);
+	test_memory_init(&memory, 0);
 	config.allocator = &memory.table;
 	begin_with(&config);
 	uint64_t bytes = stats_of().bytes;
@@ -222,14 +222,14 @@ START_TEST(a_reserve_that_fails_changes_nothing)
 		ck_assert_int_eq(ww_driver_reserve(driver, 2000), WW_ENOMEM);
 		ck_assert_uint_eq(stats_of().bytes, bytes);
 	}
-	memory.refuse = 1;
+	memory.exhausted = 1;
 	ww_handle handle = 5;
 	ck_assert_int_eq(ww_driver_schedule(driver, 0, note, NULL, &handle), WW_ENOMEM);
 	ck_assert_int_eq(ww_driver_schedule_every(driver, 0, 1, 0, note, NULL, &handle), WW_ENOMEM);
 	ck_assert_uint_eq(handle, 5);
 	ck_assert_uint_eq(stats_of().scheduled, 0);
 	ck_assert_uint_eq(stats_of().bytes, bytes);
-	memory.refuse = 0;
+	memory.exhausted = 0;
 	handle = after(TICK, note, NULL);
 	go(2 * TICK);
 	ck_assert_uint_eq(times_fired(handle), 1);
@@ -243,9 +243,9 @@ START_TEST(the_record_of_a_cancelled_timer_is_reused_at_once)
 	static ww_handle handle[1000];
 	uint64_t seed = seed_of_run("test_driver_handle");
 	struct ww_driver_config config = config_of(0, 2);
-	struct counted memory;
+	struct test_memory memory;
 
-	counted_init(&memory, 0);
+	test_memory_init(&memory, 0);
 	config.allocator = &memory.table;
 	begin_with(&config);
 	for (size_t i = 0; i < 1000; i++)
@@ -268,9 +268,9 @@ END_TEST
 START_TEST(a_call_without_memory_is_counted_as_dropped_and_reported_as_missed)
 {
 	struct ww_driver_config config = config_of(0, 2);
-	struct counted memory;
+	struct test_memory memory;
 
-	counted_init(&memory, 0);
+	test_memory_init(&memory, 0);
 	config.allocator = &memory.table;
 	begin_with(&config);
 	OK(ww_driver_reserve(driver, SLAB_CHUNK));
@@ -278,12 +278,12 @@ START_TEST(a_call_without_memory_is_counted_as_dropped_and_reported_as_missed)
 	/* No record is left for a call. */
 	for (uint32_t i = 1; i < SLAB_CHUNK; i++)
 		(void)after(DAY_NS, note, NULL);
-	memory.refuse = 1;
+	memory.exhausted = 1;
 	go(2 * TICK);
 	go(10 * TICK);
 	ck_assert_uint_eq(fired_count, 0);
 	ck_assert_uint_eq(stats_of().dropped, 2);
-	memory.refuse = 0;
+	memory.exhausted = 0;
 	go(10 * TICK);
 	ck_assert_uint_eq(times_fired(handle), 1);
 	ck_assert_uint_eq(fired[0].missed, 2);

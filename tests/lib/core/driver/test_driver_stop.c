@@ -516,12 +516,6 @@ START_TEST(destroy_waits_for_callbacks_that_run)
 }
 END_TEST
 
-static void *settle_elsewhere(void *argument)
-{
-	(void)argument;
-	return (void *)(intptr_t)ww_driver_settle(driver);
-}
-
 START_TEST(a_stop_ends_a_settle)
 {
 	struct gate gate;

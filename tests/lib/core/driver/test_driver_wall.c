@@ -161,18 +161,12 @@ END_TEST
 
 /* ---- Settle */
 
-static void *settle_elsewhere(void *argument)
-{
-	(void)argument;
-	settle();
-	return NULL;
-}
-
 START_TEST(a_settle_that_began_before_a_step_backwards_ends)
 {
 	struct ww_driver_config config = config_of(0, 1);
 	struct gate gate;
 	pthread_t thread;
+	void *result = NULL;
 
 	gate_init(&gate);
 	config.queue = 1;
@@ -192,7 +186,8 @@ START_TEST(a_settle_that_began_before_a_step_backwards_ends)
 	UNTIL(waiting_for_queue() == 1);
 	OK(ww_clock_virtual_set(virtual_clock, START));
 	gate_open(&gate, 1);
-	ck_assert_int_eq(pthread_join(thread, NULL), 0);
+	ck_assert_int_eq(pthread_join(thread, &result), 0);
+	ck_assert_int_eq((int)(intptr_t)result, WW_OK);
 	ck_assert_uint_eq(fired_count, 1);
 	go(800 * TICK);
 	ck_assert_uint_eq(fired_count, 2);

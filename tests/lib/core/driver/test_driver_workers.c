@@ -211,12 +211,6 @@ END_TEST
 
 /* ---- Settle */
 
-static void *settle_elsewhere(void *argument)
-{
-	(void)argument;
-	return (void *)(intptr_t)ww_driver_settle(driver);
-}
-
 START_TEST(settle_waits_for_running_and_queued_callbacks)
 {
 	struct gate gate;
