@@ -28,7 +28,7 @@ static inline TCase *suite_add(Suite *suite, const TTest *test)
 {
 	TCase *one = tcase_create(test->name);
 
-	tcase_set_timeout(one, 0); /* how long a test takes is not what it tests */
+	tcase_set_timeout(one, 0); /* no timeout: a slow machine must not fail a test */
 	suite_add_tcase(suite, one);
 	return one;
 }

@@ -95,7 +95,7 @@ START_TEST(reserved_room_needs_no_memory_and_stays)
 	remove_keys(&table, 0, KEYS);
 	ck_assert_uint_eq(memory.calls, calls);
 	ck_assert_uint_eq(memory.bytes, bytes);
-	/* Until it is told otherwise. */
+	/* The room stays until the reserve is lifted. */
 	OK(ww_table_reserve(&table, 0));
 	for (uint32_t i = 0; i < KEYS / 10; i++) {
 		insert_keys(&table, i, i + 1);

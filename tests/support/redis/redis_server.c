@@ -470,7 +470,7 @@ static void agree(const struct redis_cluster *cluster)
 		wait_words(&cluster->servers[i], "CLUSTER INFO", newest);
 }
 
-/* A slot on the move stays where it is. */
+/* A slot that is being moved stays where it is. */
 static void settle_slots(const struct redis_server *server)
 {
 	redisReply *nodes = redis_server_ask(server, "CLUSTER NODES");

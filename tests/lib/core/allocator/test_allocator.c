@@ -243,7 +243,7 @@ static void check_impossible(const struct ww_allocator *table)
 	}
 }
 
-START_TEST(default_table_is_one_and_named)
+START_TEST(there_is_one_default_table_and_it_has_a_name)
 {
 	const struct ww_allocator *table = ww_allocator_default();
 
@@ -259,7 +259,7 @@ START_TEST(default_table_is_one_and_named)
 }
 END_TEST
 
-START_TEST(default_blocks_are_aligned_and_whole)
+START_TEST(blocks_of_the_default_table_are_aligned_and_whole)
 {
 	size_t before = alive();
 
@@ -268,7 +268,7 @@ START_TEST(default_blocks_are_aligned_and_whole)
 }
 END_TEST
 
-START_TEST(arena_blocks_are_aligned_and_whole)
+START_TEST(blocks_of_an_arena_are_aligned_and_whole)
 {
 	size_t before = alive();
 	struct ww_arena *arena = create();
@@ -604,8 +604,8 @@ START_TEST(threads_create_arenas)
 }
 END_TEST
 
-TEST_MAIN("allocator", default_table_is_one_and_named, default_blocks_are_aligned_and_whole,
-    arena_blocks_are_aligned_and_whole, impossible_sizes_are_refused, null_is_refused_or_harmless,
+TEST_MAIN("allocator", there_is_one_default_table_and_it_has_a_name, blocks_of_the_default_table_are_aligned_and_whole,
+    blocks_of_an_arena_are_aligned_and_whole, impossible_sizes_are_refused, null_is_refused_or_harmless,
     used_bytes_are_counted_exactly, each_arena_is_counted_alone, destroy_gives_back_blocks_that_were_not_freed,
     arenas_can_be_created_again_and_again, one_arena_too_many_is_refused, create_fails_at_each_step_and_changes_nothing,
     a_failed_block_is_not_counted, threads_share_an_arena, threads_create_arenas)

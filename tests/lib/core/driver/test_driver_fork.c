@@ -72,7 +72,7 @@ static void rest(void)
 	UNTIL(stats_of().wakeups > wakeups && driver->armed != 0);
 }
 
-START_TEST(in_the_child_every_call_says_closed_and_destroy_frees)
+START_TEST(in_the_child_every_call_answers_closed_and_destroy_frees)
 {
 	for (uint32_t flags = 0; flags <= WW_DRIVER_THREADLESS; flags++)
 		for (int clock = 0; clock < 3; clock++) {
@@ -109,7 +109,7 @@ START_TEST(in_the_child_every_call_says_closed_and_destroy_frees)
 }
 END_TEST
 
-START_TEST(a_child_makes_a_driver_of_its_own_and_so_does_its_child)
+START_TEST(a_child_creates_its_own_driver_and_so_does_its_child)
 {
 	begin(0, 1);
 	rest();
@@ -250,7 +250,7 @@ START_TEST(a_child_forked_while_other_threads_hold_locks_gets_answers_and_frees)
 }
 END_TEST
 
-TEST_MAIN("driver/fork", in_the_child_every_call_says_closed_and_destroy_frees,
-    a_child_makes_a_driver_of_its_own_and_so_does_its_child,
+TEST_MAIN("driver/fork", in_the_child_every_call_answers_closed_and_destroy_frees,
+    a_child_creates_its_own_driver_and_so_does_its_child,
     a_child_forked_in_a_callback_or_a_drain_function_gets_answers_and_frees,
     a_child_forked_while_other_threads_hold_locks_gets_answers_and_frees)

@@ -215,7 +215,7 @@ static void *detach_elsewhere(void *argument)
 	return NULL;
 }
 
-START_TEST(detaching_waits_for_firings_that_run_and_forgets_those_that_wait)
+START_TEST(detaching_waits_for_running_firings_and_forgets_queued_ones)
 {
 	struct item item[6] = {0};
 	sem_t semaphore;
@@ -251,7 +251,7 @@ END_TEST
  * All firings lie in one chain. If each were asked for alone, those behind firings of others would each cost another
  * walk through the queue.
  */
-START_TEST(all_firings_of_a_group_are_taken_back_at_once_in_their_order_and_no_others)
+START_TEST(a_group_takes_back_all_its_firings_at_once_in_order_and_no_others)
 {
 	enum { OTHERS = 1000, OWN = 1000 };
 	static struct firing firing[OTHERS + OWN];
@@ -314,6 +314,6 @@ END_TEST
 TEST_MAIN("driver/group", a_group_is_driven_while_it_is_attached,
     in_a_stall_timers_of_several_groups_fire_in_order_of_tick,
     a_group_that_needs_no_queue_goes_on_while_the_queue_is_full, a_pass_ends_although_its_timers_are_due_again_at_once,
-    a_stop_leaves_firings_of_other_groups_alone, detaching_waits_for_firings_that_run_and_forgets_those_that_wait,
-    all_firings_of_a_group_are_taken_back_at_once_in_their_order_and_no_others,
+    a_stop_leaves_firings_of_other_groups_alone, detaching_waits_for_running_firings_and_forgets_queued_ones,
+    a_group_takes_back_all_its_firings_at_once_in_order_and_no_others,
     attaching_fails_without_memory_and_after_a_stop_and_leaves_nothing)

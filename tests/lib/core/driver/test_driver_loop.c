@@ -129,7 +129,7 @@ static void cancel_all(struct ww_driver *of, const struct ww_firing *firing, voi
 		ck_assert(ww_driver_cancel(of, canceller->handle[i]) == 1);
 }
 
-START_TEST(room_that_a_cancel_makes_is_not_forgotten)
+START_TEST(room_made_by_a_cancel_is_not_forgotten)
 {
 	/*
 	 * The queue holds 4. The first callback, or the loop between two calls, cancels the other 3, and 4 more are
@@ -164,7 +164,7 @@ START_TEST(room_that_a_cancel_makes_is_not_forgotten)
 }
 END_TEST
 
-START_TEST(room_that_a_cancel_makes_between_two_calls_leaves_no_trace)
+START_TEST(room_made_by_a_cancel_between_two_calls_leaves_no_trace)
 {
 	struct ww_driver_config config = config_of(WW_DRIVER_THREADLESS, 0);
 	ww_handle handle[9];
@@ -285,7 +285,7 @@ START_TEST(a_stop_makes_the_descriptor_readable_and_dispatch_answers_closed)
 }
 END_TEST
 
-START_TEST(wakeups_are_dispatches)
+START_TEST(the_statistics_count_each_dispatch_as_a_wakeup)
 {
 	begin(WW_DRIVER_THREADLESS, 0);
 	for (uint64_t i = 0; i < 10; i++) {
@@ -324,9 +324,9 @@ END_TEST
 TEST_MAIN("driver/loop", the_descriptor_is_readable_exactly_when_something_is_due,
     an_earlier_timer_makes_the_descriptor_readable_earlier_and_a_far_one_eventually,
     asking_for_a_later_wake_up_does_not_put_off_an_earlier_one,
-    dispatch_respects_the_budget_and_the_rest_keeps_the_descriptor_readable, room_that_a_cancel_makes_is_not_forgotten,
-    room_that_a_cancel_makes_between_two_calls_leaves_no_trace, a_nested_dispatch_is_refused,
+    dispatch_respects_the_budget_and_the_rest_keeps_the_descriptor_readable, room_made_by_a_cancel_is_not_forgotten,
+    room_made_by_a_cancel_between_two_calls_leaves_no_trace, a_nested_dispatch_is_refused,
     a_second_thread_that_dispatches_is_refused, settle_dispatches_all_that_is_due_and_nothing_else,
     a_dispatch_ends_although_a_callback_reschedules_itself_to_now,
-    a_stop_makes_the_descriptor_readable_and_dispatch_answers_closed, wakeups_are_dispatches,
+    a_stop_makes_the_descriptor_readable_and_dispatch_answers_closed, the_statistics_count_each_dispatch_as_a_wakeup,
     on_a_real_clock_an_idle_driver_has_no_alarm_and_a_due_one_is_readable)

@@ -1,4 +1,4 @@
-/* When callbacks run: never early, in order, in the tick of the deadline; and how rarely the driver wakes. */
+/* When callbacks run: never early, in order, in the tick of the deadline. And how rarely the driver wakes. */
 
 #include <sys/timerfd.h>
 
@@ -39,7 +39,7 @@ START_TEST(at_every_phase_of_a_tick_a_timer_fires_in_the_tick_of_its_deadline_an
 }
 END_TEST
 
-START_TEST(an_absolute_deadline_is_met_and_one_that_has_passed_fires_at_once)
+START_TEST(an_absolute_deadline_is_met_and_a_past_one_fires_at_once)
 {
 	ww_handle handle;
 
@@ -94,7 +94,7 @@ START_TEST(deadlines_beyond_the_range_are_refused_and_the_last_ones_are_met)
 }
 END_TEST
 
-START_TEST(after_a_stall_all_that_is_overdue_fires_in_order_of_tick)
+START_TEST(after_a_stall_all_overdue_timers_fire_in_order_of_tick)
 {
 	/* One worker, so that calls start in order. Timers of one thread, and of several threads with a wheel each. */
 	for (int threads = 0; threads < 2; threads++) {
@@ -116,7 +116,7 @@ START_TEST(after_a_stall_all_that_is_overdue_fires_in_order_of_tick)
 }
 END_TEST
 
-START_TEST(after_a_stall_the_order_holds_though_the_queue_is_short)
+START_TEST(after_a_stall_the_order_holds_even_with_a_short_queue)
 {
 	struct ww_driver_config config = config_of(0, 1);
 	uint64_t seed = 54321;
@@ -255,9 +255,9 @@ START_TEST(a_timer_scheduled_behind_a_cancelled_one_is_not_forgotten)
 END_TEST
 
 TEST_MAIN("driver/precision", at_every_phase_of_a_tick_a_timer_fires_in_the_tick_of_its_deadline_and_not_a_ns_before,
-    an_absolute_deadline_is_met_and_one_that_has_passed_fires_at_once,
+    an_absolute_deadline_is_met_and_a_past_one_fires_at_once,
     deadlines_beyond_the_range_are_refused_and_the_last_ones_are_met,
-    after_a_stall_all_that_is_overdue_fires_in_order_of_tick, after_a_stall_the_order_holds_though_the_queue_is_short,
+    after_a_stall_all_overdue_timers_fire_in_order_of_tick, after_a_stall_the_order_holds_even_with_a_short_queue,
     a_timer_in_three_days_wakes_an_idle_driver_at_most_eight_times, in_real_time_an_idle_driver_has_no_alarm_set,
     in_real_time_the_alarm_is_set_to_the_tick_of_the_deadline_or_before,
     with_ticks_of_a_second_far_deadlines_are_met_from_any_time,

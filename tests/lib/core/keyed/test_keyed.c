@@ -62,7 +62,7 @@ START_TEST(absolute_deadlines_are_met_and_past_ones_fire_at_once)
 }
 END_TEST
 
-START_TEST(get_tells_value_time_left_and_version)
+START_TEST(get_returns_value_time_left_and_version)
 {
 	struct rig *rig = make();
 	uint64_t set_to = set_version(rig, "key", 5, 100 * S);
@@ -153,7 +153,7 @@ START_TEST(versions_never_repeat_in_a_map)
 }
 END_TEST
 
-START_TEST(remove_hands_the_value_out)
+START_TEST(a_remove_hands_the_value_out)
 {
 	struct rig *rig = make();
 	void *value = NULL;
@@ -435,9 +435,9 @@ END_TEST
 
 TEST_MAIN("keyed/keyed", an_entry_fires_once_with_everything_that_was_set,
     a_replaced_value_is_handed_out_and_never_fires, absolute_deadlines_are_met_and_past_ones_fire_at_once,
-    get_tells_value_time_left_and_version, a_stale_version_changes_nothing, a_version_survives_moves,
-    versions_never_repeat_in_a_map, remove_hands_the_value_out, keys_of_every_length_are_copied, an_empty_key_is_a_key,
-    keys_that_differ_in_length_or_in_a_zero_byte_are_different, invalid_arguments_are_refused,
+    get_returns_value_time_left_and_version, a_stale_version_changes_nothing, a_version_survives_moves,
+    versions_never_repeat_in_a_map, a_remove_hands_the_value_out, keys_of_every_length_are_copied,
+    an_empty_key_is_a_key, keys_that_differ_in_length_or_in_a_zero_byte_are_different, invalid_arguments_are_refused,
     deadlines_beyond_the_end_are_refused_and_change_nothing, a_stopped_driver_refuses_but_stop_still_hands_out,
     a_forked_child_can_only_destroy, a_child_forked_in_a_function_of_the_map_can_destroy,
     maps_of_one_driver_are_independent, stats_count_every_call_and_expiry)

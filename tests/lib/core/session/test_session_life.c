@@ -8,7 +8,7 @@
 
 static const char long_key[] = "a key of which a copy needs a block of its own";
 
-START_TEST(create_refuses_what_is_out_of_range)
+START_TEST(create_refuses_values_out_of_range)
 {
 	static const struct ww_session_config bad[] = {
 	    {.ttl = 0},
@@ -117,7 +117,7 @@ START_TEST(each_failed_allocation_of_set_changes_nothing)
 }
 END_TEST
 
-START_TEST(a_set_that_fails_in_a_full_map_evicts_nobody)
+START_TEST(a_set_that_fails_in_a_full_map_evicts_nothing)
 {
 	struct rig rig;
 
@@ -468,8 +468,8 @@ START_TEST(clear_and_destroy_end_although_gone_sets_again)
 }
 END_TEST
 
-TEST_MAIN("session/life", create_refuses_what_is_out_of_range, each_failed_allocation_of_create_leaves_nothing,
-    each_failed_allocation_of_set_changes_nothing, a_set_that_fails_in_a_full_map_evicts_nobody,
+TEST_MAIN("session/life", create_refuses_values_out_of_range, each_failed_allocation_of_create_leaves_nothing,
+    each_failed_allocation_of_set_changes_nothing, a_set_that_fails_in_a_full_map_evicts_nothing,
     after_the_drivers_stop_all_is_refused_and_destroy_tells_gone_of_every_entry, a_driver_outlives_several_maps,
     destroy_waits_for_a_running_gone_and_the_map_takes_nothing_new,
     a_value_loaded_while_the_map_is_destroyed_goes_to_gone, destroy_loses_nothing_that_a_gone_sets_meanwhile,

@@ -393,29 +393,29 @@ static void run(uint32_t shards, uint64_t tick, size_t limit, uint32_t jitter, s
 	end();
 }
 
-START_TEST(one_shard_with_a_limit)
+START_TEST(the_oracle_agrees_with_one_shard_and_a_limit)
 {
 	run(1, MS, 90, 0, 65536, operations());
 }
 END_TEST
 
-START_TEST(many_shards)
+START_TEST(the_oracle_agrees_with_many_shards)
 {
 	run(7, MS, 0, 0, 65536, operations());
 }
 END_TEST
 
-START_TEST(a_coarse_tick_with_jitter_and_a_limit)
+START_TEST(the_oracle_agrees_with_a_coarse_tick_jitter_and_a_limit)
 {
 	run(1, SEC, 30, 300, 65536, operations() / 4);
 }
 END_TEST
 
-START_TEST(an_odd_tick_and_a_queue_that_is_full)
+START_TEST(the_oracle_agrees_with_an_odd_tick_and_a_full_queue)
 {
 	run(3, 1700 * MS + 1, 0, 0, 3, operations() / 4);
 }
 END_TEST
 
-TEST_MAIN("session/oracle", one_shard_with_a_limit, many_shards, a_coarse_tick_with_jitter_and_a_limit,
-    an_odd_tick_and_a_queue_that_is_full)
+TEST_MAIN("session/oracle", the_oracle_agrees_with_one_shard_and_a_limit, the_oracle_agrees_with_many_shards,
+    the_oracle_agrees_with_a_coarse_tick_jitter_and_a_limit, the_oracle_agrees_with_an_odd_tick_and_a_full_queue)

@@ -352,7 +352,7 @@ START_TEST(a_clock_stepped_back_delays_expiries_and_loses_none)
 }
 END_TEST
 
-START_TEST(beyond_the_last_time_is_refused)
+START_TEST(a_deadline_beyond_the_last_time_is_refused)
 {
 	struct rig rig;
 
@@ -408,5 +408,5 @@ TEST_MAIN("session/time", a_lookup_never_finds_an_expired_value_however_coarse_t
     an_expiry_on_its_way_leaves_a_newer_value_alone, an_expiry_behind_a_blocked_worker_leaves_a_newer_value_alone,
     an_expiry_that_finds_the_queue_full_waits_although_the_driver_drops, a_late_removal_leaves_the_newer_timer_alone,
     gone_may_set_the_same_key, a_thousand_of_a_hundred_thousand_entries_leave_within_their_tick,
-    a_clock_stepped_back_delays_expiries_and_loses_none, beyond_the_last_time_is_refused,
+    a_clock_stepped_back_delays_expiries_and_loses_none, a_deadline_beyond_the_last_time_is_refused,
     without_gone_expired_values_are_forgotten)

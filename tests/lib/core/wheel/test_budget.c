@@ -109,7 +109,7 @@ START_TEST(a_batch_of_capacity_0_may_be_null_and_expires_nothing)
 }
 END_TEST
 
-START_TEST(a_small_batch_has_everything_in_the_end)
+START_TEST(a_small_batch_gets_everything_in_the_end)
 {
 	struct ww_wheel *wheel = make_full(100000);
 	struct ww_expiry batch[7];
@@ -135,7 +135,7 @@ START_TEST(a_small_batch_has_everything_in_the_end)
 }
 END_TEST
 
-START_TEST(the_rest_expires_with_a_later_time_too_and_still_in_order)
+START_TEST(the_rest_expires_in_order_at_a_later_time_too)
 {
 	struct ww_wheel *wheel = make_full(10000);
 	uint64_t now = 0;
@@ -334,8 +334,8 @@ END_TEST
 
 TEST_MAIN("wheel/budget", a_budget_is_kept_and_nothing_is_lost_or_out_of_order,
     a_budget_of_0_expires_nothing_and_says_whether_something_is_due,
-    a_batch_of_capacity_0_may_be_null_and_expires_nothing, a_small_batch_has_everything_in_the_end,
-    the_rest_expires_with_a_later_time_too_and_still_in_order, timers_left_by_a_budget_are_due_and_have_no_time_left,
+    a_batch_of_capacity_0_may_be_null_and_expires_nothing, a_small_batch_gets_everything_in_the_end,
+    the_rest_expires_in_order_at_a_later_time_too, timers_left_by_a_budget_are_due_and_have_no_time_left,
     time_cannot_go_backwards_after_a_budget_ended_an_advance,
     timers_scheduled_between_two_calls_take_their_place_among_the_rest,
     late_timers_expire_in_the_next_call_even_with_others_left_by_a_budget,

@@ -469,7 +469,7 @@ START_TEST(advance_and_destroy_are_refused_in_a_callback)
 	ck_assert_uint_eq(go(wheel, 50), 1);
 	ck_assert_uint_eq(go(wheel, 10000), 1);
 	ck_assert_uint_eq(go(wheel, 20000), 1);
-	/* Afterwards all is as usual. */
+	/* Afterwards both are allowed again. */
 	OK(ww_wheel_schedule(wheel, &one, 0));
 	ck_assert_uint_eq(go(wheel, 20000), 1);
 	unmake(wheel);

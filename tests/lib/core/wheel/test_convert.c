@@ -26,7 +26,7 @@ static void assert_converts(uint64_t tick_ns, uint64_t ns, uint64_t up, uint64_t
 	OK(ww_wheel_destroy(wheel));
 }
 
-START_TEST(a_deadline_between_two_ticks_is_the_later_one_and_the_clock_the_earlier)
+START_TEST(a_deadline_between_two_ticks_is_rounded_up_and_the_clock_down)
 {
 	static const uint64_t ticks[] = {1, 2, 3, 1000, 1000000, 1000000000, UINT64_C(60000000000)};
 
@@ -116,6 +116,6 @@ START_TEST(a_wait_in_nanoseconds_is_never_cut_short)
 }
 END_TEST
 
-TEST_MAIN("wheel/convert", a_deadline_between_two_ticks_is_the_later_one_and_the_clock_the_earlier,
+TEST_MAIN("wheel/convert", a_deadline_between_two_ticks_is_rounded_up_and_the_clock_down,
     the_largest_clock_does_not_wrap_round, a_result_beyond_the_last_time_is_an_overflow_and_stores_nothing,
     a_wait_in_nanoseconds_is_never_cut_short)

@@ -1,4 +1,4 @@
-/* Moving a pending timer: later (the heartbeat), earlier, and not at all when it is idle. */
+/* Moving a pending timer: later (the heartbeat), or earlier. An idle timer does not move. */
 
 #include "tests/lib/core/wheel/fixture.h"
 #include "tests/support/seed.h"

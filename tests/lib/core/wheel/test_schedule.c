@@ -3,7 +3,7 @@
 #include "tests/lib/core/wheel/fixture.h"
 #include "tests/support/seed.h"
 
-START_TEST(a_timer_is_idle_however_it_was_made)
+START_TEST(a_new_timer_is_idle_however_it_was_initialised)
 {
 	struct ww_timer by_macro = WW_TIMER_INIT(note);
 	struct ww_timer by_zero;
@@ -347,7 +347,7 @@ START_TEST(in_the_last_weeks_a_delay_reaches_the_end_of_time_and_no_further)
 }
 END_TEST
 
-START_TEST(a_timer_that_was_periodic_is_a_one_shot_when_it_is_scheduled_again)
+START_TEST(an_idle_timer_that_was_periodic_is_scheduled_as_a_one_shot)
 {
 	struct ww_wheel *wheel = make(NULL);
 	struct ww_timer timer = WW_TIMER_INIT(note);
@@ -369,7 +369,7 @@ START_TEST(a_timer_that_was_periodic_is_a_one_shot_when_it_is_scheduled_again)
 }
 END_TEST
 
-TEST_MAIN("wheel/schedule", a_timer_is_idle_however_it_was_made, the_owner_is_found_from_its_timer,
+TEST_MAIN("wheel/schedule", a_new_timer_is_idle_however_it_was_initialised, the_owner_is_found_from_its_timer,
     a_timer_without_a_callback_becomes_idle_and_is_counted, a_pending_timer_tells_its_deadline_and_the_time_left,
     a_delay_of_0_expires_in_the_next_advance_and_not_before, a_deadline_that_has_passed_expires_in_the_next_advance,
     scheduling_at_a_deadline_means_that_deadline_whatever_the_time, a_delay_counts_from_the_time_last_advanced_to,
@@ -377,4 +377,4 @@ TEST_MAIN("wheel/schedule", a_timer_is_idle_however_it_was_made, the_owner_is_fo
     a_delay_beyond_a_week_waits_outside_and_is_exact, a_delay_beyond_a_week_is_exact_by_jumps_too,
     many_timers_outside_all_expire_in_their_tick, the_last_time_of_all_can_be_a_deadline,
     in_the_last_weeks_a_delay_reaches_the_end_of_time_and_no_further,
-    a_timer_that_was_periodic_is_a_one_shot_when_it_is_scheduled_again)
+    an_idle_timer_that_was_periodic_is_scheduled_as_a_one_shot)
