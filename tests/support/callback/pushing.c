@@ -79,7 +79,7 @@ void pushing_pause(int *times)
 {
 	const struct timespec moment = {0, 1000000};
 
-	ck_assert_msg(++*times < PAUSES, "it has been waited for too long");
+	ck_assert_msg(++*times < PAUSES, "waited for too long");
 	(void)nanosleep(&moment, NULL);
 }
 

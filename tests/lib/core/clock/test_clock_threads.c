@@ -79,8 +79,8 @@ START_TEST(a_set_that_races_with_an_advance_is_not_lost)
 		OK(ww_alarm_set(race.alarm, round));
 		while (atomic_load(&race.ended) < round)
 			sched_yield();
-		if (!readable(race.alarm) || ww_alarm_clear(race.alarm) != 1)
-			ck_abort_msg("the wake-up of round %" PRIu64 " is lost", round);
+		ck_assert_msg(readable(race.alarm) && ww_alarm_clear(race.alarm) == 1,
+		    "the wake-up of round %" PRIu64 " is lost", round);
 	}
 	ck_assert_int_eq(pthread_join(thread, NULL), 0);
 	ck_assert_int_eq(race.failed, 0);

@@ -147,8 +147,7 @@ START_TEST(versions_never_repeat_in_a_map)
 	}
 	qsort(seen, 10000, sizeof *seen, by_number);
 	for (size_t i = 1; i < 10000; i++)
-		if (seen[i - 1] == seen[i])
-			ck_abort_msg("two have version %llu", (unsigned long long)seen[i]);
+		ck_assert_uint_ne(seen[i - 1], seen[i]);
 	unmake(rig);
 }
 END_TEST

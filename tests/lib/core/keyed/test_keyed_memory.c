@@ -131,8 +131,8 @@ static void check_keys(struct rig *rig, uint64_t from, uint64_t to)
 	ck_assert_uint_eq(stats_of(rig).entries, to - from);
 	for (uint64_t i = 0; i < KEYS; i++) {
 		int found = ww_keyed_get(rig->keyed, key_of(i), length_of(i), &value, NULL, NULL);
-		if (found != (i >= from && i < to) || (found && value != value_of(i)))
-			ck_abort_msg("key %d is not as it should", (int)i);
+		ck_assert_int_eq(found, i >= from && i < to);
+		ck_assert(!found || value == value_of(i));
 	}
 }
 

@@ -63,7 +63,7 @@ static void check_fired(struct ww_keyed *keyed, const struct ww_keyed_entry *ent
 	expected->present = 0;
 }
 
-/* Whether no due entry is left. */
+/* Assert that no due entry is left. */
 static void check_none_late(struct rig *rig)
 {
 	uint64_t now = time_of(rig);
