@@ -178,8 +178,8 @@ START_TEST(create_without_descriptors_fails_and_leaves_nothing)
 END_TEST
 
 /*
- * Runs in a process of its own that may have `threads` threads. 0: create fails as it should; 1: it does not; 77: the
- * system does not limit the process.
+ * Runs in a process of its own that may have `threads` threads. 0: create fails as it should; 1 or 2: it does not; 77:
+ * the system does not limit the process.
  */
 static int create_with(rlim_t threads)
 {

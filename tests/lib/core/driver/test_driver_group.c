@@ -248,8 +248,8 @@ START_TEST(detaching_waits_for_running_firings_and_forgets_queued_ones)
 END_TEST
 
 /*
- * All firings lie in one chain. If each were asked for alone, those behind firings of others would each cost another
- * walk through the queue.
+ * All come in one chain. If each were asked for alone, those behind firings of others would each cost another walk
+ * through the queue.
  */
 START_TEST(a_group_takes_back_all_its_firings_at_once_in_order_and_no_others)
 {

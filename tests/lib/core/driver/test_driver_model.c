@@ -261,7 +261,7 @@ static void dispatch(uint32_t budget)
 	ck_assert(stats.running == 0 && stats.dropped == 0);
 }
 
-/* Dispatch until nothing is due. The first round is in order, since the queue was empty and holds all of it. */
+/* Dispatch until nothing is due. The first round is in order if the queue was empty and has room for all timers. */
 static void dispatch_all(void)
 {
 	last_tick = driver->queue.length || driver->queue.limit < TIMERS ? WW_NEVER : 0;

@@ -173,9 +173,7 @@ static void begin_race(const struct ww_driver_config *config)
 	begin_with(config);
 }
 
-/*
- * Every life has ended in a valid way: by a cancel, by its calls, or by the stop. Returns how many were called at all.
- */
+/* Assert that every life has ended in a valid way: by a cancel, by its calls, or by the stop. */
 static void assert_ends(void)
 {
 	size_t count = lives < LIVES ? lives : LIVES;

@@ -94,7 +94,7 @@ START_TEST(timers_scheduled_after_a_step_backwards_are_neither_early_nor_late)
 }
 END_TEST
 
-/* No pass is running with the time from before the step, and no due timer waits for room in the queue. */
+/* No pass with the time before the step is running, and due timers not yet queued wait for the queue to report room. */
 static int waits_for_room(void)
 {
 	pthread_mutex_lock(&driver->groups_lock);

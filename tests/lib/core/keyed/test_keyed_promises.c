@@ -248,7 +248,7 @@ START_TEST(a_drain_callback_may_set_move_remove_and_drain)
 		ck_assert_int_eq(ww_keyed_set(rig->keyed, &i, sizeof i, value_of(i + 100), 10 * S, NULL, NULL), 0);
 	OK(ww_keyed_drain(rig->keyed, meddle, rig, &count));
 	ck_assert_uint_eq(count, drains);
-	/* Each of the 500 is handed out once, by either drain. The drain does not reach entries that meddle sets. */
+	/* Each of the 500 is handed out once, by either drain. The outer drain does not reach entries that meddle sets. */
 	size_t there = 0;
 	for (size_t i = 0; i < rig->count; i++)
 		there += rig->log[i].value != value_of(99);

@@ -72,7 +72,7 @@ START_TEST(a_child_forked_in_gone_can_destroy_too)
 	rig_open(&rig);
 	OK(set(&rig, "a key that is a block of its own", 1, SEC));
 	OK(set(&rig, "another key that is a block of its own", 2, 0));
-	/* Called by a worker, and by the calling thread. */
+	/* gone is called by an expiry, and by a delete. */
 	pass(&rig, 2 * SEC);
 	ck_assert_uint_eq(gone_calls(), 1);
 	ck_assert_int_eq(erase(&rig, "another key that is a block of its own"), 1);
