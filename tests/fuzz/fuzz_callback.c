@@ -1,6 +1,6 @@
 /*
- * Any bytes as a job's request: what is taken has nothing in its head that ends a line, and is the same when it is
- * written.
+ * Any bytes as a job's request. An accepted head has no stray line ends, and is the same after it is written and read
+ * again.
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -29,7 +29,7 @@ static void write_again(const struct ww_callback_request *request)
 	size_t length = 0;
 	char *text;
 
-	/* Names and blanks that were left out may make a head longer than may be. */
+	/* Names and blanks left out by the job may make the written head longer than allowed. */
 	if (ww_callback_write(request, NULL, 0, &length) != WW_ETOOBIG || length == 0)
 		return;
 	text = malloc(length);

@@ -2,8 +2,8 @@
 #define TESTS_FUZZ_FUZZ_LINES_H
 
 /*
- * What the fuzz targets of the file formats share: any bytes are read as lines of a format, and what that gives is
- * replayed and compared with the oracle. Whatever is broken ends the program.
+ * Shared by the fuzz targets of the file formats: any bytes are read as lines of a format, and the result is replayed
+ * and compared with the oracle. A difference ends the program.
  */
 
 #include <stdint.h>

@@ -1,4 +1,4 @@
-/* Any bytes as a job's stored record: with a checksum that fits, so that what lies behind it is reached. */
+/* Any bytes as a job's stored record, with a checksum that fits: the code behind the checksum is reached. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,7 +11,7 @@ enum { CHECKSUM = 4, ID = 7 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* What was read is written as it was, but for numbers that had more bytes than they need. */
+/* A record that was read is written as it was, except numbers that took more bytes than they need. */
 static void write_again(const struct job_record *record)
 {
 	size_t room = ww_job_record_size(record);

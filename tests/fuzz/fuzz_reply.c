@@ -1,6 +1,4 @@
-/*
- * Answers of a server that may send anything: they are taken apart, and what they carry is read as JSON and as stats.
- */
+/* Answers of a server that may send anything: they are parsed, and their content is read as JSON and as stats. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,7 +19,7 @@ static void read_body(const struct reply *reply)
 	size_t member = 0;
 	size_t at = 0;
 
-	/* A copy of that size, so that an access checker sees a reader that looks too far. */
+	/* A copy of exactly that size: a sanitizer sees a reader that looks too far. */
 	char *body = malloc(reply->body_size + !reply->body_size);
 
 	if (!body)

@@ -1,9 +1,9 @@
 /*
  * Any bytes as operations on a small wheel, which is compared with the oracle of the model test.
  *
- * The first bytes choose the geometry, the flags, the number of timers and the start; all others are the numbers that
- * the operations are drawn from, as tests/support/model/rig.c and draw.c ask for them: one byte for a choice of up to 256, two
- * for one of up to 65,536, eight for more.
+ * The first bytes choose the geometry, the flags, the number of timers and the start. All others are the numbers from
+ * which tests/support/model/rig.c and draw.c draw the operations: one byte for a choice of up to 256, two for one of up
+ * to 65,536, eight for more.
  */
 
 #include <stdio.h>
@@ -13,7 +13,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* Enough for any order of events, and little enough that each takes part in several. */
+/* Enough for any order of events, and few enough that each timer takes part in several. */
 #define TIMERS_MAX 24
 #define STEPS_MAX 1000
 
@@ -58,7 +58,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	}
 	(void)ww_wheel_config_default(&rig.config);
-	/* The default geometry as often as another. */
+	/* The default geometry as often as any other. */
 	if (draw_bytes(&bytes, 2) == 1) {
 		rig.config.levels = 1 + (uint32_t)draw_bytes(&bytes, WW_LEVELS_MAX);
 		for (uint32_t i = 0; i < rig.config.levels; i++) {

@@ -1,6 +1,6 @@
 /*
- * The main function of a fuzz target without libFuzzer's: runs the target once on each file that is named, or on
- * standard input. So "make check" replays every corpus with any compiler, and AFL++ can drive a target.
+ * The main function of a fuzz target without libFuzzer. It runs the target once on each named file, or on standard
+ * input: "make check" replays every corpus with any compiler, and AFL++ can drive a target.
  */
 
 #include <stdint.h>
@@ -31,7 +31,7 @@ static int run(FILE *file, const char *name)
 		free(data);
 		return 0;
 	}
-	/* Exactly as large as the input, so that a sanitizer sees what reads beyond it. */
+	/* Exactly as large as the input: a sanitizer sees a read beyond it. */
 	grown = realloc(data, size > 0 ? size : 1);
 	LLVMFuzzerTestOneInput(grown != NULL ? grown : data, size);
 	free(grown != NULL ? grown : data);

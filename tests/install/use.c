@@ -1,6 +1,6 @@
 /*
- * What a user of an installed weekwheel compiles, as C11 and as C++17: use [ALLOCATOR]. ALLOCATOR is what the library must
- * take its memory from.
+ * A user's program for an installed weekwheel, compiled as C11 and as C++17: use [ALLOCATOR]. The library must take its
+ * memory from ALLOCATOR.
  */
 
 #include <stdio.h>

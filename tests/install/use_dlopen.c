@@ -1,6 +1,6 @@
 /*
- * What a program does that opens an installed weekwheel as a plugin: use_dlopen LIBRARY ALLOCATOR [LATER]. ALLOCATOR is
- * what the library must take its memory from; LATER is a jemalloc that the program opens afterwards, for all to see.
+ * A program that opens an installed weekwheel as a plugin: use_dlopen LIBRARY ALLOCATOR [LATER]. The library must take
+ * its memory from ALLOCATOR. LATER is a jemalloc that the program opens afterwards, with its symbols visible to all.
  */
 
 #include <dlfcn.h>
@@ -18,7 +18,7 @@ static void expire(struct ww_wheel *wheel, struct ww_timer *timer, uint64_t miss
 	expired++;
 }
 
-/* ISO C knows no conversion of a pointer to a function's. */
+/* ISO C has no conversion from an object pointer to a function pointer. */
 #define FIND(name)                                                                                                     \
 	do {                                                                                                           \
 		void *found = dlsym(library, #name);                                                                   \

@@ -1,6 +1,5 @@
 /*
- * What a user of an installed weekwheel-jobs compiles: a job is put into a directory, and delivered after it was opened
- * again.
+ * A user's program for an installed weekwheel-jobs: it puts a job into a directory, opens that again, and gets the job.
  */
 
 #include <stdio.h>

@@ -1,8 +1,9 @@
 #ifndef TESTS_SUPPORT_MEMORY_H
 #define TESTS_SUPPORT_MEMORY_H
 
-/* An allocator that counts, and that fails when it is told to. */
+/* An allocator, also for many threads, that counts, and that fails when told to. */
 
+#include <stdatomic.h>
 #include <stdint.h>
 #include <stdlib.h>
 
@@ -10,21 +11,22 @@
 
 struct test_memory {
 	struct ww_allocator table;
-	size_t calls;     /* allocations asked for */
-	size_t fail_at;   /* the call that fails, counted from 1; 0: none */
-	size_t blocks;    /* blocks that live */
-	size_t bytes;     /* what was asked for them */
-	size_t last_size; /* what was asked for last */
+	atomic_size_t calls;     /* number of allocations requested */
+	atomic_size_t fail_at;   /* the call that fails, counted from 1; 0: none */
+	atomic_int exhausted;    /* every call fails */
+	atomic_size_t blocks;    /* live blocks */
+	atomic_size_t bytes;     /* their requested sizes */
+	atomic_size_t last_size; /* the last requested size */
 };
 
 static inline void *test_memory_allocate(void *user, size_t size)
 {
 	struct test_memory *memory = user;
+	size_t call = ++memory->calls;
 	void *block;
 
-	memory->calls++;
 	memory->last_size = size;
-	if (memory->calls == memory->fail_at) {
+	if (memory->exhausted || call == memory->fail_at) {
 		return NULL;
 	}
 	block = aligned_alloc(64, (size + 63) & ~(size_t)63);
@@ -46,7 +48,7 @@ static inline void test_memory_free(void *user, void *block, size_t size)
 
 static inline void test_memory_init(struct test_memory *memory, size_t fail_at)
 {
-	*memory = (struct test_memory){{test_memory_allocate, test_memory_free, memory}, 0, fail_at, 0, 0, 0};
+	*memory = (struct test_memory){.table = {test_memory_allocate, test_memory_free, memory}, .fail_at = fail_at};
 }
 
 #endif

@@ -2,8 +2,8 @@
 #define TESTS_SUPPORT_SEED_H
 
 /*
- * Random numbers for tests. The seed comes from the environment variable WW_SEED, or else from the clock, and is always
- * printed, so that a failure can be had again.
+ * Random numbers for tests. The seed comes from the environment variable WW_SEED, or otherwise from the clock, and is
+ * always printed: it repeats a failure.
  */
 
 #include <inttypes.h>
@@ -14,7 +14,7 @@
 
 #include "lib/base/random.h"
 
-/* The libraries' generator, by names of its own. */
+/* The libraries' generator under the tests' names. */
 static inline uint64_t seed_next(uint64_t *state)
 {
 	return random_next(state);

@@ -3,7 +3,7 @@
 
 /*
  * The adversarial times that all tests share: the ends of the range, each boundary of the default geometry and its
- * neighbours, the powers of two where a narrower type would break, and what lies outside the range.
+ * neighbours, the powers of two where a narrower type would break, and times outside the range.
  */
 
 #include <stddef.h>
@@ -66,7 +66,7 @@ static const struct named_time valid_times[] = {
 };
 #define VALID_TIMES (sizeof valid_times / sizeof valid_times[0])
 
-/* Times that are beyond the range, whatever the function. */
+/* Times beyond the range of every function. */
 static const struct named_time invalid_times[] = {
     {"the last time + 1", WW_TIME_MAX + 1},
     {"the last time + 2", WW_TIME_MAX + 2},

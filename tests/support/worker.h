@@ -2,13 +2,13 @@
 #define TESTS_SUPPORT_WORKER_H
 
 /*
- * What a test of a layer above the driver needs to see from inside it: it lets timers expire without running what they
- * queue, so that it can play the worker, and looks at a source's wheel.
+ * A test's view into the driver, for the layers above it: it lets timers expire without running their firings, which
+ * lets a test play the worker, and reads the statistics of a source's wheel.
  */
 
 #include "lib/core/driver/driver_internal.h"
 
-/* Queue what is due, and run nothing of it. */
+/* Queue everything due, and run none of it. */
 static inline void queue_due(struct ww_driver *driver)
 {
 	ww_driver_pass(driver);

@@ -1,7 +1,7 @@
 #ifndef TESTS_LIB_BASE_TABLE_FIXTURE_H
 #define TESTS_LIB_BASE_TABLE_FIXTURE_H
 
-/* What the tests of the table share: keys that are their own records, and every invariant of a table. */
+/* Shared by the tests of the table: keys that are their own records, and a check of every invariant. */
 
 #include <stdint.h>
 #include <string.h>
@@ -24,7 +24,7 @@ static inline uint32_t find(const struct table *table, uint64_t hash, uint32_t i
 	return table_find(table, hash, is_sought, &index);
 }
 
-/* A hash that looks random, the same for the same number. */
+/* A random-looking hash, always the same for the same number. */
 static inline uint64_t scattered(uint64_t number)
 {
 	uint64_t state = number * UINT64_C(0x2545f4914f6cdd1d);
@@ -32,40 +32,31 @@ static inline uint64_t scattered(uint64_t number)
 	return seed_next(&state);
 }
 
-/*
- * Insert or remove the keys from..to - 1 under scattered hashes. Here and where every key is looked up, the answers are
- * gathered: Check's assertions take longer than what they assert.
- */
+/* Insert, and below remove, the keys from..to - 1 under scattered hashes. */
 static inline void insert_keys(struct table *table, uint32_t from, uint32_t to)
 {
-	int error = WW_OK;
-
 	for (uint32_t i = from; i < to; i++)
-		error |= ww_table_insert(table, scattered(i), i);
-	OK(error);
+		OK(ww_table_insert(table, scattered(i), i));
 }
 
 static inline void remove_keys(struct table *table, uint32_t from, uint32_t to)
 {
-	int error = WW_OK;
-
 	for (uint32_t i = from; i < to; i++)
-		error |= ww_table_remove(table, scattered(i), i);
-	OK(error);
+		OK(ww_table_remove(table, scattered(i), i));
 }
 
 /* How the entries of a table lie. */
 struct shape {
 	size_t entries;
-	uint64_t walked; /* lines that finding each entry once looks at */
+	uint64_t walked; /* lines visited to find each entry once */
 	uint32_t longest;
 };
 
-/* Walk every line, and name the first invariant that is broken. */
+/* Walk every line. Returns the name of the first broken invariant, or NULL. */
 static inline const char *table_broken(const struct table *table, struct shape *shape)
 {
 	uint64_t before = 0;
-	uint32_t full_from = 0; /* all lines from here to the one at hand are full */
+	uint32_t full_from = 0; /* all lines from here to the current one are full */
 
 	*shape = (struct shape){0, 0, 0};
 	for (uint32_t i = 0; i < table->lines; i++) {

@@ -1,11 +1,14 @@
-/* What all libraries share: the random generator's sequence, and times that are added, split and waited for. */
+/*
+ * The helpers that all libraries share: the random generator's sequence, and times that are added, split and waited
+ * for.
+ */
 #include <errno.h>
 
 #include "lib/base/random.h"
 #include "lib/base/time.h"
 #include "tests/support/suite.h"
 
-/* The sequence of the generator's authors for the seed 0. Seeds that reproduce a failure rest on it. */
+/* The sequence that the generator's authors give for the seed 0. Seeds that reproduce a failure depend on it. */
 static const uint64_t sequence[] = {
     UINT64_C(0xe220a8397b1dcdaf), UINT64_C(0x6e789e6aa1b965f4), UINT64_C(0x06c45d188009454f)};
 
@@ -35,7 +38,7 @@ START_TEST(a_sum_of_times_ends_at_the_last_one)
 }
 END_TEST
 
-START_TEST(what_is_left_is_rounded_up_and_an_hour_at_most)
+START_TEST(the_time_left_is_rounded_up_and_an_hour_at_most)
 {
 	uint64_t now = time_now(CLOCK_MONOTONIC);
 
@@ -67,4 +70,4 @@ START_TEST(a_wait_ends_at_its_deadline)
 END_TEST
 
 TEST_MAIN("base/base", a_seed_always_gives_the_same_sequence, a_sum_of_times_ends_at_the_last_one,
-    what_is_left_is_rounded_up_and_an_hour_at_most, a_wait_ends_at_its_deadline)
+    the_time_left_is_rounded_up_and_an_hour_at_most, a_wait_ends_at_its_deadline)

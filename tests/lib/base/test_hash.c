@@ -1,4 +1,4 @@
-/* Secrets and the hashes of keys: that they differ where they must, and where a secret comes from. */
+/* Secrets and the hashes of keys: they differ where they must, and a secret comes from a good source. */
 
 #include "lib/base/hash.h"
 
@@ -14,15 +14,15 @@
 #include "tests/support/suite.h"
 #include "weekwheel/error.h"
 
-/* ---- What the library calls ------------------------------------------------------------------------------------- */
+/* ---- The functions that the library calls ----------------------------------------------------------------------- */
 
 static int error_of_getrandom; /* 0: it works */
 static int interruptions;
 
-/* Takes the place of the C library's. */
+/* Replaces the C library's. */
 ssize_t getrandom(void *buffer, size_t length, unsigned flags)
 {
-	/* As in the C library's. */
+	/* The signature is the C library's. */
 	pthread_testcancel();
 	if (interruptions > 0) {
 		interruptions--;
@@ -54,7 +54,7 @@ static void looks_random(const struct hash_secret *made)
 
 /* ---- Secrets ---------------------------------------------------------------------------------------------------- */
 
-START_TEST(a_secret_is_filled_and_another_each_time)
+START_TEST(a_secret_is_filled_and_differs_each_time)
 {
 	struct hash_secret one = secret(), other = secret();
 
@@ -64,7 +64,7 @@ START_TEST(a_secret_is_filled_and_another_each_time)
 }
 END_TEST
 
-START_TEST(a_signal_does_not_matter)
+START_TEST(a_signal_does_not_disturb_the_making_of_a_secret)
 {
 	struct hash_secret made;
 
@@ -75,7 +75,7 @@ START_TEST(a_signal_does_not_matter)
 }
 END_TEST
 
-START_TEST(without_getrandom_the_file_serves)
+START_TEST(without_getrandom_the_device_file_is_read)
 {
 	struct hash_secret one, other;
 
@@ -101,7 +101,7 @@ static void *make_when_cancelled(void *argument)
 	return NULL;
 }
 
-START_TEST(a_thread_is_not_cancelled_while_it_makes_one)
+START_TEST(a_thread_is_not_cancelled_while_it_makes_a_secret)
 {
 	struct hash_secret made[2];
 	pthread_t thread;
@@ -117,7 +117,7 @@ START_TEST(a_thread_is_not_cancelled_while_it_makes_one)
 }
 END_TEST
 
-START_TEST(without_either_it_says_so)
+START_TEST(without_either_source_it_fails)
 {
 	struct rlimit before, none;
 	struct hash_secret made;
@@ -152,7 +152,7 @@ START_TEST(equal_bytes_have_equal_hashes_wherever_they_lie)
 }
 END_TEST
 
-START_TEST(every_byte_the_length_and_the_secret_count)
+START_TEST(the_hash_depends_on_every_byte_the_length_and_the_secret)
 {
 	struct hash_secret one = secret(), other = secret();
 	unsigned char bytes[400] = {0};
@@ -172,7 +172,7 @@ START_TEST(every_byte_the_length_and_the_secret_count)
 }
 END_TEST
 
-/* Keys that differ in a number fill the 65,536 places of the top bits as evenly as random ones: a chi-squared test. */
+/* A chi-squared test: keys that differ in a number fill the 65,536 values of the top bits as evenly as random ones. */
 START_TEST(the_top_bits_are_spread_evenly)
 {
 	enum { PLACES = 65536, EACH = 16 };
@@ -191,14 +191,14 @@ START_TEST(the_top_bits_are_spread_evenly)
 		}
 		for (size_t p = 0; p < PLACES; p++)
 			sum += ((double)counts[p] - EACH) * ((double)counts[p] - EACH) / EACH;
-		/* 65,535 on average, with a standard deviation of 362; ten of them either way. */
+		/* 65,535 on average with a standard deviation of 362, and ten of those allowed either way. */
 		ck_assert_double_le(sum, 65535 + 3620);
 		ck_assert_double_ge(sum, 65535 - 3620);
 	}
 }
 END_TEST
 
-TEST_MAIN("table/hash", a_secret_is_filled_and_another_each_time, a_signal_does_not_matter,
-    without_getrandom_the_file_serves, a_thread_is_not_cancelled_while_it_makes_one, without_either_it_says_so,
-    equal_bytes_have_equal_hashes_wherever_they_lie, every_byte_the_length_and_the_secret_count,
-    the_top_bits_are_spread_evenly)
+TEST_MAIN("table/hash", a_secret_is_filled_and_differs_each_time, a_signal_does_not_disturb_the_making_of_a_secret,
+    without_getrandom_the_device_file_is_read, a_thread_is_not_cancelled_while_it_makes_a_secret,
+    without_either_source_it_fails, equal_bytes_have_equal_hashes_wherever_they_lie,
+    the_hash_depends_on_every_byte_the_length_and_the_secret, the_top_bits_are_spread_evenly)

@@ -1,6 +1,4 @@
-/*
- * The slab: records that never move, indices that are all different, memory taken in chunks and given back at the end.
- */
+/* The slab: records never move, indices all differ, memory is taken in chunks and given back at the end. */
 
 #include <string.h>
 
@@ -9,17 +7,10 @@
 #include "tests/support/seed.h"
 #include "tests/support/suite.h"
 
-/* For what runs a million times: Check's own assertions write to a file at every call. */
-#define MUST(condition)                                                                                                \
-	do {                                                                                                           \
-		if (!(condition))                                                                                      \
-			ck_abort_msg("not so: %s", #condition);                                                        \
-	} while (0)
-
 #define SIZE 64u
 #define RECORDS 5000u
 
-/* Behind what an unused record begins with. */
+/* A word behind the bytes that an unused record uses itself. */
 #define MARK (sizeof(struct slab_unused) / sizeof(uint32_t))
 
 static uint32_t *mark_of(const struct slab *slab, uint32_t index)
@@ -56,26 +47,26 @@ START_TEST(indices_differ_and_records_begin_zero_and_do_not_move)
 	ww_slab_init(&slab, SIZE, &memory.table);
 	for (uint32_t i = 0; i < RECORDS; i++) {
 		uint32_t index = ww_slab_take(&slab);
-		MUST(index < slab_end(&slab));
-		MUST(seen[index]++ == 0);
-		MUST(*mark_of(&slab, index) == 0);
+		ck_assert(index < slab_end(&slab));
+		ck_assert(seen[index]++ == 0);
+		ck_assert(*mark_of(&slab, index) == 0);
 		*mark_of(&slab, index) = index + 1;
 		place[i] = slab_at(&slab, index);
-		MUST(slab_taken(&slab) == i + 1);
-		MUST(ww_slab_bytes(&slab) == memory.bytes);
+		ck_assert(slab_taken(&slab) == i + 1);
+		ck_assert(ww_slab_bytes(&slab) == memory.bytes);
 	}
 	for (uint32_t index = 0; index < slab_end(&slab); index++)
-		MUST(*mark_of(&slab, index) == (seen[index] ? index + 1 : 0));
-	/* Taken in the order of indices, the first time: neighbours in time are neighbours in memory. */
+		ck_assert(*mark_of(&slab, index) == (seen[index] ? index + 1 : 0));
+	/* The first time, records are taken in the order of indices: neighbours in time are neighbours in memory. */
 	for (uint32_t i = 1; i < SLAB_CHUNK; i++)
-		MUST(place[i] == place[i - 1] + SIZE);
+		ck_assert(place[i] == place[i - 1] + SIZE);
 	ww_slab_destroy(&slab);
-	MUST(memory.blocks == 0);
-	MUST(memory.bytes == 0);
+	ck_assert(memory.blocks == 0);
+	ck_assert(memory.bytes == 0);
 }
 END_TEST
 
-START_TEST(what_was_given_back_is_taken_again_before_memory_is)
+START_TEST(a_record_given_back_is_taken_again_before_memory_is)
 {
 	struct test_memory memory;
 	struct slab slab;
@@ -99,7 +90,7 @@ START_TEST(what_was_given_back_is_taken_again_before_memory_is)
 }
 END_TEST
 
-START_TEST(random_taking_and_giving_never_hands_out_a_record_twice)
+START_TEST(no_record_is_handed_out_twice_under_random_use)
 {
 	static uint32_t held[RECORDS];
 	static char taken[2 * RECORDS];
@@ -111,23 +102,23 @@ START_TEST(random_taking_and_giving_never_hands_out_a_record_twice)
 	test_memory_init(&memory, 0);
 	ww_slab_init(&slab, SIZE, &memory.table);
 	for (uint32_t step = 0; step < 400000; step++) {
-		/* Waves: now mostly taking, now mostly giving. */
+		/* Waves: now mostly taking, now mostly giving back. */
 		int take = seed_below(&seed, 10) < (step / 20000 % 2 ? 3 : 7);
 		if (take && count < RECORDS) {
 			uint32_t index = ww_slab_take(&slab);
-			MUST(index != SLAB_NONE);
-			MUST(taken[index]++ == 0);
+			ck_assert(index != SLAB_NONE);
+			ck_assert(taken[index]++ == 0);
 			*mark_of(&slab, index) = index;
 			held[count++] = index;
 		} else if (count) {
 			uint32_t at = (uint32_t)seed_below(&seed, count);
 			uint32_t index = held[at];
-			MUST(*mark_of(&slab, index) == index);
+			ck_assert(*mark_of(&slab, index) == index);
 			held[at] = held[--count];
 			taken[index] = 0;
 			ww_slab_give(&slab, index);
 		}
-		MUST(slab_taken(&slab) == count);
+		ck_assert(slab_taken(&slab) == count);
 	}
 	ww_slab_destroy(&slab);
 	ck_assert_uint_eq(memory.blocks, 0);
@@ -150,9 +141,9 @@ START_TEST(after_reserve_taking_allocates_nothing)
 			size_t calls = memory.calls;
 			OK(ww_slab_reserve(&slab, sizes[i]));
 			for (size_t n = 0; n < sizes[i]; n++)
-				MUST(ww_slab_take(&slab) != SLAB_NONE);
+				ck_assert(ww_slab_take(&slab) != SLAB_NONE);
 			ck_assert_uint_eq(memory.calls, calls);
-			/* And no more than a chunk was taken over that. */
+			/* No more than one chunk was taken beyond that. */
 			ck_assert_uint_lt(slab_end(&slab), before + sizes[i] + SLAB_CHUNK);
 			ww_slab_destroy(&slab);
 			ck_assert_uint_eq(memory.blocks, 0);
@@ -160,7 +151,7 @@ START_TEST(after_reserve_taking_allocates_nothing)
 }
 END_TEST
 
-START_TEST(a_reserve_that_fails_changes_nothing_whichever_allocation_fails)
+START_TEST(each_failed_allocation_of_a_reserve_changes_nothing)
 {
 	size_t failures = 0;
 	int error = WW_ENOMEM;
@@ -170,7 +161,7 @@ START_TEST(a_reserve_that_fails_changes_nothing_whichever_allocation_fails)
 		struct slab slab;
 		test_memory_init(&memory, 0);
 		ww_slab_init(&slab, SIZE, &memory.table);
-		MUST(ww_slab_take(&slab) != SLAB_NONE);
+		ck_assert(ww_slab_take(&slab) != SLAB_NONE);
 		size_t bytes = memory.bytes;
 		memory.fail_at = memory.calls + fail_at;
 		error = ww_slab_reserve(&slab, 10 * SLAB_CHUNK);
@@ -183,7 +174,7 @@ START_TEST(a_reserve_that_fails_changes_nothing_whichever_allocation_fails)
 		}
 		memory.fail_at = 0;
 		for (uint32_t i = 1; i < 2 * SLAB_CHUNK; i++)
-			MUST(ww_slab_take(&slab) != SLAB_NONE);
+			ck_assert(ww_slab_take(&slab) != SLAB_NONE);
 		ww_slab_destroy(&slab);
 		ck_assert_uint_eq(memory.blocks, 0);
 	}
@@ -192,7 +183,7 @@ START_TEST(a_reserve_that_fails_changes_nothing_whichever_allocation_fails)
 }
 END_TEST
 
-START_TEST(without_memory_a_take_answers_none_and_works_again_with_memory)
+START_TEST(a_take_without_memory_answers_none_and_works_again_with_memory)
 {
 	for (size_t fail = 1; fail <= 2; fail++) {
 		struct test_memory memory;
@@ -220,7 +211,7 @@ START_TEST(more_records_than_indices_are_refused)
 	ck_assert_uint_eq(memory.calls, 0);
 	ck_assert_uint_eq(ww_slab_take(&slab), 0);
 	ck_assert_int_eq(ww_slab_reserve(&slab, SLAB_MAX), WW_ENOMEM);
-	/* The slab is full: what chunks exist is all that counts here. */
+	/* The slab is full: only the existing chunks count. */
 	uint32_t chunks = slab.chunks;
 	uint32_t unused = slab.unused;
 	slab.chunks = SLAB_MAX / SLAB_CHUNK;
@@ -235,6 +226,6 @@ START_TEST(more_records_than_indices_are_refused)
 END_TEST
 
 TEST_MAIN("slab/slab", an_empty_slab_takes_no_memory, indices_differ_and_records_begin_zero_and_do_not_move,
-    what_was_given_back_is_taken_again_before_memory_is, random_taking_and_giving_never_hands_out_a_record_twice,
-    after_reserve_taking_allocates_nothing, a_reserve_that_fails_changes_nothing_whichever_allocation_fails,
-    without_memory_a_take_answers_none_and_works_again_with_memory, more_records_than_indices_are_refused)
+    a_record_given_back_is_taken_again_before_memory_is, no_record_is_handed_out_twice_under_random_use,
+    after_reserve_taking_allocates_nothing, each_failed_allocation_of_a_reserve_changes_nothing,
+    a_take_without_memory_answers_none_and_works_again_with_memory, more_records_than_indices_are_refused)

@@ -1,4 +1,6 @@
-/* The table against an oracle, and where it could go wrong: growing, shrinking, churning, equal hashes, limits. */
+/*
+ * The table against an oracle, and in the cases that could go wrong: growing, shrinking, churn, equal hashes, limits.
+ */
 
 #include "tests/lib/base/table_fixture.h"
 
@@ -59,7 +61,7 @@ END_TEST
 
 /* ---- Random operations ------------------------------------------------------------------------------------------ */
 
-/* Kinds of hashes: what they look like decides which walks are long. */
+/* Kinds of hashes. Their shape decides which walks are long. */
 static uint64_t random_hash(uint32_t index)
 {
 	return scattered(index);
@@ -84,12 +86,12 @@ struct oracle {
 	struct table table;
 	uint64_t (*hash)(uint32_t index);
 	uint32_t keys;  /* indices below this are in use */
-	uint8_t *there; /* the oracle: a flag an index */
+	uint8_t *there; /* the oracle: one flag for each index */
 	size_t count;
 	uint64_t state;
 };
 
-/* One operation on a key that is drawn, of which `fill` in 16 insert. Returns whether table and oracle agree. */
+/* One operation on a random key, an insertion in `fill` of 16 cases. Returns whether table and oracle agree. */
 static int operate(struct oracle *oracle, uint32_t fill)
 {
 	uint32_t index = (uint32_t)seed_below(&oracle->state, oracle->keys);
@@ -109,7 +111,7 @@ static int operate(struct oracle *oracle, uint32_t fill)
 	return table_count(&oracle->table) == oracle->count;
 }
 
-/* A table's life: phases in which it grows, shrinks or stays. */
+/* The life of a table, in phases in which it grows, shrinks or keeps its size. */
 static void live(uint64_t (*hash)(uint32_t index), uint32_t keys, size_t operations, uint64_t seed)
 {
 	struct oracle oracle = {.table = make(), .hash = hash, .keys = keys, .state = seed};
@@ -122,8 +124,7 @@ static void live(uint64_t (*hash)(uint32_t index), uint32_t keys, size_t operati
 			checked(&oracle.table);
 			fill = (uint32_t)seed_below(&oracle.state, 17);
 		}
-		if (!operate(&oracle, fill))
-			ck_abort_msg("operation %zu of %zu on %u keys disagrees", i, operations, keys);
+		ck_assert_msg(operate(&oracle, fill), "operation %zu of %zu on %u keys disagrees", i, operations, keys);
 	}
 	checked(&oracle.table);
 	for (uint32_t i = 0; i < keys; i++)
@@ -157,8 +158,8 @@ START_TEST(every_invariant_holds_after_every_operation)
 		oracle.there = calloc(oracle.keys, 1);
 		ck_assert_ptr_nonnull(oracle.there);
 		for (uint32_t i = 0; i < 12000; i++) {
-			if (!operate(&oracle, i / 3000 % 2 == 0 ? 14 : 2))
-				ck_abort_msg("operation %u on hashes of kind %zu disagrees", i, h);
+			ck_assert_msg(operate(&oracle, i / 3000 % 2 == 0 ? 14 : 2),
+			    "operation %u on hashes of kind %zu disagrees", i, h);
 			checked(&oracle.table);
 		}
 		ww_table_destroy(&oracle.table);
@@ -169,8 +170,8 @@ END_TEST
 
 /* ---- Shapes ----------------------------------------------------------------------------------------------------- */
 
-/* Two tables of the same keys lie the same way, however they came about, once nothing is being moved. */
-START_TEST(only_the_keys_decide_where_they_lie)
+/* Two tables of the same keys have the same layout, however they got there, once no entry is being moved. */
+START_TEST(the_layout_depends_only_on_the_keys)
 {
 	enum { KEYS = 20000 };
 	struct table straight = make(), crooked = make();
@@ -210,11 +211,8 @@ START_TEST(churn_at_constant_size_leaves_walks_short)
 	insert_keys(&table, 0, KEYS);
 	bytes = ww_table_bytes(&table);
 	for (uint32_t i = 0; i < KEYS * ROUNDS; i++) {
-		int error = ww_table_remove(&table, scattered(i), i);
-
-		error |= ww_table_insert(&table, scattered(i + KEYS), i + KEYS);
-		if (error != WW_OK)
-			ck_abort_msg("replacing key %u answers %d", i, error);
+		OK(ww_table_remove(&table, scattered(i), i));
+		OK(ww_table_insert(&table, scattered(i + KEYS), i + KEYS));
 		if (i % KEYS == 0) {
 			walks_are_short(&table);
 			ck_assert_uint_le(ww_table_bytes(&table), bytes + 1024);
@@ -240,7 +238,7 @@ START_TEST(walks_are_short_at_every_load)
 }
 END_TEST
 
-/* Most of a table under one hash, of each place where that could be special. */
+/* Most of a table under one hash, at each position where that could be special. */
 START_TEST(equal_hashes_work_while_the_table_grows_and_shrinks)
 {
 	static const uint64_t hashes[] = {0, UINT64_C(0x8000000000000000), UINT64_MAX};
@@ -279,5 +277,5 @@ END_TEST
 
 TEST_MAIN("table", an_empty_table_finds_nothing_and_removes_nothing, every_index_but_one_can_be_stored_under_every_hash,
     random_operations_agree_with_the_oracle, every_invariant_holds_after_every_operation,
-    only_the_keys_decide_where_they_lie, churn_at_constant_size_leaves_walks_short, walks_are_short_at_every_load,
+    the_layout_depends_only_on_the_keys, churn_at_constant_size_leaves_walks_short, walks_are_short_at_every_load,
     equal_hashes_work_while_the_table_grows_and_shrinks)

@@ -1,23 +1,16 @@
-/* What a table takes: bytes a key at every load, what it gives back, and allocations that fail. */
+/* The memory of a table: bytes per key at every load, what it gives back, and allocations that fail. */
 
 #include "tests/lib/base/table_fixture.h"
 
 #define KEYS 200000u
 
 static struct test_memory memory;
-static int starved; /* every allocation fails, not only the one that memory names */
-
-static void *allocate(void *user, size_t size)
-{
-	return starved ? NULL : test_memory_allocate(user, size);
-}
 
 static struct table make_counted(void)
 {
 	struct table table;
 
 	test_memory_init(&memory, 0);
-	memory.table.allocate = allocate;
 	OK(ww_table_init(&table, &memory.table));
 	return table;
 }
@@ -35,7 +28,7 @@ static void destroy_counted(struct table *table)
 	ck_assert_uint_eq(memory.bytes, 0);
 }
 
-START_TEST(bytes_a_key_while_it_grows)
+START_TEST(bytes_per_key_stay_low_while_it_grows)
 {
 	struct table table = make_counted();
 	double sum = 0, most = 0;
@@ -54,7 +47,7 @@ START_TEST(bytes_a_key_while_it_grows)
 }
 END_TEST
 
-START_TEST(bytes_a_key_while_it_shrinks)
+START_TEST(bytes_per_key_stay_low_while_it_shrinks)
 {
 	struct table table = make_counted();
 	double most = 0;
@@ -71,8 +64,8 @@ START_TEST(bytes_a_key_while_it_shrinks)
 }
 END_TEST
 
-/* The largest block is what an operation at most copies; the directory is the only one that grows. */
-START_TEST(no_operation_asks_for_much)
+/* The largest block bounds what one operation copies. The directory is the only one that grows. */
+START_TEST(no_operation_asks_for_a_large_block)
 {
 	struct table table = make_counted();
 
@@ -102,7 +95,7 @@ START_TEST(reserved_room_needs_no_memory_and_stays)
 	remove_keys(&table, 0, KEYS);
 	ck_assert_uint_eq(memory.calls, calls);
 	ck_assert_uint_eq(memory.bytes, bytes);
-	/* Until it is told otherwise. */
+	/* The room stays until the reserve is lifted. */
 	OK(ww_table_reserve(&table, 0));
 	for (uint32_t i = 0; i < KEYS / 10; i++) {
 		insert_keys(&table, i, i + 1);
@@ -113,7 +106,7 @@ START_TEST(reserved_room_needs_no_memory_and_stays)
 }
 END_TEST
 
-START_TEST(reserving_while_it_grows_or_shrinks)
+START_TEST(it_may_be_reserved_while_it_grows_or_shrinks)
 {
 	for (uint32_t keys = 1000; keys < 1400; keys += 10) {
 		struct table table = make_counted();
@@ -174,7 +167,10 @@ static uint64_t at_the_end(uint32_t index)
 	return UINT64_MAX - scattered(index) % 1000;
 }
 
-/* Every allocation of filling a table fails, alone and with all others; the same insertion succeeds afterwards. */
+/*
+ * Each allocation during the filling of a table fails, alone and with all later ones. The same insertion succeeds
+ * afterwards.
+ */
 static void fill_with_failures(uint64_t (*hash)(uint32_t), uint32_t count)
 {
 	struct table table = make_counted();
@@ -184,10 +180,10 @@ static void fill_with_failures(uint64_t (*hash)(uint32_t), uint32_t count)
 		for (size_t step = 0;; step++) {
 			int error;
 
-			starved = step == 0;
+			memory.exhausted = step == 0;
 			memory.fail_at = memory.calls + step;
 			error = ww_table_insert(&table, hash(i), i);
-			starved = 0;
+			memory.exhausted = 0;
 			if (error == WW_OK)
 				break;
 			ck_assert_int_eq(error, WW_ENOMEM);
@@ -255,7 +251,8 @@ START_TEST(reserve_fails_at_each_allocation_and_changes_nothing)
 }
 END_TEST
 
-TEST_MAIN("table/memory", bytes_a_key_while_it_grows, bytes_a_key_while_it_shrinks, no_operation_asks_for_much,
-    reserved_room_needs_no_memory_and_stays, reserving_while_it_grows_or_shrinks,
-    init_fails_at_each_step_and_leaves_nothing, insert_fails_at_each_allocation_and_changes_nothing,
-    remove_needs_no_memory, reserve_fails_at_each_allocation_and_changes_nothing)
+TEST_MAIN("table/memory", bytes_per_key_stay_low_while_it_grows, bytes_per_key_stay_low_while_it_shrinks,
+    no_operation_asks_for_a_large_block, reserved_room_needs_no_memory_and_stays,
+    it_may_be_reserved_while_it_grows_or_shrinks, init_fails_at_each_step_and_leaves_nothing,
+    insert_fails_at_each_allocation_and_changes_nothing, remove_needs_no_memory,
+    reserve_fails_at_each_allocation_and_changes_nothing)

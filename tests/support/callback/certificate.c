@@ -1,12 +1,13 @@
-/* Makes a certificate for 127.0.0.1 that is signed by itself, for the TLS server of a test. */
+/* Makes a self-signed certificate for 127.0.0.1, for a test's TLS server. */
 #include "tests/support/callback/certificate.h"
 
-#include <check.h>
 #include <openssl/pem.h>
 #include <openssl/x509v3.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
+
+#include "tests/support/suite.h"
 
 static void add_extension(X509 *certificate, int number, const char *text)
 {
@@ -20,7 +21,7 @@ static void add_extension(X509 *certificate, int number, const char *text)
 	X509_EXTENSION_free(extension);
 }
 
-/* Signed by itself, for 127.0.0.1. */
+/* Self-signed, for 127.0.0.1. */
 static X509 *make_certificate(EVP_PKEY *key)
 {
 	X509 *certificate = X509_new();

@@ -1,13 +1,13 @@
 #ifndef TESTS_SUPPORT_CALLBACK_CERTIFICATE_H
 #define TESTS_SUPPORT_CALLBACK_CERTIFICATE_H
 
-/* A certificate for 127.0.0.1, signed by itself, for a server of a test. */
+/* A self-signed certificate for 127.0.0.1, for a test's server. */
 
 #include <openssl/ssl.h>
 
 struct certificate {
-	SSL_CTX *context; /* of a server that has it */
-	char file[64];    /* PEM, for who is to trust it */
+	SSL_CTX *context; /* for a server with this certificate */
+	char file[64];    /* PEM, for a client that should trust it */
 };
 
 struct certificate certificate_make(void);

@@ -1,4 +1,4 @@
-/* The rig of the tests of pushers: a store, a receiver and a pusher, and how to wait for what they do. */
+/* The rig of the tests of pushers: a store, a receiver and a pusher, and functions that wait for results. */
 #include "tests/support/callback/pushing.h"
 
 #include <inttypes.h>
@@ -30,7 +30,7 @@ void pushing_make_upon(struct pushing *pushing, int kind)
 	pushing->config.tube_count = 1;
 	pushing->config.networks = WW_CALLBACK_LOOPBACK;
 	pushing->config.poll = WW_MILLISECOND;
-	/* However slowly the tests run. */
+	/* Enough even for the slowest test run. */
 	pushing->config.connect_timeout = 60 * WW_SECOND;
 }
 
@@ -79,7 +79,7 @@ void pushing_pause(int *times)
 {
 	const struct timespec moment = {0, 1000000};
 
-	ck_assert_msg(++*times < PAUSES, "it has been waited for too long");
+	ck_assert_msg(++*times < PAUSES, "waited for too long");
 	(void)nanosleep(&moment, NULL);
 }
 

@@ -1,8 +1,7 @@
-/* An HTTP server on loopback that answers as each request asks it to, and keeps what it got. */
+/* An HTTP server on loopback that answers as each request asks, and keeps the requests. */
 #include "tests/support/callback/receiver.h"
 
 #include <arpa/inet.h>
-#include <check.h>
 #include <netinet/in.h>
 #include <openssl/ssl.h>
 #include <pthread.h>
@@ -15,6 +14,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "tests/support/suite.h"
+
 enum { REQUESTS = 4096, CONNECTIONS = 1024, BUFFER = 1 << 21, PATIENCE = 60 };
 
 struct connection {
@@ -22,7 +23,7 @@ struct connection {
 	pthread_t thread;
 	int fd;
 	SSL *ssl;
-	char *bytes; /* what has come */
+	char *bytes; /* the input so far */
 	size_t size;
 };
 
@@ -58,7 +59,7 @@ static int get(struct connection *connection)
 	return 1;
 }
 
-/* Returns 0 if nobody listens any more. */
+/* Returns 0 if the client is gone. */
 static int put(struct connection *connection, const char *text, size_t size)
 {
 	while (size) {
@@ -91,7 +92,7 @@ static const char *value_of(const char *from, const char *end, const char *name,
 	return NULL;
 }
 
-/* Wait for a whole request. Returns where its head ends, or NULL; *size: of all. */
+/* Wait for a whole request. Returns the end of its head, or NULL; *size: of the whole. */
 static const char *read_request(struct connection *connection, size_t *size)
 {
 	char value[256];
@@ -149,7 +150,7 @@ static int endless(struct connection *connection, const char *piece)
 	return 0;
 }
 
-/* Byte after byte, and no end. */
+/* Byte after byte without end. */
 static int drip(struct connection *connection, const char *answer, size_t length)
 {
 	const struct timespec moment = {0, 1000000};
@@ -232,7 +233,7 @@ static void *serve(void *argument)
 	struct connection *connection = argument;
 	sigset_t pipe;
 
-	/* Of a client that is gone SSL_write would tell by a signal. */
+	/* SSL_write would report a client that is gone by a signal. */
 	sigemptyset(&pipe);
 	sigaddset(&pipe, SIGPIPE);
 	pthread_sigmask(SIG_BLOCK, &pipe, NULL);

@@ -2,10 +2,10 @@
 #define TESTS_SUPPORT_CALLBACK_RECEIVER_H
 
 /*
- * A server on loopback that does what a request asks of it, with a thread for each connection. It keeps what it got.
+ * A server on loopback that does what a request asks, with a thread for each connection. It keeps the requests.
  *
- *     Answer-Status: 503 Busy        what it answers; 204 otherwise, and always where the path begins with /end
- *     Answer-Header: Name: value     more in the answer; may come several times
+ *     Answer-Status: 503 Busy        its status; 204 otherwise, and always for a path that begins with /end
+ *     Answer-Header: Name: value     another header of the answer; may come several times
  *     Answer-Body: text
  *     Answer-Do: wait                first waits until receiver_open
  *                cut                  answers half of it, and closes
@@ -20,20 +20,20 @@
 struct ssl_ctx_st;
 struct receiver;
 
-/* tls NULL: without. */
+/* tls NULL: no TLS. */
 struct receiver *receiver_start(struct ssl_ctx_st *tls);
 /* Waits for its connections to end. */
 void receiver_stop(struct receiver *receiver);
 unsigned receiver_port(const struct receiver *receiver);
-/* Let requests that wait go on, and those to come. */
+/* Let all waiting requests go on, and those that will come. */
 void receiver_open(struct receiver *receiver);
-/* Wait until it has got so many requests. */
+/* Wait until it has got this many requests. */
 void receiver_wait(struct receiver *receiver, size_t count);
-/* The n-th request, from 0 on, head and body; valid until the stop. */
+/* The n-th request, from 0 on, head and body. Valid until the stop. */
 const char *receiver_got(struct receiver *receiver, size_t n);
 size_t receiver_count(struct receiver *receiver);
 size_t receiver_connections(struct receiver *receiver);
-/* The most requests that it had at a time. */
+/* The most requests that it had at one time. */
 size_t receiver_most(struct receiver *receiver);
 
 #endif

@@ -27,7 +27,10 @@ uint64_t draw_span(const struct rig *rig, uint64_t level)
 	return span;
 }
 
-/* A delay near what could go wrong: around the spans of levels, at the start of their slots, near, far and very far. */
+/*
+ * A delay near values where something could go wrong: around the spans of levels, at the start of their slots, near,
+ * far and very far.
+ */
 uint64_t draw_delay(struct rig *rig)
 {
 	uint64_t now = rig->oracle.now;
@@ -73,7 +76,7 @@ uint64_t draw_delay(struct rig *rig)
 	}
 }
 
-/* The same as an absolute deadline; also in the past, and into the jump that is running. */
+/* The same as an absolute deadline, also in the past and within the running jump. */
 uint64_t draw_deadline(struct rig *rig)
 {
 	uint64_t now = rig->oracle.now;
@@ -93,7 +96,7 @@ uint64_t draw_deadline(struct rig *rig)
 	}
 }
 
-/* The time to advance to; the wheel's own if what was drawn lies beyond the last. */
+/* The time to advance to, at most WW_TIME_MAX: the wheel's own time if the draw lies beyond. */
 uint64_t draw_target(struct rig *rig)
 {
 	uint64_t now = rig->oracle.now;

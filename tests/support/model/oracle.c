@@ -1,4 +1,4 @@
-/* The naive oracle of a wheel: an array of deadlines that is searched from end to end. */
+/* The naive oracle of a wheel: an array of deadlines, searched from end to end. */
 #include "tests/support/model/oracle.h"
 
 #include <string.h>
@@ -23,7 +23,7 @@ static void set_state(struct oracle *oracle, uint32_t timer, enum oracle_state s
 	oracle->order[timer] = state == ORACLE_ORDERED ? oracle->deadline[timer] : UINT64_MAX;
 }
 
-/* Whether the timer is due already, and no callback of the advance that is running has put it off to the next one. */
+/* Whether the timer is due, and no callback of the running advance has put it off to the next one. */
 static int is_due(const struct oracle *oracle, uint32_t timer)
 {
 	if (oracle->state[timer] == ORACLE_IDLE || oracle->deadline[timer] > oracle->now) {
@@ -39,9 +39,7 @@ void oracle_schedule(struct oracle *oracle, uint32_t timer, uint64_t deadline, u
 	if (deadline > oracle->hi) {
 		state = ORACLE_ORDERED;
 	} else if (deadline <= oracle->lo && (!is_due(oracle, timer) || deadline < oracle->deadline[timer])) {
-		/*
-		 * One that was due, and is moved later but not beyond the hand, may expire as if it had not been moved.
-		 */
+		/* A due timer that is moved later, but not beyond the hand, may expire as if it had not been moved. */
 		state = ORACLE_LATE;
 	}
 	oracle->scheduled += oracle->state[timer] == ORACLE_IDLE;
@@ -63,7 +61,7 @@ void oracle_drain(struct oracle *oracle, uint32_t timer)
 	oracle->drained++;
 }
 
-/* The earliest deadline of those that expire in order. */
+/* The earliest deadline of the timers that expire in order. */
 static uint64_t first_in_order(const struct oracle *oracle)
 {
 	uint64_t first = UINT64_MAX;
@@ -139,8 +137,8 @@ const char *oracle_expire(struct oracle *oracle, uint32_t timer, uint64_t missed
 
 const char *oracle_end(struct oracle *oracle, int answer, uint64_t count)
 {
-	uint64_t left = 0;   /* due, and this call should have had them */
-	uint64_t unsure = 0; /* due, and this call might have had them */
+	uint64_t left = 0;   /* due: this call had to expire them */
+	uint64_t unsure = 0; /* due: this call might have expired them */
 	uint64_t next;
 
 	oracle->running = 0;

@@ -2,16 +2,16 @@
 #define TESTS_SUPPORT_MODEL_ORACLE_H
 
 /*
- * The naive oracle: what a wheel must do, said with an array of deadlines that is searched from end to end.
+ * The naive oracle states what a wheel must do, with an array of deadlines that is searched from end to end.
  *
- * Times are those of the wheel under test. The oracle never says which timer expires next, since within a tick the
- * order is free; it judges each expiry that it is told of, and at the end of an advance what did not expire.
+ * Times are those of the wheel under test. The oracle never says which timer expires next, since the order within a
+ * tick is free. It judges each expiry that it is told of, and at the end of an advance the timers that did not expire.
  *
- * The *hand* is the tick up to which an advance has expired what was due. It decides whether something scheduled in the
- * past of the wheel's time still takes its place in the order of ticks or is late and comes first in the next call.
- * Between two calls it is known but for one case: when a budget has ended an advance it is anywhere from the last tick
- * that expired to the next that is due. So it is kept as an interval, from lo to hi, which else is one tick; what is
- * scheduled into it may come in either way.
+ * The *hand* is the tick up to which an advance has expired what was due. A timer scheduled in the past of the wheel's
+ * time still takes its place in the order of ticks if it is after the hand. Otherwise it is late, and comes first in
+ * the next call. Between two calls the hand is known, with one exception: when a budget has ended an advance, the hand
+ * is anywhere from the last tick that expired to the next one that is due. The oracle keeps it as an interval from lo
+ * to hi, usually of one tick. A timer scheduled into the interval may expire either way.
  */
 
 #include <stddef.h>
@@ -22,18 +22,18 @@
 enum oracle_state {
 	ORACLE_IDLE,
 	ORACLE_ORDERED, /* after the hand: expires in order of tick */
-	ORACLE_LATE,    /* at or before the hand: expires in the next call, before all others, in no order */
-	ORACLE_UNSURE   /* in the interval where the hand is, or due already and moved: either */
+	ORACLE_LATE,    /* at or before the hand: expires in the next call, before all others, in any order */
+	ORACLE_UNSURE   /* in the hand's interval, or moved while due: may expire either way */
 };
 
 struct oracle {
 	uint32_t timers;
 	uint64_t now;
 	uint64_t lo, hi;
-	uint64_t call;   /* number of this advance, or of the last one */
-	uint64_t budget; /* of this advance */
-	uint64_t count;  /* expiries of this advance */
-	int running;     /* an advance is running */
+	uint64_t call;   /* number of the current or the last advance */
+	uint64_t budget; /* of the current advance */
+	uint64_t count;  /* expiries of the current advance */
+	int running;     /* whether an advance is running */
 
 	uint64_t pending;
 	uint64_t scheduled;
@@ -43,8 +43,8 @@ struct oracle {
 
 	uint64_t deadline[ORACLE_TIMERS_MAX];
 	uint64_t period[ORACLE_TIMERS_MAX];       /* 0: one-shot */
-	uint64_t scheduled_in[ORACLE_TIMERS_MAX]; /* the advance that was running then, 0: none */
-	uint64_t order[ORACLE_TIMERS_MAX];        /* the deadline if ordered, else UINT64_MAX */
+	uint64_t scheduled_in[ORACLE_TIMERS_MAX]; /* the advance that was running then; 0: none */
+	uint64_t order[ORACLE_TIMERS_MAX];        /* the deadline if ordered, otherwise UINT64_MAX */
 	uint8_t state[ORACLE_TIMERS_MAX];
 };
 
@@ -57,7 +57,7 @@ void oracle_schedule(struct oracle *oracle, uint32_t timer, uint64_t deadline, u
 void oracle_cancel(struct oracle *oracle, uint32_t timer);
 void oracle_drain(struct oracle *oracle, uint32_t timer);
 
-/* An advance begins; a timer expires in it; it ends with this answer. Each says what was wrong, or NULL. */
+/* An advance begins, a timer expires in it, and it ends with this answer. The last two return a complaint, or NULL. */
 void oracle_begin(struct oracle *oracle, uint64_t now, uint64_t budget);
 const char *oracle_expire(struct oracle *oracle, uint32_t timer, uint64_t missed);
 const char *oracle_end(struct oracle *oracle, int answer, uint64_t count);
@@ -67,7 +67,7 @@ static inline int oracle_pending(const struct oracle *oracle, uint32_t timer)
 	return oracle->state[timer] != ORACLE_IDLE;
 }
 
-/* The earliest deadline that is pending, UINT64_MAX if none is. */
+/* The earliest pending deadline, UINT64_MAX if there is none. */
 uint64_t oracle_earliest(const struct oracle *oracle);
 
 #endif

@@ -1,4 +1,4 @@
-/* Does each operation to a wheel and to its oracle, and compares them. */
+/* Does each operation to a wheel and to its oracle, and compares the results. */
 #include "tests/support/model/rig.h"
 
 #include <inttypes.h>
@@ -68,7 +68,7 @@ static uint32_t index_of(const struct rig *rig, const struct ww_timer *timer)
 	return (uint32_t)(WW_TIMER_OWNER(timer, const struct rig_object, timer) - rig->object);
 }
 
-/* Whether this answer, other than success, is what must be said of a deadline. */
+/* Whether this answer, which is no success, is right for the deadline. */
 static int is_right_refusal(const struct rig *rig, uint64_t deadline, uint64_t period, int answer)
 {
 	const struct oracle *oracle = &rig->oracle;
@@ -132,7 +132,7 @@ static void do_reschedule(struct rig *rig)
 	struct rig_trace *entry = trace(rig, kind % 2 ? "reschedule at" : "reschedule", i, time, 0);
 	int answer;
 
-	/* The functions themselves as often as the header's macros of the same name. */
+	/* Call the functions themselves as often as the header's macros of the same name. */
 	if (kind == 0) {
 		answer = ww_wheel_reschedule(rig->wheel, timer, time);
 	} else if (kind == 1) {
@@ -144,7 +144,7 @@ static void do_reschedule(struct rig *rig)
 	}
 	entry->answer = answer;
 	if (is_refused(rig, deadline, 0)) {
-		/* Of an idle timer that can be said too. */
+		/* An idle timer may get this answer too. */
 		expect(rig, is_right_refusal(rig, deadline, 0, answer) || (answer == 0 && !pending),
 		    "reschedule must be refused, with another answer");
 	} else {
@@ -215,8 +215,8 @@ static void do_drain(struct rig *rig)
 struct walk {
 	struct rig *rig;
 	uint64_t seen;
-	uint64_t stop_at; /* stop after so many */
-	uint64_t spare;   /* cancel one in so many, 0: none */
+	uint64_t stop_at; /* stop after this many; 0: never */
+	uint64_t spare;   /* cancel one in this many; 0: none */
 };
 
 static int look(struct ww_timer *timer, uint64_t deadline, void *user)
@@ -440,7 +440,7 @@ static void called(struct ww_wheel *wheel, struct ww_timer *timer, uint64_t miss
 	judge(rig, oracle_expire(&rig->oracle, i, missed));
 	expect(rig, ww_timer_pending(timer) == oracle_pending(&rig->oracle, i),
 	    "a timer is pending wrongly in its callback");
-	/* At most so many operations in one advance: one that makes work for itself must end. */
+	/* Bound the operations of one advance: one that makes work for itself must end. */
 	while (rig->inner < 200 && !rig->dry(rig->source) && draw(rig, 3) == 0) {
 		rig->inner++;
 		do_inside(rig);
@@ -450,7 +450,7 @@ static void called(struct ww_wheel *wheel, struct ww_timer *timer, uint64_t miss
 	}
 }
 
-/* ---- From beginning to end -------------------------------------------------------------------------------------- */
+/* ---- The life of a rig ------------------------------------------------------------------------------------------ */
 
 void rig_open(struct rig *rig)
 {
@@ -508,7 +508,7 @@ void rig_close(struct rig *rig)
 	do_check(rig);
 	do_stats(rig);
 	if (how == 0) {
-		/* Everything that is left expires by the end of time, but what waits for a call of its own. */
+		/* All that is left expires by the end of time, except timers that wait for a call of their own. */
 		trace(rig, "advance batch", -1, WW_TIME_MAX, ORACLE_TIMERS_MAX);
 		oracle_begin(&rig->oracle, WW_TIME_MAX, ORACLE_TIMERS_MAX);
 		answer = ww_wheel_advance_batch(rig->wheel, WW_TIME_MAX, batch, ORACLE_TIMERS_MAX, &count);

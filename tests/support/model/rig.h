@@ -2,8 +2,8 @@
 #define TESTS_SUPPORT_MODEL_RIG_H
 
 /*
- * A wheel and its oracle side by side, and operations that are done to both. Which ones is drawn from a source of
- * numbers: a random generator in the model test, the bytes of its input in the fuzz target.
+ * A wheel and its oracle side by side, and operations done to both. The operations are drawn from a source of numbers:
+ * a random generator in the model test, the bytes of the input in the fuzz target.
  */
 
 #include <stddef.h>
@@ -14,7 +14,7 @@
 
 struct rig;
 
-/* A timer in its object, between two guards that nobody may write. */
+/* A timer in its object, between two guards that nothing may overwrite. */
 struct rig_object {
 	uint64_t before;
 	struct ww_timer timer;
@@ -33,22 +33,22 @@ struct rig_trace {
 };
 
 struct rig {
-	/* To be set before rig_open. */
+	/* Set before rig_open. */
 	struct ww_wheel_config config;
 	uint32_t timers;
-	uint32_t crowded;                               /* half of all deadlines fall into few slots */
+	uint32_t crowded;                               /* half of all deadlines fall into a few slots */
 	uint64_t (*draw)(void *source, uint64_t below); /* a number from 0 to below - 1 */
-	int (*dry)(const void *source);                 /* nothing is left to draw from */
+	int (*dry)(const void *source);                 /* whether nothing is left to draw from */
 	void *source;
 	void (*failed)(const struct rig *rig, const char *what); /* does not return */
-	uint32_t check_every;                                    /* ww_wheel_check after so many steps, 1: after each */
+	uint32_t check_every;                                    /* steps between two calls of ww_wheel_check */
 
 	struct ww_wheel *wheel;
 	uint64_t horizon;
 	uint64_t hot; /* where a crowd's deadlines begin */
 	uint64_t hot_span;
 	uint64_t steps;
-	uint32_t depth; /* in callbacks */
+	uint32_t depth; /* the nesting of callbacks */
 	uint32_t inner; /* operations that callbacks of this advance have done */
 	struct oracle oracle;
 	struct rig_object object[ORACLE_TIMERS_MAX];
@@ -56,11 +56,11 @@ struct rig {
 	uint64_t traced;
 };
 
-/* Make the wheel. */
+/* Create the wheel. */
 void rig_open(struct rig *rig);
 /* Do one operation and compare. */
 void rig_step(struct rig *rig);
-/* Expire, drain or abandon what is left, and destroy the wheel. */
+/* Expire, drain or abandon the timers that are left, and destroy the wheel. */
 void rig_close(struct rig *rig);
 /* Print the geometry and the last operations. */
 void rig_print(const struct rig *rig);

@@ -1,4 +1,4 @@
-/* A server that speaks the protocol of Redis and answers as the rules of a test say. */
+/* A server that speaks the Redis protocol and answers as a test's rules say. */
 #include "tests/support/redis/fake_server.h"
 
 #include <arpa/inet.h>
@@ -17,7 +17,7 @@
 struct connection {
 	int fd; /* -1: free */
 	int is_silent;
-	const char *endless; /* what it sends on and on */
+	const char *endless; /* what it sends again and again */
 	size_t endless_length;
 	size_t length;
 	size_t room;
@@ -28,13 +28,13 @@ static const char info[] = "$30\r\n# Cluster\r\ncluster_enabled:0\r\n\r\n";
 
 /* ---- Commands */
 
-/* A line's end in the input, or NULL. */
+/* The end of a line in the input, or NULL. */
 static char *line_end(const struct connection *connection, size_t from)
 {
 	return from < connection->length ? memchr(connection->input + from, '\n', connection->length - from) : NULL;
 }
 
-/* The words of the first whole command, cut to a line. Returns its length, or 0: it is not there yet. */
+/* The words of the first whole command, cut to a line. Returns its length, or 0 if it has not come whole yet. */
 static size_t read_command(const struct connection *connection, char line[FAKE_LINE])
 {
 	size_t at = 0;
@@ -165,7 +165,7 @@ static void serve(struct fake_server *server, struct connection *connection)
 
 static void go_on(struct connection *connection)
 {
-	/* A part may go out: nobody promised more. */
+	/* A part may go out: nothing promises more. */
 	if (send(connection->fd, connection->endless, connection->endless_length, MSG_NOSIGNAL | MSG_DONTWAIT) < 0 &&
 	    errno != EAGAIN)
 		hang_up(connection);
@@ -226,7 +226,7 @@ static void *run(void *argument)
 	return NULL;
 }
 
-/* ---- Life */
+/* ---- Start and stop */
 
 void fake_server_rules(struct fake_server *server, const struct fake_rule *rules)
 {

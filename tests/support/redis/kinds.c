@@ -6,14 +6,14 @@
 #include <string.h>
 #include <unistd.h>
 
-/* A prime, so that nothing comes out even. */
+/* A prime: nothing divides evenly. */
 enum { SHARDS = 5, NODES = 3 };
 
 struct in_redis {
 	struct ww_jobs_redis_config config;
 	char url[128];
 	char prefix[WW_REDIS_PREFIX_MAX];
-	uint64_t settled; /* the time for which all shards have been asked */
+	uint64_t settled; /* the time at which all shards were last asked */
 };
 
 static struct redis_server server;
@@ -75,7 +75,7 @@ static void make(struct world *world, uint32_t shards, const char *url)
 	own->config.url = own->url;
 	own->config.prefix = own->prefix;
 	own->config.shards = shards;
-	/* A machine that is busy is not what is tested. */
+	/* The load of the machine is not under test. */
 	own->config.timeout = 60 * WW_SECOND;
 	own->config.now = now_of;
 	own->config.report = say;
@@ -119,7 +119,7 @@ static int open_redis(struct world *world)
 	return ww_jobs_redis_open(&world->jobs, kinds_redis_config(world));
 }
 
-/* Every call puts what is due where it belongs, but in the shards that it concerns alone. */
+/* Each call moves what is due, but only in the shards that it concerns. */
 static void settle(struct world *world)
 {
 	struct in_redis *own = world->own;
@@ -131,7 +131,7 @@ static void settle(struct world *world)
 	own->settled = now;
 }
 
-/* ---- What is left */
+/* ---- Keys left behind */
 
 struct found {
 	uint64_t ids[200];
@@ -180,7 +180,7 @@ void kinds_redis_expect_bare(const struct redis_server *one, const char *prefix)
 	for (size_t i = 0; i < keys->elements; i++) {
 		rest = strrchr(keys->element[i]->str, '}');
 		ck_assert_msg(rest && (strcmp(rest, "}:m") == 0 || strcmp(rest, "}:store") == 0),
-		    "%s is left, of a store without jobs", keys->element[i]->str);
+		    "%s is left although the store has no jobs", keys->element[i]->str);
 	}
 	freeReplyObject(keys);
 }

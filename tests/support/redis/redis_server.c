@@ -19,7 +19,7 @@
 
 enum { PATIENCE = 60 * 100 }; /* times 10 ms */
 
-/* Those that run, to be ended at the process' end. */
+/* The running servers, which end with the process. */
 static struct redis_server *running[2 * REDIS_SERVERS_MAX];
 static pid_t owner;
 
@@ -50,7 +50,7 @@ int redis_server_is_there(void)
 
 static void end_all(void)
 {
-	/* A child that a test forked has none of its own. */
+	/* A child that a test forked has no servers of its own. */
 	if (getpid() != owner)
 		return;
 	for (size_t i = 0; i < sizeof running / sizeof *running; i++) {
@@ -117,7 +117,7 @@ static void become(const struct redis_server *server, pid_t parent)
 	_exit(127);
 }
 
-/* Whether it answers a PING in whatever way. Another server may have got its port, but never its socket. */
+/* Whether it answers a PING at all. Another server may have got its port, but never its socket. */
 static int answers(const struct redis_server *server)
 {
 	char path[96];
@@ -184,7 +184,7 @@ void redis_server_start(struct redis_server *server, const char *const *options)
 	(void)snprintf(server->folder, sizeof server->folder, "/tmp/weekwheel-redis-XXXXXX");
 	ck_assert_ptr_nonnull(mkdtemp(server->folder));
 	remember(server);
-	/* What was free may be taken by now. */
+	/* The free port may be taken by now. */
 	for (int i = 0; i < 5; i++) {
 		choose_ports(server);
 		if (run(server))
@@ -246,7 +246,7 @@ int redis_server_begin(struct redis_server *server, char *url, size_t size)
 	return 1;
 }
 
-/* ---- Asking */
+/* ---- Commands to a server */
 
 static redisReply *ask(const struct redis_server *server, const char *format, va_list values)
 {
@@ -256,7 +256,7 @@ static redisReply *ask(const struct redis_server *server, const char *format, va
 
 	ck_assert_ptr_nonnull(context);
 	ck_assert_msg(!context->err, "%s", context->errstr);
-	/* Words without spaces: hiredis then splits what is written. */
+	/* Words without spaces: hiredis then splits the written text. */
 	(void)vsnprintf(command, sizeof command, format, values);
 	reply = redisCommand(context, command);
 	ck_assert_msg(reply != NULL, "%s: %s", command, context->errstr);
@@ -438,7 +438,7 @@ void redis_cluster_share(struct redis_cluster *cluster, int primaries)
 {
 	if (cluster->is_ready || !redis_server_is_there())
 		return;
-	/* What is left of a start that failed. */
+	/* Clean up after a failed start. */
 	redis_cluster_stop(cluster);
 	redis_cluster_start(cluster, primaries, 0, NULL);
 }
@@ -453,8 +453,8 @@ void redis_cluster_stop(struct redis_cluster *cluster)
 #define EPOCH "cluster_current_epoch:"
 
 /*
- * All know of the newest epoch. Two moves that follow each other sooner get epochs that collide, and then a slot may
- * end with two nodes each of which names the other.
+ * Wait until all know the newest epoch. Two moves in faster succession get colliding epochs, and a slot may then end
+ * with two nodes that each name the other.
  */
 static void agree(const struct redis_cluster *cluster)
 {
@@ -470,12 +470,12 @@ static void agree(const struct redis_cluster *cluster)
 		wait_words(&cluster->servers[i], "CLUSTER INFO", newest);
 }
 
-/* A slot on the move stays where it is. */
+/* A slot that is being moved stays where it is. */
 static void settle_slots(const struct redis_server *server)
 {
 	redisReply *nodes = redis_server_ask(server, "CLUSTER NODES");
 
-	/* Its own line has [93->-id] of one that leaves, and [93-<-id] of one that comes. */
+	/* A node's own line has [93->-id] for a slot that leaves, and [93-<-id] for one that comes. */
 	for (const char *at = strchr(nodes->str, '['); at; at = strchr(at + 1, '['))
 		redis_server_tell(server, "CLUSTER SETSLOT %lu STABLE", strtoul(at + 1, NULL, 10));
 	freeReplyObject(nodes);

@@ -1,6 +1,6 @@
 /*
- * Stands before the C library (LD_PRELOAD) and has a redis-server's clock go wrong: by as many us as the file that
- * SHIFT names says now, 8 bytes that are shared with the test. Its elapsed time is left alone.
+ * Stands in front of the C library (LD_PRELOAD) and makes a redis-server's clock wrong, by the number of us that the
+ * file named by SHIFT contains: 8 bytes, shared with the test. The elapsed time is left alone.
  */
 #include <fcntl.h>
 #include <stdint.h>

@@ -1,4 +1,7 @@
-/* An actor, from inside. It has no Check: what goes wrong ends it, and who started it sees that. */
+/*
+ * An actor, the process that store_rig.h describes. It has no Check: a failure ends it, and the test that started it
+ * sees that.
+ */
 /* For syscall. */
 #include <inttypes.h>
 #include <signal.h>
@@ -17,11 +20,11 @@ static struct ww_jobs *jobs;
 
 /* ---- Its clock */
 
-/* Seconds by which an actor's clock is wrong. */
+/* The seconds by which the actor's clock is wrong. */
 static int shift;
 
 /*
- * Before the C library's, for the whole program: what the system's clock says, and when it was booted, is another
+ * Replaces the C library's function in the whole program: the system's clock and the time of its boot are another
  * machine's. Only differences of the monotonic clock mean anything, and the kernel knows that clock too: it is left
  * alone.
  */
@@ -34,7 +37,7 @@ int clock_gettime(clockid_t clock, struct timespec *time)
 	return result;
 }
 
-/* ---- What it does */
+/* ---- Its commands */
 
 static void say(const char *format, ...) __attribute__((format(printf, 1, 2)));
 static void say(const char *format, ...)
@@ -73,7 +76,7 @@ static void put(const char *line)
 	say("%" PRId64 "\n", error < 0 ? error : (int64_t)id);
 }
 
-/* Put jobs without end: "put due TOLD", "P BODY DUE_US ID" once it is acknowledged. RUN in ms. */
+/* Put jobs without end. Says "T BODY DUE_US" before each put and "P BODY ID" once it is acknowledged. RUN is in ms. */
 static void produce(const char *line)
 {
 	char tube[64], name[32], body[64];
@@ -147,7 +150,10 @@ static void rest(uint64_t us)
 	(void)nanosleep(&pause, NULL);
 }
 
-/* A fence of what is written elsewhere would stand where the line is read: lines of all actors have one order there. */
+/*
+ * A worker's fence stands where its results are kept. Here that is the test that reads the lines: there the lines of all
+ * actors have one order.
+ */
 static void work(const char *line)
 {
 	char tube[64];

@@ -30,7 +30,7 @@ static void report(const char *sentence, void *context)
 	pthread_mutex_unlock(&rig->lock);
 }
 
-/* The cluster that tests share, which lives as long as the program. */
+/* The cluster that tests share. It lives as long as the program. */
 static struct redis_cluster shared;
 
 void store_rig_share(void)
@@ -52,7 +52,7 @@ static void fill_config(struct store_rig *rig)
 	redis_server_url(&rig->servers.servers[0], rig->url, sizeof rig->url);
 	OK(ww_jobs_redis_config_default(&rig->config));
 	rig->config.url = rig->url;
-	/* A machine under load is no reason to fail. */
+	/* A loaded machine is no reason to fail. */
 	rig->config.timeout = 30 * WW_SECOND;
 	rig->config.report = report;
 	rig->config.context = rig;
@@ -204,7 +204,7 @@ struct ww_lease store_wait(struct store_rig *rig, const char *tube, char *body)
 
 	int got = WW_EIO;
 
-	/* Where Redis has just been restarted, a first call may still find it gone. */
+	/* Just after a restart of Redis, a first call may still find it gone. */
 	for (int i = 0; i < 600 && (got == WW_EIO || got == WW_EAGAIN); i++) {
 		if (i)
 			nanosleep(&(struct timespec){.tv_nsec = 100000000}, NULL);
@@ -222,7 +222,7 @@ void store_none(struct store_rig *rig, const char *tube)
 	ck_assert_int_eq(ww_jobs_reserve(rig->jobs, &tube, 1, &lease), 0);
 }
 
-/* ---- Actors, from outside */
+/* ---- Actors, seen from the test */
 
 static void become(const struct store_rig *rig, const char *const *environment, const int to[2], const int from[2])
 {
@@ -254,7 +254,7 @@ void actor_start(struct actor *actor, const struct store_rig *rig, const char *c
 		become(rig, environment, to, from);
 	(void)close(to[0]);
 	(void)close(from[1]);
-	/* The next actor is not to keep this one's input open. */
+	/* The next actor must not keep this one's input open. */
 	(void)fcntl(to[1], F_SETFD, FD_CLOEXEC);
 	(void)fcntl(from[0], F_SETFD, FD_CLOEXEC);
 	actor->to = to[1];

@@ -2,10 +2,10 @@
 #define TESTS_SUPPORT_REDIS_STORE_RIG_H
 
 /*
- * A store of jobs in real Redis, of one server or a cluster of three, and other processes that use it.
+ * A store of jobs in real Redis, on one server or a cluster of three, and other processes that use it.
  *
- * Such a process is an *actor*: the test program itself, started anew with the words "actor", url, prefix and lease
- * (ms). It opens the store, says "ok", and does what lines on its input tell it, each answered by a line:
+ * Such a process is an *actor*: the test program itself, started again with the words "actor", URL, prefix and lease
+ * (ms). It opens the store, says "ok", and obeys the lines on its input. It answers each with a line:
  *
  *     put TUBE DELAY_US BODY     the id
  *     wait TUBE TIMEOUT_MS       "1 ID TOKEN ATTEMPT ENDS_US BODY", 0, or an error
@@ -16,7 +16,7 @@
  *     produce TUBE NAME RUN_MS SPREAD_US   likewise: jobs NAME-0 and so on, due within the spread: "T BODY DUE_US"
  *                                before each is put, and "P BODY ID" when that is acknowledged
  *
- * With ACTOR_SHIFT_S its clock is so many seconds ahead.
+ * ACTOR_SHIFT_S puts its clock that many seconds ahead.
  */
 
 #include <pthread.h>
@@ -33,12 +33,12 @@ enum { STORE_SINGLE, STORE_CLUSTER };
 enum { STORE_SAID_MAX = 64, STORE_SENTENCE_MAX = 256 };
 
 struct store_rig {
-	struct redis_cluster servers; /* of which a single one is the first */
+	struct redis_cluster servers; /* a single server is the first */
 	int is_shared;
 	struct ww_jobs_redis_config config;
 	struct ww_jobs *jobs;
 	char url[64];
-	uint64_t now; /* ns, with a time of its own */
+	uint64_t now; /* ns, if the rig has its own time */
 	pthread_mutex_t lock;
 	int said;
 	char sentences[STORE_SAID_MAX][STORE_SENTENCE_MAX];
@@ -47,29 +47,31 @@ struct store_rig {
 extern const char *const store_kinds[]; /* "single", "cluster" */
 const char *store_kind_name(size_t i);
 
-/* Start the cluster that tests share: a cluster takes two seconds until it serves, however fast the machine is. */
+/* Start the cluster that tests share: a cluster needs two seconds to become ready, however fast the machine is. */
 void store_rig_share(void);
 /*
- * Have servers with the options, and fill the config; 0 if there is no redis-server. A cluster without options is the
- * one that tests share, emptied: who kills or configures its servers gives options, and gets one of its own.
+ * Start servers with the options, and fill the config. Returns 0 if there is no redis-server. A cluster without options
+ * is the shared one, emptied. A test that kills or configures its servers passes options and gets its own cluster.
  */
 int store_rig_make(struct store_rig *rig, int kind, const char *const *options);
 int store_rig_make_cluster(struct store_rig *rig, int primaries, int replicas, const char *const *options);
-/* From now on the time is the rig's. */
+/* From now on the rig tells the time. */
 void store_rig_own_time(struct store_rig *rig);
 void store_rig_open(struct store_rig *rig);
 void store_rig_close(struct store_rig *rig);
-/* Close it if it is open, and end the servers. */
+/* Close the store if it is open, and end the servers. */
 void store_rig_end(struct store_rig *rig);
-/* How many sentences with these words were reported. */
+/* The number of reported sentences with these words. */
 int store_rig_said(struct store_rig *rig, const char *words);
-/* Keys in Redis whose name has not these words; the names are printed. */
+/* The number of keys in Redis whose name has none of these words. Prints their names. */
 int store_rig_keys_without(struct store_rig *rig, const char *const *words, size_t count);
 void store_rig_check(struct store_rig *rig);
 
 uint64_t store_put(struct store_rig *rig, const struct ww_job_spec *spec);
 struct ww_job_spec store_spec(const char *tube, const char *body);
-/* Reserve or wait for a minute, and it must be there; its body is copied to `body` (64 bytes) unless NULL. */
+/*
+ * Reserve a job, or wait up to a minute for it. It must be there. Its body is copied to `body` (64 bytes) unless NULL.
+ */
 struct ww_lease store_take(struct store_rig *rig, const char *tube, char *body);
 struct ww_lease store_wait(struct store_rig *rig, const char *tube, char *body);
 void store_none(struct store_rig *rig, const char *tube);
@@ -80,20 +82,23 @@ struct actor {
 	FILE *from;
 };
 
-/* environment: "NAME=value" that it has beside ours; NULL: none. */
+/* environment: "NAME=value" strings in addition to ours; NULL: none. */
 void actor_start(struct actor *actor, const struct store_rig *rig, const char *const *environment);
 void actor_tell(struct actor *actor, const char *format, ...) __attribute__((format(printf, 2, 3)));
-/* The next line, without its end; it must come. */
+/* The next line without its end. It must come. */
 void actor_hear(struct actor *actor, char *line, size_t size);
-/* Tell, and give the answer's first number. */
+/* Tell, and return the first number of the answer. */
 long long actor_ask(struct actor *actor, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void actor_kill(struct actor *actor);
-/* It closes the store. */
+/* Let it close the store and end. */
 void actor_end(struct actor *actor);
-/* What the program does that was started as one. */
+/* The main function of a program started as an actor. */
 int actor_main(int argc, char **argv);
 
-/* main of a test program: tests run once a kind; those of single alone say so by NEEDS_SINGLE. */
+/*
+ * The main function of a test program whose tests run once for each kind. Tests for single servers alone begin with
+ * NEEDS_SINGLE.
+ */
 #define STORE_MAIN(name, ...)                                                                                          \
 	int main(int argc, char **argv)                                                                                \
 	{                                                                                                              \

@@ -1,7 +1,7 @@
 #ifndef TESTS_LIB_CORE_AFTER_FIXTURE_H
 #define TESTS_LIB_CORE_AFTER_FIXTURE_H
 
-/* What these tests share: a driver on a virtual clock, threads, and gates that callbacks wait at. */
+/* Shared by the tests of timers to wait for: a driver on a virtual clock, threads, and gates that callbacks wait at. */
 
 #include <pthread.h>
 #include <sched.h>
@@ -48,7 +48,7 @@ static inline void end_world(struct world world)
 	OK(ww_clock_virtual_destroy(world.clock));
 }
 
-/* Let time pass, and all happen that is due then. */
+/* Let time pass, and wait until everything due then has happened. */
 static inline void pass(struct world world, uint64_t ns)
 {
 	OK(ww_clock_virtual_advance(world.clock, ns));
@@ -63,7 +63,7 @@ static inline struct ww_driver_stats stats_of(struct world world)
 	return stats;
 }
 
-/* Let the other threads go on until so many timers are pending. */
+/* Let other threads run until this many timers are pending. */
 static inline void wait_until_pending(struct world world, uint64_t pending)
 {
 	while (stats_of(world).pending != pending)
@@ -78,7 +78,7 @@ static inline pthread_t start_thread(void *(*run)(void *), void *argument)
 	return thread;
 }
 
-/* Wait for the thread's end; returns whether it was cancelled. */
+/* Wait for the thread's end. Returns whether it was cancelled. */
 static inline int end_thread(pthread_t thread)
 {
 	void *result;
@@ -87,7 +87,7 @@ static inline int end_thread(pthread_t thread)
 	return result == PTHREAD_CANCELED;
 }
 
-/* A function that counts its calls, and that waits at a gate if it is told to. */
+/* A function that counts its calls, and waits at a gate if told to. */
 struct gate {
 	atomic_int closed;
 	atomic_int came;

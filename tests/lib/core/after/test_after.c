@@ -1,6 +1,7 @@
-/* A timer that is waited for, and a function that is called later: what each call answers, in every state. */
+/* Timers that a thread waits for, and functions called later: the answer of each call in every state. */
 
 #include "tests/lib/core/after/fixture.h"
+#include "tests/support/memory.h"
 
 static struct ww_after *after_in(struct world world, uint64_t delay)
 {
@@ -57,7 +58,7 @@ START_TEST(a_deadline_beyond_the_end_of_time_is_refused_and_changes_nothing)
 	ck_assert_int_eq(ww_after_reset(after, 5 * MS), 1);
 	ck_assert_int_eq(ww_after_reset(after, WW_DRIVER_TIME_MAX - START + 1), WW_EOVERFLOW);
 	pass(world, 5 * MS);
-	/* A value that waits to be received stays there too. */
+	/* A value that waits for its receiver stays, too. */
 	ck_assert_int_eq(ww_after_reset(after, UINT64_MAX), WW_EOVERFLOW);
 	ck_assert_int_eq(ww_after_poll(after, &time), 1);
 	ck_assert_uint_eq(time, START + 5 * MS);
@@ -66,7 +67,7 @@ START_TEST(a_deadline_beyond_the_end_of_time_is_refused_and_changes_nothing)
 }
 END_TEST
 
-START_TEST(a_function_has_no_channel)
+START_TEST(a_timer_with_a_function_has_no_channel)
 {
 	struct world world = make_world();
 	struct gate gate = {0};
@@ -81,25 +82,6 @@ START_TEST(a_function_has_no_channel)
 }
 END_TEST
 
-/* An allocator of the driver's that has no more memory when it is told to. */
-static atomic_int no_memory;
-
-static void *allocate(void *user, size_t size)
-{
-	const struct ww_allocator *allocator = ww_allocator_default();
-
-	(void)user;
-	return atomic_load(&no_memory) ? NULL : allocator->allocate(allocator->user, size);
-}
-
-static void give_back(void *user, void *block, size_t size)
-{
-	const struct ww_allocator *allocator = ww_allocator_default();
-
-	(void)user;
-	allocator->free(allocator->user, block, size);
-}
-
 static void never(struct ww_driver *driver, const struct ww_firing *firing, void *user)
 {
 	(void)driver;
@@ -107,10 +89,10 @@ static void never(struct ww_driver *driver, const struct ww_firing *firing, void
 	(void)user;
 }
 
-START_TEST(without_memory_nothing_has_changed)
+START_TEST(a_call_without_memory_changes_nothing)
 {
-	static const struct ww_allocator allocator = {allocate, give_back, NULL};
 	struct ww_driver_config config;
+	struct test_memory memory;
 	struct world world;
 	struct ww_after *after;
 	struct ww_after *none = NULL;
@@ -119,12 +101,13 @@ START_TEST(without_memory_nothing_has_changed)
 	OK(ww_clock_virtual_create(&world.clock, START, NULL));
 	OK(ww_driver_config_default(&config));
 	config.clock = world.clock;
-	config.allocator = &allocator;
+	test_memory_init(&memory, 0);
+	config.allocator = &memory.table;
 	OK(ww_driver_create(&world.driver, &config));
 	after = after_in(world, MS);
 	pass(world, MS);
-	atomic_store(&no_memory, 1);
-	/* Until the driver's memory is used up. */
+	memory.exhausted = 1;
+	/* Use up the driver's memory. */
 	while (ww_driver_schedule(world.driver, HOUR_NS, never, NULL, NULL) == WW_OK)
 		continue;
 	ck_assert_int_eq(ww_after_create(&none, world.driver, MS), WW_ENOMEM);
@@ -136,7 +119,7 @@ START_TEST(without_memory_nothing_has_changed)
 	ck_assert_int_eq(ww_after_poll(after, NULL), 1);
 	OK(ww_after_destroy(after));
 	end_world(world);
-	atomic_store(&no_memory, 0);
+	ck_assert_uint_eq(memory.blocks, 0);
 }
 END_TEST
 
@@ -162,7 +145,7 @@ START_TEST(a_value_comes_at_its_deadline_and_once)
 }
 END_TEST
 
-START_TEST(a_value_waits_for_who_receives_it)
+START_TEST(a_value_waits_for_its_receiver)
 {
 	struct world world = make_world();
 	struct ww_after *after = after_in(world, 0);
@@ -192,7 +175,7 @@ static void *read_one(void *argument)
 	return NULL;
 }
 
-START_TEST(of_many_who_wait_each_value_wakes_one)
+START_TEST(each_value_wakes_one_of_many_waiting_threads)
 {
 	enum { READERS = 4 };
 	struct world world = make_world();
@@ -226,7 +209,7 @@ START_TEST(of_many_who_wait_each_value_wakes_one)
 }
 END_TEST
 
-START_TEST(without_threads_a_value_comes_by_dispatch)
+START_TEST(without_threads_dispatch_delivers_a_value)
 {
 	struct world world = make_world_of(0, 10, WW_DRIVER_THREADLESS);
 	struct ww_after *after = after_in(world, MS);
@@ -293,7 +276,7 @@ START_TEST(reset_in_every_state)
 }
 END_TEST
 
-/* The only worker is kept, so that an expiry waits in the queue. */
+/* The only worker is busy: an expiry waits in the queue. */
 START_TEST(stop_and_reset_take_an_expiry_out_of_the_queue)
 {
 	struct world world = make_world_of(1, 10, 0);
@@ -390,7 +373,7 @@ START_TEST(a_function_that_runs_is_neither_stopped_nor_waited_for)
 }
 END_TEST
 
-/* What a function finds when it calls its own timer. */
+/* The answers that a function gets when it calls its own timer. */
 struct own {
 	struct ww_after *after;
 	int calls;
@@ -433,7 +416,7 @@ START_TEST(a_function_may_stop_and_reset_its_own_timer)
 }
 END_TEST
 
-/* The timer's function may destroy another timer, and one that runs elsewhere waits for. */
+/* The timer's function may destroy another timer, and one whose function runs elsewhere is waited for. */
 struct other {
 	struct ww_after *victim;
 	struct gate *gate;
@@ -455,7 +438,7 @@ static void *destroy_in_thread(void *argument)
 	return NULL;
 }
 
-/* Give other threads the time to do what they must not. */
+/* Give other threads the time to do what they must not do. */
 static void let_others_run(void)
 {
 	for (int i = 0; i < 2000; i++)
@@ -470,7 +453,7 @@ START_TEST(destroy_waits_for_the_function)
 	pthread_t thread;
 
 	wait_until_came(&gate, 1);
-	/* A second start, of which the timer is to be taken back. */
+	/* A second start, of which the timer must be taken back. */
 	ck_assert_int_eq(ww_after_reset(other.victim, MS), 0);
 	thread = start_thread(destroy_in_thread, &other);
 	wait_until_pending(world, 0);
@@ -506,7 +489,7 @@ END_TEST
 
 /* ---- The driver's end */
 
-START_TEST(the_driver_is_not_destroyed_before_them)
+START_TEST(the_driver_is_not_destroyed_before_its_timers)
 {
 	for (int stopped = 0; stopped < 2; stopped++) {
 		struct world world = make_world();
@@ -539,7 +522,7 @@ static void sleep_for_long(struct ww_driver *driver, const struct ww_firing *fir
 	atomic_store(&gate->went, ww_sleep(driver, HOUR_NS));
 }
 
-START_TEST(a_callback_that_sleeps_holds_no_driver)
+START_TEST(a_sleeping_callback_does_not_hold_up_its_driver)
 {
 	struct world world = make_world();
 	struct gate gate = {0};
@@ -553,10 +536,11 @@ START_TEST(a_callback_that_sleeps_holds_no_driver)
 END_TEST
 
 TEST_MAIN("after/after", null_is_refused_or_harmless, a_deadline_beyond_the_end_of_time_is_refused_and_changes_nothing,
-    a_function_has_no_channel, without_memory_nothing_has_changed, a_value_comes_at_its_deadline_and_once,
-    a_value_waits_for_who_receives_it, of_many_who_wait_each_value_wakes_one, without_threads_a_value_comes_by_dispatch,
-    stop_in_every_state, reset_in_every_state, stop_and_reset_take_an_expiry_out_of_the_queue,
-    destroy_takes_a_pending_timer_back, a_function_is_called_at_its_deadline_and_once,
-    a_function_that_runs_is_neither_stopped_nor_waited_for, a_function_may_stop_and_reset_its_own_timer,
-    destroy_waits_for_the_function, destroy_in_the_function_of_another_timer_waits_too,
-    the_driver_is_not_destroyed_before_them, a_callback_that_sleeps_holds_no_driver)
+    a_timer_with_a_function_has_no_channel, a_call_without_memory_changes_nothing,
+    a_value_comes_at_its_deadline_and_once, a_value_waits_for_its_receiver,
+    each_value_wakes_one_of_many_waiting_threads, without_threads_dispatch_delivers_a_value, stop_in_every_state,
+    reset_in_every_state, stop_and_reset_take_an_expiry_out_of_the_queue, destroy_takes_a_pending_timer_back,
+    a_function_is_called_at_its_deadline_and_once, a_function_that_runs_is_neither_stopped_nor_waited_for,
+    a_function_may_stop_and_reset_its_own_timer, destroy_waits_for_the_function,
+    destroy_in_the_function_of_another_timer_waits_too, the_driver_is_not_destroyed_before_its_timers,
+    a_sleeping_callback_does_not_hold_up_its_driver)

@@ -1,16 +1,16 @@
-/* Calls that come while an expiry is on its way: the value is taken back, or is what it should be. */
+/* Calls that come while an expiry is on its way: they take the value back, or the value is right. */
 
 #include "lib/core/after/channel.h"
 #include "tests/lib/core/after/fixture.h"
 
-/* ---- An expiry that is on its way ------------------------------------------------------------------------------- */
+/* ---- An expiry on its way --------------------------------------------------------------------------------------- */
 
 /*
- * The test holds the channel's lock, and so its callback, which has begun, and another thread's call both wait for it.
- * Who comes first is not certain; half of the rounds each make one of them likely.
+ * The test holds the channel's lock. The callback, which has begun, and another thread's call both wait for that lock.
+ * Either may get it first: half of the rounds make one order likely, half the other.
  */
 struct late {
-	struct ww_channel *channel; /* the first member of what is called */
+	struct ww_channel *channel; /* the first member of the timer or ticker */
 	int (*call)(struct ww_channel *channel);
 	int result;
 };
@@ -30,7 +30,7 @@ static int late_destroy(struct ww_channel *channel)
 	return ww_after_destroy((struct ww_after *)(void *)channel);
 }
 
-/* A reset leaves nothing behind that would touch what is destroyed then. */
+/* A reset leaves nothing behind that would touch the destroyed timer. */
 static int late_reset_and_destroy(struct ww_channel *channel)
 {
 	return late_reset(channel) == 1 ? late_destroy(channel) : WW_EINVAL;
@@ -60,7 +60,7 @@ static void *call_late(void *argument)
 {
 	struct late *late = argument;
 
-	/* Neither stop nor reset is a point of cancellation. */
+	/* Neither stop nor reset is a cancellation point. */
 	if (late->call == late_stop || late->call == late_reset || late->call == late_ticker_stop ||
 	    late->call == late_ticker_reset)
 		pthread_cancel(pthread_self());
@@ -68,7 +68,7 @@ static void *call_late(void *argument)
 	return NULL;
 }
 
-/* Let the timer expire now, and the call come at the same time. Returns what it answers. */
+/* Let the timer expire and the call come at the same time. Returns the call's answer. */
 static int call_while_it_expires(
     struct world world, void *object, int (*call)(struct ww_channel *channel), int call_first)
 {

@@ -1,6 +1,6 @@
 /*
- * Timers to wait for, used by several threads at once: against a clock that runs all the time, against a stop of the
- * driver, against the cancellation of threads, in a child of the process.
+ * Several threads use timers to wait for: against a running clock, a stop of the driver and the cancellation of
+ * threads, and in a forked child.
  */
 
 #include <errno.h>
@@ -11,7 +11,7 @@
 #include "tests/lib/core/after/fixture.h"
 #include "tests/support/seed.h"
 
-/* ---- A clock that runs ------------------------------------------------------------------------------------------ */
+/* ---- A running clock -------------------------------------------------------------------------------------------- */
 
 struct runner {
 	struct world world;
@@ -24,7 +24,7 @@ static void *run_clock(void *argument)
 {
 	struct runner *runner = argument;
 
-	/* Less than an hour in all, which is what the tests take for never. */
+	/* Less than an hour in all. The tests take an hour for never. */
 	while (!atomic_load(&runner->stop) && runner->passed < HOUR_NS / 2) {
 		OK(ww_clock_virtual_advance(runner->world.clock, MS / 4));
 		runner->passed += MS / 4;
@@ -88,10 +88,10 @@ START_TEST(after_a_reset_or_stop_nothing_stale_is_received)
 }
 END_TEST
 
-START_TEST(a_tickers_former_life_is_over_after_a_reset_or_stop)
+START_TEST(after_a_reset_or_stop_a_ticker_delivers_no_stale_tick)
 {
 	struct world world = make_world();
-	uint64_t seed = seed_of_run("a_tickers_former_life_is_over_after_a_reset_or_stop");
+	uint64_t seed = seed_of_run("after_a_reset_or_stop_a_ticker_delivers_no_stale_tick");
 	struct runner runner;
 	struct ww_ticker *ticker;
 
@@ -113,7 +113,7 @@ START_TEST(a_tickers_former_life_is_over_after_a_reset_or_stop)
 }
 END_TEST
 
-/* What stop and reset answer is true to the call: each start is either taken back or called. */
+/* Stop and reset answer truly: each start is either taken back or called. */
 START_TEST(a_function_is_called_once_for_each_start_that_was_not_taken_back)
 {
 	struct world world = make_world();
@@ -125,7 +125,7 @@ START_TEST(a_function_is_called_once_for_each_start_that_was_not_taken_back)
 
 	OK(ww_after_func(&after, world.driver, MS, gate_fn, &gate));
 	start_clock(&runner, world);
-	/* However busy the machine, some are called. */
+	/* Some are called, however busy the machine is. */
 	for (int i = 0; i < 5000 || atomic_load(&gate.went) == 0; i++) {
 		dawdle(&seed);
 		if (seed_below(&seed, 3) == 0) {
@@ -145,11 +145,11 @@ START_TEST(a_function_is_called_once_for_each_start_that_was_not_taken_back)
 }
 END_TEST
 
-/* An access checker sees what a callback that comes too late would touch. */
-START_TEST(destroy_while_it_expires)
+/* A sanitizer sees what a callback that comes too late would touch. */
+START_TEST(a_timer_may_be_destroyed_while_it_expires)
 {
 	struct world world = make_world();
-	uint64_t seed = seed_of_run("destroy_while_it_expires");
+	uint64_t seed = seed_of_run("a_timer_may_be_destroyed_while_it_expires");
 	struct gate gate = {0};
 	struct runner runner;
 
@@ -197,7 +197,7 @@ static void *listen(void *argument)
 	return NULL;
 }
 
-START_TEST(sleeping_and_receiving_threads_under_a_clock_that_runs)
+START_TEST(threads_sleep_and_receive_while_the_clock_runs)
 {
 	struct world world = make_world();
 	struct listener listener = {0};
@@ -236,7 +236,7 @@ static void *receive_one(void *argument)
 	return NULL;
 }
 
-START_TEST(whoever_waits_is_told_that_the_driver_stops)
+START_TEST(every_waiting_thread_is_told_of_the_drivers_stop)
 {
 	struct world world = make_world();
 	struct listener ticks = {.result = 1};
@@ -292,7 +292,7 @@ static void *destroy_one(void *argument)
 	return NULL;
 }
 
-START_TEST(destroy_waits_for_a_function_that_the_stop_let_run)
+START_TEST(destroy_waits_for_a_function_that_still_runs_after_the_stop)
 {
 	struct world world = make_world();
 	struct gate gate = {.closed = 1};
@@ -313,10 +313,10 @@ START_TEST(destroy_waits_for_a_function_that_the_stop_let_run)
 }
 END_TEST
 
-START_TEST(the_driver_stops_while_all_expires)
+START_TEST(the_driver_may_stop_while_timers_expire)
 {
 	enum { MANY = 20 };
-	uint64_t seed = seed_of_run("the_driver_stops_while_all_expires");
+	uint64_t seed = seed_of_run("the_driver_may_stop_while_timers_expire");
 
 	for (int round = 0; round < 200; round++) {
 		struct world world = make_world();
@@ -343,8 +343,8 @@ START_TEST(the_driver_stops_while_all_expires)
 }
 END_TEST
 
-/* The only worker is kept and the queue is full: the expiry is dropped. */
-START_TEST(whoever_waits_for_what_was_dropped_wakes)
+/* The only worker is busy and the queue is full: the expiry is dropped. */
+START_TEST(a_thread_that_waits_for_a_dropped_value_wakes)
 {
 	struct world world = make_world_of(1, 1, WW_DRIVER_DROP);
 	struct gate gate = {.closed = 1};
@@ -370,13 +370,13 @@ START_TEST(whoever_waits_for_what_was_dropped_wakes)
 	OK(ww_clock_virtual_advance(world.clock, MS));
 	while (stats_of(world).dropped != 2)
 		sched_yield();
-	/* Lost, but it was not received. */
+	/* The value is lost, but was not received. */
 	ck_assert_int_eq(ww_after_reset(lost, MS), 1);
 	ck_assert_int_eq(ww_after_poll(lost, &time), 0);
 	OK(ww_clock_virtual_advance(world.clock, MS));
 	while (stats_of(world).dropped != 3)
 		sched_yield();
-	/* Nor does who only looks wait for ever. */
+	/* A thread that only looks does not wait for ever either. */
 	ck_assert_int_eq(ww_after_poll(lost, &time), 1);
 	ck_assert_uint_ge(time, START + 5 * MS);
 	ck_assert_int_eq(ww_after_poll(lost, NULL), 0);
@@ -391,9 +391,9 @@ START_TEST(whoever_waits_for_what_was_dropped_wakes)
 }
 END_TEST
 
-/* ---- Threads that are cancelled --------------------------------------------------------------------------------- */
+/* ---- Cancelled threads ------------------------------------------------------------------------------------------ */
 
-START_TEST(a_receiver_that_is_cancelled_loses_no_value)
+START_TEST(a_cancelled_receiver_loses_no_value)
 {
 	struct world world = make_world();
 	struct listener receiver = {0};
@@ -410,7 +410,10 @@ START_TEST(a_receiver_that_is_cancelled_loses_no_value)
 		pthread_cancel(thread);
 		ck_assert(end_thread(thread));
 	}
-	/* Of two that wait one is cancelled when the value comes: if it has not taken it, the other one does. */
+	/*
+	 * One of two waiting threads is cancelled when the value comes. If it has not taken the value, the other one
+	 * does.
+	 */
 	receiver.result = second.result = 1;
 	thread = start_thread(receive_one, &receiver);
 	other = start_thread(receive_one, &second);
@@ -427,7 +430,7 @@ START_TEST(a_receiver_that_is_cancelled_loses_no_value)
 }
 END_TEST
 
-/* How many threads wait for the timer's value; the channel is its first member. */
+/* The number of threads that wait for the timer's value. The channel is its first member. */
 static uint32_t receivers_of(struct ww_after *after)
 {
 	struct ww_channel *channel = (struct ww_channel *)(void *)after;
@@ -458,7 +461,7 @@ START_TEST(destroy_is_refused_while_a_thread_waits)
 }
 END_TEST
 
-START_TEST(a_sleeper_that_is_cancelled_leaves_no_timer)
+START_TEST(a_cancelled_sleeper_leaves_no_timer)
 {
 	struct world world = make_world();
 	struct listener sleeper = {.driver = world.driver};
@@ -466,7 +469,7 @@ START_TEST(a_sleeper_that_is_cancelled_leaves_no_timer)
 	for (int i = 0; i < 50; i++) {
 		pthread_t thread = start_thread(receive_one, &sleeper);
 		wait_until_pending(world, 1);
-		if (i % 2 == 1) /* when its time comes just now, it may have slept to the end */
+		if (i % 2 == 1) /* if its time comes just now, it may have slept to the end */
 			OK(ww_clock_virtual_advance(world.clock, HOUR_NS));
 		pthread_cancel(thread);
 		int cancelled = end_thread(thread);
@@ -478,7 +481,7 @@ START_TEST(a_sleeper_that_is_cancelled_leaves_no_timer)
 }
 END_TEST
 
-START_TEST(a_destroy_that_is_cancelled_can_be_made_again)
+START_TEST(a_cancelled_destroy_can_be_repeated)
 {
 	struct world world = make_world();
 	struct gate gate = {.closed = 1};
@@ -500,9 +503,9 @@ START_TEST(a_destroy_that_is_cancelled_can_be_made_again)
 }
 END_TEST
 
-/* ---- A child of the process ------------------------------------------------------------------------------------- */
+/* ---- A forked child --------------------------------------------------------------------------------------------- */
 
-START_TEST(in_a_child_of_the_process_all_is_closed)
+START_TEST(in_a_forked_child_every_call_answers_closed)
 {
 	struct world world = make_world();
 	struct ww_after *after;
@@ -513,19 +516,19 @@ START_TEST(in_a_child_of_the_process_all_is_closed)
 	OK(ww_after_create(&after, world.driver, 0));
 	OK(ww_ticker_create(&ticker, world.driver, MS));
 	OK(ww_driver_settle(world.driver));
-	/* As if another thread had it at that moment, which the child does not have. */
+	/* As if another thread, which the child does not have, held it at that moment. */
 	pthread_mutex_lock(&((struct ww_channel *)(void *)after)->lock);
 	child = fork();
 	if (child == 0) {
 		int wrong = 0;
-		(void)alarm(60); /* rather than hang */
+		(void)alarm(60); /* end rather than hang */
 		wrong |= ww_after_receive(after, NULL) != WW_ECLOSED;
 		wrong |= (ww_after_poll(after, NULL) != WW_ECLOSED) << 1;
 		wrong |= (ww_after_stop(after) != WW_ECLOSED) << 2;
 		wrong |= (ww_after_reset(after, 0) != WW_ECLOSED) << 3;
 		wrong |= (ww_sleep(world.driver, 1) != WW_ECLOSED) << 4;
 		wrong |= (ww_after_destroy(after) != WW_OK) << 5;
-		/* In any order: another thread may have had one more, which the child cannot destroy. */
+		/* In any order. Another thread may have had one more, which the child cannot destroy. */
 		wrong |= (ww_driver_destroy(world.driver) != WW_OK) << 6;
 		wrong |= (ww_ticker_destroy(ticker) != WW_OK) << 7;
 		_exit(wrong);
@@ -543,10 +546,10 @@ START_TEST(in_a_child_of_the_process_all_is_closed)
 END_TEST
 
 TEST_MAIN("after/races", after_a_reset_or_stop_nothing_stale_is_received,
-    a_tickers_former_life_is_over_after_a_reset_or_stop,
-    a_function_is_called_once_for_each_start_that_was_not_taken_back, destroy_while_it_expires,
-    sleeping_and_receiving_threads_under_a_clock_that_runs, whoever_waits_is_told_that_the_driver_stops,
-    destroy_waits_for_a_function_that_the_stop_let_run, the_driver_stops_while_all_expires,
-    whoever_waits_for_what_was_dropped_wakes, a_receiver_that_is_cancelled_loses_no_value,
-    destroy_is_refused_while_a_thread_waits, a_sleeper_that_is_cancelled_leaves_no_timer,
-    a_destroy_that_is_cancelled_can_be_made_again, in_a_child_of_the_process_all_is_closed)
+    after_a_reset_or_stop_a_ticker_delivers_no_stale_tick,
+    a_function_is_called_once_for_each_start_that_was_not_taken_back, a_timer_may_be_destroyed_while_it_expires,
+    threads_sleep_and_receive_while_the_clock_runs, every_waiting_thread_is_told_of_the_drivers_stop,
+    destroy_waits_for_a_function_that_still_runs_after_the_stop, the_driver_may_stop_while_timers_expire,
+    a_thread_that_waits_for_a_dropped_value_wakes, a_cancelled_receiver_loses_no_value,
+    destroy_is_refused_while_a_thread_waits, a_cancelled_sleeper_leaves_no_timer, a_cancelled_destroy_can_be_repeated,
+    in_a_forked_child_every_call_answers_closed)

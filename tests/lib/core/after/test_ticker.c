@@ -11,7 +11,7 @@ static struct ww_ticker *ticker_of(struct world world, uint64_t period)
 	return ticker;
 }
 
-START_TEST(what_is_out_of_range_is_refused)
+START_TEST(periods_out_of_range_are_refused)
 {
 	struct world world = make_world();
 	struct ww_ticker *ticker = NULL;
@@ -88,7 +88,7 @@ START_TEST(a_slow_receiver_finds_the_oldest_tick_and_then_the_next_one)
 }
 END_TEST
 
-START_TEST(stop_and_reset_of_a_ticker)
+START_TEST(a_ticker_can_be_stopped_and_reset)
 {
 	struct world world = make_world();
 	struct ww_ticker *ticker = ticker_of(world, 10 * MS);
@@ -139,7 +139,7 @@ static void *sleep_once(void *argument)
 	return NULL;
 }
 
-START_TEST(sleepers_wake_when_their_time_has_come)
+START_TEST(sleepers_wake_when_their_time_comes)
 {
 	enum { SLEEPERS = 5 };
 	struct world world = make_world();
@@ -164,6 +164,6 @@ START_TEST(sleepers_wake_when_their_time_has_come)
 }
 END_TEST
 
-TEST_MAIN("after/ticker", what_is_out_of_range_is_refused, ticks_do_not_drift,
-    a_slow_receiver_finds_the_oldest_tick_and_then_the_next_one, stop_and_reset_of_a_ticker,
-    sleepers_wake_when_their_time_has_come)
+TEST_MAIN("after/ticker", periods_out_of_range_are_refused, ticks_do_not_drift,
+    a_slow_receiver_finds_the_oldest_tick_and_then_the_next_one, a_ticker_can_be_stopped_and_reset,
+    sleepers_wake_when_their_time_comes)

@@ -1,9 +1,9 @@
 /*
- * The default table and the arenas, whichever allocator stands behind them. test_allocator_malloc.c has the same tests
+ * The default table and the arenas, whichever allocator stands behind them. test_allocator_malloc.c runs the same tests
  * without jemalloc, whatever was configured.
  *
- * The link replaces what the library calls for memory (ld's --wrap, see the Makefile), so that each call can be made to
- * fail and what lives can be counted.
+ * The linker replaces the library's calls for memory (ld's --wrap, see the Makefile), so that each call can be made to
+ * fail and live blocks are counted.
  */
 
 #include <inttypes.h>
@@ -23,12 +23,12 @@
 #define ALLOCATOR getenv("ALLOCATOR")
 #endif
 
-/* ---- What the library calls ------------------------------------------------------------------------------------- */
+/* ---- The functions that the library calls ----------------------------------------------------------------------- */
 
-static atomic_size_t calls;   /* that could fail */
-static atomic_size_t fail_at; /* the one that does, counted from 1; 0: none */
-static atomic_size_t live;    /* blocks, and jemalloc's arenas */
-/* Check itself frees, too: what counts is what is called while this is set. */
+static atomic_size_t calls;   /* calls that could fail */
+static atomic_size_t fail_at; /* the call that fails, counted from 1; 0: none */
+static atomic_size_t live;    /* live blocks, and jemalloc's arenas */
+/* Check frees memory itself. Only calls made while this is set count. */
 static _Thread_local int in_library;
 
 static size_t alive(void)
@@ -47,7 +47,7 @@ static void fail_call(size_t number)
 	atomic_store(&fail_at, number);
 }
 
-/* Which of these exist depends on the allocator; the names are the linker's. */
+/* The allocator decides which of these exist. The linker gives the names. */
 extern void *__real_aligned_alloc(size_t alignment, size_t size);
 extern void __real_free(void *block);
 extern int __real_pthread_mutex_init(pthread_mutex_t *mutex, const pthread_mutexattr_t *attributes);
@@ -105,7 +105,7 @@ int __wrap_mallctl(const char *name, void *old, size_t *old_size, void *new, siz
 	if (fails())
 		return 12;
 	answer = __real_mallctl(name, old, old_size, new, new_size);
-	/* No assertion of Check's here: it would allocate. */
+	/* No Check assertion here: it would allocate. */
 	if (answer != 0 && strcmp(name, "arenas.create") != 0) {
 		(void)fprintf(stderr, "mallctl(\"%s\") answers %d\n", name, answer);
 		abort();
@@ -117,7 +117,7 @@ int __wrap_mallctl(const char *name, void *old, size_t *old_size, void *new, siz
 	return answer;
 }
 
-/* AddressSanitizer ends the program for a size that cannot be, unless told to answer NULL as malloc does. */
+/* AddressSanitizer ends the program for an impossible size, unless told to answer NULL as malloc does. */
 const char *__asan_default_options(void);
 const char *__tsan_default_options(void);
 
@@ -197,7 +197,6 @@ static void give_back(const struct ww_allocator *table, void *block, size_t size
 	in_library = 0;
 }
 
-/* An assertion a byte would take Check minutes. */
 static int all_are(const void *block, size_t size, int value)
 {
 	const unsigned char *bytes = block;
@@ -244,7 +243,7 @@ static void check_impossible(const struct ww_allocator *table)
 	}
 }
 
-START_TEST(default_table_is_one_and_named)
+START_TEST(there_is_one_default_table_and_it_has_a_name)
 {
 	const struct ww_allocator *table = ww_allocator_default();
 
@@ -253,14 +252,14 @@ START_TEST(default_table_is_one_and_named)
 	ck_assert(table->free != NULL);
 	ck_assert_ptr_eq(table, ww_allocator_default());
 	ck_assert_msg(is_jemalloc() || strcmp(ww_allocator_name(), "malloc") == 0, "%s", ww_allocator_name());
-	/* What is linked decides, and the build says what it meant to link. */
+	/* The linked allocator decides, and the build tells which one it meant to link. */
 	ck_assert_int_eq(is_jemalloc(), __real_sdallocx != NULL);
 	if (ALLOCATOR != NULL)
 		ck_assert_str_eq(ww_allocator_name(), ALLOCATOR);
 }
 END_TEST
 
-START_TEST(default_blocks_are_aligned_and_whole)
+START_TEST(blocks_of_the_default_table_are_aligned_and_whole)
 {
 	size_t before = alive();
 
@@ -269,7 +268,7 @@ START_TEST(default_blocks_are_aligned_and_whole)
 }
 END_TEST
 
-START_TEST(arena_blocks_are_aligned_and_whole)
+START_TEST(blocks_of_an_arena_are_aligned_and_whole)
 {
 	size_t before = alive();
 	struct ww_arena *arena = create();
@@ -311,15 +310,15 @@ START_TEST(null_is_refused_or_harmless)
 }
 END_TEST
 
-/* What a block adds is what its end takes away, in whatever order, and never less than what was asked for. */
-START_TEST(use_is_counted_exactly)
+/* The end of a block takes away exactly what the block added, in whatever order, and never less than was asked for. */
+START_TEST(used_bytes_are_counted_exactly)
 {
 	enum { BLOCKS = 500, STEPS = 20000 };
 	static struct {
 		void *block;
 		size_t asked, took;
 	} held[BLOCKS];
-	uint64_t state = seed_of_run("use_is_counted_exactly");
+	uint64_t state = seed_of_run("used_bytes_are_counted_exactly");
 	struct ww_arena *arena = create();
 	const struct ww_allocator *table = ww_arena_allocator(arena);
 	size_t asked = 0, took = 0;
@@ -354,7 +353,7 @@ START_TEST(use_is_counted_exactly)
 }
 END_TEST
 
-START_TEST(arenas_are_counted_apart)
+START_TEST(each_arena_is_counted_alone)
 {
 	struct ww_arena *one = create(), *two = create();
 	void *in_one = allocate(ww_arena_allocator(one), 1000), *outside = allocate(ww_allocator_default(), 1000);
@@ -378,8 +377,8 @@ START_TEST(arenas_are_counted_apart)
 }
 END_TEST
 
-/* jemalloc gives an arena back without a call a block: what the process really holds tells. */
-START_TEST(destroy_gives_back_what_was_not_freed)
+/* jemalloc gives an arena back without a call for each block. The memory of the process shows it. */
+START_TEST(destroy_gives_back_blocks_that_were_not_freed)
 {
 	size_t before = alive(), resident = 0, full;
 
@@ -407,7 +406,7 @@ START_TEST(destroy_gives_back_what_was_not_freed)
 		if (is_jemalloc()) {
 			atomic_fetch_sub(&live, blocks);
 			ck_assert_uint_lt(resident_bytes() + (48u << 20), full);
-			/* The first round also takes what the process keeps for ever. */
+			/* The first round also takes memory that the process keeps for ever. */
 			if (round == 0)
 				resident = resident_bytes();
 			ck_assert_uint_lt(resident_bytes(), resident + (8u << 20));
@@ -417,7 +416,7 @@ START_TEST(destroy_gives_back_what_was_not_freed)
 }
 END_TEST
 
-START_TEST(arenas_can_be_made_again_and_again)
+START_TEST(arenas_can_be_created_again_and_again)
 {
 	size_t before = alive();
 
@@ -433,8 +432,8 @@ START_TEST(arenas_can_be_made_again_and_again)
 }
 END_TEST
 
-/* jemalloc has a little over 4,000 arenas: the one too many is an error, and those before it work. */
-START_TEST(more_arenas_than_there_are)
+/* jemalloc has a little over 4,000 arenas. One too many is an error, and the others still work. */
+START_TEST(one_arena_too_many_is_refused)
 {
 	enum { ARENAS = 5000 };
 	static struct ww_arena *arenas[ARENAS];
@@ -483,7 +482,7 @@ START_TEST(create_fails_at_each_step_and_changes_nothing)
 }
 END_TEST
 
-START_TEST(block_that_fails_is_not_counted)
+START_TEST(a_failed_block_is_not_counted)
 {
 	struct ww_arena *arena = create();
 	const struct ww_allocator *tables[] = {ww_allocator_default(), ww_arena_allocator(arena)};
@@ -525,7 +524,7 @@ static uint64_t *last_mark(struct shared_block *block)
 	return (uint64_t *)(void *)((char *)block + (block->size & ~(size_t)7)) - 1;
 }
 
-/* Threads swap blocks through the slots, so that most are freed by another thread than the one they were given to. */
+/* Threads swap blocks through the slots: most blocks are freed by another thread than the one that got them. */
 static void *hammer(void *argument)
 {
 	struct hammer *mine = argument;
@@ -584,12 +583,12 @@ START_TEST(threads_share_an_arena)
 }
 END_TEST
 
-START_TEST(threads_make_arenas)
+START_TEST(threads_create_arenas)
 {
 	pthread_t threads[THREADS];
 	struct hammer hammers[THREADS];
 	static _Atomic(struct shared_block *) slots[THREADS][SHARED_SLOTS];
-	uint64_t seed = seed_of_run("threads_make_arenas");
+	uint64_t seed = seed_of_run("threads_create_arenas");
 
 	for (size_t i = 0; i < THREADS; i++) {
 		hammers[i] = (struct hammer){create(), slots[i], seed + i, 0};
@@ -598,15 +597,15 @@ START_TEST(threads_make_arenas)
 	for (size_t i = 0; i < THREADS; i++) {
 		ck_assert_int_eq(pthread_join(threads[i], NULL), 0);
 		ck_assert_uint_eq(hammers[i].broken, 0);
-		/* The thread is gone, and its blocks are still the arena's. */
+		/* The thread is gone, and its blocks still belong to the arena. */
 		ck_assert_uint_gt(used(hammers[i].arena), 0);
 		destroy(hammers[i].arena);
 	}
 }
 END_TEST
 
-TEST_MAIN("allocator", default_table_is_one_and_named, default_blocks_are_aligned_and_whole,
-    arena_blocks_are_aligned_and_whole, impossible_sizes_are_refused, null_is_refused_or_harmless,
-    use_is_counted_exactly, arenas_are_counted_apart, destroy_gives_back_what_was_not_freed,
-    arenas_can_be_made_again_and_again, more_arenas_than_there_are, create_fails_at_each_step_and_changes_nothing,
-    block_that_fails_is_not_counted, threads_share_an_arena, threads_make_arenas)
+TEST_MAIN("allocator", there_is_one_default_table_and_it_has_a_name, blocks_of_the_default_table_are_aligned_and_whole,
+    blocks_of_an_arena_are_aligned_and_whole, impossible_sizes_are_refused, null_is_refused_or_harmless,
+    used_bytes_are_counted_exactly, each_arena_is_counted_alone, destroy_gives_back_blocks_that_were_not_freed,
+    arenas_can_be_created_again_and_again, one_arena_too_many_is_refused, create_fails_at_each_step_and_changes_nothing,
+    a_failed_block_is_not_counted, threads_share_an_arena, threads_create_arenas)

@@ -1,6 +1,6 @@
 /*
- * The tests of the allocator in a program without jemalloc (see the Makefile). The program has a mallocx of its own: the
- * library takes jemalloc only with all of its names.
+ * The tests of the allocator in a program without jemalloc (see the Makefile). The program has its own mallocx: the
+ * library takes jemalloc only if all of its functions are there.
  */
 
 #define ALLOCATOR "malloc"

@@ -1,7 +1,7 @@
 #ifndef TESTS_LIB_CORE_CLOCK_FIXTURE_H
 #define TESTS_LIB_CORE_CLOCK_FIXTURE_H
 
-/* Clocks and alarms that are made, or the test fails, and what can be seen of an alarm. */
+/* Shared by the tests of clocks: makes clocks and alarms or fails the test, and looks at the state of an alarm. */
 
 #include <errno.h>
 #include <poll.h>
@@ -14,7 +14,7 @@
 #define MS UINT64_C(1000000)
 #define S UINT64_C(1000000000)
 
-/* How long a real alarm may take before something must be broken. Nothing waits for it otherwise. */
+/* A real alarm later than this is broken. Tests wait this long for nothing else. */
 #define PATIENCE_MS 60000
 
 static inline struct ww_clock *make_clock(uint64_t start)
@@ -60,7 +60,7 @@ static inline int readable(struct ww_alarm *alarm)
 	return readable_within(alarm, 0);
 }
 
-/* Whether it has gone off, by its descriptor and by clear, which must agree; it is cleared then. */
+/* Whether the alarm has gone off, by its descriptor and by clear, which must agree. Clears it. */
 static inline int went_off(struct ww_alarm *alarm)
 {
 	int answer = readable(alarm);

@@ -1,4 +1,4 @@
-/* Clocks and alarms, by the time of virtual clocks. */
+/* Clocks and alarms, mostly on virtual clocks. */
 
 #include <fcntl.h>
 #include <stdint.h>
@@ -36,7 +36,7 @@ START_TEST(null_is_refused_or_harmless)
 }
 END_TEST
 
-START_TEST(real_clocks_are_not_told_the_time)
+START_TEST(the_time_of_real_clocks_cannot_be_set)
 {
 	struct ww_clock *clocks[] = {ww_clock_elapsed(), ww_clock_wall()};
 
@@ -48,7 +48,7 @@ START_TEST(real_clocks_are_not_told_the_time)
 }
 END_TEST
 
-START_TEST(times_beyond_the_last_are_refused)
+START_TEST(times_beyond_the_last_one_are_refused)
 {
 	static const uint64_t beyond[] = {WW_CLOCK_MAX + 1, WW_CLOCK_MAX + 2, UINT64_MAX - 1};
 	struct ww_clock *clock = make_clock(WW_CLOCK_MAX), *none = NULL;
@@ -80,7 +80,7 @@ START_TEST(times_beyond_the_last_are_refused)
 }
 END_TEST
 
-START_TEST(refused_setting_leaves_the_former)
+START_TEST(a_refused_setting_keeps_the_former_one)
 {
 	struct ww_clock *clock = make_clock(0);
 	struct ww_alarm *alarm = make_alarm(clock);
@@ -98,7 +98,7 @@ END_TEST
 
 /* ---- Memory and descriptors ------------------------------------------------------------------------------------- */
 
-START_TEST(clock_with_alarms_is_not_destroyed)
+START_TEST(a_clock_with_alarms_is_not_destroyed)
 {
 	struct ww_clock *clock = make_clock(0);
 	struct ww_alarm *one = make_alarm(clock), *two = make_alarm(clock);
@@ -114,7 +114,7 @@ START_TEST(clock_with_alarms_is_not_destroyed)
 }
 END_TEST
 
-START_TEST(each_allocation_fails)
+START_TEST(each_failed_allocation_is_reported)
 {
 	struct ww_clock *clock_marker = ww_clock_wall(), *clock;
 	struct ww_alarm *alarm_marker = make_alarm(clock_marker), *alarm;
@@ -151,7 +151,7 @@ START_TEST(each_allocation_fails)
 }
 END_TEST
 
-START_TEST(no_descriptor_is_left)
+START_TEST(each_failed_descriptor_is_reported)
 {
 	struct ww_clock *clocks[] = {make_clock(0), ww_clock_elapsed(), ww_clock_wall()};
 	struct ww_alarm *marker = make_alarm(clocks[0]);
@@ -200,7 +200,7 @@ END_TEST
 
 /* ---- Virtual clocks --------------------------------------------------------------------------------------------- */
 
-START_TEST(virtual_clock_is_told_the_time)
+START_TEST(the_time_of_a_virtual_clock_is_set)
 {
 	struct ww_clock *clock = make_clock(7), *other = make_clock(0);
 
@@ -221,7 +221,7 @@ START_TEST(virtual_clock_is_told_the_time)
 }
 END_TEST
 
-START_TEST(alarm_goes_off_in_the_nanosecond_and_once)
+START_TEST(an_alarm_goes_off_in_its_nanosecond_and_once)
 {
 	struct ww_clock *clock = make_clock(100);
 	struct ww_alarm *alarm = make_alarm(clock);
@@ -248,7 +248,7 @@ START_TEST(alarm_goes_off_in_the_nanosecond_and_once)
 }
 END_TEST
 
-START_TEST(alarm_goes_off_at_once)
+START_TEST(an_alarm_set_to_the_past_goes_off_at_once)
 {
 	static const uint64_t reached[] = {0, 1, 499, 500};
 	struct ww_clock *clock = make_clock(500);
@@ -258,7 +258,7 @@ START_TEST(alarm_goes_off_at_once)
 		OK(ww_alarm_set(alarm, reached[i]));
 		ck_assert(went_off(alarm));
 	}
-	/* Twice is once. */
+	/* Clearing twice counts once. */
 	OK(ww_alarm_set(alarm, 0));
 	OK(ww_alarm_set(alarm, 0));
 	ck_assert(went_off(alarm));
@@ -273,12 +273,12 @@ START_TEST(alarm_goes_off_at_once)
 }
 END_TEST
 
-START_TEST(setting_replaces_the_former)
+START_TEST(a_setting_replaces_the_former_one)
 {
 	struct ww_clock *clock = make_clock(0);
 	struct ww_alarm *alarm = make_alarm(clock);
 
-	/* Later, earlier, not at all. */
+	/* Set it later, earlier, not at all. */
 	OK(ww_alarm_set(alarm, 10));
 	OK(ww_alarm_set(alarm, 20));
 	OK(ww_clock_virtual_set(clock, 19));
@@ -297,7 +297,7 @@ START_TEST(setting_replaces_the_former)
 	ck_assert(!went_off(alarm));
 	OK(ww_clock_virtual_set(clock, 50));
 
-	/* One that has gone off is taken back. */
+	/* Setting takes back an alarm that has gone off. */
 	OK(ww_alarm_set(alarm, 0));
 	OK(ww_alarm_set(alarm, 60));
 	ck_assert(!readable(alarm));
@@ -306,7 +306,7 @@ START_TEST(setting_replaces_the_former)
 	OK(ww_alarm_set(alarm, NEVER));
 	ck_assert(!went_off(alarm));
 
-	/* Clearing one that has not gone off leaves it set. */
+	/* Clearing an alarm that has not gone off leaves it set. */
 	OK(ww_alarm_set(alarm, 70));
 	ck_assert_int_eq(ww_alarm_clear(alarm), 0);
 	OK(ww_clock_virtual_set(clock, 70));
@@ -316,7 +316,7 @@ START_TEST(setting_replaces_the_former)
 }
 END_TEST
 
-START_TEST(step_backwards_calls_alarms_that_are_set)
+START_TEST(a_step_backwards_sets_off_the_alarms_that_are_set)
 {
 	struct ww_clock *clock = make_clock(1000);
 	struct ww_alarm *set = make_alarm(clock), *not_set = make_alarm(clock), *spent = make_alarm(clock);
@@ -333,7 +333,7 @@ START_TEST(step_backwards_calls_alarms_that_are_set)
 	ck_assert(!went_off(not_set));
 	ck_assert(!went_off(spent));
 
-	/* Who listens for steps alone is not called by time that passes. */
+	/* A listener for steps alone is not called when time passes. */
 	OK(ww_alarm_set(set, WW_CLOCK_MAX));
 	OK(ww_clock_virtual_advance(clock, S));
 	OK(ww_clock_virtual_set(clock, 2 * S));
@@ -347,7 +347,7 @@ START_TEST(step_backwards_calls_alarms_that_are_set)
 }
 END_TEST
 
-START_TEST(alarms_of_other_clocks_stay)
+START_TEST(alarms_of_other_clocks_are_unaffected)
 {
 	struct ww_clock *one = make_clock(0), *two = make_clock(0);
 	struct ww_alarm *of_one = make_alarm(one), *of_two = make_alarm(two);
@@ -364,11 +364,11 @@ START_TEST(alarms_of_other_clocks_stay)
 }
 END_TEST
 
-/* ---- Random operations against what the header says ------------------------------------------------------------- */
+/* ---- Random operations against the header ----------------------------------------------------------------------- */
 
 enum { ALARMS = 100, STEPS = 200000, SPAN = 1000 };
 
-/* WW_MODEL_OPS sets it, for this model by a part: each step asks the system about a descriptor. */
+/* WW_MODEL_OPS sets it, scaled down: each step here makes system calls. */
 static uint64_t steps_of_run(void)
 {
 	const char *text = getenv("WW_MODEL_OPS");
@@ -419,7 +419,7 @@ static void random_step(struct ww_clock *clock, struct expected *all, uint64_t *
 		expect_setting(one, *time, NEVER);
 		break;
 	case 3:
-		/* Its place in the clock's list is anywhere. */
+		/* The alarm may be anywhere in the clock's list. */
 		ww_alarm_destroy(one->alarm);
 		*one = (struct expected){make_alarm(clock), NEVER, 0};
 		break;
@@ -437,10 +437,10 @@ static void random_step(struct ww_clock *clock, struct expected *all, uint64_t *
 	}
 }
 
-START_TEST(many_alarms_do_what_they_should)
+START_TEST(random_operations_on_many_alarms_match_the_header)
 {
 	static struct expected all[ALARMS];
-	uint64_t state = seed_of_run("many_alarms_do_what_they_should"), time = 1000 * S;
+	uint64_t state = seed_of_run("random_operations_on_many_alarms_match_the_header"), time = 1000 * S;
 	struct ww_clock *clock = make_clock(time);
 	uint64_t steps = steps_of_run();
 
@@ -461,8 +461,10 @@ START_TEST(many_alarms_do_what_they_should)
 }
 END_TEST
 
-TEST_MAIN("clock", null_is_refused_or_harmless, real_clocks_are_not_told_the_time, times_beyond_the_last_are_refused,
-    refused_setting_leaves_the_former, clock_with_alarms_is_not_destroyed, each_allocation_fails, no_descriptor_is_left,
-    descriptors_are_closed_on_exec_and_when_destroyed, virtual_clock_is_told_the_time,
-    alarm_goes_off_in_the_nanosecond_and_once, alarm_goes_off_at_once, setting_replaces_the_former,
-    step_backwards_calls_alarms_that_are_set, alarms_of_other_clocks_stay, many_alarms_do_what_they_should)
+TEST_MAIN("clock", null_is_refused_or_harmless, the_time_of_real_clocks_cannot_be_set,
+    times_beyond_the_last_one_are_refused, a_refused_setting_keeps_the_former_one, a_clock_with_alarms_is_not_destroyed,
+    each_failed_allocation_is_reported, each_failed_descriptor_is_reported,
+    descriptors_are_closed_on_exec_and_when_destroyed, the_time_of_a_virtual_clock_is_set,
+    an_alarm_goes_off_in_its_nanosecond_and_once, an_alarm_set_to_the_past_goes_off_at_once,
+    a_setting_replaces_the_former_one, a_step_backwards_sets_off_the_alarms_that_are_set,
+    alarms_of_other_clocks_are_unaffected, random_operations_on_many_alarms_match_the_header)

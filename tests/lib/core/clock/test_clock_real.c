@@ -1,8 +1,8 @@
 /*
- * The real clocks: that they go forward, that their alarms do go off, and that a step of the wall clock is told.
+ * The real clocks: they go forward, their alarms go off, and a step of the wall clock is reported.
  *
- * No test may step the clock. timerfd_settime and read, which the program has in front of the C library's, pretend that
- * it was.
+ * No test may step the system's clock. The program puts its own timerfd_settime and read in front of the C library's,
+ * which pretend that it was stepped.
  */
 
 #include <dlfcn.h>
@@ -16,10 +16,10 @@
 
 #include "tests/lib/core/clock/fixture.h"
 
-static atomic_int step_before_set;  /* as many calls of timerfd_settime answer ECANCELED */
-static atomic_int step_before_read; /* as many calls of read for this descriptor do */
+static atomic_int step_before_set;  /* this many calls of timerfd_settime answer ECANCELED */
+static atomic_int step_before_read; /* this many calls of read for stepped_fd do */
 static atomic_int stepped_fd;
-static atomic_int last_flags; /* of timerfd_settime */
+static atomic_int last_flags; /* of the last timerfd_settime */
 
 static int taken(atomic_int *count)
 {
@@ -67,7 +67,7 @@ static uint64_t system_time(clockid_t id)
 	return (uint64_t)time.tv_sec * S + (uint64_t)time.tv_nsec;
 }
 
-START_TEST(elapsed_clock_goes_forward)
+START_TEST(the_elapsed_clock_goes_forward)
 {
 	uint64_t last = system_time(CLOCK_BOOTTIME);
 
@@ -76,22 +76,22 @@ START_TEST(elapsed_clock_goes_forward)
 	for (int i = 0; i < 100000; i++) {
 		uint64_t time = now(ww_clock_elapsed());
 
-		if (time < last || time > WW_CLOCK_MAX)
-			ck_abort_msg("%" PRIu64 " after %" PRIu64, time, last);
+		ck_assert_uint_ge(time, last);
+		ck_assert_uint_le(time, WW_CLOCK_MAX);
 		last = time;
 	}
 	ck_assert_uint_le(last, system_time(CLOCK_BOOTTIME));
 }
 END_TEST
 
-START_TEST(wall_clock_is_the_system_s)
+START_TEST(the_wall_clock_is_the_systems)
 {
 	int between = 0;
 
 	ck_assert_ptr_nonnull(ww_clock_wall());
 	ck_assert_ptr_eq(ww_clock_wall(), ww_clock_wall());
 	ck_assert_ptr_ne(ww_clock_wall(), ww_clock_elapsed());
-	/* Unless it is stepped just then. */
+	/* This fails only if the clock is stepped just then. */
 	for (int i = 0; i < 10 && !between; i++) {
 		uint64_t before = system_time(CLOCK_REALTIME), time = now(ww_clock_wall());
 
@@ -117,7 +117,7 @@ static void check_real_alarm(struct ww_clock *clock)
 	ck_assert(readable(alarm));
 	ck_assert_int_eq(ww_alarm_clear(alarm), 1);
 
-	/* Replaced, and not set: setting takes back that it went off. */
+	/* Replaced, and taken away: each setting takes back that the alarm went off. */
 	OK(ww_alarm_set(alarm, now(clock) + 3600 * S));
 	OK(ww_alarm_set(alarm, 0));
 	ck_assert(readable_within(alarm, PATIENCE_MS));
@@ -133,7 +133,7 @@ START_TEST(alarms_of_real_clocks_go_off)
 }
 END_TEST
 
-START_TEST(elapsed_alarm_is_never_early)
+START_TEST(an_elapsed_alarm_is_never_early)
 {
 	struct ww_alarm *alarm = make_alarm(ww_clock_elapsed());
 
@@ -149,7 +149,7 @@ START_TEST(elapsed_alarm_is_never_early)
 }
 END_TEST
 
-START_TEST(step_of_the_wall_clock_is_told)
+START_TEST(a_step_of_the_wall_clock_is_reported)
 {
 	struct ww_alarm *alarm = make_alarm(ww_clock_wall()), *elapsed = make_alarm(ww_clock_elapsed());
 
@@ -167,7 +167,7 @@ START_TEST(step_of_the_wall_clock_is_told)
 	ck_assert_int_eq(ww_alarm_clear(alarm), 1);
 	ck_assert_int_eq(ww_alarm_clear(alarm), 0);
 
-	/* A step that was not cleared is not lost by setting. */
+	/* Setting does not lose a step that was not cleared. */
 	atomic_store(&step_before_set, 2);
 	OK(ww_alarm_set(alarm, WW_CLOCK_MAX));
 	ck_assert_int_eq(atomic_load(&step_before_set), 0);
@@ -178,5 +178,5 @@ START_TEST(step_of_the_wall_clock_is_told)
 }
 END_TEST
 
-TEST_MAIN("clock/real", elapsed_clock_goes_forward, wall_clock_is_the_system_s, alarms_of_real_clocks_go_off,
-    elapsed_alarm_is_never_early, step_of_the_wall_clock_is_told)
+TEST_MAIN("clock/real", the_elapsed_clock_goes_forward, the_wall_clock_is_the_systems, alarms_of_real_clocks_go_off,
+    an_elapsed_alarm_is_never_early, a_step_of_the_wall_clock_is_reported)

@@ -1,8 +1,8 @@
 /*
- * Clocks and alarms that threads share, wait for, and are cancelled in.
+ * Threads that share clocks and alarms, wait for them, and are cancelled in their calls.
  *
- * The library calls pthread_setcancelstate before it takes a lock. The program has one of its own in front of the C
- * library's, which lets other threads in there, so that a race is run on a single processor, too.
+ * The library calls pthread_setcancelstate before it takes a lock. The program puts its own in front of the C
+ * library's. It lets other threads run at that point, which brings out races on a single processor too.
  */
 
 #include <dlfcn.h>
@@ -16,7 +16,7 @@
 #include "tests/lib/core/clock/fixture.h"
 #include "tests/support/seed.h"
 
-/* Of a thread that lets others in where the library is about to take a clock's lock: its random numbers. */
+/* The random numbers of a thread that lets others run where the library is about to take a clock's lock. */
 static _Thread_local uint64_t *hesitates;
 
 int pthread_setcancelstate(int state, int *old_state)
@@ -62,11 +62,13 @@ static void *advance_in_each_round(void *argument)
 	return NULL;
 }
 
-/* In each round the clock reaches the very time that the alarm is set to meanwhile. No later step makes up for it. */
-START_TEST(set_races_with_advance)
+/*
+ * In each round the clock reaches the very time to which the alarm is being set. No later step makes up for a lost one.
+ */
+START_TEST(a_set_that_races_with_an_advance_is_not_lost)
 {
 	struct ww_clock *clock = make_clock(0);
-	uint64_t state = seed_of_run("set_races_with_advance");
+	uint64_t state = seed_of_run("a_set_that_races_with_an_advance_is_not_lost");
 	struct race race = {.clock = clock, .alarm = make_alarm(clock), .state = state + 1};
 	pthread_t thread;
 
@@ -77,8 +79,8 @@ START_TEST(set_races_with_advance)
 		OK(ww_alarm_set(race.alarm, round));
 		while (atomic_load(&race.ended) < round)
 			sched_yield();
-		if (!readable(race.alarm) || ww_alarm_clear(race.alarm) != 1)
-			ck_abort_msg("the wake-up of round %" PRIu64 " is lost", round);
+		ck_assert_msg(readable(race.alarm) && ww_alarm_clear(race.alarm) == 1,
+		    "the wake-up of round %" PRIu64 " is lost", round);
 	}
 	ck_assert_int_eq(pthread_join(thread, NULL), 0);
 	ck_assert_int_eq(race.failed, 0);
@@ -161,7 +163,7 @@ START_TEST(threads_share_alarms)
 }
 END_TEST
 
-/* Of threads that clear one alarm, one is told each time it went off. */
+/* Of several threads that clear one alarm, exactly one is told each time it went off. */
 struct clearer {
 	struct ww_alarm *alarm;
 	atomic_int *stop;
@@ -181,7 +183,7 @@ static void *clear_until_stopped(void *argument)
 	return NULL;
 }
 
-START_TEST(one_of_many_clearers_is_told)
+START_TEST(one_of_many_clearers_is_told_each_time)
 {
 	enum { TIMES = 2000 };
 	struct ww_clock *clock = make_clock(0);
@@ -261,7 +263,7 @@ static void *wait_for_alarm(void *argument)
 	return NULL;
 }
 
-START_TEST(example_waits_for_a_week)
+START_TEST(the_headers_example_waits_for_a_week)
 {
 	struct waiter waiter = {.clock = make_clock(50 * S), .until = 604800 * S, .answer = 1};
 	pthread_t thread;
@@ -281,7 +283,7 @@ START_TEST(example_waits_for_a_week)
 }
 END_TEST
 
-START_TEST(wait_wakes_all_and_leaves_the_alarm)
+START_TEST(a_wait_wakes_all_threads_and_leaves_the_alarm_set_off)
 {
 	struct ww_clock *clock = make_clock(0);
 	struct waiter waiters[THREADS];
@@ -323,7 +325,7 @@ START_TEST(signals_do_not_end_the_wait)
 	ck_assert_int_eq(sigaction(SIGUSR1, &action, NULL), 0);
 	ck_assert_int_eq(pthread_create(&thread, NULL, wait_for_alarm, &waiter), 0);
 	for (int i = 0; i < 100; i++) {
-		/* ThreadSanitizer puts a signal off that comes just before the wait begins, until another one comes. */
+		/* ThreadSanitizer delays a signal that comes just before the wait begins until another one comes. */
 		while (atomic_load(&signals) <= i) {
 			ck_assert_int_eq(pthread_kill(thread, SIGUSR1), 0);
 			for (int k = 0; k < 1000 && atomic_load(&signals) <= i; k++)
@@ -342,8 +344,8 @@ END_TEST
 /* ---- Cancellation ----------------------------------------------------------------------------------------------- */
 
 /*
- * A cancelled thread leaves AddressSanitizer's marks of its frames behind on the stack, and its end, when it frees the
- * stack for signals that AddressSanitizer has given it, stumbles over them.
+ * A cancelled thread leaves AddressSanitizer's marks of its frames on the stack. At the thread's end, freeing the stack
+ * that AddressSanitizer gave it for signals stumbles over them.
  */
 const char *__asan_default_options(void);
 
@@ -352,7 +354,7 @@ const char *__asan_default_options(void)
 	return "use_sigaltstack=0";
 }
 
-/* A cancelled thread ends at the first cancellation point: it must come to the end of this. */
+/* A cancelled thread ends at its first cancellation point: it must get to the end of this function. */
 static void *use_all_when_cancelled(void *argument)
 {
 	struct waiter *mine = argument;
@@ -400,7 +402,7 @@ START_TEST(cancellation_waits_for_the_end_of_calls)
 }
 END_TEST
 
-START_TEST(wait_can_be_cancelled)
+START_TEST(a_wait_can_be_cancelled)
 {
 	struct waiter waiter = {.clock = make_clock(0)};
 	pthread_t thread;
@@ -417,6 +419,7 @@ START_TEST(wait_can_be_cancelled)
 }
 END_TEST
 
-TEST_MAIN("clock/threads", set_races_with_advance, threads_share_alarms, one_of_many_clearers_is_told,
-    example_waits_for_a_week, wait_wakes_all_and_leaves_the_alarm, signals_do_not_end_the_wait,
-    cancellation_waits_for_the_end_of_calls, wait_can_be_cancelled)
+TEST_MAIN("clock/threads", a_set_that_races_with_an_advance_is_not_lost, threads_share_alarms,
+    one_of_many_clearers_is_told_each_time, the_headers_example_waits_for_a_week,
+    a_wait_wakes_all_threads_and_leaves_the_alarm_set_off, signals_do_not_end_the_wait,
+    cancellation_waits_for_the_end_of_calls, a_wait_can_be_cancelled)

@@ -2,8 +2,8 @@
 #define TESTS_LIB_CORE_DRIVER_FIXTURE_H
 
 /*
- * What the tests of the driver share: a driver on a virtual clock, callbacks that record or wait, and an allocator that
- * counts. Check runs each test in a process of its own, so that all of this begins anew.
+ * Shared by the tests of the driver: a driver on a virtual clock, and callbacks that record or wait. Check runs each
+ * test in a process of its own, which begins with this state fresh.
  */
 
 #include <inttypes.h>
@@ -16,30 +16,21 @@
 #include <string.h>
 
 #include "lib/core/driver/driver_internal.h"
+#include "tests/support/memory.h"
 #include "tests/support/seed.h"
 #include "tests/support/suite.h"
 #include "weekwheel/driver.h"
 
 #define TICK WW_MILLISECOND
 #define DAY_NS (86400 * WW_SECOND)
-/* When the clock begins: between two ticks. */
+/* The time at which the clock begins: between two ticks. */
 #define START (1000 * WW_SECOND + 300000)
 
-/* Wait for what another thread is about to do and cannot tell. */
+/* Wait for a condition that another thread brings about without a signal. */
 #define UNTIL(condition)                                                                                               \
 	do {                                                                                                           \
 		while (!(condition))                                                                                   \
 			sched_yield();                                                                                 \
-	} while (0)
-
-/*
- * An assertion for callbacks and for what runs a million times: Check's own ones write to a file at every call, and are
- * not meant for several threads.
- */
-#define MUST(condition)                                                                                                \
-	do {                                                                                                           \
-		if (!(condition))                                                                                      \
-			ck_abort_msg("not so: %s", #condition);                                                        \
 	} while (0)
 
 /* ---- The driver and its clock */
@@ -54,24 +45,26 @@ void begin(uint32_t flags, uint32_t workers);
 /* Destroy both. */
 void end(void);
 
-/* Let time pass, and all that is due then happen. */
+/* Let time pass, and wait until everything due then has happened. */
 void go(uint64_t ns);
 void settle(void);
-/* As go, but do not wait. */
+/* Like go, but do not wait. */
 void advance(uint64_t ns);
 uint64_t now_ns(void);
 struct ww_driver_stats stats_of(void);
-/* A timer that calls fn. */
+/* Schedule a timer that calls fn. */
 ww_handle after(uint64_t delay, ww_driver_fn *fn, void *user);
 ww_handle every(uint64_t delay, uint64_t period, uint32_t flags, ww_driver_fn *fn, void *user);
-/* The same, scheduled by a thread of its own, and so in a shard of its own as far as there are enough. */
+/* The same from a new thread, which gets a shard of its own while there are enough. */
 ww_handle after_elsewhere(uint64_t delay, ww_driver_fn *fn, void *user);
 
-/* Threads in ww_driver_settle, and in ww_driver_cancel_wait. */
+/* A thread that settles the driver, and returns the answer. */
+void *settle_elsewhere(void *unused);
+/* The number of threads in ww_driver_settle, and in ww_driver_cancel_wait. */
 uint32_t waiting_for_queue(void);
 uint32_t waiting_for_end(void);
 
-/* Built with ThreadSanitizer; built with any that has its own memory. */
+/* Whether the test is built with ThreadSanitizer, and with any sanitizer that has its own memory. */
 #if defined(__has_feature)
 #define SANITIZED (__has_feature(thread_sanitizer) || __has_feature(address_sanitizer))
 #define SLOW __has_feature(thread_sanitizer)
@@ -88,7 +81,7 @@ uint32_t waiting_for_end(void);
 #endif
 #endif
 
-/* ---- What fired */
+/* ---- Recorded calls */
 
 #define FIRED_MAX 20000
 
@@ -113,19 +106,19 @@ struct gate {
 	sem_t entered;
 	sem_t open;
 	_Atomic int inside;
-	_Atomic int most; /* that were inside at a time */
+	_Atomic int most; /* most that were inside at one time */
 	_Atomic int left;
 };
 
 void gate_init(struct gate *gate);
-/* The callback; user is the gate. */
+/* The callback. user is the gate. */
 void hold(struct ww_driver *of, const struct ww_firing *firing, void *gate);
-/* Wait until `count` more are inside. */
+/* Wait until `count` more callbacks are inside. */
 void gate_wait(struct gate *gate, int count);
-/* Let `count` go on. */
+/* Let `count` of them leave. */
 void gate_open(struct gate *gate, int count);
 
-/* ---- What a stop took back */
+/* ---- Timers handed over by a stop */
 
 struct drained {
 	ww_handle handle;
@@ -138,19 +131,5 @@ extern struct drained drained[FIRED_MAX];
 extern _Atomic size_t drained_count;
 
 void take(ww_handle handle, ww_driver_fn *fn, void *user, uint64_t left, void *context);
-
-/* ---- Memory */
-
-/* An allocator for many threads. */
-struct counted {
-	struct ww_allocator table;
-	_Atomic size_t calls;
-	_Atomic size_t blocks;
-	_Atomic size_t bytes;
-	size_t fail_at;        /* the call that fails, from 1; 0: none */
-	_Atomic size_t refuse; /* all fail */
-};
-
-void counted_init(struct counted *counted, size_t fail_at);
 
 #endif

@@ -1,10 +1,8 @@
-/* Cancelling, waiting for the end, rescheduling, and the time left: in each state that a timer can be in. */
+/* Cancel, cancel and wait, reschedule, and the time left, in each state of a timer. */
 
 #include "tests/lib/core/driver/fixture.h"
 
-/*
- * A worker has taken the oldest firing from the queue and has yet to begin with it; run_taken is that worker going on.
- */
+/* The test plays a worker: it takes the oldest firing from the queue, and run_taken begins its callback later. */
 static struct firing *take_firing(void)
 {
 	struct firing *firing = NULL;
@@ -22,7 +20,7 @@ static void run_taken(struct firing *firing)
 
 /* ---- Cancel */
 
-START_TEST(a_pending_timer_that_is_cancelled_never_fires)
+START_TEST(a_cancelled_pending_timer_never_fires)
 {
 	begin(0, 2);
 	ww_handle handle = after(TICK, note, NULL);
@@ -39,7 +37,7 @@ START_TEST(a_pending_timer_that_is_cancelled_never_fires)
 }
 END_TEST
 
-START_TEST(a_queued_timer_that_is_cancelled_never_fires)
+START_TEST(a_cancelled_queued_timer_never_fires)
 {
 	struct gate gate;
 
@@ -62,7 +60,7 @@ START_TEST(a_queued_timer_that_is_cancelled_never_fires)
 }
 END_TEST
 
-START_TEST(a_running_timer_that_is_cancelled_is_not_called_again)
+START_TEST(a_cancelled_running_timer_is_not_called_again)
 {
 	struct gate gate;
 
@@ -86,7 +84,7 @@ START_TEST(a_running_timer_that_is_cancelled_is_not_called_again)
 }
 END_TEST
 
-START_TEST(a_timer_that_a_worker_has_taken_and_not_begun_is_cancelled_in_time)
+START_TEST(a_timer_taken_by_a_worker_but_not_begun_is_cancelled_in_time)
 {
 	begin(WW_DRIVER_THREADLESS, 0);
 	for (int i = 0; i < 3; i++) {
@@ -113,7 +111,7 @@ struct waiting {
 	ww_handle handle;
 	struct gate *gate;
 	_Atomic int result;
-	int left; /* callbacks that had ended when it returned */
+	int left; /* callbacks that had ended when cancel_wait returned */
 };
 
 static void *cancel_and_wait(void *argument)
@@ -141,7 +139,7 @@ START_TEST(cancel_wait_returns_when_the_callback_has_ended)
 		gate_wait(&gate, 1);
 		ck_assert_int_eq(pthread_create(&thread, NULL, cancel_and_wait, &waiting), 0);
 		UNTIL(waiting_for_end() == 1);
-		/* Nothing but its end ends the wait. */
+		/* Only the callback's end ends the wait. */
 		(void)after(0, note, NULL);
 		advance(TICK);
 		UNTIL(fired_count == 1);
@@ -163,7 +161,7 @@ static void cancel_own(struct ww_driver *of, const struct ww_firing *firing, voi
 	int *answers = user;
 
 	answers[0] = ww_driver_cancel_wait(of, firing->handle);
-	/* Nothing has changed: a periodic one is still to fire. */
+	/* Nothing has changed: a periodic timer still fires. */
 	answers[1] = ww_driver_time_left(of, firing->handle, &left);
 	answers[2] = ww_driver_cancel(of, firing->handle);
 	answers[3] = ww_driver_cancel_wait(of, firing->handle);
@@ -203,7 +201,7 @@ START_TEST(cancel_wait_of_a_cancelled_or_stopped_timer_waits_for_its_callback)
 }
 END_TEST
 
-START_TEST(cancel_wait_in_the_own_callback_is_refused_and_cancel_ends_it)
+START_TEST(cancel_wait_in_the_timers_own_callback_is_refused_and_cancel_ends_it)
 {
 	begin(0, 2);
 	for (int kind = 0; kind < 3; kind++) {
@@ -300,7 +298,7 @@ START_TEST(a_queued_timer_is_moved_in_time)
 }
 END_TEST
 
-START_TEST(a_timer_that_a_worker_has_taken_and_not_begun_is_moved_in_time)
+START_TEST(a_timer_taken_by_a_worker_but_not_begun_is_moved_in_time)
 {
 	begin(WW_DRIVER_THREADLESS, 0);
 	ww_handle handle = after(0, note, NULL);
@@ -335,7 +333,7 @@ START_TEST(a_running_timer_fires_again_but_not_before_the_callbacks_end)
 	ck_assert_int_eq(ww_driver_reschedule(driver, handle, 500 * TICK), 0);
 	ck_assert_int_eq(ww_driver_reschedule(driver, handle, 0), 0);
 	advance(10 * TICK);
-	/* Another one goes by, and it still is inside once. */
+	/* Another deadline passes, and still only one callback is inside. */
 	ww_handle other = after(0, note, NULL);
 	advance(TICK);
 	UNTIL(times_fired(other) == 1);
@@ -351,14 +349,14 @@ START_TEST(a_running_timer_fires_again_but_not_before_the_callbacks_end)
 }
 END_TEST
 
-/* The pattern of Go: a function that comes again as long as it wants. */
+/* A pattern from Go: a function that reschedules itself as long as it wants. */
 static void again(struct ww_driver *of, const struct ww_firing *firing, void *user)
 {
 	int *count = user;
 
 	note(of, firing, user);
 	if (++*count < 5)
-		MUST(ww_driver_reschedule(of, firing->handle, 10 * TICK) == 0);
+		ck_assert(ww_driver_reschedule(of, firing->handle, 10 * TICK) == 0);
 }
 
 START_TEST(a_callback_keeps_its_own_timer_alive)
@@ -380,7 +378,7 @@ END_TEST
 
 /* ---- Time left */
 
-START_TEST(the_time_left_is_told_in_every_state)
+START_TEST(the_time_left_is_right_in_every_state)
 {
 	struct gate gate;
 	uint64_t left = 99;
@@ -413,12 +411,11 @@ START_TEST(the_time_left_is_told_in_every_state)
 }
 END_TEST
 
-TEST_MAIN("driver/cancel", a_pending_timer_that_is_cancelled_never_fires, a_queued_timer_that_is_cancelled_never_fires,
-    a_running_timer_that_is_cancelled_is_not_called_again,
-    a_timer_that_a_worker_has_taken_and_not_begun_is_cancelled_in_time, cancel_wait_returns_when_the_callback_has_ended,
-    cancel_wait_of_a_cancelled_or_stopped_timer_waits_for_its_callback,
-    cancel_wait_in_the_own_callback_is_refused_and_cancel_ends_it, a_callback_may_wait_for_the_end_of_another_one,
-    a_pending_timer_is_moved_earlier_and_later, a_queued_timer_is_moved_in_time,
-    a_timer_that_a_worker_has_taken_and_not_begun_is_moved_in_time,
+TEST_MAIN("driver/cancel", a_cancelled_pending_timer_never_fires, a_cancelled_queued_timer_never_fires,
+    a_cancelled_running_timer_is_not_called_again, a_timer_taken_by_a_worker_but_not_begun_is_cancelled_in_time,
+    cancel_wait_returns_when_the_callback_has_ended, cancel_wait_of_a_cancelled_or_stopped_timer_waits_for_its_callback,
+    cancel_wait_in_the_timers_own_callback_is_refused_and_cancel_ends_it,
+    a_callback_may_wait_for_the_end_of_another_one, a_pending_timer_is_moved_earlier_and_later,
+    a_queued_timer_is_moved_in_time, a_timer_taken_by_a_worker_but_not_begun_is_moved_in_time,
     a_running_timer_fires_again_but_not_before_the_callbacks_end, a_callback_keeps_its_own_timer_alive,
-    the_time_left_is_told_in_every_state)
+    the_time_left_is_right_in_every_state)

@@ -1,12 +1,6 @@
-/* Threads that are cancelled in a call of the driver. */
+/* Threads that are cancelled while they are in a call of the driver. */
 
 #include "tests/lib/core/driver/fixture.h"
-
-static void *settle_elsewhere(void *argument)
-{
-	(void)argument;
-	return (void *)(intptr_t)ww_driver_settle(driver);
-}
 
 /* ---- Cancelled threads: nothing of the driver is left locked or half done */
 
@@ -52,7 +46,7 @@ struct outstanding {
 	int came_through;
 };
 
-/* Calls all that is no point of cancellation, with a cancellation outstanding. */
+/* Makes every call that is not a cancellation point, with a cancellation pending. */
 static void *call_all_when_cancelled(void *argument)
 {
 	struct outstanding *here = argument;
@@ -62,25 +56,25 @@ static void *call_all_when_cancelled(void *argument)
 	ww_handle handle;
 
 	pthread_cancel(pthread_self());
-	MUST(ww_driver_schedule(driver, TICK, note, NULL, &handle) == WW_OK);
-	MUST(ww_driver_reserve(driver, 1000) == WW_OK);
-	MUST(ww_driver_reschedule(driver, handle, 0) == 1);
-	MUST(ww_driver_time_left(driver, handle, &ns) == 1);
-	MUST(ww_driver_cancel(driver, handle) == 1);
-	MUST(ww_driver_stats(driver, &stats) == WW_OK);
-	MUST(ww_driver_create(&made, NULL) == WW_OK);
-	MUST(ww_driver_schedule(made, 0, hold, &here->gate, NULL) == WW_OK);
+	ck_assert(ww_driver_schedule(driver, TICK, note, NULL, &handle) == WW_OK);
+	OK(ww_driver_reserve(driver, 1000));
+	ck_assert(ww_driver_reschedule(driver, handle, 0) == 1);
+	ck_assert(ww_driver_time_left(driver, handle, &ns) == 1);
+	ck_assert(ww_driver_cancel(driver, handle) == 1);
+	ck_assert(ww_driver_stats(driver, &stats) == WW_OK);
+	ck_assert(ww_driver_create(&made, NULL) == WW_OK);
+	ck_assert(ww_driver_schedule(made, 0, hold, &here->gate, NULL) == WW_OK);
 	UNTIL(here->gate.inside == 1);
-	MUST(ww_driver_stop(made, NULL, NULL, NULL) == WW_OK);
+	OK(ww_driver_stop(made, NULL, NULL, NULL));
 	here->made = made;
-	/* This one waits. */
-	MUST(ww_driver_destroy(made) == WW_OK);
+	/* This call waits. */
+	OK(ww_driver_destroy(made));
 	here->came_through = 1;
 	pthread_testcancel();
 	return NULL;
 }
 
-START_TEST(what_does_not_say_so_is_no_point_of_cancellation)
+START_TEST(only_documented_calls_are_cancellation_points)
 {
 	struct outstanding here = {.made = NULL};
 	pthread_t thread;
@@ -100,7 +94,7 @@ START_TEST(what_does_not_say_so_is_no_point_of_cancellation)
 }
 END_TEST
 
-/* ---- Cancelled threads in functions of the application's */
+/* ---- Cancelled threads in functions of the application */
 
 static void note_and_test(struct ww_driver *of, const struct ww_firing *firing, void *user)
 {
@@ -114,16 +108,16 @@ static void take_and_test(ww_handle handle, ww_driver_fn *fn, void *user, uint64
 	pthread_testcancel();
 }
 
-/* Dispatches, settles or stops, with a cancellation outstanding. */
+/* Dispatches, settles or stops, with a cancellation pending. */
 static void *call_when_cancelled(void *argument)
 {
 	int kind = *(int *)argument;
 
 	pthread_cancel(pthread_self());
 	if (kind == 0)
-		MUST(ww_driver_dispatch(driver, 10) == 10);
+		ck_assert(ww_driver_dispatch(driver, 10) == 10);
 	else if (kind == 1)
-		MUST(ww_driver_stop(driver, take_and_test, NULL, NULL) == WW_OK);
+		OK(ww_driver_stop(driver, take_and_test, NULL, NULL));
 	else
 		(void)ww_driver_settle(driver);
 	*(int *)argument = 77;
@@ -146,7 +140,7 @@ START_TEST(a_thread_is_not_cancelled_in_a_callback_or_a_drain_function)
 		ck_assert_int_eq(pthread_create(&thread, NULL, call_when_cancelled, &argument), 0);
 		ck_assert_int_eq(pthread_join(thread, &result), 0);
 		ck_assert_ptr_eq(result, PTHREAD_CANCELED);
-		/* A settle is a point of cancellation, but not in the midst of a callback. */
+		/* A settle is a cancellation point, but not within a callback. */
 		ck_assert_int_eq(argument, came_through[kind]);
 		ck_assert_uint_eq(stats_of().running, 0);
 		if (kind != 1)
@@ -159,4 +153,4 @@ START_TEST(a_thread_is_not_cancelled_in_a_callback_or_a_drain_function)
 END_TEST
 
 TEST_MAIN("driver/cancelled", a_thread_cancelled_while_it_waits_leaves_the_driver_usable,
-    what_does_not_say_so_is_no_point_of_cancellation, a_thread_is_not_cancelled_in_a_callback_or_a_drain_function)
+    only_documented_calls_are_cancellation_points, a_thread_is_not_cancelled_in_a_callback_or_a_drain_function)

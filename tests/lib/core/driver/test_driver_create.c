@@ -37,7 +37,7 @@ START_TEST(destroying_nothing_is_harmless)
 }
 END_TEST
 
-START_TEST(every_function_refuses_what_is_missing)
+START_TEST(every_function_refuses_null)
 {
 	struct ww_driver_stats stats;
 	uint64_t ns;
@@ -123,7 +123,7 @@ START_TEST(the_ends_of_the_range_work)
 }
 END_TEST
 
-START_TEST(every_allocation_that_fails_in_create_is_told_and_leaves_nothing)
+START_TEST(each_failed_allocation_of_create_is_reported_and_leaves_nothing)
 {
 	struct ww_driver_config config = config_of(0, 2);
 	size_t failures = 0;
@@ -131,8 +131,8 @@ START_TEST(every_allocation_that_fails_in_create_is_told_and_leaves_nothing)
 	config.shards = 3;
 	for (int error = WW_ENOMEM; error; failures++) {
 		struct ww_driver *made = NULL;
-		struct counted memory;
-		counted_init(&memory, failures + 1);
+		struct test_memory memory;
+		test_memory_init(&memory, failures + 1);
 		config.allocator = &memory.table;
 		error = ww_driver_create(&made, &config);
 		if (error) {
@@ -146,21 +146,21 @@ START_TEST(every_allocation_that_fails_in_create_is_told_and_leaves_nothing)
 	}
 	/* The driver, its alarm, the workers, the shards, and their group with all wheels. */
 	ck_assert_uint_eq(failures - 1, 5);
-	/* No alarm is left at the clock. */
+	/* No alarm is left on the clock. */
 	OK(ww_clock_virtual_destroy(virtual_clock));
 	virtual_clock = NULL;
 }
 END_TEST
 
-START_TEST(without_descriptors_create_fails_and_leaves_nothing)
+START_TEST(create_without_descriptors_fails_and_leaves_nothing)
 {
 	struct rlimit limit;
 	struct ww_driver *made = NULL;
 	struct ww_driver_config config = config_of(0, 1);
-	struct counted memory;
+	struct test_memory memory;
 	int fd;
 
-	counted_init(&memory, 0);
+	test_memory_init(&memory, 0);
 	config.allocator = &memory.table;
 	ck_assert_int_eq(getrlimit(RLIMIT_NOFILE, &limit), 0);
 	fd = open("/dev/null", O_RDONLY);
@@ -178,21 +178,22 @@ START_TEST(without_descriptors_create_fails_and_leaves_nothing)
 END_TEST
 
 /*
- * In a process of its own that may have `threads` threads: 0: that is so; 1: not so; 77: the system does not limit it.
+ * Runs in a process of its own that may have `threads` threads. 0: create fails as it should; 1 or 2: it does not; 77:
+ * the system does not limit the process.
  */
 static int create_with(rlim_t threads)
 {
 	struct rlimit limit = {threads, threads};
 	struct ww_driver_config config = config_of(0, 4);
 	struct ww_driver *made = NULL;
-	struct counted memory;
+	struct test_memory memory;
 	int error;
 
-	counted_init(&memory, 0);
+	test_memory_init(&memory, 0);
 	config.allocator = &memory.table;
 	if (setrlimit(RLIMIT_NPROC, &limit))
 		return 77;
-	/* The superuser is not limited: become somebody who has no other processes. */
+	/* The superuser is not limited: become a user who has no other processes. */
 	if (geteuid() == 0 && (setgid(54321) || setuid(54321)))
 		return 77;
 	error = ww_driver_create(&made, &config);
@@ -203,9 +204,9 @@ static int create_with(rlim_t threads)
 	return error == WW_ESYSTEM && !made && memory.blocks == 0 ? 0 : 1;
 }
 
-START_TEST(without_threads_create_fails_and_leaves_nothing)
+START_TEST(create_without_threads_fails_and_leaves_nothing)
 {
-	/* A driver of 4 workers has 5 threads, which is one too many from each of these limits on. */
+	/* A driver of 4 workers has 5 threads, one too many at each of these limits. */
 	for (rlim_t threads = 1; threads <= 5; threads++) {
 		int status;
 		pid_t child = fork();
@@ -226,10 +227,10 @@ static void look_at_signals(struct ww_driver *of, const struct ww_firing *firing
 {
 	(void)of;
 	(void)firing;
-	MUST(pthread_sigmask(SIG_BLOCK, NULL, user) == 0);
+	ck_assert(pthread_sigmask(SIG_BLOCK, NULL, user) == 0);
 }
 
-/* The mask of blocked signals of a thread of this process, as the kernel tells it. */
+/* The kernel's view of the signals that a thread of this process blocks. */
 static uint64_t blocked_in(const char *task)
 {
 	char line[300];
@@ -246,7 +247,7 @@ static uint64_t blocked_in(const char *task)
 	return mask;
 }
 
-/* However busy the machine is: their numbers need not follow that of the process. */
+/* This holds on a busy machine too: thread numbers need not follow the number of the process. */
 static int threads_that_block(int signal)
 {
 	DIR *tasks = opendir("/proc/self/task");
@@ -261,7 +262,7 @@ static int threads_that_block(int signal)
 	return count;
 }
 
-/* Raised by what a thread does itself: blocked, they would end the process whatever handler it has. */
+/* A thread raises these itself. If they were blocked, they would end the process whatever handler it has. */
 static int is_fault(int signal)
 {
 	static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS, SIGABRT};
@@ -272,7 +273,7 @@ static int is_fault(int signal)
 	return found;
 }
 
-START_TEST(signals_are_blocked_in_the_drivers_threads_and_not_in_the_callers)
+START_TEST(signals_are_blocked_in_the_drivers_threads_but_not_in_the_callers)
 {
 	sigset_t before;
 	sigset_t here;
@@ -295,7 +296,7 @@ START_TEST(signals_are_blocked_in_the_drivers_threads_and_not_in_the_callers)
 }
 END_TEST
 
-START_TEST(a_fault_that_the_maker_of_a_driver_has_blocked_is_blocked_in_its_threads)
+START_TEST(a_fault_signal_blocked_by_the_creator_is_blocked_in_the_drivers_threads)
 {
 	sigset_t fault;
 	sigset_t there;
@@ -314,8 +315,8 @@ START_TEST(a_fault_that_the_maker_of_a_driver_has_blocked_is_blocked_in_its_thre
 END_TEST
 
 TEST_MAIN("driver/create", the_default_is_as_documented_and_works, destroying_nothing_is_harmless,
-    every_function_refuses_what_is_missing, a_configuration_out_of_range_is_refused, the_ends_of_the_range_work,
-    every_allocation_that_fails_in_create_is_told_and_leaves_nothing,
-    without_descriptors_create_fails_and_leaves_nothing, without_threads_create_fails_and_leaves_nothing,
-    signals_are_blocked_in_the_drivers_threads_and_not_in_the_callers,
-    a_fault_that_the_maker_of_a_driver_has_blocked_is_blocked_in_its_threads)
+    every_function_refuses_null, a_configuration_out_of_range_is_refused, the_ends_of_the_range_work,
+    each_failed_allocation_of_create_is_reported_and_leaves_nothing,
+    create_without_descriptors_fails_and_leaves_nothing, create_without_threads_fails_and_leaves_nothing,
+    signals_are_blocked_in_the_drivers_threads_but_not_in_the_callers,
+    a_fault_signal_blocked_by_the_creator_is_blocked_in_the_drivers_threads)

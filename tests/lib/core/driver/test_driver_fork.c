@@ -1,4 +1,4 @@
-/* After a fork the child has the driver's memory and neither its threads nor, for sure, its locks. */
+/* After a fork the child has the driver's memory, but not its threads, and perhaps not its locks. */
 
 #include <stdio.h>
 #include <sys/wait.h>
@@ -6,7 +6,7 @@
 
 #include "tests/lib/core/driver/fixture.h"
 
-/* In the child: the number of the first call that does not answer as it should, or 0. */
+/* Runs in the child. Returns the number of the first call that answers wrongly, or 0. */
 static int first_wrong_answer(void)
 {
 	struct ww_driver_stats stats;
@@ -58,8 +58,8 @@ static uint32_t sleeping_workers(void)
 }
 
 /*
- * Wait until the driver's threads have begun and sleep: the memory of a sanitizer, which may be locked while a thread
- * begins, takes no account of forks.
+ * Wait until the driver's threads have begun and sleep. A sanitizer may have its memory locked while a thread begins,
+ * and takes no account of forks.
  */
 static void rest(void)
 {
@@ -72,14 +72,14 @@ static void rest(void)
 	UNTIL(stats_of().wakeups > wakeups && driver->armed != 0);
 }
 
-START_TEST(in_the_child_every_call_says_closed_and_destroy_frees)
+START_TEST(in_the_child_every_call_answers_closed_and_destroy_frees)
 {
 	for (uint32_t flags = 0; flags <= WW_DRIVER_THREADLESS; flags++)
 		for (int clock = 0; clock < 3; clock++) {
 			struct ww_driver_config config = config_of(flags, 2);
 			struct ww_clock *clocks[] = {virtual_clock, ww_clock_elapsed(), ww_clock_wall()};
-			struct counted memory;
-			counted_init(&memory, 0);
+			struct test_memory memory;
+			test_memory_init(&memory, 0);
 			config.allocator = &memory.table;
 			config.clock = clocks[clock];
 			begin_with(&config);
@@ -97,7 +97,7 @@ START_TEST(in_the_child_every_call_says_closed_and_destroy_frees)
 				_exit(wrong);
 			}
 			ck_assert_int_eq(status_of(child), 0);
-			/* The parent's goes on. */
+			/* The parent's driver goes on. */
 			ck_assert_uint_eq(stats_of().pending, 2000);
 			if (clock == 0) {
 				go(DAY_NS + TICK);
@@ -109,7 +109,7 @@ START_TEST(in_the_child_every_call_says_closed_and_destroy_frees)
 }
 END_TEST
 
-START_TEST(a_child_makes_a_driver_of_its_own_and_so_does_its_child)
+START_TEST(a_child_creates_its_own_driver_and_so_does_its_child)
 {
 	begin(0, 1);
 	rest();
@@ -137,7 +137,7 @@ START_TEST(a_child_makes_a_driver_of_its_own_and_so_does_its_child)
 }
 END_TEST
 
-/* In the child: the callback ends there, too. */
+/* In the child the callback ends, too. */
 static void end_child(struct ww_driver *of)
 {
 	int wrong = first_wrong_answer();
@@ -169,7 +169,7 @@ static void fork_in_drain(ww_handle handle, ww_driver_fn *fn, void *user, uint64
 	fork_inside(driver, NULL, context);
 }
 
-START_TEST(a_child_that_is_forked_in_a_callback_or_a_drain_function_is_answered_and_frees)
+START_TEST(a_child_forked_in_a_callback_or_a_drain_function_gets_answers_and_frees)
 {
 	for (uint32_t flags = 0; flags <= WW_DRIVER_THREADLESS; flags++) {
 		int status = 77;
@@ -205,21 +205,21 @@ static void *work(void *argument)
 	while (!stop_now) {
 		struct ww_driver_stats stats;
 		if (count < 5000)
-			MUST(ww_driver_schedule(
-			         driver, seed_next(&seed) % DAY_NS, do_nothing, NULL, &handle[count++]) == WW_OK);
-		MUST(ww_driver_cancel(driver, handle[seed_next(&seed) % count]) != WW_EINVAL);
-		MUST(ww_driver_schedule(driver, seed_next(&seed) % (3 * TICK), do_nothing, NULL, NULL) == WW_OK);
-		MUST(ww_driver_stats(driver, &stats) == WW_OK);
+			ck_assert(ww_driver_schedule(
+			              driver, seed_next(&seed) % DAY_NS, do_nothing, NULL, &handle[count++]) == WW_OK);
+		ck_assert(ww_driver_cancel(driver, handle[seed_next(&seed) % count]) != WW_EINVAL);
+		ck_assert(ww_driver_schedule(driver, seed_next(&seed) % (3 * TICK), do_nothing, NULL, NULL) == WW_OK);
+		ck_assert(ww_driver_stats(driver, &stats) == WW_OK);
 	}
 	return NULL;
 }
 
-START_TEST(while_other_threads_hold_locks_the_child_is_answered_and_frees)
+START_TEST(a_child_forked_while_other_threads_hold_locks_gets_answers_and_frees)
 {
 	pthread_t thread[3];
-	struct counted memory;
+	struct test_memory memory;
 
-	counted_init(&memory, 0);
+	test_memory_init(&memory, 0);
 	for (int round = 0; round < 8; round++) {
 		struct ww_driver_config config = config_of(0, 2);
 		config.allocator = &memory.table;
@@ -250,7 +250,7 @@ START_TEST(while_other_threads_hold_locks_the_child_is_answered_and_frees)
 }
 END_TEST
 
-TEST_MAIN("driver/fork", in_the_child_every_call_says_closed_and_destroy_frees,
-    a_child_makes_a_driver_of_its_own_and_so_does_its_child,
-    a_child_that_is_forked_in_a_callback_or_a_drain_function_is_answered_and_frees,
-    while_other_threads_hold_locks_the_child_is_answered_and_frees)
+TEST_MAIN("driver/fork", in_the_child_every_call_answers_closed_and_destroy_frees,
+    a_child_creates_its_own_driver_and_so_does_its_child,
+    a_child_forked_in_a_callback_or_a_drain_function_gets_answers_and_frees,
+    a_child_forked_while_other_threads_hold_locks_gets_answers_and_frees)

@@ -1,8 +1,8 @@
-/* What the layers above the driver rely on: groups of sources that are attached to it and detached from it. */
+/* What the layers above the driver rely on: attaching groups of sources, and detaching them. */
 
 #include "tests/lib/core/driver/fixture.h"
 
-/* A timer of a group, which counts how often it expired and how often its firing ran. */
+/* A timer of a group, which counts its expiries and the runs of its firing. */
 struct item {
 	union {
 		struct ww_timer timer;
@@ -11,7 +11,7 @@ struct item {
 	} as;
 	_Atomic int expired;
 	_Atomic int ran;
-	sem_t *hold; /* what its firing waits for */
+	sem_t *hold; /* its firing waits for this */
 };
 
 static _Atomic int inside;
@@ -36,7 +36,7 @@ static void run(void *owner, struct firing *firing)
 	struct timer_group *group = *(struct timer_group **)owner;
 	struct item *item = (struct item *)(void *)firing;
 
-	MUST(ww_group_inside(group) && ww_queue_inside(&driver->queue, group, firing));
+	ck_assert(ww_group_inside(group) && ww_queue_inside(&driver->queue, group, firing));
 	inside++;
 	if (item->hold)
 		while (sem_wait(item->hold) != 0)
@@ -45,7 +45,7 @@ static void run(void *owner, struct firing *firing)
 	item->ran++;
 }
 
-/* It is due again at once, for as long as it has expired less than a hundred times. */
+/* It is due again at once, until it has expired a hundred times. */
 static struct firing *expire_again(void *shard, struct ww_timer *timer)
 {
 	struct item *item = (struct item *)(void *)timer;
@@ -59,7 +59,7 @@ static const struct group_ops again_ops = {.expire = expire_again};
 static const struct group_ops alone_ops = {.expire = expire_alone};
 static const struct group_ops firing_ops = {.expire = expire_to_firing, .run = run};
 
-/* The shards know their number and nothing else. */
+/* The shards know only their number. */
 static uint32_t shards[4] = {0, 1, 2, 3};
 
 static int try_attach(int which, const struct group_ops *ops)
@@ -106,7 +106,7 @@ START_TEST(in_a_stall_timers_of_several_groups_fire_in_order_of_tick)
 	sem_t semaphore;
 	struct gate gate;
 
-	/* The one worker comes to the group's timer before the driver's later one, whichever was attached first. */
+	/* The only worker runs the group's timer before the driver's later one, whichever was attached first. */
 	gate_init(&gate);
 	sem_init(&semaphore, 0, 0);
 	begin(0, 1);
@@ -126,7 +126,7 @@ START_TEST(in_a_stall_timers_of_several_groups_fire_in_order_of_tick)
 }
 END_TEST
 
-START_TEST(what_needs_no_room_in_the_queue_goes_on_while_that_is_full)
+START_TEST(a_group_that_needs_no_queue_goes_on_while_the_queue_is_full)
 {
 	struct ww_driver_config config = config_of(0, 1);
 	struct item item[2] = {0};
@@ -143,7 +143,7 @@ START_TEST(what_needs_no_room_in_the_queue_goes_on_while_that_is_full)
 		(void)after(0, note, NULL);
 	advance(TICK);
 	UNTIL(driver->queue.starved);
-	/* What comes due later; and what is due at once, in the very tick in which the others starve. */
+	/* Timers that come due later, and timers due at once in the very tick in which the others starve. */
 	set(1, 1, &item[0], TICK);
 	advance(2 * TICK);
 	UNTIL(item[0].expired == 1);
@@ -163,7 +163,7 @@ START_TEST(what_needs_no_room_in_the_queue_goes_on_while_that_is_full)
 }
 END_TEST
 
-START_TEST(a_pass_ends_although_what_expires_is_due_again_at_once)
+START_TEST(a_pass_ends_although_its_timers_are_due_again_at_once)
 {
 	struct item item = {0};
 
@@ -195,7 +195,7 @@ START_TEST(a_stop_leaves_firings_of_other_groups_alone)
 	set(0, 0, &item, 0);
 	advance(TICK);
 	UNTIL(inside == 1);
-	/* Were it a timer of the driver, this would be one that a worker has taken. */
+	/* In a timer of the driver, this would mark a firing that a worker has taken. */
 	item.as.record.state = RECORD_QUEUED;
 	OK(ww_driver_stop(driver, take, NULL, &count));
 	ck_assert_uint_eq(count, 0);
@@ -215,7 +215,7 @@ static void *detach_elsewhere(void *argument)
 	return NULL;
 }
 
-START_TEST(detaching_waits_for_firings_that_run_and_forgets_those_that_wait)
+START_TEST(detaching_waits_for_running_firings_and_forgets_queued_ones)
 {
 	struct item item[6] = {0};
 	sem_t semaphore;
@@ -248,9 +248,10 @@ START_TEST(detaching_waits_for_firings_that_run_and_forgets_those_that_wait)
 END_TEST
 
 /*
- * All in one chain: asked for one by one, those behind firings of others would each be another walk through the queue.
+ * All come in one chain. If each were asked for alone, those behind firings of others would each cost another walk
+ * through the queue.
  */
-START_TEST(all_firings_of_a_group_are_taken_back_at_once_in_their_order_and_no_others)
+START_TEST(a_group_takes_back_all_its_firings_at_once_in_order_and_no_others)
 {
 	enum { OTHERS = 1000, OWN = 1000 };
 	static struct firing firing[OTHERS + OWN];
@@ -264,21 +265,21 @@ START_TEST(all_firings_of_a_group_are_taken_back_at_once_in_their_order_and_no_o
 		firing[i].group = i < OTHERS ? others : own;
 		ww_queue_push(&queue, &firing[i], 1);
 	}
-	/* And one of the others behind them. */
+	/* And one firing of the others behind them. */
 	firing[OTHERS].group = others;
-	MUST(ww_queue_withdraw(&queue, &firing[OTHERS]));
+	ck_assert(ww_queue_withdraw(&queue, &firing[OTHERS]));
 	ww_queue_push(&queue, &firing[OTHERS], 1);
 	taken = ww_queue_withdraw_all(&queue, own);
 	for (int i = OTHERS + 1; i < OTHERS + OWN; i++, taken = taken->prev) {
-		MUST(taken == &firing[i]);
-		MUST(!ww_queue_withdraw(&queue, taken));
+		ck_assert(taken == &firing[i]);
+		ck_assert(!ww_queue_withdraw(&queue, taken));
 	}
 	ck_assert_ptr_null(taken);
 	ck_assert_ptr_null(ww_queue_withdraw_all(&queue, own));
 	ck_assert_uint_eq(queue.length, OTHERS + 1);
 	taken = ww_queue_withdraw_all(&queue, others);
 	for (int i = 0; i <= OTHERS; i++, taken = taken->prev)
-		MUST(taken == &firing[i]);
+		ck_assert(taken == &firing[i]);
 	ck_assert_ptr_null(taken);
 	ck_assert_uint_eq(queue.length, 0);
 	ck_assert_ptr_eq(queue.firings.next, &queue.firings);
@@ -291,9 +292,9 @@ END_TEST
 START_TEST(attaching_fails_without_memory_and_after_a_stop_and_leaves_nothing)
 {
 	struct ww_driver_config config = config_of(0, 1);
-	struct counted memory;
+	struct test_memory memory;
 
-	counted_init(&memory, 0);
+	test_memory_init(&memory, 0);
 	config.allocator = &memory.table;
 	begin_with(&config);
 	size_t blocks = memory.blocks;
@@ -312,7 +313,7 @@ END_TEST
 
 TEST_MAIN("driver/group", a_group_is_driven_while_it_is_attached,
     in_a_stall_timers_of_several_groups_fire_in_order_of_tick,
-    what_needs_no_room_in_the_queue_goes_on_while_that_is_full, a_pass_ends_although_what_expires_is_due_again_at_once,
-    a_stop_leaves_firings_of_other_groups_alone, detaching_waits_for_firings_that_run_and_forgets_those_that_wait,
-    all_firings_of_a_group_are_taken_back_at_once_in_their_order_and_no_others,
+    a_group_that_needs_no_queue_goes_on_while_the_queue_is_full, a_pass_ends_although_its_timers_are_due_again_at_once,
+    a_stop_leaves_firings_of_other_groups_alone, detaching_waits_for_running_firings_and_forgets_queued_ones,
+    a_group_takes_back_all_its_firings_at_once_in_order_and_no_others,
     attaching_fails_without_memory_and_after_a_stop_and_leaves_nothing)

@@ -1,4 +1,4 @@
-/* Handles and the memory behind them: refused for ever once they are stale, whatever number is passed. */
+/* Handles and the memory behind them. A stale handle is refused for ever, as is any number that is no handle. */
 
 #include "tests/lib/core/driver/fixture.h"
 
@@ -7,11 +7,11 @@ static void assert_stale(ww_handle handle)
 {
 	uint64_t left = 12345;
 
-	MUST(ww_driver_cancel(driver, handle) == WW_ESTALE);
-	MUST(ww_driver_cancel_wait(driver, handle) == WW_ESTALE);
-	MUST(ww_driver_reschedule(driver, handle, 0) == WW_ESTALE);
-	MUST(ww_driver_time_left(driver, handle, &left) == WW_ESTALE);
-	MUST(left == 12345);
+	ck_assert(ww_driver_cancel(driver, handle) == WW_ESTALE);
+	ck_assert(ww_driver_cancel_wait(driver, handle) == WW_ESTALE);
+	ck_assert(ww_driver_reschedule(driver, handle, 0) == WW_ESTALE);
+	ck_assert(ww_driver_time_left(driver, handle, &left) == WW_ESTALE);
+	ck_assert(left == 12345);
 }
 
 START_TEST(a_handle_is_stale_once_its_timer_has_fired_or_was_cancelled)
@@ -26,14 +26,14 @@ START_TEST(a_handle_is_stale_once_its_timer_has_fired_or_was_cancelled)
 	ck_assert_uint_eq(times_fired(one), 1);
 	assert_stale(one);
 	assert_stale(other);
-	/* Also when the memory is another timer's. */
+	/* Also when another timer has the memory. */
 	for (int i = 0; i < 2000; i++) {
 		ww_handle next = after(i % 2 ? TICK : DAY_NS, note, NULL);
-		MUST(next != one && next != other);
+		ck_assert(next != one && next != other);
 		assert_stale(one);
 		assert_stale(other);
 		if (i % 2)
-			MUST(ww_driver_cancel(driver, next) == 1);
+			ck_assert(ww_driver_cancel(driver, next) == 1);
 	}
 	end();
 }
@@ -86,14 +86,14 @@ START_TEST(random_and_stale_handles_harm_nothing)
 		switch (seed_below(&seed, 4)) {
 		case 0:
 			break;
-		case 1: /* near to those that are */
+		case 1: /* close to live handles */
 			handle = (handle & (UINT64_C(3) << 58 | UINT64_C(0x7ff) << 32 | 0xf)) + (seed_next(&seed) & 1);
 			break;
 		case 2:
 			handle = stales ? stale[seed_below(&seed, stales < 5000 ? stales : 5000)] : 0;
 			break;
 		default:
-			MUST(ww_driver_cancel(driver, live[at]) == 1);
+			ck_assert(ww_driver_cancel(driver, live[at]) == 1);
 			stale[stales++ % 5000] = live[at];
 			live[at] = after(seed_below(&seed, DAY_NS), note, NULL);
 			continue;
@@ -102,7 +102,7 @@ START_TEST(random_and_stale_handles_harm_nothing)
 		for (size_t i = 0; i < 500; i++)
 			found |= live[i] == handle;
 		if (found)
-			MUST(ww_driver_time_left(driver, handle, &left) == 1);
+			ck_assert(ww_driver_time_left(driver, handle, &left) == 1);
 		else
 			assert_stale(handle);
 	}
@@ -113,13 +113,13 @@ START_TEST(random_and_stale_handles_harm_nothing)
 }
 END_TEST
 
-START_TEST(a_record_whose_generations_are_used_up_is_not_used_again)
+START_TEST(a_record_without_further_generations_is_not_used_again)
 {
 	struct ww_driver_config config = config_of(WW_DRIVER_THREADLESS, 0);
 	ww_handle last[3];
 
 	begin_with(&config);
-	/* One ends by a cancel, one by firing, one was running when it was cancelled. */
+	/* One ends by a cancel, one fires, one is cancelled while it runs. */
 	for (int i = 0; i < 3; i++) {
 		ww_handle handle = after(TICK, note, NULL);
 		struct timer_record *record = slab_at(&driver->shards[0].slab, (uint32_t)(handle >> HANDLE_INDEX));
@@ -138,8 +138,8 @@ START_TEST(a_record_whose_generations_are_used_up_is_not_used_again)
 	for (uint32_t i = 0; i < 3 * SLAB_CHUNK; i++) {
 		ww_handle handle = after(DAY_NS, note, NULL);
 		for (int n = 0; n < 3; n++)
-			MUST(handle >> 32 != last[n] >> 32);
-		MUST((uint32_t)handle != 0);
+			ck_assert(handle >> 32 != last[n] >> 32);
+		ck_assert((uint32_t)handle != 0);
 	}
 	for (int i = 0; i < 3; i++)
 		assert_stale(last[i]);
@@ -147,7 +147,7 @@ START_TEST(a_record_whose_generations_are_used_up_is_not_used_again)
 }
 END_TEST
 
-START_TEST(the_call_of_a_timer_whose_calls_overlap_has_no_handle)
+START_TEST(an_overlapping_call_of_a_timer_has_no_handle)
 {
 	struct gate gate;
 	ww_handle number = 0;
@@ -181,9 +181,9 @@ START_TEST(after_reserve_scheduling_allocates_nothing)
 {
 	static ww_handle handle[10000];
 	struct ww_driver_config config = config_of(0, 2);
-	struct counted memory;
+	struct test_memory memory;
 
-	counted_init(&memory, 0);
+	test_memory_init(&memory, 0);
 	config.allocator = &memory.table;
 	begin_with(&config);
 	OK(ww_driver_reserve(driver, 0));
@@ -192,9 +192,9 @@ START_TEST(after_reserve_scheduling_allocates_nothing)
 	size_t bytes = memory.bytes;
 	for (int round = 0; round < 3; round++) {
 		for (size_t i = 0; i < 10000; i++)
-			MUST(ww_driver_schedule(driver, (i % 7) * TICK, note, NULL, &handle[i]) == WW_OK);
+			ck_assert(ww_driver_schedule(driver, (i % 7) * TICK, note, NULL, &handle[i]) == WW_OK);
 		for (size_t i = 0; i < 5000; i++)
-			MUST(ww_driver_cancel(driver, handle[i]) == 1);
+			ck_assert(ww_driver_cancel(driver, handle[i]) == 1);
 		fired_count = 0;
 		go(10 * TICK);
 		ck_assert_uint_eq(fired_count, 5000);
@@ -209,9 +209,9 @@ END_TEST
 START_TEST(a_reserve_that_fails_changes_nothing)
 {
 	struct ww_driver_config config = config_of(0, 2);
-	struct counted memory;
+	struct test_memory memory;
 
-	counted_init(&memory, 0);
+	test_memory_init(&memory, 0);
 	config.allocator = &memory.table;
 	begin_with(&config);
 	uint64_t bytes = stats_of().bytes;
@@ -222,14 +222,14 @@ START_TEST(a_reserve_that_fails_changes_nothing)
 		ck_assert_int_eq(ww_driver_reserve(driver, 2000), WW_ENOMEM);
 		ck_assert_uint_eq(stats_of().bytes, bytes);
 	}
-	memory.refuse = 1;
+	memory.exhausted = 1;
 	ww_handle handle = 5;
 	ck_assert_int_eq(ww_driver_schedule(driver, 0, note, NULL, &handle), WW_ENOMEM);
 	ck_assert_int_eq(ww_driver_schedule_every(driver, 0, 1, 0, note, NULL, &handle), WW_ENOMEM);
 	ck_assert_uint_eq(handle, 5);
 	ck_assert_uint_eq(stats_of().scheduled, 0);
 	ck_assert_uint_eq(stats_of().bytes, bytes);
-	memory.refuse = 0;
+	memory.exhausted = 0;
 	handle = after(TICK, note, NULL);
 	go(2 * TICK);
 	ck_assert_uint_eq(times_fired(handle), 1);
@@ -238,14 +238,14 @@ START_TEST(a_reserve_that_fails_changes_nothing)
 }
 END_TEST
 
-START_TEST(what_a_cancelled_timer_held_is_used_at_once)
+START_TEST(the_record_of_a_cancelled_timer_is_reused_at_once)
 {
 	static ww_handle handle[1000];
 	uint64_t seed = seed_of_run("test_driver_handle");
 	struct ww_driver_config config = config_of(0, 2);
-	struct counted memory;
+	struct test_memory memory;
 
-	counted_init(&memory, 0);
+	test_memory_init(&memory, 0);
 	config.allocator = &memory.table;
 	begin_with(&config);
 	for (size_t i = 0; i < 1000; i++)
@@ -254,8 +254,8 @@ START_TEST(what_a_cancelled_timer_held_is_used_at_once)
 	size_t calls = memory.calls;
 	for (int i = 0; i < 200000; i++) {
 		size_t at = seed_below(&seed, 1000);
-		MUST(ww_driver_cancel(driver, handle[at]) == 1);
-		MUST(ww_driver_schedule(driver, DAY_NS, note, NULL, &handle[at]) == WW_OK);
+		ck_assert(ww_driver_cancel(driver, handle[at]) == 1);
+		ck_assert(ww_driver_schedule(driver, DAY_NS, note, NULL, &handle[at]) == WW_OK);
 	}
 	ck_assert_uint_eq(stats_of().bytes, bytes);
 	ck_assert_uint_eq(memory.calls, calls);
@@ -265,12 +265,12 @@ START_TEST(what_a_cancelled_timer_held_is_used_at_once)
 }
 END_TEST
 
-START_TEST(a_call_without_memory_for_it_is_counted_as_dropped_and_told_as_missed)
+START_TEST(a_call_without_memory_is_counted_as_dropped_and_reported_as_missed)
 {
 	struct ww_driver_config config = config_of(0, 2);
-	struct counted memory;
+	struct test_memory memory;
 
-	counted_init(&memory, 0);
+	test_memory_init(&memory, 0);
 	config.allocator = &memory.table;
 	begin_with(&config);
 	OK(ww_driver_reserve(driver, SLAB_CHUNK));
@@ -278,12 +278,12 @@ START_TEST(a_call_without_memory_for_it_is_counted_as_dropped_and_told_as_missed
 	/* No record is left for a call. */
 	for (uint32_t i = 1; i < SLAB_CHUNK; i++)
 		(void)after(DAY_NS, note, NULL);
-	memory.refuse = 1;
+	memory.exhausted = 1;
 	go(2 * TICK);
 	go(10 * TICK);
 	ck_assert_uint_eq(fired_count, 0);
 	ck_assert_uint_eq(stats_of().dropped, 2);
-	memory.refuse = 0;
+	memory.exhausted = 0;
 	go(10 * TICK);
 	ck_assert_uint_eq(times_fired(handle), 1);
 	ck_assert_uint_eq(fired[0].missed, 2);
@@ -292,9 +292,9 @@ START_TEST(a_call_without_memory_for_it_is_counted_as_dropped_and_told_as_missed
 }
 END_TEST
 
-TEST_MAIN("driver/handle", the_call_of_a_timer_whose_calls_overlap_has_no_handle,
+TEST_MAIN("driver/handle", an_overlapping_call_of_a_timer_has_no_handle,
     a_handle_is_stale_once_its_timer_has_fired_or_was_cancelled, numbers_that_never_were_handles_are_refused,
     every_number_that_differs_in_one_bit_from_a_handle_is_refused, random_and_stale_handles_harm_nothing,
-    a_record_whose_generations_are_used_up_is_not_used_again, after_reserve_scheduling_allocates_nothing,
-    a_reserve_that_fails_changes_nothing, what_a_cancelled_timer_held_is_used_at_once,
-    a_call_without_memory_for_it_is_counted_as_dropped_and_told_as_missed)
+    a_record_without_further_generations_is_not_used_again, after_reserve_scheduling_allocates_nothing,
+    a_reserve_that_fails_changes_nothing, the_record_of_a_cancelled_timer_is_reused_at_once,
+    a_call_without_memory_is_counted_as_dropped_and_reported_as_missed)

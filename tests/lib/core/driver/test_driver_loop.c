@@ -1,4 +1,4 @@
-/* Without threads: a descriptor for a loop, and dispatch. */
+/* A driver without threads: a descriptor for an event loop, and dispatch. */
 
 #include <poll.h>
 #include <sys/timerfd.h>
@@ -20,7 +20,7 @@ START_TEST(the_descriptor_is_readable_exactly_when_something_is_due)
 	int fd = ww_driver_fd(driver);
 	ck_assert_int_eq(is_readable(), 0);
 	for (int i = 0; i < 200; i++) {
-		/* Within the lowest wheel, in which nothing is demoted. */
+		/* Within the lowest level, where nothing is demoted. */
 		uint64_t delay = seed_below(&seed, 40 * TICK);
 		uint64_t due = (now_ns() + delay + TICK - 1) / TICK * TICK;
 		(void)after(delay, note, NULL);
@@ -45,7 +45,7 @@ START_TEST(the_descriptor_is_readable_exactly_when_something_is_due)
 }
 END_TEST
 
-START_TEST(an_earlier_timer_makes_it_readable_earlier_and_a_far_one_sooner_or_later)
+START_TEST(an_earlier_timer_makes_the_descriptor_readable_earlier_and_a_far_one_eventually)
 {
 	begin(WW_DRIVER_THREADLESS, 0);
 	(void)after(DAY_NS, note, NULL);
@@ -62,7 +62,7 @@ START_TEST(an_earlier_timer_makes_it_readable_earlier_and_a_far_one_sooner_or_la
 			dispatches++;
 			ck_assert_int_ge(ww_driver_dispatch(driver, 10), 0);
 		}
-		MUST(is_readable() == 0);
+		ck_assert(is_readable() == 0);
 	}
 	ck_assert_uint_lt(fired[1].now, fired[1].deadline + WW_SECOND + TICK);
 	ck_assert_int_le(dispatches, 8);
@@ -70,11 +70,11 @@ START_TEST(an_earlier_timer_makes_it_readable_earlier_and_a_far_one_sooner_or_la
 }
 END_TEST
 
-START_TEST(who_asks_for_a_later_wake_up_does_not_put_off_an_earlier_one)
+START_TEST(asking_for_a_later_wake_up_does_not_put_off_an_earlier_one)
 {
 	begin(WW_DRIVER_THREADLESS, 0);
 	(void)after(10 * TICK, note, NULL);
-	/* As a thread does that has seen the alarm as it was before, and comes late. */
+	/* Like a thread that saw the alarm's former setting and comes late. */
 	ww_driver_rearm(driver, now_ns() / TICK + 30);
 	advance(11 * TICK);
 	ck_assert_int_eq(is_readable(), 1);
@@ -83,7 +83,7 @@ START_TEST(who_asks_for_a_later_wake_up_does_not_put_off_an_earlier_one)
 }
 END_TEST
 
-START_TEST(dispatch_calls_as_many_as_the_budget_and_the_rest_keeps_it_readable)
+START_TEST(dispatch_respects_the_budget_and_the_rest_keeps_the_descriptor_readable)
 {
 	static const uint32_t budgets[] = {1, 2, 3, 7, 100, UINT32_MAX};
 
@@ -98,15 +98,15 @@ START_TEST(dispatch_calls_as_many_as_the_budget_and_the_rest_keeps_it_readable)
 			advance(10 * TICK);
 			while (is_readable()) {
 				int ran = ww_driver_dispatch(driver, budgets[b]);
-				MUST(ran >= 0 && (uint32_t)ran <= budgets[b]);
-				MUST(fired_count == before + (size_t)ran);
-				MUST(ran > 0 || fired_count == 50);
+				ck_assert(ran >= 0 && (uint32_t)ran <= budgets[b]);
+				ck_assert(fired_count == before + (size_t)ran);
+				ck_assert(ran > 0 || fired_count == 50);
 				before = fired_count;
-				MUST(fired_count == 50 || is_readable());
+				ck_assert(fired_count == 50 || is_readable());
 			}
 			ck_assert_uint_eq(fired_count, 50);
 			for (size_t i = 1; i < 50; i++)
-				MUST(fired[i].deadline >= fired[i - 1].deadline);
+				ck_assert(fired[i].deadline >= fired[i - 1].deadline);
 			end();
 		}
 	begin(WW_DRIVER_THREADLESS, 0);
@@ -126,10 +126,10 @@ static void cancel_all(struct ww_driver *of, const struct ww_firing *firing, voi
 
 	note(of, firing, user);
 	for (size_t i = 0; i < canceller->count; i++)
-		MUST(ww_driver_cancel(of, canceller->handle[i]) == 1);
+		ck_assert(ww_driver_cancel(of, canceller->handle[i]) == 1);
 }
 
-START_TEST(room_that_a_cancel_makes_is_not_forgotten)
+START_TEST(room_made_by_a_cancel_is_not_forgotten)
 {
 	/*
 	 * The queue holds 4. The first callback, or the loop between two calls, cancels the other 3, and 4 more are
@@ -155,7 +155,7 @@ START_TEST(room_that_a_cancel_makes_is_not_forgotten)
 			while (is_readable())
 				ck_assert_int_ge(ww_driver_dispatch(driver, budget), 0);
 			ck_assert_uint_eq(fired_count, 5);
-			/* And what is scheduled in the very tick is heard of. */
+			/* A timer scheduled in that very tick is noticed. */
 			(void)ww_driver_schedule_at(driver, 0, note, NULL, NULL);
 			ck_assert_int_eq(is_readable(), 1);
 			ck_assert_int_eq(ww_driver_dispatch(driver, budget), 1);
@@ -164,7 +164,7 @@ START_TEST(room_that_a_cancel_makes_is_not_forgotten)
 }
 END_TEST
 
-START_TEST(room_that_a_cancel_makes_between_two_calls_leaves_no_trace)
+START_TEST(room_made_by_a_cancel_between_two_calls_leaves_no_trace)
 {
 	struct ww_driver_config config = config_of(WW_DRIVER_THREADLESS, 0);
 	ww_handle handle[9];
@@ -244,10 +244,10 @@ static void come_again(struct ww_driver *of, const struct ww_firing *firing, voi
 	int *left = user;
 
 	if ((*left)-- > 0)
-		MUST(ww_driver_schedule_at(of, firing->deadline, come_again, user, NULL) == WW_OK);
+		OK(ww_driver_schedule_at(of, firing->deadline, come_again, user, NULL));
 }
 
-START_TEST(settle_dispatches_until_nothing_is_due_and_not_what_is_not)
+START_TEST(settle_dispatches_all_that_is_due_and_nothing_else)
 {
 	int left = 1000;
 
@@ -262,7 +262,7 @@ START_TEST(settle_dispatches_until_nothing_is_due_and_not_what_is_not)
 }
 END_TEST
 
-START_TEST(a_dispatch_ends_although_a_callback_comes_again_at_once)
+START_TEST(a_dispatch_ends_although_a_callback_reschedules_itself_to_now)
 {
 	int left = 1000000;
 
@@ -275,7 +275,7 @@ START_TEST(a_dispatch_ends_although_a_callback_comes_again_at_once)
 }
 END_TEST
 
-START_TEST(a_stop_makes_it_readable_and_dispatch_says_closed)
+START_TEST(a_stop_makes_the_descriptor_readable_and_dispatch_answers_closed)
 {
 	begin(WW_DRIVER_THREADLESS, 0);
 	OK(ww_driver_stop(driver, NULL, NULL, NULL));
@@ -285,7 +285,7 @@ START_TEST(a_stop_makes_it_readable_and_dispatch_says_closed)
 }
 END_TEST
 
-START_TEST(wakeups_are_dispatches)
+START_TEST(the_statistics_count_each_dispatch_as_a_wakeup)
 {
 	begin(WW_DRIVER_THREADLESS, 0);
 	for (uint64_t i = 0; i < 10; i++) {
@@ -322,10 +322,11 @@ START_TEST(on_a_real_clock_an_idle_driver_has_no_alarm_and_a_due_one_is_readable
 END_TEST
 
 TEST_MAIN("driver/loop", the_descriptor_is_readable_exactly_when_something_is_due,
-    an_earlier_timer_makes_it_readable_earlier_and_a_far_one_sooner_or_later,
-    who_asks_for_a_later_wake_up_does_not_put_off_an_earlier_one,
-    dispatch_calls_as_many_as_the_budget_and_the_rest_keeps_it_readable, room_that_a_cancel_makes_is_not_forgotten,
-    room_that_a_cancel_makes_between_two_calls_leaves_no_trace, a_nested_dispatch_is_refused,
-    a_second_thread_that_dispatches_is_refused, settle_dispatches_until_nothing_is_due_and_not_what_is_not,
-    a_dispatch_ends_although_a_callback_comes_again_at_once, a_stop_makes_it_readable_and_dispatch_says_closed,
-    wakeups_are_dispatches, on_a_real_clock_an_idle_driver_has_no_alarm_and_a_due_one_is_readable)
+    an_earlier_timer_makes_the_descriptor_readable_earlier_and_a_far_one_eventually,
+    asking_for_a_later_wake_up_does_not_put_off_an_earlier_one,
+    dispatch_respects_the_budget_and_the_rest_keeps_the_descriptor_readable, room_made_by_a_cancel_is_not_forgotten,
+    room_made_by_a_cancel_between_two_calls_leaves_no_trace, a_nested_dispatch_is_refused,
+    a_second_thread_that_dispatches_is_refused, settle_dispatches_all_that_is_due_and_nothing_else,
+    a_dispatch_ends_although_a_callback_reschedules_itself_to_now,
+    a_stop_makes_the_descriptor_readable_and_dispatch_answers_closed, the_statistics_count_each_dispatch_as_a_wakeup,
+    on_a_real_clock_an_idle_driver_has_no_alarm_and_a_due_one_is_readable)

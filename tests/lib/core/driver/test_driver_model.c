@@ -1,6 +1,6 @@
 /*
- * Random calls against a model that knows each timer: one thread, a driver without threads, a virtual clock that also
- * goes backwards. WW_MODEL_OPS sets the number of calls, WW_SEED repeats a run.
+ * Random calls against a model that knows each timer. There is one thread, a driver without threads, and a virtual
+ * clock that also goes backwards. WW_MODEL_OPS sets the number of calls, WW_SEED repeats a run.
  */
 
 #include <stdio.h>
@@ -15,7 +15,7 @@ struct timer {
 	uint64_t deadline;
 	uint64_t period;
 	uint64_t missed;
-	int was_due; /* a dispatch has found it so since its deadline was set */
+	int was_due; /* a dispatch has seen it due since its deadline was set */
 	int ordered; /* it was not overdue when it was set, and the clock has not gone backwards since */
 	int inside;
 };
@@ -29,9 +29,9 @@ static uint64_t ops_left;
 static uint64_t calls;
 static uint64_t scheduled;
 static uint64_t cancelled;
-/* Of the dispatch that runs: the last tick that fired, or WW_NEVER when the order is not known. */
+/* The last tick that fired in the running dispatch, or WW_NEVER when the order is unknown. */
 static uint64_t last_tick;
-/* The latest tick of all dispatches: the wheel stands there, or before. */
+/* The latest tick of all dispatches. The wheel has not advanced beyond it. */
 static uint64_t latest_tick;
 
 static void called(struct ww_driver *of, const struct ww_firing *firing, void *user);
@@ -92,7 +92,7 @@ static void schedule(struct timer *timer)
 	default:
 		error = ww_driver_schedule(driver, delay, called, timer, &timer->handle);
 	}
-	MUST(error == WW_OK && timer->handle != 0);
+	ck_assert(error == WW_OK && timer->handle != 0);
 	timer->period = period;
 	timer->missed = 0;
 	timer->inside = 0;
@@ -106,12 +106,12 @@ static void cancel(struct timer *timer)
 	int answer = draw(4) ? ww_driver_cancel(driver, timer->handle) : ww_driver_cancel_wait(driver, timer->handle);
 
 	if (timer->inside) {
-		MUST(answer == 0 || answer == WW_EBUSY);
+		ck_assert(answer == 0 || answer == WW_EBUSY);
 		if (answer == 0)
 			end_timer(timer);
 		return;
 	}
-	MUST(answer == 1);
+	ck_assert(answer == 1);
 	cancelled++;
 	end_timer(timer);
 }
@@ -121,7 +121,7 @@ static void move(struct timer *timer)
 	uint64_t delay = draw_delay();
 	int answer = ww_driver_reschedule(driver, timer->handle, delay);
 
-	MUST(answer == !timer->inside);
+	ck_assert(answer == !timer->inside);
 	set_deadline(timer, now_ns() + delay);
 	if (timer->inside)
 		timer->inside = 2;
@@ -135,12 +135,12 @@ static void ask(struct timer *timer)
 	uint64_t deadline = timer->deadline;
 
 	if (timer->inside == 1) {
-		MUST(answer == (timer->period != 0));
+		ck_assert(answer == (timer->period != 0));
 		deadline += timer->period;
 	} else
-		MUST(answer == 1);
+		ck_assert(answer == 1);
 	if (answer)
-		MUST(left == (deadline > now ? deadline - now : 0));
+		ck_assert(left == (deadline > now ? deadline - now : 0));
 }
 
 static void ask_stale(void)
@@ -148,12 +148,12 @@ static void ask_stale(void)
 	ww_handle handle = draw(4) ? stale[draw(TIMERS)] : 0;
 	uint64_t left;
 
-	MUST(ww_driver_cancel(driver, handle) == WW_ESTALE);
-	MUST(ww_driver_reschedule(driver, handle, draw(WW_SECOND)) == WW_ESTALE);
-	MUST(ww_driver_time_left(driver, handle, &left) == WW_ESTALE);
+	ck_assert(ww_driver_cancel(driver, handle) == WW_ESTALE);
+	ck_assert(ww_driver_reschedule(driver, handle, draw(WW_SECOND)) == WW_ESTALE);
+	ck_assert(ww_driver_time_left(driver, handle, &left) == WW_ESTALE);
 }
 
-/* What may be done anywhere, also in a callback. */
+/* Calls that are allowed anywhere, also in a callback. */
 static void one_call(void)
 {
 	struct timer *timer = any_timer();
@@ -184,7 +184,7 @@ static void one_call(void)
 	}
 }
 
-/* The call has ended: what the driver does with a timer then. */
+/* The call has ended. Do to the model what the driver does to a timer then. */
 static void go_on(struct timer *timer)
 {
 	int moved = timer->inside == 2;
@@ -208,14 +208,14 @@ static void called(struct ww_driver *of, const struct ww_firing *firing, void *u
 {
 	struct timer *timer = user;
 
-	MUST(of == driver);
-	MUST(timer->handle == firing->handle);
-	MUST(!timer->inside);
-	MUST(timer->was_due);
-	MUST(firing->deadline == timer->deadline);
-	MUST(firing->missed == timer->missed);
+	ck_assert(of == driver);
+	ck_assert(timer->handle == firing->handle);
+	ck_assert(!timer->inside);
+	ck_assert(timer->was_due);
+	ck_assert(firing->deadline == timer->deadline);
+	ck_assert(firing->missed == timer->missed);
 	if (last_tick != WW_NEVER && timer->ordered) {
-		MUST(tick_of(timer->deadline) >= last_tick);
+		ck_assert(tick_of(timer->deadline) >= last_tick);
 		last_tick = tick_of(timer->deadline);
 	}
 	calls++;
@@ -254,14 +254,14 @@ static void dispatch(uint32_t budget)
 
 	note_due();
 	ran = ww_driver_dispatch(driver, budget);
-	MUST(ran >= 0 && (uint32_t)ran <= budget);
-	MUST(ww_driver_stats(driver, &stats) == WW_OK);
-	MUST(stats.pending + stats.queued == live_count);
-	MUST(stats.fired == calls && stats.scheduled == scheduled && stats.cancelled == cancelled);
-	MUST(stats.running == 0 && stats.dropped == 0);
+	ck_assert(ran >= 0 && (uint32_t)ran <= budget);
+	ck_assert(ww_driver_stats(driver, &stats) == WW_OK);
+	ck_assert(stats.pending + stats.queued == live_count);
+	ck_assert(stats.fired == calls && stats.scheduled == scheduled && stats.cancelled == cancelled);
+	ck_assert(stats.running == 0 && stats.dropped == 0);
 }
 
-/* Until nothing is due. The first round is in order, where the queue was empty and holds all that it takes. */
+/* Dispatch until nothing is due. The first round is in order if the queue was empty and has room for all timers. */
 static void dispatch_all(void)
 {
 	last_tick = driver->queue.length || driver->queue.limit < TIMERS ? WW_NEVER : 0;
@@ -275,8 +275,8 @@ static void move_clock(void)
 {
 	switch (draw(40)) {
 	case 0:
-		MUST(ww_clock_virtual_set(virtual_clock, now_ns() - draw(draw(2) ? 100 * TICK : 100 * WW_SECOND)) ==
-		     WW_OK);
+		ck_assert(ww_clock_virtual_set(
+		              virtual_clock, now_ns() - draw(draw(2) ? 100 * TICK : 100 * WW_SECOND)) == WW_OK);
 		for (size_t i = 0; i < TIMERS; i++)
 			timers[i].ordered = 0;
 		break;
@@ -303,7 +303,7 @@ static void run_model(size_t queue)
 	live_count = calls = scheduled = cancelled = inside_count = 0;
 	last_tick = WW_NEVER;
 	OK(ww_clock_virtual_set(virtual_clock, START + 1000 * DAY_NS));
-	latest_tick = now_ns() / TICK; /* the wheel begins there */
+	latest_tick = now_ns() / TICK; /* where the wheel begins */
 	begin_with(&config);
 	for (uint64_t op = 0; op < ops_left; op++) {
 		uint64_t what = draw(10);
@@ -323,8 +323,8 @@ static void run_model(size_t queue)
 	ck_assert_uint_eq(count, live);
 	for (size_t i = 0; i < count; i++) {
 		struct timer *timer = drained[i].user;
-		MUST(timer->handle == drained[i].handle);
-		MUST(drained[i].left == (timer->deadline > now_ns() ? timer->deadline - now_ns() : 0));
+		ck_assert(timer->handle == drained[i].handle);
+		ck_assert(drained[i].left == (timer->deadline > now_ns() ? timer->deadline - now_ns() : 0));
 		timer->handle = 0;
 	}
 	printf("test_driver_model: queue of %zu: %" PRIu64 " scheduled, %" PRIu64 " calls, %" PRIu64 " cancelled\n",

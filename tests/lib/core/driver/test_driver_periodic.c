@@ -1,4 +1,4 @@
-/* Periodic timers: no drift, what was missed is told, calls overlap only where that was asked for. */
+/* Periodic timers: they do not drift, they count missed periods, and their calls overlap only on request. */
 
 #include "tests/lib/core/driver/fixture.h"
 
@@ -15,9 +15,9 @@ START_TEST(deadlines_are_first_plus_n_periods_without_drift)
 	ck_assert_uint_gt(fired_count, 500);
 	for (size_t i = 0; i < fired_count; i++) {
 		ck_assert_uint_eq(fired[i].handle, handle);
-		MUST(fired[i].deadline == first + i * period);
-		MUST(fired[i].missed == 0);
-		MUST(fired[i].now >= fired[i].deadline && fired[i].now < fired[i].deadline + 2 * TICK);
+		ck_assert(fired[i].deadline == first + i * period);
+		ck_assert(fired[i].missed == 0);
+		ck_assert(fired[i].now >= fired[i].deadline && fired[i].now < fired[i].deadline + 2 * TICK);
 	}
 	ck_assert_int_eq(ww_driver_cancel(driver, handle), 1);
 	fired_count = 0;
@@ -38,10 +38,10 @@ START_TEST(a_period_shorter_than_a_tick_fires_every_tick)
 		for (int i = 0; i < 100; i++)
 			go(TICK);
 		ck_assert_uint_eq(fired_count, 100);
-		/* All periods are accounted for: called or missed. */
+		/* Every period was either called or missed. */
 		for (size_t i = 0; i < 100; i++) {
 			missed += fired[i].missed;
-			MUST(fired[i].deadline == before + (i + 1 + missed) * period);
+			ck_assert(fired[i].deadline == before + (i + 1 + missed) * period);
 		}
 		ck_assert_int_eq(ww_driver_cancel(driver, handle), 1);
 	}
@@ -49,7 +49,7 @@ START_TEST(a_period_shorter_than_a_tick_fires_every_tick)
 }
 END_TEST
 
-START_TEST(what_a_stall_skips_is_told_to_the_next_call)
+START_TEST(the_next_call_is_told_what_a_stall_skipped)
 {
 	for (uint32_t flags = 0; flags <= WW_EVERY_OVERLAP; flags++) {
 		begin(0, 2);
@@ -78,7 +78,7 @@ static void note_and_hold(struct ww_driver *of, const struct ww_firing *firing, 
 	hold(of, firing, user);
 }
 
-START_TEST(calls_do_not_overlap_and_what_passes_meanwhile_is_told)
+START_TEST(calls_do_not_overlap_and_the_next_one_is_told_what_passed)
 {
 	struct gate gate;
 
@@ -88,12 +88,12 @@ START_TEST(calls_do_not_overlap_and_what_passes_meanwhile_is_told)
 	(void)every(TICK, TICK, 0, note_and_hold, &gate);
 	advance(2 * TICK);
 	gate_wait(&gate, 1);
-	/* Other timers show that the driver goes on, while the call is running. */
+	/* Other timers show that the driver goes on during the call. */
 	for (int i = 0; i < 10; i++) {
 		ww_handle other = after(0, note, NULL);
 		advance(TICK);
 		UNTIL(times_fired(other) == 1);
-		/* The other one has recorded, and is about to end. */
+		/* The other call has recorded, and is about to end. */
 		UNTIL(stats_of().running == 1);
 	}
 	ck_assert_int_eq(gate.most, 1);
@@ -110,7 +110,7 @@ START_TEST(calls_do_not_overlap_and_what_passes_meanwhile_is_told)
 }
 END_TEST
 
-START_TEST(calls_overlap_when_asked)
+START_TEST(calls_overlap_on_request)
 {
 	struct gate gate;
 
@@ -127,7 +127,7 @@ START_TEST(calls_overlap_when_asked)
 		ck_assert_uint_eq(fired[inside - 1].handle, handle);
 		advance(2 * TICK);
 	}
-	/* No more at a time than workers. */
+	/* Never more at a time than workers. */
 	UNTIL(stats_of().queued == 1);
 	ck_assert_int_eq(gate.inside, 3);
 	gate_open(&gate, 4);
@@ -138,7 +138,7 @@ START_TEST(calls_overlap_when_asked)
 }
 END_TEST
 
-START_TEST(a_cancel_in_time_stops_overlapping_calls_that_are_queued)
+START_TEST(a_cancel_in_time_stops_queued_overlapping_calls)
 {
 	struct gate gate;
 	struct gate other;
@@ -161,7 +161,7 @@ START_TEST(a_cancel_in_time_stops_overlapping_calls_that_are_queued)
 	ck_assert_int_eq(gate.most, 0);
 	ck_assert_uint_eq(stats_of().pending, 0);
 	ck_assert_uint_eq(stats_of().fired, 1);
-	/* Timer and calls have given back what they held. */
+	/* The timer and its calls have released their records. */
 	for (uint32_t i = 0; i < driver->shard_count; i++)
 		ck_assert_uint_eq(slab_taken(&driver->shards[i].slab), 0);
 	end();
@@ -175,7 +175,7 @@ static void *cancel_and_wait(void *argument)
 	return (void *)(intptr_t)ww_driver_cancel_wait(driver, handle);
 }
 
-START_TEST(moving_a_timer_leaves_its_overlapping_calls_that_are_queued_or_run)
+START_TEST(moving_a_timer_keeps_its_queued_and_running_overlapping_calls)
 {
 	struct gate gate;
 
@@ -199,7 +199,7 @@ START_TEST(moving_a_timer_leaves_its_overlapping_calls_that_are_queued_or_run)
 }
 END_TEST
 
-START_TEST(cancel_wait_waits_for_the_overlapping_calls_that_run_and_for_those_alone)
+START_TEST(cancel_wait_waits_only_for_overlapping_calls_that_run)
 {
 	struct gate gate;
 	struct gate other;
@@ -215,7 +215,7 @@ START_TEST(cancel_wait_waits_for_the_overlapping_calls_that_run_and_for_those_al
 	gate_wait(&other, 1);
 	advance(2 * TICK);
 	gate_wait(&gate, 2);
-	/* Behind it in the queue: one that takes the next worker, and then a call of the timer that finds none. */
+	/* Behind it in the queue are a firing that takes the next worker, and a call of the timer that finds none. */
 	(void)after(0, hold, &other);
 	advance(TICK);
 	UNTIL(stats_of().queued == 1);
@@ -228,7 +228,7 @@ START_TEST(cancel_wait_waits_for_the_overlapping_calls_that_run_and_for_those_al
 	gate_wait(&other, 1);
 	ck_assert_int_eq(gate.left, 1);
 	gate_open(&gate, 1);
-	/* The worker goes on with the call, which does not begin. */
+	/* The worker takes up the call, which does not begin. */
 	ck_assert_int_eq(pthread_join(thread, &result), 0);
 	ck_assert_int_eq((int)(intptr_t)result, 0);
 	ck_assert_int_eq(gate.left, 2);
@@ -262,7 +262,7 @@ START_TEST(cancel_wait_does_not_wait_for_a_worker_to_take_a_call_that_will_not_r
 	uint64_t left;
 	UNTIL(ww_driver_time_left(driver, handle, &left) == WW_ESTALE);
 	gate_open(&gate, 1);
-	/* The only worker is in the other callback, and the call is still behind that in the queue. */
+	/* The only worker is in the other callback, and the call is still queued behind that. */
 	ck_assert_int_eq(pthread_join(thread, &result), 0);
 	ck_assert_int_eq((int)(intptr_t)result, 0);
 	ck_assert_int_eq(other.left, 0);
@@ -276,10 +276,10 @@ static void move_own(struct ww_driver *of, const struct ww_firing *firing, void 
 {
 	note(of, firing, user);
 	if (fired_count == 1)
-		MUST(ww_driver_reschedule(of, firing->handle, 100 * TICK) == 0);
+		ck_assert(ww_driver_reschedule(of, firing->handle, 100 * TICK) == 0);
 }
 
-START_TEST(a_periodic_timer_that_is_moved_keeps_its_period_and_counts_from_there)
+START_TEST(a_moved_periodic_timer_keeps_its_period_and_counts_from_there)
 {
 	begin(0, 2);
 	uint64_t start = now_ns();
@@ -305,7 +305,7 @@ START_TEST(a_periodic_timer_that_is_moved_keeps_its_period_and_counts_from_there
 }
 END_TEST
 
-START_TEST(the_time_left_of_one_that_runs_is_that_to_the_next_call)
+START_TEST(the_time_left_of_a_running_timer_is_the_time_to_its_next_call)
 {
 	struct gate gate;
 	uint64_t left = 99;
@@ -342,7 +342,7 @@ START_TEST(a_timer_whose_next_deadline_is_beyond_the_range_ends_after_its_call)
 			ww_handle handle = every(0, WW_DRIVER_TIME_MAX, flags, hold, &gate);
 			advance(TICK);
 			UNTIL(stats_of().queued == 1);
-			/* New timers do not get what it holds. */
+			/* New timers do not get its record. */
 			for (int i = 0; i < 5; i++)
 				ck_assert_uint_ne(after(DAY_NS, note, NULL) >> 32, handle >> 32);
 			if (cancel == 1)
@@ -370,12 +370,11 @@ START_TEST(a_timer_whose_next_deadline_is_beyond_the_range_ends_after_its_call)
 END_TEST
 
 TEST_MAIN("driver/periodic", deadlines_are_first_plus_n_periods_without_drift,
-    a_period_shorter_than_a_tick_fires_every_tick, what_a_stall_skips_is_told_to_the_next_call,
-    calls_do_not_overlap_and_what_passes_meanwhile_is_told, calls_overlap_when_asked,
-    a_cancel_in_time_stops_overlapping_calls_that_are_queued,
-    moving_a_timer_leaves_its_overlapping_calls_that_are_queued_or_run,
-    cancel_wait_waits_for_the_overlapping_calls_that_run_and_for_those_alone,
+    a_period_shorter_than_a_tick_fires_every_tick, the_next_call_is_told_what_a_stall_skipped,
+    calls_do_not_overlap_and_the_next_one_is_told_what_passed, calls_overlap_on_request,
+    a_cancel_in_time_stops_queued_overlapping_calls, moving_a_timer_keeps_its_queued_and_running_overlapping_calls,
+    cancel_wait_waits_only_for_overlapping_calls_that_run,
     cancel_wait_does_not_wait_for_a_worker_to_take_a_call_that_will_not_run,
-    a_periodic_timer_that_is_moved_keeps_its_period_and_counts_from_there,
-    the_time_left_of_one_that_runs_is_that_to_the_next_call,
+    a_moved_periodic_timer_keeps_its_period_and_counts_from_there,
+    the_time_left_of_a_running_timer_is_the_time_to_its_next_call,
     a_timer_whose_next_deadline_is_beyond_the_range_ends_after_its_call)

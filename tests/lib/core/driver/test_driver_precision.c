@@ -1,10 +1,10 @@
-/* When callbacks run: never early, in order, in the tick of the deadline; and how rarely the driver wakes. */
+/* When callbacks run: never early, in order, in the tick of the deadline. And how rarely the driver wakes. */
 
 #include <sys/timerfd.h>
 
 #include "tests/lib/core/driver/fixture.h"
 
-/* The first time at which the driver's ticks have come to the deadline. */
+/* The first time at which the driver's ticks have reached the deadline. */
 static uint64_t tick_end(uint64_t deadline)
 {
 	return (deadline + TICK - 1) / TICK * TICK;
@@ -39,7 +39,7 @@ START_TEST(at_every_phase_of_a_tick_a_timer_fires_in_the_tick_of_its_deadline_an
 }
 END_TEST
 
-START_TEST(an_absolute_deadline_is_met_and_one_that_has_passed_fires_at_once)
+START_TEST(an_absolute_deadline_is_met_and_a_past_one_fires_at_once)
 {
 	ww_handle handle;
 
@@ -49,7 +49,7 @@ START_TEST(an_absolute_deadline_is_met_and_one_that_has_passed_fires_at_once)
 	OK(ww_driver_schedule_at(driver, START, note, NULL, NULL));
 	OK(ww_driver_schedule_at(driver, START - START % TICK, note, NULL, NULL));
 	settle();
-	/* START is within a tick, and that tick has not come before it is complete. */
+	/* START lies within a tick, which counts only once it is complete. */
 	ck_assert_uint_eq(fired_count, 2);
 	go(TICK);
 	ck_assert_uint_eq(fired_count, 3);
@@ -85,7 +85,7 @@ START_TEST(deadlines_beyond_the_range_are_refused_and_the_last_ones_are_met)
 	ck_assert_uint_eq(fired_count, 0);
 	go(TICK);
 	ck_assert_uint_eq(fired_count, 1);
-	/* The clock goes on where deadlines end. */
+	/* The clock goes on beyond the last deadline. */
 	ck_assert_int_eq(ww_driver_schedule(driver, 0, note, NULL, NULL), WW_EOVERFLOW);
 	OK(ww_driver_schedule_at(driver, 5, note, NULL, NULL));
 	go(WW_CLOCK_MAX - now_ns());
@@ -94,9 +94,9 @@ START_TEST(deadlines_beyond_the_range_are_refused_and_the_last_ones_are_met)
 }
 END_TEST
 
-START_TEST(after_a_stall_all_that_is_overdue_fires_in_order_of_tick)
+START_TEST(after_a_stall_all_overdue_timers_fire_in_order_of_tick)
 {
-	/* With one worker, so that starts are in order; by one thread, and by several with a wheel each. */
+	/* One worker, so that calls start in order. Timers of one thread, and of several threads with a wheel each. */
 	for (int threads = 0; threads < 2; threads++) {
 		struct ww_driver_config config = config_of(0, 1);
 		uint64_t seed = 12345;
@@ -116,7 +116,7 @@ START_TEST(after_a_stall_all_that_is_overdue_fires_in_order_of_tick)
 }
 END_TEST
 
-START_TEST(after_a_stall_the_order_holds_though_the_queue_is_short)
+START_TEST(after_a_stall_the_order_holds_even_with_a_short_queue)
 {
 	struct ww_driver_config config = config_of(0, 1);
 	uint64_t seed = 54321;
@@ -151,7 +151,7 @@ START_TEST(a_timer_in_three_days_wakes_an_idle_driver_at_most_eight_times)
 		go(due - now_ns() + ticks[i]);
 		ck_assert_uint_eq(times_fired(handle), 1);
 		ck_assert_uint_le(stats_of().wakeups, 8);
-		/* And from then on never. */
+		/* And never from then on. */
 		uint64_t wakeups = stats_of().wakeups;
 		for (int day = 0; day < 60; day++)
 			go(DAY_NS);
@@ -165,14 +165,14 @@ static struct itimerspec alarm_of(struct ww_driver *of)
 {
 	struct itimerspec setting;
 
-	/* Once the driver's thread sleeps, the alarm is as it will stay. */
+	/* Once the driver's thread sleeps, the alarm does not change any more. */
 	pthread_mutex_lock(&of->arm);
 	ck_assert_int_eq(timerfd_gettime(ww_alarm_fd(of->alarm), &setting), 0);
 	pthread_mutex_unlock(&of->arm);
 	return setting;
 }
 
-START_TEST(in_real_time_a_driver_with_nothing_pending_has_no_alarm_set)
+START_TEST(in_real_time_an_idle_driver_has_no_alarm_set)
 {
 	struct ww_driver *real;
 	struct ww_driver_stats stats;
@@ -202,7 +202,7 @@ START_TEST(in_real_time_the_alarm_is_set_to_the_tick_of_the_deadline_or_before)
 	OK(ww_driver_now(real, &now));
 	setting = alarm_of(real);
 	uint64_t left = (uint64_t)setting.it_value.tv_sec * WW_SECOND + (uint64_t)setting.it_value.tv_nsec;
-	/* Nothing is left when it has gone off meanwhile. */
+	/* Nothing is left if it has gone off meanwhile. */
 	ck_assert_uint_le(now + left, tick_end(now + 40 * TICK));
 	OK(ww_driver_destroy(real));
 }
@@ -210,7 +210,7 @@ END_TEST
 
 START_TEST(with_ticks_of_a_second_far_deadlines_are_met_from_any_time)
 {
-	/* From within a turn of the wheels, what lies in the next one, with nothing else pending. */
+	/* From within a turn of a level, a deadline in the next turn, with nothing else pending. */
 	static const uint64_t delays[] = {
 	    1, 59, 60, 61, 1500, 3599, 3600, 90000, 604799, 604800, 604801, 700000, 1300000, 30000000};
 	struct ww_driver_config config = config_of(0, 1);
@@ -232,7 +232,7 @@ START_TEST(with_ticks_of_a_second_far_deadlines_are_met_from_any_time)
 }
 END_TEST
 
-START_TEST(what_is_scheduled_behind_a_cancelled_timer_is_not_forgotten)
+START_TEST(a_timer_scheduled_behind_a_cancelled_one_is_not_forgotten)
 {
 	static const uint64_t delays[] = {0, 1, 2, 49, 50, 51, 999, 1000, 61000, 3700000, 90000000, 700000000};
 	size_t count = sizeof delays / sizeof delays[0];
@@ -255,11 +255,10 @@ START_TEST(what_is_scheduled_behind_a_cancelled_timer_is_not_forgotten)
 END_TEST
 
 TEST_MAIN("driver/precision", at_every_phase_of_a_tick_a_timer_fires_in_the_tick_of_its_deadline_and_not_a_ns_before,
-    an_absolute_deadline_is_met_and_one_that_has_passed_fires_at_once,
+    an_absolute_deadline_is_met_and_a_past_one_fires_at_once,
     deadlines_beyond_the_range_are_refused_and_the_last_ones_are_met,
-    after_a_stall_all_that_is_overdue_fires_in_order_of_tick, after_a_stall_the_order_holds_though_the_queue_is_short,
-    a_timer_in_three_days_wakes_an_idle_driver_at_most_eight_times,
-    in_real_time_a_driver_with_nothing_pending_has_no_alarm_set,
+    after_a_stall_all_overdue_timers_fire_in_order_of_tick, after_a_stall_the_order_holds_even_with_a_short_queue,
+    a_timer_in_three_days_wakes_an_idle_driver_at_most_eight_times, in_real_time_an_idle_driver_has_no_alarm_set,
     in_real_time_the_alarm_is_set_to_the_tick_of_the_deadline_or_before,
     with_ticks_of_a_second_far_deadlines_are_met_from_any_time,
-    what_is_scheduled_behind_a_cancelled_timer_is_not_forgotten)
+    a_timer_scheduled_behind_a_cancelled_one_is_not_forgotten)

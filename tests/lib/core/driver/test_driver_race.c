@@ -1,6 +1,6 @@
 /*
- * Many threads that schedule, cancel and reschedule while one moves the clock and workers call: no callback begins
- * after a cancel that was in time, none is called twice, none is lost, and each timer ends in one way only.
+ * Many threads schedule, cancel and reschedule while one moves the clock and workers call. No callback begins after a
+ * cancel in time, none is called twice, none is lost, and each timer ends in exactly one way.
  */
 
 #include <stdio.h>
@@ -12,18 +12,18 @@
 #define THREADS 4
 #define OPS 12000
 
-/* One timer from its schedule on. */
+/* The life of one timer, from its schedule on. */
 struct life {
 	_Atomic ww_handle handle;
 	_Atomic int began;
 	_Atomic int inside;
-	_Atomic int extra;     /* reschedules that were told that the callback runs: each may make one more call */
-	_Atomic int ended;     /* cancels that were answered 0 or 1 */
-	_Atomic int cancelled; /* set when a cancel has answered 1 */
+	_Atomic int extra;     /* reschedules answered "running": each may cause one more call */
+	_Atomic int ended;     /* cancels answered 0 or 1 */
+	_Atomic int cancelled; /* set once a cancel has answered 1 */
 	_Atomic int drained;
-	_Atomic int began_before; /* calls that had begun when the cancel was answered */
-	_Atomic int may_count;    /* and that may have begun without being counted yet */
-	int own;                  /* calls after which the callback schedules itself again */
+	_Atomic int began_before; /* calls begun when the cancel was answered */
+	_Atomic int may_count;    /* calls that may have begun but are not counted yet */
+	int own;                  /* calls after which the callback reschedules itself */
 };
 
 static struct life life[LIVES];
@@ -60,7 +60,7 @@ static void schedule_one(void)
 		life[at].drained = 1;
 		return;
 	}
-	MUST(error == WW_OK);
+	OK(error);
 	life[at].handle = handle;
 	slot[draw(SLOTS)] = at + 1;
 }
@@ -72,17 +72,17 @@ static void cancel_one(struct life *one, int wait)
 	if (answer == 0 || answer == 1) {
 		int began = one->began;
 
-		MUST(one->ended++ == 0);
+		ck_assert(one->ended++ == 0);
 		one->began_before = began;
 		one->may_count = answer == 0 && !wait;
 		if (wait)
-			MUST(one->inside == 0);
+			ck_assert(one->inside == 0);
 		if (answer == 1) {
 			one->cancelled = 1;
 			in_time++;
 		}
 	} else
-		MUST(answer == WW_ESTALE || answer == WW_ECLOSED || (wait && answer == WW_EBUSY));
+		ck_assert(answer == WW_ESTALE || answer == WW_ECLOSED || (wait && answer == WW_EBUSY));
 }
 
 static void move_one(struct life *one)
@@ -92,10 +92,10 @@ static void move_one(struct life *one)
 	if (answer == 0)
 		one->extra++;
 	else
-		MUST(answer == 1 || answer == WW_ESTALE || answer == WW_ECLOSED);
+		ck_assert(answer == 1 || answer == WW_ESTALE || answer == WW_ECLOSED);
 }
 
-/* Something with a timer that somebody has scheduled lately. */
+/* One random call on a timer that some thread has scheduled lately. */
 static void meddle(int wait)
 {
 	size_t at = slot[draw(SLOTS)];
@@ -123,14 +123,14 @@ static void live(struct ww_driver *of, const struct ww_firing *firing, void *use
 	uint64_t now;
 
 	calls++;
-	MUST(one->inside++ == 0);
+	ck_assert(one->inside++ == 0);
 	one->began++;
-	MUST(!one->cancelled);
-	MUST(ww_driver_now(of, &now) == WW_OK && now >= firing->deadline);
-	MUST(one->handle == 0 || one->handle == firing->handle);
+	ck_assert(!one->cancelled);
+	ck_assert(ww_driver_now(of, &now) == WW_OK && now >= firing->deadline);
+	ck_assert(one->handle == 0 || one->handle == firing->handle);
 	if (one->own-- > 0) {
 		int answer = ww_driver_reschedule(of, firing->handle, draw(3 * TICK));
-		MUST(answer == 0 || answer == WW_ESTALE || answer == WW_ECLOSED);
+		ck_assert(answer == 0 || answer == WW_ESTALE || answer == WW_ECLOSED);
 		one->extra += answer == 0;
 	} else if (racing && draw(8) == 0)
 		schedule_one();
@@ -155,7 +155,7 @@ static void *move_clock(void *argument)
 {
 	(void)argument;
 	while (racing) {
-		MUST(ww_clock_virtual_advance(virtual_clock, draw(3 * TICK)) == WW_OK);
+		OK(ww_clock_virtual_advance(virtual_clock, draw(3 * TICK)));
 		if (draw(16) == 0)
 			(void)ww_driver_settle(driver);
 		sched_yield();
@@ -173,7 +173,7 @@ static void begin_race(const struct ww_driver_config *config)
 	begin_with(config);
 }
 
-/* Every life has ended as it may: by a cancel, by its calls, or by the stop. Returns how many were called at all. */
+/* Assert that every life has ended in a valid way: by a cancel, by its calls, or by the stop. */
 static void assert_ends(void)
 {
 	size_t count = lives < LIVES ? lives : LIVES;
@@ -182,18 +182,18 @@ static void assert_ends(void)
 	for (size_t i = 0; i < count; i++) {
 		const struct life *one = &life[i];
 		total += (size_t)one->began;
-		MUST(one->inside == 0);
-		MUST(one->ended <= 1);
-		MUST(one->began <= 1 + one->extra - one->cancelled);
-		/* What a cancel finds running may yet have to come as far as counting itself. */
+		ck_assert(one->inside == 0);
+		ck_assert(one->ended <= 1);
+		ck_assert(one->began <= 1 + one->extra - one->cancelled);
+		/* A call that a cancel finds running may not have counted itself yet. */
 		if (one->ended || one->drained)
-			MUST(one->began >= one->began_before && one->began <= one->began_before + one->may_count);
+			ck_assert(one->began >= one->began_before && one->began <= one->began_before + one->may_count);
 		if (one->drained)
-			MUST(!one->cancelled);
+			ck_assert(!one->cancelled);
 		if (!one->ended && !one->drained)
-			MUST(one->began >= 1);
+			ck_assert(one->began >= 1);
 		if (!one->extra)
-			MUST(one->began + one->cancelled + one->drained == 1);
+			ck_assert(one->began + one->cancelled + one->drained == 1);
 	}
 	ck_assert_uint_eq(total, calls);
 }
@@ -239,13 +239,13 @@ static void drain_life(ww_handle handle, ww_driver_fn *fn, void *user, uint64_t 
 
 	(void)left;
 	(void)context;
-	MUST(fn == live);
-	MUST(one->handle == 0 || one->handle == handle);
-	MUST(one->drained++ == 0);
+	ck_assert(fn == live);
+	ck_assert(one->handle == 0 || one->handle == handle);
+	ck_assert(one->drained++ == 0);
 	one->began_before = one->began;
 }
 
-START_TEST(a_stop_in_the_midst_hands_over_exactly_what_neither_ran_nor_was_cancelled)
+START_TEST(a_stop_in_the_middle_hands_over_exactly_the_timers_neither_run_nor_cancelled)
 {
 	pthread_t thread[THREADS + 1];
 	size_t total = 0;
@@ -289,14 +289,15 @@ static void arrive(struct ww_driver *of, const struct ww_firing *firing, void *u
 	arrived++;
 }
 
-START_TEST(what_is_scheduled_while_the_driver_goes_to_sleep_wakes_it)
+START_TEST(a_timer_scheduled_while_the_driver_goes_to_sleep_wakes_it)
 {
 	seed_first = seed_of_run("test_driver_race");
 	begin(0, 2);
-	/* The clock stands still: nothing but the schedule itself makes it look. */
+	/* The clock stands still: only the schedule itself makes the driver look. */
 	for (size_t i = 0; i < 10000; i++) {
 		volatile uint64_t wait = draw(300);
-		MUST(ww_driver_schedule_at(driver, draw(2) ? 0 : now_ns() / TICK * TICK, arrive, NULL, NULL) == WW_OK);
+		ck_assert(
+		    ww_driver_schedule_at(driver, draw(2) ? 0 : now_ns() / TICK * TICK, arrive, NULL, NULL) == WW_OK);
 		UNTIL(arrived == i + 1);
 		while (wait)
 			wait--;
@@ -321,12 +322,12 @@ static void beat(struct ww_driver *of, const struct ww_firing *firing, void *use
 	struct beat *one = user;
 
 	(void)of;
-	MUST(one->inside++ == 0 || one->overlap);
-	MUST(!one->gone);
+	ck_assert(one->inside++ == 0 || one->overlap);
+	ck_assert(!one->gone);
 	if (!one->overlap) {
-		MUST(firing->deadline > one->last);
-		/* What passed is told. */
-		MUST(one->last == 0 || firing->deadline == one->last + (firing->missed + 1) * one->period);
+		ck_assert(firing->deadline > one->last);
+		/* The call is told how many periods passed. */
+		ck_assert(one->last == 0 || firing->deadline == one->last + (firing->missed + 1) * one->period);
 		one->last = firing->deadline;
 	}
 	one->calls++;
@@ -335,7 +336,7 @@ static void beat(struct ww_driver *of, const struct ww_firing *firing, void *use
 	one->inside--;
 }
 
-START_TEST(periodic_timers_do_not_overlap_and_end_with_their_cancel)
+START_TEST(periodic_calls_do_not_overlap_and_end_with_a_cancel)
 {
 	static struct beat beats[60];
 	ww_handle handle[60];
@@ -358,15 +359,15 @@ START_TEST(periodic_timers_do_not_overlap_and_end_with_their_cancel)
 				settle();
 			if (i >= 100 && i % 3 == 0 && (i - 100) / 3 < 60) {
 				int at = (i - 100) / 3;
-				MUST(ww_driver_cancel_wait(driver, handle[at]) >= 0);
-				MUST(beats[at].inside == 0);
+				ck_assert(ww_driver_cancel_wait(driver, handle[at]) >= 0);
+				ck_assert(beats[at].inside == 0);
 				beats[at].gone = 1;
 			}
 			sched_yield();
 		}
 		for (int i = 0; i < 60; i++) {
 			(void)ww_driver_cancel_wait(driver, handle[i]);
-			MUST(beats[i].calls > 0 || config.queue == 4);
+			ck_assert(beats[i].calls > 0 || config.queue == 4);
 		}
 		settle();
 		ck_assert_uint_eq(stats_of().pending, 0);
@@ -378,5 +379,5 @@ START_TEST(periodic_timers_do_not_overlap_and_end_with_their_cancel)
 END_TEST
 
 TEST_MAIN("driver/race", no_call_begins_after_a_cancel_in_time_and_none_is_lost_or_doubled,
-    a_stop_in_the_midst_hands_over_exactly_what_neither_ran_nor_was_cancelled,
-    what_is_scheduled_while_the_driver_goes_to_sleep_wakes_it, periodic_timers_do_not_overlap_and_end_with_their_cancel)
+    a_stop_in_the_middle_hands_over_exactly_the_timers_neither_run_nor_cancelled,
+    a_timer_scheduled_while_the_driver_goes_to_sleep_wakes_it, periodic_calls_do_not_overlap_and_end_with_a_cancel)

@@ -1,4 +1,4 @@
-/* Stopping and destroying: each pending timer handed over once, nothing begins afterwards, everybody is told. */
+/* Stopping and destroying: each pending timer is handed over once, nothing begins afterwards, every caller is told. */
 
 #include "tests/lib/core/driver/fixture.h"
 
@@ -83,27 +83,27 @@ START_TEST(a_stop_hands_over_each_pending_timer_once_and_then_all_is_closed)
 	ck_assert_uint_eq(count, 304);
 	ck_assert_uint_eq(drained_count, 304);
 	for (uint64_t i = 0; i < 300; i++) {
-		MUST(times_drained(handle[i]) == 1);
-		MUST(left_of(handle[i]) == i * TICK);
+		ck_assert(times_drained(handle[i]) == 1);
+		ck_assert(left_of(handle[i]) == i * TICK);
 	}
 	ck_assert_uint_eq(times_drained(queued), 1);
 	ck_assert_uint_eq(left_of(queued), 0);
 	ck_assert_uint_eq(times_drained(due), 1);
 	ck_assert_uint_eq(left_of(due), 0);
 	ck_assert_uint_eq(left_of(moved), 40 * TICK);
-	/* The timer, and not its call that was queued. */
+	/* The timer itself, not its queued call. */
 	ck_assert_uint_eq(times_drained(overlapping), 1);
 	ck_assert_uint_eq(times_drained(cancelled), 0);
 	for (size_t i = 0; i < drained_count; i++) {
-		MUST(drained[i].fn == note);
-		MUST(drained[i].user == (drained[i].handle == queued ? &gate : NULL));
+		ck_assert(drained[i].fn == note);
+		ck_assert(drained[i].user == (drained[i].handle == queued ? &gate : NULL));
 	}
 	assert_closed();
 	ck_assert_uint_eq(stats_of().pending, 0);
 	ck_assert_uint_eq(stats_of().queued, 0);
 	ck_assert_uint_eq(stats_of().cancelled, 305);
 	ck_assert_uint_eq(stats_of().running, 1);
-	/* Once more does nothing. */
+	/* A second stop does nothing. */
 	OK(ww_driver_stop(driver, take, NULL, &count));
 	ck_assert_uint_eq(count, 0);
 	OK(ww_driver_stop(driver, NULL, NULL, NULL));
@@ -115,7 +115,7 @@ START_TEST(a_stop_hands_over_each_pending_timer_once_and_then_all_is_closed)
 }
 END_TEST
 
-START_TEST(without_drain_pending_timers_are_dropped_and_counted)
+START_TEST(without_a_drain_function_pending_timers_are_dropped_and_counted)
 {
 	size_t count = 99;
 
@@ -137,9 +137,9 @@ static void stop_inside(struct ww_driver *of, const struct ww_firing *firing, vo
 	size_t *count = user;
 	uint64_t ns;
 
-	MUST(ww_driver_stop(of, take, NULL, count) == WW_OK);
-	MUST(ww_driver_cancel(of, firing->handle) == WW_ECLOSED);
-	MUST(ww_driver_now(of, &ns) == WW_OK);
+	OK(ww_driver_stop(of, take, NULL, count));
+	ck_assert(ww_driver_cancel(of, firing->handle) == WW_ECLOSED);
+	ck_assert(ww_driver_now(of, &ns) == WW_OK);
 }
 
 START_TEST(a_callback_may_stop_the_driver)
@@ -163,7 +163,7 @@ START_TEST(a_callback_may_stop_the_driver)
 }
 END_TEST
 
-/* A driver that a drain function of another one destroys. */
+/* A driver that another driver's drain function destroys. */
 static struct ww_driver *second;
 
 static void call_in_drain(ww_handle handle, ww_driver_fn *fn, void *user, uint64_t left, void *context)
@@ -172,11 +172,11 @@ static void call_in_drain(ww_handle handle, ww_driver_fn *fn, void *user, uint64
 	(void)fn;
 	(void)user;
 	(void)left;
-	/* No lock is held: all may be called. */
+	/* No lock is held: every call is allowed. */
 	assert_closed();
 	OK(ww_driver_stop(driver, NULL, NULL, NULL));
 	(void)stats_of();
-	/* But the rest is still to be handed over. */
+	/* But the rest has yet to be handed over. */
 	ck_assert_int_eq(ww_driver_destroy(driver), WW_EBUSY);
 	OK(ww_driver_destroy(second));
 	second = NULL;
@@ -198,7 +198,7 @@ START_TEST(the_drain_function_may_call_the_driver_but_not_destroy_it)
 }
 END_TEST
 
-/* In the second driver's stop: the first one's hands over inside it, and there, too, both are refused. */
+/* The first driver's stop runs inside the second one's drain function. There, too, destroying either is refused. */
 static void stop_in_drain(ww_handle handle, ww_driver_fn *fn, void *user, uint64_t left, void *context)
 {
 	(void)handle;
@@ -212,7 +212,7 @@ static void stop_in_drain(ww_handle handle, ww_driver_fn *fn, void *user, uint64
 	ck_assert_int_eq(ww_driver_destroy(second), WW_EBUSY);
 }
 
-START_TEST(a_stop_in_a_drain_function_leaves_the_outer_one_known)
+START_TEST(a_stop_in_a_drain_function_does_not_hide_the_outer_one)
 {
 	begin(WW_DRIVER_THREADLESS, 0);
 	OK(ww_driver_create(&second, NULL));
@@ -224,11 +224,11 @@ START_TEST(a_stop_in_a_drain_function_leaves_the_outer_one_known)
 }
 END_TEST
 
-START_TEST(what_a_worker_has_taken_and_not_begun_is_handed_over_and_does_not_begin)
+START_TEST(a_firing_taken_by_a_worker_but_not_begun_is_handed_over_and_does_not_begin)
 {
 	/*
-	 * The worker, played by the test, goes on before the stop looks, or after it, or after its timer was moved, or
-	 * after a call that waits for callbacks came between the stop's closing and its looking.
+	 * The test plays the worker. It goes on before the stop looks, or after that, or after its timer was moved, or
+	 * after a call that waits for callbacks came between the closing of the stop and its look.
 	 */
 	for (int kind = 0; kind < 5; kind++) {
 		struct running here = {0};
@@ -263,7 +263,7 @@ START_TEST(what_a_worker_has_taken_and_not_begun_is_handed_over_and_does_not_beg
 }
 END_TEST
 
-/* A firing that a worker, played by the test, has taken and comes to when a second stop has returned. */
+/* A firing that a worker, played by the test, has taken and begins only after a second stop has returned. */
 static void stop_again_and_run(ww_handle handle, ww_driver_fn *fn, void *user, uint64_t left, void *context)
 {
 	struct running *worker = context;
@@ -277,7 +277,7 @@ static void stop_again_and_run(ww_handle handle, ww_driver_fn *fn, void *user, u
 	worker->firing = NULL;
 }
 
-START_TEST(no_callback_begins_when_a_second_stop_has_returned_while_the_first_hands_over)
+START_TEST(no_callback_begins_after_a_second_stop_returned_while_the_first_hands_over)
 {
 	struct ww_driver_config config = config_of(WW_DRIVER_THREADLESS, 0);
 	struct running worker = {0};
@@ -286,7 +286,7 @@ START_TEST(no_callback_begins_when_a_second_stop_has_returned_while_the_first_ha
 
 	config.shards = 2;
 	begin_with(&config);
-	/* The stop comes to shard 0 first. */
+	/* The stop handles shard 0 first. */
 	while (due >> HANDLE_SHARD != 1)
 		due = after_elsewhere(0, note, NULL);
 	advance(TICK);
@@ -311,7 +311,7 @@ END_TEST
 
 static void hold_and_come_again(struct ww_driver *of, const struct ww_firing *firing, void *gate)
 {
-	MUST(ww_driver_reschedule(of, firing->handle, 40 * TICK) == 0);
+	ck_assert(ww_driver_reschedule(of, firing->handle, 40 * TICK) == 0);
 	hold(of, firing, gate);
 }
 
@@ -327,7 +327,7 @@ static void let_end(ww_handle handle, ww_driver_fn *fn, void *user, uint64_t lef
 	UNTIL(stats_of().running == 0);
 }
 
-/* A one-shot, one that reschedules itself, and periodic ones: the last period goes beyond all deadlines. */
+/* A one-shot, one that reschedules itself, and periodic ones. The last period goes beyond all deadlines. */
 static ww_handle start_kind(int kind, struct gate *gate)
 {
 	static const uint64_t period[] = {0, 0, 10 * TICK, 10 * TICK, 10 * TICK, WW_DRIVER_TIME_MAX};
@@ -345,7 +345,8 @@ START_TEST(a_timer_that_would_fire_again_is_handed_over_once_although_its_callba
 	static const uint64_t left[] = {0, 40 * TICK, 10 * TICK, 40 * TICK, 10 * TICK, 0};
 
 	/*
-	 * The callback ends when all was handed over, or after the stop has closed the queue and before it comes to it.
+	 * The callback ends after all was handed over, or between the stop's closing of the queue and its look at the
+	 * timer.
 	 */
 	for (int order = 0; order < 2; order++)
 		for (int kind = 0; kind < 6; kind++) {
@@ -408,9 +409,9 @@ START_TEST(the_drain_function_may_wait_for_the_end_of_a_callback_that_runs)
 }
 END_TEST
 
-/* A call, in a thread of its own, that waits for a shard's lock. */
+/* A call from a thread of its own, which waits for a shard's lock. */
 struct overtaken {
-	ww_handle handle; /* to cancel, or 0: schedule */
+	ww_handle handle; /* to cancel; 0: schedule instead */
 	_Atomic int answer;
 };
 
@@ -423,7 +424,7 @@ static void *call_elsewhere(void *argument)
 	return NULL;
 }
 
-START_TEST(a_call_that_a_stop_overtakes_at_the_lock_says_closed)
+START_TEST(a_call_overtaken_by_a_stop_at_the_lock_answers_closed)
 {
 	for (int kind = 0; kind < 2; kind++) {
 		struct ww_driver_config config = config_of(0, 1);
@@ -434,7 +435,7 @@ START_TEST(a_call_that_a_stop_overtakes_at_the_lock_says_closed)
 		call.handle = kind ? after(DAY_NS, note, NULL) : 0;
 		ww_source_lock(driver->shards[0].source);
 		ck_assert_int_eq(pthread_create(&thread, NULL, call_elsewhere, &call), 0);
-		/* It comes as far as the lock, most probably. */
+		/* Most probably it gets as far as the lock. */
 		for (int i = 0; i < 1000; i++)
 			sched_yield();
 		ck_assert_int_eq(call.answer, 77);
@@ -503,7 +504,7 @@ START_TEST(destroy_waits_for_callbacks_that_run)
 	advance(TICK);
 	gate_wait(&gate, 3);
 	ck_assert_int_eq(pthread_create(&thread, NULL, destroy_elsewhere, NULL), 0);
-	/* Before that, a worker that has ended might take the next one. */
+	/* Before that, a worker that has ended its callback might take the next one. */
 	UNTIL(queue_is_closed());
 	gate_open(&gate, 2);
 	UNTIL(gate.left == 2);
@@ -514,12 +515,6 @@ START_TEST(destroy_waits_for_callbacks_that_run)
 	OK(ww_clock_virtual_destroy(virtual_clock));
 }
 END_TEST
-
-static void *settle_elsewhere(void *argument)
-{
-	(void)argument;
-	return (void *)(intptr_t)ww_driver_settle(driver);
-}
 
 START_TEST(a_stop_ends_a_settle)
 {
@@ -543,11 +538,11 @@ START_TEST(a_stop_ends_a_settle)
 END_TEST
 
 TEST_MAIN("driver/stop", a_stop_hands_over_each_pending_timer_once_and_then_all_is_closed,
-    without_drain_pending_timers_are_dropped_and_counted, a_callback_may_stop_the_driver,
-    the_drain_function_may_call_the_driver_but_not_destroy_it, a_stop_in_a_drain_function_leaves_the_outer_one_known,
-    what_a_worker_has_taken_and_not_begun_is_handed_over_and_does_not_begin,
-    no_callback_begins_when_a_second_stop_has_returned_while_the_first_hands_over,
+    without_a_drain_function_pending_timers_are_dropped_and_counted, a_callback_may_stop_the_driver,
+    the_drain_function_may_call_the_driver_but_not_destroy_it, a_stop_in_a_drain_function_does_not_hide_the_outer_one,
+    a_firing_taken_by_a_worker_but_not_begun_is_handed_over_and_does_not_begin,
+    no_callback_begins_after_a_second_stop_returned_while_the_first_hands_over,
     a_timer_that_would_fire_again_is_handed_over_once_although_its_callback_runs,
     the_drain_function_may_wait_for_the_end_of_a_callback_that_runs,
-    a_call_that_a_stop_overtakes_at_the_lock_says_closed, destroy_in_a_callback_is_refused,
+    a_call_overtaken_by_a_stop_at_the_lock_answers_closed, destroy_in_a_callback_is_refused,
     destroy_waits_for_callbacks_that_run, a_stop_ends_a_settle)

@@ -1,5 +1,6 @@
 /*
- * A clock that somebody steps, as the one on the wall: forwards fires, backwards delays, nothing fires twice or early.
+ * A clock that is stepped, like the wall clock. A step forwards fires timers, one backwards delays them, and nothing
+ * fires twice or early.
  */
 
 #include "tests/lib/core/driver/fixture.h"
@@ -18,7 +19,7 @@ static void prepare(void)
 	both[1] = config_of(WW_DRIVER_THREADLESS, 0);
 }
 
-START_TEST(a_step_forwards_fires_what_became_due)
+START_TEST(a_step_forwards_fires_the_timers_that_became_due)
 {
 	for (int i = 0; i < 2; i++) {
 		prepare();
@@ -37,7 +38,7 @@ START_TEST(a_step_forwards_fires_what_became_due)
 }
 END_TEST
 
-START_TEST(a_step_backwards_delays_until_the_clock_comes_there_again)
+START_TEST(a_step_backwards_delays_timers_until_the_clock_gets_there_again)
 {
 	static const uint64_t delays[] = {1, 49, 50, 51, 1000, 60000, 3600000, 86400000};
 
@@ -62,9 +63,9 @@ START_TEST(a_step_backwards_delays_until_the_clock_comes_there_again)
 }
 END_TEST
 
-START_TEST(what_is_scheduled_after_a_step_backwards_is_neither_early_nor_late)
+START_TEST(timers_scheduled_after_a_step_backwards_are_neither_early_nor_late)
 {
-	/* The driver is idle or waits for something; it has heard of the step or has not. */
+	/* The driver is idle or waits, and has noticed the step or not. */
 	static const uint64_t delays[] = {0, 1, 10, 49, 51, 700, 5000, 999000};
 
 	for (int i = 0; i < 2; i++)
@@ -93,7 +94,7 @@ START_TEST(what_is_scheduled_after_a_step_backwards_is_neither_early_nor_late)
 }
 END_TEST
 
-/* No pass is under way that took the time before, and what is due and not queued waits for the queue to tell. */
+/* No pass with the time before the step is running, and due timers not yet queued wait for the queue to report room. */
 static int waits_for_room(void)
 {
 	pthread_mutex_lock(&driver->groups_lock);
@@ -123,7 +124,7 @@ START_TEST(a_step_backwards_while_the_queue_is_full_fires_each_once)
 	OK(ww_clock_virtual_set(virtual_clock, START));
 	gate_open(&gate, 1);
 	settle();
-	/* Those in the queue had come due; the others wait again. */
+	/* The queued ones had come due. The others wait again. */
 	ck_assert_uint_le(fired_count, 5 + 1);
 	for (int i = 0; i < 50; i++)
 		go(TICK);
@@ -160,18 +161,12 @@ END_TEST
 
 /* ---- Settle */
 
-static void *settle_elsewhere(void *argument)
-{
-	(void)argument;
-	settle();
-	return NULL;
-}
-
 START_TEST(a_settle_that_began_before_a_step_backwards_ends)
 {
 	struct ww_driver_config config = config_of(0, 1);
 	struct gate gate;
 	pthread_t thread;
+	void *result = NULL;
 
 	gate_init(&gate);
 	config.queue = 1;
@@ -180,7 +175,7 @@ START_TEST(a_settle_that_began_before_a_step_backwards_ends)
 	advance(TICK);
 	gate_wait(&gate, 1);
 	/*
-	 * One is in the queue; the other one, due as well when the settle begins, waits for room, and then for the
+	 * One timer is in the queue. The other one, also due when the settle begins, waits for room and then for the
 	 * clock.
 	 */
 	(void)after(700 * TICK, note, NULL);
@@ -191,7 +186,8 @@ START_TEST(a_settle_that_began_before_a_step_backwards_ends)
 	UNTIL(waiting_for_queue() == 1);
 	OK(ww_clock_virtual_set(virtual_clock, START));
 	gate_open(&gate, 1);
-	ck_assert_int_eq(pthread_join(thread, NULL), 0);
+	ck_assert_int_eq(pthread_join(thread, &result), 0);
+	ck_assert_int_eq((int)(intptr_t)result, WW_OK);
 	ck_assert_uint_eq(fired_count, 1);
 	go(800 * TICK);
 	ck_assert_uint_eq(fired_count, 2);
@@ -221,7 +217,7 @@ START_TEST(random_steps_lose_nothing_and_fire_nothing_early_or_twice)
 		step_to(last);
 		ck_assert_uint_eq(fired_count, 2000);
 		for (size_t n = 0; n < 2000; n++)
-			MUST(fired[n].now >= fired[n].deadline);
+			ck_assert(fired[n].now >= fired[n].deadline);
 		for (size_t n = 0; n < 2000; n += 100)
 			ck_assert_uint_eq(times_fired(handle[n]), 1);
 		end();
@@ -229,7 +225,7 @@ START_TEST(random_steps_lose_nothing_and_fire_nothing_early_or_twice)
 }
 END_TEST
 
-START_TEST(the_wall_clock_itself_drives)
+START_TEST(the_real_wall_clock_drives_a_driver)
 {
 	struct ww_driver_config config = config_of(0, 1);
 
@@ -244,10 +240,10 @@ START_TEST(the_wall_clock_itself_drives)
 }
 END_TEST
 
-TEST_MAIN("driver/wall", a_step_forwards_fires_what_became_due,
-    a_step_backwards_delays_until_the_clock_comes_there_again,
-    what_is_scheduled_after_a_step_backwards_is_neither_early_nor_late,
+TEST_MAIN("driver/wall", a_step_forwards_fires_the_timers_that_became_due,
+    a_step_backwards_delays_timers_until_the_clock_gets_there_again,
+    timers_scheduled_after_a_step_backwards_are_neither_early_nor_late,
     a_step_backwards_while_the_queue_is_full_fires_each_once,
     a_periodic_timer_waits_after_a_step_backwards_and_misses_after_one_forwards,
     a_settle_that_began_before_a_step_backwards_ends, random_steps_lose_nothing_and_fire_nothing_early_or_twice,
-    the_wall_clock_itself_drives)
+    the_real_wall_clock_drives_a_driver)

@@ -1,4 +1,4 @@
-/* The workers and their queue: how many callbacks run at a time, what a full queue does, and what the numbers say. */
+/* Workers and their queue: how many callbacks run at a time, what a full queue does, and the statistics. */
 
 #include "tests/lib/core/driver/fixture.h"
 
@@ -49,7 +49,7 @@ END_TEST
 
 /* ---- A full queue */
 
-/* A driver with one worker, which is in a callback. */
+/* A driver whose only worker is in a callback. */
 static void begin_blocked(uint32_t flags, size_t queue, struct gate *gate)
 {
 	struct ww_driver_config config = config_of(flags, 1);
@@ -62,7 +62,7 @@ static void begin_blocked(uint32_t flags, size_t queue, struct gate *gate)
 	gate_wait(gate, 1);
 }
 
-START_TEST(what_finds_the_queue_full_waits_and_nothing_is_lost)
+START_TEST(timers_that_find_the_queue_full_wait_and_none_is_lost)
 {
 	for (size_t queue = 1; queue <= 100; queue = queue * 3 + 1) {
 		struct gate gate;
@@ -95,7 +95,7 @@ START_TEST(a_driver_whose_queue_is_full_does_not_spin)
 	advance(TICK);
 	UNTIL(stats_of().queued == 2 && driver->armed != 0);
 	uint64_t wakeups = stats_of().wakeups;
-	/* What is scheduled meanwhile wakes it no more than time does. */
+	/* Timers scheduled meanwhile wake it no more often than time does. */
 	for (int i = 0; i < 50; i++)
 		(void)after(0, note, NULL);
 	for (int i = 0; i < 1000; i++)
@@ -109,10 +109,11 @@ START_TEST(a_driver_whose_queue_is_full_does_not_spin)
 }
 END_TEST
 
-START_TEST(room_that_a_cancel_makes_is_used)
+START_TEST(room_made_by_a_cancel_is_used)
 {
 	/*
-	 * The queue is full, all in it is cancelled, and then the worker is free: it finds nothing that tells of room.
+	 * The queue is full, all in it is cancelled, and then the worker is free. It finds nothing that would tell it
+	 * of room.
 	 */
 	for (size_t queue = 1; queue <= 9; queue += 4) {
 		static ww_handle handle[9];
@@ -136,7 +137,7 @@ START_TEST(room_that_a_cancel_makes_is_used)
 }
 END_TEST
 
-START_TEST(room_that_a_reschedule_makes_is_used)
+START_TEST(room_made_by_a_reschedule_is_used)
 {
 	struct gate gate;
 
@@ -158,7 +159,7 @@ START_TEST(room_that_a_reschedule_makes_is_used)
 }
 END_TEST
 
-START_TEST(drop_counts_what_finds_the_queue_full_and_one_shots_are_gone)
+START_TEST(with_drop_calls_that_find_the_queue_full_are_counted_and_one_shots_are_gone)
 {
 	struct gate gate;
 	ww_handle handle[10];
@@ -179,7 +180,7 @@ START_TEST(drop_counts_what_finds_the_queue_full_and_one_shots_are_gone)
 }
 END_TEST
 
-START_TEST(drop_skips_a_call_of_a_periodic_timer_and_it_goes_on)
+START_TEST(with_drop_a_periodic_timer_loses_a_call_and_goes_on)
 {
 	for (uint32_t flags = 0; flags <= WW_EVERY_OVERLAP; flags++) {
 		struct gate gate;
@@ -210,12 +211,6 @@ END_TEST
 
 /* ---- Settle */
 
-static void *settle_elsewhere(void *argument)
-{
-	(void)argument;
-	return (void *)(intptr_t)ww_driver_settle(driver);
-}
-
 START_TEST(settle_waits_for_running_and_queued_callbacks)
 {
 	struct gate gate;
@@ -236,12 +231,12 @@ START_TEST(settle_waits_for_running_and_queued_callbacks)
 }
 END_TEST
 
-START_TEST(settle_ends_when_what_it_waits_for_is_cancelled)
+START_TEST(settle_ends_when_the_last_timer_it_waits_for_is_cancelled)
 {
 	pthread_t thread;
 	void *result;
 
-	/* As if a worker had been woken and has yet to look: what is in the queue is cancelled before it does. */
+	/* As if a worker had been woken and has not looked yet: all in the queue is cancelled before it does. */
 	begin(WW_DRIVER_THREADLESS, 0);
 	ww_handle handle = after(0, note, NULL);
 	advance(TICK);
@@ -258,13 +253,13 @@ START_TEST(settle_ends_when_what_it_waits_for_is_cancelled)
 }
 END_TEST
 
-START_TEST(settle_waits_for_what_waits_for_room_that_a_cancel_has_made)
+START_TEST(settle_waits_for_timers_that_wait_for_room_made_by_a_cancel)
 {
 	struct ww_driver_config config = config_of(WW_DRIVER_THREADLESS, 0);
 	pthread_t thread;
 	void *result;
 
-	/* The queue has been emptied, and the worker that will find it so and tell of it has yet to look. */
+	/* The queue is empty, and the worker that will notice and report it has not looked yet. */
 	config.queue = 1;
 	begin_with(&config);
 	ww_handle handle = after(0, note, NULL);
@@ -276,7 +271,7 @@ START_TEST(settle_waits_for_what_waits_for_room_that_a_cancel_has_made)
 	driver->flags = 0;
 	ck_assert_int_eq(pthread_create(&thread, NULL, settle_elsewhere, NULL), 0);
 	UNTIL(waiting_for_queue() == 1);
-	/* Now that worker. */
+	/* Now that worker looks. */
 	ww_driver_pass(driver);
 	ck_assert_int_eq(ww_queue_run(&driver->queue), 1);
 	ww_driver_pass(driver);
@@ -288,14 +283,14 @@ START_TEST(settle_waits_for_what_waits_for_room_that_a_cancel_has_made)
 }
 END_TEST
 
-START_TEST(settle_looks_again_when_a_callback_ended_while_it_looked)
+START_TEST(settle_looks_again_if_a_callback_ended_during_its_look)
 {
 	pthread_t thread;
 	void *result;
 
 	begin(WW_DRIVER_THREADLESS, 0);
 	driver->flags = 0;
-	/* Its look ends, and finds nothing due, while the queue is locked. */
+	/* Its look ends and finds nothing due, while the queue is locked. */
 	pthread_mutex_lock(&driver->groups_lock);
 	ck_assert_int_eq(pthread_create(&thread, NULL, settle_elsewhere, NULL), 0);
 	UNTIL(waiting_for_queue() == 1);
@@ -303,7 +298,7 @@ START_TEST(settle_looks_again_when_a_callback_ended_while_it_looked)
 	pthread_mutex_unlock(&driver->groups_lock);
 	for (int i = 0; i < 1000; i++)
 		sched_yield();
-	/* A callback has ended, and has left something to do at once. */
+	/* A callback has ended and has left work to do at once. */
 	driver->shards[0].source->next = 0;
 	ww_queue_changed(&driver->queue);
 	pthread_mutex_unlock(&driver->queue.lock);
@@ -338,7 +333,7 @@ END_TEST
 
 /* ---- Numbers */
 
-START_TEST(the_numbers_are_right_at_every_step)
+START_TEST(the_statistics_are_right_at_every_step)
 {
 	struct gate gate;
 	struct ww_driver_stats stats;
@@ -382,10 +377,10 @@ START_TEST(the_numbers_are_right_at_every_step)
 END_TEST
 
 TEST_MAIN("driver/workers", no_more_callbacks_run_at_a_time_than_there_are_workers,
-    a_slow_callback_does_not_delay_other_timers, what_finds_the_queue_full_waits_and_nothing_is_lost,
-    a_driver_whose_queue_is_full_does_not_spin, room_that_a_cancel_makes_is_used, room_that_a_reschedule_makes_is_used,
-    drop_counts_what_finds_the_queue_full_and_one_shots_are_gone, drop_skips_a_call_of_a_periodic_timer_and_it_goes_on,
-    settle_waits_for_running_and_queued_callbacks, settle_ends_when_what_it_waits_for_is_cancelled,
-    settle_waits_for_what_waits_for_room_that_a_cancel_has_made,
-    settle_looks_again_when_a_callback_ended_while_it_looked, settle_in_a_callback_is_refused,
-    the_numbers_are_right_at_every_step)
+    a_slow_callback_does_not_delay_other_timers, timers_that_find_the_queue_full_wait_and_none_is_lost,
+    a_driver_whose_queue_is_full_does_not_spin, room_made_by_a_cancel_is_used, room_made_by_a_reschedule_is_used,
+    with_drop_calls_that_find_the_queue_full_are_counted_and_one_shots_are_gone,
+    with_drop_a_periodic_timer_loses_a_call_and_goes_on, settle_waits_for_running_and_queued_callbacks,
+    settle_ends_when_the_last_timer_it_waits_for_is_cancelled,
+    settle_waits_for_timers_that_wait_for_room_made_by_a_cancel, settle_looks_again_if_a_callback_ended_during_its_look,
+    settle_in_a_callback_is_refused, the_statistics_are_right_at_every_step)

@@ -1,4 +1,4 @@
-/* Every error has a sentence of its own, and a number that is none has one too. */
+/* Every error has its own sentence, and a number that is no error has one too. */
 
 #include <limits.h>
 #include <stdio.h>
@@ -35,7 +35,7 @@ static void assert_says(int error, const char *words)
 	ck_assert_msg(strstr(ww_strerror(error), words), "no \"%s\" in: %s", words, ww_strerror(error));
 }
 
-START_TEST(sentences_name_what_each_layer_has)
+START_TEST(sentences_name_the_errors_of_each_layer)
 {
 	assert_says(WW_EINVAL, "_config_default");
 	assert_says(WW_EOVERFLOW, "WW_TIME_MAX");
@@ -56,7 +56,7 @@ START_TEST(errors_are_negative_and_without_gaps)
 }
 END_TEST
 
-START_TEST(unknown_number_is_said_to_be_none)
+START_TEST(an_unknown_number_is_called_no_error)
 {
 	for (size_t i = 0; i < NO_ERRORS; i++) {
 		const char *text = ww_strerror(no_errors[i]);
@@ -69,7 +69,7 @@ START_TEST(unknown_number_is_said_to_be_none)
 }
 END_TEST
 
-START_TEST(text_is_constant)
+START_TEST(a_sentence_is_constant)
 {
 	for (size_t i = 0; i < ERRORS; i++)
 		ck_assert_ptr_eq(ww_strerror(errors[i]), ww_strerror(errors[i]));
@@ -77,7 +77,7 @@ START_TEST(text_is_constant)
 }
 END_TEST
 
-START_TEST(version_is_that_of_the_header)
+START_TEST(the_version_matches_the_header)
 {
 	char numbers[32];
 
@@ -87,6 +87,6 @@ START_TEST(version_is_that_of_the_header)
 }
 END_TEST
 
-TEST_MAIN("error", every_error_has_its_own_sentence, sentences_name_what_each_layer_has,
-    errors_are_negative_and_without_gaps, unknown_number_is_said_to_be_none, text_is_constant,
-    version_is_that_of_the_header)
+TEST_MAIN("error", every_error_has_its_own_sentence, sentences_name_the_errors_of_each_layer,
+    errors_are_negative_and_without_gaps, an_unknown_number_is_called_no_error, a_sentence_is_constant,
+    the_version_matches_the_header)

@@ -1,7 +1,7 @@
 #ifndef TESTS_LIB_CORE_KEYED_FIXTURE_H
 #define TESTS_LIB_CORE_KEYED_FIXTURE_H
 
-/* What the tests of keyed maps share: a virtual clock, a driver and a map upon it, and a log of what was handed out. */
+/* Shared by the tests of keyed maps: a virtual clock, a driver with a map, and a log of the entries handed out. */
 
 #include <pthread.h>
 #include <stdint.h>
@@ -16,14 +16,14 @@
 #define MS WW_MILLISECOND
 #define ANY WW_KEYED_ANY
 
-/* Where the clocks of the tests begin: not at a whole second. */
+/* The time at which clocks begin: not a whole second. */
 #define START (1000 * S + 123456789)
 
 #define LOG_MAX 65536
 #define LOG_KEY 24
 
 struct logged {
-	char key[LOG_KEY]; /* what fits of it, and a 0 */
+	char key[LOG_KEY]; /* as much of the key as fits, and a 0 */
 	void *value;
 	uint64_t version;
 	uint64_t deadline;
@@ -34,12 +34,12 @@ struct rig {
 	struct ww_clock *clock;
 	struct ww_driver *driver;
 	struct ww_keyed *keyed;
-	pthread_mutex_t lock; /* of the log */
+	pthread_mutex_t lock; /* protects the log */
 	size_t count;
 	struct logged log[LOG_MAX];
 };
 
-/* Note what was handed out: user is the rig. */
+/* Write an entry that was handed out to the log. user is the rig. */
 static inline void note(struct ww_keyed *keyed, const struct ww_keyed_entry *entry, void *user)
 {
 	struct rig *rig = user;
@@ -59,7 +59,7 @@ static inline void note(struct ww_keyed *keyed, const struct ww_keyed_entry *ent
 	pthread_mutex_unlock(&rig->lock);
 }
 
-/* Like ww_driver_config_default, but threadless and with ticks of a second. */
+/* Like ww_driver_config_default, but without threads and with ticks of a second. */
 static inline struct ww_driver_config quiet_config(void)
 {
 	struct ww_driver_config config;
@@ -91,7 +91,7 @@ static inline struct rig *make(void)
 	return make_with(NULL, note, 0);
 }
 
-/* Without the map, if that is gone. */
+/* Destroys the map too, unless that is gone. */
 static inline void unmake(struct rig *rig)
 {
 	OK(ww_keyed_destroy(rig->keyed));
@@ -106,14 +106,14 @@ static inline void settle(struct rig *rig)
 	OK(ww_driver_settle(rig->driver));
 }
 
-/* Let so many ns pass, at once. */
+/* Let ns pass at once. */
 static inline void pass(struct rig *rig, uint64_t ns)
 {
 	OK(ww_clock_virtual_advance(rig->clock, ns));
 	settle(rig);
 }
 
-/* Let the clock come to so many ns after START. */
+/* Set the clock to ns after START. */
 static inline void come_to(struct rig *rig, uint64_t ns)
 {
 	OK(ww_clock_virtual_set(rig->clock, START + ns));
@@ -127,13 +127,13 @@ static inline void *value_of(uint64_t number)
 	return (void *)(uintptr_t)number;
 }
 
-/* What set returns, of a key that is a string. */
+/* The answer of a set whose key is a string. */
 static inline int set(struct rig *rig, const char *key, uint64_t value, uint64_t delay)
 {
 	return ww_keyed_set(rig->keyed, key, strlen(key), value_of(value), delay, NULL, NULL);
 }
 
-/* The version of a set that succeeds. */
+/* The version after a set, which must succeed. */
 static inline uint64_t set_version(struct rig *rig, const char *key, uint64_t value, uint64_t delay)
 {
 	uint64_t version = 0;
@@ -153,13 +153,13 @@ static inline int drop(struct rig *rig, const char *key, uint64_t version)
 	return ww_keyed_remove(rig->keyed, key, strlen(key), version, NULL);
 }
 
-/* 1 if the key is in the map. */
+/* Whether the key is in the map. */
 static inline int has(struct rig *rig, const char *key)
 {
 	return ww_keyed_get(rig->keyed, key, strlen(key), NULL, NULL, NULL);
 }
 
-/* The value under a key that is in the map. */
+/* The value under a key, which must be in the map. */
 static inline uint64_t at(struct rig *rig, const char *key)
 {
 	void *value = NULL;
@@ -176,7 +176,7 @@ static inline struct ww_keyed_stats stats_of(struct rig *rig)
 	return stats;
 }
 
-/* ---- What was handed out */
+/* ---- The log of entries handed out */
 
 #define ASSERT_LOGGED(rig, i, KEY, VALUE)                                                                              \
 	do {                                                                                                           \
@@ -185,7 +185,7 @@ static inline struct ww_keyed_stats stats_of(struct rig *rig)
 		ck_assert_ptr_eq((rig)->log[i].value, value_of(VALUE));                                                \
 	} while (0)
 
-/* When the first tick is that is not before this delay from now, as a time of the clock. */
+/* The clock's time of the first tick that is not before this delay from now. */
 static inline uint64_t rounded_up(uint64_t now, uint64_t delay, uint64_t tick)
 {
 	return (now + delay + tick - 1) / tick * tick;

@@ -1,4 +1,4 @@
-/* Keyed maps: what each function answers and does, one thread. */
+/* Keyed maps: the answer and the effect of each function, in one thread. */
 
 #include <sys/wait.h>
 #include <unistd.h>
@@ -7,7 +7,7 @@
 
 /* ---- One key ---------------------------------------------------------------------------------------------------- */
 
-START_TEST(an_entry_fires_once_with_all_that_was_set)
+START_TEST(an_entry_fires_once_with_everything_that_was_set)
 {
 	struct rig *rig = make();
 	uint64_t version = 0;
@@ -47,7 +47,7 @@ START_TEST(a_replaced_value_is_handed_out_and_never_fires)
 }
 END_TEST
 
-START_TEST(absolute_deadlines_and_those_that_have_passed)
+START_TEST(absolute_deadlines_are_met_and_past_ones_fire_at_once)
 {
 	struct rig *rig = make();
 
@@ -62,7 +62,7 @@ START_TEST(absolute_deadlines_and_those_that_have_passed)
 }
 END_TEST
 
-START_TEST(get_tells_value_time_left_and_version)
+START_TEST(get_returns_value_time_left_and_version)
 {
 	struct rig *rig = make();
 	uint64_t set_to = set_version(rig, "key", 5, 100 * S);
@@ -78,7 +78,7 @@ START_TEST(get_tells_value_time_left_and_version)
 	ck_assert_ptr_eq(value, value_of(5));
 	ck_assert_uint_eq(left, 70 * S);
 	ck_assert_uint_eq(version, set_to);
-	/* Due, but nobody has dispatched. */
+	/* Due, but not dispatched yet. */
 	OK(ww_clock_virtual_advance(rig->clock, 71 * S));
 	ck_assert_int_eq(ww_keyed_get(rig->keyed, "key", 3, NULL, &left, NULL), 1);
 	ck_assert_uint_eq(left, 0);
@@ -100,7 +100,7 @@ START_TEST(a_stale_version_changes_nothing)
 	ck_assert_int_eq(move(rig, "key", UINT64_MAX, 100 * S), WW_ESTALE);
 	pass(rig, 6 * S);
 	ASSERT_LOGGED(rig, 0, "key", 2);
-	/* Fired: stale, too, and whatever is set under the key next. */
+	/* Once it has fired, its version is stale, also for the next entry under the key. */
 	ck_assert_int_eq(drop(rig, "key", second), WW_ESTALE);
 	ck_assert_int_eq(drop(rig, "key", ANY), WW_ESTALE);
 	uint64_t third = set_version(rig, "key", 3, 5 * S);
@@ -147,13 +147,12 @@ START_TEST(versions_never_repeat_in_a_map)
 	}
 	qsort(seen, 10000, sizeof *seen, by_number);
 	for (size_t i = 1; i < 10000; i++)
-		if (seen[i - 1] == seen[i])
-			ck_abort_msg("two have version %llu", (unsigned long long)seen[i]);
+		ck_assert_uint_ne(seen[i - 1], seen[i]);
 	unmake(rig);
 }
 END_TEST
 
-START_TEST(remove_hands_the_value_out)
+START_TEST(a_remove_hands_the_value_out)
 {
 	struct rig *rig = make();
 	void *value = NULL;
@@ -223,7 +222,7 @@ START_TEST(an_empty_key_is_a_key)
 }
 END_TEST
 
-START_TEST(keys_that_differ_in_length_or_in_a_zero_are_others)
+START_TEST(keys_that_differ_in_length_or_in_a_zero_byte_are_different)
 {
 	struct rig *rig = make();
 
@@ -238,7 +237,7 @@ END_TEST
 
 /* ---- Errors ----------------------------------------------------------------------------------------------------- */
 
-START_TEST(arguments_that_are_refused)
+START_TEST(invalid_arguments_are_refused)
 {
 	struct rig *rig = make();
 	struct ww_keyed *keyed = rig->keyed, *other = NULL;
@@ -330,7 +329,7 @@ START_TEST(a_stopped_driver_refuses_but_stop_still_hands_out)
 }
 END_TEST
 
-START_TEST(a_child_of_the_process_can_only_destroy)
+START_TEST(a_forked_child_can_only_destroy)
 {
 	struct rig *rig = make();
 	int status = -1;
@@ -356,7 +355,7 @@ START_TEST(a_child_of_the_process_can_only_destroy)
 }
 END_TEST
 
-/* The child ends in the function. */
+/* The child ends inside the function. */
 static void destroy_in_child(struct ww_keyed *keyed, const struct ww_keyed_entry *entry, void *user)
 {
 	struct rig *rig = user;
@@ -370,7 +369,7 @@ static void destroy_in_child(struct ww_keyed *keyed, const struct ww_keyed_entry
 	note(keyed, entry, user);
 }
 
-START_TEST(a_child_that_is_forked_in_a_function_of_the_map_can_destroy)
+START_TEST(a_child_forked_in_a_function_of_the_map_can_destroy)
 {
 	struct rig *rig = make_with(NULL, destroy_in_child, 0);
 
@@ -386,7 +385,7 @@ END_TEST
 
 /* ---- Many maps -------------------------------------------------------------------------------------------------- */
 
-START_TEST(maps_upon_one_driver_do_not_meet)
+START_TEST(maps_of_one_driver_are_independent)
 {
 	struct rig *rig = make();
 	struct ww_keyed_config config = {.fn = note, .user = rig, .shards = 3};
@@ -408,7 +407,7 @@ START_TEST(maps_upon_one_driver_do_not_meet)
 }
 END_TEST
 
-START_TEST(stats_count_what_happened)
+START_TEST(stats_count_every_call_and_expiry)
 {
 	struct rig *rig = make_with(NULL, note, 5);
 	char key[2] = "a";
@@ -433,11 +432,11 @@ START_TEST(stats_count_what_happened)
 }
 END_TEST
 
-TEST_MAIN("keyed/keyed", an_entry_fires_once_with_all_that_was_set, a_replaced_value_is_handed_out_and_never_fires,
-    absolute_deadlines_and_those_that_have_passed, get_tells_value_time_left_and_version,
-    a_stale_version_changes_nothing, a_version_survives_moves, versions_never_repeat_in_a_map,
-    remove_hands_the_value_out, keys_of_every_length_are_copied, an_empty_key_is_a_key,
-    keys_that_differ_in_length_or_in_a_zero_are_others, arguments_that_are_refused,
+TEST_MAIN("keyed/keyed", an_entry_fires_once_with_everything_that_was_set,
+    a_replaced_value_is_handed_out_and_never_fires, absolute_deadlines_are_met_and_past_ones_fire_at_once,
+    get_returns_value_time_left_and_version, a_stale_version_changes_nothing, a_version_survives_moves,
+    versions_never_repeat_in_a_map, a_remove_hands_the_value_out, keys_of_every_length_are_copied,
+    an_empty_key_is_a_key, keys_that_differ_in_length_or_in_a_zero_byte_are_different, invalid_arguments_are_refused,
     deadlines_beyond_the_end_are_refused_and_change_nothing, a_stopped_driver_refuses_but_stop_still_hands_out,
-    a_child_of_the_process_can_only_destroy, a_child_that_is_forked_in_a_function_of_the_map_can_destroy,
-    maps_upon_one_driver_do_not_meet, stats_count_what_happened)
+    a_forked_child_can_only_destroy, a_child_forked_in_a_function_of_the_map_can_destroy,
+    maps_of_one_driver_are_independent, stats_count_every_call_and_expiry)

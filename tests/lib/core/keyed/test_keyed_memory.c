@@ -1,8 +1,8 @@
-/* Keyed maps: what becomes of memory. */
+/* Keyed maps: the memory they take and give back. */
 
 #include "tests/lib/core/keyed/fixture.h"
 
-/* Longer than what fits into a record. */
+/* Longer than a key that fits into a record. */
 #define LONG_KEY 100
 
 /* A key that begins with the number. */
@@ -17,9 +17,7 @@ static const char *key_of(uint64_t number)
 
 static void set_numbered(struct ww_keyed *keyed, uint64_t number, size_t length, uint64_t delay)
 {
-	/* Check's own assertions write to a file each, also when all is well. */
-	if (ww_keyed_set(keyed, key_of(number), length, value_of(number), delay, NULL, NULL) < 0)
-		ck_abort_msg("key %d is refused", (int)number);
+	ck_assert_int_ge(ww_keyed_set(keyed, key_of(number), length, value_of(number), delay, NULL, NULL), 0);
 }
 
 /* A rig whose memory is counted. */
@@ -32,12 +30,12 @@ static struct rig *make_counted(struct test_memory *memory)
 	return make_with(&config, note, 0);
 }
 
-START_TEST(removed_entries_do_not_stay_until_their_slot_comes_round)
+START_TEST(removed_entries_free_their_memory_before_their_slot_comes_round)
 {
 	struct test_memory memory;
 	struct rig *rig = make_counted(&memory);
 
-	/* Warm: what the first entry takes. */
+	/* Warm up: the first entry takes memory that stays. */
 	set_numbered(rig->keyed, 0, LONG_KEY, 86400 * S);
 	OK(ww_keyed_remove(rig->keyed, key_of(0), LONG_KEY, ANY, NULL));
 	size_t bytes = memory.bytes, blocks = memory.blocks;
@@ -76,14 +74,14 @@ START_TEST(replaced_moved_fired_and_drained_entries_leave_nothing)
 		if (round > 1)
 			ck_assert_uint_le(memory.bytes, bytes);
 	}
-	/* What is left is records; no key and hardly a table. */
+	/* Only records are left: no key, and hardly a table. */
 	ck_assert_uint_le(memory.bytes, bytes);
 	unmake(rig);
 	ck_assert_uint_eq(memory.blocks, 0);
 }
 END_TEST
 
-START_TEST(bytes_are_what_was_allocated)
+START_TEST(the_bytes_match_the_allocations)
 {
 	struct test_memory memory;
 	struct rig *rig = make_counted(&memory);
@@ -125,7 +123,7 @@ static size_t length_of(uint64_t i)
 	return i % 2 ? 8 : LONG_KEY;
 }
 
-/* Every key is there or not, as it should, and of its own value. */
+/* Each key is there or not as it should be, with its own value. */
 static void check_keys(struct rig *rig, uint64_t from, uint64_t to)
 {
 	void *value;
@@ -133,12 +131,12 @@ static void check_keys(struct rig *rig, uint64_t from, uint64_t to)
 	ck_assert_uint_eq(stats_of(rig).entries, to - from);
 	for (uint64_t i = 0; i < KEYS; i++) {
 		int found = ww_keyed_get(rig->keyed, key_of(i), length_of(i), &value, NULL, NULL);
-		if (found != (i >= from && i < to) || (found && value != value_of(i)))
-			ck_abort_msg("key %d is not as it should", (int)i);
+		ck_assert_int_eq(found, i >= from && i < to);
+		ck_assert(!found || value == value_of(i));
 	}
 }
 
-/* Set many keys, replace, move and remove; returns 1 when an allocation failed, and then nothing has changed. */
+/* Set many keys, replace, move and remove them. Returns 1 when an allocation failed, and then nothing has changed. */
 static int fails_once(struct test_memory *memory, struct rig *rig)
 {
 	uint64_t version = 42;
@@ -186,7 +184,7 @@ START_TEST(each_allocation_of_a_set_fails_in_turn)
 		if (at > memory.calls)
 			break;
 	}
-	/* The long keys, two chunks of records, and the table as it grows. */
+	/* The long keys, two chunks of records, and the growing table. */
 	ck_assert_uint_ge(failures, KEYS / 2 + 2 + 3);
 }
 END_TEST
@@ -200,7 +198,7 @@ START_TEST(removals_need_no_memory)
 	for (uint64_t i = 0; i < KEYS; i++)
 		set_numbered(rig->keyed, i, length_of(i), (i + 1) * S);
 	for (uint64_t i = 0; i < KEYS; i++) {
-		/* Whatever it asks for, it does without. */
+		/* Every allocation fails, and it works without. */
 		memory.fail_at = memory.calls + 1;
 		OK(ww_keyed_move(rig->keyed, key_of(i), length_of(i), ANY, 50 * S));
 		ck_assert_int_eq(ww_keyed_set(rig->keyed, key_of(i), length_of(i), value_of(i), S, NULL, NULL), 1);
@@ -239,6 +237,6 @@ START_TEST(each_allocation_of_a_map_fails_in_turn)
 }
 END_TEST
 
-TEST_MAIN("keyed/memory", removed_entries_do_not_stay_until_their_slot_comes_round,
-    replaced_moved_fired_and_drained_entries_leave_nothing, bytes_are_what_was_allocated, a_short_key_takes_little,
+TEST_MAIN("keyed/memory", removed_entries_free_their_memory_before_their_slot_comes_round,
+    replaced_moved_fired_and_drained_entries_leave_nothing, the_bytes_match_the_allocations, a_short_key_takes_little,
     each_allocation_of_a_set_fails_in_turn, removals_need_no_memory, each_allocation_of_a_map_fails_in_turn)

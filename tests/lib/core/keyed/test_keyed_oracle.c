@@ -1,5 +1,5 @@
 /*
- * Two million random steps on a map and on its oracle, an array that is looked through whole.
+ * Two million random steps on a map and on its oracle, an array searched from end to end.
  *
  * WW_MODEL_OPS sets the number of steps, WW_SEED the seed, which is printed.
  */
@@ -9,13 +9,6 @@
 
 #define STEPS UINT64_C(2000000)
 #define KEYS 200
-
-/* Check's own assertions write to a file each, also when all is well. */
-#define AGREE(condition)                                                                                               \
-	do {                                                                                                           \
-		if (!(condition))                                                                                      \
-			ck_abort_msg("not true: %s", #condition);                                                      \
-	} while (0)
 
 struct expected {
 	int present;
@@ -38,11 +31,11 @@ static uint64_t time_of(struct rig *rig)
 {
 	uint64_t now = 0;
 
-	AGREE(ww_driver_now(rig->driver, &now) == WW_OK);
+	ck_assert(ww_driver_now(rig->driver, &now) == WW_OK);
 	return now;
 }
 
-/* Keys of 2 to 41 bytes, which lie in their records and outside. */
+/* Keys of 2 to 41 bytes: some fit into their records, some do not. */
 static size_t write_key(char *text, uint32_t key)
 {
 	size_t length = 2 + key % 40;
@@ -60,17 +53,17 @@ static void check_fired(struct ww_keyed *keyed, const struct ww_keyed_entry *ent
 	uint32_t key = text[0] + text[1] * 256u;
 
 	(void)keyed;
-	AGREE(key < KEYS);
+	ck_assert(key < KEYS);
 	struct expected *expected = &oracle[key];
-	AGREE(expected->present == 1);
-	AGREE(rounded_up(expected->deadline, 0, tick) <= time_of(rig));
-	AGREE(entry->deadline == expected->deadline);
-	AGREE(entry->version == expected->version);
-	AGREE(entry->value == value_of(expected->value));
+	ck_assert(expected->present == 1);
+	ck_assert(rounded_up(expected->deadline, 0, tick) <= time_of(rig));
+	ck_assert(entry->deadline == expected->deadline);
+	ck_assert(entry->version == expected->version);
+	ck_assert(entry->value == value_of(expected->value));
 	expected->present = 0;
 }
 
-/* Nothing that is due is left. */
+/* Assert that no due entry is left. */
 static void check_none_late(struct rig *rig)
 {
 	uint64_t now = time_of(rig);
@@ -111,13 +104,14 @@ static void set_one(struct rig *rig, uint32_t key, uint64_t now)
 	size_t length = write_key(text, key);
 	void *former = rig;
 
-	AGREE(ww_keyed_set(rig->keyed, text, length, value_of(value), delay, &version, &former) == expected->present);
-	AGREE(former == (expected->present ? value_of(expected->value) : NULL));
-	AGREE(version != expected->version);
+	ck_assert(
+	    ww_keyed_set(rig->keyed, text, length, value_of(value), delay, &version, &former) == expected->present);
+	ck_assert(former == (expected->present ? value_of(expected->value) : NULL));
+	ck_assert(version != expected->version);
 	*expected = (struct expected){1, now + delay, version, value};
 }
 
-/* Of the entry, of none, or of whichever there is; *stale: that of none. */
+/* The entry's version, a stale one, or ANY. *stale says whether it must be refused. */
 static uint64_t a_version(const struct expected *expected, int *stale)
 {
 	uint64_t kind = below(4);
@@ -137,7 +131,7 @@ static void move_one(struct rig *rig, uint32_t key, uint64_t now)
 	int stale;
 	uint64_t version = a_version(expected, &stale);
 
-	AGREE(ww_keyed_move(rig->keyed, text, length, version, delay) == (stale ? WW_ESTALE : WW_OK));
+	ck_assert(ww_keyed_move(rig->keyed, text, length, version, delay) == (stale ? WW_ESTALE : WW_OK));
 	if (!stale)
 		expected->deadline = now + delay;
 }
@@ -151,9 +145,9 @@ static void remove_one(struct rig *rig, uint32_t key)
 	int stale;
 	uint64_t version = a_version(expected, &stale);
 
-	AGREE(ww_keyed_remove(rig->keyed, text, length, version, &value) == (stale ? WW_ESTALE : WW_OK));
+	ck_assert(ww_keyed_remove(rig->keyed, text, length, version, &value) == (stale ? WW_ESTALE : WW_OK));
 	if (!stale) {
-		AGREE(value == value_of(expected->value));
+		ck_assert(value == value_of(expected->value));
 		expected->present = 0;
 	}
 }
@@ -166,29 +160,29 @@ static void get_one(struct rig *rig, uint32_t key, uint64_t now)
 	size_t length = write_key(text, key);
 	void *value;
 
-	AGREE(ww_keyed_get(rig->keyed, text, length, &value, &left, &version) == expected->present);
+	ck_assert(ww_keyed_get(rig->keyed, text, length, &value, &left, &version) == expected->present);
 	if (!expected->present)
 		return;
-	AGREE(value == value_of(expected->value));
-	AGREE(version == expected->version);
-	AGREE(left == (expected->deadline > now ? expected->deadline - now : 0));
+	ck_assert(value == value_of(expected->value));
+	ck_assert(version == expected->version);
+	ck_assert(left == (expected->deadline > now ? expected->deadline - now : 0));
 }
 
 static void let_time_pass(struct rig *rig)
 {
 	static const uint64_t most[] = {1, 2, 2, 10, 70, 400};
 
-	AGREE(ww_clock_virtual_advance(rig->clock, below(most[below(6)] * tick) + 1) == WW_OK);
+	OK(ww_clock_virtual_advance(rig->clock, below(most[below(6)] * tick) + 1));
 	switch (below(4)) {
 	case 0:
-		/* Nobody looks for a while, so that what is due is set, moved and removed. */
+		/* Nobody dispatches for a while: due entries are set, moved and removed. */
 		break;
 	case 1:
-		/* The rest waits in the queue, and is set, moved and removed there. */
-		AGREE(ww_driver_dispatch(rig->driver, 1 + (uint32_t)below(3)) >= 0);
+		/* The rest stays in the queue, and is set, moved and removed there. */
+		ck_assert(ww_driver_dispatch(rig->driver, 1 + (uint32_t)below(3)) >= 0);
 		break;
 	default:
-		AGREE(ww_driver_settle(rig->driver) == WW_OK);
+		OK(ww_driver_settle(rig->driver));
 		check_none_late(rig);
 	}
 }
@@ -232,9 +226,9 @@ static void check_drain(struct ww_keyed *keyed, const struct ww_keyed_entry *ent
 
 	(void)keyed;
 	(void)user;
-	AGREE(expected->present == 1);
-	AGREE(entry->version == expected->version);
-	AGREE(entry->value == value_of(expected->value));
+	ck_assert(expected->present == 1);
+	ck_assert(entry->version == expected->version);
+	ck_assert(entry->value == value_of(expected->value));
 	expected->present = 0;
 }
 
@@ -249,13 +243,13 @@ static void run_steps(uint64_t steps, uint64_t tick_ns, uint32_t shards)
 	for (uint64_t i = 0; i < steps; i++) {
 		step(rig);
 		if (below(100000) == 0) {
-			AGREE(ww_keyed_drain(rig->keyed, check_drain, NULL, &count) == WW_OK);
+			ck_assert(ww_keyed_drain(rig->keyed, check_drain, NULL, &count) == WW_OK);
 			for (uint32_t k = 0; k < KEYS; k++)
-				AGREE(oracle[k].present == 0);
+				ck_assert(oracle[k].present == 0);
 		}
 	}
 	struct ww_keyed_stats stats = stats_of(rig);
-	AGREE(stats.set == stats.fired + stats.replaced + stats.removed + stats.drained + stats.entries);
+	ck_assert(stats.set == stats.fired + stats.replaced + stats.removed + stats.drained + stats.entries);
 	unmake(rig);
 }
 

@@ -1,4 +1,4 @@
-/* What other keyed wheels get wrong, each a test by its name; without threads. The rest: test_keyed_threads.c. */
+/* Mistakes that other keyed wheels make, a test for each, without threads. test_keyed_threads.c has the rest. */
 
 #include <poll.h>
 
@@ -6,12 +6,12 @@
 #include "tests/lib/core/keyed/fixture.h"
 #include "tests/support/worker.h"
 
-/* Slots of the wheel whose faults these are, a second each. */
+/* The slots of the wheel that has these faults, a second each. */
 #define SLOTS 300
 
 /* ---- When ------------------------------------------------------------------------------------------------------- */
 
-START_TEST(move_under_a_tick_runs_once)
+START_TEST(a_move_by_less_than_a_tick_fires_once)
 {
 	struct rig *rig = make();
 
@@ -21,7 +21,7 @@ START_TEST(move_under_a_tick_runs_once)
 		rig->count = 0;
 		ck_assert_int_eq(set(rig, "key", delay, 20 * S), 0);
 		OK(move(rig, "key", ANY, delay));
-		/* Also not at once: the delay has not passed. */
+		/* Nor at once: the delay has not passed. */
 		settle(rig);
 		ck_assert_uint_eq(rig->count, now % S == 0 && delay == 0);
 		for (uint32_t i = 0; i < SLOTS; i++)
@@ -34,7 +34,7 @@ START_TEST(move_under_a_tick_runs_once)
 }
 END_TEST
 
-/* From wherever the hand stands: set, some time later moved, and it fires at the new deadline and only then. */
+/* Wherever the hand stands, an entry that is set and later moved fires at its new deadline only. */
 static void move_exactly(struct rig *rig, uint64_t hand, uint64_t first, uint64_t later, uint64_t second)
 {
 	uint64_t due = hand + later + second;
@@ -44,7 +44,7 @@ static void move_exactly(struct rig *rig, uint64_t hand, uint64_t first, uint64_
 	ck_assert_int_eq(set(rig, "key", hand, first * S), 0);
 	come_to(rig, (hand + later) * S);
 	OK(move(rig, "key", ANY, second * S));
-	/* START is not at a whole tick, so that a second later is the first tick that is not early. */
+	/* START lies within a tick. The first tick that is not early is a second later. */
 	come_to(rig, due * S);
 	ck_assert_uint_eq(rig->count, 0);
 	come_to(rig, (due + 1) * S);
@@ -54,12 +54,12 @@ static void move_exactly(struct rig *rig, uint64_t hand, uint64_t first, uint64_
 	ck_assert_uint_eq(rig->count, 1);
 }
 
-START_TEST(move_is_exact_at_every_position_of_the_hand)
+START_TEST(a_move_is_exact_at_every_position_of_the_hand)
 {
 	struct rig *rig = make();
 	uint64_t hand = 0;
 
-	/* Each time the hand stands a slot farther. */
+	/* Each round moves the hand one slot on. */
 	for (uint32_t i = 0; i <= SLOTS; i++, hand += 3 * SLOTS + 1)
 		move_exactly(rig, hand, 290, 0, 5);
 	for (uint32_t i = 0; i <= SLOTS; i++, hand += 6 * SLOTS + 1)
@@ -126,14 +126,14 @@ static int is_readable(int fd)
 	return poll(&wanted, 1, 0) == 1;
 }
 
-START_TEST(long_timers_are_not_touched_on_every_turn)
+START_TEST(long_timers_are_not_touched_in_every_turn)
 {
 	struct rig *rig = make();
 	uint64_t looks = 0;
 
 	for (uint64_t i = 0; i < 1000; i++)
 		ck_assert_int_eq(ww_keyed_set(rig->keyed, &i, sizeof i, NULL, 6 * 86400 * S, NULL, NULL), 0);
-	/* Six days in minutes: the driver wants a look only where a timer changes wheels. */
+	/* Six days, in steps of a minute: the driver asks for a call only where a timer changes levels. */
 	for (uint32_t i = 0; i < 6 * 1440; i++) {
 		OK(ww_clock_virtual_advance(rig->clock, 60 * S));
 		if (!is_readable(ww_driver_fd(rig->driver)))
@@ -149,7 +149,7 @@ START_TEST(long_timers_are_not_touched_on_every_turn)
 }
 END_TEST
 
-/* The eighth of all hashes, as the table sees them, that its least and its greatest entry lie in. */
+/* The eighths of all hashes, as the table sees them, that hold its least and its greatest entry. */
 static void find_ends(const struct table *table, uint64_t *least, uint64_t *greatest)
 {
 	*least = 7;
@@ -164,14 +164,13 @@ static void find_ends(const struct table *table, uint64_t *least, uint64_t *grea
 		}
 }
 
-/* Otherwise all entries of a shard would crowd in a part of its table, and lookups would walk. */
+/* Otherwise all entries of a shard would crowd into a part of its table, and lookups would take long walks. */
 START_TEST(a_shard_is_not_chosen_by_bits_that_its_table_uses)
 {
 	struct rig *rig = make_with(NULL, note, 8);
 
 	for (uint64_t i = 0; i < 8000; i++)
-		if (ww_keyed_set(rig->keyed, &i, sizeof i, NULL, S, NULL, NULL) != 0)
-			ck_abort_msg("key %d is refused", (int)i);
+		ck_assert_int_eq(ww_keyed_set(rig->keyed, &i, sizeof i, NULL, S, NULL, NULL), 0);
 	for (uint32_t i = 0; i < 8; i++) {
 		uint64_t least, greatest;
 		find_ends(&rig->keyed->shards[i].table, &least, &greatest);
@@ -220,7 +219,7 @@ END_TEST
 
 static uint32_t drains;
 
-/* Does to the map all that can be done. */
+/* Makes every kind of call on the map. */
 static void meddle(struct ww_keyed *keyed, const struct ww_keyed_entry *entry, void *context)
 {
 	struct rig *rig = context;
@@ -235,7 +234,7 @@ static void meddle(struct ww_keyed *keyed, const struct ww_keyed_entry *entry, v
 	ck_assert_int_eq(ww_keyed_destroy(keyed), WW_EBUSY);
 	if (drains == 3) {
 		OK(ww_keyed_drain(keyed, note, rig, &count));
-		/* Those that were not drained yet, and those that were set since. */
+		/* The entries not drained yet, and those set since. */
 		ck_assert_uint_ge(count, 3);
 	}
 }
@@ -249,7 +248,7 @@ START_TEST(a_drain_callback_may_set_move_remove_and_drain)
 		ck_assert_int_eq(ww_keyed_set(rig->keyed, &i, sizeof i, value_of(i + 100), 10 * S, NULL, NULL), 0);
 	OK(ww_keyed_drain(rig->keyed, meddle, rig, &count));
 	ck_assert_uint_eq(count, drains);
-	/* Each of the 500 once, here or there, and what meddle sets is not drained by the same drain. */
+	/* Each of the 500 is handed out once, by either drain. The outer drain does not reach entries that meddle sets. */
 	size_t there = 0;
 	for (size_t i = 0; i < rig->count; i++)
 		there += rig->log[i].value != value_of(99);
@@ -270,7 +269,7 @@ START_TEST(a_callback_may_set_move_remove_and_drain)
 	ck_assert_int_eq(set(rig, "a", 1, S), 0);
 	pass(rig, 2 * S);
 	ck_assert_uint_eq(drains, 1);
-	/* What it has set under its own key is a timer of its own. */
+	/* The entry it set under its own key is a new timer. */
 	ck_assert_uint_eq(at(rig, "a"), 99);
 	pass(rig, 7 * S);
 	ck_assert_uint_eq(drains, 2);
@@ -280,7 +279,7 @@ START_TEST(a_callback_may_set_move_remove_and_drain)
 }
 END_TEST
 
-START_TEST(a_drain_takes_what_is_due_and_not_dispatched)
+START_TEST(a_drain_takes_due_entries_that_are_not_dispatched)
 {
 	struct rig *rig = make();
 	size_t count = 0;
@@ -347,9 +346,9 @@ START_TEST(a_callback_may_stop_its_map)
 }
 END_TEST
 
-TEST_MAIN("keyed/promises", move_under_a_tick_runs_once, move_is_exact_at_every_position_of_the_hand,
+TEST_MAIN("keyed/promises", a_move_by_less_than_a_tick_fires_once, a_move_is_exact_at_every_position_of_the_hand,
     delays_are_rounded_up_so_that_nothing_fires_early, missed_ticks_are_caught_up,
-    long_timers_are_not_touched_on_every_turn, keys_are_gone_after_drain_and_a_later_set_fires,
+    long_timers_are_not_touched_in_every_turn, keys_are_gone_after_drain_and_a_later_set_fires,
     a_drain_callback_may_set_move_remove_and_drain, a_callback_may_set_move_remove_and_drain,
-    a_drain_takes_what_is_due_and_not_dispatched, stop_twice_is_harmless_and_set_after_stop_is_refused,
+    a_drain_takes_due_entries_that_are_not_dispatched, stop_twice_is_harmless_and_set_after_stop_is_refused,
     a_callback_may_stop_its_map, a_shard_is_not_chosen_by_bits_that_its_table_uses)

@@ -20,7 +20,7 @@ static struct ww_driver_config threads_config(uint32_t workers)
 
 /* ---- Slow callbacks --------------------------------------------------------------------------------------------- */
 
-/* Callbacks whose value is SLOW wait here. */
+/* Callbacks with the value SLOW wait here. */
 #define SLOW 1
 
 static pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER;
@@ -72,7 +72,10 @@ START_TEST(one_slow_callback_delays_nothing_else)
 	ck_assert_int_eq(set(rig, "slow", SLOW, S), 0);
 	OK(ww_clock_virtual_advance(rig->clock, 2 * S));
 	wait_for(&running, 1);
-	/* Of the same shard, in later slots and in the same one, new ones and the slow one's key. */
+	/*
+	 * In the same shard: entries of later slots and of the same one, new entries, and one under the slow entry's
+	 * key.
+	 */
 	for (uint32_t i = 0; i < 10; i++) {
 		key[4] = (char)('0' + i);
 		ck_assert_int_eq(set(rig, key, 2, 0), 0);
@@ -142,7 +145,7 @@ START_TEST(destroy_waits_for_callbacks_that_run)
 }
 END_TEST
 
-START_TEST(stop_hands_out_what_is_queued_and_what_runs_goes_on)
+START_TEST(stop_hands_out_queued_entries_and_running_callbacks_go_on)
 {
 	struct ww_driver_config config = threads_config(1);
 	struct rig *rig = make_with(&config, wait_at_gate, 2);
@@ -173,8 +176,8 @@ END_TEST
 /* ---- The race --------------------------------------------------------------------------------------------------- */
 
 /*
- * Threads set, move, remove, get and drain a few keys while a clock runs and workers fire. Every value is a token: it
- * must be handed out exactly once, by a callback, a replacement, a removal, a drain or the stop.
+ * Threads set, move, remove, get and drain a few keys while a clock runs and workers fire. Every value is a token. It
+ * must be handed out exactly once: by a callback, a replacement, a removal, a drain or the stop.
  */
 
 #define THREADS 4
@@ -185,14 +188,14 @@ struct token {
 	_Atomic uint32_t handed_out;
 	_Atomic uint32_t fired;
 	uint64_t version;
-	struct token *next; /* the one that its thread set before */
+	struct token *next; /* the token its thread set before */
 };
 
 struct racer {
 	struct rig *rig;
 	uint64_t state;
 	struct token *tokens;
-	struct token *mine[KEYS]; /* the last one that this thread set under each key */
+	struct token *mine[KEYS]; /* the last token this thread set under each key */
 	uint64_t count;
 	pthread_t thread;
 };
@@ -228,7 +231,7 @@ static void race_fired(struct ww_keyed *keyed, const struct ww_keyed_entry *entr
 	EXPECT(entry->version == token->version);
 	EXPECT(token->fired++ == 0);
 	hand_out(token, FIRED);
-	/* Moving or removing this very entry comes too late. */
+	/* It is too late to move or remove this very entry. */
 	EXPECT(ww_keyed_move(keyed, entry->key, entry->length, entry->version, 0) != WW_OK);
 	EXPECT(ww_keyed_remove(keyed, entry->key, entry->length, entry->version, NULL) != WW_OK);
 	EXPECT(entry->length >= 3 && ((const char *)entry->key)[1] == '-');
@@ -243,7 +246,7 @@ static void race_drained(struct ww_keyed *keyed, const struct ww_keyed_entry *en
 	hand_out(token, *(enum fate *)context);
 }
 
-/* Half of the keys lie outside their records. */
+/* Half of the keys are too long for their records. */
 static size_t write_key(char *text, uint32_t key)
 {
 	memset(text, 'x', 40);
@@ -312,7 +315,7 @@ static void *race(void *argument)
 
 	for (uint32_t i = 0; i < STEPS; i++) {
 		race_step(racer);
-		/* On a single processor nothing would fire otherwise. */
+		/* Without this, nothing would fire on a single processor. */
 		if (seed_below(&racer->state, 30) == 0)
 			EXPECT(ww_clock_virtual_advance(racer->rig->clock, S / 2) == WW_OK);
 		if (seed_below(&racer->state, 300) == 0)
@@ -330,7 +333,7 @@ static int by_number(const void *a, const void *b)
 	return (*x > *y) - (*x < *y);
 }
 
-/* After all: each token was handed out once, and no two have one version. */
+/* At the end each token was handed out once, and no two have one version. */
 static void check_tokens(struct racer *racers)
 {
 	static uint64_t versions[THREADS * STEPS];
@@ -381,7 +384,7 @@ static void run_race(uint32_t shards, uint32_t workers, size_t queue)
 	ck_assert_uint_eq(wrong, 0);
 }
 
-START_TEST(every_value_is_handed_out_once_whatever_races)
+START_TEST(every_value_is_handed_out_once_when_threads_race)
 {
 	run_race(1, 3, 65536);
 }
@@ -393,7 +396,7 @@ START_TEST(every_value_is_handed_out_once_with_many_shards_and_a_short_queue)
 }
 END_TEST
 
-/* A stop in the middle of it: what is refused was never the map's. */
+/* A stop in the middle: the map has never owned a refused value. */
 static _Atomic uint64_t refused;
 static _Atomic uint64_t accepted;
 
@@ -457,7 +460,7 @@ static void run_stop(uint64_t turn, int whole_driver)
 		fates[i] = 0;
 }
 
-START_TEST(a_stop_in_the_middle_of_it)
+START_TEST(every_value_is_handed_out_once_with_a_stop_in_the_middle)
 {
 	for (uint64_t turn = 0; turn < 20; turn++)
 		run_stop(turn, turn % 2);
@@ -476,7 +479,7 @@ static void note_and_test(struct ww_keyed *keyed, const struct ww_keyed_entry *e
 
 static void *drain_when_cancelled(void *argument)
 {
-	/* Not on the stack: AddressSanitizer goes on to guard what lies in frames that a cancellation leaves. */
+	/* Not on the stack: AddressSanitizer still guards the frames that a cancelled thread has left. */
 	static size_t count;
 	struct rig *rig = argument;
 
@@ -510,6 +513,6 @@ START_TEST(a_thread_is_not_cancelled_while_it_drains)
 END_TEST
 
 TEST_MAIN("keyed/threads", one_slow_callback_delays_nothing_else, running_callbacks_are_bounded_across_slots,
-    destroy_waits_for_callbacks_that_run, stop_hands_out_what_is_queued_and_what_runs_goes_on,
-    every_value_is_handed_out_once_whatever_races, every_value_is_handed_out_once_with_many_shards_and_a_short_queue,
-    a_stop_in_the_middle_of_it, a_thread_is_not_cancelled_while_it_drains)
+    destroy_waits_for_callbacks_that_run, stop_hands_out_queued_entries_and_running_callbacks_go_on,
+    every_value_is_handed_out_once_when_threads_race, every_value_is_handed_out_once_with_many_shards_and_a_short_queue,
+    every_value_is_handed_out_once_with_a_stop_in_the_middle, a_thread_is_not_cancelled_while_it_drains)

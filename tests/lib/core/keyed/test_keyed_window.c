@@ -1,6 +1,6 @@
 /*
- * Between expiry and the callback's beginning: while an entry is queued, and while a worker has taken its firing from the
- * queue but has not begun, everything done to the entry is still in time. Here the test is the worker.
+ * The window between an entry's expiry and the start of its callback. While the firing is queued, or a worker has taken
+ * it from the queue but has not begun, every call on the entry is still in time. Here the test plays the worker.
  */
 
 #include "lib/core/keyed/keyed_internal.h"
@@ -9,7 +9,7 @@
 
 static struct firing *firing;
 
-/* Let a second pass; what is due is queued. */
+/* Let a second pass, and queue what is due. */
 static void let_expire(struct rig *rig)
 {
 	OK(ww_clock_virtual_advance(rig->clock, 2 * S));
@@ -33,7 +33,7 @@ static uint32_t records_taken(const struct rig *rig)
 	return slab_taken(&rig->keyed->shards[0].slab);
 }
 
-/* A rig with one entry, of value 1, which is queued or taken. */
+/* A rig with one entry of value 1, which is queued or taken. */
 static struct rig *make_due(int taken)
 {
 	struct rig *rig = make();
@@ -46,7 +46,7 @@ static struct rig *make_due(int taken)
 	return rig;
 }
 
-/* The worker comes, and all that is due fires. */
+/* The worker runs, and all due entries fire. */
 static void finish(struct rig *rig, int taken)
 {
 	if (taken)
@@ -54,7 +54,7 @@ static void finish(struct rig *rig, int taken)
 	settle(rig);
 }
 
-/* While a worker has an entry's firing, the wheel must not have it, too. */
+/* While a worker has an entry's firing, the entry must not be in the wheel too. */
 static uint64_t pending_in(const struct rig *rig)
 {
 	return wheel_stats(rig->keyed->shards[0].source).pending;
@@ -62,7 +62,7 @@ static uint64_t pending_in(const struct rig *rig)
 
 #define BOTH(taken) for (int taken = 0; taken < 2; taken++)
 
-START_TEST(untouched_it_fires)
+START_TEST(an_untouched_entry_fires)
 {
 	BOTH(taken)
 	{
@@ -76,7 +76,7 @@ START_TEST(untouched_it_fires)
 }
 END_TEST
 
-START_TEST(remove_is_in_time)
+START_TEST(a_remove_is_in_time)
 {
 	BOTH(taken)
 	{
@@ -91,7 +91,7 @@ START_TEST(remove_is_in_time)
 }
 END_TEST
 
-START_TEST(move_takes_it_back)
+START_TEST(a_move_takes_the_firing_back)
 {
 	BOTH(taken)
 	{
@@ -111,7 +111,7 @@ START_TEST(move_takes_it_back)
 }
 END_TEST
 
-START_TEST(move_to_now_fires_once)
+START_TEST(a_move_to_now_fires_once)
 {
 	BOTH(taken)
 	{
@@ -166,7 +166,7 @@ START_TEST(moves_and_a_remove_before_the_worker_comes)
 }
 END_TEST
 
-/* Its record must not become another's while the worker still has its firing. */
+/* Its record must not be reused while the worker still has its firing. */
 START_TEST(a_removed_record_is_not_used_before_the_worker_has_come)
 {
 	struct rig *rig = make_due(1);
@@ -183,7 +183,7 @@ START_TEST(a_removed_record_is_not_used_before_the_worker_has_come)
 }
 END_TEST
 
-START_TEST(drain_takes_it_and_it_does_not_fire)
+START_TEST(a_drain_takes_the_entry_and_it_does_not_fire)
 {
 	BOTH(taken)
 	{
@@ -204,13 +204,13 @@ static void run_in_drain(struct ww_keyed *keyed, const struct ww_keyed_entry *en
 	struct rig *rig = user;
 
 	run_firing(rig);
-	/* The worker came and went; the key must be there still. */
+	/* The worker came and went. The key must still be there. */
 	ck_assert_int_eq(ww_keyed_set(keyed, "other", 5, NULL, 50 * S, NULL, NULL), 0);
 	ck_assert_mem_eq(entry->key, "key", 3);
 	note(keyed, entry, user);
 }
 
-START_TEST(a_worker_comes_while_its_entry_is_drained)
+START_TEST(a_worker_may_come_while_its_entry_is_drained)
 {
 	struct rig *rig = make_due(1);
 
@@ -221,7 +221,7 @@ START_TEST(a_worker_comes_while_its_entry_is_drained)
 }
 END_TEST
 
-START_TEST(stop_takes_it_and_it_does_not_fire)
+START_TEST(a_stop_takes_the_entry_and_it_does_not_fire)
 {
 	BOTH(taken)
 	{
@@ -237,7 +237,7 @@ START_TEST(stop_takes_it_and_it_does_not_fire)
 }
 END_TEST
 
-START_TEST(a_worker_that_comes_after_the_driver_has_stopped_leaves_it)
+START_TEST(a_worker_that_comes_after_the_drivers_stop_leaves_the_entry)
 {
 	struct rig *rig = make_due(1);
 	size_t count = 0;
@@ -252,7 +252,7 @@ START_TEST(a_worker_that_comes_after_the_driver_has_stopped_leaves_it)
 }
 END_TEST
 
-START_TEST(destroy_forgets_what_is_queued)
+START_TEST(destroy_forgets_queued_firings)
 {
 	struct rig *rig = make_due(0);
 
@@ -276,7 +276,7 @@ static struct rig *make_full(uint32_t flags)
 	return rig;
 }
 
-START_TEST(what_finds_the_queue_full_waits)
+START_TEST(an_expiry_that_finds_the_queue_full_waits)
 {
 	struct rig *rig = make_full(0);
 
@@ -310,9 +310,9 @@ START_TEST(a_dropped_expiry_leaves_its_entry_in_the_map)
 }
 END_TEST
 
-/* ---- Where the hash does not tell */
+/* ---- Equal hashes */
 
-/* An entry of this key, filed under the hash of the key "ab". */
+/* An entry with this key, filed under the hash of the key "ab". */
 static void collide(struct rig *rig, const char *key)
 {
 	uint64_t hash = ww_hash_bytes(&rig->keyed->secret, "ab", 2);
@@ -323,7 +323,7 @@ static void collide(struct rig *rig, const char *key)
 	ww_source_unlock(shard->source);
 }
 
-START_TEST(keys_of_one_hash_are_told_apart)
+START_TEST(keys_with_equal_hashes_are_told_apart)
 {
 	struct rig *rig = make();
 
@@ -344,9 +344,10 @@ START_TEST(keys_of_one_hash_are_told_apart)
 }
 END_TEST
 
-TEST_MAIN("keyed/window", untouched_it_fires, remove_is_in_time, move_takes_it_back, move_to_now_fires_once,
-    a_replaced_value_does_not_fire, moves_and_a_remove_before_the_worker_comes,
-    a_removed_record_is_not_used_before_the_worker_has_come, drain_takes_it_and_it_does_not_fire,
-    a_worker_comes_while_its_entry_is_drained, stop_takes_it_and_it_does_not_fire,
-    a_worker_that_comes_after_the_driver_has_stopped_leaves_it, destroy_forgets_what_is_queued,
-    what_finds_the_queue_full_waits, a_dropped_expiry_leaves_its_entry_in_the_map, keys_of_one_hash_are_told_apart)
+TEST_MAIN("keyed/window", an_untouched_entry_fires, a_remove_is_in_time, a_move_takes_the_firing_back,
+    a_move_to_now_fires_once, a_replaced_value_does_not_fire, moves_and_a_remove_before_the_worker_comes,
+    a_removed_record_is_not_used_before_the_worker_has_come, a_drain_takes_the_entry_and_it_does_not_fire,
+    a_worker_may_come_while_its_entry_is_drained, a_stop_takes_the_entry_and_it_does_not_fire,
+    a_worker_that_comes_after_the_drivers_stop_leaves_the_entry, destroy_forgets_queued_firings,
+    an_expiry_that_finds_the_queue_full_waits, a_dropped_expiry_leaves_its_entry_in_the_map,
+    keys_with_equal_hashes_are_told_apart)

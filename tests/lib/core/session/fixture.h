@@ -1,7 +1,7 @@
 #ifndef TESTS_LIB_CORE_SESSION_FIXTURE_H
 #define TESTS_LIB_CORE_SESSION_FIXTURE_H
 
-/* What the tests of session maps share: a map upon a driver upon a virtual clock, and a gone that writes down. */
+/* Shared by the tests of session maps: a map with its driver on a virtual clock, and a gone that keeps a log. */
 
 #include <inttypes.h>
 #include <pthread.h>
@@ -15,62 +15,55 @@
 #include "tests/support/suite.h"
 #include "weekwheel/session.h"
 
-/* For what is asserted often: Check writes a file at each of its own assertions. */
-#define HOLDS(condition)                                                                                               \
-	do {                                                                                                           \
-		if (!(condition))                                                                                      \
-			ck_abort_msg("%s does not hold", #condition);                                                  \
-	} while (0)
-
 #define MS WW_MILLISECOND
 #define SEC WW_SECOND
 
-/* No multiple of any tick. */
+/* Not a multiple of any tick. */
 #define START (1000 * SEC + 123456789)
 
-/* ---- Who was told of what ------------------------------------------------------------------------------------- */
+/* ---- The calls of gone ---------------------------------------------------------------------------------------- */
 
-#define TOLD_MAX 400000
+#define GONE_MAX 400000
 
-struct told {
+struct gone_call {
 	uintptr_t value;
 	enum ww_gone why;
-	char key[16]; /* its beginning */
+	char key[16]; /* the beginning of the key */
 	size_t length;
 };
 
-static struct told told[TOLD_MAX];
-static size_t tellings;
-static pthread_mutex_t told_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct gone_call gone_log[GONE_MAX];
+static size_t gone_count;
+static pthread_mutex_t gone_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static inline void note(
     struct ww_session *map, const void *key, size_t length, void *value, enum ww_gone why, void *user)
 {
 	(void)map;
 	(void)user;
-	pthread_mutex_lock(&told_lock);
-	if (tellings < TOLD_MAX) {
-		struct told *now = &told[tellings];
-		*now = (struct told){.value = (uintptr_t)value, .why = why, .length = length};
+	pthread_mutex_lock(&gone_lock);
+	if (gone_count < GONE_MAX) {
+		struct gone_call *now = &gone_log[gone_count];
+		*now = (struct gone_call){.value = (uintptr_t)value, .why = why, .length = length};
 		memcpy(now->key, key, length < sizeof now->key ? length : sizeof now->key);
 	}
-	tellings++;
-	pthread_mutex_unlock(&told_lock);
+	gone_count++;
+	pthread_mutex_unlock(&gone_lock);
 }
 
-static inline size_t told_so_far(void)
+static inline size_t gone_calls(void)
 {
-	pthread_mutex_lock(&told_lock);
-	size_t count = tellings;
-	pthread_mutex_unlock(&told_lock);
+	pthread_mutex_lock(&gone_lock);
+	size_t count = gone_count;
+	pthread_mutex_unlock(&gone_lock);
 	return count;
 }
 
-/* The last that was told. */
-static inline void assert_told(size_t count, const char *key, uintptr_t value, enum ww_gone why)
+/* The last call of gone. */
+static inline void assert_last_gone(size_t count, const char *key, uintptr_t value, enum ww_gone why)
 {
-	ck_assert_uint_eq(told_so_far(), count);
-	const struct told *last = &told[count - 1];
+	ck_assert_uint_eq(gone_calls(), count);
+	const struct gone_call *last = &gone_log[count - 1];
 	ck_assert_uint_eq(last->value, value);
 	ck_assert_int_eq((int)last->why, (int)why);
 	ck_assert_uint_eq(last->length, strlen(key));
@@ -83,16 +76,19 @@ struct rig {
 	struct ww_clock *clock;
 	struct ww_driver *driver;
 	struct ww_session *map;
-	struct test_memory memory; /* of a map without threads */
+	struct test_memory memory; /* only maps without threads use it */
 	struct ww_driver_config of_driver;
 	struct ww_session_config of_map;
 };
 
-/* A driver without threads with a tick of 1 ms, a map of one shard with a TTL of 10 s; for the test to change. */
+/*
+ * Plan a driver without threads with a tick of 1 ms, and a map of one shard with a TTL of 10 s. The test may change the
+ * plan.
+ */
 static inline void rig_plan(struct rig *rig)
 {
 	*rig = (struct rig){0};
-	tellings = 0;
+	gone_count = 0;
 	test_memory_init(&rig->memory, 0);
 	OK(ww_driver_config_default(&rig->of_driver));
 	rig->of_driver.flags = WW_DRIVER_THREADLESS;
@@ -146,14 +142,14 @@ static inline int set(struct rig *rig, const char *key, uintptr_t value, uint64_
 	return ww_session_set(rig->map, key, strlen(key), (void *)value, ttl, NULL);
 }
 
-/* 0: not there; the tests' values are others. */
+/* 0: not there. The tests use other values. */
 static inline uintptr_t get(struct rig *rig, const char *key)
 {
 	void *value = (void *)77;
 	int found = ww_session_get(rig->map, key, strlen(key), &value);
 
-	HOLDS(found == 0 || found == 1);
-	HOLDS(found || value == (void *)77);
+	ck_assert(found == 0 || found == 1);
+	ck_assert(found || value == (void *)77);
 	return found ? (uintptr_t)value : 0;
 }
 
@@ -167,13 +163,13 @@ static inline int erase(struct rig *rig, const char *key)
 	return ww_session_delete(rig->map, key, strlen(key), NULL);
 }
 
-/* 0: it is not there. */
+/* 0: not there. */
 static inline uint64_t left(struct rig *rig, const char *key)
 {
 	uint64_t ns = 4711;
 	int found = ww_session_time_left(rig->map, key, strlen(key), &ns);
 
-	HOLDS(found ? found == 1 && ns > 0 : ns == 4711);
+	ck_assert(found ? found == 1 && ns > 0 : ns == 4711);
 	return found ? ns : 0;
 }
 
@@ -185,17 +181,17 @@ static inline struct ww_session_stats stats(struct rig *rig)
 	return now;
 }
 
-/* Time passes, and the driver sees nothing of it. */
+/* Let time pass, and the driver not notice. */
 static inline void step(struct rig *rig, uint64_t ns)
 {
-	HOLDS(ww_clock_virtual_advance(rig->clock, ns) == WW_OK);
+	OK(ww_clock_virtual_advance(rig->clock, ns));
 }
 
-/* Time passes, and the driver has done what that brings. */
+/* Let time pass, and the driver do all that is due. */
 static inline void pass(struct rig *rig, uint64_t ns)
 {
 	step(rig, ns);
-	HOLDS(ww_driver_settle(rig->driver) == WW_OK);
+	OK(ww_driver_settle(rig->driver));
 }
 
 static inline int load_never(const void *key, size_t length, void **value, uint64_t *ttl, void *context)
@@ -214,7 +210,7 @@ static inline void look_never(void *value, void *context)
 	ck_abort_msg("look is called with %p", value);
 }
 
-/* Every function refuses, as after a stop or a destruction, and touches nothing. */
+/* Assert that every function refuses, as after a stop or a destroy, and changes nothing. */
 static inline void assert_closed(struct ww_session *map)
 {
 	void *value = map;

@@ -1,4 +1,4 @@
-/* A child of the process has a map that refuses all, and can destroy it. */
+/* A forked child has a map that refuses all calls and can be destroyed. */
 
 #include <semaphore.h>
 #include <sys/wait.h>
@@ -6,7 +6,7 @@
 
 #include "tests/lib/core/session/fixture.h"
 
-/* ---- A child of the process ----------------------------------------------------------------------------------- */
+/* ---- A forked child ------------------------------------------------------------------------------------------- */
 
 static int status_of(pid_t child)
 {
@@ -16,14 +16,14 @@ static int status_of(pid_t child)
 	return status;
 }
 
-/* In the child: destroy map and driver. 0: all was well. */
+/* In the child: destroy the map and the driver. 0: all was well. */
 static int free_here(struct rig *rig)
 {
-	size_t before = told_so_far();
+	size_t before = gone_calls();
 
 	if (ww_session_destroy(rig->map) != WW_OK || ww_driver_destroy(rig->driver) != WW_OK)
 		return 2;
-	if (told_so_far() != before)
+	if (gone_calls() != before)
 		return 3;
 	/* The alarm stays: the virtual clock may be locked. */
 	return rig->memory.blocks <= 1 ? 0 : 4;
@@ -62,7 +62,7 @@ static void fork_in_gone(
 	ck_assert_int_eq(status_of(child), 0);
 }
 
-START_TEST(a_child_that_is_forked_in_gone_destroys_too)
+START_TEST(a_child_forked_in_gone_can_destroy_too)
 {
 	struct rig rig;
 
@@ -72,16 +72,16 @@ START_TEST(a_child_that_is_forked_in_gone_destroys_too)
 	rig_open(&rig);
 	OK(set(&rig, "a key that is a block of its own", 1, SEC));
 	OK(set(&rig, "another key that is a block of its own", 2, 0));
-	/* By a worker; by the thread that calls. */
+	/* gone is called by an expiry, and by a delete. */
 	pass(&rig, 2 * SEC);
-	ck_assert_uint_eq(told_so_far(), 1);
+	ck_assert_uint_eq(gone_calls(), 1);
 	ck_assert_int_eq(erase(&rig, "another key that is a block of its own"), 1);
-	ck_assert_uint_eq(told_so_far(), 2);
+	ck_assert_uint_eq(gone_calls(), 2);
 	rig_close(&rig);
 }
 END_TEST
 
-/* The child has a condition upon which threads wait that it does not have. */
+/* The child has a condition variable with waiting threads that do not exist there. */
 static int fork_when_others_wait(const void *key, size_t length, void **value, uint64_t *ttl, void *context)
 {
 	struct rig *rig = context;
@@ -105,11 +105,11 @@ static void *take_a(void *argument)
 	struct rig *rig = argument;
 	void *value = NULL;
 
-	HOLDS(ww_session_take(rig->map, "a", 1, fork_when_others_wait, rig, &value) == 0);
+	ck_assert(ww_session_take(rig->map, "a", 1, fork_when_others_wait, rig, &value) == 0);
 	return value;
 }
 
-START_TEST(a_child_destroys_though_threads_waited_for_a_loader)
+START_TEST(a_child_can_destroy_although_threads_waited_for_a_loader)
 {
 	struct rig rig;
 	pthread_t thread;
@@ -124,5 +124,5 @@ START_TEST(a_child_destroys_though_threads_waited_for_a_loader)
 }
 END_TEST
 
-TEST_MAIN("session/fork", in_a_child_all_is_refused_and_destroy_frees, a_child_that_is_forked_in_gone_destroys_too,
-    a_child_destroys_though_threads_waited_for_a_loader)
+TEST_MAIN("session/fork", in_a_child_all_is_refused_and_destroy_frees, a_child_forked_in_gone_can_destroy_too,
+    a_child_can_destroy_although_threads_waited_for_a_loader)

@@ -1,4 +1,4 @@
-/* From create to destroy, with everything that can be under way then. */
+/* The life of a map from create to destroy, with everything that can be under way at its end. */
 
 #include <semaphore.h>
 #include <sys/wait.h>
@@ -8,7 +8,7 @@
 
 static const char long_key[] = "a key of which a copy needs a block of its own";
 
-START_TEST(create_refuses_what_is_out_of_range)
+START_TEST(create_refuses_values_out_of_range)
 {
 	static const struct ww_session_config bad[] = {
 	    {.ttl = 0},
@@ -40,7 +40,7 @@ START_TEST(create_refuses_what_is_out_of_range)
 }
 END_TEST
 
-START_TEST(whichever_allocation_of_create_fails_nothing_is_left)
+START_TEST(each_failed_allocation_of_create_leaves_nothing)
 {
 	struct ww_session *const nothing = (struct ww_session *)&long_key;
 	struct rig rig;
@@ -67,21 +67,21 @@ START_TEST(whichever_allocation_of_create_fails_nothing_is_left)
 		}
 		OK(set(&rig, "a", 1, SEC));
 		pass(&rig, SEC + MS);
-		assert_told(1, "a", 1, WW_GONE_EXPIRED);
+		assert_last_gone(1, "a", 1, WW_GONE_EXPIRED);
 		rig_close(&rig);
 	}
 	ck_assert_uint_ge(failed, 3 + 2 * (1 + 2 + 3));
 }
 END_TEST
 
-START_TEST(whichever_allocation_of_set_fails_nothing_has_changed)
+START_TEST(each_failed_allocation_of_set_changes_nothing)
 {
 	struct rig rig;
 	void *const nothing = &rig;
 	size_t failed = 0;
 
 	rig_start(&rig);
-	/* Past the sizes at which slab and table grow. */
+	/* Enough to go past the sizes at which slab and table grow. */
 	for (uintptr_t i = 0; i < 3000; i++) {
 		char key[64];
 		(void)snprintf(
@@ -105,19 +105,19 @@ START_TEST(whichever_allocation_of_set_fails_nothing_has_changed)
 	}
 	ck_assert_uint_gt(failed, 1500 + 6);
 	ck_assert_uint_eq(stats(&rig).entries, 3000);
-	ck_assert_uint_eq(told_so_far(), 0);
-	/* To replace takes no memory, nor does to refresh, to delete and to expire. */
+	ck_assert_uint_eq(gone_calls(), 0);
+	/* Replacing, refreshing, deleting and expiring take no memory. */
 	rig.memory.calls = 0;
 	OK(set(&rig, "1", 7, SEC));
 	ck_assert_int_eq(refresh(&rig, "1", 0), 1);
 	ck_assert_uint_eq(rig.memory.calls, 0);
 	pass(&rig, 11 * SEC);
-	ck_assert_uint_eq(told_so_far(), 3001);
+	ck_assert_uint_eq(gone_calls(), 3001);
 	rig_close(&rig);
 }
 END_TEST
 
-START_TEST(a_set_that_fails_in_a_full_map_evicts_nobody)
+START_TEST(a_set_that_fails_in_a_full_map_evicts_nothing)
 {
 	struct rig rig;
 
@@ -130,14 +130,14 @@ START_TEST(a_set_that_fails_in_a_full_map_evicts_nobody)
 	rig.memory.fail_at = 1;
 	ck_assert_int_eq(set(&rig, long_key, 3, 0), WW_ENOMEM);
 	rig.memory.fail_at = 0;
-	ck_assert_uint_eq(told_so_far(), 0);
+	ck_assert_uint_eq(gone_calls(), 0);
 	OK(set(&rig, "c", 4, 0));
-	assert_told(1, "a", 1, WW_GONE_EVICTED);
+	assert_last_gone(1, "a", 1, WW_GONE_EVICTED);
 	rig_close(&rig);
 }
 END_TEST
 
-START_TEST(after_the_drivers_stop_all_is_refused_and_destroy_tells_of_everything)
+START_TEST(after_the_drivers_stop_all_is_refused_and_destroy_tells_gone_of_every_entry)
 {
 	struct ww_session *another;
 	struct rig rig;
@@ -152,14 +152,14 @@ START_TEST(after_the_drivers_stop_all_is_refused_and_destroy_tells_of_everything
 	assert_closed(rig.map);
 	ck_assert_int_eq(ww_session_create(&another, rig.driver, NULL), WW_ECLOSED);
 	ck_assert_uint_eq(stats(&rig).entries, 1);
-	ck_assert_uint_eq(told_so_far(), 1);
+	ck_assert_uint_eq(gone_calls(), 1);
 	ck_assert_int_eq(ww_driver_destroy(rig.driver), WW_EBUSY);
 	rig_close(&rig);
-	ck_assert_uint_eq(told_so_far(), 3);
-	ck_assert_int_eq((int)told[1].why, (int)WW_GONE_CLEARED);
-	ck_assert_uint_eq(told[1].value, 3);
-	ck_assert_int_eq((int)told[2].why, (int)WW_GONE_EXPIRED);
-	ck_assert_uint_eq(told[0].value + told[2].value, 3);
+	ck_assert_uint_eq(gone_calls(), 3);
+	ck_assert_int_eq((int)gone_log[1].why, (int)WW_GONE_CLEARED);
+	ck_assert_uint_eq(gone_log[1].value, 3);
+	ck_assert_int_eq((int)gone_log[2].why, (int)WW_GONE_EXPIRED);
+	ck_assert_uint_eq(gone_log[0].value + gone_log[2].value, 3);
 }
 END_TEST
 
@@ -174,18 +174,18 @@ START_TEST(a_driver_outlives_several_maps)
 	OK(set(&rig, "a", 1, SEC));
 	step(&rig, SEC + MS);
 	ck_assert_int_eq(ww_driver_dispatch(rig.driver, 1), 1);
-	/* Of both there was an expiry: the other's goes with it, ours comes. */
+	/* Both maps had an expiry queued. The destroyed map's is gone, ours comes. */
 	OK(ww_session_destroy(other));
 	ck_assert_int_eq(ww_driver_destroy(rig.driver), WW_EBUSY);
 	OK(ww_driver_settle(rig.driver));
-	ck_assert_uint_eq(told_so_far(), 2);
-	ck_assert_uint_eq(told[0].value + told[1].value, 3);
+	ck_assert_uint_eq(gone_calls(), 2);
+	ck_assert_uint_eq(gone_log[0].value + gone_log[1].value, 3);
 	rig_close(&rig);
-	ck_assert_uint_eq(told_so_far(), 2);
+	ck_assert_uint_eq(gone_calls(), 2);
 }
 END_TEST
 
-/* ---- A gone that runs ----------------------------------------------------------------------------------------- */
+/* ---- A running gone ------------------------------------------------------------------------------------------- */
 
 static sem_t entered, gate;
 static int set_answer, destroy_answer;
@@ -211,7 +211,7 @@ static void *destroy(void *map)
 	return (void *)(intptr_t)ww_session_destroy(map);
 }
 
-START_TEST(destroy_waits_for_a_gone_that_runs_and_takes_nothing_new)
+START_TEST(destroy_waits_for_a_running_gone_and_the_map_takes_nothing_new)
 {
 	struct rig rig;
 	pthread_t thread;
@@ -234,20 +234,20 @@ START_TEST(destroy_waits_for_a_gone_that_runs_and_takes_nothing_new)
 		if (stopped)
 			OK(ww_driver_stop(rig.driver, NULL, NULL, NULL));
 		OK(pthread_create(&thread, NULL, destroy, rig.map));
-		/* It tells of what was there and of what was queued, and then waits. */
-		while (told_so_far() < 2)
+		/* destroy tells gone of the entries in the map and of the queued one, and then waits. */
+		while (gone_calls() < 2)
 			(void)sched_yield();
 		(void)sem_post(&gate);
 		OK(pthread_join(thread, &answer));
 		ck_assert_int_eq((int)(intptr_t)answer, WW_OK);
 		ck_assert_int_eq(destroy_answer, WW_EBUSY);
 		ck_assert_int_eq(set_answer, WW_ECLOSED);
-		ck_assert_uint_eq(told_so_far(), 3);
-		ck_assert_uint_eq(told[0].value, 3);
-		ck_assert_int_eq((int)told[0].why, (int)WW_GONE_CLEARED);
-		ck_assert_uint_eq(told[1].value, 2);
-		ck_assert_int_eq((int)told[1].why, (int)WW_GONE_EXPIRED);
-		ck_assert_uint_eq(told[2].value, 1);
+		ck_assert_uint_eq(gone_calls(), 3);
+		ck_assert_uint_eq(gone_log[0].value, 3);
+		ck_assert_int_eq((int)gone_log[0].why, (int)WW_GONE_CLEARED);
+		ck_assert_uint_eq(gone_log[1].value, 2);
+		ck_assert_int_eq((int)gone_log[1].why, (int)WW_GONE_EXPIRED);
+		ck_assert_uint_eq(gone_log[2].value, 1);
 		rig.map = NULL;
 		rig_close(&rig);
 	}
@@ -256,7 +256,7 @@ END_TEST
 
 static int take_answer;
 
-/* Returns when the map is being destroyed. */
+/* Returns once the map is being destroyed. */
 static int load_until_closed(const void *key, size_t length, void **value, uint64_t *ttl, void *context)
 {
 	(void)ttl;
@@ -277,7 +277,7 @@ static void take_in_gone(
 	note(map, key, length, value, why, user);
 }
 
-START_TEST(what_is_loaded_while_the_map_is_destroyed_goes_to_gone)
+START_TEST(a_value_loaded_while_the_map_is_destroyed_goes_to_gone)
 {
 	struct rig rig;
 
@@ -290,10 +290,10 @@ START_TEST(what_is_loaded_while_the_map_is_destroyed_goes_to_gone)
 	(void)sem_wait(&entered);
 	rig_close(&rig);
 	ck_assert_int_eq(take_answer, WW_ECLOSED);
-	ck_assert_uint_eq(told_so_far(), 2);
-	ck_assert_uint_eq(told[0].value, 6);
-	ck_assert_int_eq((int)told[0].why, (int)WW_GONE_REPLACED);
-	ck_assert_uint_eq(told[1].value, 1);
+	ck_assert_uint_eq(gone_calls(), 2);
+	ck_assert_uint_eq(gone_log[0].value, 6);
+	ck_assert_int_eq((int)gone_log[0].why, (int)WW_GONE_REPLACED);
+	ck_assert_uint_eq(gone_log[1].value, 1);
 }
 END_TEST
 
@@ -310,7 +310,7 @@ static void set_until_closed(
 		sets_in_gone++;
 }
 
-START_TEST(a_gone_that_sets_all_the_time_loses_nothing_to_destroy)
+START_TEST(destroy_loses_nothing_that_a_gone_sets_meanwhile)
 {
 	struct rig rig;
 
@@ -320,11 +320,11 @@ START_TEST(a_gone_that_sets_all_the_time_loses_nothing_to_destroy)
 		rig.of_map.gone = set_until_closed;
 		rig_open(&rig);
 		sets_in_gone = 0;
-		HOLDS(set(&rig, "a", 1, SEC) == WW_OK);
+		ck_assert(set(&rig, "a", 1, SEC) == WW_OK);
 		step(&rig, SEC + MS);
 		(void)sem_wait(&entered);
 		rig_close(&rig);
-		HOLDS(told_so_far() == 1 + sets_in_gone);
+		ck_assert(gone_calls() == 1 + sets_in_gone);
 	}
 }
 END_TEST
@@ -332,7 +332,7 @@ END_TEST
 static void destroy_in_gone(
     struct ww_session *map, const void *key, size_t length, void *value, enum ww_gone why, void *user)
 {
-	HOLDS(ww_session_destroy(map) == WW_EBUSY);
+	ck_assert(ww_session_destroy(map) == WW_EBUSY);
 	note(map, key, length, value, why, user);
 }
 
@@ -346,7 +346,7 @@ START_TEST(destroy_in_gone_is_refused_and_harmless)
 	OK(set(&rig, "a", 1, SEC));
 	OK(set(&rig, "b", 2, 9 * SEC));
 	pass(&rig, 2 * SEC);
-	assert_told(1, "a", 1, WW_GONE_EXPIRED);
+	assert_last_gone(1, "a", 1, WW_GONE_EXPIRED);
 	ck_assert_uint_eq(get(&rig, "b"), 2);
 	rig_close(&rig);
 }
@@ -362,10 +362,10 @@ START_TEST(destroy_in_gone_in_a_worker_is_refused_and_harmless)
 	OK(set(&rig, "a", 1, SEC));
 	OK(set(&rig, "b", 2, 9 * SEC));
 	pass(&rig, 2 * SEC);
-	assert_told(1, "a", 1, WW_GONE_EXPIRED);
+	assert_last_gone(1, "a", 1, WW_GONE_EXPIRED);
 	ck_assert_uint_eq(get(&rig, "b"), 2);
 	rig_close(&rig);
-	assert_told(2, "b", 2, WW_GONE_CLEARED);
+	assert_last_gone(2, "b", 2, WW_GONE_CLEARED);
 }
 END_TEST
 
@@ -380,27 +380,27 @@ START_TEST(destroy_in_gone_of_a_call_is_refused_and_harmless)
 	rig_open(&rig);
 	OK(set(&rig, "a", 1, SEC));
 	OK(set(&rig, "a", 2, SEC));
-	assert_told(1, "a", 1, WW_GONE_REPLACED);
+	assert_last_gone(1, "a", 1, WW_GONE_REPLACED);
 	step(&rig, SEC);
 	OK(set(&rig, "a", 3, 0));
-	assert_told(2, "a", 2, WW_GONE_EXPIRED);
+	assert_last_gone(2, "a", 2, WW_GONE_EXPIRED);
 	OK(set(&rig, "b", 4, 0));
 	OK(set(&rig, "c", 5, 0));
-	assert_told(3, "a", 3, WW_GONE_EVICTED);
+	assert_last_gone(3, "a", 3, WW_GONE_EVICTED);
 	ck_assert_int_eq(erase(&rig, "b"), 1);
-	assert_told(4, "b", 4, WW_GONE_DELETED);
+	assert_last_gone(4, "b", 4, WW_GONE_DELETED);
 	ck_assert_uint_eq(get(&rig, "c"), 5);
 	OK(ww_session_clear(rig.map, &count));
 	ck_assert_uint_eq(count, 1);
-	assert_told(5, "c", 5, WW_GONE_CLEARED);
+	assert_last_gone(5, "c", 5, WW_GONE_CLEARED);
 	OK(set(&rig, "d", 6, 0));
 	OK(set(&rig, "e", 7, 0));
 	rig_close(&rig);
-	ck_assert_uint_eq(told_so_far(), 7);
+	ck_assert_uint_eq(gone_calls(), 7);
 }
 END_TEST
 
-/* ---- Two maps: a gone of one may destroy the other */
+/* ---- Two maps: the gone of one may destroy the other */
 
 static struct ww_session *other_map;
 static int other_answer;
@@ -411,7 +411,7 @@ static void destroy_other_in_gone(
 	if (other_map)
 		other_answer = ww_session_destroy(other_map);
 	other_map = NULL;
-	HOLDS(ww_session_destroy(map) == WW_EBUSY);
+	ck_assert(ww_session_destroy(map) == WW_EBUSY);
 	note(map, key, length, value, why, user);
 }
 
@@ -431,7 +431,7 @@ START_TEST(gone_may_destroy_another_map)
 }
 END_TEST
 
-/* ---- A gone that sets for ever -------------------------------------------------------------------------------- */
+/* ---- A gone that always sets again ---------------------------------------------------------------------------- */
 
 static void set_for_ever(
     struct ww_session *map, const void *key, size_t length, void *value, enum ww_gone why, void *user)
@@ -441,7 +441,7 @@ static void set_for_ever(
 		set_answer = ww_session_set(map, key, length, (void *)((uintptr_t)value + 100), 0, NULL);
 }
 
-START_TEST(clear_and_destroy_end_though_gone_sets_again)
+START_TEST(clear_and_destroy_end_although_gone_sets_again)
 {
 	struct rig rig;
 	char key[] = "0";
@@ -457,21 +457,22 @@ START_TEST(clear_and_destroy_end_though_gone_sets_again)
 	}
 	OK(ww_session_clear(rig.map, &count));
 	ck_assert_uint_eq(count, 10);
-	ck_assert_uint_eq(told_so_far(), 10);
+	ck_assert_uint_eq(gone_calls(), 10);
 	for (uintptr_t i = 0; i < 10; i++) {
 		key[0] = (char)('0' + i);
 		ck_assert_uint_eq(get(&rig, key), i + 100);
 	}
 	rig_close(&rig);
 	ck_assert_int_eq(set_answer, WW_ECLOSED);
-	ck_assert_uint_eq(told_so_far(), 20);
+	ck_assert_uint_eq(gone_calls(), 20);
 }
 END_TEST
 
-TEST_MAIN("session/life", create_refuses_what_is_out_of_range, whichever_allocation_of_create_fails_nothing_is_left,
-    whichever_allocation_of_set_fails_nothing_has_changed, a_set_that_fails_in_a_full_map_evicts_nobody,
-    after_the_drivers_stop_all_is_refused_and_destroy_tells_of_everything, a_driver_outlives_several_maps,
-    destroy_waits_for_a_gone_that_runs_and_takes_nothing_new, what_is_loaded_while_the_map_is_destroyed_goes_to_gone,
-    a_gone_that_sets_all_the_time_loses_nothing_to_destroy, destroy_in_gone_is_refused_and_harmless,
-    destroy_in_gone_in_a_worker_is_refused_and_harmless, destroy_in_gone_of_a_call_is_refused_and_harmless,
-    gone_may_destroy_another_map, clear_and_destroy_end_though_gone_sets_again)
+TEST_MAIN("session/life", create_refuses_values_out_of_range, each_failed_allocation_of_create_leaves_nothing,
+    each_failed_allocation_of_set_changes_nothing, a_set_that_fails_in_a_full_map_evicts_nothing,
+    after_the_drivers_stop_all_is_refused_and_destroy_tells_gone_of_every_entry, a_driver_outlives_several_maps,
+    destroy_waits_for_a_running_gone_and_the_map_takes_nothing_new,
+    a_value_loaded_while_the_map_is_destroyed_goes_to_gone, destroy_loses_nothing_that_a_gone_sets_meanwhile,
+    destroy_in_gone_is_refused_and_harmless, destroy_in_gone_in_a_worker_is_refused_and_harmless,
+    destroy_in_gone_of_a_call_is_refused_and_harmless, gone_may_destroy_another_map,
+    clear_and_destroy_end_although_gone_sets_again)

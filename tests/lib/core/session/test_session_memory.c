@@ -1,4 +1,4 @@
-/* What an entry weighs, counted by the map and by the allocator, and that memory comes back. */
+/* The memory of an entry, as the map and the allocator count it, and that it is given back. */
 
 #include "tests/lib/core/session/fixture.h"
 
@@ -17,7 +17,7 @@ static void add(struct rig *rig, uint64_t from, uint64_t to)
 
 	for (uint64_t i = from; i < to; i++) {
 		make_key(key, i);
-		HOLDS(ww_session_set(rig->map, key, sizeof key, NULL, (1 + i % 3600) * SEC, NULL) == WW_OK);
+		OK(ww_session_set(rig->map, key, sizeof key, NULL, (1 + i % 3600) * SEC, NULL));
 	}
 }
 
@@ -27,11 +27,11 @@ static void drop(struct rig *rig, uint64_t from, uint64_t to)
 
 	for (uint64_t i = from; i < to; i++) {
 		make_key(key, i);
-		HOLDS(ww_session_delete(rig->map, key, sizeof key, NULL) == 1);
+		ck_assert(ww_session_delete(rig->map, key, sizeof key, NULL) == 1);
 	}
 }
 
-/* Add the bytes an entry of a map at each load, divided by the number of maps. */
+/* Add the bytes per entry of a map at each load, divided by the number of maps. */
 static void weigh(uint32_t shards, const size_t *loads, size_t count, double *each, int maps)
 {
 	struct rig rig;
@@ -49,14 +49,14 @@ static void weigh(uint32_t shards, const size_t *loads, size_t count, double *ea
 		add(&rig, done, loads[i]);
 		done = loads[i];
 		ck_assert_uint_eq(stats(&rig).entries, done);
-		/* What the map says is what the allocator knows. */
+		/* The map's count agrees with the allocator's. */
 		ck_assert_uint_eq(stats(&rig).bytes + outside, rig.memory.bytes);
 		each[i] += (double)(stats(&rig).bytes - empty) / (double)done / maps;
 	}
 	rig_close(&rig);
 }
 
-START_TEST(an_entry_with_a_key_of_16_bytes_weighs_at_most_100_bytes)
+START_TEST(an_entry_with_a_key_of_16_bytes_takes_at_most_100_bytes)
 {
 	/* From just above a growth of the table to just before the next, and a table of ten times the size. */
 	static const size_t loads[] = {MANY, 103000, 106000, 109000, 112000, 115000, 118000, 121000, 200000, 1000000};
@@ -65,8 +65,8 @@ START_TEST(an_entry_with_a_key_of_16_bytes_weighs_at_most_100_bytes)
 
 	for (uint32_t shards = 1; shards <= 4; shards *= 4) {
 		/*
-		 * Which shard a key is in, and so how full the tables are, is chance, of which each map has its own:
-		 * their mean.
+		 * Chance decides which shard a key is in, and so how full the tables are: take the mean of several
+		 * maps.
 		 */
 		double each[LOADS] = {0};
 		for (int map = 0; map < (shards > 1 ? MAPS : 1); map++)
@@ -81,7 +81,7 @@ START_TEST(an_entry_with_a_key_of_16_bytes_weighs_at_most_100_bytes)
 }
 END_TEST
 
-START_TEST(the_memory_of_what_has_left_is_used_again)
+START_TEST(the_memory_of_entries_that_left_is_used_again)
 {
 	struct rig rig;
 
@@ -111,7 +111,7 @@ START_TEST(the_memory_of_what_has_left_is_used_again)
 }
 END_TEST
 
-START_TEST(the_blocks_of_long_keys_are_counted_and_given_back)
+START_TEST(the_blocks_of_long_keys_are_counted_and_freed)
 {
 	char key[1000] = "";
 	struct rig rig;
@@ -152,5 +152,5 @@ START_TEST(the_blocks_of_long_keys_are_counted_and_given_back)
 }
 END_TEST
 
-TEST_MAIN("session/memory", an_entry_with_a_key_of_16_bytes_weighs_at_most_100_bytes,
-    the_memory_of_what_has_left_is_used_again, the_blocks_of_long_keys_are_counted_and_given_back)
+TEST_MAIN("session/memory", an_entry_with_a_key_of_16_bytes_takes_at_most_100_bytes,
+    the_memory_of_entries_that_left_is_used_again, the_blocks_of_long_keys_are_counted_and_freed)

@@ -1,8 +1,8 @@
 /*
- * Random operations on a map and on an oracle: an array with one place a key, looked through from end to end. What a
- * call answers, what gone is told, and who owns which value are compared after each.
+ * Random operations on a map and on an oracle: an array with one place for each key, searched from end to end. After
+ * each operation the test compares the answer, the calls of gone, and who owns which value.
  *
- * WW_SEED and WW_MODEL_OPS choose the seed and, up to a million, the number of operations.
+ * WW_SEED chooses the seed, and WW_MODEL_OPS the number of operations, up to a million.
  */
 
 #include "tests/lib/core/session/fixture.h"
@@ -10,12 +10,12 @@
 #define KEYS 150
 #define OPS 1000000u
 
-/* What has become of a value. */
+/* The state of a value. */
 enum where {
 	NOWHERE,
-	IN_MAP, /* expired or not */
-	QUEUED, /* expired, and to be told in a dispatch */
-	OWNED   /* by somebody outside, and that is for ever */
+	IN_MAP, /* in the map, expired or not */
+	QUEUED, /* expired, and gone will be told in a dispatch */
+	OWNED   /* owned by the caller or by gone, for good */
 };
 
 struct place {
@@ -23,7 +23,7 @@ struct place {
 	uintptr_t value;
 	uint64_t deadline;
 	uint64_t ttl;
-	uint64_t use; /* when it was used last, counted in operations */
+	uint64_t use; /* when it was last used, counted in operations */
 };
 
 struct oracle {
@@ -33,12 +33,12 @@ struct oracle {
 	uint64_t uses;
 	size_t in_map;
 	size_t queued;
-	int exact; /* the queue is never full, so that what has expired leaves in its tick */
+	int exact; /* the queue is never full: an expired entry leaves in its tick */
 	uintptr_t values;
 	unsigned char *where; /* of each value */
 	unsigned short *key_of;
 	struct place place[KEYS];
-	size_t heard; /* of what was told */
+	size_t heard; /* of the calls of gone */
 };
 
 static struct oracle o;
@@ -48,7 +48,7 @@ static uint64_t below(uint64_t n)
 	return seed_below(&o.random, n);
 }
 
-/* Keys of many lengths; the number is at the end, so that long ones have their beginning in common. */
+/* Keys of many lengths. The number is at the end: long keys share their beginning. */
 static size_t key_bytes(size_t key, unsigned char *bytes)
 {
 	static const size_t lengths[] = {0, 1, 2, 8, 15, 16, 17, 24, 300};
@@ -60,31 +60,31 @@ static size_t key_bytes(size_t key, unsigned char *bytes)
 	return length;
 }
 
-/* ---- What the oracle expects to be told -------------------------------------------------------------------------- */
+/* ---- The calls of gone that the oracle expects ------------------------------------------------------------------- */
 
-/* The next telling is of this value, and it now has an owner. */
+/* The next call of gone is for this value, which now has an owner. */
 static void hears(size_t key, uintptr_t value, enum ww_gone why)
 {
 	unsigned char bytes[512];
-	const struct told *it = &told[o.heard++];
+	const struct gone_call *it = &gone_log[o.heard++];
 
-	HOLDS(o.heard <= tellings);
-	HOLDS(it->value == value);
-	HOLDS(it->why == why);
-	HOLDS(it->length == key_bytes(key, bytes));
-	HOLDS(memcmp(it->key, bytes, it->length < 16 ? it->length : 16) == 0);
-	HOLDS(o.where[value] == IN_MAP || o.where[value] == QUEUED);
+	ck_assert(o.heard <= gone_count);
+	ck_assert(it->value == value);
+	ck_assert(it->why == why);
+	ck_assert(it->length == key_bytes(key, bytes));
+	ck_assert(memcmp(it->key, bytes, it->length < 16 ? it->length : 16) == 0);
+	ck_assert(o.where[value] == IN_MAP || o.where[value] == QUEUED);
 	o.queued -= o.where[value] == QUEUED;
 	o.where[value] = OWNED;
 }
 
 static void hears_no_more(void)
 {
-	HOLDS(o.heard == tellings);
-	o.heard = tellings = 0;
+	ck_assert(o.heard == gone_count);
+	o.heard = gone_count = 0;
 }
 
-/* ---- The oracle's side of things --------------------------------------------------------------------------------- */
+/* ---- The oracle -------------------------------------------------------------------------------------------------- */
 
 static int lives(const struct place *place)
 {
@@ -97,7 +97,7 @@ static void leave(struct place *place)
 	o.in_map--;
 }
 
-/* What the deadline is, the map says where there is jitter; it has to be in its range. */
+/* With jitter only the map knows the deadline, which must lie in its range. */
 static void arrive_at_deadline(size_t key, uint64_t ttl)
 {
 	struct place *place = &o.place[key];
@@ -108,13 +108,13 @@ static void arrive_at_deadline(size_t key, uint64_t ttl)
 
 	if (most > config->jitter_max)
 		most = config->jitter_max;
-	HOLDS(ww_session_time_left(o.rig.map, bytes, key_bytes(key, bytes), &ns) == 1);
-	HOLDS(ns >= ttl && ns <= ttl + most);
+	ck_assert(ww_session_time_left(o.rig.map, bytes, key_bytes(key, bytes), &ns) == 1);
+	ck_assert(ns >= ttl && ns <= ttl + most);
 	place->deadline = o.now + ns;
 	place->ttl = (ttl + 999) / 1000 * 1000;
 }
 
-/* The key that goes when the map is full. */
+/* The key that is evicted when the map is full. */
 static size_t least_recently_used(void)
 {
 	size_t least = KEYS;
@@ -125,7 +125,7 @@ static size_t least_recently_used(void)
 	return least;
 }
 
-/* What has expired at the driver's tick, leaves. */
+/* Expired entries leave at the driver's tick. */
 static void leave_in_tick(void)
 {
 	uint64_t tick = o.rig.of_driver.tick_ns;
@@ -161,27 +161,27 @@ static void op_set(size_t key, const unsigned char *bytes, size_t length)
 	uint64_t ttl = some_ttl();
 	void *former = &o;
 	int want = (int)below(2);
-	size_t before = tellings;
+	size_t before = gone_count;
 
 	o.where[value] = IN_MAP;
 	o.key_of[value] = (unsigned short)key;
-	HOLDS(ww_session_set(o.rig.map, bytes, length, (void *)value, ttl, want ? &former : NULL) == WW_OK);
+	ck_assert(ww_session_set(o.rig.map, bytes, length, (void *)value, ttl, want ? &former : NULL) == WW_OK);
 	if (place->used && !lives(place)) {
 		/* With a full queue it may have left already. */
-		if (o.exact || tellings > before)
+		if (o.exact || gone_count > before)
 			hears(key, place->value, WW_GONE_EXPIRED);
 		else {
 			o.where[place->value] = QUEUED;
 			o.queued++;
 		}
-		HOLDS(!want || former == NULL);
+		ck_assert(!want || former == NULL);
 	} else if (place->used && want) {
-		HOLDS(former == (void *)place->value);
+		ck_assert(former == (void *)place->value);
 		o.where[place->value] = OWNED;
 	} else if (place->used)
 		hears(key, place->value, WW_GONE_REPLACED);
 	else
-		HOLDS(!want || former == NULL);
+		ck_assert(!want || former == NULL);
 	o.in_map += !place->used;
 	*place = (struct place){.used = 1, .value = value, .use = ++o.uses};
 	if (o.rig.of_map.limit && o.in_map > o.rig.of_map.limit) {
@@ -197,8 +197,8 @@ static void op_get(size_t key, const unsigned char *bytes, size_t length)
 	struct place *place = &o.place[key];
 	void *value = &o;
 
-	HOLDS(ww_session_get(o.rig.map, bytes, length, &value) == lives(place));
-	HOLDS(value == (lives(place) ? (void *)place->value : &o));
+	ck_assert(ww_session_get(o.rig.map, bytes, length, &value) == lives(place));
+	ck_assert(value == (lives(place) ? (void *)place->value : &o));
 	if (lives(place))
 		place->use = ++o.uses;
 }
@@ -209,8 +209,8 @@ static void op_refresh(size_t key, const unsigned char *bytes, size_t length)
 	uint64_t ttl = some_ttl();
 	void *value = &o;
 
-	HOLDS(ww_session_refresh(o.rig.map, bytes, length, ttl, &value) == lives(place));
-	HOLDS(value == (lives(place) ? (void *)place->value : &o));
+	ck_assert(ww_session_refresh(o.rig.map, bytes, length, ttl, &value) == lives(place));
+	ck_assert(value == (lives(place) ? (void *)place->value : &o));
 	if (!lives(place))
 		return;
 	place->use = ++o.uses;
@@ -223,8 +223,8 @@ static void op_delete(size_t key, const unsigned char *bytes, size_t length)
 	void *value = &o;
 	int want = (int)below(2);
 
-	HOLDS(ww_session_delete(o.rig.map, bytes, length, want ? &value : NULL) == lives(place));
-	HOLDS(value == (want && lives(place) ? (void *)place->value : &o));
+	ck_assert(ww_session_delete(o.rig.map, bytes, length, want ? &value : NULL) == lives(place));
+	ck_assert(value == (want && lives(place) ? (void *)place->value : &o));
 	if (!lives(place))
 		return;
 	if (want)
@@ -245,25 +245,25 @@ static void op_look(size_t key, const unsigned char *bytes, size_t length)
 	uint64_t ns = 4711;
 	void *value = &o;
 
-	HOLDS(ww_session_time_left(o.rig.map, bytes, length, &ns) == lives(place));
-	HOLDS(ns == (lives(place) ? place->deadline - o.now : 4711));
-	HOLDS(ww_session_look(o.rig.map, bytes, length, remember, &value) == lives(place));
-	HOLDS(value == (lives(place) ? (void *)place->value : &o));
+	ck_assert(ww_session_time_left(o.rig.map, bytes, length, &ns) == lives(place));
+	ck_assert(ns == (lives(place) ? place->deadline - o.now : 4711));
+	ck_assert(ww_session_look(o.rig.map, bytes, length, remember, &value) == lives(place));
+	ck_assert(value == (lives(place) ? (void *)place->value : &o));
 	if (lives(place))
 		place->use = ++o.uses;
 }
 
-/* What expires is told in any order. */
+/* Expiries are told in any order. */
 static void hear_expired(void)
 {
-	while (o.heard < tellings) {
-		uintptr_t value = told[o.heard].value;
+	while (o.heard < gone_count) {
+		uintptr_t value = gone_log[o.heard].value;
 		struct place *place = &o.place[o.key_of[value]];
 		if (!o.exact && o.where[value] == IN_MAP) {
-			HOLDS(place->value == value && !lives(place));
+			ck_assert(place->value == value && !lives(place));
 			leave(place);
 		}
-		HOLDS(o.where[value] != OWNED);
+		ck_assert(o.where[value] != OWNED);
 		hears(o.key_of[value], value, WW_GONE_EXPIRED);
 	}
 }
@@ -276,41 +276,44 @@ static void op_dispatch(uint32_t budget)
 		leave_in_tick();
 	size_t due = o.queued;
 	ran = ww_driver_dispatch(o.rig.driver, budget);
-	HOLDS(ran >= 0 && (uint32_t)ran <= budget && (size_t)ran == tellings - o.heard);
+	ck_assert(ran >= 0 && (uint32_t)ran <= budget && (size_t)ran == gone_count - o.heard);
 	hear_expired();
-	HOLDS(!o.exact || (size_t)ran == (due < budget ? due : budget));
+	ck_assert(!o.exact || (size_t)ran == (due < budget ? due : budget));
 }
 
 static void op_time(void)
 {
 	static const uint64_t scale[] = {1, 1000, MS, 30 * MS, SEC, 60 * SEC, 3600 * SEC, 100000 * SEC};
 
-	/* What is in a full queue the oracle does not know, and so not what lives again. */
+	/*
+	 * With a full queue the oracle does not know which entries are queued, nor which would live again after a step
+	 * back.
+	 */
 	if (o.exact && below(50) == 0)
 		o.now -= below(scale[below(7)]) % (o.now / 2);
 	else
 		o.now += below(scale[below(8)]) + below(2);
-	HOLDS(ww_clock_virtual_set(o.rig.clock, o.now) == WW_OK);
+	OK(ww_clock_virtual_set(o.rig.clock, o.now));
 }
 
 static void op_clear(void)
 {
 	size_t count = 0;
 
-	HOLDS(ww_session_clear(o.rig.map, &count) == WW_OK);
-	HOLDS(count == tellings - o.heard);
-	HOLDS(!o.exact || count == o.in_map);
-	while (o.heard < tellings) {
-		uintptr_t value = told[o.heard].value;
-		HOLDS(o.place[o.key_of[value]].value == value);
-		HOLDS(o.place[o.key_of[value]].used);
+	ck_assert(ww_session_clear(o.rig.map, &count) == WW_OK);
+	ck_assert(count == gone_count - o.heard);
+	ck_assert(!o.exact || count == o.in_map);
+	while (o.heard < gone_count) {
+		uintptr_t value = gone_log[o.heard].value;
+		ck_assert(o.place[o.key_of[value]].value == value);
+		ck_assert(o.place[o.key_of[value]].used);
 		leave(&o.place[o.key_of[value]]);
 		hears(o.key_of[value], value, WW_GONE_CLEARED);
 	}
-	/* With a full queue: what is left had expired, and is queued. */
+	/* With a full queue, the entries left had expired and are queued. */
 	for (size_t i = 0; i < KEYS; i++)
 		if (o.place[i].used) {
-			HOLDS(!o.exact && !lives(&o.place[i]));
+			ck_assert(!o.exact && !lives(&o.place[i]));
 			o.where[o.place[i].value] = QUEUED;
 			o.queued++;
 			leave(&o.place[i]);
@@ -320,7 +323,7 @@ static void op_clear(void)
 static void operate(void)
 {
 	unsigned char bytes[512];
-	size_t key = below(below(3) ? KEYS : 12); /* some are popular */
+	size_t key = below(below(3) ? KEYS : 12); /* some keys are popular */
 	size_t length = key_bytes(key, bytes);
 	uint64_t which = below(1000);
 
@@ -342,23 +345,23 @@ static void operate(void)
 		op_clear();
 	hears_no_more();
 	if (o.exact && which % 8 == 0)
-		HOLDS(stats(&o.rig).entries == o.in_map);
+		ck_assert(stats(&o.rig).entries == o.in_map);
 }
 
-/* After destroy each value that was set has been handed to exactly one: hears() sees to "at most". */
+/* After destroy each value that was set has been handed over exactly once. hears() checks "at most once". */
 static void end(void)
 {
 	rig_close(&o.rig);
-	while (o.heard < tellings) {
-		uintptr_t value = told[o.heard].value;
-		enum ww_gone why = told[o.heard].why;
-		HOLDS(why == WW_GONE_CLEARED || why == WW_GONE_EXPIRED);
-		HOLDS(!o.exact || (why == WW_GONE_EXPIRED) == (o.where[value] == QUEUED));
+	while (o.heard < gone_count) {
+		uintptr_t value = gone_log[o.heard].value;
+		enum ww_gone why = gone_log[o.heard].why;
+		ck_assert(why == WW_GONE_CLEARED || why == WW_GONE_EXPIRED);
+		ck_assert(!o.exact || (why == WW_GONE_EXPIRED) == (o.where[value] == QUEUED));
 		hears(o.key_of[value], value, why);
 	}
 	hears_no_more();
 	for (uintptr_t value = 1; value <= o.values; value++)
-		HOLDS(o.where[value] == OWNED);
+		ck_assert(o.where[value] == OWNED);
 	free(o.where);
 	free(o.key_of);
 }
@@ -390,29 +393,29 @@ static void run(uint32_t shards, uint64_t tick, size_t limit, uint32_t jitter, s
 	end();
 }
 
-START_TEST(one_shard_with_a_limit)
+START_TEST(the_oracle_agrees_with_one_shard_and_a_limit)
 {
 	run(1, MS, 90, 0, 65536, operations());
 }
 END_TEST
 
-START_TEST(many_shards)
+START_TEST(the_oracle_agrees_with_many_shards)
 {
 	run(7, MS, 0, 0, 65536, operations());
 }
 END_TEST
 
-START_TEST(a_coarse_tick_with_jitter_and_a_limit)
+START_TEST(the_oracle_agrees_with_a_coarse_tick_jitter_and_a_limit)
 {
 	run(1, SEC, 30, 300, 65536, operations() / 4);
 }
 END_TEST
 
-START_TEST(an_odd_tick_and_a_queue_that_is_full)
+START_TEST(the_oracle_agrees_with_an_odd_tick_and_a_full_queue)
 {
 	run(3, 1700 * MS + 1, 0, 0, 3, operations() / 4);
 }
 END_TEST
 
-TEST_MAIN("session/oracle", one_shard_with_a_limit, many_shards, a_coarse_tick_with_jitter_and_a_limit,
-    an_odd_tick_and_a_queue_that_is_full)
+TEST_MAIN("session/oracle", the_oracle_agrees_with_one_shard_and_a_limit, the_oracle_agrees_with_many_shards,
+    the_oracle_agrees_with_a_coarse_tick_jitter_and_a_limit, the_oracle_agrees_with_an_odd_tick_and_a_full_queue)

@@ -1,10 +1,10 @@
-/* ww_session_take: loads once for all who ask. */
+/* ww_session_take: loads a value once for all threads that ask for it. */
 
 #include <semaphore.h>
 
 #include "tests/lib/core/session/fixture.h"
 
-/* What a loader does, and what it has been called with. */
+/* What a loader does, and the arguments of its last call. */
 struct plan {
 	struct rig *rig;
 	int answer;
@@ -40,7 +40,7 @@ static int take(struct plan *plan, const char *key, uintptr_t *value)
 	return answer;
 }
 
-START_TEST(what_is_there_is_not_loaded_and_what_is_missing_is)
+START_TEST(only_a_missing_key_is_loaded)
 {
 	struct rig rig;
 	struct plan plan = {.rig = &rig, .value = 2};
@@ -57,22 +57,22 @@ START_TEST(what_is_there_is_not_loaded_and_what_is_missing_is)
 	ck_assert_uint_eq(value, 2);
 	ck_assert_uint_eq(plan.calls, 1);
 	ck_assert_uint_eq(left(&rig, "b"), 10 * SEC);
-	ck_assert_uint_eq(told_so_far(), 0);
+	ck_assert_uint_eq(gone_calls(), 0);
 	ck_assert_uint_eq(stats(&rig).hits, 2);
 	ck_assert_uint_eq(stats(&rig).misses, 1);
 	ck_assert_uint_eq(stats(&rig).loads, 1);
-	/* What has expired is missing. */
+	/* An expired entry is missing. */
 	step(&rig, SEC);
 	plan.value = 3;
 	plan.ttl = 5 * SEC;
 	ck_assert_int_eq(take(&plan, "a", &value), 0);
 	ck_assert_uint_eq(value, 3);
-	assert_told(1, "a", 1, WW_GONE_EXPIRED);
+	assert_last_gone(1, "a", 1, WW_GONE_EXPIRED);
 	ck_assert_uint_eq(left(&rig, "a"), 5 * SEC); /* the loader's TTL */
 	ck_assert_int_eq(refresh(&rig, "a", 0), 1);
 	ck_assert_uint_eq(left(&rig, "a"), 5 * SEC);
 	rig_close(&rig);
-	ck_assert_uint_eq(told_so_far(), 3);
+	ck_assert_uint_eq(gone_calls(), 3);
 }
 END_TEST
 
@@ -93,9 +93,9 @@ START_TEST(a_failed_load_is_answered_and_not_stored)
 	plan = (struct plan){.rig = &rig, .value = 9};
 	ck_assert_int_eq(take(&plan, "a", &value), 0);
 	ck_assert_uint_eq(stats(&rig).loads_failed, 3);
-	ck_assert_uint_eq(told_so_far(), 0);
+	ck_assert_uint_eq(gone_calls(), 0);
 	rig_close(&rig);
-	assert_told(1, "a", 9, WW_GONE_CLEARED);
+	assert_last_gone(1, "a", 9, WW_GONE_CLEARED);
 }
 END_TEST
 
@@ -104,7 +104,7 @@ static int set_meanwhile(struct plan *plan, const void *key, size_t length)
 	return ww_session_set(plan->rig->map, key, length, (void *)8, SEC, NULL);
 }
 
-START_TEST(what_is_set_during_the_load_stays)
+START_TEST(a_value_set_during_the_load_stays)
 {
 	struct rig rig;
 	struct plan plan = {.rig = &rig, .value = 2, .also = set_meanwhile};
@@ -113,14 +113,14 @@ START_TEST(what_is_set_during_the_load_stays)
 	rig_start(&rig);
 	ck_assert_int_eq(take(&plan, "a", &value), 0);
 	ck_assert_uint_eq(value, 8);
-	assert_told(1, "a", 2, WW_GONE_REPLACED);
+	assert_last_gone(1, "a", 2, WW_GONE_REPLACED);
 	ck_assert_uint_eq(get(&rig, "a"), 8);
 	ck_assert_uint_eq(left(&rig, "a"), SEC);
-	/* Even if the load's TTL is refused: that value goes, and the one that was set is the answer. */
+	/* Even if the load's TTL is refused: the loaded value goes to gone, and the set one is the answer. */
 	plan.ttl = UINT64_MAX;
 	ck_assert_int_eq(take(&plan, "b", &value), 0);
 	ck_assert_uint_eq(value, 8);
-	assert_told(2, "b", 2, WW_GONE_REPLACED);
+	assert_last_gone(2, "b", 2, WW_GONE_REPLACED);
 	rig_close(&rig);
 }
 END_TEST
@@ -130,7 +130,7 @@ static int set_the_same(struct plan *plan, const void *key, size_t length)
 	return ww_session_set(plan->rig->map, key, length, (void *)2, SEC, NULL);
 }
 
-START_TEST(what_the_loader_has_set_itself_is_not_told_of)
+START_TEST(gone_is_not_told_of_the_value_that_the_loader_set_itself)
 {
 	struct rig rig;
 	struct plan plan = {.rig = &rig, .value = 2, .also = set_the_same};
@@ -145,9 +145,9 @@ START_TEST(what_the_loader_has_set_itself_is_not_told_of)
 	plan.ttl = UINT64_MAX;
 	ck_assert_int_eq(take(&plan, "b", &value), 0);
 	ck_assert_uint_eq(value, 2);
-	ck_assert_uint_eq(told_so_far(), 0);
+	ck_assert_uint_eq(gone_calls(), 0);
 	rig_close(&rig);
-	ck_assert_uint_eq(told_so_far(), 2);
+	ck_assert_uint_eq(gone_calls(), 2);
 }
 END_TEST
 
@@ -158,7 +158,7 @@ static int set_and_expire(struct plan *plan, const void *key, size_t length)
 	return 0;
 }
 
-START_TEST(what_was_set_and_has_expired_during_the_load_does_not)
+START_TEST(a_value_set_and_expired_during_the_load_does_not_stay)
 {
 	struct rig rig;
 	struct plan plan = {.rig = &rig, .value = 2, .also = set_and_expire};
@@ -167,7 +167,7 @@ START_TEST(what_was_set_and_has_expired_during_the_load_does_not)
 	rig_start(&rig);
 	ck_assert_int_eq(take(&plan, "a", &value), 0);
 	ck_assert_uint_eq(value, 2);
-	assert_told(1, "a", 8, WW_GONE_EXPIRED);
+	assert_last_gone(1, "a", 8, WW_GONE_EXPIRED);
 	ck_assert_uint_eq(get(&rig, "a"), 2);
 	/* The TTL counts from the end of the load. */
 	ck_assert_uint_eq(left(&rig, "a"), 10 * SEC);
@@ -238,12 +238,12 @@ START_TEST(a_loader_may_not_destroy_its_map)
 	ck_assert_int_eq(plan.also_answered, WW_EBUSY);
 	ck_assert_uint_eq(get(&rig, "a"), 2);
 	ck_assert_uint_eq(get(&rig, "there"), 1);
-	ck_assert_uint_eq(told_so_far(), 0);
+	ck_assert_uint_eq(gone_calls(), 0);
 	rig_close(&rig);
 }
 END_TEST
 
-START_TEST(what_cannot_be_stored_is_answered_and_goes_to_gone)
+START_TEST(a_loaded_value_that_cannot_be_stored_is_answered_and_goes_to_gone)
 {
 	static const char key[] = "a key of which a copy needs a block of its own";
 	struct rig rig;
@@ -261,19 +261,19 @@ START_TEST(what_cannot_be_stored_is_answered_and_goes_to_gone)
 			break;
 		ck_assert_int_eq(answer, WW_ENOMEM);
 		ck_assert_uint_eq(value, 55);
-		assert_told(++count, key, 2, WW_GONE_REPLACED);
+		assert_last_gone(++count, key, 2, WW_GONE_REPLACED);
 		ck_assert_uint_eq(get(&rig, key), 0);
 	}
 	ck_assert_uint_ge(count, 2);
 	plan.ttl = WW_SESSION_TTL_MAX + 1;
 	ck_assert_int_eq(take(&plan, "b", &value), WW_EINVAL);
-	assert_told(++count, "b", 2, WW_GONE_REPLACED);
+	assert_last_gone(++count, "b", 2, WW_GONE_REPLACED);
 	ck_assert_uint_eq(get(&rig, "b"), 0);
 	rig_close(&rig);
 }
 END_TEST
 
-START_TEST(what_take_refuses)
+START_TEST(take_refuses_invalid_arguments)
 {
 	struct rig rig;
 	struct plan plan = {.rig = &rig};
@@ -290,7 +290,7 @@ START_TEST(what_take_refuses)
 }
 END_TEST
 
-/* ---- Many who ask --------------------------------------------------------------------------------------------- */
+/* ---- Many threads that ask ------------------------------------------------------------------------------------ */
 
 #define ASKERS 8
 
@@ -319,7 +319,7 @@ static void *ask(void *argument)
 	return NULL;
 }
 
-/* All ask while the first one's loader waits; then it goes on. */
+/* All ask while the first one's loader waits. Then it goes on. */
 static void ask_all(struct plan *plan, struct asker *asker)
 {
 	uint64_t shared = stats(plan->rig).loads_shared;
@@ -342,7 +342,7 @@ static void join_all(struct asker *asker)
 		OK(pthread_join(asker[i].thread, NULL));
 }
 
-START_TEST(however_many_ask_one_loads)
+START_TEST(one_thread_loads_however_many_ask)
 {
 	struct rig rig;
 	struct asker asker[ASKERS];
@@ -386,11 +386,11 @@ START_TEST(all_get_the_error_of_a_failed_load)
 	ck_assert_uint_eq(get(&rig, "a"), 0);
 	ck_assert_uint_eq(stats(&rig).loads_failed, 1);
 	rig_close(&rig);
-	ck_assert_uint_eq(told_so_far(), 0);
+	ck_assert_uint_eq(gone_calls(), 0);
 }
 END_TEST
 
-START_TEST(all_get_what_was_set_during_the_load)
+START_TEST(all_get_the_value_set_during_the_load)
 {
 	struct rig rig;
 	struct asker asker[ASKERS];
@@ -405,13 +405,13 @@ START_TEST(all_get_what_was_set_during_the_load)
 		ck_assert_int_eq(asker[i].answer, 0);
 		ck_assert_ptr_eq(asker[i].value, (void *)3);
 	}
-	assert_told(1, "a", 2, WW_GONE_REPLACED);
+	assert_last_gone(1, "a", 2, WW_GONE_REPLACED);
 	rig_close(&rig);
-	assert_told(2, "a", 3, WW_GONE_CLEARED);
+	assert_last_gone(2, "a", 3, WW_GONE_CLEARED);
 }
 END_TEST
 
-START_TEST(threads_that_are_cancelled_end_after_the_call)
+START_TEST(cancelled_threads_end_after_the_call)
 {
 	struct rig rig;
 	struct asker asker[ASKERS];
@@ -433,9 +433,9 @@ START_TEST(threads_that_are_cancelled_end_after_the_call)
 }
 END_TEST
 
-TEST_MAIN("session/take", what_is_there_is_not_loaded_and_what_is_missing_is, a_failed_load_is_answered_and_not_stored,
-    what_is_set_during_the_load_stays, what_the_loader_has_set_itself_is_not_told_of,
-    what_was_set_and_has_expired_during_the_load_does_not, a_loader_may_take_other_keys_but_not_its_own,
-    a_loader_may_not_destroy_its_map, what_cannot_be_stored_is_answered_and_goes_to_gone, what_take_refuses,
-    however_many_ask_one_loads, all_get_the_error_of_a_failed_load, all_get_what_was_set_during_the_load,
-    threads_that_are_cancelled_end_after_the_call)
+TEST_MAIN("session/take", only_a_missing_key_is_loaded, a_failed_load_is_answered_and_not_stored,
+    a_value_set_during_the_load_stays, gone_is_not_told_of_the_value_that_the_loader_set_itself,
+    a_value_set_and_expired_during_the_load_does_not_stay, a_loader_may_take_other_keys_but_not_its_own,
+    a_loader_may_not_destroy_its_map, a_loaded_value_that_cannot_be_stored_is_answered_and_goes_to_gone,
+    take_refuses_invalid_arguments, one_thread_loads_however_many_ask, all_get_the_error_of_a_failed_load,
+    all_get_the_value_set_during_the_load, cancelled_threads_end_after_the_call)

@@ -1,6 +1,6 @@
 /*
- * Threads that set, get, refresh, look, take, delete and clear the same few keys, while time passes and workers expire
- * them. Each value is counted: it must be handed over exactly once. To be run with ThreadSanitizer, too.
+ * Threads set, get, refresh, look, take, delete and clear the same few keys while time passes and workers expire them.
+ * Each value is counted: it must be handed over exactly once. ThreadSanitizer runs this test, too.
  */
 
 #include <stdatomic.h>
@@ -11,11 +11,11 @@
 #define OPS 50000
 #define KEYS 24
 
-/* A value that is set, or loaded. */
+/* A value that is set or loaded. */
 struct counted {
 	_Atomic int owners;
-	_Atomic uint64_t latest; /* when it has expired for sure, unless it was refreshed */
-	int freed;               /* written by its owner alone: that this is a race, the sanitizer would see */
+	_Atomic uint64_t latest; /* when it has surely expired, unless it was refreshed */
+	int freed;               /* written by its owner alone: ThreadSanitizer would see a second owner */
 };
 
 static struct counted counted[THREADS][OPS];
@@ -82,7 +82,7 @@ static void op_set(struct worker *worker, const char *key, size_t length)
 		own(former);
 }
 
-/* Keys with an even number are never refreshed: there a value is known to have expired. */
+/* Keys with an even number are never refreshed: their values expire at a known time. */
 static void op_get(const char *key, size_t length, int even)
 {
 	uint64_t before = now();
@@ -213,7 +213,7 @@ static void race(size_t limit, uint32_t shards, size_t queue, int stop)
 		OK(pthread_create(&worker[i].thread, NULL, work, &worker[i]));
 	}
 	for (unsigned i = 0; threads_done < THREADS; i++) {
-		HOLDS(ww_clock_virtual_advance(rig.clock, seed_below(&random, 3 * MS)) == WW_OK);
+		ck_assert(ww_clock_virtual_advance(rig.clock, seed_below(&random, 3 * MS)) == WW_OK);
 		if (stop && i == 200)
 			OK(ww_driver_stop(rig.driver, NULL, NULL, NULL));
 		(void)stats(&rig);
@@ -230,7 +230,7 @@ static void race(size_t limit, uint32_t shards, size_t queue, int stop)
 	rig_close(&rig);
 	for (unsigned i = 0; i < THREADS; i++)
 		for (unsigned k = 0; k < OPS; k++) {
-			HOLDS(counted[i][k].owners == (counted[i][k].latest != 0));
+			ck_assert(counted[i][k].owners == (counted[i][k].latest != 0));
 			sets += counted[i][k].latest != 0;
 		}
 	ck_assert_int_eq(faults, 0);
@@ -243,17 +243,18 @@ START_TEST(every_value_is_handed_over_once)
 }
 END_TEST
 
-START_TEST(also_with_a_limit_and_a_short_queue)
+START_TEST(every_value_is_handed_over_once_with_a_limit_and_a_short_queue)
 {
 	race(12, 3, 2, 0);
 }
 END_TEST
 
-START_TEST(also_when_the_driver_is_stopped_meanwhile)
+START_TEST(every_value_is_handed_over_once_when_the_driver_is_stopped_meanwhile)
 {
 	race(0, 2, 65536, 1);
 }
 END_TEST
 
-TEST_MAIN("session/threads", every_value_is_handed_over_once, also_with_a_limit_and_a_short_queue,
-    also_when_the_driver_is_stopped_meanwhile)
+TEST_MAIN("session/threads", every_value_is_handed_over_once,
+    every_value_is_handed_over_once_with_a_limit_and_a_short_queue,
+    every_value_is_handed_over_once_when_the_driver_is_stopped_meanwhile)

@@ -1,12 +1,10 @@
-/*
- * When values expire: to the nanosecond for who looks, in their tick for who is told, and whatever happens meanwhile.
- */
+/* When values expire: to the nanosecond for lookups, in their tick for gone, whatever happens meanwhile. */
 
 #include <semaphore.h>
 
 #include "tests/lib/core/session/fixture.h"
 
-/* A tick of a second, of which lookups must not know. */
+/* A tick of a second, which lookups must not depend on. */
 static void start_coarse(struct rig *rig)
 {
 	rig_plan(rig);
@@ -14,39 +12,33 @@ static void start_coarse(struct rig *rig)
 	rig_open(rig);
 }
 
-static void fail_to_look(void *value, void *context)
-{
-	(void)context;
-	ck_abort_msg("look is called with %p", value);
-}
-
-START_TEST(a_lookup_never_finds_what_has_expired_however_coarse_the_tick)
+START_TEST(a_lookup_never_finds_an_expired_value_however_coarse_the_tick)
 {
 	struct rig rig;
 
 	start_coarse(&rig);
 	for (int round = 0; round < 40; round++) {
-		HOLDS(set(&rig, "a", 1, 300 * MS) == WW_OK);
+		ck_assert(set(&rig, "a", 1, 300 * MS) == WW_OK);
 		for (uint64_t ms = 0; ms < 300; ms++) {
-			HOLDS(get(&rig, "a") == 1);
-			HOLDS(left(&rig, "a") == (300 - ms) * MS);
+			ck_assert(get(&rig, "a") == 1);
+			ck_assert(left(&rig, "a") == (300 - ms) * MS);
 			step(&rig, MS);
 		}
 		for (uint64_t ms = 300; ms < 1350; ms++) {
-			HOLDS(get(&rig, "a") == 0);
-			HOLDS(left(&rig, "a") == 0);
-			HOLDS(refresh(&rig, "a", 0) == 0);
-			HOLDS(refresh(&rig, "a", SEC) == 0);
-			HOLDS(erase(&rig, "a") == 0);
-			HOLDS(ww_session_look(rig.map, "a", 1, fail_to_look, NULL) == 0);
+			ck_assert(get(&rig, "a") == 0);
+			ck_assert(left(&rig, "a") == 0);
+			ck_assert(refresh(&rig, "a", 0) == 0);
+			ck_assert(refresh(&rig, "a", SEC) == 0);
+			ck_assert(erase(&rig, "a") == 0);
+			ck_assert(ww_session_look(rig.map, "a", 1, look_never, NULL) == 0);
 			step(&rig, MS);
 		}
-		/* The driver has not run yet, and if it does now, then too late. */
+		/* The driver has not run yet. If it runs now, it is late. */
 		if (round % 2)
-			HOLDS(ww_driver_settle(rig.driver) == WW_OK);
+			OK(ww_driver_settle(rig.driver));
 	}
 	rig_close(&rig);
-	HOLDS(told_so_far() == 40);
+	ck_assert(gone_calls() == 40);
 }
 END_TEST
 
@@ -67,19 +59,19 @@ START_TEST(the_deadline_is_exact_to_a_nanosecond_for_every_tick)
 			ck_assert_uint_eq(get(&rig, "a"), 1);
 			if (i % 2)
 				OK(ww_driver_settle(rig.driver));
-			ck_assert_uint_eq(told_so_far(), i);
+			ck_assert_uint_eq(gone_calls(), i);
 			ck_assert_uint_eq(get(&rig, "a"), 1);
 			step(&rig, 1);
 			ck_assert_uint_eq(get(&rig, "a"), 0);
 			pass(&rig, ticks[t]);
-			assert_told(i + 1, "a", 1, WW_GONE_EXPIRED);
+			assert_last_gone(i + 1, "a", 1, WW_GONE_EXPIRED);
 		}
 		rig_close(&rig);
 	}
 }
 END_TEST
 
-START_TEST(setting_what_has_expired_tells_expired_and_gives_no_former)
+START_TEST(setting_an_expired_key_tells_gone_and_returns_no_former_value)
 {
 	struct rig rig;
 	void *former = &rig;
@@ -89,19 +81,19 @@ START_TEST(setting_what_has_expired_tells_expired_and_gives_no_former)
 	step(&rig, 300 * MS);
 	OK(ww_session_set(rig.map, "a", 1, (void *)2, 300 * MS, &former));
 	ck_assert_ptr_null(former);
-	assert_told(1, "a", 1, WW_GONE_EXPIRED);
+	assert_last_gone(1, "a", 1, WW_GONE_EXPIRED);
 	ck_assert_uint_eq(stats(&rig).expired, 1);
 	ck_assert_uint_eq(stats(&rig).entries, 1);
 	ck_assert_uint_eq(left(&rig, "a"), 300 * MS);
 	step(&rig, 300 * MS - 1);
 	ck_assert_uint_eq(get(&rig, "a"), 2);
 	pass(&rig, 1 + SEC);
-	assert_told(2, "a", 2, WW_GONE_EXPIRED);
+	assert_last_gone(2, "a", 2, WW_GONE_EXPIRED);
 	rig_close(&rig);
 }
 END_TEST
 
-START_TEST(an_expiry_on_its_way_leaves_alone_what_was_set_meanwhile)
+START_TEST(an_expiry_on_its_way_leaves_a_newer_value_alone)
 {
 	struct rig rig;
 	void *former = &rig;
@@ -111,19 +103,19 @@ START_TEST(an_expiry_on_its_way_leaves_alone_what_was_set_meanwhile)
 	OK(set(&rig, "a", 2, SEC + 2 * MS));
 	step(&rig, SEC + 4 * MS);
 	ck_assert_int_eq(ww_driver_dispatch(rig.driver, 1), 1);
-	assert_told(1, "first", 1, WW_GONE_EXPIRED);
+	assert_last_gone(1, "first", 1, WW_GONE_EXPIRED);
 	/* a's expiry is in the queue. */
 	ck_assert_uint_eq(stats(&rig).expired, 2);
 	ck_assert_uint_eq(get(&rig, "a"), 0);
 	OK(ww_session_set(rig.map, "a", 1, (void *)3, 5 * SEC, &former));
 	ck_assert_ptr_null(former);
-	ck_assert_uint_eq(told_so_far(), 1);
+	ck_assert_uint_eq(gone_calls(), 1);
 	OK(ww_driver_settle(rig.driver));
-	assert_told(2, "a", 2, WW_GONE_EXPIRED);
+	assert_last_gone(2, "a", 2, WW_GONE_EXPIRED);
 	ck_assert_uint_eq(get(&rig, "a"), 3);
 	ck_assert_uint_eq(left(&rig, "a"), 5 * SEC);
 	pass(&rig, 5 * SEC + MS);
-	assert_told(3, "a", 3, WW_GONE_EXPIRED);
+	assert_last_gone(3, "a", 3, WW_GONE_EXPIRED);
 	rig_close(&rig);
 }
 END_TEST
@@ -140,7 +132,7 @@ static void hold(struct ww_session *map, const void *key, size_t length, void *v
 	note(map, key, length, value, why, user);
 }
 
-START_TEST(the_same_with_a_worker_that_is_blocked)
+START_TEST(an_expiry_behind_a_blocked_worker_leaves_a_newer_value_alone)
 {
 	struct rig rig;
 
@@ -162,12 +154,12 @@ START_TEST(the_same_with_a_worker_that_is_blocked)
 	OK(set(&rig, "a", 3, 5 * SEC));
 	(void)sem_post(&gate);
 	OK(ww_driver_settle(rig.driver));
-	ck_assert_uint_eq(told_so_far(), 3);
-	ck_assert_uint_eq(told[0].value, 1);
-	ck_assert_uint_eq(told[1].value + told[2].value, 6);
+	ck_assert_uint_eq(gone_calls(), 3);
+	ck_assert_uint_eq(gone_log[0].value, 1);
+	ck_assert_uint_eq(gone_log[1].value + gone_log[2].value, 6);
 	ck_assert_uint_eq(get(&rig, "a"), 3);
 	pass(&rig, 5 * SEC + MS);
-	assert_told(4, "a", 3, WW_GONE_EXPIRED);
+	assert_last_gone(4, "a", 3, WW_GONE_EXPIRED);
 	rig_close(&rig);
 }
 END_TEST
@@ -179,7 +171,7 @@ static void never(struct ww_driver *driver, const struct ww_firing *firing, void
 	*(int *)user = 1;
 }
 
-START_TEST(what_finds_the_queue_full_waits_although_the_driver_drops)
+START_TEST(an_expiry_that_finds_the_queue_full_waits_although_the_driver_drops)
 {
 	struct ww_driver_stats of_driver;
 	struct rig rig;
@@ -205,7 +197,7 @@ START_TEST(what_finds_the_queue_full_waits_although_the_driver_drops)
 	do
 		OK(ww_driver_stats(rig.driver, &of_driver));
 	while (of_driver.queued < 2);
-	/* The driver's own timers are dropped, as ever; then it has looked at the map, too. */
+	/* The driver's own timers are dropped as always. Once that happened, the driver has looked at the map, too. */
 	OK(ww_driver_schedule(rig.driver, 0, never, &fired, NULL));
 	step(&rig, MS);
 	do
@@ -216,7 +208,7 @@ START_TEST(what_finds_the_queue_full_waits_although_the_driver_drops)
 	ck_assert_uint_eq(get(&rig, "99"), 0);
 	(void)sem_post(&gate);
 	OK(ww_driver_settle(rig.driver));
-	ck_assert_uint_eq(told_so_far(), 101);
+	ck_assert_uint_eq(gone_calls(), 101);
 	ck_assert_int_eq(fired, 0);
 	rig_close(&rig);
 }
@@ -227,7 +219,10 @@ START_TEST(a_late_removal_leaves_the_newer_timer_alone)
 	struct rig rig;
 
 	rig_start(&rig);
-	/* Deleted, replaced and evicted entries' old deadlines come while newer entries have their memory and keys. */
+	/*
+	 * The old deadlines of deleted, replaced and evicted entries come while newer entries have their memory and
+	 * keys.
+	 */
 	for (uintptr_t i = 1; i <= 50; i++) {
 		OK(set(&rig, "a", 2 * i, 100 * MS));
 		ck_assert_int_eq(erase(&rig, "a"), 1);
@@ -236,21 +231,21 @@ START_TEST(a_late_removal_leaves_the_newer_timer_alone)
 		ck_assert_uint_eq(get(&rig, "a"), 2 * i + 1);
 		ck_assert_int_eq(erase(&rig, "a"), 1);
 	}
-	ck_assert_uint_eq(told_so_far(), 100);
+	ck_assert_uint_eq(gone_calls(), 100);
 	for (size_t i = 0; i < 100; i++)
-		ck_assert_int_eq((int)told[i].why, (int)WW_GONE_DELETED);
+		ck_assert_int_eq((int)gone_log[i].why, (int)WW_GONE_DELETED);
 	OK(set(&rig, "b", 1, 100 * MS));
 	OK(set(&rig, "b", 2, 10 * SEC));
 	pass(&rig, SEC);
 	ck_assert_uint_eq(get(&rig, "b"), 2);
 	OK(set(&rig, "b", 3, 100 * MS));
 	pass(&rig, 102 * MS);
-	assert_told(103, "b", 3, WW_GONE_EXPIRED);
+	assert_last_gone(103, "b", 3, WW_GONE_EXPIRED);
 	rig_close(&rig);
 }
 END_TEST
 
-/* Sets the key that has gone again, with the value 10 more, up to 50. */
+/* Sets the key that just left again, with a value 10 higher, up to 50. */
 static void set_again(struct ww_session *map, const void *key, size_t length, void *value, enum ww_gone why, void *user)
 {
 	uintptr_t next = (uintptr_t)value + 10;
@@ -275,59 +270,59 @@ START_TEST(gone_may_set_the_same_key)
 		rig_open(&rig);
 		OK(set(&rig, "a", 11, 100 * MS));
 		pass(&rig, 101 * MS);
-		assert_told(1, "a", 11, WW_GONE_EXPIRED);
+		assert_last_gone(1, "a", 11, WW_GONE_EXPIRED);
 		ck_assert_uint_eq(get(&rig, "a"), 21);
 		ck_assert_int_eq(erase(&rig, "a"), 1);
-		assert_told(2, "a", 21, WW_GONE_DELETED);
+		assert_last_gone(2, "a", 21, WW_GONE_DELETED);
 		ck_assert_uint_eq(get(&rig, "a"), 31);
 		OK(ww_session_clear(rig.map, NULL));
-		assert_told(3, "a", 31, WW_GONE_CLEARED);
+		assert_last_gone(3, "a", 31, WW_GONE_CLEARED);
 		ck_assert_uint_eq(get(&rig, "a"), 41);
 		OK(set(&rig, "a", 39, SEC));
-		assert_told(4, "a", 41, WW_GONE_REPLACED);
+		assert_last_gone(4, "a", 41, WW_GONE_REPLACED);
 		OK(set(&rig, "a", 51, SEC));
-		/* 39 is told, sets 49, which replaces 51. */
-		ck_assert_uint_eq(told_so_far(), 6);
+		/* gone gets 39 and sets 49, which replaces 51. */
+		ck_assert_uint_eq(gone_calls(), 6);
 		ck_assert_uint_eq(get(&rig, "a"), 49);
 		rig_close(&rig);
-		assert_told(7, "a", 49, WW_GONE_CLEARED);
+		assert_last_gone(7, "a", 49, WW_GONE_CLEARED);
 	}
 }
 END_TEST
 
-START_TEST(a_thousand_of_a_hundred_thousand_go_within_their_tick)
+START_TEST(a_thousand_of_a_hundred_thousand_entries_leave_within_their_tick)
 {
 	struct rig rig;
 	size_t many = 100000;
 
 	rig_plan(&rig);
 	rig.of_map.shards = 4;
-	rig.of_driver.queue = 100; /* less than expire at once */
+	rig.of_driver.queue = 100; /* fewer than expire at once */
 	rig_open(&rig);
 	for (uintptr_t i = 0; i < many; i++) {
 		uintptr_t key = i;
 		uint64_t ttl = i % 100 == 7 ? 3600 * SEC : 3600 * SEC + (1 + i) * 10 * MS;
-		HOLDS(ww_session_set(rig.map, &key, sizeof key, (void *)i, ttl, NULL) == WW_OK);
+		ck_assert(ww_session_set(rig.map, &key, sizeof key, (void *)i, ttl, NULL) == WW_OK);
 	}
 	pass(&rig, 3600 * SEC - 1);
-	HOLDS(told_so_far() == 0);
+	ck_assert(gone_calls() == 0);
 	pass(&rig, 1 + MS);
-	HOLDS(told_so_far() == 1000);
+	ck_assert(gone_calls() == 1000);
 	unsigned char *seen = calloc(many, 1);
 	for (size_t i = 0; i < 1000; i++) {
-		HOLDS(told[i].value % 100 == 7);
-		HOLDS((int)told[i].why == (int)WW_GONE_EXPIRED);
-		HOLDS(seen[told[i].value]++ == 0);
+		ck_assert(gone_log[i].value % 100 == 7);
+		ck_assert((int)gone_log[i].why == (int)WW_GONE_EXPIRED);
+		ck_assert(seen[gone_log[i].value]++ == 0);
 	}
 	free(seen);
-	HOLDS(stats(&rig).entries == many - 1000);
+	ck_assert(stats(&rig).entries == many - 1000);
 	pass(&rig, 86400 * SEC);
-	HOLDS(told_so_far() == many);
+	ck_assert(gone_calls() == many);
 	rig_close(&rig);
 }
 END_TEST
 
-START_TEST(a_clock_that_is_stepped_back_delays_and_loses_nothing)
+START_TEST(a_clock_stepped_back_delays_expiries_and_loses_none)
 {
 	struct rig rig;
 
@@ -336,18 +331,18 @@ START_TEST(a_clock_that_is_stepped_back_delays_and_loses_nothing)
 	pass(&rig, 9 * SEC);
 	OK(ww_clock_virtual_set(rig.clock, START - 100 * SEC));
 	ck_assert_uint_eq(left(&rig, "a"), 110 * SEC);
-	OK(set(&rig, "b", 2, 5 * SEC)); /* before the driver has seen the step */
+	OK(set(&rig, "b", 2, 5 * SEC)); /* before the driver has noticed the step */
 	OK(ww_driver_settle(rig.driver));
 	OK(set(&rig, "c", 3, 6 * SEC));
 	ck_assert_uint_eq(left(&rig, "b"), 5 * SEC);
 	pass(&rig, 5 * SEC + MS);
-	assert_told(1, "b", 2, WW_GONE_EXPIRED);
+	assert_last_gone(1, "b", 2, WW_GONE_EXPIRED);
 	pass(&rig, SEC);
-	assert_told(2, "c", 3, WW_GONE_EXPIRED);
+	assert_last_gone(2, "c", 3, WW_GONE_EXPIRED);
 	ck_assert_uint_eq(get(&rig, "a"), 1);
 	pass(&rig, 110 * SEC);
-	assert_told(3, "a", 1, WW_GONE_EXPIRED);
-	/* Expired, and before the driver sees it the clock goes back: it lives again. */
+	assert_last_gone(3, "a", 1, WW_GONE_EXPIRED);
+	/* It expires, and the clock goes back before the driver notices: it lives again. */
 	OK(set(&rig, "d", 4, SEC));
 	step(&rig, 2 * SEC);
 	ck_assert_uint_eq(get(&rig, "d"), 0);
@@ -357,7 +352,7 @@ START_TEST(a_clock_that_is_stepped_back_delays_and_loses_nothing)
 }
 END_TEST
 
-START_TEST(beyond_the_last_time_is_refused)
+START_TEST(a_deadline_beyond_the_last_time_is_refused)
 {
 	struct rig rig;
 
@@ -367,13 +362,13 @@ START_TEST(beyond_the_last_time_is_refused)
 	OK(set(&rig, "b", 2, 5 * SEC));
 	ck_assert_int_eq(set(&rig, "c", 3, 20 * SEC + 1), WW_EOVERFLOW);
 	step(&rig, SEC);
-	/* Its own TTL of 20 s is too long by now, the map's 10 s would not be. */
+	/* Its own TTL of 20 s is too long by now. The map's 10 s would not be. */
 	ck_assert_int_eq(refresh(&rig, "a", 0), WW_EOVERFLOW);
 	ck_assert_uint_eq(left(&rig, "a"), 19 * SEC);
 	step(&rig, 3 * SEC);
 	ck_assert_int_eq(refresh(&rig, "b", 0), 1);
 	step(&rig, 4 * SEC);
-	/* And b's 5 s are not, as the map's would be from 10 s before the end. */
+	/* b's own 5 s are not too long. From 10 s before the end the map's TTL would be. */
 	step(&rig, 4 * SEC - SEC);
 	ck_assert_uint_eq(left(&rig, "a"), 9 * SEC);
 	ck_assert_int_eq(refresh(&rig, "nobody", 0), 0);
@@ -388,7 +383,7 @@ START_TEST(beyond_the_last_time_is_refused)
 }
 END_TEST
 
-START_TEST(without_gone_what_expires_is_forgotten)
+START_TEST(without_gone_expired_values_are_forgotten)
 {
 	struct rig rig;
 	char key[64];
@@ -408,10 +403,10 @@ START_TEST(without_gone_what_expires_is_forgotten)
 }
 END_TEST
 
-TEST_MAIN("session/time", a_lookup_never_finds_what_has_expired_however_coarse_the_tick,
-    the_deadline_is_exact_to_a_nanosecond_for_every_tick, setting_what_has_expired_tells_expired_and_gives_no_former,
-    an_expiry_on_its_way_leaves_alone_what_was_set_meanwhile, the_same_with_a_worker_that_is_blocked,
-    what_finds_the_queue_full_waits_although_the_driver_drops, a_late_removal_leaves_the_newer_timer_alone,
-    gone_may_set_the_same_key, a_thousand_of_a_hundred_thousand_go_within_their_tick,
-    a_clock_that_is_stepped_back_delays_and_loses_nothing, beyond_the_last_time_is_refused,
-    without_gone_what_expires_is_forgotten)
+TEST_MAIN("session/time", a_lookup_never_finds_an_expired_value_however_coarse_the_tick,
+    the_deadline_is_exact_to_a_nanosecond_for_every_tick, setting_an_expired_key_tells_gone_and_returns_no_former_value,
+    an_expiry_on_its_way_leaves_a_newer_value_alone, an_expiry_behind_a_blocked_worker_leaves_a_newer_value_alone,
+    an_expiry_that_finds_the_queue_full_waits_although_the_driver_drops, a_late_removal_leaves_the_newer_timer_alone,
+    gone_may_set_the_same_key, a_thousand_of_a_hundred_thousand_entries_leave_within_their_tick,
+    a_clock_stepped_back_delays_expiries_and_loses_none, a_deadline_beyond_the_last_time_is_refused,
+    without_gone_expired_values_are_forgotten)

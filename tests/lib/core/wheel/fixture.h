@@ -1,7 +1,10 @@
 #ifndef TESTS_LIB_CORE_WHEEL_FIXTURE_H
 #define TESTS_LIB_CORE_WHEEL_FIXTURE_H
 
-/* What the tests of the wheel share: wheels, a callback that records, and "nothing has changed". */
+/*
+ * Shared by the tests of the wheel: wheels, a callback that records its calls, and a check that no byte of a wheel has
+ * changed.
+ */
 
 #include <inttypes.h>
 #include <stdint.h>
@@ -13,7 +16,7 @@
 #include "tests/support/times.h"
 #include "weekwheel/wheel.h"
 
-/* ---- What expired ---------------------------------------------------------------------------------------------- */
+/* ---- Expiries -------------------------------------------------------------------------------------------------- */
 
 #define RECORD_MAX 4096
 
@@ -26,7 +29,7 @@ struct record {
 static struct record record[RECORD_MAX];
 static size_t recorded;
 
-/* The callback that records. */
+/* A callback that records each call. */
 static inline void note(struct ww_wheel *wheel, struct ww_timer *timer, uint64_t missed)
 {
 	ck_assert_uint_lt(recorded, RECORD_MAX);
@@ -36,7 +39,7 @@ static inline void note(struct ww_wheel *wheel, struct ww_timer *timer, uint64_t
 	recorded++;
 }
 
-/* How often this timer was recorded. */
+/* The number of calls recorded for this timer. */
 static inline size_t times_recorded(const struct ww_timer *timer)
 {
 	size_t count = 0;
@@ -49,7 +52,7 @@ static inline size_t times_recorded(const struct ww_timer *timer)
 
 /* ---- Wheels ---------------------------------------------------------------------------------------------------- */
 
-/* Every invariant of the wheel holds. */
+/* Assert every invariant of the wheel. */
 static inline void assert_sound(const struct ww_wheel *wheel)
 {
 	char text[512] = "";
@@ -68,7 +71,7 @@ static inline struct ww_wheel *make(const struct ww_wheel_config *config)
 	return wheel;
 }
 
-/* A default wheel whose time begins at start. */
+/* A wheel of the default geometry whose time begins at start. */
 static inline struct ww_wheel *make_from(uint64_t start)
 {
 	struct ww_wheel_config config;
@@ -78,7 +81,7 @@ static inline struct ww_wheel *make_from(uint64_t start)
 	return make(&config);
 }
 
-/* A configuration of these slots. */
+/* A configuration with these numbers of slots. */
 static inline struct ww_wheel_config config_of(uint32_t levels, const uint32_t *slots)
 {
 	struct ww_wheel_config config;
@@ -120,7 +123,7 @@ static inline uint64_t pending_in(const struct ww_wheel *wheel)
 	return stats_of(wheel).pending;
 }
 
-/* The level in which the only timer of the wheel is filed; its number of levels for outside, one more for due. */
+/* The level of the wheel's only timer. The number of levels stands for outside, one more for due. */
 static inline uint32_t level_of_only_timer(const struct ww_wheel *wheel)
 {
 	struct ww_stats stats = stats_of(wheel);
@@ -135,7 +138,7 @@ static inline uint32_t level_of_only_timer(const struct ww_wheel *wheel)
 
 /* ---- Nothing has changed --------------------------------------------------------------------------------------- */
 
-/* A wheel in memory of ours, so that its bytes can be compared. */
+/* A wheel in memory of the test's own, whose bytes it can compare. */
 struct placed {
 	struct ww_wheel *wheel;
 	void *memory;
@@ -164,13 +167,13 @@ static inline void unplace(struct placed *placed)
 	free(placed->copy);
 }
 
-/* Remember every byte of the wheel ... */
+/* Remember every byte of the wheel. */
 static inline void freeze(struct placed *placed)
 {
 	memcpy(placed->copy, placed->memory, placed->size);
 }
 
-/* ... and compare. */
+/* Whether no byte has changed since. */
 static inline int is_frozen(const struct placed *placed)
 {
 	return memcmp(placed->copy, placed->memory, placed->size) == 0;

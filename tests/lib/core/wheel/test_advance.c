@@ -53,7 +53,7 @@ START_TEST(time_that_goes_backwards_is_refused_and_changes_nothing)
 }
 END_TEST
 
-START_TEST(time_that_goes_backwards_is_refused_also_when_nothing_is_due)
+START_TEST(time_that_goes_backwards_is_refused_even_when_nothing_is_due)
 {
 	static const uint64_t delays[] = {0, 50, 7100, 100000, WEEK, 3 * WEEK};
 	struct ww_expiry batch[1];
@@ -122,7 +122,7 @@ START_TEST(a_jump_expires_everything_in_order_of_tick)
 }
 END_TEST
 
-START_TEST(a_jump_expires_what_is_due_and_leaves_the_rest)
+START_TEST(a_jump_expires_due_timers_and_leaves_the_rest)
 {
 	static struct ww_timer timers[1000];
 	static uint64_t deadlines[1000];
@@ -173,7 +173,7 @@ START_TEST(advance_called_every_tick_expires_each_timer_in_the_tick_of_its_deadl
 }
 END_TEST
 
-START_TEST(a_batch_tells_timer_deadline_and_missed)
+START_TEST(a_batch_holds_timer_deadline_and_missed)
 {
 	struct ww_wheel *wheel = make(NULL);
 	struct ww_timer once = WW_TIMER_INIT(note);
@@ -194,7 +194,7 @@ START_TEST(a_batch_tells_timer_deadline_and_missed)
 	ck_assert_uint_eq(batch[1].missed, 0);
 	ck_assert_int_eq(ww_timer_pending(&once), 0);
 	ck_assert_int_eq(ww_timer_pending(&every), 1);
-	/* They have expired: cancelling one afterwards takes nothing back. */
+	/* They have expired: it is too late to cancel one. */
 	ck_assert_int_eq(ww_wheel_cancel(wheel, &once), 0);
 	ck_assert_int_eq(ww_wheel_cancel(wheel, &every), 1);
 	ck_assert_uint_eq(stats_of(wheel).expired, 2);
@@ -221,7 +221,7 @@ START_TEST(the_unused_rest_of_a_batch_is_not_written)
 END_TEST
 
 TEST_MAIN("wheel/advance", time_moves_by_any_step, time_that_goes_backwards_is_refused_and_changes_nothing,
-    time_that_goes_backwards_is_refused_also_when_nothing_is_due, expired_may_be_null,
-    a_jump_expires_everything_in_order_of_tick, a_jump_expires_what_is_due_and_leaves_the_rest,
-    advance_called_every_tick_expires_each_timer_in_the_tick_of_its_deadline, a_batch_tells_timer_deadline_and_missed,
+    time_that_goes_backwards_is_refused_even_when_nothing_is_due, expired_may_be_null,
+    a_jump_expires_everything_in_order_of_tick, a_jump_expires_due_timers_and_leaves_the_rest,
+    advance_called_every_tick_expires_each_timer_in_the_tick_of_its_deadline, a_batch_holds_timer_deadline_and_missed,
     the_unused_rest_of_a_batch_is_not_written)

@@ -1,4 +1,4 @@
-/* Every function refuses NULL and impossible numbers, with its error, and changes nothing. */
+/* Every function refuses NULL and impossible numbers with the right error, and changes nothing. */
 
 #include "tests/lib/core/wheel/fixture.h"
 
@@ -50,7 +50,7 @@ static void assert_nothing_changed(struct scene *scene)
 	ck_assert_uint_eq(recorded, 0);
 }
 
-START_TEST(null_is_refused_by_every_function_that_makes_or_frees)
+START_TEST(null_is_refused_by_every_function_that_creates_or_destroys)
 {
 	size_t bytes = 0;
 	struct ww_wheel *wheel = NULL;
@@ -205,7 +205,7 @@ START_TEST(a_period_of_0_is_refused_and_changes_nothing)
 }
 END_TEST
 
-START_TEST(a_bounded_wheel_refuses_what_is_over_the_horizon_and_changes_nothing)
+START_TEST(a_bounded_wheel_refuses_deadlines_beyond_the_horizon_and_changes_nothing)
 {
 	struct scene scene;
 
@@ -235,7 +235,7 @@ START_TEST(a_bounded_wheel_refuses_what_is_over_the_horizon_and_changes_nothing)
 }
 END_TEST
 
-START_TEST(every_error_has_a_text_of_its_own)
+START_TEST(every_error_has_its_own_text)
 {
 	static char texts[-WW_ECORRUPT][256];
 
@@ -249,9 +249,9 @@ START_TEST(every_error_has_a_text_of_its_own)
 }
 END_TEST
 
-TEST_MAIN("wheel/arguments", null_is_refused_by_every_function_that_makes_or_frees,
+TEST_MAIN("wheel/arguments", null_is_refused_by_every_function_that_creates_or_destroys,
     null_is_refused_by_every_function_of_timers, null_is_refused_by_every_function_of_time_and_of_all_timers,
     a_time_beyond_the_last_is_an_overflow_and_changes_nothing,
     now_plus_delay_beyond_the_last_time_is_an_overflow_and_changes_nothing,
-    a_period_of_0_is_refused_and_changes_nothing, a_bounded_wheel_refuses_what_is_over_the_horizon_and_changes_nothing,
-    every_error_has_a_text_of_its_own)
+    a_period_of_0_is_refused_and_changes_nothing,
+    a_bounded_wheel_refuses_deadlines_beyond_the_horizon_and_changes_nothing, every_error_has_its_own_text)

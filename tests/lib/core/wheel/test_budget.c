@@ -1,4 +1,4 @@
-/* A budget ends an advance before all that is due has expired; the rest comes with the next call. */
+/* A budget ends an advance early. The next call goes on with the rest. */
 
 #include "tests/lib/core/wheel/fixture.h"
 #include "tests/support/seed.h"
@@ -8,7 +8,7 @@
 static struct ww_timer timers[N];
 static uint64_t deadlines[N];
 
-/* N timers with a deadline from 1 to range. */
+/* `count` timers with deadlines from 1 to range. */
 static struct ww_wheel *make_full(uint64_t range)
 {
 	struct ww_wheel *wheel = make(NULL);
@@ -109,7 +109,7 @@ START_TEST(a_batch_of_capacity_0_may_be_null_and_expires_nothing)
 }
 END_TEST
 
-START_TEST(a_small_batch_has_everything_in_the_end)
+START_TEST(a_small_batch_gets_everything_in_the_end)
 {
 	struct ww_wheel *wheel = make_full(100000);
 	struct ww_expiry batch[7];
@@ -135,7 +135,7 @@ START_TEST(a_small_batch_has_everything_in_the_end)
 }
 END_TEST
 
-START_TEST(the_rest_expires_with_a_later_time_too_and_still_in_order)
+START_TEST(the_rest_expires_in_order_at_a_later_time_too)
 {
 	struct ww_wheel *wheel = make_full(10000);
 	uint64_t now = 0;
@@ -151,7 +151,7 @@ START_TEST(the_rest_expires_with_a_later_time_too_and_still_in_order)
 }
 END_TEST
 
-START_TEST(what_a_budget_left_is_due_at_once_and_has_no_time_left)
+START_TEST(timers_left_by_a_budget_are_due_and_have_no_time_left)
 {
 	struct ww_wheel *wheel = make_full(60);
 	uint64_t when = 0;
@@ -171,7 +171,7 @@ START_TEST(what_a_budget_left_is_due_at_once_and_has_no_time_left)
 }
 END_TEST
 
-START_TEST(time_may_not_go_backwards_while_a_budget_holds_an_advance_back)
+START_TEST(time_cannot_go_backwards_after_a_budget_ended_an_advance)
 {
 	struct ww_wheel *wheel = make_full(60);
 
@@ -183,7 +183,7 @@ START_TEST(time_may_not_go_backwards_while_a_budget_holds_an_advance_back)
 }
 END_TEST
 
-START_TEST(what_is_scheduled_between_two_calls_takes_its_place_among_the_rest)
+START_TEST(timers_scheduled_between_two_calls_take_their_place_among_the_rest)
 {
 	struct ww_wheel *wheel = make(NULL);
 	struct ww_timer first = WW_TIMER_INIT(note);
@@ -208,7 +208,7 @@ START_TEST(what_is_scheduled_between_two_calls_takes_its_place_among_the_rest)
 	ck_assert_uint_eq(times_recorded(&last), 1);
 	ck_assert_uint_eq(times_recorded(&passed), 1);
 	ck_assert_uint_eq(times_recorded(&later), 0);
-	/* Without the one that was late, the order is that of the ticks. */
+	/* Apart from the late one, expiries are in order of tick. */
 	for (size_t i = 1, k = 0; i < recorded; i++) {
 		struct ww_timer *const order[] = {&second, &between, &last};
 
@@ -222,7 +222,7 @@ START_TEST(what_is_scheduled_between_two_calls_takes_its_place_among_the_rest)
 }
 END_TEST
 
-START_TEST(what_is_late_already_expires_in_the_next_call_even_beside_late_ones_that_a_budget_left)
+START_TEST(late_timers_expire_in_the_next_call_even_with_others_left_by_a_budget)
 {
 	struct ww_wheel *wheel = make_from(5);
 	struct ww_timer late[4] = {WW_TIMER_INIT(note), WW_TIMER_INIT(note), WW_TIMER_INIT(note), WW_TIMER_INIT(note)};
@@ -240,7 +240,7 @@ START_TEST(what_is_late_already_expires_in_the_next_call_even_beside_late_ones_t
 }
 END_TEST
 
-START_TEST(late_ones_of_three_interrupted_calls_all_expire_in_the_next)
+START_TEST(late_timers_of_three_interrupted_calls_all_expire_in_the_next)
 {
 	struct ww_wheel *wheel = make_from(100);
 	struct ww_timer late[15];
@@ -263,7 +263,7 @@ START_TEST(late_ones_of_three_interrupted_calls_all_expire_in_the_next)
 }
 END_TEST
 
-START_TEST(what_was_moved_out_of_the_way_costs_no_budget)
+START_TEST(timers_moved_later_cost_no_budget)
 {
 	struct ww_wheel *wheel = make(NULL);
 	struct ww_timer moved[10];
@@ -285,7 +285,7 @@ START_TEST(what_was_moved_out_of_the_way_costs_no_budget)
 }
 END_TEST
 
-START_TEST(what_a_budget_left_can_be_moved_out_of_reach)
+START_TEST(timers_left_by_a_budget_can_be_moved_later)
 {
 	struct ww_wheel *wheel = make(NULL);
 	struct ww_timer pair[2] = {WW_TIMER_INIT(note), WW_TIMER_INIT(note)};
@@ -314,7 +314,7 @@ static void rearm_now(struct ww_wheel *wheel, struct ww_timer *timer, uint64_t m
 	}
 }
 
-START_TEST(what_waits_for_the_next_call_is_not_what_the_budget_left)
+START_TEST(timers_that_wait_for_the_next_call_are_not_left_by_the_budget)
 {
 	struct ww_wheel *wheel = make(NULL);
 	struct ww_timer timer = WW_TIMER_INIT(rearm_now);
@@ -334,10 +334,10 @@ END_TEST
 
 TEST_MAIN("wheel/budget", a_budget_is_kept_and_nothing_is_lost_or_out_of_order,
     a_budget_of_0_expires_nothing_and_says_whether_something_is_due,
-    a_batch_of_capacity_0_may_be_null_and_expires_nothing, a_small_batch_has_everything_in_the_end,
-    the_rest_expires_with_a_later_time_too_and_still_in_order, what_a_budget_left_is_due_at_once_and_has_no_time_left,
-    time_may_not_go_backwards_while_a_budget_holds_an_advance_back,
-    what_is_scheduled_between_two_calls_takes_its_place_among_the_rest,
-    what_is_late_already_expires_in_the_next_call_even_beside_late_ones_that_a_budget_left,
-    late_ones_of_three_interrupted_calls_all_expire_in_the_next, what_was_moved_out_of_the_way_costs_no_budget,
-    what_a_budget_left_can_be_moved_out_of_reach, what_waits_for_the_next_call_is_not_what_the_budget_left)
+    a_batch_of_capacity_0_may_be_null_and_expires_nothing, a_small_batch_gets_everything_in_the_end,
+    the_rest_expires_in_order_at_a_later_time_too, timers_left_by_a_budget_are_due_and_have_no_time_left,
+    time_cannot_go_backwards_after_a_budget_ended_an_advance,
+    timers_scheduled_between_two_calls_take_their_place_among_the_rest,
+    late_timers_expire_in_the_next_call_even_with_others_left_by_a_budget,
+    late_timers_of_three_interrupted_calls_all_expire_in_the_next, timers_moved_later_cost_no_budget,
+    timers_left_by_a_budget_can_be_moved_later, timers_that_wait_for_the_next_call_are_not_left_by_the_budget)

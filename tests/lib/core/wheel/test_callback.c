@@ -1,4 +1,7 @@
-/* What a callback may do: schedule, cancel and reschedule anything, drain, free its own object; and what it may not. */
+/*
+ * What a callback may do: schedule, cancel and reschedule any timer, drain the wheel, free its own object. And what it
+ * may not do.
+ */
 
 #include "tests/lib/core/wheel/fixture.h"
 
@@ -9,7 +12,7 @@ static struct ww_timer other;
 static struct ww_timer witness;
 static size_t rounds;
 
-/* ---- Scheduling itself ---------------------------------------------------------------------------------------- */
+/* ---- A timer that schedules itself ---------------------------------------------------------------------------- */
 
 static void again_now(struct ww_wheel *wheel, struct ww_timer *timer, uint64_t missed)
 {
@@ -20,7 +23,7 @@ static void again_now(struct ww_wheel *wheel, struct ww_timer *timer, uint64_t m
 	assert_sound(wheel);
 }
 
-START_TEST(a_callback_that_schedules_itself_with_no_delay_is_called_once_a_call)
+START_TEST(a_callback_that_schedules_itself_with_no_delay_runs_once_a_call)
 {
 	struct ww_wheel *wheel = make(NULL);
 	struct ww_timer timer = WW_TIMER_INIT(again_now);
@@ -35,8 +38,11 @@ START_TEST(a_callback_that_schedules_itself_with_no_delay_is_called_once_a_call)
 }
 END_TEST
 
-/* No delay from the end of a jump is a deadline that a tick before it has not reached yet: in order, in this call. */
-START_TEST(a_callback_that_schedules_itself_with_no_delay_in_a_jump_is_called_at_its_end_once_more)
+/*
+ * A delay of 0 counts from the end of the jump, which an earlier tick's callback has not reached yet: the timer expires
+ * in order, in this call.
+ */
+START_TEST(a_callback_that_schedules_itself_with_no_delay_in_a_jump_runs_once_more_at_its_end)
 {
 	struct ww_wheel *wheel = make(NULL);
 	struct ww_timer timer = WW_TIMER_INIT(again_now);
@@ -58,7 +64,7 @@ static void again_in_the_past(struct ww_wheel *wheel, struct ww_timer *timer, ui
 	OK(ww_wheel_schedule_at(wheel, timer, 1));
 }
 
-START_TEST(a_callback_that_schedules_itself_in_the_past_is_called_once_a_call)
+START_TEST(a_callback_that_schedules_itself_in_the_past_runs_once_a_call)
 {
 	struct ww_wheel *wheel = make(NULL);
 	struct ww_timer timer = WW_TIMER_INIT(again_in_the_past);
@@ -94,7 +100,7 @@ START_TEST(in_a_callback_time_is_that_of_the_call_and_delays_count_from_there)
 }
 END_TEST
 
-/* ---- Scheduling others into the jump that is running ---------------------------------------------------------- */
+/* ---- Scheduling others into the running jump ------------------------------------------------------------------ */
 
 static void schedule_other_at_50(struct ww_wheel *wheel, struct ww_timer *timer, uint64_t missed)
 {
@@ -103,7 +109,7 @@ static void schedule_other_at_50(struct ww_wheel *wheel, struct ww_timer *timer,
 	assert_sound(wheel);
 }
 
-START_TEST(what_a_callback_schedules_into_the_same_jump_expires_in_it_and_in_order)
+START_TEST(a_timer_scheduled_into_the_running_jump_expires_in_it_in_order)
 {
 	struct ww_wheel *wheel = make(NULL);
 	struct ww_timer early = WW_TIMER_INIT(schedule_other_at_50);
@@ -123,9 +129,9 @@ START_TEST(what_a_callback_schedules_into_the_same_jump_expires_in_it_and_in_ord
 }
 END_TEST
 
-START_TEST(what_a_callback_schedules_at_or_before_its_tick_waits_for_the_next_call)
+START_TEST(a_timer_scheduled_at_or_before_the_callbacks_tick_waits_for_the_next_call)
 {
-	/* The tick that expires is 50, or a later one: 50 has come or passed. */
+	/* The callback runs in tick 50 or later: 50 is the present or the past. */
 	static const uint64_t ticks[] = {50, 51, 100};
 
 	for (size_t i = 0; i < 3; i++) {
@@ -145,7 +151,7 @@ START_TEST(what_a_callback_schedules_at_or_before_its_tick_waits_for_the_next_ca
 }
 END_TEST
 
-/* ---- Moving others ---------------------------------------------------------------------------------------------- */
+/* ---- Moving other timers ---------------------------------------------------------------------------------------- */
 
 static void move_the_others_later(struct ww_wheel *wheel, struct ww_timer *timer, uint64_t missed)
 {
@@ -185,7 +191,7 @@ static void pull_other_to_20(struct ww_wheel *wheel, struct ww_timer *timer, uin
 	assert_sound(wheel);
 }
 
-START_TEST(a_callback_can_pull_a_far_timer_into_the_jump_that_is_running)
+START_TEST(a_callback_can_pull_a_far_timer_into_the_running_jump)
 {
 	static const uint64_t far[] = {21, 99, 101, 7100, 100000, 8 * DAY};
 
@@ -212,7 +218,7 @@ static void push_other_from_40_to_60(struct ww_wheel *wheel, struct ww_timer *ti
 	ck_assert_int_eq(ww_wheel_reschedule_at(wheel, &other, 60), 1);
 }
 
-START_TEST(a_callback_can_push_a_timer_later_within_the_jump_that_is_running)
+START_TEST(a_callback_can_push_a_timer_later_within_the_running_jump)
 {
 	struct ww_wheel *wheel = make(NULL);
 	struct ww_timer timer = WW_TIMER_INIT(push_other_from_40_to_60);
@@ -229,7 +235,7 @@ START_TEST(a_callback_can_push_a_timer_later_within_the_jump_that_is_running)
 }
 END_TEST
 
-/* Schedule the other one to wait for the next call, then take it back from there into this one. */
+/* Schedule the other timer for the next call, then move it into this one. */
 static void schedule_late_then_move_on(struct ww_wheel *wheel, struct ww_timer *timer, uint64_t missed)
 {
 	note(wheel, timer, missed);
@@ -264,7 +270,7 @@ static void schedule_late_then_move_on_by_time(struct ww_wheel *wheel, struct ww
 
 START_TEST(a_timer_that_waited_for_the_next_call_and_was_moved_into_this_one_expires_in_order)
 {
-	/* Within the jump that is running, and to its end. */
+	/* Move it to within the running jump, and to its end. */
 	static const uint64_t deadlines[] = {50, 100};
 
 	for (size_t i = 0; i < 2; i++) {
@@ -348,7 +354,7 @@ START_TEST(a_callback_can_free_a_periodic_object_once_it_is_cancelled)
 }
 END_TEST
 
-/* Two that are due in the same tick: the first cancels and frees the other. */
+/* Two objects are due in the same tick: the first one cancels and frees the other. */
 static void free_the_victim(struct ww_wheel *wheel, struct ww_timer *timer, uint64_t missed)
 {
 	struct object *object = WW_TIMER_OWNER(timer, struct object, timer);
@@ -409,7 +415,7 @@ static void drain_everything(struct ww_wheel *wheel, struct ww_timer *timer, uin
 	assert_sound(wheel);
 }
 
-START_TEST(a_callback_can_drain_the_wheel_and_what_is_due_in_its_tick_too)
+START_TEST(a_callback_can_drain_the_wheel_with_the_timers_of_its_tick)
 {
 	struct ww_wheel *wheel = make(NULL);
 	struct ww_timer timer = WW_TIMER_INIT(note);
@@ -429,7 +435,7 @@ START_TEST(a_callback_can_drain_the_wheel_and_what_is_due_in_its_tick_too)
 }
 END_TEST
 
-/* ---- What is refused -------------------------------------------------------------------------------------------- */
+/* ---- Refused calls ---------------------------------------------------------------------------------------------- */
 
 static void try_to_enter_again(struct ww_wheel *wheel, struct ww_timer *timer, uint64_t missed)
 {
@@ -463,7 +469,7 @@ START_TEST(advance_and_destroy_are_refused_in_a_callback)
 	ck_assert_uint_eq(go(wheel, 50), 1);
 	ck_assert_uint_eq(go(wheel, 10000), 1);
 	ck_assert_uint_eq(go(wheel, 20000), 1);
-	/* Afterwards all is as usual. */
+	/* Afterwards both are allowed again. */
 	OK(ww_wheel_schedule(wheel, &one, 0));
 	ck_assert_uint_eq(go(wheel, 20000), 1);
 	unmake(wheel);
@@ -494,17 +500,17 @@ START_TEST(another_wheel_may_be_advanced_and_destroyed_in_a_callback)
 }
 END_TEST
 
-TEST_MAIN("wheel/callback", a_callback_that_schedules_itself_with_no_delay_is_called_once_a_call,
-    a_callback_that_schedules_itself_with_no_delay_in_a_jump_is_called_at_its_end_once_more,
-    a_callback_that_schedules_itself_in_the_past_is_called_once_a_call,
+TEST_MAIN("wheel/callback", a_callback_that_schedules_itself_with_no_delay_runs_once_a_call,
+    a_callback_that_schedules_itself_with_no_delay_in_a_jump_runs_once_more_at_its_end,
+    a_callback_that_schedules_itself_in_the_past_runs_once_a_call,
     in_a_callback_time_is_that_of_the_call_and_delays_count_from_there,
-    what_a_callback_schedules_into_the_same_jump_expires_in_it_and_in_order,
-    what_a_callback_schedules_at_or_before_its_tick_waits_for_the_next_call,
-    a_callback_can_move_others_of_its_tick_later, a_callback_can_pull_a_far_timer_into_the_jump_that_is_running,
-    a_callback_can_push_a_timer_later_within_the_jump_that_is_running,
+    a_timer_scheduled_into_the_running_jump_expires_in_it_in_order,
+    a_timer_scheduled_at_or_before_the_callbacks_tick_waits_for_the_next_call,
+    a_callback_can_move_others_of_its_tick_later, a_callback_can_pull_a_far_timer_into_the_running_jump,
+    a_callback_can_push_a_timer_later_within_the_running_jump,
     a_timer_that_waited_for_the_next_call_and_was_moved_beyond_this_one_expires_at_its_deadline,
     a_timer_that_waited_for_the_next_call_and_was_moved_into_this_one_expires_in_order,
     a_callback_can_free_its_own_object, a_callback_can_free_a_periodic_object_once_it_is_cancelled,
     a_callback_can_cancel_and_free_another_object_of_its_tick,
-    a_callback_can_drain_the_wheel_and_what_is_due_in_its_tick_too, advance_and_destroy_are_refused_in_a_callback,
+    a_callback_can_drain_the_wheel_with_the_timers_of_its_tick, advance_and_destroy_are_refused_in_a_callback,
     another_wheel_may_be_advanced_and_destroyed_in_a_callback)

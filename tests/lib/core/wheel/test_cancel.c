@@ -1,4 +1,4 @@
-/* Cancelling: harmless on an idle timer, final on a pending one, in whatever state it is. */
+/* Cancelling: harmless on an idle timer, final on a pending one, whatever its state. */
 
 #include "tests/lib/core/wheel/fixture.h"
 
@@ -38,7 +38,7 @@ START_TEST(cancelling_a_pending_timer_answers_1_and_it_does_not_expire)
 		ck_assert_int_eq(ww_wheel_cancel(wheel, &timer), 0);
 		assert_sound(wheel);
 		ck_assert_uint_eq(pending_in(wheel), 0);
-		/* Its memory is ours again. */
+		/* Its memory may be reused. */
 		memset(&timer, 0xA5, sizeof timer);
 	}
 	ck_assert_uint_eq(go(wheel, WW_TIME_MAX), 0);
@@ -48,7 +48,7 @@ END_TEST
 
 START_TEST(the_memory_of_a_cancelled_timer_can_be_used_again_at_once)
 {
-	/* Of three neighbours in every slot the first, the middle or the last goes, and its bytes are overwritten. */
+	/* In every slot, one of three neighbours goes: the first, the middle or the last. Its bytes are overwritten. */
 	static const uint64_t delays[] = {0, 1, 59, 100, 7100, 100000, WEEK, 2 * WEEK};
 
 	for (size_t d = 0; d < sizeof delays / sizeof delays[0]; d++) {
@@ -96,7 +96,7 @@ START_TEST(a_timer_can_be_cancelled_at_every_stage_of_its_life)
 }
 END_TEST
 
-START_TEST(a_timer_that_was_moved_later_can_be_cancelled_in_its_old_place_and_in_its_new_one)
+START_TEST(a_timer_moved_later_can_be_cancelled_in_its_old_slot_and_in_its_new_one)
 {
 	static const uint64_t when[] = {0, 10, 99, 100, 101, 120, 5000, 9999};
 
@@ -116,7 +116,7 @@ START_TEST(a_timer_that_was_moved_later_can_be_cancelled_in_its_old_place_and_in
 }
 END_TEST
 
-START_TEST(a_timer_that_is_left_by_a_budget_can_be_cancelled)
+START_TEST(a_timer_left_by_a_budget_can_be_cancelled)
 {
 	struct ww_wheel *wheel = make(NULL);
 	struct ww_timer timers[10];
@@ -179,7 +179,7 @@ END_TEST
 static struct ww_timer crowd[CROWD];
 static size_t survivors;
 
-/* The first one of the crowd that expires cancels all others. */
+/* The first timer of the crowd that expires cancels all others. */
 static void cancel_the_others(struct ww_wheel *wheel, struct ww_timer *timer, uint64_t missed)
 {
 	note(wheel, timer, missed);
@@ -212,7 +212,7 @@ START_TEST(a_timer_cancelled_by_another_callback_of_the_same_tick_does_not_expir
 }
 END_TEST
 
-/* Each one that expires cancels the next one that is still pending. */
+/* Each timer that expires cancels the next one that is still pending. */
 static void cancel_one(struct ww_wheel *wheel, struct ww_timer *timer, uint64_t missed)
 {
 	(void)timer;
@@ -221,14 +221,14 @@ static void cancel_one(struct ww_wheel *wheel, struct ww_timer *timer, uint64_t 
 	for (size_t i = 0; i < CROWD; i++) {
 		if (ww_wheel_cancel(wheel, &crowd[i]) == 1) {
 			memset(&crowd[i], 0xA5, sizeof crowd[i]);
-			/* What is overwritten must not look pending to this loop. */
+			/* This loop must not take an overwritten timer for a pending one. */
 			OK(ww_timer_init(&crowd[i], cancel_one));
 			return;
 		}
 	}
 }
 
-START_TEST(each_callback_can_cancel_one_of_its_tick)
+START_TEST(each_callback_can_cancel_another_timer_of_its_tick)
 {
 	struct ww_wheel *wheel = make(NULL);
 
@@ -248,7 +248,7 @@ END_TEST
 TEST_MAIN("wheel/cancel", cancelling_an_idle_timer_is_harmless_and_answers_0,
     cancelling_a_pending_timer_answers_1_and_it_does_not_expire,
     the_memory_of_a_cancelled_timer_can_be_used_again_at_once, a_timer_can_be_cancelled_at_every_stage_of_its_life,
-    a_timer_that_was_moved_later_can_be_cancelled_in_its_old_place_and_in_its_new_one,
-    a_timer_that_is_left_by_a_budget_can_be_cancelled, a_cancelled_periodic_timer_stops,
-    a_cancelled_timer_can_be_scheduled_again, a_timer_cancelled_by_another_callback_of_the_same_tick_does_not_expire,
-    each_callback_can_cancel_one_of_its_tick)
+    a_timer_moved_later_can_be_cancelled_in_its_old_slot_and_in_its_new_one, a_timer_left_by_a_budget_can_be_cancelled,
+    a_cancelled_periodic_timer_stops, a_cancelled_timer_can_be_scheduled_again,
+    a_timer_cancelled_by_another_callback_of_the_same_tick_does_not_expire,
+    each_callback_can_cancel_another_timer_of_its_tick)

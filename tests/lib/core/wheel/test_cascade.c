@@ -1,4 +1,4 @@
-/* The wheels themselves: which one a timer waits in, when it is demoted, and that demotion is spread over time. */
+/* Levels: which one a timer is filed in, when it is demoted, and that demotion is spread over time. */
 
 #include "tests/lib/core/wheel/fixture.h"
 #include "tests/support/seed.h"
@@ -10,7 +10,7 @@
 #define OUTSIDE 4
 #define DUE 5
 
-START_TEST(a_timer_waits_in_the_wheel_that_fits_its_delay)
+START_TEST(a_timer_is_filed_in_the_level_that_fits_its_delay)
 {
 	static const struct {
 		uint64_t delay;
@@ -39,7 +39,7 @@ START_TEST(a_timer_waits_in_the_wheel_that_fits_its_delay)
 
 		OK(ww_wheel_schedule(wheel, &timer, expected[i].delay));
 		level = level_of_only_timer(wheel);
-		ck_assert_msg(level == expected[i].level, "a delay of %" PRIu64 " is in wheel %u, not %u",
+		ck_assert_msg(level == expected[i].level, "a delay of %" PRIu64 " is in level %u, not %u",
 		    expected[i].delay, level, expected[i].level);
 		unmake(wheel);
 	}
@@ -58,7 +58,7 @@ START_TEST(a_delay_of_7100_s_goes_from_hours_to_minutes_to_seconds_and_expires_a
 		uint32_t expected = now < 3600 ? HOURS : now < 7080 ? MINUTES : SECONDS;
 
 		ck_assert_uint_eq(go(wheel, now), 0);
-		ck_assert_msg(level_of_only_timer(wheel) == expected, "at %" PRIu64 " in wheel %u, not %u", now,
+		ck_assert_msg(level_of_only_timer(wheel) == expected, "at %" PRIu64 " in level %u, not %u", now,
 		    level_of_only_timer(wheel), expected);
 	}
 	ck_assert_int_eq(ww_wheel_time_left(wheel, &timer, &left), 1);
@@ -107,7 +107,7 @@ START_TEST(the_example_needs_no_call_between_its_demotions)
 }
 END_TEST
 
-START_TEST(a_timer_that_waits_outside_enters_the_wheels_and_goes_down_all_of_them)
+START_TEST(a_timer_outside_enters_the_highest_level_and_is_demoted_through_all)
 {
 	struct ww_wheel *wheel = make(NULL);
 	struct ww_timer timer = WW_TIMER_INIT(note);
@@ -120,14 +120,17 @@ START_TEST(a_timer_that_waits_outside_enters_the_wheels_and_goes_down_all_of_the
 		uint32_t level;
 
 		OK(ww_wheel_advance(wheel, now, WW_UNLIMITED, NULL));
-		/* Around each hour, and often at the end. */
+		/* Look around each full hour, and at each of the last 100 ticks. */
 		if ((now + 2) % HOUR > 4 && now < deadline - 100) {
 			continue;
 		}
 		level = level_of_only_timer(wheel);
 		ck_assert_uint_le(level, last);
 		last = level;
-		/* When it has less than a turn of a wheel left and that wheel's slot has come, it is there or lower. */
+		/*
+		 * Once it has less than a turn of a level left and that level's slot has come, it is in that level or a
+		 * lower one.
+		 */
 		if (now >= deadline / DAY * DAY) {
 			ck_assert_uint_le(level, HOURS);
 		}
@@ -145,8 +148,8 @@ START_TEST(a_timer_that_waits_outside_enters_the_wheels_and_goes_down_all_of_the
 END_TEST
 
 /*
- * Smooth demotion. All timers lie in one slot of an upper wheel; time goes tick by tick over its boundary. The largest
- * share that any one call demotes is bounded: a cascade that waits for the boundary would move all of them in one.
+ * All timers lie in one slot of an upper level, and time passes the slot's boundary tick by tick. No call may demote
+ * more than a tenth of them. A cascade at the boundary would demote all of them in one call.
  */
 static void assert_demotion_is_spread(uint64_t slot, uint64_t span, size_t count)
 {
@@ -179,7 +182,7 @@ static void assert_demotion_is_spread(uint64_t slot, uint64_t span, size_t count
 	}
 	ck_assert_uint_eq(expired, count);
 	ck_assert_uint_eq(pending_in(wheel), 0);
-	ck_assert_uint_ge(demoted, count - count / 10); /* the statistic counts at all */
+	ck_assert_uint_ge(demoted, count - count / 10); /* the statistic does count */
 	ck_assert_msg(largest <= count / 10, "%" PRIu64 " of %zu timers were demoted in the one call for %" PRIu64,
 	    largest, count, largest_at);
 	unmake(wheel);
@@ -239,7 +242,7 @@ START_TEST(a_full_slot_loses_nothing_when_its_boundary_is_jumped_over)
 }
 END_TEST
 
-START_TEST(timers_cancelled_and_moved_while_their_slot_is_demoted_ahead_stay_right)
+START_TEST(timers_cancelled_or_moved_during_a_pre_demotion_expire_correctly)
 {
 	const size_t count = 30000;
 	struct ww_timer *timers = calloc(count, sizeof *timers);
@@ -266,7 +269,7 @@ START_TEST(timers_cancelled_and_moved_while_their_slot_is_demoted_ahead_stay_rig
 			}
 			pending -= fired;
 		} while (fired == 64);
-		/* In the hour before the boundary and after it, cancel one, move one later and one earlier. */
+		/* In the hours before and after the boundary, cancel one, move one later and one earlier. */
 		if (now < DAY + HOUR) {
 			size_t i = seed_below(&seed, count);
 
@@ -293,14 +296,14 @@ START_TEST(timers_cancelled_and_moved_while_their_slot_is_demoted_ahead_stay_rig
 END_TEST
 
 /*
- * A crowded slot is being demoted ahead of its boundary when all of its timers but one are cancelled. Wherever that one
- * happens to wait by then, it expires in its tick, also when only the calls that next asks for are made.
+ * A crowded slot is being pre-demoted when all of its timers but one are cancelled. Wherever that timer is filed by
+ * then, it expires in its tick, even if advance is called only when ww_wheel_next asks for it.
  */
-START_TEST(the_last_of_a_crowd_that_was_demoted_ahead_is_exact)
+START_TEST(the_last_timer_of_a_pre_demoted_crowd_is_exact)
 {
 	static const struct {
 		uint64_t slot;     /* when the slot begins */
-		uint64_t deadline; /* of all of them */
+		uint64_t deadline; /* the same for all timers */
 	} crowds[] = {{120, 179}, {120, 121}, {10800, 14399}, {10800, 10801}, {3 * DAY, 4 * DAY - 1}};
 	const size_t count = 1200;
 	struct ww_timer *timers = calloc(count, sizeof *timers);
@@ -344,11 +347,10 @@ START_TEST(the_last_of_a_crowd_that_was_demoted_ahead_is_exact)
 }
 END_TEST
 
-TEST_MAIN("wheel/cascade", a_timer_waits_in_the_wheel_that_fits_its_delay,
+TEST_MAIN("wheel/cascade", a_timer_is_filed_in_the_level_that_fits_its_delay,
     a_delay_of_7100_s_goes_from_hours_to_minutes_to_seconds_and_expires_at_7100,
     a_delay_of_7100_s_from_time_30_expires_at_7130, the_example_needs_no_call_between_its_demotions,
-    a_timer_that_waits_outside_enters_the_wheels_and_goes_down_all_of_them,
+    a_timer_outside_enters_the_highest_level_and_is_demoted_through_all,
     an_hour_slot_of_200000_timers_is_demoted_in_small_shares, a_day_slot_of_200000_timers_is_demoted_in_small_shares,
     a_full_slot_loses_nothing_when_its_boundary_is_jumped_over,
-    timers_cancelled_and_moved_while_their_slot_is_demoted_ahead_stay_right,
-    the_last_of_a_crowd_that_was_demoted_ahead_is_exact)
+    timers_cancelled_or_moved_during_a_pre_demotion_expire_correctly, the_last_timer_of_a_pre_demoted_crowd_is_exact)

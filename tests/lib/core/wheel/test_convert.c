@@ -1,4 +1,4 @@
-/* Nanoseconds to ticks: deadlines are rounded up, the time of the clock down. */
+/* Nanoseconds to ticks: a deadline is rounded up, the clock's time down. */
 
 #include "tests/lib/core/wheel/fixture.h"
 #include "tests/support/seed.h"
@@ -26,7 +26,7 @@ static void assert_converts(uint64_t tick_ns, uint64_t ns, uint64_t up, uint64_t
 	OK(ww_wheel_destroy(wheel));
 }
 
-START_TEST(a_deadline_between_two_ticks_is_the_later_one_and_the_clock_the_earlier)
+START_TEST(a_deadline_between_two_ticks_is_rounded_up_and_the_clock_down)
 {
 	static const uint64_t ticks[] = {1, 2, 3, 1000, 1000000, 1000000000, UINT64_C(60000000000)};
 
@@ -70,7 +70,7 @@ START_TEST(a_result_beyond_the_last_time_is_an_overflow_and_stores_nothing)
 		ck_assert_int_eq(ww_wheel_deadline_ns(one, invalid_times[i].time, &out), WW_EOVERFLOW);
 		ck_assert_int_eq(ww_wheel_now_ns(one, invalid_times[i].time, &out), WW_EOVERFLOW);
 	}
-	/* With ticks of 2 ns only the rounding up of the largest number goes too far. */
+	/* With ticks of 2 ns, only rounding up the largest number overflows. */
 	ck_assert_int_eq(ww_wheel_deadline_ns(two, UINT64_MAX, &out), WW_EOVERFLOW);
 	ck_assert_uint_eq(out, 4711);
 	OK(ww_wheel_now_ns(two, UINT64_MAX, &out));
@@ -100,7 +100,10 @@ START_TEST(a_wait_in_nanoseconds_is_never_cut_short)
 			OK(ww_wheel_advance(wheel, now, WW_UNLIMITED, NULL));
 			OK(ww_wheel_deadline_ns(wheel, clock + wait, &deadline));
 			OK(ww_wheel_schedule_at(wheel, &timer, deadline));
-			/* One nanosecond before the wait is over, nothing; less than a tick after it, all. */
+			/*
+			 * Nothing expires one nanosecond before the end of the wait. Less than a tick after it,
+			 * everything has expired.
+			 */
 			OK(ww_wheel_now_ns(wheel, clock + wait - 1, &now));
 			ck_assert_uint_eq(go(wheel, now), 0);
 			clock += wait + ticks[t] - 1;
@@ -113,6 +116,6 @@ START_TEST(a_wait_in_nanoseconds_is_never_cut_short)
 }
 END_TEST
 
-TEST_MAIN("wheel/convert", a_deadline_between_two_ticks_is_the_later_one_and_the_clock_the_earlier,
+TEST_MAIN("wheel/convert", a_deadline_between_two_ticks_is_rounded_up_and_the_clock_down,
     the_largest_clock_does_not_wrap_round, a_result_beyond_the_last_time_is_an_overflow_and_stores_nothing,
     a_wait_in_nanoseconds_is_never_cut_short)

@@ -68,7 +68,7 @@ START_TEST(a_timer_takes_at_most_48_bytes)
 }
 END_TEST
 
-/* Every configuration that is not allowed, as a change of the default. */
+/* Invalid configurations, each a change of the default. */
 static const struct {
 	const char *name;
 	uint64_t start;
@@ -81,13 +81,13 @@ static const struct {
     {"no levels", 0, 1, 0, 0, {60, 60, 24, 7, 2, 2}, WW_EINVAL},
     {"one level too many", 0, 1, 0, WW_LEVELS_MAX + 1, {2, 2, 2, 2, 2, 2}, WW_EINVAL},
     {"far too many levels", 0, 1, 0, UINT32_MAX, {2, 2, 2, 2, 2, 2}, WW_EINVAL},
-    {"lowest wheel of no slots", 0, 1, 0, 4, {0, 60, 24, 7, 0, 0}, WW_EINVAL},
-    {"lowest wheel of 1 slot", 0, 1, 0, 4, {1, 60, 24, 7, 0, 0}, WW_EINVAL},
-    {"lowest wheel of 65 slots", 0, 1, 0, 4, {65, 60, 24, 7, 0, 0}, WW_EINVAL},
-    {"highest wheel of 1 slot", 0, 1, 0, 4, {60, 60, 24, 1, 0, 0}, WW_EINVAL},
-    {"highest wheel of 65 slots", 0, 1, 0, 4, {60, 60, 24, 65, 0, 0}, WW_EINVAL},
-    {"a wheel of 2^32 - 1 slots", 0, 1, 0, 4, {60, UINT32_MAX, 24, 7, 0, 0}, WW_EINVAL},
-    {"sixth wheel of 65 slots", 0, 1, 0, 6, {2, 2, 2, 2, 2, 65}, WW_EINVAL},
+    {"lowest level of no slots", 0, 1, 0, 4, {0, 60, 24, 7, 0, 0}, WW_EINVAL},
+    {"lowest level of 1 slot", 0, 1, 0, 4, {1, 60, 24, 7, 0, 0}, WW_EINVAL},
+    {"lowest level of 65 slots", 0, 1, 0, 4, {65, 60, 24, 7, 0, 0}, WW_EINVAL},
+    {"highest level of 1 slot", 0, 1, 0, 4, {60, 60, 24, 1, 0, 0}, WW_EINVAL},
+    {"highest level of 65 slots", 0, 1, 0, 4, {60, 60, 24, 65, 0, 0}, WW_EINVAL},
+    {"a level of 2^32 - 1 slots", 0, 1, 0, 4, {60, UINT32_MAX, 24, 7, 0, 0}, WW_EINVAL},
+    {"sixth level of 65 slots", 0, 1, 0, 6, {2, 2, 2, 2, 2, 65}, WW_EINVAL},
     {"a tick of no length", 0, 0, 0, 4, {60, 60, 24, 7, 0, 0}, WW_EINVAL},
     {"an unknown flag", 0, 1, 2, 4, {60, 60, 24, 7, 0, 0}, WW_EINVAL},
     {"a known flag with an unknown one", 0, 1, WW_WHEEL_BOUNDED | 0x80000000u, 4, {60, 60, 24, 7, 0, 0}, WW_EINVAL},
@@ -131,7 +131,7 @@ START_TEST(an_invalid_configuration_is_refused_with_its_error_and_nothing_change
 }
 END_TEST
 
-START_TEST(slots_beyond_the_levels_are_not_looked_at)
+START_TEST(slots_beyond_the_levels_are_ignored)
 {
 	struct ww_wheel_config config = config_of(2, DEFAULT_SLOTS);
 	struct ww_wheel *wheel;
@@ -205,7 +205,7 @@ START_TEST(the_levels_of_the_statistics_are_those_of_the_configuration)
 }
 END_TEST
 
-START_TEST(create_allocates_once_what_size_says_and_destroy_gives_it_back)
+START_TEST(create_allocates_the_size_once_and_destroy_frees_it)
 {
 	static const uint32_t small[] = {2};
 	static const uint32_t large[] = {64, 64, 64, 64, 64, 64};
@@ -235,7 +235,7 @@ START_TEST(create_allocates_once_what_size_says_and_destroy_gives_it_back)
 }
 END_TEST
 
-START_TEST(each_allocation_that_fails_is_reported_and_nothing_leaks)
+START_TEST(each_failed_allocation_is_reported_and_nothing_leaks)
 {
 	struct ww_wheel_config config = config_of(4, DEFAULT_SLOTS);
 	size_t fail_at = 1;
@@ -260,11 +260,11 @@ START_TEST(each_allocation_that_fails_is_reported_and_nothing_leaks)
 		ck_assert_uint_eq(memory.bytes, 0);
 		fail_at++;
 	} while (answer != WW_OK);
-	ck_assert_uint_ge(fail_at, 3); /* one failed at least */
+	ck_assert_uint_ge(fail_at, 3); /* at least one failed */
 }
 END_TEST
 
-START_TEST(create_at_works_in_memory_of_the_callers_and_allocates_nothing)
+START_TEST(create_at_works_in_the_callers_memory_and_allocates_nothing)
 {
 	struct test_memory memory;
 	struct ww_wheel_config config = config_of(4, DEFAULT_SLOTS);
@@ -396,11 +396,9 @@ END_TEST
 TEST_MAIN("wheel/create", the_default_is_60_60_24_and_7_slots_of_one_second,
     a_new_wheel_is_empty_stands_at_its_start_and_reaches_a_week, an_empty_default_wheel_takes_at_most_16_kib,
     a_timer_takes_at_most_48_bytes, an_invalid_configuration_is_refused_with_its_error_and_nothing_changes,
-    slots_beyond_the_levels_are_not_looked_at, a_wheel_can_start_at_the_last_time,
+    slots_beyond_the_levels_are_ignored, a_wheel_can_start_at_the_last_time,
     the_smallest_and_largest_geometries_reach_their_horizon_exactly,
-    the_levels_of_the_statistics_are_those_of_the_configuration,
-    create_allocates_once_what_size_says_and_destroy_gives_it_back,
-    each_allocation_that_fails_is_reported_and_nothing_leaks,
-    create_at_works_in_memory_of_the_callers_and_allocates_nothing, create_at_takes_memory_of_any_content,
-    create_at_refuses_memory_that_is_null_misaligned_or_too_small, the_configuration_is_copied,
-    destroy_takes_null_and_touches_no_pending_timer, wheels_are_independent)
+    the_levels_of_the_statistics_are_those_of_the_configuration, create_allocates_the_size_once_and_destroy_frees_it,
+    each_failed_allocation_is_reported_and_nothing_leaks, create_at_works_in_the_callers_memory_and_allocates_nothing,
+    create_at_takes_memory_of_any_content, create_at_refuses_memory_that_is_null_misaligned_or_too_small,
+    the_configuration_is_copied, destroy_takes_null_and_touches_no_pending_timer, wheels_are_independent)

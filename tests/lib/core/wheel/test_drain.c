@@ -1,4 +1,4 @@
-/* All timers at once: drain and each. */
+/* Calls that reach all timers at once: drain and each. */
 
 #include "tests/lib/core/wheel/fixture.h"
 
@@ -7,7 +7,7 @@
 static struct ww_timer timers[N];
 static uint64_t deadlines[N];
 
-/* Timers in every wheel, outside, due, moved later, and periodic. */
+/* Timers in every level, outside, due, moved later, and periodic. */
 static struct ww_wheel *make_full(void)
 {
 	struct ww_wheel *wheel = make_from(5000);
@@ -90,7 +90,7 @@ START_TEST(an_empty_wheel_drains_nothing)
 }
 END_TEST
 
-START_TEST(a_drained_wheel_goes_on_working)
+START_TEST(a_drained_wheel_still_works)
 {
 	struct ww_wheel *wheel = make_full();
 	struct ww_expiry batch[N];
@@ -108,7 +108,7 @@ START_TEST(a_drained_wheel_goes_on_working)
 		go(wheel, deadlines[i] > ww_wheel_now(wheel) ? deadlines[i] : ww_wheel_now(wheel));
 		ck_assert_uint_eq(times_recorded(&timers[i]), 1);
 	}
-	/* They are one-shots now, those that were periodic too. */
+	/* All are one-shots now, also those that were periodic. */
 	ck_assert_uint_eq(recorded, N);
 	ck_assert_uint_eq(pending_in(wheel), 0);
 	unmake(wheel);
@@ -135,7 +135,7 @@ START_TEST(drained_timers_do_not_expire_and_the_others_do)
 }
 END_TEST
 
-START_TEST(drain_takes_what_a_budget_left)
+START_TEST(drain_takes_timers_left_by_a_budget)
 {
 	struct ww_wheel *wheel = make_full();
 	struct ww_expiry batch[N];
@@ -151,7 +151,7 @@ START_TEST(drain_takes_what_a_budget_left)
 }
 END_TEST
 
-START_TEST(drain_and_each_have_what_was_late_before_between_and_after_interrupted_calls)
+START_TEST(drain_and_each_find_late_timers_from_before_between_and_after_interrupted_calls)
 {
 	struct ww_wheel *wheel = make_from(5000);
 	struct ww_expiry batch[N];
@@ -214,7 +214,7 @@ START_TEST(each_shows_every_pending_timer_once_with_its_deadline)
 }
 END_TEST
 
-START_TEST(each_stops_when_it_is_told_and_returns_what_it_was_told)
+START_TEST(each_stops_at_an_answer_other_than_0_and_returns_it)
 {
 	static const int answers[] = {1, -1, 42, -4711};
 
@@ -269,7 +269,7 @@ static int reap(struct ww_timer *timer, uint64_t deadline, void *user)
 	return 0;
 }
 
-START_TEST(each_may_cancel_and_free_the_timer_that_it_is_given)
+START_TEST(each_may_cancel_and_free_the_timer_it_is_given)
 {
 	static const uint64_t spreads[] = {0, 1, 100, 10000};
 
@@ -300,7 +300,7 @@ START_TEST(each_may_cancel_and_free_the_timer_that_it_is_given)
 END_TEST
 
 TEST_MAIN("wheel/drain", drain_hands_over_every_timer_once_whatever_the_capacity, an_empty_wheel_drains_nothing,
-    a_drained_wheel_goes_on_working, drained_timers_do_not_expire_and_the_others_do, drain_takes_what_a_budget_left,
-    drain_and_each_have_what_was_late_before_between_and_after_interrupted_calls,
-    each_shows_every_pending_timer_once_with_its_deadline, each_stops_when_it_is_told_and_returns_what_it_was_told,
-    each_of_an_empty_wheel_calls_nothing, each_may_cancel_and_free_the_timer_that_it_is_given)
+    a_drained_wheel_still_works, drained_timers_do_not_expire_and_the_others_do, drain_takes_timers_left_by_a_budget,
+    drain_and_each_find_late_timers_from_before_between_and_after_interrupted_calls,
+    each_shows_every_pending_timer_once_with_its_deadline, each_stops_at_an_answer_other_than_0_and_returns_it,
+    each_of_an_empty_wheel_calls_nothing, each_may_cancel_and_free_the_timer_it_is_given)

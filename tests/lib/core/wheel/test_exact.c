@@ -1,16 +1,16 @@
-/* Never early, never late, never twice: each delay of the adversarial table from each time of it. */
+/* Never early, late or twice: every delay of the adversarial table from every time of it. */
 
 #include "tests/lib/core/wheel/fixture.h"
 
-/* Geometries beside the default, small enough that every boundary is near. */
+/* The default geometry, and others so small that every boundary is near. */
 static const struct {
 	const char *name;
 	uint32_t levels;
 	uint32_t slots[WW_LEVELS_MAX];
 } geometries[] = {
     {"the default", 4, {60, 60, 24, 7}},
-    {"one wheel of 2", 1, {2}},
-    {"one wheel of 64", 1, {64}},
+    {"one level of 2", 1, {2}},
+    {"one level of 64", 1, {64}},
     {"two of 2", 2, {2, 2}},
     {"six of 2", 6, {2, 2, 2, 2, 2, 2}},
     {"six of 64", 6, {64, 64, 64, 64, 64, 64}},
@@ -30,8 +30,8 @@ static struct ww_wheel *make_geometry(size_t geometry, uint64_t start)
 }
 
 /*
- * Go to the deadline as `how` says: in one jump, to each call that next asks for, or tick by tick for the last turns of
- * the lowest wheel. Returns the number of expiries before the deadline.
+ * How to go to the deadline: in one jump, by the calls that ww_wheel_next asks for, or tick by tick over the last turns
+ * of the lowest level. go_to_the_tick_before returns the number of expiries on the way.
  */
 enum how { BY_JUMP, BY_NEXT, BY_TICKS };
 
@@ -119,7 +119,7 @@ START_TEST(every_delay_from_every_time_is_exact_by_ticks)
 }
 END_TEST
 
-/* All delays up to some turns from all starts of a turn, in a wheel small enough to try them all, tick by tick. */
+/* In a wheel small enough to try all: every delay of up to some turns, from every tick of a turn, tick by tick. */
 START_TEST(every_delay_of_a_small_wheel_is_exact_from_every_start)
 {
 	static const struct {
@@ -154,7 +154,7 @@ START_TEST(every_delay_of_a_small_wheel_is_exact_from_every_start)
 }
 END_TEST
 
-/* The same in jumps of every length, so that every boundary is jumped over from every distance. */
+/* The same in jumps of every length: each boundary is jumped over from every distance. */
 START_TEST(every_delay_of_a_small_wheel_is_exact_by_jumps_of_every_length)
 {
 	static const uint32_t slots[] = {3, 2, 4};

@@ -1,4 +1,4 @@
-/* Looking inside: statistics, the walk of the invariants, and the drawing. */
+/* Looking inside a wheel: statistics, the check of its invariants, and the drawing. */
 
 #include "tests/lib/core/wheel/fixture.h"
 
@@ -69,13 +69,13 @@ START_TEST(the_counters_add_up)
 	ck_assert_uint_eq(stats.cancelled, 10);
 	ck_assert_uint_eq(stats.drained, 7);
 	ck_assert_uint_eq(stats.expired, 31);
-	/* Of the expiries 11 made a timer idle, the others were periodic ones'. */
+	/* 11 expiries made a timer idle. The others were of periodic timers. */
 	ck_assert_uint_eq(stats.pending, 60 - 10 - 7 - 11);
 	unmake(wheel);
 }
 END_TEST
 
-START_TEST(a_timer_moved_later_counts_in_its_old_place_until_that_comes_round)
+START_TEST(a_timer_moved_later_counts_in_its_old_slot_until_that_comes_round)
 {
 	struct ww_wheel *wheel = make(NULL);
 	struct ww_timer timer = WW_TIMER_INIT(note);
@@ -132,7 +132,7 @@ static void assert_corrupt(const struct ww_wheel *wheel, const char *what)
 	ck_assert_int_eq(little[5], 'x');
 }
 
-START_TEST(check_finds_what_was_overwritten_while_pending_and_says_so)
+START_TEST(check_describes_a_timer_overwritten_while_pending)
 {
 	static const uint64_t delays[] = {0, 5, 59, 100, 3000, 7100, 80000, 100000, 604799, 2 * WEEK};
 
@@ -173,7 +173,7 @@ START_TEST(check_finds_what_was_overwritten_while_pending_and_says_so)
 			timers[victim].ww_to_end = WW_TIME_MAX + 2;
 			assert_corrupt(wheel, "a deadline beyond the last time");
 			if (delays[d] > 0) {
-				/* Earlier than the place that it is filed in comes round. */
+				/* A deadline before the timer's slot comes round. */
 				timers[victim] = good;
 				timers[victim].ww_to_end = WW_TIME_MAX + 1 - 1000;
 				assert_corrupt(wheel, "a deadline before its place");
@@ -256,7 +256,7 @@ static size_t lines_of(const char *text)
 	return lines;
 }
 
-START_TEST(dump_tells_its_length_and_keeps_to_the_size_as_snprintf_does)
+START_TEST(dump_returns_its_length_and_respects_the_size_like_snprintf)
 {
 	struct ww_wheel *wheel = make(NULL);
 	struct ww_timer timer = WW_TIMER_INIT(note);
@@ -284,7 +284,7 @@ START_TEST(dump_tells_its_length_and_keeps_to_the_size_as_snprintf_does)
 }
 END_TEST
 
-START_TEST(dump_shows_a_line_for_each_wheel_and_one_for_outside)
+START_TEST(dump_shows_a_line_for_each_level_and_one_for_outside)
 {
 	static const uint32_t slots[] = {10, 20, 30, 40, 50, 64};
 	struct ww_wheel *four = make(NULL);
@@ -301,7 +301,7 @@ START_TEST(dump_shows_a_line_for_each_wheel_and_one_for_outside)
 		struct ww_wheel *wheel = make(&config);
 		char *other = dumped(wheel);
 
-		/* A line more for each wheel more, whatever surrounds them. */
+		/* Each further level adds a line. */
 		ck_assert_uint_eq(lines_of(other) + 4, lines_of(text) + levels);
 		free(other);
 		unmake(wheel);
@@ -337,7 +337,7 @@ START_TEST(dump_shows_where_timers_are_and_where_the_hand_is)
 END_TEST
 
 TEST_MAIN("wheel/inspect", each_level_counts_its_timers_its_slots_and_its_fullest_one, the_counters_add_up,
-    a_timer_moved_later_counts_in_its_old_place_until_that_comes_round, the_statistics_of_an_emptied_wheel_are_0,
-    check_finds_what_was_overwritten_while_pending_and_says_so, check_finds_a_timer_that_another_wheel_took,
-    check_changes_nothing, dump_tells_its_length_and_keeps_to_the_size_as_snprintf_does,
-    dump_shows_a_line_for_each_wheel_and_one_for_outside, dump_shows_where_timers_are_and_where_the_hand_is)
+    a_timer_moved_later_counts_in_its_old_slot_until_that_comes_round, the_statistics_of_an_emptied_wheel_are_0,
+    check_describes_a_timer_overwritten_while_pending, check_finds_a_timer_that_another_wheel_took,
+    check_changes_nothing, dump_returns_its_length_and_respects_the_size_like_snprintf,
+    dump_shows_a_line_for_each_level_and_one_for_outside, dump_shows_where_timers_are_and_where_the_hand_is)

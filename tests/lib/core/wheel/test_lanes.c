@@ -1,12 +1,12 @@
 /*
- * How evenly the lists of a slot are filled, which nobody sees but by the time that a walk takes: the only test of the
+ * How evenly the lanes of a slot are filled. From outside only the time of a walk shows it: this is the one test of the
  * wheel that looks inside.
  */
 
 #include "lib/core/wheel/wheel_internal.h"
 #include "tests/lib/core/wheel/fixture.h"
 
-#define EACH 256u /* timers of a kind */
+#define EACH 256u /* timers of each kind */
 #define KINDS 16u
 
 static uint32_t length_of(const struct ww_wheel *wheel, const struct ww_timer *first)

@@ -1,5 +1,5 @@
 /*
- * Misuse that a release build does not detect on the way: the invariants' walk finds it in any build, and a debug build
+ * Misuse that a release build does not notice at once. ww_wheel_check finds it in any build, and a debug build
  * (-DWW_DEBUG, which the tests share with their library) answers WW_ECORRUPT in the call that meets it.
  */
 
@@ -36,7 +36,9 @@ START_TEST(another_wheels_timer_is_refused_and_nothing_changes)
 	struct ww_timer timer = WW_TIMER_INIT(note);
 	struct ww_timer copy;
 
-	/* In parentheses: the functions, where the macros would try the heartbeat that looks at the deadline alone. */
+	/*
+	 * Parentheses call the functions. The macros would first try the heartbeat, which looks at the deadline alone.
+	 */
 	OK(ww_wheel_schedule(one.wheel, &timer, 7100));
 	copy = timer;
 	freeze(&one);
@@ -59,7 +61,7 @@ END_TEST
 
 START_TEST(another_wheels_periodic_timer_is_refused)
 {
-	/* In the first place of all, and in another one. */
+	/* In the first slot of all, and in another one. */
 	static const uint64_t delays[] = {60, 7100};
 
 	for (size_t i = 0; i < 2; i++) {
@@ -88,7 +90,7 @@ static void assert_refused(struct ww_wheel *wheel, struct ww_timer *timer)
 	ck_assert_int_eq(ww_wheel_reschedule(wheel, timer, 5), WW_ECORRUPT);
 }
 
-START_TEST(a_debug_build_refuses_a_timer_of_which_one_member_was_overwritten)
+START_TEST(a_debug_build_refuses_a_timer_with_one_overwritten_member)
 {
 	struct ww_wheel *wheel = make(NULL);
 	struct ww_timer timer = WW_TIMER_INIT(note);
@@ -111,7 +113,7 @@ START_TEST(a_debug_build_refuses_a_timer_of_which_one_member_was_overwritten)
 }
 END_TEST
 
-START_TEST(a_debug_build_refuses_a_timer_that_was_overwritten_while_pending)
+START_TEST(a_debug_build_refuses_a_timer_overwritten_while_pending)
 {
 	struct ww_wheel *wheel = make(NULL);
 	struct ww_timer timer = WW_TIMER_INIT(note);
@@ -129,7 +131,7 @@ END_TEST
 
 START_TEST(advance_of_a_debug_build_stops_at_a_broken_timer_and_the_rest_stays)
 {
-	/* Met when it expires, when it is due, and when it is demoted from each wheel. */
+	/* The wheel meets it when it expires, when it is due, and when it is demoted from each level. */
 	static const uint64_t delays[] = {0, 5, 100, 7100, 100000, 8 * DAY};
 
 	for (size_t d = 0; d < sizeof delays / sizeof delays[0]; d++) {
@@ -152,7 +154,7 @@ START_TEST(advance_of_a_debug_build_stops_at_a_broken_timer_and_the_rest_stays)
 		ck_assert_uint_eq(count, recorded);
 		ck_assert_uint_eq(times_recorded(&before), delays[d] > 0);
 		ck_assert_uint_eq(times_recorded(&timers[3]), 0);
-		/* Mended, it goes on, and nothing was lost. */
+		/* Once the timer is mended, the wheel goes on and has lost nothing. */
 		timers[3] = good;
 		go(wheel, delays[d]);
 		for (size_t i = 0; i < N; i++) {
@@ -190,8 +192,7 @@ END_TEST
 
 TEST_MAIN("wheel/misuse", check_finds_one_overwritten_object_among_many,
     another_wheels_timer_is_refused_and_nothing_changes, another_wheels_periodic_timer_is_refused,
-    a_debug_build_refuses_a_timer_of_which_one_member_was_overwritten,
-    a_debug_build_refuses_a_timer_that_was_overwritten_while_pending,
+    a_debug_build_refuses_a_timer_with_one_overwritten_member, a_debug_build_refuses_a_timer_overwritten_while_pending,
     advance_of_a_debug_build_stops_at_a_broken_timer_and_the_rest_stays, drain_of_a_debug_build_stops_at_a_broken_timer)
 
 #else

@@ -1,8 +1,8 @@
 /*
  * The model test: millions of random operations on a wheel and on its oracle, over a table of geometries.
  *
- * WW_MODEL_OPS sets the number of operations in all, 10 million by default; WW_SEED the seed, which is printed. A
- * failure prints the geometry, the last operations and the command that has it again.
+ * WW_MODEL_OPS sets the number of operations in all, 10 million by default. WW_SEED sets the seed, which is printed. A
+ * failure prints the geometry, the last operations and the command that repeats it.
  */
 
 #include <inttypes.h>
@@ -17,7 +17,7 @@
 
 /* Near the end of time, but with room for some turns. */
 #define NEAR_THE_END (WW_TIME_MAX - 5000)
-/* When the last turn of the default geometry's highest wheel begins: a week later, time has ended. */
+/* The start of the last turn of the default geometry's highest level. Time ends less than a week later. */
 #define LAST_TURN (WW_TIME_MAX / 604800 * 604800)
 
 static const struct {
@@ -32,16 +32,16 @@ static const struct {
     {"default_geometry_bounded", 4, {60, 60, 24, 7}, WW_WHEEL_BOUNDED, 200, 0},
     {"default_geometry_with_few_timers", 4, {60, 60, 24, 7}, 0, 5, 0},
     {"default_geometry_crowded", 4, {60, 60, 24, 7}, 0, 1500, 1},
-    {"one_wheel_of_2", 1, {2}, 0, 60, 0},
-    {"one_wheel_of_64", 1, {64}, 0, 150, 0},
-    {"one_wheel_of_5_bounded", 1, {5}, WW_WHEEL_BOUNDED, 60, 0},
-    {"two_wheels_of_2_and_64", 2, {2, 64}, 0, 100, 0},
-    {"three_wheels_of_64", 3, {64, 64, 64}, 0, 200, 0},
-    {"three_wheels_of_primes", 3, {3, 5, 7}, 0, 100, 0},
-    {"three_wheels_of_64_crowded", 3, {64, 64, 64}, 0, 1500, 1},
-    {"four_wheels_of_10_2_64_and_3", 4, {10, 2, 64, 3}, 0, 200, 0},
-    {"six_wheels_of_2", 6, {2, 2, 2, 2, 2, 2}, 0, 100, 0},
-    {"six_wheels_of_64", 6, {64, 64, 64, 64, 64, 64}, 0, 200, 0},
+    {"one_level_of_2", 1, {2}, 0, 60, 0},
+    {"one_level_of_64", 1, {64}, 0, 150, 0},
+    {"one_level_of_5_bounded", 1, {5}, WW_WHEEL_BOUNDED, 60, 0},
+    {"two_levels_of_2_and_64", 2, {2, 64}, 0, 100, 0},
+    {"three_levels_of_64", 3, {64, 64, 64}, 0, 200, 0},
+    {"three_levels_of_primes", 3, {3, 5, 7}, 0, 100, 0},
+    {"three_levels_of_64_crowded", 3, {64, 64, 64}, 0, 1500, 1},
+    {"four_levels_of_10_2_64_and_3", 4, {10, 2, 64, 3}, 0, 200, 0},
+    {"six_levels_of_2", 6, {2, 2, 2, 2, 2, 2}, 0, 100, 0},
+    {"six_levels_of_64", 6, {64, 64, 64, 64, 64, 64}, 0, 200, 0},
 };
 #define GEOMETRIES (sizeof geometries / sizeof geometries[0])
 
@@ -74,7 +74,7 @@ static void report(const struct rig *failed, const char *what)
 	ck_abort_msg("%s, step %" PRIu64 ", WW_SEED=%" PRIu64, what, failed->steps, seed);
 }
 
-/* One wheel's life: some thousand operations, from a start that is drawn. */
+/* One wheel's life from a random start. Returns the number of operations. */
 static uint64_t live(uint64_t most)
 {
 	static const uint64_t starts[] = {
@@ -82,7 +82,7 @@ static uint64_t live(uint64_t most)
 	uint64_t start = starts[seed_below(&state, sizeof starts / sizeof starts[0])];
 	uint64_t steps = 1 + seed_below(&state, UINT64_C(1) << seed_below(&state, 16));
 
-	/* Once time stands at its end there is not much to see. */
+	/* A wheel whose time has reached its end shows little new. */
 	if (start >= NEAR_THE_END && steps > 1000) {
 		steps = 1000;
 	}
@@ -121,7 +121,7 @@ static void model(const char *name)
 	rig.source = &state;
 	rig.failed = report;
 	while (done < share) {
-		/* At the beginning every invariant after each operation, later from time to time. */
+		/* At first check every invariant after each operation, later only now and then. */
 		rig.check_every = done < share / 50 ? 1 : 61;
 		done += live(share - done);
 	}
@@ -138,18 +138,18 @@ MODEL_TEST(default_geometry)
 MODEL_TEST(default_geometry_bounded)
 MODEL_TEST(default_geometry_with_few_timers)
 MODEL_TEST(default_geometry_crowded)
-MODEL_TEST(one_wheel_of_2)
-MODEL_TEST(one_wheel_of_64)
-MODEL_TEST(one_wheel_of_5_bounded)
-MODEL_TEST(two_wheels_of_2_and_64)
-MODEL_TEST(three_wheels_of_64)
-MODEL_TEST(three_wheels_of_primes)
-MODEL_TEST(three_wheels_of_64_crowded)
-MODEL_TEST(four_wheels_of_10_2_64_and_3)
-MODEL_TEST(six_wheels_of_2)
-MODEL_TEST(six_wheels_of_64)
+MODEL_TEST(one_level_of_2)
+MODEL_TEST(one_level_of_64)
+MODEL_TEST(one_level_of_5_bounded)
+MODEL_TEST(two_levels_of_2_and_64)
+MODEL_TEST(three_levels_of_64)
+MODEL_TEST(three_levels_of_primes)
+MODEL_TEST(three_levels_of_64_crowded)
+MODEL_TEST(four_levels_of_10_2_64_and_3)
+MODEL_TEST(six_levels_of_2)
+MODEL_TEST(six_levels_of_64)
 
 TEST_MAIN("model", default_geometry, default_geometry_bounded, default_geometry_with_few_timers,
-    default_geometry_crowded, one_wheel_of_2, one_wheel_of_64, one_wheel_of_5_bounded, two_wheels_of_2_and_64,
-    three_wheels_of_64, three_wheels_of_primes, three_wheels_of_64_crowded, four_wheels_of_10_2_64_and_3,
-    six_wheels_of_2, six_wheels_of_64)
+    default_geometry_crowded, one_level_of_2, one_level_of_64, one_level_of_5_bounded, two_levels_of_2_and_64,
+    three_levels_of_64, three_levels_of_primes, three_levels_of_64_crowded, four_levels_of_10_2_64_and_3,
+    six_levels_of_2, six_levels_of_64)

@@ -1,4 +1,4 @@
-/* When the wheel next needs a call of advance: never later than the next expiry, and not much more often. */
+/* When the wheel next needs a call of advance: never after the next expiry, and not much more often than necessary. */
 
 #include "tests/lib/core/wheel/fixture.h"
 #include "tests/support/seed.h"
@@ -25,7 +25,7 @@ START_TEST(an_empty_wheel_never_needs_a_call)
 }
 END_TEST
 
-START_TEST(a_timer_in_the_lowest_wheel_is_told_exactly)
+START_TEST(next_is_exact_for_a_timer_in_the_lowest_level)
 {
 	struct ww_wheel *wheel = make_from(1000);
 
@@ -42,7 +42,7 @@ START_TEST(a_timer_in_the_lowest_wheel_is_told_exactly)
 }
 END_TEST
 
-/* Make only the calls that next asks for, and return how many there were before the one that expired the timer. */
+/* Make only the calls that next asks for. Returns their number before the one that expired the timer. */
 static size_t calls_until_expiry(struct ww_wheel *wheel, uint64_t deadline)
 {
 	size_t calls = 0;
@@ -58,12 +58,12 @@ static size_t calls_until_expiry(struct ww_wheel *wheel, uint64_t deadline)
 			ck_assert_uint_eq(when, deadline);
 			return calls;
 		}
-		ck_assert_uint_gt(when, before); /* no call for nothing twice */
+		ck_assert_uint_gt(when, before); /* no needless call twice */
 		calls++;
 	}
 }
 
-START_TEST(a_timer_left_alone_asks_for_at_most_one_call_a_level)
+START_TEST(an_untouched_timer_needs_at_most_one_call_a_level)
 {
 	static const uint64_t starts[] = {0, 1, 59, 3599, 3600, 86399, 604799, 1234567};
 
@@ -83,7 +83,7 @@ START_TEST(a_timer_left_alone_asks_for_at_most_one_call_a_level)
 }
 END_TEST
 
-START_TEST(a_timer_outside_asks_for_at_most_one_call_a_turn_besides)
+START_TEST(a_timer_outside_needs_at_most_one_more_call_a_turn)
 {
 	static const uint64_t delays[] = {WEEK, WEEK + 1, 8 * DAY, 30 * DAY, 926 * DAY / 10, 400 * DAY, 3653 * DAY};
 
@@ -98,7 +98,7 @@ START_TEST(a_timer_outside_asks_for_at_most_one_call_a_turn_besides)
 }
 END_TEST
 
-START_TEST(a_timer_moved_later_asks_for_its_old_place_and_then_for_its_new_one)
+START_TEST(a_timer_moved_later_needs_a_call_for_its_old_slot_and_then_for_its_new_one)
 {
 	struct ww_wheel *wheel = make(NULL);
 	struct ww_timer timer = WW_TIMER_INIT(note);
@@ -107,13 +107,13 @@ START_TEST(a_timer_moved_later_asks_for_its_old_place_and_then_for_its_new_one)
 	for (uint64_t beat = 0; beat < 100; beat++) {
 		ck_assert_int_eq(ww_wheel_reschedule(wheel, &timer, 1800 + beat), 1);
 	}
-	/* One call for the old place, and one for each level above the lowest at most. */
+	/* One call for the old slot, and at most one for each level above the lowest. */
 	ck_assert_uint_le(calls_until_expiry(wheel, 1899), 4);
 	unmake(wheel);
 }
 END_TEST
 
-START_TEST(of_many_timers_none_is_later_than_next_says)
+START_TEST(next_is_never_after_the_first_expiry_of_many_timers)
 {
 	static struct ww_timer timers[300];
 	static const uint64_t ranges[] = {70, 4000, 100000, 2 * WEEK};
@@ -140,7 +140,7 @@ START_TEST(of_many_timers_none_is_later_than_next_says)
 			ck_assert_int_eq(ww_wheel_next(wheel, &when), 1);
 			ck_assert_uint_le(when, earliest);
 			left -= go(wheel, when);
-			/* Heartbeats in between make old places. */
+			/* Heartbeats in between leave timers in slots before their deadlines. */
 			if (left > 0 && seed_below(&seed, 4) == 0) {
 				ck_assert_int_ge(
 				    ww_wheel_reschedule(wheel, &timers[seed_below(&seed, 300)], ranges[r]), 0);
@@ -162,7 +162,7 @@ static void ask_in_callback(struct ww_wheel *wheel, struct ww_timer *timer, uint
 	ck_assert_int_eq(ww_wheel_next(wheel, &next_in_callback), 1);
 }
 
-START_TEST(next_can_be_asked_in_a_callback)
+START_TEST(next_may_be_called_in_a_callback)
 {
 	struct ww_wheel *wheel = make(NULL);
 	struct ww_timer timer = WW_TIMER_INIT(ask_in_callback);
@@ -185,21 +185,21 @@ static void ask_in_an_empty_wheel(struct ww_wheel *wheel, struct ww_timer *timer
 	answer_in_callback = ww_wheel_next(wheel, &next_in_callback);
 }
 
-START_TEST(an_empty_wheel_never_needs_a_call_whatever_is_unfinished)
+START_TEST(an_empty_wheel_never_needs_a_call_whatever_was_interrupted)
 {
 	struct ww_wheel *wheel = make(NULL);
 	struct ww_timer pair[2] = {WW_TIMER_INIT(note), WW_TIMER_INIT(note)};
 	struct ww_timer last = WW_TIMER_INIT(ask_in_an_empty_wheel);
 	uint64_t when = 0;
 
-	/* What a budget left is cancelled. */
+	/* The timers left by a budget are cancelled. */
 	OK(ww_wheel_schedule(wheel, &pair[0], 10));
 	OK(ww_wheel_schedule(wheel, &pair[1], 20));
 	ck_assert_int_eq(ww_wheel_advance(wheel, 100, 1, NULL), 1);
 	ck_assert_int_eq(ww_wheel_cancel(wheel, &pair[1]), 1);
 	ck_assert_int_eq(ww_wheel_next(wheel, &when), 0);
 	ck_assert_uint_eq(when, WW_NEVER);
-	/* The last timer of all is in its callback, before the end of the jump. */
+	/* The last timer's callback runs before the jump has ended. */
 	OK(ww_wheel_schedule(wheel, &last, 10));
 	ck_assert_uint_eq(go(wheel, 200), 1);
 	ck_assert_int_eq(answer_in_callback, 0);
@@ -208,7 +208,8 @@ START_TEST(an_empty_wheel_never_needs_a_call_whatever_is_unfinished)
 }
 END_TEST
 
-TEST_MAIN("wheel/next", an_empty_wheel_never_needs_a_call, a_timer_in_the_lowest_wheel_is_told_exactly,
-    a_timer_left_alone_asks_for_at_most_one_call_a_level, a_timer_outside_asks_for_at_most_one_call_a_turn_besides,
-    a_timer_moved_later_asks_for_its_old_place_and_then_for_its_new_one, of_many_timers_none_is_later_than_next_says,
-    next_can_be_asked_in_a_callback, an_empty_wheel_never_needs_a_call_whatever_is_unfinished)
+TEST_MAIN("wheel/next", an_empty_wheel_never_needs_a_call, next_is_exact_for_a_timer_in_the_lowest_level,
+    an_untouched_timer_needs_at_most_one_call_a_level, a_timer_outside_needs_at_most_one_more_call_a_turn,
+    a_timer_moved_later_needs_a_call_for_its_old_slot_and_then_for_its_new_one,
+    next_is_never_after_the_first_expiry_of_many_timers, next_may_be_called_in_a_callback,
+    an_empty_wheel_never_needs_a_call_whatever_was_interrupted)

@@ -61,7 +61,7 @@ START_TEST(a_jump_over_several_periods_is_one_expiry_that_says_how_many_it_misse
 	ck_assert_uint_eq(record[2].missed, 0);
 	ck_assert_uint_eq(go(wheel, 1000000), 1);
 	ck_assert_uint_eq(record[3].missed, 99995); /* 50, and 60 to 1,000,000 were missed */
-	/* No drift: the next one is a multiple of the period still. */
+	/* No drift: the next deadline is still a multiple of the period. */
 	ck_assert_int_eq(ww_timer_deadline(&timer, &deadline), 1);
 	ck_assert_uint_eq(deadline, 1000010);
 	ck_assert_uint_eq(go(wheel, 1000005), 0);
@@ -97,7 +97,7 @@ START_TEST(a_jump_over_all_of_time_misses_them_all)
 	OK(ww_wheel_schedule_every(wheel, &timer, 1, 1));
 	ck_assert_uint_eq(go(wheel, WW_TIME_MAX), 1);
 	ck_assert_uint_eq(record[0].missed, WW_TIME_MAX - 1);
-	/* The next one would be beyond the last time. */
+	/* The next deadline would lie beyond the last time. */
 	ck_assert_int_eq(ww_timer_pending(&timer), 0);
 	ck_assert_uint_eq(pending_in(wheel), 0);
 	unmake(wheel);
@@ -162,7 +162,7 @@ static void is_scheduled_again(struct ww_wheel *wheel, struct ww_timer *timer, u
 	ck_assert_int_eq(ww_timer_deadline(timer, &told_in_callback), 1);
 }
 
-START_TEST(in_its_callback_a_periodic_timer_is_scheduled_again_already)
+START_TEST(a_periodic_timer_is_already_scheduled_again_in_its_callback)
 {
 	struct ww_wheel *wheel = make(NULL);
 	struct ww_timer timer = WW_TIMER_INIT(is_scheduled_again);
@@ -249,7 +249,7 @@ START_TEST(a_one_shot_can_be_made_periodic_and_counts_as_scheduled_once)
 }
 END_TEST
 
-START_TEST(a_budget_that_delays_a_periodic_timer_costs_it_no_expiry_but_those_it_missed)
+START_TEST(a_periodic_timer_delayed_by_a_budget_loses_only_the_expiries_it_missed)
 {
 	struct ww_wheel *wheel = make(NULL);
 	struct ww_timer every = WW_TIMER_INIT(note);
@@ -259,7 +259,7 @@ START_TEST(a_budget_that_delays_a_periodic_timer_costs_it_no_expiry_but_those_it
 	OK(ww_wheel_schedule_every(wheel, &every, 10, 10));
 	ck_assert_int_eq(ww_wheel_advance(wheel, 25, 1, NULL), 1);
 	ck_assert_ptr_eq(record[0].timer, &once);
-	/* It expires in the next call, whose time counts. */
+	/* The next call expires it, and tells what it missed up to that call's time. */
 	ck_assert_int_eq(ww_wheel_advance(wheel, 47, 1, NULL), 0);
 	ck_assert_ptr_eq(record[1].timer, &every);
 	ck_assert_uint_eq(record[1].missed, 3);
@@ -274,6 +274,6 @@ TEST_MAIN("wheel/periodic", a_periodic_timer_expires_at_first_first_plus_period_
     a_jump_over_several_periods_is_one_expiry_that_says_how_many_it_missed,
     a_period_of_one_tick_misses_none_when_every_tick_is_called, a_jump_over_all_of_time_misses_them_all,
     a_timer_whose_next_deadline_is_beyond_the_last_time_becomes_idle, a_period_of_the_whole_range_expires_twice,
-    in_its_callback_a_periodic_timer_is_scheduled_again_already, a_periodic_timer_can_cancel_itself,
+    a_periodic_timer_is_already_scheduled_again_in_its_callback, a_periodic_timer_can_cancel_itself,
     a_periodic_timer_can_change_itself, a_one_shot_can_be_made_periodic_and_counts_as_scheduled_once,
-    a_budget_that_delays_a_periodic_timer_costs_it_no_expiry_but_those_it_missed)
+    a_periodic_timer_delayed_by_a_budget_loses_only_the_expiries_it_missed)

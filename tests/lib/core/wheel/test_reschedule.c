@@ -1,4 +1,4 @@
-/* Moving a pending timer: later (the heartbeat), earlier, and not at all when it is idle. */
+/* Moving a pending timer: later (the heartbeat), or earlier. An idle timer does not move. */
 
 #include "tests/lib/core/wheel/fixture.h"
 #include "tests/support/seed.h"
@@ -15,7 +15,7 @@ START_TEST(an_idle_timer_stays_idle_and_the_answer_is_0)
 	ck_assert_int_eq(ww_timer_pending(&timer), 0);
 	ck_assert(is_frozen(&placed));
 	ck_assert_mem_eq(&copy, &timer, sizeof timer);
-	/* One that has expired is idle too: a heartbeat that comes too late revives nothing. */
+	/* An expired timer is idle too: a late heartbeat does not revive it. */
 	OK(ww_wheel_schedule(placed.wheel, &timer, 10));
 	ck_assert_uint_eq(go(placed.wheel, 10), 1);
 	ck_assert_int_eq(ww_wheel_reschedule(placed.wheel, &timer, 10), 0);
@@ -28,7 +28,7 @@ static const uint64_t delays[] = {0, 1, 2, 59, 60, 61, 119, 120, 3599, 3600, 366
     604800, 604801, 1000000, 34560000};
 #define DELAYS (sizeof delays / sizeof delays[0])
 
-START_TEST(a_timer_moved_earlier_or_later_expires_at_its_new_deadline_only)
+START_TEST(a_timer_moved_earlier_or_later_expires_only_at_its_new_deadline)
 {
 	static const uint64_t starts[] = {0, 30, 3599, 86399, 604799};
 
@@ -70,7 +70,7 @@ START_TEST(a_timer_moved_later_and_back_again_expires_at_the_last_deadline)
 			struct ww_wheel *wheel = make(NULL);
 			struct ww_timer timer = WW_TIMER_INIT(note);
 
-			/* Out and back to between the first place and the second, then the first again. */
+			/* Move it later, back to between the two deadlines, then to the first again. */
 			OK(ww_wheel_schedule(wheel, &timer, delays[i]));
 			ck_assert_int_eq(ww_wheel_reschedule(wheel, &timer, 40000000), 1);
 			ck_assert_int_eq(ww_wheel_reschedule(wheel, &timer, delays[k]), 1);
@@ -108,7 +108,7 @@ START_TEST(a_timer_moved_to_the_past_expires_in_the_next_advance)
 	ck_assert_int_eq(ww_wheel_reschedule_at(wheel, &timer, 3), 1);
 	assert_sound(wheel);
 	ck_assert_uint_eq(go(wheel, 1000), 1);
-	/* And one that was due is taken back from there. */
+	/* A due timer can be taken back. */
 	OK(ww_wheel_schedule(wheel, &timer, 0));
 	ck_assert_int_eq(ww_wheel_reschedule(wheel, &timer, 5), 1);
 	assert_sound(wheel);
@@ -156,10 +156,10 @@ START_TEST(a_periodic_timer_keeps_its_period_and_counts_from_its_new_deadline)
 END_TEST
 
 /*
- * A heartbeat moves a timer to a later deadline. It writes the timer and nothing else: not one byte of the wheel, not
- * one of the timers beside it in the slot.
+ * A heartbeat moves a timer to a later deadline. It writes that timer alone: no byte of the wheel, no byte of the
+ * slot's other timers.
  */
-START_TEST(a_heartbeat_writes_the_timer_and_nothing_else)
+START_TEST(a_heartbeat_writes_only_the_timer)
 {
 	static const uint64_t timeouts[] = {1, 30, 59, 60, 1800, 3600, 7100, 86400, 604799, 604800, 8 * DAY, 400 * DAY};
 	enum { N = 24 };
@@ -220,7 +220,7 @@ START_TEST(a_session_with_heartbeats_expires_once_after_the_last)
 }
 END_TEST
 
-START_TEST(a_heartbeat_is_right_when_only_the_calls_that_next_asks_for_are_made)
+START_TEST(a_heartbeat_works_with_only_the_calls_that_next_asks_for)
 {
 	struct ww_wheel *wheel = make(NULL);
 	struct ww_timer timer = WW_TIMER_INIT(note);
@@ -243,9 +243,8 @@ START_TEST(a_heartbeat_is_right_when_only_the_calls_that_next_asks_for_are_made)
 END_TEST
 
 TEST_MAIN("wheel/reschedule", an_idle_timer_stays_idle_and_the_answer_is_0,
-    a_timer_moved_earlier_or_later_expires_at_its_new_deadline_only,
+    a_timer_moved_earlier_or_later_expires_only_at_its_new_deadline,
     a_timer_moved_later_and_back_again_expires_at_the_last_deadline, reschedule_at_moves_to_an_absolute_deadline,
     a_timer_moved_to_the_past_expires_in_the_next_advance, a_due_timer_moved_later_keeps_its_order_among_the_others,
-    a_periodic_timer_keeps_its_period_and_counts_from_its_new_deadline, a_heartbeat_writes_the_timer_and_nothing_else,
-    a_session_with_heartbeats_expires_once_after_the_last,
-    a_heartbeat_is_right_when_only_the_calls_that_next_asks_for_are_made)
+    a_periodic_timer_keeps_its_period_and_counts_from_its_new_deadline, a_heartbeat_writes_only_the_timer,
+    a_session_with_heartbeats_expires_once_after_the_last, a_heartbeat_works_with_only_the_calls_that_next_asks_for)

@@ -3,7 +3,7 @@
 #include "tests/lib/core/wheel/fixture.h"
 #include "tests/support/seed.h"
 
-START_TEST(a_timer_is_idle_however_it_was_made)
+START_TEST(a_new_timer_is_idle_however_it_was_initialised)
 {
 	struct ww_timer by_macro = WW_TIMER_INIT(note);
 	struct ww_timer by_zero;
@@ -23,7 +23,7 @@ START_TEST(a_timer_is_idle_however_it_was_made)
 }
 END_TEST
 
-START_TEST(a_timer_is_found_in_its_object)
+START_TEST(the_owner_is_found_from_its_timer)
 {
 	struct object {
 		char before[24];
@@ -307,7 +307,9 @@ START_TEST(the_last_time_of_all_can_be_a_deadline)
 }
 END_TEST
 
-/* A wheel at that time: made there, come there tick by tick, or with one jump from the turn before. */
+/*
+ * Three ways to bring a wheel to that time: create it there, go there tick by tick, or jump there from the turn before.
+ */
 static struct ww_wheel *at_time(uint64_t now, int way)
 {
 	struct ww_wheel *wheel = make_from(way == 0 ? now : way == 1 ? now - 5 : now - WEEK);
@@ -321,9 +323,9 @@ static struct ww_wheel *at_time(uint64_t now, int way)
 	return wheel;
 }
 
-START_TEST(a_delay_ends_with_time_and_no_later_in_the_last_weeks)
+START_TEST(in_the_last_weeks_a_delay_reaches_the_end_of_time_and_no_further)
 {
-	/* The last turn of the days wheel begins in the midst of the last week. */
+	/* The last turn of the days begins in the middle of the last week. */
 	const uint64_t last_turn = WW_TIME_MAX / WEEK * WEEK;
 	const uint64_t times[] = {WW_TIME_MAX - WEEK, WW_TIME_MAX - WEEK + 1, last_turn - DAY, last_turn - 1, last_turn,
 	    last_turn + 1, WW_TIME_MAX - HOUR, WW_TIME_MAX - 59, WW_TIME_MAX - 1};
@@ -345,7 +347,7 @@ START_TEST(a_delay_ends_with_time_and_no_later_in_the_last_weeks)
 }
 END_TEST
 
-START_TEST(a_timer_that_was_periodic_is_a_one_shot_when_it_is_scheduled_again)
+START_TEST(an_idle_timer_that_was_periodic_is_scheduled_as_a_one_shot)
 {
 	struct ww_wheel *wheel = make(NULL);
 	struct ww_timer timer = WW_TIMER_INIT(note);
@@ -367,12 +369,12 @@ START_TEST(a_timer_that_was_periodic_is_a_one_shot_when_it_is_scheduled_again)
 }
 END_TEST
 
-TEST_MAIN("wheel/schedule", a_timer_is_idle_however_it_was_made, a_timer_is_found_in_its_object,
+TEST_MAIN("wheel/schedule", a_new_timer_is_idle_however_it_was_initialised, the_owner_is_found_from_its_timer,
     a_timer_without_a_callback_becomes_idle_and_is_counted, a_pending_timer_tells_its_deadline_and_the_time_left,
     a_delay_of_0_expires_in_the_next_advance_and_not_before, a_deadline_that_has_passed_expires_in_the_next_advance,
     scheduling_at_a_deadline_means_that_deadline_whatever_the_time, a_delay_counts_from_the_time_last_advanced_to,
     scheduling_a_pending_timer_reschedules_it, schedule_makes_a_periodic_timer_a_one_shot,
     a_delay_beyond_a_week_waits_outside_and_is_exact, a_delay_beyond_a_week_is_exact_by_jumps_too,
     many_timers_outside_all_expire_in_their_tick, the_last_time_of_all_can_be_a_deadline,
-    a_delay_ends_with_time_and_no_later_in_the_last_weeks,
-    a_timer_that_was_periodic_is_a_one_shot_when_it_is_scheduled_again)
+    in_the_last_weeks_a_delay_reaches_the_end_of_time_and_no_further,
+    an_idle_timer_that_was_periodic_is_scheduled_as_a_one_shot)

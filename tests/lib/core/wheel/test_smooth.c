@@ -1,4 +1,4 @@
-/* That no call does much more than its share: demotion where deadlines cluster, what is outside, what is overdue. */
+/* No call does much more than its share: demotion where deadlines cluster, timers outside, and overdue timers. */
 
 #include "tests/lib/core/wheel/fixture.h"
 
@@ -34,7 +34,7 @@ START_TEST(an_hour_whose_timers_all_end_with_it_is_demoted_in_shares)
 }
 END_TEST
 
-/* One timer in each turn of a wheel for thousands of turns: none of them is looked at in all the others' turns. */
+/* One timer in each turn of a level for thousands of turns: none is looked at in the turns of the others. */
 START_TEST(a_timer_outside_is_looked_at_seldom)
 {
 	struct ww_wheel_config config;
@@ -77,8 +77,8 @@ static void again_at_once(struct ww_wheel *wheel, struct ww_timer *timer, uint64
 	OK(ww_wheel_schedule(wheel, timer, 0));
 }
 
-/* Whoever is overdue has their turn, even with a budget of 1 and among those who come again and again. */
-START_TEST(nobody_overdue_starves_under_a_budget)
+/* Each overdue timer expires in the end, even with a budget of 1 and among timers that come again and again. */
+START_TEST(no_overdue_timer_starves_under_a_budget)
 {
 	for (size_t budget = 1; budget <= 3; budget++) {
 		struct ww_wheel *wheel = make_from(1000);
@@ -100,8 +100,11 @@ START_TEST(nobody_overdue_starves_under_a_budget)
 }
 END_TEST
 
-/* A minute that is pre-demoted into the hours, because its timers were moved there, is seen to in time. */
-START_TEST(what_is_drained_upwards_is_drained_again)
+/*
+ * A slot of minutes is pre-demoted back into the hours, because its timers were moved there. Their new slot is
+ * pre-demoted in time.
+ */
+START_TEST(timers_pre_demoted_upwards_are_pre_demoted_again)
 {
 	struct ww_wheel *wheel = make(NULL);
 
@@ -124,4 +127,4 @@ END_TEST
 
 TEST_MAIN("wheel/smooth", an_hour_whose_timers_all_end_with_it_is_demoted_in_shares,
     a_timer_outside_is_looked_at_seldom, a_jump_of_all_time_over_one_timer_looks_at_it_a_few_times,
-    nobody_overdue_starves_under_a_budget, what_is_drained_upwards_is_drained_again)
+    no_overdue_timer_starves_under_a_budget, timers_pre_demoted_upwards_are_pre_demoted_again)
