@@ -7,13 +7,13 @@
 #include "lib/jobs/backend.h"
 #include "tests/support/callback/pushing.h"
 
-/* ---- A store that hands on to another one, unless it is to fail. */
+/* ---- A store that hands every call on to another one, unless the test lets it fail */
 
 struct flaky {
 	struct ww_jobs jobs;
 	struct ww_jobs *real;
 	_Atomic int error;
-	_Atomic int refused; /* calls since it fails */
+	_Atomic int refused; /* calls that failed since then */
 };
 
 static struct flaky flaky;
@@ -37,66 +37,15 @@ static int hand_now(struct ww_jobs *jobs, uint32_t flags, uint64_t *ns)
 	return ww_jobs_now(flaky.real, flags, ns);
 }
 
-static int hand_reserve_many(
-    struct ww_jobs *jobs, const char *const *tubes, size_t count, struct ww_lease *leases, size_t most)
+static int hand_call(struct ww_jobs *jobs, struct jobs_call *call)
 {
 	int error = failing();
 
 	(void)jobs;
-	return error ? error : ww_jobs_reserve_many(flaky.real, tubes, count, leases, most);
+	return error ? error : flaky.real->backend->call(flaky.real, call);
 }
 
-static int hand_finish_many(struct ww_jobs *jobs, struct ww_job_end *ends, size_t count)
-{
-	int error = failing();
-
-	(void)jobs;
-	return error ? error : ww_jobs_finish_many(flaky.real, ends, count);
-}
-
-static int hand_release(
-    struct ww_jobs *jobs, uint64_t id, uint64_t token, uint32_t priority, uint64_t delay, const char *why)
-{
-	int error = failing();
-
-	(void)jobs;
-	return error ? error : ww_jobs_release(flaky.real, id, token, priority, delay, why);
-}
-
-static int hand_bury(struct ww_jobs *jobs, uint64_t id, uint64_t token, uint32_t priority, const char *why)
-{
-	int error = failing();
-
-	(void)jobs;
-	return error ? error : ww_jobs_bury(flaky.real, id, token, priority, why);
-}
-
-static int hand_touch(struct ww_jobs *jobs, uint64_t id, uint64_t token, uint64_t *ends)
-{
-	int error = failing();
-
-	(void)jobs;
-	return error ? error : ww_jobs_touch(flaky.real, id, token, ends);
-}
-
-static int hand_back(struct ww_jobs *jobs, uint64_t id, uint64_t token)
-{
-	int error = failing();
-
-	(void)jobs;
-	return error ? error : ww_jobs_return(flaky.real, id, token);
-}
-
-static const struct jobs_backend backend = {
-    .free = hand_free,
-    .now = hand_now,
-    .reserve_many = hand_reserve_many,
-    .finish_many = hand_finish_many,
-    .release = hand_release,
-    .back = hand_back,
-    .bury = hand_bury,
-    .touch = hand_touch,
-};
+static const struct jobs_backend backend = {.free = hand_free, .now = hand_now, .call = hand_call};
 
 /* ---- What the pusher reports */
 
