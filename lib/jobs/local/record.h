@@ -6,8 +6,8 @@
  *
  *     | format | 25 numbers | key | error | body | checksum |
  *
- * Numbers have seven bits in each byte, the lowest first. The high bit is set in all bytes but the last. Most numbers of
- * a job are 0 and take one byte. The checksum is the low half of XXH3 of the id and all bytes before it.
+ * Numbers have seven bits in each byte, the lowest first. The high bit is set in all bytes but the last. Most numbers
+ * of a job are 0 and take one byte. The checksum is the low half of XXH3 of the id and all bytes before it.
  */
 
 #include <stddef.h>

@@ -239,8 +239,8 @@ static int remove_pair(void *self, enum store_table table, struct store_bytes ke
 }
 
 /*
- * In a damaged file pages may lead anywhere, and a walk could see the same pairs again and again. Each walk ends because
- * a key that does not grow counts as damage. One step of LMDB ends because its cursors have at most 32 levels.
+ * In a damaged file pages may lead anywhere, and a walk could see the same pairs again and again. Each walk ends
+ * because a key that does not grow counts as damage. One step of LMDB ends because its cursors have at most 32 levels.
  */
 static int cursor_at(struct lmdb *lmdb, enum store_table table, MDB_cursor_op op, MDB_val *k, struct store_bytes *key,
     struct store_bytes *value)
