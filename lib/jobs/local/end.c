@@ -31,13 +31,13 @@ static int begin_end(struct jobs_local *jobs, const struct jobs_call *call, stru
 	return WW_OK;
 }
 
-static void give_reason(struct job_record *record, const char *error)
+static void set_reason(struct job_record *record, const char *error)
 {
 	if (error)
 		record->error = (struct store_bytes){error, strnlen(error, WW_JOB_ERROR_MAX)};
 }
 
-static int bury_it(struct jobs_local *jobs, uint64_t id, const struct job_record *old, struct job_record *record)
+static int bury_job(struct jobs_local *jobs, uint64_t id, const struct job_record *old, struct job_record *record)
 {
 	int error = ww_jobs_tube_count(jobs, ww_jobs_tube_number(jobs, old->tube), -1, 1, 0, 0);
 
@@ -106,7 +106,7 @@ static int try_again(
 
 	record->tries++;
 	if (record->attempts && record->tries >= record->attempts) {
-		error = bury_it(jobs, id, old, record);
+		error = bury_job(jobs, id, old, record);
 		return error ? error : 1;
 	}
 	if (delay == WW_JOB_BACKOFF)
@@ -117,7 +117,8 @@ static int try_again(
 	return ww_jobs_settle(jobs, id, old, record);
 }
 
-int ww_jobs_local_release(struct jobs_local *jobs, struct jobs_call *call)
+/* Release and bury: the attempt has failed. */
+int ww_jobs_local_fail(struct jobs_local *jobs, struct jobs_call *call)
 {
 	struct job_record old;
 	struct job_record record;
@@ -126,8 +127,10 @@ int ww_jobs_local_release(struct jobs_local *jobs, struct jobs_call *call)
 
 	if (error)
 		return error;
-	give_reason(&record, call->error);
+	set_reason(&record, call->error);
 	record.priority = call->priority;
+	if (call->op == JOBS_BURY)
+		return bury_job(jobs, call->id, &old, &record);
 	record.releases++;
 	return try_again(jobs, call->id, &old, &record, call->ns);
 }
@@ -143,20 +146,6 @@ int ww_jobs_local_return(struct jobs_local *jobs, struct jobs_call *call)
 	image.state = WW_JOB_READY;
 	image.token = 0;
 	return ww_jobs_place(jobs, call->id, &image);
-}
-
-int ww_jobs_local_bury(struct jobs_local *jobs, struct jobs_call *call)
-{
-	struct job_record old;
-	struct job_record record;
-	struct entry *entry;
-	int error = begin_end(jobs, call, &entry, &old, &record);
-
-	if (error)
-		return error;
-	give_reason(&record, call->error);
-	record.priority = call->priority;
-	return bury_it(jobs, call->id, &old, &record);
 }
 
 int ww_jobs_local_touch(struct jobs_local *jobs, struct jobs_call *call)
@@ -197,7 +186,7 @@ int ww_jobs_time_out(struct jobs_local *jobs, struct entry *entry)
 	record = old;
 	ww_jobs_merge(&record, entry);
 	record.timeouts++;
-	give_reason(&record, "the time to run was up");
+	set_reason(&record, "the time to run was up");
 	error = try_again(jobs, entry->id, &old, &record, WW_JOB_BACKOFF);
 	return error < 0 ? error : WW_OK;
 }

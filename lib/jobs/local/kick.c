@@ -6,7 +6,7 @@
 /* ---- Kick */
 
 /* Make a delayed or buried job ready. */
-static int kick_it(struct jobs_local *jobs, uint64_t id, const struct job_record *old)
+static int make_ready(struct jobs_local *jobs, uint64_t id, const struct job_record *old)
 {
 	struct job_record record = *old;
 	int error = WW_OK;
@@ -112,7 +112,7 @@ int ww_jobs_local_kick(struct jobs_local *jobs, struct jobs_call *call)
 		if (!error)
 			error = ww_jobs_read(jobs, id, &record);
 		if (!error)
-			error = kick_it(jobs, id, &record);
+			error = make_ready(jobs, id, &record);
 		kicked += !error;
 	}
 	if (error && error != WW_ENOTFOUND)
@@ -134,7 +134,7 @@ int ww_jobs_local_kick_job(struct jobs_local *jobs, struct jobs_call *call)
 		return error;
 	if (entry && (entry->is.state == WW_JOB_READY || entry->is.state == WW_JOB_RESERVED))
 		return WW_ENOTFOUND;
-	return kick_it(jobs, call->id, &record);
+	return make_ready(jobs, call->id, &record);
 }
 
 /* ---- Pause */

@@ -191,12 +191,11 @@ struct jobs_local {
  */
 typedef int call_fn(struct jobs_local *jobs, struct jobs_call *call);
 
-/* ---- put.c, reserve.c, end.c, kick.c, look.c, check.c: one function for each jobs_op */
+/* ---- put.c, reserve.c, end.c, kick.c, look.c, check.c: what each jobs_op does */
 
 call_fn ww_jobs_local_put, ww_jobs_local_put_many, ww_jobs_local_move, ww_jobs_local_cancel;
 call_fn ww_jobs_local_reserve, ww_jobs_local_reserve_job;
-call_fn ww_jobs_local_finish, ww_jobs_local_finish_many, ww_jobs_local_release, ww_jobs_local_return;
-call_fn ww_jobs_local_bury, ww_jobs_local_touch;
+call_fn ww_jobs_local_finish, ww_jobs_local_finish_many, ww_jobs_local_fail, ww_jobs_local_return, ww_jobs_local_touch;
 call_fn ww_jobs_local_kick, ww_jobs_local_kick_job, ww_jobs_local_pause;
 call_fn ww_jobs_local_peek, ww_jobs_local_peek_next, ww_jobs_local_state, ww_jobs_local_list, ww_jobs_local_forecast;
 call_fn ww_jobs_local_stats, ww_jobs_local_tube, ww_jobs_local_tubes, ww_jobs_local_check;
@@ -258,7 +257,7 @@ void ww_jobs_count_late(const struct timeline *line, uint64_t due);
 void ww_jobs_plan(struct timeline *line, uint64_t due);
 /* Between two batches: load more if that is wanted, or forget the latest entries if there are too many. */
 void ww_jobs_load(struct timeline *line);
-int ww_jobs_time_open(struct jobs_local *jobs, int is_new);
+void ww_jobs_time_open(struct jobs_local *jobs, int is_new);
 void ww_jobs_time_save(struct jobs_local *jobs);
 
 /* ---- tube.c */

@@ -135,7 +135,7 @@ static int read_all(struct jobs_local *jobs)
 	if (!error)
 		error = ww_jobs_tubes_open(jobs);
 	if (!error)
-		error = ww_jobs_time_open(jobs, is_new);
+		ww_jobs_time_open(jobs, is_new);
 	jobs->meta_before = jobs->meta;
 	jobs->store.ops->rest(jobs->store.self);
 	if (!error)

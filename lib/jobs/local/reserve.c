@@ -13,9 +13,7 @@ enum { TOKEN_BITS = 40 };
 
 /* ---- Reserve */
 
-/*
- * Move a periodic job that skips past the due times that are too old. Returns 1 if it is then not due yet, otherwise 0.
- */
+/* Move a periodic job that skips past the due times that are too old. Returns 1 if it is not due any more, or 0. */
 static int skip_old(struct jobs_local *jobs, uint64_t id, struct job_record *record, uint64_t now)
 {
 	struct job_record old = *record;

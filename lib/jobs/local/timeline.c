@@ -90,7 +90,7 @@ void ww_jobs_time_save(struct jobs_local *jobs)
 	jobs->meta.wall = time_now(CLOCK_REALTIME);
 }
 
-int ww_jobs_time_open(struct jobs_local *jobs, int is_new)
+void ww_jobs_time_open(struct jobs_local *jobs, int is_new)
 {
 	jobs->elapsed = (struct timeline){
 	    .jobs = jobs, .driver = jobs->config.driver, .table = STORE_DUE, .wants = 1, .planned = UINT64_MAX};
@@ -102,7 +102,6 @@ int ww_jobs_time_open(struct jobs_local *jobs, int is_new)
 	set_offset(jobs, is_new);
 	jobs->elapsed.opened = ww_jobs_time(&jobs->elapsed);
 	jobs->wall.opened = ww_jobs_time(&jobs->wall);
-	return WW_OK;
 }
 
 void ww_jobs_count_late(const struct timeline *line, uint64_t due)
@@ -111,13 +110,13 @@ void ww_jobs_count_late(const struct timeline *line, uint64_t due)
 	uint64_t now = ww_jobs_time(line);
 	uint64_t late = now > due ? now - due : 0;
 	uint64_t most = WW_MILLISECOND;
-	int class = 0;
+	int late_class = 0;
 
 	if (due < line->opened)
 		return;
-	for (; class < WW_LATE_CLASSES - 1 && late > most; class ++)
+	for (; late_class < WW_LATE_CLASSES - 1 && late > most; late_class++)
 		most *= 10;
-	jobs->lateness[class]++;
+	jobs->lateness[late_class]++;
 	jobs->late_ns += late;
 }
 

@@ -6,9 +6,7 @@
 enum {
 	COUNTS = 16,       /* bytes of the counts before a stored name */
 	EMPTY_KEPT = 1000, /* empty tubes to remember, for their statistics */
-	/*
-	 * The lowest free number is given. A number this large is therefore damage, and its table would be too large.
-	 */
+	/* A tube gets the lowest free number. A larger one is damage, and its table would be too large. */
 	NUMBERS = 1 << 24
 };
 

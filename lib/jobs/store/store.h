@@ -2,8 +2,7 @@
 #define LIB_JOBS_STORE_STORE_H
 
 /*
- * The port to what stores jobs: tables of pairs of bytes, in order of their keys. All changes of a write happen, or
- * none.
+ * The port to what stores jobs: tables of pairs of bytes, in order of their keys. A write happens as a whole or not.
  *
  *     META     one record                            about the whole store
  *     JOBS     id                          -> job    everything about it
@@ -46,10 +45,7 @@ struct store_ops {
 	int (*get)(void *store, enum store_table table, struct store_bytes key, struct store_bytes *value);
 	int (*put)(void *store, enum store_table table, struct store_bytes key, struct store_bytes value);
 	int (*remove)(void *store, enum store_table table, struct store_bytes key);
-	/*
-	 * Read the pair with the least key that is not less than `from`, or with the greatest key that is less than
-	 * `to`.
-	 */
+	/* Read the pair with the least key from `from` on, or with the greatest key before `to`. */
 	int (*seek)(void *store, enum store_table table, struct store_bytes from, struct store_bytes *key,
 	    struct store_bytes *value);
 	int (*before)(void *store, enum store_table table, struct store_bytes to, struct store_bytes *key,
