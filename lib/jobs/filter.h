@@ -1,13 +1,13 @@
 #ifndef LIB_JOBS_FILTER_H
 #define LIB_JOBS_FILTER_H
 
-/* Which jobs a list has, of any kind of store. */
+/* Which jobs a list contains, in any kind of store. */
 
 #include <string.h>
 
 #include "weekwheel/jobs.h"
 
-/* Whether all holds of a job but that its id is greater than filter->after. */
+/* Whether a job matches all members of the filter except `after`. */
 static inline int job_filter_takes(const struct ww_job_filter *filter, const struct ww_job_info *info)
 {
 	if (filter->tube && strcmp(filter->tube, info->tube) != 0)

@@ -1,4 +1,4 @@
-/* The calls of jobs.h: what can be checked without the store, then the kind of store that it is. */
+/* The functions of jobs.h: check what can be checked without the store, then ask its kind. */
 #include "weekwheel/jobs.h"
 
 #include <limits.h>
@@ -6,7 +6,7 @@
 
 #include "lib/jobs/backend.h"
 
-/* ---- What is checked */
+/* ---- Checks */
 
 static int is_tube(const char *name)
 {
@@ -43,7 +43,7 @@ static int check_spec(const struct ww_job_spec *spec)
 	return !(spec->flags & WW_JOB_AT) && spec->due > WW_DRIVER_TIME_MAX ? WW_EOVERFLOW : WW_OK;
 }
 
-/* A copy of what names a job, with the tube that is meant if it says none. */
+/* Copy a ref, with the default tube if it has none, and check it. */
 static int refer(struct ww_job_ref *ref, const struct ww_job_ref *job)
 {
 	if (!job)
@@ -56,6 +56,11 @@ static int refer(struct ww_job_ref *ref, const struct ww_job_ref *job)
 	if (!is_tube(ref->tube) || !ref->key || !ref->key_length || ref->key_length > WW_JOB_KEY_MAX)
 		return WW_EINVAL;
 	return WW_OK;
+}
+
+static int ask(struct ww_jobs *jobs, struct jobs_call call)
+{
+	return jobs->backend->call(jobs, &call);
 }
 
 /* ---- The store */
@@ -100,7 +105,7 @@ int ww_jobs_put(struct ww_jobs *jobs, const struct ww_job_spec *spec, uint64_t *
 {
 	int error = jobs ? check_spec(spec) : WW_EINVAL;
 
-	return error ? error : jobs->backend->put(jobs, spec, id, version);
+	return error ? error : ask(jobs, (struct jobs_call){JOBS_PUT, .spec = spec, .new_id = id, .answer = version});
 }
 
 int ww_jobs_put_many(struct ww_jobs *jobs, struct ww_job_put *puts, size_t count)
@@ -113,7 +118,7 @@ int ww_jobs_put_many(struct ww_jobs *jobs, struct ww_job_put *puts, size_t count
 		puts[i].result = check_spec(puts[i].spec);
 		sound += puts[i].result == WW_OK;
 	}
-	return sound ? jobs->backend->put_many(jobs, puts, count) : WW_OK;
+	return sound ? ask(jobs, (struct jobs_call){JOBS_PUT_MANY, .puts = puts, .count = count}) : WW_OK;
 }
 
 int ww_jobs_move(struct ww_jobs *jobs, const struct ww_job_ref *job, uint64_t due, uint32_t flags, uint64_t *version)
@@ -124,7 +129,7 @@ int ww_jobs_move(struct ww_jobs *jobs, const struct ww_job_ref *job, uint64_t du
 		return WW_EINVAL;
 	if (!(flags & WW_JOB_AT) && due > WW_DRIVER_TIME_MAX)
 		return WW_EOVERFLOW;
-	return jobs->backend->move(jobs, &ref, due, flags, version);
+	return ask(jobs, (struct jobs_call){JOBS_MOVE, .job = &ref, .ns = due, .flags = flags, .answer = version});
 }
 
 int ww_jobs_cancel(struct ww_jobs *jobs, const struct ww_job_ref *job)
@@ -133,16 +138,16 @@ int ww_jobs_cancel(struct ww_jobs *jobs, const struct ww_job_ref *job)
 
 	if (!jobs || refer(&ref, job))
 		return WW_EINVAL;
-	return jobs->backend->cancel(jobs, &ref);
+	return ask(jobs, (struct jobs_call){JOBS_CANCEL, .job = &ref});
 }
 
-/* ---- Delivering them */
+/* ---- Delivering jobs */
 
 int ww_jobs_reserve(struct ww_jobs *jobs, const char *const *tubes, size_t count, struct ww_lease *lease)
 {
 	if (!jobs || !lease || !are_tubes(tubes, count))
 		return WW_EINVAL;
-	return jobs->backend->reserve(jobs, tubes, count, lease);
+	return ask(jobs, (struct jobs_call){JOBS_RESERVE, .tubes = tubes, .count = count, .leases = lease, .most = 1});
 }
 
 int ww_jobs_reserve_many(
@@ -150,19 +155,25 @@ int ww_jobs_reserve_many(
 {
 	if (!jobs || (most && !leases) || most > INT_MAX || !are_tubes(tubes, count))
 		return WW_EINVAL;
-	return most ? jobs->backend->reserve_many(jobs, tubes, count, leases, most) : 0;
+	if (!most)
+		return 0;
+	return ask(jobs,
+	    (struct jobs_call){JOBS_RESERVE_MANY, .tubes = tubes, .count = count, .leases = leases, .most = most});
 }
 
 int ww_jobs_wait(struct ww_jobs *jobs, const char *const *tubes, size_t count, uint64_t timeout, struct ww_lease *lease)
 {
 	if (!jobs || !lease || !are_tubes(tubes, count))
 		return WW_EINVAL;
-	return jobs->backend->wait(jobs, tubes, count, timeout, lease);
+	return ask(jobs,
+	    (struct jobs_call){JOBS_WAIT, .tubes = tubes, .count = count, .leases = lease, .most = 1, .ns = timeout});
 }
 
 int ww_jobs_reserve_job(struct ww_jobs *jobs, uint64_t id, struct ww_lease *lease)
 {
-	return jobs && lease ? jobs->backend->reserve_job(jobs, id, lease) : WW_EINVAL;
+	if (!jobs || !lease)
+		return WW_EINVAL;
+	return ask(jobs, (struct jobs_call){JOBS_RESERVE_JOB, .id = id, .leases = lease, .most = 1});
 }
 
 void ww_jobs_free(struct ww_jobs *jobs, void *body)
@@ -173,14 +184,14 @@ void ww_jobs_free(struct ww_jobs *jobs, void *body)
 
 int ww_jobs_finish(struct ww_jobs *jobs, uint64_t id, uint64_t token)
 {
-	return jobs ? jobs->backend->finish(jobs, id, token) : WW_EINVAL;
+	return jobs ? ask(jobs, (struct jobs_call){JOBS_FINISH, .id = id, .token = token}) : WW_EINVAL;
 }
 
 int ww_jobs_finish_many(struct ww_jobs *jobs, struct ww_job_end *ends, size_t count)
 {
 	if (!jobs || (count && !ends))
 		return WW_EINVAL;
-	return count ? jobs->backend->finish_many(jobs, ends, count) : WW_OK;
+	return count ? ask(jobs, (struct jobs_call){JOBS_FINISH_MANY, .ends = ends, .count = count}) : WW_OK;
 }
 
 int ww_jobs_release(
@@ -188,42 +199,47 @@ int ww_jobs_release(
 {
 	if (!jobs || (delay > WW_DRIVER_TIME_MAX && delay != WW_JOB_BACKOFF))
 		return WW_EINVAL;
-	return jobs->backend->release(jobs, id, token, priority, delay, error);
+	return ask(jobs, (struct jobs_call){JOBS_RELEASE, .id = id, .token = token, .priority = priority, .ns = delay,
+	                     .error = error});
 }
 
 int ww_jobs_return(struct ww_jobs *jobs, uint64_t id, uint64_t token)
 {
-	return jobs ? jobs->backend->back(jobs, id, token) : WW_EINVAL;
+	return jobs ? ask(jobs, (struct jobs_call){JOBS_RETURN, .id = id, .token = token}) : WW_EINVAL;
 }
 
 int ww_jobs_bury(struct ww_jobs *jobs, uint64_t id, uint64_t token, uint32_t priority, const char *error)
 {
-	return jobs ? jobs->backend->bury(jobs, id, token, priority, error) : WW_EINVAL;
+	if (!jobs)
+		return WW_EINVAL;
+	return ask(jobs, (struct jobs_call){JOBS_BURY, .id = id, .token = token, .priority = priority, .error = error});
 }
 
 int ww_jobs_touch(struct ww_jobs *jobs, uint64_t id, uint64_t token, uint64_t *ends)
 {
-	return jobs ? jobs->backend->touch(jobs, id, token, ends) : WW_EINVAL;
+	return jobs ? ask(jobs, (struct jobs_call){JOBS_TOUCH, .id = id, .token = token, .answer = ends}) : WW_EINVAL;
 }
 
 int ww_jobs_kick(struct ww_jobs *jobs, const char *tube, uint64_t bound, uint64_t *count)
 {
-	return jobs && is_tube(tube) ? jobs->backend->kick(jobs, tube, bound, count) : WW_EINVAL;
+	if (!jobs || !is_tube(tube))
+		return WW_EINVAL;
+	return ask(jobs, (struct jobs_call){JOBS_KICK, .tube = tube, .most = bound, .answer = count});
 }
 
 int ww_jobs_kick_job(struct ww_jobs *jobs, uint64_t id)
 {
-	return jobs ? jobs->backend->kick_job(jobs, id) : WW_EINVAL;
+	return jobs ? ask(jobs, (struct jobs_call){JOBS_KICK_JOB, .id = id}) : WW_EINVAL;
 }
 
 int ww_jobs_pause(struct ww_jobs *jobs, const char *tube, uint64_t ns)
 {
 	if (!jobs || !is_tube(tube) || ns > WW_DRIVER_TIME_MAX)
 		return WW_EINVAL;
-	return jobs->backend->pause(jobs, tube, ns);
+	return ask(jobs, (struct jobs_call){JOBS_PAUSE, .tube = tube, .ns = ns});
 }
 
-/* ---- Looking at them */
+/* ---- Looking at jobs */
 
 int ww_jobs_peek(struct ww_jobs *jobs, const struct ww_job_ref *job, struct ww_job_info *info, void **body)
 {
@@ -231,7 +247,7 @@ int ww_jobs_peek(struct ww_jobs *jobs, const struct ww_job_ref *job, struct ww_j
 
 	if (!jobs || !info || refer(&ref, job))
 		return WW_EINVAL;
-	return jobs->backend->peek(jobs, &ref, info, body);
+	return ask(jobs, (struct jobs_call){JOBS_PEEK, .job = &ref, .info = info, .body = body});
 }
 
 int ww_jobs_peek_next(
@@ -239,12 +255,12 @@ int ww_jobs_peek_next(
 {
 	if (!jobs || !is_tube(tube) || !info || state < WW_JOB_DELAYED || state > WW_JOB_BURIED)
 		return WW_EINVAL;
-	return jobs->backend->peek_next(jobs, tube, state, info, body);
+	return ask(jobs, (struct jobs_call){JOBS_PEEK_NEXT, .tube = tube, .state = state, .info = info, .body = body});
 }
 
 int ww_jobs_state(struct ww_jobs *jobs, uint64_t id, enum ww_job_state *state)
 {
-	return jobs && state ? jobs->backend->state(jobs, id, state) : WW_EINVAL;
+	return jobs && state ? ask(jobs, (struct jobs_call){JOBS_STATE, .id = id, .state_now = state}) : WW_EINVAL;
 }
 
 int ww_jobs_list(struct ww_jobs *jobs, const struct ww_job_filter *filter, size_t limit, ww_job_fn *fn, void *context,
@@ -254,32 +270,37 @@ int ww_jobs_list(struct ww_jobs *jobs, const struct ww_job_filter *filter, size_
 		return WW_EINVAL;
 	if (filter->tube && !is_tube(filter->tube))
 		return WW_EINVAL;
-	return jobs->backend->list(jobs, filter, limit, fn, context, next);
+	return ask(jobs, (struct jobs_call){JOBS_LIST, .filter = filter, .most = limit, .job_fn = fn,
+	                     .context = context, .answer = next});
 }
 
 int ww_jobs_forecast(struct ww_jobs *jobs, const char *tube, uint64_t span, uint64_t *counts, size_t count)
 {
 	if (!jobs || (tube && !is_tube(tube)) || !counts || !span)
 		return WW_EINVAL;
-	return jobs->backend->forecast(jobs, tube, span, counts, count);
+	return ask(jobs, (struct jobs_call){JOBS_FORECAST, .tube = tube, .ns = span, .counts = counts, .count = count});
 }
 
 int ww_jobs_stats(struct ww_jobs *jobs, struct ww_jobs_stats *stats)
 {
-	return jobs && stats ? jobs->backend->stats(jobs, stats) : WW_EINVAL;
+	return jobs && stats ? ask(jobs, (struct jobs_call){JOBS_STATS, .stats = stats}) : WW_EINVAL;
 }
 
 int ww_jobs_tube(struct ww_jobs *jobs, const char *tube, struct ww_tube_stats *stats)
 {
-	return jobs && is_tube(tube) && stats ? jobs->backend->tube(jobs, tube, stats) : WW_EINVAL;
+	if (!jobs || !is_tube(tube) || !stats)
+		return WW_EINVAL;
+	return ask(jobs, (struct jobs_call){JOBS_TUBE, .tube = tube, .tube_stats = stats});
 }
 
 int ww_jobs_tubes(struct ww_jobs *jobs, ww_tube_fn *fn, void *context)
 {
-	return jobs && fn ? jobs->backend->tubes(jobs, fn, context) : WW_EINVAL;
+	return jobs && fn ? ask(jobs, (struct jobs_call){JOBS_TUBES, .tube_fn = fn, .context = context}) : WW_EINVAL;
 }
 
 int ww_jobs_check(struct ww_jobs *jobs, ww_jobs_problem_fn *problem, void *context)
 {
-	return jobs ? jobs->backend->check(jobs, problem, context) : WW_EINVAL;
+	if (!jobs)
+		return WW_EINVAL;
+	return ask(jobs, (struct jobs_call){JOBS_CHECK, .problem = problem, .context = context});
 }

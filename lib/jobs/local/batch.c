@@ -1,110 +1,108 @@
-/* Calls, one at a time; what is written together, and taken back together. */
-#include <string.h>
+/*
+ * How calls are executed: one at a time, written together, and taken back together if the write fails.
+ *
+ * A thread that finds the store busy queues its call and waits. The busy thread commits its batch and leaves. Then one
+ * of those who wait becomes busy, executes all queued calls as the next batch, and wakes their callers.
+ */
 #include <unistd.h>
 
 #include "lib/base/time.h"
+#include "lib/jobs/body.h"
 #include "lib/jobs/local/local_internal.h"
+
+/* On the stack of the thread that waits for it. */
+struct queued_call {
+	call_fn *fn;
+	struct jobs_call *call;
+	int result;
+	int done;
+	struct queued_call *next;
+};
 
 /* ---- One at a time */
 
-int ww_jobs_enter(struct jobs_local *jobs)
+/* Whether this thread is busy. The lock is held. */
+static int is_owner(const struct jobs_local *jobs)
 {
+	return jobs->busy && pthread_equal(jobs->owner, pthread_self());
+}
+
+int ww_jobs_local_begin(struct ww_jobs *handle)
+{
+	struct jobs_local *jobs = local_of(handle);
+	int mine;
+
 	if (getpid() != jobs->process)
 		return WW_ECLOSED;
 	pthread_mutex_lock(&jobs->lock);
-	if (jobs->busy && pthread_equal(jobs->owner, pthread_self())) {
-		pthread_mutex_unlock(&jobs->lock);
-		return WW_EBUSY;
-	}
-	while (jobs->busy)
+	mine = is_owner(jobs);
+	while (!mine && jobs->busy)
 		pthread_cond_wait(&jobs->idle, &jobs->lock);
 	jobs->busy = 1;
 	jobs->owner = pthread_self();
 	pthread_mutex_unlock(&jobs->lock);
-	return WW_OK;
+	return mine ? WW_EBUSY : WW_OK;
 }
 
-void ww_jobs_leave(struct jobs_local *jobs)
+/* The busy thread executes what is queued, as one batch. */
+static void execute(struct jobs_local *jobs, struct queued_call *first)
 {
-	pthread_mutex_lock(&jobs->lock);
-	jobs->busy = 0;
-	pthread_cond_broadcast(&jobs->idle);
-	pthread_mutex_unlock(&jobs->lock);
-}
-
-/* The thread is busy: execute what waits, as one batch. */
-static void execute(struct jobs_local *jobs, struct call *first)
-{
-	struct call *next;
+	struct queued_call *next;
 	int error;
 
-	for (struct call *call = first; call; call = call->next)
-		call->result = call->fn(jobs, call->arguments);
+	for (struct queued_call *queued = first; queued; queued = queued->next)
+		queued->result = queued->fn(jobs, queued->call);
 	error = ww_jobs_commit_batch(jobs);
 	pthread_mutex_lock(&jobs->lock);
-	for (struct call *call = first; call; call = next) {
-		next = call->next;
+	for (struct queued_call *queued = first; queued; queued = next) {
+		next = queued->next;
 		if (error)
-			call->result = error;
-		call->done = 1; /* from here on it is its caller's again */
+			queued->result = error;
+		queued->done = 1; /* from here on its caller may return */
 	}
 	jobs->busy = 0;
 	pthread_cond_broadcast(&jobs->idle);
-	pthread_mutex_unlock(&jobs->lock);
 }
 
-/* The lock is held, and given back. Whoever closes the store waits for this. */
-static void leave_submit(struct jobs_local *jobs)
+int ww_jobs_submit(struct jobs_local *jobs, call_fn *fn, struct jobs_call *call)
 {
+	struct queued_call queued = {fn, call, WW_OK, 0, NULL};
+	struct queued_call *first;
+
+	if (getpid() != jobs->process)
+		return WW_ECLOSED;
+	pthread_mutex_lock(&jobs->lock);
+	if (is_owner(jobs)) {
+		pthread_mutex_unlock(&jobs->lock);
+		return fn(jobs, call);
+	}
+	jobs->inside++;
+	*jobs->last = &queued;
+	jobs->last = &queued.next;
+	while (jobs->busy && !queued.done)
+		pthread_cond_wait(&jobs->idle, &jobs->lock);
+	if (!queued.done) {
+		jobs->busy = 1;
+		jobs->owner = pthread_self();
+		first = jobs->first;
+		jobs->first = NULL;
+		jobs->last = &jobs->first;
+		pthread_mutex_unlock(&jobs->lock);
+		execute(jobs, first); /* returns with the lock */
+	}
+	/* ww_jobs_close waits for this. */
 	if (--jobs->inside == 0 && jobs->closed)
 		pthread_cond_broadcast(&jobs->idle);
 	pthread_mutex_unlock(&jobs->lock);
-}
-
-int ww_jobs_submit(struct jobs_local *jobs, call_fn *fn, void *arguments)
-{
-	struct call call = {fn, arguments, WW_OK, 0, NULL};
-	struct call *first;
-
-	if (getpid() != jobs->process)
-		return WW_ECLOSED;
-	pthread_mutex_lock(&jobs->lock);
-	if (jobs->busy && pthread_equal(jobs->owner, pthread_self())) {
-		pthread_mutex_unlock(&jobs->lock);
-		return fn(jobs, arguments);
-	}
-	jobs->inside++;
-	*jobs->last = &call;
-	jobs->last = &call.next;
-	while (jobs->busy && !call.done)
-		pthread_cond_wait(&jobs->idle, &jobs->lock);
-	if (call.done) {
-		leave_submit(jobs);
-		return call.result;
-	}
-	jobs->busy = 1;
-	jobs->owner = pthread_self();
-	first = jobs->first;
-	jobs->first = NULL;
-	jobs->last = &jobs->first;
-	pthread_mutex_unlock(&jobs->lock);
-	execute(jobs, first);
-	pthread_mutex_lock(&jobs->lock);
-	leave_submit(jobs);
-	return call.result;
+	return queued.result;
 }
 
 int ww_jobs_is_mine(struct jobs_local *jobs)
 {
 	pthread_mutex_lock(&jobs->lock);
-	int mine = jobs->busy && pthread_equal(jobs->owner, pthread_self());
+	int mine = is_owner(jobs);
 	pthread_mutex_unlock(&jobs->lock);
 	return mine;
-}
-
-int ww_jobs_local_begin(struct ww_jobs *jobs)
-{
-	return ww_jobs_enter(local_of(jobs));
 }
 
 int ww_jobs_local_commit(struct ww_jobs *handle)
@@ -117,8 +115,73 @@ int ww_jobs_local_commit(struct ww_jobs *handle)
 	if (!ww_jobs_is_mine(jobs))
 		return WW_EBUSY;
 	error = ww_jobs_commit_batch(jobs);
-	ww_jobs_leave(jobs);
+	pthread_mutex_lock(&jobs->lock);
+	jobs->busy = 0;
+	pthread_cond_broadcast(&jobs->idle);
+	pthread_mutex_unlock(&jobs->lock);
 	return error;
+}
+
+/* ---- The calls of jobs.h */
+
+/* A call has failed: take back what it had handed out before it, or the write of its batch, failed. */
+static void withdraw(const struct jobs_local *jobs, struct jobs_call *call, int error)
+{
+	job_body_free(jobs->allocator, call->copy);
+	for (size_t i = 0; i < call->leased; i++) {
+		job_body_free(jobs->allocator, call->leases[i].body);
+		call->leases[i].body = NULL;
+	}
+	for (size_t i = 0; call->puts && i < call->count; i++)
+		if (call->puts[i].result >= 0)
+			call->puts[i].result = error;
+	for (size_t i = 0; call->ends && i < call->count; i++)
+		if (call->ends[i].result >= 0)
+			call->ends[i].result = error;
+}
+
+int ww_jobs_local_call(struct ww_jobs *handle, struct jobs_call *call)
+{
+	static call_fn *const functions[] = {
+	    [JOBS_PUT] = ww_jobs_local_put,
+	    [JOBS_PUT_MANY] = ww_jobs_local_put_many,
+	    [JOBS_MOVE] = ww_jobs_local_move,
+	    [JOBS_CANCEL] = ww_jobs_local_cancel,
+	    [JOBS_RESERVE] = ww_jobs_local_reserve,
+	    [JOBS_RESERVE_MANY] = ww_jobs_local_reserve,
+	    [JOBS_RESERVE_JOB] = ww_jobs_local_reserve_job,
+	    [JOBS_FINISH] = ww_jobs_local_finish,
+	    [JOBS_FINISH_MANY] = ww_jobs_local_finish_many,
+	    [JOBS_RELEASE] = ww_jobs_local_fail,
+	    [JOBS_RETURN] = ww_jobs_local_return,
+	    [JOBS_BURY] = ww_jobs_local_fail,
+	    [JOBS_TOUCH] = ww_jobs_local_touch,
+	    [JOBS_KICK] = ww_jobs_local_kick,
+	    [JOBS_KICK_JOB] = ww_jobs_local_kick_job,
+	    [JOBS_PAUSE] = ww_jobs_local_pause,
+	    [JOBS_PEEK] = ww_jobs_local_peek,
+	    [JOBS_PEEK_NEXT] = ww_jobs_local_peek_next,
+	    [JOBS_STATE] = ww_jobs_local_state,
+	    [JOBS_LIST] = ww_jobs_local_list,
+	    [JOBS_FORECAST] = ww_jobs_local_forecast,
+	    [JOBS_STATS] = ww_jobs_local_stats,
+	    [JOBS_TUBE] = ww_jobs_local_tube,
+	    [JOBS_TUBES] = ww_jobs_local_tubes,
+	    [JOBS_CHECK] = ww_jobs_local_check,
+	};
+	struct jobs_local *jobs = local_of(handle);
+	int result;
+
+	if (call->op == JOBS_WAIT)
+		return ww_jobs_local_wait(jobs, call);
+	for (size_t i = 0; call->ends && i < call->count; i++)
+		call->ends[i].result = WW_OK;
+	result = ww_jobs_submit(jobs, functions[call->op], call);
+	if (result < 0)
+		withdraw(jobs, call, result);
+	else if (call->body)
+		*call->body = call->copy;
+	return result;
 }
 
 /* ---- All or nothing */
@@ -149,12 +212,10 @@ int ww_jobs_note(struct jobs_local *jobs, const struct undo *undo)
 {
 	if (jobs->undo_count == jobs->undo_room) {
 		size_t room = jobs->undo_room ? 2 * jobs->undo_room : 64;
-		struct undo *more = ww_jobs_allocate(jobs, room * sizeof *more);
+		struct undo *more =
+		    ww_jobs_resize(jobs, jobs->undo, jobs->undo_room * sizeof *more, room * sizeof *more);
 		if (!more)
 			return WW_ENOMEM;
-		if (jobs->undo_count)
-			memcpy(more, jobs->undo, jobs->undo_count * sizeof *more);
-		ww_jobs_give(jobs, jobs->undo, jobs->undo_room * sizeof *more);
 		jobs->undo = more;
 		jobs->undo_room = room;
 	}
@@ -168,9 +229,9 @@ static void take_back(struct jobs_local *jobs)
 	while (jobs->undo_count) {
 		const struct undo *undo = &jobs->undo[--jobs->undo_count];
 		if (undo->kind == UNDO_COUNTS)
-			ww_jobs_tube_change(jobs, undo, -1);
+			ww_jobs_tube_change(undo, -1);
 		else if (ww_jobs_set(jobs, undo->id, &undo->was)) {
-			/* No memory for what it was: the store still has it, and all is read again. */
+			/* There is no memory for the entry. The store still has the job: read everything again. */
 			jobs->elapsed.edge_due = jobs->elapsed.edge_id = 0;
 			jobs->wall.edge_due = jobs->wall.edge_id = 0;
 			jobs->elapsed.wants = jobs->wall.wants = 1;
@@ -203,7 +264,7 @@ static int store_batch(struct jobs_local *jobs)
 	return error;
 }
 
-/* Tell of tubes that got something ready. */
+/* Tell the program and the threads that wait which tubes have something new that is ready. */
 static void notify(struct jobs_local *jobs)
 {
 	struct tube *tube = jobs->notify;

@@ -1,4 +1,4 @@
-/* Everything that must hold between records, indices and counts. */
+/* Checks a store: everything that must hold between records, indices and counts. */
 #include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -60,7 +60,7 @@ static void check_indices(struct check *check, uint64_t id, const struct job_rec
 	const struct tube *tube = ww_jobs_tube_number(check->jobs, record->tube);
 
 	if (!tube) {
-		tell(check, "job %llu is in a tube that is not there", (unsigned long long)id);
+		tell(check, "job %llu is in a tube that does not exist", (unsigned long long)id);
 		return;
 	}
 	if (record->buried) {
@@ -106,7 +106,7 @@ static void check_records(struct check *check)
 	}
 }
 
-/* ---- Counts: as every record is in one index, a surplus there leads nowhere */
+/* ---- Counts: every record is in its index by now, thus a surplus there leads to no record */
 
 static uint64_t count_pairs(struct check *check, enum store_table table)
 {
@@ -151,29 +151,20 @@ static void check_counts(struct check *check)
 		    (unsigned long long)(meta->accepted - meta->ended), (unsigned long long)check->records);
 }
 
-static int check_all(struct jobs_local *jobs, void *arguments)
+int ww_jobs_local_check(struct jobs_local *jobs, struct jobs_call *call)
 {
-	struct check *check = arguments;
+	struct check check = {.jobs = jobs, .problem = call->problem, .context = call->context};
 	size_t size = (jobs->numbered_room + 1) * sizeof(uint64_t);
+	int result = WW_ENOMEM;
 
-	check->jobs = jobs;
-	check->waiting = ww_jobs_allocate(jobs, size);
-	check->buried_in = ww_jobs_allocate(jobs, size);
-	if (check->waiting && check->buried_in) {
-		memset(check->waiting, 0, size);
-		memset(check->buried_in, 0, size);
-		check_records(check);
-		check_counts(check);
+	check.waiting = ww_jobs_resize(jobs, NULL, 0, size);
+	check.buried_in = ww_jobs_resize(jobs, NULL, 0, size);
+	if (check.waiting && check.buried_in) {
+		check_records(&check);
+		check_counts(&check);
+		result = check.problems;
 	}
-	int error = check->waiting && check->buried_in ? check->problems : WW_ENOMEM;
-	ww_jobs_give(jobs, check->waiting, size);
-	ww_jobs_give(jobs, check->buried_in, size);
-	return error;
-}
-
-int ww_jobs_local_check(struct ww_jobs *jobs, ww_jobs_problem_fn *problem, void *context)
-{
-	struct check check = {.problem = problem, .context = context};
-
-	return ww_jobs_submit(local_of(jobs), check_all, &check);
+	ww_jobs_give(jobs, check.waiting, size);
+	ww_jobs_give(jobs, check.buried_in, size);
+	return result;
 }

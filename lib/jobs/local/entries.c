@@ -1,4 +1,4 @@
-/* What memory knows of jobs: entries, by id, with a timer or in a heap. */
+/* The jobs in memory: entries, found by id, each with a timer or in the heap of its tube. */
 #include <string.h>
 
 #include "lib/jobs/local/local_internal.h"
@@ -20,6 +20,19 @@ void ww_jobs_give(struct jobs_local *jobs, void *block, size_t size)
 		return;
 	jobs->bytes -= size;
 	jobs->allocator->free(jobs->allocator->user, block, size);
+}
+
+void *ww_jobs_resize(struct jobs_local *jobs, void *block, size_t size, size_t larger)
+{
+	char *more = ww_jobs_allocate(jobs, larger);
+
+	if (!more)
+		return NULL;
+	memset(more, 0, larger);
+	if (size)
+		memcpy(more, block, size);
+	ww_jobs_give(jobs, block, size);
+	return more;
 }
 
 /* ---- By id */
@@ -62,7 +75,7 @@ static struct entry *make_entry(struct jobs_local *jobs, uint64_t id)
 		return NULL;
 	}
 	entry = slab_at(&jobs->entries, index);
-	/* A callback that comes late reads it: it is set once. */
+	/* A late callback reads it without a lock: it is set only once. */
 	if (!entry->jobs)
 		entry->jobs = jobs;
 	entry->id = id;
@@ -89,25 +102,31 @@ void ww_jobs_cancel_timer(struct jobs_local *jobs, struct ww_driver *driver, ww_
 	*timer = 0;
 }
 
-void ww_jobs_late(struct jobs_local *jobs)
+void ww_jobs_submit_firing(struct jobs_local *jobs, call_fn *fn, void *owner, const struct ww_firing *firing)
 {
-	if (jobs->late)
-		jobs->late--;
+	struct jobs_call call = {.context = owner, .token = firing->handle};
+
+	(void)ww_jobs_submit(jobs, fn, &call);
 }
 
-struct expiry {
-	struct entry *entry;
-	ww_handle timer;
-};
+int ww_jobs_take_firing(struct jobs_local *jobs, const struct jobs_call *firing, ww_handle *timer)
+{
+	if (jobs->closed || *timer != firing->token) {
+		jobs->late -= jobs->late > 0;
+		return 0;
+	}
+	*timer = 0;
+	return 1;
+}
 
 static call_fn expire;
 
 static void on_timer(struct ww_driver *driver, const struct ww_firing *firing, void *user)
 {
-	struct expiry expiry = {user, firing->handle};
+	struct entry *entry = user;
 
 	(void)driver;
-	(void)ww_jobs_submit(expiry.entry->jobs, expire, &expiry);
+	ww_jobs_submit_firing(entry->jobs, expire, entry, firing);
 }
 
 static int set_timer(struct jobs_local *jobs, struct entry *entry, const struct image *image, ww_handle *timer)
@@ -115,7 +134,7 @@ static int set_timer(struct jobs_local *jobs, struct entry *entry, const struct 
 	const struct timeline *line = ww_jobs_timeline(jobs, image->state == WW_JOB_DELAYED && image->wall);
 	uint64_t at = image->state == WW_JOB_DELAYED ? image->due : image->ends;
 
-	/* After a write that failed, not at once again: the disk may be full for long. */
+	/* After a failed write, try again later: the disk may be full for long. */
 	if (jobs->undoing && at <= ww_jobs_time(line))
 		at = time_after(ww_jobs_time(line), WW_SECOND);
 	at = at > line->offset ? at - line->offset : 0;
@@ -138,19 +157,14 @@ static int come_due(struct jobs_local *jobs, struct entry *entry)
 	return ww_jobs_place(jobs, entry->id, &image);
 }
 
-static int expire(struct jobs_local *jobs, void *arguments)
+static int expire(struct jobs_local *jobs, struct jobs_call *firing)
 {
-	const struct expiry *expiry = arguments;
-	struct entry *entry = expiry->entry;
+	struct entry *entry = firing->context;
 
-	if (jobs->closed || entry->timer != expiry->timer) {
-		ww_jobs_late(jobs);
+	if (!ww_jobs_take_firing(jobs, firing, &entry->timer))
 		return WW_OK;
-	}
-	/* It has fired: there is nothing to cancel. */
-	entry->timer = 0;
 	int error = entry->is.state == WW_JOB_RESERVED ? ww_jobs_time_out(jobs, entry) : come_due(jobs, entry);
-	/* What could not be done and was not noted either is tried again. */
+	/* If that failed before a note could set the timer again, set it here: try again later. */
 	if (error && !entry->timer && has_timer(&entry->is)) {
 		jobs->undoing = 1;
 		(void)set_timer(jobs, entry, &entry->is, &entry->timer);
@@ -173,7 +187,7 @@ static void count(struct jobs_local *jobs, const struct image *image, int sign)
 		tube->urgent += (uint64_t)sign;
 }
 
-/* Take an entry from where it hangs. */
+/* Take an entry out of its heap, cancel its timer, and count it no more. */
 static void detach(struct jobs_local *jobs, struct entry *entry)
 {
 	int wall = entry->is.state == WW_JOB_DELAYED && entry->is.wall;

@@ -1,6 +1,4 @@
-/* The ready jobs of a tube: a heap of four children a node, so that a node's children share a cache line. */
-#include <string.h>
-
+/* The ready jobs of a tube: a heap with four children per node, which lie next to each other in memory. */
 #include "lib/jobs/local/local_internal.h"
 
 enum { CHILDREN = 4 };
@@ -57,12 +55,9 @@ int ww_jobs_heap_reserve(struct tube *tube)
 	if (tube->ready < tube->room)
 		return WW_OK;
 	room = tube->room ? 2 * tube->room : 16;
-	more = ww_jobs_allocate(jobs, room * sizeof *more);
+	more = ww_jobs_resize(jobs, tube->heap, tube->room * sizeof *more, room * sizeof *more);
 	if (!more)
 		return WW_ENOMEM;
-	if (tube->ready)
-		memcpy(more, tube->heap, tube->ready * sizeof *more);
-	ww_jobs_give(jobs, tube->heap, tube->room * sizeof *more);
 	tube->heap = more;
 	tube->room = room;
 	return WW_OK;

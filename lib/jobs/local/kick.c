@@ -1,19 +1,12 @@
-/* Kick and pause. */
+/* Kicks jobs, and pauses tubes. */
 #include <string.h>
 
 #include "lib/jobs/local/local_internal.h"
 
 /* ---- Kick */
 
-struct kick {
-	const char *tube;
-	uint64_t id;
-	uint64_t bound;
-	uint64_t count;
-};
-
-/* Make a job that waits or is buried ready. */
-static int kick_it(struct jobs_local *jobs, uint64_t id, const struct job_record *old)
+/* Make a delayed or buried job ready. */
+static int make_ready(struct jobs_local *jobs, uint64_t id, const struct job_record *old)
 {
 	struct job_record record = *old;
 	int error = WW_OK;
@@ -29,32 +22,28 @@ static int kick_it(struct jobs_local *jobs, uint64_t id, const struct job_record
 	return error ? error : ww_jobs_settle(jobs, id, old, &record);
 }
 
-static int kick_buried(struct jobs_local *jobs, const struct tube *tube, struct kick *kick)
+int ww_jobs_first_buried(struct jobs_local *jobs, const struct tube *tube, uint64_t *id)
 {
-	const struct store_ops *ops = jobs->store.ops;
 	unsigned char from[4];
 	struct store_bytes key;
 	struct store_bytes value;
-	struct job_record record;
-	int error = WW_OK;
+	int error;
 
 	store_write32(from, tube->number);
-	while (!error && kick->count < kick->bound && tube->buried) {
-		error =
-		    ops->seek(jobs->store.self, STORE_BURIED, (struct store_bytes){from, sizeof from}, &key, &value);
-		if (error || key.size != 20 || memcmp(key.data, from, sizeof from) != 0)
-			break;
-		uint64_t id = store_read64((const char *)key.data + 12);
-		error = ww_jobs_read(jobs, id, &record);
-		if (!error)
-			error = kick_it(jobs, id, &record);
-		kick->count += !error;
-	}
-	return error == WW_ENOTFOUND ? WW_OK : error;
+	error = jobs->store.ops->seek(
+	    jobs->store.self, STORE_BURIED, (struct store_bytes){from, sizeof from}, &key, &value);
+	if (error)
+		return error;
+	if (key.size != 20 || memcmp(key.data, from, sizeof from) != 0)
+		return WW_ENOTFOUND;
+	*id = store_read64((const char *)key.data + 12);
+	return WW_OK;
 }
 
-/* The soonest delayed job of a tube. WW_ENOTFOUND: it has none. */
-/* The first delayed job of a tube on a timeline that is due at *from or later, which is then put there. */
+/*
+ * Find the first delayed job of a tube that is due at *from or later on a timeline. Store its due time in *from, or
+ * UINT64_MAX if there is none.
+ */
 static int soonest_on(struct timeline *line, const struct tube *tube, uint64_t *from, uint64_t *id)
 {
 	struct jobs_local *jobs = line->jobs;
@@ -72,7 +61,7 @@ static int soonest_on(struct timeline *line, const struct tube *tube, uint64_t *
 		*from = store_read64(key.data);
 		*id = store_read64((const char *)key.data + 8);
 		const struct entry *entry = ww_jobs_find(jobs, *id);
-		/* One that was reserved before its time has its place here all the same. */
+		/* A job that was reserved before it was due is in this index too. */
 		if (store_read32(value.data) == tube->number && !(entry && entry->is.state != WW_JOB_DELAYED))
 			return WW_OK;
 	}
@@ -105,48 +94,36 @@ int ww_jobs_soonest(struct jobs_local *jobs, const struct tube *tube, uint64_t f
 	return WW_OK;
 }
 
-static int kick_delayed(struct jobs_local *jobs, const struct tube *tube, struct kick *kick)
+int ww_jobs_local_kick(struct jobs_local *jobs, struct jobs_call *call)
 {
+	const struct tube *tube = ww_jobs_tube_find(jobs, call->tube);
 	uint64_t from[2] = {0, 0};
-	struct job_record record;
+	uint64_t kicked = 0;
 	uint64_t id;
-	int error = WW_OK;
+	struct job_record record;
+	int error = ww_jobs_writing(jobs);
+	int buried = tube && tube->buried;
 
-	while (!error && kick->count < kick->bound) {
-		error = ww_jobs_soonest(jobs, tube, from, &id);
+	while (!error && tube && kicked < call->most) {
+		if (buried)
+			error = tube->buried ? ww_jobs_first_buried(jobs, tube, &id) : WW_ENOTFOUND;
+		else
+			error = ww_jobs_soonest(jobs, tube, from, &id);
 		if (!error)
 			error = ww_jobs_read(jobs, id, &record);
 		if (!error)
-			error = kick_it(jobs, id, &record);
-		kick->count += !error;
+			error = make_ready(jobs, id, &record);
+		kicked += !error;
 	}
-	return error == WW_ENOTFOUND ? WW_OK : error;
-}
-
-static int kick(struct jobs_local *jobs, void *arguments)
-{
-	struct kick *call = arguments;
-	const struct tube *tube = ww_jobs_tube_find(jobs, call->tube);
-	int error = ww_jobs_writing(jobs);
-
-	if (error || !tube)
+	if (error && error != WW_ENOTFOUND)
 		return error;
-	return tube->buried ? kick_buried(jobs, tube, call) : kick_delayed(jobs, tube, call);
+	if (call->answer)
+		*call->answer = kicked;
+	return WW_OK;
 }
 
-int ww_jobs_local_kick(struct ww_jobs *jobs, const char *tube, uint64_t bound, uint64_t *count)
+int ww_jobs_local_kick_job(struct jobs_local *jobs, struct jobs_call *call)
 {
-	struct kick call = {.tube = tube, .bound = bound};
-	int error = ww_jobs_submit(local_of(jobs), kick, &call);
-
-	if (!error && count)
-		*count = call.count;
-	return error;
-}
-
-static int kick_job(struct jobs_local *jobs, void *arguments)
-{
-	const struct kick *call = arguments;
 	const struct entry *entry = ww_jobs_find(jobs, call->id);
 	struct job_record record;
 	int error = ww_jobs_writing(jobs);
@@ -157,49 +134,27 @@ static int kick_job(struct jobs_local *jobs, void *arguments)
 		return error;
 	if (entry && (entry->is.state == WW_JOB_READY || entry->is.state == WW_JOB_RESERVED))
 		return WW_ENOTFOUND;
-	return kick_it(jobs, call->id, &record);
-}
-
-int ww_jobs_local_kick_job(struct ww_jobs *jobs, uint64_t id)
-{
-	struct kick call = {.id = id};
-
-	return ww_jobs_submit(local_of(jobs), kick_job, &call);
+	return make_ready(jobs, call->id, &record);
 }
 
 /* ---- Pause */
 
 static void plan_pause_end(struct jobs_local *jobs);
 
-struct pause {
-	const char *tube;
-	uint64_t ns;
-	ww_handle timer;
-	struct jobs_local *jobs;
-};
-
-static int end_pauses(struct jobs_local *jobs, void *arguments)
+static int end_pauses(struct jobs_local *jobs, struct jobs_call *firing)
 {
-	const struct pause *pause = arguments;
-
-	if (jobs->closed || jobs->pause_timer != pause->timer) {
-		ww_jobs_late(jobs);
-		return WW_OK;
-	}
-	jobs->pause_timer = 0;
-	plan_pause_end(jobs);
+	if (ww_jobs_take_firing(jobs, firing, &jobs->pause_timer))
+		plan_pause_end(jobs);
 	return WW_OK;
 }
 
 static void on_pause_end(struct ww_driver *driver, const struct ww_firing *firing, void *user)
 {
-	struct pause pause = {.timer = firing->handle, .jobs = user};
-
 	(void)driver;
-	(void)ww_jobs_submit(pause.jobs, end_pauses, &pause);
+	ww_jobs_submit_firing(user, end_pauses, NULL, firing);
 }
 
-/* End the pauses that are over, and come again when the next one is. */
+/* End the pauses that are over, and set the timer for the next end. */
 static void plan_pause_end(struct jobs_local *jobs)
 {
 	uint64_t now = ww_jobs_time(&jobs->elapsed);
@@ -224,24 +179,16 @@ static void plan_pause_end(struct jobs_local *jobs)
 		    jobs->elapsed.driver, first - jobs->elapsed.offset, on_pause_end, jobs, &jobs->pause_timer);
 }
 
-static int pause_tube(struct jobs_local *jobs, void *arguments)
+int ww_jobs_local_pause(struct jobs_local *jobs, struct jobs_call *call)
 {
-	const struct pause *pause = arguments;
 	struct tube *tube;
-	int error = ww_jobs_tube_get(jobs, pause->tube, &tube);
+	int error = ww_jobs_tube_get(jobs, call->tube, &tube);
 
 	if (error)
 		return error;
-	tube->pause = pause->ns;
-	tube->pause_ends = time_after(ww_jobs_time(&jobs->elapsed), pause->ns);
+	tube->pause = call->ns;
+	tube->pause_ends = time_after(ww_jobs_time(&jobs->elapsed), call->ns);
 	tube->pauses++;
 	plan_pause_end(jobs);
 	return WW_OK;
-}
-
-int ww_jobs_local_pause(struct ww_jobs *jobs, const char *tube, uint64_t ns)
-{
-	struct pause pause = {.tube = tube, .ns = ns};
-
-	return ww_jobs_submit(local_of(jobs), pause_tube, &pause);
 }

@@ -2,21 +2,21 @@
 #define LIB_JOBS_LOCAL_LOCAL_INTERNAL_H
 
 /*
- * The embedded store of jobs, from inside.
+ * The inside of the embedded store of jobs.
  *
- * What is stored tells everything about a job but its lease. Memory has an *entry* for each job that is ready or
- * reserved, and for each delayed one that is due before its timeline's *edge*:
+ * The stored record has everything about a job except its lease. Memory has an *entry* for each ready or reserved job,
+ * and for each delayed job that is due before the *edge* of its timeline:
  *
  *          overdue        now                 edge
- *     ------ready----------|----delayed--------|----------delayed, on disk alone------------->  due time
+ *     ------ready----------|----delayed--------|----------delayed, only on disk----------------->  due time
  *            heap of its tube   timer of the driver
  *
- * The edge moves on when few delayed jobs are left before it, or when time comes near: jobs_load reads on in the index
- * of due times. It goes back when a put makes them too many.
+ * The edge advances when few delayed jobs are left before it, or when their time comes near: ww_jobs_load then reads on
+ * in the index of due times. It goes back when puts make too many entries.
  *
- * All calls go through ww_jobs_submit, one at a time; what comes meanwhile is executed together and written together.
- * An entry is changed at once, and what it was before is noted: if the write fails, the notes are applied in reverse
- * (jobs_batch.c).
+ * All calls go through ww_jobs_submit and are executed one at a time. Calls that arrive meanwhile are executed and
+ * written together. An entry changes at once, and a note keeps what it was before. If the write fails, the notes are
+ * applied in reverse (batch.c).
  */
 
 #include <pthread.h>
@@ -24,7 +24,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-/* Without memory it must not end the process. */
+/* uthash must not end the process when memory is short. */
 #define HASH_NONFATAL_OOM 1
 #include <uthash.h>
 
@@ -37,45 +37,45 @@
 struct jobs_local;
 struct tube;
 
-/* Entries that are read at once. */
+/* Entries that are loaded at once. */
 #define LOAD_BATCH 2048u
 #define NO_PLACE UINT32_MAX
 
-/* A clock and what lies on it. */
+/* A clock and the jobs on it. */
 struct timeline {
 	struct jobs_local *jobs;
-	struct ww_driver *driver; /* NULL: this clock is not there */
-	uint64_t offset;          /* the time of jobs minus the driver's */
+	struct ww_driver *driver; /* NULL: the store has no driver of this clock */
+	uint64_t offset;          /* the time of jobs minus the driver's time */
 	enum store_table table;
-	uint64_t edge_due; /* every job that is due before, or then with at most that id, has an entry */
+	uint64_t edge_due; /* each job that is due before this, or then and with an id up to edge_id, has an entry */
 	uint64_t edge_id;
-	uint64_t opened;  /* when the store was */
+	uint64_t opened;  /* when the store was opened */
 	size_t loaded;    /* delayed entries */
-	int cut;          /* the edge lies where the last reading had enough */
-	int wants;        /* it is time to read on */
-	uint64_t planned; /* when it will be, or UINT64_MAX */
-	ww_handle timer;  /* for that */
+	int cut;          /* the last load stopped at the edge because there were entries enough */
+	int wants;        /* load more after the current batch */
+	uint64_t planned; /* when to set `wants`, or UINT64_MAX */
+	ww_handle timer;  /* of that time */
 };
 
-/* What memory knows of a job. */
+/* What memory knows of a job; stored only as far as job_record has it. */
 struct image {
 	struct tube *tube;
 	uint64_t due;   /* of its timeline */
 	uint64_t token; /* of its lease, 0: none */
-	uint64_t ends;  /* when that ends, of elapsed time */
+	uint64_t ends;  /* when the lease ends, in elapsed time */
 	uint64_t missed;
 	uint32_t priority;
-	uint32_t reserves; /* these are not stored until something else is */
+	uint32_t reserves; /* these counts are stored with the next change of the record */
 	uint32_t timeouts;
 	uint32_t tries;
-	uint8_t state; /* enum ww_job_state, or 0: memory knows nothing of it */
+	uint8_t state; /* enum ww_job_state, or 0: no entry */
 	uint8_t wall;
 };
 
 struct entry {
-	struct slab_unused unused; /* the slab's, while the entry is not taken */
+	struct slab_unused unused; /* of the slab, while the entry is free */
 	uint64_t id;
-	ww_handle timer; /* of a delayed or reserved one */
+	ww_handle timer; /* while delayed or reserved */
 	struct jobs_local *jobs;
 	uint32_t index;
 	uint32_t place; /* in its tube's heap */
@@ -88,25 +88,25 @@ struct tube {
 	uint32_t number;
 	uint32_t name_length;
 	char name[WW_TUBE_MAX + 1];
-	struct entry **heap; /* ready entries: the least of (priority, id) first, four below each */
+	struct entry **heap; /* ready entries; the least (priority, id) comes first */
 	uint32_t ready;
 	uint32_t room;
 	uint64_t urgent;
 	uint64_t reserved;
-	uint64_t waiting; /* stored, and not buried: delayed, ready and reserved */
+	uint64_t waiting; /* delayed, ready and reserved jobs */
 	uint64_t buried;
 	uint64_t puts;
 	uint64_t finished;
 	uint64_t pauses;
 	uint64_t pause;
-	uint64_t pause_ends; /* of elapsed time; 0: not paused */
-	int dirty;           /* its counts are to be stored */
-	int notify;          /* something may have become ready */
+	uint64_t pause_ends; /* in elapsed time; 0: not paused */
+	int dirty;           /* store its counts with the batch */
+	int notify;          /* a job may have become ready */
 	struct tube *next_dirty;
 	struct tube *next_notify;
 };
 
-/* What to do to take a change back. */
+/* A note: how to take a change back. Counts are those that were added. */
 struct undo {
 	enum { UNDO_ENTRY, UNDO_COUNTS } kind;
 	uint64_t id;
@@ -123,22 +123,12 @@ struct meta {
 	uint64_t next_id;
 	uint64_t accepted;
 	uint64_t ended;
-	uint64_t epoch;   /* how often it was opened */
-	uint64_t burials; /* ever */
-	uint64_t offset;  /* elapsed time of jobs minus that of the system, in the boot of boot_id */
-	uint64_t elapsed; /* at the last write */
-	uint64_t wall;    /* the same moment */
+	uint64_t epoch;   /* how often the store was opened */
+	uint64_t burials; /* since the store was made */
+	uint64_t offset;  /* elapsed time of jobs minus elapsed time of the system, in the boot of boot_id */
+	uint64_t elapsed; /* time of the last write */
+	uint64_t wall;    /* the same moment on the wall clock */
 	unsigned char boot_id[16];
-};
-
-typedef int call_fn(struct jobs_local *jobs, void *arguments);
-
-struct call {
-	call_fn *fn;
-	void *arguments;
-	int result;
-	int done;
-	struct call *next;
 };
 
 struct jobs_local {
@@ -146,32 +136,32 @@ struct jobs_local {
 	const struct ww_allocator *allocator;
 	struct ww_jobs_config config;
 	struct store store;
-	pid_t process; /* whose the store is; not its children's */
+	pid_t process; /* that opened the store; its children may not use it */
 	struct timeline elapsed;
 	struct timeline wall;
 	struct meta meta;
-	struct meta meta_before; /* the batch */
+	struct meta meta_before; /* before the batch */
 
-	pthread_mutex_t lock; /* of what follows, up to ready_cond */
+	pthread_mutex_t lock; /* of the members up to readies */
 	pthread_cond_t idle;
-	struct call *first;
-	struct call **last;
-	int busy;      /* a thread executes calls, or has begun a batch */
-	size_t inside; /* threads in ww_jobs_submit, but for calls of a batch */
+	struct queued_call *first;
+	struct queued_call **last;
+	int busy;      /* a thread executes calls or has begun a batch: the owner */
+	size_t inside; /* threads in ww_jobs_submit, except the owner's calls in its batch */
 	pthread_t owner;
-	pthread_cond_t ready_cond; /* something may be ready */
+	pthread_cond_t ready_cond; /* a job may be ready */
 	uint64_t readies;
 
-	/* Of the thread that is busy. */
-	int writing; /* the store has begun */
-	int undoing; /* what has failed is put back */
-	int broken;  /* a write has failed: this batch cannot be committed */
+	/* Only the owner uses what follows. */
+	int writing; /* the store has begun a write */
+	int undoing; /* a failed batch is being taken back */
+	int broken;  /* the error for which this batch cannot be committed */
 	struct undo *undo;
 	size_t undo_count;
 	size_t undo_room;
 	struct tube *dirty;
 	struct tube *notify;
-	unsigned char *buffer; /* to write records in */
+	unsigned char *buffer; /* for a record to write */
 	size_t buffer_size;
 
 	struct slab entries;
@@ -180,7 +170,7 @@ struct jobs_local {
 	struct tube **numbered;
 	uint32_t numbered_room;
 	uint64_t tokens;
-	uint64_t gone_puts; /* of tubes that are not remembered any more */
+	uint64_t gone_puts; /* of tubes that were forgotten */
 	uint64_t gone_finished;
 	uint64_t timeouts;
 	uint64_t lateness[WW_LATE_CLASSES];
@@ -191,157 +181,140 @@ struct jobs_local {
 	uint64_t random;
 	size_t bytes;
 	ww_handle pause_timer; /* for the next end of a pause */
-	size_t late;           /* callbacks that run for a timer that nobody waits for any more */
+	size_t late;           /* callbacks that still run for a timer that was cancelled */
 	int closed;
 };
 
-/* ---- What struct jobs_backend asks for, each where the like of it is done */
+/*
+ * A call: it is executed in turn, by whichever thread is busy. `call` is NULL where the function needs no arguments.
+ * Returns what the function of jobs.h returns.
+ */
+typedef int call_fn(struct jobs_local *jobs, struct jobs_call *call);
 
-int ww_jobs_local_close(struct ww_jobs *jobs);
+/* ---- put.c, reserve.c, end.c, kick.c, look.c, check.c: what each jobs_op does */
+
+call_fn ww_jobs_local_put, ww_jobs_local_put_many, ww_jobs_local_move, ww_jobs_local_cancel;
+call_fn ww_jobs_local_reserve, ww_jobs_local_reserve_job;
+call_fn ww_jobs_local_finish, ww_jobs_local_finish_many, ww_jobs_local_fail, ww_jobs_local_return, ww_jobs_local_touch;
+call_fn ww_jobs_local_kick, ww_jobs_local_kick_job, ww_jobs_local_pause;
+call_fn ww_jobs_local_peek, ww_jobs_local_peek_next, ww_jobs_local_state, ww_jobs_local_list, ww_jobs_local_forecast;
+call_fn ww_jobs_local_stats, ww_jobs_local_tube, ww_jobs_local_tubes, ww_jobs_local_check;
+int ww_jobs_local_call(struct ww_jobs *jobs, struct jobs_call *call);
+/* Not one call, but a reserve again and again. */
+int ww_jobs_local_wait(struct jobs_local *jobs, struct jobs_call *call);
 int ww_jobs_local_begin(struct ww_jobs *jobs);
 int ww_jobs_local_commit(struct ww_jobs *jobs);
-int ww_jobs_local_now(struct ww_jobs *jobs, uint32_t flags, uint64_t *ns);
-int ww_jobs_local_put(struct ww_jobs *jobs, const struct ww_job_spec *spec, uint64_t *id, uint64_t *version);
-int ww_jobs_local_put_many(struct ww_jobs *jobs, struct ww_job_put *puts, size_t count);
-int ww_jobs_local_move(
-    struct ww_jobs *jobs, const struct ww_job_ref *job, uint64_t due, uint32_t flags, uint64_t *version);
-int ww_jobs_local_cancel(struct ww_jobs *jobs, const struct ww_job_ref *job);
-int ww_jobs_local_reserve(struct ww_jobs *jobs, const char *const *tubes, size_t count, struct ww_lease *lease);
-int ww_jobs_local_reserve_many(
-    struct ww_jobs *jobs, const char *const *tubes, size_t count, struct ww_lease *leases, size_t most);
-int ww_jobs_local_wait(
-    struct ww_jobs *jobs, const char *const *tubes, size_t count, uint64_t timeout, struct ww_lease *lease);
-int ww_jobs_local_reserve_job(struct ww_jobs *jobs, uint64_t id, struct ww_lease *lease);
-void ww_jobs_local_free(struct ww_jobs *jobs, void *body);
-int ww_jobs_local_finish(struct ww_jobs *jobs, uint64_t id, uint64_t token);
-int ww_jobs_local_finish_many(struct ww_jobs *jobs, struct ww_job_end *ends, size_t count);
-int ww_jobs_local_release(
-    struct ww_jobs *jobs, uint64_t id, uint64_t token, uint32_t priority, uint64_t delay, const char *error);
-int ww_jobs_local_return(struct ww_jobs *jobs, uint64_t id, uint64_t token);
-int ww_jobs_local_bury(struct ww_jobs *jobs, uint64_t id, uint64_t token, uint32_t priority, const char *error);
-int ww_jobs_local_touch(struct ww_jobs *jobs, uint64_t id, uint64_t token, uint64_t *ends);
-int ww_jobs_local_kick(struct ww_jobs *jobs, const char *tube, uint64_t bound, uint64_t *count);
-int ww_jobs_local_kick_job(struct ww_jobs *jobs, uint64_t id);
-int ww_jobs_local_pause(struct ww_jobs *jobs, const char *tube, uint64_t ns);
-int ww_jobs_local_peek(struct ww_jobs *jobs, const struct ww_job_ref *job, struct ww_job_info *info, void **body);
-int ww_jobs_local_peek_next(
-    struct ww_jobs *jobs, const char *tube, enum ww_job_state state, struct ww_job_info *info, void **body);
-int ww_jobs_local_state(struct ww_jobs *jobs, uint64_t id, enum ww_job_state *state);
-int ww_jobs_local_list(struct ww_jobs *jobs, const struct ww_job_filter *filter, size_t limit, ww_job_fn *fn,
-    void *context, uint64_t *next);
-int ww_jobs_local_forecast(struct ww_jobs *jobs, const char *tube, uint64_t span, uint64_t *counts, size_t count);
-int ww_jobs_local_stats(struct ww_jobs *jobs, struct ww_jobs_stats *stats);
-int ww_jobs_local_tube(struct ww_jobs *jobs, const char *tube, struct ww_tube_stats *stats);
-int ww_jobs_local_tubes(struct ww_jobs *jobs, ww_tube_fn *fn, void *context);
-int ww_jobs_local_check(struct ww_jobs *jobs, ww_jobs_problem_fn *problem, void *context);
 
-/* ---- jobs_batch.c: calls, one at a time; what is written together; taking back */
+/* ---- batch.c: executes calls, and commits a batch or takes it back */
 
-int ww_jobs_submit(struct jobs_local *jobs, call_fn *fn, void *arguments);
-/* See to it that the store takes changes. */
+int ww_jobs_submit(struct jobs_local *jobs, call_fn *fn, struct jobs_call *call);
+/* Make the store ready for changes. */
 int ww_jobs_writing(struct jobs_local *jobs);
-/* Returns the error, and remembers that the batch has failed if there is one. */
+/* Returns the error. If it is one, the batch fails. */
 int ww_jobs_broken(struct jobs_local *jobs, int error);
 int ww_jobs_note(struct jobs_local *jobs, const struct undo *undo);
-/* Begin and end what this thread does alone; commit applies or takes back everything. */
-int ww_jobs_enter(struct jobs_local *jobs);
-/* Whether this thread has begun. */
+/* Whether this thread is the owner. */
 int ww_jobs_is_mine(struct jobs_local *jobs);
-void ww_jobs_leave(struct jobs_local *jobs);
 int ww_jobs_commit_batch(struct jobs_local *jobs);
 
-/* ---- jobs_memory.c: entries, heaps, timers */
+/* ---- entries.c: jobs in memory, and their timers */
 
 struct entry *ww_jobs_find(const struct jobs_local *jobs, uint64_t id);
 /*
- * Let memory know this of a job; state 0: nothing. A delayed job beyond the edge is forgotten. Noted, to be taken back.
- * On error nothing has changed.
+ * Change what memory knows of a job; state 0: forget it. A delayed job beyond the edge is forgotten too. The change is
+ * noted. On error nothing has changed.
  */
 int ww_jobs_place(struct jobs_local *jobs, uint64_t id, const struct image *image);
-/* The same for taking back: not noted. */
+/* The same without a note. */
 int ww_jobs_set(struct jobs_local *jobs, uint64_t id, const struct image *image);
 void *ww_jobs_allocate(struct jobs_local *jobs, size_t size);
+/* A larger block with the same bytes, then zeros. NULL: there is no memory, and the former block is still there. */
+void *ww_jobs_resize(struct jobs_local *jobs, void *block, size_t size, size_t larger);
 void ww_jobs_give(struct jobs_local *jobs, void *block, size_t size);
-/* Cancel a timer; a callback of it that runs already will find that it is not meant. */
+/* Cancel a timer. If its callback runs already, that finds another handle. */
 void ww_jobs_cancel_timer(struct jobs_local *jobs, struct ww_driver *driver, ww_handle *timer);
-/* A callback finds that its timer is not the one that is waited for. */
-void ww_jobs_late(struct jobs_local *jobs);
+/* In a callback: call fn with the owner of the timer as its context and with the handle as its token. */
+void ww_jobs_submit_firing(struct jobs_local *jobs, call_fn *fn, void *owner, const struct ww_firing *firing);
+/* In that call: whether the timer is still set. If it is, clear its handle. */
+int ww_jobs_take_firing(struct jobs_local *jobs, const struct jobs_call *firing, ww_handle *timer);
 
-/* ---- jobs_heap.c */
+/* ---- heap.c */
 
-/* See to it that one more can be added. */
+/* Make room for one more. */
 int ww_jobs_heap_reserve(struct tube *tube);
 void ww_jobs_heap_add(struct tube *tube, struct entry *entry);
 void ww_jobs_heap_remove(struct tube *tube, struct entry *entry);
 
-/* ---- jobs_time.c: timelines, reading ahead */
+/* ---- timeline.c */
 
 uint64_t ww_jobs_time(const struct timeline *line);
 struct timeline *ww_jobs_timeline(struct jobs_local *jobs, int wall);
-/* Whether a job that is due then lies before the edge. */
+/* Whether a job with this due time lies before the edge. */
 int ww_jobs_is_near(const struct timeline *line, uint64_t due, uint64_t id);
-/* Count a job that becomes ready now, unless it came due while the store was closed. */
+/* Count the lateness of a job that becomes ready now, unless it came due while the store was closed. */
 void ww_jobs_count_late(const struct timeline *line, uint64_t due);
-/* A job that is due then, beyond the edge, is stored: see to it that it is read in time. */
+/* A job beyond the edge was stored: plan to load it in time. */
 void ww_jobs_plan(struct timeline *line, uint64_t due);
-/* With nothing to be written: read on if that is wanted, and forget the last ones if they are too many. */
+/* Between two batches: load more if that is wanted, or forget the latest entries if there are too many. */
 void ww_jobs_load(struct timeline *line);
-int ww_jobs_time_open(struct jobs_local *jobs, int is_new);
+void ww_jobs_time_open(struct jobs_local *jobs, int is_new);
 void ww_jobs_time_save(struct jobs_local *jobs);
 
-/* ---- jobs_tube.c */
+/* ---- tube.c */
 
-/* Find a tube, or NULL. */
+/* Returns NULL if there is none. */
 struct tube *ww_jobs_tube_find(const struct jobs_local *jobs, const char *name);
 /* Find it or make it. */
 int ww_jobs_tube_get(struct jobs_local *jobs, const char *name, struct tube **tube);
 struct tube *ww_jobs_tube_number(const struct jobs_local *jobs, uint64_t number);
-/* Noted, to be taken back. */
+/* Add to the counts, with a note. */
 int ww_jobs_tube_count(
     struct jobs_local *jobs, struct tube *tube, int64_t waiting, int64_t buried, int64_t puts, int64_t finished);
-void ww_jobs_tube_change(struct jobs_local *jobs, const struct undo *undo, int sign);
+void ww_jobs_tube_change(const struct undo *undo, int sign);
 int ww_jobs_tubes_open(struct jobs_local *jobs);
-/* Write the counts of those that have changed. */
+/* Write the counts that have changed. */
 int ww_jobs_tubes_store(struct jobs_local *jobs);
-/* Forget those that are empty, once that is certain. */
+/* After the commit: forget empty tubes if there are too many. */
 void ww_jobs_tubes_settle(struct jobs_local *jobs);
 void ww_jobs_tubes_close(struct jobs_local *jobs);
 void ww_jobs_tube_notify(struct tube *tube);
-/* It may be empty and not paused any more. */
+/* Its counts or its pause have changed. */
 void ww_jobs_tube_touch(struct tube *tube);
 int ww_jobs_tube_is_paused(const struct tube *tube);
 
-/* ---- jobs_store.c: records and indices */
+/* ---- records.c */
 
 int ww_jobs_read(struct jobs_local *jobs, uint64_t id, struct job_record *record);
 /*
- * Store a job and its indices in place of what was there; before NULL: nothing. Bytes of the record may lie in the
+ * Store a job and its indices in place of those of `before`, unless that is NULL. Bytes of the record may lie in the
  * store.
  */
 int ww_jobs_write(struct jobs_local *jobs, uint64_t id, const struct job_record *before, struct job_record *after);
+/* The same, and let memory know the job as it is stored. */
+int ww_jobs_settle(struct jobs_local *jobs, uint64_t id, const struct job_record *old, struct job_record *record);
 int ww_jobs_erase(struct jobs_local *jobs, uint64_t id, const struct job_record *before);
 /* The id of a key, or WW_ENOTFOUND. */
 int ww_jobs_key(struct jobs_local *jobs, const struct tube *tube, struct store_bytes key, uint64_t *id);
-/* Find the job that is meant, and its record. */
+/* Find the job of a ref, and its record. */
 int ww_jobs_refer(struct jobs_local *jobs, const struct ww_job_ref *ref, uint64_t *id, struct job_record *record);
 int ww_jobs_meta_read(struct jobs_local *jobs, int *is_new);
 int ww_jobs_meta_write(struct jobs_local *jobs);
 /* The image of a stored job without a lease, ready if it is due. */
 struct image ww_jobs_image(struct jobs_local *jobs, const struct job_record *record);
-/* The same with what memory alone knows: counts. */
+/* Add the counts that only memory knows. The entry may be NULL. */
 void ww_jobs_merge(struct job_record *record, const struct entry *entry);
 
-/* ---- jobs_lease.c, jobs_again.c, jobs_kick.c */
+/* ---- end.c, kick.c */
 
-/* A lease has run out. */
+/* The time to run of a lease is up. */
 int ww_jobs_time_out(struct jobs_local *jobs, struct entry *entry);
-/* Store a job and let memory know it as it is stored. */
-int ww_jobs_settle(struct jobs_local *jobs, uint64_t id, const struct job_record *old, struct job_record *record);
 /*
- * The soonest delayed job of a tube, of those due on each timeline at from[] or later, where to go on from the next
- * time. WW_ENOTFOUND: it has none.
+ * Find the delayed job of a tube that is due soonest. from[] says where to begin on each timeline, and then where to go
+ * on. WW_ENOTFOUND: the tube has none.
  */
 int ww_jobs_soonest(struct jobs_local *jobs, const struct tube *tube, uint64_t from[2], uint64_t *id);
+/* Find the job of a tube that was buried first, or WW_ENOTFOUND. */
+int ww_jobs_first_buried(struct jobs_local *jobs, const struct tube *tube, uint64_t *id);
 
 /* The store behind a handle of this kind. */
 static inline struct jobs_local *local_of(struct ww_jobs *jobs)
@@ -349,7 +322,7 @@ static inline struct jobs_local *local_of(struct ww_jobs *jobs)
 	return (struct jobs_local *)jobs; /* its first member */
 }
 
-/* A time that much later, as far as times go. */
+/* The time `span` later, or the last time there is. */
 static inline uint64_t time_after(uint64_t time, uint64_t span)
 {
 	const uint64_t end = WW_DRIVER_TIME_MAX * 2;

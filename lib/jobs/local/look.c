@@ -1,12 +1,12 @@
-/* Looking at jobs and tubes: peek, list, forecast, statistics. */
+/* Looks at jobs and tubes: peek, list, forecast, statistics. */
 #include <string.h>
 
 #include "lib/jobs/body.h"
 #include "lib/jobs/filter.h"
 #include "lib/jobs/local/local_internal.h"
 
-/* A page of a list looks at so many records beside those that it has, and at so many bytes: others wait meanwhile. */
-enum { LOOKS = 2000, LOOK_BYTES = 4 << 20 };
+/* One page of a list reads at most so many records that do not match, and so many bytes: other calls wait meanwhile. */
+enum { PAGE_MISSES = 2000, PAGE_BYTES = 4 << 20 };
 
 /* ---- One job */
 
@@ -49,85 +49,30 @@ static void fill_info(struct jobs_local *jobs, uint64_t id, const struct job_rec
 		memcpy(info->error, record->error.data, record->error.size);
 }
 
-struct peek {
-	const struct ww_job_ref *ref;
-	const char *tube;
-	enum ww_job_state state;
-	struct ww_job_info *info;
-	void **body;
-};
-
-static int show(struct jobs_local *jobs, const struct peek *peek, uint64_t id, const struct job_record *record)
+/* Fill in the info and a copy of the body, which the caller gets only if the batch succeeds. */
+static int show(struct jobs_local *jobs, struct jobs_call *call, uint64_t id, const struct job_record *record)
 {
-	void *body = NULL;
-
-	if (peek->body && record->body.size) {
-		body = job_body_copy(jobs->allocator, record->body.data, record->body.size);
-		if (!body)
+	if (call->body && record->body.size) {
+		call->copy = job_body_copy(jobs->allocator, record->body.data, record->body.size);
+		if (!call->copy)
 			return WW_ENOMEM;
 	}
-	fill_info(jobs, id, record, peek->info);
-	peek->info->body = body;
-	if (peek->body)
-		*peek->body = body;
+	fill_info(jobs, id, record, call->info);
+	call->info->body = call->copy;
 	return WW_OK;
 }
 
-/* The write that it was in may have failed after the body was copied. */
-static int ask(struct jobs_local *jobs, call_fn *fn, struct peek *call)
+int ww_jobs_local_peek(struct jobs_local *jobs, struct jobs_call *call)
 {
-	void **body = call->body;
-	void *copy = NULL;
-	int error;
-
-	if (body)
-		call->body = &copy;
-	error = ww_jobs_submit(jobs, fn, call);
-	if (error)
-		job_body_free(jobs->allocator, copy);
-	else if (body)
-		*body = copy;
-	return error;
-}
-
-static int peek(struct jobs_local *jobs, void *arguments)
-{
-	const struct peek *call = arguments;
 	struct job_record record;
 	uint64_t id;
-	int error = ww_jobs_refer(jobs, call->ref, &id, &record);
+	int error = ww_jobs_refer(jobs, call->job, &id, &record);
 
 	return error ? error : show(jobs, call, id, &record);
 }
 
-int ww_jobs_local_peek(struct ww_jobs *jobs, const struct ww_job_ref *job, struct ww_job_info *info, void **body)
+int ww_jobs_local_peek_next(struct jobs_local *jobs, struct jobs_call *call)
 {
-	struct peek call = {.ref = job, .info = info, .body = body};
-
-	return ask(local_of(jobs), peek, &call);
-}
-
-static int first_buried(struct jobs_local *jobs, const struct tube *tube, uint64_t *id)
-{
-	unsigned char from[4];
-	struct store_bytes key;
-	struct store_bytes value;
-	int error;
-
-	store_write32(from, tube->number);
-	error = jobs->store.ops->seek(
-	    jobs->store.self, STORE_BURIED, (struct store_bytes){from, sizeof from}, &key, &value);
-	if (error)
-		return error;
-	if (key.size != 20 || memcmp(key.data, from, sizeof from) != 0)
-		return WW_ENOTFOUND;
-	*id = store_read64((const char *)key.data + 12);
-	return WW_OK;
-}
-
-static int peek_next(struct jobs_local *jobs, void *arguments)
-{
-	const struct peek *call = arguments;
 	const struct tube *tube = ww_jobs_tube_find(jobs, call->tube);
 	struct job_record record;
 	uint64_t id = 0;
@@ -140,70 +85,33 @@ static int peek_next(struct jobs_local *jobs, void *arguments)
 	else if (call->state == WW_JOB_DELAYED)
 		error = ww_jobs_soonest(jobs, tube, (uint64_t[2]){0, 0}, &id);
 	else if (call->state == WW_JOB_BURIED && tube->buried)
-		error = first_buried(jobs, tube, &id);
+		error = ww_jobs_first_buried(jobs, tube, &id);
 	if (!error)
 		error = ww_jobs_read(jobs, id, &record);
 	return error ? error : show(jobs, call, id, &record);
 }
 
-int ww_jobs_local_peek_next(
-    struct ww_jobs *jobs, const char *tube, enum ww_job_state state, struct ww_job_info *info, void **body)
+int ww_jobs_local_state(struct jobs_local *jobs, struct jobs_call *call)
 {
-	struct peek call = {.tube = tube, .state = state, .info = info, .body = body};
-
-	return ask(local_of(jobs), peek_next, &call);
-}
-
-struct asked {
-	uint64_t id;
-	enum ww_job_state *state;
-};
-
-static int state(struct jobs_local *jobs, void *arguments)
-{
-	const struct asked *asked = arguments;
-	const struct entry *entry = ww_jobs_find(jobs, asked->id);
+	const struct entry *entry = ww_jobs_find(jobs, call->id);
 	struct job_record record;
-	int error = WW_OK;
+	int error = entry ? WW_OK : ww_jobs_read(jobs, call->id, &record);
 
-	if (entry) {
-		*asked->state = entry->is.state;
-		return WW_OK;
-	}
-	error = ww_jobs_read(jobs, asked->id, &record);
 	if (!error)
-		*asked->state = ww_jobs_image(jobs, &record).state;
+		*call->state_now = entry ? entry->is.state : ww_jobs_image(jobs, &record).state;
 	return error;
-}
-
-int ww_jobs_local_state(struct ww_jobs *jobs, uint64_t id, enum ww_job_state *result)
-{
-	struct asked asked = {id, result};
-
-	return ww_jobs_submit(local_of(jobs), state, &asked);
 }
 
 /* ---- Many */
 
-struct list {
-	const struct ww_job_filter *filter;
-	size_t limit;
-	ww_job_fn *fn;
-	void *context;
-	uint64_t *next;
-};
-
-/* Whether a page, which goes on in a later call, has had its share. */
-static int is_enough(const struct list *call, size_t looks, size_t found, size_t bytes)
+/* A list that goes on in a later call ends a page early, lest others wait for long. */
+static int is_page_full(const struct jobs_call *call, size_t looks, size_t found, size_t bytes)
 {
-	if (found >= call->limit)
-		return 1;
-	return call->next && (looks - found >= LOOKS || bytes >= LOOK_BYTES);
+	return found >= call->most || (call->answer && (looks - found >= PAGE_MISSES || bytes >= PAGE_BYTES));
 }
 
-static int list(struct jobs_local *jobs, void *arguments)
+int ww_jobs_local_list(struct jobs_local *jobs, struct jobs_call *call)
 {
-	const struct list *call = arguments;
 	const struct store_ops *ops = jobs->store.ops;
 	struct ww_job_info info;
 	struct job_record record;
@@ -218,7 +126,7 @@ static int list(struct jobs_local *jobs, void *arguments)
 
 	store_write64(from, id + 1);
 	int error = ops->seek(jobs->store.self, STORE_JOBS, (struct store_bytes){from, sizeof from}, &key, &value);
-	for (; !error && !result && !is_enough(call, looks, found, bytes); looks++) {
+	for (; !error && !result && !is_page_full(call, looks, found, bytes); looks++) {
 		bytes += value.size;
 		id = key.size == 8 ? store_read64(key.data) : 0;
 		error = ww_job_record_read(&record, id, value);
@@ -228,31 +136,16 @@ static int list(struct jobs_local *jobs, void *arguments)
 		info.body = record.body.data;
 		if (job_filter_takes(call->filter, &info)) {
 			found++;
-			result = call->fn(&info, call->context);
+			result = call->job_fn(&info, call->context);
 		}
 		error = ops->next(jobs->store.self, STORE_JOBS, &key, &value);
 	}
-	if (call->next)
-		*call->next = error == WW_ENOTFOUND ? 0 : id;
+	if (call->answer)
+		*call->answer = error == WW_ENOTFOUND ? 0 : id;
 	return error && error != WW_ENOTFOUND ? error : result;
 }
 
-int ww_jobs_local_list(struct ww_jobs *jobs, const struct ww_job_filter *filter, size_t limit, ww_job_fn *fn,
-    void *context, uint64_t *next)
-{
-	struct list call = {filter, limit, fn, context, next};
-
-	return ww_jobs_submit(local_of(jobs), list, &call);
-}
-
-struct forecast {
-	const char *tube;
-	uint64_t span;
-	uint64_t *counts;
-	size_t count;
-};
-
-static int forecast_line(struct jobs_local *jobs, const struct forecast *call, const struct tube *tube, int wall)
+static int forecast_line(struct jobs_local *jobs, const struct jobs_call *call, const struct tube *tube, int wall)
 {
 	const struct store_ops *ops = jobs->store.ops;
 	struct timeline *line = ww_jobs_timeline(jobs, wall);
@@ -267,7 +160,7 @@ static int forecast_line(struct jobs_local *jobs, const struct forecast *call, c
 		if (key.size != 16 || value.size != 8)
 			return WW_ECORRUPT;
 		uint64_t due = store_read64(key.data);
-		uint64_t i = due > now ? (due - now) / call->span : 0;
+		uint64_t i = due > now ? (due - now) / call->ns : 0;
 		if (i >= call->count)
 			break;
 		if (!tube || store_read32(value.data) == tube->number)
@@ -276,9 +169,8 @@ static int forecast_line(struct jobs_local *jobs, const struct forecast *call, c
 	return error == WW_ENOTFOUND ? WW_OK : error;
 }
 
-static int forecast(struct jobs_local *jobs, void *arguments)
+int ww_jobs_local_forecast(struct jobs_local *jobs, struct jobs_call *call)
 {
-	const struct forecast *call = arguments;
 	const struct tube *tube = call->tube ? ww_jobs_tube_find(jobs, call->tube) : NULL;
 	int error;
 
@@ -287,13 +179,6 @@ static int forecast(struct jobs_local *jobs, void *arguments)
 		return WW_OK;
 	error = forecast_line(jobs, call, tube, 0);
 	return error ? error : forecast_line(jobs, call, tube, 1);
-}
-
-int ww_jobs_local_forecast(struct ww_jobs *jobs, const char *tube, uint64_t span, uint64_t *counts, size_t count)
-{
-	struct forecast call = {tube, span, counts, count};
-
-	return ww_jobs_submit(local_of(jobs), forecast, &call);
 }
 
 /* ---- Statistics */
@@ -318,34 +203,18 @@ static void fill_tube(const struct jobs_local *jobs, const struct tube *tube, st
 	}
 }
 
-struct tubes {
-	const char *name;
-	struct ww_tube_stats *stats;
-	ww_tube_fn *fn;
-	void *context;
-};
-
-static int one_tube(struct jobs_local *jobs, void *arguments)
+int ww_jobs_local_tube(struct jobs_local *jobs, struct jobs_call *call)
 {
-	const struct tubes *call = arguments;
-	const struct tube *tube = ww_jobs_tube_find(jobs, call->name);
+	const struct tube *tube = ww_jobs_tube_find(jobs, call->tube);
 
 	if (!tube)
 		return WW_ENOTFOUND;
-	fill_tube(jobs, tube, call->stats);
+	fill_tube(jobs, tube, call->tube_stats);
 	return WW_OK;
 }
 
-int ww_jobs_local_tube(struct ww_jobs *jobs, const char *tube, struct ww_tube_stats *stats)
+int ww_jobs_local_tubes(struct jobs_local *jobs, struct jobs_call *call)
 {
-	struct tubes call = {.name = tube, .stats = stats};
-
-	return ww_jobs_submit(local_of(jobs), one_tube, &call);
-}
-
-static int all_tubes(struct jobs_local *jobs, void *arguments)
-{
-	const struct tubes *call = arguments;
 	struct ww_tube_stats stats;
 	struct tube *tube;
 	struct tube *next;
@@ -355,18 +224,11 @@ static int all_tubes(struct jobs_local *jobs, void *arguments)
 		if (tube->waiting + tube->buried == 0)
 			continue;
 		fill_tube(jobs, tube, &stats);
-		result = call->fn(&stats, call->context);
+		result = call->tube_fn(&stats, call->context);
 		if (result)
 			break;
 	}
 	return result;
-}
-
-int ww_jobs_local_tubes(struct ww_jobs *jobs, ww_tube_fn *fn, void *context)
-{
-	struct tubes call = {.fn = fn, .context = context};
-
-	return ww_jobs_submit(local_of(jobs), all_tubes, &call);
 }
 
 static void add_tube(struct ww_tube_stats *sum, const struct ww_tube_stats *tube)
@@ -381,7 +243,7 @@ static void add_tube(struct ww_tube_stats *sum, const struct ww_tube_stats *tube
 	sum->pauses += tube->pauses;
 }
 
-/* How long the first one that is due has been; reserved ones count, as they are not done. */
+/* The time since the first ready or reserved job came due. */
 static uint64_t oldest(struct jobs_local *jobs)
 {
 	uint64_t age = 0;
@@ -402,9 +264,9 @@ static uint64_t oldest(struct jobs_local *jobs)
 	return age;
 }
 
-static int stats(struct jobs_local *jobs, void *arguments)
+int ww_jobs_local_stats(struct jobs_local *jobs, struct jobs_call *call)
 {
-	struct ww_jobs_stats *stats = arguments;
+	struct ww_jobs_stats *stats = call->stats;
 	struct ww_tube_stats one;
 	struct tube *tube;
 	struct tube *next;
@@ -429,9 +291,4 @@ static int stats(struct jobs_local *jobs, void *arguments)
 	stats->all.puts += jobs->gone_puts;
 	stats->all.finished += jobs->gone_finished;
 	return WW_OK;
-}
-
-int ww_jobs_local_stats(struct ww_jobs *jobs, struct ww_jobs_stats *result)
-{
-	return ww_jobs_submit(local_of(jobs), stats, result);
 }

@@ -1,10 +1,11 @@
-/* The embedded store of jobs: the table of what it does; opening and closing. */
+/* Opens and closes the embedded store of jobs. */
 #include "weekwheel/jobs.h"
 
 #include <string.h>
 #include <unistd.h>
 
 #include "lib/base/time.h"
+#include "lib/jobs/body.h"
 #include "lib/jobs/local/local_internal.h"
 
 int ww_jobs_config_default(struct ww_jobs_config *config)
@@ -18,40 +19,6 @@ int ww_jobs_config_default(struct ww_jobs_config *config)
 	    .body_max = 65535};
 	return WW_OK;
 }
-
-static const struct jobs_backend backend = {
-    .close = ww_jobs_local_close,
-    .free = ww_jobs_local_free,
-    .begin = ww_jobs_local_begin,
-    .commit = ww_jobs_local_commit,
-    .now = ww_jobs_local_now,
-    .put = ww_jobs_local_put,
-    .put_many = ww_jobs_local_put_many,
-    .move = ww_jobs_local_move,
-    .cancel = ww_jobs_local_cancel,
-    .reserve = ww_jobs_local_reserve,
-    .reserve_many = ww_jobs_local_reserve_many,
-    .wait = ww_jobs_local_wait,
-    .reserve_job = ww_jobs_local_reserve_job,
-    .finish = ww_jobs_local_finish,
-    .finish_many = ww_jobs_local_finish_many,
-    .release = ww_jobs_local_release,
-    .back = ww_jobs_local_return,
-    .bury = ww_jobs_local_bury,
-    .touch = ww_jobs_local_touch,
-    .kick = ww_jobs_local_kick,
-    .kick_job = ww_jobs_local_kick_job,
-    .pause = ww_jobs_local_pause,
-    .peek = ww_jobs_local_peek,
-    .peek_next = ww_jobs_local_peek_next,
-    .state = ww_jobs_local_state,
-    .list = ww_jobs_local_list,
-    .forecast = ww_jobs_local_forecast,
-    .stats = ww_jobs_local_stats,
-    .tube = ww_jobs_local_tube,
-    .tubes = ww_jobs_local_tubes,
-    .check = ww_jobs_local_check,
-};
 
 static int is_sound(const struct ww_jobs_config *config)
 {
@@ -94,9 +61,9 @@ static void free_all(struct jobs_local *jobs)
 	jobs->allocator->free(jobs->allocator->user, jobs, sizeof *jobs);
 }
 
-static int mark_closed(struct jobs_local *jobs, void *arguments)
+static int mark_closed(struct jobs_local *jobs, struct jobs_call *call)
 {
-	(void)arguments;
+	(void)call;
 	jobs->closed = 1;
 	return WW_OK;
 }
@@ -108,7 +75,7 @@ static void cancel_timer(struct ww_driver *driver, ww_handle *timer)
 	*timer = 0;
 }
 
-/* Callbacks see that it is closed, and touch nothing; when their timers are cancelled, none of them runs. */
+/* Callbacks find the store closed and touch nothing. Once its timer is cancelled, a callback does not run any more. */
 static void cancel_timers(struct jobs_local *jobs)
 {
 	cancel_timer(jobs->elapsed.driver, &jobs->elapsed.timer);
@@ -122,9 +89,7 @@ static void cancel_timers(struct jobs_local *jobs)
 	}
 }
 
-/*
- * Callbacks that run for timers which were cancelled too late come through ww_jobs_submit, and see that it is closed.
- */
+/* A callback whose timer was cancelled too late goes through ww_jobs_submit and finds the store closed. */
 static void wait_for_callbacks(struct jobs_local *jobs)
 {
 	pthread_mutex_lock(&jobs->lock);
@@ -140,12 +105,12 @@ static void end_timers(struct jobs_local *jobs)
 	wait_for_callbacks(jobs);
 }
 
-/* What a new opening changes: tokens of this one are greater than those of all before. */
-static int open_epoch(struct jobs_local *jobs, void *arguments)
+/* Each opening has a number. It makes the tokens of this opening greater than all tokens before. */
+static int open_epoch(struct jobs_local *jobs, struct jobs_call *call)
 {
 	int error;
 
-	(void)arguments;
+	(void)call;
 	if (jobs->config.flags & WW_JOBS_READONLY)
 		return WW_OK;
 	error = ww_jobs_writing(jobs);
@@ -153,10 +118,10 @@ static int open_epoch(struct jobs_local *jobs, void *arguments)
 	return error;
 }
 
-/* As much as the window holds is ready when the store is open. */
-static int read_on(struct jobs_local *jobs, void *arguments)
+/* Load one batch of each clock, until the window is full. */
+static int read_on(struct jobs_local *jobs, struct jobs_call *call)
 {
-	(void)arguments;
+	(void)call;
 	jobs->elapsed.wants = jobs->elapsed.planned == 0;
 	jobs->wall.wants = jobs->wall.planned == 0;
 	return WW_OK;
@@ -170,18 +135,79 @@ static int read_all(struct jobs_local *jobs)
 	if (!error)
 		error = ww_jobs_tubes_open(jobs);
 	if (!error)
-		error = ww_jobs_time_open(jobs, is_new);
+		ww_jobs_time_open(jobs, is_new);
 	jobs->meta_before = jobs->meta;
 	jobs->store.ops->rest(jobs->store.self);
 	if (!error)
 		error = ww_jobs_submit(jobs, open_epoch, NULL);
-	/* However the rest is synced: no token comes twice. */
+	/* In every mode of syncing: no token may come twice. */
 	if (!error && !(jobs->config.flags & WW_JOBS_READONLY))
 		error = jobs->store.ops->sync(jobs->store.self);
 	for (size_t i = 0; !error && i < jobs->config.window_jobs / LOAD_BATCH; i++)
 		error = ww_jobs_submit(jobs, read_on, NULL);
 	return error;
 }
+
+/* Store what only memory knows of leases. A store that is closed in order loses nothing of it. */
+static int store_leases(struct jobs_local *jobs, struct jobs_call *call)
+{
+	int error = WW_OK;
+
+	(void)call;
+	if (jobs->config.flags & WW_JOBS_READONLY)
+		return WW_OK;
+	for (uint32_t i = 0; i < slab_end(&jobs->entries) && !error; i++) {
+		struct entry *entry = slab_at(&jobs->entries, i);
+		struct job_record old;
+		struct job_record record;
+		if (!entry->is.state || !(entry->is.reserves | entry->is.timeouts | entry->is.tries))
+			continue;
+		if (ww_jobs_read(jobs, entry->id, &old))
+			continue;
+		record = old;
+		ww_jobs_merge(&record, entry);
+		error = ww_jobs_write(jobs, entry->id, &old, &record);
+	}
+	/* Even if no lease had anything to store, store the time of the clocks. */
+	return error ? error : ww_jobs_writing(jobs);
+}
+
+static int close_store(struct ww_jobs *handle)
+{
+	struct jobs_local *jobs = local_of(handle);
+	int error;
+	int ended;
+
+	if (getpid() != jobs->process)
+		return WW_ECLOSED;
+	if (ww_jobs_is_mine(jobs))
+		return WW_EBUSY;
+	error = ww_jobs_submit(jobs, store_leases, NULL);
+	end_timers(jobs);
+	ended = jobs->store.ops->close(jobs->store.self);
+	free_all(jobs);
+	return error ? error : ended;
+}
+
+static int now(struct ww_jobs *jobs, uint32_t flags, uint64_t *ns)
+{
+	const struct timeline *line = ww_jobs_timeline(local_of(jobs), (flags & WW_JOB_WALL) != 0);
+
+	if (getpid() != local_of(jobs)->process)
+		return WW_ECLOSED;
+	if (!line->driver)
+		return WW_ESYSTEM;
+	*ns = ww_jobs_time(line);
+	return WW_OK;
+}
+
+static void free_body(struct ww_jobs *jobs, void *body)
+{
+	job_body_free(local_of(jobs)->allocator, body);
+}
+
+static const struct jobs_backend backend = {
+    close_store, free_body, ww_jobs_local_begin, ww_jobs_local_commit, now, ww_jobs_local_call};
 
 int ww_jobs_open(struct ww_jobs **result, const struct ww_jobs_config *config)
 {
@@ -221,65 +247,12 @@ int ww_jobs_open(struct ww_jobs **result, const struct ww_jobs_config *config)
 	}
 	error = read_all(jobs);
 	if (error) {
-		/* What could not be read is not written. */
+		/* Write nothing to a store that could not be read. */
 		end_timers(jobs);
 		(void)jobs->store.ops->close(jobs->store.self);
 		free_all(jobs);
 		return error;
 	}
 	*result = &jobs->base;
-	return WW_OK;
-}
-
-/* Store what memory alone knows of leases: it is not lost with a store that is closed in order. */
-static int store_leases(struct jobs_local *jobs, void *arguments)
-{
-	int error = WW_OK;
-
-	(void)arguments;
-	if (jobs->config.flags & WW_JOBS_READONLY)
-		return WW_OK;
-	for (uint32_t i = 0; i < slab_end(&jobs->entries) && !error; i++) {
-		struct entry *entry = slab_at(&jobs->entries, i);
-		struct job_record old;
-		struct job_record record;
-		if (!entry->is.state || !(entry->is.reserves | entry->is.timeouts | entry->is.tries))
-			continue;
-		if (ww_jobs_read(jobs, entry->id, &old))
-			continue;
-		record = old;
-		ww_jobs_merge(&record, entry);
-		error = ww_jobs_write(jobs, entry->id, &old, &record);
-	}
-	/* Even if nothing has: the clocks of this moment. */
-	return error ? error : ww_jobs_writing(jobs);
-}
-
-int ww_jobs_local_close(struct ww_jobs *handle)
-{
-	struct jobs_local *jobs = local_of(handle);
-	int error;
-	int ended;
-
-	if (getpid() != jobs->process)
-		return WW_ECLOSED;
-	if (ww_jobs_is_mine(jobs))
-		return WW_EBUSY;
-	error = ww_jobs_submit(jobs, store_leases, NULL);
-	end_timers(jobs);
-	ended = jobs->store.ops->close(jobs->store.self);
-	free_all(jobs);
-	return error ? error : ended;
-}
-
-int ww_jobs_local_now(struct ww_jobs *jobs, uint32_t flags, uint64_t *ns)
-{
-	const struct timeline *line = ww_jobs_timeline(local_of(jobs), (flags & WW_JOB_WALL) != 0);
-
-	if (getpid() != local_of(jobs)->process)
-		return WW_ECLOSED;
-	if (!line->driver)
-		return WW_ESYSTEM;
-	*ns = ww_jobs_time(line);
 	return WW_OK;
 }

@@ -1,10 +1,10 @@
-/* Put, move, cancel. */
+/* Puts, moves and cancels jobs. */
 #include <string.h>
 
 #include "lib/base/time.h"
 #include "lib/jobs/local/local_internal.h"
 
-/* The due time and the delay that are meant by either. */
+/* Fill in the due time and the delay from either of them, as the flags say. */
 static int due_of(struct jobs_local *jobs, uint64_t due, uint32_t flags, int wall, struct job_record *record)
 {
 	const struct timeline *line = ww_jobs_timeline(jobs, wall);
@@ -25,12 +25,6 @@ static int due_of(struct jobs_local *jobs, uint64_t due, uint32_t flags, int wal
 
 /* ---- Put */
 
-struct put {
-	const struct ww_job_spec *spec;
-	uint64_t *id;
-	uint64_t *version;
-};
-
 static void fill(struct job_record *record, const struct ww_job_spec *spec)
 {
 	*record = (struct job_record){.version = 1,
@@ -48,7 +42,7 @@ static void fill(struct job_record *record, const struct ww_job_spec *spec)
 	    .body = {spec->body, spec->body_length}};
 }
 
-/* The job that has the key, if one does. */
+/* Find the job that has the key of the spec. WW_ENOTFOUND: there is none. */
 static int find_old(struct jobs_local *jobs, const struct ww_job_spec *spec, const struct tube *tube, uint64_t *id,
     struct job_record *old)
 {
@@ -62,18 +56,12 @@ static int find_old(struct jobs_local *jobs, const struct ww_job_spec *spec, con
 
 static int replace(struct jobs_local *jobs, uint64_t id, const struct job_record *old, struct job_record *record)
 {
+	int was_buried = old->buried != 0;
+	int error = ww_jobs_tube_count(jobs, ww_jobs_tube_number(jobs, old->tube), was_buried, -was_buried, 1, 0);
+
 	record->tube = old->tube;
 	record->version = old->version + 1;
-	struct tube *tube = ww_jobs_tube_number(jobs, old->tube);
-	struct image image = ww_jobs_image(jobs, record);
-	int error =
-	    old->buried ? ww_jobs_tube_count(jobs, tube, 1, -1, 1, 0) : ww_jobs_tube_count(jobs, tube, 0, 0, 1, 0);
-
-	if (!error)
-		error = ww_jobs_write(jobs, id, old, record);
-	if (!error)
-		error = ww_jobs_place(jobs, id, &image);
-	return error;
+	return error ? error : ww_jobs_settle(jobs, id, old, record);
 }
 
 static int insert(struct jobs_local *jobs, const char *name, uint64_t *id, struct job_record *record)
@@ -86,19 +74,13 @@ static int insert(struct jobs_local *jobs, const char *name, uint64_t *id, struc
 	*id = jobs->meta.next_id++;
 	jobs->meta.accepted++;
 	record->tube = tube->number;
-	struct image image = ww_jobs_image(jobs, record);
 	error = ww_jobs_tube_count(jobs, tube, 1, 0, 1, 0);
-	if (!error)
-		error = ww_jobs_write(jobs, *id, NULL, record);
-	if (!error)
-		error = ww_jobs_place(jobs, *id, &image);
-	return ww_jobs_broken(jobs, error);
+	return error ? error : ww_jobs_settle(jobs, *id, NULL, record);
 }
 
-static int put(struct jobs_local *jobs, void *arguments)
+int ww_jobs_local_put(struct jobs_local *jobs, struct jobs_call *call)
 {
-	const struct put *put = arguments;
-	const struct ww_job_spec *spec = put->spec;
+	const struct ww_job_spec *spec = call->spec;
 	int wall = (spec->flags & WW_JOB_WALL) != 0;
 	struct job_record record;
 	struct job_record old;
@@ -119,70 +101,38 @@ static int put(struct jobs_local *jobs, void *arguments)
 	error = found ? insert(jobs, spec->tube, &id, &record) : replace(jobs, id, &old, &record);
 	if (error)
 		return error;
-	if (put->id)
-		*put->id = id;
-	if (put->version)
-		*put->version = record.version;
+	if (call->new_id)
+		*call->new_id = id;
+	if (call->answer)
+		*call->answer = record.version;
 	return !found;
 }
 
-int ww_jobs_local_put(struct ww_jobs *jobs, const struct ww_job_spec *spec, uint64_t *id, uint64_t *version)
+int ww_jobs_local_put_many(struct jobs_local *jobs, struct jobs_call *call)
 {
-	struct put call = {spec, id, version};
-
-	return ww_jobs_submit(local_of(jobs), put, &call);
-}
-
-struct put_many {
-	struct ww_job_put *puts;
-	size_t count;
-};
-
-static int put_many(struct jobs_local *jobs, void *arguments)
-{
-	const struct put_many *call = arguments;
 	int error = ww_jobs_writing(jobs);
 
 	for (size_t i = 0; i < call->count && !error; i++) {
-		struct ww_job_put *one = &call->puts[i];
-		struct put as_one = {one->spec, &one->id, &one->version};
-		if (one->result == WW_OK)
-			one->result = put(jobs, &as_one);
+		struct ww_job_put *put = &call->puts[i];
+		struct jobs_call one = {.spec = put->spec, .new_id = &put->id, .answer = &put->version};
+		if (put->result == WW_OK)
+			put->result = ww_jobs_local_put(jobs, &one);
 		error = jobs->broken;
 	}
 	return error;
 }
 
-int ww_jobs_local_put_many(struct ww_jobs *jobs, struct ww_job_put *puts, size_t count)
-{
-	struct put_many call = {puts, count};
-	int error = ww_jobs_submit(local_of(jobs), put_many, &call);
-
-	for (size_t i = 0; error && i < count; i++)
-		if (puts[i].result >= 0)
-			puts[i].result = error;
-	return error;
-}
-
 /* ---- Move */
 
-struct move {
-	const struct ww_job_ref *ref;
-	uint64_t due;
-	uint32_t flags;
-	uint64_t *version;
-};
-
-static int move(struct jobs_local *jobs, void *arguments)
+int ww_jobs_local_move(struct jobs_local *jobs, struct jobs_call *call)
 {
-	const struct move *move = arguments;
 	struct job_record old;
 	struct job_record record;
 	uint64_t id;
 	int error = ww_jobs_writing(jobs);
 
 	if (!error)
-		error = ww_jobs_refer(jobs, move->ref, &id, &old);
+		error = ww_jobs_refer(jobs, call->job, &id, &old);
 	if (error)
 		return error;
 	const struct entry *entry = ww_jobs_find(jobs, id);
@@ -190,44 +140,30 @@ static int move(struct jobs_local *jobs, void *arguments)
 		return WW_EINUSE;
 	if (old.buried)
 		return WW_EINVAL;
-	int wall = (old.flags & WW_JOB_WALL) != 0;
 	record = old;
-	error = due_of(jobs, move->due, move->flags, wall, &record);
+	error = due_of(jobs, call->ns, call->flags, (old.flags & WW_JOB_WALL) != 0, &record);
 	if (error)
 		return error;
 	ww_jobs_merge(&record, entry);
 	record.base = record.due;
 	record.version++;
-	error = ww_jobs_write(jobs, id, &old, &record);
-	if (!error) {
-		struct image image = ww_jobs_image(jobs, &record);
-		error = ww_jobs_place(jobs, id, &image);
-	}
-	if (!error && move->version)
-		*move->version = record.version;
+	error = ww_jobs_settle(jobs, id, &old, &record);
+	if (!error && call->answer)
+		*call->answer = record.version;
 	return error;
-}
-
-int ww_jobs_local_move(
-    struct ww_jobs *jobs, const struct ww_job_ref *job, uint64_t due, uint32_t flags, uint64_t *version)
-{
-	struct move call = {job, due, flags, version};
-
-	return ww_jobs_submit(local_of(jobs), move, &call);
 }
 
 /* ---- Cancel */
 
-static int cancel(struct jobs_local *jobs, void *arguments)
+int ww_jobs_local_cancel(struct jobs_local *jobs, struct jobs_call *call)
 {
-	const struct ww_job_ref *ref = arguments;
 	const struct image none = {0};
 	struct job_record old;
 	uint64_t id;
 	int error = ww_jobs_writing(jobs);
 
 	if (!error)
-		error = ww_jobs_refer(jobs, ref, &id, &old);
+		error = ww_jobs_refer(jobs, call->job, &id, &old);
 	if (error)
 		return error;
 	const struct entry *entry = ww_jobs_find(jobs, id);
@@ -240,11 +176,4 @@ static int cancel(struct jobs_local *jobs, void *arguments)
 		error = ww_jobs_place(jobs, id, &none);
 	jobs->meta.ended++;
 	return error ? error : in_time;
-}
-
-int ww_jobs_local_cancel(struct ww_jobs *jobs, const struct ww_job_ref *job)
-{
-	struct ww_job_ref ref = *job;
-
-	return ww_jobs_submit(local_of(jobs), cancel, &ref);
 }

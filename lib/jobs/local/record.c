@@ -1,4 +1,4 @@
-/* A job to bytes and back. */
+/* Turns a job into bytes and back. */
 #include "lib/jobs/local/record.h"
 
 #include <string.h>
@@ -8,7 +8,6 @@
 
 enum { NUMBERS = 22, LENGTHS = 3, CHECKSUM = 4 };
 
-/* The numbers lie one after the other in the struct. */
 _Static_assert(offsetof(struct job_record, key) == NUMBERS * sizeof(uint64_t), "only numbers come before the key");
 
 size_t ww_job_record_size(const struct job_record *record)

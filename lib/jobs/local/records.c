@@ -1,4 +1,4 @@
-/* Jobs in the store: records, and the indices that lead to them. */
+/* Reads and writes jobs in the store: records, and the indices that lead to them. */
 #include <string.h>
 
 #include "lib/jobs/local/local_internal.h"
@@ -7,7 +7,7 @@ static const char magic[] = "weekwheel jobs";
 #define META_FORMAT 1
 enum { META_NUMBERS = 8, META_SIZE = sizeof magic + 4 + META_NUMBERS * 8 + 16 };
 
-/* ---- What is true of the whole */
+/* ---- The record of META */
 
 int ww_jobs_meta_read(struct jobs_local *jobs, int *is_new)
 {
@@ -199,10 +199,10 @@ int ww_jobs_write(struct jobs_local *jobs, uint64_t id, const struct job_record 
 
 	if (!error)
 		error = room_for(jobs, ww_job_record_size(after));
-	/* Counts may have changed already. */
+	/* Counts may have changed already, thus the batch fails. */
 	if (error)
 		return ww_jobs_broken(jobs, error);
-	/* First of all: the bytes may lie where the store writes next. */
+	/* Copy the bytes first: they may lie where the store writes next. */
 	size = ww_job_record_write(after, id, jobs->buffer);
 	if (!before && after->key.size)
 		error = put_key(jobs, id, after);
@@ -228,7 +228,7 @@ int ww_jobs_erase(struct jobs_local *jobs, uint64_t id, const struct job_record 
 
 	if (error)
 		return ww_jobs_broken(jobs, error);
-	/* The key first: its bytes lie in the record. */
+	/* Remove the key first: its bytes lie in the record. */
 	if (before->key.size)
 		error = jobs->store.ops->remove(jobs->store.self, STORE_KEYS, key_key(key, before->tube, before->key));
 	if (!error)
@@ -261,4 +261,14 @@ void ww_jobs_merge(struct job_record *record, const struct entry *entry)
 	record->reserves += entry->is.reserves;
 	record->timeouts += entry->is.timeouts;
 	record->tries += entry->is.tries;
+}
+
+int ww_jobs_settle(struct jobs_local *jobs, uint64_t id, const struct job_record *old, struct job_record *record)
+{
+	int error = ww_jobs_write(jobs, id, old, record);
+
+	if (error)
+		return error;
+	struct image image = ww_jobs_image(jobs, record);
+	return ww_jobs_place(jobs, id, &image);
 }

@@ -1,29 +1,19 @@
-/* Reserve: a job for whoever asks, and waiting for one. */
+/* Leases jobs: reserve, and wait for a job. */
 #include <string.h>
 
 #include "lib/base/time.h"
 #include "lib/jobs/body.h"
 #include "lib/jobs/local/local_internal.h"
 
-/* The lower bits of a token count deliveries, years of ten thousand a second; those above, openings of the store. */
+/*
+ * The lower bits of a token count deliveries, enough for three years of ten thousand a second. The upper bits count how
+ * often the store was opened.
+ */
 enum { TOKEN_BITS = 40 };
-
-void ww_jobs_local_free(struct ww_jobs *jobs, void *body)
-{
-	job_body_free(local_of(jobs)->allocator, body);
-}
 
 /* ---- Reserve */
 
-struct reserve {
-	const char *const *tubes;
-	size_t count;
-	uint64_t id; /* or this job */
-	struct ww_lease *lease;
-	int later; /* the call has leased one already */
-};
-
-/* Of a periodic job that skips: move it past what is too old. Returns 1 if it is then not due any more, 0 if it is. */
+/* Move a periodic job that skips past the due times that are too old. Returns 1 if it is not due any more, or 0. */
 static int skip_old(struct jobs_local *jobs, uint64_t id, struct job_record *record, uint64_t now)
 {
 	struct job_record old = *record;
@@ -35,11 +25,7 @@ static int skip_old(struct jobs_local *jobs, uint64_t id, struct job_record *rec
 	record->base = time_after(record->base, passed * record->period);
 	record->due = record->base;
 	ww_jobs_merge(record, ww_jobs_find(jobs, id));
-	int error = ww_jobs_write(jobs, id, &old, record);
-	if (!error) {
-		struct image image = ww_jobs_image(jobs, record);
-		error = ww_jobs_place(jobs, id, &image);
-	}
+	int error = ww_jobs_settle(jobs, id, &old, record);
 	if (!error)
 		error = ww_jobs_read(jobs, id, record);
 	return error ? error : record->due > now;
@@ -61,8 +47,8 @@ static void fill_lease(struct ww_lease *lease, uint64_t id, const struct image *
 		memcpy(lease->key, record->key.data, record->key.size);
 }
 
-/* The job is ready, or meant by its id, and this is its record. */
-static int lease_it(struct jobs_local *jobs, uint64_t id, const struct job_record *record, struct ww_lease *lease)
+/* Lease a job, which has this record, to the caller. */
+static int lease_job(struct jobs_local *jobs, struct jobs_call *call, uint64_t id, const struct job_record *record)
 {
 	const struct entry *entry = ww_jobs_find(jobs, id);
 	struct image image = entry ? entry->is : ww_jobs_image(jobs, record);
@@ -87,17 +73,17 @@ static int lease_it(struct jobs_local *jobs, uint64_t id, const struct job_recor
 		job_body_free(jobs->allocator, body);
 		return error;
 	}
-	fill_lease(lease, id, &image, record);
-	lease->body = body;
-	return 1;
+	fill_lease(&call->leases[call->leased], id, &image, record);
+	call->leases[call->leased++].body = body;
+	return WW_OK;
 }
 
-static struct entry *best(struct jobs_local *jobs, const struct reserve *reserve)
+static struct entry *find_best(struct jobs_local *jobs, const struct jobs_call *call)
 {
 	struct entry *best = NULL;
 
-	for (size_t i = 0; i < reserve->count; i++) {
-		const struct tube *tube = ww_jobs_tube_find(jobs, reserve->tubes[i]);
+	for (size_t i = 0; i < call->count; i++) {
+		const struct tube *tube = ww_jobs_tube_find(jobs, call->tubes[i]);
 		if (!tube || !tube->ready || ww_jobs_tube_is_paused(tube))
 			continue;
 		struct entry *entry = tube->heap[0];
@@ -108,95 +94,49 @@ static struct entry *best(struct jobs_local *jobs, const struct reserve *reserve
 	return best;
 }
 
-static int reserve(struct jobs_local *jobs, void *arguments)
+/* Lease the best ready job. Returns 1, or 0 if there is none. */
+static int reserve_best(struct jobs_local *jobs, struct jobs_call *call)
 {
-	const struct reserve *call = arguments;
 	const struct image none = {0};
 	struct job_record record;
 	const struct entry *entry;
 
-	if (jobs->config.flags & WW_JOBS_READONLY)
-		return WW_EDENIED;
-	while ((entry = best(jobs, call))) {
+	while ((entry = find_best(jobs, call))) {
 		uint64_t id = entry->id;
 		uint64_t now = ww_jobs_time(ww_jobs_timeline(jobs, entry->is.wall));
 		int error = ww_jobs_read(jobs, id, &record);
-		/* One that cannot be read must not keep others from being delivered, once that was told. */
-		if (error && call->later)
+		/* A record that cannot be read is reported once, and then must not keep other jobs from delivery. */
+		if (error && call->leased)
 			return 0;
 		if (error) {
 			(void)ww_jobs_place(jobs, id, &none);
 			return error == WW_ENOTFOUND ? WW_ECORRUPT : error;
 		}
-		int skipped = skip_old(jobs, id, &record, now);
-		if (skipped < 0)
-			return skipped;
-		if (!skipped)
-			return lease_it(jobs, id, &record, call->lease);
+		error = skip_old(jobs, id, &record, now);
+		if (error == 1)
+			continue;
+		if (!error)
+			error = lease_job(jobs, call, id, &record);
+		return error ? error : 1;
 	}
 	return 0;
 }
 
-/* The write that it was in may have failed after it was leased. */
-static int hand_out(struct jobs_local *jobs, int result, const struct ww_lease *got, struct ww_lease *lease)
+int ww_jobs_local_reserve(struct jobs_local *jobs, struct jobs_call *call)
 {
-	if (result == 1)
-		*lease = *got;
-	else
-		job_body_free(jobs->allocator, got->body);
-	return result;
-}
-
-int ww_jobs_local_reserve(struct ww_jobs *jobs, const char *const *tubes, size_t count, struct ww_lease *lease)
-{
-	struct ww_lease got = {.body = NULL};
-	struct reserve call = {.tubes = tubes, .count = count, .lease = &got};
-
-	return hand_out(local_of(jobs), ww_jobs_submit(local_of(jobs), reserve, &call), &got, lease);
-}
-
-struct reserve_many {
-	const char *const *tubes;
-	size_t count;
-	struct ww_lease *leases;
-	size_t most;
-	size_t got;
-};
-
-static int reserve_many(struct jobs_local *jobs, void *arguments)
-{
-	struct reserve_many *call = arguments;
 	int result = 1;
 
-	while (result == 1 && call->got < call->most) {
-		struct reserve one = {.tubes = call->tubes,
-		    .count = call->count,
-		    .lease = &call->leases[call->got],
-		    .later = call->got > 0};
-		result = reserve(jobs, &one);
-		call->got += result == 1;
-	}
+	if (jobs->config.flags & WW_JOBS_READONLY)
+		return WW_EDENIED;
+	while (result == 1 && call->leased < call->most)
+		result = reserve_best(jobs, call);
 	if (result < 0)
-		return call->got ? ww_jobs_broken(jobs, result) : result;
-	return (int)call->got;
+		return call->leased ? ww_jobs_broken(jobs, result) : result;
+	return (int)call->leased;
 }
 
-int ww_jobs_local_reserve_many(
-    struct ww_jobs *jobs, const char *const *tubes, size_t count, struct ww_lease *leases, size_t most)
+int ww_jobs_local_reserve_job(struct jobs_local *jobs, struct jobs_call *call)
 {
-	struct reserve_many call = {.tubes = tubes, .count = count, .leases = leases, .most = most};
-	int result = ww_jobs_submit(local_of(jobs), reserve_many, &call);
-
-	for (size_t i = 0; result < 0 && i < call.got; i++) {
-		job_body_free(local_of(jobs)->allocator, leases[i].body);
-		leases[i].body = NULL;
-	}
-	return result;
-}
-
-static int reserve_job(struct jobs_local *jobs, void *arguments)
-{
-	const struct reserve *call = arguments;
 	struct job_record record;
 	struct job_record old;
 	int error = ww_jobs_read(jobs, call->id, &record);
@@ -210,7 +150,7 @@ static int reserve_job(struct jobs_local *jobs, void *arguments)
 		return WW_EINUSE;
 	uint64_t now = ww_jobs_time(ww_jobs_timeline(jobs, (record.flags & WW_JOB_WALL) != 0));
 	if (record.buried || record.due > now) {
-		/* It waits no more: when the lease ends, by a crash too, it is ready. */
+		/* Store it as due: when the lease ends, even by a crash, the job is ready. */
 		old = record;
 		record.buried = 0;
 		record.due = now;
@@ -223,30 +163,22 @@ static int reserve_job(struct jobs_local *jobs, void *arguments)
 		if (error)
 			return error;
 	}
-	return lease_it(jobs, call->id, &record, call->lease);
-}
-
-int ww_jobs_local_reserve_job(struct ww_jobs *jobs, uint64_t id, struct ww_lease *lease)
-{
-	struct ww_lease got = {.body = NULL};
-	struct reserve call = {.id = id, .lease = &got};
-	int result = hand_out(local_of(jobs), ww_jobs_submit(local_of(jobs), reserve_job, &call), &got, lease);
-
-	return result > 0 ? WW_OK : result;
+	return lease_job(jobs, call, call->id, &record);
 }
 
 /* ---- Waiting for a job */
 
+/* How soon a stopped driver is noticed. */
 enum { LOOK_NS = 50000000 };
 
-struct waiting {
+struct wait {
 	struct jobs_local *jobs;
 	int over;
 };
 
 static void on_wait_over(struct ww_driver *driver, const struct ww_firing *firing, void *user)
 {
-	struct waiting *waiting = user;
+	struct wait *waiting = user;
 
 	(void)driver;
 	(void)firing;
@@ -256,8 +188,8 @@ static void on_wait_over(struct ww_driver *driver, const struct ww_firing *firin
 	pthread_mutex_unlock(&waiting->jobs->lock);
 }
 
-/* Wait until something may be ready, the time is over, or long enough to see whether the driver was stopped. */
-static void wait_a_while(struct jobs_local *jobs, const struct waiting *waiting, uint64_t seen)
+/* Wait until something may be ready, the time is up, or it is time to see whether the driver was stopped. */
+static void wait_a_while(struct jobs_local *jobs, const struct wait *waiting, uint64_t seen)
 {
 	const uint64_t until = time_now(CLOCK_MONOTONIC) + LOOK_NS;
 
@@ -268,28 +200,28 @@ static void wait_a_while(struct jobs_local *jobs, const struct waiting *waiting,
 	pthread_mutex_unlock(&jobs->lock);
 }
 
-int ww_jobs_local_wait(
-    struct ww_jobs *handle, const char *const *tubes, size_t count, uint64_t timeout, struct ww_lease *lease)
+int ww_jobs_local_wait(struct jobs_local *jobs, struct jobs_call *call)
 {
-	struct jobs_local *jobs = local_of(handle);
-	struct waiting waiting = {jobs, 0};
+	struct wait waiting = {jobs, 0};
 	uint64_t left;
 	uint64_t seen;
 	ww_handle timer = 0;
 	int over = 0;
-	int result = ww_jobs_local_reserve(handle, tubes, count, lease);
+	int result;
 
-	if (result || !timeout)
+	call->op = JOBS_RESERVE;
+	result = ww_jobs_local_call(&jobs->base, call);
+	if (result || !call->ns)
 		return result;
 	if (ww_jobs_is_mine(jobs))
 		return WW_EBUSY;
-	result = ww_driver_schedule(jobs->elapsed.driver, timeout, on_wait_over, &waiting, &timer);
+	result = ww_driver_schedule(jobs->elapsed.driver, call->ns, on_wait_over, &waiting, &timer);
 	while (!result && !over) {
 		pthread_mutex_lock(&jobs->lock);
 		seen = jobs->readies;
 		over = waiting.over;
 		pthread_mutex_unlock(&jobs->lock);
-		result = ww_jobs_local_reserve(handle, tubes, count, lease);
+		result = ww_jobs_local_call(&jobs->base, call);
 		if (!result && !over)
 			wait_a_while(jobs, &waiting, seen);
 		if (!result && !over && ww_driver_time_left(jobs->elapsed.driver, timer, &left) == WW_ECLOSED)

@@ -1,4 +1,4 @@
-/* The two clocks of jobs, and what is read ahead of them. */
+/* The two clocks of jobs, and the loading of the jobs that come due next on each. */
 #include <stdio.h>
 #include <string.h>
 
@@ -39,7 +39,7 @@ static void read_boot_id(unsigned char id[16])
 	fclose(file);
 }
 
-/* Whether the driver's clock is the system's, which goes on while nobody looks, and not one that a program moves. */
+/* Whether the driver's clock is the system's, which goes on by itself, and not a virtual one. */
 static int is_real(const struct timeline *line)
 {
 	uint64_t now = ww_jobs_time(line) - line->offset;
@@ -48,7 +48,7 @@ static int is_real(const struct timeline *line)
 	return now <= real && real - now < WW_SECOND;
 }
 
-/* One that could not be read is no boot's. */
+/* An id that could not be read equals none. */
 static int is_same_boot(const unsigned char one[16], const unsigned char other[16])
 {
 	static const unsigned char unknown[16];
@@ -57,9 +57,9 @@ static int is_same_boot(const unsigned char one[16], const unsigned char other[1
 }
 
 /*
- * Elapsed time of jobs begins with Unix time, so that it can be read, and goes on without a step: in the same boot
- * by the system's elapsed time, across boots by the difference of Unix times, and on a clock that a program moves from
- * where it was.
+ * The elapsed time of jobs begins with Unix time, which makes it readable, and goes on without a step. In the same boot
+ * the system's elapsed time is added, across boots the difference of Unix times. A virtual clock goes on from where it
+ * was.
  */
 static void set_offset(struct jobs_local *jobs, int is_new)
 {
@@ -90,7 +90,7 @@ void ww_jobs_time_save(struct jobs_local *jobs)
 	jobs->meta.wall = time_now(CLOCK_REALTIME);
 }
 
-int ww_jobs_time_open(struct jobs_local *jobs, int is_new)
+void ww_jobs_time_open(struct jobs_local *jobs, int is_new)
 {
 	jobs->elapsed = (struct timeline){
 	    .jobs = jobs, .driver = jobs->config.driver, .table = STORE_DUE, .wants = 1, .planned = UINT64_MAX};
@@ -102,7 +102,6 @@ int ww_jobs_time_open(struct jobs_local *jobs, int is_new)
 	set_offset(jobs, is_new);
 	jobs->elapsed.opened = ww_jobs_time(&jobs->elapsed);
 	jobs->wall.opened = ww_jobs_time(&jobs->wall);
-	return WW_OK;
 }
 
 void ww_jobs_count_late(const struct timeline *line, uint64_t due)
@@ -111,52 +110,43 @@ void ww_jobs_count_late(const struct timeline *line, uint64_t due)
 	uint64_t now = ww_jobs_time(line);
 	uint64_t late = now > due ? now - due : 0;
 	uint64_t most = WW_MILLISECOND;
-	int class = 0;
+	int late_class = 0;
 
 	if (due < line->opened)
 		return;
-	for (; class < WW_LATE_CLASSES - 1 && late > most; class ++)
+	for (; late_class < WW_LATE_CLASSES - 1 && late > most; late_class++)
 		most *= 10;
-	jobs->lateness[class]++;
+	jobs->lateness[late_class]++;
 	jobs->late_ns += late;
 }
 
-/* ---- When to read on */
+/* ---- When to load */
 
 int ww_jobs_is_near(const struct timeline *line, uint64_t due, uint64_t id)
 {
 	return due < line->edge_due || (due == line->edge_due && id <= line->edge_id);
 }
 
-struct arrival {
-	struct timeline *line;
-	ww_handle timer;
-};
-
-static int arrive(struct jobs_local *jobs, void *arguments)
+static int want_more(struct jobs_local *jobs, struct jobs_call *firing)
 {
-	const struct arrival *arrival = arguments;
-	struct timeline *line = arrival->line;
+	struct timeline *line = firing->context;
 
-	if (jobs->closed || line->timer != arrival->timer) {
-		ww_jobs_late(jobs);
+	if (!ww_jobs_take_firing(jobs, firing, &line->timer))
 		return WW_OK;
-	}
-	line->timer = 0;
 	line->planned = UINT64_MAX;
 	line->wants = 1;
 	return WW_OK;
 }
 
-static void on_arrival(struct ww_driver *driver, const struct ww_firing *firing, void *user)
+static void on_planned(struct ww_driver *driver, const struct ww_firing *firing, void *user)
 {
-	struct arrival arrival = {user, firing->handle};
+	struct timeline *line = user;
 
 	(void)driver;
-	(void)ww_jobs_submit(arrival.line->jobs, arrive, &arrival);
+	ww_jobs_submit_firing(line->jobs, want_more, line, firing);
 }
 
-/* Read on at that time of the timeline. If no timer can be had, at the end of the next call. */
+/* Load more at this time of the timeline or, if there is no timer to be had, at the end of the next call. */
 static void plan_at(struct timeline *line, uint64_t at)
 {
 	struct jobs_local *jobs = line->jobs;
@@ -166,7 +156,7 @@ static void plan_at(struct timeline *line, uint64_t at)
 	ww_jobs_cancel_timer(jobs, line->driver, &line->timer);
 	line->planned = at;
 	at = at > line->offset ? at - line->offset : 0;
-	if (ww_driver_schedule_at(line->driver, at, on_arrival, line, &line->timer) != WW_OK) {
+	if (ww_driver_schedule_at(line->driver, at, on_planned, line, &line->timer) != WW_OK) {
 		line->planned = UINT64_MAX;
 		line->wants = 1;
 	}
@@ -180,7 +170,7 @@ void ww_jobs_plan(struct timeline *line, uint64_t due)
 		plan_at(line, due > ahead ? due - ahead : 0);
 }
 
-/* ---- Reading on */
+/* ---- Loading */
 
 static int read_pair(
     struct timeline *line, struct store_bytes key, struct store_bytes value, uint64_t now, uint64_t *due, uint64_t *id)
@@ -199,7 +189,7 @@ static int read_pair(
 	image.state = *due <= now ? WW_JOB_READY : WW_JOB_DELAYED;
 	if (!image.tube)
 		return WW_ECORRUPT;
-	/* It may be reserved, or have been put meanwhile. */
+	/* A reserved job has its entry already, and so has one that was put meanwhile. */
 	if (ww_jobs_find(jobs, *id))
 		return WW_OK;
 	if (image.state == WW_JOB_READY)
@@ -207,7 +197,7 @@ static int read_pair(
 	return ww_jobs_set(jobs, *id, &image);
 }
 
-/* Read up to LOAD_BATCH pairs. Returns 1 if more is to be read now. */
+/* Load up to LOAD_BATCH jobs. Returns 1 if there are more to load now. */
 static int read_batch(struct timeline *line)
 {
 	struct jobs_local *jobs = line->jobs;
@@ -236,7 +226,7 @@ static int read_batch(struct timeline *line)
 		error = read_pair(line, key, value, now, &due, &id);
 		if (error == WW_ENOMEM)
 			return 1;
-		/* A pair that makes no sense is left out; ww_jobs_check tells of it. */
+		/* Skip a pair that cannot be read; ww_jobs_check reports it. */
 		if (key.size == 16) {
 			line->edge_due = store_read64(key.data);
 			line->edge_id = store_read64((const char *)key.data + 8);
@@ -253,7 +243,7 @@ static int read_batch(struct timeline *line)
 	return 0;
 }
 
-static void forget_last(struct timeline *line)
+static void unload_last(struct timeline *line)
 {
 	struct jobs_local *jobs = line->jobs;
 	const struct image none = {0};
@@ -270,7 +260,7 @@ static void forget_last(struct timeline *line)
 			return;
 		line->edge_due = store_read64(key.data);
 		line->edge_id = store_read64((const char *)key.data + 8);
-		/* The edge includes its job; the ones behind it go. */
+		/* Forget the job at the edge, and set the edge just before it. */
 		const struct entry *entry = ww_jobs_find(jobs, line->edge_id);
 		if (entry && entry->is.state == WW_JOB_DELAYED)
 			(void)ww_jobs_set(jobs, entry->id, &none);
@@ -287,13 +277,13 @@ void ww_jobs_load(struct timeline *line)
 	if (!line->driver || jobs->closed || jobs->config.flags & WW_JOBS_READONLY)
 		return;
 	if (line->loaded > 2 * most)
-		forget_last(line);
+		unload_last(line);
 	if (line->cut && line->loaded < most / 2 + 1)
 		line->wants = 1;
 	if (!line->wants)
 		return;
 	line->wants = 0;
-	/* Calls that wait come between two batches. */
+	/* A timer for now lets waiting calls go first. */
 	if (read_batch(line))
 		plan_at(line, 0);
 }

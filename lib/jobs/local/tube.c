@@ -1,13 +1,14 @@
-/* Tubes: their names, numbers and counts. */
+/* Tubes: their names, numbers, counts and pauses. */
 #include <string.h>
 
 #include "lib/jobs/local/local_internal.h"
 
-/*
- * So many tubes that are empty are remembered, for their statistics. A number is the lowest that is free: one of
- * NUMBERS or more, whose table would have no end, is damage before it is so many tubes.
- */
-enum { COUNTS = 16, EMPTY_KEPT = 1000, NUMBERS = 1 << 24 };
+enum {
+	COUNTS = 16,       /* bytes of the counts before a stored name */
+	EMPTY_KEPT = 1000, /* empty tubes to remember, for their statistics */
+	/* A tube gets the lowest free number. A larger one is damage, and its table would be too large. */
+	NUMBERS = 1 << 24
+};
 
 struct tube *ww_jobs_tube_find(const struct jobs_local *jobs, const char *name)
 {
@@ -33,13 +34,9 @@ static int widen(struct jobs_local *jobs, uint32_t number)
 		return WW_ENOMEM;
 	while (room <= number)
 		room *= 2;
-	more = ww_jobs_allocate(jobs, room * sizeof *more);
+	more = ww_jobs_resize(jobs, jobs->numbered, jobs->numbered_room * sizeof *more, room * sizeof *more);
 	if (!more)
 		return WW_ENOMEM;
-	memset(more, 0, room * sizeof *more);
-	if (jobs->numbered_room)
-		memcpy(more, jobs->numbered, jobs->numbered_room * sizeof *more);
-	ww_jobs_give(jobs, jobs->numbered, jobs->numbered_room * sizeof *more);
 	jobs->numbered = more;
 	jobs->numbered_room = room;
 	return WW_OK;
@@ -51,10 +48,9 @@ static int add_tube(struct jobs_local *jobs, uint32_t number, const char *name, 
 
 	if (widen(jobs, number))
 		return WW_ENOMEM;
-	made = ww_jobs_allocate(jobs, sizeof *made);
+	made = ww_jobs_resize(jobs, NULL, 0, sizeof *made);
 	if (!made)
 		return WW_ENOMEM;
-	memset(made, 0, sizeof *made);
 	made->jobs = jobs;
 	made->number = number;
 	made->name_length = (uint32_t)length;
@@ -69,18 +65,13 @@ static int add_tube(struct jobs_local *jobs, uint32_t number, const char *name, 
 	return WW_OK;
 }
 
-static void mark(struct tube *tube)
+void ww_jobs_tube_touch(struct tube *tube)
 {
 	if (tube->dirty)
 		return;
 	tube->dirty = 1;
 	tube->next_dirty = tube->jobs->dirty;
 	tube->jobs->dirty = tube;
-}
-
-void ww_jobs_tube_touch(struct tube *tube)
-{
-	mark(tube);
 }
 
 int ww_jobs_tube_get(struct jobs_local *jobs, const char *name, struct tube **tube)
@@ -95,20 +86,19 @@ int ww_jobs_tube_get(struct jobs_local *jobs, const char *name, struct tube **tu
 		number++;
 	error = add_tube(jobs, number, name, strlen(name), tube);
 	if (!error)
-		mark(*tube);
+		ww_jobs_tube_touch(*tube);
 	return error;
 }
 
-void ww_jobs_tube_change(struct jobs_local *jobs, const struct undo *undo, int sign)
+void ww_jobs_tube_change(const struct undo *undo, int sign)
 {
 	struct tube *tube = undo->tube;
 
-	(void)jobs;
 	tube->waiting += (uint64_t)(sign * undo->waiting);
 	tube->buried += (uint64_t)(sign * undo->buried);
 	tube->puts += (uint64_t)(sign * undo->puts);
 	tube->finished += (uint64_t)(sign * undo->finished);
-	mark(tube);
+	ww_jobs_tube_touch(tube);
 }
 
 int ww_jobs_tube_count(
@@ -123,7 +113,7 @@ int ww_jobs_tube_count(
 	int error = ww_jobs_note(jobs, &undo);
 
 	if (!error)
-		ww_jobs_tube_change(jobs, &undo, 1);
+		ww_jobs_tube_change(&undo, 1);
 	return ww_jobs_broken(jobs, error);
 }
 

@@ -1,4 +1,4 @@
-/* The store in an LMDB environment. */
+/* The store in an LMDB environment: transactions, tables and cursors. */
 #include <errno.h>
 #include <lmdb.h>
 #include <pthread.h>
@@ -8,8 +8,8 @@
 
 #include "lib/jobs/store/lmdb.h"
 
-/* Begins after which readers that died are looked for; they would keep freed pages from being used again. */
-enum { BEGINS_A_LOOK = 1000 };
+/* Each so many writes, look for readers that died. They would keep freed pages from being used again. */
+enum { WRITES_PER_READER_CHECK = 1000 };
 
 int ww_store_lmdb_error(int error)
 {
@@ -35,7 +35,7 @@ int ww_store_lmdb_error(int error)
 	case MDB_VERSION_MISMATCH:
 		return WW_EVERSION;
 	case MDB_CORRUPTED:
-	case MDB_CURSOR_FULL: /* deeper than any tree: a page leads to one above it */
+	case MDB_CURSOR_FULL: /* deeper than any tree: a page leads back to one above it */
 	case MDB_PAGE_NOTFOUND:
 	case MDB_INVALID:
 	case MDB_BAD_VALSIZE:
@@ -69,7 +69,7 @@ static void rest(void *self)
 	lmdb->reading = 0;
 }
 
-/* The transaction to read in: the one that writes, if there is one. */
+/* Find the transaction to read in: the write, if one is under way. */
 static int reading_in(struct lmdb *lmdb, MDB_txn **txn)
 {
 	int error = 0;
@@ -87,7 +87,7 @@ static int reading_in(struct lmdb *lmdb, MDB_txn **txn)
 	return ww_store_lmdb_error(error);
 }
 
-/* A write may double what is stored, or be of a body of any size, without finding the map too small. */
+/* Enlarge the map in advance: a write may double what is stored, or have a body of any size. */
 static int widen(struct lmdb *lmdb)
 {
 	MDB_envinfo info;
@@ -96,11 +96,11 @@ static int widen(struct lmdb *lmdb)
 
 	if (!error)
 		error = mdb_env_stat(lmdb->env, &stat);
-	if (!error && lmdb->begins++ % BEGINS_A_LOOK == 0)
+	if (!error && lmdb->begins++ % WRITES_PER_READER_CHECK == 0)
 		(void)mdb_reader_check(lmdb->env, NULL);
 	while (!error && (info.me_last_pgno + 1) * stat.ms_psize + lmdb->room > lmdb->map / 2) {
 		error = mdb_env_set_mapsize(lmdb->env, lmdb->map * 2);
-		/* The former map is gone then. */
+		/* On error LMDB has unmapped the former map already. */
 		lmdb->dead = error != 0;
 		lmdb->map *= 2;
 	}
@@ -142,11 +142,11 @@ static int is_broken(struct lmdb *lmdb)
 }
 
 /*
- * When its last page could not be written, and what was there before could not be restored, LMDB refuses everything
- * from then on: open it again. The write of that number may have happened then, which is told by WW_OK. If it has, and
- * may be lost all the same, neither answer would be true for good: nothing is answered any more.
+ * If LMDB can neither write its last page nor restore the page before, it refuses everything from then on. Open it
+ * again, and see whether the write with this number has happened. If it has, sync it and return WW_OK. If that sync
+ * fails, the write may still be lost, and neither answer would stay true: the store is dead.
  */
-static int begin_again(struct lmdb *lmdb, size_t number, int why)
+static int reopen(struct lmdb *lmdb, size_t number, int why)
 {
 	MDB_envinfo info;
 	int stands = 0;
@@ -171,7 +171,7 @@ static int commit(void *self)
 	size_t number = mdb_txn_id(lmdb->write);
 	int error = lmdb->sync_error;
 
-	/* While nothing can be synced, nothing is acknowledged as if it had been. */
+	/* While syncing fails, acknowledge nothing. */
 	if (error) {
 		abort_write(lmdb);
 		return error;
@@ -180,7 +180,7 @@ static int commit(void *self)
 	error = ww_store_lmdb_error(mdb_txn_commit(lmdb->write));
 	lmdb->write = NULL;
 	if (error && is_broken(lmdb))
-		error = begin_again(lmdb, number, error);
+		error = reopen(lmdb, number, error);
 	if (!error && lmdb->sync_ns) {
 		pthread_mutex_lock(&lmdb->mutex);
 		lmdb->dirty = 1;
@@ -222,7 +222,7 @@ static int put(void *self, enum store_table table, struct store_bytes key, struc
 	MDB_val v = val_of(value);
 	int error = MDB_KEYEXIST;
 
-	/* Ids grow: pages that are filled from the front stay full. */
+	/* Ids grow. Appending leaves full pages behind. */
 	if (table == STORE_JOBS)
 		error = mdb_put(lmdb->write, lmdb->table[table], &k, &v, MDB_APPEND);
 	if (error == MDB_KEYEXIST)
@@ -238,34 +238,26 @@ static int remove_pair(void *self, enum store_table table, struct store_bytes ke
 	return ww_store_lmdb_error(mdb_del(lmdb->write, lmdb->table[table], &k, NULL));
 }
 
-static int compare(struct store_bytes left, struct store_bytes right)
-{
-	size_t size = left.size < right.size ? left.size : right.size;
-	int order = size ? memcmp(left.data, right.data, size) : 0;
-
-	return order ? order : (left.size > right.size) - (left.size < right.size);
-}
-
 /*
- * In a damaged file pages may lead anywhere, so that a walk sees the same pairs again and again. Keys that only grow
- * end every walk; one step of LMDB is bounded by the 32 levels of its cursors, up and down once.
+ * In a damaged file pages may lead anywhere, and a walk could see the same pairs again and again. Each walk ends
+ * because a key that does not grow counts as damage. One step of LMDB ends because its cursors have at most 32 levels.
  */
 static int cursor_at(struct lmdb *lmdb, enum store_table table, MDB_cursor_op op, MDB_val *k, struct store_bytes *key,
     struct store_bytes *value)
 {
-	struct place *place = &lmdb->place[table];
-	struct store_bytes last = {place->key, place->size};
+	struct last_key *last = &lmdb->last[table];
+	struct store_bytes former = {last->key, last->size};
 	MDB_val v;
 	int error = mdb_cursor_get(lmdb->cursor[table], k, &v, op);
 
 	if (error)
 		return ww_store_lmdb_error(error);
-	if (k->mv_size > STORE_KEY_MAX || (op == MDB_NEXT && compare(bytes_of(*k), last) <= 0))
+	if (k->mv_size > STORE_KEY_MAX || (op == MDB_NEXT && store_compare(bytes_of(*k), former) <= 0))
 		return WW_ECORRUPT;
 	*key = bytes_of(*k);
 	*value = bytes_of(v);
-	memcpy(place->key, key->data, key->size);
-	place->size = key->size;
+	memcpy(last->key, key->data, key->size);
+	last->size = key->size;
 	return WW_OK;
 }
 
@@ -288,7 +280,7 @@ static int seek(
 
 	if (!error)
 		error = cursor_at(lmdb, table, from.size ? MDB_SET_RANGE : MDB_FIRST, &k, key, value);
-	return !error && compare(*key, from) < 0 ? WW_ECORRUPT : error;
+	return !error && store_compare(*key, from) < 0 ? WW_ECORRUPT : error;
 }
 
 static int before(
@@ -301,7 +293,7 @@ static int before(
 	if (error && error != WW_ENOTFOUND)
 		return error;
 	error = cursor_at(lmdb, table, error ? MDB_LAST : MDB_PREV, &k, key, value);
-	return !error && compare(*key, to) >= 0 ? WW_ECORRUPT : error;
+	return !error && store_compare(*key, to) >= 0 ? WW_ECORRUPT : error;
 }
 
 static int next(void *self, enum store_table table, struct store_bytes *key, struct store_bytes *value)

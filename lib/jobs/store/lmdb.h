@@ -2,8 +2,8 @@
 #define LIB_JOBS_STORE_LMDB_H
 
 /*
- * The store in an LMDB environment, as its files share it: store_lmdb.c has its tables, _files its files, _sync its
- * thread.
+ * What the files of the LMDB store share: lmdb.c has transactions and tables, lmdb_files.c the directory, lmdb_sync.c
+ * the thread that syncs.
  */
 
 #include <lmdb.h>
@@ -12,8 +12,8 @@
 
 #include "lib/jobs/store/store.h"
 
-/* Where a walk is: what comes next has a greater key, or pages lead back to where it was. */
-struct place {
+/* The key that a walk read last. The next one must be greater, or pages lead back. */
+struct last_key {
 	size_t size;
 	unsigned char key[STORE_KEY_MAX];
 };
@@ -23,20 +23,19 @@ struct lmdb {
 	MDB_env *env;
 	MDB_txn *write; /* between begin and commit */
 	MDB_txn *read;  /* made once, renewed for each reading */
-	int reading;    /* whether it is under way */
+	int reading;    /* `read` is under way */
 	MDB_dbi table[STORE_TABLES];
-	MDB_cursor *cursor[STORE_TABLES]; /* of the last seek, with the transaction under way */
-	struct place place[STORE_TABLES]; /* of these */
+	MDB_cursor *cursor[STORE_TABLES]; /* of the last seek, in the current transaction */
+	struct last_key last[STORE_TABLES];
 	size_t map;
 	size_t room; /* for a body */
 	char *path;
-	unsigned flags; /* that it was opened with */
+	unsigned flags; /* for mdb_env_open */
 	unsigned begins;
-	int dead; /* it broke, and could not be opened again */
-	int lock; /* the descriptor that keeps others out, or -1 */
+	int dead; /* it failed, and could not be opened again */
+	int lock; /* the locked file that keeps other processes out, or -1 */
 
-	/* Syncing now and then. Held while the environment is used for that, or exchanged. */
-	pthread_mutex_t exchange;
+	pthread_mutex_t exchange; /* held while the thread syncs the environment, or it is opened again */
 	pthread_t thread;
 	pthread_mutex_t mutex;
 	pthread_cond_t wake;
@@ -46,24 +45,24 @@ struct lmdb {
 	_Atomic int sync_error;
 };
 
-/* The error of error.h that says an error of LMDB or of the system. */
+/* The error of error.h for an error of LMDB or an errno. */
 int ww_store_lmdb_error(int error);
 
 /*
- * Take the directory for this process, making it; WW_EINUSE: another has it, WW_ECORRUPT: it is no store or an emptied
- * one.
+ * Make the directory if it is missing, and take it for this process. WW_EINUSE: another process has it. WW_ECORRUPT: it
+ * has other files, or its data was emptied.
  */
 int ww_store_lmdb_files_lock(struct lmdb *lmdb);
-/* Note that the store was made: without its data it is damaged from then on. */
+/* Note in the directory that the store was made. If its data is empty later, that is damage. */
 void ww_store_lmdb_files_made(const struct lmdb *lmdb);
-/* Open the environment and its tables; on error there may be an environment to close. */
+/* Open the environment and its tables. On error there may be an environment to close. */
 int ww_store_lmdb_files_open(struct lmdb *lmdb);
 void ww_store_lmdb_files_close(struct lmdb *lmdb);
 /* Bytes on disk. */
 uint64_t ww_store_lmdb_files_size(const struct lmdb *lmdb);
 
 int ww_store_lmdb_sync(struct lmdb *lmdb);
-/* Sync so often what was written meanwhile, in a thread, until the end. */
+/* Start a thread that syncs every sync_ns what was written meanwhile. */
 int ww_store_lmdb_sync_start(struct lmdb *lmdb, uint64_t sync_ns);
 void ww_store_lmdb_sync_end(struct lmdb *lmdb);
 

@@ -1,4 +1,4 @@
-/* The directory of an LMDB environment: who has it, whether it is whole, and opening it. */
+/* The directory of an LMDB environment: locks it, checks that its files are whole, opens them. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -10,7 +10,7 @@
 
 #include "lib/jobs/store/lmdb.h"
 
-/* Address space only: the file grows with what is in it. Doubled before half of it is used. */
+/* Only address space: the file grows with its content. The map is doubled before half of it is used. */
 #define MAP_FIRST ((size_t)1 << (sizeof(size_t) > 4 ? 34 : 28))
 
 static const char *const names[STORE_TABLES] = {"meta", "jobs", "due", "wall", "buried", "keys", "tubes"};
@@ -25,7 +25,7 @@ uint64_t ww_store_lmdb_files_size(const struct lmdb *lmdb)
 	return (uint64_t)status.st_size;
 }
 
-/* A directory with anything else in it was hardly meant; a file system's own folder is no matter. */
+/* Whether the directory has other files but no data: then it was hardly meant. lost+found does not count. */
 static int is_foreign(const char *path)
 {
 	static const char *const known[] = {".", "..", "data.mdb", "lock.mdb", "owner", "lost+found"};
@@ -47,7 +47,7 @@ static int is_foreign(const char *path)
 	return others && !data;
 }
 
-/* Whether the file is empty: of a store that was made, somebody emptied it; otherwise the making was interrupted. */
+/* Whether the data is empty. If the store was made once, somebody emptied it. If not, its making was interrupted. */
 static int is_emptied(const char *path)
 {
 	char name[4096];
@@ -57,7 +57,7 @@ static int is_emptied(const char *path)
 	return stat(name, &status) == 0 && status.st_size == 0;
 }
 
-/* The file that one process locks also says whether the store was ever made. */
+/* The locked file also says whether the store was ever made. */
 static int was_made(const struct lmdb *lmdb)
 {
 	struct stat status;
@@ -69,12 +69,11 @@ void ww_store_lmdb_files_made(const struct lmdb *lmdb)
 {
 	static const char text[] = "the store was made\n";
 
-	/* If it cannot be said, an emptied file will pass for a new one. */
+	/* Should this fail, emptied data would pass for a new store. */
 	if (lmdb->lock >= 0 && !was_made(lmdb) && pwrite(lmdb->lock, text, sizeof text - 1, 0) < 0)
 		return;
 }
 
-/* One process has the store; a reader leaves it alone. */
 int ww_store_lmdb_files_lock(struct lmdb *lmdb)
 {
 	const char *path = lmdb->path;
@@ -95,7 +94,7 @@ int ww_store_lmdb_files_lock(struct lmdb *lmdb)
 	return was_made(lmdb) && is_emptied(path) ? WW_ECORRUPT : WW_OK;
 }
 
-/* A file that was cut short would end the process when the part that is missing is touched. */
+/* Whether the file has all its pages. Reading one that is missing would end the process. */
 static int is_whole(struct lmdb *lmdb)
 {
 	MDB_envinfo info;
@@ -148,14 +147,14 @@ int ww_store_lmdb_files_open(struct lmdb *lmdb)
 	MDB_envinfo info;
 	int error = open_mapped(lmdb, MAP_FIRST);
 
-	/* Where address space is limited. */
+	/* Address space is limited. */
 	if (error == ENOMEM)
 		error = open_mapped(lmdb, MAP_FIRST / 64);
 	if (error == ENOENT || error == ENOTDIR)
 		return WW_EDENIED;
 	if (error)
 		return ww_store_lmdb_error(error);
-	/* A file that has outgrown the first size has its own. */
+	/* A larger file has a larger map. */
 	(void)mdb_env_info(lmdb->env, &info);
 	lmdb->map = info.me_mapsize;
 	if (!is_whole(lmdb))

@@ -1,4 +1,4 @@
-/* Bringing to stable storage what LMDB has written: at once, or now and then. */
+/* Syncs what LMDB has written to stable storage: at once, or in a thread at intervals. */
 #include <errno.h>
 #include <string.h>
 

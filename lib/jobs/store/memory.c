@@ -1,11 +1,11 @@
 /*
- * The store in memory: a skip list a table (Pugh 1990), and a log of what a batch has changed.
+ * The store in memory: each table is a skip list (Pugh 1990), and a log has what a write has changed.
  *
  *     level 2   head ----------------> c ------------------->
  *     level 1   head ------> b ------> c ------------------->
  *     level 0   head -> a -> b -> .. > c -> d -> e
  *
- * A change puts the pair that it replaces or removes aside, so that an abort can put it back.
+ * A change keeps the pair that it replaces or removes, and an abort puts it back.
  */
 #include <string.h>
 
@@ -22,18 +22,18 @@ struct node {
 	struct node *next[];
 };
 
-/* A pair that was there before, or the key alone of one that was not. */
+/* An entry of the log. */
 struct change {
 	struct change *older;
 	enum store_table table;
-	struct node *was; /* put aside; NULL: there was none */
-	struct node *is;  /* NULL: removed */
+	struct node *was; /* unlinked; NULL: there was none */
+	struct node *is;  /* linked; NULL: removed */
 };
 
 struct memory {
 	const struct ww_allocator *allocator;
 	struct node *head[STORE_TABLES];
-	struct node *at[STORE_TABLES]; /* of the last seek */
+	struct node *at[STORE_TABLES]; /* the pair that was read last by seek, before or next */
 	struct change *changes;
 	uint64_t random;
 	size_t bytes;
@@ -89,22 +89,14 @@ static struct node *make_node(struct memory *memory, unsigned levels, struct sto
 	return node;
 }
 
-static int compare(struct store_bytes one, struct store_bytes other)
-{
-	size_t size = one.size < other.size ? one.size : other.size;
-	int order = size ? memcmp(one.data, other.data, size) : 0;
-
-	return order ? order : (one.size > other.size) - (one.size < other.size);
-}
-
-/* For each level the last node whose key is less. Returns the node after it at level 0. */
+/* Find the last node of each level whose key is less. Returns the node after it at level 0. */
 static struct node *find_path(
     const struct memory *memory, enum store_table table, struct store_bytes key, struct node **path)
 {
 	struct node *node = memory->head[table];
 
 	for (unsigned level = LEVELS; level-- > 0;) {
-		while (node->next[level] && compare(node->next[level]->key, key) < 0)
+		while (node->next[level] && store_compare(node->next[level]->key, key) < 0)
 			node = node->next[level];
 		path[level] = node;
 	}
@@ -136,10 +128,10 @@ static struct node *find_node(const struct memory *memory, enum store_table tabl
 	struct node *path[LEVELS];
 	struct node *node = find_path(memory, table, key, path);
 
-	return node && compare(node->key, key) == 0 ? node : NULL;
+	return node && store_compare(node->key, key) == 0 ? node : NULL;
 }
 
-/* ---- What a store can do */
+/* ---- The functions of store.h */
 
 static int begin(void *self)
 {
@@ -157,10 +149,7 @@ static void end_changes(struct memory *memory, int keep)
 			unlink_node(memory, change->table, change->is);
 		if (!keep && change->was)
 			link_node(memory, change->table, change->was);
-		/*
-		 * Kept, what was before is free; taken back, what was made. Changed twice, a pair is the one and then
-		 * the other.
-		 */
+		/* A pair that changed twice is `is` of the older change and `was` of the newer one. */
 		struct node *dead = keep ? change->was : change->is;
 		if (dead)
 			give(memory, dead, dead->size);

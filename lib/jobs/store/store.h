@@ -2,23 +2,24 @@
 #define LIB_JOBS_STORE_STORE_H
 
 /*
- * What jobs are stored in: tables of pairs of bytes, in order of their keys, that change all at once or not at all.
+ * The port to what stores jobs: tables of pairs of bytes, in order of their keys. A write happens as a whole or not.
  *
- *     META     one record                            what is true of the whole
+ *     META     one record                            about the whole store
  *     JOBS     id                          -> job    everything about it
- *     DUE      due time, id                -> tube, priority    of delayed and ready jobs on elapsed time
- *     WALL     due time, id                -> tube, priority    of those on wall time
+ *     DUE      due time, id                -> tube, priority    of jobs on elapsed time that are not buried
+ *     WALL     due time, id                -> tube, priority    of such jobs on wall time
  *     BURIED   tube, order of burying, id  -> nothing
  *     KEYS     tube, key                   -> id
  *     TUBES    number                      -> counts, name
  *
- * Numbers in keys are big-endian, so that the order of bytes is theirs.
+ * Numbers in keys are big-endian, thus the order of bytes is the order of numbers.
  *
- * One thread at a time. Bytes that a store hands out are valid until its next change or end of reading.
+ * Threads: one at a time. Bytes that a store hands out are valid until its next change or `rest`.
  */
 
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "weekwheel/jobs.h"
 
@@ -32,28 +33,24 @@ struct store_bytes {
 	size_t size;
 };
 
-struct store_cursor; /* of the kind of store */
-
-/* What a store can do. All return WW_OK or an error of error.h. */
+/* Functions that return an int return WW_OK or an error of error.h. */
 struct store_ops {
-	/* Begin to change; what is read then sees the changes. */
+	/* Begin a write. Reads see its changes from then on. */
 	int (*begin)(void *store);
 	int (*commit)(void *store);
 	void (*abort)(void *store);
-	/* What was read need not stay valid any more. Not between begin and commit. */
+	/* End reading: what was read becomes invalid. Not between begin and commit. */
 	void (*rest)(void *store);
 	/* WW_ENOTFOUND: there is no such key. */
 	int (*get)(void *store, enum store_table table, struct store_bytes key, struct store_bytes *value);
 	int (*put)(void *store, enum store_table table, struct store_bytes key, struct store_bytes value);
 	int (*remove)(void *store, enum store_table table, struct store_bytes key);
-	/* The pair with the least key that is not less; and the one with the greatest key that is. */
+	/* Read the pair with the least key from `from` on, or with the greatest key before `to`. */
 	int (*seek)(void *store, enum store_table table, struct store_bytes from, struct store_bytes *key,
 	    struct store_bytes *value);
 	int (*before)(void *store, enum store_table table, struct store_bytes to, struct store_bytes *key,
 	    struct store_bytes *value);
-	/*
-	 * The pair after the one that the last seek, before or next of that table gave, if nothing has changed since.
-	 */
+	/* Read the pair after the last one that was read in that table so. Only if nothing has changed since. */
 	int (*next)(void *store, enum store_table table, struct store_bytes *key, struct store_bytes *value);
 	int (*sync)(void *store);
 	uint64_t (*disk)(void *store);
@@ -67,6 +64,14 @@ struct store {
 
 int ww_store_lmdb_open(struct store *store, const struct ww_jobs_config *config);
 int ww_store_memory_open(struct store *store, const struct ww_jobs_config *config);
+
+static inline int store_compare(struct store_bytes one, struct store_bytes other)
+{
+	size_t size = one.size < other.size ? one.size : other.size;
+	int order = size ? memcmp(one.data, other.data, size) : 0;
+
+	return order ? order : (one.size > other.size) - (one.size < other.size);
+}
 
 static inline void store_write32(unsigned char *to, uint32_t number)
 {

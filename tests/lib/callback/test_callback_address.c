@@ -1,4 +1,4 @@
-/* Which addresses may be called. */
+/* The classes of addresses, and which addresses may be called. */
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -77,7 +77,7 @@ static const struct {
     {"2002:0808:0808::1", WW_CALLBACK_SPECIAL},
 };
 
-START_TEST(by_default_public_addresses_alone_may_be_called)
+START_TEST(by_default_only_public_addresses_may_be_called)
 {
 	const uint32_t all[] = {
 	    0, WW_CALLBACK_LOOPBACK, WW_CALLBACK_PRIVATE, WW_CALLBACK_LINK_LOCAL, WW_CALLBACK_SPECIAL};
@@ -92,7 +92,7 @@ START_TEST(by_default_public_addresses_alone_may_be_called)
 }
 END_TEST
 
-START_TEST(an_address_inside_of_another_is_judged_as_well)
+START_TEST(an_address_inside_another_is_judged_too)
 {
 	static const char *const texts[] = {"::ffff:10.0.0.1", "64:ff9b::10.0.0.1", "64:ff9b:1::10.0.0.1",
 	    "2002:0a00:0001::1", "::ffff:127.0.0.1", "64:ff9b::169.254.169.254", "::10.0.0.1"};
@@ -118,7 +118,7 @@ static uint32_t lacks(const struct callback_ranges *ranges, const char *text)
 	return ww_callback_address_lacks(ranges, (struct sockaddr *)&in6);
 }
 
-START_TEST(what_an_address_lacks_is_told)
+START_TEST(a_refusal_names_the_missing_class)
 {
 	struct callback_range deny[] = {{.bits = 0}};
 	const struct callback_ranges none = {.networks = 0};
@@ -157,13 +157,13 @@ START_TEST(lists_go_before_classes_and_deny_before_allow)
 	ck_assert(may(&ranges, "fd00::5"));
 	ck_assert(!may(&ranges, "fd00::6"));
 	ck_assert(!may(&ranges, "2606:4700::1"));
-	/* The same address in IPv6's words. */
+	/* The same address, mapped into IPv6. */
 	ck_assert(!may(&ranges, "::ffff:8.8.8.8"));
 	ck_assert(may(&ranges, "::ffff:10.2.0.1"));
 	const struct callback_ranges all = {deny, 3, NULL, 0, WW_CALLBACK_SPECIAL};
 	ck_assert(!may(&all, "64:ff9b::8.8.8.8"));
 	ck_assert(may(&all, "64:ff9b::8.8.9.8"));
-	/* What is denied is so in whatever it is wrapped, and that be allowed. */
+	/* A denied address is denied in every wrapping, even if the wrapping is allowed. */
 	struct callback_range wrapped[] = {range_of("64:ff9b::/96"), range_of("2002::/16")};
 	const struct callback_ranges allowed = {deny, 3, wrapped, 2, 0};
 	ck_assert(!may(&allowed, "64:ff9b::8.8.8.8"));
@@ -187,7 +187,7 @@ START_TEST(ranges_that_cannot_be_read_are_refused)
 }
 END_TEST
 
-START_TEST(what_is_no_address_of_the_internet_is_refused)
+START_TEST(addresses_of_other_families_are_refused)
 {
 	const struct callback_ranges all = {.networks = 15};
 	const struct sockaddr other = {.sa_family = AF_UNIX};
@@ -196,7 +196,6 @@ START_TEST(what_is_no_address_of_the_internet_is_refused)
 }
 END_TEST
 
-TEST_MAIN("callback/address", by_default_public_addresses_alone_may_be_called,
-    an_address_inside_of_another_is_judged_as_well, what_an_address_lacks_is_told,
-    lists_go_before_classes_and_deny_before_allow, ranges_that_cannot_be_read_are_refused,
-    what_is_no_address_of_the_internet_is_refused)
+TEST_MAIN("callback/address", by_default_only_public_addresses_may_be_called, an_address_inside_another_is_judged_too,
+    a_refusal_names_the_missing_class, lists_go_before_classes_and_deny_before_allow,
+    ranges_that_cannot_be_read_are_refused, addresses_of_other_families_are_refused)

@@ -1,4 +1,4 @@
-/* Bounds: how many at a time, how long, and the end of a pusher. */
+/* Bounds: how many requests at a time, how long they may take, and how a pusher ends. */
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -21,7 +21,7 @@ static void put_waiting(uint64_t *ids, size_t count)
 		ids[i] = pushing_post(&pushing, "/", "Answer-Do: wait\n");
 }
 
-START_TEST(no_more_are_under_way_than_the_bound_in_all)
+START_TEST(no_more_requests_are_under_way_than_the_total_bound)
 {
 	uint64_t ids[MANY];
 	struct ww_tube_stats tube;
@@ -32,7 +32,7 @@ START_TEST(no_more_are_under_way_than_the_bound_in_all)
 	pushing_open(&pushing);
 	receiver_wait(pushing.receiver, 5);
 	pushing_wait(&pushing, "in_flight", 5);
-	/* What cannot be sent is not taken from others. */
+	/* The pusher does not reserve jobs that it cannot send. */
 	OK(ww_jobs_tube(pushing.world.jobs, WW_TUBE_DEFAULT, &tube));
 	ck_assert_uint_eq(tube.ready, MANY - 5);
 	ck_assert_uint_eq(pushing_stats(&pushing).waiting, 0);
@@ -45,7 +45,7 @@ START_TEST(no_more_are_under_way_than_the_bound_in_all)
 }
 END_TEST
 
-START_TEST(one_slow_host_neither_gets_more_than_its_bound_nor_holds_up_others)
+START_TEST(a_slow_host_gets_no_more_than_its_bound_and_delays_no_others)
 {
 	struct receiver *quick = receiver_start(NULL);
 	uint64_t slow[MANY];
@@ -55,7 +55,7 @@ START_TEST(one_slow_host_neither_gets_more_than_its_bound_nor_holds_up_others)
 	put_waiting(slow, MANY);
 	pushing_open(&pushing);
 	receiver_wait(pushing.receiver, 3);
-	/* Behind forty of the slow host: they are delivered while none of its requests is answered. */
+	/* Put after forty jobs of the slow host. They are delivered while none of its requests is answered. */
 	for (int i = 0; i < MANY; i++)
 		expect_finished(&pushing, pushing_put(&pushing, NULL, "http://127.0.0.1:%u/", receiver_port(quick)));
 	ck_assert_uint_eq(receiver_count(pushing.receiver), 3);
@@ -69,7 +69,7 @@ START_TEST(one_slow_host_neither_gets_more_than_its_bound_nor_holds_up_others)
 }
 END_TEST
 
-START_TEST(no_more_wait_than_the_bound)
+START_TEST(no_more_jobs_wait_than_the_bound)
 {
 	uint64_t ids[MANY];
 	int times = 0;
@@ -81,7 +81,7 @@ START_TEST(no_more_wait_than_the_bound)
 	pushing_open(&pushing);
 	pushing_wait(&pushing, "waiting", 7);
 	receiver_wait(pushing.receiver, 1);
-	/* It looks beyond, and returns what it finds. */
+	/* The pusher looks further, and returns the jobs that it finds. */
 	while (pushing_stats(&pushing).given_back < 2 * MANY) {
 		ck_assert_uint_le(pushing_stats(&pushing).waiting, 7 + 16);
 		pushing_pause(&times);
@@ -89,7 +89,7 @@ START_TEST(no_more_wait_than_the_bound)
 	receiver_open(pushing.receiver);
 	for (size_t i = 0; i < MANY; i++)
 		expect_finished(&pushing, ids[i]);
-	/* To be returned was no attempt. */
+	/* A return does not count as an attempt. */
 	ck_assert_uint_eq(receiver_count(pushing.receiver), MANY);
 	for (size_t i = 0; i < MANY; i++)
 		ck_assert_str_eq(header_of(receiver_got(pushing.receiver, i), "Weekwheel-Attempt", value), "1");
@@ -99,7 +99,7 @@ END_TEST
 
 static const char *const two_tubes[] = {WW_TUBE_DEFAULT, "other"};
 
-/* Of a host that does not answer, one may be under way, and two wait. */
+/* The host does not answer. One of its requests may be under way, and two may wait. */
 static void make_with_two_tubes(void)
 {
 	pushing_make(&pushing);
@@ -109,7 +109,7 @@ static void make_with_two_tubes(void)
 	pushing.config.tube_count = 2;
 }
 
-START_TEST(those_that_may_not_wait_any_more_hold_up_neither_urgent_jobs_nor_other_tubes)
+START_TEST(jobs_beyond_the_bound_delay_neither_urgent_jobs_nor_other_tubes)
 {
 	struct receiver *quick = receiver_start(NULL);
 	struct ww_job_spec urgent = pushing_spec();
@@ -139,7 +139,7 @@ START_TEST(a_request_ends_before_its_lease)
 {
 	struct ww_job_spec spec = pushing_spec();
 
-	/* One that has a second is given up while one that has a minute goes on: each job has its own timeout. */
+	/* Each job has its own timeout: a lease of 1 s is given up while a lease of 60 s goes on. */
 	pushing_make(&pushing);
 	pushing_open(&pushing);
 	uint64_t patient = pushing_post(&pushing, "/", "Answer-Do: wait\n");
@@ -150,7 +150,7 @@ START_TEST(a_request_ends_before_its_lease)
 	ck_assert_uint_eq(pushing_stats(&pushing).in_flight, 1);
 	receiver_open(pushing.receiver);
 	expect_finished(&pushing, patient);
-	/* By its own bound, and not by the end of the lease. */
+	/* Its own bound ends it, not the end of the lease. */
 	ck_assert_uint_eq(info_of(&pushing.world, hasty).timeouts, 0);
 	pushing_end(&pushing);
 }
@@ -166,7 +166,7 @@ START_TEST(a_request_has_a_bound_in_total)
 }
 END_TEST
 
-/* The kernel takes the connection; nobody ever answers what TLS says. */
+/* The kernel accepts the connection, and nobody answers the TLS handshake. */
 START_TEST(a_connection_has_a_bound_of_its_own)
 {
 	struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
@@ -203,7 +203,7 @@ START_TEST(leases_that_wait_for_their_host_are_renewed)
 	short_one.run = 2 * WW_SECOND;
 	uint64_t waits = pushing_put(&pushing, &short_one, "http://127.0.0.1:%u/", receiver_port(pushing.receiver));
 	pushing_wait(&pushing, "waiting", 1);
-	/* Three times as long as its lease, in steps of half of one. */
+	/* Three times as long as its lease, in steps of half a lease. */
 	for (int i = 0; i < 6; i++) {
 		world_pass(&pushing.world, WW_SECOND);
 		while (info = info_of(&pushing.world, waits), info.left <= WW_SECOND)
@@ -230,7 +230,7 @@ START_TEST(a_result_that_comes_too_late_is_counted_and_dropped)
 	pushing_open(&pushing);
 	(void)pushing_put(&pushing, &spec, "http://127.0.0.1:%u/\nAnswer-Do: wait\n", receiver_port(pushing.receiver));
 	receiver_wait(pushing.receiver, 1);
-	/* In its place another one, for another day. */
+	/* Another job takes its place, due on another day. */
 	spec.due = 3600 * WW_SECOND;
 	uint64_t id;
 	ck_assert_int_eq(ww_jobs_put(pushing.world.jobs, &spec, &id, NULL), 1);
@@ -242,7 +242,7 @@ START_TEST(a_result_that_comes_too_late_is_counted_and_dropped)
 }
 END_TEST
 
-/* The store says so when a job is ready, and the pusher need not ask. */
+/* The store wakes the pusher when a job is ready. */
 static void on_ready(const char *tube, void *context)
 {
 	struct ww_callback *callback = *(struct ww_callback **)context;
@@ -252,7 +252,7 @@ static void on_ready(const char *tube, void *context)
 		(void)ww_callback_wake(callback);
 }
 
-START_TEST(it_is_woken_when_a_job_is_ready)
+START_TEST(a_ready_job_wakes_the_pusher)
 {
 	pushing_make(&pushing);
 	OK(ww_jobs_close(pushing.world.jobs));
@@ -273,8 +273,8 @@ START_TEST(it_is_woken_when_a_job_is_ready)
 }
 END_TEST
 
-/* Each return wakes the pusher, and each job of the other tube lets it look: yet a tube rests for a second. */
-START_TEST(jobs_that_were_returned_are_not_taken_in_a_circle)
+/* Each return wakes the pusher, and so does each job of the other tube. Yet a tube rests for a second. */
+START_TEST(returned_jobs_are_not_reserved_again_and_again)
 {
 	struct receiver *quick = receiver_start(NULL);
 	struct ww_job_spec other = pushing_spec();
@@ -297,7 +297,7 @@ START_TEST(jobs_that_were_returned_are_not_taken_in_a_circle)
 		expect_finished(&pushing, pushing_put(&pushing, &other, "http://127.0.0.1:%u/", receiver_port(quick)));
 	OK(ww_clock_now(ww_clock_elapsed(), &now));
 	ck_assert_uint_le(pushing_stats(&pushing).given_back, 16 * ((now - began) / WW_SECOND + 2));
-	/* And when there is room they are not forgotten. */
+	/* Once there is room, they are delivered. */
 	receiver_open(pushing.receiver);
 	for (size_t i = 0; i < MANY; i++)
 		expect_finished(&pushing, slow[i]);
@@ -314,7 +314,7 @@ static void *close_it(void *grace)
 	return NULL;
 }
 
-START_TEST(what_is_under_way_may_end_within_the_grace)
+START_TEST(requests_under_way_may_end_within_the_grace_time)
 {
 	uint64_t ids[3];
 	uint64_t grace = 3600 * WW_SECOND;
@@ -328,7 +328,7 @@ START_TEST(what_is_under_way_may_end_within_the_grace)
 	receiver_wait(pushing.receiver, 2);
 	pushing_wait(&pushing, "waiting", 1);
 	ck_assert_int_eq(pthread_create(&thread, NULL, close_it, &grace), 0);
-	/* The third one is given back at once. */
+	/* The third job is returned at once. */
 	while (info_of(&pushing.world, ids[2]).state != WW_JOB_READY)
 		pushing_pause(&times);
 	ck_assert_int_eq(info_of(&pushing.world, ids[0]).state, WW_JOB_RESERVED);
@@ -342,7 +342,7 @@ START_TEST(what_is_under_way_may_end_within_the_grace)
 }
 END_TEST
 
-START_TEST(what_lasts_longer_than_the_grace_is_given_back)
+START_TEST(jobs_that_outlast_the_grace_time_are_returned)
 {
 	struct ww_job_spec last = pushing_spec();
 	uint64_t ids[2];
@@ -350,7 +350,7 @@ START_TEST(what_lasts_longer_than_the_grace_is_given_back)
 	pushing_make(&pushing);
 	pushing.config.per_host = 1;
 	put_waiting(ids, 1);
-	/* It has one attempt alone, and was not tried. */
+	/* It has only one attempt, which was not used. */
 	last.attempts = 1;
 	ids[1] = pushing_put(&pushing, &last, "http://127.0.0.1:%u/", receiver_port(pushing.receiver));
 	pushing_open(&pushing);
@@ -360,7 +360,7 @@ START_TEST(what_lasts_longer_than_the_grace_is_given_back)
 	pushing.callback = NULL;
 	expect_backoff(&pushing, ids[0], "the pusher ended before the answer came");
 	ck_assert_int_eq(info_of(&pushing.world, ids[1]).state, WW_JOB_READY);
-	/* The next one delivers it. */
+	/* The next pusher delivers it. */
 	pushing_open(&pushing);
 	expect_finished(&pushing, ids[1]);
 	ck_assert_str_eq(header_of(receiver_got(pushing.receiver, 1), "Weekwheel-Attempt", value), "1");
@@ -368,10 +368,10 @@ START_TEST(what_lasts_longer_than_the_grace_is_given_back)
 }
 END_TEST
 
-TEST_MAIN("callback/bounds", no_more_are_under_way_than_the_bound_in_all,
-    one_slow_host_neither_gets_more_than_its_bound_nor_holds_up_others, no_more_wait_than_the_bound,
-    those_that_may_not_wait_any_more_hold_up_neither_urgent_jobs_nor_other_tubes, a_request_ends_before_its_lease,
+TEST_MAIN("callback/bounds", no_more_requests_are_under_way_than_the_total_bound,
+    a_slow_host_gets_no_more_than_its_bound_and_delays_no_others, no_more_jobs_wait_than_the_bound,
+    jobs_beyond_the_bound_delay_neither_urgent_jobs_nor_other_tubes, a_request_ends_before_its_lease,
     a_request_has_a_bound_in_total, a_connection_has_a_bound_of_its_own, leases_that_wait_for_their_host_are_renewed,
-    a_result_that_comes_too_late_is_counted_and_dropped, it_is_woken_when_a_job_is_ready,
-    jobs_that_were_returned_are_not_taken_in_a_circle, what_is_under_way_may_end_within_the_grace,
-    what_lasts_longer_than_the_grace_is_given_back)
+    a_result_that_comes_too_late_is_counted_and_dropped, a_ready_job_wakes_the_pusher,
+    returned_jobs_are_not_reserved_again_and_again, requests_under_way_may_end_within_the_grace_time,
+    jobs_that_outlast_the_grace_time_are_returned)

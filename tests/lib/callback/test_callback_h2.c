@@ -1,7 +1,7 @@
 /*
- * HTTP/2: requests share a connection. The server answers none before all have come, so that they must be on the way
- * side by side. It knows just enough: it counts streams that have ended and answers 204 to each, without looking at
- * their headers.
+ * HTTP/2: requests share a connection. The server answers none before all have come, which proves that they are under
+ * way at the same time. It knows just enough: it counts streams that have ended and answers 204 to each, without
+ * reading their headers.
  */
 
 #include <arpa/inet.h>
@@ -72,7 +72,7 @@ static void put_frame(
 static void speak(SSL *ssl)
 {
 	static const unsigned char connection[4] = {0};
-	/* The ninth of HPACK's static table is ":status: 204". */
+	/* Entry 9 of HPACK's static table is ":status: 204". */
 	static const unsigned char no_content = 0x89;
 	static struct frame frame;
 	unsigned char ended[STREAMS][4];

@@ -1,4 +1,4 @@
-/* Receivers that mean ill, and names: of many addresses, of others' addresses, of no answer. */
+/* Hostile receivers, and names with many addresses, with addresses of others, or without an answer. */
 
 #include <arpa/inet.h>
 #include <netdb.h>
@@ -35,8 +35,8 @@ static const struct {
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t changed = PTHREAD_COND_INITIALIZER;
 static int is_asked; /* for silent.test */
-static int may_go;   /* what is asked for it and slow.test is answered */
-static int inside;   /* so many questions wait for that */
+static int may_go;   /* let questions for it and for slow.test be answered */
+static int inside;   /* questions that wait for may_go */
 static int gave_up;
 
 static struct timespec in_seconds(int seconds)
@@ -48,7 +48,7 @@ static struct timespec in_seconds(int seconds)
 	return until;
 }
 
-/* Not answered before the test says so, or has failed. */
+/* No answer until the test sets may_go or has failed. */
 static void be_silent(int is_awaited)
 {
 	const struct timespec until = in_seconds(30);
@@ -85,7 +85,7 @@ static void answer_the_silent(void)
 	pthread_mutex_unlock(&lock);
 }
 
-/* One block: what says of an address, and the address. */
+/* One block with the addrinfo and its address. */
 struct answer {
 	struct addrinfo info;
 	union {
@@ -150,7 +150,7 @@ static uint64_t call(const char *name, unsigned port)
 	return pushing_put(&pushing, NULL, "http://%s:%u/", name, port);
 }
 
-START_TEST(of_a_name_with_many_addresses_those_alone_are_called_that_may_be)
+START_TEST(only_the_allowed_addresses_of_a_name_are_called)
 {
 	pushing_make(&pushing);
 	pushing_open(&pushing);
@@ -159,18 +159,18 @@ START_TEST(of_a_name_with_many_addresses_those_alone_are_called_that_may_be)
 	expect_finished(&pushing, call("mixed.test", port));
 	ck_assert_uint_eq(pushing_stats(&pushing).refused, 2);
 	expect_buried(&pushing, call("inside.test", port), "may not be called");
-	/* IPv4 in the clothes of IPv6 is another class. */
+	/* IPv4 mapped into IPv6 is another class. */
 	expect_buried(&pushing, call("mapped.test", port),
 	    "the address ::ffff:127.0.0.1 may not be called: the pusher's networks lack special (weekwheeld "
 	    "--push-networks special)");
-	/* One that may be called does not answer: it may the next time. */
+	/* The allowed address does not answer: the job is tried again. */
 	expect_backoff(&pushing, call("mixed.test", 1), "no answer: ");
 	ck_assert_uint_eq(receiver_count(pushing.receiver), 2);
 	pushing_end(&pushing);
 }
 END_TEST
 
-START_TEST(redirections_by_names_and_numbers_are_judged_by_their_address)
+START_TEST(redirections_are_judged_by_their_address)
 {
 	static const char *const allow[] = {"127.0.0.1"};
 	static const char *const places[] = {"inner.test", "0x7f.2", "2130706434", "0177.0.0.2", "[::ffff:127.0.0.2]",
@@ -189,7 +189,7 @@ START_TEST(redirections_by_names_and_numbers_are_judged_by_their_address)
 		    "Answer-Status: 307 Elsewhere\nAnswer-Header: Location: http://%s:%u/end\n", places[i], port);
 		uint64_t id = pushing_post(&pushing, "/", lines);
 		if (strcmp(places[i], "mapped.test") == 0) {
-			/* It is what is allowed. */
+			/* This one is allowed. */
 			expect_finished(&pushing, id);
 			sent++;
 		} else {
@@ -201,7 +201,7 @@ START_TEST(redirections_by_names_and_numbers_are_judged_by_their_address)
 }
 END_TEST
 
-START_TEST(a_name_that_is_not_answered_holds_up_nothing_and_no_end)
+START_TEST(a_name_without_an_answer_delays_neither_requests_nor_the_end)
 {
 	pushing_make(&pushing);
 	pushing.config.connect_timeout = 50 * WW_MILLISECOND;
@@ -214,7 +214,7 @@ START_TEST(a_name_that_is_not_answered_holds_up_nothing_and_no_end)
 	uint64_t silent = call("silent.test", port);
 	wait_until(&is_asked, 1);
 	expect_finished(&pushing, call("here.test", port));
-	/* While nobody has answered, and nobody will before it has ended. */
+	/* The name is not answered before the pusher has ended. */
 	OK(ww_callback_close(pushing.callback, 0));
 	pushing.callback = NULL;
 	expect_backoff(&pushing, silent, "the pusher ended before the answer came");
@@ -224,7 +224,7 @@ START_TEST(a_name_that_is_not_answered_holds_up_nothing_and_no_end)
 }
 END_TEST
 
-START_TEST(no_proxy_of_the_environment_is_used)
+START_TEST(proxies_of_the_environment_are_not_used)
 {
 	struct receiver *proxy = receiver_start(NULL);
 	static const char *const variables[] = {"http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"};
@@ -245,7 +245,7 @@ END_TEST
 
 /* ---- Answers without end */
 
-START_TEST(answers_without_end_end)
+START_TEST(endless_answers_are_cut_off)
 {
 	static const char *const long_heads[] = {"endless head", "endless interim"};
 	char lines[128];
@@ -264,7 +264,7 @@ START_TEST(answers_without_end_end)
 }
 END_TEST
 
-START_TEST(what_is_neither_head_nor_body_ends_with_the_time)
+START_TEST(an_answer_without_head_and_body_ends_with_the_timeout)
 {
 	pushing_make(&pushing);
 	pushing.config.timeout = 500 * WW_MILLISECOND;
@@ -276,7 +276,7 @@ START_TEST(what_is_neither_head_nor_body_ends_with_the_time)
 }
 END_TEST
 
-/* ---- What a job brings along */
+/* ---- Long fields of a job */
 
 START_TEST(the_longest_key_and_tube_are_written_whole)
 {
@@ -310,7 +310,7 @@ END_TEST
 
 /* ---- Children */
 
-START_TEST(in_a_child_nothing_can_be_done_and_the_parent_goes_on)
+START_TEST(calls_in_a_child_are_refused_and_the_parent_goes_on)
 {
 	struct ww_callback_stats stats;
 	int status;
@@ -334,8 +334,7 @@ START_TEST(in_a_child_nothing_can_be_done_and_the_parent_goes_on)
 }
 END_TEST
 
-TEST_MAIN("callback/hostile", of_a_name_with_many_addresses_those_alone_are_called_that_may_be,
-    redirections_by_names_and_numbers_are_judged_by_their_address,
-    a_name_that_is_not_answered_holds_up_nothing_and_no_end, no_proxy_of_the_environment_is_used,
-    answers_without_end_end, what_is_neither_head_nor_body_ends_with_the_time,
-    the_longest_key_and_tube_are_written_whole, in_a_child_nothing_can_be_done_and_the_parent_goes_on)
+TEST_MAIN("callback/hostile", only_the_allowed_addresses_of_a_name_are_called, redirections_are_judged_by_their_address,
+    a_name_without_an_answer_delays_neither_requests_nor_the_end, proxies_of_the_environment_are_not_used,
+    endless_answers_are_cut_off, an_answer_without_head_and_body_ends_with_the_timeout,
+    the_longest_key_and_tube_are_written_whole, calls_in_a_child_are_refused_and_the_parent_goes_on)

@@ -1,6 +1,6 @@
 /*
- * Every allocation fails in turn: opening says so and leaves nothing; what is under way is tried again, and nothing
- * leaks or is lost.
+ * Every allocation fails in turn. Opening reports it and leaves nothing behind. Requests under way are tried again, and
+ * nothing leaks or is lost.
  */
 
 #include <pthread.h>
@@ -13,7 +13,7 @@ static struct pushing pushing;
 static struct test_memory memory;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* The pusher's thread uses it beside the test's. */
+/* The pusher's thread uses it as well as the test's thread. */
 static void *allocate(void *user, size_t size)
 {
 	void *block;
@@ -39,7 +39,7 @@ static size_t calls(void)
 	return count;
 }
 
-/* Deliver a job whatever fails; a retry waits in virtual time. Returns whether the pusher could be opened. */
+/* Deliver a job whatever fails. A retry waits in virtual time. Returns whether the pusher could be opened. */
 static int live(size_t fail_at)
 {
 	static const char *const deny[] = {"10.0.0.0/8"};

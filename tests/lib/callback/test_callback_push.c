@@ -1,4 +1,4 @@
-/* What is sent, and what comes of each answer. */
+/* The requests that are sent, and how each answer ends the job. */
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -17,7 +17,7 @@ static void start(void)
 	pushing_open(&pushing);
 }
 
-START_TEST(a_request_bears_the_job_and_its_success_finishes_it)
+START_TEST(a_request_carries_the_job_and_success_finishes_it)
 {
 	struct ww_job_spec spec = pushing_spec();
 
@@ -68,7 +68,7 @@ START_TEST(methods_without_a_body_send_none)
 }
 END_TEST
 
-START_TEST(a_signature_holds_what_the_header_says)
+START_TEST(a_signature_covers_what_the_header_says)
 {
 	struct ww_callback_request request;
 	char signature[WW_CALLBACK_SIGNATURE_SIZE];
@@ -92,7 +92,7 @@ START_TEST(a_signature_holds_what_the_header_says)
 }
 END_TEST
 
-START_TEST(success_is_2xx_and_what_the_list_adds)
+START_TEST(success_is_2xx_and_the_listed_statuses)
 {
 	static const uint16_t success[] = {303, 404};
 
@@ -111,7 +111,7 @@ START_TEST(success_is_2xx_and_what_the_list_adds)
 }
 END_TEST
 
-START_TEST(some_statuses_are_tried_again_and_others_buried)
+START_TEST(some_statuses_are_retried_and_others_bury_the_job)
 {
 	static const int again[] = {408, 425, 429, 500, 502, 503, 504, 599};
 	static const int buried[] = {304, 400, 401, 404, 409, 410, 418, 422, 499, 600, 999};
@@ -147,7 +147,7 @@ START_TEST(retry_after_goes_before_the_backoff)
 	    120 * WW_SECOND, "HTTP 503");
 	ck_assert(strftime(date, sizeof date, "%a, %d %b %Y %H:%M:%S GMT", gmtime_r(&at, &tm)) > 0);
 	(void)snprintf(lines, sizeof lines, "Answer-Status: 429 Busy\nAnswer-Header: Retry-After: %s\n", date);
-	/* Less what has passed since, which is not for this test to say. */
+	/* Less the time that has passed since. */
 	expect_again(&pushing, pushing_post(&pushing, "/", lines), 100 * WW_SECOND, 1000 * WW_SECOND, "HTTP 429");
 	expect_again(&pushing,
 	    pushing_post(&pushing, "/", "Answer-Status: 503 Busy\nAnswer-Header: Retry-After: 999999999999999\n"),
@@ -166,7 +166,7 @@ START_TEST(retry_after_goes_before_the_backoff)
 }
 END_TEST
 
-START_TEST(a_job_without_a_backoff_waits_all_the_same)
+START_TEST(a_job_without_a_backoff_waits_too)
 {
 	struct ww_job_spec spec = pushing_spec();
 
@@ -180,7 +180,7 @@ START_TEST(a_job_without_a_backoff_waits_all_the_same)
 }
 END_TEST
 
-START_TEST(a_failed_callback_is_buried_with_its_reason_at_last)
+START_TEST(a_callback_that_keeps_failing_is_buried_with_its_reason)
 {
 	struct ww_job_spec spec = pushing_spec();
 
@@ -200,7 +200,7 @@ START_TEST(a_failed_callback_is_buried_with_its_reason_at_last)
 }
 END_TEST
 
-START_TEST(answers_that_are_none_are_tried_again)
+START_TEST(malformed_answers_are_retried)
 {
 	start();
 	expect_backoff(&pushing, pushing_post(&pushing, "/", "Answer-Do: hang up\n"), "no answer: ");
@@ -208,14 +208,14 @@ START_TEST(answers_that_are_none_are_tried_again)
 	    &pushing, pushing_post(&pushing, "/", "Answer-Status: 200 Fine\nAnswer-Do: cut\n"), "HTTP 200, and then: ");
 	expect_backoff(
 	    &pushing, pushing_post(&pushing, "/", "Answer-Do: endless head\n"), "head of the answer is too long");
-	/* Nobody listens there. */
+	/* Nobody listens on that port. */
 	expect_backoff(&pushing, pushing_put(&pushing, NULL, "http://127.0.0.1:1/"), "no answer: ");
 	expect_backoff(&pushing, pushing_put(&pushing, NULL, "http://there.is.no.such.host.invalid/"), "no answer: ");
 	pushing_end(&pushing);
 }
 END_TEST
 
-START_TEST(no_more_of_an_answer_is_read_than_the_bound)
+START_TEST(no_answer_is_read_beyond_the_bound)
 {
 	start();
 	expect_finished(&pushing, pushing_post(&pushing, "/", "Answer-Status: 200 Fine\nAnswer-Do: endless body\n"));
@@ -225,7 +225,7 @@ START_TEST(no_more_of_an_answer_is_read_than_the_bound)
 }
 END_TEST
 
-START_TEST(what_is_no_request_is_buried_and_not_sent)
+START_TEST(a_body_that_is_no_request_is_buried_and_not_sent)
 {
 	pushing_make(&pushing);
 	pushing.config.body_max = 4;
@@ -337,11 +337,10 @@ START_TEST(configurations_out_of_range_are_refused)
 }
 END_TEST
 
-TEST_MAIN("callback/push", a_request_bears_the_job_and_its_success_finishes_it, methods_without_a_body_send_none,
-    a_signature_holds_what_the_header_says, success_is_2xx_and_what_the_list_adds,
-    some_statuses_are_tried_again_and_others_buried, retry_after_goes_before_the_backoff,
-    a_job_without_a_backoff_waits_all_the_same, a_failed_callback_is_buried_with_its_reason_at_last,
-    answers_that_are_none_are_tried_again, no_more_of_an_answer_is_read_than_the_bound,
-    what_is_no_request_is_buried_and_not_sent, addresses_that_are_not_public_are_refused_by_default,
-    ranges_and_schemes_are_configurable, a_connection_serves_one_request_after_the_other,
-    configurations_out_of_range_are_refused)
+TEST_MAIN("callback/push", a_request_carries_the_job_and_success_finishes_it, methods_without_a_body_send_none,
+    a_signature_covers_what_the_header_says, success_is_2xx_and_the_listed_statuses,
+    some_statuses_are_retried_and_others_bury_the_job, retry_after_goes_before_the_backoff,
+    a_job_without_a_backoff_waits_too, a_callback_that_keeps_failing_is_buried_with_its_reason,
+    malformed_answers_are_retried, no_answer_is_read_beyond_the_bound, a_body_that_is_no_request_is_buried_and_not_sent,
+    addresses_that_are_not_public_are_refused_by_default, ranges_and_schemes_are_configurable,
+    a_connection_serves_one_request_after_the_other, configurations_out_of_range_are_refused)

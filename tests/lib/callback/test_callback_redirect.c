@@ -8,7 +8,7 @@
 static struct pushing pushing;
 static char value[256];
 
-/* Lines that make the receiver answer that. */
+/* Lines of a request that make the receiver answer with this redirection. */
 static const char *to(int status, const char *url)
 {
 	static char lines[512];
@@ -32,7 +32,7 @@ START_TEST(method_and_body_are_kept)
 		const char *got = receiver_got(pushing.receiver, 2 * i + 1);
 		ck_assert_msg(strncmp(got, "POST /end HTTP/1.1", 18) == 0, "%s", got);
 		ck_assert_str_eq(strstr(got, "\r\n\r\n") + 4, "hello");
-		/* The same host may know as much as before; what is signed is what is sent. */
+		/* The same host gets the credentials again, and the signature covers what is sent. */
 		ck_assert_str_eq(header_of(got, "Authorization", value), "mine");
 		char first[256];
 		(void)header_of(receiver_got(pushing.receiver, 2 * i), "Weekwheel-Signature", first);
@@ -45,7 +45,7 @@ START_TEST(method_and_body_are_kept)
 }
 END_TEST
 
-START_TEST(see_other_is_followed_where_there_is_no_body)
+START_TEST(see_other_is_followed_without_a_body)
 {
 	pushing_make(&pushing);
 	pushing_open(&pushing);
@@ -100,7 +100,7 @@ START_TEST(another_scheme_is_not_followed)
 }
 END_TEST
 
-START_TEST(places_that_are_none_are_not_followed)
+START_TEST(malformed_locations_are_not_followed)
 {
 	pushing_make(&pushing);
 	pushing_open(&pushing);
@@ -111,7 +111,7 @@ START_TEST(places_that_are_none_are_not_followed)
 }
 END_TEST
 
-START_TEST(each_place_is_checked_again)
+START_TEST(each_location_is_checked_again)
 {
 	static const char *const deny[] = {"127.0.0.2/32"};
 	char url[64];
@@ -127,7 +127,7 @@ START_TEST(each_place_is_checked_again)
 }
 END_TEST
 
-START_TEST(a_circle_ends)
+START_TEST(a_circle_of_redirections_ends)
 {
 	pushing_make(&pushing);
 	pushing.config.redirects = 3;
@@ -138,6 +138,6 @@ START_TEST(a_circle_ends)
 }
 END_TEST
 
-TEST_MAIN("callback/redirect", method_and_body_are_kept, see_other_is_followed_where_there_is_no_body,
+TEST_MAIN("callback/redirect", method_and_body_are_kept, see_other_is_followed_without_a_body,
     another_host_gets_no_credentials_and_no_signature, another_scheme_is_not_followed,
-    places_that_are_none_are_not_followed, each_place_is_checked_again, a_circle_ends)
+    malformed_locations_are_not_followed, each_location_is_checked_again, a_circle_of_redirections_ends)

@@ -1,4 +1,4 @@
-/* Requests as text: what is taken, what is refused and why, what is written, and how it is signed. */
+/* Requests as text: reading, refusals with their reasons, writing and signing. */
 
 #include <stdio.h>
 #include <string.h>
@@ -20,7 +20,7 @@ static void expect(const char *got, size_t length, const char *wanted)
 	    (int)length, got, wanted);
 }
 
-START_TEST(a_request_is_read_whatever_its_line_ends)
+START_TEST(a_request_is_read_with_either_line_end)
 {
 	static const char *const texts[] = {
 	    "POST https://example.org/hook?a=b HTTP/1.1\r\nContent-Type: text/plain\r\nX-Empty:\r\n\r\nline\r\n\r\nrest",
@@ -42,7 +42,7 @@ START_TEST(a_request_is_read_whatever_its_line_ends)
 }
 END_TEST
 
-START_TEST(what_has_no_body_need_not_have_an_end)
+START_TEST(a_request_without_a_body_needs_no_empty_line)
 {
 	static const char *const texts[] = {"GET http://a", "GET http://a\n", "GET http://a\r\n\r\n",
 	    "GET http://a\nX: y", "HEAD http://[2001:db8::1]:8080/x", "PURGE http://a_b-c.d:1?q"};
@@ -54,7 +54,7 @@ START_TEST(what_has_no_body_need_not_have_an_end)
 }
 END_TEST
 
-/* What is wrong, in which line, and a word of the reason. */
+/* A malformed request, the line of the fault, and a word of the reason. */
 static const struct {
 	const char *text;
 	size_t line;
@@ -123,7 +123,7 @@ START_TEST(malformed_requests_are_refused_with_line_and_reason)
 }
 END_TEST
 
-START_TEST(a_null_byte_is_no_end)
+START_TEST(a_null_byte_does_not_end_a_request)
 {
 	static const char text[] = "http://a/\0b\n\n";
 	static const char header[] = "http://a/\nX: \0\n\n";
@@ -135,7 +135,7 @@ START_TEST(a_null_byte_is_no_end)
 }
 END_TEST
 
-/* http://a/ and x up to that many bytes. */
+/* Make the url http://a/xxx... with this many bytes. */
 static size_t long_url(char *text, size_t size)
 {
 	memset(text, 'x', size);
@@ -144,7 +144,7 @@ static size_t long_url(char *text, size_t size)
 	return size;
 }
 
-START_TEST(what_is_too_long_is_refused)
+START_TEST(too_long_requests_are_refused)
 {
 	static char text[2 * WW_CALLBACK_HEAD_MAX];
 	size_t length;
@@ -160,7 +160,7 @@ START_TEST(what_is_too_long_is_refused)
 	(void)sprintf(text + length, "\nX: y");
 	ck_assert_int_eq(parse(text), WW_ETOOBIG);
 	ck_assert_uint_eq(problem.line, WW_CALLBACK_HEADERS_MAX + 2);
-	/* A head of exactly as much as may be, with a body behind; then of one more. */
+	/* A head of exactly the greatest size, followed by a body. Then one byte more. */
 	for (size_t more = 0; more < 2; more++) {
 		memset(text, 'y', sizeof text - 1);
 		memcpy(text, "http://a\nX: ", 12);
@@ -170,7 +170,7 @@ START_TEST(what_is_too_long_is_refused)
 }
 END_TEST
 
-START_TEST(what_is_written_is_read_the_same)
+START_TEST(a_written_request_is_read_back_unchanged)
 {
 	struct ww_callback_request out = {.method = "PUT",
 	    .method_length = 3,
@@ -201,8 +201,8 @@ START_TEST(what_is_written_is_read_the_same)
 }
 END_TEST
 
-/* Each place that could take a line of its own. */
-START_TEST(nothing_is_written_that_injects_a_header)
+/* Each field that could inject a line. */
+START_TEST(no_field_can_inject_a_header)
 {
 	static const char *const evil[] = {"a\r\nX: y", "a\nX: y", "a\rX: y", "a\tb\nc", "\n"};
 	char text[256];
@@ -243,8 +243,8 @@ START_TEST(nothing_is_written_that_injects_a_header)
 }
 END_TEST
 
-/* The example of the header, made with another program. */
-START_TEST(the_signature_is_that_of_the_header)
+/* The example of the public header, computed by another program. */
+START_TEST(the_signature_agrees_with_the_public_header)
 {
 	char signature[WW_CALLBACK_SIGNATURE_SIZE];
 
@@ -258,6 +258,7 @@ START_TEST(the_signature_is_that_of_the_header)
 }
 END_TEST
 
-TEST_MAIN("callback/request", a_request_is_read_whatever_its_line_ends, what_has_no_body_need_not_have_an_end,
-    malformed_requests_are_refused_with_line_and_reason, a_null_byte_is_no_end, what_is_too_long_is_refused,
-    what_is_written_is_read_the_same, nothing_is_written_that_injects_a_header, the_signature_is_that_of_the_header)
+TEST_MAIN("callback/request", a_request_is_read_with_either_line_end, a_request_without_a_body_needs_no_empty_line,
+    malformed_requests_are_refused_with_line_and_reason, a_null_byte_does_not_end_a_request,
+    too_long_requests_are_refused, a_written_request_is_read_back_unchanged, no_field_can_inject_a_header,
+    the_signature_agrees_with_the_public_header)

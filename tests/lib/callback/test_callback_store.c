@@ -1,4 +1,4 @@
-/* The store is lost for a while: what is under way goes on, results are kept, and told when it is back. */
+/* The store is lost for a while: requests go on, and their results are kept and stored when it is back. */
 
 #include <stdatomic.h>
 #include <stdio.h>
@@ -7,13 +7,13 @@
 #include "lib/jobs/backend.h"
 #include "tests/support/callback/pushing.h"
 
-/* ---- A store that hands on to another one, unless it is to fail. */
+/* ---- A store that hands every call on to another one, unless the test lets it fail */
 
 struct flaky {
 	struct ww_jobs jobs;
 	struct ww_jobs *real;
 	_Atomic int error;
-	_Atomic int refused; /* calls since it fails */
+	_Atomic int refused; /* calls that failed since then */
 };
 
 static struct flaky flaky;
@@ -37,66 +37,15 @@ static int hand_now(struct ww_jobs *jobs, uint32_t flags, uint64_t *ns)
 	return ww_jobs_now(flaky.real, flags, ns);
 }
 
-static int hand_reserve_many(
-    struct ww_jobs *jobs, const char *const *tubes, size_t count, struct ww_lease *leases, size_t most)
+static int hand_call(struct ww_jobs *jobs, struct jobs_call *call)
 {
 	int error = failing();
 
 	(void)jobs;
-	return error ? error : ww_jobs_reserve_many(flaky.real, tubes, count, leases, most);
+	return error ? error : flaky.real->backend->call(flaky.real, call);
 }
 
-static int hand_finish_many(struct ww_jobs *jobs, struct ww_job_end *ends, size_t count)
-{
-	int error = failing();
-
-	(void)jobs;
-	return error ? error : ww_jobs_finish_many(flaky.real, ends, count);
-}
-
-static int hand_release(
-    struct ww_jobs *jobs, uint64_t id, uint64_t token, uint32_t priority, uint64_t delay, const char *why)
-{
-	int error = failing();
-
-	(void)jobs;
-	return error ? error : ww_jobs_release(flaky.real, id, token, priority, delay, why);
-}
-
-static int hand_bury(struct ww_jobs *jobs, uint64_t id, uint64_t token, uint32_t priority, const char *why)
-{
-	int error = failing();
-
-	(void)jobs;
-	return error ? error : ww_jobs_bury(flaky.real, id, token, priority, why);
-}
-
-static int hand_touch(struct ww_jobs *jobs, uint64_t id, uint64_t token, uint64_t *ends)
-{
-	int error = failing();
-
-	(void)jobs;
-	return error ? error : ww_jobs_touch(flaky.real, id, token, ends);
-}
-
-static int hand_back(struct ww_jobs *jobs, uint64_t id, uint64_t token)
-{
-	int error = failing();
-
-	(void)jobs;
-	return error ? error : ww_jobs_return(flaky.real, id, token);
-}
-
-static const struct jobs_backend backend = {
-    .free = hand_free,
-    .now = hand_now,
-    .reserve_many = hand_reserve_many,
-    .finish_many = hand_finish_many,
-    .release = hand_release,
-    .back = hand_back,
-    .bury = hand_bury,
-    .touch = hand_touch,
-};
+static const struct jobs_backend backend = {.free = hand_free, .now = hand_now, .call = hand_call};
 
 /* ---- What the pusher reports */
 
@@ -135,8 +84,8 @@ static void wait_for_refusals(int count)
 		pushing_pause(&times);
 }
 
-/* Each kind of result, under way when the store is lost with an error that may pass. */
-START_TEST(results_are_kept_and_told_when_the_store_is_back)
+/* The store is lost with a temporary error, while requests with each kind of result are under way. */
+START_TEST(results_are_kept_and_stored_when_the_store_is_back)
 {
 	static const int errors[] = {WW_EIO, WW_EFULL, WW_ENOMEM, WW_EDENIED, WW_ESYSTEM};
 
@@ -155,7 +104,7 @@ START_TEST(results_are_kept_and_told_when_the_store_is_back)
 		expect_finished(&pushing, good);
 		expect_backoff(&pushing, again, "HTTP 503");
 		expect_buried(&pushing, bad, "HTTP 400");
-		/* Once each, however often it was asked. */
+		/* One report each, however often the store was asked. */
 		expect_finished(&pushing, pushing_post(&pushing, "/", ""));
 		ck_assert_int_eq(lost_reports, 1);
 		ck_assert_int_eq(back_reports, 1);
@@ -166,7 +115,7 @@ START_TEST(results_are_kept_and_told_when_the_store_is_back)
 }
 END_TEST
 
-START_TEST(no_more_results_are_kept_than_requests_may_be_under_way)
+START_TEST(as_many_results_are_kept_as_requests_may_be_under_way)
 {
 	uint64_t ids[6];
 
@@ -191,7 +140,7 @@ START_TEST(no_more_results_are_kept_than_requests_may_be_under_way)
 }
 END_TEST
 
-START_TEST(a_lease_that_has_ended_meanwhile_is_stale)
+START_TEST(a_lease_that_ended_meanwhile_is_stale)
 {
 	start();
 	uint64_t id = pushing_post(&pushing, "/", "Answer-Do: wait\n");
@@ -204,14 +153,14 @@ START_TEST(a_lease_that_has_ended_meanwhile_is_stale)
 	flaky.error = 0;
 	pushing_wait(&pushing, "stale", 1);
 	ck_assert_uint_eq(pushing_stats(&pushing).finished, 0);
-	/* It comes again. */
+	/* The job is delivered again. */
 	world_pass(&pushing.world, 8 * WW_SECOND);
 	expect_finished(&pushing, id);
 	pushing_end(&pushing);
 }
 END_TEST
 
-START_TEST(what_waits_for_its_host_outlasts_the_loss)
+START_TEST(jobs_that_wait_for_their_host_outlast_the_loss)
 {
 	pushing_make(&pushing);
 	pushing_end(&pushing);
@@ -235,7 +184,7 @@ START_TEST(what_waits_for_its_host_outlasts_the_loss)
 }
 END_TEST
 
-START_TEST(an_end_without_the_store_says_what_was_not_told)
+START_TEST(an_end_without_the_store_reports_the_lost_results)
 {
 	start();
 	uint64_t ids[2] = {
@@ -247,7 +196,7 @@ START_TEST(an_end_without_the_store_says_what_was_not_told)
 	ck_assert_int_eq(ww_callback_close(pushing.callback, 20 * WW_MILLISECOND), 2);
 	pushing.callback = NULL;
 	ck_assert_int_eq(end_reports, 1);
-	/* Their leases run out, and they come again. */
+	/* Their leases expire, and the jobs are delivered again. */
 	world_pass(&pushing.world, 61 * WW_SECOND);
 	ck_assert_int_eq(info_of(&pushing.world, ids[0]).state, WW_JOB_DELAYED);
 	ck_assert_int_eq(info_of(&pushing.world, ids[1]).timeouts, 1);
@@ -255,7 +204,7 @@ START_TEST(an_end_without_the_store_says_what_was_not_told)
 }
 END_TEST
 
-START_TEST(what_the_store_refuses_for_good_is_dropped)
+START_TEST(a_result_that_the_store_refuses_for_good_is_dropped)
 {
 	start();
 	(void)pushing_post(&pushing, "/", "Answer-Do: wait\n");
@@ -271,7 +220,7 @@ START_TEST(what_the_store_refuses_for_good_is_dropped)
 }
 END_TEST
 
-/* All that a pusher tells a store, told to one on disk, and there still when that is opened again. */
+/* Each kind of result reaches a store on disk, and is still there when the store is opened again. */
 START_TEST(results_are_on_disk)
 {
 	struct ww_job_spec keyed = pushing_spec();
@@ -289,7 +238,7 @@ START_TEST(results_are_on_disk)
 	expect_finished(&pushing, good);
 	expect_backoff(&pushing, again, "HTTP 503");
 	expect_buried(&pushing, bad, "HTTP 400");
-	/* They came side by side, in any order. */
+	/* The requests ran at the same time and came in any order. */
 	int keyed_ones = 0;
 	for (size_t i = 0; i < 3; i++)
 		keyed_ones += has_header(receiver_got(pushing.receiver, i), "Weekwheel-Job-Key");
@@ -305,7 +254,7 @@ START_TEST(results_are_on_disk)
 	ck_assert_int_eq(info_of(&pushing.world, again).state, WW_JOB_DELAYED);
 	ck_assert_str_eq(info_of(&pushing.world, bad).error, "HTTP 400");
 	ck_assert_int_eq(info_of(&pushing.world, untried).state, WW_JOB_READY);
-	/* Those that were broken off wait for their backoff, and are delivered with the other. */
+	/* The jobs that were broken off wait for their backoff, and are delivered with the other one. */
 	receiver_open(pushing.receiver);
 	pushing.config.jobs = pushing.world.jobs;
 	pushing_open(&pushing);
@@ -316,7 +265,7 @@ START_TEST(results_are_on_disk)
 }
 END_TEST
 
-TEST_MAIN("callback/store", results_are_on_disk, results_are_kept_and_told_when_the_store_is_back,
-    no_more_results_are_kept_than_requests_may_be_under_way, a_lease_that_has_ended_meanwhile_is_stale,
-    what_waits_for_its_host_outlasts_the_loss, an_end_without_the_store_says_what_was_not_told,
-    what_the_store_refuses_for_good_is_dropped)
+TEST_MAIN("callback/store", results_are_on_disk, results_are_kept_and_stored_when_the_store_is_back,
+    as_many_results_are_kept_as_requests_may_be_under_way, a_lease_that_ended_meanwhile_is_stale,
+    jobs_that_wait_for_their_host_outlast_the_loss, an_end_without_the_store_reports_the_lost_results,
+    a_result_that_the_store_refuses_for_good_is_dropped)

@@ -1,4 +1,4 @@
-/* HTTPS, with a certificate of the test's own. */
+/* HTTPS, with a certificate that the test makes. */
 
 #include <openssl/ssl.h>
 #include <string.h>
@@ -26,7 +26,7 @@ START_TEST(a_receiver_is_called_over_tls_if_it_is_trusted)
 	expect_finished(&pushing, put_https("127.0.0.1", receiver));
 	ck_assert_str_eq(strstr(receiver_got(receiver, 0), "\r\n\r\n") + 4, "hello");
 	ck_assert_uint_eq(receiver_connections(receiver), 1);
-	/* Its name is another one. */
+	/* The certificate has another name. */
 	expect_backoff(&pushing, put_https("127.0.0.2", receiver), "no answer: ");
 	expect_backoff(&pushing, put_https("localhost", receiver), "no answer: ");
 	ck_assert_uint_eq(receiver_count(receiver), 2);

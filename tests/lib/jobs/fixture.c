@@ -1,4 +1,4 @@
-/* What the tests of jobs share: a store of each kind on a virtual clock, and the promises of each kind. */
+/* Worlds for the tests of jobs: a store of each kind on a virtual clock, and the table of what each kind promises. */
 #include "tests/lib/jobs/fixture.h"
 
 #ifdef HAVE_REDIS
@@ -29,7 +29,7 @@ static void make_lmdb(struct world *world)
 	(void)snprintf(world->path, sizeof world->path, "/tmp/weekwheel-jobs-XXXXXX");
 	ck_assert_ptr_nonnull(mkdtemp(world->path));
 	world->config.path = world->path;
-	/* What a test asks for is not what a power failure leaves. */
+	/* These tests do not ask what a power failure leaves. */
 	world->config.sync = WW_SYNC_SYSTEM;
 }
 
@@ -194,7 +194,7 @@ static void dispatch(struct world *world)
 {
 	int quiet = 0;
 
-	/* Reading ahead plans itself anew. */
+	/* A load may plan the next load: dispatch until nothing runs any more. */
 	while (quiet < 3) {
 		int ran = ww_driver_dispatch(world->driver, 1000);
 		ck_assert_int_ge(ran, 0);

@@ -1,4 +1,4 @@
-/* The oracle of a store. */
+/* The oracle of a store: a slow model that each call and the time change as they must change the store. */
 #include "tests/lib/jobs/model.h"
 
 #include <string.h>
@@ -32,7 +32,7 @@ struct expected *model_find_key(unsigned tube, unsigned key)
 	return NULL;
 }
 
-/* ---- What time does */
+/* ---- Time passes */
 
 void model_wait(struct expected *job, uint64_t due)
 {
@@ -62,14 +62,14 @@ static void expect_time_out(struct expected *job)
 		job->version++;
 		model_wait(job, model_now);
 	} else {
-		/* It keeps its place in time, as nothing is written. */
+		/* Its due time stays, because nothing is written. */
 		job->state = WW_JOB_READY;
 		job->token = 0;
 		job->missed = 0;
 	}
 }
 
-/* All that comes due until then, one moment after the other. */
+/* Let come due what is due by then, one moment after the other. */
 void model_pass(uint64_t ns)
 {
 	uint64_t end = model_now + ns;
@@ -85,7 +85,7 @@ void model_pass(uint64_t ns)
 		}
 		if (!next)
 			break;
-		/* The store hears of it when the clock has been set, not at its moment. */
+		/* The store notices it only when the clock is set. */
 		model_now = end;
 		if (next->state == WW_JOB_DELAYED)
 			next->state = WW_JOB_READY;
@@ -97,7 +97,7 @@ void model_pass(uint64_t ns)
 	AGREE(world_now(&model_world) == model_now);
 }
 
-/* ---- What calls do */
+/* ---- Calls */
 
 int model_is_before(const struct expected *one, const struct expected *other)
 {

@@ -1,7 +1,7 @@
 #ifndef TESTS_LIB_JOBS_MODEL_H
 #define TESTS_LIB_JOBS_MODEL_H
 
-/* The oracle of a store: an array of jobs that is looked through whole, and what each call and the time do to it. */
+/* The oracle of a store: an array of jobs without indices, and what each call and the time change in it. */
 
 #include <stdint.h>
 
@@ -10,7 +10,7 @@
 
 enum { JOBS = 60, TUBES = 3, KEYS = 8 };
 
-/* Check's own assertions write to a file each, also when all is well. */
+/* Check's own assertions write to a file even if they hold, which is slow. */
 #define AGREE(condition)                                                                                               \
 	do {                                                                                                           \
 		if (!(condition))                                                                                      \
@@ -20,7 +20,7 @@ enum { JOBS = 60, TUBES = 3, KEYS = 8 };
 extern const char *const model_tubes[TUBES];
 
 struct expected {
-	uint64_t id; /* 0: the place is free */
+	uint64_t id; /* 0: free */
 	unsigned tube;
 	unsigned key; /* 0: none */
 	uint64_t body;
@@ -30,7 +30,7 @@ struct expected {
 	uint64_t run;
 	uint64_t ends;
 	uint64_t token;
-	uint64_t last_token; /* of any of its leases */
+	uint64_t last_token; /* the greatest of its leases */
 	uint64_t version;
 	uint64_t missed;
 	uint64_t burial;
@@ -48,20 +48,20 @@ struct oracle {
 };
 
 extern struct oracle model_oracle;
-extern struct world model_world; /* whose store is compared with it */
+extern struct world model_world; /* with the store to compare */
 extern uint64_t model_random;
 extern uint64_t model_step;
-extern uint64_t model_now; /* of jobs */
+extern uint64_t model_now; /* time of jobs */
 
 uint64_t model_below(uint64_t limit);
 /* NULL if there is none. */
 struct expected *model_find(uint64_t id);
 struct expected *model_find_key(unsigned tube, unsigned key);
 
-/* The job is due then, or its lease has ended for the last time. */
+/* Let the job wait until `due`, or be buried. Either ends its lease. */
 void model_wait(struct expected *job, uint64_t due);
 void model_bury(struct expected *job);
-/* All that comes due until then, one moment after the other, also in the store. */
+/* Let time pass, in the store too: what is due by then comes due, one moment after the other. */
 void model_pass(uint64_t ns);
 
 /* Whether `one` is delivered before `other`, which may be NULL. */
@@ -70,7 +70,7 @@ int model_is_before(const struct expected *one, const struct expected *other);
 void model_lease(struct expected *job, const struct ww_lease *lease);
 void model_kick(struct expected *job);
 
-/* All that the store says of its jobs. */
+/* Compare everything that the store says about its jobs. */
 void model_compare(void);
 
 #endif

@@ -1,4 +1,4 @@
-/* What jobs.h says of each call that changes a job, in each state of the job, and with each kind of store. */
+/* Each call that changes a job, in each state of the job, with each kind of store. */
 
 #include <string.h>
 
@@ -11,7 +11,7 @@ static struct ww_job_ref by_id(uint64_t id)
 	return (struct ww_job_ref){.id = id};
 }
 
-/* A job of a certain state; reserved by the lease, if there is one. */
+/* Make a job in a state. If it is reserved, *lease is its lease. */
 static uint64_t job_in(enum ww_job_state state, struct ww_lease *lease)
 {
 	struct ww_job_spec spec = spec_of("x");
@@ -30,7 +30,7 @@ static uint64_t job_in(enum ww_job_state state, struct ww_lease *lease)
 	return id;
 }
 
-START_TEST(a_lease_that_is_returned_was_no_attempt)
+START_TEST(a_returned_lease_does_not_count_as_an_attempt)
 {
 	const char *tubes[] = {WW_TUBE_DEFAULT};
 	struct ww_lease lease;
@@ -59,7 +59,7 @@ START_TEST(a_lease_that_is_returned_was_no_attempt)
 	ck_assert_uint_eq(again.id, id);
 	ck_assert_uint_eq(again.attempt, 1);
 	ck_assert_uint_gt(again.token, lease.token);
-	/* The one attempt that it has fails now. */
+	/* Its only attempt fails now. */
 	ck_assert_int_eq(ww_jobs_release(world.jobs, id, again.token, 7, 0, NULL), 1);
 	world_end(&world);
 }
@@ -80,18 +80,18 @@ START_TEST(a_job_is_moved_by_id_or_key_and_to_a_time)
 	ck_assert_uint_eq(version, 2);
 	ck_assert_uint_eq(info_of(&world, id).left, 50 * WW_SECOND);
 	ck_assert_int_eq(ww_jobs_move(world.jobs, &key, 0, 0, NULL), WW_ESTALE);
-	/* Without a tube it is of the default one. */
+	/* Without a tube, the default tube is meant. */
 	key.tube = NULL;
 	key.version = 2;
 	OK(ww_jobs_move(world.jobs, &key, world_now(&world) + 20 * WW_SECOND, WW_JOB_AT, NULL));
 	struct ww_job_ref ref = by_id(id);
 	ck_assert_uint_eq(info_of(&world, id).left, 20 * WW_SECOND);
 	ck_assert_uint_eq(info_of(&world, id).delay, 20 * WW_SECOND);
-	/* A time that has passed is now. */
+	/* A time in the past means now. */
 	OK(ww_jobs_move(world.jobs, &ref, 1, WW_JOB_AT, &version));
 	ck_assert_uint_eq(version, 4);
 	ck_assert_int_eq(info_of(&world, id).state, WW_JOB_READY);
-	/* And a ready job may be put off. */
+	/* A ready job may be delayed again. */
 	OK(ww_jobs_move(world.jobs, &ref, WW_SECOND, 0, NULL));
 	expect_none(&world);
 	world_pass(&world, WW_SECOND);
@@ -100,7 +100,7 @@ START_TEST(a_job_is_moved_by_id_or_key_and_to_a_time)
 }
 END_TEST
 
-START_TEST(what_cannot_be_moved_is_left_as_it_is)
+START_TEST(a_job_that_cannot_be_moved_stays_as_it_is)
 {
 	world_make(&world, _i);
 	struct ww_job_ref reserved = by_id(job_in(WW_JOB_RESERVED, NULL));
@@ -141,7 +141,7 @@ START_TEST(a_job_of_any_state_is_cancelled)
 }
 END_TEST
 
-START_TEST(a_certain_job_is_leased_unless_somebody_has_it)
+START_TEST(a_certain_job_is_leased_unless_it_is_reserved)
 {
 	for (enum ww_job_state state = WW_JOB_DELAYED; state <= WW_JOB_BURIED; state++) {
 		struct ww_lease lease;
@@ -156,7 +156,7 @@ START_TEST(a_certain_job_is_leased_unless_somebody_has_it)
 			ck_assert_mem_eq(lease.body, "x", 1);
 			ww_jobs_free(world.jobs, lease.body);
 			ck_assert_uint_eq(info_of(&world, id).token, lease.token);
-			/* Its wait is over: when the lease ends, in either way, it is ready. */
+			/* However the lease ends, the job is then ready. */
 			if (world_promises(&world, KIND_KEEPS) && world_promises(&world, KIND_ENDS_LEASES))
 				world_reopen(&world);
 			else
@@ -172,7 +172,7 @@ START_TEST(a_certain_job_is_leased_unless_somebody_has_it)
 }
 END_TEST
 
-START_TEST(a_lease_lasts_from_the_touch_on)
+START_TEST(a_touched_lease_lasts_from_the_touch)
 {
 	struct ww_lease lease;
 	uint64_t ends;
@@ -194,7 +194,7 @@ START_TEST(a_lease_lasts_from_the_touch_on)
 }
 END_TEST
 
-START_TEST(a_released_job_waits_as_told_and_says_why)
+START_TEST(a_released_job_waits_for_its_delay_and_keeps_the_reason)
 {
 	char reason[WW_JOB_ERROR_MAX + 45];
 	struct ww_lease lease;
@@ -217,7 +217,7 @@ START_TEST(a_released_job_waits_as_told_and_says_why)
 	world_pass(&world, 3 * WW_SECOND);
 	lease = reserve_job(&world);
 	ck_assert_uint_eq(lease.attempt, 2);
-	/* Without a reason the last one stays, and without a backoff there is no wait. */
+	/* Without a new reason the last one stays. Without a backoff the job does not wait. */
 	ck_assert_int_eq(ww_jobs_release(world.jobs, id, lease.token, 6, WW_JOB_BACKOFF, NULL), 0);
 	ck_assert_int_eq(info_of(&world, id).state, WW_JOB_READY);
 	ck_assert_mem_eq(info_of(&world, id).error, reason, WW_JOB_ERROR_MAX);
@@ -225,7 +225,7 @@ START_TEST(a_released_job_waits_as_told_and_says_why)
 }
 END_TEST
 
-START_TEST(a_version_is_one_more_with_each_change_that_it_names)
+START_TEST(a_version_grows_by_one_with_each_change)
 {
 	struct ww_lease lease;
 
@@ -253,7 +253,7 @@ START_TEST(a_version_is_one_more_with_each_change_that_it_names)
 }
 END_TEST
 
-START_TEST(buried_jobs_are_kicked_in_their_order_and_then_delayed_ones)
+START_TEST(buried_jobs_are_kicked_in_order_and_then_delayed_jobs)
 {
 	uint64_t ids[4];
 	uint64_t count;
@@ -283,7 +283,7 @@ START_TEST(buried_jobs_are_kicked_in_their_order_and_then_delayed_ones)
 }
 END_TEST
 
-START_TEST(a_certain_job_is_kicked_if_it_waits)
+START_TEST(a_certain_job_is_kicked_if_it_is_delayed_or_buried)
 {
 	for (enum ww_job_state state = WW_JOB_DELAYED; state <= WW_JOB_BURIED; state++) {
 		int waits = state == WW_JOB_DELAYED || state == WW_JOB_BURIED;
@@ -298,7 +298,7 @@ START_TEST(a_certain_job_is_kicked_if_it_waits)
 }
 END_TEST
 
-START_TEST(a_pause_is_ended_by_one_of_nothing_and_by_closing)
+START_TEST(a_pause_ends_by_a_pause_of_zero_and_by_closing)
 {
 	struct ww_tube_stats stats;
 
@@ -321,7 +321,7 @@ START_TEST(a_pause_is_ended_by_one_of_nothing_and_by_closing)
 }
 END_TEST
 
-START_TEST(a_time_on_the_elapsed_clock_is_kept_as_it_was_given)
+START_TEST(an_elapsed_time_is_kept_as_it_was_given)
 {
 	world_make(&world, _i);
 	struct ww_job_spec spec = spec_of("x");
@@ -338,7 +338,7 @@ START_TEST(a_time_on_the_elapsed_clock_is_kept_as_it_was_given)
 }
 END_TEST
 
-/* Wall time is stepped, forward and back: a job on elapsed time does not notice. */
+/* Wall time steps forward and back. A job on elapsed time does not notice. */
 START_TEST(each_clock_has_its_own_jobs)
 {
 	struct ww_driver_config config;
@@ -366,7 +366,7 @@ START_TEST(each_clock_has_its_own_jobs)
 	ck_assert_uint_eq(reserve_job(&world).id, wall);
 	expect_none(&world);
 	world_pass(&world, 100 * WW_SECOND);
-	/* The lease of the other has come to its end, on elapsed time. */
+	/* The lease of the other job has ended, on elapsed time. */
 	ck_assert_int_eq(info_of(&world, wall).state, WW_JOB_READY);
 	ck_assert_int_eq(info_of(&world, elapsed).state, WW_JOB_READY);
 	OK(ww_jobs_close(world.jobs));
@@ -381,10 +381,10 @@ START_TEST(each_clock_has_its_own_jobs)
 }
 END_TEST
 
-KINDS_MAIN("jobs/changes", a_lease_that_is_returned_was_no_attempt, a_job_is_moved_by_id_or_key_and_to_a_time,
-    what_cannot_be_moved_is_left_as_it_is, a_job_of_any_state_is_cancelled,
-    a_certain_job_is_leased_unless_somebody_has_it, a_lease_lasts_from_the_touch_on,
-    a_released_job_waits_as_told_and_says_why, a_version_is_one_more_with_each_change_that_it_names,
-    buried_jobs_are_kicked_in_their_order_and_then_delayed_ones, a_certain_job_is_kicked_if_it_waits,
-    a_pause_is_ended_by_one_of_nothing_and_by_closing, a_time_on_the_elapsed_clock_is_kept_as_it_was_given,
+KINDS_MAIN("jobs/changes", a_returned_lease_does_not_count_as_an_attempt, a_job_is_moved_by_id_or_key_and_to_a_time,
+    a_job_that_cannot_be_moved_stays_as_it_is, a_job_of_any_state_is_cancelled,
+    a_certain_job_is_leased_unless_it_is_reserved, a_touched_lease_lasts_from_the_touch,
+    a_released_job_waits_for_its_delay_and_keeps_the_reason, a_version_grows_by_one_with_each_change,
+    buried_jobs_are_kicked_in_order_and_then_delayed_jobs, a_certain_job_is_kicked_if_it_is_delayed_or_buried,
+    a_pause_ends_by_a_pause_of_zero_and_by_closing, an_elapsed_time_is_kept_as_it_was_given,
     each_clock_has_its_own_jobs)

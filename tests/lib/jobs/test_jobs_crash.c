@@ -1,8 +1,8 @@
 /*
- * A process is killed in the midst of its writes, again and again; another opens the store: nothing that was
- * acknowledged is lost, nothing that was finished comes again, and every index leads where it should.
+ * A process is killed amid its writes, again and again, and another one opens the store. No acknowledged put is lost,
+ * no finished job comes again, and the store is sound.
  *
- * WW_KILLS sets how often, WW_SEED the seed, which is printed.
+ * WW_KILLS sets the number of kills, WW_SEED the seed, which is printed.
  */
 
 #include <sched.h>
@@ -17,7 +17,7 @@
 
 enum { KILLS = 60, IDS = 400000, CALLS = 300, YIELDS = 20 };
 
-/* What a process tells of before and after each call, through a pipe that outlives it. */
+/* A process reports each call, before and after it, through a pipe that outlives the process. */
 enum what { WILL_FINISH = 1, HAS_PUT, HAS_FINISHED };
 
 struct told {
@@ -29,7 +29,7 @@ struct told {
 static struct world world;
 static unsigned char put_of[IDS];     /* acknowledged */
 static unsigned char finished[IDS];   /* acknowledged */
-static unsigned char maybe_done[IDS]; /* begun: it may have happened */
+static unsigned char maybe_done[IDS]; /* begun: the finish may have happened */
 
 static void tell(int to, uint64_t id, enum what what)
 {
@@ -39,7 +39,7 @@ static void tell(int to, uint64_t id, enum what what)
 		_exit(3);
 }
 
-/* A driver is of the process that made it: nothing would become due in another one's. */
+/* A driver works only in the process that made it. */
 static void own_store(void)
 {
 	struct ww_driver_config config;
@@ -54,7 +54,7 @@ static void own_store(void)
 		_exit(2);
 }
 
-/* Put and finish until somebody ends it. */
+/* Put and finish jobs until the process is killed. */
 static void work(int to, uint64_t seed)
 {
 	static const char *const tube[] = {WW_TUBE_DEFAULT};
@@ -80,7 +80,7 @@ static void work(int to, uint64_t seed)
 			_exit(6);
 		for (uint64_t i = 0; i < count; i++)
 			tell(to, ids[i], HAS_PUT);
-		/* What is due becomes ready, also what an earlier process has put. */
+		/* Due jobs become ready, those of earlier processes too. */
 		if (ww_driver_dispatch(world.config.driver, 1000) < 0)
 			_exit(8);
 		while (seed_below(&seed, 4) && ww_jobs_reserve(world.jobs, tube, 1, &lease) == 1) {
@@ -92,7 +92,7 @@ static void work(int to, uint64_t seed)
 	}
 }
 
-/* Returns 0 where the process has no more to tell. */
+/* Returns 0 at the end of the reports. */
 static int listen_once(int from)
 {
 	struct told told;
@@ -110,7 +110,7 @@ static int listen_once(int from)
 }
 
 /*
- * Until it has told so much, and then a little longer, so that it is in the midst of anything; it does not wait for us.
+ * Read so many reports, then wait a little longer. The process does not wait for us: it may be anywhere in a call.
  */
 static void let_it_work(int from, uint64_t *seed)
 {
@@ -168,7 +168,7 @@ START_TEST(a_killed_process_loses_nothing_that_it_acknowledged)
 		ck_assert_int_eq(WIFSIGNALED(status), 1);
 		verify();
 	}
-	/* Without these, nothing was tested. */
+	/* Without such jobs the test would test nothing. */
 	ck_assert_ptr_nonnull(memchr(put_of, 1, sizeof put_of));
 	ck_assert_ptr_nonnull(memchr(finished, 1, sizeof finished));
 	OK(ww_jobs_open(&world.jobs, &world.config));

@@ -1,4 +1,4 @@
-/* What goes wrong at the edges: writes that fail at a bad moment, extreme times, forks, calls in the wrong place. */
+/* Edge cases: writes that fail at a bad moment, extreme times, forks, calls in the wrong place. */
 
 #include <stdio.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 static struct world world;
 static const char *const tube[] = {WW_TUBE_DEFAULT};
 
-START_TEST(a_lease_that_runs_out_while_writes_fail_is_seen_to_later)
+START_TEST(a_lease_that_expires_while_writes_fail_ends_later)
 {
 	NEEDS(KIND_BATCHES);
 	world_make(&world, _i);
@@ -21,7 +21,7 @@ START_TEST(a_lease_that_runs_out_while_writes_fail_is_seen_to_later)
 	(void)reserve_job(&world);
 	world_fail(&world, FAIL_PUT);
 	world_pass(&world, 2 * WW_SECOND);
-	/* Tried, and again after a while, not without pause. */
+	/* The store tries to write again, but pauses between two tries. */
 	for (int i = 0; i < 5; i++)
 		ck_assert_int_eq(ww_driver_dispatch(world.driver, 1000), 0);
 	world_pass(&world, 10 * WW_SECOND);
@@ -54,7 +54,7 @@ START_TEST(a_write_that_fails_changes_no_count)
 	ck_assert_int_eq(ww_jobs_kick_job(world.jobs, ref.id), WW_EFULL);
 	ck_assert_int_eq(ww_jobs_kick(world.jobs, WW_TUBE_DEFAULT, 1, &count), WW_EFULL);
 	ck_assert_int_eq(ww_jobs_reserve_job(world.jobs, ref.id, &lease), WW_EFULL);
-	/* To cancel writes the tube's counts. */
+	/* A cancel writes the counts of the tube. */
 	ck_assert_int_eq(ww_jobs_cancel(world.jobs, &ref), WW_EFULL);
 	world_fail(&world, FAIL_NOTHING);
 	OK(ww_jobs_tube(world.jobs, WW_TUBE_DEFAULT, &after));
@@ -64,7 +64,7 @@ START_TEST(a_write_that_fails_changes_no_count)
 }
 END_TEST
 
-START_TEST(a_periodic_job_that_is_kicked_early_keeps_its_next_time)
+START_TEST(a_periodic_job_kicked_early_keeps_its_next_time)
 {
 	for (int missed = WW_MISSED_ONCE; missed <= WW_MISSED_SKIP; missed++) {
 		world_make(&world, _i);
@@ -84,7 +84,7 @@ START_TEST(a_periodic_job_that_is_kicked_early_keeps_its_next_time)
 }
 END_TEST
 
-START_TEST(a_time_to_run_of_a_century_holds_nobody_up)
+START_TEST(a_time_to_run_of_a_century_delays_no_other_job)
 {
 	world_make(&world, _i);
 	struct ww_job_spec spec = spec_of("x");
@@ -112,7 +112,7 @@ static int see_no_tube(const struct ww_tube_stats *stats, void *context)
 	return 0;
 }
 
-START_TEST(in_a_batch_close_and_wait_are_refused)
+START_TEST(close_and_wait_are_refused_in_a_batch)
 {
 	struct ww_lease lease;
 
@@ -138,7 +138,7 @@ START_TEST(a_wait_ends_when_the_driver_stops)
 }
 END_TEST
 
-/* The number of the first call that answers something else, from 1 on. */
+/* The number, from 1 on, of the first call that does not answer as expected; 0: all do. */
 static int answers_of_child(const struct ww_job_spec *spec, uint64_t id)
 {
 	struct ww_job_filter filter = {0};
@@ -173,7 +173,7 @@ static int answers_of_child(const struct ww_job_spec *spec, uint64_t id)
 	return 0;
 }
 
-START_TEST(a_child_of_the_process_is_refused_and_does_no_harm)
+START_TEST(calls_in_a_child_process_are_refused_and_do_no_harm)
 {
 	struct ww_job_spec spec = spec_of("x");
 	int status;
@@ -216,7 +216,7 @@ START_TEST(many_due_jobs_are_ready_when_the_store_is_open)
 }
 END_TEST
 
-KINDS_MAIN("jobs/edges", a_lease_that_runs_out_while_writes_fail_is_seen_to_later, a_write_that_fails_changes_no_count,
-    a_periodic_job_that_is_kicked_early_keeps_its_next_time, a_time_to_run_of_a_century_holds_nobody_up,
-    in_a_batch_close_and_wait_are_refused, a_wait_ends_when_the_driver_stops,
-    a_child_of_the_process_is_refused_and_does_no_harm, many_due_jobs_are_ready_when_the_store_is_open)
+KINDS_MAIN("jobs/edges", a_lease_that_expires_while_writes_fail_ends_later, a_write_that_fails_changes_no_count,
+    a_periodic_job_kicked_early_keeps_its_next_time, a_time_to_run_of_a_century_delays_no_other_job,
+    close_and_wait_are_refused_in_a_batch, a_wait_ends_when_the_driver_stops,
+    calls_in_a_child_process_are_refused_and_do_no_harm, many_due_jobs_are_ready_when_the_store_is_open)

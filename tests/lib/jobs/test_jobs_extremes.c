@@ -1,4 +1,4 @@
-/* The least, the greatest and the oddest of what may be put, with each kind of store. */
+/* The least, the greatest and the oddest values that may be put, with each kind of store. */
 
 #include <string.h>
 
@@ -38,7 +38,7 @@ static void expect_keyed(const void *key, size_t length, uint64_t id)
 	ck_assert_uint_eq(put_keyed(key, length, 1), id);
 }
 
-START_TEST(any_bytes_are_a_key)
+START_TEST(a_key_may_have_any_bytes)
 {
 	unsigned char longest[WW_JOB_KEY_MAX];
 	uint64_t ids[ODD_KEYS];
@@ -62,7 +62,7 @@ START_TEST(any_bytes_are_a_key)
 }
 END_TEST
 
-/* A tube of that name has a job in each state, and its numbers. */
+/* A tube with this name has jobs in each state, and counts them. */
 static void use_tube(const char *tube)
 {
 	struct ww_job_spec spec = spec_of("x");
@@ -95,7 +95,7 @@ static void use_tube(const char *tube)
 	ck_assert_uint_eq(count, 1);
 }
 
-START_TEST(any_bytes_are_a_tube)
+START_TEST(a_tube_name_may_have_any_bytes)
 {
 	static const char *const tubes[] = {"{", "}", "{}", "a{b}:c", "}:m", "{0}:r:default", ":", "m", "j", "0", "-1",
 	    " a b ", "\n", "%s", "\"", "\xff\xfe", "*", "[a-z]"};
@@ -115,7 +115,7 @@ END_TEST
 
 /* ---- Numbers */
 
-START_TEST(a_body_has_from_none_to_the_most_bytes)
+START_TEST(a_body_may_be_empty_and_of_the_greatest_size)
 {
 	static unsigned char body[65535];
 	static const size_t lengths[] = {0, 1, sizeof body - 1, sizeof body};
@@ -147,7 +147,7 @@ START_TEST(a_body_has_from_none_to_the_most_bytes)
 }
 END_TEST
 
-START_TEST(a_priority_has_all_its_bits)
+START_TEST(a_priority_keeps_all_its_bits)
 {
 	static const uint32_t in_order[] = {0, 1, UINT32_MAX / 2, UINT32_MAX / 2 + 1, UINT32_MAX - 1, UINT32_MAX};
 	enum { COUNT = sizeof in_order / sizeof *in_order };
@@ -169,7 +169,7 @@ START_TEST(a_priority_has_all_its_bits)
 }
 END_TEST
 
-/* Times in Redis are us, rounded up. */
+/* Redis keeps times in us, rounded up. */
 static uint64_t rounded(uint64_t ns)
 {
 	return world_promises(&world, KIND_IN_REDIS) ? (ns + 999) / 1000 * 1000 : ns;
@@ -182,7 +182,7 @@ START_TEST(a_job_may_be_due_in_a_century)
 	world_make(&world, _i);
 	struct ww_job_spec spec = spec_of("x");
 	spec.run = spec.backoff = spec.backoff_max = spec.due = WW_DRIVER_TIME_MAX;
-	/* A driver has that time for the end of all. */
+	/* This is the last time that a driver has. */
 	if (!world_promises(&world, KIND_IN_REDIS))
 		spec.due -= 1000 * WW_SECOND;
 	uint64_t id = put_job(&world, &spec);
@@ -222,7 +222,7 @@ START_TEST(a_period_may_be_a_century_and_a_millisecond)
 		ck_assert_uint_eq(info_of(&world, rare).due, start + rounded(spec.period));
 		spec.period = MS;
 		uint64_t often = put_job(&world, &spec);
-		/* Hours late: nobody counts its periods one by one. */
+		/* Hours late: the missed periods must not be counted one by one. */
 		world_pass(&world, 7200 * WW_SECOND);
 		lease = reserve_job(&world);
 		ck_assert_uint_eq(lease.id, often);
@@ -233,7 +233,7 @@ START_TEST(a_period_may_be_a_century_and_a_millisecond)
 }
 END_TEST
 
-START_TEST(a_time_that_is_past_is_refused_if_the_job_is_to_be_of_the_future)
+START_TEST(a_past_time_is_refused_for_a_job_of_the_future)
 {
 	world_make(&world, _i);
 	struct ww_job_spec spec = spec_of("x");
@@ -245,14 +245,14 @@ START_TEST(a_time_that_is_past_is_refused_if_the_job_is_to_be_of_the_future)
 	struct ww_job_put many[] = {{.spec = &spec}};
 	OK(ww_jobs_put_many(world.jobs, many, 1));
 	ck_assert_int_eq(many[0].result, WW_EBACKWARDS);
-	/* This moment is not past yet. */
+	/* The present moment is not in the past. */
 	spec.due = world_now(&world);
 	id = put_job(&world, &spec);
 	ck_assert_uint_eq(reserve_job(&world).id, id);
 	spec.due = world_now(&world) + MS;
 	id = put_job(&world, &spec);
 	ck_assert_int_eq(info_of(&world, id).state, WW_JOB_DELAYED);
-	/* A delay never is, nor a time of who does not care. */
+	/* Neither is a delay. Without WW_JOB_FUTURE a past time is allowed. */
 	spec.due = 0;
 	spec.flags = WW_JOB_FUTURE;
 	(void)put_job(&world, &spec);
@@ -262,6 +262,6 @@ START_TEST(a_time_that_is_past_is_refused_if_the_job_is_to_be_of_the_future)
 }
 END_TEST
 
-KINDS_MAIN("jobs/extremes", any_bytes_are_a_key, any_bytes_are_a_tube, a_body_has_from_none_to_the_most_bytes,
-    a_priority_has_all_its_bits, a_job_may_be_due_in_a_century, a_period_may_be_a_century_and_a_millisecond,
-    a_time_that_is_past_is_refused_if_the_job_is_to_be_of_the_future)
+KINDS_MAIN("jobs/extremes", a_key_may_have_any_bytes, a_tube_name_may_have_any_bytes,
+    a_body_may_be_empty_and_of_the_greatest_size, a_priority_keeps_all_its_bits, a_job_may_be_due_in_a_century,
+    a_period_may_be_a_century_and_a_millisecond, a_past_time_is_refused_for_a_job_of_the_future)

@@ -1,4 +1,4 @@
-/* Stores that cannot be had, are damaged, or run out of room. */
+/* Stores that cannot be opened, are damaged, or run out of disk. */
 
 #include <fcntl.h>
 #include <signal.h>
@@ -43,7 +43,7 @@ START_TEST(a_directory_belongs_to_one_process)
 		_exit(opens() == WW_EINUSE ? 0 : 1);
 	ck_assert_int_eq(waitpid(child, &status, 0), child);
 	ck_assert_int_eq(status, 0);
-	/* Another one that only looks may. */
+	/* Another process may open it to read. */
 	world.config.flags = WW_JOBS_READONLY;
 	child = fork();
 	if (child == 0)
@@ -75,7 +75,7 @@ START_TEST(a_reader_sees_and_changes_nothing)
 }
 END_TEST
 
-START_TEST(a_folder_that_cannot_be_made_is_denied)
+START_TEST(a_directory_that_cannot_be_made_is_denied)
 {
 	world_make(&world, KIND_LMDB);
 	world.config.path = "/nowhere/at/all";
@@ -100,7 +100,7 @@ static void overwrite(const char *file, off_t at, const void *bytes, size_t size
 	close(fd);
 }
 
-START_TEST(a_file_that_is_no_store_or_is_cut_short_is_said_to_be_damaged)
+START_TEST(a_foreign_or_truncated_file_is_reported_as_damaged)
 {
 	struct ww_job_spec spec = spec_of("x");
 	char garbage[8192];
@@ -118,7 +118,7 @@ START_TEST(a_file_that_is_no_store_or_is_cut_short_is_said_to_be_damaged)
 	ck_assert_int_eq(opens(), WW_ECORRUPT);
 	ck_assert_int_eq(truncate(data_file(), 0), 0);
 	ck_assert_int_eq(opens(), WW_ECORRUPT);
-	/* Nobody threw it away: an administrator may want it. */
+	/* The damaged file is still there: an administrator may need it. */
 	ck_assert_int_eq(access(data_file(), F_OK), 0);
 	ck_assert_int_eq(unlink(data_file()), 0);
 	OK(ww_jobs_open(&world.jobs, &world.config));
@@ -142,7 +142,7 @@ static void change_stored(
 	OK(store->ops->commit(store->self));
 }
 
-START_TEST(a_folder_with_something_else_in_it_is_no_store)
+START_TEST(a_directory_with_other_files_is_no_store)
 {
 	char name[128];
 
@@ -170,7 +170,7 @@ START_TEST(a_store_of_a_later_version_is_left_alone)
 	world.config.allocator = ww_allocator_default();
 	for (int later = 1; later >= 0; later--) {
 		OK(ww_store_lmdb_open(&store, &world.config));
-		/* The low byte of the number behind the magic text. */
+		/* The low byte of the format number, after the magic text. */
 		change_stored(
 		    &store, STORE_META, "meta", 4, sizeof "weekwheel jobs" + 3, (unsigned char)(later ? 1 : -1));
 		OK(store.ops->close(store.self));
@@ -195,7 +195,7 @@ static void expect_problem(const char *text)
 	ck_assert_int_gt(problems, 0);
 }
 
-START_TEST(one_damaged_record_is_told_and_the_others_are_delivered)
+START_TEST(one_damaged_record_is_reported_and_the_others_are_delivered)
 {
 	struct ww_job_spec spec = spec_of("body");
 	const char *const tube[] = {WW_TUBE_DEFAULT};
@@ -217,7 +217,7 @@ START_TEST(one_damaged_record_is_told_and_the_others_are_delivered)
 }
 END_TEST
 
-START_TEST(what_an_index_lacks_or_a_count_gets_wrong_is_told)
+START_TEST(a_missing_index_entry_and_a_wrong_count_are_reported)
 {
 	struct ww_job_spec spec = spec_of("body");
 	struct jobs_local *jobs;
@@ -249,7 +249,7 @@ START_TEST(what_an_index_lacks_or_a_count_gets_wrong_is_told)
 }
 END_TEST
 
-START_TEST(a_full_disk_is_told_and_nothing_has_happened)
+START_TEST(a_full_disk_is_reported_and_nothing_has_changed)
 {
 	struct rlimit limit;
 	struct rlimit small;
@@ -266,7 +266,7 @@ START_TEST(a_full_disk_is_told_and_nothing_has_happened)
 	spec.body_length = sizeof body;
 	(void)put_job(&world, &spec);
 	ck_assert_int_eq(stat(data_file(), &status), 0);
-	/* No file may grow much beyond what this one has: a disk that is full, for one process. */
+	/* Limit the size of files in this process: that acts like a full disk. */
 	(void)signal(SIGXFSZ, SIG_IGN);
 	ck_assert_int_eq(getrlimit(RLIMIT_FSIZE, &limit), 0);
 	small = (struct rlimit){(rlim_t)status.st_size + 65536, limit.rlim_max};
@@ -275,13 +275,13 @@ START_TEST(a_full_disk_is_told_and_nothing_has_happened)
 		OK(ww_jobs_stats(world.jobs, &before));
 		error = ww_jobs_put(world.jobs, &spec, NULL, NULL);
 	}
-	/* The kernel says so in two ways; what counts is that it is an error. */
+	/* The kernel reports this in two ways. Either must be an error. */
 	ck_assert(error == WW_EFULL || error == WW_EIO);
 	OK(ww_jobs_stats(world.jobs, &after));
 	ck_assert_uint_eq(after.accepted, before.accepted);
 	ck_assert_uint_eq(after.all.ready, before.all.ready);
 	world_check(&world);
-	/* What is there is served. */
+	/* Stored jobs are still delivered. */
 	struct ww_lease lease = reserve_job(&world);
 	ck_assert_int_eq(setrlimit(RLIMIT_FSIZE, &limit), 0);
 	OK(ww_jobs_finish(world.jobs, lease.id, lease.token));
@@ -293,7 +293,7 @@ START_TEST(a_full_disk_is_told_and_nothing_has_happened)
 }
 END_TEST
 
-START_TEST(the_room_of_finished_jobs_is_used_again)
+START_TEST(the_space_of_finished_jobs_is_used_again)
 {
 	struct ww_jobs_stats stats;
 	uint64_t first = 0;
@@ -304,7 +304,7 @@ START_TEST(the_room_of_finished_jobs_is_used_again)
 	struct ww_job_spec spec = spec_of("");
 	spec.body = body;
 	spec.body_length = sizeof body;
-	/* One that stays, and is older than all. */
+	/* One job stays that is older than all others. */
 	spec.due = 86400 * WW_SECOND;
 	(void)put_job(&world, &spec);
 	spec.due = 0;
@@ -329,7 +329,7 @@ START_TEST(the_room_of_finished_jobs_is_used_again)
 END_TEST
 
 TEST_MAIN("jobs/files", a_directory_belongs_to_one_process, a_reader_sees_and_changes_nothing,
-    a_folder_that_cannot_be_made_is_denied, a_file_that_is_no_store_or_is_cut_short_is_said_to_be_damaged,
-    a_folder_with_something_else_in_it_is_no_store, a_store_of_a_later_version_is_left_alone,
-    one_damaged_record_is_told_and_the_others_are_delivered, what_an_index_lacks_or_a_count_gets_wrong_is_told,
-    a_full_disk_is_told_and_nothing_has_happened, the_room_of_finished_jobs_is_used_again)
+    a_directory_that_cannot_be_made_is_denied, a_foreign_or_truncated_file_is_reported_as_damaged,
+    a_directory_with_other_files_is_no_store, a_store_of_a_later_version_is_left_alone,
+    one_damaged_record_is_reported_and_the_others_are_delivered, a_missing_index_entry_and_a_wrong_count_are_reported,
+    a_full_disk_is_reported_and_nothing_has_changed, the_space_of_finished_jobs_is_used_again)

@@ -1,4 +1,4 @@
-/* What jobs.h says of looking at jobs and tubes, and of arguments that make no sense, with each kind of store. */
+/* Looking at jobs and tubes, and arguments that make no sense, with each kind of store. */
 
 #include <string.h>
 
@@ -28,7 +28,7 @@ static uint64_t bury_one(const char *tube)
 	return id;
 }
 
-START_TEST(a_peek_shows_all_that_was_put)
+START_TEST(a_peek_shows_everything_that_was_put)
 {
 	struct ww_job_info info;
 	void *body;
@@ -82,7 +82,7 @@ START_TEST(a_peek_shows_all_that_was_put)
 }
 END_TEST
 
-START_TEST(what_was_put_is_there_after_a_restart)
+START_TEST(jobs_are_there_after_a_restart)
 {
 	struct ww_job_info before[3];
 	struct ww_job_info after;
@@ -110,7 +110,7 @@ START_TEST(what_was_put_is_there_after_a_restart)
 }
 END_TEST
 
-START_TEST(the_next_job_of_a_tube_is_that_of_its_state)
+START_TEST(the_next_job_of_a_tube_has_the_state_that_was_asked_for)
 {
 	struct ww_job_info info;
 	void *body;
@@ -161,7 +161,7 @@ static void expect_listed(
 	ck_assert_uint_eq(counts[WW_JOB_BURIED], buried);
 }
 
-START_TEST(a_list_has_the_states_and_times_that_are_asked_for)
+START_TEST(a_list_has_the_states_and_times_of_its_filter)
 {
 	struct ww_job_filter filter = {0};
 	struct ww_lease lease;
@@ -180,7 +180,7 @@ START_TEST(a_list_has_the_states_and_times_that_are_asked_for)
 	expect_listed(&filter, 4, 0, 0, 1);
 	filter.tube = "mail";
 	expect_listed(&filter, 2, 0, 0, 1);
-	/* A buried one is due never; `from` is in the span, and `to` is not. */
+	/* A buried job is never due. The span includes `from` and excludes `to`. */
 	filter = (struct ww_job_filter){.from = now + 20 * WW_SECOND};
 	expect_listed(&filter, 3, 0, 0, 0);
 	filter.to = now + 40 * WW_SECOND;
@@ -206,7 +206,7 @@ static int stop_at_tube(const struct ww_tube_stats *tube, void *context)
 	return -1000;
 }
 
-START_TEST(a_list_ends_when_its_function_says_so)
+START_TEST(a_list_ends_when_its_function_ends_it)
 {
 	struct ww_job_filter filter = {0};
 	int calls = 0;
@@ -240,7 +240,7 @@ static int note_page(const struct ww_job_info *info, void *context)
 	return 0;
 }
 
-/* List all in pages of at most so many, and cancel what is listed but for some. Returns how many of those came. */
+/* List all jobs in pages of `limit`, and cancel each listed job except some. Returns how many of those were listed. */
 static size_t list_and_cancel(size_t most, const uint64_t *ids, unsigned char *times)
 {
 	struct ww_job_filter filter = {0};
@@ -265,7 +265,7 @@ static size_t list_and_cancel(size_t most, const uint64_t *ids, unsigned char *t
 	return kept;
 }
 
-START_TEST(a_list_in_pages_has_what_stays_although_the_rest_goes)
+START_TEST(a_list_in_pages_has_each_job_that_stays_while_others_go)
 {
 	static const size_t sizes[] = {1, 2, 5, 40, 500};
 	uint64_t ids[MANY];
@@ -297,7 +297,7 @@ static int see_tube(const struct ww_tube_stats *tube, void *context)
 	return 0;
 }
 
-/* Jobs of each state in one tube, a reserved one in another, and a third tube that had one. */
+/* Make jobs of each state in one tube, a reserved one in another, and a third tube whose only job is gone. */
 static void fill_tubes(void)
 {
 	static const char *const empty[] = {"empty"};
@@ -341,7 +341,7 @@ START_TEST(a_tube_counts_its_jobs_by_state)
 }
 END_TEST
 
-START_TEST(statistics_are_of_all_tubes)
+START_TEST(statistics_sum_all_tubes)
 {
 	struct ww_jobs_stats stats;
 
@@ -366,7 +366,7 @@ START_TEST(statistics_are_of_all_tubes)
 }
 END_TEST
 
-START_TEST(a_forecast_of_a_tube_that_is_not_there_is_nothing)
+START_TEST(a_forecast_of_an_unknown_tube_is_empty)
 {
 	uint64_t counts[3] = {9, 9, 9};
 
@@ -375,7 +375,7 @@ START_TEST(a_forecast_of_a_tube_that_is_not_there_is_nothing)
 	OK(ww_jobs_forecast(world.jobs, "nowhere", WW_SECOND, counts, 3));
 	for (int i = 0; i < 3; i++)
 		ck_assert_uint_eq(counts[i], 0);
-	/* What is due already is in the first span, and what comes after the last in none. */
+	/* Due jobs are in the first span. Jobs after the last span are in none. */
 	(void)put_at("mail", 5 * WW_SECOND, 0);
 	OK(ww_jobs_forecast(world.jobs, "mail", WW_SECOND, counts, 3));
 	ck_assert_uint_eq(counts[0], 1);
@@ -384,7 +384,7 @@ START_TEST(a_forecast_of_a_tube_that_is_not_there_is_nothing)
 }
 END_TEST
 
-START_TEST(the_range_of_each_member_of_a_spec_is_kept)
+START_TEST(members_of_a_spec_out_of_range_are_refused)
 {
 	struct ww_job_spec good, spec;
 	char name[WW_TUBE_MAX + 2];
@@ -409,7 +409,7 @@ START_TEST(the_range_of_each_member_of_a_spec_is_kept)
 	REFUSED(backoff_max, WW_DRIVER_TIME_MAX + 1, WW_EINVAL);
 	REFUSED(flags, 8, WW_EINVAL);
 	REFUSED(missed, (enum ww_missed)3, WW_EINVAL);
-	/* The greatest of what is allowed is. */
+	/* The greatest allowed value is accepted. */
 	memset(name, 'n', sizeof name);
 	name[WW_TUBE_MAX] = 0;
 	spec = good;
@@ -426,8 +426,8 @@ START_TEST(the_range_of_each_member_of_a_spec_is_kept)
 }
 END_TEST
 
-/* Every call that has a tube, with one that is missing, empty or too long. */
-START_TEST(a_name_that_no_tube_can_have_is_refused)
+/* Every call that takes a tube, with a name that is missing, empty or too long. */
+START_TEST(an_impossible_tube_name_is_refused)
 {
 	char too_long[WW_TUBE_MAX + 2];
 	const char *const names[] = {NULL, "", too_long};
@@ -444,7 +444,7 @@ START_TEST(a_name_that_no_tube_can_have_is_refused)
 		const char *const tubes[] = {WW_TUBE_DEFAULT, names[i]};
 		struct ww_job_ref ref = {.tube = names[i], .key = "k", .key_length = 1};
 		filter.tube = names[i];
-		/* Where any tube may be meant, NULL means that, and of a key the default one. */
+		/* Here NULL is allowed: it means any tube, or for a key the default tube. */
 		int any = names[i] ? WW_EINVAL : WW_OK;
 		ck_assert_int_eq(ww_jobs_list(world.jobs, &filter, 1, count_info, NULL, NULL), any);
 		ck_assert_int_eq(ww_jobs_forecast(world.jobs, names[i], 1, &count, 1), any);
@@ -463,7 +463,7 @@ START_TEST(a_name_that_no_tube_can_have_is_refused)
 }
 END_TEST
 
-START_TEST(nothing_where_something_is_needed_is_refused)
+START_TEST(null_is_refused_where_an_object_is_needed)
 {
 	struct ww_job_filter filter = {0};
 	struct ww_job_filter no_prefix = {.prefix_length = 1};
@@ -500,7 +500,7 @@ START_TEST(nothing_where_something_is_needed_is_refused)
 }
 END_TEST
 
-START_TEST(without_a_store_nothing_is_done)
+START_TEST(without_a_store_calls_are_refused)
 {
 	ck_assert_int_eq(ww_jobs_begin(NULL), WW_EINVAL);
 	ck_assert_int_eq(ww_jobs_commit(NULL), WW_EINVAL);
@@ -516,9 +516,9 @@ START_TEST(without_a_store_nothing_is_done)
 }
 END_TEST
 
-KINDS_MAIN("jobs/looks", a_peek_shows_all_that_was_put, what_was_put_is_there_after_a_restart,
-    the_next_job_of_a_tube_is_that_of_its_state, a_list_has_the_states_and_times_that_are_asked_for,
-    a_list_ends_when_its_function_says_so, a_list_in_pages_has_what_stays_although_the_rest_goes,
-    a_tube_counts_its_jobs_by_state, statistics_are_of_all_tubes, a_forecast_of_a_tube_that_is_not_there_is_nothing,
-    the_range_of_each_member_of_a_spec_is_kept, a_name_that_no_tube_can_have_is_refused,
-    nothing_where_something_is_needed_is_refused, without_a_store_nothing_is_done)
+KINDS_MAIN("jobs/looks", a_peek_shows_everything_that_was_put, jobs_are_there_after_a_restart,
+    the_next_job_of_a_tube_has_the_state_that_was_asked_for, a_list_has_the_states_and_times_of_its_filter,
+    a_list_ends_when_its_function_ends_it, a_list_in_pages_has_each_job_that_stays_while_others_go,
+    a_tube_counts_its_jobs_by_state, statistics_sum_all_tubes, a_forecast_of_an_unknown_tube_is_empty,
+    members_of_a_spec_out_of_range_are_refused, an_impossible_tube_name_is_refused,
+    null_is_refused_where_an_object_is_needed, without_a_store_calls_are_refused)

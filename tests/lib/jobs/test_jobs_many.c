@@ -1,4 +1,4 @@
-/* Many jobs in one call: each as it would be alone, and all in one write. */
+/* Many jobs in one call: each ends as it would alone, and all are one write. */
 
 #include <limits.h>
 #include <stdio.h>
@@ -15,7 +15,7 @@ static struct ww_job_put given[MOST];
 static struct ww_lease leases[MOST];
 static struct ww_job_end ends[MOST];
 
-/* Jobs with bodies of their own, of which each is due at once. */
+/* Specs of jobs that are due at once, each with a body of its own. */
 static void put_some(size_t count)
 {
 	static const char bodies[MOST + 1] = "abcdefghijklmnopqrst";
@@ -57,7 +57,7 @@ static void expect_commits(uint64_t before, uint64_t more)
 		ck_assert_uint_eq(commits(), before + more);
 }
 
-START_TEST(jobs_put_together_are_each_as_if_put_alone)
+START_TEST(jobs_put_together_are_as_if_put_alone)
 {
 	static const int expected[] = {0, WW_EINVAL, WW_ETOOBIG, 0, 1, WW_ESTALE, WW_EOVERFLOW, WW_EINVAL, 0};
 	enum { COUNT = sizeof expected / sizeof *expected };
@@ -92,7 +92,7 @@ START_TEST(jobs_put_together_are_each_as_if_put_alone)
 }
 END_TEST
 
-START_TEST(many_are_leased_in_the_order_in_which_they_would_be_one_by_one)
+START_TEST(many_are_leased_in_the_order_of_single_reserves)
 {
 	world_make(&world, _i);
 	put_some(10);
@@ -116,7 +116,7 @@ START_TEST(many_are_leased_in_the_order_in_which_they_would_be_one_by_one)
 		ck_assert_mem_eq(leases[i].body, specs[which].body, 1);
 	}
 	free_bodies(4);
-	/* Fewer than it may be: no more are ready. */
+	/* Fewer than `most`: no more are ready. */
 	ck_assert_int_eq(ww_jobs_reserve_many(world.jobs, both, 1, leases, MOST), 7);
 	free_bodies(7);
 	ck_assert_int_eq(ww_jobs_reserve_many(world.jobs, both, 2, leases, MOST), 0);
@@ -124,7 +124,7 @@ START_TEST(many_are_leased_in_the_order_in_which_they_would_be_one_by_one)
 }
 END_TEST
 
-/* Put one by one, they are in different rows where there is more than one. */
+/* The jobs are put one by one: they get into different rows in a kind that has more than one. */
 START_TEST(many_are_leased_in_order_of_their_priorities)
 {
 	world_make(&world, _i);
@@ -142,7 +142,7 @@ START_TEST(many_are_leased_in_order_of_their_priorities)
 }
 END_TEST
 
-START_TEST(of_paused_tubes_none_is_leased)
+START_TEST(no_job_of_a_paused_tube_is_leased)
 {
 	world_make(&world, _i);
 	put_some(3);
@@ -155,7 +155,7 @@ START_TEST(of_paused_tubes_none_is_leased)
 }
 END_TEST
 
-START_TEST(leases_finished_together_are_each_as_if_finished_alone)
+START_TEST(leases_finished_together_are_as_if_finished_alone)
 {
 	world_make(&world, _i);
 	put_some(4);
@@ -180,10 +180,10 @@ START_TEST(leases_finished_together_are_each_as_if_finished_alone)
 }
 END_TEST
 
-/* More than a message to Redis takes. */
+/* More than one message to Redis takes. */
 enum { HUNDREDS = 600 };
 
-/* Put them, of which each seventh is refused; returns how many there are. */
+/* Put them; each seventh is refused. Returns how many were put. */
 static size_t put_hundreds(void)
 {
 	static struct ww_job_spec many[HUNDREDS];
@@ -222,7 +222,7 @@ static void reserve_hundreds(struct ww_lease *held, size_t count)
 		ww_jobs_free(world.jobs, held[i].body);
 }
 
-/* Finish them, each fifth by a token that is none; and then these, so that none was finished in place of another. */
+/* Finish them, each fifth by a wrong token. Then finish these: none was finished in place of another. */
 static void finish_hundreds(const struct ww_lease *held, size_t count)
 {
 	static struct ww_job_end endings[HUNDREDS];
@@ -240,7 +240,7 @@ static void finish_hundreds(const struct ww_lease *held, size_t count)
 		OK(endings[i].result);
 }
 
-START_TEST(hundreds_are_each_as_if_alone)
+START_TEST(hundreds_of_jobs_are_as_if_alone)
 {
 	static struct ww_lease held[HUNDREDS];
 	size_t count;
@@ -254,7 +254,7 @@ START_TEST(hundreds_are_each_as_if_alone)
 }
 END_TEST
 
-START_TEST(what_is_done_together_takes_part_in_a_batch)
+START_TEST(calls_for_many_take_part_in_a_batch)
 {
 	NEEDS(KIND_BATCHES);
 	world_make(&world, _i);
@@ -274,7 +274,7 @@ START_TEST(what_is_done_together_takes_part_in_a_batch)
 }
 END_TEST
 
-START_TEST(a_write_that_fails_undoes_all_that_was_done_together)
+START_TEST(a_failed_write_undoes_a_whole_call)
 {
 	NEEDS(KIND_BATCHES);
 	world_make(&world, _i);
@@ -286,7 +286,7 @@ START_TEST(a_write_that_fails_undoes_all_that_was_done_together)
 	ck_assert_int_eq(given[1].result, WW_EINVAL);
 	ck_assert_int_eq(given[2].result, WW_EFULL);
 	expect_ready(4);
-	/* That a lease is given is not written, so that it can fail with something else alone. */
+	/* A lease writes nothing. It can fail only together with another change. */
 	OK(ww_jobs_begin(world.jobs));
 	(void)put_job(&world, &specs[0]);
 	ck_assert_int_eq(ww_jobs_reserve_many(world.jobs, both, 1, leases, MOST), 5);
@@ -310,12 +310,12 @@ START_TEST(a_write_that_fails_undoes_all_that_was_done_together)
 }
 END_TEST
 
-START_TEST(leases_whose_write_fails_are_not_given)
+START_TEST(leases_are_not_given_if_the_write_fails)
 {
 	NEEDS(KIND_BATCHES);
 	world_make(&world, _i);
 	put_some(2);
-	/* One that has been due for too long, so that its next time is written when it is met. */
+	/* This job has been due for too long: reserving it writes its next due time. */
 	struct ww_job_spec spec = spec_of("old");
 	spec.priority = UINT32_MAX;
 	spec.period = 10 * WW_SECOND;
@@ -335,8 +335,8 @@ START_TEST(leases_whose_write_fails_are_not_given)
 }
 END_TEST
 
-/* Many that stand before a damaged one are leased, and the next call tells of it. */
-START_TEST(a_damaged_record_among_many_is_told_by_the_next_call)
+/* The jobs before a damaged one are leased, and the next call reports the damage. */
+START_TEST(a_damaged_record_among_many_is_reported_by_the_next_call)
 {
 	unsigned char key[8];
 	struct store_bytes value;
@@ -365,7 +365,7 @@ START_TEST(a_damaged_record_among_many_is_told_by_the_next_call)
 }
 END_TEST
 
-START_TEST(none_of_many_is_allowed_and_nothing_for_many_is_not)
+START_TEST(a_count_of_zero_is_allowed_and_null_for_many_is_not)
 {
 	const char *const bad[] = {WW_TUBE_DEFAULT, ""};
 	world_make(&world, _i);
@@ -385,9 +385,8 @@ START_TEST(none_of_many_is_allowed_and_nothing_for_many_is_not)
 }
 END_TEST
 
-KINDS_MAIN("jobs/many", jobs_put_together_are_each_as_if_put_alone,
-    many_are_leased_in_the_order_in_which_they_would_be_one_by_one, many_are_leased_in_order_of_their_priorities,
-    of_paused_tubes_none_is_leased, leases_finished_together_are_each_as_if_finished_alone,
-    hundreds_are_each_as_if_alone, what_is_done_together_takes_part_in_a_batch,
-    a_write_that_fails_undoes_all_that_was_done_together, leases_whose_write_fails_are_not_given,
-    a_damaged_record_among_many_is_told_by_the_next_call, none_of_many_is_allowed_and_nothing_for_many_is_not)
+KINDS_MAIN("jobs/many", jobs_put_together_are_as_if_put_alone, many_are_leased_in_the_order_of_single_reserves,
+    many_are_leased_in_order_of_their_priorities, no_job_of_a_paused_tube_is_leased,
+    leases_finished_together_are_as_if_finished_alone, hundreds_of_jobs_are_as_if_alone,
+    calls_for_many_take_part_in_a_batch, a_failed_write_undoes_a_whole_call, leases_are_not_given_if_the_write_fails,
+    a_damaged_record_among_many_is_reported_by_the_next_call, a_count_of_zero_is_allowed_and_null_for_many_is_not)

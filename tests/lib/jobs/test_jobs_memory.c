@@ -1,4 +1,4 @@
-/* Every allocation fails in turn: the call says so, nothing has changed, and nothing leaks. */
+/* Every allocation fails in turn: the call reports it, nothing has changed, and nothing leaks. */
 
 #include <string.h>
 
@@ -15,7 +15,7 @@ static void step(int result)
 	failed += result == WW_ENOMEM;
 }
 
-/* The same of several in one call. */
+/* The same with several jobs in one call. */
 static void live_together(const char *const tubes[2])
 {
 	struct ww_job_spec spec = spec_of("body");
@@ -33,7 +33,7 @@ static void live_together(const char *const tubes[2])
 	step(ww_jobs_finish_many(world.jobs, ends, got > 0 ? (size_t)got : 0));
 }
 
-/* A life of some jobs, with every kind of change. */
+/* The lives of some jobs, with every kind of change. */
 static void live(void)
 {
 	const char *const tubes[] = {WW_TUBE_DEFAULT, "other"};
@@ -72,7 +72,7 @@ static void live(void)
 	step(ww_jobs_cancel(world.jobs, &by_key));
 }
 
-START_TEST(each_allocation_that_fails_is_told_and_leaves_a_sound_store)
+START_TEST(each_failed_allocation_is_reported_and_leaves_a_sound_store)
 {
 	for (int kind = 0; kind < KINDS_EMBEDDED; kind++) {
 		size_t calls = 1;
@@ -96,7 +96,7 @@ START_TEST(each_allocation_that_fails_is_told_and_leaves_a_sound_store)
 			world_pass(&world, 2 * WW_SECOND);
 			if (fail_at == 0)
 				calls = memory.calls;
-			/* Reading ahead comes again by itself, and says nothing. */
+			/* Loading tries again by itself, and no call reports its failure. */
 			ck_assert_int_le(failed, 1);
 			told += failed;
 			memory.fail_at = 0;
@@ -110,4 +110,4 @@ START_TEST(each_allocation_that_fails_is_told_and_leaves_a_sound_store)
 }
 END_TEST
 
-TEST_MAIN("jobs/memory", each_allocation_that_fails_is_told_and_leaves_a_sound_store)
+TEST_MAIN("jobs/memory", each_failed_allocation_is_reported_and_leaves_a_sound_store)

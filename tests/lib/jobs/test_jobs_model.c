@@ -1,10 +1,8 @@
 /*
- * Random operations on a store of each kind and on its oracle, an array that is looked through whole: with stores that
- * are closed and opened again, also one of two that are open on the same jobs, and with batches whose write fails,
- * after which nothing may have changed.
+ * Random operations on a store of each kind and on its oracle, a slow model. Stores are closed and opened again, or are
+ * open twice. The writes of some batches fail: then nothing may have changed.
  *
- * WW_MODEL_OPS sets the number of steps, of which a kind whose steps cost more does a part, WW_SEED the seed, which is
- * printed.
+ * WW_MODEL_OPS sets the number of steps; a costly kind does a part of them. WW_SEED sets the seed, which is printed.
  */
 
 #include <stdio.h>
@@ -15,7 +13,7 @@
 
 #define STEPS UINT64_C(1000000)
 
-/* Of a call that takes many. */
+/* Jobs of a call that takes many. */
 enum { MANY = 5 };
 
 static struct oracle saved;
@@ -27,7 +25,7 @@ static struct expected *some_job(void)
 
 /* ---- Steps */
 
-/* A job that is to be put. */
+/* A job to put. */
 struct draft {
 	struct ww_job_spec spec;
 	unsigned tube, key;
@@ -55,7 +53,7 @@ static void draw(struct draft *draft)
 	spec->attempts = model_below(3) ? 0 : 1 + (uint32_t)model_below(3);
 }
 
-/* The place of the job that it replaces, or a free one; NULL if there is none. */
+/* The job of the model that it replaces, or a free one; NULL if there is none. */
 static struct expected *place_of(const struct draft *draft)
 {
 	struct expected *job = model_find_key(draft->tube, draft->key);
@@ -109,7 +107,7 @@ static void put(void)
 	expect_put(&draft, result, id, version);
 }
 
-/* Some at once, of which one may replace another. One that is refused keeps none of the others from being put. */
+/* Put some at once. One may replace another, and a refused one does not keep the others from being put. */
 static void put_many(void)
 {
 	struct draft drafts[MANY];
@@ -136,7 +134,7 @@ static void put_many(void)
 			expect_put(&drafts[i], puts[i].result, puts[i].id, puts[i].version);
 }
 
-/* The tubes of the bits, by their names. */
+/* The names of the tubes whose bits are set. */
 static size_t name_tubes(unsigned watched, const char *names[TUBES])
 {
 	size_t count = 0;
@@ -164,7 +162,7 @@ static void expect_best(unsigned watched, const struct ww_lease *lease)
 	struct expected *best = best_of(watched);
 
 	AGREE(best != NULL);
-	/* Of one priority it may be any, where jobs are in more than one row. */
+	/* With more than one row it may be any job of that priority. */
 	if (!world_promises(&model_world, KIND_ONE_ROW)) {
 		struct expected *other = model_find(lease->id);
 		AGREE(other && other->state == WW_JOB_READY && watched >> other->tube & 1);
@@ -241,7 +239,7 @@ static void finish(struct expected *job)
 	expect_finish(job);
 }
 
-/* The leases of some jobs that lie side by side, and one that has ended, or never was. */
+/* The leases of some neighbours in the model, and one that has ended or never was. */
 static void finish_many(void)
 {
 	struct ww_job_end ends[MANY + 1];
@@ -365,8 +363,8 @@ static uint64_t moment_of(const struct expected *job)
 }
 
 /*
- * Leases that end in the same tick are buried in any order: of those in that state, what the store chose must be among
- * the first ones; but where jobs are in more than one row, it may be any of the delayed ones.
+ * Leases that end in the same tick are buried in any order: the jobs that the store chose must be among the first ones
+ * of that state. With more than one row, a kick may choose any delayed job.
  */
 static uint64_t expect_kicks_of(unsigned tube, enum ww_job_state state)
 {
@@ -485,7 +483,7 @@ static void batch(void)
 	AGREE(ww_jobs_begin(model_world.jobs) == WW_EBUSY);
 	for (uint64_t i = 0; i < steps; i++)
 		one_step();
-	/* Without a change in the store there is nothing that could fail. */
+	/* Without a change there is no write that could fail. */
 	fails &= local_of(model_world.jobs)->writing;
 	world_fail(&model_world, fails ? FAIL_COMMIT : FAIL_NOTHING);
 	AGREE(ww_jobs_commit(model_world.jobs) == (fails ? WW_EFULL : WW_OK));
@@ -512,7 +510,7 @@ static void begin(int kind)
 	model_random = seed_of_run("test_jobs_model") + (uint64_t)kind;
 	memset(&model_oracle, 0, sizeof model_oracle);
 	world_make(&model_world, kind);
-	/* So few that reading ahead and forgetting happen all the time. */
+	/* A window so small that the store loads and forgets all the time. */
 	model_world.config.window = 4 * WW_SECOND;
 	model_world.config.window_jobs = 5;
 	world_reopen(&model_world);
@@ -528,7 +526,7 @@ static void run(uint64_t steps)
 			batch();
 		else
 			one_step();
-		/* What is beyond the window comes in when the driver is looked after. */
+		/* A dispatch loads the jobs beyond the window. */
 		world_settle(&model_world);
 		if (model_below(8) == 0)
 			model_pass(model_below(3000) * MS);
@@ -541,14 +539,14 @@ static void run(uint64_t steps)
 	world_end(&model_world);
 }
 
-START_TEST(a_store_does_as_its_oracle)
+START_TEST(a_store_agrees_with_its_oracle)
 {
 	begin(_i);
 	run(steps_of(_i));
 }
 END_TEST
 
-START_TEST(a_store_that_is_open_twice_does_as_its_oracle)
+START_TEST(a_store_that_is_open_twice_agrees_with_its_oracle)
 {
 	NEEDS(KIND_IN_REDIS);
 	begin(_i);
@@ -557,4 +555,4 @@ START_TEST(a_store_that_is_open_twice_does_as_its_oracle)
 }
 END_TEST
 
-KINDS_MAIN_ALL("jobs/model", a_store_does_as_its_oracle, a_store_that_is_open_twice_does_as_its_oracle)
+KINDS_MAIN_ALL("jobs/model", a_store_agrees_with_its_oracle, a_store_that_is_open_twice_agrees_with_its_oracle)

@@ -1,4 +1,4 @@
-/* What jobs.h promises, for each kind of store alike. */
+/* The promises of jobs.h that hold for each kind of store. */
 
 #include <string.h>
 
@@ -33,7 +33,7 @@ START_TEST(a_job_in_half_a_year_is_delivered_to_the_tick)
 	spec.due = half_a_year;
 	uint64_t id = put_job(&world, &spec);
 	OK(ww_jobs_stats(world.jobs, &stats));
-	/* What is far away is not in memory. */
+	/* A distant job is not in memory. */
 	if (world_promises(&world, KIND_TELLS_MEMORY))
 		ck_assert_uint_eq(stats.loaded, 0);
 	ck_assert_uint_eq(stats.all.delayed, 1);
@@ -50,9 +50,9 @@ START_TEST(a_job_in_half_a_year_is_delivered_to_the_tick)
 END_TEST
 
 /*
- * Two drivers on clocks of their own would show the difference; here both are one clock, and the flag tells the index.
+ * Here both drivers have one clock, and only the index differs. each_clock_has_its_own_jobs has two clocks.
  */
-START_TEST(jobs_on_wall_time_come_at_their_time)
+START_TEST(jobs_on_wall_time_come_on_time)
 {
 	world_make(&world, _i);
 	struct ww_job_spec spec = spec_of("at");
@@ -68,7 +68,7 @@ START_TEST(jobs_on_wall_time_come_at_their_time)
 	expect_none(&world);
 	world_pass(&world, MS);
 	ck_assert_uint_eq(reserve_job(&world).id, id);
-	/* A time in the past is now. */
+	/* A time in the past means now. */
 	spec.due = 5;
 	id = put_job(&world, &spec);
 	ck_assert_uint_eq(reserve_job(&world).id, id);
@@ -76,7 +76,7 @@ START_TEST(jobs_on_wall_time_come_at_their_time)
 }
 END_TEST
 
-START_TEST(the_least_priority_comes_first_and_then_the_oldest)
+START_TEST(the_least_priority_comes_first_and_then_the_oldest_job)
 {
 	static const uint32_t priorities[] = {5, 1, 9, 1, 0};
 	static const size_t order[] = {4, 1, 3, 0, 2};
@@ -100,7 +100,7 @@ START_TEST(the_least_priority_comes_first_and_then_the_oldest)
 }
 END_TEST
 
-START_TEST(a_lease_that_runs_out_is_worth_nothing_and_its_token_is_less_than_the_next)
+START_TEST(an_expired_lease_is_stale_and_its_token_is_less_than_the_next)
 {
 	world_make(&world, _i);
 	struct ww_job_spec spec = spec_of("slow");
@@ -158,9 +158,9 @@ START_TEST(failed_attempts_wait_longer_each_time_and_the_last_one_buries)
 	for (uint32_t i = 0; i < 4; i++) {
 		struct ww_lease lease = reserve_job(&world);
 		ck_assert_uint_eq(lease.attempt, i + 1);
-		/* A lease that runs out counts as a failure. */
+		/* A lease that expires counts as a failed attempt. */
 		if (i % 2)
-			world_pass(&world, 2 * WW_SECOND + MS); /* it may end between two ticks */
+			world_pass(&world, 2 * WW_SECOND + MS); /* the lease may end between two ticks */
 		else
 			OK(ww_jobs_release(world.jobs, id, lease.token, 7, WW_JOB_BACKOFF, "no route"));
 		struct ww_job_info info = info_of(&world, id);
@@ -201,7 +201,7 @@ START_TEST(periods_do_not_drift)
 }
 END_TEST
 
-/* Ten periods pass: what comes of them is what the job says. */
+/* Ten periods pass, and the job says how many deliveries follow. */
 START_TEST(missed_periods_are_delivered_once_or_all_or_skipped)
 {
 	for (int missed = WW_MISSED_ONCE; missed <= WW_MISSED_SKIP; missed++) {
@@ -220,7 +220,7 @@ START_TEST(missed_periods_are_delivered_once_or_all_or_skipped)
 			stood_for += lease.missed;
 			OK(ww_jobs_finish(world.jobs, lease.id, lease.token));
 		}
-		/* They were due at 0, 10, ... 100: eleven; 80, 90 and 100 are not older than 25 s. */
+		/* Due times were 0, 10, ... 100: eleven. 80, 90 and 100 are not older than 25 s. */
 		ck_assert_uint_eq(deliveries, missed == WW_MISSED_ONCE ? 1 : missed == WW_MISSED_ALL ? 11 : 3);
 		ck_assert_uint_eq(stood_for, missed == WW_MISSED_ONCE ? 10 : 0);
 		world_pass(&world, 9 * WW_SECOND - MS);
@@ -253,7 +253,7 @@ START_TEST(a_put_by_key_replaces_and_ends_the_lease)
 	ck_assert_mem_eq(lease.body, "two", 3);
 	ww_jobs_free(world.jobs, lease.body);
 	OK(ww_jobs_finish(world.jobs, id, lease.token));
-	/* The key is free again; in another tube it always was. */
+	/* The key is free again. In another tube it always was. */
 	spec.version = 0;
 	ck_assert_int_eq(ww_jobs_put(world.jobs, &spec, &id, NULL), 0);
 	spec.tube = "mail";
@@ -281,12 +281,12 @@ START_TEST(a_cancel_says_whether_it_was_in_time)
 }
 END_TEST
 
-START_TEST(of_a_paused_tube_nothing_is_delivered_until_the_pause_ends)
+START_TEST(nothing_of_a_paused_tube_is_delivered_until_the_pause_ends)
 {
 	world_make(&world, _i);
 	struct ww_job_spec spec = spec_of("x");
 	struct ww_tube_stats stats;
-	/* Also one that comes into being later. */
+	/* A tube that is made later is paused too. */
 	OK(ww_jobs_pause(world.jobs, WW_TUBE_DEFAULT, 3 * WW_SECOND));
 	(void)put_job(&world, &spec);
 	expect_none(&world);
@@ -309,7 +309,7 @@ START_TEST(time_while_the_store_is_closed_counts_and_a_due_job_is_ready_at_once)
 	uint64_t id = put_job(&world, &spec);
 	uint64_t before = world_now(&world);
 	world_reopen(&world);
-	/* A clock that a program moves stands still meanwhile. */
+	/* A virtual clock stands still meanwhile. */
 	ck_assert_uint_eq(world_now(&world), before);
 	world_pass(&world, 10 * WW_SECOND);
 	world_reopen(&world);
@@ -318,7 +318,7 @@ START_TEST(time_while_the_store_is_closed_counts_and_a_due_job_is_ready_at_once)
 }
 END_TEST
 
-START_TEST(lateness_is_counted_of_what_came_due_while_it_was_open)
+START_TEST(lateness_counts_jobs_that_came_due_while_the_store_was_open)
 {
 	struct ww_jobs_stats stats;
 	world_make(&world, _i);
@@ -327,7 +327,7 @@ START_TEST(lateness_is_counted_of_what_came_due_while_it_was_open)
 		spec.due = WW_SECOND;
 		(void)put_job(&world, &spec);
 	}
-	/* Nobody looked after the driver for two seconds. */
+	/* The driver was not dispatched for two seconds. */
 	world_pass(&world, 3 * WW_SECOND);
 	spec.due = 5 * MS;
 	(void)put_job(&world, &spec);
@@ -423,7 +423,7 @@ START_TEST(a_list_has_pages_and_filters)
 }
 END_TEST
 
-START_TEST(what_is_not_allowed_is_refused_and_changes_nothing)
+START_TEST(invalid_calls_are_refused_and_change_nothing)
 {
 	char name[WW_TUBE_MAX + 2];
 	struct ww_jobs_stats stats;
@@ -458,12 +458,12 @@ START_TEST(what_is_not_allowed_is_refused_and_changes_nothing)
 END_TEST
 
 KINDS_MAIN_ALL("jobs/promises", a_job_is_delivered_when_it_is_due_and_not_before,
-    a_job_in_half_a_year_is_delivered_to_the_tick, jobs_on_wall_time_come_at_their_time,
-    the_least_priority_comes_first_and_then_the_oldest,
-    a_lease_that_runs_out_is_worth_nothing_and_its_token_is_less_than_the_next, tokens_grow_over_a_restart,
+    a_job_in_half_a_year_is_delivered_to_the_tick, jobs_on_wall_time_come_on_time,
+    the_least_priority_comes_first_and_then_the_oldest_job,
+    an_expired_lease_is_stale_and_its_token_is_less_than_the_next, tokens_grow_over_a_restart,
     failed_attempts_wait_longer_each_time_and_the_last_one_buries, periods_do_not_drift,
     missed_periods_are_delivered_once_or_all_or_skipped, a_put_by_key_replaces_and_ends_the_lease,
-    a_cancel_says_whether_it_was_in_time, of_a_paused_tube_nothing_is_delivered_until_the_pause_ends,
+    a_cancel_says_whether_it_was_in_time, nothing_of_a_paused_tube_is_delivered_until_the_pause_ends,
     time_while_the_store_is_closed_counts_and_a_due_job_is_ready_at_once,
-    lateness_is_counted_of_what_came_due_while_it_was_open, a_forecast_counts_what_is_due_in_each_span,
-    a_list_has_pages_and_filters, what_is_not_allowed_is_refused_and_changes_nothing)
+    lateness_counts_jobs_that_came_due_while_the_store_was_open, a_forecast_counts_what_is_due_in_each_span,
+    a_list_has_pages_and_filters, invalid_calls_are_refused_and_change_nothing)

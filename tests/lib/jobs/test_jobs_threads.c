@@ -1,4 +1,4 @@
-/* Many threads on one store: they share syncs, wait for jobs, and each job goes to one of them. */
+/* Many threads use one store: they share syncs and wait for jobs, and each job goes to one of them. */
 
 #include <pthread.h>
 #include <sched.h>
@@ -118,7 +118,7 @@ START_TEST(writers_share_syncs)
 	OK(ww_jobs_stats(jobs, &stats));
 	ck_assert_uint_eq(stats.accepted, THREADS * EACH);
 	ck_assert_uint_eq(stats.syncs, stats.commits);
-	/* Alone, each would have had its own. */
+	/* Alone, each write would have its own sync. */
 	ck_assert_uint_lt(stats.syncs, THREADS * EACH);
 	close_real();
 }
@@ -150,8 +150,8 @@ static void note_ready(const char *of, void *context)
 }
 
 /*
- * Timers fire in the driver's threads while the store is closed: it leaves none behind and tells of nothing any more,
- * and an access checker sees what a callback would touch too late.
+ * Timers fire in the driver's threads while the store is closed. It leaves no timer behind and reports nothing any
+ * more. A sanitizer sees any late access of a callback.
  */
 START_TEST(a_store_is_closed_while_its_timers_fire)
 {
@@ -174,7 +174,7 @@ START_TEST(a_store_is_closed_while_its_timers_fire)
 			spec.due = (uint64_t)(1 + i) * MS;
 			OK(ww_jobs_put(jobs, &spec, NULL, NULL));
 		}
-		/* From none to all of them are due, and the threads have more and more of a start. */
+		/* From none to all of the timers are due, and the threads get a longer and longer start. */
 		OK(ww_clock_virtual_advance(world.clock, (uint64_t)round * 5 * MS));
 		for (int i = 0; i < round; i++)
 			sched_yield();

@@ -1,4 +1,4 @@
-/* What the tests of the link to Redis share: a link whose memory is counted and whose clock stands still. */
+/* A rig for the tests of the link to Redis: it counts the link's memory and stops its clock. */
 #include "tests/lib/redis/fixture.h"
 
 #include <stdio.h>
@@ -19,7 +19,7 @@ static void *allocate(void *user, size_t size)
 		rig->bytes += size;
 		if (rig->bytes > rig->most)
 			rig->most = rig->bytes;
-		/* Nobody may rely on what is in it. */
+		/* Fill freed memory, lest anybody relies on its content. */
 		memset(block, 0xa5, size);
 	}
 	pthread_mutex_unlock(&rig->lock);
@@ -129,7 +129,7 @@ struct redis_script script_of(const char *name, const char *text)
 	char command[64];
 	FILE *pipe;
 
-	/* The library's own scripts have theirs from the same program, when it is built. */
+	/* The library's own scripts get their hashes from the same program in the build. */
 	int file = mkstemp(name_of_file);
 	ck_assert_int_ge(file, 0);
 	ck_assert_int_eq(write(file, text, script.length), (ssize_t)script.length);

@@ -1,4 +1,4 @@
-/* A store in Redis that is looked at: no part of it is made, and its shards are left to those who watch them. */
+/* Passive handles of a store in Redis: they make no part of the store, and watch no shards. */
 #include <stdio.h>
 #include <string.h>
 
@@ -8,7 +8,7 @@
 
 static struct redis_server server;
 static char url[128];
-static char said[1024]; /* last */
+static char said[1024]; /* the last report */
 static int sayings;
 
 static void note(const char *sentence, void *context)
@@ -47,7 +47,7 @@ static void put_one(struct ww_jobs *jobs)
 	OK(ww_jobs_put(jobs, &spec, NULL, NULL));
 }
 
-START_TEST(one_that_is_not_there_is_not_made)
+START_TEST(a_missing_store_is_not_made)
 {
 	struct ww_jobs *jobs = NULL;
 
@@ -61,7 +61,7 @@ START_TEST(one_that_is_not_there_is_not_made)
 }
 END_TEST
 
-START_TEST(one_that_is_lost_is_not_made_anew)
+START_TEST(a_lost_store_is_not_made_again)
 {
 	struct ww_jobs *maker = NULL;
 	struct ww_jobs *jobs = NULL;
@@ -80,7 +80,7 @@ START_TEST(one_that_is_lost_is_not_made_anew)
 }
 END_TEST
 
-/* A store of so many jobs, one a shard in turn. */
+/* Make a store of so many jobs, which go to the shards in turn. */
 static void fill(int jobs)
 {
 	struct ww_jobs *maker;
@@ -99,7 +99,7 @@ static void expect_ready(struct ww_jobs *jobs, uint64_t ready)
 	ck_assert_uint_eq(stats.all.ready, ready);
 }
 
-START_TEST(a_shard_that_is_lost_is_not_made_anew)
+START_TEST(a_lost_shard_is_not_made_again)
 {
 	struct ww_jobs *jobs = NULL;
 	struct ww_jobs *another = NULL;
@@ -114,10 +114,10 @@ START_TEST(a_shard_that_is_lost_is_not_made_anew)
 	ck_assert_int_eq(open_with(&another, WW_REDIS_EXISTING | WW_REDIS_PASSIVE), WW_ECORRUPT);
 	ck_assert_ptr_nonnull(strstr(said, "Shard 2 of the store in Redis is lost (there is no key {weekwheel:2}:m)"));
 	said[0] = '\0';
-	/* One that was open finds it, too, where it has to do with that shard and nowhere else. */
+	/* An open handle finds the loss too, but only in calls on that shard. */
 	ck_assert_int_eq(ww_jobs_stats(jobs, &stats), WW_ECORRUPT);
 	ck_assert_ptr_nonnull(strstr(said, "Shard 2"));
-	/* And says it once. */
+	/* It reports the loss once. */
 	sayings = 0;
 	ck_assert_int_eq(ww_jobs_stats(jobs, &stats), WW_ECORRUPT);
 	ck_assert_int_eq(ww_jobs_stats(jobs, &stats), WW_ECORRUPT);
@@ -129,7 +129,7 @@ START_TEST(a_shard_that_is_lost_is_not_made_anew)
 	ck_assert_int_eq(sayings, 1);
 	OK(ww_jobs_peek(jobs, &(struct ww_job_ref){.id = 4 + 3}, &info, NULL));
 	ck_assert_int_eq(redis_server_number(&server, "EXISTS {weekwheel:2}:m"), 0);
-	/* As it says: whoever may, makes it. */
+	/* As the report says, a handle that may make the shard does so. */
 	OK(open_with(&another, WW_REDIS_PASSIVE));
 	ck_assert_int_eq(redis_server_number(&server, "EXISTS {weekwheel:1}:m {weekwheel:2}:m"), 2);
 	OK(ww_jobs_stats(jobs, &stats));
@@ -139,7 +139,7 @@ START_TEST(a_shard_that_is_lost_is_not_made_anew)
 }
 END_TEST
 
-START_TEST(the_key_of_the_whole_is_made_as_the_shards_say_or_not_at_all)
+START_TEST(the_store_key_is_made_as_the_shards_say_or_not_at_all)
 {
 	struct ww_jobs_redis_config config;
 	struct ww_jobs_redis_stats stats;
@@ -152,7 +152,7 @@ START_TEST(the_key_of_the_whole_is_made_as_the_shards_say_or_not_at_all)
 	ck_assert_int_eq(open_with(&jobs, WW_REDIS_EXISTING | WW_REDIS_PASSIVE), WW_ECORRUPT);
 	ck_assert_ptr_nonnull(strstr(said, "key {weekwheel}:store of the store in Redis is lost"));
 	ck_assert_int_eq(redis_server_number(&server, "EXISTS {weekwheel}:store"), 0);
-	/* Of another shape, if it were new. */
+	/* A new store would get another number of shards. */
 	config = config_of(WW_REDIS_PASSIVE);
 	config.shards = 7;
 	OK(ww_jobs_redis_open(&jobs, &config));
@@ -167,8 +167,8 @@ START_TEST(the_key_of_the_whole_is_made_as_the_shards_say_or_not_at_all)
 }
 END_TEST
 
-/* As when the node is lost that had both. */
-START_TEST(the_key_of_the_whole_is_made_as_any_shard_says)
+/* The node is lost that had both keys. */
+START_TEST(the_store_key_is_made_as_any_shard_says)
 {
 	struct ww_jobs *jobs = NULL;
 
@@ -181,7 +181,7 @@ START_TEST(the_key_of_the_whole_is_made_as_any_shard_says)
 	ck_assert_ptr_nonnull(strstr(said, "key {weekwheel}:store of the store in Redis is lost"));
 	OK(open_with(&jobs, WW_REDIS_PASSIVE));
 	expect_ready(jobs, 6);
-	/* The one that was lost is there again, and takes jobs. */
+	/* The lost shard is there again and takes jobs. */
 	for (int i = 0; i < 4; i++)
 		put_one(jobs);
 	expect_ready(jobs, 10);
@@ -191,8 +191,8 @@ START_TEST(the_key_of_the_whole_is_made_as_any_shard_says)
 }
 END_TEST
 
-/* As when a snapshot of one node of several is put back. */
-START_TEST(of_two_stores_that_are_mixed_it_is_said_how_one_becomes_whole)
+/* A snapshot of one of several nodes was restored. */
+START_TEST(two_mixed_stores_are_reported_with_the_way_to_mend_one)
 {
 	struct ww_jobs *jobs = NULL;
 	char command[128];
@@ -215,8 +215,8 @@ START_TEST(of_two_stores_that_are_mixed_it_is_said_how_one_becomes_whole)
 }
 END_TEST
 
-/* Whoever tries to open it leaves it to be mended as was said. */
-START_TEST(of_stores_that_are_mixed_no_part_is_made)
+/* Attempts to open it change nothing: it can still be mended as the report says. */
+START_TEST(no_part_of_mixed_stores_is_made)
 {
 	struct ww_jobs *jobs = NULL;
 	redisReply *id;
@@ -230,7 +230,7 @@ START_TEST(of_stores_that_are_mixed_no_part_is_made)
 	ck_assert_int_eq(open_with(&jobs, WW_REDIS_PASSIVE), WW_ECORRUPT);
 	ck_assert_ptr_nonnull(strstr(said, "its key {weekwheel}:store has the id another, and {weekwheel:1}:m"));
 	ck_assert_int_eq(redis_server_number(&server, "EXISTS {weekwheel:0}:m {weekwheel:2}:m"), 0);
-	/* Without the key that says which it is, neither. */
+	/* Nor without the key that names the store. */
 	redis_server_tell(&server, "DEL {weekwheel}:store");
 	redis_server_tell(&server, "HSET {weekwheel:3}:m store another");
 	ck_assert_int_eq(open_with(&jobs, WW_REDIS_PASSIVE), WW_ECORRUPT);
@@ -252,7 +252,7 @@ START_TEST(of_stores_that_are_mixed_no_part_is_made)
 }
 END_TEST
 
-START_TEST(who_looks_watches_nothing)
+START_TEST(a_passive_handle_watches_nothing)
 {
 	const char *tubes[] = {WW_TUBE_DEFAULT};
 	struct ww_jobs_redis_stats stats;
@@ -267,13 +267,13 @@ START_TEST(who_looks_watches_nothing)
 	OK(ww_jobs_redis_stats(passive, &stats));
 	ck_assert_uint_eq(stats.watched, 0);
 	ck_assert_uint_eq(stats.shards, 4);
-	/* It hears nothing, and finds what is there. */
+	/* It hears no messages, yet finds ready jobs. */
 	ck_assert_int_eq(ww_jobs_wait(passive, tubes, 1, 3600 * WW_SECOND, &lease), 0);
 	put_one(active);
 	ck_assert_int_eq(ww_jobs_wait(passive, tubes, 1, 3600 * WW_SECOND, &lease), 1);
 	ww_jobs_free(passive, lease.body);
 	OK(ww_jobs_finish(passive, lease.id, lease.token));
-	/* And what it puts is delivered by the other, which waits. */
+	/* The other handle waits, and delivers the jobs that this one puts. */
 	put_one(passive);
 	ck_assert_int_eq(ww_jobs_wait(active, tubes, 1, 60 * WW_SECOND, &lease), 1);
 	ww_jobs_free(active, lease.body);
@@ -284,7 +284,7 @@ START_TEST(who_looks_watches_nothing)
 }
 END_TEST
 
-TEST_MAIN("redis/passive", one_that_is_not_there_is_not_made, one_that_is_lost_is_not_made_anew,
-    a_shard_that_is_lost_is_not_made_anew, the_key_of_the_whole_is_made_as_the_shards_say_or_not_at_all,
-    the_key_of_the_whole_is_made_as_any_shard_says, of_two_stores_that_are_mixed_it_is_said_how_one_becomes_whole,
-    of_stores_that_are_mixed_no_part_is_made, who_looks_watches_nothing)
+TEST_MAIN("redis/passive", a_missing_store_is_not_made, a_lost_store_is_not_made_again, a_lost_shard_is_not_made_again,
+    the_store_key_is_made_as_the_shards_say_or_not_at_all, the_store_key_is_made_as_any_shard_says,
+    two_mixed_stores_are_reported_with_the_way_to_mend_one, no_part_of_mixed_stores_is_made,
+    a_passive_handle_watches_nothing)

@@ -1,4 +1,4 @@
-/* What jobs promise, with real Redis: each by name, on one server and on a cluster. */
+/* The promises of jobs in a real Redis, a test for each, on one server and on a cluster. */
 
 #include <stdlib.h>
 #include <string.h>
@@ -48,7 +48,7 @@ static struct ww_job_spec keyed(const char *tube, const char *key, const char *b
 
 /* ---- Workers that die */
 
-START_TEST(a_job_of_a_worker_that_was_killed_is_delivered_by_another)
+START_TEST(the_job_of_a_killed_worker_is_delivered_by_another)
 {
 	struct ww_job_spec spec;
 	struct actor actor;
@@ -59,7 +59,7 @@ START_TEST(a_job_of_a_worker_that_was_killed_is_delivered_by_another)
 
 	if (!store_rig_make(&rig, _i, NULL))
 		return;
-	/* Who dies may have been the one that watches the job's shard. */
+	/* The killed worker may have been the one that watches the job's shard. */
 	rig.config.lease = WW_SECOND;
 	store_rig_open(&rig);
 	actor_start(&actor, &rig, NULL);
@@ -76,9 +76,9 @@ START_TEST(a_job_of_a_worker_that_was_killed_is_delivered_by_another)
 	ck_assert_uint_eq(lease.id, id);
 	ck_assert_uint_gt(lease.token, token);
 	ck_assert_uint_eq(lease.attempt, 2);
-	/* Not before the other's time was up. */
+	/* Not before the lease of the killed worker has ended. */
 	ck_assert_uint_ge(taken_at(&lease, WW_SECOND) / 1000, ends);
-	/* What the dead one might still send is refused. */
+	/* A late message of the killed worker is refused. */
 	ck_assert_int_eq(ww_jobs_finish(rig.jobs, id, token), WW_ESTALE);
 	OK(ww_jobs_finish(rig.jobs, lease.id, lease.token));
 	store_rig_check(&rig);
@@ -86,9 +86,9 @@ START_TEST(a_job_of_a_worker_that_was_killed_is_delivered_by_another)
 }
 END_TEST
 
-/* ---- Slices that nobody looked at */
+/* ---- Slices of time that no worker looked at */
 
-START_TEST(a_slice_that_nobody_looked_at_is_delivered_oldest_first)
+START_TEST(a_slice_that_no_worker_looked_at_is_delivered_oldest_first)
 {
 	enum { JOBS = 40 };
 	char body[64];
@@ -99,7 +99,7 @@ START_TEST(a_slice_that_nobody_looked_at_is_delivered_oldest_first)
 	rig.config.slice = WW_SECOND;
 	rig.config.shards = 1;
 	store_rig_open(&rig);
-	/* Over three slices. */
+	/* Spread over three slices. */
 	for (int i = 0; i < JOBS; i++) {
 		(void)snprintf(body, sizeof body, "%d", i);
 		struct ww_job_spec spec = store_spec("t", body);
@@ -108,7 +108,7 @@ START_TEST(a_slice_that_nobody_looked_at_is_delivered_oldest_first)
 	}
 	last = redis_time() + 100 * MS + JOBS * 50 * MS;
 	store_rig_close(&rig);
-	/* Its time comes and goes, and no worker is there. */
+	/* Their due times pass while no worker is there. */
 	for (;;) {
 		redisReply *time = redis_server_ask(&rig.servers.servers[0], "TIME");
 		uint64_t now = strtoull(time->element[0]->str, NULL, 10) * WW_SECOND;
@@ -194,7 +194,7 @@ struct seen {
 	uint64_t due;
 };
 
-/* Take them all, in any order; none before its time. */
+/* Take them all, in any order, and check that none is early. */
 static void take_all(struct seen *seen, int count)
 {
 	char body[64];
@@ -209,7 +209,7 @@ static void take_all(struct seen *seen, int count)
 	store_none(&rig, "t");
 }
 
-START_TEST(jobs_due_at_a_full_second_of_redis_have_no_fewer_chances_than_others)
+START_TEST(jobs_due_at_a_full_second_are_delivered_like_others)
 {
 	enum { SECONDS = 2, EACH = 60 };
 	static struct seen seen[SECONDS * EACH];
@@ -222,7 +222,7 @@ START_TEST(jobs_due_at_a_full_second_of_redis_have_no_fewer_chances_than_others)
 	rig.config.slice = WW_SECOND;
 	store_rig_open(&rig);
 	first = (redis_time() / WW_SECOND + 1) * WW_SECOND;
-	/* A third of them at :00 exactly, a third just before, a third just after. */
+	/* A third is due exactly at :00, a third just before, a third just after. */
 	for (int i = 0; i < SECONDS * EACH; i++) {
 		struct ww_job_spec spec;
 		int64_t by = i % 3 == 0 ? 0 : i % 3 == 1 ? -(int64_t)(i * 37) * 1000 : (int64_t)(i * 41) * 1000;
@@ -238,7 +238,7 @@ START_TEST(jobs_due_at_a_full_second_of_redis_have_no_fewer_chances_than_others)
 }
 END_TEST
 
-START_TEST(at_random_due_times_each_is_delivered_once_and_not_early)
+START_TEST(jobs_at_random_due_times_are_delivered_once_and_not_early)
 {
 	enum { JOBS = 400 };
 	static struct seen seen[JOBS];
@@ -265,7 +265,7 @@ END_TEST
 
 /* ---- Cancel and update */
 
-START_TEST(a_cancel_of_a_job_far_away_needs_only_its_key_and_holds)
+START_TEST(a_cancel_of_a_distant_job_needs_only_its_key)
 {
 	static const uint64_t away[] = {5 * HOUR, 9 * DAY, 180 * DAY};
 	struct ww_job_ref ref = ref_of("t", "k");
@@ -277,7 +277,7 @@ START_TEST(a_cancel_of_a_job_far_away_needs_only_its_key_and_holds)
 	for (size_t i = 0; i < sizeof away / sizeof *away; i++) {
 		struct ww_job_spec spec = keyed("t", "k", "far", away[i]);
 		(void)store_put(&rig, &spec);
-		/* Another process, later, that never heard of when it is due. */
+		/* Another process cancels it later, and never knew the due time. */
 		store_rig_close(&rig);
 		rig.now += HOUR;
 		store_rig_open(&rig);
@@ -305,7 +305,7 @@ START_TEST(cancel_then_put_with_the_same_key_runs_the_new_one_once)
 	for (int i = 0; i < 4; i++) {
 		spec = keyed("t", "k", "old", 10 * WW_SECOND);
 		(void)store_put(&rig, &spec);
-		/* In turn while it waits, while it is ready, and while it is being delivered. */
+		/* In turn while it is delayed, ready and reserved. */
 		rig.now += i ? 20 * WW_SECOND : 0;
 		if (i >= 2)
 			lease = store_take(&rig, "t", NULL);
@@ -328,7 +328,7 @@ START_TEST(cancel_then_put_with_the_same_key_runs_the_new_one_once)
 }
 END_TEST
 
-START_TEST(an_update_leaves_nothing_of_the_old_one)
+START_TEST(an_update_leaves_nothing_of_the_old_job)
 {
 	static const uint64_t dues[] = {0, WW_SECOND, HOUR, 40 * DAY, 0, 2 * HOUR};
 	struct ww_job_spec spec;
@@ -363,9 +363,9 @@ START_TEST(an_update_leaves_nothing_of_the_old_one)
 }
 END_TEST
 
-/* ---- Times that are past */
+/* ---- Due times in the past */
 
-START_TEST(a_due_time_that_is_past_is_now_or_refused_as_the_caller_chose)
+START_TEST(a_past_due_time_means_now_or_is_refused_as_the_caller_chose)
 {
 	struct ww_job_spec spec;
 
@@ -379,7 +379,7 @@ START_TEST(a_due_time_that_is_past_is_now_or_refused_as_the_caller_chose)
 	store_none(&rig, "t");
 	spec.flags = WW_JOB_AT;
 	uint64_t id = store_put(&rig, &spec);
-	/* At once: who put it need not wait for a message. */
+	/* At once, without waiting for a message. */
 	struct ww_lease lease = store_take(&rig, "t", NULL);
 	ck_assert_uint_eq(lease.id, id);
 	spec.due = 0;
@@ -389,9 +389,9 @@ START_TEST(a_due_time_that_is_past_is_now_or_refused_as_the_caller_chose)
 }
 END_TEST
 
-/* ---- Jobs that fail, jobs that are slow */
+/* ---- Jobs that fail, and slow jobs */
 
-START_TEST(a_job_that_fails_is_tried_again_ever_later_and_buried_with_its_reason)
+START_TEST(a_failing_job_is_retried_ever_later_and_buried_with_its_reason)
 {
 	struct ww_job_spec spec;
 	struct ww_job_info info;
@@ -433,7 +433,7 @@ START_TEST(a_job_that_fails_is_tried_again_ever_later_and_buried_with_its_reason
 }
 END_TEST
 
-START_TEST(a_job_whose_time_is_up_again_and_again_is_buried_and_says_so)
+START_TEST(a_job_that_times_out_repeatedly_is_buried_with_that_reason)
 {
 	struct ww_job_spec spec;
 	struct ww_job_info info;
@@ -460,7 +460,7 @@ START_TEST(a_job_whose_time_is_up_again_and_again_is_buried_and_says_so)
 }
 END_TEST
 
-START_TEST(a_slow_job_does_not_take_the_time_of_those_fetched_with_it)
+START_TEST(a_slow_job_does_not_use_up_the_leases_of_others)
 {
 	static const char *const tube[] = {"t"};
 	static const uint64_t runs[] = {2, 30, 600};
@@ -486,7 +486,7 @@ START_TEST(a_slow_job_does_not_take_the_time_of_those_fetched_with_it)
 		ww_jobs_free(rig.jobs, leases[i].body);
 	}
 	ck_assert_int_ge(slow, 0);
-	/* It takes ten times its time: another gets it, and only it. */
+	/* It takes ten times its time to run: another worker gets this job, and no other one. */
 	rig.now += 20 * WW_SECOND;
 	ck_assert_uint_eq(store_take(&rig, "t", NULL).id, leases[slow].id);
 	store_none(&rig, "t");
@@ -539,7 +539,7 @@ START_TEST(no_key_is_left_when_its_jobs_are_gone)
 			continue;
 		}
 		ww_jobs_free(rig.jobs, lease.body);
-		/* Some fail on their way, and some run out. */
+		/* Some leases are released, and some expire. */
 		if (lease.attempt == 1 && t % 7 == 0)
 			ck_assert_int_ge(ww_jobs_release(rig.jobs, lease.id, lease.token, 5, 0, "again"), 0);
 		else if (lease.attempt == 1 && t % 7 == 1)
@@ -553,7 +553,7 @@ START_TEST(no_key_is_left_when_its_jobs_are_gone)
 }
 END_TEST
 
-START_TEST(no_key_is_left_by_workers_and_their_wakeups)
+START_TEST(workers_and_wakeups_leave_no_key)
 {
 	static const char *const stay[] = {"}:store", "}:m"};
 	struct actor actors[2];
@@ -580,14 +580,12 @@ START_TEST(no_key_is_left_by_workers_and_their_wakeups)
 }
 END_TEST
 
-STORE_MAIN("redis/promises", a_job_of_a_worker_that_was_killed_is_delivered_by_another,
-    a_slice_that_nobody_looked_at_is_delivered_oldest_first, slices_of_weeks_ago_are_delivered_oldest_first,
+STORE_MAIN("redis/promises", the_job_of_a_killed_worker_is_delivered_by_another,
+    a_slice_that_no_worker_looked_at_is_delivered_oldest_first, slices_of_weeks_ago_are_delivered_oldest_first,
     around_each_boundary_a_job_is_delivered_from_its_microsecond_on,
-    jobs_due_at_a_full_second_of_redis_have_no_fewer_chances_than_others,
-    at_random_due_times_each_is_delivered_once_and_not_early, a_cancel_of_a_job_far_away_needs_only_its_key_and_holds,
-    cancel_then_put_with_the_same_key_runs_the_new_one_once, an_update_leaves_nothing_of_the_old_one,
-    a_due_time_that_is_past_is_now_or_refused_as_the_caller_chose,
-    a_job_that_fails_is_tried_again_ever_later_and_buried_with_its_reason,
-    a_job_whose_time_is_up_again_and_again_is_buried_and_says_so,
-    a_slow_job_does_not_take_the_time_of_those_fetched_with_it, no_key_is_left_when_its_jobs_are_gone,
-    no_key_is_left_by_workers_and_their_wakeups)
+    jobs_due_at_a_full_second_are_delivered_like_others, jobs_at_random_due_times_are_delivered_once_and_not_early,
+    a_cancel_of_a_distant_job_needs_only_its_key, cancel_then_put_with_the_same_key_runs_the_new_one_once,
+    an_update_leaves_nothing_of_the_old_job, a_past_due_time_means_now_or_is_refused_as_the_caller_chose,
+    a_failing_job_is_retried_ever_later_and_buried_with_its_reason,
+    a_job_that_times_out_repeatedly_is_buried_with_that_reason, a_slow_job_does_not_use_up_the_leases_of_others,
+    no_key_is_left_when_its_jobs_are_gone, workers_and_wakeups_leave_no_key)

@@ -1,6 +1,5 @@
 /*
- * What others do to a store in Redis: damage that is told, data that makes no sense, another handle, also one that is
- * at work in other threads.
+ * What others do to a store in Redis: damage, data that makes no sense, a second handle, and handles in many threads.
  */
 
 #include <inttypes.h>
@@ -13,14 +12,14 @@
 
 static struct world world;
 
-/* What does not depend on the number of shards is tested with one. */
+/* Tests that do not depend on the number of shards use one. */
 #define ONCE                                                                                                           \
 	do {                                                                                                           \
 		if (_i != KIND_REDIS)                                                                                  \
 			return;                                                                                        \
 	} while (0)
 static const char *const tube[] = {WW_TUBE_DEFAULT};
-/* Of the jobs that fill() puts. */
+/* The jobs that fill() puts. */
 static uint64_t delayed, ready, reserved, buried;
 static uint64_t token;
 
@@ -66,10 +65,10 @@ static void hear(const char *problem, void *context)
 	(void)snprintf(told->all + length, sizeof told->all - length, "%s\n", problem);
 }
 
-/* A command on a key of the only shard, and what is told of it. */
+/* A command that damages a key of the only shard, and the problem that ww_jobs_check reports. */
 static const struct {
 	const char *command;
-	const char *rest; /* of the key's name, and more */
+	const char *rest; /* the end of the key's name, and further words */
 	const char *words;
 } damages[] = {{"ZREM", "r:default a2", "job 2 is not where its record says"},
     {"ZADD", "r:default 1024 a9", "jobs have a place"}, {"DEL", "f", "job 3 is not where its record says"},
@@ -85,7 +84,7 @@ static const struct {
     {"HINCRBY", "m seq 1", "5 jobs were accepted and 0 ended, and there are 4"},
     {"HSET", "p default 1", "tubes are paused"}, {"HSET", "m alarm 9007199254740991", "the alarm is later"}};
 
-START_TEST(damage_is_told)
+START_TEST(damage_is_reported)
 {
 	ONCE;
 	for (size_t i = 0; i < sizeof damages / sizeof *damages; i++) {
@@ -100,15 +99,15 @@ START_TEST(damage_is_told)
 		ck_assert_int_eq(problems, told.count);
 		ck_assert_msg(strstr(told.all, damages[i].words) != NULL, "%s %s: told: %s", damages[i].command,
 		    damages[i].rest, told.all);
-		/* Without somebody to tell it to it is counted all the same. */
+		/* Without a function to call, problems are counted all the same. */
 		ck_assert_int_eq(ww_jobs_check(world.jobs, NULL, NULL), problems);
 		world_end(&world);
 	}
 }
 END_TEST
 
-/* What is due passes over a job that cannot be read, and comes. */
-START_TEST(a_damaged_record_holds_nobody_up)
+/* Due jobs are delivered although another one cannot be read. */
+START_TEST(a_damaged_record_delays_no_other_job)
 {
 	ONCE;
 	world_make(&world, KIND_REDIS);
@@ -128,7 +127,7 @@ START_TEST(a_damaged_record_holds_nobody_up)
 }
 END_TEST
 
-START_TEST(a_damaged_record_keeps_no_other_from_being_kicked)
+START_TEST(a_damaged_record_keeps_no_other_job_from_a_kick)
 {
 	uint64_t kicked;
 	struct ww_lease lease;
@@ -145,14 +144,14 @@ START_TEST(a_damaged_record_keeps_no_other_from_being_kicked)
 	OK(ww_jobs_reserve_job(world.jobs, ready, &lease));
 	ww_jobs_free(world.jobs, lease.body);
 	ck_assert_uint_eq(reserve_job(&world).id, reserved);
-	/* Then what is delayed. */
+	/* Then the delayed jobs. */
 	OK(ww_jobs_kick(world.jobs, WW_TUBE_DEFAULT, 9, &kicked));
 	ck_assert_uint_eq(kicked, 1);
 	world_end(&world);
 }
 END_TEST
 
-START_TEST(tubes_that_were_asked_for_are_not_remembered_for_ever)
+START_TEST(unknown_tubes_are_not_remembered_for_ever)
 {
 	struct ww_jobs_redis_stats stats;
 	uint64_t most = 0;
@@ -180,7 +179,7 @@ static int count_one(const struct ww_job_info *info, void *context)
 	return 0;
 }
 
-START_TEST(a_list_passes_over_what_cannot_be_read)
+START_TEST(a_list_skips_records_that_cannot_be_read)
 {
 	struct ww_job_filter filter = {.after = 0};
 	int count = 0;
@@ -206,7 +205,7 @@ START_TEST(a_list_passes_over_what_cannot_be_read)
 }
 END_TEST
 
-/* Whichever way is taken to count what lies in a slice. */
+/* Both ways of counting the jobs of a slice. */
 START_TEST(a_forecast_counts_within_slices)
 {
 	enum { JOBS = 300, SPANS = 2000 };
@@ -239,8 +238,8 @@ START_TEST(a_forecast_counts_within_slices)
 }
 END_TEST
 
-/* Whoever set the clock of Redis: their lateness in all is more than is written exactly. */
-START_TEST(jobs_that_are_decades_late_come)
+/* The clock of Redis was set: the sum of lateness has more digits than Redis writes exactly. */
+START_TEST(jobs_that_are_decades_late_are_delivered)
 {
 	enum { JOBS = 600 };
 	struct ww_job_spec spec = spec_of("x");
@@ -273,7 +272,7 @@ static int see_tube(const struct ww_tube_stats *stats, void *context)
 	return 0;
 }
 
-/* Each call is made, and answers something. Returns how many said that all is well. */
+/* Make each call once. Returns how many succeeded. */
 static int call_all(void)
 {
 	struct ww_job_spec spec = spec_of("x");
@@ -314,7 +313,7 @@ static int call_all(void)
 	return well;
 }
 
-START_TEST(keys_of_another_type_are_an_error_and_no_harm)
+START_TEST(keys_of_another_type_are_errors_and_do_no_harm)
 {
 	static const char *const keys[] = {"j", "r:default", "f", "b:default", "k:716", "c", "s", "d:7", "p", "m"};
 
@@ -326,7 +325,7 @@ START_TEST(keys_of_another_type_are_an_error_and_no_harm)
 		const char *prefix = kinds_redis_prefix(&world);
 		redis_server_tell(kinds_redis_server(), "SET {%s:0}:%s x", prefix, keys[i]);
 		(void)call_all();
-		/* Of what every call begins with, none can say that all is well. */
+		/* Every call begins with these keys: none can succeed. */
 		if (strcmp(keys[i], "m") == 0)
 			ck_assert_int_eq(call_all(), 0);
 		ck_assert_int_ne(ww_jobs_check(world.jobs, NULL, NULL), WW_OK);
@@ -335,8 +334,8 @@ START_TEST(keys_of_another_type_are_an_error_and_no_harm)
 }
 END_TEST
 
-/* Of msgpack, by hand: too short, of other types, of other lengths. */
-START_TEST(records_that_make_no_sense_are_errors_and_no_harm)
+/* Hand-made msgpack: too short, with other types, with other lengths. */
+START_TEST(records_that_make_no_sense_are_errors_and_do_no_harm)
 {
 	static const char *const scripts[] = {"''", "'x'", "cmsgpack.pack({})", "cmsgpack.pack({1,2,3})",
 	    "cmsgpack.pack('text')", "string.rep('\\147',1000)", "string.rep('\\0',100)",
@@ -361,7 +360,7 @@ END_TEST
 
 /* ---- Another handle */
 
-START_TEST(what_one_handle_does_the_other_sees)
+START_TEST(each_handle_sees_what_the_other_does)
 {
 	struct ww_job_spec spec = spec_of("x");
 	struct ww_tube_stats stats;
@@ -386,7 +385,7 @@ START_TEST(what_one_handle_does_the_other_sees)
 	ck_assert_str_eq(info_of(&world, id).error, "why");
 	ck_assert_int_eq(ww_jobs_finish(world.jobs, id, lease.token), WW_ESTALE);
 	lease = reserve_job(&world);
-	/* The other one replaces it, and the lease is worth nothing. */
+	/* The other handle replaces the job, and the lease is stale. */
 	world_turn(&world);
 	ck_assert_int_eq(ww_jobs_put(world.jobs, &spec, NULL, &version), 1);
 	ck_assert_uint_eq(version, 3);
@@ -402,7 +401,7 @@ START_TEST(what_one_handle_does_the_other_sees)
 }
 END_TEST
 
-START_TEST(ids_versions_and_tokens_grow_over_both)
+START_TEST(ids_versions_and_tokens_grow_over_both_handles)
 {
 	struct ww_job_spec spec = spec_of("x");
 	uint64_t version, id, first = 0, last = 0;
@@ -422,7 +421,7 @@ START_TEST(ids_versions_and_tokens_grow_over_both)
 		last = lease.token;
 		world_turn(&world);
 	}
-	/* One that is put anew has another id than any before. */
+	/* A job that is put again gets a new id. */
 	struct ww_job_ref ref = {.id = id};
 	ck_assert_int_eq(ww_jobs_cancel(world.jobs, &ref), 0);
 	ck_assert_int_eq(ww_jobs_put(world.jobs, &spec, &id, &version), 0);
@@ -432,7 +431,7 @@ START_TEST(ids_versions_and_tokens_grow_over_both)
 }
 END_TEST
 
-/* ---- At work in threads, with Redis's own time */
+/* ---- Many threads, with Redis's own time */
 
 enum { HANDS = 4, JOBS_OF_A_HAND = 100 };
 
@@ -451,7 +450,7 @@ static void *work(void *context)
 		spec.due = (uint64_t)(i % 3) * MS;
 		wrong += ww_jobs_put(jobs, &spec, NULL, NULL) != 0;
 	}
-	/* Each is delivered to one of all. */
+	/* Each job goes to one thread. */
 	while (finished + wrong < HANDS * JOBS_OF_A_HAND) {
 		int got = ww_jobs_wait(jobs, tube, 1, 100 * MS, &lease);
 		if (got == 0)
@@ -494,14 +493,15 @@ START_TEST(handles_in_threads_share_the_work)
 	ck_assert_int_eq(ww_jobs_check(handles[1], NULL, NULL), 0);
 	for (int i = 0; i < 2; i++)
 		OK(ww_jobs_close(handles[i]));
-	/* Nor are workers left. */
+	/* No workers are left either. */
 	kinds_redis_expect_bare(kinds_redis_server(), "threads");
 	world_end(&world);
 }
 END_TEST
 
-KINDS_MAIN("redis/store", damage_is_told, a_damaged_record_holds_nobody_up, a_list_passes_over_what_cannot_be_read,
-    a_damaged_record_keeps_no_other_from_being_kicked, tubes_that_were_asked_for_are_not_remembered_for_ever,
-    a_forecast_counts_within_slices, jobs_that_are_decades_late_come, keys_of_another_type_are_an_error_and_no_harm,
-    records_that_make_no_sense_are_errors_and_no_harm, what_one_handle_does_the_other_sees,
-    ids_versions_and_tokens_grow_over_both, handles_in_threads_share_the_work)
+KINDS_MAIN("redis/store", damage_is_reported, a_damaged_record_delays_no_other_job,
+    a_list_skips_records_that_cannot_be_read, a_damaged_record_keeps_no_other_job_from_a_kick,
+    unknown_tubes_are_not_remembered_for_ever, a_forecast_counts_within_slices,
+    jobs_that_are_decades_late_are_delivered, keys_of_another_type_are_errors_and_do_no_harm,
+    records_that_make_no_sense_are_errors_and_do_no_harm, each_handle_sees_what_the_other_does,
+    ids_versions_and_tokens_grow_over_both_handles, handles_in_threads_share_the_work)

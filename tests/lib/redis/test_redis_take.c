@@ -1,5 +1,4 @@
-/* Many jobs of a store in Redis reserved at once: how often Redis is asked, what of it is stale, and when it ends. */
-/* For syscall. */
+/* Reserving many jobs of a store in Redis at once: how often it asks Redis, what is stale, and when it ends. */
 #include <string.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -16,10 +15,10 @@ static char url[128];
 static struct ww_lease leases[JOBS + 1];
 static const char *const tubes[] = {WW_TUBE_DEFAULT, "mail"};
 
-/* By how much each look at the clock by which a call's timeout is counted puts it forward, ns. */
+/* How many ns each reading of CLOCK_BOOTTIME, the clock of the timeout, advances that clock. */
 static uint64_t stride;
 
-/* Before the C library's, for the whole program. */
+/* Takes the place of the C library's function in this program. */
 int clock_gettime(clockid_t clock, struct timespec *time)
 {
 	static uint64_t ahead;
@@ -45,7 +44,7 @@ static struct ww_jobs *open_with(uint32_t shards, uint32_t flags)
 	return jobs;
 }
 
-/* Without a key, one after another they are in shards in turn. */
+/* Jobs without a key go to the shards in turn. */
 static void put_one(struct ww_jobs *jobs, const char *tube, uint32_t priority)
 {
 	struct ww_job_spec spec;
@@ -75,7 +74,7 @@ static uint64_t round_trips(struct ww_jobs *jobs)
 	return stats.round_trips;
 }
 
-/* Nobody else asks for this one, which has no worker. After the first call Redis knows the scripts. */
+/* Only this test asks Redis: the store has no worker. After the first call Redis knows the scripts. */
 START_TEST(redis_is_asked_as_often_as_the_order_passes_to_another_shard)
 {
 	struct ww_jobs *jobs;
@@ -90,7 +89,7 @@ START_TEST(redis_is_asked_as_often_as_the_order_passes_to_another_shard)
 		put_one(jobs, tubes[0], 7);
 	before = round_trips(jobs);
 	ck_assert_int_eq(take_many(jobs, JOBS + 1), JOBS);
-	/* A look at all of them, and each of them. */
+	/* One question to all shards, then one to each. */
 	ck_assert_uint_eq(round_trips(jobs) - before, 1 + SHARDS);
 	for (uint32_t i = 0; i < JOBS; i++)
 		put_one(jobs, tubes[0], i);
@@ -102,8 +101,8 @@ START_TEST(redis_is_asked_as_often_as_the_order_passes_to_another_shard)
 }
 END_TEST
 
-/* And nothing is lost: the next call goes on with the order. */
-START_TEST(what_was_got_is_given_when_the_timeout_is_over)
+/* Nothing is lost: the next call goes on in the order. */
+START_TEST(leased_jobs_are_returned_when_the_timeout_is_over)
 {
 	struct ww_jobs *jobs;
 	uint32_t next = 0;
@@ -114,7 +113,7 @@ START_TEST(what_was_got_is_given_when_the_timeout_is_over)
 	jobs = open_with(SHARDS, WW_REDIS_PASSIVE);
 	for (uint32_t i = 0; i < JOBS; i++)
 		put_one(jobs, tubes[0], i);
-	/* Of the timeout, which is 2 s. */
+	/* The timeout is 2 s. */
 	stride = WW_SECOND;
 	while (next < JOBS) {
 		got = take_many(jobs, JOBS);
@@ -140,8 +139,8 @@ static int place_of(uint32_t priority, int count)
 	return at;
 }
 
-/* That is heard of by the answer alone. What is left in its shard is behind what others have. */
-START_TEST(where_another_took_the_best_job_one_alone_is_taken)
+/* Only the answer tells it. The jobs that are left in that shard come after those of other shards. */
+START_TEST(a_single_job_is_taken_where_another_took_the_best)
 {
 	static const uint32_t priorities[] = {0, 5, 1, 50, 9, 51, 10};
 	struct ww_jobs *hears;
@@ -153,7 +152,7 @@ START_TEST(where_another_took_the_best_job_one_alone_is_taken)
 	other = open_with(2, WW_REDIS_PASSIVE);
 	for (size_t i = 0; i < sizeof priorities / sizeof *priorities; i++)
 		put_one(other, tubes[priorities[i] == 10], priorities[i]);
-	/* Now it knows what comes next, in one shard 1, in the other 5. */
+	/* Now the handle knows the next priorities: 1 in one shard, 5 in the other. */
 	ck_assert_int_eq(ww_jobs_wait(hears, tubes, 2, 60 * WW_SECOND, leases), 1);
 	ww_jobs_free(hears, leases[0].body);
 	ck_assert_uint_eq(leases[0].priority, 0);
@@ -170,4 +169,4 @@ START_TEST(where_another_took_the_best_job_one_alone_is_taken)
 END_TEST
 
 TEST_MAIN("redis/take", redis_is_asked_as_often_as_the_order_passes_to_another_shard,
-    what_was_got_is_given_when_the_timeout_is_over, where_another_took_the_best_job_one_alone_is_taken)
+    leased_jobs_are_returned_when_the_timeout_is_over, a_single_job_is_taken_where_another_took_the_best)

@@ -1,5 +1,5 @@
 /*
- * Workers: what they cost, how they share shards, wake-ups, and Redis that dies, is emptied, fills up, fails over and
+ * Workers: their cost, how they share shards, wake-ups, and a Redis that dies, is emptied, fills up, fails over and
  * moves slots.
  */
 
@@ -30,7 +30,7 @@ static struct ww_jobs_redis_stats stats_of(void)
 	return stats;
 }
 
-/* Wait for what must come, however slow the machine is. */
+/* Wait for something that must happen, however slow the machine is. */
 #define UNTIL(condition)                                                                                               \
 	for (int turns_ = 0; !(condition); turns_++) {                                                                 \
 		ck_assert_msg(turns_ < 6000, "never: %s", #condition);                                                 \
@@ -50,7 +50,7 @@ static void put_after(const char *tube, const char *body, uint64_t delay)
 	(void)store_put(&rig, &spec);
 }
 
-/* ---- What they cost */
+/* ---- Cost */
 
 static long long commands_done(void)
 {
@@ -63,7 +63,7 @@ static long long commands_done(void)
 	return calls;
 }
 
-START_TEST(with_nothing_due_a_worker_sends_its_heartbeats_and_no_more)
+START_TEST(an_idle_worker_sends_only_its_heartbeats)
 {
 	uint64_t before;
 	long long done;
@@ -76,20 +76,20 @@ START_TEST(with_nothing_due_a_worker_sends_its_heartbeats_and_no_more)
 	for (int i = 0; i < 100; i++)
 		put_after("t", "x", 86400 * WW_SECOND);
 	UNTIL(stats_of().watched == 16);
-	/* One that is due has been dealt with: from now on nothing is. */
+	/* The only due job is done: nothing is due from now on. */
 	put_after("t", "x", 10 * MS);
 	(void)store_wait(&rig, "t", NULL);
 	rest();
 	before = stats_of().commands;
 	done = commands_done();
 	UNTIL(stats_of().commands >= before + 3);
-	/* A heartbeat is a script of up to six commands; the others are those of this test. */
+	/* A heartbeat is a script of up to six commands. The other commands are those of this test. */
 	ck_assert_int_le(commands_done() - done, 3 * 7 + 4);
 	store_rig_end(&rig);
 }
 END_TEST
 
-START_TEST(memory_does_not_depend_on_how_many_jobs_wait)
+START_TEST(memory_does_not_depend_on_the_number_of_delayed_jobs)
 {
 	enum { JOBS = 20000, BATCH = 1000 };
 	static struct ww_job_put puts[BATCH];
@@ -136,7 +136,7 @@ START_TEST(shards_are_divided_among_workers_and_taken_over_from_one_that_dies)
 	UNTIL(stats_of().watched == 4);
 	for (int i = 0; i < 3; i++)
 		UNTIL(watched_by(&actors[i]) == 4);
-	/* One goes with a word, one without, one hangs. */
+	/* One worker says goodbye, one dies, one hangs. */
 	actor_end(&actors[0]);
 	UNTIL(stats_of().workers == 3 && watched_by(&actors[1]) + watched_by(&actors[2]) + stats_of().watched == 16);
 	actor_kill(&actors[1]);
@@ -159,7 +159,7 @@ END_TEST
 
 /* ---- Clocks */
 
-START_TEST(a_worker_with_a_wrong_clock_is_neither_early_nor_does_it_double)
+START_TEST(a_worker_with_a_wrong_clock_delivers_neither_early_nor_twice)
 {
 	static const char *const shifts[] = {"ACTOR_SHIFT_S=420", "ACTOR_SHIFT_S=-660"};
 	enum { JOBS = 40 };
@@ -213,7 +213,7 @@ END_TEST
 
 /* ---- Wake-ups */
 
-START_TEST(a_wait_in_another_process_hears_of_a_put)
+START_TEST(a_put_wakes_a_wait_in_another_process)
 {
 	struct actor actor;
 	char line[256];
@@ -223,7 +223,7 @@ START_TEST(a_wait_in_another_process_hears_of_a_put)
 	store_rig_open(&rig);
 	actor_start(&actor, &rig, NULL);
 	for (int i = 0; i < 60; i++) {
-		/* Longer than this test may take: only a wake-up ends it. */
+		/* The timeout is longer than this test may take: only a wake-up ends the wait. */
 		actor_tell(&actor, "wait t%d 600000", i % 3);
 		put_after(i % 3 == 0 ? "t0" : i % 3 == 1 ? "t1" : "t2", "x", i % 4 ? 0 : 5 * MS);
 		actor_hear(&actor, line, sizeof line);
@@ -240,7 +240,7 @@ struct taker {
 	pthread_t thread;
 	_Atomic int *left;
 	int number;
-	char end[8]; /* a tube of its own, where it hears that all is taken */
+	char end[8]; /* a tube of its own: a job there says that all jobs were taken */
 	int failed;
 };
 
@@ -256,7 +256,7 @@ static void end_takers(void)
 }
 
 /*
- * Each waits for two of three tubes, and for its end. No wait takes as long as it may: a wake-up that is lost is seen.
+ * Each waits for two of three tubes, and for its end. No wait may take its whole timeout: that shows a lost wake-up.
  */
 static void *take_until_end(void *argument)
 {
@@ -323,7 +323,7 @@ START_TEST(no_wakeup_is_lost_among_threads_and_processes_that_wait_and_put)
 }
 END_TEST
 
-START_TEST(the_end_of_a_pause_wakes)
+START_TEST(the_end_of_a_pause_wakes_a_wait)
 {
 	struct ww_lease lease;
 
@@ -335,7 +335,7 @@ START_TEST(the_end_of_a_pause_wakes)
 	store_none(&rig, "t");
 	lease = store_wait(&rig, "t", NULL);
 	finish(&lease);
-	/* Also if somebody ends it. */
+	/* Also if a call ends the pause. */
 	OK(ww_jobs_pause(rig.jobs, "t", 3600 * WW_SECOND));
 	put_after("t", "x", 0);
 	store_none(&rig, "t");
@@ -363,7 +363,7 @@ static void *wait_long(void *argument)
 	return got == 1 ? argument : NULL;
 }
 
-START_TEST(redis_that_was_killed_is_waited_for_and_leases_go_on)
+START_TEST(workers_wait_for_a_killed_redis_and_leases_go_on)
 {
 	struct ww_lease lease, later;
 	struct ww_job_spec spec;
@@ -406,7 +406,7 @@ static void empty_all(void)
 		redis_server_tell(&rig.servers.servers[i], "FLUSHALL");
 }
 
-START_TEST(redis_that_was_emptied_is_filled_anew_and_that_is_said)
+START_TEST(an_emptied_redis_is_filled_again_and_that_is_reported)
 {
 	struct ww_lease lease, before;
 	struct actor actor;
@@ -425,11 +425,11 @@ START_TEST(redis_that_was_emptied_is_filled_anew_and_that_is_said)
 	lease = store_wait(&rig, "t", NULL);
 	ck_assert_uint_gt(lease.token, before.token);
 	finish(&lease);
-	/* Once, by this process or by the other, whose heartbeat may have found it first. */
+	/* Reported once, by this process or by the other, whose heartbeat may come first. */
 	ck_assert_int_le(store_rig_said(&rig, "made anew"), 1);
 	ck_assert_uint_eq(stats_of().resets, (uint64_t)store_rig_said(&rig, "made anew"));
 	actor_end(&actor);
-	/* Also if nobody asks for anything. */
+	/* Also if there are no calls. */
 	int said = store_rig_said(&rig, "made anew");
 	UNTIL(stats_of().watched == 16);
 	uint64_t sent = stats_of().commands;
@@ -444,7 +444,7 @@ START_TEST(redis_that_was_emptied_is_filled_anew_and_that_is_said)
 }
 END_TEST
 
-START_TEST(tokens_grow_also_where_redis_was_restored_from_an_older_copy)
+START_TEST(tokens_grow_even_after_redis_was_restored_from_an_older_copy)
 {
 	static const char *const options[] = {"--appendonly", "no", NULL};
 	struct ww_lease first, second, third;
@@ -462,7 +462,7 @@ START_TEST(tokens_grow_also_where_redis_was_restored_from_an_older_copy)
 	ck_assert_uint_gt(second.token, first.token);
 	redis_server_kill(&rig.servers.servers[0]);
 	redis_server_restart(&rig.servers.servers[0]);
-	/* Until the loss is noticed a reserve may fail. */
+	/* A reserve may fail until the loss is noticed. */
 	const char *tube = "t";
 	UNTIL(ww_jobs_wait(rig.jobs, &tube, 1, 60 * WW_SECOND, &third) == 1);
 	ww_jobs_free(rig.jobs, third.body);
@@ -476,7 +476,7 @@ END_TEST
 
 /* ---- Redis that cannot take more */
 
-START_TEST(without_memory_nothing_is_put_and_what_is_there_can_be_finished)
+START_TEST(without_memory_nothing_is_put_and_stored_jobs_can_be_finished)
 {
 	struct ww_job_spec spec;
 	struct ww_job_ref gone = {0};
@@ -491,7 +491,7 @@ START_TEST(without_memory_nothing_is_put_and_what_is_there_can_be_finished)
 	store_rig_open(&rig);
 	for (int i = 0; i < 3; i++)
 		put_after("t", "x", 0);
-	/* When this would have been due nothing is: that too is written down. */
+	/* This job would have been due later. Then nothing is due, and Redis must record that too. */
 	spec = store_spec("t", "gone");
 	spec.due = 50 * MS;
 	gone.id = store_put(&rig, &spec);
@@ -505,12 +505,12 @@ START_TEST(without_memory_nothing_is_put_and_what_is_there_can_be_finished)
 	ck_assert_int_eq(ww_jobs_put(rig.jobs, &spec, NULL, NULL), WW_EFULL);
 	UNTIL(ww_jobs_now(rig.jobs, 0, &now) == WW_OK && now > past);
 	finish(&leases[0]);
-	/* What was there is delivered, also what comes due. */
+	/* Stored jobs are delivered, those too that come due now. */
 	for (int i = 0; i < 3; i++) {
 		leases[i] = store_wait(&rig, "t", NULL);
 		finish(&leases[i]);
 	}
-	/* And the worker keeps its place. */
+	/* The worker stays registered. */
 	redisReply *beats = redis_server_ask(&rig.servers.servers[0], "ZRANGE {weekwheel}:workers 0 -1");
 	ck_assert_uint_eq(beats->elements, 1);
 	freeReplyObject(beats);
@@ -555,7 +555,7 @@ START_TEST(a_primary_that_dies_is_replaced_and_jobs_go_on)
 	store_rig_open(&rig);
 	for (; put < JOBS; put++)
 		put_after("t", "x", (uint64_t)put * 50 * MS);
-	/* Its replica has all: what is replicated late may be lost. */
+	/* Wait until its replica has everything: late replication may lose jobs. */
 	redis_server_wait_replica(&rig.servers.servers[1], &rig.servers.servers[4]);
 	redis_server_kill(&rig.servers.servers[1]);
 	while (taken < JOBS) {
@@ -581,8 +581,8 @@ START_TEST(a_primary_that_dies_is_replaced_and_jobs_go_on)
 }
 END_TEST
 
-/* What is most urgent was heard of from a node that is gone: the jobs of others are given out all the same. */
-START_TEST(a_node_that_is_gone_holds_up_no_jobs_of_others)
+/* The node with the most urgent job is gone: jobs of other nodes are delivered all the same. */
+START_TEST(a_lost_node_delays_no_jobs_of_other_nodes)
 {
 	enum { SHARDS = 16, JOBS = 32 };
 	const char *tube = "t";
@@ -594,7 +594,7 @@ START_TEST(a_node_that_is_gone_holds_up_no_jobs_of_others)
 		return;
 	rig.config.timeout = 500 * MS;
 	store_rig_open(&rig);
-	/* Now all is known that is ready. */
+	/* Now the handle knows all ready jobs. */
 	store_none(&rig, tube);
 	for (int i = 0; i < JOBS; i++) {
 		struct ww_job_spec spec = store_spec(tube, "x");
@@ -648,7 +648,7 @@ START_TEST(slots_move_while_jobs_flow)
 		for (int i = 0; i < 3 * SHARDS; i++, left++)
 			put_after("t", "x", (uint64_t)(i % 3) * 30 * MS);
 		redis_cluster_move_begin(&rig.servers, slot, from, (from + 1) % 3);
-		/* Asked for while each node has a part, or will have; answered when one has all. */
+		/* Calls that ask while two nodes share the slot are answered once one node has all of it. */
 		for (int i = 0; i < JOBS; i++, left++)
 			actor_tell(&actor, "put t 10000 y");
 		rest();
@@ -672,12 +672,13 @@ START_TEST(slots_move_while_jobs_flow)
 }
 END_TEST
 
-STORE_MAIN("redis/worker", with_nothing_due_a_worker_sends_its_heartbeats_and_no_more,
-    memory_does_not_depend_on_how_many_jobs_wait, shards_are_divided_among_workers_and_taken_over_from_one_that_dies,
-    a_worker_with_a_wrong_clock_is_neither_early_nor_does_it_double, a_wait_in_another_process_hears_of_a_put,
-    no_wakeup_is_lost_among_threads_and_processes_that_wait_and_put, the_end_of_a_pause_wakes,
-    redis_that_was_killed_is_waited_for_and_leases_go_on, redis_that_was_emptied_is_filled_anew_and_that_is_said,
-    tokens_grow_also_where_redis_was_restored_from_an_older_copy,
-    without_memory_nothing_is_put_and_what_is_there_can_be_finished, a_replica_is_denied_until_it_is_a_primary,
-    a_primary_that_dies_is_replaced_and_jobs_go_on, a_node_that_is_gone_holds_up_no_jobs_of_others,
+STORE_MAIN("redis/worker", an_idle_worker_sends_only_its_heartbeats,
+    memory_does_not_depend_on_the_number_of_delayed_jobs,
+    shards_are_divided_among_workers_and_taken_over_from_one_that_dies,
+    a_worker_with_a_wrong_clock_delivers_neither_early_nor_twice, a_put_wakes_a_wait_in_another_process,
+    no_wakeup_is_lost_among_threads_and_processes_that_wait_and_put, the_end_of_a_pause_wakes_a_wait,
+    workers_wait_for_a_killed_redis_and_leases_go_on, an_emptied_redis_is_filled_again_and_that_is_reported,
+    tokens_grow_even_after_redis_was_restored_from_an_older_copy,
+    without_memory_nothing_is_put_and_stored_jobs_can_be_finished, a_replica_is_denied_until_it_is_a_primary,
+    a_primary_that_dies_is_replaced_and_jobs_go_on, a_lost_node_delays_no_jobs_of_other_nodes,
     slots_move_while_jobs_flow)

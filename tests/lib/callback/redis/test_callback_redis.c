@@ -1,4 +1,4 @@
-/* Pushers upon jobs in Redis: several share a store, and Redis goes away while requests are under way. */
+/* Pushers on a store in Redis: two share it, and Redis dies while requests are under way. */
 
 #include <stdio.h>
 #include <string.h>
@@ -60,7 +60,7 @@ static uint64_t put(struct ww_jobs *jobs, const char *lines)
 	return id;
 }
 
-/* While it is away nothing is known. */
+/* Nothing is known while Redis is away. */
 static void wait_for_end(struct ww_jobs *jobs, uint64_t id)
 {
 	enum ww_job_state state;
@@ -70,7 +70,7 @@ static void wait_for_end(struct ww_jobs *jobs, uint64_t id)
 		pushing_pause(&times);
 }
 
-START_TEST(two_pushers_share_what_is_ready)
+START_TEST(two_pushers_share_the_ready_jobs)
 {
 	uint64_t ids[MANY];
 
@@ -84,7 +84,7 @@ START_TEST(two_pushers_share_what_is_ready)
 	struct ww_callback *pushers[2] = {open_pusher(jobs[0]), open_pusher(jobs[1])};
 	for (size_t i = 0; i < MANY; i++)
 		wait_for_end(jobs[0], ids[i]);
-	/* Each once. */
+	/* Each job was delivered once. */
 	ck_assert_uint_eq(receiver_count(receiver), MANY);
 	for (size_t i = 0; i < 2; i++) {
 		ck_assert_int_eq(ww_callback_close(pushers[i], 60 * WW_SECOND), 0);
@@ -127,4 +127,4 @@ START_TEST(results_outlast_the_death_of_redis)
 }
 END_TEST
 
-TEST_MAIN("callback/redis", two_pushers_share_what_is_ready, results_outlast_the_death_of_redis)
+TEST_MAIN("callback/redis", two_pushers_share_the_ready_jobs, results_outlast_the_death_of_redis)

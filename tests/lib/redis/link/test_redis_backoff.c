@@ -1,6 +1,5 @@
 /*
- * When a server is asked again: one that is not there, and one that is not ready. The clock of backing off is the
- * test's.
+ * When the link asks a server again that is missing or not ready. The test sets the clock for backing off.
  */
 
 #include <stdatomic.h>
@@ -50,7 +49,7 @@ START_TEST(a_lost_server_is_asked_after_a_pause_that_doubles)
 
 	open_both(60 * SECOND);
 	fake_server_rules(&fake, gone);
-	/* The connection breaks; that is no reason not to make another. */
+	/* The connection breaks, and the link makes another one at once. */
 	ck_assert_int_eq(call(), WW_EIO);
 	ck_assert_int_eq(fake_server_accepts(&fake), 1);
 	ck_assert_int_eq(rig.said, 0);
@@ -93,7 +92,7 @@ static void *call_once(void *argument)
 	return NULL;
 }
 
-/* However many ask, one alone makes the attempt. */
+/* Of many threads that ask, only one makes the attempt. */
 START_TEST(one_thread_makes_the_attempt)
 {
 	pthread_t threads[THREADS];
@@ -114,7 +113,7 @@ START_TEST(one_thread_makes_the_attempt)
 }
 END_TEST
 
-/* An answer that says no is given again, without asking. */
+/* The link repeats a refusal without asking again. */
 START_TEST(a_refusal_is_not_asked_for_again_at_once)
 {
 	const struct fake_rule denies[] = {
@@ -151,7 +150,7 @@ START_TEST(a_server_that_is_not_ready_is_asked_again)
 }
 END_TEST
 
-START_TEST(a_server_that_never_is_ready_is_left_in_time)
+START_TEST(a_server_that_is_never_ready_is_given_up_in_time)
 {
 	for (size_t i = 0; i < sizeof not_ready / sizeof *not_ready; i++) {
 		const struct fake_rule rules[] = {{"EVALSHA", 0, FAKE_ANSWER, not_ready[i], 0}, {0}};
@@ -160,15 +159,15 @@ START_TEST(a_server_that_never_is_ready_is_left_in_time)
 		ck_assert_int_eq(call(), WW_EAGAIN);
 		ck_assert_int_ge(fake_server_count(&fake, "EVALSHA"), 2);
 		ck_assert_int_lt(fake_server_count(&fake, "EVALSHA"), 50);
-		/* It answered: nothing is lost. */
+		/* The server answered: it does not count as lost. */
 		ck_assert_int_eq(rig.said, 0);
 		close_both();
 	}
 }
 END_TEST
 
-/* Of a batch, what was answered is not asked again. */
-START_TEST(only_what_was_not_done_is_repeated)
+/* Calls of a batch that were answered are not sent again. */
+START_TEST(only_calls_that_were_not_done_are_repeated)
 {
 	const struct fake_rule rules[] = {{"EVALSHA", 2, FAKE_ANSWER, ":7\r\n", 0},
 	    {"EVALSHA", 1, FAKE_ANSWER, not_ready[0], 0}, {"EVALSHA", 0, FAKE_ANSWER, ":8\r\n", 0}, {0}};
@@ -190,4 +189,4 @@ END_TEST
 
 TEST_MAIN("redis/backoff", a_lost_server_is_asked_after_a_pause_that_doubles, one_thread_makes_the_attempt,
     a_refusal_is_not_asked_for_again_at_once, a_server_that_is_not_ready_is_asked_again,
-    a_server_that_never_is_ready_is_left_in_time, only_what_was_not_done_is_repeated)
+    a_server_that_is_never_ready_is_given_up_in_time, only_calls_that_were_not_done_are_repeated)

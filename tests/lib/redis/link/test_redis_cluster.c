@@ -12,7 +12,7 @@
 
 static struct link_rig rig;
 static struct redis_script count;
-/* The one that tests share, which lives as long as the program; who kills a server starts one of its own. */
+/* The cluster that tests share, until the program ends. Tests that kill a server start a cluster of their own. */
 static struct redis_cluster shared;
 static struct redis_cluster cluster;
 
@@ -62,7 +62,7 @@ static unsigned slot_of(const char *key)
 	return ww_redis_link_slot(key, strlen(key));
 }
 
-START_TEST(slots_are_those_of_the_specification)
+START_TEST(slots_agree_with_the_specification)
 {
 	/* The check value of CRC16/XMODEM. */
 	ck_assert_uint_eq(slot_of("123456789"), 0x31c3 % 16384);
@@ -75,7 +75,7 @@ START_TEST(slots_are_those_of_the_specification)
 }
 END_TEST
 
-START_TEST(slots_are_those_of_the_server)
+START_TEST(slots_agree_with_the_server)
 {
 	static const char letters[] = "ab{}:";
 	uint64_t seed = seed_of_run("test_redis_cluster");
@@ -98,7 +98,7 @@ START_TEST(slots_are_those_of_the_server)
 }
 END_TEST
 
-/* A key of that slot's owner: the name of a tag that lies with that primary. */
+/* Make a key whose slot this primary owns. */
 static void key_at(int primary, char key[32])
 {
 	for (int i = 0;; i++) {
@@ -110,7 +110,7 @@ static void key_at(int primary, char key[32])
 
 /* ---- Calls */
 
-START_TEST(calls_of_all_nodes_share_a_round_trip)
+START_TEST(calls_to_all_nodes_share_a_round_trip)
 {
 	enum { CALLS = 300 };
 	struct redis_call calls[CALLS];
@@ -154,7 +154,7 @@ START_TEST(a_cluster_has_one_database_and_one_node_is_enough_of_a_seed)
 	ck_assert_int_eq(ww_redis_link_open(&rig.link, &rig.config), WW_EINVAL);
 	ck_assert_int_eq(link_rig_said(&rig, "SELECT is not allowed in cluster mode"), 1);
 	link_rig_close(&rig);
-	/* Seeds that are not there do not matter. */
+	/* Missing seeds do not matter. */
 	(void)snprintf(url, sizeof url, "redis://127.0.0.1:1,127.0.0.1:2,127.0.0.1:%d", cluster.servers[2].port);
 	link_rig_open(&rig, url);
 	ck_assert_uint_eq(ww_redis_link_nodes(rig.link), 3);
@@ -189,7 +189,7 @@ START_TEST(a_slot_that_moved_is_followed_once)
 }
 END_TEST
 
-START_TEST(a_slot_on_the_move_is_asked_for)
+START_TEST(a_moving_slot_is_asked_for)
 {
 	char key[32];
 	unsigned slot;
@@ -200,7 +200,7 @@ START_TEST(a_slot_on_the_move_is_asked_for)
 		return;
 	key_at(0, key);
 	slot = slot_of(key);
-	/* A key that is not there yet is one of the new owner's. */
+	/* A key that does not exist yet belongs to the new owner. */
 	redis_cluster_move_begin(&cluster, slot, 0, 1);
 	before = link_rig_stats(&rig);
 	for (int i = 1; i < 4; i++) {
@@ -218,7 +218,7 @@ START_TEST(a_slot_on_the_move_is_asked_for)
 }
 END_TEST
 
-/* Each slot moves once while calls go on; none is lost, none is done twice. */
+/* Each slot moves once while calls go on. No call is lost, and none is done twice. */
 START_TEST(calls_go_on_while_slots_move)
 {
 	enum { KEYS = 40 };
@@ -248,7 +248,7 @@ END_TEST
 
 /* ---- Losing nodes */
 
-/* Call until it goes well; the time of backing off passes meanwhile. Returns how many tries failed. */
+/* Call until it succeeds, while the time of backing off passes. Returns how many tries failed. */
 static int call_until(const char *key, long long *number)
 {
 	for (int i = 0; i < 3000; i++) {
@@ -279,7 +279,7 @@ START_TEST(a_replica_takes_the_place_of_its_primary)
 	ck_assert_int_eq(number, 2);
 	ck_assert_int_eq(link_rig_said(&rig, "cannot be reached"), 1);
 	OK(call_script(&rig, &count, other, NULL, NULL));
-	/* It comes back as a replica, and is of no use for calls. */
+	/* It comes back as a replica, which takes no calls. */
 	redis_server_restart(&cluster.servers[1]);
 	redis_server_wait_info(&cluster.servers[1], "replication", "role:slave");
 	link_rig_pass(&rig, 60 * SECOND);
@@ -290,7 +290,7 @@ START_TEST(a_replica_takes_the_place_of_its_primary)
 }
 END_TEST
 
-START_TEST(a_primary_that_nobody_replaces)
+START_TEST(a_primary_that_no_replica_replaces)
 {
 	struct link_rig hasty;
 	char key[32], other[32], url[64];
@@ -306,7 +306,7 @@ START_TEST(a_primary_that_nobody_replaces)
 	key_at(2, other);
 	redis_server_kill(&cluster.servers[1]);
 	ck_assert_int_eq(call_script(&hasty, &count, key, NULL, NULL), WW_EIO);
-	/* In the end the rest says that the cluster is down. */
+	/* In the end the other nodes report that the cluster is down. */
 	for (int i = 0; i < 3000 && error == WW_OK; i++) {
 		error = call_script(&hasty, &count, other, NULL, NULL);
 		(void)nanosleep(&(struct timespec){.tv_nsec = 10 * (long)MS}, NULL);
@@ -338,10 +338,10 @@ END_TEST
 
 int main(void)
 {
-	const TTest *const tests[] = {slots_are_those_of_the_specification, slots_are_those_of_the_server,
-	    calls_of_all_nodes_share_a_round_trip, a_cluster_has_one_database_and_one_node_is_enough_of_a_seed,
-	    a_slot_that_moved_is_followed_once, a_slot_on_the_move_is_asked_for, calls_go_on_while_slots_move,
-	    a_replica_takes_the_place_of_its_primary, a_primary_that_nobody_replaces,
+	const TTest *const tests[] = {slots_agree_with_the_specification, slots_agree_with_the_server,
+	    calls_to_all_nodes_share_a_round_trip, a_cluster_has_one_database_and_one_node_is_enough_of_a_seed,
+	    a_slot_that_moved_is_followed_once, a_moving_slot_is_asked_for, calls_go_on_while_slots_move,
+	    a_replica_takes_the_place_of_its_primary, a_primary_that_no_replica_replaces,
 	    a_cluster_without_slots_is_not_ready};
 
 	return suite_run_with("redis/cluster", tests, sizeof tests / sizeof tests[0], start_shared);

@@ -1,4 +1,4 @@
-/* Ears: what is published is heard in order; one that is lost says so, and the next hears on. */
+/* Ears: they hear published messages in order. A lost ear reports it, and the next one hears on. */
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -51,7 +51,7 @@ static void close_both(void)
 	redis_server_stop(&server);
 }
 
-/* Hear so many. */
+/* Hear so many messages. */
 static void hear_all(struct heard *heard, int count)
 {
 	*heard = (struct heard){.count = 0};
@@ -85,7 +85,7 @@ START_TEST(messages_are_heard_in_order)
 }
 END_TEST
 
-START_TEST(a_descriptor_wakes_and_time_ends_a_wait)
+START_TEST(a_wait_ends_by_a_descriptor_and_by_time)
 {
 	struct heard heard = {.count = 0};
 	int fds[2];
@@ -96,7 +96,7 @@ START_TEST(a_descriptor_wakes_and_time_ends_a_wait)
 	ck_assert_int_eq(ww_redis_ear_wait(ear, fds[0], 5 * MS, hear, &heard), 0);
 	ck_assert_int_eq(write(fds[1], "x", 1), 1);
 	ck_assert_int_eq(ww_redis_ear_wait(ear, fds[0], UINT64_MAX, hear, &heard), 0);
-	/* It is the caller's to be read. */
+	/* The caller reads the descriptor. */
 	ck_assert_int_eq(ww_redis_ear_wait(ear, fds[0], UINT64_MAX, hear, &heard), 0);
 	OK(call_words(&rig, "PUBLISH", "channel", "both", NULL));
 	ck_assert_int_eq(heard.count, 0);
@@ -107,7 +107,7 @@ START_TEST(a_descriptor_wakes_and_time_ends_a_wait)
 }
 END_TEST
 
-START_TEST(a_restart_is_an_end_and_the_next_hears)
+START_TEST(a_restart_ends_an_ear_and_the_next_hears)
 {
 	struct heard heard;
 
@@ -120,7 +120,7 @@ START_TEST(a_restart_is_an_end_and_the_next_hears)
 	ear = NULL;
 	ck_assert_int_eq(ww_redis_ear_open(&ear, rig.link, "channel"), WW_EIO);
 	redis_server_restart(&server);
-	/* It is too soon. */
+	/* It is too soon to open another. */
 	ck_assert_int_eq(ww_redis_ear_open(&ear, rig.link, "channel"), WW_EIO);
 	ck_assert_int_eq(rig.said, 1);
 	link_rig_pass(&rig, FOREVER * SECOND);
@@ -133,8 +133,8 @@ START_TEST(a_restart_is_an_end_and_the_next_hears)
 }
 END_TEST
 
-/* Its host is gone without a word: the connection stays open. */
-START_TEST(a_server_that_falls_silent_is_found_out)
+/* Its host is gone without closing the connection. */
+START_TEST(a_server_that_falls_silent_is_noticed)
 {
 	struct heard heard = {.count = 0};
 	struct redis_ear *hasty_ear;
@@ -148,7 +148,7 @@ START_TEST(a_server_that_falls_silent_is_found_out)
 	hasty.config.timeout = 100 * MS;
 	OK(ww_redis_link_open(&hasty.link, &hasty.config));
 	OK(ww_redis_ear_open(&hasty_ear, hasty.link, "channel"));
-	/* One that has nothing to say answers all the same. */
+	/* A quiet server still answers pings. */
 	ck_assert_int_eq(ww_redis_ear_wait(hasty_ear, -1, 500 * MS, hear, &heard), 0);
 	redis_server_freeze(&server);
 	ck_assert_int_eq(ww_redis_ear_wait(hasty_ear, -1, FOREVER * SECOND, hear, &heard), WW_EIO);
@@ -159,7 +159,7 @@ START_TEST(a_server_that_falls_silent_is_found_out)
 }
 END_TEST
 
-START_TEST(a_cluster_is_heard_from_any_node)
+START_TEST(a_cluster_is_heard_through_any_node)
 {
 	static struct redis_cluster cluster;
 	struct heard heard;
@@ -170,7 +170,7 @@ START_TEST(a_cluster_is_heard_from_any_node)
 	redis_cluster_start(&cluster, 3, 0, (const char *const[]){"--cluster-require-full-coverage", "no", NULL});
 	redis_server_url(&cluster.servers[0], url, sizeof url);
 	link_rig_open(&rig, url);
-	/* Each of the three in turn: all are heard. */
+	/* Publish on each of the three nodes in turn: the ear hears all. */
 	for (int turn = 0; turn < 3; turn++) {
 		OK(ww_redis_ear_open(&ear, rig.link, "channel"));
 		for (int i = 0; i < 3; i++) {
@@ -185,7 +185,7 @@ START_TEST(a_cluster_is_heard_from_any_node)
 }
 END_TEST
 
-/* Where the ear of that turn sits: who has a subscriber. */
+/* Which node has the ear: the one with a subscriber. */
 static int seat(struct redis_cluster *cluster)
 {
 	for (int i = 0; i < cluster->count; i++) {
@@ -253,7 +253,7 @@ static const struct {
 
 #define CONFIRMED "*3\r\n$9\r\nsubscribe\r\n$7\r\nchannel\r\n:1\r\n"
 
-/* After the confirmation. The first message is good in each. */
+/* Sent after the confirmation. The first message of each is good. */
 static const char *const tails[] = {
     "garbage", "*3\r\n$7\r\nmessage\r\n", "$999999999\r\n", "-ERR no\r\n", "*99999999\r\n"};
 static const int tail_errors[] = {WW_ECORRUPT, WW_EIO, WW_EIO, WW_EIO, WW_ECORRUPT};
@@ -293,9 +293,9 @@ START_TEST(lies_are_errors)
 }
 END_TEST
 
-/* ---- Servers that confirm, and cut off */
+/* ---- Servers that confirm and then cut the connection */
 
-/* Open an ear whenever that may be, for so long by the link's clock, and have it cut off. Returns how often. */
+/* For so long by the link's clock, open an ear whenever that is allowed, and let it be cut off. Returns how often. */
 static int opened_within(uint64_t span, uint64_t lived)
 {
 	uint64_t end = link_rig_now(&rig) + span;
@@ -307,7 +307,7 @@ static int opened_within(uint64_t span, uint64_t lived)
 		if (result == WW_OK) {
 			link_rig_pass(&rig, lived);
 			ck_assert_int_eq(ww_redis_ear_wait(ear, -1, FOREVER * SECOND, hear, &heard), WW_EIO);
-			/* That is one cut. */
+			/* This is one cut. */
 			ck_assert_int_eq(ww_redis_ear_wait(ear, -1, FOREVER * SECOND, hear, &heard), WW_EIO);
 			ww_redis_ear_close(ear);
 			count++;
@@ -344,32 +344,32 @@ START_TEST(ears_that_are_cut_off_are_opened_ever_later)
 	ck_assert_int_ge(count, 2 + 3 + (10000 - 360) / 402);
 	ck_assert_int_le(count, 2 + 3 + (10000 - 175) / 200 + 1);
 	ck_assert_int_eq(fake_server_count(&fake, "SUBSCRIBE"), count);
-	/* A person is told, but not each time. */
+	/* A person gets a report, but not each time. */
 	ck_assert_int_eq(link_rig_said(&rig, "cuts off who subscribes"), 1);
-	/* Other calls are not kept from it. */
+	/* Other calls still work. */
 	OK(call_words(&rig, "GET", "x", NULL, NULL));
 	link_rig_close(&rig);
 	fake_server_stop(&fake);
 }
 END_TEST
 
-START_TEST(after_an_ear_that_lasted_the_next_is_opened_at_once)
+START_TEST(the_next_ear_is_opened_at_once_after_one_that_lasted)
 {
 	static struct fake_server fake;
 
 	open_cutting(&fake);
 	(void)opened_within(10 * SECOND, 0);
 	link_rig_pass(&rig, 400 * MS);
-	/* Each lasts as long as a pause can be: all are opened again at once. */
+	/* Each ear lasts as long as the longest pause: all are opened again at once. */
 	ck_assert_int_eq(opened_within(10 * 401 * MS, 400 * MS), 10);
-	/* One that lasts less is not forgotten. */
+	/* Ears that last less have pauses again. */
 	ck_assert_int_le(opened_within(10 * SECOND, 399 * MS), 10000 / 599 + 6);
 	link_rig_close(&rig);
 	fake_server_stop(&fake);
 }
 END_TEST
 
-TEST_MAIN("redis/ear", messages_are_heard_in_order, a_descriptor_wakes_and_time_ends_a_wait,
-    a_restart_is_an_end_and_the_next_hears, a_server_that_falls_silent_is_found_out, a_cluster_is_heard_from_any_node,
-    an_ear_goes_to_another_node, lies_are_errors, ears_that_are_cut_off_are_opened_ever_later,
-    after_an_ear_that_lasted_the_next_is_opened_at_once)
+TEST_MAIN("redis/ear", messages_are_heard_in_order, a_wait_ends_by_a_descriptor_and_by_time,
+    a_restart_ends_an_ear_and_the_next_hears, a_server_that_falls_silent_is_noticed,
+    a_cluster_is_heard_through_any_node, an_ear_goes_to_another_node, lies_are_errors,
+    ears_that_are_cut_off_are_opened_ever_later, the_next_ear_is_opened_at_once_after_one_that_lasted)

@@ -1,6 +1,6 @@
 /*
- * Servers that lie, break off, say nothing or say too much: an error within bounded time and memory, whatever they do,
- * and then the next server is none the worse for it.
+ * Servers that lie, break off, stay silent or say too much. Each must end in an error within bounded time and memory,
+ * and do no harm to the next server.
  */
 
 #include <arpa/inet.h>
@@ -16,7 +16,7 @@
 #include "tests/support/seed.h"
 #include "weekwheel/error.h"
 
-/* What a link may take beside a reply. */
+/* The memory that a link may take besides a reply. */
 enum { REPLY_MAX = 1024 * 1024, OWN = 512 * 1024 };
 
 static struct link_rig rig;
@@ -95,7 +95,7 @@ START_TEST(each_lie_is_an_error)
 		open_at_fake(rules);
 		ck_assert_msg(call_script(&rig, &script, "k", NULL, NULL) == lies[i].error, "lie %zu", i);
 		ck_assert_uint_le(rig.most, REPLY_MAX + OWN);
-		/* Nothing of it is left over. */
+		/* Nothing of the lie is left over. */
 		link_rig_pass(&rig, 60 * SECOND);
 		OK(call_script(&rig, &script, "k", NULL, &number));
 		ck_assert_int_eq(number, 7);
@@ -107,8 +107,8 @@ START_TEST(each_lie_is_an_error)
 }
 END_TEST
 
-/* However much a reply may take, a few bytes do not make us set it aside. */
-START_TEST(an_array_is_no_larger_than_any_that_is_asked_for)
+/* The header of an array has a few bytes. It must not make the link allocate what the array might take. */
+START_TEST(an_array_is_no_larger_than_the_largest_reply)
 {
 	const struct fake_rule rules[] = {{"EVALSHA", 0, FAKE_CUT, "*1048577\r\n", 0}, {0}};
 	char url[64];
@@ -123,8 +123,8 @@ START_TEST(an_array_is_no_larger_than_any_that_is_asked_for)
 }
 END_TEST
 
-/* Those that came before the cut are good; the rest may have happened. */
-START_TEST(what_came_before_the_cut_is_good)
+/* Answers before the cut are good. The other calls may have happened. */
+START_TEST(answers_before_a_cut_are_good)
 {
 	const struct fake_rule rules[] = {
 	    {"EVALSHA", 2, FAKE_ANSWER, ":7\r\n", 0}, {"EVALSHA", 1, FAKE_CUT, ":7", 2}, {0}};
@@ -145,7 +145,7 @@ START_TEST(what_came_before_the_cut_is_good)
 }
 END_TEST
 
-START_TEST(what_is_harmless_is_repeated_and_nothing_else)
+START_TEST(only_harmless_calls_are_repeated)
 {
 	const struct fake_rule rules[] = {
 	    {"EVALSHA", 1, FAKE_CUT, "", 0}, {"EVALSHA", 0, FAKE_ANSWER, ":7\r\n", 0}, {0}};
@@ -164,7 +164,7 @@ START_TEST(what_is_harmless_is_repeated_and_nothing_else)
 }
 END_TEST
 
-/* The timeout is what is asked for; the late answer must not pass for another's. */
+/* The call ends with its timeout. The late answer must not pass for that of another call. */
 START_TEST(a_silent_server_costs_one_timeout)
 {
 	const struct fake_rule rules[] = {
@@ -180,14 +180,14 @@ START_TEST(a_silent_server_costs_one_timeout)
 	ck_assert_int_eq(call_again(&rig, &script, "k"), WW_EIO);
 	ck_assert_int_eq(link_rig_said(&rig, "does not answer in time"), 1);
 	ck_assert_uint_eq(link_rig_stats(&rig).open, 0);
-	/* It is not asked again too soon. */
+	/* The link does not ask it again too soon. */
 	ck_assert_int_eq(call_again(&rig, &script, "k"), WW_EIO);
 	ck_assert_int_eq(fake_server_accepts(&fake), 1);
 	close_both();
 }
 END_TEST
 
-START_TEST(greetings_are_judged)
+START_TEST(greetings_are_checked)
 {
 	static const struct {
 		struct fake_rule rule;
@@ -248,7 +248,7 @@ static const struct {
     {"-NOPERM no\r\n", WW_EDENIED},
 };
 
-START_TEST(maps_of_slots_are_judged)
+START_TEST(maps_of_slots_are_checked)
 {
 	for (size_t i = 0; i < sizeof maps / sizeof *maps; i++) {
 		const struct fake_rule rules[] = {
@@ -263,7 +263,7 @@ START_TEST(maps_of_slots_are_judged)
 }
 END_TEST
 
-/* A cluster of the fake server alone, which answers calls with what the format makes of its port. */
+/* A cluster of only the fake server. It answers calls with the format, in which its port is filled in. */
 static void open_cluster(const char *format, uint64_t timeout)
 {
 	static char map[128];
@@ -319,7 +319,7 @@ static int black_hole(int fds[6])
 	return ntohs(address.sin_port);
 }
 
-START_TEST(a_node_in_a_black_hole_takes_no_other_along)
+START_TEST(a_node_in_a_black_hole_delays_no_other)
 {
 	static char map[256];
 	const struct fake_rule rules[] = {{"INFO", 0, FAKE_ANSWER, CLUSTER_INFO, 0},
@@ -335,7 +335,7 @@ START_TEST(a_node_in_a_black_hole_takes_no_other_along)
 	    "*2\r\n*3\r\n:0\r\n:8191\r\n*2\r\n$0\r\n\r\n:%d\r\n*3\r\n:8192\r\n:16383\r\n*2\r\n$0\r\n\r\n:%d\r\n",
 	    fake.port, hole);
 	fake_server_rules(&fake, rules);
-	/* The black hole is connected to first, in opening and in the run. */
+	/* The link connects to the black hole first, when it opens and when it runs calls. */
 	(void)snprintf(url, sizeof url, "redis://127.0.0.1:%d,127.0.0.1:%d", hole, fake.port);
 	link_rig_make(&rig, url);
 	rig.config.timeout = 400 * MS;
@@ -372,8 +372,8 @@ START_TEST(redirections_to_nowhere_are_errors)
 }
 END_TEST
 
-/* A script that is never known, and one that may not be loaded. */
-START_TEST(a_script_that_is_never_there)
+/* A script that the server never knows, and one that it does not load. */
+START_TEST(a_script_that_the_server_never_has)
 {
 	const struct fake_rule never[] = {{"EVALSHA", 0, FAKE_ANSWER, "-NOSCRIPT No matching script.\r\n", 0}, {0}};
 	const struct fake_rule denied[] = {{"EVALSHA", 0, FAKE_ANSWER, "-NOSCRIPT No matching script.\r\n", 0},
@@ -394,8 +394,8 @@ START_TEST(a_script_that_is_never_there)
 }
 END_TEST
 
-/* Control characters of an error do not reach a log. */
-START_TEST(what_is_reported_is_clean_and_said_once)
+/* Control characters in an error do not reach a log. */
+START_TEST(reports_are_clean_and_made_once)
 {
 	const struct fake_rule rules[] = {{"EVALSHA", 0, FAKE_ANSWER, "-ERR a\x1b[31m\x07z\r\n", 0}, {0}};
 
@@ -437,7 +437,7 @@ static size_t random_answer(uint64_t *seed, char *to, size_t size)
 START_TEST(random_answers_do_no_harm)
 {
 	enum { ANSWERS = 2000 };
-	/* The server may still be about to send one when the next is made. */
+	/* The server may still be sending an answer when the next call is made. */
 	static char answers[ANSWERS][256];
 	uint64_t seed = seed_of_run("test_redis_hostile");
 
@@ -460,8 +460,8 @@ START_TEST(random_answers_do_no_harm)
 }
 END_TEST
 
-TEST_MAIN("redis/hostile", each_lie_is_an_error, an_array_is_no_larger_than_any_that_is_asked_for,
-    what_came_before_the_cut_is_good, what_is_harmless_is_repeated_and_nothing_else, a_silent_server_costs_one_timeout,
-    greetings_are_judged, maps_of_slots_are_judged, redirections_in_a_circle_end_with_the_timeout,
-    redirections_to_nowhere_are_errors, a_node_in_a_black_hole_takes_no_other_along, a_script_that_is_never_there,
-    what_is_reported_is_clean_and_said_once, random_answers_do_no_harm)
+TEST_MAIN("redis/hostile", each_lie_is_an_error, an_array_is_no_larger_than_the_largest_reply,
+    answers_before_a_cut_are_good, only_harmless_calls_are_repeated, a_silent_server_costs_one_timeout,
+    greetings_are_checked, maps_of_slots_are_checked, redirections_in_a_circle_end_with_the_timeout,
+    redirections_to_nowhere_are_errors, a_node_in_a_black_hole_delays_no_other, a_script_that_the_server_never_has,
+    reports_are_clean_and_made_once, random_answers_do_no_harm)

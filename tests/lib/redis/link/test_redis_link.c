@@ -79,7 +79,7 @@ START_TEST(arguments_are_bytes)
 		return;
 	for (size_t i = 0; i < sizeof large; i++)
 		large[i] = (char)(i * 7);
-	/* Twice: once with the script to be loaded. */
+	/* Twice: the first time the script must be loaded. */
 	for (int i = 0; i < 2; i++) {
 		OK(ww_redis_link_run(rig.link, &call, 1));
 		ck_assert_str_eq(call.reply->element[0]->str, "k");
@@ -92,7 +92,7 @@ START_TEST(arguments_are_bytes)
 }
 END_TEST
 
-START_TEST(replies_of_all_types)
+START_TEST(replies_of_all_types_are_read)
 {
 	struct redis_script all = script_of("all", "return {1, 'two', {3, false}, redis.status_reply('FOUR')}");
 	struct redis_call call = {.script = &all, .key = "k"};
@@ -132,7 +132,7 @@ END_TEST
 
 /* ---- Scripts */
 
-START_TEST(names_of_scripts_are_those_of_the_server)
+START_TEST(names_of_scripts_agree_with_the_server)
 {
 	char text[300] = "return 1 --";
 
@@ -172,7 +172,7 @@ START_TEST(a_forgotten_script_is_loaded_once_for_all)
 		ck_assert_uint_eq(after.round_trips - before.round_trips, 2);
 		redis_server_tell(&server, "SCRIPT FLUSH");
 	}
-	/* None was done twice. */
+	/* No call was done twice. */
 	ck_assert_int_eq(redis_server_number(&server, "INCR k"), 3 * 40 + 1);
 	close_both();
 }
@@ -180,7 +180,7 @@ END_TEST
 
 /* ---- What the server refuses */
 
-START_TEST(a_full_memory_is_said)
+START_TEST(a_full_memory_is_reported)
 {
 	struct redis_script set = script_of("set", "return redis.call('SET', KEYS[1], ARGV[1])");
 	struct redis_script get = script_of("get", "#!lua flags=no-writes\nreturn redis.call('EXISTS', KEYS[1])");
@@ -200,7 +200,7 @@ START_TEST(a_full_memory_is_said)
 }
 END_TEST
 
-START_TEST(a_replica_is_found_out)
+START_TEST(a_replica_is_noticed)
 {
 	struct redis_script set = script_of("set", "return redis.call('SET', KEYS[1], 'v')");
 	struct redis_server primary;
@@ -215,7 +215,7 @@ START_TEST(a_replica_is_found_out)
 	ck_assert_int_eq(link_rig_said(&rig, "is a replica: give the address of the primary"), 1);
 	ck_assert_int_eq(call_script(&rig, &set, "k", NULL, NULL), WW_EDENIED);
 	ck_assert_int_eq(rig.said, 1);
-	/* Promoted, it is as good as any. */
+	/* Once promoted, it takes calls. */
 	redis_server_tell(&server, "REPLICAOF NO ONE");
 	OK(call_script(&rig, &set, "k", NULL, NULL));
 	redis_server_stop(&primary);
@@ -253,7 +253,7 @@ START_TEST(a_busy_server_is_asked_again)
 	OK(ww_redis_link_open(&slow.link, &slow.config));
 	ck_assert_int_eq(call_script(&slow, &endless, "k", NULL, NULL), WW_EIO);
 	ck_assert_int_eq(link_rig_said(&slow, "does not answer in time"), 1);
-	/* It answers in the meantime that it is busy. */
+	/* Meanwhile it answers that it is busy. */
 	link_rig_pass(&slow, 60 * SECOND);
 	ck_assert_int_eq(call_script(&slow, &quick, "k", NULL, NULL), WW_EAGAIN);
 	redis_server_tell(&server, "SCRIPT KILL");
@@ -265,7 +265,7 @@ END_TEST
 
 /* ---- Passwords, rights, databases, sockets */
 
-/* Open, and expect an error or not; what was said must have the words. */
+/* Open and expect this result. The report must contain the words. */
 static void expect_open(int expected, const char *says, const char *format, ...) __attribute__((format(printf, 3, 4)));
 
 static void expect_open(int expected, const char *says, const char *format, ...)
@@ -288,7 +288,7 @@ static void expect_open(int expected, const char *says, const char *format, ...)
 	link_rig_close(&rig);
 }
 
-START_TEST(passwords_and_rights)
+START_TEST(passwords_and_rights_are_needed)
 {
 	if (!redis_server_is_there())
 		return;
@@ -310,7 +310,7 @@ START_TEST(passwords_and_rights)
 }
 END_TEST
 
-START_TEST(a_right_that_is_taken_away_is_missed)
+START_TEST(a_right_that_is_taken_away_is_reported)
 {
 	struct redis_script script = script_of("script", "return redis.call('INCR', KEYS[1])");
 	char url[64];
@@ -329,7 +329,7 @@ START_TEST(a_right_that_is_taken_away_is_missed)
 }
 END_TEST
 
-START_TEST(databases_and_sockets)
+START_TEST(databases_and_sockets_can_be_chosen)
 {
 	if (!redis_server_is_there())
 		return;
@@ -416,7 +416,7 @@ START_TEST(lost_and_back_are_reported_once)
 }
 END_TEST
 
-START_TEST(a_frozen_server_is_left_and_found_again)
+START_TEST(a_frozen_server_is_given_up_and_found_again)
 {
 	struct redis_script echo = script_of("echo", "return ARGV[1]");
 	struct link_rig hasty;
@@ -435,7 +435,7 @@ START_TEST(a_frozen_server_is_left_and_found_again)
 	ck_assert_uint_eq(link_rig_stats(&hasty).open, 0);
 	redis_server_thaw(&server);
 	link_rig_pass(&hasty, 60 * SECOND);
-	/* The late answer went with its connection. */
+	/* The late answer was dropped with its connection. */
 	OK(call_script(&hasty, &echo, "k", "seventh", &number));
 	ck_assert_int_eq(number, 7);
 	ck_assert_int_eq(link_rig_said(&hasty, "is back"), 1);
@@ -501,7 +501,7 @@ END_TEST
 
 /* ---- Memory */
 
-START_TEST(each_allocation_may_fail)
+START_TEST(each_allocation_that_fails_does_no_harm)
 {
 	enum { CALLS = 20 };
 	struct redis_script all = script_of("all", "return {1, 'two', {3, false}, ARGV[1]}");
@@ -528,7 +528,7 @@ START_TEST(each_allocation_may_fail)
 			error = ww_redis_link_run(rig.link, calls, CALLS);
 			ck_assert(error == WW_OK || error == WW_ENOMEM);
 			ww_redis_link_free(calls, CALLS);
-			/* And then it goes on. */
+			/* Afterwards the link works again. */
 			rig.fail_at = 0;
 			has_failed = rig.calls >= fail_at;
 			OK(call_script(&rig, &all, "k", NULL, NULL));
@@ -540,10 +540,11 @@ START_TEST(each_allocation_may_fail)
 }
 END_TEST
 
-TEST_MAIN("redis/link", answers_come_in_the_order_of_the_calls, arguments_are_bytes, replies_of_all_types,
-    calls_that_cannot_be_made_end_alone, names_of_scripts_are_those_of_the_server,
-    a_forgotten_script_is_loaded_once_for_all, a_full_memory_is_said, a_replica_is_found_out,
-    an_unknown_error_is_reported, a_busy_server_is_asked_again, passwords_and_rights,
-    a_right_that_is_taken_away_is_missed, databases_and_sockets, a_config_out_of_range_is_refused,
-    a_restart_between_calls_is_not_noticed, lost_and_back_are_reported_once, a_frozen_server_is_left_and_found_again,
-    threads_share_a_few_connections, each_allocation_may_fail)
+TEST_MAIN("redis/link", answers_come_in_the_order_of_the_calls, arguments_are_bytes, replies_of_all_types_are_read,
+    calls_that_cannot_be_made_end_alone, names_of_scripts_agree_with_the_server,
+    a_forgotten_script_is_loaded_once_for_all, a_full_memory_is_reported, a_replica_is_noticed,
+    an_unknown_error_is_reported, a_busy_server_is_asked_again, passwords_and_rights_are_needed,
+    a_right_that_is_taken_away_is_reported, databases_and_sockets_can_be_chosen, a_config_out_of_range_is_refused,
+    a_restart_between_calls_is_not_noticed, lost_and_back_are_reported_once,
+    a_frozen_server_is_given_up_and_found_again, threads_share_a_few_connections,
+    each_allocation_that_fails_does_no_harm)

@@ -1,4 +1,4 @@
-/* Where Redis is: each part of the url, and what is wrong with those that are refused. */
+/* Urls of Redis: each part that is read, and what is wrong with urls that are refused. */
 
 #include <stdio.h>
 #include <string.h>
@@ -115,7 +115,7 @@ static const struct {
     {"unix:///a?db=", "database"},
 };
 
-START_TEST(what_is_wrong_is_said)
+START_TEST(refused_urls_say_what_is_wrong)
 {
 	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
 		struct redis_url url;
@@ -128,8 +128,8 @@ START_TEST(what_is_wrong_is_said)
 }
 END_TEST
 
-/* By what is public, which asks nobody. */
-START_TEST(whoever_reads_a_url_may_ask_beforehand)
+/* By the public function, which asks no server. */
+START_TEST(a_url_can_be_checked_beforehand)
 {
 	const char *why = NULL;
 
@@ -144,8 +144,8 @@ START_TEST(whoever_reads_a_url_may_ask_beforehand)
 }
 END_TEST
 
-/* Whatever is too long is refused, and nothing is written beyond. */
-START_TEST(lengths_end_somewhere)
+/* Parts that are too long are refused, and nothing is written beyond the end. */
+START_TEST(lengths_are_bounded)
 {
 	static const char *const frames[] = {
 	    "redis://%s", "redis://%s:p@a", "redis://u:%s@a", "unix:///%s", "redis://[%s]", "redis://a/%s"};
@@ -170,7 +170,7 @@ START_TEST(lengths_end_somewhere)
 }
 END_TEST
 
-START_TEST(hosts_end_somewhere)
+START_TEST(the_number_of_hosts_is_bounded)
 {
 	char text[1024] = "redis://a";
 	struct redis_url url;
@@ -185,5 +185,5 @@ START_TEST(hosts_end_somewhere)
 }
 END_TEST
 
-TEST_MAIN("redis/url", each_part_is_read, several_hosts_are_seeds, what_is_wrong_is_said,
-    whoever_reads_a_url_may_ask_beforehand, lengths_end_somewhere, hosts_end_somewhere)
+TEST_MAIN("redis/url", each_part_is_read, several_hosts_are_seeds, refused_urls_say_what_is_wrong,
+    a_url_can_be_checked_beforehand, lengths_are_bounded, the_number_of_hosts_is_bounded)
