@@ -100,10 +100,11 @@ done
 
 # ---- An interrupt ------------------------------------------------------------------------------------------------
 
-# The first pass alone takes longer than this waits.
+# The first pass alone takes longer than this waits. Without --foreground the program would get the signal twice, and the
+# second one ends it.
 what='weekwheel-bench, interrupted'
 status=0
-timeout --preserve-status --signal=TERM 2 "$program" -n 1e6 -r 100 -w C30,D -s weekwheel,linked --json --save saved.json >out 2>err || status=$?
+timeout --foreground --preserve-status --signal=TERM 2 "$program" -n 1e6 -r 100 -w C30,D -s weekwheel,linked --json --save saved.json >out 2>err || status=$?
 equal "$what: status" "$status" 143
 says out '^"interrupted": true,'
 if cmp -s out saved.json; then ok; else fail "$what: the file is not the output"; fi
