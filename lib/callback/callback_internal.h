@@ -83,7 +83,7 @@ struct delivery_list {
 	_Atomic size_t count;
 };
 
-/* A host and port with deliveries, in callback_host.c's table; freed with the last of them. */
+/* A host and port with deliveries, in callback_delivery.c's table; freed with the last of them. */
 struct host {
 	struct host *next;
 	size_t deliveries;
@@ -138,11 +138,6 @@ struct ww_callback {
 /* Copy *config, and all that it points to, into a pusher that is all 0 but for its allocator. */
 int ww_callback_config_copy(struct ww_callback *callback, const struct ww_callback_config *config);
 void ww_callback_config_free(struct ww_callback *callback);
-
-/* ---- callback_host.c */
-
-int ww_callback_host_take(struct ww_callback *callback, const struct callback_url *url, struct host **host);
-void ww_callback_host_leave(struct ww_callback *callback, struct host *host);
 
 /* ---- callback_run.c */
 
