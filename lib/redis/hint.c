@@ -11,7 +11,7 @@ static size_t size_of(const struct redis_store *store)
 	return sizeof(struct tube_hints) + store->shards * sizeof(struct hint);
 }
 
-static void forget_tubes(struct redis_store *store)
+void ww_redis_hint_free(struct redis_store *store)
 {
 	struct tube_hints *tube;
 	struct tube_hints *next;
@@ -29,7 +29,7 @@ static void forget_tubes(struct redis_store *store)
 static void bound_tubes(struct redis_store *store, size_t most)
 {
 	if (HASH_COUNT(store->tubes) > most)
-		forget_tubes(store);
+		ww_redis_hint_free(store);
 }
 
 void ww_redis_hint_bound(struct redis_store *store, size_t count)
@@ -154,9 +154,4 @@ void ww_redis_hint_finished(struct redis_store *store, const redisReply *tube)
 		return;
 	memcpy(name, tube->str, tube->len);
 	ww_redis_hint_count(store, name, 0, 1);
-}
-
-void ww_redis_hint_free(struct redis_store *store)
-{
-	forget_tubes(store);
 }

@@ -112,16 +112,16 @@ static void release(struct redis_store *store)
 
 static int open_link(struct redis_store *store)
 {
-	struct redis_link_config link;
+	const struct ww_jobs_redis_config *config = &store->config;
+	struct redis_link_config link = {.url = config->url,
+	    .timeout = config->timeout,
+	    .backoff_max = config->backoff_max,
+	    .connections = config->connections,
+	    .reply_max = (size_t)256 << 20,
+	    .allocator = store->allocator,
+	    .report = config->report,
+	    .context = config->context};
 
-	ww_redis_link_config_default(&link);
-	link.url = store->config.url;
-	link.timeout = store->config.timeout;
-	link.backoff_max = store->config.backoff_max;
-	link.connections = store->config.connections;
-	link.allocator = store->allocator;
-	link.report = store->config.report;
-	link.context = store->config.context;
 	return ww_redis_link_open(&store->link, &link);
 }
 

@@ -133,7 +133,7 @@ static inline void copy_identity(struct redis_store *store, char identity[REDIS_
 
 extern const struct jobs_backend ww_redis_backend;
 
-/* ---- redis_words.c: the arguments of a call */
+/* ---- call.c: the words of a call, then calls and their replies */
 
 struct words {
 	size_t count;
@@ -162,8 +162,6 @@ void ww_redis_words_bytes(struct words *words, const void *bytes, size_t length)
 void ww_redis_words_text(struct words *words, const char *text);
 void ww_redis_words_number(struct words *words, uint64_t number);
 void ww_redis_words_signed(struct words *words, int64_t number);
-
-/* ---- redis_call.c: calls and their replies */
 
 /*
  * Run a script for a shard. If Redis has lost the store, make it anew and run the script again. On WW_OK the caller
@@ -197,9 +195,9 @@ struct fan {
  */
 int ww_redis_call_all(
     struct redis_store *store, const struct redis_script *script, struct words *words, size_t least, struct fan *fan);
-/* The same, but each call has its own error; an error is returned only if no call was made. */
-int ww_redis_call_each(
-    struct redis_store *store, const struct redis_script *script, struct words *words, struct fan *fan);
+/* The same for some shards, or all with NULL. Each call has its own error; fan->calls NULL: there was no memory. */
+int ww_redis_call_each(struct redis_store *store, const struct redis_script *script, struct words *words,
+    const uint32_t *shards, size_t count, struct fan *fan);
 /* Run prepared calls. If Redis has lost the store, make it anew and run those calls again. */
 int ww_redis_call_fan(struct redis_store *store, struct fan *fan);
 void ww_redis_call_fan_free(struct redis_store *store, struct fan *fan);
@@ -210,6 +208,14 @@ int ww_redis_call_fan_make(struct redis_store *store, struct fan *fan, size_t co
 int64_t ww_redis_call_value(const redisReply *reply);
 /* WW_ECORRUPT unless the reply is an array of at least that many. */
 int ww_redis_call_array(struct redis_store *store, const redisReply *reply, size_t least);
+
+/* Redis's time, ns. */
+uint64_t ww_redis_clock_now(const struct redis_store *store);
+/*
+ * Redis replied its time in us to a call that began at that elapsed time. It is taken for the time now: an alarm comes
+ * a round trip late rather than early.
+ */
+void ww_redis_clock_learn(struct redis_store *store, uint64_t redis_us, uint64_t began);
 
 /* ---- redis_make.c */
 
@@ -259,16 +265,6 @@ int ww_redis_gather_reply(const struct gather *gather, size_t i, size_t size, re
 /* Also frees the replies. */
 void ww_redis_gather_free(struct gather *gather);
 
-/* ---- redis_clock.c */
-
-/* Redis's time, ns. */
-uint64_t ww_redis_clock_now(const struct redis_store *store);
-/*
- * Redis replied its time in us to a call that began at that elapsed time. It is taken for the time now: an alarm comes
- * a round trip late rather than early.
- */
-void ww_redis_clock_learn(struct redis_store *store, uint64_t redis_us, uint64_t began);
-
 /* ---- redis_hint.c */
 
 /* The hints of a tube, made if need be; call it with the lock. NULL: no memory. */
@@ -288,6 +284,7 @@ void ww_redis_hint_made(struct redis_store *store, const char *tube, uint32_t sh
 void ww_redis_hint_count(struct redis_store *store, const char *tube, uint64_t puts, uint64_t finished);
 /* The same for a job that was deleted, by its tube as a script replied it. */
 void ww_redis_hint_finished(struct redis_store *store, const redisReply *tube);
+/* Forget all tubes; with the lock, unless the store ends. */
 void ww_redis_hint_free(struct redis_store *store);
 
 /* ---- redis_worker.c */

@@ -62,6 +62,12 @@ struct redis_worker {
 	_Atomic uint32_t workers;
 };
 
+/* When Redis's clock comes to that time, by the system's elapsed time. */
+static int64_t elapsed_at(const struct redis_worker *worker, uint64_t redis_us)
+{
+	return (int64_t)(redis_us * 1000) - atomic_load(&worker->store->offset);
+}
+
 /* ---- Messages */
 
 static void hear(const char *message, size_t length, void *context)
@@ -177,7 +183,7 @@ static uint64_t first_end(const struct redis_worker *worker, const redisReply *r
 
 static void plan_beat(struct redis_worker *worker, const redisReply *reply, uint64_t lease)
 {
-	int64_t end = (int64_t)(first_end(worker, reply) * 1000) - atomic_load(&worker->store->offset) + WW_MILLISECOND;
+	int64_t end = elapsed_at(worker, first_end(worker, reply) + 1000);
 	uint64_t now = time_now(CLOCK_BOOTTIME);
 
 	worker->next_beat = now + lease / 3;
@@ -231,16 +237,9 @@ static int sweep_some(struct redis_worker *worker, const uint32_t *shards, size_
 	struct words *words = ww_redis_words_few(store, &few);
 	struct fan fan;
 	uint64_t began = time_now(CLOCK_BOOTTIME);
-	int error = ww_redis_call_fan_make(store, &fan, count);
+	int error = ww_redis_call_each(store, &ww_redis_script_shard_sweep, words, shards, count, &fan);
 
-	if (error)
-		return error;
-	fan.all = words;
-	for (size_t i = 0; i < count; i++)
-		fan.calls[i] =
-		    ww_redis_call_say(store, &ww_redis_script_shard_sweep, shards[i], words, REDIS_CALL_AGAIN);
-	error = ww_redis_call_fan(store, &fan);
-	for (size_t i = 0; i < count; i++) {
+	for (size_t i = 0; fan.calls && i < count; i++) {
 		struct shard_watch *watch = &worker->watches[shards[i]];
 		const redisReply *reply = fan.calls[i].reply;
 		/* Without an answer the shard stays due. */
@@ -307,10 +306,12 @@ static int listen_again(struct redis_worker *worker)
 static void doubt(struct redis_worker *worker)
 {
 	uint64_t now = time_now(CLOCK_BOOTTIME);
+	struct redis_link_stats link;
 
 	if (now < worker->next_doubt)
 		return;
-	if (worker->next_doubt && worker->ear && ww_redis_link_nodes(worker->store->link) > 1)
+	ww_redis_link_stats(worker->store->link, &link);
+	if (worker->next_doubt && worker->ear && link.nodes > 1)
 		watch_again(worker);
 	worker->next_doubt = now + worker->store->config.lease;
 }
@@ -349,7 +350,7 @@ static uint64_t idle(const struct redis_worker *worker)
 	for (uint32_t i = 0; i < worker->store->shards; i++)
 		if (due(&worker->watches[i]) < alarm)
 			alarm = due(&worker->watches[i]);
-	int64_t at = (int64_t)(alarm * 1000) - atomic_load(&worker->store->offset);
+	int64_t at = elapsed_at(worker, alarm);
 	if (at < (int64_t)until)
 		until = at > 0 ? (uint64_t)at : 0;
 	return until > now ? until - now : 0;

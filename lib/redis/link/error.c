@@ -55,10 +55,8 @@ void ww_redis_error_copy(char *to, size_t size, const struct redisReply *reply)
 void ww_redis_error_tell(
     struct redis_link *link, const struct redis_node *node, const char *command, const struct redisReply *reply)
 {
-	char place[REDIS_PLACE_MAX];
 	char text[200];
 
-	ww_redis_node_place(node, place);
 	ww_redis_error_copy(text, sizeof text, reply);
-	ww_redis_link_complain(link, "Redis at %s answers %s: %s", place, command, text);
+	ww_redis_link_complain(link, "Redis at %s answers %s: %s", node->place, command, text);
 }

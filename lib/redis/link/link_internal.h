@@ -35,8 +35,12 @@
 #define REDIS_NODES_MAX 1024
 #define REDIS_SENTENCE_MAX 1024
 
+/* "host:port", for sentences. */
+#define REDIS_PLACE_MAX (REDIS_HOST_MAX + 16)
+
 struct redis_node {
 	struct redis_address address;
+	char place[REDIS_PLACE_MAX];
 	uint32_t index;
 	struct redis_wire *idle;
 	unsigned open;     /* connections: idle, in use, and being made */
@@ -75,9 +79,6 @@ uint64_t ww_redis_link_now(struct redis_link *link);
 
 /* ---- redis_link_node.c. Call those named _locked with the lock, the others without. */
 
-/* "host:port", for sentences. */
-#define REDIS_PLACE_MAX (REDIS_HOST_MAX + 16)
-void ww_redis_node_place(const struct redis_node *node, char place[REDIS_PLACE_MAX]);
 /* Find a node, or make it. NULL: no memory, or too many. */
 struct redis_node *ww_redis_node_find_locked(struct redis_link *link, const char *host, size_t length, unsigned port);
 /* Take an idle connection or a new one. Errors: those of connecting; WW_EAGAIN: all were in use until the deadline. */
