@@ -117,7 +117,7 @@ static int is_gone(const struct redis_call *call)
 
 /*
  * A shard's script works on keys that it does not name. While the shard's slot moves, it would take those on the other
- * node for lost: `also` makes it wait (redis_link.h).
+ * node for lost: `also` makes it wait (link/link.h).
  */
 static int run(struct redis_store *store, struct redis_call *calls, size_t count)
 {

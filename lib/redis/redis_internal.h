@@ -2,7 +2,7 @@
 #define LIB_REDIS_REDIS_INTERNAL_H
 
 /*
- * The inside of a store of jobs in Redis. Jobs are in Redis (redis_scripts.h); this process has:
+ * The inside of a store of jobs in Redis. Jobs are in Redis (lua/scripts.h); this process has:
  *
  *     link    connections
  *     hints   what is known of the first ready job of each tube in each shard: a reserve asks where a job is, and asks
@@ -68,7 +68,7 @@ struct tube_hints {
 	struct hint of[]; /* by shard */
 };
 
-struct redis_worker; /* redis_worker.c */
+struct redis_worker; /* worker.c */
 
 struct redis_store {
 	struct ww_jobs base;
@@ -217,7 +217,7 @@ uint64_t ww_redis_clock_now(const struct redis_store *store);
  */
 void ww_redis_clock_learn(struct redis_store *store, uint64_t redis_us, uint64_t began);
 
-/* ---- redis_make.c */
+/* ---- make.c */
 
 /*
  * Find the store and its shards, and make what is missing, unless WW_REDIS_EXISTING forbids that. Stores how many
@@ -227,7 +227,7 @@ int ww_redis_make(struct redis_store *store, uint32_t *made);
 /* A call with that identity found the store gone: make it anew, unless another thread or process has done so. */
 int ww_redis_make_anew(struct redis_store *store, const char *gone);
 
-/* ---- redis_gather.c: items of many shards in as few calls as possible */
+/* ---- gather.c: items of many shards in as few calls as possible */
 
 /*
  * Each item belongs to a shard. Items of one shard go together, at most `batch` in a call:
@@ -265,7 +265,7 @@ int ww_redis_gather_reply(const struct gather *gather, size_t i, size_t size, re
 /* Also frees the replies. */
 void ww_redis_gather_free(struct gather *gather);
 
-/* ---- redis_hint.c */
+/* ---- hint.c */
 
 /* The hints of a tube, made if need be; call it with the lock. NULL: no memory. */
 struct tube_hints *ww_redis_hint(struct redis_store *store, const char *tube);
@@ -280,14 +280,15 @@ void ww_redis_hint_hear(struct redis_store *store, const char *tube, uint32_t sh
  * on its way, but this process must find the job at once.
  */
 void ww_redis_hint_made(struct redis_store *store, const char *tube, uint32_t shard, int64_t priority);
-/* Count puts and finished jobs of this process. */
-void ww_redis_hint_count(struct redis_store *store, const char *tube, uint64_t puts, uint64_t finished);
+/* Count puts, finished jobs and pauses of this process. */
+void ww_redis_hint_count(
+    struct redis_store *store, const char *tube, uint64_t puts, uint64_t finished, uint64_t pauses);
 /* The same for a job that was deleted, by its tube as a script replied it. */
 void ww_redis_hint_finished(struct redis_store *store, const redisReply *tube);
 /* Forget all tubes; with the lock, unless the store ends. */
 void ww_redis_hint_free(struct redis_store *store);
 
-/* ---- redis_worker.c */
+/* ---- worker.c */
 
 int ww_redis_worker_start(struct redis_store *store);
 void ww_redis_worker_stop(struct redis_store *store);

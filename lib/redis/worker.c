@@ -167,9 +167,10 @@ static void divide(struct redis_worker *worker, const redisReply *reply)
 	atomic_store(&worker->workers, (uint32_t)workers);
 }
 
-/* When the time of the first of the other workers runs out, unless it renews it. */
-static uint64_t first_end(const struct redis_worker *worker, const redisReply *reply)
+/* The next heartbeat is in a third of the lease, or when the time of the first of the other workers runs out. */
+static void plan_beat(struct redis_worker *worker, const redisReply *reply, uint64_t lease)
 {
+	uint64_t now = time_now(CLOCK_BOOTTIME);
 	uint64_t first = REDIS_NEVER;
 
 	for (size_t i = 2; i + 1 < reply->elements; i += 2) {
@@ -178,14 +179,7 @@ static uint64_t first_end(const struct redis_worker *worker, const redisReply *r
 		    strcmp(reply->element[i]->str, worker->store->name) != 0 && end < first)
 			first = end;
 	}
-	return first;
-}
-
-static void plan_beat(struct redis_worker *worker, const redisReply *reply, uint64_t lease)
-{
-	int64_t end = elapsed_at(worker, first_end(worker, reply) + 1000);
-	uint64_t now = time_now(CLOCK_BOOTTIME);
-
+	int64_t end = elapsed_at(worker, first + 1000);
 	worker->next_beat = now + lease / 3;
 	if (end > (int64_t)now && (uint64_t)end < worker->next_beat)
 		worker->next_beat = (uint64_t)end;

@@ -1,4 +1,4 @@
-/* The nodes of a link: their pools of connections, and backing off from a lost one (see redis_link_internal.h). */
+/* The nodes of a link: their pools of connections, and backing off from a lost one (see link_internal.h). */
 #include <stdio.h>
 #include <string.h>
 

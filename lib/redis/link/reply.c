@@ -5,8 +5,7 @@
  */
 #include <string.h>
 
-#include "lib/base/memory.h"
-#include "lib/redis/link/wire.h"
+#include "lib/redis/link/link_internal.h"
 
 /* More than any expected reply has; bounds the memory that a few hostile bytes can claim. */
 #define ELEMENTS_MAX (1024 * 1024)
