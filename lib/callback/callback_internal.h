@@ -167,8 +167,8 @@ uint64_t ww_callback_time_left(const struct delivery *delivery, uint64_t now);
 
 /* ---- take.c */
 
-/* Whether there is room for another request. */
-int ww_callback_may_start(const struct ww_callback *callback);
+/* How many more requests may start. */
+size_t ww_callback_room_to_start(const struct ww_callback *callback);
 /* Take as many leases as there is room for, if it is time for that. */
 void ww_callback_take(struct ww_callback *callback, uint64_t now);
 

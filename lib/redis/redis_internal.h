@@ -74,6 +74,7 @@ struct redis_store {
 	struct ww_jobs base;
 	const struct ww_allocator *allocator;
 	struct ww_jobs_redis_config config;
+	char prefix[WW_REDIS_PREFIX_MAX + 1];
 	pid_t process; /* that opened it; its children may not use it */
 	struct redis_link *link;
 	uint32_t shards;

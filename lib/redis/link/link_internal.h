@@ -106,7 +106,7 @@ struct redis_node *ww_redis_cluster_route(struct redis_link *link, const char *k
 /* The node that a MOVED or ASK from `from` names; a MOVED also changes the map. NULL: it names none. */
 struct redis_node *ww_redis_cluster_follow(struct redis_link *link, const struct redis_node *from, const char *text);
 
-/* ---- error.c */
+/* ---- reply.c: what a reply means */
 
 enum redis_meaning {
 	REDIS_IS_ANSWER,

@@ -189,21 +189,16 @@ static int greet(struct redis_link *link, struct redis_wire *wire, uint64_t dead
 	return error;
 }
 
-static uint64_t half_way(uint64_t deadline)
-{
-	uint64_t now = time_now(CLOCK_MONOTONIC);
-
-	return now < deadline ? now + (deadline - now) / 2 : deadline;
-}
-
 int ww_redis_node_connect(struct redis_link *link, struct redis_node *node, uint64_t deadline, struct redis_wire **wire)
 {
 	struct redis_budget budget = {.allocator = link->allocator, .max = link->config.reply_max};
+	uint64_t now = time_now(CLOCK_MONOTONIC);
 	char why[160];
 	int error;
 
-	/* A run that needs other nodes, too, has time left for them. */
-	deadline = half_way(deadline);
+	/* Half of the time: a run that needs other nodes, too, has the rest for them. */
+	if (now < deadline)
+		deadline = now + (deadline - now) / 2;
 	error = ww_redis_wire_connect(wire, &node->address, &budget, deadline, why, sizeof why);
 	if (!error) {
 		error = greet(link, *wire, deadline);

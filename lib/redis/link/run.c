@@ -516,14 +516,6 @@ static void note(struct link_run *run)
 	pthread_mutex_unlock(&link->lock);
 }
 
-static void do_run(struct link_run *run)
-{
-	begin(run);
-	while (run->left > 0)
-		one_round(run);
-	note(run);
-}
-
 static size_t words_of(const struct redis_call *calls, size_t count)
 {
 	size_t words = 0;
@@ -566,7 +558,10 @@ int ww_redis_link_run(struct redis_link *link, struct redis_call *calls, size_t 
 		run.argv = (const char **)(run.groups + run.group_room);
 		run.lengths = (size_t *)(run.argv + words);
 		run.polled = (struct pollfd *)(run.lengths + words);
-		do_run(&run);
+		begin(&run);
+		while (run.left > 0)
+			one_round(&run);
+		note(&run);
 	}
 	for (size_t i = 0; i < count && !block; i++) {
 		calls[i].reply = NULL;
