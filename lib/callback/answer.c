@@ -11,7 +11,7 @@
  *   1. Only a request that would be repeated unchanged: 301, 302, 307 and 308; 303 for GET and HEAD alone.
  *   2. At most config.redirects times, and to the same scheme: https never falls back to http.
  *   3. The delivery waits for the new host, keeps its lease, and goes there with what is left of its time.
- *   4. Another host gets the job's plain headers only, and no signature (callback_send.c). That holds from then on,
+ *   4. Another host gets the job's plain headers only, and no signature (send.c). That holds from then on,
  *      also back at the first host.
  *   5. The new address must be permitted like any other.
  */

@@ -11,7 +11,7 @@
  *                 +----------------------------------+                              |
  *                 +-----------------------------------------------------------------+
  *
- * One thread does everything (callback_run.c tells its turns). Therefore nothing is locked; the counters that other
+ * One thread does everything (run.c tells its turns). Therefore nothing is locked; the counters that other
  * threads read are atomic.
  *
  * A result is kept until the store has taken it. While the store does not answer, untold deliveries count against
@@ -83,7 +83,7 @@ struct delivery_list {
 	_Atomic size_t count;
 };
 
-/* A host and port with deliveries, in callback_host.c's table; freed with the last of them. */
+/* A host and port with deliveries, in delivery.c's table; freed with the last of them. */
 struct host {
 	struct host *next;
 	size_t deliveries;
@@ -125,7 +125,7 @@ struct ww_callback {
 	uint64_t look; /* when to look for ready jobs, unless woken */
 	uint64_t tend; /* when to look at the leases of waiting deliveries */
 	int more;      /* the last look left ready jobs behind */
-	/* While no more deliveries may wait (callback_take.c). */
+	/* While no more deliveries may wait (take.c). */
 	uint64_t *rests; /* by tube: until when it is not asked */
 	size_t turn;     /* the tube that is asked first */
 	int left;        /* jobs were returned for want of room */
@@ -133,22 +133,17 @@ struct ww_callback {
 	size_t untold_at_end;
 };
 
-/* ---- callback_config.c */
+/* ---- config.c */
 
 /* Copy *config, and all that it points to, into a pusher that is all 0 but for its allocator. */
 int ww_callback_config_copy(struct ww_callback *callback, const struct ww_callback_config *config);
 void ww_callback_config_free(struct ww_callback *callback);
 
-/* ---- callback_host.c */
-
-int ww_callback_host_take(struct ww_callback *callback, const struct callback_url *url, struct host **host);
-void ww_callback_host_leave(struct ww_callback *callback, struct host *host);
-
-/* ---- callback_run.c */
+/* ---- run.c */
 
 void *ww_callback_run(void *argument);
 
-/* ---- callback_store.c */
+/* ---- store.c */
 
 /* Report a sentence. */
 void ww_callback_say(const struct ww_callback *callback, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -170,14 +165,14 @@ void ww_callback_tell(struct ww_callback *callback, uint64_t now);
 /* ns that a request may take now; 0: the lease is over. */
 uint64_t ww_callback_time_left(const struct delivery *delivery, uint64_t now);
 
-/* ---- callback_take.c */
+/* ---- take.c */
 
-/* Whether there is room for another request. */
-int ww_callback_may_start(const struct ww_callback *callback);
+/* How many more requests may start. */
+size_t ww_callback_room_to_start(const struct ww_callback *callback);
 /* Take as many leases as there is room for, if it is time for that. */
 void ww_callback_take(struct ww_callback *callback, uint64_t now);
 
-/* ---- callback_delivery.c */
+/* ---- delivery.c */
 
 /* Move a delivery to the end of the list of that state. */
 void ww_callback_move(struct delivery *delivery, enum callback_state state);
@@ -196,7 +191,7 @@ size_t ww_callback_prepare(struct ww_callback *callback, size_t wanted);
 struct delivery *ww_callback_fresh(struct ww_callback *callback);
 void ww_callback_free_spares(struct ww_callback *callback);
 
-/* ---- callback_send.c */
+/* ---- send.c */
 
 /* Start the request of a waiting delivery. */
 void ww_callback_send(struct delivery *delivery, uint64_t now);
@@ -205,7 +200,7 @@ void ww_callback_stop(struct delivery *delivery);
 /* Free the transfer. */
 void ww_callback_clean(struct delivery *delivery);
 
-/* ---- callback_answer.c */
+/* ---- answer.c */
 
 /* A transfer has ended: decide the result. */
 void ww_callback_answer(struct delivery *delivery, CURLcode code);

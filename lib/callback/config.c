@@ -28,20 +28,15 @@ int ww_callback_config_default(struct ww_callback_config *config)
 	return WW_OK;
 }
 
-static int bounds_are_good(const struct ww_callback_config *config)
+static int numbers_are_good(const struct ww_callback_config *config)
 {
 	return config->in_flight && config->in_flight <= IN_FLIGHT_MAX && config->per_host && config->waiting &&
 	       config->waiting <= WAITING_MAX && config->connect_timeout >= WW_MILLISECOND &&
 	       config->connect_timeout <= WW_DRIVER_TIME_MAX && config->timeout <= WW_DRIVER_TIME_MAX &&
 	       config->poll >= WW_MILLISECOND && config->poll <= WW_DRIVER_TIME_MAX &&
 	       config->retry <= WW_DRIVER_TIME_MAX && config->retry_after_max <= WW_DRIVER_TIME_MAX &&
-	       config->redirects <= REDIRECTS_MAX;
-}
-
-static int flags_are_good(const struct ww_callback_config *config)
-{
-	return config->schemes && !(config->schemes & ~(WW_CALLBACK_HTTP | WW_CALLBACK_HTTPS)) &&
-	       !(config->networks & ~CALLBACK_NETWORKS);
+	       config->redirects <= REDIRECTS_MAX && config->schemes &&
+	       !(config->schemes & ~(WW_CALLBACK_HTTP | WW_CALLBACK_HTTPS)) && !(config->networks & ~CALLBACK_NETWORKS);
 }
 
 static int lists_are_good(const struct ww_callback_config *config)
@@ -113,7 +108,7 @@ int ww_callback_config_copy(struct ww_callback *callback, const struct ww_callba
 	int failed = 0;
 	int error;
 
-	if (!bounds_are_good(config) || !flags_are_good(config) || !lists_are_good(config))
+	if (!numbers_are_good(config) || !lists_are_good(config))
 		return WW_EINVAL;
 	*mine = *config;
 	copy_tubes(callback, config, &failed);

@@ -1,7 +1,8 @@
-/* A delivery: from its lease to its result. */
+/* A delivery, from its lease to its result, and the hosts that have deliveries: a hash table. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <strings.h>
 
 #include "lib/callback/callback_internal.h"
 
@@ -52,6 +53,53 @@ void ww_callback_result(
 	ww_callback_move(delivery, CALLBACK_UNTOLD);
 }
 
+/* ---- Hosts */
+
+static struct host **bucket_of(const struct ww_callback *callback, const struct callback_url *url)
+{
+	uint64_t hash = UINT64_C(0xcbf29ce484222325) ^ url->port;
+
+	for (size_t i = 0; i < url->host.size; i++)
+		hash = (hash ^ (unsigned char)(url->host.data[i] | 0x20)) * UINT64_C(0x100000001b3);
+	return &callback->hosts[(hash ^ hash >> 32) & (callback->host_buckets - 1)];
+}
+
+static int host_take(struct ww_callback *callback, const struct callback_url *url, struct host **host)
+{
+	struct host **bucket = bucket_of(callback, url);
+	struct host *found = *bucket;
+
+	while (found && (found->port != url->port || found->size != url->host.size ||
+	                    strncasecmp(found->name, url->host.data, found->size) != 0))
+		found = found->next;
+	if (!found) {
+		found = memory_take(callback->allocator, sizeof *found + url->host.size);
+		if (!found)
+			return WW_ENOMEM;
+		*found = (struct host){.next = *bucket, .port = url->port, .size = url->host.size};
+		memcpy(found->name, url->host.data, found->size);
+		*bucket = found;
+	}
+	found->deliveries++;
+	*host = found;
+	return WW_OK;
+}
+
+static void host_leave(struct ww_callback *callback, struct host *host)
+{
+	const struct callback_url url = {.host = {host->name, host->size}, .port = host->port};
+	struct host **at = bucket_of(callback, &url);
+
+	if (--host->deliveries)
+		return;
+	while (*at != host)
+		at = &(*at)->next;
+	*at = host->next;
+	memory_give(callback->allocator, host, sizeof *host + host->size);
+}
+
+/* ---- The way of a delivery */
+
 int ww_callback_direct(struct delivery *delivery, struct text_span url, const struct callback_url *parts)
 {
 	struct ww_callback *callback = delivery->callback;
@@ -60,7 +108,7 @@ int ww_callback_direct(struct delivery *delivery, struct text_span url, const st
 
 	if (!block)
 		return WW_ENOMEM;
-	if (ww_callback_host_take(callback, parts, &host)) {
+	if (host_take(callback, parts, &host)) {
 		memory_give(callback->allocator, block, url.size + 1);
 		return WW_ENOMEM;
 	}
@@ -68,7 +116,7 @@ int ww_callback_direct(struct delivery *delivery, struct text_span url, const st
 	block[url.size] = '\0';
 	if (delivery->host) {
 		delivery->is_elsewhere |= host != delivery->host;
-		ww_callback_host_leave(callback, delivery->host);
+		host_leave(callback, delivery->host);
 	}
 	memory_give(callback->allocator, delivery->url, delivery->url_size);
 	delivery->url = block;
@@ -123,7 +171,7 @@ void ww_callback_forget(struct delivery *delivery)
 
 	leave(delivery);
 	if (delivery->host)
-		ww_callback_host_leave(callback, delivery->host);
+		host_leave(callback, delivery->host);
 	memory_give(callback->allocator, delivery->url, delivery->url_size);
 	ww_jobs_free(callback->config.jobs, delivery->lease.body);
 	spare(delivery, callback);

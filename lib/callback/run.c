@@ -43,7 +43,7 @@ static void start(struct ww_callback *callback, uint64_t now)
 
 	for (struct delivery *delivery = callback->lists[CALLBACK_WAITING].first; delivery; delivery = next) {
 		next = delivery->next;
-		if (!ww_callback_may_start(callback) || !ww_callback_store_may(callback, now))
+		if (!ww_callback_room_to_start(callback) || !ww_callback_store_may(callback, now))
 			break;
 		if (delivery->host->under_way < callback->config.per_host)
 			ww_callback_send(delivery, now);
@@ -63,7 +63,7 @@ static void sleep_until_something_happens(struct ww_callback *callback, int clos
 
 	if (closing)
 		until = sooner(until, callback->grace_ends);
-	else if (ww_callback_may_start(callback))
+	else if (ww_callback_room_to_start(callback))
 		until = sooner(until, callback->more ? now : callback->look);
 	if (lists[CALLBACK_WAITING].count)
 		until = sooner(until, callback->tend);

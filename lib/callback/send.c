@@ -57,22 +57,15 @@ static void add_number(struct headers *headers, const char *name, uint64_t numbe
 /* Bytes other than letters, digits, - . _ ~ are written as %XX. */
 static void add_bytes(struct headers *headers, const char *name, const void *data, size_t size)
 {
-	static const char digits[] = "0123456789ABCDEF";
 	char line[64 + 3 * (WW_JOB_KEY_MAX > WW_TUBE_MAX ? WW_JOB_KEY_MAX : WW_TUBE_MAX)];
-	size_t length = (size_t)snprintf(line, sizeof line, "Weekwheel-%s: ", name);
-	const unsigned char *bytes = data;
+	char *escaped = curl_easy_escape(NULL, data, (int)size);
 
-	for (size_t i = 0; i < size; i++) {
-		char c = (char)bytes[i];
-		if (text_is_letter(c) || text_is_digit(c) || c == '-' || c == '.' || c == '_' || c == '~') {
-			line[length++] = c;
-		} else {
-			line[length++] = '%';
-			line[length++] = digits[bytes[i] >> 4];
-			line[length++] = digits[bytes[i] & 15];
-		}
+	if (!escaped) {
+		headers->failed = 1;
+		return;
 	}
-	line[length] = '\0';
+	(void)snprintf(line, sizeof line, "Weekwheel-%s: %s", name, escaped);
+	curl_free(escaped);
 	add_line(headers, line);
 }
 

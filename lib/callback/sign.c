@@ -15,29 +15,20 @@ struct piece {
 	size_t size;
 };
 
-static int digest(EVP_MAC_CTX *context, const void *secret, size_t secret_length, const struct piece *pieces,
-    size_t count, unsigned char *result)
+static int hmac(
+    const void *secret, size_t secret_length, const struct piece *pieces, size_t count, unsigned char *result)
 {
 	char name[] = "SHA256";
 	OSSL_PARAM parameters[] = {
 	    OSSL_PARAM_construct_utf8_string(OSSL_MAC_PARAM_DIGEST, name, 0), OSSL_PARAM_construct_end()};
-	size_t size;
-
-	if (!EVP_MAC_init(context, secret, secret_length, parameters))
-		return 0;
-	for (size_t i = 0; i < count; i++)
-		if (pieces[i].size && !EVP_MAC_update(context, pieces[i].data, pieces[i].size))
-			return 0;
-	return EVP_MAC_final(context, result, &size, DIGEST) && size == DIGEST;
-}
-
-static int hmac(
-    const void *secret, size_t secret_length, const struct piece *pieces, size_t count, unsigned char *result)
-{
 	EVP_MAC *mac = EVP_MAC_fetch(NULL, "HMAC", NULL);
 	EVP_MAC_CTX *context = mac ? EVP_MAC_CTX_new(mac) : NULL;
-	int done = context && digest(context, secret, secret_length, pieces, count, result);
+	int done = context && EVP_MAC_init(context, secret, secret_length, parameters);
+	size_t size;
 
+	for (size_t i = 0; i < count && done; i++)
+		done = !pieces[i].size || EVP_MAC_update(context, pieces[i].data, pieces[i].size);
+	done = done && EVP_MAC_final(context, result, &size, DIGEST) && size == DIGEST;
 	EVP_MAC_CTX_free(context);
 	EVP_MAC_free(mac);
 	return done ? WW_OK : WW_ESYSTEM;

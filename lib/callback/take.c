@@ -24,8 +24,7 @@ static size_t smaller(size_t a, size_t b)
 	return a < b ? a : b;
 }
 
-/* How many more requests may start. */
-static size_t room_to_start(const struct ww_callback *callback)
+size_t ww_callback_room_to_start(const struct ww_callback *callback)
 {
 	const size_t taken = callback->lists[CALLBACK_UNDER_WAY].count + callback->lists[CALLBACK_UNTOLD].count;
 
@@ -37,11 +36,6 @@ static size_t room_to_wait(const struct ww_callback *callback)
 	const size_t waiting = callback->lists[CALLBACK_WAITING].count;
 
 	return waiting < callback->config.waiting ? callback->config.waiting - waiting : 0;
-}
-
-int ww_callback_may_start(const struct ww_callback *callback)
-{
-	return room_to_start(callback) > 0;
 }
 
 static void accept_all(struct ww_callback *callback, const struct ww_lease *leases, int count, uint64_t real_now)
@@ -99,7 +93,7 @@ static void take_beyond(struct ww_callback *callback, size_t tube, uint64_t now)
 {
 	const char *name = callback->config.tubes[tube];
 	const size_t held = callback->lists[CALLBACK_WAITING].count;
-	const size_t wanted = smaller(BATCH_BEYOND, room_to_start(callback));
+	const size_t wanted = smaller(BATCH_BEYOND, ww_callback_room_to_start(callback));
 	const size_t taken = take(callback, &name, 1, wanted, now);
 	const size_t returned = return_beyond(callback, held);
 
@@ -119,7 +113,7 @@ static void take_all_beyond(struct ww_callback *callback, uint64_t now)
 		callback->look = now + callback->config.poll;
 	for (size_t i = 0; i < count; i++) {
 		const size_t tube = (first + i) % count;
-		if (!ww_callback_may_start(callback) || !ww_callback_store_may(callback, now))
+		if (!ww_callback_room_to_start(callback) || !ww_callback_store_may(callback, now))
 			break;
 		if (now >= callback->rests[tube])
 			take_beyond(callback, tube, now);
@@ -140,7 +134,7 @@ void ww_callback_take(struct ww_callback *callback, uint64_t now)
 		woken = 1;
 		callback->left = 0;
 	}
-	if (!ww_callback_may_start(callback) || !ww_callback_store_may(callback, now)) {
+	if (!ww_callback_room_to_start(callback) || !ww_callback_store_may(callback, now)) {
 		callback->more |= woken;
 		return;
 	}
@@ -152,6 +146,6 @@ void ww_callback_take(struct ww_callback *callback, uint64_t now)
 		return;
 	}
 	callback->look = now + config->poll;
-	wanted = smaller(BATCH, smaller(places, room_to_start(callback)));
+	wanted = smaller(BATCH, smaller(places, ww_callback_room_to_start(callback)));
 	callback->more = take(callback, config->tubes, config->tube_count, wanted, now) == wanted;
 }

@@ -1,16 +1,89 @@
 /*
- * Calls of scripts, and their replies.
+ * Calls of scripts: their words, their replies, and the time that these tell.
  *
  * When Redis has lost its data, it is empty or has another store, and a script replies REDIS_GONE. Then:
  *   1. The calling thread makes the store anew, unless another has done so meanwhile (ww_redis_make_anew).
  *   2. It puts the new identity into the call's words, and makes the call once more.
  *   3. If that finds the store gone again, somebody else is changing it: WW_ECORRUPT.
  */
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "lib/redis/redis_internal.h"
+
+/* ---- Words: those of the caller stay where they are, and numbers are written here */
+
+static struct words *begin(struct redis_store *store, struct words *words)
+{
+	words->count = 0;
+	copy_identity(store, words->identity);
+	ww_redis_words_text(words, words->identity);
+	if (store->config.now)
+		ww_redis_words_number(words, store->config.now(store->config.context) / 1000);
+	else
+		ww_redis_words_text(words, "");
+	return words;
+}
+
+struct words *ww_redis_words_few(struct redis_store *store, struct few_words *few)
+{
+	few->words =
+	    (struct words){.room = FEW_WORDS, .argv = few->argv, .lengths = few->lengths, .numbers = few->numbers};
+	return begin(store, &few->words);
+}
+
+static size_t size_of(size_t room)
+{
+	return sizeof(struct words) + room * (sizeof(char *) + sizeof(size_t) + 24);
+}
+
+struct words *ww_redis_words_many(struct redis_store *store, size_t room)
+{
+	struct words *words = memory_take(store->allocator, size_of(room));
+
+	if (!words)
+		return NULL;
+	*words = (struct words){.room = room, .argv = (const char **)(words + 1)};
+	words->lengths = (size_t *)(words->argv + room);
+	words->numbers = (char(*)[24])(words->lengths + room);
+	return begin(store, words);
+}
+
+void ww_redis_words_free(struct redis_store *store, struct words *words)
+{
+	if (words)
+		memory_give(store->allocator, words, size_of(words->room));
+}
+
+void ww_redis_words_bytes(struct words *words, const void *bytes, size_t length)
+{
+	words->argv[words->count] = length ? bytes : "";
+	words->lengths[words->count++] = length;
+}
+
+void ww_redis_words_text(struct words *words, const char *text)
+{
+	ww_redis_words_bytes(words, text, strlen(text));
+}
+
+void ww_redis_words_number(struct words *words, uint64_t number)
+{
+	char *to = words->numbers[words->count];
+
+	ww_redis_words_bytes(words, to, (size_t)snprintf(to, 24, "%" PRIu64, number));
+}
+
+void ww_redis_words_signed(struct words *words, int64_t number)
+{
+	char *to = words->numbers[words->count];
+
+	ww_redis_words_bytes(words, to, (size_t)snprintf(to, 24, "%" PRId64, number));
+}
+
+/* ---- Replies */
 
 int64_t ww_redis_call_value(const redisReply *reply)
 {
@@ -44,7 +117,7 @@ static int is_gone(const struct redis_call *call)
 
 /*
  * A shard's script works on keys that it does not name. While the shard's slot moves, it would take those on the other
- * node for lost: `also` makes it wait (redis_link.h).
+ * node for lost: `also` makes it wait (link/link.h).
  */
 static int run(struct redis_store *store, struct redis_call *calls, size_t count)
 {
@@ -179,24 +252,23 @@ int ww_redis_call_fan(struct redis_store *store, struct fan *fan)
 	return error ? error : again;
 }
 
-/* fan->calls is NULL if there was no memory. */
-static int call_shards(
-    struct redis_store *store, const struct redis_script *script, struct words *words, struct fan *fan)
+int ww_redis_call_each(struct redis_store *store, const struct redis_script *script, struct words *words,
+    const uint32_t *shards, size_t count, struct fan *fan)
 {
-	int error = ww_redis_call_fan_make(store, fan, store->shards);
+	int error = ww_redis_call_fan_make(store, fan, count);
 
 	if (error)
 		return error;
 	fan->all = words;
-	for (uint32_t i = 0; i < store->shards; i++)
-		fan->calls[i] = ww_redis_call_say(store, script, i, words, REDIS_CALL_AGAIN);
+	for (uint32_t i = 0; i < count; i++)
+		fan->calls[i] = ww_redis_call_say(store, script, shards ? shards[i] : i, words, REDIS_CALL_AGAIN);
 	return ww_redis_call_fan(store, fan);
 }
 
 int ww_redis_call_all(
     struct redis_store *store, const struct redis_script *script, struct words *words, size_t least, struct fan *fan)
 {
-	int error = call_shards(store, script, words, fan);
+	int error = ww_redis_call_each(store, script, words, NULL, store->shards, fan);
 
 	for (size_t i = 0; i < fan->count && least && !error; i++)
 		error = ww_redis_call_array(store, fan->calls[i].reply, least);
@@ -205,10 +277,20 @@ int ww_redis_call_all(
 	return error;
 }
 
-int ww_redis_call_each(
-    struct redis_store *store, const struct redis_script *script, struct words *words, struct fan *fan)
-{
-	int error = call_shards(store, script, words, fan);
+/* ---- Redis's time, as far as replies tell it */
 
-	return fan->calls ? WW_OK : error;
+uint64_t ww_redis_clock_now(const struct redis_store *store)
+{
+	if (store->config.now)
+		return store->config.now(store->config.context);
+	return (uint64_t)((int64_t)time_now(CLOCK_BOOTTIME) + atomic_load(&store->offset));
+}
+
+void ww_redis_clock_learn(struct redis_store *store, uint64_t redis_us, uint64_t began)
+{
+	uint64_t now = time_now(CLOCK_BOOTTIME);
+
+	/* An answer that took long says little. */
+	if (now - began < 100 * WW_MILLISECOND || atomic_load(&store->offset) == 0)
+		atomic_store(&store->offset, (int64_t)(redis_us * 1000) - (int64_t)now);
 }

@@ -57,45 +57,38 @@ int ww_redis_end_finish_many(struct ww_jobs *jobs, struct ww_job_end *ends, size
 	return error;
 }
 
-static int64_t end(struct redis_store *store, uint64_t id, struct words *words, unsigned flags)
+/* Run shard_end.lua. A delay below 0 is the job's own backoff. */
+static int64_t end(struct redis_store *store, uint64_t id, uint64_t token, const char *what, uint32_t priority,
+    int64_t delay, const char *error)
 {
-	return ww_redis_call_number(store, &ww_redis_script_shard_end, shard_of(store, id), words, flags);
-}
+	struct few_words few;
+	struct words *words = ww_redis_words_few(store, &few);
+	char chance[16] = "0.";
 
-static struct words *begin(
-    struct redis_store *store, struct few_words *few, uint64_t id, uint64_t token, const char *what, uint32_t priority)
-{
-	struct words *words = ww_redis_words_few(store, few);
-
+	for (int i = 2; i < 10; i++)
+		chance[i] = (char)('0' + random_next_shared(&store->random) % 10);
 	ww_redis_words_number(words, id);
 	ww_redis_words_number(words, token);
 	ww_redis_words_text(words, what);
 	ww_redis_words_number(words, priority);
-	return words;
-}
-
-static void give_reason(struct words *words, const char *error)
-{
+	ww_redis_words_signed(words, delay);
+	ww_redis_words_text(words, chance);
 	if (error)
 		ww_redis_words_bytes(words, error, strnlen(error, WW_JOB_ERROR_MAX));
+	/* Touching twice is harmless. */
+	return ww_redis_call_number(store, &ww_redis_script_shard_end, shard_of(store, id), words,
+	    strcmp(what, "touch") == 0 ? REDIS_CALL_AGAIN : 0);
 }
 
 int ww_redis_end_release(
     struct ww_jobs *jobs, uint64_t id, uint64_t token, uint32_t priority, uint64_t delay, const char *error)
 {
 	struct redis_store *store = store_of(jobs);
-	struct few_words few;
-	struct words *words = begin(store, &few, id, token, "release", priority);
-	char chance[16] = "0.";
+	int64_t us = delay == WW_JOB_BACKOFF ? -1 : (int64_t)us_up(delay);
+	int result = (int)end(store, id, token, "release", priority, us, error);
 
-	ww_redis_words_signed(words, delay == WW_JOB_BACKOFF ? -1 : (int64_t)us_up(delay));
-	for (int i = 2; i < 10; i++)
-		chance[i] = (char)('0' + random_next_shared(&store->random) % 10);
-	ww_redis_words_text(words, chance);
-	give_reason(words, error);
-	int result = (int)end(store, id, words, 0);
 	/* A backoff may be 0. */
-	if (result == 0 && (!delay || delay == WW_JOB_BACKOFF))
+	if (result == 0 && us <= 0)
 		ww_redis_hint_made(store, NULL, shard_of(store, id), HINT_PERHAPS);
 	return result;
 }
@@ -103,9 +96,8 @@ int ww_redis_end_release(
 int ww_redis_end_return(struct ww_jobs *jobs, uint64_t id, uint64_t token)
 {
 	struct redis_store *store = store_of(jobs);
-	struct few_words few;
+	int result = (int)end(store, id, token, "return", 0, 0, NULL);
 
-	int result = (int)end(store, id, begin(store, &few, id, token, "return", 0), 0);
 	if (!result)
 		ww_redis_hint_made(store, NULL, shard_of(store, id), HINT_PERHAPS);
 	return result;
@@ -113,21 +105,12 @@ int ww_redis_end_return(struct ww_jobs *jobs, uint64_t id, uint64_t token)
 
 int ww_redis_end_bury(struct ww_jobs *jobs, uint64_t id, uint64_t token, uint32_t priority, const char *error)
 {
-	struct redis_store *store = store_of(jobs);
-	struct few_words few;
-	struct words *words = begin(store, &few, id, token, "bury", priority);
-
-	ww_redis_words_text(words, "0");
-	ww_redis_words_text(words, "0");
-	give_reason(words, error);
-	return (int)end(store, id, words, 0);
+	return (int)end(store_of(jobs), id, token, "bury", priority, 0, error);
 }
 
 int ww_redis_end_touch(struct ww_jobs *jobs, uint64_t id, uint64_t token, uint64_t *ends)
 {
-	struct redis_store *store = store_of(jobs);
-	struct few_words few;
-	int64_t time = end(store, id, begin(store, &few, id, token, "touch", 0), REDIS_CALL_AGAIN);
+	int64_t time = end(store_of(jobs), id, token, "touch", 0, 0, NULL);
 
 	if (time < 0)
 		return (int)time;

@@ -11,7 +11,7 @@ static size_t size_of(const struct redis_store *store)
 	return sizeof(struct tube_hints) + store->shards * sizeof(struct hint);
 }
 
-static void forget_tubes(struct redis_store *store)
+void ww_redis_hint_free(struct redis_store *store)
 {
 	struct tube_hints *tube;
 	struct tube_hints *next;
@@ -29,7 +29,7 @@ static void forget_tubes(struct redis_store *store)
 static void bound_tubes(struct redis_store *store, size_t most)
 {
 	if (HASH_COUNT(store->tubes) > most)
-		forget_tubes(store);
+		ww_redis_hint_free(store);
 }
 
 void ww_redis_hint_bound(struct redis_store *store, size_t count)
@@ -129,7 +129,7 @@ void ww_redis_hint_made(struct redis_store *store, const char *name, uint32_t sh
 	pthread_mutex_unlock(&store->lock);
 }
 
-void ww_redis_hint_count(struct redis_store *store, const char *name, uint64_t puts, uint64_t finished)
+void ww_redis_hint_count(struct redis_store *store, const char *name, uint64_t puts, uint64_t finished, uint64_t pauses)
 {
 	struct tube_hints *tube;
 
@@ -139,6 +139,7 @@ void ww_redis_hint_count(struct redis_store *store, const char *name, uint64_t p
 	if (tube) {
 		tube->puts += puts;
 		tube->finished += finished;
+		tube->pauses += pauses;
 	} else {
 		store->gone_puts += puts;
 		store->gone_finished += finished;
@@ -153,10 +154,5 @@ void ww_redis_hint_finished(struct redis_store *store, const redisReply *tube)
 	if (tube->type != REDIS_REPLY_STRING || tube->len > WW_TUBE_MAX)
 		return;
 	memcpy(name, tube->str, tube->len);
-	ww_redis_hint_count(store, name, 0, 1);
-}
-
-void ww_redis_hint_free(struct redis_store *store)
-{
-	forget_tubes(store);
+	ww_redis_hint_count(store, name, 0, 1, 0);
 }

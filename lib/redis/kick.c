@@ -230,7 +230,6 @@ int ww_redis_kick_pause(struct ww_jobs *jobs, const char *tube, uint64_t ns)
 	struct redis_store *store = store_of(jobs);
 	struct few_words few;
 	struct words *words = ww_redis_words_few(store, &few);
-	struct tube_hints *hints;
 	struct fan fan;
 	int error;
 
@@ -240,12 +239,7 @@ int ww_redis_kick_pause(struct ww_jobs *jobs, const char *tube, uint64_t ns)
 	if (error)
 		return error;
 	ww_redis_call_fan_free(store, &fan);
-	ww_redis_hint_bound(store, 0);
-	pthread_mutex_lock(&store->lock);
-	hints = ww_redis_hint(store, tube);
-	if (hints)
-		hints->pauses++;
-	pthread_mutex_unlock(&store->lock);
+	ww_redis_hint_count(store, tube, 0, 0, 1);
 	for (uint32_t i = 0; i < store->shards && !ns; i++)
 		ww_redis_hint_made(store, tube, i, HINT_PERHAPS);
 	return WW_OK;

@@ -106,22 +106,21 @@ static void release(struct redis_store *store)
 	pthread_mutex_destroy(&store->lock);
 	pthread_mutex_destroy(&store->renewing);
 	memory_give(allocator, store->tags, 2 * store->shards * sizeof *store->tags);
-	memory_give(allocator, (void *)(uintptr_t)store->config.prefix, strlen(store->config.prefix) + 1);
 	memory_give(allocator, store, sizeof *store);
 }
 
 static int open_link(struct redis_store *store)
 {
-	struct redis_link_config link;
+	const struct ww_jobs_redis_config *config = &store->config;
+	struct redis_link_config link = {.url = config->url,
+	    .timeout = config->timeout,
+	    .backoff_max = config->backoff_max,
+	    .connections = config->connections,
+	    .reply_max = (size_t)256 << 20,
+	    .allocator = store->allocator,
+	    .report = config->report,
+	    .context = config->context};
 
-	ww_redis_link_config_default(&link);
-	link.url = store->config.url;
-	link.timeout = store->config.timeout;
-	link.backoff_max = store->config.backoff_max;
-	link.connections = store->config.connections;
-	link.allocator = store->allocator;
-	link.report = store->config.report;
-	link.context = store->config.context;
 	return ww_redis_link_open(&store->link, &link);
 }
 
@@ -165,8 +164,6 @@ int ww_jobs_redis_open(struct ww_jobs **jobs, const struct ww_jobs_redis_config 
 {
 	const struct ww_allocator *allocator;
 	struct redis_store *store;
-	size_t prefix_size;
-	char *prefix;
 	int error = jobs && config ? check(config) : WW_EINVAL;
 
 	if (error)
@@ -175,18 +172,15 @@ int ww_jobs_redis_open(struct ww_jobs **jobs, const struct ww_jobs_redis_config 
 	store = memory_take_zeroed(allocator, sizeof *store);
 	if (!store)
 		return WW_ENOMEM;
-	prefix_size = strlen(config->prefix) + 1;
-	prefix = memory_take(allocator, prefix_size);
-	error = prefix ? make_locks(store) : WW_ENOMEM;
+	error = make_locks(store);
 	if (error) {
-		memory_give(allocator, prefix, prefix_size);
 		memory_give(allocator, store, sizeof *store);
 		return error;
 	}
 	store->base.backend = &ww_redis_backend;
 	store->allocator = allocator;
 	store->config = *config;
-	store->config.prefix = memcpy(prefix, config->prefix, prefix_size);
+	store->config.prefix = memcpy(store->prefix, config->prefix, strlen(config->prefix) + 1);
 	store->process = getpid();
 	error = open_store(store);
 	store->config.url = store->config.name = NULL;

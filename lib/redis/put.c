@@ -69,7 +69,7 @@ static int read_put(struct redis_store *store, redisReply *const *reply, const s
 		return result;
 	*id = (uint64_t)ww_redis_call_value(reply[1]);
 	*version = (uint64_t)ww_redis_call_value(reply[2]);
-	ww_redis_hint_count(store, spec->tube, 1, 0);
+	ww_redis_hint_count(store, spec->tube, 1, 0, 0);
 	if (is_soon(store, spec))
 		ww_redis_hint_made(store, spec->tube, shard_of(store, *id), spec->priority);
 	return result;

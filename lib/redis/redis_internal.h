@@ -2,7 +2,7 @@
 #define LIB_REDIS_REDIS_INTERNAL_H
 
 /*
- * The inside of a store of jobs in Redis. Jobs are in Redis (redis_scripts.h); this process has:
+ * The inside of a store of jobs in Redis. Jobs are in Redis (lua/scripts.h); this process has:
  *
  *     link    connections
  *     hints   what is known of the first ready job of each tube in each shard: a reserve asks where a job is, and asks
@@ -68,12 +68,13 @@ struct tube_hints {
 	struct hint of[]; /* by shard */
 };
 
-struct redis_worker; /* redis_worker.c */
+struct redis_worker; /* worker.c */
 
 struct redis_store {
 	struct ww_jobs base;
 	const struct ww_allocator *allocator;
 	struct ww_jobs_redis_config config;
+	char prefix[WW_REDIS_PREFIX_MAX + 1];
 	pid_t process; /* that opened it; its children may not use it */
 	struct redis_link *link;
 	uint32_t shards;
@@ -133,7 +134,7 @@ static inline void copy_identity(struct redis_store *store, char identity[REDIS_
 
 extern const struct jobs_backend ww_redis_backend;
 
-/* ---- redis_words.c: the arguments of a call */
+/* ---- call.c: the words of a call, then calls and their replies */
 
 struct words {
 	size_t count;
@@ -162,8 +163,6 @@ void ww_redis_words_bytes(struct words *words, const void *bytes, size_t length)
 void ww_redis_words_text(struct words *words, const char *text);
 void ww_redis_words_number(struct words *words, uint64_t number);
 void ww_redis_words_signed(struct words *words, int64_t number);
-
-/* ---- redis_call.c: calls and their replies */
 
 /*
  * Run a script for a shard. If Redis has lost the store, make it anew and run the script again. On WW_OK the caller
@@ -197,9 +196,9 @@ struct fan {
  */
 int ww_redis_call_all(
     struct redis_store *store, const struct redis_script *script, struct words *words, size_t least, struct fan *fan);
-/* The same, but each call has its own error; an error is returned only if no call was made. */
-int ww_redis_call_each(
-    struct redis_store *store, const struct redis_script *script, struct words *words, struct fan *fan);
+/* The same for some shards, or all with NULL. Each call has its own error; fan->calls NULL: there was no memory. */
+int ww_redis_call_each(struct redis_store *store, const struct redis_script *script, struct words *words,
+    const uint32_t *shards, size_t count, struct fan *fan);
 /* Run prepared calls. If Redis has lost the store, make it anew and run those calls again. */
 int ww_redis_call_fan(struct redis_store *store, struct fan *fan);
 void ww_redis_call_fan_free(struct redis_store *store, struct fan *fan);
@@ -211,7 +210,15 @@ int64_t ww_redis_call_value(const redisReply *reply);
 /* WW_ECORRUPT unless the reply is an array of at least that many. */
 int ww_redis_call_array(struct redis_store *store, const redisReply *reply, size_t least);
 
-/* ---- redis_make.c */
+/* Redis's time, ns. */
+uint64_t ww_redis_clock_now(const struct redis_store *store);
+/*
+ * Redis replied its time in us to a call that began at that elapsed time. It is taken for the time now: an alarm comes
+ * a round trip late rather than early.
+ */
+void ww_redis_clock_learn(struct redis_store *store, uint64_t redis_us, uint64_t began);
+
+/* ---- make.c */
 
 /*
  * Find the store and its shards, and make what is missing, unless WW_REDIS_EXISTING forbids that. Stores how many
@@ -221,7 +228,7 @@ int ww_redis_make(struct redis_store *store, uint32_t *made);
 /* A call with that identity found the store gone: make it anew, unless another thread or process has done so. */
 int ww_redis_make_anew(struct redis_store *store, const char *gone);
 
-/* ---- redis_gather.c: items of many shards in as few calls as possible */
+/* ---- gather.c: items of many shards in as few calls as possible */
 
 /*
  * Each item belongs to a shard. Items of one shard go together, at most `batch` in a call:
@@ -259,17 +266,7 @@ int ww_redis_gather_reply(const struct gather *gather, size_t i, size_t size, re
 /* Also frees the replies. */
 void ww_redis_gather_free(struct gather *gather);
 
-/* ---- redis_clock.c */
-
-/* Redis's time, ns. */
-uint64_t ww_redis_clock_now(const struct redis_store *store);
-/*
- * Redis replied its time in us to a call that began at that elapsed time. It is taken for the time now: an alarm comes
- * a round trip late rather than early.
- */
-void ww_redis_clock_learn(struct redis_store *store, uint64_t redis_us, uint64_t began);
-
-/* ---- redis_hint.c */
+/* ---- hint.c */
 
 /* The hints of a tube, made if need be; call it with the lock. NULL: no memory. */
 struct tube_hints *ww_redis_hint(struct redis_store *store, const char *tube);
@@ -284,13 +281,15 @@ void ww_redis_hint_hear(struct redis_store *store, const char *tube, uint32_t sh
  * on its way, but this process must find the job at once.
  */
 void ww_redis_hint_made(struct redis_store *store, const char *tube, uint32_t shard, int64_t priority);
-/* Count puts and finished jobs of this process. */
-void ww_redis_hint_count(struct redis_store *store, const char *tube, uint64_t puts, uint64_t finished);
+/* Count puts, finished jobs and pauses of this process. */
+void ww_redis_hint_count(
+    struct redis_store *store, const char *tube, uint64_t puts, uint64_t finished, uint64_t pauses);
 /* The same for a job that was deleted, by its tube as a script replied it. */
 void ww_redis_hint_finished(struct redis_store *store, const redisReply *tube);
+/* Forget all tubes; with the lock, unless the store ends. */
 void ww_redis_hint_free(struct redis_store *store);
 
-/* ---- redis_worker.c */
+/* ---- worker.c */
 
 int ww_redis_worker_start(struct redis_store *store);
 void ww_redis_worker_stop(struct redis_store *store);

@@ -175,8 +175,9 @@ static int look(struct take *take)
 	ww_redis_words_text(words, "ready");
 	for (size_t t = 0; t < take->count; t++)
 		ww_redis_words_text(words, take->tubes[t]);
-	error = ww_redis_call_each(store, &ww_redis_script_shard_first, words, &fan);
-	if (!error) {
+	error = ww_redis_call_each(store, &ww_redis_script_shard_first, words, NULL, store->shards, &fan);
+	if (fan.calls) {
+		error = WW_OK;
 		learn_all(take, &fan, seen);
 		ww_redis_call_fan_free(store, &fan);
 	}

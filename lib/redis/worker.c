@@ -1,17 +1,20 @@
 /*
  * The worker: a thread that knows when each shard that it watches has something due, and sweeps the shard then.
  *
- *     messages ---> earlier alarms ---> +---------------+  expired   sweep all due shards
- *     sweeps   ---> next alarms ------> | timing wheel  | ---------> side by side
- *     heartbeat --> who watches what    +---------------+
+ *     messages ---> earlier alarms ---> +-----------------+  reached   sweep all due shards
+ *     sweeps   ---> next alarms ------> | an alarm for    | ---------> side by side
+ *     heartbeat --> who watches what    | each shard      |
+ *                                       +-----------------+
+ *
+ * A sweep passes over all shards anyway, so their alarms need no other order than the shards' numbers.
  *
  * Redis itself never acts on time: a script that runs on a shard moves what is due. An alarm is the time when a shard
  * has something due next. Its life:
  *   1. A put or a reserve that is due sooner than all else in the shard lowers the shard's alarm in Redis, and the
  *      script publishes "a shard time".
- *   2. The worker that watches the shard sets the shard's timer. Other workers ignore the message.
- *   3. When the timer expires, the worker runs shard_sweep.lua. It moves what is due, publishes "r shard priority tube"
- *      for tubes with a new first job, and replies the next alarm, which sets the timer again.
+ *   2. The worker that watches the shard notes the shard's alarm. Other workers ignore the message.
+ *   3. At the alarm the worker runs shard_sweep.lua. It moves what is due, publishes "r shard priority tube"
+ *      for tubes with a new first job, and replies the next alarm.
  *
  * How workers share the shards:
  *   1. Each tells Redis at least every third of its lease that it lives, and gets the names of all workers alive.
@@ -35,16 +38,11 @@
 
 #include "lib/base/thread.h"
 #include "lib/redis/redis_internal.h"
-#include "weekwheel/wheel.h"
-
-enum { TICK_NS = 1000000 };
 
 /* A shard, and when it is due. */
 struct shard_watch {
-	struct ww_timer timer;
-	uint64_t alarm; /* us of Redis's time */
+	uint64_t alarm; /* us of Redis's time; 0: sweep it at once */
 	int is_watched;
-	int is_due;
 	int is_failing; /* its sweep failed: try again at worker->retry */
 };
 
@@ -53,57 +51,24 @@ struct redis_worker {
 	pthread_t thread;
 	int wake_fd;
 	_Atomic int stops;
-	struct ww_wheel *wheel; /* ticks of the system's elapsed time */
 	struct redis_ear *ear;
 	struct shard_watch *watches;
 	uint64_t next_beat; /* elapsed ns */
 	uint64_t next_doubt;
 	uint64_t retry; /* when failed parts are tried again */
 	uint64_t wait;  /* the pause before that, ns; 0: nothing fails */
-	int64_t offset; /* store->offset when the timers were set */
 	_Atomic uint64_t wakes;
 	_Atomic uint32_t watched;
 	_Atomic uint32_t workers;
 };
 
-static uint64_t tick_of(uint64_t elapsed)
+/* When Redis's clock comes to that time, by the system's elapsed time. */
+static int64_t elapsed_at(const struct redis_worker *worker, uint64_t redis_us)
 {
-	return elapsed / TICK_NS + (elapsed % TICK_NS != 0);
-}
-
-/* ---- The wheel */
-
-static void on_alarm(struct ww_wheel *wheel, struct ww_timer *timer, uint64_t missed)
-{
-	(void)wheel;
-	(void)missed;
-	((struct shard_watch *)(void *)((char *)timer - offsetof(struct shard_watch, timer)))->is_due = 1;
-}
-
-static void set_alarm(struct redis_worker *worker, struct shard_watch *watch, uint64_t alarm)
-{
-	int64_t at = (int64_t)(alarm * 1000) - atomic_load(&worker->store->offset);
-	uint64_t tick = at > 0 ? tick_of((uint64_t)at) : 0;
-
-	watch->alarm = alarm;
-	(void)ww_wheel_cancel(worker->wheel, &watch->timer);
-	if (alarm >= REDIS_NEVER)
-		return;
-	if (tick <= ww_wheel_now(worker->wheel))
-		watch->is_due = 1;
-	else if (ww_wheel_schedule_at(worker->wheel, &watch->timer, tick) != WW_OK)
-		watch->is_due = 1;
+	return (int64_t)(redis_us * 1000) - atomic_load(&worker->store->offset);
 }
 
 /* ---- Messages */
-
-static void hear_alarm(struct redis_worker *worker, uint64_t shard, uint64_t time)
-{
-	struct shard_watch *watch = shard < worker->store->shards ? &worker->watches[shard] : NULL;
-
-	if (watch && watch->is_watched && time < watch->alarm)
-		set_alarm(worker, watch, time);
-}
 
 static void hear(const char *message, size_t length, void *context)
 {
@@ -120,7 +85,8 @@ static void hear(const char *message, size_t length, void *context)
 	memcpy(text, message, length);
 	text[length] = 0;
 	if (sscanf(text, "a %" SCNu64 " %" SCNu64, &shard, &number) == 2) {
-		hear_alarm(worker, shard, number);
+		if (shard < store->shards && number < worker->watches[shard].alarm)
+			worker->watches[shard].alarm = number;
 	} else if (text[0] == 'w') {
 		/* Another worker came or went: a heartbeat divides anew. */
 		if (strcmp(text + 1 + (text[1] == ' '), store->name) != 0)
@@ -193,9 +159,7 @@ static void divide(struct redis_worker *worker, const redisReply *reply)
 		struct shard_watch *watch = &worker->watches[i];
 		int is_mine = mine < workers && i % workers == mine;
 		if (is_mine && !watch->is_watched)
-			watch->is_due = 1;
-		if (!is_mine)
-			(void)ww_wheel_cancel(worker->wheel, &watch->timer);
+			watch->alarm = 0;
 		watch->is_watched = is_mine;
 		watched += (uint32_t)is_mine;
 	}
@@ -203,9 +167,10 @@ static void divide(struct redis_worker *worker, const redisReply *reply)
 	atomic_store(&worker->workers, (uint32_t)workers);
 }
 
-/* When the time of the first of the other workers runs out, unless it renews it. */
-static uint64_t first_end(const struct redis_worker *worker, const redisReply *reply)
+/* The next heartbeat is in a third of the lease, or when the time of the first of the other workers runs out. */
+static void plan_beat(struct redis_worker *worker, const redisReply *reply, uint64_t lease)
 {
+	uint64_t now = time_now(CLOCK_BOOTTIME);
 	uint64_t first = REDIS_NEVER;
 
 	for (size_t i = 2; i + 1 < reply->elements; i += 2) {
@@ -214,14 +179,7 @@ static uint64_t first_end(const struct redis_worker *worker, const redisReply *r
 		    strcmp(reply->element[i]->str, worker->store->name) != 0 && end < first)
 			first = end;
 	}
-	return first;
-}
-
-static void plan_beat(struct redis_worker *worker, const redisReply *reply, uint64_t lease)
-{
-	int64_t end = (int64_t)(first_end(worker, reply) * 1000) - atomic_load(&worker->store->offset) + TICK_NS;
-	uint64_t now = time_now(CLOCK_BOOTTIME);
-
+	int64_t end = elapsed_at(worker, first + 1000);
 	worker->next_beat = now + lease / 3;
 	if (end > (int64_t)now && (uint64_t)end < worker->next_beat)
 		worker->next_beat = (uint64_t)end;
@@ -232,9 +190,7 @@ static int make_sure(struct redis_store *store, const redisReply *identity)
 {
 	char known[REDIS_IDENTITY_SIZE];
 
-	pthread_mutex_lock(&store->lock);
-	memcpy(known, store->identity, sizeof known);
-	pthread_mutex_unlock(&store->lock);
+	copy_identity(store, known);
 	if (identity->type == REDIS_REPLY_STRING && strcmp(identity->str, known) == 0)
 		return WW_OK;
 	return ww_redis_make_anew(store, known);
@@ -275,33 +231,26 @@ static int sweep_some(struct redis_worker *worker, const uint32_t *shards, size_
 	struct words *words = ww_redis_words_few(store, &few);
 	struct fan fan;
 	uint64_t began = time_now(CLOCK_BOOTTIME);
-	int error = ww_redis_call_fan_make(store, &fan, count);
+	int error = ww_redis_call_each(store, &ww_redis_script_shard_sweep, words, shards, count, &fan);
 
-	if (error)
-		return error;
-	fan.all = words;
-	for (size_t i = 0; i < count; i++)
-		fan.calls[i] =
-		    ww_redis_call_say(store, &ww_redis_script_shard_sweep, shards[i], words, REDIS_CALL_AGAIN);
-	error = ww_redis_call_fan(store, &fan);
-	for (size_t i = 0; i < count; i++) {
+	for (size_t i = 0; fan.calls && i < count; i++) {
 		struct shard_watch *watch = &worker->watches[shards[i]];
 		const redisReply *reply = fan.calls[i].reply;
 		/* Without an answer the shard stays due. */
 		watch->is_failing = fan.calls[i].error || ww_redis_call_array(store, reply, 2);
 		if (watch->is_failing)
 			continue;
-		watch->is_due = 0;
 		ww_redis_clock_learn(store, (uint64_t)ww_redis_call_value(reply->element[0]), began);
-		set_alarm(worker, watch, (uint64_t)ww_redis_call_value(reply->element[1]));
+		watch->alarm = (uint64_t)ww_redis_call_value(reply->element[1]);
 	}
 	ww_redis_call_fan_free(store, &fan);
 	return error;
 }
 
-static int is_to_sweep(const struct shard_watch *watch)
+/* When a shard must be swept next, us of Redis's time. */
+static uint64_t due(const struct shard_watch *watch)
 {
-	return watch->is_watched && watch->is_due && !watch->is_failing;
+	return watch->is_watched && !watch->is_failing ? watch->alarm : REDIS_NEVER;
 }
 
 /* Sweep all due shards; one whose node fails does not hold up the others. */
@@ -309,10 +258,11 @@ static int sweep(struct redis_worker *worker)
 {
 	uint32_t shards[64];
 	size_t count = 0;
+	uint64_t now = ww_redis_clock_now(worker->store) / 1000;
 	int error = WW_OK;
 
 	for (uint32_t i = 0; i < worker->store->shards; i++) {
-		if (is_to_sweep(&worker->watches[i]))
+		if (due(&worker->watches[i]) <= now)
 			shards[count++] = i;
 		if (count && (count == sizeof shards / sizeof shards[0] || i + 1 == worker->store->shards)) {
 			int swept = sweep_some(worker, shards, count);
@@ -328,7 +278,7 @@ static int sweep(struct redis_worker *worker)
 static void watch_again(struct redis_worker *worker)
 {
 	for (uint32_t i = 0; i < worker->store->shards; i++)
-		worker->watches[i].is_due = 1;
+		worker->watches[i].alarm = 0;
 	tell_all(worker->store);
 }
 
@@ -346,28 +296,16 @@ static int listen_again(struct redis_worker *worker)
 	return error;
 }
 
-/* Redis's clock was set or drifts, while timers run by the system's: set them again. */
-static void follow_clock(struct redis_worker *worker)
-{
-	int64_t offset = atomic_load(&worker->store->offset);
-	int64_t by = offset - worker->offset;
-
-	if (by > -2 * TICK_NS && by < 2 * TICK_NS)
-		return;
-	worker->offset = offset;
-	for (uint32_t i = 0; i < worker->store->shards; i++)
-		if (worker->watches[i].is_watched && !worker->watches[i].is_due)
-			set_alarm(worker, &worker->watches[i], worker->watches[i].alarm);
-}
-
 /* In a cluster a message may be lost without a sign: once per lease, act as if one was. */
 static void doubt(struct redis_worker *worker)
 {
 	uint64_t now = time_now(CLOCK_BOOTTIME);
+	struct redis_link_stats link;
 
 	if (now < worker->next_doubt)
 		return;
-	if (worker->next_doubt && worker->ear && ww_redis_link_nodes(worker->store->link) > 1)
+	ww_redis_link_stats(worker->store->link, &link);
+	if (worker->next_doubt && worker->ear && link.nodes > 1)
 		watch_again(worker);
 	worker->next_doubt = now + worker->store->config.lease;
 }
@@ -385,8 +323,6 @@ static void work(struct redis_worker *worker)
 	if (time_now(CLOCK_BOOTTIME) >= worker->next_beat)
 		told = beat(worker, worker->store->config.lease);
 	doubt(worker);
-	follow_clock(worker);
-	(void)ww_wheel_advance(worker->wheel, time_now(CLOCK_BOOTTIME) / TICK_NS, SIZE_MAX, NULL);
 	swept = sweep(worker);
 	if (error || told || swept)
 		back_off(worker);
@@ -401,15 +337,16 @@ static uint64_t idle(const struct redis_worker *worker)
 {
 	uint64_t now = time_now(CLOCK_BOOTTIME);
 	uint64_t until = worker->next_beat;
-	uint64_t tick;
+	uint64_t alarm = REDIS_NEVER;
 
 	if (worker->wait && worker->retry < until)
 		until = worker->retry;
 	for (uint32_t i = 0; i < worker->store->shards; i++)
-		if (is_to_sweep(&worker->watches[i]))
-			return 0;
-	if (ww_wheel_next(worker->wheel, &tick) == 1 && tick * TICK_NS < until)
-		until = tick * TICK_NS;
+		if (due(&worker->watches[i]) < alarm)
+			alarm = due(&worker->watches[i]);
+	int64_t at = elapsed_at(worker, alarm);
+	if (at < (int64_t)until)
+		until = at > 0 ? (uint64_t)at : 0;
 	return until > now ? until - now : 0;
 }
 
@@ -451,36 +388,8 @@ static void release(struct redis_worker *worker)
 
 	if (worker->wake_fd >= 0)
 		close(worker->wake_fd);
-	for (uint32_t i = 0; worker->watches && i < store->shards; i++)
-		(void)ww_wheel_cancel(worker->wheel, &worker->watches[i].timer);
-	(void)ww_wheel_destroy(worker->wheel);
 	memory_give(store->allocator, worker->watches, store->shards * sizeof *worker->watches);
 	memory_give(store->allocator, worker, sizeof *worker);
-}
-
-static int prepare(struct redis_worker *worker)
-{
-	struct redis_store *store = worker->store;
-	struct ww_wheel_config config;
-	int error;
-
-	worker->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (worker->wake_fd < 0)
-		return WW_ESYSTEM;
-	(void)ww_wheel_config_default(&config);
-	config.allocator = store->allocator;
-	config.start = time_now(CLOCK_BOOTTIME) / TICK_NS;
-	error = ww_wheel_create(&worker->wheel, &config);
-	if (error)
-		return error;
-	worker->watches = memory_take_zeroed(store->allocator, store->shards * sizeof *worker->watches);
-	if (!worker->watches)
-		return WW_ENOMEM;
-	for (uint32_t i = 0; i < store->shards; i++) {
-		(void)ww_timer_init(&worker->watches[i].timer, on_alarm);
-		worker->watches[i].alarm = REDIS_NEVER;
-	}
-	return WW_OK;
 }
 
 int ww_redis_worker_start(struct redis_store *store)
@@ -491,7 +400,9 @@ int ww_redis_worker_start(struct redis_store *store)
 	if (!worker)
 		return WW_ENOMEM;
 	worker->store = store;
-	error = prepare(worker);
+	worker->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	worker->watches = memory_take_zeroed(store->allocator, store->shards * sizeof *worker->watches);
+	error = worker->wake_fd < 0 ? WW_ESYSTEM : worker->watches ? WW_OK : WW_ENOMEM;
 	/* Listen before anybody asks: then nothing that becomes ready from now on is missed. */
 	if (!error)
 		error = listen_again(worker);

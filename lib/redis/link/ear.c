@@ -194,18 +194,14 @@ static unsigned count_cuts(struct redis_ear *ear)
 
 static int lose(struct redis_ear *ear)
 {
-	char place[REDIS_PLACE_MAX];
-
 	if (ear->is_lost)
 		return ear->error;
 	ear->is_lost = 1;
-	if (count_cuts(ear) > 2) {
-		ww_redis_node_place(ear->node, place);
+	if (count_cuts(ear) > 2)
 		ww_redis_link_complain(ear->link,
 		    "Redis at %s cuts off who subscribes, again and again: see its log, its "
 		    "client-output-buffer-limit, and what is between.",
-		    place);
-	}
+		    ear->node->place);
 	return ear->error;
 }
 

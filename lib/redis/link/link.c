@@ -9,15 +9,6 @@
 
 #define MINUTE UINT64_C(60000000000)
 
-void ww_redis_link_config_default(struct redis_link_config *config)
-{
-	*config = (struct redis_link_config){.timeout = UINT64_C(5000000000),
-	    .backoff_max = UINT64_C(2000000000),
-	    .connections = 16,
-	    .reply_max = (size_t)256 << 20,
-	    .allocator = ww_allocator_default()};
-}
-
 uint64_t ww_redis_link_now(struct redis_link *link)
 {
 	return link->config.now ? link->config.now(link->config.context) : time_now(CLOCK_MONOTONIC);
@@ -150,14 +141,6 @@ void ww_redis_link_stats(struct redis_link *link, struct redis_link_stats *stats
 	for (uint32_t i = 0; i < link->count; i++)
 		stats->nodes += link->nodes[i]->has_slots != 0;
 	pthread_mutex_unlock(&link->lock);
-}
-
-uint32_t ww_redis_link_nodes(struct redis_link *link)
-{
-	struct redis_link_stats stats;
-
-	ww_redis_link_stats(link, &stats);
-	return stats.nodes;
 }
 
 void ww_redis_link_free(struct redis_call *calls, size_t count)

@@ -70,9 +70,6 @@ struct redis_link_config {
 	void *context; /* of both */
 };
 
-/* 5 s, 2 s, 16 connections, 256 MiB, the default allocator; no url. */
-void ww_redis_link_config_default(struct redis_link_config *config);
-
 /*
  * Whether a url has the right form. Errors: WW_EINVAL: *why is a constant sentence that says what is wrong and never
  * contains the password.
@@ -130,9 +127,6 @@ struct redis_link_stats {
 };
 
 void ww_redis_link_stats(struct redis_link *link, struct redis_link_stats *stats);
-
-/* How many nodes have slots; 1: a single server. */
-uint32_t ww_redis_link_nodes(struct redis_link *link);
 
 /* The slot of a key in a cluster, 0 to 16383. Pure. */
 unsigned ww_redis_link_slot(const char *key, size_t length);

@@ -21,6 +21,8 @@
  * as a cut of its node: the first may be a restart, and the next ear opens at once; further ones wait for such pauses.
  */
 
+#include <hiredis/hiredis.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stdint.h>
 
@@ -28,15 +30,18 @@
 #include "lib/base/time.h"
 #include "lib/redis/link/link.h"
 #include "lib/redis/link/url.h"
-#include "lib/redis/link/wire.h"
 #include "weekwheel/error.h"
 
 #define REDIS_SLOTS 16384
 #define REDIS_NODES_MAX 1024
 #define REDIS_SENTENCE_MAX 1024
 
+/* "host:port", for sentences. */
+#define REDIS_PLACE_MAX (REDIS_HOST_MAX + 16)
+
 struct redis_node {
 	struct redis_address address;
+	char place[REDIS_PLACE_MAX];
 	uint32_t index;
 	struct redis_wire *idle;
 	unsigned open;     /* connections: idle, in use, and being made */
@@ -69,15 +74,12 @@ struct redis_link {
 	struct redis_link_stats stats;
 };
 
-/* ---- redis_link.c */
+/* ---- link.c */
 
 uint64_t ww_redis_link_now(struct redis_link *link);
 
-/* ---- redis_link_node.c. Call those named _locked with the lock, the others without. */
+/* ---- node.c. Call those named _locked with the lock, the others without. */
 
-/* "host:port", for sentences. */
-#define REDIS_PLACE_MAX (REDIS_HOST_MAX + 16)
-void ww_redis_node_place(const struct redis_node *node, char place[REDIS_PLACE_MAX]);
 /* Find a node, or make it. NULL: no memory, or too many. */
 struct redis_node *ww_redis_node_find_locked(struct redis_link *link, const char *host, size_t length, unsigned port);
 /* Take an idle connection or a new one. Errors: those of connecting; WW_EAGAIN: all were in use until the deadline. */
@@ -93,7 +95,7 @@ int ww_redis_node_connect(
 uint64_t ww_redis_node_pause_locked(struct redis_link *link, unsigned failures);
 void ww_redis_node_close_all(struct redis_link *link);
 
-/* ---- redis_link_cluster.c */
+/* ---- cluster.c */
 
 /* Ask whether this is a cluster, and read its map of slots if so. */
 int ww_redis_cluster_discover(struct redis_link *link, uint64_t deadline);
@@ -104,7 +106,7 @@ struct redis_node *ww_redis_cluster_route(struct redis_link *link, const char *k
 /* The node that a MOVED or ASK from `from` names; a MOVED also changes the map. NULL: it names none. */
 struct redis_node *ww_redis_cluster_follow(struct redis_link *link, const struct redis_node *from, const char *text);
 
-/* ---- redis_link_error.c */
+/* ---- reply.c: what a reply means */
 
 enum redis_meaning {
 	REDIS_IS_ANSWER,
@@ -123,5 +125,58 @@ void ww_redis_error_copy(char *to, size_t size, const struct redisReply *reply);
 /* Complain that a node answers a command with this error. */
 void ww_redis_error_tell(
     struct redis_link *link, const struct redis_node *node, const char *command, const struct redisReply *reply);
+
+/*
+ * ---- wire.c and reply.c
+ *
+ * One connection: append commands, send as much as the system takes, and take replies in order. Only connect and wait
+ * block, both until a deadline.
+ *
+ * hiredis connects, formats commands and reads the protocol. It does not send, since that raises SIGPIPE, and it does
+ * not make replies, since that ends the process when memory runs out: reply.c makes them, within a limit.
+ *
+ * One thread at a time. Errors: WW_EIO: the connection broke; WW_ECORRUPT: no reply, or one too large; WW_ENOMEM. After
+ * an error the connection can only be closed; why says what was wrong.
+ */
+
+/* The memory for replies of one connection. */
+struct redis_budget {
+	const struct ww_allocator *allocator;
+	size_t max;   /* bytes of one reply */
+	size_t left;  /* for the one being read */
+	int exceeded; /* it needed more */
+};
+
+struct redis_wire {
+	struct redisContext *context;
+	struct redis_wire *next; /* in the node's idle list */
+	struct redis_node *node; /* whose pool it is of; NULL: none */
+	struct redis_budget budget;
+	size_t sent;  /* bytes of those appended */
+	int has_sent; /* anything since it was taken */
+	char why[160];
+};
+
+/* On an error the reason is written to why of that size. */
+int ww_redis_wire_connect(struct redis_wire **wire, const struct redis_address *address,
+    const struct redis_budget *budget, uint64_t deadline, char *why, size_t size);
+void ww_redis_wire_close(struct redis_wire *wire);
+
+/* Errors: WW_ENOMEM: nothing was appended. */
+int ww_redis_wire_append(struct redis_wire *wire, size_t argc, const char *const *argv, const size_t *lengths);
+/* Send what the system takes now; poll for POLLOUT while it is not all sent. */
+int ww_redis_wire_send(struct redis_wire *wire);
+int ww_redis_wire_is_sent(const struct redis_wire *wire);
+/* Read what is there. */
+int ww_redis_wire_receive(struct redis_wire *wire);
+/* The next reply that was received: 1 and *reply, or 0. */
+int ww_redis_wire_reply(struct redis_wire *wire, struct redisReply **reply);
+/* Nothing waits to be read, and the server has not closed: the connection can be used again. */
+int ww_redis_wire_is_quiet(const struct redis_wire *wire);
+/* Send what was appended, and wait for one reply until the deadline, which is WW_EIO. */
+int ww_redis_wire_wait(struct redis_wire *wire, uint64_t deadline, struct redisReply **reply);
+
+extern struct redisReplyObjectFunctions ww_redis_reply_functions;
+void ww_redis_reply_free(struct redisReply *reply);
 
 #endif

@@ -1,4 +1,4 @@
-/* The nodes of a link: their pools of connections, and backing off from a lost one (see redis_link_internal.h). */
+/* The nodes of a link: their pools of connections, and backing off from a lost one (see link_internal.h). */
 #include <stdio.h>
 #include <string.h>
 
@@ -7,17 +7,6 @@
 
 /* ns of the first pause. */
 #define BACKOFF UINT64_C(50000000)
-
-void ww_redis_node_place(const struct redis_node *node, char place[REDIS_PLACE_MAX])
-{
-	const char *host = node->address.host;
-
-	if (node->address.port == 0)
-		(void)snprintf(place, REDIS_PLACE_MAX, "%s", host);
-	else
-		(void)snprintf(
-		    place, REDIS_PLACE_MAX, strchr(host, ':') ? "[%s]:%u" : "%s:%u", host, node->address.port);
-}
 
 /* ---- The table of nodes */
 
@@ -60,6 +49,11 @@ struct redis_node *ww_redis_node_find_locked(struct redis_link *link, const char
 		return NULL;
 	*node = (struct redis_node){.index = link->count, .address.port = port};
 	memcpy(node->address.host, host, length);
+	if (port == 0)
+		memcpy(node->place, host, length);
+	else
+		(void)snprintf(node->place, sizeof node->place, memchr(host, ':', length) ? "[%s]:%u" : "%s:%u",
+		    node->address.host, port);
 	link->nodes[link->count++] = node;
 	return node;
 }
@@ -99,16 +93,14 @@ static void close_wires(struct redis_link *link, struct redis_wire *wires)
 
 static void say_lost(struct redis_link *link, const struct redis_node *node, int error, const char *why)
 {
-	char place[REDIS_PLACE_MAX];
 	size_t length = strlen(why);
 	/* Some sentences of Redis already have their full stop. */
 	const char *end = length > 0 && strchr(".?", why[length - 1]) ? "" : ".";
 
-	ww_redis_node_place(node, place);
 	if (error == WW_EDENIED || error == WW_EINVAL)
-		ww_redis_link_say(link, "Redis at %s refuses: %s%s", place, why, end);
+		ww_redis_link_say(link, "Redis at %s refuses: %s%s", node->place, why, end);
 	else
-		ww_redis_link_say(link, "Redis at %s cannot be reached: %s%s", place, why, end);
+		ww_redis_link_say(link, "Redis at %s cannot be reached: %s%s", node->place, why, end);
 }
 
 /* The attempt failed, or the node fell silent. */
@@ -130,7 +122,6 @@ static void note_failure(struct redis_link *link, struct redis_node *node, int e
 
 static void note_success(struct redis_link *link, struct redis_node *node)
 {
-	char place[REDIS_PLACE_MAX];
 	int was_lost;
 
 	pthread_mutex_lock(&link->lock);
@@ -138,10 +129,8 @@ static void note_success(struct redis_link *link, struct redis_node *node)
 	node->is_lost = 0;
 	node->failures = 0;
 	pthread_mutex_unlock(&link->lock);
-	if (!was_lost)
-		return;
-	ww_redis_node_place(node, place);
-	ww_redis_link_say(link, "Redis at %s is back.", place);
+	if (was_lost)
+		ww_redis_link_say(link, "Redis at %s is back.", node->place);
 }
 
 /* ---- Connecting */
@@ -200,21 +189,16 @@ static int greet(struct redis_link *link, struct redis_wire *wire, uint64_t dead
 	return error;
 }
 
-static uint64_t half_way(uint64_t deadline)
-{
-	uint64_t now = time_now(CLOCK_MONOTONIC);
-
-	return now < deadline ? now + (deadline - now) / 2 : deadline;
-}
-
 int ww_redis_node_connect(struct redis_link *link, struct redis_node *node, uint64_t deadline, struct redis_wire **wire)
 {
 	struct redis_budget budget = {.allocator = link->allocator, .max = link->config.reply_max};
+	uint64_t now = time_now(CLOCK_MONOTONIC);
 	char why[160];
 	int error;
 
-	/* A run that needs other nodes, too, has time left for them. */
-	deadline = half_way(deadline);
+	/* Half of the time: a run that needs other nodes, too, has the rest for them. */
+	if (now < deadline)
+		deadline = now + (deadline - now) / 2;
 	error = ww_redis_wire_connect(wire, &node->address, &budget, deadline, why, sizeof why);
 	if (!error) {
 		error = greet(link, *wire, deadline);

@@ -4,7 +4,7 @@
  *      that has its key's slot. A call whose slot nobody has waits for the next round.
  *   2. Send: in the order of the nodes, take a connection for each group and send its calls, with a SCRIPT LOAD or an
  *      ASKING before those that need one.
- *   3. Exchange (redis_exchange.c): send the rest and read the replies of all groups side by side, until each has all
+ *   3. Exchange: send the rest and read the replies of all groups side by side, until each has all
  *      of them, its connection breaks, or the deadline passes.
  *   4. Judge the replies. An answer or a final error ends its call. The others stay for the next round:
  *        MOVED, ASK     at the node that it names, for ASK with an ASKING
@@ -17,15 +17,66 @@
  *   6. Give the connections back, read the map of slots if it is stale, and pause if a call asks for that. A pause
  *      doubles with each round; one that would pass the deadline ends what is left with WW_EAGAIN.
  */
+#include <poll.h>
+#include <stdio.h>
 #include <string.h>
 
-#include "lib/redis/link/run.h"
+#include "lib/redis/link/link_internal.h"
 
 /* Rounds without a pause; broken connections that a call survives. */
 enum { ROUNDS = 24, BREAKS = 2 };
 /* ns */
 #define PAUSE UINT64_C(2000000)
 #define PAUSE_MAX UINT64_C(100000000)
+
+/*
+ * A round of a run: calls in groups, one group for each node, in the order of the nodes' indices.
+ *
+ *     groups:  node 0 [wire] -> call 2 -> call 5        by the index of the next call
+ *              node 3 [wire] -> call 0 -> call 1 -> call 7
+ */
+
+#define REDIS_NO_CALL SIZE_MAX
+
+/* A call on its way. */
+struct errand {
+	struct redis_node *node; /* where it goes next; NULL: by its key */
+	size_t next;             /* of the group */
+	uint8_t is_done;
+	uint8_t is_asking;  /* send an ASKING before it */
+	uint8_t is_loading; /* send a SCRIPT LOAD before it */
+	uint8_t before;     /* replies still to come before its own */
+	uint8_t readonly;   /* how often a replica got it */
+	uint8_t breaks;     /* how often the connection broke */
+};
+
+struct node_calls {
+	struct redis_node *node;
+	struct redis_wire *wire; /* NULL: none could be had */
+	size_t head;             /* the first call without a reply; REDIS_NO_CALL: all have one */
+	size_t tail;
+	int error;     /* why the calls from head on have no reply */
+	int is_silent; /* because time ran out */
+	int is_stale;  /* close the connection: the server turned out to be a replica */
+};
+
+struct link_run {
+	struct redis_link *link;
+	struct redis_call *calls;
+	size_t count;
+	size_t left;
+	uint64_t deadline;
+	struct errand *errands;
+	struct node_calls *groups;
+	struct pollfd *polled;
+	size_t group_room;
+	size_t group_count;
+	const char **argv; /* room for the longest call */
+	size_t *lengths;
+	unsigned round;
+	int is_later; /* a call waits for a pause */
+	uint64_t commands, redirections, loads;
+};
 
 static void forget_reply(struct redis_call *call)
 {
@@ -178,16 +229,124 @@ static void prepare(struct link_run *run)
 	}
 }
 
+/* ---- Exchanging */
+
+static int is_error(const struct redisReply *reply)
+{
+	return reply->type == REDIS_REPLY_ERROR;
+}
+
+/*
+ * Take the next reply of a group. Replies to an ASKING or a SCRIPT LOAD come before that of their call. The first error
+ * among them is kept in place of the call's own error, which it caused.
+ */
+static void take_reply(struct link_run *run, struct node_calls *group, struct redisReply *reply)
+{
+	size_t i = group->head;
+	struct errand *errand = &run->errands[i];
+	struct redis_call *call = &run->calls[i];
+
+	if (errand->before > 0) {
+		errand->before--;
+		if (is_error(reply) && !call->reply)
+			call->reply = reply;
+		else
+			ww_redis_reply_free(reply);
+		return;
+	}
+	if (call->reply && is_error(reply)) {
+		ww_redis_reply_free(reply);
+	} else {
+		ww_redis_reply_free(call->reply);
+		call->reply = reply;
+	}
+	group->head = errand->next;
+}
+
+static void take_replies(struct link_run *run, struct node_calls *group)
+{
+	struct redisReply *reply;
+	int result = 0;
+
+	while (group->head != REDIS_NO_CALL) {
+		result = ww_redis_wire_reply(group->wire, &reply);
+		if (result <= 0)
+			break;
+		take_reply(run, group, reply);
+	}
+	if (result < 0)
+		group->error = result;
+}
+
+static void step(struct link_run *run, struct node_calls *group, short events)
+{
+	int error = WW_OK;
+
+	if (events & ~POLLOUT) {
+		error = ww_redis_wire_receive(group->wire);
+		/* What came before the connection broke is good. */
+		take_replies(run, group);
+	}
+	if (!error && !group->error && group->head != REDIS_NO_CALL && events & POLLOUT)
+		error = ww_redis_wire_send(group->wire);
+	if (error && !group->error && group->head != REDIS_NO_CALL)
+		group->error = error;
+}
+
+static void fall_silent(struct link_run *run)
+{
+	for (size_t g = 0; g < run->group_count; g++) {
+		struct node_calls *group = &run->groups[g];
+		if (group->error || group->head == REDIS_NO_CALL)
+			continue;
+		group->error = WW_EIO;
+		group->is_silent = 1;
+		(void)snprintf(group->wire->why, sizeof group->wire->why, "the server does not answer in time");
+	}
+}
+
+/* Send the rest and take all replies, from all groups side by side, until each has its replies or an error. */
+static void exchange(struct link_run *run)
+{
+	for (;;) {
+		size_t open = 0;
+		int ready;
+		int left = time_left_ms(run->deadline);
+		for (size_t g = 0; g < run->group_count; g++) {
+			struct node_calls *group = &run->groups[g];
+			int is_open = !group->error && group->head != REDIS_NO_CALL;
+			open += is_open != 0;
+			run->polled[g] =
+			    (struct pollfd){.fd = is_open ? group->wire->context->fd : -1, .events = POLLIN};
+			if (is_open && !ww_redis_wire_is_sent(group->wire))
+				run->polled[g].events |= POLLOUT;
+		}
+		if (open == 0)
+			return;
+		ready = poll(run->polled, run->group_count, left);
+		/* A reply that came in time counts, even if this thread looks late. */
+		if (ready == 0 && left == 0) {
+			fall_silent(run);
+			return;
+		}
+		if (ready < 0)
+			continue;
+		for (size_t g = 0; g < run->group_count; g++) {
+			if (run->polled[g].fd >= 0 && run->polled[g].revents)
+				step(run, &run->groups[g], run->polled[g].revents);
+		}
+	}
+}
+
 /* ---- Judging */
 
 static void refuse(struct link_run *run, size_t i, const struct redis_node *node, int error)
 {
 	const struct redis_call *call = &run->calls[i];
-	char place[REDIS_PLACE_MAX];
 
-	ww_redis_node_place(node, place);
 	if (error == WW_EDENIED && strncmp(call->reply->str, "READONLY ", 9) == 0)
-		ww_redis_link_complain(run->link, "Redis at %s is a replica: give the address of the primary.", place);
+		ww_redis_link_complain(
+		    run->link, "Redis at %s is a replica: give the address of the primary.", node->place);
 	else if (error == WW_EDENIED || error == WW_ECORRUPT)
 		ww_redis_error_tell(run->link, node, call->script ? call->script->name : call->argv[0], call->reply);
 	end(run, i, error);
@@ -277,12 +436,9 @@ static void release(struct link_run *run, struct node_calls *group)
 
 	if (!group->wire)
 		return;
-	if (group->error == WW_ECORRUPT) {
-		char place[REDIS_PLACE_MAX];
-		ww_redis_node_place(group->node, place);
+	if (group->error == WW_ECORRUPT)
 		ww_redis_link_complain(
-		    run->link, "What Redis at %s answers cannot be read: %s.", place, group->wire->why);
-	}
+		    run->link, "What Redis at %s answers cannot be read: %s.", group->node->place, group->wire->why);
 	if (group->error || group->is_stale)
 		ww_redis_node_drop(run->link, group->wire, is_bad, group->error);
 	else
@@ -317,7 +473,7 @@ static void one_round(struct link_run *run)
 	prepare(run);
 	for (size_t g = 0; g < run->group_count; g++)
 		firsts[g] = run->groups[g].head;
-	ww_redis_exchange(run);
+	exchange(run);
 	for (size_t g = 0; g < run->group_count; g++) {
 		judge_group(run, &run->groups[g], firsts[g]);
 		release(run, &run->groups[g]);
@@ -360,22 +516,6 @@ static void note(struct link_run *run)
 	pthread_mutex_unlock(&link->lock);
 }
 
-static int do_run(struct link_run *run)
-{
-	begin(run);
-	while (run->left > 0)
-		one_round(run);
-	note(run);
-	for (size_t i = 0; i < run->count; i++) {
-		if (run->calls[i].error)
-			return run->calls[i].error;
-	}
-	return WW_OK;
-}
-
-/* Calls, and words of one, that the stack has room for: enough for most runs. */
-enum { FEW = 8, FEW_WORDS = 32 };
-
 static size_t words_of(const struct redis_call *calls, size_t count)
 {
 	size_t words = 0;
@@ -398,53 +538,40 @@ static size_t room_of(struct redis_link *link, size_t count)
 	return count < room ? count : room;
 }
 
-static int run_many(struct link_run *run)
-{
-	const struct ww_allocator *allocator = run->link->allocator;
-	size_t words = run->words > run->group_room ? run->words : run->group_room;
-	size_t size = run->count * sizeof *run->errands +
-	              run->group_room * (sizeof *run->groups + sizeof *run->polled) +
-	              words * (sizeof *run->argv + sizeof *run->lengths);
-	void *block = memory_take(allocator, size);
-	int error = WW_ENOMEM;
-
-	if (block) {
-		run->errands = block;
-		run->groups = (struct node_calls *)(run->errands + run->count);
-		run->argv = (const char **)(run->groups + run->group_room);
-		run->lengths = (size_t *)(run->argv + words);
-		run->polled = (struct pollfd *)(run->lengths + words);
-		error = do_run(run);
-		memory_give(allocator, block, size);
-		return error;
-	}
-	for (size_t i = 0; i < run->count; i++) {
-		run->calls[i].reply = NULL;
-		run->calls[i].error = error;
-	}
-	return error;
-}
-
 int ww_redis_link_run(struct redis_link *link, struct redis_call *calls, size_t count)
 {
-	struct errand errands[FEW];
-	struct node_calls groups[FEW];
-	struct pollfd polled[FEW];
-	const char *argv[FEW_WORDS];
-	size_t lengths[FEW_WORDS];
+	max_align_t few[128]; /* enough for most runs */
 	struct link_run run = {.link = link, .calls = calls, .count = count, .left = count};
 
 	if (count == 0)
 		return WW_OK;
 	run.deadline = time_now(CLOCK_MONOTONIC) + link->config.timeout;
-	run.words = words_of(calls, count);
 	run.group_room = room_of(link, count);
-	if (count > FEW || run.words > FEW_WORDS)
-		return run_many(&run);
-	run.errands = errands;
-	run.groups = groups;
-	run.polled = polled;
-	run.argv = argv;
-	run.lengths = lengths;
-	return do_run(&run);
+	size_t words = words_of(calls, count);
+	words = words > run.group_room ? words : run.group_room; /* one_round has a use for these */
+	size_t size = count * sizeof *run.errands + run.group_room * (sizeof *run.groups + sizeof *run.polled) +
+	              words * (sizeof *run.argv + sizeof *run.lengths);
+	void *block = size > sizeof few ? memory_take(link->allocator, size) : few;
+	if (block) {
+		run.errands = block;
+		run.groups = (struct node_calls *)(run.errands + count);
+		run.argv = (const char **)(run.groups + run.group_room);
+		run.lengths = (size_t *)(run.argv + words);
+		run.polled = (struct pollfd *)(run.lengths + words);
+		begin(&run);
+		while (run.left > 0)
+			one_round(&run);
+		note(&run);
+	}
+	for (size_t i = 0; i < count && !block; i++) {
+		calls[i].reply = NULL;
+		calls[i].error = WW_ENOMEM;
+	}
+	if (block != few)
+		memory_give(link->allocator, block, size);
+	for (size_t i = 0; i < count; i++) {
+		if (calls[i].error)
+			return calls[i].error;
+	}
+	return WW_OK;
 }

@@ -1,6 +1,4 @@
 /* One connection to Redis: connecting, sending, receiving. */
-#include "lib/redis/link/wire.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -10,9 +8,7 @@
 
 #include <hiredis/sds.h>
 
-#include "lib/base/memory.h"
-#include "lib/base/time.h"
-#include "weekwheel/error.h"
+#include "lib/redis/link/link_internal.h"
 
 /* Bytes that are read at once; how often, before others have a turn; bytes of the send buffer that are kept. */
 enum { CHUNK = 16384, CHUNKS = 16, KEEP = 65536 };

@@ -1,4 +1,4 @@
--- Part of a script that shows jobs: the words that describe a job. redis_look.c has the same list.
+-- Part of a script that shows jobs: the words that describe a job. look.c has the same list.
 local function show(id, job, with_body)
 	local state = job[STATE]
 	if state == WAITING and job[DUE] <= now then state = 2 end

@@ -1,6 +1,6 @@
 -- Statistics of the tube ARGV[3], or of all tubes.
 -- Replies the shard's counters, then for each tube: name, jobs in all, ready, urgent, reserved, buried, pause, time
--- left of the pause, and how long its first ready job has been due. redis_stats.c has the same lists.
+-- left of the pause, and how long its first ready job has been due. stats.c has the same lists.
 -- require part_shard
 local m = redis.call('HMGET', tag .. ':m', 'seq', 'ended', 'timeouts', 'late', 'late0', 'late1', 'late2', 'late3',
 	'late4', 'late5', 'late6')

@@ -76,7 +76,11 @@ void link_rig_make(struct link_rig *rig, const char *url)
 	(void)snprintf(rig->url, sizeof rig->url, "%s", url);
 	rig->allocator = (struct ww_allocator){allocate, give, rig};
 	rig->now = 1000 * SECOND;
-	ww_redis_link_config_default(&rig->config);
+	rig->config = (struct redis_link_config){.timeout = UINT64_C(5000000000),
+	    .backoff_max = UINT64_C(2000000000),
+	    .connections = 16,
+	    .reply_max = (size_t)256 << 20,
+	    .allocator = ww_allocator_default()};
 	rig->config.url = rig->url;
 	rig->config.timeout = 60 * SECOND;
 	rig->config.allocator = &rig->allocator;

@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #include "lib/redis/link/link.h"
-#include "lib/redis/link/wire.h"
+#include "lib/redis/link/link_internal.h"
 #include "tests/support/suite.h"
 
 #define SECOND UINT64_C(1000000000)

@@ -119,7 +119,7 @@ START_TEST(calls_to_all_nodes_share_a_round_trip)
 
 	if (!open_shared())
 		return;
-	ck_assert_uint_eq(ww_redis_link_nodes(rig.link), 3);
+	ck_assert_uint_eq(link_rig_stats(&rig).nodes, 3);
 	ck_assert_int_eq(link_rig_stats(&rig).is_cluster, 1);
 	for (int turn = 1; turn <= 3; turn++) {
 		before = link_rig_stats(&rig);
@@ -157,7 +157,7 @@ START_TEST(a_cluster_has_one_database_and_one_node_is_enough_of_a_seed)
 	/* Missing seeds do not matter. */
 	(void)snprintf(url, sizeof url, "redis://127.0.0.1:1,127.0.0.1:2,127.0.0.1:%d", cluster.servers[2].port);
 	link_rig_open(&rig, url);
-	ck_assert_uint_eq(ww_redis_link_nodes(rig.link), 3);
+	ck_assert_uint_eq(link_rig_stats(&rig).nodes, 3);
 	link_rig_close(&rig);
 }
 END_TEST
@@ -285,7 +285,7 @@ START_TEST(a_replica_takes_the_place_of_its_primary)
 	link_rig_pass(&rig, 60 * SECOND);
 	OK(call_script(&rig, &count, key, NULL, &number));
 	ck_assert_int_eq(number, 3);
-	ck_assert_uint_eq(ww_redis_link_nodes(rig.link), 3);
+	ck_assert_uint_eq(link_rig_stats(&rig).nodes, 3);
 	close_own();
 }
 END_TEST
