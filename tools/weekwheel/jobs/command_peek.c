@@ -50,9 +50,9 @@ static int check(void *context, const struct options *options)
 	const struct peek_command *peek = context;
 
 	if (peek->chosen + (*peek->jobs.key != 0) != 1)
-		return jobs_complain(options, "give one of: the id of a job, --key, --ready, --delayed, --buried");
+		return options_fail(options, "give one of: the id of a job, --key, --ready, --delayed, --buried");
 	if (peek->body && peek->jobs.json)
-		return jobs_complain(options, "--body writes the bytes unchanged; leave --json out");
+		return options_fail(options, "--body writes the bytes unchanged; leave --json out");
 	return 0;
 }
 

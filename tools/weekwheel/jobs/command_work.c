@@ -61,7 +61,7 @@ static int check(void *context, const struct options *options)
 
 	return work->command
 	           ? 0
-	           : jobs_complain(options, "a command is missing, such as: weekwheel work --tube mail -- ./send");
+	           : options_fail(options, "a command is missing, such as: weekwheel work --tube mail -- ./send");
 }
 
 /* The signal handler writes the number of the signal into this pipe, which wakes the loop. */

@@ -2,7 +2,6 @@
 #include "tools/weekwheel/jobs/jobs.h"
 
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -68,7 +67,7 @@ static int check_server(const struct jobs *jobs, const struct options *options)
 
 	if (client_is_address(jobs->server))
 		return 0;
-	return jobs_complain(options, "%s %s: expected HOST:PORT, [IPv6]:PORT or unix:PATH",
+	return options_fail(options, "%s %s: expected HOST:PORT, [IPv6]:PORT or unix:PATH",
 	    jobs->server == default_server() ? "WEEKWHEEL_SERVER" : "--server",
 	    message_excerpt(excerpt, sizeof excerpt, jobs->server, strlen(jobs->server)));
 }
@@ -103,7 +102,7 @@ int jobs_command(const struct jobs_command *command, char **arguments)
 		if (id == JOBS_HELP)
 			return write_help(command);
 		if (id == OPTIONS_OPERAND && command->no_operand)
-			id = jobs_complain(
+			id = options_fail(
 			    &options, "'%s': no operand is expected%s", options.value, command->no_operand);
 		if (id == OPTIONS_ERROR)
 			return STATUS_USAGE;
@@ -119,18 +118,6 @@ int jobs_command(const struct jobs_command *command, char **arguments)
 	if (jobs)
 		client_close(&jobs->client);
 	return failed ? STATUS_FAILED : STATUS_OK;
-}
-
-int jobs_complain(const struct options *options, const char *format, ...)
-{
-	char text[300];
-	va_list arguments;
-
-	va_start(arguments, format);
-	vsnprintf(text, sizeof text, format, arguments);
-	va_end(arguments);
-	message_line("%s: %s\nTry '%s --help'.", options->command, text, options->command);
-	return OPTIONS_ERROR;
 }
 
 /* ---- Values of options */
@@ -155,8 +142,8 @@ static int bad_time(const struct options *options, const char *name, const struc
 	message_excerpt(whole, sizeof whole, options->value, strlen(options->value));
 	message_excerpt(place, sizeof place, rest, strlen(rest));
 	if (problem->at == 0)
-		return jobs_complain(options, "--%s %s: expected %s", name, whole, problem->expected);
-	return jobs_complain(
+		return options_fail(options, "--%s %s: expected %s", name, whole, problem->expected);
+	return options_fail(
 	    options, "--%s %s: at %s: expected %s", name, whole, *rest ? place : "its end", problem->expected);
 }
 
@@ -169,7 +156,7 @@ int jobs_duration(const struct options *options, const char *name, uint64_t leas
 	if (duration_parse(options->value, &value, &problem))
 		return bad_time(options, name, &problem);
 	if (value < least || value > most)
-		return jobs_complain(options, "--%s '%s': expected a time from %s to %s", name, options->value,
+		return options_fail(options, "--%s '%s': expected a time from %s to %s", name, options->value,
 		    duration_format(from, least), duration_format(to, most));
 	*ns = value;
 	return 0;
@@ -196,7 +183,7 @@ int jobs_id(const struct options *options, uint64_t *id)
 	if (options_whole(options->value, 1, UINT64_MAX, id) == 0)
 		return 0;
 	message_excerpt(excerpt, sizeof excerpt, options->value, strlen(options->value));
-	return jobs_complain(
+	return options_fail(
 	    options, "%s: expected the id of a job, a whole number; a key is given with --key", excerpt);
 }
 

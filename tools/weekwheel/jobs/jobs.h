@@ -71,9 +71,6 @@ extern const struct jobs_command command_advance, command_cancel, command_foreca
 /* These open stores themselves. They exist only if the library of jobs is built. */
 extern const struct jobs_command command_export, command_fsck, command_import;
 
-/* Say what is wrong with the command line as a whole, with a hint at --help. Returns OPTIONS_ERROR. */
-int jobs_complain(const struct options *options, const char *format, ...) __attribute__((format(printf, 2, 3)));
-
 /* Read the option's value, which is one of these. Return 0, or OPTIONS_ERROR after a message with the place. */
 int jobs_whole(const struct options *options, const char *name, uint64_t least, uint64_t most, uint64_t *number,
     const char *expected);
