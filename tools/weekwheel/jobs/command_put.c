@@ -1,6 +1,5 @@
 /* The command put: its options and what they may be combined with. */
 #include <inttypes.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -45,7 +44,7 @@ static const struct option table[] = {
         "the job is an HTTP request, for a server that delivers\nthe jobs of the tube (weekwheeld --push)"},
     {METHOD, 'm', "method", "METHOD", "of the request (default POST)"},
     {HEADER, 'H', "header", "'NAME: VALUE'", "of the request; can be given several times"},
-    {JOBS_FLAG, 'l', "lines", NULL, "a job for each line of standard input"},
+    {JOBS_FLAG(struct put_options, lines), 'l', "lines", NULL, "a job for each line of standard input"},
     JOBS_OPTIONS,
 };
 
@@ -163,7 +162,6 @@ const struct jobs_command command_put = {
     .name = "weekwheel put",
     JOBS_TABLE(table),
     .context = &(struct put_options){.priority = 1024, .run = 60 * DURATION_SECOND},
-    .flag = offsetof(struct put_options, lines),
     .server = JOBS_ADDRESS,
     .take = take_option,
     .check = check,

@@ -53,11 +53,8 @@ static int take_shared(struct jobs *jobs, const struct options *options, int id)
 		return take_timeout(jobs, options);
 	case JOBS_TUBE:
 		return take_tube(jobs, options);
-	case JOBS_KEY:
-		return jobs_key(options, "key", jobs->key);
 	default:
-		jobs->json = 1;
-		return 0;
+		return jobs_key(options, "key", jobs->key);
 	}
 }
 
@@ -93,7 +90,7 @@ int jobs_command(const struct jobs_command *command, char **arguments)
 	void *context = command->context;
 	struct options options = {command->name, command->options, command->option_count, arguments, NULL, 0, NULL};
 	struct jobs *jobs = command->server == JOBS_NO_SERVER ? NULL : context;
-	int failed, id;
+	int status, id;
 
 	if (jobs)
 		*jobs = (struct jobs){
@@ -106,18 +103,18 @@ int jobs_command(const struct jobs_command *command, char **arguments)
 			    &options, "'%s': no operand is expected%s", options.value, command->no_operand);
 		if (id == OPTIONS_ERROR)
 			return STATUS_USAGE;
-		if (id == JOBS_FLAG)
-			*(int *)((char *)context + command->flag) = 1;
+		if (id >= JOBS_FLAGS)
+			*(int *)((char *)context + id - JOBS_FLAGS) = 1;
 		else if (jobs && id >= JOBS_SERVER ? take_shared(jobs, &options, id)
 		                                   : command->take(context, &options, id))
 			return STATUS_USAGE;
 	}
 	if ((jobs && check_server(jobs, &options)) || (command->check && command->check(context, &options)))
 		return STATUS_USAGE;
-	failed = (jobs && connect_as(command, jobs)) || command->run(context);
+	status = jobs && connect_as(command, jobs) ? -1 : command->run(context);
 	if (jobs)
 		client_close(&jobs->client);
-	return failed ? STATUS_FAILED : STATUS_OK;
+	return status < 0 ? STATUS_FAILED : status;
 }
 
 /* ---- Values of options */
