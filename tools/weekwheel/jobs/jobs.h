@@ -70,7 +70,7 @@ struct jobs_command {
 int jobs_command(const struct jobs_command *command, char **arguments);
 
 extern const struct jobs_command command_advance, command_cancel, command_forecast, command_kick, command_list,
-    command_move, command_peek, command_put, command_stats, command_top, command_work;
+    command_move, command_peek, command_put, command_replay, command_stats, command_top, command_work;
 /* These open stores themselves. They exist only if the library of jobs is built. */
 extern const struct jobs_command command_export, command_fsck, command_import;
 
