@@ -44,12 +44,10 @@ static int run(void *context)
 
 	if (client_ask(&jobs->client, &reply, "advance %s", duration_seconds(text, advance->ns)))
 		return -1;
-	if (reply_is(&reply, "UNKNOWN_COMMAND")) {
-		message_error(
+	if (reply_is(&reply, "UNKNOWN_COMMAND"))
+		return message_error(
 		    "%s: the server's clock is real, and goes by itself; weekwheeld --clock virtual has one to advance",
 		    jobs->server);
-		return -1;
-	}
 	if (!reply_is(&reply, "ADVANCED"))
 		return reply_refused(&jobs->client, &reply, "advance");
 	if (reply_number(&jobs->client, &reply, 1, &now))

@@ -222,17 +222,13 @@ static int run(void *context)
 	struct runner *runners;
 	int failed;
 
-	if (!command_exists(work->command[0])) {
-		message_error(
+	if (!command_exists(work->command[0]))
+		return message_error(
 		    "work: '%s' is no command that can be run; look at its name and at PATH", work->command[0]);
-		return -1;
-	}
 	if (look_at_server(work))
 		return -1;
-	if (catch_signals()) {
-		message_error("work: signals cannot be caught: %s", strerror(errno));
-		return -1;
-	}
+	if (catch_signals())
+		return message_error("work: signals cannot be caught: %s", strerror(errno));
 	work->seed = clock_ns(CLOCK_REALTIME) ^ (uint64_t)getpid() << 40;
 	runners = memory_zeroed(work->runners, sizeof *runners);
 	fds = memory_zeroed(2 * work->runners + 1, sizeof *fds);

@@ -269,10 +269,8 @@ static int run(void *context)
 		memory_exhausted();
 	fsck->look = shared;
 	fsck->problems = tmpfile();
-	if (!fsck->problems) {
-		message_error("no temporary file can be made; set TMPDIR to a directory with room");
-		return -1;
-	}
+	if (!fsck->problems)
+		return message_error("no temporary file can be made; set TMPDIR to a directory with room");
 	failed = look(fsck) != 0 || shared->refused;
 	if (!failed)
 		(fsck->json ? write_json : write_text)(fsck);

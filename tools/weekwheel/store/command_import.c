@@ -302,8 +302,7 @@ static int read_all(struct import *import)
 		return -1;
 	if (result == INPUT_END)
 		return 0;
-	message_error("%s: %s, after line %" PRIu64, import->source, import->input.problem, import->number);
-	return -1;
+	return message_error("%s: %s, after line %" PRIu64, import->source, import->input.problem, import->number);
 }
 
 /* ---- All of it */
@@ -366,10 +365,8 @@ static int run(void *context)
 	int error;
 
 	import->source = strcmp(import->file, "-") == 0 ? "standard input" : import->file;
-	if (input_open(&import->input, import->file)) {
-		message_error("%s: %s", import->source, import->input.problem);
-		return -1;
-	}
+	if (input_open(&import->input, import->file))
+		return message_error("%s: %s", import->source, import->input.problem);
 	error = store_open(&import->store, &import->place, 0);
 	if (error) {
 		input_close(&import->input);
