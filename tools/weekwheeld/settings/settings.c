@@ -187,8 +187,7 @@ static int read_option(struct settings *settings, const struct options *options,
 	if (id == OPTIONS_ERROR)
 		return -1;
 	if (id == OPTIONS_OPERAND)
-		return message_error(
-		    "'%s': expected only options, such as --data DIR\nTry 'weekwheeld --help'.", options->value);
+		return options_fail(options, "'%s': expected only options, such as --data DIR", options->value);
 	settings->given |= UINT64_C(1) << id;
 	if (options->value && !*options->value)
 		return settings_bad(options, id, table[index_of(id)].argument);
