@@ -2,6 +2,7 @@
 #include "tools/common/command.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "tools/common/message.h"

@@ -1,9 +1,7 @@
 #ifndef TOOLS_COMMON_COMMAND_H
 #define TOOLS_COMMON_COMMAND_H
 
-/* The subcommands. Each returns the exit status of the program. */
-
-#include <stdio.h>
+/* The exit status of a program, and the end of its standard output. */
 
 enum {
 	STATUS_OK = 0,
@@ -11,9 +9,6 @@ enum {
 	STATUS_USAGE = 2,    /* the command line had one */
 	STATUS_DIFFERENT = 3 /* the wheel did not do what it promises */
 };
-
-/* arguments: those after the subcommand, ended by NULL. With --help it shows its help. */
-int command_replay(char **arguments);
 
 /*
  * Write out what is buffered for standard output and return `status`, or STATUS_FAILED after a message if that failed

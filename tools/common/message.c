@@ -10,20 +10,24 @@ const char *message_program = "weekwheel";
 
 static void write_line(const char *prefix, const char *format, va_list arguments)
 {
+	/* Threads of a server's store and pusher write, too. */
+	flockfile(stderr);
 	progress_clear();
 	if (prefix)
 		fprintf(stderr, "%s: ", prefix);
 	vfprintf(stderr, format, arguments);
 	fputc('\n', stderr);
+	funlockfile(stderr);
 }
 
-void message_error(const char *format, ...)
+int message_error(const char *format, ...)
 {
 	va_list arguments;
 
 	va_start(arguments, format);
 	write_line(message_program, format, arguments);
 	va_end(arguments);
+	return -1;
 }
 
 void message_line(const char *format, ...)

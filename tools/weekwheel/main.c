@@ -11,10 +11,10 @@
 
 static const struct {
 	const char *name;
-	const struct jobs_command *jobs; /* NULL: the command replay */
+	const struct jobs_command *command;
 	const char *summary;
 } commands[] = {
-    {"replay", NULL, "drive a timing wheel with real or synthetic timeouts"},
+    {"replay", &command_replay, "drive a timing wheel with real or synthetic timeouts"},
     {"put", &command_put, "put a job, to be delivered now or when it is due"},
     {"move", &command_move, "give a job another time to be due"},
     {"cancel", &command_cancel, "delete jobs"},
@@ -68,11 +68,6 @@ static int find_command(const char *name)
 	return -1;
 }
 
-static int run_command(int command, char **arguments)
-{
-	return commands[command].jobs ? jobs_command(commands[command].jobs, arguments) : command_replay(arguments);
-}
-
 static int unknown_command(const char *typed)
 {
 	const char *words[COMMANDS + 3] = {"help", "--help", "--version"};
@@ -102,7 +97,7 @@ static int show_help(const char *name)
 		return STATUS_OK;
 	}
 	command = find_command(name);
-	return command < 0 ? unknown_command(name) : run_command(command, arguments);
+	return command < 0 ? unknown_command(name) : jobs_command(commands[command].command, arguments);
 }
 
 static int is_one_of(const char *text, const char *a, const char *b)
@@ -129,7 +124,7 @@ static int run(int count, char **arguments)
 	command = find_command(arguments[1]);
 	if (command < 0)
 		return unknown_command(arguments[1]);
-	return run_command(command, arguments + 2);
+	return jobs_command(commands[command].command, arguments + 2);
 }
 
 int main(int count, char **arguments)

@@ -222,7 +222,7 @@ static struct MHD_Daemon *daemon_start(struct server *server)
 	    MHD_OPTION_CONNECTION_LIMIT, (unsigned)CLIENTS_MAX, MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)CLIENT_SECONDS,
 	    MHD_OPTION_END);
 	if (!daemon)
-		server_say("cannot serve HTTP on %s: %s; give another --http (port 0 takes a free one)",
+		message_error("cannot serve HTTP on %s: %s; give another --http (port 0 takes a free one)",
 		    server->settings->http, errno ? strerror(errno) : "no memory");
 	return daemon;
 }
@@ -277,8 +277,7 @@ int http_start(struct server *server)
 {
 	if (!server->settings->http)
 		return 0;
-	server_say("--http: this build has no libmicrohttpd; install libmicrohttpd-dev and configure again");
-	return -1;
+	return message_error("--http: this build has no libmicrohttpd; install libmicrohttpd-dev and configure again");
 }
 
 void http_stop(struct server *server)

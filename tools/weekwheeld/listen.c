@@ -22,7 +22,7 @@ static void listen_came(uv_stream_t *stream, int status)
 	struct server *server = stream->loop->data;
 
 	if (status < 0)
-		server_say("a client could not be accepted: %s", uv_strerror(status));
+		message_error("a client could not be accepted: %s", uv_strerror(status));
 	else
 		connection_accept(server, stream);
 }
@@ -37,7 +37,7 @@ static struct listener *listener_make(struct server *server, int is_unix)
 	else if (!bad)
 		bad = uv_tcp_init(&server->loop, &listener->io.tcp);
 	if (bad) {
-		server_say("no memory to listen");
+		message_error("no memory to listen");
 		free(listener);
 		return NULL;
 	}
@@ -49,15 +49,15 @@ static struct listener *listener_make(struct server *server, int is_unix)
 static int listen_failed(const char *where, int error)
 {
 	if (error == UV_EADDRINUSE)
-		server_say(
+		message_error(
 		    "%s is in use: end the server there, or give another --listen (port 0 takes a free one)", where);
 	else if (error == UV_EACCES)
-		server_say("no permission to listen on %s: ports below 1024 are for root; give another port", where);
+		message_error("no permission to listen on %s: ports below 1024 are for root; give another port", where);
 	else if (error == UV_EADDRNOTAVAIL)
-		server_say(
+		message_error(
 		    "%s is not an address of this machine: give one of its addresses, or 0.0.0.0 for all", where);
 	else
-		server_say("cannot listen on %s: %s", where, uv_strerror(error));
+		message_error("cannot listen on %s: %s", where, uv_strerror(error));
 	return -1;
 }
 
@@ -101,19 +101,15 @@ static int unix_remove_stale(const char *path)
 
 	if (lstat(path, &status) != 0)
 		return 0;
-	if (!S_ISSOCK(status.st_mode)) {
-		server_say("%s exists and is not a socket: remove it, or give another --unix", path);
-		return -1;
-	}
+	if (!S_ISSOCK(status.st_mode))
+		return message_error("%s exists and is not a socket: remove it, or give another --unix", path);
 	memcpy(address.sun_path, path, strlen(path));
 	fd = socket(AF_UNIX, SOCK_STREAM, 0);
 	used = fd >= 0 && connect(fd, (struct sockaddr *)&address, sizeof address) == 0;
 	if (fd >= 0)
 		close(fd);
-	if (used) {
-		server_say("%s is in use: end the server there, or give another --unix", path);
-		return -1;
-	}
+	if (used)
+		return message_error("%s is in use: end the server there, or give another --unix", path);
 	(void)unlink(path);
 	return 0;
 }
@@ -135,13 +131,11 @@ static int listen_unix(struct server *server, const char *path)
 	umask(mask);
 	if (error == 0)
 		error = uv_listen(&listener->io.stream, BACKLOG, listen_came);
-	if (error) {
-		server_say(
+	if (error)
+		return message_error(
 		    "cannot make the socket %s: %s; its folder must exist and be writable, and the name must be free",
 		    path, uv_strerror(error));
-		return -1;
-	}
-	server_say("listening on %s", path);
+	message_error("listening on %s", path);
 	return 0;
 }
 
@@ -164,10 +158,8 @@ static int listen_systemd(struct server *server, int fd)
 	int is_unix;
 	int error;
 
-	if (getsockname(fd, (struct sockaddr *)&address, &size) != 0) {
-		server_say("systemd's descriptor %d is not a socket", fd);
-		return -1;
-	}
+	if (getsockname(fd, (struct sockaddr *)&address, &size) != 0)
+		return message_error("systemd's descriptor %d is not a socket", fd);
 	is_unix = address.ss_family == AF_UNIX;
 	listener = listener_make(server, is_unix);
 	if (!listener)
@@ -178,7 +170,7 @@ static int listen_systemd(struct server *server, int fd)
 	if (error)
 		return listen_failed("a socket of systemd", error);
 	if (is_unix)
-		server_say("listening on a socket of systemd");
+		message_error("listening on a socket of systemd");
 	else
 		listen_said(listener);
 	return 0;

@@ -1,34 +1,17 @@
 /* The program weekwheeld: makes the drivers, the store and the loop, runs the loop, and takes them down again. */
 #include <inttypes.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <sys/resource.h>
 
-#include "tools/common/message.h"
 #include "tools/weekwheeld/server.h"
 
 /* Descriptors for the store, the loop and the listeners, which clients cannot have. */
 enum { DESCRIPTORS_KEPT = 64, PATIENCE_MS = 2000 };
 
-void server_say(const char *format, ...)
-{
-	char text[1024];
-	va_list arguments;
-
-	va_start(arguments, format);
-	vsnprintf(text, sizeof text, format, arguments);
-	va_end(arguments);
-	/* Threads of the store and of the pusher write, too. */
-	flockfile(stderr);
-	message_line("weekwheeld: %s", text);
-	funlockfile(stderr);
-}
-
 int server_no_loop(void)
 {
-	server_say("no event loop: the limit of open files (\"ulimit -n\") may be reached");
-	return -1;
+	return message_error("no event loop: the limit of open files (\"ulimit -n\") may be reached");
 }
 
 /* ---- Time */
@@ -62,7 +45,7 @@ static int time_start(struct server *server)
 	if (error == WW_OK)
 		error = driver_make(&server->wall, is_virtual ? server->wall_clock : ww_clock_wall());
 	if (error != WW_OK)
-		server_say("cannot make clocks and drivers: %s", ww_strerror(error));
+		message_error("cannot make clocks and drivers: %s", ww_strerror(error));
 	return error == WW_OK ? 0 : -1;
 }
 
@@ -150,7 +133,7 @@ static void loop_signal(uv_signal_t *handle, int number)
 
 	if (number == SIGUSR1) {
 		server->is_draining = 1;
-		server_say("draining: jobs are no longer accepted");
+		message_error("draining: jobs are no longer accepted");
 	} else {
 		loop_stop(server);
 	}
@@ -224,8 +207,7 @@ static int time_passed(struct server *server)
 
 	if (ahead == 0 || !server->elapsed_clock || server_advance(server, ahead) == WW_OK)
 		return 0;
-	server_say("the virtual clock cannot be set ahead so far");
-	return -1;
+	return message_error("the virtual clock cannot be set ahead so far");
 }
 
 static int server_start(struct server *server)
@@ -239,10 +221,8 @@ static int server_start(struct server *server)
 	(void)uv_random(NULL, NULL, &id, sizeof id, 0, NULL);
 	snprintf(server->id, sizeof server->id, "%016" PRIx64, id);
 	server->default_tube = tube_make(server, WW_TUBE_DEFAULT);
-	if (!server->default_tube) {
-		server_say("no memory");
-		return -1;
-	}
+	if (!server->default_tube)
+		return message_error("no memory");
 	if (uv_loop_init(&server->loop) != 0)
 		return server_no_loop();
 	if (time_start(server) != 0 || store_start(server) != 0 || time_passed(server) != 0)
@@ -261,6 +241,7 @@ int main(int count, char **arguments)
 
 	/* A write to a client that has left fails with an error instead. */
 	signal(SIGPIPE, SIG_IGN);
+	message_program = "weekwheeld";
 	status = settings_read(&settings, arguments + (count > 0));
 	if (status != 0)
 		return status - 1;
@@ -276,7 +257,7 @@ int main(int count, char **arguments)
 	push_stop(&server);
 	error = store_stop(&server);
 	if (error != WW_OK)
-		server_say("the last changes could not be written: %s", ww_strerror(error));
+		message_error("the last changes could not be written: %s", ww_strerror(error));
 	time_stop(&server);
 	(void)uv_loop_close(&server.loop);
 	return error == WW_OK ? 0 : 1;

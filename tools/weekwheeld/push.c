@@ -25,7 +25,7 @@ static int is_pushed(const struct server *server, const char *tube)
 static void push_reports(const char *sentence, void *context)
 {
 	(void)context;
-	server_say("push: %s", sentence);
+	message_error("push: %s", sentence);
 }
 
 /* Other threads read server->push under the lock of server->inbox. */
@@ -47,7 +47,7 @@ int push_start(struct server *server)
 	push = calloc(1, sizeof *push);
 	error = push ? ww_callback_open(&push->callback, &config) : WW_ENOMEM;
 	if (error != WW_OK) {
-		server_say("cannot deliver over HTTP: %s", ww_strerror(error));
+		message_error("cannot deliver over HTTP: %s", ww_strerror(error));
 		free(push);
 		return -1;
 	}
@@ -69,7 +69,8 @@ void push_stop(struct server *server)
 	pthread_mutex_unlock(&server->inbox.lock);
 	untold = ww_callback_close(push->callback, server->settings->push.grace);
 	if (untold > 0)
-		server_say("the results of %d requests could not be written: their jobs are delivered again", untold);
+		message_error(
+		    "the results of %d requests could not be written: their jobs are delivered again", untold);
 	free(push);
 }
 
@@ -126,8 +127,8 @@ int push_start(struct server *server)
 {
 	if (server->settings->push.config.tube_count == 0)
 		return 0;
-	server_say("--push: this build has no libcurl or libcrypto; \"make deps\" installs them, then configure again");
-	return -1;
+	return message_error(
+	    "--push: this build has no libcurl or libcrypto; \"make deps\" installs them, then configure again");
 }
 
 void push_stop(struct server *server)

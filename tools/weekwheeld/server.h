@@ -18,6 +18,7 @@
 
 #include <pthread.h>
 
+#include "tools/common/message.h"
 #include "tools/weekwheeld/connection.h"
 #include "tools/weekwheeld/settings/settings.h"
 #include "weekwheel/driver.h"
@@ -163,11 +164,8 @@ void listen_stop(struct server *server);
 int http_start(struct server *server);
 void http_stop(struct server *server);
 
-/* Say "weekwheeld: " and the formatted text. Any thread may call it. */
-void server_say(const char *format, ...) __attribute__((format(printf, 1, 2)));
-
-/* The same, if --verbose was given. */
-#define server_note(server, ...) ((server)->settings->is_verbose ? server_say(__VA_ARGS__) : (void)0)
+/* Report it if --verbose was given. */
+#define server_note(server, ...) ((server)->settings->is_verbose ? (void)message_error(__VA_ARGS__) : (void)0)
 
 /* Move the virtual clocks forward, and let what is due by then happen. Returns a WW_E*. */
 int server_advance(struct server *server, uint64_t ns);

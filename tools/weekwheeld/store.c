@@ -100,7 +100,7 @@ void store_failed(struct server *server, int error)
 		return;
 	server->said_error = error;
 	server->said_at = now;
-	server_say("a command failed: %s", ww_strerror(error));
+	message_error("a command failed: %s", ww_strerror(error));
 }
 
 int store_answers(struct server *server)
@@ -121,7 +121,7 @@ static int say_not_opened(const char *where, const struct cure *cures, int error
 {
 	while (cures->error && cures->error != error)
 		cures++;
-	server_say("cannot open %s: %s", where, cures->error ? cures->text : ww_strerror(error));
+	message_error("cannot open %s: %s", where, cures->error ? cures->text : ww_strerror(error));
 	return error;
 }
 
@@ -163,7 +163,7 @@ static int open_local(struct server *server)
 static void store_reports(const char *sentence, void *context)
 {
 	(void)context;
-	server_say("%s", sentence);
+	message_error("%s", sentence);
 }
 
 /* lib/redis has reported the error itself. */
@@ -190,7 +190,7 @@ static void warn_of_shards(struct server *server)
 
 	if (!wanted || ww_jobs_redis_stats(server->jobs, &stats) != WW_OK || stats.shards == wanted)
 		return;
-	server_say(
+	message_error(
 	    "warning: --redis-shards %llu changes nothing: the store was made with %u; leave it out or, to have %llu, "
 	    "\"weekwheel export\" the jobs, \"weekwheel import\" them with --redis-shards %llu and another "
 	    "--redis-prefix, and give all servers that one",
@@ -242,7 +242,7 @@ int store_numbers(struct server *server, struct buffer *out, number_fn *add)
 static int open_redis(struct server *server)
 {
 	(void)server;
-	server_say("--store: this build has no Redis; install libhiredis-dev and configure again");
+	message_error("--store: this build has no Redis; install libhiredis-dev and configure again");
 	return WW_ESYSTEM;
 }
 

@@ -28,7 +28,7 @@ void turn_commit(struct server *server)
 	server->is_failing = error != WW_OK;
 	if (error != WW_OK) {
 		server->commit_errors++;
-		server_say("the changes could not be written: %s", ww_strerror(error));
+		message_error("the changes could not be written: %s", ww_strerror(error));
 	}
 	lease_settle(server, error == WW_OK);
 	while ((connection = SLIST_FIRST(&server->batch)) != NULL) {
@@ -59,9 +59,9 @@ static void turn_time(struct server *server)
 	server->is_due = 0;
 	/* All that expires in this turn is one write. */
 	if (turn_begin(server) != WW_OK)
-		server_say("the store cannot be written");
+		message_error("the store cannot be written");
 	if (ww_driver_dispatch(server->elapsed, TURN_BUDGET) < 0 || ww_driver_dispatch(server->wall, TURN_BUDGET) < 0)
-		server_say("a driver cannot dispatch");
+		message_error("a driver cannot dispatch");
 	turn_commit(server);
 }
 

@@ -98,7 +98,6 @@ int csv_write(const struct events *events, const char *name, const char *remark)
 	}
 	if (!failed || reason == EPIPE)
 		return 0;
-	message_error("%s: %s; the CSV is not complete", strcmp(name, "-") == 0 ? "standard output" : name,
+	return message_error("%s: %s; the CSV is not complete", strcmp(name, "-") == 0 ? "standard output" : name,
 	    reason ? strerror(reason) : "cannot be written");
-	return -1;
 }

@@ -37,8 +37,7 @@ static int report(struct loader *loader, const char *problem)
 		message_line("%s:%" PRIu64 ": %s", source_title(source), source->lines, problem);
 	if (!loader->options->strict)
 		return 0;
-	message_error("stopped at the first line that cannot be read (--strict)");
-	return -1;
+	return message_error("stopped at the first line that cannot be read (--strict)");
 }
 
 static int take_line(struct loader *loader, struct input_line line)
@@ -134,10 +133,8 @@ int load_file(const char *name, const struct load_options *options, struct event
 	int result;
 
 	*source = (struct source){.name = name, .format = options->format, .context.timeout = options->timeout};
-	if (input_open(&loader.input, name)) {
-		message_error("%s: %s", source_title(source), loader.input.problem);
-		return -1;
-	}
+	if (input_open(&loader.input, name))
+		return message_error("%s: %s", source_title(source), loader.input.problem);
 	progress_begin("reading   ");
 	if (!source->format)
 		source->format = recognise(&loader);

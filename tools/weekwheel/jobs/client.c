@@ -203,9 +203,8 @@ int client_take(struct client *client, struct reply *reply)
 
 static int lost(const struct client *client)
 {
-	message_error("%s: the connection was lost: %s; is the server still running?", client->server,
+	return message_error("%s: the connection was lost: %s; is the server still running?", client->server,
 	    errno ? strerror(errno) : "the server closed it");
-	return -1;
 }
 
 /* Wait up to the deadline until the connection is ready. Return the events, or -1 after a message. */
@@ -221,19 +220,17 @@ static int await(const struct client *client, short events, int64_t deadline)
 			return one.revents;
 		if (ready < 0 && errno != EINTR)
 			return lost(client);
-		if (ready == 0) {
-			message_error("%s: no answer for %.3g s; check the server, or wait longer with --timeout",
-			    client->server, client->timeout_ms / 1000.0);
-			return -1;
-		}
+		if (ready == 0)
+			return message_error(
+			    "%s: no answer for %.3g s; check the server, or wait longer with --timeout", client->server,
+			    client->timeout_ms / 1000.0);
 	}
 }
 
 static int no_answer(const struct client *client)
 {
-	message_error(
+	return message_error(
 	    "%s: the answer is not beanstalkd's protocol; is this the port of another server?", client->server);
-	return -1;
 }
 
 /* Read answers while sending: a server that cannot send its answers stops reading. */
@@ -330,20 +327,17 @@ int reply_refused(const struct client *client, const struct reply *reply, const 
 	char excerpt[80];
 
 	for (size_t i = 0; i < sizeof refusals / sizeof *refusals; i++) {
-		if (reply_is(reply, refusals[i].word)) {
-			message_error("%s: %s (%s)", what, refusals[i].meaning, refusals[i].word);
-			return -1;
-		}
+		if (reply_is(reply, refusals[i].word))
+			return message_error("%s: %s (%s)", what, refusals[i].meaning, refusals[i].word);
 	}
-	message_error("%s: %s answered %s, which is not expected; is this the port of another server?", what,
+	return message_error("%s: %s answered %s, which is not expected; is this the port of another server?", what,
 	    client->server, message_excerpt(excerpt, sizeof excerpt, reply->word[0], strlen(reply->word[0])));
-	return -1;
 }
 
 int reply_number(const struct client *client, const struct reply *reply, size_t word, uint64_t *number)
 {
 	if (word < reply->words && options_whole(reply->word[word], 0, UINT64_MAX, number) == 0)
 		return 0;
-	message_error("%s: the server's %s lacks a number; has it another version?", client->server, reply->word[0]);
-	return -1;
+	return message_error(
+	    "%s: the server's %s lacks a number; has it another version?", client->server, reply->word[0]);
 }

@@ -23,7 +23,7 @@ static int take_duration(void *context, struct options *options, int id)
 	advance->given++;
 	if (duration_parse(options->value, &advance->ns, &problem) == 0)
 		return 0;
-	return jobs_complain(
+	return options_fail(
 	    options, "'%s': at byte %zu: expected %s", options->value, problem.at + 1, problem.expected);
 }
 
@@ -31,7 +31,7 @@ static int check(void *context, const struct options *options)
 {
 	const struct advance *advance = context;
 
-	return advance->given == 1 ? 0 : jobs_complain(options, "expected one duration, such as 90s or 3d12h");
+	return advance->given == 1 ? 0 : options_fail(options, "expected one duration, such as 90s or 3d12h");
 }
 
 static int run(void *context)
@@ -44,12 +44,10 @@ static int run(void *context)
 
 	if (client_ask(&jobs->client, &reply, "advance %s", duration_seconds(text, advance->ns)))
 		return -1;
-	if (reply_is(&reply, "UNKNOWN_COMMAND")) {
-		message_error(
+	if (reply_is(&reply, "UNKNOWN_COMMAND"))
+		return message_error(
 		    "%s: the server's clock is real, and goes by itself; weekwheeld --clock virtual has one to advance",
 		    jobs->server);
-		return -1;
-	}
 	if (!reply_is(&reply, "ADVANCED"))
 		return reply_refused(&jobs->client, &reply, "advance");
 	if (reply_number(&jobs->client, &reply, 1, &now))

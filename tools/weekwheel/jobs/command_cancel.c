@@ -37,9 +37,9 @@ static int check(void *context, const struct options *options)
 	const struct cancel *cancel = context;
 
 	if ((cancel->count != 0) == (*cancel->jobs.key != 0))
-		return jobs_complain(options, "give the ids of jobs, or --key");
+		return options_fail(options, "give the ids of jobs, or --key");
 	if (cancel->version && cancel->count)
-		return jobs_complain(options, "--if-version is for the job with --key, which is missing");
+		return options_fail(options, "--if-version is for the job with --key, which is missing");
 	return 0;
 }
 

@@ -24,7 +24,7 @@ static int take_option(void *context, struct options *options, int id)
 	if (id == ID)
 		return jobs_whole(options, "id", 1, UINT64_MAX, &kick->id, "the id of a job, a whole number");
 	if (options_whole(options->value, 1, UINT32_MAX, &kick->bound))
-		return jobs_complain(
+		return options_fail(
 		    options, "'%s': expected how many jobs at most, a whole number; or --id ID", options->value);
 	return 0;
 }
@@ -34,7 +34,7 @@ static int check(void *context, const struct options *options)
 	const struct kick_command *kick = context;
 
 	if ((kick->id != 0) == (kick->bound != 0))
-		return jobs_complain(options, "give either how many jobs at most, or --id of one");
+		return options_fail(options, "give either how many jobs at most, or --id of one");
 	return 0;
 }
 

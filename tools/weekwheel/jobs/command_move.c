@@ -36,7 +36,7 @@ static int take_option(void *context, struct options *options, int id)
 	case VERSION:
 		return jobs_version(options, &move->version);
 	default:
-		return move->id ? jobs_complain(options, "one job is expected") : jobs_id(options, &move->id);
+		return move->id ? options_fail(options, "one job is expected") : jobs_id(options, &move->id);
 	}
 }
 
@@ -45,9 +45,9 @@ static int check(void *context, const struct options *options)
 	const struct move_command *move = context;
 
 	if ((move->id != 0) == (*move->jobs.key != 0))
-		return jobs_complain(options, "give the id of a job, or --key");
+		return options_fail(options, "give the id of a job, or --key");
 	if (move->has_delay == move->has_at)
-		return jobs_complain(options, "expected when it becomes due: --in or --at");
+		return options_fail(options, "expected when it becomes due: --in or --at");
 	return 0;
 }
 

@@ -1,6 +1,5 @@
 /* The command peek: shows a job and its body without reserving it. */
 #include <inttypes.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,16 +12,6 @@
 
 enum { READY = 1, DELAYED, BURIED };
 
-static const struct option table[] = {
-    JOBS_TUBE_OPTION("the tube of --key, --ready, --delayed, --buried\n(default 'default')"),
-    JOBS_KEY_OPTION("the job with this key"),
-    {READY, 'R', "ready", NULL, "the job that is delivered next"},
-    {DELAYED, 'D', "delayed", NULL, "the job that is due next"},
-    {BURIED, 'B', "buried", NULL, "the job that was buried first"},
-    {JOBS_FLAG, 'b', "body", NULL, "write only the body, unchanged"},
-    JOBS_OPTIONS,
-};
-
 struct peek_command {
 	struct jobs jobs;
 	uint64_t id;
@@ -31,6 +20,16 @@ struct peek_command {
 	int body;
 	char *bytes;
 	size_t size;
+};
+
+static const struct option table[] = {
+    JOBS_TUBE_OPTION("the tube of --key, --ready, --delayed, --buried\n(default 'default')"),
+    JOBS_KEY_OPTION("the job with this key"),
+    {READY, 'R', "ready", NULL, "the job that is delivered next"},
+    {DELAYED, 'D', "delayed", NULL, "the job that is due next"},
+    {BURIED, 'B', "buried", NULL, "the job that was buried first"},
+    {JOBS_FLAG(struct peek_command, body), 'b', "body", NULL, "write only the body, unchanged"},
+    JOBS_OPTIONS,
 };
 
 static int take_option(void *context, struct options *options, int id)
@@ -50,9 +49,9 @@ static int check(void *context, const struct options *options)
 	const struct peek_command *peek = context;
 
 	if (peek->chosen + (*peek->jobs.key != 0) != 1)
-		return jobs_complain(options, "give one of: the id of a job, --key, --ready, --delayed, --buried");
+		return options_fail(options, "give one of: the id of a job, --key, --ready, --delayed, --buried");
 	if (peek->body && peek->jobs.json)
-		return jobs_complain(options, "--body writes the bytes unchanged; leave --json out");
+		return options_fail(options, "--body writes the bytes unchanged; leave --json out");
 	return 0;
 }
 
@@ -124,7 +123,6 @@ const struct jobs_command command_peek = {
     .name = "weekwheel peek",
     JOBS_TABLE(table),
     .context = &(struct peek_command){.id = 0},
-    .flag = offsetof(struct peek_command, body),
     .server = JOBS_USING_TUBE,
     .take = take_option,
     .check = check,

@@ -1,6 +1,5 @@
 /* The command put: its options and what they may be combined with. */
 #include <inttypes.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -45,7 +44,7 @@ static const struct option table[] = {
         "the job is an HTTP request, for a server that delivers\nthe jobs of the tube (weekwheeld --push)"},
     {METHOD, 'm', "method", "METHOD", "of the request (default POST)"},
     {HEADER, 'H', "header", "'NAME: VALUE'", "of the request; can be given several times"},
-    {JOBS_FLAG, 'l', "lines", NULL, "a job for each line of standard input"},
+    {JOBS_FLAG(struct put_options, lines), 'l', "lines", NULL, "a job for each line of standard input"},
     JOBS_OPTIONS,
 };
 
@@ -70,8 +69,7 @@ static int take_missed(struct put_options *put, const struct options *options)
 static int take_body(struct put_options *put, const struct options *options)
 {
 	if (put->body || put->file)
-		return jobs_complain(
-		    options, "one body is expected; put quotes around one with blanks, or use --lines");
+		return options_fail(options, "one body is expected; put quotes around one with blanks, or use --lines");
 	if (strcmp(options->value, "-") == 0)
 		put->file = "-";
 	else
@@ -82,7 +80,7 @@ static int take_body(struct put_options *put, const struct options *options)
 static int take_file(struct put_options *put, const struct options *options)
 {
 	if (put->body || put->file)
-		return jobs_complain(options, "one body is expected: leave --file or the other one out");
+		return options_fail(options, "one body is expected: leave --file or the other one out");
 	put->file = options->value;
 	return 0;
 }
@@ -142,21 +140,21 @@ static int check(void *context, const struct options *options)
 	if (put->has_skip && !put->missed)
 		put->missed = "skip";
 	if (put->lines && (put->body || put->file))
-		return jobs_complain(options, "--lines reads standard input: leave the other body out");
+		return options_fail(options, "--lines reads standard input: leave the other body out");
 	if (!put->lines && !put->body && !put->file && !put->url)
-		return jobs_complain(options, "a body is missing: give one ('' is empty), --file, - or --lines");
+		return options_fail(options, "a body is missing: give one ('' is empty), --file, - or --lines");
 	if (put->lines && *put->jobs.key)
-		return jobs_complain(options, "with one --key each of the --lines would replace the previous one");
+		return options_fail(options, "with one --key each of the --lines would replace the previous one");
 	if (put->has_delay && put->has_at)
-		return jobs_complain(options, "--in and --at both say when; leave one out");
+		return options_fail(options, "--in and --at both say when; leave one out");
 	if (put->version && !*put->jobs.key)
-		return jobs_complain(options, "--if-version is for the job with --key, which is missing");
+		return options_fail(options, "--if-version is for the job with --key, which is missing");
 	if (put->has_backoff_max && !put->has_backoff)
-		return jobs_complain(options, "--backoff-max bounds the --backoff, which is missing");
+		return options_fail(options, "--backoff-max bounds the --backoff, which is missing");
 	if (!put->period && (put->missed || put->has_skip))
-		return jobs_complain(options, "--missed and --skip are for jobs that repeat: --every is missing");
+		return options_fail(options, "--missed and --skip are for jobs that repeat: --every is missing");
 	if (put->missed && (strcmp(put->missed, "skip") == 0) != put->has_skip)
-		return jobs_complain(options, "--missed skip and --skip TIME go together");
+		return options_fail(options, "--missed skip and --skip TIME go together");
 	return put_request_check(put, options);
 }
 
@@ -164,7 +162,6 @@ const struct jobs_command command_put = {
     .name = "weekwheel put",
     JOBS_TABLE(table),
     .context = &(struct put_options){.priority = 1024, .run = 60 * DURATION_SECOND},
-    .flag = offsetof(struct put_options, lines),
     .server = JOBS_ADDRESS,
     .take = take_option,
     .check = check,

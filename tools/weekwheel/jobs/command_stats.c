@@ -1,6 +1,5 @@
 /* The command stats: counts the jobs of each tube, or shows all statistics of a tube or the server. */
 #include <inttypes.h>
-#include <stddef.h>
 #include <stdio.h>
 
 #include "tools/common/duration.h"
@@ -8,19 +7,19 @@
 #include "tools/weekwheel/jobs/table.h"
 #include "tools/weekwheel/jobs/tubes.h"
 
+struct stats {
+	struct jobs jobs;
+	int all;
+};
+
 static const struct option table[] = {
     JOBS_TUBE_OPTION("all statistics of this tube"),
-    {JOBS_FLAG, 'S', "all", NULL, "also all statistics of the server"},
+    {JOBS_FLAG(struct stats, all), 'S', "all", NULL, "also all statistics of the server"},
     JOBS_OPTIONS,
 };
 
 static const struct table_column columns[] = {{"TUBE", 0}, {"READY", 1}, {"URGENT", 1}, {"DELAYED", 1}, {"RESERVED", 1},
     {"BURIED", 1}, {"PUT", 1}, {"DELETED", 1}, {"WAITING", 1}, {"PAUSED", 1}};
-
-struct stats {
-	struct jobs jobs;
-	int all;
-};
 
 static void add_row(const struct reply *reply, void *context)
 {
@@ -91,7 +90,6 @@ const struct jobs_command command_stats = {
     .name = "weekwheel stats",
     JOBS_TABLE(table),
     .context = &(struct stats){.all = 0},
-    .flag = offsetof(struct stats, all),
     .server = JOBS_CONNECTED,
     .no_operand = "; a tube is given with --tube",
     .run = run,

@@ -4,7 +4,6 @@
 #include <locale.h>
 #include <poll.h>
 #include <signal.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,15 +15,15 @@
 #include "tools/common/message.h"
 #include "tools/weekwheel/jobs/top.h"
 
-static const struct option table[] = {
-    {JOBS_FLAG, '1', "once", NULL, "write one frame, and end"},
-    JOBS_SERVER_OPTIONS,
-    JOBS_HELP_OPTION,
-};
-
 struct top {
 	struct jobs jobs;
 	int once;
+};
+
+static const struct option table[] = {
+    {JOBS_FLAG(struct top, once), '1', "once", NULL, "write one frame, and end"},
+    JOBS_SERVER_OPTIONS,
+    JOBS_HELP_OPTION,
 };
 
 static volatile sig_atomic_t ended;
@@ -167,7 +166,6 @@ const struct jobs_command command_top = {
     .name = "weekwheel top",
     JOBS_TABLE(table),
     .context = &(struct top){.once = 0},
-    .flag = offsetof(struct top, once),
     .server = JOBS_CONNECTED,
     .no_operand = "",
     .run = run,

@@ -4,7 +4,6 @@
 #include <inttypes.h>
 #include <poll.h>
 #include <signal.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +16,7 @@
 #include "tools/common/message.h"
 #include "tools/weekwheel/jobs/work.h"
 
-enum { RUNNERS = 1, ATTEMPTS, RELEASE_DELAY, DRAIN };
+enum { RUNNERS = 1, ATTEMPTS, RELEASE_DELAY };
 
 static const struct option table[] = {
     JOBS_TUBE_OPTION("whose jobs (default 'default')"),
@@ -27,8 +26,8 @@ static const struct option table[] = {
     {RELEASE_DELAY, 'd', "release-delay", "TIME",
         "a failed job is due again after TIME. Without this,\nafter its own backoff; without one, after 1s,\n"
         "doubled with each failure up to 1h"},
-    {DRAIN, 'D', "drain", NULL, "end when no job is ready, instead of waiting"},
-    {JOBS_FLAG, 'v', "verbose", NULL, "also report the jobs that succeeded"},
+    {JOBS_FLAG(struct work, drain), 'D', "drain", NULL, "end when no job is ready, instead of waiting"},
+    {JOBS_FLAG(struct work, verbose), 'v', "verbose", NULL, "also report the jobs that succeeded"},
     JOBS_OPTIONS,
 };
 
@@ -44,8 +43,6 @@ static int take_option(void *context, struct options *options, int id)
 	case RELEASE_DELAY:
 		work->has_release_delay = 1;
 		return jobs_duration(options, "release-delay", 0, UINT32_MAX * DURATION_SECOND, &work->release_delay);
-	case DRAIN:
-		return work->drain = 1, 0;
 	default:
 		/* All words from the command on belong to the command, even if they look like options. */
 		work->command = options->arguments - 1;
@@ -61,7 +58,7 @@ static int check(void *context, const struct options *options)
 
 	return work->command
 	           ? 0
-	           : jobs_complain(options, "a command is missing, such as: weekwheel work --tube mail -- ./send");
+	           : options_fail(options, "a command is missing, such as: weekwheel work --tube mail -- ./send");
 }
 
 /* The signal handler writes the number of the signal into this pipe, which wakes the loop. */
@@ -225,17 +222,13 @@ static int run(void *context)
 	struct runner *runners;
 	int failed;
 
-	if (!command_exists(work->command[0])) {
-		message_error(
+	if (!command_exists(work->command[0]))
+		return message_error(
 		    "work: '%s' is no command that can be run; look at its name and at PATH", work->command[0]);
-		return -1;
-	}
 	if (look_at_server(work))
 		return -1;
-	if (catch_signals()) {
-		message_error("work: signals cannot be caught: %s", strerror(errno));
-		return -1;
-	}
+	if (catch_signals())
+		return message_error("work: signals cannot be caught: %s", strerror(errno));
 	work->seed = clock_ns(CLOCK_REALTIME) ^ (uint64_t)getpid() << 40;
 	runners = memory_zeroed(work->runners, sizeof *runners);
 	fds = memory_zeroed(2 * work->runners + 1, sizeof *fds);
@@ -251,7 +244,6 @@ const struct jobs_command command_work = {
     .name = "weekwheel work",
     JOBS_TABLE(table),
     .context = &(struct work){.runners = 1, .attempts = 10},
-    .flag = offsetof(struct work, verbose),
     .server = JOBS_ADDRESS,
     .take = take_option,
     .check = check,

@@ -19,9 +19,8 @@ enum { HOST_MAX = 256 };
 
 static int complain(const char *server, const char *reason)
 {
-	message_error(
+	return message_error(
 	    "%s: %s; start weekwheeld there, or name another with --server or WEEKWHEEL_SERVER", server, reason);
-	return -1;
 }
 
 /* Wait until the connection is made. Return 0 or an errno. */

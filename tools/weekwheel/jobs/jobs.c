@@ -2,7 +2,6 @@
 #include "tools/weekwheel/jobs/jobs.h"
 
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -54,11 +53,8 @@ static int take_shared(struct jobs *jobs, const struct options *options, int id)
 		return take_timeout(jobs, options);
 	case JOBS_TUBE:
 		return take_tube(jobs, options);
-	case JOBS_KEY:
-		return jobs_key(options, "key", jobs->key);
 	default:
-		jobs->json = 1;
-		return 0;
+		return jobs_key(options, "key", jobs->key);
 	}
 }
 
@@ -68,7 +64,7 @@ static int check_server(const struct jobs *jobs, const struct options *options)
 
 	if (client_is_address(jobs->server))
 		return 0;
-	return jobs_complain(options, "%s %s: expected HOST:PORT, [IPv6]:PORT or unix:PATH",
+	return options_fail(options, "%s %s: expected HOST:PORT, [IPv6]:PORT or unix:PATH",
 	    jobs->server == default_server() ? "WEEKWHEEL_SERVER" : "--server",
 	    message_excerpt(excerpt, sizeof excerpt, jobs->server, strlen(jobs->server)));
 }
@@ -94,7 +90,7 @@ int jobs_command(const struct jobs_command *command, char **arguments)
 	void *context = command->context;
 	struct options options = {command->name, command->options, command->option_count, arguments, NULL, 0, NULL};
 	struct jobs *jobs = command->server == JOBS_NO_SERVER ? NULL : context;
-	int failed, id;
+	int status, id;
 
 	if (jobs)
 		*jobs = (struct jobs){
@@ -103,34 +99,22 @@ int jobs_command(const struct jobs_command *command, char **arguments)
 		if (id == JOBS_HELP)
 			return write_help(command);
 		if (id == OPTIONS_OPERAND && command->no_operand)
-			id = jobs_complain(
+			id = options_fail(
 			    &options, "'%s': no operand is expected%s", options.value, command->no_operand);
 		if (id == OPTIONS_ERROR)
 			return STATUS_USAGE;
-		if (id == JOBS_FLAG)
-			*(int *)((char *)context + command->flag) = 1;
+		if (id >= JOBS_FLAGS)
+			*(int *)((char *)context + id - JOBS_FLAGS) = 1;
 		else if (jobs && id >= JOBS_SERVER ? take_shared(jobs, &options, id)
 		                                   : command->take(context, &options, id))
 			return STATUS_USAGE;
 	}
 	if ((jobs && check_server(jobs, &options)) || (command->check && command->check(context, &options)))
 		return STATUS_USAGE;
-	failed = (jobs && connect_as(command, jobs)) || command->run(context);
+	status = jobs && connect_as(command, jobs) ? -1 : command->run(context);
 	if (jobs)
 		client_close(&jobs->client);
-	return failed ? STATUS_FAILED : STATUS_OK;
-}
-
-int jobs_complain(const struct options *options, const char *format, ...)
-{
-	char text[300];
-	va_list arguments;
-
-	va_start(arguments, format);
-	vsnprintf(text, sizeof text, format, arguments);
-	va_end(arguments);
-	message_line("%s: %s\nTry '%s --help'.", options->command, text, options->command);
-	return OPTIONS_ERROR;
+	return status < 0 ? STATUS_FAILED : status;
 }
 
 /* ---- Values of options */
@@ -155,8 +139,8 @@ static int bad_time(const struct options *options, const char *name, const struc
 	message_excerpt(whole, sizeof whole, options->value, strlen(options->value));
 	message_excerpt(place, sizeof place, rest, strlen(rest));
 	if (problem->at == 0)
-		return jobs_complain(options, "--%s %s: expected %s", name, whole, problem->expected);
-	return jobs_complain(
+		return options_fail(options, "--%s %s: expected %s", name, whole, problem->expected);
+	return options_fail(
 	    options, "--%s %s: at %s: expected %s", name, whole, *rest ? place : "its end", problem->expected);
 }
 
@@ -169,7 +153,7 @@ int jobs_duration(const struct options *options, const char *name, uint64_t leas
 	if (duration_parse(options->value, &value, &problem))
 		return bad_time(options, name, &problem);
 	if (value < least || value > most)
-		return jobs_complain(options, "--%s '%s': expected a time from %s to %s", name, options->value,
+		return options_fail(options, "--%s '%s': expected a time from %s to %s", name, options->value,
 		    duration_format(from, least), duration_format(to, most));
 	*ns = value;
 	return 0;
@@ -196,7 +180,7 @@ int jobs_id(const struct options *options, uint64_t *id)
 	if (options_whole(options->value, 1, UINT64_MAX, id) == 0)
 		return 0;
 	message_excerpt(excerpt, sizeof excerpt, options->value, strlen(options->value));
-	return jobs_complain(
+	return options_fail(
 	    options, "%s: expected the id of a job, a whole number; a key is given with --key", excerpt);
 }
 

@@ -3,6 +3,7 @@
 
 /* What the commands for jobs share: a description that runs each of them, common options, keys, and the server. */
 
+#include <stddef.h>
 #include <stdint.h>
 
 #include "tools/common/options.h"
@@ -19,8 +20,11 @@ struct jobs {
 	struct client client;
 };
 
-/* The ids of the shared options; each command numbers its own from 1. JOBS_FLAG sets the command's flag. */
-enum { JOBS_FLAG = 99, JOBS_SERVER, JOBS_TIMEOUT, JOBS_JSON, JOBS_TUBE, JOBS_KEY, JOBS_HELP };
+/* The ids of the shared options; each command numbers its own from 1. */
+enum { JOBS_SERVER = 100, JOBS_TIMEOUT, JOBS_TUBE, JOBS_KEY, JOBS_HELP, JOBS_FLAGS = 1000 };
+
+/* The id of an option that sets an int of the command's context to 1. */
+#define JOBS_FLAG(type, member) (JOBS_FLAGS + (int)offsetof(type, member))
 
 /* clang-format off */
 #define JOBS_TUBE_OPTION(help) {JOBS_TUBE, 't', "tube", "TUBE", help}
@@ -28,7 +32,7 @@ enum { JOBS_FLAG = 99, JOBS_SERVER, JOBS_TIMEOUT, JOBS_JSON, JOBS_TUBE, JOBS_KEY
 #define JOBS_SERVER_OPTIONS \
 	{JOBS_SERVER, 's', "server", "ADDRESS", "HOST:PORT or unix:PATH (default $WEEKWHEEL_SERVER,\nor 127.0.0.1:11300)"}, \
 	{JOBS_TIMEOUT, 0, "timeout", "TIME", "how long to wait for an answer (default 10s)"}
-#define JOBS_JSON_OPTION {JOBS_JSON, 'j', "json", NULL, "write JSON, an object a line"}
+#define JOBS_JSON_OPTION {JOBS_FLAG(struct jobs, json), 'j', "json", NULL, "write JSON, an object a line"}
 #define JOBS_HELP_OPTION {JOBS_HELP, 'h', "help", NULL, "show this help"}
 #define JOBS_OPTIONS JOBS_SERVER_OPTIONS, JOBS_JSON_OPTION, JOBS_HELP_OPTION
 /* clang-format on */
@@ -47,7 +51,6 @@ struct jobs_command {
 	const struct option *options;
 	size_t option_count;
 	void *context; /* begins with a struct jobs unless it needs no server; has the other defaults */
-	size_t flag;   /* where in the context an int is set to 1 by the option JOBS_FLAG */
 	enum jobs_server server;
 	const char *usage, *examples; /* what its help says before and after the options */
 	const char *no_operand;       /* NULL: take gets operands; otherwise what to add to the refusal of one */
@@ -56,7 +59,7 @@ struct jobs_command {
 	int (*take)(void *context, struct options *options, int id);
 	/* Check the command line as a whole; may be NULL. */
 	int (*check)(void *context, const struct options *options);
-	/* Do it. Return 0, or another number after a message. */
+	/* Do it. Return the exit status, or -1 after a message. */
 	int (*run)(void *context);
 };
 
@@ -67,12 +70,9 @@ struct jobs_command {
 int jobs_command(const struct jobs_command *command, char **arguments);
 
 extern const struct jobs_command command_advance, command_cancel, command_forecast, command_kick, command_list,
-    command_move, command_peek, command_put, command_stats, command_top, command_work;
+    command_move, command_peek, command_put, command_replay, command_stats, command_top, command_work;
 /* These open stores themselves. They exist only if the library of jobs is built. */
 extern const struct jobs_command command_export, command_fsck, command_import;
-
-/* Say what is wrong with the command line as a whole, with a hint at --help. Returns OPTIONS_ERROR. */
-int jobs_complain(const struct options *options, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* Read the option's value, which is one of these. Return 0, or OPTIONS_ERROR after a message with the place. */
 int jobs_whole(const struct options *options, const char *name, uint64_t least, uint64_t most, uint64_t *number,

@@ -97,21 +97,17 @@ static int read_more(struct feed *feed)
 	ssize_t got;
 
 	if (feed->filled == feed->room) {
-		if (feed->room >= PUT_BODY_MAX) {
-			message_error(
+		if (feed->room >= PUT_BODY_MAX)
+			return message_error(
 			    "standard input:%" PRIu64 ": the line is longer than any job can be", feed->lines + 1);
-			return -1;
-		}
 		feed->room = feed->room ? 2 * feed->room : CHUNK;
 		feed->bytes = memory_resize(feed->bytes, feed->room, 1);
 	}
 	do
 		got = read(STDIN_FILENO, feed->bytes + feed->filled, feed->room - feed->filled);
 	while (got < 0 && errno == EINTR);
-	if (got < 0) {
-		message_error("standard input: %s", strerror(errno));
-		return -1;
-	}
+	if (got < 0)
+		return message_error("standard input: %s", strerror(errno));
 	feed->ended = got == 0;
 	feed->filled += (size_t)got;
 	feed->read += (uint64_t)got;

@@ -12,7 +12,7 @@ int put_request_header(struct put_options *put, const struct options *options)
 	const char *colon = strchr(options->value, ':');
 
 	if (put->header_count == WW_CALLBACK_HEADERS_MAX)
-		return jobs_complain(options, "more than %d --header are too many", WW_CALLBACK_HEADERS_MAX);
+		return options_fail(options, "more than %d --header are too many", WW_CALLBACK_HEADERS_MAX);
 	if (!colon || colon == options->value)
 		return options_bad_value(options, "header", "'Name: value'");
 	put->headers[put->header_count++] = options->value;
@@ -27,13 +27,13 @@ static int refuse(
 {
 	char excerpt[120];
 
-	return jobs_complain(options, "--%s %s: expected %s%s", name,
+	return options_fail(options, "--%s %s: expected %s%s", name,
 	    message_excerpt(excerpt, sizeof excerpt, value, strlen(value)), form, reason);
 }
 
 static int refuse_length(const struct options *options)
 {
-	return jobs_complain(options,
+	return options_fail(options,
 	    "--url and all --header have more than %d bytes together: leave headers out, or shorten them",
 	    WW_CALLBACK_HEAD_MAX);
 }
@@ -94,7 +94,7 @@ int put_request_check(struct put_options *put, const struct options *options)
 
 	if (!put->url)
 		return put->method || put->header_count
-		           ? jobs_complain(options, "%s is for a request: --url is missing; give it, or leave %s out",
+		           ? options_fail(options, "%s is for a request: --url is missing; give it, or leave %s out",
 		                 lonely, lonely)
 		           : 0;
 	if (!put->method)
@@ -115,7 +115,7 @@ int put_request_check(struct put_options *put, const struct options *options)
 	if (!put->body && !put->file && !put->lines)
 		put->body = "";
 	if (!wrong && strcmp(put->method, "HEAD") == 0 && (put->file || put->lines || *put->body))
-		return jobs_complain(
+		return options_fail(
 		    options, "--method 'HEAD': such a request has no body: leave the body or the method out");
 	return wrong;
 }

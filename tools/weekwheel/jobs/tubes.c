@@ -129,9 +129,8 @@ int forecast_read(struct jobs *jobs, uint64_t span, size_t count, uint64_t *coun
 	if (!reply_is(reply, "OK"))
 		return reply_refused(&jobs->client, reply, "forecast");
 	if (json_array(json_member(reply->body, reply->body_size, "counts"), counts, count) != count) {
-		message_error("%s: the forecast lacks some of its %zu numbers; has the server another version?",
+		return message_error("%s: the forecast lacks some of its %zu numbers; has the server another version?",
 		    jobs->server, count);
-		return -1;
 	}
 	return 0;
 }

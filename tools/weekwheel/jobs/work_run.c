@@ -60,10 +60,8 @@ int work_start(const struct work *work, struct runner *runner)
 {
 	int ends[2];
 
-	if (pipe(ends)) {
-		message_error("job %" PRIu64 ": no pipe for its command: %s", runner->id, strerror(errno));
-		return -1;
-	}
+	if (pipe(ends))
+		return message_error("job %" PRIu64 ": no pipe for its command: %s", runner->id, strerror(errno));
 	fcntl(ends[0], F_SETFD, FD_CLOEXEC);
 	fcntl(ends[1], F_SETFD, FD_CLOEXEC);
 	fcntl(ends[0], F_SETFL, O_NONBLOCK);

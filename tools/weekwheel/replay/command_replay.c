@@ -1,17 +1,109 @@
-/* The subcommand replay: read the files, replay their events on a wheel, report. */
+/* The command replay: reads its options and the files, replays their events on a wheel, and reports. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #include "tools/common/command.h"
+#include "tools/common/duration.h"
 #include "tools/common/memory.h"
 #include "tools/common/message.h"
 #include "tools/weekwheel/input/csv_write.h"
+#include "tools/weekwheel/jobs/jobs.h"
 #include "tools/weekwheel/replay/report.h"
 #include "tools/weekwheel/replay/synthetic.h"
 #include "tools/weekwheel/replay/verify.h"
 #include "weekwheel/version.h"
+
+enum { TIMEOUT = 1, FORMAT, WRITE_CSV, SESSIONS, SEED };
+
+static const struct option table[] = {
+    {TIMEOUT, 't', "timeout", "TIME",
+        "idle timeout of the sessions in access logs: 90s, 30m,\n12h, 1h30m, 7d, 2w or seconds (default 30m)"},
+    {FORMAT, 'f', "format", "FORMAT", "swf, log or csv, instead of recognising it"},
+    {JOBS_FLAG(struct report, request.emit), 'e', "emit", NULL,
+        "write each expiry as a line: time, key, and for a session\n"
+        "its length and number of requests, with tabs between;\n"
+        "the summary goes to standard error"},
+    {JOBS_FLAG(struct report, request.json), 'j', "json", NULL, "write the summary as one JSON object"},
+    {JOBS_FLAG(struct report, request.verify), 'V', "verify", NULL,
+        "compare with an ordered oracle; status 3 if they differ"},
+    {JOBS_FLAG(struct report, request.load.strict), 's', "strict", NULL, "stop at the first line that cannot be read"},
+    {WRITE_CSV, 'w', "write-csv", "FILE",
+        "also write the events as CSV; - is standard output,\nand FILE.gz is compressed"},
+    {JOBS_FLAG(struct report, request.replay.to_end), 'E', "to-end", NULL,
+        "go on after the last event until every timer has expired"},
+    {JOBS_FLAG(struct report, request.replay.every_tick), 'T', "every-tick", NULL,
+        "advance by every second, not only where something is due"},
+    {SESSIONS, 'n', "sessions", "N", "how many synthetic sessions (default 100000)"},
+    {SEED, 'S', "seed", "N", "what to make them from (default 1)"},
+    JOBS_HELP_OPTION,
+};
+
+static int take_timeout(struct replay_request *request, const struct options *options)
+{
+	struct duration_problem problem;
+	uint64_t ns;
+
+	if (duration_parse(options->value, &ns, &problem) || ns == 0)
+		return options_bad_value(options, "timeout", "a time such as 30m, 90s, 12h or 7d");
+	request->load.timeout = (struct moment){ns / DURATION_SECOND, (uint32_t)(ns % DURATION_SECOND)};
+	return 0;
+}
+
+static int take_option(void *context, struct options *options, int id)
+{
+	struct replay_request *request = &((struct report *)context)->request;
+	uint64_t sessions = 0;
+	int wrong;
+
+	switch (id) {
+	case TIMEOUT:
+		return take_timeout(request, options);
+	case FORMAT:
+		request->load.format = format_by_name(options->value);
+		return request->load.format ? 0 : options_bad_value(options, "format", "swf, log or csv");
+	case SESSIONS:
+		request->synthetic = 1;
+		wrong = jobs_whole(
+		    options, "sessions", 1, SYNTHETIC_SESSIONS_MAX, &sessions, "a number from 1 to 50000000");
+		request->sessions = (uint32_t)sessions;
+		return wrong;
+	case SEED:
+		request->synthetic = 1;
+		return jobs_whole(
+		    options, "seed", 0, UINT64_MAX, &request->seed, "a number from 0 to 18446744073709551615");
+	case WRITE_CSV:
+		request->write_csv = options->value;
+		return 0;
+	default:
+		request->files =
+		    memory_grow(request->files, &request->file_capacity, request->file_count, sizeof *request->files);
+		request->files[request->file_count++] = options->value;
+		return 0;
+	}
+}
+
+static int check(void *context, const struct options *options)
+{
+	struct replay_request *request = &((struct report *)context)->request;
+	size_t standard_inputs = 0;
+
+	for (size_t i = 0; i < request->file_count; i++)
+		standard_inputs += strcmp(request->files[i], "-") == 0;
+	if (standard_inputs > 1)
+		return options_fail(options, "standard input ('-') can be read only once");
+	if (request->synthetic && request->file_count > 0)
+		return options_fail(
+		    options, "--sessions and --seed are for synthetic sessions; leave them or the files out");
+	if (request->emit && request->write_csv && strcmp(request->write_csv, "-") == 0)
+		return options_fail(
+		    options, "--emit and --write-csv - both want standard output; give --write-csv a file");
+	request->replay.check = request->verify;
+	request->replay.keep_expiries = request->verify || request->emit;
+	request->replay.keep_sessions = request->emit;
+	return 0;
+}
 
 static int load_all(struct report *run)
 {
@@ -129,26 +221,47 @@ static int run_replay(struct report *run)
 	return command_finish_output(status);
 }
 
-int command_replay(char **arguments)
+static int run(void *context)
 {
-	struct report *run = memory_zeroed(1, sizeof *run);
-	int status = STATUS_USAGE;
+	struct report *report = context;
+	int status = run_replay(report);
 
-	switch (replay_request_parse(&run->request, arguments)) {
-	case REPLAY_REQUEST_RUN:
-		status = run_replay(run);
-		break;
-	case REPLAY_REQUEST_HELP:
-		replay_request_help(stdout);
-		status = command_finish_output(STATUS_OK);
-		break;
-	case REPLAY_REQUEST_WRONG:
-		break;
-	}
-	outcome_free(&run->result.outcome);
-	events_free(&run->events);
-	free(run->sources);
-	free(run->request.files);
-	free(run);
+	outcome_free(&report->result.outcome);
+	events_free(&report->events);
+	free(report->sources);
+	free(report->request.files);
 	return status;
 }
+
+const struct jobs_command command_replay = {
+    .name = "weekwheel replay",
+    JOBS_TABLE(table),
+    .context =
+        &(struct report){
+            .request = {.load = {.timeout = {30 * 60, 0}}, .seed = SYNTHETIC_SEED, .sessions = SYNTHETIC_SESSIONS}},
+    .server = JOBS_NO_SERVER,
+    .take = take_option,
+    .check = check,
+    .run = run,
+    .usage = "Usage: weekwheel replay [OPTION]... [FILE]...\n"
+             "\n"
+             "Drive a timing wheel in virtual time with the timeouts of FILEs, and report what\n"
+             "happened. Several FILEs are replayed together, as one stream in order of time.\n"
+             "Without a FILE, a week of synthetic sessions is made up; '-' is standard input.\n"
+             "\n"
+             "A FILE, plain or compressed with gzip, is one of\n"
+             "  swf  a workload of batch jobs in the Standard Workload Format: each job's time\n"
+             "       limit is a timer, which the job's end cancels\n"
+             "  log  a web server's access log, common or combined: each request sets or\n"
+             "       refreshes the session of its client\n"
+             "  csv  events, a line each: time,event,key,timeout\n"
+             "       event is set, refresh or cancel (which needs no timeout), times are in\n"
+             "       seconds, and lines that begin with # are comments\n",
+    .examples = "Status: 0 done; 1 a file, a line or the output had a problem; 2 the command line\n"
+                "had one; 3 the wheel and the oracle differ.\n"
+                "\n"
+                "Examples:\n"
+                "  weekwheel replay --verify jobs.swf.gz\n"
+                "  weekwheel replay --timeout 15m --emit access.log | cut -f2 | sort | uniq -c\n"
+                "  weekwheel replay --sessions 1000000 --json\n",
+};

@@ -45,8 +45,7 @@ struct drive {
 
 static int drive_refused(const struct drive *drive, const char *call, int error)
 {
-	message_error("at %" PRIu64 ": %s failed: %s", drive->now, call, ww_strerror(error));
-	return -1;
+	return message_error("at %" PRIu64 ": %s failed: %s", drive->now, call, ww_strerror(error));
 }
 
 static void drive_keep(struct drive *drive, uint32_t id)
@@ -66,11 +65,9 @@ static int drive_expire(struct drive *drive, size_t count)
 		uint64_t deadline = drive->batch[i].deadline;
 		struct replay_session *session = WW_TIMER_OWNER(drive->batch[i].timer, struct replay_session, timer);
 
-		if (deadline > drive->now) {
-			message_error(
+		if (deadline > drive->now)
+			return message_error(
 			    "the wheel expired a timer at %" PRIu64 " that is due at %" PRIu64, drive->now, deadline);
-			return -1;
-		}
 		if (drive->now - deadline > result->max_late_ticks)
 			result->max_late_ticks = drive->now - deadline;
 		if (drive->options->keep_expiries)
@@ -201,8 +198,7 @@ static int drive_check(struct drive *drive)
 	drive->paused_ns += clock_ns(CLOCK_MONOTONIC) - begin;
 	if (!error)
 		return 0;
-	message_error("at %" PRIu64 ": the wheel is broken: %s", drive->now, text);
-	return -1;
+	return message_error("at %" PRIu64 ": the wheel is broken: %s", drive->now, text);
 }
 
 static int drive_event(struct drive *drive, const struct event *event)
@@ -300,11 +296,9 @@ static int drive_finish(struct drive *drive)
 	(void)ww_wheel_dump(drive->wheel, result->wheels, sizeof result->wheels);
 	result->operations =
 	    tally->scheduled + tally->refreshed + tally->cancelled + tally->idle_cancels + tally->expired;
-	if (stats.pending != tally->pending) {
-		message_error("the wheel says that %" PRIu64 " timers are pending, but %" PRIu64 " are", stats.pending,
-		    tally->pending);
-		return -1;
-	}
+	if (stats.pending != tally->pending)
+		return message_error("the wheel says that %" PRIu64 " timers are pending, but %" PRIu64 " are",
+		    stats.pending, tally->pending);
 	if (!drive->options->check)
 		return 0;
 	drive_keep_deadlines(drive);

@@ -5,7 +5,21 @@
 
 #include <stdio.h>
 
-#include "tools/weekwheel/replay/replay_options.h"
+#include "tools/weekwheel/input/load.h"
+#include "tools/weekwheel/replay/replay.h"
+
+/* What the command line asks for. */
+struct replay_request {
+	struct load_options load;
+	struct replay_options replay;
+	int json, emit, verify;
+	int synthetic;         /* an option for synthetic sessions was given */
+	const char *write_csv; /* a file, or NULL */
+	uint64_t seed;
+	uint32_t sessions;
+	const char **files; /* the names are the command line's */
+	size_t file_count, file_capacity;
+};
 
 struct report {
 	struct replay_request request;

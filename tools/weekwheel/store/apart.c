@@ -49,10 +49,8 @@ int store_apart(int (*work)(void *context), void *context, struct store_end *end
 	memset(end, 0, sizeof *end);
 	fflush(stdout);
 	child = fork();
-	if (child < 0) {
-		message_error("no process can be started: %s", strerror(errno));
-		return -1;
-	}
+	if (child < 0)
+		return message_error("no process can be started: %s", strerror(errno));
 	if (child == 0)
 		do_work(work, context);
 	while (waitpid(child, &status, 0) < 0 && errno == EINTR)

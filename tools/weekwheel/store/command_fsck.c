@@ -1,6 +1,5 @@
 /* The command fsck: checks every record and index of a store. */
 #include <inttypes.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,12 +15,6 @@
 #include "tools/weekwheel/store/store.h"
 
 enum { LOOKS_MAX = 10 };
-
-static const struct option table[] = {
-    {JOBS_FLAG, 'j', "json", NULL, "write one JSON object"},
-    PLACE_OPTIONS,
-    JOBS_HELP_OPTION,
-};
 
 /* How far a look came, in the words of a message. */
 static const char *const phases[] = {"it was opened", "its jobs were counted", "its indices were compared"};
@@ -45,6 +38,12 @@ struct fsck {
 	int json;
 	FILE *problems; /* a line each */
 	struct fsck_look *look;
+};
+
+static const struct option table[] = {
+    {JOBS_FLAG(struct fsck, json), 'j', "json", NULL, "write one JSON object"},
+    PLACE_OPTIONS,
+    JOBS_HELP_OPTION,
 };
 
 static void tell(const char *problem, void *context)
@@ -270,10 +269,8 @@ static int run(void *context)
 		memory_exhausted();
 	fsck->look = shared;
 	fsck->problems = tmpfile();
-	if (!fsck->problems) {
-		message_error("no temporary file can be made; set TMPDIR to a directory with room");
-		return -1;
-	}
+	if (!fsck->problems)
+		return message_error("no temporary file can be made; set TMPDIR to a directory with room");
 	failed = look(fsck) != 0 || shared->refused;
 	if (!failed)
 		(fsck->json ? write_json : write_text)(fsck);
@@ -296,7 +293,6 @@ const struct jobs_command command_fsck = {
     .name = "weekwheel fsck",
     JOBS_TABLE(table),
     .context = &(struct fsck){.place = PLACE_DEFAULT},
-    .flag = offsetof(struct fsck, json),
     .server = JOBS_NO_SERVER,
     .take = place_take,
     .check = place_check,

@@ -1,7 +1,6 @@
 /* The command import: puts the jobs that export wrote into a store, in batches. */
 #include <inttypes.h>
 #include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,16 +13,6 @@
 #include "tools/weekwheel/jobs/jobs.h"
 #include "tools/weekwheel/store/line.h"
 #include "tools/weekwheel/store/store.h"
-
-enum { REPLACE = 1 };
-
-static const struct option table[] = {
-    {REPLACE, 'r', "replace", NULL, "replace jobs of the same tube and key, instead of\nleaving out those of the file"},
-    {JOBS_FLAG, 'j', "json", NULL, "write the summary as JSON"},
-    PLACE_OPTIONS,
-    {PLACE_SHARDS, 0, "redis-shards", "N", "parts of a new store; 16"},
-    JOBS_HELP_OPTION,
-};
 
 /* A batch ends with the first of these: its jobs, or the bytes of their bodies (fewer in a shared store). */
 enum { BATCH_JOBS = 1000, BATCH_BYTES = 16 << 20, SHARED_BYTES = 4 << 20 };
@@ -55,6 +44,15 @@ struct import {
 	uint64_t added, substitute; /* committed: new jobs, and jobs in place of others */
 	uint64_t first, last;       /* new ids */
 	uint64_t left_out;
+};
+
+static const struct option table[] = {
+    {JOBS_FLAG(struct import, replace), 'r', "replace", NULL,
+        "replace jobs of the same tube and key, instead of\nleaving out those of the file"},
+    {JOBS_FLAG(struct import, json), 'j', "json", NULL, "write the summary as JSON"},
+    PLACE_OPTIONS,
+    {PLACE_SHARDS, 0, "redis-shards", "N", "parts of a new store; 16"},
+    JOBS_HELP_OPTION,
 };
 
 __attribute__((format(printf, 3, 4))) static int leave_out(
@@ -304,8 +302,7 @@ static int read_all(struct import *import)
 		return -1;
 	if (result == INPUT_END)
 		return 0;
-	message_error("%s: %s, after line %" PRIu64, import->source, import->input.problem, import->number);
-	return -1;
+	return message_error("%s: %s, after line %" PRIu64, import->source, import->input.problem, import->number);
 }
 
 /* ---- All of it */
@@ -368,10 +365,8 @@ static int run(void *context)
 	int error;
 
 	import->source = strcmp(import->file, "-") == 0 ? "standard input" : import->file;
-	if (input_open(&import->input, import->file)) {
-		message_error("%s: %s", import->source, import->input.problem);
-		return -1;
-	}
+	if (input_open(&import->input, import->file))
+		return message_error("%s: %s", import->source, import->input.problem);
 	error = store_open(&import->store, &import->place, 0);
 	if (error) {
 		input_close(&import->input);
@@ -394,16 +389,6 @@ static int run(void *context)
 	return failed || error || import->left_out;
 }
 
-static int take_option(void *context, struct options *options, int id)
-{
-	struct import *import = context;
-
-	if (id != REPLACE)
-		return place_take(&import->place, options, id);
-	import->replace = 1;
-	return 0;
-}
-
 static int check(void *context, const struct options *options)
 {
 	struct import *import = context;
@@ -418,9 +403,8 @@ const struct jobs_command command_import = {
     .name = "weekwheel import",
     JOBS_TABLE(table),
     .context = &(struct import){.place = PLACE_DEFAULT},
-    .flag = offsetof(struct import, json),
     .server = JOBS_NO_SERVER,
-    .take = take_option,
+    .take = place_take,
     .check = check,
     .run = run,
     .usage = "Usage: weekwheel import [OPTION]... DIR|URL [FILE]\n"

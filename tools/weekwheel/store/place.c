@@ -34,7 +34,7 @@ static void name_url(struct store_place *place)
 
 static int bad_file(const struct options *options, const char *reason)
 {
-	return jobs_complain(
+	return options_fail(
 	    options, "--store-file '%s': expected a file with redis://HOST:PORT/: %s", options->value, reason);
 }
 
@@ -100,7 +100,7 @@ static void warn_of_password(const char *url, const char *where)
 static int take_operand(struct store_place *place, const struct options *options)
 {
 	if (place->count == PLACE_OPERANDS)
-		return jobs_complain(options, "'%s': a directory and one file are expected", options->value);
+		return options_fail(options, "'%s': a directory and one file are expected", options->value);
 	place->operands[place->count++] = options->value;
 	return 0;
 }
@@ -174,7 +174,7 @@ static int check_url(struct store_place *place, const struct options *options)
 #endif
 	if (!why)
 		return 0;
-	return jobs_complain(options, "%s: expected redis://HOST:PORT/ or unix:///PATH: %s",
+	return options_fail(options, "%s: expected redis://HOST:PORT/ or unix:///PATH: %s",
 	    message_excerpt(excerpt, sizeof excerpt, place->name, strlen(place->name)), why);
 }
 
@@ -183,20 +183,19 @@ int place_complete(struct store_place *place, const struct options *options, con
 	size_t used = find(place);
 
 	if (place->store && place->line)
-		return jobs_complain(
+		return options_fail(
 		    options, "--store and --store-file exclude each other: jobs are in one place; leave one out");
 	if (!place->path && !place->url)
-		return jobs_complain(
-		    options, "expected a directory, which weekwheeld has as --data, or a URL of Redis");
+		return options_fail(options, "expected a directory, which weekwheeld has as --data, or a URL of Redis");
 	if (place->count > used + (file != NULL))
-		return used ? jobs_complain(options, "'%s': one directory is expected, and '%s' is it",
+		return used ? options_fail(options, "'%s': one directory is expected, and '%s' is it",
 		                  place->operands[used], place->operands[0])
-		            : jobs_complain(options, "'%s': jobs are in one place, and --store says which",
+		            : options_fail(options, "'%s': jobs are in one place, and --store says which",
 		                  place->operands[place->count - 1]);
 	if (file)
 		*file = place->count > used ? place->operands[used] : NULL;
 	if (place->path && place->redis)
-		return jobs_complain(options, "--%s is for jobs in Redis, and '%s' is a directory; leave it out",
+		return options_fail(options, "--%s is for jobs in Redis, and '%s' is a directory; leave it out",
 		    name_of(options, place->redis), place->path);
 	if (place->url)
 		return check_url(place, options);

@@ -55,11 +55,9 @@ int address_read(const char *option, const char *text, struct sockaddr_storage *
 
 	if (!error)
 		error = getaddrinfo(host, port, &hints, &found);
-	if (error) {
-		message_line("weekwheeld: %s %s: %s: give an address of this machine, or a name that it knows", option,
+	if (error)
+		return message_error("%s %s: %s: give an address of this machine, or a name that it knows", option,
 		    text, gai_strerror(error));
-		return -1;
-	}
 	memset(address, 0, sizeof *address);
 	memcpy(address, found->ai_addr, found->ai_addrlen);
 	freeaddrinfo(found);
@@ -113,6 +111,6 @@ void address_announce(const struct sockaddr *address, const char *before, const 
 		is_loopback = ntohl(four->sin_addr.s_addr) >> 24 == IN_LOOPBACKNET;
 	}
 	if (!is_loopback)
-		message_line("weekwheeld: warning: other machines can reach %s, and %s", text, risk);
-	message_line("weekwheeld: %s%s%s", before, text, after);
+		message_error("warning: other machines can reach %s, and %s", text, risk);
+	message_error("%s%s%s", before, text, after);
 }

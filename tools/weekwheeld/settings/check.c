@@ -48,11 +48,9 @@ int settings_check(struct settings *settings)
 		return -1;
 	for (size_t i = 0; i < sizeof needs / sizeof *needs; i++) {
 		for (int id = needs[i].first; id <= needs[i].last; id++) {
-			if (settings_has(settings, id) && !is_met(settings, needs[i].need)) {
-				message_line(
-				    "weekwheeld: --%s %s\nTry 'weekwheeld --help'.", settings_name(id), needs[i].why);
-				return -1;
-			}
+			if (settings_has(settings, id) && !is_met(settings, needs[i].need))
+				return message_error(
+				    "--%s %s\nTry 'weekwheeld --help'.", settings_name(id), needs[i].why);
 		}
 	}
 	if (!settings->push.config.secret && secret && *secret)

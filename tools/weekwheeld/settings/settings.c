@@ -186,11 +186,8 @@ static int read_option(struct settings *settings, const struct options *options,
 
 	if (id == OPTIONS_ERROR)
 		return -1;
-	if (id == OPTIONS_OPERAND) {
-		message_line("weekwheeld: '%s': expected only options, such as --data DIR\nTry 'weekwheeld --help'.",
-		    options->value);
-		return -1;
-	}
+	if (id == OPTIONS_OPERAND)
+		return options_fail(options, "'%s': expected only options, such as --data DIR", options->value);
 	settings->given |= UINT64_C(1) << id;
 	if (options->value && !*options->value)
 		return settings_bad(options, id, table[index_of(id)].argument);
@@ -249,13 +246,13 @@ static int read_lines(struct settings *settings, const char *path, char *text)
 		if (!arguments[0])
 			continue;
 		if (strncmp(arguments[0], "--config", 8) == 0) {
-			message_line("weekwheeld: a configuration file cannot name another");
+			message_error("a configuration file cannot name another");
 			result = -1;
 		} else {
 			result = read_arguments(settings, arguments);
 		}
 		if (result < 0)
-			message_line("weekwheeld: that is line %d of %s", number, path);
+			message_error("that is line %d of %s", number, path);
 	}
 	return result;
 }

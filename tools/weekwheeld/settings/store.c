@@ -37,8 +37,8 @@ static int read_store(struct settings *settings, const struct options *options)
 	}
 	host = strchr(url, '@');
 	if (host && host > url + 8 && memchr(url + 8, ':', (size_t)(host - url) - 8))
-		message_line("weekwheeld: warning: everybody on this machine can read the password in --store; use "
-		             "--store-file, or WEEKWHEELD_STORE");
+		message_error("warning: everybody on this machine can read the password in --store; use "
+		              "--store-file, or WEEKWHEELD_STORE");
 	return 0;
 }
 
@@ -86,13 +86,11 @@ static int check_place(const struct settings *settings, int *place)
 	for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
 		if (!settings_has(settings, places[i]))
 			continue;
-		if (*place) {
-			message_line(
-			    "weekwheeld: --%s and --%s exclude each other: jobs are kept in one place; leave one out\n"
+		if (*place)
+			return message_error(
+			    "--%s and --%s exclude each other: jobs are kept in one place; leave one out\n"
 			    "Try 'weekwheeld --help'.",
 			    settings_name(*place), settings_name(places[i]));
-			return -1;
-		}
 		*place = places[i];
 	}
 	return 0;
@@ -104,15 +102,13 @@ static int check_environment(struct settings *settings)
 	const char *url = getenv("WEEKWHEELD_STORE");
 	const char *why;
 
-	if (!url || !*url) {
-		message_line(
-		    "weekwheeld: --data DIR or --store URL is missing: it says where jobs are kept; or give --memory\n"
+	if (!url || !*url)
+		return message_error(
+		    "--data DIR or --store URL is missing: it says where jobs are kept; or give --memory\n"
 		    "Try 'weekwheeld --help'.");
-		return -1;
-	}
 	why = read_url(settings, url);
 	if (why)
-		message_line("weekwheeld: WEEKWHEELD_STORE of the environment: expected " REDIS_URL ": %s", why);
+		message_error("WEEKWHEELD_STORE of the environment: expected " REDIS_URL ": %s", why);
 	return why ? -1 : 0;
 }
 
