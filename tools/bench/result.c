@@ -72,9 +72,7 @@ const char *metric_title(enum metric metric, enum workload workload)
 const struct result *results_find(const struct results *results, const struct structure *structure,
     enum workload workload, uint64_t n, enum metric metric)
 {
-	size_t i;
-
-	for (i = 0; i < results->count; i++) {
+	for (size_t i = 0; i < results->count; i++) {
 		const struct result *result = &results->result[i];
 
 		if (result->structure == structure && result->workload == workload && result->n == n &&
@@ -99,9 +97,7 @@ void results_leave_out(struct results *results, struct left_out left_out)
 
 int results_ticks_are_raw(const struct results *results)
 {
-	size_t i;
-
-	for (i = 0; i < results->count; i++) {
+	for (size_t i = 0; i < results->count; i++) {
 		const struct result *result = &results->result[i];
 
 		if ((result->metric == MAX_TICK_US || result->metric == P999_TICK_US) &&
@@ -113,9 +109,7 @@ int results_ticks_are_raw(const struct results *results)
 
 void results_free(struct results *results)
 {
-	size_t i;
-
-	for (i = 0; i < results->ticks_count; i++)
+	for (size_t i = 0; i < results->ticks_count; i++)
 		free(results->ticks[i].ns);
 	free(results->ticks);
 	free(results->result);

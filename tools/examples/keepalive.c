@@ -202,14 +202,14 @@ static void serve(const sigset_t *asleep)
 static void disconnect_all(void)
 {
 	struct ww_expiry batch[64];
-	size_t count, i;
+	size_t count;
 	int more;
 
 	ww_wheel_cancel(wheel, &server.accept_again);
 	ww_wheel_cancel(wheel, &server.end);
 	do {
 		more = ww_wheel_drain(wheel, batch, sizeof batch / sizeof *batch, &count);
-		for (i = 0; i < count; i++)
+		for (size_t i = 0; i < count; i++)
 			disconnect(WW_TIMER_OWNER(batch[i].timer, struct kept_connection, silence));
 	} while (more == 1);
 }

@@ -217,7 +217,7 @@ static void on_event(struct load_client *client)
 /* Spread the silent ones over all clients, and their moments over the time in which they are still seen. */
 static void make_clients(void)
 {
-	uint64_t i, span = options.seconds - options.timeout - options.heartbeat;
+	uint64_t span = options.seconds - options.timeout - options.heartbeat;
 	struct load_client *client;
 
 	load.clients = calloc(options.connections, sizeof *load.clients);
@@ -225,7 +225,7 @@ static void make_clients(void)
 	if (!load.clients || !load.late)
 		fail("memory", strerror(errno));
 	load.to_come = options.silent;
-	for (i = 0; i < options.connections; i++) {
+	for (uint64_t i = 0; i < options.connections; i++) {
 		client = &load.clients[i];
 		client->planned =
 		    (i + 1) * options.silent / options.connections != i * options.silent / options.connections;
@@ -266,14 +266,14 @@ static int is_over(void)
 static void run(void)
 {
 	static struct epoll_event events[EVENTS];
-	int i, count;
+	int count;
 
 	load.progress = clock_ns();
 	while (!is_over()) {
 		while (load.opening < CONNECTING && load.next < options.connections)
 			open_client(&load.clients[load.next++]);
 		count = epoll_wait(load.epoll, events, EVENTS, wheel_sleep_ms(1000));
-		for (i = 0; i < count; i++)
+		for (int i = 0; i < count; i++)
 			on_event(events[i].data.ptr);
 		wheel_turn();
 	}
@@ -295,9 +295,7 @@ static void begin(void)
 
 static void end(void)
 {
-	uint64_t i;
-
-	for (i = 0; i < options.connections; i++)
+	for (uint64_t i = 0; i < options.connections; i++)
 		if (load.clients[i].state != GONE)
 			close(load.clients[i].fd);
 	ww_wheel_destroy(wheel);
