@@ -44,7 +44,7 @@ static void write_group(FILE *out, const struct results *results, const struct r
 {
 	char n[32];
 
-	fprintf(out, "\n%s  %s\n", workload_name(first->workload), workload_summary(first->workload));
+	fprintf(out, "\n%s  %s\n", workload_words[first->workload].name, workload_words[first->workload].summary);
 	fprintf(out, "  %s timer%s: %s\n", grouped(n, sizeof n, first->n), first->n == 1 ? "" : "s",
 	    metric_title(first->metric, first->workload));
 	fprintf(out, "  %-14s %12s %12s %12s %12s\n", "structure", "median", "min", "max", "/ weekwheel");
@@ -93,8 +93,8 @@ static void write_left_out(FILE *out, const struct results *results)
 		const struct left_out *left_out = &results->left_out[i];
 
 		fprintf(out, "  %-14s %-6s %12s timer%s: %s\n", left_out->structure->name,
-		    workload_name(left_out->workload), grouped(n, sizeof n, left_out->n), left_out->n == 1 ? "" : "s",
-		    left_out->why);
+		    workload_words[left_out->workload].name, grouped(n, sizeof n, left_out->n),
+		    left_out->n == 1 ? "" : "s", left_out->why);
 	}
 }
 
@@ -172,8 +172,8 @@ static void write_result(FILE *out, size_t index, const struct result *result)
 	fprintf(out,
 	    ", \"workload\": \"%s\", \"n\": %" PRIu64 ", \"metric\": \"%s\", \"unit\": \"%s\", \"median\": %.6g,"
 	    " \"min\": %.6g, \"max\": %.6g, \"repetitions\": %u}",
-	    workload_name(result->workload), result->n, metric_name(result->metric), metric_unit(result->metric),
-	    result->median, result->min, result->max, result->repetitions);
+	    workload_words[result->workload].name, result->n, metric_words[result->metric].name,
+	    metric_words[result->metric].unit, result->median, result->min, result->max, result->repetitions);
 }
 
 static void write_found(FILE *out, size_t index, const struct checked *checked)
@@ -227,7 +227,7 @@ void bench_report_json(FILE *out, const struct results *results)
 
 		begin_object(out, i, left_out->structure);
 		fprintf(out, ", \"workload\": \"%s\", \"n\": %" PRIu64 ", \"why\": \"%s\"}",
-		    workload_name(left_out->workload), left_out->n, left_out->why);
+		    workload_words[left_out->workload].name, left_out->n, left_out->why);
 	}
 	fputs("\n],\n\"checked\": [", out);
 	for (size_t i = 0; i < results->checked_count; i++)

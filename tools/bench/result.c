@@ -8,9 +8,7 @@
 
 enum { REPETITIONS_THAT_FILTER = 3 };
 
-static const struct {
-	const char *name, *summary;
-} workload_words[WORKLOADS] = {
+const struct workload_words workload_words[WORKLOADS] = {
     [WORKLOAD_A] = {"A", "schedule"},
     [WORKLOAD_B] = {"B", "cancel in random order"},
     [WORKLOAD_C30] = {"C30", "heartbeat, timeout 30 s"},
@@ -27,9 +25,7 @@ static const struct {
     [WORKLOAD_H] = {"H", "sessions: 1,000 with one deadline among n that are not due"},
 };
 
-static const struct {
-	const char *name, *unit, *title;
-} metric_words[METRICS] = {
+const struct metric_words metric_words[METRICS] = {
     [NS_PER_OP] = {"ns_per_op", "ns", "ns an operation"},
     [NS_PER_TIMER] = {"ns_per_timer", "ns", "ns a timer"},
     [MAX_TICK_US] = {"max_tick_us", "us", "longest tick, us"},
@@ -41,26 +37,6 @@ static const struct {
     [P999_LATE_US] = {"p999_late_us", "us", "one callback in a thousand starts later than, us"},
     [LATE_TICKS] = {"late_ticks", "ticks", "ticks by which the last one is late"},
 };
-
-const char *workload_name(enum workload workload)
-{
-	return workload_words[workload].name;
-}
-
-const char *workload_summary(enum workload workload)
-{
-	return workload_words[workload].summary;
-}
-
-const char *metric_name(enum metric metric)
-{
-	return metric_words[metric].name;
-}
-
-const char *metric_unit(enum metric metric)
-{
-	return metric_words[metric].unit;
-}
 
 const char *metric_title(enum metric metric, enum workload workload)
 {

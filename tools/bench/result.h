@@ -43,11 +43,15 @@ enum metric {
 };
 
 /* "A", "C30", "Cweek"; and a few words of what it is: "schedule", "heartbeat, 30 s". */
-const char *workload_name(enum workload workload);
-const char *workload_summary(enum workload workload);
+extern const struct workload_words {
+	const char *name, *summary;
+} workload_words[WORKLOADS];
+
 /* "ns_per_op", its unit, "ns", and what a table calls it: "ns an operation". */
-const char *metric_name(enum metric metric);
-const char *metric_unit(enum metric metric);
+extern const struct metric_words {
+	const char *name, *unit, *title;
+} metric_words[METRICS];
+/* The same for a workload that needs another title. */
 const char *metric_title(enum metric metric, enum workload workload);
 
 struct result {

@@ -162,8 +162,8 @@ static uint64_t weight(uint64_t n)
 
 static void show_step(struct bench_run *run, const struct row *row)
 {
-	snprintf(run->label, sizeof run->label, "%-5s %9" PRIu64 " %-13s", workload_name(run->workload), run->inputs.n,
-	    row->structure->name);
+	snprintf(run->label, sizeof run->label, "%-5s %9" PRIu64 " %-13s", workload_words[run->workload].name,
+	    run->inputs.n, row->structure->name);
 	progress_show(run->steps_done, run->steps);
 	run->steps_done += weight(run->inputs.n);
 }

@@ -1,6 +1,6 @@
 /* The calls on the driver's own timers, which are records named by handles. */
 
-#include "lib/core/driver/record.h"
+#include "lib/core/driver/driver_internal.h"
 
 static struct shard *shard_of(struct ww_driver *driver, ww_handle handle)
 {
