@@ -146,10 +146,4 @@ static inline uint32_t table_find(const struct table *table, uint64_t hash, tabl
 	return found;
 }
 
-/* Ask for the line that a lookup will begin with. */
-static inline void table_prefetch(const struct table *table, uint64_t hash)
-{
-	__builtin_prefetch(table_line(table, table_home(table, hash)));
-}
-
 #endif

@@ -136,7 +136,7 @@ int ww_clock_virtual_clear_alarm(struct ww_alarm *alarm)
 	return went_off;
 }
 
-/* ---- Virtual clocks --------------------------------------------------------------------------------------------- */
+/* ---- Virtual clocks -------------------------------------------------------------------------------------------- */
 
 int ww_clock_virtual_create(struct ww_clock **clock, uint64_t start_ns, const struct ww_allocator *allocator)
 {

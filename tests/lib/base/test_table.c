@@ -17,7 +17,6 @@ START_TEST(an_empty_table_finds_nothing_and_removes_nothing)
 	ck_assert_uint_eq(table_count(&table), 0);
 	ck_assert_uint_le(ww_table_bytes(&table), 1024);
 	for (uint32_t i = 0; i < 1000; i++) {
-		table_prefetch(&table, scattered(i));
 		ck_assert_uint_eq(find(&table, scattered(i), i), TABLE_NONE);
 		ck_assert_int_eq(ww_table_remove(&table, scattered(i), i), WW_EINVAL);
 	}
