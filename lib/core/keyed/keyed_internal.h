@@ -128,9 +128,4 @@ void ww_keyed_entry_free_key(struct keyed_shard *shard, const struct keyed_entry
 /* The entry as the application sees it. */
 struct ww_keyed_entry ww_keyed_entry_view(const struct keyed_entry *entry);
 
-/* ---- drain.c */
-
-/* Hand over every entry that is in the map now, and return their number. No lock is held. */
-size_t ww_keyed_drain_all(struct ww_keyed *keyed, ww_keyed_fn *fn, void *context);
-
 #endif
