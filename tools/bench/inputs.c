@@ -1,10 +1,9 @@
 /* Draws the inputs of the workloads. */
-#include "tools/bench/inputs.h"
+#include "tools/bench/workload.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "tools/bench/structure.h"
 #include "tools/common/memory.h"
 #include "tools/common/random.h"
 

@@ -1,5 +1,5 @@
 /* Turns the samples of a structure into its results. */
-#include "tools/bench/row.h"
+#include "tools/bench/result.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -12,7 +12,6 @@
 
 #include "tools/bench/interrupt.h"
 #include "tools/bench/layers.h"
-#include "tools/bench/row.h"
 #include "tools/bench/workload.h"
 #include "tools/common/memory.h"
 #include "tools/common/progress.h"

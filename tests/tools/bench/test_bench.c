@@ -8,11 +8,10 @@
 
 #include "tests/support/seed.h"
 #include "tests/support/suite.h"
-#include "tools/bench/inputs.h"
 #include "tools/bench/machine.h"
 #include "tools/bench/result.h"
-#include "tools/bench/row.h"
 #include "tools/bench/run.h"
+#include "tools/bench/workload.h"
 #include "weekwheel/wheel.h"
 
 enum { TIMERS = 200, EVERY = 100 };

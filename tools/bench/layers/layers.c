@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "tools/bench/interrupt.h"
-#include "tools/bench/row.h"
 #include "tools/common/command.h"
 #include "tools/common/memory.h"
 #include "tools/common/message.h"
