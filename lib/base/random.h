@@ -3,7 +3,7 @@
 
 /*
  * The libraries' pseudo-random numbers: SplitMix64 (G. Steele, D. Lea, C. Flood, OOPSLA 2014). Any state is a good
- * seed, 0 included; the same seed gives the same sequence everywhere. Not for secrets: table/hash.h makes those.
+ * seed, 0 included; the same seed gives the same sequence everywhere. Not for secrets: hash.h makes those.
  */
 
 #include <stdatomic.h>

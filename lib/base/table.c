@@ -232,18 +232,6 @@ static void begin_to_grow(struct table *table, uint32_t lines)
 	table->growing = 1;
 }
 
-/* No entry was moved yet. */
-static void give_up_growing(struct table *table)
-{
-	uint32_t former;
-
-	table->high = table->low;
-	do {
-		former = table->lines;
-		cut(table);
-	} while (table->lines < former);
-}
-
 static void begin_to_shrink(struct table *table, uint32_t lines)
 {
 	table->low = lines;
@@ -255,7 +243,7 @@ static void begin_to_shrink(struct table *table, uint32_t lines)
 
 int ww_table_init(struct table *table, const struct ww_allocator *allocator)
 {
-	struct table made = {.allocator = allocator, .low = 1, .high = 1, .minimum = 1};
+	struct table made = {.allocator = allocator, .low = 1, .high = 1};
 
 	if (resize_directory(&made, 8))
 		return WW_ENOMEM;
@@ -309,33 +297,9 @@ int ww_table_remove(struct table *table, uint64_t hash, uint32_t index)
 		return WW_EINVAL;
 	take(table, i, k);
 	table->count--;
-	if (table->low == table->high && table->low > table->minimum && table->count < (size_t)table->low * SPARSE) {
-		uint32_t lines = (uint32_t)(table->count / DENSE + 1);
-
-		begin_to_shrink(table, lines > table->minimum ? lines : table->minimum);
-	}
+	if (table->low == table->high && table->low > 1 && table->count < (size_t)table->low * SPARSE)
+		begin_to_shrink(table, (uint32_t)(table->count / DENSE + 1));
 	/* Without memory, the next call goes on. */
 	(void)step(table);
 	return WW_OK;
-}
-
-int ww_table_reserve(struct table *table, size_t n)
-{
-	uint32_t lines = (uint32_t)(n / FULL + 1);
-	int error = WW_OK;
-
-	if (n > TABLE_NONE)
-		return WW_EINVAL;
-	/* Finish what is under way. */
-	while (error == WW_OK && table->low != table->high)
-		error = step(table);
-	if (error == WW_OK && lines > table->high)
-		begin_to_grow(table, lines);
-	while (error == WW_OK && table->low != table->high)
-		error = step(table);
-	if (error == WW_OK)
-		table->minimum = lines;
-	else if (table->growing && table->threshold == TABLE_EMPTY)
-		give_up_growing(table);
-	return error;
 }

@@ -65,7 +65,6 @@ struct table {
 	uint32_t high;     /* and of the others; equal to low unless the table grows or shrinks */
 	uint32_t lines;    /* that exist; the last is never full, so that a walk along full lines ends */
 	uint32_t capacity; /* segments that there are pointers for */
-	uint32_t minimum;  /* lines below which it does not shrink */
 	int growing;       /* which way the threshold goes while low is not high */
 };
 
@@ -87,12 +86,6 @@ int ww_table_insert(struct table *table, uint64_t hash, uint32_t index);
 
 /* Forget the index under that hash. Time: as ww_table_insert. Errors: WW_EINVAL: it is not there. */
 int ww_table_remove(struct table *table, uint64_t hash, uint32_t index);
-
-/*
- * Make room for n keys at once, and keep it until told otherwise: up to n, ww_table_insert finds memory unless hundreds
- * of hashes are nearly equal. Moves every entry. Errors: WW_EINVAL: n is more than there are indices. WW_ENOMEM.
- */
-int ww_table_reserve(struct table *table, size_t n);
 
 /* What the table has asked of the allocator and not given back. */
 size_t ww_table_bytes(const struct table *table);
@@ -151,12 +144,6 @@ static inline uint32_t table_find(const struct table *table, uint64_t hash, tabl
 	if (found == TABLE_NONE && (first < table->threshold) != (last < table->threshold))
 		found = table_search(table, first, last, same, context);
 	return found;
-}
-
-/* Ask for the line that a lookup will begin with. */
-static inline void table_prefetch(const struct table *table, uint64_t hash)
-{
-	__builtin_prefetch(table_line(table, table_home(table, hash)));
 }
 
 #endif

@@ -78,13 +78,12 @@ static const char *trial_expiry(struct trial *trial, const struct object *object
 static const char *trial_look(struct trial *trial)
 {
 	const char *wrong = NULL;
-	uint64_t i;
 
-	for (i = 0; i < trial->sink.count && i < trial->sink.room && !wrong; i++)
+	for (uint64_t i = 0; i < trial->sink.count && i < trial->sink.room && !wrong; i++)
 		wrong = trial_expiry(trial, trial->sink.expired[i]);
 	if (!wrong && trial->sink.count > trial->sink.room)
 		wrong = expired_again;
-	for (i = 0; i < OBJECTS; i++)
+	for (uint64_t i = 0; i < OBJECTS; i++)
 		if (trial->deadline[i] && trial->now >= trial->deadline[i] &&
 		    trial->now - trial->deadline[i] + 1 > trial->latest)
 			trial->latest = trial->now - trial->deadline[i] + 1;
@@ -104,7 +103,6 @@ static const char *trial_step(struct trial *trial)
 static const char *trial_run(struct trial *trial)
 {
 	const char *wrong = NULL;
-	uint64_t i;
 
 	while (!wrong && trial->now < BENCH_WEEK) {
 		if (random_below(&trial->random, CHANCES) == 0)
@@ -113,7 +111,7 @@ static const char *trial_run(struct trial *trial)
 	}
 	while (!wrong && trial->now < END)
 		wrong = trial_step(trial);
-	for (i = 0; i < OBJECTS && !wrong; i++)
+	for (uint64_t i = 0; i < OBJECTS && !wrong; i++)
 		if (trial->deadline[i])
 			wrong = "a timer never expired";
 	return wrong;

@@ -1,10 +1,9 @@
 /* Draws the inputs of the workloads. */
-#include "tools/bench/inputs.h"
+#include "tools/bench/workload.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "tools/bench/structure.h"
 #include "tools/common/memory.h"
 #include "tools/common/random.h"
 
@@ -12,9 +11,7 @@ enum { LIVES_PER_TIMER = 4, CANCELS_PER_EXPIRY = 4 };
 
 static void shuffle(uint32_t *array, uint64_t n, uint64_t *random)
 {
-	uint64_t i;
-
-	for (i = n; i > 1; i--) {
+	for (uint64_t i = n; i > 1; i--) {
 		uint64_t j = random_below(random, i);
 		uint32_t swap = array[i - 1];
 
@@ -31,17 +28,15 @@ static uint32_t draw_week(uint64_t *random)
 void inputs_draw(struct inputs *inputs, uint64_t n, uint64_t seed)
 {
 	uint64_t random = seed;
-	uint64_t i;
-	int k;
 
 	memset(inputs, 0, sizeof *inputs);
 	inputs->n = n;
 	inputs->delay = memory_zeroed(n, sizeof *inputs->delay);
-	for (i = 0; i < n; i++)
+	for (uint64_t i = 0; i < n; i++)
 		inputs->delay[i] = draw_week(&random);
-	for (k = 0; k < ORDERS; k++) {
+	for (int k = 0; k < ORDERS; k++) {
 		inputs->order[k] = memory_zeroed(n, sizeof **inputs->order);
-		for (i = 0; i < n; i++)
+		for (uint64_t i = 0; i < n; i++)
 			inputs->order[k][i] = (uint32_t)i;
 		shuffle(inputs->order[k], n, &random);
 	}
@@ -76,16 +71,16 @@ static void rehearse_life(struct rehearsal *rehearsal, struct churn *churn, uint
 
 static void rehearse_tick(struct rehearsal *rehearsal, struct churn *churn, uint64_t most)
 {
-	uint64_t i, expired, cancelled;
+	uint64_t expired, cancelled;
 
 	rehearsal->sink.count = 0;
 	structure_flat.advance(rehearsal->state, churn->ticks + 1);
 	expired = rehearsal->sink.count;
-	for (i = 0; i < expired; i++)
+	for (uint64_t i = 0; i < expired; i++)
 		rehearsal->expired[i] = (uint32_t)(rehearsal->sink.expired[i] - rehearsal->objects);
 	/* In no structure's own order of expiry. */
 	shuffle(rehearsal->expired, expired, &rehearsal->random);
-	for (i = 0; i < expired; i++)
+	for (uint64_t i = 0; i < expired; i++)
 		rehearse_life(rehearsal, churn, rehearsal->expired[i]);
 	for (cancelled = 0; cancelled < CANCELS_PER_EXPIRY * expired && churn->lives < most; cancelled++) {
 		uint32_t object = (uint32_t)random_below(&rehearsal->random, rehearsal->n);
@@ -100,9 +95,8 @@ static void rehearse_tick(struct rehearsal *rehearsal, struct churn *churn, uint
 static void rehearse(struct rehearsal *rehearsal, struct churn *churn, uint64_t most)
 {
 	size_t capacity = 0, capacity_too = 0;
-	uint64_t i;
 
-	for (i = 0; i < rehearsal->n; i++) {
+	for (uint64_t i = 0; i < rehearsal->n; i++) {
 		churn->first_delay[i] =
 		    (uint32_t)(1 + random_below(&rehearsal->random, draw_mixed(&rehearsal->random)));
 		structure_flat.schedule(rehearsal->state, &rehearsal->objects[i], churn->first_delay[i]);
@@ -138,10 +132,8 @@ void inputs_draw_churn(struct inputs *inputs, uint64_t seed)
 
 void inputs_free(struct inputs *inputs)
 {
-	int k;
-
 	free(inputs->delay);
-	for (k = 0; k < ORDERS; k++)
+	for (int k = 0; k < ORDERS; k++)
 		free(inputs->order[k]);
 	free(inputs->churn.first_delay);
 	free(inputs->churn.object);

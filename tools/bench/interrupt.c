@@ -28,14 +28,13 @@ static void remember(int number)
 void interrupt_begin(void)
 {
 	struct sigaction action = {.sa_handler = remember, .sa_flags = SA_RESTART};
-	size_t i;
 
 	came = 0;
-	for (i = 0; i < NUMBERS; i++)
+	for (size_t i = 0; i < NUMBERS; i++)
 		sigaddset(&action.sa_mask, numbers[i]);
-	for (i = 0; i < NUMBERS; i++)
+	for (size_t i = 0; i < NUMBERS; i++)
 		sigaction(numbers[i], NULL, &before[i]);
-	for (i = 0; i < NUMBERS; i++)
+	for (size_t i = 0; i < NUMBERS; i++)
 		if (before[i].sa_handler != SIG_IGN)
 			sigaction(numbers[i], &action, NULL);
 }

@@ -58,9 +58,8 @@ static int cache_read(const char *folder, int i, const char *name, unsigned long
 unsigned long machine_cache_kib(const char *folder, unsigned level)
 {
 	unsigned long found, kib;
-	int i;
 
-	for (i = 0; cache_read(folder, i, "level", &found); i++)
+	for (int i = 0; cache_read(folder, i, "level", &found); i++)
 		if (found == level && cache_read(folder, i, "size", &kib))
 			return kib;
 	return 0;

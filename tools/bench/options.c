@@ -63,7 +63,7 @@ static int take_size(struct plan *plan, const char *word)
 static int take_workload(struct plan *plan, const char *word)
 {
 	for (size_t i = 0; i < WORKLOADS; i++)
-		if (strcmp(word, workload_name((enum workload)i)) == 0) {
+		if (strcmp(word, workload_words[i].name) == 0) {
 			plan->workloads |= 1u << i;
 			return 0;
 		}
@@ -114,7 +114,7 @@ static int take_list(struct plan *plan, const struct options *options, const cha
 
 static const char *workload_at(size_t i)
 {
-	return i < WORKLOADS ? workload_name((enum workload)i) : NULL;
+	return i < WORKLOADS ? workload_words[i].name : NULL;
 }
 
 static const char *structure_at(size_t i)
@@ -219,7 +219,7 @@ static void help_lists(FILE *out)
 {
 	fputs("\nWorkloads (a tick is a second, n timers are pending):\n", out);
 	for (int i = 0; i < WORKLOADS; i++)
-		fprintf(out, "  %-14s %s\n", workload_name((enum workload)i), workload_summary((enum workload)i));
+		fprintf(out, "  %-14s %s\n", workload_words[i].name, workload_words[i].summary);
 	fputs("\nStructures:\n", out);
 	for (size_t i = 0; structures[i]; i++)
 		fprintf(out, "  %-14s %s\n", structures[i]->name, structures[i]->summary);

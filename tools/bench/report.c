@@ -8,9 +8,9 @@ static const char *grouped(char *text, size_t size, uint64_t n)
 {
 	char digits[24];
 	size_t length = (size_t)snprintf(digits, sizeof digits, "%" PRIu64, n);
-	size_t i, used = 0;
+	size_t used = 0;
 
-	for (i = 0; i < length && used + 2 < size; i++) {
+	for (size_t i = 0; i < length && used + 2 < size; i++) {
 		if (i > 0 && (length - i) % 3 == 0)
 			text[used++] = ',';
 		text[used++] = digits[i];
@@ -43,13 +43,12 @@ static void write_row(FILE *out, const struct results *results, const struct res
 static void write_group(FILE *out, const struct results *results, const struct result *first)
 {
 	char n[32];
-	size_t i;
 
-	fprintf(out, "\n%s  %s\n", workload_name(first->workload), workload_summary(first->workload));
+	fprintf(out, "\n%s  %s\n", workload_words[first->workload].name, workload_words[first->workload].summary);
 	fprintf(out, "  %s timer%s: %s\n", grouped(n, sizeof n, first->n), first->n == 1 ? "" : "s",
 	    metric_title(first->metric, first->workload));
 	fprintf(out, "  %-14s %12s %12s %12s %12s\n", "structure", "median", "min", "max", "/ weekwheel");
-	for (i = 0; i < results->count; i++) {
+	for (size_t i = 0; i < results->count; i++) {
 		const struct result *result = &results->result[i];
 
 		if (result->workload == first->workload && result->n == first->n && result->metric == first->metric)
@@ -60,9 +59,8 @@ static void write_group(FILE *out, const struct results *results, const struct r
 static int is_first_of_group(const struct results *results, size_t index)
 {
 	const struct result *result = &results->result[index];
-	size_t i;
 
-	for (i = 0; i < index; i++)
+	for (size_t i = 0; i < index; i++)
 		if (results->result[i].workload == result->workload && results->result[i].n == result->n &&
 		    results->result[i].metric == result->metric)
 			return 0;
@@ -71,10 +69,8 @@ static int is_first_of_group(const struct results *results, size_t index)
 
 static void write_checked(FILE *out, const struct results *results)
 {
-	size_t i;
-
 	fputs("Correctness\n", out);
-	for (i = 0; i < results->checked_count; i++) {
+	for (size_t i = 0; i < results->checked_count; i++) {
 		const struct checked *checked = &results->checked[i];
 
 		if (checked->wrong)
@@ -90,26 +86,23 @@ static void write_checked(FILE *out, const struct results *results)
 static void write_left_out(FILE *out, const struct results *results)
 {
 	char n[32];
-	size_t i;
 
 	if (results->left_out_count)
 		fputs("\nLeft out\n", out);
-	for (i = 0; i < results->left_out_count; i++) {
+	for (size_t i = 0; i < results->left_out_count; i++) {
 		const struct left_out *left_out = &results->left_out[i];
 
 		fprintf(out, "  %-14s %-6s %12s timer%s: %s\n", left_out->structure->name,
-		    workload_name(left_out->workload), grouped(n, sizeof n, left_out->n), left_out->n == 1 ? "" : "s",
-		    left_out->why);
+		    workload_words[left_out->workload].name, grouped(n, sizeof n, left_out->n),
+		    left_out->n == 1 ? "" : "s", left_out->why);
 	}
 }
 
 void bench_report_table(FILE *out, const struct results *results)
 {
-	size_t i;
-
 	fprintf(out, "%s\n%s\nseed %" PRIu64 "\n\n", results->command, results->machine, results->seed);
 	write_checked(out, results);
-	for (i = 0; i < results->count; i++)
+	for (size_t i = 0; i < results->count; i++)
 		if (is_first_of_group(results, i))
 			write_group(out, results, &results->result[i]);
 	write_left_out(out, results);
@@ -143,13 +136,12 @@ static void write_structure(FILE *out, size_t index, const struct structure *str
 {
 	static const uint64_t horizons[] = {60, 3600, 86400, 604800, 2592000, 31536000};
 	const char *separator = "";
-	size_t i;
 
 	begin_object(out, index, structure);
 	fputs(", ", out);
 	write_string(out, "summary", structure->summary);
 	fputs(", \"empty_bytes\": {", out);
-	for (i = 0; i < sizeof horizons / sizeof *horizons; i++) {
+	for (size_t i = 0; i < sizeof horizons / sizeof *horizons; i++) {
 		size_t bytes = structure_empty_bytes(structure, horizons[i]);
 
 		if (!bytes || (structure->longest && horizons[i] > structure->longest && !structure->any_horizon))
@@ -162,9 +154,9 @@ static void write_structure(FILE *out, size_t index, const struct structure *str
 
 static void write_structures(FILE *out, const struct results *results)
 {
-	size_t count = 0, i, j;
+	size_t count = 0, j;
 
-	for (i = 0; i < results->count; i++) {
+	for (size_t i = 0; i < results->count; i++) {
 		const struct structure *structure = results->result[i].structure;
 
 		for (j = 0; results->result[j].structure != structure; j++)
@@ -180,8 +172,8 @@ static void write_result(FILE *out, size_t index, const struct result *result)
 	fprintf(out,
 	    ", \"workload\": \"%s\", \"n\": %" PRIu64 ", \"metric\": \"%s\", \"unit\": \"%s\", \"median\": %.6g,"
 	    " \"min\": %.6g, \"max\": %.6g, \"repetitions\": %u}",
-	    workload_name(result->workload), result->n, metric_name(result->metric), metric_unit(result->metric),
-	    result->median, result->min, result->max, result->repetitions);
+	    workload_words[result->workload].name, result->n, metric_words[result->metric].name,
+	    metric_words[result->metric].unit, result->median, result->min, result->max, result->repetitions);
 }
 
 static void write_found(FILE *out, size_t index, const struct checked *checked)
@@ -200,18 +192,18 @@ static void write_ticks(FILE *out, const struct results *results)
 {
 	enum { BEGIN = 86400 - 7200, END = 86400 + 7200 };
 	uint64_t most = 0;
-	size_t count = 0, i, tick;
+	size_t count = 0;
 
-	for (i = 0; i < results->ticks_count; i++)
+	for (size_t i = 0; i < results->ticks_count; i++)
 		most = results->ticks[i].n > most ? results->ticks[i].n : most;
-	for (i = 0; i < results->ticks_count; i++) {
+	for (size_t i = 0; i < results->ticks_count; i++) {
 		const struct ticks *ticks = &results->ticks[i];
 
 		if (ticks->n < most)
 			continue;
 		begin_object(out, count++, ticks->structure);
 		fprintf(out, ", \"n\": %" PRIu64 ", \"ns\": [", ticks->n);
-		for (tick = BEGIN; tick < END; tick++)
+		for (size_t tick = BEGIN; tick < END; tick++)
 			fprintf(out, "%s%" PRIu32, tick > BEGIN ? "," : "", ticks->ns[tick]);
 		fputs("]}", out);
 	}
@@ -219,8 +211,6 @@ static void write_ticks(FILE *out, const struct results *results)
 
 void bench_report_json(FILE *out, const struct results *results)
 {
-	size_t i;
-
 	fputs("{\n", out);
 	write_string(out, "command", results->command);
 	fputs(",\n", out);
@@ -229,18 +219,18 @@ void bench_report_json(FILE *out, const struct results *results)
 	    results->interrupted ? "true" : "false");
 	write_structures(out, results);
 	fputs("\n],\n\"results\": [", out);
-	for (i = 0; i < results->count; i++)
+	for (size_t i = 0; i < results->count; i++)
 		write_result(out, i, &results->result[i]);
 	fputs("\n],\n\"left_out\": [", out);
-	for (i = 0; i < results->left_out_count; i++) {
+	for (size_t i = 0; i < results->left_out_count; i++) {
 		const struct left_out *left_out = &results->left_out[i];
 
 		begin_object(out, i, left_out->structure);
 		fprintf(out, ", \"workload\": \"%s\", \"n\": %" PRIu64 ", \"why\": \"%s\"}",
-		    workload_name(left_out->workload), left_out->n, left_out->why);
+		    workload_words[left_out->workload].name, left_out->n, left_out->why);
 	}
 	fputs("\n],\n\"checked\": [", out);
-	for (i = 0; i < results->checked_count; i++)
+	for (size_t i = 0; i < results->checked_count; i++)
 		write_found(out, i, &results->checked[i]);
 	fputs("\n],\n\"ticks\": [", out);
 	write_ticks(out, results);

@@ -8,9 +8,7 @@
 
 enum { REPETITIONS_THAT_FILTER = 3 };
 
-static const struct {
-	const char *name, *summary;
-} workload_words[WORKLOADS] = {
+const struct workload_words workload_words[WORKLOADS] = {
     [WORKLOAD_A] = {"A", "schedule"},
     [WORKLOAD_B] = {"B", "cancel in random order"},
     [WORKLOAD_C30] = {"C30", "heartbeat, timeout 30 s"},
@@ -27,9 +25,7 @@ static const struct {
     [WORKLOAD_H] = {"H", "sessions: 1,000 with one deadline among n that are not due"},
 };
 
-static const struct {
-	const char *name, *unit, *title;
-} metric_words[METRICS] = {
+const struct metric_words metric_words[METRICS] = {
     [NS_PER_OP] = {"ns_per_op", "ns", "ns an operation"},
     [NS_PER_TIMER] = {"ns_per_timer", "ns", "ns a timer"},
     [MAX_TICK_US] = {"max_tick_us", "us", "longest tick, us"},
@@ -42,26 +38,6 @@ static const struct {
     [LATE_TICKS] = {"late_ticks", "ticks", "ticks by which the last one is late"},
 };
 
-const char *workload_name(enum workload workload)
-{
-	return workload_words[workload].name;
-}
-
-const char *workload_summary(enum workload workload)
-{
-	return workload_words[workload].summary;
-}
-
-const char *metric_name(enum metric metric)
-{
-	return metric_words[metric].name;
-}
-
-const char *metric_unit(enum metric metric)
-{
-	return metric_words[metric].unit;
-}
-
 const char *metric_title(enum metric metric, enum workload workload)
 {
 	if (workload == WORKLOAD_F)
@@ -72,9 +48,7 @@ const char *metric_title(enum metric metric, enum workload workload)
 const struct result *results_find(const struct results *results, const struct structure *structure,
     enum workload workload, uint64_t n, enum metric metric)
 {
-	size_t i;
-
-	for (i = 0; i < results->count; i++) {
+	for (size_t i = 0; i < results->count; i++) {
 		const struct result *result = &results->result[i];
 
 		if (result->structure == structure && result->workload == workload && result->n == n &&
@@ -99,9 +73,7 @@ void results_leave_out(struct results *results, struct left_out left_out)
 
 int results_ticks_are_raw(const struct results *results)
 {
-	size_t i;
-
-	for (i = 0; i < results->count; i++) {
+	for (size_t i = 0; i < results->count; i++) {
 		const struct result *result = &results->result[i];
 
 		if ((result->metric == MAX_TICK_US || result->metric == P999_TICK_US) &&
@@ -113,9 +85,7 @@ int results_ticks_are_raw(const struct results *results)
 
 void results_free(struct results *results)
 {
-	size_t i;
-
-	for (i = 0; i < results->ticks_count; i++)
+	for (size_t i = 0; i < results->ticks_count; i++)
 		free(results->ticks[i].ns);
 	free(results->ticks);
 	free(results->result);

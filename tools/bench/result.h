@@ -43,11 +43,15 @@ enum metric {
 };
 
 /* "A", "C30", "Cweek"; and a few words of what it is: "schedule", "heartbeat, 30 s". */
-const char *workload_name(enum workload workload);
-const char *workload_summary(enum workload workload);
+extern const struct workload_words {
+	const char *name, *summary;
+} workload_words[WORKLOADS];
+
 /* "ns_per_op", its unit, "ns", and what a table calls it: "ns an operation". */
-const char *metric_name(enum metric metric);
-const char *metric_unit(enum metric metric);
+extern const struct metric_words {
+	const char *name, *unit, *title;
+} metric_words[METRICS];
+/* The same for a workload that needs another title. */
 const char *metric_title(enum metric metric, enum workload workload);
 
 struct result {
@@ -113,5 +117,34 @@ void bench_report_table(FILE *out, const struct results *results);
 
 /* Write the results as a JSON object; docs/benchmark.md lists its keys. "results" has an object a line. */
 void bench_report_json(FILE *out, const struct results *results);
+
+/* ---- Rows (row.c): the samples of a structure in one workload at one size, which become results */
+
+enum { PASSES_MAX = 101 };
+
+struct row {
+	const struct structure *structure;
+	double first[PASSES_MAX], second[PASSES_MAX];
+	unsigned count;
+	uint32_t *tick_ns[PASSES_MAX]; /* BENCH_WEEK ticks each */
+	unsigned tick_count;
+	int once; /* its passes are long */
+	int out;  /* one was given up */
+};
+
+/* Keep the two values of a pass. */
+void row_keep(struct row *row, double first, double second);
+
+/* Keep the times of the ticks of a pass, which the row frees. */
+void row_keep_ticks(struct row *row, uint32_t *tick_ns);
+
+/* Forget all samples. */
+void row_drop(struct row *row);
+
+/* Add the result of the values, row->first or row->second, if there are any. `result` has all but their statistics. */
+void row_add_samples(const struct row *row, const double *value, struct result result, struct results *results);
+
+/* Add the results of the ticks, if there are any. */
+void row_add_ticks(const struct row *row, enum workload workload, uint64_t n, struct results *results);
 
 #endif

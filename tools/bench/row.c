@@ -1,5 +1,5 @@
 /* Turns the samples of a structure into its results. */
-#include "tools/bench/row.h"
+#include "tools/bench/result.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -102,22 +102,21 @@ void row_add_ticks(const struct row *row, enum workload workload, uint64_t n, st
 	struct result result = {row->structure, workload, n, MAX_TICK_US, 0, 0, 0, row->tick_count};
 	struct ticks ticks = {row->structure, n, NULL};
 	uint32_t *ns[KINDS];
-	int kind;
 
 	if (row->tick_count == 0)
 		return;
-	for (kind = 0; kind < KINDS; kind++)
+	for (int kind = 0; kind < KINDS; kind++)
 		ns[kind] = memory_zeroed(BENCH_WEEK, sizeof *ns[kind]);
 	gather_ticks(row, ns);
 	ticks.ns = memory_zeroed(BENCH_WEEK, sizeof *ticks.ns);
 	memcpy(ticks.ns, ns[MEDIAN], BENCH_WEEK * sizeof *ticks.ns);
 	results->ticks = memory_grow(results->ticks, &results->ticks_capacity, results->ticks_count, sizeof ticks);
 	results->ticks[results->ticks_count++] = ticks;
-	for (kind = 0; kind < KINDS; kind++)
+	for (int kind = 0; kind < KINDS; kind++)
 		qsort(ns[kind], BENCH_WEEK, sizeof *ns[kind], compare_ticks);
 	add_tick(results, result, ns, BENCH_WEEK - 1);
 	result.metric = P999_TICK_US;
 	add_tick(results, result, ns, BENCH_WEEK - BENCH_WEEK / 1000 - 1);
-	for (kind = 0; kind < KINDS; kind++)
+	for (int kind = 0; kind < KINDS; kind++)
 		free(ns[kind]);
 }

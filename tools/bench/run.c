@@ -12,7 +12,6 @@
 
 #include "tools/bench/interrupt.h"
 #include "tools/bench/layers.h"
-#include "tools/bench/row.h"
 #include "tools/bench/workload.h"
 #include "tools/common/memory.h"
 #include "tools/common/progress.h"
@@ -162,8 +161,8 @@ static uint64_t weight(uint64_t n)
 
 static void show_step(struct bench_run *run, const struct row *row)
 {
-	snprintf(run->label, sizeof run->label, "%-5s %9" PRIu64 " %-13s", workload_name(run->workload), run->inputs.n,
-	    row->structure->name);
+	snprintf(run->label, sizeof run->label, "%-5s %9" PRIu64 " %-13s", workload_words[run->workload].name,
+	    run->inputs.n, row->structure->name);
 	progress_show(run->steps_done, run->steps);
 	run->steps_done += weight(run->inputs.n);
 }
@@ -186,11 +185,8 @@ static int takes_part(const struct structure *structure, enum workload workload)
 
 int plan_is_empty(const struct plan *plan)
 {
-	const struct structure *const *structure;
-	int i;
-
-	for (structure = plan->chosen; *structure; structure++)
-		for (i = 0; i < WORKLOADS; i++)
+	for (const struct structure *const *structure = plan->chosen; *structure; structure++)
+		for (int i = 0; i < WORKLOADS; i++)
 			if ((plan->workloads >> i & 1) != 0 && takes_part(*structure, (enum workload)i))
 				return 0;
 	return 1;
@@ -198,9 +194,7 @@ int plan_is_empty(const struct plan *plan)
 
 static int is_wrong(const struct results *results, const struct structure *structure)
 {
-	size_t i;
-
-	for (i = 0; i < results->checked_count; i++)
+	for (size_t i = 0; i < results->checked_count; i++)
 		if (results->checked[i].structure == structure)
 			return results->checked[i].wrong != NULL;
 	return 0;
@@ -222,10 +216,8 @@ static int was_too_long(const struct bench_run *run, const struct structure *str
 
 static void make_rows(struct bench_run *run)
 {
-	const struct structure *const *structure;
-
 	run->row_count = 0;
-	for (structure = run->plan->chosen; *structure; structure++) {
+	for (const struct structure *const *structure = run->plan->chosen; *structure; structure++) {
 		const char *why = why_unfit(run, *structure);
 
 		if (!takes_part(*structure, run->workload) || is_wrong(run->results, *structure))
@@ -264,32 +256,28 @@ static void close_row(struct bench_run *run, struct row *row)
 
 static void run_workload(struct bench_run *run, enum workload workload)
 {
-	size_t i;
-
 	run->workload = workload;
 	make_rows(run);
-	for (i = 0; i < run->row_count && !interrupt_signal(); i++) {
+	for (size_t i = 0; i < run->row_count && !interrupt_signal(); i++) {
 		show_step(run, &run->rows[i]);
 		measure_first(run, &run->rows[i]);
 	}
 	for (uint64_t repetition = 0; repetition < run->plan->repetitions; repetition++)
-		for (i = 0; i < run->row_count && !interrupt_signal(); i++) {
+		for (size_t i = 0; i < run->row_count && !interrupt_signal(); i++) {
 			show_step(run, &run->rows[i]);
 			if (!run->rows[i].out)
 				measure_again(run, &run->rows[i]);
 		}
-	for (i = 0; i < run->row_count; i++)
+	for (size_t i = 0; i < run->row_count; i++)
 		close_row(run, &run->rows[i]);
 }
 
 /* G is not measured but added up: the bytes of a timer in its object and outside it, and its share of the rest. */
 static void add_memory(struct bench_run *run)
 {
-	size_t i;
-
 	run->workload = WORKLOAD_G;
 	make_rows(run);
-	for (i = 0; i < run->row_count; i++) {
+	for (size_t i = 0; i < run->row_count; i++) {
 		const struct structure *structure = run->rows[i].structure;
 		uint64_t horizon =
 		    structure->longest && structure->longest < BENCH_WEEK ? structure->longest : BENCH_WEEK;
@@ -305,10 +293,10 @@ static void add_memory(struct bench_run *run)
 
 static void check_structures(struct bench_run *run)
 {
-	const struct structure *const *structure;
 	struct results *results = run->results;
 
-	for (structure = run->plan->chosen; *structure && !interrupt_signal(); structure++) {
+	for (const struct structure *const *structure = run->plan->chosen; *structure && !interrupt_signal();
+	     structure++) {
 		struct checked checked = {*structure, NULL, 0};
 
 		if (*structure == &structure_floor || !(*structure)->create)
@@ -343,14 +331,13 @@ static void run_size(struct bench_run *run, uint64_t n)
 {
 	static const enum workload timed[] = {
 	    WORKLOAD_C30, WORKLOAD_C1800, WORKLOAD_CWEEK, WORKLOAD_D, WORKLOAD_R, WORKLOAD_F};
-	size_t i;
 
 	begin_size(run, n);
 	if (planned(run, WORKLOAD_F))
 		inputs_draw_churn(&run->inputs, run->plan->seed);
 	if (planned(run, WORKLOAD_A) || planned(run, WORKLOAD_B))
 		run_workload(run, WORKLOAD_A);
-	for (i = 0; i < sizeof timed / sizeof *timed && !interrupt_signal(); i++)
+	for (size_t i = 0; i < sizeof timed / sizeof *timed && !interrupt_signal(); i++)
 		if (planned(run, timed[i]))
 			run_workload(run, timed[i]);
 	if (planned(run, WORKLOAD_G))
@@ -369,15 +356,14 @@ static void run_lonely(struct bench_run *run)
 static uint64_t count_steps(const struct bench_run *run)
 {
 	uint64_t structures_chosen = 0, timed = 0, timers = 0, each;
-	size_t i;
 
-	for (i = 0; run->plan->chosen[i]; i++)
+	for (size_t i = 0; run->plan->chosen[i]; i++)
 		structures_chosen += run->plan->chosen[i]->create != NULL;
-	for (i = 0; i < WORKLOAD_K; i++)
+	for (size_t i = 0; i < WORKLOAD_K; i++)
 		timed += i != WORKLOAD_G && i != WORKLOAD_E && i != WORKLOAD_B && planned(run, (enum workload)i);
 	timed += planned(run, WORKLOAD_B) && !planned(run, WORKLOAD_A);
 	each = structures_chosen * (1 + run->plan->repetitions);
-	for (i = 0; i < run->plan->size_count; i++)
+	for (size_t i = 0; i < run->plan->size_count; i++)
 		timers += weight(run->plan->sizes[i]);
 	return each * timed * timers + (planned(run, WORKLOAD_E) ? each * weight(1) : 0);
 }
@@ -386,7 +372,6 @@ void run_plan(const struct plan *plan, struct results *results)
 {
 	const unsigned with_timers = ((1u << WORKLOAD_K) - 1) & ~(1u << WORKLOAD_E);
 	struct bench_run run = {.plan = plan, .results = results};
-	size_t i;
 
 	results->seed = plan->seed;
 	run.rows = memory_zeroed(STRUCTURES_MAX, sizeof *run.rows);
@@ -396,7 +381,7 @@ void run_plan(const struct plan *plan, struct results *results)
 	check_structures(&run);
 	if (planned(&run, WORKLOAD_E) && !interrupt_signal())
 		run_lonely(&run);
-	for (i = 0; i < plan->size_count && !interrupt_signal(); i++) {
+	for (size_t i = 0; i < plan->size_count && !interrupt_signal(); i++) {
 		if (plan->workloads & with_timers)
 			run_size(&run, plan->sizes[i]);
 		layers_run_size(plan, plan->sizes[i], results);

@@ -76,45 +76,13 @@ static inline size_t structure_empty_bytes(const struct structure *structure, ui
 	return structure->bytes_for ? structure->bytes_for(horizon) : structure->empty_bytes;
 }
 
-/* Libraries that may be missing. */
-#ifdef HAVE_LIBEV
-#define STRUCTURE_LIBEV(STRUCTURE) STRUCTURE(libev)
-#else
-#define STRUCTURE_LIBEV(STRUCTURE)
-#endif
-#ifdef HAVE_LIBEVENT
-#define STRUCTURE_LIBEVENT(STRUCTURE) STRUCTURE(libevent)
-#else
-#define STRUCTURE_LIBEVENT(STRUCTURE)
-#endif
-#ifdef HAVE_LIBUV
-#define STRUCTURE_LIBUV(STRUCTURE) STRUCTURE(libuv)
-#else
-#define STRUCTURE_LIBUV(STRUCTURE)
-#endif
-#ifdef HAVE_KHASH
-#define STRUCTURE_KHASH(STRUCTURE) STRUCTURE(khash)
-#else
-#define STRUCTURE_KHASH(STRUCTURE)
-#endif
+/* From session on they are what the layers above the wheel are measured with (layers.h): names, without operations. */
+extern const struct structure structure_weekwheel, structure_linked, structure_linked_clocks, structure_flat,
+    structure_flat60, structure_rounds300, structure_rounds3600, structure_scan, structure_heap2, structure_heap4,
+    structure_libev, structure_libevent, structure_libuv, structure_floor, structure_session, structure_khash,
+    structure_uthash, structure_driver1, structure_driver2, structure_driver, structure_sleep;
 
-/*
- * All structures, in the order in which they are shown. From session on they are what the layers above the wheel are
- * measured with (layers.h): names, without operations.
- */
-/* clang-format off */
-#define STRUCTURE_LIST(STRUCTURE) \
-	STRUCTURE(weekwheel) STRUCTURE(linked) STRUCTURE(linked_clocks) STRUCTURE(flat) STRUCTURE(flat60) \
-	STRUCTURE(rounds300) STRUCTURE(rounds3600) STRUCTURE(scan) STRUCTURE(heap2) STRUCTURE(heap4) \
-	STRUCTURE_LIBEV(STRUCTURE) STRUCTURE_LIBEVENT(STRUCTURE) STRUCTURE_LIBUV(STRUCTURE) STRUCTURE(floor) \
-	STRUCTURE(session) STRUCTURE_KHASH(STRUCTURE) STRUCTURE(uthash) \
-	STRUCTURE(driver1) STRUCTURE(driver2) STRUCTURE(driver) STRUCTURE(sleep)
-/* clang-format on */
-
-#define STRUCTURE_DECLARE(name) extern const struct structure structure_##name;
-STRUCTURE_LIST(STRUCTURE_DECLARE)
-
-/* The same as an array; NULL ends it. */
+/* All of them, in the order in which they are shown, without those of missing libraries; NULL ends it. */
 extern const struct structure *const structures[];
 
 /* Return the structure of this name, or NULL. */

@@ -3,8 +3,23 @@
 
 #include "tools/bench/structure.h"
 
-#define STRUCTURE_ADDRESS(name) &structure_##name,
-const struct structure *const structures[] = {STRUCTURE_LIST(STRUCTURE_ADDRESS) NULL};
+const struct structure *const structures[] = {&structure_weekwheel, &structure_linked, &structure_linked_clocks,
+    &structure_flat, &structure_flat60, &structure_rounds300, &structure_rounds3600, &structure_scan, &structure_heap2,
+    &structure_heap4,
+#ifdef HAVE_LIBEV
+    &structure_libev,
+#endif
+#ifdef HAVE_LIBEVENT
+    &structure_libevent,
+#endif
+#ifdef HAVE_LIBUV
+    &structure_libuv,
+#endif
+    &structure_floor, &structure_session,
+#ifdef HAVE_KHASH
+    &structure_khash,
+#endif
+    &structure_uthash, &structure_driver1, &structure_driver2, &structure_driver, &structure_sleep, NULL};
 
 const struct structure *structure_by_name(const char *name)
 {

@@ -71,13 +71,12 @@ static TIMED void timed_schedule(const struct pass *pass, const uint32_t *order,
 	void *state = pass->state;
 	struct object *objects = pass->objects;
 	uint64_t n = pass->n;
-	uint64_t i;
 
 	if (order)
-		for (i = 0; i < n; i++)
+		for (uint64_t i = 0; i < n; i++)
 			schedule(state, &objects[order[i]], delay[i]);
 	else
-		for (i = 0; i < n; i++)
+		for (uint64_t i = 0; i < n; i++)
 			schedule(state, &objects[i], delay[i]);
 }
 
@@ -87,9 +86,8 @@ static TIMED void timed_cancel(const struct pass *pass, const uint32_t *order)
 	void *state = pass->state;
 	struct object *objects = pass->objects;
 	uint64_t n = pass->n;
-	uint64_t i;
 
-	for (i = 0; i < n; i++)
+	for (uint64_t i = 0; i < n; i++)
 		cancel(state, &objects[order[i]]);
 }
 
@@ -115,9 +113,8 @@ static TIMED void timed_touch(
 	void (*touch)(void *, struct object *, uint64_t) = pass->structure->touch;
 	void *state = pass->state;
 	struct object *objects = pass->objects;
-	uint64_t i;
 
-	for (i = from; i < to; i++)
+	for (uint64_t i = from; i < to; i++)
 		touch(state, &objects[order[i]], timeout);
 }
 
@@ -129,10 +126,9 @@ static TIMED void timed_tick(const struct pass *pass, uint64_t now)
 static const char *heartbeat(const struct pass *pass, uint64_t timeout)
 {
 	uint64_t now = 0;
-	unsigned round, fifth;
 
-	for (round = 0; round < TOUCHES_PER_TIMER; round++)
-		for (fifth = 0; fifth < TICKS_PER_ROUND; fifth++) {
+	for (unsigned round = 0; round < TOUCHES_PER_TIMER; round++)
+		for (unsigned fifth = 0; fifth < TICKS_PER_ROUND; fifth++) {
 			timed_touch(pass, pass->arena->inputs->order[round % ORDERS], pass->n * fifth / TICKS_PER_ROUND,
 			    pass->n * (fifth + 1) / TICKS_PER_ROUND, timeout);
 			timed_tick(pass, ++now);
@@ -145,9 +141,8 @@ static const char *heartbeat(const struct pass *pass, uint64_t timeout)
 struct sample workload_heartbeat(struct arena *arena, const struct structure *structure, uint64_t timeout)
 {
 	struct pass pass = pass_begin(arena, structure);
-	uint64_t i;
 
-	for (i = 0; i < pass.n; i++)
+	for (uint64_t i = 0; i < pass.n; i++)
 		structure->schedule(pass.state, &pass.objects[i], timeout);
 	pass.began = clock_ns(CLOCK_MONOTONIC);
 	return pass_end(&pass, heartbeat(&pass, timeout), pass.n * TOUCHES_PER_TIMER);
@@ -157,9 +152,8 @@ static TIMED const char *timed_ticks(const struct pass *pass)
 {
 	void (*advance)(void *, uint64_t) = pass->structure->advance;
 	void *state = pass->state;
-	uint64_t now;
 
-	for (now = 1; now <= BENCH_WEEK; now++) {
+	for (uint64_t now = 1; now <= BENCH_WEEK; now++) {
 		advance(state, now);
 		if (now % LIMIT_TICKS == 0 && pass_is_late(pass))
 			return workload_too_long;
@@ -172,9 +166,8 @@ static TIMED const char *timed_ticks_each(const struct pass *pass, uint32_t *tic
 	void (*advance)(void *, uint64_t) = pass->structure->advance;
 	void *state = pass->state;
 	uint64_t before = clock_ns(CLOCK_MONOTONIC);
-	uint64_t now;
 
-	for (now = 1; now <= BENCH_WEEK; now++) {
+	for (uint64_t now = 1; now <= BENCH_WEEK; now++) {
 		uint64_t after, ns;
 
 		advance(state, now);
@@ -205,9 +198,8 @@ static TIMED void timed_lonely_ticks(const struct pass *pass)
 {
 	void (*advance)(void *, uint64_t) = pass->structure->advance;
 	void *state = pass->state;
-	uint64_t now;
 
-	for (now = 1; now <= LONELY_DELAY; now++)
+	for (uint64_t now = 1; now <= LONELY_DELAY; now++)
 		advance(state, now);
 }
 
@@ -270,9 +262,9 @@ static const char *churn_run(const struct pass *pass)
 {
 	const struct churn *churn = &pass->arena->inputs->churn;
 	struct sink *sink = &pass->arena->sink;
-	uint64_t tick, life = 0;
+	uint64_t life = 0;
 
-	for (tick = 0; tick < churn->ticks; tick++) {
+	for (uint64_t tick = 0; tick < churn->ticks; tick++) {
 		sink->count = 0;
 		timed_tick(pass, tick + 1);
 		if (sink->count != churn->expired[tick] && pass->structure != &structure_floor)
@@ -289,9 +281,8 @@ struct sample workload_churn(struct arena *arena, const struct structure *struct
 {
 	struct pass pass = pass_begin(arena, structure);
 	const struct churn *churn = &arena->inputs->churn;
-	uint64_t i;
 
-	for (i = 0; i < pass.n; i++)
+	for (uint64_t i = 0; i < pass.n; i++)
 		structure->schedule(pass.state, &pass.objects[i], churn->first_delay[i]);
 	pass.began = clock_ns(CLOCK_MONOTONIC);
 	return pass_end(&pass, churn_run(&pass), churn->lives);

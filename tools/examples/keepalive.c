@@ -44,7 +44,7 @@ static struct {
 	uint64_t end;     /* 0: never */
 	uint64_t limit;   /* connections at a time */
 	uint64_t port;
-} options = {.timeout = UINT64_C(30000000000), .limit = 10000, .port = UINT64_MAX};
+} options = {.timeout = UINT64_C(30000000000), .limit = 10000};
 
 static struct {
 	int listener, epoll;
@@ -202,14 +202,14 @@ static void serve(const sigset_t *asleep)
 static void disconnect_all(void)
 {
 	struct ww_expiry batch[64];
-	size_t count, i;
+	size_t count;
 	int more;
 
 	ww_wheel_cancel(wheel, &server.accept_again);
 	ww_wheel_cancel(wheel, &server.end);
 	do {
 		more = ww_wheel_drain(wheel, batch, sizeof batch / sizeof *batch, &count);
-		for (i = 0; i < count; i++)
+		for (size_t i = 0; i < count; i++)
 			disconnect(WW_TIMER_OWNER(batch[i].timer, struct kept_connection, silence));
 	} while (more == 1);
 }
@@ -281,14 +281,19 @@ static const char help[] =
     "  keepalive --port 7000 --timeout 30\n"
     "  keepalive_load --port 7000 --timeout 30 --heartbeat 5 --connections 10000 --silent 1000";
 
-static const struct setting settings[] = {
-    {"port", 'p', .number = &options.port, .most = 65535, .expected = "a port, 0 to 65535"},
-    {"timeout", 't', .number = &options.timeout},
-    {"connections", 'c', .number = &options.limit, .least = 1, .most = CONNECTIONS_MAX,
-        .expected = "a number from 1 to 10000000"},
-    {"seconds", 's', .number = &options.end},
-    {.name = NULL},
-};
+static void take_options(int count, char **arguments)
+{
+	static const struct option table[] = {{"port", required_argument, NULL, 'p'},
+	    {"timeout", required_argument, NULL, 't'}, {"connections", required_argument, NULL, 'c'},
+	    {"seconds", required_argument, NULL, 's'}, {"help", no_argument, NULL, 'h'}, {NULL, 0, NULL, 0}};
+
+	read_options(count, arguments, "p:t:c:s:h", table, help);
+	take_whole(&options.port, 'p', "port", 0, 65535, "a port, 0 to 65535");
+	take_common(&options.limit, &options.timeout);
+	take_seconds(&options.end, 's', "seconds");
+	if (!given['p'])
+		usage("--port is needed; 0 takes any that is free");
+}
 
 int main(int count, char **arguments)
 {
@@ -298,9 +303,7 @@ int main(int count, char **arguments)
 		puts(help);
 		return 0;
 	}
-	read_options(count, arguments, settings, help);
-	if (options.port == UINT64_MAX)
-		usage("--port is needed; 0 takes any that is free");
+	take_options(count, arguments);
 	need_descriptors(options.limit);
 	begin();
 	catch_signals(&asleep);

@@ -10,6 +10,7 @@
 #include <getopt.h>
 #include <inttypes.h>
 #include <limits.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -98,16 +99,8 @@ static void wheel_turn(void)
 
 /* ---- The command line ------------------------------------------------------------------------------------------- */
 
-/* An option and its value. Without number and text it is a flag, without expected it is seconds, kept in ns. */
-struct setting {
-	const char *name; /* NULL ends a table */
-	char letter;
-	int *flag;
-	const char **text;
-	uint64_t *number;
-	uint64_t least, most;
-	const char *expected;
-};
+/* The values of the options that were given, by their letters; "" for one that takes none. */
+static const char *given[128];
 
 static _Noreturn void hint(void)
 {
@@ -115,74 +108,70 @@ static _Noreturn void hint(void)
 	exit(2);
 }
 
-static _Noreturn void usage(const char *what)
+static _Noreturn __attribute__((format(printf, 1, 2))) void usage(const char *format, ...)
 {
-	fprintf(stderr, "%s: %s\n", program_invocation_short_name, what);
+	va_list arguments;
+
+	fprintf(stderr, "%s: ", program_invocation_short_name);
+	va_start(arguments, format);
+	vfprintf(stderr, format, arguments);
+	va_end(arguments);
+	fputc('\n', stderr);
 	hint();
 }
 
-static _Noreturn void bad_value(const char *option, const char *value, const char *expected)
+static void read_options(
+    int count, char **arguments, const char *letters, const struct option *options, const char *help)
 {
-	fprintf(stderr, "%s: --%s '%s': expected %s\n", program_invocation_short_name, option, value, expected);
-	hint();
-}
+	int letter;
 
-static uint64_t setting_whole(const struct setting *setting, const char *value)
-{
-	uint64_t number = strtoull(value, NULL, 10);
-
-	if (!*value || value[strspn(value, "0123456789")] || strlen(value) > 10 || number < setting->least ||
-	    number > setting->most)
-		bad_value(setting->name, value, setting->expected);
-	return number;
-}
-
-static uint64_t setting_seconds(const struct setting *setting, const char *value)
-{
-	char *end;
-	double seconds = strtod(value, &end);
-
-	if (end == value || *end || value[strspn(value, "0123456789.")] ||
-	    !(seconds >= 0.001 && seconds <= SECONDS_MAX))
-		bad_value(setting->name, value, "seconds, 0.001 to 1000000");
-	return (uint64_t)(seconds * 1e9 + 0.5);
-}
-
-static void setting_take(const struct setting *setting, const char *value)
-{
-	if (setting->number)
-		*setting->number = setting->expected ? setting_whole(setting, value) : setting_seconds(setting, value);
-	else if (setting->text)
-		*setting->text = value;
-	else
-		*setting->flag = 1;
-}
-
-static void read_options(int count, char **arguments, const struct setting *settings, const char *help)
-{
-	struct option table[16] = {{"help", no_argument, NULL, 'h'}};
-	char letters[40] = "h";
-	int option, i;
-
-	for (i = 0; settings[i].name; i++) {
-		int has_value = settings[i].flag ? no_argument : required_argument;
-
-		table[i + 1] = (struct option){settings[i].name, has_value, NULL, settings[i].letter};
-		snprintf(strchr(letters, 0), 3, "%c%s", settings[i].letter, has_value ? ":" : "");
-	}
-	while ((option = getopt_long(count, arguments, letters, table, NULL)) != -1) {
-		if (option == 'h') {
+	while ((letter = getopt_long(count, arguments, letters, options, NULL)) != -1) {
+		if (letter == '?')
+			hint(); /* getopt_long has said what is wrong */
+		if (letter == 'h') {
 			puts(help);
 			exit(0);
 		}
-		for (i = 0; settings[i].name && settings[i].letter != option; i++)
-			continue;
-		if (!settings[i].name)
-			hint(); /* getopt_long has said what is wrong */
-		setting_take(&settings[i], optarg);
+		given[letter] = optarg ? optarg : "";
 	}
 	if (optind < count)
 		usage("takes options only");
+}
+
+/* Store the value of an option, if it was given. */
+static void take_whole(
+    uint64_t *number, char letter, const char *name, uint64_t least, uint64_t most, const char *expected)
+{
+	const char *value = given[(int)letter];
+
+	if (!value)
+		return;
+	*number = strtoull(value, NULL, 10);
+	if (!*value || value[strspn(value, "0123456789")] || strlen(value) > 10 || *number < least || *number > most)
+		usage("--%s '%s': expected %s", name, value, expected);
+}
+
+/* The same in seconds, which are kept in ns. */
+static void take_seconds(uint64_t *ns, char letter, const char *name)
+{
+	const char *value = given[(int)letter];
+	double seconds;
+	char *end;
+
+	if (!value)
+		return;
+	seconds = strtod(value, &end);
+	if (end == value || *end || value[strspn(value, "0123456789.")] ||
+	    !(seconds >= 0.001 && seconds <= SECONDS_MAX))
+		usage("--%s '%s': expected seconds, 0.001 to 1000000", name, value);
+	*ns = (uint64_t)(seconds * 1e9 + 0.5);
+}
+
+/* What both programs have: how many connections, and how long one may be silent. */
+static void take_common(uint64_t *connections, uint64_t *timeout)
+{
+	take_whole(connections, 'c', "connections", 1, CONNECTIONS_MAX, "a number from 1 to 10000000");
+	take_seconds(timeout, 't', "timeout");
 }
 
 /* Have a descriptor for each connection. Many systems allow a process 1,024 until it asks for more. */

@@ -46,7 +46,7 @@ struct load_client {
 static struct {
 	uint64_t port; /* 0: start a server */
 	uint64_t connections;
-	uint64_t timeout, heartbeat, seconds; /* in ns; 0: computed from the timeout */
+	uint64_t timeout, heartbeat, seconds; /* in ns */
 	uint64_t silent;
 	int json;
 } options = {.connections = 200};
@@ -217,7 +217,7 @@ static void on_event(struct load_client *client)
 /* Spread the silent ones over all clients, and their moments over the time in which they are still seen. */
 static void make_clients(void)
 {
-	uint64_t i, span = options.seconds - options.timeout - options.heartbeat;
+	uint64_t span = options.seconds - options.timeout - options.heartbeat;
 	struct load_client *client;
 
 	load.clients = calloc(options.connections, sizeof *load.clients);
@@ -225,7 +225,7 @@ static void make_clients(void)
 	if (!load.clients || !load.late)
 		fail("memory", strerror(errno));
 	load.to_come = options.silent;
-	for (i = 0; i < options.connections; i++) {
+	for (uint64_t i = 0; i < options.connections; i++) {
 		client = &load.clients[i];
 		client->planned =
 		    (i + 1) * options.silent / options.connections != i * options.silent / options.connections;
@@ -266,14 +266,14 @@ static int is_over(void)
 static void run(void)
 {
 	static struct epoll_event events[EVENTS];
-	int i, count;
+	int count;
 
 	load.progress = clock_ns();
 	while (!is_over()) {
 		while (load.opening < CONNECTING && load.next < options.connections)
 			open_client(&load.clients[load.next++]);
 		count = epoll_wait(load.epoll, events, EVENTS, wheel_sleep_ms(1000));
-		for (i = 0; i < count; i++)
+		for (int i = 0; i < count; i++)
 			on_event(events[i].data.ptr);
 		wheel_turn();
 	}
@@ -295,9 +295,7 @@ static void begin(void)
 
 static void end(void)
 {
-	uint64_t i;
-
-	for (i = 0; i < options.connections; i++)
+	for (uint64_t i = 0; i < options.connections; i++)
 		if (load.clients[i].state != GONE)
 			close(load.clients[i].fd);
 	ww_wheel_destroy(wheel);
@@ -401,25 +399,23 @@ static void write_text(void)
 	    load.while_sending, load.early, load.waiting, load.kept_waiting);
 }
 
-static void write_json_ms(const char *name, uint64_t thousandths)
-{
-	if (load.disconnected)
-		printf("  \"%s\": %.6f,\n", name, late_ms(thousandths));
-	else
-		printf("  \"%s\": null,\n", name);
-}
-
 static void write_json(void)
 {
+	static const struct {
+		const char *name;
+		uint64_t thousandths;
+	} lateness[] = {{"least", 0}, {"median", 500}, {"p999", 999}, {"most", 1000}};
+
 	printf("{\n  \"connections\": %" PRIu64 ",\n  \"timeout_seconds\": %g,\n  \"heartbeat_seconds\": %g,\n"
 	       "  \"heartbeats\": %" PRIu64 ",\n  \"heartbeat_most_late_ms\": %.6f,\n  \"silent\": %" PRIu64 ",\n"
 	       "  \"disconnected\": %" PRIu64 ",\n",
 	    options.connections, (double)options.timeout / 1e9, (double)options.heartbeat / 1e9, load.heartbeats,
 	    (double)load.own_late / MILLISECOND, options.silent, load.disconnected);
-	write_json_ms("late_least_ms", 0);
-	write_json_ms("late_median_ms", 500);
-	write_json_ms("late_p999_ms", 999);
-	write_json_ms("late_most_ms", 1000);
+	for (size_t i = 0; i < sizeof lateness / sizeof *lateness; i++)
+		if (load.disconnected)
+			printf("  \"late_%s_ms\": %.6f,\n", lateness[i].name, late_ms(lateness[i].thousandths));
+		else
+			printf("  \"late_%s_ms\": null,\n", lateness[i].name);
 	printf("  \"disconnected_while_sending\": %" PRIu64 ",\n  \"disconnected_early\": %" PRIu64 ",\n"
 	       "  \"never_disconnected\": %" PRIu64 ",\n  \"kept_waiting\": %" PRIu64 "\n}\n",
 	    load.while_sending, load.early, load.waiting, load.kept_waiting);
@@ -465,52 +461,50 @@ static const char help[] =
     "  keepalive_load\n"
     "  keepalive_load --connections 10000 --timeout 30 --heartbeat 5 --silent 1000";
 
-static const char *silent = "10%";
-
-static const struct setting settings[] = {
-    {"port", 'p', .number = &options.port, .most = 65535, .expected = "a port, 1 to 65535; 0 starts a server"},
-    {"timeout", 't', .number = &options.timeout},
-    {"heartbeat", 'b', .number = &options.heartbeat},
-    {"connections", 'c', .number = &options.connections, .least = 1, .most = CONNECTIONS_MAX,
-        .expected = "a number from 1 to 10000000"},
-    {"silent", 'q', .text = &silent},
-    {"seconds", 's', .number = &options.seconds},
-    {"json", 'j', .flag = &options.json},
-    {.name = NULL},
-};
-
 /* 1000, 10% or 0.1; a number without a point or a percent sign is a count. */
-static uint64_t read_silent(const char *value)
+static uint64_t take_silent(void)
 {
 	static const char expected[] = "a number of connections, or a share of them such as 10% or 0.1";
+	const char *value = given['q'] ? given['q'] : "10%";
+	uint64_t silent = 0;
 	double share;
 	char *end;
 
-	if (!value[strspn(value, "0123456789")])
-		return setting_whole(
-		    &(struct setting){.name = "silent", .most = options.connections, .expected = expected}, value);
+	if (!value[strspn(value, "0123456789")]) {
+		take_whole(&silent, 'q', "silent", 0, options.connections, expected);
+		return silent;
+	}
 	share = strtod(value, &end);
-	if (value[strspn(value, "0123456789.%")] || end == value || (*end && strcmp(end, "%") != 0))
-		bad_value("silent", value, expected);
-	if (*end)
+	if (strcmp(end, "%") == 0)
 		share /= 100;
-	if (!(share >= 0 && share <= 1))
-		bad_value("silent", value, expected);
+	else if (*end)
+		share = -1;
+	if (value[strspn(value, "0123456789.%")] || end == value || !(share >= 0 && share <= 1))
+		usage("--silent '%s': expected %s", value, expected);
 	return (uint64_t)(share * (double)options.connections + 0.5);
 }
 
-/* Give a value to the options that follow from others. */
-static void complete_options(void)
+/* Those that are not given follow from the others. */
+static void take_options(int count, char **arguments)
 {
-	if (options.port && !options.timeout)
+	static const struct option table[] = {{"port", required_argument, NULL, 'p'},
+	    {"timeout", required_argument, NULL, 't'}, {"heartbeat", required_argument, NULL, 'b'},
+	    {"connections", required_argument, NULL, 'c'}, {"silent", required_argument, NULL, 'q'},
+	    {"seconds", required_argument, NULL, 's'}, {"json", no_argument, NULL, 'j'},
+	    {"help", no_argument, NULL, 'h'}, {NULL, 0, NULL, 0}};
+
+	read_options(count, arguments, "p:t:b:c:q:s:jh", table, help);
+	take_whole(&options.port, 'p', "port", 0, 65535, "a port, 1 to 65535; 0 starts a server");
+	if (options.port && !given['t'])
 		usage("with --port, the server's --timeout is needed too");
-	if (!options.timeout)
-		options.timeout = 3 * SECOND / 10;
-	if (!options.heartbeat)
-		options.heartbeat = options.timeout / 6;
-	if (!options.seconds)
-		options.seconds = options.timeout * 5 / 2;
-	options.silent = read_silent(silent);
+	options.timeout = 3 * SECOND / 10;
+	take_common(&options.connections, &options.timeout);
+	options.heartbeat = options.timeout / 6;
+	take_seconds(&options.heartbeat, 'b', "heartbeat");
+	options.seconds = options.timeout * 5 / 2;
+	take_seconds(&options.seconds, 's', "seconds");
+	options.silent = take_silent();
+	options.json = given['j'] != NULL;
 	if (options.heartbeat >= options.timeout)
 		usage("heartbeats must come more often than the timeout");
 	if (options.seconds < options.timeout + options.heartbeat)
@@ -521,8 +515,7 @@ int main(int count, char **arguments)
 {
 	int status;
 
-	read_options(count, arguments, settings, help);
-	complete_options();
+	take_options(count, arguments);
 	need_descriptors(options.connections);
 	if (!options.port)
 		start_server();

@@ -1,6 +1,9 @@
-/* A timer that expires once, and a function that is called later. */
+/* The calls of after.h, each on a channel: a timer that expires once, a ticker, a sleep. */
 
 #include "lib/core/after/channel.h"
+#include "lib/core/driver/layer.h"
+
+/* ---- Once, and a function that is called later */
 
 static int make(struct ww_after **after, struct ww_driver *driver, uint64_t delay, ww_after_fn *fn, void *user)
 {
@@ -53,4 +56,82 @@ int ww_after_reset(struct ww_after *after, uint64_t delay)
 int ww_after_destroy(struct ww_after *after)
 {
 	return ww_channel_destroy((struct ww_channel *)after);
+}
+
+/* ---- Again and again */
+
+int ww_ticker_create(struct ww_ticker **ticker, struct ww_driver *driver, uint64_t period)
+{
+	struct ww_channel *made;
+	int error;
+
+	if (!ticker || !driver || period == 0)
+		return WW_EINVAL;
+	made = ww_channel_create(driver, NULL, NULL);
+	if (!made)
+		return WW_ENOMEM;
+	error = ww_channel_start(made, period, period);
+	if (error)
+		(void)ww_channel_destroy(made);
+	else
+		*ticker = (struct ww_ticker *)made;
+	return error;
+}
+
+int ww_ticker_receive(struct ww_ticker *ticker, uint64_t *time)
+{
+	return ticker ? ww_channel_receive((struct ww_channel *)ticker, time) : WW_EINVAL;
+}
+
+int ww_ticker_poll(struct ww_ticker *ticker, uint64_t *time)
+{
+	return ticker ? ww_channel_poll((struct ww_channel *)ticker, time) : WW_EINVAL;
+}
+
+int ww_ticker_stop(struct ww_ticker *ticker)
+{
+	return ticker ? ww_channel_stop((struct ww_channel *)ticker) : WW_EINVAL;
+}
+
+int ww_ticker_reset(struct ww_ticker *ticker, uint64_t period)
+{
+	return ticker && period ? ww_channel_start((struct ww_channel *)ticker, period, period) : WW_EINVAL;
+}
+
+int ww_ticker_destroy(struct ww_ticker *ticker)
+{
+	return ww_channel_destroy((struct ww_channel *)ticker);
+}
+
+/* ---- Sleeping */
+
+static void close_channel(void *channel)
+{
+	(void)ww_channel_close(channel);
+}
+
+/* The channel lies on the stack. If the thread is cancelled, it closes the channel before the stack goes. */
+static void receive_and_close(struct ww_channel *channel, int *result)
+{
+	pthread_cleanup_push(close_channel, channel);
+	*result = ww_channel_receive(channel, NULL);
+	pthread_cleanup_pop(1);
+}
+
+int ww_sleep(struct ww_driver *driver, uint64_t delay)
+{
+	struct ww_channel channel;
+	int result;
+
+	if (!driver)
+		return WW_EINVAL;
+	if (delay == 0)
+		return ww_driver_refuses(driver);
+	ww_channel_init(&channel, driver, NULL, NULL);
+	result = ww_channel_start(&channel, delay, 0);
+	if (result == WW_OK)
+		receive_and_close(&channel, &result);
+	else
+		(void)ww_channel_close(&channel);
+	return result;
 }

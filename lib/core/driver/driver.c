@@ -34,6 +34,8 @@ int ww_driver_forked(const struct ww_driver *driver)
 
 int ww_driver_refuses(const struct ww_driver *driver)
 {
+	if (!driver)
+		return WW_EINVAL;
 	return driver->closed || ww_driver_forked(driver) ? WW_ECLOSED : WW_OK;
 }
 

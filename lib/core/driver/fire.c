@@ -1,6 +1,6 @@
 /* The driver's own timers: how they fire, and how a stop takes them back. */
 
-#include "lib/core/driver/record.h"
+#include "lib/core/driver/driver_internal.h"
 
 /* Move a periodic timer's deadline to the first one whose tick is still to come, and count those it skips. */
 static void step_period(struct timer_record *record, uint64_t time, uint64_t tick_ns)

@@ -61,7 +61,7 @@ struct group_ops {
 
 /* ---- The driver (driver.c) */
 
-/* What a call answers before anything else: WW_OK, or WW_ECLOSED after a stop or a fork. */
+/* What a call answers before anything else: WW_OK, WW_EINVAL without a driver, WW_ECLOSED after a stop or a fork. */
 int ww_driver_refuses(const struct ww_driver *driver);
 /* Whether this process is a child of the one that made the driver: no lock may be taken. */
 int ww_driver_forked(const struct ww_driver *driver);

@@ -1,6 +1,6 @@
 /* The calls on the driver's own timers, which are records named by handles. */
 
-#include "lib/core/driver/record.h"
+#include "lib/core/driver/driver_internal.h"
 
 static struct shard *shard_of(struct ww_driver *driver, ww_handle handle)
 {
@@ -34,11 +34,8 @@ static struct timer_record *find(const struct shard *shard, ww_handle handle)
 /* Lock the handle's shard and find its record. On error nothing is locked. */
 static int lock_record(struct ww_driver *driver, ww_handle handle, struct shard **shard, struct timer_record **record)
 {
-	int error;
+	int error = ww_driver_refuses(driver);
 
-	if (!driver)
-		return WW_EINVAL;
-	error = ww_driver_refuses(driver);
 	if (error)
 		return error;
 	*shard = shard_of(driver, handle);
@@ -131,11 +128,8 @@ static int schedule_in(struct ww_driver *driver, uint64_t delay, struct order *o
 int ww_driver_schedule_at(struct ww_driver *driver, uint64_t deadline, ww_driver_fn *fn, void *user, ww_handle *timer)
 {
 	struct order order = {.deadline = deadline, .fn = fn, .user = user};
-	int error;
+	int error = fn ? ww_driver_refuses(driver) : WW_EINVAL;
 
-	if (!driver || !fn)
-		return WW_EINVAL;
-	error = ww_driver_refuses(driver);
 	if (error)
 		return error;
 	if (deadline > WW_DRIVER_TIME_MAX)
@@ -147,7 +141,7 @@ int ww_driver_schedule(struct ww_driver *driver, uint64_t delay, ww_driver_fn *f
 {
 	struct order order = {.fn = fn, .user = user};
 
-	return driver && fn ? schedule_in(driver, delay, &order, timer) : WW_EINVAL;
+	return fn ? schedule_in(driver, delay, &order, timer) : WW_EINVAL;
 }
 
 int ww_driver_schedule_every(struct ww_driver *driver, uint64_t delay, uint64_t period, uint32_t flags,
@@ -155,7 +149,7 @@ int ww_driver_schedule_every(struct ww_driver *driver, uint64_t delay, uint64_t 
 {
 	struct order order = {.period = period, .fn = fn, .user = user};
 
-	if (!driver || !fn || period == 0 || (flags & ~WW_EVERY_OVERLAP))
+	if (!fn || period == 0 || (flags & ~WW_EVERY_OVERLAP))
 		return WW_EINVAL;
 	order.flags = flags & WW_EVERY_OVERLAP ? RECORD_OVERLAP : 0;
 	return schedule_in(driver, delay, &order, timer);
@@ -163,11 +157,8 @@ int ww_driver_schedule_every(struct ww_driver *driver, uint64_t delay, uint64_t 
 
 int ww_driver_reserve(struct ww_driver *driver, size_t timers)
 {
-	int error;
+	int error = ww_driver_refuses(driver);
 
-	if (!driver)
-		return WW_EINVAL;
-	error = ww_driver_refuses(driver);
 	if (error)
 		return error;
 	struct shard *shard = &driver->shards[home_of(driver)];

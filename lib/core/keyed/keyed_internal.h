@@ -95,7 +95,7 @@ struct ww_keyed {
 	struct hash_secret secret;
 };
 
-/* ---- keyed_entry.c. In all these the shard's lock is held. */
+/* ---- entry.c. In all these the shard's lock is held. */
 
 extern const struct group_ops ww_keyed_ops;
 
@@ -127,10 +127,5 @@ void ww_keyed_entry_release(struct keyed_shard *shard, struct keyed_entry *entry
 void ww_keyed_entry_free_key(struct keyed_shard *shard, const struct keyed_entry *entry);
 /* The entry as the application sees it. */
 struct ww_keyed_entry ww_keyed_entry_view(const struct keyed_entry *entry);
-
-/* ---- keyed_drain.c */
-
-/* Hand over every entry that is in the map now, and return their number. No lock is held. */
-size_t ww_keyed_drain_all(struct ww_keyed *keyed, ww_keyed_fn *fn, void *context);
 
 #endif

@@ -113,7 +113,7 @@ static inline const void *entry_key(const struct session_entry *entry)
 	return entry->length > KEY_INLINE ? entry->key.block : entry->key.inline_bytes;
 }
 
-/* ---- session_entry.c: the shard's lock is held */
+/* ---- entry.c: the shard's lock is held */
 
 /* When the entry expires, in ns. */
 uint64_t ww_session_entry_deadline(const struct session_shard *shard, const struct session_entry *entry);
@@ -145,7 +145,7 @@ void ww_session_call_look(ww_look_fn *look, void *value, void *context);
 /* Hand a value that has left the map to gone. No lock is held. */
 void ww_session_tell(struct ww_session *session, const void *key, size_t length, void *value, enum ww_gone why);
 
-/* ---- session_call.c */
+/* ---- call.c */
 
 /* What a set has taken out of the map, to be told when the lock is released. */
 struct taken_out {

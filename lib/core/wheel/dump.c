@@ -56,30 +56,13 @@ static void draw_label(struct drawing *drawing, uint32_t slots, double ns)
 	draw(drawing, "%-15s", label);
 }
 
-/* Timers in each slot of a level, from the ring that it is or shares. */
-static void fill_slots(const struct ww_wheel *wheel, uint32_t level, uint64_t span, uint64_t *slots)
-{
-	const struct ring *ring = &wheel->ring[level < wheel->rings ? level : wheel->rings - 1];
-	uint32_t count = wheel->level_slots[level];
-	int shared = ring->slots != wheel->level_slots[level < wheel->rings ? level : level - 1];
-	uint64_t lower_turn = level < wheel->rings ? span * count : span;
-
-	for (uint64_t step = 0; step < ring->slots; step++) {
-		uint64_t begin = ring_boundary(ring, wheel->head.hand, step ? step : ring->slots);
-		int is_lower = begin - wheel->head.hand < lower_turn;
-		uint64_t timers = slot_count(wheel, ring->first + begin / ring->span % ring->slots);
-		if (!shared || is_lower == (level < wheel->rings))
-			slots[begin / span % count] += timers;
-	}
-}
-
 static void draw_level(struct drawing *drawing, const struct ww_wheel *wheel, uint32_t level, uint64_t span)
 {
-	uint64_t slots[WW_SLOTS_MAX] = {0};
+	uint64_t slots[WW_SLOTS_MAX];
 	uint64_t late = level == 1 ? slot_count(wheel, wheel->late) : 0;
 	uint32_t hand = (uint32_t)(wheel->head.hand / span % wheel->level_slots[level]);
 
-	fill_slots(wheel, level, span, slots);
+	ww_wheel_level_slots(wheel, level, span, slots);
 	draw_label(drawing, wheel->level_slots[level], (double)span * (double)wheel->tick_ns);
 	for (uint32_t slot = 0; slot < wheel->level_slots[level]; slot++)
 		draw(drawing, slot == hand ? "[%c]" : "%c", filling(slots[slot]));

@@ -3,7 +3,7 @@
 
 /*
  * Linking and unlinking: all that changes a slot's lists, its count and its bits. wheel_internal.h shows the lists;
- * wheel_place.h finds the slot.
+ * place.h finds the slot.
  */
 
 #include "lib/core/wheel/wheel_internal.h"

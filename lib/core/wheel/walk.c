@@ -2,6 +2,8 @@
 
 #include "lib/core/wheel/link.h"
 
+#include <string.h>
+
 static uint64_t pending_in(const struct ww_wheel *wheel, uint32_t from, uint32_t to)
 {
 	uint64_t pending = 0;
@@ -67,50 +69,42 @@ int ww_wheel_each(struct ww_wheel *wheel, ww_each_fn *each, void *user)
 	return 0;
 }
 
-static void count_slot(struct ww_level_stats *stats, uint64_t timers)
-{
-	stats->pending += timers;
-	stats->occupied += timers != 0;
-	if (timers > stats->largest)
-		stats->largest = timers;
-}
-
 /* The highest ring may be two levels': slots that begin within a turn of the lower one are its own. */
-static void count_shared(const struct ww_wheel *wheel, const struct ring *ring, struct ww_level_stats *lower)
+void ww_wheel_level_slots(const struct ww_wheel *wheel, uint32_t level, uint64_t span, uint64_t slots[WW_SLOTS_MAX])
 {
-	struct ww_level_stats *upper = lower + 1;
-	uint64_t slots[WW_SLOTS_MAX] = {0};
+	const struct ring *ring = &wheel->ring[level < wheel->rings ? level : wheel->rings - 1];
+	uint32_t count = wheel->level_slots[level];
+	int shared = ring->slots != wheel->level_slots[level < wheel->rings ? level : level - 1];
+	uint64_t lower_turn = level < wheel->rings ? span * count : span;
 
-	for (uint32_t step = 1; step <= ring->slots; step++) {
+	memset(slots, 0, count * sizeof *slots);
+	for (uint64_t step = 1; step <= ring->slots; step++) {
 		uint64_t begin = ring_boundary(ring, wheel->head.hand, step);
-		uint64_t timers = slot_count(wheel, ring->first + begin / ring->span % ring->slots);
-		if (begin - wheel->head.hand < upper->span)
-			count_slot(lower, timers);
-		else
-			slots[begin / upper->span % upper->slots] += timers;
+		int is_lower = begin - wheel->head.hand < lower_turn;
+		if (!shared || is_lower == (level < wheel->rings))
+			slots[begin / span % count] +=
+			    slot_count(wheel, ring->first + begin / ring->span % ring->slots);
 	}
-	for (uint32_t slot = 0; slot < upper->slots; slot++)
-		count_slot(upper, slots[slot]);
 }
 
 static void count_levels(const struct ww_wheel *wheel, struct ww_stats *stats)
 {
+	uint64_t slots[WW_SLOTS_MAX];
 	uint64_t span = 1;
 
-	for (uint32_t level = 0; level < wheel->levels; level++) {
-		stats->level[level].span = span;
-		stats->level[level].slots = wheel->level_slots[level];
-		span *= wheel->level_slots[level];
-	}
-	for (uint32_t r = 0; r < wheel->rings; r++) {
-		const struct ring *ring = &wheel->ring[r];
-		struct ww_level_stats *level = &stats->level[r];
-		level->pending = r == 1 ? slot_count(wheel, wheel->late) : 0;
-		if (ring->slots != level->slots)
-			count_shared(wheel, ring, level);
-		else
-			for (uint32_t slot = 0; slot < ring->slots; slot++)
-				count_slot(level, slot_count(wheel, ring->first + slot));
+	for (uint32_t l = 0; l < wheel->levels; l++) {
+		struct ww_level_stats *level = &stats->level[l];
+		*level = (struct ww_level_stats){.span = span, .slots = wheel->level_slots[l]};
+		if (l == 1 && wheel->rings > 1)
+			level->pending = slot_count(wheel, wheel->late);
+		ww_wheel_level_slots(wheel, l, span, slots);
+		for (uint32_t slot = 0; slot < level->slots; slot++) {
+			level->pending += slots[slot];
+			level->occupied += slots[slot] != 0;
+			if (slots[slot] > level->largest)
+				level->largest = slots[slot];
+		}
+		span *= level->slots;
 	}
 }
 

@@ -121,28 +121,6 @@ static uint32_t tag_of(const struct ww_wheel *wheel)
 	return (tag ? tag : 1) << WHERE_TAG;
 }
 
-static void set_up(struct ww_wheel *wheel, const struct ww_wheel_config *config, const struct ww_allocator *allocator)
-{
-	*wheel = (struct ww_wheel){0};
-	lay_out(wheel, config);
-	wheel->head.now = config->start;
-	wheel->longest = config->flags & WW_WHEEL_BOUNDED ? ww_wheel_horizon(wheel) : WW_TIME_MAX;
-	wheel->head.to_end = inline_to_end(wheel);
-	wheel->tag = tag_of(wheel);
-	wheel->standard = (uint8_t)is_standard(config);
-	wheel->pre_demotion = NO_EVENT;
-	move_hand(wheel, config->start);
-	wheel->head.event = end_of_turn(wheel);
-	wheel->tick_ns = config->tick_ns;
-	wheel->allocator = allocator;
-	wheel->levels = config->levels;
-	for (uint32_t level = 0; level < config->levels; level++)
-		wheel->level_slots[level] = config->slots[level];
-	wheel->nil.ww_next = &wheel->nil;
-	for (uint32_t lane = 0; lane < wheel->slots * LANES; lane++)
-		wheel->lane[lane] = &wheel->nil;
-}
-
 int ww_wheel_config_default(struct ww_wheel_config *config)
 {
 	if (!config)
@@ -161,6 +139,31 @@ static const struct ww_wheel_config *config_or_default(
 		return config;
 	(void)ww_wheel_config_default(fallback);
 	return fallback;
+}
+
+static void set_up(struct ww_wheel *wheel, const struct ww_wheel_config *config, const struct ww_allocator *allocator)
+{
+	struct ww_wheel_config fallback;
+
+	config = config_or_default(config, &fallback);
+	*wheel = (struct ww_wheel){0};
+	lay_out(wheel, config);
+	wheel->head.now = config->start;
+	wheel->longest = config->flags & WW_WHEEL_BOUNDED ? ww_wheel_horizon(wheel) : WW_TIME_MAX;
+	wheel->head.to_end = inline_to_end(wheel);
+	wheel->tag = tag_of(wheel);
+	wheel->standard = (uint8_t)is_standard(config);
+	wheel->pre_demotion = NO_EVENT;
+	move_hand(wheel, config->start);
+	wheel->head.event = end_of_turn(wheel);
+	wheel->tick_ns = config->tick_ns;
+	wheel->allocator = allocator;
+	wheel->levels = config->levels;
+	for (uint32_t level = 0; level < config->levels; level++)
+		wheel->level_slots[level] = config->slots[level];
+	wheel->nil.ww_next = &wheel->nil;
+	for (uint32_t lane = 0; lane < wheel->slots * LANES; lane++)
+		wheel->lane[lane] = &wheel->nil;
 }
 
 int ww_wheel_size(const struct ww_wheel_config *config, size_t *bytes)
@@ -182,13 +185,11 @@ int ww_wheel_size(const struct ww_wheel_config *config, size_t *bytes)
 
 int ww_wheel_create_at(struct ww_wheel **wheel, void *memory, size_t size, const struct ww_wheel_config *config)
 {
-	struct ww_wheel_config fallback;
 	size_t bytes;
 	int error;
 
 	if (!wheel || !memory || (uintptr_t)memory % ALIGNMENT)
 		return WW_EINVAL;
-	config = config_or_default(config, &fallback);
 	error = ww_wheel_size(config, &bytes);
 	if (error)
 		return error;
@@ -201,17 +202,15 @@ int ww_wheel_create_at(struct ww_wheel **wheel, void *memory, size_t size, const
 
 int ww_wheel_create(struct ww_wheel **wheel, const struct ww_wheel_config *config)
 {
-	struct ww_wheel_config fallback;
 	size_t bytes;
 	int error;
 
 	if (!wheel)
 		return WW_EINVAL;
-	config = config_or_default(config, &fallback);
 	error = ww_wheel_size(config, &bytes);
 	if (error)
 		return error;
-	const struct ww_allocator *allocator = config->allocator ? config->allocator : ww_allocator_default();
+	const struct ww_allocator *allocator = config && config->allocator ? config->allocator : ww_allocator_default();
 	if (!allocator->allocate || !allocator->free)
 		return WW_EINVAL;
 	void *memory = allocator->allocate(allocator->user, bytes);

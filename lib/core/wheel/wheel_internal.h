@@ -2,7 +2,7 @@
 #define LIB_CORE_WHEEL_WHEEL_INTERNAL_H
 
 /*
- * The data structure of the wheel. wheel_advance.c explains the algorithm.
+ * The data structure of the wheel. advance.c explains the algorithm.
  *
  * A *ring* is the storage of a level: an array of slots, one of which comes round every `span` ticks. The two highest
  * levels share a ring if they are small enough. By default the 24 hours and the 7 days are one ring of 168 slots of an
@@ -14,7 +14,7 @@
  *     ring 2  168 x 3,600 s                      deadline / 3,600 % 168
  *     outside  48 x 604,800 s                    deadline / 604,800 % 48
  *
- * What is too far even for that waits in two slots of its own: see slot_farther in wheel_place.h.
+ * What is too far even for that waits in two slots of its own: see slot_farther in place.h.
  *
  * The *hand* is the tick up to which everything has expired. A timer goes to the lowest ring whose turn is longer than
  * the time from the hand to its deadline. The slot that the hand is in was emptied when the hand came to it, and stands
@@ -214,5 +214,8 @@ static inline uint64_t ring_boundary(const struct ring *ring, uint64_t hand, uin
 {
 	return (hand / ring->span + steps) * ring->span;
 }
+
+/* Fill in the timers in each slot of a level, whose slots span so many ticks. */
+void ww_wheel_level_slots(const struct ww_wheel *wheel, uint32_t level, uint64_t span, uint64_t slots[WW_SLOTS_MAX]);
 
 #endif

@@ -90,7 +90,7 @@ static inline const char *table_broken(const struct table *table, struct shape *
 		return "a full last line";
 	if (shape->entries != table->count)
 		return "a wrong count";
-	if (table->low > table->high || table->low < table->minimum)
+	if (table->low > table->high)
 		return "too few lines to spread over";
 	return NULL;
 }

@@ -19,7 +19,6 @@ START_TEST(an_empty_table_finds_nothing_and_removes_nothing)
 	ck_assert_uint_eq(table_count(&table), 0);
 	ck_assert_uint_le(ww_table_bytes(&table), 1024);
 	for (uint32_t i = 0; i < 1000; i++) {
-		table_prefetch(&table, scattered(i));
 		ck_assert_uint_eq(find(&table, scattered(i), i), TABLE_NONE);
 		ck_assert_int_eq(ww_table_remove(&table, scattered(i), i), WW_EINVAL);
 	}
@@ -53,8 +52,6 @@ START_TEST(every_index_but_one_can_be_stored_under_every_hash)
 		}
 	}
 	ck_assert_uint_eq(table_count(&table), 0);
-	ck_assert_int_eq(ww_table_reserve(&table, (size_t)UINT32_MAX + 1), WW_EINVAL);
-	ck_assert_int_eq(ww_table_reserve(&table, SIZE_MAX), WW_EINVAL);
 	ww_table_destroy(&table);
 }
 END_TEST
@@ -173,19 +170,21 @@ END_TEST
 /* Two tables of the same keys have the same layout, however they got there, once no entry is being moved. */
 START_TEST(the_layout_depends_only_on_the_keys)
 {
-	enum { KEYS = 20000 };
+	enum { KEYS = 20000, OTHERS = 1000 };
 	struct table straight = make(), crooked = make();
 
-	OK(ww_table_reserve(&straight, KEYS));
-	OK(ww_table_reserve(&crooked, KEYS));
-	insert_keys(&straight, 0, KEYS);
+	insert_keys(&straight, 0, KEYS + OTHERS);
+	remove_keys(&straight, KEYS, KEYS + OTHERS);
 	for (uint32_t i = KEYS; i > 0; i--) {
 		insert_keys(&crooked, i - 1, i);
-		if (i % 100 == 0) {
-			insert_keys(&crooked, KEYS, KEYS + i / 10);
-			remove_keys(&crooked, KEYS, KEYS + i / 10);
+		/* So many others are too few to shrink the larger half of the tables. */
+		if (i <= KEYS / 2 && i % 100 == 1) {
+			insert_keys(&crooked, KEYS, KEYS + OTHERS);
+			remove_keys(&crooked, KEYS, KEYS + OTHERS);
 		}
 	}
+	ck_assert_uint_eq(straight.low, straight.high);
+	ck_assert_uint_eq(crooked.low, crooked.high);
 	ck_assert_uint_eq(straight.lines, crooked.lines);
 	for (uint32_t i = 0; i < straight.lines; i++)
 		ck_assert_mem_eq(table_line(&straight, i), table_line(&crooked, i), sizeof(struct table_line));

@@ -81,49 +81,6 @@ START_TEST(no_operation_asks_for_a_large_block)
 }
 END_TEST
 
-START_TEST(reserved_room_needs_no_memory_and_stays)
-{
-	struct table table = make_counted();
-	size_t calls, bytes;
-
-	OK(ww_table_reserve(&table, KEYS));
-	calls = memory.calls;
-	bytes = memory.bytes;
-	ck_assert_double_le((double)bytes / KEYS, 9.5);
-	insert_keys(&table, 0, KEYS);
-	checked(&table);
-	remove_keys(&table, 0, KEYS);
-	ck_assert_uint_eq(memory.calls, calls);
-	ck_assert_uint_eq(memory.bytes, bytes);
-	/* The room stays until the reserve is lifted. */
-	OK(ww_table_reserve(&table, 0));
-	for (uint32_t i = 0; i < KEYS / 10; i++) {
-		insert_keys(&table, i, i + 1);
-		remove_keys(&table, i, i + 1);
-	}
-	ck_assert_uint_le(memory.bytes, 2048);
-	destroy_counted(&table);
-}
-END_TEST
-
-START_TEST(it_may_be_reserved_while_it_grows_or_shrinks)
-{
-	for (uint32_t keys = 1000; keys < 1400; keys += 10) {
-		struct table table = make_counted();
-
-		insert_keys(&table, 0, keys);
-		OK(ww_table_reserve(&table, 2000));
-		checked(&table);
-		insert_keys(&table, keys, 5000);
-		remove_keys(&table, keys, 5000);
-		OK(ww_table_reserve(&table, 3000));
-		checked(&table);
-		ck_assert_uint_eq(table_count(&table), keys);
-		destroy_counted(&table);
-	}
-}
-END_TEST
-
 /* ---- Allocations that fail -------------------------------------------------------------------------------------- */
 
 START_TEST(init_fails_at_each_step_and_leaves_nothing)
@@ -223,36 +180,6 @@ START_TEST(remove_needs_no_memory)
 }
 END_TEST
 
-START_TEST(reserve_fails_at_each_allocation_and_changes_nothing)
-{
-	size_t step;
-
-	for (step = 1;; step++) {
-		struct table table = make_counted();
-		size_t bytes;
-		int error;
-
-		insert_keys(&table, 0, 1000);
-		bytes = memory.bytes;
-		memory.fail_at = memory.calls + step;
-		error = ww_table_reserve(&table, 20000);
-		all_there(&table, random_hash, 1000);
-		memory.fail_at = 0;
-		if (error == WW_ENOMEM)
-			ck_assert_uint_le(memory.bytes, bytes + 8192);
-		insert_keys(&table, 1000, 3000);
-		all_there(&table, random_hash, 3000);
-		destroy_counted(&table);
-		if (error == WW_OK)
-			break;
-		ck_assert_int_eq(error, WW_ENOMEM);
-	}
-	ck_assert_uint_gt(step, 10);
-}
-END_TEST
-
 TEST_MAIN("table/memory", bytes_per_key_stay_low_while_it_grows, bytes_per_key_stay_low_while_it_shrinks,
-    no_operation_asks_for_a_large_block, reserved_room_needs_no_memory_and_stays,
-    it_may_be_reserved_while_it_grows_or_shrinks, init_fails_at_each_step_and_leaves_nothing,
-    insert_fails_at_each_allocation_and_changes_nothing, remove_needs_no_memory,
-    reserve_fails_at_each_allocation_and_changes_nothing)
+    no_operation_asks_for_a_large_block, init_fails_at_each_step_and_leaves_nothing,
+    insert_fails_at_each_allocation_and_changes_nothing, remove_needs_no_memory)

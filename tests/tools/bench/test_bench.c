@@ -8,11 +8,10 @@
 
 #include "tests/support/seed.h"
 #include "tests/support/suite.h"
-#include "tools/bench/inputs.h"
 #include "tools/bench/machine.h"
 #include "tools/bench/result.h"
-#include "tools/bench/row.h"
 #include "tools/bench/run.h"
+#include "tools/bench/workload.h"
 #include "weekwheel/wheel.h"
 
 enum { TIMERS = 200, EVERY = 100 };
@@ -316,8 +315,8 @@ static void expect_each_once(const struct results *results, const struct structu
 		const struct result *result =
 		    results_find(results, structure, promised[i].workload, n, promised[i].metric);
 
-		ck_assert_msg(result != NULL, "%s has no %s of %s", structure->name, metric_name(promised[i].metric),
-		    workload_name(promised[i].workload));
+		ck_assert_msg(result != NULL, "%s has no %s of %s", structure->name,
+		    metric_words[promised[i].metric].name, workload_words[promised[i].workload].name);
 		ck_assert_double_le(result->min, result->median);
 		ck_assert_double_le(result->median, result->max);
 		ck_assert_double_ge(result->min, 0);
@@ -367,9 +366,9 @@ static void expect_json_line(const char *line, const struct result *result)
 
 	ck_assert_msg(got == 10, "%s", line);
 	ck_assert_str_eq(structure, result->structure->name);
-	ck_assert_str_eq(workload, workload_name(result->workload));
-	ck_assert_str_eq(metric, metric_name(result->metric));
-	ck_assert_str_eq(unit, metric_unit(result->metric));
+	ck_assert_str_eq(workload, workload_words[result->workload].name);
+	ck_assert_str_eq(metric, metric_words[result->metric].name);
+	ck_assert_str_eq(unit, metric_words[result->metric].unit);
 	ck_assert_uint_eq(n, result->n);
 	ck_assert_uint_eq(repetitions, result->repetitions);
 	ck_assert_double_eq_tol(median, result->median, result->median / 1e5);

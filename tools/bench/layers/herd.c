@@ -23,9 +23,9 @@ static void count(struct ww_session *session, const void *key, size_t length, vo
 static void fill(struct ww_session *session, uint64_t n, uint64_t seed)
 {
 	unsigned char key[16];
-	uint64_t state = seed, i;
+	uint64_t state = seed;
 
-	for (i = 0; i < n + HERD; i++) {
+	for (uint64_t i = 0; i < n + HERD; i++) {
 		uint64_t ttl = i < n ? 3600 + random_below(&state, 600000) : 60;
 		layer_key(i, seed, key);
 		layer_check(ww_session_set(session, key, sizeof key, session, ttl * WW_SECOND, NULL), "a session");

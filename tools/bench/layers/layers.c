@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "tools/bench/interrupt.h"
-#include "tools/bench/row.h"
 #include "tools/common/command.h"
 #include "tools/common/memory.h"
 #include "tools/common/message.h"
@@ -93,10 +92,9 @@ static void run(const struct plan *plan, enum workload workload, uint64_t n, str
 {
 	struct row *rows = memory_zeroed(CONTESTANTS, sizeof *rows);
 	uint64_t repetitions = workload == WORKLOAD_H ? 1 : plan->repetitions;
-	size_t i;
 
 	for (uint64_t repetition = 0; repetition < repetitions; repetition++)
-		for (i = 0; i < CONTESTANTS; i++) {
+		for (size_t i = 0; i < CONTESTANTS; i++) {
 			const struct contestant *contestant = &contestants[i];
 			struct layer_sample sample;
 
@@ -105,7 +103,7 @@ static void run(const struct plan *plan, enum workload workload, uint64_t n, str
 			sample = contestant->measure(n, plan->seed);
 			row_keep(&rows[i], sample.first, sample.second);
 		}
-	for (i = 0; i < CONTESTANTS; i++)
+	for (size_t i = 0; i < CONTESTANTS; i++)
 		if (contestants[i].workload == workload && is_planned(plan, &contestants[i]))
 			add_results(&contestants[i], &rows[i], contestants[i].n ? contestants[i].n : n, results);
 	free(rows);

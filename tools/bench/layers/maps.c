@@ -32,17 +32,17 @@ struct layer_sample layer_session(uint64_t n, uint64_t seed)
 	struct ww_session *session;
 	struct ww_session_stats before, after;
 	unsigned char key[16];
-	uint64_t state = seed, hits = 0, begin, i;
+	uint64_t state = seed, hits = 0, begin;
 
 	layer_check(ww_driver_create(&driver, NULL), "the driver");
 	layer_check(ww_session_create(&session, driver, NULL), "the session map");
 	layer_check(ww_session_stats(session, &before), "the session map");
-	for (i = 0; i < n; i++) {
+	for (uint64_t i = 0; i < n; i++) {
 		layer_key(i, seed, key);
 		layer_check(ww_session_set(session, key, sizeof key, &session, 0, NULL), "a session");
 	}
 	begin = clock_ns(CLOCK_MONOTONIC);
-	for (i = 0; i < LOOKUPS; i++) {
+	for (uint64_t i = 0; i < LOOKUPS; i++) {
 		layer_key(random_below(&state, n), seed, key);
 		hits += ww_session_refresh(session, key, sizeof key, 0, NULL) == 1;
 	}
@@ -67,14 +67,14 @@ struct layer_sample layer_uthash(uint64_t n, uint64_t seed)
 	struct named *table = NULL;
 	struct named *all = memory_zeroed(n, sizeof *all);
 	unsigned char key[16];
-	uint64_t state = seed, hits = 0, begin, i;
+	uint64_t state = seed, hits = 0, begin;
 
-	for (i = 0; i < n; i++) {
+	for (uint64_t i = 0; i < n; i++) {
 		layer_key(i, seed, all[i].key);
 		HASH_ADD(hh, table, key, sizeof all[i].key, &all[i]);
 	}
 	begin = clock_ns(CLOCK_MONOTONIC);
-	for (i = 0; i < LOOKUPS; i++) {
+	for (uint64_t i = 0; i < LOOKUPS; i++) {
 		struct named *hit;
 		layer_key(random_below(&state, n), seed, key);
 		HASH_FIND(hh, table, key, sizeof key, hit);
@@ -113,16 +113,16 @@ struct layer_sample layer_khash(uint64_t n, uint64_t seed)
 {
 	khash_t(names) *table = kh_init(names);
 	named_key key;
-	uint64_t state = seed, hits = 0, begin, i;
+	uint64_t state = seed, hits = 0, begin;
 	int added;
 
-	for (i = 0; i < n; i++) {
+	for (uint64_t i = 0; i < n; i++) {
 		layer_key(i, seed, key.bytes);
 		khint_t at = kh_put(names, table, key, &added);
 		kh_val(table, at) = &key;
 	}
 	begin = clock_ns(CLOCK_MONOTONIC);
-	for (i = 0; i < LOOKUPS; i++) {
+	for (uint64_t i = 0; i < LOOKUPS; i++) {
 		layer_key(random_below(&state, n), seed, key.bytes);
 		khint_t at = kh_get(names, table, key);
 		hits += at != kh_end(table) && kh_val(table, at) != NULL;

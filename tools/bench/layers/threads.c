@@ -29,14 +29,13 @@ static void nothing(struct ww_driver *driver, const struct ww_firing *firing, vo
 static void *call(void *argument)
 {
 	struct caller *caller = argument;
-	unsigned round, i;
 
-	for (round = 0; round < ROUNDS; round++) {
-		for (i = 0; i < HELD; i++)
+	for (unsigned round = 0; round < ROUNDS; round++) {
+		for (unsigned i = 0; i < HELD; i++)
 			layer_check(ww_driver_schedule(
 			                caller->driver, (30 + i % 1800) * WW_SECOND, nothing, NULL, &caller->timers[i]),
 			    "a timer");
-		for (i = 0; i < HELD; i++)
+		for (unsigned i = 0; i < HELD; i++)
 			layer_check(ww_driver_cancel(caller->driver, caller->timers[i]), "a timer");
 	}
 	return NULL;
@@ -48,16 +47,15 @@ static struct layer_sample run_threads(unsigned threads)
 	pthread_t *running = memory_zeroed(threads, sizeof *running);
 	struct ww_driver *driver;
 	uint64_t begin, ns;
-	unsigned i;
 
 	layer_check(ww_driver_create(&driver, NULL), "the driver");
 	begin = clock_ns(CLOCK_MONOTONIC);
-	for (i = 0; i < threads; i++) {
+	for (unsigned i = 0; i < threads; i++) {
 		callers[i].driver = driver;
 		if (pthread_create(&running[i], NULL, call, &callers[i]))
 			layer_check(WW_ESYSTEM, "a thread");
 	}
-	for (i = 0; i < threads; i++)
+	for (unsigned i = 0; i < threads; i++)
 		pthread_join(running[i], NULL);
 	ns = clock_ns(CLOCK_MONOTONIC) - begin;
 	layer_check(ww_driver_destroy(driver), "the driver");
@@ -116,14 +114,14 @@ struct layer_sample layer_late(uint64_t n, uint64_t seed)
 {
 	struct firings *firings = memory_zeroed(1, sizeof *firings);
 	struct ww_driver *driver;
-	uint64_t begin, i;
+	uint64_t begin;
 
 	(void)n, (void)seed;
 	layer_check(ww_driver_create(&driver, NULL), "the driver");
 	layer_check(ww_driver_now(driver, &begin), "the driver");
 	/* A second to schedule them all in. */
 	begin += WW_SECOND;
-	for (i = 0; i < FIRINGS; i++)
+	for (uint64_t i = 0; i < FIRINGS; i++)
 		layer_check(
 		    ww_driver_schedule_at(driver, begin + i * (WW_SECOND / FIRINGS_A_SECOND), fire, firings, NULL),
 		    "a timer");
@@ -141,11 +139,11 @@ struct layer_sample layer_sleep(uint64_t n, uint64_t seed)
 	const uint64_t between = WW_SECOND / FIRINGS_A_SECOND;
 	uint32_t *late_ns = memory_zeroed(FIRINGS, sizeof *late_ns);
 	uint64_t begin = clock_ns(CLOCK_MONOTONIC) + 10 * TICK_NS;
-	uint64_t tick, now;
+	uint64_t now;
 	size_t i = 0;
 
 	(void)n, (void)seed;
-	for (tick = begin; i < FIRINGS; tick += TICK_NS) {
+	for (uint64_t tick = begin; i < FIRINGS; tick += TICK_NS) {
 		struct timespec until = {(time_t)(tick / WW_SECOND), (long)(tick % WW_SECOND)};
 		while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, NULL))
 			continue;

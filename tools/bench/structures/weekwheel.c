@@ -25,11 +25,10 @@ static void weekwheel_expired(struct ww_wheel *wheel, struct ww_timer *timer, ui
 static void *weekwheel_create(struct object *objects, uint64_t n, struct sink *sink)
 {
 	struct ww_wheel *wheel;
-	uint64_t i;
 
 	if (ww_wheel_create(&wheel, NULL))
 		memory_exhausted();
-	for (i = 0; i < n; i++)
+	for (uint64_t i = 0; i < n; i++)
 		ww_timer_init(timer_of(&objects[i]), weekwheel_expired);
 	weekwheel_sink = sink;
 	return wheel;

@@ -58,7 +58,7 @@ static struct timer *any_timer(void)
 	return &timers[draw(TIMERS)];
 }
 
-static void end_timer(struct timer *timer)
+static void timer_ended(struct timer *timer)
 {
 	stale[timer - timers] = timer->handle;
 	timer->handle = 0;
@@ -108,12 +108,12 @@ static void cancel(struct timer *timer)
 	if (timer->inside) {
 		ck_assert(answer == 0 || answer == WW_EBUSY);
 		if (answer == 0)
-			end_timer(timer);
+			timer_ended(timer);
 		return;
 	}
 	ck_assert(answer == 1);
 	cancelled++;
-	end_timer(timer);
+	timer_ended(timer);
 }
 
 static void move(struct timer *timer)
@@ -196,7 +196,7 @@ static void go_on(struct timer *timer)
 		return;
 	}
 	if (!timer->period) {
-		end_timer(timer);
+		timer_ended(timer);
 		return;
 	}
 	uint64_t time = now_ns() / TICK * TICK;
