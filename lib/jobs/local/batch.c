@@ -170,17 +170,33 @@ int ww_jobs_local_call(struct ww_jobs *handle, struct jobs_call *call)
 	    [JOBS_CHECK] = ww_jobs_local_check,
 	};
 	struct jobs_local *jobs = local_of(handle);
+	int is_single = call->op == JOBS_RESERVE || call->op == JOBS_RESERVE_JOB;
+	struct ww_lease *leases = call->leases, lease;
+	/* A list tells where it ended also if its callback ended it. */
+	uint64_t *answer = call->op == JOBS_LIST ? NULL : call->answer, answered = 0;
 	int result;
 
 	if (call->op == JOBS_WAIT)
 		return ww_jobs_local_wait(jobs, call);
 	for (size_t i = 0; call->ends && i < call->count; i++)
 		call->ends[i].result = WW_OK;
+	/* What belongs to the caller changes only if the batch succeeds. */
+	if (is_single)
+		call->leases = &lease;
+	if (answer)
+		call->answer = &answered;
 	result = ww_jobs_submit(jobs, functions[call->op], call);
 	if (result < 0)
 		withdraw(jobs, call, result);
 	else if (call->body)
 		*call->body = call->copy;
+	if (is_single && result >= 0 && call->leased)
+		*leases = lease;
+	if (answer && result >= 0)
+		*answer = answered;
+	call->leases = leases;
+	if (answer)
+		call->answer = answer;
 	return result;
 }
 

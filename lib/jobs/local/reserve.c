@@ -33,15 +33,15 @@ static int skip_old(struct jobs_local *jobs, uint64_t id, struct job_record *rec
 
 static void fill_lease(struct ww_lease *lease, uint64_t id, const struct image *image, const struct job_record *record)
 {
-	lease->id = id;
-	lease->token = image->token;
-	lease->ends = image->ends;
-	lease->attempt = (uint32_t)(record->tries + image->tries) + 1;
-	lease->missed = image->missed;
-	lease->body_length = record->body.size;
-	lease->backoff = record->backoff;
-	lease->priority = image->priority;
-	lease->key_length = record->key.size;
+	*lease = (struct ww_lease){.id = id,
+	    .token = image->token,
+	    .ends = image->ends,
+	    .attempt = (uint32_t)(record->tries + image->tries) + 1,
+	    .missed = image->missed,
+	    .body_length = record->body.size,
+	    .backoff = record->backoff,
+	    .priority = image->priority,
+	    .key_length = record->key.size};
 	memcpy(lease->tube, image->tube->name, sizeof lease->tube);
 	if (record->key.size)
 		memcpy(lease->key, record->key.data, record->key.size);

@@ -198,7 +198,7 @@ START_TEST(the_top_bits_are_spread_evenly)
 }
 END_TEST
 
-TEST_MAIN("table/hash", a_secret_is_filled_and_differs_each_time, a_signal_does_not_disturb_the_making_of_a_secret,
+TEST_MAIN("base/hash", a_secret_is_filled_and_differs_each_time, a_signal_does_not_disturb_the_making_of_a_secret,
     without_getrandom_the_device_file_is_read, a_thread_is_not_cancelled_while_it_makes_a_secret,
     without_either_source_it_fails, equal_bytes_have_equal_hashes_wherever_they_lie,
     the_hash_depends_on_every_byte_the_length_and_the_secret, the_top_bits_are_spread_evenly)

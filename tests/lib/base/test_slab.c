@@ -225,7 +225,7 @@ START_TEST(more_records_than_indices_are_refused)
 }
 END_TEST
 
-TEST_MAIN("slab/slab", an_empty_slab_takes_no_memory, indices_differ_and_records_begin_zero_and_do_not_move,
+TEST_MAIN("base/slab", an_empty_slab_takes_no_memory, indices_differ_and_records_begin_zero_and_do_not_move,
     a_record_given_back_is_taken_again_before_memory_is, no_record_is_handed_out_twice_under_random_use,
     after_reserve_taking_allocates_nothing, each_failed_allocation_of_a_reserve_changes_nothing,
     a_take_without_memory_answers_none_and_works_again_with_memory, more_records_than_indices_are_refused)

@@ -274,7 +274,8 @@ START_TEST(equal_hashes_work_while_the_table_grows_and_shrinks)
 }
 END_TEST
 
-TEST_MAIN("table", an_empty_table_finds_nothing_and_removes_nothing, every_index_but_one_can_be_stored_under_every_hash,
-    random_operations_agree_with_the_oracle, every_invariant_holds_after_every_operation,
-    the_layout_depends_only_on_the_keys, churn_at_constant_size_leaves_walks_short, walks_are_short_at_every_load,
+TEST_MAIN("base/table", an_empty_table_finds_nothing_and_removes_nothing,
+    every_index_but_one_can_be_stored_under_every_hash, random_operations_agree_with_the_oracle,
+    every_invariant_holds_after_every_operation, the_layout_depends_only_on_the_keys,
+    churn_at_constant_size_leaves_walks_short, walks_are_short_at_every_load,
     equal_hashes_work_while_the_table_grows_and_shrinks)

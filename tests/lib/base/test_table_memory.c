@@ -180,6 +180,6 @@ START_TEST(remove_needs_no_memory)
 }
 END_TEST
 
-TEST_MAIN("table/memory", bytes_per_key_stay_low_while_it_grows, bytes_per_key_stay_low_while_it_shrinks,
+TEST_MAIN("base/table_memory", bytes_per_key_stay_low_while_it_grows, bytes_per_key_stay_low_while_it_shrinks,
     no_operation_asks_for_a_large_block, init_fails_at_each_step_and_leaves_nothing,
     insert_fails_at_each_allocation_and_changes_nothing, remove_needs_no_memory)

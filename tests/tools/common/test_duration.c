@@ -162,7 +162,7 @@ START_TEST(lengths_and_times_are_written_for_readers)
 }
 END_TEST
 
-TEST_MAIN("tool/duration", durations_are_read_exactly, nonsense_is_refused_with_its_place,
+TEST_MAIN("common/duration", durations_are_read_exactly, nonsense_is_refused_with_its_place,
     times_are_local_or_have_an_offset, what_clocks_skip_is_refused_and_what_they_repeat_is_the_earlier,
     what_is_no_time_is_refused_with_its_place, a_span_can_begin_at_a_time_or_so_long_from_now,
     lengths_and_times_are_written_for_readers)

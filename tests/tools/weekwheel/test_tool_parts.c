@@ -252,8 +252,8 @@ START_TEST(an_excerpt_fits_and_is_safe_on_a_terminal)
 }
 END_TEST
 
-TEST_MAIN("tool/parts", times_are_read_exactly, what_is_no_time_is_refused_and_leaves_the_moment, durations_have_units,
-    sums_of_times_carry_and_never_overflow, spans_are_readable, a_key_has_one_number,
+TEST_MAIN("weekwheel/parts", times_are_read_exactly, what_is_no_time_is_refused_and_leaves_the_moment,
+    durations_have_units, sums_of_times_carry_and_never_overflow, spans_are_readable, a_key_has_one_number,
     sorting_keeps_events_of_one_time_in_their_order, the_histogram_is_right_to_three_percent,
     small_values_are_exact_in_the_histogram, the_same_seed_makes_the_same_week, a_mistyped_word_gets_a_hint,
     an_excerpt_fits_and_is_safe_on_a_terminal)

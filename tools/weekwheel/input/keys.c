@@ -1,10 +1,10 @@
 /*
- * The keys and their numbers. The texts lie end to end in an obstack, because millions of small allocations would take
+ * The keys and their numbers. The texts lie end to end in large chunks, because millions of small allocations would take
  * more memory than the keys themselves.
  */
 #include "tools/weekwheel/input/keys.h"
 
-#include <obstack.h>
+#include <stdalign.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,9 +14,13 @@
 #define uthash_fatal(text) memory_exhausted()
 #include <uthash.h>
 
-#define obstack_chunk_alloc malloc
-#define obstack_chunk_free free
 enum { CHUNK_BYTES = 1 << 18 };
+
+struct chunk {
+	struct chunk *next;
+	size_t used, size;
+	alignas(max_align_t) char bytes[];
+};
 
 struct key {
 	const char *text;
@@ -32,16 +36,12 @@ struct keys {
 	struct key *key;
 	size_t count, capacity;
 	struct key_entry *table;
-	struct obstack texts; /* and entries */
+	struct chunk *chunks; /* of texts and entries; the first has room */
 };
 
 struct keys *keys_new(void)
 {
-	struct keys *keys = memory_zeroed(1, sizeof *keys);
-
-	obstack_alloc_failed_handler = memory_exhausted;
-	obstack_begin(&keys->texts, CHUNK_BYTES);
-	return keys;
+	return memory_zeroed(1, sizeof(struct keys));
 }
 
 void keys_free(struct keys *keys)
@@ -49,9 +49,28 @@ void keys_free(struct keys *keys)
 	if (!keys)
 		return;
 	HASH_CLEAR(hh, keys->table);
-	obstack_free(&keys->texts, NULL);
+	for (struct chunk *chunk = keys->chunks, *next; chunk; chunk = next) {
+		next = chunk->next;
+		free(chunk);
+	}
 	free(keys->key);
 	free(keys);
+}
+
+/* Return that many bytes at an address that serves any type. */
+static void *take_room(struct keys *keys, size_t size)
+{
+	struct chunk *chunk = keys->chunks;
+
+	size = (size + alignof(max_align_t) - 1) / alignof(max_align_t) * alignof(max_align_t);
+	if (!chunk || size > chunk->size - chunk->used) {
+		size_t room = size > CHUNK_BYTES ? size : CHUNK_BYTES;
+		chunk = memory_zeroed(1, sizeof *chunk + room);
+		*chunk = (struct chunk){.next = keys->chunks, .size = room};
+		keys->chunks = chunk;
+	}
+	chunk->used += size;
+	return chunk->bytes + chunk->used - size;
 }
 
 uint32_t keys_append(struct keys *keys, const char *text, size_t size)
@@ -62,8 +81,7 @@ uint32_t keys_append(struct keys *keys, const char *text, size_t size)
 		message_error("more than %lu different keys; replay a smaller file", (unsigned long)UINT32_MAX);
 		exit(EXIT_FAILURE);
 	}
-	/* No key is longer than a line. */
-	copy = obstack_alloc(&keys->texts, (int)size + 1);
+	copy = take_room(keys, size + 1);
 	memcpy(copy, text, size);
 	copy[size] = 0;
 	keys->key = memory_grow(keys->key, &keys->capacity, keys->count, sizeof *keys->key);
@@ -90,7 +108,7 @@ uint32_t keys_intern(struct keys *keys, const char *text, size_t size)
 
 	if (entry)
 		return entry->id;
-	entry = obstack_alloc(&keys->texts, sizeof *entry);
+	entry = take_room(keys, sizeof *entry);
 	entry->id = keys_append(keys, text, size);
 	HASH_ADD_KEYPTR(hh, keys->table, keys->key[entry->id].text, size, entry);
 	return entry->id;

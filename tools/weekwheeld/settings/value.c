@@ -135,13 +135,15 @@ char *settings_keep(size_t size)
 	return kept->text;
 }
 
-char *settings_file(const struct options *options, int id, const char *what)
+static char *read_text(const struct options *options, int id, const char *what, int is_line)
 {
 	char *text = settings_keep(FILE_MAX + 1);
 	FILE *file = text ? fopen(options->value, "r") : NULL;
 	int error = 0;
 
-	if (!file || (fread(text, 1, FILE_MAX, file) < FILE_MAX && ferror(file)))
+	/* The writer of a line, such as a shell, may keep its pipe open. */
+	if (!file || (is_line ? !fgets(text, FILE_MAX, file) && ferror(file)
+	                      : fread(text, 1, FILE_MAX, file) < FILE_MAX && ferror(file)))
 		error = errno;
 	if (file)
 		fclose(file);
@@ -151,9 +153,14 @@ char *settings_file(const struct options *options, int id, const char *what)
 	return NULL;
 }
 
+char *settings_file(const struct options *options, int id, const char *what)
+{
+	return read_text(options, id, what, 0);
+}
+
 const char *settings_line(const struct options *options, int id, const char *what)
 {
-	char *text = settings_file(options, id, what);
+	char *text = read_text(options, id, what, 1);
 	struct stat about;
 
 	if (!text)

@@ -276,7 +276,7 @@ START_TEST(a_format_is_known_by_its_lines_and_its_name)
 }
 END_TEST
 
-TEST_MAIN("tool/formats", a_job_sets_its_limit_at_its_start_and_cancels_it_at_its_end,
+TEST_MAIN("weekwheel/formats", a_job_sets_its_limit_at_its_start_and_cancels_it_at_its_end,
     a_job_with_fractions_has_its_deadline_rounded_up, what_a_job_leaves_unknown_is_handled_and_counted,
     the_limit_of_the_header_serves_jobs_without_one, two_jobs_of_one_number_have_a_timer_each,
     a_job_that_cannot_be_read_says_why, a_request_refreshes_the_session_of_its_client,

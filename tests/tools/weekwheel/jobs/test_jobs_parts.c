@@ -271,7 +271,7 @@ START_TEST(bars_are_seen_and_fit)
 }
 END_TEST
 
-TEST_MAIN("tool/jobs_parts", answers_are_taken_apart, what_is_no_answer_is_refused, an_answer_comes_in_any_pieces,
+TEST_MAIN("weekwheel/jobs_parts", answers_are_taken_apart, what_is_no_answer_is_refused, an_answer_comes_in_any_pieces,
     members_of_json_are_found, broken_json_ends_nowhere_else, stats_are_read_and_written,
     a_list_has_items_without_names, strings_of_json_are_valid_whatever_the_bytes, keys_are_encoded_and_shown,
     tables_are_aligned, bars_are_seen_and_fit)

@@ -250,6 +250,6 @@ START_TEST(colour_is_where_it_is_wanted)
 }
 END_TEST
 
-TEST_MAIN("tool/jobs_top", spans_are_sorted_into_slots, a_job_keeps_its_slot_while_the_hand_comes_nearer,
+TEST_MAIN("weekwheel/jobs_top", spans_are_sorted_into_slots, a_job_keeps_its_slot_while_the_hand_comes_nearer,
     a_day_of_25_hours_is_one_slot, a_slot_is_as_high_as_it_is_full, a_frame_shows_known_counts,
     a_frame_fits_whatever_the_numbers, colour_is_where_it_is_wanted)

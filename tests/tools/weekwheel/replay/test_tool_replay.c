@@ -338,7 +338,7 @@ START_TEST(csv_that_was_written_reads_as_the_same_events)
 }
 END_TEST
 
-TEST_MAIN("tool/replay", a_timer_expires_before_the_events_of_its_tick,
+TEST_MAIN("weekwheel/replay", a_timer_expires_before_the_events_of_its_tick,
     a_timeout_of_nothing_expires_before_the_next_event, sessions_know_their_requests,
     what_is_pending_at_the_end_stays_or_expires, the_wheel_and_the_oracle_agree_on_random_events,
     no_events_are_no_problem, the_order_within_a_tick_is_free, a_lost_expiry_is_noticed, an_expiry_too_many_is_noticed,

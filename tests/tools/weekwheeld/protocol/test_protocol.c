@@ -211,6 +211,6 @@ START_TEST(any_split_of_a_long_line_says_the_same)
 }
 END_TEST
 
-TEST_MAIN("server/protocol", verbs_of_beanstalkd_are_understood, own_verbs_are_understood,
+TEST_MAIN("weekwheeld/protocol", verbs_of_beanstalkd_are_understood, own_verbs_are_understood,
     what_is_not_well_formed_is_refused, lines_have_a_limit, body_of_a_refused_put_is_no_command,
     any_split_says_the_same, any_split_of_a_long_line_says_the_same)
