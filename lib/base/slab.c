@@ -1,5 +1,6 @@
 /* Records of one size: chunks of them, and the list of unused ones. */
 
+#include <stdatomic.h>
 #include <string.h>
 
 #include "lib/base/slab.h"
@@ -66,9 +67,16 @@ static void use_array(struct slab *slab, char **array, uint32_t room)
 	char **former = slab->chunk;
 	uint32_t former_room = slab->room;
 
+	if (array == former)
+		return;
+	/* A child of fork frees an array that has room: between two of these stores there is none to free. */
+	slab->room = 0;
+	atomic_signal_fence(memory_order_seq_cst);
 	slab->chunk = array;
+	atomic_signal_fence(memory_order_seq_cst);
 	slab->room = room;
-	if (former_room && former != array)
+	atomic_signal_fence(memory_order_seq_cst);
+	if (former_room)
 		slab->allocator->free(slab->allocator->user, former, former_room * sizeof *former);
 }
 

@@ -2,6 +2,7 @@
 
 #include "lib/base/table.h"
 
+#include <stdatomic.h>
 #include <string.h>
 
 #define LAST (TABLE_LINE - 1)
@@ -23,19 +24,35 @@ static uint32_t segments(uint32_t lines)
 	return (lines + TABLE_SEGMENT - 1) / TABLE_SEGMENT;
 }
 
+/*
+ * A child of fork destroys the table as it was at the fork, which may be between any two of these stores. `capacity`
+ * says whether the directory can be freed, and `lines` which segments: they are lowered before a block is exchanged and
+ * raised afterwards, and the former block is freed last. At worst the child does not free what is just exchanged.
+ */
+static inline void in_order(void)
+{
+	atomic_signal_fence(memory_order_seq_cst);
+}
+
 static int resize_directory(struct table *table, uint32_t capacity)
 {
 	const struct ww_allocator *allocator = table->allocator;
 	struct table_line **made = allocator->allocate(allocator->user, capacity * sizeof *made);
+	struct table_line **former = table->segment;
+	uint32_t former_capacity = table->capacity;
 
 	if (made == NULL)
 		return WW_ENOMEM;
-	if (table->segment != NULL) {
-		memcpy(made, table->segment, segments(table->lines) * sizeof *made);
-		allocator->free(allocator->user, table->segment, table->capacity * sizeof *made);
-	}
+	if (former != NULL)
+		memcpy(made, former, segments(table->lines) * sizeof *made);
+	table->capacity = 0;
+	in_order();
 	table->segment = made;
+	in_order();
 	table->capacity = capacity;
+	in_order();
+	if (former != NULL)
+		allocator->free(allocator->user, former, former_capacity * sizeof *made);
 	return WW_OK;
 }
 
@@ -43,22 +60,28 @@ static int resize_directory(struct table *table, uint32_t capacity)
 static int resize_segment(struct table *table, uint32_t first, uint32_t lines)
 {
 	const struct ww_allocator *allocator = table->allocator;
-	struct table_line **segment = &table->segment[first / TABLE_SEGMENT], *made = NULL;
-	uint32_t former = table->lines - first;
+	struct table_line *former = NULL, *made = NULL;
+	uint32_t former_lines = table->lines - first;
 
+	if (former_lines > 0)
+		former = table->segment[first / TABLE_SEGMENT];
 	if (lines > 0) {
 		made = allocator->allocate(allocator->user, lines * sizeof *made);
 		if (made == NULL)
 			return WW_ENOMEM;
 		memset(made, 0xff, lines * sizeof *made);
+		if (former != NULL)
+			memcpy(made, former, (former_lines < lines ? former_lines : lines) * sizeof *made);
 	}
-	if (former > 0) {
-		if (made != NULL)
-			memcpy(made, *segment, (former < lines ? former : lines) * sizeof *made);
-		allocator->free(allocator->user, *segment, former * sizeof *made);
-	}
-	*segment = made;
+	table->lines = first;
+	in_order();
+	if (made != NULL)
+		table->segment[first / TABLE_SEGMENT] = made;
+	in_order();
 	table->lines = first + lines;
+	in_order();
+	if (former != NULL)
+		allocator->free(allocator->user, former, former_lines * sizeof *made);
 	return WW_OK;
 }
 
@@ -259,12 +282,12 @@ void ww_table_destroy(struct table *table)
 {
 	const struct ww_allocator *allocator = table->allocator;
 
-	if (table->segment == NULL)
-		return;
 	while (table->lines > 0)
 		(void)resize_segment(table, (table->lines - 1) / TABLE_SEGMENT * TABLE_SEGMENT, 0);
-	allocator->free(allocator->user, table->segment, table->capacity * sizeof *table->segment);
+	if (table->capacity > 0)
+		allocator->free(allocator->user, table->segment, table->capacity * sizeof *table->segment);
 	table->segment = NULL;
+	table->capacity = 0;
 }
 
 int ww_table_insert(struct table *table, uint64_t hash, uint32_t index)

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "tests/lib/core/session/fixture.h"
+#include "tests/support/forking.h"
 
 /* ---- A forked child ------------------------------------------------------------------------------------------- */
 
@@ -124,5 +125,53 @@ START_TEST(a_child_can_destroy_although_threads_waited_for_a_loader)
 }
 END_TEST
 
+/* ---- A child that is forked at each call of the allocator ------------------------------------------------------- */
+
+static struct forking_memory memory;
+
+static void destroy(void *of)
+{
+	struct rig *rig = of;
+
+	if (ww_session_destroy(rig->map) != WW_OK || ww_driver_destroy(rig->driver) != WW_OK)
+		_exit(1);
+}
+
+/* One key in eight is a block of its own. */
+static size_t name_key(char *key, size_t size, int i)
+{
+	return (size_t)snprintf(key, size, i % 8 ? "%d" : "%d, which is a long key", i);
+}
+
+START_TEST(a_child_destroys_a_map_that_grows_or_shrinks)
+{
+	enum { KEYS = 1500 };
+	struct ww_driver_config config;
+	struct rig rig = {0};
+	char key[64];
+
+	/* What is exchanged, and the alarm. */
+	forking_init(&memory, 3);
+	OK(ww_clock_virtual_create(&rig.clock, START, NULL));
+	OK(ww_driver_config_default(&config));
+	config.clock = rig.clock;
+	config.allocator = &memory.table;
+	config.flags = WW_DRIVER_THREADLESS;
+	OK(ww_driver_create(&rig.driver, &config));
+	OK(ww_session_create(&rig.map, rig.driver, NULL));
+	memory.context = &rig;
+	memory.free_all = destroy;
+	for (int i = 0; i < KEYS; i++)
+		OK(ww_session_set(rig.map, key, name_key(key, sizeof key, i), NULL, SEC, NULL));
+	for (int i = 0; i < KEYS; i++)
+		ck_assert_int_eq(ww_session_delete(rig.map, key, name_key(key, sizeof key, i), NULL), 1);
+	ck_assert_uint_gt(memory.forks, 500);
+	memory.free_all = NULL;
+	destroy(&rig);
+	OK(ww_clock_virtual_destroy(rig.clock));
+	ck_assert_uint_eq(memory.count, 0);
+}
+END_TEST
+
 TEST_MAIN("session/fork", in_a_child_all_is_refused_and_destroy_frees, a_child_forked_in_gone_can_destroy_too,
-    a_child_can_destroy_although_threads_waited_for_a_loader)
+    a_child_can_destroy_although_threads_waited_for_a_loader, a_child_destroys_a_map_that_grows_or_shrinks)
