@@ -95,16 +95,32 @@ static int expire_batch(struct driver_pass *pass, struct timer_source *source, u
 	return more > 0 && count > 0;
 }
 
+/*
+ * The source's lock is held. The clock may have been stepped back since the pass began, and a deadline that counts from
+ * the new time must not be judged by the old one. Whoever read the new time and filed a timer had the lock before, so
+ * the new time is read here, too. Returns the tick up to which the source may expire, at most `until`.
+ */
+static uint64_t judge(struct driver_pass *pass, struct timer_source *source, uint64_t until)
+{
+	uint64_t time = ww_driver_time(pass->driver);
+
+	if (time < pass->time) {
+		pass->time = time;
+		pass->tick = time / pass->driver->tick_ns;
+	}
+	if (pass->tick < ww_wheel_now(source->wheel))
+		ww_source_rewind(source, pass->tick);
+	if (until < ww_wheel_now(source->wheel))
+		until = ww_wheel_now(source->wheel);
+	return until < pass->tick ? until : pass->tick;
+}
+
 static void look_at(struct driver_pass *pass, struct timer_source *source, uint64_t until)
 {
 	uint64_t next;
 
 	pthread_mutex_lock(&source->lock);
-	if (pass->tick < ww_wheel_now(source->wheel))
-		ww_source_rewind(source, pass->tick);
-	if (until < ww_wheel_now(source->wheel))
-		until = ww_wheel_now(source->wheel);
-	while (expire_batch(pass, source, until)) {
+	while (expire_batch(pass, source, judge(pass, source, until))) {
 		pthread_mutex_unlock(&source->lock);
 		pthread_mutex_lock(&source->lock);
 	}
