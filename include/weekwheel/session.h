@@ -39,8 +39,14 @@
  * Time: ns of the driver's clock. The map keeps TTLs in microseconds, rounded up.
  * Queue: while the driver's queue is full, expired values wait in the map for `gone`, even with WW_DRIVER_DROP: no
  * value is dropped. No lookup finds them meanwhile.
- * Memory: 88 bytes an entry with a key of up to 16 bytes, and 9 to 13 for its place in the table. A longer key is a
- * separate block. Records are allocated in chunks of 512: with few entries a shard, the unused part of its last chunk
+ * Lifetimes: beside the TTL, which a refresh starts anew, an entry may have a lifetime, which nothing prolongs: 30
+ * minutes idle and 12 hours in all. It expires at the end of its TTL or of its lifetime, whichever comes first. Jitter
+ * does not reach beyond the end of a lifetime. The end is a time of the driver's clock: if that is stepped back, the
+ * entry lives until the clock gets there again.
+ * Versions: each set gives the entry a number that no other set of this map gives. ww_session_put stores if the version
+ * is the expected one, or if the key is absent.
+ * Memory: 80 bytes an entry with a key of up to 16 bytes, 8 more in a map with lifetimes, 8 more in a limited one, and
+ * 9 to 13 for its place in the table. A longer key is a separate block. Records are allocated in chunks of 512: with few entries a shard, the unused part of its last chunk
  * takes more.
  * Threads: any number at once. Keys are spread over shards with a lock each. The map holds no lock during callbacks,
  * except ww_session_look's.
@@ -64,6 +70,8 @@ extern "C" {
 #define WW_SESSION_KEY_MAX 65535
 /* The longest TTL: 2^48 - 1 microseconds, 8.9 years. */
 #define WW_SESSION_TTL_MAX (((UINT64_C(1) << 48) - 1) * WW_MICROSECOND)
+/* Instead of a lifetime, or of the time left of it: there is no end. */
+#define WW_SESSION_NO_END UINT64_MAX
 /* The driver's tick may be at most this for a session map: 2^32 - 1 ns, 4.29 s. */
 #define WW_SESSION_TICK_MAX ((uint64_t)UINT32_MAX)
 
@@ -88,6 +96,10 @@ enum ww_gone {
 typedef void ww_gone_fn(
     struct ww_session *session, const void *key, size_t length, void *value, enum ww_gone why, void *user);
 
+/* Flags of a configuration. */
+#define WW_SESSION_RENEW 1u     /* get, find, look and take start the TTL of what they find anew, as refresh does */
+#define WW_SESSION_LIFETIMES 2u /* entries may have lifetimes of their own, though `lifetime` is 0 */
+
 /* The configuration of a map. Fill it with ww_session_config_default, then change what should differ. */
 struct ww_session_config {
 	uint64_t ttl;        /* default TTL in ns: 1 to WW_SESSION_TTL_MAX; a week */
@@ -97,6 +109,8 @@ struct ww_session_config {
 	size_t limit;        /* the most entries, 0: no limit; divided among the shards, rounded up */
 	ww_gone_fn *gone;    /* NULL: no calls */
 	void *user;          /* for gone */
+	uint64_t lifetime; /* of an entry, in ns, from when it is set; 0: none. What is beyond the last time is none */
+	uint32_t flags;    /* WW_SESSION_*; 0 */
 };
 
 struct ww_session_stats {
@@ -146,15 +160,59 @@ WW_API int ww_session_destroy(struct ww_session *session);
 WW_API int ww_session_set(
     struct ww_session *session, const void *key, size_t length, void *value, uint64_t ttl, void **former);
 
+/* Versions of an order, beside those that entries have. */
+#define WW_SESSION_ANY UINT64_C(0)   /* whatever is there, or nothing */
+#define WW_SESSION_ABSENT UINT64_MAX /* nothing: the key has no entry, or an expired one */
+
+/* Flags of an order. */
+#define WW_SESSION_KEEP_END                                                                                            \
+	1u /* an entry that replaces another keeps the end of its lifetime; `lifetime`, `end`: else */
+
+/* What ww_session_put is to do. All zero: the same as ww_session_set with a ttl of 0. */
+struct ww_session_order {
+	uint64_t ttl;      /* in ns; 0: the map's own */
+	uint64_t lifetime; /* in ns; 0: the map's own; WW_SESSION_NO_END: none */
+	uint64_t end; /* of the lifetime, on the driver's clock in ns; 0: by `lifetime`; with both the earlier counts */
+	uint64_t version; /* that must be there: an entry's, WW_SESSION_ANY or WW_SESSION_ABSENT */
+	uint32_t flags;   /* WW_SESSION_KEEP_END or 0 */
+};
+
+/* What the map has for a key. */
+struct ww_session_found {
+	void *value;
+	uint64_t version;  /* never 0 nor UINT64_MAX */
+	uint64_t ttl;      /* that a refresh with 0 starts anew, in ns */
+	uint64_t left;     /* until it expires, in ns; 0: it has expired */
+	uint64_t end_left; /* until its lifetime ends, in ns; or WW_SESSION_NO_END */
+};
+
+/*
+ * Set as ww_session_set does, with all options. order NULL means all zero. *found, unless NULL, gets the new entry.
+ * Compare and set: find the entry, and put with its version. If another thread was faster the call answers WW_ESTALE,
+ * and *found gets what is there, or all zero if the key is absent: the loop needs no second lookup.
+ * An end that has passed makes an entry that has expired: no lookup finds it, and gone gets its value.
+ * Complexity: O(1). Errors: as ww_session_set. WW_ESTALE: what is there does not have the order's version; nothing has
+ * changed but *found. WW_EINVAL also: unknown flags, or a lifetime or end in a map without lifetimes.
+ */
+WW_API int ww_session_put(struct ww_session *session, const void *key, size_t length, void *value,
+    const struct ww_session_order *order, struct ww_session_found *found, void **former);
+
 /*
  * Look up the key. Return 1 and store the value in *value (unless NULL), or return 0 and leave *value. In a limited map
- * the entry becomes the most recently used one. The call does not change when the entry expires. O(1).
+ * the entry becomes the most recently used one. The call does not change when the entry expires, except in a map with
+ * WW_SESSION_RENEW. O(1).
  */
 WW_API int ww_session_get(struct ww_session *session, const void *key, size_t length, void **value);
 
 /*
- * The same, and start the entry's TTL anew with `ttl`. If ttl is 0, use the TTL that the entry was last set or
- * refreshed with. O(1).
+ * The same, and store in *found all that the map has for the key, of one moment. Return 1, or return 0 and leave
+ * *found. O(1). Errors: WW_EINVAL also: found is NULL.
+ */
+WW_API int ww_session_find(struct ww_session *session, const void *key, size_t length, struct ww_session_found *found);
+
+/*
+ * Look up as ww_session_get does, and start the entry's TTL anew with `ttl`. If ttl is 0, use the TTL that the entry was last set or
+ * refreshed with. Its lifetime goes on. O(1).
  * Errors: as ww_session_set, without WW_ENOMEM.
  */
 WW_API int ww_session_refresh(struct ww_session *session, const void *key, size_t length, uint64_t ttl, void **value);

@@ -15,102 +15,34 @@ int ww_session_ttl_refused(const struct ww_session *session, uint64_t now, uint6
 	return WW_OK;
 }
 
-/* The key has an entry already. */
-static void replace(
-    const struct session_sought *sought, struct session_entry *entry, void *value, void **former, struct taken_out *out)
+uint64_t ww_session_end(const struct ww_session *session, uint64_t now, uint64_t lifetime)
 {
-	struct session_shard *shard = sought->shard;
-	int expired = ww_session_entry_deadline(shard, entry) <= sought->now;
-
-	*out = (struct taken_out){
-	    .value = entry_value(entry),
-	    .why = expired ? WW_GONE_EXPIRED : WW_GONE_REPLACED,
-	    .is = expired || !former,
-	};
-	shard->stats.expired += (uint64_t)expired;
-	if (former)
-		*former = expired ? NULL : out->value;
-	entry_set_value(entry, value);
-	ww_session_entry_used(shard, entry);
-}
-
-/* If the shard is over its limit, take out the entry unused for longest. Its memory stays, to tell its key. */
-static struct session_entry *evict(struct session_shard *shard)
-{
-	struct session_entry *oldest;
-
-	if (!shard->session->shard_limit || table_count(&shard->table) <= shard->session->shard_limit)
-		return NULL;
-	oldest = slab_at(&shard->slab, shard->oldest);
-	ww_session_entry_remove(shard, oldest, 1);
-	shard->stats.evicted++;
-	return oldest;
-}
-
-/* No lock is held: tell an entry that was taken out, and free it. */
-static void tell_and_free(struct session_shard *shard, struct session_entry *entry, enum ww_gone why)
-{
-	ww_session_tell(shard->session, entry_key(entry), entry->length, entry_value(entry), why);
-	ww_source_lock(shard->source);
-	ww_session_entry_free(shard, entry);
-	ww_source_unlock(shard->source);
-}
-
-int ww_session_put(const struct session_sought *sought, void *value, uint64_t ttl, void **former, struct taken_out *out)
-{
-	struct session_shard *shard = sought->shard;
-	struct session_entry *entry = ww_session_entry_find(sought);
-
-	*out = (struct taken_out){0};
-	if (entry)
-		replace(sought, entry, value, former, out);
-	else {
-		entry = ww_session_entry_add(sought, value);
-		if (!entry)
-			return WW_ENOMEM;
-		if (former)
-			*former = NULL;
-		out->evicted = evict(shard);
-	}
-	ww_session_entry_place(shard, entry, sought->now, ttl);
-	return WW_OK;
-}
-
-void ww_session_tell_taken(const struct session_sought *sought, const struct taken_out *out)
-{
-	struct session_shard *shard = sought->shard;
-
-	if (out->is)
-		ww_session_tell(shard->session, sought->key, sought->length, out->value, out->why);
-	if (out->evicted)
-		tell_and_free(shard, out->evicted, WW_GONE_EVICTED);
+	if (!lifetime)
+		lifetime = session->config.lifetime ? session->config.lifetime : END_NONE;
+	return lifetime > WW_DRIVER_TIME_MAX - now ? END_NONE : now + lifetime;
 }
 
 int ww_session_set(struct ww_session *session, const void *key, size_t length, void *value, uint64_t ttl, void **former)
 {
 	struct session_sought sought;
+	struct session_content content;
 	struct taken_out out = {0};
 	int error = ww_session_enter(session, key, length, &sought);
 
 	if (error)
 		return error;
 	error = ww_session_ttl_refused(session, sought.now, &ttl);
-	if (!error)
-		error = ww_session_put(&sought, value, ttl, former, &out);
+	if (!error) {
+		content = (struct session_content){value, ttl, ww_session_end(session, sought.now, 0)};
+		if (!ww_session_store(&sought, ww_session_entry_find(&sought), &content, former, &out))
+			error = WW_ENOMEM;
+	}
 	ww_source_unlock(sought.shard->source);
 	ww_session_tell_taken(&sought, &out);
 	return error;
 }
 
 /* ---- Looking up */
-
-/* The lock is held: the entry if it has not expired. */
-static struct session_entry *find_live(const struct session_sought *sought)
-{
-	struct session_entry *entry = ww_session_entry_find(sought);
-
-	return entry && ww_session_entry_deadline(sought->shard, entry) > sought->now ? entry : NULL;
-}
 
 /* The lock is held: count a hit, which is a use of the entry, or a miss if the entry is NULL. */
 static void count_look_up(struct session_shard *shard, struct session_entry *entry)
@@ -123,11 +55,18 @@ static void count_look_up(struct session_shard *shard, struct session_entry *ent
 	ww_session_entry_used(shard, entry);
 }
 
-static struct session_entry *look_up(const struct session_sought *sought)
+struct session_entry *ww_session_look_up(const struct session_sought *sought)
 {
-	struct session_entry *entry = find_live(sought);
+	struct session_entry *entry = ww_session_entry_live(sought);
+	uint64_t ttl;
 
 	count_look_up(sought->shard, entry);
+	if (entry && sought->shard->session->config.flags & WW_SESSION_RENEW) {
+		ttl = entry->ttl_us * WW_MICROSECOND;
+		/* At the end of all time it stays as it is. */
+		if (!ww_session_ttl_refused(sought->shard->session, sought->now, &ttl))
+			ww_session_entry_place(sought->shard, entry, sought->now, ttl);
+	}
 	return entry;
 }
 
@@ -139,9 +78,24 @@ int ww_session_get(struct ww_session *session, const void *key, size_t length, v
 
 	if (error)
 		return error;
-	entry = look_up(&sought);
+	entry = ww_session_look_up(&sought);
 	if (entry && value)
 		*value = entry_value(entry);
+	ww_source_unlock(sought.shard->source);
+	return entry != NULL;
+}
+
+int ww_session_find(struct ww_session *session, const void *key, size_t length, struct ww_session_found *found)
+{
+	struct session_sought sought;
+	struct session_entry *entry;
+	int error = found ? ww_session_enter(session, key, length, &sought) : WW_EINVAL;
+
+	if (error)
+		return error;
+	entry = ww_session_look_up(&sought);
+	if (entry)
+		ww_session_entry_found(&sought, entry, found);
 	ww_source_unlock(sought.shard->source);
 	return entry != NULL;
 }
@@ -154,7 +108,7 @@ int ww_session_refresh(struct ww_session *session, const void *key, size_t lengt
 
 	if (error)
 		return error;
-	entry = find_live(&sought);
+	entry = ww_session_entry_live(&sought);
 	if (entry && !ttl)
 		ttl = entry->ttl_us * WW_MICROSECOND;
 	if (entry || ttl)
@@ -178,7 +132,7 @@ int ww_session_look(struct ww_session *session, const void *key, size_t length, 
 
 	if (error)
 		return error;
-	entry = look_up(&sought);
+	entry = ww_session_look_up(&sought);
 	if (entry)
 		ww_session_call_look(look, entry_value(entry), context);
 	ww_source_unlock(sought.shard->source);
@@ -216,7 +170,7 @@ int ww_session_delete(struct ww_session *session, const void *key, size_t length
 
 	if (error)
 		return error;
-	entry = find_live(&sought);
+	entry = ww_session_entry_live(&sought);
 	found = entry != NULL;
 	if (found) {
 		taken = entry_value(entry);
@@ -260,7 +214,7 @@ size_t ww_session_take_out(struct ww_session *session)
 		struct firing *next;
 		for (struct firing *firing = take_all(shard); firing; firing = next, cleared++) {
 			next = firing->next;
-			tell_and_free(shard, (struct session_entry *)(void *)firing, WW_GONE_CLEARED);
+			ww_session_tell_and_free(shard, (struct session_entry *)(void *)firing, WW_GONE_CLEARED);
 		}
 	}
 	return cleared;

@@ -34,29 +34,60 @@ struct session_entry *ww_session_entry_find(const struct session_sought *sought)
 	return index == TABLE_NONE ? NULL : entry_at(sought->shard, index);
 }
 
+struct session_entry *ww_session_entry_live(const struct session_sought *sought)
+{
+	struct session_entry *entry = ww_session_entry_find(sought);
+
+	return entry && ww_session_entry_deadline(sought->shard, entry) > sought->now ? entry : NULL;
+}
+
+void ww_session_entry_found(
+    const struct session_sought *sought, struct session_entry *entry, struct ww_session_found *found)
+{
+	const struct ww_session *session = sought->shard->session;
+	uint64_t deadline = ww_session_entry_deadline(sought->shard, entry);
+	uint64_t end = session->at_end ? *entry_end(session, entry) : END_NONE;
+
+	*found = (struct ww_session_found){
+	    .value = entry_value(entry),
+	    .version = entry_version(entry),
+	    .ttl = entry->ttl_us * WW_MICROSECOND,
+	    .left = deadline > sought->now ? deadline - sought->now : 0,
+	    .end_left = end == END_NONE     ? WW_SESSION_NO_END
+	                : end > sought->now ? end - sought->now
+	                                    : 0,
+	};
+}
+
 /* ---- Order of use, in a limited map */
+
+static struct session_use *use_at(const struct session_shard *shard, uint32_t index)
+{
+	return entry_use(shard->session, entry_at(shard, index));
+}
 
 static void link_newest(struct session_shard *shard, struct session_entry *entry)
 {
-	entry->newer = SLAB_NONE;
-	entry->older = shard->newest;
+	*entry_use(shard->session, entry) = (struct session_use){.newer = SLAB_NONE, .older = shard->newest};
 	if (shard->newest != SLAB_NONE)
-		entry_at(shard, shard->newest)->newer = entry->index;
+		use_at(shard, shard->newest)->newer = entry->index;
 	else
 		shard->oldest = entry->index;
 	shard->newest = entry->index;
 }
 
-static void unlink_use(struct session_shard *shard, const struct session_entry *entry)
+static void unlink_use(struct session_shard *shard, struct session_entry *entry)
 {
-	if (entry->newer != SLAB_NONE)
-		entry_at(shard, entry->newer)->older = entry->older;
+	struct session_use use = *entry_use(shard->session, entry);
+
+	if (use.newer != SLAB_NONE)
+		use_at(shard, use.newer)->older = use.older;
 	else
-		shard->newest = entry->older;
-	if (entry->older != SLAB_NONE)
-		entry_at(shard, entry->older)->newer = entry->newer;
+		shard->newest = use.older;
+	if (use.older != SLAB_NONE)
+		use_at(shard, use.older)->newer = use.newer;
 	else
-		shard->oldest = entry->newer;
+		shard->oldest = use.newer;
 }
 
 void ww_session_entry_used(struct session_shard *shard, struct session_entry *entry)
@@ -110,7 +141,7 @@ void ww_session_entry_free(struct session_shard *shard, struct session_entry *en
 	ww_slab_give(&shard->slab, entry->index);
 }
 
-struct session_entry *ww_session_entry_add(const struct session_sought *sought, void *value)
+struct session_entry *ww_session_entry_add(const struct session_sought *sought)
 {
 	struct session_shard *shard = sought->shard;
 	uint32_t index = ww_slab_take(&shard->slab);
@@ -126,10 +157,16 @@ struct session_entry *ww_session_entry_add(const struct session_sought *sought, 
 		return NULL;
 	}
 	entry->as.timer = (struct ww_timer){0};
-	entry_set_value(entry, value);
 	if (shard->session->shard_limit)
 		link_newest(shard, entry);
 	return entry;
+}
+
+void ww_session_entry_fill(struct session_shard *shard, struct session_entry *entry, void *value)
+{
+	shard->version += shard->session->shard_count;
+	entry_set_value(entry, value);
+	entry->as.timer.ww_period = shard->version;
 }
 
 void ww_session_entry_remove(struct session_shard *shard, struct session_entry *entry, int from_wheel)
@@ -164,7 +201,11 @@ void ww_session_entry_place(struct session_shard *shard, struct session_entry *e
 {
 	uint64_t tick_ns = shard->session->tick_ns;
 	uint64_t deadline = now + ttl + jitter(shard, ttl);
-	uint64_t beyond = deadline % tick_ns;
+	uint64_t beyond;
+
+	if (shard->session->at_end && *entry_end(shard->session, entry) < deadline)
+		deadline = *entry_end(shard->session, entry);
+	beyond = deadline % tick_ns;
 
 	entry->ttl_us = (ttl + WW_MICROSECOND - 1) / WW_MICROSECOND & ((UINT64_C(1) << 48) - 1);
 	entry->early = (uint32_t)(beyond ? tick_ns - beyond : 0);

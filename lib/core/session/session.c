@@ -4,6 +4,7 @@
 
 /* A limited map has so few shards that each holds at least this many entries: the limit is split evenly. */
 #define LIMIT_A_SHARD 4096u
+#define FLAGS (WW_SESSION_RENEW | WW_SESSION_LIFETIMES)
 
 /* ---- Configuration */
 
@@ -22,7 +23,7 @@ static int config_refused(const struct ww_session_config *config)
 {
 	if (config->ttl < 1 || config->ttl > WW_SESSION_TTL_MAX)
 		return WW_EINVAL;
-	if (config->jitter > 1000 || config->jitter_max > WW_SESSION_TTL_MAX)
+	if (config->jitter > 1000 || config->jitter_max > WW_SESSION_TTL_MAX || config->flags & ~FLAGS)
 		return WW_EINVAL;
 	return config->shards > WW_DRIVER_SHARDS_MAX ? WW_EINVAL : WW_OK;
 }
@@ -148,10 +149,27 @@ static void free_in_child(struct ww_session *session)
 	free_memory(session, session->shard_count);
 }
 
+/* Find the places of an entry's optional parts. */
+static void lay_out(struct ww_session *session)
+{
+	size_t size = sizeof(struct session_entry);
+
+	if (session->config.lifetime || session->config.flags & WW_SESSION_LIFETIMES) {
+		session->at_end = (uint32_t)size;
+		size += sizeof(uint64_t);
+	}
+	if (session->shard_limit) {
+		session->at_use = (uint32_t)size;
+		size += sizeof(struct session_use);
+	}
+	session->entry_size = (uint32_t)size;
+}
+
 static int fill_shard(struct ww_session *session, struct session_shard *shard)
 {
 	*shard = (struct session_shard){.session = session, .newest = SLAB_NONE, .oldest = SLAB_NONE};
-	ww_slab_init(&shard->slab, sizeof(struct session_entry), session->allocator);
+	ww_slab_init(&shard->slab, session->entry_size, session->allocator);
+	shard->version = (uint64_t)(shard - session->shard);
 	/* Any number but 0 can begin a sequence. Those of shards and maps should differ. */
 	shard->random = ww_hash_bytes(&session->secret, &shard, sizeof shard);
 	int error = ww_table_init(&shard->table, session->allocator);
@@ -220,6 +238,7 @@ int ww_session_create(struct ww_session **session, struct ww_driver *driver, con
 	    .tick_ns = ww_driver_tick(driver),
 	    .shard_limit = config->limit / shards + (config->limit % shards != 0),
 	};
+	lay_out(made);
 	error = fill_session(made);
 	if (!error)
 		*session = made;

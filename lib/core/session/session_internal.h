@@ -13,7 +13,15 @@
  * happens to its key meanwhile concerns it.
  *
  * Ten million entries have to fit a gigabyte, and an entry is packed. The driver advances wheels in batches, which use
- * no timer's callback: that member holds the value. An entry expires `early` ns before its timer's tick.
+ * no timer's callback: that member holds the value. The wheel does not touch the period of a one-shot: that member
+ * holds the version. An entry expires `early` ns before its timer's tick.
+ *
+ * What only some maps need lies behind the entry. The map has the places of these parts, 0 if it does not need them:
+ *
+ *     | struct session_entry | end: the end of its lifetime, in ns | struct session_use |
+ *                            ^ at_end                              ^ at_use
+ *
+ * An entry's deadline, and its timer's, is the end of its TTL or of its lifetime, whichever comes first.
  */
 
 #include "lib/base/hash.h"
@@ -38,12 +46,19 @@ struct session_entry {
 	uint64_t length : 16;
 	uint32_t early; /* by how much the entry expires before its tick, in ns */
 	uint32_t index; /* its own */
-	uint32_t newer; /* prev and next in order of use, in a limited map; SLAB_NONE at the ends */
+};
+
+/* The neighbours in order of use, in a limited map; SLAB_NONE at the ends. */
+struct session_use {
+	uint32_t newer;
 	uint32_t older;
 };
 
-_Static_assert(sizeof(struct session_entry) == 88, "header and goals name the size of an entry");
-_Static_assert(sizeof(struct firing) <= offsetof(struct ww_timer, ww_expire), "a firing leaves the value alone");
+/* Instead of the end of a lifetime: there is none. */
+#define END_NONE UINT64_MAX
+
+_Static_assert(sizeof(struct session_entry) == 80, "header and goals name the size of an entry");
+_Static_assert(sizeof(struct firing) <= offsetof(struct ww_timer, ww_period), "a firing leaves value and version");
 _Static_assert(sizeof(ww_timer_fn *) == sizeof(void *), "the value fits where a callback would be");
 
 /* A call of ww_session_take that loads, on its thread's stack. */
@@ -66,6 +81,8 @@ struct session_shard {
 	struct ww_session *session;
 	uint32_t newest;
 	uint32_t oldest;
+	uint64_t
+	    version; /* the last that an entry got: a multiple of the number of shards, and the shard's own number */
 	uint64_t random;
 	struct session_load *loads;
 	pthread_cond_t loaded;
@@ -80,6 +97,9 @@ struct ww_session {
 	struct ww_session_config config;
 	uint64_t tick_ns;
 	uint32_t shard_count;
+	uint32_t at_end; /* where an entry's optional parts lie; 0: not in this map */
+	uint32_t at_use;
+	uint32_t entry_size; /* with them */
 	size_t shard_limit;  /* entries, or 0 */
 	_Atomic int closing; /* being destroyed: nothing is set any more; set before the shards' locks are taken */
 	struct hash_secret secret;
@@ -113,18 +133,42 @@ static inline const void *entry_key(const struct session_entry *entry)
 	return entry->length > KEY_INLINE ? entry->key.block : entry->key.inline_bytes;
 }
 
+static inline uint64_t entry_version(const struct session_entry *entry)
+{
+	return entry->as.timer.ww_period;
+}
+
+/* In a map with lifetimes. */
+static inline uint64_t *entry_end(const struct ww_session *session, struct session_entry *entry)
+{
+	return (uint64_t *)(void *)((char *)entry + session->at_end);
+}
+
+/* In a limited map. */
+static inline struct session_use *entry_use(const struct ww_session *session, struct session_entry *entry)
+{
+	return (struct session_use *)(void *)((char *)entry + session->at_use);
+}
+
 /* ---- entry.c: the shard's lock is held */
 
 /* When the entry expires, in ns. */
 uint64_t ww_session_entry_deadline(const struct session_shard *shard, const struct session_entry *entry);
 /* The entry of a key, expired or not, or NULL. */
 struct session_entry *ww_session_entry_find(const struct session_sought *sought);
-/* A new entry in table and order of use, with no deadline yet; NULL: no memory. */
-struct session_entry *ww_session_entry_add(const struct session_sought *sought, void *value);
+/* The entry of a key if it has not expired, or NULL. */
+struct session_entry *ww_session_entry_live(const struct session_sought *sought);
+/* A new entry in table and order of use, with no end, version or deadline yet; NULL: no memory. */
+struct session_entry *ww_session_entry_add(const struct session_sought *sought);
+/* It has this value from now on, and a version that no other value of this map had. */
+void ww_session_entry_fill(struct session_shard *shard, struct session_entry *entry, void *value);
 /* The most that jitter adds to a TTL. */
 uint64_t ww_session_jitter_most(const struct ww_session *session, uint64_t ttl);
-/* Let it expire `ttl` ns and jitter after now. The sum was checked. */
+/* Let it expire `ttl` ns and jitter after now, or when its lifetime ends. The sum was checked. */
 void ww_session_entry_place(struct session_shard *shard, struct session_entry *entry, uint64_t now, uint64_t ttl);
+/* Describe it. */
+void ww_session_entry_found(
+    const struct session_sought *sought, struct session_entry *entry, struct ww_session_found *found);
 /* It was used now. */
 void ww_session_entry_used(struct session_shard *shard, struct session_entry *entry);
 /* Take it out of table and order of use; from_wheel: also out of the wheel, where it has not expired. */
@@ -145,7 +189,26 @@ void ww_session_call_look(ww_look_fn *look, void *value, void *context);
 /* Hand a value that has left the map to gone. No lock is held. */
 void ww_session_tell(struct ww_session *session, const void *key, size_t length, void *value, enum ww_gone why);
 
-/* ---- call.c */
+/* ---- call.c: the shard's lock is held */
+
+/*
+ * The entry of a key that is looked up, if it has not expired, or NULL. Counts a hit, which is a use and, in a map that
+ * says so, a renewal; or a miss.
+ */
+struct session_entry *ww_session_look_up(const struct session_sought *sought);
+/* Why this TTL is refused. 0 means the map's own TTL, which is then stored in *ttl. */
+int ww_session_ttl_refused(const struct ww_session *session, uint64_t now, uint64_t *ttl);
+/* When a lifetime that begins now ends, or END_NONE. 0 means the map's own lifetime. */
+uint64_t ww_session_end(const struct ww_session *session, uint64_t now, uint64_t lifetime);
+
+/* ---- put.c */
+
+/* What an entry is to be. */
+struct session_content {
+	void *value;
+	uint64_t ttl; /* checked */
+	uint64_t end; /* ignored in a map without lifetimes */
+};
 
 /* What a set has taken out of the map, to be told when the lock is released. */
 struct taken_out {
@@ -155,13 +218,19 @@ struct taken_out {
 	struct session_entry *evicted;
 };
 
-/* Why this TTL is refused. 0 means the map's own TTL, which is then stored in *ttl. */
-int ww_session_ttl_refused(const struct ww_session *session, uint64_t now, uint64_t *ttl);
-/* The lock is held: map the key to the value. *former, unless NULL, gets what was replaced. Errors: WW_ENOMEM. */
-int ww_session_put(
-    const struct session_sought *sought, void *value, uint64_t ttl, void **former, struct taken_out *out);
+/*
+ * The lock is held: make this the content of the key, whose entry, expired or not, is `entry`, or NULL. Returns the
+ * entry, or NULL if there is no memory. *former, unless NULL, gets the value that was replaced.
+ */
+struct session_entry *ww_session_store(const struct session_sought *sought, struct session_entry *entry,
+    const struct session_content *content, void **former, struct taken_out *out);
 /* No lock is held. */
 void ww_session_tell_taken(const struct session_sought *sought, const struct taken_out *out);
+/* No lock is held: tell an entry that was taken out, and free it. */
+void ww_session_tell_and_free(struct session_shard *shard, struct session_entry *entry, enum ww_gone why);
+
+/* ---- call.c */
+
 /* No lock is held: take out all entries, tell them as CLEARED, and return their number. */
 size_t ww_session_take_out(struct ww_session *session);
 

@@ -65,6 +65,7 @@ static int store(struct session_sought *sought, struct session_load *load, uint6
 {
 	struct session_shard *shard = sought->shard;
 	struct session_entry *entry = ww_session_entry_find(sought);
+	struct session_content content;
 	void *loaded = load->value;
 	int error;
 
@@ -80,9 +81,10 @@ static int store(struct session_sought *sought, struct session_load *load, uint6
 		if (load->value == loaded)
 			return WW_OK;
 	} else if (!error) {
-		error = ww_session_put(sought, loaded, ttl, NULL, out);
-		if (!error)
+		content = (struct session_content){loaded, ttl, ww_session_end(shard->session, sought->now, 0)};
+		if (ww_session_store(sought, entry, &content, NULL, out))
 			return WW_OK;
+		error = WW_ENOMEM;
 	}
 	*out = (struct taken_out){.value = loaded, .why = WW_GONE_REPLACED, .is = 1};
 	return error;
@@ -131,15 +133,12 @@ int ww_session_take(
 
 	if (error)
 		return error;
-	entry = ww_session_entry_find(&sought);
-	if (entry && ww_session_entry_deadline(sought.shard, entry) > sought.now) {
-		sought.shard->stats.hits++;
-		ww_session_entry_used(sought.shard, entry);
+	entry = ww_session_look_up(&sought);
+	if (entry) {
 		*value = entry_value(entry);
 		ww_source_unlock(sought.shard->source);
 		return 1;
 	}
-	sought.shard->stats.misses++;
 	running = find_load(&sought);
 	/* If the thread were cancelled here, others would wait for ever, and the list would point into its stack. */
 	(void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);

@@ -50,12 +50,14 @@ static int schedule(struct ww_wheel *wheel, struct ww_timer *timer, uint64_t dea
 	if (timer_is_pending(timer)) {
 		if (timer_broken(wheel, timer))
 			return WW_ECORRUPT;
-		timer->ww_period = period;
+		if (periodic)
+			timer->ww_period = period;
 		timer_set_periodic(timer, periodic);
 		move_timer(wheel, timer, deadline);
 		return WW_OK;
 	}
-	timer->ww_period = period;
+	if (periodic)
+		timer->ww_period = period;
 	return file_timer(wheel, timer, deadline, periodic);
 }
 

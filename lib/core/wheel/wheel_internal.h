@@ -34,7 +34,8 @@
  *                           ww_to_end from its deadline to the end of time, which is TIME_END; 0: idle
  *                           ww_where  four in one, since a store more or less is what scheduling costs:
  *                                     low 16 bits: index of the slot
- *                                     1 bit: the timer is periodic; if not, ww_period is what it was
+ *                                     1 bit: the timer is periodic; if not, ww_period stays what it was: a session keeps its
+ *                                         version there
  *                                     15 bits: the wheel's tag
  *                                     high 32 bits: a hint, the low part of the address of the next but one, in units
  *                                         of HINT_UNIT; only ever prefetched, so that it may be stale

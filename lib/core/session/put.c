@@ -1,0 +1,159 @@
+/* Storing values: what every call that stores does, and the call with all options. */
+
+#include "lib/core/session/session_internal.h"
+
+/* The key has an entry already. */
+static void replace(
+    const struct session_sought *sought, struct session_entry *entry, void **former, struct taken_out *out)
+{
+	struct session_shard *shard = sought->shard;
+	int expired = ww_session_entry_deadline(shard, entry) <= sought->now;
+
+	*out = (struct taken_out){
+	    .value = entry_value(entry),
+	    .why = expired ? WW_GONE_EXPIRED : WW_GONE_REPLACED,
+	    .is = expired || !former,
+	};
+	shard->stats.expired += (uint64_t)expired;
+	if (former)
+		*former = expired ? NULL : out->value;
+	ww_session_entry_used(shard, entry);
+}
+
+/* If the shard is over its limit, take out the entry unused for longest. Its memory stays, to tell its key. */
+static struct session_entry *evict(struct session_shard *shard)
+{
+	struct session_entry *oldest;
+
+	if (!shard->session->shard_limit || table_count(&shard->table) <= shard->session->shard_limit)
+		return NULL;
+	oldest = slab_at(&shard->slab, shard->oldest);
+	ww_session_entry_remove(shard, oldest, 1);
+	shard->stats.evicted++;
+	return oldest;
+}
+
+void ww_session_tell_and_free(struct session_shard *shard, struct session_entry *entry, enum ww_gone why)
+{
+	ww_session_tell(shard->session, entry_key(entry), entry->length, entry_value(entry), why);
+	ww_source_lock(shard->source);
+	ww_session_entry_free(shard, entry);
+	ww_source_unlock(shard->source);
+}
+
+struct session_entry *ww_session_store(const struct session_sought *sought, struct session_entry *entry,
+    const struct session_content *content, void **former, struct taken_out *out)
+{
+	struct session_shard *shard = sought->shard;
+
+	*out = (struct taken_out){0};
+	if (entry)
+		replace(sought, entry, former, out);
+	else {
+		entry = ww_session_entry_add(sought);
+		if (!entry)
+			return NULL;
+		if (former)
+			*former = NULL;
+		out->evicted = evict(shard);
+	}
+	ww_session_entry_fill(shard, entry, content->value);
+	if (shard->session->at_end)
+		*entry_end(shard->session, entry) = content->end;
+	ww_session_entry_place(shard, entry, sought->now, content->ttl);
+	return entry;
+}
+
+void ww_session_tell_taken(const struct session_sought *sought, const struct taken_out *out)
+{
+	struct session_shard *shard = sought->shard;
+
+	if (out->is)
+		ww_session_tell(shard->session, sought->key, sought->length, out->value, out->why);
+	if (out->evicted)
+		ww_session_tell_and_free(shard, out->evicted, WW_GONE_EVICTED);
+}
+
+/* ---- With options */
+
+#define FLAGS WW_SESSION_KEEP_END
+
+/* Why the order is refused, whatever is in the map. */
+static int order_refused(const struct ww_session *session, const struct ww_session_order *order)
+{
+	if (!session || order->flags & ~FLAGS)
+		return WW_EINVAL;
+	return (order->lifetime || order->end) && !session->at_end ? WW_EINVAL : WW_OK;
+}
+
+/* Whether what is there is what the order wants there. NULL: nothing. */
+static int as_ordered(const struct ww_session_order *order, const struct session_entry *live)
+{
+	if (order->version == WW_SESSION_ANY)
+		return 1;
+	return live ? entry_version(live) == order->version : order->version == WW_SESSION_ABSENT;
+}
+
+/* The end of the lifetime that the order asks for. */
+static uint64_t ordered_end(
+    const struct session_sought *sought, const struct ww_session_order *order, struct session_entry *live)
+{
+	const struct ww_session *session = sought->shard->session;
+	uint64_t end;
+
+	if (!session->at_end)
+		return END_NONE;
+	if (live && order->flags & WW_SESSION_KEEP_END)
+		return *entry_end(session, live);
+	end = order->end && !order->lifetime ? END_NONE : ww_session_end(session, sought->now, order->lifetime);
+	if (order->end && order->end < end)
+		end = order->end;
+	return end > WW_DRIVER_TIME_MAX ? END_NONE : end;
+}
+
+/* The lock is held. */
+static int put(const struct session_sought *sought, void *value, const struct ww_session_order *order,
+    struct ww_session_found *found, void **former, struct taken_out *out)
+{
+	struct session_entry *entry = ww_session_entry_find(sought);
+	struct session_entry *live =
+	    entry && ww_session_entry_deadline(sought->shard, entry) > sought->now ? entry : NULL;
+	struct session_content content = {.value = value, .ttl = order->ttl};
+	int error = ww_session_ttl_refused(sought->shard->session, sought->now, &content.ttl);
+
+	if (error)
+		return error;
+	if (!as_ordered(order, live)) {
+		if (found && live)
+			ww_session_entry_found(sought, live, found);
+		else if (found)
+			*found = (struct ww_session_found){0};
+		return WW_ESTALE;
+	}
+	content.end = ordered_end(sought, order, live);
+	entry = ww_session_store(sought, entry, &content, former, out);
+	if (entry && found)
+		ww_session_entry_found(sought, entry, found);
+	return entry ? WW_OK : WW_ENOMEM;
+}
+
+int ww_session_put(struct ww_session *session, const void *key, size_t length, void *value,
+    const struct ww_session_order *order, struct ww_session_found *found, void **former)
+{
+	static const struct ww_session_order none;
+	struct session_sought sought;
+	struct taken_out out = {0};
+	int error;
+
+	if (!order)
+		order = &none;
+	error = order_refused(session, order);
+	if (!error)
+		error = ww_session_enter(session, key, length, &sought);
+	if (error)
+		return error;
+	error = put(&sought, value, order, found, former, &out);
+	ww_source_unlock(sought.shard->source);
+	ww_session_tell_taken(&sought, &out);
+	return error;
+}
