@@ -38,8 +38,14 @@
  *
  * Threads: any thread and any callback may call every function that does not say otherwise. Cancellation of a calling
  * thread (pthread_cancel) takes effect only in functions that wait. It is disabled while a callback or another of the
- * application's functions runs in that thread. The driver's threads block all signals but those of a thread's own
- * faults (SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS, SIGABRT), which are as in the thread that makes the driver.
+ * application's functions runs in that thread. The driver's threads cannot be cancelled; a callback that enables
+ * cancellation for itself must disable it again. They block all signals but those of a thread's own faults (SIGSEGV,
+ * SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS, SIGABRT), which are as in the thread that makes the driver.
+ *
+ * Leaving a callback: a callback must return, and so must every other function of the application that the library
+ * calls: drains, hooks, a map's functions, loaders, looks. If one is left by pthread_exit, by longjmp or by an exception
+ * of C++, the behaviour is undefined. The call then counts as running for ever, a look keeps its lock, and
+ * ww_driver_destroy does not return. In C++ declare such functions noexcept, or catch everything in them.
  *
  * Fork: only the parent has the driver's threads. In the child every call answers WW_ECLOSED, and ww_driver_destroy
  * frees what the driver holds; destroy what was made on the driver first. A child that was forked in a callback must
@@ -97,6 +103,20 @@ typedef void ww_driver_fn(struct ww_driver *driver, const struct ww_firing *firi
  */
 #define WW_DRIVER_DROP 2u
 
+/* A thread of a driver, as its hooks see it. Valid until the hook returns. */
+struct ww_driver_thread {
+	const char *name; /* "ww-tick", "ww-worker-0", ...: as top, ps and debuggers show it */
+	int worker;       /* the worker's number, 0 to workers - 1; -1 in the thread that moves the wheels */
+};
+
+/*
+ * Called in each of the driver's threads, before anything else there and at its end: to attach a language's runtime and
+ * detach it, to set a processor, a priority, another name. ww_driver_create may return before the first ones have
+ * returned. It may fail and still have begun threads, which have ended when it returns. A hook calls no function of the
+ * driver. It runs as callbacks do: it must return, and it is not cancelled.
+ */
+typedef void ww_driver_thread_fn(const struct ww_driver_thread *thread, void *user);
+
 /* The configuration of a driver. Fill it with ww_driver_config_default, then change what should differ. */
 struct ww_driver_config {
 	struct ww_clock *clock;               /* NULL: ww_clock_elapsed(); must outlive the driver */
@@ -106,6 +126,9 @@ struct ww_driver_config {
 	uint32_t workers; /* callbacks that may run at a time, 1 to WW_DRIVER_WORKERS_MAX; 8 */
 	uint32_t shards;  /* 0: from the number of processors; else 1 to WW_DRIVER_SHARDS_MAX */
 	uint32_t flags;   /* WW_DRIVER_* */
+	ww_driver_thread_fn *thread_begin; /* NULL: no call */
+	ww_driver_thread_fn *thread_end;   /* NULL: no call */
+	void *thread_user;                 /* for both */
 };
 
 struct ww_driver_stats {

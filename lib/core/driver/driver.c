@@ -134,18 +134,27 @@ static uint32_t shards_for(const struct ww_driver_config *config)
 
 /* ---- Making */
 
-static void *drive(void *argument)
+static void drive(struct ww_driver *driver)
 {
-	struct ww_driver *driver = argument;
-
 	for (;;) {
 		(void)ww_alarm_wait(driver->alarm);
 		ww_driver_wake_up(driver);
 		if (driver->closed)
-			return NULL;
+			return;
 		ww_driver_pass(driver);
 		ww_driver_sleep(driver);
 	}
+}
+
+static void *be_driver(void *argument)
+{
+	struct ww_driver *driver = argument;
+	struct thread_here here;
+
+	ww_thread_enter(&here, &driver->queue.hooks, -1);
+	drive(driver);
+	ww_thread_leave(&here, &driver->queue.hooks);
+	return NULL;
 }
 
 static void room_made(struct queue *queue)
@@ -206,7 +215,7 @@ static int start_threads(struct ww_driver *driver)
 	error = ww_queue_start(&driver->queue);
 	if (error)
 		return error;
-	if (thread_start(&driver->thread, drive, driver) == 0)
+	if (thread_start(&driver->thread, be_driver, driver) == 0)
 		return WW_OK;
 	ww_queue_end(&driver->queue);
 	return WW_ESYSTEM;
@@ -224,6 +233,7 @@ static int fill_driver(struct ww_driver *driver, const struct ww_driver_config *
 	if (error)
 		goto no_queue;
 	driver->queue.room_made = room_made;
+	driver->queue.hooks = (struct thread_hooks){config->thread_begin, config->thread_end, config->thread_user};
 	error = create_shards(driver, shards_for(config));
 	if (error)
 		goto no_shards;

@@ -199,10 +199,8 @@ int ww_queue_run(struct queue *queue)
 	return firing != NULL;
 }
 
-static void *work(void *argument)
+static void work(struct queue *queue)
 {
-	struct queue *queue = argument;
-
 	pthread_mutex_lock(&queue->lock);
 	while (!queue->ended) {
 		struct firing *firing = begin_firing(queue);
@@ -220,13 +218,23 @@ static void *work(void *argument)
 		queue->sleeping--;
 	}
 	pthread_mutex_unlock(&queue->lock);
+}
+
+static void *be_worker(void *argument)
+{
+	struct queue *queue = argument;
+	struct thread_here here;
+
+	ww_thread_enter(&here, &queue->hooks, queue->numbered++);
+	work(queue);
+	ww_thread_leave(&here, &queue->hooks);
 	return NULL;
 }
 
 int ww_queue_start(struct queue *queue)
 {
 	for (; queue->started < queue->workers; queue->started++)
-		if (thread_start(&queue->threads[queue->started], work, queue)) {
+		if (thread_start(&queue->threads[queue->started], be_worker, queue)) {
 			ww_queue_end(queue);
 			return WW_ESYSTEM;
 		}

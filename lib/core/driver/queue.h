@@ -24,6 +24,13 @@ struct running {
 	struct running **link;
 };
 
+/* The application's functions that each thread of the driver calls, NULL: none. */
+struct thread_hooks {
+	ww_driver_thread_fn *begin;
+	ww_driver_thread_fn *end;
+	void *user;
+};
+
 struct queue {
 	pthread_mutex_t lock;
 	pthread_cond_t work;   /* for workers: there is a firing, or the end */
@@ -40,7 +47,9 @@ struct queue {
 	int closed;          /* no firing is taken any more */
 	int ended;           /* workers end */
 	uint32_t workers;
-	uint32_t started; /* workers that have to be joined */
+	uint32_t started;     /* workers that have to be joined */
+	_Atomic int numbered; /* workers that have a number */
+	struct thread_hooks hooks;
 	pthread_t *threads;
 	const struct ww_allocator *allocator;
 	void (*room_made)(struct queue *queue); /* called once for each time it starves, without lock */
@@ -81,5 +90,17 @@ int ww_queue_inside(const struct queue *queue, const struct timer_group *group, 
 const struct running *ww_queue_here(void);
 /* Wait until no firing of the group is running. */
 void ww_queue_wait_group(struct queue *queue, struct timer_group *group);
+
+/* ---- thread.c: what a thread of the driver does first and last */
+
+/* Lies on the thread's stack. */
+struct thread_here {
+	char name[16];
+	struct ww_driver_thread told;
+};
+
+/* `worker` is the worker's number; -1: the tick thread. */
+void ww_thread_enter(struct thread_here *here, const struct thread_hooks *hooks, int worker);
+void ww_thread_leave(const struct thread_here *here, const struct thread_hooks *hooks);
 
 #endif
