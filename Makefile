@@ -198,6 +198,14 @@ lint: all
 format:
 	find include lib tests tools -name '*.[ch]' -exec clang-format -i {} +
 
+# ---- Power failures ---------------------------------------------------------------------------------------------
+
+STATES ?= 300
+SYNC ?= always
+
+crash-test: all
+	@B='$(abspath $(B))' CC='$(CC)' WW_STATES='$(STATES)' WW_SYNC='$(SYNC)' tests/tools/weekwheeld/test_crash.py
+
 # ---- Install ----------------------------------------------------------------------------------------------------
 
 FOLDERS = DESTDIR='$(DESTDIR)' VERSION='$(VERSION)' prefix='$(prefix)' bindir='$(bindir)' libdir='$(libdir)' \
@@ -221,7 +229,7 @@ distclean: clean
 help:
 	@cat docs/make.txt
 
-.PHONY: all configure demo demo-cluster bench bench-jobs bench-redis bench-instructions check need-check memcheck fuzz \
+.PHONY: all configure demo demo-cluster crash-test bench bench-jobs bench-redis bench-instructions check need-check memcheck fuzz \
 	run-fuzzers lint format install uninstall deps clean distclean help FORCE
 
 -include $(shell find $(B)/obj -name '*.d' 2>/dev/null)

@@ -367,7 +367,7 @@ int ww_store_lmdb_open(struct store *store, const struct ww_jobs_config *config)
 	if (!error)
 		error = ww_store_lmdb_files_open(lmdb);
 	if (!error)
-		ww_store_lmdb_files_made(lmdb);
+		error = ww_store_lmdb_files_made(lmdb);
 	if (!error && !(config->flags & WW_JOBS_READONLY) && config->sync == WW_SYNC_INTERVAL)
 		error = ww_store_lmdb_sync_start(lmdb, config->sync_ns);
 	if (error) {

@@ -53,8 +53,11 @@ int ww_store_lmdb_error(int error);
  * has other files, or its data was emptied.
  */
 int ww_store_lmdb_files_lock(struct lmdb *lmdb);
-/* Note in the directory that the store was made. If its data is empty later, that is damage. */
-void ww_store_lmdb_files_made(const struct lmdb *lmdb);
+/*
+ * Make a new store's files and their names stable, then note in the directory that it was made. If its data is empty
+ * later, that is damage.
+ */
+int ww_store_lmdb_files_made(struct lmdb *lmdb);
 /* Open the environment and its tables. On error there may be an environment to close. */
 int ww_store_lmdb_files_open(struct lmdb *lmdb);
 void ww_store_lmdb_files_close(struct lmdb *lmdb);

@@ -65,13 +65,34 @@ static int was_made(const struct lmdb *lmdb)
 	return fstat(lmdb->lock, &status) == 0 && status.st_size > 0;
 }
 
-void ww_store_lmdb_files_made(const struct lmdb *lmdb)
+static int sync_folder(const char *path)
+{
+	int folder = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int failed = folder < 0 || fsync(folder);
+
+	if (folder >= 0)
+		(void)close(folder);
+	return failed ? ww_store_lmdb_error(errno) : WW_OK;
+}
+
+int ww_store_lmdb_files_made(struct lmdb *lmdb)
 {
 	static const char text[] = "the store was made\n";
+	char parent[4096 + 4];
+	int error;
 
+	if (lmdb->lock < 0 || was_made(lmdb))
+		return WW_OK;
+	(void)snprintf(parent, sizeof parent, "%s/..", lmdb->path);
+	error = ww_store_lmdb_sync(lmdb);
+	if (!error)
+		error = sync_folder(lmdb->path);
+	if (!error)
+		error = sync_folder(parent);
 	/* Should this fail, emptied data would pass for a new store. */
-	if (lmdb->lock >= 0 && !was_made(lmdb) && pwrite(lmdb->lock, text, sizeof text - 1, 0) < 0)
-		return;
+	if (!error && pwrite(lmdb->lock, text, sizeof text - 1, 0) < 0)
+		error = ww_store_lmdb_error(errno);
+	return error;
 }
 
 int ww_store_lmdb_files_lock(struct lmdb *lmdb)
