@@ -44,7 +44,7 @@
  * does not reach beyond the end of a lifetime. The end is a time of the driver's clock: if that is stepped back, the
  * entry lives until the clock gets there again.
  * Versions: each set gives the entry a number that no other set of this map gives. ww_session_put stores if the version
- * is the expected one, or if the key is absent.
+ * is the expected one, or if the key is absent. Refreshes and renames keep it.
  * Memory: 80 bytes an entry with a key of up to 16 bytes, 8 more in a map with lifetimes, 8 more in a limited one, and
  * 9 to 13 for its place in the table. A longer key is a separate block. Records are allocated in chunks of 512: with few entries a shard, the unused part of its last chunk
  * takes more.
@@ -165,8 +165,8 @@ WW_API int ww_session_set(
 #define WW_SESSION_ABSENT UINT64_MAX /* nothing: the key has no entry, or an expired one */
 
 /* Flags of an order. */
-#define WW_SESSION_KEEP_END                                                                                            \
-	1u /* an entry that replaces another keeps the end of its lifetime; `lifetime`, `end`: else */
+#define WW_SESSION_KEEP_END 1u /* put: keep the end of the lifetime of the entry that is replaced, if there is one */
+#define WW_SESSION_REPLACE 2u  /* rename: replace the entry of the new key, if there is one */
 
 /* What ww_session_put is to do. All zero: the same as ww_session_set with a ttl of 0. */
 struct ww_session_order {
@@ -174,7 +174,7 @@ struct ww_session_order {
 	uint64_t lifetime; /* in ns; 0: the map's own; WW_SESSION_NO_END: none */
 	uint64_t end; /* of the lifetime, on the driver's clock in ns; 0: by `lifetime`; with both the earlier counts */
 	uint64_t version; /* that must be there: an entry's, WW_SESSION_ANY or WW_SESSION_ABSENT */
-	uint32_t flags;   /* WW_SESSION_KEEP_END or 0 */
+	uint32_t flags;   /* those above that the call knows */
 };
 
 /* What the map has for a key. */
@@ -211,8 +211,8 @@ WW_API int ww_session_get(struct ww_session *session, const void *key, size_t le
 WW_API int ww_session_find(struct ww_session *session, const void *key, size_t length, struct ww_session_found *found);
 
 /*
- * Look up as ww_session_get does, and start the entry's TTL anew with `ttl`. If ttl is 0, use the TTL that the entry was last set or
- * refreshed with. Its lifetime goes on. O(1).
+ * Look up as ww_session_get does, and start the entry's TTL anew with `ttl`. If ttl is 0, use the TTL that the entry was
+ * last set or refreshed with. Its lifetime goes on. O(1).
  * Errors: as ww_session_set, without WW_ENOMEM.
  */
 WW_API int ww_session_refresh(struct ww_session *session, const void *key, size_t length, uint64_t ttl, void **value);
@@ -237,6 +237,25 @@ WW_API int ww_session_time_left(struct ww_session *session, const void *key, siz
  * Return 0 if there was no entry.
  */
 WW_API int ww_session_delete(struct ww_session *session, const void *key, size_t length, void **value);
+
+/*
+ * The same if the entry has this version, or the version is WW_SESSION_ANY. Errors: WW_ESTALE: it has another version.
+ */
+WW_API int ww_session_delete_if(
+    struct ww_session *session, const void *key, size_t length, uint64_t version, void **value);
+
+/*
+ * Give the key's entry the key `to`, as a site gives a session a new id at login. At no moment has the entry both keys,
+ * or neither. It keeps value, version, TTL and both deadlines, to the nanosecond, and becomes the most recently used.
+ * order NULL means all zero. Its version is the one that the entry must have. Its ttl, unless 0, starts the TTL anew.
+ * Its lifetime and end, unless both are 0, make another lifetime, and start the TTL anew, too. With WW_SESSION_REPLACE
+ * an entry of the new key is replaced as ww_session_set does. *former, unless NULL, gets its value, or NULL.
+ * Complexity: O(1), with the locks of two shards held. Errors: WW_ESTALE: the key has no entry, or not of this version.
+ * WW_EINUSE: the new key has an entry, and WW_SESSION_REPLACE is not set. WW_EINVAL also: both keys are the same,
+ * unknown flags, or a lifetime or end in a map without lifetimes. WW_EOVERFLOW, WW_ENOMEM: as ww_session_set.
+ */
+WW_API int ww_session_rename(struct ww_session *session, const void *key, size_t length, const void *to,
+    size_t to_length, const struct ww_session_order *order, void **former);
 
 /*
  * Loads a missing value. Store the value in *value. *ttl is 0; store another TTL there to replace the map's own. Return

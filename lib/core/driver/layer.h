@@ -13,7 +13,7 @@
  *            |                              source 1: lock, wheel <--> shard 1: records
  *            +-> group (a session map)  --> source 0: lock, wheel <--> shard 0: records
  *
- * Order of locks: the driver's list of groups, a source, the queue. The lock for arming the alarm is taken without
+ * Order of locks: the driver's list of groups, a source or two of a group, the queue. The lock for arming the alarm is taken without
  * those, and before the list of groups. No lock is held while a callback runs.
  */
 
@@ -134,6 +134,9 @@ struct firing *ww_group_withdraw_all(struct timer_group *group);
 void ww_source_lock(struct timer_source *source);
 /* Unlock, and wake the driver if it has to look at this source earlier than it would. */
 void ww_source_unlock(struct timer_source *source);
+/* The same for two sources of one group, or one that is named twice. They are locked in the order of their addresses. */
+void ww_source_lock_two(struct timer_source *one, struct timer_source *other);
+void ww_source_unlock_two(struct timer_source *one, struct timer_source *other);
 
 /* In all that follow the lock is held. */
 

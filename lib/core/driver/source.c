@@ -47,15 +47,40 @@ void ww_source_lock(struct timer_source *source)
 	pthread_mutex_lock(&source->lock);
 }
 
-void ww_source_unlock(struct timer_source *source)
+void ww_source_lock_two(struct timer_source *one, struct timer_source *other)
+{
+	ww_source_lock(one < other ? one : other);
+	if (one != other)
+		ww_source_lock(one < other ? other : one);
+}
+
+/* The lock is not held any more, under which the source's next tick was read. */
+static inline void wake_for(const struct timer_source *source, uint64_t next)
 {
 	struct ww_driver *driver = source->group->driver;
-	uint64_t next = source->next;
 
-	pthread_mutex_unlock(&source->lock);
 	/* While the source waits for room in the queue, it is of no use to wake the driver. */
 	if (next < driver->armed && !(driver->queue.starved && next <= driver->last && source->group->waits))
 		ww_driver_rearm(driver, next);
+}
+
+void ww_source_unlock(struct timer_source *source)
+{
+	uint64_t next = source->next;
+
+	pthread_mutex_unlock(&source->lock);
+	wake_for(source, next);
+}
+
+void ww_source_unlock_two(struct timer_source *one, struct timer_source *other)
+{
+	uint64_t next = one->next < other->next ? one->next : other->next;
+
+	pthread_mutex_unlock(&one->lock);
+	if (one != other)
+		pthread_mutex_unlock(&other->lock);
+	/* No source's lock is held while the alarm is armed. Both are of one group. */
+	wake_for(one, next);
 }
 
 void ww_source_wait(struct timer_source *source, pthread_cond_t *condition)

@@ -160,7 +160,7 @@ int ww_session_time_left(struct ww_session *session, const void *key, size_t len
 
 /* ---- Taking out */
 
-int ww_session_delete(struct ww_session *session, const void *key, size_t length, void **value)
+int ww_session_delete_if(struct ww_session *session, const void *key, size_t length, uint64_t version, void **value)
 {
 	struct session_sought sought;
 	struct session_entry *entry;
@@ -172,17 +172,24 @@ int ww_session_delete(struct ww_session *session, const void *key, size_t length
 		return error;
 	entry = ww_session_entry_live(&sought);
 	found = entry != NULL;
-	if (found) {
+	if (found && version != WW_SESSION_ANY && version != entry_version(entry))
+		found = WW_ESTALE;
+	if (found > 0) {
 		taken = entry_value(entry);
 		ww_session_entry_remove(sought.shard, entry, 1);
 		ww_session_entry_free(sought.shard, entry);
 	}
 	ww_source_unlock(sought.shard->source);
-	if (found && value)
+	if (found > 0 && value)
 		*value = taken;
-	else if (found)
+	else if (found > 0)
 		ww_session_tell(session, sought.key, length, taken, WW_GONE_DELETED);
 	return found;
+}
+
+int ww_session_delete(struct ww_session *session, const void *key, size_t length, void **value)
+{
+	return ww_session_delete_if(session, key, length, WW_SESSION_ANY, value);
 }
 
 /* Take out all entries of the shard, as a chain of firings. */

@@ -197,20 +197,29 @@ static uint64_t jitter(struct session_shard *shard, uint64_t ttl)
 	return most ? random_below(&shard->random, most + 1) : 0;
 }
 
-void ww_session_entry_place(struct session_shard *shard, struct session_entry *entry, uint64_t now, uint64_t ttl)
+static inline void place_at(struct session_shard *shard, struct session_entry *entry, uint64_t deadline)
 {
 	uint64_t tick_ns = shard->session->tick_ns;
-	uint64_t deadline = now + ttl + jitter(shard, ttl);
-	uint64_t beyond;
+	uint64_t beyond = deadline % tick_ns;
 
-	if (shard->session->at_end && *entry_end(shard->session, entry) < deadline)
-		deadline = *entry_end(shard->session, entry);
-	beyond = deadline % tick_ns;
-
-	entry->ttl_us = (ttl + WW_MICROSECOND - 1) / WW_MICROSECOND & ((UINT64_C(1) << 48) - 1);
 	entry->early = (uint32_t)(beyond ? tick_ns - beyond : 0);
 	if (ww_timer_pending(&entry->as.timer))
 		ww_source_move(shard->source, &entry->as.timer, deadline);
 	else
 		ww_source_schedule(shard->source, &entry->as.timer, deadline);
+}
+
+void ww_session_entry_place(struct session_shard *shard, struct session_entry *entry, uint64_t now, uint64_t ttl)
+{
+	uint64_t deadline = now + ttl + jitter(shard, ttl);
+
+	if (shard->session->at_end && *entry_end(shard->session, entry) < deadline)
+		deadline = *entry_end(shard->session, entry);
+	entry->ttl_us = (ttl + WW_MICROSECOND - 1) / WW_MICROSECOND & ((UINT64_C(1) << 48) - 1);
+	place_at(shard, entry, deadline);
+}
+
+void ww_session_entry_place_at(struct session_shard *shard, struct session_entry *entry, uint64_t deadline)
+{
+	place_at(shard, entry, deadline);
 }

@@ -21,16 +21,13 @@ static void replace(
 }
 
 /* If the shard is over its limit, take out the entry unused for longest. Its memory stays, to tell its key. */
-static struct session_entry *evict(struct session_shard *shard)
+void ww_session_evict(struct session_shard *shard, struct taken_out *out)
 {
-	struct session_entry *oldest;
-
 	if (!shard->session->shard_limit || table_count(&shard->table) <= shard->session->shard_limit)
-		return NULL;
-	oldest = slab_at(&shard->slab, shard->oldest);
-	ww_session_entry_remove(shard, oldest, 1);
+		return;
+	out->evicted = slab_at(&shard->slab, shard->oldest);
+	ww_session_entry_remove(shard, out->evicted, 1);
 	shard->stats.evicted++;
-	return oldest;
 }
 
 void ww_session_tell_and_free(struct session_shard *shard, struct session_entry *entry, enum ww_gone why)
@@ -41,7 +38,7 @@ void ww_session_tell_and_free(struct session_shard *shard, struct session_entry 
 	ww_source_unlock(shard->source);
 }
 
-struct session_entry *ww_session_store(const struct session_sought *sought, struct session_entry *entry,
+struct session_entry *ww_session_overfill(const struct session_sought *sought, struct session_entry *entry,
     const struct session_content *content, void **former, struct taken_out *out)
 {
 	struct session_shard *shard = sought->shard;
@@ -55,12 +52,20 @@ struct session_entry *ww_session_store(const struct session_sought *sought, stru
 			return NULL;
 		if (former)
 			*former = NULL;
-		out->evicted = evict(shard);
 	}
 	ww_session_entry_fill(shard, entry, content->value);
 	if (shard->session->at_end)
 		*entry_end(shard->session, entry) = content->end;
 	ww_session_entry_place(shard, entry, sought->now, content->ttl);
+	return entry;
+}
+
+struct session_entry *ww_session_store(const struct session_sought *sought, struct session_entry *entry,
+    const struct session_content *content, void **former, struct taken_out *out)
+{
+	entry = ww_session_overfill(sought, entry, content, former, out);
+	if (entry)
+		ww_session_evict(sought->shard, out);
 	return entry;
 }
 
@@ -76,12 +81,9 @@ void ww_session_tell_taken(const struct session_sought *sought, const struct tak
 
 /* ---- With options */
 
-#define FLAGS WW_SESSION_KEEP_END
-
-/* Why the order is refused, whatever is in the map. */
-static int order_refused(const struct ww_session *session, const struct ww_session_order *order)
+int ww_session_order_refused(const struct ww_session *session, const struct ww_session_order *order, uint32_t flags)
 {
-	if (!session || order->flags & ~FLAGS)
+	if (!session || order->flags & ~flags)
 		return WW_EINVAL;
 	return (order->lifetime || order->end) && !session->at_end ? WW_EINVAL : WW_OK;
 }
@@ -94,18 +96,12 @@ static int as_ordered(const struct ww_session_order *order, const struct session
 	return live ? entry_version(live) == order->version : order->version == WW_SESSION_ABSENT;
 }
 
-/* The end of the lifetime that the order asks for. */
-static uint64_t ordered_end(
-    const struct session_sought *sought, const struct ww_session_order *order, struct session_entry *live)
+uint64_t ww_session_ordered_end(const struct session_sought *sought, const struct ww_session_order *order)
 {
-	const struct ww_session *session = sought->shard->session;
-	uint64_t end;
+	uint64_t end = END_NONE;
 
-	if (!session->at_end)
-		return END_NONE;
-	if (live && order->flags & WW_SESSION_KEEP_END)
-		return *entry_end(session, live);
-	end = order->end && !order->lifetime ? END_NONE : ww_session_end(session, sought->now, order->lifetime);
+	if (order->lifetime || !order->end)
+		end = ww_session_end(sought->shard->session, sought->now, order->lifetime);
 	if (order->end && order->end < end)
 		end = order->end;
 	return end > WW_DRIVER_TIME_MAX ? END_NONE : end;
@@ -130,7 +126,10 @@ static int put(const struct session_sought *sought, void *value, const struct ww
 			*found = (struct ww_session_found){0};
 		return WW_ESTALE;
 	}
-	content.end = ordered_end(sought, order, live);
+	if (live && order->flags & WW_SESSION_KEEP_END && sought->shard->session->at_end)
+		content.end = *entry_end(sought->shard->session, live);
+	else
+		content.end = ww_session_ordered_end(sought, order);
 	entry = ww_session_store(sought, entry, &content, former, out);
 	if (entry && found)
 		ww_session_entry_found(sought, entry, found);
@@ -147,7 +146,7 @@ int ww_session_put(struct ww_session *session, const void *key, size_t length, v
 
 	if (!order)
 		order = &none;
-	error = order_refused(session, order);
+	error = ww_session_order_refused(session, order, WW_SESSION_KEEP_END);
 	if (!error)
 		error = ww_session_enter(session, key, length, &sought);
 	if (error)

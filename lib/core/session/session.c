@@ -273,7 +273,7 @@ int ww_session_destroy(struct ww_session *session)
 
 /* ---- What every call begins and ends with */
 
-int ww_session_enter(struct ww_session *session, const void *key, size_t length, struct session_sought *sought)
+static inline int seek(struct ww_session *session, const void *key, size_t length, struct session_sought *sought)
 {
 	struct session_shard *shard;
 	int error;
@@ -289,10 +289,24 @@ int ww_session_enter(struct ww_session *session, const void *key, size_t length,
 	uint64_t hash = ww_hash_bytes(&session->secret, key, length);
 	shard = &session->shard[(uint32_t)hash % session->shard_count];
 	*sought = (struct session_sought){shard, key, length, hash, ww_driver_time(session->driver)};
-	ww_source_lock(shard->source);
+	return WW_OK;
+}
+
+int ww_session_seek(struct ww_session *session, const void *key, size_t length, struct session_sought *sought)
+{
+	return seek(session, key, length, sought);
+}
+
+int ww_session_enter(struct ww_session *session, const void *key, size_t length, struct session_sought *sought)
+{
+	int error = seek(session, key, length, sought);
+
+	if (error)
+		return error;
+	ww_source_lock(sought->shard->source);
 	if (!session->closing)
 		return WW_OK;
-	ww_source_unlock(shard->source);
+	ww_source_unlock(sought->shard->source);
 	return WW_ECLOSED;
 }
 

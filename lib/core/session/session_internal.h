@@ -166,6 +166,8 @@ void ww_session_entry_fill(struct session_shard *shard, struct session_entry *en
 uint64_t ww_session_jitter_most(const struct ww_session *session, uint64_t ttl);
 /* Let it expire `ttl` ns and jitter after now, or when its lifetime ends. The sum was checked. */
 void ww_session_entry_place(struct session_shard *shard, struct session_entry *entry, uint64_t now, uint64_t ttl);
+/* Let it expire at this time of the driver's clock. */
+void ww_session_entry_place_at(struct session_shard *shard, struct session_entry *entry, uint64_t deadline);
 /* Describe it. */
 void ww_session_entry_found(
     const struct session_sought *sought, struct session_entry *entry, struct ww_session_found *found);
@@ -180,7 +182,9 @@ void ww_session_entry_free(struct session_shard *shard, struct session_entry *en
 
 /* ---- session.c */
 
-/* Find the shard of a key and lock it, and read the time. On error nothing is locked. */
+/* Find the shard of a key, and read the time. */
+int ww_session_seek(struct ww_session *session, const void *key, size_t length, struct session_sought *sought);
+/* The same, and lock the shard. On error nothing is locked. */
 int ww_session_enter(struct ww_session *session, const void *key, size_t length, struct session_sought *sought);
 /* What a call answers before it locks a shard: WW_OK, WW_EINVAL, WW_EBUSY in a look, or WW_ECLOSED. */
 int ww_session_refuses(const struct ww_session *session);
@@ -218,10 +222,20 @@ struct taken_out {
 	struct session_entry *evicted;
 };
 
+/* Why the order is refused, whatever is in the map. `flags`: those that the call knows. */
+int ww_session_order_refused(const struct ww_session *session, const struct ww_session_order *order, uint32_t flags);
+/* The end of the lifetime that the order asks for. */
+uint64_t ww_session_ordered_end(const struct session_sought *sought, const struct ww_session_order *order);
 /*
  * The lock is held: make this the content of the key, whose entry, expired or not, is `entry`, or NULL. Returns the
- * entry, or NULL if there is no memory. *former, unless NULL, gets the value that was replaced.
+ * entry, or NULL if there is no memory. *former, unless NULL, gets the value that was replaced. The shard may now be
+ * over its limit.
  */
+struct session_entry *ww_session_overfill(const struct session_sought *sought, struct session_entry *entry,
+    const struct session_content *content, void **former, struct taken_out *out);
+/* The lock is held: take out what is over the shard's limit. */
+void ww_session_evict(struct session_shard *shard, struct taken_out *out);
+/* Both. */
 struct session_entry *ww_session_store(const struct session_sought *sought, struct session_entry *entry,
     const struct session_content *content, void **former, struct taken_out *out);
 /* No lock is held. */

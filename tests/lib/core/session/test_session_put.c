@@ -153,7 +153,31 @@ START_TEST(an_unconditional_put_that_is_refused_changes_nothing)
 }
 END_TEST
 
+START_TEST(a_delete_with_a_version_takes_out_that_very_entry)
+{
+	struct rig rig;
+	void *value = &rig;
+
+	rig_start(&rig);
+	OK(set(&rig, "a", 1, 0));
+	uint64_t first = version_of(&rig, "a");
+	OK(set(&rig, "a", 2, 0));
+	ck_assert_int_eq(ww_session_delete_if(rig.map, "a", 1, first, &value), WW_ESTALE);
+	ck_assert_int_eq(ww_session_delete_if(rig.map, "a", 1, WW_SESSION_ABSENT, &value), WW_ESTALE);
+	ck_assert_ptr_eq(value, &rig);
+	ck_assert_uint_eq(get(&rig, "a"), 2);
+	ck_assert_int_eq(ww_session_delete_if(rig.map, "a", 1, version_of(&rig, "a"), &value), 1);
+	ck_assert_ptr_eq(value, (void *)2);
+	ck_assert_int_eq(ww_session_delete_if(rig.map, "a", 1, first, NULL), 0);
+	ck_assert_uint_eq(gone_calls(), 1);
+	OK(set(&rig, "a", 3, 0));
+	ck_assert_int_eq(ww_session_delete_if(rig.map, "a", 1, WW_SESSION_ANY, NULL), 1);
+	assert_last_gone(2, "a", 3, WW_GONE_DELETED);
+	rig_close(&rig);
+}
+END_TEST
+
 TEST_MAIN("session/put", a_put_without_an_order_is_a_set,
     a_put_if_absent_stores_once_until_the_entry_has_left_or_expired, a_put_with_a_version_replaces_that_very_entry,
     neither_refreshes_nor_rewound_clocks_change_a_version, versions_differ_between_keys_and_shards,
-    an_unconditional_put_that_is_refused_changes_nothing)
+    an_unconditional_put_that_is_refused_changes_nothing, a_delete_with_a_version_takes_out_that_very_entry)

@@ -1,0 +1,81 @@
+/* Giving an entry another key, which may be in another shard. */
+
+#include <string.h>
+
+#include "lib/core/session/session_internal.h"
+
+/*
+ * Both locks are held: move the entry `old` to the key `to`, whose entry is `there`, or NULL. Only the first step can
+ * fail. The entry leaves its former key before the shard's limit is looked at: in one shard that is no entry more.
+ */
+static int move(const struct session_sought *from, struct session_entry *old, const struct session_sought *to,
+    struct session_entry *there, const struct ww_session_order *order, void **former, struct taken_out *out)
+{
+	struct ww_session *session = to->shard->session;
+	int keeps_end = !order->lifetime && !order->end;
+	struct session_content content = {.value = entry_value(old), .ttl = order->ttl, .end = END_NONE};
+	struct session_entry *moved;
+
+	if (!content.ttl)
+		content.ttl = old->ttl_us * WW_MICROSECOND;
+	if (session->at_end)
+		content.end = keeps_end ? *entry_end(session, old) : ww_session_ordered_end(to, order);
+	moved = ww_session_overfill(to, there, &content, former, out);
+	if (!moved)
+		return WW_ENOMEM;
+	moved->as.timer.ww_period = entry_version(old);
+	if (keeps_end && !order->ttl)
+		ww_session_entry_place_at(to->shard, moved, ww_session_entry_deadline(from->shard, old));
+	ww_session_entry_remove(from->shard, old, 1);
+	ww_session_entry_free(from->shard, old);
+	ww_session_evict(to->shard, out);
+	return WW_OK;
+}
+
+/* Both locks are held. */
+static int change_key(const struct session_sought *from, const struct session_sought *to,
+    const struct ww_session_order *order, void **former, struct taken_out *out)
+{
+	const struct ww_session *session = to->shard->session;
+	struct session_entry *old = ww_session_entry_live(from);
+	struct session_entry *there;
+	uint64_t ttl = order->ttl;
+	int error = session->closing ? WW_ECLOSED : ww_session_ttl_refused(session, to->now, &ttl);
+
+	if (error)
+		return error;
+	if (!old || (order->version != WW_SESSION_ANY && order->version != entry_version(old)))
+		return WW_ESTALE;
+	there = ww_session_entry_find(to);
+	if (there && !(order->flags & WW_SESSION_REPLACE) && ww_session_entry_deadline(to->shard, there) > to->now)
+		return WW_EINUSE;
+	return move(from, old, to, there, order, former, out);
+}
+
+int ww_session_rename(struct ww_session *session, const void *key, size_t length, const void *to, size_t to_length,
+    const struct ww_session_order *order, void **former)
+{
+	static const struct ww_session_order none;
+	struct session_sought source;
+	struct session_sought target;
+	struct taken_out out = {0};
+	int error;
+
+	if (!order)
+		order = &none;
+	error = ww_session_order_refused(session, order, WW_SESSION_REPLACE);
+	if (!error)
+		error = ww_session_seek(session, key, length, &source);
+	if (!error)
+		error = ww_session_seek(session, to, to_length, &target);
+	if (!error && length == to_length && memcmp(source.key, target.key, length) == 0)
+		error = WW_EINVAL;
+	if (error)
+		return error;
+	source.now = target.now;
+	ww_source_lock_two(source.shard->source, target.shard->source);
+	error = change_key(&source, &target, order, former, &out);
+	ww_source_unlock_two(source.shard->source, target.shard->source);
+	ww_session_tell_taken(&target, &out);
+	return error;
+}
