@@ -31,6 +31,17 @@ int clock_gettime(clockid_t clock, struct timespec *time)
 	return result;
 }
 
+/* What the worker of a handle heard of this tube, it heard after all messages that came before. */
+#define LAST "last"
+static _Atomic int heard_last;
+
+static void note_last(const char *tube, void *context)
+{
+	(void)context;
+	if (strcmp(tube, LAST) == 0)
+		heard_last = 1;
+}
+
 static struct ww_jobs *open_with(uint32_t shards, uint32_t flags)
 {
 	struct ww_jobs_redis_config config;
@@ -40,6 +51,7 @@ static struct ww_jobs *open_with(uint32_t shards, uint32_t flags)
 	config.url = url;
 	config.shards = shards;
 	config.flags = flags;
+	config.ready = note_last;
 	OK(ww_jobs_redis_open(&jobs, &config));
 	return jobs;
 }
@@ -152,6 +164,9 @@ START_TEST(a_single_job_is_taken_where_another_took_the_best)
 	other = open_with(2, WW_REDIS_PASSIVE);
 	for (size_t i = 0; i < sizeof priorities / sizeof *priorities; i++)
 		put_one(other, tubes[priorities[i] == 10], priorities[i]);
+	/* A message about the first jobs that comes later would send the handle to the wrong shard once more. */
+	for (uint32_t priority = 1000000; !heard_last; priority--, usleep(1000))
+		put_one(other, LAST, priority);
 	/* Now the handle knows the next priorities: 1 in one shard, 5 in the other. */
 	ck_assert_int_eq(ww_jobs_wait(hears, tubes, 2, 60 * WW_SECOND, leases), 1);
 	ww_jobs_free(hears, leases[0].body);
