@@ -35,7 +35,7 @@
  * Errors: every call returns 0 or a positive answer, or a negative WW_E* of error.h. On error nothing has changed.
  * Every function answers WW_EINVAL to NULL where it needs an object; receive and poll also answer it for a timer with a
  * function. After ww_driver_stop, all but ww_after_destroy and ww_ticker_destroy answer WW_ECLOSED. A thread that waits
- * in receive or ww_sleep at the stop gets that answer within 50 ms.
+ * in receive or ww_sleep at the stop gets that answer at once. Nobody polls: a thread that waits sleeps until then.
  *
  * Threads: any thread and any callback may call every function that does not say otherwise. Do not use an object during
  * or after its destruction. receive, ww_sleep and the two destroy functions are points of thread cancellation
@@ -47,8 +47,8 @@
  * wait, and a thread that waits needs another thread that calls ww_driver_dispatch.
  *
  * A stop of the driver hands these timers to its `drain` like any other, with an fn that is not the application's. With
- * WW_DRIVER_DROP, a dropped tick is lost, and a dropped call of a function leaves no trace. A thread that waits in
- * receive or ww_sleep still wakes, within 50 ms, and a poll of a timer still finds its value.
+ * WW_DRIVER_DROP, a dropped call of a function leaves no trace. Values are never dropped: those of timers, tickers and
+ * sleeps enter a full queue beyond its limit, one at most for each.
  *
  * Memory: the default allocator, one block for each object; a start takes a timer of the driver. Destroy all objects
  * before the driver: ww_driver_destroy answers WW_EBUSY while one is left. They may be destroyed after the driver's

@@ -99,7 +99,8 @@ typedef void ww_driver_fn(struct ww_driver *driver, const struct ww_firing *firi
 #define WW_DRIVER_THREADLESS 1u
 /*
  * When the queue is full, drop the expiry and count it. Without this flag the expiry waits in its wheel until there is
- * room. The values that a session map hands to its `gone` wait in either case.
+ * room. The values that a session map hands to its `gone` wait in either case, and those of after.h that threads wait
+ * for come in either case.
  */
 #define WW_DRIVER_DROP 2u
 

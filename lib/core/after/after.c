@@ -7,11 +7,11 @@
 
 static int make(struct ww_after **after, struct ww_driver *driver, uint64_t delay, ww_after_fn *fn, void *user)
 {
-	struct ww_channel *made = ww_channel_create(driver, fn, user);
-	int error;
+	struct ww_channel *made;
+	int error = ww_channel_create(&made, driver, fn, user);
 
-	if (!made)
-		return WW_ENOMEM;
+	if (error)
+		return error;
 	/* Under the lock, as the function may be called at once and must find *after. */
 	pthread_mutex_lock(&made->lock);
 	error = ww_channel_schedule(made, delay, 0);
@@ -67,9 +67,9 @@ int ww_ticker_create(struct ww_ticker **ticker, struct ww_driver *driver, uint64
 
 	if (!ticker || !driver || period == 0)
 		return WW_EINVAL;
-	made = ww_channel_create(driver, NULL, NULL);
-	if (!made)
-		return WW_ENOMEM;
+	error = ww_channel_create(&made, driver, NULL, NULL);
+	if (error)
+		return error;
 	error = ww_channel_start(made, period, period);
 	if (error)
 		(void)ww_channel_destroy(made);
@@ -125,9 +125,10 @@ int ww_sleep(struct ww_driver *driver, uint64_t delay)
 
 	if (!driver)
 		return WW_EINVAL;
-	if (delay == 0)
-		return ww_driver_refuses(driver);
-	ww_channel_init(&channel, driver, NULL, NULL);
+	result = ww_driver_refuses(driver);
+	if (result || delay == 0)
+		return result;
+	ww_channel_init(&channel, driver, NULL, NULL, 0);
 	result = ww_channel_start(&channel, delay, 0);
 	if (result == WW_OK)
 		receive_and_close(&channel, &result);

@@ -4,30 +4,40 @@
 
 #include <unistd.h>
 
-#include "lib/base/time.h"
-#include "lib/core/driver/layer.h"
-
-/* How often a waiting thread looks whether the driver was stopped or has dropped the timer. */
-#define LOOK_NS UINT64_C(50000000)
-
-void ww_channel_init(struct ww_channel *channel, struct ww_driver *driver, ww_after_fn *fn, void *user)
+/* The driver has stopped: threads that wait look whether it still takes calls. */
+static void wake_receivers(struct stop_watch *watch)
 {
-	*channel = (struct ww_channel){.driver = driver, .fn = fn, .user = user, .process = getpid()};
-	pthread_mutex_init(&channel->lock, NULL);
-	(void)time_cond_init(&channel->changed);
+	struct ww_channel *channel = (struct ww_channel *)(void *)watch;
+
+	pthread_mutex_lock(&channel->lock);
+	pthread_cond_broadcast(&channel->changed);
+	pthread_mutex_unlock(&channel->lock);
 }
 
-struct ww_channel *ww_channel_create(struct ww_driver *driver, ww_after_fn *fn, void *user)
+void ww_channel_init(struct ww_channel *channel, struct ww_driver *driver, ww_after_fn *fn, void *user, int holds)
+{
+	*channel = (struct ww_channel){.driver = driver,
+	    .fn = fn,
+	    .user = user,
+	    .process = getpid(),
+	    .watch = {.stopped = wake_receivers, .holds = holds}};
+	pthread_mutex_init(&channel->lock, NULL);
+	pthread_cond_init(&channel->changed, NULL);
+	ww_driver_watch(driver, &channel->watch);
+}
+
+int ww_channel_create(struct ww_channel **channel, struct ww_driver *driver, ww_after_fn *fn, void *user)
 {
 	const struct ww_allocator *allocator = ww_allocator_default();
-	struct ww_channel *channel = allocator->allocate(allocator->user, sizeof *channel);
+	int error = ww_driver_refuses(driver);
 
-	if (!channel)
-		return NULL;
-	ww_channel_init(channel, driver, fn, user);
-	ww_driver_hold(driver);
-	channel->holds = 1;
-	return channel;
+	if (error)
+		return error;
+	*channel = allocator->allocate(allocator->user, sizeof **channel);
+	if (!*channel)
+		return WW_ENOMEM;
+	ww_channel_init(*channel, driver, fn, user, 1);
+	return WW_OK;
 }
 
 /* ---- Expiring: in a worker of the driver */
@@ -82,10 +92,10 @@ int ww_channel_schedule(struct ww_channel *channel, uint64_t delay, uint64_t per
 	int error;
 
 	/* The callback may run before this returns, but it waits for the lock. */
-	if (period)
-		error = ww_driver_schedule_every(channel->driver, delay, period, 0, expire, channel, &timer);
-	else
+	if (channel->fn)
 		error = ww_driver_schedule(channel->driver, delay, expire, channel, &timer);
+	else
+		error = ww_driver_schedule_kept(channel->driver, delay, period, expire, channel, &timer);
 	if (error)
 		return error;
 	channel->timer = timer;
@@ -200,8 +210,7 @@ int ww_channel_close(struct ww_channel *channel)
 		return WW_EBUSY;
 	(void)halt(channel);
 	wait_for_calls(channel);
-	if (channel->holds)
-		ww_driver_release(channel->driver);
+	ww_driver_unwatch(channel->driver, &channel->watch);
 	pthread_cond_destroy(&channel->changed);
 	pthread_mutex_destroy(&channel->lock);
 	return WW_OK;
@@ -218,31 +227,6 @@ int ww_channel_destroy(struct ww_channel *channel)
 }
 
 /* ---- Receiving */
-
-/*
- * The lock is held. Returns WW_ECLOSED if the driver is stopped. If the timer of a one-shot is stale though it counts,
- * the driver has dropped it because its queue was full: fill the channel here.
- */
-static int look(struct ww_channel *channel)
-{
-	uint64_t ns;
-	int answer = channel->timer ? ww_driver_time_left(channel->driver, channel->timer, &ns)
-	                            : ww_driver_refuses(channel->driver);
-
-	if (answer == WW_ECLOSED)
-		return WW_ECLOSED;
-	if (answer == WW_ESTALE && !channel->period) {
-		channel->timer = 0;
-		if (ww_driver_now(channel->driver, &ns) == WW_OK)
-			put(channel, ns);
-	}
-	return WW_OK;
-}
-
-static void wait_a_while(struct ww_channel *channel)
-{
-	(void)time_wait(&channel->changed, &channel->lock, time_now(CLOCK_MONOTONIC) + LOOK_NS);
-}
 
 static void leave(void *argument)
 {
@@ -269,9 +253,8 @@ static void wait_and_take(struct ww_channel *channel, uint64_t *time, int *resul
 	pthread_mutex_lock(&channel->lock);
 	channel->receivers++;
 	pthread_cleanup_push(leave, channel);
-	while (!channel->full && look(channel) == WW_OK)
-		if (!channel->full)
-			wait_a_while(channel);
+	while (!channel->full && ww_driver_refuses(channel->driver) == WW_OK)
+		pthread_cond_wait(&channel->changed, &channel->lock);
 	*result = take(channel, time) ? WW_OK : WW_ECLOSED;
 	pthread_cleanup_pop(1);
 }
@@ -298,8 +281,6 @@ int ww_channel_poll(struct ww_channel *channel, uint64_t *time)
 	if (result)
 		return result;
 	pthread_mutex_lock(&channel->lock);
-	if (!channel->full && channel->timer)
-		(void)look(channel);
 	result = take(channel, time);
 	pthread_mutex_unlock(&channel->lock);
 	return result;

@@ -14,7 +14,7 @@
  * `timer`, and then wait for the end of the stale callback, which is near. While `timer` is 0 and no stop or restart is
  * under way, only the callbacks counted in `running` touch the channel.
  *
- * Locks: the channel's, then the driver's. The lock is not held while the function runs or while a callback's end is
+ * Locks: that of the driver's watches, the channel's, then the driver's others. The lock is not held while the function runs or while a callback's end is
  * waited for.
  */
 
@@ -22,16 +22,17 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "lib/core/driver/layer.h"
 #include "weekwheel/after.h"
 
 struct ww_channel {
+	struct stop_watch watch; /* wakes the receivers */
 	struct ww_driver *driver;
 	ww_after_fn *fn; /* NULL: values are received */
 	void *user;
 	pid_t process; /* that made it */
-	int holds;     /* whether it holds the driver, until it is closed */
 	pthread_mutex_t lock;
-	pthread_cond_t changed; /* there is a value, or a call of fn has ended */
+	pthread_cond_t changed; /* there is a value, a call of fn has ended, or the driver has stopped */
 	ww_handle timer;        /* 0: stopped, or a one-shot that has arrived */
 	uint64_t period;        /* 0: a one-shot */
 	uint64_t time;          /* the value, while full */
@@ -40,12 +41,12 @@ struct ww_channel {
 	uint32_t running;   /* calls of fn */
 };
 
-/* Make a channel in this memory, stopped. */
-void ww_channel_init(struct ww_channel *channel, struct ww_driver *driver, ww_after_fn *fn, void *user);
+/* Make a channel in this memory, stopped. The driver takes calls in this process. */
+void ww_channel_init(struct ww_channel *channel, struct ww_driver *driver, ww_after_fn *fn, void *user, int holds);
 /* Stop it and wait for running calls of fn. Then its memory may be freed. Errors: WW_EBUSY. */
 int ww_channel_close(struct ww_channel *channel);
-/* Make a channel in memory of its own, which keeps the driver from being destroyed. NULL: no memory. */
-struct ww_channel *ww_channel_create(struct ww_driver *driver, ww_after_fn *fn, void *user);
+/* Make a channel in memory of its own, until whose end the driver cannot be destroyed. Errors: WW_ENOMEM. WW_ECLOSED. */
+int ww_channel_create(struct ww_channel **channel, struct ww_driver *driver, ww_after_fn *fn, void *user);
 /* Close a channel that was created so, and free it. NULL does nothing. Errors: WW_EBUSY. */
 int ww_channel_destroy(struct ww_channel *channel);
 

@@ -39,16 +39,6 @@ int ww_driver_refuses(const struct ww_driver *driver)
 	return driver->closed || ww_driver_forked(driver) ? WW_ECLOSED : WW_OK;
 }
 
-void ww_driver_hold(struct ww_driver *driver)
-{
-	driver->held++;
-}
-
-void ww_driver_release(struct ww_driver *driver)
-{
-	driver->held--;
-}
-
 const struct ww_allocator *ww_driver_allocator(const struct ww_driver *driver)
 {
 	return driver->allocator;
@@ -278,10 +268,12 @@ int ww_driver_create(struct ww_driver **driver, const struct ww_driver_config *c
 	};
 	pthread_mutex_init(&made->arm, NULL);
 	pthread_mutex_init(&made->groups_lock, NULL);
+	pthread_mutex_init(&made->watch_lock, NULL);
 	error = fill_driver(made, config);
 	if (error) {
 		pthread_mutex_destroy(&made->arm);
 		pthread_mutex_destroy(&made->groups_lock);
+		pthread_mutex_destroy(&made->watch_lock);
 		allocator->free(allocator->user, made, sizeof *made);
 		return error;
 	}
@@ -313,6 +305,7 @@ int ww_driver_stop(struct ww_driver *driver, ww_driver_drain_fn *drain, void *co
 	pthread_mutex_unlock(&driver->queue.lock);
 	if (first) {
 		ww_driver_wake(driver);
+		ww_driver_tell_stop(driver);
 		ww_inside_enter(&here, driver);
 		/* If the thread were cancelled in drain, the timers that are left would be handed to nobody. */
 		(void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
@@ -334,6 +327,7 @@ static void free_driver(struct ww_driver *driver)
 	ww_alarm_destroy(driver->alarm);
 	pthread_mutex_destroy(&driver->arm);
 	pthread_mutex_destroy(&driver->groups_lock);
+	pthread_mutex_destroy(&driver->watch_lock);
 	allocator->free(allocator->user, driver, sizeof *driver);
 }
 
@@ -366,7 +360,7 @@ int ww_driver_destroy(struct ww_driver *driver)
 	if (ww_queue_inside(&driver->queue, NULL, NULL) || ww_inside_of(driver))
 		return WW_EBUSY;
 	/* Not asked in a child: it cannot release what other threads held. */
-	if (driver->held)
+	if (ww_driver_is_held(driver))
 		return WW_EBUSY;
 	(void)ww_driver_stop(driver, NULL, NULL, NULL);
 	if (!(driver->flags & WW_DRIVER_THREADLESS)) {

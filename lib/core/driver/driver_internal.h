@@ -29,6 +29,7 @@ enum record_state { RECORD_UNUSED, RECORD_PENDING, RECORD_QUEUED, RECORD_RUNNING
 #define RECORD_CANCELLED 2u /* its handle is stale; the worker or call that has it gives it back */
 #define RECORD_AGAIN 4u     /* was rescheduled after a worker had taken it: the worker makes it pending again */
 #define RECORD_LEFT 8u      /* its worker is done, and left it queued for a stop, which gives it back */
+#define RECORD_KEPT 16u     /* its expiries are never dropped */
 
 struct timer_record {
 	union {
@@ -140,8 +141,10 @@ struct ww_driver {
 	 */
 	_Atomic int closed;
 	_Atomic int dispatching;
-	_Atomic size_t held; /* objects made on the driver that have no group */
 	struct queue queue;
+
+	pthread_mutex_t watch_lock; /* before the locks of the watches */
+	struct stop_watch *watches;
 
 	pthread_mutex_t arm; /* orders what is done to the alarm */
 	_Atomic uint64_t
@@ -184,6 +187,11 @@ extern const struct group_ops ww_driver_fire_ops;
  */
 size_t ww_driver_fire_drain(struct ww_driver *driver, struct firing *const *taken, uint32_t taken_count,
     ww_driver_drain_fn *drain, void *context);
+
+/* ---- watch.c */
+
+void ww_driver_tell_stop(struct ww_driver *driver);
+int ww_driver_is_held(struct ww_driver *driver);
 
 /* ---- driver.c */
 

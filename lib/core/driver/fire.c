@@ -101,12 +101,6 @@ static void drop_call(struct shard *shard, struct timer_record *record)
 		give_record(shard, record);
 }
 
-static void drop(void *shard, struct ww_timer *timer)
-{
-	((struct shard *)shard)->pending--;
-	drop_call(shard, (struct timer_record *)(void *)timer);
-}
-
 static struct firing *expire(void *of, struct ww_timer *timer)
 {
 	struct shard *shard = of;
@@ -124,6 +118,17 @@ static struct firing *expire(void *of, struct ww_timer *timer)
 	}
 	call->state = RECORD_QUEUED;
 	return &call->as.firing;
+}
+
+static struct firing *drop(void *shard, struct ww_timer *timer)
+{
+	struct timer_record *record = (struct timer_record *)(void *)timer;
+
+	if (record->flags & RECORD_KEPT)
+		return expire(shard, timer);
+	((struct shard *)shard)->pending--;
+	drop_call(shard, record);
+	return NULL;
 }
 
 /* Begin the record's call. Returns 0 if it was cancelled or moved while a worker took it, or the driver stopped. */

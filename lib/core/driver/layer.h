@@ -48,10 +48,10 @@ struct group_ops {
 	 */
 	struct firing *(*expire)(void *shard, struct ww_timer *timer);
 	/*
-	 * Called instead of expire when the queue is full and the driver is one that drops (WW_DRIVER_DROP). NULL: the
-	 * group's expiries wait for room even then.
+	 * Called instead of expire when the queue is full and the driver is one that drops (WW_DRIVER_DROP). Returns a
+	 * firing that is queued all the same, or NULL. NULL: the group's expiries wait for room even then.
 	 */
-	void (*drop)(void *shard, struct ww_timer *timer);
+	struct firing *(*drop)(void *shard, struct ww_timer *timer);
 	/*
 	 * Run a firing, which belongs to the layer again from now on. No lock is held. NULL: expire returns no firings,
 	 * and expiries do not wait for room.
@@ -66,9 +66,28 @@ int ww_driver_refuses(const struct ww_driver *driver);
 /* Whether this process is a child of the one that made the driver: no lock may be taken. */
 int ww_driver_forked(const struct ww_driver *driver);
 
-/* Until it is released as often as it was held, the driver cannot be destroyed. */
-void ww_driver_hold(struct ww_driver *driver);
-void ww_driver_release(struct ww_driver *driver);
+/*
+ * A watch is told of the driver's stop, in ww_driver_stop, without any lock but that of the watches. While a driver has
+ * a watch that holds it, it cannot be destroyed.
+ */
+struct stop_watch {
+	struct stop_watch *next;
+	struct stop_watch **link;
+	void (*stopped)(struct stop_watch *watch);
+	int holds;
+};
+
+/* `stopped` and `holds` are set. */
+void ww_driver_watch(struct ww_driver *driver, struct stop_watch *watch);
+/* Waits while the watch is being told. */
+void ww_driver_unwatch(struct ww_driver *driver, const struct stop_watch *watch);
+
+/*
+ * Schedule a timer as ww_driver_schedule_every does, or once if the period is 0, whose expiries are not dropped while
+ * the queue is full (WW_DRIVER_DROP): they enter it beyond its limit.
+ */
+int ww_driver_schedule_kept(
+    struct ww_driver *driver, uint64_t delay, uint64_t period, ww_driver_fn *fn, void *user, ww_handle *timer);
 
 const struct ww_allocator *ww_driver_allocator(const struct ww_driver *driver);
 uint64_t ww_driver_tick(const struct ww_driver *driver);

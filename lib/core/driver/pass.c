@@ -62,11 +62,10 @@ static void fire_batch(
 
 	for (size_t i = 0; i < count; i++) {
 		struct firing *firing;
-		if (queued == room) {
-			group->ops->drop(source->shard, batch[i].timer);
-			continue;
-		}
-		firing = group->ops->expire(source->shard, batch[i].timer);
+		if (queued >= room)
+			firing = group->ops->drop(source->shard, batch[i].timer);
+		else
+			firing = group->ops->expire(source->shard, batch[i].timer);
 		if (!firing)
 			continue;
 		*firing = (struct firing){.group = group, .since = pass->time};

@@ -155,6 +155,14 @@ int ww_driver_schedule_every(struct ww_driver *driver, uint64_t delay, uint64_t 
 	return schedule_in(driver, delay, &order, timer);
 }
 
+int ww_driver_schedule_kept(
+    struct ww_driver *driver, uint64_t delay, uint64_t period, ww_driver_fn *fn, void *user, ww_handle *timer)
+{
+	struct order order = {.period = period, .flags = RECORD_KEPT, .fn = fn, .user = user};
+
+	return schedule_in(driver, delay, &order, timer);
+}
+
 int ww_driver_reserve(struct ww_driver *driver, size_t timers)
 {
 	int error = ww_driver_refuses(driver);

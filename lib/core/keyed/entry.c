@@ -124,10 +124,11 @@ static struct firing *expire(void *shard, struct ww_timer *timer)
 	return &entry->as.firing;
 }
 
-static void drop(void *shard, struct ww_timer *timer)
+static struct firing *drop(void *shard, struct ww_timer *timer)
 {
 	((struct keyed_entry *)(void *)timer)->state = KEYED_LOOSE;
 	((struct keyed_shard *)shard)->dropped++;
+	return NULL;
 }
 
 /* A worker has come with the entry's firing. Returns whether its callback begins. */
