@@ -267,12 +267,12 @@ int ww_driver_create(struct ww_driver **driver, const struct ww_driver_config *c
 	    .armed = WW_NEVER,
 	};
 	pthread_mutex_init(&made->arm, NULL);
-	pthread_mutex_init(&made->groups_lock, NULL);
+	ww_agenda_init(&made->agenda);
 	pthread_mutex_init(&made->watch_lock, NULL);
 	error = fill_driver(made, config);
 	if (error) {
 		pthread_mutex_destroy(&made->arm);
-		pthread_mutex_destroy(&made->groups_lock);
+		ww_agenda_destroy(&made->agenda);
 		pthread_mutex_destroy(&made->watch_lock);
 		allocator->free(allocator->user, made, sizeof *made);
 		return error;
@@ -326,7 +326,7 @@ static void free_driver(struct ww_driver *driver)
 	ww_queue_destroy(&driver->queue);
 	ww_alarm_destroy(driver->alarm);
 	pthread_mutex_destroy(&driver->arm);
-	pthread_mutex_destroy(&driver->groups_lock);
+	ww_agenda_destroy(&driver->agenda);
 	pthread_mutex_destroy(&driver->watch_lock);
 	allocator->free(allocator->user, driver, sizeof *driver);
 }
@@ -350,7 +350,8 @@ int ww_driver_destroy(struct ww_driver *driver)
 {
 	if (!driver)
 		return WW_OK;
-	if (driver->groups != driver->timers || driver->timers->next)
+	/* One is the driver's own. */
+	if (driver->groups > 1)
 		return WW_EBUSY;
 	/* A child may be forked in a callback and end there. */
 	if (ww_driver_forked(driver)) {

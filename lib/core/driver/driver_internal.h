@@ -20,6 +20,7 @@
  */
 
 #include "lib/base/slab.h"
+#include "lib/core/driver/agenda.h"
 #include "lib/core/driver/queue.h"
 #include "lib/core/driver/source.h"
 
@@ -151,8 +152,8 @@ struct ww_driver {
 	    armed;          /* the tick at which the alarm goes off; 0 while the driver is awake and looks by itself */
 	_Atomic int kicked; /* a pass is wanted, whatever is due */
 
-	pthread_mutex_t groups_lock;
-	struct timer_group *groups;
+	struct agenda agenda;
+	_Atomic size_t groups;
 	uint64_t passes;       /* their number; only the passing thread uses it */
 	_Atomic uint64_t last; /* tick of the last pass */
 	_Atomic uint64_t wakeups;
@@ -162,6 +163,17 @@ struct ww_driver {
 	struct shard *shards;
 	uint32_t shard_count;
 };
+
+/*
+ * Whether the source, whose next is given, is due and waits for room in the queue. Until there is some, it is of no use
+ * to look at it.
+ */
+static inline int awaits_room(const struct timer_source *source, uint64_t next)
+{
+	const struct ww_driver *driver = source->group->driver;
+
+	return driver->queue.starved && source->group->waits && next <= driver->last;
+}
 
 /* ---- pass.c */
 

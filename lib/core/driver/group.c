@@ -32,38 +32,48 @@ int ww_group_attach(struct timer_group **group, struct ww_driver *driver, const 
 		made->source[i] = (struct timer_source){.group = made, .shard = (char *)shards + i * stride};
 		ww_source_init(&made->source[i], memory, wheels == 2 ? memory + wheel_bytes : NULL);
 	}
-	pthread_mutex_lock(&driver->groups_lock);
-	made->next = driver->groups;
-	driver->groups = made;
+	driver->groups++;
 	*group = made;
-	pthread_mutex_unlock(&driver->groups_lock);
 	return WW_OK;
 }
 
-static void forget_group(const struct timer_group *group)
+/*
+ * A pass does not look at the group's sources any more. Its firings that still run may schedule in them, but the agenda
+ * leaves alone what is held.
+ */
+static void hold_sources(struct timer_group *group)
 {
-	struct timer_group **link = &group->driver->groups;
+	struct agenda *agenda = &group->driver->agenda;
 
-	while (*link != group)
-		link = &(*link)->next;
-	*link = group->next;
+	pthread_mutex_lock(&agenda->lock);
+	for (uint32_t i = 0; i < group->count; i++)
+		ww_agenda_take(agenda, &group->source[i]);
+	pthread_mutex_unlock(&agenda->lock);
+}
+
+/* Nobody uses the sources any more. The last look at what they have changed. */
+static void free_sources(struct timer_group *group)
+{
+	struct agenda *agenda = &group->driver->agenda;
+
+	pthread_mutex_lock(&agenda->lock);
+	(void)ww_agenda_first(agenda);
+	pthread_mutex_unlock(&agenda->lock);
+	for (uint32_t i = 0; i < group->count; i++)
+		pthread_mutex_destroy(&group->source[i].lock);
 }
 
 void ww_group_detach(struct timer_group *group)
 {
 	struct ww_driver *driver = group->driver;
 
-	if (ww_driver_forked(driver))
-		/* No lock is taken: a thread that is not there may hold any. */
-		forget_group(group);
-	else {
-		pthread_mutex_lock(&driver->groups_lock);
-		forget_group(group);
-		pthread_mutex_unlock(&driver->groups_lock);
+	driver->groups--;
+	/* In a child of the process no lock is taken: a thread that is not there may hold any. */
+	if (!ww_driver_forked(driver)) {
+		hold_sources(group);
 		(void)ww_queue_withdraw_all(&driver->queue, group);
 		ww_queue_wait_group(&driver->queue, group);
-		for (uint32_t i = 0; i < group->count; i++)
-			pthread_mutex_destroy(&group->source[i].lock);
+		free_sources(group);
 	}
 	driver->allocator->free(driver->allocator->user, group, group->bytes);
 }

@@ -1,4 +1,4 @@
-/* A pass: one look at all wheels, and the alarm for the next one. */
+/* A pass: one look at every wheel in which something is due, and the alarm for the next one. */
 
 #include "lib/core/driver/driver_internal.h"
 
@@ -8,45 +8,41 @@ struct driver_pass {
 	uint64_t tick;
 	uint64_t number;
 	int starved; /* something that is due waits for room in the queue */
+	/* Sources that were done in this pass. What is due there was scheduled since: it must not make it endless. */
+	struct timer_source *again;
 };
 
-/*
- * Whether a source has nothing to do in this pass. Either nothing is due there; or it was done in this pass, and what
- * is due was scheduled since, which must not make the pass endless; or another source waits for room in the queue, and
- * what is due later here must not overtake it.
- */
-static int is_passed(const struct driver_pass *pass, const struct timer_source *source)
+/* Whether what is due in the source, which the pass holds, is left for later. Then it is set aside. */
+static int is_left(struct driver_pass *pass, struct timer_source *source)
 {
-	if (source->next > pass->tick || source->done == pass->number)
-		return 1;
-	return pass->starved && source->group->waits;
+	/* Another source waits for room in the queue, and what is due later here must not overtake it. */
+	if (pass->starved && source->group->waits)
+		ww_agenda_set_aside(&pass->driver->agenda.waiting, source);
+	else if (source->done == pass->number)
+		ww_agenda_set_aside(&pass->again, source);
+	else
+		return 0;
+	return 1;
 }
 
 /*
- * The source whose next tick is the earliest, or NULL when there is nothing more to do. *until is the tick up to which
- * it comes first: that of the next source, or the time.
+ * Take out the source whose next tick is the earliest, or return NULL when there is nothing more to do. *until is the
+ * tick up to which it comes first: that of the next source, or the time.
  */
-static struct timer_source *first_due(const struct driver_pass *pass, uint64_t *until)
+static struct timer_source *take_first(struct driver_pass *pass, uint64_t *until)
 {
-	struct timer_source *first = NULL;
-	uint64_t soonest = pass->tick;
+	struct agenda *agenda = &pass->driver->agenda;
+	struct timer_source *source = ww_agenda_first(agenda);
 
-	*until = pass->tick;
-	for (struct timer_group *group = pass->driver->groups; group; group = group->next)
-		for (uint32_t i = 0; i < group->count; i++) {
-			struct timer_source *source = &group->source[i];
-			uint64_t next = source->next;
-			if (is_passed(pass, source))
-				continue;
-			if (first && next >= soonest) {
-				*until = next < *until ? next : *until;
-				continue;
-			}
-			*until = first ? soonest : *until;
-			first = source;
-			soonest = next;
-		}
-	return first;
+	for (; source && source->at <= pass->tick; source = ww_agenda_first(agenda)) {
+		ww_agenda_take(agenda, source);
+		if (is_left(pass, source))
+			continue;
+		const struct timer_source *second = ww_agenda_first(agenda);
+		*until = second && second->at < pass->tick ? second->at : pass->tick;
+		return source;
+	}
+	return NULL;
 }
 
 /* The source's lock is held: queue the firings of the batch. */
@@ -130,6 +126,7 @@ static void look_at(struct driver_pass *pass, struct timer_source *source, uint6
 		source->done = until >= pass->tick ? pass->number : source->done;
 	}
 	pthread_mutex_unlock(&source->lock);
+	ww_agenda_file(&pass->driver->agenda, source);
 }
 
 /* Ask for a call of room_made when there is room. Returns 0 if there is some already. */
@@ -148,19 +145,21 @@ void ww_driver_pass(struct ww_driver *driver)
 	struct timer_source *source;
 	uint64_t until;
 
-	pthread_mutex_lock(&driver->groups_lock);
+	pthread_mutex_lock(&driver->agenda.lock);
 	do {
 		/* What waited for room may have been cancelled. */
 		driver->queue.starved = 0;
+		ww_agenda_resume(&driver->agenda, &driver->agenda.waiting);
 		pass.time = ww_driver_time(driver);
 		pass.tick = pass.time / driver->tick_ns;
 		pass.number = ++driver->passes;
 		pass.starved = 0;
-		while ((source = first_due(&pass, &until)))
+		while ((source = take_first(&pass, &until)))
 			look_at(&pass, source, until);
+		ww_agenda_resume(&driver->agenda, &pass.again);
 		driver->last = pass.tick;
 	} while (pass.starved && !wait_for_room(&driver->queue));
-	pthread_mutex_unlock(&driver->groups_lock);
+	pthread_mutex_unlock(&driver->agenda.lock);
 	pthread_mutex_lock(&driver->queue.lock);
 	ww_queue_changed(&driver->queue);
 	pthread_mutex_unlock(&driver->queue.lock);
@@ -169,17 +168,19 @@ void ww_driver_pass(struct ww_driver *driver)
 /* The earliest tick that a source asks for. Sources that wait for room do not count: room_made wakes the driver. */
 static uint64_t next_tick(struct ww_driver *driver)
 {
-	uint64_t next = WW_NEVER;
+	const struct timer_source *source;
+	uint64_t next;
 
-	pthread_mutex_lock(&driver->groups_lock);
-	int starved = driver->queue.starved;
-	for (const struct timer_group *group = driver->groups; group; group = group->next)
-		for (uint32_t i = 0; i < group->count; i++) {
-			uint64_t wanted = group->source[i].next;
-			if (wanted < next && !(starved && group->waits && wanted <= driver->last))
-				next = wanted;
-		}
-	pthread_mutex_unlock(&driver->groups_lock);
+	pthread_mutex_lock(&driver->agenda.lock);
+	source = ww_agenda_first(&driver->agenda);
+	next = source ? source->at : WW_NEVER;
+	/* There may be room by now, or the clock was stepped back. */
+	for (source = driver->agenda.waiting; source; source = source->sibling) {
+		uint64_t wanted = source->next;
+		if (wanted < next && !awaits_room(source, wanted))
+			next = wanted;
+	}
+	pthread_mutex_unlock(&driver->agenda.lock);
 	return next;
 }
 
@@ -203,8 +204,8 @@ void ww_driver_sleep(struct ww_driver *driver)
 
 	pthread_mutex_lock(&driver->arm);
 	/*
-	 * A thread that schedules writes the source's next and then reads `armed`. Here `armed` is written first and
-	 * next is read again. At least one of the two sees what the other has written.
+	 * A thread that schedules writes the source's next, tells the agenda, and then reads `armed`. Here `armed` is
+	 * written first, and the agenda is asked again. At least one of the two sees what the other has written.
 	 */
 	driver->armed = next_tick(driver);
 	next = next_tick(driver);

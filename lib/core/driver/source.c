@@ -19,7 +19,7 @@ void ww_source_init(struct timer_source *source, void *wheel, void *spare)
 {
 	const struct ww_driver *driver = source->group->driver;
 
-	source->next = WW_NEVER;
+	source->next = source->at = WW_NEVER;
 	source->spare = spare;
 	source->wheel = make_wheel(source, wheel, ww_driver_time(driver) / driver->tick_ns);
 	pthread_mutex_init(&source->lock, NULL);
@@ -59,8 +59,7 @@ static inline void wake_for(const struct timer_source *source, uint64_t next)
 {
 	struct ww_driver *driver = source->group->driver;
 
-	/* While the source waits for room in the queue, it is of no use to wake the driver. */
-	if (next < driver->armed && !(driver->queue.starved && next <= driver->last && source->group->waits))
+	if (next < driver->armed && !awaits_room(source, next))
 		ww_driver_rearm(driver, next);
 }
 
@@ -74,13 +73,15 @@ void ww_source_unlock(struct timer_source *source)
 
 void ww_source_unlock_two(struct timer_source *one, struct timer_source *other)
 {
-	uint64_t next = one->next < other->next ? one->next : other->next;
+	uint64_t next = one->next;
+	uint64_t other_next = other->next;
 
 	pthread_mutex_unlock(&one->lock);
 	if (one != other)
 		pthread_mutex_unlock(&other->lock);
-	/* No source's lock is held while the alarm is armed. Both are of one group. */
+	/* No source's lock is held while the alarm is armed. */
 	wake_for(one, next);
+	wake_for(other, other_next);
 }
 
 void ww_source_wait(struct timer_source *source, pthread_cond_t *condition)
@@ -103,8 +104,10 @@ static void note_event(struct timer_source *source)
 {
 	uint64_t event = wheel_event(source->wheel);
 
-	if (event < source->next)
-		source->next = event;
+	if (event >= source->next)
+		return;
+	source->next = event;
+	ww_agenda_note(&source->group->driver->agenda, source);
 }
 
 void ww_source_schedule(struct timer_source *source, struct ww_timer *timer, uint64_t deadline)

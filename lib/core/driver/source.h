@@ -5,15 +5,26 @@
 
 #include "lib/core/driver/layer.h"
 
+enum source_place { SOURCE_IDLE, SOURCE_FILED, SOURCE_HELD }; /* see agenda.h */
+
 struct timer_source {
 	/* Threads that have a source each must not share a cache line. */
 	_Alignas(64) pthread_mutex_t lock;
 	struct ww_wheel *wheel;
 	struct ww_wheel *spare; /* empty; for a clock that may be stepped backwards */
 	_Atomic uint64_t next;  /* the tick at which the driver has to look at the wheel */
-	uint64_t done;          /* the last pass that let all expire that was due; the driver's alone */
 	struct timer_group *group;
-	void *shard; /* the layer's */
+
+	/* What the agenda has; all but `changed` is under its lock. */
+	_Atomic int changed; /* it is on the list of those that have */
+	enum source_place place;
+	struct timer_source *next_changed;
+	uint64_t at;                  /* in the heap: where */
+	struct timer_source *child;   /* the first of those behind it */
+	struct timer_source *sibling; /* behind the same one; or the next on a list */
+	struct timer_source **link;   /* what points here; NULL: nothing does */
+	uint64_t done;                /* the last pass that let all expire that was due; the driver's alone */
+	void *shard;                  /* the layer's */
 };
 
 struct timer_group {
@@ -26,7 +37,6 @@ struct timer_group {
 	int drops;        /* what finds no room in the queue is dropped */
 	int waits;        /* what is due waits for room in the queue */
 	uint32_t running; /* firings of this group that run; under the queue's lock */
-	struct timer_group *next;
 	struct timer_source source[];
 };
 

@@ -97,11 +97,11 @@ END_TEST
 /* No pass with the time before the step is running, and due timers not yet queued wait for the queue to report room. */
 static int waits_for_room(void)
 {
-	pthread_mutex_lock(&driver->groups_lock);
+	pthread_mutex_lock(&driver->agenda.lock);
 	pthread_mutex_lock(&driver->queue.lock);
 	int starved = driver->queue.starved;
 	pthread_mutex_unlock(&driver->queue.lock);
-	pthread_mutex_unlock(&driver->groups_lock);
+	pthread_mutex_unlock(&driver->agenda.lock);
 	return starved;
 }
 

@@ -291,15 +291,16 @@ START_TEST(settle_looks_again_if_a_callback_ended_during_its_look)
 	begin(WW_DRIVER_THREADLESS, 0);
 	driver->flags = 0;
 	/* Its look ends and finds nothing due, while the queue is locked. */
-	pthread_mutex_lock(&driver->groups_lock);
+	pthread_mutex_lock(&driver->agenda.lock);
 	ck_assert_int_eq(pthread_create(&thread, NULL, settle_elsewhere, NULL), 0);
 	UNTIL(waiting_for_queue() == 1);
 	pthread_mutex_lock(&driver->queue.lock);
-	pthread_mutex_unlock(&driver->groups_lock);
+	pthread_mutex_unlock(&driver->agenda.lock);
 	for (int i = 0; i < 1000; i++)
 		sched_yield();
 	/* A callback has ended and has left work to do at once. */
 	driver->shards[0].source->next = 0;
+	ww_agenda_note(&driver->agenda, driver->shards[0].source);
 	ww_queue_changed(&driver->queue);
 	pthread_mutex_unlock(&driver->queue.lock);
 	for (int i = 0; i < 1000; i++)

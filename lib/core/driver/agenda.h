@@ -1,0 +1,59 @@
+#ifndef LIB_CORE_DRIVER_AGENDA_H
+#define LIB_CORE_DRIVER_AGENDA_H
+
+/*
+ * When the driver has to look at which source: a heap of the sources in which something waits, by tick. A source in
+ * which nothing waits costs nothing, and neither does one that is not due yet.
+ *
+ *     any thread, with the source's lock         the driver, with the agenda's lock
+ *
+ *     source->next = 5        (was 8)                                3
+ *     source->changed = 1                                          /   \
+ *             |                                  heap, by `at`:   7     4     aside: source <--> source
+ *             v                         merge                    / \          (due, but not to be looked
+ *     list of changed: source --> source ---->                  9   8          at until they are resumed)
+ *
+ * A schedule takes only its source's lock. It tells the agenda when its timer is the first there to need the driver,
+ * and the source is not on the list already. Only a pass makes a source's next tick later, while it holds the source.
+ *
+ * Invariant: a source is idle, filed or held. A filed one is in the heap. Either its `at` is its next, or it is on the
+ * list, or the thread that has its lock is about to put it there; then next < at. An idle one has WW_NEVER, or it is on
+ * the list in the same way. A held one is aside or a pass's own, who files it by the next that it then has. Therefore,
+ * once the list is merged, nothing has to be looked at before the heap's first.
+ *
+ * No change is lost between the two sides: a thread writes `next` and then reads `changed`, and the merge clears
+ * `changed` and then reads `next`. At least one of the two sees what the other has written. A source is on the list at
+ * most once; as the list is only ever taken whole, its pushes need no care for one that leaves and comes back.
+ *
+ * The heap is a pairing heap (M. Fredman, R. Sedgewick, D. Sleator and R. Tarjan, 1986): a tree whose links are in the
+ * sources, so that it allocates nothing. File is O(1), and to take one out O(log n), amortised.
+ */
+
+#include "lib/core/driver/source.h"
+
+struct agenda {
+	_Atomic(struct timer_source *) changed; /* written by all threads, on a line of its own */
+	_Alignas(64) pthread_mutex_t lock;      /* before those of sources; for all that follows, held during a pass */
+	struct timer_source *first;             /* the heap's; NULL: nothing waits anywhere */
+	struct timer_source *waiting;           /* aside, beyond a pass: due, but there is no room for their firings */
+};
+
+void ww_agenda_init(struct agenda *agenda);
+void ww_agenda_destroy(struct agenda *agenda);
+
+/* The source's lock is held, and its next has become earlier. */
+void ww_agenda_note(struct agenda *agenda, struct timer_source *source);
+
+/* In all that follow the agenda's lock is held. */
+
+/* Merge what has changed. Returns the source that has to be looked at first, by its `at`, or NULL. */
+struct timer_source *ww_agenda_first(struct agenda *agenda);
+/* Take a source out, wherever it is. The caller holds it until it files it. */
+void ww_agenda_take(struct agenda *agenda, struct timer_source *source);
+/* File a source that is held by its next tick, if it has one. */
+void ww_agenda_file(struct agenda *agenda, struct timer_source *source);
+/* Put a source that is held on such a list, and file all that are on one. */
+void ww_agenda_set_aside(struct timer_source **list, struct timer_source *source);
+void ww_agenda_resume(struct agenda *agenda, struct timer_source **list);
+
+#endif
