@@ -43,8 +43,8 @@
  * minutes idle and 12 hours in all. It expires at the end of its TTL or of its lifetime, whichever comes first. Jitter
  * does not reach beyond the end of a lifetime. The end is a time of the driver's clock: if that is stepped back, the
  * entry lives until the clock gets there again.
- * Versions: each set gives the entry a number that no other set of this map gives. ww_session_put stores if the version
- * is the expected one, or if the key is absent. Refreshes and renames keep it.
+ * Versions: each set or rename gives the entry a number that no other one of this map gives. A refresh keeps it.
+ * ww_session_put stores if the version is the expected one, or if the key is absent.
  * Memory: 80 bytes an entry with a key of up to 16 bytes, 8 more in a map with lifetimes, 8 more in a limited one, and
  * 9 to 13 for its place in the table. A longer key is a separate block. Records are allocated in chunks of 512: with few entries a shard, the unused part of its last chunk
  * takes more.
@@ -246,7 +246,8 @@ WW_API int ww_session_delete_if(
 
 /*
  * Give the key's entry the key `to`, as a site gives a session a new id at login. At no moment has the entry both keys,
- * or neither. It keeps value, version, TTL and both deadlines, to the nanosecond, and becomes the most recently used.
+ * or neither. It keeps value, TTL and both deadlines, to the nanosecond. It gets a new version and becomes the most
+ * recently used. *found, unless NULL, gets it.
  * order NULL means all zero. Its version is the one that the entry must have. Its ttl, unless 0, starts the TTL anew.
  * Its lifetime and end, unless both are 0, make another lifetime, and start the TTL anew, too. With WW_SESSION_REPLACE
  * an entry of the new key is replaced as ww_session_set does. *former, unless NULL, gets its value, or NULL.
@@ -255,7 +256,7 @@ WW_API int ww_session_delete_if(
  * unknown flags, or a lifetime or end in a map without lifetimes. WW_EOVERFLOW, WW_ENOMEM: as ww_session_set.
  */
 WW_API int ww_session_rename(struct ww_session *session, const void *key, size_t length, const void *to,
-    size_t to_length, const struct ww_session_order *order, void **former);
+    size_t to_length, const struct ww_session_order *order, struct ww_session_found *found, void **former);
 
 /*
  * Loads a missing value. Store the value in *value. *ttl is 0; store another TTL there to replace the map's own. Return

@@ -9,7 +9,8 @@
  * fail. The entry leaves its former key before the shard's limit is looked at: in one shard that is no entry more.
  */
 static int move(const struct session_sought *from, struct session_entry *old, const struct session_sought *to,
-    struct session_entry *there, const struct ww_session_order *order, void **former, struct taken_out *out)
+    struct session_entry *there, const struct ww_session_order *order, struct ww_session_found *found, void **former,
+    struct taken_out *out)
 {
 	struct ww_session *session = to->shard->session;
 	int keeps_end = !order->lifetime && !order->end;
@@ -23,18 +24,19 @@ static int move(const struct session_sought *from, struct session_entry *old, co
 	moved = ww_session_overfill(to, there, &content, former, out);
 	if (!moved)
 		return WW_ENOMEM;
-	moved->as.timer.ww_period = entry_version(old);
 	if (keeps_end && !order->ttl)
 		ww_session_entry_place_at(to->shard, moved, ww_session_entry_deadline(from->shard, old));
 	ww_session_entry_remove(from->shard, old, 1);
 	ww_session_entry_free(from->shard, old);
 	ww_session_evict(to->shard, out);
+	if (found)
+		ww_session_entry_found(to, moved, found);
 	return WW_OK;
 }
 
 /* Both locks are held. */
 static int change_key(const struct session_sought *from, const struct session_sought *to,
-    const struct ww_session_order *order, void **former, struct taken_out *out)
+    const struct ww_session_order *order, struct ww_session_found *found, void **former, struct taken_out *out)
 {
 	const struct ww_session *session = to->shard->session;
 	struct session_entry *old = ww_session_entry_live(from);
@@ -49,11 +51,11 @@ static int change_key(const struct session_sought *from, const struct session_so
 	there = ww_session_entry_find(to);
 	if (there && !(order->flags & WW_SESSION_REPLACE) && ww_session_entry_deadline(to->shard, there) > to->now)
 		return WW_EINUSE;
-	return move(from, old, to, there, order, former, out);
+	return move(from, old, to, there, order, found, former, out);
 }
 
 int ww_session_rename(struct ww_session *session, const void *key, size_t length, const void *to, size_t to_length,
-    const struct ww_session_order *order, void **former)
+    const struct ww_session_order *order, struct ww_session_found *found, void **former)
 {
 	static const struct ww_session_order none;
 	struct session_sought source;
@@ -74,7 +76,7 @@ int ww_session_rename(struct ww_session *session, const void *key, size_t length
 		return error;
 	source.now = target.now;
 	ww_source_lock_two(source.shard->source, target.shard->source);
-	error = change_key(&source, &target, order, former, &out);
+	error = change_key(&source, &target, order, found, former, &out);
 	ww_source_unlock_two(source.shard->source, target.shard->source);
 	ww_session_tell_taken(&target, &out);
 	return error;

@@ -220,7 +220,7 @@ static inline void assert_closed(struct ww_session *map)
 
 	ck_assert_int_eq(ww_session_put(map, "a", 1, NULL, NULL, &found, &value), WW_ECLOSED);
 	ck_assert_int_eq(ww_session_find(map, "a", 1, &found), WW_ECLOSED);
-	ck_assert_int_eq(ww_session_rename(map, "a", 1, "b", 1, NULL, &value), WW_ECLOSED);
+	ck_assert_int_eq(ww_session_rename(map, "a", 1, "b", 1, NULL, &found, &value), WW_ECLOSED);
 	ck_assert_int_eq(ww_session_delete_if(map, "a", 1, 9, &value), WW_ECLOSED);
 	ck_assert_uint_eq(found.version, 9);
 	ck_assert_int_eq(ww_session_set(map, "a", 1, NULL, 0, &value), WW_ECLOSED);

@@ -208,7 +208,7 @@ static void assert_refused(struct ww_session *map)
 	ck_assert(ww_session_delete(map, "b", 1, NULL) == WW_EBUSY);
 	ck_assert(ww_session_put(map, "b", 1, NULL, NULL, NULL, NULL) == WW_EBUSY);
 	ck_assert(ww_session_find(map, "b", 1, &(struct ww_session_found){0}) == WW_EBUSY);
-	ck_assert(ww_session_rename(map, "b", 1, "c", 1, NULL, NULL) == WW_EBUSY);
+	ck_assert(ww_session_rename(map, "b", 1, "c", 1, NULL, NULL, NULL) == WW_EBUSY);
 	ck_assert(ww_session_delete_if(map, "b", 1, 1, NULL) == WW_EBUSY);
 	ck_assert(ww_session_take(map, "b", 1, no_load, NULL, &value) == WW_EBUSY);
 	ck_assert(ww_session_look(map, "b", 1, look, NULL) == WW_EBUSY);

@@ -1,5 +1,5 @@
 /*
- * Threads set, get, refresh, look, take, delete and clear the same few keys while time passes and workers expire them.
+ * Threads set, put, get, refresh, rename, look, take, delete and clear the same few keys while time passes and workers expire them.
  * Each value is counted: it must be handed over exactly once. ThreadSanitizer runs this test, too.
  */
 
@@ -10,6 +10,7 @@
 #define THREADS 4
 #define OPS 50000
 #define KEYS 24
+#define KEY_MAX 40
 
 /* A value that is set or loaded. */
 struct counted {
@@ -138,16 +139,66 @@ static void op_delete(struct worker *worker, const char *key, size_t length)
 		own(found);
 }
 
+/* Sets if absent, or with the version that was just there. */
+static void op_put(struct worker *worker, const char *key, size_t length)
+{
+	struct ww_session_found found = {.version = WW_SESSION_ABSENT};
+	struct ww_session_order order = {.ttl = worker->ttl};
+	struct counted *value = new_value(worker);
+	void *former = NULL;
+
+	if (seed_below(&worker->random, 3))
+		(void)ww_session_find(rig.map, key, length, &found);
+	order.version = found.version;
+	int answer = ww_session_put(rig.map, key, length, value, &order, &found, &former);
+	if (answer != WW_OK && answer != WW_ESTALE && answer != WW_ECLOSED)
+		faults++;
+	if (answer != WW_OK)
+		own(value);
+	else
+		value->latest = now() + worker->ttl;
+	if (answer == WW_OK && (found.value != value || found.version == order.version))
+		faults++;
+	if (former)
+		own(former);
+}
+
+/* A key of the number, in a buffer of KEY_MAX bytes. Returns its length. */
+static size_t make_key(char *key, size_t number)
+{
+	size_t length = number % 3 ? 3 : KEY_MAX;
+
+	(void)snprintf(key, KEY_MAX, "a long key, so that it is a block");
+	(void)snprintf(key + length - 3, 3, "%02u", (unsigned)number);
+	return length;
+}
+
+static void op_rename(struct worker *worker, size_t number, const char *key, size_t length)
+{
+	struct ww_session_order order = {.flags = seed_below(&worker->random, 2) ? WW_SESSION_REPLACE : 0};
+	char to[KEY_MAX];
+	size_t to_length = make_key(to, (number + 2 * seed_below(&worker->random, KEYS / 2)) % KEYS);
+	void *former = NULL;
+	int want = (int)seed_below(&worker->random, 2);
+	int answer = ww_session_rename(rig.map, key, length, to, to_length, &order, NULL, want ? &former : NULL);
+
+	if (answer != WW_OK && answer != WW_ESTALE && answer != WW_EINUSE && answer != WW_EINVAL &&
+	    answer != WW_ECLOSED)
+		faults++;
+	if (former)
+		own(former);
+}
+
 static void operate(struct worker *worker)
 {
-	char key[40] = "a long key, so that it is a block";
+	char key[KEY_MAX];
 	size_t number = (size_t)seed_below(&worker->random, KEYS);
-	size_t length = number % 3 ? 3 : sizeof key;
+	size_t length = make_key(key, number);
+	struct ww_session_found found = {0};
 	uint64_t ns;
 
-	(void)snprintf(key + length - 3, 3, "%02u", (unsigned)number);
 	worker->ttl = 1 + seed_below(&worker->random, 20 * MS);
-	switch (seed_below(&worker->random, 16)) {
+	switch (seed_below(&worker->random, 22)) {
 	case 0:
 	case 1:
 	case 2:
@@ -176,6 +227,19 @@ static void operate(struct worker *worker)
 		break;
 	case 13:
 		(void)ww_clock_virtual_advance(rig.clock, seed_below(&worker->random, 2 * MS));
+		break;
+	case 14:
+	case 15:
+		op_put(worker, key, length);
+		break;
+	case 16:
+	case 17:
+	case 18:
+		op_rename(worker, number, key, length);
+		break;
+	case 19:
+		if (ww_session_find(rig.map, key, length, &found) == 1)
+			(void)ww_session_delete_if(rig.map, key, length, found.version, NULL);
 		break;
 	default:
 		op_take(worker, key, length);

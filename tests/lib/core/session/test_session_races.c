@@ -1,0 +1,208 @@
+/*
+ * Threads that want the same: one sets the key that is absent, one has the version, and a key that is renamed has one
+ * name. ThreadSanitizer runs this test, too.
+ */
+
+#include <stdatomic.h>
+
+#include "tests/lib/core/session/fixture.h"
+
+#define THREADS 4
+#define ROUNDS 3000
+#define STEPS 5000
+#define KEYS 16
+#define TOKENS 9
+
+static struct rig rig;
+static pthread_barrier_t begin;
+static _Atomic int winners;
+static _Atomic int deleted;
+static _Atomic int faults;
+static unsigned run_seed;
+
+static void start(uint32_t shards)
+{
+	rig_plan_threads(&rig, 2);
+	rig.of_map.shards = shards;
+	rig.of_map.lifetime = 7000 * SEC;
+	rig_open(&rig);
+	faults = winners = deleted = 0;
+}
+
+static void run_threads(void *(*work)(void *))
+{
+	uint64_t random = seed_of_run("test_session_races");
+	pthread_t thread[THREADS];
+
+	run_seed = (unsigned)seed_next(&random) | 1;
+	OK(pthread_barrier_init(&begin, NULL, THREADS));
+	for (uintptr_t i = 0; i < THREADS; i++)
+		OK(pthread_create(&thread[i], NULL, work, (void *)(i + 1)));
+	for (int i = 0; i < THREADS; i++)
+		OK(pthread_join(thread[i], NULL));
+	OK(pthread_barrier_destroy(&begin));
+	ck_assert_int_eq(faults, 0);
+}
+
+/* In each round all threads set a key that is absent. Those who lose are told who won. */
+static void *set_if_absent(void *who)
+{
+	static const struct ww_session_order order = {.version = WW_SESSION_ABSENT};
+	struct ww_session_found found;
+	void *there;
+
+	for (int i = 0; i < ROUNDS; i++) {
+		(void)pthread_barrier_wait(&begin);
+		int answer = ww_session_put(rig.map, &i, sizeof i, who, &order, &found, NULL);
+		if (answer != WW_OK && answer != WW_ESTALE)
+			faults++;
+		if ((answer == WW_OK) != (found.value == who))
+			faults++;
+		winners += answer == WW_OK;
+		if (ww_session_get(rig.map, &i, sizeof i, &there) != 1 || there != found.value)
+			faults++;
+	}
+	return NULL;
+}
+
+START_TEST(one_of_the_threads_sets_what_is_absent)
+{
+	start(3);
+	run_threads(set_if_absent);
+	ck_assert_int_eq(winners, ROUNDS);
+	ck_assert_uint_eq(gone_calls(), 0);
+	rig_close(&rig);
+}
+END_TEST
+
+/* All count in one value. */
+static void *count_up(void *who)
+{
+	struct ww_session_order order = {0};
+	struct ww_session_found found;
+	void *former;
+
+	(void)who;
+	if (ww_session_find(rig.map, "n", 1, &found) != 1)
+		faults++;
+	for (int i = 0; i < STEPS;) {
+		order.version = found.version;
+		order.flags = i % 2 ? WW_SESSION_KEEP_END : 0;
+		/* If another thread was faster, the answer says where it is now. */
+		i += ww_session_put(rig.map, "n", 1, (char *)found.value + 1, &order, &found, &former) == WW_OK;
+		if (i % 100 == 0)
+			(void)ww_clock_virtual_advance(rig.clock, MS);
+		if (i % 64 == 0 && ww_session_refresh(rig.map, "n", 1, 0, NULL) != 1)
+			faults++;
+	}
+	return NULL;
+}
+
+START_TEST(a_count_by_version_loses_nothing)
+{
+	start(1);
+	OK(set(&rig, "n", 1, 5000 * SEC));
+	run_threads(count_up);
+	ck_assert_uint_eq(get(&rig, "n"), 1 + THREADS * STEPS);
+	rig_close(&rig);
+}
+END_TEST
+
+/* Tokens go from key to key. */
+static void *move_tokens(void *who)
+{
+	uint64_t random = (uintptr_t)who * run_seed;
+	struct ww_session_found found;
+
+	for (int i = 0; i < STEPS; i++) {
+		uint32_t from = (uint32_t)seed_below(&random, KEYS);
+		uint32_t to = (uint32_t)seed_below(&random, KEYS);
+		int answer = ww_session_rename(rig.map, &from, sizeof from, &to, sizeof to, NULL, NULL, NULL);
+		if (answer != WW_OK && answer != (from == to ? WW_EINVAL : WW_ESTALE) && answer != WW_EINUSE)
+			faults++;
+		winners += answer == WW_OK;
+		if (ww_session_find(rig.map, &to, sizeof to, &found) < 0 || gone_calls())
+			faults++;
+	}
+	return NULL;
+}
+
+START_TEST(renamed_entries_are_neither_lost_nor_doubled)
+{
+	for (uint32_t shards = 1; shards < 9; shards += 7) {
+		unsigned seen = 0;
+		void *value;
+		start(shards);
+		for (uint32_t i = 0; i < TOKENS; i++)
+			OK(ww_session_set(rig.map, &i, sizeof i, (void *)(uintptr_t)(1u << i), 1000 * SEC, NULL));
+		run_threads(move_tokens);
+		for (uint32_t i = 0; i < KEYS; i++)
+			if (ww_session_get(rig.map, &i, sizeof i, &value) == 1) {
+				ck_assert_uint_eq(seen & (unsigned)(uintptr_t)value, 0);
+				seen |= (unsigned)(uintptr_t)value;
+			}
+		ck_assert_uint_eq(seen, (1u << TOKENS) - 1);
+		ck_assert_uint_eq(stats(&rig).entries, TOKENS);
+		ck_assert_int_gt(winners, 0);
+		rig_close(&rig);
+	}
+}
+END_TEST
+
+/*
+ * In each round one thread sets key 0 and renames it along a chain, and the others delete or look up what they find.
+ * Some rounds let it expire meanwhile. Whoever takes the value out is the only one.
+ */
+static void *rename_against_others(void *who)
+{
+	uint64_t random = (uintptr_t)who * run_seed;
+	uint32_t key;
+	uint32_t to;
+	void *value;
+
+	for (int i = 0; i < ROUNDS; i++) {
+		if (pthread_barrier_wait(&begin) == PTHREAD_BARRIER_SERIAL_THREAD) {
+			key = 0;
+			if (ww_session_set(rig.map, &key, sizeof key, (void *)(uintptr_t)(i + 1), 5 * MS, NULL))
+				faults++;
+		}
+		(void)pthread_barrier_wait(&begin);
+		for (key = 0; key < 6; key++) {
+			to = key + 1;
+			if ((uintptr_t)who == 1)
+				(void)ww_session_rename(rig.map, &key, sizeof key, &to, sizeof to, NULL, NULL, NULL);
+			else if ((uintptr_t)who == 2)
+				(void)ww_clock_virtual_advance(rig.clock, seed_below(&random, 2) * MS);
+			else if (seed_below(&random, 16) == 0 &&
+			         ww_session_delete(rig.map, &key, sizeof key, &value) == 1) {
+				deleted++;
+				if (value != (void *)(uintptr_t)(i + 1))
+					faults++;
+			} else if (ww_session_get(rig.map, &key, sizeof key, &value) == 1 &&
+			           value != (void *)(uintptr_t)(i + 1))
+				faults++;
+		}
+		if (pthread_barrier_wait(&begin) == PTHREAD_BARRIER_SERIAL_THREAD) {
+			(void)ww_clock_virtual_advance(rig.clock, 10 * MS);
+			if (ww_driver_settle(rig.driver))
+				faults++;
+		}
+	}
+	return NULL;
+}
+
+START_TEST(a_renamed_entry_is_deleted_or_expires_once)
+{
+	start(5);
+	run_threads(rename_against_others);
+	pass(&rig, SEC);
+	ck_assert_uint_eq(stats(&rig).entries, 0);
+	ck_assert_uint_eq((size_t)deleted + gone_calls(), ROUNDS);
+	ck_assert_int_gt(deleted, 0);
+	ck_assert_uint_gt(gone_calls(), 0);
+	rig_close(&rig);
+}
+END_TEST
+
+TEST_MAIN("session/races", one_of_the_threads_sets_what_is_absent, a_count_by_version_loses_nothing,
+    renamed_entries_are_neither_lost_nor_doubled, a_renamed_entry_is_deleted_or_expires_once)
