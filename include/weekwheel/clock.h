@@ -2,7 +2,7 @@
 #define WEEKWHEEL_CLOCK_H
 
 /*
- * Clocks, and alarms that go off at a time of a clock: two real clocks and as many virtual ones as a test wants.
+ * Clocks, and alarms that go off at a time of a clock: three real clocks and as many virtual ones as a test wants.
  *
  * Time: a uint64_t count of nanoseconds, 0 to WW_CLOCK_MAX. A time is absolute on one clock. Times of different clocks
  * cannot be compared.
@@ -20,6 +20,8 @@
  *     the machine or the process  counts the stall; an       the same                    stands still
  *       stalls                    alarm goes off late
  *     its time goes backwards     never                      when it is stepped          by ww_clock_virtual_set
+ *
+ * ww_clock_awake() is as ww_clock_elapsed(), but stands still while the machine sleeps.
  *
  * No alarm wakes a sleeping machine. Whether the real clocks count while a whole virtual machine is halted depends on
  * its host. Use the elapsed clock for spans of time, the wall clock for times of day, and a virtual clock for tests,
@@ -83,6 +85,14 @@ struct ww_alarm;
  * Lifetime: the life of the process; always the same clock, never NULL. O(1), allocates nothing.
  */
 WW_API struct ww_clock *ww_clock_elapsed(void);
+
+/*
+ * Return the clock of the time that the machine has been awake since it started (CLOCK_MONOTONIC): for timeouts of work
+ * that sleeps with the machine, and for times that are compared with those of pthread_cond_timedwait, epoll_wait or an
+ * event loop. Over a sleep of the machine its alarms are as much later as the sleep is long.
+ * Lifetime: as ww_clock_elapsed. O(1), allocates nothing.
+ */
+WW_API struct ww_clock *ww_clock_awake(void);
 
 /*
  * Return the wall clock: the time since the beginning of 1970, UTC, without leap seconds (CLOCK_REALTIME).

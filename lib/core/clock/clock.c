@@ -1,4 +1,4 @@
-/* Clocks: the two real ones, virtual ones with their alarms, and reading any. */
+/* Clocks: the real ones, virtual ones with their alarms, and reading any. */
 
 #include <unistd.h>
 
@@ -10,6 +10,13 @@ struct ww_clock *ww_clock_elapsed(void)
 	static struct ww_clock elapsed = {.id = CLOCK_BOOTTIME};
 
 	return &elapsed;
+}
+
+struct ww_clock *ww_clock_awake(void)
+{
+	static struct ww_clock awake = {.id = CLOCK_MONOTONIC};
+
+	return &awake;
 }
 
 struct ww_clock *ww_clock_wall(void)

@@ -341,7 +341,7 @@ static void free_in_child(struct ww_driver *driver)
 
 	free_shards(driver);
 	ww_queue_free(&driver->queue);
-	if (driver->clock == ww_clock_elapsed() || driver->clock == ww_clock_wall())
+	if (driver_is_steady(driver) || driver->clock == ww_clock_wall())
 		ww_alarm_destroy(driver->alarm);
 	allocator->free(allocator->user, driver, sizeof *driver);
 }

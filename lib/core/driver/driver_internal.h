@@ -175,6 +175,12 @@ static inline int awaits_room(const struct timer_source *source, uint64_t next)
 	return driver->queue.starved && source->group->waits && next <= driver->last;
 }
 
+/* Whether the driver's clock never goes backwards. */
+static inline int driver_is_steady(const struct ww_driver *driver)
+{
+	return driver->clock == ww_clock_elapsed() || driver->clock == ww_clock_awake();
+}
+
 /* ---- pass.c */
 
 /* Expire what is due in all groups, as far as the queue has room. */

@@ -7,7 +7,7 @@ int ww_group_attach(struct timer_group **group, struct ww_driver *driver, const 
     void *shards, size_t stride, uint32_t count)
 {
 	const struct ww_allocator *allocator = driver->allocator;
-	uint32_t wheels = driver->clock == ww_clock_elapsed() ? 1 : 2;
+	uint32_t wheels = driver_is_steady(driver) ? 1 : 2;
 	struct ww_wheel_config config;
 	struct timer_group *made;
 	size_t wheel_bytes, bytes;

@@ -38,9 +38,9 @@ END_TEST
 
 START_TEST(the_time_of_real_clocks_cannot_be_set)
 {
-	struct ww_clock *clocks[] = {ww_clock_elapsed(), ww_clock_wall()};
+	struct ww_clock *clocks[] = {ww_clock_elapsed(), ww_clock_wall(), ww_clock_awake()};
 
-	for (size_t i = 0; i < 2; i++) {
+	for (size_t i = 0; i < 3; i++) {
 		ck_assert_int_eq(ww_clock_virtual_advance(clocks[i], 1), WW_EINVAL);
 		ck_assert_int_eq(ww_clock_virtual_set(clocks[i], 1), WW_EINVAL);
 		ck_assert_int_eq(ww_clock_virtual_destroy(clocks[i]), WW_EINVAL);

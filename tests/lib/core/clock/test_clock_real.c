@@ -84,6 +84,22 @@ START_TEST(the_elapsed_clock_goes_forward)
 }
 END_TEST
 
+START_TEST(the_awake_clock_is_the_monotonic_one)
+{
+	uint64_t last = system_time(CLOCK_MONOTONIC);
+
+	ck_assert_ptr_eq(ww_clock_awake(), ww_clock_awake());
+	ck_assert_ptr_ne(ww_clock_awake(), ww_clock_elapsed());
+	for (int i = 0; i < 100000; i++) {
+		uint64_t time = now(ww_clock_awake());
+
+		ck_assert_uint_ge(time, last);
+		last = time;
+	}
+	ck_assert_uint_le(last, system_time(CLOCK_MONOTONIC));
+}
+END_TEST
+
 START_TEST(the_wall_clock_is_the_systems)
 {
 	int between = 0;
@@ -129,6 +145,7 @@ static void check_real_alarm(struct ww_clock *clock)
 START_TEST(alarms_of_real_clocks_go_off)
 {
 	check_real_alarm(ww_clock_elapsed());
+	check_real_alarm(ww_clock_awake());
 	check_real_alarm(ww_clock_wall());
 }
 END_TEST
@@ -178,5 +195,6 @@ START_TEST(a_step_of_the_wall_clock_is_reported)
 }
 END_TEST
 
-TEST_MAIN("clock/real", the_elapsed_clock_goes_forward, the_wall_clock_is_the_systems, alarms_of_real_clocks_go_off,
-    an_elapsed_alarm_is_never_early, a_step_of_the_wall_clock_is_reported)
+TEST_MAIN("clock/real", the_elapsed_clock_goes_forward, the_awake_clock_is_the_monotonic_one,
+    the_wall_clock_is_the_systems, alarms_of_real_clocks_go_off, an_elapsed_alarm_is_never_early,
+    a_step_of_the_wall_clock_is_reported)

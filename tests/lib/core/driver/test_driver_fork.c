@@ -75,9 +75,10 @@ static void rest(void)
 START_TEST(in_the_child_every_call_answers_closed_and_destroy_frees)
 {
 	for (uint32_t flags = 0; flags <= WW_DRIVER_THREADLESS; flags++)
-		for (int clock = 0; clock < 3; clock++) {
+		for (int clock = 0; clock < 4; clock++) {
 			struct ww_driver_config config = config_of(flags, 2);
-			struct ww_clock *clocks[] = {virtual_clock, ww_clock_elapsed(), ww_clock_wall()};
+			struct ww_clock *clocks[] = {
+			    virtual_clock, ww_clock_elapsed(), ww_clock_wall(), ww_clock_awake()};
 			struct test_memory memory;
 			test_memory_init(&memory, 0);
 			config.allocator = &memory.table;

@@ -300,10 +300,10 @@ START_TEST(on_a_real_clock_an_idle_driver_has_no_alarm_and_a_due_one_is_readable
 {
 	struct ww_driver_config config = config_of(WW_DRIVER_THREADLESS, 0);
 	struct itimerspec setting;
-	struct ww_clock *clocks[] = {ww_clock_elapsed(), ww_clock_wall()};
+	struct ww_clock *clocks[] = {ww_clock_elapsed(), ww_clock_wall(), ww_clock_awake()};
 	uint64_t now;
 
-	for (int i = 0; i < 2; i++) {
+	for (int i = 0; i < 3; i++) {
 		config.clock = clocks[i];
 		begin_with(&config);
 		ck_assert_int_eq(is_readable(), 0);
