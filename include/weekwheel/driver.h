@@ -284,6 +284,9 @@ WW_API int ww_driver_fd(const struct ww_driver *driver);
 /*
  * Call the callbacks of at most `budget` due expiries in this thread. Return how many were called, 0 if none was due.
  * The descriptor stays readable while expiries are left. One thread at a time.
+ * In a callback: a loop that the callback runs, on the same descriptor, does not find it readable, whatever comes due,
+ * and dispatches nothing (WW_EBUSY). No timer of the driver fires until the callback returns. What came due meanwhile
+ * makes the descriptor readable when this call returns. For timers in such a loop make a second driver.
  * Errors: WW_EINVAL: the driver has threads, or budget is 0. WW_EBUSY: called in a callback, or in two threads at once.
  */
 WW_API int ww_driver_dispatch(struct ww_driver *driver, uint32_t budget);
@@ -303,6 +306,25 @@ WW_API int ww_driver_now(const struct ww_driver *driver, uint64_t *ns);
  * Errors: WW_EBUSY: called in a callback. WW_ECLOSED: stopped.
  */
 WW_API int ww_driver_settle(struct ww_driver *driver);
+
+/*
+ * Move the driver's virtual clock to the tick of the next deadline, and settle the driver: a test or a simulation runs
+ * from event to event, however far apart these are. Return 1 after something has expired, of the driver's own timers or
+ * of a map on it, and store the clock's time in *ns unless that is NULL. What is due already counts: the clock then
+ * stays. The deadlines of one tick are one step. Return 0 if nothing expires by `until`, and leave *ns. The clock then
+ * stands at `until`, or stays where it is if `until` is WW_NEVER or has passed.
+ *
+ *     while (ww_driver_step(driver, end_of_simulation, &now) > 0)
+ *             observe(now);
+ *
+ * Range: until is 0 to WW_CLOCK_MAX, or WW_NEVER for no bound.
+ * Threads: with and without threads of the driver, as ww_driver_settle. Nobody else moves the clock meanwhile. Of
+ * several drivers on one clock the call settles this one only.
+ * Complexity: O(shards) for each look at the wheels, of which far deadlines need one a level.
+ * Errors: WW_EINVAL: driver is NULL, or its clock is not virtual. WW_EOVERFLOW: until is out of range. WW_EBUSY: called
+ * in a callback. WW_ECLOSED: stopped.
+ */
+WW_API int ww_driver_step(struct ww_driver *driver, uint64_t until, uint64_t *ns);
 
 /* Fill *stats. O(shards); the numbers need not all be of the same moment. Errors: WW_EINVAL: an argument is NULL. */
 WW_API int ww_driver_stats(struct ww_driver *driver, struct ww_driver_stats *stats);

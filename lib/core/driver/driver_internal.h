@@ -151,11 +151,13 @@ struct ww_driver {
 	_Atomic uint64_t
 	    armed;          /* the tick at which the alarm goes off; 0 while the driver is awake and looks by itself */
 	_Atomic int kicked; /* a pass is wanted, whatever is due */
+	int awake;          /* a pass or a dispatch is under way, which sets the alarm when it ends; under `arm` */
 
 	struct agenda agenda;
 	_Atomic size_t groups;
-	uint64_t passes;       /* their number; only the passing thread uses it */
-	_Atomic uint64_t last; /* tick of the last pass */
+	uint64_t passes;          /* their number; only the passing thread uses it */
+	_Atomic uint64_t expired; /* expiries that passes have found */
+	_Atomic uint64_t last;    /* tick of the last pass */
 	_Atomic uint64_t wakeups;
 
 	pthread_t thread;
@@ -193,6 +195,8 @@ void ww_driver_sleep(struct ww_driver *driver);
 void ww_driver_rearm(struct ww_driver *driver, uint64_t tick);
 /* Make the driver look now. */
 void ww_driver_wake(struct ww_driver *driver);
+/* The earliest tick that a source asks for. Sources that wait for room do not count: room_made wakes the driver. */
+uint64_t ww_driver_next_tick(struct ww_driver *driver);
 /* Whether nothing is due at `time`, or now if that is earlier, except what waits for room. */
 int ww_driver_is_settled(struct ww_driver *driver, uint64_t time);
 

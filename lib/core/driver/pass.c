@@ -85,6 +85,8 @@ static int expire_batch(struct driver_pass *pass, struct timer_source *source, u
 		room = ww_queue_room(&pass->driver->queue);
 	more = ww_wheel_advance_batch(source->wheel, tick, batch, room, &count);
 	fire_batch(pass, source, batch, count);
+	if (count)
+		pass->driver->expired += count;
 	if (more > 0 && count == 0)
 		pass->starved = 1;
 	return more > 0 && count > 0;
@@ -165,8 +167,7 @@ void ww_driver_pass(struct ww_driver *driver)
 	pthread_mutex_unlock(&driver->queue.lock);
 }
 
-/* The earliest tick that a source asks for. Sources that wait for room do not count: room_made wakes the driver. */
-static uint64_t next_tick(struct ww_driver *driver)
+uint64_t ww_driver_next_tick(struct ww_driver *driver)
 {
 	const struct timer_source *source;
 	uint64_t next;
@@ -191,10 +192,13 @@ static uint64_t alarm_time(const struct ww_driver *driver, uint64_t tick)
 
 void ww_driver_wake_up(struct ww_driver *driver)
 {
+	pthread_mutex_lock(&driver->arm);
+	driver->awake = 1;
 	(void)ww_alarm_clear(driver->alarm);
 	driver->armed = 0;
 	/* A kick after this asks for another pass than the one that comes now. */
 	driver->kicked = 0;
+	pthread_mutex_unlock(&driver->arm);
 	driver->wakeups++;
 }
 
@@ -207,13 +211,14 @@ void ww_driver_sleep(struct ww_driver *driver)
 	 * A thread that schedules writes the source's next, tells the agenda, and then reads `armed`. Here `armed` is
 	 * written first, and the agenda is asked again. At least one of the two sees what the other has written.
 	 */
-	driver->armed = next_tick(driver);
-	next = next_tick(driver);
+	driver->armed = ww_driver_next_tick(driver);
+	next = ww_driver_next_tick(driver);
 	if (next < driver->armed)
 		driver->armed = next;
 	if (driver->kicked)
 		driver->armed = 0;
 	(void)ww_alarm_set(driver->alarm, alarm_time(driver, driver->armed));
+	driver->awake = 0;
 	pthread_mutex_unlock(&driver->arm);
 }
 
@@ -232,7 +237,9 @@ void ww_driver_wake(struct ww_driver *driver)
 	pthread_mutex_lock(&driver->arm);
 	driver->kicked = 1;
 	driver->armed = 0;
-	(void)ww_alarm_set(driver->alarm, 0);
+	/* Otherwise a loop nested in a callback would find the descriptor readable, again and again. */
+	if (!driver->awake)
+		(void)ww_alarm_set(driver->alarm, 0);
 	pthread_mutex_unlock(&driver->arm);
 }
 
@@ -240,5 +247,5 @@ int ww_driver_is_settled(struct ww_driver *driver, uint64_t time)
 {
 	uint64_t now = ww_driver_time(driver);
 
-	return next_tick(driver) > (now < time ? now : time) / driver->tick_ns;
+	return ww_driver_next_tick(driver) > (now < time ? now : time) / driver->tick_ns;
 }

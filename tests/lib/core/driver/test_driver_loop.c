@@ -213,6 +213,38 @@ START_TEST(a_nested_dispatch_is_refused)
 }
 END_TEST
 
+static void look_inside(struct ww_driver *of, const struct ww_firing *firing, void *user)
+{
+	note(of, firing, user);
+	ck_assert_int_eq(is_readable(), 0);
+	/* What comes due now, and what waits for room in the queue, is left for later. */
+	(void)after(0, note, NULL);
+	advance(TICK);
+	ck_assert_int_eq(is_readable(), 0);
+	ck_assert_int_eq(ww_driver_dispatch(of, 1), WW_EBUSY);
+	ck_assert_int_eq(is_readable(), 0);
+}
+
+START_TEST(a_loop_nested_in_a_callback_does_not_find_the_descriptor_readable)
+{
+	struct ww_driver_config config = config_of(WW_DRIVER_THREADLESS, 0);
+
+	config.queue = 2;
+	begin_with(&config);
+	for (int i = 0; i < 6; i++)
+		(void)after(0, look_inside, NULL);
+	advance(TICK);
+	for (size_t i = 1; i <= 12; i++) {
+		ck_assert_int_eq(is_readable(), 1);
+		ck_assert_int_eq(ww_driver_dispatch(driver, 1), 1);
+		ck_assert_uint_eq(fired_count, i);
+	}
+	ck_assert_int_eq(ww_driver_dispatch(driver, 1), 0);
+	ck_assert_int_eq(is_readable(), 0);
+	end();
+}
+END_TEST
+
 static void *dispatch_elsewhere(void *argument)
 {
 	(void)argument;
@@ -326,7 +358,7 @@ TEST_MAIN("driver/loop", the_descriptor_is_readable_exactly_when_something_is_du
     asking_for_a_later_wake_up_does_not_put_off_an_earlier_one,
     dispatch_respects_the_budget_and_the_rest_keeps_the_descriptor_readable, room_made_by_a_cancel_is_not_forgotten,
     room_made_by_a_cancel_between_two_calls_leaves_no_trace, a_nested_dispatch_is_refused,
-    a_second_thread_that_dispatches_is_refused, settle_dispatches_all_that_is_due_and_nothing_else,
-    a_dispatch_ends_although_a_callback_reschedules_itself_to_now,
+    a_loop_nested_in_a_callback_does_not_find_the_descriptor_readable, a_second_thread_that_dispatches_is_refused,
+    settle_dispatches_all_that_is_due_and_nothing_else, a_dispatch_ends_although_a_callback_reschedules_itself_to_now,
     a_stop_makes_the_descriptor_readable_and_dispatch_answers_closed, the_statistics_count_each_dispatch_as_a_wakeup,
     on_a_real_clock_an_idle_driver_has_no_alarm_and_a_due_one_is_readable)
