@@ -119,6 +119,7 @@ struct ww_session_stats {
 	uint64_t misses;  /* lookups that did not */
 	uint64_t expired;
 	uint64_t evicted;
+	uint64_t stale;        /* puts, renames and deletes that did not find the expected version */
 	uint64_t loads;        /* times that ww_session_take called a loader */
 	uint64_t loads_failed; /* of those, the ones that returned an error */
 	uint64_t loads_shared; /* calls of ww_session_take that waited for another call's loader */

@@ -172,8 +172,10 @@ int ww_session_delete_if(struct ww_session *session, const void *key, size_t len
 		return error;
 	entry = ww_session_entry_live(&sought);
 	found = entry != NULL;
-	if (found && version != WW_SESSION_ANY && version != entry_version(entry))
+	if (found && version != WW_SESSION_ANY && version != entry_version(entry)) {
+		sought.shard->stats.stale++;
 		found = WW_ESTALE;
+	}
 	if (found > 0) {
 		taken = entry_value(entry);
 		ww_session_entry_remove(sought.shard, entry, 1);

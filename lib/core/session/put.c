@@ -120,6 +120,7 @@ static int put(const struct session_sought *sought, void *value, const struct ww
 	if (error)
 		return error;
 	if (!as_ordered(order, live)) {
+		sought->shard->stats.stale++;
 		if (found && live)
 			ww_session_entry_found(sought, live, found);
 		else if (found)
@@ -130,10 +131,14 @@ static int put(const struct session_sought *sought, void *value, const struct ww
 		content.end = *entry_end(sought->shard->session, live);
 	else
 		content.end = ww_session_ordered_end(sought, order);
-	entry = ww_session_store(sought, entry, &content, former, out);
-	if (entry && found)
+	entry = ww_session_overfill(sought, entry, &content, former, out);
+	if (!entry)
+		return WW_ENOMEM;
+	/* First: if its end has passed, the entry itself may be put out of a full map. */
+	if (found)
 		ww_session_entry_found(sought, entry, found);
-	return entry ? WW_OK : WW_ENOMEM;
+	ww_session_evict(sought->shard, out);
+	return WW_OK;
 }
 
 int ww_session_put(struct ww_session *session, const void *key, size_t length, void *value,

@@ -28,9 +28,9 @@ static int move(const struct session_sought *from, struct session_entry *old, co
 		ww_session_entry_place_at(to->shard, moved, ww_session_entry_deadline(from->shard, old));
 	ww_session_entry_remove(from->shard, old, 1);
 	ww_session_entry_free(from->shard, old);
-	ww_session_evict(to->shard, out);
 	if (found)
 		ww_session_entry_found(to, moved, found);
+	ww_session_evict(to->shard, out);
 	return WW_OK;
 }
 
@@ -46,8 +46,10 @@ static int change_key(const struct session_sought *from, const struct session_so
 
 	if (error)
 		return error;
-	if (!old || (order->version != WW_SESSION_ANY && order->version != entry_version(old)))
+	if (!old || (order->version != WW_SESSION_ANY && order->version != entry_version(old))) {
+		from->shard->stats.stale++;
 		return WW_ESTALE;
+	}
 	there = ww_session_entry_find(to);
 	if (there && !(order->flags & WW_SESSION_REPLACE) && ww_session_entry_deadline(to->shard, there) > to->now)
 		return WW_EINUSE;

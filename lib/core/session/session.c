@@ -330,6 +330,7 @@ int ww_session_stats(struct ww_session *session, struct ww_session_stats *stats)
 		stats->misses += shard->stats.misses;
 		stats->expired += shard->stats.expired;
 		stats->evicted += shard->stats.evicted;
+		stats->stale += shard->stats.stale;
 		stats->loads += shard->stats.loads;
 		stats->loads_failed += shard->stats.loads_failed;
 		stats->loads_shared += shard->stats.loads_shared;

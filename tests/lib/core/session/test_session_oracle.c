@@ -9,6 +9,7 @@
 
 #define KEYS 150
 #define OPS 1000000u
+#define NO_END WW_SESSION_NO_END
 
 /* The state of a value. */
 enum where {
@@ -24,6 +25,8 @@ struct place {
 	uint64_t deadline;
 	uint64_t ttl;
 	uint64_t use; /* when it was last used, counted in operations */
+	uint64_t end; /* of its lifetime, or NO_END */
+	uint64_t version;
 };
 
 struct oracle {
@@ -33,10 +36,13 @@ struct oracle {
 	uint64_t uses;
 	size_t in_map;
 	size_t queued;
-	int exact; /* the queue is never full: an expired entry leaves in its tick */
+	uint64_t stale; /* calls that answered WW_ESTALE */
+	int exact;      /* the queue is never full: an expired entry leaves in its tick */
 	uintptr_t values;
 	unsigned char *where; /* of each value */
 	unsigned short *key_of;
+	unsigned char *seen; /* of each version */
+	size_t versions;
 	struct place place[KEYS];
 	size_t heard; /* of the calls of gone */
 };
@@ -97,7 +103,18 @@ static void leave(struct place *place)
 	o.in_map--;
 }
 
-/* With jitter only the map knows the deadline, which must lie in its range. */
+static int renews(void)
+{
+	return (o.rig.of_map.flags & WW_SESSION_RENEW) != 0;
+}
+
+/* As the map keeps it. */
+static uint64_t in_us(uint64_t ttl)
+{
+	return (ttl + 999) / 1000 * 1000;
+}
+
+/* With jitter only the map knows the deadline, which must lie in its range. The end of the lifetime was set. */
 static void arrive_at_deadline(size_t key, uint64_t ttl)
 {
 	struct place *place = &o.place[key];
@@ -108,10 +125,12 @@ static void arrive_at_deadline(size_t key, uint64_t ttl)
 
 	if (most > config->jitter_max)
 		most = config->jitter_max;
-	ck_assert(ww_session_time_left(o.rig.map, bytes, key_bytes(key, bytes), &ns) == 1);
-	ck_assert(ns >= ttl && ns <= ttl + most);
-	place->deadline = o.now + ns;
-	place->ttl = (ttl + 999) / 1000 * 1000;
+	uint64_t all = place->end > o.now ? place->end - o.now : 0;
+
+	ck_assert(ww_session_time_left(o.rig.map, bytes, key_bytes(key, bytes), &ns) == (all != 0));
+	ck_assert(ns >= (ttl < all ? ttl : all) && ns <= (ttl + most < all ? ttl + most : all));
+	place->deadline = all ? o.now + ns : place->end;
+	place->ttl = in_us(ttl);
 }
 
 /* The key that is evicted when the map is full. */
@@ -154,18 +173,69 @@ static uint64_t or_default(uint64_t ttl)
 	return ttl ? ttl : o.rig.of_map.ttl;
 }
 
-static void op_set(size_t key, const unsigned char *bytes, size_t length)
+/* A lookup found it. */
+static void touched(size_t key)
+{
+	o.place[key].use = ++o.uses;
+	if (renews())
+		arrive_at_deadline(key, o.place[key].ttl);
+}
+
+static void assert_found(const struct ww_session_found *found, const struct place *place)
+{
+	ck_assert(found->value == (void *)place->value);
+	ck_assert(found->version == place->version);
+	ck_assert(found->ttl == place->ttl);
+	ck_assert(found->left == (lives(place) ? place->deadline - o.now : 0));
+	if (place->end == NO_END)
+		ck_assert(found->end_left == NO_END);
+	else
+		ck_assert(found->end_left == (place->end > o.now ? place->end - o.now : 0));
+}
+
+static void gets_version(struct place *place, uint64_t version)
+{
+	ck_assert(version > 0 && version < o.versions && !o.seen[version]);
+	o.seen[version] = 1;
+	place->version = version;
+}
+
+static uint64_t end_of(const struct ww_session_order *order, const struct place *replaced)
+{
+	uint64_t lifetime = order->lifetime;
+	uint64_t end = NO_END;
+
+	if (replaced && lives(replaced) && order->flags & WW_SESSION_KEEP_END)
+		return replaced->end;
+	if (!lifetime && !order->end)
+		lifetime = o.rig.of_map.lifetime;
+	if (lifetime && lifetime != NO_END)
+		end = o.now + lifetime;
+	return order->end && order->end < end ? order->end : end;
+}
+
+static struct ww_session_order some_order(const struct place *place)
+{
+	struct ww_session_order order = {.ttl = some_ttl()};
+	uint64_t which = below(12);
+
+	if (which >= 6)
+		order.version = which < 8 ? WW_SESSION_ABSENT : which < 11 ? place->version : 1 + below(o.values + 1);
+	if (!o.rig.of_map.lifetime && !(o.rig.of_map.flags & WW_SESSION_LIFETIMES))
+		return order;
+	if (below(3) == 0)
+		order.lifetime = below(5) ? 1 + 2 * or_default(some_ttl()) : NO_END;
+	which = below(12);
+	if (which < 3)
+		order.end = which == 0 ? NO_END : which == 1 ? o.now + some_ttl() : o.now - some_ttl() % o.now;
+	return order;
+}
+
+/* A set or rename found something there. `before`: calls of gone by then. */
+static void is_replaced(size_t key, size_t before, int want, const void *former)
 {
 	struct place *place = &o.place[key];
-	uintptr_t value = ++o.values;
-	uint64_t ttl = some_ttl();
-	void *former = &o;
-	int want = (int)below(2);
-	size_t before = gone_count;
 
-	o.where[value] = IN_MAP;
-	o.key_of[value] = (unsigned short)key;
-	ck_assert(ww_session_set(o.rig.map, bytes, length, (void *)value, ttl, want ? &former : NULL) == WW_OK);
 	if (place->used && !lives(place)) {
 		/* With a full queue it may have left already. */
 		if (o.exact || gone_count > before)
@@ -182,14 +252,132 @@ static void op_set(size_t key, const unsigned char *bytes, size_t length)
 		hears(key, place->value, WW_GONE_REPLACED);
 	else
 		ck_assert(!want || former == NULL);
+}
+
+static void is_set(size_t key, struct place content)
+{
+	struct place *place = &o.place[key];
+
 	o.in_map += !place->used;
-	*place = (struct place){.used = 1, .value = value, .use = ++o.uses};
+	*place = content;
+	place->used = 1;
+	place->use = ++o.uses;
+	o.where[place->value] = IN_MAP;
+	o.key_of[place->value] = (unsigned short)key;
+}
+
+static void evicts(void)
+{
 	if (o.rig.of_map.limit && o.in_map > o.rig.of_map.limit) {
 		size_t evicted = least_recently_used();
 		hears(evicted, o.place[evicted].value, WW_GONE_EVICTED);
 		leave(&o.place[evicted]);
 	}
-	arrive_at_deadline(key, or_default(ttl));
+}
+
+static void op_set(size_t key, const unsigned char *bytes, size_t length)
+{
+	struct place *place = &o.place[key];
+	uintptr_t value = ++o.values;
+	uint64_t ttl = some_ttl();
+	struct ww_session_found found;
+	void *former = &o;
+	int want = (int)below(2);
+	size_t before = gone_count;
+
+	ck_assert(ww_session_set(o.rig.map, bytes, length, (void *)value, ttl, want ? &former : NULL) == WW_OK);
+	is_replaced(key, before, want, former);
+	is_set(key, (struct place){.value = value, .end = end_of(&(struct ww_session_order){0}, NULL)});
+	evicts();
+	ck_assert(ww_session_find(o.rig.map, bytes, length, &found) == 1);
+	gets_version(place, found.version);
+	arrive_at_deadline(key, renews() ? in_us(or_default(ttl)) : or_default(ttl));
+	assert_found(&found, place);
+}
+
+static void op_put(size_t key, const unsigned char *bytes, size_t length)
+{
+	struct place *place = &o.place[key];
+	struct ww_session_order order = some_order(place);
+	uintptr_t value = ++o.values;
+	struct ww_session_found found;
+	void *former = &o;
+	int want = (int)below(2);
+	size_t before = gone_count;
+
+	order.flags = below(3) ? 0 : WW_SESSION_KEEP_END;
+	int wanted = !order.version || order.version == (lives(place) ? place->version : WW_SESSION_ABSENT);
+	int answer = ww_session_put(o.rig.map, bytes, length, (void *)value, &order, &found, want ? &former : NULL);
+	ck_assert(answer == (wanted ? WW_OK : WW_ESTALE));
+	if (!wanted) {
+		if (lives(place))
+			assert_found(&found, place);
+		ck_assert(former == &o && (lives(place) || (!found.version && !found.value)));
+		o.where[value] = OWNED;
+		o.stale++;
+		return;
+	}
+	uint64_t end = end_of(&order, place);
+	is_replaced(key, before, want, former);
+	is_set(key, (struct place){.value = value, .end = end});
+	evicts();
+	gets_version(place, found.version);
+	arrive_at_deadline(key, or_default(order.ttl));
+	assert_found(&found, place);
+}
+
+static void op_rename(size_t key, const unsigned char *bytes, size_t length)
+{
+	struct place *place = &o.place[key];
+	struct ww_session_order order = below(3) ? (struct ww_session_order){0} : some_order(place);
+	size_t to = below(below(3) ? KEYS : 12);
+	unsigned char to_bytes[512];
+	size_t to_length = key_bytes(to, to_bytes);
+	struct ww_session_found found;
+	void *former = &o;
+	int want = (int)below(2);
+	size_t before = gone_count;
+	int wanted = WW_OK;
+
+	order.flags = below(2) ? 0 : WW_SESSION_REPLACE;
+	if (key == to)
+		wanted = WW_EINVAL;
+	else if (!lives(place) || (order.version && order.version != place->version))
+		wanted = WW_ESTALE;
+	else if (lives(&o.place[to]) && !order.flags)
+		wanted = WW_EINUSE;
+	ck_assert(ww_session_rename(
+	              o.rig.map, bytes, length, to_bytes, to_length, &order, &found, want ? &former : NULL) == wanted);
+	if (wanted != WW_OK) {
+		ck_assert(former == &o);
+		o.stale += wanted == WW_ESTALE;
+		return;
+	}
+	struct place moved = *place;
+	is_replaced(to, before, want, former);
+	leave(place);
+	is_set(to, moved);
+	evicts();
+	place = &o.place[to];
+	gets_version(place, found.version);
+	if (order.lifetime || order.end)
+		place->end = end_of(&order, NULL);
+	if (order.lifetime || order.end || order.ttl)
+		arrive_at_deadline(to, order.ttl ? order.ttl : moved.ttl);
+	assert_found(&found, place);
+}
+
+static void op_find(size_t key, const unsigned char *bytes, size_t length)
+{
+	struct place *place = &o.place[key];
+	struct ww_session_found found = {.version = 4711};
+
+	ck_assert(ww_session_find(o.rig.map, bytes, length, &found) == lives(place));
+	ck_assert(lives(place) || found.version == 4711);
+	if (!lives(place))
+		return;
+	touched(key);
+	assert_found(&found, place);
 }
 
 static void op_get(size_t key, const unsigned char *bytes, size_t length)
@@ -200,7 +388,7 @@ static void op_get(size_t key, const unsigned char *bytes, size_t length)
 	ck_assert(ww_session_get(o.rig.map, bytes, length, &value) == lives(place));
 	ck_assert(value == (lives(place) ? (void *)place->value : &o));
 	if (lives(place))
-		place->use = ++o.uses;
+		touched(key);
 }
 
 static void op_refresh(size_t key, const unsigned char *bytes, size_t length)
@@ -222,8 +410,19 @@ static void op_delete(size_t key, const unsigned char *bytes, size_t length)
 	struct place *place = &o.place[key];
 	void *value = &o;
 	int want = (int)below(2);
+	uint64_t version = below(4) ? below(2) * place->version : 1 + below(o.values + 1);
+	int stale = lives(place) && version && version != place->version;
 
-	ck_assert(ww_session_delete(o.rig.map, bytes, length, want ? &value : NULL) == lives(place));
+	if (version)
+		ck_assert(ww_session_delete_if(o.rig.map, bytes, length, version, want ? &value : NULL) ==
+		          (stale ? WW_ESTALE : lives(place)));
+	else
+		ck_assert(ww_session_delete(o.rig.map, bytes, length, want ? &value : NULL) == lives(place));
+	if (stale) {
+		ck_assert(value == &o);
+		o.stale++;
+		return;
+	}
 	ck_assert(value == (want && lives(place) ? (void *)place->value : &o));
 	if (!lives(place))
 		return;
@@ -250,7 +449,7 @@ static void op_look(size_t key, const unsigned char *bytes, size_t length)
 	ck_assert(ww_session_look(o.rig.map, bytes, length, remember, &value) == lives(place));
 	ck_assert(value == (lives(place) ? (void *)place->value : &o));
 	if (lives(place))
-		place->use = ++o.uses;
+		touched(key);
 }
 
 /* Expiries are told in any order. */
@@ -327,8 +526,14 @@ static void operate(void)
 	size_t length = key_bytes(key, bytes);
 	uint64_t which = below(1000);
 
-	if (which < 300)
+	if (which < 180)
 		op_set(key, bytes, length);
+	else if (which < 300)
+		op_put(key, bytes, length);
+	else if (which < 360)
+		op_rename(key, bytes, length);
+	else if (which < 400)
+		op_find(key, bytes, length);
 	else if (which < 450)
 		op_get(key, bytes, length);
 	else if (which < 620)
@@ -345,7 +550,7 @@ static void operate(void)
 		op_clear();
 	hears_no_more();
 	if (o.exact && which % 8 == 0)
-		ck_assert(stats(&o.rig).entries == o.in_map);
+		ck_assert(stats(&o.rig).entries == o.in_map && stats(&o.rig).stale == o.stale);
 }
 
 /* After destroy each value that was set has been handed over exactly once. hears() checks "at most once". */
@@ -364,6 +569,7 @@ static void end(void)
 		ck_assert(o.where[value] == OWNED);
 	free(o.where);
 	free(o.key_of);
+	free(o.seen);
 }
 
 static unsigned operations(void)
@@ -374,7 +580,8 @@ static unsigned operations(void)
 	return ops < OPS ? (unsigned)ops : OPS;
 }
 
-static void run(uint32_t shards, uint64_t tick, size_t limit, uint32_t jitter, size_t queue, unsigned ops)
+static void run(uint32_t shards, uint64_t tick, size_t limit, uint32_t jitter, size_t queue, unsigned ops,
+    uint64_t lifetime, uint32_t flags)
 {
 	o = (struct oracle){.random = seed_of_run("test_session_oracle"), .exact = queue > KEYS * 100};
 	rig_plan(&o.rig);
@@ -384,10 +591,14 @@ static void run(uint32_t shards, uint64_t tick, size_t limit, uint32_t jitter, s
 	o.rig.of_map.limit = limit;
 	o.rig.of_map.jitter = jitter;
 	o.rig.of_map.jitter_max = SEC;
+	o.rig.of_map.lifetime = lifetime;
+	o.rig.of_map.flags = flags;
 	rig_open(&o.rig);
 	o.now = START;
 	o.where = calloc(ops + 2, 1);
 	o.key_of = calloc(ops + 2, sizeof *o.key_of);
+	o.versions = (ops + 2) * (size_t)shards;
+	o.seen = calloc(o.versions, 1);
 	for (unsigned i = 0; i < ops; i++)
 		operate();
 	end();
@@ -395,27 +606,47 @@ static void run(uint32_t shards, uint64_t tick, size_t limit, uint32_t jitter, s
 
 START_TEST(the_oracle_agrees_with_one_shard_and_a_limit)
 {
-	run(1, MS, 90, 0, 65536, operations());
+	run(1, MS, 90, 0, 65536, operations(), 0, 0);
 }
 END_TEST
 
 START_TEST(the_oracle_agrees_with_many_shards)
 {
-	run(7, MS, 0, 0, 65536, operations());
+	run(7, MS, 0, 0, 65536, operations(), 0, WW_SESSION_LIFETIMES);
 }
 END_TEST
 
 START_TEST(the_oracle_agrees_with_a_coarse_tick_jitter_and_a_limit)
 {
-	run(1, SEC, 30, 300, 65536, operations() / 4);
+	run(1, SEC, 30, 300, 65536, operations() / 4, 5000 * SEC, 0);
 }
 END_TEST
 
 START_TEST(the_oracle_agrees_with_an_odd_tick_and_a_full_queue)
 {
-	run(3, 1700 * MS + 1, 0, 0, 3, operations() / 4);
+	run(3, 1700 * MS + 1, 0, 0, 3, operations() / 4, 0, 0);
+}
+END_TEST
+
+START_TEST(the_oracle_agrees_with_lifetimes_and_lookups_that_renew)
+{
+	run(5, MS, 0, 0, 65536, operations() / 2, 300 * SEC, WW_SESSION_RENEW);
+}
+END_TEST
+
+START_TEST(the_oracle_agrees_with_all_of_it)
+{
+	run(1, 30 * MS, 90, 700, 65536, operations() / 2, 40 * SEC, WW_SESSION_RENEW | WW_SESSION_LIFETIMES);
+}
+END_TEST
+
+START_TEST(the_oracle_agrees_with_lifetimes_and_a_full_queue)
+{
+	run(3, 1700 * MS + 1, 0, 100, 3, operations() / 4, 100 * SEC, WW_SESSION_RENEW);
 }
 END_TEST
 
 TEST_MAIN("session/oracle", the_oracle_agrees_with_one_shard_and_a_limit, the_oracle_agrees_with_many_shards,
-    the_oracle_agrees_with_a_coarse_tick_jitter_and_a_limit, the_oracle_agrees_with_an_odd_tick_and_a_full_queue)
+    the_oracle_agrees_with_a_coarse_tick_jitter_and_a_limit, the_oracle_agrees_with_an_odd_tick_and_a_full_queue,
+    the_oracle_agrees_with_lifetimes_and_lookups_that_renew, the_oracle_agrees_with_all_of_it,
+    the_oracle_agrees_with_lifetimes_and_a_full_queue)
