@@ -49,12 +49,12 @@
  * 9 to 13 for its place in the table. A longer key is a separate block. Records are allocated in chunks of 512: with few entries a shard, the unused part of its last chunk
  * takes more.
  * Threads: any number at once. Keys are spread over shards with a lock each. The map holds no lock during callbacks,
- * except ww_session_look's.
+ * except in a ww_look_fn, a ww_walk_fn of ww_session_walk and a ww_encode_fn.
  * Fork: only the parent has the driver's threads. In the child every call answers WW_ECLOSED, except
  * ww_session_destroy, which frees the map. A child that was forked in a callback must not return from that callback.
  * Errors: every call returns 0 or a positive answer, or a negative WW_E* of error.h. On error nothing has changed.
  * WW_EINVAL: NULL where an object is needed, a key that is too long, or a NULL key with a length. WW_ECLOSED: the
- * driver was stopped. WW_EBUSY: called in a ww_look_fn.
+ * driver was stopped. WW_EBUSY: called in one of the functions that run under a lock.
  */
 
 #include <stddef.h>
@@ -288,6 +288,131 @@ WW_API int ww_session_take(
  * them.
  */
 WW_API int ww_session_clear(struct ww_session *session, size_t *count);
+
+/* ---- All entries ---------------------------------------------------------------------------------------------- */
+
+/* What a walk calls for an entry. Return 0 to go on. Any other number ends the walk, which returns that number. */
+typedef int ww_walk_fn(const void *key, size_t length, const struct ww_session_found *found, void *context);
+
+/*
+ * Call fn for each entry that has not expired. What is in the map throughout is visited exactly once. What is
+ * set, removed or renamed meanwhile may or may not be; renamed, it may be visited under both keys. A walk is no use of
+ * an entry. *count, unless NULL, gets the number of calls.
+ * fn runs under the shard's lock as a ww_look_fn does: it must be short, and every call on any session map answers
+ * WW_EBUSY. Key and *found are valid during it. The lock is given up after at most 64 entries, so that others are held
+ * up briefly, however large the map is.
+ * Works after the driver's stop, too. O(entries, and records that are not in use).
+ * Errors: what fn returned. WW_EINVAL: session or fn is NULL. WW_ECLOSED: the map is being destroyed, or in a child of
+ * the process.
+ */
+WW_API int ww_session_walk(struct ww_session *session, ww_walk_fn *fn, void *context, size_t *count);
+
+/*
+ * Take out each entry that has not expired, and hand it over to fn with its times left: found->value belongs to fn, and
+ * gone is not called for it. If fn returns another number than 0, that value is handed over and the others stay.
+ * No lock is held while fn runs. It may call every function on the map except ww_session_destroy (WW_EBUSY). Entries
+ * that are set meanwhile may stay. What has expired goes to gone, as always.
+ * Works after the driver's stop, too. Complexity and errors: as ww_session_walk.
+ */
+WW_API int ww_session_drain(struct ww_session *session, ww_walk_fn *fn, void *context, size_t *count);
+
+/* ---- Over a restart ------------------------------------------------------------------------------------------- */
+
+/*
+ * ww_session_save writes all entries that have not expired as bytes, and ww_session_load makes them again, in the same
+ * map or in that of another process, on any machine.
+ *
+ *     map --encode--> bytes --write--> a file
+ *     a file --read--> bytes --decode--> map
+ *
+ * Kept: keys, values as the caller encodes them, TTLs, and the times when each entry and its lifetime end. Versions
+ * start anew, and so does the order of use in a limited map: loaded entries count as used in an order of their own.
+ * Time that passes between save and load counts, by the wall clock: an entry that would have expired by then is not
+ * loaded. A wall clock that is stepped back meanwhile shortens this time, at most to nothing; one that is stepped
+ * forward lengthens it. A restart alone expires nobody early.
+ * A map that keeps lifetimes gives an entry from a map that does not its own lifetime, from the load on. A map that
+ * does not keep them forgets them: such an entry expires at first when it would have, but a refresh may prolong it.
+ * Bytes have a version and checksums, which find damage by accident. They do not tell who wrote them: load what only
+ * this program can write. They are 24 bytes an entry, 8 more with a lifetime, its key and its value.
+ * A file that replaces the old one must be written under another name, synced, and renamed: tools/examples/sessions.c.
+ */
+
+/* Write all these bytes. Return 0, or a negative number, which ends the save. No lock is held. */
+typedef int ww_write_fn(const void *bytes, size_t size, void *context);
+
+/*
+ * Encode a value. *size is the room at `bytes`; store the size of the encoded value there. If that is more than the
+ * room, write nothing: the function is called again with enough. It may also be called again otherwise. Return 0, 1 to
+ * leave the entry out, or a negative number, which ends the save. It runs under the shard's lock as a ww_look_fn does.
+ */
+typedef int ww_encode_fn(void *value, void *bytes, size_t *size, void *context);
+
+/* What ww_session_save needs of its caller. */
+struct ww_session_writer {
+	ww_write_fn *write;
+	ww_encode_fn *encode;  /* NULL: values are saved as 0 bytes */
+	void *context;         /* for both */
+	struct ww_clock *wall; /* NULL: ww_clock_wall() */
+};
+
+/*
+ * Save what is in the map and has not expired. *count, unless NULL, gets the number of entries written.
+ * Each entry is saved as it is at one moment. Other threads may use the map: the walk is that of ww_session_walk. A
+ * program that stops should save when nobody writes any more, so that the last changes are in it, too.
+ * Works after the driver's stop, too. O(entries); allocates 64 KiB, or as much as the longest value takes.
+ * Errors: what write or encode returned; load finds that what was written until then is cut off. WW_EINVAL: session,
+ * writer or its write is NULL. WW_ETOOBIG: an encoded value is over 2^31 - 1 bytes. WW_ENOMEM: no memory.
+ * WW_ECLOSED: as ww_session_walk.
+ */
+WW_API int ww_session_save(struct ww_session *session, const struct ww_session_writer *writer, size_t *count);
+
+/* Read up to `size` bytes. Return their number, 0 at the end, or a negative number, which ends the load. */
+typedef int ww_read_fn(void *bytes, size_t size, void *context);
+
+/*
+ * Make the value of these bytes, which are valid during the call, at any address. Return 0, 1 to leave the entry out,
+ * or a negative number, which ends the load.
+ */
+typedef int ww_decode_fn(const void *bytes, size_t size, void **value, void *context);
+
+/* Hear of an entry that expired between save and load: its key, and its value, encoded. */
+typedef void ww_lapse_fn(const void *key, size_t length, const void *bytes, size_t size, void *context);
+
+/* What ww_session_load needs of its caller. No lock is held while these functions run. */
+struct ww_session_reader {
+	ww_read_fn *read;
+	ww_decode_fn *decode;  /* NULL: values are NULL */
+	ww_lapse_fn *lapsed;   /* NULL: those that expired meanwhile are only counted */
+	void *context;         /* for all three */
+	struct ww_clock *wall; /* NULL: ww_clock_wall() */
+};
+
+/* What ww_session_load has done. */
+struct ww_session_loaded {
+	uint64_t entries;  /* made */
+	uint64_t expired;  /* between save and load */
+	uint64_t present;  /* whose key was in the map */
+	uint64_t left_out; /* by decode */
+	uint64_t bytes;    /* that were read and good: after WW_ECORRUPT, the damage lies behind them */
+	uint64_t downtime; /* that passed between save and load, in ns of the wall clock */
+};
+
+/*
+ * Make the entries that were saved. *loaded, unless NULL, tells what was done, after an error, too.
+ * Load before others use the map. Where a key is in the map already, that entry is newer, and stays; the loaded value
+ * goes to gone as REPLACED. What an earlier load made, and nobody set since, gives way. In a limited map a loaded entry
+ * is set like any other: one over the limit goes to gone as EVICTED. An entry that had expired is not decoded: `lapsed`
+ * hears of it. One that expires while it is being loaded goes to gone as EXPIRED. No jitter is added.
+ * Damage: entries are loaded in blocks of about 64 KiB, each checked before. Those before the damage stay: after a
+ * crash a site would rather log out some than all. For all or nothing, clear the map after an error.
+ * O(entries); allocates as ww_session_save.
+ * Errors: what read or decode returned, and those below; entries loaded until then stay. WW_EINVAL: session, reader or
+ * its read is NULL, or read returned more than size. WW_ECORRUPT: damaged, cut off, or written by something else.
+ * WW_EVERSION: written by a later version; nothing was loaded. WW_EOVERFLOW: an entry would expire beyond
+ * WW_DRIVER_TIME_MAX. WW_ENOMEM: no memory; the value at hand went to gone as REPLACED.
+ */
+WW_API int ww_session_load(
+    struct ww_session *session, const struct ww_session_reader *reader, struct ww_session_loaded *loaded);
 
 /*
  * Fill *stats; works after the driver's stop, too. O(shards); the numbers need not all be of the same moment.

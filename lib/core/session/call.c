@@ -33,7 +33,8 @@ int ww_session_set(struct ww_session *session, const void *key, size_t length, v
 		return error;
 	error = ww_session_ttl_refused(session, sought.now, &ttl);
 	if (!error) {
-		content = (struct session_content){value, ttl, ww_session_end(session, sought.now, 0)};
+		content =
+		    (struct session_content){.value = value, .ttl = ttl, .end = ww_session_end(session, sought.now, 0)};
 		if (!ww_session_store(&sought, ww_session_entry_find(&sought), &content, former, &out))
 			error = WW_ENOMEM;
 	}

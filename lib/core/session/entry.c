@@ -174,6 +174,7 @@ void ww_session_entry_remove(struct session_shard *shard, struct session_entry *
 	uint64_t hash = ww_hash_bytes(&shard->session->secret, entry_key(entry), entry->length);
 
 	(void)ww_table_remove(&shard->table, hash, entry->index);
+	entry->ttl_us = 0; /* a walk through the records passes it over from now on */
 	if (shard->session->shard_limit)
 		unlink_use(shard, entry);
 	if (from_wheel)
@@ -197,11 +198,15 @@ static uint64_t jitter(struct session_shard *shard, uint64_t ttl)
 	return most ? random_below(&shard->random, most + 1) : 0;
 }
 
-static inline void place_at(struct session_shard *shard, struct session_entry *entry, uint64_t deadline)
+static inline void place_at(struct session_shard *shard, struct session_entry *entry, uint64_t deadline, uint64_t ttl)
 {
 	uint64_t tick_ns = shard->session->tick_ns;
-	uint64_t beyond = deadline % tick_ns;
+	uint64_t beyond;
 
+	if (shard->session->at_end && *entry_end(shard->session, entry) < deadline)
+		deadline = *entry_end(shard->session, entry);
+	beyond = deadline % tick_ns;
+	entry->ttl_us = (ttl + WW_MICROSECOND - 1) / WW_MICROSECOND & ((UINT64_C(1) << 48) - 1);
 	entry->early = (uint32_t)(beyond ? tick_ns - beyond : 0);
 	if (ww_timer_pending(&entry->as.timer))
 		ww_source_move(shard->source, &entry->as.timer, deadline);
@@ -211,15 +216,11 @@ static inline void place_at(struct session_shard *shard, struct session_entry *e
 
 void ww_session_entry_place(struct session_shard *shard, struct session_entry *entry, uint64_t now, uint64_t ttl)
 {
-	uint64_t deadline = now + ttl + jitter(shard, ttl);
-
-	if (shard->session->at_end && *entry_end(shard->session, entry) < deadline)
-		deadline = *entry_end(shard->session, entry);
-	entry->ttl_us = (ttl + WW_MICROSECOND - 1) / WW_MICROSECOND & ((UINT64_C(1) << 48) - 1);
-	place_at(shard, entry, deadline);
+	place_at(shard, entry, now + ttl + jitter(shard, ttl), ttl);
 }
 
-void ww_session_entry_place_at(struct session_shard *shard, struct session_entry *entry, uint64_t deadline)
+void ww_session_entry_place_at(
+    struct session_shard *shard, struct session_entry *entry, uint64_t deadline, uint64_t ttl)
 {
-	place_at(shard, entry, deadline);
+	place_at(shard, entry, deadline, ttl);
 }

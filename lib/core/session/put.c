@@ -56,7 +56,10 @@ struct session_entry *ww_session_overfill(const struct session_sought *sought, s
 	ww_session_entry_fill(shard, entry, content->value);
 	if (shard->session->at_end)
 		*entry_end(shard->session, entry) = content->end;
-	ww_session_entry_place(shard, entry, sought->now, content->ttl);
+	if (content->deadline)
+		ww_session_entry_place_at(shard, entry, content->deadline, content->ttl);
+	else
+		ww_session_entry_place(shard, entry, sought->now, content->ttl);
 	return entry;
 }
 

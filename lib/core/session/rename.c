@@ -21,11 +21,11 @@ static int move(const struct session_sought *from, struct session_entry *old, co
 		content.ttl = old->ttl_us * WW_MICROSECOND;
 	if (session->at_end)
 		content.end = keeps_end ? *entry_end(session, old) : ww_session_ordered_end(to, order);
+	if (keeps_end && !order->ttl)
+		content.deadline = ww_session_entry_deadline(from->shard, old);
 	moved = ww_session_overfill(to, there, &content, former, out);
 	if (!moved)
 		return WW_ENOMEM;
-	if (keeps_end && !order->ttl)
-		ww_session_entry_place_at(to->shard, moved, ww_session_entry_deadline(from->shard, old));
 	ww_session_entry_remove(from->shard, old, 1);
 	ww_session_entry_free(from->shard, old);
 	if (found)

@@ -42,15 +42,20 @@ static uint32_t shards_for(const struct ww_session_config *config, const struct 
 /* This thread is in a look, and has a shard's lock. Every call asks: the model makes that one load. */
 static _Thread_local int looking __attribute__((tls_model("initial-exec")));
 
+void ww_session_set_looking(int is)
+{
+	looking = is;
+}
+
 void ww_session_call_look(ww_look_fn *look, void *value, void *context)
 {
 	int cancel;
 
 	/* If the thread were cancelled in it, the shard would stay locked. */
 	(void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
-	looking = 1;
+	ww_session_set_looking(1);
 	look(value, context);
-	looking = 0;
+	ww_session_set_looking(0);
 	(void)pthread_setcancelstate(cancel, &cancel);
 }
 

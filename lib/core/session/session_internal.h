@@ -133,9 +133,18 @@ static inline const void *entry_key(const struct session_entry *entry)
 	return entry->length > KEY_INLINE ? entry->key.block : entry->key.inline_bytes;
 }
 
+/* This bit of a version says that ww_session_load made the entry, and that nobody has set it since. */
+#define VERSION_LOADED (UINT64_C(1) << 63)
+
 static inline uint64_t entry_version(const struct session_entry *entry)
 {
 	return entry->as.timer.ww_period;
+}
+
+/* Whether a record of the slab is an entry that can be found. A TTL is at least 1 us. */
+static inline int entry_is_in(const struct session_entry *entry)
+{
+	return entry->ttl_us != 0;
 }
 
 /* In a map with lifetimes. */
@@ -166,8 +175,9 @@ void ww_session_entry_fill(struct session_shard *shard, struct session_entry *en
 uint64_t ww_session_jitter_most(const struct ww_session *session, uint64_t ttl);
 /* Let it expire `ttl` ns and jitter after now, or when its lifetime ends. The sum was checked. */
 void ww_session_entry_place(struct session_shard *shard, struct session_entry *entry, uint64_t now, uint64_t ttl);
-/* Let it expire at this time of the driver's clock. */
-void ww_session_entry_place_at(struct session_shard *shard, struct session_entry *entry, uint64_t deadline);
+/* Let it expire at the deadline, or when its lifetime ends; a refresh will repeat the TTL. */
+void ww_session_entry_place_at(
+    struct session_shard *shard, struct session_entry *entry, uint64_t deadline, uint64_t ttl);
 /* Describe it. */
 void ww_session_entry_found(
     const struct session_sought *sought, struct session_entry *entry, struct ww_session_found *found);
@@ -188,7 +198,12 @@ int ww_session_seek(struct ww_session *session, const void *key, size_t length, 
 int ww_session_enter(struct ww_session *session, const void *key, size_t length, struct session_sought *sought);
 /* What a call answers before it locks a shard: WW_OK, WW_EINVAL, WW_EBUSY in a look, or WW_ECLOSED. */
 int ww_session_refuses(const struct ww_session *session);
-/* Call the look. The lock is held, and calls in it are refused. */
+/*
+ * This thread is, or is no more, in a function of the caller's that runs under a shard's lock: calls in it are refused.
+ * The thread must not be cancelled meanwhile.
+ */
+void ww_session_set_looking(int is);
+/* Call the look. The lock is held. */
 void ww_session_call_look(ww_look_fn *look, void *value, void *context);
 /* Hand a value that has left the map to gone. No lock is held. */
 void ww_session_tell(struct ww_session *session, const void *key, size_t length, void *value, enum ww_gone why);
@@ -210,8 +225,9 @@ uint64_t ww_session_end(const struct ww_session *session, uint64_t now, uint64_t
 /* What an entry is to be. */
 struct session_content {
 	void *value;
-	uint64_t ttl; /* checked */
-	uint64_t end; /* ignored in a map without lifetimes */
+	uint64_t ttl;      /* checked */
+	uint64_t end;      /* ignored in a map without lifetimes */
+	uint64_t deadline; /* 0: the TTL and jitter from now on; otherwise as ww_session_entry_place_at has it */
 };
 
 /* What a set has taken out of the map, to be told when the lock is released. */
@@ -247,5 +263,24 @@ void ww_session_tell_and_free(struct session_shard *shard, struct session_entry 
 
 /* No lock is held: take out all entries, tell them as CLEARED, and return their number. */
 size_t ww_session_take_out(struct ww_session *session);
+
+/* ---- walk.c */
+
+/* How far a walk has come. Zero: it begins. */
+struct session_walk {
+	uint32_t shard;
+	uint32_t next; /* record of the shard */
+	int ended;     /* the shard's records were all visited */
+};
+
+/* Visit an entry that has not expired. The lock is held. Not 0: interrupt the walk, which has yet to visit it. */
+typedef int session_visit_fn(const struct session_sought *here, struct session_entry *entry, void *context);
+/*
+ * No lock is held: visit all entries that are there throughout exactly once, or until a visit answers other than 0.
+ * Returns that; the same call then goes on. Others get the lock between some dozen entries.
+ */
+int ww_session_visit(struct ww_session *session, struct session_walk *walk, session_visit_fn *visit, void *context);
+/* What a call that walks answers before: as ww_session_refuses, but a driver that was stopped does not matter. */
+int ww_session_walk_refuses(const struct ww_session *session);
 
 #endif

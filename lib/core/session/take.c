@@ -81,7 +81,8 @@ static int store(struct session_sought *sought, struct session_load *load, uint6
 		if (load->value == loaded)
 			return WW_OK;
 	} else if (!error) {
-		content = (struct session_content){loaded, ttl, ww_session_end(shard->session, sought->now, 0)};
+		content = (struct session_content){
+		    .value = loaded, .ttl = ttl, .end = ww_session_end(shard->session, sought->now, 0)};
 		if (ww_session_store(sought, entry, &content, NULL, out))
 			return WW_OK;
 		error = WW_ENOMEM;
