@@ -107,6 +107,16 @@ void ww_driver_wheel_config(const struct ww_driver *driver, struct ww_wheel_conf
 		config->slots[level] = fine[level];
 }
 
+static size_t wheel_bytes(const struct ww_driver *driver)
+{
+	struct ww_wheel_config config;
+	size_t bytes = 0;
+
+	ww_driver_wheel_config(driver, &config);
+	(void)ww_wheel_size(&config, &bytes);
+	return bytes;
+}
+
 /* Twice as many as processors, so that two threads rarely share one. */
 static uint32_t shards_for(const struct ww_driver_config *config)
 {
@@ -266,6 +276,7 @@ int ww_driver_create(struct ww_driver **driver, const struct ww_driver_config *c
 	    .forks = forks,
 	    .armed = WW_NEVER,
 	};
+	made->wheel_bytes = wheel_bytes(made);
 	pthread_mutex_init(&made->arm, NULL);
 	ww_agenda_init(&made->agenda);
 	pthread_mutex_init(&made->watch_lock, NULL);
@@ -499,16 +510,16 @@ int ww_driver_settle(struct ww_driver *driver)
 /* The shard's lock is held. */
 static void add_levels(struct ww_driver_stats *stats, const struct ww_wheel *wheel)
 {
-	struct ww_stats one;
+	struct ww_stats one = {0};
 
 	(void)ww_wheel_stats(wheel, &one);
-	stats->levels = one.levels;
 	for (uint32_t i = 0; i < one.levels; i++)
 		stats->level[i] += one.level[i].pending;
 }
 
 int ww_driver_stats(struct ww_driver *driver, struct ww_driver_stats *stats)
 {
+	struct ww_wheel_config config;
 	uint64_t now;
 
 	if (!driver || !stats)
@@ -516,8 +527,9 @@ int ww_driver_stats(struct ww_driver *driver, struct ww_driver_stats *stats)
 	if (ww_driver_forked(driver))
 		return WW_ECLOSED;
 	now = ww_driver_time(driver);
-	*stats = (struct ww_driver_stats){
-	    .wakeups = driver->wakeups, .bytes = sizeof *driver + ww_group_bytes(driver->timers)};
+	ww_driver_wheel_config(driver, &config);
+	*stats = (struct ww_driver_stats){.wakeups = driver->wakeups, .levels = config.levels};
+	stats->bytes = sizeof *driver + ww_group_bytes(driver->timers);
 	for (uint32_t i = 0; i < driver->shard_count; i++) {
 		struct shard *shard = &driver->shards[i];
 		pthread_mutex_lock(&shard->source->lock);

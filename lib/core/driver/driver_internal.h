@@ -85,9 +85,12 @@ static inline struct timer_record *record_at(const struct shard *shard, uint32_t
 
 static inline struct timer_record *take_record(struct shard *shard, uint32_t number)
 {
-	uint32_t index = ww_slab_take(&shard->slab);
 	struct timer_record *record;
+	uint32_t index;
 
+	if (!shard->source->wheel && ww_source_prepare(shard->source))
+		return NULL;
+	index = ww_slab_take(&shard->slab);
 	if (index == SLAB_NONE)
 		return NULL;
 	record = record_at(shard, index);
@@ -133,6 +136,7 @@ struct ww_driver {
 	struct ww_alarm *alarm;
 	const struct ww_allocator *allocator;
 	uint64_t tick_ns;
+	size_t wheel_bytes; /* of each wheel */
 	uint32_t flags;
 	uint32_t forks; /* count of forks when the driver was made */
 	/*

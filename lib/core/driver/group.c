@@ -2,35 +2,28 @@
 
 #include "lib/core/driver/driver_internal.h"
 
-/* The group, its sources and their wheels are one block of memory. */
+/* The group and its sources are one block of memory. */
 int ww_group_attach(struct timer_group **group, struct ww_driver *driver, const struct group_ops *ops, void *owner,
     void *shards, size_t stride, uint32_t count)
 {
 	const struct ww_allocator *allocator = driver->allocator;
-	uint32_t wheels = driver_is_steady(driver) ? 1 : 2;
-	struct ww_wheel_config config;
+	size_t bytes = sizeof(struct timer_group) + count * sizeof(struct timer_source);
 	struct timer_group *made;
-	size_t wheel_bytes, bytes;
-	char *memory;
 	int error = ww_driver_refuses(driver);
 
 	if (error)
 		return error;
-	ww_driver_wheel_config(driver, &config);
-	(void)ww_wheel_size(&config, &wheel_bytes);
-	wheel_bytes = (wheel_bytes + 63) / 64 * 64;
-	bytes = sizeof *made + count * (sizeof made->source[0] + wheels * wheel_bytes);
 	made = allocator->allocate(allocator->user, bytes);
 	if (!made)
 		return WW_ENOMEM;
 	*made = (struct timer_group){.driver = driver, .ops = ops, .owner = owner, .bytes = bytes, .count = count};
-	made->wheel_bytes = wheel_bytes;
 	made->drops = ops->drop && driver->flags & WW_DRIVER_DROP;
 	made->waits = ops->run && !made->drops;
-	memory = (char *)&made->source[count];
-	for (uint32_t i = 0; i < count; i++, memory += wheels * wheel_bytes) {
-		made->source[i] = (struct timer_source){.group = made, .shard = (char *)shards + i * stride};
-		ww_source_init(&made->source[i], memory, wheels == 2 ? memory + wheel_bytes : NULL);
+	for (uint32_t i = 0; i < count; i++) {
+		struct timer_source *source = &made->source[i];
+		*source = (struct timer_source){.group = made, .next = WW_NEVER, .at = WW_NEVER};
+		source->shard = (char *)shards + i * stride;
+		pthread_mutex_init(&source->lock, NULL);
 	}
 	driver->groups++;
 	*group = made;
@@ -51,8 +44,8 @@ static void hold_sources(struct timer_group *group)
 	pthread_mutex_unlock(&agenda->lock);
 }
 
-/* Nobody uses the sources any more. The last look at what they have changed. */
-static void free_sources(struct timer_group *group)
+/* Nobody uses the sources any more. Here is the last look at what they have changed. */
+static void forget_sources(struct timer_group *group)
 {
 	struct agenda *agenda = &group->driver->agenda;
 
@@ -73,8 +66,10 @@ void ww_group_detach(struct timer_group *group)
 		hold_sources(group);
 		(void)ww_queue_withdraw_all(&driver->queue, group);
 		ww_queue_wait_group(&driver->queue, group);
-		free_sources(group);
+		forget_sources(group);
 	}
+	for (uint32_t i = 0; i < group->count; i++)
+		ww_source_free_wheel(&group->source[i]);
 	driver->allocator->free(driver->allocator->user, group, group->bytes);
 }
 
@@ -85,7 +80,7 @@ struct timer_source *ww_group_source(struct timer_group *group, uint32_t i)
 
 size_t ww_group_bytes(const struct timer_group *group)
 {
-	return group->bytes;
+	return group->bytes + group->wheels * group->driver->wheel_bytes;
 }
 
 int ww_group_inside(const struct timer_group *group)

@@ -162,8 +162,13 @@ void ww_source_unlock_two(struct timer_source *one, struct timer_source *other);
 /* Wait for the condition as pthread_cond_wait does, with the source's lock. */
 void ww_source_wait(struct timer_source *source, pthread_cond_t *condition);
 /*
+ * Make the source's wheel, unless it has one. This comes before the first timer is scheduled here. A shard that is not
+ * used takes no memory for one. Errors: WW_ENOMEM.
+ */
+int ww_source_prepare(struct timer_source *source);
+/*
  * Schedule a timer, idle or pending, at an absolute deadline in ns of the driver's clock, at most WW_DRIVER_TIME_MAX;
- * it expires in the first tick that is not before. Cannot fail.
+ * it expires in the first tick that is not before. The source is prepared. Cannot fail.
  */
 void ww_source_schedule(struct timer_source *source, struct ww_timer *timer, uint64_t deadline);
 /* The same for a timer that is pending: a later deadline costs one store. */

@@ -3,43 +3,78 @@
 #include "lib/core/driver/driver_internal.h"
 #include "lib/core/wheel/event.h"
 
-/* A wheel of the driver's geometry in this memory, which begins at the tick. */
-static struct ww_wheel *make_wheel(const struct timer_source *source, void *memory, uint64_t tick)
+/* Make a wheel of the driver's geometry in this memory, which begins at the tick. */
+static struct ww_wheel *make_wheel(const struct ww_driver *driver, void *memory, uint64_t tick)
 {
 	struct ww_wheel_config config;
 	struct ww_wheel *wheel = NULL;
 
-	ww_driver_wheel_config(source->group->driver, &config);
+	ww_driver_wheel_config(driver, &config);
 	config.start = tick;
-	(void)ww_wheel_create_at(&wheel, memory, source->group->wheel_bytes, &config);
+	(void)ww_wheel_create_at(&wheel, memory, driver->wheel_bytes, &config);
 	return wheel;
 }
 
-void ww_source_init(struct timer_source *source, void *wheel, void *spare)
+int ww_source_prepare(struct timer_source *source)
 {
 	const struct ww_driver *driver = source->group->driver;
+	void *memory;
 
-	source->next = source->at = WW_NEVER;
-	source->spare = spare;
-	source->wheel = make_wheel(source, wheel, ww_driver_time(driver) / driver->tick_ns);
-	pthread_mutex_init(&source->lock, NULL);
+	if (source->wheel)
+		return WW_OK;
+	memory = driver->allocator->allocate(driver->allocator->user, driver->wheel_bytes);
+	if (!memory)
+		return WW_ENOMEM;
+	source->wheel = make_wheel(driver, memory, ww_driver_time(driver) / driver->tick_ns);
+	source->group->wheels++;
+	return WW_OK;
+}
+
+void ww_source_free_wheel(struct timer_source *source)
+{
+	const struct ww_driver *driver = source->group->driver;
+	struct ww_wheel *wheel = source->wheel;
+
+	if (!wheel)
+		return;
+	/* In this order a child of the process frees it at most once. */
+	source->wheel = NULL;
+	source->group->wheels--;
+	driver->allocator->free(driver->allocator->user, wheel, driver->wheel_bytes);
 }
 
 /*
- * The clock was stepped back, and a wheel's time cannot run backwards. The timers go to the spare wheel, which begins
- * at the clock's time, and wait until the clock comes to their deadlines again.
+ * A timer that was taken out of the wheel. It lies in the timer's own links, which an idle timer does not need. Nothing
+ * is allocated, because nothing may fail here.
+ */
+struct loose {
+	struct loose *next;
+	uint64_t deadline;
+};
+_Static_assert(sizeof(struct loose) <= offsetof(struct ww_timer, ww_to_end), "only the links are written over");
+
+/*
+ * The clock was stepped back, and a wheel's time cannot run backwards. The wheel is made anew in its place and begins
+ * at the clock's time. Its timers go there, and wait until the clock comes to their deadlines again.
  */
 void ww_source_rewind(struct timer_source *source, uint64_t tick)
 {
 	struct ww_expiry batch[SOURCE_BATCH];
-	struct ww_wheel *wheel = make_wheel(source, source->spare, tick);
+	struct loose *first = NULL;
 	size_t count;
 
 	while ((count = ww_source_drain(source, batch)) > 0)
-		for (size_t i = 0; i < count; i++)
-			(void)ww_wheel_schedule_at(wheel, batch[i].timer, batch[i].deadline);
-	source->spare = source->wheel;
-	source->wheel = wheel;
+		for (size_t i = 0; i < count; i++) {
+			struct loose *loose = (struct loose *)(void *)batch[i].timer;
+			*loose = (struct loose){first, batch[i].deadline};
+			first = loose;
+		}
+	(void)make_wheel(source->group->driver, source->wheel, tick);
+	while (first) {
+		struct loose loose = *first;
+		(void)ww_wheel_schedule_at(source->wheel, (struct ww_timer *)(void *)first, loose.deadline);
+		first = loose.next;
+	}
 }
 
 void ww_source_lock(struct timer_source *source)

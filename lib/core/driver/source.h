@@ -10,8 +10,7 @@ enum source_place { SOURCE_IDLE, SOURCE_FILED, SOURCE_HELD }; /* see agenda.h */
 struct timer_source {
 	/* Threads that have a source each must not share a cache line. */
 	_Alignas(64) pthread_mutex_t lock;
-	struct ww_wheel *wheel;
-	struct ww_wheel *spare; /* empty; for a clock that may be stepped backwards */
+	struct ww_wheel *wheel; /* NULL: no timer was ever scheduled here */
 	_Atomic uint64_t next;  /* the tick at which the driver has to look at the wheel */
 	struct timer_group *group;
 
@@ -30,9 +29,9 @@ struct timer_source {
 struct timer_group {
 	struct ww_driver *driver;
 	const struct group_ops *ops;
-	void *owner;        /* whom ops->run is given */
-	size_t bytes;       /* of the group with its sources and their wheels */
-	size_t wheel_bytes; /* of each wheel */
+	void *owner;             /* whom ops->run is given */
+	size_t bytes;            /* of the group with its sources */
+	_Atomic uint32_t wheels; /* that its sources have, each of the driver's wheel_bytes */
 	uint32_t count;
 	int drops;        /* what finds no room in the queue is dropped */
 	int waits;        /* what is due waits for room in the queue */
@@ -40,8 +39,8 @@ struct timer_group {
 	struct timer_source source[];
 };
 
-/* Make the wheel and the lock of a source, whose group is set. `spare` is memory for a second wheel, or NULL. */
-void ww_source_init(struct timer_source *source, void *wheel, void *spare);
+/* The lock is held, or nobody has the source any more. No timer is scheduled here. */
+void ww_source_free_wheel(struct timer_source *source);
 /* The lock is held: the clock is at a tick before the wheel's time. */
 void ww_source_rewind(struct timer_source *source, uint64_t tick);
 

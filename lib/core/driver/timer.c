@@ -171,7 +171,12 @@ int ww_driver_reserve(struct ww_driver *driver, size_t timers)
 		return error;
 	struct shard *shard = &driver->shards[home_of(driver)];
 	ww_source_lock(shard->source);
-	error = ww_slab_reserve(&shard->slab, timers);
+	int first = !shard->source->wheel;
+	error = ww_source_prepare(shard->source);
+	if (!error)
+		error = ww_slab_reserve(&shard->slab, timers);
+	if (error && first)
+		ww_source_free_wheel(shard->source);
 	ww_source_unlock(shard->source);
 	return error;
 }

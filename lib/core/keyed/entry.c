@@ -35,9 +35,12 @@ void ww_keyed_entry_free_key(struct keyed_shard *shard, const struct keyed_entry
 struct keyed_entry *ww_keyed_entry_make(
     struct ww_keyed *keyed, struct keyed_shard *shard, uint64_t hash, const void *key, size_t length)
 {
-	uint32_t index = ww_slab_take(&shard->slab);
 	struct keyed_entry *entry;
+	uint32_t index;
 
+	if (ww_source_prepare(shard->source))
+		return NULL;
+	index = ww_slab_take(&shard->slab);
 	if (index == SLAB_NONE)
 		return NULL;
 	entry = slab_at(&shard->slab, index);

@@ -144,9 +144,12 @@ void ww_session_entry_free(struct session_shard *shard, struct session_entry *en
 struct session_entry *ww_session_entry_add(const struct session_sought *sought)
 {
 	struct session_shard *shard = sought->shard;
-	uint32_t index = ww_slab_take(&shard->slab);
 	struct session_entry *entry;
+	uint32_t index;
 
+	if (ww_source_prepare(shard->source))
+		return NULL;
+	index = ww_slab_take(&shard->slab);
 	if (index == SLAB_NONE)
 		return NULL;
 	entry = entry_at(shard, index);

@@ -207,6 +207,7 @@ static void *schedule_in_all(void *argument)
 			struct timer_source *one = ww_group_source(groups[n % MAPS], n / MAPS % SHARDS);
 			item[n].deadline = now + (EACH - n) * TICK;
 			ww_source_lock(one);
+			OK(ww_source_prepare(one));
 			ww_source_schedule(one, &item[n].timer, item[n].deadline);
 			ww_source_unlock(one);
 		}
@@ -264,6 +265,7 @@ START_TEST(groups_come_and_go_while_others_are_busy)
 				uint64_t ticks = seed_below(&seed, 100);
 				item[i][s].deadline = now_ns() + ticks * TICK;
 				ww_source_lock(one);
+				OK(ww_source_prepare(one));
 				ww_source_schedule(one, &item[i][s].timer, item[i][s].deadline);
 				ww_source_unlock(one);
 			}

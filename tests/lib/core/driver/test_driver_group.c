@@ -77,6 +77,7 @@ static void set(int which, uint32_t shard, struct item *item, uint64_t delay)
 	struct timer_source *source = ww_group_source(groups[which], shard);
 
 	ww_source_lock(source);
+	OK(ww_source_prepare(source));
 	ww_source_schedule(source, &item->as.timer, now_ns() + delay);
 	ww_source_unlock(source);
 }
@@ -151,6 +152,7 @@ START_TEST(a_group_that_needs_no_queue_goes_on_while_the_queue_is_full)
 	set(1, 2, &item[1], 0);
 	struct timer_source *source = ww_group_source(groups[1], 2);
 	ww_source_lock(source);
+	OK(ww_source_prepare(source));
 	ww_source_schedule(source, &item[1].as.timer, now_ns() - TICK);
 	ww_source_unlock(source);
 	UNTIL(item[1].expired == 1);

@@ -18,6 +18,7 @@ static void set(uint32_t shard, struct item *item, uint64_t deadline)
 	struct timer_source *source = ww_group_source(group, shard);
 
 	ww_source_lock(source);
+	OK(ww_source_prepare(source));
 	ww_source_schedule(source, &item->timer, deadline);
 	ww_source_unlock(source);
 }

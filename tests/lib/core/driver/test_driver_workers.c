@@ -299,6 +299,7 @@ START_TEST(settle_looks_again_if_a_callback_ended_during_its_look)
 	for (int i = 0; i < 1000; i++)
 		sched_yield();
 	/* A callback has ended and has left work to do at once. */
+	OK(ww_source_prepare(driver->shards[0].source));
 	driver->shards[0].source->next = 0;
 	ww_agenda_note(&driver->agenda, driver->shards[0].source);
 	ww_queue_changed(&driver->queue);
