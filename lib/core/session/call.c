@@ -46,7 +46,7 @@ int ww_session_set(struct ww_session *session, const void *key, size_t length, v
 /* ---- Looking up */
 
 /* The lock is held: count a hit, which is a use of the entry, or a miss if the entry is NULL. */
-static void count_look_up(struct session_shard *shard, struct session_entry *entry)
+static inline void count_look_up(struct session_shard *shard, struct session_entry *entry)
 {
 	if (!entry) {
 		shard->stats.misses++;
@@ -56,9 +56,9 @@ static void count_look_up(struct session_shard *shard, struct session_entry *ent
 	ww_session_entry_used(shard, entry);
 }
 
-struct session_entry *ww_session_look_up(const struct session_sought *sought)
+static inline struct session_entry *look_up(const struct session_sought *sought)
 {
-	struct session_entry *entry = ww_session_entry_live(sought);
+	struct session_entry *entry = entry_live(sought);
 	uint64_t ttl;
 
 	count_look_up(sought->shard, entry);
@@ -71,6 +71,11 @@ struct session_entry *ww_session_look_up(const struct session_sought *sought)
 	return entry;
 }
 
+struct session_entry *ww_session_look_up(const struct session_sought *sought)
+{
+	return look_up(sought);
+}
+
 int ww_session_get(struct ww_session *session, const void *key, size_t length, void **value)
 {
 	struct session_sought sought;
@@ -79,7 +84,7 @@ int ww_session_get(struct ww_session *session, const void *key, size_t length, v
 
 	if (error)
 		return error;
-	entry = ww_session_look_up(&sought);
+	entry = look_up(&sought);
 	if (entry && value)
 		*value = entry_value(entry);
 	ww_source_unlock(sought.shard->source);
@@ -94,7 +99,7 @@ int ww_session_find(struct ww_session *session, const void *key, size_t length, 
 
 	if (error)
 		return error;
-	entry = ww_session_look_up(&sought);
+	entry = look_up(&sought);
 	if (entry)
 		ww_session_entry_found(&sought, entry, found);
 	ww_source_unlock(sought.shard->source);
@@ -109,7 +114,7 @@ int ww_session_refresh(struct ww_session *session, const void *key, size_t lengt
 
 	if (error)
 		return error;
-	entry = ww_session_entry_live(&sought);
+	entry = entry_live(&sought);
 	if (entry && !ttl)
 		ttl = entry->ttl_us * WW_MICROSECOND;
 	if (entry || ttl)
@@ -133,7 +138,7 @@ int ww_session_look(struct ww_session *session, const void *key, size_t length, 
 
 	if (error)
 		return error;
-	entry = ww_session_look_up(&sought);
+	entry = look_up(&sought);
 	if (entry)
 		ww_session_call_look(look, entry_value(entry), context);
 	ww_source_unlock(sought.shard->source);
@@ -151,7 +156,7 @@ int ww_session_time_left(struct ww_session *session, const void *key, size_t len
 		return error;
 	entry = ww_session_entry_find(&sought);
 	if (entry)
-		deadline = ww_session_entry_deadline(sought.shard, entry);
+		deadline = entry_deadline(sought.shard, entry);
 	ww_source_unlock(sought.shard->source);
 	if (deadline <= sought.now)
 		return 0;
@@ -171,7 +176,7 @@ int ww_session_delete_if(struct ww_session *session, const void *key, size_t len
 
 	if (error)
 		return error;
-	entry = ww_session_entry_live(&sought);
+	entry = entry_live(&sought);
 	found = entry != NULL;
 	if (found && version != WW_SESSION_ANY && version != entry_version(entry)) {
 		sought.shard->stats.stale++;

@@ -11,14 +11,6 @@ static struct session_entry *entry_at(const struct session_shard *shard, uint32_
 	return slab_at(&shard->slab, index);
 }
 
-uint64_t ww_session_entry_deadline(const struct session_shard *shard, const struct session_entry *entry)
-{
-	uint64_t tick = 0;
-
-	(void)ww_timer_deadline(&entry->as.timer, &tick);
-	return tick * shard->session->tick_ns - entry->early;
-}
-
 static int same_key(const void *context, uint32_t index)
 {
 	const struct session_sought *sought = context;
@@ -34,18 +26,11 @@ struct session_entry *ww_session_entry_find(const struct session_sought *sought)
 	return index == TABLE_NONE ? NULL : entry_at(sought->shard, index);
 }
 
-struct session_entry *ww_session_entry_live(const struct session_sought *sought)
-{
-	struct session_entry *entry = ww_session_entry_find(sought);
-
-	return entry && ww_session_entry_deadline(sought->shard, entry) > sought->now ? entry : NULL;
-}
-
 void ww_session_entry_found(
     const struct session_sought *sought, struct session_entry *entry, struct ww_session_found *found)
 {
 	const struct ww_session *session = sought->shard->session;
-	uint64_t deadline = ww_session_entry_deadline(sought->shard, entry);
+	uint64_t deadline = entry_deadline(sought->shard, entry);
 	uint64_t end = session->at_end ? *entry_end(session, entry) : END_NONE;
 
 	*found = (struct ww_session_found){
@@ -163,13 +148,6 @@ struct session_entry *ww_session_entry_add(const struct session_sought *sought)
 	if (shard->session->shard_limit)
 		link_newest(shard, entry);
 	return entry;
-}
-
-void ww_session_entry_fill(struct session_shard *shard, struct session_entry *entry, void *value)
-{
-	shard->version += shard->session->shard_count;
-	entry_set_value(entry, value);
-	entry->as.timer.ww_period = shard->version;
 }
 
 void ww_session_entry_remove(struct session_shard *shard, struct session_entry *entry, int from_wheel)

@@ -196,8 +196,7 @@ static int store(struct loading *loading, const struct session_sought *sought, c
 	    .deadline = loading->began + record->left,
 	};
 
-	if (entry && !(entry_version(entry) & VERSION_LOADED) &&
-	    ww_session_entry_deadline(sought->shard, entry) > sought->now) {
+	if (entry && !(entry_version(entry) & VERSION_LOADED) && entry_deadline(sought->shard, entry) > sought->now) {
 		loading->loaded.present++;
 		*out = hand_back(value, WW_GONE_REPLACED);
 		return WW_OK;

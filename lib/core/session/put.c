@@ -7,7 +7,7 @@ static void replace(
     const struct session_sought *sought, struct session_entry *entry, void **former, struct taken_out *out)
 {
 	struct session_shard *shard = sought->shard;
-	int expired = ww_session_entry_deadline(shard, entry) <= sought->now;
+	int expired = entry_deadline(shard, entry) <= sought->now;
 
 	*out = (struct taken_out){
 	    .value = entry_value(entry),
@@ -38,7 +38,15 @@ void ww_session_tell_and_free(struct session_shard *shard, struct session_entry 
 	ww_source_unlock(shard->source);
 }
 
-struct session_entry *ww_session_overfill(const struct session_sought *sought, struct session_entry *entry,
+/* It has this value from now on, and a version that no other entry of this map had. */
+static void fill(struct session_shard *shard, struct session_entry *entry, void *value)
+{
+	shard->version += shard->session->shard_count;
+	entry_set_value(entry, value);
+	entry->as.timer.ww_period = shard->version;
+}
+
+static inline struct session_entry *overfill(const struct session_sought *sought, struct session_entry *entry,
     const struct session_content *content, void **former, struct taken_out *out)
 {
 	struct session_shard *shard = sought->shard;
@@ -53,7 +61,7 @@ struct session_entry *ww_session_overfill(const struct session_sought *sought, s
 		if (former)
 			*former = NULL;
 	}
-	ww_session_entry_fill(shard, entry, content->value);
+	fill(shard, entry, content->value);
 	if (shard->session->at_end)
 		*entry_end(shard->session, entry) = content->end;
 	if (content->deadline)
@@ -63,11 +71,17 @@ struct session_entry *ww_session_overfill(const struct session_sought *sought, s
 	return entry;
 }
 
+struct session_entry *ww_session_overfill(const struct session_sought *sought, struct session_entry *entry,
+    const struct session_content *content, void **former, struct taken_out *out)
+{
+	return overfill(sought, entry, content, former, out);
+}
+
 struct session_entry *ww_session_store(const struct session_sought *sought, struct session_entry *entry,
     const struct session_content *content, void **former, struct taken_out *out)
 {
-	entry = ww_session_overfill(sought, entry, content, former, out);
-	if (entry)
+	entry = overfill(sought, entry, content, former, out);
+	if (entry && sought->shard->session->shard_limit)
 		ww_session_evict(sought->shard, out);
 	return entry;
 }
@@ -115,8 +129,7 @@ static int put(const struct session_sought *sought, void *value, const struct ww
     struct ww_session_found *found, void **former, struct taken_out *out)
 {
 	struct session_entry *entry = ww_session_entry_find(sought);
-	struct session_entry *live =
-	    entry && ww_session_entry_deadline(sought->shard, entry) > sought->now ? entry : NULL;
+	struct session_entry *live = entry && entry_deadline(sought->shard, entry) > sought->now ? entry : NULL;
 	struct session_content content = {.value = value, .ttl = order->ttl};
 	int error = ww_session_ttl_refused(sought->shard->session, sought->now, &content.ttl);
 

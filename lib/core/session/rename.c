@@ -22,7 +22,7 @@ static int move(const struct session_sought *from, struct session_entry *old, co
 	if (session->at_end)
 		content.end = keeps_end ? *entry_end(session, old) : ww_session_ordered_end(to, order);
 	if (keeps_end && !order->ttl)
-		content.deadline = ww_session_entry_deadline(from->shard, old);
+		content.deadline = entry_deadline(from->shard, old);
 	moved = ww_session_overfill(to, there, &content, former, out);
 	if (!moved)
 		return WW_ENOMEM;
@@ -39,7 +39,7 @@ static int change_key(const struct session_sought *from, const struct session_so
     const struct ww_session_order *order, struct ww_session_found *found, void **former, struct taken_out *out)
 {
 	const struct ww_session *session = to->shard->session;
-	struct session_entry *old = ww_session_entry_live(from);
+	struct session_entry *old = entry_live(from);
 	struct session_entry *there;
 	uint64_t ttl = order->ttl;
 	int error = session->closing ? WW_ECLOSED : ww_session_ttl_refused(session, to->now, &ttl);
@@ -51,7 +51,7 @@ static int change_key(const struct session_sought *from, const struct session_so
 		return WW_ESTALE;
 	}
 	there = ww_session_entry_find(to);
-	if (there && !(order->flags & WW_SESSION_REPLACE) && ww_session_entry_deadline(to->shard, there) > to->now)
+	if (there && !(order->flags & WW_SESSION_REPLACE) && entry_deadline(to->shard, there) > to->now)
 		return WW_EINUSE;
 	return move(from, old, to, there, order, found, former, out);
 }

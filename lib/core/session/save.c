@@ -30,7 +30,7 @@ static size_t put_head(
     unsigned char *to, const struct saving *saving, const struct session_sought *here, struct session_entry *entry)
 {
 	const struct ww_session *session = here->shard->session;
-	uint64_t deadline = ww_session_entry_deadline(here->shard, entry);
+	uint64_t deadline = entry_deadline(here->shard, entry);
 	uint64_t end = session->at_end ? *entry_end(session, entry) : END_NONE;
 	size_t size = SAVED_RECORD;
 	unsigned flags = 0;

@@ -28,6 +28,7 @@
 #include "lib/base/slab.h"
 #include "lib/base/table.h"
 #include "lib/core/driver/layer.h"
+#include "lib/core/wheel/event.h"
 #include "weekwheel/session.h"
 
 #define KEY_INLINE 16u
@@ -161,16 +162,22 @@ static inline struct session_use *entry_use(const struct ww_session *session, st
 
 /* ---- entry.c: the shard's lock is held */
 
-/* When the entry expires, in ns. */
-uint64_t ww_session_entry_deadline(const struct session_shard *shard, const struct session_entry *entry);
 /* The entry of a key, expired or not, or NULL. */
 struct session_entry *ww_session_entry_find(const struct session_sought *sought);
+/* When an entry in the map expires, in ns. */
+static inline uint64_t entry_deadline(const struct session_shard *shard, const struct session_entry *entry)
+{
+	return pending_deadline(&entry->as.timer) * shard->session->tick_ns - entry->early;
+}
 /* The entry of a key if it has not expired, or NULL. */
-struct session_entry *ww_session_entry_live(const struct session_sought *sought);
+static inline struct session_entry *entry_live(const struct session_sought *sought)
+{
+	struct session_entry *entry = ww_session_entry_find(sought);
+
+	return entry && entry_deadline(sought->shard, entry) > sought->now ? entry : NULL;
+}
 /* A new entry in table and order of use, with no end, version or deadline yet; NULL: no memory. */
 struct session_entry *ww_session_entry_add(const struct session_sought *sought);
-/* It has this value from now on, and a version that no other value of this map had. */
-void ww_session_entry_fill(struct session_shard *shard, struct session_entry *entry, void *value);
 /* The most that jitter adds to a TTL. */
 uint64_t ww_session_jitter_most(const struct ww_session *session, uint64_t ttl);
 /* Let it expire `ttl` ns and jitter after now, or when its lifetime ends. The sum was checked. */

@@ -74,7 +74,7 @@ static int store(struct session_sought *sought, struct session_load *load, uint6
 	if (!error && shard->session->closing)
 		error = WW_ECLOSED;
 	*out = (struct taken_out){0};
-	if (entry && ww_session_entry_deadline(shard, entry) > sought->now) {
+	if (entry && entry_deadline(shard, entry) > sought->now) {
 		load->value = entry_value(entry);
 		error = WW_OK;
 		/* The loader has set this value itself: it stays, and is not told as gone. */

@@ -26,7 +26,7 @@ static int visit_some(struct session_shard *shard, struct session_walk *walk, se
 
 	for (uint32_t visits = 0; walk->next < most && visits < VISITS; walk->next++) {
 		struct session_entry *entry = slab_at(&shard->slab, walk->next);
-		if (!entry_is_in(entry) || ww_session_entry_deadline(shard, entry) <= here.now)
+		if (!entry_is_in(entry) || entry_deadline(shard, entry) <= here.now)
 			continue;
 		answer = visit(&here, entry, context);
 		if (answer)

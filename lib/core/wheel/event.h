@@ -1,7 +1,10 @@
 #ifndef LIB_CORE_WHEEL_EVENT_H
 #define LIB_CORE_WHEEL_EVENT_H
 
-/* What the driver reads of a wheel's head after each schedule; ww_wheel_next, which is exact, would cost O(levels). */
+/*
+ * What the layers above read inline. Of a wheel's head the driver reads it after each schedule; ww_wheel_next, which is
+ * exact, would cost O(levels). Of a timer a session map reads it in each lookup.
+ */
 
 #include "weekwheel/wheel.h"
 
@@ -12,6 +15,12 @@
 static inline uint64_t wheel_event(const struct ww_wheel *wheel)
 {
 	return ((const struct ww_wheel_head *)(const void *)wheel)->event;
+}
+
+/* What ww_timer_deadline answers for a timer that is pending. */
+static inline uint64_t pending_deadline(const struct ww_timer *timer)
+{
+	return WW_TIME_MAX + 1 - timer->ww_to_end;
 }
 
 #endif
