@@ -9,7 +9,8 @@
  *                   ^     |
  *     refresh ------+     +-- TTL passes ----> gone(EXPIRED)
  *     (starts its         +-- limit reached -> gone(EVICTED), the least
- *     TTL anew)           |                    recently used one
+ *     TTL anew)           |                    recently used one, if none has
+ *                         |                    expired
  *                         +-- delete --------> gone(DELETED)
  *                         +-- replace -------> gone(REPLACED)
  *                         +-- clear ---------> gone(CLEARED)
@@ -82,7 +83,7 @@ enum ww_gone {
 	WW_GONE_EXPIRED,  /* its TTL has passed */
 	WW_GONE_EVICTED,  /* the map was full, and it was the least recently used of its shard */
 	WW_GONE_REPLACED, /* another value was set for its key */
-	WW_GONE_DELETED,  /* ww_session_delete */
+	WW_GONE_DELETED,  /* ww_session_delete, also of a key whose value was being loaded */
 	WW_GONE_CLEARED   /* ww_session_clear or ww_session_destroy */
 };
 
@@ -91,7 +92,8 @@ enum ww_gone {
  * may set the same key again and call every function on the map except ww_session_destroy, which answers WW_EBUSY.
  * While the map is being destroyed, the other functions answer WW_ECLOSED.
  * EXPIRED comes from a worker of the driver, from ww_driver_dispatch in a driver without threads, or from a call that
- * replaces an expired value. The other reasons come from the call that caused them.
+ * replaces an expired value or puts it out of a full map. The other reasons come from the call that caused them; a
+ * value whose loading was outdated comes from the call that loaded it (ww_session_take).
  */
 typedef void ww_gone_fn(
     struct ww_session *session, const void *key, size_t length, void *value, enum ww_gone why, void *user);
@@ -106,9 +108,10 @@ struct ww_session_config {
 	uint64_t jitter_max; /* in ns: the most that jitter adds; a minute */
 	uint32_t jitter;     /* in thousandths of the TTL, 0 to 1,000; 0: none */
 	uint32_t shards;     /* 0: from the processors and the limit; otherwise 1 to WW_DRIVER_SHARDS_MAX */
-	size_t limit;        /* the most entries, 0: no limit; divided among the shards, rounded up */
-	ww_gone_fn *gone;    /* NULL: no calls */
-	void *user;          /* for gone */
+	size_t limit;      /* the most entries, 0: no limit; divided among the shards, rounded up. What has expired and
+	                        waits for the driver is put out first, as expired */
+	ww_gone_fn *gone;  /* NULL: no calls */
+	void *user;        /* for gone */
 	uint64_t lifetime; /* of an entry, in ns, from when it is set; 0: none. What is beyond the last time is none */
 	uint32_t flags;    /* WW_SESSION_*; 0 */
 };
@@ -235,7 +238,7 @@ WW_API int ww_session_time_left(struct ww_session *session, const void *key, siz
 
 /*
  * Take the entry out of the map. Return 1 and store its value in *value, or hand the value to gone if value is NULL.
- * Return 0 if there was no entry.
+ * Return 0 if there was no entry. In either case what is being loaded for the key is outdated (ww_session_take).
  */
 WW_API int ww_session_delete(struct ww_session *session, const void *key, size_t length, void **value);
 
@@ -273,9 +276,14 @@ typedef int ww_load_fn(const void *key, size_t length, void **value, uint64_t *t
  * the same result.
  * If another call sets the key during the load, its value stays and is returned, and the loaded value goes to gone as
  * REPLACED. If both are the same pointer, gone is not called, since that value stays.
+ * If another call deletes or renames the key or clears the map during the load, what is loaded is outdated: the load's
+ * callers get its value, and it is not kept. It is as if it had been stored, returned and then taken out: it goes to
+ * gone as DELETED or CLEARED, once, after all its callers got it and before the call that loaded it returns. Who asks
+ * after the delete does not wait for that load but begins another.
  * Threads: a thread that is cancelled meanwhile ends after the call. Loaders in different threads that take each
  * other's keys wait for ever.
- * Errors: what load returned, also to the callers that waited. WW_EINVAL also: load or value is NULL, or load stored a
+ * Errors: what load returned, also to the callers that waited; but those get 1 and the value if another call has set
+ * the key meanwhile. WW_EINVAL also: load or value is NULL, or load stored a
  * ttl that is too long. WW_EBUSY: called in load for the same key. WW_ENOMEM: no memory to store the value. A loaded
  * value that cannot be stored goes to gone as REPLACED.
  */
@@ -283,9 +291,10 @@ WW_API int ww_session_take(
     struct ww_session *session, const void *key, size_t length, ww_load_fn *load, void *context, void **value);
 
 /*
- * Take all entries out, as CLEARED. Entries that gone sets meanwhile stay. *count, unless NULL, gets the number of
- * entries taken out. O(entries); a shard is locked while its entries are taken out, but not while gone is called for
- * them.
+ * Take all entries out, as CLEARED. What is set after the call has begun with its shard stays. *count, unless NULL,
+ * gets the number of entries taken out. What is being loaded is outdated (ww_session_take).
+ * Complexity: O(entries that the map had at a time). A shard is locked for some hundred entries at a time, and not while
+ * gone is called for them.
  */
 WW_API int ww_session_clear(struct ww_session *session, size_t *count);
 

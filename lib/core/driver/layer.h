@@ -174,6 +174,12 @@ void ww_source_schedule(struct timer_source *source, struct ww_timer *timer, uin
 /* The same for a timer that is pending: a later deadline costs one store. */
 void ww_source_move(struct timer_source *source, struct ww_timer *timer, uint64_t deadline);
 void ww_source_cancel(struct timer_source *source, struct ww_timer *timer);
+/*
+ * Take a timer out of the wheel that has come to its tick and that the driver has not seen to yet: the earliest one, or
+ * NULL. `now` is the time when the call began; a clock that was stepped back since is obeyed. O(levels) while nothing is
+ * due.
+ */
+struct ww_timer *ww_source_take_due(struct timer_source *source, uint64_t now);
 /* Take up to SOURCE_BATCH pending timers out of the wheel. Returns their number, 0 when none is left. */
 size_t ww_source_drain(struct timer_source *source, struct ww_expiry *batch);
 

@@ -162,6 +162,20 @@ void ww_source_cancel(struct timer_source *source, struct ww_timer *timer)
 	(void)ww_wheel_cancel(source->wheel, timer);
 }
 
+struct ww_timer *ww_source_take_due(struct timer_source *source, uint64_t now)
+{
+	struct ww_driver *driver = source->group->driver;
+	struct ww_expiry due;
+	size_t count = 0;
+
+	if (wheel_event(source->wheel) > now / driver->tick_ns)
+		return NULL;
+	/* Before the wheel's time, after a step back, this refuses. */
+	(void)ww_wheel_advance_batch(source->wheel, ww_driver_time(driver) / driver->tick_ns, &due, 1, &count);
+	note_event(source);
+	return count ? due.timer : NULL;
+}
+
 size_t ww_source_drain(struct timer_source *source, struct ww_expiry *batch)
 {
 	size_t count = 0;

@@ -182,6 +182,8 @@ int ww_session_delete_if(struct ww_session *session, const void *key, size_t len
 		sought.shard->stats.stale++;
 		found = WW_ESTALE;
 	}
+	if (found >= 0 && sought.shard->loads)
+		ww_session_take_outdate(&sought, WW_GONE_DELETED);
 	if (found > 0) {
 		taken = entry_value(entry);
 		ww_session_entry_remove(sought.shard, entry, 1);
@@ -198,54 +200,4 @@ int ww_session_delete_if(struct ww_session *session, const void *key, size_t len
 int ww_session_delete(struct ww_session *session, const void *key, size_t length, void **value)
 {
 	return ww_session_delete_if(session, key, length, WW_SESSION_ANY, value);
-}
-
-/* Take out all entries of the shard, as a chain of firings. */
-static struct firing *take_all(struct session_shard *shard)
-{
-	struct ww_expiry batch[SOURCE_BATCH];
-	struct firing *chain = NULL;
-	size_t count;
-
-	ww_source_lock(shard->source);
-	while ((count = ww_source_drain(shard->source, batch)) > 0)
-		for (size_t i = 0; i < count; i++) {
-			struct session_entry *entry = (struct session_entry *)(void *)batch[i].timer;
-			ww_session_entry_remove(shard, entry, 0);
-			entry->as.firing.next = chain;
-			chain = &entry->as.firing;
-		}
-	ww_source_unlock(shard->source);
-	return chain;
-}
-
-/* A shard is emptied first and told afterwards. What gone sets meanwhile stays, and cannot make this endless. */
-size_t ww_session_take_out(struct ww_session *session)
-{
-	size_t cleared = 0;
-
-	for (uint32_t i = 0; i < session->shard_count; i++) {
-		struct session_shard *shard = &session->shard[i];
-		struct firing *next;
-		for (struct firing *firing = take_all(shard); firing; firing = next, cleared++) {
-			next = firing->next;
-			ww_session_tell_and_free(shard, (struct session_entry *)(void *)firing, WW_GONE_CLEARED);
-		}
-	}
-	return cleared;
-}
-
-int ww_session_clear(struct ww_session *session, size_t *count)
-{
-	size_t cleared;
-	int error = ww_session_refuses(session);
-
-	if (!error && session->closing)
-		error = WW_ECLOSED;
-	if (error)
-		return error;
-	cleared = ww_session_take_out(session);
-	if (count)
-		*count = cleared;
-	return WW_OK;
 }

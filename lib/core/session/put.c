@@ -20,14 +20,27 @@ static void replace(
 	ww_session_entry_used(shard, entry);
 }
 
-/* If the shard is over its limit, take out the entry unused for longest. Its memory stays, to tell its key. */
-void ww_session_evict(struct session_shard *shard, struct taken_out *out)
+/*
+ * If the shard is over its limit, take out an entry: one that has expired and waits for the driver, if there is any,
+ * and otherwise the one unused for longest. Its memory stays, to tell its key.
+ */
+void ww_session_evict(const struct session_sought *sought, struct taken_out *out)
 {
+	struct session_shard *shard = sought->shard;
+	struct session_entry *entry;
+
 	if (!shard->session->shard_limit || table_count(&shard->table) <= shard->session->shard_limit)
 		return;
-	out->evicted = slab_at(&shard->slab, shard->oldest);
-	ww_session_entry_remove(shard, out->evicted, 1);
-	shard->stats.evicted++;
+	entry = (struct session_entry *)(void *)ww_source_take_due(shard->source, sought->now);
+	int due = entry != NULL;
+	if (!due)
+		entry = slab_at(&shard->slab, shard->oldest);
+	int expired = due || entry_deadline(shard, entry) <= sought->now;
+	ww_session_entry_remove(shard, entry, !due);
+	shard->stats.expired += (uint64_t)expired;
+	shard->stats.evicted += (uint64_t)!expired;
+	out->evicted = entry;
+	out->evicted_why = expired ? WW_GONE_EXPIRED : WW_GONE_EVICTED;
 }
 
 void ww_session_tell_and_free(struct session_shard *shard, struct session_entry *entry, enum ww_gone why)
@@ -82,7 +95,7 @@ struct session_entry *ww_session_store(const struct session_sought *sought, stru
 {
 	entry = overfill(sought, entry, content, former, out);
 	if (entry && sought->shard->session->shard_limit)
-		ww_session_evict(sought->shard, out);
+		ww_session_evict(sought, out);
 	return entry;
 }
 
@@ -93,7 +106,7 @@ void ww_session_tell_taken(const struct session_sought *sought, const struct tak
 	if (out->is)
 		ww_session_tell(shard->session, sought->key, sought->length, out->value, out->why);
 	if (out->evicted)
-		ww_session_tell_and_free(shard, out->evicted, WW_GONE_EVICTED);
+		ww_session_tell_and_free(shard, out->evicted, out->evicted_why);
 }
 
 /* ---- With options */
@@ -153,7 +166,7 @@ static int put(const struct session_sought *sought, void *value, const struct ww
 	/* First: if its end has passed, the entry itself may be put out of a full map. */
 	if (found)
 		ww_session_entry_found(sought, entry, found);
-	ww_session_evict(sought->shard, out);
+	ww_session_evict(sought, out);
 	return WW_OK;
 }
 

@@ -265,7 +265,7 @@ int ww_session_destroy(struct ww_session *session)
 		return WW_EBUSY;
 	/* A gone that is running in a worker must not set what would not be taken out any more. */
 	session->closing = 1;
-	(void)ww_session_take_out(session);
+	(void)ww_session_clear_all(session);
 	/* What has expired and waits for a worker is told here: there may be no workers any more. */
 	for (struct firing *firing = ww_group_withdraw_all(session->group); firing; firing = next) {
 		next = firing->prev;

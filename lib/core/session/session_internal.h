@@ -70,6 +70,8 @@ struct session_load {
 	pthread_t thread;
 	uint32_t waiting; /* threads that want the result */
 	int done;
+	int outdated;              /* what is loaded goes to its callers, and is not kept */
+	enum ww_gone outdated_why; /* by what */
 	int result;
 	struct session_load *next;
 };
@@ -243,6 +245,7 @@ struct taken_out {
 	enum ww_gone why;
 	int is; /* whether there is one that the caller was not handed */
 	struct session_entry *evicted;
+	enum ww_gone evicted_why;
 };
 
 /* Why the order is refused, whatever is in the map. `flags`: those that the call knows. */
@@ -257,7 +260,7 @@ uint64_t ww_session_ordered_end(const struct session_sought *sought, const struc
 struct session_entry *ww_session_overfill(const struct session_sought *sought, struct session_entry *entry,
     const struct session_content *content, void **former, struct taken_out *out);
 /* The lock is held: take out what is over the shard's limit. */
-void ww_session_evict(struct session_shard *shard, struct taken_out *out);
+void ww_session_evict(const struct session_sought *sought, struct taken_out *out);
 /* Both. */
 struct session_entry *ww_session_store(const struct session_sought *sought, struct session_entry *entry,
     const struct session_content *content, void **former, struct taken_out *out);
@@ -266,10 +269,17 @@ void ww_session_tell_taken(const struct session_sought *sought, const struct tak
 /* No lock is held: tell an entry that was taken out, and free it. */
 void ww_session_tell_and_free(struct session_shard *shard, struct session_entry *entry, enum ww_gone why);
 
-/* ---- call.c */
+/* ---- take.c: the shard's lock is held */
 
-/* No lock is held: take out all entries, tell them as CLEARED, and return their number. */
-size_t ww_session_take_out(struct ww_session *session);
+/* The key was taken out: what is being loaded for it is outdated, and will be told for that reason. */
+void ww_session_take_outdate(const struct session_sought *sought, enum ww_gone why);
+/* The same for all keys of the shard. */
+void ww_session_take_outdate_all(struct session_shard *shard, enum ww_gone why);
+
+/* ---- clear.c */
+
+/* No lock is held: take out all entries, tell them as CLEARED, and return their number. What is set meanwhile stays. */
+size_t ww_session_clear_all(struct ww_session *session);
 
 /* ---- walk.c */
 

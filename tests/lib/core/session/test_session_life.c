@@ -468,6 +468,62 @@ START_TEST(clear_and_destroy_end_although_gone_sets_again)
 }
 END_TEST
 
+/* How many entries the map had left when gone was called, and what gone does with the lock that clear gave up. */
+struct clearing {
+	struct rig rig;
+	uint64_t entries;
+	uint64_t most_at_once;
+	uintptr_t set;
+};
+
+static void watch_clear(
+    struct ww_session *map, const void *key, size_t length, void *value, enum ww_gone why, void *user)
+{
+	struct clearing *clearing = user;
+	uint64_t entries = stats(&clearing->rig).entries;
+	uint64_t name;
+
+	(void)key;
+	ck_assert_int_eq((int)why, (int)WW_GONE_CLEARED);
+	ck_assert_uint_eq(length, sizeof name);
+	if (entries < clearing->entries && clearing->entries - entries > clearing->most_at_once)
+		clearing->most_at_once = clearing->entries - entries;
+	clearing->entries = entries;
+	/* What is set during the clear stays, wherever its record lies. */
+	if ((uintptr_t)value > 5000 || (uintptr_t)value % 10)
+		return;
+	name = 10000 + (uintptr_t)value;
+	OK(ww_session_set(map, &name, sizeof name, (void *)(uintptr_t)name, 0, NULL));
+	clearing->set++;
+	clearing->entries++;
+}
+
+START_TEST(clear_gives_the_lock_up_between_some_hundred_entries)
+{
+	struct clearing clearing = {0};
+	struct rig *rig = &clearing.rig;
+	size_t count = 0;
+
+	rig_plan(rig);
+	rig->of_map.gone = watch_clear;
+	rig->of_map.user = &clearing;
+	rig_open(rig);
+	for (uint64_t key = 1; key <= 5000; key++)
+		OK(ww_session_set(rig->map, &key, sizeof key, (void *)(uintptr_t)key, 0, NULL));
+	clearing.entries = stats(rig).entries;
+	OK(ww_session_clear(rig->map, &count));
+	ck_assert_uint_eq(count, 5000);
+	ck_assert_uint_gt(clearing.most_at_once, 0);
+	ck_assert_uint_le(clearing.most_at_once, 512);
+	ck_assert_uint_eq(clearing.set, 500);
+	ck_assert_uint_eq(stats(rig).entries, 500);
+	OK(ww_session_clear(rig->map, &count));
+	ck_assert_uint_eq(count, 500);
+	ck_assert_uint_eq(stats(rig).entries, 0);
+	rig_close(rig);
+}
+END_TEST
+
 TEST_MAIN("session/life", create_refuses_values_out_of_range, each_failed_allocation_of_create_leaves_nothing,
     each_failed_allocation_of_set_changes_nothing, a_set_that_fails_in_a_full_map_evicts_nothing,
     after_the_drivers_stop_all_is_refused_and_destroy_tells_gone_of_every_entry, a_driver_outlives_several_maps,
@@ -475,4 +531,4 @@ TEST_MAIN("session/life", create_refuses_values_out_of_range, each_failed_alloca
     a_value_loaded_while_the_map_is_destroyed_goes_to_gone, destroy_loses_nothing_that_a_gone_sets_meanwhile,
     destroy_in_gone_is_refused_and_harmless, destroy_in_gone_in_a_worker_is_refused_and_harmless,
     destroy_in_gone_of_a_call_is_refused_and_harmless, gone_may_destroy_another_map,
-    clear_and_destroy_end_although_gone_sets_again)
+    clear_and_destroy_end_although_gone_sets_again, clear_gives_the_lock_up_between_some_hundred_entries)

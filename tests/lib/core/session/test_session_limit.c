@@ -268,7 +268,76 @@ START_TEST(jitter_may_not_lead_beyond_the_last_time)
 }
 END_TEST
 
+/* Nobody dispatches: what has expired stays until it is put out. */
+START_TEST(what_has_expired_is_put_out_before_the_living_and_counts_as_expired)
+{
+	struct rig rig;
+
+	start_limited(&rig, 4);
+	OK(set(&rig, "oldest", 1, 0));
+	OK(set(&rig, "second", 2, 2 * SEC));
+	OK(set(&rig, "older", 3, 0));
+	OK(set(&rig, "first", 4, SEC));
+	step(&rig, 3 * SEC);
+	OK(set(&rig, "a", 5, 0));
+	assert_last_gone(1, "first", 4, WW_GONE_EXPIRED);
+	OK(set(&rig, "b", 6, 0));
+	assert_last_gone(2, "second", 2, WW_GONE_EXPIRED);
+	ck_assert_uint_eq(stats(&rig).expired, 2);
+	ck_assert_uint_eq(stats(&rig).evicted, 0);
+	OK(set(&rig, "c", 7, 0));
+	assert_last_gone(3, "oldest", 1, WW_GONE_EVICTED);
+	ck_assert_uint_eq(stats(&rig).evicted, 1);
+	ck_assert_uint_eq(get(&rig, "older"), 3);
+	/* The driver has nothing left to do, and what comes due later still expires. */
+	OK(ww_driver_settle(rig.driver));
+	ck_assert_uint_eq(gone_calls(), 3);
+	pass(&rig, 10 * SEC + MS);
+	ck_assert_uint_eq(gone_calls(), 7);
+	ck_assert_uint_eq(stats(&rig).entries, 0);
+	ck_assert_uint_eq(stats(&rig).expired, 6);
+	rig_close(&rig);
+}
+END_TEST
+
+/* In the rest of its tick the wheel does not know yet that it has expired. */
+START_TEST(the_least_recently_used_that_has_expired_within_its_tick_counts_as_expired)
+{
+	struct rig rig;
+
+	start_limited(&rig, 1);
+	OK(set(&rig, "a", 1, MS / 4));
+	step(&rig, MS / 4);
+	OK(set(&rig, "b", 2, 0));
+	assert_last_gone(1, "a", 1, WW_GONE_EXPIRED);
+	ck_assert_uint_eq(stats(&rig).expired, 1);
+	ck_assert_uint_eq(stats(&rig).evicted, 0);
+	rig_close(&rig);
+}
+END_TEST
+
+START_TEST(a_clock_that_was_stepped_back_evicts_by_use)
+{
+	struct rig rig;
+
+	start_limited(&rig, 2);
+	OK(set(&rig, "a", 1, 0));
+	OK(set(&rig, "b", 2, SEC));
+	pass(&rig, SEC / 2);
+	OK(ww_clock_virtual_set(rig.clock, START - 100 * SEC));
+	OK(set(&rig, "c", 3, SEC));
+	assert_last_gone(1, "a", 1, WW_GONE_EVICTED);
+	pass(&rig, SEC + MS);
+	assert_last_gone(2, "c", 3, WW_GONE_EXPIRED);
+	ck_assert_uint_eq(left(&rig, "b"), 100 * SEC - MS);
+	rig_close(&rig);
+}
+END_TEST
+
 TEST_MAIN("session/limit", the_least_recently_used_entry_is_evicted_and_every_lookup_is_a_use,
     a_limit_of_one_keeps_the_newest, replacing_evicts_nothing_and_an_entry_that_leaves_makes_room,
     the_limit_is_divided_among_the_shards_rounded_up, jitter_never_shortens_stays_below_its_cap_and_spreads,
-    with_jitter_lookups_end_when_time_left_says, jitter_may_not_lead_beyond_the_last_time)
+    with_jitter_lookups_end_when_time_left_says, jitter_may_not_lead_beyond_the_last_time,
+    what_has_expired_is_put_out_before_the_living_and_counts_as_expired,
+    the_least_recently_used_that_has_expired_within_its_tick_counts_as_expired,
+    a_clock_that_was_stepped_back_evicts_by_use)

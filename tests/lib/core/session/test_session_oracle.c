@@ -36,8 +36,9 @@ struct oracle {
 	uint64_t uses;
 	size_t in_map;
 	size_t queued;
-	uint64_t stale; /* calls that answered WW_ESTALE */
-	int exact;      /* the queue is never full: an expired entry leaves in its tick */
+	int stepped_back; /* the clock, since the driver saw to what is due */
+	uint64_t stale;   /* calls that answered WW_ESTALE */
+	int exact;        /* the queue is never full: an expired entry leaves in its tick */
 	uintptr_t values;
 	unsigned char *where; /* of each value */
 	unsigned short *key_of;
@@ -133,15 +134,11 @@ static void arrive_at_deadline(size_t key, uint64_t ttl)
 	place->ttl = in_us(ttl);
 }
 
-/* The key that is evicted when the map is full. */
-static size_t least_recently_used(void)
+static uint64_t tick_of(const struct place *place)
 {
-	size_t least = KEYS;
+	uint64_t tick = o.rig.of_driver.tick_ns;
 
-	for (size_t i = 0; i < KEYS; i++)
-		if (o.place[i].used && (least == KEYS || o.place[i].use < o.place[least].use))
-			least = i;
-	return least;
+	return (place->deadline + tick - 1) / tick;
 }
 
 /* Expired entries leave at the driver's tick. */
@@ -149,9 +146,10 @@ static void leave_in_tick(void)
 {
 	uint64_t tick = o.rig.of_driver.tick_ns;
 
+	o.stepped_back = 0;
 	for (size_t i = 0; i < KEYS; i++) {
 		struct place *place = &o.place[i];
-		if (!place->used || (place->deadline + tick - 1) / tick > o.now / tick)
+		if (!place->used || tick_of(place) > o.now / tick)
 			continue;
 		o.where[place->value] = QUEUED;
 		o.queued++;
@@ -266,13 +264,35 @@ static void is_set(size_t key, struct place content)
 	o.key_of[place->value] = (unsigned short)key;
 }
 
+/* A full map puts out one of the first that wait for the driver, else the least recently used. */
 static void evicts(void)
 {
-	if (o.rig.of_map.limit && o.in_map > o.rig.of_map.limit) {
-		size_t evicted = least_recently_used();
-		hears(evicted, o.place[evicted].value, WW_GONE_EVICTED);
-		leave(&o.place[evicted]);
+	size_t first = KEYS;
+	size_t least = KEYS;
+
+	if (!o.rig.of_map.limit || o.in_map <= o.rig.of_map.limit)
+		return;
+	size_t out = o.key_of[gone_log[o.heard].value];
+	for (size_t i = 0; i < KEYS; i++) {
+		struct place *place = &o.place[i];
+		if (!place->used)
+			continue;
+		/* That of the one just set is not known yet. */
+		if (!place->deadline)
+			place->deadline = place->end > o.now ? NO_END / 2 : place->end;
+		if (least == KEYS || place->use < o.place[least].use)
+			least = i;
+		if (tick_of(place) <= o.now / o.rig.of_driver.tick_ns &&
+		    (first == KEYS || tick_of(place) < tick_of(&o.place[first])))
+			first = i;
 	}
+	/* After a step back the wheel may be ahead of the time. */
+	if (first == KEYS || (o.stepped_back && out == least))
+		ck_assert(out == least);
+	else
+		ck_assert(tick_of(&o.place[out]) == tick_of(&o.place[first]));
+	hears(out, o.place[out].value, lives(&o.place[out]) ? WW_GONE_EVICTED : WW_GONE_EXPIRED);
+	leave(&o.place[out]);
 }
 
 static void op_set(size_t key, const unsigned char *bytes, size_t length)
@@ -488,9 +508,10 @@ static void op_time(void)
 	 * With a full queue the oracle does not know which entries are queued, nor which would live again after a step
 	 * back.
 	 */
-	if (o.exact && below(50) == 0)
+	if (o.exact && below(50) == 0) {
 		o.now -= below(scale[below(7)]) % (o.now / 2);
-	else
+		o.stepped_back = 1;
+	} else
 		o.now += below(scale[below(8)]) + below(2);
 	OK(ww_clock_virtual_set(o.rig.clock, o.now));
 }

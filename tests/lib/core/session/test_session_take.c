@@ -273,6 +273,107 @@ START_TEST(a_loaded_value_that_cannot_be_stored_is_answered_and_goes_to_gone)
 }
 END_TEST
 
+static int delete_meanwhile(struct plan *plan, const void *key, size_t length)
+{
+	return ww_session_delete(plan->rig->map, key, length, NULL);
+}
+
+static int set_and_delete(struct plan *plan, const void *key, size_t length)
+{
+	void *value;
+
+	OK(ww_session_set(plan->rig->map, key, length, (void *)8, SEC, NULL));
+	return ww_session_delete(plan->rig->map, key, length, &value);
+}
+
+static int clear_meanwhile(struct plan *plan, const void *key, size_t length)
+{
+	(void)key;
+	(void)length;
+	return ww_session_clear(plan->rig->map, NULL);
+}
+
+static int delete_and_set(struct plan *plan, const void *key, size_t length)
+{
+	OK(ww_session_delete(plan->rig->map, key, length, NULL));
+	return ww_session_set(plan->rig->map, key, length, (void *)8, SEC, NULL);
+}
+
+static int set_and_rename(struct plan *plan, const void *key, size_t length)
+{
+	OK(ww_session_set(plan->rig->map, key, length, (void *)8, SEC, NULL));
+	return ww_session_rename(plan->rig->map, key, length, "renamed", 7, NULL, NULL, NULL);
+}
+
+static int delete_another(struct plan *plan, const void *key, size_t length)
+{
+	(void)key;
+	return ww_session_delete(plan->rig->map, "b", length, NULL);
+}
+
+START_TEST(a_delete_or_clear_outdates_what_is_being_loaded)
+{
+	struct rig rig;
+	struct plan plan = {.rig = &rig, .value = 2, .also = delete_meanwhile};
+	uintptr_t value;
+
+	rig_start(&rig);
+	/* The key has no value, and the load is outdated all the same: the source may have changed. */
+	ck_assert_int_eq(take(&plan, "a", &value), 0);
+	ck_assert_int_eq(plan.also_answered, 0);
+	ck_assert_uint_eq(value, 2);
+	ck_assert_uint_eq(get(&rig, "a"), 0);
+	assert_last_gone(1, "a", 2, WW_GONE_DELETED);
+	plan.also = set_and_delete;
+	ck_assert_int_eq(take(&plan, "a", &value), 0);
+	ck_assert_uint_eq(value, 2);
+	ck_assert_uint_eq(get(&rig, "a"), 0);
+	assert_last_gone(2, "a", 2, WW_GONE_DELETED);
+	plan.also = clear_meanwhile;
+	ck_assert_int_eq(take(&plan, "a", &value), 0);
+	ck_assert_uint_eq(value, 2);
+	ck_assert_uint_eq(get(&rig, "a"), 0);
+	assert_last_gone(3, "a", 2, WW_GONE_CLEARED);
+	plan.also = set_and_rename;
+	ck_assert_int_eq(take(&plan, "a", &value), 0);
+	ck_assert_uint_eq(value, 2);
+	ck_assert_uint_eq(get(&rig, "a"), 0);
+	ck_assert_uint_eq(get(&rig, "renamed"), 8);
+	assert_last_gone(4, "a", 2, WW_GONE_DELETED);
+	/* What is set after the delete stays. */
+	plan.also = delete_and_set;
+	ck_assert_int_eq(take(&plan, "a", &value), 0);
+	ck_assert_uint_eq(value, 8);
+	ck_assert_uint_eq(get(&rig, "a"), 8);
+	assert_last_gone(5, "a", 2, WW_GONE_REPLACED);
+	/* Another key's delete does not matter. */
+	plan.also = delete_another;
+	ck_assert_int_eq(take(&plan, "c", &value), 0);
+	ck_assert_uint_eq(get(&rig, "c"), 2);
+	rig_close(&rig);
+}
+END_TEST
+
+static int delete_and_take(struct plan *plan, const void *key, size_t length)
+{
+	OK(ww_session_delete(plan->rig->map, key, length, NULL));
+	return take_the_same(plan, key, length);
+}
+
+START_TEST(a_loader_that_outdated_its_load_may_not_take_its_key)
+{
+	struct rig rig;
+	struct plan plan = {.rig = &rig, .value = 2, .also = delete_and_take};
+	uintptr_t value;
+
+	rig_start(&rig);
+	ck_assert_int_eq(take(&plan, "a", &value), 0);
+	ck_assert_int_eq(plan.also_answered, WW_EBUSY);
+	ck_assert_uint_eq(plan.calls, 1);
+	rig_close(&rig);
+}
+END_TEST
+
 START_TEST(take_refuses_invalid_arguments)
 {
 	struct rig rig;
@@ -411,6 +512,57 @@ START_TEST(all_get_the_value_set_during_the_load)
 }
 END_TEST
 
+START_TEST(nobody_waits_for_a_load_that_is_outdated)
+{
+	struct rig rig;
+	struct asker asker[ASKERS];
+	struct plan plan = {.rig = &rig, .value = 2};
+	struct plan fresh = {.rig = &rig, .value = 3};
+	uintptr_t value;
+
+	rig_plan_threads(&rig, 1);
+	rig_open(&rig);
+	ask_all(&plan, asker);
+	ck_assert_int_eq(ww_session_delete(rig.map, "a", 1, NULL), 0);
+	ck_assert_int_eq(take(&fresh, "a", &value), 0);
+	ck_assert_uint_eq(value, 3);
+	ck_assert_int_eq(ww_session_delete(rig.map, "a", 1, NULL), 1);
+	assert_last_gone(1, "a", 3, WW_GONE_DELETED);
+	join_all(asker);
+	for (size_t i = 0; i < ASKERS; i++) {
+		ck_assert_int_eq(asker[i].answer, 0);
+		ck_assert_ptr_eq(asker[i].value, (void *)2);
+	}
+	assert_last_gone(2, "a", 2, WW_GONE_DELETED);
+	ck_assert_uint_eq(get(&rig, "a"), 0);
+	rig_close(&rig);
+}
+END_TEST
+
+START_TEST(who_waits_gets_the_value_set_during_a_load_that_fails)
+{
+	struct rig rig;
+	struct asker asker[ASKERS];
+	struct plan plan = {.rig = &rig, .answer = WW_ESYSTEM};
+	int failed = 0;
+
+	rig_plan_threads(&rig, 1);
+	rig_open(&rig);
+	ask_all(&plan, asker);
+	OK(set(&rig, "a", 3, 0));
+	join_all(asker);
+	/* The thread whose loader failed is told so. */
+	for (size_t i = 0; i < ASKERS; i++) {
+		failed += asker[i].answer == WW_ESYSTEM;
+		ck_assert(asker[i].answer == WW_ESYSTEM || asker[i].answer == 1);
+		ck_assert_ptr_eq(asker[i].value, asker[i].answer == 1 ? (void *)3 : (void *)55);
+	}
+	ck_assert_int_eq(failed, 1);
+	ck_assert_uint_eq(gone_calls(), 0);
+	rig_close(&rig);
+}
+END_TEST
+
 START_TEST(cancelled_threads_end_after_the_call)
 {
 	struct rig rig;
@@ -436,6 +588,8 @@ END_TEST
 TEST_MAIN("session/take", only_a_missing_key_is_loaded, a_failed_load_is_answered_and_not_stored,
     a_value_set_during_the_load_stays, gone_is_not_told_of_the_value_that_the_loader_set_itself,
     a_value_set_and_expired_during_the_load_does_not_stay, a_loader_may_take_other_keys_but_not_its_own,
+    a_delete_or_clear_outdates_what_is_being_loaded, a_loader_that_outdated_its_load_may_not_take_its_key,
     a_loader_may_not_destroy_its_map, a_loaded_value_that_cannot_be_stored_is_answered_and_goes_to_gone,
     take_refuses_invalid_arguments, one_thread_loads_however_many_ask, all_get_the_error_of_a_failed_load,
-    all_get_the_value_set_during_the_load, cancelled_threads_end_after_the_call)
+    all_get_the_value_set_during_the_load, nobody_waits_for_a_load_that_is_outdated,
+    who_waits_gets_the_value_set_during_a_load_that_fails, cancelled_threads_end_after_the_call)
