@@ -436,6 +436,52 @@ static int expire_due(struct ww_wheel *wheel, struct expiry_sink *sink)
 	return 0;
 }
 
+/* ---- A budget that ends between two ticks */
+
+/* Whether a timer of the slot is due by the wheel's time: 1, 0 or WW_ECORRUPT. */
+static int slot_holds_due(const struct ww_wheel *wheel, uint32_t slot)
+{
+	for (uint32_t lane = 0; lane < LANES; lane++) {
+		const struct ww_timer *timer = wheel->lane[slot * LANES + lane];
+		for (; timer != &wheel->nil; timer = timer->ww_next) {
+			if (timer_broken(wheel, timer))
+				return WW_ECORRUPT;
+			if (timer_deadline(timer) <= wheel->head.now)
+				return 1;
+			__builtin_prefetch(hinted(timer));
+		}
+	}
+	return 0;
+}
+
+/* The same for the slots of a ring that come round by the wheel's time. */
+static int ring_holds_due(const struct ww_wheel *wheel, const struct ring *ring)
+{
+	uint64_t turn = ring_boundary(ring, wheel->head.hand, ring->slots);
+	uint64_t last = earlier(turn, wheel->head.now);
+	uint64_t at = wheel->head.hand;
+	int due = 0;
+
+	while (!due && (at = next_boundary(&wheel->occupied[ring->first / 64], at, ring->span, ring->slots)) <= last)
+		due = slot_holds_due(wheel, ring->first + (uint32_t)(at / ring->span % ring->slots));
+	return due;
+}
+
+/*
+ * Whether something after the hand is due by the wheel's time. The hand must stay at the last tick that expired until
+ * there is room for the next: what is scheduled between the two takes its place in the order of ticks.
+ */
+static __attribute__((noinline)) int holds_due(const struct ww_wheel *wheel)
+{
+	int due = slot_holds_due(wheel, wheel->late);
+
+	for (uint32_t r = 0; !due && r <= wheel->rings; r++)
+		due = ring_holds_due(wheel, &wheel->ring[r]);
+	for (uint32_t i = 0; !due && i < 2; i++)
+		due = slot_holds_due(wheel, wheel->ring[wheel->rings + 1].first + i);
+	return due;
+}
+
 /*
  * Expire and demote, stop by stop, until nothing is left to do by wheel->head.now or there is no more room for
  * expiries. When it returns 0, *stop is the next stop.
@@ -444,6 +490,7 @@ static int run(struct ww_wheel *wheel, struct expiry_sink *sink, uint64_t *stop)
 {
 	uint64_t before = wheel->head.hand;
 	int result = is_due(wheel) ? expire_due(wheel, sink) : 0;
+	int done = 0; /* nothing more is due */
 
 	while (!result) {
 		result = expire_slot(wheel, hand_slot(wheel), sink);
@@ -452,6 +499,11 @@ static int run(struct ww_wheel *wheel, struct expiry_sink *sink, uint64_t *stop)
 		*stop = next_stop(wheel);
 		if (*stop > wheel->head.now)
 			break;
+		if (sink->count == sink->room && !done) {
+			result = holds_due(wheel);
+			done = 1;
+			continue;
+		}
 		if (boundary_broken(wheel, *stop))
 			return WW_ECORRUPT;
 		move_hand(wheel, *stop);

@@ -87,9 +87,9 @@ uint64_t draw_deadline(struct rig *rig)
 		delay = draw_log(rig, rig->horizon);
 		return delay < now ? now - delay : 0;
 	case 1:
-		return rig->oracle.lo + draw(rig, 3);
+		return rig->oracle.hand + draw(rig, 3);
 	case 2:
-		return rig->oracle.lo + draw(rig, now - rig->oracle.lo + 2);
+		return rig->oracle.hand + draw(rig, now - rig->oracle.hand + 2);
 	default:
 		delay = draw_delay(rig);
 		return delay <= WW_TIME_MAX ? now + delay : WW_NEVER;

@@ -9,7 +9,7 @@ void oracle_init(struct oracle *oracle, uint32_t timers, uint64_t start)
 {
 	memset(oracle, 0, sizeof *oracle);
 	oracle->timers = timers;
-	oracle->now = oracle->lo = oracle->hi = start;
+	oracle->now = oracle->hand = start;
 	for (uint32_t i = 0; i < timers; i++) {
 		oracle->order[i] = UINT64_MAX;
 	}
@@ -34,13 +34,13 @@ static int is_due(const struct oracle *oracle, uint32_t timer)
 
 void oracle_schedule(struct oracle *oracle, uint32_t timer, uint64_t deadline, uint64_t period)
 {
-	enum oracle_state state = ORACLE_UNSURE;
+	enum oracle_state state = ORACLE_LATE;
 
-	if (deadline > oracle->hi) {
+	if (deadline > oracle->hand) {
 		state = ORACLE_ORDERED;
-	} else if (deadline <= oracle->lo && (!is_due(oracle, timer) || deadline < oracle->deadline[timer])) {
+	} else if (is_due(oracle, timer) && deadline >= oracle->deadline[timer]) {
 		/* A due timer that is moved later, but not beyond the hand, may expire as if it had not been moved. */
-		state = ORACLE_LATE;
+		state = ORACLE_UNSURE;
 	}
 	oracle->scheduled += oracle->state[timer] == ORACLE_IDLE;
 	oracle->deadline[timer] = deadline;
@@ -70,6 +70,17 @@ static uint64_t first_in_order(const struct oracle *oracle)
 		first = oracle->order[i] < first ? oracle->order[i] : first;
 	}
 	return first;
+}
+
+/* Whether a timer that was late before this call has not expired yet. */
+static int late_is_left(const struct oracle *oracle)
+{
+	for (uint32_t i = 0; i < oracle->timers; i++) {
+		if (oracle->state[i] == ORACLE_LATE && oracle->scheduled_in[i] != oracle->call) {
+			return 1;
+		}
+	}
+	return 0;
 }
 
 uint64_t oracle_earliest(const struct oracle *oracle)
@@ -111,6 +122,9 @@ const char *oracle_expire(struct oracle *oracle, uint32_t timer, uint64_t missed
 	if (oracle->state[timer] == ORACLE_ORDERED && first_in_order(oracle) < deadline) {
 		return "a timer expired before another with an earlier deadline";
 	}
+	if (oracle->state[timer] == ORACLE_ORDERED && late_is_left(oracle)) {
+		return "a timer expired before another that was late before the call";
+	}
 	if (missed != expected) {
 		return "a wrong number of missed expiries";
 	}
@@ -118,9 +132,7 @@ const char *oracle_expire(struct oracle *oracle, uint32_t timer, uint64_t missed
 		return "more expiries than the budget";
 	}
 	if (oracle->state[timer] == ORACLE_ORDERED) {
-		oracle->lo = oracle->hi = deadline;
-	} else if (oracle->state[timer] == ORACLE_UNSURE && oracle->lo < deadline) {
-		oracle->lo = deadline;
+		oracle->hand = deadline;
 	}
 	oracle->count++;
 	oracle->expired++;
@@ -139,7 +151,6 @@ const char *oracle_end(struct oracle *oracle, int answer, uint64_t count)
 {
 	uint64_t left = 0;   /* due: this call had to expire them */
 	uint64_t unsure = 0; /* due: this call might have expired them */
-	uint64_t next;
 
 	oracle->running = 0;
 	if (count != oracle->count) {
@@ -156,7 +167,7 @@ const char *oracle_end(struct oracle *oracle, int answer, uint64_t count)
 		}
 	}
 	if (answer == 0) {
-		oracle->lo = oracle->hi = oracle->now;
+		oracle->hand = oracle->now;
 		return left > 0 ? "advance answers 0 but left a timer that is due" : NULL;
 	}
 	if (answer != 1) {
@@ -165,7 +176,5 @@ const char *oracle_end(struct oracle *oracle, int answer, uint64_t count)
 	if (count != oracle->budget) {
 		return "advance answers 1 but the budget is not used up";
 	}
-	next = first_in_order(oracle);
-	oracle->hi = next < oracle->now ? next : oracle->now;
 	return left + unsure == 0 ? "advance answers 1 but nothing is left" : NULL;
 }

@@ -9,9 +9,7 @@
  *
  * The *hand* is the tick up to which an advance has expired what was due. A timer scheduled in the past of the wheel's
  * time still takes its place in the order of ticks if it is after the hand. Otherwise it is late, and comes first in
- * the next call. Between two calls the hand is known, with one exception: when a budget has ended an advance, the hand
- * is anywhere from the last tick that expired to the next one that is due. The oracle keeps it as an interval from lo
- * to hi, usually of one tick. A timer scheduled into the interval may expire either way.
+ * the next call. When a budget has ended an advance, the hand is at the last tick of which a timer expired.
  */
 
 #include <stddef.h>
@@ -23,13 +21,13 @@ enum oracle_state {
 	ORACLE_IDLE,
 	ORACLE_ORDERED, /* after the hand: expires in order of tick */
 	ORACLE_LATE,    /* at or before the hand: expires in the next call, before all others, in any order */
-	ORACLE_UNSURE   /* in the hand's interval, or moved while due: may expire either way */
+	ORACLE_UNSURE   /* moved while due, but not beyond the hand: may expire either way */
 };
 
 struct oracle {
 	uint32_t timers;
 	uint64_t now;
-	uint64_t lo, hi;
+	uint64_t hand;
 	uint64_t call;   /* number of the current or the last advance */
 	uint64_t budget; /* of the current advance */
 	uint64_t count;  /* expiries of the current advance */

@@ -47,8 +47,8 @@ void rig_print(const struct rig *rig)
 	}
 	(void)fprintf(stderr, " slots, start %" PRIu64 "%s; step %" PRIu64 ", time %" PRIu64 ", hand %" PRIu64,
 	    rig->config.start, rig->config.flags & WW_WHEEL_BOUNDED ? ", bounded" : "", rig->steps, rig->oracle.now,
-	    rig->oracle.lo);
-	(void)fprintf(stderr, " to %" PRIu64 "; the last operations, in callbacks too:\n", rig->oracle.hi);
+	    rig->oracle.hand);
+	(void)fprintf(stderr, "; the last operations, in callbacks too:\n");
 	for (uint64_t i = from; i < rig->traced; i++) {
 		const struct rig_trace *entry = &rig->trace[i % RIG_TRACE];
 

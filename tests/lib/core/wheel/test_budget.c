@@ -222,6 +222,76 @@ START_TEST(timers_scheduled_between_two_calls_take_their_place_among_the_rest)
 }
 END_TEST
 
+/* A at 10 expires and ends the budget. What is scheduled after it and before the next, out of order, is put in order. */
+static void assert_order_between(uint64_t next, int batched)
+{
+	static struct ww_timer a, b, c, d, moved;
+	struct ww_timer *const order[] = {&d, &c, &b};
+	struct ww_wheel *wheel = make(NULL);
+	struct ww_expiry batch[4];
+	size_t count = 0;
+
+	OK(ww_timer_init(&a, note));
+	OK(ww_timer_init(&b, note));
+	OK(ww_timer_init(&c, note));
+	OK(ww_timer_init(&d, note));
+	OK(ww_timer_init(&moved, note));
+	OK(ww_wheel_schedule(wheel, &a, 10));
+	OK(ww_wheel_schedule(wheel, &b, next));
+	/* Its slot comes round before the next expiry, and demotes it only. */
+	OK(ww_wheel_schedule(wheel, &moved, 11));
+	ck_assert_int_eq(ww_wheel_reschedule(wheel, &moved, next + 100), 1);
+	if (batched) {
+		ck_assert_int_eq(ww_wheel_advance_batch(wheel, next + 10, batch, 1, &count), 1);
+		ck_assert_uint_eq(count, 1);
+		ck_assert_ptr_eq(batch[0].timer, &a);
+		ck_assert_int_eq(ww_wheel_advance_batch(wheel, next + 10, NULL, 0, &count), 1);
+	} else {
+		ck_assert_int_eq(ww_wheel_advance(wheel, next + 10, 1, NULL), 1);
+		ck_assert_int_eq(ww_wheel_advance(wheel, next + 10, 0, NULL), 1);
+	}
+	OK(ww_wheel_schedule_at(wheel, &c, 15));
+	OK(ww_wheel_schedule_at(wheel, &d, 12));
+	assert_sound(wheel);
+	if (batched) {
+		OK(ww_wheel_advance_batch(wheel, next + 10, batch, 4, &count));
+		ck_assert_uint_eq(count, 3);
+	} else {
+		recorded = 0;
+		ck_assert_uint_eq(go(wheel, next + 10), 3);
+	}
+	for (size_t i = 0; i < 3; i++) {
+		ck_assert_ptr_eq(batched ? batch[i].timer : record[i].timer, order[i]);
+	}
+	ck_assert_uint_eq(go(wheel, next + 100), 1);
+	unmake(wheel);
+}
+
+START_TEST(timers_scheduled_before_the_next_that_is_due_expire_in_order_of_tick)
+{
+	static const uint64_t next[] = {16, 20, 59, 60, 61, 3600, 3601, DAY, WEEK, 2 * WEEK + 5, 49 * WEEK, 300 * WEEK};
+
+	for (size_t i = 0; i < sizeof next / sizeof next[0]; i++) {
+		assert_order_between(next[i], 0);
+		assert_order_between(next[i], 1);
+	}
+}
+END_TEST
+
+START_TEST(a_used_up_budget_does_not_hold_back_what_only_has_to_be_demoted)
+{
+	struct ww_wheel *wheel = make(NULL);
+	struct ww_timer first = WW_TIMER_INIT(note), later = WW_TIMER_INIT(note);
+
+	OK(ww_wheel_schedule(wheel, &first, 10));
+	OK(ww_wheel_schedule(wheel, &later, 3 * WEEK + DAY + 7));
+	ck_assert_int_eq(ww_wheel_advance(wheel, 3 * WEEK + DAY, 1, NULL), 0);
+	assert_sound(wheel);
+	ck_assert_uint_eq(go(wheel, 3 * WEEK + DAY + 7), 1);
+	unmake(wheel);
+}
+END_TEST
+
 START_TEST(late_timers_expire_in_the_next_call_even_with_others_left_by_a_budget)
 {
 	struct ww_wheel *wheel = make_from(5);
@@ -338,6 +408,8 @@ TEST_MAIN("wheel/budget", a_budget_is_kept_and_nothing_is_lost_or_out_of_order,
     the_rest_expires_in_order_at_a_later_time_too, timers_left_by_a_budget_are_due_and_have_no_time_left,
     time_cannot_go_backwards_after_a_budget_ended_an_advance,
     timers_scheduled_between_two_calls_take_their_place_among_the_rest,
+    timers_scheduled_before_the_next_that_is_due_expire_in_order_of_tick,
+    a_used_up_budget_does_not_hold_back_what_only_has_to_be_demoted,
     late_timers_expire_in_the_next_call_even_with_others_left_by_a_budget,
     late_timers_of_three_interrupted_calls_all_expire_in_the_next, timers_moved_later_cost_no_budget,
     timers_left_by_a_budget_can_be_moved_later, timers_that_wait_for_the_next_call_are_not_left_by_the_budget)
