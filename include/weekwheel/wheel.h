@@ -106,7 +106,8 @@ struct ww_timer {
  *
  * levels is 1 to WW_LEVELS_MAX. slots[0 .. levels-1] are WW_SLOTS_MIN to WW_SLOTS_MAX each; slots[0] belongs to the
  * lowest wheel, whose slot spans one tick. A slot of each higher wheel spans a full turn of the wheel below. A turn of
- * the highest wheel is the horizon.
+ * the highest wheel is the horizon. A timer whose delay is the whole horizon fits into the highest wheel, but not where
+ * that is the only one: its slot is still in use, and the timer waits outside until the turn ends.
  */
 struct ww_wheel_config {
 	uint64_t start;   /* the wheel's first time, in ticks; 0 to WW_TIME_MAX */
@@ -262,9 +263,34 @@ WW_API int ww_wheel_reschedule_at(struct ww_wheel *wheel, struct ww_timer *timer
 WW_API int ww_wheel_cancel(struct ww_wheel *wheel, struct ww_timer *timer);
 
 /*
+ * Schedule timers[0 .. count-1], the i-th to expire once, delays[i] ticks from the wheel's time: as that many calls of
+ * ww_wheel_schedule, in that order, but without waiting for the memory of one timer before that of the next is asked
+ * for. With timers all over a memory of many megabytes, a timer then takes much less time. Those that follow each other
+ * in memory gain nothing.
+ * The call stops at the first error. *scheduled, unless NULL, gets the number of timers scheduled: `count`, or, after
+ * an error, the index of the timer that was refused. That one and those behind it are unchanged.
+ * Ownership: each timer must stay in place until it is idle. The arrays are the caller's, and not used after the call.
+ * Complexity: O(count), allocates nothing. count may be 0.
+ * Errors: as ww_wheel_schedule, of a timer; WW_EINVAL also: an array is NULL while count is not 0.
+ */
+WW_API int ww_wheel_schedule_many(
+    struct ww_wheel *wheel, struct ww_timer *const *timers, const uint64_t *delays, size_t count, size_t *scheduled);
+
+/*
+ * Make timers[0 .. count-1] idle: as that many calls of ww_wheel_cancel, but without waiting for the memory of one timer
+ * before that of the next is asked for. Idle ones are passed over. *cancelled, unless NULL, gets the number of those that
+ * were pending. A timer that is refused stays as it is; all others are cancelled all the same, and the call answers the
+ * first error.
+ * Complexity: O(count). count may be 0. When the call returns, the memory of each timer may be freed.
+ * Errors: as ww_wheel_cancel, of a timer; WW_EINVAL also: timers is NULL while count is not 0.
+ */
+WW_API int ww_wheel_cancel_many(
+    struct ww_wheel *wheel, struct ww_timer *const *timers, size_t count, size_t *cancelled);
+
+/*
  * If the timer is pending, return 1 and store in *ticks the time from the wheel's time to its deadline, or 0 if the
  * deadline has passed. If the timer is idle, return 0 and leave *ticks.
- * Errors: WW_EINVAL: an argument is NULL.
+ * Errors: WW_EINVAL: an argument is NULL. WW_ECORRUPT: the timer is pending in another wheel.
  */
 WW_API int ww_wheel_time_left(const struct ww_wheel *wheel, const struct ww_timer *timer, uint64_t *ticks);
 
@@ -286,12 +312,15 @@ WW_API uint64_t ww_wheel_horizon(const struct ww_wheel *wheel);
  * The budget bounds expiries only, not timers that are demoted or filed anew because they were moved. Callbacks that
  * reschedule their timers with no delay can use up a small budget while the time stands still. As soon as the time
  * moves, those timers take their turn with the others.
- * Callbacks: a timer that a callback schedules at or before the expiring tick waits for the next call. A callback that
- * schedules its own timer with no delay therefore cannot keep this call from ending. In a callback ww_wheel_now is
- * `now`, even when the expiring tick lies before it, and delays count from there.
+ * Callbacks: an idle timer that a callback schedules at or before the expiring tick waits for the next call. A callback
+ * that schedules its own timer with no delay therefore cannot keep this call from ending. A timer that is due already,
+ * and that a callback moves to no earlier a deadline at or before that tick, keeps its place and expires in this call;
+ * one moved to an earlier deadline waits for the next. In a callback ww_wheel_now is `now`, even when the expiring tick
+ * lies before it, and delays count from there.
  * Range: now is ww_wheel_now() to WW_TIME_MAX. Any step is allowed, from no tick to all of them.
  * Complexity: O(expired + demoted + levels x turns that hold a timer). The call does not visit ticks and slots in which
- * nothing waits. Shortly before a boundary where much will be demoted, it moves a share of that ahead of time.
+ * nothing waits. Shortly before a boundary where much will be demoted, it moves a share of that ahead of time. A budget
+ * that is used up just when a tick is done costs a look for the next due timer, past those that were moved since.
  * Errors: WW_EINVAL: wheel is NULL. WW_EOVERFLOW: now is beyond WW_TIME_MAX. WW_EBACKWARDS: now is before
  * ww_wheel_now(). WW_EBUSY: called in a callback of this wheel. WW_ECORRUPT: the call met a broken timer; *expired
  * counts what expired before, and the rest stays where it is.
@@ -313,7 +342,7 @@ WW_API int ww_wheel_advance_batch(
  * Precision: the time is never later than the next expiry and never before ww_wheel_now(). It may be earlier than the
  * next expiry: a timer in an upper wheel needs a call when its slot is demoted, and a timer that was moved to a later
  * deadline needs one when its old slot comes round. A timer that is left alone causes at most one call a level, and two
- * more when it is beyond the horizon. What an unfinished advance left over is due at ww_wheel_now(). Shortly before the
+ * more when it waits outside the wheels. What an unfinished advance left over is due at ww_wheel_now(). Shortly before the
  * demotion of a full slot, the wheel asks for every tick.
  * Complexity: O(levels). Errors: WW_EINVAL: an argument is NULL.
  */
@@ -469,11 +498,11 @@ static inline int ww_wheel_inline_advance_batch(
 }
 
 #ifndef WW_NO_INLINE
-#define ww_wheel_reschedule(wheel, timer, delay) ww_wheel_inline_reschedule(wheel, timer, delay)
-#define ww_wheel_reschedule_at(wheel, timer, deadline) ww_wheel_inline_reschedule_at(wheel, timer, deadline)
-#define ww_wheel_advance(wheel, now, budget, expired) ww_wheel_inline_advance(wheel, now, budget, expired)
-#define ww_wheel_advance_batch(wheel, now, batch, capacity, count)                                                     \
-	ww_wheel_inline_advance_batch(wheel, now, batch, capacity, count)
+/* With any number of arguments: to a macro, each comma of an initialiser, as in (uint64_t[]){1, 2}[0], begins one. */
+#define ww_wheel_reschedule(...) ww_wheel_inline_reschedule(__VA_ARGS__)
+#define ww_wheel_reschedule_at(...) ww_wheel_inline_reschedule_at(__VA_ARGS__)
+#define ww_wheel_advance(...) ww_wheel_inline_advance(__VA_ARGS__)
+#define ww_wheel_advance_batch(...) ww_wheel_inline_advance_batch(__VA_ARGS__)
 #endif
 
 #ifdef __cplusplus

@@ -180,6 +180,8 @@ static int takes_part(const struct structure *structure, enum workload workload)
 {
 	if (!structure->create || workload >= WORKLOAD_K)
 		return !structure->create && workload >= WORKLOAD_K;
+	if (structure->cancel_many)
+		return workload == WORKLOAD_A || workload == WORKLOAD_B || workload == WORKLOAD_R;
 	return structure != &structure_floor || (workload != WORKLOAD_E && workload != WORKLOAD_G);
 }
 

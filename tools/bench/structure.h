@@ -59,6 +59,12 @@ struct structure {
 	void (*cancel)(void *state, struct object *object);
 	/* The object is pending. It shall expire `delay` ticks from now instead. */
 	void (*touch)(void *state, struct object *object, uint64_t delay);
+	/*
+	 * NULL, or the same of n objects in a call: schedule the i-th with delays[i], or cancel it. A structure with these
+	 * is measured in A, B and R only. The arrays are made before the time is taken.
+	 */
+	void (*schedule_many)(void *state, struct object *const *objects, const uint64_t *delays, uint64_t n);
+	void (*cancel_many)(void *state, struct object *const *objects, uint64_t n);
 	/* Move time on to `now` in one call; report what expired, which is idle afterwards. */
 	void (*advance)(void *state, uint64_t now);
 
@@ -77,10 +83,10 @@ static inline size_t structure_empty_bytes(const struct structure *structure, ui
 }
 
 /* From session on they are what the layers above the wheel are measured with (layers.h): names, without operations. */
-extern const struct structure structure_weekwheel, structure_linked, structure_linked_clocks, structure_flat,
-    structure_flat60, structure_rounds300, structure_rounds3600, structure_scan, structure_heap2, structure_heap4,
-    structure_libev, structure_libevent, structure_libuv, structure_floor, structure_session, structure_khash,
-    structure_uthash, structure_driver1, structure_driver2, structure_driver, structure_sleep;
+extern const struct structure structure_weekwheel, structure_weekwheel_many, structure_linked, structure_linked_clocks,
+    structure_flat, structure_flat60, structure_rounds300, structure_rounds3600, structure_scan, structure_heap2,
+    structure_heap4, structure_libev, structure_libevent, structure_libuv, structure_floor, structure_session,
+    structure_khash, structure_uthash, structure_driver1, structure_driver2, structure_driver, structure_sleep;
 
 /* All of them, in the order in which they are shown, without those of missing libraries; NULL ends it. */
 extern const struct structure *const structures[];

@@ -3,9 +3,9 @@
 
 #include "tools/bench/structure.h"
 
-const struct structure *const structures[] = {&structure_weekwheel, &structure_linked, &structure_linked_clocks,
-    &structure_flat, &structure_flat60, &structure_rounds300, &structure_rounds3600, &structure_scan, &structure_heap2,
-    &structure_heap4,
+const struct structure *const structures[] = {&structure_weekwheel, &structure_weekwheel_many, &structure_linked,
+    &structure_linked_clocks, &structure_flat, &structure_flat60, &structure_rounds300, &structure_rounds3600,
+    &structure_scan, &structure_heap2, &structure_heap4,
 #ifdef HAVE_LIBEV
     &structure_libev,
 #endif

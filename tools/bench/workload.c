@@ -4,10 +4,12 @@
  */
 #include "tools/bench/workload.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "tools/bench/interrupt.h"
 #include "tools/common/clock.h"
+#include "tools/common/memory.h"
 
 #define TIMED __attribute__((noinline))
 
@@ -29,17 +31,35 @@ struct pass {
 	struct object *objects;
 	uint64_t n;
 	uint64_t began;
+	/* For calls that take many: what is scheduled, with the delays, and what is cancelled then; else NULL. */
+	struct object **first, **second;
+	uint64_t *delays;
 };
 
 static struct pass pass_begin(struct arena *arena, const struct structure *structure)
 {
 	uint64_t n = arena->inputs->n;
-	struct pass pass = {structure, NULL, arena, arena->objects, n, 0};
+	struct pass pass = {.structure = structure, .arena = arena, .objects = arena->objects, .n = n};
 
 	memset(arena->objects, 0, n * sizeof *arena->objects);
 	arena->sink.count = 0;
 	pass.state = structure->create(arena->objects, n, &arena->sink);
 	return pass;
+}
+
+/* Make the arrays for a structure whose calls take many. order NULL: in the order of memory. */
+static void pass_gather(struct pass *pass, const uint32_t *first, const uint32_t *second)
+{
+	if (!pass->structure->cancel_many)
+		return;
+	pass->first = memory_zeroed(pass->n, sizeof(struct object *));
+	pass->second = memory_zeroed(pass->n, sizeof(struct object *));
+	pass->delays = memory_zeroed(pass->n, sizeof *pass->delays);
+	for (uint64_t i = 0; i < pass->n; i++) {
+		pass->first[i] = &pass->objects[first ? first[i] : i];
+		pass->second[i] = &pass->objects[second[i]];
+		pass->delays[i] = pass->arena->inputs->delay[i];
+	}
 }
 
 /* Return the sample of a pass of one part, and end it. */
@@ -49,6 +69,9 @@ static struct sample pass_end(struct pass *pass, const char *why, uint64_t opera
 
 	sample.ns_per_op = (double)sample.timed_ns / (double)operations;
 	pass->structure->destroy(pass->state);
+	free(pass->first);
+	free(pass->second);
+	free(pass->delays);
 	return sample;
 }
 
@@ -72,7 +95,9 @@ static TIMED void timed_schedule(const struct pass *pass, const uint32_t *order,
 	struct object *objects = pass->objects;
 	uint64_t n = pass->n;
 
-	if (order)
+	if (pass->structure->schedule_many)
+		pass->structure->schedule_many(state, pass->first, pass->delays, n);
+	else if (order)
 		for (uint64_t i = 0; i < n; i++)
 			schedule(state, &objects[order[i]], delay[i]);
 	else
@@ -87,8 +112,11 @@ static TIMED void timed_cancel(const struct pass *pass, const uint32_t *order)
 	struct object *objects = pass->objects;
 	uint64_t n = pass->n;
 
-	for (uint64_t i = 0; i < n; i++)
-		cancel(state, &objects[order[i]]);
+	if (pass->structure->cancel_many)
+		pass->structure->cancel_many(state, pass->second, n);
+	else
+		for (uint64_t i = 0; i < n; i++)
+			cancel(state, &objects[order[i]]);
 }
 
 struct sample workload_schedule_cancel(struct arena *arena, const struct structure *structure)
@@ -97,6 +125,7 @@ struct sample workload_schedule_cancel(struct arena *arena, const struct structu
 	struct sample sample;
 	uint64_t middle;
 
+	pass_gather(&pass, NULL, arena->inputs->order[0]);
 	pass.began = clock_ns(CLOCK_MONOTONIC);
 	timed_schedule(&pass, NULL, arena->inputs->delay);
 	middle = clock_ns(CLOCK_MONOTONIC);
@@ -186,6 +215,7 @@ struct sample workload_life(struct arena *arena, const struct structure *structu
 	struct pass pass = pass_begin(arena, structure);
 	struct sample sample;
 
+	pass_gather(&pass, shuffled ? arena->inputs->order[0] : NULL, arena->inputs->order[0]);
 	pass.began = clock_ns(CLOCK_MONOTONIC);
 	timed_schedule(&pass, shuffled ? arena->inputs->order[0] : NULL, arena->inputs->delay);
 	sample = pass_end(&pass, tick_ns ? timed_ticks_each(&pass, tick_ns) : timed_ticks(&pass), pass.n);

@@ -6,6 +6,9 @@
 
 #include "tests/support/model/draw.h"
 
+/* Timers of a call that takes many: more than it prefetches ahead. */
+#define MANY 40
+
 #define GUARD UINT64_C(0x6a09e667f3bcc908)
 
 /* ---- Failing ---------------------------------------------------------------------------------------------------- */
@@ -121,6 +124,36 @@ static void do_schedule(struct rig *rig)
 	}
 }
 
+/* Some timers in a call, of which one may be refused. One may come twice: it is rescheduled. */
+static void do_schedule_many(struct rig *rig)
+{
+	struct ww_timer *timers[MANY];
+	uint64_t delays[MANY];
+	uint32_t index[MANY];
+	size_t count = (size_t)draw(rig, MANY + 1), good = 0, done = 4711;
+	uint64_t deadline = 0;
+	int answer;
+
+	for (size_t k = 0; k < count; k++) {
+		index[k] = (uint32_t)draw(rig, rig->timers);
+		timers[k] = &rig->object[index[k]].timer;
+		delays[k] = draw_delay(rig);
+	}
+	answer = ww_wheel_schedule_many(rig->wheel, timers, delays, count, &done);
+	for (; good < count; good++) {
+		deadline = delays[good] <= WW_TIME_MAX ? rig->oracle.now + delays[good] : WW_NEVER;
+		if (is_refused(rig, deadline, 0)) {
+			break;
+		}
+		trace(rig, "  of many", index[good], delays[good], 0);
+		oracle_schedule(&rig->oracle, index[good], deadline, 0);
+	}
+	trace(rig, "schedule many", -1, count, done)->answer = answer;
+	expect(rig, done == good, "schedule_many tells a wrong number");
+	expect(rig, good < count ? is_right_refusal(rig, deadline, 0, answer) : answer == WW_OK,
+	    "schedule_many answers wrongly");
+}
+
 static void do_reschedule(struct rig *rig)
 {
 	uint32_t i = (uint32_t)draw(rig, rig->timers);
@@ -165,6 +198,30 @@ static void do_cancel(struct rig *rig)
 	expect(rig, answer == oracle_pending(&rig->oracle, i), "cancel answers wrongly whether the timer was pending");
 	if (answer == 1) {
 		oracle_cancel(&rig->oracle, i);
+	}
+}
+
+static void do_cancel_many(struct rig *rig)
+{
+	struct ww_timer *timers[MANY];
+	size_t count = (size_t)draw(rig, MANY + 1), pending = 0, done = 4711;
+	int answer;
+
+	for (size_t k = 0; k < count; k++) {
+		uint32_t i = (uint32_t)draw(rig, rig->timers);
+
+		trace(rig, "  of many", i, 0, 0);
+		timers[k] = &rig->object[i].timer;
+		if (oracle_pending(&rig->oracle, i)) {
+			oracle_cancel(&rig->oracle, i);
+			pending++;
+		}
+	}
+	answer = ww_wheel_cancel_many(rig->wheel, timers, count, &done);
+	trace(rig, "cancel many", -1, count, done)->answer = answer;
+	expect(rig, answer == WW_OK && done == pending, "cancel_many tells a wrong number");
+	for (size_t k = 0; k < count; k++) {
+		expect(rig, ww_timer_pending(timers[k]) == 0, "a timer of cancel_many is pending");
 	}
 }
 
@@ -397,8 +454,16 @@ static void do_inside(struct rig *rig)
 	case 1:
 	case 2:
 	case 3:
-	case 4:
 		do_schedule(rig);
+		break;
+	case 4:
+		if (draw(rig, 8) > 0) {
+			do_schedule(rig);
+		} else if (draw(rig, 2) > 0) {
+			do_schedule_many(rig);
+		} else {
+			do_cancel_many(rig);
+		}
 		break;
 	case 5:
 	case 6:
@@ -472,12 +537,18 @@ void rig_step(struct rig *rig)
 	uint64_t kind = draw(rig, 64);
 
 	rig->steps++;
-	if (kind < 20) {
+	if (kind < 19) {
 		do_schedule(rig);
+	} else if (kind < 20) {
+		do_schedule_many(rig);
 	} else if (kind < 32) {
 		do_reschedule(rig);
 	} else if (kind < 36) {
-		do_cancel(rig);
+		if (draw(rig, 16) > 0) {
+			do_cancel(rig);
+		} else {
+			do_cancel_many(rig);
+		}
 	} else if (kind < 56) {
 		do_advance(rig);
 	} else if (kind < 59) {

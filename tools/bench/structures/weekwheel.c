@@ -59,6 +59,22 @@ static void weekwheel_advance(void *state, uint64_t now)
 	ww_wheel_advance(state, now, WW_UNLIMITED, NULL);
 }
 
+/* An object begins with its timer: an array of pointers to objects serves as one of pointers to timers. */
+static struct ww_timer *const *timers_of(struct object *const *objects)
+{
+	return (struct ww_timer *const *)(const void *)objects;
+}
+
+static void weekwheel_schedule_many(void *state, struct object *const *objects, const uint64_t *delays, uint64_t n)
+{
+	ww_wheel_schedule_many(state, timers_of(objects), delays, n, NULL);
+}
+
+static void weekwheel_cancel_many(void *state, struct object *const *objects, uint64_t n)
+{
+	ww_wheel_cancel_many(state, timers_of(objects), n, NULL);
+}
+
 /* As few levels as reach the horizon, and the highest no larger than it must be. */
 static size_t weekwheel_bytes_for(uint64_t horizon)
 {
@@ -89,6 +105,21 @@ const struct structure structure_weekwheel = {
     .schedule = weekwheel_schedule,
     .cancel = weekwheel_cancel,
     .touch = weekwheel_touch,
+    .advance = weekwheel_advance,
+    .node_bytes = sizeof(struct ww_timer),
+    .bytes_for = weekwheel_bytes_for,
+};
+
+const struct structure structure_weekwheel_many = {
+    .name = "weekwheel-many",
+    .summary = "this library, all timers in a call",
+    .create = weekwheel_create,
+    .destroy = weekwheel_destroy,
+    .schedule = weekwheel_schedule,
+    .cancel = weekwheel_cancel,
+    .touch = weekwheel_touch,
+    .schedule_many = weekwheel_schedule_many,
+    .cancel_many = weekwheel_cancel_many,
     .advance = weekwheel_advance,
     .node_bytes = sizeof(struct ww_timer),
     .bytes_for = weekwheel_bytes_for,

@@ -500,7 +500,43 @@ START_TEST(another_wheel_may_be_advanced_and_destroyed_in_a_callback)
 }
 END_TEST
 
-TEST_MAIN("wheel/callback", a_callback_that_schedules_itself_with_no_delay_runs_once_a_call,
+static struct ww_timer pair[2];
+static uint64_t moved_to;
+
+/* The first of the two to expire moves the other one. */
+static void move_other(struct ww_wheel *wheel, struct ww_timer *timer, uint64_t missed)
+{
+	note(wheel, timer, missed);
+	if (recorded == 1) {
+		ck_assert_int_eq(ww_wheel_reschedule_at(wheel, &pair[timer == &pair[0]], moved_to), 1);
+	}
+}
+
+START_TEST(a_due_timer_moved_within_the_expiring_tick_keeps_its_place)
+{
+	/* Both are due at 10 in a call that goes on to 30. */
+	static const struct {
+		uint64_t deadline;
+		size_t in_this_call;
+	} cases[] = {{10, 2}, {9, 1}, {0, 1}, {11, 2}, {30, 2}, {31, 1}};
+
+	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+		struct ww_wheel *wheel = make(NULL);
+
+		for (size_t k = 0; k < 2; k++) {
+			OK(ww_timer_init(&pair[k], move_other));
+			OK(ww_wheel_schedule(wheel, &pair[k], 10));
+		}
+		moved_to = cases[i].deadline;
+		ck_assert_uint_eq(go(wheel, 30), cases[i].in_this_call);
+		ck_assert_uint_eq(go(wheel, 31), 2 - cases[i].in_this_call);
+		unmake(wheel);
+	}
+}
+END_TEST
+
+TEST_MAIN("wheel/callback", a_due_timer_moved_within_the_expiring_tick_keeps_its_place,
+    a_callback_that_schedules_itself_with_no_delay_runs_once_a_call,
     a_callback_that_schedules_itself_with_no_delay_in_a_jump_runs_once_more_at_its_end,
     a_callback_that_schedules_itself_in_the_past_runs_once_a_call,
     in_a_callback_time_is_that_of_the_call_and_delays_count_from_there,

@@ -35,6 +35,7 @@ START_TEST(another_wheels_timer_is_refused_and_nothing_changes)
 	struct placed two = place(NULL);
 	struct ww_timer timer = WW_TIMER_INIT(note);
 	struct ww_timer copy;
+	uint64_t left = 4711;
 
 	/*
 	 * Parentheses call the functions. The macros would first try the heartbeat, which looks at the deadline alone.
@@ -50,6 +51,8 @@ START_TEST(another_wheels_timer_is_refused_and_nothing_changes)
 	ck_assert_int_eq((ww_wheel_reschedule)(two.wheel, &timer, 5), WW_ECORRUPT);
 	ck_assert_int_eq((ww_wheel_reschedule)(two.wheel, &timer, 9000), WW_ECORRUPT);
 	ck_assert_int_eq((ww_wheel_reschedule_at)(two.wheel, &timer, 9000), WW_ECORRUPT);
+	ck_assert_int_eq(ww_wheel_time_left(two.wheel, &timer, &left), WW_ECORRUPT);
+	ck_assert_uint_eq(left, 4711);
 	ck_assert(is_frozen(&one));
 	ck_assert(is_frozen(&two));
 	ck_assert_mem_eq(&copy, &timer, sizeof timer);
