@@ -80,7 +80,7 @@ WW_API int ww_after_create(struct ww_after **after, struct ww_driver *driver, ui
 
 /*
  * A function to call later, in a worker of the driver; Go gives it a goroutine. It may run for long and call every
- * function except ww_after_destroy of its own timer. It must return.
+ * function; it may destroy its own timer. It must return.
  */
 typedef void ww_after_fn(void *user);
 
@@ -128,8 +128,10 @@ WW_API int ww_after_reset(struct ww_after *after, uint64_t delay);
 
 /*
  * Stop the timer, wait until its function has ended if it runs, and free the timer. NULL is harmless.
+ * In its own function the call does not wait, and the timer is freed when the last call of the function has ended. The
+ * driver can be destroyed before. Functions in two threads that destroy each other's timers wait for ever.
  * Threads: no other thread may use the timer any more. A point of thread cancellation.
- * Errors: WW_EBUSY: called in its function, or a thread waits in ww_after_receive.
+ * Errors: WW_EBUSY: a thread waits in ww_after_receive.
  */
 WW_API int ww_after_destroy(struct ww_after *after);
 

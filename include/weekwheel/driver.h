@@ -90,8 +90,8 @@ struct ww_firing {
 
 /*
  * A timer's callback. A worker calls it, or ww_driver_dispatch in a driver without threads. It may run for long, block,
- * and call every function except ww_driver_destroy, ww_driver_settle, ww_driver_dispatch and a wait for its own end,
- * which answer WW_EBUSY.
+ * and call every function except ww_driver_settle, ww_driver_step, ww_driver_dispatch and a wait for its own end, which
+ * answer WW_EBUSY. ww_driver_destroy answers it, too, in a driver with threads.
  */
 typedef void ww_driver_fn(struct ww_driver *driver, const struct ww_firing *firing, void *user);
 
@@ -163,9 +163,11 @@ WW_API int ww_driver_create(struct ww_driver **driver, const struct ww_driver_co
 
 /*
  * Stop the driver if it still runs, wait for running callbacks to end, and free it. NULL is harmless.
+ * In a callback of a driver without threads the call stops the driver, and ww_driver_dispatch frees it when the callback
+ * has returned. Until then other calls answer WW_ECLOSED. ww_driver_settle then answers WW_ECLOSED, too.
  * Threads: no other thread may use the driver any more.
- * Errors: WW_EBUSY: called in a callback of this driver or in the drain function of its stop, or an object made on
- * the driver (after.h, keyed.h, session.h) is left.
+ * Errors: WW_EBUSY: called in a callback of this driver, which has threads, or in the drain function of its stop; or an
+ * object made on the driver (after.h, keyed.h, session.h) is left.
  */
 WW_API int ww_driver_destroy(struct ww_driver *driver);
 

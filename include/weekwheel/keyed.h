@@ -88,7 +88,8 @@ struct ww_keyed_entry {
 /*
  * Called with an entry that has left the map. user is the configuration's; ww_keyed_drain and ww_keyed_stop pass their
  * context instead. A map's callback runs in a worker or, without threads, in ww_driver_dispatch; see ww_driver_fn for
- * what it may do. It may call every function of this map except ww_keyed_destroy, which answers WW_EBUSY.
+ * what it may do. It may call every function of this map. A function that ww_keyed_drain or ww_keyed_stop calls may not
+ * call ww_keyed_destroy, which answers WW_EBUSY.
  */
 typedef void ww_keyed_fn(struct ww_keyed *keyed, const struct ww_keyed_entry *entry, void *user);
 
@@ -126,8 +127,10 @@ WW_API int ww_keyed_create(struct ww_keyed **keyed, struct ww_driver *driver, co
 /*
  * Wait for running callbacks of this map, and free it. NULL is harmless. The call forgets the entries that are left; to
  * get their values, call ww_keyed_stop first.
+ * In a callback of this map the call does not wait. Other callbacks of the map may run on, and none begins. The map is
+ * freed when all have ended; until then its functions answer WW_ECLOSED in this callback. The driver can be destroyed.
  * Threads: no other thread may use the map any more.
- * Errors: WW_EBUSY: called in a callback of this map, or in a function that it hands entries to.
+ * Errors: WW_EBUSY: called in a function that ww_keyed_drain or ww_keyed_stop of this map hands entries to.
  */
 WW_API int ww_keyed_destroy(struct ww_keyed *keyed);
 

@@ -52,6 +52,20 @@ static void put(struct ww_channel *channel, uint64_t time)
 	pthread_cond_broadcast(&channel->changed);
 }
 
+/* Nobody uses the channel any more. */
+static void end_locks(struct ww_channel *channel)
+{
+	pthread_cond_destroy(&channel->changed);
+	pthread_mutex_destroy(&channel->lock);
+}
+
+static void free_memory(struct ww_channel *channel)
+{
+	const struct ww_allocator *allocator = ww_allocator_default();
+
+	allocator->free(allocator->user, channel, sizeof *channel);
+}
+
 /* The lock is held, but not while the function runs. */
 static void call_fn(struct ww_channel *channel)
 {
@@ -70,6 +84,7 @@ static void call_fn(struct ww_channel *channel)
 static void expire(struct ww_driver *driver, const struct ww_firing *firing, void *user)
 {
 	struct ww_channel *channel = user;
+	int is_last;
 
 	(void)driver;
 	pthread_mutex_lock(&channel->lock);
@@ -81,7 +96,13 @@ static void expire(struct ww_driver *driver, const struct ww_firing *firing, voi
 		else
 			put(channel, firing->deadline);
 	}
+	/* No other callback of the channel is on its way: its destruction has waited for those. */
+	is_last = channel->doomed && !channel->running;
 	pthread_mutex_unlock(&channel->lock);
+	if (is_last) {
+		end_locks(channel);
+		free_memory(channel);
+	}
 }
 
 /* ---- Starting and stopping */
@@ -198,11 +219,6 @@ int ww_channel_close(struct ww_channel *channel)
 {
 	uint32_t receivers;
 
-	/* A child of fork has the memory only: no threads, and a lock in an unknown state. */
-	if (channel->process != getpid())
-		return WW_OK;
-	if (ww_inside_of(channel))
-		return WW_EBUSY;
 	pthread_mutex_lock(&channel->lock);
 	receivers = channel->receivers;
 	pthread_mutex_unlock(&channel->lock);
@@ -211,18 +227,38 @@ int ww_channel_close(struct ww_channel *channel)
 	(void)halt(channel);
 	wait_for_calls(channel);
 	ww_driver_unwatch(channel->driver, &channel->watch);
-	pthread_cond_destroy(&channel->changed);
-	pthread_mutex_destroy(&channel->lock);
+	end_locks(channel);
 	return WW_OK;
+}
+
+/* In a call of the channel's function, the last of which frees it. It may be told so again until it returns. */
+static void doom(struct ww_channel *channel)
+{
+	if (channel->doomed)
+		return;
+	(void)halt(channel);
+	ww_driver_unwatch(channel->driver, &channel->watch);
+	pthread_mutex_lock(&channel->lock);
+	channel->doomed = 1;
+	pthread_mutex_unlock(&channel->lock);
 }
 
 int ww_channel_destroy(struct ww_channel *channel)
 {
-	const struct ww_allocator *allocator = ww_allocator_default();
-	int error = channel ? ww_channel_close(channel) : WW_OK;
+	int error = WW_OK;
+	/* A child of fork has the memory only: no threads, and a lock in an unknown state. */
+	int forked = channel && channel->process != getpid();
 
-	if (channel && !error)
-		allocator->free(allocator->user, channel, sizeof *channel);
+	if (!channel)
+		return WW_OK;
+	if (!forked && ww_inside_of(channel)) {
+		doom(channel);
+		return WW_OK;
+	}
+	if (!forked)
+		error = ww_channel_close(channel);
+	if (!error)
+		free_memory(channel);
 	return error;
 }
 

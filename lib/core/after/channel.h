@@ -37,6 +37,7 @@ struct ww_channel {
 	uint64_t period;        /* 0: a one-shot */
 	uint64_t time;          /* the value, while full */
 	int full;
+	int doomed;         /* destroyed by its own function, whose last call frees it */
 	uint32_t receivers; /* threads that wait for a value */
 	uint32_t running;   /* calls of fn */
 };

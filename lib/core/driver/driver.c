@@ -359,6 +359,8 @@ static void free_in_child(struct ww_driver *driver)
 
 int ww_driver_destroy(struct ww_driver *driver)
 {
+	int inside;
+
 	if (!driver)
 		return WW_OK;
 	/* One is the driver's own. */
@@ -369,12 +371,16 @@ int ww_driver_destroy(struct ww_driver *driver)
 		free_in_child(driver);
 		return WW_OK;
 	}
-	if (ww_queue_inside(&driver->queue, NULL, NULL) || ww_inside_of(driver))
+	inside = ww_queue_inside(&driver->queue, NULL, NULL);
+	if (ww_inside_of(driver) || (inside && !(driver->flags & WW_DRIVER_THREADLESS)))
 		return WW_EBUSY;
 	/* Not asked in a child: it cannot release what other threads held. */
 	if (ww_driver_is_held(driver))
 		return WW_EBUSY;
 	(void)ww_driver_stop(driver, NULL, NULL, NULL);
+	driver->doomed = inside;
+	if (inside)
+		return WW_OK;
 	if (!(driver->flags & WW_DRIVER_THREADLESS)) {
 		thread_join(driver->thread);
 		ww_queue_end(&driver->queue);
@@ -409,7 +415,8 @@ static uint32_t dispatch(struct ww_driver *driver, uint32_t budget)
 	return ran;
 }
 
-int ww_driver_dispatch(struct ww_driver *driver, uint32_t budget)
+/* Let a callback have destroyed the driver: then the caller frees it. */
+static int dispatch_once(struct ww_driver *driver, uint32_t budget)
 {
 	uint32_t ran;
 	int cancel;
@@ -435,6 +442,15 @@ int ww_driver_dispatch(struct ww_driver *driver, uint32_t budget)
 	return (int)ran;
 }
 
+int ww_driver_dispatch(struct ww_driver *driver, uint32_t budget)
+{
+	int ran = dispatch_once(driver, budget);
+
+	if (ran >= 0 && driver->doomed)
+		free_driver(driver);
+	return ran;
+}
+
 /* ---- Looking inside */
 
 int ww_driver_now(const struct ww_driver *driver, uint64_t *ns)
@@ -454,9 +470,14 @@ static int settle_by_dispatch(struct ww_driver *driver)
 
 	do {
 		pthread_testcancel();
-		ran = ww_driver_dispatch(driver, INT32_MAX);
-	} while (ran >= 0 && (driver->queue.length || !ww_driver_is_settled(driver, time)));
-	return ran < 0 ? ran : WW_OK;
+		ran = dispatch_once(driver, INT32_MAX);
+	} while (ran >= 0 && !driver->doomed && (driver->queue.length || !ww_driver_is_settled(driver, time)));
+	if (ran < 0)
+		return ran;
+	if (!driver->doomed)
+		return WW_OK;
+	free_driver(driver);
+	return WW_ECLOSED;
 }
 
 static void unwatch(void *argument)

@@ -146,6 +146,7 @@ struct ww_driver {
 	 */
 	_Atomic int closed;
 	_Atomic int dispatching;
+	int doomed; /* destroyed in a callback of a dispatch, which frees it at its end */
 	struct queue queue;
 
 	pthread_mutex_t watch_lock; /* before the locks of the watches */

@@ -56,15 +56,29 @@ static void forget_sources(struct timer_group *group)
 		pthread_mutex_destroy(&group->source[i].lock);
 }
 
+void ww_group_leave(struct timer_group *group)
+{
+	hold_sources(group);
+	(void)ww_queue_withdraw_all(&group->driver->queue, group);
+	group->left = 1;
+	group->driver->groups--;
+}
+
+void ww_group_afterwards(const struct timer_group *group, void (*afterwards)(void *argument), void *argument)
+{
+	ww_queue_afterwards(group, afterwards, argument);
+}
+
 void ww_group_detach(struct timer_group *group)
 {
 	struct ww_driver *driver = group->driver;
 
-	driver->groups--;
 	/* In a child of the process no lock is taken: a thread that is not there may hold any. */
-	if (!ww_driver_forked(driver)) {
-		hold_sources(group);
-		(void)ww_queue_withdraw_all(&driver->queue, group);
+	if (ww_driver_forked(driver))
+		driver->groups -= (size_t)!group->left;
+	else {
+		if (!group->left)
+			ww_group_leave(group);
 		ww_queue_wait_group(&driver->queue, group);
 		forget_sources(group);
 	}

@@ -128,6 +128,13 @@ int ww_inside_of(const void *what);
 int ww_group_attach(struct timer_group **group, struct ww_driver *driver, const struct group_ops *ops, void *owner,
     void *shards, size_t stride, uint32_t count);
 /*
+ * The driver drives the group no more, and can be destroyed. Firings in the queue are forgotten; those that run go on.
+ * The group is there until it is detached. Not in a child of the process.
+ */
+void ww_group_leave(struct timer_group *group);
+/* This thread runs a firing of the group: call this in it when the firing has ended. Of several calls one counts. */
+void ww_group_afterwards(const struct timer_group *group, void (*afterwards)(void *argument), void *argument);
+/*
  * The driver drives the group no more; waits for firings that run, and frees the group and its sources. Firings in the
  * queue and timers in the wheels are forgotten. Not to be called in a firing of the group (see ww_group_inside). In a
  * child of the process it frees memory and does no more.

@@ -7,7 +7,7 @@
 #include "lib/base/thread.h"
 #include "lib/core/driver/source.h"
 
-static _Thread_local const struct running *running_here;
+static _Thread_local struct running *running_here;
 
 int ww_queue_create(struct queue *queue, uint32_t limit, uint32_t workers, const struct ww_allocator *allocator)
 {
@@ -173,7 +173,7 @@ static void leave_firing(const struct running *here)
 static void run_firing(struct queue *queue, struct firing *firing)
 {
 	struct timer_group *group = firing->group;
-	struct running here = {queue, group, firing, running_here, NULL, NULL};
+	struct running here = {.queue = queue, .group = group, .firing = firing, .outer = running_here};
 
 	enter_firing(queue, &here);
 	if (queue->starved && queue->length <= queue->limit / 2)
@@ -185,6 +185,11 @@ static void run_firing(struct queue *queue, struct firing *firing)
 	queue->running--;
 	group->running--;
 	ww_queue_changed(queue);
+	if (here.afterwards) {
+		pthread_mutex_unlock(&queue->lock);
+		here.afterwards(here.argument);
+		pthread_mutex_lock(&queue->lock);
+	}
 }
 
 int ww_queue_run(struct queue *queue)
@@ -258,6 +263,18 @@ int ww_queue_inside(const struct queue *queue, const struct timer_group *group, 
 		if (here->queue == queue && (!group || here->group == group) && (!firing || here->firing == firing))
 			return 1;
 	return 0;
+}
+
+void ww_queue_afterwards(const struct timer_group *group, void (*afterwards)(void *argument), void *argument)
+{
+	struct running *here = running_here;
+
+	while (here && here->group != group)
+		here = here->outer;
+	if (!here)
+		return;
+	here->afterwards = afterwards;
+	here->argument = argument;
 }
 
 const struct running *ww_queue_here(void)

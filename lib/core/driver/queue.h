@@ -19,9 +19,11 @@ struct running {
 	const struct queue *queue;
 	const struct timer_group *group;
 	struct firing *firing;
-	const struct running *outer;
+	struct running *outer;
 	struct running *next; /* of the queue's list, under its lock */
 	struct running **link;
+	void (*afterwards)(void *argument); /* called in the thread when the firing has ended; NULL: nothing */
+	void *argument;
 };
 
 /* The application's functions that each thread of the driver calls, NULL: none. */
@@ -86,6 +88,8 @@ uint32_t ww_queue_close(struct queue *queue, const struct timer_group *group, st
  * Whether this thread runs a firing of the queue, of the group and this firing itself; NULL: of any group, any firing.
  */
 int ww_queue_inside(const struct queue *queue, const struct timer_group *group, const struct firing *firing);
+/* This thread runs a firing of the group: call this when the firing has ended. Of several calls one counts. */
+void ww_queue_afterwards(const struct timer_group *group, void (*afterwards)(void *argument), void *argument);
 /* What this thread is running, of any queue; NULL: no firing. */
 const struct running *ww_queue_here(void);
 /* Wait until no firing of the group is running. */

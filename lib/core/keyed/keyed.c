@@ -205,20 +205,33 @@ int ww_keyed_stop(struct ww_keyed *keyed, ww_keyed_fn *fn, void *context, size_t
 	return WW_OK;
 }
 
+static void free_keyed(void *argument)
+{
+	struct ww_keyed *keyed = argument;
+	const struct ww_allocator *allocator = keyed->allocator;
+
+	ww_group_detach(keyed->group);
+	free_shards(keyed, keyed->shard_count);
+	allocator->free(allocator->user, keyed, sizeof *keyed);
+}
+
 int ww_keyed_destroy(struct ww_keyed *keyed)
 {
-	const struct ww_allocator *allocator;
+	int forked;
 
 	if (!keyed)
 		return WW_OK;
 	/* A child may be forked in a callback and end there. */
-	if (!ww_driver_forked(keyed->driver) && (ww_group_inside(keyed->group) || ww_inside_of(keyed)))
+	forked = ww_driver_forked(keyed->driver);
+	if (!forked && ww_inside_of(keyed))
 		return WW_EBUSY;
 	keyed->closed = 1;
-	ww_group_detach(keyed->group);
-	allocator = keyed->allocator;
-	free_shards(keyed, keyed->shard_count);
-	allocator->free(allocator->user, keyed, sizeof *keyed);
+	if (forked || !ww_group_inside(keyed->group))
+		free_keyed(keyed);
+	else if (!atomic_exchange(&keyed->doomed, 1)) {
+		ww_group_leave(keyed->group);
+		ww_group_afterwards(keyed->group, free_keyed, keyed);
+	}
 	return WW_OK;
 }
 

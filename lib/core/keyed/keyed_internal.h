@@ -92,6 +92,7 @@ struct ww_keyed {
 	ww_keyed_fn *fn;
 	void *user;
 	_Atomic int closed;
+	_Atomic int doomed; /* destroyed by its own callback, which frees it when it has ended */
 	struct hash_secret secret;
 };
 

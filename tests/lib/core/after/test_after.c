@@ -380,7 +380,6 @@ struct own {
 	int stop;
 	int reset;
 	int second_stop;
-	int destroy;
 };
 
 static void call_own(void *user)
@@ -388,7 +387,6 @@ static void call_own(void *user)
 	struct own *own = user;
 
 	own->stop = ww_after_stop(own->after);
-	own->destroy = ww_after_destroy(own->after);
 	own->reset = ww_after_reset(own->after, 2 * MS);
 	if (++own->calls == 3)
 		own->second_stop = ww_after_stop(own->after);
@@ -404,7 +402,6 @@ START_TEST(a_function_may_stop_and_reset_its_own_timer)
 	for (int calls = 1; calls <= 3; calls++) {
 		ck_assert_int_eq(own.calls, calls);
 		ck_assert_int_eq(own.stop, 0);
-		ck_assert_int_eq(own.destroy, WW_EBUSY);
 		ck_assert_int_eq(own.reset, 0);
 		pass(world, 2 * MS);
 	}
@@ -413,6 +410,94 @@ START_TEST(a_function_may_stop_and_reset_its_own_timer)
 	ck_assert_int_eq(own.calls, 3);
 	OK(ww_after_destroy(own.after));
 	end_world(world);
+}
+END_TEST
+
+static void *destroy_driver(void *driver)
+{
+	OK(ww_driver_destroy(driver));
+	return NULL;
+}
+
+struct own_end {
+	struct ww_after *after;
+	struct gate gate; /* where the first call waits after it has destroyed the timer */
+	int reset;
+	_Atomic int destroyed;
+	atomic_int others;
+};
+
+static void destroy_own(void *user)
+{
+	struct own_end *end = user;
+
+	if (atomic_fetch_add(&end->others, 1) > 0) {
+		gate_fn(&end->gate);
+		return;
+	}
+	if (end->reset)
+		ck_assert_int_eq(ww_after_reset(end->after, MS), 0);
+	OK(ww_after_destroy(end->after));
+	/* The memory is there until the function returns. */
+	OK(ww_after_destroy(end->after));
+	end->destroyed = 1;
+	gate_fn(&end->gate);
+}
+
+START_TEST(a_function_may_destroy_its_own_timer)
+{
+	for (int reset = 0; reset < 2; reset++) {
+		struct world world = make_world();
+		struct own_end end = {.reset = reset};
+		OK(ww_after_func(&end.after, world.driver, 0, destroy_own, &end));
+		OK(ww_driver_settle(world.driver));
+		ck_assert_int_eq(end.destroyed, 1);
+		ck_assert_uint_eq(stats_of(world).pending, 0);
+		pass(world, HOUR_NS);
+		ck_assert_int_eq(atomic_load(&end.others), 1);
+		end_world(world);
+	}
+}
+END_TEST
+
+/* The driver is destroyed meanwhile, and waits for the function's end. A sanitizer sees what is freed too early. */
+START_TEST(a_function_that_destroyed_its_timer_goes_on)
+{
+	struct world world = make_world();
+	struct own_end end = {.gate.closed = 1};
+	pthread_t thread;
+
+	OK(ww_after_func(&end.after, world.driver, 0, destroy_own, &end));
+	while (!end.destroyed)
+		sched_yield();
+	thread = start_thread(destroy_driver, world.driver);
+	for (int i = 0; i < 100; i++)
+		sched_yield();
+	atomic_store(&end.gate.closed, 0);
+	end_thread(thread);
+	ck_assert_int_eq(atomic_load(&end.gate.went), 1);
+	OK(ww_clock_virtual_destroy(world.clock));
+}
+END_TEST
+
+/* Of two calls of the function, the one that ends last frees the timer. */
+START_TEST(the_last_call_of_a_function_frees_the_timer_that_it_destroyed)
+{
+	for (int round = 0; round < 50; round++) {
+		struct world world = make_world_of(2, 1000, 0);
+		struct own_end end = {.gate.closed = 1, .others = 1};
+		struct gate *gate = &end.gate;
+		OK(ww_after_func(&end.after, world.driver, 0, destroy_own, &end));
+		wait_until_came(gate, 1);
+		/* The first call waits. The second one destroys the timer, and ends at once or waits, too. */
+		atomic_store(&end.others, 0);
+		ck_assert_int_eq(ww_after_reset(end.after, 0), 0);
+		wait_until_came(gate, 2);
+		ck_assert_int_eq(end.destroyed, 1);
+		atomic_store(&gate->closed, 0);
+		end_world(world);
+		ck_assert_int_eq(atomic_load(&gate->went), 2);
+	}
 }
 END_TEST
 
@@ -541,6 +626,7 @@ TEST_MAIN("after/after", null_is_refused_or_harmless, a_deadline_beyond_the_end_
     each_value_wakes_one_of_many_waiting_threads, without_threads_dispatch_delivers_a_value, stop_in_every_state,
     reset_in_every_state, stop_and_reset_take_an_expiry_out_of_the_queue, destroy_takes_a_pending_timer_back,
     a_function_is_called_at_its_deadline_and_once, a_function_that_runs_is_neither_stopped_nor_waited_for,
-    a_function_may_stop_and_reset_its_own_timer, destroy_waits_for_the_function,
-    destroy_in_the_function_of_another_timer_waits_too, the_driver_is_not_destroyed_before_its_timers,
-    a_sleeping_callback_does_not_hold_up_its_driver)
+    a_function_may_stop_and_reset_its_own_timer, a_function_may_destroy_its_own_timer,
+    a_function_that_destroyed_its_timer_goes_on, the_last_call_of_a_function_frees_the_timer_that_it_destroyed,
+    destroy_waits_for_the_function, destroy_in_the_function_of_another_timer_waits_too,
+    the_driver_is_not_destroyed_before_its_timers, a_sleeping_callback_does_not_hold_up_its_driver)

@@ -238,7 +238,8 @@ START_TEST(a_firing_taken_by_a_worker_but_not_begun_is_handed_over_and_does_not_
 		advance(TICK);
 		ww_driver_pass(driver);
 		struct firing *firing = ww_queue_withdraw_all(&driver->queue, driver->timers);
-		here = (struct running){&driver->queue, driver->timers, firing, NULL, NULL, &driver->queue.taken};
+		here = (struct running){
+		    .queue = &driver->queue, .group = driver->timers, .firing = firing, .link = &driver->queue.taken};
 		driver->queue.taken = &here;
 		if (kind == 1)
 			ck_assert_int_eq(ww_driver_reschedule(driver, handle, 5 * TICK), 1);
@@ -296,7 +297,8 @@ START_TEST(no_callback_begins_after_a_second_stop_returned_while_the_first_hands
 		firing = firing->prev;
 	for (ww_handle handle = 1ULL << HANDLE_SHARD; handle >> HANDLE_SHARD != 0;)
 		handle = after_elsewhere(DAY_NS, note, NULL);
-	worker = (struct running){&driver->queue, driver->timers, firing, NULL, NULL, &driver->queue.taken};
+	worker = (struct running){
+	    .queue = &driver->queue, .group = driver->timers, .firing = firing, .link = &driver->queue.taken};
 	driver->queue.taken = &worker;
 	OK(ww_driver_stop(driver, stop_again_and_run, &worker, &count));
 	ck_assert_ptr_null(worker.firing);
@@ -456,18 +458,57 @@ static void destroy_inside(struct ww_driver *of, const struct ww_firing *firing,
 	*(int *)user = ww_driver_destroy(of);
 }
 
-START_TEST(destroy_in_a_callback_is_refused)
+START_TEST(destroy_in_a_callback_is_refused_in_a_driver_with_threads)
 {
-	for (uint32_t flags = 0; flags <= WW_DRIVER_THREADLESS; flags++) {
+	int answer = 77;
+
+	begin(0, 2);
+	(void)after(0, destroy_inside, &answer);
+	go(TICK);
+	ck_assert_int_eq(answer, WW_EBUSY);
+	/* Nothing has changed. */
+	(void)after(0, note, NULL);
+	go(TICK);
+	ck_assert_uint_eq(fired_count, 1);
+	end();
+}
+END_TEST
+
+static void destroy_and_ask(struct ww_driver *of, const struct ww_firing *firing, void *user)
+{
+	ww_handle handle = 9;
+
+	destroy_inside(of, firing, user);
+	/* It is there until the callback returns. */
+	ck_assert_int_eq(ww_driver_schedule(of, 0, note, NULL, &handle), WW_ECLOSED);
+	ck_assert_int_eq(ww_driver_dispatch(of, 1), WW_ECLOSED);
+	OK(ww_driver_destroy(of));
+}
+
+START_TEST(a_callback_may_destroy_its_driver_without_threads)
+{
+	for (int kind = 0; kind < 3; kind++) {
+		struct ww_driver_config config = config_of(WW_DRIVER_THREADLESS, 0);
+		struct test_memory memory;
 		int answer = 77;
-		begin(flags, 2);
-		(void)after(0, destroy_inside, &answer);
-		go(TICK);
-		ck_assert_int_eq(answer, WW_EBUSY);
-		/* Nothing has changed. */
-		(void)after(0, note, NULL);
-		go(TICK);
-		ck_assert_uint_eq(fired_count, 1);
+		test_memory_init(&memory, 0);
+		config.allocator = &memory.table;
+		begin_with(&config);
+		(void)after(0, destroy_and_ask, &answer);
+		for (int i = 0; i < 10; i++)
+			(void)after(TICK, note, NULL);
+		(void)after(DAY_NS, note, NULL);
+		advance(2 * TICK);
+		if (kind == 0)
+			ck_assert_int_eq(ww_driver_dispatch(driver, 100), 1);
+		else if (kind == 1)
+			ck_assert_int_eq(ww_driver_settle(driver), WW_ECLOSED);
+		else
+			ck_assert_int_eq(ww_driver_step(driver, WW_NEVER, NULL), WW_ECLOSED);
+		ck_assert_int_eq(answer, WW_OK);
+		ck_assert_uint_eq(fired_count, 0);
+		ck_assert_uint_eq(memory.blocks, 0);
+		driver = NULL;
 		end();
 	}
 }
@@ -544,5 +585,5 @@ TEST_MAIN("driver/stop", a_stop_hands_over_each_pending_timer_once_and_then_all_
     no_callback_begins_after_a_second_stop_returned_while_the_first_hands_over,
     a_timer_that_would_fire_again_is_handed_over_once_although_its_callback_runs,
     the_drain_function_may_wait_for_the_end_of_a_callback_that_runs,
-    a_call_overtaken_by_a_stop_at_the_lock_answers_closed, destroy_in_a_callback_is_refused,
-    destroy_waits_for_callbacks_that_run, a_stop_ends_a_settle)
+    a_call_overtaken_by_a_stop_at_the_lock_answers_closed, destroy_in_a_callback_is_refused_in_a_driver_with_threads,
+    a_callback_may_destroy_its_driver_without_threads, destroy_waits_for_callbacks_that_run, a_stop_ends_a_settle)
