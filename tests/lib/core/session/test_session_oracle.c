@@ -33,12 +33,12 @@ struct oracle {
 	struct rig rig;
 	uint64_t random;
 	uint64_t now;
+	uint64_t latest; /* that the time has been, before the clock was stepped back */
 	uint64_t uses;
 	size_t in_map;
 	size_t queued;
-	int stepped_back; /* the clock, since the driver saw to what is due */
-	uint64_t stale;   /* calls that answered WW_ESTALE */
-	int exact;        /* the queue is never full: an expired entry leaves in its tick */
+	uint64_t stale; /* calls that answered WW_ESTALE */
+	int exact;      /* the queue is never full: an expired entry leaves in its tick */
 	uintptr_t values;
 	unsigned char *where; /* of each value */
 	unsigned short *key_of;
@@ -146,7 +146,6 @@ static void leave_in_tick(void)
 {
 	uint64_t tick = o.rig.of_driver.tick_ns;
 
-	o.stepped_back = 0;
 	for (size_t i = 0; i < KEYS; i++) {
 		struct place *place = &o.place[i];
 		if (!place->used || tick_of(place) > o.now / tick)
@@ -287,7 +286,7 @@ static void evicts(void)
 			first = i;
 	}
 	/* After a step back the wheel may be ahead of the time. */
-	if (first == KEYS || (o.stepped_back && out == least))
+	if (first == KEYS || (o.now < o.latest && out == least))
 		ck_assert(out == least);
 	else
 		ck_assert(tick_of(&o.place[out]) == tick_of(&o.place[first]));
@@ -508,11 +507,11 @@ static void op_time(void)
 	 * With a full queue the oracle does not know which entries are queued, nor which would live again after a step
 	 * back.
 	 */
-	if (o.exact && below(50) == 0) {
+	if (o.exact && below(50) == 0)
 		o.now -= below(scale[below(7)]) % (o.now / 2);
-		o.stepped_back = 1;
-	} else
+	else
 		o.now += below(scale[below(8)]) + below(2);
+	o.latest = o.latest > o.now ? o.latest : o.now;
 	OK(ww_clock_virtual_set(o.rig.clock, o.now));
 }
 
