@@ -267,8 +267,8 @@ WW_API int ww_driver_time_left(struct ww_driver *driver, ww_handle timer, uint64
 
 /*
  * Allocate memory now for the given number of timers of the calling thread's shard. While no more than that are pending
- * in the shard, scheduling allocates nothing. A thread keeps its shard; threads share shards when there are more
- * threads than shards.
+ * in the shard, scheduling allocates nothing. A thread keeps its shard, as long as it does not use more than eight
+ * drivers by turns. A driver gives out its shards in turn, so threads share one when there are more threads than shards.
  * Errors: WW_ENOMEM: no memory, or more than 2^26 timers; nothing was allocated. WW_ECLOSED: stopped.
  */
 WW_API int ww_driver_reserve(struct ww_driver *driver, size_t timers);

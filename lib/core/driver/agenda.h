@@ -32,10 +32,11 @@
 #include "lib/core/driver/source.h"
 
 struct agenda {
-	_Atomic(struct timer_source *) changed; /* written by all threads, on a line of its own */
-	_Alignas(64) pthread_mutex_t lock;      /* before those of sources; for all that follows, held during a pass */
-	struct timer_source *first;             /* the heap's; NULL: nothing waits anywhere */
-	struct timer_source *waiting;           /* aside, beyond a pass: due, but there is no room for their firings */
+	/* Written by all threads, on a line of its own. */
+	_Alignas(64) _Atomic(struct timer_source *) changed;
+	_Alignas(64) pthread_mutex_t lock; /* before those of sources; for all that follows, held during a pass */
+	struct timer_source *first;        /* the heap's; NULL: nothing waits anywhere */
+	struct timer_source *waiting;      /* aside, beyond a pass: due, but there is no room for their firings */
 };
 
 void ww_agenda_init(struct agenda *agenda);

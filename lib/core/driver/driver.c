@@ -134,6 +134,8 @@ static uint32_t shards_for(const struct ww_driver_config *config)
 
 /* ---- Making */
 
+static _Atomic uint64_t serials;
+
 static void drive(struct ww_driver *driver)
 {
 	for (;;) {
@@ -274,6 +276,7 @@ int ww_driver_create(struct ww_driver **driver, const struct ww_driver_config *c
 	    .tick_ns = config->tick_ns,
 	    .flags = config->flags,
 	    .forks = forks,
+	    .serial = ++serials,
 	    .armed = WW_NEVER,
 	};
 	made->wheel_bytes = wheel_bytes(made);

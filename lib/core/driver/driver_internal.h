@@ -131,12 +131,15 @@ static inline void end_timer(struct shard *shard, struct timer_record *record)
 
 /* ---- The driver */
 
+/* What every call reads comes first. What is written while timers fire has cache lines of its own. */
 struct ww_driver {
 	struct ww_clock *clock;
-	struct ww_alarm *alarm;
 	const struct ww_allocator *allocator;
+	struct shard *shards;
+	struct timer_group *timers;
 	uint64_t tick_ns;
-	size_t wheel_bytes; /* of each wheel */
+	uint64_t serial; /* no two drivers of the process have the same */
+	uint32_t shard_count;
 	uint32_t flags;
 	uint32_t forks; /* count of forks when the driver was made */
 	/*
@@ -145,31 +148,32 @@ struct ww_driver {
 	 * comes before the stop, which takes that lock later.
 	 */
 	_Atomic int closed;
-	_Atomic int dispatching;
-	int doomed; /* destroyed in a callback of a dispatch, which frees it at its end */
-	struct queue queue;
 
-	pthread_mutex_t watch_lock; /* before the locks of the watches */
-	struct stop_watch *watches;
-
+	/* The tick at which the alarm goes off; 0 while the driver is awake and looks by itself. */
+	_Alignas(64) _Atomic uint64_t armed;
+	_Atomic int kicked;  /* a pass is wanted, whatever is due */
+	int awake;           /* a pass or a dispatch is under way, which sets the alarm when it ends; under `arm` */
 	pthread_mutex_t arm; /* orders what is done to the alarm */
-	_Atomic uint64_t
-	    armed;          /* the tick at which the alarm goes off; 0 while the driver is awake and looks by itself */
-	_Atomic int kicked; /* a pass is wanted, whatever is due */
-	int awake;          /* a pass or a dispatch is under way, which sets the alarm when it ends; under `arm` */
+
+	_Alignas(64) struct queue queue;
 
 	struct agenda agenda;
-	_Atomic size_t groups;
 	uint64_t passes;          /* their number; only the passing thread uses it */
 	_Atomic uint64_t expired; /* expiries that passes have found */
 	_Atomic uint64_t last;    /* tick of the last pass */
 	_Atomic uint64_t wakeups;
 
+	struct ww_alarm *alarm;
+	size_t wheel_bytes; /* of each wheel */
+	_Atomic size_t groups;
+	_Atomic uint32_t homes; /* shards given to threads */
+	_Atomic int dispatching;
+	int doomed;                 /* destroyed in a callback of a dispatch, which frees it at its end */
+	pthread_mutex_t watch_lock; /* before the locks of the watches */
+	struct stop_watch *watches;
 	pthread_t thread;
-	struct timer_group *timers;
-	struct shard *shards;
-	uint32_t shard_count;
 };
+_Static_assert(offsetof(struct ww_driver, armed) == 64, "what every call reads is one cache line");
 
 /*
  * Whether the source, whose next is given, is due and waits for room in the queue. Until there is some, it is of no use

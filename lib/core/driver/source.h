@@ -33,10 +33,11 @@ struct timer_group {
 	size_t bytes;            /* of the group with its sources */
 	_Atomic uint32_t wheels; /* that its sources have, each of the driver's wheel_bytes */
 	uint32_t count;
-	int left;         /* the driver drives it no more */
-	int drops;        /* what finds no room in the queue is dropped */
-	int waits;        /* what is due waits for room in the queue */
-	uint32_t running; /* firings of this group that run; under the queue's lock */
+	int left;  /* the driver drives it no more */
+	int drops; /* what finds no room in the queue is dropped */
+	int waits; /* what is due waits for room in the queue */
+	/* Written per fire; all above is read per call. */
+	_Alignas(64) uint32_t running; /* firings of this group that run; under the queue's lock */
 	struct timer_source source[];
 };
 

@@ -63,18 +63,37 @@ static int take_from_queue(struct shard *shard, struct timer_record *record)
 
 /* ---- Scheduling */
 
-/* Threads are numbered as they first ask, so that threads started together get different shards. */
-static _Atomic uint32_t homes;
-static _Thread_local uint32_t home;
+/* A thread remembers its shards in this many drivers. */
+#define HOMES 8u
+
+struct home {
+	uint64_t serial; /* the driver's; 0: none */
+	uint32_t shard;
+};
+
+static _Thread_local struct home homes[HOMES];
+static _Thread_local uint32_t homes_taken;
+
+/*
+ * Each driver gives out its shards in turn. If threads were numbered once for all drivers, those that use this one
+ * might have numbers that have a factor in common with its shards, and leave most shards unused. The turn begins with
+ * shard 1: in shard 0 the first handles are small numbers, which a program may pass by mistake.
+ */
+static uint32_t take_home(struct ww_driver *driver)
+{
+	struct home *home = &homes[homes_taken++ % HOMES];
+
+	*home = (struct home){driver->serial, ++driver->homes % driver->shard_count};
+	return home->shard;
+}
 
 /* The shard in which the calling thread schedules. */
-static uint32_t home_of(const struct ww_driver *driver)
+static uint32_t home_of(struct ww_driver *driver)
 {
-	if (home == 0) {
-		home = ++homes;
-		home += home == 0;
-	}
-	return home % driver->shard_count;
+	for (uint32_t i = 0; i < HOMES; i++)
+		if (homes[i].serial == driver->serial)
+			return homes[i].shard;
+	return take_home(driver);
 }
 
 struct order {
