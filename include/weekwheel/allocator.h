@@ -13,6 +13,9 @@
  * LD_PRELOAD does the same for a program that links libweekwheel.so. The choice holds as long as the library is loaded.
  * A jemalloc that dlopen brings later is not used, nor is one whose names have a prefix.
  *
+ * The default table aligns a block of 2 MiB to its size, and so do arenas on jemalloc: it can be one huge page. Session
+ * maps ask the system for that. A table of the caller's should do the same if its maps are large.
+ *
  * Errors: 0 or a negative WW_E*; on error nothing has changed.
  * Threads: a table and an arena may be used from any threads at once, except ww_arena_destroy.
  */

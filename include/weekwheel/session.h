@@ -47,8 +47,9 @@
  * Versions: each set or rename gives the entry a number that no other one of this map gives. A refresh keeps it.
  * ww_session_put stores if the version is the expected one, or if the key is absent.
  * Memory: 80 bytes an entry with a key of up to 16 bytes, 8 more in a map with lifetimes, 8 more in a limited one, and
- * 9 to 13 for its place in the table. A longer key is a separate block. Records are allocated in chunks of 512: with few entries a shard, the unused part of its last chunk
- * takes more.
+ * 9 to 13 for its place in the table. A longer key is a separate block. Records are allocated in chunks of 512: with
+ * few entries a shard, the unused part of its last chunk takes more. A map of more than 12 MiB grows by 2 MiB at a time,
+ * in huge pages where the system gives them on request (transparent_hugepage/enabled: madvise).
  * Threads: any number at once. Keys are spread over shards with a lock each. The map holds no lock during callbacks,
  * except in a ww_look_fn, a ww_walk_fn of ww_session_walk and a ww_encode_fn.
  * Fork: only the parent has the driver's threads. In the child every call answers WW_ECLOSED, except

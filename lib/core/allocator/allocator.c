@@ -12,11 +12,13 @@
 #include "weekwheel/allocator.h"
 
 #define ALIGNMENT ((size_t)64)
+/* A block of this size gets this alignment: it may become one huge page. */
+#define HUGE_PAGE ((size_t)2 << 20)
 
 struct ww_arena {
 	struct ww_allocator table;
 	atomic_size_t used;
-	/* With jemalloc: the number of its arena, and the flags of every call for a block of it. */
+	/* With jemalloc: the number of its arena, and flags of every call for a block of it. */
 	unsigned index;
 	int flags;
 	/* With malloc, which has no arenas: a list of the blocks. */
@@ -54,6 +56,7 @@ static const volatile struct {
 
 /* MALLOCX_LG_ALIGN(6), MALLOCX_TCACHE_NONE and MALLOCX_ARENA(index) of jemalloc's header, which are part of its ABI. */
 #define ALIGNED 6
+#define ALIGNED_HUGE 21
 #define NO_CACHE (1 << 8)
 #define IN_ARENA(index) ((int)(((index) + 1) << 20))
 
@@ -64,11 +67,18 @@ static int has_jemalloc(void)
 	       jemalloc.mallctl != NULL;
 }
 
+static int flags_of(const struct ww_arena *arena, size_t size)
+{
+	int flags = size == HUGE_PAGE ? ALIGNED_HUGE : ALIGNED;
+
+	return arena == NULL ? flags : flags | arena->flags;
+}
+
 /* user is the arena, or NULL for the default table. */
 static void *jemalloc_allocate(void *user, size_t size)
 {
 	struct ww_arena *arena = user;
-	int flags = arena == NULL ? ALIGNED : arena->flags;
+	int flags = flags_of(arena, size);
 	/* jemalloc leaves a size of 0 undefined. */
 	void *block = size == 0 ? NULL : jemalloc.mallocx(size, flags);
 
@@ -80,7 +90,7 @@ static void *jemalloc_allocate(void *user, size_t size)
 static void jemalloc_free(void *user, void *block, size_t size)
 {
 	struct ww_arena *arena = user;
-	int flags = arena == NULL ? ALIGNED : arena->flags;
+	int flags = flags_of(arena, size);
 
 	if (arena != NULL)
 		count(arena, -jemalloc.sallocx(block, flags));
@@ -106,7 +116,9 @@ static size_t round_up(size_t size)
 static void *malloc_allocate(void *user, size_t size)
 {
 	(void)user;
-	return size == 0 || size > PTRDIFF_MAX - 2 * ALIGNMENT ? NULL : aligned_alloc(ALIGNMENT, round_up(size));
+	if (size == 0 || size > PTRDIFF_MAX - 2 * ALIGNMENT)
+		return NULL;
+	return aligned_alloc(size == HUGE_PAGE ? HUGE_PAGE : ALIGNMENT, round_up(size));
 }
 
 static void malloc_free(void *user, void *block, size_t size)
@@ -182,7 +194,7 @@ int ww_arena_create(struct ww_arena **arena)
 		error = jemalloc.mallctl("arenas.create", &index, &size, NULL, 0);
 		made->index = index;
 		/* A thread's cache would keep freed blocks of the arena beyond its end. */
-		made->flags = ALIGNED | NO_CACHE | IN_ARENA(index);
+		made->flags = NO_CACHE | IN_ARENA(index);
 	} else {
 		made->table = (struct ww_allocator){malloc_arena_allocate, malloc_arena_free, made};
 		error = pthread_mutex_init(&made->lock, NULL);

@@ -125,10 +125,12 @@ static void free_memory(struct ww_session *session, uint32_t shards)
 {
 	const struct ww_allocator *allocator = session->allocator;
 
+	ww_pool_close(&session->pool);
 	for (uint32_t i = 0; i < shards; i++) {
 		ww_table_destroy(&session->shard[i].table);
 		ww_slab_destroy(&session->shard[i].slab);
 	}
+	ww_pool_end(&session->pool);
 	allocator->free(allocator->user, session, sizeof *session + session->shard_count * sizeof session->shard[0]);
 }
 
@@ -173,11 +175,11 @@ static void lay_out(struct ww_session *session)
 static int fill_shard(struct ww_session *session, struct session_shard *shard)
 {
 	*shard = (struct session_shard){.session = session, .newest = SLAB_NONE, .oldest = SLAB_NONE};
-	ww_slab_init(&shard->slab, session->entry_size, session->allocator);
+	ww_slab_init(&shard->slab, session->entry_size, &session->pool.table);
 	shard->version = (uint64_t)(shard - session->shard);
 	/* Any number but 0 can begin a sequence. Those of shards and maps should differ. */
 	shard->random = ww_hash_bytes(&session->secret, &shard, sizeof shard);
-	int error = ww_table_init(&shard->table, session->allocator);
+	int error = ww_table_init(&shard->table, &session->pool.table);
 	if (!error)
 		pthread_cond_init(&shard->loaded, NULL);
 	return error;
@@ -244,6 +246,7 @@ int ww_session_create(struct ww_session **session, struct ww_driver *driver, con
 	    .shard_limit = config->limit / shards + (config->limit % shards != 0),
 	};
 	lay_out(made);
+	ww_pool_init(&made->pool, allocator);
 	error = fill_session(made);
 	if (!error)
 		*session = made;
@@ -326,7 +329,7 @@ int ww_session_stats(struct ww_session *session, struct ww_session_stats *stats)
 	if (ww_driver_forked(session->driver))
 		return WW_ECLOSED;
 	*stats = (struct ww_session_stats){.bytes = sizeof *session + session->shard_count * sizeof session->shard[0]};
-	stats->bytes += ww_group_bytes(session->group);
+	stats->bytes += ww_group_bytes(session->group) + ww_pool_spare(&session->pool);
 	for (uint32_t i = 0; i < session->shard_count; i++) {
 		struct session_shard *shard = &session->shard[i];
 		ww_source_lock(shard->source);

@@ -25,6 +25,7 @@
  */
 
 #include "lib/base/hash.h"
+#include "lib/base/pool.h"
 #include "lib/base/slab.h"
 #include "lib/base/table.h"
 #include "lib/core/driver/layer.h"
@@ -97,6 +98,7 @@ struct ww_session {
 	struct timer_group *group;
 	struct ww_driver *driver;
 	const struct ww_allocator *allocator;
+	struct pool pool; /* of all tables and slabs */
 	struct ww_session_config config;
 	uint64_t tick_ns;
 	uint32_t shard_count;

@@ -150,8 +150,8 @@ START_TEST(a_child_destroys_a_map_that_grows_or_shrinks)
 	struct rig rig = {0};
 	char key[64];
 
-	/* What is exchanged, and the alarm. */
-	forking_init(&memory, 3);
+	/* What is exchanged, a block on its way to the pool with its node, and the alarm. */
+	forking_init(&memory, 4);
 	OK(ww_clock_virtual_create(&rig.clock, START, NULL));
 	OK(ww_driver_config_default(&config));
 	config.clock = rig.clock;
