@@ -251,8 +251,9 @@ WW_API int ww_driver_cancel(struct ww_driver *driver, ww_handle timer);
  * its user pointer any more. This also holds when the answer is WW_ESTALE because the timer was cancelled before: the
  * call waits for a callback that still runs. It holds for WW_ECLOSED, too, but a stop under way in another thread may
  * still hand the user pointer to its `drain`. Free it only when that stop has returned. A point of thread cancellation.
- * Errors: as ww_driver_cancel. WW_EBUSY: called in that very callback, which would wait for itself; nothing has
- * changed.
+ * Errors: as ww_driver_cancel. WW_EBUSY: called in that very callback, which would wait for itself, or in a callback
+ * that this one waits for in a call of this function, itself or through others; nothing has changed. Of two callbacks
+ * that wait for each other, the second thus gets the error. Waits across drivers are not followed.
  */
 WW_API int ww_driver_cancel_wait(struct ww_driver *driver, ww_handle timer);
 

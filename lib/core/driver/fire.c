@@ -175,8 +175,10 @@ static void run(void *owner, struct firing *firing)
 	ww_source_lock(shard->source);
 	begun = begin_call(shard, record, &told);
 	ww_source_unlock(shard->source);
-	if (begun)
+	if (begun) {
+		ww_queue_serves(told.handle);
 		record->fn(driver, &told, record->user);
+	}
 	ww_source_lock(shard->source);
 	end_call(shard, record, begun);
 	ww_source_unlock(shard->source);

@@ -265,6 +265,62 @@ int ww_queue_inside(const struct queue *queue, const struct timer_group *group, 
 	return 0;
 }
 
+void ww_queue_serves(ww_handle timer)
+{
+	running_here->serves = timer;
+}
+
+int ww_queue_serving(const struct queue *queue, ww_handle timer)
+{
+	const struct running *here = running_here;
+
+	while (here && (here->queue != queue || here->serves != timer))
+		here = here->outer;
+	return here != NULL;
+}
+
+/* The lock is held. A thread that waits has marked all its firings: whichever is asked about leads on. */
+static int would_wait_for_itself(const struct queue *queue, ww_handle timer)
+{
+	if (ww_queue_serving(queue, timer))
+		return 1;
+	for (const struct running *other = queue->taken; other; other = other->next)
+		if (other->waits_for && other->serves == timer && would_wait_for_itself(queue, other->waits_for))
+			return 1;
+	return 0;
+}
+
+/* The lock is held. */
+static void mark_wait(const struct queue *queue, ww_handle timer)
+{
+	for (struct running *here = running_here; here; here = here->outer)
+		if (here->queue == queue)
+			here->waits_for = timer;
+}
+
+int ww_queue_begin_wait(struct queue *queue, ww_handle timer)
+{
+	int endless;
+
+	if (!running_here)
+		return 1;
+	pthread_mutex_lock(&queue->lock);
+	endless = would_wait_for_itself(queue, timer);
+	if (!endless)
+		mark_wait(queue, timer);
+	pthread_mutex_unlock(&queue->lock);
+	return !endless;
+}
+
+void ww_queue_end_wait(struct queue *queue)
+{
+	if (!running_here)
+		return;
+	pthread_mutex_lock(&queue->lock);
+	mark_wait(queue, 0);
+	pthread_mutex_unlock(&queue->lock);
+}
+
 void ww_queue_afterwards(const struct timer_group *group, void (*afterwards)(void *argument), void *argument)
 {
 	struct running *here = running_here;
@@ -275,11 +331,6 @@ void ww_queue_afterwards(const struct timer_group *group, void (*afterwards)(voi
 		return;
 	here->afterwards = afterwards;
 	here->argument = argument;
-}
-
-const struct running *ww_queue_here(void)
-{
-	return running_here;
 }
 
 void ww_queue_wait_group(struct queue *queue, struct timer_group *group)

@@ -22,6 +22,8 @@ struct running {
 	struct running *outer;
 	struct running *next; /* of the queue's list, under its lock */
 	struct running **link;
+	ww_handle serves;                   /* the driver's timer whose callback this is; 0: none */
+	ww_handle waits_for;                /* the timer whose callbacks the thread waits for; under the queue's lock */
 	void (*afterwards)(void *argument); /* called in the thread when the firing has ended; NULL: nothing */
 	void *argument;
 };
@@ -88,10 +90,19 @@ uint32_t ww_queue_close(struct queue *queue, const struct timer_group *group, st
  * Whether this thread runs a firing of the queue, of the group and this firing itself; NULL: of any group, any firing.
  */
 int ww_queue_inside(const struct queue *queue, const struct timer_group *group, const struct firing *firing);
+/* This thread, in a firing, begins the callback of one of the driver's own timers. */
+void ww_queue_serves(ww_handle timer);
+/* Whether this thread is in a callback of the timer. */
+int ww_queue_serving(const struct queue *queue, ww_handle timer);
+/*
+ * This thread is about to wait for the end of the timer's callbacks, and has ceased to. Begin returns 0, and nothing
+ * has changed, if one of those waits for this thread, itself or through others. It counts only in callbacks of the
+ * queue.
+ */
+int ww_queue_begin_wait(struct queue *queue, ww_handle timer);
+void ww_queue_end_wait(struct queue *queue);
 /* This thread runs a firing of the group: call this when the firing has ended. Of several calls one counts. */
 void ww_queue_afterwards(const struct timer_group *group, void (*afterwards)(void *argument), void *argument);
-/* What this thread is running, of any queue; NULL: no firing. */
-const struct running *ww_queue_here(void);
 /* Wait until no firing of the group is running. */
 void ww_queue_wait_group(struct queue *queue, struct timer_group *group);
 

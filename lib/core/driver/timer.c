@@ -272,7 +272,6 @@ static void unlock_shard(void *argument)
 	ww_source_unlock(shard->source);
 }
 
-/* The shard's lock is held, and is released: wait until the timer, which was cancelled while it ran, has ended. */
 static void wait_for_end(struct shard *shard, const struct timer_record *record, ww_handle timer)
 {
 	shard->watchers++;
@@ -282,36 +281,49 @@ static void wait_for_end(struct shard *shard, const struct timer_record *record,
 	pthread_cleanup_pop(1);
 }
 
-/* Whether this thread is in a callback of the timer. */
-static int is_inside(const struct ww_driver *driver, const struct timer_record *record)
+/*
+ * The shard's lock is held, and is released. Cancel the timer unless that is done, and wait until its callback has
+ * ended if it runs. Returns what ww_driver_cancel returned, or WW_EBUSY if this thread would wait for itself.
+ */
+static int cancel_and_wait(struct shard *shard, struct timer_record *record, ww_handle timer)
 {
-	for (const struct running *here = ww_queue_here(); here; here = here->outer) {
-		if (here->group != driver->timers)
-			continue;
-		const struct timer_record *other = (const void *)here->firing;
-		if (other->shard == record->shard && other->of == record->index)
-			return 1;
+	struct queue *queue = &shard->driver->queue;
+	int waits = runs(record);
+	int result = 0;
+
+	if (waits && !ww_queue_begin_wait(queue, timer)) {
+		ww_source_unlock(shard->source);
+		return WW_EBUSY;
 	}
-	return 0;
+	if (!(record->flags & RECORD_CANCELLED) && !shard->driver->closed)
+		result = cancel_record(shard, record);
+	if (!waits) {
+		ww_source_unlock(shard->source);
+		return result;
+	}
+	wait_for_end(shard, record, timer);
+	ww_queue_end_wait(queue);
+	return result;
 }
 
 /*
  * The timer was cancelled already, or the driver stopped: just wait until its callback has ended. If a worker had taken
  * the timer and not begun it when the driver stopped, the callback does not begin, and the stop hands the timer over.
+ * Returns WW_EBUSY if this thread would wait for the callback of another thread that waits for it.
  */
-static void wait_for_remains(struct ww_driver *driver, ww_handle timer)
+static int wait_for_remains(struct ww_driver *driver, ww_handle timer)
 {
 	struct shard *shard = shard_of(driver, timer);
 	struct timer_record *record;
 
-	if (!shard)
-		return;
+	if (!shard || ww_queue_serving(&driver->queue, timer))
+		return WW_OK;
 	ww_source_lock(shard->source);
 	record = find_remains(shard, timer);
-	if (record && !is_inside(driver, record))
-		wait_for_end(shard, record, timer);
-	else
-		ww_source_unlock(shard->source);
+	if (record && (driver->closed || (record->flags & RECORD_CANCELLED)))
+		return cancel_and_wait(shard, record, timer) == WW_EBUSY ? WW_EBUSY : WW_OK;
+	ww_source_unlock(shard->source);
+	return WW_OK;
 }
 
 int ww_driver_cancel_wait(struct ww_driver *driver, ww_handle timer)
@@ -320,19 +332,10 @@ int ww_driver_cancel_wait(struct ww_driver *driver, ww_handle timer)
 	struct timer_record *record;
 	int result = lock_record(driver, timer, &shard, &record);
 
+	if (!result)
+		return cancel_and_wait(shard, record, timer);
 	if (result == WW_ESTALE || (result == WW_ECLOSED && !ww_driver_forked(driver)))
-		wait_for_remains(driver, timer);
-	if (result)
-		return result;
-	if (is_inside(driver, record)) {
-		ww_source_unlock(shard->source);
-		return WW_EBUSY;
-	}
-	result = cancel_record(shard, record);
-	if (result == 0)
-		wait_for_end(shard, record, timer);
-	else
-		ww_source_unlock(shard->source);
+		result = wait_for_remains(driver, timer) ? WW_EBUSY : result;
 	return result;
 }
 

@@ -201,6 +201,61 @@ START_TEST(cancel_wait_of_a_cancelled_or_stopped_timer_waits_for_its_callback)
 }
 END_TEST
 
+/* Callbacks that wait for each other in a ring. */
+struct ring {
+	pthread_barrier_t *all_here;
+	ww_handle *next;
+	_Atomic int *busy;
+	_Atomic int *ended;
+	int twice; /* the second time the timer is cancelled already */
+};
+
+static void wait_for_next(struct ww_driver *of, const struct ww_firing *firing, void *user)
+{
+	struct ring *ring = user;
+	int answer;
+
+	(void)firing;
+	(void)pthread_barrier_wait(ring->all_here);
+	if (ring->twice)
+		(void)ww_driver_cancel(of, *ring->next);
+	(void)pthread_barrier_wait(ring->all_here);
+	answer = ww_driver_cancel_wait(of, *ring->next);
+	if (answer == WW_EBUSY)
+		++*ring->busy;
+	else
+		ck_assert_int_eq(answer, ring->twice ? WW_ESTALE : 0);
+	++*ring->ended;
+}
+
+START_TEST(one_of_the_callbacks_that_wait_for_each_other_is_refused)
+{
+	for (uint32_t many = 2; many <= 5; many++)
+		for (int twice = 0; twice < 2; twice++) {
+			struct ring ring[5];
+			ww_handle handle[5];
+			_Atomic int busy = 0;
+			_Atomic int ended = 0;
+			begin(0, 5);
+			pthread_barrier_t barrier;
+			ck_assert_int_eq(pthread_barrier_init(&barrier, NULL, many), 0);
+			for (uint32_t i = 0; i < many; i++) {
+				ring[i] = (struct ring){.all_here = &barrier,
+				    .next = &handle[(i + 1) % many],
+				    .busy = &busy,
+				    .ended = &ended,
+				    .twice = twice};
+				handle[i] = after(TICK, wait_for_next, &ring[i]);
+			}
+			go(3 * TICK);
+			ck_assert_int_eq(ended, (int)many);
+			ck_assert_int_eq(busy, 1);
+			end();
+			ck_assert_int_eq(pthread_barrier_destroy(&barrier), 0);
+		}
+}
+END_TEST
+
 START_TEST(cancel_wait_in_the_timers_own_callback_is_refused_and_cancel_ends_it)
 {
 	begin(0, 2);
@@ -415,7 +470,8 @@ TEST_MAIN("driver/cancel", a_cancelled_pending_timer_never_fires, a_cancelled_qu
     a_cancelled_running_timer_is_not_called_again, a_timer_taken_by_a_worker_but_not_begun_is_cancelled_in_time,
     cancel_wait_returns_when_the_callback_has_ended, cancel_wait_of_a_cancelled_or_stopped_timer_waits_for_its_callback,
     cancel_wait_in_the_timers_own_callback_is_refused_and_cancel_ends_it,
-    a_callback_may_wait_for_the_end_of_another_one, a_pending_timer_is_moved_earlier_and_later,
-    a_queued_timer_is_moved_in_time, a_timer_taken_by_a_worker_but_not_begun_is_moved_in_time,
+    one_of_the_callbacks_that_wait_for_each_other_is_refused, a_callback_may_wait_for_the_end_of_another_one,
+    a_pending_timer_is_moved_earlier_and_later, a_queued_timer_is_moved_in_time,
+    a_timer_taken_by_a_worker_but_not_begun_is_moved_in_time,
     a_running_timer_fires_again_but_not_before_the_callbacks_end, a_callback_keeps_its_own_timer_alive,
     the_time_left_is_right_in_every_state)
