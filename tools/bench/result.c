@@ -23,6 +23,7 @@ const struct workload_words workload_words[WORKLOADS] = {
     [WORKLOAD_T] = {"T", "the driver: schedule and cancel, one thread and two"},
     [WORKLOAD_L] = {"L", "the driver: 100,000 expiries a second, ticks of 1 ms"},
     [WORKLOAD_H] = {"H", "sessions: 1,000 with one deadline among n that are not due"},
+    [WORKLOAD_M] = {"M", "the driver: one map in use, alone and among 4,000"},
 };
 
 const struct metric_words metric_words[METRICS] = {

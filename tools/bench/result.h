@@ -25,6 +25,7 @@ enum workload {
 	WORKLOAD_T,
 	WORKLOAD_L,
 	WORKLOAD_H,
+	WORKLOAD_M,
 	WORKLOADS
 };
 

@@ -19,7 +19,8 @@ const struct structure *const structures[] = {&structure_weekwheel, &structure_w
 #ifdef HAVE_KHASH
     &structure_khash,
 #endif
-    &structure_uthash, &structure_driver1, &structure_driver2, &structure_driver, &structure_sleep, NULL};
+    &structure_uthash, &structure_driver1, &structure_driver2, &structure_driver, &structure_sleep, &structure_map,
+    &structure_maps, NULL};
 
 const struct structure *structure_by_name(const char *name)
 {

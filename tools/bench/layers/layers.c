@@ -20,6 +20,8 @@ const struct structure structure_driver1 = {.name = "driver-1", .summary = "T: t
 const struct structure structure_driver2 = {.name = "driver-2", .summary = "T: the driver, two threads"};
 const struct structure structure_driver = {.name = "driver", .summary = "L: the driver on the real clock"};
 const struct structure structure_sleep = {.name = "sleep", .summary = "L: a thread that only sleeps until each tick"};
+const struct structure structure_map = {.name = "map", .summary = "M: one session map, in use"};
+const struct structure structure_maps = {.name = "maps", .summary = "M: 4,000 session maps, one of which is in use"};
 
 /* Who is measured in which workload, and with how many timers if that is not the plan's number. */
 static const struct contestant {
@@ -39,6 +41,8 @@ static const struct contestant {
     {WORKLOAD_L, &structure_driver, layer_late, LAYER_FIRINGS, MEDIAN_LATE_US, P999_LATE_US},
     {WORKLOAD_L, &structure_sleep, layer_sleep, LAYER_FIRINGS, MEDIAN_LATE_US, P999_LATE_US},
     {WORKLOAD_H, &structure_session, layer_herd, 0, LATE_TICKS, METRICS},
+    {WORKLOAD_M, &structure_map, layer_one_map, LAYER_MAPS, NS_PER_TICK, METRICS},
+    {WORKLOAD_M, &structure_maps, layer_many_maps, LAYER_MAPS, NS_PER_TICK, METRICS},
 };
 enum { CONTESTANTS = sizeof contestants / sizeof *contestants };
 
@@ -113,6 +117,7 @@ void layers_run_once(const struct plan *plan, struct results *results)
 {
 	run(plan, WORKLOAD_T, 0, results);
 	run(plan, WORKLOAD_L, 0, results);
+	run(plan, WORKLOAD_M, 0, results);
 }
 
 void layers_run_size(const struct plan *plan, uint64_t n, struct results *results)
