@@ -90,8 +90,9 @@ enum ww_gone {
 
 /*
  * Called with a value that has left the map. The key's bytes are valid during the call. No lock is held. The function
- * may set the same key again and call every function on the map except ww_session_destroy, which answers WW_EBUSY.
- * While the map is being destroyed, the other functions answer WW_ECLOSED.
+ * may set the same key again and call every function on the map. It may destroy the map when a worker of the driver or
+ * ww_driver_dispatch called it with an expired value; in a call of another function on the map ww_session_destroy
+ * answers WW_EBUSY. While the map is being destroyed, the other functions answer WW_ECLOSED.
  * EXPIRED comes from a worker of the driver, from ww_driver_dispatch in a driver without threads, or from a call that
  * replaces an expired value or puts it out of a full map. The other reasons come from the call that caused them; a
  * value whose loading was outdated comes from the call that loaded it (ww_session_take).
@@ -150,7 +151,9 @@ WW_API int ww_session_create(
  * driver's stop, too: values that had expired and waited for a worker go to gone now, as EXPIRED. In a child of the
  * process the call frees the map without calling gone; the values stay as they are.
  * Threads: no other thread may use the map any more.
- * Errors: WW_EBUSY: called in gone, in whichever thread, or in a loader of this map (ww_session_take).
+ * In gone, called by a worker or ww_driver_dispatch, the call does not wait. The map is freed when that call of gone and
+ * the others that run have ended. The driver can be destroyed before.
+ * Errors: WW_EBUSY: called in a function that another function on this map calls: gone, a loader, a walk, a look.
  */
 WW_API int ww_session_destroy(struct ww_session *session);
 

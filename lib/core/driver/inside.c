@@ -17,9 +17,9 @@ void ww_inside_leave(const struct inside *here)
 
 int ww_inside_of(const void *what)
 {
-	const struct inside *here = innermost;
+	int calls = 0;
 
-	while (here && here->what != what)
-		here = here->outer;
-	return here != NULL;
+	for (const struct inside *here = innermost; here; here = here->outer)
+		calls += here->what == what;
+	return calls;
 }

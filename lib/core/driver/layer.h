@@ -116,7 +116,7 @@ struct inside {
 
 void ww_inside_enter(struct inside *here, const void *what);
 void ww_inside_leave(const struct inside *here);
-/* Whether this thread is in such a call. */
+/* In how many such calls this thread is. */
 int ww_inside_of(const void *what);
 
 /* ---- Groups (group.c) */

@@ -253,9 +253,18 @@ int ww_session_create(struct ww_session **session, struct ww_driver *driver, con
 	return error;
 }
 
+static void end_session(void *argument)
+{
+	struct ww_session *session = argument;
+
+	ww_group_detach(session->group);
+	free_session(session, session->shard_count);
+}
+
 int ww_session_destroy(struct ww_session *session)
 {
 	struct firing *next;
+	int calls, in_gone;
 
 	if (!session)
 		return WW_OK;
@@ -264,7 +273,12 @@ int ww_session_destroy(struct ww_session *session)
 		free_in_child(session);
 		return WW_OK;
 	}
-	if (looking || ww_inside_of(session))
+	calls = ww_inside_of(session);
+	/* In gone, for a value that has expired, and in no other call of the map. */
+	in_gone = calls == 1 && ww_group_inside(session->group);
+	if (in_gone && session->doomed)
+		return WW_OK;
+	if (looking || (calls && !in_gone) || (in_gone && session->closing))
 		return WW_EBUSY;
 	/* A gone that is running in a worker must not set what would not be taken out any more. */
 	session->closing = 1;
@@ -274,8 +288,12 @@ int ww_session_destroy(struct ww_session *session)
 		next = firing->prev;
 		run(session, firing);
 	}
-	ww_group_detach(session->group);
-	free_session(session, session->shard_count);
+	session->doomed = in_gone;
+	if (in_gone) {
+		ww_group_leave(session->group);
+		ww_group_afterwards(session->group, end_session, session);
+	} else
+		end_session(session);
 	return WW_OK;
 }
 

@@ -106,6 +106,7 @@ struct ww_session {
 	uint32_t at_use;
 	uint32_t entry_size; /* with them */
 	size_t shard_limit;  /* entries, or 0 */
+	_Atomic int doomed;  /* destroyed in gone by the worker that called it, which frees it when gone has ended */
 	_Atomic int closing; /* being destroyed: nothing is set any more; set before the shards' locks are taken */
 	struct hash_secret secret;
 	struct session_shard shard[];

@@ -13,6 +13,7 @@ struct place {
 	_Atomic int answer;      /* of the destruction */
 	_Atomic int after;       /* of a call after it */
 	_Atomic int came;        /* callbacks */
+	_Atomic int destroyed;   /* maps */
 	_Atomic int held;        /* callbacks for "hold" wait while it is set */
 	int with_driver;         /* destroy the driver as well */
 	_Atomic int driver_gone; /* it answered OK */
@@ -53,7 +54,8 @@ static void destroy_own(struct ww_keyed *keyed, const struct ww_keyed_entry *ent
 		ck_assert_int_eq(ww_keyed_get(keyed, "a", 1, NULL, NULL, NULL), WW_ECLOSED);
 		return;
 	}
-	place->after = ww_keyed_destroy(keyed);
+	OK(ww_keyed_destroy(keyed));
+	place->destroyed++;
 	place->after = ww_keyed_set(keyed, "a", 1, NULL, S, NULL, NULL);
 	if (place->with_driver)
 		place->driver_gone = ww_driver_destroy(place->driver) == WW_OK;
@@ -158,7 +160,7 @@ START_TEST(maps_are_destroyed_in_callbacks_while_others_are_made)
 		OK(ww_clock_virtual_advance(place.clock, seed_below(&seed, 200) * MS));
 		if (i % 10 == 0) {
 			OK(ww_clock_virtual_advance(place.clock, 3 * S));
-			while (place.came < i)
+			while (place.destroyed < i)
 				sched_yield();
 		}
 	}

@@ -336,39 +336,6 @@ static void destroy_in_gone(
 	note(map, key, length, value, why, user);
 }
 
-START_TEST(destroy_in_gone_is_refused_and_harmless)
-{
-	struct rig rig;
-
-	rig_plan(&rig);
-	rig.of_map.gone = destroy_in_gone;
-	rig_open(&rig);
-	OK(set(&rig, "a", 1, SEC));
-	OK(set(&rig, "b", 2, 9 * SEC));
-	pass(&rig, 2 * SEC);
-	assert_last_gone(1, "a", 1, WW_GONE_EXPIRED);
-	ck_assert_uint_eq(get(&rig, "b"), 2);
-	rig_close(&rig);
-}
-END_TEST
-
-START_TEST(destroy_in_gone_in_a_worker_is_refused_and_harmless)
-{
-	struct rig rig;
-
-	rig_plan_threads(&rig, 1);
-	rig.of_map.gone = destroy_in_gone;
-	rig_open(&rig);
-	OK(set(&rig, "a", 1, SEC));
-	OK(set(&rig, "b", 2, 9 * SEC));
-	pass(&rig, 2 * SEC);
-	assert_last_gone(1, "a", 1, WW_GONE_EXPIRED);
-	ck_assert_uint_eq(get(&rig, "b"), 2);
-	rig_close(&rig);
-	assert_last_gone(2, "b", 2, WW_GONE_CLEARED);
-}
-END_TEST
-
 START_TEST(destroy_in_gone_of_a_call_is_refused_and_harmless)
 {
 	struct rig rig;
@@ -397,6 +364,47 @@ START_TEST(destroy_in_gone_of_a_call_is_refused_and_harmless)
 	OK(set(&rig, "e", 7, 0));
 	rig_close(&rig);
 	ck_assert_uint_eq(gone_calls(), 7);
+}
+END_TEST
+
+static void destroy_when_expired(
+    struct ww_session *map, const void *key, size_t length, void *value, enum ww_gone why, void *user)
+{
+	if (why == WW_GONE_EXPIRED) {
+		OK(ww_session_destroy(map));
+		OK(ww_session_destroy(map));
+		destroy_answer++;
+		/* Map and key are there until this returns. */
+		assert_closed(map);
+	} else
+		ck_assert(ww_session_destroy(map) == WW_EBUSY);
+	note(map, key, length, value, why, user);
+}
+
+START_TEST(gone_may_destroy_the_map_of_an_expired_value)
+{
+	struct rig rig;
+
+	for (int threads = 0; threads < 2; threads++) {
+		if (threads)
+			rig_plan_threads(&rig, 2);
+		else
+			rig_plan(&rig);
+		rig.of_map.gone = destroy_when_expired;
+		rig_open(&rig);
+		destroy_answer = 0;
+		OK(set(&rig, "a", 1, SEC));
+		for (uintptr_t i = 0; i < 100; i++) {
+			const char key[] = {(char)('b' + i % 20), (char)('b' + i / 20), 0};
+			OK(set(&rig, key, 2, 900 * SEC));
+		}
+		pass(&rig, 2 * SEC);
+		ck_assert_int_eq(destroy_answer, 1);
+		/* The others were cleared in it, and it was told last. */
+		assert_last_gone(101, "a", 1, WW_GONE_EXPIRED);
+		rig.map = NULL;
+		rig_close(&rig);
+	}
 }
 END_TEST
 
@@ -529,6 +537,6 @@ TEST_MAIN("session/life", create_refuses_values_out_of_range, each_failed_alloca
     after_the_drivers_stop_all_is_refused_and_destroy_tells_gone_of_every_entry, a_driver_outlives_several_maps,
     destroy_waits_for_a_running_gone_and_the_map_takes_nothing_new,
     a_value_loaded_while_the_map_is_destroyed_goes_to_gone, destroy_loses_nothing_that_a_gone_sets_meanwhile,
-    destroy_in_gone_is_refused_and_harmless, destroy_in_gone_in_a_worker_is_refused_and_harmless,
-    destroy_in_gone_of_a_call_is_refused_and_harmless, gone_may_destroy_another_map,
-    clear_and_destroy_end_although_gone_sets_again, clear_gives_the_lock_up_between_some_hundred_entries)
+    gone_may_destroy_the_map_of_an_expired_value, destroy_in_gone_of_a_call_is_refused_and_harmless,
+    gone_may_destroy_another_map, clear_and_destroy_end_although_gone_sets_again,
+    clear_gives_the_lock_up_between_some_hundred_entries)
