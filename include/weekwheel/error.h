@@ -33,7 +33,8 @@ enum ww_error {
 	WW_EIO = -15,       /* a file could not be read or written, or a server could not be reached */
 	WW_EVERSION = -16,  /* a file was written by a later version */
 	WW_ETOOBIG = -17,   /* a body is longer than the configuration allows */
-	WW_EAGAIN = -18     /* a server is not ready at the moment: it loads, elects, or is busy */
+	WW_EAGAIN = -18,    /* a server is not ready at the moment: it loads, elects, or is busy */
+	WW_ETIMEOUT = -19   /* what the call waits for has not come in the time that it was given */
 };
 
 /*

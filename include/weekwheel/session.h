@@ -124,11 +124,17 @@ struct ww_session_stats {
 	uint64_t misses;  /* lookups that did not */
 	uint64_t expired;
 	uint64_t evicted;
-	uint64_t stale;        /* puts, renames and deletes that did not find the expected version */
-	uint64_t loads;        /* times that ww_session_take called a loader */
-	uint64_t loads_failed; /* of those, the ones that returned an error */
-	uint64_t loads_shared; /* calls of ww_session_take that waited for another call's loader */
-	uint64_t bytes;        /* memory of the map, its entries and long keys */
+	uint64_t stale;          /* puts, renames and deletes that did not find the expected version */
+	uint64_t loads;          /* times that ww_session_take called a loader */
+	uint64_t loads_failed;   /* of those, the ones that returned an error */
+	uint64_t loads_shared;   /* calls of ww_session_take that waited for another call's loader */
+	uint64_t loads_ahead;    /* of the loads, the ones that were to replace a value that still lived */
+	uint64_t loads_outdated; /* of the loads, the ones that a delete, a rename or a clear outdated */
+	uint64_t loads_late;     /* calls that did not wait any longer for another call's loader */
+	uint64_t failures_kept;  /* calls that were answered with the kept error of a loader */
+	uint64_t load_time;      /* that all loads took together, on the driver's clock in ns */
+	uint64_t load_time_max;  /* that one load took */
+	uint64_t bytes;          /* memory of the map, its entries and long keys */
 };
 
 /* Fill *config with the defaults that the struct names for each member. Errors: WW_EINVAL: config is NULL. */
@@ -282,8 +288,9 @@ typedef int ww_load_fn(const void *key, size_t length, void **value, uint64_t *t
  * REPLACED. If both are the same pointer, gone is not called, since that value stays.
  * If another call deletes or renames the key or clears the map during the load, what is loaded is outdated: the load's
  * callers get its value, and it is not kept. It is as if it had been stored, returned and then taken out: it goes to
- * gone as DELETED or CLEARED, once, after all its callers got it and before the call that loaded it returns. Who asks
- * after the delete does not wait for that load but begins another.
+ * gone as DELETED or CLEARED, once, after all its callers got it and before the call that loaded it returns. A caller
+ * that keeps the value takes a reference in a look (ww_session_take_by). Who asks after the delete does not wait for
+ * that load but begins another.
  * Threads: a thread that is cancelled meanwhile ends after the call. Loaders in different threads that take each
  * other's keys wait for ever.
  * Errors: what load returned, also to the callers that waited; but those get 1 and the value if another call has set
@@ -293,6 +300,44 @@ typedef int ww_load_fn(const void *key, size_t length, void **value, uint64_t *t
  */
 WW_API int ww_session_take(
     struct ww_session *session, const void *key, size_t length, ww_load_fn *load, void *context, void **value);
+
+/*
+ * Loads a missing value with all options. As ww_load_fn; instead of the TTL it gets an order, all zero, whose ttl,
+ * lifetime and end it may set. In an order that is refused, WW_EINVAL is what the call answers.
+ */
+typedef int ww_load_order_fn(
+    const void *key, size_t length, void **value, struct ww_session_order *order, void *context);
+
+/* How ww_session_take_by loads. All zero but `load`: as ww_session_take. */
+struct ww_session_loading {
+	ww_load_order_fn *load;
+	void *context;         /* for load */
+	ww_look_fn *look;      /* called with the value that the call answers, before that can leave the map; or NULL */
+	void *look_context;    /* for look */
+	uint64_t wait;         /* the longest time to wait for another call's loader, in ns; 0: as long as it takes */
+	uint64_t keep_failure; /* how long the error of this call's loader is kept, in ns; 0: it is not */
+	uint32_t ahead; /* in thousandths of its TTL, 0 to 999: a value older than that is loaded anew; 0: never */
+};
+
+/*
+ * Take as ww_session_take does, with options.
+ * look: as in ww_session_look, for a value that was there, that was loaded, and that another call has loaded; then it
+ * is called in the thread of that call. A reference that it takes is safe, also if the load was outdated.
+ * ahead: the first call that finds the value of that age loads it anew, before it expires. Meanwhile the value that is
+ * there serves all other calls. The new one replaces it (gone gets REPLACED, unless both are the same pointer), and is
+ * what the loading call returns, with 0. If the loader fails, the call returns 1 and the value that is there. If
+ * another call sets the key meanwhile, its value stays, as in ww_session_take. A refresh makes the value young again, and
+ * so does a lookup in a map with WW_SESSION_RENEW.
+ * keep_failure: while an error is kept, calls for the key call no loader and answer that error, or the value that is
+ * there. A set, a delete or a clear forgets it. A shard keeps 1,024 errors in 24 KiB, and a newer one may take the
+ * place of an older one.
+ * wait: a call that has waited so long answers WW_ETIMEOUT; the load goes on. The time is the driver's, rounded up to
+ * its tick, and runs out later while the driver's queue is full. A call cannot leave its own loader.
+ * Errors: as ww_session_take. WW_EINVAL also: ahead is over 999. WW_ETIMEOUT. WW_ENOMEM also: no memory to wait with a
+ * limit.
+ */
+WW_API int ww_session_take_by(
+    struct ww_session *session, const void *key, size_t length, const struct ww_session_loading *how, void **value);
 
 /*
  * Take all entries out, as CLEARED. What is set after the call has begun with its shard stays. *count, unless NULL,

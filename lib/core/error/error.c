@@ -53,6 +53,9 @@ const char *ww_strerror(int error)
 	case WW_EAGAIN:
 		return "The server is not ready at the moment: it is loading, electing or busy; call again; nothing has "
 		       "changed.";
+	case WW_ETIMEOUT:
+		return "It has not come in the time that the call was given: wait longer, or go on without it; what the call "
+		       "waited for goes on.";
 	default:
 		return "This number is no error of weekwheel: pass what a weekwheel function returned.";
 	}

@@ -182,7 +182,7 @@ int ww_session_delete_if(struct ww_session *session, const void *key, size_t len
 		sought.shard->stats.stale++;
 		found = WW_ESTALE;
 	}
-	if (found >= 0 && sought.shard->loads)
+	if (found >= 0 && (sought.shard->loads || sought.shard->failures))
 		ww_session_take_outdate(&sought, WW_GONE_DELETED);
 	if (found > 0) {
 		taken = entry_value(entry);

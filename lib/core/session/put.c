@@ -28,11 +28,14 @@ void ww_session_evict(const struct session_sought *sought, struct taken_out *out
 {
 	struct session_shard *shard = sought->shard;
 	struct session_entry *entry;
+	struct ww_timer *due;
 
 	if (!shard->session->shard_limit || table_count(&shard->table) <= shard->session->shard_limit)
 		return;
-	entry = (struct session_entry *)(void *)ww_source_take_due(shard->source, sought->now);
-	int due = entry != NULL;
+	do
+		due = ww_source_take_due(shard->source, sought->now);
+	while (due && ww_session_take_expires(shard, due));
+	entry = (struct session_entry *)(void *)due;
 	if (!due)
 		entry = slab_at(&shard->slab, shard->oldest);
 	int expired = due || entry_deadline(shard, entry) <= sought->now;
@@ -73,6 +76,8 @@ static inline struct session_entry *overfill(const struct session_sought *sought
 			return NULL;
 		if (former)
 			*former = NULL;
+		if (shard->failures)
+			ww_session_failure_forget(sought);
 	}
 	fill(shard, entry, content->value);
 	if (shard->session->at_end)

@@ -26,7 +26,7 @@ static int move(const struct session_sought *from, struct session_entry *old, co
 	moved = ww_session_overfill(to, there, &content, former, out);
 	if (!moved)
 		return WW_ENOMEM;
-	if (from->shard->loads)
+	if (from->shard->loads || from->shard->failures)
 		ww_session_take_outdate(from, WW_GONE_DELETED);
 	ww_session_entry_remove(from->shard, old, 1);
 	ww_session_entry_free(from->shard, old);

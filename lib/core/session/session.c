@@ -88,6 +88,8 @@ static struct firing *expire(void *of, struct ww_timer *timer)
 	struct session_shard *shard = of;
 	struct session_entry *entry = (struct session_entry *)(void *)timer;
 
+	if (ww_session_take_expires(shard, timer))
+		return NULL;
 	ww_session_entry_remove(shard, entry, 0);
 	shard->stats.expired++;
 	if (shard->session->config.gone)
@@ -127,6 +129,7 @@ static void free_memory(struct ww_session *session, uint32_t shards)
 
 	ww_pool_close(&session->pool);
 	for (uint32_t i = 0; i < shards; i++) {
+		ww_session_failure_free(&session->shard[i]);
 		ww_table_destroy(&session->shard[i].table);
 		ww_slab_destroy(&session->shard[i].slab);
 	}
@@ -360,6 +363,14 @@ int ww_session_stats(struct ww_session *session, struct ww_session_stats *stats)
 		stats->loads += shard->stats.loads;
 		stats->loads_failed += shard->stats.loads_failed;
 		stats->loads_shared += shard->stats.loads_shared;
+		stats->loads_ahead += shard->stats.loads_ahead;
+		stats->loads_outdated += shard->stats.loads_outdated;
+		stats->loads_late += shard->stats.loads_late;
+		stats->failures_kept += shard->stats.failures_kept;
+		stats->load_time += shard->stats.load_time;
+		if (shard->stats.load_time_max > stats->load_time_max)
+			stats->load_time_max = shard->stats.load_time_max;
+		stats->bytes += ww_session_failure_bytes(shard);
 		stats->bytes += ww_table_bytes(&shard->table) + ww_slab_bytes(&shard->slab) + shard->key_bytes;
 		ww_source_unlock(shard->source);
 	}

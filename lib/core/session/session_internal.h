@@ -63,13 +63,23 @@ _Static_assert(sizeof(struct session_entry) == 80, "header and goals name the si
 _Static_assert(sizeof(struct firing) <= offsetof(struct ww_timer, ww_period), "a firing leaves value and version");
 _Static_assert(sizeof(ww_timer_fn *) == sizeof(void *), "the value fits where a callback would be");
 
+/* A call that waits for another call's load, on its thread's stack. */
+struct session_waiter {
+	struct ww_timer timer; /* of its time limit; its period is 0, which is no version: it is no entry's */
+	const struct ww_session_loading *how;
+	int late;
+	struct session_waiter *next;
+};
+
 /* A call of ww_session_take that loads, on its thread's stack. */
 struct session_load {
 	const void *key;
 	size_t length;
+	const struct ww_session_loading *how;
 	void *value;
 	pthread_t thread;
-	uint32_t waiting; /* threads that want the result */
+	struct session_waiter *waiters;
+	uint64_t replaces; /* the version of the entry that serves meanwhile, or 0 */
 	int done;
 	int outdated;              /* what is loaded goes to its callers, and is not kept */
 	enum ww_gone outdated_why; /* by what */
@@ -89,6 +99,7 @@ struct session_shard {
 	    version; /* the last that an entry got: a multiple of the number of shards, and the shard's own number */
 	uint64_t random;
 	struct session_load *loads;
+	struct session_failure *failures; /* NULL until one is kept (failure.c) */
 	pthread_cond_t loaded;
 	struct ww_session_stats stats; /* without entries and bytes */
 	size_t key_bytes;              /* of long keys */
@@ -274,10 +285,26 @@ void ww_session_tell_and_free(struct session_shard *shard, struct session_entry 
 
 /* ---- take.c: the shard's lock is held */
 
-/* The key was taken out: what is being loaded for it is outdated, and will be told for that reason. */
+/*
+ * The key was taken out: what is being loaded for it is outdated, and will be told for that reason; a failure that was
+ * kept is forgotten.
+ */
 void ww_session_take_outdate(const struct session_sought *sought, enum ww_gone why);
 /* The same for all keys of the shard. */
 void ww_session_take_outdate_all(struct session_shard *shard, enum ww_gone why);
+/* A timer of the wheel has expired. Returns 1 if it was no entry's, and is done with. */
+int ww_session_take_expires(struct session_shard *shard, struct ww_timer *timer);
+
+/* ---- failure.c: the shard's lock is held */
+
+/* The error that is kept for the key, or 0. */
+int ww_session_failure_find(const struct session_sought *sought);
+void ww_session_failure_keep(const struct session_sought *sought, int error, uint64_t time);
+void ww_session_failure_forget(const struct session_sought *sought);
+void ww_session_failure_forget_all(struct session_shard *shard);
+size_t ww_session_failure_bytes(const struct session_shard *shard);
+/* No lock is needed. */
+void ww_session_failure_free(struct session_shard *shard);
 
 /* ---- clear.c */
 

@@ -10,10 +10,10 @@
 
 static const int errors[] = {WW_OK, WW_EINVAL, WW_ENOMEM, WW_ERANGE, WW_EOVERFLOW, WW_EBACKWARDS, WW_EBUSY, WW_ECORRUPT,
     WW_ECLOSED, WW_ESTALE, WW_ESYSTEM, WW_ENOTFOUND, WW_EINUSE, WW_EDENIED, WW_EFULL, WW_EIO, WW_EVERSION, WW_ETOOBIG,
-    WW_EAGAIN};
+    WW_EAGAIN, WW_ETIMEOUT};
 #define ERRORS (sizeof errors / sizeof errors[0])
 
-static const int no_errors[] = {1, 2, -19, -20, -100, INT_MAX, INT_MIN};
+static const int no_errors[] = {1, 2, -20, -21, -100, INT_MAX, INT_MIN};
 #define NO_ERRORS (sizeof no_errors / sizeof no_errors[0])
 
 START_TEST(every_error_has_its_own_sentence)
