@@ -10,6 +10,7 @@
  *     L   the driver with 100,000 expiries a second at ticks of 1 ms: how late callbacks start
  *     H   1,000 of n sessions have one deadline: by how many ticks the last of them is late
  *     M   a session map in use on a driver, alone and among many that are not: what a tick costs
+ *     S   n sessions are saved and loaded: ns a session, in memory that was touched before
  */
 
 #include "tools/bench/run.h"
@@ -50,6 +51,9 @@ struct layer_sample layer_herd(uint64_t n, uint64_t seed);
 enum { LAYER_MAPS = 4000 };
 struct layer_sample layer_one_map(uint64_t n, uint64_t seed);
 struct layer_sample layer_many_maps(uint64_t n, uint64_t seed);
+
+/* S: ns to save a session, and to load one. */
+struct layer_sample layer_restart(uint64_t n, uint64_t seed);
 
 /* The key of the i-th entry: 16 bytes that look random. */
 void layer_key(uint64_t i, uint64_t seed, unsigned char key[16]);

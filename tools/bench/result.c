@@ -24,6 +24,7 @@ const struct workload_words workload_words[WORKLOADS] = {
     [WORKLOAD_L] = {"L", "the driver: 100,000 expiries a second, ticks of 1 ms"},
     [WORKLOAD_H] = {"H", "sessions: 1,000 with one deadline among n that are not due"},
     [WORKLOAD_M] = {"M", "the driver: one map in use, alone and among 4,000"},
+    [WORKLOAD_S] = {"S", "sessions: all are saved into memory, and loaded into a new map"},
 };
 
 const struct metric_words metric_words[METRICS] = {
@@ -37,6 +38,8 @@ const struct metric_words metric_words[METRICS] = {
     [MEDIAN_LATE_US] = {"median_late_us", "us", "half of the callbacks start later than, us"},
     [P999_LATE_US] = {"p999_late_us", "us", "one callback in a thousand starts later than, us"},
     [LATE_TICKS] = {"late_ticks", "ticks", "ticks by which the last one is late"},
+    [SAVE_NS] = {"save_ns", "ns", "to save a session, ns"},
+    [LOAD_NS] = {"load_ns", "ns", "to load a session, ns"},
 };
 
 const char *metric_title(enum metric metric, enum workload workload)

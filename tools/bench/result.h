@@ -26,6 +26,7 @@ enum workload {
 	WORKLOAD_L,
 	WORKLOAD_H,
 	WORKLOAD_M,
+	WORKLOAD_S,
 	WORKLOADS
 };
 
@@ -40,6 +41,8 @@ enum metric {
 	MEDIAN_LATE_US,
 	P999_LATE_US,
 	LATE_TICKS,
+	SAVE_NS,
+	LOAD_NS,
 	METRICS
 };
 

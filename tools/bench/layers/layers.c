@@ -11,7 +11,7 @@
 #include "tools/common/random.h"
 #include "weekwheel/weekwheel.h"
 
-const struct structure structure_session = {.name = "session", .summary = "K, H: the session map: refresh by key"};
+const struct structure structure_session = {.name = "session", .summary = "K, H, S: the session map: refresh by key"};
 const struct structure structure_uthash = {.name = "uthash", .summary = "K: uthash: lookup by key"};
 #ifdef HAVE_KHASH
 const struct structure structure_khash = {.name = "khash", .summary = "K: khash: lookup by key"};
@@ -43,6 +43,7 @@ static const struct contestant {
     {WORKLOAD_H, &structure_session, layer_herd, 0, LATE_TICKS, METRICS},
     {WORKLOAD_M, &structure_map, layer_one_map, LAYER_MAPS, NS_PER_TICK, METRICS},
     {WORKLOAD_M, &structure_maps, layer_many_maps, LAYER_MAPS, NS_PER_TICK, METRICS},
+    {WORKLOAD_S, &structure_session, layer_restart, 0, SAVE_NS, LOAD_NS},
 };
 enum { CONTESTANTS = sizeof contestants / sizeof *contestants };
 
@@ -124,4 +125,5 @@ void layers_run_size(const struct plan *plan, uint64_t n, struct results *result
 {
 	run(plan, WORKLOAD_K, n, results);
 	run(plan, WORKLOAD_H, n, results);
+	run(plan, WORKLOAD_S, n, results);
 }
