@@ -6,4 +6,4 @@ core_USES := base
 core_CONTAINS := base
 core_TESTS := $(addprefix tests/lib/core/,error allocator clock wheel driver after keyed session)
 core_HELPERS := tests/support/model
-core_FUZZERS := wheel
+core_FUZZERS := wheel session
