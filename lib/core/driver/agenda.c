@@ -1,4 +1,4 @@
-/* The agenda: a pairing heap of sources, and the list of those that have changed. */
+/* The agenda: a leftist heap of sources, and the list of those that have changed. */
 
 #include "lib/core/driver/agenda.h"
 
@@ -27,29 +27,28 @@ void ww_agenda_note(struct agenda *agenda, struct timer_source *source)
 	while (!atomic_compare_exchange_weak(&agenda->changed, &head, source));
 }
 
-/* ---- Links. `link` is the pointer that points here: the heap's or a list's first, a parent's child, a sibling. */
+/* ---- The heap */
 
-static void link_source(struct timer_source **link, struct timer_source *source)
+static uint16_t rank_of(const struct timer_source *tree)
 {
-	source->link = link;
-	source->sibling = *link;
-	if (source->sibling)
-		source->sibling->link = &source->sibling;
-	*link = source;
+	return tree ? tree->rank : 0;
 }
 
-static void unlink_source(struct timer_source *source)
+/* Hang two trees below a source, the higher rank on the left. */
+static void adopt(struct timer_source *top, struct timer_source *one, struct timer_source *other)
 {
-	*source->link = source->sibling;
-	if (source->sibling)
-		source->sibling->link = source->link;
-	source->link = NULL;
-	source->sibling = NULL;
+	int ordered = rank_of(one) >= rank_of(other);
+
+	top->left = ordered ? one : other;
+	top->right = ordered ? other : one;
+	if (one)
+		one->parent = top;
+	if (other)
+		other->parent = top;
+	top->rank = (uint16_t)(rank_of(top->right) + 1);
 }
 
-/* ---- The heap: no child is earlier than its parent. A tree's first has no sibling. */
-
-/* Make one tree of two. */
+/* Make one tree of two. It goes down to the right, where no path is longer than the rank. */
 static struct timer_source *meld(struct timer_source *one, struct timer_source *other)
 {
 	struct timer_source *first = one;
@@ -60,43 +59,48 @@ static struct timer_source *meld(struct timer_source *one, struct timer_source *
 		first = other;
 		other = one;
 	}
-	link_source(&first->child, other);
+	adopt(first, first->left, meld(first->right, other));
 	return first;
 }
 
-/* Make one tree of siblings: of pairs first, and then of all from the last to the first, which keeps it shallow. */
-static struct timer_source *meld_siblings(struct timer_source *one)
+static void set_first(struct agenda *agenda, struct timer_source *first)
 {
-	struct timer_source *pairs = NULL;
-	struct timer_source *first = NULL;
-
-	while (one) {
-		struct timer_source *other = one->sibling;
-		struct timer_source *rest = other ? other->sibling : NULL;
-		one->sibling = NULL;
-		if (other)
-			other->sibling = NULL;
-		one = meld(one, other);
-		one->sibling = pairs;
-		pairs = one;
-		one = rest;
-	}
-	while (pairs) {
-		struct timer_source *rest = pairs->sibling;
-		pairs->sibling = NULL;
-		first = meld(first, pairs);
-		pairs = rest;
-	}
-	return first;
-}
-
-static void add_tree(struct agenda *agenda, struct timer_source *tree)
-{
-	struct timer_source *first = meld(agenda->first, tree);
-
 	agenda->first = first;
 	if (first)
-		first->link = &agenda->first;
+		first->parent = NULL;
+}
+
+/* What was below the source takes its place, and ranks are set right as far up as one changes. */
+static void remove_from_heap(struct agenda *agenda, const struct timer_source *source)
+{
+	struct timer_source *below = meld(source->left, source->right);
+	struct timer_source *top = source->parent;
+
+	if (!top) {
+		set_first(agenda, below);
+		return;
+	}
+	if (top->left == source)
+		top->left = below;
+	else
+		top->right = below;
+	for (int changed = 1; top && changed; top = top->parent) {
+		uint16_t rank = top->rank;
+		adopt(top, top->left, top->right);
+		changed = top->rank != rank;
+	}
+}
+
+/* ---- Lists: `sibling` is the next and `parent` the one before */
+
+static void remove_from_list(struct agenda *agenda, const struct timer_source *source)
+{
+	if (source->parent)
+		source->parent->sibling = source->sibling;
+	else if (agenda->waiting == source)
+		agenda->waiting = source->sibling;
+	if (source->sibling)
+		source->sibling->parent = source->parent;
 }
 
 /* ---- In and out */
@@ -105,25 +109,29 @@ void ww_agenda_file(struct agenda *agenda, struct timer_source *source)
 {
 	source->at = source->next;
 	source->place = source->at == WW_NEVER ? SOURCE_IDLE : SOURCE_FILED;
+	source->left = source->right = source->parent = NULL;
+	source->rank = 1;
 	if (source->place == SOURCE_FILED)
-		add_tree(agenda, source);
+		set_first(agenda, meld(agenda->first, source));
 }
 
 void ww_agenda_take(struct agenda *agenda, struct timer_source *source)
 {
-	struct timer_source *children = source->child;
-
+	if (source->place == SOURCE_FILED)
+		remove_from_heap(agenda, source);
+	else if (source->place == SOURCE_HELD)
+		remove_from_list(agenda, source);
+	source->left = source->right = source->parent = NULL;
 	source->place = SOURCE_HELD;
-	if (source->link)
-		unlink_source(source);
-	source->child = NULL;
-	if (children)
-		add_tree(agenda, meld_siblings(children));
 }
 
 void ww_agenda_set_aside(struct timer_source **list, struct timer_source *source)
 {
-	link_source(list, source);
+	source->sibling = *list;
+	source->parent = NULL;
+	if (source->sibling)
+		source->sibling->parent = source;
+	*list = source;
 }
 
 void ww_agenda_resume(struct agenda *agenda, struct timer_source **list)
@@ -131,7 +139,7 @@ void ww_agenda_resume(struct agenda *agenda, struct timer_source **list)
 	struct timer_source *source;
 
 	while ((source = *list)) {
-		unlink_source(source);
+		*list = source->sibling;
 		ww_agenda_file(agenda, source);
 	}
 }

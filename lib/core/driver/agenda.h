@@ -25,8 +25,9 @@
  * `changed` and then reads `next`. At least one of the two sees what the other has written. A source is on the list at
  * most once; as the list is only ever taken whole, its pushes need no care for one that leaves and comes back.
  *
- * The heap is a pairing heap (M. Fredman, R. Sedgewick, D. Sleator and R. Tarjan, 1986): a tree whose links are in the
- * sources, so that it allocates nothing. File is O(1), and to take one out O(log n), amortised.
+ * The heap is a leftist one (C. Crane, 1972): a binary tree whose links are in the sources, so that it allocates
+ * nothing. Of a source's two subtrees the right one ends sooner on its right, which no path thus takes more than log2 n
+ * steps to. File and take go along it and are O(log n), also the first one after many others.
  */
 
 #include "lib/core/driver/source.h"
@@ -53,7 +54,7 @@ struct timer_source *ww_agenda_first(struct agenda *agenda);
 void ww_agenda_take(struct agenda *agenda, struct timer_source *source);
 /* File a source that is held by its next tick, if it has one. */
 void ww_agenda_file(struct agenda *agenda, struct timer_source *source);
-/* Put a source that is held on such a list, and file all that are on one. */
+/* Put a source that is held on a list, agenda->waiting or a pass's own, and file all that are on one. */
 void ww_agenda_set_aside(struct timer_source **list, struct timer_source *source);
 void ww_agenda_resume(struct agenda *agenda, struct timer_source **list);
 

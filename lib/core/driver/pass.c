@@ -167,20 +167,27 @@ void ww_driver_pass(struct ww_driver *driver)
 	pthread_mutex_unlock(&driver->queue.lock);
 }
 
-uint64_t ww_driver_next_tick(struct ww_driver *driver)
+/* The agenda's lock is held. */
+static uint64_t next_tick(struct ww_driver *driver)
 {
-	const struct timer_source *source;
-	uint64_t next;
+	const struct timer_source *source = ww_agenda_first(&driver->agenda);
+	uint64_t next = source ? source->at : WW_NEVER;
 
-	pthread_mutex_lock(&driver->agenda.lock);
-	source = ww_agenda_first(&driver->agenda);
-	next = source ? source->at : WW_NEVER;
 	/* There may be room by now, or the clock was stepped back. */
 	for (source = driver->agenda.waiting; source; source = source->sibling) {
 		uint64_t wanted = source->next;
 		if (wanted < next && !awaits_room(source, wanted))
 			next = wanted;
 	}
+	return next;
+}
+
+uint64_t ww_driver_next_tick(struct ww_driver *driver)
+{
+	uint64_t next;
+
+	pthread_mutex_lock(&driver->agenda.lock);
+	next = next_tick(driver);
 	pthread_mutex_unlock(&driver->agenda.lock);
 	return next;
 }
@@ -211,8 +218,10 @@ void ww_driver_sleep(struct ww_driver *driver)
 	 * A thread that schedules writes the source's next, tells the agenda, and then reads `armed`. Here `armed` is
 	 * written first, and the agenda is asked again. At least one of the two sees what the other has written.
 	 */
-	driver->armed = ww_driver_next_tick(driver);
-	next = ww_driver_next_tick(driver);
+	pthread_mutex_lock(&driver->agenda.lock);
+	driver->armed = next_tick(driver);
+	next = next_tick(driver);
+	pthread_mutex_unlock(&driver->agenda.lock);
 	if (next < driver->armed)
 		driver->armed = next;
 	if (driver->kicked)

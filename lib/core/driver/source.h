@@ -16,14 +16,18 @@ struct timer_source {
 
 	/* What the agenda has; all but `changed` is under its lock. */
 	_Atomic int changed; /* it is on the list of those that have */
-	enum source_place place;
+	uint16_t place;      /* enum source_place */
+	uint16_t rank;       /* in the heap: how many steps to the right end below it */
 	struct timer_source *next_changed;
-	uint64_t at;                  /* in the heap: where */
-	struct timer_source *child;   /* the first of those behind it */
-	struct timer_source *sibling; /* behind the same one; or the next on a list */
-	struct timer_source **link;   /* what points here; NULL: nothing does */
-	uint64_t done;                /* the last pass that let all expire that was due; the driver's alone */
-	void *shard;                  /* the layer's */
+	uint64_t at; /* in the heap: where */
+	struct timer_source *left;
+	union {
+		struct timer_source *right;
+		struct timer_source *sibling; /* on a list: the next */
+	};
+	struct timer_source *parent; /* on a list: the one before */
+	uint64_t done;               /* the last pass that let all expire that was due; the driver's alone */
+	void *shard;                 /* the layer's */
 };
 
 struct timer_group {

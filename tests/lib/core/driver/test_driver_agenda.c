@@ -7,7 +7,6 @@
 
 static struct agenda agenda;
 static struct timer_source source[SOURCES];
-static struct timer_source *aside;
 
 static void begin_agenda(void)
 {
@@ -29,17 +28,22 @@ static uint64_t earliest(void)
 }
 
 /* Walk a tree of the heap, and return how many are in it. */
-static int check_tree(const struct timer_source *tree)
+static int check_tree(const struct timer_source *tree, const struct timer_source *parent, uint64_t at, int *rank)
 {
-	int count = 1;
+	int left, right, count;
 
+	*rank = 0;
+	if (!tree)
+		return 0;
 	ck_assert_int_eq(tree->place, SOURCE_FILED);
-	ck_assert(*tree->link == tree);
-	for (const struct timer_source *child = tree->child; child; child = child->sibling) {
-		ck_assert_uint_ge(child->at, tree->at);
-		count += check_tree(child);
-	}
-	return count;
+	ck_assert(tree->parent == parent);
+	ck_assert_uint_ge(tree->at, at);
+	count = check_tree(tree->left, tree, tree->at, &left);
+	count += check_tree(tree->right, tree, tree->at, &right);
+	ck_assert_int_ge(left, right);
+	ck_assert_int_eq(tree->rank, right + 1);
+	*rank = right + 1;
+	return count + 1;
 }
 
 /* The invariant of agenda.h, when no thread is about to list anything and the list is merged. */
@@ -47,6 +51,7 @@ static void check_agenda(void)
 {
 	const struct timer_source *first = ww_agenda_first(&agenda);
 	int filed = 0;
+	int rank;
 
 	ck_assert_ptr_null(agenda.changed);
 	for (int i = 0; i < SOURCES; i++) {
@@ -58,7 +63,7 @@ static void check_agenda(void)
 		}
 	}
 	ck_assert_uint_eq(first ? first->at : WW_NEVER, earliest());
-	ck_assert_int_eq(first ? check_tree(first) : 0, filed);
+	ck_assert_int_eq(check_tree(first, NULL, 0, &rank), filed);
 }
 
 static void lower(struct timer_source *one, uint64_t next)
@@ -88,7 +93,7 @@ static void hold_or_file(struct timer_source *one)
 	if (held)
 		ww_agenda_file(&agenda, one);
 	else
-		ww_agenda_set_aside(&aside, one);
+		ww_agenda_set_aside(&agenda.waiting, one);
 }
 
 /* Look at the first one, in which a fifth of the times nothing waits any more. */
@@ -117,7 +122,7 @@ START_TEST(the_first_is_the_earliest_whatever_was_done)
 		else if (what < 199)
 			hold_or_file(one);
 		else
-			ww_agenda_resume(&agenda, &aside);
+			ww_agenda_resume(&agenda, &agenda.waiting);
 		if (n % 100 == 0)
 			check_agenda();
 	}
