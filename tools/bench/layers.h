@@ -11,6 +11,7 @@
  *     H   1,000 of n sessions have one deadline: by how many ticks the last of them is late
  *     M   a session map in use on a driver, alone and among many that are not: what a tick costs
  *     S   n sessions are saved and loaded: ns a session, in memory that was touched before
+ *     W   500 threads sleep, on the driver and in the kernel: how often the processors change threads
  */
 
 #include "tools/bench/run.h"
@@ -54,6 +55,11 @@ struct layer_sample layer_many_maps(uint64_t n, uint64_t seed);
 
 /* S: ns to save a session, and to load one. */
 struct layer_sample layer_restart(uint64_t n, uint64_t seed);
+
+/* W: switches of this many threads. */
+enum { LAYER_SLEEPERS = 500 };
+struct layer_sample layer_ww_sleep(uint64_t n, uint64_t seed);
+struct layer_sample layer_nanosleep(uint64_t n, uint64_t seed);
 
 /* The key of the i-th entry: 16 bytes that look random. */
 void layer_key(uint64_t i, uint64_t seed, unsigned char key[16]);

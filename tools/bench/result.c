@@ -25,6 +25,7 @@ const struct workload_words workload_words[WORKLOADS] = {
     [WORKLOAD_H] = {"H", "sessions: 1,000 with one deadline among n that are not due"},
     [WORKLOAD_M] = {"M", "the driver: one map in use, alone and among 4,000"},
     [WORKLOAD_S] = {"S", "sessions: all are saved into memory, and loaded into a new map"},
+    [WORKLOAD_W] = {"W", "500 threads that sleep for four seconds"},
 };
 
 const struct metric_words metric_words[METRICS] = {
@@ -40,6 +41,7 @@ const struct metric_words metric_words[METRICS] = {
     [LATE_TICKS] = {"late_ticks", "ticks", "ticks by which the last one is late"},
     [SAVE_NS] = {"save_ns", "ns", "to save a session, ns"},
     [LOAD_NS] = {"load_ns", "ns", "to load a session, ns"},
+    [SWITCHES] = {"switches", "", "changes of threads"},
 };
 
 const char *metric_title(enum metric metric, enum workload workload)

@@ -27,6 +27,7 @@ enum workload {
 	WORKLOAD_H,
 	WORKLOAD_M,
 	WORKLOAD_S,
+	WORKLOAD_W,
 	WORKLOADS
 };
 
@@ -43,6 +44,7 @@ enum metric {
 	LATE_TICKS,
 	SAVE_NS,
 	LOAD_NS,
+	SWITCHES,
 	METRICS
 };
 

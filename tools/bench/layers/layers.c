@@ -22,6 +22,8 @@ const struct structure structure_driver = {.name = "driver", .summary = "L: the 
 const struct structure structure_sleep = {.name = "sleep", .summary = "L: a thread that only sleeps until each tick"};
 const struct structure structure_map = {.name = "map", .summary = "M: one session map, in use"};
 const struct structure structure_maps = {.name = "maps", .summary = "M: 4,000 session maps, one of which is in use"};
+const struct structure structure_ww_sleep = {.name = "ww_sleep", .summary = "W: threads that sleep on a driver"};
+const struct structure structure_nanosleep = {.name = "nanosleep", .summary = "W: threads that sleep in the kernel"};
 
 /* Who is measured in which workload, and with how many timers if that is not the plan's number. */
 static const struct contestant {
@@ -44,6 +46,8 @@ static const struct contestant {
     {WORKLOAD_M, &structure_map, layer_one_map, LAYER_MAPS, NS_PER_TICK, METRICS},
     {WORKLOAD_M, &structure_maps, layer_many_maps, LAYER_MAPS, NS_PER_TICK, METRICS},
     {WORKLOAD_S, &structure_session, layer_restart, 0, SAVE_NS, LOAD_NS},
+    {WORKLOAD_W, &structure_ww_sleep, layer_ww_sleep, LAYER_SLEEPERS, SWITCHES, METRICS},
+    {WORKLOAD_W, &structure_nanosleep, layer_nanosleep, LAYER_SLEEPERS, SWITCHES, METRICS},
 };
 enum { CONTESTANTS = sizeof contestants / sizeof *contestants };
 
@@ -119,6 +123,7 @@ void layers_run_once(const struct plan *plan, struct results *results)
 	run(plan, WORKLOAD_T, 0, results);
 	run(plan, WORKLOAD_L, 0, results);
 	run(plan, WORKLOAD_M, 0, results);
+	run(plan, WORKLOAD_W, 0, results);
 }
 
 void layers_run_size(const struct plan *plan, uint64_t n, struct results *results)
