@@ -231,6 +231,35 @@ WW_API int ww_session_find(struct ww_session *session, const void *key, size_t l
  */
 WW_API int ww_session_refresh(struct ww_session *session, const void *key, size_t length, uint64_t ttl, void **value);
 
+/* One key of a call with many. */
+struct ww_session_item {
+	const void *key;
+	size_t length;
+	void *value; /* gets the value if there is one, and is left alone otherwise */
+	int result;  /* gets what the call for this key alone would return: 1, 0 or an error */
+};
+
+/*
+ * Look up items[0 .. count-1] as that many calls of ww_session_get do, and store each value and answer in its item. One
+ * after the other, lookups in a map of a million entries mostly wait for memory; here the memory of up to 32 keys is
+ * asked for at a time. From some four keys on, a key takes a fraction of the time.
+ * The keys of a shard are looked up in the order of the items, and a key may be there twice. All of up to 32 items see
+ * one time. *found, unless NULL, gets the number of items whose result is 1.
+ * Returns 0, or the result of the first item that has an error; the other items are looked up all the same.
+ * Complexity: O(count), with each shard locked three times for every 32 items. Allocates nothing. count may be 0.
+ * Errors: WW_EINVAL also: items is NULL while count is not 0. With an error that concerns no item, found and items stay
+ * as they are.
+ */
+WW_API int ww_session_get_many(struct ww_session *session, struct ww_session_item *items, size_t count, size_t *found);
+
+/* The same for ww_session_refresh, with one ttl for all; 0: each entry's own. */
+WW_API int ww_session_refresh_many(
+    struct ww_session *session, struct ww_session_item *items, size_t count, uint64_t ttl, size_t *found);
+
+/* The same for ww_session_delete: each value that is taken out is handed over in its item. */
+WW_API int ww_session_delete_many(
+    struct ww_session *session, struct ww_session_item *items, size_t count, size_t *found);
+
 /*
  * What to do with a value while it cannot leave the map. Be short: other threads wait for the lock. During it every
  * call on any session map answers WW_EBUSY, and so does ww_session_create.

@@ -134,6 +134,27 @@ static inline uint32_t table_search(
 	}
 }
 
+/* Ask for the line where a search for the hash begins, which then comes from memory while the caller does other things. */
+static inline void table_prefetch(const struct table *table, uint64_t hash)
+{
+	const struct table_line *line = table_line(table, table_home(table, hash >> 32 << 32));
+
+	__builtin_prefetch(line);
+	/* gcc drops calls of a function that does no more than prefetch, since it returns nothing. */
+	__asm__ volatile("" : : "r"(line));
+}
+
+/* The index that a search for the hash asks about first, if it is in that line, or TABLE_NONE: what to prefetch next. */
+static inline uint32_t table_guess(const struct table *table, uint64_t hash)
+{
+	uint64_t first = hash >> 32 << 32;
+	const struct table_line *line = table_line(table, table_home(table, first));
+	uint32_t rank = table_rank(line, first);
+	uint64_t index = rank < TABLE_LINE ? line->entry[rank] - first : TABLE_NONE;
+
+	return index < TABLE_NONE ? (uint32_t)index : TABLE_NONE;
+}
+
 /* Return the index under the hash for which same answers other than 0, or TABLE_NONE. */
 static inline uint32_t table_find(const struct table *table, uint64_t hash, table_same_fn *same, const void *context)
 {

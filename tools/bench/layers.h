@@ -27,6 +27,7 @@ struct layer_sample {
 
 /* K: ns a lookup in a map of n keys, and the bytes of an entry, 0 if they are not known. */
 struct layer_sample layer_session(uint64_t n, uint64_t seed);
+struct layer_sample layer_session_many(uint64_t n, uint64_t seed);
 struct layer_sample layer_uthash(uint64_t n, uint64_t seed);
 #ifdef HAVE_KHASH
 struct layer_sample layer_khash(uint64_t n, uint64_t seed);

@@ -15,7 +15,7 @@ const struct structure *const structures[] = {&structure_weekwheel, &structure_w
 #ifdef HAVE_LIBUV
     &structure_libuv,
 #endif
-    &structure_floor, &structure_session,
+    &structure_floor, &structure_session, &structure_session_many,
 #ifdef HAVE_KHASH
     &structure_khash,
 #endif

@@ -106,28 +106,41 @@ int ww_session_find(struct ww_session *session, const void *key, size_t length, 
 	return entry != NULL;
 }
 
-int ww_session_refresh(struct ww_session *session, const void *key, size_t length, uint64_t ttl, void **value)
+static inline int prolong(const struct session_sought *sought, uint64_t ttl, void **value)
 {
-	struct session_sought sought;
-	struct session_entry *entry;
-	int error = ww_session_enter(session, key, length, &sought);
+	struct session_entry *entry = entry_live(sought);
+	int error = WW_OK;
 
-	if (error)
-		return error;
-	entry = entry_live(&sought);
 	if (entry && !ttl)
 		ttl = entry->ttl_us * WW_MICROSECOND;
 	if (entry || ttl)
-		error = ww_session_ttl_refused(session, sought.now, &ttl);
-	if (!error)
-		count_look_up(sought.shard, entry);
-	if (!error && entry) {
-		ww_session_entry_place(sought.shard, entry, sought.now, ttl);
-		if (value)
-			*value = entry_value(entry);
-	}
+		error = ww_session_ttl_refused(sought->shard->session, sought->now, &ttl);
+	if (error)
+		return error;
+	count_look_up(sought->shard, entry);
+	if (!entry)
+		return 0;
+	ww_session_entry_place(sought->shard, entry, sought->now, ttl);
+	if (value)
+		*value = entry_value(entry);
+	return 1;
+}
+
+int ww_session_prolong(const struct session_sought *sought, uint64_t ttl, void **value)
+{
+	return prolong(sought, ttl, value);
+}
+
+int ww_session_refresh(struct ww_session *session, const void *key, size_t length, uint64_t ttl, void **value)
+{
+	struct session_sought sought;
+	int found = ww_session_enter(session, key, length, &sought);
+
+	if (found)
+		return found;
+	found = prolong(&sought, ttl, value);
 	ww_source_unlock(sought.shard->source);
-	return error ? error : entry != NULL;
+	return found;
 }
 
 int ww_session_look(struct ww_session *session, const void *key, size_t length, ww_look_fn *look, void *context)
@@ -166,29 +179,34 @@ int ww_session_time_left(struct ww_session *session, const void *key, size_t len
 
 /* ---- Taking out */
 
+int ww_session_cut(const struct session_sought *sought, uint64_t version, void **value)
+{
+	struct session_shard *shard = sought->shard;
+	struct session_entry *entry = entry_live(sought);
+
+	if (entry && version != WW_SESSION_ANY && version != entry_version(entry)) {
+		shard->stats.stale++;
+		return WW_ESTALE;
+	}
+	if (shard->loads || shard->failures)
+		ww_session_take_outdate(sought, WW_GONE_DELETED);
+	if (!entry)
+		return 0;
+	*value = entry_value(entry);
+	ww_session_entry_remove(shard, entry, 1);
+	ww_session_entry_free(shard, entry);
+	return 1;
+}
+
 int ww_session_delete_if(struct ww_session *session, const void *key, size_t length, uint64_t version, void **value)
 {
 	struct session_sought sought;
-	struct session_entry *entry;
 	void *taken = NULL;
-	int found;
-	int error = ww_session_enter(session, key, length, &sought);
+	int found = ww_session_enter(session, key, length, &sought);
 
-	if (error)
-		return error;
-	entry = entry_live(&sought);
-	found = entry != NULL;
-	if (found && version != WW_SESSION_ANY && version != entry_version(entry)) {
-		sought.shard->stats.stale++;
-		found = WW_ESTALE;
-	}
-	if (found >= 0 && (sought.shard->loads || sought.shard->failures))
-		ww_session_take_outdate(&sought, WW_GONE_DELETED);
-	if (found > 0) {
-		taken = entry_value(entry);
-		ww_session_entry_remove(sought.shard, entry, 1);
-		ww_session_entry_free(sought.shard, entry);
-	}
+	if (found)
+		return found;
+	found = ww_session_cut(&sought, version, &taken);
 	ww_source_unlock(sought.shard->source);
 	if (found > 0 && value)
 		*value = taken;

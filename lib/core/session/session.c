@@ -304,21 +304,13 @@ int ww_session_destroy(struct ww_session *session)
 
 static inline int seek(struct ww_session *session, const void *key, size_t length, struct session_sought *sought)
 {
-	struct session_shard *shard;
-	int error;
+	int error = session_key_refused(key, length);
 
-	if (length > WW_SESSION_KEY_MAX || (!key && length))
-		return WW_EINVAL;
-	error = ww_session_refuses(session);
-	if (error)
-		return error;
-	if (!length)
-		key = "";
-	/* The table uses the high half of the hash, and the low half picks the shard. */
-	uint64_t hash = ww_hash_bytes(&session->secret, key, length);
-	shard = &session->shard[(uint32_t)hash % session->shard_count];
-	*sought = (struct session_sought){shard, key, length, hash, ww_driver_time(session->driver)};
-	return WW_OK;
+	if (!error)
+		error = ww_session_refuses(session);
+	if (!error)
+		*sought = session_seek(session, key, length, ww_driver_time(session->driver));
+	return error;
 }
 
 int ww_session_seek(struct ww_session *session, const void *key, size_t length, struct session_sought *sought)
@@ -328,13 +320,20 @@ int ww_session_seek(struct ww_session *session, const void *key, size_t length, 
 
 int ww_session_enter(struct ww_session *session, const void *key, size_t length, struct session_sought *sought)
 {
-	int error = seek(session, key, length, sought);
+	int error = session_key_refused(key, length);
 
+	if (!error)
+		error = ww_session_refuses(session);
 	if (error)
 		return error;
+	*sought = session_seek(session, key, length, 0);
 	ww_source_lock(sought->shard->source);
-	if (!session->closing)
+	if (!session->closing) {
+		/* The line comes from memory while the clock is read. */
+		table_prefetch(&sought->shard->table, sought->hash);
+		sought->now = ww_driver_time(session->driver);
 		return WW_OK;
+	}
 	ww_source_unlock(sought->shard->source);
 	return WW_ECLOSED;
 }

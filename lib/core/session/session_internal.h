@@ -215,6 +215,21 @@ void ww_session_entry_free(struct session_shard *shard, struct session_entry *en
 
 /* ---- session.c */
 
+/* What a call answers to a key before anything else. */
+static inline int session_key_refused(const void *key, size_t length)
+{
+	return length > WW_SESSION_KEY_MAX || (!key && length) ? WW_EINVAL : WW_OK;
+}
+/* A key, its shard, and this time. */
+static inline struct session_sought session_seek(
+    struct ww_session *session, const void *key, size_t length, uint64_t now)
+{
+	/* The table uses the high half of the hash, and the low half picks the shard. */
+	uint64_t hash = ww_hash_bytes(&session->secret, key, length);
+
+	return (struct session_sought){
+	    &session->shard[(uint32_t)hash % session->shard_count], length ? key : "", length, hash, now};
+}
 /* Find the shard of a key, and read the time. */
 int ww_session_seek(struct ww_session *session, const void *key, size_t length, struct session_sought *sought);
 /* The same, and lock the shard. On error nothing is locked. */
@@ -238,6 +253,10 @@ void ww_session_tell(struct ww_session *session, const void *key, size_t length,
  * says so, a renewal; or a miss.
  */
 struct session_entry *ww_session_look_up(const struct session_sought *sought);
+/* What ww_session_refresh does under the lock. */
+int ww_session_prolong(const struct session_sought *sought, uint64_t ttl, void **value);
+/* What ww_session_delete_if does under the lock; *value is what was taken out. */
+int ww_session_cut(const struct session_sought *sought, uint64_t version, void **value);
 /* Why this TTL is refused. 0 means the map's own TTL, which is then stored in *ttl. */
 int ww_session_ttl_refused(const struct ww_session *session, uint64_t now, uint64_t *ttl);
 /* When a lifetime that begins now ends, or END_NONE. 0 means the map's own lifetime. */

@@ -12,6 +12,8 @@
 #include "weekwheel/weekwheel.h"
 
 const struct structure structure_session = {.name = "session", .summary = "K, H, S: the session map: refresh by key"};
+const struct structure structure_session_many = {
+    .name = "session-16", .summary = "K: the session map: refresh by key, 16 in a call"};
 const struct structure structure_uthash = {.name = "uthash", .summary = "K: uthash: lookup by key"};
 #ifdef HAVE_KHASH
 const struct structure structure_khash = {.name = "khash", .summary = "K: khash: lookup by key"};
@@ -34,6 +36,7 @@ static const struct contestant {
 	enum metric first, second;
 } contestants[] = {
     {WORKLOAD_K, &structure_session, layer_session, 0, NS_PER_OP, BYTES_PER_TIMER},
+    {WORKLOAD_K, &structure_session_many, layer_session_many, 0, NS_PER_OP, METRICS},
 #ifdef HAVE_KHASH
     {WORKLOAD_K, &structure_khash, layer_khash, 0, NS_PER_OP, BYTES_PER_TIMER},
 #endif

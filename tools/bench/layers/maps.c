@@ -20,19 +20,53 @@
 
 /* Lookups of a pass: just enough for the caches to forget. */
 #define LOOKUPS UINT64_C(2000000)
+#define IN_A_CALL 16
 
 /* The hits of the lookups. Without it the compiler could leave them out. */
 static volatile uint64_t found;
 
 /* ---- The session map, as an application uses it: default driver, default TTL */
 
-struct layer_sample layer_session(uint64_t n, uint64_t seed)
+/* Refresh sessions in random order. Returns how many were found. */
+static uint64_t refresh(struct ww_session *session, uint64_t n, uint64_t seed)
+{
+	unsigned char key[16];
+	uint64_t state = seed, hits = 0;
+
+	for (uint64_t i = 0; i < LOOKUPS; i++) {
+		layer_key(random_below(&state, n), seed, key);
+		hits += ww_session_refresh(session, key, sizeof key, 0, NULL) == 1;
+	}
+	return hits;
+}
+
+/* The same, so many in a call. */
+static uint64_t refresh_many(struct ww_session *session, uint64_t n, uint64_t seed)
+{
+	unsigned char keys[IN_A_CALL][16];
+	struct ww_session_item items[IN_A_CALL];
+	uint64_t state = seed, hits = 0;
+	size_t live;
+
+	for (uint64_t i = 0; i < LOOKUPS; i += IN_A_CALL) {
+		for (size_t k = 0; k < IN_A_CALL; k++) {
+			layer_key(random_below(&state, n), seed, keys[k]);
+			items[k] = (struct ww_session_item){.key = keys[k], .length = sizeof keys[k]};
+		}
+		layer_check(ww_session_refresh_many(session, items, IN_A_CALL, 0, &live), "many sessions");
+		hits += live;
+	}
+	return hits;
+}
+
+static struct layer_sample measure(
+    uint64_t n, uint64_t seed, uint64_t (*lookups)(struct ww_session *session, uint64_t n, uint64_t seed))
 {
 	struct ww_driver *driver;
 	struct ww_session *session;
 	struct ww_session_stats before, after;
 	unsigned char key[16];
-	uint64_t state = seed, hits = 0, begin;
+	uint64_t hits, begin;
 
 	layer_check(ww_driver_create(&driver, NULL), "the driver");
 	layer_check(ww_session_create(&session, driver, NULL), "the session map");
@@ -42,16 +76,23 @@ struct layer_sample layer_session(uint64_t n, uint64_t seed)
 		layer_check(ww_session_set(session, key, sizeof key, &session, 0, NULL), "a session");
 	}
 	begin = clock_ns(CLOCK_MONOTONIC);
-	for (uint64_t i = 0; i < LOOKUPS; i++) {
-		layer_key(random_below(&state, n), seed, key);
-		hits += ww_session_refresh(session, key, sizeof key, 0, NULL) == 1;
-	}
+	hits = lookups(session, n, seed);
 	double ns = (double)(clock_ns(CLOCK_MONOTONIC) - begin) / (double)LOOKUPS;
 	layer_check(hits == LOOKUPS ? 0 : WW_ESTALE, "a session was lost");
 	layer_check(ww_session_stats(session, &after), "the session map");
 	layer_check(ww_session_destroy(session), "the session map");
 	layer_check(ww_driver_destroy(driver), "the driver");
 	return (struct layer_sample){ns, (double)(after.bytes - before.bytes) / (double)n};
+}
+
+struct layer_sample layer_session(uint64_t n, uint64_t seed)
+{
+	return measure(n, seed, refresh);
+}
+
+struct layer_sample layer_session_many(uint64_t n, uint64_t seed)
+{
+	return measure(n, seed, refresh_many);
 }
 
 /* ---- uthash */

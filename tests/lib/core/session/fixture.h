@@ -213,6 +213,7 @@ static inline void look_never(void *value, void *context)
 /* Assert that every function refuses, as after a stop or a destroy, and changes nothing. */
 static inline void assert_closed(struct ww_session *map)
 {
+	struct ww_session_item item = {"a", 1, NULL, 0};
 	void *value = map;
 	uint64_t ns;
 	size_t count = 9;
@@ -228,6 +229,9 @@ static inline void assert_closed(struct ww_session *map)
 	ck_assert_int_eq(ww_session_refresh(map, "a", 1, 0, &value), WW_ECLOSED);
 	ck_assert_int_eq(ww_session_look(map, "a", 1, look_never, NULL), WW_ECLOSED);
 	ck_assert_int_eq(ww_session_time_left(map, "a", 1, &ns), WW_ECLOSED);
+	ck_assert_int_eq(ww_session_get_many(map, &item, 1, &count), WW_ECLOSED);
+	ck_assert_int_eq(ww_session_refresh_many(map, &item, 1, 0, &count), WW_ECLOSED);
+	ck_assert_int_eq(ww_session_delete_many(map, &item, 1, &count), WW_ECLOSED);
 	ck_assert_int_eq(ww_session_delete(map, "a", 1, &value), WW_ECLOSED);
 	ck_assert_int_eq(ww_session_take(map, "a", 1, load_never, NULL, &value), WW_ECLOSED);
 	ck_assert_int_eq(ww_session_clear(map, &count), WW_ECLOSED);

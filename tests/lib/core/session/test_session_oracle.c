@@ -326,6 +326,58 @@ static void op_look(size_t key, const unsigned char *bytes, size_t length)
 		touched(key);
 }
 
+/* More keys than go into one batch, some of them twice, and some that are refused. */
+static void op_many(void)
+{
+	enum { MANY = 80 };
+	static unsigned char bytes[MANY][512];
+	struct ww_session_item items[MANY];
+	size_t keys[MANY];
+	size_t count = below(below(2) ? 5 : MANY + 1);
+	size_t found = 4711;
+	size_t hits = 0;
+	uint64_t ttl = some_ttl();
+	uint64_t which = below(5);
+	int error = WW_OK;
+	int answer;
+
+	for (size_t i = 0; i < count; i++) {
+		keys[i] = below(below(3) ? KEYS : 12);
+		items[i] = (struct ww_session_item){bytes[i], key_bytes(keys[i], bytes[i]), &o, 4711};
+		if (below(80) == 0)
+			items[i].length = WW_SESSION_KEY_MAX + 1;
+	}
+	if (which < 2)
+		answer = ww_session_get_many(o.rig.map, items, count, &found);
+	else if (which < 4)
+		answer = ww_session_refresh_many(o.rig.map, items, count, ttl, &found);
+	else
+		answer = ww_session_delete_many(o.rig.map, items, count, &found);
+	for (size_t i = 0; i < count; i++) {
+		struct place *place = &o.place[keys[i]];
+		if (items[i].length > WW_SESSION_KEY_MAX) {
+			ck_assert(items[i].result == WW_EINVAL && items[i].value == &o);
+			error = WW_EINVAL;
+			continue;
+		}
+		ck_assert(items[i].result == lives(place));
+		ck_assert(items[i].value == (lives(place) ? (void *)place->value : &o));
+		if (!lives(place))
+			continue;
+		hits++;
+		if (which < 2)
+			touched(keys[i]);
+		else if (which < 4) {
+			place->use = ++o.uses;
+			arrive_at_deadline(keys[i], ttl ? ttl : place->ttl);
+		} else {
+			o.where[place->value] = OWNED;
+			leave(place);
+		}
+	}
+	ck_assert(answer == error && found == hits);
+}
+
 /* Expiries are told in any order. */
 static void hear_expired(void)
 {
@@ -416,8 +468,10 @@ static void operate(void)
 		op_refresh(key, bytes, length);
 	else if (which < 700)
 		op_delete(key, bytes, length);
-	else if (which < 800)
+	else if (which < 770)
 		op_look(key, bytes, length);
+	else if (which < 800)
+		op_many();
 	else if (which < 900)
 		op_time();
 	else if (which < 998)

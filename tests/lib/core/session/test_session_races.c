@@ -204,5 +204,61 @@ START_TEST(a_renamed_entry_is_deleted_or_expires_once)
 }
 END_TEST
 
+/* Values are handed over once, and to nobody but who asks for their key. The tables grow and shrink meanwhile. */
+static _Atomic uint64_t were_set;
+static _Atomic uint64_t were_deleted;
+
+static void *use_many(void *who)
+{
+	enum { MANY = 40 };
+	uint64_t random = (uintptr_t)who * run_seed;
+	uint32_t key[MANY];
+	struct ww_session_item items[MANY];
+	size_t found;
+
+	for (int i = 0; i < STEPS / 5; i++) {
+		uint64_t which = seed_below(&random, 4);
+		size_t count = seed_below(&random, MANY + 1);
+		for (size_t k = 0; k < count; k++) {
+			key[k] = (uint32_t)seed_below(&random, 100 * KEYS);
+			items[k] = (struct ww_session_item){&key[k], sizeof key[k], NULL, -1};
+		}
+		if (which == 0) {
+			for (size_t k = 0; k < count; k++)
+				if (ww_session_set(rig.map, &key[k], sizeof key[k], (void *)(key[k] + 1ul), 0, NULL))
+					faults++;
+			were_set += count;
+			(void)ww_clock_virtual_advance(rig.clock, 100 * MS);
+			continue;
+		}
+		int answer = which == 1   ? ww_session_get_many(rig.map, items, count, &found)
+		             : which == 2 ? ww_session_refresh_many(rig.map, items, count, 0, &found)
+		                          : ww_session_delete_many(rig.map, items, count, &found);
+		if (answer)
+			faults++;
+		for (size_t k = 0; k < count; k++) {
+			if (items[k].value != (items[k].result ? (void *)(key[k] + 1ul) : NULL))
+				faults++;
+			found -= items[k].result == 1;
+			were_deleted += which == 3 && items[k].result == 1;
+		}
+		if (found)
+			faults++;
+	}
+	return NULL;
+}
+
+START_TEST(many_keys_in_a_call_from_many_threads)
+{
+	start(3);
+	were_set = were_deleted = 0;
+	run_threads(use_many);
+	ck_assert_uint_gt(were_deleted, 0);
+	rig_close(&rig);
+	ck_assert_uint_eq(were_set, were_deleted + gone_calls());
+}
+END_TEST
+
 TEST_MAIN("session/races", one_of_the_threads_sets_what_is_absent, a_count_by_version_loses_nothing,
-    renamed_entries_are_neither_lost_nor_doubled, a_renamed_entry_is_deleted_or_expires_once)
+    renamed_entries_are_neither_lost_nor_doubled, a_renamed_entry_is_deleted_or_expires_once,
+    many_keys_in_a_call_from_many_threads)
