@@ -44,8 +44,8 @@
  * minutes idle and 12 hours in all. It expires at the end of its TTL or of its lifetime, whichever comes first. Jitter
  * does not reach beyond the end of a lifetime. The end is a time of the driver's clock: if that is stepped back, the
  * entry lives until the clock gets there again.
- * Versions: each set or rename gives the entry a number that no other one of this map gives. A refresh keeps it.
- * ww_session_put stores if the version is the expected one, or if the key is absent.
+ * Versions: each set, load or rename gives the entry a number that no other one of this map gives. A refresh
+ * keeps it. ww_session_put stores if the version is the expected one, or if the key is absent.
  * Memory: 80 bytes an entry with a key of up to 16 bytes, 8 more in a map with lifetimes, 8 more in a limited one, and
  * 9 to 13 for its place in the table. A longer key is a separate block. Records are allocated in chunks of 512: with
  * few entries a shard, the unused part of its last chunk takes more. A map of more than 12 MiB grows by 2 MiB at a time,
@@ -81,10 +81,10 @@ struct ww_session;
 
 /* Why a value has left the map. */
 enum ww_gone {
-	WW_GONE_EXPIRED,  /* its TTL has passed */
+	WW_GONE_EXPIRED,  /* its TTL has passed, or its lifetime */
 	WW_GONE_EVICTED,  /* the map was full, and it was the least recently used of its shard */
-	WW_GONE_REPLACED, /* another value was set for its key */
-	WW_GONE_DELETED,  /* ww_session_delete, also of a key whose value was being loaded */
+	WW_GONE_REPLACED, /* another value was set for its key, or an entry renamed to it */
+	WW_GONE_DELETED,  /* ww_session_delete(_if), also of a key whose value was being loaded */
 	WW_GONE_CLEARED   /* ww_session_clear or ww_session_destroy */
 };
 
@@ -164,10 +164,10 @@ WW_API int ww_session_create(
 WW_API int ww_session_destroy(struct ww_session *session);
 
 /*
- * Map the key to the value for `ttl` ns; 0 means the map's own TTL. The key's former value is replaced. It is stored in
- * *former unless that is NULL; *former is NULL if there was none. A value that had already expired goes to gone as
- * EXPIRED. To prolong an entry use ww_session_refresh: setting the same pointer again is a replacement, too, and gone
- * is called for it.
+ * Map the key to the value for `ttl` ns; 0 means the map's own TTL. A lifetime of the map's own begins. The key's former
+ * value is replaced. It is stored in *former unless that is NULL; *former is NULL if there was none. A value that had
+ * already expired goes to gone as EXPIRED. To prolong an entry use ww_session_refresh: setting the same pointer again is
+ * a replacement, too, and gone is called for it.
  * Complexity: O(1). Errors: WW_EINVAL also: ttl is over WW_SESSION_TTL_MAX. WW_EOVERFLOW: with the most jitter the
  * entry would expire beyond WW_DRIVER_TIME_MAX. WW_ENOMEM: no memory, or 2^26 entries in one shard.
  */
