@@ -43,11 +43,10 @@ static int change_key(const struct session_sought *from, const struct session_so
 	const struct ww_session *session = to->shard->session;
 	struct session_entry *old = entry_live(from);
 	struct session_entry *there;
-	uint64_t ttl = order->ttl;
-	int error = session->closing ? WW_ECLOSED : ww_session_ttl_refused(session, to->now, &ttl);
+	int error = WW_OK;
 
-	if (error)
-		return error;
+	if (session->closing)
+		return WW_ECLOSED;
 	if (!old || (order->version != WW_SESSION_ANY && order->version != entry_version(old))) {
 		from->shard->stats.stale++;
 		return WW_ESTALE;
@@ -55,6 +54,13 @@ static int change_key(const struct session_sought *from, const struct session_so
 	there = ww_session_entry_find(to);
 	if (there && !(order->flags & WW_SESSION_REPLACE) && entry_deadline(to->shard, there) > to->now)
 		return WW_EINUSE;
+	/* The deadline that it has needs no check. */
+	if (order->ttl || order->lifetime || order->end) {
+		uint64_t ttl = order->ttl ? order->ttl : old->ttl_us * WW_MICROSECOND;
+		error = ww_session_ttl_refused(session, to->now, &ttl);
+	}
+	if (error)
+		return error;
 	return move(from, old, to, there, order, found, former, out);
 }
 

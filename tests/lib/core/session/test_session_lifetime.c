@@ -258,6 +258,34 @@ START_TEST(a_look_renews_too_and_a_map_without_the_flag_renews_nothing)
 }
 END_TEST
 
+START_TEST(at_the_end_of_all_time_lookups_find_and_renew_no_more)
+{
+	struct rig rig;
+	static const struct ww_session_order order = {.ttl = 20 * SEC};
+
+	rig_plan(&rig);
+	rig.of_map.flags = WW_SESSION_RENEW;
+	rig_open(&rig);
+	OK(ww_clock_virtual_set(rig.clock, WW_DRIVER_TIME_MAX - 20 * SEC));
+	OK(set(&rig, "a", 1, 20 * SEC));
+	step(&rig, SEC);
+	ck_assert_uint_eq(get(&rig, "a"), 1);
+	ck_assert_uint_eq(left(&rig, "a"), 19 * SEC);
+	ck_assert_int_eq(put(&rig, "b", 2, order), WW_EOVERFLOW);
+	ck_assert_int_eq(ww_session_rename(rig.map, "a", 1, "b", 1, &order, NULL, NULL), WW_EOVERFLOW);
+	OK(ww_session_rename(rig.map, "a", 1, "b", 1, NULL, NULL, NULL));
+	ck_assert_uint_eq(left(&rig, "b"), 19 * SEC);
+	/* Its own TTL starts anew with a TTL of the order, which is not too long. */
+	OK(ww_session_rename(rig.map, "b", 1, "c", 1, &(struct ww_session_order){.ttl = 15 * SEC}, NULL, NULL));
+	ck_assert_uint_eq(left(&rig, "c"), 15 * SEC);
+	/* Neither its TTL nor the map's would end in time, but the deadline that it has does. */
+	step(&rig, 11 * SEC);
+	OK(ww_session_rename(rig.map, "c", 1, "d", 1, NULL, NULL, NULL));
+	ck_assert_uint_eq(left(&rig, "d"), 4 * SEC);
+	rig_close(&rig);
+}
+END_TEST
+
 START_TEST(unknown_flags_are_refused)
 {
 	struct rig rig;
@@ -279,4 +307,5 @@ TEST_MAIN("session/lifetime", a_lifetime_ends_however_often_the_entry_is_refresh
     an_order_may_name_a_lifetime_an_end_or_none, an_end_that_has_passed_makes_an_expired_entry,
     entries_may_have_lifetimes_in_a_map_that_has_none_of_its_own,
     an_end_is_a_time_of_the_clock_when_that_is_stepped_back, lookups_renew_in_a_map_that_says_so,
-    a_look_renews_too_and_a_map_without_the_flag_renews_nothing, unknown_flags_are_refused)
+    a_look_renews_too_and_a_map_without_the_flag_renews_nothing, at_the_end_of_all_time_lookups_find_and_renew_no_more,
+    unknown_flags_are_refused)
