@@ -46,7 +46,15 @@
  * entry lives until the clock gets there again.
  * Versions: each set, load or rename gives the entry a number that no other one of this map gives. A refresh
  * keeps it. ww_session_put stores if the version is the expected one, or if the key is absent.
- * Memory: 80 bytes an entry with a key of up to 16 bytes, 8 more in a map with lifetimes, 8 more in a limited one, and
+ * Limits: of the number of entries and of their weight, in units of the caller's, such as bytes. Each shard has an equal
+ * share. An entry that weighs more than a share is refused: a map of few large entries needs few `shards`. What is over
+ * the limit is put out: what has expired first, then the least recently used. A call puts out at most 256 entries, and
+ * what is over then goes with the next calls. With WW_SESSION_ADMIT a new entry first stays in a window of a hundredth
+ * of the limit, and then takes the place of the least recently used one only if it was used more often (TinyLFU;
+ * lib/core/session/limit.c cites it). That takes 4 to 8 bytes an entry of the limit. Pinned entries count, and are not
+ * put out. Where they alone fill a shard, a set answers WW_ENOMEM. A save does not keep weights and pins.
+ * Memory: 80 bytes an entry with a key of up to 16 bytes, 8 more in a map with lifetimes, 8 more in a limited one, 8
+ * more with a weight_limit, and
  * 9 to 13 for its place in the table. A longer key is a separate block. Records are allocated in chunks of 512: with
  * few entries a shard, the unused part of its last chunk takes more. A map of more than 12 MiB grows by 2 MiB at a time,
  * in huge pages where the system gives them on request (transparent_hugepage/enabled: madvise).
@@ -103,6 +111,7 @@ typedef void ww_gone_fn(
 /* Flags of a configuration. */
 #define WW_SESSION_RENEW 1u     /* get, find, look and take start the TTL of what they find anew, as refresh does */
 #define WW_SESSION_LIFETIMES 2u /* entries may have lifetimes of their own, though `lifetime` is 0 */
+#define WW_SESSION_ADMIT 4u     /* a full map keeps what is used often: a scan cannot flush it. Needs a `limit` */
 
 /* The configuration of a map. Fill it with ww_session_config_default, then change what should differ. */
 struct ww_session_config {
@@ -116,6 +125,7 @@ struct ww_session_config {
 	void *user;        /* for gone */
 	uint64_t lifetime; /* of an entry, in ns, from when it is set; 0: none. What is beyond the last time is none */
 	uint32_t flags;    /* WW_SESSION_*; 0 */
+	uint64_t weight_limit; /* the most that all entries weigh, 0: no limit; at most 2^62; divided as `limit` is */
 };
 
 struct ww_session_stats {
@@ -133,8 +143,12 @@ struct ww_session_stats {
 	uint64_t loads_late;     /* calls that did not wait any longer for another call's loader */
 	uint64_t failures_kept;  /* calls that were answered with the kept error of a loader */
 	uint64_t load_time;      /* that all loads took together, on the driver's clock in ns */
-	uint64_t load_time_max;  /* that one load took */
-	uint64_t bytes;          /* memory of the map, its entries and long keys */
+	uint64_t weight;         /* of the entries in the map now */
+	uint64_t pinned;         /* entries in the map now that are never evicted */
+	uint64_t
+	    not_admitted; /* of the evicted, the ones that were used less often than what they would have replaced */
+	uint64_t load_time_max; /* that one load took */
+	uint64_t bytes;         /* memory of the map, its entries and long keys */
 };
 
 /* Fill *config with the defaults that the struct names for each member. Errors: WW_EINVAL: config is NULL. */
@@ -169,7 +183,8 @@ WW_API int ww_session_destroy(struct ww_session *session);
  * already expired goes to gone as EXPIRED. To prolong an entry use ww_session_refresh: setting the same pointer again is
  * a replacement, too, and gone is called for it.
  * Complexity: O(1). Errors: WW_EINVAL also: ttl is over WW_SESSION_TTL_MAX. WW_EOVERFLOW: with the most jitter the
- * entry would expire beyond WW_DRIVER_TIME_MAX. WW_ENOMEM: no memory, or 2^26 entries in one shard.
+ * entry would expire beyond WW_DRIVER_TIME_MAX. WW_ENOMEM: no memory, 2^26 entries in one shard, or
+ * pinned entries leave no room.
  */
 WW_API int ww_session_set(
     struct ww_session *session, const void *key, size_t length, void *value, uint64_t ttl, void **former);
@@ -181,6 +196,7 @@ WW_API int ww_session_set(
 /* Flags of an order. */
 #define WW_SESSION_KEEP_END 1u /* put: keep the end of the lifetime of the entry that is replaced, if there is one */
 #define WW_SESSION_REPLACE 2u  /* rename: replace the entry of the new key, if there is one */
+#define WW_SESSION_PINNED 4u   /* put, loader: the entry is never evicted, until it is set again without this */
 
 /* What ww_session_put is to do. All zero: the same as ww_session_set with a ttl of 0. */
 struct ww_session_order {
@@ -189,6 +205,7 @@ struct ww_session_order {
 	uint64_t end; /* of the lifetime, on the driver's clock in ns; 0: by `lifetime`; with both the earlier counts */
 	uint64_t version; /* that must be there: an entry's, WW_SESSION_ANY or WW_SESSION_ABSENT */
 	uint32_t flags;   /* those above that the call knows */
+	uint64_t weight;  /* in a map with a weight_limit; 0: 1 */
 };
 
 /* What the map has for a key. */
@@ -198,6 +215,8 @@ struct ww_session_found {
 	uint64_t ttl;      /* that a refresh with 0 starts anew, in ns */
 	uint64_t left;     /* until it expires, in ns; 0: it has expired */
 	uint64_t end_left; /* until its lifetime ends, in ns; or WW_SESSION_NO_END */
+	uint64_t weight;   /* 0 in a map without a weight_limit */
+	uint32_t flags;    /* WW_SESSION_PINNED or 0 */
 };
 
 /*
@@ -206,7 +225,8 @@ struct ww_session_found {
  * and *found gets what is there, or all zero if the key is absent: the loop needs no second lookup.
  * An end that has passed makes an entry that has expired: no lookup finds it, and gone gets its value.
  * Complexity: O(1). Errors: as ww_session_set. WW_ESTALE: what is there does not have the order's version; nothing has
- * changed but *found. WW_EINVAL also: unknown flags, or a lifetime or end in a map without lifetimes.
+ * changed but *found. WW_EINVAL also: unknown flags, a lifetime or end in a map without lifetimes, or a pin in a map
+ * without limits. WW_ETOOBIG: the weight is more than a shard's share of the weight_limit.
  */
 WW_API int ww_session_put(struct ww_session *session, const void *key, size_t length, void *value,
     const struct ww_session_order *order, struct ww_session_found *found, void **former);
@@ -296,7 +316,8 @@ WW_API int ww_session_delete_if(
  * an entry of the new key is replaced as ww_session_set does. *former, unless NULL, gets its value, or NULL.
  * Complexity: O(1), with the locks of two shards held. Errors: WW_ESTALE: the key has no entry, or not of this version.
  * WW_EINUSE: the new key has an entry, and WW_SESSION_REPLACE is not set. WW_EINVAL also: both keys are the same,
- * unknown flags, or a lifetime or end in a map without lifetimes. WW_EOVERFLOW, WW_ENOMEM: as ww_session_set.
+ * unknown flags, or a lifetime or end in a map without lifetimes. WW_EOVERFLOW, WW_ENOMEM: as ww_session_set. The entry
+ * keeps its weight and pin.
  */
 WW_API int ww_session_rename(struct ww_session *session, const void *key, size_t length, const void *to,
     size_t to_length, const struct ww_session_order *order, struct ww_session_found *found, void **former);
@@ -332,7 +353,7 @@ WW_API int ww_session_take(
 
 /*
  * Loads a missing value with all options. As ww_load_fn; instead of the TTL it gets an order, all zero, whose ttl,
- * lifetime and end it may set. In an order that is refused, WW_EINVAL is what the call answers.
+ * lifetime, end, weight and pin it may set. In an order that is refused, WW_EINVAL is what the call answers.
  */
 typedef int ww_load_order_fn(
     const void *key, size_t length, void **value, struct ww_session_order *order, void *context);

@@ -41,46 +41,15 @@ void ww_session_entry_found(
 	    .end_left = end == END_NONE     ? WW_SESSION_NO_END
 	                : end > sought->now ? end - sought->now
 	                                    : 0,
+	    .weight = session->at_weight ? *entry_weight(session, entry) : 0,
+	    .flags = session->at_use && entry_use(session, entry)->list == LIST_PINNED ? WW_SESSION_PINNED : 0,
 	};
-}
-
-/* ---- Order of use, in a limited map */
-
-static struct session_use *use_at(const struct session_shard *shard, uint32_t index)
-{
-	return entry_use(shard->session, entry_at(shard, index));
-}
-
-static void link_newest(struct session_shard *shard, struct session_entry *entry)
-{
-	*entry_use(shard->session, entry) = (struct session_use){.newer = SLAB_NONE, .older = shard->newest};
-	if (shard->newest != SLAB_NONE)
-		use_at(shard, shard->newest)->newer = entry->index;
-	else
-		shard->oldest = entry->index;
-	shard->newest = entry->index;
-}
-
-static void unlink_use(struct session_shard *shard, struct session_entry *entry)
-{
-	struct session_use use = *entry_use(shard->session, entry);
-
-	if (use.newer != SLAB_NONE)
-		use_at(shard, use.newer)->older = use.older;
-	else
-		shard->newest = use.older;
-	if (use.older != SLAB_NONE)
-		use_at(shard, use.older)->newer = use.newer;
-	else
-		shard->oldest = use.newer;
 }
 
 void ww_session_entry_used(struct session_shard *shard, struct session_entry *entry)
 {
-	if (!shard->session->shard_limit || shard->newest == entry->index)
-		return;
-	unlink_use(shard, entry);
-	link_newest(shard, entry);
+	if (shard->session->at_use)
+		ww_session_limit_used(shard, entry);
 }
 
 /* ---- Adding and removing */
@@ -145,8 +114,6 @@ struct session_entry *ww_session_entry_add(const struct session_sought *sought)
 		return NULL;
 	}
 	entry->as.timer = (struct ww_timer){0};
-	if (shard->session->shard_limit)
-		link_newest(shard, entry);
 	return entry;
 }
 
@@ -156,8 +123,8 @@ void ww_session_entry_remove(struct session_shard *shard, struct session_entry *
 
 	(void)ww_table_remove(&shard->table, hash, entry->index);
 	entry->ttl_us = 0; /* a walk through the records passes it over from now on */
-	if (shard->session->shard_limit)
-		unlink_use(shard, entry);
+	if (shard->session->at_use)
+		ww_session_limit_remove(shard, entry);
 	if (from_wheel)
 		ww_source_cancel(shard->source, &entry->as.timer);
 }

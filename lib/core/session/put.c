@@ -17,41 +17,6 @@ static void replace(
 	shard->stats.expired += (uint64_t)expired;
 	if (former)
 		*former = expired ? NULL : out->value;
-	ww_session_entry_used(shard, entry);
-}
-
-/*
- * If the shard is over its limit, take out an entry: one that has expired and waits for the driver, if there is any,
- * and otherwise the one unused for longest. Its memory stays, to tell its key.
- */
-void ww_session_evict(const struct session_sought *sought, struct taken_out *out)
-{
-	struct session_shard *shard = sought->shard;
-	struct session_entry *entry;
-	struct ww_timer *due;
-
-	if (!shard->session->shard_limit || table_count(&shard->table) <= shard->session->shard_limit)
-		return;
-	do
-		due = ww_source_take_due(shard->source, sought->now);
-	while (due && ww_session_take_expires(shard, due));
-	entry = (struct session_entry *)(void *)due;
-	if (!due)
-		entry = slab_at(&shard->slab, shard->oldest);
-	int expired = due || entry_deadline(shard, entry) <= sought->now;
-	ww_session_entry_remove(shard, entry, !due);
-	shard->stats.expired += (uint64_t)expired;
-	shard->stats.evicted += (uint64_t)!expired;
-	out->evicted = entry;
-	out->evicted_why = expired ? WW_GONE_EXPIRED : WW_GONE_EVICTED;
-}
-
-void ww_session_tell_and_free(struct session_shard *shard, struct session_entry *entry, enum ww_gone why)
-{
-	ww_session_tell(shard->session, entry_key(entry), entry->length, entry_value(entry), why);
-	ww_source_lock(shard->source);
-	ww_session_entry_free(shard, entry);
-	ww_source_unlock(shard->source);
 }
 
 /* It has this value from now on, and a version that no other entry of this map had. */
@@ -66,8 +31,11 @@ static inline struct session_entry *overfill(const struct session_sought *sought
     const struct session_content *content, void **former, struct taken_out *out)
 {
 	struct session_shard *shard = sought->shard;
+	int is_new = !entry;
 
 	*out = (struct taken_out){0};
+	if (shard->session->at_use && ww_session_limit_refuses(shard, entry, content))
+		return NULL;
 	if (entry)
 		replace(sought, entry, former, out);
 	else {
@@ -80,6 +48,8 @@ static inline struct session_entry *overfill(const struct session_sought *sought
 			ww_session_failure_forget(sought);
 	}
 	fill(shard, entry, content->value);
+	if (shard->session->at_use)
+		ww_session_limit_file(shard, entry, content, is_new);
 	if (shard->session->at_end)
 		*entry_end(shard->session, entry) = content->end;
 	if (content->deadline)
@@ -99,7 +69,7 @@ struct session_entry *ww_session_store(const struct session_sought *sought, stru
     const struct session_content *content, void **former, struct taken_out *out)
 {
 	entry = overfill(sought, entry, content, former, out);
-	if (entry && sought->shard->session->shard_limit)
+	if (entry && sought->shard->session->at_use)
 		ww_session_evict(sought, out);
 	return entry;
 }
@@ -107,11 +77,19 @@ struct session_entry *ww_session_store(const struct session_sought *sought, stru
 void ww_session_tell_taken(const struct session_sought *sought, const struct taken_out *out)
 {
 	struct session_shard *shard = sought->shard;
+	struct firing *next;
 
 	if (out->is)
 		ww_session_tell(shard->session, sought->key, sought->length, out->value, out->why);
-	if (out->evicted)
-		ww_session_tell_and_free(shard, out->evicted, out->evicted_why);
+	for (struct firing *firing = out->evicted; firing; firing = next) {
+		struct session_entry *entry = (struct session_entry *)(void *)firing;
+		next = firing->next;
+		ww_session_tell(
+		    shard->session, entry_key(entry), entry->length, entry_value(entry), (enum ww_gone)firing->since);
+		ww_source_lock(shard->source);
+		ww_session_entry_free(shard, entry);
+		ww_source_unlock(shard->source);
+	}
 }
 
 /* ---- With options */
@@ -120,7 +98,11 @@ int ww_session_order_refused(const struct ww_session *session, const struct ww_s
 {
 	if (!session || order->flags & ~flags)
 		return WW_EINVAL;
-	return (order->lifetime || order->end) && !session->at_end ? WW_EINVAL : WW_OK;
+	if ((order->lifetime || order->end) && !session->at_end)
+		return WW_EINVAL;
+	if (order->flags & WW_SESSION_PINNED && !session->at_use)
+		return WW_EINVAL;
+	return session->at_weight && order->weight > session->shard_weight_limit ? WW_ETOOBIG : WW_OK;
 }
 
 /* Whether what is there is what the order wants there. NULL: nothing. */
@@ -148,7 +130,8 @@ static int put(const struct session_sought *sought, void *value, const struct ww
 {
 	struct session_entry *entry = ww_session_entry_find(sought);
 	struct session_entry *live = entry && entry_deadline(sought->shard, entry) > sought->now ? entry : NULL;
-	struct session_content content = {.value = value, .ttl = order->ttl};
+	struct session_content content = {
+	    .value = value, .ttl = order->ttl, .weight = order->weight, .pinned = order->flags & WW_SESSION_PINNED};
 	int error = ww_session_ttl_refused(sought->shard->session, sought->now, &content.ttl);
 
 	if (error)
@@ -185,7 +168,7 @@ int ww_session_put(struct ww_session *session, const void *key, size_t length, v
 
 	if (!order)
 		order = &none;
-	error = ww_session_order_refused(session, order, WW_SESSION_KEEP_END);
+	error = ww_session_order_refused(session, order, WW_SESSION_KEEP_END | WW_SESSION_PINNED);
 	if (!error)
 		error = ww_session_enter(session, key, length, &sought);
 	if (error)

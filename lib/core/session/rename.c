@@ -17,6 +17,10 @@ static int move(const struct session_sought *from, struct session_entry *old, co
 	struct session_content content = {.value = entry_value(old), .ttl = order->ttl, .end = END_NONE};
 	struct session_entry *moved;
 
+	content.moves = 1;
+	if (session->at_weight)
+		content.weight = *entry_weight(session, old);
+	content.pinned = session->at_use && entry_use(session, old)->list == LIST_PINNED;
 	if (!content.ttl)
 		content.ttl = old->ttl_us * WW_MICROSECOND;
 	if (session->at_end)

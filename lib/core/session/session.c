@@ -4,7 +4,7 @@
 
 /* A limited map has so few shards that each holds at least this many entries: the limit is split evenly. */
 #define LIMIT_A_SHARD 4096u
-#define FLAGS (WW_SESSION_RENEW | WW_SESSION_LIFETIMES)
+#define FLAGS (WW_SESSION_RENEW | WW_SESSION_LIFETIMES | WW_SESSION_ADMIT)
 
 /* ---- Configuration */
 
@@ -24,6 +24,8 @@ static int config_refused(const struct ww_session_config *config)
 	if (config->ttl < 1 || config->ttl > WW_SESSION_TTL_MAX)
 		return WW_EINVAL;
 	if (config->jitter > 1000 || config->jitter_max > WW_SESSION_TTL_MAX || config->flags & ~FLAGS)
+		return WW_EINVAL;
+	if (config->weight_limit > UINT64_MAX / 4 || (config->flags & WW_SESSION_ADMIT && !config->limit))
 		return WW_EINVAL;
 	return config->shards > WW_DRIVER_SHARDS_MAX ? WW_EINVAL : WW_OK;
 }
@@ -130,6 +132,7 @@ static void free_memory(struct ww_session *session, uint32_t shards)
 	ww_pool_close(&session->pool);
 	for (uint32_t i = 0; i < shards; i++) {
 		ww_session_failure_free(&session->shard[i]);
+		ww_session_limit_free(&session->shard[i]);
 		ww_table_destroy(&session->shard[i].table);
 		ww_slab_destroy(&session->shard[i].slab);
 	}
@@ -168,22 +171,30 @@ static void lay_out(struct ww_session *session)
 		session->at_end = (uint32_t)size;
 		size += sizeof(uint64_t);
 	}
-	if (session->shard_limit) {
+	if (session->shard_limit || session->shard_weight_limit) {
 		session->at_use = (uint32_t)size;
 		size += sizeof(struct session_use);
+	}
+	if (session->shard_weight_limit) {
+		session->at_weight = (uint32_t)size;
+		size += sizeof(uint64_t);
 	}
 	session->entry_size = (uint32_t)size;
 }
 
 static int fill_shard(struct ww_session *session, struct session_shard *shard)
 {
-	*shard = (struct session_shard){.session = session, .newest = SLAB_NONE, .oldest = SLAB_NONE};
+	*shard = (struct session_shard){.session = session};
 	ww_slab_init(&shard->slab, session->entry_size, &session->pool.table);
 	shard->version = (uint64_t)(shard - session->shard);
 	/* Any number but 0 can begin a sequence. Those of shards and maps should differ. */
 	shard->random = ww_hash_bytes(&session->secret, &shard, sizeof shard);
-	int error = ww_table_init(&shard->table, &session->pool.table);
+	int error = ww_session_limit_init(shard);
 	if (!error)
+		error = ww_table_init(&shard->table, &session->pool.table);
+	if (error)
+		ww_session_limit_free(shard);
+	else
 		pthread_cond_init(&shard->loaded, NULL);
 	return error;
 }
@@ -247,6 +258,7 @@ int ww_session_create(struct ww_session **session, struct ww_driver *driver, con
 	    .config = *config,
 	    .tick_ns = ww_driver_tick(driver),
 	    .shard_limit = config->limit / shards + (config->limit % shards != 0),
+	    .shard_weight_limit = config->weight_limit / shards + (config->weight_limit % shards != 0),
 	};
 	lay_out(made);
 	ww_pool_init(&made->pool, allocator);
@@ -369,7 +381,11 @@ int ww_session_stats(struct ww_session *session, struct ww_session_stats *stats)
 		stats->load_time += shard->stats.load_time;
 		if (shard->stats.load_time_max > stats->load_time_max)
 			stats->load_time_max = shard->stats.load_time_max;
-		stats->bytes += ww_session_failure_bytes(shard);
+		stats->bytes += ww_session_failure_bytes(shard) + ww_session_limit_bytes(shard);
+		stats->not_admitted += shard->stats.not_admitted;
+		stats->pinned += shard->list[LIST_PINNED].count;
+		for (unsigned list = 0; list < LISTS; list++)
+			stats->weight += shard->list[list].weight;
 		stats->bytes += ww_table_bytes(&shard->table) + ww_slab_bytes(&shard->slab) + shard->key_bytes;
 		ww_source_unlock(shard->source);
 	}

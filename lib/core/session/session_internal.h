@@ -18,8 +18,8 @@
  *
  * What only some maps need lies behind the entry. The map has the places of these parts, 0 if it does not need them:
  *
- *     | struct session_entry | end: the end of its lifetime, in ns | struct session_use |
- *                            ^ at_end                              ^ at_use
+ *     | struct session_entry | end: the end of its lifetime, in ns | struct session_use | weight |
+ *                            ^ at_end                              ^ at_use             ^ at_weight
  *
  * An entry's deadline, and its timer's, is the end of its TTL or of its lifetime, whichever comes first.
  */
@@ -50,10 +50,34 @@ struct session_entry {
 	uint32_t index; /* its own */
 };
 
-/* The neighbours in order of use, in a limited map; SLAB_NONE at the ends. */
+/* Instead of a neighbour in order of use. Greater than any index. */
+#define USE_NONE ((UINT32_C(1) << 27) - 1)
+enum { LIST_WINDOW, LIST_MAIN, LIST_PINNED, LISTS };
+
+/* The neighbours in order of use, in a limited map. */
 struct session_use {
-	uint32_t newer;
-	uint32_t older;
+	uint32_t newer : 27;
+	uint32_t list : 2; /* LIST_* */
+	uint32_t older : 27;
+};
+
+_Static_assert(SLAB_MAX <= USE_NONE && sizeof(struct session_use) == 8, "goals name the size");
+
+/* Entries in order of use. */
+struct use_list {
+	uint32_t newest;
+	uint32_t oldest;
+	size_t count;
+	uint64_t weight;
+};
+
+/* How often keys were used, in a map with WW_SESSION_ADMIT (limit.c). */
+struct sketch {
+	uint64_t *word;
+	uint32_t mask;
+	uint32_t next;        /* word to halve */
+	uint32_t uses;        /* since the last was halved */
+	uint32_t uses_a_word; /* after which the next one is */
 };
 
 /* Instead of the end of a lifetime: there is none. */
@@ -93,10 +117,9 @@ struct session_shard {
 	struct table table;
 	struct slab slab;
 	struct ww_session *session;
-	uint32_t newest;
-	uint32_t oldest;
-	uint64_t
-	    version; /* the last that an entry got: a multiple of the number of shards, and the shard's own number */
+	struct use_list list[LISTS]; /* in a limited map */
+	struct sketch sketch;
+	uint64_t version; /* the last that an entry got: grows by the number of shards, from the shard\'s number on */
 	uint64_t random;
 	struct session_load *loads;
 	struct session_failure *failures; /* NULL until one is kept (failure.c) */
@@ -115,8 +138,10 @@ struct ww_session {
 	uint32_t shard_count;
 	uint32_t at_end; /* where an entry's optional parts lie; 0: not in this map */
 	uint32_t at_use;
-	uint32_t entry_size; /* with them */
-	size_t shard_limit;  /* entries, or 0 */
+	uint32_t at_weight;
+	uint32_t entry_size;         /* with them */
+	size_t shard_limit;          /* entries, or 0 */
+	uint64_t shard_weight_limit; /* or 0 */
 	_Atomic int doomed;  /* destroyed in gone by the worker that called it, which frees it when gone has ended */
 	_Atomic int closing; /* being destroyed: nothing is set any more; set before the shards' locks are taken */
 	struct hash_secret secret;
@@ -174,6 +199,12 @@ static inline uint64_t *entry_end(const struct ww_session *session, struct sessi
 static inline struct session_use *entry_use(const struct ww_session *session, struct session_entry *entry)
 {
 	return (struct session_use *)(void *)((char *)entry + session->at_use);
+}
+
+/* In a map that is limited by weight. */
+static inline uint64_t *entry_weight(const struct ww_session *session, struct session_entry *entry)
+{
+	return (uint64_t *)(void *)((char *)entry + session->at_weight);
 }
 
 /* ---- entry.c: the shard's lock is held */
@@ -270,15 +301,17 @@ struct session_content {
 	uint64_t ttl;      /* checked */
 	uint64_t end;      /* ignored in a map without lifetimes */
 	uint64_t deadline; /* 0: the TTL and jitter from now on; otherwise as ww_session_entry_place_at has it */
+	uint64_t weight;   /* checked; 0: 1; ignored in a map without such a limit */
+	uint32_t pinned;   /* ignored in a map without limits */
+	int moves;         /* it was in the map before, and must not be refused for the limit */
 };
 
 /* What a set has taken out of the map, to be told when the lock is released. */
 struct taken_out {
 	void *value; /* of the same key */
 	enum ww_gone why;
-	int is; /* whether there is one that the caller was not handed */
-	struct session_entry *evicted;
-	enum ww_gone evicted_why;
+	int is;                 /* whether there is one that the caller was not handed */
+	struct firing *evicted; /* a chain of entries; why each is told is in its `since` */
 };
 
 /* Why the order is refused, whatever is in the map. `flags`: those that the call knows. */
@@ -292,15 +325,27 @@ uint64_t ww_session_ordered_end(const struct session_sought *sought, const struc
  */
 struct session_entry *ww_session_overfill(const struct session_sought *sought, struct session_entry *entry,
     const struct session_content *content, void **former, struct taken_out *out);
-/* The lock is held: take out what is over the shard's limit. */
-void ww_session_evict(const struct session_sought *sought, struct taken_out *out);
 /* Both. */
 struct session_entry *ww_session_store(const struct session_sought *sought, struct session_entry *entry,
     const struct session_content *content, void **former, struct taken_out *out);
 /* No lock is held. */
 void ww_session_tell_taken(const struct session_sought *sought, const struct taken_out *out);
-/* No lock is held: tell an entry that was taken out, and free it. */
-void ww_session_tell_and_free(struct session_shard *shard, struct session_entry *entry, enum ww_gone why);
+
+/* ---- limit.c: the shard's lock is held, and the map is limited */
+
+int ww_session_limit_init(struct session_shard *shard);
+void ww_session_limit_free(struct session_shard *shard);
+size_t ww_session_limit_bytes(const struct session_shard *shard);
+void ww_session_limit_used(struct session_shard *shard, struct session_entry *entry);
+void ww_session_limit_remove(struct session_shard *shard, struct session_entry *entry);
+/* The entry has this content from now on, and was used. */
+void ww_session_limit_file(
+    struct session_shard *shard, struct session_entry *entry, const struct session_content *content, int is_new);
+/* Whether pinned entries leave no room for it. `entry`: that it replaces, or NULL. */
+int ww_session_limit_refuses(
+    const struct session_shard *shard, struct session_entry *entry, const struct session_content *content);
+/* Take out what is over the shard's limit, also in a map without one. */
+void ww_session_evict(const struct session_sought *sought, struct taken_out *out);
 
 /* ---- take.c: the shard's lock is held */
 

@@ -149,7 +149,7 @@ static int discard(void *loaded, struct taken_out *out, enum ww_gone why, int er
 static int load_refused(const struct session_sought *sought, struct ww_session_order *order)
 {
 	const struct ww_session *session = sought->shard->session;
-	int error = ww_session_order_refused(session, order, 0);
+	int error = ww_session_order_refused(session, order, WW_SESSION_PINNED);
 
 	if (!error && order->version != WW_SESSION_ANY)
 		error = WW_EINVAL;
@@ -184,8 +184,11 @@ static int store(
 		return discard(loaded, out, WW_GONE_REPLACED, error);
 	if (load->outdated)
 		return discard(loaded, out, load->outdated_why, WW_OK);
-	content =
-	    (struct session_content){.value = loaded, .ttl = order->ttl, .end = ww_session_ordered_end(sought, order)};
+	content = (struct session_content){.value = loaded,
+	    .ttl = order->ttl,
+	    .end = ww_session_ordered_end(sought, order),
+	    .weight = order->weight,
+	    .pinned = order->flags & WW_SESSION_PINNED};
 	if (!ww_session_store(sought, entry, &content, same ? &former : NULL, out))
 		return discard(loaded, out, WW_GONE_REPLACED, WW_ENOMEM);
 	return WW_OK;

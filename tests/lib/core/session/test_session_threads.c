@@ -268,6 +268,8 @@ static void race(size_t limit, uint32_t shards, size_t queue, int stop)
 	rig.of_driver.queue = queue;
 	rig.of_map.gone = gone;
 	rig.of_map.limit = limit;
+	if (limit)
+		rig.of_map.flags |= WW_SESSION_ADMIT;
 	rig.of_map.shards = shards;
 	rig_open(&rig);
 	faults = threads_done = 0;
