@@ -22,7 +22,8 @@ enum ww_error {
 	WW_EOVERFLOW = -4,  /* a time beyond the layer's last: WW_TIME_MAX, WW_CLOCK_MAX, WW_DRIVER_TIME_MAX */
 	WW_EBACKWARDS = -5, /* a time before the one that the wheel has reached */
 	WW_EBUSY = -6,      /* called in a callback that may not call it, or an object made on it is left */
-	WW_ECORRUPT = -7,   /* a structure or a timer is broken: freed while pending, or of another wheel */
+	WW_ECORRUPT =
+	    -7, /* a structure or a timer is broken: freed while pending, or of another wheel; or damaged bytes */
 	WW_ECLOSED = -8,    /* the object was stopped */
 	WW_ESTALE = -9,     /* the timer has fired, was cancelled or replaced, or never was */
 	WW_ESYSTEM = -10,   /* the system refused a thread, a descriptor, memory of its own or random numbers */

@@ -469,8 +469,8 @@ struct ww_session_writer {
  * program that stops should save when nobody writes any more, so that the last changes are in it, too.
  * Works after the driver's stop, too. O(entries); allocates 64 KiB, or as much as the longest value takes.
  * Errors: what write or encode returned; load finds that what was written until then is cut off. WW_EINVAL: session,
- * writer or its write is NULL. WW_ETOOBIG: an encoded value is over 2^31 - 1 bytes. WW_ENOMEM: no memory.
- * WW_ECLOSED: as ww_session_walk.
+ * writer or its write is NULL, or an encoded value is over 2^31 - 1 bytes. WW_ENOMEM: no memory. WW_ECLOSED: as
+ * ww_session_walk.
  */
 WW_API int ww_session_save(struct ww_session *session, const struct ww_session_writer *writer, size_t *count);
 

@@ -25,7 +25,8 @@ const char *ww_strerror(int error)
 		       "the callback has returned, and destroy first what was made on it.";
 	case WW_ECORRUPT:
 		return "A structure or timer is broken: look for an object freed while its timer was pending, or a "
-		       "timer used with another wheel; ww_wheel_check says more.";
+		       "timer used with another wheel; ww_wheel_check says more. Or saved sessions are damaged or cut "
+		       "off: those before the damage were loaded.";
 	case WW_ECLOSED:
 		return "The object was stopped: make a new one; after a fork, make it in the child.";
 	case WW_ESTALE:

@@ -62,7 +62,7 @@ static int encode(const struct saving *saving, const struct session_entry *entry
 	answer = writer->encode(entry_value(entry), to, size, writer->context);
 	ww_session_set_looking(0);
 	if (!answer && *size > SAVED_VALUE_MAX)
-		answer = WW_ETOOBIG;
+		answer = WW_EINVAL;
 	return answer;
 }
 
