@@ -214,7 +214,9 @@ WW_API int ww_timer_deadline(const struct ww_timer *timer, uint64_t *deadline);
  * Precision: never before the deadline; in the tick of the deadline if advance is called for it. A caller whose clock
  * stands between two ticks computes the deadline of a whole delay with ww_wheel_deadline_ns.
  * Ownership: the timer must stay in place until it is idle.
- * Complexity: O(1), allocates nothing. Moving a pending timer to a later deadline costs one write to the timer.
+ * Complexity: O(1), allocates nothing. Moving a pending timer to a later deadline costs one write to the timer. Until it
+ * expires, a timer is moved at most once a level, once more if it waits outside, and, beyond 48 horizons, once for each
+ * bit of its distance in units of 32 horizons: 25 times at a thousand million horizons.
  * Errors: WW_EINVAL: an argument is NULL. WW_EOVERFLOW: now + delay is beyond WW_TIME_MAX. WW_ERANGE: the wheel is
  * WW_WHEEL_BOUNDED and delay is over the horizon. WW_ECORRUPT: the timer is pending in another wheel.
  */
@@ -342,7 +344,7 @@ WW_API int ww_wheel_advance_batch(
  * Precision: the time is never later than the next expiry and never before ww_wheel_now(). It may be earlier than the
  * next expiry: a timer in an upper wheel needs a call when its slot is demoted, and a timer that was moved to a later
  * deadline needs one when its old slot comes round. A timer that is left alone causes at most one call a level, and two
- * more when it waits outside the wheels. What an unfinished advance left over is due at ww_wheel_now(). Shortly before the
+ * more when it waits outside the wheels; with others more than 48 horizons away, it shares their calls. What an unfinished advance left over is due at ww_wheel_now(). Shortly before the
  * demotion of a full slot, the wheel asks for every tick.
  * Complexity: O(levels). Errors: WW_EINVAL: an argument is NULL.
  */

@@ -13,7 +13,7 @@
  *     2           24        1 h           1 d       below a day
  *     3            7        1 d          1 wk       up to a week, the horizon
  *     outside     48       1 wk         48 wk       below 48 weeks
- *     farther      2                                anything else
+ *     farther     39   32 wk and twice the one before             anything else
  *
  * A call of advance goes from stop to stop; a stop is a tick in which a timer expires or an occupied slot is demoted.
  * Bitmaps of occupied slots find the next stop, and whatever lies between two stops costs nothing. Every boundary of a
@@ -71,17 +71,17 @@ static inline uint64_t next_boundary(const uint64_t *words, uint64_t hand, uint6
 	return WW_NEVER;
 }
 
-/* The one of the two slots farther than all rings that is looked through next. */
+/* The slot farther than all rings that is demoted next: the one that is pre-demoted, or the lowest. */
 static struct spot next_slot_farther(const struct ww_wheel *wheel)
 {
-	struct spot next = NO_SPOT;
+	uint64_t bits = farther_occupied(wheel);
 
-	for (uint32_t i = 0; i < 2; i++) {
-		uint32_t slot = wheel->ring[wheel->rings + 1].first + i;
-		if (slot_count(wheel, slot) && wheel->farther_at[i] < next.boundary)
-			next = (struct spot){slot, wheel->farther_at[i]};
-	}
-	return next;
+	if (bits & wheel->farther)
+		bits &= wheel->farther;
+	if (bits == 0)
+		return NO_SPOT;
+	uint32_t i = (uint32_t)__builtin_ctzll(bits);
+	return (struct spot){wheel->ring[wheel->rings + 1].first + i, farther_boundary(wheel, i)};
 }
 
 /* The slot of ring r that is pre-demoted next. It may have become small since it was large. */
@@ -179,7 +179,7 @@ static inline void demote(struct ww_wheel *wheel, int standard, struct ww_timer 
 	if (timer_deadline(timer) == wheel->head.hand)
 		slot = hand_slot(wheel);
 	else
-		slot = slot_for(wheel, standard, wheel->head.hand, timer_deadline(timer), from);
+		slot = slot_for(wheel, standard, wheel->head.hand, timer_deadline(timer));
 	if (slot == from)
 		slot = slot_instead(wheel, r, timer_deadline(timer));
 	link_again(wheel, timer, slot);
@@ -216,7 +216,7 @@ static void demote_slot(struct ww_wheel *wheel, uint32_t slot, uint32_t r, uint3
 		walk_lanes(wheel, 0, slot, r, most);
 }
 
-/* The slots of ring r that are demoted at `time`: the one that begins or is looked through, and the late one. */
+/* The slots of ring r that are demoted at `time`: the one that begins, and the late one. */
 static uint32_t slots_at(const struct ww_wheel *wheel, uint32_t r, uint64_t time, uint32_t slots[2])
 {
 	const struct ring *ring = &wheel->ring[r];
@@ -225,9 +225,9 @@ static uint32_t slots_at(const struct ww_wheel *wheel, uint32_t r, uint64_t time
 	if (time % ring->span)
 		return 0;
 	if (r > wheel->rings) {
-		for (uint32_t i = 0; i < 2; i++)
-			if (wheel->farther_at[i] == time)
-				slots[count++] = ring->first + i;
+		struct spot next = next_slot_farther(wheel);
+		if (next.boundary == time)
+			slots[count++] = next.slot;
 		return count;
 	}
 	slots[count++] = ring->first + (uint32_t)(time / ring->span % ring->slots);
@@ -245,6 +245,8 @@ static void demote_boundary(struct ww_wheel *wheel)
 
 	for (uint32_t r = top; r > 0; r--) {
 		uint32_t count = slots_at(wheel, r, wheel->head.hand, slots);
+		if (r > wheel->rings && count)
+			farther_begin(wheel, wheel->head.hand);
 		for (uint32_t i = 0; i < count; i++)
 			if (slot_count(wheel, slots[i]))
 				demote_slot(wheel, slots[i], r, UINT32_MAX);
@@ -303,6 +305,8 @@ static uint64_t pre_demote_ring(struct ww_wheel *wheel, uint32_t r, uint64_t bef
 	/* A broken list is left for the boundary, where advance can report it. */
 	if (count <= PRE_DEMOTE_MIN || slot_broken(wheel, next.slot))
 		return next.boundary;
+	if (r > wheel->rings)
+		farther_begin(wheel, next.boundary);
 	uint64_t passed = hand - (before < start ? start - 1 : before);
 	uint64_t share = count * passed / (passed + next.boundary - hand) + 1;
 	if (passed)
@@ -477,8 +481,10 @@ static __attribute__((noinline)) int holds_due(const struct ww_wheel *wheel)
 
 	for (uint32_t r = 0; !due && r <= wheel->rings; r++)
 		due = ring_holds_due(wheel, &wheel->ring[r]);
-	for (uint32_t i = 0; !due && i < 2; i++)
-		due = slot_holds_due(wheel, wheel->ring[wheel->rings + 1].first + i);
+	const struct ring *farther = &wheel->ring[wheel->rings + 1];
+	for (uint32_t i = 0; !due && i < farther->slots; i++)
+		if (slot_count(wheel, farther->first + i) && farther_boundary(wheel, i) <= wheel->head.now)
+			due = slot_holds_due(wheel, farther->first + i);
 	return due;
 }
 

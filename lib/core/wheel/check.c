@@ -1,6 +1,6 @@
 /* Every invariant of the wheel, walked. */
 
-#include "lib/core/wheel/wheel_internal.h"
+#include "lib/core/wheel/place.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -40,7 +40,7 @@ static uint64_t slot_begins(const struct ww_wheel *wheel, uint32_t slot)
 	if (!ring)
 		return slot == wheel->late ? ring_boundary(&wheel->ring[1], wheel->head.hand, 1) : 0;
 	if (ring == &wheel->ring[wheel->rings + 1])
-		return wheel->farther_at[slot - ring->first];
+		return farther_boundary(wheel, slot - ring->first);
 	uint64_t hand = wheel->head.hand / ring->span % ring->slots;
 	uint64_t steps = (slot - ring->first + ring->slots - hand) % ring->slots;
 	/*
@@ -144,11 +144,11 @@ static int check_times(const struct ww_wheel *wheel, const struct finding *findi
 	    slot_count(wheel, wheel->head.hand % wheel->ring[0].slots))
 		return broken(
 		    finding, "the slot of the time %" PRIu64 " is not empty, though that has expired", wheel->head.now);
-	for (uint32_t i = 0; i < 2; i++)
-		if (slot_count(wheel, wheel->ring[wheel->rings + 1].first + i) &&
-		    wheel->farther_at[i] <= wheel->head.hand)
+	const struct ring *farther = &wheel->ring[wheel->rings + 1];
+	for (uint32_t i = 0; i < farther->slots; i++)
+		if (slot_count(wheel, farther->first + i) && farther_boundary(wheel, i) <= wheel->head.hand)
 			return broken(
-			    finding, "what is farther was to be looked through at %" PRIu64, wheel->farther_at[i]);
+			    finding, "a farther slot was to be demoted at %" PRIu64, farther_boundary(wheel, i));
 	if (ww_wheel_next(wheel, &next) && next < wheel->head.event)
 		return broken(finding, "the next call is needed at %" PRIu64 " but expected at %" PRIu64 " only", next,
 		    wheel->head.event);

@@ -80,7 +80,7 @@ static __attribute__((noinline)) int slot_grew(struct ww_wheel *wheel, const str
 	wheel->occupied[slot / 64] |= bit;
 	if (slot_count(wheel, slot) > PRE_DEMOTE_MIN)
 		wheel->large[slot / 64] |= bit;
-	if (slot >= ring[wheel->rings + 1].first)
+	if (slot >= wheel->late)
 		return WW_OK;
 	while (slot >= ring[1].first)
 		ring++;

@@ -46,34 +46,67 @@ static inline uint64_t end_of_turn(const struct ww_wheel *wheel)
 	return wheel->standard && wheel->turn + STD_HORIZON < NO_EVENT ? wheel->turn + STD_HORIZON : NO_EVENT;
 }
 
-/* No slot: the timer does not come from a slot that is being walked. */
 #define NOWHERE UINT32_MAX
 
+/* A bit for each farther slot that holds a timer. They follow the special slots, and lie in two words. */
+static inline uint64_t farther_occupied(const struct ww_wheel *wheel)
+{
+	uint32_t first = wheel->ring[wheel->rings + 1].first;
+
+	return wheel->occupied[first / 64] >> first % 64 | wheel->occupied[first / 64 + 1] << (64 - first % 64);
+}
+
+/* No timer of the i-th farther slot is due before this. */
+static inline uint64_t farther_boundary(const struct ww_wheel *wheel, uint32_t i)
+{
+	uint64_t unit = wheel->farther;
+
+	/* Its bit is set only while it is pre-demoted. */
+	if (!(unit >> i & 1))
+		unit = ((unit >> i) + 1) << i;
+	if (unit < wheel->farther_min)
+		unit = wheel->farther_min;
+	return unit * wheel->ring[wheel->rings + 1].span;
+}
+
+/* The farther slots are counted from `time` on, where one of them is demoted. */
+static inline void farther_begin(struct ww_wheel *wheel, uint64_t time)
+{
+	wheel->farther = wheel->farther_min = time / wheel->ring[wheel->rings + 1].span;
+}
+
 /*
- * The slot of a timer that is too far even for the ring outside the wheels: one of two, each of which is looked through
- * half a turn of that ring before the first of its timers has to be in the ring. Every look lets in all timers of the
- * next half turn, and a timer is looked at once in half a turn at most. The slot that is looked through first takes the
- * timers that have to be looked at by then, and the other slot takes the rest. `from` is the slot that is being walked:
- * what must wait longer goes from there to the other one.
+ * The slot of a timer that is too far even for the ring outside the wheels. Time is cut into units of FARTHER_SPAN
+ * horizons, and a timer goes to the slot of the highest bit in which its unit differs from `farther`, as in a radix heap
+ * (R. Ahuja, K. Mehlhorn, J. Orlin and R. Tarjan, 1990). If that is 0100:
+ *
+ *     slot 0    0101            demoted when unit 0101 begins
+ *     slot 1    0110 to 0111                      0110
+ *     slot 3    1000 to 1111                      1000; slot 2 would begin at 0100, and is empty
+ *
+ * When the lowest of them that holds timers is demoted, its unit is the new `farther`. Every timer goes to a lower slot,
+ * or into the ring: it is demoted at most once for each bit. One that is alone waits for its own unit, farther_min.
+ * Pre-demotion sets `farther` ahead of time. The slot's bit in it is 1 then, and the rest of the slot waits for it.
  */
-static __attribute__((noinline)) uint32_t slot_farther(struct ww_wheel *wheel, uint64_t deadline, uint32_t from)
+static __attribute__((noinline)) uint32_t slot_farther(struct ww_wheel *wheel, uint64_t deadline)
 {
 	const struct ring *ring = &wheel->ring[wheel->rings + 1];
-	uint64_t boundary = (deadline / ring->span - OUTSIDE_SLOTS / 2) * ring->span;
+	uint64_t unit = deadline / ring->span;
+	uint64_t hand = wheel->head.hand / ring->span;
 	uint32_t i;
 
-	for (i = 0; i < 2; i++)
-		if (slot_count(wheel, ring->first + i) == 0)
-			wheel->farther_at[i] = WW_NEVER;
-	if (from == ring->first || from == ring->first + 1)
-		i = from == ring->first;
-	else {
-		uint32_t first = wheel->farther_at[1] < wheel->farther_at[0];
-		i = boundary <= wheel->farther_at[first] ? first : !first;
+	if (!farther_occupied(wheel)) {
+		if (wheel->farther < hand)
+			wheel->farther = hand;
+		wheel->farther_min = unit;
 	}
-	if (boundary < wheel->farther_at[i])
-		wheel->farther_at[i] = boundary;
-	note_pre_demotion(wheel, boundary - ring->lead);
+	/* The first one may have been cancelled, and its unit passed. */
+	if (wheel->farther_min <= hand)
+		wheel->farther_min = hand + 1;
+	if (wheel->farther_min > unit)
+		wheel->farther_min = unit;
+	i = 63 - (uint32_t)__builtin_clzll(unit ^ wheel->farther);
+	note_pre_demotion(wheel, farther_boundary(wheel, i) - ring->lead);
 	return ring->first + i;
 }
 
@@ -115,7 +148,7 @@ static inline uint32_t slot_near(const struct ww_wheel *wheel, uint64_t left, ui
 }
 
 /* Requires deadline > hand, as do the next two. */
-static inline uint32_t slot_standard(struct ww_wheel *wheel, uint64_t hand, uint64_t deadline, uint32_t from)
+static inline uint32_t slot_standard(struct ww_wheel *wheel, uint64_t hand, uint64_t deadline)
 {
 	uint64_t left = deadline - hand;
 
@@ -123,22 +156,22 @@ static inline uint32_t slot_standard(struct ww_wheel *wheel, uint64_t hand, uint
 		return slot_near(wheel, left, deadline);
 	if (left < STD_HORIZON * OUTSIDE_SLOTS)
 		return STD_OUTSIDE + (uint32_t)(deadline / STD_HORIZON % OUTSIDE_SLOTS);
-	return slot_farther(wheel, deadline, from);
+	return slot_farther(wheel, deadline);
 }
 
-static inline uint32_t slot_general(struct ww_wheel *wheel, uint64_t hand, uint64_t deadline, uint32_t from)
+static inline uint32_t slot_general(struct ww_wheel *wheel, uint64_t hand, uint64_t deadline)
 {
 	uint64_t left = deadline - hand;
 
 	for (const struct ring *ring = wheel->ring; ring <= &wheel->ring[wheel->rings]; ring++)
 		if (left < ring->limit)
 			return slot_in(ring, deadline);
-	return slot_farther(wheel, deadline, from);
+	return slot_farther(wheel, deadline);
 }
 
-static inline uint32_t slot_for(struct ww_wheel *wheel, int standard, uint64_t hand, uint64_t deadline, uint32_t from)
+static inline uint32_t slot_for(struct ww_wheel *wheel, int standard, uint64_t hand, uint64_t deadline)
 {
-	return standard ? slot_standard(wheel, hand, deadline, from) : slot_general(wheel, hand, deadline, from);
+	return standard ? slot_standard(wheel, hand, deadline) : slot_general(wheel, hand, deadline);
 }
 
 /* The less frequent cases of file_timer. */
@@ -148,8 +181,7 @@ static __attribute__((noinline)) int file_timer_otherwise(
 	uint64_t hand = wheel->head.hand;
 
 	if (deadline > hand)
-		return link_timer(
-		    wheel, timer, deadline, periodic, slot_for(wheel, wheel->standard, hand, deadline, NOWHERE));
+		return link_timer(wheel, timer, deadline, periodic, slot_for(wheel, wheel->standard, hand, deadline));
 	wheel->head.event = 0;
 	wheel->head.to_end = 0;
 	return link_timer(wheel, timer, deadline, periodic, wheel->due);

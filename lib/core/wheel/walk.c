@@ -116,7 +116,8 @@ int ww_wheel_stats(const struct ww_wheel *wheel, struct ww_stats *stats)
 	*stats = (struct ww_stats){
 	    .now = wheel->head.now,
 	    .pending = pending_in(wheel, 0, wheel->slots),
-	    .outside = pending_in(wheel, outside->first, outside->first + outside->slots + 2) +
+	    .outside = pending_in(wheel, outside->first, outside->first + outside->slots) +
+	               pending_in(wheel, outside[1].first, outside[1].first + outside[1].slots) +
 	               (wheel->rings == 1 ? slot_count(wheel, wheel->late) : 0),
 	    .due = pending_in(wheel, wheel->due_first, wheel->due_first + DUE_SLOTS),
 	    .scheduled = wheel->filed - wheel->demoted - wheel->renewed - wheel->moved,

@@ -92,14 +92,14 @@ static void lay_out(struct ww_wheel *wheel, const struct ww_wheel_config *config
 		wheel->ring[r - 1].limit++;
 	wheel->rings = r;
 	next = add_ring(wheel, r, next, span, OUTSIDE_SLOTS);
-	next = add_ring(wheel, r + 1, next, span, 2);
-	wheel->ring[r + 1].lead = wheel->ring[r].lead;
 	wheel->late = next++;
 	wheel->due_first = wheel->due = next++;
 	wheel->due_next = next++;
 	wheel->due_now = next++;
-	wheel->slots = next;
-	wheel->bytes = sizeof *wheel + (size_t)next * LANES * sizeof wheel->lane[0];
+	span *= FARTHER_SPAN;
+	wheel->slots = add_ring(wheel, r + 1, next, span, 64 - (uint32_t)__builtin_clzll(WW_TIME_MAX / span));
+	wheel->ring[r + 1].lead = wheel->ring[r].lead;
+	wheel->bytes = sizeof *wheel + (size_t)wheel->slots * LANES * sizeof wheel->lane[0];
 }
 
 static int is_standard(const struct ww_wheel_config *config)
@@ -160,7 +160,7 @@ static void set_up(struct ww_wheel *wheel, const struct ww_wheel_config *config,
 	wheel->allocator = allocator;
 	wheel->levels = config->levels;
 	for (uint32_t level = 0; level < config->levels; level++)
-		wheel->level_slots[level] = config->slots[level];
+		wheel->level_slots[level] = (uint8_t)config->slots[level];
 	wheel->nil.ww_next = &wheel->nil;
 	for (uint32_t lane = 0; lane < wheel->slots * LANES; lane++)
 		wheel->lane[lane] = &wheel->nil;

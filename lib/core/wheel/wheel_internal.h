@@ -14,7 +14,7 @@
  *     ring 2  168 x 3,600 s                      deadline / 3,600 % 168
  *     outside  48 x 604,800 s                    deadline / 604,800 % 48
  *
- * What is too far even for that waits in two slots of its own: see slot_farther in place.h.
+ * What is too far even for that waits in slots that span the longer the farther they are: see slot_farther in place.h.
  *
  * The *hand* is the tick up to which everything has expired. A timer goes to the lowest ring whose turn is longer than
  * the time from the hand to its deadline. The slot that the hand is in was emptied when the hand came to it, and stands
@@ -43,12 +43,12 @@
  * A timer's slot begins at or before its deadline, but need not be the deadline's own. A timer that is moved to a later
  * deadline stays where it is, and is filed anew when its slot comes round. That makes a heartbeat one store.
  *
- * There are four special slots. `late` holds timers that were pre-demoted from ring 1 and do not fit ring 0 yet. Three
+ * There are four special slots, behind those outside. `late` holds timers that were pre-demoted from ring 1 and do not fit ring 0 yet. Three
  * `due` slots hold what was scheduled at or before the hand: one collects it, one has what was collected before the
  * running call, and one has what a budget left over of that. The last is emptied first, so that no timer waits behind
  * those that are scheduled again and again.
  *
- * In the code `slot` is an index among all slots, which are numbered ring by ring; the special ones come last.
+ * In the code `slot` is an index among all slots, which are numbered ring by ring.
  */
 
 #include <stddef.h>
@@ -61,11 +61,13 @@
 #define LANES 4u
 /* The two highest levels share a ring of at most this many slots. */
 #define SHARED_SLOTS_MAX 256u
-/* Slots outside the wheels, of a horizon each; with the special ones they fill a word at most. */
+/* Slots outside the wheels, of a horizon each; with the special ones, which follow, they fill a word at most. */
 #define OUTSIDE_SLOTS 48u
 /* A ring a level at most, the one outside, and what is farther. */
 #define RINGS_MAX (WW_LEVELS_MAX + 2u)
-/* A word of 64 slots a level, four words instead of two for a shared ring, and one word for what is outside. */
+/* Horizons that the nearest of the slots farther than those spans; a power of two, and not much less. */
+#define FARTHER_SPAN 32u
+/* A word of 64 slots a level, four words instead of two for a shared ring, and two words for what is outside. */
 #define WORDS_MAX (WW_LEVELS_MAX + 4u)
 #define INDEX_MAX (WORDS_MAX * 64u)
 /*
@@ -108,7 +110,7 @@ struct ww_wheel {
 	uint64_t turn;         /* default geometry: when the hand's turn of the highest ring began */
 	uint64_t filed;        /* how often a timer was linked: schedules, demotions, renewals and moves */
 	uint32_t tag;          /* as in ww_where, which marks this wheel's timers with it */
-	uint32_t rings;        /* of the wheels; ring[rings] is outside them, ring[rings + 1] the two slots farther */
+	uint32_t rings;        /* of the wheels; ring[rings] is outside them, ring[rings + 1] is farther */
 	uint32_t late;         /* the late slot */
 	uint32_t due_first;    /* the first of the three due slots */
 	uint32_t due;          /* the one that collects */
@@ -117,7 +119,9 @@ struct ww_wheel {
 	uint8_t standard;      /* the default geometry, whose divisions are by constants */
 	uint8_t busy;          /* an advance is running */
 
-	uint64_t farther_at[2]; /* while that farther slot is not empty: the boundary at which to look through it */
+	/* See slot_farther: the unit of time from which the farther slots are counted, and one that no timer is before. */
+	uint64_t farther;
+	uint64_t farther_min;
 
 	uint64_t occupied[WORDS_MAX]; /* a bit a slot: count is not 0 */
 	/* The same for pre-demotion: count is over PRE_DEMOTE_MIN, or was since the slot was last empty. */
@@ -134,7 +138,7 @@ struct ww_wheel {
 	size_t bytes;
 	uint32_t slots; /* of all rings, and special ones */
 	uint32_t levels;
-	uint32_t level_slots[WW_LEVELS_MAX];
+	uint8_t level_slots[WW_LEVELS_MAX];
 	const struct ww_allocator *allocator; /* NULL: the memory is the caller's */
 
 	uint32_t count[INDEX_MAX]; /* timers in each slot */

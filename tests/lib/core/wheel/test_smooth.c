@@ -1,6 +1,7 @@
 /* No call does much more than its share: demotion where deadlines cluster, timers outside, and overdue timers. */
 
 #include "tests/lib/core/wheel/fixture.h"
+#include "tests/support/seed.h"
 
 #define MANY 100000u
 
@@ -49,7 +50,55 @@ START_TEST(a_timer_outside_is_looked_at_seldom)
 		OK(ww_wheel_schedule(wheel, &crowd[i], UINT64_C(60) * i + 7));
 	OK(ww_wheel_advance(wheel, 60 * 5000, WW_UNLIMITED, &expired));
 	ck_assert_uint_eq(expired, 5000);
-	ck_assert_uint_lt(stats_of(wheel).demoted, UINT64_C(5000) * 5000 / 40);
+	ck_assert_uint_lt(stats_of(wheel).demoted, UINT64_C(5000) * 10);
+	unmake(wheel);
+}
+END_TEST
+
+/* However far they are, and however many: once for each bit of the distance, and once a level. */
+START_TEST(timers_very_far_outside_are_demoted_a_few_times_each)
+{
+	struct ww_wheel *wheel = make(NULL);
+	uint64_t seed = 3;
+	size_t expired;
+
+	memset(crowd, 0, sizeof crowd);
+	for (uint32_t i = 0; i < 5000; i++)
+		OK(ww_wheel_schedule(wheel, &crowd[i], seed_below(&seed, WEEK * UINT64_C(1000000000))));
+	for (uint32_t i = 0; i < 5000; i += 50)
+		OK(ww_wheel_schedule(wheel, &crowd[i], seed_below(&seed, WW_TIME_MAX)));
+	OK(ww_wheel_advance(wheel, WW_TIME_MAX, WW_UNLIMITED, &expired));
+	ck_assert_uint_eq(expired, 5000);
+	ck_assert_uint_lt(stats_of(wheel).demoted, UINT64_C(5000) * (30 + 4));
+	unmake(wheel);
+}
+END_TEST
+
+/* They end all over four weeks, two years from now. Meanwhile some move on, and others join. */
+START_TEST(a_crowd_very_far_outside_is_demoted_in_shares)
+{
+	struct ww_wheel *wheel = make(NULL);
+	uint64_t most = 0;
+	size_t expired;
+
+	memset(crowd, 0, sizeof crowd);
+	for (uint32_t i = 0; i < MANY; i++)
+		OK(ww_wheel_schedule(wheel, &crowd[i], 96 * WEEK + 4 * WEEK / MANY * i));
+	OK(ww_wheel_advance(wheel, 96 * WEEK - 1200, WW_UNLIMITED, NULL));
+	for (uint64_t now = 96 * WEEK - 1200; now < 96 * WEEK + 2; now++) {
+		uint64_t demoted = demoted_by(wheel, now);
+		uint32_t i = (uint32_t)(now % 1000);
+
+		most = demoted > most ? demoted : most;
+		OK(ww_wheel_schedule_at(wheel, &crowd[MANY - 1 - i], (97 + i) * WEEK));
+		OK(ww_wheel_schedule_at(wheel, &crowd[MANY - 2000 - i], 96 * WEEK + 4000 + i));
+		if (now % 200 == 0)
+			assert_sound(wheel);
+	}
+	ck_assert_uint_lt(most, MANY / 20);
+	assert_sound(wheel);
+	OK(ww_wheel_advance(wheel, 2000 * WEEK, WW_UNLIMITED, &expired));
+	ck_assert_uint_eq(stats_of(wheel).expired, MANY);
 	unmake(wheel);
 }
 END_TEST
@@ -126,5 +175,6 @@ START_TEST(timers_pre_demoted_upwards_are_pre_demoted_again)
 END_TEST
 
 TEST_MAIN("wheel/smooth", an_hour_whose_timers_all_end_with_it_is_demoted_in_shares,
-    a_timer_outside_is_looked_at_seldom, a_jump_of_all_time_over_one_timer_looks_at_it_a_few_times,
+    a_timer_outside_is_looked_at_seldom, timers_very_far_outside_are_demoted_a_few_times_each,
+    a_crowd_very_far_outside_is_demoted_in_shares, a_jump_of_all_time_over_one_timer_looks_at_it_a_few_times,
     no_overdue_timer_starves_under_a_budget, timers_pre_demoted_upwards_are_pre_demoted_again)
