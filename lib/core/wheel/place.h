@@ -48,12 +48,13 @@ static inline uint64_t end_of_turn(const struct ww_wheel *wheel)
 
 #define NOWHERE UINT32_MAX
 
-/* A bit for each farther slot that holds a timer. They follow the special slots, and lie in two words. */
+/* A bit for each farther slot that holds a timer. They follow those outside and the special ones, in two words. */
 static inline uint64_t farther_occupied(const struct ww_wheel *wheel)
 {
-	uint32_t first = wheel->ring[wheel->rings + 1].first;
+	const uint64_t *words = &wheel->occupied[wheel->ring[wheel->rings].first / 64];
+	const uint32_t before = OUTSIDE_SLOTS + 1 + DUE_SLOTS;
 
-	return wheel->occupied[first / 64] >> first % 64 | wheel->occupied[first / 64 + 1] << (64 - first % 64);
+	return words[0] >> before | words[1] << (64 - before);
 }
 
 /* No timer of the i-th farther slot is due before this. */
