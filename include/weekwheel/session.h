@@ -52,7 +52,7 @@
  * what is over then goes with the next calls. With WW_SESSION_ADMIT a new entry first stays in a window of a hundredth
  * of the limit, and then takes the place of the least recently used one only if it was used more often (TinyLFU;
  * lib/core/session/limit.c cites it). That takes 4 to 8 bytes an entry of the limit. Pinned entries count, and are not
- * put out. Where they alone fill a shard, a set answers WW_ENOMEM. A save does not keep weights and pins.
+ * put out. Where they alone fill a shard, a set answers WW_ENOMEM. A save keeps weights and pins.
  * Memory: 80 bytes an entry with a key of up to 16 bytes, 8 more in a map with lifetimes, 8 more in a limited one, 8
  * more with a weight_limit, and
  * 9 to 13 for its place in the table. A longer key is a separate block. Records are allocated in chunks of 512: with

@@ -24,6 +24,8 @@ struct saved_entry {
 	uint64_t ttl_us;
 	uint64_t left;     /* until it expires, counted from `began`; 0: it has expired */
 	uint64_t end_left; /* until its lifetime ends, or END_NONE */
+	uint64_t weight;   /* or 0 */
+	uint32_t pinned;
 };
 
 /* ---- Reading */
@@ -148,6 +150,7 @@ static size_t parse(const struct loading *loading, const unsigned char *at, size
 	    .left = without(saved_get(at + 8, 8), loading->loaded.downtime),
 	    .ttl_us = saved_get(at + 16, 8),
 	    .end_left = END_NONE,
+	    .pinned = flags & SAVED_PINNED,
 	};
 	if (flags & ~SAVED_FLAGS || room - size < (flags & SAVED_END ? 8u : 0) + (flags & SAVED_WEIGHT ? 8u : 0) +
 	                                              record->length + record->size)
@@ -158,11 +161,19 @@ static size_t parse(const struct loading *loading, const unsigned char *at, size
 		record->end_left = without(saved_get(at + size, 8), loading->loaded.downtime);
 		size += 8;
 	}
-	if (flags & SAVED_WEIGHT)
+	if (flags & SAVED_WEIGHT) {
+		record->weight = saved_get(at + size, 8);
 		size += 8;
+	}
 	record->key = at + size;
 	record->value = record->key + record->length;
 	return size + record->length + record->size;
+}
+
+/* In a map of a smaller limit it takes what a shard has. */
+static uint64_t weight_in(const struct ww_session *session, uint64_t weight)
+{
+	return weight < session->shard_weight_limit ? weight : session->shard_weight_limit;
 }
 
 static uint64_t end_of(
@@ -194,6 +205,8 @@ static int store(struct loading *loading, const struct session_sought *sought, c
 	    .ttl = record->ttl_us * WW_MICROSECOND,
 	    .end = end_of(loading, sought, record),
 	    .deadline = loading->began + record->left,
+	    .weight = weight_in(loading->session, record->weight),
+	    .pinned = record->pinned,
 	};
 
 	if (entry && !(entry_version(entry) & VERSION_LOADED) && entry_deadline(sought->shard, entry) > sought->now) {

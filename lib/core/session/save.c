@@ -40,6 +40,13 @@ static size_t put_head(
 		saved_put(to + size, end > saving->from ? end - saving->from : 0, 8);
 		size += 8;
 	}
+	if (session->at_weight) {
+		flags |= SAVED_WEIGHT;
+		saved_put(to + size, *entry_weight(session, entry), 8);
+		size += 8;
+	}
+	if (session->at_use && entry_use(session, entry)->list == LIST_PINNED)
+		flags |= SAVED_PINNED;
 	saved_put(to + 4, entry->length, 2);
 	saved_put(to + 6, flags, 2);
 	/* It lives. Its deadline is before only if the driver's clock was stepped back since. */

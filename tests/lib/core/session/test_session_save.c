@@ -686,6 +686,44 @@ START_TEST(test_others)
 }
 END_TEST
 
+/* What a map with limits saves. One without ignores it, and one with a smaller limit takes as much as it has. */
+START_TEST(test_weights)
+{
+	struct rig rig, other;
+	struct stream stream;
+	struct ww_session_loaded loaded;
+	struct ww_session_order order = {.weight = 70, .flags = WW_SESSION_PINNED};
+	struct ww_session_found found;
+	static const uint64_t limits[] = {1000, 50, 0};
+
+	stream_init(&stream);
+	rig_plan(&rig);
+	rig.of_map.weight_limit = 1000;
+	rig_open(&rig);
+	OK(ww_session_put(rig.map, "pinned", 6, (void *)1, &order, NULL, NULL));
+	order.flags = 0;
+	OK(ww_session_put(rig.map, "heavy", 5, (void *)2, &order, NULL, NULL));
+	OK(stream_save(&stream, rig.map, NULL));
+	for (int i = 0; i < 3; i++) {
+		rig_plan(&other);
+		other.of_map.weight_limit = limits[i];
+		rig_open(&other);
+		int answer = stream_load(&stream, other.map, &loaded);
+		ck_assert(answer == WW_OK || (answer == WW_ENOMEM && limits[i] == 50));
+		if (ww_session_find(other.map, "pinned", 6, &found)) {
+			ck_assert_uint_eq(found.weight, limits[i] < 70 ? limits[i] : 70);
+			ck_assert_uint_eq(found.flags, limits[i] ? WW_SESSION_PINNED : 0);
+		}
+		ck_assert(limits[i] == 50 || stats(&other).entries == 2);
+		ck_assert_uint_eq(stats(&other).pinned, limits[i] != 0);
+		ck_assert_uint_le(stats(&other).weight, limits[i]);
+		rig_close(&other);
+	}
+	rig_close(&rig);
+	stream_free(&stream);
+}
+END_TEST
+
 TEST_MAIN("session/save", test_keeps_all, test_format, test_downtime, test_slow, test_jitter, test_restarts,
     test_lifetimes, test_present, test_limit, test_versions, test_saved_twice, test_no_values, test_left_out,
-    test_calls, test_stopped, test_others)
+    test_calls, test_stopped, test_others, test_weights)
