@@ -280,6 +280,37 @@ START_TEST(blocks_of_an_arena_are_aligned_and_whole)
 }
 END_TEST
 
+static void check_huge(const struct ww_allocator *table)
+{
+	const size_t huge = (size_t)2 << 20;
+	unsigned char *blocks[8];
+
+	for (size_t i = 0; i < 8; i++) {
+		blocks[i] = allocate(table, huge);
+		ck_assert_uint_eq((uintptr_t)blocks[i] % huge, 0);
+		memset(blocks[i], (int)i, huge);
+	}
+	for (size_t i = 0; i < 8; i++) {
+		ck_assert(all_are(blocks[i], huge, (int)i));
+		give_back(table, blocks[i], huge);
+	}
+}
+
+START_TEST(a_block_of_2_mib_can_be_a_huge_page)
+{
+	size_t before = alive();
+
+	check_huge(ww_allocator_default());
+	if (is_jemalloc()) {
+		struct ww_arena *arena = create();
+		check_huge(ww_arena_allocator(arena));
+		ck_assert_uint_eq(used(arena), 0);
+		destroy(arena);
+	}
+	ck_assert_uint_eq(alive(), before);
+}
+END_TEST
+
 START_TEST(impossible_sizes_are_refused)
 {
 	struct ww_arena *arena = create();
@@ -605,7 +636,8 @@ START_TEST(threads_create_arenas)
 END_TEST
 
 TEST_MAIN("allocator", there_is_one_default_table_and_it_has_a_name, blocks_of_the_default_table_are_aligned_and_whole,
-    blocks_of_an_arena_are_aligned_and_whole, impossible_sizes_are_refused, null_is_refused_or_harmless,
-    used_bytes_are_counted_exactly, each_arena_is_counted_alone, destroy_gives_back_blocks_that_were_not_freed,
-    arenas_can_be_created_again_and_again, one_arena_too_many_is_refused, create_fails_at_each_step_and_changes_nothing,
-    a_failed_block_is_not_counted, threads_share_an_arena, threads_create_arenas)
+    blocks_of_an_arena_are_aligned_and_whole, a_block_of_2_mib_can_be_a_huge_page, impossible_sizes_are_refused,
+    null_is_refused_or_harmless, used_bytes_are_counted_exactly, each_arena_is_counted_alone,
+    destroy_gives_back_blocks_that_were_not_freed, arenas_can_be_created_again_and_again, one_arena_too_many_is_refused,
+    create_fails_at_each_step_and_changes_nothing, a_failed_block_is_not_counted, threads_share_an_arena,
+    threads_create_arenas)
