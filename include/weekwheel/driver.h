@@ -26,11 +26,18 @@
  *     if (ww_driver_create(&driver, NULL) == WW_OK)
  *             ww_driver_schedule(driver, 1500 * WW_MILLISECOND, hello, "1.5 s later", &timer);
  *
- * Time: nanoseconds of the driver's clock (clock.h), which is CLOCK_BOOTTIME unless configured. A delay counts from the
- * moment of the call. Deadlines are rounded up to the driver's tick. A callback is never early. On an idle machine it
- * is late by at most a tick and the time that it takes to wake a thread. After a stall everything overdue fires, in
- * order of tick; callbacks of different timers run in parallel, so only their starts are in order. On the wall clock, a
- * step forwards fires what has become due. A step backwards delays timers, and those that have fired do not fire again.
+ * Time: nanoseconds of the driver's clock (clock.h), which is CLOCK_BOOTTIME unless configured. A delay counts from
+ * the moment of the call. Deadlines are rounded up to the driver's tick. A callback is never early. On an idle machine
+ * it is late by at most a tick and the time that it takes to wake a thread. After a stall everything overdue fires,
+ * that of one map, or of the driver's own timers, in order of tick; callbacks of different timers run in parallel, so
+ * only their starts are in order. On the wall clock, a step forwards fires what has become due. A step backwards
+ * delays timers, and those that have fired do not fire again.
+ *
+ * Fairness: each map on the driver (keyed.h, session.h) and the driver's own timers have places of their own in the
+ * queue and get turns of the workers, by `share`, measured in time. A burst of one delays its own callbacks only. To
+ * see to it, one of several workers is kept free as long as there is a map: the last free worker calls back only for a
+ * map, or for the timers, of which no callback runs. So with two workers each map has one. Callbacks that take less
+ * than 0.1 ms get no more workers than there are processors, at least two, until one of them waits for 1 ms.
  *
  * Handles: the driver owns its timers and names each by a 64-bit handle. Once a timer has fired or was cancelled, its
  * handle is refused with WW_ESTALE for ever. Any number may be passed as a handle without undefined behaviour. 0 is
@@ -98,9 +105,9 @@ typedef void ww_driver_fn(struct ww_driver *driver, const struct ww_firing *firi
 /* No threads: see ww_driver_fd. */
 #define WW_DRIVER_THREADLESS 1u
 /*
- * When the queue is full, drop the expiry and count it. Without this flag the expiry waits in its wheel until there is
- * room. The values that a session map hands to its `gone` wait in either case, and those of after.h that threads wait
- * for come in either case.
+ * When a timer finds its places in the queue taken, drop the expiry and count it. Without this flag the expiry waits
+ * in its wheel until there is room. The values that a session map hands to its `gone` wait in either case, and those
+ * of after.h that threads wait for come in either case.
  */
 #define WW_DRIVER_DROP 2u
 
@@ -123,13 +130,14 @@ struct ww_driver_config {
 	struct ww_clock *clock;               /* NULL: ww_clock_elapsed(); must outlive the driver */
 	const struct ww_allocator *allocator; /* NULL: the default; many threads use it at once */
 	uint64_t tick_ns; /* 1,000 to 10^12; 1 ms: precision, and the shortest time between two wakes */
-	size_t queue;     /* expiries that may wait for a worker, at least 1; 65,536 */
+	size_t queue;     /* expiries that may wait for a worker, of each map and of the timers; at least 1; 65,536 */
 	uint32_t workers; /* callbacks that may run at a time, 1 to WW_DRIVER_WORKERS_MAX; 8 */
 	uint32_t shards;  /* 0: from the number of processors; else 1 to WW_DRIVER_SHARDS_MAX */
 	uint32_t flags;   /* WW_DRIVER_* */
 	ww_driver_thread_fn *thread_begin; /* NULL: no call */
 	ww_driver_thread_fn *thread_end;   /* NULL: no call */
 	void *thread_user;                 /* for both */
+	uint32_t share;                    /* of the workers, for the driver's own timers, relative to maps; 0: 1 */
 };
 
 struct ww_driver_stats {
@@ -139,7 +147,7 @@ struct ww_driver_stats {
 	uint64_t cancelled;            /* timers cancelled in time, and those that ww_driver_stop took back */
 	uint64_t dropped;              /* expiries that found the queue full, with WW_DRIVER_DROP */
 	uint64_t queued;               /* expiries that wait for a worker now */
-	uint64_t oldest_ns;            /* how long the first of them has been waiting */
+	uint64_t oldest_ns;            /* how long the first of them has been waiting, of whichever map */
 	uint64_t running;              /* callbacks that run now */
 	uint64_t wakeups;              /* times that the tick thread woke, or that dispatch was called */
 	uint64_t bytes;                /* memory of the driver and its timers */

@@ -45,8 +45,8 @@
  * removed, the next one can use its memory at once, whatever its deadline was. The map gives back long keys and the
  * excess of its table. It keeps the records of its largest number of entries.
  *
- * Queue: an entry that is due while the driver's queue is full waits for room. With WW_DRIVER_DROP its expiry is
- * dropped: the entry stays in the map, with no time left, until it is set, moved, removed or drained.
+ * Queue: an entry that is due while the map's places in the driver's queue are taken waits for room. With
+ * WW_DRIVER_DROP its expiry is dropped: the entry stays in the map, with no time left, until it is set, moved, removed or drained.
  *
  * Threads: any thread and any callback may call every function that does not say otherwise. The map holds no lock while
  * a callback runs.
@@ -99,6 +99,7 @@ struct ww_keyed_config {
 	void *user;      /* passed to it */
 	uint32_t
 	    shards; /* parts with their own lock and wheels; 0: as many as the driver has; up to WW_DRIVER_SHARDS_MAX */
+	uint32_t share; /* of the driver's workers, relative to other maps; 0: 1 */
 };
 
 struct ww_keyed_stats {

@@ -38,8 +38,8 @@
  * references, and take one in ww_session_look.
  *
  * Time: ns of the driver's clock. The map keeps TTLs in microseconds, rounded up.
- * Queue: while the driver's queue is full, expired values wait in the map for `gone`, even with WW_DRIVER_DROP: no
- * value is dropped. No lookup finds them meanwhile.
+ * Queue: while the map's places in the driver's queue are taken, expired values wait in the map for `gone`, even with
+ * WW_DRIVER_DROP: no value is dropped. No lookup finds them meanwhile.
  * Lifetimes: beside the TTL, which a refresh starts anew, an entry may have a lifetime, which nothing prolongs: 30
  * minutes idle and 12 hours in all. It expires at the end of its TTL or of its lifetime, whichever comes first. Jitter
  * does not reach beyond the end of a lifetime. The end is a time of the driver's clock: if that is stepped back, the
@@ -126,6 +126,7 @@ struct ww_session_config {
 	uint64_t lifetime; /* of an entry, in ns, from when it is set; 0: none. What is beyond the last time is none */
 	uint32_t flags;    /* WW_SESSION_*; 0 */
 	uint64_t weight_limit; /* the most that all entries weigh, 0: no limit; at most 2^62; divided as `limit` is */
+	uint32_t share;        /* of the driver's workers, for gone, relative to other maps; 0: 1 */
 };
 
 struct ww_session_stats {

@@ -169,7 +169,7 @@ static void *allocate(const struct ww_driver *driver, size_t size)
 	return driver->allocator->allocate(driver->allocator->user, size);
 }
 
-static int create_shards(struct ww_driver *driver, uint32_t count)
+static int create_shards(struct ww_driver *driver, uint32_t count, uint32_t share)
 {
 	int error;
 
@@ -183,6 +183,7 @@ static int create_shards(struct ww_driver *driver, uint32_t count)
 		return error;
 	}
 	driver->shard_count = count;
+	ww_group_share(driver->timers, share);
 	for (uint32_t i = 0; i < count; i++) {
 		struct shard *shard = &driver->shards[i];
 		*shard = (struct shard){.source = ww_group_source(driver->timers, i), .driver = driver};
@@ -231,12 +232,12 @@ static int fill_driver(struct ww_driver *driver, const struct ww_driver_config *
 
 	if (error)
 		return error;
-	error = ww_queue_create(&driver->queue, (uint32_t)config->queue, workers, driver->allocator);
+	error = ww_queue_create(&driver->queue, (uint32_t)config->queue, workers, driver->clock, driver->allocator);
 	if (error)
 		goto no_queue;
 	driver->queue.room_made = room_made;
 	driver->queue.hooks = (struct thread_hooks){config->thread_begin, config->thread_end, config->thread_user};
-	error = create_shards(driver, shards_for(config));
+	error = create_shards(driver, shards_for(config), config->share);
 	if (error)
 		goto no_shards;
 	error = start_threads(driver);
@@ -411,9 +412,9 @@ static uint32_t dispatch(struct ww_driver *driver, uint32_t budget)
 		ww_driver_pass(driver);
 		while (ran < budget && ww_queue_run(&driver->queue))
 			ran++;
-	} while (ran < budget && driver->queue.starved && !driver->closed);
+	} while (ran < budget && driver->queue.starving && !driver->closed);
 	ww_driver_sleep(driver);
-	if (driver->queue.length || driver->queue.starved)
+	if (driver->queue.lanes.length || driver->queue.starving)
 		ww_driver_wake(driver);
 	return ran;
 }
@@ -474,7 +475,7 @@ static int settle_by_dispatch(struct ww_driver *driver)
 	do {
 		pthread_testcancel();
 		ran = dispatch_once(driver, INT32_MAX);
-	} while (ran >= 0 && !driver->doomed && (driver->queue.length || !ww_driver_is_settled(driver, time)));
+	} while (ran >= 0 && !driver->doomed && (driver->queue.lanes.length || !ww_driver_is_settled(driver, time)));
 	if (ran < 0)
 		return ran;
 	if (!driver->doomed)
@@ -505,7 +506,8 @@ static void wait_until_settled(struct ww_driver *driver, uint64_t time)
 		pthread_mutex_unlock(&queue->lock);
 		settled = ww_driver_is_settled(driver, time);
 		pthread_mutex_lock(&queue->lock);
-		settled = settled && queue->changes == seen && queue->length + queue->running == 0 && !queue->starved;
+		settled = settled && queue->changes == seen &&
+		          queue->lanes.length + queue->lanes.running + queue->starving == 0;
 		while (!settled && !driver->closed && queue->changes == seen)
 			pthread_cond_wait(&queue->change, &queue->lock);
 	}
@@ -566,12 +568,6 @@ int ww_driver_stats(struct ww_driver *driver, struct ww_driver_stats *stats)
 		add_levels(stats, shard->source->wheel);
 		pthread_mutex_unlock(&shard->source->lock);
 	}
-	pthread_mutex_lock(&driver->queue.lock);
-	const struct firing *oldest = driver->queue.firings.next;
-	stats->queued = driver->queue.length;
-	stats->running = driver->queue.running;
-	if (oldest != &driver->queue.firings && now > oldest->since)
-		stats->oldest_ns = now - oldest->since;
-	pthread_mutex_unlock(&driver->queue.lock);
+	ww_queue_stats(&driver->queue, now, stats);
 	return WW_OK;
 }

@@ -176,14 +176,12 @@ struct ww_driver {
 _Static_assert(offsetof(struct ww_driver, armed) == 64, "what every call reads is one cache line");
 
 /*
- * Whether the source, whose next is given, is due and waits for room in the queue. Until there is some, it is of no use
+ * Whether the source, whose next is given, is due and waits for room in its lane. Until there is some, it is of no use
  * to look at it.
  */
 static inline int awaits_room(const struct timer_source *source, uint64_t next)
 {
-	const struct ww_driver *driver = source->group->driver;
-
-	return driver->queue.starved && source->group->waits && next <= driver->last;
+	return source->group->lane.starved && next <= source->group->driver->last;
 }
 
 /* Whether the driver's clock never goes backwards. */

@@ -25,6 +25,8 @@ int ww_group_attach(struct timer_group **group, struct ww_driver *driver, const 
 		source->shard = (char *)shards + i * stride;
 		pthread_mutex_init(&source->lock, NULL);
 	}
+	if (ops->run)
+		ww_queue_join(&driver->queue, &made->lane);
 	driver->groups++;
 	*group = made;
 	return WW_OK;
@@ -59,7 +61,8 @@ static void forget_sources(struct timer_group *group)
 void ww_group_leave(struct timer_group *group)
 {
 	hold_sources(group);
-	(void)ww_queue_withdraw_all(&group->driver->queue, group);
+	if (group->ops->run)
+		(void)ww_queue_withdraw_all(&group->driver->queue, group);
 	group->left = 1;
 	group->driver->groups--;
 }
@@ -79,12 +82,22 @@ void ww_group_detach(struct timer_group *group)
 	else {
 		if (!group->left)
 			ww_group_leave(group);
-		ww_queue_wait_group(&driver->queue, group);
+		if (group->ops->run)
+			ww_queue_leave(&driver->queue, &group->lane);
 		forget_sources(group);
 	}
 	for (uint32_t i = 0; i < group->count; i++)
 		ww_source_free_wheel(&group->source[i]);
 	driver->allocator->free(driver->allocator->user, group, group->bytes);
+}
+
+void ww_group_share(struct timer_group *group, uint32_t share)
+{
+	struct queue *queue = &group->driver->queue;
+
+	pthread_mutex_lock(&queue->lock);
+	group->lane.share = share ? share : 1;
+	pthread_mutex_unlock(&queue->lock);
 }
 
 struct timer_source *ww_group_source(struct timer_group *group, uint32_t i)

@@ -141,6 +141,9 @@ void ww_group_afterwards(const struct timer_group *group, void (*afterwards)(voi
  */
 void ww_group_detach(struct timer_group *group);
 
+/* The group's share of the workers relative to others; 0 means 1, which it is at first. */
+void ww_group_share(struct timer_group *group, uint32_t share);
+
 /* The source of shard i. */
 struct timer_source *ww_group_source(struct timer_group *group, uint32_t i);
 /* The memory that the group and its sources take. */

@@ -1,13 +1,21 @@
-/* A pass: one look at every wheel in which something is due, and the alarm for the next one. */
+/*
+ * Passes: looks at every wheel in which something is due. And the alarm for the next one. A pass gives each group a
+ * share, so that what is due elsewhere does not wait for the end of a burst. What is left of it comes in the next pass,
+ * which follows at once.
+ */
 
 #include "lib/core/driver/driver_internal.h"
+
+/* Batches of a group in a pass: of 256 expiries together, which take some 0.1 ms. */
+#define PASS_SHARE 4u
 
 struct driver_pass {
 	struct ww_driver *driver;
 	uint64_t time;
 	uint64_t tick;
 	uint64_t number;
-	int starved; /* something that is due waits for room in the queue */
+	int starved; /* something that is due waits for room in its lane */
+	int shared;  /* something that is due waits until other groups have had their share */
 	/* Sources that were done in this pass. What is due there was scheduled since: it must not make it endless. */
 	struct timer_source *again;
 };
@@ -15,10 +23,15 @@ struct driver_pass {
 /* Whether what is due in the source, which the pass holds, is left for later. Then it is set aside. */
 static int is_left(struct driver_pass *pass, struct timer_source *source)
 {
-	/* Another source waits for room in the queue, and what is due later here must not overtake it. */
-	if (pass->starved && source->group->waits)
+	const struct timer_group *group = source->group;
+
+	/* Another source of the group waits for room in the lane, and what is due later here must not overtake it. */
+	if (group->starved == pass->number)
 		ww_agenda_set_aside(&pass->driver->agenda.waiting, source);
-	else if (source->done == pass->number)
+	else if (group->looked == pass->number && group->share == 0) {
+		pass->shared = 1;
+		ww_agenda_set_aside(&pass->again, source);
+	} else if (source->done == pass->number)
 		ww_agenda_set_aside(&pass->again, source);
 	else
 		return 0;
@@ -51,7 +64,7 @@ static void fire_batch(
 {
 	struct timer_group *group = source->group;
 	struct queue *queue = &pass->driver->queue;
-	uint32_t room = group->drops ? ww_queue_room(queue) : UINT32_MAX;
+	uint32_t room = group->drops ? ww_queue_room(queue, &group->lane) : UINT32_MAX;
 	struct firing *first = NULL;
 	struct firing **link = &first;
 	uint32_t queued = 0;
@@ -76,20 +89,24 @@ static void fire_batch(
 /* The source's lock is held: expire a batch that is due by the tick. Returns 1 when more is due. */
 static int expire_batch(struct driver_pass *pass, struct timer_source *source, uint64_t tick)
 {
+	struct timer_group *group = source->group;
 	struct ww_expiry batch[SOURCE_BATCH];
-	size_t room = SOURCE_BATCH;
+	uint32_t room = group->waits ? ww_queue_room(&pass->driver->queue, &group->lane) : SOURCE_BATCH;
 	size_t count = 0;
 	int more;
 
-	if (source->group->waits && ww_queue_room(&pass->driver->queue) < room)
-		room = ww_queue_room(&pass->driver->queue);
+	if (room > SOURCE_BATCH)
+		room = SOURCE_BATCH;
 	more = ww_wheel_advance_batch(source->wheel, tick, batch, room, &count);
 	fire_batch(pass, source, batch, count);
 	if (count)
 		pass->driver->expired += count;
-	if (more > 0 && count == 0)
+	if (more > 0 && count == 0) {
 		pass->starved = 1;
-	return more > 0 && count > 0;
+		group->starved = pass->number;
+	}
+	group->share--;
+	return more > 0 && count > 0 && group->share > 0;
 }
 
 /*
@@ -114,31 +131,44 @@ static uint64_t judge(struct driver_pass *pass, struct timer_source *source, uin
 
 static void look_at(struct driver_pass *pass, struct timer_source *source, uint64_t until)
 {
+	struct timer_group *group = source->group;
 	uint64_t next;
 
+	if (group->looked != pass->number) {
+		group->looked = pass->number;
+		group->share = PASS_SHARE;
+	}
 	pthread_mutex_lock(&source->lock);
 	while (expire_batch(pass, source, judge(pass, source, until))) {
 		pthread_mutex_unlock(&source->lock);
 		pthread_mutex_lock(&source->lock);
 	}
 	/* A source that waits for room stays the first one. */
-	if (!pass->starved || !source->group->waits) {
+	if (group->starved != pass->number) {
 		(void)ww_wheel_next(source->wheel, &next);
 		source->next = next;
-		source->done = until >= pass->tick ? pass->number : source->done;
+		source->done = until >= pass->tick && group->share ? pass->number : source->done;
 	}
 	pthread_mutex_unlock(&source->lock);
 	ww_agenda_file(&pass->driver->agenda, source);
 }
 
-/* Ask for a call of room_made when there is room. Returns 0 if there is some already. */
-static int wait_for_room(struct queue *queue)
+/* Ask for a call of room_made for each lane that is waited for. Returns 0 if one of them has room already. */
+static int wait_for_room(struct ww_driver *driver)
 {
-	pthread_mutex_lock(&queue->lock);
-	int full = ww_queue_room(queue) == 0;
-	queue->starved = full;
-	pthread_mutex_unlock(&queue->lock);
+	int full = 1;
+
+	for (struct timer_source *source = driver->agenda.waiting; source; source = source->sibling)
+		full &= ww_queue_starve(&driver->queue, &source->group->lane);
 	return full;
+}
+
+/* File what waited for room: it may have been cancelled, or there is some. */
+static void stop_waiting(struct ww_driver *driver)
+{
+	for (struct timer_source *source = driver->agenda.waiting; source; source = source->sibling)
+		ww_queue_feed(&driver->queue, &source->group->lane);
+	ww_agenda_resume(&driver->agenda, &driver->agenda.waiting);
 }
 
 void ww_driver_pass(struct ww_driver *driver)
@@ -149,18 +179,16 @@ void ww_driver_pass(struct ww_driver *driver)
 
 	pthread_mutex_lock(&driver->agenda.lock);
 	do {
-		/* What waited for room may have been cancelled. */
-		driver->queue.starved = 0;
-		ww_agenda_resume(&driver->agenda, &driver->agenda.waiting);
+		stop_waiting(driver);
 		pass.time = ww_driver_time(driver);
 		pass.tick = pass.time / driver->tick_ns;
 		pass.number = ++driver->passes;
-		pass.starved = 0;
+		pass.starved = pass.shared = 0;
 		while ((source = take_first(&pass, &until)))
 			look_at(&pass, source, until);
 		ww_agenda_resume(&driver->agenda, &pass.again);
 		driver->last = pass.tick;
-	} while (pass.starved && !wait_for_room(&driver->queue));
+	} while (pass.shared || (pass.starved && !wait_for_room(driver)));
 	pthread_mutex_unlock(&driver->agenda.lock);
 	pthread_mutex_lock(&driver->queue.lock);
 	ww_queue_changed(&driver->queue);

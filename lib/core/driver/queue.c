@@ -3,32 +3,62 @@
 #include "lib/core/driver/queue.h"
 
 #include <stddef.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "lib/base/thread.h"
 #include "lib/core/driver/source.h"
 
+/* How long a worker idles until it is patient. */
+#define NAP_NS 1000000
+
 static _Thread_local struct running *running_here;
 
-int ww_queue_create(struct queue *queue, uint32_t limit, uint32_t workers, const struct ww_allocator *allocator)
+/* At least two: one callback that waits must not hold up the others. */
+static uint32_t processors(void)
 {
-	*queue = (struct queue){.limit = limit, .workers = workers, .allocator = allocator};
-	queue->firings.next = queue->firings.prev = &queue->firings;
+	long count = sysconf(_SC_NPROCESSORS_ONLN);
+
+	return count > 2 ? (uint32_t)count : 2;
+}
+
+/* The conditions of workers tell time by the monotonic clock. */
+static void init_workers(struct queue *queue)
+{
+	pthread_condattr_t attributes;
+
+	pthread_condattr_init(&attributes);
+	pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+	for (uint32_t i = 0; i < queue->workers; i++) {
+		queue->worker[i] = (struct worker){.queue = queue};
+		pthread_cond_init(&queue->worker[i].woken, &attributes);
+	}
+	pthread_condattr_destroy(&attributes);
+}
+
+int ww_queue_create(
+    struct queue *queue, uint32_t limit, uint32_t workers, struct ww_clock *clock, const struct ww_allocator *allocator)
+{
+	*queue = (struct queue){.limit = limit, .workers = workers, .clock = clock, .allocator = allocator};
+	queue->lanes.workers = workers;
+	queue->lanes.processors = processors();
 	if (workers) {
-		queue->threads = allocator->allocate(allocator->user, workers * sizeof *queue->threads);
-		if (!queue->threads)
+		queue->worker = allocator->allocate(allocator->user, workers * sizeof *queue->worker);
+		if (!queue->worker)
 			return WW_ENOMEM;
 	}
 	/* With default attributes these neither allocate nor fail on the systems that the driver is for. */
 	pthread_mutex_init(&queue->lock, NULL);
-	pthread_cond_init(&queue->work, NULL);
 	pthread_cond_init(&queue->change, NULL);
+	init_workers(queue);
 	return WW_OK;
 }
 
 void ww_queue_destroy(struct queue *queue)
 {
+	for (uint32_t i = 0; i < queue->workers; i++)
+		pthread_cond_destroy(&queue->worker[i].woken);
 	pthread_cond_destroy(&queue->change);
-	pthread_cond_destroy(&queue->work);
 	pthread_mutex_destroy(&queue->lock);
 	ww_queue_free(queue);
 }
@@ -36,7 +66,7 @@ void ww_queue_destroy(struct queue *queue)
 void ww_queue_free(struct queue *queue)
 {
 	if (queue->workers)
-		queue->allocator->free(queue->allocator->user, queue->threads, queue->workers * sizeof *queue->threads);
+		queue->allocator->free(queue->allocator->user, queue->worker, queue->workers * sizeof *queue->worker);
 }
 
 void ww_queue_changed(struct queue *queue)
@@ -46,39 +76,139 @@ void ww_queue_changed(struct queue *queue)
 		pthread_cond_broadcast(&queue->change);
 }
 
-uint32_t ww_queue_room(const struct queue *queue)
+/* ---- Waking workers */
+
+/* Whether there is something for a worker to run, at once or when it has become patient. */
+static int wants_worker(const struct queue *queue)
 {
-	uint32_t length = queue->length;
+	return ww_lane_any(&queue->lanes, 0) || (!queue->napping && ww_lane_any(&queue->lanes, 1));
+}
+
+/* The lock is held: the worker to be woken by wake, when the lock is released, or NULL. */
+static struct worker *next_worker(struct queue *queue)
+{
+	struct worker *worker = queue->asleep;
+
+	if (!worker || queue->waking || queue->closed || !wants_worker(queue))
+		return NULL;
+	queue->asleep = worker->below;
+	queue->waking++;
+	worker->is_woken = 1;
+	return worker;
+}
+
+static void wake(struct worker *worker)
+{
+	if (worker)
+		pthread_cond_signal(&worker->woken);
+}
+
+static void leave_asleep(struct queue *queue, const struct worker *worker)
+{
+	struct worker **link = &queue->asleep;
+
+	while (*link != worker)
+		link = &(*link)->below;
+	*link = worker->below;
+}
+
+/* Sleep for NAP_NS if nobody wakes the worker. */
+static void nap(struct queue *queue, struct worker *worker)
+{
+	struct timespec until;
+	int error = 0;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &until);
+	until.tv_nsec += NAP_NS;
+	until.tv_sec += until.tv_nsec / 1000000000;
+	until.tv_nsec %= 1000000000;
+	queue->napping++;
+	while (!worker->is_woken && !queue->ended && !error)
+		error = pthread_cond_timedwait(&worker->woken, &queue->lock, &until);
+	queue->napping--;
+	worker->is_patient = error != 0;
+}
+
+/* The lock is held when this is called and when it returns. */
+static void sleep_until_woken(struct queue *queue, struct worker *worker)
+{
+	worker->is_woken = 0;
+	worker->below = queue->asleep;
+	queue->asleep = worker;
+	if (!queue->closed && !queue->napping && ww_lane_any(&queue->lanes, 1))
+		nap(queue, worker);
+	else
+		while (!worker->is_woken && !queue->ended)
+			pthread_cond_wait(&worker->woken, &queue->lock);
+	if (worker->is_woken)
+		queue->waking--;
+	else
+		leave_asleep(queue, worker);
+}
+
+/* ---- Lanes */
+
+void ww_queue_join(struct queue *queue, struct lane *lane)
+{
+	ww_lane_init(lane);
+	pthread_mutex_lock(&queue->lock);
+	queue->lanes.count++;
+	pthread_mutex_unlock(&queue->lock);
+}
+
+uint32_t ww_queue_room(const struct queue *queue, const struct lane *lane)
+{
+	uint32_t length = lane->length;
 
 	return length < queue->limit ? queue->limit - length : 0;
 }
 
+int ww_queue_starve(struct queue *queue, struct lane *lane)
+{
+	int full;
+
+	pthread_mutex_lock(&queue->lock);
+	full = ww_queue_room(queue, lane) == 0;
+	queue->starving += (uint32_t)(full && !lane->starved);
+	lane->starved |= full;
+	pthread_mutex_unlock(&queue->lock);
+	return full;
+}
+
+/* The lock is held. */
+static void feed(struct queue *queue, struct lane *lane)
+{
+	queue->starving -= (uint32_t)lane->starved;
+	lane->starved = 0;
+}
+
+void ww_queue_feed(struct queue *queue, struct lane *lane)
+{
+	pthread_mutex_lock(&queue->lock);
+	feed(queue, lane);
+	pthread_mutex_unlock(&queue->lock);
+}
+
 static void unlink_firing(struct queue *queue, struct firing *firing)
 {
-	firing->prev->next = firing->next;
-	firing->next->prev = firing->prev;
-	firing->next = NULL;
-	queue->length--;
+	struct lane *lane = &firing->group->lane;
+
+	ww_lane_unlink(&queue->lanes, lane, firing);
+	if (lane->starved && lane->length <= queue->limit / 2) {
+		feed(queue, lane);
+		queue->room = 1;
+	}
 }
 
 void ww_queue_push(struct queue *queue, struct firing *first, uint32_t count)
 {
-	uint32_t wake;
+	struct worker *woken;
 
 	pthread_mutex_lock(&queue->lock);
-	queue->length += count;
-	while (first) {
-		struct firing *next = first->next;
-		first->prev = queue->firings.prev;
-		first->next = &queue->firings;
-		queue->firings.prev->next = first;
-		queue->firings.prev = first;
-		first = next;
-	}
-	wake = count < queue->sleeping ? count : queue->sleeping;
+	ww_lane_push(&queue->lanes, &first->group->lane, first, count);
+	woken = next_worker(queue);
 	pthread_mutex_unlock(&queue->lock);
-	while (wake--)
-		pthread_cond_signal(&queue->work);
+	wake(woken);
 }
 
 int ww_queue_withdraw(struct queue *queue, struct firing *firing)
@@ -95,17 +225,15 @@ int ww_queue_withdraw(struct queue *queue, struct firing *firing)
 	return waiting;
 }
 
-struct firing *ww_queue_withdraw_all(struct queue *queue, const struct timer_group *group)
+struct firing *ww_queue_withdraw_all(struct queue *queue, struct timer_group *group)
 {
+	const struct lane *lane = &group->lane;
 	struct firing *first = NULL;
 	struct firing **link = &first;
-	struct firing *next;
 
 	pthread_mutex_lock(&queue->lock);
-	for (struct firing *firing = queue->firings.next; firing != &queue->firings; firing = next) {
-		next = firing->next;
-		if (firing->group != group)
-			continue;
+	while (lane->length) {
+		struct firing *firing = lane->firings.next;
 		unlink_firing(queue, firing);
 		*link = firing;
 		link = &firing->prev;
@@ -129,23 +257,20 @@ uint32_t ww_queue_close(struct queue *queue, const struct timer_group *group, st
 	return count;
 }
 
-/* The lock is held: take the oldest firing. It counts as running from now on. */
-static struct firing *begin_firing(struct queue *queue)
-{
-	struct firing *firing = queue->firings.next;
+/* ---- Running */
 
-	if (firing == &queue->firings || queue->closed)
-		return NULL;
-	unlink_firing(queue, firing);
-	queue->running++;
-	firing->group->running++;
-	return firing;
+static uint64_t time_of(const struct queue *queue)
+{
+	uint64_t now = 0;
+
+	(void)ww_clock_now(queue->clock, &now);
+	return now;
 }
 
 /* The lock is held when this is called and when it returns, and not between. */
 static void tell_of_room(struct queue *queue)
 {
-	queue->starved = 0;
+	queue->room = 0;
 	pthread_mutex_unlock(&queue->lock);
 	queue->room_made(queue);
 	pthread_mutex_lock(&queue->lock);
@@ -169,80 +294,99 @@ static void leave_firing(const struct running *here)
 		here->next->link = here->link;
 }
 
-/* The lock is held when this is called and when it returns, and not between. */
-static void run_firing(struct queue *queue, struct firing *firing)
+/*
+ * The lock is held when this is called and when it returns, and not between. *now is the time, before and after.
+ * Returns 0 when there is nothing to run.
+ */
+static int run_firing(struct queue *queue, uint64_t *now, int is_patient)
 {
+	struct lane *lane = queue->closed ? NULL : ww_lane_choose(&queue->lanes, is_patient);
+	struct worker *woken;
+	uint64_t ended;
+
+	if (!lane)
+		return 0;
+	struct firing *firing = lane->firings.next;
 	struct timer_group *group = firing->group;
 	struct running here = {.queue = queue, .group = group, .firing = firing, .outer = running_here};
-
+	unlink_firing(queue, firing);
+	int64_t charged = ww_lane_begin(&queue->lanes, lane);
 	enter_firing(queue, &here);
-	if (queue->starved && queue->length <= queue->limit / 2)
+	if (queue->room)
 		tell_of_room(queue);
+	woken = next_worker(queue);
 	pthread_mutex_unlock(&queue->lock);
+	wake(woken);
 	group->ops->run(group->owner, firing);
+	ended = time_of(queue);
 	pthread_mutex_lock(&queue->lock);
 	leave_firing(&here);
-	queue->running--;
-	group->running--;
+	ww_lane_end(&queue->lanes, lane, charged, ended > *now ? ended - *now : 0);
+	*now = ended;
 	ww_queue_changed(queue);
 	if (here.afterwards) {
 		pthread_mutex_unlock(&queue->lock);
 		here.afterwards(here.argument);
 		pthread_mutex_lock(&queue->lock);
 	}
+	return 1;
 }
 
 int ww_queue_run(struct queue *queue)
 {
-	struct firing *firing;
+	uint64_t now = time_of(queue);
+	int ran;
 
 	pthread_mutex_lock(&queue->lock);
-	firing = begin_firing(queue);
-	if (firing)
-		run_firing(queue, firing);
+	ran = run_firing(queue, &now, 0);
+	if (queue->room)
+		tell_of_room(queue);
 	pthread_mutex_unlock(&queue->lock);
-	return firing != NULL;
+	return ran;
 }
 
-static void work(struct queue *queue)
+static void work(struct queue *queue, struct worker *worker)
 {
+	uint64_t now = time_of(queue);
+
 	pthread_mutex_lock(&queue->lock);
 	while (!queue->ended) {
-		struct firing *firing = begin_firing(queue);
-		if (firing) {
-			run_firing(queue, firing);
+		int is_patient = worker->is_patient;
+		worker->is_patient = 0;
+		if (run_firing(queue, &now, is_patient))
 			continue;
-		}
 		/* Cancelled firings make room, too, and nobody but a worker tells of it. */
-		if (queue->starved) {
+		if (queue->room) {
 			tell_of_room(queue);
 			continue;
 		}
-		queue->sleeping++;
-		pthread_cond_wait(&queue->work, &queue->lock);
-		queue->sleeping--;
+		sleep_until_woken(queue, worker);
+		now = time_of(queue);
 	}
 	pthread_mutex_unlock(&queue->lock);
 }
 
 static void *be_worker(void *argument)
 {
-	struct queue *queue = argument;
+	struct worker *worker = argument;
+	struct queue *queue = worker->queue;
 	struct thread_here here;
 
-	ww_thread_enter(&here, &queue->hooks, queue->numbered++);
-	work(queue);
+	ww_thread_enter(&here, &queue->hooks, (int)(worker - queue->worker));
+	work(queue, worker);
 	ww_thread_leave(&here, &queue->hooks);
 	return NULL;
 }
 
 int ww_queue_start(struct queue *queue)
 {
-	for (; queue->started < queue->workers; queue->started++)
-		if (thread_start(&queue->threads[queue->started], be_worker, queue)) {
+	for (; queue->started < queue->workers; queue->started++) {
+		struct worker *worker = &queue->worker[queue->started];
+		if (thread_start(&worker->thread, be_worker, worker)) {
 			ww_queue_end(queue);
 			return WW_ESYSTEM;
 		}
+	}
 	return WW_OK;
 }
 
@@ -251,10 +395,29 @@ void ww_queue_end(struct queue *queue)
 	pthread_mutex_lock(&queue->lock);
 	queue->closed = 1;
 	queue->ended = 1;
-	pthread_cond_broadcast(&queue->work);
+	for (uint32_t i = 0; i < queue->workers; i++)
+		pthread_cond_signal(&queue->worker[i].woken);
 	pthread_mutex_unlock(&queue->lock);
 	while (queue->started)
-		thread_join(queue->threads[--queue->started]);
+		thread_join(queue->worker[--queue->started].thread);
+}
+
+/* ---- Looking inside */
+
+void ww_queue_stats(struct queue *queue, uint64_t now, struct ww_driver_stats *stats)
+{
+	pthread_mutex_lock(&queue->lock);
+	const struct lane *lane = queue->lanes.turn;
+	stats->queued = queue->lanes.length;
+	stats->running = queue->lanes.running;
+	stats->oldest_ns = 0;
+	while (lane) {
+		uint64_t since = lane->firings.next->since;
+		if (now > since && now - since > stats->oldest_ns)
+			stats->oldest_ns = now - since;
+		lane = lane->next == queue->lanes.turn ? NULL : lane->next;
+	}
+	pthread_mutex_unlock(&queue->lock);
 }
 
 int ww_queue_inside(const struct queue *queue, const struct timer_group *group, const struct firing *firing)
@@ -333,16 +496,22 @@ void ww_queue_afterwards(const struct timer_group *group, void (*afterwards)(voi
 	here->argument = argument;
 }
 
-void ww_queue_wait_group(struct queue *queue, struct timer_group *group)
+void ww_queue_leave(struct queue *queue, struct lane *lane)
 {
+	struct worker *woken;
 	int state;
 
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
 	pthread_mutex_lock(&queue->lock);
 	queue->watchers++;
-	while (group->running)
+	while (lane->running)
 		pthread_cond_wait(&queue->change, &queue->lock);
 	queue->watchers--;
+	feed(queue, lane);
+	queue->lanes.count--;
+	/* The last lane has all workers. */
+	woken = next_worker(queue);
 	pthread_mutex_unlock(&queue->lock);
+	wake(woken);
 	pthread_setcancelstate(state, &state);
 }

@@ -2,13 +2,18 @@
 #define LIB_CORE_DRIVER_QUEUE_H
 
 /*
- * The queue of firings that wait for a worker, and the workers. The queue is bounded by a number that its owner asks
- * about before it lets timers expire (ww_queue_room).
+ * The queue of firings that wait for a worker, and the workers. Each group has a lane of its own in it (lane.h), which
+ * is bounded by a number that its owner asks about before it lets timers expire (ww_queue_room).
+ *
+ * Waking: whatever is pushed wakes one worker. A worker that has taken a firing and leaves another that a free worker
+ * may take wakes the next one, unless one that was woken has not come yet: that one will do so. The worker that went to
+ * sleep last, whose memory is warm, is woken first. No wake-up is lost, because what a free worker may take changes
+ * only under the lock, and whoever changes it wakes a worker or is a worker, which looks again before it sleeps.
  *
  * Locks: the queue's own one, below those of sources. A firing runs without any.
  */
 
-#include "lib/core/driver/layer.h"
+#include "lib/core/driver/lane.h"
 
 struct queue;
 
@@ -35,31 +40,42 @@ struct thread_hooks {
 	void *user;
 };
 
-struct queue {
-	pthread_mutex_t lock;
-	pthread_cond_t work;   /* for workers: there is a firing, or the end */
-	pthread_cond_t change; /* for threads that wait until something ends; sent only while there are watchers */
-	struct firing firings; /* head of the circle; its next is the oldest */
-	struct running *taken; /* firings that were taken out and have not ended */
-	_Atomic uint32_t length;
-	uint32_t limit;
-	uint32_t running;
-	uint32_t sleeping; /* workers that wait for work */
-	uint32_t watchers;
-	uint64_t changes;    /* how often there was a change */
-	_Atomic int starved; /* something waits in its wheel for room here */
-	int closed;          /* no firing is taken any more */
-	int ended;           /* workers end */
-	uint32_t workers;
-	uint32_t started;     /* workers that have to be joined */
-	_Atomic int numbered; /* workers that have a number */
-	struct thread_hooks hooks;
-	pthread_t *threads;
-	const struct ww_allocator *allocator;
-	void (*room_made)(struct queue *queue); /* called once for each time it starves, without lock */
+struct worker {
+	struct queue *queue;
+	pthread_t thread;
+	pthread_cond_t woken; /* its turn has come, or the end */
+	int is_woken;
+	int is_patient;       /* has idled although there was something to run: see lane.h */
+	struct worker *below; /* of those that sleep */
 };
 
-int ww_queue_create(struct queue *queue, uint32_t limit, uint32_t workers, const struct ww_allocator *allocator);
+struct queue {
+	pthread_mutex_t lock;
+	struct lanes lanes;
+	uint32_t limit;        /* of each lane */
+	struct running *taken; /* firings that were taken out and have not ended */
+	struct worker *asleep; /* the one that went to sleep last */
+	uint32_t waking;       /* workers that were woken and have not come yet */
+	uint32_t napping;      /* workers of those asleep that look again by themselves */
+	pthread_cond_t change; /* for threads that wait until something ends; sent only while there are watchers */
+	uint32_t watchers;
+	uint64_t changes;          /* how often there was a change */
+	_Atomic uint32_t starving; /* lanes for which something waits in its wheel for room */
+	_Atomic int room;          /* there is room again, of which room_made has not told yet */
+	int closed;                /* no firing is taken any more */
+	int ended;                 /* workers end */
+	uint32_t workers;
+	uint32_t started; /* workers that have to be joined */
+	struct worker *worker;
+	struct thread_hooks hooks;
+	struct ww_clock *clock;
+	const struct ww_allocator *allocator;
+	void (*room_made)(struct queue *queue); /* called when there is room again, without lock */
+};
+
+/* `clock` measures callbacks. */
+int ww_queue_create(struct queue *queue, uint32_t limit, uint32_t workers, struct ww_clock *clock,
+    const struct ww_allocator *allocator);
 /* Start the workers. On error, none is left running. */
 int ww_queue_start(struct queue *queue);
 /* End the workers after the firings that run, and wait for them. */
@@ -68,17 +84,25 @@ void ww_queue_destroy(struct queue *queue);
 /* Free the memory only: in a child of the process, locks and conditions are as they were at the fork. */
 void ww_queue_free(struct queue *queue);
 
+/* Let a new lane take part; and, when it is empty, wait until nothing of it runs and let it take part no more. */
+void ww_queue_join(struct queue *queue, struct lane *lane);
+void ww_queue_leave(struct queue *queue, struct lane *lane);
+
 /* The lock is held: tell waiting threads that something has ended. */
 void ww_queue_changed(struct queue *queue);
 
 /* How many firings may be pushed. */
-uint32_t ww_queue_room(const struct queue *queue);
-/* Append a chain of firings, linked by next and ended by NULL. */
+uint32_t ww_queue_room(const struct queue *queue, const struct lane *lane);
+/* Ask for a call of room_made when the lane has room. Returns 0 if it has some already. */
+int ww_queue_starve(struct queue *queue, struct lane *lane);
+/* The lane's timers wait for room no more. */
+void ww_queue_feed(struct queue *queue, struct lane *lane);
+/* Append a chain of firings of one group, linked by next and ended by NULL. */
 void ww_queue_push(struct queue *queue, struct firing *first, uint32_t count);
 /* What ww_group_withdraw and ww_group_withdraw_all do: see layer.h. */
 int ww_queue_withdraw(struct queue *queue, struct firing *firing);
-struct firing *ww_queue_withdraw_all(struct queue *queue, const struct timer_group *group);
-/* Run the oldest firing in this thread. Returns 0 when there is none. */
+struct firing *ww_queue_withdraw_all(struct queue *queue, struct timer_group *group);
+/* Run the next firing in this thread. Returns 0 when there is none. */
 int ww_queue_run(struct queue *queue);
 /*
  * The lock is held: from now on no firing is taken. Stores those of the group that were taken and have not ended, which
@@ -103,8 +127,8 @@ int ww_queue_begin_wait(struct queue *queue, ww_handle timer);
 void ww_queue_end_wait(struct queue *queue);
 /* This thread runs a firing of the group: call this when the firing has ended. Of several calls one counts. */
 void ww_queue_afterwards(const struct timer_group *group, void (*afterwards)(void *argument), void *argument);
-/* Wait until no firing of the group is running. */
-void ww_queue_wait_group(struct queue *queue, struct timer_group *group);
+/* The statistics: `now` is the clock's time. */
+void ww_queue_stats(struct queue *queue, uint64_t now, struct ww_driver_stats *stats);
 
 /* ---- thread.c: what a thread of the driver does first and last */
 

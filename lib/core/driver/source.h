@@ -3,7 +3,7 @@
 
 /* What the driver drives: sources, each a wheel with its lock, in groups. layer.h says what they are for. */
 
-#include "lib/core/driver/layer.h"
+#include "lib/core/driver/lane.h"
 
 enum source_place { SOURCE_IDLE, SOURCE_FILED, SOURCE_HELD }; /* see agenda.h */
 
@@ -38,10 +38,13 @@ struct timer_group {
 	_Atomic uint32_t wheels; /* that its sources have, each of the driver's wheel_bytes */
 	uint32_t count;
 	int left;  /* the driver drives it no more */
-	int drops; /* what finds no room in the queue is dropped */
-	int waits; /* what is due waits for room in the queue */
-	/* Written per fire; all above is read per call. */
-	_Alignas(64) uint32_t running; /* firings of this group that run; under the queue's lock */
+	int drops; /* what finds no room in the lane is dropped */
+	int waits; /* what is due waits for room in the lane */
+	/* Written per fire; all above is read per call. Of the pass with this number, the driver's alone: */
+	_Alignas(64) uint64_t starved; /* the last one in which something waited for room */
+	uint64_t looked;               /* the last one that looked at one of its sources */
+	uint32_t share;                /* batches that may expire in that one */
+	struct lane lane;              /* of the driver's queue, if the group has firings to run */
 	struct timer_source source[];
 };
 

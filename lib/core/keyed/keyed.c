@@ -82,6 +82,8 @@ int ww_keyed_create(struct ww_keyed **keyed, struct ww_driver *driver, const str
 	error = ww_hash_secret_make(&made->secret) ? WW_ESYSTEM : WW_OK;
 	if (!error)
 		error = create_shards(made, config->shards ? config->shards : ww_driver_shards(driver));
+	if (!error)
+		ww_group_share(made->group, config->share);
 	if (error)
 		allocator->free(allocator->user, made, sizeof *made);
 	else

@@ -219,6 +219,7 @@ static int fill_session(struct ww_session *session)
 		free_session(session, made);
 		return error;
 	}
+	ww_group_share(session->group, session->config.share);
 	for (uint32_t i = 0; i < shards; i++)
 		session->shard[i].source = ww_group_source(session->group, i);
 	return WW_OK;

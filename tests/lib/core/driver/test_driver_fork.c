@@ -52,7 +52,9 @@ static int status_of(pid_t child)
 static uint32_t sleeping_workers(void)
 {
 	pthread_mutex_lock(&driver->queue.lock);
-	uint32_t sleeping = driver->queue.sleeping;
+	uint32_t sleeping = 0;
+	for (const struct worker *worker = driver->queue.asleep; worker; worker = worker->below)
+		sleeping++;
 	pthread_mutex_unlock(&driver->queue.lock);
 	return sleeping;
 }

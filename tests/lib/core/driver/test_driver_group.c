@@ -143,7 +143,7 @@ START_TEST(a_group_that_needs_no_queue_goes_on_while_the_queue_is_full)
 	for (int i = 0; i < 5; i++)
 		(void)after(0, note, NULL);
 	advance(TICK);
-	UNTIL(driver->queue.starved);
+	UNTIL(driver->queue.starving);
 	/* Timers that come due later, and timers due at once in the very tick in which the others starve. */
 	set(1, 1, &item[0], TICK);
 	advance(2 * TICK);
@@ -224,7 +224,8 @@ START_TEST(detaching_waits_for_running_firings_and_forgets_queued_ones)
 	pthread_t thread;
 
 	sem_init(&semaphore, 0, 0);
-	begin(0, 2);
+	/* One of them is kept for the timers. */
+	begin(0, 3);
 	attach(0, &firing_ops);
 	for (uint32_t i = 0; i < 6; i++) {
 		item[i].hold = &semaphore;
@@ -257,19 +258,21 @@ START_TEST(a_group_takes_back_all_its_firings_at_once_in_order_and_no_others)
 {
 	enum { OTHERS = 1000, OWN = 1000 };
 	static struct firing firing[OTHERS + OWN];
-	struct timer_group *others = malloc(1);
-	struct timer_group *own = malloc(1);
+	struct timer_group *others = calloc(1, sizeof *others);
+	struct timer_group *own = calloc(1, sizeof *own);
 	struct queue queue;
 	struct firing *taken;
 
-	OK(ww_queue_create(&queue, OTHERS + OWN, 0, ww_allocator_default()));
+	OK(ww_queue_create(&queue, OTHERS + OWN, 0, ww_clock_elapsed(), ww_allocator_default()));
+	ww_queue_join(&queue, &others->lane);
+	ww_queue_join(&queue, &own->lane);
 	for (int i = 0; i < OTHERS + OWN; i++) {
 		firing[i].group = i < OTHERS ? others : own;
 		ww_queue_push(&queue, &firing[i], 1);
 	}
 	/* And one firing of the others behind them. */
-	firing[OTHERS].group = others;
 	ck_assert(ww_queue_withdraw(&queue, &firing[OTHERS]));
+	firing[OTHERS].group = others;
 	ww_queue_push(&queue, &firing[OTHERS], 1);
 	taken = ww_queue_withdraw_all(&queue, own);
 	for (int i = OTHERS + 1; i < OTHERS + OWN; i++, taken = taken->prev) {
@@ -278,13 +281,13 @@ START_TEST(a_group_takes_back_all_its_firings_at_once_in_order_and_no_others)
 	}
 	ck_assert_ptr_null(taken);
 	ck_assert_ptr_null(ww_queue_withdraw_all(&queue, own));
-	ck_assert_uint_eq(queue.length, OTHERS + 1);
+	ck_assert_uint_eq(queue.lanes.length, OTHERS + 1);
 	taken = ww_queue_withdraw_all(&queue, others);
 	for (int i = 0; i <= OTHERS; i++, taken = taken->prev)
 		ck_assert(taken == &firing[i]);
 	ck_assert_ptr_null(taken);
-	ck_assert_uint_eq(queue.length, 0);
-	ck_assert_ptr_eq(queue.firings.next, &queue.firings);
+	ck_assert_uint_eq(queue.lanes.length, 0);
+	ck_assert_ptr_null(queue.lanes.turn);
 	ww_queue_destroy(&queue);
 	free(others);
 	free(own);

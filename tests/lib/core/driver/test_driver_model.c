@@ -264,10 +264,10 @@ static void dispatch(uint32_t budget)
 /* Dispatch until nothing is due. The first round is in order if the queue was empty and has room for all timers. */
 static void dispatch_all(void)
 {
-	last_tick = driver->queue.length || driver->queue.limit < TIMERS ? WW_NEVER : 0;
+	last_tick = driver->queue.lanes.length || driver->queue.limit < TIMERS ? WW_NEVER : 0;
 	dispatch(INT32_MAX);
 	last_tick = WW_NEVER;
-	while (due_count() || driver->queue.length)
+	while (due_count() || driver->queue.lanes.length)
 		dispatch(INT32_MAX);
 }
 

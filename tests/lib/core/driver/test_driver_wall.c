@@ -95,11 +95,11 @@ START_TEST(timers_scheduled_after_a_step_backwards_are_neither_early_nor_late)
 END_TEST
 
 /* No pass with the time before the step is running, and due timers not yet queued wait for the queue to report room. */
-static int waits_for_room(void)
+static uint32_t waits_for_room(void)
 {
 	pthread_mutex_lock(&driver->agenda.lock);
 	pthread_mutex_lock(&driver->queue.lock);
-	int starved = driver->queue.starved;
+	uint32_t starved = driver->queue.starving;
 	pthread_mutex_unlock(&driver->queue.lock);
 	pthread_mutex_unlock(&driver->agenda.lock);
 	return starved;
@@ -181,7 +181,7 @@ START_TEST(a_settle_that_began_before_a_step_backwards_ends)
 	(void)after(700 * TICK, note, NULL);
 	(void)after(700 * TICK, note, NULL);
 	advance(800 * TICK);
-	UNTIL(driver->queue.starved);
+	UNTIL(driver->queue.starving);
 	ck_assert_int_eq(pthread_create(&thread, NULL, settle_elsewhere, NULL), 0);
 	UNTIL(waiting_for_queue() == 1);
 	OK(ww_clock_virtual_set(virtual_clock, START));

@@ -125,7 +125,7 @@ START_TEST(room_made_by_a_cancel_is_used)
 		UNTIL(stats_of().queued == queue);
 		ww_handle kept = after(0, note, NULL);
 		advance(TICK);
-		UNTIL(driver->queue.starved);
+		UNTIL(driver->queue.starving);
 		for (size_t i = 0; i < queue; i++)
 			ck_assert_int_eq(ww_driver_cancel(driver, handle[i]), 1);
 		gate_open(&gate, 1);
@@ -147,7 +147,7 @@ START_TEST(room_made_by_a_reschedule_is_used)
 	UNTIL(stats_of().queued == 1);
 	ww_handle kept = after(0, note, NULL);
 	advance(TICK);
-	UNTIL(driver->queue.starved);
+	UNTIL(driver->queue.starving);
 	ck_assert_int_eq(ww_driver_reschedule(driver, moved, DAY_NS), 1);
 	gate_open(&gate, 1);
 	settle();
@@ -266,7 +266,7 @@ START_TEST(settle_waits_for_timers_that_wait_for_room_made_by_a_cancel)
 	(void)after(TICK, note, NULL);
 	advance(2 * TICK);
 	ww_driver_pass(driver);
-	ck_assert_int_eq(driver->queue.starved, 1);
+	ck_assert_int_eq(driver->queue.starving, 1);
 	ck_assert_int_eq(ww_driver_cancel(driver, handle), 1);
 	driver->flags = 0;
 	ck_assert_int_eq(pthread_create(&thread, NULL, settle_elsewhere, NULL), 0);

@@ -65,7 +65,8 @@ static void let_through(void)
 
 START_TEST(one_slow_callback_delays_nothing_else)
 {
-	struct ww_driver_config config = threads_config(2);
+	/* One of them is kept for the driver's own timers. */
+	struct ww_driver_config config = threads_config(3);
 	struct rig *rig = make_with(&config, wait_at_gate, 1);
 	char key[] = "key 0";
 
@@ -94,7 +95,8 @@ END_TEST
 
 START_TEST(running_callbacks_are_bounded_across_slots)
 {
-	struct ww_driver_config config = threads_config(3);
+	/* One of them is kept for the driver's own timers. */
+	struct ww_driver_config config = threads_config(4);
 	struct rig *rig = make_with(&config, wait_at_gate, 4);
 	struct ww_driver_stats stats;
 	char key[] = "a";

@@ -1,0 +1,66 @@
+#ifndef LIB_CORE_DRIVER_LANE_H
+#define LIB_CORE_DRIVER_LANE_H
+
+/*
+ * The places of a driver's groups in its queue. Each group has a lane of its own, with its own room: a burst fills its
+ * own lane, and only its own timers wait for room.
+ *
+ *     queue --> ring of the lanes that have firings:  [handles] <--> [map 1] <--> [map 2]
+ *                                                         |             |            |
+ *                                                       oldest        oldest       oldest
+ *                                                         :             :            :
+ *
+ * Workers serve the lanes by turns, as start-time fair queueing does (Goyal, Vin and Cheng, SIGCOMM 1996), in turns of
+ * LANE_TURN. A lane's `used` is the time that its callbacks have taken, divided by its share. All that have used less
+ * than the queue's level are served, and when none is left, the level rises above the lane that has used least. A lane
+ * that comes back from a pause begins at the level: it saves up nothing. Within a lane the oldest firing is the next.
+ *
+ * Where there are several lanes, the last free worker is given only to a lane of which no callback runs: a lane whose
+ * callbacks take long does not get all workers. And a lane whose callbacks are short gets no more workers than there
+ * are processors: more would only keep each other, and all other threads, from running. Since a short callback may wait
+ * for once, a worker that has idled for a moment (queue.c) may run one beyond that bound: it is patient.
+ *
+ * The queue's lock is held in all of these.
+ */
+
+#include "lib/core/driver/layer.h"
+
+struct lane {
+	struct firing firings; /* head of the circle; its next is the oldest */
+	struct lane *next;     /* of the ring; NULL: it is not in the ring, and has no firing */
+	struct lane *prev;
+	_Atomic uint32_t length;
+	uint32_t running;    /* callbacks */
+	_Atomic int starved; /* timers wait in their wheels for room here */
+	uint32_t share;
+	int64_t used; /* ns */
+	int64_t cost; /* what a callback takes, in ns: the mean of the last ones */
+};
+
+/* The lanes of a queue. */
+struct lanes {
+	struct lane *turn; /* the lane that is served next; NULL: none has a firing */
+	int64_t level;     /* ns: what a lane may have used */
+	uint32_t count;    /* all there are, with firings or without */
+	uint32_t workers;  /* that serve them */
+	uint32_t processors;
+	uint32_t running; /* callbacks of all lanes */
+	_Atomic uint32_t length;
+};
+
+/* An empty lane with a share of 1. */
+void ww_lane_init(struct lane *lane);
+/* Append a chain of firings, linked by next and ended by NULL. */
+void ww_lane_push(struct lanes *lanes, struct lane *lane, struct firing *first, uint32_t count);
+/* Take a firing out. */
+void ww_lane_unlink(struct lanes *lanes, struct lane *lane, struct firing *firing);
+/* The lane whose oldest firing a free worker has to run, or NULL. */
+struct lane *ww_lane_choose(struct lanes *lanes, int is_patient);
+/* Whether there is such a lane. */
+int ww_lane_any(const struct lanes *lanes, int is_patient);
+/* A callback of the lane begins; what it will take is charged in advance, and returned. */
+int64_t ww_lane_begin(struct lanes *lanes, struct lane *lane);
+/* It has ended, for which `charged` was charged, and took `ns`. */
+void ww_lane_end(struct lanes *lanes, struct lane *lane, int64_t charged, uint64_t ns);
+
+#endif
