@@ -434,8 +434,9 @@ WW_API int ww_session_drain(struct ww_session *session, ww_walk_fn *fn, void *co
  *     map --encode--> bytes --write--> a file
  *     a file --read--> bytes --decode--> map
  *
- * Kept: keys, values as the caller encodes them, TTLs, and the times when each entry and its lifetime end. Versions
- * start anew, and so does the order of use in a limited map: loaded entries count as used in an order of their own.
+ * Kept: keys, values as the caller encodes them, TTLs, the times when each entry and its lifetime end, weights and pins.
+ * Versions start anew, and so does the order of use in a limited map: loaded entries count as used in an order of their
+ * own. A weight is at most what a shard of the map may weigh.
  * Time that passes between save and load counts, by the wall clock: an entry that would have expired by then is not
  * loaded. A wall clock that is stepped back meanwhile shortens this time, at most to nothing; one that is stepped
  * forward lengthens it. A restart alone expires nobody early.
@@ -501,7 +502,7 @@ struct ww_session_loaded {
 	uint64_t entries;  /* made */
 	uint64_t expired;  /* between save and load */
 	uint64_t present;  /* whose key was in the map */
-	uint64_t left_out; /* by decode */
+	uint64_t left_out; /* by decode, or because pinned entries leave no room: these went to gone as EVICTED */
 	uint64_t bytes;    /* that were read and good: after WW_ECORRUPT, the damage lies behind them */
 	uint64_t downtime; /* that passed between save and load, in ns of the wall clock */
 };

@@ -219,13 +219,22 @@ static int store(struct loading *loading, const struct session_sought *sought, c
 		*out = hand_back(value, WW_GONE_EXPIRED);
 		return WW_OK;
 	}
-	entry = ww_session_store(sought, entry, &content, NULL, out);
+	/* No reason to lose all others. */
+	if (sought->shard->session->at_use && ww_session_limit_refuses(sought->shard, entry, &content)) {
+		loading->loaded.left_out++;
+		*out = hand_back(value, WW_GONE_EVICTED);
+		return WW_OK;
+	}
+	entry = ww_session_overfill(sought, entry, &content, NULL, out);
 	if (!entry) {
 		*out = hand_back(value, WW_GONE_REPLACED);
 		return WW_ENOMEM;
 	}
 	entry->as.timer.ww_period |= VERSION_LOADED;
 	loading->loaded.entries++;
+	/* Last: it may put out the entry itself. */
+	if (sought->shard->session->at_use)
+		ww_session_evict(sought, out);
 	return WW_OK;
 }
 
