@@ -561,7 +561,7 @@ int ww_driver_stats(struct ww_driver *driver, struct ww_driver_stats *stats)
 		pthread_mutex_lock(&shard->source->lock);
 		stats->pending += shard->pending;
 		stats->scheduled += shard->scheduled;
-		stats->fired += shard->fired;
+		stats->fired += shard->fired + shard->fired_quickly;
 		stats->cancelled += shard->cancelled;
 		stats->dropped += shard->dropped;
 		stats->bytes += sizeof *shard + ww_slab_bytes(&shard->slab);

@@ -14,17 +14,32 @@
  * A firing that a worker has taken from the queue stays "queued" until the worker has the shard's lock. Until then
  * cancel and reschedule leave a mark in the record, and the callback does not begin.
  *
+ * A one-shot that nobody asks about after its tick needs no lock in its worker. Its states are the quick ones, and the
+ * worker goes from one to the next by a compare and exchange. A call or stop that comes to such a record has the shard's
+ * lock, and makes it queued or running first (hold_record). Then the worker fails, and goes on with the lock. A record
+ * that ended quickly is unused; the worker puts it on the shard's list, from which the next schedules give it back.
+ *
  * A periodic timer whose calls may overlap stays pending. Each of its calls is a record of its own, which names the
  * timer's record in `of`. When such a timer is cancelled or has no further deadline, it is "running" until its calls
  * have ended.
  */
+
+#include <stdatomic.h>
 
 #include "lib/base/slab.h"
 #include "lib/core/driver/agenda.h"
 #include "lib/core/driver/queue.h"
 #include "lib/core/driver/source.h"
 
-enum record_state { RECORD_UNUSED, RECORD_PENDING, RECORD_QUEUED, RECORD_RUNNING };
+enum record_state {
+	RECORD_UNUSED,
+	RECORD_PENDING,
+	RECORD_QUEUED,
+	RECORD_RUNNING,
+	RECORD_QUICK_QUEUED,
+	RECORD_QUICK_RUNNING,
+	RECORD_QUICK_ENDED
+};
 
 #define RECORD_OVERLAP 1u   /* periodic, and its calls may overlap */
 #define RECORD_CANCELLED 2u /* its handle is stale; the worker or call that has it gives it back */
@@ -47,7 +62,7 @@ struct timer_record {
 	uint32_t index;      /* its own */
 	uint32_t of;         /* of a call that may overlap: the timer's index; otherwise its own */
 	uint16_t shard;
-	uint8_t state;
+	_Atomic uint8_t state;
 	uint8_t flags;
 	uint32_t calls; /* records that name this one in `of` */
 	uint32_t begun; /* those of them that run */
@@ -65,6 +80,10 @@ struct shard {
 	uint64_t cancelled;
 	uint64_t dropped;
 	uint64_t pending;
+	struct timer_record *back; /* records that ended quickly, linked by `user`, on their way back to the slab */
+	/* Written per fire, without the lock. */
+	_Alignas(64) _Atomic(struct timer_record *) ended_quickly; /* linked by `user` */
+	_Atomic uint64_t fired_quickly;
 };
 
 /* A handle: 6 bits of shard, 26 of index, 32 of generation. A record whose generations are used up is retired. */
@@ -83,6 +102,37 @@ static inline struct timer_record *record_at(const struct shard *shard, uint32_t
 	return slab_at(&shard->slab, index);
 }
 
+static inline void give_record(struct shard *shard, struct timer_record *record)
+{
+	record->state = RECORD_UNUSED;
+	/* If generations began again, old handles would hit new timers. */
+	if (record->generation != UINT32_MAX)
+		ww_slab_give(&shard->slab, record->index);
+}
+
+/* Give back up to `most` records that ended quickly. */
+static inline void collect_records(struct shard *shard, size_t most)
+{
+	for (; most && (shard->back || shard->ended_quickly); most--) {
+		struct timer_record *record = shard->back;
+		if (!record)
+			record = atomic_exchange(&shard->ended_quickly, NULL);
+		shard->back = record->user;
+		give_record(shard, record);
+	}
+}
+
+/* From here on, the worker that has the record needs the lock. */
+static inline void hold_record(struct timer_record *record)
+{
+	uint8_t state = RECORD_QUICK_QUEUED;
+
+	if (record->state < RECORD_QUICK_QUEUED ||
+	    atomic_compare_exchange_strong(&record->state, &state, RECORD_QUEUED))
+		return;
+	(void)atomic_compare_exchange_strong(&record->state, &(uint8_t){RECORD_QUICK_RUNNING}, RECORD_RUNNING);
+}
+
 static inline struct timer_record *take_record(struct shard *shard, uint32_t number)
 {
 	struct timer_record *record;
@@ -90,6 +140,8 @@ static inline struct timer_record *take_record(struct shard *shard, uint32_t num
 
 	if (!shard->source->wheel && ww_source_prepare(shard->source))
 		return NULL;
+	/* More than one, so that the list becomes shorter. */
+	collect_records(shard, 2);
 	index = ww_slab_take(&shard->slab);
 	if (index == SLAB_NONE)
 		return NULL;
@@ -101,14 +153,6 @@ static inline struct timer_record *take_record(struct shard *shard, uint32_t num
 	record->missed = 0;
 	record->calls = record->begun = 0;
 	return record;
-}
-
-static inline void give_record(struct shard *shard, struct timer_record *record)
-{
-	record->state = RECORD_UNUSED;
-	/* If generations began again, old handles would hit new timers. */
-	if (record->generation != UINT32_MAX)
-		ww_slab_give(&shard->slab, record->index);
 }
 
 /* Let the record wait for its deadline. */

@@ -116,7 +116,7 @@ static struct firing *expire(void *of, struct ww_timer *timer)
 		}
 		renew(shard, record);
 	}
-	call->state = RECORD_QUEUED;
+	call->state = call == record && !record->period ? RECORD_QUICK_QUEUED : RECORD_QUEUED;
 	return &call->as.firing;
 }
 
@@ -164,21 +164,63 @@ static void end_call(struct shard *shard, struct timer_record *record, int began
 		pthread_cond_broadcast(&shard->ended);
 }
 
+/* Begin the call of a record that nobody has held. Returns 0 if somebody has. */
+static int begin_quickly(struct shard *shard, struct timer_record *record, struct ww_firing *told)
+{
+	uint8_t state = RECORD_QUICK_QUEUED;
+
+	if (record->state != state || shard->driver->closed)
+		return 0;
+	/* Whoever changes the deadline has held the record before; then what is read here is not used. */
+	told->handle = handle_of(record);
+	told->deadline = __atomic_load_n(&record->deadline, __ATOMIC_RELAXED);
+	told->missed = 0;
+	if (!atomic_compare_exchange_strong(&record->state, &state, RECORD_QUICK_RUNNING))
+		return 0;
+	atomic_fetch_add_explicit(&shard->fired_quickly, 1, memory_order_relaxed);
+	return 1;
+}
+
+/* End that call. Returns 0 if somebody has held the record meanwhile. */
+static int end_quickly(struct shard *shard, struct timer_record *record)
+{
+	uint8_t state = RECORD_QUICK_RUNNING;
+	struct timer_record *head = shard->ended_quickly;
+
+	if (!atomic_compare_exchange_strong(&record->state, &state, RECORD_QUICK_ENDED))
+		return 0;
+	/* The list is only ever taken whole: no care is needed for a record that leaves and comes back. */
+	do
+		record->user = head;
+	while (!atomic_compare_exchange_weak(&shard->ended_quickly, &head, record));
+	return 1;
+}
+
+static int begin_locked(struct shard *shard, struct timer_record *record, struct ww_firing *told)
+{
+	int begun;
+
+	ww_source_lock(shard->source);
+	hold_record(record);
+	begun = begin_call(shard, record, told);
+	ww_source_unlock(shard->source);
+	return begun;
+}
+
 static void run(void *owner, struct firing *firing)
 {
 	struct ww_driver *driver = owner;
 	struct timer_record *record = (struct timer_record *)(void *)firing;
 	struct shard *shard = &driver->shards[record->shard];
 	struct ww_firing told;
-	int begun;
+	int begun = begin_quickly(shard, record, &told) || begin_locked(shard, record, &told);
 
-	ww_source_lock(shard->source);
-	begun = begin_call(shard, record, &told);
-	ww_source_unlock(shard->source);
 	if (begun) {
 		ww_queue_serves(told.handle);
 		record->fn(driver, &told, record->user);
 	}
+	if (end_quickly(shard, record))
+		return;
 	ww_source_lock(shard->source);
 	end_call(shard, record, begun);
 	ww_source_unlock(shard->source);
@@ -246,6 +288,7 @@ static size_t drain_queued(
 	struct taken taken;
 
 	ww_source_lock(shard->source);
+	hold_record(record);
 	if (count)
 		taken = take_back(shard, record, now);
 	end_call(shard, record, 0);
@@ -267,6 +310,7 @@ static size_t drain_taken(
 	size_t count = 0;
 
 	ww_source_lock(shard->source);
+	hold_record(record);
 	if (record->of == record->index && !(record->flags & (RECORD_CANCELLED | RECORD_OVERLAP))) {
 		int runs_on = record->state == RECORD_RUNNING && would_go_on(record, now, driver->tick_ns);
 		count = record->state == RECORD_QUEUED || runs_on;

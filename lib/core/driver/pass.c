@@ -190,9 +190,7 @@ void ww_driver_pass(struct ww_driver *driver)
 		driver->last = pass.tick;
 	} while (pass.shared || (pass.starved && !wait_for_room(driver)));
 	pthread_mutex_unlock(&driver->agenda.lock);
-	pthread_mutex_lock(&driver->queue.lock);
-	ww_queue_changed(&driver->queue);
-	pthread_mutex_unlock(&driver->queue.lock);
+	ww_queue_looked(&driver->queue);
 }
 
 /* The agenda's lock is held. */

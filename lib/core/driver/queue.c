@@ -76,6 +76,16 @@ void ww_queue_changed(struct queue *queue)
 		pthread_cond_broadcast(&queue->change);
 }
 
+void ww_queue_looked(struct queue *queue)
+{
+	queue->changes++;
+	if (!queue->watchers)
+		return;
+	pthread_mutex_lock(&queue->lock);
+	pthread_cond_broadcast(&queue->change);
+	pthread_mutex_unlock(&queue->lock);
+}
+
 /* ---- Waking workers */
 
 /* Whether there is something for a worker to run, at once or when it has become patient. */

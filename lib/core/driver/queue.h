@@ -58,8 +58,8 @@ struct queue {
 	uint32_t waking;       /* workers that were woken and have not come yet */
 	uint32_t napping;      /* workers of those asleep that look again by themselves */
 	pthread_cond_t change; /* for threads that wait until something ends; sent only while there are watchers */
-	uint32_t watchers;
-	uint64_t changes;          /* how often there was a change */
+	_Atomic uint32_t watchers;
+	_Atomic uint64_t changes;  /* how often there was a change */
 	_Atomic uint32_t starving; /* lanes for which something waits in its wheel for room */
 	_Atomic int room;          /* there is room again, of which room_made has not told yet */
 	int closed;                /* no firing is taken any more */
@@ -90,6 +90,11 @@ void ww_queue_leave(struct queue *queue, struct lane *lane);
 
 /* The lock is held: tell waiting threads that something has ended. */
 void ww_queue_changed(struct queue *queue);
+/*
+ * The same without the lock, after a look at the wheels. A watcher counts itself before it reads `changes`, and this
+ * writes `changes` before it reads the count: at least one of the two sees what the other has written.
+ */
+void ww_queue_looked(struct queue *queue);
 
 /* How many firings may be pushed. */
 uint32_t ww_queue_room(const struct queue *queue, const struct lane *lane);

@@ -20,7 +20,8 @@ static struct timer_record *find_remains(const struct shard *shard, ww_handle ha
 	record = record_at(shard, index);
 	if (record->generation != (uint32_t)handle || record->state == RECORD_UNUSED || record->of != record->index)
 		return NULL;
-	return record;
+	hold_record(record);
+	return record->state == RECORD_QUICK_ENDED ? NULL : record;
 }
 
 /* The same, but NULL also if the timer was cancelled, which makes the handle stale. */
@@ -193,6 +194,8 @@ int ww_driver_reserve(struct ww_driver *driver, size_t timers)
 	int first = !shard->source->wheel;
 	error = ww_source_prepare(shard->source);
 	if (!error)
+		collect_records(shard, SIZE_MAX);
+	if (!error)
 		error = ww_slab_reserve(&shard->slab, timers);
 	if (error && first)
 		ww_source_free_wheel(shard->source);
@@ -217,7 +220,8 @@ int ww_driver_reschedule(struct ww_driver *driver, ww_handle timer, uint64_t del
 		ww_source_unlock(shard->source);
 		return error;
 	}
-	record->deadline = deadline;
+	/* A worker may read it, without using it: see begin_quickly. */
+	__atomic_store_n(&record->deadline, deadline, __ATOMIC_RELAXED);
 	if (record->state == RECORD_PENDING)
 		ww_source_schedule(shard->source, &record->as.timer, deadline);
 	else if ((record->flags & RECORD_OVERLAP) || take_from_queue(shard, record))

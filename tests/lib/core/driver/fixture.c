@@ -52,6 +52,17 @@ void settle(void)
 	OK(ww_driver_settle(driver));
 }
 
+uint32_t records_taken(uint32_t number)
+{
+	struct shard *shard = &driver->shards[number];
+
+	ww_source_lock(shard->source);
+	collect_records(shard, SIZE_MAX);
+	uint32_t taken = slab_taken(&shard->slab);
+	ww_source_unlock(shard->source);
+	return taken;
+}
+
 void *settle_elsewhere(void *unused)
 {
 	(void)unused;

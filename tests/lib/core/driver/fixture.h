@@ -58,6 +58,8 @@ ww_handle every(uint64_t delay, uint64_t period, uint32_t flags, ww_driver_fn *f
 /* The same from a new thread, which gets a shard of its own while there are enough. */
 ww_handle after_elsewhere(uint64_t delay, ww_driver_fn *fn, void *user);
 
+/* Records of a shard that are in use. */
+uint32_t records_taken(uint32_t shard);
 /* A thread that settles the driver, and returns the answer. */
 void *settle_elsewhere(void *unused);
 /* The number of threads in ww_driver_settle, and in ww_driver_cancel_wait. */
