@@ -11,6 +11,7 @@
  *     H   1,000 of n sessions have one deadline: by how many ticks the last of them is late
  *     M   a session map in use on a driver, alone and among many that are not: what a tick costs
  *     S   n sessions are saved and loaded: ns a session, in memory that was touched before
+ *     P   100,000 sessions with callbacks of 20 us, or 1,000 of 20 ms, expire at once: how late another timer is
  *     W   500 threads sleep, on the driver and in the kernel: how often the processors change threads
  */
 
@@ -56,6 +57,13 @@ struct layer_sample layer_many_maps(uint64_t n, uint64_t seed);
 
 /* S: ns to save a session, and to load one. */
 struct layer_sample layer_restart(uint64_t n, uint64_t seed);
+
+/* L with 64 workers: half of the callbacks are late by less; and switches in the 5 s that it takes. */
+struct layer_sample layer_late_64(uint64_t n, uint64_t seed);
+
+/* P: by how many microseconds half of the unrelated timers are late while a burst expires. */
+struct layer_sample layer_short_burst(uint64_t n, uint64_t seed);
+struct layer_sample layer_slow_burst(uint64_t n, uint64_t seed);
 
 /* W: switches of this many threads. */
 enum { LAYER_SLEEPERS = 500 };

@@ -25,6 +25,7 @@ const struct workload_words workload_words[WORKLOADS] = {
     [WORKLOAD_H] = {"H", "sessions: 1,000 with one deadline among n that are not due"},
     [WORKLOAD_M] = {"M", "the driver: one map in use, alone and among 4,000"},
     [WORKLOAD_S] = {"S", "sessions: all are saved into memory, and loaded into a new map"},
+    [WORKLOAD_P] = {"P", "the driver: an unrelated timer while a burst of sessions expires"},
     [WORKLOAD_W] = {"W", "500 threads that sleep for four seconds"},
 };
 

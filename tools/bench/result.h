@@ -28,6 +28,7 @@ enum workload {
 	WORKLOAD_M,
 	WORKLOAD_S,
 	WORKLOAD_W,
+	WORKLOAD_P,
 	WORKLOADS
 };
 

@@ -87,7 +87,8 @@ extern const struct structure structure_weekwheel, structure_weekwheel_many, str
     structure_flat, structure_flat60, structure_rounds300, structure_rounds3600, structure_scan, structure_heap2,
     structure_heap4, structure_libev, structure_libevent, structure_libuv, structure_floor, structure_session,
     structure_session_many, structure_khash, structure_uthash, structure_driver1, structure_driver2, structure_driver,
-    structure_sleep, structure_map, structure_maps, structure_ww_sleep, structure_nanosleep;
+    structure_sleep, structure_map, structure_maps, structure_ww_sleep, structure_nanosleep, structure_driver64,
+    structure_short, structure_slow;
 
 /* All of them, in the order in which they are shown, without those of missing libraries; NULL ends it. */
 extern const struct structure *const structures[];

@@ -20,7 +20,8 @@ const struct structure *const structures[] = {&structure_weekwheel, &structure_w
     &structure_khash,
 #endif
     &structure_uthash, &structure_driver1, &structure_driver2, &structure_driver, &structure_sleep, &structure_map,
-    &structure_maps, &structure_ww_sleep, &structure_nanosleep, NULL};
+    &structure_maps, &structure_ww_sleep, &structure_nanosleep, &structure_driver64, &structure_short, &structure_slow,
+    NULL};
 
 const struct structure *structure_by_name(const char *name)
 {

@@ -25,6 +25,9 @@ const struct structure structure_sleep = {.name = "sleep", .summary = "L: a thre
 const struct structure structure_map = {.name = "map", .summary = "M: one session map, in use"};
 const struct structure structure_maps = {.name = "maps", .summary = "M: 4,000 session maps, one of which is in use"};
 const struct structure structure_ww_sleep = {.name = "ww_sleep", .summary = "W: threads that sleep on a driver"};
+const struct structure structure_driver64 = {.name = "driver-64", .summary = "L: the same with 64 workers"};
+const struct structure structure_short = {.name = "short", .summary = "P: 100,000 callbacks of 20 us"};
+const struct structure structure_slow = {.name = "slow", .summary = "P: 1,000 callbacks of 20 ms"};
 const struct structure structure_nanosleep = {.name = "nanosleep", .summary = "W: threads that sleep in the kernel"};
 
 /* Who is measured in which workload, and with how many timers if that is not the plan's number. */
@@ -49,6 +52,9 @@ static const struct contestant {
     {WORKLOAD_M, &structure_map, layer_one_map, LAYER_MAPS, NS_PER_TICK, METRICS},
     {WORKLOAD_M, &structure_maps, layer_many_maps, LAYER_MAPS, NS_PER_TICK, METRICS},
     {WORKLOAD_S, &structure_session, layer_restart, 0, SAVE_NS, LOAD_NS},
+    {WORKLOAD_L, &structure_driver64, layer_late_64, LAYER_FIRINGS, MEDIAN_LATE_US, SWITCHES},
+    {WORKLOAD_P, &structure_short, layer_short_burst, 100000, MEDIAN_LATE_US, METRICS},
+    {WORKLOAD_P, &structure_slow, layer_slow_burst, 1000, MEDIAN_LATE_US, METRICS},
     {WORKLOAD_W, &structure_ww_sleep, layer_ww_sleep, LAYER_SLEEPERS, SWITCHES, METRICS},
     {WORKLOAD_W, &structure_nanosleep, layer_nanosleep, LAYER_SLEEPERS, SWITCHES, METRICS},
 };
@@ -127,6 +133,7 @@ void layers_run_once(const struct plan *plan, struct results *results)
 	run(plan, WORKLOAD_L, 0, results);
 	run(plan, WORKLOAD_M, 0, results);
 	run(plan, WORKLOAD_W, 0, results);
+	run(plan, WORKLOAD_P, 0, results);
 }
 
 void layers_run_size(const struct plan *plan, uint64_t n, struct results *results)

@@ -3,6 +3,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <time.h>
 
 #include "tools/bench/layers.h"
@@ -110,14 +111,16 @@ static struct layer_sample lateness_of(uint32_t *late_ns)
 	return (struct layer_sample){late_ns[FIRINGS / 2] / 1e3, late_ns[(uint64_t)FIRINGS * 999 / 1000] / 1e3};
 }
 
-struct layer_sample layer_late(uint64_t n, uint64_t seed)
+static struct layer_sample late_with(uint32_t workers)
 {
 	struct firings *firings = memory_zeroed(1, sizeof *firings);
+	struct ww_driver_config config;
 	struct ww_driver *driver;
 	uint64_t begin;
 
-	(void)n, (void)seed;
-	layer_check(ww_driver_create(&driver, NULL), "the driver");
+	layer_check(ww_driver_config_default(&config), "the driver");
+	config.workers = workers ? workers : config.workers;
+	layer_check(ww_driver_create(&driver, &config), "the driver");
 	layer_check(ww_driver_now(driver, &begin), "the driver");
 	/* A second to schedule them all in. */
 	begin += WW_SECOND;
@@ -131,6 +134,25 @@ struct layer_sample layer_late(uint64_t n, uint64_t seed)
 	struct layer_sample lateness = lateness_of(firings->late_ns);
 	free(firings);
 	return lateness;
+}
+
+struct layer_sample layer_late(uint64_t n, uint64_t seed)
+{
+	(void)n, (void)seed;
+	return late_with(0);
+}
+
+struct layer_sample layer_late_64(uint64_t n, uint64_t seed)
+{
+	struct rusage before, after;
+	struct layer_sample sample;
+
+	(void)n, (void)seed;
+	(void)getrusage(RUSAGE_SELF, &before);
+	sample = late_with(64);
+	(void)getrusage(RUSAGE_SELF, &after);
+	sample.second = (double)(after.ru_nvcsw + after.ru_nivcsw - before.ru_nvcsw - before.ru_nivcsw);
+	return sample;
 }
 
 struct layer_sample layer_sleep(uint64_t n, uint64_t seed)

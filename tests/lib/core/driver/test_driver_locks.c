@@ -1,0 +1,45 @@
+/* How many locks a fire takes. The library's calls of pthread_mutex_lock come to this program's, which counts them. */
+
+#include <dlfcn.h>
+
+#include "tests/lib/core/driver/fixture.h"
+
+#define TIMERS 10000
+
+static _Atomic uint64_t locks;
+static _Atomic uint32_t calls;
+
+#if !SANITIZED
+int pthread_mutex_lock(pthread_mutex_t *mutex)
+{
+	static int (*_Atomic real)(pthread_mutex_t *);
+
+	if (!real)
+		real = (int (*)(pthread_mutex_t *))(uintptr_t)dlsym(RTLD_NEXT, "pthread_mutex_lock");
+	locks++;
+	return real(mutex);
+}
+#endif
+
+static void count(struct ww_driver *of, const struct ww_firing *firing, void *user)
+{
+	(void)of;
+	(void)firing;
+	(void)user;
+	calls++;
+}
+
+START_TEST(a_fire_takes_little_more_than_the_lock_of_the_queue)
+{
+	begin(0, 2);
+	for (uint64_t i = 0; i < TIMERS; i++)
+		(void)after(i / 100 * TICK, count, NULL);
+	locks = 0;
+	go((TIMERS / 100 + 1) * TICK);
+	ck_assert_uint_eq(calls, TIMERS);
+	ck_assert_uint_le(locks, TIMERS * 12 / 10);
+	end();
+}
+END_TEST
+
+TEST_MAIN("driver/locks", a_fire_takes_little_more_than_the_lock_of_the_queue)
