@@ -143,12 +143,15 @@ static void look_at(struct driver_pass *pass, struct timer_source *source, uint6
 		pthread_mutex_unlock(&source->lock);
 		pthread_mutex_lock(&source->lock);
 	}
-	/* A source that waits for room stays the first one. */
-	if (group->starved != pass->number) {
-		(void)ww_wheel_next(source->wheel, &next);
+	/*
+	 * Where something due is left, the source stays in its place, which is not after that. To the wheel what is left
+	 * is due at the time it has come to, but the clock may be stepped back to before that.
+	 */
+	(void)ww_wheel_next(source->wheel, &next);
+	if (next > ww_wheel_now(source->wheel))
 		source->next = next;
-		source->done = until >= pass->tick && group->share ? pass->number : source->done;
-	}
+	if (until >= pass->tick && group->share && group->starved != pass->number)
+		source->done = pass->number;
 	pthread_mutex_unlock(&source->lock);
 	ww_agenda_file(&pass->driver->agenda, source);
 }

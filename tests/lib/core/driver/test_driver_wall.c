@@ -135,6 +135,31 @@ START_TEST(a_step_backwards_while_the_queue_is_full_fires_each_once)
 }
 END_TEST
 
+/* A pass takes 256 of a group and then goes on; here the queue is full before the rest has entered it. */
+START_TEST(what_stays_due_after_a_step_backwards_waits_for_nothing_but_room)
+{
+	struct ww_driver_config config = config_of(0, 1);
+	struct gate gate;
+
+	gate_init(&gate);
+	config.queue = 300;
+	begin_with(&config);
+	(void)after(0, hold, &gate);
+	advance(TICK);
+	gate_wait(&gate, 1);
+	for (uint64_t i = 0; i < 400; i++)
+		(void)after(10 * TICK, note, NULL);
+	advance(200 * TICK);
+	UNTIL(stats_of().queued == 300);
+	UNTIL(waits_for_room());
+	OK(ww_clock_virtual_set(virtual_clock, START + 100 * TICK));
+	gate_open(&gate, 1);
+	settle();
+	ck_assert_uint_eq(fired_count, 400);
+	end();
+}
+END_TEST
+
 START_TEST(a_periodic_timer_waits_after_a_step_backwards_and_misses_after_one_forwards)
 {
 	begin(0, 2);
@@ -244,6 +269,7 @@ TEST_MAIN("driver/wall", a_step_forwards_fires_the_timers_that_became_due,
     a_step_backwards_delays_timers_until_the_clock_gets_there_again,
     timers_scheduled_after_a_step_backwards_are_neither_early_nor_late,
     a_step_backwards_while_the_queue_is_full_fires_each_once,
+    what_stays_due_after_a_step_backwards_waits_for_nothing_but_room,
     a_periodic_timer_waits_after_a_step_backwards_and_misses_after_one_forwards,
     a_settle_that_began_before_a_step_backwards_ends, random_steps_lose_nothing_and_fire_nothing_early_or_twice,
     the_real_wall_clock_drives_a_driver)
