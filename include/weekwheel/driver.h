@@ -82,6 +82,7 @@ extern "C" {
 #define WW_DRIVER_TIME_MAX (UINT64_C(1) << 62)
 #define WW_DRIVER_WORKERS_MAX 256
 #define WW_DRIVER_SHARDS_MAX 64
+#define WW_DRIVER_SHARE_MAX 1000
 
 struct ww_driver;
 
@@ -137,7 +138,7 @@ struct ww_driver_config {
 	ww_driver_thread_fn *thread_begin; /* NULL: no call */
 	ww_driver_thread_fn *thread_end;   /* NULL: no call */
 	void *thread_user;                 /* for both */
-	uint32_t share;                    /* of the workers, for the driver's own timers, relative to maps; 0: 1 */
+	uint32_t share; /* of the workers, for its own timers, relative to maps; to WW_DRIVER_SHARE_MAX; 0: 1 */
 };
 
 struct ww_driver_stats {

@@ -46,7 +46,8 @@
  * excess of its table. It keeps the records of its largest number of entries.
  *
  * Queue: an entry that is due while the map's places in the driver's queue are taken waits for room. With
- * WW_DRIVER_DROP its expiry is dropped: the entry stays in the map, with no time left, until it is set, moved, removed or drained.
+ * WW_DRIVER_DROP its expiry is dropped: the entry stays in the map, with no time left, until it is set, moved, removed
+ * or drained.
  *
  * Threads: any thread and any callback may call every function that does not say otherwise. The map holds no lock while
  * a callback runs.
@@ -97,9 +98,8 @@ typedef void ww_keyed_fn(struct ww_keyed *keyed, const struct ww_keyed_entry *en
 struct ww_keyed_config {
 	ww_keyed_fn *fn; /* called for each entry that is due; not NULL */
 	void *user;      /* passed to it */
-	uint32_t
-	    shards; /* parts with their own lock and wheels; 0: as many as the driver has; up to WW_DRIVER_SHARDS_MAX */
-	uint32_t share; /* of the driver's workers, relative to other maps; 0: 1 */
+	uint32_t shards; /* parts with a lock and wheels each, up to WW_DRIVER_SHARDS_MAX; 0: as many as the driver's */
+	uint32_t share;  /* of the driver's workers, relative to other maps, up to WW_DRIVER_SHARE_MAX; 0: 1 */
 };
 
 struct ww_keyed_stats {
@@ -120,8 +120,8 @@ struct ww_keyed_stats {
  * Make an empty map on the driver, and store it in *keyed. The call copies config.
  * Ownership: the caller's, until ww_keyed_destroy, which must come before ww_driver_destroy (WW_EBUSY). The memory
  * comes from the driver's allocator.
- * Complexity: O(shards). Errors: WW_EINVAL: an argument or config->fn is NULL, or too many shards. WW_ENOMEM: no
- * memory. WW_ECLOSED: the driver was stopped. WW_ESYSTEM: the system has no random numbers.
+ * Complexity: O(shards). Errors: WW_EINVAL: an argument or config->fn is NULL, too many shards, or too large a share.
+ * WW_ENOMEM: no memory. WW_ECLOSED: the driver was stopped. WW_ESYSTEM: the system has no random numbers.
  */
 WW_API int ww_keyed_create(struct ww_keyed **keyed, struct ww_driver *driver, const struct ww_keyed_config *config);
 

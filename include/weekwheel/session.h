@@ -126,7 +126,7 @@ struct ww_session_config {
 	uint64_t lifetime; /* of an entry, in ns, from when it is set; 0: none. What is beyond the last time is none */
 	uint32_t flags;    /* WW_SESSION_*; 0 */
 	uint64_t weight_limit; /* the most that all entries weigh, 0: no limit; at most 2^62; divided as `limit` is */
-	uint32_t share;        /* of the driver's workers, for gone, relative to other maps; 0: 1 */
+	uint32_t share; /* of the driver's workers, for gone, relative to other maps; to WW_DRIVER_SHARE_MAX; 0: 1 */
 };
 
 struct ww_session_stats {

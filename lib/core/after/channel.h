@@ -14,8 +14,8 @@
  * `timer`, and then wait for the end of the stale callback, which is near. While `timer` is 0 and no stop or restart is
  * under way, only the callbacks counted in `running` touch the channel.
  *
- * Locks: that of the driver's watches, the channel's, then the driver's others. The lock is not held while the function runs or while a callback's end is
- * waited for.
+ * Locks: that of the driver's watches, the channel's, then the driver's others. The lock is not held while the function
+ * runs or while a callback's end is waited for.
  */
 
 #include <pthread.h>

@@ -80,7 +80,7 @@ static int config_refused(const struct ww_driver_config *config)
 		return WW_EINVAL;
 	if (config->workers > WW_DRIVER_WORKERS_MAX || config->shards > WW_DRIVER_SHARDS_MAX)
 		return WW_EINVAL;
-	if (config->flags & ~(WW_DRIVER_THREADLESS | WW_DRIVER_DROP))
+	if (config->share > WW_DRIVER_SHARE_MAX || config->flags & ~(WW_DRIVER_THREADLESS | WW_DRIVER_DROP))
 		return WW_EINVAL;
 	if (config->workers == 0 && !(config->flags & WW_DRIVER_THREADLESS))
 		return WW_EINVAL;

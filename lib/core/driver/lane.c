@@ -2,12 +2,13 @@
 
 #include "lib/core/driver/lane.h"
 
-/* What a lane may use in its turn, a little more than waking a worker takes. */
+/* How long a lane's turn is, a little more than waking a worker takes. */
 #define LANE_TURN ((int64_t)(100 * WW_MICROSECOND))
 /* Callbacks that take less are short. */
 #define LANE_SHORT ((int64_t)(100 * WW_MICROSECOND))
 /* What a callback takes at least, also where the clock stands still. */
 #define LANE_LEAST ((int64_t)WW_MICROSECOND)
+_Static_assert(WW_MICROSECOND >= WW_DRIVER_SHARE_MAX, "whatever its share, each callback counts");
 /* A longer callback counts as one of this. */
 #define LANE_MOST ((int64_t)WW_SECOND)
 /* A lane that comes back from a pause owes no more than this. */
@@ -19,14 +20,20 @@ void ww_lane_init(struct lane *lane)
 	lane->firings.next = lane->firings.prev = &lane->firings;
 }
 
+/* What the lane may use in its turn. It does not make the turn longer: what counts is how shares compare. */
+static int64_t turn_of(const struct lane *lane)
+{
+	return LANE_TURN / lane->share;
+}
+
 /* ---- The ring */
 
 static void enter_ring(struct lanes *lanes, struct lane *lane)
 {
 	struct lane *turn = lanes->turn;
 
-	if (lane->used < lanes->level - LANE_TURN)
-		lane->used = lanes->level - LANE_TURN;
+	if (lane->used < lanes->level - turn_of(lane))
+		lane->used = lanes->level - turn_of(lane);
 	if (lane->used > lanes->level + LANE_DEBT)
 		lane->used = lanes->level + LANE_DEBT;
 	if (!turn) {
@@ -105,7 +112,7 @@ struct lane *ww_lane_choose(struct lanes *lanes, int is_patient)
 	if (!least)
 		return NULL;
 	if (least->used >= lanes->level)
-		lanes->level = least->used + LANE_TURN;
+		lanes->level = least->used + turn_of(least);
 	lanes->turn = least;
 	return least;
 }

@@ -141,7 +141,7 @@ void ww_group_afterwards(const struct timer_group *group, void (*afterwards)(voi
  */
 void ww_group_detach(struct timer_group *group);
 
-/* The group's share of the workers relative to others; 0 means 1, which it is at first. */
+/* The group's share of the workers relative to others, at most WW_DRIVER_SHARE_MAX; 0 means 1, as it is at first. */
 void ww_group_share(struct timer_group *group, uint32_t share);
 
 /* The source of shard i. */

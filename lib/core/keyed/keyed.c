@@ -64,7 +64,9 @@ int ww_keyed_create(struct ww_keyed **keyed, struct ww_driver *driver, const str
 	struct ww_keyed *made;
 	int error;
 
-	if (!keyed || !driver || !config || !config->fn || config->shards > WW_DRIVER_SHARDS_MAX)
+	if (!keyed || !driver || !config || !config->fn)
+		return WW_EINVAL;
+	if (config->shards > WW_DRIVER_SHARDS_MAX || config->share > WW_DRIVER_SHARE_MAX)
 		return WW_EINVAL;
 	error = ww_driver_refuses(driver);
 	if (error)

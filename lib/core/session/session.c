@@ -27,7 +27,9 @@ static int config_refused(const struct ww_session_config *config)
 		return WW_EINVAL;
 	if (config->weight_limit > UINT64_MAX / 4 || (config->flags & WW_SESSION_ADMIT && !config->limit))
 		return WW_EINVAL;
-	return config->shards > WW_DRIVER_SHARDS_MAX ? WW_EINVAL : WW_OK;
+	if (config->shards > WW_DRIVER_SHARDS_MAX || config->share > WW_DRIVER_SHARE_MAX)
+		return WW_EINVAL;
+	return WW_OK;
 }
 
 static uint32_t shards_for(const struct ww_session_config *config, const struct ww_driver *driver)

@@ -98,6 +98,7 @@ START_TEST(a_configuration_out_of_range_is_refused)
 	WITH(workers, 0);
 	WITH(workers, WW_DRIVER_WORKERS_MAX + 1);
 	WITH(shards, WW_DRIVER_SHARDS_MAX + 1);
+	WITH(share, WW_DRIVER_SHARE_MAX + 1);
 	WITH(flags, 4);
 	WITH(allocator, &half);
 	half = (struct ww_allocator){ww_allocator_default()->allocate, NULL, NULL};

@@ -246,6 +246,8 @@ START_TEST(invalid_arguments_are_refused)
 	static char longer[WW_KEYED_LENGTH_MAX + 1];
 
 	ck_assert_int_eq(ww_keyed_create(&other, rig->driver, &config), WW_EINVAL);
+	config = (struct ww_keyed_config){.fn = note, .share = WW_DRIVER_SHARE_MAX + 1};
+	ck_assert_int_eq(ww_keyed_create(&other, rig->driver, &config), WW_EINVAL);
 	config = (struct ww_keyed_config){.fn = NULL};
 	ck_assert_int_eq(ww_keyed_create(&other, rig->driver, &config), WW_EINVAL);
 	config.fn = note;

@@ -16,6 +16,7 @@ START_TEST(create_refuses_values_out_of_range)
 	    {.ttl = 1, .jitter = 1001},
 	    {.ttl = 1, .jitter_max = WW_SESSION_TTL_MAX + 1},
 	    {.ttl = 1, .shards = WW_DRIVER_SHARDS_MAX + 1},
+	    {.ttl = 1, .share = WW_DRIVER_SHARE_MAX + 1},
 	};
 	struct ww_session *map = (struct ww_session *)&bad;
 	struct rig rig;
