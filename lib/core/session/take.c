@@ -115,6 +115,11 @@ static int share_load(
 	}
 	load->waiters = &waiter;
 	shard->stats.loads_shared++;
+	if (how->wait) {
+		/* An unlock, unlike a wait, lets the driver know of the timer. */
+		ww_source_unlock(shard->source);
+		ww_source_lock(shard->source);
+	}
 	while (!load->done && !waiter.late)
 		ww_source_wait(shard->source, &shard->loaded);
 	result = load->done ? load->result : WW_ETIMEOUT;

@@ -250,6 +250,7 @@ struct asker {
 	pthread_t thread;
 	int answer;
 	void *value;
+	_Atomic int left; /* the call has returned */
 };
 
 static void *ask(void *argument)
@@ -258,6 +259,7 @@ static void *ask(void *argument)
 
 	asker->how.context = asker->plan;
 	asker->answer = ww_session_take_by(asker->plan->rig->map, "a", 1, &asker->how, &asker->value);
+	asker->left = 1;
 	return NULL;
 }
 
@@ -273,6 +275,31 @@ static void await_shared(struct rig *rig, uint64_t shared)
 	while (stats(rig).loads_shared < shared)
 		(void)sched_yield();
 }
+
+/* Nobody else uses the map meanwhile, not even to ask for statistics: that would wake the driver. */
+START_TEST(who_waits_with_a_limit_wakes_the_driver)
+{
+	struct rig rig;
+	struct asker first, hasty;
+
+	OK(sem_init(&entered, 0, 0));
+	OK(sem_init(&gate, 0, 0));
+	rig_plan_threads(&rig, 1);
+	rig_open(&rig);
+	struct plan plan = plan_of(&rig);
+	begin(&first, &plan, 0, NULL);
+	(void)sem_wait(&entered);
+	begin(&hasty, &plan, 20 * MS, NULL);
+	while (!hasty.left)
+		pass(&rig, MS);
+	OK(pthread_join(hasty.thread, NULL));
+	ck_assert_int_eq(hasty.answer, WW_ETIMEOUT);
+	(void)sem_post(&gate);
+	OK(pthread_join(first.thread, NULL));
+	ck_assert_int_eq(first.answer, 0);
+	rig_close(&rig);
+}
+END_TEST
 
 START_TEST(who_waits_with_a_limit_leaves_at_its_time_and_the_load_goes_on)
 {
@@ -471,6 +498,6 @@ END_TEST
 TEST_MAIN("session/loading", an_ageing_value_is_loaded_ahead_while_it_serves,
     a_load_ahead_that_fails_or_is_outdated_leaves_what_is_there,
     a_failure_is_kept_until_its_time_or_a_set_a_delete_or_a_clear, the_loader_orders_lifetimes_and_may_be_refused,
-    statistics_tell_how_long_loads_took, without_memory_a_failure_is_not_kept,
+    statistics_tell_how_long_loads_took, without_memory_a_failure_is_not_kept, who_waits_with_a_limit_wakes_the_driver,
     who_waits_with_a_limit_leaves_at_its_time_and_the_load_goes_on, an_ageing_value_serves_others_during_one_load,
     a_reference_taken_in_the_look_is_safe)
