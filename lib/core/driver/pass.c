@@ -144,8 +144,8 @@ static void look_at(struct driver_pass *pass, struct timer_source *source, uint6
 		pthread_mutex_lock(&source->lock);
 	}
 	/*
-	 * Where something due is left, the source stays in its place, which is not after that. To the wheel what is left
-	 * is due at the time it has come to, but the clock may be stepped back to before that.
+	 * Where something due is left, the source stays in its place, which is not after that. To the wheel, what is
+	 * left is due at the time it has come to, but the clock may be stepped back to before that.
 	 */
 	(void)ww_wheel_next(source->wheel, &next);
 	if (next > ww_wheel_now(source->wheel))

@@ -34,8 +34,8 @@
  *                           ww_to_end from its deadline to the end of time, which is TIME_END; 0: idle
  *                           ww_where  four in one, since a store more or less is what scheduling costs:
  *                                     low 16 bits: index of the slot
- *                                     1 bit: the timer is periodic; if not, ww_period stays what it was: a session keeps its
- *                                         version there
+ *                                     1 bit: the timer is periodic; if not, ww_period stays what it was: a session
+ *                                         keeps its version there
  *                                     15 bits: the wheel's tag
  *                                     high 32 bits: a hint, the low part of the address of the next but one, in units
  *                                         of HINT_UNIT; only ever prefetched, so that it may be stale
@@ -43,10 +43,10 @@
  * A timer's slot begins at or before its deadline, but need not be the deadline's own. A timer that is moved to a later
  * deadline stays where it is, and is filed anew when its slot comes round. That makes a heartbeat one store.
  *
- * There are four special slots, behind those outside. `late` holds timers that were pre-demoted from ring 1 and do not fit ring 0 yet. Three
- * `due` slots hold what was scheduled at or before the hand: one collects it, one has what was collected before the
- * running call, and one has what a budget left over of that. The last is emptied first, so that no timer waits behind
- * those that are scheduled again and again.
+ * There are four special slots, behind those outside. `late` holds timers that were pre-demoted from ring 1 and do not
+ * fit ring 0 yet. Three `due` slots hold what was scheduled at or before the hand: one collects it, one has what was
+ * collected before the running call, and one has what a budget left over of that. The last is emptied first, so that no
+ * timer waits behind those that are scheduled again and again.
  *
  * In the code `slot` is an index among all slots, which are numbered ring by ring.
  */
