@@ -1,8 +1,10 @@
 /*
  * A site's sessions, which survive a restart. A line on standard input is a request of the visitor whom it names. A
  * session ends 30 minutes after its last request, and 12 hours after its first. Run it with the name of a file: on
- * SIGTERM, or when the input ends, it saves the sessions there, and when it starts it loads them.
+ * SIGTERM, or when the input ends, it saves the sessions there, and when it starts it loads them. It loses no file that it
+ * cannot read: a damaged one is kept as FILE.damaged, and anything else stops the start.
  */
+#define _POSIX_C_SOURCE 200809L
 #include <errno.h>
 #include <fcntl.h>
 #include <libgen.h>
@@ -29,8 +31,12 @@ static void gone(struct ww_session *map, const void *key, size_t length, void *v
 static int encode(void *value, void *bytes, size_t *size, void *context)
 {
 	const struct session *session = value;
+	char text[16]; /* any later version can read it */
+	size_t length = (size_t)snprintf(text, sizeof text, "%u", session->requests) + 1;
 
-	*size = (size_t)snprintf(bytes, *size, "%u", session->requests) + 1; /* text: any later version can read it */
+	if (length <= *size)
+		memcpy(bytes, text, length);
+	*size = length;
 	(void)context;
 	return 0;
 }
@@ -107,27 +113,58 @@ static int decode(const void *bytes, size_t size, void **value, void *context)
 	return 0;
 }
 
-/* Returns 0, or 1 after a message if the site must not start: it would replace a file that it cannot read. */
+/*
+ * A part of the sessions was loaded. The next save would replace the file and the rest of them, so give it another name,
+ * under which somebody may still mend it. A link never replaces a file. Returns 0, or 1 after a message.
+ */
+static int set_aside(const char *path)
+{
+	char damaged[4096 + 16];
+
+	snprintf(damaged, sizeof damaged, "%s.damaged", path);
+	if (link(path, damaged) || unlink(path)) {
+		fprintf(stderr, "%s: damaged, and not renamed to %s: %s\n", path, damaged, strerror(errno));
+		return 1;
+	}
+	fprintf(stderr, "%s: damaged, renamed to %s\n", path, damaged);
+	return 0;
+}
+
+static int load(struct ww_session *map, const char *path, FILE *file)
+{
+	const struct ww_session_reader reader = {.read = read_bytes, .decode = decode, .context = file};
+	struct ww_session_loaded loaded = {0};
+	int error = ww_session_load(map, &reader, &loaded);
+
+	if (error == WW_ECORRUPT && !loaded.bytes) {
+		fprintf(stderr, "%s: not a file of saved sessions, which this would replace\n", path);
+		return 1;
+	}
+	if (error)
+		fprintf(stderr, "%s: %s\n", path, error == WW_EIO ? strerror(errno) : ww_strerror(error));
+	if (error && error != WW_ECORRUPT)
+		return 1;
+	fprintf(stderr, "%s: %llu sessions go on after %llu s, %llu have ended\n", path,
+	    (unsigned long long)loaded.entries, (unsigned long long)(loaded.downtime / WW_SECOND),
+	    (unsigned long long)loaded.expired);
+	return error ? set_aside(path) : 0; /* what comes before the damage has been loaded */
+}
+
+/* Returns 0, or 1 after a message if the site must not start: at its end it would replace a file that it cannot read. */
 static int load_from(struct ww_session *map, const char *path)
 {
-	struct ww_session_reader reader = {.read = read_bytes, .decode = decode};
-	struct ww_session_loaded loaded = {0};
 	FILE *file = fopen(path, "r");
-	int error;
+	int failed;
 
 	if (!file && errno == ENOENT)
 		return 0; /* the first start */
-	reader.context = file;
-	error = file ? ww_session_load(map, &reader, &loaded) : WW_EIO;
-	if (error)
-		fprintf(stderr, "%s: %s\n", path, file ? ww_strerror(error) : strerror(errno));
-	else
-		fprintf(stderr, "%s: %llu sessions go on after %llu s, %llu have ended\n", path,
-		    (unsigned long long)loaded.entries, (unsigned long long)(loaded.downtime / WW_SECOND),
-		    (unsigned long long)loaded.expired);
-	if (file)
-		fclose(file);
-	return error && error != WW_ECORRUPT; /* of a damaged file, what comes before the damage has been loaded */
+	if (!file) {
+		fprintf(stderr, "%s: %s\n", path, strerror(errno));
+		return 1;
+	}
+	failed = load(map, path, file);
+	fclose(file);
+	return failed;
 }
 
 /* ---- Serving */

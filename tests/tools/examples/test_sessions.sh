@@ -49,13 +49,36 @@ equal 'and nothing else' "$(ls -A)" $'before\nerr\nout\nvisits'
 visit 1 'ada: request 1 ' none/visits ada
 says err 'none/visits: not saved: No such file or directory'
 
-# Of a file that is cut off, what comes before the cut is there. One that cannot be read is left alone.
+# Of a damaged file, what comes before the damage is there. The file itself is kept under another name.
 head -c -3 before >visits
+cp visits cut
 visit 0 'ada: request 6 ' visits ada
-says err '^visits: '
+says err 'visits: 3 sessions go on after [0-9]+ s'
+says err 'visits: damaged, renamed to visits.damaged'
+expect 'the damaged file is kept' cmp visits.damaged cut
+visit 0 'ada: request 7 bob: request 3 ' visits ada bob
+
+# It never takes the place of an earlier one: then the site does not start.
+head -c 40 before >visits
+cp visits cut-again
+visit 1 '' visits ada
+says err 'visits: damaged, and not renamed to visits.damaged: File exists'
+expect 'the damaged file stays' cmp visits cut-again
+expect 'the earlier one stays' cmp visits.damaged cut
+rm visits.damaged
+visit 0 'ada: request 1 ' visits ada
+expect 'the damaged file is kept again' cmp visits.damaged cut-again
+
+# Anything else is left alone.
+printf 'the only copy\n' >precious
+cp precious copy
+visit 1 '' precious ada
+says err '^precious: not a file of saved sessions'
+expect 'a file of something else stays' cmp precious copy
+: >empty
+visit 1 '' empty ada
+expect 'an empty file stays empty' test ! -s empty
 mkdir folder
 visit 1 '' folder ada
-says err '^folder: '
-head -c 40 before >visits
-visit 0 'ada: request 1 ' visits ada
+says err '^folder: Is a directory'
 finish
