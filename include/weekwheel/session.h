@@ -264,8 +264,7 @@ struct ww_session_item {
  * Look up items[0 .. count-1] as that many calls of ww_session_get do, and store each value and answer in its item. One
  * after the other, lookups in a map of a million entries mostly wait for memory; here the memory of up to 32 keys is
  * asked for at a time. From some four keys on, a key takes a fraction of the time.
- * The keys of a shard are looked up in the order of the items, and a key may be there twice. All of up to 32 items see
- * one time. *found, unless NULL, gets the number of items whose result is 1.
+ * The keys of a shard are looked up in the order of the items, and a key may be there twice. *found, unless NULL, gets the number of items whose result is 1.
  * Returns 0, or the result of the first item that has an error; the other items are looked up all the same.
  * Complexity: O(count), with each shard locked three times for every 32 items. Allocates nothing. count may be 0.
  * Errors: WW_EINVAL also: items is NULL while count is not 0. With an error that concerns no item, found and items stay

@@ -1,7 +1,8 @@
 /*
  * Many keys in a call. A lookup waits twice for memory: for a line of the table, and then for the entry. Here the lines
  * of all keys are asked for before any is read, and then all entries. Each of these steps, and the last, which does what
- * is to be done, locks each shard once.
+ * is to be done, locks each shard once. The last reads the time under the lock, as a lookup of one key does: with an
+ * earlier time a refresh could shorten what another thread has set since.
  */
 
 #include <string.h>
@@ -30,7 +31,6 @@ _Static_assert(BATCH < NONE, "an item's number fits");
 static void collect(struct lookups *lookups, uint32_t count)
 {
 	struct ww_session *session = lookups->session;
-	uint64_t now = ww_driver_time(session->driver);
 
 	lookups->shards = 0;
 	memset(lookups->first, NONE, sizeof lookups->first);
@@ -41,7 +41,7 @@ static void collect(struct lookups *lookups, uint32_t count)
 		item->result = session_key_refused(item->key, item->length);
 		if (item->result)
 			continue;
-		*sought = session_seek(session, item->key, item->length, now);
+		*sought = session_seek(session, item->key, item->length, 0);
 		shard = (uint32_t)(sought->shard - session->shard);
 		if (lookups->first[shard] == NONE)
 			lookups->shard[lookups->shards++] = shard;
@@ -55,15 +55,20 @@ static void refuse(struct lookups *lookups, uint32_t i)
 	lookups->item[i].result = WW_ECLOSED;
 }
 
-static inline void each(struct lookups *lookups, step_fn *step)
+static inline void each(struct lookups *lookups, step_fn *step, int is_last)
 {
+	struct ww_session *session = lookups->session;
+
 	for (uint32_t k = 0; k < lookups->shards; k++) {
 		uint32_t shard = lookups->shard[k];
-		struct timer_source *source = lookups->session->shard[shard].source;
+		struct timer_source *source = session->shard[shard].source;
 		ww_source_lock(source);
-		step_fn *act = lookups->session->closing ? refuse : step;
-		for (uint8_t i = lookups->first[shard]; i != NONE; i = lookups->next[i])
+		step_fn *act = session->closing ? refuse : step;
+		uint64_t now = is_last ? ww_driver_time(session->driver) : 0;
+		for (uint8_t i = lookups->first[shard]; i != NONE; i = lookups->next[i]) {
+			lookups->sought[i].now = now;
 			act(lookups, i);
+		}
 		ww_source_unlock(source);
 	}
 }
@@ -132,9 +137,9 @@ static int many(
 		uint32_t size = count - done < BATCH ? (uint32_t)(count - done) : BATCH;
 		lookups.item = items + done;
 		collect(&lookups, size);
-		each(&lookups, ask_for_line);
-		each(&lookups, ask_for_entry);
-		each(&lookups, what);
+		each(&lookups, ask_for_line, 0);
+		each(&lookups, ask_for_entry, 0);
+		each(&lookups, what, 1);
 		for (uint32_t i = 0; i < size; i++) {
 			hits += lookups.item[i].result > 0;
 			if (lookups.item[i].result < 0 && !error)

@@ -88,8 +88,9 @@ int ww_session_rename(struct ww_session *session, const void *key, size_t length
 		error = WW_EINVAL;
 	if (error)
 		return error;
-	source.now = target.now;
 	ww_source_lock_two(source.shard->source, target.shard->source);
+	/* Under the locks: an earlier time could shorten what another thread has refreshed since. */
+	source.now = target.now = ww_driver_time(session->driver);
 	error = change_key(&source, &target, order, found, former, &out);
 	ww_source_unlock_two(source.shard->source, target.shard->source);
 	ww_session_tell_taken(&target, &out);

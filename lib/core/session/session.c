@@ -317,20 +317,15 @@ int ww_session_destroy(struct ww_session *session)
 
 /* ---- What every call begins and ends with */
 
-static inline int seek(struct ww_session *session, const void *key, size_t length, struct session_sought *sought)
+int ww_session_seek(struct ww_session *session, const void *key, size_t length, struct session_sought *sought)
 {
 	int error = session_key_refused(key, length);
 
 	if (!error)
 		error = ww_session_refuses(session);
 	if (!error)
-		*sought = session_seek(session, key, length, ww_driver_time(session->driver));
+		*sought = session_seek(session, key, length, 0);
 	return error;
-}
-
-int ww_session_seek(struct ww_session *session, const void *key, size_t length, struct session_sought *sought)
-{
-	return seek(session, key, length, sought);
 }
 
 int ww_session_enter(struct ww_session *session, const void *key, size_t length, struct session_sought *sought)

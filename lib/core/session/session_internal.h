@@ -154,7 +154,7 @@ struct session_sought {
 	const void *key;
 	size_t length;
 	uint64_t hash;
-	uint64_t now; /* of the driver's clock, when the call began */
+	uint64_t now; /* of the driver's clock, read under the lock */
 };
 
 static inline void *entry_value(const struct session_entry *entry)
@@ -261,9 +261,9 @@ static inline struct session_sought session_seek(
 	return (struct session_sought){
 	    &session->shard[(uint32_t)hash % session->shard_count], length ? key : "", length, hash, now};
 }
-/* Find the shard of a key, and read the time. */
+/* Find the shard of a key. The time is to be read when that is locked. */
 int ww_session_seek(struct ww_session *session, const void *key, size_t length, struct session_sought *sought);
-/* The same, and lock the shard. On error nothing is locked. */
+/* The same, lock the shard, and read the time. On error nothing is locked. */
 int ww_session_enter(struct ww_session *session, const void *key, size_t length, struct session_sought *sought);
 /* What a call answers before it locks a shard: WW_OK, WW_EINVAL, WW_EBUSY in a look, or WW_ECLOSED. */
 int ww_session_refuses(const struct ww_session *session);

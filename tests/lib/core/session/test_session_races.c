@@ -259,6 +259,54 @@ START_TEST(many_keys_in_a_call_from_many_threads)
 }
 END_TEST
 
+/*
+ * Thread 1 moves the clock and then refreshes the only entry: from then on it has all of its TTL left, whatever time
+ * the others had seen before. They refresh it and rename it to and fro.
+ */
+static _Atomic int refreshed_all;
+
+static void *refresh_against_others(void *who)
+{
+	static const struct ww_session_order order = {.ttl = 10 * SEC};
+	struct ww_session_item items[32];
+	struct ww_session_found found;
+
+	for (int i = 0; i < 32; i++)
+		items[i] = (struct ww_session_item){i % 2 ? "a" : "b", 1, NULL, 0};
+	(void)pthread_barrier_wait(&begin);
+	for (int i = 0; (uintptr_t)who == 1 && i < 2 * STEPS; i++) {
+		(void)ww_clock_virtual_advance(rig.clock, MS);
+		if (ww_session_refresh(rig.map, "a", 1, 0, NULL) != 1 &&
+		    ww_session_refresh(rig.map, "b", 1, 0, NULL) != 1)
+			continue;
+		/* Whoever saw the time before has by then come to use it. */
+		for (int k = 0; k < 20; k++) {
+			sched_yield();
+			if (ww_session_find(rig.map, k % 2 ? "a" : "b", 1, &found) == 1 && found.left != 10 * SEC)
+				faults++;
+		}
+	}
+	refreshed_all |= (uintptr_t)who == 1;
+	while (!refreshed_all)
+		if ((uintptr_t)who % 2)
+			(void)ww_session_refresh_many(rig.map, items, 32, 0, NULL);
+		else {
+			(void)ww_session_rename(rig.map, "a", 1, "b", 1, &order, NULL, NULL);
+			(void)ww_session_rename(rig.map, "b", 1, "a", 1, &order, NULL, NULL);
+		}
+	return NULL;
+}
+
+START_TEST(no_thread_shortens_what_another_has_refreshed)
+{
+	start(1);
+	refreshed_all = 0;
+	OK(set(&rig, "a", 1, 10 * SEC));
+	run_threads(refresh_against_others);
+	rig_close(&rig);
+}
+END_TEST
+
 TEST_MAIN("session/races", one_of_the_threads_sets_what_is_absent, a_count_by_version_loses_nothing,
     renamed_entries_are_neither_lost_nor_doubled, a_renamed_entry_is_deleted_or_expires_once,
-    many_keys_in_a_call_from_many_threads)
+    many_keys_in_a_call_from_many_threads, no_thread_shortens_what_another_has_refreshed)
