@@ -377,7 +377,7 @@ struct ww_session_loading {
  * there serves all other calls. The new one replaces it (gone gets REPLACED, unless both are the same pointer), and is
  * what the loading call returns, with 0. If the loader fails, the call returns 1 and the value that is there. If
  * another call sets the key meanwhile, its value stays, as in ww_session_take. A refresh makes the value young again, and
- * so does a lookup in a map with WW_SESSION_RENEW.
+ * so does a lookup in a map with WW_SESSION_RENEW. A value whose lifetime ends before its TTL is not loaded ahead.
  * keep_failure: while an error is kept, calls for the key call no loader and answer that error, or the value that is
  * there. A set, a delete or a clear forgets it. A shard keeps 1,024 errors in 24 KiB, and a newer one may take the
  * place of an older one.

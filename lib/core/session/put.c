@@ -44,9 +44,10 @@ static inline struct session_entry *overfill(const struct session_sought *sought
 			return NULL;
 		if (former)
 			*former = NULL;
-		if (shard->failures)
-			ww_session_failure_forget(sought);
 	}
+	/* Also one of a load that was to replace the entry. */
+	if (shard->failures)
+		ww_session_failure_forget(sought);
 	fill(shard, entry, content->value);
 	if (shard->session->at_use)
 		ww_session_limit_file(shard, entry, content, is_new);

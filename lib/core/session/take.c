@@ -272,11 +272,16 @@ static int run_load(
 
 /* Whether so much of the TTL has passed that the value is to be loaded anew. */
 static int is_ageing(
-    const struct session_sought *sought, const struct session_entry *entry, const struct ww_session_loading *how)
+    const struct session_sought *sought, struct session_entry *entry, const struct ww_session_loading *how)
 {
+	const struct session_shard *shard = sought->shard;
 	uint64_t ttl = entry->ttl_us * WW_MICROSECOND;
+	uint64_t deadline = entry_deadline(shard, entry);
 
-	return how->ahead && entry_deadline(sought->shard, entry) - sought->now <= ttl / 1000 * (1000 - how->ahead);
+	/* The end of a lifetime does not tell when the TTL began. */
+	if (!how->ahead || (shard->session->at_end && *entry_end(shard->session, entry) <= deadline))
+		return 0;
+	return deadline - sought->now <= ttl / 1000 * (1000 - how->ahead);
 }
 
 /* The lock is held, and is not when this returns. */

@@ -164,6 +164,57 @@ START_TEST(a_failure_is_kept_until_its_time_or_a_set_a_delete_or_a_clear)
 }
 END_TEST
 
+START_TEST(a_set_forgets_a_failure_also_where_it_replaces_an_entry)
+{
+	struct rig rig;
+	uintptr_t value;
+
+	rig_start(&rig);
+	struct plan plan = plan_of(&rig);
+	plan.how.keep_failure = 100 * SEC;
+	plan.how.ahead = 500;
+	plan.answer = -77;
+	OK(set(&rig, "a", 1, 10 * SEC));
+	step(&rig, 5 * SEC);
+	ck_assert_int_eq(take(&plan, "a", &value), 1);
+	ck_assert_uint_eq(plan.calls, 1);
+	OK(set(&rig, "a", 3, 10 * SEC));
+	step(&rig, 10 * SEC);
+	plan.answer = WW_OK;
+	ck_assert_int_eq(take(&plan, "a", &value), 0);
+	ck_assert_uint_eq(plan.calls, 2);
+	rig_close(&rig);
+}
+END_TEST
+
+START_TEST(a_lifetime_that_ends_before_the_ttl_does_not_make_a_value_old)
+{
+	struct rig rig;
+	uintptr_t value;
+
+	rig_plan(&rig);
+	rig.of_map.flags = WW_SESSION_LIFETIMES;
+	rig_open(&rig);
+	struct plan plan = plan_of(&rig);
+	plan.how.ahead = 500;
+	plan.order = (struct ww_session_order){.ttl = 10 * SEC, .lifetime = 4 * SEC};
+	ck_assert_int_eq(take(&plan, "a", &value), 0);
+	for (int i = 0; i < 4; i++) {
+		ck_assert_int_eq(take(&plan, "a", &value), 1);
+		step(&rig, SEC);
+	}
+	ck_assert_uint_eq(plan.calls, 1);
+	ck_assert_int_eq(take(&plan, "a", &value), 0);
+	/* With a longer lifetime the TTL tells how old it is. */
+	plan.order.lifetime = 20 * SEC;
+	ck_assert_int_eq(take(&plan, "b", &value), 0);
+	step(&rig, 5 * SEC);
+	ck_assert_int_eq(take(&plan, "b", &value), 0);
+	ck_assert_uint_eq(stats(&rig).loads_ahead, 1);
+	rig_close(&rig);
+}
+END_TEST
+
 START_TEST(the_loader_orders_lifetimes_and_may_be_refused)
 {
 	struct rig rig;
@@ -497,6 +548,8 @@ END_TEST
 
 TEST_MAIN("session/loading", an_ageing_value_is_loaded_ahead_while_it_serves,
     a_load_ahead_that_fails_or_is_outdated_leaves_what_is_there,
+    a_set_forgets_a_failure_also_where_it_replaces_an_entry,
+    a_lifetime_that_ends_before_the_ttl_does_not_make_a_value_old,
     a_failure_is_kept_until_its_time_or_a_set_a_delete_or_a_clear, the_loader_orders_lifetimes_and_may_be_refused,
     statistics_tell_how_long_loads_took, without_memory_a_failure_is_not_kept, who_waits_with_a_limit_wakes_the_driver,
     who_waits_with_a_limit_leaves_at_its_time_and_the_load_goes_on, an_ageing_value_serves_others_during_one_load,
