@@ -35,7 +35,7 @@
  * Values: pointers that the map passes around and never dereferences. Each value that leaves the map is handed over
  * exactly once: to the call that took it out, if that call asks for it, and otherwise to the map's `gone`. A value that
  * a lookup returned may leave the map at the next moment, and its owner may free it. Threads that share values count
- * references, and take one in ww_session_look.
+ * references, and take one in ww_session_look or ww_session_inspect.
  *
  * Time: ns of the driver's clock. The map keeps TTLs in microseconds, rounded up.
  * Queue: while the map's places in the driver's queue are taken, expired values wait in the map for `gone`, even with
@@ -59,7 +59,7 @@
  * few entries a shard, the unused part of its last chunk takes more. A map of more than 12 MiB grows by 2 MiB at a time,
  * in huge pages where the system gives them on request (transparent_hugepage/enabled: madvise).
  * Threads: any number at once. Keys are spread over shards with a lock each. The map holds no lock during callbacks,
- * except in a ww_look_fn, a ww_walk_fn of ww_session_walk and a ww_encode_fn.
+ * except in a ww_look_fn, a ww_encode_fn, and a ww_walk_fn of ww_session_walk or ww_session_inspect.
  * Fork: only the parent has the driver's threads. In the child every call answers WW_ECLOSED, except
  * ww_session_destroy, which frees the map. A child that was forked in a callback must not return from that callback.
  * Errors: every call returns 0 or a positive answer, or a negative WW_E* of error.h. On error nothing has changed.
@@ -223,7 +223,12 @@ struct ww_session_found {
 /*
  * Set as ww_session_set does, with all options. order NULL means all zero. *found, unless NULL, gets the new entry.
  * Compare and set: find the entry, and put with its version. If another thread was faster the call answers WW_ESTALE,
- * and *found gets what is there, or all zero if the key is absent: the loop needs no second lookup.
+ * and *found gets what is there, or all zero if the key is absent: a loop over values that nobody frees, such as
+ * numbers, needs no second lookup. The value in *found may leave the map at the next moment (see Values): a loop that
+ * reads what it points to takes a reference and the version in ww_session_inspect, in each round
+ * (tools/examples/cache.c).
+ * Such a put is a set: the TTL begins anew, and so does the lifetime, unless flags has WW_SESSION_KEEP_END. What order
+ * does not give, the entry it replaces does not pass on: the TTL is the map's own again, the weight 1, the pin is gone.
  * An end that has passed makes an entry that has expired: no lookup finds it, and gone gets its value.
  * Complexity: O(1). Errors: as ww_session_set. WW_ESTALE: what is there does not have the order's version; nothing has
  * changed but *found. WW_EINVAL also: unknown flags, a lifetime or end in a map without lifetimes, or a pin in a map
@@ -291,6 +296,22 @@ typedef void ww_look_fn(void *value, void *context);
  * map.
  */
 WW_API int ww_session_look(struct ww_session *session, const void *key, size_t length, ww_look_fn *look, void *context);
+
+/*
+ * What a walk or ww_session_inspect calls for an entry. Return 0 to go on. Any other number ends the walk, and is what
+ * the call returns.
+ */
+typedef int ww_walk_fn(const void *key, size_t length, const struct ww_session_found *found, void *context);
+
+/*
+ * ww_session_find and ww_session_look in one: look up as ww_session_get does, and call fn with all that the map has for
+ * the key, before any other call can take the value out of the map. fn takes a reference, and keeps the version. It runs
+ * as a ww_look_fn does; key and *found are valid during it.
+ * Return what fn returned if that is not 0; otherwise 1, or 0 if the key has no entry. O(1).
+ * Errors: WW_EINVAL also: fn is NULL.
+ */
+WW_API int ww_session_inspect(
+    struct ww_session *session, const void *key, size_t length, ww_walk_fn *fn, void *context);
 
 /* Return 1 and store in *ns the time that the entry has left to live, or return 0 and leave *ns. */
 WW_API int ww_session_time_left(struct ww_session *session, const void *key, size_t length, uint64_t *ns);
@@ -398,9 +419,6 @@ WW_API int ww_session_take_by(
 WW_API int ww_session_clear(struct ww_session *session, size_t *count);
 
 /* ---- All entries ---------------------------------------------------------------------------------------------- */
-
-/* What a walk calls for an entry. Return 0 to go on. Any other number ends the walk, which returns that number. */
-typedef int ww_walk_fn(const void *key, size_t length, const struct ww_session_found *found, void *context);
 
 /*
  * Call fn for each entry that has not expired. What is in the map throughout is visited exactly once. What is

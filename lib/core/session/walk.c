@@ -1,4 +1,4 @@
-/* All entries of a map, a few at a time: walking, and draining. */
+/* All entries of a map, a few at a time: walking, and draining. And one entry, told as a walk tells it. */
 
 #include "lib/core/session/session_internal.h"
 
@@ -90,6 +90,25 @@ int ww_session_walk(struct ww_session *session, ww_walk_fn *fn, void *context, s
 	if (count)
 		*count = walking.count;
 	return answer;
+}
+
+int ww_session_inspect(struct ww_session *session, const void *key, size_t length, ww_walk_fn *fn, void *context)
+{
+	struct walking walking = {fn, context, 0};
+	struct session_sought sought;
+	struct session_entry *entry;
+	int cancel;
+	int answer = fn ? ww_session_enter(session, key, length, &sought) : WW_EINVAL;
+
+	if (answer)
+		return answer;
+	(void)pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+	entry = ww_session_look_up(&sought);
+	if (entry)
+		answer = tell(&sought, entry, &walking);
+	ww_source_unlock(sought.shard->source);
+	(void)pthread_setcancelstate(cancel, &cancel);
+	return answer ? answer : entry != NULL;
 }
 
 /* ---- Draining: an entry at a time, so that fn may stop and call the map */

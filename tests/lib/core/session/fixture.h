@@ -210,6 +210,14 @@ static inline void look_never(void *value, void *context)
 	ck_abort_msg("look is called with %p", value);
 }
 
+static inline int inspect_never(const void *key, size_t length, const struct ww_session_found *found, void *context)
+{
+	(void)key;
+	(void)length;
+	look_never(found->value, context);
+	return 0;
+}
+
 /* Assert that every function refuses, as after a stop or a destroy, and changes nothing. */
 static inline void assert_closed(struct ww_session *map)
 {
@@ -228,6 +236,7 @@ static inline void assert_closed(struct ww_session *map)
 	ck_assert_int_eq(ww_session_get(map, "a", 1, &value), WW_ECLOSED);
 	ck_assert_int_eq(ww_session_refresh(map, "a", 1, 0, &value), WW_ECLOSED);
 	ck_assert_int_eq(ww_session_look(map, "a", 1, look_never, NULL), WW_ECLOSED);
+	ck_assert_int_eq(ww_session_inspect(map, "a", 1, inspect_never, NULL), WW_ECLOSED);
 	ck_assert_int_eq(ww_session_time_left(map, "a", 1, &ns), WW_ECLOSED);
 	ck_assert_int_eq(ww_session_get_many(map, &item, 1, &count), WW_ECLOSED);
 	ck_assert_int_eq(ww_session_refresh_many(map, &item, 1, 0, &count), WW_ECLOSED);

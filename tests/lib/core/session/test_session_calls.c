@@ -180,6 +180,44 @@ START_TEST(look_calls_its_function_with_the_value_once_or_not_at_all)
 }
 END_TEST
 
+static int inspect(const void *key, size_t length, const struct ww_session_found *found, void *context)
+{
+	*(struct ww_session_found *)context = *found;
+	ck_assert_uint_eq(length, 1);
+	ck_assert(*(const char *)key == 'a');
+	return (int)(uintptr_t)found->value;
+}
+
+START_TEST(inspect_tells_what_find_tells_and_is_a_lookup)
+{
+	struct rig rig;
+	struct ww_session_found seen = {0}, found;
+
+	rig_plan(&rig);
+	rig.of_map.flags = WW_SESSION_RENEW;
+	rig.of_map.limit = 9;
+	rig_open(&rig);
+	ck_assert_int_eq(ww_session_inspect(rig.map, "a", 1, inspect, &seen), 0);
+	OK(ww_session_put(rig.map, "a", 1, NULL, &(struct ww_session_order){.flags = WW_SESSION_PINNED}, NULL, NULL));
+	step(&rig, 6 * SEC);
+	ck_assert_int_eq(ww_session_inspect(rig.map, "a", 1, inspect, &seen), 1);
+	ck_assert_int_eq(ww_session_find(rig.map, "a", 1, &found), 1);
+	ck_assert_uint_eq(seen.left, 10 * SEC);
+	ck_assert_mem_eq(&seen, &found, sizeof found);
+	ck_assert_uint_eq(stats(&rig).hits, 2);
+	ck_assert_uint_eq(stats(&rig).misses, 1);
+	/* What the function returns. */
+	OK(set(&rig, "a", (uintptr_t)-77, 0));
+	ck_assert_int_eq(ww_session_inspect(rig.map, "a", 1, inspect, &seen), -77);
+	OK(set(&rig, "a", 5, 0));
+	ck_assert_int_eq(ww_session_inspect(rig.map, "a", 1, inspect, &seen), 5);
+	step(&rig, 10 * SEC);
+	ck_assert_int_eq(ww_session_inspect(rig.map, "a", 1, inspect, &seen), 0);
+	ck_assert_int_eq(ww_session_inspect(rig.map, "a", 1, NULL, &seen), WW_EINVAL);
+	rig_close(&rig);
+}
+END_TEST
+
 /* The map that look is called on, and another one. */
 static struct rig *looked_at;
 static struct ww_session *another;
@@ -212,6 +250,7 @@ static void assert_refused(struct ww_session *map)
 	ck_assert(ww_session_delete_if(map, "b", 1, 1, NULL) == WW_EBUSY);
 	ck_assert(ww_session_take(map, "b", 1, no_load, NULL, &value) == WW_EBUSY);
 	ck_assert(ww_session_look(map, "b", 1, look, NULL) == WW_EBUSY);
+	ck_assert(ww_session_inspect(map, "b", 1, inspect, NULL) == WW_EBUSY);
 	ck_assert(ww_session_clear(map, &count) == WW_EBUSY);
 	ck_assert(ww_session_stats(map, &unused) == WW_EBUSY);
 	ck_assert(ww_session_destroy(map) == WW_EBUSY);
@@ -228,6 +267,14 @@ static void call_maps(void *value, void *context)
 	look(value, context);
 }
 
+static int call_maps_inspecting(const void *key, size_t length, const struct ww_session_found *found, void *context)
+{
+	call_maps(found->value, context);
+	(void)key;
+	(void)length;
+	return 0;
+}
+
 START_TEST(every_call_is_refused_in_a_look)
 {
 	struct rig rig;
@@ -239,6 +286,7 @@ START_TEST(every_call_is_refused_in_a_look)
 	OK(set(&rig, "a", 1, 0));
 	ck_assert_int_eq(ww_session_look(rig.map, "a", 1, call_maps, &seen), 1);
 	ck_assert_uint_eq(seen, 1);
+	ck_assert_int_eq(ww_session_inspect(rig.map, "a", 1, call_maps_inspecting, &seen), 1);
 	/* After the look, none is refused. */
 	ck_assert_uint_eq(get(&rig, "a"), 1);
 	ck_assert_uint_eq(stats(&rig).entries, 1);
@@ -503,8 +551,8 @@ TEST_MAIN("session/calls", a_value_is_found_until_its_ttl_has_passed, a_key_that
     null_is_a_value, set_replaces_and_starts_the_new_ttl,
     refresh_slides_by_the_entrys_ttl_or_by_a_given_one_which_it_keeps, a_shorter_refresh_expires_earlier,
     an_entrys_ttl_is_kept_in_microseconds_rounded_up, get_look_and_time_left_do_not_prolong,
-    look_calls_its_function_with_the_value_once_or_not_at_all, every_call_is_refused_in_a_look,
-    delete_hands_over_to_the_caller_or_to_gone, clear_tells_gone_of_all_and_the_empty_map_still_works,
-    keys_of_every_length_and_with_zero_bytes_are_told_apart, the_key_is_copied_and_passed_whole_to_gone,
-    an_empty_key_is_a_key_whether_null_or_not, refused_calls_change_nothing, statistics_count_every_event,
-    a_thread_is_not_cancelled_in_gone_or_look)
+    look_calls_its_function_with_the_value_once_or_not_at_all, inspect_tells_what_find_tells_and_is_a_lookup,
+    every_call_is_refused_in_a_look, delete_hands_over_to_the_caller_or_to_gone,
+    clear_tells_gone_of_all_and_the_empty_map_still_works, keys_of_every_length_and_with_zero_bytes_are_told_apart,
+    the_key_is_copied_and_passed_whole_to_gone, an_empty_key_is_a_key_whether_null_or_not, refused_calls_change_nothing,
+    statistics_count_every_event, a_thread_is_not_cancelled_in_gone_or_look)
