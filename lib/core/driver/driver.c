@@ -143,8 +143,7 @@ static void drive(struct ww_driver *driver)
 		ww_driver_wake_up(driver);
 		if (driver->closed)
 			return;
-		ww_driver_pass(driver);
-		ww_driver_sleep(driver);
+		ww_driver_pass_and_sleep(driver);
 	}
 }
 
@@ -281,12 +280,10 @@ int ww_driver_create(struct ww_driver **driver, const struct ww_driver_config *c
 	    .armed = WW_NEVER,
 	};
 	made->wheel_bytes = wheel_bytes(made);
-	pthread_mutex_init(&made->arm, NULL);
 	ww_agenda_init(&made->agenda);
 	pthread_mutex_init(&made->watch_lock, NULL);
 	error = fill_driver(made, config);
 	if (error) {
-		pthread_mutex_destroy(&made->arm);
 		ww_agenda_destroy(&made->agenda);
 		pthread_mutex_destroy(&made->watch_lock);
 		allocator->free(allocator->user, made, sizeof *made);
@@ -340,7 +337,6 @@ static void free_driver(struct ww_driver *driver)
 	destroy_shards(driver);
 	ww_queue_destroy(&driver->queue);
 	ww_alarm_destroy(driver->alarm);
-	pthread_mutex_destroy(&driver->arm);
 	ww_agenda_destroy(&driver->agenda);
 	pthread_mutex_destroy(&driver->watch_lock);
 	allocator->free(allocator->user, driver, sizeof *driver);

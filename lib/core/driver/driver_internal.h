@@ -193,11 +193,26 @@ struct ww_driver {
 	 */
 	_Atomic int closed;
 
-	/* The tick at which the alarm goes off; 0 while the driver is awake and looks by itself. */
-	_Alignas(64) _Atomic uint64_t armed;
-	_Atomic int kicked;  /* a pass is wanted, whatever is due */
-	int awake;           /* a pass or a dispatch is under way, which sets the alarm when it ends; under `arm` */
-	pthread_mutex_t arm; /* orders what is done to the alarm */
+	/*
+	 * What the alarm is set to: nothing while the driver is awake, at once if it was kicked, or else the armed tick.
+	 * No lock orders the threads that set it. Whoever changes one of the three so that an earlier wake-up is wanted
+	 * sets the alarm by them, reads them again, and sets it again until they are what they were. Therefore, once all
+	 * have returned, the alarm is what the three say: the last one to set it has read them after that, and after the
+	 * last change of any, as the thread that made that change set it, too.
+	 *
+	 * No wake-up is lost between a driver that falls asleep and a thread that wants it:
+	 * - The thread writes its source's next, tells the agenda, and then reads `armed`. The driver writes `armed`, and
+	 *   then asks the agenda once more. If the thread came too late for that, it has seen what is armed, and has made
+	 *   it earlier where it must.
+	 * - The thread writes `armed` or `kicked`, and then reads `awake`. The driver writes `awake`, and then reads the
+	 *   other two to set the alarm. If the thread leaves the alarm to the driver, that sees what the thread has written.
+	 * A driver that wakes up may overwrite a change that is being made, or clear an alarm that was just set. What the
+	 * thread wrote before that, the pass that follows sees. An alarm that was set late goes off once too often.
+	 */
+	_Alignas(
+	    64) _Atomic uint64_t armed; /* 0 while the driver is awake and looks by itself; otherwise only lowered */
+	_Atomic int kicked;             /* a pass is wanted, whatever is due */
+	_Atomic int awake;              /* a pass or a dispatch is under way, which sets the alarm when it ends */
 
 	_Alignas(64) struct queue queue;
 
@@ -242,6 +257,8 @@ void ww_driver_pass(struct ww_driver *driver);
 void ww_driver_wake_up(struct ww_driver *driver);
 /* Set the alarm to the time of the next thing to do. */
 void ww_driver_sleep(struct ww_driver *driver);
+/* Both, under one lock of the agenda. */
+void ww_driver_pass_and_sleep(struct ww_driver *driver);
 /* See to it that the alarm goes off at this tick or before. */
 void ww_driver_rearm(struct ww_driver *driver, uint64_t tick);
 /* Make the driver look now. */

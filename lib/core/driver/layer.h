@@ -13,8 +13,8 @@
  *            |                              source 1: lock, wheel <--> shard 1: records
  *            +-> group (a session map)  --> source 0: lock, wheel <--> shard 0: records
  *
- * Order of locks: the driver's agenda, a source or two of a group, the queue. The lock for arming the alarm is taken
- * without those, and before the agenda. No lock is held while a callback runs.
+ * Order of locks: the driver's agenda, a source or two of a group, the queue. The alarm is set without a lock, and no
+ * lock is held while a callback runs.
  */
 
 #include <pthread.h>

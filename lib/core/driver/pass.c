@@ -174,13 +174,13 @@ static void stop_waiting(struct ww_driver *driver)
 	ww_agenda_resume(&driver->agenda, &driver->agenda.waiting);
 }
 
-void ww_driver_pass(struct ww_driver *driver)
+/* The agenda's lock is held. */
+static void pass_all(struct ww_driver *driver)
 {
 	struct driver_pass pass = {.driver = driver};
 	struct timer_source *source;
 	uint64_t until;
 
-	pthread_mutex_lock(&driver->agenda.lock);
 	do {
 		stop_waiting(driver);
 		pass.time = ww_driver_time(driver);
@@ -192,6 +192,12 @@ void ww_driver_pass(struct ww_driver *driver)
 		ww_agenda_resume(&driver->agenda, &pass.again);
 		driver->last = pass.tick;
 	} while (pass.shared || (pass.starved && !wait_for_room(driver)));
+}
+
+void ww_driver_pass(struct ww_driver *driver)
+{
+	pthread_mutex_lock(&driver->agenda.lock);
+	pass_all(driver);
 	pthread_mutex_unlock(&driver->agenda.lock);
 	ww_queue_looked(&driver->queue);
 }
@@ -221,64 +227,89 @@ uint64_t ww_driver_next_tick(struct ww_driver *driver)
 	return next;
 }
 
-static uint64_t alarm_time(const struct ww_driver *driver, uint64_t tick)
+/* ---- The alarm: see driver_internal.h */
+
+/* The time to which the alarm has to be set. */
+static uint64_t wanted(const struct ww_driver *driver)
 {
+	uint64_t tick = driver->armed;
+
+	/* Otherwise a loop nested in a callback would find the descriptor readable, again and again. */
+	if (driver->awake)
+		return UINT64_MAX;
+	if (driver->kicked)
+		return 0;
 	return tick > WW_CLOCK_MAX / driver->tick_ns ? UINT64_MAX : tick * driver->tick_ns;
+}
+
+static void set_alarm(struct ww_driver *driver)
+{
+	uint64_t time;
+
+	do {
+		time = wanted(driver);
+		(void)ww_alarm_set(driver->alarm, time);
+	} while (wanted(driver) != time);
+}
+
+/* Returns whether this made it earlier. */
+static int arm(struct ww_driver *driver, uint64_t tick)
+{
+	uint64_t armed = driver->armed;
+
+	while (tick < armed)
+		if (atomic_compare_exchange_weak(&driver->armed, &armed, tick))
+			return 1;
+	return 0;
 }
 
 void ww_driver_wake_up(struct ww_driver *driver)
 {
-	pthread_mutex_lock(&driver->arm);
 	driver->awake = 1;
-	(void)ww_alarm_clear(driver->alarm);
 	driver->armed = 0;
 	/* A kick after this asks for another pass than the one that comes now. */
 	driver->kicked = 0;
-	pthread_mutex_unlock(&driver->arm);
+	(void)ww_alarm_clear(driver->alarm);
 	driver->wakeups++;
+}
+
+/* The agenda's lock is held. While `armed` is 0 no other thread writes it. */
+static void fall_asleep(struct ww_driver *driver)
+{
+	driver->armed = next_tick(driver);
+	(void)arm(driver, next_tick(driver));
+	driver->awake = 0;
 }
 
 void ww_driver_sleep(struct ww_driver *driver)
 {
-	uint64_t next;
-
-	pthread_mutex_lock(&driver->arm);
-	/*
-	 * A thread that schedules writes the source's next, tells the agenda, and then reads `armed`. Here `armed` is
-	 * written first, and the agenda is asked again. At least one of the two sees what the other has written.
-	 */
 	pthread_mutex_lock(&driver->agenda.lock);
-	driver->armed = next_tick(driver);
-	next = next_tick(driver);
+	fall_asleep(driver);
 	pthread_mutex_unlock(&driver->agenda.lock);
-	if (next < driver->armed)
-		driver->armed = next;
-	if (driver->kicked)
-		driver->armed = 0;
-	(void)ww_alarm_set(driver->alarm, alarm_time(driver, driver->armed));
-	driver->awake = 0;
-	pthread_mutex_unlock(&driver->arm);
+	set_alarm(driver);
+}
+
+void ww_driver_pass_and_sleep(struct ww_driver *driver)
+{
+	pthread_mutex_lock(&driver->agenda.lock);
+	pass_all(driver);
+	fall_asleep(driver);
+	pthread_mutex_unlock(&driver->agenda.lock);
+	ww_queue_looked(&driver->queue);
+	set_alarm(driver);
 }
 
 void ww_driver_rearm(struct ww_driver *driver, uint64_t tick)
 {
-	pthread_mutex_lock(&driver->arm);
-	if (tick < driver->armed) {
-		driver->armed = tick;
-		(void)ww_alarm_set(driver->alarm, alarm_time(driver, tick));
-	}
-	pthread_mutex_unlock(&driver->arm);
+	if (arm(driver, tick) && !driver->awake)
+		set_alarm(driver);
 }
 
 void ww_driver_wake(struct ww_driver *driver)
 {
-	pthread_mutex_lock(&driver->arm);
 	driver->kicked = 1;
-	driver->armed = 0;
-	/* Otherwise a loop nested in a callback would find the descriptor readable, again and again. */
 	if (!driver->awake)
-		(void)ww_alarm_set(driver->alarm, 0);
-	pthread_mutex_unlock(&driver->arm);
+		set_alarm(driver);
 }
 
 int ww_driver_is_settled(struct ww_driver *driver, uint64_t time)
