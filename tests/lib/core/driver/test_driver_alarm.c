@@ -26,6 +26,7 @@ enum { OPERATIONS = 200000, DEEPEST = 4, FARTHEST = 60 };
 
 static int depth;
 static uint64_t seed;
+static _Atomic int hesitant; /* threads hesitate before they set the alarm */
 
 static void do_something(void)
 {
@@ -42,6 +43,14 @@ static void do_something(void)
 }
 
 #if !SANITIZED
+static void hesitate(void)
+{
+	static _Atomic uint32_t turn;
+
+	for (uint32_t n = turn++ % 7 * 3; n > 0; n--)
+		sched_yield();
+}
+
 int pthread_mutex_lock(pthread_mutex_t *mutex)
 {
 	static int (*_Atomic real)(pthread_mutex_t *);
@@ -50,6 +59,8 @@ int pthread_mutex_lock(pthread_mutex_t *mutex)
 		real = (int (*)(pthread_mutex_t *))(uintptr_t)dlsym(RTLD_NEXT, "pthread_mutex_lock");
 	if (depth > 0 && depth < DEEPEST && mutex == &virtual_clock->lock && seed_below(&seed, 2))
 		do_something();
+	if (hesitant && mutex == &virtual_clock->lock)
+		hesitate();
 	return real(mutex);
 }
 #endif
@@ -127,6 +138,7 @@ START_TEST(no_wake_up_is_lost_while_threads_schedule_earlier_and_earlier)
 	begin(0, 1);
 	/* To the tick. */
 	go(TICK - now_ns() % TICK);
+	hesitant = 1;
 	pthread_barrier_init(&barrier, NULL, THREADS + 1);
 	for (int i = 0; i < THREADS; i++)
 		ck_assert_int_eq(pthread_create(&thread[i], NULL, schedule_earlier, NULL), 0);
@@ -145,6 +157,7 @@ START_TEST(no_wake_up_is_lost_while_threads_schedule_earlier_and_earlier)
 	}
 	for (int i = 0; i < THREADS; i++)
 		ck_assert_int_eq(pthread_join(thread[i], NULL), 0);
+	hesitant = 0;
 	end();
 }
 END_TEST
