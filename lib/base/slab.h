@@ -15,9 +15,10 @@
  *
  *     top --> | next | count | 9 4 700 3 ... | --> | next | count | ... |
  *
- * Threads: none of its own; the owner locks.
+ * Threads: none of its own; the owner locks. Only slab_return and slab_returns_due need none.
  */
 
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -78,6 +79,58 @@ static inline void *slab_at(const struct slab *slab, uint32_t index)
 static inline uint32_t slab_taken(const struct slab *slab)
 {
 	return slab_end(slab) - slab->unused;
+}
+
+/* ---- Records on their way back */
+
+/* The beginning of such a record. */
+struct slab_back {
+	struct slab_back *next;
+};
+
+/* Zero: there are none. */
+struct slab_returns {
+	struct slab_back *_Atomic fresh; /* written without the owner's lock */
+	struct slab_back *rest;          /* what was taken from there */
+	_Atomic uint32_t count;          /* of slab_returns_due */
+};
+
+/* Records that may wait to be given back, and the most bytes that each keeps beside itself. */
+#define SLAB_BACK 64u
+#define SLAB_BACK_BYTES 1024u
+
+/* Needs no lock. From now on the record is the owner's, who gets it from slab_returned and gives it back. */
+static inline void slab_return(struct slab_returns *returns, void *record)
+{
+	struct slab_back *back = record;
+	struct slab_back *head = returns->fresh;
+
+	/* The list is only ever taken whole: no care is needed for a record that leaves and comes back. */
+	do
+		back->next = head;
+	while (!atomic_compare_exchange_weak(&returns->fresh, &head, back));
+}
+
+/*
+ * Needs no lock. Whether one who is about to return a record that keeps so many bytes should then give all back: it takes
+ * the owner's lock once for a batch of them.
+ */
+static inline int slab_returns_due(struct slab_returns *returns, size_t bytes)
+{
+	return atomic_fetch_add_explicit(&returns->count, 1, memory_order_relaxed) % SLAB_BACK == SLAB_BACK - 1 ||
+	       bytes > SLAB_BACK_BYTES;
+}
+
+/* A record that was returned, or NULL. The owner's lock is held. */
+static inline void *slab_returned(struct slab_returns *returns)
+{
+	struct slab_back *back = returns->rest;
+
+	if (!back && returns->fresh)
+		back = atomic_exchange(&returns->fresh, NULL);
+	if (back)
+		returns->rest = back->next;
+	return back;
 }
 
 #endif

@@ -17,7 +17,7 @@
  * A one-shot that nobody asks about after its tick needs no lock in its worker. Its states are the quick ones, and the
  * worker goes from one to the next by a compare and exchange. A call or stop that comes to such a record has the shard's
  * lock, and makes it queued or running first (hold_record). Then the worker fails, and goes on with the lock. A record
- * that ended quickly is unused; the worker puts it on the shard's list, from which the next schedules give it back.
+ * that ended quickly is unused; the worker returns it to the slab, and the next schedules give it back.
  *
  * A periodic timer whose calls may overlap stays pending. Each of its calls is a record of its own, which names the
  * timer's record in `of`. When such a timer is cancelled or has no further deadline, it is "running" until its calls
@@ -80,9 +80,8 @@ struct shard {
 	uint64_t cancelled;
 	uint64_t dropped;
 	uint64_t pending;
-	struct timer_record *back; /* records that ended quickly, linked by `user`, on their way back to the slab */
 	/* Written per fire, without the lock. */
-	_Alignas(64) _Atomic(struct timer_record *) ended_quickly; /* linked by `user` */
+	_Alignas(64) struct slab_returns ended_quickly;
 	_Atomic uint64_t fired_quickly;
 };
 
@@ -113,13 +112,10 @@ static inline void give_record(struct shard *shard, struct timer_record *record)
 /* Give back up to `most` records that ended quickly. */
 static inline void collect_records(struct shard *shard, size_t most)
 {
-	for (; most && (shard->back || shard->ended_quickly); most--) {
-		struct timer_record *record = shard->back;
-		if (!record)
-			record = atomic_exchange(&shard->ended_quickly, NULL);
-		shard->back = record->user;
+	struct timer_record *record;
+
+	for (; most && (record = slab_returned(&shard->ended_quickly)); most--)
 		give_record(shard, record);
-	}
 }
 
 /* From here on, the worker that has the record needs the lock. */

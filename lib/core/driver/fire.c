@@ -185,14 +185,10 @@ static int begin_quickly(struct shard *shard, struct timer_record *record, struc
 static int end_quickly(struct shard *shard, struct timer_record *record)
 {
 	uint8_t state = RECORD_QUICK_RUNNING;
-	struct timer_record *head = shard->ended_quickly;
 
 	if (!atomic_compare_exchange_strong(&record->state, &state, RECORD_QUICK_ENDED))
 		return 0;
-	/* The list is only ever taken whole: no care is needed for a record that leaves and comes back. */
-	do
-		record->user = head;
-	while (!atomic_compare_exchange_weak(&shard->ended_quickly, &head, record));
+	slab_return(&shard->ended_quickly, record);
 	return 1;
 }
 

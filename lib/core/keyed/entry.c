@@ -40,6 +40,8 @@ struct keyed_entry *ww_keyed_entry_make(
 
 	if (ww_source_prepare(shard->source))
 		return NULL;
+	/* More than one, so that there are fewer and fewer. */
+	ww_keyed_entry_collect(shard, 2);
 	index = ww_slab_take(&shard->slab);
 	if (index == SLAB_NONE)
 		return NULL;
@@ -53,19 +55,19 @@ struct keyed_entry *ww_keyed_entry_make(
 		ww_slab_give(&shard->slab, index);
 		return NULL;
 	}
-	entry->index = index;
-	entry->shard = (uint8_t)(shard - keyed->shards);
+	entry->index = index & (SLAB_MAX - 1);
+	entry->shard = (uint32_t)(shard - keyed->shards) & (WW_DRIVER_SHARDS_MAX - 1);
 	entry->marks = 0;
-	entry->state = KEYED_LOOSE;
+	keyed_become(entry, KEYED_LOOSE);
 	return entry;
 }
 
 void ww_keyed_entry_release(struct keyed_shard *shard, struct keyed_entry *entry, unsigned mark)
 {
-	entry->marks &= ~mark & 15u;
+	entry->marks &= (uint8_t)~mark;
 	if (entry->marks)
 		return;
-	entry->state = KEYED_UNUSED;
+	keyed_become(entry, KEYED_UNUSED);
 	ww_keyed_entry_free_key(shard, entry);
 	ww_slab_give(&shard->slab, entry->index);
 }
@@ -90,7 +92,7 @@ static void unfile(struct keyed_shard *shard, struct keyed_entry *entry)
 		ww_source_cancel(shard->source, &entry->as.timer);
 	else if (entry->state == KEYED_QUEUED && !ww_group_withdraw(shard->keyed->group, &entry->as.firing))
 		entry->marks |= KEYED_WORKER;
-	entry->state = KEYED_LOOSE;
+	keyed_become(entry, KEYED_LOOSE);
 }
 
 void ww_keyed_entry_file(struct keyed_shard *shard, struct keyed_entry *entry, uint64_t deadline)
@@ -105,7 +107,7 @@ void ww_keyed_entry_file(struct keyed_shard *shard, struct keyed_entry *entry, u
 	if (entry->marks)
 		return;
 	entry->as.timer = (struct ww_timer){0};
-	entry->state = KEYED_PENDING;
+	keyed_become(entry, KEYED_PENDING);
 	ww_source_schedule(shard->source, &entry->as.timer, deadline);
 }
 
@@ -113,7 +115,25 @@ void ww_keyed_entry_take_out(struct keyed_shard *shard, struct keyed_entry *entr
 {
 	unfile(shard, entry);
 	(void)ww_table_remove(&shard->table, hash, entry->index);
-	entry->state = KEYED_GONE;
+	keyed_become(entry, KEYED_GONE);
+}
+
+void ww_keyed_entry_leave(struct keyed_shard *shard, struct keyed_entry *entry, uint64_t hash)
+{
+	(void)ww_table_remove(&shard->table, hash, entry->index);
+	keyed_become(entry, KEYED_GONE);
+	shard->left++;
+}
+
+void ww_keyed_entry_collect(struct keyed_shard *shard, size_t most)
+{
+	struct keyed_entry *entry;
+
+	for (; most && (entry = slab_returned(&shard->ended)); most--) {
+		if (entry->state == KEYED_BEGUN)
+			ww_keyed_entry_leave(shard, entry, keyed_hash(shard->keyed, entry));
+		ww_keyed_entry_release(shard, entry, KEYED_WORKER);
+	}
 }
 
 /* ---- What the driver calls */
@@ -123,13 +143,13 @@ static struct firing *expire(void *shard, struct ww_timer *timer)
 	struct keyed_entry *entry = (struct keyed_entry *)(void *)timer;
 
 	(void)shard;
-	entry->state = KEYED_QUEUED;
+	keyed_become(entry, KEYED_QUICK);
 	return &entry->as.firing;
 }
 
 static struct firing *drop(void *shard, struct ww_timer *timer)
 {
-	((struct keyed_entry *)(void *)timer)->state = KEYED_LOOSE;
+	keyed_become((struct keyed_entry *)(void *)timer, KEYED_LOOSE);
 	((struct keyed_shard *)shard)->dropped++;
 	return NULL;
 }
@@ -144,7 +164,7 @@ static int begin(struct ww_keyed *keyed, struct keyed_shard *shard, struct keyed
 		ww_keyed_entry_release(shard, entry, KEYED_WORKER);
 		return 0;
 	}
-	entry->state = KEYED_LOOSE;
+	keyed_become(entry, KEYED_LOOSE);
 	entry->marks = 0;
 	/* After a stop the entry stays in the map, where a drain takes it. */
 	if (stopped)
@@ -155,8 +175,45 @@ static int begin(struct ww_keyed *keyed, struct keyed_shard *shard, struct keyed
 	}
 	ww_keyed_entry_take_out(shard, entry, keyed_hash(keyed, entry));
 	entry->marks = KEYED_WORKER;
+	shard->left++;
 	shard->fired++;
 	return 1;
+}
+
+static int begin_locked(struct ww_keyed *keyed, struct keyed_shard *shard, struct keyed_entry *entry)
+{
+	int begun;
+
+	ww_source_lock(shard->source);
+	(void)keyed_hold(entry);
+	begun = begin(keyed, shard, entry);
+	ww_source_unlock(shard->source);
+	return begun;
+}
+
+/* Begin the callback of an entry that nobody has held. Returns 0 if somebody has, or all is stopped. */
+static int begin_quickly(struct ww_keyed *keyed, struct keyed_shard *shard, struct keyed_entry *entry)
+{
+	uint8_t state = KEYED_QUICK;
+
+	if (entry->state != state || keyed->closed || ww_driver_refuses(keyed->driver) ||
+	    !atomic_compare_exchange_strong(&entry->state, &state, KEYED_BEGUN))
+		return 0;
+	shard->fired++;
+	return 1;
+}
+
+/* The callback has ended. Records are collected in batches, which takes a small share of a lock for each. */
+static void end_call(struct keyed_shard *shard, struct keyed_entry *entry)
+{
+	int due = slab_returns_due(&shard->ended, entry->length);
+
+	slab_return(&shard->ended, entry);
+	if (!due)
+		return;
+	ww_source_lock(shard->source);
+	ww_keyed_entry_collect(shard, SIZE_MAX);
+	ww_source_unlock(shard->source);
 }
 
 static void run(void *owner, struct firing *firing)
@@ -165,19 +222,12 @@ static void run(void *owner, struct firing *firing)
 	struct keyed_entry *entry = (struct keyed_entry *)(void *)firing;
 	struct keyed_shard *shard = &keyed->shards[entry->shard];
 	struct ww_keyed_entry view;
-	int begins;
 
-	ww_source_lock(shard->source);
-	begins = begin(keyed, shard, entry);
-	if (begins)
-		view = ww_keyed_entry_view(entry);
-	ww_source_unlock(shard->source);
-	if (!begins)
+	if (!begin_quickly(keyed, shard, entry) && !begin_locked(keyed, shard, entry))
 		return;
+	view = ww_keyed_entry_view(entry);
 	keyed->fn(keyed, &view, keyed->user);
-	ww_source_lock(shard->source);
-	ww_keyed_entry_release(shard, entry, KEYED_WORKER);
-	ww_source_unlock(shard->source);
+	end_call(shard, entry);
 }
 
 const struct group_ops ww_keyed_ops = {.expire = expire, .drop = drop, .run = run};

@@ -45,8 +45,15 @@ static int lock_shard(struct ww_keyed *keyed, struct keyed_sought *sought)
 static struct keyed_entry *find(const struct keyed_sought *sought)
 {
 	uint32_t index = table_find(&sought->shard->table, sought->hash, is_sought, sought);
+	struct keyed_entry *entry;
 
-	return index == TABLE_NONE ? NULL : slab_at(&sought->shard->slab, index);
+	if (index == TABLE_NONE)
+		return NULL;
+	entry = slab_at(&sought->shard->slab, index);
+	if (keyed_hold(entry))
+		return entry;
+	ww_keyed_entry_leave(sought->shard, entry, sought->hash);
+	return NULL;
 }
 
 /* Lock the key's shard and find its entry of this version. On error nothing is locked. */

@@ -111,7 +111,7 @@ static uint32_t collect(
 	batch->count = 0;
 	for (; index < end && batch->count < SOURCE_BATCH; index++) {
 		struct keyed_entry *entry = slab_at(&shard->slab, index);
-		if (!keyed_in_map(entry) || entry->version > version)
+		if (!keyed_hold(entry) || !keyed_in_map(entry) || entry->version > version)
 			continue;
 		ww_keyed_entry_take_out(shard, entry, keyed_hash(keyed, entry));
 		entry->marks |= KEYED_DRAIN;
@@ -244,7 +244,8 @@ int ww_keyed_destroy(struct ww_keyed *keyed)
 static void add_shard(struct ww_keyed_stats *stats, struct keyed_shard *shard)
 {
 	ww_source_lock(shard->source);
-	stats->entries += table_count(&shard->table);
+	ww_keyed_entry_collect(shard, SIZE_MAX);
+	stats->entries += table_count(&shard->table) + shard->left - shard->fired;
 	stats->set += shard->set;
 	stats->fired += shard->fired;
 	stats->replaced += shard->replaced;

@@ -19,17 +19,25 @@
  *       in the map:      pending, queued, loose
  *       out of the map:  gone, unused
  *
- * A firing that a worker has taken from the queue stays "queued" until the worker has the shard's lock. A call that
- * comes before the worker cannot take the firing back. It leaves the record with the mark KEYED_WORKER: the worker will
+ * An entry that nobody asks about after its tick needs no lock in its worker. It is then "quick" instead of queued, and
+ * the worker makes it "begun" by a compare and exchange. It is out of the map from then on, but still in the table, as
+ * taking it out needs the lock: who finds it there does that, or who collects the records of ended callbacks. A call that
+ * finds a quick entry makes it queued first, by a compare and exchange, too. Then the worker fails, and goes on with the
+ * lock.
+ *
+ * A firing that a worker has taken from the queue stays "queued" until the worker has the lock. A call that comes
+ * before the worker cannot take the firing back. It leaves the record with the mark KEYED_WORKER: the worker will
  * come, and until then the links in `as` are not to be used, nor the record given to another entry. A worker that finds
  * its record loose files it, and one that finds it gone gives it back. This way a set or move needs no other record and
  * cannot fail, and a remove is in time in all states.
  *
- * A callback's worker or a drain shows a record's key to the application without a lock. Meanwhile the record is gone
- * and has a mark; afterwards it is given back.
+ * A callback's worker or a drain shows a record's key to the application without a lock. Meanwhile the record is begun,
+ * or gone with a mark; afterwards it is given back.
  *
  * A loose entry without a mark waits for nothing: its expiry was dropped, or its worker came when all was stopped.
  */
+
+#include <stdatomic.h>
 
 #include "lib/base/hash.h"
 #include "lib/base/slab.h"
@@ -38,7 +46,7 @@
 #include "weekwheel/keyed.h"
 
 /* A new record is zero. */
-enum keyed_state { KEYED_UNUSED, KEYED_PENDING, KEYED_QUEUED, KEYED_LOOSE, KEYED_GONE };
+enum keyed_state { KEYED_UNUSED, KEYED_PENDING, KEYED_QUEUED, KEYED_LOOSE, KEYED_GONE, KEYED_QUICK, KEYED_BEGUN };
 
 #define KEYED_WORKER 1u /* a worker has the record's firing or is in its callback */
 #define KEYED_DRAIN 2u  /* a drain has taken it out */
@@ -59,12 +67,13 @@ struct keyed_entry {
 		unsigned char bytes[KEYED_INLINE];
 		unsigned char *block;
 	} key;
-	uint32_t index; /* its own */
+	uint32_t index : 26; /* its own */
+	uint32_t shard : 6;  /* also read without the lock, by the worker that has the record */
 	uint16_t length;
-	uint8_t shard; /* also read without the lock, by the worker that has the record */
-	uint8_t state : 4;
-	uint8_t marks : 4;
+	_Atomic uint8_t state;
+	uint8_t marks;
 };
+_Static_assert(SLAB_MAX <= 1u << 26 && WW_DRIVER_SHARDS_MAX <= 1u << 6, "index and shard fit");
 
 struct keyed_shard {
 	/* Threads that have a shard each must not share a cache line. */
@@ -75,12 +84,15 @@ struct keyed_shard {
 	uint64_t version; /* the last one given; it grows by the number of shards, so that shards never give the same */
 	size_t key_bytes; /* of keys outside their records */
 	uint64_t set;
-	uint64_t fired;
 	uint64_t replaced;
 	uint64_t moved;
 	uint64_t removed;
 	uint64_t drained;
 	uint64_t dropped;
+	uint64_t left; /* of those that fired, which have left the table, too */
+	/* Written per fire, without the lock. */
+	_Alignas(64) struct slab_returns ended;
+	_Atomic uint64_t fired;
 };
 
 struct ww_keyed {
@@ -105,6 +117,22 @@ static inline const void *keyed_key(const struct keyed_entry *entry)
 	return entry->length > KEYED_INLINE ? entry->key.block : entry->key.bytes;
 }
 
+/* The lock orders all other changes of a state than the two that are exchanges. */
+static inline void keyed_become(struct keyed_entry *entry, enum keyed_state state)
+{
+	atomic_store_explicit(&entry->state, (uint8_t)state, memory_order_relaxed);
+}
+
+/* From here on, the worker that has the entry needs the lock. Returns 0 if it has begun. */
+static inline int keyed_hold(struct keyed_entry *entry)
+{
+	uint8_t state = entry->state;
+
+	return state != KEYED_BEGUN &&
+	       (state != KEYED_QUICK || atomic_compare_exchange_strong(&entry->state, &state, KEYED_QUEUED));
+}
+
+/* Of an entry that is held. */
 static inline int keyed_in_map(const struct keyed_entry *entry)
 {
 	return entry->state == KEYED_PENDING || entry->state == KEYED_QUEUED || entry->state == KEYED_LOOSE;
@@ -122,6 +150,10 @@ struct keyed_entry *ww_keyed_entry_make(
 void ww_keyed_entry_file(struct keyed_shard *shard, struct keyed_entry *entry, uint64_t deadline);
 /* Take an entry, whose key has this hash, out of the map. Then release it, with 0 if no mark was set. */
 void ww_keyed_entry_take_out(struct keyed_shard *shard, struct keyed_entry *entry, uint64_t hash);
+/* The callback of an entry, whose key has this hash, has begun without the lock: take it out of the table. */
+void ww_keyed_entry_leave(struct keyed_shard *shard, struct keyed_entry *entry, uint64_t hash);
+/* Give back up to `most` records of entries whose callbacks have ended. */
+void ww_keyed_entry_collect(struct keyed_shard *shard, size_t most);
 /* Remove the mark from an entry that is gone. When no mark is left, the record is given back. */
 void ww_keyed_entry_release(struct keyed_shard *shard, struct keyed_entry *entry, unsigned mark);
 /* Give back a key that lies outside its record. */

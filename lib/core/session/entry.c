@@ -76,23 +76,38 @@ static int set_key(struct session_entry *entry, const struct session_sought *sou
 	return 1;
 }
 
+void ww_session_entry_free_block(const struct ww_session *session, struct session_entry *entry)
+{
+	void *block = entry->length > KEY_INLINE ? entry->key.block : NULL;
+
+	if (!block)
+		return;
+	/* First: a child that is forked meanwhile frees the blocks that it finds. */
+	entry->key.block = NULL;
+	atomic_signal_fence(memory_order_release);
+	session->allocator->free(session->allocator->user, block, entry->length);
+}
+
 void ww_session_entry_free_key(struct session_shard *shard, struct session_entry *entry)
 {
-	const struct ww_allocator *allocator = shard->session->allocator;
-	size_t length = entry->length;
-
-	/* First: a child that is forked meanwhile frees blocks by length. */
+	if (entry->length > KEY_INLINE)
+		shard->key_bytes -= entry->length;
+	ww_session_entry_free_block(shard->session, entry);
 	entry->length = 0;
-	if (length <= KEY_INLINE)
-		return;
-	shard->key_bytes -= length;
-	allocator->free(allocator->user, entry->key.block, length);
 }
 
 void ww_session_entry_free(struct session_shard *shard, struct session_entry *entry)
 {
 	ww_session_entry_free_key(shard, entry);
 	ww_slab_give(&shard->slab, entry->index);
+}
+
+void ww_session_entry_collect(struct session_shard *shard, size_t most)
+{
+	struct session_entry *entry;
+
+	for (; most && (entry = slab_returned(&shard->told)); most--)
+		ww_session_entry_free(shard, entry);
 }
 
 struct session_entry *ww_session_entry_add(const struct session_sought *sought)
@@ -103,6 +118,8 @@ struct session_entry *ww_session_entry_add(const struct session_sought *sought)
 
 	if (ww_source_prepare(shard->source))
 		return NULL;
+	/* More than one, so that there are fewer and fewer. */
+	ww_session_entry_collect(shard, 2);
 	index = ww_slab_take(&shard->slab);
 	if (index == SLAB_NONE)
 		return NULL;

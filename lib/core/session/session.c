@@ -115,10 +115,16 @@ static void run(void *owner, struct firing *firing)
 	struct session_entry *entry = (struct session_entry *)(void *)firing;
 	struct ww_session *session = owner;
 	struct session_shard *shard = shard_of_entry(session, entry);
+	int due = slab_returns_due(&shard->told, 0);
 
 	ww_session_tell(session, entry_key(entry), entry->length, entry_value(entry), WW_GONE_EXPIRED);
+	ww_session_entry_free_block(session, entry);
+	slab_return(&shard->told, entry);
+	if (!due)
+		return;
+	/* A lock for a batch of them. */
 	ww_source_lock(shard->source);
-	ww_session_entry_free(shard, entry);
+	ww_session_entry_collect(shard, SIZE_MAX);
 	ww_source_unlock(shard->source);
 }
 
@@ -276,6 +282,8 @@ static void end_session(void *argument)
 	struct ww_session *session = argument;
 
 	ww_group_detach(session->group);
+	for (uint32_t i = 0; i < session->shard_count; i++)
+		ww_session_entry_collect(&session->shard[i], SIZE_MAX);
 	free_session(session, session->shard_count);
 }
 
@@ -363,6 +371,7 @@ int ww_session_stats(struct ww_session *session, struct ww_session_stats *stats)
 	for (uint32_t i = 0; i < session->shard_count; i++) {
 		struct session_shard *shard = &session->shard[i];
 		ww_source_lock(shard->source);
+		ww_session_entry_collect(shard, SIZE_MAX);
 		stats->entries += table_count(&shard->table);
 		stats->hits += shard->stats.hits;
 		stats->misses += shard->stats.misses;

@@ -126,6 +126,8 @@ struct session_shard {
 	pthread_cond_t loaded;
 	struct ww_session_stats stats; /* without entries and bytes */
 	size_t key_bytes;              /* of long keys */
+	/* Entries that gone was told of, on their way back. Written per fire, without the lock. */
+	_Alignas(64) struct slab_returns told;
 };
 
 struct ww_session {
@@ -239,10 +241,14 @@ void ww_session_entry_found(
 void ww_session_entry_used(struct session_shard *shard, struct session_entry *entry);
 /* Take it out of table and order of use; from_wheel: also out of the wheel, where it has not expired. */
 void ww_session_entry_remove(struct session_shard *shard, struct session_entry *entry, int from_wheel);
+/* Needs no lock, in the worker that has the entry: free its key's block, if it has one, which counts until it is collected. */
+void ww_session_entry_free_block(const struct ww_session *session, struct session_entry *entry);
 /* Free its key, if that is a block. */
 void ww_session_entry_free_key(struct session_shard *shard, struct session_entry *entry);
 /* Give its memory back. */
 void ww_session_entry_free(struct session_shard *shard, struct session_entry *entry);
+/* Do so for up to `most` entries that gone was told of. */
+void ww_session_entry_collect(struct session_shard *shard, size_t most);
 
 /* ---- session.c */
 

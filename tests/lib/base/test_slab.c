@@ -1,5 +1,6 @@
 /* The slab: records never move, indices all differ, memory is taken in chunks and given back at the end. */
 
+#include <pthread.h>
 #include <string.h>
 
 #include "lib/base/slab.h"
@@ -225,7 +226,63 @@ START_TEST(more_records_than_indices_are_refused)
 }
 END_TEST
 
+/* Each thread returns its own records, while the owner takes out what it finds. */
+struct returner {
+	struct slab *slab;
+	struct slab_returns *returns;
+	uint32_t first;
+};
+
+static void *return_all(void *argument)
+{
+	const struct returner *returner = argument;
+
+	for (uint32_t i = 0; i < RECORDS; i++)
+		slab_return(returner->returns, slab_at(returner->slab, returner->first + i));
+	return NULL;
+}
+
+START_TEST(what_threads_return_comes_out_once)
+{
+	static char seen[2 * RECORDS];
+	struct slab_returns returns = {0};
+	struct test_memory memory;
+	struct slab slab;
+	pthread_t thread[2];
+	uint32_t due = 0;
+
+	test_memory_init(&memory, 0);
+	ww_slab_init(&slab, SIZE, &memory.table);
+	ck_assert_ptr_null(slab_returned(&returns));
+	for (uint32_t i = 0; i < 2 * RECORDS; i++) {
+		uint32_t index = ww_slab_take(&slab);
+		*mark_of(&slab, index) = index;
+	}
+	struct returner returner[2] = {{&slab, &returns, 0}, {&slab, &returns, RECORDS}};
+	for (int i = 0; i < 2; i++)
+		ck_assert_int_eq(pthread_create(&thread[i], NULL, return_all, &returner[i]), 0);
+	for (uint32_t got = 0; got < 2 * RECORDS;) {
+		const uint32_t *record = slab_returned(&returns);
+		if (!record)
+			continue;
+		ck_assert(seen[record[MARK]]++ == 0);
+		got++;
+	}
+	for (int i = 0; i < 2; i++)
+		pthread_join(thread[i], NULL);
+	ck_assert_ptr_null(slab_returned(&returns));
+	/* A batch, and each that keeps much. */
+	for (uint32_t i = 0; i < 10 * SLAB_BACK; i++)
+		due += (uint32_t)slab_returns_due(&returns, SLAB_BACK_BYTES);
+	ck_assert_uint_eq(due, 10);
+	ck_assert_int_eq(slab_returns_due(&returns, SLAB_BACK_BYTES + 1), 1);
+	ww_slab_destroy(&slab);
+	ck_assert_uint_eq(memory.blocks, 0);
+}
+END_TEST
+
 TEST_MAIN("base/slab", an_empty_slab_takes_no_memory, indices_differ_and_records_begin_zero_and_do_not_move,
     a_record_given_back_is_taken_again_before_memory_is, no_record_is_handed_out_twice_under_random_use,
     after_reserve_taking_allocates_nothing, each_failed_allocation_of_a_reserve_changes_nothing,
-    a_take_without_memory_answers_none_and_works_again_with_memory, more_records_than_indices_are_refused)
+    a_take_without_memory_answers_none_and_works_again_with_memory, more_records_than_indices_are_refused,
+    what_threads_return_comes_out_once)

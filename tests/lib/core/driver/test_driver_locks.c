@@ -4,8 +4,11 @@
 
 #include "lib/core/clock/clock_internal.h"
 #include "tests/lib/core/driver/fixture.h"
+#include "weekwheel/keyed.h"
+#include "weekwheel/session.h"
 
 #define TIMERS 10000
+#define KEY_MOST 40
 
 static _Atomic uint64_t locks;
 static _Atomic uint32_t calls;
@@ -32,15 +35,49 @@ static void count(struct ww_driver *of, const struct ww_firing *firing, void *us
 	calls++;
 }
 
+static void count_entry(struct ww_keyed *keyed, const struct ww_keyed_entry *entry, void *user)
+{
+	(void)keyed;
+	(void)entry;
+	(void)user;
+	calls++;
+}
+
+static void count_gone(
+    struct ww_session *session, const void *key, size_t length, void *value, enum ww_gone why, void *user)
+{
+	(void)session;
+	(void)key;
+	(void)length;
+	(void)value;
+	(void)user;
+	ck_assert_int_eq(why, WW_GONE_EXPIRED);
+	calls++;
+}
+
+/* Let all expire, in a hundred ticks. */
+static void go_and_count(void)
+{
+	locks = 0;
+	go((TIMERS / 100 + 1) * TICK);
+	ck_assert_uint_eq(calls, TIMERS);
+	ck_assert_uint_le(locks, TIMERS * 12 / 10);
+}
+
+/* The i-th key; every other one is longer than what its record keeps. */
+static size_t key_of(uint64_t i, char *key)
+{
+	int length = snprintf(key, KEY_MOST, i % 2 ? "%" PRIu64 : "%030" PRIu64, i);
+
+	return (size_t)length;
+}
+
 START_TEST(a_fire_takes_little_more_than_the_lock_of_the_queue)
 {
 	begin(0, 2);
 	for (uint64_t i = 0; i < TIMERS; i++)
 		(void)after(i / 100 * TICK, count, NULL);
-	locks = 0;
-	go((TIMERS / 100 + 1) * TICK);
-	ck_assert_uint_eq(calls, TIMERS);
-	ck_assert_uint_le(locks, TIMERS * 12 / 10);
+	go_and_count();
 	end();
 }
 END_TEST
@@ -72,5 +109,50 @@ START_TEST(a_fire_for_which_all_sleep_takes_five_locks)
 }
 END_TEST
 
-TEST_MAIN(
-    "driver/locks", a_fire_takes_little_more_than_the_lock_of_the_queue, a_fire_for_which_all_sleep_takes_five_locks)
+START_TEST(a_fire_of_a_keyed_entry_does_so_too)
+{
+	struct ww_keyed_stats stats;
+	struct ww_keyed *keyed;
+	char key[KEY_MOST];
+
+	begin(0, 2);
+	OK(ww_keyed_create(&keyed, driver, &(struct ww_keyed_config){.fn = count_entry}));
+	for (uint64_t i = 0; i < TIMERS; i++) {
+		size_t length = key_of(i, key);
+		ck_assert_int_eq(ww_keyed_set(keyed, key, length, NULL, i / 100 * TICK, NULL, NULL), 0);
+	}
+	go_and_count();
+	OK(ww_keyed_stats(keyed, &stats));
+	ck_assert_uint_eq(stats.entries, 0);
+	ck_assert_uint_eq(stats.fired, TIMERS);
+	OK(ww_keyed_destroy(keyed));
+	end();
+}
+END_TEST
+
+START_TEST(a_fire_of_a_session_does_so_too)
+{
+	struct ww_session_config config;
+	struct ww_session_stats stats;
+	struct ww_session *session;
+	char key[KEY_MOST];
+
+	begin(0, 2);
+	OK(ww_session_config_default(&config));
+	config.gone = count_gone;
+	OK(ww_session_create(&session, driver, &config));
+	for (uint64_t i = 0; i < TIMERS; i++) {
+		size_t length = key_of(i, key);
+		ck_assert_int_eq(ww_session_set(session, key, length, NULL, (i / 100 + 1) * TICK, NULL), 0);
+	}
+	go_and_count();
+	OK(ww_session_stats(session, &stats));
+	ck_assert_uint_eq(stats.entries, 0);
+	ck_assert_uint_eq(stats.expired, TIMERS);
+	OK(ww_session_destroy(session));
+	end();
+}
+END_TEST
+
+TEST_MAIN("driver/locks", a_fire_takes_little_more_than_the_lock_of_the_queue,
+    a_fire_for_which_all_sleep_takes_five_locks, a_fire_of_a_keyed_entry_does_so_too, a_fire_of_a_session_does_so_too)

@@ -8,6 +8,8 @@
 #include "tests/support/worker.h"
 
 static struct firing *firing;
+/* Whether somebody has asked about the entry: then the worker takes the lock before it calls. */
+static int asked;
 
 /* Let a second pass, and queue what is due. */
 static void let_expire(struct rig *rig)
@@ -30,6 +32,7 @@ static void run_firing(struct rig *rig)
 
 static uint32_t records_taken(const struct rig *rig)
 {
+	ww_keyed_entry_collect(&rig->keyed->shards[0], SIZE_MAX);
 	return slab_taken(&rig->keyed->shards[0].slab);
 }
 
@@ -42,7 +45,8 @@ static struct rig *make_due(int taken)
 	let_expire(rig);
 	if (taken)
 		take_firing(rig);
-	ck_assert_int_eq(has(rig, "key"), 1);
+	if (asked)
+		ck_assert_int_eq(has(rig, "key"), 1);
 	return rig;
 }
 
@@ -60,7 +64,9 @@ static uint64_t pending_in(const struct rig *rig)
 	return wheel_stats(rig->keyed->shards[0].source).pending;
 }
 
-#define BOTH(taken) for (int taken = 0; taken < 2; taken++)
+#define BOTH(taken)                                                                                                    \
+	for (int taken = 0; taken < 2; taken++)                                                                        \
+		for (asked = 0; asked < 2; asked++)
 
 START_TEST(an_untouched_entry_fires)
 {
@@ -70,6 +76,50 @@ START_TEST(an_untouched_entry_fires)
 		finish(rig, taken);
 		ck_assert_uint_eq(rig->count, 1);
 		ASSERT_LOGGED(rig, 0, "key", 1);
+		ck_assert_uint_eq(records_taken(rig), 0);
+		unmake(rig);
+	}
+}
+END_TEST
+
+/* What a callback finds: its entry is out of the map, and the key and the record are still its own. */
+static void use_own_key(struct ww_keyed *keyed, const struct ww_keyed_entry *entry, void *user)
+{
+	struct rig *rig = user;
+	size_t count = 1;
+
+	note(keyed, entry, user);
+	if (rig->count == 1) {
+		ck_assert_uint_eq(stats_of(rig).entries, 0);
+		ck_assert_uint_eq(stats_of(rig).fired, 1);
+		OK(ww_keyed_drain(keyed, note, rig, &count));
+		ck_assert_uint_eq(count, 0);
+		ck_assert_int_eq(ww_keyed_remove(keyed, entry->key, entry->length, ANY, NULL), WW_ESTALE);
+		ck_assert_int_eq(ww_keyed_get(keyed, entry->key, entry->length, NULL, NULL, NULL), 0);
+		ck_assert_int_eq(ww_keyed_set(keyed, entry->key, entry->length, value_of(2), S, NULL, NULL), 0);
+		ck_assert_uint_eq(stats_of(rig).entries, 1);
+		ck_assert_uint_eq(stats_of(rig).replaced, 0);
+		ck_assert_uint_eq(records_taken(rig), 2);
+	}
+	ck_assert_str_eq(entry->key, "a key that is longer than its record");
+}
+
+START_TEST(a_callback_is_out_of_the_map_and_sets_its_key_anew)
+{
+	static const char key[] = "a key that is longer than its record";
+
+	for (asked = 0; asked < 2; asked++) {
+		struct rig *rig = make_with(NULL, use_own_key, 0);
+		ck_assert_int_eq(ww_keyed_set(rig->keyed, key, sizeof key, value_of(1), S, NULL, NULL), 0);
+		let_expire(rig);
+		if (asked)
+			ck_assert_int_eq(ww_keyed_get(rig->keyed, key, sizeof key, NULL, NULL, NULL), 1);
+		settle(rig);
+		pass(rig, 2 * S);
+		ck_assert_uint_eq(rig->count, 2);
+		ck_assert_ptr_eq(rig->log[1].value, value_of(2));
+		ck_assert_uint_eq(stats_of(rig).entries, 0);
+		ck_assert_uint_eq(stats_of(rig).fired, 2);
 		ck_assert_uint_eq(records_taken(rig), 0);
 		unmake(rig);
 	}
@@ -344,10 +394,10 @@ START_TEST(keys_with_equal_hashes_are_told_apart)
 }
 END_TEST
 
-TEST_MAIN("keyed/window", an_untouched_entry_fires, a_remove_is_in_time, a_move_takes_the_firing_back,
-    a_move_to_now_fires_once, a_replaced_value_does_not_fire, moves_and_a_remove_before_the_worker_comes,
-    a_removed_record_is_not_used_before_the_worker_has_come, a_drain_takes_the_entry_and_it_does_not_fire,
-    a_worker_may_come_while_its_entry_is_drained, a_stop_takes_the_entry_and_it_does_not_fire,
-    a_worker_that_comes_after_the_drivers_stop_leaves_the_entry, destroy_forgets_queued_firings,
-    an_expiry_that_finds_the_queue_full_waits, a_dropped_expiry_leaves_its_entry_in_the_map,
-    keys_with_equal_hashes_are_told_apart)
+TEST_MAIN("keyed/window", an_untouched_entry_fires, a_callback_is_out_of_the_map_and_sets_its_key_anew,
+    a_remove_is_in_time, a_move_takes_the_firing_back, a_move_to_now_fires_once, a_replaced_value_does_not_fire,
+    moves_and_a_remove_before_the_worker_comes, a_removed_record_is_not_used_before_the_worker_has_come,
+    a_drain_takes_the_entry_and_it_does_not_fire, a_worker_may_come_while_its_entry_is_drained,
+    a_stop_takes_the_entry_and_it_does_not_fire, a_worker_that_comes_after_the_drivers_stop_leaves_the_entry,
+    destroy_forgets_queued_firings, an_expiry_that_finds_the_queue_full_waits,
+    a_dropped_expiry_leaves_its_entry_in_the_map, keys_with_equal_hashes_are_told_apart)
