@@ -35,8 +35,12 @@ static int config_refused(const struct ww_session_config *config)
 static uint32_t shards_for(const struct ww_session_config *config, const struct ww_driver *driver)
 {
 	uint32_t shards = config->shards ? config->shards : ww_driver_shards(driver);
+	uint64_t most = config->limit ? config->limit : UINT64_MAX;
 
-	while (!config->shards && config->limit && shards > 1 && config->limit / shards < LIMIT_A_SHARD)
+	/* An entry weighs at least 1. */
+	if (config->weight_limit && config->weight_limit < most)
+		most = config->weight_limit;
+	while (!config->shards && shards > 1 && most / shards < LIMIT_A_SHARD)
 		shards /= 2;
 	return shards;
 }

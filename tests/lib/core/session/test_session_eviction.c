@@ -114,6 +114,28 @@ START_TEST(both_limits_hold_and_maps_without_refuse)
 }
 END_TEST
 
+START_TEST(few_shards_divide_a_small_limit_of_weight)
+{
+	struct rig rig;
+
+	rig_plan(&rig);
+	rig.of_driver.shards = 8;
+	rig.of_map.shards = 0;
+	rig.of_map.weight_limit = 8191;
+	rig_open(&rig);
+	OK(put(&rig, "a", 1, 8191, 0)); /* one shard */
+	rig_close(&rig);
+	rig_plan(&rig);
+	rig.of_driver.shards = 8;
+	rig.of_map.shards = 0;
+	rig.of_map.weight_limit = 8192;
+	rig_open(&rig);
+	OK(put(&rig, "a", 1, 4096, 0)); /* two */
+	ck_assert_int_eq(put(&rig, "b", 2, 4097, 0), WW_ETOOBIG);
+	rig_close(&rig);
+}
+END_TEST
+
 /* ---- Pins ------------------------------------------------------------------------------------------------------- */
 
 static void pins(uint32_t flags)
@@ -317,6 +339,6 @@ START_TEST(without_memory_for_the_sketch_nothing_is_left)
 END_TEST
 
 TEST_MAIN("session/eviction", the_heaviest_load_is_the_limit, a_call_puts_out_a_bounded_number,
-    both_limits_hold_and_maps_without_refuse, a_pinned_entry_is_never_evicted, pinned_weight_leaves_no_room,
-    a_scan_does_not_flush_what_is_used_often, what_was_popular_once_makes_room,
-    without_memory_for_the_sketch_nothing_is_left)
+    both_limits_hold_and_maps_without_refuse, few_shards_divide_a_small_limit_of_weight,
+    a_pinned_entry_is_never_evicted, pinned_weight_leaves_no_room, a_scan_does_not_flush_what_is_used_often,
+    what_was_popular_once_makes_room, without_memory_for_the_sketch_nothing_is_left)
