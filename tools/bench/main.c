@@ -25,6 +25,17 @@ static int save(const char *path, FILE *out, const struct results *results)
 	return STATUS_FAILED;
 }
 
+/* What a layer measures is known to the layer alone: that nothing was for it shows at the end, which comes at once. */
+static int find_nothing(const struct results *results)
+{
+	if (results->count || results->left_out_count || results->interrupted)
+		return STATUS_OK;
+	message_error(
+	    "nothing was measured: none of the structures chosen is for the workloads chosen; --help lists which "
+	    "are for which");
+	return STATUS_USAGE;
+}
+
 static int find_wrong(const struct results *results)
 {
 	for (size_t i = 0; i < results->checked_count; i++)
@@ -33,7 +44,7 @@ static int find_wrong(const struct results *results)
 			    "%s is wrong: %s", results->checked[i].structure->name, results->checked[i].wrong);
 			return STATUS_FAILED;
 		}
-	return STATUS_OK;
+	return find_nothing(results);
 }
 
 /* Find out what is wrong before the minutes that measuring takes, and open *saved if results go to a file. */

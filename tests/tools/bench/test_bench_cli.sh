@@ -31,6 +31,11 @@ for workload in E G E,G; do
 	says err 'nothing to measure: none of the structures chosen takes part in the workloads chosen'
 	is_empty out
 done
+for chosen in '-s map -w K' '-s session -w M,T'; do
+	# shellcheck disable=SC2086
+	run 2 -n 1e3 $chosen
+	says err 'nothing was measured: none of the structures chosen is for the workloads chosen'
+done
 run 2 --repetitions 0
 says err 'a number from 1 to 100'
 run 2 --limit 0
