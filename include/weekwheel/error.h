@@ -5,7 +5,8 @@
  * The errors of every weekwheel function.
  *
  * A function that can fail returns an int: 0 or a positive answer on success, a negative WW_E* on failure. On error
- * nothing has changed: not the object, not the timer, not the target of an output pointer.
+ * nothing has changed, not the object, not the timer, not the target of an output pointer, unless the function says
+ * otherwise: a call for many timers or entries keeps what it did before the error.
  */
 
 #include "weekwheel/export.h"
@@ -17,7 +18,7 @@ extern "C" {
 enum ww_error {
 	WW_OK = 0,
 	WW_EINVAL = -1,     /* an argument is outside the range of the function's contract */
-	WW_ENOMEM = -2,     /* the allocator had no memory */
+	WW_ENOMEM = -2,     /* the allocator had no memory, or pinned entries leave no room in a session map */
 	WW_ERANGE = -3,     /* beyond the horizon of a wheel configured to refuse that */
 	WW_EOVERFLOW = -4,  /* a time beyond the layer's last: WW_TIME_MAX, WW_CLOCK_MAX, WW_DRIVER_TIME_MAX */
 	WW_EBACKWARDS = -5, /* a time before the one that the wheel has reached */
@@ -25,15 +26,15 @@ enum ww_error {
 	WW_ECORRUPT =
 	    -7, /* a structure or a timer is broken: freed while pending, or of another wheel; or damaged bytes */
 	WW_ECLOSED = -8,    /* the object was stopped */
-	WW_ESTALE = -9,     /* the timer has fired, was cancelled or replaced, or never was */
+	WW_ESTALE = -9,     /* the timer has fired, was cancelled or replaced, or never was; what is there is another */
 	WW_ESYSTEM = -10,   /* the system refused a thread, a descriptor, memory of its own or random numbers */
 	WW_ENOTFOUND = -11, /* there is no such job or tube */
-	WW_EINUSE = -12,    /* already in use: a store by another process, a job by another lease */
+	WW_EINUSE = -12,    /* already in use: a store by another process, a job by another lease, a key by an entry */
 	WW_EDENIED = -13,   /* the system or a server denies it: rights, read-only, no directory */
 	WW_EFULL = -14,     /* the disk, the quota or a server's memory is full */
 	WW_EIO = -15,       /* a file could not be read or written, or a server could not be reached */
 	WW_EVERSION = -16,  /* a file was written by a later version */
-	WW_ETOOBIG = -17,   /* a body is longer than the configuration allows */
+	WW_ETOOBIG = -17,   /* a body is longer, or an entry heavier, than the configuration allows */
 	WW_EAGAIN = -18,    /* a server is not ready at the moment: it loads, elects, or is busy */
 	WW_ETIMEOUT = -19   /* what the call waits for has not come in the time that it was given */
 };
