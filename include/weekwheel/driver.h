@@ -36,8 +36,10 @@
  * Fairness: each map on the driver (keyed.h, session.h) and the driver's own timers have places of their own in the
  * queue and get turns of the workers, by `share`, measured in time. A burst of one delays its own callbacks only. To
  * see to it, one of several workers is kept free as long as there is a map: the last free worker calls back only for a
- * map, or for the timers, of which no callback runs. So with two workers each map has one. Callbacks that take less
- * than 0.1 ms get no more workers than there are processors, at least two, until one of them waits for 1 ms.
+ * map, or for the timers, of which no callback runs. So with two workers each map has one. Of W workers one map gets at
+ * most W - 1 while others have work, and shares far apart need many: of two maps with shares of 1 and 8, the second got
+ * as much as the first with 2 workers, 2.8 times as much with 4, and 6.7 times with 8. Callbacks that take less than
+ * 0.1 ms get no more workers than there are processors, at least two, until one of them waits for 1 ms.
  *
  * Handles: the driver owns its timers and names each by a 64-bit handle. Once a timer has fired or was cancelled, its
  * handle is refused with WW_ESTALE for ever. Any number may be passed as a handle without undefined behaviour. 0 is
@@ -50,15 +52,16 @@
  * SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS, SIGABRT), which are as in the thread that makes the driver.
  *
  * Leaving a callback: a callback must return, and so must every other function of the application that the library
- * calls: drains, hooks, a map's functions, loaders, looks. If one is left by pthread_exit, by longjmp or by an exception
- * of C++, the behaviour is undefined. The call then counts as running for ever, a look keeps its lock, and
+ * calls: drains, hooks, a map's functions, loaders, looks. If one is left by pthread_exit, by longjmp or by an
+ * exception of C++, the behaviour is undefined. The call then counts as running for ever, a look keeps its lock, and
  * ww_driver_destroy does not return. In C++ declare such functions noexcept, or catch everything in them.
  *
  * Fork: only the parent has the driver's threads. In the child every call answers WW_ECLOSED, and ww_driver_destroy
  * frees what the driver holds; destroy what was made on the driver first. A child that was forked in a callback must
  * not return from that callback. A child that needs timers makes its own driver.
  *
- * Errors: every call returns 0 or a positive answer, or a negative WW_E* of error.h. On error nothing has changed.
+ * Errors: every call returns 0 or a positive answer, or a negative WW_E* of error.h. On error nothing has changed,
+ * unless the function says otherwise.
  * Every function answers WW_EINVAL to NULL where it needs an object, and WW_ECLOSED after ww_driver_stop.
  */
 
@@ -172,8 +175,8 @@ WW_API int ww_driver_create(struct ww_driver **driver, const struct ww_driver_co
 
 /*
  * Stop the driver if it still runs, wait for running callbacks to end, and free it. NULL is harmless.
- * In a callback of a driver without threads the call stops the driver, and ww_driver_dispatch frees it when the callback
- * has returned. Until then other calls answer WW_ECLOSED. ww_driver_settle then answers WW_ECLOSED, too.
+ * In a callback of a driver without threads the call stops the driver, and ww_driver_dispatch frees it when the
+ * callback has returned. Until then other calls answer WW_ECLOSED. ww_driver_settle then answers WW_ECLOSED, too.
  * Threads: no other thread may use the driver any more.
  * Errors: WW_EBUSY: called in a callback of this driver, which has threads, or in the drain function of its stop; or an
  * object made on the driver (after.h, keyed.h, session.h) is left.
@@ -278,7 +281,8 @@ WW_API int ww_driver_time_left(struct ww_driver *driver, ww_handle timer, uint64
 /*
  * Allocate memory now for the given number of timers of the calling thread's shard. While no more than that are pending
  * in the shard, scheduling allocates nothing. A thread keeps its shard, as long as it does not use more than eight
- * drivers by turns. A driver gives out its shards in turn, so threads share one when there are more threads than shards.
+ * drivers by turns. A driver gives out its shards in turn, so threads share one when there are more threads than
+ * shards.
  * Errors: WW_ENOMEM: no memory, or more than 2^26 timers; nothing was allocated. WW_ECLOSED: stopped.
  */
 WW_API int ww_driver_reserve(struct ww_driver *driver, size_t timers);

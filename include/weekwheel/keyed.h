@@ -55,7 +55,8 @@
  * Fork: only the parent has the driver's threads. In the child every call answers WW_ECLOSED, except ww_keyed_destroy,
  * which frees the map. A child that was forked in a callback must not return from that callback.
  *
- * Errors: every call returns 0 or a positive answer, or a negative WW_E* of error.h. On error nothing has changed.
+ * Errors: every call returns 0 or a positive answer, or a negative WW_E* of error.h. On error nothing has changed,
+ * unless the function says otherwise.
  * WW_EINVAL: NULL where an object is needed, a key that is NULL with a length above 0, or a key that is too long.
  * WW_ECLOSED: after ww_keyed_stop or ww_driver_stop.
  */
@@ -99,7 +100,7 @@ struct ww_keyed_config {
 	ww_keyed_fn *fn; /* called for each entry that is due; not NULL */
 	void *user;      /* passed to it */
 	uint32_t shards; /* parts with a lock and wheels each, up to WW_DRIVER_SHARDS_MAX; 0: as many as the driver's */
-	uint32_t share;  /* of the driver's workers, relative to other maps, up to WW_DRIVER_SHARE_MAX; 0: 1 */
+	uint32_t share;  /* of the workers: see Fairness in driver.h; to WW_DRIVER_SHARE_MAX; 0: 1 */
 };
 
 struct ww_keyed_stats {

@@ -20,8 +20,9 @@
  * whatever the driver's tick is and however late its thread runs. A heartbeat, ww_session_refresh, is a lookup and one
  * store.
  *
- *     static void gone(struct ww_session *map, const void *key, size_t length, void *value, enum ww_gone why, void
- *     *user) {
+ *     static void gone(
+ *         struct ww_session *map, const void *key, size_t length, void *value, enum ww_gone why, void *user)
+ *     {
  *             free(value);
  *     }
  *
@@ -46,23 +47,26 @@
  * entry lives until the clock gets there again.
  * Versions: each set, load or rename gives the entry a number that no other one of this map gives. A refresh
  * keeps it. ww_session_put stores if the version is the expected one, or if the key is absent.
- * Limits: of the number of entries and of their weight, in units of the caller's, such as bytes. Each shard has an equal
- * share. An entry that weighs more than a share is refused: a map of few large entries needs few `shards`. What is over
- * the limit is put out: what has expired first, then the least recently used. A call puts out at most 256 entries, and
- * what is over then goes with the next calls. With WW_SESSION_ADMIT a new entry first stays in a window of a hundredth
- * of the limit, and then takes the place of the least recently used one only if it was used more often (TinyLFU;
- * lib/core/session/limit.c cites it). That takes 4 to 8 bytes an entry of the limit. Pinned entries count, and are not
- * put out. Where they alone fill a shard, a set answers WW_ENOMEM. A save keeps weights and pins.
+ * Limits: of the number of entries and of their weight, in units of the caller's, such as bytes. Each shard has an
+ * equal share. An entry that weighs more than a share, weight_limit / shards, is refused (WW_ETOOBIG). With `shards` 0
+ * a share is at least 4,096 of each limit, or all of it: where weights are bytes, choose so few `shards` that a share
+ * is some ten times the largest weight; 1 takes all that fits. What is over the limit is put out: what has expired
+ * first, then the least recently used. A call puts out at most 256 entries, and what is over then goes with the next
+ * calls. With WW_SESSION_ADMIT a new entry first stays in a window of a hundredth of the limit, and then takes the
+ * place of the least recently used one only if it was used more often (TinyLFU; lib/core/session/limit.c cites it).
+ * That takes 4 to 8 bytes an entry of the limit. Pinned entries count, and are not put out. Where they alone fill a
+ * shard, a set answers WW_ENOMEM. A save keeps weights and pins.
  * Memory: 80 bytes an entry with a key of up to 16 bytes, 8 more in a map with lifetimes, 8 more in a limited one, 8
- * more with a weight_limit, and
- * 9 to 13 for its place in the table. A longer key is a separate block. Records are allocated in chunks of 512: with
- * few entries a shard, the unused part of its last chunk takes more. A map of more than 12 MiB grows by 2 MiB at a time,
- * in huge pages where the system gives them on request (transparent_hugepage/enabled: madvise).
+ * more with a weight_limit, and 9 to 13 for its place in the table. A longer key is a separate block. Records are
+ * allocated in chunks of 512: with few entries a shard, the unused part of its last chunk takes more. A map of more
+ * than 12 MiB grows by 2 MiB at a time, in huge pages where the system gives them on request
+ * (transparent_hugepage/enabled: madvise).
  * Threads: any number at once. Keys are spread over shards with a lock each. The map holds no lock during callbacks,
  * except in a ww_look_fn, a ww_encode_fn, and a ww_walk_fn of ww_session_walk or ww_session_inspect.
  * Fork: only the parent has the driver's threads. In the child every call answers WW_ECLOSED, except
  * ww_session_destroy, which frees the map. A child that was forked in a callback must not return from that callback.
- * Errors: every call returns 0 or a positive answer, or a negative WW_E* of error.h. On error nothing has changed.
+ * Errors: every call returns 0 or a positive answer, or a negative WW_E* of error.h. On error nothing has changed,
+ * unless the function says otherwise: ww_session_put, take, walk, drain, save, load and those of many keys do.
  * WW_EINVAL: NULL where an object is needed, a key that is too long, or a NULL key with a length. WW_ECLOSED: the
  * driver was stopped. WW_EBUSY: called in one of the functions that run under a lock.
  */
@@ -118,7 +122,7 @@ struct ww_session_config {
 	uint64_t ttl;        /* default TTL in ns: 1 to WW_SESSION_TTL_MAX; a week */
 	uint64_t jitter_max; /* in ns: the most that jitter adds; a minute */
 	uint32_t jitter;     /* in thousandths of the TTL, 0 to 1,000; 0: none */
-	uint32_t shards;     /* 0: from the processors and the limit; otherwise 1 to WW_DRIVER_SHARDS_MAX */
+	uint32_t shards;     /* 0: from the processors and the limits; otherwise 1 to WW_DRIVER_SHARDS_MAX */
 	size_t limit;      /* the most entries, 0: no limit; divided among the shards, rounded up. What has expired and
 	                        waits for the driver is put out first, as expired */
 	ww_gone_fn *gone;  /* NULL: no calls */
@@ -126,7 +130,7 @@ struct ww_session_config {
 	uint64_t lifetime; /* of an entry, in ns, from when it is set; 0: none. What is beyond the last time is none */
 	uint32_t flags;    /* WW_SESSION_*; 0 */
 	uint64_t weight_limit; /* the most that all entries weigh, 0: no limit; at most 2^62; divided as `limit` is */
-	uint32_t share; /* of the driver's workers, for gone, relative to other maps; to WW_DRIVER_SHARE_MAX; 0: 1 */
+	uint32_t share;        /* of the workers, for gone: see Fairness in driver.h; to WW_DRIVER_SHARE_MAX; 0: 1 */
 };
 
 struct ww_session_stats {
@@ -146,10 +150,9 @@ struct ww_session_stats {
 	uint64_t load_time;      /* that all loads took together, on the driver's clock in ns */
 	uint64_t weight;         /* of the entries in the map now */
 	uint64_t pinned;         /* entries in the map now that are never evicted */
-	uint64_t
-	    not_admitted; /* of the evicted, the ones that were used less often than what they would have replaced */
-	uint64_t load_time_max; /* that one load took */
-	uint64_t bytes;         /* memory of the map, its entries and long keys */
+	uint64_t not_admitted;   /* of the evicted, the ones that were used less than what they would have replaced */
+	uint64_t load_time_max;  /* that one load took */
+	uint64_t bytes;          /* memory of the map, its entries and long keys */
 };
 
 /* Fill *config with the defaults that the struct names for each member. Errors: WW_EINVAL: config is NULL. */
@@ -172,20 +175,20 @@ WW_API int ww_session_create(
  * driver's stop, too: values that had expired and waited for a worker go to gone now, as EXPIRED. In a child of the
  * process the call frees the map without calling gone; the values stay as they are.
  * Threads: no other thread may use the map any more.
- * In gone, called by a worker or ww_driver_dispatch, the call does not wait. The map is freed when that call of gone and
- * the others that run have ended. The driver can be destroyed before.
+ * In gone, called by a worker or ww_driver_dispatch, the call does not wait. The map is freed when that call of gone
+ * and the others that run have ended. The driver can be destroyed before.
  * Errors: WW_EBUSY: called in a function that another function on this map calls: gone, a loader, a walk, a look.
  */
 WW_API int ww_session_destroy(struct ww_session *session);
 
 /*
- * Map the key to the value for `ttl` ns; 0 means the map's own TTL. A lifetime of the map's own begins. The key's former
- * value is replaced. It is stored in *former unless that is NULL; *former is NULL if there was none. A value that had
- * already expired goes to gone as EXPIRED. To prolong an entry use ww_session_refresh: setting the same pointer again is
- * a replacement, too, and gone is called for it.
+ * Map the key to the value for `ttl` ns; 0 means the map's own TTL. A lifetime of the map's own begins. The key's
+ * former value is replaced. It is stored in *former unless that is NULL; *former is NULL if there was none. A value
+ * that had already expired goes to gone as EXPIRED. To prolong an entry use ww_session_refresh: setting the same
+ * pointer again is a replacement, too, and gone is called for it.
  * Complexity: O(1). Errors: WW_EINVAL also: ttl is over WW_SESSION_TTL_MAX. WW_EOVERFLOW: with the most jitter the
- * entry would expire beyond WW_DRIVER_TIME_MAX. WW_ENOMEM: no memory, 2^26 entries in one shard, or
- * pinned entries leave no room.
+ * entry would expire beyond WW_DRIVER_TIME_MAX. WW_ENOMEM: no memory, 2^26 entries in one shard, or pinned entries
+ * leave no room.
  */
 WW_API int ww_session_set(
     struct ww_session *session, const void *key, size_t length, void *value, uint64_t ttl, void **former);
@@ -251,8 +254,8 @@ WW_API int ww_session_get(struct ww_session *session, const void *key, size_t le
 WW_API int ww_session_find(struct ww_session *session, const void *key, size_t length, struct ww_session_found *found);
 
 /*
- * Look up as ww_session_get does, and start the entry's TTL anew with `ttl`. If ttl is 0, use the TTL that the entry was
- * last set or refreshed with. Its lifetime goes on. O(1).
+ * Look up as ww_session_get does, and start the entry's TTL anew with `ttl`. If ttl is 0, use the TTL that the entry
+ * was last set or refreshed with. Its lifetime goes on. O(1).
  * Errors: as ww_session_set, without WW_ENOMEM.
  */
 WW_API int ww_session_refresh(struct ww_session *session, const void *key, size_t length, uint64_t ttl, void **value);
@@ -268,9 +271,11 @@ struct ww_session_item {
 /*
  * Look up items[0 .. count-1] as that many calls of ww_session_get do, and store each value and answer in its item. One
  * after the other, lookups in a map of a million entries mostly wait for memory; here the memory of up to 32 keys is
- * asked for at a time. From some four keys on, a key takes a fraction of the time.
- * The keys of a shard are looked up in the order of the items, and a key may be there twice. *found, unless NULL, gets the number of items whose result is 1.
- * Returns 0, or the result of the first item that has an error; the other items are looked up all the same.
+ * asked for at a time, and from some four keys on a key takes half the time or less. In a map that the processor's
+ * caches hold, of some thousand entries or fewer, it gains little.
+ * The keys of a shard are looked up in the order of the items, and a key may be there twice. *found, unless NULL, gets
+ * the number of items whose result is 1. Returns 0, or the result of the first item that has an error; the other items
+ * are looked up all the same.
  * Complexity: O(count), with each shard locked three times for every 32 items. Allocates nothing. count may be 0.
  * Errors: WW_EINVAL also: items is NULL while count is not 0. With an error that concerns no item, found and items stay
  * as they are.
@@ -305,8 +310,8 @@ typedef int ww_walk_fn(const void *key, size_t length, const struct ww_session_f
 
 /*
  * ww_session_find and ww_session_look in one: look up as ww_session_get does, and call fn with all that the map has for
- * the key, before any other call can take the value out of the map. fn takes a reference, and keeps the version. It runs
- * as a ww_look_fn does; key and *found are valid during it.
+ * the key, before any other call can take the value out of the map. fn takes a reference, and keeps the version. It
+ * runs as a ww_look_fn does; key and *found are valid during it.
  * Return what fn returned if that is not 0; otherwise 1, or 0 if the key has no entry. O(1).
  * Errors: WW_EINVAL also: fn is NULL.
  */
@@ -365,9 +370,9 @@ typedef int ww_load_fn(const void *key, size_t length, void **value, uint64_t *t
  * Threads: a thread that is cancelled meanwhile ends after the call. Loaders in different threads that take each
  * other's keys wait for ever.
  * Errors: what load returned, also to the callers that waited; but those get 1 and the value if another call has set
- * the key meanwhile. WW_EINVAL also: load or value is NULL, or load stored a
- * ttl that is too long. WW_EBUSY: called in load for the same key. WW_ENOMEM: no memory to store the value. A loaded
- * value that cannot be stored goes to gone as REPLACED.
+ * the key meanwhile. WW_EINVAL also: load or value is NULL, or load stored a ttl that is too long. WW_EBUSY: called in
+ * load for the same key. WW_ENOMEM: no memory to store the value. A loaded value that cannot be stored goes to gone as
+ * REPLACED.
  */
 WW_API int ww_session_take(
     struct ww_session *session, const void *key, size_t length, ww_load_fn *load, void *context, void **value);
@@ -397,8 +402,8 @@ struct ww_session_loading {
  * ahead: the first call that finds the value of that age loads it anew, before it expires. Meanwhile the value that is
  * there serves all other calls. The new one replaces it (gone gets REPLACED, unless both are the same pointer), and is
  * what the loading call returns, with 0. If the loader fails, the call returns 1 and the value that is there. If
- * another call sets the key meanwhile, its value stays, as in ww_session_take. A refresh makes the value young again, and
- * so does a lookup in a map with WW_SESSION_RENEW. A value whose lifetime ends before its TTL is not loaded ahead.
+ * another call sets the key meanwhile, its value stays, as in ww_session_take. A refresh makes the value young again,
+ * and so does a lookup in a map with WW_SESSION_RENEW. A value whose lifetime ends before its TTL is not loaded ahead.
  * keep_failure: while an error is kept, calls for the key call no loader and answer that error, or the value that is
  * there. A set, a delete or a clear forgets it. A shard keeps 1,024 errors in 24 KiB, and a newer one may take the
  * place of an older one.
@@ -413,8 +418,8 @@ WW_API int ww_session_take_by(
 /*
  * Take all entries out, as CLEARED. What is set after the call has begun with its shard stays. *count, unless NULL,
  * gets the number of entries taken out. What is being loaded is outdated (ww_session_take).
- * Complexity: O(entries that the map had at a time). A shard is locked for some hundred entries at a time, and not while
- * gone is called for them.
+ * Complexity: O(entries that the map had at a time). A shard is locked for some hundred entries at a time, and not
+ * while gone is called for them.
  */
 WW_API int ww_session_clear(struct ww_session *session, size_t *count);
 
@@ -451,7 +456,8 @@ WW_API int ww_session_drain(struct ww_session *session, ww_walk_fn *fn, void *co
  *     map --encode--> bytes --write--> a file
  *     a file --read--> bytes --decode--> map
  *
- * Kept: keys, values as the caller encodes them, TTLs, the times when each entry and its lifetime end, weights and pins.
+ * Kept: keys, values as the caller encodes them, TTLs, the times when each entry and its lifetime end, weights and
+ * pins.
  * Versions start anew, and so does the order of use in a limited map: loaded entries count as used in an order of their
  * own. A weight is at most what a shard of the map may weigh.
  * Time that passes between save and load counts, by the wall clock: an entry that would have expired by then is not

@@ -28,8 +28,9 @@
  * called for every tick, a timer expires in the tick of its deadline. A cancelled timer does not expire, even if
  * another callback of the same tick cancelled it.
  *
- * Errors: every call returns 0 or a positive answer, or a negative WW_E* of error.h. On error nothing has changed. In
- * every build, every function answers WW_EINVAL to NULL where it needs an object.
+ * Errors: every call returns 0 or a positive answer, or a negative WW_E* of error.h. On error nothing has changed,
+ * unless the function says otherwise. In every build, every function answers WW_EINVAL to NULL where it needs an
+ * object.
  *
  * Threads: one thread at a time may use a wheel and its timers. Different wheels are independent.
  *
@@ -214,9 +215,9 @@ WW_API int ww_timer_deadline(const struct ww_timer *timer, uint64_t *deadline);
  * Precision: never before the deadline; in the tick of the deadline if advance is called for it. A caller whose clock
  * stands between two ticks computes the deadline of a whole delay with ww_wheel_deadline_ns.
  * Ownership: the timer must stay in place until it is idle.
- * Complexity: O(1), allocates nothing. Moving a pending timer to a later deadline costs one write to the timer. Until it
- * expires, a timer is moved at most once a level, once more if it waits outside, and, beyond 48 horizons, once for each
- * bit of its distance in units of 32 horizons: 25 times at a thousand million horizons.
+ * Complexity: O(1), allocates nothing. Moving a pending timer to a later deadline costs one write to the timer. Until
+ * it expires, a timer is moved at most once a level, once more if it waits outside, and, beyond 48 horizons, once for
+ * each bit of its distance in units of 32 horizons: 25 times at a thousand million horizons.
  * Errors: WW_EINVAL: an argument is NULL. WW_EOVERFLOW: now + delay is beyond WW_TIME_MAX. WW_ERANGE: the wheel is
  * WW_WHEEL_BOUNDED and delay is over the horizon. WW_ECORRUPT: the timer is pending in another wheel.
  */
@@ -268,7 +269,7 @@ WW_API int ww_wheel_cancel(struct ww_wheel *wheel, struct ww_timer *timer);
  * Schedule timers[0 .. count-1], the i-th to expire once, delays[i] ticks from the wheel's time: as that many calls of
  * ww_wheel_schedule, in that order, but without waiting for the memory of one timer before that of the next is asked
  * for. With timers all over a memory of many megabytes, a timer then takes much less time. Those that follow each other
- * in memory gain nothing.
+ * in memory, or are so few that the caches hold them, gain nothing.
  * The call stops at the first error. *scheduled, unless NULL, gets the number of timers scheduled: `count`, or, after
  * an error, the index of the timer that was refused. That one and those behind it are unchanged.
  * Ownership: each timer must stay in place until it is idle. The arrays are the caller's, and not used after the call.
@@ -279,10 +280,10 @@ WW_API int ww_wheel_schedule_many(
     struct ww_wheel *wheel, struct ww_timer *const *timers, const uint64_t *delays, size_t count, size_t *scheduled);
 
 /*
- * Make timers[0 .. count-1] idle: as that many calls of ww_wheel_cancel, but without waiting for the memory of one timer
- * before that of the next is asked for. Idle ones are passed over. *cancelled, unless NULL, gets the number of those that
- * were pending. A timer that is refused stays as it is; all others are cancelled all the same, and the call answers the
- * first error.
+ * Make timers[0 .. count-1] idle: as that many calls of ww_wheel_cancel, but without waiting for the memory of one
+ * timer before that of the next is asked for. Idle ones are passed over. *cancelled, unless NULL, gets the number of
+ * those that were pending. A timer that is refused stays as it is; all others are cancelled all the same, and the call
+ * answers the first error.
  * Complexity: O(count). count may be 0. When the call returns, the memory of each timer may be freed.
  * Errors: as ww_wheel_cancel, of a timer; WW_EINVAL also: timers is NULL while count is not 0.
  */
