@@ -66,7 +66,7 @@
  * Fork: only the parent has the driver's threads. In the child every call answers WW_ECLOSED, except
  * ww_session_destroy, which frees the map. A child that was forked in a callback must not return from that callback.
  * Errors: every call returns 0 or a positive answer, or a negative WW_E* of error.h. On error nothing has changed,
- * unless the function says otherwise: ww_session_put, take, walk, drain, save, load and those of many keys do.
+ * unless the function says otherwise: ww_session_put, take, walk, drain, load and those of many keys do.
  * WW_EINVAL: NULL where an object is needed, a key that is too long, or a NULL key with a length. WW_ECLOSED: the
  * driver was stopped. WW_EBUSY: called in one of the functions that run under a lock.
  */
@@ -428,7 +428,7 @@ WW_API int ww_session_clear(struct ww_session *session, size_t *count);
 /*
  * Call fn for each entry that has not expired. What is in the map throughout is visited exactly once. What is
  * set, removed or renamed meanwhile may or may not be; renamed, it may be visited under both keys. A walk is no use of
- * an entry. *count, unless NULL, gets the number of calls.
+ * an entry. *count, unless NULL, gets the number of calls, also if fn ended the walk.
  * fn runs under the shard's lock as a ww_look_fn does: it must be short, and every call on any session map answers
  * WW_EBUSY. Key and *found are valid during it. The lock is given up after at most 64 entries, so that others are held
  * up briefly, however large the map is.
@@ -440,7 +440,8 @@ WW_API int ww_session_walk(struct ww_session *session, ww_walk_fn *fn, void *con
 
 /*
  * Take out each entry that has not expired, and hand it over to fn with its times left: found->value belongs to fn, and
- * gone is not called for it. If fn returns another number than 0, that value is handed over and the others stay.
+ * gone is not called for it. If fn returns another number than 0, that value is handed over and the others stay. *count,
+ * unless NULL, gets the number of values handed over, then too.
  * No lock is held while fn runs. It may call every function on the map except ww_session_destroy (WW_EBUSY). Entries
  * that are set meanwhile may stay. What has expired goes to gone, as always.
  * Works after the driver's stop, too. Complexity and errors: as ww_session_walk.
