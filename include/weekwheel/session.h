@@ -440,8 +440,8 @@ WW_API int ww_session_walk(struct ww_session *session, ww_walk_fn *fn, void *con
 
 /*
  * Take out each entry that has not expired, and hand it over to fn with its times left: found->value belongs to fn, and
- * gone is not called for it. If fn returns another number than 0, that value is handed over and the others stay. *count,
- * unless NULL, gets the number of values handed over, then too.
+ * gone is not called for it. If fn returns another number than 0, that value is handed over and the others stay.
+ * *count, unless NULL, gets the number of values handed over, then too.
  * No lock is held while fn runs. It may call every function on the map except ww_session_destroy (WW_EBUSY). Entries
  * that are set meanwhile may stay. What has expired goes to gone, as always.
  * Works after the driver's stop, too. Complexity and errors: as ww_session_walk.
