@@ -245,7 +245,7 @@ static void *return_all(void *argument)
 START_TEST(what_threads_return_comes_out_once)
 {
 	static char seen[2 * RECORDS];
-	struct slab_returns returns = {NULL};
+	struct slab_returns returns = {.fresh = NULL};
 	struct test_memory memory;
 	struct slab slab;
 	pthread_t thread[2];
