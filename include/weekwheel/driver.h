@@ -264,8 +264,8 @@ WW_API int ww_driver_cancel(struct ww_driver *driver, ww_handle timer);
  * call waits for a callback that still runs. It holds for WW_ECLOSED, too, but a stop under way in another thread may
  * still hand the user pointer to its `drain`. Free it only when that stop has returned. A point of thread cancellation.
  * Errors: as ww_driver_cancel. WW_EBUSY: called in that very callback, which would wait for itself, or in a callback
- * that this one waits for in a call of this function, itself or through others; nothing has changed. Of two callbacks
- * that wait for each other, the second thus gets the error. Waits across drivers are not followed.
+ * that this one waits for in a call of this function, itself or through others; nothing has changed. If two callbacks
+ * wait for each other, the second call gets the error. Waits across drivers are not followed.
  */
 WW_API int ww_driver_cancel_wait(struct ww_driver *driver, ww_handle timer);
 

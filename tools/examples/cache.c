@@ -80,7 +80,7 @@ static void show(struct ww_session *map, const char *key)
 	    .look = hold,
 	    .look_context = &page,
 	    .ahead = 800,              /* who finds a page of 8 seconds makes it anew, and nobody waits */
-	    .keep_failure = WW_SECOND, /* who asks again within a second gets the error again */
+	    .keep_failure = WW_SECOND, /* calls within a second get the same error */
 	};
 	int answer = ww_session_take_by(map, key, strlen(key), &how, &value);
 
