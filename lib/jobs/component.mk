@@ -3,6 +3,6 @@ jobs_LIBRARY := weekwheel_jobs
 jobs_FOLDERS := lib/jobs lib/jobs/local lib/jobs/store
 jobs_HEADERS := jobs
 jobs_USES := core
-jobs_NEEDS := lmdb=liblmdb-dev uthash.h=uthash-dev
+jobs_NEEDS := sqlite3=libsqlite3-dev uthash.h=uthash-dev
 jobs_TESTS := tests/lib/jobs
 jobs_FUZZERS := record

@@ -272,6 +272,9 @@ static int store_batch(struct jobs_local *jobs)
 	}
 	began = time_now(CLOCK_MONOTONIC);
 	error = jobs->store.ops->commit(jobs->store.self);
+	if (!error && jobs->must_sync)
+		error = jobs->store.ops->sync(jobs->store.self);
+	jobs->must_sync = 0;
 	jobs->commits++;
 	if (jobs->config.sync == WW_SYNC_ALWAYS) {
 		jobs->syncs++;

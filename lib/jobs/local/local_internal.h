@@ -118,9 +118,16 @@ struct undo {
 	int64_t finished;
 };
 
+/*
+ * Unless each answer is stable, so many ids are set aside at a time, and that is synced: an id that was given is not given
+ * again after a power failure.
+ */
+#define IDS_AHEAD 1000000u
+
 /* The one record of META. */
 struct meta {
 	uint64_t next_id;
+	uint64_t id_bound; /* ids below it may have been given; the next opening begins there */
 	uint64_t accepted;
 	uint64_t ended;
 	uint64_t epoch;   /* how often the store was opened */
@@ -154,6 +161,8 @@ struct jobs_local {
 
 	/* Only the owner uses what follows. */
 	int writing; /* the store has begun a write */
+	int ending;    /* the last batch: the store is being closed in order */
+	int must_sync; /* this batch has to be stable before it is answered, in every mode */
 	int undoing; /* a failed batch is being taken back */
 	int broken;  /* the error for which this batch cannot be committed */
 	struct undo *undo;

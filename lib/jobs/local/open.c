@@ -168,6 +168,7 @@ static int store_leases(struct jobs_local *jobs, struct jobs_call *call)
 		ww_jobs_merge(&record, entry);
 		error = ww_jobs_write(jobs, entry->id, &old, &record);
 	}
+	jobs->ending = 1;
 	/* Even if no lease had anything to store, store the time of the clocks. */
 	return error ? error : ww_jobs_writing(jobs);
 }
@@ -239,7 +240,7 @@ int ww_jobs_open(struct ww_jobs **result, const struct ww_jobs_config *config)
 	error = ww_table_init(&jobs->ids, allocator);
 	if (!error)
 		error = config->flags & WW_JOBS_MEMORY ? ww_store_memory_open(&jobs->store, &jobs->config)
-		                                       : ww_store_lmdb_open(&jobs->store, &jobs->config);
+		                                       : ww_store_disk_open(&jobs->store, &jobs->config);
 	jobs->config.path = NULL;
 	if (error) {
 		free_all(jobs);

@@ -4,8 +4,8 @@
 #include "lib/jobs/local/local_internal.h"
 
 static const char magic[] = "weekwheel jobs";
-#define META_FORMAT 1
-enum { META_NUMBERS = 8, META_SIZE = sizeof magic + 4 + META_NUMBERS * 8 + 16 };
+#define META_FORMAT 2
+enum { META_NUMBERS = 9, META_SIZE = sizeof magic + 4 + META_NUMBERS * 8 + 16 };
 
 /* ---- The record of META */
 
@@ -13,13 +13,13 @@ int ww_jobs_meta_read(struct jobs_local *jobs, int *is_new)
 {
 	struct meta *meta = &jobs->meta;
 	uint64_t *const numbers[META_NUMBERS] = {&meta->next_id, &meta->accepted, &meta->ended, &meta->epoch,
-	    &meta->burials, &meta->offset, &meta->elapsed, &meta->wall};
+	    &meta->burials, &meta->offset, &meta->elapsed, &meta->wall, &meta->id_bound};
 	struct store_bytes value;
 	int error = jobs->store.ops->get(jobs->store.self, STORE_META, (struct store_bytes){"meta", 4}, &value);
 
 	*is_new = error == WW_ENOTFOUND;
 	if (*is_new) {
-		meta->next_id = 1;
+		meta->next_id = meta->id_bound = 1;
 		return WW_OK;
 	}
 	if (error)
@@ -35,6 +35,8 @@ int ww_jobs_meta_read(struct jobs_local *jobs, int *is_new)
 	for (int i = 0; i < META_NUMBERS; i++, at += 8)
 		*numbers[i] = store_read64(at);
 	memcpy(meta->boot_id, at, sizeof meta->boot_id);
+	/* The last puts before the end may be lost, but not the ids that they were given. */
+	meta->next_id = meta->id_bound;
 	return WW_OK;
 }
 
@@ -45,8 +47,14 @@ int ww_jobs_meta_write(struct jobs_local *jobs)
 	unsigned char *at = value + sizeof magic + 4;
 
 	ww_jobs_time_save(jobs);
+	if (jobs->config.sync == WW_SYNC_ALWAYS || jobs->ending)
+		meta->id_bound = meta->next_id;
+	else if (meta->id_bound <= meta->next_id) {
+		meta->id_bound = meta->next_id + IDS_AHEAD;
+		jobs->must_sync = 1;
+	}
 	const uint64_t numbers[META_NUMBERS] = {meta->next_id, meta->accepted, meta->ended, meta->epoch, meta->burials,
-	    meta->offset, meta->elapsed, meta->wall};
+	    meta->offset, meta->elapsed, meta->wall, meta->id_bound};
 	memcpy(value, magic, sizeof magic);
 	store_write32(value + sizeof magic, META_FORMAT);
 	for (int i = 0; i < META_NUMBERS; i++, at += 8)

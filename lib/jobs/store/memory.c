@@ -286,6 +286,22 @@ static int close_store(void *self)
 static const struct store_ops memory_ops = {
     begin, commit, abort_changes, rest, get, put, remove_pair, seek, before, next, sync_nothing, disk, close_store};
 
+size_t ww_store_memory_bytes(const struct store *store)
+{
+	return ((const struct memory *)store->self)->bytes;
+}
+
+int ww_store_memory_each(
+    const struct store *store, enum store_table table, store_pair_fn *pair, void *context)
+{
+	const struct memory *memory = store->self;
+	int error = WW_OK;
+
+	for (const struct node *node = memory->head[table]->next[0]; node && !error; node = node->next[0])
+		error = pair(context, node->key, node->value);
+	return error;
+}
+
 int ww_store_memory_open(struct store *store, const struct ww_jobs_config *config)
 {
 	const struct ww_allocator *allocator = config->allocator;

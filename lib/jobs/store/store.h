@@ -62,8 +62,18 @@ struct store {
 	void *self;
 };
 
-int ww_store_lmdb_open(struct store *store, const struct ww_jobs_config *config);
+int ww_store_disk_open(struct store *store, const struct ww_jobs_config *config);
 int ww_store_memory_open(struct store *store, const struct ww_jobs_config *config);
+
+/* ---- Of a store in memory, also while another thread reads it */
+
+typedef int store_pair_fn(void *context, struct store_bytes key, struct store_bytes value);
+
+/* The memory that it takes. */
+size_t ww_store_memory_bytes(const struct store *store);
+/* Call pair for each pair of a table in order, until it returns an error, which is then the answer. */
+int ww_store_memory_each(
+    const struct store *store, enum store_table table, store_pair_fn *pair, void *context);
 
 static inline int store_compare(struct store_bytes one, struct store_bytes other)
 {

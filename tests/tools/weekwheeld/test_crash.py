@@ -48,6 +48,7 @@ class Load:
         self.clients = [server.client() for _ in range(CLIENTS)]
         self.held = [[] for _ in self.clients]
         self.count, self.touched = 0, set()
+        self.history.began = now()
 
     def round(self):
         """Each client sends a batch before any answer is read: the server has work of several at a time."""
@@ -213,8 +214,8 @@ class Crash(Case):
         events = power.read("record")
         disk = power.Disk(events)
         chance = random.Random(start)
-        # A server that was never there has nothing to lose.
-        first = next(i for i, event in enumerate(events) if event[1] == power.SYNC_END)
+        # A server that nobody has reached has nothing to lose.
+        first = next(i for i, event in enumerate(events) if event[0] / 1e9 > history.began)
         bad = 0
         for at in sorted(chance.choices(range(first, len(events)), k=-(-STATES // len(MODES)))):
             disk.replay(at + 1)

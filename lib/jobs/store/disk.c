@@ -1,0 +1,694 @@
+/*
+ * The store on disk: a journal, an index, and between them what the index does not have yet.
+ *
+ *     commit --> journal (stable)
+ *            --> active: pairs in memory      read first
+ *                  | large enough: frozen
+ *                  v
+ *                frozen                       read next
+ *                  | a thread writes it into the index, in one transaction
+ *                  v
+ *                index                        read last; then the journal is cut
+ *
+ * A pair in memory has a byte before its value: whether it is there, or was removed and hides one further down. Ids of
+ * jobs grow. A job that is put and ends while it is in `active` alone leaves nothing behind: it never gets to the index.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "lib/base/memory.h"
+#include "lib/base/time.h"
+#include "lib/jobs/store/files.h"
+#include "lib/jobs/store/journal.h"
+#include "lib/jobs/store/sqlite.h"
+
+/* What `active` takes when it is frozen, and when commits wait for the index. */
+#ifndef ACTIVE_BYTES
+#define ACTIVE_BYTES ((size_t)4 << 20)
+#endif
+#define ACTIVE_MOST (4 * ACTIVE_BYTES)
+
+enum { REMOVED, THERE };
+enum { ACTIVE, FROZEN, INDEX, LAYERS };
+
+/* A change in a record of the journal. Behind it: the key, a byte that is REMOVED or THERE, the value. */
+struct change {
+	uint32_t value_size;
+	uint16_t key_size;
+	uint16_t table;
+};
+
+/* The pair of each layer at which a walk is. */
+struct walk {
+	struct store_bytes key[LAYERS];
+	struct store_bytes value[LAYERS];
+	int is_there[LAYERS];
+	struct store_bytes last; /* the key that was told; data NULL: none */
+	int back;                /* the layers stand before it */
+};
+
+struct disk {
+	const struct ww_allocator *allocator;
+	struct ww_jobs_config config;
+	char *path;
+	int lock;
+	struct journal journal;
+	struct sqlite index;
+	struct store active;
+	struct store frozen; /* ops NULL: there is none */
+	struct walk walk[STORE_TABLES];
+	unsigned char *round; /* the record of the write under way */
+	size_t round_size;
+	size_t round_room;
+	uint64_t highest; /* id that was put */
+	uint64_t fresh;   /* ids from here on are in `active` alone */
+
+	pthread_t indexer;
+	pthread_t syncer;
+	int threads;           /* that run */
+	pthread_mutex_t mutex; /* of the members below */
+	pthread_cond_t wake;   /* the threads */
+	pthread_cond_t taken;  /* the index has taken over `frozen`, or could not */
+	int ended;
+	int waits;  /* `frozen` waits for the indexer */
+	int failed; /* its last error, or WW_OK */
+	uint64_t cut;
+	uint64_t record;
+};
+
+/* ---- Pairs */
+
+static int is_there(struct store_bytes kept)
+{
+	return ((const unsigned char *)kept.data)[0] == THERE;
+}
+
+static struct store_bytes value_of(struct store_bytes kept)
+{
+	return (struct store_bytes){(const unsigned char *)kept.data + 1, kept.size - 1};
+}
+
+/* Whether the pair belongs to a job that no layer below has. */
+static int is_fresh(const struct disk *disk, enum store_table table, struct store_bytes key)
+{
+	switch (table) {
+	case STORE_JOBS:
+	case STORE_DUE:
+	case STORE_WALL:
+	case STORE_BURIED:
+		return key.size >= 8 &&
+		       store_read64((const unsigned char *)key.data + key.size - 8) >= disk->fresh;
+	default:
+		return 0;
+	}
+}
+
+/* ---- Reading */
+
+static int get(void *self, enum store_table table, struct store_bytes key, struct store_bytes *value)
+{
+	struct disk *disk = self;
+	const struct store layers[] = {disk->active, disk->frozen};
+	struct store_bytes kept;
+
+	for (int i = 0; i < INDEX; i++) {
+		if (!layers[i].ops || layers[i].ops->get(layers[i].self, table, key, &kept))
+			continue;
+		*value = value_of(kept);
+		return is_there(kept) ? WW_OK : WW_ENOTFOUND;
+	}
+	return ww_sqlite_get(&disk->index, table, key, value);
+}
+
+static int seek_layer(struct disk *disk, int layer, enum store_table table, struct store_bytes from, int back)
+{
+	const struct store *store = layer == ACTIVE ? &disk->active : &disk->frozen;
+	struct walk *walk = &disk->walk[table];
+	int error = WW_ENOTFOUND;
+
+	if (layer == INDEX)
+		error = (back ? ww_sqlite_before : ww_sqlite_seek)(
+		    &disk->index, table, from, &walk->key[layer], &walk->value[layer]);
+	else if (store->ops)
+		error = (back ? store->ops->before : store->ops->seek)(
+		    store->self, table, from, &walk->key[layer], &walk->value[layer]);
+	walk->is_there[layer] = !error;
+	return error == WW_ENOTFOUND ? WW_OK : error;
+}
+
+static int next_in_layer(struct disk *disk, int layer, enum store_table table)
+{
+	const struct store *store = layer == ACTIVE ? &disk->active : &disk->frozen;
+	struct walk *walk = &disk->walk[table];
+	int error;
+
+	if (layer == INDEX)
+		error = ww_sqlite_next(&disk->index, table, &walk->key[layer], &walk->value[layer]);
+	else
+		error = store->ops->next(store->self, table, &walk->key[layer], &walk->value[layer]);
+	walk->is_there[layer] = !error;
+	return error == WW_ENOTFOUND ? WW_OK : error;
+}
+
+/* The layer whose pair comes next; of equal keys the upper one, which hides the others. LAYERS: none is left. */
+static int first_layer(const struct walk *walk, int back)
+{
+	int first = LAYERS;
+
+	for (int i = 0; i < LAYERS; i++) {
+		if (!walk->is_there[i])
+			continue;
+		int order = first == LAYERS ? -1 : store_compare(walk->key[i], walk->key[first]);
+		if (first == LAYERS || (back ? order > 0 : order < 0))
+			first = i;
+	}
+	return first;
+}
+
+/* Leave this key behind in all layers that are at it. */
+static int pass(struct disk *disk, enum store_table table, struct store_bytes key, int back)
+{
+	const struct walk *walk = &disk->walk[table];
+	int error = WW_OK;
+
+	for (int i = 0; i < LAYERS && !error; i++) {
+		if (!walk->is_there[i] || store_compare(walk->key[i], key) != 0)
+			continue;
+		error = back ? seek_layer(disk, i, table, key, 1) : next_in_layer(disk, i, table);
+	}
+	return error;
+}
+
+/* Tell the pair at which the layers are, or the next one that is there. */
+static int tell(
+    struct disk *disk, enum store_table table, int back, struct store_bytes *key, struct store_bytes *value)
+{
+	struct walk *walk = &disk->walk[table];
+	int error = WW_OK;
+
+	while (!error) {
+		int layer = first_layer(walk, back);
+		if (layer == LAYERS)
+			return WW_ENOTFOUND;
+		*key = walk->key[layer];
+		*value = layer == INDEX ? walk->value[layer] : value_of(walk->value[layer]);
+		if (layer == INDEX || is_there(walk->value[layer]))
+			return WW_OK;
+		error = pass(disk, table, *key, back);
+	}
+	return error;
+}
+
+static int go(struct disk *disk, enum store_table table, struct store_bytes from, int back, struct store_bytes *key,
+    struct store_bytes *value)
+{
+	int error = WW_OK;
+
+	for (int i = 0; i < LAYERS && !error; i++)
+		error = seek_layer(disk, i, table, from, back);
+	if (!error)
+		error = tell(disk, table, back, key, value);
+	disk->walk[table].last = error ? (struct store_bytes){NULL, 0} : *key;
+	disk->walk[table].back = back;
+	return error;
+}
+
+static int seek(
+    void *self, enum store_table table, struct store_bytes from, struct store_bytes *key, struct store_bytes *value)
+{
+	return go(self, table, from, 0, key, value);
+}
+
+static int before(
+    void *self, enum store_table table, struct store_bytes to, struct store_bytes *key, struct store_bytes *value)
+{
+	return go(self, table, to, 1, key, value);
+}
+
+static int next(void *self, enum store_table table, struct store_bytes *key, struct store_bytes *value)
+{
+	struct disk *disk = self;
+	struct walk *walk = &disk->walk[table];
+	int error = WW_OK;
+
+	if (!walk->last.data)
+		return WW_ENOTFOUND;
+	for (int i = 0; walk->back && i < LAYERS && !error; i++)
+		error = seek_layer(disk, i, table, walk->last, 0);
+	walk->back = 0;
+	if (!error)
+		error = pass(disk, table, walk->last, 0);
+	if (!error)
+		error = tell(disk, table, 0, key, value);
+	walk->last = error ? (struct store_bytes){NULL, 0} : *key;
+	return error;
+}
+
+/* ---- The index takes over */
+
+/* Write a layer into the index. */
+struct taking {
+	struct sqlite *index;
+	enum store_table table;
+};
+
+static int take_pair(void *context, struct store_bytes key, struct store_bytes kept)
+{
+	const struct taking *taking = context;
+
+	if (!is_there(kept))
+		return ww_sqlite_remove(taking->index, taking->table, key);
+	return ww_sqlite_put(taking->index, taking->table, key, value_of(kept));
+}
+
+static int take_over(struct disk *disk, const struct store *layer, uint64_t cut, uint64_t record)
+{
+	int error = ww_sqlite_begin(&disk->index);
+
+	for (int table = 0; table < STORE_TABLES && !error; table++) {
+		struct taking taking = {&disk->index, (enum store_table)table};
+		error = ww_store_memory_each(layer, (enum store_table)table, take_pair, &taking);
+	}
+	if (!error)
+		return ww_sqlite_commit(&disk->index, cut, record);
+	ww_sqlite_abort(&disk->index);
+	return error;
+}
+
+static void *take_over_often(void *argument)
+{
+	struct disk *disk = argument;
+
+	pthread_mutex_lock(&disk->mutex);
+	while (!disk->ended) {
+		if (!disk->waits) {
+			pthread_cond_wait(&disk->wake, &disk->mutex);
+			continue;
+		}
+		pthread_mutex_unlock(&disk->mutex);
+		int error = take_over(disk, &disk->frozen, disk->cut, disk->record);
+		if (!error)
+			ww_journal_cut(&disk->journal, disk->cut);
+		pthread_mutex_lock(&disk->mutex);
+		disk->failed = error;
+		disk->waits = error != WW_OK;
+		pthread_cond_broadcast(&disk->taken);
+		if (error && !disk->ended)
+			(void)time_wait(&disk->wake, &disk->mutex, time_add(time_now(CLOCK_MONOTONIC), WW_SECOND));
+	}
+	pthread_mutex_unlock(&disk->mutex);
+	return NULL;
+}
+
+/* Let go of what the index has. What was read before may be in it. */
+static void drop_frozen(struct disk *disk)
+{
+	int waits;
+
+	if (!disk->frozen.ops)
+		return;
+	pthread_mutex_lock(&disk->mutex);
+	waits = disk->waits;
+	pthread_mutex_unlock(&disk->mutex);
+	if (waits)
+		return;
+	ww_sqlite_rest(&disk->index);
+	(void)disk->frozen.ops->close(disk->frozen.self);
+	disk->frozen = (struct store){0};
+}
+
+/* Nothing is being written. Failing is harmless: the next commit tries again. */
+static void freeze(struct disk *disk)
+{
+	struct store fresh;
+
+	if (ww_store_memory_open(&fresh, &disk->config))
+		return;
+	uint64_t cut = ww_journal_end(&disk->journal, &disk->record);
+	if (ww_journal_turn(&disk->journal)) {
+		(void)fresh.ops->close(fresh.self);
+		return;
+	}
+	disk->frozen = disk->active;
+	disk->active = fresh;
+	disk->fresh = disk->highest + 1;
+	pthread_mutex_lock(&disk->mutex);
+	disk->cut = cut;
+	disk->waits = 1;
+	pthread_cond_broadcast(&disk->wake);
+	pthread_mutex_unlock(&disk->mutex);
+}
+
+/* Memory is bounded: wait for the index when it falls behind. */
+static int wait_for_room(struct disk *disk)
+{
+	int error = WW_OK;
+
+	if (ww_store_memory_bytes(&disk->active) < ACTIVE_MOST)
+		return WW_OK;
+	pthread_mutex_lock(&disk->mutex);
+	while (disk->waits && !disk->failed)
+		pthread_cond_wait(&disk->taken, &disk->mutex);
+	error = disk->failed;
+	pthread_mutex_unlock(&disk->mutex);
+	drop_frozen(disk);
+	if (!disk->frozen.ops)
+		freeze(disk);
+	return error ? error : disk->frozen.ops ? WW_OK : WW_EFULL;
+}
+
+/* ---- Writing */
+
+static int begin(void *self)
+{
+	struct disk *disk = self;
+	int error;
+
+	if (disk->journal.dead)
+		return WW_EIO;
+	drop_frozen(disk);
+	error = wait_for_room(disk);
+	disk->round_size = 0;
+	return error ? error : disk->active.ops->begin(disk->active.self);
+}
+
+/* Add a change to the record. Returns the byte and the value behind it, as pairs in memory have them. */
+static int add_change(struct disk *disk, enum store_table table, struct store_bytes key, int there,
+    struct store_bytes value, struct store_bytes *kept)
+{
+	struct change change = {(uint32_t)value.size, (uint16_t)key.size, (uint16_t)table};
+	size_t size = disk->round_size + sizeof change + key.size + 1 + value.size;
+	unsigned char *to;
+
+	if (size > disk->round_room) {
+		size_t room = size > 2 * disk->round_room ? size : 2 * disk->round_room;
+		to = memory_take(disk->allocator, room);
+		if (!to)
+			return WW_ENOMEM;
+		if (disk->round_size)
+			memcpy(to, disk->round, disk->round_size);
+		memory_give(disk->allocator, disk->round, disk->round_room);
+		disk->round = to;
+		disk->round_room = room;
+	}
+	to = disk->round + disk->round_size;
+	memcpy(to, &change, sizeof change);
+	to += sizeof change;
+	if (key.size)
+		memcpy(to, key.data, key.size);
+	to += key.size;
+	*to = (unsigned char)there;
+	if (value.size)
+		memcpy(to + 1, value.data, value.size);
+	*kept = (struct store_bytes){to, 1 + value.size};
+	disk->round_size = size;
+	return WW_OK;
+}
+
+/* Let memory have a change. */
+static int apply(struct disk *disk, enum store_table table, struct store_bytes key, struct store_bytes kept)
+{
+	const struct store *active = &disk->active;
+	uint64_t id;
+
+	disk->walk[table].last.data = NULL;
+	if (table == STORE_JOBS && is_there(kept) && key.size == 8) {
+		id = store_read64(key.data);
+		disk->highest = id > disk->highest ? id : disk->highest;
+	}
+	if (!is_there(kept) && is_fresh(disk, table, key))
+		return active->ops->remove(active->self, table, key);
+	return active->ops->put(active->self, table, key, kept);
+}
+
+static int change(
+    struct disk *disk, enum store_table table, struct store_bytes key, int there, struct store_bytes value)
+{
+	size_t before = disk->round_size;
+	struct store_bytes kept;
+	int error = add_change(disk, table, key, there, value, &kept);
+
+	if (!error)
+		error = apply(disk, table, key, kept);
+	if (error)
+		disk->round_size = before;
+	return error;
+}
+
+static int put(void *self, enum store_table table, struct store_bytes key, struct store_bytes value)
+{
+	return change(self, table, key, THERE, value);
+}
+
+static int remove_pair(void *self, enum store_table table, struct store_bytes key)
+{
+	struct store_bytes value;
+	int error = get(self, table, key, &value);
+
+	return error ? error : change(self, table, key, REMOVED, (struct store_bytes){"", 0});
+}
+
+static void abort_write(void *self)
+{
+	struct disk *disk = self;
+
+	memset(disk->walk, 0, sizeof disk->walk);
+	disk->active.ops->abort(disk->active.self);
+}
+
+static int sync_now(void *self)
+{
+	return ww_journal_sync(&((struct disk *)self)->journal);
+}
+
+static int commit(void *self)
+{
+	struct disk *disk = self;
+	int error = WW_OK;
+
+	memset(disk->walk, 0, sizeof disk->walk);
+	if (disk->round_size)
+		error = ww_journal_append(&disk->journal, disk->round, disk->round_size);
+	if (!error && disk->config.sync == WW_SYNC_ALWAYS)
+		error = sync_now(disk);
+	if (error) {
+		abort_write(disk);
+		return error;
+	}
+	(void)disk->active.ops->commit(disk->active.self);
+	if (!disk->frozen.ops && ww_store_memory_bytes(&disk->active) >= ACTIVE_BYTES)
+		freeze(disk);
+	return WW_OK;
+}
+
+static void rest(void *self)
+{
+	struct disk *disk = self;
+
+	memset(disk->walk, 0, sizeof disk->walk);
+	ww_sqlite_rest(&disk->index);
+	drop_frozen(disk);
+}
+
+static void *sync_often(void *argument)
+{
+	struct disk *disk = argument;
+	uint64_t until = time_now(CLOCK_MONOTONIC);
+
+	pthread_mutex_lock(&disk->mutex);
+	while (!disk->ended) {
+		until = time_add(until, disk->config.sync_ns);
+		while (!disk->ended && time_wait(&disk->wake, &disk->mutex, until) != ETIMEDOUT)
+			continue;
+		pthread_mutex_unlock(&disk->mutex);
+		(void)sync_now(disk);
+		pthread_mutex_lock(&disk->mutex);
+	}
+	pthread_mutex_unlock(&disk->mutex);
+	return NULL;
+}
+
+/* ---- Opening and closing */
+
+/* Read a record of the journal again. */
+static int replay(void *context, const unsigned char *bytes, size_t size)
+{
+	struct disk *disk = context;
+	int error = WW_OK;
+
+	while (size && !error) {
+		struct change change;
+		size_t whole;
+		if (size < sizeof change)
+			return WW_ECORRUPT;
+		memcpy(&change, bytes, sizeof change);
+		whole = sizeof change + change.key_size + 1u + change.value_size;
+		if (size < whole || change.table >= STORE_TABLES || change.key_size > STORE_KEY_MAX)
+			return WW_ECORRUPT;
+		error = apply(disk, (enum store_table)change.table,
+		    (struct store_bytes){bytes + sizeof change, change.key_size},
+		    (struct store_bytes){bytes + sizeof change + change.key_size, 1u + change.value_size});
+		bytes += whole;
+		size -= whole;
+	}
+	(void)disk->active.ops->commit(disk->active.self);
+	return error;
+}
+
+static int start_thread(struct disk *disk, pthread_t *thread, void *(*run)(void *))
+{
+	int error = pthread_create(thread, NULL, run, disk) ? WW_ESYSTEM : WW_OK;
+
+	disk->threads += !error;
+	return error;
+}
+
+/* Let the index have all, so that a closed store is its index. */
+static int take_over_all(struct disk *disk)
+{
+	uint64_t record;
+	uint64_t cut = ww_journal_end(&disk->journal, &record);
+	int error = WW_OK;
+
+	if (disk->frozen.ops && disk->waits)
+		error = take_over(disk, &disk->frozen, disk->cut, disk->record);
+	if (!error)
+		error = take_over(disk, &disk->active, cut, record);
+	return error;
+}
+
+static void end_threads(struct disk *disk)
+{
+	pthread_mutex_lock(&disk->mutex);
+	disk->ended = 1;
+	pthread_cond_broadcast(&disk->wake);
+	pthread_mutex_unlock(&disk->mutex);
+	if (disk->threads > 0)
+		pthread_join(disk->indexer, NULL);
+	if (disk->threads > 1)
+		pthread_join(disk->syncer, NULL);
+}
+
+static void free_disk(struct disk *disk)
+{
+	if (disk->active.ops)
+		(void)disk->active.ops->close(disk->active.self);
+	if (disk->frozen.ops)
+		(void)disk->frozen.ops->close(disk->frozen.self);
+	ww_journal_close(&disk->journal);
+	ww_sqlite_close(&disk->index);
+	memory_give(disk->allocator, disk->round, disk->round_room);
+	ww_store_files_unlock(disk->lock);
+	pthread_cond_destroy(&disk->taken);
+	pthread_cond_destroy(&disk->wake);
+	pthread_mutex_destroy(&disk->mutex);
+	free(disk->path);
+	memory_give(disk->allocator, disk, sizeof *disk);
+}
+
+static int close_store(void *self)
+{
+	struct disk *disk = self;
+	int error = WW_OK;
+
+	if (!(disk->config.flags & WW_JOBS_READONLY)) {
+		error = sync_now(disk);
+		end_threads(disk);
+		ww_sqlite_rest(&disk->index);
+		/* If the index cannot take it over, the journal has it, and the next opening tries again. */
+		if (!error && take_over_all(disk) == WW_OK)
+			error = ww_journal_forget(&disk->journal);
+	}
+	free_disk(disk);
+	return error;
+}
+
+static uint64_t disk_bytes(void *self)
+{
+	struct disk *disk = self;
+
+	return ww_store_files_bytes(disk->path) + ww_journal_bytes(&disk->journal);
+}
+
+static const struct store_ops disk_ops = {
+    begin, commit, abort_write, rest, get, put, remove_pair, seek, before, next, sync_now, disk_bytes, close_store};
+
+/* The greatest id that the index has: ids beyond it are fresh. */
+static int find_highest(struct disk *disk)
+{
+	static const unsigned char last[9] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff};
+	struct store_bytes key, value;
+	int error = before(disk, STORE_JOBS, (struct store_bytes){last, sizeof last}, &key, &value);
+
+	disk->highest = error || key.size != 8 ? 0 : store_read64(key.data);
+	disk->fresh = disk->highest + 1;
+	ww_sqlite_rest(&disk->index);
+	return error == WW_ENOTFOUND ? WW_OK : error;
+}
+
+static int open_parts(struct disk *disk)
+{
+	int writes = !(disk->config.flags & WW_JOBS_READONLY);
+	uint64_t cut, record;
+	int error = writes ? ww_store_files_lock(disk->path, &disk->lock) : ww_store_files_exist(disk->path);
+
+	if (!error)
+		error = ww_sqlite_open(&disk->index, &disk->config, &cut, &record);
+	if (!error)
+		error = ww_store_memory_open(&disk->active, &disk->config);
+	if (!error)
+		error = find_highest(disk);
+	if (!error)
+		error = ww_journal_open(&disk->journal, disk->path, cut, record, replay, disk);
+	if (!error && writes)
+		error = take_over_all(disk);
+	if (!error && writes) {
+		(void)disk->active.ops->close(disk->active.self);
+		error = ww_store_memory_open(&disk->active, &disk->config);
+	}
+	if (!error && writes)
+		error = ww_journal_start(&disk->journal);
+	if (!error && writes)
+		error = ww_store_files_made(disk->path, disk->lock);
+	disk->fresh = disk->highest + 1;
+	return error;
+}
+
+int ww_store_disk_open(struct store *store, const struct ww_jobs_config *config)
+{
+	struct disk *disk = memory_take_zeroed(config->allocator, sizeof *disk);
+	int error = WW_OK;
+
+	if (!disk)
+		return WW_ENOMEM;
+	disk->allocator = config->allocator;
+	disk->config = *config;
+	disk->lock = -1;
+	pthread_mutex_init(&disk->mutex, NULL);
+	pthread_cond_init(&disk->taken, NULL);
+	(void)time_cond_init(&disk->wake);
+	disk->path = strdup(config->path);
+	disk->config.path = disk->path;
+	if (!disk->path)
+		error = WW_ENOMEM;
+	if (!error)
+		error = open_parts(disk);
+	if (!error && !(config->flags & WW_JOBS_READONLY)) {
+		error = start_thread(disk, &disk->indexer, take_over_often);
+		if (!error && config->sync == WW_SYNC_INTERVAL)
+			error = start_thread(disk, &disk->syncer, sync_often);
+		if (error)
+			end_threads(disk);
+	}
+	if (error) {
+		free_disk(disk);
+		return error;
+	}
+	*store = (struct store){&disk_ops, disk};
+	return WW_OK;
+}

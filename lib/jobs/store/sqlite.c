@@ -1,0 +1,343 @@
+/* The index in SQLite. */
+
+#include "lib/jobs/store/sqlite.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "lib/base/memory.h"
+
+enum { BLOCK_SIZE = 16384 };
+
+struct sqlite_block {
+	struct sqlite_block *older;
+	size_t size; /* of the bytes */
+	size_t used;
+	unsigned char bytes[];
+};
+
+static int error_of(int code)
+{
+	switch (code & 0xff) {
+	case SQLITE_OK:
+	case SQLITE_ROW:
+		return WW_OK;
+	case SQLITE_DONE:
+		return WW_ENOTFOUND;
+	case SQLITE_NOMEM:
+		return WW_ENOMEM;
+	case SQLITE_FULL:
+		return WW_EFULL;
+	case SQLITE_CORRUPT:
+	case SQLITE_NOTADB:
+		return WW_ECORRUPT;
+	case SQLITE_PERM:
+	case SQLITE_READONLY:
+	case SQLITE_CANTOPEN:
+	case SQLITE_AUTH:
+		return WW_EDENIED;
+	case SQLITE_BUSY:
+	case SQLITE_LOCKED:
+		return WW_EINUSE;
+	default:
+		return WW_EIO;
+	}
+}
+
+/* ---- Opening */
+
+static int run(sqlite3 *connection, const char *text)
+{
+	return error_of(sqlite3_exec(connection, text, NULL, NULL, NULL));
+}
+
+static int prepare(sqlite3 *connection, sqlite3_stmt **statement, const char *text, int table)
+{
+	char full[160];
+
+	(void)snprintf(full, sizeof full, text, table);
+	return error_of(sqlite3_prepare_v3(connection, full, -1, SQLITE_PREPARE_PERSISTENT, statement, NULL));
+}
+
+static int prepare_table(struct sqlite *sqlite, int i)
+{
+	struct sqlite_table *table = &sqlite->table[i];
+	int error = prepare(sqlite->reader, &table->get, "select value from t%d where key = ?", i);
+
+	if (!error)
+		error = prepare(
+		    sqlite->reader, &table->from, "select key, value from t%d where key >= ? order by key", i);
+	if (!error)
+		error = prepare(sqlite->reader, &table->before,
+		    "select key, value from t%d where key < ? order by key desc limit 1", i);
+	if (!error && sqlite->writer)
+		error = prepare(sqlite->writer, &table->put, "insert or replace into t%d values (?, ?)", i);
+	if (!error && sqlite->writer)
+		error = prepare(sqlite->writer, &table->remove, "delete from t%d where key = ?", i);
+	return error;
+}
+
+static int make_tables(struct sqlite *sqlite)
+{
+	char text[160];
+	int error = run(sqlite->writer, "begin immediate");
+
+	for (int i = 0; i < STORE_TABLES && !error; i++) {
+		(void)snprintf(text, sizeof text,
+		    "create table if not exists t%d (key blob primary key, value blob not null) without rowid", i);
+		error = run(sqlite->writer, text);
+	}
+	if (!error)
+		error = run(sqlite->writer,
+		    "create table if not exists journal (one integer primary key, cut integer, record integer);"
+		    "insert or ignore into journal values (1, 0, 1)");
+	if (!error)
+		error = run(sqlite->writer, "commit");
+	return error;
+}
+
+static int read_cut(struct sqlite *sqlite, uint64_t *cut, uint64_t *record)
+{
+	sqlite3_stmt *statement = NULL;
+	int error = prepare(sqlite->reader, &statement, "select cut, record from journal", 0);
+
+	if (!error)
+		error = error_of(sqlite3_step(statement));
+	if (!error) {
+		*cut = (uint64_t)sqlite3_column_int64(statement, 0);
+		*record = (uint64_t)sqlite3_column_int64(statement, 1);
+	}
+	sqlite3_finalize(statement);
+	return error == WW_ENOTFOUND ? WW_ECORRUPT : error;
+}
+
+int ww_sqlite_open(struct sqlite *sqlite, const struct ww_jobs_config *config, uint64_t *cut, uint64_t *record)
+{
+	int read_only = (config->flags & WW_JOBS_READONLY) != 0;
+	char path[4096];
+	int error = WW_OK;
+
+	*sqlite = (struct sqlite){.allocator = config->allocator};
+	(void)snprintf(path, sizeof path, "%s/index.db", config->path);
+	if (!read_only)
+		error = error_of(sqlite3_open_v2(path, &sqlite->writer,
+		    SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_NOFOLLOW, NULL));
+	if (!error && !read_only)
+		error = run(sqlite->writer, "pragma journal_mode = wal; pragma synchronous = full;"
+		                            "pragma cache_size = -4096; pragma temp_store = memory");
+	if (!error && !read_only)
+		error = make_tables(sqlite);
+	if (!error)
+		error = error_of(sqlite3_open_v2(path, &sqlite->reader,
+		    (read_only ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE) | SQLITE_OPEN_NOMUTEX |
+		        SQLITE_OPEN_NOFOLLOW,
+		    NULL));
+	if (!error)
+		error = run(sqlite->reader, "pragma cache_size = -1024");
+	for (int i = 0; i < STORE_TABLES && !error; i++)
+		error = prepare_table(sqlite, i);
+	if (!error)
+		error = read_cut(sqlite, cut, record);
+	if (error)
+		ww_sqlite_close(sqlite);
+	return error;
+}
+
+void ww_sqlite_close(struct sqlite *sqlite)
+{
+	ww_sqlite_rest(sqlite);
+	for (int i = 0; i < STORE_TABLES; i++) {
+		sqlite3_finalize(sqlite->table[i].get);
+		sqlite3_finalize(sqlite->table[i].from);
+		sqlite3_finalize(sqlite->table[i].before);
+		sqlite3_finalize(sqlite->table[i].put);
+		sqlite3_finalize(sqlite->table[i].remove);
+	}
+	sqlite3_close(sqlite->reader);
+	sqlite3_close(sqlite->writer);
+	*sqlite = (struct sqlite){.allocator = sqlite->allocator};
+}
+
+/* ---- Reading */
+
+static unsigned char *room_for(struct sqlite *sqlite, size_t size)
+{
+	struct sqlite_block *block = sqlite->blocks;
+
+	if (!block || block->size - block->used < size) {
+		size_t bytes = size > BLOCK_SIZE ? size : BLOCK_SIZE;
+		block = memory_take(sqlite->allocator, sizeof *block + bytes);
+		if (!block)
+			return NULL;
+		*block = (struct sqlite_block){.older = sqlite->blocks, .size = bytes};
+		sqlite->blocks = block;
+	}
+	block->used += size;
+	return block->bytes + block->used - size;
+}
+
+/* A copy of a column that is valid until rest. */
+static int copy_column(struct sqlite *sqlite, sqlite3_stmt *statement, int column, struct store_bytes *bytes)
+{
+	const void *data = sqlite3_column_blob(statement, column);
+	size_t size = (size_t)sqlite3_column_bytes(statement, column);
+	unsigned char *copy = room_for(sqlite, size);
+
+	if (!copy)
+		return WW_ENOMEM;
+	if (size)
+		memcpy(copy, data, size);
+	*bytes = (struct store_bytes){copy, size};
+	return WW_OK;
+}
+
+static int begin_reading(struct sqlite *sqlite)
+{
+	int error = sqlite->reading ? WW_OK : run(sqlite->reader, "begin");
+
+	sqlite->reading = !error;
+	return error;
+}
+
+static int bind(sqlite3_stmt *statement, int place, struct store_bytes bytes)
+{
+	/* NULL would be null, not empty. */
+	return error_of(sqlite3_bind_blob64(statement, place, bytes.size ? bytes.data : "", bytes.size, SQLITE_STATIC));
+}
+
+static int start(struct sqlite *sqlite, sqlite3_stmt *statement, struct store_bytes key)
+{
+	int error = begin_reading(sqlite);
+
+	sqlite3_reset(statement);
+	if (!error)
+		error = bind(statement, 1, key);
+	return error;
+}
+
+static int step_pair(
+    struct sqlite *sqlite, sqlite3_stmt *statement, struct store_bytes *key, struct store_bytes *value)
+{
+	int error = error_of(sqlite3_step(statement));
+
+	if (!error)
+		error = copy_column(sqlite, statement, 0, key);
+	if (!error)
+		error = copy_column(sqlite, statement, 1, value);
+	return error;
+}
+
+int ww_sqlite_get(struct sqlite *sqlite, enum store_table table, struct store_bytes key, struct store_bytes *value)
+{
+	sqlite3_stmt *statement = sqlite->table[table].get;
+	int error = start(sqlite, statement, key);
+
+	if (!error)
+		error = error_of(sqlite3_step(statement));
+	if (!error)
+		error = copy_column(sqlite, statement, 0, value);
+	sqlite3_reset(statement);
+	return error;
+}
+
+int ww_sqlite_seek(struct sqlite *sqlite, enum store_table table, struct store_bytes from, struct store_bytes *key,
+    struct store_bytes *value)
+{
+	sqlite3_stmt *statement = sqlite->table[table].from;
+	unsigned char *kept = room_for(sqlite, from.size);
+	int error = kept ? WW_OK : WW_ENOMEM;
+
+	/* The statement goes on with next, when the caller's bytes may be gone. */
+	if (!error && from.size)
+		memcpy(kept, from.data, from.size);
+	if (!error)
+		error = start(sqlite, statement, (struct store_bytes){kept, from.size});
+	return error ? error : step_pair(sqlite, statement, key, value);
+}
+
+int ww_sqlite_next(
+    struct sqlite *sqlite, enum store_table table, struct store_bytes *key, struct store_bytes *value)
+{
+	return step_pair(sqlite, sqlite->table[table].from, key, value);
+}
+
+int ww_sqlite_before(struct sqlite *sqlite, enum store_table table, struct store_bytes to, struct store_bytes *key,
+    struct store_bytes *value)
+{
+	sqlite3_stmt *statement = sqlite->table[table].before;
+	int error = start(sqlite, statement, to);
+
+	if (!error)
+		error = step_pair(sqlite, statement, key, value);
+	sqlite3_reset(statement);
+	return error;
+}
+
+void ww_sqlite_rest(struct sqlite *sqlite)
+{
+	struct sqlite_block *older;
+
+	if (sqlite->reading) {
+		for (int i = 0; i < STORE_TABLES; i++)
+			sqlite3_reset(sqlite->table[i].from);
+		(void)run(sqlite->reader, "commit");
+		sqlite->reading = 0;
+	}
+	for (struct sqlite_block *block = sqlite->blocks; block; block = older) {
+		older = block->older;
+		memory_give(sqlite->allocator, block, sizeof *block + block->size);
+	}
+	sqlite->blocks = NULL;
+}
+
+/* ---- Writing */
+
+static int done(sqlite3_stmt *statement)
+{
+	int error = error_of(sqlite3_step(statement));
+
+	sqlite3_reset(statement);
+	return error == WW_ENOTFOUND ? WW_OK : error;
+}
+
+int ww_sqlite_begin(struct sqlite *sqlite)
+{
+	return run(sqlite->writer, "begin immediate");
+}
+
+int ww_sqlite_put(struct sqlite *sqlite, enum store_table table, struct store_bytes key, struct store_bytes value)
+{
+	sqlite3_stmt *statement = sqlite->table[table].put;
+	int error = bind(statement, 1, key);
+
+	if (!error)
+		error = bind(statement, 2, value);
+	return error ? error : done(statement);
+}
+
+int ww_sqlite_remove(struct sqlite *sqlite, enum store_table table, struct store_bytes key)
+{
+	sqlite3_stmt *statement = sqlite->table[table].remove;
+	int error = bind(statement, 1, key);
+
+	return error ? error : done(statement);
+}
+
+int ww_sqlite_commit(struct sqlite *sqlite, uint64_t cut, uint64_t record)
+{
+	char text[128];
+	int error;
+
+	(void)snprintf(text, sizeof text, "update journal set cut = %lld, record = %lld; commit", (long long)cut,
+	    (long long)record);
+	error = run(sqlite->writer, text);
+	if (error)
+		ww_sqlite_abort(sqlite);
+	return error;
+}
+
+void ww_sqlite_abort(struct sqlite *sqlite)
+{
+	if (!sqlite3_get_autocommit(sqlite->writer))
+		(void)run(sqlite->writer, "rollback");
+}

@@ -1,0 +1,56 @@
+#ifndef LIB_JOBS_STORE_SQLITE_H
+#define LIB_JOBS_STORE_SQLITE_H
+
+/*
+ * The index: the tables of store.h in a database of SQLite, `index.db`. One thread reads, another one writes, each by a
+ * connection of its own. A write is one transaction, which is stable when it has been committed. It includes up to
+ * where the journal was taken over.
+ */
+
+#include <sqlite3.h>
+
+#include "lib/jobs/store/store.h"
+
+struct sqlite_table {
+	sqlite3_stmt *get;
+	sqlite3_stmt *from;   /* forwards, from a key on */
+	sqlite3_stmt *before; /* backwards */
+	sqlite3_stmt *put;
+	sqlite3_stmt *remove;
+};
+
+/* Copies of what was read lie in blocks until `rest`. */
+struct sqlite_block;
+
+struct sqlite {
+	const struct ww_allocator *allocator;
+	sqlite3 *reader;
+	sqlite3 *writer; /* NULL: read only */
+	struct sqlite_table table[STORE_TABLES];
+	int reading; /* a read transaction is open */
+	struct sqlite_block *blocks;
+};
+
+/* Open it, and make it if it is missing. *cut and *record: up to where it has taken over the journal. */
+int ww_sqlite_open(struct sqlite *sqlite, const struct ww_jobs_config *config, uint64_t *cut, uint64_t *record);
+void ww_sqlite_close(struct sqlite *sqlite);
+
+/* The reader's: as in store.h. */
+int ww_sqlite_get(struct sqlite *sqlite, enum store_table table, struct store_bytes key, struct store_bytes *value);
+int ww_sqlite_seek(struct sqlite *sqlite, enum store_table table, struct store_bytes from, struct store_bytes *key,
+    struct store_bytes *value);
+int ww_sqlite_before(struct sqlite *sqlite, enum store_table table, struct store_bytes to, struct store_bytes *key,
+    struct store_bytes *value);
+int ww_sqlite_next(
+    struct sqlite *sqlite, enum store_table table, struct store_bytes *key, struct store_bytes *value);
+void ww_sqlite_rest(struct sqlite *sqlite);
+
+/* The writer's. */
+int ww_sqlite_begin(struct sqlite *sqlite);
+int ww_sqlite_put(struct sqlite *sqlite, enum store_table table, struct store_bytes key, struct store_bytes value);
+int ww_sqlite_remove(struct sqlite *sqlite, enum store_table table, struct store_bytes key);
+/* On error nothing was written. */
+int ww_sqlite_commit(struct sqlite *sqlite, uint64_t cut, uint64_t record);
+void ww_sqlite_abort(struct sqlite *sqlite);
+
+#endif
