@@ -122,7 +122,7 @@ struct undo {
  * Unless each answer is stable, so many ids are set aside at a time, and that is synced: an id that was given is not given
  * again after a power failure.
  */
-#define IDS_AHEAD 1000000u
+#define IDS_AHEAD 10000u
 
 /* The one record of META. */
 struct meta {

@@ -28,10 +28,10 @@
 #include "lib/jobs/store/sqlite.h"
 
 /* What `active` takes when it is frozen, and when commits wait for the index. */
-#ifndef ACTIVE_BYTES
-#define ACTIVE_BYTES ((size_t)4 << 20)
-#endif
-#define ACTIVE_MOST (4 * ACTIVE_BYTES)
+#define ACTIVE_BYTES ((size_t)2 << 20)
+#define ACTIVE_MOST (2 * ACTIVE_BYTES)
+/* What a file of the journal has when it is frozen anyway: jobs that come and go leave nothing else behind. */
+#define JOURNAL_BYTES ((uint64_t)8 << 20)
 
 enum { REMOVED, THERE };
 enum { ACTIVE, FROZEN, INDEX, LAYERS };
@@ -481,7 +481,8 @@ static int commit(void *self)
 		return error;
 	}
 	(void)disk->active.ops->commit(disk->active.self);
-	if (!disk->frozen.ops && ww_store_memory_bytes(&disk->active) >= ACTIVE_BYTES)
+	if (!disk->frozen.ops &&
+	    (ww_store_memory_bytes(&disk->active) >= ACTIVE_BYTES || disk->journal.offset >= JOURNAL_BYTES))
 		freeze(disk);
 	return WW_OK;
 }
@@ -649,6 +650,7 @@ static int open_parts(struct disk *disk)
 		error = take_over_all(disk);
 	if (!error && writes) {
 		(void)disk->active.ops->close(disk->active.self);
+		disk->active = (struct store){0};
 		error = ww_store_memory_open(&disk->active, &disk->config);
 	}
 	if (!error && writes)

@@ -2,9 +2,13 @@
 
 #include "lib/jobs/store/sqlite.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
+#include "lib/base/crc32c.h"
 #include "lib/base/memory.h"
 
 enum { BLOCK_SIZE = 16384 };
@@ -96,6 +100,26 @@ static int make_tables(struct sqlite *sqlite)
 	return error;
 }
 
+/*
+ * Whether the file has all the pages that its head counts. SQLite would take a file that was cut short for a smaller
+ * one. Nothing of it is in the log.
+ */
+static int check_size(const char *path)
+{
+	unsigned char head[32] = "";
+	struct stat status;
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	int error = fd < 0 || fstat(fd, &status) || pread(fd, head, sizeof head, 0) < 0 ? WW_EIO : WW_OK;
+	uint64_t page = (uint64_t)head[16] << 8 | head[17];
+
+	if (fd >= 0)
+		close(fd);
+	page = page == 1 ? 65536 : page;
+	if (!error && status.st_size && (uint64_t)status.st_size < store_read32(head + 28) * page)
+		error = WW_ECORRUPT;
+	return error;
+}
+
 static int read_cut(struct sqlite *sqlite, uint64_t *cut, uint64_t *record)
 {
 	sqlite3_stmt *statement = NULL;
@@ -124,7 +148,10 @@ int ww_sqlite_open(struct sqlite *sqlite, const struct ww_jobs_config *config, u
 		    SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_NOFOLLOW, NULL));
 	if (!error && !read_only)
 		error = run(sqlite->writer, "pragma journal_mode = wal; pragma synchronous = full;"
-		                            "pragma cache_size = -4096; pragma temp_store = memory");
+		                            "pragma cache_size = -4096; pragma temp_store = memory;"
+		                            "pragma wal_checkpoint(truncate)");
+	if (!error && !read_only)
+		error = check_size(path);
 	if (!error && !read_only)
 		error = make_tables(sqlite);
 	if (!error)
@@ -215,8 +242,29 @@ static int start(struct sqlite *sqlite, sqlite3_stmt *statement, struct store_by
 	return error;
 }
 
-static int step_pair(
-    struct sqlite *sqlite, sqlite3_stmt *statement, struct store_bytes *key, struct store_bytes *value)
+/* The sum that lies behind a value. */
+static uint32_t sum_of(enum store_table table, struct store_bytes key, struct store_bytes value)
+{
+	unsigned char number = (unsigned char)table;
+	uint32_t sum = ww_crc32c(0, &number, 1);
+
+	return ww_crc32c(ww_crc32c(sum, key.data, key.size), value.data, value.size);
+}
+
+/* Take the sum off what was stored, if it is right. */
+static int check_value(enum store_table table, struct store_bytes key, struct store_bytes *value)
+{
+	uint32_t sum;
+
+	if (value->size < sizeof sum)
+		return WW_ECORRUPT;
+	value->size -= sizeof sum;
+	memcpy(&sum, (const char *)value->data + value->size, sizeof sum);
+	return sum == sum_of(table, key, *value) ? WW_OK : WW_ECORRUPT;
+}
+
+static int step_pair(struct sqlite *sqlite, enum store_table table, sqlite3_stmt *statement, struct store_bytes *key,
+    struct store_bytes *value)
 {
 	int error = error_of(sqlite3_step(statement));
 
@@ -224,7 +272,7 @@ static int step_pair(
 		error = copy_column(sqlite, statement, 0, key);
 	if (!error)
 		error = copy_column(sqlite, statement, 1, value);
-	return error;
+	return error ? error : check_value(table, *key, value);
 }
 
 int ww_sqlite_get(struct sqlite *sqlite, enum store_table table, struct store_bytes key, struct store_bytes *value)
@@ -237,7 +285,7 @@ int ww_sqlite_get(struct sqlite *sqlite, enum store_table table, struct store_by
 	if (!error)
 		error = copy_column(sqlite, statement, 0, value);
 	sqlite3_reset(statement);
-	return error;
+	return error ? error : check_value(table, key, value);
 }
 
 int ww_sqlite_seek(struct sqlite *sqlite, enum store_table table, struct store_bytes from, struct store_bytes *key,
@@ -252,13 +300,13 @@ int ww_sqlite_seek(struct sqlite *sqlite, enum store_table table, struct store_b
 		memcpy(kept, from.data, from.size);
 	if (!error)
 		error = start(sqlite, statement, (struct store_bytes){kept, from.size});
-	return error ? error : step_pair(sqlite, statement, key, value);
+	return error ? error : step_pair(sqlite, table, statement, key, value);
 }
 
 int ww_sqlite_next(
     struct sqlite *sqlite, enum store_table table, struct store_bytes *key, struct store_bytes *value)
 {
-	return step_pair(sqlite, sqlite->table[table].from, key, value);
+	return step_pair(sqlite, table, sqlite->table[table].from, key, value);
 }
 
 int ww_sqlite_before(struct sqlite *sqlite, enum store_table table, struct store_bytes to, struct store_bytes *key,
@@ -268,7 +316,7 @@ int ww_sqlite_before(struct sqlite *sqlite, enum store_table table, struct store
 	int error = start(sqlite, statement, to);
 
 	if (!error)
-		error = step_pair(sqlite, statement, key, value);
+		error = step_pair(sqlite, table, statement, key, value);
 	sqlite3_reset(statement);
 	return error;
 }
@@ -308,11 +356,25 @@ int ww_sqlite_begin(struct sqlite *sqlite)
 int ww_sqlite_put(struct sqlite *sqlite, enum store_table table, struct store_bytes key, struct store_bytes value)
 {
 	sqlite3_stmt *statement = sqlite->table[table].put;
-	int error = bind(statement, 1, key);
+	uint32_t sum = sum_of(table, key, value);
+	size_t size = value.size + sizeof sum;
+	char few[512];
+	char *summed = size <= sizeof few ? few : sqlite3_malloc64(size);
+	int error;
 
+	if (!summed)
+		return WW_ENOMEM;
+	if (value.size)
+		memcpy(summed, value.data, value.size);
+	memcpy(summed + value.size, &sum, sizeof sum);
+	error = bind(statement, 1, key);
 	if (!error)
-		error = bind(statement, 2, value);
-	return error ? error : done(statement);
+		error = bind(statement, 2, (struct store_bytes){summed, size});
+	if (!error)
+		error = done(statement);
+	if (summed != few)
+		sqlite3_free(summed);
+	return error;
 }
 
 int ww_sqlite_remove(struct sqlite *sqlite, enum store_table table, struct store_bytes key)

@@ -225,7 +225,7 @@ START_TEST(results_are_on_disk)
 {
 	struct ww_job_spec keyed = pushing_spec();
 
-	pushing_make_upon(&pushing, KIND_LMDB);
+	pushing_make_upon(&pushing, KIND_DISK);
 	pushing.config.per_host = 4;
 	const unsigned port = receiver_port(pushing.receiver);
 	keyed.key = "k";

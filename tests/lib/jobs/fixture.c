@@ -5,6 +5,7 @@
 #include "tests/support/redis/kinds.h"
 #endif
 
+#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,7 +25,7 @@ static void make_memory(struct world *world)
 	world->config.flags = WW_JOBS_MEMORY;
 }
 
-static void make_lmdb(struct world *world)
+static void make_disk(struct world *world)
 {
 	(void)snprintf(world->path, sizeof world->path, "/tmp/weekwheel-jobs-XXXXXX");
 	ck_assert_ptr_nonnull(mkdtemp(world->path));
@@ -33,15 +34,15 @@ static void make_lmdb(struct world *world)
 	world->config.sync = WW_SYNC_SYSTEM;
 }
 
-static void end_lmdb(struct world *world)
+static void end_disk(struct world *world)
 {
-	static const char *const files[] = {"data.mdb", "lock.mdb", "owner"};
-	char name[128];
+	DIR *folder = opendir(world->path);
+	const struct dirent *entry;
 
-	for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
-		(void)snprintf(name, sizeof name, "%s/%s", world->path, files[i]);
-		(void)unlink(name);
-	}
+	while (folder && (entry = readdir(folder)))
+		(void)unlinkat(dirfd(folder), entry->d_name, 0);
+	if (folder)
+		closedir(folder);
 	(void)rmdir(world->path);
 }
 
@@ -83,15 +84,15 @@ static void fail_embedded(struct world *world, enum failure what)
 
 static const struct kind memory = {
     .name = "memory", .promises = EMBEDDED, .make = make_memory, .open = open_embedded, .fail_writes = fail_embedded};
-static const struct kind lmdb = {.name = "lmdb",
+static const struct kind disk = {.name = "disk",
     .promises = EMBEDDED | KIND_KEEPS,
-    .make = make_lmdb,
-    .end = end_lmdb,
+    .make = make_disk,
+    .end = end_disk,
     .open = open_embedded,
     .fail_writes = fail_embedded};
 
 const struct kind *const kinds[] = {[KIND_MEMORY] = &memory,
-    [KIND_LMDB] = &lmdb,
+    [KIND_DISK] = &disk,
 #ifdef HAVE_REDIS
     &kind_redis,
     &kind_redis_shards,

@@ -27,7 +27,7 @@
 #define MS WW_MILLISECOND
 
 /* Indices into the table. The embedded kinds come first. */
-enum { KIND_MEMORY, KIND_LMDB, KINDS_EMBEDDED };
+enum { KIND_MEMORY, KIND_DISK, KINDS_EMBEDDED };
 /* The kinds in Redis follow if they are built. */
 enum { KIND_REDIS = KINDS_EMBEDDED, KIND_REDIS_SHARDS };
 

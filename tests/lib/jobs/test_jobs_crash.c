@@ -15,7 +15,7 @@
 #include "tests/lib/jobs/fixture.h"
 #include "tests/support/seed.h"
 
-enum { KILLS = 60, IDS = 400000, CALLS = 300, YIELDS = 20 };
+enum { KILLS = 60, IDS = 2000000, CALLS = 300, YIELDS = 20 };
 
 /* A process reports each call, before and after it, through a pipe that outlives the process. */
 enum what { WILL_FINISH = 1, HAS_PUT, HAS_FINISHED };
@@ -146,7 +146,7 @@ START_TEST(a_killed_process_loses_nothing_that_it_acknowledged)
 	uint64_t seed = seed_of_run("test_jobs_crash");
 	long kills = text ? strtol(text, NULL, 10) : KILLS;
 
-	world_make(&world, KIND_LMDB);
+	world_make(&world, KIND_DISK);
 	OK(ww_jobs_close(world.jobs));
 	for (long i = 0; i < kills; i++) {
 		int ends[2];

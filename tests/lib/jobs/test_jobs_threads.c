@@ -111,7 +111,7 @@ START_TEST(writers_share_syncs)
 	pthread_t threads[THREADS];
 	struct ww_jobs_stats stats;
 
-	open_real(KIND_LMDB, WW_SYNC_ALWAYS);
+	open_real(KIND_DISK, WW_SYNC_ALWAYS);
 	start(threads, put_many);
 	join(threads);
 	ck_assert_int_eq(wrong, 0);
