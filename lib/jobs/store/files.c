@@ -46,6 +46,16 @@ static int has(const char *path, const char *file)
 	return !name_in(path, file, name, sizeof name) && lstat(name, &status) == 0;
 }
 
+/* Whether the index is there and has something. */
+static int has_index(const char *path)
+{
+	struct stat status;
+	char name[4096];
+
+	return !name_in(path, "index.db", name, sizeof name) && lstat(name, &status) == 0 && S_ISREG(status.st_mode) &&
+	       status.st_size > 0;
+}
+
 static int is_ours(const char *name)
 {
 	static const char *const known[] = {
@@ -100,7 +110,7 @@ int ww_store_files_lock(const char *path, int *lock)
 		return error_of(errno);
 	if (flock(*lock, LOCK_EX | LOCK_NB))
 		return WW_EINUSE;
-	return was_made(*lock) && !has(path, "index.db") ? WW_ECORRUPT : WW_OK;
+	return was_made(*lock) && !has_index(path) ? WW_ECORRUPT : WW_OK;
 }
 
 void ww_store_files_unlock(int lock)
