@@ -12,9 +12,7 @@ struct check {
 	void *context;
 	int problems;
 	uint64_t records;
-	uint64_t buried;
 	uint64_t keys;
-	uint64_t waits[2]; /* on elapsed and wall time */
 	uint64_t *waiting; /* by number of tube */
 	uint64_t *buried_in;
 };
@@ -42,71 +40,52 @@ static int next(struct check *check, enum store_table table, struct store_bytes 
 	return check->jobs->store.ops->next(check->jobs->store.self, table, key, value);
 }
 
-static int has(struct check *check, enum store_table table, const void *key, size_t size)
+/* ---- From jobs to what leads to them */
+
+static void check_job(struct check *check, enum store_table table, struct store_bytes key, struct store_bytes value)
 {
-	struct store_bytes value;
-
-	return check->jobs->store.ops->get(check->jobs->store.self, table, (struct store_bytes){key, size}, &value) ==
-	       WW_OK;
-}
-
-/* ---- From records to indices */
-
-static void check_indices(struct check *check, uint64_t id, const struct job_record *record)
-{
-	unsigned char key[STORE_KEY_MAX];
+	const struct store_ops *ops = check->jobs->store.ops;
+	struct job_record record;
+	struct store_bytes place;
+	unsigned char id_key[8];
+	uint64_t id = key.size < 8 ? 0 : store_read64((const char *)key.data + key.size - 8);
 	uint64_t found = 0;
-	int wall = (record->flags & WW_JOB_WALL) != 0;
-	const struct tube *tube = ww_jobs_tube_number(check->jobs, record->tube);
 
+	check->records++;
+	if (ww_jobs_read_pair(table, key, value, &id, &record) || record.key.size > WW_JOB_KEY_MAX) {
+		tell(check, "the record of job %llu cannot be read", (unsigned long long)id);
+		return;
+	}
+	if (id >= check->jobs->meta.next_id)
+		tell(check, "job %llu has an id that was not given yet", (unsigned long long)id);
+	store_write64(id_key, id);
+	if (ops->get(check->jobs->store.self, STORE_JOBS, (struct store_bytes){id_key, sizeof id_key}, &place) ||
+	    !ww_jobs_is_place(id, table, key, place))
+		tell(check, "job %llu is not found by its id", (unsigned long long)id);
+	const struct tube *tube = ww_jobs_tube_number(check->jobs, record.tube);
 	if (!tube) {
 		tell(check, "job %llu is in a tube that does not exist", (unsigned long long)id);
 		return;
 	}
-	if (record->buried) {
-		store_write32(key, tube->number);
-		store_write64(key + 4, record->buried);
-		store_write64(key + 12, id);
-		check->buried++;
-		check->buried_in[tube->number]++;
-		if (!has(check, STORE_BURIED, key, 20))
-			tell(check, "job %llu is buried, and no index has it", (unsigned long long)id);
-	} else {
-		store_write64(key, record->due);
-		store_write64(key + 8, id);
-		check->waits[wall]++;
-		check->waiting[tube->number]++;
-		if (!has(check, wall ? STORE_WALL : STORE_DUE, key, 16))
-			tell(check, "job %llu would never come due: no index has it", (unsigned long long)id);
-	}
-	if (!record->key.size)
+	*(table == STORE_BURIED ? &check->buried_in[tube->number] : &check->waiting[tube->number]) += 1;
+	if (!record.key.size)
 		return;
 	check->keys++;
-	if (ww_jobs_key(check->jobs, tube, record->key, &found) || found != id)
+	struct job_record other;
+	if (ww_jobs_key(check->jobs, tube, record.key, &found, &other) || found != id)
 		tell(check, "job %llu is not found by its key", (unsigned long long)id);
 }
 
-static void check_records(struct check *check)
+static void check_table(struct check *check, enum store_table table)
 {
 	struct store_bytes key;
 	struct store_bytes value;
-	struct job_record record;
 
-	for (int error = first(check, STORE_JOBS, &key, &value); !error;
-	     error = next(check, STORE_JOBS, &key, &value)) {
-		uint64_t id = key.size == 8 ? store_read64(key.data) : 0;
-		check->records++;
-		if (key.size != 8 || ww_job_record_read(&record, id, value) || record.key.size > WW_JOB_KEY_MAX) {
-			tell(check, "the record of job %llu cannot be read", (unsigned long long)id);
-			continue;
-		}
-		if (id >= check->jobs->meta.next_id)
-			tell(check, "job %llu has an id that was not given yet", (unsigned long long)id);
-		check_indices(check, id, &record);
-	}
+	for (int error = first(check, table, &key, &value); !error; error = next(check, table, &key, &value))
+		check_job(check, table, key, value);
 }
 
-/* ---- Counts: every record is in its index by now, thus a surplus there leads to no record */
+/* ---- Counts: every job is found by now, thus a surplus leads to no job */
 
 static uint64_t count_pairs(struct check *check, enum store_table table)
 {
@@ -125,9 +104,7 @@ static void check_counts(struct check *check)
 		const char *name;
 		enum store_table table;
 		uint64_t count;
-	} indices[] = {{"due times", STORE_DUE, check->waits[0]},
-	    {"due times of the wall clock", STORE_WALL, check->waits[1]}, {"buried jobs", STORE_BURIED, check->buried},
-	    {"keys", STORE_KEYS, check->keys}};
+	} indices[] = {{"ids", STORE_JOBS, check->records}, {"keys", STORE_KEYS, check->keys}};
 	const struct meta *meta = &check->jobs->meta;
 	struct tube *tube;
 	struct tube *after;
@@ -160,7 +137,9 @@ int ww_jobs_local_check(struct jobs_local *jobs, struct jobs_call *call)
 	check.waiting = ww_jobs_resize(jobs, NULL, 0, size);
 	check.buried_in = ww_jobs_resize(jobs, NULL, 0, size);
 	if (check.waiting && check.buried_in) {
-		check_records(&check);
+		check_table(&check, STORE_DUE);
+		check_table(&check, STORE_WALL);
+		check_table(&check, STORE_BURIED);
 		check_counts(&check);
 		result = check.problems;
 	}

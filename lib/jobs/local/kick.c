@@ -56,13 +56,14 @@ static int soonest_on(struct timeline *line, const struct tube *tube, uint64_t *
 	store_write64(start, *from);
 	error = ops->seek(jobs->store.self, line->table, (struct store_bytes){start, sizeof start}, &key, &value);
 	for (; !error; error = ops->next(jobs->store.self, line->table, &key, &value)) {
-		if (key.size != 16 || value.size != 8)
-			return WW_ECORRUPT;
-		*from = store_read64(key.data);
-		*id = store_read64((const char *)key.data + 8);
+		struct job_record record;
+		error = ww_jobs_read_pair(line->table, key, value, id, &record);
+		if (error)
+			return error;
+		*from = record.due;
 		const struct entry *entry = ww_jobs_find(jobs, *id);
 		/* A job that was reserved before it was due is in this index too. */
-		if (store_read32(value.data) == tube->number && !(entry && entry->is.state != WW_JOB_DELAYED))
+		if (record.tube == tube->number && !(entry && entry->is.state != WW_JOB_DELAYED))
 			return WW_OK;
 	}
 	*from = UINT64_MAX;

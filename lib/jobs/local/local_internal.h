@@ -135,6 +135,7 @@ struct meta {
 	uint64_t offset;  /* elapsed time of jobs minus elapsed time of the system, in the boot of boot_id */
 	uint64_t elapsed; /* time of the last write */
 	uint64_t wall;    /* the same moment on the wall clock */
+	uint64_t secret;  /* seed of the hashes of keys: nobody can choose keys that collide */
 	unsigned char boot_id[16];
 };
 
@@ -160,11 +161,11 @@ struct jobs_local {
 	uint64_t readies;
 
 	/* Only the owner uses what follows. */
-	int writing; /* the store has begun a write */
+	int writing;   /* the store has begun a write */
 	int ending;    /* the last batch: the store is being closed in order */
 	int must_sync; /* this batch has to be stable before it is answered, in every mode */
-	int undoing; /* a failed batch is being taken back */
-	int broken;  /* the error for which this batch cannot be committed */
+	int undoing;   /* a failed batch is being taken back */
+	int broken;    /* the error for which this batch cannot be committed */
 	struct undo *undo;
 	size_t undo_count;
 	size_t undo_room;
@@ -302,8 +303,14 @@ int ww_jobs_write(struct jobs_local *jobs, uint64_t id, const struct job_record 
 /* The same, and let memory know the job as it is stored. */
 int ww_jobs_settle(struct jobs_local *jobs, uint64_t id, const struct job_record *old, struct job_record *record);
 int ww_jobs_erase(struct jobs_local *jobs, uint64_t id, const struct job_record *before);
-/* The id of a key, or WW_ENOTFOUND. */
-int ww_jobs_key(struct jobs_local *jobs, const struct tube *tube, struct store_bytes key, uint64_t *id);
+/* The job of a pair of DUE, WALL or BURIED. */
+int ww_jobs_read_pair(
+    enum store_table table, struct store_bytes key, struct store_bytes value, uint64_t *id, struct job_record *record);
+/* Whether the value of a pair of JOBS says that the job lies there. */
+int ww_jobs_is_place(uint64_t id, enum store_table table, struct store_bytes key, struct store_bytes value);
+/* The job of a key, or WW_ENOTFOUND. */
+int ww_jobs_key(
+    struct jobs_local *jobs, const struct tube *tube, struct store_bytes key, uint64_t *id, struct job_record *record);
 /* Find the job of a ref, and its record. */
 int ww_jobs_refer(struct jobs_local *jobs, const struct ww_job_ref *ref, uint64_t *id, struct job_record *record);
 int ww_jobs_meta_read(struct jobs_local *jobs, int *is_new);

@@ -127,11 +127,11 @@ int ww_jobs_local_list(struct jobs_local *jobs, struct jobs_call *call)
 	store_write64(from, id + 1);
 	int error = ops->seek(jobs->store.self, STORE_JOBS, (struct store_bytes){from, sizeof from}, &key, &value);
 	for (; !error && !result && !is_page_full(call, looks, found, bytes); looks++) {
-		bytes += value.size;
 		id = key.size == 8 ? store_read64(key.data) : 0;
-		error = ww_job_record_read(&record, id, value);
+		error = ww_jobs_read(jobs, id, &record);
 		if (error)
 			return error;
+		bytes += record.key.size + record.error.size + record.body.size;
 		fill_info(jobs, id, &record, &info);
 		info.body = record.body.data;
 		if (job_filter_takes(call->filter, &info)) {
@@ -157,13 +157,16 @@ static int forecast_line(struct jobs_local *jobs, const struct jobs_call *call, 
 		return WW_OK;
 	int error = ops->seek(jobs->store.self, line->table, (struct store_bytes){"", 0}, &key, &value);
 	for (; !error; error = ops->next(jobs->store.self, line->table, &key, &value)) {
-		if (key.size != 16 || value.size != 8)
-			return WW_ECORRUPT;
-		uint64_t due = store_read64(key.data);
+		struct job_record record;
+		uint64_t id;
+		error = ww_jobs_read_pair(line->table, key, value, &id, &record);
+		if (error)
+			return error;
+		uint64_t due = record.due;
 		uint64_t i = due > now ? (due - now) / call->ns : 0;
 		if (i >= call->count)
 			break;
-		if (!tube || store_read32(value.data) == tube->number)
+		if (!tube || record.tube == tube->number)
 			call->counts[i]++;
 	}
 	return error == WW_ENOTFOUND ? WW_OK : error;

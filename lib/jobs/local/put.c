@@ -46,12 +46,9 @@ static void fill(struct job_record *record, const struct ww_job_spec *spec)
 static int find_old(struct jobs_local *jobs, const struct ww_job_spec *spec, const struct tube *tube, uint64_t *id,
     struct job_record *old)
 {
-	int error;
-
 	if (!spec->key_length || !tube)
 		return WW_ENOTFOUND;
-	error = ww_jobs_key(jobs, tube, (struct store_bytes){spec->key, spec->key_length}, id);
-	return error ? error : ww_jobs_read(jobs, *id, old);
+	return ww_jobs_key(jobs, tube, (struct store_bytes){spec->key, spec->key_length}, id, old);
 }
 
 static int replace(struct jobs_local *jobs, uint64_t id, const struct job_record *old, struct job_record *record)

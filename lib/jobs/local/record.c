@@ -3,17 +3,80 @@
 
 #include <string.h>
 
+#include "weekwheel/driver.h"
+
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-enum { NUMBERS = 22, LENGTHS = 3, CHECKSUM = 4 };
+enum { CHECKSUM = 4 };
 
-_Static_assert(offsetof(struct job_record, key) == NUMBERS * sizeof(uint64_t), "only numbers come before the key");
+#define AT(member) offsetof(struct job_record, member)
+
+/* The fields, in order of their bits: those that most jobs have come first. */
+static const size_t fields[] = {AT(run), AT(body.size), AT(delay), AT(created), AT(priority), AT(tube), AT(key.size),
+    AT(base), AT(version), AT(period), AT(flags), AT(attempts), AT(backoff), AT(backoff_max), AT(missed), AT(skip),
+    AT(tries), AT(reserves), AT(timeouts), AT(releases), AT(buries), AT(kicks), AT(buried), AT(due), AT(error.size)};
+
+enum { FIELDS = sizeof fields / sizeof *fields };
+
+_Static_assert(sizeof(size_t) == sizeof(uint64_t), "lengths are read and written like numbers");
 
 size_t ww_job_record_size(const struct job_record *record)
 {
 	return JOB_RECORD_OVERHEAD + record->key.size + record->error.size + record->body.size;
 }
+
+/* ---- Smaller numbers */
+
+/* Most spans are whole seconds. */
+static uint64_t pack_span(uint64_t ns)
+{
+	if (ns % WW_SECOND == 0)
+		return ns / WW_SECOND << 1;
+	return (ns < INT64_MAX ? ns : INT64_MAX) << 1 | 1;
+}
+
+static uint64_t unpack_span(uint64_t packed)
+{
+	return packed & 1 ? packed >> 1 : (packed >> 1) * WW_SECOND;
+}
+
+/* Two times that are near each other, in either order. */
+static uint64_t pack_difference(uint64_t time, uint64_t other)
+{
+	uint64_t difference = time - other;
+
+	return difference << 1 ^ (difference >> 63 ? UINT64_MAX : 0);
+}
+
+static uint64_t unpack_difference(uint64_t packed, uint64_t other)
+{
+	return other + (packed >> 1 ^ (packed & 1 ? UINT64_MAX : 0));
+}
+
+static void pack(struct job_record *record)
+{
+	record->created = pack_difference(record->created, record->due - record->delay);
+	record->base = pack_difference(record->base, record->due);
+	record->run = pack_span(record->run);
+	record->delay = pack_span(record->delay);
+	record->period = pack_span(record->period);
+	record->version--;
+	if (!record->buried)
+		record->due = 0;
+}
+
+static void unpack(struct job_record *record)
+{
+	record->version++;
+	record->period = unpack_span(record->period);
+	record->delay = unpack_span(record->delay);
+	record->run = unpack_span(record->run);
+	record->base = unpack_difference(record->base, record->due);
+	record->created = unpack_difference(record->created, record->due - record->delay);
+}
+
+/* ---- Bytes */
 
 static unsigned char *write_number(unsigned char *to, uint64_t number)
 {
@@ -30,28 +93,33 @@ static unsigned char *write_bytes(unsigned char *to, struct store_bytes bytes)
 	return to + bytes.size;
 }
 
-static uint32_t checksum_of(uint64_t id, const void *data, size_t size)
+/* Of a job that waits, the due time. */
+static uint32_t checksum_of(uint64_t id, uint64_t due, const void *data, size_t size)
 {
-	return (uint32_t)XXH3_64bits_withSeed(data, size, id);
+	return (uint32_t)XXH3_64bits_withSeed(data, size, id ^ due * UINT64_C(0x9e3779b97f4a7c15));
 }
 
 size_t ww_job_record_write(const struct job_record *record, uint64_t id, unsigned char *to)
 {
+	struct job_record packed = *record;
 	unsigned char *at = to;
-	uint64_t number;
+	uint64_t number[FIELDS];
+	uint64_t which = 0;
 
-	*at++ = JOB_RECORD_FORMAT;
-	for (size_t i = 0; i < NUMBERS; i++) {
-		memcpy(&number, (const char *)record + i * sizeof number, sizeof number);
-		at = write_number(at, number);
+	pack(&packed);
+	for (size_t i = 0; i < FIELDS; i++) {
+		memcpy(&number[i], (const char *)&packed + fields[i], sizeof *number);
+		which |= (uint64_t)(number[i] != 0) << i;
 	}
-	at = write_number(at, record->key.size);
-	at = write_number(at, record->error.size);
-	at = write_number(at, record->body.size);
+	*at++ = JOB_RECORD_FORMAT;
+	at = write_number(at, which);
+	for (size_t i = 0; i < FIELDS; i++)
+		if (number[i])
+			at = write_number(at, number[i]);
 	at = write_bytes(at, record->key);
 	at = write_bytes(at, record->error);
 	at = write_bytes(at, record->body);
-	store_write32(at, checksum_of(id, to, (size_t)(at - to)));
+	store_write32(at, checksum_of(id, record->buried ? 0 : record->due, to, (size_t)(at - to)));
 	return (size_t)(at - to) + CHECKSUM;
 }
 
@@ -73,33 +141,39 @@ static const unsigned char *read_bytes(const unsigned char *from, uint64_t size,
 	return from + size;
 }
 
-int ww_job_record_read(struct job_record *record, uint64_t id, struct store_bytes from)
+int ww_job_record_read(struct job_record *record, uint64_t id, const uint64_t *due, struct store_bytes from)
 {
 	const unsigned char *at = from.data;
 	const unsigned char *end;
-	uint64_t number;
-	uint64_t length[LENGTHS];
+	uint64_t number, which;
+	uint64_t left;
 
 	if (from.size < 1 + CHECKSUM)
 		return WW_ECORRUPT;
 	end = at + from.size - CHECKSUM;
-	if (store_read32(end) != checksum_of(id, at, from.size - CHECKSUM))
+	if (store_read32(end) != checksum_of(id, due ? *due : 0, at, from.size - CHECKSUM))
 		return WW_ECORRUPT;
 	if (*at++ != JOB_RECORD_FORMAT)
 		return WW_EVERSION;
-	for (size_t i = 0; i < NUMBERS; i++) {
+	at = read_number(at, end, &which);
+	memset(record, 0, sizeof *record);
+	for (size_t i = 0; i < FIELDS && at; i++) {
+		if (!(which >> i & 1))
+			continue;
 		at = read_number(at, end, &number);
-		memcpy((char *)record + i * sizeof number, &number, sizeof number);
+		memcpy((char *)record + fields[i], &number, sizeof number);
 	}
-	for (size_t i = 0; i < LENGTHS; i++)
-		at = read_number(at, end, &length[i]);
-	if (!at)
+	if (!at || which >> FIELDS || !record->buried != (due != NULL))
 		return WW_ECORRUPT;
-	uint64_t left = (uint64_t)(end - at);
-	if (length[0] > left || length[1] > left - length[0] || length[2] != left - length[0] - length[1])
+	left = (uint64_t)(end - at);
+	if (record->key.size > left || record->error.size > left - record->key.size ||
+	    record->body.size != left - record->key.size - record->error.size)
 		return WW_ECORRUPT;
-	at = read_bytes(at, length[0], &record->key);
-	at = read_bytes(at, length[1], &record->error);
-	(void)read_bytes(at, length[2], &record->body);
+	if (due)
+		record->due = *due;
+	unpack(record);
+	at = read_bytes(at, record->key.size, &record->key);
+	at = read_bytes(at, record->error.size, &record->error);
+	(void)read_bytes(at, record->body.size, &record->body);
 	return WW_OK;
 }

@@ -4,10 +4,12 @@
 /*
  * A job as it is stored.
  *
- *     | format | 25 numbers | key | error | body | checksum |
+ *     | format | which fields | fields | key | error | body | checksum |
  *
- * Numbers have seven bits in each byte, the lowest first. The high bit is set in all bytes but the last. Most numbers
- * of a job are 0 and take one byte. The checksum is the low half of XXH3 of the id and all bytes before it.
+ * Which fields: a number with a bit for each field of record.c, set where it is not 0. Numbers have seven bits in each
+ * byte, the lowest first. The high bit is set in all bytes but the last. Most fields of a job are 0. The checksum is the
+ * low half of XXH3 of all bytes before it, seeded with id and due time. The due time of a job that waits is in the key of
+ * its table.
  */
 
 #include <stddef.h>
@@ -15,17 +17,17 @@
 
 #include "lib/jobs/store/store.h"
 
-#define JOB_RECORD_FORMAT 1
+#define JOB_RECORD_FORMAT 2
 
 /* At most so many bytes are stored besides key, error and body. */
-#define JOB_RECORD_OVERHEAD (1 + 25 * 10 + 4)
+#define JOB_RECORD_OVERHEAD (1 + 26 * 10 + 4)
 
 struct job_record {
 	uint64_t version;
 	uint64_t tube;  /* its number */
 	uint64_t flags; /* WW_JOB_WALL */
 	uint64_t priority;
-	uint64_t due;  /* also in the index */
+	uint64_t due;
 	uint64_t base; /* the due time by the schedule of a periodic job; after a failed attempt `due` is later */
 	uint64_t created;
 	uint64_t delay;
@@ -52,7 +54,10 @@ struct job_record {
 size_t ww_job_record_size(const struct job_record *record);
 /* Returns how many bytes were written. */
 size_t ww_job_record_write(const struct job_record *record, uint64_t id, unsigned char *to);
-/* Key, error and body stay where they are in `from`. WW_ECORRUPT: it was not written like this under this id. */
-int ww_job_record_read(struct job_record *record, uint64_t id, struct store_bytes from);
+/*
+ * Key, error and body stay where they are in `from`. `due` is the due time in the table's key; NULL: the job is
+ * buried. WW_ECORRUPT: it was not written like this under this id and due time.
+ */
+int ww_job_record_read(struct job_record *record, uint64_t id, const uint64_t *due, struct store_bytes from);
 
 #endif

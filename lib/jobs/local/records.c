@@ -1,11 +1,15 @@
 /* Reads and writes jobs in the store: records, and the indices that lead to them. */
 #include <string.h>
 
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include "lib/base/random.h"
 #include "lib/jobs/local/local_internal.h"
 
 static const char magic[] = "weekwheel jobs";
-#define META_FORMAT 2
-enum { META_NUMBERS = 9, META_SIZE = sizeof magic + 4 + META_NUMBERS * 8 + 16 };
+#define META_FORMAT 3
+enum { META_NUMBERS = 10, META_SIZE = sizeof magic + 4 + META_NUMBERS * 8 + 16 };
 
 /* ---- The record of META */
 
@@ -13,13 +17,14 @@ int ww_jobs_meta_read(struct jobs_local *jobs, int *is_new)
 {
 	struct meta *meta = &jobs->meta;
 	uint64_t *const numbers[META_NUMBERS] = {&meta->next_id, &meta->accepted, &meta->ended, &meta->epoch,
-	    &meta->burials, &meta->offset, &meta->elapsed, &meta->wall, &meta->id_bound};
+	    &meta->burials, &meta->offset, &meta->elapsed, &meta->wall, &meta->id_bound, &meta->secret};
 	struct store_bytes value;
 	int error = jobs->store.ops->get(jobs->store.self, STORE_META, (struct store_bytes){"meta", 4}, &value);
 
 	*is_new = error == WW_ENOTFOUND;
 	if (*is_new) {
 		meta->next_id = meta->id_bound = 1;
+		meta->secret = random_next(&jobs->random);
 		return WW_OK;
 	}
 	if (error)
@@ -54,7 +59,7 @@ int ww_jobs_meta_write(struct jobs_local *jobs)
 		jobs->must_sync = 1;
 	}
 	const uint64_t numbers[META_NUMBERS] = {meta->next_id, meta->accepted, meta->ended, meta->epoch, meta->burials,
-	    meta->offset, meta->elapsed, meta->wall, meta->id_bound};
+	    meta->offset, meta->elapsed, meta->wall, meta->id_bound, meta->secret};
 	memcpy(value, magic, sizeof magic);
 	store_write32(value + sizeof magic, META_FORMAT);
 	for (int i = 0; i < META_NUMBERS; i++, at += 8)
@@ -64,7 +69,14 @@ int ww_jobs_meta_write(struct jobs_local *jobs)
 	    jobs->store.self, STORE_META, (struct store_bytes){"meta", 4}, (struct store_bytes){value, sizeof value});
 }
 
-/* ---- Keys of the indices */
+/* ---- Where things lie */
+
+/* Where a job lies: a table and the key there, which ends with the id. */
+struct place {
+	enum store_table table;
+	unsigned char key[STORE_KEY_MAX];
+	size_t size;
+};
 
 static struct store_bytes id_key(unsigned char key[8], uint64_t id)
 {
@@ -72,87 +84,146 @@ static struct store_bytes id_key(unsigned char key[8], uint64_t id)
 	return (struct store_bytes){key, 8};
 }
 
-static struct store_bytes due_key(unsigned char key[16], uint64_t due, uint64_t id)
+static struct store_bytes key_of(const struct place *place)
 {
-	store_write64(key, due);
-	store_write64(key + 8, id);
-	return (struct store_bytes){key, 16};
+	return (struct store_bytes){place->key, place->size};
 }
 
-static struct store_bytes buried_key(unsigned char key[20], const struct job_record *record, uint64_t id)
+static struct place due_place(int wall, uint64_t due, uint64_t id)
 {
-	store_write32(key, (uint32_t)record->tube);
-	store_write64(key + 4, record->buried);
-	store_write64(key + 12, id);
-	return (struct store_bytes){key, 20};
+	struct place place = {.table = wall ? STORE_WALL : STORE_DUE, .size = 16};
+
+	store_write64(place.key, due);
+	store_write64(place.key + 8, id);
+	return place;
 }
 
-static struct store_bytes key_key(unsigned char key[STORE_KEY_MAX], uint64_t tube, struct store_bytes bytes)
+static struct place place_of(uint64_t id, const struct job_record *record)
 {
-	store_write32(key, (uint32_t)tube);
-	memcpy(key + 4, bytes.data, bytes.size);
-	return (struct store_bytes){key, 4 + bytes.size};
+	struct place place = {.table = STORE_BURIED, .size = 20};
+
+	if (!record->buried)
+		return due_place((record->flags & WW_JOB_WALL) != 0, record->due, id);
+	store_write32(place.key, (uint32_t)record->tube);
+	store_write64(place.key + 4, record->buried);
+	store_write64(place.key + 12, id);
+	return place;
 }
 
-static enum store_table due_table(const struct job_record *record)
+static int is_same_place(const struct place *one, const struct place *other)
 {
-	return record->flags & WW_JOB_WALL ? STORE_WALL : STORE_DUE;
+	return one->table == other->table && store_compare(key_of(one), key_of(other)) == 0;
 }
 
-/* ---- Indices */
-
-static int index_in(struct jobs_local *jobs, uint64_t id, const struct job_record *record)
+static int read_place(uint64_t id, struct store_bytes value, struct place *place)
 {
-	unsigned char key[20];
-	unsigned char value[8];
+	const unsigned char *bytes = value.data;
 
-	if (record->buried)
-		return jobs->store.ops->put(
-		    jobs->store.self, STORE_BURIED, buried_key(key, record, id), (struct store_bytes){"", 0});
-	store_write32(value, (uint32_t)record->tube);
-	store_write32(value + 4, (uint32_t)record->priority);
-	return jobs->store.ops->put(jobs->store.self, due_table(record), due_key(key, record->due, id),
-	    (struct store_bytes){value, sizeof value});
+	if (value.size != 9 && value.size != 13)
+		return WW_ECORRUPT;
+	*place = (struct place){.table = (enum store_table)bytes[0], .size = value.size - 1 + 8};
+	if (place->table != (value.size == 13 ? STORE_BURIED : STORE_DUE) && place->table != STORE_WALL)
+		return WW_ECORRUPT;
+	memcpy(place->key, bytes + 1, value.size - 1);
+	store_write64(place->key + value.size - 1, id);
+	return WW_OK;
 }
 
-static int index_out(struct jobs_local *jobs, uint64_t id, const struct job_record *record)
+static int find_place(struct jobs_local *jobs, uint64_t id, struct place *place)
 {
-	unsigned char key[20];
+	const struct entry *entry = ww_jobs_find(jobs, id);
+	struct store_bytes value;
+	unsigned char key[8];
 
-	if (record->buried)
-		return jobs->store.ops->remove(jobs->store.self, STORE_BURIED, buried_key(key, record, id));
-	return jobs->store.ops->remove(jobs->store.self, due_table(record), due_key(key, record->due, id));
+	if (entry) {
+		*place = due_place(entry->is.wall, entry->is.due, id);
+		return WW_OK;
+	}
+	int error = jobs->store.ops->get(jobs->store.self, STORE_JOBS, id_key(key, id), &value);
+	return error ? error : read_place(id, value, place);
 }
 
-static int is_indexed_alike(const struct job_record *one, const struct job_record *other)
+static int put_place(struct jobs_local *jobs, uint64_t id, const struct place *place)
 {
-	return one->buried == other->buried && one->due == other->due && one->priority == other->priority &&
-	       due_table(one) == due_table(other);
+	unsigned char key[8];
+	unsigned char value[1 + STORE_KEY_MAX];
+
+	value[0] = (unsigned char)place->table;
+	memcpy(value + 1, place->key, place->size - 8);
+	return jobs->store.ops->put(
+	    jobs->store.self, STORE_JOBS, id_key(key, id), (struct store_bytes){value, 1 + place->size - 8});
 }
 
 /* ---- Jobs */
 
-int ww_jobs_read(struct jobs_local *jobs, uint64_t id, struct job_record *record)
+int ww_jobs_read_pair(
+    enum store_table table, struct store_bytes key, struct store_bytes value, uint64_t *id, struct job_record *record)
 {
-	unsigned char key[8];
-	struct store_bytes value;
-	int error = jobs->store.ops->get(jobs->store.self, STORE_JOBS, id_key(key, id), &value);
+	uint64_t due;
 
-	return error ? error : ww_job_record_read(record, id, value);
+	if (key.size != (table == STORE_BURIED ? 20 : 16))
+		return WW_ECORRUPT;
+	*id = store_read64((const char *)key.data + key.size - 8);
+	due = store_read64(key.data);
+	return ww_job_record_read(record, *id, table == STORE_BURIED ? NULL : &due, value);
 }
 
-int ww_jobs_key(struct jobs_local *jobs, const struct tube *tube, struct store_bytes key, uint64_t *id)
+int ww_jobs_is_place(uint64_t id, enum store_table table, struct store_bytes key, struct store_bytes value)
 {
-	unsigned char bytes[STORE_KEY_MAX];
+	struct place place;
+
+	return read_place(id, value, &place) == WW_OK && place.table == table &&
+	       store_compare(key_of(&place), key) == 0;
+}
+
+int ww_jobs_read(struct jobs_local *jobs, uint64_t id, struct job_record *record)
+{
+	struct place place;
 	struct store_bytes value;
-	int error = jobs->store.ops->get(jobs->store.self, STORE_KEYS, key_key(bytes, tube->number, key), &value);
+	int error = find_place(jobs, id, &place);
 
 	if (error)
 		return error;
-	if (value.size != 8)
-		return WW_ECORRUPT;
-	*id = store_read64(value.data);
-	return WW_OK;
+	error = jobs->store.ops->get(jobs->store.self, place.table, key_of(&place), &value);
+	if (error)
+		return error == WW_ENOTFOUND ? WW_ECORRUPT : error;
+	return ww_jobs_read_pair(place.table, key_of(&place), value, &id, record);
+}
+
+/* ---- Keys */
+
+static struct store_bytes key_key(
+    const struct jobs_local *jobs, unsigned char key[16], uint64_t tube, struct store_bytes bytes, uint64_t id)
+{
+	uint64_t seed = jobs->meta.secret ^ tube * UINT64_C(0x9e3779b97f4a7c15);
+
+	store_write64(key, XXH3_64bits_withSeed(bytes.data, bytes.size, seed));
+	store_write64(key + 8, id);
+	return (struct store_bytes){key, 16};
+}
+
+/* Several keys may have one hash: the jobs tell which is meant. */
+int ww_jobs_key(
+    struct jobs_local *jobs, const struct tube *tube, struct store_bytes key, uint64_t *id, struct job_record *record)
+{
+	unsigned char bytes[16];
+	struct store_bytes from = key_key(jobs, bytes, tube->number, key, 0);
+	struct store_bytes found, value;
+	int error = jobs->store.ops->seek(jobs->store.self, STORE_KEYS, from, &found, &value);
+
+	for (; !error; error = jobs->store.ops->next(jobs->store.self, STORE_KEYS, &found, &value)) {
+		if (found.size != 16)
+			return WW_ECORRUPT;
+		if (memcmp(found.data, bytes, 8) != 0)
+			return WW_ENOTFOUND;
+		*id = store_read64((const char *)found.data + 8);
+		error = ww_jobs_read(jobs, *id, record);
+		if (error)
+			return error == WW_ENOTFOUND ? WW_ECORRUPT : error;
+		if (record->tube == tube->number && store_compare(record->key, key) == 0)
+			return WW_OK;
+	}
+	return error;
 }
 
 int ww_jobs_refer(struct jobs_local *jobs, const struct ww_job_ref *ref, uint64_t *id, struct job_record *record)
@@ -164,11 +235,9 @@ int ww_jobs_refer(struct jobs_local *jobs, const struct ww_job_ref *ref, uint64_
 		const struct tube *tube = ww_jobs_tube_find(jobs, ref->tube);
 		if (!tube)
 			return WW_ENOTFOUND;
-		error = ww_jobs_key(jobs, tube, (struct store_bytes){ref->key, ref->key_length}, id);
-		if (error)
-			return error;
-	}
-	error = ww_jobs_read(jobs, *id, record);
+		error = ww_jobs_key(jobs, tube, (struct store_bytes){ref->key, ref->key_length}, id, record);
+	} else
+		error = ww_jobs_read(jobs, *id, record);
 	if (error)
 		return error;
 	return ref->version && ref->version != record->version ? WW_ESTALE : WW_OK;
@@ -190,18 +259,13 @@ static int room_for(struct jobs_local *jobs, size_t size)
 	return WW_OK;
 }
 
-static int put_key(struct jobs_local *jobs, uint64_t id, const struct job_record *record)
-{
-	unsigned char key[STORE_KEY_MAX];
-	unsigned char value[8];
-
-	return jobs->store.ops->put(
-	    jobs->store.self, STORE_KEYS, key_key(key, record->tube, record->key), id_key(value, id));
-}
-
 int ww_jobs_write(struct jobs_local *jobs, uint64_t id, const struct job_record *before, struct job_record *after)
 {
-	unsigned char key[8];
+	const struct store_ops *ops = jobs->store.ops;
+	struct place place = place_of(id, after);
+	struct place was = before ? place_of(id, before) : place;
+	int moves = !before || !is_same_place(&was, &place);
+	unsigned char key[16];
 	size_t size;
 	int error = ww_jobs_writing(jobs);
 
@@ -213,16 +277,17 @@ int ww_jobs_write(struct jobs_local *jobs, uint64_t id, const struct job_record 
 	/* Copy the bytes first: they may lie where the store writes next. */
 	size = ww_job_record_write(after, id, jobs->buffer);
 	if (!before && after->key.size)
-		error = put_key(jobs, id, after);
-	if (!error && before && !is_indexed_alike(before, after))
-		error = index_out(jobs, id, before);
-	if (!error && (!before || !is_indexed_alike(before, after)))
-		error = index_in(jobs, id, after);
+		error = ops->put(jobs->store.self, STORE_KEYS, key_key(jobs, key, after->tube, after->key, id),
+		    (struct store_bytes){"", 0});
+	if (!error && before && moves)
+		error = ops->remove(jobs->store.self, was.table, key_of(&was));
 	if (!error)
-		error = jobs->store.ops->put(
-		    jobs->store.self, STORE_JOBS, id_key(key, id), (struct store_bytes){jobs->buffer, size});
+		error =
+		    ops->put(jobs->store.self, place.table, key_of(&place), (struct store_bytes){jobs->buffer, size});
+	if (!error && moves)
+		error = put_place(jobs, id, &place);
 	if (!error && !after->buried) {
-		struct timeline *line = ww_jobs_timeline(jobs, (after->flags & WW_JOB_WALL) != 0);
+		struct timeline *line = ww_jobs_timeline(jobs, place.table == STORE_WALL);
 		if (!ww_jobs_is_near(line, after->due, id))
 			ww_jobs_plan(line, after->due);
 	}
@@ -231,18 +296,20 @@ int ww_jobs_write(struct jobs_local *jobs, uint64_t id, const struct job_record 
 
 int ww_jobs_erase(struct jobs_local *jobs, uint64_t id, const struct job_record *before)
 {
-	unsigned char key[STORE_KEY_MAX];
+	const struct store_ops *ops = jobs->store.ops;
+	struct place place = place_of(id, before);
+	unsigned char key[16];
 	int error = ww_jobs_writing(jobs);
 
 	if (error)
 		return ww_jobs_broken(jobs, error);
 	/* Remove the key first: its bytes lie in the record. */
 	if (before->key.size)
-		error = jobs->store.ops->remove(jobs->store.self, STORE_KEYS, key_key(key, before->tube, before->key));
+		error = ops->remove(jobs->store.self, STORE_KEYS, key_key(jobs, key, before->tube, before->key, id));
 	if (!error)
-		error = index_out(jobs, id, before);
+		error = ops->remove(jobs->store.self, place.table, key_of(&place));
 	if (!error)
-		error = jobs->store.ops->remove(jobs->store.self, STORE_JOBS, id_key(key, id));
+		error = ops->remove(jobs->store.self, STORE_JOBS, id_key(key, id));
 	return ww_jobs_broken(jobs, error);
 }
 

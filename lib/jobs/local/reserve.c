@@ -56,6 +56,7 @@ static int lease_job(struct jobs_local *jobs, struct jobs_call *call, uint64_t i
 	void *body = NULL;
 	int error;
 
+	image.due = record->due;
 	image.state = WW_JOB_RESERVED;
 	image.token = jobs->meta.epoch << TOKEN_BITS | ++jobs->tokens;
 	image.ends = time_after(ww_jobs_time(&jobs->elapsed), record->run);
@@ -157,7 +158,7 @@ int ww_jobs_local_reserve_job(struct jobs_local *jobs, struct jobs_call *call)
 		if (old.buried)
 			error = ww_jobs_tube_count(jobs, ww_jobs_tube_number(jobs, record.tube), 1, -1, 0, 0);
 		if (!error)
-			error = ww_jobs_write(jobs, call->id, &old, &record);
+			error = ww_jobs_settle(jobs, call->id, &old, &record);
 		if (!error)
 			error = ww_jobs_read(jobs, call->id, &record);
 		if (error)

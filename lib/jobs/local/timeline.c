@@ -177,13 +177,14 @@ static int read_pair(
 {
 	struct jobs_local *jobs = line->jobs;
 	struct image image = {0};
+	struct job_record record;
+	int error = ww_jobs_read_pair(line->table, key, value, id, &record);
 
-	if (key.size != 16 || value.size != 8)
-		return WW_ECORRUPT;
-	*due = store_read64(key.data);
-	*id = store_read64((const char *)key.data + 8);
-	image.tube = ww_jobs_tube_number(jobs, store_read32(value.data));
-	image.priority = store_read32((const char *)value.data + 4);
+	if (error)
+		return error;
+	*due = record.due;
+	image.tube = ww_jobs_tube_number(jobs, record.tube);
+	image.priority = (uint32_t)record.priority;
 	image.due = *due;
 	image.wall = line == &jobs->wall;
 	image.state = *due <= now ? WW_JOB_READY : WW_JOB_DELAYED;

@@ -101,8 +101,8 @@ static int is_fresh(const struct disk *disk, enum store_table table, struct stor
 	case STORE_DUE:
 	case STORE_WALL:
 	case STORE_BURIED:
-		return key.size >= 8 &&
-		       store_read64((const unsigned char *)key.data + key.size - 8) >= disk->fresh;
+	case STORE_KEYS:
+		return key.size >= 8 && store_read64((const unsigned char *)key.data + key.size - 8) >= disk->fresh;
 	default:
 		return 0;
 	}
@@ -185,8 +185,7 @@ static int pass(struct disk *disk, enum store_table table, struct store_bytes ke
 }
 
 /* Tell the pair at which the layers are, or the next one that is there. */
-static int tell(
-    struct disk *disk, enum store_table table, int back, struct store_bytes *key, struct store_bytes *value)
+static int tell(struct disk *disk, enum store_table table, int back, struct store_bytes *key, struct store_bytes *value)
 {
 	struct walk *walk = &disk->walk[table];
 	int error = WW_OK;

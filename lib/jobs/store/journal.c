@@ -254,8 +254,8 @@ static int read_records(struct journal *journal, int fd, journal_read_fn *read, 
 		}
 		bytes = more;
 		result = read_exactly(fd, bytes, record.size, offset);
-		if (result != 1 || ww_crc32c(ww_crc32c(0, &record.number, sizeof record.number), bytes, record.size) !=
-		                       record.sum)
+		if (result != 1 ||
+		    ww_crc32c(ww_crc32c(0, &record.number, sizeof record.number), bytes, record.size) != record.sum)
 			break;
 		offset += record.size;
 		result = read(context, bytes, record.size);
@@ -331,8 +331,8 @@ static int list_files(const struct journal *journal, uint64_t *numbers)
 	return count;
 }
 
-int ww_journal_open(struct journal *journal, const char *folder, uint64_t cut, uint64_t record, journal_read_fn *read,
-    void *context)
+int ww_journal_open(
+    struct journal *journal, const char *folder, uint64_t cut, uint64_t record, journal_read_fn *read, void *context)
 {
 	uint64_t numbers[JOURNAL_FILES];
 	int result = 1;

@@ -40,9 +40,9 @@ struct journal {
 	pthread_mutex_t lock; /* of the files' list */
 	struct journal_file file[JOURNAL_FILES];
 	uint32_t files;
-	uint64_t last;   /* number of the last file */
-	uint64_t record; /* number of the next record */
-	uint64_t offset; /* in the last file */
+	uint64_t last;    /* number of the last file */
+	uint64_t record;  /* number of the next record */
+	uint64_t offset;  /* in the last file */
 	_Atomic int dead; /* the first error of a sync; after it nothing may be acknowledged */
 };
 
@@ -53,8 +53,8 @@ typedef int journal_read_fn(void *context, const unsigned char *bytes, size_t si
  * Read all records from number `record` on, in files above `cut`: those that the index has not taken over. Errors:
  * WW_EIO, WW_EDENIED, WW_ENOMEM, WW_ECORRUPT: too many files; or that of `read`.
  */
-int ww_journal_open(struct journal *journal, const char *folder, uint64_t cut, uint64_t record, journal_read_fn *read,
-    void *context);
+int ww_journal_open(
+    struct journal *journal, const char *folder, uint64_t cut, uint64_t record, journal_read_fn *read, void *context);
 /*
  * Begin a new file, and remove those that were read: the index has taken over all of them, up to the number and record
  * that ww_journal_end tells. Errors: WW_EFULL, WW_EIO, WW_EDENIED.

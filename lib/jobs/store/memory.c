@@ -291,8 +291,7 @@ size_t ww_store_memory_bytes(const struct store *store)
 	return ((const struct memory *)store->self)->bytes;
 }
 
-int ww_store_memory_each(
-    const struct store *store, enum store_table table, store_pair_fn *pair, void *context)
+int ww_store_memory_each(const struct store *store, enum store_table table, store_pair_fn *pair, void *context)
 {
 	const struct memory *memory = store->self;
 	int error = WW_OK;

@@ -69,8 +69,8 @@ static int prepare_table(struct sqlite *sqlite, int i)
 	int error = prepare(sqlite->reader, &table->get, "select value from t%d where key = ?", i);
 
 	if (!error)
-		error = prepare(
-		    sqlite->reader, &table->from, "select key, value from t%d where key >= ? order by key", i);
+		error =
+		    prepare(sqlite->reader, &table->from, "select key, value from t%d where key >= ? order by key", i);
 	if (!error)
 		error = prepare(sqlite->reader, &table->before,
 		    "select key, value from t%d where key < ? order by key desc limit 1", i);
@@ -303,8 +303,7 @@ int ww_sqlite_seek(struct sqlite *sqlite, enum store_table table, struct store_b
 	return error ? error : step_pair(sqlite, table, statement, key, value);
 }
 
-int ww_sqlite_next(
-    struct sqlite *sqlite, enum store_table table, struct store_bytes *key, struct store_bytes *value)
+int ww_sqlite_next(struct sqlite *sqlite, enum store_table table, struct store_bytes *key, struct store_bytes *value)
 {
 	return step_pair(sqlite, table, sqlite->table[table].from, key, value);
 }

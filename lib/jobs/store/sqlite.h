@@ -41,8 +41,7 @@ int ww_sqlite_seek(struct sqlite *sqlite, enum store_table table, struct store_b
     struct store_bytes *value);
 int ww_sqlite_before(struct sqlite *sqlite, enum store_table table, struct store_bytes to, struct store_bytes *key,
     struct store_bytes *value);
-int ww_sqlite_next(
-    struct sqlite *sqlite, enum store_table table, struct store_bytes *key, struct store_bytes *value);
+int ww_sqlite_next(struct sqlite *sqlite, enum store_table table, struct store_bytes *key, struct store_bytes *value);
 void ww_sqlite_rest(struct sqlite *sqlite);
 
 /* The writer's. */

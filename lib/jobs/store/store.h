@@ -4,13 +4,13 @@
 /*
  * The port to what stores jobs: tables of pairs of bytes, in order of their keys. A write happens as a whole or not.
  *
- *     META     one record                            about the whole store
- *     JOBS     id                          -> job    everything about it
- *     DUE      due time, id                -> tube, priority    of jobs on elapsed time that are not buried
- *     WALL     due time, id                -> tube, priority    of such jobs on wall time
- *     BURIED   tube, order of burying, id  -> nothing
- *     KEYS     tube, key                   -> id
- *     TUBES    number                      -> counts, name
+ *     META     one record                 about the whole store
+ *     JOBS     id                      -> table, and its key there without the id: where the job lies
+ *     DUE      due time, id            -> job     that waits on elapsed time: delayed, ready or reserved
+ *     WALL     due time, id            -> job     such jobs on wall time
+ *     BURIED   tube, order, id         -> job
+ *     KEYS     hash of tube and key, id   -> nothing
+ *     TUBES    number                  -> counts, name
  *
  * Numbers in keys are big-endian, thus the order of bytes is the order of numbers.
  *
@@ -25,8 +25,8 @@
 
 enum store_table { STORE_META, STORE_JOBS, STORE_DUE, STORE_WALL, STORE_BURIED, STORE_KEYS, STORE_TUBES, STORE_TABLES };
 
-/* The longest key: a tube and a key. */
-#define STORE_KEY_MAX (4 + WW_JOB_KEY_MAX)
+/* The longest key, of BURIED. */
+#define STORE_KEY_MAX 20
 
 struct store_bytes {
 	const void *data;
@@ -72,8 +72,7 @@ typedef int store_pair_fn(void *context, struct store_bytes key, struct store_by
 /* The memory that it takes. */
 size_t ww_store_memory_bytes(const struct store *store);
 /* Call pair for each pair of a table in order, until it returns an error, which is then the answer. */
-int ww_store_memory_each(
-    const struct store *store, enum store_table table, store_pair_fn *pair, void *context);
+int ww_store_memory_each(const struct store *store, enum store_table table, store_pair_fn *pair, void *context);
 
 static inline int store_compare(struct store_bytes one, struct store_bytes other)
 {

@@ -338,7 +338,7 @@ END_TEST
 /* The jobs before a damaged one are leased, and the next call reports the damage. */
 START_TEST(a_damaged_record_among_many_is_reported_by_the_next_call)
 {
-	unsigned char key[8];
+	unsigned char key[16];
 	struct store_bytes value;
 	unsigned char copy[1024];
 
@@ -347,13 +347,14 @@ START_TEST(a_damaged_record_among_many_is_reported_by_the_next_call)
 	world.is_damaged = 1;
 	put_some(4);
 	const struct store *store = &local_of(world.jobs)->store;
-	store_write64(key, given[2].id);
+	store_write64(key, info_of(&world, given[2].id).due);
+	store_write64(key + 8, given[2].id);
 	OK(store->ops->begin(store->self));
-	OK(store->ops->get(store->self, STORE_JOBS, (struct store_bytes){key, sizeof key}, &value));
+	OK(store->ops->get(store->self, STORE_DUE, (struct store_bytes){key, sizeof key}, &value));
 	memcpy(copy, value.data, value.size);
 	copy[value.size - 1] ^= 1;
 	OK(store->ops->put(
-	    store->self, STORE_JOBS, (struct store_bytes){key, sizeof key}, (struct store_bytes){copy, value.size}));
+	    store->self, STORE_DUE, (struct store_bytes){key, sizeof key}, (struct store_bytes){copy, value.size}));
 	OK(store->ops->commit(store->self));
 	ck_assert_int_eq(ww_jobs_reserve_many(world.jobs, both, 1, leases, MOST), 2);
 	free_bodies(2);
