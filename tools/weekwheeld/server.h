@@ -154,7 +154,7 @@ typedef int number_fn(struct buffer *out, const char *name, int is_counter, cons
 int push_numbers(struct server *server, struct buffer *out, number_fn *add);
 int store_numbers(struct server *server, struct buffer *out, number_fn *add);
 
-/* ---- listen.c, http.c, main.c */
+/* ---- listen.c, http.c, run.c */
 
 /* Listen on all addresses of the settings and on systemd's sockets. Returns 0, or -1 after a message. */
 int listen_start(struct server *server);
@@ -163,6 +163,9 @@ void listen_stop(struct server *server);
 /* Serve HTTP, if the settings say so. Returns 0, or -1 after a message. */
 int http_start(struct server *server);
 void http_stop(struct server *server);
+
+/* Serve until a signal ends it. Returns the exit status of the program. */
+int server_run(const struct settings *settings);
 
 /* Report it if --verbose was given. */
 #define server_note(server, ...) ((server)->settings->is_verbose ? (void)message_error(__VA_ARGS__) : (void)0)

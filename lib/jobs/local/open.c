@@ -229,7 +229,7 @@ int ww_jobs_open(struct ww_jobs **result, const struct ww_jobs_config *config)
 	jobs->config.allocator = allocator;
 	jobs->last = &jobs->first;
 	jobs->process = getpid();
-	jobs->random = time_now(CLOCK_REALTIME) ^ (uint64_t)(uintptr_t)jobs;
+	jobs->random = time_now(CLOCK_REALTIME) ^ (uint64_t)getpid() << 32;
 	jobs->elapsed.jobs = jobs->wall.jobs = jobs;
 	ww_slab_init(&jobs->entries, sizeof(struct entry), allocator);
 	error = make_locks(jobs);

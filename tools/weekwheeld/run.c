@@ -1,0 +1,268 @@
+/* Makes the drivers, the store and the loop, runs the loop, and takes them down again. */
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+
+#include "tools/weekwheeld/server.h"
+
+/* Descriptors for the store, the loop and the listeners, which clients cannot have. */
+enum { DESCRIPTORS_KEPT = 64, PATIENCE_MS = 2000 };
+
+int server_no_loop(void)
+{
+	return message_error("no event loop: the limit of open files (\"ulimit -n\") may be reached");
+}
+
+/* ---- Time */
+
+static int driver_make(struct ww_driver **driver, struct ww_clock *clock)
+{
+	struct ww_driver_config config;
+
+	(void)ww_driver_config_default(&config);
+	config.clock = clock;
+	config.flags = WW_DRIVER_THREADLESS;
+	return ww_driver_create(driver, &config);
+}
+
+/*
+ * Virtual clocks begin at a whole second, so that jobs come due on a tick of the driver. Wall time begins now. Elapsed
+ * time may begin anywhere, since the store's continues from the last run.
+ */
+static int time_start(struct server *server)
+{
+	int is_virtual = server->settings->is_virtual;
+	uint64_t now = 0;
+	int error = ww_clock_now(ww_clock_wall(), &now);
+
+	if (is_virtual && error == WW_OK)
+		error = ww_clock_virtual_create(&server->elapsed_clock, 0, NULL);
+	if (is_virtual && error == WW_OK)
+		error = ww_clock_virtual_create(&server->wall_clock, now - now % WW_SECOND, NULL);
+	if (error == WW_OK)
+		error = driver_make(&server->elapsed, is_virtual ? server->elapsed_clock : ww_clock_elapsed());
+	if (error == WW_OK)
+		error = driver_make(&server->wall, is_virtual ? server->wall_clock : ww_clock_wall());
+	if (error != WW_OK)
+		message_error("cannot make clocks and drivers: %s", ww_strerror(error));
+	return error == WW_OK ? 0 : -1;
+}
+
+static void time_stop(struct server *server)
+{
+	(void)ww_driver_destroy(server->elapsed);
+	(void)ww_driver_destroy(server->wall);
+	(void)ww_clock_virtual_destroy(server->elapsed_clock);
+	(void)ww_clock_virtual_destroy(server->wall_clock);
+}
+
+/* ---- The loop */
+
+static void close_any(uv_handle_t *handle, void *context)
+{
+	(void)context;
+	if (!uv_is_closing(handle))
+		uv_close(handle, NULL);
+}
+
+/* All answers are sent, or the clients had enough time to read them. */
+static void loop_end(struct server *server)
+{
+	if (uv_is_closing((uv_handle_t *)&server->prepare))
+		return;
+	while (!LIST_EMPTY(&server->connections))
+		connection_close(LIST_FIRST(&server->connections));
+	turn_commit(server);
+	http_stop(server);
+	store_hush(server);
+	uv_walk(&server->loop, close_any, NULL);
+}
+
+static void loop_prepare(uv_prepare_t *prepare)
+{
+	struct server *server = prepare->data;
+
+	turn_end(server);
+	if (server->is_stopping && LIST_EMPTY(&server->connections))
+		loop_end(server);
+}
+
+static void loop_check(uv_check_t *check)
+{
+	turn_end(check->data);
+}
+
+static void loop_due(uv_poll_t *poll, int status, int events)
+{
+	struct server *server = poll->data;
+
+	(void)status;
+	(void)events;
+	server->is_due = 1;
+}
+
+static void loop_patience(uv_timer_t *timer)
+{
+	loop_end(timer->data);
+}
+
+/* Answers are still sent. A command of which only a part has come is dropped. */
+static void loop_stop(struct server *server)
+{
+	struct connection *connection;
+	struct connection *next;
+
+	if (server->is_stopping)
+		return;
+	turn_commit(server);
+	server->is_stopping = 1;
+	listen_stop(server);
+	for (connection = LIST_FIRST(&server->connections); connection; connection = next) {
+		next = LIST_NEXT(connection, next);
+		connection->is_over = 1;
+		connection_flush(connection);
+	}
+	uv_timer_start(&server->patience, loop_patience, PATIENCE_MS, 0);
+	turn_again(server);
+}
+
+static void loop_signal(uv_signal_t *handle, int number)
+{
+	struct server *server = handle->data;
+
+	if (number == SIGUSR1) {
+		server->is_draining = 1;
+		message_error("draining: jobs are no longer accepted");
+	} else {
+		loop_stop(server);
+	}
+}
+
+static void loop_signals(struct server *server)
+{
+	static const int numbers[] = {SIGTERM, SIGINT, SIGUSR1};
+
+	for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+		uv_signal_init(&server->loop, &server->signals[i]);
+		server->signals[i].data = server;
+		uv_signal_start(&server->signals[i], loop_signal, numbers[i]);
+	}
+}
+
+static int loop_start(struct server *server)
+{
+	uv_loop_t *loop = &server->loop;
+
+	if (uv_poll_init(loop, &server->elapsed_poll, ww_driver_fd(server->elapsed)) != 0 ||
+	    uv_poll_init(loop, &server->wall_poll, ww_driver_fd(server->wall)) != 0)
+		return server_no_loop();
+	loop->data = server;
+	uv_prepare_init(loop, &server->prepare);
+	uv_check_init(loop, &server->check);
+	uv_idle_init(loop, &server->idle);
+	uv_timer_init(loop, &server->patience);
+	server->prepare.data = server->check.data = server->idle.data = server->patience.data = server;
+	server->elapsed_poll.data = server->wall_poll.data = server;
+	uv_prepare_start(&server->prepare, loop_prepare);
+	uv_check_start(&server->check, loop_check);
+	uv_poll_start(&server->elapsed_poll, UV_READABLE, loop_due);
+	uv_poll_start(&server->wall_poll, UV_READABLE, loop_due);
+	loop_signals(server);
+	return 0;
+}
+
+/* Raise the limit of descriptors as far as possible. Each client takes one. */
+static unsigned connections_limit(const struct settings *settings)
+{
+	struct rlimit limit = {1024, 1024};
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
+		limit.rlim_cur = limit.rlim_max;
+		(void)setrlimit(RLIMIT_NOFILE, &limit);
+		(void)getrlimit(RLIMIT_NOFILE, &limit);
+	}
+	if (settings->max_connections)
+		return (unsigned)settings->max_connections;
+	return limit.rlim_cur > 2 * DESCRIPTORS_KEPT && limit.rlim_cur < 10000000
+	           ? (unsigned)limit.rlim_cur - DESCRIPTORS_KEPT
+	           : 10000000;
+}
+
+int server_advance(struct server *server, uint64_t ns)
+{
+	int error = ww_clock_virtual_advance(server->elapsed_clock, ns);
+
+	if (error == WW_OK)
+		error = ww_clock_virtual_advance(server->wall_clock, ns);
+	if (error == WW_OK)
+		error = ww_driver_settle(server->elapsed);
+	return error == WW_OK ? ww_driver_settle(server->wall) : error;
+}
+
+/* With virtual clocks, let the time pass that went by while the store was closed. */
+static int time_passed(struct server *server)
+{
+	uint64_t ahead = server->settings->ahead;
+
+	if (ahead == 0 || !server->elapsed_clock || server_advance(server, ahead) == WW_OK)
+		return 0;
+	return message_error("the virtual clock cannot be set ahead so far");
+}
+
+static int server_start(struct server *server)
+{
+	uint64_t id = 0;
+
+	STAILQ_INIT(&server->ready);
+	STAILQ_INIT(&server->resume);
+	STAILQ_INIT(&server->fresh);
+	server->connections_max = connections_limit(server->settings);
+	(void)uv_random(NULL, NULL, &id, sizeof id, 0, NULL);
+	snprintf(server->id, sizeof server->id, "%016" PRIx64, id);
+	server->default_tube = tube_make(server, WW_TUBE_DEFAULT);
+	if (!server->default_tube)
+		return message_error("no memory");
+	if (uv_loop_init(&server->loop) != 0)
+		return server_no_loop();
+	if (time_start(server) != 0 || store_start(server) != 0 || time_passed(server) != 0)
+		return -1;
+	if (loop_start(server) != 0 || push_start(server) != 0 || http_start(server) != 0 || listen_start(server) != 0)
+		return -1;
+	return 0;
+}
+
+static int run(struct server *server)
+{
+	int error;
+
+	if (server_start(server) != 0) {
+		/* Closing its listener removes a socket's file. */
+		listen_stop(server);
+		push_stop(server);
+		(void)store_stop(server);
+		return 1;
+	}
+	uv_run(&server->loop, UV_RUN_DEFAULT);
+	push_stop(server);
+	error = store_stop(server);
+	if (error != WW_OK)
+		message_error("the last changes could not be written: %s", ww_strerror(error));
+	time_stop(server);
+	(void)uv_loop_close(&server->loop);
+	return error == WW_OK ? 0 : 1;
+}
+
+int server_run(const struct settings *settings)
+{
+	struct server *server = calloc(1, sizeof *server);
+	int status;
+
+	if (!server)
+		return message_error("no memory") != 0;
+	server->settings = settings;
+	status = run(server);
+	free(server);
+	return status;
+}
