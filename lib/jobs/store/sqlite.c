@@ -2,14 +2,12 @@
 
 #include "lib/jobs/store/sqlite.h"
 
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "lib/base/crc32c.h"
 #include "lib/base/memory.h"
+#include "lib/jobs/store/pages.h"
 
 enum { BLOCK_SIZE = 16384 };
 
@@ -102,21 +100,37 @@ static int make_tables(struct sqlite *sqlite)
 
 /*
  * Whether the file has all the pages that its head counts. SQLite would take a file that was cut short for a smaller
- * one. Nothing of it is in the log.
+ * one. Nothing of it is in the log. The file is read through SQLite: closing another descriptor of it would give up
+ * SQLite's locks.
  */
-static int check_size(const char *path)
+static int check_size(struct sqlite *sqlite)
 {
 	unsigned char head[32] = "";
-	struct stat status;
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	int error = fd < 0 || fstat(fd, &status) || pread(fd, head, sizeof head, 0) < 0 ? WW_EIO : WW_OK;
-	uint64_t page = (uint64_t)head[16] << 8 | head[17];
+	sqlite3_file *file = NULL;
+	sqlite3_int64 size = 0;
+	int code = sqlite3_file_control(sqlite->writer, "main", SQLITE_FCNTL_FILE_POINTER, &file);
 
-	if (fd >= 0)
-		close(fd);
-	page = page == 1 ? 65536 : page;
-	if (!error && status.st_size && (uint64_t)status.st_size < store_read32(head + 28) * page)
-		error = WW_ECORRUPT;
+	if (!code)
+		code = file->pMethods->xFileSize(file, &size);
+	if (!code && size)
+		code = file->pMethods->xRead(file, head, sizeof head, 0);
+	if (!code && (uint64_t)size < (uint64_t)store_read32(head + 28) * PAGES_SIZE)
+		code = SQLITE_CORRUPT;
+	return error_of(code);
+}
+
+/* SQLite finds its own files: it would follow a link, or make one that is missing. The caller has looked. */
+static int open_connection(sqlite3 **connection, const char *path, int flags)
+{
+	const char *vfs = ww_pages_vfs();
+	int sum = PAGES_SUM;
+	int error = vfs ? WW_OK : WW_ENOMEM;
+
+	if (!error)
+		error = error_of(
+		    sqlite3_open_v2(path, connection, flags | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_NOFOLLOW, vfs));
+	if (!error)
+		error = error_of(sqlite3_file_control(*connection, "main", SQLITE_FCNTL_RESERVE_BYTES, &sum));
 	return error;
 }
 
@@ -144,21 +158,19 @@ int ww_sqlite_open(struct sqlite *sqlite, const struct ww_jobs_config *config, u
 	*sqlite = (struct sqlite){.allocator = config->allocator};
 	(void)snprintf(path, sizeof path, "%s/index.db", config->path);
 	if (!read_only)
-		error = error_of(sqlite3_open_v2(path, &sqlite->writer,
-		    SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_NOFOLLOW, NULL));
+		error = open_connection(&sqlite->writer, path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE);
 	if (!error && !read_only)
-		error = run(sqlite->writer, "pragma journal_mode = wal; pragma synchronous = full;"
-		                            "pragma cache_size = -4096; pragma temp_store = memory;"
-		                            "pragma wal_checkpoint(truncate)");
+		error =
+		    run(sqlite->writer, "pragma page_size = 4096; pragma journal_mode = wal; pragma synchronous = full;"
+		                        "pragma cache_size = -4096; pragma temp_store = memory;"
+		                        "pragma wal_checkpoint(truncate)");
 	if (!error && !read_only)
-		error = check_size(path);
+		error = check_size(sqlite);
 	if (!error && !read_only)
 		error = make_tables(sqlite);
 	if (!error)
-		error = error_of(sqlite3_open_v2(path, &sqlite->reader,
-		    (read_only ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE) | SQLITE_OPEN_NOMUTEX |
-		        SQLITE_OPEN_NOFOLLOW,
-		    NULL));
+		error =
+		    open_connection(&sqlite->reader, path, read_only ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE);
 	if (!error)
 		error = run(sqlite->reader, "pragma cache_size = -1024");
 	for (int i = 0; i < STORE_TABLES && !error; i++)

@@ -1,0 +1,21 @@
+#ifndef LIB_JOBS_STORE_PAGES_H
+#define LIB_JOBS_STORE_PAGES_H
+
+/*
+ * Pages of the index with checksums: a layer below SQLite (a "VFS") that writes a sum into the last bytes of each page
+ * and checks it when the page is read. SQLite itself would believe a page with a flipped bit.
+ *
+ * A page in the log (index.db-wal) has the log's own checksum instead. A page of zeros was never written.
+ */
+
+#include <stdint.h>
+
+/* Bytes of a page, and those at its end that are the sum's. */
+enum { PAGES_SIZE = 4096, PAGES_SUM = 4 };
+
+/* The name of the VFS for sqlite3_open_v2. NULL: SQLite has no VFS, or no memory. Threads: any. */
+const char *ww_pages_vfs(void);
+/* Whether the sum of a page is right. Pages are numbered from 1. */
+int ww_pages_is_sound(const unsigned char *page, uint32_t number);
+
+#endif
