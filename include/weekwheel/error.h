@@ -33,7 +33,7 @@ enum ww_error {
 	WW_EDENIED = -13,   /* the system or a server denies it: rights, read-only, no directory */
 	WW_EFULL = -14,     /* the disk, the quota or a server's memory is full */
 	WW_EIO = -15,       /* a file could not be read or written, or a server could not be reached */
-	WW_EVERSION = -16,  /* a file was written by a later version */
+	WW_EVERSION = -16,  /* a file was written by another version, mostly a later one */
 	WW_ETOOBIG = -17,   /* a body is longer, or an entry heavier, than the configuration allows */
 	WW_EAGAIN = -18,    /* a server is not ready at the moment: it loads, elects, or is busy */
 	WW_ETIMEOUT = -19   /* what the call waits for has not come in the time that it was given */

@@ -4,8 +4,9 @@
 /*
  * Jobs that outlive the process: put now, delivered in a second or in six months, at least once.
  *
- * A store is one directory, an LMDB environment, which one process writes at a time. Or it is in Redis, where any
- * number of processes share it; jobs_redis.h opens that kind and says what differs there. All calls below work on both.
+ * A store is one directory, with a journal and an SQLite database, which one process writes at a time. Or it is in
+ * Redis, where any number of processes share it; jobs_redis.h opens that kind and says what differs there. All calls
+ * below work on both.
  *
  * A *job* has a body, waits in a *tube* until it is due, and is then *ready*. The caller that reserves it gets a
  * *lease*: the body, a time to run, and a *token*. Tokens grow with every delivery of any job. Whatever the job writes
@@ -71,13 +72,13 @@ enum ww_jobs_sync {
 	/* A call returns when its change is on stable storage. A power failure loses nothing. */
 	WW_SYNC_ALWAYS,
 	/*
-	 * Synced every config.sync_ns. A power failure loses the changes since the last sync. Where the filesystem
-	 * writes out of order, it can damage the store: ww_jobs_open or fsck then says so.
+	 * Synced every config.sync_ns. A power failure loses at most the changes of that time and of the sync that was
+	 * under way. It loses nothing older and damages nothing.
 	 */
 	WW_SYNC_INTERVAL,
 	/*
-	 * Synced when the operating system does, and when the store is closed. A power failure: as above, for the last
-	 * half minute.
+	 * Synced when the operating system does, after about half a minute, and when the store is closed. A power
+	 * failure loses at most the changes since then and damages nothing.
 	 */
 	WW_SYNC_SYSTEM
 };
@@ -269,8 +270,9 @@ WW_API int ww_jobs_config_default(struct ww_jobs_config *config);
  * the string at path. When it returns, due jobs are ready, up to config.window_jobs of them; the others follow soon.
  * Complexity: does not depend on how many jobs are stored.
  * Errors: WW_EINVAL: a member is out of range. WW_EINUSE: another process has the store. WW_EDENIED: no permission, or
- * a read-only filesystem. WW_EVERSION: made by a later version. WW_ECORRUPT: the store is damaged, or the directory is
- * not empty and has no store. WW_EIO, WW_EFULL, WW_ENOMEM, WW_ESYSTEM.
+ * a read-only filesystem. WW_EVERSION: made by a later version, or by a former one that kept jobs in LMDB: export them with
+ * that version and import them with this one. WW_ECORRUPT: the store is damaged, one of its files is missing, or the
+ * directory is not empty and has no store. WW_EIO, WW_EFULL, WW_ENOMEM, WW_ESYSTEM.
  */
 WW_API int ww_jobs_open(struct ww_jobs **jobs, const struct ww_jobs_config *config);
 

@@ -98,7 +98,7 @@ needs_only() { # NAME PATTERN
 loads_only_libc() { ! ldd "$shared" | grep -vE 'linux-vdso|linux-gate|/?libc\.so\.|ld-linux'; }
 expect 'libweekwheel.so needs the C library alone' needs_only weekwheel "$libc"
 expect 'libweekwheel.so loads the C library alone' loads_only_libc
-for name in weekwheel_jobs:lmdb weekwheel_redis:hiredis 'weekwheel_callback:(curl|crypto)'; do
+for name in weekwheel_jobs:sqlite3 weekwheel_redis:hiredis 'weekwheel_callback:(curl|crypto)'; do
 	[ ! -f "$lib/lib${name%%:*}.so" ] ||
 		expect "lib${name%%:*}.so needs what is its own" needs_only "${name%%:*}" "libweekwheel(_jobs)?\.so|lib${name#*:}"
 done
@@ -145,7 +145,7 @@ program_runs() {
 }
 expect 'the installed program runs' program_runs
 
-# Jobs, where the library was built: it needs LMDB.
+# Jobs, where the library was built: it needs SQLite.
 if [ -f "$B/lib/libweekwheel_jobs.a" ]; then
 	jobs=$(readlink -f "$lib/libweekwheel_jobs.so")
 	jobs_soname_is_right() { readelf -d "$jobs" | grep -F SONAME | grep -F '[libweekwheel_jobs.so.0]' >/dev/null; }

@@ -172,7 +172,7 @@ def refused(*arguments, status=2, **env):
 
 def need_server():
     if not os.access(WEEKWHEELD, os.X_OK):
-        raise unittest.SkipTest(f"there is no {WEEKWHEELD}; it needs LMDB and libuv")
+        raise unittest.SkipTest(f"there is no {WEEKWHEELD}; it needs SQLite and libuv")
 
 
 class Server:

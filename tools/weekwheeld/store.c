@@ -132,7 +132,9 @@ static const struct cure local_cures[] = {
     {WW_EDENIED, "it cannot be written: make the folder above it, change its owner, or give another --data"},
     {WW_ECORRUPT, "it is damaged, or is not a store of jobs: \"weekwheel fsck\" tells what is wrong; "
                   "put back a copy, or give an empty --data"},
-    {WW_EVERSION, "it was written by a later version: use that one"},
+    {WW_EVERSION,
+        "it was written by another version: use that one, or carry the jobs over to a new directory: \"weekwheel "
+        "export\" of that version, then \"weekwheel import\" of this one"},
     {WW_EFULL, "its disk is full: make room"},
     {0, NULL},
 };

@@ -51,7 +51,7 @@ const char *ww_strerror(int error)
 		return "A file could not be read or written, or a server could not be reached: check whether the disk is full "
 		       "or broken, or whether the server runs; the log says more.";
 	case WW_EVERSION:
-		return "A later version wrote the file: open it with that version, or export it there and import it here.";
+		return "Another version wrote the file: open it with that version, or export it there and import it here.";
 	case WW_ETOOBIG:
 		return "The body is longer than the configuration allows: raise body_max, or store the body elsewhere. "
 		       "Or an entry weighs more than a shard of its session map may: raise weight_limit, or take fewer shards.";

@@ -27,11 +27,12 @@
 #include "lib/jobs/store/journal.h"
 #include "lib/jobs/store/sqlite.h"
 
-/* What `active` takes when it is frozen, and when commits wait for the index. */
+/* What `active` takes when it is frozen, and when writes wait for the index. */
 #define ACTIVE_BYTES ((size_t)2 << 20)
 #define ACTIVE_MOST (2 * ACTIVE_BYTES)
-/* What a file of the journal has when it is frozen anyway: jobs that come and go leave nothing else behind. */
+/* The same for a file of the journal: jobs that come and go leave nothing else behind. */
 #define JOURNAL_BYTES ((uint64_t)8 << 20)
+#define JOURNAL_MOST (2 * JOURNAL_BYTES)
 
 enum { REMOVED, THERE };
 enum { ACTIVE, FROZEN, INDEX, LAYERS };
@@ -343,12 +344,12 @@ static void freeze(struct disk *disk)
 	pthread_mutex_unlock(&disk->mutex);
 }
 
-/* Memory is bounded: wait for the index when it falls behind. */
+/* Memory and journal are bounded: wait for the index when it falls behind. */
 static int wait_for_room(struct disk *disk)
 {
 	int error = WW_OK;
 
-	if (ww_store_memory_bytes(&disk->active) < ACTIVE_MOST)
+	if (ww_store_memory_bytes(&disk->active) < ACTIVE_MOST && disk->journal.offset < JOURNAL_MOST)
 		return WW_OK;
 	pthread_mutex_lock(&disk->mutex);
 	while (disk->waits && !disk->failed)

@@ -124,6 +124,7 @@ START_TEST(a_foreign_or_truncated_file_is_reported_as_damaged)
 	ck_assert_int_eq(opens(), WW_ECORRUPT);
 	ck_assert_int_eq(access(data_file(), F_OK), -1);
 	world.jobs = NULL;
+	world.is_damaged = 1;
 	world_end(&world);
 }
 END_TEST
@@ -182,6 +183,25 @@ START_TEST(a_store_of_a_later_version_is_left_alone)
 		OK(store.ops->close(store.self));
 		ck_assert_int_eq(opens(), later ? WW_EVERSION : WW_OK);
 	}
+	OK(ww_jobs_open(&world.jobs, &world.config));
+	world_end(&world);
+}
+END_TEST
+
+START_TEST(a_store_of_a_former_kind_is_left_alone)
+{
+	char name[128];
+
+	world_make(&world, KIND_DISK);
+	OK(ww_jobs_close(world.jobs));
+	(void)snprintf(name, sizeof name, "%s/data.mdb", world.path);
+	ck_assert_int_eq(rename(data_file(), name), 0);
+	ck_assert_int_eq(opens(), WW_EVERSION);
+	world.config.flags = WW_JOBS_READONLY;
+	ck_assert_int_eq(opens(), WW_EVERSION);
+	world.config.flags = 0;
+	ck_assert_int_eq(access(data_file(), F_OK), -1);
+	ck_assert_int_eq(rename(name, data_file()), 0);
 	OK(ww_jobs_open(&world.jobs, &world.config));
 	world_end(&world);
 }
@@ -340,5 +360,6 @@ END_TEST
 TEST_MAIN("jobs/files", a_directory_belongs_to_one_process, a_reader_sees_and_changes_nothing,
     a_directory_that_cannot_be_made_is_denied, a_foreign_or_truncated_file_is_reported_as_damaged,
     a_directory_with_other_files_is_no_store, a_store_of_a_later_version_is_left_alone,
-    one_damaged_record_is_reported_and_the_others_are_delivered, a_missing_index_entry_and_a_wrong_count_are_reported,
-    a_full_disk_is_reported_and_nothing_has_changed, the_space_of_finished_jobs_is_used_again)
+    a_store_of_a_former_kind_is_left_alone, one_damaged_record_is_reported_and_the_others_are_delivered,
+    a_missing_index_entry_and_a_wrong_count_are_reported, a_full_disk_is_reported_and_nothing_has_changed,
+    the_space_of_finished_jobs_is_used_again)

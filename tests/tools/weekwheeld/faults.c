@@ -128,19 +128,15 @@ ssize_t pwritev64(int fd, const struct iovec *parts, int count, off64_t offset)
 	return told(how, REAL(pwritev64)(fd, parts, count, offset));
 }
 
+/* Of folders, too: their syncs make names stable. */
 int fsync(int fd)
 {
-	return is_file(fd) && fails(SYNC) ? -1 : REAL(fsync)(fd);
+	return fails(SYNC) ? -1 : REAL(fsync)(fd);
 }
 
 int fdatasync(int fd)
 {
-	return is_file(fd) && fails(SYNC) ? -1 : REAL(fdatasync)(fd);
-}
-
-int msync(void *address, size_t size, int flags)
-{
-	return fails(SYNC) ? -1 : REAL(msync)(address, size, flags);
+	return fails(SYNC) ? -1 : REAL(fdatasync)(fd);
 }
 
 int ftruncate(int fd, off_t size)
@@ -151,4 +147,22 @@ int ftruncate(int fd, off_t size)
 int ftruncate64(int fd, off64_t size)
 {
 	return is_file(fd) && fails(TRUNCATE) ? -1 : REAL(ftruncate64)(fd, size);
+}
+
+/* Returns its error instead of setting errno. */
+static int allocate(int fd, off64_t offset, off64_t size)
+{
+	if (is_file(fd) && fails(TRUNCATE))
+		return plan->error ? (int)plan->error : ENOSPC;
+	return REAL(posix_fallocate64)(fd, offset, size);
+}
+
+int posix_fallocate(int fd, off_t offset, off_t size)
+{
+	return allocate(fd, offset, size);
+}
+
+int posix_fallocate64(int fd, off64_t offset, off64_t size)
+{
+	return allocate(fd, offset, size);
 }

@@ -11,7 +11,7 @@ skip() { # WHY
 	exit 77
 }
 
-[ -x "$weekwheeld" ] || skip "there is no $weekwheeld; it needs LMDB and libuv"
+[ -x "$weekwheeld" ] || skip "there is no $weekwheeld; it needs SQLite and libuv"
 for program in node npm; do
 	command -v $program >/dev/null || skip "there is no $program"
 done

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """Calls that write to the store's files fail, each in turn. A command that could not be stored is answered with an error
-and has not happened. The server goes on. After a kill and a new start it has all that it acknowledged.
+and has not happened. The server goes on, unless a sync has failed: then it acknowledges nothing any more. After a kill
+and a new start it has all that it acknowledged, and of what it did not at most the command whose sync has failed.
 
 WW_FAULTS=all makes each call fail in every way. Otherwise the ways take turns.
 """
@@ -127,19 +128,27 @@ def story(client):
     return told
 
 
-def serves(client):
-    """The server goes on as if nothing had happened."""
+def serves(client, may_refuse=False):
+    """Whether the server goes on as if nothing had happened. If not, it refuses all."""
     answer = client.put(b"after", tube="after")
+    if may_refuse and answer in ERRORS:
+        assert client.put(b"again") in ERRORS and client.put(b"again") in ERRORS
+        return False
     assert answer.startswith("INSERTED "), "after the fault: " + answer
     equal(client.ask("delete " + answer.split()[1]), "DELETED")
     client.ask("use default")
+    return True
 
 
-def again(data, environment, truth, fsck):
-    """A killed server has the same jobs after a new start."""
+def again(data, environment, truth, fsck, is_sure=True):
+    """A killed server has the same jobs after a new start; if it is not sure, but for one."""
     fsck.check(data)
     with Server("--data", data, **environment) as server, server.client() as client:
-        same(stored(client), truth)
+        found = stored(client)
+        others = {job[0] for job in set(found) ^ set(truth)}
+        if is_sure or len(others) > 1:
+            same(found, truth)
+        assert serves(client)
 
 
 def fails_once(plan, fsck, data, sync, way, first):
@@ -156,7 +165,7 @@ def fails_once(plan, fsck, data, sync, way, first):
                 told = story(client)
                 failed = plan.failed()
                 plan.set(0)
-                serves(client)
+                goes_on = serves(client, may_refuse=what & SYNC)
                 truth = stored(client)
                 same(truth, told.truth)
             except (AssertionError, EOFError, OSError) as problem:
@@ -166,7 +175,7 @@ def fails_once(plan, fsck, data, sync, way, first):
                 # While the client is connected: its going would release its jobs.
                 server.stop(signal.SIGKILL)
     try:
-        again(data, plan.environment, truth, fsck)
+        again(data, plan.environment, truth, fsck, is_sure=goes_on)
     except AssertionError as problem:
         raise AssertionError("--sync %s, %s at call %d, then a new start: %s" % (sync, name, first, problem)) from problem
     return failed
@@ -203,26 +212,22 @@ class Faults(Case):
         each_fails("system", 2)
 
     def test_a_sync_fails_between_writes(self):
-        """With --sync interval a write is answered before it is synced. The write after a failed sync is refused."""
+        """With --sync interval a write is answered before it is synced. After a failed sync no write is answered well."""
         plan, fsck, data = Plan(), Fsck(), "jobs"
         with Server("--data", data, "--sync", "interval", "--sync-interval", "0.01",
                     **plan.environment) as server, server.client() as client:
             told = Story(client)
-            plan.set(1, 1 << 31, errno.EIO, SYNC)
+            plan.set(1, 1, errno.EIO, SYNC)
             while told.put("put 0 0 100 1\r\nx"):
                 pass
-            assert plan.failed()
-            plan.set(0)
-            while not told.put("put 0 0 100 1\r\ny"):
-                pass
-            told.ask("delete %d" % told.truth[0][0], "DELETED")
-            serves(client)
+            equal(plan.failed(), 1)
+            assert not serves(client, may_refuse=True)
             server.stop(signal.SIGKILL)
         again(data, plan.environment, told.truth, fsck)
 
-    def test_a_write_that_cannot_be_synced_silences_the_server(self):
-        """A write that reports failure is in the file and cannot be undone. The server stops telling what it has."""
-        plan, fsck, silent = Plan(), Fsck(), 0
+    def test_a_failed_sync_is_final(self):
+        """A write that reports failure may be on the disk all the same, or be lost although the next sync succeeds."""
+        plan, fsck, final = Plan(), Fsck(), 0
         for first in range(1, 1000):
             data = "jobs%d" % first
             with Server("--data", data, **plan.environment) as server, server.client() as client:
@@ -235,20 +240,16 @@ class Faults(Case):
                 if not failed:
                     break
                 assert answer in ERRORS, (first, answer)
-                if client.ask("list-delayed").startswith("OK "):
-                    same(stored(client), before, "call %d: " % first)
-                    serves(client)
-                else:
-                    silent += 1
-                    assert client.put(b"third") in ERRORS, first
+                same(stored(client), before, "call %d: " % first)
+                final += not serves(client, may_refuse=True)
                 server.stop(signal.SIGKILL)
             fsck.check(data)
             with Server("--data", data, **plan.environment) as server, server.client() as client:
                 found = stored(client)
                 same(found[:1], before, "call %d, then a new start: " % first)
                 assert len(found) <= 2, found
-        print("%d calls, after %d of which nothing was answered" % (first - 1, silent))
-        assert silent and first < 1000, (silent, first)
+        print("%d calls, after %d of which nothing was acknowledged" % (first - 1, final))
+        assert final and first < 1000, (final, first)
 
     def test_each_call_of_a_start_fails(self):
         plan, fsck = Plan(), Fsck()

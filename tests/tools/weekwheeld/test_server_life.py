@@ -82,7 +82,8 @@ class Restart(Case):
     def test_a_write_that_fails_has_not_happened(self):
         def full():
             signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-            resource.setrlimit(resource.RLIMIT_FSIZE, (400000, 400000))
+            # More than what a file of the journal is prepared with.
+            resource.setrlimit(resource.RLIMIT_FSIZE, (1500000, 1500000))
 
         with Server("--data", "jobs", before=full) as server, server.client() as a:
             conversation(a, ("put 0 0 60 1\r\nx", "INSERTED 1"), ("reserve", "RESERVED 1 1|x"))
@@ -138,9 +139,15 @@ class Start(Case):
             assert "in use by another server" in refused("--data", data, status=1)
             assert "is in use: end the server there" in run(1, WEEKWHEELD, "--memory", "--listen", server.address).err
         assert "did you mean '--memory'?" in refused("--memry")
-        with open(os.path.join(data, "data.mdb"), "r+b") as file:
+        with open(os.path.join(data, "index.db"), "r+b") as file:
             file.write(b"\xff" * 16384)
         assert "damaged" in refused("--data", data, status=1)
+        os.mkdir("former")
+        with open(os.path.join("former", "data.mdb"), "w"):
+            pass
+        said = refused("--data", "former", status=1)
+        assert "another version" in said and "weekwheel export" in said and "weekwheel import" in said, said
+        equal(os.listdir("former"), ["data.mdb"])
 
     def test_help_and_version(self):
         need_server()

@@ -1,4 +1,4 @@
-/* Does work in a process of its own, which a damaged file may kill. */
+/* Does work in a process of its own, which a damaged disk may kill. */
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -15,9 +15,8 @@
 static const struct {
 	int number;
 	const char *name;
-} damages[] = {{SIGBUS, "SIGBUS, a part of the file is missing or cannot be read"},
-    {SIGSEGV, "SIGSEGV, a page leads out of the file"}, {SIGABRT, "SIGABRT, LMDB found that a page cannot be right"},
-    {SIGFPE, "SIGFPE"}, {SIGILL, "SIGILL"}};
+} damages[] = {{SIGBUS, "SIGBUS, a part of the file is missing or cannot be read"}, {SIGSEGV, "SIGSEGV"},
+    {SIGABRT, "SIGABRT"}, {SIGFPE, "SIGFPE"}, {SIGILL, "SIGILL"}};
 
 static _Noreturn void do_work(int (*work)(void *context), void *context)
 {

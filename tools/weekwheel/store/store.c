@@ -74,7 +74,7 @@ static const char *denied(const char *path)
 		return errno == ENOENT ? "there is no such directory" : strerror(errno);
 	if (!S_ISDIR(status.st_mode))
 		return "is no directory; name the one that weekwheeld has as --data";
-	snprintf(name, sizeof name, "%s/data.mdb", path);
+	snprintf(name, sizeof name, "%s/index.db", path);
 	if (stat(name, &status) && errno == ENOENT)
 		return "has no jobs in it; name the directory that weekwheeld has as --data";
 	return "no permission; run this as the user whose directory it is";
@@ -93,7 +93,8 @@ const char *store_reason(char *text, size_t room, const struct store_place *plac
 	else if (error == WW_ECORRUPT)
 		why = "is damaged, or is no store of jobs; put back a copy";
 	else if (error == WW_EVERSION)
-		why = "was written by a later version of weekwheel; use that one";
+		why = "was written by another version of weekwheel; use that one, or carry the jobs over with its "
+		      "'weekwheel export' and the 'weekwheel import' of this one";
 	else if (error == WW_EFULL)
 		why = "the disk is full; make room";
 	snprintf(text, room, "%s: %s", place->path, why);

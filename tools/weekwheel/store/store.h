@@ -102,7 +102,7 @@ struct store_end {
 };
 
 /*
- * Do the work in a process of its own: a damaged file, which is mapped into memory, may kill it. Changes to memory are
+ * Do the work in a process of its own: a damaged disk may kill it. Changes to memory are
  * lost, except in MAP_SHARED. Standard output is flushed. Returns 0, or -1 after a message.
  */
 int store_apart(int (*work)(void *context), void *context, struct store_end *end);

@@ -67,45 +67,21 @@ def variety():
 
 
 def bytes_of(folder):
-    with open(os.path.join(folder, "data.mdb"), "rb") as file:
+    with open(os.path.join(folder, "index.db"), "rb") as file:
         return bytearray(file.read())
 
 
 def damage(folder, data):
     os.makedirs(folder, exist_ok=True)
-    with open(os.path.join(folder, "data.mdb"), "wb") as file:
+    with open(os.path.join(folder, "index.db"), "wb") as file:
         file.write(data)
-BRANCH, LEAF = 1, 2  # flags of a page of LMDB
-
-
-def pages(data, kind):
-    """For each page of a kind, the offsets of its pointers (two bytes each) and of the entries that they point to.
-
-    Pages that LMDB uses no more are among them.
-    """
-    for page in range(8192, len(data), 4096):
-        number, _, flags, lower, upper = struct.unpack_from("<QHHHH", data, page)
-        if number == page // 4096 and flags == kind and 16 <= lower <= upper <= 4096:
-            yield [(page + at, page + struct.unpack_from("<H", data, page + at)[0]) for at in range(16, lower, 2)]
-
-
-def entry(data, at):
-    """The key of a leaf's entry, and the offset of its value."""
-    size = struct.unpack_from("<H", data, at + 6)[0]
-    return bytes(data[at + 8:at + 8 + size]), at + 8 + size
 
 
 def looked_into(folder):
-    """What fsck prints about a damaged directory, and the ids that export saves. Both must end by themselves."""
+    """What fsck prints about a damaged directory, and the ids that export saves."""
     found, saved = alone.run(1, "fsck", folder), alone.run(1, "export", folder)
     matches(r"^\d+ problems?$", found.out)
-    # If LMDB ended the process, the last line may be cut off.
-    return found.out, [job["id"] for job in objects(saved.out.rpartition("\n")[0])]
-
-
-def many(count):
-    put("one", *[{"body": encoded(b"needle %d" % i), "due": SOON + i} for i in range(count)])
-    return bytes_of("one")
+    return found.out, [job["id"] for job in objects(saved.out)]
 
 
 class StoreCase(Case):
@@ -131,9 +107,8 @@ class Stores(StoreCase):
         equal([job["error"] for job in two][6], "\u00e4 \"quote\"\n")
         for folder in ("one", "two"):
             said = objects(alone.run(0, "fsck", "--json", folder).out)[0]
-            disk = os.stat(os.path.join(folder, "data.mdb")).st_size
             equal(said, {"sound": True, "problems": [], "jobs": 8, "delayed": 4, "ready": 2, "buried": 2, "tubes": 3,
-                         "accepted": 8, "ended": 0, "disk": disk})
+                         "accepted": 8, "ended": 0, "disk": len(bytes_of(folder))})
 
     def test_texts_are_any_characters(self):
         """Escaped or not, as surrogate pairs or not, an error comes back unchanged. One that is too long is cut off."""
@@ -244,9 +219,14 @@ class Stores(StoreCase):
 
     def test_a_store_that_cannot_be_opened_is_explained(self):
         os.mkdir("empty")
+        os.mkdir("former")
+        with open("former/data.mdb", "w"):
+            pass
         with open("file", "wb") as out:
             out.write(b"x")
         for command in ("fsck", "export"):
+            matches("former: was written by another version.*'weekwheel export'.*'weekwheel import'",
+                    alone.run(1, command, "former").err)
             matches("missing: there is no such directory", alone.run(1, command, "missing").err)
             matches("empty: has no jobs in it", alone.run(1, command, "empty").err)
             matches("file: is no directory", alone.run(1, command, "file").err)
@@ -266,7 +246,7 @@ class Stores(StoreCase):
         matches("standard output: No space", run(None, "sh", "-c", '"$0" export one >/dev/full', WEEKWHEEL).err)
         with open("file", "wb") as out:
             out.write(b"before")
-        limited = run(1, "sh", "-c", 'trap "" XFSZ; ulimit -f 8; "$0" export one -o file', WEEKWHEEL)
+        limited = run(1, "sh", "-c", 'trap "" XFSZ; ulimit -f 100; "$0" export one -o file', WEEKWHEEL)
         matches("^weekwheel: file: File too large$", limited.err)
         with open("file", "rb") as file:
             equal(file.read(), b"before")
@@ -348,18 +328,15 @@ class Damage(StoreCase):
     def test_a_flipped_bit_in_a_record_is_found(self):
         put("one", *[{"body": encoded(b"needle %d" % i), "due": SOON, "key": encoded(b"%d" % i)} for i in range(20)])
         data = bytes_of("one")
-        at = -1
-        # Old pages have the record as well.
-        while (at := data.find(b"needle 7", at + 1)) >= 0:
-            data[at] ^= 1
+        equal(data.count(b"needle 7"), 1)
+        data[data.find(b"needle 7")] ^= 1
         damage("two", data)
         result = alone.run(1, "fsck", "two")
-        matches("^the record of job 8 cannot be read$", result.out)
+        matches("^20 jobs were accepted and 0 have ended: 20 should be there", result.out)
         matches(r"^\d+ problems?$", result.out)
         matches("weekwheel export", result.err)
         said = objects(alone.run(1, "fsck", "--json", "two").out)[0]
         equal((said["sound"], said["jobs"]), (False, 19))
-        check("the record of job 8 cannot be read" in said["problems"], said)
         result = alone.run(1, "export", "two", "-o", "file")
         matches("two: 1 of 20 jobs cannot be read and were left out", result.err)
         matches("^19 jobs put", alone.run(0, "import", "three", "file").out)
@@ -371,61 +348,6 @@ class Damage(StoreCase):
             damage("two", data[:size])
             matches(r"damaged|could not be read", alone.run(1, "fsck", "two").out, size)
             alone.run(1, "export", "two")
-
-    def test_jobs_out_of_order_are_damage(self):
-        data = many(20)
-        for slots in pages(data, LEAF):
-            if len(slots) == 20 and all(entry(data, at)[0] == struct.pack(">Q", i + 1) for i, (_, at) in enumerate(slots)):
-                fifth, ninth = slots[4][0], slots[8][0]
-                data[fifth:fifth + 2], data[ninth:ninth + 2] = data[ninth:ninth + 2], data[fifth:fifth + 2]
-        damage("two", data)
-        out, ids = looked_into("two")
-        matches("20 should be there, and 5 are", out)
-        check(ids[:5] == [1, 2, 3, 4, 9] and ids == sorted(set(ids)), ids)
-
-    def test_reading_ends_although_pages_point_back(self):
-        """Each entry of a branch points where the previous one does, or to its own branch, which LMDB gives up on."""
-        whole = many(3000)
-        for own in (False, True):
-            data = bytearray(whole)
-            for slots in pages(whole, BRANCH):
-                for (_, before), (slot, at) in zip(slots, slots[1:]):
-                    data[at:at + 4] = struct.pack("<I", slot // 4096) if own else whole[before:before + 4]
-            damage("two", data)
-            out, ids = looked_into("two")
-            matches("reading it failed" if own else "3000 should be there, and [0-9]+ are", out)
-            check(len(ids) < 3000 and ids == sorted(set(ids)), ids)
-
-    def test_reading_ends_although_an_id_is_huge(self):
-        """The last record has a damaged id, so it cannot be read, and any id up to the count of jobs may be its own."""
-        data = many(20)
-        for slots in pages(data, LEAF):
-            for _, at in slots:
-                key, value = entry(data, at)
-                if key == b"meta" and data[value:value + 9] == b"weekwheel":
-                    # After the name, its end, the format and the next id.
-                    data[value + 27:value + 35] = struct.pack(">Q", 1 << 62)
-                elif key == struct.pack(">Q", 20) and b"needle 19" in data[value:value + 300]:
-                    data[at + 8:at + 16] = struct.pack(">Q", 1 << 61)
-        damage("two", data)
-        out, ids = looked_into("two")
-        matches(f"{1 << 62} jobs were accepted", out)
-        equal(ids, list(range(1, 20)))
-
-    def test_a_huge_number_of_a_tube_is_damage(self):
-        """The table of tubes is as long as the greatest number."""
-        put("one", *[{"body": "", "due": SOON, "tube": f"tube-{i}"} for i in range(5)])
-        for number in (1 << 24, 1 << 28, (1 << 31) + 4, (1 << 32) - 1):
-            data = bytes_of("one")
-            for slots in pages(data, LEAF):
-                for _, at in slots:
-                    key, value = entry(data, at)
-                    if len(key) == 4 and data[value + 16:value + 22] == b"tube-4":
-                        data[at + 8:at + 12] = struct.pack(">I", number)
-            damage("two", data)
-            for command in ("fsck", "export"):
-                ended = alone.run(1, command, "two")
-                matches("is damaged, or is no store of jobs", ended.out + ended.err, number)
 
     def test_any_damage_is_survived(self):
         """Whatever is in the file, the program ends by itself and not by a signal."""
@@ -443,7 +365,7 @@ class Damage(StoreCase):
                 data[page + rng.randrange(24)] ^= 1 << rng.randrange(8)
             else:  # bits here and there
                 for _ in range(200):
-                    data[rng.randrange(8192, len(data))] ^= 1 << rng.randrange(8)
+                    data[rng.randrange(4096, len(data))] ^= 1 << rng.randrange(8)
             damage("two", data)
             for command in ("fsck", "export"):
                 ended = alone.run(None, command, "two")
@@ -453,28 +375,6 @@ class Damage(StoreCase):
                     last = ended.out.splitlines()[-1:]
                     check(ended.status == 0 or ended.err or (last and "problem" in last[0]), f"round {i}: {ended}")
         check(found > 20, f"damage was found in {found} of 60")
-
-    def test_reading_that_kills_is_damage(self):
-        """The file is cut off while the program reads it, so that mapped pages are gone."""
-        if os.environ.get("SANITIZE"):
-            self.skipTest("a sanitizer takes the signal itself")
-        put("one", *[{"body": encoded(b"x" * 3000), "due": SOON} for _ in range(3000)])
-        fifo = "fifo"
-        os.mkfifo(fifo)
-        pipe = open(os.open(fifo, os.O_RDONLY | os.O_NONBLOCK), "rb")
-        fcntl.fcntl(pipe, 1031, 4096)  # F_SETPIPE_SZ, so that the program cannot run ahead
-        os.set_blocking(pipe.fileno(), True)
-        process = subprocess.Popen([WEEKWHEEL, "export", "one", "-o", fifo], stderr=subprocess.PIPE, text=True)
-        select.select([pipe], [], [], PATIENCE)
-        with pipe:
-            pipe.readline()
-            os.truncate(os.path.join("one", "data.mdb"), 16384)
-            while pipe.read(1 << 16):
-                pass
-        said = process.stderr.read()
-        process.stderr.close()
-        equal(process.wait(PATIENCE), 1)
-        matches("one: is damaged, and not all of it could be read: SIGBUS", said)
 
 
 main()
