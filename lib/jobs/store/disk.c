@@ -38,7 +38,7 @@ enum { REMOVED, THERE };
 enum { ACTIVE, FROZEN, INDEX, LAYERS };
 
 /* A change in a record of the journal. Behind it: the key, a byte that is REMOVED or THERE, the value. */
-struct change {
+struct disk_change {
 	uint32_t value_size;
 	uint16_t key_size;
 	uint16_t table;
@@ -381,7 +381,7 @@ static int begin(void *self)
 static int add_change(struct disk *disk, enum store_table table, struct store_bytes key, int there,
     struct store_bytes value, struct store_bytes *kept)
 {
-	struct change change = {(uint32_t)value.size, (uint16_t)key.size, (uint16_t)table};
+	struct disk_change change = {(uint32_t)value.size, (uint16_t)key.size, (uint16_t)table};
 	size_t size = disk->round_size + sizeof change + key.size + 1 + value.size;
 	unsigned char *to;
 
@@ -523,7 +523,7 @@ static int replay(void *context, const unsigned char *bytes, size_t size)
 	int error = WW_OK;
 
 	while (size && !error) {
-		struct change change;
+		struct disk_change change;
 		size_t whole;
 		if (size < sizeof change)
 			return WW_ECORRUPT;

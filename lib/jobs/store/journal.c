@@ -22,7 +22,7 @@
 /* A record is at most this: bounds what damage can make a reader allocate. */
 #define RECORD_MAX (UINT32_C(1) << 31)
 
-struct head {
+struct journal_head {
 	uint64_t magic;
 	uint64_t number;
 	uint64_t first; /* number of its first record */
@@ -30,7 +30,7 @@ struct head {
 	uint32_t sum; /* of the bytes before it */
 };
 
-struct record {
+struct journal_record {
 	uint32_t size; /* of the bytes behind this */
 	uint32_t sum;  /* of number and bytes */
 	uint64_t number;
@@ -72,15 +72,15 @@ static int sync_folder(const struct journal *journal)
 
 /* ---- Files */
 
-static uint32_t head_sum(const struct head *head)
+static uint32_t head_sum(const struct journal_head *head)
 {
-	return ww_crc32c(0, head, offsetof(struct head, sum));
+	return ww_crc32c(0, head, offsetof(struct journal_head, sum));
 }
 
 /* Make the next file, with a stable name. */
 static int make_file(struct journal *journal, uint64_t number)
 {
-	struct head head = {.magic = MAGIC, .number = number, .first = journal->record};
+	struct journal_head head = {.magic = MAGIC, .number = number, .first = journal->record};
 	char path[4096];
 	int error = WW_OK;
 	int fd;
@@ -162,7 +162,7 @@ uint64_t ww_journal_bytes(struct journal *journal)
 static int append(struct journal *journal, const void *bytes, size_t size)
 {
 	struct journal_file *file = &journal->file[journal->files - 1];
-	struct record record = {.size = (uint32_t)size, .number = journal->record};
+	struct journal_record record = {.size = (uint32_t)size, .number = journal->record};
 	struct iovec parts[] = {{&record, sizeof record}, {(void *)(uintptr_t)bytes, size}};
 	ssize_t written;
 
@@ -234,10 +234,10 @@ static int read_exactly(int fd, void *to, size_t size, uint64_t offset)
 /* Read the records of a file. Returns 1 when it ended at a record that is not there. */
 static int read_records(struct journal *journal, int fd, journal_read_fn *read, void *context)
 {
-	uint64_t offset = sizeof(struct head);
+	uint64_t offset = sizeof(struct journal_head);
 	unsigned char *bytes = NULL;
 	struct stat status;
-	struct record record;
+	struct journal_record record;
 	int result;
 
 	if (fstat(fd, &status))
@@ -267,7 +267,7 @@ static int read_records(struct journal *journal, int fd, journal_read_fn *read, 
 	return result < 0 ? result : 1;
 }
 
-static int read_head(int fd, uint64_t number, struct head *head)
+static int read_head(int fd, uint64_t number, struct journal_head *head)
 {
 	int result = read_exactly(fd, head, sizeof *head, 0);
 
@@ -282,7 +282,7 @@ static int read_head(int fd, uint64_t number, struct head *head)
 static int read_file(struct journal *journal, uint64_t number, journal_read_fn *read, void *context)
 {
 	char path[4096];
-	struct head head;
+	struct journal_head head;
 	int result;
 	int fd;
 
