@@ -243,6 +243,9 @@ struct ww_tube_stats {
  */
 #define WW_LATE_CLASSES 7
 
+/* Bytes of a sentence about a fault, with its NUL. */
+#define WW_FAULT_MAX 256
+
 struct ww_jobs_stats {
 	struct ww_tube_stats all; /* sums; name is "" */
 	uint64_t tubes;
@@ -257,7 +260,14 @@ struct ww_jobs_stats {
 	uint64_t syncs;
 	uint64_t sync_ns; /* ns spent in syncs */
 	uint64_t bytes;   /* of memory */
-	uint64_t disk;    /* bytes of the file */
+	uint64_t disk;    /* bytes of the files */
+	/*
+	 * Why the store cannot write: WW_EFULL: new jobs are refused until there is room; WW_EIO: a sync has failed, and
+	 * every change is refused until the store is opened again. WW_OK: it can. The text names the file and the
+	 * system's error.
+	 */
+	int fault;
+	char fault_text[WW_FAULT_MAX];
 };
 
 /* ---- The store -------------------------------------------------------------------------------------------------- */

@@ -138,8 +138,12 @@ static enum MHD_Result serve_metrics(struct server *server, struct MHD_Connectio
 
 static enum MHD_Result serve_health(struct server *server, struct MHD_Connection *client)
 {
+	char text[WW_FAULT_MAX + 1];
+
 	if (store_answers(server) != WW_OK)
 		return reply_text(client, MHD_HTTP_SERVICE_UNAVAILABLE, "the store does not answer\n");
+	if (store_fault(server, text) != WW_OK)
+		return reply_text(client, MHD_HTTP_SERVICE_UNAVAILABLE, strcat(text, "\n"));
 	if (server->is_failing)
 		return reply_text(client, MHD_HTTP_SERVICE_UNAVAILABLE, "the last write failed\n");
 	return reply_text(client, MHD_HTTP_OK, "ok\n");

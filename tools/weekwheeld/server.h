@@ -58,6 +58,7 @@ struct server {
 	struct push *push;     /* NULL: no tube is pushed */
 	int is_shared;         /* other servers have the store, too */
 	int is_away;           /* the store did not answer when a job was wanted last */
+	int said_fault;        /* why the store cannot write, which was reported, or WW_OK */
 	int said_error;        /* the last error that was reported, and when */
 	uint64_t said_at;      /* ms of the loop */
 	uint64_t store_errors; /* calls that the store did not answer */
@@ -122,6 +123,12 @@ int store_stop(struct server *server);
 
 /* Return WW_OK if the store answers. One in this process always does. */
 int store_answers(struct server *server);
+
+/*
+ * Return why the store cannot write, or WW_OK, and the reason in text. Report once that it cannot, and once that it can
+ * again.
+ */
+int store_fault(struct server *server, char text[WW_FAULT_MAX]);
 
 /* Count an error of the store, and report it unless that was done just before. */
 void store_failed(struct server *server, int error);

@@ -88,11 +88,36 @@ void store_hush(struct server *server)
 
 /* ---- Errors */
 
+int store_fault(struct server *server, char text[WW_FAULT_MAX])
+{
+	struct ww_jobs_stats stats;
+
+	if (server->is_shared || ww_jobs_stats(server->jobs, &stats) != WW_OK)
+		return WW_OK;
+	memcpy(text, stats.fault_text, WW_FAULT_MAX);
+	if (stats.fault == server->said_fault)
+		return stats.fault;
+	server->said_fault = stats.fault;
+	if (stats.fault == WW_OK)
+		message_error("there is room again: jobs are accepted");
+	else if (stats.fault == WW_EFULL)
+		message_error("%s: no jobs are accepted until there is room; those that are stored go on", text);
+	else
+		message_error(
+		    "%s: every change is refused from now on; check the disk, then start the server again, which "
+		    "checks what the disk has",
+		    text);
+	return stats.fault;
+}
+
 void store_failed(struct server *server, int error)
 {
 	uint64_t now = uv_now(&server->loop);
+	char text[WW_FAULT_MAX];
 
 	server->store_errors++;
+	if (server->said_fault == WW_EIO || store_fault(server, text) != WW_OK)
+		return;
 	/* lib/redis reports once that Redis is lost, and once that it is back. */
 	if (server->is_shared && (error == WW_EIO || error == WW_EAGAIN))
 		return;

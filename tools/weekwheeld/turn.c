@@ -19,6 +19,7 @@ int turn_begin(struct server *server)
 void turn_commit(struct server *server)
 {
 	struct connection *connection;
+	char text[WW_FAULT_MAX];
 	int error;
 
 	if (!server->is_begun)
@@ -28,7 +29,8 @@ void turn_commit(struct server *server)
 	server->is_failing = error != WW_OK;
 	if (error != WW_OK) {
 		server->commit_errors++;
-		message_error("the changes could not be written: %s", ww_strerror(error));
+		if (server->said_fault != WW_EIO && store_fault(server, text) == WW_OK)
+			message_error("the changes could not be written: %s", ww_strerror(error));
 	}
 	lease_settle(server, error == WW_OK);
 	while ((connection = SLIST_FIRST(&server->batch)) != NULL) {

@@ -285,6 +285,7 @@ int ww_jobs_local_stats(struct jobs_local *jobs, struct jobs_call *call)
 	    .sync_ns = jobs->sync_ns,
 	    .bytes = sizeof *jobs + jobs->bytes + ww_slab_bytes(&jobs->entries) + ww_table_bytes(&jobs->ids),
 	    .disk = jobs->store.ops->disk(jobs->store.self)};
+	stats->fault = jobs->store.ops->fault(jobs->store.self, stats->fault_text);
 	memcpy(stats->late, jobs->lateness, sizeof stats->late);
 	HASH_ITER(hh, jobs->tubes, tube, next) {
 		fill_tube(jobs, tube, &one);

@@ -123,12 +123,21 @@ static int reserve_best(struct jobs_local *jobs, struct jobs_call *call)
 	return 0;
 }
 
-int ww_jobs_local_reserve(struct jobs_local *jobs, struct jobs_call *call)
+/* A delivery that cannot be ended would only be made again. */
+static int can_lease(const struct jobs_local *jobs)
 {
-	int result = 1;
-
 	if (jobs->config.flags & WW_JOBS_READONLY)
 		return WW_EDENIED;
+	return jobs->store.ops->fault(jobs->store.self, NULL) == WW_EIO ? WW_EIO : WW_OK;
+}
+
+int ww_jobs_local_reserve(struct jobs_local *jobs, struct jobs_call *call)
+{
+	int result = can_lease(jobs);
+
+	if (result)
+		return result;
+	result = 1;
 	while (result == 1 && call->leased < call->most)
 		result = reserve_best(jobs, call);
 	if (result < 0)
@@ -143,10 +152,10 @@ int ww_jobs_local_reserve_job(struct jobs_local *jobs, struct jobs_call *call)
 	int error = ww_jobs_read(jobs, call->id, &record);
 	const struct entry *entry = ww_jobs_find(jobs, call->id);
 
+	if (!error)
+		error = can_lease(jobs);
 	if (error)
 		return error;
-	if (jobs->config.flags & WW_JOBS_READONLY)
-		return WW_EDENIED;
 	if (entry && entry->is.state == WW_JOB_RESERVED)
 		return WW_EINUSE;
 	uint64_t now = ww_jobs_time(ww_jobs_timeline(jobs, (record.flags & WW_JOB_WALL) != 0));

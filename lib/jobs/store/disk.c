@@ -58,6 +58,7 @@ struct disk {
 	struct ww_jobs_config config;
 	char *path;
 	int lock;
+	struct store_fault fault;
 	struct journal journal;
 	struct sqlite index;
 	struct store active;
@@ -268,7 +269,8 @@ static int take_pair(void *context, struct store_bytes key, struct store_bytes k
 
 static int take_over(struct disk *disk, const struct store *layer, uint64_t cut, uint64_t record)
 {
-	int error = ww_sqlite_begin(&disk->index);
+	/* Not after a failed sync: another one would succeed without what the system has dropped. */
+	int error = ww_store_fault_is_final(&disk->fault) ? WW_EIO : ww_sqlite_begin(&disk->index);
 
 	for (int table = 0; table < STORE_TABLES && !error; table++) {
 		struct taking taking = {&disk->index, (enum store_table)table};
@@ -286,13 +288,13 @@ static void *take_over_often(void *argument)
 
 	pthread_mutex_lock(&disk->mutex);
 	while (!disk->ended) {
-		if (!disk->waits) {
+		if (!disk->waits || ww_store_fault_is_final(&disk->fault)) {
 			pthread_cond_wait(&disk->wake, &disk->mutex);
 			continue;
 		}
 		pthread_mutex_unlock(&disk->mutex);
 		int error = take_over(disk, &disk->frozen, disk->cut, disk->record);
-		if (!error)
+		if (!error && !ww_store_fault_is_final(&disk->fault))
 			ww_journal_cut(&disk->journal, disk->cut);
 		pthread_mutex_lock(&disk->mutex);
 		disk->failed = error;
@@ -369,7 +371,7 @@ static int begin(void *self)
 	struct disk *disk = self;
 	int error;
 
-	if (disk->journal.dead)
+	if (ww_store_fault_is_final(&disk->fault))
 		return WW_EIO;
 	drop_frozen(disk);
 	error = wait_for_room(disk);
@@ -585,6 +587,7 @@ static void free_disk(struct disk *disk)
 	ww_sqlite_close(&disk->index);
 	memory_give(disk->allocator, disk->round, disk->round_room);
 	ww_store_files_unlock(disk->lock);
+	ww_store_fault_destroy(&disk->fault);
 	pthread_cond_destroy(&disk->taken);
 	pthread_cond_destroy(&disk->wake);
 	pthread_mutex_destroy(&disk->mutex);
@@ -602,7 +605,7 @@ static int close_store(void *self)
 		end_threads(disk);
 		ww_sqlite_rest(&disk->index);
 		/* If the index cannot take it over, the journal has it, and the next opening tries again. */
-		if (!error && take_over_all(disk) == WW_OK)
+		if (!error && take_over_all(disk) == WW_OK && !ww_store_fault_is_final(&disk->fault))
 			error = ww_journal_forget(&disk->journal);
 	}
 	free_disk(disk);
@@ -616,8 +619,13 @@ static uint64_t disk_bytes(void *self)
 	return ww_store_files_bytes(disk->path) + ww_journal_bytes(&disk->journal);
 }
 
-static const struct store_ops disk_ops = {
-    begin, commit, abort_write, rest, get, put, remove_pair, seek, before, next, sync_now, disk_bytes, close_store};
+static int fault(void *self, char text[WW_FAULT_MAX])
+{
+	return ww_store_fault_tell(&((struct disk *)self)->fault, text);
+}
+
+static const struct store_ops disk_ops = {begin, commit, abort_write, rest, get, put, remove_pair, seek, before, next,
+    sync_now, disk_bytes, fault, close_store};
 
 /* The greatest id that the index has: ids beyond it are fresh. */
 static int find_highest(struct disk *disk)
@@ -639,13 +647,13 @@ static int open_parts(struct disk *disk)
 	int error = writes ? ww_store_files_lock(disk->path, &disk->lock) : ww_store_files_exist(disk->path);
 
 	if (!error)
-		error = ww_sqlite_open(&disk->index, &disk->config, &cut, &record);
+		error = ww_sqlite_open(&disk->index, &disk->config, &disk->fault, &cut, &record);
 	if (!error)
 		error = ww_store_memory_open(&disk->active, &disk->config);
 	if (!error)
 		error = find_highest(disk);
 	if (!error)
-		error = ww_journal_open(&disk->journal, disk->path, cut, record, replay, disk);
+		error = ww_journal_open(&disk->journal, disk->path, &disk->fault, cut, record, replay, disk);
 	if (!error && writes)
 		error = take_over_all(disk);
 	if (!error && writes) {
@@ -671,6 +679,7 @@ int ww_store_disk_open(struct store *store, const struct ww_jobs_config *config)
 	disk->allocator = config->allocator;
 	disk->config = *config;
 	disk->lock = -1;
+	ww_store_fault_init(&disk->fault);
 	pthread_mutex_init(&disk->mutex, NULL);
 	pthread_cond_init(&disk->taken, NULL);
 	(void)time_cond_init(&disk->wake);

@@ -59,15 +59,24 @@ static void path_of(const struct journal *journal, uint64_t number, char *path, 
 	(void)snprintf(path, size, "%s/journal.%" PRIu64, journal->folder, number);
 }
 
+static int sync_file(const struct journal *journal, int fd, const char *path)
+{
+	if (fsync(fd) == 0)
+		return WW_OK;
+	/* Nothing was lost if there was no room for it: it was never needed. */
+	if (error_of(errno) == WW_EFULL)
+		return WW_EFULL;
+	return ww_store_fault_sync(journal->fault, path, errno);
+}
+
 static int sync_folder(const struct journal *journal)
 {
 	int fd = open(journal->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	int failed = fd < 0 || fsync(fd);
-	int error = errno;
+	int error = fd < 0 ? error_of(errno) : sync_file(journal, fd, journal->folder);
 
 	if (fd >= 0)
 		close(fd);
-	return failed ? error_of(error) : WW_OK;
+	return error;
 }
 
 /* ---- Files */
@@ -96,8 +105,10 @@ static int make_file(struct journal *journal, uint64_t number)
 		return error_of(errno);
 	head.sum = head_sum(&head);
 	errno = posix_fallocate(fd, 0, PREPARED);
-	if (errno || pwrite(fd, &head, sizeof head, 0) != sizeof head || fsync(fd))
+	if (errno || pwrite(fd, &head, sizeof head, 0) != sizeof head)
 		error = error_of(errno);
+	if (!error)
+		error = sync_file(journal, fd, path);
 	if (!error)
 		error = sync_folder(journal);
 	if (error) {
@@ -166,7 +177,7 @@ static int append(struct journal *journal, const void *bytes, size_t size)
 	struct iovec parts[] = {{&record, sizeof record}, {(void *)(uintptr_t)bytes, size}};
 	ssize_t written;
 
-	if (journal->dead)
+	if (ww_store_fault_is_final(journal->fault))
 		return WW_EIO;
 	if (size >= RECORD_MAX)
 		return WW_EFULL;
@@ -192,8 +203,9 @@ int ww_journal_append(struct journal *journal, const void *bytes, size_t size)
 
 int ww_journal_sync(struct journal *journal)
 {
+	struct journal_file dirty[JOURNAL_FILES];
 	struct journal_file *file;
-	int fd[JOURNAL_FILES];
+	char path[4096];
 	uint32_t count = 0;
 
 	pthread_mutex_lock(&journal->syncing);
@@ -202,15 +214,18 @@ int ww_journal_sync(struct journal *journal)
 		file = &journal->file[i];
 		if (file->dirty) {
 			file->dirty = 0;
-			fd[count++] = file->fd;
+			dirty[count++] = *file;
 		}
 	}
 	pthread_mutex_unlock(&journal->lock);
-	for (uint32_t i = 0; i < count && !journal->dead; i++)
-		if (fdatasync(fd[i]))
-			journal->dead = errno ? errno : EIO;
+	for (uint32_t i = 0; i < count && !ww_store_fault_is_final(journal->fault); i++)
+		if (fdatasync(dirty[i].fd)) {
+			int error = errno;
+			path_of(journal, dirty[i].number, path, sizeof path);
+			(void)ww_store_fault_sync(journal->fault, path, error);
+		}
 	pthread_mutex_unlock(&journal->syncing);
-	return journal->dead ? WW_EIO : WW_OK;
+	return ww_store_fault_is_final(journal->fault) ? WW_EIO : WW_OK;
 }
 
 /* ---- Reading */
@@ -331,14 +346,14 @@ static int list_files(const struct journal *journal, uint64_t *numbers)
 	return count;
 }
 
-int ww_journal_open(
-    struct journal *journal, const char *folder, uint64_t cut, uint64_t record, journal_read_fn *read, void *context)
+int ww_journal_open(struct journal *journal, const char *folder, struct store_fault *fault, uint64_t cut,
+    uint64_t record, journal_read_fn *read, void *context)
 {
 	uint64_t numbers[JOURNAL_FILES];
 	int result = 1;
 	int count;
 
-	*journal = (struct journal){.folder = folder, .last = cut, .record = record};
+	*journal = (struct journal){.folder = folder, .last = cut, .record = record, .fault = fault};
 	pthread_mutex_init(&journal->syncing, NULL);
 	pthread_mutex_init(&journal->lock, NULL);
 	count = list_files(journal, numbers);

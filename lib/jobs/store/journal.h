@@ -23,7 +23,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "weekwheel/allocator.h"
+#include "lib/jobs/store/fault.h"
 
 /* Files that may exist at a time. */
 enum { JOURNAL_FILES = 16 };
@@ -40,10 +40,10 @@ struct journal {
 	pthread_mutex_t lock; /* of the files' list */
 	struct journal_file file[JOURNAL_FILES];
 	uint32_t files;
-	uint64_t last;    /* number of the last file */
-	uint64_t record;  /* number of the next record */
-	uint64_t offset;  /* in the last file */
-	_Atomic int dead; /* the first error of a sync; after it nothing may be acknowledged */
+	uint64_t last;             /* number of the last file */
+	uint64_t record;           /* number of the next record */
+	uint64_t offset;           /* in the last file */
+	struct store_fault *fault; /* the caller's; a failed sync is noted there, and ends appending and syncing */
 };
 
 /* What a record has. Returns 0 or an error, which ends the reading. */
@@ -53,8 +53,8 @@ typedef int journal_read_fn(void *context, const unsigned char *bytes, size_t si
  * Read all records from number `record` on, in files above `cut`: those that the index has not taken over. Errors:
  * WW_EIO, WW_EDENIED, WW_ENOMEM, WW_ECORRUPT: too many files; or that of `read`.
  */
-int ww_journal_open(
-    struct journal *journal, const char *folder, uint64_t cut, uint64_t record, journal_read_fn *read, void *context);
+int ww_journal_open(struct journal *journal, const char *folder, struct store_fault *fault, uint64_t cut,
+    uint64_t record, journal_read_fn *read, void *context);
 /*
  * Begin a new file, and remove those that were read: the index has taken over all of them, up to the number and record
  * that ww_journal_end tells. Errors: WW_EFULL, WW_EIO, WW_EDENIED.
@@ -66,7 +66,7 @@ uint64_t ww_journal_end(const struct journal *journal, uint64_t *record);
 int ww_journal_forget(struct journal *journal);
 void ww_journal_close(struct journal *journal);
 
-/* Append a record. On error the journal is as before. Errors: WW_EFULL, WW_EIO. */
+/* Append a record. On error the journal is as before. Errors: WW_EFULL, WW_EIO: also after a failed sync. */
 int ww_journal_append(struct journal *journal, const void *bytes, size_t size);
 /* Return when all that was appended before is stable. An error is final: WW_EIO. */
 int ww_journal_sync(struct journal *journal);

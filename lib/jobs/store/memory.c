@@ -268,6 +268,14 @@ static uint64_t disk(void *self)
 	return 0;
 }
 
+static int fault(void *self, char text[WW_FAULT_MAX])
+{
+	(void)self;
+	if (text)
+		text[0] = 0;
+	return WW_OK;
+}
+
 static int close_store(void *self)
 {
 	struct memory *memory = self;
@@ -283,8 +291,8 @@ static int close_store(void *self)
 	return WW_OK;
 }
 
-static const struct store_ops memory_ops = {
-    begin, commit, abort_changes, rest, get, put, remove_pair, seek, before, next, sync_nothing, disk, close_store};
+static const struct store_ops memory_ops = {begin, commit, abort_changes, rest, get, put, remove_pair, seek, before,
+    next, sync_nothing, disk, fault, close_store};
 
 size_t ww_store_memory_bytes(const struct store *store)
 {

@@ -2,6 +2,7 @@
 
 #include "lib/jobs/store/sqlite.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -10,6 +11,8 @@
 #include "lib/jobs/store/pages.h"
 
 enum { BLOCK_SIZE = 16384 };
+/* The log is copied into the database when it has so many pages. */
+enum { CHECKPOINT_PAGES = 1000 };
 
 struct sqlite_block {
 	struct sqlite_block *older;
@@ -44,6 +47,27 @@ static int error_of(int code)
 	default:
 		return WW_EIO;
 	}
+}
+
+/* If it was a sync that failed, note it. SQLite's own checkpoints would not tell. */
+static int note_sync(struct sqlite *sqlite, int error, const char *file)
+{
+	int code = sqlite3_extended_errcode(sqlite->writer);
+	int reason = sqlite3_system_errno(sqlite->writer);
+	char path[4096];
+
+	if (!error || (code != SQLITE_IOERR_FSYNC && code != SQLITE_IOERR_DIR_FSYNC))
+		return error;
+	(void)snprintf(path, sizeof path, "%s%s", sqlite3_db_filename(sqlite->writer, "main"), file);
+	return ww_store_fault_sync(sqlite->fault, path, reason ? reason : EIO);
+}
+
+static int count_pages(void *context, sqlite3 *connection, const char *name, int pages)
+{
+	(void)connection;
+	(void)name;
+	((struct sqlite *)context)->pages = pages;
+	return SQLITE_OK;
 }
 
 /* ---- Opening */
@@ -149,13 +173,14 @@ static int read_cut(struct sqlite *sqlite, uint64_t *cut, uint64_t *record)
 	return error == WW_ENOTFOUND ? WW_ECORRUPT : error;
 }
 
-int ww_sqlite_open(struct sqlite *sqlite, const struct ww_jobs_config *config, uint64_t *cut, uint64_t *record)
+int ww_sqlite_open(struct sqlite *sqlite, const struct ww_jobs_config *config, struct store_fault *fault, uint64_t *cut,
+    uint64_t *record)
 {
 	int read_only = (config->flags & WW_JOBS_READONLY) != 0;
 	char path[4096];
 	int error = WW_OK;
 
-	*sqlite = (struct sqlite){.allocator = config->allocator};
+	*sqlite = (struct sqlite){.allocator = config->allocator, .fault = fault};
 	(void)snprintf(path, sizeof path, "%s/index.db", config->path);
 	if (!read_only)
 		error = open_connection(&sqlite->writer, path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE);
@@ -164,6 +189,8 @@ int ww_sqlite_open(struct sqlite *sqlite, const struct ww_jobs_config *config, u
 		    run(sqlite->writer, "pragma page_size = 4096; pragma journal_mode = wal; pragma synchronous = full;"
 		                        "pragma cache_size = -4096; pragma temp_store = memory;"
 		                        "pragma wal_checkpoint(truncate)");
+	if (!error && !read_only)
+		(void)sqlite3_wal_hook(sqlite->writer, count_pages, sqlite); /* in place of SQLite's own */
 	if (!error && !read_only)
 		error = check_size(sqlite);
 	if (!error && !read_only)
@@ -192,9 +219,13 @@ void ww_sqlite_close(struct sqlite *sqlite)
 		sqlite3_finalize(sqlite->table[i].put);
 		sqlite3_finalize(sqlite->table[i].remove);
 	}
+	if (sqlite->reader && sqlite->writer && ww_store_fault_is_final(sqlite->fault)) {
+		(void)sqlite3_db_config(sqlite->reader, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
+		(void)sqlite3_db_config(sqlite->writer, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
+	}
 	sqlite3_close(sqlite->reader);
 	sqlite3_close(sqlite->writer);
-	*sqlite = (struct sqlite){.allocator = sqlite->allocator};
+	*sqlite = (struct sqlite){.allocator = sqlite->allocator, .fault = sqlite->fault};
 }
 
 /* ---- Reading */
@@ -403,9 +434,14 @@ int ww_sqlite_commit(struct sqlite *sqlite, uint64_t cut, uint64_t record)
 
 	(void)snprintf(text, sizeof text, "update journal set cut = %lld, record = %lld; commit", (long long)cut,
 	    (long long)record);
-	error = run(sqlite->writer, text);
+	error = note_sync(sqlite, run(sqlite->writer, text), "-wal");
 	if (error)
 		ww_sqlite_abort(sqlite);
+	/* Other errors leave the log as it is, which the next one tries again. */
+	else if (sqlite->pages >= CHECKPOINT_PAGES)
+		(void)note_sync(sqlite,
+		    error_of(sqlite3_wal_checkpoint_v2(sqlite->writer, NULL, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL)),
+		    "");
 	return error;
 }
 

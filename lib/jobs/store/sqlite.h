@@ -9,6 +9,7 @@
 
 #include <sqlite3.h>
 
+#include "lib/jobs/store/fault.h"
 #include "lib/jobs/store/store.h"
 
 struct sqlite_table {
@@ -27,12 +28,16 @@ struct sqlite {
 	sqlite3 *reader;
 	sqlite3 *writer; /* NULL: read only */
 	struct sqlite_table table[STORE_TABLES];
-	int reading; /* a read transaction is open */
+	int reading;               /* a read transaction is open */
+	int pages;                 /* of the log, after the last commit */
+	struct store_fault *fault; /* the caller's; a failed sync is noted there */
 	struct sqlite_block *blocks;
 };
 
 /* Open it, and make it if it is missing. *cut and *record: up to where it has taken over the journal. */
-int ww_sqlite_open(struct sqlite *sqlite, const struct ww_jobs_config *config, uint64_t *cut, uint64_t *record);
+int ww_sqlite_open(struct sqlite *sqlite, const struct ww_jobs_config *config, struct store_fault *fault, uint64_t *cut,
+    uint64_t *record);
+/* After a failed sync, without another sync. */
 void ww_sqlite_close(struct sqlite *sqlite);
 
 /* The reader's: as in store.h. */
@@ -48,7 +53,7 @@ void ww_sqlite_rest(struct sqlite *sqlite);
 int ww_sqlite_begin(struct sqlite *sqlite);
 int ww_sqlite_put(struct sqlite *sqlite, enum store_table table, struct store_bytes key, struct store_bytes value);
 int ww_sqlite_remove(struct sqlite *sqlite, enum store_table table, struct store_bytes key);
-/* On error nothing was written. */
+/* Commit, and copy the log into the database when it is long. On error nothing was written. */
 int ww_sqlite_commit(struct sqlite *sqlite, uint64_t cut, uint64_t record);
 void ww_sqlite_abort(struct sqlite *sqlite);
 

@@ -54,6 +54,10 @@ struct store_ops {
 	int (*next)(void *store, enum store_table table, struct store_bytes *key, struct store_bytes *value);
 	int (*sync)(void *store);
 	uint64_t (*disk)(void *store);
+	/*
+	 * Why it cannot write: WW_OK, WW_EFULL, or WW_EIO until it is opened again. The text, unless NULL, names the file.
+	 */
+	int (*fault)(void *store, char text[WW_FAULT_MAX]);
 	int (*close)(void *store);
 };
 

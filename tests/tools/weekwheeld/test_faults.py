@@ -140,6 +140,12 @@ def serves(client, may_refuse=False):
     return True
 
 
+def said_once(server):
+    """The message names the file and the error."""
+    found = re.findall("weekwheeld: (.*) could not be synced: Input/output error: every change is refused", server.said)
+    assert len(found) == 1 and re.search(r"jobs[^/]*(/journal\.\d+|/index\.db(-wal)?)?$", found[0]), server.said
+
+
 def again(data, environment, truth, fsck, is_sure=True):
     """A killed server has the same jobs after a new start; if it is not sure, but for one."""
     fsck.check(data)
@@ -175,6 +181,8 @@ def fails_once(plan, fsck, data, sync, way, first):
                 # While the client is connected: its going would release its jobs.
                 server.stop(signal.SIGKILL)
     try:
+        if not goes_on:
+            said_once(server)
         again(data, plan.environment, truth, fsck, is_sure=goes_on)
     except AssertionError as problem:
         raise AssertionError("--sync %s, %s at call %d, then a new start: %s" % (sync, name, first, problem)) from problem
@@ -214,7 +222,7 @@ class Faults(Case):
     def test_a_sync_fails_between_writes(self):
         """With --sync interval a write is answered before it is synced. After a failed sync no write is answered well."""
         plan, fsck, data = Plan(), Fsck(), "jobs"
-        with Server("--data", data, "--sync", "interval", "--sync-interval", "0.01",
+        with Server("--data", data, "--sync", "interval", "--sync-interval", "0.01", "--http", "127.0.0.1:0",
                     **plan.environment) as server, server.client() as client:
             told = Story(client)
             plan.set(1, 1, errno.EIO, SYNC)
@@ -222,7 +230,12 @@ class Faults(Case):
                 pass
             equal(plan.failed(), 1)
             assert not serves(client, may_refuse=True)
+            assert client.ask("reserve-with-timeout 0") in ERRORS
+            status, text = server.get("/healthz")
+            equal(status, 503)
+            assert re.search(r"jobs/journal\.\d+ could not be synced: Input/output error", text), text
             server.stop(signal.SIGKILL)
+        said_once(server)
         again(data, plan.environment, told.truth, fsck)
 
     def test_a_failed_sync_is_final(self):
