@@ -15,6 +15,8 @@ HELPER_SRC := $(filter-out $(TEST_SRC) %/fsck.c %/faults.c %/shifted_clock.c,\
 # In no archive: another test that names clock_gettime would take the benchmark's.
 BENCH_TESTS := $(filter $(call named,tests,$(call sources,$(bench_TESTS),test_*.c)),$(TESTS))
 $(BENCH_TESTS): $(filter-out %/main.o,$(bench_OBJECTS))
+# In no archive either: other tests would take its calls on files.
+$(filter %/test_jobs_faults,$(TESTS)): $(call objects,tests/lib/jobs/faults.c)
 # Each test program takes from these archives what it names: the tests' helpers, the programs without their main.
 $(B)/tests/libhelpers.a: $(call objects,$(HELPER_SRC))
 $(B)/tests/libtools.a: $(filter-out %/main.o,$(foreach name,$(filter-out bench,$(PROGRAMS)) $(call built,common),$($(name)_OBJECTS)) \

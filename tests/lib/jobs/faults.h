@@ -1,0 +1,36 @@
+#ifndef TESTS_LIB_JOBS_FAULTS_H
+#define TESTS_LIB_JOBS_FAULTS_H
+
+/*
+ * Calls of the C library on files, which fail when told to. They stand in front of the C library's own, for the store
+ * and for SQLite alike.
+ */
+
+#include <stdatomic.h>
+
+enum fault_call {
+	FAULT_OPEN = 1, /* that may make a file; also mkdir */
+	FAULT_WRITE = 2,
+	FAULT_SYNC = 4,
+	FAULT_SIZE = 8, /* fallocate, ftruncate */
+	FAULT_UNLINK = 16,
+	FAULT_ALL = 31
+};
+
+struct fault_plan {
+	atomic_uint which;  /* enum fault_call: which calls are counted; 0: none */
+	const char *file;   /* only calls on files whose path has this; NULL: any */
+	atomic_uint first;  /* the first that fails, counted from 1; 0: none */
+	atomic_uint times;  /* how many fail */
+	atomic_int error;   /* their errno; 0: half is written, without an error */
+	atomic_uint calls;  /* counted */
+	atomic_uint failed; /* so far */
+};
+
+extern struct fault_plan fault_plan;
+
+/* Begin to count, from 1. */
+void fault_arm(unsigned which, const char *file, unsigned first, unsigned times, int error);
+void fault_disarm(void);
+
+#endif

@@ -1,0 +1,103 @@
+/*
+ * Calls of the store's write path fail, each in turn. Nothing that was acknowledged is lost, nothing that has ended comes
+ * back, and the process lives on.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/lib/jobs/faults.h"
+#include "tests/lib/jobs/fixture.h"
+
+static struct world world;
+
+enum { BODY = 60000, FOR_EVER = 1 << 30 };
+
+static struct ww_job_spec large(void)
+{
+	static char body[BODY];
+	struct ww_job_spec spec = spec_of("");
+
+	memset(body, 'b', sizeof body);
+	spec.body = body;
+	spec.body_length = sizeof body;
+	return spec;
+}
+
+static void make(enum ww_jobs_sync sync)
+{
+	world_make(&world, KIND_DISK);
+	OK(ww_jobs_close(world.jobs));
+	world.config.sync = sync;
+	OK(ww_jobs_open(&world.jobs, &world.config));
+}
+
+/* ---- A failed sync */
+
+static int is_refused(void)
+{
+	const char *const tube[] = {WW_TUBE_DEFAULT};
+	struct ww_job_spec spec = spec_of("x");
+	struct ww_lease lease;
+
+	return ww_jobs_put(world.jobs, &spec, NULL, NULL) == WW_EIO &&
+	       ww_jobs_reserve(world.jobs, tube, 1, &lease) == WW_EIO;
+}
+
+/* Put jobs until one is refused. Returns how many were accepted. */
+static uint64_t put_until_refused(int expected)
+{
+	struct ww_job_spec spec = large();
+	uint64_t accepted = 0;
+	int error;
+
+	while ((error = ww_jobs_put(world.jobs, &spec, NULL, NULL)) == WW_OK && accepted < 10000)
+		accepted++;
+	ck_assert_int_eq(error, expected);
+	return accepted;
+}
+
+static uint64_t count_ready(void)
+{
+	struct ww_jobs_stats stats;
+
+	OK(ww_jobs_stats(world.jobs, &stats));
+	return stats.all.ready;
+}
+
+START_TEST(a_failed_sync_is_final)
+{
+	/* Of the journal while a job is put, of the log of the index, and of the index itself. */
+	static const struct {
+		const char *file;
+		unsigned first;
+	} ways[] = {{"/journal.", 3}, {"/index.db-wal", 1}, {"/index.db-wal", 2}, {"/index.db", 2}, {"/index.db", 3}};
+
+	for (size_t i = 0; i < sizeof ways / sizeof *ways; i++) {
+		struct ww_jobs_stats stats;
+		make(WW_SYNC_ALWAYS);
+		fault_arm(FAULT_SYNC, ways[i].file, ways[i].first, 1, EIO);
+		uint64_t accepted = put_until_refused(WW_EIO);
+		ck_assert_uint_eq(fault_plan.failed, 1);
+		OK(ww_jobs_stats(world.jobs, &stats));
+		ck_assert_int_eq(stats.fault, WW_EIO);
+		ck_assert_ptr_nonnull(strstr(stats.fault_text, ways[i].file));
+		ck_assert_ptr_nonnull(strstr(stats.fault_text, strerror(EIO)));
+		ck_assert(is_refused());
+		ck_assert_uint_eq(count_ready(), accepted);
+		/* Closing does not sync again what the system may have dropped. */
+		unsigned calls = fault_plan.calls;
+		int closed = ww_jobs_close(world.jobs);
+		ck_assert_int_eq(closed, WW_EIO);
+		ck_assert_uint_eq(fault_plan.calls, calls);
+		fault_disarm();
+		OK(ww_jobs_open(&world.jobs, &world.config));
+		world_check(&world);
+		ck_assert_uint_ge(count_ready(), accepted);
+		ck_assert_uint_le(count_ready(), accepted + 1);
+		world_end(&world);
+	}
+}
+END_TEST
+
+TEST_MAIN("jobs/faults", a_failed_sync_is_final)
