@@ -26,10 +26,13 @@
  * and are loaded ahead of time. Neither a far horizon nor the number of distant jobs costs memory.
  *
  * Time. A job's due time is on one of two clocks. The clock of *elapsed* time ignores changes of the system's clock. It
- * goes on while the store is closed; across a reboot it advances by the difference of the system's clock. The clock of
- * *wall* time is Unix time: the job is due when the system's clock says so. No job is delivered early on its clock. How
- * late it is delivered depends on the driver's tick and on how soon a caller reserves it. All times and delays are in
- * ns.
+ * goes on while the store is closed. Across a reboot only the system's clock can tell for how long, by what it says when
+ * the store is opened. If that is less than none or more than config.downtime_max, the clock is or was wrong, and no
+ * time is counted: jobs are late by the time that the machine was off, and none is early or lost. A clock that is wrong
+ * by less cannot be told from a right one: open the store when the clock has been set. It does not count later changes.
+ * The clock of *wall* time is Unix time: the job is due when the system's clock says so. No job is delivered early on
+ * its clock. How late it is delivered depends on the driver's tick and on how soon a caller reserves it. All times and
+ * delays are in ns.
  *
  * Durability is chosen when the store is opened; see enum ww_jobs_sync. Leases are not written: after a crash, jobs
  * that were reserved are ready again.
@@ -102,7 +105,8 @@ struct ww_jobs_config {
 	uint64_t window;                      /* how far ahead jobs are loaded into memory; 60 s */
 	size_t window_jobs;                   /* how many of them at most; 100,000 */
 	size_t body_max;                      /* bytes of a body; 65,535 */
-	uint32_t flags;                       /* WW_JOBS_* */
+	uint64_t downtime_max; /* the longest time between two boots that the clock is believed; 30 days */
+	uint32_t flags;        /* WW_JOBS_* */
 	/*
 	 * Called when jobs of a tube may have become ready. The thread that made them ready calls it with the store
 	 * locked: it may not call the store, only note what to do. NULL: no calls.
@@ -268,6 +272,11 @@ struct ww_jobs_stats {
 	 */
 	int fault;
 	char fault_text[WW_FAULT_MAX];
+	/*
+	 * If the store was last written in another boot: for how long, as the system's clock says. It was counted if it
+	 * is 0 to config.downtime_max.
+	 */
+	int64_t downtime;
 };
 
 /* ---- The store -------------------------------------------------------------------------------------------------- */

@@ -164,6 +164,26 @@ static const struct cure local_cures[] = {
     {0, NULL},
 };
 
+/* The message gives whole hours, whatever the clock says. */
+static void warn_of_clock(struct server *server)
+{
+	const long long hour = 3600 * (long long)WW_SECOND;
+	struct ww_jobs_stats stats;
+
+	if (server->settings->is_virtual || ww_jobs_stats(server->jobs, &stats) != WW_OK)
+		return;
+	if (stats.downtime < 0)
+		message_error(
+		    "warning: the clock is %lld h behind the last write of the store, so how long the machine was off is "
+		    "not known: jobs may be late by that; let the server start when the clock has been set",
+		    -stats.downtime / hour);
+	else if ((uint64_t)stats.downtime > server->settings->max_downtime)
+		message_error(
+		    "warning: the clock says that the machine was off for %lld h, more than --max-downtime: it is not "
+		    "believed, and jobs may be late by the time off; let the server start when the clock has been set",
+		    (long long)stats.downtime / hour);
+}
+
 static int open_local(struct server *server)
 {
 	const struct settings *settings = server->settings;
@@ -177,12 +197,15 @@ static int open_local(struct server *server)
 	config.sync = settings->sync;
 	config.sync_ns = settings->sync_ns;
 	config.body_max = (size_t)settings->max_job_size;
+	/* Virtual time stands still while the server is down. */
+	config.downtime_max = settings->is_virtual ? 0 : settings->max_downtime;
 	config.flags = settings->is_memory ? WW_JOBS_MEMORY : 0;
 	config.ready = store_ready;
 	config.context = server;
 	error = ww_jobs_open(&server->jobs, &config);
 	if (error != WW_OK)
 		return say_not_opened(settings->data ? settings->data : "memory", local_cures, error);
+	warn_of_clock(server);
 	return WW_OK;
 }
 

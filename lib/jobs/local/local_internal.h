@@ -191,6 +191,8 @@ struct jobs_local {
 	uint64_t random;
 	size_t bytes;
 	ww_handle pause_timer; /* for the next end of a pause */
+	ww_handle clock_timer; /* when to write the clocks */
+	int64_t downtime;      /* by the wall clock, if the last write was in another boot */
 	size_t late;           /* callbacks that still run for a timer that was cancelled */
 	int closed;
 };
@@ -268,7 +270,13 @@ void ww_jobs_plan(struct timeline *line, uint64_t due);
 /* Between two batches: load more if that is wanted, or forget the latest entries if there are too many. */
 void ww_jobs_load(struct timeline *line);
 void ww_jobs_time_open(struct jobs_local *jobs, int is_new);
-void ww_jobs_time_save(struct jobs_local *jobs);
+
+/* ---- clock.c */
+
+/* Let elapsed time go on where it was. */
+void ww_jobs_clock_open(struct jobs_local *jobs, int is_new);
+/* Note both clocks for the next opening. */
+void ww_jobs_clock_save(struct jobs_local *jobs);
 
 /* ---- tube.c */
 

@@ -283,6 +283,7 @@ int ww_jobs_local_stats(struct jobs_local *jobs, struct jobs_call *call)
 	    .commits = jobs->commits,
 	    .syncs = jobs->syncs,
 	    .sync_ns = jobs->sync_ns,
+	    .downtime = jobs->downtime,
 	    .bytes = sizeof *jobs + jobs->bytes + ww_slab_bytes(&jobs->entries) + ww_table_bytes(&jobs->ids),
 	    .disk = jobs->store.ops->disk(jobs->store.self)};
 	stats->fault = jobs->store.ops->fault(jobs->store.self, stats->fault_text);

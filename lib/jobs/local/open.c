@@ -16,7 +16,8 @@ int ww_jobs_config_default(struct ww_jobs_config *config)
 	    .sync_ns = 50 * WW_MILLISECOND,
 	    .window = 60 * WW_SECOND,
 	    .window_jobs = 100000,
-	    .body_max = 65535};
+	    .body_max = 65535,
+	    .downtime_max = 30 * 24 * 3600 * WW_SECOND};
 	return WW_OK;
 }
 
@@ -28,6 +29,8 @@ static int is_sound(const struct ww_jobs_config *config)
 		return 0;
 	if (config->window == 0 || config->window > WW_DRIVER_TIME_MAX || config->window_jobs == 0 ||
 	    config->window_jobs > SLAB_MAX / 4)
+		return 0;
+	if (config->downtime_max > INT64_MAX)
 		return 0;
 	return config->sync_ns >= WW_MILLISECOND && config->body_max <= WW_JOB_BODY_MAX;
 }
@@ -81,6 +84,7 @@ static void cancel_timers(struct jobs_local *jobs)
 	cancel_timer(jobs->elapsed.driver, &jobs->elapsed.timer);
 	cancel_timer(jobs->wall.driver, &jobs->wall.timer);
 	cancel_timer(jobs->elapsed.driver, &jobs->pause_timer);
+	cancel_timer(jobs->elapsed.driver, &jobs->clock_timer);
 	for (uint32_t i = 0; i < slab_end(&jobs->entries); i++) {
 		struct entry *entry = slab_at(&jobs->entries, i);
 		int wall = entry->is.state == WW_JOB_DELAYED && entry->is.wall;

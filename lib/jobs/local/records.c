@@ -51,7 +51,7 @@ int ww_jobs_meta_write(struct jobs_local *jobs)
 	unsigned char value[META_SIZE];
 	unsigned char *at = value + sizeof magic + 4;
 
-	ww_jobs_time_save(jobs);
+	ww_jobs_clock_save(jobs);
 	if (jobs->config.sync == WW_SYNC_ALWAYS || jobs->ending)
 		meta->id_bound = meta->next_id;
 	else if (meta->id_bound <= meta->next_id) {

@@ -1,8 +1,4 @@
 /* The two clocks of jobs, and the loading of the jobs that come due next on each. */
-#include <stdio.h>
-#include <string.h>
-
-#include "lib/base/time.h"
 #include "lib/jobs/local/local_internal.h"
 
 /* ---- Clocks */
@@ -21,75 +17,6 @@ uint64_t ww_jobs_time(const struct timeline *line)
 	return now + line->offset;
 }
 
-static void read_boot_id(unsigned char id[16])
-{
-	char text[64] = "";
-	FILE *file = fopen("/proc/sys/kernel/random/boot_id", "re");
-
-	memset(id, 0, 16);
-	if (!file)
-		return;
-	if (fgets(text, sizeof text, file))
-		for (size_t i = 0, k = 0; text[i] && k < 32; i++) {
-			const char *digits = "0123456789abcdef";
-			const char *digit = strchr(digits, text[i]);
-			if (digit)
-				id[k / 2] = (unsigned char)(id[k / 2] << 4 | (digit - digits)), k++;
-		}
-	fclose(file);
-}
-
-/* Whether the driver's clock is the system's, which goes on by itself, and not a virtual one. */
-static int is_real(const struct timeline *line)
-{
-	uint64_t now = ww_jobs_time(line) - line->offset;
-	uint64_t real = time_now(CLOCK_BOOTTIME);
-
-	return now <= real && real - now < WW_SECOND;
-}
-
-/* An id that could not be read equals none. */
-static int is_same_boot(const unsigned char one[16], const unsigned char other[16])
-{
-	static const unsigned char unknown[16];
-
-	return memcmp(one, other, 16) == 0 && memcmp(one, unknown, 16) != 0;
-}
-
-/*
- * The elapsed time of jobs begins with Unix time, which makes it readable, and goes on without a step. In the same boot
- * the system's elapsed time is added, across boots the difference of Unix times. A virtual clock goes on from where it
- * was.
- */
-static void set_offset(struct jobs_local *jobs, int is_new)
-{
-	struct timeline *line = &jobs->elapsed;
-	uint64_t wall = time_now(CLOCK_REALTIME);
-	unsigned char boot_id[16];
-	uint64_t now = ww_jobs_time(line);
-	uint64_t then = jobs->meta.elapsed;
-
-	read_boot_id(boot_id);
-	if (is_new)
-		line->offset = wall - now;
-	else if (!is_real(line))
-		line->offset = then - now;
-	else if (is_same_boot(boot_id, jobs->meta.boot_id) && now + jobs->meta.offset >= then)
-		line->offset = jobs->meta.offset;
-	else
-		line->offset = then + (wall > jobs->meta.wall ? wall - jobs->meta.wall : 0) - now;
-	memcpy(jobs->meta.boot_id, boot_id, sizeof boot_id);
-	jobs->meta.offset = is_real(line) ? line->offset : 0;
-	if (is_new)
-		ww_jobs_time_save(jobs);
-}
-
-void ww_jobs_time_save(struct jobs_local *jobs)
-{
-	jobs->meta.elapsed = ww_jobs_time(&jobs->elapsed);
-	jobs->meta.wall = time_now(CLOCK_REALTIME);
-}
-
 void ww_jobs_time_open(struct jobs_local *jobs, int is_new)
 {
 	jobs->elapsed = (struct timeline){
@@ -99,7 +26,7 @@ void ww_jobs_time_open(struct jobs_local *jobs, int is_new)
 	    .table = STORE_WALL,
 	    .wants = jobs->config.wall != NULL,
 	    .planned = UINT64_MAX};
-	set_offset(jobs, is_new);
+	ww_jobs_clock_open(jobs, is_new);
 	jobs->elapsed.opened = ww_jobs_time(&jobs->elapsed);
 	jobs->wall.opened = ww_jobs_time(&jobs->wall);
 }

@@ -15,6 +15,8 @@ static const struct {
     {OPTION_SYNC, OPTION_SYNC_INTERVAL, A_FOLDER,
         "is for --data: Redis writes when its own configuration says (appendonly, appendfsync), and --memory writes "
         "nothing; leave it out"},
+    {OPTION_DOWNTIME, OPTION_DOWNTIME, A_FOLDER,
+        "is for --data: Redis keeps its own time, and --memory keeps nothing; leave it out"},
     {OPTION_SYNC_INTERVAL, OPTION_SYNC_INTERVAL, INTERVALS, "is for --sync interval: give that too, or leave it out"},
     {OPTION_CLOCK, OPTION_CLOCK, NO_REDIS,
         "virtual is for --data and --memory: with --store, time is that of Redis; leave it out"},

@@ -48,6 +48,7 @@ static const struct number {
 	size_t size;
 } numbers[] = {
     {OPTION_SYNC_INTERVAL, SECONDS, WW_MILLISECOND, 3600 * WW_SECOND, 50 * WW_MILLISECOND, MEMBER(sync_ns)},
+    {OPTION_DOWNTIME, SECONDS, 0, 3650 * 86400 * WW_SECOND, 30 * 86400 * WW_SECOND, MEMBER(max_downtime)},
     {OPTION_JOB_SIZE, BYTES, 1, WW_JOB_BODY_MAX, 65535, MEMBER(max_job_size)},
     {OPTION_CONNECTIONS, WHOLE, 0, 10000000, 0, MEMBER(max_connections)},
     {OPTION_OUTPUT, BYTES, 4096, WW_JOB_BODY_MAX, 4 << 20, MEMBER(max_output)},

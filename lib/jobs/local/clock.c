@@ -1,0 +1,136 @@
+/*
+ * Where the clock of elapsed time goes on when the store is opened: how long it was off.
+ *
+ *     then                       now
+ *     ---|......................|-----> elapsed time of jobs
+ *        last write    opening
+ *        wall clock    wall clock        two readings, of which either may be wrong
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "lib/base/time.h"
+#include "lib/jobs/local/local_internal.h"
+
+/*
+ * Elapsed time begins with Unix time, which makes it readable, but not earlier than this (in 2001): a clock that says so
+ * is wrong, and times would be less than those of the system's elapsed time.
+ */
+#define EARLIEST (UINT64_C(1000000000) * WW_SECOND)
+/* How often the clocks are written while nothing else is. */
+#define CLOCK_SAVED_EVERY (24 * 3600 * WW_SECOND)
+
+static void read_boot_id(unsigned char id[16])
+{
+	char text[64] = "";
+	FILE *file = fopen("/proc/sys/kernel/random/boot_id", "re");
+
+	if (!file)
+		return;
+	if (fgets(text, sizeof text, file))
+		for (size_t i = 0, k = 0; text[i] && k < 32; i++) {
+			const char *digits = "0123456789abcdef";
+			const char *digit = strchr(digits, text[i]);
+			if (digit)
+				id[k / 2] = (unsigned char)(id[k / 2] << 4 | (digit - digits)), k++;
+		}
+	fclose(file);
+}
+
+/* Whether the driver's clock is the system's, which goes on by itself, and not a virtual one. */
+static int is_real(const struct timeline *line)
+{
+	uint64_t now = ww_jobs_time(line) - line->offset;
+	uint64_t real = time_now(CLOCK_BOOTTIME);
+
+	return now <= real && real - now < WW_SECOND;
+}
+
+/* An id that could not be read equals none. */
+static int is_same_boot(const unsigned char one[16], const unsigned char other[16])
+{
+	static const unsigned char unknown[16];
+
+	return memcmp(one, other, 16) == 0 && memcmp(one, unknown, 16) != 0;
+}
+
+static uint64_t wall_now(const struct jobs_local *jobs)
+{
+	uint64_t now;
+
+	if (jobs->config.wall && ww_driver_now(jobs->config.wall, &now) == WW_OK)
+		return now;
+	/* A virtual clock that is alone stands still meanwhile. */
+	return is_real(&jobs->elapsed) ? time_now(CLOCK_REALTIME) : 0;
+}
+
+/*
+ * What to add for the time in which the machine was off. If the wall clock says that it was less than none, or longer
+ * than can be, then one of its readings was wrong, and nothing is added: jobs are late by the time off, but none is
+ * early.
+ */
+static uint64_t time_off(struct jobs_local *jobs, uint64_t wall)
+{
+	uint64_t off = wall - jobs->meta.wall; /* less than none: more than any limit */
+
+	jobs->downtime = (int64_t)off;
+	return off > jobs->config.downtime_max ? 0 : off;
+}
+
+static void set_offset(struct jobs_local *jobs, int is_new)
+{
+	struct timeline *line = &jobs->elapsed;
+	uint64_t wall = wall_now(jobs);
+	uint64_t now = ww_jobs_time(line);
+	uint64_t then = jobs->meta.elapsed;
+	unsigned char boot_id[16] = {0};
+
+	/* A virtual clock begins again with each opening, like that of a machine. */
+	if (is_real(line))
+		read_boot_id(boot_id);
+	if (is_new)
+		line->offset = (wall > EARLIEST ? wall : EARLIEST) - now;
+	else if (is_same_boot(boot_id, jobs->meta.boot_id) && now + jobs->meta.offset >= then)
+		line->offset = jobs->meta.offset;
+	else
+		line->offset = then + time_off(jobs, wall) - now;
+	memcpy(jobs->meta.boot_id, boot_id, sizeof boot_id);
+	jobs->meta.offset = line->offset;
+}
+
+static int save(struct jobs_local *jobs, struct jobs_call *firing);
+
+static void on_day(struct ww_driver *driver, const struct ww_firing *firing, void *user)
+{
+	(void)driver;
+	ww_jobs_submit_firing(user, save, NULL, firing);
+}
+
+static void plan_save(struct jobs_local *jobs)
+{
+	if (!(jobs->config.flags & WW_JOBS_READONLY))
+		(void)ww_driver_schedule(jobs->elapsed.driver, CLOCK_SAVED_EVERY, on_day, jobs, &jobs->clock_timer);
+}
+
+/* A write of nothing writes the clocks. */
+static int save(struct jobs_local *jobs, struct jobs_call *firing)
+{
+	if (!ww_jobs_take_firing(jobs, firing, &jobs->clock_timer))
+		return WW_OK;
+	plan_save(jobs);
+	return ww_jobs_writing(jobs);
+}
+
+void ww_jobs_clock_save(struct jobs_local *jobs)
+{
+	jobs->meta.elapsed = ww_jobs_time(&jobs->elapsed);
+	jobs->meta.wall = wall_now(jobs);
+}
+
+void ww_jobs_clock_open(struct jobs_local *jobs, int is_new)
+{
+	set_offset(jobs, is_new);
+	if (is_new)
+		ww_jobs_clock_save(jobs);
+	plan_save(jobs);
+}

@@ -1,0 +1,212 @@
+/* Boots with a clock that is wrong. Each boot has virtual clocks of its own, as a machine has. */
+#include "tests/lib/jobs/fixture.h"
+
+#define HOUR (3600 * WW_SECOND)
+#define DAY (24 * HOUR)
+#define YEAR (365 * DAY)
+#define TODAY (UINT64_C(1800000000) * WW_SECOND)
+
+static struct world world;
+static struct ww_clock *wall_clock;
+static struct ww_driver *wall_driver;
+
+static struct ww_driver *driver_of(struct ww_clock *clock)
+{
+	struct ww_driver_config config;
+	struct ww_driver *driver;
+
+	OK(ww_driver_config_default(&config));
+	config.clock = clock;
+	config.flags = WW_DRIVER_THREADLESS;
+	OK(ww_driver_create(&driver, &config));
+	return driver;
+}
+
+static void off(void)
+{
+	OK(ww_driver_destroy(world.driver));
+	OK(ww_clock_virtual_destroy(world.clock));
+	OK(ww_driver_destroy(wall_driver));
+	OK(ww_clock_virtual_destroy(wall_clock));
+}
+
+/* The machine was up for `up` when the store is opened, and its clock says `wall`. */
+static void on(uint64_t up, uint64_t wall)
+{
+	OK(ww_clock_virtual_create(&world.clock, up, NULL));
+	OK(ww_clock_virtual_create(&wall_clock, wall, NULL));
+	world.config.driver = world.driver = driver_of(world.clock);
+	world.config.wall = wall_driver = driver_of(wall_clock);
+	OK(ww_jobs_open(&world.jobs, &world.config));
+	world_settle(&world);
+}
+
+static void begin(uint64_t up, uint64_t wall)
+{
+	world_make(&world, KIND_DISK);
+	OK(ww_jobs_close(world.jobs));
+	world.kind->end(&world);
+	wall_clock = NULL;
+	wall_driver = NULL;
+	off();
+	world.kind->make(&world);
+	on(up, wall);
+}
+
+static void boot(uint64_t up, uint64_t wall)
+{
+	OK(ww_jobs_close(world.jobs));
+	off();
+	on(up, wall);
+}
+
+static void end(void)
+{
+	world_end(&world);
+	OK(ww_driver_destroy(wall_driver));
+	OK(ww_clock_virtual_destroy(wall_clock));
+}
+
+static void set_wall(uint64_t wall)
+{
+	OK(ww_clock_virtual_set(wall_clock, wall));
+	while (ww_driver_dispatch(wall_driver, 1000) > 0)
+		continue;
+}
+
+static void pass(uint64_t ns)
+{
+	uint64_t wall;
+
+	OK(ww_driver_now(wall_driver, &wall));
+	world_pass(&world, ns);
+	set_wall(wall + ns);
+}
+
+static uint64_t put_in(uint64_t delay)
+{
+	struct ww_job_spec spec = spec_of("x");
+
+	spec.due = delay;
+	return put_job(&world, &spec);
+}
+
+static int64_t downtime(void)
+{
+	struct ww_jobs_stats stats;
+
+	OK(ww_jobs_stats(world.jobs, &stats));
+	return stats.downtime;
+}
+
+START_TEST(the_time_off_counts)
+{
+	begin(WW_SECOND, TODAY);
+	uint64_t id = put_in(3 * HOUR);
+	pass(HOUR / 2);
+	boot(20 * WW_SECOND, TODAY + 2 * HOUR + HOUR / 2);
+	ck_assert_int_eq(downtime(), 2 * (int64_t)HOUR);
+	expect_none(&world);
+	pass(HOUR / 2 - WW_SECOND);
+	expect_none(&world);
+	pass(WW_SECOND);
+	ck_assert_uint_eq(reserve_job(&world).id, id);
+	end();
+}
+END_TEST
+
+START_TEST(a_boot_in_1970_makes_jobs_late_by_the_time_off_and_no_later_step_changes_that)
+{
+	begin(WW_SECOND, TODAY);
+	uint64_t id = put_in(3 * HOUR);
+	pass(HOUR);
+	boot(WW_SECOND, 10 * WW_SECOND);
+	ck_assert_int_lt(downtime(), 0);
+	uint64_t later = put_in(3 * HOUR);
+	/* The clock is set right. */
+	set_wall(TODAY + 5 * DAY);
+	world_settle(&world);
+	expect_none(&world);
+	pass(2 * HOUR - WW_SECOND);
+	expect_none(&world);
+	pass(WW_SECOND);
+	ck_assert_uint_eq(reserve_job(&world).id, id);
+	/* What was put since is neither early nor late, also by a boot with the right clock. */
+	boot(WW_SECOND, TODAY + 5 * DAY + 2 * HOUR + HOUR / 2);
+	ck_assert_int_eq(downtime(), (int64_t)HOUR / 2);
+	pass(HOUR / 2 - WW_SECOND);
+	ck_assert_int_eq(info_of(&world, later).state, WW_JOB_DELAYED);
+	pass(WW_SECOND);
+	ck_assert_int_eq(info_of(&world, later).state, WW_JOB_READY);
+	end();
+}
+END_TEST
+
+START_TEST(a_boot_ten_years_ahead_delivers_nothing_at_once)
+{
+	begin(WW_SECOND, TODAY);
+	uint64_t soon = put_in(HOUR);
+	uint64_t late = put_in(YEAR);
+	boot(WW_SECOND, TODAY + 10 * YEAR);
+	ck_assert_int_eq(downtime(), 10 * (int64_t)YEAR);
+	expect_none(&world);
+	/* The clock is set right, and says less than at the last write. That is no time off. */
+	set_wall(TODAY + HOUR / 2);
+	boot(WW_SECOND, TODAY + HOUR / 2 + HOUR / 4);
+	expect_none(&world);
+	pass(HOUR - HOUR / 4);
+	ck_assert_uint_eq(reserve_job(&world).id, soon);
+	ck_assert_int_eq(info_of(&world, late).state, WW_JOB_DELAYED);
+	end();
+}
+END_TEST
+
+START_TEST(the_limit_is_the_longest_time_off)
+{
+	begin(WW_SECOND, TODAY);
+	world.config.downtime_max = DAY;
+	uint64_t id = put_in(DAY);
+	boot(WW_SECOND, TODAY + DAY + 1);
+	expect_none(&world);
+	boot(WW_SECOND, TODAY + 2 * DAY + 1);
+	ck_assert_uint_eq(reserve_job(&world).id, id);
+	end();
+}
+END_TEST
+
+START_TEST(an_idle_server_that_ends_without_a_word_was_not_off_all_the_time)
+{
+	begin(WW_SECOND, TODAY);
+	uint64_t id = put_in(41 * DAY);
+	for (int day = 0; day < 40; day++)
+		pass(DAY);
+	/* It ends as by a kill: its last write fails. */
+	world_fail(&world, FAIL_COMMIT);
+	ck_assert_int_eq(ww_jobs_close(world.jobs), WW_EFULL);
+	off();
+	on(WW_SECOND, TODAY + 41 * DAY);
+	ck_assert_uint_eq(reserve_job(&world).id, id);
+	end();
+}
+END_TEST
+
+/* The second boot takes longer than the clock said at the first. */
+START_TEST(a_store_that_is_made_in_1970_goes_on)
+{
+	begin(15 * WW_SECOND, 20 * WW_SECOND);
+	uint64_t id = put_in(HOUR);
+	boot(100 * WW_SECOND, 21 * WW_SECOND);
+	pass(WW_SECOND);
+	expect_none(&world);
+	boot(WW_SECOND, TODAY);
+	expect_none(&world);
+	pass(HOUR);
+	ck_assert_uint_eq(reserve_job(&world).id, id);
+	end();
+}
+END_TEST
+
+TEST_MAIN("jobs/clock", the_time_off_counts,
+    a_boot_in_1970_makes_jobs_late_by_the_time_off_and_no_later_step_changes_that,
+    a_boot_ten_years_ahead_delivers_nothing_at_once, the_limit_is_the_longest_time_off,
+    an_idle_server_that_ends_without_a_word_was_not_off_all_the_time, a_store_that_is_made_in_1970_goes_on)
