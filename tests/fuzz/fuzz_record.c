@@ -9,10 +9,13 @@
 
 enum { CHECKSUM = 4, ID = 7 };
 
+/* Of a job that waits. */
+static const uint64_t due_time = UINT64_C(1700000000) * 1000000000;
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 /* A record that was read is written as it was, except numbers that took more bytes than they need. */
-static void write_again(const struct job_record *record)
+static void write_again(const struct job_record *record, const uint64_t *due)
 {
 	size_t room = ww_job_record_size(record);
 	unsigned char *bytes = malloc(room);
@@ -21,7 +24,7 @@ static void write_again(const struct job_record *record)
 	if (!bytes)
 		return;
 	size_t size = ww_job_record_write(record, ID, bytes);
-	if (size > room || ww_job_record_read(&again, ID, (struct store_bytes){bytes, size}) != WW_OK)
+	if (size > room || ww_job_record_read(&again, ID, due, (struct store_bytes){bytes, size}) != WW_OK)
 		abort();
 	if (memcmp(&again, record, offsetof(struct job_record, key)) != 0 || again.key.size != record->key.size ||
 	    again.error.size != record->error.size || again.body.size != record->body.size)
@@ -31,20 +34,28 @@ static void write_again(const struct job_record *record)
 	free(bytes);
 }
 
+static void read_as(const uint64_t *due, unsigned char *bytes, size_t size)
+{
+	uint64_t seed = ID ^ (due ? *due : 0) * UINT64_C(0x9e3779b97f4a7c15);
+	struct job_record record;
+
+	if (ww_job_record_read(&record, ID, due, (struct store_bytes){bytes, size}) == WW_OK)
+		write_again(&record, due);
+	store_write32(bytes + size, (uint32_t)XXH3_64bits_withSeed(bytes, size, seed));
+	if (ww_job_record_read(&record, ID, due, (struct store_bytes){bytes, size + CHECKSUM}) == WW_OK)
+		write_again(&record, due);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	unsigned char *bytes = malloc(size + CHECKSUM);
-	struct job_record record;
 
 	if (!bytes)
 		return 0;
 	if (size)
 		memcpy(bytes, data, size);
-	if (ww_job_record_read(&record, ID, (struct store_bytes){bytes, size}) == WW_OK)
-		write_again(&record);
-	store_write32(bytes + size, (uint32_t)XXH3_64bits_withSeed(bytes, size, ID));
-	if (ww_job_record_read(&record, ID, (struct store_bytes){bytes, size + CHECKSUM}) == WW_OK)
-		write_again(&record);
+	read_as(&due_time, bytes, size);
+	read_as(NULL, bytes, size);
 	free(bytes);
 	return 0;
 }

@@ -38,6 +38,8 @@ static uint64_t pack_span(uint64_t ns)
 
 static uint64_t unpack_span(uint64_t packed)
 {
+	if (!(packed & 1) && packed >> 1 > UINT64_MAX / WW_SECOND)
+		return INT64_MAX;
 	return packed & 1 ? packed >> 1 : (packed >> 1) * WW_SECOND;
 }
 
