@@ -326,20 +326,24 @@ class NextToAServer(StoreCase):
 
 class Damage(StoreCase):
     def test_a_flipped_bit_in_a_record_is_found(self):
-        put("one", *[{"body": encoded(b"needle %d" % i), "due": SOON, "key": encoded(b"%d" % i)} for i in range(20)])
+        """The page that has it cannot be read. All other jobs can."""
+        put("one", *[{"body": encoded(b"needle %d " % i + b"x" * 900), "due": SOON, "key": encoded(b"%d" % i)}
+                     for i in range(100)])
         data = bytes_of("one")
-        equal(data.count(b"needle 7"), 1)
-        data[data.find(b"needle 7")] ^= 1
+        equal(data.count(b"needle 7 "), 1)
+        data[data.find(b"needle 7 ")] ^= 1
         damage("two", data)
         result = alone.run(1, "fsck", "two")
-        matches("^20 jobs were accepted and 0 have ended: 20 should be there", result.out)
+        matches("^100 jobs were accepted and 0 have ended: 100 should be there", result.out)
         matches(r"^\d+ problems?$", result.out)
         matches("weekwheel export", result.err)
         said = objects(alone.run(1, "fsck", "--json", "two").out)[0]
-        equal((said["sound"], said["jobs"]), (False, 19))
+        equal(said["sound"], False)
+        lost = 100 - said["jobs"]
+        check(1 <= lost <= 5, f"{lost} jobs are lost")
         result = alone.run(1, "export", "two", "-o", "file")
-        matches("two: 1 of 20 jobs cannot be read and were left out", result.err)
-        matches("^19 jobs put", alone.run(0, "import", "three", "file").out)
+        matches(f"two: {lost} of 100 jobs cannot be read and were left out", result.err)
+        matches(f"^{100 - lost} jobs put", alone.run(0, "import", "three", "file").out)
 
     def test_a_file_that_was_cut_off_is_damaged(self):
         put("one", *[{"body": encoded(b"x" * 3000), "due": SOON} for _ in range(300)])
