@@ -312,6 +312,7 @@ int ww_jobs_commit_batch(struct jobs_local *jobs)
 		take_back(jobs);
 	jobs->undo_count = 0;
 	jobs->meta_before = jobs->meta;
+	jobs->store.ops->tell_time(jobs->store.self, ww_jobs_time(&jobs->elapsed), ww_jobs_time(&jobs->wall));
 	ww_jobs_load(&jobs->elapsed);
 	ww_jobs_load(&jobs->wall);
 	jobs->store.ops->rest(jobs->store.self);

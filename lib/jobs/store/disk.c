@@ -27,12 +27,10 @@
 #include "lib/jobs/store/journal.h"
 #include "lib/jobs/store/sqlite.h"
 
-/* What `active` takes when it is frozen, and when writes wait for the index. */
-#define ACTIVE_BYTES ((size_t)2 << 20)
-#define ACTIVE_MOST (2 * ACTIVE_BYTES)
-/* The same for a file of the journal: jobs that come and go leave nothing else behind. */
-#define JOURNAL_BYTES ((uint64_t)8 << 20)
-#define JOURNAL_MOST (2 * JOURNAL_BYTES)
+/* How long before they are due jobs are demoted, at least; twice the window of those in memory comes on top. */
+#define AHEAD (600 * UINT64_C(1000000000))
+struct store_limits ww_store_disk_limits = {
+    .active = (size_t)2 << 20, .journal = (uint64_t)8 << 20, .view = 8192, .few = 5000};
 
 enum { REMOVED, THERE };
 enum { ACTIVE, FROZEN, INDEX, LAYERS };
@@ -81,6 +79,8 @@ struct disk {
 	int failed; /* its last error, or WW_OK */
 	uint64_t cut;
 	uint64_t record;
+	uint64_t until[SLOTS_LINES]; /* when jobs are due that are to be demoted */
+	uint64_t edge[SLOTS_LINES];  /* all up to there were */
 };
 
 /* ---- Pairs */
@@ -256,13 +256,16 @@ static int next(void *self, enum store_table table, struct store_bytes *key, str
 struct taking {
 	struct sqlite *index;
 	enum store_table table;
+	int there; /* what is taken: pairs that were removed, or those that are there */
 };
 
 static int take_pair(void *context, struct store_bytes key, struct store_bytes kept)
 {
 	const struct taking *taking = context;
 
-	if (!is_there(kept))
+	if (is_there(kept) != taking->there)
+		return WW_OK;
+	if (!taking->there)
 		return ww_sqlite_remove(taking->index, taking->table, key);
 	return ww_sqlite_put(taking->index, taking->table, key, value_of(kept));
 }
@@ -272,14 +275,41 @@ static int take_over(struct disk *disk, const struct store *layer, uint64_t cut,
 	/* Not after a failed sync: another one would succeed without what the system has dropped. */
 	int error = ww_store_fault_is_final(&disk->fault) ? WW_EIO : ww_sqlite_begin(&disk->index);
 
-	for (int table = 0; table < STORE_TABLES && !error; table++) {
-		struct taking taking = {&disk->index, (enum store_table)table};
-		error = ww_store_memory_each(layer, (enum store_table)table, take_pair, &taking);
+	for (int i = 0; i < 2 * STORE_TABLES && !error; i++) {
+		struct taking taking = {&disk->index, (enum store_table)(i % STORE_TABLES), i >= STORE_TABLES};
+		error = ww_store_memory_each(layer, taking.table, take_pair, &taking);
 	}
 	if (!error)
 		return ww_sqlite_commit(&disk->index, cut, record);
 	ww_sqlite_abort(&disk->index);
 	return error;
+}
+
+/* Let the index do one piece of what the time brings. Returns 1 if there may be more, 0, or an error. The mutex is held. */
+static int tend(struct disk *disk)
+{
+	uint64_t until[SLOTS_LINES] = {disk->until[SLOTS_ELAPSED], disk->until[SLOTS_WALL]};
+	int did;
+
+	pthread_mutex_unlock(&disk->mutex);
+	did = ww_slots_tend(&disk->index.slots, until);
+	pthread_mutex_lock(&disk->mutex);
+	for (int line = 0; line < SLOTS_LINES; line++)
+		disk->edge[line] = disk->index.slots.edge[line].due;
+	return did;
+}
+
+/* After an error, which may end. The mutex is held. */
+static void wait_a_second(struct disk *disk)
+{
+	(void)time_wait(&disk->wake, &disk->mutex, time_add(time_now(CLOCK_MONOTONIC), WW_SECOND));
+}
+
+/* Whether jobs near that were not demoted. */
+static int is_late(const struct disk *disk)
+{
+	return disk->until[SLOTS_ELAPSED] > disk->edge[SLOTS_ELAPSED] ||
+	       disk->until[SLOTS_WALL] > disk->edge[SLOTS_WALL];
 }
 
 static void *take_over_often(void *argument)
@@ -288,8 +318,16 @@ static void *take_over_often(void *argument)
 
 	pthread_mutex_lock(&disk->mutex);
 	while (!disk->ended) {
-		if (!disk->waits || ww_store_fault_is_final(&disk->fault)) {
+		if (ww_store_fault_is_final(&disk->fault)) {
 			pthread_cond_wait(&disk->wake, &disk->mutex);
+			continue;
+		}
+		if (!disk->waits) {
+			int did = tend(disk);
+			if (did < 0 && !disk->ended)
+				wait_a_second(disk);
+			else if (!did && !disk->waits && !disk->ended && !is_late(disk))
+				pthread_cond_wait(&disk->wake, &disk->mutex);
 			continue;
 		}
 		pthread_mutex_unlock(&disk->mutex);
@@ -301,7 +339,7 @@ static void *take_over_often(void *argument)
 		disk->waits = error != WW_OK;
 		pthread_cond_broadcast(&disk->taken);
 		if (error && !disk->ended)
-			(void)time_wait(&disk->wake, &disk->mutex, time_add(time_now(CLOCK_MONOTONIC), WW_SECOND));
+			wait_a_second(disk);
 	}
 	pthread_mutex_unlock(&disk->mutex);
 	return NULL;
@@ -351,7 +389,8 @@ static int wait_for_room(struct disk *disk)
 {
 	int error = WW_OK;
 
-	if (ww_store_memory_bytes(&disk->active) < ACTIVE_MOST && disk->journal.offset < JOURNAL_MOST)
+	if (ww_store_memory_bytes(&disk->active) < 2 * ww_store_disk_limits.active &&
+	    disk->journal.offset < 2 * ww_store_disk_limits.journal)
 		return WW_OK;
 	pthread_mutex_lock(&disk->mutex);
 	while (disk->waits && !disk->failed)
@@ -483,8 +522,8 @@ static int commit(void *self)
 		return error;
 	}
 	(void)disk->active.ops->commit(disk->active.self);
-	if (!disk->frozen.ops &&
-	    (ww_store_memory_bytes(&disk->active) >= ACTIVE_BYTES || disk->journal.offset >= JOURNAL_BYTES))
+	if (!disk->frozen.ops && (ww_store_memory_bytes(&disk->active) >= ww_store_disk_limits.active ||
+	                             disk->journal.offset >= ww_store_disk_limits.journal))
 		freeze(disk);
 	return WW_OK;
 }
@@ -612,6 +651,19 @@ static int close_store(void *self)
 	return error;
 }
 
+static void tell_time(void *self, uint64_t elapsed, uint64_t wall)
+{
+	struct disk *disk = self;
+	uint64_t ahead = AHEAD + 2 * disk->config.window;
+
+	pthread_mutex_lock(&disk->mutex);
+	disk->until[SLOTS_ELAPSED] = elapsed ? elapsed + ahead : 0;
+	disk->until[SLOTS_WALL] = wall ? wall + ahead : 0;
+	if (is_late(disk))
+		pthread_cond_broadcast(&disk->wake);
+	pthread_mutex_unlock(&disk->mutex);
+}
+
 static uint64_t disk_bytes(void *self)
 {
 	struct disk *disk = self;
@@ -625,20 +677,7 @@ static int fault(void *self, char text[WW_FAULT_MAX])
 }
 
 static const struct store_ops disk_ops = {begin, commit, abort_write, rest, get, put, remove_pair, seek, before, next,
-    sync_now, disk_bytes, fault, close_store};
-
-/* The greatest id that the index has: ids beyond it are fresh. */
-static int find_highest(struct disk *disk)
-{
-	static const unsigned char last[9] = {0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff};
-	struct store_bytes key, value;
-	int error = before(disk, STORE_JOBS, (struct store_bytes){last, sizeof last}, &key, &value);
-
-	disk->highest = error || key.size != 8 ? 0 : store_read64(key.data);
-	disk->fresh = disk->highest + 1;
-	ww_sqlite_rest(&disk->index);
-	return error == WW_ENOTFOUND ? WW_OK : error;
-}
+    sync_now, tell_time, disk_bytes, fault, close_store};
 
 static int open_parts(struct disk *disk)
 {
@@ -651,7 +690,8 @@ static int open_parts(struct disk *disk)
 	if (!error)
 		error = ww_store_memory_open(&disk->active, &disk->config);
 	if (!error)
-		error = find_highest(disk);
+		error = ww_slots_highest(disk->index.reader, &disk->highest);
+	disk->fresh = disk->highest + 1;
 	if (!error)
 		error = ww_journal_open(&disk->journal, disk->path, &disk->fault, cut, record, replay, disk);
 	if (!error && writes)

@@ -262,6 +262,13 @@ static int sync_nothing(void *self)
 	return WW_OK;
 }
 
+static void tell_time(void *self, uint64_t elapsed, uint64_t wall)
+{
+	(void)self;
+	(void)elapsed;
+	(void)wall;
+}
+
 static uint64_t disk(void *self)
 {
 	(void)self;
@@ -292,7 +299,7 @@ static int close_store(void *self)
 }
 
 static const struct store_ops memory_ops = {begin, commit, abort_changes, rest, get, put, remove_pair, seek, before,
-    next, sync_nothing, disk, fault, close_store};
+    next, sync_nothing, tell_time, disk, fault, close_store};
 
 size_t ww_store_memory_bytes(const struct store *store)
 {

@@ -21,7 +21,7 @@ struct sqlite_block {
 	unsigned char bytes[];
 };
 
-static int error_of(int code)
+int ww_sqlite_error(int code)
 {
 	switch (code & 0xff) {
 	case SQLITE_OK:
@@ -72,53 +72,67 @@ static int count_pages(void *context, sqlite3 *connection, const char *name, int
 
 /* ---- Opening */
 
-static int run(sqlite3 *connection, const char *text)
+int ww_sqlite_run(sqlite3 *connection, const char *text)
 {
-	return error_of(sqlite3_exec(connection, text, NULL, NULL, NULL));
+	return ww_sqlite_error(sqlite3_exec(connection, text, NULL, NULL, NULL));
 }
 
-static int prepare(sqlite3 *connection, sqlite3_stmt **statement, const char *text, int table)
+int ww_sqlite_prepare(sqlite3 *connection, sqlite3_stmt **statement, const char *text)
+{
+	return ww_sqlite_error(sqlite3_prepare_v3(connection, text, -1, SQLITE_PREPARE_PERSISTENT, statement, NULL));
+}
+
+static int prepare(sqlite3 *connection, sqlite3_stmt **statement, const char *text, const char *table)
 {
 	char full[160];
 
 	(void)snprintf(full, sizeof full, text, table);
-	return error_of(sqlite3_prepare_v3(connection, full, -1, SQLITE_PREPARE_PERSISTENT, statement, NULL));
+	return ww_sqlite_prepare(connection, statement, full);
 }
+
+/* The tables that are kept as they are: pairs with a sum. */
+static const char *const names[STORE_TABLES] = {
+    [STORE_META] = "meta", [STORE_BURIED] = "buried", [STORE_KEYS] = "keys", [STORE_TUBES] = "tubes"};
 
 static int prepare_table(struct sqlite *sqlite, int i)
 {
 	struct sqlite_table *table = &sqlite->table[i];
-	int error = prepare(sqlite->reader, &table->get, "select value from t%d where key = ?", i);
+	int error = prepare(sqlite->reader, &table->get, "select value from %s where key = ?", names[i]);
 
 	if (!error)
-		error =
-		    prepare(sqlite->reader, &table->from, "select key, value from t%d where key >= ? order by key", i);
+		error = prepare(
+		    sqlite->reader, &table->from, "select key, value from %s where key >= ? order by key", names[i]);
 	if (!error)
 		error = prepare(sqlite->reader, &table->before,
-		    "select key, value from t%d where key < ? order by key desc limit 1", i);
+		    "select key, value from %s where key < ? order by key desc limit 1", names[i]);
 	if (!error && sqlite->writer)
-		error = prepare(sqlite->writer, &table->put, "insert or replace into t%d values (?, ?)", i);
+		error = prepare(sqlite->writer, &table->put, "insert or replace into %s values (?, ?)", names[i]);
 	if (!error && sqlite->writer)
-		error = prepare(sqlite->writer, &table->remove, "delete from t%d where key = ?", i);
+		error = prepare(sqlite->writer, &table->remove, "delete from %s where key = ?", names[i]);
 	return error;
 }
 
 static int make_tables(struct sqlite *sqlite)
 {
 	char text[160];
-	int error = run(sqlite->writer, "begin immediate");
+	int error = ww_sqlite_run(sqlite->writer, "begin immediate");
 
 	for (int i = 0; i < STORE_TABLES && !error; i++) {
+		if (!names[i])
+			continue;
 		(void)snprintf(text, sizeof text,
-		    "create table if not exists t%d (key blob primary key, value blob not null) without rowid", i);
-		error = run(sqlite->writer, text);
+		    "create table if not exists %s (key blob primary key, value blob not null) without rowid",
+		    names[i]);
+		error = ww_sqlite_run(sqlite->writer, text);
 	}
 	if (!error)
-		error = run(sqlite->writer,
+		error = ww_slots_make(sqlite);
+	if (!error)
+		error = ww_sqlite_run(sqlite->writer,
 		    "create table if not exists journal (one integer primary key, cut integer, record integer);"
 		    "insert or ignore into journal values (1, 0, 1)");
 	if (!error)
-		error = run(sqlite->writer, "commit");
+		error = ww_sqlite_run(sqlite->writer, "commit");
 	return error;
 }
 
@@ -140,7 +154,7 @@ static int check_size(struct sqlite *sqlite)
 		code = file->pMethods->xRead(file, head, sizeof head, 0);
 	if (!code && (uint64_t)size < (uint64_t)store_read32(head + 28) * PAGES_SIZE)
 		code = SQLITE_CORRUPT;
-	return error_of(code);
+	return ww_sqlite_error(code);
 }
 
 /* SQLite finds its own files: it would follow a link, or make one that is missing. The caller has looked. */
@@ -151,20 +165,20 @@ static int open_connection(sqlite3 **connection, const char *path, int flags)
 	int error = vfs ? WW_OK : WW_ENOMEM;
 
 	if (!error)
-		error = error_of(
+		error = ww_sqlite_error(
 		    sqlite3_open_v2(path, connection, flags | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_NOFOLLOW, vfs));
 	if (!error)
-		error = error_of(sqlite3_file_control(*connection, "main", SQLITE_FCNTL_RESERVE_BYTES, &sum));
+		error = ww_sqlite_error(sqlite3_file_control(*connection, "main", SQLITE_FCNTL_RESERVE_BYTES, &sum));
 	return error;
 }
 
 static int read_cut(struct sqlite *sqlite, uint64_t *cut, uint64_t *record)
 {
 	sqlite3_stmt *statement = NULL;
-	int error = prepare(sqlite->reader, &statement, "select cut, record from journal", 0);
+	int error = ww_sqlite_prepare(sqlite->reader, &statement, "select cut, record from journal");
 
 	if (!error)
-		error = error_of(sqlite3_step(statement));
+		error = ww_sqlite_error(sqlite3_step(statement));
 	if (!error) {
 		*cut = (uint64_t)sqlite3_column_int64(statement, 0);
 		*record = (uint64_t)sqlite3_column_int64(statement, 1);
@@ -185,10 +199,10 @@ int ww_sqlite_open(struct sqlite *sqlite, const struct ww_jobs_config *config, s
 	if (!read_only)
 		error = open_connection(&sqlite->writer, path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE);
 	if (!error && !read_only)
-		error =
-		    run(sqlite->writer, "pragma page_size = 4096; pragma journal_mode = wal; pragma synchronous = full;"
-		                        "pragma cache_size = -4096; pragma temp_store = memory;"
-		                        "pragma wal_checkpoint(truncate)");
+		error = ww_sqlite_run(sqlite->writer,
+		    "pragma page_size = 4096; pragma journal_mode = wal; pragma synchronous = full;"
+		    "pragma cache_size = -4096; pragma temp_store = memory;"
+		    "pragma wal_checkpoint(truncate)");
 	if (!error && !read_only)
 		(void)sqlite3_wal_hook(sqlite->writer, count_pages, sqlite); /* in place of SQLite's own */
 	if (!error && !read_only)
@@ -199,9 +213,11 @@ int ww_sqlite_open(struct sqlite *sqlite, const struct ww_jobs_config *config, s
 		error =
 		    open_connection(&sqlite->reader, path, read_only ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE);
 	if (!error)
-		error = run(sqlite->reader, "pragma cache_size = -1024");
+		error = ww_sqlite_run(sqlite->reader, "pragma cache_size = -1024");
 	for (int i = 0; i < STORE_TABLES && !error; i++)
-		error = prepare_table(sqlite, i);
+		error = names[i] ? prepare_table(sqlite, i) : WW_OK;
+	if (!error)
+		error = ww_slots_open(&sqlite->slots, sqlite);
 	if (!error)
 		error = read_cut(sqlite, cut, record);
 	if (error)
@@ -212,6 +228,7 @@ int ww_sqlite_open(struct sqlite *sqlite, const struct ww_jobs_config *config, s
 void ww_sqlite_close(struct sqlite *sqlite)
 {
 	ww_sqlite_rest(sqlite);
+	ww_slots_close(&sqlite->slots);
 	for (int i = 0; i < STORE_TABLES; i++) {
 		sqlite3_finalize(sqlite->table[i].get);
 		sqlite3_finalize(sqlite->table[i].from);
@@ -230,7 +247,7 @@ void ww_sqlite_close(struct sqlite *sqlite)
 
 /* ---- Reading */
 
-static unsigned char *room_for(struct sqlite *sqlite, size_t size)
+unsigned char *ww_sqlite_room(struct sqlite *sqlite, size_t size)
 {
 	struct sqlite_block *block = sqlite->blocks;
 
@@ -247,11 +264,11 @@ static unsigned char *room_for(struct sqlite *sqlite, size_t size)
 }
 
 /* A copy of a column that is valid until rest. */
-static int copy_column(struct sqlite *sqlite, sqlite3_stmt *statement, int column, struct store_bytes *bytes)
+int ww_sqlite_copy(struct sqlite *sqlite, sqlite3_stmt *statement, int column, struct store_bytes *bytes)
 {
 	const void *data = sqlite3_column_blob(statement, column);
 	size_t size = (size_t)sqlite3_column_bytes(statement, column);
-	unsigned char *copy = room_for(sqlite, size);
+	unsigned char *copy = ww_sqlite_room(sqlite, size);
 
 	if (!copy)
 		return WW_ENOMEM;
@@ -263,16 +280,20 @@ static int copy_column(struct sqlite *sqlite, sqlite3_stmt *statement, int colum
 
 static int begin_reading(struct sqlite *sqlite)
 {
-	int error = sqlite->reading ? WW_OK : run(sqlite->reader, "begin");
+	int error;
 
+	if (sqlite->reading)
+		return WW_OK;
+	error = ww_sqlite_run(sqlite->reader, "begin");
 	sqlite->reading = !error;
-	return error;
+	return error ? error : ww_slots_begin(&sqlite->slots);
 }
 
-static int bind(sqlite3_stmt *statement, int place, struct store_bytes bytes)
+int ww_sqlite_bind(sqlite3_stmt *statement, int place, struct store_bytes bytes)
 {
 	/* NULL would be null, not empty. */
-	return error_of(sqlite3_bind_blob64(statement, place, bytes.size ? bytes.data : "", bytes.size, SQLITE_STATIC));
+	return ww_sqlite_error(
+	    sqlite3_bind_blob64(statement, place, bytes.size ? bytes.data : "", bytes.size, SQLITE_STATIC));
 }
 
 static int start(struct sqlite *sqlite, sqlite3_stmt *statement, struct store_bytes key)
@@ -281,7 +302,7 @@ static int start(struct sqlite *sqlite, sqlite3_stmt *statement, struct store_by
 
 	sqlite3_reset(statement);
 	if (!error)
-		error = bind(statement, 1, key);
+		error = ww_sqlite_bind(statement, 1, key);
 	return error;
 }
 
@@ -309,24 +330,29 @@ static int check_value(enum store_table table, struct store_bytes key, struct st
 static int step_pair(struct sqlite *sqlite, enum store_table table, sqlite3_stmt *statement, struct store_bytes *key,
     struct store_bytes *value)
 {
-	int error = error_of(sqlite3_step(statement));
+	int error = ww_sqlite_error(sqlite3_step(statement));
 
 	if (!error)
-		error = copy_column(sqlite, statement, 0, key);
+		error = ww_sqlite_copy(sqlite, statement, 0, key);
 	if (!error)
-		error = copy_column(sqlite, statement, 1, value);
+		error = ww_sqlite_copy(sqlite, statement, 1, value);
 	return error ? error : check_value(table, *key, value);
 }
 
 int ww_sqlite_get(struct sqlite *sqlite, enum store_table table, struct store_bytes key, struct store_bytes *value)
 {
 	sqlite3_stmt *statement = sqlite->table[table].get;
+
+	if (slots_have(table)) {
+		int began = begin_reading(sqlite);
+		return began ? began : ww_slots_get(&sqlite->slots, table, key, value);
+	}
 	int error = start(sqlite, statement, key);
 
 	if (!error)
-		error = error_of(sqlite3_step(statement));
+		error = ww_sqlite_error(sqlite3_step(statement));
 	if (!error)
-		error = copy_column(sqlite, statement, 0, value);
+		error = ww_sqlite_copy(sqlite, statement, 0, value);
 	sqlite3_reset(statement);
 	return error ? error : check_value(table, key, value);
 }
@@ -335,7 +361,12 @@ int ww_sqlite_seek(struct sqlite *sqlite, enum store_table table, struct store_b
     struct store_bytes *value)
 {
 	sqlite3_stmt *statement = sqlite->table[table].from;
-	unsigned char *kept = room_for(sqlite, from.size);
+
+	if (slots_have(table)) {
+		int began = begin_reading(sqlite);
+		return began ? began : ww_slots_seek(&sqlite->slots, table, from, key, value);
+	}
+	unsigned char *kept = ww_sqlite_room(sqlite, from.size);
 	int error = kept ? WW_OK : WW_ENOMEM;
 
 	/* The statement goes on with next, when the caller's bytes may be gone. */
@@ -348,6 +379,8 @@ int ww_sqlite_seek(struct sqlite *sqlite, enum store_table table, struct store_b
 
 int ww_sqlite_next(struct sqlite *sqlite, enum store_table table, struct store_bytes *key, struct store_bytes *value)
 {
+	if (slots_have(table))
+		return ww_slots_next(&sqlite->slots, table, key, value);
 	return step_pair(sqlite, table, sqlite->table[table].from, key, value);
 }
 
@@ -355,6 +388,11 @@ int ww_sqlite_before(struct sqlite *sqlite, enum store_table table, struct store
     struct store_bytes *value)
 {
 	sqlite3_stmt *statement = sqlite->table[table].before;
+
+	if (slots_have(table)) {
+		int began = begin_reading(sqlite);
+		return began ? began : ww_slots_before(&sqlite->slots, table, to, key, value);
+	}
 	int error = start(sqlite, statement, to);
 
 	if (!error)
@@ -370,7 +408,8 @@ void ww_sqlite_rest(struct sqlite *sqlite)
 	if (sqlite->reading) {
 		for (int i = 0; i < STORE_TABLES; i++)
 			sqlite3_reset(sqlite->table[i].from);
-		(void)run(sqlite->reader, "commit");
+		ww_slots_rest(&sqlite->slots);
+		(void)ww_sqlite_run(sqlite->reader, "commit");
 		sqlite->reading = 0;
 	}
 	for (struct sqlite_block *block = sqlite->blocks; block; block = older) {
@@ -382,9 +421,9 @@ void ww_sqlite_rest(struct sqlite *sqlite)
 
 /* ---- Writing */
 
-static int done(sqlite3_stmt *statement)
+int ww_sqlite_done(sqlite3_stmt *statement)
 {
-	int error = error_of(sqlite3_step(statement));
+	int error = ww_sqlite_error(sqlite3_step(statement));
 
 	sqlite3_reset(statement);
 	return error == WW_ENOTFOUND ? WW_OK : error;
@@ -392,12 +431,15 @@ static int done(sqlite3_stmt *statement)
 
 int ww_sqlite_begin(struct sqlite *sqlite)
 {
-	return run(sqlite->writer, "begin immediate");
+	return ww_sqlite_run(sqlite->writer, "begin immediate");
 }
 
 int ww_sqlite_put(struct sqlite *sqlite, enum store_table table, struct store_bytes key, struct store_bytes value)
 {
 	sqlite3_stmt *statement = sqlite->table[table].put;
+
+	if (slots_have(table))
+		return ww_slots_put(&sqlite->slots, table, key, value);
 	uint32_t sum = sum_of(table, key, value);
 	size_t size = value.size + sizeof sum;
 	char few[512];
@@ -409,11 +451,11 @@ int ww_sqlite_put(struct sqlite *sqlite, enum store_table table, struct store_by
 	if (value.size)
 		memcpy(summed, value.data, value.size);
 	memcpy(summed + value.size, &sum, sizeof sum);
-	error = bind(statement, 1, key);
+	error = ww_sqlite_bind(statement, 1, key);
 	if (!error)
-		error = bind(statement, 2, (struct store_bytes){summed, size});
+		error = ww_sqlite_bind(statement, 2, (struct store_bytes){summed, size});
 	if (!error)
-		error = done(statement);
+		error = ww_sqlite_done(statement);
 	if (summed != few)
 		sqlite3_free(summed);
 	return error;
@@ -422,25 +464,37 @@ int ww_sqlite_put(struct sqlite *sqlite, enum store_table table, struct store_by
 int ww_sqlite_remove(struct sqlite *sqlite, enum store_table table, struct store_bytes key)
 {
 	sqlite3_stmt *statement = sqlite->table[table].remove;
-	int error = bind(statement, 1, key);
 
-	return error ? error : done(statement);
+	if (slots_have(table))
+		return ww_slots_remove(&sqlite->slots, table, key);
+	int error = ww_sqlite_bind(statement, 1, key);
+
+	return error ? error : ww_sqlite_done(statement);
 }
 
 int ww_sqlite_commit(struct sqlite *sqlite, uint64_t cut, uint64_t record)
 {
 	char text[128];
-	int error;
+	int error = ww_slots_save(&sqlite->slots);
 
-	(void)snprintf(text, sizeof text, "update journal set cut = %lld, record = %lld; commit", (long long)cut,
-	    (long long)record);
-	error = note_sync(sqlite, run(sqlite->writer, text), "-wal");
+	(void)snprintf(
+	    text, sizeof text, "update journal set cut = %lld, record = %lld", (long long)cut, (long long)record);
+	if (!error)
+		error = ww_sqlite_run(sqlite->writer, text);
+	return ww_sqlite_end(sqlite, error);
+}
+
+int ww_sqlite_end(struct sqlite *sqlite, int error)
+{
+	if (!error)
+		error = note_sync(sqlite, ww_sqlite_run(sqlite->writer, "commit"), "-wal");
 	if (error)
 		ww_sqlite_abort(sqlite);
 	/* Other errors leave the log as it is, which the next one tries again. */
 	else if (sqlite->pages >= CHECKPOINT_PAGES)
 		(void)note_sync(sqlite,
-		    error_of(sqlite3_wal_checkpoint_v2(sqlite->writer, NULL, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL)),
+		    ww_sqlite_error(
+		        sqlite3_wal_checkpoint_v2(sqlite->writer, NULL, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL)),
 		    "");
 	return error;
 }
@@ -448,5 +502,6 @@ int ww_sqlite_commit(struct sqlite *sqlite, uint64_t cut, uint64_t record)
 void ww_sqlite_abort(struct sqlite *sqlite)
 {
 	if (!sqlite3_get_autocommit(sqlite->writer))
-		(void)run(sqlite->writer, "rollback");
+		(void)ww_sqlite_run(sqlite->writer, "rollback");
+	(void)ww_slots_reread(&sqlite->slots);
 }

@@ -10,6 +10,7 @@
 #include <sqlite3.h>
 
 #include "lib/jobs/store/fault.h"
+#include "lib/jobs/store/slots/slots.h"
 #include "lib/jobs/store/store.h"
 
 struct sqlite_table {
@@ -28,6 +29,7 @@ struct sqlite {
 	sqlite3 *reader;
 	sqlite3 *writer; /* NULL: read only */
 	struct sqlite_table table[STORE_TABLES];
+	struct slots slots;
 	int reading;               /* a read transaction is open */
 	int pages;                 /* of the log, after the last commit */
 	struct store_fault *fault; /* the caller's; a failed sync is noted there */
@@ -40,7 +42,18 @@ int ww_sqlite_open(struct sqlite *sqlite, const struct ww_jobs_config *config, s
 /* After a failed sync, without another sync. */
 void ww_sqlite_close(struct sqlite *sqlite);
 
-/* The reader's: as in store.h. */
+/* ---- For slots: an error of SQLite as one of error.h, WW_ENOTFOUND: no row */
+int ww_sqlite_error(int code);
+int ww_sqlite_prepare(sqlite3 *connection, sqlite3_stmt **statement, const char *text);
+int ww_sqlite_run(sqlite3 *connection, const char *text);
+/* Execute a statement that returns no rows. */
+int ww_sqlite_done(sqlite3_stmt *statement);
+int ww_sqlite_bind(sqlite3_stmt *statement, int place, struct store_bytes bytes);
+/* Room, or a copy of a column, until rest. */
+unsigned char *ww_sqlite_room(struct sqlite *sqlite, size_t size);
+int ww_sqlite_copy(struct sqlite *sqlite, sqlite3_stmt *statement, int column, struct store_bytes *bytes);
+
+/* ---- The reader's: as in store.h. */
 int ww_sqlite_get(struct sqlite *sqlite, enum store_table table, struct store_bytes key, struct store_bytes *value);
 int ww_sqlite_seek(struct sqlite *sqlite, enum store_table table, struct store_bytes from, struct store_bytes *key,
     struct store_bytes *value);
@@ -56,5 +69,7 @@ int ww_sqlite_remove(struct sqlite *sqlite, enum store_table table, struct store
 /* Commit, and copy the log into the database when it is long. On error nothing was written. */
 int ww_sqlite_commit(struct sqlite *sqlite, uint64_t cut, uint64_t record);
 void ww_sqlite_abort(struct sqlite *sqlite);
+/* Commit, or abort if there is an error, which is then the answer. */
+int ww_sqlite_end(struct sqlite *sqlite, int error);
 
 #endif

@@ -53,6 +53,8 @@ struct store_ops {
 	/* Read the pair after the last one that was read in that table so. Only if nothing has changed since. */
 	int (*next)(void *store, enum store_table table, struct store_bytes *key, struct store_bytes *value);
 	int (*sync)(void *store);
+	/* What the clocks of DUE and WALL say, in their due times; 0: there is no such clock. Often enough is seldom. */
+	void (*tell_time)(void *store, uint64_t elapsed, uint64_t wall);
 	uint64_t (*disk)(void *store);
 	/*
 	 * Why it cannot write: WW_OK, WW_EFULL, or WW_EIO until it is opened again. The text, unless NULL, names the file.
@@ -65,6 +67,16 @@ struct store {
 	const struct store_ops *ops;
 	void *self;
 };
+
+/* Sizes of the store on disk. Tests make them small, so that everything happens often. */
+struct store_limits {
+	size_t active;    /* bytes in memory when the index takes them over; commits wait from twice as much on */
+	uint64_t journal; /* the same for bytes of a file: jobs that come and go leave nothing else behind */
+	size_t view;      /* jobs of a slot that are put in order at a time */
+	int64_t few;      /* so many dead rows are not worth a rewrite */
+};
+
+extern struct store_limits ww_store_disk_limits;
 
 int ww_store_disk_open(struct store *store, const struct ww_jobs_config *config);
 int ww_store_memory_open(struct store *store, const struct ww_jobs_config *config);
