@@ -15,7 +15,7 @@
 #include "tests/support/seed.h"
 #include "tests/support/suite.h"
 
-enum { JOBS = 3000, BATCH = 60 };
+enum { JOBS = 30000, BATCH = 60, LIVING = 2500 };
 
 #define HOUR (3600 * WW_SECOND)
 #define START (UINT64_C(490000) * HOUR)
@@ -62,11 +62,14 @@ static void remove_both(enum store_table table, struct store_bytes key)
 /* Soon, within the hours at hand, within the week, rarely later; on either clock, or buried. */
 static struct place some_place(void)
 {
-	static const uint64_t spans[] = {60 * WW_SECOND, HOUR, 3 * HOUR, 168 * HOUR, 168 * HOUR, 2000 * HOUR};
-	struct place place = {.table = STORE_DUE, .due = now + below(spans[below(6)])};
+	static const uint64_t spans[] = {60 * WW_SECOND, HOUR, 3 * HOUR, 168 * HOUR, 2000 * HOUR};
+	struct place place = {.table = STORE_DUE, .due = now + below(spans[below(5)])};
 
 	if (below(6) == 0)
 		place.due = (now + below(5 * HOUR)) / HOUR * HOUR;
+	/* Many in a few slots. */
+	if (below(3) == 0)
+		place.due = START + (now - START) / (100 * HOUR) * 100 * HOUR + 200 * HOUR + below(2 * HOUR);
 	if (below(4) == 0)
 		place.table = STORE_WALL;
 	if (below(10) == 0)
@@ -94,13 +97,12 @@ static void change_job(uint64_t id)
 	struct place was = jobs[id];
 
 	store_write64(id_key, id);
-	if (was.table && below(4) == 0) {
+	if (below(4) == 0) {
 		write_job(id, was);
 		return;
 	}
-	if (was.table)
-		remove_both(was.table, key_of(key, was, id));
-	if (was.table && below(2)) {
+	remove_both(was.table, key_of(key, was, id));
+	if (below(2)) {
 		remove_both(STORE_JOBS, (struct store_bytes){id_key, 8});
 		jobs[id].table = STORE_META;
 		return;
@@ -180,7 +182,7 @@ static void pass(void)
 {
 	static const uint64_t spans[] = {WW_SECOND, 60 * WW_SECOND, 600 * WW_SECOND, 2 * HOUR, 30 * HOUR};
 
-	now += below(spans[below(below(8) ? 3 : 5)]);
+	now += below(spans[below(below(16) ? 3 : 5)]);
 	disk.ops->tell_time(disk.self, now, now + HOUR / 3);
 }
 
@@ -192,10 +194,12 @@ static uint64_t batch(uint64_t next_id)
 	ck_assert_int_eq(memory.ops->begin(memory.self), WW_OK);
 	memcpy(saved, jobs, sizeof jobs);
 	for (uint64_t left = below(BATCH); left; left--) {
-		if (next_id < JOBS && below(3) == 0)
+		uint64_t oldest = next_id > LIVING ? next_id - LIVING : 1;
+		uint64_t id = oldest + below(next_id - oldest + 1);
+		if (id < next_id && jobs[id].table)
+			change_job(id);
+		else if (next_id < JOBS)
 			write_job(next_id++, some_place());
-		else if (next_id > 1)
-			change_job(1 + below(next_id - 1));
 		if (below(8) == 0)
 			read_both(next_id);
 	}
