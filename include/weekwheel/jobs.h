@@ -305,6 +305,19 @@ WW_API int ww_jobs_open(struct ww_jobs **jobs, const struct ww_jobs_config *conf
 WW_API int ww_jobs_close(struct ww_jobs *jobs);
 
 /*
+ * Copy the store in the directory `path` to `target`, a directory that is empty or missing. Another process may have the
+ * store open, and goes on. When the call returns, the copy is stable, and is a store as it was at one moment of the call:
+ * it has all that was acknowledged before the call. To look into it, open the copy. While the call runs, or if it
+ * stalls, the store's files grow by 130 MiB at most, or by 64 MiB and as much as the index has.
+ * Opening the copy to write makes another store of it: its ids and tokens go on from that moment, as do those of the
+ * first one.
+ * Complexity: O(bytes of the store). Errors: on each of them `target` is as it was. WW_EDENIED: there is no store in
+ * `path`, or no permission. WW_EINUSE: `target` is not empty. WW_EAGAIN: twenty times in a row so much was written that
+ * the copy had to begin anew. WW_EFULL, WW_EIO, WW_ENOMEM.
+ */
+WW_API int ww_jobs_backup(const char *path, const char *target);
+
+/*
  * A batch: everything that this thread does between these two calls is one write. ww_jobs_commit syncs once for all of
  * it; until then nothing is certain. If the commit fails, nothing since ww_jobs_begin has happened: tell everyone to
  * whom you reported a success. Other threads wait meanwhile.

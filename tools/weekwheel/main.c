@@ -28,6 +28,7 @@ static const struct {
     {"advance", &command_advance, "move a server's virtual clock"},
 #ifdef HAVE_JOBS
     {"fsck", &command_fsck, "check the jobs that a server keeps"},
+    {"backup", &command_backup, "copy the jobs of a server that goes on"},
     {"export", &command_export, "write all jobs of a server as lines of JSON"},
     {"import", &command_import, "put such lines into a directory, or Redis"},
 #endif

@@ -7,6 +7,7 @@
 #include "lib/base/time.h"
 #include "lib/jobs/body.h"
 #include "lib/jobs/local/local_internal.h"
+#include "lib/jobs/store/copy.h"
 
 int ww_jobs_config_default(struct ww_jobs_config *config)
 {
@@ -213,6 +214,11 @@ static void free_body(struct ww_jobs *jobs, void *body)
 
 static const struct jobs_backend backend = {
     close_store, free_body, ww_jobs_local_begin, ww_jobs_local_commit, now, ww_jobs_local_call};
+
+int ww_jobs_backup(const char *path, const char *target)
+{
+	return path && target ? ww_store_copy(path, target) : WW_EINVAL;
+}
 
 int ww_jobs_open(struct ww_jobs **result, const struct ww_jobs_config *config)
 {

@@ -23,6 +23,7 @@
 
 #include "lib/base/memory.h"
 #include "lib/base/time.h"
+#include "lib/jobs/store/copy.h"
 #include "lib/jobs/store/files.h"
 #include "lib/jobs/store/journal.h"
 #include "lib/jobs/store/sqlite.h"
@@ -81,6 +82,7 @@ struct disk {
 	uint64_t record;
 	uint64_t until[SLOTS_LINES]; /* when jobs are due that are to be demoted */
 	uint64_t edge[SLOTS_LINES];  /* all up to there were */
+	uint64_t was_cut;            /* the indexer's: the last file that it removed */
 };
 
 /* ---- Pairs */
@@ -312,6 +314,15 @@ static int is_late(const struct disk *disk)
 	       disk->until[SLOTS_WALL] > disk->edge[SLOTS_WALL];
 }
 
+/* Cut the journal. Put it off while a process copies the store, for some files. */
+static void cut(struct disk *disk)
+{
+	if (disk->cut - disk->was_cut < JOURNAL_FILES / 2 && ww_store_copy_waits(disk->path, 0))
+		return;
+	ww_journal_cut(&disk->journal, disk->cut);
+	disk->was_cut = disk->cut;
+}
+
 static void *take_over_often(void *argument)
 {
 	struct disk *disk = argument;
@@ -333,7 +344,7 @@ static void *take_over_often(void *argument)
 		pthread_mutex_unlock(&disk->mutex);
 		int error = take_over(disk, &disk->frozen, disk->cut, disk->record);
 		if (!error && !ww_store_fault_is_final(&disk->fault))
-			ww_journal_cut(&disk->journal, disk->cut);
+			cut(disk);
 		pthread_mutex_lock(&disk->mutex);
 		disk->failed = error;
 		disk->waits = error != WW_OK;

@@ -8,6 +8,7 @@
 
 #include "lib/base/crc32c.h"
 #include "lib/base/memory.h"
+#include "lib/jobs/store/copy.h"
 #include "lib/jobs/store/pages.h"
 
 enum { BLOCK_SIZE = 16384 };
@@ -194,14 +195,14 @@ int ww_sqlite_open(struct sqlite *sqlite, const struct ww_jobs_config *config, s
 	char path[4096];
 	int error = WW_OK;
 
-	*sqlite = (struct sqlite){.allocator = config->allocator, .fault = fault};
+	*sqlite = (struct sqlite){.allocator = config->allocator, .folder = config->path, .fault = fault};
 	(void)snprintf(path, sizeof path, "%s/index.db", config->path);
 	if (!read_only)
 		error = open_connection(&sqlite->writer, path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE);
 	if (!error && !read_only)
 		error = ww_sqlite_run(sqlite->writer,
 		    "pragma page_size = 4096; pragma journal_mode = wal; pragma synchronous = full;"
-		    "pragma cache_size = -4096; pragma temp_store = memory;"
+		    "pragma cache_size = -4096; pragma temp_store = memory; pragma journal_size_limit = 16777216;"
 		    "pragma wal_checkpoint(truncate)");
 	if (!error && !read_only)
 		(void)sqlite3_wal_hook(sqlite->writer, count_pages, sqlite); /* in place of SQLite's own */
@@ -491,7 +492,8 @@ int ww_sqlite_end(struct sqlite *sqlite, int error)
 	if (error)
 		ww_sqlite_abort(sqlite);
 	/* Other errors leave the log as it is, which the next one tries again. */
-	else if (sqlite->pages >= CHECKPOINT_PAGES)
+	else if (sqlite->pages >= CHECKPOINT_PAGES &&
+	         !ww_store_copy_waits(sqlite->folder, (uint64_t)sqlite->pages * PAGES_SIZE))
 		(void)note_sync(sqlite,
 		    ww_sqlite_error(
 		        sqlite3_wal_checkpoint_v2(sqlite->writer, NULL, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL)),

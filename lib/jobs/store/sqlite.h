@@ -32,6 +32,7 @@ struct sqlite {
 	struct slots slots;
 	int reading;               /* a read transaction is open */
 	int pages;                 /* of the log, after the last commit */
+	const char *folder;        /* the caller's */
 	struct store_fault *fault; /* the caller's; a failed sync is noted there */
 	struct sqlite_block *blocks;
 };

@@ -1,0 +1,303 @@
+/* Copies the files of a store while a server writes to them. */
+
+#include "lib/jobs/store/copy.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "weekwheel/error.h"
+
+/* How much a server puts off, at least; or as much as the index has. */
+#define PATIENCE ((uint64_t)64 << 20)
+
+enum { TRIES = 20, PIECE = 1 << 20, FILES_MAX = 64, SALT_AT = 16, SALT_SIZE = 8, NAME = 4096 };
+
+struct copy {
+	int from; /* folders */
+	int to;
+	unsigned char *piece;
+};
+
+static int error_of(int error)
+{
+	switch (error) {
+	case ENOENT:
+	case ENOTDIR:
+	case EACCES:
+	case EPERM:
+	case EROFS:
+	case ELOOP:
+		return WW_EDENIED;
+	case ENOSPC:
+	case EDQUOT:
+	case EFBIG:
+		return WW_EFULL;
+	case ENOMEM:
+		return WW_ENOMEM;
+	default:
+		return WW_EIO;
+	}
+}
+
+static struct flock lock_of(short type)
+{
+	return (struct flock){.l_type = type, .l_whence = SEEK_SET, .l_len = 1};
+}
+
+int ww_store_copy_waits(const char *folder, uint64_t bytes)
+{
+	struct flock lock = lock_of(F_WRLCK);
+	struct stat status = {0};
+	int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int waits = fd >= 0 && fcntl(fd, F_OFD_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
+
+	if (waits && fstatat(fd, "index.db", &status, 0))
+		status.st_size = 0;
+	if (fd >= 0)
+		close(fd);
+	return waits && (bytes < PATIENCE || bytes < (uint64_t)status.st_size);
+}
+
+/* ---- Files */
+
+/* Copy what the file has now. A file that is missing is left out. */
+static int copy_bytes(const struct copy *copy, int in, int out)
+{
+	ssize_t got;
+
+	while ((got = read(in, copy->piece, PIECE)) != 0) {
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got < 0)
+			return error_of(errno);
+		for (ssize_t done = 0, put; done < got; done += put) {
+			put = write(out, copy->piece + done, (size_t)(got - done));
+			if (put < 0)
+				return error_of(errno);
+		}
+	}
+	return fsync(out) ? error_of(errno) : WW_OK;
+}
+
+static int copy_file(const struct copy *copy, const char *name)
+{
+	int in = openat(copy->from, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+	int error = WW_OK;
+	int out;
+
+	if (in < 0)
+		return errno == ENOENT ? WW_OK : error_of(errno);
+	out = openat(copy->to, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	if (out < 0)
+		error = error_of(errno);
+	else
+		error = copy_bytes(copy, in, out);
+	if (out >= 0)
+		close(out);
+	close(in);
+	return error;
+}
+
+/* What tells one log from the next. A log that is missing or empty has zeros. */
+static int read_salt(const struct copy *copy, unsigned char salt[SALT_SIZE])
+{
+	int fd = openat(copy->from, "index.db-wal", O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+	int error = WW_OK;
+
+	memset(salt, 0, SALT_SIZE);
+	if (fd < 0)
+		return errno == ENOENT ? WW_OK : error_of(errno);
+	if (pread(fd, salt, SALT_SIZE, SALT_AT) < 0)
+		error = error_of(errno);
+	close(fd);
+	return error;
+}
+
+/* ---- The journal */
+
+static int by_number(const void *a, const void *b)
+{
+	uint64_t one = *(const uint64_t *)a, other = *(const uint64_t *)b;
+
+	return (one > other) - (one < other);
+}
+
+/* The numbers of its files, in order. Returns how many, or an error. */
+static int list_journal(const struct copy *copy, uint64_t numbers[FILES_MAX])
+{
+	int fd = openat(copy->from, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *folder = fd < 0 ? NULL : fdopendir(fd);
+	const struct dirent *entry;
+	int count = 0;
+
+	if (!folder) {
+		int error = error_of(errno);
+		if (fd >= 0)
+			close(fd);
+		return error;
+	}
+	while (count < FILES_MAX && (entry = readdir(folder))) {
+		char end;
+		if (sscanf(entry->d_name, "journal.%" SCNu64 "%c", &numbers[count], &end) == 1)
+			count++;
+	}
+	closedir(folder);
+	qsort(numbers, (size_t)count, sizeof *numbers, by_number);
+	return count;
+}
+
+static int copy_journal(const struct copy *copy)
+{
+	uint64_t numbers[FILES_MAX];
+	int count = list_journal(copy, numbers);
+	int error = count < 0 ? count : WW_OK;
+
+	for (int i = 0; i < count && !error; i++) {
+		char name[64];
+		(void)snprintf(name, sizeof name, "journal.%" PRIu64, numbers[i]);
+		error = copy_file(copy, name);
+	}
+	return error;
+}
+
+/* ---- All of it */
+
+/* Returns 1 if it is a store at one moment, 0 if it has to begin again, or an error. */
+static int copy_once(const struct copy *copy)
+{
+	uint64_t before[FILES_MAX], after[FILES_MAX];
+	unsigned char salt[SALT_SIZE], salt_after[SALT_SIZE];
+	int count = list_journal(copy, before);
+	int error = count < 0 ? count : read_salt(copy, salt);
+
+	if (!error)
+		error = copy_file(copy, "index.db");
+	if (!error)
+		error = copy_file(copy, "index.db-wal");
+	if (!error)
+		error = read_salt(copy, salt_after);
+	if (!error && memcmp(salt, salt_after, SALT_SIZE) != 0)
+		return 0;
+	if (!error)
+		error = copy_journal(copy);
+	if (error)
+		return error;
+	/* Files are cut in order. If the first is there, all of them were. */
+	int count_after = list_journal(copy, after);
+	if (count_after < 0)
+		return count_after;
+	return (count > 0) == (count_after > 0) && (!count || before[0] == after[0]);
+}
+
+/* Remove what was copied. */
+static void empty(int fd)
+{
+	int again = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *folder = again < 0 ? NULL : fdopendir(again);
+	const struct dirent *entry;
+
+	while (folder && (entry = readdir(folder)))
+		if (entry->d_name[0] != '.')
+			(void)unlinkat(fd, entry->d_name, 0);
+	if (folder)
+		closedir(folder);
+	else if (again >= 0)
+		close(again);
+}
+
+static int is_empty(int fd)
+{
+	int again = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *folder = again < 0 ? NULL : fdopendir(again);
+	const struct dirent *entry;
+	int others = 0;
+
+	while (folder && (entry = readdir(folder)))
+		others += strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0;
+	if (folder)
+		closedir(folder);
+	else if (again >= 0)
+		close(again);
+	return folder && !others;
+}
+
+static int copy_again(const struct copy *copy)
+{
+	const struct timespec pause = {0, 20000000};
+	int result = 0;
+
+	for (int i = 0; i < TRIES && !result; i++) {
+		if (i)
+			(void)nanosleep(&pause, NULL);
+		empty(copy->to);
+		result = copy_once(copy);
+	}
+	if (result <= 0)
+		empty(copy->to);
+	return result > 0 ? WW_OK : result ? result : WW_EAGAIN;
+}
+
+static int sync_names(int to)
+{
+	int parent = openat(to, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int failed = fsync(to) || parent < 0 || fsync(parent);
+	int error = errno;
+
+	if (parent >= 0)
+		close(parent);
+	return failed ? error_of(error) : WW_OK;
+}
+
+static int copy_folders(struct copy *copy)
+{
+	struct flock lock = lock_of(F_RDLCK);
+	int error;
+
+	if (copy->from < 0 || copy->to < 0)
+		return error_of(errno);
+	if (faccessat(copy->from, "index.db", F_OK, 0))
+		return WW_EDENIED;
+	if (!is_empty(copy->to))
+		return WW_EINUSE;
+	/* Without it the copy may have to begin again more often. */
+	(void)fcntl(copy->from, F_OFD_SETLK, &lock);
+	copy->piece = malloc(PIECE);
+	if (!copy->piece)
+		return WW_ENOMEM;
+	error = copy_again(copy);
+	if (!error)
+		error = sync_names(copy->to);
+	free(copy->piece);
+	return error;
+}
+
+int ww_store_copy(const char *from, const char *to)
+{
+	struct copy copy = {.from = open(from, O_RDONLY | O_DIRECTORY | O_CLOEXEC), .to = -1};
+	int made = 0;
+	int error = copy.from < 0 ? error_of(errno) : WW_OK;
+
+	if (!error && mkdir(to, 0700) == 0)
+		made = 1;
+	else if (!error && errno != EEXIST)
+		error = error_of(errno);
+	if (!error) {
+		copy.to = open(to, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		error = copy_folders(&copy);
+	}
+	if (copy.from >= 0)
+		close(copy.from);
+	if (copy.to >= 0)
+		close(copy.to);
+	if (error && made)
+		(void)rmdir(to);
+	return error;
+}

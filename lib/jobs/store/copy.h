@@ -1,0 +1,30 @@
+#ifndef LIB_JOBS_STORE_COPY_H
+#define LIB_JOBS_STORE_COPY_H
+
+/*
+ * Copying the files of a store while a server writes to them.
+ *
+ *     index.db        its pages may change meanwhile, but what the log has of them comes on top
+ *     index.db-wal    until it begins anew, it only grows; a commit counts if it is whole
+ *     journal.N       they only grow; the last record counts if it is whole
+ *
+ * Copied in this order they are a store at one moment, that at which the last journal was read, unless meanwhile the
+ * log began anew or the journal was cut. Then the copy begins again.
+ *
+ * No lock of SQLite is held, so a copy that is stopped keeps no server from anything. It holds a lock of its own on the
+ * folder, which asks the server to put off beginning the log anew and cutting the journal, as long as they are small.
+ */
+
+#include <stddef.h>
+#include <stdint.h>
+
+/*
+ * Copy the store in `from` to `to`, a folder that is empty or missing, and return when the copy is stable. On error `to`
+ * is as it was. Errors: WW_EINUSE: `to` is not empty. WW_EDENIED: also if there is no store in `from`. WW_EAGAIN: the
+ * server wrote more than it could put off. WW_EFULL, WW_EIO, WW_ENOMEM.
+ */
+int ww_store_copy(const char *from, const char *to);
+/* Whether a process copies it. Then put off what the copy would have to begin anew for, as long as `bytes` are few. */
+int ww_store_copy_waits(const char *folder, uint64_t bytes);
+
+#endif
