@@ -125,8 +125,8 @@ class Backup(Case):
                 for _ in range(50):
                     assert client.line().startswith("INSERTED ")
             backup = alone.start("backup", "jobs", "copy")
-            while not os.path.exists("copy/index.db"):
-                pass
+            while not os.path.exists("copy/index.db") or os.path.getsize("copy/index.db") < 8 * MEBI:
+                assert backup.poll() is None
             backup.send_signal(signal.SIGSTOP)
             assert backup.poll() is None
             before = size_of("jobs")
