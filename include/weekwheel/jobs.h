@@ -95,6 +95,9 @@ enum ww_jobs_sync {
  */
 #define WW_JOBS_READONLY 2u
 
+/* Called for each problem of a store, with a sentence that describes it. */
+typedef void ww_jobs_problem_fn(const char *problem, void *context);
+
 struct ww_jobs_config {
 	const char *path;         /* the directory; made if its parent exists */
 	struct ww_driver *driver; /* of elapsed time; must outlive the store */
@@ -113,6 +116,11 @@ struct ww_jobs_config {
 	 */
 	void (*ready)(const char *tube, void *context);
 	void *context;
+	/*
+	 * Called when a store is refused, with a sentence: which file, what is wrong with it, what to do. Called in the
+	 * thread that opens it; the text is valid until it returns. NULL: no calls. ww_jobs_open still has the error.
+	 */
+	ww_jobs_problem_fn *problem;
 };
 
 /* What happens to the due times of a periodic job that passed while it could not be delivered. */
@@ -530,9 +538,6 @@ WW_API int ww_jobs_tube(struct ww_jobs *jobs, const char *tube, struct ww_tube_s
 typedef int ww_tube_fn(const struct ww_tube_stats *tube, void *context);
 /* Call fn for each tube that is not empty. Return what fn returned, or 0. */
 WW_API int ww_jobs_tubes(struct ww_jobs *jobs, ww_tube_fn *fn, void *context);
-
-/* Called by ww_jobs_check for each problem, with a sentence that describes it. */
-typedef void ww_jobs_problem_fn(const char *problem, void *context);
 
 /*
  * Read every record and every index, compare them, and account for all jobs ever accepted. Return 0 if all is well,

@@ -27,6 +27,7 @@
 #include "lib/jobs/store/files.h"
 #include "lib/jobs/store/journal.h"
 #include "lib/jobs/store/sqlite.h"
+#include "lib/jobs/store/whole.h"
 
 /* How long before they are due jobs are demoted, at least; twice the window of those in memory comes on top. */
 #define AHEAD (600 * UINT64_C(1000000000))
@@ -56,7 +57,7 @@ struct disk {
 	const struct ww_allocator *allocator;
 	struct ww_jobs_config config;
 	char *path;
-	int lock;
+	struct store_files files;
 	struct store_fault fault;
 	struct journal journal;
 	struct sqlite index;
@@ -381,7 +382,7 @@ static void freeze(struct disk *disk)
 	if (ww_store_memory_open(&fresh, &disk->config))
 		return;
 	uint64_t cut = ww_journal_end(&disk->journal, &disk->record);
-	if (ww_journal_turn(&disk->journal)) {
+	if (ww_journal_turn(&disk->journal, 0)) {
 		(void)fresh.ops->close(fresh.self);
 		return;
 	}
@@ -569,7 +570,7 @@ static void *sync_often(void *argument)
 /* ---- Opening and closing */
 
 /* Read a record of the journal again. */
-static int replay(void *context, const unsigned char *bytes, size_t size)
+static int replay_record(void *context, const unsigned char *bytes, size_t size)
 {
 	struct disk *disk = context;
 	int error = WW_OK;
@@ -602,16 +603,18 @@ static int start_thread(struct disk *disk, pthread_t *thread, void *(*run)(void 
 }
 
 /* Let the index have all, so that a closed store is its index. */
-static int take_over_all(struct disk *disk)
+static int take_over_all(struct disk *disk, int is_last)
 {
 	uint64_t record;
 	uint64_t cut = ww_journal_end(&disk->journal, &record);
-	int error = WW_OK;
+	int error = ww_journal_turn(&disk->journal, is_last);
 
-	if (disk->frozen.ops && disk->waits)
+	if (!error && disk->frozen.ops && disk->waits)
 		error = take_over(disk, &disk->frozen, disk->cut, disk->record);
 	if (!error)
 		error = take_over(disk, &disk->active, cut, record);
+	if (!error && !ww_store_fault_is_final(&disk->fault))
+		error = ww_journal_cut(&disk->journal, cut);
 	return error;
 }
 
@@ -636,7 +639,7 @@ static void free_disk(struct disk *disk)
 	ww_journal_close(&disk->journal);
 	ww_sqlite_close(&disk->index);
 	memory_give(disk->allocator, disk->round, disk->round_room);
-	ww_store_files_unlock(disk->lock);
+	ww_store_files_unlock(&disk->files);
 	ww_store_fault_destroy(&disk->fault);
 	pthread_cond_destroy(&disk->taken);
 	pthread_cond_destroy(&disk->wake);
@@ -655,8 +658,8 @@ static int close_store(void *self)
 		end_threads(disk);
 		ww_sqlite_rest(&disk->index);
 		/* If the index cannot take it over, the journal has it, and the next opening tries again. */
-		if (!error && take_over_all(disk) == WW_OK && !ww_store_fault_is_final(&disk->fault))
-			error = ww_journal_forget(&disk->journal);
+		if (!error)
+			(void)take_over_all(disk, 1);
 	}
 	free_disk(disk);
 	return error;
@@ -690,34 +693,59 @@ static int fault(void *self, char text[WW_FAULT_MAX])
 static const struct store_ops disk_ops = {begin, commit, abort_write, rest, get, put, remove_pair, seek, before, next,
     sync_now, tell_time, disk_bytes, fault, close_store};
 
+/* Read the journal from where the index has taken over. */
+static int read_journal(struct disk *disk, uint64_t cut, uint64_t record)
+{
+	struct replay replay = {.folder = disk->path,
+	    .cut = cut,
+	    .record = record,
+	    .read = replay_record,
+	    .context = disk,
+	    .problem = disk->config.problem,
+	    .problem_context = disk->config.context};
+	int error = ww_replay(&replay);
+
+	if (!error)
+		error = ww_store_whole_after(&disk->files, &disk->config, &replay);
+	if (!error)
+		ww_journal_open(&disk->journal, disk->path, &disk->fault, replay.last, replay.record);
+	return error;
+}
+
+/* Begin with an empty layer, and with a journal that has nothing. */
+static int begin_anew(struct disk *disk)
+{
+	int error = take_over_all(disk, 0);
+
+	if (error)
+		return error;
+	(void)disk->active.ops->close(disk->active.self);
+	disk->active = (struct store){0};
+	return ww_store_memory_open(&disk->active, &disk->config);
+}
+
 static int open_parts(struct disk *disk)
 {
 	int writes = !(disk->config.flags & WW_JOBS_READONLY);
 	uint64_t cut, record;
-	int error = writes ? ww_store_files_lock(disk->path, &disk->lock) : ww_store_files_exist(disk->path);
+	int error = (writes ? ww_store_files_lock : ww_store_files_look)(&disk->files, &disk->config);
 
 	if (!error)
-		error = ww_sqlite_open(&disk->index, &disk->config, &disk->fault, &cut, &record);
+		error = ww_store_whole_before(&disk->files, &disk->config, &disk->fault);
+	if (error)
+		return error;
+	error = ww_sqlite_open(&disk->index, &disk->config, &disk->fault, &cut, &record);
 	if (!error)
 		error = ww_store_memory_open(&disk->active, &disk->config);
 	if (!error)
 		error = ww_slots_highest(disk->index.reader, &disk->highest);
 	disk->fresh = disk->highest + 1;
 	if (!error)
-		error = ww_journal_open(&disk->journal, disk->path, &disk->fault, cut, record, replay, disk);
+		error = read_journal(disk, cut, record);
 	if (!error && writes)
-		error = take_over_all(disk);
-	if (!error && writes) {
-		(void)disk->active.ops->close(disk->active.self);
-		disk->active = (struct store){0};
-		error = ww_store_memory_open(&disk->active, &disk->config);
-	}
-	if (!error && writes)
-		error = ww_journal_start(&disk->journal);
-	if (!error && writes)
-		error = ww_store_files_made(disk->path, disk->lock);
+		error = begin_anew(disk);
 	disk->fresh = disk->highest + 1;
-	return error;
+	return ww_store_whole_advise(&disk->config, error);
 }
 
 int ww_store_disk_open(struct store *store, const struct ww_jobs_config *config)
@@ -729,7 +757,7 @@ int ww_store_disk_open(struct store *store, const struct ww_jobs_config *config)
 		return WW_ENOMEM;
 	disk->allocator = config->allocator;
 	disk->config = *config;
-	disk->lock = -1;
+	disk->files.lock = -1;
 	ww_store_fault_init(&disk->fault);
 	pthread_mutex_init(&disk->mutex, NULL);
 	pthread_cond_init(&disk->taken, NULL);

@@ -5,13 +5,26 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
-#include "weekwheel/error.h"
+int ww_store_files_refuse(const struct ww_jobs_config *config, int error, const char *format, ...)
+{
+	char text[4400];
+	va_list arguments;
+
+	va_start(arguments, format);
+	(void)vsnprintf(text, sizeof text, format, arguments);
+	va_end(arguments);
+	if (config->problem)
+		config->problem(text, config->context);
+	return error;
+}
 
 static int error_of(int error)
 {
@@ -31,35 +44,19 @@ static int error_of(int error)
 	}
 }
 
-static int name_in(const char *path, const char *file, char *name, size_t size)
+static int refuse_system(const struct ww_jobs_config *config, const char *path)
 {
-	int length = snprintf(name, size, "%s/%s", path, file);
+	int reason = errno;
 
-	return length < 0 || (size_t)length >= size ? WW_EINVAL : WW_OK;
+	return ww_store_files_refuse(config, error_of(reason), "%s: %s", path, strerror(reason));
 }
 
-static int has(const char *path, const char *file)
-{
-	struct stat status;
-	char name[4096];
-
-	return !name_in(path, file, name, sizeof name) && lstat(name, &status) == 0;
-}
-
-/* Whether the index is there and has something. */
-static int has_index(const char *path)
-{
-	struct stat status;
-	char name[4096];
-
-	return !name_in(path, "index.db", name, sizeof name) && lstat(name, &status) == 0 && S_ISREG(status.st_mode) &&
-	       status.st_size > 0;
-}
+/* ---- What is in the folder */
 
 static int is_ours(const char *name)
 {
 	static const char *const known[] = {
-	    ".", "..", "index.db", "index.db-wal", "index.db-shm", "owner", "lost+found"};
+	    ".", "..", "index.db", "index.db-wal", "index.db-shm", "index.db-journal", "lost+found"};
 	size_t i = 0;
 
 	if (strncmp(name, "journal.", 8) == 0)
@@ -69,90 +66,151 @@ static int is_ours(const char *name)
 	return i < sizeof known / sizeof *known;
 }
 
-/* Whether the folder has files, and none of them an index: then it was hardly meant. */
-static int is_foreign(const char *path)
+/* SQLite would follow a link. */
+static int check_plain(const struct ww_jobs_config *config, int folder, const char *name, struct stat *status)
 {
-	DIR *folder = opendir(path);
-	const struct dirent *entry;
-	int others = 0;
-
-	if (!folder)
-		return 0;
-	while ((entry = readdir(folder)))
-		others += !is_ours(entry->d_name);
-	closedir(folder);
-	return others && !has(path, "index.db");
-}
-
-/* The locked file also says whether the store was ever made. */
-static int was_made(int lock)
-{
-	struct stat status;
-
-	return fstat(lock, &status) == 0 && status.st_size > 0;
-}
-
-int ww_store_files_lock(const char *path, int *lock)
-{
-	char name[4096];
-	int error = name_in(path, "owner", name, sizeof name);
-
-	if (error)
-		return error;
-	if (mkdir(path, 0700) && errno != EEXIST)
-		return error_of(errno);
-	if (has(path, "data.mdb"))
-		return WW_EVERSION;
-	if (is_foreign(path))
-		return WW_ECORRUPT;
-	*lock = open(name, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
-	if (*lock < 0)
-		return error_of(errno);
-	if (flock(*lock, LOCK_EX | LOCK_NB))
-		return WW_EINUSE;
-	return was_made(*lock) && !has_index(path) ? WW_ECORRUPT : WW_OK;
-}
-
-void ww_store_files_unlock(int lock)
-{
-	if (lock >= 0)
-		close(lock);
-}
-
-static int sync_folder(const char *path)
-{
-	int folder = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	int failed = folder < 0 || fsync(folder);
-	int error = errno;
-
-	if (folder >= 0)
-		close(folder);
-	return failed ? error_of(error) : WW_OK;
-}
-
-int ww_store_files_made(const char *path, int lock)
-{
-	static const char text[] = "the store was made\n";
-	char parent[4096];
-	int error;
-
-	if (was_made(lock))
+	if (fstatat(folder, name, status, AT_SYMLINK_NOFOLLOW))
+		return errno == ENOENT ? WW_OK : refuse_system(config, name);
+	if (S_ISREG(status->st_mode) || strcmp(name, "lost+found") == 0 || name[0] == '.')
 		return WW_OK;
-	error = name_in(path, "..", parent, sizeof parent);
-	if (!error)
-		error = sync_folder(path);
-	if (!error)
-		error = sync_folder(parent);
-	if (!error && (pwrite(lock, text, sizeof text - 1, 0) < 0 || fsync(lock)))
-		error = error_of(errno);
+	return ww_store_files_refuse(config, WW_EDENIED,
+	    "%s/%s: is %s, which is not followed; put the file itself there", config->path, name,
+	    S_ISLNK(status->st_mode) ? "a symbolic link" : "no plain file");
+}
+
+static int look_at(struct store_files *files, const struct ww_jobs_config *config, int folder, const char *name)
+{
+	struct stat status = {0};
+	int error = check_plain(config, folder, name, &status);
+
+	if (strcmp(name, "index.db") == 0)
+		files->has_index = status.st_size > 0;
+	else if (strcmp(name, "index.db-wal") == 0)
+		files->has_log = 1;
+	else if (strncmp(name, "journal.", 8) == 0 && strcmp(name, "journal.new") != 0)
+		files->has_journal = 1;
 	return error;
 }
 
-int ww_store_files_exist(const char *path)
+static int look_through(struct store_files *files, const struct ww_jobs_config *config, DIR *folder)
 {
-	if (has(path, "index.db"))
-		return WW_OK;
-	return has(path, "data.mdb") ? WW_EVERSION : has(path, "owner") ? WW_ECORRUPT : WW_EDENIED;
+	const struct dirent *entry;
+	char other[256] = "";
+	int error = WW_OK;
+
+	while (!error && (entry = readdir(folder))) {
+		if (is_ours(entry->d_name))
+			error = look_at(files, config, dirfd(folder), entry->d_name);
+		else if (strcmp(entry->d_name, "data.mdb") == 0)
+			error = ww_store_files_refuse(config, WW_EVERSION,
+			    "%s/data.mdb: is a store of a former weekwheel; export it with that one, and import it",
+			    config->path);
+		else
+			(void)snprintf(other, sizeof other, "%s", entry->d_name);
+	}
+	/* Then it was hardly meant. */
+	if (!error && other[0] && !files->has_index && !files->has_journal)
+		error = ww_store_files_refuse(config, WW_ECORRUPT,
+		    "%s: is not empty, and has no store of jobs but for instance %s; name another directory",
+		    config->path, other);
+	return error;
+}
+
+static int look_into(struct store_files *files, const struct ww_jobs_config *config)
+{
+	DIR *folder = opendir(config->path);
+	int error;
+
+	if (!folder)
+		return refuse_system(config, config->path);
+	error = look_through(files, config, folder);
+	closedir(folder);
+	return error;
+}
+
+/* ---- The lock is on the folder itself: a file in it could be deleted and made again */
+
+static int sync_name(const struct ww_jobs_config *config)
+{
+	char parent[4096];
+	int error = WW_OK;
+
+	if ((size_t)snprintf(parent, sizeof parent, "%s/..", config->path) >= sizeof parent)
+		return WW_EINVAL;
+	int folder = open(parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (folder < 0 || fsync(folder))
+		error = refuse_system(config, parent);
+	if (folder >= 0)
+		close(folder);
+	return error;
+}
+
+static int make_folder(const struct ww_jobs_config *config)
+{
+	if (mkdir(config->path, 0700) == 0)
+		return sync_name(config);
+	return errno == EEXIST ? WW_OK : refuse_system(config, config->path);
+}
+
+/* Readers hold the lock for a moment, to see whether it is taken. */
+static int lock_folder(int folder, int how)
+{
+	const struct timespec moment = {0, 5000000};
+
+	for (int tries = 0; tries < 20; tries++) {
+		if (flock(folder, how | LOCK_NB) == 0)
+			return 0;
+		if (errno != EWOULDBLOCK)
+			return -1;
+		(void)nanosleep(&moment, NULL);
+	}
+	return -1;
+}
+
+int ww_store_files_lock(struct store_files *files, const struct ww_jobs_config *config)
+{
+	int error = make_folder(config);
+
+	*files = (struct store_files){.lock = -1};
+	if (error)
+		return error;
+	files->lock = open(config->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (files->lock < 0)
+		return refuse_system(config, config->path);
+	if (lock_folder(files->lock, LOCK_EX))
+		return errno == EWOULDBLOCK
+		           ? ww_store_files_refuse(config, WW_EINUSE, "%s: another process has it open", config->path)
+		           : refuse_system(config, config->path);
+	return look_into(files, config);
+}
+
+int ww_store_files_look(struct store_files *files, const struct ww_jobs_config *config)
+{
+	int error;
+
+	*files = (struct store_files){.lock = -1};
+	error = look_into(files, config);
+	if (!error && !files->has_index && !files->has_journal)
+		error = ww_store_files_refuse(config, WW_EDENIED,
+		    "%s: has no jobs in it; name the directory that weekwheeld has as --data", config->path);
+	return error;
+}
+
+void ww_store_files_unlock(struct store_files *files)
+{
+	if (files->lock >= 0)
+		close(files->lock);
+	files->lock = -1;
+}
+
+int ww_store_files_used(const char *path)
+{
+	int folder = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int used = folder >= 0 && flock(folder, LOCK_SH | LOCK_NB) != 0;
+
+	if (folder >= 0)
+		close(folder);
+	return used;
 }
 
 uint64_t ww_store_files_bytes(const char *path)
@@ -163,7 +221,8 @@ uint64_t ww_store_files_bytes(const char *path)
 	char name[4096];
 
 	for (size_t i = 0; i < sizeof files / sizeof *files; i++)
-		if (!name_in(path, files[i], name, sizeof name) && stat(name, &status) == 0)
+		if ((size_t)snprintf(name, sizeof name, "%s/%s", path, files[i]) < sizeof name &&
+		    lstat(name, &status) == 0)
 			bytes += (uint64_t)status.st_size;
 	return bytes;
 }

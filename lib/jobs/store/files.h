@@ -1,21 +1,44 @@
 #ifndef LIB_JOBS_STORE_FILES_H
 #define LIB_JOBS_STORE_FILES_H
 
-/* The folder of a store: whose it is, and whether its files are there. */
+/*
+ * The folder of a store: whose it is, and whether its files are there.
+ *
+ *     index.db       the index
+ *     index.db-wal   its log: what is not in index.db yet. Only after the store was closed it may be missing.
+ *     index.db-shm   where in the log pages lie, for all who have it open; can be made again
+ *     journal.N      what the index does not have yet; there is at least one
+ *
+ * A new store gets its journal before its index. So an index without a journal, or a journal that has records and no
+ * index beside it, is a store of which a file is missing. Links are not followed.
+ */
 
 #include <stdint.h>
 
+#include "weekwheel/jobs.h"
+
+struct store_files {
+	int lock; /* the folder, locked; or -1 */
+	int has_index;
+	int has_log;
+	int has_journal;
+};
+
+/* Tell the one who opens the store what is wrong with it. Returns the error. */
+__attribute__((format(printf, 3, 4))) int ww_store_files_refuse(
+    const struct ww_jobs_config *config, int error, const char *format, ...);
+
 /*
- * Make the folder if it is missing, and take it for this process until *lock is closed. Errors: WW_EINUSE: another
- * process has it. WW_ECORRUPT: it has other files, or its index is missing. WW_EDENIED, WW_EIO, WW_EINVAL.
+ * Make the folder if it is missing, and take it for this process until it is closed. Then look at it. Errors: WW_EINUSE:
+ * another process has it. WW_ECORRUPT: it has other files. WW_EVERSION: a former kind of store. WW_EDENIED, WW_EIO,
+ * WW_EINVAL.
  */
-int ww_store_files_lock(const char *path, int *lock);
-/* -1 is harmless. */
-void ww_store_files_unlock(int lock);
-/* Make the names of a new store's files stable, then note that it was made. If its index is missing later, refuse it. */
-int ww_store_files_made(const char *path, int lock);
-/* Whether the store in the folder was made. Errors: WW_EDENIED: there is none; WW_EVERSION: a former kind. */
-int ww_store_files_exist(const char *path);
+int ww_store_files_lock(struct store_files *files, const struct ww_jobs_config *config);
+/* Look at it to read. WW_EDENIED: it has no store. */
+int ww_store_files_look(struct store_files *files, const struct ww_jobs_config *config);
+void ww_store_files_unlock(struct store_files *files);
+/* Whether a process has the folder locked. */
+int ww_store_files_used(const char *path);
 /* Bytes of the index. */
 uint64_t ww_store_files_bytes(const char *path);
 

@@ -1,4 +1,4 @@
-/* The journal: appending, syncing, cutting, and reading it again. */
+/* The journal: appending, syncing and cutting. */
 
 #include "lib/jobs/store/journal.h"
 
@@ -13,28 +13,9 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#include "lib/base/crc32c.h"
+#include "lib/base/time.h"
+#include "lib/jobs/store/format.h"
 #include "weekwheel/error.h"
-
-#define MAGIC UINT64_C(0x314e52554f4a5757) /* "WWJOURN1" */
-/* Space that a file gets in advance: a sync then has no size to write. */
-#define PREPARED (1 << 20)
-/* A record is at most this: bounds what damage can make a reader allocate. */
-#define RECORD_MAX (UINT32_C(1) << 31)
-
-struct journal_head {
-	uint64_t magic;
-	uint64_t number;
-	uint64_t first; /* number of its first record */
-	uint32_t unused;
-	uint32_t sum; /* of the bytes before it */
-};
-
-struct journal_record {
-	uint32_t size; /* of the bytes behind this */
-	uint32_t sum;  /* of number and bytes */
-	uint64_t number;
-};
 
 static int error_of(int error)
 {
@@ -81,17 +62,53 @@ static int sync_folder(const struct journal *journal)
 
 /* ---- Files */
 
-static uint32_t head_sum(const struct journal_head *head)
+static uint32_t unsynced(const struct journal *journal)
 {
-	return ww_crc32c(0, head, offsetof(struct journal_head, sum));
+	uint64_t count = journal->record - journal->synced;
+
+	return count < UINT32_MAX ? (uint32_t)count : UINT32_MAX;
 }
 
-/* Make the next file, with a stable name. */
-static int make_file(struct journal *journal, uint64_t number)
+static struct journal_head head_of(const struct journal *journal, uint64_t number, int is_last)
 {
-	struct journal_head head = {.magic = MAGIC, .number = number, .first = journal->record};
+	struct journal_head head = {.magic = JOURNAL_MAGIC | (uint64_t)JOURNAL_VERSION << 56,
+	    .number = number,
+	    .first = journal->record,
+	    .unsynced = unsynced(journal),
+	    .prepared = is_last ? (uint32_t)sizeof head : JOURNAL_PREPARED,
+	    .salt = (uint32_t)(time_now(CLOCK_REALTIME) * UINT64_C(0x9e3779b97f4a7c15) >> 32),
+	    .flags = is_last ? JOURNAL_CLOSED : 0};
+
+	head.salt_again = head.salt;
+	head.sum = journal_head_sum(&head);
+	return head;
+}
+
+/* Write a file that has no name yet which counts, and give it its name when it is stable. */
+static int write_file(const struct journal *journal, int fd, const char *unnamed, const struct journal_head *head)
+{
 	char path[4096];
-	int error = WW_OK;
+
+	errno = posix_fallocate(fd, 0, head->prepared);
+	if (errno || pwrite(fd, head, sizeof *head, 0) != sizeof *head)
+		return error_of(errno);
+	int error = sync_file(journal, fd, unnamed);
+	if (error)
+		return error;
+	path_of(journal, head->number, path, sizeof path);
+	if (rename(unnamed, path))
+		return error_of(errno);
+	error = sync_folder(journal);
+	if (error)
+		(void)unlink(path);
+	return error;
+}
+
+static int make_file(struct journal *journal, uint64_t number, int is_last)
+{
+	struct journal_head head = head_of(journal, number, is_last);
+	char unnamed[4096];
+	int error;
 	int fd;
 
 	pthread_mutex_lock(&journal->lock);
@@ -99,29 +116,33 @@ static int make_file(struct journal *journal, uint64_t number)
 	pthread_mutex_unlock(&journal->lock);
 	if (full)
 		return WW_EFULL;
-	path_of(journal, number, path, sizeof path);
-	fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+	(void)snprintf(unnamed, sizeof unnamed, "%s/journal.new", journal->folder);
+	/* A crash may have left one. */
+	(void)unlink(unnamed);
+	fd = open(unnamed, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (fd < 0)
 		return error_of(errno);
-	head.sum = head_sum(&head);
-	errno = posix_fallocate(fd, 0, PREPARED);
-	if (errno || pwrite(fd, &head, sizeof head, 0) != sizeof head)
-		error = error_of(errno);
-	if (!error)
-		error = sync_file(journal, fd, path);
-	if (!error)
-		error = sync_folder(journal);
+	error = write_file(journal, fd, unnamed, &head);
 	if (error) {
 		close(fd);
-		unlink(path);
+		(void)unlink(unnamed);
 		return error;
 	}
 	pthread_mutex_lock(&journal->lock);
 	journal->file[journal->files++] = (struct journal_file){.number = number, .fd = fd};
 	journal->last = number;
 	journal->offset = sizeof head;
+	journal->salt = head.salt;
 	pthread_mutex_unlock(&journal->lock);
 	return WW_OK;
+}
+
+void ww_journal_open(
+    struct journal *journal, const char *folder, struct store_fault *fault, uint64_t last, uint64_t record)
+{
+	*journal = (struct journal){.folder = folder, .last = last, .record = record, .synced = record, .fault = fault};
+	pthread_mutex_init(&journal->syncing, NULL);
+	pthread_mutex_init(&journal->lock, NULL);
 }
 
 uint64_t ww_journal_end(const struct journal *journal, uint64_t *record)
@@ -130,29 +151,64 @@ uint64_t ww_journal_end(const struct journal *journal, uint64_t *record)
 	return journal->last;
 }
 
-int ww_journal_turn(struct journal *journal)
+/* Say in the last file that another one follows. Without it nothing is wrong. */
+static void end_file(struct journal *journal, uint64_t offset, uint32_t salt)
 {
-	return make_file(journal, journal->last + 1);
+	struct journal_file *file = &journal->file[journal->files - 2];
+	struct journal_record end = {.sum = salt, .number = journal->record, .unsynced = unsynced(journal)};
+
+	end.head_sum = journal_record_sum(salt, &end);
+	if (pwrite(file->fd, &end, sizeof end, (off_t)offset) == sizeof end)
+		file->dirty = 1;
+}
+
+int ww_journal_turn(struct journal *journal, int is_last)
+{
+	uint64_t offset = journal->offset;
+	uint32_t salt = journal->salt;
+	int error = make_file(journal, journal->last + 1, is_last);
+
+	pthread_mutex_lock(&journal->lock);
+	if (!error && journal->files > 1)
+		end_file(journal, offset, salt);
+	pthread_mutex_unlock(&journal->lock);
+	return error;
+}
+
+/* Remove them, also those that no process has open. */
+static int remove_files(const struct journal *journal, uint64_t number)
+{
+	DIR *folder = opendir(journal->folder);
+	const struct dirent *entry;
+	uint64_t found;
+	char path[4096];
+	int error = folder ? WW_OK : error_of(errno);
+
+	while (folder && (entry = readdir(folder))) {
+		if (sscanf(entry->d_name, "journal.%" SCNu64, &found) != 1 || found > number)
+			continue;
+		path_of(journal, found, path, sizeof path);
+		if (unlink(path))
+			error = error_of(errno);
+	}
+	if (folder)
+		closedir(folder);
+	return error;
 }
 
 int ww_journal_cut(struct journal *journal, uint64_t number)
 {
-	char path[4096];
 	uint32_t gone = 0;
 
 	pthread_mutex_lock(&journal->syncing);
 	pthread_mutex_lock(&journal->lock);
-	while (gone + 1 < journal->files && journal->file[gone].number <= number) {
-		path_of(journal, journal->file[gone].number, path, sizeof path);
-		close(journal->file[gone].fd);
-		unlink(path);
-		gone++;
-	}
+	while (gone + 1 < journal->files && journal->file[gone].number <= number)
+		close(journal->file[gone++].fd);
 	journal->files -= gone;
 	memmove(journal->file, journal->file + gone, journal->files * sizeof journal->file[0]);
 	pthread_mutex_unlock(&journal->lock);
 	pthread_mutex_unlock(&journal->syncing);
-	return WW_OK;
+	return remove_files(journal, number);
 }
 
 uint64_t ww_journal_bytes(struct journal *journal)
@@ -170,22 +226,42 @@ uint64_t ww_journal_bytes(struct journal *journal)
 
 /* ---- Appending */
 
+/* What was written of a record that is not whole must not look like damage. */
+static void wipe(const struct journal *journal, int fd, size_t size)
+{
+	static const char zeros[4096];
+	off_t at = (off_t)journal->offset;
+
+	for (size_t part; size; size -= part, at += (off_t)part) {
+		part = size < sizeof zeros ? size : sizeof zeros;
+		if (pwrite(fd, zeros, part, at) != (ssize_t)part)
+			return;
+	}
+	if (at > JOURNAL_PREPARED)
+		(void)ftruncate(fd, journal->offset > JOURNAL_PREPARED ? (off_t)journal->offset : JOURNAL_PREPARED);
+}
+
 static int append(struct journal *journal, const void *bytes, size_t size)
 {
 	struct journal_file *file = &journal->file[journal->files - 1];
-	struct journal_record record = {.size = (uint32_t)size, .number = journal->record};
+	struct journal_record record = {
+	    .size = (uint32_t)size, .number = journal->record, .unsynced = unsynced(journal)};
 	struct iovec parts[] = {{&record, sizeof record}, {(void *)(uintptr_t)bytes, size}};
 	ssize_t written;
 
 	if (ww_store_fault_is_final(journal->fault))
 		return WW_EIO;
-	if (size >= RECORD_MAX)
+	if (size >= JOURNAL_RECORD_MAX)
 		return WW_EFULL;
-	record.sum = ww_crc32c(ww_crc32c(0, &record.number, sizeof record.number), bytes, size);
+	record.sum = ww_crc32c(journal->salt, bytes, size);
+	record.head_sum = journal_record_sum(journal->salt, &record);
 	written = pwritev(file->fd, parts, 2, (off_t)journal->offset);
-	if (written != (ssize_t)(sizeof record + size))
-		return written < 0 ? error_of(errno) : WW_EFULL;
-	journal->offset += (uint64_t)written;
+	if (written != (ssize_t)(sizeof record + size)) {
+		int error = written < 0 ? error_of(errno) : WW_EFULL;
+		wipe(journal, file->fd, written < 0 ? 0 : (size_t)written);
+		return error;
+	}
+	journal->offset = journal_after(journal->offset, record.size);
 	journal->record++;
 	file->dirty = 1;
 	return WW_OK;
@@ -207,9 +283,11 @@ int ww_journal_sync(struct journal *journal)
 	struct journal_file *file;
 	char path[4096];
 	uint32_t count = 0;
+	uint64_t record;
 
 	pthread_mutex_lock(&journal->syncing);
 	pthread_mutex_lock(&journal->lock);
+	record = journal->record;
 	for (uint32_t i = 0; i < journal->files; i++) {
 		file = &journal->file[i];
 		if (file->dirty) {
@@ -224,174 +302,10 @@ int ww_journal_sync(struct journal *journal)
 			path_of(journal, dirty[i].number, path, sizeof path);
 			(void)ww_store_fault_sync(journal->fault, path, error);
 		}
+	if (!ww_store_fault_is_final(journal->fault))
+		journal->synced = record;
 	pthread_mutex_unlock(&journal->syncing);
 	return ww_store_fault_is_final(journal->fault) ? WW_EIO : WW_OK;
-}
-
-/* ---- Reading */
-
-/* Read exactly so many bytes. Returns 0 at the end of the file, and an error otherwise. */
-static int read_exactly(int fd, void *to, size_t size, uint64_t offset)
-{
-	while (size) {
-		ssize_t got = pread(fd, to, size, (off_t)offset);
-		if (got < 0 && errno == EINTR)
-			continue;
-		if (got <= 0)
-			return got < 0 ? error_of(errno) : 0;
-		to = (char *)to + got;
-		size -= (size_t)got;
-		offset += (uint64_t)got;
-	}
-	return 1;
-}
-
-/* Read the records of a file. Returns 1 when it ended at a record that is not there. */
-static int read_records(struct journal *journal, int fd, journal_read_fn *read, void *context)
-{
-	uint64_t offset = sizeof(struct journal_head);
-	unsigned char *bytes = NULL;
-	struct stat status;
-	struct journal_record record;
-	int result;
-
-	if (fstat(fd, &status))
-		return error_of(errno);
-	while ((result = read_exactly(fd, &record, sizeof record, offset)) == 1) {
-		unsigned char *more;
-		offset += sizeof record;
-		if (record.number != journal->record || offset + record.size > (uint64_t)status.st_size)
-			break;
-		more = realloc(bytes, record.size ? record.size : 1);
-		if (!more) {
-			result = WW_ENOMEM;
-			break;
-		}
-		bytes = more;
-		result = read_exactly(fd, bytes, record.size, offset);
-		if (result != 1 ||
-		    ww_crc32c(ww_crc32c(0, &record.number, sizeof record.number), bytes, record.size) != record.sum)
-			break;
-		offset += record.size;
-		result = read(context, bytes, record.size);
-		if (result < 0)
-			break;
-		journal->record++;
-	}
-	free(bytes);
-	return result < 0 ? result : 1;
-}
-
-static int read_head(int fd, uint64_t number, struct journal_head *head)
-{
-	int result = read_exactly(fd, head, sizeof *head, 0);
-
-	if (result < 0)
-		return result;
-	return result == 1 && head->magic == MAGIC && head->number == number && head->sum == head_sum(head);
-}
-
-/*
- * Read a file. Returns 1 if it continues what was read before, 0 if it does not: a power failure took records between.
- */
-static int read_file(struct journal *journal, uint64_t number, journal_read_fn *read, void *context)
-{
-	char path[4096];
-	struct journal_head head;
-	int result;
-	int fd;
-
-	path_of(journal, number, path, sizeof path);
-	fd = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
-	if (fd < 0)
-		return error_of(errno);
-	result = read_head(fd, number, &head);
-	if (result == 1 && head.first != journal->record)
-		result = 0;
-	if (result == 1)
-		result = read_records(journal, fd, read, context);
-	close(fd);
-	return result;
-}
-
-static int by_number(const void *a, const void *b)
-{
-	uint64_t one = *(const uint64_t *)a, other = *(const uint64_t *)b;
-
-	return (one > other) - (one < other);
-}
-
-/* The numbers of the files that exist, in order. Returns how many, or an error. */
-static int list_files(const struct journal *journal, uint64_t *numbers)
-{
-	DIR *folder = opendir(journal->folder);
-	const struct dirent *entry;
-	int count = 0;
-
-	if (!folder)
-		return error_of(errno);
-	while ((entry = readdir(folder))) {
-		char end;
-		uint64_t number;
-		if (sscanf(entry->d_name, "journal.%" SCNu64 "%c", &number, &end) != 1)
-			continue;
-		if (count == JOURNAL_FILES - 1) {
-			closedir(folder);
-			return WW_ECORRUPT;
-		}
-		numbers[count++] = number;
-	}
-	closedir(folder);
-	qsort(numbers, (size_t)count, sizeof *numbers, by_number);
-	return count;
-}
-
-int ww_journal_open(struct journal *journal, const char *folder, struct store_fault *fault, uint64_t cut,
-    uint64_t record, journal_read_fn *read, void *context)
-{
-	uint64_t numbers[JOURNAL_FILES];
-	int result = 1;
-	int count;
-
-	*journal = (struct journal){.folder = folder, .last = cut, .record = record, .fault = fault};
-	pthread_mutex_init(&journal->syncing, NULL);
-	pthread_mutex_init(&journal->lock, NULL);
-	count = list_files(journal, numbers);
-	for (int i = 0; i < count && result >= 0; i++) {
-		if (numbers[i] > cut && result == 1)
-			result = read_file(journal, numbers[i], read, context);
-		if (numbers[i] > journal->last)
-			journal->last = numbers[i];
-	}
-	return count < 0 ? count : result < 0 ? result : WW_OK;
-}
-
-int ww_journal_start(struct journal *journal)
-{
-	uint64_t numbers[JOURNAL_FILES];
-	char path[4096];
-	int count = list_files(journal, numbers);
-	int error = count < 0 ? count : ww_journal_turn(journal);
-
-	for (int i = 0; i < count && !error; i++) {
-		path_of(journal, numbers[i], path, sizeof path);
-		if (unlink(path))
-			error = error_of(errno);
-	}
-	return error;
-}
-
-int ww_journal_forget(struct journal *journal)
-{
-	uint64_t numbers[JOURNAL_FILES];
-	char path[4096];
-	int count = list_files(journal, numbers);
-
-	for (int i = 0; i < count; i++) {
-		path_of(journal, numbers[i], path, sizeof path);
-		(void)unlink(path);
-	}
-	return count < 0 ? count : WW_OK;
 }
 
 void ww_journal_close(struct journal *journal)

@@ -2,19 +2,13 @@
 #define LIB_JOBS_STORE_JOURNAL_H
 
 /*
- * A journal: what was committed and is not in the index yet, in files that are only appended to.
+ * A journal: what was committed and is not in the index yet, in files that are only appended to; format.h has their
+ * bytes, and replay.h reads them again.
  *
- *     journal.7   | head | record 41 | record 42 | record 43 |
- *     journal.8   | head | record 44 | record 45 | zeros ...
- *                   |       |
- *                   |       size, CRC-32C of the rest, number, bytes
- *                   number of the file, number of its first record, CRC-32C
- *
- * A record is what one commit has changed. Records are numbered without a gap through all files. Reading stops at the
- * first record that is not whole or has another number: what follows was never acknowledged as stable, since older
- * records are synced first. A file is made and named stably before a record is written into it.
- *
- * When the index has taken over all records of a file, the file is cut: removed.
+ * A record is what one commit has changed. Records are numbered without a gap through all files. Older records are
+ * synced first. A file is made and named stably before a record is written into it, and files are numbered without a
+ * gap: one that is missing is missed. There is always a file beyond those that the index has taken over. When it has
+ * taken over all records of a file, the file is cut: removed.
  *
  * Threads: append, turn and end in one thread at a time; cut in another one; sync in any.
  */
@@ -43,27 +37,16 @@ struct journal {
 	uint64_t last;             /* number of the last file */
 	uint64_t record;           /* number of the next record */
 	uint64_t offset;           /* in the last file */
+	uint32_t salt;             /* of that file */
+	_Atomic uint64_t synced;   /* all records below this number are stable */
 	struct store_fault *fault; /* the caller's; a failed sync is noted there, and ends appending and syncing */
 };
 
-/* What a record has. Returns 0 or an error, which ends the reading. */
-typedef int journal_read_fn(void *context, const unsigned char *bytes, size_t size);
-
-/*
- * Read all records from number `record` on, in files above `cut`: those that the index has not taken over. Errors:
- * WW_EIO, WW_EDENIED, WW_ENOMEM, WW_ECORRUPT: too many files; or that of `read`.
- */
-int ww_journal_open(struct journal *journal, const char *folder, struct store_fault *fault, uint64_t cut,
-    uint64_t record, journal_read_fn *read, void *context);
-/*
- * Begin a new file, and remove those that were read: the index has taken over all of them, up to the number and record
- * that ww_journal_end tells. Errors: WW_EFULL, WW_EIO, WW_EDENIED.
- */
-int ww_journal_start(struct journal *journal);
+/* Go on after file `last` and before the record of that number. No file is open until `turn`. */
+void ww_journal_open(
+    struct journal *journal, const char *folder, struct store_fault *fault, uint64_t last, uint64_t record);
 /* The last file, and the number of the next record. */
 uint64_t ww_journal_end(const struct journal *journal, uint64_t *record);
-/* Remove all files: the index has taken over all that they have. */
-int ww_journal_forget(struct journal *journal);
 void ww_journal_close(struct journal *journal);
 
 /* Append a record. On error the journal is as before. Errors: WW_EFULL, WW_EIO: also after a failed sync. */
@@ -71,9 +54,9 @@ int ww_journal_append(struct journal *journal, const void *bytes, size_t size);
 /* Return when all that was appended before is stable. An error is final: WW_EIO. */
 int ww_journal_sync(struct journal *journal);
 
-/* Begin a new file. On error the former one goes on. */
-int ww_journal_turn(struct journal *journal);
-/* Remove the files up to that number, which is below the last. */
+/* Begin a new file. `is_last`: the store is being closed. On error the former one goes on. */
+int ww_journal_turn(struct journal *journal, int is_last);
+/* Remove the files up to that number, which is below the last: the index has taken over all that they have. */
 int ww_journal_cut(struct journal *journal, uint64_t number);
 /* Bytes of all files. */
 uint64_t ww_journal_bytes(struct journal *journal);

@@ -131,7 +131,9 @@ static int make_tables(struct sqlite *sqlite)
 	if (!error)
 		error = ww_sqlite_run(sqlite->writer,
 		    "create table if not exists journal (one integer primary key, cut integer, record integer);"
-		    "insert or ignore into journal values (1, 0, 1)");
+		    "insert or ignore into journal values (1, 0, 1);"
+		    /* From here on there is a log. */
+		    "update journal set one = 1");
 	if (!error)
 		error = ww_sqlite_run(sqlite->writer, "commit");
 	return error;

@@ -9,6 +9,7 @@ import os
 import random
 import re
 import select
+import shutil
 import signal
 import socket
 import struct
@@ -72,7 +73,9 @@ def bytes_of(folder):
 
 
 def damage(folder, data):
-    os.makedirs(folder, exist_ok=True)
+    """Make a copy of the folder one with another index."""
+    shutil.rmtree(folder, ignore_errors=True)
+    shutil.copytree("one", folder)
     with open(os.path.join(folder, "index.db"), "wb") as file:
         file.write(data)
 

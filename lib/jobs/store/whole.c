@@ -1,0 +1,69 @@
+/* Whether a store has all its files. */
+
+#include "lib/jobs/store/whole.h"
+
+#include "lib/jobs/store/journal.h"
+
+int ww_store_whole_advise(const struct ww_jobs_config *config, int error)
+{
+	if (error != WW_ECORRUPT)
+		return error;
+	return ww_store_files_refuse(config, error,
+	    "%s: is damaged, and nothing was changed. Put back all files of one backup, or save what can be read: "
+	    "weekwheel recover %s NEW",
+	    config->path, config->path);
+}
+
+static int ignore(void *context, const unsigned char *bytes, size_t size)
+{
+	(void)context;
+	(void)bytes;
+	(void)size;
+	return WW_OK;
+}
+
+/* Whether making the store was cut short before it had anything. */
+static int is_unmade(const struct ww_jobs_config *config)
+{
+	struct replay replay = {.folder = config->path, .record = 1, .read = ignore};
+
+	return ww_replay(&replay) == WW_OK && replay.is_empty;
+}
+
+/* The journal comes first, so that an index without one is known to have lost it. */
+static int make_journal(const struct ww_jobs_config *config, struct store_fault *fault)
+{
+	struct journal journal;
+	int error;
+
+	ww_journal_open(&journal, config->path, fault, 0, 1);
+	error = ww_journal_turn(&journal, 0);
+	ww_journal_close(&journal);
+	return error;
+}
+
+int ww_store_whole_before(
+    const struct store_files *files, const struct ww_jobs_config *config, struct store_fault *fault)
+{
+	const char *missing = files->has_index ? "its journal" : "index.db";
+
+	if (files->has_index && files->has_journal)
+		return WW_OK;
+	if (!files->has_index && !files->has_journal && !(config->flags & WW_JOBS_READONLY))
+		return make_journal(config, fault);
+	if (files->has_index || !is_unmade(config))
+		return ww_store_whole_advise(
+		    config, ww_store_files_refuse(config, WW_ECORRUPT, "%s: %s is missing", config->path, missing));
+	if (config->flags & WW_JOBS_READONLY)
+		return ww_store_files_refuse(config, WW_EDENIED, "%s: has no jobs yet", config->path);
+	return WW_OK;
+}
+
+int ww_store_whole_after(
+    const struct store_files *files, const struct ww_jobs_config *config, const struct replay *replay)
+{
+	if (files->has_log || replay->is_closed || replay->is_empty)
+		return WW_OK;
+	return ww_store_files_refuse(
+	    config, WW_ECORRUPT, "%s/index.db-wal is missing: it had what was not in index.db yet", config->path);
+}
