@@ -5,7 +5,8 @@
  *     level 1   head ------> b ------> c ------------------->
  *     level 0   head -> a -> b -> .. > c -> d -> e
  *
- * A change keeps the pair that it replaces or removes, and an abort puts it back.
+ * A change keeps the pair that it replaces or removes, and an abort puts it back. Ids, and most due times, grow: a key
+ * behind all others is not searched, but goes behind the last node of each level.
  */
 #include <string.h>
 
@@ -15,6 +16,7 @@
 enum { LEVELS = 16, BRANCH = 4 };
 
 struct node {
+	uint64_t prefix; /* the first bytes of the key as a number: most comparisons end here */
 	struct store_bytes key;
 	struct store_bytes value;
 	size_t size; /* of the block: the node, its links, key and value */
@@ -22,9 +24,16 @@ struct node {
 	struct node *next[];
 };
 
+/* A table. */
+struct list {
+	struct node *head;
+	struct node *last[LEVELS]; /* of each level */
+	struct node *at;           /* the pair that was read last by seek, before or next */
+	unsigned levels;           /* that have nodes, at least 1 */
+};
+
 /* An entry of the log. */
 struct change {
-	struct change *older;
 	enum store_table table;
 	struct node *was; /* unlinked; NULL: there was none */
 	struct node *is;  /* linked; NULL: removed */
@@ -32,9 +41,10 @@ struct change {
 
 struct memory {
 	const struct ww_allocator *allocator;
-	struct node *head[STORE_TABLES];
-	struct node *at[STORE_TABLES]; /* the pair that was read last by seek, before or next */
-	struct change *changes;
+	struct list list[STORE_TABLES];
+	struct change *changes; /* of the write under way */
+	size_t count;
+	size_t room;
 	uint64_t random;
 	size_t bytes;
 };
@@ -58,6 +68,25 @@ static void give(struct memory *memory, void *block, size_t size)
 
 /* ---- Nodes */
 
+static uint64_t prefix_of(struct store_bytes key)
+{
+	unsigned char bytes[8] = {0};
+
+	if (key.size >= sizeof bytes)
+		return store_read64(key.data);
+	if (key.size)
+		memcpy(bytes, key.data, key.size);
+	return store_read64(bytes);
+}
+
+/* Below 0: the node's key is less. */
+static int compare(const struct node *node, uint64_t prefix, struct store_bytes key)
+{
+	if (node->prefix != prefix)
+		return node->prefix < prefix ? -1 : 1;
+	return store_compare(node->key, key);
+}
+
 static unsigned draw_levels(struct memory *memory)
 {
 	unsigned levels = 1;
@@ -78,6 +107,7 @@ static struct node *make_node(struct memory *memory, unsigned levels, struct sto
 		return NULL;
 	bytes = (char *)node + head;
 	memset(node, 0, head);
+	node->prefix = prefix_of(key);
 	node->size = size;
 	node->levels = levels;
 	node->key = (struct store_bytes){bytes, key.size};
@@ -93,39 +123,54 @@ static struct node *make_node(struct memory *memory, unsigned levels, struct sto
 static struct node *find_path(
     const struct memory *memory, enum store_table table, struct store_bytes key, struct node **path)
 {
-	struct node *node = memory->head[table];
+	const struct list *list = &memory->list[table];
+	uint64_t prefix = prefix_of(key);
+	struct node *node = list->head;
+	const struct node *not_less = NULL;
 
-	for (unsigned level = LEVELS; level-- > 0;) {
-		while (node->next[level] && store_compare(node->next[level]->key, key) < 0)
-			node = node->next[level];
+	if (list->last[0] != list->head && compare(list->last[0], prefix, key) < 0) {
+		memcpy(path, list->last, sizeof list->last);
+		return NULL;
+	}
+	for (unsigned level = list->levels; level < LEVELS; level++)
+		path[level] = list->head;
+	for (unsigned level = list->levels; level-- > 0;) {
+		struct node *next = node->next[level];
+		while (next != not_less && next && compare(next, prefix, key) < 0) {
+			node = next;
+			next = node->next[level];
+		}
+		not_less = next;
 		path[level] = node;
 	}
 	return node->next[0];
 }
 
-static void link_node(const struct memory *memory, enum store_table table, struct node *node)
+static void link_node(struct list *list, struct node *const *path, struct node *node)
 {
-	struct node *path[LEVELS];
-
-	(void)find_path(memory, table, node->key, path);
 	for (unsigned level = 0; level < node->levels; level++) {
 		node->next[level] = path[level]->next[level];
 		path[level]->next[level] = node;
+		if (!node->next[level])
+			list->last[level] = node;
+	}
+	if (node->levels > list->levels)
+		list->levels = node->levels;
+}
+
+static void unlink_node(struct list *list, struct node *const *path, const struct node *node)
+{
+	for (unsigned level = 0; level < node->levels; level++) {
+		path[level]->next[level] = node->next[level];
+		if (!node->next[level])
+			list->last[level] = path[level];
 	}
 }
 
-static void unlink_node(const struct memory *memory, enum store_table table, const struct node *node)
+/* The path of the key, and the node that has it or NULL. */
+static struct node *find_node(
+    const struct memory *memory, enum store_table table, struct store_bytes key, struct node **path)
 {
-	struct node *path[LEVELS];
-
-	(void)find_path(memory, table, node->key, path);
-	for (unsigned level = 0; level < node->levels; level++)
-		path[level]->next[level] = node->next[level];
-}
-
-static struct node *find_node(const struct memory *memory, enum store_table table, struct store_bytes key)
-{
-	struct node *path[LEVELS];
 	struct node *node = find_path(memory, table, key, path);
 
 	return node && store_compare(node->key, key) == 0 ? node : NULL;
@@ -139,24 +184,31 @@ static int begin(void *self)
 	return WW_OK;
 }
 
+static void take_back(struct memory *memory, const struct change *change)
+{
+	struct list *list = &memory->list[change->table];
+	struct node *path[LEVELS];
+
+	(void)find_path(memory, change->table, change->is ? change->is->key : change->was->key, path);
+	if (change->is)
+		unlink_node(list, path, change->is);
+	if (change->was)
+		link_node(list, path, change->was);
+}
+
 static void end_changes(struct memory *memory, int keep)
 {
-	struct change *older;
-
-	for (struct change *change = memory->changes; change; change = older) {
-		older = change->older;
-		if (!keep && change->is)
-			unlink_node(memory, change->table, change->is);
-		if (!keep && change->was)
-			link_node(memory, change->table, change->was);
+	while (memory->count) {
+		const struct change *change = &memory->changes[--memory->count];
 		/* A pair that changed twice is `is` of the older change and `was` of the newer one. */
 		struct node *dead = keep ? change->was : change->is;
+		if (!keep)
+			take_back(memory, change);
 		if (dead)
 			give(memory, dead, dead->size);
-		give(memory, change, sizeof *change);
 	}
-	memory->changes = NULL;
-	memset(memory->at, 0, sizeof memory->at);
+	for (int i = 0; i < STORE_TABLES; i++)
+		memory->list[i].at = NULL;
 }
 
 static int commit(void *self)
@@ -177,7 +229,8 @@ static void rest(void *self)
 
 static int get(void *self, enum store_table table, struct store_bytes key, struct store_bytes *value)
 {
-	const struct node *node = find_node(self, table, key);
+	struct node *path[LEVELS];
+	const struct node *node = find_node(self, table, key, path);
 
 	if (!node)
 		return WW_ENOTFOUND;
@@ -185,44 +238,70 @@ static int get(void *self, enum store_table table, struct store_bytes key, struc
 	return WW_OK;
 }
 
-static int change(struct memory *memory, enum store_table table, struct node *was, struct node *is)
+static int room_for_change(struct memory *memory)
 {
-	struct change *change = allocate(memory, sizeof *change);
+	size_t room = memory->room ? 2 * memory->room : 64;
+	struct change *more;
 
-	if (!change)
+	if (memory->count < memory->room)
+		return WW_OK;
+	more = allocate(memory, room * sizeof *more);
+	if (!more)
 		return WW_ENOMEM;
-	*change = (struct change){memory->changes, table, was, is};
-	memory->changes = change;
-	memory->at[table] = NULL;
-	if (was)
-		unlink_node(memory, table, was);
-	if (is)
-		link_node(memory, table, is);
+	if (memory->count)
+		memcpy(more, memory->changes, memory->count * sizeof *more);
+	give(memory, memory->changes, memory->room * sizeof *more);
+	memory->changes = more;
+	memory->room = room;
 	return WW_OK;
+}
+
+static void change(
+    struct memory *memory, enum store_table table, struct node *const *path, struct node *was, struct node *is)
+{
+	struct list *list = &memory->list[table];
+
+	memory->changes[memory->count++] = (struct change){table, was, is};
+	list->at = NULL;
+	if (was)
+		unlink_node(list, path, was);
+	if (is)
+		link_node(list, path, is);
 }
 
 static int put(void *self, enum store_table table, struct store_bytes key, struct store_bytes value)
 {
 	struct memory *memory = self;
-	struct node *node = make_node(memory, draw_levels(memory), key, value);
-	int error = node ? change(memory, table, find_node(memory, table, key), node) : WW_ENOMEM;
+	struct node *path[LEVELS];
+	struct node *node;
 
-	if (error && node)
-		give(memory, node, node->size);
-	return error;
+	if (room_for_change(memory))
+		return WW_ENOMEM;
+	node = make_node(memory, draw_levels(memory), key, value);
+	if (!node)
+		return WW_ENOMEM;
+	change(memory, table, path, find_node(memory, table, key, path), node);
+	return WW_OK;
 }
 
 static int remove_pair(void *self, enum store_table table, struct store_bytes key)
 {
-	struct node *node = find_node(self, table, key);
+	struct memory *memory = self;
+	struct node *path[LEVELS];
+	struct node *node = find_node(memory, table, key, path);
 
-	return node ? change(self, table, node, NULL) : WW_ENOTFOUND;
+	if (!node)
+		return WW_ENOTFOUND;
+	if (room_for_change(memory))
+		return WW_ENOMEM;
+	change(memory, table, path, node, NULL);
+	return WW_OK;
 }
 
 static int tell(struct memory *memory, enum store_table table, struct node *node, struct store_bytes *key,
     struct store_bytes *value)
 {
-	memory->at[table] = node;
+	memory->list[table].at = node;
 	if (!node)
 		return WW_ENOTFOUND;
 	*key = node->key;
@@ -245,13 +324,13 @@ static int before(
 	struct node *path[LEVELS];
 
 	(void)find_path(memory, table, to, path);
-	return tell(self, table, path[0] == memory->head[table] ? NULL : path[0], key, value);
+	return tell(self, table, path[0] == memory->list[table].head ? NULL : path[0], key, value);
 }
 
 static int next(void *self, enum store_table table, struct store_bytes *key, struct store_bytes *value)
 {
 	struct memory *memory = self;
-	struct node *node = memory->at[table];
+	struct node *node = memory->list[table].at;
 
 	return tell(memory, table, node ? node->next[0] : NULL, key, value);
 }
@@ -289,8 +368,9 @@ static int close_store(void *self)
 	struct node *after;
 
 	end_changes(memory, 1);
+	give(memory, memory->changes, memory->room * sizeof *memory->changes);
 	for (int i = 0; i < STORE_TABLES; i++)
-		for (struct node *node = memory->head[i]; node; node = after) {
+		for (struct node *node = memory->list[i].head; node; node = after) {
 			after = node->next[0];
 			give(memory, node, node->size);
 		}
@@ -311,7 +391,7 @@ int ww_store_memory_each(const struct store *store, enum store_table table, stor
 	const struct memory *memory = store->self;
 	int error = WW_OK;
 
-	for (const struct node *node = memory->head[table]->next[0]; node && !error; node = node->next[0])
+	for (const struct node *node = memory->list[table].head->next[0]; node && !error; node = node->next[0])
 		error = pair(context, node->key, node->value);
 	return error;
 }
@@ -327,11 +407,15 @@ int ww_store_memory_open(struct store *store, const struct ww_jobs_config *confi
 	memory->allocator = allocator;
 	memory->random = 1;
 	for (int i = 0; i < STORE_TABLES; i++) {
-		memory->head[i] = make_node(memory, LEVELS, (struct store_bytes){"", 0}, (struct store_bytes){"", 0});
-		if (!memory->head[i]) {
+		struct list *list = &memory->list[i];
+		list->head = make_node(memory, LEVELS, (struct store_bytes){"", 0}, (struct store_bytes){"", 0});
+		if (!list->head) {
 			(void)close_store(memory);
 			return WW_ENOMEM;
 		}
+		for (int level = 0; level < LEVELS; level++)
+			list->last[level] = list->head;
+		list->levels = 1;
 	}
 	*store = (struct store){&memory_ops, memory};
 	return WW_OK;
