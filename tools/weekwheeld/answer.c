@@ -1,5 +1,4 @@
 /* Adds answers to a connection's buffer, and turns them into errors when the write that they depend on fails. */
-#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -39,9 +38,37 @@ void answer_format(struct connection *connection, const char *format, ...)
 		answer_bytes(connection, line, (size_t)length < sizeof line ? (size_t)length : sizeof line - 1);
 }
 
+/* Append a blank and a number. The most frequent answers are written so: printf takes ten times as long. */
+static char *add_number(char *to, uint64_t number)
+{
+	char digits[20];
+	int count = 0;
+
+	do
+		digits[count++] = (char)('0' + number % 10);
+	while (number /= 10);
+	*to++ = ' ';
+	while (count)
+		*to++ = digits[--count];
+	return to;
+}
+
+void answer_number(struct connection *connection, const char *word, uint64_t number)
+{
+	char line[64];
+	char *end = stpncpy(line, word, 32);
+
+	end = stpcpy(add_number(end, number), "\r\n");
+	answer_bytes(connection, line, (size_t)(end - line));
+}
+
 void answer_job(struct connection *connection, const char *word, uint64_t id, const void *body, size_t length)
 {
-	answer_format(connection, "%s %" PRIu64 " %zu\r\n", word, id, length);
+	char line[80];
+	char *end = stpncpy(line, word, 32);
+
+	end = stpcpy(add_number(add_number(end, id), length), "\r\n");
+	answer_bytes(connection, line, (size_t)(end - line));
 	answer_bytes(connection, body, length);
 	answer_text(connection, "\r\n");
 }

@@ -88,7 +88,7 @@ static void put(struct connection *connection, const struct command *command)
 	if (result < 0)
 		answer_result(connection, result, NULL);
 	else
-		answer_format(connection, "%s %llu\r\n", result ? "REPLACED" : "INSERTED", (unsigned long long)id);
+		answer_number(connection, result ? "REPLACED" : "INSERTED", id);
 }
 
 static void move(struct connection *connection, const struct command *command)
@@ -104,7 +104,7 @@ static void move(struct connection *connection, const struct command *command)
 	if (error < 0)
 		answer_result(connection, error == WW_EINVAL ? WW_ENOTFOUND : error, NULL);
 	else
-		answer_format(connection, "MOVED %llu\r\n", (unsigned long long)version);
+		answer_number(connection, "MOVED", version);
 }
 
 /* ---- Looking */

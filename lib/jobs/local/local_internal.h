@@ -124,7 +124,7 @@ struct undo {
  */
 #define IDS_AHEAD 10000u
 
-/* The one record of META. */
+/* The records of META. */
 struct meta {
 	uint64_t next_id;
 	uint64_t id_bound; /* ids below it may have been given; the next opening begins there */
