@@ -29,8 +29,9 @@
 #include "lib/jobs/store/sqlite.h"
 #include "lib/jobs/store/whole.h"
 
-/* How long before they are due jobs are demoted, at least; twice the window of those in memory comes on top. */
-#define AHEAD (600 * UINT64_C(1000000000))
+/* How often the slots of the index are tended, by the time of jobs. */
+#define TEND_EVERY (60 * UINT64_C(1000000000))
+
 struct store_limits ww_store_disk_limits = {
     .active = (size_t)2 << 20, .journal = (uint64_t)8 << 20, .view = 8192, .few = 5000};
 
@@ -81,9 +82,9 @@ struct disk {
 	int failed; /* its last error, or WW_OK */
 	uint64_t cut;
 	uint64_t record;
-	uint64_t until[SLOTS_LINES]; /* when jobs are due that are to be demoted */
-	uint64_t edge[SLOTS_LINES];  /* all up to there were */
-	uint64_t was_cut;            /* the indexer's: the last file that it removed */
+	uint64_t now[SLOTS_LINES];    /* the last time that was told */
+	uint64_t tended[SLOTS_LINES]; /* when the index was tended last */
+	uint64_t was_cut;             /* the indexer's: the last file that it removed */
 };
 
 /* ---- Pairs */
@@ -291,14 +292,13 @@ static int take_over(struct disk *disk, const struct store *layer, uint64_t cut,
 /* Let the index do one piece of what the time brings. Returns 1 if there may be more, 0, or an error. The mutex is held. */
 static int tend(struct disk *disk)
 {
-	uint64_t until[SLOTS_LINES] = {disk->until[SLOTS_ELAPSED], disk->until[SLOTS_WALL]};
+	uint64_t now[SLOTS_LINES] = {disk->now[SLOTS_ELAPSED], disk->now[SLOTS_WALL]};
 	int did;
 
 	pthread_mutex_unlock(&disk->mutex);
-	did = ww_slots_tend(&disk->index.slots, until);
+	did = ww_slots_tend(&disk->index.slots, now);
 	pthread_mutex_lock(&disk->mutex);
-	for (int line = 0; line < SLOTS_LINES; line++)
-		disk->edge[line] = disk->index.slots.edge[line].due;
+	memcpy(disk->tended, now, sizeof now);
 	return did;
 }
 
@@ -308,11 +308,13 @@ static void wait_a_second(struct disk *disk)
 	(void)time_wait(&disk->wake, &disk->mutex, time_add(time_now(CLOCK_MONOTONIC), WW_SECOND));
 }
 
-/* Whether jobs near that were not demoted. */
-static int is_late(const struct disk *disk)
+static int is_time_to_tend(const struct disk *disk)
 {
-	return disk->until[SLOTS_ELAPSED] > disk->edge[SLOTS_ELAPSED] ||
-	       disk->until[SLOTS_WALL] > disk->edge[SLOTS_WALL];
+	int is_time = 0;
+
+	for (int line = 0; line < SLOTS_LINES; line++)
+		is_time |= disk->now[line] / TEND_EVERY != disk->tended[line] / TEND_EVERY;
+	return is_time;
 }
 
 /* Cut the journal. Put it off while a process copies the store, for some files. */
@@ -338,7 +340,7 @@ static void *take_over_often(void *argument)
 			int did = tend(disk);
 			if (did < 0 && !disk->ended)
 				wait_a_second(disk);
-			else if (!did && !disk->waits && !disk->ended && !is_late(disk))
+			else if (!did && !disk->waits && !disk->ended && !is_time_to_tend(disk))
 				pthread_cond_wait(&disk->wake, &disk->mutex);
 			continue;
 		}
@@ -668,12 +670,11 @@ static int close_store(void *self)
 static void tell_time(void *self, uint64_t elapsed, uint64_t wall)
 {
 	struct disk *disk = self;
-	uint64_t ahead = AHEAD + 2 * disk->config.window;
 
 	pthread_mutex_lock(&disk->mutex);
-	disk->until[SLOTS_ELAPSED] = elapsed ? elapsed + ahead : 0;
-	disk->until[SLOTS_WALL] = wall ? wall + ahead : 0;
-	if (is_late(disk))
+	disk->now[SLOTS_ELAPSED] = elapsed;
+	disk->now[SLOTS_WALL] = wall;
+	if (is_time_to_tend(disk))
 		pthread_cond_broadcast(&disk->wake);
 	pthread_mutex_unlock(&disk->mutex);
 }

@@ -12,8 +12,10 @@
 #include "lib/jobs/store/pages.h"
 
 enum { BLOCK_SIZE = 16384 };
-/* The log is copied into the database when it has so many pages. */
-enum { CHECKPOINT_PAGES = 1000 };
+/* The log is copied into the database when it has so many pages. A page that was written often is copied once. */
+enum { CHECKPOINT_PAGES = 4000 };
+/* How long before they are due jobs of a large slot are demoted, at least. The window of those in memory comes on top. */
+#define AHEAD (600 * UINT64_C(1000000000))
 
 struct sqlite_block {
 	struct sqlite_block *older;
@@ -220,7 +222,7 @@ int ww_sqlite_open(struct sqlite *sqlite, const struct ww_jobs_config *config, s
 	for (int i = 0; i < STORE_TABLES && !error; i++)
 		error = names[i] ? prepare_table(sqlite, i) : WW_OK;
 	if (!error)
-		error = ww_slots_open(&sqlite->slots, sqlite);
+		error = ww_slots_open(&sqlite->slots, sqlite, AHEAD + 2 * config->window);
 	if (!error)
 		error = read_cut(sqlite, cut, record);
 	if (error)

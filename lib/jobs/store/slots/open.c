@@ -46,7 +46,6 @@ static const char *const reads[SLOTS_READS] = {
 static const char *const writes[SLOTS_WRITES] = {
     [PICK_FAR] = "select id, due from far where slot = ? order by id",
     [PICK_GONE] = "select id from gone where slot = ? order by id",
-    [PICK_SLOT] = "select slot from far where slot >= ? order by slot limit 1",
     [PICK_JOB] = "select job from far where slot = ? and id = ?",
     [PICK_PLACES] = "select id, slot from place where id > ? order by id limit ?",
     [FIND_MARK] = "select 1 from gone where slot = ? and id = ?",
@@ -136,11 +135,11 @@ int ww_slots_reread(struct slots *slots)
 	return error ? error : ww_slots_highest(slots->sqlite->writer, &slots->highest);
 }
 
-int ww_slots_open(struct slots *slots, struct sqlite *sqlite)
+int ww_slots_open(struct slots *slots, struct sqlite *sqlite, uint64_t ahead)
 {
 	int error = WW_OK;
 
-	*slots = (struct slots){.sqlite = sqlite};
+	*slots = (struct slots){.sqlite = sqlite, .ahead = ahead};
 	for (int i = 0; i < SLOTS_READS && !error; i++)
 		error = ww_sqlite_prepare(sqlite->reader, &slots->reads[i], reads[i]);
 	for (int i = 0; i < SLOTS_WRITES && !error && sqlite->writer; i++)

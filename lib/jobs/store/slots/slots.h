@@ -15,9 +15,11 @@
  *     moved   id               -> value of JOBS    of every other job; it hides the place
  *     slots   slot             -> rows, gone       about how many there are
  *
- * When an hour nears, its jobs are demoted: read in order of due time, a piece at a time, and written into near. The
- * edge is the last job that was demoted, or the end of an hour; what far has up to it is dead. When the edge has passed
- * the whole hour, its slot is dropped. A slot of which half is gone is rewritten. Places of dead jobs are removed when they outnumber the living.
+ * When a large hour nears, its jobs are demoted: read in order of due time, a piece at a time, and written into near. A
+ * small one is put in order in memory when it is read, and stays where it is. What is left of it an hour after its end
+ * is demoted then. The edge is the last job that was demoted, or the end of an hour; what far has up to it is dead. When
+ * the edge has passed the whole hour, its slot is dropped. A slot of which half is gone is rewritten. Places of dead jobs
+ * are removed when they outnumber the living.
  *
  * There are two lines of time, elapsed and wall, each with slots and an edge of its own.
  *
@@ -93,7 +95,6 @@ enum {
 enum {
 	PICK_FAR,
 	PICK_GONE,
-	PICK_SLOT,
 	PICK_JOB,
 	PICK_PLACES,
 	FIND_MARK,
@@ -113,6 +114,7 @@ enum {
 
 struct slots {
 	struct sqlite *sqlite;
+	uint64_t ahead;
 	sqlite3_stmt *reads[SLOTS_READS];
 	sqlite3_stmt *writes[SLOTS_WRITES];
 	/* The reader's. */
@@ -189,7 +191,7 @@ static inline int slots_have(enum store_table table)
 /* ---- view.c */
 
 /* Give it room, once. */
-int ww_slots_view_open(struct slots_view *view, const struct ww_allocator *allocator);
+int ww_slots_view_open(struct slots_view *view, const struct ww_allocator *allocator, size_t room);
 void ww_slots_view_close(struct slots_view *view, const struct ww_allocator *allocator);
 /*
  * Fill a view from its slot, by two statements that go through far and gone. Jobs up to the edge are dead.
@@ -202,7 +204,8 @@ int ww_slots_seen(struct slots_view *view, uint64_t slot, struct slots_mark from
 
 /* Make the tables, in the writer's transaction. */
 int ww_slots_make(struct sqlite *sqlite);
-int ww_slots_open(struct slots *slots, struct sqlite *sqlite);
+/* Jobs of a large slot are demoted `ahead` before they are due. */
+int ww_slots_open(struct slots *slots, struct sqlite *sqlite, uint64_t ahead);
 void ww_slots_close(struct slots *slots);
 /* Read again what a transaction that failed has changed in memory. */
 int ww_slots_reread(struct slots *slots);
@@ -232,9 +235,9 @@ struct slots_count *ww_slots_count(struct slots *slots, uint64_t slot);
 /* ---- tend.c */
 
 /*
- * Do one piece of what is to be done, in a transaction: demote what is due up to `until` on each line, drop, rewrite,
- * purge. Returns 1 if it did something, 0, or an error.
+ * Do one piece of what is to be done, in a transaction, when it is `now` on each line: demote, drop, rewrite, purge.
+ * Returns 1 if it did something, 0, or an error.
  */
-int ww_slots_tend(struct slots *slots, const uint64_t until[SLOTS_LINES]);
+int ww_slots_tend(struct slots *slots, const uint64_t now[SLOTS_LINES]);
 
 #endif

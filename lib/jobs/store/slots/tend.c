@@ -3,6 +3,8 @@
 #include "lib/jobs/store/slots/slots.h"
 #include "lib/jobs/store/sqlite.h"
 
+/* Views that are demoted at a time: each piece reads the whole slot. */
+enum { PICKED = 4 };
 /* Rows that one transaction removes at most: others wait for it. */
 enum { DROP_ROWS = 50000, REWRITE_ROWS = 20000, PURGE_ROWS = 20000 };
 
@@ -49,7 +51,7 @@ static int demote_slot(struct slots *slots, uint64_t slot)
 	struct slots_mark *edge = &slots->edge[slots_line(slot)];
 	int error = WW_OK;
 
-	if (ww_slots_view_open(view, slots->sqlite->allocator))
+	if (ww_slots_view_open(view, slots->sqlite->allocator, PICKED * ww_store_disk_limits.view))
 		return WW_ENOMEM;
 	view->slot = slot;
 	view->from = *edge;
@@ -60,30 +62,34 @@ static int demote_slot(struct slots *slots, uint64_t slot)
 		*edge = (struct slots_mark){slots_start(slot) + SLOTS_HOUR, 0};
 	else
 		*edge = view->jobs[view->count - 1];
+	ww_slots_view_close(view, slots->sqlite->allocator);
 	return error;
 }
 
-/* Let the edge of a line reach a time. Returns 1 if it moved. */
-static int demote(struct slots *slots, int line, uint64_t until)
+static int64_t living(const struct slots_count *count)
 {
-	struct slots_mark *edge = &slots->edge[line];
-	sqlite3_stmt *find = slots->writes[PICK_SLOT];
-	uint64_t slot = slots_of(line, edge->due);
-	int error;
+	return count->rows - count->gone;
+}
 
-	if (!until || edge->due > until)
-		return 0;
-	sqlite3_bind_int64(find, 1, (sqlite3_int64)slot);
-	error = step(find);
-	if (!error)
-		slot = (uint64_t)sqlite3_column_int64(find, 0);
-	sqlite3_reset(find);
-	if (!error && slots_line(slot) == line && slots_start(slot) <= until)
-		error = demote_slot(slots, slot);
-	else if (!error || error == WW_ENOTFOUND) {
-		*edge = (struct slots_mark){slots_start(slots_of(line, until)) + SLOTS_HOUR, 0};
-		error = WW_OK;
+/* Demote a piece of a line if something there has to go. Returns 1 then. */
+static int demote(struct slots *slots, int line, uint64_t now)
+{
+	const struct slots_count *first = NULL;
+	int must = 0, error;
+
+	for (size_t i = 0; i < slots->slots && now; i++) {
+		const struct slots_count *count = &slots->counts[i];
+		uint64_t start = slots_start(count->slot);
+		if (slots_line(count->slot) != line || slots_is_passed(count->slot, slots->edge))
+			continue;
+		if (start > now + slots->ahead)
+			break;
+		first = first ? first : count;
+		must |= start + 2 * SLOTS_HOUR <= now || living(count) > (int64_t)ww_store_disk_limits.view;
 	}
+	if (!must)
+		return 0;
+	error = demote_slot(slots, first->slot);
 	return error ? error : 1;
 }
 
@@ -197,7 +203,7 @@ static int is_purge_due(const struct slots *slots)
 	int64_t alive = 0;
 
 	for (size_t i = 0; i < slots->slots; i++)
-		alive += slots->counts[i].rows - slots->counts[i].gone;
+		alive += living(&slots->counts[i]);
 	return slots->purged ||
 	       (slots->placed > 2 * alive + ww_store_disk_limits.few && slots->placed > slots->purge_above);
 }
@@ -224,12 +230,12 @@ static int remove_dead(struct slots *slots)
 
 /* ---- One piece */
 
-int ww_slots_tend(struct slots *slots, const uint64_t until[SLOTS_LINES])
+int ww_slots_tend(struct slots *slots, const uint64_t now[SLOTS_LINES])
 {
 	int did = ww_sqlite_begin(slots->sqlite);
 
 	for (int line = 0; line < SLOTS_LINES && !did; line++)
-		did = demote(slots, line, until[line]);
+		did = demote(slots, line, now[line]);
 	if (!did)
 		did = remove_dead(slots);
 	if (!did)

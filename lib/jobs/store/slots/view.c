@@ -4,11 +4,11 @@
 #include "lib/jobs/store/slots/slots.h"
 #include "lib/jobs/store/sqlite.h"
 
-int ww_slots_view_open(struct slots_view *view, const struct ww_allocator *allocator)
+int ww_slots_view_open(struct slots_view *view, const struct ww_allocator *allocator, size_t room)
 {
 	if (view->jobs)
 		return WW_OK;
-	view->room = ww_store_disk_limits.view;
+	view->room = room;
 	view->jobs = memory_take(allocator, view->room * sizeof *view->jobs);
 	return view->jobs ? WW_OK : WW_ENOMEM;
 }
@@ -16,6 +16,7 @@ int ww_slots_view_open(struct slots_view *view, const struct ww_allocator *alloc
 void ww_slots_view_close(struct slots_view *view, const struct ww_allocator *allocator)
 {
 	memory_give(allocator, view->jobs, view->room * sizeof *view->jobs);
+	*view = (struct slots_view){0};
 }
 
 /* Whether a comes after b in the view's direction. */
