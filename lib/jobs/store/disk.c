@@ -289,14 +289,26 @@ static int take_over(struct disk *disk, const struct store *layer, uint64_t cut,
 	return error;
 }
 
+static int is_time_to_tend(const struct disk *disk)
+{
+	int is_time = 0;
+
+	for (int line = 0; line < SLOTS_LINES; line++)
+		is_time |= disk->now[line] / TEND_EVERY != disk->tended[line] / TEND_EVERY;
+	return is_time;
+}
+
 /* Let the index do one piece of what the time brings. Returns 1 if there may be more, 0, or an error. The mutex is held. */
 static int tend(struct disk *disk)
 {
 	uint64_t now[SLOTS_LINES] = {disk->now[SLOTS_ELAPSED], disk->now[SLOTS_WALL]};
+	int is_quiet = is_time_to_tend(disk);
 	int did;
 
 	pthread_mutex_unlock(&disk->mutex);
 	did = ww_slots_tend(&disk->index.slots, now);
+	if (!did && is_quiet)
+		ww_sqlite_settle(&disk->index);
 	pthread_mutex_lock(&disk->mutex);
 	memcpy(disk->tended, now, sizeof now);
 	return did;
@@ -306,15 +318,6 @@ static int tend(struct disk *disk)
 static void wait_a_second(struct disk *disk)
 {
 	(void)time_wait(&disk->wake, &disk->mutex, time_add(time_now(CLOCK_MONOTONIC), WW_SECOND));
-}
-
-static int is_time_to_tend(const struct disk *disk)
-{
-	int is_time = 0;
-
-	for (int line = 0; line < SLOTS_LINES; line++)
-		is_time |= disk->now[line] / TEND_EVERY != disk->tended[line] / TEND_EVERY;
-	return is_time;
 }
 
 /* Cut the journal. Put it off while a process copies the store, for some files. */

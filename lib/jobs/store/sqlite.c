@@ -13,7 +13,9 @@
 
 enum { BLOCK_SIZE = 16384 };
 /* The log is copied into the database when it has so many pages. A page that was written often is copied once. */
-enum { CHECKPOINT_PAGES = 4000 };
+enum { CHECKPOINT_PAGES = 2000 };
+/* Less than this is left in it at rest. */
+enum { REST_PAGES = 250 };
 /* How long before they are due jobs of a large slot are demoted, at least. The window of those in memory comes on top. */
 #define AHEAD (600 * UINT64_C(1000000000))
 
@@ -489,19 +491,30 @@ int ww_sqlite_commit(struct sqlite *sqlite, uint64_t cut, uint64_t record)
 	return ww_sqlite_end(sqlite, error);
 }
 
+/* Errors other than of a sync leave the log as it is, and the next time tries again. */
+static void checkpoint(struct sqlite *sqlite, int mode)
+{
+	int code = sqlite3_wal_checkpoint_v2(sqlite->writer, NULL, mode, NULL, NULL);
+
+	(void)note_sync(sqlite, ww_sqlite_error(code), "");
+	if (code == SQLITE_OK && mode == SQLITE_CHECKPOINT_TRUNCATE)
+		sqlite->pages = 0;
+}
+
+void ww_sqlite_settle(struct sqlite *sqlite)
+{
+	if (sqlite->pages > REST_PAGES)
+		checkpoint(sqlite, SQLITE_CHECKPOINT_TRUNCATE);
+}
+
 int ww_sqlite_end(struct sqlite *sqlite, int error)
 {
 	if (!error)
 		error = note_sync(sqlite, ww_sqlite_run(sqlite->writer, "commit"), "-wal");
 	if (error)
 		ww_sqlite_abort(sqlite);
-	/* Other errors leave the log as it is, which the next one tries again. */
-	else if (sqlite->pages >= CHECKPOINT_PAGES &&
-	         !ww_store_copy_waits(sqlite->folder, (uint64_t)sqlite->pages * PAGES_SIZE))
-		(void)note_sync(sqlite,
-		    ww_sqlite_error(
-		        sqlite3_wal_checkpoint_v2(sqlite->writer, NULL, SQLITE_CHECKPOINT_PASSIVE, NULL, NULL)),
-		    "");
+	else if (sqlite->pages >= CHECKPOINT_PAGES)
+		checkpoint(sqlite, SQLITE_CHECKPOINT_PASSIVE);
 	return error;
 }
 

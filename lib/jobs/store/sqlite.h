@@ -70,6 +70,8 @@ int ww_sqlite_remove(struct sqlite *sqlite, enum store_table table, struct store
 /* Commit, and copy the log into the database when it is long. On error nothing was written. */
 int ww_sqlite_commit(struct sqlite *sqlite, uint64_t cut, uint64_t record);
 void ww_sqlite_abort(struct sqlite *sqlite);
+/* Nothing is to be done for a while: give the space of the log back, unless others read it. */
+void ww_sqlite_settle(struct sqlite *sqlite);
 /* Commit, or abort if there is an error, which is then the answer. */
 int ww_sqlite_end(struct sqlite *sqlite, int error);
 

@@ -350,7 +350,7 @@ START_TEST(the_space_of_finished_jobs_is_used_again)
 		}
 		OK(ww_jobs_commit(world.jobs));
 		OK(ww_jobs_stats(world.jobs, &stats));
-		ck_assert_uint_le(stats.disk, 40 * MEBIBYTE);
+		ck_assert_uint_le(stats.disk, 60 * MEBIBYTE);
 	}
 	world_end(&world);
 }
