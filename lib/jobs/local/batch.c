@@ -254,6 +254,8 @@ static void take_back(struct jobs_local *jobs)
 		}
 	}
 	jobs->undoing = 0;
+	jobs->elapsed.first = jobs->wall.first = 0;
+	jobs->taken_back++;
 	jobs->meta = jobs->meta_before;
 }
 
@@ -264,6 +266,8 @@ static int store_batch(struct jobs_local *jobs)
 
 	if (!error)
 		error = ww_jobs_tubes_store(jobs);
+	if (!error)
+		error = ww_jobs_counts_store(jobs);
 	if (!error)
 		error = ww_jobs_meta_write(jobs);
 	if (error) {
@@ -310,6 +314,7 @@ int ww_jobs_commit_batch(struct jobs_local *jobs)
 	jobs->broken = WW_OK;
 	if (error)
 		take_back(jobs);
+	ww_jobs_counts_settle(jobs, error);
 	jobs->undo_count = 0;
 	jobs->meta_before = jobs->meta;
 	jobs->store.ops->tell_time(jobs->store.self, ww_jobs_time(&jobs->elapsed), ww_jobs_time(&jobs->wall));

@@ -5,6 +5,13 @@
 #include <string.h>
 
 #include "lib/jobs/local/local_internal.h"
+#include "lib/jobs/store/slot.h"
+
+/* What a slot has, and what its count says. */
+struct checked_slot {
+	uint64_t found;
+	uint64_t jobs;
+};
 
 struct check {
 	struct jobs_local *jobs;
@@ -15,6 +22,11 @@ struct check {
 	uint64_t keys;
 	uint64_t *waiting; /* by number of tube */
 	uint64_t *buried_in;
+	struct checked_slot *in_slot; /* by number of tube; the last is ALL_TUBES */
+	uint32_t *tubes;              /* that the slot has jobs of */
+	size_t tube_count;
+	uint64_t slot;
+	uint64_t counts; /* that were compared */
 };
 
 __attribute__((format(printf, 2, 3))) static void tell(struct check *check, const char *format, ...)
@@ -76,13 +88,67 @@ static void check_job(struct check *check, enum store_table table, struct store_
 		tell(check, "job %llu is not found by its key", (unsigned long long)id);
 }
 
+/* ---- Slots: their jobs come one after the other */
+
+/* The first job of its tube in the slot: look up what is counted. */
+static void begin_slot(struct check *check, uint32_t tube, int wall, uint64_t due, uint64_t id)
+{
+	uint32_t at = tube == ALL_TUBES ? check->jobs->numbered_room : tube;
+	struct slot_count count = {0};
+	int error = ww_jobs_counts_seek(check->jobs, tube, wall, due, &count);
+
+	if (error || count.slot != slot_of(due))
+		count.jobs = 0;
+	else
+		check->counts++;
+	check->in_slot[at].jobs = count.jobs;
+	check->tubes[check->tube_count++] = at;
+	if (count.jobs && tube != ALL_TUBES && (count.due > due || (count.due == due && count.id > id)))
+		tell(check, "job %llu is due before what is noted as the first of its tube in that hour",
+		    (unsigned long long)id);
+}
+
+static void count_in_slot(struct check *check, uint32_t tube, int wall, uint64_t due, uint64_t id)
+{
+	uint32_t at = tube == ALL_TUBES ? check->jobs->numbered_room : tube;
+
+	if (!check->in_slot[at].found++)
+		begin_slot(check, tube, wall, due, id);
+}
+
+static void end_slot(struct check *check)
+{
+	for (size_t i = 0; i < check->tube_count; i++) {
+		struct checked_slot *slot = &check->in_slot[check->tubes[i]];
+		const struct tube *tube = ww_jobs_tube_number(check->jobs, check->tubes[i]);
+		if (slot->found != slot->jobs)
+			tell(check, "%s: %llu jobs are counted in the hour %llu, and it has %llu",
+			    tube ? tube->name : "all tubes", (unsigned long long)slot->jobs,
+			    (unsigned long long)check->slot, (unsigned long long)slot->found);
+		*slot = (struct checked_slot){0};
+	}
+	check->tube_count = 0;
+}
+
 static void check_table(struct check *check, enum store_table table)
 {
 	struct store_bytes key;
 	struct store_bytes value;
+	struct job_record record;
+	uint64_t id;
 
-	for (int error = first(check, table, &key, &value); !error; error = next(check, table, &key, &value))
+	for (int error = first(check, table, &key, &value); !error; error = next(check, table, &key, &value)) {
 		check_job(check, table, key, value);
+		if (table == STORE_BURIED || ww_jobs_read_pair(table, key, value, &id, &record) ||
+		    !ww_jobs_tube_number(check->jobs, record.tube))
+			continue;
+		if (slot_of(record.due) != check->slot)
+			end_slot(check);
+		check->slot = slot_of(record.due);
+		count_in_slot(check, (uint32_t)record.tube, table == STORE_WALL, record.due, id);
+		count_in_slot(check, ALL_TUBES, table == STORE_WALL, record.due, id);
+	}
+	end_slot(check);
 }
 
 /* ---- Counts: every job is found by now, thus a surplus leads to no job */
@@ -104,7 +170,8 @@ static void check_counts(struct check *check)
 		const char *name;
 		enum store_table table;
 		uint64_t count;
-	} indices[] = {{"ids", STORE_JOBS, check->records}, {"keys", STORE_KEYS, check->keys}};
+	} indices[] = {{"ids", STORE_JOBS, check->records}, {"keys", STORE_KEYS, check->keys},
+	    {"slots", STORE_COUNTS, check->counts}};
 	const struct meta *meta = &check->jobs->meta;
 	struct tube *tube;
 	struct tube *after;
@@ -112,7 +179,7 @@ static void check_counts(struct check *check)
 	for (size_t i = 0; i < sizeof indices / sizeof *indices; i++) {
 		uint64_t pairs = count_pairs(check, indices[i].table);
 		if (pairs != indices[i].count)
-			tell(check, "the index of %s has %llu entries for %llu jobs", indices[i].name,
+			tell(check, "the index of %s has %llu entries, and %llu belong there", indices[i].name,
 			    (unsigned long long)pairs, (unsigned long long)indices[i].count);
 	}
 	HASH_ITER(hh, check->jobs->tubes, tube, after) {
@@ -132,11 +199,15 @@ int ww_jobs_local_check(struct jobs_local *jobs, struct jobs_call *call)
 {
 	struct check check = {.jobs = jobs, .problem = call->problem, .context = call->context};
 	size_t size = (jobs->numbered_room + 1) * sizeof(uint64_t);
+	size_t slots_size = (jobs->numbered_room + 1) * sizeof *check.in_slot;
+	size_t tubes_size = (jobs->numbered_room + 1) * sizeof *check.tubes;
 	int result = WW_ENOMEM;
 
 	check.waiting = ww_jobs_resize(jobs, NULL, 0, size);
 	check.buried_in = ww_jobs_resize(jobs, NULL, 0, size);
-	if (check.waiting && check.buried_in) {
+	check.in_slot = ww_jobs_resize(jobs, NULL, 0, slots_size);
+	check.tubes = ww_jobs_resize(jobs, NULL, 0, tubes_size);
+	if (check.waiting && check.buried_in && check.in_slot && check.tubes) {
 		check_table(&check, STORE_DUE);
 		check_table(&check, STORE_WALL);
 		check_table(&check, STORE_BURIED);
@@ -145,5 +216,7 @@ int ww_jobs_local_check(struct jobs_local *jobs, struct jobs_call *call)
 	}
 	ww_jobs_give(jobs, check.waiting, size);
 	ww_jobs_give(jobs, check.buried_in, size);
+	ww_jobs_give(jobs, check.in_slot, slots_size);
+	ww_jobs_give(jobs, check.tubes, tubes_size);
 	return result;
 }

@@ -178,13 +178,18 @@ static int expire(struct jobs_local *jobs, struct jobs_call *firing)
 static void count(struct jobs_local *jobs, const struct image *image, int sign)
 {
 	struct tube *tube = image->tube;
+	uint64_t one = (uint64_t)sign;
 
-	if (image->state == WW_JOB_DELAYED)
+	if (image->state == WW_JOB_DELAYED) {
 		ww_jobs_timeline(jobs, image->wall)->loaded += (size_t)sign;
-	else if (image->state == WW_JOB_RESERVED)
-		tube->reserved += (uint64_t)sign;
-	else if (image->state == WW_JOB_READY && image->priority < 1024)
-		tube->urgent += (uint64_t)sign;
+	} else if (image->state == WW_JOB_RESERVED) {
+		tube->reserved += one;
+		jobs->all.reserved += one;
+	} else if (image->state == WW_JOB_READY) {
+		jobs->all.ready += one;
+		tube->urgent += image->priority < 1024 ? one : 0;
+		jobs->all.urgent += image->priority < 1024 ? one : 0;
+	}
 }
 
 /* Take an entry out of its heap, cancel its timer, and count it no more. */
@@ -249,6 +254,8 @@ int ww_jobs_place(struct jobs_local *jobs, uint64_t id, const struct image *imag
 	struct image none = {0};
 	int error;
 
+	if (image->state == WW_JOB_DELAYED)
+		ww_jobs_soonest_add(image->tube, image->wall, image->due, id);
 	if (image->state == WW_JOB_BURIED ||
 	    (image->state == WW_JOB_DELAYED && !ww_jobs_is_near(ww_jobs_timeline(jobs, image->wall), image->due, id)))
 		image = &none;

@@ -40,6 +40,9 @@ struct tube;
 /* Entries that are loaded at once. */
 #define LOAD_BATCH 2048u
 #define NO_PLACE UINT32_MAX
+/* No tube has this number. */
+#define ALL_TUBES UINT32_MAX
+#define SOONEST_MOST 8
 
 /* A clock and the jobs on it. */
 struct timeline {
@@ -49,6 +52,7 @@ struct timeline {
 	enum store_table table;
 	uint64_t edge_due; /* each job that is due before this, or then and with an id up to edge_id, has an entry */
 	uint64_t edge_id;
+	uint64_t first;   /* no job that waits is due before this */
 	uint64_t opened;  /* when the store was opened */
 	size_t loaded;    /* delayed entries */
 	int cut;          /* the last load stopped at the edge because there were entries enough */
@@ -82,6 +86,19 @@ struct entry {
 	struct image is;
 };
 
+/* The delayed jobs of a tube on one clock that are due first (soonest.c). */
+struct soonest {
+	uint64_t taken_back; /* how many batches were when this was right */
+	uint64_t now;        /* when somebody asked last */
+	uint64_t until_due;  /* each that is due after `now` and comes before this place is in jobs[] */
+	uint64_t until_id;
+	unsigned count;
+	struct {
+		uint64_t due;
+		uint64_t id;
+	} jobs[SOONEST_MOST];
+};
+
 struct tube {
 	UT_hash_handle hh; /* by name */
 	struct jobs_local *jobs;
@@ -95,15 +112,31 @@ struct tube {
 	uint64_t reserved;
 	uint64_t waiting; /* delayed, ready and reserved jobs */
 	uint64_t buried;
+	uint64_t buried_from; /* no job was buried with a lower number */
 	uint64_t puts;
 	uint64_t finished;
 	uint64_t pauses;
 	uint64_t pause;
 	uint64_t pause_ends; /* in elapsed time; 0: not paused */
-	int dirty;           /* store its counts with the batch */
-	int notify;          /* a job may have become ready */
+	ww_handle pause_timer;
+	struct soonest *soonest; /* one for each clock, once somebody has asked; or NULL */
+	int dirty;               /* store its counts with the batch */
+	int notify;              /* a job may have become ready */
 	struct tube *next_dirty;
 	struct tube *next_notify;
+};
+
+/* What all tubes count, also those that were forgotten. */
+struct totals {
+	uint64_t waiting;
+	uint64_t buried;
+	uint64_t puts;
+	uint64_t finished;
+	uint64_t pauses;
+	uint64_t ready;
+	uint64_t urgent;
+	uint64_t reserved;
+	uint64_t tubes; /* that are not empty */
 };
 
 /* A note: how to take a change back. Counts are those that were added. */
@@ -116,6 +149,15 @@ struct undo {
 	int64_t buried;
 	int64_t puts;
 	int64_t finished;
+};
+
+/* The counts that are in memory (counts.c). */
+struct counts {
+	struct count *all;
+	uint32_t used;
+	uint32_t room;
+	uint32_t dirty; /* the first that is not stored, as its place in the array and 1; 0: none */
+	struct table index;
 };
 
 /*
@@ -180,8 +222,10 @@ struct jobs_local {
 	struct tube **numbered;
 	uint32_t numbered_room;
 	uint64_t tokens;
-	uint64_t gone_puts; /* of tubes that were forgotten */
-	uint64_t gone_finished;
+	uint32_t free_number; /* no tube's; lower ones are taken */
+	struct totals all;
+	struct counts counts;
+	uint64_t taken_back; /* batches */
 	uint64_t timeouts;
 	uint64_t lateness[WW_LATE_CLASSES];
 	uint64_t late_ns;
@@ -190,7 +234,6 @@ struct jobs_local {
 	uint64_t sync_ns;
 	uint64_t random;
 	size_t bytes;
-	ww_handle pause_timer; /* for the next end of a pause */
 	ww_handle clock_timer; /* when to write the clocks */
 	int64_t downtime;      /* by the wall clock, if the last write was in another boot */
 	size_t late;           /* callbacks that still run for a timer that was cancelled */
@@ -300,6 +343,42 @@ void ww_jobs_tube_notify(struct tube *tube);
 void ww_jobs_tube_touch(struct tube *tube);
 int ww_jobs_tube_is_paused(const struct tube *tube);
 
+/* ---- counts.c */
+
+/* The jobs of a tube that wait in a slot, and the first of them or what comes before it. */
+struct slot_count {
+	uint32_t tube; /* or ALL_TUBES, without the first */
+	int wall;
+	uint64_t slot;
+	uint64_t jobs;
+	uint64_t due;
+	uint64_t id;
+};
+
+int ww_jobs_counts_open(struct jobs_local *jobs);
+void ww_jobs_counts_close(struct jobs_local *jobs);
+/* Count a job where it waits, or no more. O(1). */
+int ww_jobs_counts_change(struct jobs_local *jobs, uint64_t id, const struct job_record *record, int sign);
+/* Write the counts that have changed. */
+int ww_jobs_counts_store(struct jobs_local *jobs);
+/* After a batch: forget all counts if it has failed or they are many. */
+void ww_jobs_counts_settle(struct jobs_local *jobs, int failed);
+/* Read the count of the tube's first slot from this due time on, or the next one. WW_ENOTFOUND: there is none. */
+int ww_jobs_counts_seek(struct jobs_local *jobs, uint32_t tube, int wall, uint64_t due, struct slot_count *count);
+int ww_jobs_counts_next(struct jobs_local *jobs, struct slot_count *count);
+/* The count of a pair of COUNTS. */
+int ww_jobs_counts_read(struct store_bytes key, struct store_bytes value, struct slot_count *count);
+
+/* ---- soonest.c */
+
+/* Find the delayed job of a tube that is due soonest. WW_ENOTFOUND: the tube has none. */
+int ww_jobs_soonest(struct jobs_local *jobs, struct tube *tube, uint64_t *id);
+/* A job waits now, or not any more. */
+void ww_jobs_soonest_add(struct tube *tube, int wall, uint64_t due, uint64_t id);
+void ww_jobs_soonest_remove(struct tube *tube, int wall, uint64_t due, uint64_t id);
+/* Find the job of a tube that was buried first, or WW_ENOTFOUND. */
+int ww_jobs_first_buried(struct jobs_local *jobs, struct tube *tube, uint64_t *id);
+
 /* ---- records.c */
 
 int ww_jobs_read(struct jobs_local *jobs, uint64_t id, struct job_record *record);
@@ -328,17 +407,10 @@ struct image ww_jobs_image(struct jobs_local *jobs, const struct job_record *rec
 /* Add the counts that only memory knows. The entry may be NULL. */
 void ww_jobs_merge(struct job_record *record, const struct entry *entry);
 
-/* ---- end.c, kick.c */
+/* ---- end.c */
 
 /* The time to run of a lease is up. */
 int ww_jobs_time_out(struct jobs_local *jobs, struct entry *entry);
-/*
- * Find the delayed job of a tube that is due soonest. from[] says where to begin on each timeline, and then where to go
- * on. WW_ENOTFOUND: the tube has none.
- */
-int ww_jobs_soonest(struct jobs_local *jobs, const struct tube *tube, uint64_t from[2], uint64_t *id);
-/* Find the job of a tube that was buried first, or WW_ENOTFOUND. */
-int ww_jobs_first_buried(struct jobs_local *jobs, const struct tube *tube, uint64_t *id);
 
 /* The store behind a handle of this kind. */
 static inline struct jobs_local *local_of(struct ww_jobs *jobs)

@@ -73,7 +73,7 @@ int ww_jobs_local_peek(struct jobs_local *jobs, struct jobs_call *call)
 
 int ww_jobs_local_peek_next(struct jobs_local *jobs, struct jobs_call *call)
 {
-	const struct tube *tube = ww_jobs_tube_find(jobs, call->tube);
+	struct tube *tube = ww_jobs_tube_find(jobs, call->tube);
 	struct job_record record;
 	uint64_t id = 0;
 	int error = WW_ENOTFOUND;
@@ -83,8 +83,8 @@ int ww_jobs_local_peek_next(struct jobs_local *jobs, struct jobs_call *call)
 	if (call->state == WW_JOB_READY && tube->ready)
 		id = tube->heap[0]->id, error = WW_OK;
 	else if (call->state == WW_JOB_DELAYED)
-		error = ww_jobs_soonest(jobs, tube, (uint64_t[2]){0, 0}, &id);
-	else if (call->state == WW_JOB_BURIED && tube->buried)
+		error = ww_jobs_soonest(jobs, tube, &id);
+	else if (call->state == WW_JOB_BURIED)
 		error = ww_jobs_first_buried(jobs, tube, &id);
 	if (!error)
 		error = ww_jobs_read(jobs, id, &record);
@@ -145,45 +145,6 @@ int ww_jobs_local_list(struct jobs_local *jobs, struct jobs_call *call)
 	return error && error != WW_ENOTFOUND ? error : result;
 }
 
-static int forecast_line(struct jobs_local *jobs, const struct jobs_call *call, const struct tube *tube, int wall)
-{
-	const struct store_ops *ops = jobs->store.ops;
-	struct timeline *line = ww_jobs_timeline(jobs, wall);
-	uint64_t now = ww_jobs_time(line);
-	struct store_bytes key;
-	struct store_bytes value;
-
-	if (!line->driver)
-		return WW_OK;
-	int error = ops->seek(jobs->store.self, line->table, (struct store_bytes){"", 0}, &key, &value);
-	for (; !error; error = ops->next(jobs->store.self, line->table, &key, &value)) {
-		struct job_record record;
-		uint64_t id;
-		error = ww_jobs_read_pair(line->table, key, value, &id, &record);
-		if (error)
-			return error;
-		uint64_t due = record.due;
-		uint64_t i = due > now ? (due - now) / call->ns : 0;
-		if (i >= call->count)
-			break;
-		if (!tube || record.tube == tube->number)
-			call->counts[i]++;
-	}
-	return error == WW_ENOTFOUND ? WW_OK : error;
-}
-
-int ww_jobs_local_forecast(struct jobs_local *jobs, struct jobs_call *call)
-{
-	const struct tube *tube = call->tube ? ww_jobs_tube_find(jobs, call->tube) : NULL;
-	int error;
-
-	memset(call->counts, 0, call->count * sizeof *call->counts);
-	if (call->tube && !tube)
-		return WW_OK;
-	error = forecast_line(jobs, call, tube, 0);
-	return error ? error : forecast_line(jobs, call, tube, 1);
-}
-
 /* ---- Statistics */
 
 static void fill_tube(const struct jobs_local *jobs, const struct tube *tube, struct ww_tube_stats *stats)
@@ -234,18 +195,6 @@ int ww_jobs_local_tubes(struct jobs_local *jobs, struct jobs_call *call)
 	return result;
 }
 
-static void add_tube(struct ww_tube_stats *sum, const struct ww_tube_stats *tube)
-{
-	sum->delayed += tube->delayed;
-	sum->ready += tube->ready;
-	sum->urgent += tube->urgent;
-	sum->reserved += tube->reserved;
-	sum->buried += tube->buried;
-	sum->puts += tube->puts;
-	sum->finished += tube->finished;
-	sum->pauses += tube->pauses;
-}
-
 /* The time since the first ready or reserved job came due. */
 static uint64_t oldest(struct jobs_local *jobs)
 {
@@ -254,15 +203,18 @@ static uint64_t oldest(struct jobs_local *jobs)
 	for (int wall = 0; wall < 2; wall++) {
 		struct timeline *line = ww_jobs_timeline(jobs, wall);
 		uint64_t now = ww_jobs_time(line);
+		unsigned char from[8];
 		struct store_bytes key;
 		struct store_bytes value;
+		store_write64(from, line->first);
 		if (!line->driver ||
-		    jobs->store.ops->seek(jobs->store.self, line->table, (struct store_bytes){"", 0}, &key, &value) ||
+		    jobs->store.ops->seek(
+		        jobs->store.self, line->table, (struct store_bytes){from, sizeof from}, &key, &value) ||
 		    key.size != 16)
 			continue;
-		uint64_t due = store_read64(key.data);
-		if (due < now && now - due > age)
-			age = now - due;
+		line->first = store_read64(key.data);
+		if (line->first < now && now - line->first > age)
+			age = now - line->first;
 	}
 	return age;
 }
@@ -270,9 +222,8 @@ static uint64_t oldest(struct jobs_local *jobs)
 int ww_jobs_local_stats(struct jobs_local *jobs, struct jobs_call *call)
 {
 	struct ww_jobs_stats *stats = call->stats;
-	struct ww_tube_stats one;
-	struct tube *tube;
-	struct tube *next;
+	const struct totals *all = &jobs->all;
+	uint64_t present = all->ready + all->reserved;
 
 	*stats = (struct ww_jobs_stats){.timeouts = jobs->timeouts,
 	    .accepted = jobs->meta.accepted,
@@ -284,16 +235,19 @@ int ww_jobs_local_stats(struct jobs_local *jobs, struct jobs_call *call)
 	    .syncs = jobs->syncs,
 	    .sync_ns = jobs->sync_ns,
 	    .downtime = jobs->downtime,
-	    .bytes = sizeof *jobs + jobs->bytes + ww_slab_bytes(&jobs->entries) + ww_table_bytes(&jobs->ids),
+	    .bytes = sizeof *jobs + jobs->bytes + ww_slab_bytes(&jobs->entries) + ww_table_bytes(&jobs->ids) +
+	             ww_table_bytes(&jobs->counts.index),
 	    .disk = jobs->store.ops->disk(jobs->store.self)};
 	stats->fault = jobs->store.ops->fault(jobs->store.self, stats->fault_text);
 	memcpy(stats->late, jobs->lateness, sizeof stats->late);
-	HASH_ITER(hh, jobs->tubes, tube, next) {
-		fill_tube(jobs, tube, &one);
-		add_tube(&stats->all, &one);
-		stats->tubes += tube->waiting + tube->buried != 0;
-	}
-	stats->all.puts += jobs->gone_puts;
-	stats->all.finished += jobs->gone_finished;
+	stats->tubes = all->tubes;
+	stats->all = (struct ww_tube_stats){.delayed = all->waiting > present ? all->waiting - present : 0,
+	    .ready = all->ready,
+	    .urgent = all->urgent,
+	    .reserved = all->reserved,
+	    .buried = all->buried,
+	    .puts = all->puts,
+	    .finished = all->finished,
+	    .pauses = all->pauses};
 	return WW_OK;
 }

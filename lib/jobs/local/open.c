@@ -57,6 +57,7 @@ static void free_all(struct jobs_local *jobs)
 	ww_jobs_tubes_close(jobs);
 	ww_jobs_give(jobs, jobs->undo, jobs->undo_room * sizeof *jobs->undo);
 	ww_jobs_give(jobs, jobs->buffer, jobs->buffer_size);
+	ww_jobs_counts_close(jobs);
 	ww_table_destroy(&jobs->ids);
 	ww_slab_destroy(&jobs->entries);
 	pthread_cond_destroy(&jobs->ready_cond);
@@ -84,7 +85,8 @@ static void cancel_timers(struct jobs_local *jobs)
 {
 	cancel_timer(jobs->elapsed.driver, &jobs->elapsed.timer);
 	cancel_timer(jobs->wall.driver, &jobs->wall.timer);
-	cancel_timer(jobs->elapsed.driver, &jobs->pause_timer);
+	for (struct tube *tube = jobs->tubes; tube; tube = tube->hh.next)
+		cancel_timer(jobs->elapsed.driver, &tube->pause_timer);
 	cancel_timer(jobs->elapsed.driver, &jobs->clock_timer);
 	for (uint32_t i = 0; i < slab_end(&jobs->entries); i++) {
 		struct entry *entry = slab_at(&jobs->entries, i);
@@ -248,6 +250,8 @@ int ww_jobs_open(struct ww_jobs **result, const struct ww_jobs_config *config)
 		return error;
 	}
 	error = ww_table_init(&jobs->ids, allocator);
+	if (!error)
+		error = ww_jobs_counts_open(jobs);
 	if (!error)
 		error = config->flags & WW_JOBS_MEMORY ? ww_store_memory_open(&jobs->store, &jobs->config)
 		                                       : ww_store_disk_open(&jobs->store, &jobs->config);

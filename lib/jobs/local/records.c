@@ -301,6 +301,18 @@ static int room_for(struct jobs_local *jobs, size_t size)
 	return WW_OK;
 }
 
+/* A job does not wait any more where it did. */
+static int count_off(struct jobs_local *jobs, uint64_t id, const struct job_record *before)
+{
+	struct tube *tube = ww_jobs_tube_number(jobs, before->tube);
+
+	if (before->buried)
+		return WW_OK;
+	if (tube)
+		ww_jobs_soonest_remove(tube, (before->flags & WW_JOB_WALL) != 0, before->due, id);
+	return ww_jobs_counts_change(jobs, id, before, -1);
+}
+
 int ww_jobs_write(struct jobs_local *jobs, uint64_t id, const struct job_record *before, struct job_record *after)
 {
 	const struct store_ops *ops = jobs->store.ops;
@@ -323,6 +335,10 @@ int ww_jobs_write(struct jobs_local *jobs, uint64_t id, const struct job_record 
 		    (struct store_bytes){"", 0});
 	if (!error && before && moves)
 		error = ops->remove(jobs->store.self, was.table, key_of(&was));
+	if (!error && before && moves)
+		error = count_off(jobs, id, before);
+	if (!error && moves && !after->buried)
+		error = ww_jobs_counts_change(jobs, id, after, 1);
 	if (!error)
 		error =
 		    ops->put(jobs->store.self, place.table, key_of(&place), (struct store_bytes){jobs->buffer, size});
@@ -330,6 +346,8 @@ int ww_jobs_write(struct jobs_local *jobs, uint64_t id, const struct job_record 
 		error = put_place(jobs, id, &place);
 	if (!error && !after->buried) {
 		struct timeline *line = ww_jobs_timeline(jobs, place.table == STORE_WALL);
+		if (after->due < line->first)
+			line->first = after->due;
 		if (!ww_jobs_is_near(line, after->due, id))
 			ww_jobs_plan(line, after->due);
 	}
@@ -350,6 +368,8 @@ int ww_jobs_erase(struct jobs_local *jobs, uint64_t id, const struct job_record 
 		error = ops->remove(jobs->store.self, STORE_KEYS, key_key(jobs, key, before->tube, before->key, id));
 	if (!error)
 		error = ops->remove(jobs->store.self, place.table, key_of(&place));
+	if (!error)
+		error = count_off(jobs, id, before);
 	if (!error)
 		error = ops->remove(jobs->store.self, STORE_JOBS, id_key(key, id));
 	return ww_jobs_broken(jobs, error);

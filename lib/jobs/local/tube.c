@@ -76,28 +76,41 @@ void ww_jobs_tube_touch(struct tube *tube)
 
 int ww_jobs_tube_get(struct jobs_local *jobs, const char *name, struct tube **tube)
 {
-	uint32_t number = 0;
 	int error;
 
 	*tube = ww_jobs_tube_find(jobs, name);
 	if (*tube)
 		return WW_OK;
-	while (ww_jobs_tube_number(jobs, number))
-		number++;
-	error = add_tube(jobs, number, name, strlen(name), tube);
+	while (ww_jobs_tube_number(jobs, jobs->free_number))
+		jobs->free_number++;
+	error = add_tube(jobs, jobs->free_number, name, strlen(name), tube);
 	if (!error)
 		ww_jobs_tube_touch(*tube);
 	return error;
 }
 
+static uint64_t is_empty(const struct tube *tube)
+{
+	return tube->waiting + tube->buried == 0;
+}
+
 void ww_jobs_tube_change(const struct undo *undo, int sign)
 {
 	struct tube *tube = undo->tube;
+	struct totals *all = &tube->jobs->all;
+	uint64_t was_empty = is_empty(tube);
 
 	tube->waiting += (uint64_t)(sign * undo->waiting);
 	tube->buried += (uint64_t)(sign * undo->buried);
 	tube->puts += (uint64_t)(sign * undo->puts);
 	tube->finished += (uint64_t)(sign * undo->finished);
+	all->waiting += (uint64_t)(sign * undo->waiting);
+	all->buried += (uint64_t)(sign * undo->buried);
+	all->puts += (uint64_t)(sign * undo->puts);
+	all->finished += (uint64_t)(sign * undo->finished);
+	all->tubes += was_empty - is_empty(tube);
+	if (sign < 0)
+		tube->buried_from = 0;
 	ww_jobs_tube_touch(tube);
 }
 
@@ -118,11 +131,6 @@ int ww_jobs_tube_count(
 }
 
 /* ---- Stored */
-
-static int is_empty(const struct tube *tube)
-{
-	return tube->waiting + tube->buried == 0;
-}
 
 int ww_jobs_tubes_store(struct jobs_local *jobs)
 {
@@ -149,10 +157,11 @@ int ww_jobs_tubes_store(struct jobs_local *jobs)
 
 static void free_tube(struct jobs_local *jobs, struct tube *tube)
 {
-	jobs->gone_puts += tube->puts;
-	jobs->gone_finished += tube->finished;
 	HASH_DELETE(hh, jobs->tubes, tube);
 	jobs->numbered[tube->number] = NULL;
+	if (tube->number < jobs->free_number)
+		jobs->free_number = tube->number;
+	ww_jobs_give(jobs, tube->soonest, 2 * sizeof *tube->soonest);
 	ww_jobs_give(jobs, tube->heap, tube->room * sizeof(struct entry *));
 	ww_jobs_give(jobs, tube, sizeof *tube);
 }
@@ -164,7 +173,8 @@ void ww_jobs_tubes_settle(struct jobs_local *jobs)
 	for (struct tube *tube = jobs->dirty; tube; tube = next) {
 		next = tube->next_dirty;
 		tube->dirty = 0;
-		if (is_empty(tube) && !tube->pause_ends && HASH_COUNT(jobs->tubes) > EMPTY_KEPT)
+		/* The late callback of a pause may look at its tube. */
+		if (is_empty(tube) && !tube->pause_ends && !jobs->late && HASH_COUNT(jobs->tubes) > EMPTY_KEPT)
 			free_tube(jobs, tube);
 	}
 	jobs->dirty = NULL;
@@ -188,6 +198,9 @@ int ww_jobs_tubes_open(struct jobs_local *jobs)
 			return error;
 		tube->waiting = store_read64(bytes);
 		tube->buried = store_read64(bytes + 8);
+		jobs->all.waiting += tube->waiting;
+		jobs->all.buried += tube->buried;
+		jobs->all.tubes += !is_empty(tube);
 		error = jobs->store.ops->next(jobs->store.self, STORE_TUBES, &key, &value);
 	}
 	return error == WW_ENOTFOUND ? WW_OK : error;

@@ -97,7 +97,7 @@ static int prepare(sqlite3 *connection, sqlite3_stmt **statement, const char *te
 
 /* The tables that are kept as they are: pairs with a sum. */
 static const char *const names[STORE_TABLES] = {
-    [STORE_META] = "meta", [STORE_BURIED] = "buried", [STORE_KEYS] = "keys", [STORE_TUBES] = "tubes"};
+    [STORE_META] = "meta", [STORE_BURIED] = "buried", [STORE_KEYS] = "keys", [STORE_TUBES] = "tubes", [STORE_COUNTS] = "counts"};
 
 static int prepare_table(struct sqlite *sqlite, int i)
 {

@@ -11,6 +11,7 @@
  *     BURIED   tube, order, id         -> job
  *     KEYS     hash of tube and key, id   -> nothing
  *     TUBES    number                  -> counts, name
+ *     COUNTS   tube, slot              -> how many jobs wait there (local/counts.c)
  *
  * Numbers in keys are big-endian, thus the order of bytes is the order of numbers.
  *
@@ -23,7 +24,7 @@
 
 #include "weekwheel/jobs.h"
 
-enum store_table { STORE_META, STORE_JOBS, STORE_DUE, STORE_WALL, STORE_BURIED, STORE_KEYS, STORE_TUBES, STORE_TABLES };
+enum store_table { STORE_META, STORE_JOBS, STORE_DUE, STORE_WALL, STORE_BURIED, STORE_KEYS, STORE_TUBES, STORE_COUNTS, STORE_TABLES };
 
 /* The longest key, of BURIED. */
 #define STORE_KEY_MAX 20
