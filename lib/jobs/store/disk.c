@@ -14,7 +14,7 @@
  * jobs grow. A job that is put and ends while it is in `active` alone leaves nothing behind: it never gets to the index.
  */
 #include <errno.h>
-#include <fcntl.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,6 +34,9 @@
 
 struct store_limits ww_store_disk_limits = {
     .active = (size_t)2 << 20, .journal = (uint64_t)8 << 20, .view = 8192, .few = 5000};
+
+/* How often a reader begins again beside a process that writes. */
+enum { TRIES = 20 };
 
 enum { REMOVED, THERE };
 enum { ACTIVE, FROZEN, INDEX, LAYERS };
@@ -728,28 +731,71 @@ static int begin_anew(struct disk *disk)
 	return ww_store_memory_open(&disk->active, &disk->config);
 }
 
-static int open_parts(struct disk *disk)
+/* The index, and the layer above it. */
+static int open_layers(struct disk *disk)
 {
-	int writes = !(disk->config.flags & WW_JOBS_READONLY);
 	uint64_t cut, record;
-	int error = (writes ? ww_store_files_lock : ww_store_files_look)(&disk->files, &disk->config);
+	int error = ww_sqlite_open(&disk->index, &disk->config, &disk->fault, &cut, &record);
 
-	if (!error)
-		error = ww_store_whole_before(&disk->files, &disk->config, &disk->fault);
-	if (error)
-		return error;
-	error = ww_sqlite_open(&disk->index, &disk->config, &disk->fault, &cut, &record);
 	if (!error)
 		error = ww_store_memory_open(&disk->active, &disk->config);
 	if (!error)
 		error = ww_slots_highest(disk->index.reader, &disk->highest);
 	disk->fresh = disk->highest + 1;
+	return error ? error : read_journal(disk, cut, record);
+}
+
+static int open_to_write(struct disk *disk)
+{
+	int error = ww_store_files_lock(&disk->files, &disk->config);
+
 	if (!error)
-		error = read_journal(disk, cut, record);
-	if (!error && writes)
+		error = ww_store_whole_before(&disk->files, &disk->config, &disk->fault);
+	if (!error)
+		error = ww_store_whole_advise(&disk->config, open_layers(disk));
+	if (!error)
 		error = begin_anew(disk);
 	disk->fresh = disk->highest + 1;
-	return ww_store_whole_advise(&disk->config, error);
+	return error;
+}
+
+static int try_to_read(struct disk *disk)
+{
+	int error = ww_store_files_look(&disk->files, &disk->config);
+
+	if (!error)
+		error = ww_store_whole_before(&disk->files, &disk->config, &disk->fault);
+	return error ? error : open_layers(disk);
+}
+
+static void close_layers(struct disk *disk)
+{
+	if (disk->active.ops)
+		(void)disk->active.ops->close(disk->active.self);
+	disk->active = (struct store){0};
+	ww_sqlite_close(&disk->index);
+}
+
+/*
+ * The index is read as it is at one moment, and then the journal that goes on from there. The process that writes may
+ * have removed a file of it meanwhile, or may be writing a record: try again.
+ */
+static int open_to_read(struct disk *disk)
+{
+	ww_jobs_problem_fn *problem = disk->config.problem;
+	int error = WW_ECORRUPT;
+
+	disk->config.problem = NULL;
+	for (int tries = 0; tries < TRIES && error && ww_store_files_used(disk->path); tries++) {
+		error = try_to_read(disk);
+		if (error)
+			close_layers(disk);
+		else
+			return ww_sqlite_detach(&disk->index);
+		(void)poll(NULL, 0, 5);
+	}
+	disk->config.problem = problem;
+	return ww_store_whole_advise(&disk->config, try_to_read(disk));
 }
 
 int ww_store_disk_open(struct store *store, const struct ww_jobs_config *config)
@@ -771,7 +817,7 @@ int ww_store_disk_open(struct store *store, const struct ww_jobs_config *config)
 	if (!disk->path)
 		error = WW_ENOMEM;
 	if (!error)
-		error = open_parts(disk);
+		error = (config->flags & WW_JOBS_READONLY ? open_to_read : open_to_write)(disk);
 	if (!error && !(config->flags & WW_JOBS_READONLY)) {
 		error = start_thread(disk, &disk->indexer, take_over_often);
 		if (!error && config->sync == WW_SYNC_INTERVAL)

@@ -7,8 +7,8 @@
  *     journal.7   | head | record 41 | record 42 | record 43 | end |
  *     journal.8   | head | record 44 | record 45 | zeros ...
  *
- * A file has no other bytes than these and zeros. So what a power failure has torn can be told from damage: it lacks a
- * sector, which has zeros instead.
+ * A file has no other bytes than these and zeros. Heads and records end with a byte that is not zero. So what a power
+ * failure has torn, or a copy has cut off, can be told from damage: it lacks a sector, or its end.
  */
 
 #include <stddef.h>
@@ -53,13 +53,16 @@ static inline uint32_t journal_head_sum(const struct journal_head *head)
 
 static inline uint32_t journal_record_sum(uint32_t salt, const struct journal_record *record)
 {
-	return ww_crc32c(salt, record, offsetof(struct journal_record, head_sum));
+	/* Its last byte is not 0. */
+	return ww_crc32c(salt, record, offsetof(struct journal_record, head_sum)) | UINT32_C(0xc0000000);
 }
 
-/* Records begin at multiples of 8. */
+/* Behind the bytes of a record there is this one. Records begin at multiples of 8. */
+#define JOURNAL_LAST 0x4c
+
 static inline uint64_t journal_after(uint64_t at, uint32_t size)
 {
-	return (at + sizeof(struct journal_record) + size + 7) & ~UINT64_C(7);
+	return (at + sizeof(struct journal_record) + size + 1 + 7) & ~UINT64_C(7);
 }
 
 #endif

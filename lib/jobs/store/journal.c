@@ -156,9 +156,12 @@ static void end_file(struct journal *journal, uint64_t offset, uint32_t salt)
 {
 	struct journal_file *file = &journal->file[journal->files - 2];
 	struct journal_record end = {.sum = salt, .number = journal->record, .unsynced = unsynced(journal)};
+	unsigned char bytes[sizeof end + 1];
 
 	end.head_sum = journal_record_sum(salt, &end);
-	if (pwrite(file->fd, &end, sizeof end, (off_t)offset) == sizeof end)
+	memcpy(bytes, &end, sizeof end);
+	bytes[sizeof end] = JOURNAL_LAST;
+	if (pwrite(file->fd, bytes, sizeof bytes, (off_t)offset) == sizeof bytes)
 		file->dirty = 1;
 }
 
@@ -246,7 +249,8 @@ static int append(struct journal *journal, const void *bytes, size_t size)
 	struct journal_file *file = &journal->file[journal->files - 1];
 	struct journal_record record = {
 	    .size = (uint32_t)size, .number = journal->record, .unsynced = unsynced(journal)};
-	struct iovec parts[] = {{&record, sizeof record}, {(void *)(uintptr_t)bytes, size}};
+	unsigned char last = JOURNAL_LAST;
+	struct iovec parts[] = {{&record, sizeof record}, {(void *)(uintptr_t)bytes, size}, {&last, 1}};
 	ssize_t written;
 
 	if (ww_store_fault_is_final(journal->fault))
@@ -255,8 +259,8 @@ static int append(struct journal *journal, const void *bytes, size_t size)
 		return WW_EFULL;
 	record.sum = ww_crc32c(journal->salt, bytes, size);
 	record.head_sum = journal_record_sum(journal->salt, &record);
-	written = pwritev(file->fd, parts, 2, (off_t)journal->offset);
-	if (written != (ssize_t)(sizeof record + size)) {
+	written = pwritev(file->fd, parts, 3, (off_t)journal->offset);
+	if (written != (ssize_t)(sizeof record + size + 1)) {
 		int error = written < 0 ? error_of(errno) : WW_EFULL;
 		wipe(journal, file->fd, written < 0 ? 0 : (size_t)written);
 		return error;

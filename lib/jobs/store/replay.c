@@ -127,12 +127,12 @@ static int are_zeros(const unsigned char *bytes, size_t size)
 	return size == 0 || (bytes[0] == 0 && memcmp(bytes, bytes + 1, size - 1) == 0);
 }
 
-/* Whether a sector of these bytes was never written, as far as it belongs to them; or the file ends before them. */
+/* Whether the end of these bytes was never written, or a sector as far as it belongs to them. */
 static int is_torn(const struct replay_file *file, size_t at, size_t size)
 {
 	size_t end = at + size;
 
-	if (end > file->size)
+	if (end > file->size || file->bytes[end - 1] == 0)
 		return 1;
 	while (at < end) {
 		size_t next = (at / SECTOR + 1) * SECTOR;
@@ -155,7 +155,8 @@ static int read_head(const struct replay_file *file, size_t at, struct journal_r
 
 static int is_whole(const struct replay_file *file, size_t at, const struct journal_record *record)
 {
-	return record->size <= file->size - at - sizeof *record &&
+	return record->size < file->size - at - sizeof *record &&
+	       file->bytes[at + sizeof *record + record->size] == JOURNAL_LAST &&
 	       ww_crc32c(file->head.salt, file->bytes + at + sizeof *record, record->size) == record->sum;
 }
 
@@ -201,7 +202,7 @@ static int judge_end(
 {
 	/* Head and bytes are two parts of a write. */
 	size_t part = has_head ? at + sizeof *record : at;
-	size_t size = has_head ? record->size : sizeof *record;
+	size_t size = has_head ? record->size + (size_t)1 : sizeof *record;
 
 	if (at >= file->size || are_zeros(file->bytes + at, file->size - at))
 		return STOPPED;

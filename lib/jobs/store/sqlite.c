@@ -96,8 +96,11 @@ static int prepare(sqlite3 *connection, sqlite3_stmt **statement, const char *te
 }
 
 /* The tables that are kept as they are: pairs with a sum. */
-static const char *const names[STORE_TABLES] = {
-    [STORE_META] = "meta", [STORE_BURIED] = "buried", [STORE_KEYS] = "keys", [STORE_TUBES] = "tubes", [STORE_COUNTS] = "counts"};
+static const char *const names[STORE_TABLES] = {[STORE_META] = "meta",
+    [STORE_BURIED] = "buried",
+    [STORE_KEYS] = "keys",
+    [STORE_TUBES] = "tubes",
+    [STORE_COUNTS] = "counts"};
 
 static int prepare_table(struct sqlite *sqlite, int i)
 {
@@ -194,6 +197,55 @@ static int read_cut(struct sqlite *sqlite, uint64_t *cut, uint64_t *record)
 	return error == WW_ENOTFOUND ? WW_ECORRUPT : error;
 }
 
+static int begin_reading(struct sqlite *sqlite)
+{
+	int error;
+
+	if (sqlite->reading)
+		return WW_OK;
+	error = ww_sqlite_run(sqlite->reader, "begin");
+	sqlite->reading = !error;
+	return error ? error : ww_slots_begin(&sqlite->slots);
+}
+
+static void reset_all(struct sqlite *sqlite)
+{
+	for (int i = 0; i < STORE_TABLES; i++)
+		sqlite3_reset(sqlite->table[i].from);
+	ww_slots_rest(&sqlite->slots);
+}
+
+static void end_reading(struct sqlite *sqlite)
+{
+	if (!sqlite->reading)
+		return;
+	reset_all(sqlite);
+	(void)ww_sqlite_run(sqlite->reader, "commit");
+	sqlite->reading = 0;
+}
+
+static int prepare_all(struct sqlite *sqlite)
+{
+	int error = ww_sqlite_run(sqlite->reader, "pragma cache_size = -1024");
+
+	for (int i = 0; i < STORE_TABLES && !error; i++)
+		error = names[i] ? prepare_table(sqlite, i) : WW_OK;
+	return error ? error : ww_slots_open(&sqlite->slots, sqlite, sqlite->ahead);
+}
+
+static void finalize_all(struct sqlite *sqlite)
+{
+	ww_slots_close(&sqlite->slots);
+	for (int i = 0; i < STORE_TABLES; i++) {
+		sqlite3_finalize(sqlite->table[i].get);
+		sqlite3_finalize(sqlite->table[i].from);
+		sqlite3_finalize(sqlite->table[i].before);
+		sqlite3_finalize(sqlite->table[i].put);
+		sqlite3_finalize(sqlite->table[i].remove);
+		sqlite->table[i] = (struct sqlite_table){0};
+	}
+}
+
 int ww_sqlite_open(struct sqlite *sqlite, const struct ww_jobs_config *config, struct store_fault *fault, uint64_t *cut,
     uint64_t *record)
 {
@@ -201,7 +253,10 @@ int ww_sqlite_open(struct sqlite *sqlite, const struct ww_jobs_config *config, s
 	char path[4096];
 	int error = WW_OK;
 
-	*sqlite = (struct sqlite){.allocator = config->allocator, .folder = config->path, .fault = fault};
+	*sqlite = (struct sqlite){.allocator = config->allocator,
+	    .folder = config->path,
+	    .fault = fault,
+	    .ahead = AHEAD + 2 * config->window};
 	(void)snprintf(path, sizeof path, "%s/index.db", config->path);
 	if (!read_only)
 		error = open_connection(&sqlite->writer, path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE);
@@ -220,11 +275,10 @@ int ww_sqlite_open(struct sqlite *sqlite, const struct ww_jobs_config *config, s
 		error =
 		    open_connection(&sqlite->reader, path, read_only ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE);
 	if (!error)
-		error = ww_sqlite_run(sqlite->reader, "pragma cache_size = -1024");
-	for (int i = 0; i < STORE_TABLES && !error; i++)
-		error = names[i] ? prepare_table(sqlite, i) : WW_OK;
-	if (!error)
-		error = ww_slots_open(&sqlite->slots, sqlite, AHEAD + 2 * config->window);
+		error = prepare_all(sqlite);
+	/* Who only reads goes on with what there is now. */
+	if (!error && read_only)
+		error = begin_reading(sqlite);
 	if (!error)
 		error = read_cut(sqlite, cut, record);
 	if (error)
@@ -232,21 +286,47 @@ int ww_sqlite_open(struct sqlite *sqlite, const struct ww_jobs_config *config, s
 	return error;
 }
 
+static int copy_all(sqlite3 *from, sqlite3 **to)
+{
+	sqlite3_backup *backup;
+	/* Without a name: a file that nobody sees, and that ends with the process. */
+	int code = sqlite3_open_v2("", to, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX, NULL);
+
+	if (code)
+		return ww_sqlite_error(code);
+	backup = sqlite3_backup_init(*to, "main", from, "main");
+	if (!backup)
+		return ww_sqlite_error(sqlite3_errcode(*to));
+	(void)sqlite3_backup_step(backup, -1);
+	return ww_sqlite_error(sqlite3_backup_finish(backup));
+}
+
+int ww_sqlite_detach(struct sqlite *sqlite)
+{
+	sqlite3 *copy = NULL;
+	int error = copy_all(sqlite->reader, &copy);
+
+	if (error) {
+		sqlite3_close(copy);
+		return error == WW_ECORRUPT ? WW_OK : error;
+	}
+	end_reading(sqlite);
+	finalize_all(sqlite);
+	sqlite->file = sqlite->reader;
+	sqlite->reader = copy;
+	return prepare_all(sqlite);
+}
+
 void ww_sqlite_close(struct sqlite *sqlite)
 {
 	ww_sqlite_rest(sqlite);
-	ww_slots_close(&sqlite->slots);
-	for (int i = 0; i < STORE_TABLES; i++) {
-		sqlite3_finalize(sqlite->table[i].get);
-		sqlite3_finalize(sqlite->table[i].from);
-		sqlite3_finalize(sqlite->table[i].before);
-		sqlite3_finalize(sqlite->table[i].put);
-		sqlite3_finalize(sqlite->table[i].remove);
-	}
+	end_reading(sqlite);
+	finalize_all(sqlite);
 	if (sqlite->reader && sqlite->writer && ww_store_fault_is_final(sqlite->fault)) {
 		(void)sqlite3_db_config(sqlite->reader, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
 		(void)sqlite3_db_config(sqlite->writer, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
 	}
+	sqlite3_close(sqlite->file);
 	sqlite3_close(sqlite->reader);
 	sqlite3_close(sqlite->writer);
 	*sqlite = (struct sqlite){.allocator = sqlite->allocator, .fault = sqlite->fault};
@@ -283,17 +363,6 @@ int ww_sqlite_copy(struct sqlite *sqlite, sqlite3_stmt *statement, int column, s
 		memcpy(copy, data, size);
 	*bytes = (struct store_bytes){copy, size};
 	return WW_OK;
-}
-
-static int begin_reading(struct sqlite *sqlite)
-{
-	int error;
-
-	if (sqlite->reading)
-		return WW_OK;
-	error = ww_sqlite_run(sqlite->reader, "begin");
-	sqlite->reading = !error;
-	return error ? error : ww_slots_begin(&sqlite->slots);
 }
 
 int ww_sqlite_bind(sqlite3_stmt *statement, int place, struct store_bytes bytes)
@@ -412,13 +481,11 @@ void ww_sqlite_rest(struct sqlite *sqlite)
 {
 	struct sqlite_block *older;
 
-	if (sqlite->reading) {
-		for (int i = 0; i < STORE_TABLES; i++)
-			sqlite3_reset(sqlite->table[i].from);
-		ww_slots_rest(&sqlite->slots);
-		(void)ww_sqlite_run(sqlite->reader, "commit");
-		sqlite->reading = 0;
-	}
+	/* Who only reads goes on with what there was. */
+	if (sqlite->writer)
+		end_reading(sqlite);
+	else
+		reset_all(sqlite);
 	for (struct sqlite_block *block = sqlite->blocks; block; block = older) {
 		older = block->older;
 		memory_give(sqlite->allocator, block, sizeof *block + block->size);

@@ -28,6 +28,8 @@ struct sqlite {
 	const struct ww_allocator *allocator;
 	sqlite3 *reader;
 	sqlite3 *writer; /* NULL: read only */
+	uint64_t ahead;  /* for slots */
+	sqlite3 *file;   /* the index itself, if the reader reads a copy; or NULL */
 	struct sqlite_table table[STORE_TABLES];
 	struct slots slots;
 	int reading;               /* a read transaction is open */
@@ -40,6 +42,11 @@ struct sqlite {
 /* Open it, and make it if it is missing. *cut and *record: up to where it has taken over the journal. */
 int ww_sqlite_open(struct sqlite *sqlite, const struct ww_jobs_config *config, struct store_fault *fault, uint64_t *cut,
     uint64_t *record);
+/*
+ * Of one that only reads: go on with a copy, so that the log need not be kept for it. A damaged index cannot be copied,
+ * and is read itself.
+ */
+int ww_sqlite_detach(struct sqlite *sqlite);
 /* After a failed sync, without another sync. */
 void ww_sqlite_close(struct sqlite *sqlite);
 

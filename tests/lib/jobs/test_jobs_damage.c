@@ -1,20 +1,25 @@
 /* Flipped bits and cut files: each is found, none ends the process, and what is sound is saved. */
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include "lib/jobs/store/journal.h"
 #include "lib/jobs/store/pages.h"
+#include "lib/jobs/store/replay.h"
 #include "tests/lib/jobs/fixture.h"
+#include "tests/support/seed.h"
 
 static struct world world;
 
 static const char *path_of(const char *file)
 {
-	static char name[128];
+	static char name[512];
 
 	(void)snprintf(name, sizeof name, "%s/%s", world.path, file);
 	return name;
@@ -69,4 +74,214 @@ START_TEST(each_page_of_the_index_has_a_sum)
 }
 END_TEST
 
-TEST_MAIN("jobs/damage", each_page_of_the_index_has_a_sum)
+/* ---- Files that are missing, or are not files */
+
+static void remember(const char *problem, void *context)
+{
+	(void)snprintf(context, 4400, "%s", problem);
+}
+
+/* A process that ends without closing leaves an index with a log, and a journal. */
+static void leave_open(void)
+{
+	struct ww_job_spec spec = spec_of("x");
+	pid_t child;
+	int status;
+
+	spec.due = 86400 * WW_SECOND;
+	world_make(&world, KIND_DISK);
+	OK(ww_jobs_close(world.jobs));
+	world.jobs = NULL;
+	world.is_damaged = 1;
+	child = fork();
+	if (child == 0) {
+		OK(ww_jobs_open(&world.jobs, &world.config));
+		for (int i = 0; i < 300; i++)
+			(void)put_job(&world, &spec);
+		_exit(0);
+	}
+	ck_assert_int_eq(waitpid(child, &status, 0), child);
+	ck_assert_int_eq(status, 0);
+}
+
+START_TEST(a_store_without_one_of_its_files_is_refused)
+{
+	static char said[4400];
+	char names[8][256];
+	char away[128];
+	int count = 0;
+
+	leave_open();
+	DIR *folder = opendir(world.path);
+	for (const struct dirent *entry; (entry = readdir(folder));)
+		if (entry->d_name[0] != '.' && strcmp(entry->d_name, "index.db-shm") != 0 && count < 8)
+			(void)snprintf(names[count++], sizeof names[0], "%s", entry->d_name);
+	closedir(folder);
+	ck_assert_int_ge(count, 3);
+	(void)snprintf(away, sizeof away, "%s.away", world.path);
+	world.config.problem = remember;
+	world.config.context = said;
+	for (int i = 0; i < 2 * count; i++) {
+		const char *name = names[i / 2];
+		world.config.flags = i % 2 ? WW_JOBS_READONLY : 0;
+		ck_assert_int_eq(rename(path_of(name), away), 0);
+		ck_assert_msg(opens() == WW_ECORRUPT, "without %s: %s", name, said);
+		ck_assert_msg(strstr(said, "weekwheel recover"), "without %s: %s", name, said);
+		ck_assert_msg(
+		    i % 2 || access(path_of(name), F_OK) || strcmp(name, "index.db-wal") == 0, "%s was made", name);
+		ck_assert_int_eq(rename(away, path_of(name)), 0);
+	}
+	world.config.flags = 0;
+	OK(ww_jobs_open(&world.jobs, &world.config));
+	ck_assert_int_eq(ww_jobs_check(world.jobs, NULL, NULL), 0);
+	struct ww_jobs_stats stats;
+	OK(ww_jobs_stats(world.jobs, &stats));
+	ck_assert_uint_eq(stats.accepted, 300);
+	world_end(&world);
+}
+END_TEST
+
+START_TEST(no_link_is_followed)
+{
+	static const char *const names[] = {"index.db", "index.db-wal", "index.db-shm", "journal.7"};
+	char other[128];
+
+	leave_open();
+	(void)snprintf(other, sizeof other, "%s.other", world.path);
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+		int is_there = rename(path_of(names[i]), other) == 0;
+		ck_assert_int_eq(symlink(other, path_of(names[i])), 0);
+		ck_assert_msg(opens() == WW_EDENIED, "%s", names[i]);
+		ck_assert_int_eq(unlink(path_of(names[i])), 0);
+		ck_assert(!is_there || rename(other, path_of(names[i])) == 0);
+		ck_assert_int_ne(access(other, F_OK), 0);
+	}
+	OK(ww_jobs_open(&world.jobs, &world.config));
+	world_end(&world);
+}
+END_TEST
+
+START_TEST(a_store_belongs_to_one_process_whatever_is_deleted_in_it)
+{
+	world_make(&world, KIND_DISK);
+	(void)unlink(path_of("owner"));
+	(void)unlink(path_of("index.db-shm"));
+	ck_assert_int_eq(opens(), WW_EINUSE);
+	(void)unlink(path_of("index.db"));
+	ck_assert_int_eq(opens(), WW_EINUSE);
+	world.is_damaged = 1;
+	world_end(&world);
+}
+END_TEST
+
+/* ---- The journal alone */
+
+static int count_record(void *context, const unsigned char *bytes, size_t size)
+{
+	(void)bytes;
+	*(uint64_t *)context += size;
+	return 0;
+}
+
+static int replays(uint64_t *bytes, int salvage)
+{
+	struct replay replay = {
+	    .folder = world.path, .record = 1, .read = count_record, .context = bytes, .salvage = salvage};
+
+	*bytes = 0;
+	return ww_replay(&replay);
+}
+
+enum { FILES = 3, EACH = 40 };
+
+static void empty_folder(void)
+{
+	DIR *folder = opendir(world.path);
+
+	for (const struct dirent *entry; (entry = readdir(folder));)
+		if (entry->d_name[0] != '.')
+			ck_assert_int_eq(unlink(path_of(entry->d_name)), 0);
+	closedir(folder);
+}
+
+/* Files with records of random bytes. The last one may lack its last record, and then is not synced. */
+static void write_journal(uint64_t *random, size_t used[FILES + 1], uint64_t *bytes)
+{
+	struct store_fault fault;
+	struct journal journal;
+	unsigned char record[3000];
+
+	ww_store_fault_init(&fault);
+	ww_journal_open(&journal, world.path, &fault, 0, 1);
+	for (int file = 1; file <= FILES; file++) {
+		OK(ww_journal_turn(&journal, 0));
+		for (int i = 0; i < EACH; i++) {
+			size_t size = 1 + seed_next(random) % sizeof record;
+			for (size_t at = 0; at < size; at++)
+				record[at] = (unsigned char)(1 + seed_next(random) % 255);
+			OK(ww_journal_append(&journal, record, size));
+			if (i % 3 == 0)
+				OK(ww_journal_sync(&journal));
+			*bytes += size;
+		}
+		used[file] = journal.offset;
+	}
+	ww_journal_close(&journal);
+	ww_store_fault_destroy(&fault);
+}
+
+START_TEST(each_flipped_bit_of_a_journal_is_found)
+{
+	uint64_t state = seed_of_run("test_jobs_damage");
+	size_t used[FILES + 1];
+	uint64_t whole = 0;
+	uint64_t bytes;
+	char name[32];
+
+	world_make(&world, KIND_DISK);
+	OK(ww_jobs_close(world.jobs));
+	world.jobs = NULL;
+	world.is_damaged = 1;
+	empty_folder();
+	write_journal(&state, used, &whole);
+	OK(replays(&bytes, 0));
+	ck_assert_uint_eq(bytes, whole);
+	for (int i = 0; i < 1000; i++) {
+		int file = 1 + (int)(seed_next(&state) % FILES);
+		off_t at = (off_t)(seed_next(&state) % used[file]);
+		int bit = (int)(seed_next(&state) % 8);
+		(void)snprintf(name, sizeof name, "journal.%d", file);
+		flip(name, at, bit);
+		int error = replays(&bytes, 0);
+		/* What fills up a record to a multiple of 8 has no meaning. */
+		ck_assert_msg(error == WW_ECORRUPT || bytes == whole, "bit %d of byte %ld of %s", bit, (long)at, name);
+		OK(replays(&bytes, 1));
+		ck_assert_msg(bytes >= whole - 3000, "bit %d of byte %ld of %s: of %lu bytes %lu are saved", bit,
+		    (long)at, name, (unsigned long)whole, (unsigned long)bytes);
+		flip(name, at, bit);
+	}
+	for (int file = 1; file <= FILES; file++) {
+		struct stat status;
+		char away[128];
+		(void)snprintf(name, sizeof name, "journal.%d", file);
+		(void)snprintf(away, sizeof away, "%s.away", world.path);
+		ck_assert_int_eq(rename(path_of(name), away), 0);
+		ck_assert_msg(replays(&bytes, 0) == WW_ECORRUPT, "without %s", name);
+		OK(replays(&bytes, 1));
+		ck_assert_uint_ge(bytes, whole / 3);
+		ck_assert_int_eq(rename(away, path_of(name)), 0);
+		/* What is cut off was zeros: behind the end are no bytes. */
+		ck_assert_int_eq(stat(path_of(name), &status), 0);
+		ck_assert_int_eq(truncate(path_of(name), (off_t)used[file] + 25), 0);
+		ck_assert_int_eq(replays(&bytes, 0), WW_ECORRUPT);
+		OK(replays(&bytes, 1));
+		ck_assert_uint_eq(bytes, whole);
+		ck_assert_int_eq(truncate(path_of(name), status.st_size), 0);
+	}
+	world_end(&world);
+}
+END_TEST
+
+TEST_MAIN("jobs/damage", each_page_of_the_index_has_a_sum, a_store_without_one_of_its_files_is_refused,
+    no_link_is_followed, a_store_belongs_to_one_process_whatever_is_deleted_in_it,
+    each_flipped_bit_of_a_journal_is_found)
