@@ -154,17 +154,28 @@ static int list_journal(const struct copy *copy, uint64_t numbers[FILES_MAX])
 	return count;
 }
 
+static int copy_numbered(const struct copy *copy, uint64_t number)
+{
+	char name[64];
+
+	(void)snprintf(name, sizeof name, "journal.%" PRIu64, number);
+	return copy_file(copy, name);
+}
+
+/* A file may say that another one follows, which was made meanwhile. */
 static int copy_journal(const struct copy *copy)
 {
 	uint64_t numbers[FILES_MAX];
 	int count = list_journal(copy, numbers);
 	int error = count < 0 ? count : WW_OK;
+	uint64_t next = 0;
 
 	for (int i = 0; i < count && !error; i++) {
-		char name[64];
-		(void)snprintf(name, sizeof name, "journal.%" PRIu64, numbers[i]);
-		error = copy_file(copy, name);
+		error = copy_numbered(copy, numbers[i]);
+		next = numbers[i] + 1;
 	}
+	while (!error && (count = list_journal(copy, numbers)) > 0 && numbers[count - 1] >= next)
+		error = copy_numbered(copy, next++);
 	return error;
 }
 

@@ -22,6 +22,17 @@ static int make_driver(struct ww_driver **driver, struct ww_clock *clock)
 	return ww_driver_create(driver, &config);
 }
 
+/* What the library said when it refused a store. */
+static char said[8192];
+
+static void note_problem(const char *problem, void *unused)
+{
+	size_t length = strlen(said);
+
+	(void)unused;
+	snprintf(said + length, sizeof said - length, "%s%s", length ? "\n" : "", problem);
+}
+
 static int open_directory(struct opened_store *store, const char *path, uint32_t flags)
 {
 	struct ww_jobs_config config;
@@ -37,6 +48,8 @@ static int open_directory(struct opened_store *store, const char *path, uint32_t
 	config.flags = flags;
 	/* The limit of its server applied when the jobs were put. */
 	config.body_max = WW_JOB_BODY_MAX;
+	config.problem = note_problem;
+	said[0] = 0;
 	return error ? error : ww_jobs_open(&store->jobs, &config);
 }
 
@@ -97,13 +110,16 @@ const char *store_reason(char *text, size_t room, const struct store_place *plac
 		      "'weekwheel export' and the 'weekwheel import' of this one";
 	else if (error == WW_EFULL)
 		why = "the disk is full; make room";
-	snprintf(text, room, "%s: %s", place->path, why);
+	if (said[0] && (error == WW_ECORRUPT || error == WW_EVERSION || strstr(said, "not followed")))
+		snprintf(text, room, "%s", said);
+	else
+		snprintf(text, room, "%s: %s", place->path, why);
 	return text;
 }
 
 int store_refused(const struct store_place *place, int error)
 {
-	char text[4200];
+	char text[8300];
 
 	message_error("%s", store_reason(text, sizeof text, place, error));
 	return STATUS_FAILED;
