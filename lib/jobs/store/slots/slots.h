@@ -16,8 +16,8 @@
  *     slots   slot             -> rows, gone       about how many there are
  *
  * When a large hour nears, its jobs are demoted: read in order of due time, a piece at a time, and written into near. A
- * small one is put in order in memory when it is read, and stays where it is. What is left of it an hour after its end
- * is demoted then. The edge is the last job that was demoted, or the end of an hour; what far has up to it is dead. When
+ * small one is put in order in memory when it is read, and stays where it is. What is left of it a day later is
+ * demoted then. The edge is the last job that was demoted, or the end of an hour; what far has up to it is dead. When
  * the edge has passed the whole hour, its slot is dropped. A slot of which half is gone is rewritten. Places of dead jobs
  * are removed when they outnumber the living.
  *

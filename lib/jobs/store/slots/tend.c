@@ -5,6 +5,8 @@
 
 /* Views that are demoted at a time: each piece reads the whole slot. */
 enum { PICKED = 4 };
+/* When what is left of a small slot is demoted, after its begin: what has ended may take long to reach the index. */
+#define LEFT_FOR (24 * SLOTS_HOUR)
 /* Rows that one transaction removes at most: others wait for it. */
 enum { DROP_ROWS = 50000, REWRITE_ROWS = 20000, PURGE_ROWS = 20000 };
 
@@ -85,7 +87,7 @@ static int demote(struct slots *slots, int line, uint64_t now)
 		if (start > now + slots->ahead)
 			break;
 		first = first ? first : count;
-		must |= start + 2 * SLOTS_HOUR <= now || living(count) > (int64_t)ww_store_disk_limits.view;
+		must |= start + LEFT_FOR <= now || living(count) > (int64_t)ww_store_disk_limits.view;
 	}
 	if (!must)
 		return 0;
