@@ -203,7 +203,7 @@ format:
 STATES ?= 300
 SYNC ?= always
 
-crash-test: all
+crash-test: all $(SMALL)
 	@B='$(abspath $(B))' CC='$(CC)' WW_STATES='$(STATES)' WW_SYNC='$(SYNC)' tests/tools/weekwheeld/test_crash.py
 
 # ---- Install ----------------------------------------------------------------------------------------------------

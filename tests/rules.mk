@@ -8,7 +8,7 @@ FUZZERS := $(call named,fuzz,$(FUZZ_SRC))
 EXAMPLE_SRC := $(filter-out $(if $(call built,jobs),,%/jobs.c),$(call sources,tools/examples,*.c))
 EXAMPLES := $(call named,examples,$(EXAMPLE_SRC))
 # Those that a script compiles by itself are no helpers.
-HELPER_SRC := $(filter-out $(TEST_SRC) %/fsck.c %/faults.c %/shifted_clock.c,\
+HELPER_SRC := $(filter-out $(TEST_SRC) %/fsck.c %/faults.c %/small.c %/shifted_clock.c,\
 	$(call sources,$(foreach name,$(COMPONENTS),$($(name)_TESTS) $($(name)_HELPERS)),*.c)) \
 	$(if $(FUZZ),,tests/fuzz/main.c)
 
@@ -28,6 +28,12 @@ $(addprefix $(B)/obj/,$(addsuffix /%,$(bench_TESTS)) tools/examples/%): PART += 
 
 $(foreach source,$(TEST_SRC),$(eval $(call named,tests,$(source)): $(call objects,$(source))))
 $(TESTS): $(ARCHIVES)
+	$(link) $(ALL_LIBS)
+
+# The server whose store has small limits. Scripts start it instead of the other one.
+SMALL := $(if $(call built,weekwheeld),$(B)/tests/weekwheeld_small)
+$(SMALL): $(weekwheeld_OBJECTS) $(call objects,tests/tools/weekwheeld/small.c) $(B)/lib/common.a \
+		$(call each,archive,$(call built,callback redis jobs core))
 	$(link) $(ALL_LIBS)
 
 # Let these tests make what the library calls for memory fail, the one in a process with jemalloc, the other without.
@@ -63,6 +69,7 @@ need-check:
 	@test '$(call built,tests)' || { echo 'The tests need Check: "make deps" installs it' >&2; exit 1; }
 	$(if $(strip $(UNKNOWN)),$(error ONLY, SKIP or TEST_ASIDE: there is no test named: $(strip $(UNKNOWN))))
 
-check: need-check $(if $(filter $(TEST_SCRIPTS),$(RUN)),all) $(filter-out $(TEST_SCRIPTS),$(RUN)) $(ACTOR)
+check: need-check $(if $(filter $(TEST_SCRIPTS),$(RUN)),all) $(filter-out $(TEST_SCRIPTS),$(RUN)) $(ACTOR) \
+		$(if $(filter %/test_crash.py %/test_faults.py %/test_kill.py,$(RUN)),$(SMALL))
 	@B='$(abspath $(B))' CC='$(CC)' CXX='$(CXX)' SANITIZE='$(SANITIZE)' ALLOCATOR='$(ALLOCATOR)' T='$(T)' \
 		WRAP='$(WRAP)' scripts/run-tests $(RUN)

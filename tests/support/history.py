@@ -1,108 +1,407 @@
-"""What clients of a job store did and heard, and whether what the store then has can follow from it.
+#!/usr/bin/env python3
+"""Judges a history: what clients of a store of jobs did and heard, and what they found in it. Reads it once.
 
-An operation is noted before it is sent and again when it is answered. An answered operation has happened; one without
-an answer may have happened. Operations on one job that overlap in time may have happened in either order.
+    python3 tests/support/history.py FILE     prints what is wrong; exit status 1 if anything is
+
+A history is a text with an event on each line, an object of JSON, in the order in which they happened. Each has "event"
+and "t", a whole number of nanoseconds on one clock that never steps. "job" is a name that the writer gives each job:
+puts with the same key in the same tube are the same job. "call" is a number that no other command has. Members in
+brackets may be left out.
+
+    begin    [lost] [late] [tokens] [leases]    the first event
+               lost: a power failure may take what was answered so long before; 0 if left out; null: anything
+               late: while the store is healthy, a job is delivered so long after it is due at most
+               tokens: "store": they grow with each delivery; "job": with each of the same job
+               leases: "last": they outlive the server
+    call     call job to [due] [run] [by] [body]  a command is about to be sent; `by` a client that uses its lease
+               to: "waiting", "buried" or "gone" if it succeeds; "leased": the lease will last for `run`
+               due: [from, to]: between these two the job will be due; left out: at any time
+    answer   call ok [id] [due]                 true: it was done; false: it was not, and had no effect
+    ask      call                               a job is about to be asked for; a "no" is an answer
+    deliver  call job [id] [token] [attempt] [run] [by] [body]
+               ... and came, for `run` from some moment since it was asked for
+    left     by                                 the client has gone; its leases end
+    killed                                      the server has ended; what has no answer was done or not
+    power    [stable]                           the same by a power failure; all that was answered by `stable` is kept
+    found    job state [id] [due] [body]        in a look at the store: "delayed", "ready", "reserved" or "buried"
+    looked   [settled]                          that was all; true: what has no answer will not be done any more
+    healthy                                     from now on the store works, and workers ask for all that is due
+    ill                                         ... which is no longer sure
+    end      [all]                              the last event; true: workers had time to take all that is due
+
+A command that was answered was done at some moment between. One without an answer was done or not. The rules:
+
+- An acknowledged job that nobody ended is there, and is delivered. Nothing is there that nobody put.
+- No job is ready or delivered before it is due, nor more than `late` after that while the store is healthy.
+- Nothing is delivered after its end was acknowledged, nor while it is buried, nor while another has its lease; and who
+  has the lease is not refused.
+- Tokens and attempts grow. An id belongs to one job, and a job that lives has one id: one job lives for each key.
 """
+import heapq
+import json
+import sys
+
+FOREVER = float("inf")
+EVER = (0, FOREVER)
 
 
 class Operation:
-    """One change of a job: to `state` ("waiting", "buried" or "gone"), due between the two times if it is waiting."""
+    """A change of a job that was sent, and perhaps done."""
+    __slots__ = ("job", "state", "due", "body", "sent", "answered", "time", "over", "until")
 
-    def __init__(self, state, sent, due=(0, 0)):
-        self.state, self.sent, self.due = state, sent, due
-        self.answered = None
+    def __init__(self, job, state, due, body, sent):
+        self.job, self.state, self.due, self.body, self.sent = job, state, due, body, sent
+        self.answered = self.time = None    # the number of the event of its answer, and when that was
+        self.over = None                    # the number of the event after which it is not done any more
+        self.until = None                   # who sent it had the job until then
 
     def __repr__(self):
-        answered = "unanswered" if self.answered is None else f"{self.answered:.6f}"
-        return f"{self.state} {self.sent:.6f} {answered}"
+        return self.state + ("" if self.answered else "?")
 
 
 class Job:
-    """A job, and what was done to it."""
+    """What is known of a job."""
+    __slots__ = ("name", "id", "operations", "is_sure", "holder", "leased", "token", "attempt", "open", "due_by",
+                 "waits", "seen", "found")
 
-    def __init__(self, body):
-        self.body = body
-        self.id = None
-        self.named = None   # when a client heard its id
-        self.operations = []
+    def __init__(self, name):
+        self.name, self.id = name, None
+        self.operations = []    # that were sent, without those whose results cannot be there any more
+        self.is_sure = False    # one of those that were forgotten has happened
+        self.holder, self.leased = None, None   # who certainly has it, and until when
+        self.token = self.attempt = -1
+        self.open = 0           # commands without an answer
+        self.due_by = None      # by then it is certainly due
+        self.waits = False      # it was not delivered since it was last told to wait
+        self.seen, self.found = 0, None         # the last look that found it, and what it was
 
     def __str__(self):
-        return f"job {self.id} ({self.body[:20]!r}): {self.operations}"
+        return f"job {self.name[:40]!r} (id {self.id})"
 
-    def may_be(self, time, stable):
-        """The operations whose results the store may have at that time, if it has kept all that was answered by `stable`.
+    def results(self, is_kept):
+        """The operations whose results the job may have, and whether it may be that it was never put."""
+        last = max((one.sent for one in self.operations if one.answered and is_kept(one)), default=None)
+        if last is None:
+            return self.operations, not self.is_sure
+        return [one for one in self.operations if (one.answered or one.over or last) >= last], False
 
-        None among them: the job may never have been put.
-        """
-        sent = [one for one in self.operations if one.sent <= time]
-        kept = [one for one in sent if one.answered is not None and one.answered <= stable]
-        # What was kept is overwritten by what was sent after its answer and kept, too.
-        last = max((one.sent for one in kept), default=None)
-        results = [one for one in sent if one not in kept or one.answered >= last]
-        return results if kept else [None] + results
+
+def anything(_):
+    return True
 
 
 class History:
-    """All that clients know, with times of one clock in seconds."""
+    """Feed it events. `wrong` is what is wrong with them."""
 
-    def __init__(self):
-        self.jobs = {}      # by body
-        self.by_id = {}
+    def __init__(self, **begin):
+        self.jobs, self.by_id = {}, {}
+        self.live = {}      # jobs that may be there
+        self.highest = 0    # id that was heard
+        self.wrong, self.number, self.time = [], 0, 0
+        self.calls = {}     # without an answer: operations, or ("leased", job, until)
+        self.asked = {}     # the same for jobs that were asked for: number of the event, time, token
+        self.held = {}      # by client: jobs that it may have
+        self.token = -1
+        self.healthy = None         # since when
+        self.deadlines = []         # a heap: when a job is due, a number, the job
+        self.power, self.look = None, 1
+        self.on_begin(begin)
 
-    def add(self, body):
-        """A job of that body, which nobody else has, will be put."""
-        job = self.jobs[body] = Job(body)
-        return job
+    def feed(self, event):
+        self.number += 1
+        self.time = event["t"]
+        if self.healthy is not None:
+            self.check_deadlines()
+        getattr(self, "on_" + event["event"])(event)
 
-    @staticmethod
-    def change(job, state, sent, due=(0, 0)):
-        operation = Operation(state, sent, due)
+    def tell(self, text):
+        self.wrong.append(f"event {self.number}, at {self.time / 1e9:.6f} s: {text}")
+
+    def on_begin(self, event):
+        self.lost = FOREVER if event.get("lost", 0) is None else event.get("lost", 0)
+        self.late, self.tokens = event.get("late"), event.get("tokens")
+        self.leases_last = event.get("leases") == "last"
+
+    # ---- Commands
+
+    def on_call(self, event):
+        job = self.jobs.get(event["job"])
+        if not job:
+            job = self.jobs[event["job"]] = Job(event["job"])
+        job.open += 1
+        self.live[job.name] = job
+        if event["to"] == "leased":
+            self.calls[event["call"]] = "leased", job, self.time + event["run"]
+            return
+        operation = Operation(job, event["to"], tuple(event.get("due", EVER)), event.get("body"), self.number)
+        if job.leased is not None and "by" in event and event["by"] == job.holder:
+            operation.until = job.leased
         job.operations.append(operation)
-        return operation
+        job.due_by = None
+        self.end_lease(job)
+        self.calls[event["call"]] = operation
 
-    def name(self, job, number, time):
-        """A client heard at that time that the job has this id. Returns what is wrong with that, or None."""
-        if job.id is None and number not in self.by_id:
-            job.id, job.named = number, time
-            self.by_id[number] = job
-        return None if job.id == number else f"{job} is called {number}, as is {self.by_id.get(number)}"
+    def on_answer(self, event):
+        if self.asked.pop(event["call"], None):
+            return
+        call = self.calls.pop(event["call"])
+        if isinstance(call, Operation):
+            self.answered(call.job, call, event)
+        else:
+            _, job, until = call
+            job.open -= 1
+            if job.leased is not None and event["ok"]:
+                job.leased = until
+            elif job.leased is not None and self.time < job.leased:
+                self.tell(f"{job}: who has it until {job.leased / 1e9:.6f} s was refused")
 
-    def highest_id(self, time):
-        return max((job.id for job in self.jobs.values() if job.id and job.named <= time), default=0)
+    def answered(self, job, operation, event):
+        job.open -= 1
+        if event["ok"]:
+            operation.answered, operation.time = self.number, self.time
+            operation.due = tuple(event.get("due", operation.due))
+            job.waits = operation.state == "waiting"
+            if "id" in event:
+                self.heard(job, event["id"])
+            self.forget(job)
+        else:
+            job.operations.remove(operation)
+            if operation.until is not None and self.time < operation.until:
+                self.tell(f"{job}: who has it until {operation.until / 1e9:.6f} s was refused")
+        self.expect(job)
 
-    def judge(self, stored, time, stable, now):
-        """Yield what is wrong with the jobs that a store has `now`, if it lost its power at `time`.
+    def forget(self, job):
+        """Forget what was overwritten: no power failure brings it back, and nobody has asked for a job since before."""
+        asked = next(iter(self.asked.values()))[0] if self.asked else FOREVER
+        job.operations, may_be_none = job.results(lambda one: one.answered < asked and one.time <= self.time - self.lost)
+        job.is_sure |= not may_be_none
+        if job.is_sure and not job.open and len(job.operations) == 1 and job.operations[0].state == "gone":
+            del self.live[job.name]
 
-        `stable` says up to when it has promised to keep everything. A stored job has an id, a body, a state and, if it is
-        delayed, two times between which it is due.
-        """
-        there = {}
-        for one in stored:
-            job = self.jobs.get(one["body"])
-            if job is None or all(operation.sent > time for operation in job.operations):
-                yield f"there is a job that nobody had put: {one}"
-            elif one["body"] in there:
-                yield f"{job} is there twice"
-            elif job.id and job.named <= time and one["id"] != job.id:
-                yield f"{job} is there as {one['id']}"
-            there[one["body"]] = one
-        for job in self.jobs.values():
-            may_be = job.may_be(time, stable)
-            wrong = self.judge_job(there.get(job.body), may_be, now)
-            if wrong:
-                yield f"{job} {wrong}, and may be {may_be}"
+    def heard(self, job, number):
+        self.highest = max(self.highest, number)
+        self.name(job, number)
 
-    @staticmethod
-    def judge_job(one, may_be, now):
-        if one is None:
-            return None if None in may_be or any(result.state == "gone" for result in may_be) else "is lost"
-        states = [result for result in may_be if result is not None]
-        if one["state"] == "buried":
-            return None if any(result.state == "buried" for result in states) else "is buried"
-        waits = [result for result in states if result.state == "waiting"]
+    def name(self, job, number):
+        """The store calls a job so."""
+        owner = self.by_id.setdefault(number, job)
+        if owner is not job:
+            self.tell(f"{job} has the id {number} of {owner}")
+        elif job.id not in (None, number) and all(one.state != "gone" for one in job.operations):
+            self.tell(f"{job} lives, and is called {number}")
+        job.id = number
+
+    # ---- Times
+
+    def expect(self, job):
+        """If all that may have happened says when the job is due, it will be delivered then."""
+        if self.late is None or job.open or job.leased is not None:
+            return
+        results, may_be_none = job.results(anything)
+        if may_be_none or any(one.state != "waiting" for one in results):
+            return
+        due = max(one.due[1] for one in results)
+        if due < FOREVER:
+            job.due_by = due
+            heapq.heappush(self.deadlines, (due, self.number, job))
+
+    def check_deadlines(self):
+        while self.deadlines and self.deadlines[0][0] + self.late < self.time:
+            since, _, job = heapq.heappop(self.deadlines)
+            if job.due_by is None or since < job.due_by:
+                continue
+            if self.healthy > since:
+                job.due_by = self.healthy
+                heapq.heappush(self.deadlines, (self.healthy, self.number, job))
+            else:
+                job.due_by = None
+                self.tell(f"{job} was due at {since / 1e9:.6f} s, and is not delivered")
+
+    def on_healthy(self, _):
+        self.healthy = self.time if self.late is not None else None
+
+    def on_ill(self, _):
+        self.healthy = None
+
+    # ---- Deliveries
+
+    def on_ask(self, event):
+        self.asked[event["call"]] = self.number, self.time, self.token
+
+    def on_deliver(self, event):
+        asked, since, token = self.asked.pop(event["call"])
+        job, run, client = self.jobs.get(event["job"]), event.get("run"), event.get("by")
+        if not job:
+            self.tell(f"a job {event['job'][:40]!r} is delivered that nobody had put")
+            return
+        if "id" in event:
+            self.heard(job, event["id"])
+        self.check_delivered(job, asked, event)
+        self.check_numbers(job, token, event)
+        if job.leased is not None and self.time < job.leased:
+            self.tell(f"{job} is delivered, and {job.holder} has it for {(job.leased - self.time) / 1e9:.6f} s more")
+        # The lease of an answer that was read late may have ended.
+        self.end_lease(job)
+        if run is not None and self.time < since + run and not job.open:
+            job.holder, job.leased = client, since + run
+            self.held.setdefault(client, set()).add(job)
+        job.due_by, job.waits = None, False
+
+    def check_delivered(self, job, asked, event):
+        results, _ = job.results(lambda one: one.answered < asked)
+        waits = [one for one in results if one.state == "waiting"]
         if not waits:
-            return "is " + one["state"]
-        if one["state"] == "delayed":
-            fits = any(result.due[0] <= one["due"][1] and one["due"][0] <= result.due[1] for result in waits)
-            return None if fits else f"is due between {one['due']}"
-        return None if min(result.due[0] for result in waits) <= now else "is ready early"
+            self.tell(f"{job} is delivered, and is {results}")
+            return
+        early = min(one.due[0] for one in waits) - self.time
+        if early > 0:
+            self.tell(f"{job} is delivered {early / 1e9:.6f} s early")
+        self.check_body(job, waits, event)
+
+    def check_body(self, job, results, event):
+        if "body" in event and all(one.body not in (None, event["body"]) for one in results):
+            self.tell(f"{job} has a body that it had not: {event['body'][:40]!r}")
+
+    def check_numbers(self, job, token, event):
+        if "token" in event:
+            former = {"store": token, "job": job.token}.get(self.tokens, -1)
+            if event["token"] <= former:
+                self.tell(f"{job} is delivered with the token {event['token']} after {former}")
+            job.token, self.token = max(job.token, event["token"]), max(self.token, event["token"])
+        if "attempt" in event:
+            if event["attempt"] <= job.attempt:
+                self.tell(f"{job} is delivered for the {event['attempt']}. time after the {job.attempt}.")
+            job.attempt = event["attempt"]
+
+    def end_lease(self, job):
+        if job.leased is not None:
+            self.held[job.holder].discard(job)
+            job.leased = None
+
+    def on_left(self, event):
+        for job in self.held.pop(event["by"], ()):
+            job.leased = None
+
+    # ---- Ends of a server
+
+    def on_killed(self, _):
+        for call in self.calls.values():
+            if isinstance(call, Operation):
+                call.over = self.number
+                call.job.open -= 1
+            else:
+                call[1].open -= 1
+        self.calls.clear()
+        self.asked.clear()
+        self.healthy = None
+        if not self.leases_last:
+            for client in list(self.held):
+                self.on_left({"by": client})
+
+    def on_power(self, event):
+        self.on_killed(event)
+        self.power = event.get("stable", self.time - self.lost)
+
+    # ---- Looks
+
+    def is_kept(self, operation):
+        """Whether no power failure since the last look took it."""
+        return self.power is None or operation.time <= self.power
+
+    def on_found(self, event):
+        job = self.jobs.get(event["job"])
+        if not job or not job.operations:
+            self.tell(f"there is a job {event['job'][:40]!r} that nobody had put")
+            return
+        if job.seen == self.look:
+            self.tell(f"{job} is there twice")
+        job.seen, job.found = self.look, None
+        if "id" in event:
+            self.name(job, event["id"])
+        results, _ = job.results(self.is_kept)
+        fits = [one for one in results if one.state == ("buried" if event["state"] == "buried" else "waiting")]
+        if fits:
+            fits = self.check_found(job, fits, event)
+        else:
+            self.tell(f"{job} is {event['state']}, and may be {results}")
+        if fits:
+            job.found = Operation(job, fits[0].state, (min(one.due[0] for one in fits), max(one.due[1] for one in fits)),
+                                  event.get("body"), self.number)
+
+    def check_found(self, job, fits, event):
+        """Tell what is wrong. Return those that the job may be according to its due time."""
+        state, due = event["state"], event.get("due", EVER)
+        self.check_body(job, fits, event)
+        if state == "delayed":
+            timely = [one for one in fits if one.due[0] <= due[1] and due[0] <= one.due[1]]
+            if not timely:
+                self.tell(f"{job} is due between {due}, and not between one of {[one.due for one in fits]}")
+            return timely
+        if state != "buried" and min(one.due[0] for one in fits) > self.time:
+            self.tell(f"{job} is {state} early")
+        if state == "reserved" and not self.leases_last and job.leased is None and not self.asked:
+            self.tell(f"{job} is reserved, and nobody has it")
+        return fits
+
+    def on_looked(self, event):
+        for job in list(self.live.values()):
+            if job.seen != self.look:
+                job.found = None
+                self.check_missing(job)
+            if event.get("settled"):
+                self.settle(job)
+            elif self.power is None:
+                self.forget(job)
+        self.look += 1
+        if event.get("settled"):
+            self.power = None
+
+    def after_power(self, stable, now, found):
+        """What would be wrong with jobs found at a time `now` if the power failed here. Nothing else changes."""
+        kept = self.wrong, self.time
+        self.wrong, self.power = [], stable
+        for event in found:
+            self.time = now
+            self.on_found(event)
+        self.on_looked({})
+        wrong = self.wrong
+        self.wrong, self.time = kept
+        self.power = None
+        return wrong
+
+    def check_missing(self, job):
+        results, may_be_none = job.results(self.is_kept)
+        if not may_be_none and all(one.state != "gone" for one in results):
+            self.tell(f"{job} is lost, and may be {results}")
+
+    def settle(self, job):
+        """What was found is what the job is, and all that it may be."""
+        operation = job.found or Operation(job, "gone", EVER, None, self.number)
+        operation.answered, operation.time = self.number, self.time
+        job.operations, job.is_sure, job.due_by = [operation], True, None
+        if job.found:
+            self.expect(job)
+        elif not job.open:
+            del self.live[job.name]
+
+    def on_end(self, event):
+        for job in self.live.values() if event.get("all") else ():
+            results, may_be_none = job.results(anything)
+            if job.waits and not may_be_none and all(one.state == "waiting" and one.due[1] <= self.time for one in results):
+                self.tell(f"{job} was put, and was never delivered")
+
+
+def judge(lines):
+    """The history of these lines."""
+    history = History()
+    for line in lines:
+        history.feed(json.loads(line))
+    return history
+
+
+if __name__ == "__main__":
+    with open(sys.argv[1], encoding="utf-8") as text:
+        judged = judge(text)
+    print(*judged.wrong[:50], sep="\n")
+    print(f"{judged.number} events, {len(judged.jobs)} jobs, {len(judged.wrong)} times wrong")
+    sys.exit(bool(judged.wrong))

@@ -13,7 +13,7 @@ import unittest
 
 from weekwheel import compiled
 
-OPEN, WRITE, WRITE_SYNCED, RESIZE, SYNC_BEGIN, SYNC_END, SYNC_FAILED, UNLINK, RENAME, OPEN_FOLDER = range(1, 11)
+BEGIN, OPEN, WRITE, WRITE_SYNCED, RESIZE, SYNC_BEGIN, SYNC_END, SYNC_FAILED, UNLINK, RENAME, OPEN_FOLDER = range(11)
 EVENT = struct.Struct("=QIIQQ")
 SECTOR = 512
 
@@ -26,17 +26,20 @@ def recorded(folder, record):
     return {"LD_PRELOAD": recorder, "WW_RECORD": os.path.abspath(record), "WW_RECORD_UNDER": os.path.abspath(folder)}
 
 
-def read(record):
-    """The events: (time, kind, file, offset, data). The last one may be cut off."""
+def read(*records):
+    """The events of programs that ran one after the other: (time, kind, file, offset, data)."""
     events = []
-    with open(record, "rb") as file:
-        data = memoryview(file.read())
-    at = 0
-    while at + EVENT.size <= len(data):
-        time, kind, number, offset, size = EVENT.unpack_from(data, at)
-        at += EVENT.size
-        events.append((time, kind, number, offset, data[at:at + size]))
-        at += size
+    for program, record in enumerate(records):
+        with open(record, "rb") as file:
+            data = memoryview(file.read())
+        events.append((EVENT.unpack_from(data)[0], BEGIN, 0, 0, b""))
+        at = 0
+        # The last one may be cut off.
+        while at + EVENT.size <= len(data):
+            time, kind, number, offset, size = EVENT.unpack_from(data, at)
+            at += EVENT.size
+            events.append((time, kind, (program, number), offset, data[at:at + size]))
+            at += size
     return events
 
 
@@ -139,10 +142,11 @@ class Disk:
 
     def __init__(self, events):
         self.events, self.at = events, 0
-        self.files = {}
+        self.files = {}     # by the number of each program that has opened them
         self.names, self.stable_names = {}, {}
+        self.seen = set()   # all names that files had
         self.renamed = []   # (event, a function that changes names)
-        self.folders = {}   # of their numbers: where they are, and when syncs of them began
+        self.folders = {}   # by number: the events at which syncs of them began
 
     def replay(self, until):
         while self.at < until:
@@ -151,12 +155,17 @@ class Disk:
 
     def step(self, event, _, kind, number, offset, data):
         file = self.files.get(number)
-        if kind == OPEN:
+        if kind == BEGIN:
+            # The syncs of the program before have not ended.
+            for one in self.files.values():
+                one.syncing.clear()
+            self.folders.clear()
+        elif kind == OPEN:
             self.opened(event, number, offset, bytes(data).decode())
         elif kind == OPEN_FOLDER:
             self.folders.setdefault(number, [])
         elif number in self.folders:
-            self.folder(kind, self.folders[number])
+            self.folder(event, kind, self.folders[number])
         elif kind in (WRITE, WRITE_SYNCED):
             file.write(event, offset, data, kind == WRITE_SYNCED)
         elif kind == RESIZE:
@@ -174,19 +183,23 @@ class Disk:
             self.change(event, lambda names: old in names and names.update({new: names.pop(old)}))
 
     def opened(self, event, number, size, name):
-        if self.names.get(name) != number:
-            if number not in self.files:
-                self.files[number] = File(size)
+        there = self.names.get(name)
+        if number not in self.files:
+            # A file of the program before, or a new one.
+            self.files[number] = self.files[there] if there and there[0] != number[0] else File(size)
+        if there is None or self.files[there] is not self.files[number]:
+            self.seen.add(name)
             self.change(event, lambda names: names.update({name: number}))
 
-    def folder(self, kind, syncing):
+    def folder(self, event, kind, syncing):
         if kind == SYNC_BEGIN:
-            syncing.append(len(self.renamed))
+            syncing.append(event)
+        elif kind == SYNC_FAILED:
+            syncing.pop(0)
         elif kind == SYNC_END:
-            count = syncing.pop(0)
-            for _, change in self.renamed[:count]:
-                change(self.stable_names)
-            self.renamed = self.renamed[count:]
+            began = syncing.pop(0)
+            while self.renamed and self.renamed[0][0] < began:
+                self.renamed.pop(0)[1](self.stable_names)
 
     def change(self, event, change):
         change(self.names)

@@ -25,6 +25,8 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 BUILD = os.path.join(ROOT, os.environ.get("B") or "build")
 WEEKWHEEL = os.path.abspath(os.environ.get("WEEKWHEEL") or os.path.join(BUILD, "bin", "weekwheel"))
 WEEKWHEELD = os.path.abspath(os.environ.get("WEEKWHEELD") or os.path.join(BUILD, "bin", "weekwheeld"))
+# The server whose store has small limits: much happens in it after few jobs.
+SMALL = os.path.join(BUILD, "tests", "weekwheeld_small")
 ACTOR = os.path.join(BUILD, "tests", "test_redis_worker")
 # Nothing takes nearly as long, in seconds. What hangs is ended.
 PATIENCE = 120
@@ -181,11 +183,11 @@ class Server:
     `said` is what it said until it listened, and all of it after its end.
     """
 
-    def __init__(self, *arguments, before=None, **env):
+    def __init__(self, *arguments, before=None, program=WEEKWHEELD, **env):
         need_server()
         named = any(argument in STORES for argument in arguments) or "WEEKWHEELD_STORE" in env
         self.process = subprocess.Popen(
-            [WEEKWHEELD, "--listen", "127.0.0.1:0", *([] if named else ["--memory"]), *arguments], env=environment(**env),
+            [program, "--listen", "127.0.0.1:0", *([] if named else ["--memory"]), *arguments], env=environment(**env),
             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, preexec_fn=before)
         # It names each address on which it listens.
         lines = [self.process.stderr.readline() for _ in range(1 + arguments.count("--unix"))]

@@ -2,20 +2,23 @@
 """A server under random load loses its power, at hundreds of moments. What it acknowledged is there when it comes back.
 
 All that it writes and syncs is recorded, and many disks are rebuilt that a power failure may have left (see
-tests/support/power.py). Each is checked and served, and its jobs are compared with what the clients had heard by then:
+tests/support/power.py). Each is checked and served, and its jobs are compared with what the clients had heard by then
+(see tests/support/history.py):
 
 - with --sync always, all that was answered has happened;
 - with --sync interval, all that was answered before the last moments has happened;
-- with --sync system, anything may be lost;
+- with --sync system, all that was there when the server last ended by itself;
 - always, the store is sound, no job is there that nobody put, and no id is given twice.
+
+Meanwhile the server ends and starts again, by itself and killed. Its store has small limits: the index takes over from
+the journal many times.
 
 WW_STATES is how many disks are rebuilt (60), and WW_SYNC names the modes (always). A bad disk is kept in the build
 folder, with the command to look at it again.
 """
 import base64
-import math
+import json
 import os
-import pickle
 import random
 import shutil
 import signal
@@ -25,30 +28,50 @@ import time
 sys.path.insert(0, __file__.rsplit("/tests/", 1)[0] + "/tests/support")
 import power
 from history import History
-from weekwheel import BUILD, Case, Fsck, Server, main, seed
+from weekwheel import BUILD, SMALL, Case, Fsck, Server, main, seed
 
 STATES = int(os.environ.get("WW_STATES") or 60)
 MODES = (os.environ.get("WW_SYNC") or "always").split()
 AGAIN = os.environ.get("WW_CRASH")
-ROUNDS = 150
+ROUNDS = 50         # between two starts of the server
+ENDS = (signal.SIGKILL, signal.SIGTERM, signal.SIGKILL)
 CLIENTS = 5
+SECOND = 10**9
 HOUR = 3600
 INTERVAL = 0.05
 # What was answered so long before a power failure is kept: the interval, and the time that a sync takes.
-LOST = {"always": 0, "interval": INTERVAL + 0.5, "system": math.inf}
-EVER = (0, math.inf)
-now = time.monotonic
+LOST = {"always": 0, "interval": int((INTERVAL + 0.5) * SECOND), "system": None}
+now = time.monotonic_ns
+
+
+class Job:
+    """What the load knows of a job that it has put."""
+
+    def __init__(self, count, chance):
+        self.name, self.id, self.ended = str(count), None, False
+        self.body = b"%d " % count + b"p" * chance.choice((0, 10, 300, 300, 9000, 60000 * (count % 50 == 0)))
+        self.delay = chance.choice((0, 0, 0, 1, HOUR, HOUR, chance.randrange(7 * 24 * HOUR)))
+        self.every = chance.random() < 0.1
+        self.key = b"k%d" % count if self.every or chance.random() < 0.3 else None
 
 
 class Load:
-    """Clients that send random commands in batches, and the history of what they heard."""
+    """Clients that send random commands in batches. `events` is the history of what they did and heard."""
 
-    def __init__(self, server, chance):
-        self.chance, self.history, self.wrong = chance, History(), []
+    def __init__(self, mode, chance):
+        self.chance = chance
+        self.jobs, self.by_name, self.calls = [], {}, 0
+        self.events = [{"event": "begin", "t": now(), "lost": LOST[mode]}]
+        self.clients, self.held, self.touched = [], [], set()
+
+    def go(self, server):
         self.clients = [server.client() for _ in range(CLIENTS)]
         self.held = [[] for _ in self.clients]
-        self.count, self.touched = 0, set()
-        self.history.began = now()
+        for _ in range(ROUNDS):
+            self.round()
+
+    def note(self, event, **more):
+        self.events.append({"event": event, "t": now(), **more})
 
     def round(self):
         """Each client sends a batch before any answer is read: the server has work of several at a time."""
@@ -59,7 +82,7 @@ class Load:
             expected.append((client, [heard for _, heard in batch]))
         for client, batch in expected:
             for heard in batch:
-                heard(client.answer(), now())
+                heard(client.answer())
 
     def draw(self, held):
         """A command, and what is done with its answer."""
@@ -70,15 +93,15 @@ class Load:
                 return self.put()
             self.touched.add(job)
             held.remove(job)
-            return self.chance.choice((self.delete, self.delete, self.release, self.bury))(job)
+            return self.chance.choice((self.delete, self.delete, self.release, self.bury))(job, by=self.number_of(held))
         if choice < 0.6:
             return self.put()
-        known = [job for job in list(self.history.jobs.values())[-300:] if job.id]
+        known = [job for job in self.jobs[-300:] if job.id]
         if choice < 0.85 or not known:
-            return b"reserve-with-timeout 0\r\n", lambda answer, time: self.reserved(held, answer, time)
+            return self.reserve(held)
         job = self.chance.choice(known)
         # A put that overtakes the delete of its key would make another job.
-        if job.keyed and (job in self.touched or any(one.state == "gone" for one in job.operations)):
+        if job.key and (job in self.touched or job.ended):
             return self.put()
         self.touched.add(job)
         changes = [self.kick, self.move]
@@ -86,105 +109,147 @@ class Load:
         if not job.every:
             changes.append(self.again)
             if not any(job in others for others in self.held):
-                changes.append(self.delete)
+                changes += [self.delete, self.cancel]
         return self.chance.choice(changes)(job)
 
-    def change(self, job, line, good, state, delay=None):
-        """A command that has this effect if it is answered so."""
-        sent = now()
-        due = EVER if job.every or delay is None else (sent + delay, math.inf)
-        operation = self.history.change(job, state, sent, due)
+    def number_of(self, held):
+        """The client that has these jobs."""
+        return next(i for i, one in enumerate(self.held) if one is held)
 
-        def heard(answer, time):
-            if answer.split()[0] not in good:
-                job.operations.remove(operation)
-                return
-            operation.answered = time
-            if due is not EVER:
-                operation.due = sent + delay, time + delay
-            if answer.startswith("INSERTED"):
-                self.name(job, int(answer.split()[1]), time)
+    def change(self, job, line, good, to, delay=None, **by):
+        """A command that has this effect if it is answered so."""
+        self.calls += 1
+        call, sent = self.calls, now()
+        is_timed = delay is not None and not job.every
+        due = {"due": [sent + delay * SECOND, now() + (delay + HOUR) * SECOND]} if is_timed else {}
+        self.note("call", call=call, job=job.name, to=to, **due, **by)
+        job.ended |= to == "gone"
+
+        def heard(answer):
+            words = answer.split()
+            known = {"id": int(words[1])} if words[0] == "INSERTED" else {}
+            job.id = known.get("id", job.id)
+            late = {"due": [sent + delay * SECOND, now() + delay * SECOND]} if is_timed else {}
+            self.note("answer", call=call, ok=words[0] in good, **known, **late)
 
         return line, heard
 
-    def name(self, job, number, time):
-        wrong = self.history.name(job, number, time)
-        if wrong:
-            self.wrong.append(wrong)
-
     def put(self):
-        self.count += 1
-        body = b"%d " % self.count + b"p" * self.chance.choice((0, 10, 300, 300, 9000, 60000 * (self.count % 50 == 0)))
-        job = self.history.add(body)
-        job.delay = self.chance.choice((0, 0, 0, 1, HOUR))
-        job.every = self.chance.random() < 0.1
-        job.keyed = job.every or self.chance.random() < 0.3
+        job = Job(len(self.jobs), self.chance)
+        self.jobs.append(job)
+        self.by_name[job.name] = job
         return self.again(job)
 
     def again(self, job):
         """Put it for the first time; or with its key, which replaces it."""
-        if job.id and not job.keyed:
+        if job.id and not job.key:
             return self.kick(job)
-        verb = b"put-key" if job.keyed else b"put"
-        options = b" k%d" % int(job.body.split()[0]) if job.keyed else b""
+        options = b" " + job.key if job.key else b""
         options += b" every=1" if job.every else b""
         line = b"%s %d %d 60 %d%s\r\n%s\r\n" % (
-            verb, self.chance.randrange(2000), job.delay, len(job.body), options, job.body)
+            b"put-key" if job.key else b"put", self.chance.randrange(2000), job.delay, len(job.body), options, job.body)
         return self.change(job, line, ("INSERTED", "REPLACED"), "waiting", job.delay)
 
-    def reserved(self, held, answer, time):
-        if answer.startswith("RESERVED "):
-            head, body = answer.split("|", 1)
-            job = self.history.jobs[body.encode()]
-            self.name(job, int(head.split()[1]), time)
-            held.append(job)
+    def reserve(self, held):
+        self.calls += 1
+        call = self.calls
+        self.note("ask", call=call)
 
-    def delete(self, job):
-        return self.change(job, b"delete %d\r\n" % job.id, ("DELETED",), "waiting" if job.every else "gone")
+        def heard(answer):
+            if answer.startswith("RESERVED "):
+                head, body = answer.split("|", 1)
+                name, number = body.split(" ", 1)[0], int(head.split()[1])
+                self.note("deliver", call=call, job=name, id=number, run=60 * SECOND,
+                          by=self.number_of(held))
+                if name in self.by_name:
+                    self.by_name[name].id = number
+                    held.append(self.by_name[name])
+            else:
+                self.note("answer", call=call, ok=False)
 
-    def release(self, job):
+        return b"reserve-with-timeout 0\r\n", heard
+
+    def delete(self, job, **by):
+        return self.change(job, b"delete %d\r\n" % job.id, ("DELETED",), "waiting" if job.every else "gone", **by)
+
+    def cancel(self, job):
+        if not job.key:
+            return self.delete(job)
+        return self.change(job, b"delete-key %s\r\n" % job.key, ("DELETED",), "gone")
+
+    def release(self, job, **by):
         delay = self.chance.choice((0, 0, 1, HOUR))
-        return self.change(job, b"release %d 5 %d\r\n" % (job.id, delay), ("RELEASED",), "waiting", delay)
+        return self.change(job, b"release %d 5 %d\r\n" % (job.id, delay), ("RELEASED",), "waiting", delay, **by)
 
-    def bury(self, job):
-        return self.change(job, b"bury %d 5\r\n" % job.id, ("BURIED",), "buried")
+    def bury(self, job, **by):
+        return self.change(job, b"bury %d 5\r\n" % job.id, ("BURIED",), "buried", **by)
 
     def kick(self, job):
         return self.change(job, b"kick-job %d\r\n" % job.id, ("KICKED",), "waiting", 0)
 
     def move(self, job):
-        return self.change(job, b"move %d %d\r\n" % (job.id, HOUR), ("MOVED",), "waiting", HOUR)
+        delay = self.chance.choice((HOUR, self.chance.randrange(7 * 24 * HOUR)))
+        line = b"move-key %s %d\r\n" % (job.key, delay) if job.key else b"move %d %d\r\n" % (job.id, delay)
+        return self.change(job, line, ("MOVED",), "waiting", delay)
 
 
 def run(mode, chance):
-    """Record a server under load. Returns its events and the history."""
+    """Record a server under load. Returns the events of its disk, and those of its clients."""
     os.mkdir("data")
     often = ("--sync-interval", str(INTERVAL)) if mode == "interval" else ()
-    with Server("--data", "data", "--sync", mode, *often, **power.recorded("data", "record")) as server:
-        load = Load(server, chance)
-        for _ in range(ROUNDS):
-            load.round()
-        server.stop(signal.SIGKILL)
-    assert not load.wrong, load.wrong
-    return load.history
+    load, records = Load(mode, chance), []
+    for number, end in enumerate(ENDS):
+        records.append(f"record.{number}")
+        with Server("--data", "data", "--sync", mode, *often, program=SMALL,
+                    **power.recorded("data", records[-1])) as server:
+            load.go(server)
+            server.stop(end)
+        load.note("killed")
+        if end == signal.SIGTERM:
+            load.note("closed")
+    return records, load.events
 
 
 def stored_jobs(client):
+    """What is found in the store."""
     began = now()
     jobs = client.all_jobs()
     ended = now()
-    return [{"id": job["id"], "body": base64.b64decode(job["body"]), "state": job["state"],
-             "due": (began + float(job["left"]), ended + float(job["left"]))} for job in jobs]
+    for job in jobs:
+        left = int(float(job["left"]) * SECOND)
+        yield {"job": base64.b64decode(job["body"]).split(b" ")[0].decode(), "id": job["id"], "state": job["state"],
+               "due": [began + left - SECOND // 1000, ended + left + SECOND // 1000]}
 
 
-def problems(folder, history, mode, time):
+class Past:
+    """The history up to a moment, and up to when all that was answered is kept."""
+
+    def __init__(self, events):
+        self.events, self.at = events, 0
+        self.history, self.closed = History(), 0
+        self.history.late = None
+
+    def move_to(self, time):
+        while self.at < len(self.events) and self.events[self.at]["t"] <= time:
+            event = self.events[self.at]
+            self.at += 1
+            if event["event"] == "closed":
+                self.closed = event["t"]
+            else:
+                self.history.feed(event)
+
+    def stable(self, time):
+        return max(time - self.history.lost, self.closed)
+
+
+def problems(folder, past, mode, time):
     """What is wrong with a disk after a power failure at that time."""
     try:
         Crash.fsck.check(folder)
-        with Server("--data", folder, "--sync", mode) as server, server.client() as client:
-            found = list(history.judge(stored_jobs(client), time, time - LOST[mode], now()))
+        with Server("--data", folder, "--sync", mode, program=SMALL) as server, server.client() as client:
+            found = past.history.after_power(past.stable(time), now(), list(stored_jobs(client)))
             number = int(client.put().split()[1])
-            if number <= history.highest_id(time):
+            if number <= past.history.highest:
                 found.append(f"the id {number} is given again")
             return found
     except (AssertionError, EOFError, OSError) as error:
@@ -210,45 +275,53 @@ class Crash(Case):
         folder = os.path.join(self.folder, mode)
         os.mkdir(folder)
         os.chdir(folder)
-        history = run(mode, random.Random(f"{start} {mode}"))
-        events = power.read("record")
-        disk = power.Disk(events)
-        chance = random.Random(start)
+        records, heard = run(mode, random.Random(f"{start} {mode}"))
+        wanted = -(-STATES // len(MODES))
+        events, past = power.read(*records), Past(heard)
+        disk, chance = power.Disk(events), random.Random(start)
         # A server that nobody has reached has nothing to lose.
-        first = next(i for i, event in enumerate(events) if event[0] / 1e9 > history.began)
+        first = next(i for i, event in enumerate(events) if event[0] > heard[1]["t"])
         bad = 0
-        for at in sorted(chance.choices(range(first, len(events)), k=-(-STATES // len(MODES)))):
+        for at in sorted(chance.choices(range(first, len(events)), k=wanted)):
             disk.replay(at + 1)
+            past.move_to(events[at][0])
             left, how = disk.left(random.Random(f"{start} {at}"))
-            wrong = problems(left, history, mode, events[at][0] / 1e9)
+            wrong = problems(left, past, mode, events[at][0])
             shutil.rmtree(left)
             if wrong:
                 bad += 1
                 if bad <= 3:
-                    self.keep(mode, at, start, history)
+                    self.keep(mode, at, start, records, heard)
                     print(f"--sync {mode}, after event {at} of {len(events)}: {how}", *wrong[:5], sep="\n  ")
-        jobs = len(history.jobs)
-        print(f"--sync {mode}: {jobs} jobs, {len(events)} writes and syncs, {-(-STATES // len(MODES))} disks, {bad} bad")
-        assert not bad, f"{bad} disks are bad"
+        past.move_to(now())
+        bad += len(past.history.wrong)
+        print(*past.history.wrong[:5], sep="\n")
+        turns = len({name for name in disk.seen if name.startswith("journal.")}) - len(records)
+        print(f"--sync {mode}: {len(past.history.jobs)} jobs, {len(events)} writes and syncs, the index took over {turns} times; "
+              f"{wanted} disks, {bad} bad")
+        assert not bad, f"{bad} times it went wrong"
+        assert turns > 5, "the index has hardly been written"
 
     @staticmethod
-    def keep(mode, at, start, history):
+    def keep(mode, at, start, records, heard):
         folder = os.path.join(os.path.abspath(BUILD), f"crash-{mode}-{start}-{at}")
         os.makedirs(folder, exist_ok=True)
-        shutil.copy("record", folder)
-        with open(os.path.join(folder, "history"), "wb") as file:
-            pickle.dump((mode, at, start, history), file)
+        for record in records:
+            shutil.copy(record, folder)
+        with open(os.path.join(folder, "history"), "w", encoding="utf-8") as file:
+            json.dump((mode, at, start, records, heard), file)
         print(f"see it again: WW_CRASH={folder} {os.path.relpath(__file__)}")
 
     def again(self, folder):
-        with open(os.path.join(folder, "history"), "rb") as file:
-            mode, at, start, history = pickle.load(file)
-        events = power.read(os.path.join(folder, "record"))
+        with open(os.path.join(folder, "history"), encoding="utf-8") as file:
+            mode, at, start, records, heard = json.load(file)
+        events, past = power.read(*(os.path.join(folder, record) for record in records)), Past(heard)
         disk = power.Disk(events)
         disk.replay(at + 1)
+        past.move_to(events[at][0])
         left, how = disk.left(random.Random(f"{start} {at}"))
         shutil.copytree(left, os.path.join(folder, "disk"), dirs_exist_ok=True)
-        wrong = problems(left, history, mode, events[at][0] / 1e9)
+        wrong = problems(left, past, mode, events[at][0])
         print(f"the disk is {folder}/disk: {how}", *wrong, sep="\n  ")
         assert not wrong
 
