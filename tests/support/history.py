@@ -240,9 +240,10 @@ class History:
         self.check_numbers(job, token, event)
         if job.leased is not None and self.time < job.leased:
             self.tell(f"{job} is delivered, and {job.holder} has it for {(job.leased - self.time) / 1e9:.6f} s more")
-        # The lease of an answer that was read late may have ended.
+        # Who reads that late may have lost the lease meanwhile: it has run out, or another has changed the job.
         self.end_lease(job)
-        if run is not None and self.time < since + run and not job.open:
+        is_last = not job.open and all((one.answered or 0) < asked for one in job.operations)
+        if run is not None and self.time < since + run and is_last:
             job.holder, job.leased = client, since + run
             self.held.setdefault(client, set()).add(job)
         job.due_by, job.waits = None, False

@@ -180,6 +180,7 @@ class Disk:
             self.change(event, lambda names, name=bytes(data).decode(): names.pop(name, None))
         elif kind == RENAME:
             old, new = bytes(data).decode().split("\0")
+            self.seen.add(new)
             self.change(event, lambda names: old in names and names.update({new: names.pop(old)}))
 
     def opened(self, event, number, size, name):

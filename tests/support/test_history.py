@@ -166,6 +166,13 @@ class Rules(Case):
         told = story(Story.put, lambda told: told.take(run=100, by="x"), lambda told: told.note("killed"), leases="last")
         told.take()
         told.wrong("x has it")
+        # It was put again before the answer was read, and after it was given.
+        told = story(Story.put)
+        call = told.ask()
+        told.put()
+        told.note("deliver", call=call, job="a", run=100, by="x")
+        told.take()
+        told.wrong()
         # It is made longer.
         told = story(Story.put, lambda told: told.take(run=100, by="x"), lambda told: told.done("leased", run=500))
         told.time = 300

@@ -175,7 +175,7 @@ class Load:
     def cancel(self, job):
         if not job.key:
             return self.delete(job)
-        return self.change(job, b"delete-key %s\r\n" % job.key, ("DELETED",), "gone")
+        return self.change(job, b"delete-key %s\r\n" % job.key, ("DELETED", "RUNNING"), "gone")
 
     def release(self, job, **by):
         delay = self.chance.choice((0, 0, 1, HOUR))
