@@ -82,7 +82,7 @@ static uint64_t hash_of(uint32_t tube, uint32_t slot)
 	return ((uint64_t)tube << 32 | slot) * UINT64_C(0x9e3779b97f4a7c15);
 }
 
-struct sought {
+struct sought_count {
 	const struct counts *counts;
 	uint32_t tube;
 	uint32_t slot;
@@ -90,7 +90,7 @@ struct sought {
 
 static int is_same(const void *context, uint32_t index)
 {
-	const struct sought *sought = context;
+	const struct sought_count *sought = context;
 	const struct count *count = &sought->counts->all[index];
 
 	return count->tube == sought->tube && count->slot == sought->slot;
@@ -115,7 +115,7 @@ static int make_room(struct jobs_local *jobs)
 static int find(struct jobs_local *jobs, uint32_t tube, uint32_t slot, struct count **result)
 {
 	struct counts *counts = &jobs->counts;
-	struct sought sought = {counts, tube, slot};
+	struct sought_count sought = {counts, tube, slot};
 	uint32_t index = table_find(&counts->index, hash_of(tube, slot), is_same, &sought);
 	struct count count = {.tube = tube, .slot = slot};
 	unsigned char key[8];
