@@ -366,7 +366,12 @@ END_TEST
 
 static const char *const names[] = {"one", "two", "three"};
 
+enum { IDS = 10000 };
+static uint64_t burials[IDS], burials_before[IDS], burial;
+
 struct seen {
+	uint64_t oldest;
+	uint64_t buried[3];
 	uint64_t now;
 	uint64_t wall_now;
 	struct {
@@ -399,6 +404,10 @@ static int see(const struct ww_job_info *info, void *context)
 		seen->counts[tube][span]++;
 		seen->counts[3][span]++;
 	}
+	if (info->state != WW_JOB_BURIED && info->due < now && now - info->due > seen->oldest)
+		seen->oldest = now - info->due;
+	if (info->state == WW_JOB_BURIED && (!seen->buried[tube] || burials[info->id] < burials[seen->buried[tube]]))
+		seen->buried[tube] = info->id;
 	if (info->state != WW_JOB_DELAYED || info->due <= now)
 		return 0;
 	if (!seen->next[tube].id || info->left < seen->next[tube].left ||
@@ -414,6 +423,7 @@ static void compare_with_a_list(void)
 {
 	struct ww_job_filter all = {0};
 	struct seen seen = {.span = 1 + seed_below(&state, 2 * HOUR)};
+	struct ww_jobs_stats stats;
 	uint64_t counts[48];
 	uint64_t id;
 
@@ -424,7 +434,12 @@ static void compare_with_a_list(void)
 		int error = peek(names[i], WW_JOB_DELAYED, &id);
 		ck_assert_int_eq(error, seen.next[i].id ? WW_OK : WW_ENOTFOUND);
 		ck_assert_uint_eq(id, seen.next[i].id);
+		error = peek(names[i], WW_JOB_BURIED, &id);
+		ck_assert_int_eq(error, seen.buried[i] ? WW_OK : WW_ENOTFOUND);
+		ck_assert_uint_eq(id, seen.buried[i]);
 	}
+	OK(ww_jobs_stats(world.jobs, &stats));
+	ck_assert_uint_eq(stats.oldest, seen.oldest);
 	for (size_t i = 0; i < 4; i++) {
 		OK(ww_jobs_forecast(world.jobs, i < 3 ? names[i] : NULL, seen.span, counts, 48));
 		ck_assert_mem_eq(counts, seen.counts[i], sizeof counts);
@@ -455,6 +470,7 @@ static void lease(uint64_t id)
 		break;
 	case 2:
 		OK(ww_jobs_bury(world.jobs, id, lease.token, 0, NULL));
+		burials[id] = ++burial;
 		break;
 	}
 }
@@ -496,14 +512,19 @@ static void change(uint64_t last)
 /* Everything that this batch does is taken back. */
 static void fail_a_batch(uint64_t last)
 {
+	memcpy(burials_before, burials, sizeof burials);
 	world_fail(&world, FAIL_COMMIT);
 	OK(ww_jobs_begin(world.jobs));
 	for (int i = 0; i < 5; i++) {
+		struct ww_jobs_stats stats;
 		uint64_t id;
 		change(last);
 		(void)peek(names[i % 3], WW_JOB_DELAYED, &id);
+		(void)peek(names[i % 3], WW_JOB_BURIED, &id);
+		OK(ww_jobs_stats(world.jobs, &stats));
 	}
 	(void)ww_jobs_commit(world.jobs);
+	memcpy(burials, burials_before, sizeof burials);
 	world_fail(&world, FAIL_NOTHING);
 }
 
@@ -526,6 +547,7 @@ START_TEST(what_comes_next_is_what_a_list_says)
 		compare_with_a_list();
 		OK(ww_jobs_stats(world.jobs, &stats));
 		last = stats.accepted + 1;
+		ck_assert_uint_lt(last, IDS);
 		if (round % 50 == 0)
 			world_check(&world);
 	}
