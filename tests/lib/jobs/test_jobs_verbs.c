@@ -223,6 +223,28 @@ START_TEST(statistics_read_a_few_pairs)
 }
 END_TEST
 
+START_TEST(the_oldest_job_comes_back_with_its_batch)
+{
+	struct ww_jobs_stats stats;
+
+	world_make(&world, _i);
+	uint64_t oldest = put_in("mail", 0);
+	world_pass(&world, WW_SECOND);
+	(void)put_in("mail", 0);
+	world_pass(&world, WW_SECOND);
+	world_fail(&world, FAIL_COMMIT);
+	OK(ww_jobs_begin(world.jobs));
+	cancel(oldest);
+	OK(ww_jobs_stats(world.jobs, &stats));
+	ck_assert_uint_eq(stats.oldest, WW_SECOND);
+	ck_assert_int_eq(ww_jobs_commit(world.jobs), WW_EFULL);
+	world_fail(&world, FAIL_NOTHING);
+	OK(ww_jobs_stats(world.jobs, &stats));
+	ck_assert_uint_eq(stats.oldest, 2 * WW_SECOND);
+	world_end(&world);
+}
+END_TEST
+
 /* ---- Forecasts */
 
 static uint64_t sum(const uint64_t *counts, size_t count)
@@ -556,6 +578,7 @@ START_TEST(what_comes_next_is_what_a_list_says)
 END_TEST
 
 KINDS_MAIN_OF("jobs/verbs", KINDS_EMBEDDED, a_peek_reads_no_jobs_of_other_tubes, a_crowded_hour_is_passed_once,
-    a_kick_reads_as_much_as_it_kicks, statistics_read_a_few_pairs, a_forecast_reads_the_counts_of_hours,
-    a_forecast_of_too_many_jobs_spreads_the_rest, a_tube_gets_the_lowest_free_number, each_pause_ends_by_itself,
-    the_check_finds_wrong_counts, what_comes_next_is_what_a_list_says)
+    a_kick_reads_as_much_as_it_kicks, statistics_read_a_few_pairs, the_oldest_job_comes_back_with_its_batch,
+    a_forecast_reads_the_counts_of_hours, a_forecast_of_too_many_jobs_spreads_the_rest,
+    a_tube_gets_the_lowest_free_number, each_pause_ends_by_itself, the_check_finds_wrong_counts,
+    what_comes_next_is_what_a_list_says)
