@@ -714,8 +714,10 @@ static int read_journal(struct disk *disk, uint64_t cut, uint64_t record)
 
 	if (!error)
 		error = ww_store_whole_after(&disk->files, &disk->config, &replay);
-	if (!error)
+	if (!error) {
 		ww_journal_open(&disk->journal, disk->path, &disk->fault, replay.last, replay.record);
+		disk->journal.fills = disk->config.sync == WW_SYNC_ALWAYS;
+	}
 	return error;
 }
 

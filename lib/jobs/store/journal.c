@@ -17,6 +17,9 @@
 #include "lib/jobs/store/format.h"
 #include "weekwheel/error.h"
 
+/* How far ahead there are zeros. */
+enum { FILLED = 128 << 10 };
+
 static int error_of(int error)
 {
 	switch (error) {
@@ -84,12 +87,33 @@ static struct journal_head head_of(const struct journal *journal, uint64_t numbe
 	return head;
 }
 
+/*
+ * Give the file zeros ahead of the records. What is only allocated would be marked as written with each sync, and what
+ * lies beyond the end makes the file longer with each: a second write of the device. Failing is harmless.
+ */
+static int fill(int fd, uint64_t from, uint64_t size)
+{
+	/* A page: the system writes as one piece what was written as one piece, whatever part of it changes later. */
+	static const char zeros[4096];
+	ssize_t written = 0;
+
+	for (uint64_t part; size && written >= 0; size -= part, from += part) {
+		part = size < sizeof zeros ? size : sizeof zeros;
+		written = pwrite(fd, zeros, part, (off_t)from);
+		if (written >= 0 && (uint64_t)written < part)
+			errno = ENOSPC, written = -1;
+	}
+	return written < 0 ? errno : 0;
+}
+
 /* Write a file that has no name yet which counts, and give it its name when it is stable. */
 static int write_file(const struct journal *journal, int fd, const char *unnamed, const struct journal_head *head)
 {
 	char path[4096];
 
 	errno = posix_fallocate(fd, 0, head->prepared);
+	if (!errno && journal->fills)
+		errno = fill(fd, 0, FILLED);
 	if (errno || pwrite(fd, head, sizeof *head, 0) != sizeof *head)
 		return error_of(errno);
 	int error = sync_file(journal, fd, unnamed);
@@ -132,6 +156,7 @@ static int make_file(struct journal *journal, uint64_t number, int is_last)
 	journal->file[journal->files++] = (struct journal_file){.number = number, .fd = fd};
 	journal->last = number;
 	journal->offset = sizeof head;
+	journal->filled = FILLED;
 	journal->salt = head.salt;
 	pthread_mutex_unlock(&journal->lock);
 	return WW_OK;
@@ -268,6 +293,8 @@ static int append(struct journal *journal, const void *bytes, size_t size)
 	journal->offset = journal_after(journal->offset, record.size);
 	journal->record++;
 	file->dirty = 1;
+	if (journal->fills && journal->offset > journal->filled && fill(file->fd, journal->offset, FILLED) == 0)
+		journal->filled = journal->offset + FILLED;
 	return WW_OK;
 }
 

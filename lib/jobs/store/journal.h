@@ -37,7 +37,9 @@ struct journal {
 	uint64_t last;             /* number of the last file */
 	uint64_t record;           /* number of the next record */
 	uint64_t offset;           /* in the last file */
+	uint64_t filled;           /* up to there it has bytes */
 	uint32_t salt;             /* of that file */
+	int fills;                 /* its files get zeros in advance, as each commit is synced */
 	_Atomic uint64_t synced;   /* all records below this number are stable */
 	struct store_fault *fault; /* the caller's; a failed sync is noted there, and ends appending and syncing */
 };
