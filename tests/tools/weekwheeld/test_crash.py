@@ -217,8 +217,10 @@ def stored_jobs(client):
     ended = now()
     for job in jobs:
         left = int(float(job["left"]) * SECOND)
+        # What has been due for long becomes ready soon after a start.
+        since = began + left - SECOND // 1000 if left else 0
         yield {"job": base64.b64decode(job["body"]).split(b" ")[0].decode(), "id": job["id"], "state": job["state"],
-               "due": [began + left - SECOND // 1000, ended + left + SECOND // 1000]}
+               "due": [since, ended + left + SECOND // 1000]}
 
 
 class Past:
