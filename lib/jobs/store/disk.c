@@ -716,6 +716,8 @@ static int read_journal(struct disk *disk, uint64_t cut, uint64_t record)
 		error = ww_store_whole_after(&disk->files, &disk->config, &replay);
 	if (!error) {
 		ww_journal_open(&disk->journal, disk->path, &disk->fault, replay.last, replay.record);
+		/* The process that wrote what was read may have ended before it was synced. */
+		disk->journal.synced = record;
 		disk->journal.fills = disk->config.sync == WW_SYNC_ALWAYS;
 	}
 	return error;

@@ -2,6 +2,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "lib/jobs/store/format.h"
 #include "lib/jobs/store/journal.h"
 #include "lib/jobs/store/pages.h"
 #include "lib/jobs/store/replay.h"
@@ -103,6 +105,43 @@ static void leave_open(void)
 	ck_assert_int_eq(waitpid(child, &status, 0), child);
 	ck_assert_int_eq(status, 0);
 }
+
+/* Otherwise a power failure that takes them would look like damage, until the index has them. */
+START_TEST(a_new_file_knows_that_the_records_of_a_killed_process_may_be_unsynced)
+{
+	struct journal_head head;
+	const struct dirent *entry;
+	uint64_t last = 0;
+	uint64_t number;
+	char name[64];
+
+	world_make(&world, KIND_DISK);
+	OK(ww_jobs_close(world.jobs));
+	world.config.sync = WW_SYNC_SYSTEM;
+	pid_t child = fork();
+	if (child == 0) {
+		struct ww_job_spec spec = spec_of("x");
+		OK(ww_jobs_open(&world.jobs, &world.config));
+		for (int i = 0; i < 300; i++)
+			(void)put_job(&world, &spec);
+		_exit(0);
+	}
+	ck_assert_int_eq(waitpid(child, NULL, 0), child);
+	OK(ww_jobs_open(&world.jobs, &world.config));
+	DIR *folder = opendir(world.path);
+	while ((entry = readdir(folder)))
+		if (sscanf(entry->d_name, "journal.%" SCNu64, &number) == 1 && number > last)
+			last = number;
+	closedir(folder);
+	(void)snprintf(name, sizeof name, "journal.%" PRIu64, last);
+	int fd = open(path_of(name), O_RDONLY);
+	ck_assert_int_eq(read(fd, &head, sizeof head), sizeof head);
+	close(fd);
+	ck_assert_uint_eq(head.number, last);
+	ck_assert_uint_ge(head.unsynced, 300);
+	world_end(&world);
+}
+END_TEST
 
 START_TEST(a_store_without_one_of_its_files_is_refused)
 {
@@ -282,6 +321,7 @@ START_TEST(each_flipped_bit_of_a_journal_is_found)
 }
 END_TEST
 
-TEST_MAIN("jobs/damage", each_page_of_the_index_has_a_sum, a_store_without_one_of_its_files_is_refused,
+TEST_MAIN("jobs/damage", each_page_of_the_index_has_a_sum,
+    a_new_file_knows_that_the_records_of_a_killed_process_may_be_unsynced, a_store_without_one_of_its_files_is_refused,
     no_link_is_followed, a_store_belongs_to_one_process_whatever_is_deleted_in_it,
     each_flipped_bit_of_a_journal_is_found)
