@@ -546,6 +546,26 @@ WW_API int ww_jobs_tubes(struct ww_jobs *jobs, ww_tube_fn *fn, void *context);
  */
 WW_API int ww_jobs_check(struct ww_jobs *jobs, ww_jobs_problem_fn *problem, void *context);
 
+/*
+ * Examine the files of the store in the directory `path`: the checksum of each page of the index, of its log, and of
+ * each record of the journal. Call problem with a sentence for each that is damaged or missing. Another process may have
+ * the store open, this one may not. O(bytes of the files).
+ * Returns the number of problems, up to INT_MAX. Errors: WW_EDENIED, WW_EIO: a file cannot be read. WW_ENOMEM.
+ */
+WW_API int ww_jobs_examine(const char *path, ww_jobs_problem_fn *problem, void *context);
+
+/*
+ * Save what can be read of the store in the directory `path`, however damaged it is, into a new store that `config`
+ * describes: jobs with their ids, and what makes new ids and tokens greater than any that were given. Store the number
+ * of jobs in *saved. Call problem with a sentence for each thing that is damaged, missing or not saved. The store in
+ * `path` is not changed. No process may have it open. O(bytes of the files); memory: 16 bytes for each job that was
+ * cancelled or moved in its slot.
+ * Errors: WW_EINUSE: a process has one of them open. WW_EINVAL: config has a store with jobs, is READONLY or MEMORY;
+ * and those of ww_jobs_open for config. WW_EIO, WW_EDENIED, WW_EFULL, WW_ENOMEM.
+ */
+WW_API int ww_jobs_recover(const char *path, const struct ww_jobs_config *config, uint64_t *saved,
+    ww_jobs_problem_fn *problem, void *context);
+
 #ifdef __cplusplus
 }
 #endif

@@ -401,6 +401,8 @@ int ww_jobs_key(
 /* Find the job of a ref, and its record. */
 int ww_jobs_refer(struct jobs_local *jobs, const struct ww_job_ref *ref, uint64_t *id, struct job_record *record);
 int ww_jobs_meta_read(struct jobs_local *jobs, int *is_new);
+/* Read one pair of META. WW_ECORRUPT, WW_EVERSION. */
+int ww_jobs_meta_take(struct meta *meta, struct store_bytes key, struct store_bytes value);
 int ww_jobs_meta_write(struct jobs_local *jobs);
 /* The image of a stored job without a lease, ready if it is due. */
 struct image ww_jobs_image(struct jobs_local *jobs, const struct job_record *record);

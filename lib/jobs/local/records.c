@@ -48,6 +48,11 @@ static int read_moving(struct meta *meta, struct store_bytes value)
 	return WW_OK;
 }
 
+int ww_jobs_meta_take(struct meta *meta, struct store_bytes key, struct store_bytes value)
+{
+	return store_compare(key, fixed_key) == 0 ? read_fixed(meta, value) : read_moving(meta, value);
+}
+
 int ww_jobs_meta_read(struct jobs_local *jobs, int *is_new)
 {
 	const struct store_ops *ops = jobs->store.ops;

@@ -24,6 +24,7 @@
 #include "lib/base/memory.h"
 #include "lib/base/time.h"
 #include "lib/jobs/store/copy.h"
+#include "lib/jobs/store/changes.h"
 #include "lib/jobs/store/files.h"
 #include "lib/jobs/store/journal.h"
 #include "lib/jobs/store/sqlite.h"
@@ -38,15 +39,7 @@ struct store_limits ww_store_disk_limits = {
 /* How often a reader begins again beside a process that writes. */
 enum { TRIES = 20 };
 
-enum { REMOVED, THERE };
 enum { ACTIVE, FROZEN, INDEX, LAYERS };
-
-/* A change in a record of the journal. Behind it: the key, a byte that is REMOVED or THERE, the value. */
-struct disk_change {
-	uint32_t value_size;
-	uint16_t key_size;
-	uint16_t table;
-};
 
 /* The pair of each layer at which a walk is. */
 struct walk {
@@ -94,7 +87,7 @@ struct disk {
 
 static int is_there(struct store_bytes kept)
 {
-	return ((const unsigned char *)kept.data)[0] == THERE;
+	return ((const unsigned char *)kept.data)[0] == CHANGES_THERE;
 }
 
 static struct store_bytes value_of(struct store_bytes kept)
@@ -442,7 +435,7 @@ static int begin(void *self)
 static int add_change(struct disk *disk, enum store_table table, struct store_bytes key, int there,
     struct store_bytes value, struct store_bytes *kept)
 {
-	struct disk_change change = {(uint32_t)value.size, (uint16_t)key.size, (uint16_t)table};
+	struct changes_head change = {(uint32_t)value.size, (uint16_t)key.size, (uint16_t)table};
 	size_t size = disk->round_size + sizeof change + key.size + 1 + value.size;
 	unsigned char *to;
 
@@ -503,7 +496,7 @@ static int change(
 
 static int put(void *self, enum store_table table, struct store_bytes key, struct store_bytes value)
 {
-	return change(self, table, key, THERE, value);
+	return change(self, table, key, CHANGES_THERE, value);
 }
 
 static int remove_pair(void *self, enum store_table table, struct store_bytes key)
@@ -511,7 +504,7 @@ static int remove_pair(void *self, enum store_table table, struct store_bytes ke
 	struct store_bytes value;
 	int error = get(self, table, key, &value);
 
-	return error ? error : change(self, table, key, REMOVED, (struct store_bytes){"", 0});
+	return error ? error : change(self, table, key, CHANGES_REMOVED, (struct store_bytes){"", 0});
 }
 
 static void abort_write(void *self)
@@ -577,27 +570,17 @@ static void *sync_often(void *argument)
 
 /* ---- Opening and closing */
 
+static int apply_change(void *context, enum store_table table, struct store_bytes key, struct store_bytes kept)
+{
+	return apply(context, table, key, kept);
+}
+
 /* Read a record of the journal again. */
 static int replay_record(void *context, const unsigned char *bytes, size_t size)
 {
 	struct disk *disk = context;
-	int error = WW_OK;
+	int error = ww_changes_each(bytes, size, apply_change, disk);
 
-	while (size && !error) {
-		struct disk_change change;
-		size_t whole;
-		if (size < sizeof change)
-			return WW_ECORRUPT;
-		memcpy(&change, bytes, sizeof change);
-		whole = sizeof change + change.key_size + 1u + change.value_size;
-		if (size < whole || change.table >= STORE_TABLES || change.key_size > STORE_KEY_MAX)
-			return WW_ECORRUPT;
-		error = apply(disk, (enum store_table)change.table,
-		    (struct store_bytes){bytes + sizeof change, change.key_size},
-		    (struct store_bytes){bytes + sizeof change + change.key_size, 1u + change.value_size});
-		bytes += whole;
-		size -= whole;
-	}
 	(void)disk->active.ops->commit(disk->active.self);
 	return error;
 }

@@ -257,6 +257,8 @@ static int check_head(struct replay *replay, struct replay_file *file, int befor
 	replay->is_closed = (head->flags & JOURNAL_CLOSED) != 0;
 	if (file->size < head->prepared)
 		return damaged(replay, "%s: was cut short to %zu bytes", file->path, file->size);
+	if (replay->record == 0)
+		replay->record = head->first;
 	if (head->first == replay->record)
 		return WW_OK;
 	if (before == STOPPED && head->first > replay->record)
@@ -317,12 +319,13 @@ static int pass_over(const struct replay *replay, int result)
 
 static int read_files(struct replay *replay, const uint64_t *numbers, int count)
 {
-	uint64_t expected = replay->cut + 1;
+	int is_any = replay->cut == UINT64_MAX;
+	uint64_t expected = is_any ? numbers[0] : replay->cut + 1;
 	int result = WW_OK;
 	int i = 0;
 
 	/* The index has those: removing them was cut short. */
-	while (i < count && numbers[i] <= replay->cut && !replay->salvage)
+	while (i < count && numbers[i] < expected)
 		i++;
 	if (i == count)
 		return pass_over(replay, missing(replay, expected));

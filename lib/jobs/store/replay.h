@@ -20,8 +20,8 @@ typedef int replay_read_fn(void *context, const unsigned char *bytes, size_t siz
 
 struct replay {
 	const char *folder;
-	uint64_t cut;    /* read the files above this number */
-	uint64_t record; /* number of the first record expected there, then of the next one */
+	uint64_t cut;    /* read the files above this number; UINT64_MAX: all there are */
+	uint64_t record; /* number of the first record expected there, 0: any; then of the next one */
 	uint64_t last;   /* number of the last file, or `cut` */
 	int is_empty;    /* nothing was ever written: a store that was being made */
 	int is_closed;   /* the last file says so */

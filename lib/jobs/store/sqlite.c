@@ -391,8 +391,7 @@ static uint32_t sum_of(enum store_table table, struct store_bytes key, struct st
 	return ww_crc32c(ww_crc32c(sum, key.data, key.size), value.data, value.size);
 }
 
-/* Take the sum off what was stored, if it is right. */
-static int check_value(enum store_table table, struct store_bytes key, struct store_bytes *value)
+int ww_sqlite_check(enum store_table table, struct store_bytes key, struct store_bytes *value)
 {
 	uint32_t sum;
 
@@ -412,7 +411,7 @@ static int step_pair(struct sqlite *sqlite, enum store_table table, sqlite3_stmt
 		error = ww_sqlite_copy(sqlite, statement, 0, key);
 	if (!error)
 		error = ww_sqlite_copy(sqlite, statement, 1, value);
-	return error ? error : check_value(table, *key, value);
+	return error ? error : ww_sqlite_check(table, *key, value);
 }
 
 int ww_sqlite_get(struct sqlite *sqlite, enum store_table table, struct store_bytes key, struct store_bytes *value)
@@ -430,7 +429,7 @@ int ww_sqlite_get(struct sqlite *sqlite, enum store_table table, struct store_by
 	if (!error)
 		error = ww_sqlite_copy(sqlite, statement, 0, value);
 	sqlite3_reset(statement);
-	return error ? error : check_value(table, key, value);
+	return error ? error : ww_sqlite_check(table, key, value);
 }
 
 int ww_sqlite_seek(struct sqlite *sqlite, enum store_table table, struct store_bytes from, struct store_bytes *key,

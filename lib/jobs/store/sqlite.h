@@ -61,6 +61,9 @@ int ww_sqlite_bind(sqlite3_stmt *statement, int place, struct store_bytes bytes)
 unsigned char *ww_sqlite_room(struct sqlite *sqlite, size_t size);
 int ww_sqlite_copy(struct sqlite *sqlite, sqlite3_stmt *statement, int column, struct store_bytes *bytes);
 
+/* Take the sum off a value as it is stored. WW_ECORRUPT: it is wrong. */
+int ww_sqlite_check(enum store_table table, struct store_bytes key, struct store_bytes *value);
+
 /* ---- The reader's: as in store.h. */
 int ww_sqlite_get(struct sqlite *sqlite, enum store_table table, struct store_bytes key, struct store_bytes *value);
 int ww_sqlite_seek(struct sqlite *sqlite, enum store_table table, struct store_bytes from, struct store_bytes *key,

@@ -10,6 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "lib/base/crc32c.h"
 #include "lib/jobs/store/format.h"
 #include "lib/jobs/store/journal.h"
 #include "lib/jobs/store/pages.h"
@@ -321,7 +322,204 @@ START_TEST(each_flipped_bit_of_a_journal_is_found)
 }
 END_TEST
 
+/* ---- The whole store: each flipped bit that matters is found, and the jobs are saved */
+
+enum { JOBS = 600, FLIPS = 300 };
+
+/* A sum of everything that can be read of all jobs. */
+struct digest {
+	uint64_t jobs;
+	uint64_t sum;
+	uint64_t times; /* due times, of another clock after recovery */
+};
+
+static int add_job(const struct ww_job_info *info, void *context)
+{
+	struct digest *digest = context;
+	uint64_t parts[] = {info->id, info->priority, info->version, info->attempts};
+	uint32_t sum = ww_crc32c(0, parts, sizeof parts);
+
+	sum = ww_crc32c(sum, info->tube, strlen(info->tube));
+	sum = ww_crc32c(sum, info->key, info->key_length);
+	sum = ww_crc32c(sum, info->body, info->body_length);
+	digest->sum += random_mix(sum);
+	digest->times += random_mix(info->id ^ info->due ^ info->state);
+	digest->jobs++;
+	return 0;
+}
+
+static int digest_of(const char *path, struct digest *digest)
+{
+	const struct ww_job_filter all = {.after = 0};
+	struct ww_jobs_config config = world.config;
+	struct ww_jobs *jobs = NULL;
+	int error;
+
+	*digest = (struct digest){0};
+	config.path = path;
+	config.flags = WW_JOBS_READONLY;
+	error = ww_jobs_open(&jobs, &config);
+	if (!error)
+		error = ww_jobs_list(jobs, &all, SIZE_MAX, add_job, digest, NULL);
+	if (!error)
+		error = ww_jobs_check(jobs, NULL, NULL) ? WW_ECORRUPT : WW_OK;
+	OK(ww_jobs_close(jobs));
+	return error;
+}
+
+/* Jobs of all kinds, some far, some near, some ended; an index with a log, and a journal. */
+static void fill_store(uint64_t *random)
+{
+	pid_t child;
+	int status;
+
+	world_make(&world, KIND_DISK);
+	OK(ww_jobs_close(world.jobs));
+	world.jobs = NULL;
+	world.is_damaged = 1;
+	for (int round = 0; round < 2; round++) {
+		child = fork();
+		if (child == 0) {
+			OK(ww_jobs_open(&world.jobs, &world.config));
+			for (int i = 0; i < JOBS; i++) {
+				char body[900], key[16];
+				memset(body, 'a' + i % 26, sizeof body);
+				struct ww_job_spec spec = spec_of("");
+				spec.tube = i % 3 ? "one" : "two";
+				spec.body = body;
+				spec.body_length = seed_next(random) % (i % 50 ? sizeof body : 20);
+				spec.due = i % 4 ? seed_next(random) % (7 * 86400 * WW_SECOND) : 0;
+				spec.key = key;
+				spec.key_length = i % 5 ? 0 : (size_t)snprintf(key, sizeof key, "%d.%d", round, i);
+				uint64_t id = put_job(&world, &spec);
+				struct ww_job_ref ref = {.id = id};
+				if (i % 7 == 0)
+					ck_assert_int_ge(ww_jobs_cancel(world.jobs, &ref), 0);
+			}
+			_exit(0);
+		}
+		ck_assert_int_eq(waitpid(child, &status, 0), child);
+		ck_assert_int_eq(status, 0);
+		*random ^= 1;
+	}
+}
+
+static char target[160];
+
+static void remove_target(void)
+{
+	char name[512];
+	DIR *folder = opendir(target);
+
+	for (const struct dirent *entry; folder && (entry = readdir(folder));) {
+		(void)snprintf(name, sizeof name, "%s/%s", target, entry->d_name);
+		(void)unlink(name);
+	}
+	if (folder)
+		closedir(folder);
+	(void)rmdir(target);
+}
+
+static int problems;
+
+static void count_problem(const char *problem, void *unused)
+{
+	(void)problem;
+	(void)unused;
+	problems++;
+}
+
+static uint64_t recovers(void)
+{
+	struct ww_jobs_config config = world.config;
+	uint64_t saved = 0;
+
+	remove_target();
+	config.path = target;
+	config.sync = WW_SYNC_SYSTEM;
+	problems = 0;
+	OK(ww_jobs_recover(world.path, &config, &saved, count_problem, NULL));
+	return saved;
+}
+
+/* A random place in the index, its log or the journal. */
+static const char *choose(uint64_t *random, off_t *at)
+{
+	static char names[16][64];
+	off_t sizes[16], total = 0;
+	int count = 0;
+	DIR *folder = opendir(world.path);
+
+	for (const struct dirent *entry; (entry = readdir(folder));) {
+		struct stat status;
+		if (entry->d_name[0] == '.' || strcmp(entry->d_name, "index.db-shm") == 0)
+			continue;
+		ck_assert_int_eq(stat(path_of(entry->d_name), &status), 0);
+		(void)snprintf(names[count], sizeof names[0], "%.60s", entry->d_name);
+		/* Most of the journal is zeros. */
+		sizes[count] =
+		    strncmp(entry->d_name, "journal", 7) == 0 && status.st_size > 400000 ? 400000 : status.st_size;
+		total += sizes[count++];
+	}
+	closedir(folder);
+	*at = (off_t)(seed_next(random) % (uint64_t)total);
+	int i = 0;
+	for (; *at >= sizes[i]; i++)
+		*at -= sizes[i];
+	return names[i];
+}
+
+START_TEST(each_flipped_bit_that_matters_is_found)
+{
+	uint64_t random = seed_of_run("test_jobs_damage");
+	struct digest before, after;
+	int found = 0, harmless = 0, refused = 0;
+	off_t at;
+
+	fill_store(&random);
+	(void)snprintf(target, sizeof target, "%s.new", world.path);
+	ck_assert_int_eq(ww_jobs_examine(world.path, NULL, NULL), 0);
+	OK(digest_of(world.path, &before));
+	ck_assert_uint_ge(before.jobs, JOBS);
+	ck_assert_uint_eq(recovers(), before.jobs);
+	ck_assert_int_eq(problems, 0);
+	OK(digest_of(target, &after));
+	ck_assert_uint_eq(after.jobs, before.jobs);
+	ck_assert_uint_eq(after.sum, before.sum);
+	for (int i = 0; i < FLIPS; i++) {
+		const char *name = choose(&random, &at);
+		int bit = (int)(seed_next(&random) % 8);
+		flip(name, at, bit);
+		int count = ww_jobs_examine(world.path, NULL, NULL);
+		int error = digest_of(world.path, &after);
+		ck_assert_int_ge(count, 0);
+		refused += error != WW_OK;
+		found += count > 0 || error;
+		if (count == 0 && !error) {
+			harmless++;
+			ck_assert_msg(
+			    after.jobs == before.jobs && after.sum == before.sum && after.times == before.times,
+			    "bit %d of byte %lld of %s is not found", bit, (long long)at, name);
+		}
+		if (i % 10 == 0) {
+			uint64_t saved = recovers();
+			ck_assert_msg(saved + 1 >= before.jobs || strcmp(name, "index.db-wal") == 0,
+			    "bit %d of byte %lld of %s: %llu of %llu are saved", bit, (long long)at, name,
+			    (unsigned long long)saved, (unsigned long long)before.jobs);
+			OK(digest_of(target, &after));
+		}
+		flip(name, at, bit);
+	}
+	printf("%d flipped bits: %d found, %d changed nothing that can be read; %d times it is refused or not sound\n",
+	    FLIPS, found, harmless, refused);
+	OK(digest_of(world.path, &after));
+	ck_assert_uint_eq(after.sum, before.sum);
+	remove_target();
+	world_end(&world);
+}
+END_TEST
+
 TEST_MAIN("jobs/damage", each_page_of_the_index_has_a_sum,
     a_new_file_knows_that_the_records_of_a_killed_process_may_be_unsynced, a_store_without_one_of_its_files_is_refused,
     no_link_is_followed, a_store_belongs_to_one_process_whatever_is_deleted_in_it,
-    each_flipped_bit_of_a_journal_is_found)
+    each_flipped_bit_of_a_journal_is_found, each_flipped_bit_that_matters_is_found)

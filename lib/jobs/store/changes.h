@@ -1,0 +1,23 @@
+#ifndef LIB_JOBS_STORE_CHANGES_H
+#define LIB_JOBS_STORE_CHANGES_H
+
+/* What a record of the journal has: changes of pairs. */
+
+#include "lib/jobs/store/store.h"
+
+/* A change. Behind it: the key, a byte that is CHANGES_REMOVED or CHANGES_THERE, the value. */
+struct changes_head {
+	uint32_t value_size;
+	uint16_t key_size;
+	uint16_t table;
+};
+
+enum { CHANGES_REMOVED, CHANGES_THERE };
+
+/* `kept` is the byte and the value. */
+typedef int changes_fn(void *context, enum store_table table, struct store_bytes key, struct store_bytes kept);
+
+/* Call fn for each change until it returns an error. WW_ECORRUPT: these are no changes. */
+int ww_changes_each(const unsigned char *bytes, size_t size, changes_fn *fn, void *context);
+
+#endif

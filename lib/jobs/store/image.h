@@ -1,0 +1,38 @@
+#ifndef LIB_JOBS_STORE_IMAGE_H
+#define LIB_JOBS_STORE_IMAGE_H
+
+/*
+ * The pages of an index as they are on disk, read without SQLite: those of the log that were committed, and below them
+ * those of the database. A page with one flipped bit is corrected by its sum.
+ */
+
+#include "lib/jobs/store/pages.h"
+#include "weekwheel/jobs.h"
+
+struct image {
+	const char *folder; /* the caller's */
+	int database;
+	int log;
+	uint32_t pages;   /* that the index has */
+	uint64_t *in_log; /* where the bytes of page i + 1 lie in the log, or 0 */
+	unsigned char *told;
+	unsigned char *is_free;
+	int retries; /* a process may be writing */
+	uint64_t problems;
+	ww_jobs_problem_fn *problem;
+	void *context;
+};
+
+/* Tells what is damaged in the log. Errors: WW_EIO, WW_EDENIED, WW_ENOMEM. */
+int ww_image_open(struct image *image, const char *folder, ww_jobs_problem_fn *problem, void *context);
+void ww_image_close(struct image *image);
+/*
+ * Read a page. One that is damaged is told once. WW_ECORRUPT: it is lost. Also corrected ones count as problems.
+ */
+int ww_image_page(struct image *image, uint32_t number, unsigned char page[PAGES_SIZE]);
+/* Find out which pages are free: they may have rows that were deleted. WW_ECORRUPT: some of them are not known. */
+int ww_image_find_free(struct image *image);
+/* Tell a problem. */
+__attribute__((format(printf, 2, 3))) void ww_image_tell(struct image *image, const char *format, ...);
+
+#endif
