@@ -17,11 +17,10 @@ enum { LEVELS = 16, BRANCH = 4 };
 
 struct node {
 	uint64_t prefix; /* the first bytes of the key as a number: most comparisons end here */
-	struct store_bytes key;
-	struct store_bytes value;
-	size_t size; /* of the block: the node, its links, key and value */
-	unsigned levels;
-	struct node *next[];
+	uint32_t value_size;
+	uint16_t key_size;
+	uint8_t levels;
+	struct node *next[]; /* then key and value */
 };
 
 /* A table. */
@@ -79,12 +78,27 @@ static uint64_t prefix_of(struct store_bytes key)
 	return store_read64(bytes);
 }
 
+static struct store_bytes key_of(const struct node *node)
+{
+	return (struct store_bytes){node->next + node->levels, node->key_size};
+}
+
+static struct store_bytes value_of(const struct node *node)
+{
+	return (struct store_bytes){(const char *)(node->next + node->levels) + node->key_size, node->value_size};
+}
+
+static size_t size_of(const struct node *node)
+{
+	return sizeof *node + node->levels * sizeof(struct node *) + node->key_size + node->value_size;
+}
+
 /* Below 0: the node's key is less. */
 static int compare(const struct node *node, uint64_t prefix, struct store_bytes key)
 {
 	if (node->prefix != prefix)
 		return node->prefix < prefix ? -1 : 1;
-	return store_compare(node->key, key);
+	return store_compare(key_of(node), key);
 }
 
 static unsigned draw_levels(struct memory *memory)
@@ -98,20 +112,18 @@ static unsigned draw_levels(struct memory *memory)
 
 static struct node *make_node(struct memory *memory, unsigned levels, struct store_bytes key, struct store_bytes value)
 {
-	size_t head = sizeof(struct node) + levels * sizeof(struct node *);
-	size_t size = head + key.size + value.size;
-	struct node *node = allocate(memory, size);
+	struct node shape = {.prefix = prefix_of(key),
+	    .value_size = (uint32_t)value.size,
+	    .key_size = (uint16_t)key.size,
+	    .levels = (uint8_t)levels};
+	struct node *node = allocate(memory, size_of(&shape));
 	char *bytes;
 
 	if (!node)
 		return NULL;
-	bytes = (char *)node + head;
-	memset(node, 0, head);
-	node->prefix = prefix_of(key);
-	node->size = size;
-	node->levels = levels;
-	node->key = (struct store_bytes){bytes, key.size};
-	node->value = (struct store_bytes){bytes + key.size, value.size};
+	*node = shape;
+	memset(node->next, 0, levels * sizeof(struct node *));
+	bytes = (char *)(node->next + levels);
 	if (key.size)
 		memcpy(bytes, key.data, key.size);
 	if (value.size)
@@ -173,7 +185,7 @@ static struct node *find_node(
 {
 	struct node *node = find_path(memory, table, key, path);
 
-	return node && store_compare(node->key, key) == 0 ? node : NULL;
+	return node && store_compare(key_of(node), key) == 0 ? node : NULL;
 }
 
 /* ---- The functions of store.h */
@@ -189,7 +201,7 @@ static void take_back(struct memory *memory, const struct change *change)
 	struct list *list = &memory->list[change->table];
 	struct node *path[LEVELS];
 
-	(void)find_path(memory, change->table, change->is ? change->is->key : change->was->key, path);
+	(void)find_path(memory, change->table, key_of(change->is ? change->is : change->was), path);
 	if (change->is)
 		unlink_node(list, path, change->is);
 	if (change->was)
@@ -205,7 +217,7 @@ static void end_changes(struct memory *memory, int keep)
 		if (!keep)
 			take_back(memory, change);
 		if (dead)
-			give(memory, dead, dead->size);
+			give(memory, dead, size_of(dead));
 	}
 	for (int i = 0; i < STORE_TABLES; i++)
 		memory->list[i].at = NULL;
@@ -234,7 +246,7 @@ static int get(void *self, enum store_table table, struct store_bytes key, struc
 
 	if (!node)
 		return WW_ENOTFOUND;
-	*value = node->value;
+	*value = value_of(node);
 	return WW_OK;
 }
 
@@ -304,8 +316,8 @@ static int tell(struct memory *memory, enum store_table table, struct node *node
 	memory->list[table].at = node;
 	if (!node)
 		return WW_ENOTFOUND;
-	*key = node->key;
-	*value = node->value;
+	*key = key_of(node);
+	*value = value_of(node);
 	return WW_OK;
 }
 
@@ -372,7 +384,7 @@ static int close_store(void *self)
 	for (int i = 0; i < STORE_TABLES; i++)
 		for (struct node *node = memory->list[i].head; node; node = after) {
 			after = node->next[0];
-			give(memory, node, node->size);
+			give(memory, node, size_of(node));
 		}
 	memory->allocator->free(memory->allocator->user, memory, sizeof *memory);
 	return WW_OK;
@@ -392,7 +404,7 @@ int ww_store_memory_each(const struct store *store, enum store_table table, stor
 	int error = WW_OK;
 
 	for (const struct node *node = memory->list[table].head->next[0]; node && !error; node = node->next[0])
-		error = pair(context, node->key, node->value);
+		error = pair(context, key_of(node), value_of(node));
 	return error;
 }
 
