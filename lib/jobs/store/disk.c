@@ -34,7 +34,7 @@
 #define TEND_EVERY (60 * UINT64_C(1000000000))
 
 struct store_limits ww_store_disk_limits = {
-    .active = (size_t)2 << 20, .journal = (uint64_t)8 << 20, .view = 8192, .few = 5000};
+    .active = (size_t)1024 << 10, .journal = (uint64_t)8 << 20, .view = 8192, .few = 5000};
 
 /* How often a reader begins again beside a process that writes. */
 enum { TRIES = 20 };

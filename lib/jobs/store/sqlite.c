@@ -263,7 +263,7 @@ int ww_sqlite_open(struct sqlite *sqlite, const struct ww_jobs_config *config, s
 	if (!error && !read_only)
 		error = ww_sqlite_run(sqlite->writer,
 		    "pragma page_size = 4096; pragma journal_mode = wal; pragma synchronous = full;"
-		    "pragma cache_size = -4096; pragma temp_store = memory; pragma journal_size_limit = 16777216;"
+		    "pragma cache_size = -1024; pragma temp_store = memory; pragma journal_size_limit = 16777216;"
 		    "pragma secure_delete = off; pragma wal_checkpoint(truncate)");
 	if (!error && !read_only)
 		(void)sqlite3_wal_hook(sqlite->writer, count_pages, sqlite); /* in place of SQLite's own */

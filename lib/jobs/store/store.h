@@ -24,7 +24,17 @@
 
 #include "weekwheel/jobs.h"
 
-enum store_table { STORE_META, STORE_JOBS, STORE_DUE, STORE_WALL, STORE_BURIED, STORE_KEYS, STORE_TUBES, STORE_COUNTS, STORE_TABLES };
+enum store_table {
+	STORE_META,
+	STORE_JOBS,
+	STORE_DUE,
+	STORE_WALL,
+	STORE_BURIED,
+	STORE_KEYS,
+	STORE_TUBES,
+	STORE_COUNTS,
+	STORE_TABLES
+};
 
 /* The longest key, of BURIED. */
 #define STORE_KEY_MAX 20

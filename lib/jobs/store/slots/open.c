@@ -16,7 +16,8 @@ int ww_slots_make(struct sqlite *sqlite)
 	    " primary key (line, due, id)) without rowid;"
 	    "create table if not exists place (id integer primary key, slot integer not null);"
 	    "create table if not exists moved (id integer primary key, place blob not null);"
-	    "create table if not exists slots (slot integer primary key, rows integer not null, gone integer not null);"
+	    "create table if not exists slots (slot integer primary key, rows integer not null, gone integer not null,"
+	    " bytes integer not null);"
 	    "create table if not exists state (one integer primary key, due integer not null, id integer not null,"
 	    " wall_due integer not null, wall_id integer not null, placed integer not null);"
 	    "insert or ignore into state values (1, 0, 0, 0, 0, 0)");
@@ -37,8 +38,8 @@ static const char *const reads[SLOTS_READS] = {
     [SCAN_NEAR_WALL] = "select due, id, job from near where line = ? and (due, id) >= (?, ?) order by due, id",
     [SCAN_PLACE] = "select id, slot from place where id >= ? order by id",
     [SCAN_MOVED] = "select id, place from moved where id >= ? order by id",
-    [READ_NEAR_DOWN] = "select due, id, job from near where line = ? and (due, id) < (?, ?)"
-                       " order by due desc, id desc limit 1",
+    [READ_NEAR_DOWN] =
+        "select due, id, job from near where line = ? and (due, id) < (?, ?) order by due desc, id desc limit 1",
     [SCAN_PLACE_DOWN] = "select id, slot from place where id < ? order by id desc",
     [SCAN_MOVED_DOWN] = "select id, place from moved where id < ? order by id desc",
 };
@@ -54,7 +55,7 @@ static const char *const writes[SLOTS_WRITES] = {
     [PUT_GONE] = "insert or replace into gone values (?, ?)",
     [PUT_PLACE] = "insert or replace into place values (?, ?)",
     [PUT_MOVED] = "insert or replace into moved values (?, ?)",
-    [PUT_COUNT] = "insert or replace into slots values (?, ?, ?)",
+    [PUT_COUNT] = "insert or replace into slots values (?, ?, ?, ?)",
     [PUT_STATE] = "insert or replace into state values (1, ?, ?, ?, ?, ?)",
     [REMOVE_NEAR] = "delete from near where line = ? and due = ? and id = ?",
     [REMOVE_GONE] = "delete from gone where slot = ? and id = ?",
@@ -81,8 +82,8 @@ static int read_state(struct slots *slots)
 static int read_counts(struct slots *slots)
 {
 	sqlite3_stmt *statement = NULL;
-	int error =
-	    ww_sqlite_prepare(slots->sqlite->writer, &statement, "select slot, rows, gone from slots order by slot");
+	int error = ww_sqlite_prepare(
+	    slots->sqlite->writer, &statement, "select slot, rows, gone, bytes from slots order by slot");
 
 	slots->slots = 0;
 	while (!error && !(error = ww_sqlite_error(sqlite3_step(statement)))) {
@@ -93,6 +94,7 @@ static int read_counts(struct slots *slots)
 		}
 		count->rows = sqlite3_column_int64(statement, 1);
 		count->gone = sqlite3_column_int64(statement, 2);
+		count->bytes = sqlite3_column_int64(statement, 3);
 		count->is_dirty = 0;
 	}
 	sqlite3_finalize(statement);

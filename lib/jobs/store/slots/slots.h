@@ -13,7 +13,7 @@
  *     near    line, due, id    -> job
  *     place   id               -> slot             of a far job, as it was put
  *     moved   id               -> value of JOBS    of every other job; it hides the place
- *     slots   slot             -> rows, gone       about how many there are
+ *     slots   slot             -> rows, gone, bytes   about how many there are
  *
  * When a large hour nears, its jobs are demoted: read in order of due time, a piece at a time, and written into near. A
  * small one is put in order in memory when it is read, and stays where it is. What is left of it a day later is
@@ -65,6 +65,7 @@ struct slots_walk {
 struct slots_count {
 	uint64_t slot;
 	int64_t rows;
+	int64_t bytes; /* of them */
 	int64_t gone;
 	int is_dirty;
 };

@@ -10,6 +10,18 @@ enum { PICKED = 4 };
 /* Rows that one transaction removes at most: others wait for it. */
 enum { DROP_ROWS = 50000, REWRITE_ROWS = 20000, PURGE_ROWS = 20000 };
 
+/* Bytes that one piece moves or removes at most, about. Less than this that is dead is not worth a rewrite. */
+#define PIECE_BYTES (INT64_C(8) << 20)
+
+/* Of so many rows of a slot, as many as make a piece. */
+static int piece_of(const struct slots_count *count, int rows)
+{
+	int64_t average = count->rows > 0 ? count->bytes / count->rows : 0;
+	int64_t fit = PIECE_BYTES / (average + 1) + 1;
+
+	return fit < rows ? (int)fit : rows;
+}
+
 static int step(sqlite3_stmt *statement)
 {
 	return ww_sqlite_error(sqlite3_step(statement));
@@ -47,13 +59,15 @@ static int demote_job(struct slots *slots, uint64_t slot, struct slots_mark mark
 	return error ? error : ww_sqlite_done(moved);
 }
 
-static int demote_slot(struct slots *slots, uint64_t slot)
+static int demote_slot(struct slots *slots, const struct slots_count *count)
 {
+	uint64_t slot = count->slot;
 	struct slots_view *view = &slots->picked;
 	struct slots_mark *edge = &slots->edge[slots_line(slot)];
 	int error = WW_OK;
 
-	if (ww_slots_view_open(view, slots->sqlite->allocator, PICKED * ww_store_disk_limits.view))
+	if (ww_slots_view_open(
+	        view, slots->sqlite->allocator, (size_t)piece_of(count, PICKED * (int)ww_store_disk_limits.view)))
 		return WW_ENOMEM;
 	view->slot = slot;
 	view->from = *edge;
@@ -91,7 +105,7 @@ static int demote(struct slots *slots, int line, uint64_t now)
 	}
 	if (!must)
 		return 0;
-	error = demote_slot(slots, first->slot);
+	error = demote_slot(slots, first);
 	return error ? error : 1;
 }
 
@@ -116,13 +130,14 @@ static int remove_rows(struct slots *slots, const char *text, uint64_t slot, int
 /* Drop a slot that the edge has passed. */
 static int drop(struct slots *slots, struct slots_count *count)
 {
+	int most = piece_of(count, DROP_ROWS);
 	int rows = remove_rows(slots,
 	    "delete from far where slot = ?1 and id <="
 	    " (select max(id) from (select id from far where slot = ?1 order by id limit ?2))",
-	    count->slot, DROP_ROWS);
+	    count->slot, most);
 	int error = rows < 0 ? rows : WW_OK;
 
-	if (rows < 0 || rows == DROP_ROWS)
+	if (rows < 0 || rows == most)
 		return error;
 	rows = remove_rows(slots, "delete from gone where slot = ?1", count->slot, 0);
 	if (rows >= 0)
@@ -140,20 +155,31 @@ static int drop(struct slots *slots, struct slots_count *count)
 /* Remove jobs that are gone from their slot, the marks last. */
 static int rewrite(struct slots *slots, struct slots_count *count)
 {
+	int most = piece_of(count, REWRITE_ROWS);
 	int rows = remove_rows(slots,
 	    "delete from far where slot = ?1 and id in"
 	    " (select id from gone where slot = ?1 order by id limit ?2)",
-	    count->slot, REWRITE_ROWS);
-	int marks = rows < 0 ? rows
-	                     : remove_rows(slots, "delete from gone where slot = ?1 and id <= " FIRST_GONE, count->slot,
-	                           REWRITE_ROWS);
+	    count->slot, most);
+	int marks =
+	    rows < 0 ? rows
+	             : remove_rows(slots, "delete from gone where slot = ?1 and id <= " FIRST_GONE, count->slot, most);
 
 	if (marks < 0)
 		return marks;
-	count->rows = count->rows > rows ? count->rows - rows : 0;
-	count->gone = marks < REWRITE_ROWS ? 0 : count->gone - marks;
+	if (rows < count->rows) {
+		count->bytes -= count->bytes / count->rows * rows;
+		count->rows -= rows;
+	} else
+		count->rows = count->bytes = 0;
+	count->gone = marks < most ? 0 : count->gone - marks;
 	count->is_dirty = 1;
 	return WW_OK;
+}
+
+static int is_half_gone(const struct slots_count *count)
+{
+	return count->gone * 2 > count->rows &&
+	       (count->gone > ww_store_disk_limits.few || count->bytes / 2 > PIECE_BYTES);
 }
 
 /* Whether no job lies where the place says. One that has moved is found without it. */
@@ -218,7 +244,7 @@ static int remove_dead(struct slots *slots)
 		struct slots_count *count = &slots->counts[i];
 		if (slots_is_passed(count->slot, slots->edge))
 			error = drop(slots, count);
-		else if (count->gone > ww_store_disk_limits.few && 2 * count->gone > count->rows)
+		else if (is_half_gone(count))
 			error = rewrite(slots, count);
 		else
 			continue;

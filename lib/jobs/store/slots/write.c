@@ -37,7 +37,7 @@ struct slots_count *ww_slots_count(struct slots *slots, uint64_t slot)
 	return &slots->counts[low];
 }
 
-static int add_to_count(struct slots *slots, uint64_t slot, int64_t rows, int64_t gone)
+static int add_to_count(struct slots *slots, uint64_t slot, int64_t rows, int64_t gone, size_t bytes)
 {
 	struct slots_count *count = ww_slots_count(slots, slot);
 
@@ -45,6 +45,7 @@ static int add_to_count(struct slots *slots, uint64_t slot, int64_t rows, int64_
 		return WW_ENOMEM;
 	count->rows += rows;
 	count->gone += gone;
+	count->bytes += (int64_t)bytes;
 	count->is_dirty = 1;
 	return WW_OK;
 }
@@ -62,6 +63,7 @@ int ww_slots_save(struct slots *slots)
 		sqlite3_bind_int64(put, 1, (sqlite3_int64)count->slot);
 		sqlite3_bind_int64(put, 2, count->rows);
 		sqlite3_bind_int64(put, 3, count->gone);
+		sqlite3_bind_int64(put, 4, count->bytes);
 		error = ww_sqlite_done(put);
 		count->is_dirty = 0;
 	}
@@ -86,7 +88,7 @@ static int put_far(struct slots *slots, int line, struct slots_mark mark, struct
 	uint64_t slot = slots_of(line, mark.due);
 	sqlite3_stmt *far = slots->writes[PUT_FAR];
 	sqlite3_stmt *gone = slots->writes[REMOVE_GONE];
-	int error = add_to_count(slots, slot, 1, 0);
+	int error = add_to_count(slots, slot, 1, 0, job.size);
 
 	sqlite3_bind_int64(far, 1, (sqlite3_int64)slot);
 	sqlite3_bind_int64(far, 2, (sqlite3_int64)mark.id);
@@ -102,7 +104,7 @@ static int put_far(struct slots *slots, int line, struct slots_mark mark, struct
 	sqlite3_bind_int64(gone, 2, (sqlite3_int64)mark.id);
 	error = ww_sqlite_done(gone);
 	if (!error && sqlite3_changes(slots->sqlite->writer) > 0)
-		error = add_to_count(slots, slot, -1, -1);
+		error = add_to_count(slots, slot, -1, -1, 0);
 	return error;
 }
 
@@ -179,5 +181,5 @@ int ww_slots_remove(struct slots *slots, enum store_table table, struct store_by
 	sqlite3_bind_int64(statement, 1, (sqlite3_int64)slot);
 	sqlite3_bind_int64(statement, 2, (sqlite3_int64)mark.id);
 	error = ww_sqlite_done(statement);
-	return error ? error : add_to_count(slots, slot, 0, 1);
+	return error ? error : add_to_count(slots, slot, 0, 1, 0);
 }
