@@ -23,8 +23,8 @@
 
 #include "lib/base/memory.h"
 #include "lib/base/time.h"
-#include "lib/jobs/store/copy.h"
 #include "lib/jobs/store/changes.h"
+#include "lib/jobs/store/copy.h"
 #include "lib/jobs/store/files.h"
 #include "lib/jobs/store/journal.h"
 #include "lib/jobs/store/sqlite.h"
@@ -302,7 +302,7 @@ static int tend(struct disk *disk)
 	int did;
 
 	pthread_mutex_unlock(&disk->mutex);
-	did = ww_slots_tend(&disk->index.slots, now);
+	did = ww_store_slots_tend(&disk->index.slots, now);
 	if (!did && is_quiet)
 		ww_sqlite_settle(&disk->index);
 	pthread_mutex_lock(&disk->mutex);
@@ -727,7 +727,7 @@ static int open_layers(struct disk *disk)
 	if (!error)
 		error = ww_store_memory_open(&disk->active, &disk->config);
 	if (!error)
-		error = ww_slots_highest(disk->index.reader, &disk->highest);
+		error = ww_store_slots_highest(disk->index.reader, &disk->highest);
 	disk->fresh = disk->highest + 1;
 	return error ? error : read_journal(disk, cut, record);
 }

@@ -134,7 +134,7 @@ static int make_tables(struct sqlite *sqlite)
 		error = ww_sqlite_run(sqlite->writer, text);
 	}
 	if (!error)
-		error = ww_slots_make(sqlite);
+		error = ww_store_slots_make(sqlite);
 	if (!error)
 		error = ww_sqlite_run(sqlite->writer,
 		    "create table if not exists journal (one integer primary key, cut integer, record integer);"
@@ -205,14 +205,14 @@ static int begin_reading(struct sqlite *sqlite)
 		return WW_OK;
 	error = ww_sqlite_run(sqlite->reader, "begin");
 	sqlite->reading = !error;
-	return error ? error : ww_slots_begin(&sqlite->slots);
+	return error ? error : ww_store_slots_begin(&sqlite->slots);
 }
 
 static void reset_all(struct sqlite *sqlite)
 {
 	for (int i = 0; i < STORE_TABLES; i++)
 		sqlite3_reset(sqlite->table[i].from);
-	ww_slots_rest(&sqlite->slots);
+	ww_store_slots_rest(&sqlite->slots);
 }
 
 static void end_reading(struct sqlite *sqlite)
@@ -230,12 +230,12 @@ static int prepare_all(struct sqlite *sqlite)
 
 	for (int i = 0; i < STORE_TABLES && !error; i++)
 		error = names[i] ? prepare_table(sqlite, i) : WW_OK;
-	return error ? error : ww_slots_open(&sqlite->slots, sqlite, sqlite->ahead);
+	return error ? error : ww_store_slots_open(&sqlite->slots, sqlite, sqlite->ahead);
 }
 
 static void finalize_all(struct sqlite *sqlite)
 {
-	ww_slots_close(&sqlite->slots);
+	ww_store_slots_close(&sqlite->slots);
 	for (int i = 0; i < STORE_TABLES; i++) {
 		sqlite3_finalize(sqlite->table[i].get);
 		sqlite3_finalize(sqlite->table[i].from);
@@ -420,7 +420,7 @@ int ww_sqlite_get(struct sqlite *sqlite, enum store_table table, struct store_by
 
 	if (slots_have(table)) {
 		int began = begin_reading(sqlite);
-		return began ? began : ww_slots_get(&sqlite->slots, table, key, value);
+		return began ? began : ww_store_slots_get(&sqlite->slots, table, key, value);
 	}
 	int error = start(sqlite, statement, key);
 
@@ -439,7 +439,7 @@ int ww_sqlite_seek(struct sqlite *sqlite, enum store_table table, struct store_b
 
 	if (slots_have(table)) {
 		int began = begin_reading(sqlite);
-		return began ? began : ww_slots_seek(&sqlite->slots, table, from, key, value);
+		return began ? began : ww_store_slots_seek(&sqlite->slots, table, from, key, value);
 	}
 	unsigned char *kept = ww_sqlite_room(sqlite, from.size);
 	int error = kept ? WW_OK : WW_ENOMEM;
@@ -455,7 +455,7 @@ int ww_sqlite_seek(struct sqlite *sqlite, enum store_table table, struct store_b
 int ww_sqlite_next(struct sqlite *sqlite, enum store_table table, struct store_bytes *key, struct store_bytes *value)
 {
 	if (slots_have(table))
-		return ww_slots_next(&sqlite->slots, table, key, value);
+		return ww_store_slots_next(&sqlite->slots, table, key, value);
 	return step_pair(sqlite, table, sqlite->table[table].from, key, value);
 }
 
@@ -466,7 +466,7 @@ int ww_sqlite_before(struct sqlite *sqlite, enum store_table table, struct store
 
 	if (slots_have(table)) {
 		int began = begin_reading(sqlite);
-		return began ? began : ww_slots_before(&sqlite->slots, table, to, key, value);
+		return began ? began : ww_store_slots_before(&sqlite->slots, table, to, key, value);
 	}
 	int error = start(sqlite, statement, to);
 
@@ -512,7 +512,7 @@ int ww_sqlite_put(struct sqlite *sqlite, enum store_table table, struct store_by
 	sqlite3_stmt *statement = sqlite->table[table].put;
 
 	if (slots_have(table))
-		return ww_slots_put(&sqlite->slots, table, key, value);
+		return ww_store_slots_put(&sqlite->slots, table, key, value);
 	uint32_t sum = sum_of(table, key, value);
 	size_t size = value.size + sizeof sum;
 	char few[512];
@@ -539,7 +539,7 @@ int ww_sqlite_remove(struct sqlite *sqlite, enum store_table table, struct store
 	sqlite3_stmt *statement = sqlite->table[table].remove;
 
 	if (slots_have(table))
-		return ww_slots_remove(&sqlite->slots, table, key);
+		return ww_store_slots_remove(&sqlite->slots, table, key);
 	int error = ww_sqlite_bind(statement, 1, key);
 
 	return error ? error : ww_sqlite_done(statement);
@@ -548,7 +548,7 @@ int ww_sqlite_remove(struct sqlite *sqlite, enum store_table table, struct store
 int ww_sqlite_commit(struct sqlite *sqlite, uint64_t cut, uint64_t record)
 {
 	char text[128];
-	int error = ww_slots_save(&sqlite->slots);
+	int error = ww_store_slots_save(&sqlite->slots);
 
 	(void)snprintf(
 	    text, sizeof text, "update journal set cut = %lld, record = %lld", (long long)cut, (long long)record);
@@ -588,5 +588,5 @@ void ww_sqlite_abort(struct sqlite *sqlite)
 {
 	if (!sqlite3_get_autocommit(sqlite->writer))
 		(void)ww_sqlite_run(sqlite->writer, "rollback");
-	(void)ww_slots_reread(&sqlite->slots);
+	(void)ww_store_slots_reread(&sqlite->slots);
 }

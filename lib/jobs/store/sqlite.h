@@ -10,7 +10,7 @@
 #include <sqlite3.h>
 
 #include "lib/jobs/store/fault.h"
-#include "lib/jobs/store/slots/slots.h"
+#include "lib/jobs/store/slots.h"
 #include "lib/jobs/store/store.h"
 
 struct sqlite_table {

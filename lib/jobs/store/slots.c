@@ -3,10 +3,10 @@
 #include <string.h>
 
 #include "lib/base/memory.h"
-#include "lib/jobs/store/slots/slots.h"
+#include "lib/jobs/store/slots.h"
 #include "lib/jobs/store/sqlite.h"
 
-int ww_slots_make(struct sqlite *sqlite)
+int ww_store_slots_make(struct sqlite *sqlite)
 {
 	return ww_sqlite_run(sqlite->writer,
 	    "create table if not exists far (slot integer, id integer, due integer not null, job blob not null,"
@@ -87,7 +87,7 @@ static int read_counts(struct slots *slots)
 
 	slots->slots = 0;
 	while (!error && !(error = ww_sqlite_error(sqlite3_step(statement)))) {
-		struct slots_count *count = ww_slots_count(slots, (uint64_t)sqlite3_column_int64(statement, 0));
+		struct slots_count *count = ww_store_slots_count(slots, (uint64_t)sqlite3_column_int64(statement, 0));
 		if (!count) {
 			error = WW_ENOMEM;
 			break;
@@ -113,7 +113,7 @@ static int read_last(sqlite3 *connection, const char *text, uint64_t *id)
 	return error == WW_ENOTFOUND ? WW_OK : error;
 }
 
-int ww_slots_highest(sqlite3 *connection, uint64_t *id)
+int ww_store_slots_highest(sqlite3 *connection, uint64_t *id)
 {
 	uint64_t moved;
 	int error = read_last(connection, "select max(id) from place", id);
@@ -125,7 +125,7 @@ int ww_slots_highest(sqlite3 *connection, uint64_t *id)
 	return error;
 }
 
-int ww_slots_reread(struct slots *slots)
+int ww_store_slots_reread(struct slots *slots)
 {
 	int error;
 
@@ -134,10 +134,10 @@ int ww_slots_reread(struct slots *slots)
 	error = read_state(slots);
 	if (!error)
 		error = read_counts(slots);
-	return error ? error : ww_slots_highest(slots->sqlite->writer, &slots->highest);
+	return error ? error : ww_store_slots_highest(slots->sqlite->writer, &slots->highest);
 }
 
-int ww_slots_open(struct slots *slots, struct sqlite *sqlite, uint64_t ahead)
+int ww_store_slots_open(struct slots *slots, struct sqlite *sqlite, uint64_t ahead)
 {
 	int error = WW_OK;
 
@@ -146,10 +146,10 @@ int ww_slots_open(struct slots *slots, struct sqlite *sqlite, uint64_t ahead)
 		error = ww_sqlite_prepare(sqlite->reader, &slots->reads[i], reads[i]);
 	for (int i = 0; i < SLOTS_WRITES && !error && sqlite->writer; i++)
 		error = ww_sqlite_prepare(sqlite->writer, &slots->writes[i], writes[i]);
-	return error ? error : ww_slots_reread(slots);
+	return error ? error : ww_store_slots_reread(slots);
 }
 
-void ww_slots_close(struct slots *slots)
+void ww_store_slots_close(struct slots *slots)
 {
 	if (!slots->sqlite)
 		return;
@@ -158,8 +158,8 @@ void ww_slots_close(struct slots *slots)
 	for (int i = 0; i < SLOTS_WRITES; i++)
 		sqlite3_finalize(slots->writes[i]);
 	for (int line = 0; line < SLOTS_LINES; line++)
-		ww_slots_view_close(&slots->walk[line].view, slots->sqlite->allocator);
-	ww_slots_view_close(&slots->picked, slots->sqlite->allocator);
+		ww_store_slots_view_close(&slots->walk[line].view, slots->sqlite->allocator);
+	ww_store_slots_view_close(&slots->picked, slots->sqlite->allocator);
 	memory_give(slots->sqlite->allocator, slots->counts, slots->room * sizeof *slots->counts);
 	*slots = (struct slots){0};
 }

@@ -3,12 +3,12 @@
 #include <string.h>
 
 #include "lib/base/memory.h"
-#include "lib/jobs/store/slots/slots.h"
+#include "lib/jobs/store/slots.h"
 #include "lib/jobs/store/sqlite.h"
 
 /* ---- Counts */
 
-struct slots_count *ww_slots_count(struct slots *slots, uint64_t slot)
+struct slots_count *ww_store_slots_count(struct slots *slots, uint64_t slot)
 {
 	size_t low = 0, high = slots->slots;
 
@@ -39,7 +39,7 @@ struct slots_count *ww_slots_count(struct slots *slots, uint64_t slot)
 
 static int add_to_count(struct slots *slots, uint64_t slot, int64_t rows, int64_t gone, size_t bytes)
 {
-	struct slots_count *count = ww_slots_count(slots, slot);
+	struct slots_count *count = ww_store_slots_count(slots, slot);
 
 	if (!count)
 		return WW_ENOMEM;
@@ -50,7 +50,7 @@ static int add_to_count(struct slots *slots, uint64_t slot, int64_t rows, int64_
 	return WW_OK;
 }
 
-int ww_slots_save(struct slots *slots)
+int ww_store_slots_save(struct slots *slots)
 {
 	sqlite3_stmt *state = slots->writes[PUT_STATE];
 	sqlite3_stmt *put = slots->writes[PUT_COUNT];
@@ -98,7 +98,7 @@ static int put_far(struct slots *slots, int line, struct slots_mark mark, struct
 	if (!error)
 		error = ww_sqlite_done(far);
 	/* It may have been in this slot before. */
-	if (error || ww_slots_count(slots, slot)->gone == 0)
+	if (error || ww_store_slots_count(slots, slot)->gone == 0)
 		return error;
 	sqlite3_bind_int64(gone, 1, (sqlite3_int64)slot);
 	sqlite3_bind_int64(gone, 2, (sqlite3_int64)mark.id);
@@ -139,7 +139,7 @@ static int put_id(struct slots *slots, uint64_t id, struct store_bytes value)
 	return error ? error : ww_sqlite_done(put);
 }
 
-int ww_slots_put(struct slots *slots, enum store_table table, struct store_bytes key, struct store_bytes value)
+int ww_store_slots_put(struct slots *slots, enum store_table table, struct store_bytes key, struct store_bytes value)
 {
 	int line = table == STORE_WALL ? SLOTS_WALL : SLOTS_ELAPSED;
 	struct slots_mark mark = slots_mark_of(key);
@@ -157,7 +157,7 @@ int ww_slots_put(struct slots *slots, enum store_table table, struct store_bytes
 	return error ? error : ww_sqlite_done(near);
 }
 
-int ww_slots_remove(struct slots *slots, enum store_table table, struct store_bytes key)
+int ww_store_slots_remove(struct slots *slots, enum store_table table, struct store_bytes key)
 {
 	int line = table == STORE_WALL ? SLOTS_WALL : SLOTS_ELAPSED;
 	struct slots_mark mark = slots_mark_of(key);

@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "lib/jobs/store/slots/slots.h"
+#include "lib/jobs/store/slots.h"
 #include "lib/jobs/store/sqlite.h"
 
 static int line_of(enum store_table table)
@@ -30,7 +30,7 @@ static int step(sqlite3_stmt *statement)
 	return ww_sqlite_error(sqlite3_step(statement));
 }
 
-int ww_slots_begin(struct slots *slots)
+int ww_store_slots_begin(struct slots *slots)
 {
 	sqlite3_stmt *statement = slots->reads[READ_STATE];
 	unsigned version = 0;
@@ -49,7 +49,7 @@ int ww_slots_begin(struct slots *slots)
 	return error == WW_ENOTFOUND ? WW_ECORRUPT : error;
 }
 
-void ww_slots_rest(struct slots *slots)
+void ww_store_slots_rest(struct slots *slots)
 {
 	for (int i = 0; i < SLOTS_READS; i++)
 		sqlite3_reset(slots->reads[i]);
@@ -134,7 +134,7 @@ static int get_near(struct slots *slots, int line, struct slots_mark mark, struc
 	return error;
 }
 
-int ww_slots_get(struct slots *slots, enum store_table table, struct store_bytes key, struct store_bytes *value)
+int ww_store_slots_get(struct slots *slots, enum store_table table, struct store_bytes key, struct store_bytes *value)
 {
 	int line = line_of(table);
 	struct slots_mark mark, found;
@@ -194,14 +194,15 @@ static int find_slot(struct slots *slots, int back, uint64_t *slot)
 
 static int look(struct slots *slots, struct slots_view *view, uint64_t slot, struct slots_mark from, int back)
 {
-	if (ww_slots_seen(view, slot, from, back))
+	if (ww_store_slots_seen(view, slot, from, back))
 		return WW_OK;
-	if (ww_slots_view_open(view, slots->sqlite->allocator, ww_store_disk_limits.view))
+	if (ww_store_slots_view_open(view, slots->sqlite->allocator, ww_store_disk_limits.view))
 		return WW_ENOMEM;
 	view->slot = slot;
 	view->from = from;
 	view->back = back;
-	return ww_slots_look(view, slots->reads[SCAN_FAR], slots->reads[SCAN_GONE], slots->seen[slots_line(slot)]);
+	return ww_store_slots_look(
+	    view, slots->reads[SCAN_FAR], slots->reads[SCAN_GONE], slots->seen[slots_line(slot)]);
 }
 
 /* Let the view stand at the next far job, from its slot and `from` on. */
@@ -360,7 +361,7 @@ static int seek_id(struct slots *slots, uint64_t from, int back, struct store_by
 	return next_id(slots, back, key, value);
 }
 
-int ww_slots_seek(struct slots *slots, enum store_table table, struct store_bytes from, struct store_bytes *key,
+int ww_store_slots_seek(struct slots *slots, enum store_table table, struct store_bytes from, struct store_bytes *key,
     struct store_bytes *value)
 {
 	struct slots_mark mark = slots_mark_of(from);
@@ -370,7 +371,7 @@ int ww_slots_seek(struct slots *slots, enum store_table table, struct store_byte
 	return seek_due(slots, line_of(table), bounded(mark), key, value);
 }
 
-int ww_slots_before(struct slots *slots, enum store_table table, struct store_bytes to, struct store_bytes *key,
+int ww_store_slots_before(struct slots *slots, enum store_table table, struct store_bytes to, struct store_bytes *key,
     struct store_bytes *value)
 {
 	struct slots_mark mark = slots_mark_of(to);
@@ -380,7 +381,7 @@ int ww_slots_before(struct slots *slots, enum store_table table, struct store_by
 	return before_due(slots, line_of(table), bounded(mark), key, value);
 }
 
-int ww_slots_next(struct slots *slots, enum store_table table, struct store_bytes *key, struct store_bytes *value)
+int ww_store_slots_next(struct slots *slots, enum store_table table, struct store_bytes *key, struct store_bytes *value)
 {
 	if (table == STORE_JOBS)
 		return next_id(slots, 0, key, value);

@@ -1,6 +1,6 @@
 /* What the time brings: slots are demoted and dropped, and what is dead in them is thrown out. */
 
-#include "lib/jobs/store/slots/slots.h"
+#include "lib/jobs/store/slots.h"
 #include "lib/jobs/store/sqlite.h"
 
 /* Views that are demoted at a time: each piece reads the whole slot. */
@@ -66,19 +66,19 @@ static int demote_slot(struct slots *slots, const struct slots_count *count)
 	struct slots_mark *edge = &slots->edge[slots_line(slot)];
 	int error = WW_OK;
 
-	if (ww_slots_view_open(
+	if (ww_store_slots_view_open(
 	        view, slots->sqlite->allocator, (size_t)piece_of(count, PICKED * (int)ww_store_disk_limits.view)))
 		return WW_ENOMEM;
 	view->slot = slot;
 	view->from = *edge;
-	error = ww_slots_look(view, slots->writes[PICK_FAR], slots->writes[PICK_GONE], *edge);
+	error = ww_store_slots_look(view, slots->writes[PICK_FAR], slots->writes[PICK_GONE], *edge);
 	for (size_t i = 0; i < view->count && !error; i++)
 		error = demote_job(slots, slot, view->jobs[i]);
 	if (view->is_whole)
 		*edge = (struct slots_mark){slots_start(slot) + SLOTS_HOUR, 0};
 	else
 		*edge = view->jobs[view->count - 1];
-	ww_slots_view_close(view, slots->sqlite->allocator);
+	ww_store_slots_view_close(view, slots->sqlite->allocator);
 	return error;
 }
 
@@ -258,7 +258,7 @@ static int remove_dead(struct slots *slots)
 
 /* ---- One piece */
 
-int ww_slots_tend(struct slots *slots, const uint64_t now[SLOTS_LINES])
+int ww_store_slots_tend(struct slots *slots, const uint64_t now[SLOTS_LINES])
 {
 	int did = ww_sqlite_begin(slots->sqlite);
 
@@ -268,6 +268,6 @@ int ww_slots_tend(struct slots *slots, const uint64_t now[SLOTS_LINES])
 		did = remove_dead(slots);
 	if (!did)
 		return ww_sqlite_run(slots->sqlite->writer, "rollback");
-	int error = ww_sqlite_end(slots->sqlite, did < 0 ? did : ww_slots_save(slots));
+	int error = ww_sqlite_end(slots->sqlite, did < 0 ? did : ww_store_slots_save(slots));
 	return error ? error : did;
 }

@@ -1,10 +1,10 @@
 /* Jobs of a slot in order of due time: the least of them, picked by a heap while the slot is read. */
 
 #include "lib/base/memory.h"
-#include "lib/jobs/store/slots/slots.h"
+#include "lib/jobs/store/slots.h"
 #include "lib/jobs/store/sqlite.h"
 
-int ww_slots_view_open(struct slots_view *view, const struct ww_allocator *allocator, size_t room)
+int ww_store_slots_view_open(struct slots_view *view, const struct ww_allocator *allocator, size_t room)
 {
 	if (view->jobs)
 		return WW_OK;
@@ -13,7 +13,7 @@ int ww_slots_view_open(struct slots_view *view, const struct ww_allocator *alloc
 	return view->jobs ? WW_OK : WW_ENOMEM;
 }
 
-void ww_slots_view_close(struct slots_view *view, const struct ww_allocator *allocator)
+void ww_store_slots_view_close(struct slots_view *view, const struct ww_allocator *allocator)
 {
 	memory_give(allocator, view->jobs, view->room * sizeof *view->jobs);
 	*view = (struct slots_view){0};
@@ -88,7 +88,7 @@ static int is_gone(sqlite3_stmt *gone, uint64_t id, int *left, int *error)
 	return *left && (uint64_t)sqlite3_column_int64(gone, 0) == id;
 }
 
-int ww_slots_look(struct slots_view *view, sqlite3_stmt *far, sqlite3_stmt *gone, struct slots_mark edge)
+int ww_store_slots_look(struct slots_view *view, sqlite3_stmt *far, sqlite3_stmt *gone, struct slots_mark edge)
 {
 	uint64_t start = slots_start(view->slot);
 	int left, error;
@@ -117,7 +117,7 @@ int ww_slots_look(struct slots_view *view, sqlite3_stmt *far, sqlite3_stmt *gone
 	return error;
 }
 
-int ww_slots_seen(struct slots_view *view, uint64_t slot, struct slots_mark from, int back)
+int ww_store_slots_seen(struct slots_view *view, uint64_t slot, struct slots_mark from, int back)
 {
 	size_t low = 0, high = view->count;
 

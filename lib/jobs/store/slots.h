@@ -1,5 +1,5 @@
-#ifndef LIB_JOBS_STORE_SLOTS_SLOTS_H
-#define LIB_JOBS_STORE_SLOTS_SLOTS_H
+#ifndef LIB_JOBS_STORE_SLOTS_H
+#define LIB_JOBS_STORE_SLOTS_H
 
 /*
  * The jobs that wait, in the index: the wheel goes on, on disk. Its slots are hours.
@@ -189,56 +189,57 @@ static inline int slots_have(enum store_table table)
 	return table == STORE_JOBS || table == STORE_DUE || table == STORE_WALL;
 }
 
-/* ---- view.c */
+/* ---- slots_view.c */
 
 /* Give it room, once. */
-int ww_slots_view_open(struct slots_view *view, const struct ww_allocator *allocator, size_t room);
-void ww_slots_view_close(struct slots_view *view, const struct ww_allocator *allocator);
+int ww_store_slots_view_open(struct slots_view *view, const struct ww_allocator *allocator, size_t room);
+void ww_store_slots_view_close(struct slots_view *view, const struct ww_allocator *allocator);
 /*
  * Fill a view from its slot, by two statements that go through far and gone. Jobs up to the edge are dead.
  */
-int ww_slots_look(struct slots_view *view, sqlite3_stmt *far, sqlite3_stmt *gone, struct slots_mark edge);
+int ww_store_slots_look(struct slots_view *view, sqlite3_stmt *far, sqlite3_stmt *gone, struct slots_mark edge);
 /* Whether the view, which was filled before, has what comes from there on. Then it is set to that. */
-int ww_slots_seen(struct slots_view *view, uint64_t slot, struct slots_mark from, int back);
+int ww_store_slots_seen(struct slots_view *view, uint64_t slot, struct slots_mark from, int back);
 
-/* ---- open.c */
+/* ---- slots.c */
 
 /* Make the tables, in the writer's transaction. */
-int ww_slots_make(struct sqlite *sqlite);
+int ww_store_slots_make(struct sqlite *sqlite);
 /* Jobs of a large slot are demoted `ahead` before they are due. */
-int ww_slots_open(struct slots *slots, struct sqlite *sqlite, uint64_t ahead);
-void ww_slots_close(struct slots *slots);
+int ww_store_slots_open(struct slots *slots, struct sqlite *sqlite, uint64_t ahead);
+void ww_store_slots_close(struct slots *slots);
 /* Read again what a transaction that failed has changed in memory. */
-int ww_slots_reread(struct slots *slots);
+int ww_store_slots_reread(struct slots *slots);
 /* The greatest id in the index. */
-int ww_slots_highest(sqlite3 *connection, uint64_t *id);
+int ww_store_slots_highest(sqlite3 *connection, uint64_t *id);
 
-/* ---- read.c: as in store.h. ww_slots_begin comes first in a transaction. */
+/* ---- slots_read.c: as in store.h. ww_store_slots_begin comes first in a transaction. */
 
-int ww_slots_begin(struct slots *slots);
-int ww_slots_get(struct slots *slots, enum store_table table, struct store_bytes key, struct store_bytes *value);
-int ww_slots_seek(struct slots *slots, enum store_table table, struct store_bytes from, struct store_bytes *key,
+int ww_store_slots_begin(struct slots *slots);
+int ww_store_slots_get(struct slots *slots, enum store_table table, struct store_bytes key, struct store_bytes *value);
+int ww_store_slots_seek(struct slots *slots, enum store_table table, struct store_bytes from, struct store_bytes *key,
     struct store_bytes *value);
-int ww_slots_before(struct slots *slots, enum store_table table, struct store_bytes to, struct store_bytes *key,
+int ww_store_slots_before(struct slots *slots, enum store_table table, struct store_bytes to, struct store_bytes *key,
     struct store_bytes *value);
-int ww_slots_next(struct slots *slots, enum store_table table, struct store_bytes *key, struct store_bytes *value);
-void ww_slots_rest(struct slots *slots);
+int ww_store_slots_next(
+    struct slots *slots, enum store_table table, struct store_bytes *key, struct store_bytes *value);
+void ww_store_slots_rest(struct slots *slots);
 
-/* ---- write.c: first all that is removed, then what is put, in order of the keys */
+/* ---- slots_write.c: first all that is removed, then what is put, in order of the keys */
 
-int ww_slots_put(struct slots *slots, enum store_table table, struct store_bytes key, struct store_bytes value);
-int ww_slots_remove(struct slots *slots, enum store_table table, struct store_bytes key);
+int ww_store_slots_put(struct slots *slots, enum store_table table, struct store_bytes key, struct store_bytes value);
+int ww_store_slots_remove(struct slots *slots, enum store_table table, struct store_bytes key);
 /* Write the edges and the counts, before the commit. */
-int ww_slots_save(struct slots *slots);
+int ww_store_slots_save(struct slots *slots);
 /* The count of a slot; made if it is missing. NULL: there is no memory. */
-struct slots_count *ww_slots_count(struct slots *slots, uint64_t slot);
+struct slots_count *ww_store_slots_count(struct slots *slots, uint64_t slot);
 
-/* ---- tend.c */
+/* ---- slots_tend.c */
 
 /*
  * Do one piece of what is to be done, in a transaction, when it is `now` on each line: demote, drop, rewrite, purge.
  * Returns 1 if it did something, 0, or an error.
  */
-int ww_slots_tend(struct slots *slots, const uint64_t now[SLOTS_LINES]);
+int ww_store_slots_tend(struct slots *slots, const uint64_t now[SLOTS_LINES]);
 
 #endif
