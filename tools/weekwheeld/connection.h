@@ -33,8 +33,10 @@ struct server_tube {
 
 /* A connection watches a tube. While it waits for a job, it stands in the tube's queue. */
 struct watch {
+	UT_hash_handle hh; /* in server.watches, by the two that follow */
 	struct server_tube *tube;
 	struct connection *connection;
+	size_t index; /* in the connection's array */
 	TAILQ_ENTRY(watch) queue;
 };
 
@@ -175,7 +177,7 @@ void tube_ready_all(struct server *server);
 /* Watch a tube. Returns 0, also if it is watched already, or -1 without memory. */
 int tube_watch(struct connection *connection, struct server_tube *tube);
 void tube_ignore(struct connection *connection, struct server_tube *tube);
-int tube_is_watched(const struct connection *connection, const struct server_tube *tube);
+int tube_is_watched(struct connection *connection, struct server_tube *tube);
 
 /* ---- lease.c: reserved jobs */
 

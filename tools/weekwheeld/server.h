@@ -65,6 +65,7 @@ struct server {
 
 	struct server_tube *tubes; /* hashed by name, in the order in which they were made */
 	struct server_tube *default_tube;
+	struct watch *watches;            /* of all connections */
 	STAILQ_HEAD(, server_tube) ready; /* tubes that may have jobs for clients that wait */
 	struct lease *leases;             /* hashed by id */
 	struct leases ended;              /* leases that the current write ends */

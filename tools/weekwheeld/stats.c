@@ -168,14 +168,31 @@ static int add_commands(struct server *server, struct buffer *block)
 	return bad;
 }
 
+/* The tubes that have jobs, and those that clients name and have none. */
+static uint64_t count_tubes(struct server *server, const struct ww_jobs_stats *stats)
+{
+	uint64_t count = stats->tubes;
+	struct names names;
+
+	if (server->is_shared) {
+		/* A call for each would be a round trip each. */
+		(void)gather_tubes(server, &names);
+		buffer_free(&names.block);
+		return names.count;
+	}
+	for (const struct server_tube *tube = server->tubes; tube; tube = tube->hh.next) {
+		struct ww_tube_stats one = {0};
+		(void)ww_jobs_tube(server->jobs, tube->name, &one);
+		count += one.delayed + one.ready + one.reserved + one.buried == 0;
+	}
+	return count;
+}
+
 static int add_process(struct server *server, struct buffer *block, const struct ww_jobs_stats *stats)
 {
 	struct rusage used = {0};
 	struct utsname machine = {0};
-	struct names tubes;
 
-	(void)gather_tubes(server, &tubes);
-	buffer_free(&tubes.block);
 	(void)getrusage(RUSAGE_SELF, &used);
 	(void)uname(&machine);
 	return buffer_format(block,
@@ -185,9 +202,9 @@ static int add_process(struct server *server, struct buffer *block, const struct
 	    "uptime: %llu\nbinlog-oldest-index: 0\nbinlog-current-index: 0\nbinlog-records-migrated: 0\n"
 	    "binlog-records-written: 0\nbinlog-max-size: 0\ndraining: %s\nid: %s\nhostname: %s\nos: %s\n"
 	    "platform: %s\noldest-ready: %llu.%03llu\n",
-	    (LLU)stats->timeouts, (LLU)stats->all.puts, (LLU)server->settings->max_job_size, (LLU)tubes.count,
-	    server->connections_now, server->producers, server->workers, server->waiting,
-	    (LLU)server->connections_total, (long)getpid(), ww_version(), (long)used.ru_utime.tv_sec,
+	    (LLU)stats->timeouts, (LLU)stats->all.puts, (LLU)server->settings->max_job_size,
+	    (LLU)count_tubes(server, stats), server->connections_now, server->producers, server->workers,
+	    server->waiting, (LLU)server->connections_total, (long)getpid(), ww_version(), (long)used.ru_utime.tv_sec,
 	    (long)used.ru_utime.tv_usec, (long)used.ru_stime.tv_sec, (long)used.ru_stime.tv_usec,
 	    seconds(store_uptime(server)), server->is_draining ? "true" : "false", server->id, machine.nodename,
 	    machine.version, machine.machine, seconds(stats->oldest),

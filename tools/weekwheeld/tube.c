@@ -1,11 +1,12 @@
 /* Keeps the tubes that connections use or watch, and the lists of the watched ones. The store keeps a tube's jobs. */
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "tools/weekwheeld/server.h"
 
 #undef uthash_nonfatal_oom
-#define uthash_nonfatal_oom(tube) ((tube)->hh.tbl = NULL)
+#define uthash_nonfatal_oom(element) ((element)->hh.tbl = NULL)
 
 struct server_tube *tube_find(struct server *server, const char *name)
 {
@@ -56,18 +57,20 @@ void tube_ready_all(struct server *server)
 		tube_ready(server, tube);
 }
 
-static size_t watch_index(const struct connection *connection, const struct server_tube *tube)
-{
-	size_t i;
+enum { WATCH_KEY = offsetof(struct watch, index) - offsetof(struct watch, tube) };
 
-	for (i = 0; i < connection->watch_count && connection->watches[i]->tube != tube; i++)
-		;
-	return i;
+static struct watch *find_watch(struct connection *connection, struct server_tube *tube)
+{
+	struct watch key = {.tube = tube, .connection = connection};
+	struct watch *watch;
+
+	HASH_FIND(hh, connection->server->watches, &key.tube, WATCH_KEY, watch);
+	return watch;
 }
 
-int tube_is_watched(const struct connection *connection, const struct server_tube *tube)
+int tube_is_watched(struct connection *connection, struct server_tube *tube)
 {
-	return watch_index(connection, tube) < connection->watch_count;
+	return find_watch(connection, tube) != NULL;
 }
 
 /* If one of the arrays cannot grow, neither is used beyond the old size. */
@@ -104,6 +107,12 @@ int tube_watch(struct connection *connection, struct server_tube *tube)
 	}
 	watch->tube = tube;
 	watch->connection = connection;
+	watch->index = connection->watch_count;
+	HASH_ADD(hh, connection->server->watches, tube, WATCH_KEY, watch);
+	if (!watch->hh.tbl) {
+		free(watch);
+		return -1;
+	}
 	connection->watches[connection->watch_count] = watch;
 	connection->names[connection->watch_count] = tube->name;
 	connection->watch_count++;
@@ -113,15 +122,17 @@ int tube_watch(struct connection *connection, struct server_tube *tube)
 
 void tube_ignore(struct connection *connection, struct server_tube *tube)
 {
-	size_t index = watch_index(connection, tube);
+	struct watch *watch = find_watch(connection, tube);
 
-	if (index == connection->watch_count)
+	if (!watch)
 		return;
 	/* The last one takes its place, as in beanstalkd, whose clients see this order. */
-	free(connection->watches[index]);
 	connection->watch_count--;
-	connection->watches[index] = connection->watches[connection->watch_count];
-	connection->names[index] = connection->names[connection->watch_count];
+	connection->watches[watch->index] = connection->watches[connection->watch_count];
+	connection->watches[watch->index]->index = watch->index;
+	connection->names[watch->index] = connection->names[connection->watch_count];
+	HASH_DEL(connection->server->watches, watch);
+	free(watch);
 	tube->watchers--;
 	tube_drop(connection->server, tube);
 }

@@ -163,6 +163,21 @@ class Commands(Case):
                                               "current-producers", "current-workers", "max-job-size", "pid")],
                   ["1", "2", "2", "2", "1", "0", "65535", str(server.process.pid)])
 
+    def test_tubes_are_counted_and_watched_once(self):
+        with Server() as server, server.client() as a, server.client() as b:
+            conversation(a, ("watch v", "WATCHING 2"), ("watch w", "WATCHING 3"), ("watch v", "WATCHING 3"),
+                         ("ignore default", "WATCHING 2"),
+                         # The last one has taken its place.
+                         ("list-tubes-watched", "OK 12|---\n- w\n- v\n"), ("ignore w", "WATCHING 1"),
+                         ("list-tubes-watched", "OK 8|---\n- v\n"), ("watch w", "WATCHING 2"))
+            conversation(b, ("ignore w", "WATCHING 1"), ("use u", "USING u"))
+            # v, w and default without jobs, u with one, and one that no client names.
+            b.put(b"x")
+            conversation(b, ("use x", "USING x"))
+            b.put(b"x")
+            conversation(b, ("use u", "USING u"))
+            equal(b.numbers("stats")["current-tubes"], "5")
+
     def test_draining(self):
         with Server() as server, server.client() as a:
             equal(a.put(), "INSERTED 1")
