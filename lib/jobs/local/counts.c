@@ -269,3 +269,17 @@ int ww_jobs_counts_next(struct jobs_local *jobs, struct slot_count *count)
 
 	return error ? error : take(count, key, value, tube, wall);
 }
+
+int ww_jobs_counts_all(struct jobs_local *jobs, const struct slot_count *count, uint64_t *number)
+{
+	struct count all = {.tube = ALL_TUBES};
+	unsigned char key[8];
+	struct store_bytes value;
+	int error = jobs->store.ops->get(jobs->store.self, STORE_COUNTS,
+	    count_key(key, ALL_TUBES, stored_slot(count->wall, slot_start(count->slot))), &value);
+
+	if (!error)
+		error = read_count(&all, value);
+	*number = all.jobs;
+	return error == WW_ENOTFOUND ? WW_ECORRUPT : error;
+}

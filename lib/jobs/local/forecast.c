@@ -4,15 +4,20 @@
 #include "lib/jobs/local/local_internal.h"
 #include "lib/jobs/store/slot.h"
 
-/* Where spans divide a slot, its jobs are read one by one. One call reads so many, since other calls wait meanwhile. */
-enum { READS_MOST = 20000 };
+/*
+ * Where spans divide a slot, its jobs are read one by one. One call reads so many, since other calls wait meanwhile. A
+ * slot with more jobs is not read, since going through it in order would cost as much as all of it, except for the
+ * present one, the beginning of which is in order already.
+ */
+enum { READS_MOST = 500 };
 
 struct forecast {
 	struct timeline *line;
 	const struct jobs_call *call;
 	uint32_t tube; /* or ALL_TUBES */
 	uint64_t now;
-	size_t reads; /* that are left */
+	uint64_t present; /* jobs that are ready or reserved, without those that were counted */
+	size_t reads;     /* that are left */
 };
 
 static uint64_t span_of(const struct forecast *forecast, uint64_t due)
@@ -42,7 +47,14 @@ static void spread(const struct forecast *forecast, uint64_t from, uint64_t to, 
 	}
 }
 
-/* Count the jobs of a slot one by one, and spread those for which no reads are left. */
+/* These are due already. */
+static void add_past(struct forecast *forecast, uint64_t jobs)
+{
+	add(forecast, 0, jobs);
+	forecast->present -= jobs < forecast->present ? jobs : forecast->present;
+}
+
+/* Count the jobs of a slot that are still to come one by one, and spread those for which no reads are left. */
 static int read_slot(struct forecast *forecast, const struct slot_count *count)
 {
 	const struct timeline *line = forecast->line;
@@ -50,47 +62,66 @@ static int read_slot(struct forecast *forecast, const struct slot_count *count)
 	uint64_t end = slot_start(count->slot + 1);
 	uint64_t at = slot_start(count->slot);
 	uint64_t left = count->jobs;
+	uint64_t all;
 	unsigned char from[8];
 	struct store_bytes key;
 	struct store_bytes value;
 
+	int error = ww_jobs_counts_all(line->jobs, count, &all);
+	if (error)
+		return error;
+	if (all > forecast->reads && at > forecast->now) {
+		spread(forecast, at, end, left);
+		return WW_OK;
+	}
+	at = at > forecast->now ? at : forecast->now + 1;
 	store_write64(from, at);
-	int error = store->ops->seek(store->self, line->table, (struct store_bytes){from, sizeof from}, &key, &value);
+	error = store->ops->seek(store->self, line->table, (struct store_bytes){from, sizeof from}, &key, &value);
 	for (; !error && left && forecast->reads; forecast->reads--) {
 		struct job_record record;
 		uint64_t id;
 		error = ww_jobs_read_pair(line->table, key, value, &id, &record);
 		if (error)
 			return error;
+		if (record.due >= end)
+			break;
 		at = record.due;
-		if (at >= end || span_of(forecast, at) >= forecast->call->count)
-			return WW_OK;
 		if (forecast->tube == ALL_TUBES || forecast->tube == record.tube) {
 			add(forecast, span_of(forecast, at), 1);
 			left--;
 		}
 		error = store->ops->next(store->self, line->table, &key, &value);
 	}
-	if (!error && left)
-		spread(forecast, at, end, left);
-	return error == WW_ENOTFOUND ? WW_OK : error;
+	if (error && error != WW_ENOTFOUND)
+		return error;
+	/* The others are due already, or have not been read. */
+	uint64_t past = forecast->reads || forecast->present > left ? left : forecast->present;
+	add_past(forecast, past);
+	if (left > past)
+		spread(forecast, at, end, left - past);
+	return WW_OK;
 }
 
-static int forecast_line(const struct jobs_call *call, uint32_t tube, struct timeline *line)
+static int forecast_line(struct forecast *forecast, struct timeline *line)
 {
-	struct forecast forecast = {line, call, tube, ww_jobs_time(line), READS_MOST};
-	int wall = line == &line->jobs->wall;
+	struct jobs_local *jobs = line->jobs;
+	int wall = line == &jobs->wall;
 	struct slot_count count;
-	int error = line->driver ? ww_jobs_counts_seek(line->jobs, tube, wall, 0, &count) : WW_ENOTFOUND;
+	int error = line->driver ? ww_jobs_counts_seek(jobs, forecast->tube, wall, 0, &count) : WW_ENOTFOUND;
 
-	for (; !error; error = ww_jobs_counts_next(line->jobs, &count)) {
-		uint64_t first = span_of(&forecast, slot_start(count.slot));
-		if (first >= call->count)
+	forecast->line = line;
+	forecast->now = ww_jobs_time(line);
+	for (; !error; error = ww_jobs_counts_next(jobs, &count)) {
+		uint64_t last = slot_start(count.slot + 1) - 1;
+		uint64_t span = span_of(forecast, slot_start(count.slot));
+		if (span >= forecast->call->count)
 			return WW_OK;
-		if (first == span_of(&forecast, slot_start(count.slot + 1) - 1))
-			add(&forecast, first, count.jobs);
+		if (last <= forecast->now)
+			add_past(forecast, count.jobs);
+		else if (span == span_of(forecast, last))
+			add(forecast, span, count.jobs);
 		else
-			error = read_slot(&forecast, &count);
+			error = read_slot(forecast, &count);
 		if (error)
 			return error;
 	}
@@ -100,11 +131,14 @@ static int forecast_line(const struct jobs_call *call, uint32_t tube, struct tim
 int ww_jobs_local_forecast(struct jobs_local *jobs, struct jobs_call *call)
 {
 	const struct tube *tube = call->tube ? ww_jobs_tube_find(jobs, call->tube) : NULL;
-	int error;
+	struct forecast forecast = {.call = call,
+	    .tube = tube ? tube->number : ALL_TUBES,
+	    .present = tube ? tube->ready + tube->reserved : jobs->all.ready + jobs->all.reserved,
+	    .reads = READS_MOST};
 
 	memset(call->counts, 0, call->count * sizeof *call->counts);
 	if (call->tube && !tube)
 		return WW_OK;
-	error = forecast_line(call, tube ? tube->number : ALL_TUBES, &jobs->elapsed);
-	return error ? error : forecast_line(call, tube ? tube->number : ALL_TUBES, &jobs->wall);
+	int error = forecast_line(&forecast, &jobs->elapsed);
+	return error ? error : forecast_line(&forecast, &jobs->wall);
 }

@@ -366,6 +366,8 @@ void ww_jobs_counts_settle(struct jobs_local *jobs, int failed);
 /* Read the count of the tube's first slot from this due time on, or the next one. WW_ENOTFOUND: there is none. */
 int ww_jobs_counts_seek(struct jobs_local *jobs, uint32_t tube, int wall, uint64_t due, struct slot_count *count);
 int ww_jobs_counts_next(struct jobs_local *jobs, struct slot_count *count);
+/* Read how many jobs of all tubes wait in the same slot. */
+int ww_jobs_counts_all(struct jobs_local *jobs, const struct slot_count *count, uint64_t *number);
 /* The count of a pair of COUNTS. */
 int ww_jobs_counts_read(struct store_bytes key, struct store_bytes value, struct slot_count *count);
 

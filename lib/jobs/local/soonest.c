@@ -81,6 +81,29 @@ static int is_delayed(const struct jobs_local *jobs, uint64_t id)
 	return !entry || entry->is.state == WW_JOB_DELAYED;
 }
 
+/* The search is over: this job is the first one. */
+static void find(struct soonest *known, uint64_t due, uint64_t id)
+{
+	known->jobs[0].due = due;
+	known->jobs[0].id = id;
+	known->count = 1;
+	known->until_due = due;
+	known->until_id = id + 1;
+}
+
+/* Whether the first job that a count names is still there. Finding it takes no walk. */
+static int is_there(struct timeline *line, uint64_t due, uint64_t id)
+{
+	struct jobs_local *jobs = line->jobs;
+	unsigned char key[16];
+	struct store_bytes value;
+
+	store_write64(key, due);
+	store_write64(key + 8, id);
+	return is_delayed(jobs, id) && jobs->store.ops->get(jobs->store.self, line->table,
+	                                   (struct store_bytes){key, sizeof key}, &value) == WW_OK;
+}
+
 /* Search from `until` to the end of a slot. */
 static int search_slot(struct timeline *line, const struct tube *tube, struct soonest *known, uint64_t slot)
 {
@@ -103,11 +126,7 @@ static int search_slot(struct timeline *line, const struct tube *tube, struct so
 			break;
 		if (record.tube != tube->number || !is_delayed(jobs, id))
 			continue;
-		known->jobs[0].due = record.due;
-		known->jobs[0].id = id;
-		known->count = 1;
-		known->until_due = record.due;
-		known->until_id = id + 1;
+		find(known, record.due, id);
 		return WW_OK;
 	}
 	known->until_due = slot_start(slot + 1);
@@ -127,9 +146,13 @@ static int search(struct timeline *line, const struct tube *tube, struct soonest
 			known->until_due = UINT64_MAX;
 		if (error)
 			return error;
-		if (is_before(known->until_due, known->until_id, count.due, count.id)) {
+		if (!is_before(count.due, count.id, known->until_due, known->until_id)) {
 			known->until_due = count.due;
 			known->until_id = count.id;
+			if (is_there(line, count.due, count.id)) {
+				find(known, count.due, count.id);
+				return WW_OK;
+			}
 		}
 		error = search_slot(line, tube, known, count.slot);
 	}
