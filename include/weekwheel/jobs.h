@@ -523,9 +523,8 @@ WW_API int ww_jobs_list(struct ww_jobs *jobs, const struct ww_job_filter *filter
 /*
  * Count the jobs that are due in each of `count` spans of `span` ns from now on. Jobs that are already due count for
  * the first span. tube NULL means all tubes.
- * Precision: in Redis exact. The embedded store counts jobs by hour of Unix time: hours that lie in one span are
- * exact. In hours that spans divide, it counts the first 500 jobs one by one, and
- * takes the others as spread evenly over their hour.
+ * Precision: exact in Redis. The embedded store counts jobs by hours of Unix time, which are exact if they lie in one
+ * span. Of the hours that spans divide, it counts the first 500 jobs one by one, and takes the others as spread evenly.
  * Complexity: O(count + hours that have jobs), and at most 500 jobs are read. In Redis O(jobs that are counted).
  */
 WW_API int ww_jobs_forecast(struct ww_jobs *jobs, const char *tube, uint64_t span, uint64_t *counts, size_t count);
