@@ -206,6 +206,16 @@ SYNC ?= always
 crash-test: all $(SMALL)
 	@B='$(abspath $(B))' CC='$(CC)' WW_STATES='$(STATES)' WW_SYNC='$(SYNC)' tests/tools/weekwheeld/test_crash.py
 
+# ---- Weeks of a server on a simulated system ----------------------------------------------------------------------
+
+WEEKS ?= 1000
+SEED ?= 1
+PROCESSES ?= $(shell nproc)
+
+simulate: $(SIMULATE)
+	@$(if $(SIMULATE),,echo 'It needs the server and Check: "make deps" installs what they need' >&2; exit 1)
+	@$(SIMULATE) --weeks '$(WEEKS)' --seed '$(SEED)' --processes '$(PROCESSES)'
+
 # ---- Install ----------------------------------------------------------------------------------------------------
 
 FOLDERS = DESTDIR='$(DESTDIR)' VERSION='$(VERSION)' prefix='$(prefix)' bindir='$(bindir)' libdir='$(libdir)' \
@@ -229,7 +239,7 @@ distclean: clean
 help:
 	@cat docs/make.txt
 
-.PHONY: all configure demo demo-cluster crash-test bench bench-jobs bench-redis bench-instructions check need-check memcheck fuzz \
+.PHONY: all configure demo demo-cluster crash-test simulate bench bench-jobs bench-redis bench-instructions check need-check memcheck fuzz \
 	run-fuzzers lint format install uninstall deps clean distclean help FORCE
 
 -include $(shell find $(B)/obj -name '*.d' 2>/dev/null)

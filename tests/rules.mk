@@ -41,6 +41,14 @@ $(B)/tests/test_allocator $(B)/tests/test_allocator_malloc: LDFLAGS += $(addpref
 	aligned_alloc free pthread_mutex_init $(if $(JEMALLOC_LIBS),mallocx sdallocx mallctl))
 $(B)/tests/test_allocator_malloc: JEMALLOC_LIBS =
 
+# The server on a simulated system, whose functions stand before those of libuv and of the C library.
+SIMULATE := $(if $(call built,weekwheeld),$(B)/tests/simulate)
+$(B)/tests/simulate: LDFLAGS += $(addprefix -Xlinker --wrap=,ww_jobs_reserve)
+$(B)/tests/simulate: JEMALLOC_LIBS =
+$(B)/tests/simulate: $(call objects,$(call sources,tests/simulate,*.c)) $(filter-out %/main.o,$(weekwheeld_OBJECTS)) \
+		$(call objects,tests/tools/weekwheeld/small.c) $(B)/lib/common.a $(filter-out $(B)/tests/%,$(ARCHIVES))
+	$(link) $(ALL_LIBS)
+
 $(foreach source,$(EXAMPLE_SRC),$(eval $(call named,examples,$(source)): $(call objects,$(source))))
 $(EXAMPLES): $(call each,shared,$(call built,jobs core))
 	$(link) $(RPATH) $(bench_LIBS) $(JEMALLOC_LIBS)
@@ -70,6 +78,7 @@ need-check:
 	$(if $(strip $(UNKNOWN)),$(error ONLY, SKIP or TEST_ASIDE: there is no test named: $(strip $(UNKNOWN))))
 
 check: need-check $(if $(filter $(TEST_SCRIPTS),$(RUN)),all) $(filter-out $(TEST_SCRIPTS),$(RUN)) $(ACTOR) \
-		$(if $(filter %/test_crash.py %/test_faults.py %/test_kill.py,$(RUN)),$(SMALL))
+		$(if $(filter %/test_crash.py %/test_faults.py %/test_kill.py,$(RUN)),$(SMALL)) \
+		$(if $(filter %/test_simulate.sh,$(RUN)),$(SIMULATE))
 	@B='$(abspath $(B))' CC='$(CC)' CXX='$(CXX)' SANITIZE='$(SANITIZE)' ALLOCATOR='$(ALLOCATOR)' T='$(T)' \
 		WRAP='$(WRAP)' scripts/run-tests $(RUN)

@@ -1,0 +1,788 @@
+/*
+ * Plays libuv for the server: its loop waits in the simulated world, and its streams lead to the clients of the
+ * simulation. What is ready at the same time comes in any order. Streams take what they like of what is written.
+ */
+#include <stdlib.h>
+#include <string.h>
+#include <uv.h>
+
+#include "tests/simulate/system.h"
+#include "tests/simulate/wire.h"
+#include "tests/simulate/world.h"
+
+enum { ACTIVE = 1, CLOSING = 2, CLOSED = 4, HANDLES = 512, IN_FLIGHT = 1 << 18 };
+
+struct wire {
+	struct wire *next;
+	struct client *client; /* NULL: it is gone, or was told that the server is */
+	uv_stream_t *stream;   /* NULL: not accepted yet, or closed */
+	int was_accepted;
+	int is_over;
+	char *in; /* has come to the server */
+	size_t in_size, in_room;
+	int at_end;                 /* then this: an error of libuv */
+	int is_dropping;            /* the rest of what was sent does not arrive */
+	int is_silent;              /* nor of what the server sent */
+	uint64_t in_last, out_last; /* when the last of it arrives */
+	size_t out_flight;
+	uv_write_t *write;
+	int is_written;
+};
+
+struct packet {
+	struct wire *wire;
+	size_t size; /* 0: the other end is gone */
+	char data[];
+};
+
+static uv_loop_t *loop; /* the server's */
+static uv_handle_t *handles[HANDLES];
+static size_t handle_count;
+static uv_stream_t *listener;
+static struct wire *wires;
+static struct wire *arriving[64];
+static size_t arriving_count;
+static int pending_signal;
+static int was_open;
+
+static void wake(void)
+{
+	if (loop)
+		world_wake(loop);
+}
+
+static struct wire *wire_of(const uv_stream_t *stream)
+{
+	return stream->u.reserved[0];
+}
+
+/* ---- The network */
+
+static uint64_t delay(void)
+{
+	return world_chance(20) ? world_below(SIM_S / 2) : world_between(20 * SIM_US, 2 * SIM_MS);
+}
+
+static void to_server(void *context, uint64_t number)
+{
+	struct packet *packet = context;
+	struct wire *wire = packet->wire;
+
+	(void)number;
+	wire->is_dropping |= !wire->client && packet->size && world_chance(300);
+	if (wire->is_over || wire->is_dropping || !packet->size) {
+		if (!packet->size)
+			wire->at_end = world_chance(500) ? UV_EOF : UV_ECONNRESET;
+		/* Who is not accepted yet is never served. */
+		if (!packet->size && !wire->stream && wire->was_accepted)
+			wire->is_over = 1;
+		free(packet);
+		wake();
+		return;
+	}
+	if (wire->in_size + packet->size > wire->in_room) {
+		wire->in_room = 2 * (wire->in_size + packet->size);
+		wire->in = realloc(wire->in, wire->in_room);
+	}
+	memcpy(wire->in + wire->in_size, packet->data, packet->size);
+	wire->in_size += packet->size;
+	free(packet);
+	wake();
+}
+
+static void to_client(void *context, uint64_t number)
+{
+	struct packet *packet = context;
+	struct wire *wire = packet->wire;
+	struct client *client = wire->client;
+
+	(void)number;
+	wire->out_flight -= packet->size;
+	if (client && packet->size && wire->is_silent) {
+		world_trace("answer gone", 0, 0);
+	} else if (client && packet->size) {
+		client_heard(client, packet->data, packet->size);
+	} else if (client) {
+		wire->client = NULL;
+		client_lost(client);
+	}
+	free(packet);
+	wake();
+}
+
+static void send_packet(struct wire *wire, world_fn *fn, uint64_t *last, const char *bytes, size_t size)
+{
+	struct packet *packet = malloc(sizeof *packet + size);
+	uint64_t arrives = world.now + delay();
+
+	packet->wire = wire;
+	packet->size = size;
+	if (size)
+		memcpy(packet->data, bytes, size);
+	*last = arrives > *last ? arrives : *last;
+	world_at(*last, fn, packet, 0);
+}
+
+/* In pieces. */
+static void send_bytes(struct wire *wire, world_fn *fn, uint64_t *last, const char *bytes, size_t size)
+{
+	while (size) {
+		size_t piece = world_chance(700) ? size : world_between(1, size);
+		send_packet(wire, fn, last, bytes, piece);
+		bytes += piece;
+		size -= piece;
+	}
+}
+
+static void arrive(void *context, uint64_t number)
+{
+	struct wire *wire = context;
+
+	(void)number;
+	if (!listener || arriving_count == sizeof arriving / sizeof *arriving) {
+		wire->is_over = 1;
+		send_packet(wire, to_client, &wire->out_last, NULL, 0);
+		return;
+	}
+	arriving[arriving_count++] = wire;
+	wake();
+}
+
+int loop_was_open(void)
+{
+	return was_open;
+}
+
+int loop_listens(void)
+{
+	return listener && !world.is_ghost;
+}
+
+struct wire *wire_connect(struct client *client)
+{
+	struct wire *wire;
+
+	if (!loop_listens())
+		return NULL;
+	wire = calloc(1, sizeof *wire);
+	wire->next = wires;
+	wires = wire;
+	wire->client = client;
+	wire->in_last = world.now + delay();
+	world_at(wire->in_last, arrive, wire, 0);
+	return wire;
+}
+
+uint64_t wire_send(struct wire *wire, const char *bytes, size_t size)
+{
+	world_trace_bytes("sent", (uint64_t)(wire->in_last > 0), bytes, size);
+	send_bytes(wire, to_server, &wire->in_last, bytes, size);
+	return wire->in_last;
+}
+
+void wire_cut(struct wire *wire, int is_silent)
+{
+	wire->client = NULL;
+	if (is_silent)
+		wire->in_last += world_between(60 * SIM_S, 120 * SIM_S);
+	send_packet(wire, to_server, &wire->in_last, NULL, 0);
+}
+
+void wire_break(struct wire *wire)
+{
+	send_packet(wire, to_client, &wire->out_last, NULL, 0);
+	send_packet(wire, to_server, &wire->in_last, NULL, 0);
+}
+
+int wire_is_over(const struct wire *wire)
+{
+	return wire->is_over;
+}
+
+void loop_signal_server(int number)
+{
+	pending_signal = number;
+	wake();
+}
+
+void loop_hang_up(int is_power)
+{
+	for (struct wire *wire = wires; wire; wire = wire->next) {
+		if (wire->is_over)
+			continue;
+		wire->is_over = 1;
+		wire->in_size = 0;
+		wire->is_silent = is_power;
+		send_packet(wire, to_client, &wire->out_last, NULL, 0);
+	}
+	listener = NULL;
+	arriving_count = 0;
+}
+
+void loop_begin(void)
+{
+	loop = NULL;
+	listener = NULL;
+	arriving_count = handle_count = 0;
+	pending_signal = 0;
+}
+
+void loop_end_of_server(void)
+{
+	loop_hang_up(0);
+	for (struct wire *wire = wires; wire; wire = wire->next)
+		wire->stream = NULL;
+	loop_begin();
+}
+
+void loop_end_of_run(void)
+{
+	struct wire *next;
+
+	loop_end_of_server();
+	for (struct wire *wire = wires; wire; wire = next) {
+		next = wire->next;
+		free(wire->in);
+		free(wire);
+	}
+	wires = NULL;
+}
+
+/* ---- libuv: handles */
+
+static void init(uv_loop_t *of, uv_handle_t *handle, uv_handle_type type)
+{
+	handle->loop = of;
+	handle->type = type;
+	handle->flags = 0;
+	handle->u.reserved[0] = NULL;
+	if (handle_count == HANDLES)
+		abort();
+	handles[handle_count++] = handle;
+}
+
+static int is_active(const uv_handle_t *handle, uv_handle_type type)
+{
+	return handle->type == type && (handle->flags & (ACTIVE | CLOSING)) == ACTIVE;
+}
+
+int uv_loop_init(uv_loop_t *made)
+{
+	handle_count = 0;
+	was_open = 0;
+	memset(made, 0, sizeof *made);
+	loop = made;
+	return 0;
+}
+
+int uv_loop_close(uv_loop_t *closed)
+{
+	(void)closed;
+	return handle_count ? UV_EBUSY : 0;
+}
+
+uint64_t uv_now(const uv_loop_t *of)
+{
+	(void)of;
+	return world.now / SIM_MS;
+}
+
+int uv_is_closing(const uv_handle_t *handle)
+{
+	return (handle->flags & (CLOSING | CLOSED)) != 0;
+}
+
+void uv_close(uv_handle_t *handle, uv_close_cb done)
+{
+	handle->close_cb = done;
+	handle->flags |= CLOSING;
+	handle->flags &= ~(unsigned)ACTIVE;
+	if (handle->type != UV_NAMED_PIPE)
+		return;
+	if (handle == (uv_handle_t *)listener) {
+		listener = NULL;
+		for (size_t i = 0; i < arriving_count; i++) {
+			arriving[i]->is_over = 1;
+			send_packet(arriving[i], to_client, &arriving[i]->out_last, NULL, 0);
+		}
+		arriving_count = 0;
+	} else if (wire_of((uv_stream_t *)handle)) {
+		struct wire *wire = wire_of((uv_stream_t *)handle);
+		if (!wire->is_over)
+			send_packet(wire, to_client, &wire->out_last, NULL, 0);
+		wire->is_over = 1;
+		wire->stream = NULL;
+	}
+}
+
+void uv_walk(uv_loop_t *of, uv_walk_cb each, void *context)
+{
+	(void)of;
+	for (size_t i = 0; i < handle_count; i++)
+		each(handles[i], context);
+}
+
+static uv_handle_t *head(void *handle)
+{
+	return handle;
+}
+
+#define SIMPLE(name, TYPE)                                                                                             \
+	int uv_##name##_init(uv_loop_t *of, uv_##name##_t *name)                                                       \
+	{                                                                                                              \
+		init(of, head(name), TYPE);                                                                            \
+		return 0;                                                                                              \
+	}                                                                                                              \
+	int uv_##name##_start(uv_##name##_t *name, uv_##name##_cb call)                                                \
+	{                                                                                                              \
+		name->name##_cb = call;                                                                                \
+		name->flags |= ACTIVE;                                                                                 \
+		return 0;                                                                                              \
+	}                                                                                                              \
+	int uv_##name##_stop(uv_##name##_t *name)                                                                      \
+	{                                                                                                              \
+		name->flags &= ~(unsigned)ACTIVE;                                                                      \
+		return 0;                                                                                              \
+	}
+
+SIMPLE(prepare, UV_PREPARE)
+SIMPLE(check, UV_CHECK)
+SIMPLE(idle, UV_IDLE)
+
+int uv_poll_init(uv_loop_t *of, uv_poll_t *poll, int fd)
+{
+	init(of, head(poll), UV_POLL);
+	poll->u.fd = fd;
+	return 0;
+}
+
+int uv_poll_start(uv_poll_t *poll, int events, uv_poll_cb call)
+{
+	(void)events;
+	poll->poll_cb = call;
+	poll->flags |= ACTIVE;
+	return 0;
+}
+
+int uv_signal_init(uv_loop_t *of, uv_signal_t *signal)
+{
+	init(of, head(signal), UV_SIGNAL);
+	return 0;
+}
+
+int uv_signal_start(uv_signal_t *signal, uv_signal_cb call, int number)
+{
+	signal->signal_cb = call;
+	signal->signum = number;
+	signal->flags |= ACTIVE;
+	return 0;
+}
+
+int uv_async_init(uv_loop_t *of, uv_async_t *async, uv_async_cb call)
+{
+	init(of, head(async), UV_ASYNC);
+	async->async_cb = call;
+	async->pending = 0;
+	async->flags |= ACTIVE;
+	return 0;
+}
+
+int uv_async_send(uv_async_t *async)
+{
+	async->pending = 1;
+	wake();
+	return 0;
+}
+
+int uv_timer_init(uv_loop_t *of, uv_timer_t *timer)
+{
+	init(of, head(timer), UV_TIMER);
+	return 0;
+}
+
+int uv_timer_start(uv_timer_t *timer, uv_timer_cb call, uint64_t timeout, uint64_t repeat)
+{
+	timer->timer_cb = call;
+	timer->timeout = world.now + timeout * SIM_MS;
+	timer->repeat = repeat * SIM_MS;
+	timer->flags |= ACTIVE;
+	return 0;
+}
+
+int uv_timer_stop(uv_timer_t *timer)
+{
+	timer->flags &= ~(unsigned)ACTIVE;
+	return 0;
+}
+
+int uv_random(uv_loop_t *of, uv_random_t *request, void *bytes, size_t size, unsigned flags, uv_random_cb call)
+{
+	(void)of;
+	(void)request;
+	(void)flags;
+	(void)call;
+	memset(bytes, 0x33, size);
+	return 0;
+}
+
+const char *uv_strerror(int error)
+{
+	(void)error;
+	return "an error of libuv";
+}
+
+uv_buf_t uv_buf_init(char *base, unsigned size)
+{
+	return (uv_buf_t){.base = base, .len = size};
+}
+
+/* ---- libuv: streams */
+
+int uv_pipe_init(uv_loop_t *of, uv_pipe_t *pipe, int is_ipc)
+{
+	(void)is_ipc;
+	init(of, head(pipe), UV_NAMED_PIPE);
+	return 0;
+}
+
+int uv_pipe_bind(uv_pipe_t *pipe, const char *path)
+{
+	(void)pipe;
+	(void)path;
+	return 0;
+}
+
+/* The simulated server listens on a Unix socket alone. */
+int uv_pipe_open(uv_pipe_t *pipe, uv_file file)
+{
+	(void)pipe;
+	(void)file;
+	return UV_ENOTSUP;
+}
+
+int uv_tcp_init(uv_loop_t *of, uv_tcp_t *tcp)
+{
+	(void)of;
+	(void)tcp;
+	return UV_ENOTSUP;
+}
+
+int uv_tcp_bind(uv_tcp_t *tcp, const struct sockaddr *address, unsigned flags)
+{
+	(void)tcp;
+	(void)address;
+	(void)flags;
+	return UV_ENOTSUP;
+}
+
+int uv_tcp_open(uv_tcp_t *tcp, uv_os_sock_t socket)
+{
+	(void)tcp;
+	(void)socket;
+	return UV_ENOTSUP;
+}
+
+int uv_tcp_nodelay(uv_tcp_t *tcp, int on)
+{
+	(void)tcp;
+	(void)on;
+	return UV_ENOTSUP;
+}
+
+int uv_tcp_keepalive(uv_tcp_t *tcp, int on, unsigned seconds)
+{
+	(void)tcp;
+	(void)on;
+	(void)seconds;
+	return UV_ENOTSUP;
+}
+
+int uv_tcp_getsockname(const uv_tcp_t *tcp, struct sockaddr *address, int *size)
+{
+	(void)tcp;
+	(void)address;
+	(void)size;
+	return UV_ENOTSUP;
+}
+
+int uv_listen(uv_stream_t *stream, int backlog, uv_connection_cb call)
+{
+	(void)backlog;
+	stream->connection_cb = call;
+	stream->flags |= ACTIVE;
+	was_open = 1;
+	if (!world.is_ghost)
+		listener = stream;
+	return 0;
+}
+
+int uv_accept(uv_stream_t *server, uv_stream_t *stream)
+{
+	struct wire *wire = arriving_count ? arriving[0] : NULL;
+
+	(void)server;
+	if (!wire)
+		return UV_EAGAIN;
+	memmove(arriving, arriving + 1, --arriving_count * sizeof arriving[0]);
+	wire->stream = stream;
+	wire->was_accepted = 1;
+	stream->u.reserved[0] = wire;
+	return 0;
+}
+
+int uv_read_start(uv_stream_t *stream, uv_alloc_cb room, uv_read_cb call)
+{
+	stream->alloc_cb = room;
+	stream->read_cb = call;
+	stream->flags |= ACTIVE;
+	return 0;
+}
+
+int uv_read_stop(uv_stream_t *stream)
+{
+	stream->flags &= ~(unsigned)ACTIVE;
+	return 0;
+}
+
+int uv_try_write(uv_stream_t *stream, const uv_buf_t *bytes, unsigned count)
+{
+	struct wire *wire = wire_of(stream);
+	size_t size = bytes[0].len;
+
+	(void)count;
+	if (wire->is_over || world.is_ghost)
+		return UV_EPIPE;
+	if (wire->out_flight > IN_FLIGHT || world_chance(30))
+		return UV_EAGAIN;
+	if (world_chance(100))
+		size = world_between(1, size);
+	wire->out_flight += size;
+	send_bytes(wire, to_client, &wire->out_last, bytes[0].base, size);
+	return (int)size;
+}
+
+static void written(void *context, uint64_t number)
+{
+	struct wire *wire = context;
+
+	(void)number;
+	wire->is_written = wire->write != NULL;
+	wake();
+}
+
+int uv_write(uv_write_t *request, uv_stream_t *stream, const uv_buf_t *bytes, unsigned count, uv_write_cb call)
+{
+	struct wire *wire = wire_of(stream);
+
+	(void)count;
+	request->cb = call;
+	request->handle = stream;
+	wire->write = request;
+	wire->is_written = 0;
+	if (wire->is_over || world.is_ghost)
+		return 0;
+	wire->out_flight += bytes[0].len;
+	send_bytes(wire, to_client, &wire->out_last, bytes[0].base, bytes[0].len);
+	world_at(wire->out_last, written, wire, 0);
+	return 0;
+}
+
+/* ---- libuv: the loop */
+
+static int is_ready(const uv_handle_t *handle)
+{
+	const struct wire *wire = handle->u.reserved[0];
+
+	switch (handle->type) {
+	case UV_TIMER:
+		return is_active(handle, UV_TIMER) && ((const uv_timer_t *)handle)->timeout <= world.now;
+	case UV_POLL:
+		return is_active(handle, UV_POLL) && system_is_readable(handle->u.fd);
+	case UV_SIGNAL:
+		return is_active(handle, UV_SIGNAL) && ((const uv_signal_t *)handle)->signum == pending_signal;
+	case UV_ASYNC:
+		return is_active(handle, UV_ASYNC) && ((const uv_async_t *)handle)->pending;
+	case UV_NAMED_PIPE:
+		if (handle == (uv_handle_t *)listener)
+			return arriving_count > 0;
+		if (!wire || handle->flags & (CLOSING | CLOSED))
+			return 0;
+		return (wire->write && (wire->is_written || wire->is_over)) ||
+		       (handle->flags & ACTIVE && (wire->in_size || wire->at_end));
+	default:
+		return 0;
+	}
+}
+
+static void read_stream(uv_stream_t *stream, struct wire *wire)
+{
+	uv_buf_t room;
+	size_t size;
+
+	stream->alloc_cb((uv_handle_t *)stream, 65536, &room);
+	size = wire->in_size < room.len ? wire->in_size : room.len;
+	if (!size) {
+		int end = wire->at_end;
+		wire->at_end = 0;
+		stream->read_cb(stream, end, &room);
+		return;
+	}
+	memcpy(room.base, wire->in, size);
+	wire->in_size -= size;
+	memmove(wire->in, wire->in + size, wire->in_size);
+	stream->read_cb(stream, (ssize_t)size, &room);
+}
+
+static void finish_write(struct wire *wire, int status)
+{
+	uv_write_t *request = wire->write;
+
+	wire->write = NULL;
+	wire->is_written = 0;
+	request->cb(request, status);
+}
+
+static void call_stream(uv_stream_t *stream)
+{
+	struct wire *wire = wire_of(stream);
+
+	if (stream == listener)
+		stream->connection_cb(stream, 0);
+	else if (wire->write && (wire->is_written || wire->is_over))
+		finish_write(wire, wire->is_over ? UV_EPIPE : 0);
+	else
+		read_stream(stream, wire);
+}
+
+static void call(uv_handle_t *handle)
+{
+	switch (handle->type) {
+	case UV_TIMER: {
+		uv_timer_t *timer = (uv_timer_t *)handle;
+		if (timer->repeat)
+			timer->timeout += timer->repeat;
+		else
+			timer->flags &= ~(unsigned)ACTIVE;
+		timer->timer_cb(timer);
+		break;
+	}
+	case UV_POLL:
+		((uv_poll_t *)handle)->poll_cb((uv_poll_t *)handle, 0, UV_READABLE);
+		break;
+	case UV_SIGNAL:
+		pending_signal = 0;
+		((uv_signal_t *)handle)->signal_cb((uv_signal_t *)handle, ((uv_signal_t *)handle)->signum);
+		break;
+	case UV_ASYNC:
+		((uv_async_t *)handle)->pending = 0;
+		((uv_async_t *)handle)->async_cb((uv_async_t *)handle);
+		break;
+	default:
+		call_stream((uv_stream_t *)handle);
+	}
+}
+
+/* What is ready, in any order. */
+static int call_ready(void)
+{
+	uv_handle_t *ready[HANDLES];
+	size_t count = 0;
+
+	for (size_t i = 0; i < handle_count; i++)
+		if (is_ready(handles[i]))
+			ready[count++] = handles[i];
+	for (size_t i = count; i > 0; i--) {
+		size_t one = i == 1 ? 0 : world_below(i);
+		uv_handle_t *handle = ready[one];
+		ready[one] = ready[i - 1];
+		if (is_ready(handle))
+			call(handle);
+	}
+	return count > 0;
+}
+
+static int any(uv_handle_type type, unsigned flag)
+{
+	for (size_t i = 0; i < handle_count; i++)
+		if ((type == UV_UNKNOWN_HANDLE || handles[i]->type == type) && handles[i]->flags & flag)
+			return 1;
+	return 0;
+}
+
+static uint64_t next_time(void)
+{
+	uint64_t next = SIM_NEVER;
+
+	for (size_t i = 0; i < handle_count; i++) {
+		uint64_t time = SIM_NEVER;
+		if (is_active(handles[i], UV_TIMER))
+			time = ((uv_timer_t *)handles[i])->timeout;
+		else if (is_active(handles[i], UV_POLL))
+			time = system_readable_at(handles[i]->u.fd);
+		next = time < next ? time : next;
+	}
+	return next;
+}
+
+static int anything_ready(void)
+{
+	for (size_t i = 0; i < handle_count; i++)
+		if (is_ready(handles[i]))
+			return 1;
+	return 0;
+}
+
+static void wait_for_something(void)
+{
+	world_sleep(world_between(5, 50) * SIM_US);
+	world_events();
+	while (!anything_ready() && !any(UV_IDLE, ACTIVE) && !any(UV_UNKNOWN_HANDLE, CLOSING))
+		(void)world_wait(loop, next_time());
+}
+
+static void call_closed(void)
+{
+	for (size_t i = 0; i < handle_count;) {
+		uv_handle_t *handle = handles[i];
+		struct wire *wire = handle->type == UV_NAMED_PIPE ? handle->u.reserved[0] : NULL;
+		if (!(handle->flags & CLOSING)) {
+			i++;
+			continue;
+		}
+		handles[i] = handles[--handle_count];
+		handle->flags = CLOSED;
+		if (wire && wire->write)
+			finish_write(wire, UV_ECANCELED);
+		if (handle->close_cb)
+			handle->close_cb(handle);
+	}
+}
+
+static void call_each(uv_handle_type type)
+{
+	for (size_t i = 0; i < handle_count; i++) {
+		if (!is_active(handles[i], type))
+			continue;
+		if (type == UV_IDLE)
+			((uv_idle_t *)handles[i])->idle_cb((uv_idle_t *)handles[i]);
+		else if (type == UV_PREPARE)
+			((uv_prepare_t *)handles[i])->prepare_cb((uv_prepare_t *)handles[i]);
+		else
+			((uv_check_t *)handles[i])->check_cb((uv_check_t *)handles[i]);
+	}
+}
+
+int uv_run(uv_loop_t *of, uv_run_mode mode)
+{
+	(void)of;
+	(void)mode;
+	while (handle_count) {
+		call_each(UV_IDLE);
+		call_each(UV_PREPARE);
+		wait_for_something();
+		(void)call_ready();
+		call_each(UV_CHECK);
+		call_closed();
+	}
+	return 0;
+}

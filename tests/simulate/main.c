@@ -1,0 +1,474 @@
+/*
+ * Simulates weeks of a job server: the server's own code from the socket to the disk, on a simulated system, with clients
+ * and failures that one seed decides. Says what broke a promise, and the command to see it again.
+ */
+#include <inttypes.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <sqlite3.h>
+
+#include "lib/base/random.h"
+#include "tests/simulate/client.h"
+#include "tests/simulate/disk.h"
+#include "tests/simulate/judge.h"
+#include "tests/simulate/system.h"
+#include "tests/simulate/wire.h"
+#include "tests/simulate/world.h"
+#include "tools/weekwheeld/server.h"
+
+enum { WEEKS_A_RUN = 10, SECONDS_A_RUN = 120 };
+static const int deadly[] = {SIGALRM, SIGSEGV, SIGBUS, SIGFPE, SIGABRT};
+
+enum death { NOT_DEAD, KILLED, POWER };
+
+static struct {
+	uint64_t weeks, seed, processes;
+	int is_verbose;
+} asked = {10, 1, 1, 0};
+
+static const char *const modes[] = {"always", "interval", "system"};
+
+static struct {
+	enum death death;
+	unsigned countdown; /* changes and syncs of the disk until it dies */
+	enum death then;
+	unsigned mode;
+	int is_over; /* the weeks are; no failure any more */
+	int may_lie, may_fail, may_fill, may_step;
+	unsigned lives, refused, wiped;
+	uint64_t end;
+	char said[300]; /* the last message of the server */
+} run;
+
+/* ---- Messages of the server, in place of those of tools/common */
+
+const char *message_program = "weekwheeld";
+
+int message_error(const char *format, ...)
+{
+	va_list arguments;
+
+	va_start(arguments, format);
+	(void)vsnprintf(run.said, sizeof run.said, format, arguments);
+	va_end(arguments);
+	world_say("%s%s", world.is_ghost ? "(dead) " : "weekwheeld: ", run.said);
+	return -1;
+}
+
+void message_line(const char *format, ...)
+{
+	(void)format;
+}
+
+const char *message_excerpt(char *out, size_t room, const char *text, size_t size)
+{
+	(void)snprintf(out, room, "%.*s", (int)size, text);
+	return out;
+}
+
+/* ---- Failures */
+
+static void die(enum death death)
+{
+	if (run.death || world.is_ghost)
+		return;
+	world_say("--- %s", death == POWER ? "the power fails" : "killed");
+	run.death = death;
+	run.countdown = 0;
+	world_ghost_begin();
+	loop_hang_up(death == POWER);
+	loop_signal_server(SIGTERM);
+}
+
+static void before_change(void)
+{
+	if (run.countdown && --run.countdown == 0)
+		die(run.then);
+}
+
+static void heal(void *context, uint64_t number)
+{
+	(void)context;
+	(void)number;
+	world_say("--- the disk is well");
+	disk_faults = (struct disk_faults){0};
+	judge.healthy = world.now;
+}
+
+static void fall_ill(void)
+{
+	unsigned often = (unsigned)world_between(1, 300);
+
+	switch (world_below(6)) {
+	case 0:
+		disk_faults.sync_eio = run.may_fail ? often : 0;
+		break;
+	case 1:
+		disk_faults.write_eio = run.may_fail ? often : 0;
+		break;
+	case 2:
+		disk_faults.is_full = run.may_fill;
+		break;
+	case 3:
+		disk_faults.is_very_full = run.may_fill;
+		break;
+	case 4:
+		disk_faults.slow = often;
+		break;
+	default:
+		disk_faults.lies = run.may_lie ? often : 0;
+	}
+	world_say("--- the disk is ill: EIO %u %u, full %d %d, slow %u, lies %u", disk_faults.sync_eio,
+	    disk_faults.write_eio, disk_faults.is_full, disk_faults.is_very_full, disk_faults.slow, disk_faults.lies);
+	judge.healthy = SIM_NEVER;
+	world_at(world.now + world_between(SIM_S, 4 * SIM_HOUR), heal, NULL, 0);
+}
+
+static void step_clock(void)
+{
+	int64_t step = (int64_t)world_below(2 * SIM_HOUR) - (int64_t)SIM_HOUR;
+
+	if (!run.may_step)
+		return;
+	world_say("--- the clock is set by %.3f s", (double)step / 1e9);
+	system_step(step);
+	judge.early += step > 0 ? (uint64_t)step : 0;
+	judge.late += step < 0 ? (uint64_t)-step : 0;
+}
+
+static void something_happens(void *context, uint64_t number)
+{
+	(void)context;
+	(void)number;
+	if (run.is_over)
+		return;
+	switch (world_below(8)) {
+	case 0:
+		die(KILLED);
+		break;
+	case 1:
+		die(POWER);
+		break;
+	case 2:
+	case 3:
+		run.countdown = (unsigned)world_between(1, world_chance(500) ? 20 : 300);
+		run.then = world_chance(500) ? POWER : KILLED;
+		break;
+	case 4:
+		world_say("--- ended in order");
+		loop_signal_server(SIGTERM);
+		break;
+	case 5:
+	case 6:
+		fall_ill();
+		break;
+	default:
+		step_clock();
+	}
+	world_at(world.now + world_below(2 * SIM_DAY), something_happens, NULL, 0);
+}
+
+/* Who runs the server starts it again when it answers with errors. */
+static void look_after(void *context, uint64_t number)
+{
+	(void)context;
+	(void)number;
+	if (clients_errors() && world_chance(700)) {
+		world_say("--- restarted because of errors");
+		loop_signal_server(SIGTERM);
+	}
+	world_at(world.now + SIM_MINUTE * (run.is_over ? 1 : world_between(1, 120)), look_after, NULL, 0);
+}
+
+/* When the weeks are over all is healthy, and each job is taken and deleted, up to the last one. */
+static void end_weeks(void *context, uint64_t number)
+{
+	(void)context;
+	(void)number;
+	if (!run.is_over) {
+		world_say("--- the weeks are over");
+		run.is_over = 1;
+		run.countdown = 0;
+		run.end = world.now;
+		load.is_draining = 1;
+		heal(NULL, 0);
+	}
+	if (judge_is_done() || world.now > judge.last_due + SIM_DAY + judge.early) {
+		run.is_over = 2;
+		loop_signal_server(SIGTERM);
+		return;
+	}
+	world_at(world.now + SIM_HOUR, end_weeks, NULL, 0);
+}
+
+/* ---- Lives of the server */
+
+static void down(uint64_t time)
+{
+	judge.healthy = SIM_NEVER;
+	world_sleep(time);
+}
+
+static void begun(void)
+{
+	judge.healthy = world.now;
+}
+
+static void after_death(void)
+{
+	int is_power = run.death == POWER, lost = 0;
+
+	if (run.death)
+		world_ghost_end();
+	loop_end_of_server();
+	system_release();
+	if (is_power) {
+		lost = disk_power_failure();
+		if (lost)
+			world_say("--- the disk has lied, and lost what it had said was stable");
+		system_boot();
+	} else {
+		disk_release();
+	}
+	judge_server_died(is_power, lost);
+	run.wiped += (unsigned)lost;
+	run.death = NOT_DEAD;
+}
+
+static void live(const struct settings *settings)
+{
+	int status;
+
+	run.lives++;
+	*run.said = 0;
+	world_say("--- life %u", run.lives);
+	judge.healthy = world.now;
+	status = server_run(settings);
+	if (status && !run.death && !loop_was_open()) {
+		int is_well = !disk_faults.is_full && !disk_faults.is_very_full && !disk_faults.sync_eio &&
+		              !disk_faults.write_eio && !disk_faults.lies;
+		run.refused++;
+		if (is_well && !run.wiped)
+			world_bad("the server does not start: %s", run.said);
+		if (is_well) {
+			world_say("--- a new disk");
+			after_death();
+			disk_end();
+			disk_begin();
+			judge_forget_all();
+			return;
+		}
+	}
+	after_death();
+	begun();
+}
+
+static void simulate(uint64_t seed, uint64_t weeks, int verbose)
+{
+	static struct settings settings;
+	char interval[16], *arguments[] = {"--unix", "/sim/socket", "--data", "/sim/data", "--sync", NULL,
+	                       "--sync-interval", interval, NULL};
+	static const char *const intervals[] = {"0.05", "1", "10"};
+
+	world_begin(seed, verbose);
+	(void)sqlite3_randomness(0, NULL);
+	memset(&run, 0, sizeof run);
+	memset(&settings, 0, sizeof settings);
+	run.mode = (unsigned)world_below(3);
+	run.may_fail = world_chance(500);
+	run.may_fill = world_chance(500);
+	run.may_lie = world_chance(100);
+	run.may_step = world_chance(300);
+	load = (struct load){.clients = (unsigned)world_between(2, 4), .tubes = (unsigned)world_between(1, TUBES)};
+	load.body_most = world_chance(300) ? 60000 : 1000;
+	load.cuts = world_chance(500) ? 20 : 0;
+	(void)snprintf(interval, sizeof interval, "%s", intervals[world_below(3)]);
+	arguments[5] = (char *)(uintptr_t)modes[run.mode];
+	arguments[run.mode == 1 ? 8 : 6] = NULL;
+	system_begin();
+	disk_begin();
+	disk_before = before_change;
+	disk_sync_failed = judge_sync_failed;
+	loop_begin();
+	judge_begin(run.mode == 0 ? 0 : run.mode == 1 ? (uint64_t)(atof(interval) * 1e9) + 3 * SIM_S : 36 * SIM_S);
+	if (settings_read(&settings, arguments) != 0)
+		exit(2);
+	clients_begin();
+	world_at(world_below(SIM_DAY), something_happens, NULL, 0);
+	world_at(SIM_HOUR, look_after, NULL, 0);
+	world_at(weeks * SIM_WEEK, end_weeks, NULL, 0);
+	while (run.is_over < 2) {
+		live(&settings);
+		if (run.is_over < 2)
+			down(world_chance(500) ? world_below(10 * SIM_S) : world_below(SIM_HOUR));
+	}
+	judge_final();
+}
+
+static struct totals {
+	uint64_t runs, bad, days, lives, powers, jobs, deliveries, acknowledged, unanswered, refused, hash;
+	struct disk_counts disk;
+} totals;
+
+static void count_run(unsigned bads)
+{
+	totals.runs++;
+	totals.bad += bads != 0;
+	totals.days += world.now / SIM_DAY;
+	totals.lives += run.lives;
+	totals.powers += judge.powers;
+	totals.jobs += judge_count();
+	totals.deliveries += judge.deliveries;
+	totals.acknowledged += judge.acknowledged;
+	totals.unanswered += judge.unanswered;
+	totals.refused += judge.refused;
+	totals.hash += world.hash;
+	for (size_t i = 0; i < sizeof totals.disk / sizeof(uint64_t); i++)
+		((uint64_t *)&totals.disk)[i] += ((uint64_t *)&disk_counts)[i];
+}
+
+static void print_totals(const struct totals *all, const char *name)
+{
+	printf("%s: %" PRIu64 " days, %" PRIu64 " lives of the server, %" PRIu64 " power failures; %" PRIu64
+	       " jobs, %" PRIu64 " deliveries, changes: %" PRIu64 " acknowledged, %" PRIu64 " unanswered, %" PRIu64
+	       " refused; disk: %" PRIu64 " writes and %" PRIu64 " syncs, of which %" PRIu64 " and %" PRIu64
+	       " failed, %" PRIu64 " found it full, %" PRIu64 " lies, %" PRIu64 " changes lost, %" PRIu64
+	       " torn; trace %016" PRIx64 "\n",
+	    name, all->days, all->lives, all->powers, all->jobs, all->deliveries, all->acknowledged, all->unanswered,
+	    all->refused, all->disk.writes, all->disk.syncs, all->disk.failed_writes, all->disk.failed_syncs,
+	    all->disk.full, all->disk.lies, all->disk.lost, all->disk.torn, all->hash);
+}
+
+static void add_totals(struct totals *to, const struct totals *from)
+{
+	for (size_t i = 0; i < sizeof *to / sizeof(uint64_t); i++)
+		((uint64_t *)to)[i] += ((const uint64_t *)from)[i];
+}
+
+static void finish(void)
+{
+	clients_end();
+	judge_end();
+	loop_end_of_run();
+	disk_end();
+	world_end();
+}
+
+static uint64_t number(const char *text, const char *name)
+{
+	char *end;
+	uint64_t value = strtoull(text, &end, 0);
+
+	if (!*text || *end) {
+		(void)fprintf(stderr, "simulate: %s is not a number: %s\n", name, text);
+		exit(2);
+	}
+	return value;
+}
+
+static const struct {
+	const char *name;
+	uint64_t *value;
+} options[] = {{"--weeks", &asked.weeks}, {"--seed", &asked.seed}, {"--processes", &asked.processes}};
+
+static int usage(int status)
+{
+	(void)fprintf(status ? stderr : stdout,
+	    "Usage: simulate [--weeks N] [--seed N] [--processes N] [--verbose]\n"
+	    "Simulate N weeks of a job server (10), in runs of 10 weeks, whose seeds follow each other.\n"
+	    "Example: simulate --weeks 1000 --seed 1 --processes 2\n");
+	return status;
+}
+
+static int read_options(char **arguments)
+{
+	for (; *arguments; arguments++) {
+		size_t i = 0;
+		if (strcmp(*arguments, "--verbose") == 0) {
+			asked.is_verbose = 1;
+			continue;
+		}
+		while (i < 3 && strcmp(*arguments, options[i].name) != 0)
+			i++;
+		if (i == 3 || !arguments[1])
+			return -1;
+		*options[i].value = number(arguments[1], arguments[0]);
+		arguments++;
+	}
+	return asked.processes && asked.weeks ? 0 : -1;
+}
+
+/* A run of a process: a seed that hangs or crashes is told all the same. */
+static uint64_t seed_now, weeks_now;
+
+static void say_again(void)
+{
+	printf("see it again: build/tests/simulate --seed %" PRIu64 " --weeks %" PRIu64 " --verbose\n", seed_now,
+	    weeks_now);
+	(void)fflush(stdout);
+}
+
+static void on_signal(int signal_number)
+{
+	printf("seed %" PRIu64 ": %s\n", seed_now, signal_number == SIGALRM ? "it hangs" : strsignal(signal_number));
+	say_again();
+	_exit(1);
+}
+
+/* Every `step`-th run, from `first` on. */
+static void simulate_some(uint64_t first, uint64_t step)
+{
+	for (uint64_t i = first; i * WEEKS_A_RUN < asked.weeks; i += step) {
+		unsigned before = world_bads;
+		uint64_t left = asked.weeks - i * WEEKS_A_RUN;
+		seed_now = asked.seed + i;
+		weeks_now = left < WEEKS_A_RUN ? left : WEEKS_A_RUN;
+		(void)alarm(SECONDS_A_RUN);
+		simulate(seed_now, weeks_now, asked.is_verbose);
+		count_run(world_bads - before);
+		if (world_bads != before)
+			say_again();
+		finish();
+	}
+}
+
+int main(int count, char **arguments)
+{
+	struct totals all = {0}, one;
+	int ends[2], failed = 0, status;
+
+	(void)count;
+	if (arguments[1] && strcmp(arguments[1], "--help") == 0)
+		return usage(0);
+	if (read_options(arguments + 1) != 0)
+		return usage(2);
+	(void)setvbuf(stdout, NULL, _IOLBF, 0);
+	for (size_t i = 0; i < sizeof deadly / sizeof *deadly; i++)
+		(void)signal(deadly[i], on_signal);
+	if (pipe(ends) != 0 || sqlite3_initialize() != SQLITE_OK)
+		return 2;
+	for (uint64_t i = 0; i < asked.processes; i++) {
+		if (fork() != 0)
+			continue;
+		simulate_some(i, asked.processes);
+		if (write(ends[1], &totals, sizeof totals) != sizeof totals)
+			return 2;
+		return totals.bad != 0;
+	}
+	(void)close(ends[1]);
+	while (wait(&status) > 0)
+		failed |= status != 0;
+	while (read(ends[0], &one, sizeof one) == sizeof one)
+		add_totals(&all, &one);
+	print_totals(&all, "in all");
+	if (failed)
+		printf("%" PRIu64 " of %" PRIu64 " runs are bad\n", all.bad, all.runs);
+	return failed;
+}

@@ -1,0 +1,724 @@
+/*
+ * The calls of the C library that the server, the libraries and SQLite make: files below /sim lie on the simulated disk,
+ * clocks tell the simulated time. Other files are the system's. The program's own functions stand before the library's.
+ */
+#include "tests/simulate/system.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/time.h>
+#include <sys/timerfd.h>
+#include <sys/uio.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "tests/simulate/disk.h"
+#include "tests/simulate/world.h"
+
+enum { FIRST = 1 << 20, DESCRIPTORS = 64, PATHS = 256 };
+
+enum kind { CLOSED, FILES, TIMER, CHANCE };
+
+struct descriptor {
+	enum kind kind;
+	struct file *file;
+	uint64_t at; /* where read and write go on */
+	clockid_t clock;
+	uint64_t when; /* TIMER: 0: not set */
+	int may_cancel;
+	int is_cancelled;
+};
+
+struct system_clock system_clock;
+
+static struct descriptor descriptors[DESCRIPTORS];
+
+static int is_ours(const char *path)
+{
+	return strncmp(path, "/sim", 4) == 0 && (path[4] == '/' || !path[4]);
+}
+
+static struct descriptor *descriptor_of(int fd)
+{
+	if (fd < FIRST || fd >= FIRST + DESCRIPTORS || descriptors[fd - FIRST].kind == CLOSED)
+		return NULL;
+	return &descriptors[fd - FIRST];
+}
+
+static struct file *file_of(int fd)
+{
+	const struct descriptor *descriptor = descriptor_of(fd);
+
+	return descriptor ? descriptor->file : NULL;
+}
+
+static int make_descriptor(enum kind kind, struct file *file)
+{
+	for (int i = 0; i < DESCRIPTORS; i++)
+		if (descriptors[i].kind == CLOSED) {
+			descriptors[i] = (struct descriptor){.kind = kind, .file = file};
+			return FIRST + i;
+		}
+	errno = EMFILE;
+	return -1;
+}
+
+void system_begin(void)
+{
+	memset(descriptors, 0, sizeof descriptors);
+	system_clock = (struct system_clock){.wall = UINT64_C(1700000000) * SIM_S + world_below(SIM_DAY), .boots = 1};
+}
+
+void system_release(void)
+{
+	for (int i = 0; i < DESCRIPTORS; i++)
+		if (descriptors[i].kind != CLOSED)
+			world_say("a descriptor was left open: %s",
+			    descriptors[i].file ? disk_path(descriptors[i].file) : "no file");
+	memset(descriptors, 0, sizeof descriptors);
+}
+
+/* ---- Clocks */
+
+static uint64_t read_clock(clockid_t id)
+{
+	return id == CLOCK_REALTIME ? system_wall() : world.now - system_clock.booted + SIM_S;
+}
+
+uint64_t system_wall(void)
+{
+	return system_clock.wall + (uint64_t)((int64_t)world.now + system_clock.stepped);
+}
+
+void system_step(int64_t ns)
+{
+	system_clock.stepped += ns;
+	for (int i = 0; i < DESCRIPTORS; i++)
+		if (descriptors[i].kind == TIMER && descriptors[i].may_cancel)
+			descriptors[i].is_cancelled = 1;
+}
+
+void system_boot(void)
+{
+	system_clock.booted = world.now;
+	system_clock.boots++;
+}
+
+int clock_gettime(clockid_t id, struct timespec *time)
+{
+	uint64_t now = read_clock(id);
+
+	time->tv_sec = (time_t)(now / SIM_S);
+	time->tv_nsec = (long)(now % SIM_S);
+	return 0;
+}
+
+int gettimeofday(struct timeval *time, void *zone)
+{
+	uint64_t now = system_wall();
+
+	(void)zone;
+	time->tv_sec = (time_t)(now / SIM_S);
+	time->tv_usec = (suseconds_t)(now % SIM_S / 1000);
+	return 0;
+}
+
+time_t time(time_t *at)
+{
+	time_t now = (time_t)(system_wall() / SIM_S);
+
+	if (at)
+		*at = now;
+	return now;
+}
+
+int usleep(useconds_t us)
+{
+	world_sleep(us * SIM_US);
+	return 0;
+}
+
+int nanosleep(const struct timespec *time, struct timespec *left)
+{
+	(void)left;
+	world_sleep((uint64_t)time->tv_sec * SIM_S + (uint64_t)time->tv_nsec);
+	return 0;
+}
+
+unsigned sleep(unsigned seconds)
+{
+	world_sleep(seconds * SIM_S);
+	return 0;
+}
+
+pid_t getpid(void)
+{
+	return 4242;
+}
+
+ssize_t getrandom(void *bytes, size_t size, unsigned flags)
+{
+	(void)flags;
+	memset(bytes, 0x5a, size);
+	return (ssize_t)size;
+}
+
+/* ---- Alarms */
+
+int timerfd_create(clockid_t clock, int flags)
+{
+	int fd = make_descriptor(TIMER, NULL);
+
+	(void)flags;
+	if (fd >= 0)
+		descriptors[fd - FIRST].clock = clock;
+	return fd;
+}
+
+int timerfd_settime(int fd, int flags, const struct itimerspec *to, struct itimerspec *before)
+{
+	struct descriptor *timer = descriptor_of(fd);
+
+	(void)before;
+	timer->when = (uint64_t)to->it_value.tv_sec * SIM_S + (uint64_t)to->it_value.tv_nsec;
+	timer->may_cancel = (flags & TFD_TIMER_CANCEL_ON_SET) != 0;
+	if (!timer->is_cancelled)
+		return 0;
+	timer->is_cancelled = 0;
+	errno = ECANCELED;
+	return -1;
+}
+
+uint64_t system_readable_at(int fd)
+{
+	const struct descriptor *timer = descriptor_of(fd);
+	uint64_t now;
+
+	if (!timer || timer->kind != TIMER)
+		return SIM_NEVER;
+	if (timer->is_cancelled)
+		return world.now;
+	now = read_clock(timer->clock);
+	return !timer->when ? SIM_NEVER : timer->when <= now ? world.now : world.now + (timer->when - now);
+}
+
+int system_is_readable(int fd)
+{
+	return system_readable_at(fd) <= world.now;
+}
+
+static ssize_t read_timer(struct descriptor *timer, void *bytes)
+{
+	uint64_t one = 1;
+	int is_due = timer->when && timer->when <= read_clock(timer->clock);
+
+	if (timer->is_cancelled || !is_due) {
+		errno = timer->is_cancelled ? ECANCELED : EAGAIN;
+		timer->is_cancelled = 0;
+		return -1;
+	}
+	timer->when = 0;
+	memcpy(bytes, &one, sizeof one);
+	return sizeof one;
+}
+
+/* ---- Paths */
+
+static int ends_in(const char *path, const char *end)
+{
+	size_t length = strlen(path), size = strlen(end);
+
+	return length >= size && strcmp(path + length - size, end) == 0;
+}
+
+/* The path from the top, without "." and ".." at its end. */
+static const char *full_path(int folder, const char *path, char full[PATHS])
+{
+	if (*path == '/')
+		(void)snprintf(full, PATHS, "%s", path);
+	else if (file_of(folder))
+		(void)snprintf(full, PATHS, "%s/%s", disk_path(file_of(folder)), path);
+	else
+		return path;
+	if (!is_ours(full))
+		return path;
+	if (ends_in(full, "/."))
+		full[strlen(full) - 2] = 0;
+	if (ends_in(full, "/..")) {
+		full[strlen(full) - 3] = 0;
+		*strrchr(full, '/') = 0;
+	}
+	return full;
+}
+
+static int open_path(int folder, const char *path, int flags, mode_t mode)
+{
+	char full[PATHS];
+	struct file *file;
+	int fd;
+
+	if (strcmp(path, "/dev/urandom") == 0)
+		return make_descriptor(CHANCE, NULL);
+	path = full_path(folder, path, full);
+	if (!is_ours(path))
+		return (int)syscall(SYS_openat, folder, path, flags, mode);
+	file = disk_open(path, flags);
+	if (!file)
+		return -1;
+	if (flags & O_DIRECTORY && !disk_is_folder(file)) {
+		errno = ENOTDIR;
+		return -1;
+	}
+	fd = make_descriptor(FILES, file);
+	if (fd >= 0)
+		disk_use(file, 1);
+	return fd;
+}
+
+#define WITH_MODE(call)                                                                                                \
+	va_list more;                                                                                                  \
+	va_start(more, flags);                                                                                         \
+	mode_t mode = flags & (O_CREAT | O_TMPFILE) ? va_arg(more, mode_t) : 0;                                        \
+	va_end(more);                                                                                                  \
+	return call
+
+int open(const char *path, int flags, ...)
+{
+	WITH_MODE(open_path(AT_FDCWD, path, flags, mode));
+}
+
+int open64(const char *path, int flags, ...)
+{
+	WITH_MODE(open_path(AT_FDCWD, path, flags, mode));
+}
+
+int openat(int folder, const char *path, int flags, ...)
+{
+	WITH_MODE(open_path(folder, path, flags, mode));
+}
+
+int openat64(int folder, const char *path, int flags, ...)
+{
+	WITH_MODE(open_path(folder, path, flags, mode));
+}
+
+int close(int fd)
+{
+	struct descriptor *descriptor = descriptor_of(fd);
+
+	if (!descriptor)
+		return (int)syscall(SYS_close, fd);
+	if (descriptor->file) {
+		disk_unlock(descriptor->file, fd);
+		disk_use(descriptor->file, -1);
+	}
+	descriptor->kind = CLOSED;
+	descriptor->file = NULL;
+	return 0;
+}
+
+static int stat_path(int folder, const char *path, struct stat *status, int flags)
+{
+	char full[PATHS];
+
+	if (flags & AT_EMPTY_PATH && !*path && file_of(folder)) {
+		disk_fstat(file_of(folder), status);
+		return 0;
+	}
+	path = full_path(folder, path, full);
+	if (!is_ours(path))
+		return (int)syscall(SYS_newfstatat, folder, path, status, flags);
+	return disk_stat(path, status);
+}
+
+int stat(const char *path, struct stat *status)
+{
+	return stat_path(AT_FDCWD, path, status, 0);
+}
+
+int lstat(const char *path, struct stat *status)
+{
+	return stat_path(AT_FDCWD, path, status, AT_SYMLINK_NOFOLLOW);
+}
+
+int fstatat(int folder, const char *path, struct stat *status, int flags)
+{
+	return stat_path(folder, path, status, flags);
+}
+
+int fstat(int fd, struct stat *status)
+{
+	const struct file *file = file_of(fd);
+
+	if (!file)
+		return (int)syscall(SYS_newfstatat, fd, "", status, AT_EMPTY_PATH);
+	disk_fstat(file, status);
+	return 0;
+}
+
+int stat64(const char *path, struct stat64 *status)
+{
+	return stat(path, (struct stat *)status);
+}
+
+int lstat64(const char *path, struct stat64 *status)
+{
+	return lstat(path, (struct stat *)status);
+}
+
+int fstatat64(int folder, const char *path, struct stat64 *status, int flags)
+{
+	return stat_path(folder, path, (struct stat *)status, flags);
+}
+
+int fstat64(int fd, struct stat64 *status)
+{
+	return fstat(fd, (struct stat *)status);
+}
+
+int faccessat(int folder, const char *path, int mode, int flags)
+{
+	char full[PATHS];
+	struct stat status;
+
+	(void)flags;
+	path = full_path(folder, path, full);
+	return is_ours(path) ? disk_stat(path, &status) : (int)syscall(SYS_faccessat, folder, path, mode);
+}
+
+int access(const char *path, int mode)
+{
+	return faccessat(AT_FDCWD, path, mode, 0);
+}
+
+ssize_t readlink(const char *path, char *to, size_t size)
+{
+	if (!is_ours(path))
+		return syscall(SYS_readlinkat, AT_FDCWD, path, to, size);
+	errno = EINVAL;
+	return -1;
+}
+
+int mkdir(const char *path, mode_t mode)
+{
+	return is_ours(path) ? disk_make_folder(path) : (int)syscall(SYS_mkdirat, AT_FDCWD, path, mode);
+}
+
+int unlinkat(int folder, const char *path, int flags)
+{
+	char full[PATHS];
+
+	path = full_path(folder, path, full);
+	return is_ours(path) ? disk_unlink(path) : (int)syscall(SYS_unlinkat, folder, path, flags);
+}
+
+int rmdir(const char *path)
+{
+	return unlinkat(AT_FDCWD, path, AT_REMOVEDIR);
+}
+
+int unlink(const char *path)
+{
+	return unlinkat(AT_FDCWD, path, 0);
+}
+
+int renameat(int from_folder, const char *from, int to_folder, const char *to)
+{
+	char full[PATHS], other[PATHS];
+
+	from = full_path(from_folder, from, full);
+	to = full_path(to_folder, to, other);
+	return is_ours(from) ? disk_rename(from, to) : (int)syscall(SYS_renameat2, from_folder, from, to_folder, to, 0);
+}
+
+int rename(const char *from, const char *to)
+{
+	return renameat(AT_FDCWD, from, AT_FDCWD, to);
+}
+
+/* ---- Folders. What opendir gives is a number and a name. */
+
+struct listing {
+	int fd;
+	unsigned at;
+	struct dirent entry;
+};
+
+DIR *fdopendir(int fd)
+{
+	struct listing *listing = file_of(fd) ? calloc(1, sizeof *listing) : NULL;
+
+	if (listing)
+		listing->fd = fd;
+	return (DIR *)listing;
+}
+
+/* Only of the simulated disk. */
+DIR *opendir(const char *path)
+{
+	int fd = is_ours(path) ? open_path(AT_FDCWD, path, O_RDONLY | O_DIRECTORY, 0) : -1;
+
+	return fd < 0 ? NULL : fdopendir(fd);
+}
+
+int dirfd(DIR *folder)
+{
+	return ((struct listing *)folder)->fd;
+}
+
+struct dirent *readdir(DIR *folder)
+{
+	struct listing *listing = (struct listing *)folder;
+	const char *name = disk_list(disk_path(file_of(listing->fd)), listing->at++);
+
+	if (!name)
+		return NULL;
+	(void)snprintf(listing->entry.d_name, sizeof listing->entry.d_name, "%s", name);
+	return &listing->entry;
+}
+
+struct dirent64 *readdir64(DIR *folder)
+{
+	return (struct dirent64 *)readdir(folder);
+}
+
+int closedir(DIR *folder)
+{
+	(void)close(dirfd(folder));
+	free(folder);
+	return 0;
+}
+
+/* ---- Reading and writing */
+
+ssize_t pread(int fd, void *bytes, size_t size, off_t offset)
+{
+	struct file *file = file_of(fd);
+
+	return file ? disk_read(file, bytes, size, (uint64_t)offset) : syscall(SYS_pread64, fd, bytes, size, offset);
+}
+
+ssize_t pread64(int fd, void *bytes, size_t size, off64_t offset)
+{
+	return pread(fd, bytes, size, offset);
+}
+
+ssize_t pwrite(int fd, const void *bytes, size_t size, off_t offset)
+{
+	struct file *file = file_of(fd);
+
+	return file ? disk_write(file, bytes, size, (uint64_t)offset) : syscall(SYS_pwrite64, fd, bytes, size, offset);
+}
+
+ssize_t pwrite64(int fd, const void *bytes, size_t size, off64_t offset)
+{
+	return pwrite(fd, bytes, size, offset);
+}
+
+/* One write of all parts. */
+ssize_t pwritev(int fd, const struct iovec *parts, int count, off_t offset)
+{
+	struct file *file = file_of(fd);
+	size_t size = 0;
+	ssize_t written;
+	char *bytes, *to;
+
+	if (!file)
+		return syscall(SYS_pwritev, fd, parts, count, offset, 0);
+	for (int i = 0; i < count; i++)
+		size += parts[i].iov_len;
+	to = bytes = malloc(size + 1);
+	for (int i = 0; i < count; i++)
+		to = (char *)mempcpy(to, parts[i].iov_base, parts[i].iov_len);
+	written = disk_write(file, bytes, size, (uint64_t)offset);
+	free(bytes);
+	return written;
+}
+
+ssize_t pwritev64(int fd, const struct iovec *parts, int count, off64_t offset)
+{
+	return pwritev(fd, parts, count, offset);
+}
+
+ssize_t read(int fd, void *bytes, size_t size)
+{
+	struct descriptor *descriptor = descriptor_of(fd);
+	ssize_t got;
+
+	if (!descriptor)
+		return syscall(SYS_read, fd, bytes, size);
+	if (descriptor->kind == TIMER)
+		return read_timer(descriptor, bytes);
+	if (descriptor->kind == CHANCE) {
+		memset(bytes, 0x77, size);
+		return (ssize_t)size;
+	}
+	got = disk_read(descriptor->file, bytes, size, descriptor->at);
+	descriptor->at += got > 0 ? (uint64_t)got : 0;
+	return got;
+}
+
+ssize_t write(int fd, const void *bytes, size_t size)
+{
+	struct descriptor *descriptor = descriptor_of(fd);
+	ssize_t put;
+
+	if (!descriptor || !descriptor->file)
+		return syscall(SYS_write, fd, bytes, size);
+	put = disk_write(descriptor->file, bytes, size, descriptor->at);
+	descriptor->at += put > 0 ? (uint64_t)put : 0;
+	return put;
+}
+
+off_t lseek(int fd, off_t offset, int whence)
+{
+	struct descriptor *descriptor = descriptor_of(fd);
+	struct stat status;
+
+	if (!descriptor || !descriptor->file)
+		return syscall(SYS_lseek, fd, offset, whence);
+	disk_fstat(descriptor->file, &status);
+	descriptor->at = (uint64_t)(offset + (whence == SEEK_END      ? status.st_size
+	                                         : whence == SEEK_CUR ? (off_t)descriptor->at
+	                                                              : 0));
+	return (off_t)descriptor->at;
+}
+
+int ftruncate(int fd, off_t size)
+{
+	struct file *file = file_of(fd);
+
+	return file ? disk_resize(file, (uint64_t)size) : (int)syscall(SYS_ftruncate, fd, size);
+}
+
+int ftruncate64(int fd, off64_t size)
+{
+	return ftruncate(fd, size);
+}
+
+int fallocate(int fd, int mode, off_t offset, off_t length)
+{
+	struct file *file = file_of(fd);
+
+	return file ? disk_allocate(file, (uint64_t)(offset + length))
+	            : (int)syscall(SYS_fallocate, fd, mode, offset, length);
+}
+
+int posix_fallocate(int fd, off_t offset, off_t length)
+{
+	return fallocate(fd, 0, offset, length) ? errno : 0;
+}
+
+int posix_fallocate64(int fd, off64_t offset, off64_t length)
+{
+	return posix_fallocate(fd, offset, length);
+}
+
+int fsync(int fd)
+{
+	struct file *file = file_of(fd);
+
+	return file ? disk_sync(file) : (int)syscall(SYS_fsync, fd);
+}
+
+int fdatasync(int fd)
+{
+	return fsync(fd);
+}
+
+/* ---- Locks and mappings */
+
+int flock(int fd, int operation)
+{
+	struct file *file = file_of(fd);
+
+	if (!file)
+		return (int)syscall(SYS_flock, fd, operation);
+	if (!(operation & LOCK_UN))
+		return disk_lock(file, fd);
+	disk_unlock(file, fd);
+	return 0;
+}
+
+/* SQLite sees to its own connections in a process. There is no other process. */
+static int control(int fd, int command, void *argument)
+{
+	if (command == F_GETLK || command == F_OFD_GETLK)
+		((struct flock *)argument)->l_type = F_UNLCK;
+	(void)fd;
+	return 0;
+}
+
+int fcntl(int fd, int command, ...)
+{
+	va_list more;
+
+	va_start(more, command);
+	void *argument = va_arg(more, void *);
+	va_end(more);
+	return descriptor_of(fd) ? control(fd, command, argument) : (int)syscall(SYS_fcntl, fd, command, argument);
+}
+
+int fcntl64(int fd, int command, ...)
+{
+	va_list more;
+
+	va_start(more, command);
+	void *argument = va_arg(more, void *);
+	va_end(more);
+	return descriptor_of(fd) ? control(fd, command, argument) : (int)syscall(SYS_fcntl, fd, command, argument);
+}
+
+int fchmod(int fd, mode_t mode)
+{
+	return descriptor_of(fd) ? 0 : (int)syscall(SYS_fchmod, fd, mode);
+}
+
+int fchown(int fd, uid_t user, gid_t group)
+{
+	return descriptor_of(fd) ? 0 : (int)syscall(SYS_fchown, fd, user, group);
+}
+
+/* SQLite's shared memory, which one process has alone: each region is memory. */
+void *mmap(void *at, size_t size, int protection, int flags, int fd, off_t offset)
+{
+	if (descriptor_of(fd)) {
+		flags = MAP_PRIVATE | MAP_ANONYMOUS;
+		fd = -1;
+		offset = 0;
+	}
+	return (void *)syscall(SYS_mmap, at, size, protection, flags, fd, offset);
+}
+
+void *mmap64(void *at, size_t size, int protection, int flags, int fd, off64_t offset)
+{
+	return mmap(at, size, protection, flags, fd, offset);
+}
+
+FILE *fopen(const char *path, const char *mode)
+{
+	static char id[64];
+	char kind[2] = {*mode, 0};
+	int fd;
+
+	if (strcmp(path, "/proc/sys/kernel/random/boot_id") == 0) {
+		(void)snprintf(id, sizeof id, "%08x-0000-4000-8000-000000000000\n", (unsigned)system_clock.boots);
+		return fmemopen(id, strlen(id), "r");
+	}
+	fd = open_path(AT_FDCWD, path,
+	    *kind == 'r'   ? O_RDONLY
+	    : *kind == 'w' ? O_WRONLY | O_CREAT | O_TRUNC
+	                   : O_WRONLY | O_CREAT | O_APPEND,
+	    0666);
+	return fd < 0 || fd >= FIRST ? NULL : fdopen(fd, kind);
+}

@@ -1,0 +1,29 @@
+#ifndef TESTS_SIMULATE_SYSTEM_H
+#define TESTS_SIMULATE_SYSTEM_H
+
+/* What the simulated system has beside a disk: clocks and descriptors. The calls of the C library end there. */
+
+#include <stdint.h>
+
+struct system_clock {
+	uint64_t wall;   /* Unix time at the beginning of the run, in ns */
+	int64_t stepped; /* how far it was set since */
+	uint64_t booted; /* when, in ns of the run */
+	uint64_t boots;
+};
+
+extern struct system_clock system_clock;
+
+void system_begin(void);
+/* The server's descriptors are closed. */
+void system_release(void);
+uint64_t system_wall(void);
+/* Set the wall clock. Alarms of that clock notice. */
+void system_step(int64_t ns);
+void system_boot(void);
+
+/* Whether a descriptor is readable, and when it will be. */
+int system_is_readable(int fd);
+uint64_t system_readable_at(int fd);
+
+#endif
