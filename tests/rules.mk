@@ -46,7 +46,7 @@ SIMULATE := $(if $(call built,weekwheeld),$(B)/tests/simulate)
 $(B)/tests/simulate: LDFLAGS += $(addprefix -Xlinker --wrap=,ww_jobs_reserve)
 $(B)/tests/simulate: JEMALLOC_LIBS =
 $(B)/tests/simulate: $(call objects,$(call sources,tests/simulate,*.c)) $(filter-out %/main.o,$(weekwheeld_OBJECTS)) \
-		$(call objects,tests/tools/weekwheeld/small.c) $(B)/lib/common.a $(filter-out $(B)/tests/%,$(ARCHIVES))
+		$(B)/lib/common.a $(filter-out $(B)/tests/%,$(ARCHIVES))
 	$(link) $(ALL_LIBS)
 
 $(foreach source,$(EXAMPLE_SRC),$(eval $(call named,examples,$(source)): $(call objects,$(source))))

@@ -18,11 +18,13 @@ static struct entity **entities;
 static unsigned count, room;
 static uint64_t last_token;
 static uint64_t highest_id;
+static uint64_t none_buried; /* until then */
+static unsigned cursor;
 
 void judge_begin(uint64_t window)
 {
 	judge = (struct judge){.window = window};
-	last_token = highest_id = 0;
+	last_token = highest_id = none_buried = cursor = 0;
 }
 
 void judge_end(void)
@@ -201,10 +203,11 @@ static void change(struct entity *entity, const struct states *states)
 
 struct entity *judge_buried(uint64_t *id)
 {
-	unsigned from = count ? (unsigned)world_below(count) : 0;
-
+	/* To look through all of them takes long, thus not too often. */
+	if (world.now < none_buried)
+		return NULL;
 	for (unsigned i = 0; i < count; i++) {
-		struct entity *entity = entities[(from + i) % count];
+		struct entity *entity = entities[cursor++ % count];
 		if (entity->command.verb != NO_VERB || entity->is_wild)
 			continue;
 		for (unsigned k = 0; k < entity->now.count; k++) {
@@ -213,6 +216,7 @@ struct entity *judge_buried(uint64_t *id)
 				return entity;
 		}
 	}
+	none_buried = world.now + 10 * SIM_MINUTE;
 	return NULL;
 }
 
@@ -313,10 +317,11 @@ static void refused(struct entity *entity, const char *answer)
 		    (state->kind == BURIED && command->verb == MOVE) || (is_ready && command->verb == KICK_JOB))
 			add(&left, state);
 	}
-	if (left.count)
-		change(entity, &left);
-	else
+	if (!left.count) {
 		world_bad("%s: \"%.20s\" to command %d", TOLD(entity), answer, command->verb);
+		add(&left, &(struct state){.kind = ABSENT});
+	}
+	change(entity, &left);
 }
 
 void judge_hears_nothing(struct entity *entity)

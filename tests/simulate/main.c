@@ -14,7 +14,7 @@
 
 #include <sqlite3.h>
 
-#include "lib/base/random.h"
+#include "lib/jobs/store/store.h"
 #include "tests/simulate/client.h"
 #include "tests/simulate/disk.h"
 #include "tests/simulate/judge.h"
@@ -255,8 +255,10 @@ static void live(const struct settings *settings)
 		int is_well = !disk_faults.is_full && !disk_faults.is_very_full && !disk_faults.sync_eio &&
 		              !disk_faults.write_eio && !disk_faults.lies;
 		run.refused++;
-		if (is_well && !run.wiped)
+		if (is_well && !run.wiped) {
 			world_bad("the server does not start: %s", run.said);
+			run.is_over = 2;
+		}
 		if (is_well) {
 			world_say("--- a new disk");
 			after_death();
@@ -270,11 +272,14 @@ static void live(const struct settings *settings)
 	begun();
 }
 
+static struct store_limits usual;
+
 static void simulate(uint64_t seed, uint64_t weeks, int verbose)
 {
 	static struct settings settings;
 	char interval[16], *arguments[] = {"--unix", "/sim/socket", "--data", "/sim/data", "--sync", NULL,
 	                       "--sync-interval", interval, NULL};
+	static const struct store_limits small = {.active = 30000, .journal = 200000, .view = 40, .few = 5};
 	static const char *const intervals[] = {"0.05", "1", "10"};
 
 	world_begin(seed, verbose);
@@ -288,6 +293,8 @@ static void simulate(uint64_t seed, uint64_t weeks, int verbose)
 	run.may_step = world_chance(300);
 	load = (struct load){.clients = (unsigned)world_between(2, 4), .tubes = (unsigned)world_between(1, TUBES)};
 	load.body_most = world_chance(300) ? 60000 : 1000;
+	/* With small limits the index takes over often. */
+	ww_store_disk_limits = world_chance(500) ? small : usual;
 	load.cuts = world_chance(500) ? 20 : 0;
 	(void)snprintf(interval, sizeof interval, "%s", intervals[world_below(3)]);
 	arguments[5] = (char *)(uintptr_t)modes[run.mode];
@@ -449,6 +456,7 @@ int main(int count, char **arguments)
 		return usage(0);
 	if (read_options(arguments + 1) != 0)
 		return usage(2);
+	usual = ww_store_disk_limits;
 	(void)setvbuf(stdout, NULL, _IOLBF, 0);
 	for (size_t i = 0; i < sizeof deadly / sizeof *deadly; i++)
 		(void)signal(deadly[i], on_signal);

@@ -11,7 +11,6 @@ cd "$(dirname "$0")/../.." || exit 1
 program=$(realpath "${B:-build}")/tests/simulate
 source tests/support/cli.sh
 
-
 # trace ARGUMENT...: what of the last run's output tells all that has happened
 trace() {
 	sed -n 's/.*; trace //p' "$work/out"
