@@ -650,7 +650,8 @@ static int close_store(void *self)
 		ww_sqlite_rest(&disk->index);
 		/* If the index cannot take it over, the journal has it, and the next opening tries again. */
 		if (!error)
-			(void)take_over_all(disk, 1);
+			disk->index.is_ended =
+			    take_over_all(disk, 1) == WW_OK && !ww_store_fault_is_final(&disk->fault);
 	}
 	free_disk(disk);
 	return error;

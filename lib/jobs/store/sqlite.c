@@ -317,14 +317,21 @@ int ww_sqlite_detach(struct sqlite *sqlite)
 	return prepare_all(sqlite);
 }
 
+static void keep_log(sqlite3 *connection)
+{
+	if (connection)
+		(void)sqlite3_db_config(connection, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
+}
+
 void ww_sqlite_close(struct sqlite *sqlite)
 {
 	ww_sqlite_rest(sqlite);
 	end_reading(sqlite);
 	finalize_all(sqlite);
-	if (sqlite->reader && sqlite->writer && ww_store_fault_is_final(sqlite->fault)) {
-		(void)sqlite3_db_config(sqlite->reader, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
-		(void)sqlite3_db_config(sqlite->writer, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
+	/* Only a store that was closed in order has no log: without one the next opening refuses it. */
+	if (!sqlite->is_ended) {
+		keep_log(sqlite->reader);
+		keep_log(sqlite->writer);
 	}
 	sqlite3_close(sqlite->file);
 	sqlite3_close(sqlite->reader);

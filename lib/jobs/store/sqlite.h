@@ -34,6 +34,7 @@ struct sqlite {
 	struct slots slots;
 	int reading;               /* a read transaction is open */
 	int pages;                 /* of the log, after the last commit */
+	int is_ended;              /* the store was closed in order */
 	const char *folder;        /* the caller's */
 	struct store_fault *fault; /* the caller's; a failed sync is noted there */
 	struct sqlite_block *blocks;

@@ -322,6 +322,42 @@ START_TEST(a_full_disk_is_reported_and_nothing_has_changed)
 }
 END_TEST
 
+/* Put a job in a process that ends without closing the store. */
+static void put_and_crash(void)
+{
+	struct ww_job_spec spec = spec_of("x");
+	int status;
+	pid_t child = fork();
+
+	if (child == 0)
+		_exit(ww_jobs_open(&world.jobs, &world.config) || ww_jobs_put(world.jobs, &spec, NULL, NULL) ? 1 : 0);
+	ck_assert_int_eq(waitpid(child, &status, 0), child);
+	ck_assert_int_eq(status, 0);
+}
+
+START_TEST(an_opening_that_failed_for_want_of_room_can_be_tried_again)
+{
+	const struct rlimit small = {65536, RLIM_INFINITY};
+	int status;
+
+	world_make(&world, KIND_DISK);
+	OK(ww_jobs_close(world.jobs));
+	put_and_crash();
+	/* The next file of the journal has no room. */
+	pid_t child = fork();
+	if (child == 0) {
+		(void)signal(SIGXFSZ, SIG_IGN);
+		_exit(setrlimit(RLIMIT_FSIZE, &small) || opens() != WW_EFULL ? 1 : 0);
+	}
+	ck_assert_int_eq(waitpid(child, &status, 0), child);
+	ck_assert_int_eq(status, 0);
+	OK(ww_jobs_open(&world.jobs, &world.config));
+	struct ww_lease lease = reserve_job(&world);
+	OK(ww_jobs_finish(world.jobs, lease.id, lease.token));
+	world_end(&world);
+}
+END_TEST
+
 START_TEST(the_space_of_finished_jobs_is_used_again)
 {
 	enum { MEBIBYTE = 1 << 20 };
@@ -361,4 +397,4 @@ TEST_MAIN("jobs/files", a_directory_belongs_to_one_process, a_reader_sees_and_ch
     a_directory_with_other_files_is_no_store, a_store_of_a_later_version_is_left_alone,
     a_store_of_a_former_kind_is_left_alone, one_damaged_record_is_reported_and_the_others_are_delivered,
     a_missing_index_entry_and_a_wrong_count_are_reported, a_full_disk_is_reported_and_nothing_has_changed,
-    the_space_of_finished_jobs_is_used_again)
+    an_opening_that_failed_for_want_of_room_can_be_tried_again, the_space_of_finished_jobs_is_used_again)
