@@ -23,15 +23,15 @@
 #include "tests/simulate/world.h"
 #include "tools/weekwheeld/server.h"
 
-enum { WEEKS_A_RUN = 10, SECONDS_A_RUN = 120 };
+enum { SECONDS_A_RUN = 300 };
 static const int deadly[] = {SIGALRM, SIGSEGV, SIGBUS, SIGFPE, SIGABRT};
 
 enum death { NOT_DEAD, KILLED, POWER };
 
 static struct {
-	uint64_t weeks, seed, processes;
+	uint64_t weeks, each, seed, processes;
 	int is_verbose;
-} asked = {10, 1, 1, 0};
+} asked = {10, 10, 1, 1, 0};
 
 static const char *const modes[] = {"always", "interval", "system"};
 
@@ -383,13 +383,14 @@ static uint64_t number(const char *text, const char *name)
 static const struct {
 	const char *name;
 	uint64_t *value;
-} options[] = {{"--weeks", &asked.weeks}, {"--seed", &asked.seed}, {"--processes", &asked.processes}};
+} options[] = {
+    {"--weeks", &asked.weeks}, {"--each", &asked.each}, {"--seed", &asked.seed}, {"--processes", &asked.processes}};
 
 static int usage(int status)
 {
 	(void)fprintf(status ? stderr : stdout,
-	    "Usage: simulate [--weeks N] [--seed N] [--processes N] [--verbose]\n"
-	    "Simulate N weeks of a job server (10), in runs of 10 weeks, whose seeds follow each other.\n"
+	    "Usage: simulate [--weeks N] [--each N] [--seed N] [--processes N] [--verbose]\n"
+	    "Simulate N weeks of a job server (10), in runs of 10 weeks each, whose seeds follow each other.\n"
 	    "Example: simulate --weeks 1000 --seed 1 --processes 2\n");
 	return status;
 }
@@ -402,14 +403,14 @@ static int read_options(char **arguments)
 			asked.is_verbose = 1;
 			continue;
 		}
-		while (i < 3 && strcmp(*arguments, options[i].name) != 0)
+		while (i < sizeof options / sizeof *options && strcmp(*arguments, options[i].name) != 0)
 			i++;
-		if (i == 3 || !arguments[1])
+		if (i == sizeof options / sizeof *options || !arguments[1])
 			return -1;
 		*options[i].value = number(arguments[1], arguments[0]);
 		arguments++;
 	}
-	return asked.processes && asked.weeks ? 0 : -1;
+	return asked.processes && asked.each ? 0 : -1;
 }
 
 /* A run of a process: a seed that hangs or crashes is told all the same. */
@@ -432,11 +433,11 @@ static void on_signal(int signal_number)
 /* Every `step`-th run, from `first` on. */
 static void simulate_some(uint64_t first, uint64_t step)
 {
-	for (uint64_t i = first; i * WEEKS_A_RUN < asked.weeks; i += step) {
+	for (uint64_t i = first; i * asked.each < asked.weeks; i += step) {
 		unsigned before = world_bads;
-		uint64_t left = asked.weeks - i * WEEKS_A_RUN;
+		uint64_t left = asked.weeks - i * asked.each;
 		seed_now = asked.seed + i;
-		weeks_now = left < WEEKS_A_RUN ? left : WEEKS_A_RUN;
+		weeks_now = left < asked.each ? left : asked.each;
 		(void)alarm(SECONDS_A_RUN);
 		simulate(seed_now, weeks_now, asked.is_verbose);
 		count_run(world_bads - before);
