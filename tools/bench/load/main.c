@@ -2,6 +2,9 @@
  * Loads a server that speaks beanstalkd's protocol, whichever it is, and measures it: scripts/bench-jobs runs it.
  *
  *     bench-load ADDRESS put N CONNECTIONS PIPELINE BYTES SPREAD   put N jobs, due in 0 to SPREAD seconds
+ *     bench-load ADDRESS put-keys N CONNECTIONS PIPELINE BYTES SPREAD   the same, each with a key of its own
+ *     bench-load ADDRESS life N SECONDS STEP                       put N jobs due in 0 to SECONDS, advance the server's
+ *                                                                  virtual clock by steps, reserve and delete them
  *     bench-load ADDRESS cycle N CONNECTIONS                       put, reserve and delete N jobs
  *     bench-load ADDRESS first                                     reserve and delete one job
  *     bench-load ADDRESS put-due N SECONDS                         put N jobs that are all due in that many seconds
@@ -26,7 +29,7 @@
 #include "tools/common/percentile.h"
 #include "tools/common/random.h"
 
-enum { CONNECTIONS_MAX = 1000, LATENCIES_MAX = 4000000, WAITING_MAX = 1000 };
+enum { CONNECTIONS_MAX = 1000, LATENCIES_MAX = 4000000, WAITING_MAX = 1000, MILLION = 1000000 };
 
 #define SECOND UINT64_C(1000000000)
 
@@ -36,6 +39,8 @@ static struct {
 	uint64_t count, begun, done; /* jobs */
 	uint64_t began_at;
 	uint64_t early, wrong, latest_ns;
+	uint64_t million_at; /* when so many were done */
+	int with_keys, is_empty;
 	char *body;
 	uint64_t random;
 	struct load_connection connection[CONNECTIONS_MAX];
@@ -64,10 +69,13 @@ static void report(const char *what)
 	printf(
 	    "{\"what\":\"%s\",\"jobs\":%" PRIu64
 	    ",\"seconds\":%.3f,\"per_second\":%.0f,\"p50_ms\":%.3f,\"p99_ms\":%.3f,\"max_ms\":%.3f,\"early\":%" PRIu64
-	    ",\"wrong\":%" PRIu64 "}\n",
+	    ",\"wrong\":%" PRIu64,
 	    what, load.done, seconds, (double)load.done / seconds, percentile_ms(load.latency, load.latencies, 0.5),
 	    percentile_ms(load.latency, load.latencies, 0.99), percentile_ms(load.latency, load.latencies, 1),
 	    load.early, load.wrong);
+	if (load.million_at)
+		printf(",\"first_million_per_second\":%.0f", MILLION * 1e9 / (double)(load.million_at - load.began_at));
+	puts("}");
 }
 
 static void expect(const char *line, const char *beginning)
@@ -126,9 +134,14 @@ static void put_one(struct load_connection *connection)
 {
 	if (load.begun == load.count)
 		return;
+	uint64_t delay = load.spread ? random_below(&load.random, load.spread) : 0;
+	char key[32] = "";
+
+	if (load.with_keys)
+		(void)snprintf(key, sizeof key, " key%" PRIu64, load.begun);
 	load.begun++;
-	connection_send(connection, "put 1024 %" PRIu64 " 60 %" PRIu64 "\r\n%s\r\n",
-	    load.spread ? random_below(&load.random, load.spread) : 0, load.bytes, load.body);
+	connection_send(connection, "put%s 1024 %" PRIu64 " 60 %" PRIu64 "%s\r\n%s\r\n", load.with_keys ? "-key" : "",
+	    delay, load.bytes, key, load.body);
 }
 
 static void put_start(struct load_connection *connection)
@@ -142,7 +155,8 @@ static void put_answer(struct load_connection *connection, const char *line, con
 	(void)body;
 	expect(line, "INSERTED ");
 	count_latency(took);
-	load.done++;
+	if (++load.done == MILLION)
+		load.million_at = now_ns();
 	put_one(connection);
 }
 
@@ -225,6 +239,53 @@ static void put_due(uint64_t seconds)
 		message_error("putting took longer than the delay: give more seconds");
 }
 
+/* ---- life */
+
+static void life_answer(struct load_connection *connection, const char *line, const char *body, uint64_t took)
+{
+	(void)body;
+	(void)took;
+	if (strncmp(line, "RESERVED ", 9) == 0)
+		delete_reserved(connection, line);
+	else if (strcmp(line, "DELETED") == 0)
+		load.done++;
+	else if (strcmp(line, "TIMED_OUT") == 0)
+		load.is_empty = 1;
+	else
+		expect(line, "ADVANCED ");
+}
+
+/* Reserve and delete until nothing is ready. */
+static void take_ready(struct load_connection *connection)
+{
+	for (load.is_empty = 0; !load.is_empty && !load.wrong;) {
+		for (int i = 0; i < 50; i++)
+			connection_send(connection, "reserve-with-timeout 0\r\n");
+		do {
+			(void)connection_flush(connection);
+			connection_read(connection, life_answer);
+		} while (connection->waiting);
+	}
+}
+
+static void live(uint64_t seconds, uint64_t step)
+{
+	struct load_connection *connection = &load.connection[0];
+
+	load.connections = 1;
+	load.pipeline = WAITING_MAX;
+	load.spread = seconds;
+	run(put_start, put_answer);
+	load.done = 0;
+	/* What is loaded a little late comes with a later step. */
+	for (uint64_t at = 0; load.done < load.count && at < 2 * seconds && !load.wrong; at += step) {
+		connection_send(connection, "advance %" PRIu64 "\r\n", step);
+		take_ready(connection);
+	}
+	if (load.done < load.count)
+		load.wrong++;
+}
+
 /* ---- probe */
 
 static void probe_answer(struct load_connection *connection, const char *line, const char *body, uint64_t took)
@@ -262,9 +323,9 @@ int main(int count, char **arguments)
 		int numbers;
 		void (*start)(struct load_connection *connection); /* NULL: no run of the loop */
 		connection_fn *answer;
-	} commands[] = {{"put", 5, put_start, put_answer}, {"cycle", 2, put_start, cycle_answer},
-	    {"first", 0, due_start, cycle_answer}, {"due", 2, due_start, due_answer}, {"put-due", 2, NULL, NULL},
-	    {"probe", 1, NULL, NULL}};
+	} commands[] = {{"put", 5, put_start, put_answer}, {"put-keys", 5, put_start, put_answer},
+	    {"life", 3, NULL, NULL}, {"cycle", 2, put_start, cycle_answer}, {"first", 0, due_start, cycle_answer},
+	    {"due", 2, due_start, due_answer}, {"put-due", 2, NULL, NULL}, {"probe", 1, NULL, NULL}};
 	uint64_t numbers[5] = {1, 1};
 	const char *what = count > 2 ? arguments[2] : "";
 	size_t i = 0;
@@ -281,7 +342,8 @@ int main(int count, char **arguments)
 	load.address = arguments[1];
 	load.count = numbers[0];
 	load.connections = numbers[1];
-	if (strcmp(what, "put") == 0) {
+	if (strncmp(what, "put", 3) == 0 && commands[i].numbers == 5) {
+		load.with_keys = strcmp(what, "put-keys") == 0;
 		load.pipeline = numbers[2];
 		load.bytes = numbers[3];
 		load.spread = numbers[4];
@@ -294,6 +356,8 @@ int main(int count, char **arguments)
 	}
 	if (commands[i].start)
 		run(commands[i].start, commands[i].answer);
+	else if (strcmp(what, "life") == 0)
+		live(numbers[1], numbers[2]);
 	else
 		probe(numbers[0]);
 	report(what);
