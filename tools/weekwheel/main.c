@@ -29,6 +29,7 @@ static const struct {
 #ifdef HAVE_JOBS
     {"fsck", &command_fsck, "check the jobs that a server keeps"},
     {"backup", &command_backup, "copy the jobs of a server that goes on"},
+    {"recover", &command_recover, "save what a damaged directory still has"},
     {"export", &command_export, "write all jobs of a server as lines of JSON"},
     {"import", &command_import, "put such lines into a directory, or Redis"},
 #endif

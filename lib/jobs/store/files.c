@@ -13,6 +13,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "lib/jobs/store/pages.h"
+
 int ww_store_files_refuse(const struct ww_jobs_config *config, int error, const char *format, ...)
 {
 	char text[4400];
@@ -84,7 +86,7 @@ static int look_at(struct store_files *files, const struct ww_jobs_config *confi
 	int error = check_plain(config, folder, name, &status);
 
 	if (strcmp(name, "index.db") == 0)
-		files->has_index = status.st_size > 0;
+		files->has_index = status.st_size >= PAGES_SIZE;
 	else if (strcmp(name, "index.db-wal") == 0)
 		files->has_log = 1;
 	else if (strncmp(name, "journal.", 8) == 0 && strcmp(name, "journal.new") != 0)

@@ -241,20 +241,59 @@ void ww_image_close(struct image *image)
 	free(image->in_log);
 	free(image->told);
 	free(image->is_free);
+	free(image->flips);
+	image->flips = NULL;
 	image->in_log = NULL;
 	image->told = image->is_free = NULL;
 }
 
-/* Try each bit. */
-static int correct(unsigned char *page, uint32_t number)
+/* ---- A flipped bit changes the sum of a page in a way of its own, whatever the page has */
+
+struct image_flip {
+	uint32_t change;
+	uint32_t bit;
+};
+
+enum { SUMMED = PAGES_SIZE - PAGES_SUM, BITS = SUMMED * 8 };
+
+static int by_change(const void *a, const void *b)
 {
-	for (int i = 0; i < PAGES_SIZE * 8; i++) {
-		page[i / 8] ^= (unsigned char)(1 << i % 8);
-		if (ww_pages_is_sound(page, number))
-			return 1;
-		page[i / 8] ^= (unsigned char)(1 << i % 8);
+	const struct image_flip *one = a, *other = b;
+
+	return (one->change > other->change) - (one->change < other->change);
+}
+
+static int make_flips(struct image *image)
+{
+	unsigned char page[SUMMED] = "";
+	uint32_t sum = ww_crc32c(0, page, sizeof page);
+
+	image->flips = malloc(BITS * sizeof *image->flips);
+	if (!image->flips)
+		return WW_ENOMEM;
+	for (uint32_t bit = 0; bit < BITS; bit++) {
+		page[bit / 8] = (unsigned char)(1 << bit % 8);
+		image->flips[bit] = (struct image_flip){ww_crc32c(0, page, sizeof page) ^ sum, bit};
+		page[bit / 8] = 0;
 	}
-	return 0;
+	qsort(image->flips, BITS, sizeof *image->flips, by_change);
+	return WW_OK;
+}
+
+static int correct(struct image *image, unsigned char *page, uint32_t number)
+{
+	struct image_flip flip = {.change = ww_pages_change(page, number)};
+	const struct image_flip *found;
+
+	/* The sum itself may have it. */
+	if ((flip.change & (flip.change - 1)) == 0)
+		return 1;
+	if (!image->flips && make_flips(image))
+		return 0;
+	found = bsearch(&flip, image->flips, BITS, sizeof flip, by_change);
+	if (found)
+		page[found->bit / 8] ^= (unsigned char)(1 << found->bit % 8);
+	return found != NULL;
 }
 
 static int read_sound(struct image *image, uint32_t number, unsigned char *page, int *is_there)
@@ -281,7 +320,7 @@ int ww_image_page(struct image *image, uint32_t number, unsigned char page[PAGES
 		return read_at(image->log, page, PAGES_SIZE, image->in_log[number - 1]) ? WW_OK : WW_EIO;
 	if (read_sound(image, number, page, &is_there))
 		return WW_OK;
-	is_corrected = is_there && correct(page, number);
+	is_corrected = is_there && correct(image, page, number);
 	if (!image->told[number - 1])
 		ww_image_tell(image, "%s/index.db: page %u %s", image->folder, (unsigned)number,
 		    !is_there      ? "is missing"

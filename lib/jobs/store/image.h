@@ -9,6 +9,8 @@
 #include "lib/jobs/store/pages.h"
 #include "weekwheel/jobs.h"
 
+struct image_flip;
+
 struct image {
 	const char *folder; /* the caller's */
 	int database;
@@ -17,7 +19,8 @@ struct image {
 	uint64_t *in_log; /* where the bytes of page i + 1 lie in the log, or 0 */
 	unsigned char *told;
 	unsigned char *is_free;
-	int retries; /* a process may be writing */
+	struct image_flip *flips; /* made when a page is damaged */
+	int retries;              /* a process may be writing */
 	uint64_t problems;
 	ww_jobs_problem_fn *problem;
 	void *context;

@@ -28,12 +28,17 @@ static uint32_t sum_of(const unsigned char *page, uint32_t number)
 	return ww_crc32c(ww_crc32c(0, &number, sizeof number), page, PAGES_SIZE - PAGES_SUM);
 }
 
-int ww_pages_is_sound(const unsigned char *page, uint32_t number)
+uint32_t ww_pages_change(const unsigned char *page, uint32_t number)
 {
 	uint32_t sum;
 
 	memcpy(&sum, page + PAGES_SIZE - PAGES_SUM, sizeof sum);
-	if (sum == sum_of(page, number))
+	return sum ^ sum_of(page, number);
+}
+
+int ww_pages_is_sound(const unsigned char *page, uint32_t number)
+{
+	if (ww_pages_change(page, number) == 0)
 		return 1;
 	return page[0] == 0 && memcmp(page, page + 1, PAGES_SIZE - 1) == 0;
 }

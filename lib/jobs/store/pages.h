@@ -17,5 +17,7 @@ enum { PAGES_SIZE = 4096, PAGES_SUM = 4 };
 const char *ww_pages_vfs(void);
 /* Whether the sum of a page is right. Pages are numbered from 1. */
 int ww_pages_is_sound(const unsigned char *page, uint32_t number);
+/* What differs between the sum that a page has and the one that it should have. */
+uint32_t ww_pages_change(const unsigned char *page, uint32_t number);
 
 #endif

@@ -45,7 +45,7 @@ static int make_journal(const struct ww_jobs_config *config, struct store_fault 
 int ww_store_whole_before(
     const struct store_files *files, const struct ww_jobs_config *config, struct store_fault *fault)
 {
-	const char *missing = files->has_index ? "its journal" : "index.db";
+	const char *missing = files->has_index ? "its journal is missing" : "index.db is missing or cut off";
 
 	if (files->has_index && files->has_journal)
 		return WW_OK;
@@ -53,7 +53,7 @@ int ww_store_whole_before(
 		return make_journal(config, fault);
 	if (files->has_index || !is_unmade(config))
 		return ww_store_whole_advise(
-		    config, ww_store_files_refuse(config, WW_ECORRUPT, "%s: %s is missing", config->path, missing));
+		    config, ww_store_files_refuse(config, WW_ECORRUPT, "%s: %s", config->path, missing));
 	if (config->flags & WW_JOBS_READONLY)
 		return ww_store_files_refuse(config, WW_EDENIED, "%s: has no jobs yet", config->path);
 	return WW_OK;

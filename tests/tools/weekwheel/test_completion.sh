@@ -40,7 +40,7 @@ equal() { # WHAT GOT EXPECTED
 commands='replay put move cancel list peek kick stats forecast work top advance help'
 # These are there where SQLite is.
 if "$weekwheel" help fsck >/dev/null 2>&1; then
-	commands="$commands fsck backup export import"
+	commands="$commands fsck backup recover export import"
 fi
 for command in $commands; do
 	offers "$command" "${command:0:2}"

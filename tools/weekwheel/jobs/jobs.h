@@ -72,7 +72,7 @@ int jobs_command(const struct jobs_command *command, char **arguments);
 extern const struct jobs_command command_advance, command_cancel, command_forecast, command_kick, command_list,
     command_move, command_peek, command_put, command_replay, command_stats, command_top, command_work;
 /* These open stores themselves. They exist only if the library of jobs is built. */
-extern const struct jobs_command command_backup, command_export, command_fsck, command_import;
+extern const struct jobs_command command_backup, command_export, command_fsck, command_import, command_recover;
 
 /* Read the option's value, which is one of these. Return 0, or OPTIONS_ERROR after a message with the place. */
 int jobs_whole(const struct options *options, const char *name, uint64_t least, uint64_t most, uint64_t *number,

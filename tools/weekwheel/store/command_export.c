@@ -161,8 +161,7 @@ static int export_open(struct export *export, const struct opened_store *store)
 	return WW_OK;
 }
 
-/* Of a directory, this runs in a process of its own. */
-static int run_here(void *context)
+static int run(void *context)
 {
 	struct export *export = context;
 	struct opened_store store;
@@ -188,25 +187,6 @@ static int run_here(void *context)
 	closed = output_close(export, error == 0 || error == WW_ECORRUPT);
 	status = say_result(export, closed ? 1 : error);
 	return closed ? closed : status;
-}
-
-static int run(void *context)
-{
-	struct export *export = context;
-	struct store_end end;
-
-	/* Redis cannot harm its readers. */
-	if (!export->place.path)
-		return run_here(export);
-	if (store_apart(run_here, export, &end))
-		return -1;
-	if (!end.signal)
-		return end.status;
-	message_error("%s: %s: %s; 'weekwheel fsck' tells more", export->place.name,
-	    end.is_damage ? "is damaged, and not all of it could be read" : "not all of it was read", end.reason);
-	if (export->output)
-		message_line("What was read is in %s.part.", export->output);
-	return -1;
 }
 
 static int take_option(void *context, struct options *options, int id)

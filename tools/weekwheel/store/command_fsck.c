@@ -3,7 +3,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <time.h>
 
 #include "tools/common/command.h"
@@ -16,12 +15,8 @@
 
 enum { LOOKS_MAX = 10 };
 
-/* How far a look came, in the words of a message. */
-static const char *const phases[] = {"it was opened", "its jobs were counted", "its indices were compared"};
-
-/* What one look found; shared with the process that looks. */
+/* What one look found. */
 struct fsck_look {
-	int phase;
 	int is_open;     /* the numbers below are known */
 	int is_unstable; /* another process writes to it */
 	int refused;     /* there was nothing to look at, which was reported */
@@ -37,7 +32,7 @@ struct fsck {
 	struct store_place place;
 	int json;
 	FILE *problems; /* a line each */
-	struct fsck_look *look;
+	struct fsck_look look;
 };
 
 static const struct option table[] = {
@@ -50,10 +45,10 @@ static void tell(const char *problem, void *context)
 {
 	struct fsck *fsck = context;
 
-	fsck->look->problems++;
+	fsck->look.problems++;
 	fprintf(fsck->problems, "%s\n", problem);
 	for (const unsigned char *byte = (const unsigned char *)problem; *byte; byte++)
-		fsck->look->hash = (fsck->look->hash ^ *byte) * UINT64_C(0x100000001b3);
+		fsck->look.hash = (fsck->look.hash ^ *byte) * UINT64_C(0x100000001b3);
 }
 
 static int count_job(const struct ww_job_info *info, void *context)
@@ -68,37 +63,33 @@ static int count_job(const struct ww_job_info *info, void *context)
 	return 0;
 }
 
-/* Return whether the error means that the store is damaged, and not that it cannot be looked at. */
-static int is_damage(const struct fsck *fsck, int error)
-{
-	/* An empty file is an error of reading. */
-	return error == WW_ECORRUPT || (error == WW_EIO && fsck->place.path);
-}
-
 static void tell_error(struct fsck *fsck, int error)
 {
-	char text[4200];
+	char text[STORE_REASON];
 
-	if (is_damage(fsck, error)) {
-		tell(store_reason(text, sizeof text, &fsck->place, error), fsck);
+	if (error != WW_ECORRUPT) {
+		fsck->look.refused = store_refused(&fsck->place, error);
 		return;
 	}
-	fsck->look->refused = store_refused(&fsck->place, error);
+	/* The files have said it already. */
+	if (fsck->look.problems && fsck->place.path)
+		return;
+	(void)store_reason(text, sizeof text, &fsck->place, error);
+	for (char *rest = NULL, *line = strtok_r(text, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest))
+		tell(line, fsck);
 }
 
 static void look_at(struct fsck *fsck, const struct opened_store *store)
 {
-	struct fsck_look *look = fsck->look;
+	struct fsck_look *look = &fsck->look;
 	int error = ww_jobs_stats(store->jobs, &look->stats);
 
 	look->shards = store->is_shared ? store_redis_shards(store) : 0;
 	look->is_open = 1;
-	look->phase = 1;
 	progress_begin("checking");
 	/* ww_jobs_check reports what cannot be read. */
 	if (!error || !store->is_shared)
 		error = store_each(store, count_job, look);
-	look->phase = 2;
 	if (!error || error == WW_ECORRUPT || !store->is_shared)
 		error = ww_jobs_check(store->jobs, tell, fsck);
 	progress_clear();
@@ -108,72 +99,57 @@ static void look_at(struct fsck *fsck, const struct opened_store *store)
 		tell_error(fsck, error);
 }
 
-/* Of a directory, this runs in a process of its own, which a damaged file may kill. */
-static int look_into(void *context)
+/* The store may be damaged, and so refused. Then its files say more. */
+static int examine(struct fsck *fsck, int error)
 {
-	struct fsck *fsck = context;
-	struct opened_store store;
-	int error = store_open(&store, &fsck->place, WW_JOBS_READONLY);
+	int count;
 
+	if (!fsck->place.path || (error && error != WW_ECORRUPT))
+		return error;
+	count = ww_jobs_examine(fsck->place.path, tell, fsck);
+	return count < 0 ? count : error;
+}
+
+static void look_once(struct fsck *fsck)
+{
+	struct opened_store store;
+	int opened;
+	int error;
+
+	memset(&fsck->look, 0, sizeof fsck->look);
+	rewind(fsck->problems);
+	opened = store_open(&store, &fsck->place, WW_JOBS_READONLY);
+	error = examine(fsck, opened);
 	if (error)
 		tell_error(fsck, error);
 	else
 		look_at(fsck, &store);
-	if (!error)
+	if (!opened)
 		(void)store_close(&store);
-	fflush(fsck->problems);
-	return fsck->look->problems || error ? STATUS_FAILED : STATUS_OK;
-}
-
-static int look_once(struct fsck *fsck)
-{
-	struct store_end end;
-	char text[200];
-
-	memset(fsck->look, 0, sizeof *fsck->look);
-	rewind(fsck->problems);
-	if (!fsck->place.path) {
-		(void)look_into(fsck);
-		return 0;
-	}
-	if (store_apart(look_into, fsck, &end))
-		return -1;
-	if (!end.signal)
-		return 0;
-	/* The problems until then are in the file. The numbers of an unfinished look mean little. */
-	fsck->look->problems++;
-	fsck->look->is_open = 0;
-	fseek(fsck->problems, 0, SEEK_END);
-	snprintf(text, sizeof text, "%s while %s: %s",
-	    end.is_damage ? "the file is damaged: reading it failed" : "ended", phases[fsck->look->phase], end.reason);
-	fprintf(fsck->problems, "%s\n", text);
-	return 0;
 }
 
 /*
- * What a server writes during a look may seem to be a problem. Look again until the store is unused or sound. Nobody
- * knows whether a store in Redis is in use: there a problem counts if two looks in a row find the same.
+ * A directory is seen as it is at one moment. In Redis, what a server writes during a look may seem to be a problem:
+ * there one counts if two looks in a row find the same.
  */
-static int look(struct fsck *fsck)
+static void look(struct fsck *fsck)
 {
 	const struct timespec pause = {0, 20000000};
-	const struct fsck_look *look = fsck->look;
+	const struct fsck_look *look = &fsck->look;
 	uint64_t problems = 0;
 	uint64_t hash = 0;
 
 	for (int i = 0; i < LOOKS_MAX; i++) {
-		if (look_once(fsck))
-			return -1;
-		if (!look->problems || look->refused || (fsck->place.path && !store_is_used(fsck->place.path)))
-			return 0;
-		if (!fsck->place.path && look->problems == problems && look->hash == hash)
-			return 0;
+		look_once(fsck);
+		if (!look->problems || look->refused || fsck->place.path)
+			return;
+		if (look->problems == problems && look->hash == hash)
+			return;
 		problems = look->problems;
 		hash = look->hash;
 		nanosleep(&pause, NULL);
 	}
-	fsck->look->is_unstable = 1;
-	return 0;
+	fsck->look.is_unstable = 1;
 }
 
 /* ---- Saying it */
@@ -185,7 +161,7 @@ static void each_problem(struct fsck *fsck, void (*say)(const char *problem, siz
 	size_t room = 0;
 
 	rewind(fsck->problems);
-	for (uint64_t i = 0; i < fsck->look->problems; i++) {
+	for (uint64_t i = 0; i < fsck->look.problems; i++) {
 		ssize_t size = getline(&line, &room, fsck->problems);
 
 		if (size <= 0)
@@ -210,7 +186,7 @@ static void say_json(const char *problem, size_t size, uint64_t number)
 
 static void write_text(struct fsck *fsck)
 {
-	const struct fsck_look *look = fsck->look;
+	const struct fsck_look *look = &fsck->look;
 	const uint64_t *states = look->states;
 
 	each_problem(fsck, say_text);
@@ -236,7 +212,7 @@ static void write_text(struct fsck *fsck)
 
 static void write_json(struct fsck *fsck)
 {
-	const struct fsck_look *look = fsck->look;
+	const struct fsck_look *look = &fsck->look;
 	const uint64_t *states = look->states;
 
 	printf("{\"sound\": %s, \"problems\": [", look->problems ? "false" : "true");
@@ -261,32 +237,26 @@ static void write_json(struct fsck *fsck)
 static int run(void *context)
 {
 	struct fsck *fsck = context;
-	struct fsck_look *shared =
-	    mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	int failed;
+	const struct fsck_look *found = &fsck->look;
 
-	if (shared == MAP_FAILED)
-		memory_exhausted();
-	fsck->look = shared;
 	fsck->problems = tmpfile();
 	if (!fsck->problems)
 		return message_error("no temporary file can be made; set TMPDIR to a directory with room");
-	failed = look(fsck) != 0 || shared->refused;
-	if (!failed)
+	look(fsck);
+	if (!found->refused)
 		(fsck->json ? write_json : write_text)(fsck);
-	failed |= shared->problems != 0;
-	if (shared->problems) {
+	if (found->problems) {
 		fflush(stdout);
-		if (shared->is_unstable)
-			message_line("%s: changes during this look may count as a problem.\n"
-			             "Look again when it is idle.",
-			    fsck->place.path ? "A server writes to it" : "Servers may write to it");
-		else if (shared->is_open)
+		if (found->is_unstable)
+			message_line("Servers may write to it: changes during this look may count as a problem.\n"
+			             "Look again when it is idle.");
+		else if (fsck->place.path)
+			message_line("'weekwheel recover %s NEW' saves what can still be read.", fsck->place.path);
+		else if (found->is_open)
 			message_line("'weekwheel export' saves what can still be read, for 'weekwheel import'.");
 	}
 	fclose(fsck->problems);
-	munmap(shared, sizeof *shared);
-	return failed;
+	return found->refused || found->problems != 0;
 }
 
 const struct jobs_command command_fsck = {
@@ -299,9 +269,10 @@ const struct jobs_command command_fsck = {
     .run = run,
     .usage = "Usage: weekwheel fsck [OPTION]... DIR|URL\n"
              "\n"
-             "Read every record and every index of the jobs that weekwheeld keeps in DIR, or in\n"
-             "Redis, compare them, and account for all jobs ever accepted. Nothing is changed,\n"
-             "and servers may go on at the same time. The exit status is 0 if all is well.\n",
+             "Check the checksums of all files of the jobs that weekwheeld keeps in DIR. There and\n"
+             "in Redis, read every record and every index, compare them, and account for all jobs\n"
+             "ever accepted. Nothing is changed, and servers may go on at the same time. The exit\n"
+             "status is 0 if all is well.\n",
     .examples = "Without DIR and URL, $WEEKWHEELD_STORE is the URL.\n"
                 "\n"
                 "Example:\n"

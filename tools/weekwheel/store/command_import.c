@@ -72,7 +72,7 @@ __attribute__((format(printf, 3, 4))) static int leave_out(
 /* Give up, and say which lines were not put. */
 static int stop(struct import *import, int error)
 {
-	char text[4200];
+	char text[STORE_REASON];
 
 	store_reason(text, sizeof text, &import->place, error);
 	if (import->begun && import->store.is_shared)

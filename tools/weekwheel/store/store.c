@@ -2,10 +2,8 @@
 #include "tools/weekwheel/store/store.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -33,7 +31,7 @@ static void note_problem(const char *problem, void *unused)
 	snprintf(said + length, sizeof said - length, "%s%s", length ? "\n" : "", problem);
 }
 
-static int open_directory(struct opened_store *store, const char *path, uint32_t flags)
+static int configure(struct opened_store *store, const char *path, uint32_t flags, struct ww_jobs_config *result)
 {
 	struct ww_jobs_config config;
 	int error;
@@ -50,7 +48,30 @@ static int open_directory(struct opened_store *store, const char *path, uint32_t
 	config.body_max = WW_JOB_BODY_MAX;
 	config.problem = note_problem;
 	said[0] = 0;
+	*result = config;
+	return error;
+}
+
+static int open_directory(struct opened_store *store, const char *path, uint32_t flags)
+{
+	struct ww_jobs_config config;
+	int error = configure(store, path, flags, &config);
+
 	return error ? error : ww_jobs_open(&store->jobs, &config);
+}
+
+int store_recover(const char *from, const char *to, uint64_t *saved, ww_jobs_problem_fn *problem, void *context)
+{
+	struct opened_store store = {.jobs = NULL};
+	struct ww_jobs_config config;
+	int error = configure(&store, to, 0, &config);
+
+	/* Stable when it is closed. */
+	config.sync = WW_SYNC_SYSTEM;
+	if (!error)
+		error = ww_jobs_recover(from, &config, saved, problem, context);
+	(void)store_close(&store);
+	return error;
 }
 
 int store_open(struct opened_store *store, const struct store_place *place, uint32_t flags)
@@ -104,13 +125,13 @@ const char *store_reason(char *text, size_t room, const struct store_place *plac
 	else if (error == WW_EINUSE)
 		why = "a server has it open; end that one first, or give it the jobs with 'weekwheel put'";
 	else if (error == WW_ECORRUPT)
-		why = "is damaged, or is no store of jobs; put back a copy";
+		why = "is damaged; put back a copy, or save what can be read with 'weekwheel recover'";
 	else if (error == WW_EVERSION)
 		why = "was written by another version of weekwheel; use that one, or carry the jobs over with its "
 		      "'weekwheel export' and the 'weekwheel import' of this one";
 	else if (error == WW_EFULL)
 		why = "the disk is full; make room";
-	if (said[0] && (error == WW_ECORRUPT || error == WW_EVERSION || strstr(said, "not followed")))
+	if (said[0] && (error == WW_ECORRUPT || strstr(said, "has format") || strstr(said, "not followed")))
 		snprintf(text, room, "%s", said);
 	else
 		snprintf(text, room, "%s: %s", place->path, why);
@@ -119,25 +140,10 @@ const char *store_reason(char *text, size_t room, const struct store_place *plac
 
 int store_refused(const struct store_place *place, int error)
 {
-	char text[8300];
+	char text[STORE_REASON];
 
 	message_error("%s", store_reason(text, sizeof text, place, error));
 	return STATUS_FAILED;
-}
-
-int store_is_used(const char *path)
-{
-	char name[4096];
-	int owner;
-	int used;
-
-	snprintf(name, sizeof name, "%s/owner", path);
-	owner = open(name, O_RDONLY | O_CLOEXEC);
-	if (owner < 0)
-		return 0;
-	used = flock(owner, LOCK_SH | LOCK_NB) != 0;
-	close(owner);
-	return used;
 }
 
 int64_t store_shift(const struct opened_store *store)

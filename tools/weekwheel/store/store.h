@@ -73,14 +73,17 @@ int store_open(struct opened_store *store, const struct store_place *place, uint
 /* Report why it cannot be opened, or what went wrong, and what to do. Returns the exit status. */
 int store_refused(const struct store_place *place, int error);
 
-/* Write the same as a sentence to text[0 .. room-1]. Returns text. */
+/* Room for that. */
+enum { STORE_REASON = 8300 };
+
+/* Write the same as sentences, a line each, to text[0 .. room-1]. Returns text. */
 const char *store_reason(char *text, size_t room, const struct store_place *place, int error);
 
 /* Returns 0, or a WW_E* if the last changes could not be written. */
 int store_close(struct opened_store *store);
 
-/* Return whether another process has the directory open for writing. */
-int store_is_used(const char *path);
+/* Save what the damaged directory `from` still has into `to`, as ww_jobs_recover does. */
+int store_recover(const char *from, const char *to, uint64_t *saved, ww_jobs_problem_fn *problem, void *context);
 
 /* Return what to add to elapsed time to get Unix time; 0 if they differ by less than a second. */
 int64_t store_shift(const struct opened_store *store);
@@ -92,20 +95,6 @@ int64_t store_shift(const struct opened_store *store);
  * another number than 0 the walk ends and returns it.
  */
 int store_each(const struct opened_store *store, ww_job_fn *fn, void *context);
-
-/* How a child process ended. */
-struct store_end {
-	int status;      /* what the work returned */
-	int signal;      /* or the signal that ended it, or 0 */
-	int is_damage;   /* the signal means that the file is damaged */
-	char reason[80]; /* "SIGBUS, ..." */
-};
-
-/*
- * Do the work in a process of its own: a damaged disk may kill it. Changes to memory are
- * lost, except in MAP_SHARED. Standard output is flushed. Returns 0, or -1 after a message.
- */
-int store_apart(int (*work)(void *context), void *context, struct store_end *end);
 
 /* ---- store_redis.c, for store.c: the same for a store in Redis. Without Redis in the build opening fails. */
 

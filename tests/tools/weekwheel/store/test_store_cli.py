@@ -339,7 +339,7 @@ class Damage(StoreCase):
         result = alone.run(1, "fsck", "two")
         matches("^100 jobs were accepted and 0 have ended: 100 should be there", result.out)
         matches(r"^\d+ problems?$", result.out)
-        matches("weekwheel export", result.err)
+        matches("weekwheel recover two NEW", result.err)
         said = objects(alone.run(1, "fsck", "--json", "two").out)[0]
         equal(said["sound"], False)
         lost = 100 - said["jobs"]
@@ -353,8 +353,40 @@ class Damage(StoreCase):
         data = bytes_of("one")
         for size in (0, 1, 4096, 4097, 8192, len(data) // 2, len(data) - 4096):
             damage("two", data[:size])
-            matches(r"damaged|could not be read", alone.run(1, "fsck", "two").out, size)
+            matches(r"damaged|cut short|missing", alone.run(1, "fsck", "two").out, size)
             alone.run(1, "export", "two")
+
+    def test_what_can_be_read_is_recovered(self):
+        put("one", *[{"body": encoded(b"needle %d " % i + b"x" * 900), "due": SOON, "tube": f"t{i % 3}"}
+                     for i in range(100)])
+        def jobs(folder):
+            return [(job["id"], job["tube"], job["body"], round(float(job["due"]))) for job in exported(folder)]
+
+        before = jobs("one")
+        result = alone.run(0, "recover", "one", "whole")
+        matches("^100 jobs saved in whole$", result.err)
+        equal(jobs("whole"), before)
+        # A flipped bit is corrected. The first page has what SQLite begins with.
+        data = bytes_of("one")
+        data[100] ^= 1
+        damage("two", data)
+        matches("two is damaged|page 1 ", alone.run(1, "fsck", "two").out)
+        result = alone.run(1, "recover", "two", "three")
+        matches("^two/index.db: page 1 has a flipped bit$", result.out)
+        equal(jobs("three"), before)
+        # A page of noise is lost, with its jobs.
+        page = data.find(b"needle 7 ") // 4096 * 4096
+        data[page:page + 4096] = random.Random(1).randbytes(4096)
+        damage("two", data)
+        result = alone.run(1, "recover", "two", "four")
+        matches(r"^two/index.db: page \d+ is damaged$", result.out)
+        matches(r"^100 jobs were accepted and had not ended, and 9\d are saved$", result.out)
+        check(90 < len(exported("four")) < 100, result)
+        alone.run(0, "fsck", "four")
+        # Nothing is overwritten, and what a server uses is left alone.
+        matches("has jobs already", alone.run(1, "recover", "two", "four").err)
+        with serving("one"):
+            matches("a server has it open", alone.run(1, "recover", "one", "five").err)
 
     def test_any_damage_is_survived(self):
         """Whatever is in the file, the program ends by itself and not by a signal."""
