@@ -565,8 +565,8 @@ WW_API int ww_jobs_examine(const char *path, ww_jobs_problem_fn *problem, void *
  * Errors: WW_EINUSE: a process has one of them open. WW_EINVAL: config has a store with jobs, is READONLY or MEMORY;
  * and those of ww_jobs_open for config. WW_EIO, WW_EDENIED, WW_EFULL, WW_ENOMEM.
  */
-WW_API int ww_jobs_recover(const char *path, const struct ww_jobs_config *config, uint64_t *saved,
-    ww_jobs_problem_fn *problem, void *context);
+WW_API int ww_jobs_recover(
+    const char *path, const struct ww_jobs_config *config, uint64_t *saved, ww_jobs_problem_fn *problem, void *context);
 
 #ifdef __cplusplus
 }

@@ -20,7 +20,7 @@
 /* The format of the log: www.sqlite.org/fileformat2.html, "The Write-Ahead Log". */
 enum { LOG_HEAD = 32, FRAME_HEAD = 24, FRAME = FRAME_HEAD + PAGES_SIZE, RETRIES = 10 };
 
-void ww_image_tell(struct image *image, const char *format, ...)
+void ww_image_tell(struct pages_image *image, const char *format, ...)
 {
 	char text[4400];
 	va_list arguments;
@@ -85,7 +85,7 @@ static int has_sum(const struct log_scan *scan, const unsigned char *bytes)
 	return store_read32(bytes) == scan->sum[0] && store_read32(bytes + 4) == scan->sum[1];
 }
 
-static int read_log_head(struct image *image, struct log_scan *scan)
+static int read_log_head(struct pages_image *image, struct log_scan *scan)
 {
 	uint32_t magic;
 
@@ -105,7 +105,7 @@ static int is_of_this_log(const struct log_scan *scan, const unsigned char *fram
 }
 
 /* Go through the frames that follow each other, up to the last commit. */
-static void scan_frames(struct image *image, struct log_scan *scan)
+static void scan_frames(struct pages_image *image, struct log_scan *scan)
 {
 	unsigned char frame[FRAME];
 
@@ -123,7 +123,7 @@ static void scan_frames(struct image *image, struct log_scan *scan)
 }
 
 /* Whether a commit of this log follows that nobody can read: it was there, and something before it is damaged. */
-static int has_lost_commit(struct image *image, const struct log_scan *scan)
+static int has_lost_commit(struct pages_image *image, const struct log_scan *scan)
 {
 	unsigned char head[FRAME_HEAD];
 
@@ -133,7 +133,7 @@ static int has_lost_commit(struct image *image, const struct log_scan *scan)
 	return 0;
 }
 
-static int map_frames(struct image *image, const struct log_scan *scan)
+static int map_frames(struct pages_image *image, const struct log_scan *scan)
 {
 	unsigned char head[FRAME_HEAD];
 
@@ -149,7 +149,7 @@ static int map_frames(struct image *image, const struct log_scan *scan)
 }
 
 /* A log that begins anew meanwhile may look damaged. */
-static void scan_log(struct image *image, struct log_scan *scan)
+static void scan_log(struct pages_image *image, struct log_scan *scan)
 {
 	struct stat status = {0};
 	const char *damage;
@@ -177,7 +177,7 @@ static void scan_log(struct image *image, struct log_scan *scan)
 
 /* ---- The database */
 
-static int count_pages(struct image *image, const struct log_scan *scan)
+static int count_pages(struct pages_image *image, const struct log_scan *scan)
 {
 	unsigned char page[PAGES_SIZE];
 	struct stat status = {0};
@@ -202,12 +202,12 @@ static int count_pages(struct image *image, const struct log_scan *scan)
 	return WW_OK;
 }
 
-int ww_image_open(struct image *image, const char *folder, ww_jobs_problem_fn *problem, void *context)
+int ww_image_open(struct pages_image *image, const char *folder, ww_jobs_problem_fn *problem, void *context)
 {
 	struct log_scan scan;
 	int error;
 
-	*image = (struct image){.folder = folder,
+	*image = (struct pages_image){.folder = folder,
 	    .database = -1,
 	    .log = -1,
 	    .retries = ww_store_files_used(folder) ? RETRIES : 0,
@@ -231,7 +231,7 @@ int ww_image_open(struct image *image, const char *folder, ww_jobs_problem_fn *p
 	return error;
 }
 
-void ww_image_close(struct image *image)
+void ww_image_close(struct pages_image *image)
 {
 	if (image->database >= 0)
 		close(image->database);
@@ -263,7 +263,7 @@ static int by_change(const void *a, const void *b)
 	return (one->change > other->change) - (one->change < other->change);
 }
 
-static int make_flips(struct image *image)
+static int make_flips(struct pages_image *image)
 {
 	unsigned char page[SUMMED] = "";
 	uint32_t sum = ww_crc32c(0, page, sizeof page);
@@ -280,7 +280,7 @@ static int make_flips(struct image *image)
 	return WW_OK;
 }
 
-static int correct(struct image *image, unsigned char *page, uint32_t number)
+static int correct(struct pages_image *image, unsigned char *page, uint32_t number)
 {
 	struct image_flip flip = {.change = ww_pages_change(page, number)};
 	const struct image_flip *found;
@@ -296,7 +296,7 @@ static int correct(struct image *image, unsigned char *page, uint32_t number)
 	return found != NULL;
 }
 
-static int read_sound(struct image *image, uint32_t number, unsigned char *page, int *is_there)
+static int read_sound(struct pages_image *image, uint32_t number, unsigned char *page, int *is_there)
 {
 	for (int i = 0; i <= image->retries; i++) {
 		if (i)
@@ -309,7 +309,7 @@ static int read_sound(struct image *image, uint32_t number, unsigned char *page,
 	return 0;
 }
 
-int ww_image_page(struct image *image, uint32_t number, unsigned char page[PAGES_SIZE])
+int ww_image_page(struct pages_image *image, uint32_t number, unsigned char page[PAGES_SIZE])
 {
 	int is_there = 0;
 	int is_corrected;
@@ -331,7 +331,7 @@ int ww_image_page(struct image *image, uint32_t number, unsigned char page[PAGES
 }
 
 /* Pages of the list have the number of the next one, and those of other free pages. */
-int ww_image_find_free(struct image *image)
+int ww_image_find_free(struct pages_image *image)
 {
 	unsigned char page[PAGES_SIZE];
 	uint32_t next;

@@ -11,7 +11,7 @@
 
 struct image_flip;
 
-struct image {
+struct pages_image {
 	const char *folder; /* the caller's */
 	int database;
 	int log;
@@ -27,15 +27,15 @@ struct image {
 };
 
 /* Tells what is damaged in the log. Errors: WW_EIO, WW_EDENIED, WW_ENOMEM. */
-int ww_image_open(struct image *image, const char *folder, ww_jobs_problem_fn *problem, void *context);
-void ww_image_close(struct image *image);
+int ww_image_open(struct pages_image *image, const char *folder, ww_jobs_problem_fn *problem, void *context);
+void ww_image_close(struct pages_image *image);
 /*
  * Read a page. One that is damaged is told once. WW_ECORRUPT: it is lost. Also corrected ones count as problems.
  */
-int ww_image_page(struct image *image, uint32_t number, unsigned char page[PAGES_SIZE]);
+int ww_image_page(struct pages_image *image, uint32_t number, unsigned char page[PAGES_SIZE]);
 /* Find out which pages are free: they may have rows that were deleted. WW_ECORRUPT: some of them are not known. */
-int ww_image_find_free(struct image *image);
+int ww_image_find_free(struct pages_image *image);
 /* Tell a problem. */
-__attribute__((format(printf, 2, 3))) void ww_image_tell(struct image *image, const char *format, ...);
+__attribute__((format(printf, 2, 3))) void ww_image_tell(struct pages_image *image, const char *format, ...);
 
 #endif

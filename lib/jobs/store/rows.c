@@ -9,7 +9,7 @@ enum { USABLE = PAGES_SIZE - PAGES_SUM, INNER_INDEX = 2, LEAF_TABLE = 13, LEAF_I
 #define ROW_MOST (UINT64_C(1) << 31)
 
 struct rows_walk {
-	struct image *image;
+	struct pages_image *image;
 	rows_fn *fn;
 	void *context;
 	unsigned char *payload; /* of a row that has more than its page */
@@ -177,7 +177,7 @@ static int read_page(struct rows_walk *walk, uint32_t number, const unsigned cha
 	return error;
 }
 
-int ww_rows_each(struct image *image, rows_fn *fn, void *context)
+int ww_rows_each(struct pages_image *image, rows_fn *fn, void *context)
 {
 	struct rows_walk walk = {.image = image, .fn = fn, .context = context};
 	unsigned char page[PAGES_SIZE];

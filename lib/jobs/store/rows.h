@@ -25,6 +25,6 @@ struct rows_row {
 typedef int rows_fn(void *context, const struct rows_row *row);
 
 /* Call fn for each row on each page that is not free and can be read. Errors: that of fn, WW_ENOMEM. */
-int ww_rows_each(struct image *image, rows_fn *fn, void *context);
+int ww_rows_each(struct pages_image *image, rows_fn *fn, void *context);
 
 #endif

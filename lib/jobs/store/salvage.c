@@ -13,7 +13,7 @@
 #include "lib/jobs/store/sqlite.h"
 
 struct salvage {
-	struct image image;
+	struct pages_image image;
 	struct store journal; /* what it has changed, as in disk.c: a byte before each value */
 	salvage_fn *pair;
 	void *context;
@@ -301,7 +301,7 @@ static int ignore(void *context, const unsigned char *bytes, size_t size)
 int ww_salvage_examine(const char *folder, ww_jobs_problem_fn *problem, void *context)
 {
 	unsigned char page[PAGES_SIZE];
-	struct image image;
+	struct pages_image image;
 	struct replay replay = {.folder = folder,
 	    .cut = UINT64_MAX,
 	    .salvage = 1,
