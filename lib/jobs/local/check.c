@@ -18,6 +18,7 @@ struct check {
 	ww_jobs_problem_fn *problem;
 	void *context;
 	int problems;
+	size_t looks;
 	uint64_t records;
 	uint64_t keys;
 	uint64_t *waiting; /* by number of tube */
@@ -47,9 +48,21 @@ static int first(struct check *check, enum store_table table, struct store_bytes
 	return check->jobs->store.ops->seek(check->jobs->store.self, table, (struct store_bytes){"", 0}, key, value);
 }
 
+/* Let go of what was read before, now and then. */
 static int next(struct check *check, enum store_table table, struct store_bytes *key, struct store_bytes *value)
 {
-	return check->jobs->store.ops->next(check->jobs->store.self, table, key, value);
+	const struct store *store = &check->jobs->store;
+	unsigned char from[STORE_KEY_MAX];
+	struct store_bytes here = {from, key->size};
+
+	if (++check->looks % LOOKS_AT_ONCE == 0 && key->size <= sizeof from && !check->jobs->writing) {
+		memcpy(from, key->data, key->size);
+		store->ops->rest(store->self);
+		int error = store->ops->seek(store->self, table, here, key, value);
+		if (error)
+			return error;
+	}
+	return store->ops->next(store->self, table, key, value);
 }
 
 /* ---- From jobs to what leads to them */

@@ -39,6 +39,8 @@ struct tube;
 
 /* Entries that are loaded at once. */
 #define LOAD_BATCH 2048u
+/* Pairs that a long walk reads before it lets go of them: a store keeps what was read. */
+#define LOOKS_AT_ONCE 1024u
 #define NO_PLACE UINT32_MAX
 /* No tube has this number. */
 #define ALL_TUBES UINT32_MAX

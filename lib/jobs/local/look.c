@@ -110,23 +110,38 @@ static int is_page_full(const struct jobs_call *call, size_t looks, size_t found
 	return found >= call->most || (call->answer && (looks - found >= PAGE_MISSES || bytes >= PAGE_BYTES));
 }
 
-int ww_jobs_local_list(struct jobs_local *jobs, struct jobs_call *call)
+/* Read the pair of JOBS behind this id. Let go of what was read before, now and then. */
+static int next_id(
+    struct jobs_local *jobs, size_t looks, uint64_t id, struct store_bytes *key, struct store_bytes *value)
 {
 	const struct store_ops *ops = jobs->store.ops;
+	unsigned char from[8];
+
+	if (looks % LOOKS_AT_ONCE)
+		return ops->next(jobs->store.self, STORE_JOBS, key, value);
+	if (!jobs->writing)
+		ops->rest(jobs->store.self);
+	store_write64(from, id + 1);
+	return ops->seek(jobs->store.self, STORE_JOBS, (struct store_bytes){from, sizeof from}, key, value);
+}
+
+int ww_jobs_local_list(struct jobs_local *jobs, struct jobs_call *call)
+{
 	struct ww_job_info info;
 	struct job_record record;
 	struct store_bytes key;
 	struct store_bytes value;
-	unsigned char from[8];
 	uint64_t id = call->filter->after;
 	size_t looks = 0;
 	size_t bytes = 0;
 	size_t found = 0;
 	int result = 0;
 
-	store_write64(from, id + 1);
-	int error = ops->seek(jobs->store.self, STORE_JOBS, (struct store_bytes){from, sizeof from}, &key, &value);
-	for (; !error && !result && !is_page_full(call, looks, found, bytes); looks++) {
+	int error = WW_OK;
+	for (; !result && !is_page_full(call, looks, found, bytes); looks++) {
+		error = next_id(jobs, looks, id, &key, &value);
+		if (error)
+			break;
 		id = key.size == 8 ? store_read64(key.data) : 0;
 		error = ww_jobs_read(jobs, id, &record);
 		if (error)
@@ -138,7 +153,6 @@ int ww_jobs_local_list(struct jobs_local *jobs, struct jobs_call *call)
 			found++;
 			result = call->job_fn(&info, call->context);
 		}
-		error = ops->next(jobs->store.self, STORE_JOBS, &key, &value);
 	}
 	if (call->answer)
 		*call->answer = error == WW_ENOTFOUND ? 0 : id;

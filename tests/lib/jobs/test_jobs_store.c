@@ -240,7 +240,7 @@ START_TEST(a_store_on_disk_reads_like_one_in_memory)
 	    .path = folder, .allocator = ww_allocator_default(), .sync = WW_SYNC_SYSTEM, .window = WW_SECOND};
 	ck_assert_int_eq(ww_store_disk_open(&disk, &config), WW_OK);
 	ck_assert_int_eq(ww_store_memory_open(&memory, &config), WW_OK);
-	for (uint64_t left = rounds ? strtoull(rounds, NULL, 0) : 3000; left; left--) {
+	for (uint64_t left = rounds ? strtoull(rounds, NULL, 0) : 1500; left; left--) {
 		pass();
 		next_id = batch(next_id);
 		for (uint64_t reads = below(20); reads; reads--)
