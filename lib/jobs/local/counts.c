@@ -14,7 +14,7 @@
 #include "lib/jobs/store/slot.h"
 
 /* So many counts stay in memory from batch to batch. */
-enum { KEPT = 1024 };
+enum { KEPT = 16384 };
 /* The high bit of a stored slot: it is one of the wall clock. */
 #define WALL_SLOT (UINT32_C(1) << 31)
 #define MARK 16 /* bytes of the due time and the id */
