@@ -317,6 +317,10 @@ static void simulate(uint64_t seed, uint64_t weeks, int verbose)
 			down(world_chance(500) ? world_below(10 * SIM_S) : world_below(SIM_HOUR));
 	}
 	judge_final();
+	/* A second of retrying, now and then, and a sync for each change at most: a server with nothing to do sleeps. */
+	if (world.wakes > 2 * judge.acknowledged + 20 * world.now / SIM_HOUR)
+		world_bad("threads of the server have woken %" PRIu64 " times in %" PRIu64 " days", world.wakes,
+		    world.now / SIM_DAY);
 }
 
 static struct totals {

@@ -221,8 +221,10 @@ static uint64_t next_task(void)
 static void wake_due(void)
 {
 	for (int i = 0; i < TASKS; i++)
-		if (tasks[i].state == WAITS && tasks[i].until <= world.now)
+		if (tasks[i].state == WAITS && tasks[i].until <= world.now) {
 			tasks[i].state = RUNS;
+			world.wakes += i != 0 && tasks[i].at;
+		}
 }
 
 /* One of those that can run, by chance, or -1. */

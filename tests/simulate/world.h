@@ -30,6 +30,7 @@ struct world {
 	 */
 	int is_ghost;
 	uint64_t events;
+	uint64_t wakes; /* of threads of the server because of the time */
 };
 
 extern struct world world;

@@ -74,8 +74,9 @@ struct disk {
 	pthread_cond_t wake;   /* the threads */
 	pthread_cond_t taken;  /* the index has taken over `frozen`, or could not */
 	int ended;
-	int waits;  /* `frozen` waits for the indexer */
-	int failed; /* its last error, or WW_OK */
+	int waits;    /* `frozen` waits for the indexer */
+	int failed;   /* its last error, or WW_OK */
+	int unsynced; /* with WW_SYNC_INTERVAL: the journal has what is not stable, and the syncer knows */
 	uint64_t cut;
 	uint64_t record;
 	uint64_t now[SLOTS_LINES];    /* the last time that was told */
@@ -520,6 +521,16 @@ static int sync_now(void *self)
 	return ww_journal_sync(&((struct disk *)self)->journal);
 }
 
+/* The thread that syncs sleeps while there is nothing to sync. */
+static void want_sync(struct disk *disk)
+{
+	pthread_mutex_lock(&disk->mutex);
+	if (!disk->unsynced)
+		pthread_cond_broadcast(&disk->wake);
+	disk->unsynced = 1;
+	pthread_mutex_unlock(&disk->mutex);
+}
+
 static int commit(void *self)
 {
 	struct disk *disk = self;
@@ -534,6 +545,8 @@ static int commit(void *self)
 		abort_write(disk);
 		return error;
 	}
+	if (disk->config.sync == WW_SYNC_INTERVAL)
+		want_sync(disk);
 	(void)disk->active.ops->commit(disk->active.self);
 	if (!disk->frozen.ops && (ww_store_memory_bytes(&disk->active) >= ww_store_disk_limits.active ||
 	                             disk->journal.offset >= ww_store_disk_limits.journal))
@@ -553,13 +566,18 @@ static void rest(void *self)
 static void *sync_often(void *argument)
 {
 	struct disk *disk = argument;
-	uint64_t until = time_now(CLOCK_MONOTONIC);
+	uint64_t until;
 
 	pthread_mutex_lock(&disk->mutex);
 	while (!disk->ended) {
-		until = time_add(until, disk->config.sync_ns);
+		if (!disk->unsynced) {
+			pthread_cond_wait(&disk->wake, &disk->mutex);
+			continue;
+		}
+		until = time_add(time_now(CLOCK_MONOTONIC), disk->config.sync_ns);
 		while (!disk->ended && time_wait(&disk->wake, &disk->mutex, until) != ETIMEDOUT)
 			continue;
+		disk->unsynced = 0;
 		pthread_mutex_unlock(&disk->mutex);
 		(void)sync_now(disk);
 		pthread_mutex_lock(&disk->mutex);
