@@ -128,7 +128,7 @@ static void fall_ill(void)
 	world_say("--- the disk is ill: EIO %u %u, full %d %d, slow %u, lies %u", disk_faults.sync_eio,
 	    disk_faults.write_eio, disk_faults.is_full, disk_faults.is_very_full, disk_faults.slow, disk_faults.lies);
 	judge.healthy = SIM_NEVER;
-	world_at(world.now + world_between(SIM_S, 4 * SIM_HOUR), heal, NULL, 0);
+	world_at(world.now + world_between(SIM_S, SIM_HOUR), heal, NULL, 0);
 }
 
 static void step_clock(void)
