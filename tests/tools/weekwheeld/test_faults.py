@@ -226,10 +226,10 @@ def each_fails(sync, step):
 
 class Faults(Case):
     def test_each_call_fails(self):
-        each_fails("always", 1)
+        each_fails("always", 2)
 
     def test_each_call_fails_if_the_system_syncs(self):
-        each_fails("system", 2)
+        each_fails("system", 4)
 
     def test_a_sync_fails_between_writes(self):
         """With --sync interval a write is answered before it is synced. After a failed sync no write is answered well."""
