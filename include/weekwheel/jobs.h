@@ -275,7 +275,8 @@ struct ww_jobs_stats {
 	uint64_t disk;    /* bytes of the files */
 	/*
 	 * Why the store cannot write: WW_EFULL: new jobs are refused until there is room; WW_EIO: a sync has failed, and
-	 * every change is refused until the store is opened again. WW_OK: it can. The text names the file and the
+	 * every change is refused until the store is opened again; WW_ECORRUPT: a page of the index is damaged: changes
+	 * and deliveries are refused, and what can be read is still told. WW_OK: it can. The text names the file and the
 	 * system's error.
 	 */
 	int fault;

@@ -102,6 +102,10 @@ int store_fault(struct server *server, char text[WW_FAULT_MAX])
 		message_error("there is room again: jobs are accepted");
 	else if (stats.fault == WW_EFULL)
 		message_error("%s: no jobs are accepted until there is room; those that are stored go on", text);
+	else if (stats.fault == WW_ECORRUPT)
+		message_error("%s: every change is refused from now on; end the server, save what can be read with "
+		              "'weekwheel recover', and start it on that",
+		    text);
 	else
 		message_error(
 		    "%s: every change is refused from now on; check the disk, then start the server again, which "
@@ -116,7 +120,7 @@ void store_failed(struct server *server, int error)
 	char text[WW_FAULT_MAX];
 
 	server->store_errors++;
-	if (server->said_fault == WW_EIO || store_fault(server, text) != WW_OK)
+	if (server->said_fault == WW_EIO || server->said_fault == WW_ECORRUPT || store_fault(server, text) != WW_OK)
 		return;
 	/* lib/redis reports once that Redis is lost, and once that it is back. */
 	if (server->is_shared && (error == WW_EIO || error == WW_EAGAIN))

@@ -128,7 +128,8 @@ static int can_lease(const struct jobs_local *jobs)
 {
 	if (jobs->config.flags & WW_JOBS_READONLY)
 		return WW_EDENIED;
-	return jobs->store.ops->fault(jobs->store.self, NULL) == WW_EIO ? WW_EIO : WW_OK;
+	int fault = jobs->store.ops->fault(jobs->store.self, NULL);
+	return fault == WW_EIO || fault == WW_ECORRUPT ? fault : WW_OK;
 }
 
 int ww_jobs_local_reserve(struct jobs_local *jobs, struct jobs_call *call)

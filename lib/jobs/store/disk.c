@@ -113,6 +113,14 @@ static int is_fresh(const struct disk *disk, enum store_table table, struct stor
 
 /* ---- Reading */
 
+/* Nobody knows what a page had that cannot be read: write nothing any more. A value alone is told to who asked for it. */
+static int judge(struct disk *disk, int error, sqlite3 *connection)
+{
+	if (error == WW_ECORRUPT && connection && (sqlite3_errcode(connection) & 0xff) == SQLITE_CORRUPT)
+		return ww_store_fault_damage(&disk->fault, disk->path);
+	return error;
+}
+
 static int get(void *self, enum store_table table, struct store_bytes key, struct store_bytes *value)
 {
 	struct disk *disk = self;
@@ -125,7 +133,7 @@ static int get(void *self, enum store_table table, struct store_bytes key, struc
 		*value = value_of(kept);
 		return is_there(kept) ? WW_OK : WW_ENOTFOUND;
 	}
-	return ww_sqlite_get(&disk->index, table, key, value);
+	return judge(disk, ww_sqlite_get(&disk->index, table, key, value), disk->index.reader);
 }
 
 static int seek_layer(struct disk *disk, int layer, enum store_table table, struct store_bytes from, int back)
@@ -141,7 +149,7 @@ static int seek_layer(struct disk *disk, int layer, enum store_table table, stru
 		error = (back ? store->ops->before : store->ops->seek)(
 		    store->self, table, from, &walk->key[layer], &walk->value[layer]);
 	walk->is_there[layer] = !error;
-	return error == WW_ENOTFOUND ? WW_OK : error;
+	return error == WW_ENOTFOUND ? WW_OK : layer == INDEX ? judge(disk, error, disk->index.reader) : error;
 }
 
 static int next_in_layer(struct disk *disk, int layer, enum store_table table)
@@ -155,7 +163,7 @@ static int next_in_layer(struct disk *disk, int layer, enum store_table table)
 	else
 		error = store->ops->next(store->self, table, &walk->key[layer], &walk->value[layer]);
 	walk->is_there[layer] = !error;
-	return error == WW_ENOTFOUND ? WW_OK : error;
+	return error == WW_ENOTFOUND ? WW_OK : layer == INDEX ? judge(disk, error, disk->index.reader) : error;
 }
 
 /* The layer whose pair comes next; of equal keys the upper one, which hides the others. LAYERS: none is left. */
@@ -281,7 +289,8 @@ static int take_over(struct disk *disk, const struct store *layer, uint64_t cut,
 		error = ww_store_memory_each(layer, taking.table, take_pair, &taking);
 	}
 	if (!error)
-		return ww_sqlite_commit(&disk->index, cut, record);
+		return judge(disk, ww_sqlite_commit(&disk->index, cut, record), disk->index.writer);
+	error = judge(disk, error, disk->index.writer);
 	ww_sqlite_abort(&disk->index);
 	return error;
 }
@@ -422,10 +431,10 @@ static int wait_for_room(struct disk *disk)
 static int begin(void *self)
 {
 	struct disk *disk = self;
-	int error;
+	int error = ww_store_fault_tell(&disk->fault, NULL);
 
-	if (ww_store_fault_is_final(&disk->fault))
-		return WW_EIO;
+	if (error == WW_EIO || error == WW_ECORRUPT)
+		return error;
 	drop_frozen(disk);
 	error = wait_for_room(disk);
 	disk->round_size = 0;

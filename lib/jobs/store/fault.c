@@ -28,6 +28,17 @@ int ww_store_fault_sync(struct store_fault *fault, const char *file, int error)
 	return WW_EIO;
 }
 
+int ww_store_fault_damage(struct store_fault *fault, const char *file)
+{
+	pthread_mutex_lock(&fault->lock);
+	if (fault->error != WW_EIO && fault->error != WW_ECORRUPT) {
+		(void)snprintf(fault->text, sizeof fault->text, "%s/index.db has a damaged page", file);
+		fault->error = WW_ECORRUPT;
+	}
+	pthread_mutex_unlock(&fault->lock);
+	return WW_ECORRUPT;
+}
+
 int ww_store_fault_is_final(const struct store_fault *fault)
 {
 	return fault->error == WW_EIO;

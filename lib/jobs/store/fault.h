@@ -16,7 +16,7 @@
 
 struct store_fault {
 	pthread_mutex_t lock;
-	_Atomic int error; /* WW_OK, WW_EFULL: until there is room; or WW_EIO: final */
+	_Atomic int error; /* WW_OK, WW_EFULL: until there is room; WW_EIO or WW_ECORRUPT: final */
 	char text[WW_FAULT_MAX];
 };
 
@@ -24,6 +24,8 @@ void ww_store_fault_init(struct store_fault *fault);
 void ww_store_fault_destroy(struct store_fault *fault);
 /* A sync has failed, with this errno. Returns WW_EIO. The first one counts. */
 int ww_store_fault_sync(struct store_fault *fault, const char *file, int error);
+/* A page of the index is damaged. Unless a sync has failed, nothing is written any more. Returns WW_ECORRUPT. */
+int ww_store_fault_damage(struct store_fault *fault, const char *file);
 /* Whether a sync has failed. */
 int ww_store_fault_is_final(const struct store_fault *fault);
 /* Copy the text, unless it is NULL. Returns the error. */

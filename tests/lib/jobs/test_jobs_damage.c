@@ -214,6 +214,59 @@ START_TEST(a_store_belongs_to_one_process_whatever_is_deleted_in_it)
 }
 END_TEST
 
+START_TEST(a_page_that_is_found_damaged_ends_changes_and_deliveries)
+{
+	struct ww_job_spec spec = spec_of("ready");
+	const char *const tube[] = {WW_TUBE_DEFAULT};
+	char body[900];
+	struct ww_jobs_stats stats;
+	struct ww_lease lease;
+	struct ww_job_info info;
+	struct stat status;
+	void *copy = NULL;
+	int error = WW_OK;
+	int told = 0;
+
+	world_make(&world, KIND_DISK);
+	(void)put_job(&world, &spec);
+	memset(body, 'b', sizeof body);
+	spec.body = body;
+	spec.body_length = sizeof body;
+	spec.due = 30 * 86400 * WW_SECOND;
+	for (int i = 0; i < 3000; i++)
+		(void)put_job(&world, &spec);
+	world_reopen(&world);
+	ck_assert_int_eq(stat(path_of("index.db"), &status), 0);
+	for (off_t page = status.st_size / 2 / PAGES_SIZE; page < status.st_size / PAGES_SIZE; page++)
+		flip("index.db", page * PAGES_SIZE + 1000, 3);
+	for (uint64_t id = 2; id <= 3001 && !error; id++) {
+		const struct ww_job_ref ref = {.id = id};
+		error = ww_jobs_peek(world.jobs, &ref, &info, &copy);
+		ww_jobs_free(world.jobs, error ? NULL : copy);
+	}
+	ck_assert_int_eq(error, WW_ECORRUPT);
+	OK(ww_jobs_stats(world.jobs, &stats));
+	ck_assert_int_eq(stats.fault, WW_ECORRUPT);
+	ck_assert_ptr_nonnull(strstr(stats.fault_text, "index.db has a damaged page"));
+	spec.due = 0;
+	ck_assert_int_eq(ww_jobs_put(world.jobs, &spec, NULL, NULL), WW_ECORRUPT);
+	ck_assert_int_eq(ww_jobs_reserve(world.jobs, tube, 1, &lease), WW_ECORRUPT);
+	/* What is sound is still told. */
+	for (uint64_t id = 1; id <= 3001; id++) {
+		const struct ww_job_ref ref = {.id = id};
+		if (ww_jobs_peek(world.jobs, &ref, &info, &copy) == WW_OK) {
+			ww_jobs_free(world.jobs, copy);
+			told++;
+		}
+	}
+	ck_assert_int_ge(told, 300);
+	(void)ww_jobs_close(world.jobs);
+	world.jobs = NULL;
+	world.is_damaged = 1;
+	world_end(&world);
+}
+END_TEST
+
 /* ---- The journal alone */
 
 static int count_record(void *context, const unsigned char *bytes, size_t size)
@@ -521,5 +574,6 @@ END_TEST
 
 TEST_MAIN("jobs/damage", each_page_of_the_index_has_a_sum,
     a_new_file_knows_that_the_records_of_a_killed_process_may_be_unsynced, a_store_without_one_of_its_files_is_refused,
-    no_link_is_followed, a_store_belongs_to_one_process_whatever_is_deleted_in_it,
-    each_flipped_bit_of_a_journal_is_found, each_flipped_bit_that_matters_is_found)
+    a_page_that_is_found_damaged_ends_changes_and_deliveries, no_link_is_followed,
+    a_store_belongs_to_one_process_whatever_is_deleted_in_it, each_flipped_bit_of_a_journal_is_found,
+    each_flipped_bit_that_matters_is_found)
