@@ -6,6 +6,7 @@
 
 #include "lib/base/random.h"
 #include "lib/jobs/local/local_internal.h"
+#include "lib/jobs/store/files.h"
 
 static const char magic[] = "weekwheel jobs";
 #define META_FORMAT 3
@@ -68,6 +69,10 @@ int ww_jobs_meta_read(struct jobs_local *jobs, int *is_new)
 	}
 	if (!error)
 		error = read_fixed(meta, value);
+	if (error == WW_EVERSION)
+		return ww_store_files_refuse(&jobs->config, error,
+		    "the store has format %u, and this weekwheel knows %d; use the one that wrote it",
+		    (unsigned)store_read32((const char *)value.data + sizeof magic), META_FORMAT);
 	if (error)
 		return error;
 	error = ops->get(jobs->store.self, STORE_META, moving_key, &value);

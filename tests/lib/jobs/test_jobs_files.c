@@ -167,12 +167,20 @@ START_TEST(a_directory_with_other_files_is_no_store)
 }
 END_TEST
 
+static void remember(const char *problem, void *context)
+{
+	(void)snprintf(context, 200, "%s", problem);
+}
+
 START_TEST(a_store_of_a_later_version_is_left_alone)
 {
 	struct store store;
+	char said[200] = "";
 
 	world_make(&world, KIND_DISK);
 	OK(ww_jobs_close(world.jobs));
+	world.config.problem = remember;
+	world.config.context = said;
 	world.config.allocator = ww_allocator_default();
 	for (int later = 1; later >= 0; later--) {
 		OK(ww_store_disk_open(&store, &world.config));
@@ -182,6 +190,7 @@ START_TEST(a_store_of_a_later_version_is_left_alone)
 		OK(store.ops->close(store.self));
 		ck_assert_int_eq(opens(), later ? WW_EVERSION : WW_OK);
 	}
+	ck_assert_ptr_nonnull(strstr(said, "has format 4, and this weekwheel knows 3"));
 	OK(ww_jobs_open(&world.jobs, &world.config));
 	world_end(&world);
 }
