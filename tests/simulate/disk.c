@@ -62,7 +62,7 @@ struct naming {
 
 struct disk_faults disk_faults;
 struct disk_counts disk_counts;
-void (*disk_before)(void);
+void (*disk_before)(int is_name);
 void (*disk_sync_failed)(void);
 
 static struct file *files;
@@ -330,11 +330,11 @@ static int fail(int error)
 }
 
 /* Whether the change can begin; if not, errno says why. */
-static int may_change(uint64_t grows)
+static int may_change(uint64_t grows, int is_name)
 {
 	world_sleep(world_between(1, 20) * SIM_US);
 	if (disk_before && !world.is_ghost)
-		disk_before();
+		disk_before(is_name);
 	if (world.is_ghost)
 		return fail(EIO);
 	if (disk_faults.write_eio && world_chance(disk_faults.write_eio)) {
@@ -362,7 +362,7 @@ struct file *disk_open(const char *path, int flags)
 	if (!file) {
 		folder_of(path, folder);
 		errno = ENOENT;
-		if (!(flags & O_CREAT) || !find(&live, folder) || may_change(1) < 0)
+		if (!(flags & O_CREAT) || !find(&live, folder) || may_change(1, 1) < 0)
 			return NULL;
 		file = make_file(0);
 		name_file(NULL, path, file);
@@ -398,7 +398,7 @@ ssize_t disk_write(struct file *file, const void *bytes, size_t size, uint64_t o
 {
 	uint64_t grows = offset + size > file->live.size;
 
-	if (may_change(grows) < 0) {
+	if (may_change(grows, 0) < 0) {
 		/* A part of it had room. */
 		if (errno != ENOSPC || disk_faults.is_very_full || size < 2 || world_chance(500))
 			return -1;
@@ -415,7 +415,7 @@ int disk_resize(struct file *file, uint64_t size)
 {
 	if (size == file->live.size)
 		return 0;
-	if (may_change(size > file->live.size) < 0)
+	if (may_change(size > file->live.size, 0) < 0)
 		return -1;
 	note(file, size, NULL, 0);
 	changed(file, "resize", size, 0);
@@ -465,7 +465,7 @@ int disk_sync(struct file *file)
 	int is_slow = disk_faults.slow && world_chance(disk_faults.slow);
 
 	if (disk_before && !world.is_ghost)
-		disk_before();
+		disk_before(0);
 	if (world.is_ghost)
 		return fail(EIO);
 	/* What is written meanwhile may be stable afterwards, or not. */
@@ -515,7 +515,7 @@ int disk_make_folder(const char *path)
 
 	if (find(&live, path))
 		return fail(EEXIST);
-	if (may_change(1) < 0)
+	if (may_change(1, 1) < 0)
 		return -1;
 	file = make_file(1);
 	name_file(NULL, path, file);
@@ -529,7 +529,7 @@ int disk_unlink(const char *path)
 
 	if (!file)
 		return fail(ENOENT);
-	if (may_change(0) < 0)
+	if (may_change(0, 1) < 0)
 		return -1;
 	changed(file, "unlink", 0, 0);
 	name_file(NULL, path, NULL);
@@ -543,7 +543,7 @@ int disk_rename(const char *from, const char *to)
 
 	if (!file)
 		return fail(ENOENT);
-	if (may_change(0) < 0)
+	if (may_change(0, 1) < 0)
 		return -1;
 	changed(file, "rename", 0, 0);
 	name_file(from, to, file);

@@ -27,8 +27,8 @@ struct disk_counts {
 
 extern struct disk_faults disk_faults;
 extern struct disk_counts disk_counts;
-/* Called before each change and each sync. */
-extern void (*disk_before)(void);
+/* Called before each change, of a name or not, and before each sync. */
+extern void (*disk_before)(int is_name);
 /* Called when the sync of a file, not of a folder, fails. */
 extern void (*disk_sync_failed)(void);
 

@@ -39,6 +39,7 @@ static struct {
 	enum death death;
 	unsigned countdown; /* changes and syncs of the disk until it dies */
 	enum death then;
+	unsigned names; /* changes of names until its death is near */
 	unsigned mode;
 	int is_over; /* the weeks are; no failure any more */
 	int may_lie, may_fail, may_fill, may_step;
@@ -87,8 +88,12 @@ static void die(enum death death)
 	loop_signal_server(SIGTERM);
 }
 
-static void before_change(void)
+static void before_change(int is_name)
 {
+	if (is_name && run.names && --run.names == 0) {
+		run.countdown = (unsigned)world_between(1, 12);
+		run.then = POWER;
+	}
 	if (run.countdown && --run.countdown == 0)
 		die(run.then);
 }
@@ -149,7 +154,12 @@ static void something_happens(void *context, uint64_t number)
 	(void)number;
 	if (run.is_over)
 		return;
-	switch (world_below(8)) {
+	switch (world_below(10)) {
+	case 8:
+	case 9:
+		/* Names change where the journal is cut and the index has taken over. */
+		run.names = (unsigned)world_between(1, 6);
+		break;
 	case 0:
 		die(KILLED);
 		break;
@@ -195,7 +205,7 @@ static void end_weeks(void *context, uint64_t number)
 	if (!run.is_over) {
 		world_say("--- the weeks are over");
 		run.is_over = 1;
-		run.countdown = 0;
+		run.countdown = run.names = 0;
 		run.end = world.now;
 		load.is_draining = 1;
 		heal(NULL, 0);
