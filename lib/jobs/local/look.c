@@ -4,6 +4,7 @@
 #include "lib/jobs/body.h"
 #include "lib/jobs/filter.h"
 #include "lib/jobs/local/local_internal.h"
+#include "lib/jobs/store/slot.h"
 
 /* One page of a list reads at most so many records that do not match, and so many bytes: other calls wait meanwhile. */
 enum { PAGE_MISSES = 2000, PAGE_BYTES = 4 << 20 };
@@ -220,8 +221,11 @@ static uint64_t oldest(struct jobs_local *jobs)
 		unsigned char from[8];
 		struct store_bytes key;
 		struct store_bytes value;
+		struct slot_count count;
 		store_write64(from, line->first);
-		if (!line->driver ||
+		/* Do not search an hour to come for its first job. */
+		if (!line->driver || ww_jobs_counts_seek(jobs, ALL_TUBES, wall, 0, &count) ||
+		    slot_start(count.slot) > now ||
 		    jobs->store.ops->seek(
 		        jobs->store.self, line->table, (struct store_bytes){from, sizeof from}, &key, &value) ||
 		    key.size != 16)
