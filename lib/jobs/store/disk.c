@@ -1,18 +1,5 @@
-/*
- * The store on disk: a journal, an index, and between them what the index does not have yet.
- *
- *     commit --> journal (stable)
- *            --> active: pairs in memory      read first
- *                  | large enough: frozen
- *                  v
- *                frozen                       read next
- *                  | a thread writes it into the index, in one transaction
- *                  v
- *                index                        read last; then the journal is cut
- *
- * A pair in memory has a byte before its value: whether it is there, or was removed and hides one further down. Ids of
- * jobs grow. A job that is put and ends while it is in `active` alone leaves nothing behind: it never gets to the index.
- */
+/* Writes the store on disk, opens and closes it. */
+
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
@@ -23,78 +10,15 @@
 
 #include "lib/base/memory.h"
 #include "lib/base/time.h"
-#include "lib/jobs/store/changes.h"
 #include "lib/jobs/store/copy.h"
-#include "lib/jobs/store/files.h"
-#include "lib/jobs/store/journal.h"
-#include "lib/jobs/store/sqlite.h"
+#include "lib/jobs/store/disk_internal.h"
 #include "lib/jobs/store/whole.h"
-
-/* How often the slots of the index are tended, by the time of jobs. */
-#define TEND_EVERY (60 * UINT64_C(1000000000))
 
 struct store_limits ww_store_disk_limits = {
     .active = (size_t)1024 << 10, .journal = (uint64_t)8 << 20, .view = 8192, .few = 5000};
 
 /* How often a reader begins again beside a process that writes. */
 enum { TRIES = 20 };
-
-enum { ACTIVE, FROZEN, INDEX, LAYERS };
-
-/* The pair of each layer at which a walk is. */
-struct walk {
-	struct store_bytes key[LAYERS];
-	struct store_bytes value[LAYERS];
-	int is_there[LAYERS];
-	struct store_bytes last; /* the key that was told; data NULL: none */
-	int back;                /* the layers stand before it */
-};
-
-struct disk {
-	const struct ww_allocator *allocator;
-	struct ww_jobs_config config;
-	char *path;
-	struct store_files files;
-	struct store_fault fault;
-	struct journal journal;
-	struct sqlite index;
-	struct store active;
-	struct store frozen; /* ops NULL: there is none */
-	struct walk walk[STORE_TABLES];
-	unsigned char *round; /* the record of the write under way */
-	size_t round_size;
-	size_t round_room;
-	uint64_t highest; /* id that was put */
-	uint64_t fresh;   /* ids from here on are in `active` alone */
-
-	pthread_t indexer;
-	pthread_t syncer;
-	int threads;           /* that run */
-	pthread_mutex_t mutex; /* of the members below */
-	pthread_cond_t wake;   /* the threads */
-	pthread_cond_t taken;  /* the index has taken over `frozen`, or could not */
-	int ended;
-	int waits;    /* `frozen` waits for the indexer */
-	int failed;   /* its last error, or WW_OK */
-	int unsynced; /* with WW_SYNC_INTERVAL: the journal has what is not stable, and the syncer knows */
-	uint64_t cut;
-	uint64_t record;
-	uint64_t now[SLOTS_LINES];    /* the last time that was told */
-	uint64_t tended[SLOTS_LINES]; /* when the index was tended last */
-	uint64_t was_cut;             /* the indexer's: the last file that it removed */
-};
-
-/* ---- Pairs */
-
-static int is_there(struct store_bytes kept)
-{
-	return ((const unsigned char *)kept.data)[0] == CHANGES_THERE;
-}
-
-static struct store_bytes value_of(struct store_bytes kept)
-{
-	return (struct store_bytes){(const unsigned char *)kept.data + 1, kept.size - 1};
-}
 
 /* Whether the pair belongs to a job that no layer below has. */
 static int is_fresh(const struct disk *disk, enum store_table table, struct store_bytes key)
@@ -111,321 +35,6 @@ static int is_fresh(const struct disk *disk, enum store_table table, struct stor
 	}
 }
 
-/* ---- Reading */
-
-/* Nobody knows what a page had that cannot be read: write nothing any more. A value alone is told to who asked for it. */
-static int judge(struct disk *disk, int error, sqlite3 *connection)
-{
-	if (error == WW_ECORRUPT && connection && (sqlite3_errcode(connection) & 0xff) == SQLITE_CORRUPT)
-		return ww_store_fault_damage(&disk->fault, disk->path);
-	return error;
-}
-
-static int get(void *self, enum store_table table, struct store_bytes key, struct store_bytes *value)
-{
-	struct disk *disk = self;
-	const struct store layers[] = {disk->active, disk->frozen};
-	struct store_bytes kept;
-
-	for (int i = 0; i < INDEX; i++) {
-		if (!layers[i].ops || layers[i].ops->get(layers[i].self, table, key, &kept))
-			continue;
-		*value = value_of(kept);
-		return is_there(kept) ? WW_OK : WW_ENOTFOUND;
-	}
-	return judge(disk, ww_sqlite_get(&disk->index, table, key, value), disk->index.reader);
-}
-
-static int seek_layer(struct disk *disk, int layer, enum store_table table, struct store_bytes from, int back)
-{
-	const struct store *store = layer == ACTIVE ? &disk->active : &disk->frozen;
-	struct walk *walk = &disk->walk[table];
-	int error = WW_ENOTFOUND;
-
-	if (layer == INDEX)
-		error = (back ? ww_sqlite_before : ww_sqlite_seek)(
-		    &disk->index, table, from, &walk->key[layer], &walk->value[layer]);
-	else if (store->ops)
-		error = (back ? store->ops->before : store->ops->seek)(
-		    store->self, table, from, &walk->key[layer], &walk->value[layer]);
-	walk->is_there[layer] = !error;
-	return error == WW_ENOTFOUND ? WW_OK : layer == INDEX ? judge(disk, error, disk->index.reader) : error;
-}
-
-static int next_in_layer(struct disk *disk, int layer, enum store_table table)
-{
-	const struct store *store = layer == ACTIVE ? &disk->active : &disk->frozen;
-	struct walk *walk = &disk->walk[table];
-	int error;
-
-	if (layer == INDEX)
-		error = ww_sqlite_next(&disk->index, table, &walk->key[layer], &walk->value[layer]);
-	else
-		error = store->ops->next(store->self, table, &walk->key[layer], &walk->value[layer]);
-	walk->is_there[layer] = !error;
-	return error == WW_ENOTFOUND ? WW_OK : layer == INDEX ? judge(disk, error, disk->index.reader) : error;
-}
-
-/* The layer whose pair comes next; of equal keys the upper one, which hides the others. LAYERS: none is left. */
-static int first_layer(const struct walk *walk, int back)
-{
-	int first = LAYERS;
-
-	for (int i = 0; i < LAYERS; i++) {
-		if (!walk->is_there[i])
-			continue;
-		int order = first == LAYERS ? -1 : store_compare(walk->key[i], walk->key[first]);
-		if (first == LAYERS || (back ? order > 0 : order < 0))
-			first = i;
-	}
-	return first;
-}
-
-/* Leave this key behind in all layers that are at it. */
-static int pass(struct disk *disk, enum store_table table, struct store_bytes key, int back)
-{
-	const struct walk *walk = &disk->walk[table];
-	int error = WW_OK;
-
-	for (int i = 0; i < LAYERS && !error; i++) {
-		if (!walk->is_there[i] || store_compare(walk->key[i], key) != 0)
-			continue;
-		error = back ? seek_layer(disk, i, table, key, 1) : next_in_layer(disk, i, table);
-	}
-	return error;
-}
-
-/* Tell the pair at which the layers are, or the next one that is there. */
-static int tell(struct disk *disk, enum store_table table, int back, struct store_bytes *key, struct store_bytes *value)
-{
-	struct walk *walk = &disk->walk[table];
-	int error = WW_OK;
-
-	while (!error) {
-		int layer = first_layer(walk, back);
-		if (layer == LAYERS)
-			return WW_ENOTFOUND;
-		*key = walk->key[layer];
-		*value = layer == INDEX ? walk->value[layer] : value_of(walk->value[layer]);
-		if (layer == INDEX || is_there(walk->value[layer]))
-			return WW_OK;
-		error = pass(disk, table, *key, back);
-	}
-	return error;
-}
-
-static int go(struct disk *disk, enum store_table table, struct store_bytes from, int back, struct store_bytes *key,
-    struct store_bytes *value)
-{
-	int error = WW_OK;
-
-	for (int i = 0; i < LAYERS && !error; i++)
-		error = seek_layer(disk, i, table, from, back);
-	if (!error)
-		error = tell(disk, table, back, key, value);
-	disk->walk[table].last = error ? (struct store_bytes){NULL, 0} : *key;
-	disk->walk[table].back = back;
-	return error;
-}
-
-static int seek(
-    void *self, enum store_table table, struct store_bytes from, struct store_bytes *key, struct store_bytes *value)
-{
-	return go(self, table, from, 0, key, value);
-}
-
-static int before(
-    void *self, enum store_table table, struct store_bytes to, struct store_bytes *key, struct store_bytes *value)
-{
-	return go(self, table, to, 1, key, value);
-}
-
-static int next(void *self, enum store_table table, struct store_bytes *key, struct store_bytes *value)
-{
-	struct disk *disk = self;
-	struct walk *walk = &disk->walk[table];
-	int error = WW_OK;
-
-	if (!walk->last.data)
-		return WW_ENOTFOUND;
-	for (int i = 0; walk->back && i < LAYERS && !error; i++)
-		error = seek_layer(disk, i, table, walk->last, 0);
-	walk->back = 0;
-	if (!error)
-		error = pass(disk, table, walk->last, 0);
-	if (!error)
-		error = tell(disk, table, 0, key, value);
-	walk->last = error ? (struct store_bytes){NULL, 0} : *key;
-	return error;
-}
-
-/* ---- The index takes over */
-
-/* Write a layer into the index. */
-struct taking {
-	struct sqlite *index;
-	enum store_table table;
-	int there; /* what is taken: pairs that were removed, or those that are there */
-};
-
-static int take_pair(void *context, struct store_bytes key, struct store_bytes kept)
-{
-	const struct taking *taking = context;
-
-	if (is_there(kept) != taking->there)
-		return WW_OK;
-	if (!taking->there)
-		return ww_sqlite_remove(taking->index, taking->table, key);
-	return ww_sqlite_put(taking->index, taking->table, key, value_of(kept));
-}
-
-static int take_over(struct disk *disk, const struct store *layer, uint64_t cut, uint64_t record)
-{
-	/* Not after a failed sync: another one would succeed without what the system has dropped. */
-	int error = ww_store_fault_is_final(&disk->fault) ? WW_EIO : ww_sqlite_begin(&disk->index);
-
-	for (int i = 0; i < 2 * STORE_TABLES && !error; i++) {
-		struct taking taking = {&disk->index, (enum store_table)(i % STORE_TABLES), i >= STORE_TABLES};
-		error = ww_store_memory_each(layer, taking.table, take_pair, &taking);
-	}
-	if (!error)
-		return judge(disk, ww_sqlite_commit(&disk->index, cut, record), disk->index.writer);
-	error = judge(disk, error, disk->index.writer);
-	ww_sqlite_abort(&disk->index);
-	return error;
-}
-
-static int is_time_to_tend(const struct disk *disk)
-{
-	int is_time = 0;
-
-	for (int line = 0; line < SLOTS_LINES; line++)
-		is_time |= disk->now[line] / TEND_EVERY != disk->tended[line] / TEND_EVERY;
-	return is_time;
-}
-
-/* Let the index do one piece of what the time brings. Returns 1 if there may be more, 0, or an error. The mutex is held. */
-static int tend(struct disk *disk)
-{
-	uint64_t now[SLOTS_LINES] = {disk->now[SLOTS_ELAPSED], disk->now[SLOTS_WALL]};
-	int is_quiet = is_time_to_tend(disk);
-	int did;
-
-	pthread_mutex_unlock(&disk->mutex);
-	did = ww_store_slots_tend(&disk->index.slots, now);
-	if (!did && is_quiet)
-		ww_sqlite_settle(&disk->index);
-	pthread_mutex_lock(&disk->mutex);
-	memcpy(disk->tended, now, sizeof now);
-	return did;
-}
-
-/* After an error, which may end. The mutex is held. */
-static void wait_a_second(struct disk *disk)
-{
-	(void)time_wait(&disk->wake, &disk->mutex, time_add(time_now(CLOCK_MONOTONIC), WW_SECOND));
-}
-
-/* Cut the journal. Put it off while a process copies the store, for some files. */
-static void cut(struct disk *disk)
-{
-	if (disk->cut - disk->was_cut < JOURNAL_FILES / 2 && ww_store_copy_waits(disk->path, 0))
-		return;
-	ww_journal_cut(&disk->journal, disk->cut);
-	disk->was_cut = disk->cut;
-}
-
-static void *take_over_often(void *argument)
-{
-	struct disk *disk = argument;
-
-	pthread_mutex_lock(&disk->mutex);
-	while (!disk->ended) {
-		if (ww_store_fault_is_final(&disk->fault)) {
-			pthread_cond_wait(&disk->wake, &disk->mutex);
-			continue;
-		}
-		if (!disk->waits) {
-			int did = tend(disk);
-			if (did < 0 && !disk->ended)
-				wait_a_second(disk);
-			else if (!did && !disk->waits && !disk->ended && !is_time_to_tend(disk))
-				pthread_cond_wait(&disk->wake, &disk->mutex);
-			continue;
-		}
-		pthread_mutex_unlock(&disk->mutex);
-		int error = take_over(disk, &disk->frozen, disk->cut, disk->record);
-		if (!error && !ww_store_fault_is_final(&disk->fault))
-			cut(disk);
-		pthread_mutex_lock(&disk->mutex);
-		disk->failed = error;
-		disk->waits = error != WW_OK;
-		pthread_cond_broadcast(&disk->taken);
-		if (error && !disk->ended)
-			wait_a_second(disk);
-	}
-	pthread_mutex_unlock(&disk->mutex);
-	return NULL;
-}
-
-/* Let go of what the index has. What was read before may be in it. */
-static void drop_frozen(struct disk *disk)
-{
-	int waits;
-
-	if (!disk->frozen.ops)
-		return;
-	pthread_mutex_lock(&disk->mutex);
-	waits = disk->waits;
-	pthread_mutex_unlock(&disk->mutex);
-	if (waits)
-		return;
-	ww_sqlite_rest(&disk->index);
-	(void)disk->frozen.ops->close(disk->frozen.self);
-	disk->frozen = (struct store){0};
-}
-
-/* Nothing is being written. Failing is harmless: the next commit tries again. */
-static void freeze(struct disk *disk)
-{
-	struct store fresh;
-
-	if (ww_store_memory_open(&fresh, &disk->config))
-		return;
-	uint64_t cut = ww_journal_end(&disk->journal, &disk->record);
-	if (ww_journal_turn(&disk->journal, 0)) {
-		(void)fresh.ops->close(fresh.self);
-		return;
-	}
-	disk->frozen = disk->active;
-	disk->active = fresh;
-	disk->fresh = disk->highest + 1;
-	pthread_mutex_lock(&disk->mutex);
-	disk->cut = cut;
-	disk->waits = 1;
-	pthread_cond_broadcast(&disk->wake);
-	pthread_mutex_unlock(&disk->mutex);
-}
-
-/* Memory and journal are bounded: wait for the index when it falls behind. */
-static int wait_for_room(struct disk *disk)
-{
-	int error = WW_OK;
-
-	if (ww_store_memory_bytes(&disk->active) < 2 * ww_store_disk_limits.active &&
-	    disk->journal.offset < 2 * ww_store_disk_limits.journal)
-		return WW_OK;
-	pthread_mutex_lock(&disk->mutex);
-	while (disk->waits && !disk->failed)
-		pthread_cond_wait(&disk->taken, &disk->mutex);
-	error = disk->failed;
-	pthread_mutex_unlock(&disk->mutex);
-	drop_frozen(disk);
-	if (!disk->frozen.ops)
-		freeze(disk);
-	return error ? error : disk->frozen.ops ? WW_OK : WW_EFULL;
-}
-
 /* ---- Writing */
 
 static int begin(void *self)
@@ -435,8 +44,8 @@ static int begin(void *self)
 
 	if (error == WW_EIO || error == WW_ECORRUPT)
 		return error;
-	drop_frozen(disk);
-	error = wait_for_room(disk);
+	ww_store_disk_drop_frozen(disk);
+	error = ww_store_disk_wait_for_room(disk);
 	disk->round_size = 0;
 	return error ? error : disk->active.ops->begin(disk->active.self);
 }
@@ -481,11 +90,11 @@ static int apply(struct disk *disk, enum store_table table, struct store_bytes k
 	uint64_t id;
 
 	disk->walk[table].last.data = NULL;
-	if (table == STORE_JOBS && is_there(kept) && key.size == 8) {
+	if (table == STORE_JOBS && disk_is_there(kept) && key.size == 8) {
 		id = store_read64(key.data);
 		disk->highest = id > disk->highest ? id : disk->highest;
 	}
-	if (!is_there(kept) && is_fresh(disk, table, key))
+	if (!disk_is_there(kept) && is_fresh(disk, table, key))
 		return active->ops->remove(active->self, table, key);
 	return active->ops->put(active->self, table, key, kept);
 }
@@ -512,7 +121,7 @@ static int put(void *self, enum store_table table, struct store_bytes key, struc
 static int remove_pair(void *self, enum store_table table, struct store_bytes key)
 {
 	struct store_bytes value;
-	int error = get(self, table, key, &value);
+	int error = ww_store_disk_get(self, table, key, &value);
 
 	return error ? error : change(self, table, key, CHANGES_REMOVED, (struct store_bytes){"", 0});
 }
@@ -559,7 +168,7 @@ static int commit(void *self)
 	(void)disk->active.ops->commit(disk->active.self);
 	if (!disk->frozen.ops && (ww_store_memory_bytes(&disk->active) >= ww_store_disk_limits.active ||
 	                             disk->journal.offset >= ww_store_disk_limits.journal))
-		freeze(disk);
+		ww_store_disk_freeze(disk);
 	return WW_OK;
 }
 
@@ -569,7 +178,7 @@ static void rest(void *self)
 
 	memset(disk->walk, 0, sizeof disk->walk);
 	ww_sqlite_rest(&disk->index);
-	drop_frozen(disk);
+	ww_store_disk_drop_frozen(disk);
 }
 
 static void *sync_often(void *argument)
@@ -628,9 +237,9 @@ static int take_over_all(struct disk *disk, int is_last)
 	int error = ww_journal_turn(&disk->journal, is_last);
 
 	if (!error && disk->frozen.ops && disk->waits)
-		error = take_over(disk, &disk->frozen, disk->cut, disk->record);
+		error = ww_store_disk_take_over(disk, &disk->frozen, disk->cut, disk->record);
 	if (!error)
-		error = take_over(disk, &disk->active, cut, record);
+		error = ww_store_disk_take_over(disk, &disk->active, cut, record);
 	if (!error && !ww_store_fault_is_final(&disk->fault))
 		error = ww_journal_cut(&disk->journal, cut);
 	return error;
@@ -684,18 +293,6 @@ static int close_store(void *self)
 	return error;
 }
 
-static void tell_time(void *self, uint64_t elapsed, uint64_t wall)
-{
-	struct disk *disk = self;
-
-	pthread_mutex_lock(&disk->mutex);
-	disk->now[SLOTS_ELAPSED] = elapsed;
-	disk->now[SLOTS_WALL] = wall;
-	if (is_time_to_tend(disk))
-		pthread_cond_broadcast(&disk->wake);
-	pthread_mutex_unlock(&disk->mutex);
-}
-
 static uint64_t disk_bytes(void *self)
 {
 	struct disk *disk = self;
@@ -708,8 +305,9 @@ static int fault(void *self, char text[WW_FAULT_MAX])
 	return ww_store_fault_tell(&((struct disk *)self)->fault, text);
 }
 
-static const struct store_ops disk_ops = {begin, commit, abort_write, rest, get, put, remove_pair, seek, before, next,
-    sync_now, tell_time, disk_bytes, fault, close_store};
+static const struct store_ops disk_ops = {begin, commit, abort_write, rest, ww_store_disk_get, put, remove_pair,
+    ww_store_disk_seek, ww_store_disk_before, ww_store_disk_next, sync_now, ww_store_disk_tell_time, disk_bytes, fault,
+    close_store};
 
 /* Read the journal from where the index has taken over. */
 static int read_journal(struct disk *disk, uint64_t cut, uint64_t record)
@@ -834,7 +432,7 @@ int ww_store_disk_open(struct store *store, const struct ww_jobs_config *config)
 	if (!error)
 		error = (config->flags & WW_JOBS_READONLY ? open_to_read : open_to_write)(disk);
 	if (!error && !(config->flags & WW_JOBS_READONLY)) {
-		error = start_thread(disk, &disk->indexer, take_over_often);
+		error = start_thread(disk, &disk->indexer, ww_store_disk_run_indexer);
 		if (!error && config->sync == WW_SYNC_INTERVAL)
 			error = start_thread(disk, &disk->syncer, sync_often);
 		if (error)

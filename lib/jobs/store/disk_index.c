@@ -1,0 +1,184 @@
+/* What the store on disk has in memory goes into its index, and the slots of that are tended. */
+
+#include <string.h>
+
+#include "lib/base/time.h"
+#include "lib/jobs/store/copy.h"
+#include "lib/jobs/store/disk_internal.h"
+
+/* How often the slots of the index are tended, by the time of jobs. */
+#define TEND_EVERY (60 * UINT64_C(1000000000))
+
+/* Write a layer into the index. */
+struct taking {
+	struct sqlite *index;
+	enum store_table table;
+	int there; /* what is taken: pairs that were removed, or those that are there */
+};
+
+static int take_pair(void *context, struct store_bytes key, struct store_bytes kept)
+{
+	const struct taking *taking = context;
+
+	if (disk_is_there(kept) != taking->there)
+		return WW_OK;
+	if (!taking->there)
+		return ww_sqlite_remove(taking->index, taking->table, key);
+	return ww_sqlite_put(taking->index, taking->table, key, disk_value_of(kept));
+}
+
+int ww_store_disk_take_over(struct disk *disk, const struct store *layer, uint64_t cut, uint64_t record)
+{
+	/* Not after a failed sync: another one would succeed without what the system has dropped. */
+	int error = ww_store_fault_is_final(&disk->fault) ? WW_EIO : ww_sqlite_begin(&disk->index);
+
+	for (int i = 0; i < 2 * STORE_TABLES && !error; i++) {
+		struct taking taking = {&disk->index, (enum store_table)(i % STORE_TABLES), i >= STORE_TABLES};
+		error = ww_store_memory_each(layer, taking.table, take_pair, &taking);
+	}
+	if (!error)
+		return ww_store_disk_judge(disk, ww_sqlite_commit(&disk->index, cut, record), disk->index.writer);
+	error = ww_store_disk_judge(disk, error, disk->index.writer);
+	ww_sqlite_abort(&disk->index);
+	return error;
+}
+
+static int is_time_to_tend(const struct disk *disk)
+{
+	int is_time = 0;
+
+	for (int line = 0; line < SLOTS_LINES; line++)
+		is_time |= disk->now[line] / TEND_EVERY != disk->tended[line] / TEND_EVERY;
+	return is_time;
+}
+
+/* Let the index do one piece of what the time brings. Returns 1 if there may be more, 0, or an error. The mutex is held. */
+static int tend(struct disk *disk)
+{
+	uint64_t now[SLOTS_LINES] = {disk->now[SLOTS_ELAPSED], disk->now[SLOTS_WALL]};
+	int is_quiet = is_time_to_tend(disk);
+	int did;
+
+	pthread_mutex_unlock(&disk->mutex);
+	did = ww_store_disk_judge(disk, ww_store_slots_tend(&disk->index.slots, now), disk->index.writer);
+	if (!did && is_quiet)
+		ww_sqlite_settle(&disk->index);
+	pthread_mutex_lock(&disk->mutex);
+	memcpy(disk->tended, now, sizeof now);
+	return did;
+}
+
+/* After an error, which may end. The mutex is held. */
+static void wait_a_second(struct disk *disk)
+{
+	(void)time_wait(&disk->wake, &disk->mutex, time_add(time_now(CLOCK_MONOTONIC), WW_SECOND));
+}
+
+/* Cut the journal. Put it off while a process copies the store, for some files. */
+static void cut(struct disk *disk)
+{
+	if (disk->cut - disk->was_cut < JOURNAL_FILES / 2 && ww_store_copy_waits(disk->path, 0))
+		return;
+	ww_journal_cut(&disk->journal, disk->cut);
+	disk->was_cut = disk->cut;
+}
+
+void *ww_store_disk_run_indexer(void *argument)
+{
+	struct disk *disk = argument;
+
+	pthread_mutex_lock(&disk->mutex);
+	while (!disk->ended) {
+		if (ww_store_fault_is_final(&disk->fault)) {
+			pthread_cond_wait(&disk->wake, &disk->mutex);
+			continue;
+		}
+		if (!disk->waits) {
+			int did = tend(disk);
+			if (did < 0 && !disk->ended)
+				wait_a_second(disk);
+			else if (!did && !disk->waits && !disk->ended && !is_time_to_tend(disk))
+				pthread_cond_wait(&disk->wake, &disk->mutex);
+			continue;
+		}
+		pthread_mutex_unlock(&disk->mutex);
+		int error = ww_store_disk_take_over(disk, &disk->frozen, disk->cut, disk->record);
+		if (!error && !ww_store_fault_is_final(&disk->fault))
+			cut(disk);
+		pthread_mutex_lock(&disk->mutex);
+		disk->failed = error;
+		disk->waits = error != WW_OK;
+		pthread_cond_broadcast(&disk->taken);
+		if (error && !disk->ended)
+			wait_a_second(disk);
+	}
+	pthread_mutex_unlock(&disk->mutex);
+	return NULL;
+}
+
+void ww_store_disk_drop_frozen(struct disk *disk)
+{
+	int waits;
+
+	if (!disk->frozen.ops)
+		return;
+	pthread_mutex_lock(&disk->mutex);
+	waits = disk->waits;
+	pthread_mutex_unlock(&disk->mutex);
+	if (waits)
+		return;
+	ww_sqlite_rest(&disk->index);
+	(void)disk->frozen.ops->close(disk->frozen.self);
+	disk->frozen = (struct store){0};
+}
+
+void ww_store_disk_freeze(struct disk *disk)
+{
+	struct store fresh;
+
+	if (ww_store_memory_open(&fresh, &disk->config))
+		return;
+	uint64_t cut = ww_journal_end(&disk->journal, &disk->record);
+	if (ww_journal_turn(&disk->journal, 0)) {
+		(void)fresh.ops->close(fresh.self);
+		return;
+	}
+	disk->frozen = disk->active;
+	disk->active = fresh;
+	disk->fresh = disk->highest + 1;
+	pthread_mutex_lock(&disk->mutex);
+	disk->cut = cut;
+	disk->waits = 1;
+	pthread_cond_broadcast(&disk->wake);
+	pthread_mutex_unlock(&disk->mutex);
+}
+
+int ww_store_disk_wait_for_room(struct disk *disk)
+{
+	int error = WW_OK;
+
+	if (ww_store_memory_bytes(&disk->active) < 2 * ww_store_disk_limits.active &&
+	    disk->journal.offset < 2 * ww_store_disk_limits.journal)
+		return WW_OK;
+	pthread_mutex_lock(&disk->mutex);
+	while (disk->waits && !disk->failed)
+		pthread_cond_wait(&disk->taken, &disk->mutex);
+	error = disk->failed;
+	pthread_mutex_unlock(&disk->mutex);
+	ww_store_disk_drop_frozen(disk);
+	if (!disk->frozen.ops)
+		ww_store_disk_freeze(disk);
+	return error ? error : disk->frozen.ops ? WW_OK : WW_EFULL;
+}
+
+void ww_store_disk_tell_time(void *self, uint64_t elapsed, uint64_t wall)
+{
+	struct disk *disk = self;
+
+	pthread_mutex_lock(&disk->mutex);
+	disk->now[SLOTS_ELAPSED] = elapsed;
+	disk->now[SLOTS_WALL] = wall;
+	if (is_time_to_tend(disk))
+		pthread_cond_broadcast(&disk->wake);
+	pthread_mutex_unlock(&disk->mutex);
+}

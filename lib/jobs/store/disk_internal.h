@@ -1,0 +1,107 @@
+#ifndef LIB_JOBS_STORE_DISK_INTERNAL_H
+#define LIB_JOBS_STORE_DISK_INTERNAL_H
+
+/*
+ * The store on disk: a journal, an index, and between them what the index does not have yet.
+ *
+ *     commit --> journal (stable)
+ *            --> active: pairs in memory      read first
+ *                  | large enough: frozen
+ *                  v
+ *                frozen                       read next
+ *                  | a thread writes it into the index, in one transaction
+ *                  v
+ *                index                        read last; then the journal is cut
+ *
+ * A pair in memory has a byte before its value: whether it is there, or was removed and hides one further down. Ids of
+ * jobs grow. A job that is put and ends while it is in `active` alone leaves nothing behind: it never gets to the index.
+ */
+#include <pthread.h>
+
+#include "lib/jobs/store/changes.h"
+#include "lib/jobs/store/files.h"
+#include "lib/jobs/store/journal.h"
+#include "lib/jobs/store/sqlite.h"
+
+enum { ACTIVE, FROZEN, INDEX, LAYERS };
+
+/* The pair of each layer at which a walk is. */
+struct walk {
+	struct store_bytes key[LAYERS];
+	struct store_bytes value[LAYERS];
+	int is_there[LAYERS];
+	struct store_bytes last; /* the key that was told; data NULL: none */
+	int back;                /* the layers stand before it */
+};
+
+struct disk {
+	const struct ww_allocator *allocator;
+	struct ww_jobs_config config;
+	char *path;
+	struct store_files files;
+	struct store_fault fault;
+	struct journal journal;
+	struct sqlite index;
+	struct store active;
+	struct store frozen; /* ops NULL: there is none */
+	struct walk walk[STORE_TABLES];
+	unsigned char *round; /* the record of the write under way */
+	size_t round_size;
+	size_t round_room;
+	uint64_t highest; /* id that was put */
+	uint64_t fresh;   /* ids from here on are in `active` alone */
+
+	pthread_t indexer;
+	pthread_t syncer;
+	int threads;           /* that run */
+	pthread_mutex_t mutex; /* of the members below */
+	pthread_cond_t wake;   /* the threads */
+	pthread_cond_t taken;  /* the index has taken over `frozen`, or could not */
+	int ended;
+	int waits;    /* `frozen` waits for the indexer */
+	int failed;   /* its last error, or WW_OK */
+	int unsynced; /* with WW_SYNC_INTERVAL: the journal has what is not stable, and the syncer knows */
+	uint64_t cut;
+	uint64_t record;
+	uint64_t now[SLOTS_LINES];    /* the last time that was told */
+	uint64_t tended[SLOTS_LINES]; /* when the index was tended last */
+	uint64_t was_cut;             /* the indexer's: the last file that it removed */
+};
+
+/* ---- Pairs in memory */
+
+static inline int disk_is_there(struct store_bytes kept)
+{
+	return ((const unsigned char *)kept.data)[0] == CHANGES_THERE;
+}
+
+static inline struct store_bytes disk_value_of(struct store_bytes kept)
+{
+	return (struct store_bytes){(const unsigned char *)kept.data + 1, kept.size - 1};
+}
+
+/* ---- disk_read.c: as in store.h, through the layers */
+
+int ww_store_disk_get(void *self, enum store_table table, struct store_bytes key, struct store_bytes *value);
+int ww_store_disk_seek(
+    void *self, enum store_table table, struct store_bytes from, struct store_bytes *key, struct store_bytes *value);
+int ww_store_disk_before(
+    void *self, enum store_table table, struct store_bytes to, struct store_bytes *key, struct store_bytes *value);
+int ww_store_disk_next(void *self, enum store_table table, struct store_bytes *key, struct store_bytes *value);
+/* Nobody knows what a page had that cannot be read: write nothing any more. A value alone is told to who asked for it. */
+int ww_store_disk_judge(struct disk *disk, int error, sqlite3 *connection);
+
+/* ---- disk_index.c: the index takes over */
+
+int ww_store_disk_take_over(struct disk *disk, const struct store *layer, uint64_t cut, uint64_t record);
+/* The thread that takes over, and tends the slots. */
+void *ww_store_disk_run_indexer(void *argument);
+/* Let go of what the index has. What was read before may be in it. */
+void ww_store_disk_drop_frozen(struct disk *disk);
+/* Nothing is being written. Failing is harmless: the next commit tries again. */
+void ww_store_disk_freeze(struct disk *disk);
+/* Memory and journal are bounded: wait for the index when it falls behind. */
+int ww_store_disk_wait_for_room(struct disk *disk);
+void ww_store_disk_tell_time(void *self, uint64_t elapsed, uint64_t wall);
+
+#endif
