@@ -20,11 +20,13 @@ static uint64_t last_token;
 static uint64_t highest_id;
 static uint64_t none_buried; /* until then */
 static unsigned cursor;
+static uint64_t killed; /* when the last server was, which then synced nothing more; 0: another one has opened since */
 
 void judge_begin(uint64_t window)
 {
 	judge = (struct judge){.window = window};
 	last_token = highest_id = none_buried = cursor = 0;
+	killed = 0;
 }
 
 void judge_end(void)
@@ -176,7 +178,7 @@ static void unite(struct states *states, const struct states *others)
 /* What was known so long before that moment is certain. */
 static uint64_t moment_of_loss(void)
 {
-	return judge.failed ? judge.failed : world.now;
+	return judge.failed ? judge.failed : killed && world.now < killed + 36 * SIM_S ? killed : world.now;
 }
 
 /* Keep what it was, as long as a power failure may bring it back. */
@@ -463,7 +465,14 @@ void judge_server_died(int is_power, int is_lost)
 		entity->now = states;
 		entity->past_count = is_loss ? 0 : entity->past_count;
 	}
+	if (!killed)
+		killed = judge.failed ? judge.failed : world.now;
 	judge.failed = 0;
+}
+
+void judge_opened(void)
+{
+	killed = 0;
 }
 
 void judge_forget_all(void)

@@ -93,6 +93,8 @@ void judge_hears(struct entity *entity, const char *answer);
 void judge_hears_nothing(struct entity *entity);
 void judge_client_heard(struct entity *entity, struct client *client, uint64_t id, uint64_t since);
 
+/* The server has opened its store, which makes stable what one that was killed had not synced. */
+void judge_opened(void);
 /* A sync of a file failed: what was written before it may be gone. */
 void judge_sync_failed(void);
 /* All leases are over; after a power failure the last moments may be lost. */

@@ -59,6 +59,8 @@ int message_error(const char *format, ...)
 	va_start(arguments, format);
 	(void)vsnprintf(run.said, sizeof run.said, format, arguments);
 	va_end(arguments);
+	if (!world.is_ghost && strncmp(run.said, "listening", 9) == 0)
+		judge_opened();
 	world_say("%s%s", world.is_ghost ? "(dead) " : "weekwheeld: ", run.said);
 	return -1;
 }
