@@ -98,6 +98,9 @@ enum ww_jobs_sync {
 /* Called for each problem of a store, with a sentence that describes it. */
 typedef void ww_jobs_problem_fn(const char *problem, void *context);
 
+/* The least limit of a store's files. */
+#define WW_JOBS_DISK_LEAST (UINT64_C(64) << 20)
+
 struct ww_jobs_config {
 	const char *path;         /* the directory; made if its parent exists */
 	struct ww_driver *driver; /* of elapsed time; must outlive the store */
@@ -108,6 +111,11 @@ struct ww_jobs_config {
 	uint64_t window;                      /* how far ahead jobs are loaded into memory; 60 s */
 	size_t window_jobs;                   /* how many of them at most; 100,000 */
 	size_t body_max;                      /* bytes of a body; 65,535 */
+	/*
+	 * Bytes that the files may take, 0 or at least WW_JOBS_DISK_LEAST. Then new jobs are refused with WW_EFULL, as on
+	 * a full disk. What the index does at the moment may take some MiB more for a while. 0: as the disk allows
+	 */
+	uint64_t max_disk;
 	uint64_t downtime_max; /* the longest time between two boots that the clock is believed; 30 days */
 	uint32_t flags;        /* WW_JOBS_* */
 	/*

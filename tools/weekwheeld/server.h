@@ -126,7 +126,7 @@ int store_stop(struct server *server);
 int store_answers(struct server *server);
 
 /*
- * Return why the store cannot write, or WW_OK, and the reason in text. Report once that it cannot, and once that it can
+ * Return why the store cannot write, or WW_OK, and the reason in text, unless that is NULL. Report once that it cannot, and once that it can
  * again.
  */
 int store_fault(struct server *server, char text[WW_FAULT_MAX]);

@@ -94,33 +94,34 @@ int store_fault(struct server *server, char text[WW_FAULT_MAX])
 
 	if (server->is_shared || ww_jobs_stats(server->jobs, &stats) != WW_OK)
 		return WW_OK;
-	memcpy(text, stats.fault_text, WW_FAULT_MAX);
+	if (text)
+		memcpy(text, stats.fault_text, WW_FAULT_MAX);
 	if (stats.fault == server->said_fault)
 		return stats.fault;
 	server->said_fault = stats.fault;
 	if (stats.fault == WW_OK)
 		message_error("there is room again: jobs are accepted");
 	else if (stats.fault == WW_EFULL)
-		message_error("%s: no jobs are accepted until there is room; those that are stored go on", text);
+		message_error(
+		    "%s: no jobs are accepted until there is room; those that are stored go on", stats.fault_text);
 	else if (stats.fault == WW_ECORRUPT)
 		message_error("%s: every change is refused from now on; end the server, save what can be read with "
 		              "'weekwheel recover', and start it on that",
-		    text);
+		    stats.fault_text);
 	else
 		message_error(
 		    "%s: every change is refused from now on; check the disk, then start the server again, which "
 		    "checks what the disk has",
-		    text);
+		    stats.fault_text);
 	return stats.fault;
 }
 
 void store_failed(struct server *server, int error)
 {
 	uint64_t now = uv_now(&server->loop);
-	char text[WW_FAULT_MAX];
 
 	server->store_errors++;
-	if (server->said_fault == WW_EIO || server->said_fault == WW_ECORRUPT || store_fault(server, text) != WW_OK)
+	if (server->said_fault == WW_EIO || server->said_fault == WW_ECORRUPT || store_fault(server, NULL) != WW_OK)
 		return;
 	/* lib/redis reports once that Redis is lost, and once that it is back. */
 	if (server->is_shared && (error == WW_EIO || error == WW_EAGAIN))
@@ -201,6 +202,7 @@ static int open_local(struct server *server)
 	config.sync = settings->sync;
 	config.sync_ns = settings->sync_ns;
 	config.body_max = (size_t)settings->max_job_size;
+	config.max_disk = settings->max_disk;
 	/* Virtual time stands still while the server is down. */
 	config.downtime_max = settings->is_virtual ? 0 : settings->max_downtime;
 	config.flags = settings->is_memory ? WW_JOBS_MEMORY : 0;

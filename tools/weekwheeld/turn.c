@@ -19,7 +19,6 @@ int turn_begin(struct server *server)
 void turn_commit(struct server *server)
 {
 	struct connection *connection;
-	char text[WW_FAULT_MAX];
 	int error;
 
 	if (!server->is_begun)
@@ -27,9 +26,11 @@ void turn_commit(struct server *server)
 	error = ww_jobs_commit(server->jobs);
 	server->is_begun = 0;
 	server->is_failing = error != WW_OK;
+	if (error == WW_OK && server->said_fault == WW_EFULL)
+		(void)store_fault(server, NULL);
 	if (error != WW_OK) {
 		server->commit_errors++;
-		if (server->said_fault != WW_EIO && store_fault(server, text) == WW_OK)
+		if (server->said_fault != WW_EIO && store_fault(server, NULL) == WW_OK)
 			message_error("the changes could not be written: %s", ww_strerror(error));
 	}
 	lease_settle(server, error == WW_OK);

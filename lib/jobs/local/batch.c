@@ -217,6 +217,15 @@ int ww_jobs_writing(struct jobs_local *jobs)
 	return error;
 }
 
+int ww_jobs_writing_more(struct jobs_local *jobs, size_t size)
+{
+	/* What the indices and the counts of the tube take beside. A refused call is to begin no write: that takes room. */
+	int error =
+	    jobs->config.flags & WW_JOBS_READONLY ? WW_OK : jobs->store.ops->room(jobs->store.self, size + 4096);
+
+	return error ? error : ww_jobs_writing(jobs);
+}
+
 int ww_jobs_broken(struct jobs_local *jobs, int error)
 {
 	if (error && !jobs->broken)

@@ -123,8 +123,10 @@ int ww_jobs_local_fail(struct jobs_local *jobs, struct jobs_call *call)
 	struct job_record old;
 	struct job_record record;
 	struct entry *entry;
-	int error = begin_end(jobs, call, &entry, &old, &record);
+	int error = ww_jobs_writing_more(jobs, 0);
 
+	if (!error)
+		error = begin_end(jobs, call, &entry, &old, &record);
 	if (error)
 		return error;
 	set_reason(&record, call->error);

@@ -28,7 +28,7 @@ int ww_jobs_local_kick(struct jobs_local *jobs, struct jobs_call *call)
 	uint64_t kicked = 0;
 	uint64_t id;
 	struct job_record record;
-	int error = ww_jobs_writing(jobs);
+	int error = ww_jobs_writing_more(jobs, 0);
 	int buried = tube && tube->buried;
 
 	while (!error && tube && kicked < call->most) {
@@ -53,7 +53,7 @@ int ww_jobs_local_kick_job(struct jobs_local *jobs, struct jobs_call *call)
 {
 	const struct entry *entry = ww_jobs_find(jobs, call->id);
 	struct job_record record;
-	int error = ww_jobs_writing(jobs);
+	int error = ww_jobs_writing_more(jobs, 0);
 
 	if (!error)
 		error = ww_jobs_read(jobs, call->id, &record);

@@ -267,6 +267,11 @@ int ww_jobs_local_commit(struct ww_jobs *jobs);
 int ww_jobs_submit(struct jobs_local *jobs, call_fn *fn, struct jobs_call *call);
 /* Make the store ready for changes. */
 int ww_jobs_writing(struct jobs_local *jobs);
+/*
+ * The same for changes that leave a job, with a body and a key of so many bytes, as far as that is known. WW_EFULL: there
+ * is room only for ends.
+ */
+int ww_jobs_writing_more(struct jobs_local *jobs, size_t size);
 /* Returns the error. If it is one, the batch fails. */
 int ww_jobs_broken(struct jobs_local *jobs, int error);
 int ww_jobs_note(struct jobs_local *jobs, const struct undo *undo);

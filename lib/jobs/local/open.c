@@ -33,6 +33,8 @@ static int is_sound(const struct ww_jobs_config *config)
 		return 0;
 	if (config->downtime_max > INT64_MAX)
 		return 0;
+	if (config->max_disk && config->max_disk < WW_JOBS_DISK_LEAST)
+		return 0;
 	return config->sync_ns >= WW_MILLISECOND && config->body_max <= WW_JOB_BODY_MAX;
 }
 

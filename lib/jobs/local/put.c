@@ -82,7 +82,8 @@ int ww_jobs_local_put(struct jobs_local *jobs, struct jobs_call *call)
 	struct job_record record;
 	struct job_record old;
 	uint64_t id = 0;
-	int error = spec->body_length > jobs->config.body_max ? WW_ETOOBIG : ww_jobs_writing(jobs);
+	size_t size = spec->body_length + spec->key_length;
+	int error = spec->body_length > jobs->config.body_max ? WW_ETOOBIG : ww_jobs_writing_more(jobs, size);
 
 	fill(&record, spec);
 	if (!error)
@@ -107,7 +108,7 @@ int ww_jobs_local_put(struct jobs_local *jobs, struct jobs_call *call)
 
 int ww_jobs_local_put_many(struct jobs_local *jobs, struct jobs_call *call)
 {
-	int error = ww_jobs_writing(jobs);
+	int error = WW_OK;
 
 	for (size_t i = 0; i < call->count && !error; i++) {
 		struct ww_job_put *put = &call->puts[i];
@@ -126,7 +127,7 @@ int ww_jobs_local_move(struct jobs_local *jobs, struct jobs_call *call)
 	struct job_record old;
 	struct job_record record;
 	uint64_t id;
-	int error = ww_jobs_writing(jobs);
+	int error = ww_jobs_writing_more(jobs, 0);
 
 	if (!error)
 		error = ww_jobs_refer(jobs, call->job, &id, &old);

@@ -18,7 +18,7 @@
 /* How much a server puts off, at least; or as much as the index has. */
 #define PATIENCE ((uint64_t)64 << 20)
 
-enum { TRIES = 20, PIECE = 1 << 20, FILES_MAX = 64, SALT_AT = 16, SALT_SIZE = 8, NAME = 4096 };
+enum { TRIES = 20, PIECE = 1 << 20, FILES_MAX = 64, SALT_AT = 16, SALT_SIZE = 8, PAGE = 4096 };
 
 struct copy {
 	int from; /* folders */
@@ -68,7 +68,9 @@ int ww_store_copy_waits(const char *folder, uint64_t bytes)
 
 /* ---- Files */
 
-/* Copy what the file has now. A file that is missing is left out. */
+typedef int copy_fn(const struct copy *copy, int in, int out);
+
+/* Copy what the file has now. */
 static int copy_bytes(const struct copy *copy, int in, int out)
 {
 	ssize_t got;
@@ -87,7 +89,44 @@ static int copy_bytes(const struct copy *copy, int in, int out)
 	return fsync(out) ? error_of(errno) : WW_OK;
 }
 
-static int copy_file(const struct copy *copy, const char *name)
+/* A page as it was at one moment: it is read again until nothing has changed. Returns its bytes, or an error. */
+static int read_page(const struct copy *copy, int in, off_t at)
+{
+	unsigned char *again = copy->piece + PAGE;
+	ssize_t got, more;
+
+	do {
+		got = pread(in, copy->piece, PAGE, at);
+		more = pread(in, again, PAGE, at);
+		if (got < 0 || more < 0)
+			return error_of(errno);
+	} while (got != more || memcmp(copy->piece, again, (size_t)got) != 0);
+	return (int)got;
+}
+
+/*
+ * Copy a file that grows from its end to its beginning. What was written behind a page that was read before is there:
+ * nothing is missing between two records.
+ */
+static int copy_back(const struct copy *copy, int in, int out)
+{
+	static const unsigned char zeros[PAGE];
+	struct stat status;
+
+	if (fstat(in, &status) || ftruncate(out, status.st_size))
+		return error_of(errno);
+	for (off_t at = (status.st_size + PAGE - 1) / PAGE * PAGE - PAGE; at >= 0; at -= PAGE) {
+		int got = read_page(copy, in, at);
+		if (got < 0)
+			return got;
+		if (memcmp(copy->piece, zeros, (size_t)got) != 0 && pwrite(out, copy->piece, (size_t)got, at) != got)
+			return WW_EFULL;
+	}
+	return fsync(out) ? error_of(errno) : WW_OK;
+}
+
+/* A file that is missing is left out. */
+static int copy_file(const struct copy *copy, const char *name, copy_fn *bytes)
 {
 	int in = openat(copy->from, name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
 	int error = WW_OK;
@@ -99,7 +138,7 @@ static int copy_file(const struct copy *copy, const char *name)
 	if (out < 0)
 		error = error_of(errno);
 	else
-		error = copy_bytes(copy, in, out);
+		error = bytes(copy, in, out);
 	if (out >= 0)
 		close(out);
 	close(in);
@@ -159,23 +198,26 @@ static int copy_numbered(const struct copy *copy, uint64_t number)
 	char name[64];
 
 	(void)snprintf(name, sizeof name, "journal.%" PRIu64, number);
-	return copy_file(copy, name);
+	(void)unlinkat(copy->to, name, 0);
+	return copy_file(copy, name, copy_back);
 }
 
-/* A file may say that another one follows, which was made meanwhile. */
+/* When another file has been made meanwhile, the one before it has got its end only then: it is copied again. */
 static int copy_journal(const struct copy *copy)
 {
 	uint64_t numbers[FILES_MAX];
-	int count = list_journal(copy, numbers);
-	int error = count < 0 ? count : WW_OK;
-	uint64_t next = 0;
+	uint64_t last = 0;
+	int error = WW_OK;
 
-	for (int i = 0; i < count && !error; i++) {
-		error = copy_numbered(copy, numbers[i]);
-		next = numbers[i] + 1;
+	while (!error) {
+		int count = list_journal(copy, numbers);
+		if (count <= 0 || numbers[count - 1] == last)
+			return count < 0 ? count : WW_OK;
+		for (int i = 0; i < count && !error; i++)
+			if (numbers[i] >= last)
+				error = copy_numbered(copy, numbers[i]);
+		last = numbers[count - 1];
 	}
-	while (!error && (count = list_journal(copy, numbers)) > 0 && numbers[count - 1] >= next)
-		error = copy_numbered(copy, next++);
 	return error;
 }
 
@@ -190,9 +232,9 @@ static int copy_once(const struct copy *copy)
 	int error = count < 0 ? count : read_salt(copy, salt);
 
 	if (!error)
-		error = copy_file(copy, "index.db");
+		error = copy_file(copy, "index.db", copy_bytes);
 	if (!error)
-		error = copy_file(copy, "index.db-wal");
+		error = copy_file(copy, "index.db-wal", copy_bytes);
 	if (!error)
 		error = read_salt(copy, salt_after);
 	if (!error && memcmp(salt, salt_after, SALT_SIZE) != 0)

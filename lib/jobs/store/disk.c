@@ -17,6 +17,10 @@
 struct store_limits ww_store_disk_limits = {
     .active = (size_t)1024 << 10, .journal = (uint64_t)8 << 20, .view = 8192, .few = 5000};
 
+/* What ends of jobs may still write when new jobs are refused. */
+#define KEPT ((uint64_t)256 << 10)
+#define COMMON ((size_t)128 << 10)
+
 /* How often a reader begins again beside a process that writes. */
 enum { TRIES = 20 };
 
@@ -113,6 +117,22 @@ static int change(
 	return error;
 }
 
+static int room(void *self, size_t size)
+{
+	struct disk *disk = self;
+	uint64_t memory = ww_store_memory_bytes(&disk->active);
+	int error;
+
+	/* All common sizes are refused or accepted alike. */
+	size = size < COMMON ? COMMON : size;
+	error = ww_journal_room(&disk->journal, disk->round_size + size + KEPT);
+	if (!disk->room.has_reserve)
+		ww_store_disk_keep(disk);
+	if (disk->frozen.ops)
+		memory += ww_store_memory_bytes(&disk->frozen);
+	return ww_store_room_ask(&disk->room, size, ww_journal_space(&disk->journal), memory, error);
+}
+
 static int put(void *self, enum store_table table, struct store_bytes key, struct store_bytes value)
 {
 	return change(self, table, key, CHANGES_THERE, value);
@@ -123,6 +143,7 @@ static int remove_pair(void *self, enum store_table table, struct store_bytes ke
 	struct store_bytes value;
 	int error = ww_store_disk_get(self, table, key, &value);
 
+	((struct disk *)self)->has_ends |= table == STORE_JOBS;
 	return error ? error : change(self, table, key, CHANGES_REMOVED, (struct store_bytes){"", 0});
 }
 
@@ -131,6 +152,7 @@ static void abort_write(void *self)
 	struct disk *disk = self;
 
 	memset(disk->walk, 0, sizeof disk->walk);
+	disk->round_size = 0;
 	disk->active.ops->abort(disk->active.self);
 }
 
@@ -157,6 +179,8 @@ static int commit(void *self)
 	memset(disk->walk, 0, sizeof disk->walk);
 	if (disk->round_size)
 		error = ww_journal_append(&disk->journal, disk->round, disk->round_size);
+	if (error == WW_EFULL && ww_store_disk_spend(disk))
+		error = ww_journal_append(&disk->journal, disk->round, disk->round_size);
 	if (!error && disk->config.sync == WW_SYNC_ALWAYS)
 		error = sync_now(disk);
 	if (error) {
@@ -165,10 +189,12 @@ static int commit(void *self)
 	}
 	if (disk->config.sync == WW_SYNC_INTERVAL)
 		want_sync(disk);
+	disk->round_size = 0;
 	(void)disk->active.ops->commit(disk->active.self);
-	if (!disk->frozen.ops && (ww_store_memory_bytes(&disk->active) >= ww_store_disk_limits.active ||
-	                             disk->journal.offset >= ww_store_disk_limits.journal))
-		ww_store_disk_freeze(disk);
+	/* Of a full store, what has ended makes room only when the index knows. */
+	int ends = disk->has_ends && disk->fault.error == WW_EFULL;
+	if (!disk->frozen.ops && (ends || ww_store_disk_has_times(disk, 1)))
+		ww_store_disk_freeze(disk, !ends);
 	return WW_OK;
 }
 
@@ -197,8 +223,11 @@ static void *sync_often(void *argument)
 			continue;
 		disk->unsynced = 0;
 		pthread_mutex_unlock(&disk->mutex);
-		(void)sync_now(disk);
+		int error = sync_now(disk);
 		pthread_mutex_lock(&disk->mutex);
+		/* The indexer may wait, and a write for the indexer. */
+		if (error)
+			pthread_cond_broadcast(&disk->wake);
 	}
 	pthread_mutex_unlock(&disk->mutex);
 	return NULL;
@@ -285,9 +314,12 @@ static int close_store(void *self)
 		end_threads(disk);
 		ww_sqlite_rest(&disk->index);
 		/* If the index cannot take it over, the journal has it, and the next opening tries again. */
-		if (!error)
-			disk->index.is_ended =
-			    take_over_all(disk, 1) == WW_OK && !ww_store_fault_is_final(&disk->fault);
+		if (!error) {
+			int taken = take_over_all(disk, 1);
+			if (taken == WW_EFULL && ww_store_disk_spend(disk))
+				taken = take_over_all(disk, 1);
+			disk->index.is_ended = taken == WW_OK && !ww_store_fault_is_final(&disk->fault);
+		}
 	}
 	free_disk(disk);
 	return error;
@@ -302,10 +334,15 @@ static uint64_t disk_bytes(void *self)
 
 static int fault(void *self, char text[WW_FAULT_MAX])
 {
-	return ww_store_fault_tell(&((struct disk *)self)->fault, text);
+	struct disk *disk = self;
+
+	/* There may be room by now. */
+	if (text && disk->fault.error == WW_EFULL)
+		(void)room(disk, 0);
+	return ww_store_fault_tell(&disk->fault, text);
 }
 
-static const struct store_ops disk_ops = {begin, commit, abort_write, rest, ww_store_disk_get, put, remove_pair,
+static const struct store_ops disk_ops = {begin, commit, abort_write, rest, ww_store_disk_get, room, put, remove_pair,
     ww_store_disk_seek, ww_store_disk_before, ww_store_disk_next, sync_now, ww_store_disk_tell_time, disk_bytes, fault,
     close_store};
 
@@ -364,10 +401,14 @@ static int open_to_write(struct disk *disk)
 
 	if (!error)
 		error = ww_store_whole_before(&disk->files, &disk->config, &disk->fault);
+	ww_store_room_init(&disk->room, disk->path, disk->config.max_disk, &disk->fault);
 	if (!error)
 		error = ww_store_whole_advise(&disk->config, open_layers(disk));
 	if (!error)
 		error = begin_anew(disk);
+	if (!error)
+		ww_store_disk_make_room(disk);
+	disk->was_cut = disk->journal.last - 1;
 	disk->fresh = disk->highest + 1;
 	return error;
 }

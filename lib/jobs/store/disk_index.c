@@ -39,8 +39,7 @@ int ww_store_disk_take_over(struct disk *disk, const struct store *layer, uint64
 	if (!error)
 		return ww_store_disk_judge(disk, ww_sqlite_commit(&disk->index, cut, record), disk->index.writer);
 	error = ww_store_disk_judge(disk, error, disk->index.writer);
-	ww_sqlite_abort(&disk->index);
-	return error;
+	return ww_sqlite_abort(&disk->index, error);
 }
 
 static int is_time_to_tend(const struct disk *disk)
@@ -74,6 +73,31 @@ static void wait_a_second(struct disk *disk)
 	(void)time_wait(&disk->wake, &disk->mutex, time_add(time_now(CLOCK_MONOTONIC), WW_SECOND));
 }
 
+int ww_store_disk_spend(struct disk *disk)
+{
+	pthread_mutex_lock(&disk->mutex);
+	int done = ww_store_room_spend(&disk->room);
+	pthread_mutex_unlock(&disk->mutex);
+	return done;
+}
+
+void ww_store_disk_keep(struct disk *disk)
+{
+	pthread_mutex_lock(&disk->mutex);
+	if (!disk->failed)
+		ww_store_room_keep(&disk->room);
+	pthread_mutex_unlock(&disk->mutex);
+}
+
+void ww_store_disk_make_room(struct disk *disk)
+{
+	uint64_t unused = 0;
+
+	ww_store_disk_keep(disk);
+	disk->room.used = ww_sqlite_bytes(&disk->index, &unused);
+	disk->room.unused = unused;
+}
+
 /* Cut the journal. Put it off while a process copies the store, for some files. */
 static void cut(struct disk *disk)
 {
@@ -90,6 +114,8 @@ void *ww_store_disk_run_indexer(void *argument)
 	pthread_mutex_lock(&disk->mutex);
 	while (!disk->ended) {
 		if (ww_store_fault_is_final(&disk->fault)) {
+			disk->failed = WW_EIO;
+			pthread_cond_broadcast(&disk->taken);
 			pthread_cond_wait(&disk->wake, &disk->mutex);
 			continue;
 		}
@@ -103,8 +129,12 @@ void *ww_store_disk_run_indexer(void *argument)
 		}
 		pthread_mutex_unlock(&disk->mutex);
 		int error = ww_store_disk_take_over(disk, &disk->frozen, disk->cut, disk->record);
+		if (error == WW_EFULL && ww_store_disk_spend(disk))
+			error = ww_store_disk_take_over(disk, &disk->frozen, disk->cut, disk->record);
 		if (!error && !ww_store_fault_is_final(&disk->fault))
 			cut(disk);
+		if (!error)
+			ww_store_disk_make_room(disk);
 		pthread_mutex_lock(&disk->mutex);
 		disk->failed = error;
 		disk->waits = error != WW_OK;
@@ -132,20 +162,29 @@ void ww_store_disk_drop_frozen(struct disk *disk)
 	disk->frozen = (struct store){0};
 }
 
-void ww_store_disk_freeze(struct disk *disk)
+/* Begin a new file of the journal, if need be in the space of the reserve. */
+static int turn(struct disk *disk, int must)
+{
+	int error = ww_journal_turn(&disk->journal, 0);
+
+	return error == WW_EFULL && must && ww_store_disk_spend(disk) ? ww_journal_turn(&disk->journal, 0) : error;
+}
+
+void ww_store_disk_freeze(struct disk *disk, int must)
 {
 	struct store fresh;
 
 	if (ww_store_memory_open(&fresh, &disk->config))
 		return;
 	uint64_t cut = ww_journal_end(&disk->journal, &disk->record);
-	if (ww_journal_turn(&disk->journal, 0)) {
+	if (turn(disk, must)) {
 		(void)fresh.ops->close(fresh.self);
 		return;
 	}
 	disk->frozen = disk->active;
 	disk->active = fresh;
 	disk->fresh = disk->highest + 1;
+	disk->has_ends = 0;
 	pthread_mutex_lock(&disk->mutex);
 	disk->cut = cut;
 	disk->waits = 1;
@@ -153,12 +192,17 @@ void ww_store_disk_freeze(struct disk *disk)
 	pthread_mutex_unlock(&disk->mutex);
 }
 
+int ww_store_disk_has_times(const struct disk *disk, unsigned times)
+{
+	return ww_store_memory_bytes(&disk->active) >= times * ww_store_disk_limits.active ||
+	       disk->journal.offset >= times * ww_store_disk_limits.journal;
+}
+
 int ww_store_disk_wait_for_room(struct disk *disk)
 {
 	int error = WW_OK;
 
-	if (ww_store_memory_bytes(&disk->active) < 2 * ww_store_disk_limits.active &&
-	    disk->journal.offset < 2 * ww_store_disk_limits.journal)
+	if (!ww_store_disk_has_times(disk, 2))
 		return WW_OK;
 	pthread_mutex_lock(&disk->mutex);
 	while (disk->waits && !disk->failed)
@@ -167,8 +211,11 @@ int ww_store_disk_wait_for_room(struct disk *disk)
 	pthread_mutex_unlock(&disk->mutex);
 	ww_store_disk_drop_frozen(disk);
 	if (!disk->frozen.ops)
-		ww_store_disk_freeze(disk);
-	return error ? error : disk->frozen.ops ? WW_OK : WW_EFULL;
+		ww_store_disk_freeze(disk, 1);
+	if (!error && !disk->frozen.ops)
+		error = WW_EFULL;
+	/* While the disk is full, jobs may still end. */
+	return error == WW_EFULL && !ww_store_disk_has_times(disk, 4) ? WW_OK : error;
 }
 
 void ww_store_disk_tell_time(void *self, uint64_t elapsed, uint64_t wall)

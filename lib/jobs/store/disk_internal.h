@@ -21,6 +21,7 @@
 #include "lib/jobs/store/changes.h"
 #include "lib/jobs/store/files.h"
 #include "lib/jobs/store/journal.h"
+#include "lib/jobs/store/room.h"
 #include "lib/jobs/store/sqlite.h"
 
 enum { ACTIVE, FROZEN, INDEX, LAYERS };
@@ -40,6 +41,7 @@ struct disk {
 	char *path;
 	struct store_files files;
 	struct store_fault fault;
+	struct store_room room;
 	struct journal journal;
 	struct sqlite index;
 	struct store active;
@@ -49,6 +51,7 @@ struct disk {
 	size_t round_size;
 	size_t round_room;
 	uint64_t highest; /* id that was put */
+	int has_ends;     /* jobs have gone since `active` was made */
 	uint64_t fresh;   /* ids from here on are in `active` alone */
 
 	pthread_t indexer;
@@ -99,7 +102,14 @@ void *ww_store_disk_run_indexer(void *argument);
 /* Let go of what the index has. What was read before may be in it. */
 void ww_store_disk_drop_frozen(struct disk *disk);
 /* Nothing is being written. Failing is harmless: the next commit tries again. */
-void ww_store_disk_freeze(struct disk *disk);
+void ww_store_disk_freeze(struct disk *disk, int must);
+/* Whether memory and journal have so many times what makes them freeze. */
+int ww_store_disk_has_times(const struct disk *disk, unsigned times);
+/* Use the reserve, or make it again unless the index needs it. */
+int ww_store_disk_spend(struct disk *disk);
+void ww_store_disk_keep(struct disk *disk);
+/* After the index has taken over. */
+void ww_store_disk_make_room(struct disk *disk);
 /* Memory and journal are bounded: wait for the index when it falls behind. */
 int ww_store_disk_wait_for_room(struct disk *disk);
 void ww_store_disk_tell_time(void *self, uint64_t elapsed, uint64_t wall);

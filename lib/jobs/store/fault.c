@@ -39,6 +39,18 @@ int ww_store_fault_damage(struct store_fault *fault, const char *file)
 	return WW_ECORRUPT;
 }
 
+void ww_store_fault_full(struct store_fault *fault, const char *text)
+{
+	if (!text && fault->error == WW_OK)
+		return;
+	pthread_mutex_lock(&fault->lock);
+	if (fault->error != WW_EIO && fault->error != WW_ECORRUPT) {
+		(void)snprintf(fault->text, sizeof fault->text, "%s", text ? text : "");
+		fault->error = text ? WW_EFULL : WW_OK;
+	}
+	pthread_mutex_unlock(&fault->lock);
+}
+
 int ww_store_fault_is_final(const struct store_fault *fault)
 {
 	return fault->error == WW_EIO;

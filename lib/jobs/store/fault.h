@@ -26,6 +26,8 @@ void ww_store_fault_destroy(struct store_fault *fault);
 int ww_store_fault_sync(struct store_fault *fault, const char *file, int error);
 /* A page of the index is damaged. Unless a sync has failed, nothing is written any more. Returns WW_ECORRUPT. */
 int ww_store_fault_damage(struct store_fault *fault, const char *file);
+/* There is no room for new jobs, as the text says; NULL: there is. A failed sync stays. */
+void ww_store_fault_full(struct store_fault *fault, const char *text);
 /* Whether a sync has failed. */
 int ww_store_fault_is_final(const struct store_fault *fault);
 /* Copy the text, unless it is NULL. Returns the error. */

@@ -58,7 +58,7 @@ static int refuse_system(const struct ww_jobs_config *config, const char *path)
 static int is_ours(const char *name)
 {
 	static const char *const known[] = {
-	    ".", "..", "index.db", "index.db-wal", "index.db-shm", "index.db-journal", "lost+found"};
+	    ".", "..", "index.db", "index.db-wal", "index.db-shm", "index.db-journal", "reserve", "lost+found"};
 	size_t i = 0;
 
 	if (strncmp(name, "journal.", 8) == 0)
@@ -217,7 +217,7 @@ int ww_store_files_used(const char *path)
 
 uint64_t ww_store_files_bytes(const char *path)
 {
-	static const char *const files[] = {"index.db", "index.db-wal"};
+	static const char *const files[] = {"index.db", "index.db-wal", "reserve"};
 	struct stat status;
 	uint64_t bytes = 0;
 	char name[4096];

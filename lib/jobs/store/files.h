@@ -39,7 +39,7 @@ int ww_store_files_look(struct store_files *files, const struct ww_jobs_config *
 void ww_store_files_unlock(struct store_files *files);
 /* Whether a process has the folder locked. */
 int ww_store_files_used(const char *path);
-/* Bytes of the index. */
+/* Bytes of the index and the reserve. */
 uint64_t ww_store_files_bytes(const char *path);
 
 #endif

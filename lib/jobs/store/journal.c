@@ -153,7 +153,7 @@ static int make_file(struct journal *journal, uint64_t number, int is_last)
 		return error;
 	}
 	pthread_mutex_lock(&journal->lock);
-	journal->file[journal->files++] = (struct journal_file){.number = number, .fd = fd};
+	journal->file[journal->files++] = (struct journal_file){.number = number, .fd = fd, .prepared = head.prepared};
 	journal->last = number;
 	journal->offset = sizeof head;
 	journal->filled = FILLED;
@@ -226,17 +226,33 @@ static int remove_files(const struct journal *journal, uint64_t number)
 
 int ww_journal_cut(struct journal *journal, uint64_t number)
 {
+	char path[4096];
 	uint32_t gone = 0;
 
 	pthread_mutex_lock(&journal->syncing);
 	pthread_mutex_lock(&journal->lock);
-	while (gone + 1 < journal->files && journal->file[gone].number <= number)
+	/* In order: who finds one finds those after it. */
+	while (gone + 1 < journal->files && journal->file[gone].number <= number) {
+		path_of(journal, journal->file[gone].number, path, sizeof path);
+		(void)unlink(path);
 		close(journal->file[gone++].fd);
+	}
 	journal->files -= gone;
 	memmove(journal->file, journal->file + gone, journal->files * sizeof journal->file[0]);
 	pthread_mutex_unlock(&journal->lock);
 	pthread_mutex_unlock(&journal->syncing);
 	return remove_files(journal, number);
+}
+
+uint64_t ww_journal_space(struct journal *journal)
+{
+	uint64_t bytes = 0;
+
+	pthread_mutex_lock(&journal->lock);
+	for (uint32_t i = 0; i < journal->files; i++)
+		bytes += journal->file[i].prepared;
+	pthread_mutex_unlock(&journal->lock);
+	return bytes;
 }
 
 uint64_t ww_journal_bytes(struct journal *journal)
@@ -265,8 +281,35 @@ static void wipe(const struct journal *journal, int fd, size_t size)
 		if (pwrite(fd, zeros, part, at) != (ssize_t)part)
 			return;
 	}
-	if (at > JOURNAL_PREPARED)
-		(void)ftruncate(fd, journal->offset > JOURNAL_PREPARED ? (off_t)journal->offset : JOURNAL_PREPARED);
+}
+
+/* Space is taken in pieces before it is written: to be out of it leaves nothing that is half written. */
+static int prepare(struct journal *journal, uint64_t size)
+{
+	struct journal_file *file = &journal->file[journal->files - 1];
+	uint64_t end = journal_after(journal->offset, 0) + size + sizeof(uint64_t);
+	int error;
+
+	if (end <= file->prepared)
+		return WW_OK;
+	end = (end + JOURNAL_PREPARED - 1) / JOURNAL_PREPARED * JOURNAL_PREPARED;
+	do
+		error = posix_fallocate(file->fd, (off_t)file->prepared, (off_t)(end - file->prepared));
+	while (error == EINTR);
+	if (error)
+		return error_of(error);
+	file->prepared = end;
+	return WW_OK;
+}
+
+int ww_journal_room(struct journal *journal, uint64_t size)
+{
+	int error;
+
+	pthread_mutex_lock(&journal->lock);
+	error = prepare(journal, size);
+	pthread_mutex_unlock(&journal->lock);
+	return error;
 }
 
 static int append(struct journal *journal, const void *bytes, size_t size)
@@ -280,13 +323,14 @@ static int append(struct journal *journal, const void *bytes, size_t size)
 
 	if (ww_store_fault_is_final(journal->fault))
 		return WW_EIO;
-	if (size >= JOURNAL_RECORD_MAX)
-		return WW_EFULL;
+	int error = size < JOURNAL_RECORD_MAX ? prepare(journal, size) : WW_EFULL;
+	if (error)
+		return error;
 	record.sum = ww_crc32c(journal->salt, bytes, size);
 	record.head_sum = journal_record_sum(journal->salt, &record);
 	written = pwritev(file->fd, parts, 3, (off_t)journal->offset);
 	if (written != (ssize_t)(sizeof record + size + 1)) {
-		int error = written < 0 ? error_of(errno) : WW_EFULL;
+		error = written < 0 ? error_of(errno) : WW_EFULL;
 		wipe(journal, file->fd, written < 0 ? 0 : (size_t)written);
 		return error;
 	}

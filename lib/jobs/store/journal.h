@@ -25,6 +25,7 @@ enum { JOURNAL_FILES = 16 };
 struct journal_file {
 	uint64_t number;
 	int fd;
+	uint64_t prepared; /* bytes that have space */
 	_Atomic int dirty; /* has bytes that are not synced */
 };
 
@@ -51,6 +52,8 @@ void ww_journal_open(
 uint64_t ww_journal_end(const struct journal *journal, uint64_t *record);
 void ww_journal_close(struct journal *journal);
 
+/* Let the last file have space for so many bytes more. Errors: WW_EFULL, WW_EIO. */
+int ww_journal_room(struct journal *journal, uint64_t size);
 /* Append a record. On error the journal is as before. Errors: WW_EFULL, WW_EIO: also after a failed sync. */
 int ww_journal_append(struct journal *journal, const void *bytes, size_t size);
 /* Return when all that was appended before is stable. An error is final: WW_EIO. */
@@ -60,6 +63,8 @@ int ww_journal_sync(struct journal *journal);
 int ww_journal_turn(struct journal *journal, int is_last);
 /* Remove the files up to that number, which is below the last: the index has taken over all that they have. */
 int ww_journal_cut(struct journal *journal, uint64_t number);
+/* Bytes that its files have space for. */
+uint64_t ww_journal_space(struct journal *journal);
 /* Bytes of all files. */
 uint64_t ww_journal_bytes(struct journal *journal);
 

@@ -250,6 +250,13 @@ static int get(void *self, enum store_table table, struct store_bytes key, struc
 	return WW_OK;
 }
 
+static int room(void *self, size_t size)
+{
+	(void)self;
+	(void)size;
+	return WW_OK;
+}
+
 static int room_for_change(struct memory *memory)
 {
 	size_t room = memory->room ? 2 * memory->room : 64;
@@ -390,8 +397,8 @@ static int close_store(void *self)
 	return WW_OK;
 }
 
-static const struct store_ops memory_ops = {begin, commit, abort_changes, rest, get, put, remove_pair, seek, before,
-    next, sync_nothing, tell_time, disk, fault, close_store};
+static const struct store_ops memory_ops = {begin, commit, abort_changes, rest, get, room, put, remove_pair, seek,
+    before, next, sync_nothing, tell_time, disk, fault, close_store};
 
 size_t ww_store_memory_bytes(const struct store *store)
 {

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "lib/base/crc32c.h"
 #include "lib/base/memory.h"
@@ -509,6 +510,30 @@ int ww_sqlite_done(sqlite3_stmt *statement)
 	return error == WW_ENOTFOUND ? WW_OK : error;
 }
 
+static uint64_t number_of(const struct sqlite *sqlite, const char *text)
+{
+	sqlite3_stmt *statement = NULL;
+	uint64_t number = 0;
+
+	if (!ww_sqlite_prepare(sqlite->writer, &statement, text) && sqlite3_step(statement) == SQLITE_ROW)
+		number = (uint64_t)sqlite3_column_int64(statement, 0);
+	sqlite3_finalize(statement);
+	return number;
+}
+
+uint64_t ww_sqlite_bytes(const struct sqlite *sqlite, uint64_t *unused)
+{
+	uint64_t pages = number_of(sqlite, "pragma page_count");
+	uint64_t without = number_of(sqlite, "pragma freelist_count");
+	struct stat status = {0};
+	char path[4096];
+
+	(void)snprintf(path, sizeof path, "%s/index.db-wal", sqlite->folder);
+	(void)stat(path, &status);
+	*unused = without * PAGES_SIZE;
+	return (pages - without) * PAGES_SIZE + (uint64_t)status.st_size;
+}
+
 int ww_sqlite_begin(struct sqlite *sqlite)
 {
 	return ww_sqlite_run(sqlite->writer, "begin immediate");
@@ -564,11 +589,14 @@ int ww_sqlite_commit(struct sqlite *sqlite, uint64_t cut, uint64_t record)
 	return ww_sqlite_end(sqlite, error);
 }
 
-/* Errors other than of a sync leave the log as it is, and the next time tries again. */
+/* Errors other than of a sync, and a process that copies the store, leave the log as it is for the next time. */
 static void checkpoint(struct sqlite *sqlite, int mode)
 {
-	int code = sqlite3_wal_checkpoint_v2(sqlite->writer, NULL, mode, NULL, NULL);
+	int code;
 
+	if (ww_store_copy_waits(sqlite->folder, (uint64_t)sqlite->pages * PAGES_SIZE))
+		return;
+	code = sqlite3_wal_checkpoint_v2(sqlite->writer, NULL, mode, NULL, NULL);
 	(void)note_sync(sqlite, ww_sqlite_error(code), "");
 	if (code == SQLITE_OK && mode == SQLITE_CHECKPOINT_TRUNCATE)
 		sqlite->pages = 0;
@@ -585,15 +613,32 @@ int ww_sqlite_end(struct sqlite *sqlite, int error)
 	if (!error)
 		error = note_sync(sqlite, ww_sqlite_run(sqlite->writer, "commit"), "-wal");
 	if (error)
-		ww_sqlite_abort(sqlite);
-	else if (sqlite->pages >= CHECKPOINT_PAGES)
+		return ww_sqlite_abort(sqlite, error);
+	if (sqlite->pages >= CHECKPOINT_PAGES)
 		checkpoint(sqlite, SQLITE_CHECKPOINT_PASSIVE);
 	return error;
 }
 
-void ww_sqlite_abort(struct sqlite *sqlite)
+/* Whether a write failed because of a quota. SQLite has an error of its own only for a full disk. */
+static int is_over_quota(const struct sqlite *sqlite)
 {
+	sqlite3_file *log = NULL;
+	int reason = 0;
+
+	if (sqlite3_extended_errcode(sqlite->writer) != SQLITE_IOERR_WRITE)
+		return 0;
+	(void)sqlite3_file_control(sqlite->writer, "main", SQLITE_FCNTL_JOURNAL_POINTER, &log);
+	if (log && log->pMethods)
+		(void)log->pMethods->xFileControl(log, SQLITE_FCNTL_LAST_ERRNO, &reason);
+	return reason == EDQUOT || reason == EFBIG;
+}
+
+int ww_sqlite_abort(struct sqlite *sqlite, int error)
+{
+	if (error == WW_EIO && is_over_quota(sqlite))
+		error = WW_EFULL;
 	if (!sqlite3_get_autocommit(sqlite->writer))
 		(void)ww_sqlite_run(sqlite->writer, "rollback");
 	(void)ww_store_slots_reread(&sqlite->slots);
+	return error;
 }

@@ -75,12 +75,15 @@ int ww_sqlite_next(struct sqlite *sqlite, enum store_table table, struct store_b
 void ww_sqlite_rest(struct sqlite *sqlite);
 
 /* The writer's. */
+/* Bytes that the files take, without those of pages that are free. */
+uint64_t ww_sqlite_bytes(const struct sqlite *sqlite, uint64_t *unused);
 int ww_sqlite_begin(struct sqlite *sqlite);
 int ww_sqlite_put(struct sqlite *sqlite, enum store_table table, struct store_bytes key, struct store_bytes value);
 int ww_sqlite_remove(struct sqlite *sqlite, enum store_table table, struct store_bytes key);
 /* Commit, and copy the log into the database when it is long. On error nothing was written. */
 int ww_sqlite_commit(struct sqlite *sqlite, uint64_t cut, uint64_t record);
-void ww_sqlite_abort(struct sqlite *sqlite);
+/* After an error, which it returns, or a more exact one. */
+int ww_sqlite_abort(struct sqlite *sqlite, int error);
 /* Nothing is to be done for a while: give the space of the log back, unless others read it. */
 void ww_sqlite_settle(struct sqlite *sqlite);
 /* Commit, or abort if there is an error, which is then the answer. */

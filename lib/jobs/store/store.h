@@ -54,6 +54,11 @@ struct store_ops {
 	void (*rest)(void *store);
 	/* WW_ENOTFOUND: there is no such key. */
 	int (*get)(void *store, enum store_table table, struct store_bytes key, struct store_bytes *value);
+	/*
+	 * Whether a new or larger job of so many bytes may be put. WW_EFULL: only removing still has room. May be asked at
+	 * any time of a write.
+	 */
+	int (*room)(void *store, size_t size);
 	int (*put)(void *store, enum store_table table, struct store_bytes key, struct store_bytes value);
 	int (*remove)(void *store, enum store_table table, struct store_bytes key);
 	/* Read the pair with the least key from `from` on, or with the greatest key before `to`. */

@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "tests/lib/jobs/faults.h"
 #include "tests/lib/jobs/fixture.h"
@@ -57,6 +58,15 @@ static uint64_t put_until_refused(int expected)
 	return accepted;
 }
 
+static uint64_t put_some(uint64_t count)
+{
+	struct ww_job_spec spec = large();
+
+	for (uint64_t i = 0; i < count; i++)
+		(void)put_job(&world, &spec);
+	return count;
+}
+
 static uint64_t count_ready(void)
 {
 	struct ww_jobs_stats stats;
@@ -100,4 +110,75 @@ START_TEST(a_failed_sync_is_final)
 }
 END_TEST
 
-TEST_MAIN("jobs/faults", a_failed_sync_is_final)
+/* ---- A full disk */
+
+static int fault_now(void)
+{
+	struct ww_jobs_stats stats;
+
+	OK(ww_jobs_stats(world.jobs, &stats));
+	return stats.fault;
+}
+
+/* Finish this many jobs, and return how many that worked for. */
+static uint64_t finish(uint64_t most)
+{
+	const char *const tube[] = {WW_TUBE_DEFAULT};
+	struct ww_lease lease;
+	uint64_t done = 0;
+
+	while (done < most && ww_jobs_reserve(world.jobs, tube, 1, &lease) == 1) {
+		ww_jobs_free(world.jobs, lease.body);
+		if (ww_jobs_finish(world.jobs, lease.id, lease.token))
+			break;
+		done++;
+	}
+	return done;
+}
+
+/* The index's thread makes room in its own time. */
+static void until_room(void)
+{
+	struct ww_job_spec spec = spec_of("x");
+
+	for (int tries = 0; tries < 1000 && ww_jobs_put(world.jobs, &spec, NULL, NULL) == WW_EFULL; tries++)
+		(void)usleep(10000);
+	ck_assert_int_eq(fault_now(), WW_OK);
+}
+
+START_TEST(a_full_disk_refuses_new_jobs_and_lets_others_end)
+{
+	/* Nothing can be made larger; or only the files that are named. */
+	static const char *const files[] = {NULL, "/index.db", "/journal."};
+	static const int errors[] = {ENOSPC, EDQUOT};
+
+	for (size_t i = 0; i < 6; i++) {
+		struct ww_job_spec spec = spec_of("x");
+		make(WW_SYNC_SYSTEM);
+		uint64_t before = put_some(100);
+		/* What has space already can still be written, except by SQLite, which takes none in advance. */
+		unsigned writes = i / 2 == 1 ? FAULT_WRITE : 0;
+		fault_arm(FAULT_SIZE | FAULT_OPEN | writes, files[i / 2], 1, FOR_EVER, errors[i % 2]);
+		uint64_t accepted = before + put_until_refused(WW_EFULL);
+		ck_assert_int_eq(fault_now(), WW_EFULL);
+		ck_assert_int_eq(ww_jobs_put(world.jobs, &spec, NULL, NULL), WW_EFULL);
+		ck_assert_uint_eq(count_ready(), accepted);
+		/* Refused ones take nothing of what is kept for ends. */
+		for (int refused = 0; refused < 10000; refused++)
+			ck_assert_int_eq(ww_jobs_put(world.jobs, &spec, NULL, NULL), WW_EFULL);
+		uint64_t gone = finish(50);
+		if (files[i / 2] == NULL || strcmp(files[i / 2], "/journal.") != 0)
+			ck_assert_uint_eq(gone, 50);
+		world_check(&world);
+		fault_disarm();
+		until_room();
+		gone += finish(10);
+		OK(ww_jobs_close(world.jobs));
+		OK(ww_jobs_open(&world.jobs, &world.config));
+		ck_assert_uint_eq(count_ready(), accepted + 1 - gone);
+		world_end(&world);
+	}
+}
+END_TEST
+
+TEST_MAIN("jobs/faults", a_failed_sync_is_final, a_full_disk_refuses_new_jobs_and_lets_others_end)

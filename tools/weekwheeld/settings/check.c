@@ -17,6 +17,8 @@ static const struct {
         "nothing; leave it out"},
     {OPTION_DOWNTIME, OPTION_DOWNTIME, A_FOLDER,
         "is for --data: Redis keeps its own time, and --memory keeps nothing; leave it out"},
+    {OPTION_DISK, OPTION_DISK, A_FOLDER,
+        "is for --data: Redis has its own limit (maxmemory), and --memory writes nothing; leave it out"},
     {OPTION_SYNC_INTERVAL, OPTION_SYNC_INTERVAL, INTERVALS, "is for --sync interval: give that too, or leave it out"},
     {OPTION_CLOCK, OPTION_CLOCK, NO_REDIS,
         "virtual is for --data and --memory: with --store, time is that of Redis; leave it out"},

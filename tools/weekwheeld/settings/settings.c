@@ -25,6 +25,7 @@ static const struct option table[] = {
         "always (the default): an answer means stable storage;\ninterval: sync at regular intervals; system: when the system does"},
     {OPTION_SYNC_INTERVAL, 0, "sync-interval", "SECONDS", "with --sync interval: the interval (0.05)"},
     {OPTION_DOWNTIME, 0, "max-downtime", "SECONDS", "how long the clock may say that the machine was off (2592000)"},
+    {OPTION_DISK, 0, "max-disk", "BYTES", "refuse new jobs when the folder takes so much (when the disk is full)"},
     {OPTION_JOB_SIZE, 'z', "max-job-size", "BYTES", "the longest body of a job (65535)"},
     {OPTION_CONNECTIONS, 0, "max-connections", "N", "the most clients at a time (0: as \"ulimit -n\" allows)"},
     {OPTION_OUTPUT, 0, "max-output", "BYTES", "the most answers a client may leave unread (4194304)"},

@@ -44,6 +44,7 @@ struct settings {
 	enum ww_jobs_sync sync;
 	uint64_t sync_ns;
 	uint64_t max_downtime;
+	uint64_t max_disk; /* bytes; 0: any */
 	uint64_t max_job_size;
 	uint64_t max_connections; /* 0: as many as the system allows */
 	uint64_t max_output;      /* how many bytes of answers a client may leave unread */

@@ -70,7 +70,7 @@ def ids_in(folder):
 class Backup(Case):
     def test_a_copy_while_the_server_writes(self):
         with Server("--data", "jobs", "--sync", "interval") as server, Load(server) as one, Load(server) as other:
-            for number in range(5):
+            for number in range(3):
                 target = "copy%d" % number
                 until(lambda: len(one.put) > 300 * (number + 1), "jobs are put")
                 before = set(one.put) | set(other.put)
@@ -131,17 +131,17 @@ class Backup(Case):
             assert backup.poll() is None
             before = size_of("jobs")
             most, written = 0, 0
-            until_time = time.monotonic() + 30
+            until_time = time.monotonic() + 20
             with Load(server, body) as load:
-                while written < 400 * MEBI and time.monotonic() < until_time:
+                while written < 250 * MEBI and time.monotonic() < until_time:
                     time.sleep(0.02)
                     # What stays makes the store larger, too.
                     written = len(load.ended) // 3 * 4 * len(body)
                     most = max(most, size_of("jobs") - before - len(load.put) * (len(body) + 8000))
             print("%d MiB written, %d MiB larger at most, and %d now" % (
                 written / MEBI, most / MEBI, (size_of("jobs") - before) / MEBI))
-            assert written > 200 * MEBI, written
-            assert most < 170 * MEBI, most
+            assert written > 100 * MEBI, written
+            assert most < 180 * MEBI, most
             backup.send_signal(signal.SIGCONT)
             said = backup.communicate(timeout=PATIENCE)[1]
             assert backup.returncode == 0, said
