@@ -315,7 +315,7 @@ static void refused(struct entity *entity, const char *answer)
 	for (unsigned i = 0; i < entity->now.count; i++) {
 		const struct state *state = &entity->now.state[i];
 		int is_ready = state->kind == WAITING && state->due_least <= world.now + judge.early;
-		if (state->kind == ABSENT || (state->id && state->id != command->id) ||
+		if (state->kind == ABSENT || state->id != command->id ||
 		    (state->kind == BURIED && command->verb == MOVE) || (is_ready && command->verb == KICK_JOB))
 			add(&left, state);
 	}
