@@ -153,7 +153,7 @@ def serves(server, client, may_refuse=False):
 def said_once(server):
     """The message names the file and the error."""
     found = re.findall("weekwheeld: (.*) could not be synced: Input/output error: every change is refused", server.said)
-    assert len(found) == 1 and re.search(r"jobs[^/]*(/journal\.\d+|/index\.db(-wal)?)?$", found[0]), server.said
+    assert len(found) == 1 and re.search(r"jobs[^/]*(/journal\.(\d+|new)|/index\.db(-wal)?)?$", found[0]), server.said
 
 
 def again(data, environment, truth, fsck, is_sure=True):
