@@ -458,7 +458,7 @@ void judge_server_died(int is_power, int is_lost)
 		struct entity *entity = entities[i];
 		struct states states = entity->now;
 		entity->holder = NULL;
-		entity->lease_most = 0;
+		entity->lease_most = entity->lease_most < world.now ? entity->lease_most : world.now;
 		for (unsigned k = 0; is_loss && k < entity->past_count; k++)
 			if (entity->past[k].until + judge.window >= moment_of_loss())
 				unite(&states, &entity->past[k].states);
