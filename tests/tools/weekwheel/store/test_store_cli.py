@@ -72,6 +72,12 @@ def bytes_of(folder):
         return bytearray(file.read())
 
 
+def size_of(folder):
+    """Without the journal, which a reader does not count, and what is memory."""
+    return sum(os.path.getsize(os.path.join(folder, name)) for name in os.listdir(folder)
+               if not name.startswith("journal") and not name.endswith("-shm"))
+
+
 def damage(folder, data):
     """Make a copy of the folder one with another index."""
     shutil.rmtree(folder, ignore_errors=True)
@@ -111,7 +117,7 @@ class Stores(StoreCase):
         for folder in ("one", "two"):
             said = objects(alone.run(0, "fsck", "--json", folder).out)[0]
             equal(said, {"sound": True, "problems": [], "jobs": 8, "delayed": 4, "ready": 2, "buried": 2, "tubes": 3,
-                         "accepted": 8, "ended": 0, "disk": len(bytes_of(folder))})
+                         "accepted": 8, "ended": 0, "disk": size_of(folder)})
 
     def test_texts_are_any_characters(self):
         """Escaped or not, as surrogate pairs or not, an error comes back unchanged. One that is too long is cut off."""
