@@ -21,9 +21,7 @@ static int begin_end(struct jobs_local *jobs, const struct jobs_call *call, stru
 	*entry = find_lease(jobs, call);
 	if (!*entry)
 		return WW_ESTALE;
-	error = ww_jobs_writing(jobs);
-	if (!error)
-		error = ww_jobs_read(jobs, call->id, old);
+	error = ww_jobs_read_to_write(jobs, call->id, old);
 	if (error)
 		return error;
 	*record = *old;
@@ -185,6 +183,9 @@ int ww_jobs_time_out(struct jobs_local *jobs, struct entry *entry)
 		image.tries++;
 		return ww_jobs_place(jobs, entry->id, &image);
 	}
+	error = ww_jobs_read_to_write(jobs, entry->id, &old);
+	if (error)
+		return ww_jobs_broken(jobs, error);
 	record = old;
 	ww_jobs_merge(&record, entry);
 	record.timeouts++;

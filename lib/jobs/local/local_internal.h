@@ -391,6 +391,8 @@ int ww_jobs_first_buried(struct jobs_local *jobs, struct tube *tube, uint64_t *i
 /* ---- records.c */
 
 int ww_jobs_read(struct jobs_local *jobs, uint64_t id, struct job_record *record);
+/* The same for a job that is then written: the begin of a write ends what was read before it. */
+int ww_jobs_read_to_write(struct jobs_local *jobs, uint64_t id, struct job_record *record);
 /*
  * Store a job and its indices in place of those of `before`, unless that is NULL. Bytes of the record may lie in the
  * store.

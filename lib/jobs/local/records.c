@@ -242,6 +242,13 @@ int ww_jobs_read(struct jobs_local *jobs, uint64_t id, struct job_record *record
 	return ww_jobs_read_pair(place.table, key_of(&place), value, &id, record);
 }
 
+int ww_jobs_read_to_write(struct jobs_local *jobs, uint64_t id, struct job_record *record)
+{
+	int error = ww_jobs_writing(jobs);
+
+	return error ? error : ww_jobs_read(jobs, id, record);
+}
+
 /* ---- Keys */
 
 static struct store_bytes key_key(

@@ -162,7 +162,10 @@ int ww_jobs_local_reserve_job(struct jobs_local *jobs, struct jobs_call *call)
 	uint64_t now = ww_jobs_time(ww_jobs_timeline(jobs, (record.flags & WW_JOB_WALL) != 0));
 	if (record.buried || record.due > now) {
 		/* Store it as due: when the lease ends, even by a crash, the job is ready. */
-		old = record;
+		error = ww_jobs_read_to_write(jobs, call->id, &old);
+		if (error)
+			return error;
+		record = old;
 		record.buried = 0;
 		record.due = now;
 		if (old.buried)

@@ -1,7 +1,9 @@
 /* Every allocation fails in turn: the call reports it, nothing has changed, and nothing leaks. */
 
 #include <string.h>
+#include <unistd.h>
 
+#include "lib/jobs/store/disk_internal.h"
 #include "tests/lib/jobs/fixture.h"
 #include "tests/support/memory.h"
 
@@ -110,4 +112,74 @@ START_TEST(each_failed_allocation_is_reported_and_leaves_a_sound_store)
 }
 END_TEST
 
-TEST_MAIN("jobs/memory", each_failed_allocation_is_reported_and_leaves_a_sound_store)
+/* ---- What was read and let go of */
+
+static void spoil(void *user, void *block, size_t size)
+{
+	memset(block, 0xdd, size);
+	test_memory_free(user, block, size);
+}
+
+/* Let the index take over what was put, so that the next write lets go of it. It may be faster than a call: put more. */
+static void await_index(void)
+{
+	struct disk *disk = local_of(world.jobs)->store.self;
+	struct ww_job_spec spec = spec_of("");
+	char body[3000] = "";
+	int waits = 1;
+
+	spec.tube = "other";
+	spec.body = body;
+	spec.body_length = sizeof body;
+	do
+		(void)put_job(&world, &spec);
+	while (!disk->frozen.ops);
+	while (waits) {
+		pthread_mutex_lock(&disk->mutex);
+		waits = disk->waits;
+		pthread_mutex_unlock(&disk->mutex);
+		(void)usleep(1000);
+	}
+}
+
+START_TEST(a_job_is_written_whole_when_the_index_has_just_taken_it_over)
+{
+	const char *const tube[] = {WW_TUBE_DEFAULT};
+	char body[3000];
+	struct ww_job_spec spec = spec_of("");
+	struct ww_lease lease;
+	uint64_t id;
+
+	world_make(&world, KIND_DISK);
+	OK(ww_jobs_close(world.jobs));
+	test_memory_init(&memory, 0);
+	memory.table.free = spoil;
+	world.config.allocator = &memory.table;
+	ww_store_disk_limits.active = 1000;
+	OK(ww_jobs_open(&world.jobs, &world.config));
+	memset(body, 'b', sizeof body);
+	spec.body = body;
+	spec.body_length = sizeof body;
+	spec.attempts = 9;
+	spec.run = 2 * WW_SECOND;
+	spec.due = 60 * WW_SECOND;
+	id = put_job(&world, &spec);
+	await_index();
+	/* It is stored as due, and later as one that was tried. */
+	OK(ww_jobs_reserve_job(world.jobs, id, &lease));
+	ck_assert_uint_eq(lease.body_length, sizeof body);
+	ck_assert_mem_eq(lease.body, body, sizeof body);
+	ww_jobs_free(world.jobs, lease.body);
+	await_index();
+	world_pass(&world, 3 * WW_SECOND);
+	ck_assert_int_eq(ww_jobs_reserve(world.jobs, tube, 1, &lease), 1);
+	ck_assert_uint_eq(lease.attempt, 2);
+	ck_assert_uint_eq(lease.body_length, sizeof body);
+	ck_assert_mem_eq(lease.body, body, sizeof body);
+	ww_jobs_free(world.jobs, lease.body);
+	world_end(&world);
+}
+END_TEST
+
+TEST_MAIN("jobs/memory", each_failed_allocation_is_reported_and_leaves_a_sound_store,
+    a_job_is_written_whole_when_the_index_has_just_taken_it_over)
