@@ -169,6 +169,8 @@ struct server_tube *tube_make(struct server *server, const char *name);
 
 /* Forget a tube that nobody uses or watches. */
 void tube_drop(struct server *server, struct server_tube *tube);
+/* At the end of the server. */
+void tube_drop_all(struct server *server);
 
 /* Jobs of a tube may be ready: clients that wait for them are served at the end of the turn. */
 void tube_ready(struct server *server, struct server_tube *tube);

@@ -263,6 +263,7 @@ int server_run(const struct settings *settings)
 		return message_error("no memory") != 0;
 	server->settings = settings;
 	status = run(server);
+	tube_drop_all(server);
 	free(server);
 	return status;
 }

@@ -43,6 +43,17 @@ void tube_drop(struct server *server, struct server_tube *tube)
 	free(tube);
 }
 
+void tube_drop_all(struct server *server)
+{
+	struct server_tube *tube;
+	struct server_tube *next;
+
+	HASH_ITER(hh, server->tubes, tube, next) {
+		HASH_DEL(server->tubes, tube);
+		free(tube);
+	}
+}
+
 void tube_ready(struct server *server, struct server_tube *tube)
 {
 	if (tube->is_ready || TAILQ_EMPTY(&tube->waiting))
