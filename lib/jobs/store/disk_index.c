@@ -37,8 +37,7 @@ int ww_store_disk_take_over(struct disk *disk, const struct store *layer, uint64
 		error = ww_store_memory_each(layer, taking.table, take_pair, &taking);
 	}
 	if (!error)
-		return ww_store_disk_judge(disk, ww_sqlite_commit(&disk->index, cut, record), disk->index.writer);
-	error = ww_store_disk_judge(disk, error, disk->index.writer);
+		return ww_sqlite_commit(&disk->index, cut, record);
 	return ww_sqlite_abort(&disk->index, error);
 }
 
@@ -59,7 +58,7 @@ static int tend(struct disk *disk)
 	int did;
 
 	pthread_mutex_unlock(&disk->mutex);
-	did = ww_store_disk_judge(disk, ww_store_slots_tend(&disk->index.slots, now), disk->index.writer);
+	did = ww_store_slots_tend(&disk->index.slots, now);
 	if (!did && is_quiet)
 		ww_sqlite_settle(&disk->index);
 	pthread_mutex_lock(&disk->mutex);

@@ -536,7 +536,10 @@ uint64_t ww_sqlite_bytes(const struct sqlite *sqlite, uint64_t *unused)
 
 int ww_sqlite_begin(struct sqlite *sqlite)
 {
-	return ww_sqlite_run(sqlite->writer, "begin immediate");
+	int error = sqlite->is_stale ? ww_store_slots_reread(&sqlite->slots) : WW_OK;
+
+	sqlite->is_stale = error != WW_OK;
+	return error ? error : ww_sqlite_run(sqlite->writer, "begin immediate");
 }
 
 int ww_sqlite_put(struct sqlite *sqlite, enum store_table table, struct store_bytes key, struct store_bytes value)
@@ -637,8 +640,12 @@ int ww_sqlite_abort(struct sqlite *sqlite, int error)
 {
 	if (error == WW_EIO && is_over_quota(sqlite))
 		error = WW_EFULL;
+	/* What SQLite had found, statements since then may have hidden. */
+	if (error == WW_ECORRUPT)
+		(void)ww_store_fault_damage(sqlite->fault, sqlite->folder);
 	if (!sqlite3_get_autocommit(sqlite->writer))
 		(void)ww_sqlite_run(sqlite->writer, "rollback");
-	(void)ww_store_slots_reread(&sqlite->slots);
+	/* Edges that the disk does not have would make jobs unseen: until they are read again, nothing is written. */
+	sqlite->is_stale = ww_store_slots_reread(&sqlite->slots) != WW_OK;
 	return error;
 }

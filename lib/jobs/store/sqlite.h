@@ -35,6 +35,7 @@ struct sqlite {
 	int reading;               /* a read transaction is open */
 	int pages;                 /* of the log, after the last commit */
 	int is_ended;              /* the store was closed in order */
+	int is_stale;              /* slots could not be read again after an error */
 	const char *folder;        /* the caller's */
 	struct store_fault *fault; /* the caller's; a failed sync is noted there */
 	struct sqlite_block *blocks;

@@ -215,31 +215,41 @@ START_TEST(a_store_belongs_to_one_process_whatever_is_deleted_in_it)
 }
 END_TEST
 
-START_TEST(a_page_that_is_found_damaged_ends_changes_and_deliveries)
-{
-	struct ww_job_spec spec = spec_of("ready");
-	const char *const tube[] = {WW_TUBE_DEFAULT};
-	char body[900];
-	struct ww_jobs_stats stats;
-	struct ww_lease lease;
-	struct ww_job_info info;
-	struct stat status;
-	void *copy = NULL;
-	int error = WW_OK;
-	int told = 0;
+#define FAR (30 * 86400 * WW_SECOND)
 
-	world_make(&world, KIND_DISK);
-	(void)put_job(&world, &spec);
+/* Put jobs into one slot, and damage half of their pages. */
+static void damage_far_jobs(void)
+{
+	struct ww_job_spec spec = spec_of("");
+	struct stat status;
+	char body[900];
+
 	memset(body, 'b', sizeof body);
 	spec.body = body;
 	spec.body_length = sizeof body;
-	spec.due = 30 * 86400 * WW_SECOND;
+	spec.due = FAR;
 	for (int i = 0; i < 3000; i++)
 		(void)put_job(&world, &spec);
 	world_reopen(&world);
 	ck_assert_int_eq(stat(path_of("index.db"), &status), 0);
 	for (off_t page = status.st_size / 2 / PAGES_SIZE; page < status.st_size / PAGES_SIZE; page++)
 		flip("index.db", page * PAGES_SIZE + 1000, 3);
+}
+
+START_TEST(a_page_that_is_found_damaged_ends_changes_and_deliveries)
+{
+	struct ww_job_spec spec = spec_of("ready");
+	const char *const tube[] = {WW_TUBE_DEFAULT};
+	struct ww_jobs_stats stats;
+	struct ww_lease lease;
+	struct ww_job_info info;
+	void *copy = NULL;
+	int error = WW_OK;
+	int told = 0;
+
+	world_make(&world, KIND_DISK);
+	(void)put_job(&world, &spec);
+	damage_far_jobs();
 	for (uint64_t id = 2; id <= 3001 && !error; id++) {
 		const struct ww_job_ref ref = {.id = id};
 		error = ww_jobs_peek(world.jobs, &ref, &info, &copy);
@@ -261,6 +271,28 @@ START_TEST(a_page_that_is_found_damaged_ends_changes_and_deliveries)
 		}
 	}
 	ck_assert_int_ge(told, 300);
+	(void)ww_jobs_close(world.jobs);
+	world.jobs = NULL;
+	world.is_damaged = 1;
+	world_end(&world);
+}
+END_TEST
+
+/* Their slot is to be demoted; nobody else reads it before its time. */
+START_TEST(a_page_that_the_indexer_finds_damaged_is_told)
+{
+	int fault = WW_OK;
+
+	world_make(&world, KIND_DISK);
+	ww_store_disk_limits.view = 100;
+	damage_far_jobs();
+	struct jobs_local *jobs = local_of(world.jobs);
+	jobs->store.ops->tell_time(jobs->store.self, ww_jobs_time(&jobs->elapsed) + FAR, 0);
+	for (int i = 0; i < 5000 && !fault; i++) {
+		fault = jobs->store.ops->fault(jobs->store.self, NULL);
+		(void)usleep(1000);
+	}
+	ck_assert_int_eq(fault, WW_ECORRUPT);
 	(void)ww_jobs_close(world.jobs);
 	world.jobs = NULL;
 	world.is_damaged = 1;
@@ -575,6 +607,6 @@ END_TEST
 
 TEST_MAIN("jobs/damage", each_page_of_the_index_has_a_sum,
     a_new_file_knows_that_the_records_of_a_killed_process_may_be_unsynced, a_store_without_one_of_its_files_is_refused,
-    a_page_that_is_found_damaged_ends_changes_and_deliveries, no_link_is_followed,
-    a_store_belongs_to_one_process_whatever_is_deleted_in_it, each_flipped_bit_of_a_journal_is_found,
-    each_flipped_bit_that_matters_is_found)
+    a_page_that_is_found_damaged_ends_changes_and_deliveries, a_page_that_the_indexer_finds_damaged_is_told,
+    no_link_is_followed, a_store_belongs_to_one_process_whatever_is_deleted_in_it,
+    each_flipped_bit_of_a_journal_is_found, each_flipped_bit_that_matters_is_found)
