@@ -161,6 +161,11 @@ static int read_batch(struct timeline *line)
 		}
 		error = ops->next(jobs->store.self, line->table, &key, &value);
 	}
+	/* Those behind it have not been seen: try again, but not at once. */
+	if (error && error != WW_ENOTFOUND) {
+		plan_at(line, time_after(now, WW_SECOND));
+		return 0;
+	}
 	line->cut = 0;
 	if (line->edge_due < until) {
 		line->edge_due = until;

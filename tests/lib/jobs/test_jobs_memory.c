@@ -181,5 +181,29 @@ START_TEST(a_job_is_written_whole_when_the_index_has_just_taken_it_over)
 }
 END_TEST
 
+START_TEST(jobs_whose_loading_fails_are_loaded_later)
+{
+	struct ww_job_spec spec = spec_of("x");
+	struct ww_tube_stats stats;
+
+	world_make(&world, KIND_DISK);
+	OK(ww_jobs_close(world.jobs));
+	test_memory_init(&memory, 0);
+	world.config.allocator = &memory.table;
+	OK(ww_jobs_open(&world.jobs, &world.config));
+	spec.due = 3600 * WW_SECOND;
+	for (int i = 0; i < 20; i++)
+		(void)put_job(&world, &spec);
+	world_reopen(&world);
+	memory.exhausted = 1;
+	world_pass(&world, 3599 * WW_SECOND);
+	memory.exhausted = 0;
+	world_pass(&world, 3 * WW_SECOND);
+	OK(ww_jobs_tube(world.jobs, WW_TUBE_DEFAULT, &stats));
+	ck_assert_uint_eq(stats.ready, 20);
+	world_end(&world);
+}
+END_TEST
+
 TEST_MAIN("jobs/memory", each_failed_allocation_is_reported_and_leaves_a_sound_store,
-    a_job_is_written_whole_when_the_index_has_just_taken_it_over)
+    a_job_is_written_whole_when_the_index_has_just_taken_it_over, jobs_whose_loading_fails_are_loaded_later)
