@@ -568,7 +568,8 @@ WW_API int ww_jobs_examine(const char *path, ww_jobs_problem_fn *problem, void *
 /*
  * Save what can be read of the store in the directory `path`, however damaged it is, into a new store that `config`
  * describes: jobs with their ids, and what makes new ids and tokens greater than any that were given. Store the number
- * of jobs in *saved. Call problem with a sentence for each thing that is damaged, missing or not saved. The store in
+ * of jobs in *saved. Call problem with a sentence for each thing that is damaged, missing or not saved; then new ids are
+ * greater by a million than the greatest that is known, as others may have been given. The store in
  * `path` is not changed. No process may have it open. O(bytes of the files); memory: 16 bytes for each job that was
  * cancelled or moved in its slot.
  * Errors: WW_EINUSE: a process has one of them open. WW_EINVAL: config has a store with jobs, is READONLY or MEMORY;

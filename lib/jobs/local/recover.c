@@ -12,6 +12,8 @@
 enum { BATCH = 1000 };
 /* An epoch that no store reaches by being opened: tokens are greater than any that were given. */
 #define LATE_EPOCH (UINT64_C(1) << 22)
+/* What is damaged or missing may have had ids that nobody knows: new ones go on so far beyond the last known one. */
+#define LOST_IDS UINT64_C(1000000)
 
 struct recovered_name {
 	char text[WW_TUBE_MAX + 1];
@@ -27,7 +29,7 @@ struct recovery {
 	size_t room;
 	uint64_t saved;
 	uint64_t unread;
-	uint64_t highest;
+	uint64_t damages; /* told while the files were read */
 	ww_jobs_problem_fn *problem;
 	void *context;
 };
@@ -42,7 +44,7 @@ struct recovery_pair {
 
 __attribute__((format(printf, 2, 3))) static void tell(const struct recovery *recovery, const char *format, ...)
 {
-	char text[256];
+	char text[4400];
 	va_list arguments;
 
 	va_start(arguments, format);
@@ -184,6 +186,16 @@ static int take(void *context, enum store_table table, struct store_bytes key, s
 
 /* ---- The end */
 
+static uint64_t expected(const struct recovery *recovery)
+{
+	return recovery->meta.accepted - recovery->meta.ended;
+}
+
+static int is_incomplete(const struct recovery *recovery)
+{
+	return recovery->damages || recovery->unread || !recovery->has_moving || expected(recovery) != recovery->saved;
+}
+
 /* Ids and tokens go on after those of the damaged store. */
 static int save_meta(struct jobs_local *jobs, struct jobs_call *call)
 {
@@ -195,6 +207,8 @@ static int save_meta(struct jobs_local *jobs, struct jobs_call *call)
 		return error;
 	if (meta->next_id > jobs->meta.next_id)
 		jobs->meta.next_id = meta->next_id;
+	if (is_incomplete(recovery))
+		jobs->meta.next_id += LOST_IDS;
 	if (meta->burials > jobs->meta.burials)
 		jobs->meta.burials = meta->burials;
 	jobs->meta.epoch += recovery->has_fixed ? meta->epoch : LATE_EPOCH;
@@ -206,16 +220,21 @@ static int save_meta(struct jobs_local *jobs, struct jobs_call *call)
 
 static void tell_losses(const struct recovery *recovery)
 {
-	const struct meta *meta = &recovery->meta;
-	uint64_t expected = meta->accepted - meta->ended;
-
 	if (recovery->unread)
 		tell(recovery, "%llu jobs cannot be read", (unsigned long long)recovery->unread);
 	if (!recovery->has_moving)
 		tell(recovery, "how many jobs there were is not known, nor which ids were given");
-	else if (expected != recovery->saved)
+	else if (expected(recovery) != recovery->saved)
 		tell(recovery, "%llu jobs were accepted and had not ended, and %llu are saved",
-		    (unsigned long long)expected, (unsigned long long)recovery->saved);
+		    (unsigned long long)expected(recovery), (unsigned long long)recovery->saved);
+}
+
+static void pass_on(const char *problem, void *context)
+{
+	struct recovery *recovery = context;
+
+	recovery->damages++;
+	tell(recovery, "%s", problem);
 }
 
 static int read_and_save(struct recovery *recovery, const char *path)
@@ -226,7 +245,7 @@ static int read_and_save(struct recovery *recovery, const char *path)
 
 	if (error)
 		return error;
-	error = ww_salvage_read(path, recovery->jobs->allocator, take, recovery, recovery->problem, recovery->context);
+	error = ww_salvage_read(path, recovery->jobs->allocator, take, recovery, pass_on, recovery);
 	if (!error)
 		error = ww_jobs_submit(recovery->jobs, save_meta, &call);
 	committed = ww_jobs_local_commit(recovery->handle);

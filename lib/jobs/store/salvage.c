@@ -231,6 +231,7 @@ static int read_journal(struct salvage *salvage, const char *folder)
 	    .context = salvage,
 	    .problem = tell_problem,
 	    .problem_context = &salvage->image};
+	uint64_t told;
 	int error;
 
 	salvage->cut = UINT64_MAX;
@@ -240,7 +241,14 @@ static int read_journal(struct salvage *salvage, const char *folder)
 		    "%s: how much of the journal the index has is not known: all of it is taken", folder);
 	replay.cut = salvage->cut;
 	replay.record = salvage->record;
-	return error ? error : ww_replay(&replay);
+	told = salvage->image.problems;
+	if (!error)
+		error = ww_replay(&replay);
+	/* A store has at least one file of it, also after it was closed. */
+	if (!error && replay.last == replay.cut && salvage->image.problems == told)
+		ww_image_tell(
+		    &salvage->image, "%s: its journal is missing, so what was acknowledged last may be lost", folder);
+	return error;
 }
 
 static int read_all(struct salvage *salvage)

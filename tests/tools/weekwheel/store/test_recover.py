@@ -1,0 +1,44 @@
+#!/usr/bin/env python3
+"""weekwheel recover and backup: what is missing or damaged is told, and nothing is left of what failed."""
+import glob
+import os
+import signal
+import sys
+
+sys.path.insert(0, __file__.rsplit("/tests/", 1)[0] + "/tests/support")
+from weekwheel import Case, Server, alone, check, equal, main, matches
+
+
+def put(client, count):
+    """The ids of so many new jobs."""
+    return [int(client.put(delay=3600).split()[1]) for _ in range(count)]
+
+
+def killed(folder):
+    """A store whose server was killed: 10 jobs in the index, and 500 in the journal. Returns the last id."""
+    with Server("--data", folder, "--sync", "always") as server, server.client() as client:
+        put(client, 10)
+    with Server("--data", folder, "--sync", "always") as server, server.client() as client:
+        last = put(client, 500)[-1]
+        server.stop(signal.SIGKILL)
+    return last
+
+
+class Recover(Case):
+    def test_a_missing_journal_is_told_and_no_id_is_given_again(self):
+        last = killed("jobs")
+        for name in glob.glob("jobs/journal.*"):
+            os.unlink(name)
+        result = alone.run(1, "recover", "jobs", "new")
+        matches("^jobs: its journal is missing, so what was acknowledged last may be lost$", result.out)
+        with Server("--data", "new") as server, server.client() as client:
+            check(put(client, 1)[0] > max(last, 1000000), "an id is given again")
+
+    def test_ids_go_on_where_nothing_is_missing(self):
+        last = killed("jobs")
+        matches("^510 jobs saved in new$", alone.run(0, "recover", "jobs", "new").err)
+        with Server("--data", "new") as server, server.client() as client:
+            check(last < put(client, 1)[0] < 100000, "too far")
+
+
+main()
