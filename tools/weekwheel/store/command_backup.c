@@ -1,7 +1,10 @@
 /* The command backup: copies the directory of a store while a server uses it. */
+#include <dirent.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "tools/common/command.h"
 #include "tools/common/message.h"
@@ -57,20 +60,46 @@ static int refused(const struct backup *backup, int error)
 	return store_refused(&place, error);
 }
 
-/* A copy that cannot be opened would be none. */
-static int say(const struct backup *backup)
+/* The directory was empty or missing. */
+static void remove_copy(const struct backup *backup, int was_there)
+{
+	DIR *folder = opendir(backup->target);
+	const struct dirent *entry;
+
+	while (folder && (entry = readdir(folder)))
+		if (entry->d_name[0] != '.')
+			(void)unlinkat(dirfd(folder), entry->d_name, 0);
+	if (folder)
+		closedir(folder);
+	if (!was_there)
+		(void)rmdir(backup->target);
+}
+
+static int look_at_copy(const struct backup *backup, struct ww_jobs_stats *stats)
 {
 	struct store_place place = {.path = backup->target};
 	struct opened_store store;
-	struct ww_jobs_stats stats;
 	int error = store_open(&store, &place, WW_JOBS_READONLY);
 
 	if (error)
-		return store_refused(&place, error);
-	error = ww_jobs_stats(store.jobs, &stats);
+		return error;
+	error = ww_jobs_stats(store.jobs, stats);
 	(void)store_close(&store);
-	if (error)
-		return store_refused(&place, error);
+	return error;
+}
+
+/* A copy that cannot be opened would be none. */
+static int say(const struct backup *backup, int was_there)
+{
+	struct ww_jobs_stats stats;
+	int error = look_at_copy(backup, &stats);
+
+	if (error) {
+		remove_copy(backup, was_there);
+		return message_error(
+		    "%s: its copy cannot be opened (%s), and was removed; 'weekwheel fsck %s' tells more", backup->path,
+		    ww_strerror(error), backup->path);
+	}
 	message_line("%" PRIu64 " job%s copied to %s, %" PRIu64 " bytes", stats.accepted - stats.ended,
 	    jobs_plural(stats.accepted - stats.ended), backup->target, stats.disk);
 	return STATUS_OK;
@@ -79,13 +108,15 @@ static int say(const struct backup *backup)
 static int run(void *context)
 {
 	const struct backup *backup = context;
+	struct stat status;
+	int was_there = stat(backup->target, &status) == 0;
 	int error = ww_jobs_backup(backup->path, backup->target);
 
 	if (error) {
 		(void)refused(backup, error);
 		return STATUS_FAILED;
 	}
-	return say(backup);
+	return say(backup, was_there) ? STATUS_FAILED : STATUS_OK;
 }
 
 const struct jobs_command command_backup = {

@@ -41,4 +41,18 @@ class Recover(Case):
             check(last < put(client, 1)[0] < 100000, "too far")
 
 
+class Backup(Case):
+    def test_a_copy_that_cannot_be_opened_is_removed(self):
+        killed("jobs")
+        with open("jobs/index.db", "r+b") as file:
+            file.write(b"noise" * 800)
+        os.unlink("jobs/index.db-wal")
+        result = alone.run(1, "backup", "jobs", "copy")
+        matches("weekwheel: jobs: its copy cannot be opened .*'weekwheel fsck jobs' tells more", result.err)
+        check(not os.path.exists("copy"), "the copy is left")
+        os.mkdir("copy")
+        alone.run(1, "backup", "jobs", "copy")
+        equal(os.listdir("copy"), [])
+
+
 main()
