@@ -160,14 +160,20 @@ static int say_not_opened(const char *where, const struct cure *cures, int error
 static const struct cure local_cures[] = {
     {WW_EINUSE, "it is in use by another server: end that one, or give another --data"},
     {WW_EDENIED, "it cannot be written: make the folder above it, change its owner, or give another --data"},
-    {WW_ECORRUPT, "it is damaged, or is not a store of jobs: \"weekwheel fsck\" tells what is wrong; "
-                  "put back a copy, or give an empty --data"},
+    {WW_ECORRUPT, "it is damaged, or is not a store of jobs; \"weekwheel fsck\" tells all that is wrong"},
     {WW_EVERSION,
         "it was written by another version: use that one, or carry the jobs over to a new directory: \"weekwheel "
         "export\" of that version, then \"weekwheel import\" of this one"},
     {WW_EFULL, "its disk is full: make room"},
     {0, NULL},
 };
+
+/* The file, and what to do about it. */
+static void tell_refusal(const char *sentence, void *context)
+{
+	(void)context;
+	message_error("%s", sentence);
+}
 
 /* The message gives whole hours, whatever the clock says. */
 static void warn_of_clock(struct server *server)
@@ -207,6 +213,7 @@ static int open_local(struct server *server)
 	config.downtime_max = settings->is_virtual ? 0 : settings->max_downtime;
 	config.flags = settings->is_memory ? WW_JOBS_MEMORY : 0;
 	config.ready = store_ready;
+	config.problem = tell_refusal;
 	config.context = server;
 	error = ww_jobs_open(&server->jobs, &config);
 	if (error != WW_OK)

@@ -258,7 +258,8 @@ static int read_all(struct salvage *salvage)
 	salvage->is_first = 1;
 	error = ww_rows_each(&salvage->image, read_first, salvage);
 	if (!error && !salvage->has_edge)
-		ww_image_tell(&salvage->image, "%s: which jobs of slots have ended is not known: they may come again",
+		ww_image_tell(&salvage->image,
+		    "%s: which jobs have ended is not known: finished jobs may be delivered again",
 		    salvage->image.folder);
 	if (salvage->count)
 		qsort(salvage->gone, salvage->count, sizeof *salvage->gone, by_slot);
@@ -285,7 +286,7 @@ int ww_salvage_read(const char *folder, const struct ww_allocator *allocator, sa
 		return error;
 	if (salvage.image.pages && ww_image_find_free(&salvage.image))
 		ww_image_tell(&salvage.image,
-		    "%s: which pages are free is not known: jobs that have ended may come again", folder);
+		    "%s: which pages are free is not known: finished jobs may be delivered again", folder);
 	error = ww_store_memory_open(&salvage.journal, &config);
 	if (!error)
 		error = read_journal(&salvage, folder);

@@ -10,8 +10,8 @@ import subprocess
 import sys
 
 sys.path.insert(0, __file__.rsplit("/tests/", 1)[0] + "/tests/support")
-from weekwheel import (PATIENCE, WEEK, WEEKWHEELD, Case, Client, Server, conversation, equal, main, need_server,
-                       refused, run)
+from weekwheel import (PATIENCE, WEEK, WEEKWHEELD, Case, Client, Server, conversation, equal, main, matches,
+                       need_server, refused, run)
 
 
 # ---- Restarts
@@ -78,6 +78,16 @@ class Restart(Case):
                 assert a.is_closed()
         with Server("--data", data) as server, server.client() as a:
             equal(a.numbers("stats")["current-jobs-ready"], "2")
+
+    def test_a_start_on_damage_names_the_file_and_the_cure(self):
+        with Server("--data", "jobs") as server, server.client() as a:
+            a.put()
+            server.stop(signal.SIGKILL)
+        os.remove("jobs/index.db")
+        with self.assertRaises(AssertionError) as refused, Server("--data", "jobs"):
+            pass
+        matches("jobs: index.db is missing", str(refused.exception))
+        matches("weekwheel recover jobs NEW", str(refused.exception))
 
     def test_a_write_that_fails_has_not_happened(self):
         def full():
