@@ -572,7 +572,8 @@ WW_API int ww_jobs_examine(const char *path, ww_jobs_problem_fn *problem, void *
  * greater by a million than the greatest that is known, as others may have been given. The store in
  * `path` is not changed. No process may have it open. O(bytes of the files); memory: 16 bytes for each job that was
  * cancelled or moved in its slot.
- * Errors: WW_EINUSE: a process has one of them open. WW_EINVAL: config has a store with jobs, is READONLY or MEMORY;
+ * Errors: WW_EDENIED, WW_ECORRUPT, WW_EVERSION: there is no store in `path`, or one of a former kind; nothing is made.
+ * WW_EINUSE: a process has one of them open. WW_EINVAL: config has a store with jobs, is READONLY or MEMORY;
  * and those of ww_jobs_open for config. WW_EIO, WW_EDENIED, WW_EFULL, WW_ENOMEM.
  */
 WW_API int ww_jobs_recover(

@@ -252,6 +252,18 @@ static int read_and_save(struct recovery *recovery, const char *path)
 	return error ? error : committed;
 }
 
+/* Without a file of a store there is nothing to save, and no new one is made. */
+static int look_for_store(const char *path, const struct ww_jobs_config *config)
+{
+	struct ww_jobs_config from = *config;
+	struct store_files files;
+	int error;
+
+	from.path = path;
+	error = ww_store_files_look(&files, &from);
+	return files.has_log ? WW_OK : error;
+}
+
 int ww_jobs_recover(
     const char *path, const struct ww_jobs_config *config, uint64_t *saved, ww_jobs_problem_fn *problem, void *context)
 {
@@ -263,7 +275,9 @@ int ww_jobs_recover(
 		return WW_EINVAL;
 	if (ww_store_files_used(path))
 		return WW_EINUSE;
-	error = ww_jobs_open(&recovery.handle, config);
+	error = look_for_store(path, config);
+	if (!error)
+		error = ww_jobs_open(&recovery.handle, config);
 	if (error)
 		return error;
 	recovery.jobs = local_of(recovery.handle);

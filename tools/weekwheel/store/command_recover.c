@@ -54,6 +54,9 @@ static int refused(const struct recover *recover, int error)
 	if (error == WW_EINUSE)
 		return message_error(
 		    "%s or %s: a server has it open; end that one first", recover->path, recover->target);
+	/* It names the directory. */
+	if (store_said()[0])
+		return message_error("%s", store_said());
 	return store_refused(&place, error);
 }
 

@@ -31,6 +31,11 @@ static void note_problem(const char *problem, void *unused)
 	snprintf(said + length, sizeof said - length, "%s%s", length ? "\n" : "", problem);
 }
 
+const char *store_said(void)
+{
+	return said;
+}
+
 static int configure(struct opened_store *store, const char *path, uint32_t flags, struct ww_jobs_config *result)
 {
 	struct ww_jobs_config config;

@@ -40,6 +40,18 @@ class Recover(Case):
         with Server("--data", "new") as server, server.client() as client:
             check(last < put(client, 1)[0] < 100000, "too far")
 
+    def test_where_no_store_is_nothing_is_made(self):
+        for folder, file in (("empty", None), ("foreign", "letter"), ("former", "data.mdb")):
+            os.mkdir(folder)
+            if file:
+                with open(os.path.join(folder, file), "wb") as made:
+                    made.write(b"x" * 8192)
+        for folder, said in (("nowhere", "nowhere: No such file or directory"), ("empty", "empty: has no jobs in it"),
+                             ("foreign", "foreign: is not empty, and has no store of jobs"),
+                             ("former", "former/data.mdb: is a store of a former weekwheel")):
+            matches(said, alone.run(1, "recover", folder, "new").err)
+            check(not os.path.exists("new"), folder)
+
 
 class Backup(Case):
     def test_a_copy_that_cannot_be_opened_is_removed(self):
