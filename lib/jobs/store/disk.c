@@ -126,9 +126,6 @@ static int room(void *self, size_t size)
 	/* All common sizes are refused or accepted alike. */
 	size = size < COMMON ? COMMON : size;
 	error = ww_journal_room(&disk->journal, disk->round_size + size + KEPT);
-	/* The journal could not begin a new file. */
-	if (!error && !disk->frozen.ops && ww_store_disk_has_times(disk, 2))
-		error = WW_EFULL;
 	if (!disk->room.has_reserve)
 		ww_store_disk_keep(disk);
 	if (disk->frozen.ops)

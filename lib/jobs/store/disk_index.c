@@ -57,10 +57,13 @@ static int tend(struct disk *disk)
 	int is_quiet = is_time_to_tend(disk);
 	int did;
 
+	disk->index.slots.is_pressed = disk->fault.error == WW_EFULL;
 	pthread_mutex_unlock(&disk->mutex);
 	did = ww_store_slots_tend(&disk->index.slots, now);
 	if (!did && is_quiet)
 		ww_sqlite_settle(&disk->index);
+	if (did == 1)
+		ww_store_disk_make_room(disk);
 	pthread_mutex_lock(&disk->mutex);
 	memcpy(disk->tended, now, sizeof now);
 	return did;

@@ -128,6 +128,7 @@ struct slots {
 	struct slots_count *counts; /* in order */
 	size_t slots;
 	size_t room;
+	int is_pressed;      /* there is no room: throw out whatever is gone */
 	uint64_t highest;    /* id with a place */
 	int64_t placed;      /* rows of place */
 	int64_t purge_above; /* as many places are worth a purge */

@@ -244,7 +244,7 @@ static int remove_dead(struct slots *slots)
 		struct slots_count *count = &slots->counts[i];
 		if (slots_is_passed(count->slot, slots->edge))
 			error = drop(slots, count);
-		else if (is_half_gone(count))
+		else if (is_half_gone(count) || (slots->is_pressed && count->gone > 0))
 			error = rewrite(slots, count);
 		else
 			continue;
