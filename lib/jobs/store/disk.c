@@ -50,6 +50,8 @@ static int begin(void *self)
 		return error;
 	ww_store_disk_drop_frozen(disk);
 	error = ww_store_disk_wait_for_room(disk);
+	if (error == WW_EFULL)
+		error = ww_store_room_ask(&disk->room, 0, 0, 0, error);
 	disk->round_size = 0;
 	return error ? error : disk->active.ops->begin(disk->active.self);
 }
@@ -126,11 +128,19 @@ static int room(void *self, size_t size)
 	/* All common sizes are refused or accepted alike. */
 	size = size < COMMON ? COMMON : size;
 	error = ww_journal_room(&disk->journal, disk->round_size + size + KEPT);
+	/* What the index cannot take waits in memory, of which the rest is kept for ends. */
+	pthread_mutex_lock(&disk->mutex);
+	if (!error && disk->waits && disk->failed == WW_EFULL)
+		error = WW_EFULL;
+	pthread_mutex_unlock(&disk->mutex);
 	if (!disk->room.has_reserve)
 		ww_store_disk_keep(disk);
 	if (disk->frozen.ops)
 		memory += ww_store_memory_bytes(&disk->frozen);
-	return ww_store_room_ask(&disk->room, size, ww_journal_space(&disk->journal), memory, error);
+	error = ww_store_room_ask(&disk->room, size, ww_journal_space(&disk->journal), memory, error);
+	if (error == WW_EFULL)
+		ww_store_disk_press(disk);
+	return error;
 }
 
 static int put(void *self, enum store_table table, struct store_bytes key, struct store_bytes value)
@@ -337,7 +347,7 @@ static int fault(void *self, char text[WW_FAULT_MAX])
 	struct disk *disk = self;
 
 	/* There may be room by now. */
-	if (text && disk->fault.error == WW_EFULL)
+	if (text && disk->fault.error == WW_EFULL && !ww_store_disk_has_times(disk, 4))
 		(void)room(disk, 0);
 	return ww_store_fault_tell(&disk->fault, text);
 }

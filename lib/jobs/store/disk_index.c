@@ -43,7 +43,7 @@ int ww_store_disk_take_over(struct disk *disk, const struct store *layer, uint64
 
 static int is_time_to_tend(const struct disk *disk)
 {
-	int is_time = 0;
+	int is_time = disk->is_pressed;
 
 	for (int line = 0; line < SLOTS_LINES; line++)
 		is_time |= disk->now[line] / TEND_EVERY != disk->tended[line] / TEND_EVERY;
@@ -57,7 +57,8 @@ static int tend(struct disk *disk)
 	int is_quiet = is_time_to_tend(disk);
 	int did;
 
-	disk->index.slots.is_pressed = disk->fault.error == WW_EFULL;
+	disk->index.slots.is_pressed = disk->is_pressed || disk->fault.error == WW_EFULL;
+	disk->is_pressed = 0;
 	pthread_mutex_unlock(&disk->mutex);
 	did = ww_store_slots_tend(&disk->index.slots, now);
 	if (!did && is_quiet)
@@ -98,6 +99,17 @@ void ww_store_disk_make_room(struct disk *disk)
 	ww_store_disk_keep(disk);
 	disk->room.used = ww_sqlite_bytes(&disk->index, &unused);
 	disk->room.unused = unused;
+}
+
+void ww_store_disk_press(struct disk *disk)
+{
+	pthread_mutex_lock(&disk->mutex);
+	/* While the index cannot even take over, it tries again by itself. */
+	if (!disk->waits) {
+		disk->is_pressed = 1;
+		pthread_cond_broadcast(&disk->wake);
+	}
+	pthread_mutex_unlock(&disk->mutex);
 }
 
 /* Cut the journal. Put it off while a process copies the store, for some files. */

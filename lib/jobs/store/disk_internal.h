@@ -68,6 +68,7 @@ struct disk {
 	uint64_t record;
 	uint64_t now[SLOTS_LINES];    /* the last time that was told */
 	uint64_t tended[SLOTS_LINES]; /* when the index was tended last */
+	int is_pressed;               /* a job was refused: the index is to make room */
 	uint64_t was_cut;             /* the indexer's: the last file that it removed */
 };
 
@@ -110,6 +111,8 @@ int ww_store_disk_spend(struct disk *disk);
 void ww_store_disk_keep(struct disk *disk);
 /* After the index has taken over. */
 void ww_store_disk_make_room(struct disk *disk);
+/* A job was refused: let the index throw out what is gone. */
+void ww_store_disk_press(struct disk *disk);
 /* Memory and journal are bounded: wait for the index when it falls behind. */
 int ww_store_disk_wait_for_room(struct disk *disk);
 void ww_store_disk_tell_time(void *self, uint64_t elapsed, uint64_t wall);

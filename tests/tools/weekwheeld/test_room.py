@@ -122,6 +122,9 @@ class Room(Case):
                 same(client, ids)
             again = fill(client)
             assert len(again) * len(BODY) > 20 * MEBI, len(again)
+            for job in again:
+                equal(client.ask("delete %d" % job), "DELETED")
+            goes_on(server, client)
             server.stop()
         said_once(server, why)
         Fsck().check("jobs")
