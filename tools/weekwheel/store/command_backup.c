@@ -131,7 +131,8 @@ const struct jobs_command command_backup = {
              "\n"
              "Copy the jobs that weekwheeld keeps in DIR to the directory TARGET, which is empty\n"
              "or made, all as they are at one moment. A server may use DIR at the same time. The\n"
-             "copy is complete and synced when the command ends, and a server can be started on it.\n",
+             "copy is complete and synced when the command ends, and a server can be started on it.\n"
+             "Pages that were damaged in DIR are so in the copy: 'weekwheel fsck TARGET' finds them.\n",
     .examples = "Example, a copy that is checked, and looked into:\n"
                 "  weekwheel backup jobs jobs.copy && weekwheel fsck jobs.copy\n"
                 "  sqlite3 jobs.copy/index.db .tables\n",
