@@ -474,7 +474,8 @@ static void fill_store(uint64_t *random)
 				spec.tube = i % 3 ? "one" : "two";
 				spec.body = body;
 				spec.body_length = seed_next(random) % (i % 50 ? sizeof body : 20);
-				spec.due = i % 4 ? seed_next(random) % (7 * 86400 * WW_SECOND) : 0;
+				/* Beyond the window: a driver of before the fork sets no timer. */
+				spec.due = i % 4 ? 3600 * WW_SECOND + seed_next(random) % (6 * 86400 * WW_SECOND) : 0;
 				spec.key = key;
 				spec.key_length = i % 5 ? 0 : (size_t)snprintf(key, sizeof key, "%d.%d", round, i);
 				uint64_t id = put_job(&world, &spec);
