@@ -13,6 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "lib/jobs/store/files.h"
 #include "weekwheel/error.h"
 
 /* How much a server puts off, at least; or as much as the index has. */
@@ -25,27 +26,6 @@ struct copy {
 	int to;
 	unsigned char *piece;
 };
-
-static int error_of(int error)
-{
-	switch (error) {
-	case ENOENT:
-	case ENOTDIR:
-	case EACCES:
-	case EPERM:
-	case EROFS:
-	case ELOOP:
-		return WW_EDENIED;
-	case ENOSPC:
-	case EDQUOT:
-	case EFBIG:
-		return WW_EFULL;
-	case ENOMEM:
-		return WW_ENOMEM;
-	default:
-		return WW_EIO;
-	}
-}
 
 static struct flock lock_of(short type)
 {
@@ -79,14 +59,14 @@ static int copy_bytes(const struct copy *copy, int in, int out)
 		if (got < 0 && errno == EINTR)
 			continue;
 		if (got < 0)
-			return error_of(errno);
+			return ww_store_files_error(errno);
 		for (ssize_t done = 0, put; done < got; done += put) {
 			put = write(out, copy->piece + done, (size_t)(got - done));
 			if (put < 0)
-				return error_of(errno);
+				return ww_store_files_error(errno);
 		}
 	}
-	return fsync(out) ? error_of(errno) : WW_OK;
+	return fsync(out) ? ww_store_files_error(errno) : WW_OK;
 }
 
 /* A page as it was at one moment: it is read again until nothing has changed. Returns its bytes, or an error. */
@@ -99,7 +79,7 @@ static int read_page(const struct copy *copy, int in, off_t at)
 		got = pread(in, copy->piece, PAGE, at);
 		more = pread(in, again, PAGE, at);
 		if (got < 0 || more < 0)
-			return error_of(errno);
+			return ww_store_files_error(errno);
 	} while (got != more || memcmp(copy->piece, again, (size_t)got) != 0);
 	return (int)got;
 }
@@ -114,7 +94,7 @@ static int copy_back(const struct copy *copy, int in, int out)
 	struct stat status;
 
 	if (fstat(in, &status) || ftruncate(out, status.st_size))
-		return error_of(errno);
+		return ww_store_files_error(errno);
 	for (off_t at = (status.st_size + PAGE - 1) / PAGE * PAGE - PAGE; at >= 0; at -= PAGE) {
 		int got = read_page(copy, in, at);
 		if (got < 0)
@@ -122,7 +102,7 @@ static int copy_back(const struct copy *copy, int in, int out)
 		if (memcmp(copy->piece, zeros, (size_t)got) != 0 && pwrite(out, copy->piece, (size_t)got, at) != got)
 			return WW_EFULL;
 	}
-	return fsync(out) ? error_of(errno) : WW_OK;
+	return fsync(out) ? ww_store_files_error(errno) : WW_OK;
 }
 
 /* A file that is missing is left out. */
@@ -133,10 +113,10 @@ static int copy_file(const struct copy *copy, const char *name, copy_fn *bytes)
 	int out;
 
 	if (in < 0)
-		return errno == ENOENT ? WW_OK : error_of(errno);
+		return errno == ENOENT ? WW_OK : ww_store_files_error(errno);
 	out = openat(copy->to, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (out < 0)
-		error = error_of(errno);
+		error = ww_store_files_error(errno);
 	else
 		error = bytes(copy, in, out);
 	if (out >= 0)
@@ -153,9 +133,9 @@ static int read_salt(const struct copy *copy, unsigned char salt[SALT_SIZE])
 
 	memset(salt, 0, SALT_SIZE);
 	if (fd < 0)
-		return errno == ENOENT ? WW_OK : error_of(errno);
+		return errno == ENOENT ? WW_OK : ww_store_files_error(errno);
 	if (pread(fd, salt, SALT_SIZE, SALT_AT) < 0)
-		error = error_of(errno);
+		error = ww_store_files_error(errno);
 	close(fd);
 	return error;
 }
@@ -178,7 +158,7 @@ static int list_journal(const struct copy *copy, uint64_t numbers[FILES_MAX])
 	int count = 0;
 
 	if (!folder) {
-		int error = error_of(errno);
+		int error = ww_store_files_error(errno);
 		if (fd >= 0)
 			close(fd);
 		return error;
@@ -306,7 +286,7 @@ static int sync_names(int to)
 
 	if (parent >= 0)
 		close(parent);
-	return failed ? error_of(error) : WW_OK;
+	return failed ? ww_store_files_error(error) : WW_OK;
 }
 
 static int copy_folders(struct copy *copy)
@@ -315,7 +295,7 @@ static int copy_folders(struct copy *copy)
 	int error;
 
 	if (copy->from < 0 || copy->to < 0)
-		return error_of(errno);
+		return ww_store_files_error(errno);
 	if (faccessat(copy->from, "index.db", F_OK, 0))
 		return WW_EDENIED;
 	if (!is_empty(copy->to))
@@ -336,12 +316,12 @@ int ww_store_copy(const char *from, const char *to)
 {
 	struct copy copy = {.from = open(from, O_RDONLY | O_DIRECTORY | O_CLOEXEC), .to = -1};
 	int made = 0;
-	int error = copy.from < 0 ? error_of(errno) : WW_OK;
+	int error = copy.from < 0 ? ww_store_files_error(errno) : WW_OK;
 
 	if (!error && mkdir(to, 0700) == 0)
 		made = 1;
 	else if (!error && errno != EEXIST)
-		error = error_of(errno);
+		error = ww_store_files_error(errno);
 	if (!error) {
 		copy.to = open(to, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 		error = copy_folders(&copy);

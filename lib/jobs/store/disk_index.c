@@ -143,6 +143,10 @@ void *ww_store_disk_run_indexer(void *argument)
 		}
 		pthread_mutex_unlock(&disk->mutex);
 		int error = ww_store_disk_take_over(disk, &disk->frozen, disk->cut, disk->record);
+		/* Known before the reserve goes: nobody makes it again meanwhile. */
+		pthread_mutex_lock(&disk->mutex);
+		disk->failed = error;
+		pthread_mutex_unlock(&disk->mutex);
 		if (error == WW_EFULL && ww_store_disk_spend(disk))
 			error = ww_store_disk_take_over(disk, &disk->frozen, disk->cut, disk->record);
 		if (!error && !ww_store_fault_is_final(&disk->fault))
@@ -171,6 +175,7 @@ void ww_store_disk_drop_frozen(struct disk *disk)
 	pthread_mutex_unlock(&disk->mutex);
 	if (waits)
 		return;
+	memset(disk->walk, 0, sizeof disk->walk);
 	ww_sqlite_rest(&disk->index);
 	(void)disk->frozen.ops->close(disk->frozen.self);
 	disk->frozen = (struct store){0};

@@ -28,7 +28,7 @@ int ww_store_files_refuse(const struct ww_jobs_config *config, int error, const 
 	return error;
 }
 
-static int error_of(int error)
+int ww_store_files_error(int error)
 {
 	switch (error) {
 	case ENOENT:
@@ -40,7 +40,10 @@ static int error_of(int error)
 		return WW_EDENIED;
 	case ENOSPC:
 	case EDQUOT:
+	case EFBIG:
 		return WW_EFULL;
+	case ENOMEM:
+		return WW_ENOMEM;
 	default:
 		return WW_EIO;
 	}
@@ -50,7 +53,7 @@ static int refuse_system(const struct ww_jobs_config *config, const char *path)
 {
 	int reason = errno;
 
-	return ww_store_files_refuse(config, error_of(reason), "%s: %s", path, strerror(reason));
+	return ww_store_files_refuse(config, ww_store_files_error(reason), "%s: %s", path, strerror(reason));
 }
 
 /* ---- What is in the folder */

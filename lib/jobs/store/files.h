@@ -24,6 +24,8 @@ struct store_files {
 	int has_journal;
 };
 
+/* The error of error.h for an errno. */
+int ww_store_files_error(int error);
 /* Tell the one who opens the store what is wrong with it. Returns the error. */
 __attribute__((format(printf, 3, 4))) int ww_store_files_refuse(
     const struct ww_jobs_config *config, int error, const char *format, ...);

@@ -15,7 +15,7 @@
 #include "tests/lib/jobs/fixture.h"
 #include "tests/support/seed.h"
 
-enum { KILLS = 30, IDS = 2000000, CALLS = 300, YIELDS = 20 };
+enum { KILLS = 60, IDS = 2000000, CALLS = 300, YIELDS = 20 };
 
 /* A process reports each call, before and after it, through a pipe that outlives the process. */
 enum what { WILL_FINISH = 1, HAS_PUT, HAS_FINISHED };

@@ -160,6 +160,7 @@ START_TEST(a_full_disk_refuses_new_jobs_and_lets_others_end)
 		unsigned writes = i / 2 == 1 ? FAULT_WRITE : 0;
 		fault_arm(FAULT_SIZE | FAULT_OPEN | writes, files[i / 2], 1, FOR_EVER, errors[i % 2]);
 		uint64_t accepted = before + put_until_refused(WW_EFULL);
+		ck_assert_int_eq(fault_now(), WW_EFULL);
 		ck_assert_int_eq(ww_jobs_put(world.jobs, &spec, NULL, NULL), WW_EFULL);
 		ck_assert_uint_eq(count_ready(), accepted);
 		/* Refused ones take nothing of what is kept for ends. */
