@@ -2,7 +2,7 @@
 
 #include "lib/core/after/channel.h"
 
-#include <unistd.h>
+#include "lib/base/fork.h"
 
 /* The driver has stopped: threads that wait look whether it still takes calls. */
 static void wake_receivers(struct stop_watch *watch)
@@ -19,7 +19,7 @@ void ww_channel_init(struct ww_channel *channel, struct ww_driver *driver, ww_af
 	*channel = (struct ww_channel){.driver = driver,
 	    .fn = fn,
 	    .user = user,
-	    .process = getpid(),
+	    .forks = ww_fork_watch(),
 	    .watch = {.stopped = wake_receivers, .holds = holds}};
 	pthread_mutex_init(&channel->lock, NULL);
 	pthread_cond_init(&channel->changed, NULL);
@@ -247,7 +247,7 @@ int ww_channel_destroy(struct ww_channel *channel)
 {
 	int error = WW_OK;
 	/* A child of fork has the memory only: no threads, and a lock in an unknown state. */
-	int forked = channel && channel->process != getpid();
+	int forked = channel && channel->forks != ww_fork_count();
 
 	if (!channel)
 		return WW_OK;

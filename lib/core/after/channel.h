@@ -20,7 +20,6 @@
 
 #include <pthread.h>
 #include <stdint.h>
-#include <sys/types.h>
 
 #include "lib/core/driver/layer.h"
 #include "weekwheel/after.h"
@@ -30,7 +29,7 @@ struct ww_channel {
 	struct ww_driver *driver;
 	ww_after_fn *fn; /* NULL: values are received */
 	void *user;
-	pid_t process; /* that made it */
+	uint32_t forks; /* when it was made */
 	pthread_mutex_t lock;
 	pthread_cond_t changed; /* there is a value, a call of fn has ended, or the driver has stopped */
 	ww_handle timer;        /* 0: stopped, or a one-shot that has arrived */

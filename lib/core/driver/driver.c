@@ -3,33 +3,18 @@
 #include <stdatomic.h>
 #include <unistd.h>
 
+#include "lib/base/fork.h"
 #include "lib/base/thread.h"
 #include "lib/core/driver/driver_internal.h"
 
 #define TICK_MIN WW_MICROSECOND
 #define TICK_MAX (1000 * WW_SECOND)
 
-/* ---- Forks */
-
-static _Atomic uint32_t forks;
-static pthread_once_t forks_once = PTHREAD_ONCE_INIT;
-
-static void count_fork(void)
-{
-	forks++;
-}
-
-static void watch_forks(void)
-{
-	/* Without memory for this, a child that uses its parent's driver gets no error. */
-	(void)pthread_atfork(NULL, NULL, count_fork);
-}
-
 /* ---- What the layers above ask */
 
 int ww_driver_forked(const struct ww_driver *driver)
 {
-	return driver->forks != forks;
+	return driver->forks != ww_fork_count();
 }
 
 int ww_driver_refuses(const struct ww_driver *driver)
@@ -265,7 +250,6 @@ int ww_driver_create(struct ww_driver **driver, const struct ww_driver_config *c
 	error = config_refused(config);
 	if (error)
 		return error;
-	(void)pthread_once(&forks_once, watch_forks);
 	const struct ww_allocator *allocator = config->allocator ? config->allocator : ww_allocator_default();
 	made = allocator->allocate(allocator->user, sizeof *made);
 	if (!made)
@@ -275,7 +259,7 @@ int ww_driver_create(struct ww_driver **driver, const struct ww_driver_config *c
 	    .allocator = allocator,
 	    .tick_ns = config->tick_ns,
 	    .flags = config->flags,
-	    .forks = forks,
+	    .forks = ww_fork_watch(),
 	    .serial = ++serials,
 	    .armed = WW_NEVER,
 	};

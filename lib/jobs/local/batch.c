@@ -4,8 +4,7 @@
  * A thread that finds the store busy queues its call and waits. The busy thread commits its batch and leaves. Then one
  * of those who wait becomes busy, executes all queued calls as the next batch, and wakes their callers.
  */
-#include <unistd.h>
-
+#include "lib/base/fork.h"
 #include "lib/base/time.h"
 #include "lib/jobs/body.h"
 #include "lib/jobs/local/local_internal.h"
@@ -32,7 +31,7 @@ int ww_jobs_local_begin(struct ww_jobs *handle)
 	struct jobs_local *jobs = local_of(handle);
 	int mine;
 
-	if (getpid() != jobs->process)
+	if (ww_fork_count() != jobs->forks)
 		return WW_ECLOSED;
 	pthread_mutex_lock(&jobs->lock);
 	mine = is_owner(jobs);
@@ -69,7 +68,7 @@ int ww_jobs_submit(struct jobs_local *jobs, call_fn *fn, struct jobs_call *call)
 	struct queued_call queued = {fn, call, WW_OK, 0, NULL};
 	struct queued_call *first;
 
-	if (getpid() != jobs->process)
+	if (ww_fork_count() != jobs->forks)
 		return WW_ECLOSED;
 	pthread_mutex_lock(&jobs->lock);
 	if (is_owner(jobs)) {
@@ -110,7 +109,7 @@ int ww_jobs_local_commit(struct ww_jobs *handle)
 	struct jobs_local *jobs = local_of(handle);
 	int error;
 
-	if (getpid() != jobs->process)
+	if (ww_fork_count() != jobs->forks)
 		return WW_ECLOSED;
 	if (!ww_jobs_is_mine(jobs))
 		return WW_EBUSY;

@@ -22,7 +22,6 @@
 #include <pthread.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <sys/types.h>
 
 /* uthash must not end the process when memory is short. */
 #define HASH_NONFATAL_OOM 1
@@ -188,7 +187,7 @@ struct jobs_local {
 	const struct ww_allocator *allocator;
 	struct ww_jobs_config config;
 	struct store store;
-	pid_t process; /* that opened the store; its children may not use it */
+	uint32_t forks; /* when the store was opened; children may not use it */
 	struct timeline elapsed;
 	struct timeline wall;
 	struct meta meta;

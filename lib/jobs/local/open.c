@@ -4,6 +4,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "lib/base/fork.h"
 #include "lib/base/time.h"
 #include "lib/jobs/body.h"
 #include "lib/jobs/local/local_internal.h"
@@ -188,7 +189,7 @@ static int close_store(struct ww_jobs *handle)
 	int error;
 	int ended;
 
-	if (getpid() != jobs->process)
+	if (ww_fork_count() != jobs->forks)
 		return WW_ECLOSED;
 	if (ww_jobs_is_mine(jobs))
 		return WW_EBUSY;
@@ -203,7 +204,7 @@ static int now(struct ww_jobs *jobs, uint32_t flags, uint64_t *ns)
 {
 	const struct timeline *line = ww_jobs_timeline(local_of(jobs), (flags & WW_JOB_WALL) != 0);
 
-	if (getpid() != local_of(jobs)->process)
+	if (ww_fork_count() != local_of(jobs)->forks)
 		return WW_ECLOSED;
 	if (!line->driver)
 		return WW_ESYSTEM;
@@ -242,7 +243,7 @@ int ww_jobs_open(struct ww_jobs **result, const struct ww_jobs_config *config)
 	jobs->config = *config;
 	jobs->config.allocator = allocator;
 	jobs->last = &jobs->first;
-	jobs->process = getpid();
+	jobs->forks = ww_fork_watch();
 	jobs->random = time_now(CLOCK_REALTIME) ^ (uint64_t)getpid() << 32;
 	jobs->elapsed.jobs = jobs->wall.jobs = jobs;
 	ww_slab_init(&jobs->entries, sizeof(struct entry), allocator);
