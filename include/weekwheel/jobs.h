@@ -183,7 +183,8 @@ enum ww_job_state {
 
 struct ww_job_info {
 	uint64_t id;
-	uint64_t version; /* 1 when put; grows by 1 whenever the job is replaced, moved, released, buried or kicked */
+	uint64_t
+	    version; /* 1 when put; grows by 1 whenever the job is replaced, moved, released, returned with a delay, buried or kicked */
 	enum ww_job_state state;
 	uint32_t flags; /* WW_JOB_WALL */
 	uint32_t priority;
@@ -222,6 +223,11 @@ struct ww_lease {
 	void *body;       /* owned by the caller: ww_jobs_free; NULL if the body is empty */
 	size_t body_length;
 	uint64_t backoff; /* of the job's spec; 0: none */
+	uint64_t created; /* when it was put or last replaced, Unix time */
+	uint64_t
+	    scheduled; /* the due time by a periodic job's schedule: the same in all attempts of a run; 0: not periodic */
+	uint32_t attempts; /* of the job's spec; 0: no limit */
+	uint32_t kicks;
 	uint32_t priority;
 	char tube[WW_TUBE_MAX + 1];
 	unsigned char key[WW_JOB_KEY_MAX];
@@ -458,6 +464,13 @@ WW_API int ww_jobs_release(
  * that took more jobs than it can do, or that must end before it began.
  */
 WW_API int ww_jobs_return(struct ww_jobs *jobs, uint64_t id, uint64_t token);
+
+/*
+ * The same, but the job is ready after `delay` ns, and has the next version. For a caller that cannot do this job now,
+ * but others behind it.
+ * Range: delay is at most WW_DRIVER_TIME_MAX; 0 is ww_jobs_return.
+ */
+WW_API int ww_jobs_return_after(struct ww_jobs *jobs, uint64_t id, uint64_t token, uint64_t delay);
 
 /* End the lease and bury the job, with this priority. error is as for ww_jobs_release. */
 WW_API int ww_jobs_bury(struct ww_jobs *jobs, uint64_t id, uint64_t token, uint32_t priority, const char *error);

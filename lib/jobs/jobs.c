@@ -205,7 +205,14 @@ int ww_jobs_release(
 
 int ww_jobs_return(struct ww_jobs *jobs, uint64_t id, uint64_t token)
 {
-	return jobs ? ask(jobs, (struct jobs_call){JOBS_RETURN, .id = id, .token = token}) : WW_EINVAL;
+	return ww_jobs_return_after(jobs, id, token, 0);
+}
+
+int ww_jobs_return_after(struct ww_jobs *jobs, uint64_t id, uint64_t token, uint64_t delay)
+{
+	if (!jobs || delay > WW_DRIVER_TIME_MAX)
+		return WW_EINVAL;
+	return ask(jobs, (struct jobs_call){JOBS_RETURN, .id = id, .token = token, .ns = delay});
 }
 
 int ww_jobs_bury(struct ww_jobs *jobs, uint64_t id, uint64_t token, uint32_t priority, const char *error)

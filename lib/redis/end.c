@@ -93,12 +93,12 @@ int ww_redis_end_release(
 	return result;
 }
 
-int ww_redis_end_return(struct ww_jobs *jobs, uint64_t id, uint64_t token)
+int ww_redis_end_return(struct ww_jobs *jobs, uint64_t id, uint64_t token, uint64_t delay)
 {
 	struct redis_store *store = store_of(jobs);
-	int result = (int)end(store, id, token, "return", 0, 0, NULL);
+	int result = (int)end(store, id, token, "return", 0, (int64_t)us_up(delay), NULL);
 
-	if (!result)
+	if (!result && !delay)
 		ww_redis_hint_made(store, NULL, shard_of(store, id), HINT_PERHAPS);
 	return result;
 }

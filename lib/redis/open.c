@@ -245,7 +245,7 @@ static int call_store(struct ww_jobs *jobs, struct jobs_call *call)
 	case JOBS_RELEASE:
 		return ww_redis_end_release(jobs, call->id, call->token, call->priority, call->ns, call->error);
 	case JOBS_RETURN:
-		return ww_redis_end_return(jobs, call->id, call->token);
+		return ww_redis_end_return(jobs, call->id, call->token, call->ns);
 	case JOBS_BURY:
 		return ww_redis_end_bury(jobs, call->id, call->token, call->priority, call->error);
 	case JOBS_TOUCH:

@@ -317,7 +317,7 @@ int ww_redis_end_finish(struct ww_jobs *jobs, uint64_t id, uint64_t token);
 int ww_redis_end_finish_many(struct ww_jobs *jobs, struct ww_job_end *ends, size_t count);
 int ww_redis_end_release(
     struct ww_jobs *jobs, uint64_t id, uint64_t token, uint32_t priority, uint64_t delay, const char *error);
-int ww_redis_end_return(struct ww_jobs *jobs, uint64_t id, uint64_t token);
+int ww_redis_end_return(struct ww_jobs *jobs, uint64_t id, uint64_t token, uint64_t delay);
 int ww_redis_end_bury(struct ww_jobs *jobs, uint64_t id, uint64_t token, uint32_t priority, const char *error);
 int ww_redis_end_touch(struct ww_jobs *jobs, uint64_t id, uint64_t token, uint64_t *ends);
 

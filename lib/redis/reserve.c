@@ -16,7 +16,7 @@
 #include "lib/redis/redis_internal.h"
 
 /* Values of a lease in a reply; leases of one call. */
-enum { LEASE_WORDS = 10, TAKE_BATCH = 256 };
+enum { LEASE_WORDS = 14, TAKE_BATCH = 256 };
 
 /* A reserve under way. */
 struct take {
@@ -65,6 +65,10 @@ static int read_lease(struct redis_store *store, redisReply *const *of, struct w
 	    .missed = (uint64_t)ww_redis_call_value(of[4]),
 	    .body_length = body->len,
 	    .backoff = (uint64_t)ww_redis_call_value(of[9]) * 1000,
+	    .created = (uint64_t)ww_redis_call_value(of[10]) * 1000,
+	    .scheduled = (uint64_t)ww_redis_call_value(of[11]) * 1000,
+	    .attempts = (uint32_t)ww_redis_call_value(of[12]),
+	    .kicks = (uint32_t)ww_redis_call_value(of[13]),
 	    .priority = (uint32_t)ww_redis_call_value(of[7]),
 	    .key_length = key->len};
 	memcpy(lease->tube, tube->str, tube->len);

@@ -96,6 +96,16 @@ static uint64_t backoff_of(struct jobs_local *jobs, const struct job_record *rec
 	return delay - (delay ? random_below(&jobs->random, delay / 4 + 1) : 0);
 }
 
+/* The job is due again after the delay. */
+static int delay_job(
+    struct jobs_local *jobs, uint64_t id, const struct job_record *old, struct job_record *record, uint64_t delay)
+{
+	record->delay = delay;
+	record->due = time_after(ww_jobs_time(ww_jobs_timeline(jobs, (record->flags & WW_JOB_WALL) != 0)), delay);
+	record->version++;
+	return ww_jobs_settle(jobs, id, old, record);
+}
+
 /* An attempt has failed: the job is due again after the delay or, after its last attempt, buried. Returns 1 then. */
 static int try_again(
     struct jobs_local *jobs, uint64_t id, const struct job_record *old, struct job_record *record, uint64_t delay)
@@ -109,10 +119,7 @@ static int try_again(
 	}
 	if (delay == WW_JOB_BACKOFF)
 		delay = backoff_of(jobs, record);
-	record->delay = delay;
-	record->due = time_after(ww_jobs_time(ww_jobs_timeline(jobs, (record->flags & WW_JOB_WALL) != 0)), delay);
-	record->version++;
-	return ww_jobs_settle(jobs, id, old, record);
+	return delay_job(jobs, id, old, record, delay);
 }
 
 /* Release and bury: the attempt has failed. */
@@ -135,11 +142,25 @@ int ww_jobs_local_fail(struct jobs_local *jobs, struct jobs_call *call)
 	return try_again(jobs, call->id, &old, &record, call->ns);
 }
 
-/* Nothing to write: only memory knows of the lease, and the stored job is one that waits. */
+static int return_later(struct jobs_local *jobs, const struct jobs_call *call)
+{
+	struct job_record old;
+	struct job_record record;
+	struct entry *entry;
+	int error = ww_jobs_writing_more(jobs, 0);
+
+	if (!error)
+		error = begin_end(jobs, call, &entry, &old, &record);
+	return error ? error : delay_job(jobs, call->id, &old, &record, call->ns);
+}
+
+/* Without a delay nothing is written: only memory knows of the lease, and the stored job is one that waits. */
 int ww_jobs_local_return(struct jobs_local *jobs, struct jobs_call *call)
 {
 	const struct entry *entry = find_lease(jobs, call);
 
+	if (call->ns)
+		return return_later(jobs, call);
 	if (!entry)
 		return WW_ESTALE;
 	struct image image = entry->is;

@@ -40,6 +40,10 @@ static void fill_lease(struct ww_lease *lease, uint64_t id, const struct image *
 	    .missed = image->missed,
 	    .body_length = record->body.size,
 	    .backoff = record->backoff,
+	    .created = record->created,
+	    .scheduled = record->period ? record->base : 0,
+	    .attempts = (uint32_t)record->attempts,
+	    .kicks = (uint32_t)record->kicks,
 	    .priority = image->priority,
 	    .key_length = record->key.size};
 	memcpy(lease->tube, image->tube->name, sizeof lease->tube);

@@ -3,7 +3,7 @@
 local token = tonumber(head[8] or 0)
 local soonest = NEVER
 
--- Lease a job that is in no set. Appends the ten values of the lease to replies; reserve.c reads them.
+-- Lease a job that is in no set. Appends the fourteen values of the lease to replies; reserve.c reads them.
 local function lease(id, job, replies)
 	token = math.max(token + 1, now)
 	local passed = 0
@@ -17,5 +17,6 @@ local function lease(id, job, replies)
 	replies[n + 1], replies[n + 2], replies[n + 3] = id, string.format('%d', token), job[ENDS]
 	replies[n + 4], replies[n + 5], replies[n + 6] = job[TRIES] + 1, passed, job[TUBE]
 	replies[n + 7], replies[n + 8], replies[n + 9] = job[BODY], job[PRIORITY], job[KEY]
-	replies[n + 10] = job[BACKOFF]
+	replies[n + 10], replies[n + 11] = job[BACKOFF], job[CREATED]
+	replies[n + 12], replies[n + 13], replies[n + 14] = job[BASE], job[ATTEMPTS], job[KICKS]
 end

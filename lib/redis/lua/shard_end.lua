@@ -15,6 +15,10 @@ if what == 'touch' then
 end
 displace(id, job)
 if what == 'return' then
+	local delay = tonumber(ARGV[7])
+	if delay > 0 then
+		job[DELAY], job[DUE], job[VERSION] = delay, now + delay, job[VERSION] + 1
+	end
 	place(id, job)
 	store(id, job)
 	return 0

@@ -65,6 +65,44 @@ START_TEST(a_returned_lease_does_not_count_as_an_attempt)
 }
 END_TEST
 
+START_TEST(a_lease_returned_with_a_delay_waits_and_does_not_count_as_an_attempt)
+{
+	const char *tubes[] = {WW_TUBE_DEFAULT};
+	struct ww_lease lease;
+	uint64_t begun;
+
+	world_make(&world, _i);
+	struct ww_job_spec spec = spec_of("x");
+	spec.attempts = 1;
+	spec.period = 60 * WW_SECOND;
+	uint64_t id = put_job(&world, &spec);
+	begun = info_of(&world, id).due;
+	ck_assert_int_eq(ww_jobs_reserve(world.jobs, tubes, 1, &lease), 1);
+	ww_jobs_free(world.jobs, lease.body);
+	ck_assert_int_eq(ww_jobs_return_after(world.jobs, id, lease.token + 1, WW_SECOND), WW_ESTALE);
+	ck_assert_int_eq(ww_jobs_return_after(world.jobs, id, lease.token, WW_DRIVER_TIME_MAX + 1), WW_EINVAL);
+	OK(ww_jobs_return_after(world.jobs, id, lease.token, 5 * WW_SECOND));
+	ck_assert_int_eq(ww_jobs_return_after(world.jobs, id, lease.token, WW_SECOND), WW_ESTALE);
+	ck_assert_int_eq(info_of(&world, id).state, WW_JOB_DELAYED);
+	ck_assert_uint_eq(info_of(&world, id).delay, 5 * WW_SECOND);
+	ck_assert_uint_eq(info_of(&world, id).version, 2);
+	world_pass(&world, 5 * WW_SECOND);
+	struct ww_lease again = reserve_job(&world);
+	ck_assert_uint_eq(again.id, id);
+	ck_assert_uint_eq(again.attempt, 1);
+	/* It is still the same run of the schedule. */
+	ck_assert_uint_eq(again.scheduled, begun);
+	ck_assert_uint_eq(again.scheduled, lease.scheduled);
+	ck_assert_uint_eq(again.created, lease.created);
+	ck_assert_uint_eq(again.attempts, 1);
+	OK(ww_jobs_finish(world.jobs, id, again.token));
+	world_pass(&world, 60 * WW_SECOND);
+	again = reserve_job(&world);
+	ck_assert_uint_eq(again.scheduled, begun + 60 * WW_SECOND);
+	world_end(&world);
+}
+END_TEST
+
 START_TEST(a_job_is_moved_by_id_or_key_and_to_a_time)
 {
 	uint64_t version;
@@ -381,7 +419,8 @@ START_TEST(each_clock_has_its_own_jobs)
 }
 END_TEST
 
-KINDS_MAIN("jobs/changes", a_returned_lease_does_not_count_as_an_attempt, a_job_is_moved_by_id_or_key_and_to_a_time,
+KINDS_MAIN("jobs/changes", a_returned_lease_does_not_count_as_an_attempt,
+    a_lease_returned_with_a_delay_waits_and_does_not_count_as_an_attempt, a_job_is_moved_by_id_or_key_and_to_a_time,
     a_job_that_cannot_be_moved_stays_as_it_is, a_job_of_any_state_is_cancelled,
     a_certain_job_is_leased_unless_it_is_reserved, a_touched_lease_lasts_from_the_touch,
     a_released_job_waits_for_its_delay_and_keeps_the_reason, a_version_grows_by_one_with_each_change,

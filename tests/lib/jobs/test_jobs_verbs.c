@@ -494,7 +494,7 @@ static void lease(uint64_t id)
 	ww_jobs_free(world.jobs, lease.body);
 	switch (seed_below(&state, 4)) {
 	case 0:
-		OK(ww_jobs_return(world.jobs, id, lease.token));
+		OK(ww_jobs_return_after(world.jobs, id, lease.token, seed_below(&state, 2) ? random_delay() : 0));
 		break;
 	case 1:
 		OK(ww_jobs_release(world.jobs, id, lease.token, 0, random_delay(), NULL));
