@@ -38,12 +38,17 @@
  *
  * "Tried again" is ww_jobs_release: after its last attempt the job is buried. The job's error says why in either case:
  * the status with the first bytes of the answer's body, or what failed. A job without backoff and without Retry-After
- * waits config.retry. Delivery is at least once: a receiver may get a request twice if its answer was lost or came too
+ * waits config.retry, twice as long after each further attempt up to config.retry_max, less a random part of up to a
+ * quarter. A job without a limit of attempts has config.attempts. Delivery is at least once: a receiver may get a request twice if its answer was lost or came too
  * late.
  *
  * Time. A request, including its redirections, ends before the job's lease does. It may take what is left of the lease
  * less a tenth, where that tenth is at most 2 s, and never more than config.timeout. The time to run of each job is
- * thus its timeout.
+ * thus its timeout, if it is below config.timeout.
+ *
+ * Size. Every byte counts that arrives on the connection from the request on: headers, the framing of chunks and of
+ * HTTP/2, TLS. Beyond twice config.response_max and 384 KiB the request is cut off as one without an answer. HTTP/2
+ * shares a connection: there each of up to config.per_host requests has these bytes.
  *
  * Busy hosts. A job whose host already has config.per_host requests under way waits with its lease renewed
  * (ww_jobs_touch), and other jobs are sent meanwhile. When config.waiting jobs wait, the pusher takes a few jobs at a
@@ -61,6 +66,8 @@
  *     Weekwheel-Token        the fencing token: grows with every delivery; a receiver refuses one below its last
  *     Weekwheel-Timestamp    Unix time in seconds, when it was sent
  *     Weekwheel-Signature    only with config.secret: v1= and 64 hexadecimal digits
+ *     Idempotency-Key        a quoted string, the same in all attempts of a job, and in those of one run of a periodic
+ *                            job; unless the job has this header itself
  *
  * Signature. HMAC-SHA256, keyed with the secret, of these fields, with one LF between each two: timestamp, id, token,
  * method, URL, body. The first three are decimal, as in the headers. The URL is the one in the job or in the
@@ -82,7 +89,7 @@
  * Redirections with 301, 302, 307 and 308 are followed, with the same method and body, and 303 for GET and HEAD. At
  * most config.redirects are followed, and only to the same scheme. Each is counted and checked like the first request.
  * Another host, port included, gets only these of the job's headers: Accept, Accept-Language, Content-Type,
- * Content-Encoding, Content-Language and User-Agent. It gets no credentials and no signature.
+ * Content-Encoding, Content-Language, Idempotency-Key and User-Agent. It gets no credentials and no signature.
  *
  * Losing the store. While the store answers with errors that may pass, requests under way go on. The pusher keeps at
  * most config.in_flight results and reports them when the store is back, after pauses of up to 5 s. A lease that has
@@ -195,9 +202,11 @@ struct ww_callback_config {
 	size_t per_host;          /* requests under way to one host and port; 16 */
 	size_t waiting;           /* jobs held while their host is busy; 1,024 */
 	uint64_t connect_timeout; /* ns, name and TLS included; 5 s */
-	uint64_t timeout;         /* ns for a whole request; 0: what the job's time to run leaves; 0 */
+	uint64_t timeout;         /* ns for a whole request; 0: what the job's time to run leaves; 30 s */
 	uint64_t poll;            /* ns between looks into the store without ww_callback_wake; 100 ms */
-	uint64_t retry;           /* ns until a job without a backoff is tried again; 1 s */
+	uint64_t retry;           /* ns after the first attempt of a job without a backoff; doubles with each; 1 s */
+	uint64_t retry_max;       /* ns; the most that it doubles to; 1 h */
+	uint32_t attempts;        /* of a job that has no limit of its own; 0: no limit; 25, in some 14 hours */
 	uint64_t retry_after_max; /* ns; the most that Retry-After counts for; 1 h */
 	const uint16_t *success;  /* statuses from 200 to 599 that are success, in addition to 2xx */
 	size_t success_count;
@@ -233,6 +242,8 @@ struct ww_callback_stats {
 	uint64_t buried;       /* jobs buried, including after their last attempt */
 	uint64_t given_back;   /* leases returned without sending anything */
 	uint64_t refused;      /* addresses that were not allowed */
+	uint64_t timed_out;    /* requests whose time was up */
+	uint64_t over;         /* answers cut off because of all the bytes that were received for them */
 	uint64_t stale;        /* leases that ended before their result was reported */
 	uint64_t lost;         /* results that the store refused, and those not reported when the pusher was closed */
 	uint64_t store_errors; /* failed calls of the store that were repeated */

@@ -168,6 +168,13 @@ static void refuse(struct delivery *delivery)
 static void fail(struct delivery *delivery, CURLcode code, long status)
 {
 	const char *said = delivery->failure[0] ? delivery->failure : curl_easy_strerror(code);
+	char bytes[80];
+
+	if (delivery->is_over) {
+		(void)snprintf(bytes, sizeof bytes, "more than %zu bytes came, framing included",
+		    ww_callback_socket_bytes_max(&delivery->callback->config));
+		said = bytes;
+	}
 
 	/* An address that may be called may answer the next time. */
 	if (delivery->refused_count && !delivery->allowed_count)
@@ -188,6 +195,8 @@ void ww_callback_answer(struct delivery *delivery, CURLcode code)
 	long connections = 0;
 
 	ww_callback_stop(delivery);
+	delivery->callback->counters.timed_out += code == CURLE_OPERATION_TIMEDOUT;
+	delivery->callback->counters.over += delivery->is_over != 0;
 	(void)curl_easy_getinfo(delivery->easy, CURLINFO_RESPONSE_CODE, &status);
 	(void)curl_easy_getinfo(delivery->easy, CURLINFO_NUM_CONNECTS, &connections);
 	delivery->callback->counters.connections += (uint64_t)connections;

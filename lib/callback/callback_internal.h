@@ -34,6 +34,10 @@
 #include "weekwheel/callback.h"
 
 struct host;
+struct peer;
+
+/* Bytes of an answer's head. */
+enum { CALLBACK_HEAD_MAX = 65536 };
 
 enum callback_state { CALLBACK_WAITING, CALLBACK_UNDER_WAY, CALLBACK_UNTOLD, CALLBACK_STATES };
 
@@ -63,8 +67,12 @@ struct delivery {
 	struct curl_slist *headers;
 	size_t head_bytes;
 	size_t body_bytes;
-	int is_cut;             /* we stopped reading: the body is longer than response_max */
-	unsigned refused_count; /* addresses that may not be called, and that may */
+	uint64_t checked;              /* when the bytes of its connection were last counted */
+	uint64_t received;             /* bytes of its connection before this request */
+	struct peer *connection; /* NULL: not known yet */
+	int is_over;                   /* more bytes were received than an answer may take */
+	int is_cut;                    /* we stopped reading: the body is longer than response_max */
+	unsigned refused_count;        /* addresses that may not be called, and that may */
 	unsigned allowed_count;
 	char refused[64]; /* the last refused address */
 	uint32_t lacks;   /* the networks that would permit it, or 0 */
@@ -96,7 +104,7 @@ struct host {
 /* Counters of struct ww_callback_stats, by the same names. */
 struct counters {
 	_Atomic uint64_t reserved, requests, redirects, connections, finished, retried, buried, given_back, refused,
-	    stale, lost, store_errors;
+	    timed_out, over, stale, lost, store_errors;
 };
 
 struct ww_callback {
@@ -112,7 +120,8 @@ struct ww_callback {
 	_Atomic uint64_t grace_ends;
 
 	struct delivery_list lists[CALLBACK_STATES];
-	struct delivery *spare; /* forgotten deliveries, for reuse */
+	struct peer *connections; /* all open ones; socket.c */
+	struct delivery *spare;         /* forgotten deliveries, for reuse */
 	size_t spares;
 	struct host **hosts;
 	size_t host_buckets; /* a power of two */
@@ -199,6 +208,13 @@ void ww_callback_send(struct delivery *delivery, uint64_t now);
 void ww_callback_stop(struct delivery *delivery);
 /* Free the transfer. */
 void ww_callback_clean(struct delivery *delivery);
+
+/* ---- socket.c */
+
+/* The most bytes that may be received for an answer, of whatever kind. */
+size_t ww_callback_socket_bytes_max(const struct ww_callback_config *config);
+/* Set the options of a transfer for its connection. */
+CURLcode ww_callback_socket_options(struct delivery *delivery);
 
 /* ---- answer.c */
 

@@ -17,8 +17,11 @@ int ww_callback_config_default(struct ww_callback_config *config)
 	    .per_host = 16,
 	    .waiting = 1024,
 	    .connect_timeout = 5 * WW_SECOND,
+	    .timeout = 30 * WW_SECOND,
 	    .poll = 100 * WW_MILLISECOND,
 	    .retry = WW_SECOND,
+	    .retry_max = 3600 * WW_SECOND,
+	    .attempts = 25,
 	    .retry_after_max = 3600 * WW_SECOND,
 	    .schemes = WW_CALLBACK_HTTP | WW_CALLBACK_HTTPS,
 	    .redirects = 5,
@@ -34,8 +37,8 @@ static int numbers_are_good(const struct ww_callback_config *config)
 	       config->waiting <= WAITING_MAX && config->connect_timeout >= WW_MILLISECOND &&
 	       config->connect_timeout <= WW_DRIVER_TIME_MAX && config->timeout <= WW_DRIVER_TIME_MAX &&
 	       config->poll >= WW_MILLISECOND && config->poll <= WW_DRIVER_TIME_MAX &&
-	       config->retry <= WW_DRIVER_TIME_MAX && config->retry_after_max <= WW_DRIVER_TIME_MAX &&
-	       config->redirects <= REDIRECTS_MAX && config->schemes &&
+	       config->retry <= WW_DRIVER_TIME_MAX && config->retry_max <= WW_DRIVER_TIME_MAX &&
+	       config->retry_after_max <= WW_DRIVER_TIME_MAX && config->redirects <= REDIRECTS_MAX && config->schemes &&
 	       !(config->schemes & ~(WW_CALLBACK_HTTP | WW_CALLBACK_HTTPS)) && !(config->networks & ~CALLBACK_NETWORKS);
 }
 

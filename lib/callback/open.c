@@ -139,6 +139,8 @@ int ww_callback_stats(const struct ww_callback *callback, struct ww_callback_sta
 	    .buried = counters->buried,
 	    .given_back = counters->given_back,
 	    .refused = counters->refused,
+	    .timed_out = counters->timed_out,
+	    .over = counters->over,
 	    .stale = counters->stale,
 	    .lost = counters->lost,
 	    .store_errors = counters->store_errors,

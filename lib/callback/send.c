@@ -3,14 +3,10 @@
 #include <stdio.h>
 #include <string.h>
 #include <strings.h>
-#include <sys/socket.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "lib/callback/callback_internal.h"
 #include "weekwheel/driver.h"
-
-enum { ANSWER_HEAD_MAX = 65536 };
 
 /* ---- Headers */
 
@@ -96,10 +92,21 @@ static void add_ours(
 	add_line(headers, line);
 }
 
+/* What names the run of a job: ids begin anew in another store, and a kicked run may keep its scheduled time. */
+static void add_idempotency_key(struct headers *headers, const struct ww_lease *lease)
+{
+	char line[128];
+
+	(void)snprintf(line, sizeof line, "Idempotency-Key: \"%" PRIu64 "-%" PRIx64 "-%" PRIx64 "-%" PRIu32 "\"",
+	    lease->id, lease->created, lease->scheduled, lease->scheduled ? lease->kicks : 0);
+	add_line(headers, line);
+}
+
 static struct curl_slist *make_headers(const struct delivery *delivery, const struct ww_callback_request *request)
 {
 	struct headers headers = {NULL, 0};
 	int has_type = 0;
+	int has_key = 0;
 
 	for (size_t i = 0; i < request->header_count; i++) {
 		const struct ww_callback_header *header = &request->headers[i];
@@ -107,6 +114,7 @@ static struct curl_slist *make_headers(const struct delivery *delivery, const st
 		if (delivery->is_elsewhere && !ww_callback_text_is_plain(name))
 			continue;
 		has_type |= ww_callback_text_is(name, "Content-Type");
+		has_key |= ww_callback_text_is(name, "Idempotency-Key");
 		add_job_header(&headers, delivery->callback, header);
 	}
 	/* Suppress libcurl's own Content-Type, and its question whether the body may come, which takes a round trip. */
@@ -114,6 +122,8 @@ static struct curl_slist *make_headers(const struct delivery *delivery, const st
 		add_line(&headers, "Content-Type:");
 	add_line(&headers, "Expect:");
 	add_ours(&headers, delivery, request);
+	if (!has_key)
+		add_idempotency_key(&headers, &delivery->lease);
 	if (headers.failed) {
 		curl_slist_free_all(headers.list);
 		headers.list = NULL;
@@ -123,22 +133,6 @@ static struct curl_slist *make_headers(const struct delivery *delivery, const st
 
 /* ---- What libcurl calls */
 
-static curl_socket_t open_socket(void *user, curlsocktype purpose, struct curl_sockaddr *address)
-{
-	struct delivery *delivery = user;
-	struct ww_callback *callback = delivery->callback;
-
-	if (purpose != CURLSOCKTYPE_IPCXN || !ww_callback_address_may(&callback->ranges, &address->addr)) {
-		delivery->refused_count++;
-		callback->counters.refused++;
-		ww_callback_address_text(&address->addr, delivery->refused, sizeof delivery->refused);
-		delivery->lacks = ww_callback_address_lacks(&callback->ranges, &address->addr);
-		return CURL_SOCKET_BAD;
-	}
-	delivery->allowed_count++;
-	return socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
-}
-
 static size_t on_header(char *data, size_t size, size_t count, void *user)
 {
 	struct delivery *delivery = user;
@@ -146,7 +140,7 @@ static size_t on_header(char *data, size_t size, size_t count, void *user)
 	(void)data;
 	(void)size;
 	delivery->head_bytes += count;
-	return delivery->head_bytes > ANSWER_HEAD_MAX ? 0 : count;
+	return delivery->head_bytes > CALLBACK_HEAD_MAX ? 0 : count;
 }
 
 static size_t on_body(char *data, size_t size, size_t count, void *user)
@@ -214,8 +208,7 @@ static void set_transfer(CURL *easy, struct delivery *delivery, uint64_t left, C
 	*code |= curl_easy_setopt(easy, CURLOPT_PIPEWAIT, (long)is_https(delivery->url));
 	*code |= curl_easy_setopt(easy, CURLOPT_USERAGENT, config->user_agent);
 	*code |= curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, delivery->failure);
-	*code |= curl_easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, open_socket);
-	*code |= curl_easy_setopt(easy, CURLOPT_OPENSOCKETDATA, delivery);
+	*code |= ww_callback_socket_options(delivery);
 	*code |= curl_easy_setopt(easy, CURLOPT_HEADERFUNCTION, on_header);
 	*code |= curl_easy_setopt(easy, CURLOPT_HEADERDATA, delivery);
 	*code |= curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, on_body);
@@ -263,7 +256,9 @@ static int prepare(struct delivery *delivery, uint64_t left)
 	CURLcode code = CURLE_OK;
 
 	delivery->head_bytes = delivery->body_bytes = delivery->beginning_size = 0;
-	delivery->is_cut = 0;
+	delivery->is_cut = delivery->is_over = 0;
+	delivery->received = delivery->checked = 0;
+	delivery->connection = NULL;
 	delivery->refused_count = delivery->allowed_count = 0;
 	delivery->failure[0] = '\0';
 	if (ww_callback_parse(delivery->lease.body, delivery->lease.body_length, &request, NULL))

@@ -16,6 +16,7 @@
  *   3. An error that would come again for this job, such as WW_ESTALE, ends the delivery: a stale lease means that the
  *      job was delivered again.
  */
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -169,6 +170,36 @@ uint64_t ww_callback_time_left(const struct delivery *delivery, uint64_t now)
 
 /* ---- Results */
 
+/* The delay after this attempt of a job without a backoff: doubles with each, less a random part of up to a quarter. */
+static uint64_t delay_after(struct ww_callback *callback, uint32_t attempt)
+{
+	const uint64_t most = callback->config.retry_max;
+	uint64_t delay = callback->config.retry;
+
+	for (uint32_t i = 1; i < attempt && delay && delay < most; i++)
+		delay *= 2;
+	if (delay > most)
+		delay = most;
+	return delay - random_below(&callback->random, delay / 4 + 1);
+}
+
+/* The job has no limit of attempts, and that many have failed. */
+static int is_last(const struct delivery *delivery)
+{
+	const uint32_t most = delivery->callback->config.attempts;
+
+	return most && !delivery->lease.attempts && delivery->lease.attempt >= most;
+}
+
+static int bury_last(const struct delivery *delivery)
+{
+	const struct ww_lease *lease = &delivery->lease;
+	char error[WW_JOB_ERROR_MAX + 32];
+
+	(void)snprintf(error, sizeof error, "after %" PRIu32 " attempts: %s", lease->attempt, delivery->error);
+	return ww_jobs_bury(delivery->callback->config.jobs, lease->id, lease->token, lease->priority, error);
+}
+
 static int tell_one(const struct delivery *delivery)
 {
 	struct ww_jobs *jobs = delivery->callback->config.jobs;
@@ -179,8 +210,10 @@ static int tell_one(const struct delivery *delivery)
 		return ww_jobs_return(jobs, lease->id, lease->token);
 	if (delivery->outcome == CALLBACK_BURY)
 		return ww_jobs_bury(jobs, lease->id, lease->token, lease->priority, delivery->error);
+	if (is_last(delivery))
+		return bury_last(delivery);
 	if (delay == WW_JOB_BACKOFF && !lease->backoff)
-		delay = delivery->callback->config.retry;
+		delay = delay_after(delivery->callback, lease->attempt);
 	return ww_jobs_release(jobs, lease->id, lease->token, lease->priority, delay, delivery->error);
 }
 
@@ -199,7 +232,7 @@ static void settle(struct delivery *delivery, int result)
 		counters->finished++;
 	} else if (delivery->outcome == CALLBACK_GIVE_BACK) {
 		counters->given_back++;
-	} else if (delivery->outcome == CALLBACK_BURY || result == 1) {
+	} else if (delivery->outcome == CALLBACK_BURY || result == 1 || is_last(delivery)) {
 		counters->buried++;
 	} else {
 		counters->retried++;

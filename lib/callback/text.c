@@ -163,8 +163,8 @@ static int is_ours(struct text_span name)
 
 int ww_callback_text_is_plain(struct text_span name)
 {
-	static const char *const names[] = {
-	    "Accept", "Accept-Language", "Content-Type", "Content-Encoding", "Content-Language", "User-Agent"};
+	static const char *const names[] = {"Accept", "Accept-Language", "Content-Type", "Content-Encoding",
+	    "Content-Language", "Idempotency-Key", "User-Agent"};
 
 	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
 		if (ww_callback_text_is(name, names[i]))

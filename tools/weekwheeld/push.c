@@ -115,6 +115,8 @@ int push_numbers(struct server *server, struct buffer *out, number_fn *add)
 	       add(out, "push-addresses-refused", 1, "Addresses that must not be called.", stats.refused) ||
 	       add(out, "push-bodies-refused", 1, "Jobs refused because they are not requests.",
 	           server->push->refused) ||
+	       add(out, "push-timed-out", 1, "Requests whose time was up.", stats.timed_out) ||
+	       add(out, "push-over", 1, "Answers cut off for their size, framing included.", stats.over) ||
 	       add(out, "push-stale", 1, "Results that came after the lease had ended.", stats.stale) ||
 	       add(out, "push-lost", 1, "Results that the store never got.", stats.lost) ||
 	       add(out, "push-store-errors", 1, "Calls of the store that failed.", stats.store_errors) ||

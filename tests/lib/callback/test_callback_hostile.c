@@ -270,8 +270,31 @@ START_TEST(an_answer_without_head_and_body_ends_with_the_timeout)
 	pushing.config.timeout = 500 * WW_MILLISECOND;
 	pushing_open(&pushing);
 	expect_backoff(&pushing, pushing_post(&pushing, "/", "Answer-Do: drip\n"), "time");
-	expect_backoff(
-	    &pushing, pushing_post(&pushing, "/", "Answer-Status: 200 Fine\nAnswer-Do: endless chunk\n"), "time");
+	ck_assert_uint_eq(pushing_stats(&pushing).timed_out, 1);
+	pushing_end(&pushing);
+}
+END_TEST
+
+/* libcurl's own counts have nothing of an extension of a chunk. */
+START_TEST(every_byte_counts)
+{
+	pushing_make(&pushing);
+	pushing_open(&pushing);
+	for (uint64_t i = 1; i <= 3; i++) {
+		/* Also on a connection that has had another answer. */
+		if (i == 2)
+			expect_finished(&pushing, pushing_post(&pushing, "/", ""));
+		expect_backoff(&pushing,
+		    pushing_post(&pushing, "/", "Answer-Status: 200 Fine\nAnswer-Do: endless chunk\n"),
+		    "HTTP 200, and then: more than 524288 bytes came, framing included");
+		ck_assert_uint_eq(pushing_stats(&pushing).over, i);
+	}
+	ck_assert_uint_lt(receiver_sent(pushing.receiver), 3 * (8u << 20));
+	/* Requests that share a connection one after the other have their bytes each. */
+	for (int i = 0; i < 20; i++)
+		expect_finished(
+		    &pushing, pushing_post(&pushing, "/", "Answer-Status: 200 Fine\nAnswer-Do: big body\n"));
+	ck_assert_uint_eq(pushing_stats(&pushing).over, 3);
 	pushing_end(&pushing);
 }
 END_TEST
@@ -336,5 +359,5 @@ END_TEST
 
 TEST_MAIN("callback/hostile", only_the_allowed_addresses_of_a_name_are_called, redirections_are_judged_by_their_address,
     a_name_without_an_answer_delays_neither_requests_nor_the_end, proxies_of_the_environment_are_not_used,
-    endless_answers_are_cut_off, an_answer_without_head_and_body_ends_with_the_timeout,
+    endless_answers_are_cut_off, every_byte_counts, an_answer_without_head_and_body_ends_with_the_timeout,
     the_longest_key_and_tube_are_written_whole, calls_in_a_child_are_refused_and_the_parent_goes_on)

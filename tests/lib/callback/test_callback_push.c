@@ -167,16 +167,68 @@ START_TEST(retry_after_goes_before_the_backoff)
 }
 END_TEST
 
-START_TEST(a_job_without_a_backoff_waits_too)
+START_TEST(a_job_without_backoff_and_limit_waits_longer_each_time_and_ends)
 {
+	static const unsigned pauses[] = {1, 2, 4, 5, 5};
 	struct ww_job_spec spec = pushing_spec();
 
-	start();
+	pushing_make(&pushing);
+	pushing.config.attempts = 6;
+	pushing.config.retry_max = 5 * WW_SECOND;
+	pushing_open(&pushing);
 	spec.backoff = 0;
-	expect_again(&pushing,
-	    pushing_put(
-	        &pushing, &spec, "http://127.0.0.1:%u/\nAnswer-Status: 500 No\n", receiver_port(pushing.receiver)),
-	    WW_SECOND, WW_SECOND, "HTTP 500");
+	uint64_t id = pushing_put(
+	    &pushing, &spec, "http://127.0.0.1:%u/\nAnswer-Status: 500 No\n", receiver_port(pushing.receiver));
+	for (size_t i = 0; i < sizeof pauses / sizeof *pauses; i++) {
+		pushing_wait(&pushing, "retried", i + 1);
+		expect_again(&pushing, id, pauses[i] * WW_SECOND * 3 / 4, pauses[i] * WW_SECOND, "HTTP 500");
+		world_pass(&pushing.world, pauses[i] * WW_SECOND);
+	}
+	expect_buried(&pushing, id, "after 6 attempts: HTTP 500");
+	pushing_wait(&pushing, "buried", 1);
+	ck_assert_uint_eq(pushing_stats(&pushing).retried, 5);
+	/* A limit of its own goes before. */
+	spec.attempts = 7;
+	id = pushing_put(
+	    &pushing, &spec, "http://127.0.0.1:%u/\nAnswer-Status: 500 No\n", receiver_port(pushing.receiver));
+	for (uint64_t i = 0; i < 6; i++) {
+		pushing_wait(&pushing, "retried", 6 + i);
+		world_pass(&pushing.world, 5 * WW_SECOND);
+	}
+	expect_buried(&pushing, id, "HTTP 500");
+	ck_assert_uint_eq(receiver_count(pushing.receiver), 13);
+	pushing_end(&pushing);
+}
+END_TEST
+
+START_TEST(a_run_of_a_job_keeps_its_idempotency_key)
+{
+	struct ww_job_spec spec = pushing_spec();
+	char first[256];
+	char other[256];
+
+	start();
+	spec.period = 60 * WW_SECOND;
+	spec.backoff = WW_SECOND;
+	(void)pushing_put(&pushing, &spec, "http://127.0.0.1:%u/\nAnswer-Status: 503 No\nAnswer-Once: x\n",
+	    receiver_port(pushing.receiver));
+	pushing_wait(&pushing, "retried", 1);
+	world_pass(&pushing.world, WW_SECOND);
+	pushing_wait(&pushing, "finished", 1);
+	world_pass(&pushing.world, 60 * WW_SECOND);
+	receiver_wait(pushing.receiver, 3);
+	(void)header_of(receiver_got(pushing.receiver, 0), "Idempotency-Key", first);
+	ck_assert_uint_ge(strlen(first), 8);
+	ck_assert_int_eq(first[0], '"');
+	ck_assert_str_eq(header_of(receiver_got(pushing.receiver, 1), "Idempotency-Key", other), first);
+	ck_assert_str_ne(header_of(receiver_got(pushing.receiver, 2), "Idempotency-Key", other), first);
+	/* Another job, and one that brings its own. */
+	(void)pushing_post(&pushing, "/", "");
+	receiver_wait(pushing.receiver, 4);
+	ck_assert_str_ne(header_of(receiver_got(pushing.receiver, 3), "Idempotency-Key", other), first);
+	(void)pushing_post(&pushing, "/", "Idempotency-Key: mine\n");
+	receiver_wait(pushing.receiver, 5);
+	ck_assert_str_eq(header_of(receiver_got(pushing.receiver, 4), "Idempotency-Key", other), "mine");
 	pushing_end(&pushing);
 }
 END_TEST
@@ -341,7 +393,8 @@ END_TEST
 TEST_MAIN("callback/push", a_request_carries_the_job_and_success_finishes_it, methods_without_a_body_send_none,
     a_signature_covers_what_the_header_says, success_is_2xx_and_the_listed_statuses,
     some_statuses_are_retried_and_others_bury_the_job, retry_after_goes_before_the_backoff,
-    a_job_without_a_backoff_waits_too, a_callback_that_keeps_failing_is_buried_with_its_reason,
-    malformed_answers_are_retried, no_answer_is_read_beyond_the_bound, a_body_that_is_no_request_is_buried_and_not_sent,
+    a_job_without_backoff_and_limit_waits_longer_each_time_and_ends, a_run_of_a_job_keeps_its_idempotency_key,
+    a_callback_that_keeps_failing_is_buried_with_its_reason, malformed_answers_are_retried,
+    no_answer_is_read_beyond_the_bound, a_body_that_is_no_request_is_buried_and_not_sent,
     addresses_that_are_not_public_are_refused_by_default, ranges_and_schemes_are_configurable,
     a_connection_serves_one_request_after_the_other, configurations_out_of_range_are_refused)

@@ -32,6 +32,7 @@ void pushing_make_upon(struct pushing *pushing, int kind)
 	pushing->config.poll = WW_MILLISECOND;
 	/* Enough even for the slowest test run. */
 	pushing->config.connect_timeout = 60 * WW_SECOND;
+	pushing->config.timeout = 600 * WW_SECOND;
 }
 
 void pushing_open(struct pushing *pushing)
@@ -158,6 +159,9 @@ void pushing_wait(struct pushing *pushing, const char *what, uint64_t wanted)
 		              : strcmp(what, "retried") == 0   ? stats.retried
 		              : strcmp(what, "requests") == 0  ? stats.requests
 		              : strcmp(what, "redirects") == 0 ? stats.redirects
+		              : strcmp(what, "buried") == 0    ? stats.buried
+		              : strcmp(what, "over") == 0      ? stats.over
+		              : strcmp(what, "timed_out") == 0 ? stats.timed_out
 		                                               : UINT64_MAX;
 		ck_assert_msg(is != UINT64_MAX, "no %s", what);
 		if (is == wanted)

@@ -35,6 +35,8 @@ struct receiver {
 	pthread_mutex_t lock;
 	pthread_cond_t changed;
 	int open;
+	_Atomic size_t sent;
+	int once; /* requests with Answer-Once so far */
 	int stopped;
 	char *requests[REQUESTS];
 	size_t count;
@@ -67,6 +69,7 @@ static int put(struct connection *connection, const char *text, size_t size)
 		                            : send(connection->fd, text, size, MSG_NOSIGNAL);
 		if (done <= 0)
 			return 0;
+		connection->receiver->sent += (size_t)done;
 		text += done;
 		size -= (size_t)done;
 	}
@@ -168,8 +171,14 @@ static int answer_it(struct connection *connection, const char *head, const char
 	char value[256];
 	const char *next = head;
 	size_t length;
+	int is_first = 1;
 
-	if (!strstr(head, " /end") || strstr(head, " /end") > strstr(head, "\r\n")) {
+	if (value_of(head, end, "Answer-Once", NULL, value)) {
+		pthread_mutex_lock(&connection->receiver->lock);
+		is_first = !connection->receiver->once++;
+		pthread_mutex_unlock(&connection->receiver->lock);
+	}
+	if (is_first && (!strstr(head, " /end") || strstr(head, " /end") > strstr(head, "\r\n"))) {
 		(void)value_of(head, end, "Answer-Status", NULL, status);
 		(void)value_of(head, end, "Answer-Body", NULL, text);
 	}
@@ -198,6 +207,14 @@ static int answer_it(struct connection *connection, const char *head, const char
 		length +=
 		    (size_t)snprintf(answer + length, sizeof answer - length, "Content-Length: 999999999\r\n\r\n");
 		return put(connection, answer, length) && endless(connection, "and more of it, ");
+	}
+	if (strcmp(wish, "big body") == 0) {
+		length += (size_t)snprintf(answer + length, sizeof answer - length, "Content-Length: 60000\r\n\r\n");
+		for (size_t i = 0; i < 60000 / 6; i++)
+			if (!put(connection, i ? "a lot " : answer, i ? 6 : length) ||
+			    (!i && !put(connection, "a lot ", 6)))
+				return 0;
+		return 1;
 	}
 	if (strncmp(status, "204", 3) != 0)
 		length += (size_t)snprintf(answer + length, sizeof answer - length, "Content-Length: %zu\r\n",
@@ -368,6 +385,11 @@ size_t receiver_count(struct receiver *receiver)
 size_t receiver_connections(struct receiver *receiver)
 {
 	return read_size(receiver, &receiver->connected);
+}
+
+size_t receiver_sent(struct receiver *receiver)
+{
+	return receiver->sent;
 }
 
 size_t receiver_most(struct receiver *receiver)

@@ -5,11 +5,13 @@
  * A server on loopback that does what a request asks, with a thread for each connection. It keeps the requests.
  *
  *     Answer-Status: 503 Busy        its status; 204 otherwise, and always for a path that begins with /end
+ *     Answer-Once: x                 only the first such request has what Answer-Status and Answer-Body say
  *     Answer-Header: Name: value     another header of the answer; may come several times
  *     Answer-Body: text
  *     Answer-Do: wait                first waits until receiver_open
  *                cut                  answers half of it, and closes
  *                hang up              closes without an answer
+ *                big body             answers with 60,000 bytes
  *                drip                 answers a byte at a time, and never ends
  *                endless head, endless body, endless line, endless interim, endless trailer, endless chunk
  */
@@ -33,6 +35,8 @@ void receiver_wait(struct receiver *receiver, size_t count);
 const char *receiver_got(struct receiver *receiver, size_t n);
 size_t receiver_count(struct receiver *receiver);
 size_t receiver_connections(struct receiver *receiver);
+/* Bytes that it has sent. */
+size_t receiver_sent(struct receiver *receiver);
 /* The most requests that it had at one time. */
 size_t receiver_most(struct receiver *receiver);
 
