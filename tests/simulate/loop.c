@@ -287,6 +287,11 @@ uint64_t uv_now(const uv_loop_t *of)
 	return world.now / SIM_MS;
 }
 
+uint64_t uv_hrtime(void)
+{
+	return world.now;
+}
+
 int uv_is_closing(const uv_handle_t *handle)
 {
 	return (handle->flags & (CLOSING | CLOSED)) != 0;

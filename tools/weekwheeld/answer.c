@@ -134,6 +134,23 @@ static int answer_note(struct connection *connection, size_t end, int depends)
 	return 0;
 }
 
+/* It is told whether the write under way succeeds. */
+static void answer_join(struct connection *connection, size_t start)
+{
+	struct server *server = connection->server;
+
+	if (!server->is_begun || connection->in_batch)
+		return;
+	connection->in_batch = 1;
+	connection->batch_start = start;
+	SLIST_INSERT_HEAD(&server->batch, connection, next_batch);
+}
+
+void answer_expected(struct connection *connection)
+{
+	answer_join(connection, connection->out.size);
+}
+
 void answer_end(struct connection *connection, size_t start, int depends)
 {
 	struct server *server = connection->server;
@@ -143,11 +160,7 @@ void answer_end(struct connection *connection, size_t start, int depends)
 	connection_to_flush(connection);
 	if (!server->is_begun)
 		return;
-	if (!connection->in_batch) {
-		connection->in_batch = 1;
-		connection->batch_start = start;
-		SLIST_INSERT_HEAD(&server->batch, connection, next_batch);
-	}
+	answer_join(connection, start);
 	if (answer_note(connection, connection->out.size, depends) != 0)
 		answer_lost(connection);
 }
@@ -185,6 +198,8 @@ void answer_settle(struct connection *connection, int error)
 	if (error != 0 && !connection->is_closed && !connection->is_lost)
 		lost = answer_retract(
 		    connection, error == WW_EFULL || error == WW_ENOMEM ? "OUT_OF_MEMORY\r\n" : "INTERNAL_ERROR\r\n");
+	if (error != 0 && connection->kick.is_begun)
+		connection->kick.error = error == WW_EFULL || error == WW_ENOMEM ? error : WW_EIO;
 	connection->in_batch = 0;
 	connection->answer_count = 0;
 	if (lost)

@@ -260,20 +260,6 @@ static void touch(struct connection *connection, const struct command *command)
 	answer_result(connection, error == WW_ESTALE ? WW_ENOTFOUND : error, "TOUCHED\r\n");
 }
 
-static void kick(struct connection *connection, const struct command *command)
-{
-	struct server *server = connection->server;
-	uint64_t count = 0;
-	int error = turn_begin(server);
-
-	if (error == WW_OK)
-		error = ww_jobs_kick(server->jobs, connection->used->name, command->bound, &count);
-	if (error < 0 && error != WW_ENOTFOUND)
-		answer_result(connection, error, NULL);
-	else
-		answer_format(connection, "KICKED %llu\r\n", (unsigned long long)count);
-}
-
 static void kick_job(struct connection *connection, const struct command *command)
 {
 	int error = command->id ? turn_begin(connection->server) : WW_ENOTFOUND;
@@ -383,7 +369,7 @@ static void (*const handlers[VERBS])(struct connection *connection, const struct
     [VERB_RELEASE] = release_or_bury,
     [VERB_BURY] = release_or_bury,
     [VERB_TOUCH] = touch,
-    [VERB_KICK] = kick,
+    [VERB_KICK] = kick_begin,
     [VERB_KICK_JOB] = kick_job,
     [VERB_USE] = use,
     [VERB_WATCH] = watch,
@@ -426,7 +412,7 @@ void command_run(struct connection *connection, const struct command *command)
 		handlers[command->verb](connection, command);
 	else
 		answer_text(connection, refusals[command->refusal]);
-	/* waiting_give has noted its answer already. */
+	/* waiting_give and kick_end have noted their answers already. */
 	if (connection->answer_count == 0 ||
 	    connection->answers[connection->answer_count - 1].end != connection->out.size)
 		answer_end(connection, start, depends_on_write(command));

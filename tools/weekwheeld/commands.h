@@ -25,6 +25,11 @@ struct ww_job_ref command_job(const struct connection *connection, const struct 
  */
 int stats_of(struct server *server, const char *name, struct ww_tube_stats *stats);
 
+/* ---- kick.c */
+
+/* Kick jobs of the used tube, and answer when that is done. */
+void kick_begin(struct connection *connection, const struct command *command);
+
 /* ---- list.c: lists and forecasts in JSON */
 
 /* Write jobs as lines of JSON, and a line {"next":ID} if there may be more. Returns 0 or a WW_E*. */

@@ -13,10 +13,10 @@ static size_t unread(const struct connection *connection)
 	return connection->out.size + connection->sending.size;
 }
 
-/* A connection that waits for a job or leaves too many answers unread carries out no command. */
+/* A connection that waits for a job, is kicking, or leaves too many answers unread carries out no command. */
 static int is_blocked(const struct connection *connection)
 {
-	return connection->is_waiting || connection->is_over || connection->is_lost || connection->is_closed ||
+	return connection->is_waiting || connection->kick.is_begun || connection->is_over || connection->is_lost || connection->is_closed ||
 	       unread(connection) > connection->server->settings->max_output;
 }
 
@@ -61,7 +61,7 @@ static void connection_finish(struct connection *connection)
 	connection_to_flush(connection);
 }
 
-/* Carry out the commands in data[0 .. size-1], as far as possible. Return how many bytes were used. */
+/* Carry out the commands in data[0 .. size-1], as far as its share allows. Return how many bytes were used. */
 static size_t connection_take(struct connection *connection, const char *data, size_t size)
 {
 	static struct command command;
@@ -69,7 +69,12 @@ static size_t connection_take(struct connection *connection, const char *data, s
 	size_t used = 0;
 	int found = 1;
 
+	budget_begin(connection);
 	while (found && !is_blocked(connection)) {
+		if (!budget_take(connection)) {
+			connection_resume(connection);
+			break;
+		}
 		found = protocol_next(&connection->protocol, &command, data + taken, size - taken, &used);
 		taken += used;
 		if (found && command.verb == VERB_QUIT)
@@ -77,6 +82,7 @@ static size_t connection_take(struct connection *connection, const char *data, s
 		else if (found)
 			command_run(connection, &command);
 	}
+	budget_end(connection);
 	connection->is_stalled = found && !connection->is_waiting;
 	return taken;
 }
@@ -88,7 +94,7 @@ static void connection_settle(struct connection *connection)
 		return;
 	if (connection->at_end && !is_blocked(connection) && !connection->in_resume)
 		connection_finish(connection);
-	else if (is_blocked(connection) && connection->in.size >= INPUT_MAX)
+	else if ((is_blocked(connection) || connection->in_resume) && connection->in.size >= INPUT_MAX)
 		reading_stop(connection);
 	else
 		reading_start(connection);
@@ -110,24 +116,39 @@ static void connection_input(struct connection *connection, const char *data, si
 	size_t taken = 0;
 
 	/* Commands that fit into one read are parsed in place: an idle connection has no buffer. */
-	if (connection->in.size == 0) {
+	if (connection->in.size == 0 && !connection->in_resume) {
 		taken = connection_take(connection, data, size);
 		if (!connection->is_closed && keep_input(connection, data + taken, size - taken) != 0)
 			connection_close(connection);
 	} else if (keep_input(connection, data, size) != 0) {
 		server_note(connection->server, "no memory for a body: its connection is closed");
 		connection_close(connection);
-	} else {
+	} else if (!connection->in_resume) {
 		connection_process(connection);
 	}
+}
+
+static int kick_is_left(struct connection *connection)
+{
+	int is_done;
+
+	if (!connection->kick.is_begun)
+		return 0;
+	budget_begin(connection);
+	is_done = kick_go_on(connection);
+	budget_end(connection);
+	return !is_done;
 }
 
 void connection_process(struct connection *connection)
 {
 	/* The data of an empty buffer may be NULL, on which pointer arithmetic is undefined. */
 	const char *data = connection->in.size > 0 ? connection->in.data : "";
-	size_t taken = connection_take(connection, data, connection->in.size);
+	size_t taken;
 
+	if (kick_is_left(connection))
+		return;
+	taken = connection_take(connection, data, connection->in.size);
 	if (connection->is_closed)
 		return;
 	if (taken > 0)
@@ -161,20 +182,41 @@ void connection_resume(struct connection *connection)
 {
 	struct server *server = connection->server;
 
-	if (connection->in_resume || connection->is_closed)
+	if (connection->in_resume)
 		return;
 	connection->in_resume = 1;
+	server->resuming++;
 	STAILQ_INSERT_TAIL(&server->resume, connection, next_resume);
 	turn_again(server);
 }
 
 static void connection_free(struct connection *connection)
 {
+	free(connection->watches);
+	free(connection->names);
 	buffer_free(&connection->in);
 	buffer_free(&connection->out);
 	buffer_free(&connection->sending);
 	free(connection->answers);
 	free(connection);
+}
+
+/* A closed connection gives its jobs and tubes back, in pieces: thousands would delay others. */
+static void connection_leave(struct connection *connection)
+{
+	int is_left = 1;
+
+	budget_begin(connection);
+	while (is_left && budget_take(connection)) {
+		if (lease_release_one(connection))
+			continue;
+		is_left = connection->watch_count > 0;
+		if (is_left)
+			tube_ignore(connection, connection->watches[connection->watch_count - 1]->tube);
+	}
+	budget_end(connection);
+	if (is_left)
+		connection_resume(connection);
 }
 
 void connection_resume_all(struct server *server)
@@ -184,14 +226,21 @@ void connection_resume_all(struct server *server)
 
 	/* Connections that are resumed again meanwhile wait for the next turn. */
 	STAILQ_CONCAT(&now, &server->resume);
-	while ((connection = STAILQ_FIRST(&now)) != NULL) {
+	while ((connection = STAILQ_FIRST(&now)) != NULL && !budget_is_spent(server)) {
 		STAILQ_REMOVE_HEAD(&now, next_resume);
 		connection->in_resume = 0;
-		if (!connection->is_closed)
+		server->resuming--;
+		if (connection->is_closed)
+			connection_leave(connection);
+		else
 			connection_process(connection);
-		else if (connection->io.handle.data == NULL)
+		if (connection->is_closed && connection->io.handle.data == NULL && !connection->in_resume)
 			connection_free(connection);
 	}
+	STAILQ_CONCAT(&now, &server->resume);
+	STAILQ_CONCAT(&server->resume, &now);
+	if (!STAILQ_EMPTY(&server->resume))
+		turn_again(server);
 }
 
 static void connection_sent(uv_write_t *write, int status)
@@ -263,17 +312,6 @@ static void connection_gone(uv_handle_t *handle)
 		connection_free(connection);
 }
 
-static void leave_tubes(struct connection *connection)
-{
-	while (connection->watch_count > 0)
-		tube_ignore(connection, connection->watches[0]->tube);
-	free(connection->watches);
-	free(connection->names);
-	if (connection->used) {
-		connection->used->users--;
-		tube_drop(connection->server, connection->used);
-	}
-}
 
 void connection_close(struct connection *connection)
 {
@@ -283,8 +321,11 @@ void connection_close(struct connection *connection)
 		return;
 	waiting_end(connection);
 	connection->is_closed = 1;
-	lease_release_all(connection);
-	leave_tubes(connection);
+	connection->kick.is_begun = 0;
+	lease_disown(connection);
+	connection->used->users--;
+	tube_drop(server, connection->used);
+	connection_leave(connection);
 	LIST_REMOVE(connection, next);
 	server->connections_now--;
 	server->producers -= connection->is_producer;

@@ -61,6 +61,23 @@ struct answer {
 
 #define WAIT_FOREVER UINT64_MAX
 
+/* What a connection may still do in a turn (budget.c). */
+struct share {
+	uint64_t turn;
+	uint64_t begun;
+	uint64_t ends;
+	unsigned commands;
+};
+
+/* A kick that is done in pieces (kick.c). */
+struct kick {
+	uint64_t left;
+	uint64_t done;
+	int is_begun;
+	int are_buried; /* else delayed ones are kicked */
+	int error;      /* of the write of a piece */
+};
+
 /* A stream of libuv, whichever kind it is. */
 union stream {
 	uv_handle_t handle;
@@ -79,6 +96,8 @@ struct connection {
 	STAILQ_ENTRY(connection) next_fresh;
 	SLIST_ENTRY(connection) next_batch;
 
+	struct share share;
+	struct kick kick;
 	struct protocol protocol;
 	struct buffer in;      /* bytes that were received and not parsed yet */
 	struct buffer out;     /* answers that the system does not have yet */
@@ -131,11 +150,33 @@ void connection_flush(struct connection *connection);
 /* Close it, and give its jobs back. */
 void connection_close(struct connection *connection);
 
-/* Go on with its commands in the next turn. */
+/* Go on with its commands, or with closing it, in the next turn. */
 void connection_resume(struct connection *connection);
 
-/* Process those that were resumed. */
+/* Process those that were resumed, in this order, as far as the turn allows. */
 void connection_resume_all(struct server *server);
+
+/* ---- budget.c: shares of a turn */
+
+/* A turn begins. */
+void budget_turn(struct server *server);
+
+/* The connection begins to use its share, or goes on to. */
+void budget_begin(struct connection *connection);
+
+/* Take one command, or a piece of a long one. Returns 0 if the share is used up. */
+int budget_take(struct connection *connection);
+
+/* It pauses or ends. */
+void budget_end(struct connection *connection);
+
+/* The connections have used up the turn. */
+int budget_is_spent(const struct server *server);
+
+/* ---- kick.c */
+
+/* Go on with a kick that was begun. Returns 1 if it is done. */
+int kick_go_on(struct connection *connection);
 
 /* ---- answer.c: each of these adds to the connection's answers */
 
@@ -155,6 +196,9 @@ void answer_result(struct connection *connection, int error, const char *text);
 
 /* The answer that began at `start` is complete. */
 void answer_end(struct connection *connection, size_t start, int depends);
+
+/* The connection gets its answer later, and hears of a commit that fails. */
+void answer_expected(struct connection *connection);
 
 /* The commit is done: the answers since its beginning stand, or become errors. */
 void answer_settle(struct connection *connection, int error);
@@ -198,8 +242,11 @@ void lease_ended(struct server *server, struct lease *lease, int result);
 /* After a commit: forget the leases that ended, or give them back to their connections. */
 void lease_settle(struct server *server, int committed);
 
-/* A connection closes: its jobs are ready again. */
-void lease_release_all(struct connection *connection);
+/* A connection closes: leases that end with the write under way do not come back to it. */
+void lease_disown(struct connection *connection);
+
+/* It is closed: one of its jobs is ready again. Returns 0 if it had none. */
+int lease_release_one(struct connection *connection);
 
 /* The store has given the lease more time. */
 void lease_touched(struct lease *lease, uint64_t ends);

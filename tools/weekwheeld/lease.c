@@ -130,17 +130,22 @@ static void lease_release(struct server *server, struct lease *lease)
 		    server, "job %llu comes back only when its time to run is over", (unsigned long long)lease->id);
 }
 
-void lease_release_all(struct connection *connection)
+int lease_release_one(struct connection *connection)
 {
-	struct server *server = connection->server;
+	struct lease *lease = LIST_FIRST(&connection->leases);
+
+	if (!lease)
+		return 0;
+	lease_release(connection->server, lease);
+	lease_forget(connection->server, lease);
+	return 1;
+}
+
+void lease_disown(struct connection *connection)
+{
 	struct lease *lease;
 
-	while ((lease = LIST_FIRST(&connection->leases)) != NULL) {
-		lease_release(server, lease);
-		lease_forget(server, lease);
-	}
-	/* If the write fails, the leases that ended in this turn do not come back to this connection. */
-	for (lease = LIST_FIRST(&server->ended); lease; lease = LIST_NEXT(lease, next))
+	LIST_FOREACH(lease, &connection->server->ended, next)
 		if (lease->connection == connection)
 			lease->connection = NULL;
 }

@@ -74,6 +74,10 @@ static void loop_end(struct server *server)
 		return;
 	while (!LIST_EMPTY(&server->connections))
 		connection_close(LIST_FIRST(&server->connections));
+	while (!STAILQ_EMPTY(&server->resume)) {
+		budget_turn(server);
+		connection_resume_all(server);
+	}
 	turn_commit(server);
 	http_stop(server);
 	store_hush(server);

@@ -72,9 +72,13 @@ struct server {
 
 	LIST_HEAD(, connection) connections;
 	SLIST_HEAD(, connection) flush;   /* they have answers to send */
-	STAILQ_HEAD(, connection) resume; /* they have commands left */
+	STAILQ_HEAD(, connection) resume; /* they have commands left, or are being closed */
 	STAILQ_HEAD(, connection) fresh;  /* they have begun to wait in this turn */
 	SLIST_HEAD(, connection) batch;   /* they have answers that wait for the commit */
+
+	uint64_t turn;       /* its number */
+	uint64_t turn_spent; /* ns of it that connections took */
+	size_t resuming;     /* how many are in `resume` */
 
 	int is_begun; /* a write of the store is under way */
 	int is_due;   /* a driver has something to do */

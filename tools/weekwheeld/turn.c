@@ -72,6 +72,7 @@ void turn_end(struct server *server)
 {
 	struct connection *connection;
 
+	budget_turn(server);
 	turn_commit(server);
 	turn_time(server);
 	waiting_serve(server);
