@@ -5,7 +5,7 @@
 #include "tools/weekwheeld/server.h"
 
 enum {
-	TURN_NS = 2000000,     /* what connections take of a turn together */
+	TURN_NS = 2000000,      /* what connections take of a turn together */
 	SHARE_LEAST_NS = 20000, /* what one takes at least, so that all of them get on */
 	SHARE_COMMANDS = 1000   /* also if a clock stands still */
 };

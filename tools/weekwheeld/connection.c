@@ -16,8 +16,8 @@ static size_t unread(const struct connection *connection)
 /* A connection that waits for a job, is kicking, or leaves too many answers unread carries out no command. */
 static int is_blocked(const struct connection *connection)
 {
-	return connection->is_waiting || connection->kick.is_begun || connection->is_over || connection->is_lost || connection->is_closed ||
-	       unread(connection) > connection->server->settings->max_output;
+	return connection->is_waiting || connection->kick.is_begun || connection->is_over || connection->is_lost ||
+	       connection->is_closed || unread(connection) > connection->server->settings->max_output;
 }
 
 static void connection_room(uv_handle_t *handle, size_t suggested, uv_buf_t *room)
@@ -311,7 +311,6 @@ static void connection_gone(uv_handle_t *handle)
 	if (!connection->in_resume)
 		connection_free(connection);
 }
-
 
 void connection_close(struct connection *connection)
 {

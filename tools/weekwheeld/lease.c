@@ -146,8 +146,8 @@ void lease_disown(struct connection *connection)
 	struct lease *lease;
 
 	LIST_FOREACH(lease, &connection->server->ended, next)
-		if (lease->connection == connection)
-			lease->connection = NULL;
+	if (lease->connection == connection)
+		lease->connection = NULL;
 }
 
 /*
