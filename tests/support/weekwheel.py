@@ -194,7 +194,7 @@ class Server:
         while lines[-1] and "listening on 127.0.0.1:" not in "".join(lines):
             lines.append(self.process.stderr.readline())
         self.said = "".join(lines)
-        found = re.search(r"^weekwheeld: listening on (127\.0\.0\.1:(\d+))$", self.said, re.M)
+        found = re.search(r'\blistening on (127\.0\.0\.1:(\d+))"?', self.said)
         if not found:
             self.stop(signal.SIGKILL)
             for lack in ("this build has no Redis", "this build has no libcurl", "no libmicrohttpd"):

@@ -5,5 +5,5 @@ weekwheeld_USES := jobs common
 weekwheeld_MAY_USE := redis callback
 weekwheeld_NEEDS := libuv=libuv1-dev uthash.h=uthash-dev
 weekwheeld_WANTS := MICROHTTPD:libmicrohttpd=libmicrohttpd-dev
-weekwheeld_TESTS := tests/tools/weekwheeld/protocol
+weekwheeld_TESTS := tests/tools/weekwheeld tests/tools/weekwheeld/protocol
 weekwheeld_FUZZERS := protocol

@@ -22,7 +22,7 @@ static void listen_came(uv_stream_t *stream, int status)
 	struct server *server = stream->loop->data;
 
 	if (status < 0)
-		message_error("a client could not be accepted: %s", uv_strerror(status));
+		state_seen("accept", "a client could not be accepted: %s", uv_strerror(status));
 	else
 		connection_accept(server, stream);
 }
@@ -135,7 +135,7 @@ static int listen_unix(struct server *server, const char *path)
 		return message_error(
 		    "cannot make the socket %s: %s; its folder must exist and be writable, and the name must be free",
 		    path, uv_strerror(error));
-	message_error("listening on %s", path);
+	message_info("listening on %s", path);
 	return 0;
 }
 
@@ -170,7 +170,7 @@ static int listen_systemd(struct server *server, int fd)
 	if (error)
 		return listen_failed("a socket of systemd", error);
 	if (is_unix)
-		message_error("listening on a socket of systemd");
+		message_info("listening on a socket of systemd");
 	else
 		listen_said(listener);
 	return 0;

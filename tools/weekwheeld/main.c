@@ -18,6 +18,7 @@ int main(int count, char **arguments)
 	/* A write to a client that has left fails with an error instead. */
 	signal(SIGPIPE, SIG_IGN);
 	message_program = "weekwheeld";
+	message_form = message_form_found();
 	status = settings_read(&settings, arguments + (count > 0));
 	return status != 0 ? status - 1 : server_run(&settings);
 }

@@ -21,6 +21,7 @@
 #include "tools/common/message.h"
 #include "tools/weekwheeld/connection.h"
 #include "tools/weekwheeld/settings/settings.h"
+#include "tools/weekwheeld/state.h"
 #include "weekwheel/driver.h"
 
 /*
@@ -45,6 +46,8 @@ struct server {
 	uv_poll_t wall_poll;
 	uv_signal_t signals[3];
 	uv_timer_t patience; /* how long to wait for clients when the server ends */
+	uv_timer_t states;   /* tells the ends of states */
+	uv_async_t states_wake;
 	SLIST_HEAD(, listener) listeners;
 
 	struct ww_clock *elapsed_clock; /* virtual clocks, or NULL */
@@ -59,8 +62,6 @@ struct server {
 	int is_shared;         /* other servers have the store, too */
 	int is_away;           /* the store did not answer when a job was wanted last */
 	int said_fault;        /* why the store cannot write, which was reported, or WW_OK */
-	int said_error;        /* the last error that was reported, and when */
-	uint64_t said_at;      /* ms of the loop */
 	uint64_t store_errors; /* calls that the store did not answer */
 
 	struct server_tube *tubes; /* hashed by name, in the order in which they were made */
@@ -179,8 +180,7 @@ void http_stop(struct server *server);
 /* Serve until a signal ends it. Returns the exit status of the program. */
 int server_run(const struct settings *settings);
 
-/* Report it if --verbose was given. */
-#define server_note(server, ...) ((server)->settings->is_verbose ? (void)message_error(__VA_ARGS__) : (void)0)
+#define server_note(server, ...) ((void)(server), message_debug(__VA_ARGS__))
 
 /* Move the virtual clocks forward, and let what is due by then happen. Returns a WW_E*. */
 int server_advance(struct server *server, uint64_t ns);

@@ -2,6 +2,7 @@
  * Opens and closes the store, takes its messages about ready tubes, and reports its errors. The commands call the store
  * themselves (commands.c), through include/weekwheel/jobs.h.
  */
+#include <stdio.h>
 #include <string.h>
 
 #include "tools/weekwheeld/server.h"
@@ -11,8 +12,7 @@
 #endif
 
 enum {
-	AGAIN_MS = 250,       /* how often clients that wait are served in case a message was missed */
-	SAY_AGAIN_MS = 10000, /* how often the same error is reported at most */
+	AGAIN_MS = 250, /* how often clients that wait are served in case a message was missed */
 	INBOX_MAX = 65536
 };
 
@@ -100,16 +100,17 @@ int store_fault(struct server *server, char text[WW_FAULT_MAX])
 		return stats.fault;
 	server->said_fault = stats.fault;
 	if (stats.fault == WW_OK)
-		message_error("there is room again: jobs are accepted");
+		state_end("disk", "there is room again: jobs are accepted");
 	else if (stats.fault == WW_EFULL)
-		message_error(
+		state_begin("disk", STATE_STOPS_WRITING,
 		    "%s: no jobs are accepted until there is room; those that are stored go on", stats.fault_text);
 	else if (stats.fault == WW_ECORRUPT)
-		message_error("%s: every change is refused from now on; end the server, save what can be read with "
-		              "'weekwheel recover', and start it on that",
+		state_begin("disk", STATE_STOPS_WRITING,
+		    "%s: every change is refused from now on; end the server, save what can be read with "
+		    "'weekwheel recover', and start it on that",
 		    stats.fault_text);
 	else
-		message_error(
+		state_begin("disk", STATE_STOPS_WRITING,
 		    "%s: every change is refused from now on; check the disk, then start the server again, which "
 		    "checks what the disk has",
 		    stats.fault_text);
@@ -118,19 +119,18 @@ int store_fault(struct server *server, char text[WW_FAULT_MAX])
 
 void store_failed(struct server *server, int error)
 {
-	uint64_t now = uv_now(&server->loop);
+	char key[STATE_KEY_MAX];
 
 	server->store_errors++;
-	if (server->said_fault == WW_EIO || server->said_fault == WW_ECORRUPT || store_fault(server, NULL) != WW_OK)
+	if (server->said_fault == WW_EIO || server->said_fault == WW_ECORRUPT || store_fault(server, NULL) != WW_OK) {
+		state_met("disk");
 		return;
+	}
 	/* lib/redis reports once that Redis is lost, and once that it is back. */
 	if (server->is_shared && (error == WW_EIO || error == WW_EAGAIN))
 		return;
-	if (error == server->said_error && now - server->said_at < SAY_AGAIN_MS)
-		return;
-	server->said_error = error;
-	server->said_at = now;
-	message_error("a command failed: %s", ww_strerror(error));
+	snprintf(key, sizeof key, "failed commands: %s", ww_strerror(error));
+	state_seen(key, "a command failed: %s", ww_strerror(error));
 }
 
 int store_answers(struct server *server)
@@ -184,13 +184,13 @@ static void warn_of_clock(struct server *server)
 	if (server->settings->is_virtual || ww_jobs_stats(server->jobs, &stats) != WW_OK)
 		return;
 	if (stats.downtime < 0)
-		message_error(
-		    "warning: the clock is %lld h behind the last write of the store, so how long the machine was off is "
+		message_warning(
+		    "the clock is %lld h behind the last write of the store, so how long the machine was off is "
 		    "not known: jobs may be late by that; let the server start when the clock has been set",
 		    -stats.downtime / hour);
 	else if ((uint64_t)stats.downtime > server->settings->max_downtime)
-		message_error(
-		    "warning: the clock says that the machine was off for %lld h, more than --max-downtime: it is not "
+		message_warning(
+		    "the clock says that the machine was off for %lld h, more than --max-downtime: it is not "
 		    "believed, and jobs may be late by the time off; let the server start when the clock has been set",
 		    (long long)stats.downtime / hour);
 }
@@ -253,8 +253,8 @@ static void warn_of_shards(struct server *server)
 
 	if (!wanted || ww_jobs_redis_stats(server->jobs, &stats) != WW_OK || stats.shards == wanted)
 		return;
-	message_error(
-	    "warning: --redis-shards %llu changes nothing: the store was made with %u; leave it out or, to have %llu, "
+	message_warning(
+	    "--redis-shards %llu changes nothing: the store was made with %u; leave it out or, to have %llu, "
 	    "\"weekwheel export\" the jobs, \"weekwheel import\" them with --redis-shards %llu and another "
 	    "--redis-prefix, and give all servers that one",
 	    wanted, stats.shards, wanted, wanted);

@@ -31,7 +31,10 @@ void turn_commit(struct server *server)
 	if (error != WW_OK) {
 		server->commit_errors++;
 		if (server->said_fault != WW_EIO && store_fault(server, NULL) == WW_OK)
-			message_error("the changes could not be written: %s", ww_strerror(error));
+			state_begin(
+			    "writes", STATE_STOPS_WRITING, "the changes could not be written: %s", ww_strerror(error));
+	} else {
+		state_end("writes", "changes are written again");
 	}
 	lease_settle(server, error == WW_OK);
 	while ((connection = SLIST_FIRST(&server->batch)) != NULL) {
@@ -62,9 +65,9 @@ static void turn_time(struct server *server)
 	server->is_due = 0;
 	/* All that expires in this turn is one write. */
 	if (turn_begin(server) != WW_OK)
-		message_error("the store cannot be written");
+		state_seen("begin", "the store cannot be written");
 	if (ww_driver_dispatch(server->elapsed, TURN_BUDGET) < 0 || ww_driver_dispatch(server->wall, TURN_BUDGET) < 0)
-		message_error("a driver cannot dispatch");
+		state_seen("dispatch", "a driver cannot dispatch");
 	turn_commit(server);
 }
 

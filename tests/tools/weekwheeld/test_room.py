@@ -60,7 +60,7 @@ def said_once(server, why):
     begun = re.findall(why + ": no jobs are accepted until there is room", server.said)
     ended = re.findall("there is room again: jobs are accepted", server.said)
     equal(len(begun), len(ended), server.said)
-    assert 1 <= len(begun) <= 40, server.said
+    assert 1 <= len(begun) <= 6, server.said
 
 
 def same(client, ids):

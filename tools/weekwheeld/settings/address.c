@@ -111,6 +111,6 @@ void address_announce(const struct sockaddr *address, const char *before, const 
 		is_loopback = ntohl(four->sin_addr.s_addr) >> 24 == IN_LOOPBACKNET;
 	}
 	if (!is_loopback)
-		message_error("warning: other machines can reach %s, and %s", text, risk);
-	message_error("%s%s%s", before, text, after);
+		message_warning("other machines can reach %s, and %s", text, risk);
+	message_info("%s%s%s", before, text, after);
 }

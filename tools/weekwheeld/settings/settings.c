@@ -50,7 +50,9 @@ static const struct option table[] = {
     {OPTION_CLOCK, 0, "clock", "CLOCK",
         "real (the default), or virtual: time stands still until the verb\n\"advance\"; virtual:SECONDS: this much has passed at the start"},
     {OPTION_CONFIG, 'c', "config", "FILE", "read options from a file, one \"name = value\" a line"},
-    {OPTION_VERBOSE, 'v', "verbose", NULL, "report clients that come and go"},
+    {OPTION_LOG_LEVEL, 0, "log-level", "LEVEL", "what to report: error, warning, info (the default), debug"},
+    {OPTION_LOG_FORMAT, 0, "log-format", "FORMAT", "text (the default), or json: an object a line"},
+    {OPTION_VERBOSE, 'v', "verbose", NULL, "the same as --log-level debug: also clients that come and go"},
     {OPTION_VERSION, 0, "version", NULL, "show the version"},
     {OPTION_HELP, 'h', "help", NULL, "show this help"},
 };
@@ -103,6 +105,33 @@ static int read_clock(struct settings *settings, const char *value)
 	if (strncmp(value, ahead, sizeof ahead - 1) != 0)
 		return -1;
 	return words_seconds(settings_span(value + sizeof ahead - 1), UINT32_MAX, &settings->ahead);
+}
+
+/* These take effect at once, for messages about the other options. */
+static int read_level(const char *value)
+{
+	static const char *const names[] = {[MESSAGE_ERROR] = "error",
+	    [MESSAGE_WARNING] = "warning",
+	    [MESSAGE_INFO] = "info",
+	    [MESSAGE_DEBUG] = "debug"};
+
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+		if (names[i] && strcmp(value, names[i]) == 0) {
+			message_level = (enum message_level)i;
+			return 0;
+		}
+	return -1;
+}
+
+static int read_form(const char *value)
+{
+	if (strcmp(value, "json") == 0)
+		message_form = MESSAGE_JSON;
+	else if (strcmp(value, "text") == 0)
+		message_form = message_form_found();
+	else
+		return -1;
+	return 0;
 }
 
 static int read_listen(struct settings *settings, const struct options *options)
@@ -169,8 +198,12 @@ static int read_other(struct settings *settings, const struct options *options, 
 	case OPTION_CONFIG:
 		return read_config(settings, options);
 	case OPTION_VERBOSE:
-		settings->is_verbose = 1;
+		message_level = MESSAGE_DEBUG;
 		return 0;
+	case OPTION_LOG_LEVEL:
+		return read_level(value) ? settings_bad(options, id, "error, warning, info or debug") : 0;
+	case OPTION_LOG_FORMAT:
+		return read_form(value) ? settings_bad(options, id, "text or json") : 0;
 	case OPTION_VERSION:
 		printf("weekwheeld %s\n", ww_version());
 		return 1;

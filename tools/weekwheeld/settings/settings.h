@@ -53,7 +53,6 @@ struct settings {
 	struct settings_push push;
 	int is_memory;
 	int is_virtual;
-	int is_verbose;
 	uint64_t given; /* 1 << OPTION_... for each option on the command line or in a file */
 };
 

@@ -37,8 +37,8 @@ static int read_store(struct settings *settings, const struct options *options)
 	}
 	host = strchr(url, '@');
 	if (host && host > url + 8 && memchr(url + 8, ':', (size_t)(host - url) - 8))
-		message_error("warning: everybody on this machine can read the password in --store; use "
-		              "--store-file, or WEEKWHEELD_STORE");
+		message_warning("everybody on this machine can read the password in --store; use "
+		                "--store-file, or WEEKWHEELD_STORE");
 	return 0;
 }
 

@@ -169,7 +169,7 @@ const char *settings_line(const struct options *options, int id, const char *wha
 	if (!text)
 		return NULL;
 	if (stat(options->value, &about) == 0 && S_ISREG(about.st_mode) && about.st_mode & 077)
-		message_error("warning: others may read %s: \"chmod 600\" keeps it secret", options->value);
+		message_warning("others may read %s: \"chmod 600\" keeps it secret", options->value);
 	text[strcspn(text, "\r\n")] = 0;
 	if (*text)
 		return text;
