@@ -36,8 +36,10 @@
  *   when the shard's worker has made them ready. If that worker died, this takes up to `lease` longer. Shards that do
  *   not answer hold back no jobs of other shards: the call fails only if there are no others, or the timeout is over.
  *   ww_jobs_wait learns of jobs in the same way.
- * - While a slot of a cluster moves, calls to its shards wait for the end of the move, up to the timeout, then answer
- *   WW_EAGAIN.
+ * - While a node of a cluster refuses calls or is silent, or a slot moves, its shards are set aside: calls to them wait
+ *   for an eighth of the timeout since that began, later ones answer WW_EAGAIN at once, and one after each growing pause
+ *   is a probe. All other shards go on. A put without a key goes to one of them. While no node serves, calls wait for
+ *   the whole timeout since that began.
  * - Among ready jobs of different shards, the least priority comes first as far as this process knows. Jobs of equal
  *   priority come in order within a shard.
  * - ww_jobs_reserve_many takes from one shard all jobs that come before the best of the other shards, then goes on with
@@ -59,8 +61,8 @@
  *
  * Errors, of every call: WW_EIO: Redis cannot be reached, or the connection broke before the answer came; in the latter
  * case the call may or may not have happened. finish, release and bury may be called again; WW_ESTALE may then mean
- * that the first call succeeded. WW_EAGAIN: Redis is loading, or the cluster is electing; nothing happened, so call
- * again later. WW_EFULL: Redis has no memory left (maxmemory) or cannot write. WW_EDENIED: no rights, or a replica.
+ * that the first call succeeded. WW_EAGAIN: Redis is loading, the cluster is electing, or a node or slot is set aside;
+ * nothing happened, so call again later. WW_EFULL: Redis has no memory left (maxmemory) or cannot write. WW_EDENIED: no rights, or a replica.
  * WW_ECORRUPT: the store was emptied or replaced in Redis (and the worker could not make it anew), or an answer makes
  * no sense. The report says more.
  *
@@ -78,6 +80,7 @@ extern "C" {
 
 #define WW_REDIS_PREFIX_MAX 64
 #define WW_REDIS_SHARDS_MAX 4096
+#define WW_REDIS_NODES_MAX 1024
 
 /*
  * Never make any part of a store. If there is no store, or it is lost while it is open, the answer is WW_ENOTFOUND. If
@@ -169,6 +172,33 @@ WW_API int ww_jobs_redis_open(struct ww_jobs **jobs, const struct ww_jobs_redis_
 
 /* Fill *stats. Threads: any. O(1). Errors: WW_EINVAL: jobs is not a store in Redis. */
 WW_API int ww_jobs_redis_stats(struct ww_jobs *jobs, struct ww_jobs_redis_stats *stats);
+
+enum ww_redis_node_state {
+	WW_REDIS_NODE_SERVES,
+	WW_REDIS_NODE_ASIDE, /* it answers "later" or is silent: calls are refused until an answer to a probe */
+	WW_REDIS_NODE_LOST   /* it cannot be reached */
+};
+
+/* A node of Redis that has slots, or the single server. */
+struct ww_jobs_redis_node {
+	char address[300]; /* host:port, or the path of a socket */
+	enum ww_redis_node_state state;
+	char why[96];     /* what it said; "": it serves */
+	uint64_t since;   /* ns since it was set aside or lost */
+	uint64_t probe;   /* ns until a call asks it again; 0: the next call does */
+	uint64_t refused; /* calls that have ended because of it */
+	uint32_t shards;  /* of the store, that are on it */
+};
+
+/*
+ * Store how many nodes there are in *count, and fill in up to `room` of them, in a lasting order. nodes may be NULL if
+ * room is 0. It asks nobody: the states are what the last calls found. `report` gets a sentence when the first call is
+ * refused because of a node, and one when the node serves again.
+ * Range: room up to WW_REDIS_NODES_MAX.
+ * Threads: any. O(nodes * nodes + shards).
+ * Errors: WW_EINVAL: out of range, or jobs is not a store in Redis. WW_ENOMEM.
+ */
+WW_API int ww_jobs_redis_nodes(struct ww_jobs *jobs, struct ww_jobs_redis_node *nodes, size_t room, size_t *count);
 
 #ifdef __cplusplus
 }

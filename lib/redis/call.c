@@ -119,17 +119,61 @@ static int is_gone(const struct redis_call *call)
  * A shard's script works on keys that it does not name. While the shard's slot moves, it would take those on the other
  * node for lost: `also` makes it wait (link/link.h).
  */
-static int run(struct redis_store *store, struct redis_call *calls, size_t count)
+static int send(struct redis_store *store, struct redis_call *calls, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
 		calls[i].also = calls[i].key + store->shards * sizeof *store->tags;
-	int error = getpid() == store->process ? ww_redis_link_run(store->link, calls, count) : WW_ECLOSED;
+	return ww_redis_link_run(store->link, calls, count);
+}
 
-	/* Each call has its error, even if none was begun. */
-	for (size_t i = 0; error && i < count; i++)
-		if (!calls[i].error && !calls[i].reply)
+/* The shard after that key's that serves, or the same one. */
+static const char *next_key(struct redis_store *store, const char *key)
+{
+	size_t shard = (size_t)(key - store->tags[0]) / sizeof *store->tags;
+
+	for (size_t i = 1; i < store->shards; i++) {
+		const char *next = store->tags[(shard + i) % store->shards];
+		if (ww_redis_link_serves(store->link, next))
+			return next;
+	}
+	return key;
+}
+
+/* A call for any shard has failed: while nothing was sent, try others, and at last wait for the first one. */
+static void try_elsewhere(struct redis_store *store, struct redis_call *call)
+{
+	const char *own = call->key;
+
+	for (uint32_t i = 0; i < store->shards && call->flags & REDIS_CALL_ANY_SHARD; i++) {
+		if ((call->error != WW_EAGAIN && call->error != WW_EIO) || call->is_sent)
+			return;
+		const char *next = next_key(store, call->key);
+		if (next == call->key || i + 1 == store->shards) {
+			next = own;
+			call->flags &= ~(REDIS_CALL_ANY_SHARD | REDIS_CALL_SOON);
+		}
+		call->key = next;
+		(void)send(store, call, 1);
+	}
+}
+
+static int run(struct redis_store *store, struct redis_call *calls, size_t count)
+{
+	int error = getpid() == store->process ? send(store, calls, count) : WW_ECLOSED;
+
+	if (!error)
+		return WW_OK;
+	for (size_t i = 0; i < count; i++) {
+		/* Each call has its error, even if none was begun. */
+		if (error == WW_ECLOSED)
 			calls[i].error = error;
-	return error;
+		try_elsewhere(store, &calls[i]);
+	}
+	for (size_t i = 0; i < count; i++) {
+		if (calls[i].error)
+			return calls[i].error;
+	}
+	return WW_OK;
 }
 
 static void rename_words(struct redis_store *store, struct words *words)
@@ -253,7 +297,7 @@ int ww_redis_call_fan(struct redis_store *store, struct fan *fan)
 }
 
 int ww_redis_call_each(struct redis_store *store, const struct redis_script *script, struct words *words,
-    const uint32_t *shards, size_t count, struct fan *fan)
+    const uint32_t *shards, size_t count, unsigned flags, struct fan *fan)
 {
 	int error = ww_redis_call_fan_make(store, fan, count);
 
@@ -261,14 +305,16 @@ int ww_redis_call_each(struct redis_store *store, const struct redis_script *scr
 		return error;
 	fan->all = words;
 	for (uint32_t i = 0; i < count; i++)
-		fan->calls[i] = ww_redis_call_say(store, script, shards ? shards[i] : i, words, REDIS_CALL_AGAIN);
+		fan->calls[i] = ww_redis_call_say(store, script, shards ? shards[i] : i, words, flags);
 	return ww_redis_call_fan(store, fan);
 }
 
 int ww_redis_call_all(
     struct redis_store *store, const struct redis_script *script, struct words *words, size_t least, struct fan *fan)
 {
-	int error = ww_redis_call_each(store, script, words, NULL, store->shards, fan);
+	/* A forecast reads all jobs: long silence is no sign. */
+	unsigned soon = script == &ww_redis_script_shard_forecast ? 0 : REDIS_CALL_SOON;
+	int error = ww_redis_call_each(store, script, words, NULL, store->shards, REDIS_CALL_AGAIN | soon, fan);
 
 	for (size_t i = 0; i < fan->count && least && !error; i++)
 		error = ww_redis_call_array(store, fan->calls[i].reply, least);

@@ -38,7 +38,7 @@ int ww_redis_end_finish_many(struct ww_jobs *jobs, struct ww_job_end *ends, size
 
 	if (!error) {
 		for (size_t i = 0; i < count; i++)
-			ww_redis_gather_add(&gather, i, shard_of(store, ends[i].id));
+			ww_redis_gather_add(&gather, i, shard_of(store, ends[i].id), 0);
 		error = ww_redis_gather_begin(&gather, 2);
 	}
 	if (!error) {

@@ -5,7 +5,7 @@
 
 static size_t size_of(const struct gather *gather)
 {
-	return (4 * gather->count + gather->store->shards) * sizeof(uint32_t);
+	return (4 * gather->count + 2 * gather->store->shards) * sizeof(uint32_t);
 }
 
 int ww_redis_gather_make(struct gather *gather, struct redis_store *store, size_t count, uint32_t batch)
@@ -23,13 +23,14 @@ int ww_redis_gather_make(struct gather *gather, struct redis_store *store, size_
 	return WW_OK;
 }
 
-void ww_redis_gather_add(struct gather *gather, size_t i, uint32_t shard)
+void ww_redis_gather_add(struct gather *gather, size_t i, uint32_t shard, int is_free)
 {
-	uint32_t call = gather->open[shard];
+	uint32_t at = is_free ? gather->store->shards + shard : shard;
+	uint32_t call = gather->open[at];
 
 	if (!call || gather->items[call - 1] == gather->batch) {
-		call = gather->open[shard] = ++gather->calls;
-		gather->shard[call - 1] = shard;
+		call = gather->open[at] = ++gather->calls;
+		gather->shard[call - 1] = at;
 	}
 	gather->call_of[i] = call;
 	gather->place[i] = gather->items[call - 1]++;
@@ -56,8 +57,11 @@ int ww_redis_gather_run(struct gather *gather, const struct redis_script *script
 {
 	struct fan *fan = &gather->fan;
 
-	for (size_t call = 0; call < fan->count; call++)
-		fan->calls[call] = ww_redis_call_say(gather->store, script, gather->shard[call], fan->words[call], 0);
+	for (size_t call = 0; call < fan->count; call++) {
+		uint32_t at = gather->shard[call];
+		fan->calls[call] = ww_redis_call_say(gather->store, script, at % gather->store->shards,
+		    fan->words[call], at < gather->store->shards ? 0 : REDIS_CALL_SOON | REDIS_CALL_ANY_SHARD);
+	}
 	return fan->count ? ww_redis_call_fan(gather->store, fan) : WW_OK;
 }
 

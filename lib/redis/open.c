@@ -2,6 +2,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/eventfd.h>
 #include <sys/random.h>
 #include <unistd.h>
 
@@ -105,6 +106,8 @@ static void release(struct redis_store *store)
 	pthread_cond_destroy(&store->heard);
 	pthread_mutex_destroy(&store->lock);
 	pthread_mutex_destroy(&store->renewing);
+	if (store->wake_fd >= 0)
+		close(store->wake_fd);
 	memory_give(allocator, store->tags, 2 * store->shards * sizeof *store->tags);
 	memory_give(allocator, store, sizeof *store);
 }
@@ -118,6 +121,8 @@ static int open_link(struct redis_store *store)
 	    .connections = config->connections,
 	    .reply_max = (size_t)256 << 20,
 	    .allocator = store->allocator,
+	    .aside = ww_redis_worker_wake,
+	    .aside_context = store,
 	    .report = config->report,
 	    .context = config->context};
 
@@ -149,6 +154,9 @@ static int open_store(struct redis_store *store)
 {
 	int error = name_it(store);
 
+	store->wake_fd = is_alone(store) ? -1 : eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (!is_alone(store) && store->wake_fd < 0)
+		error = WW_ESYSTEM;
 	if (!error)
 		error = open_link(store);
 	if (!error)

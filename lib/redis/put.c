@@ -86,8 +86,8 @@ int ww_redis_put(struct ww_jobs *jobs, const struct ww_job_spec *spec, uint64_t 
 	if (result)
 		return result;
 	say(ww_redis_words_few(store, &few), spec);
-	result = ww_redis_call_list(
-	    store, &ww_redis_script_shard_put, shard_of_spec(store, spec), &few.words, 0, PUT_REPLIES, &reply);
+	result = ww_redis_call_list(store, &ww_redis_script_shard_put, shard_of_spec(store, spec), &few.words,
+	    spec->key_length ? 0 : REDIS_CALL_SOON | REDIS_CALL_ANY_SHARD, PUT_REPLIES, &reply);
 	if (result)
 		return result;
 	result = read_put(store, reply->element, spec, &got[0], &got[1]);
@@ -116,7 +116,8 @@ static void sort(struct gather *gather, struct ww_job_put *puts, size_t count)
 			continue;
 		if (!spec->key_length && keyless++ % PUT_BATCH == 0)
 			shard = shard_of_spec(store, spec);
-		ww_redis_gather_add(gather, i, spec->key_length ? shard_of_spec(store, spec) : shard);
+		ww_redis_gather_add(
+		    gather, i, spec->key_length ? shard_of_spec(store, spec) : shard, !spec->key_length);
 	}
 }
 

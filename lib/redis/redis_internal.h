@@ -44,6 +44,9 @@
 #define REDIS_TAG_SIZE (WW_REDIS_PREFIX_MAX + 24)
 #define REDIS_IDENTITY_SIZE 33
 
+/* Flag of a call: any shard will do. If nothing was sent to its own, another one that serves gets it. */
+#define REDIS_CALL_ANY_SHARD (1U << 16)
+
 /* A time in us at which nothing is due: the greatest number that Lua represents exactly. */
 #define REDIS_NEVER ((UINT64_C(1) << 53) - 1)
 
@@ -101,6 +104,7 @@ struct redis_store {
 	size_t bytes; /* of hints */
 
 	struct redis_worker *worker; /* NULL: is_alone */
+	int wake_fd;                 /* wakes the worker; -1: is_alone */
 };
 
 static inline struct redis_store *store_of(struct ww_jobs *jobs)
@@ -196,9 +200,12 @@ struct fan {
  */
 int ww_redis_call_all(
     struct redis_store *store, const struct redis_script *script, struct words *words, size_t least, struct fan *fan);
-/* The same for some shards, or all with NULL. Each call has its own error; fan->calls NULL: there was no memory. */
+/*
+ * The same for some shards, or all with NULL, with those flags. Each call has its own error; fan->calls NULL: there was
+ * no memory.
+ */
 int ww_redis_call_each(struct redis_store *store, const struct redis_script *script, struct words *words,
-    const uint32_t *shards, size_t count, struct fan *fan);
+    const uint32_t *shards, size_t count, unsigned flags, struct fan *fan);
 /* Run prepared calls. If Redis has lost the store, make it anew and run those calls again. */
 int ww_redis_call_fan(struct redis_store *store, struct fan *fan);
 void ww_redis_call_fan_free(struct redis_store *store, struct fan *fan);
@@ -248,13 +255,13 @@ struct gather {
 	uint32_t *place;   /* by item: its place in that call */
 	uint32_t *shard;   /* by call */
 	uint32_t *items;   /* by call: how many */
-	uint32_t *open;    /* by shard: the call that takes more, plus 1 */
+	uint32_t *open;    /* by shard, then by shard for items of any: the call that takes more, plus 1 */
 };
 
 /* For that many items. Errors: WW_EINVAL: too many. WW_ENOMEM. Free it in either case. */
 int ww_redis_gather_make(struct gather *gather, struct redis_store *store, size_t count, uint32_t batch);
-/* Add item i to a call for that shard. An item that is not added is in no call. */
-void ww_redis_gather_add(struct gather *gather, size_t i, uint32_t shard);
+/* Add item i to a call for that shard; is_free: any other will do as well. An item that is not added is in no call. */
+void ww_redis_gather_add(struct gather *gather, size_t i, uint32_t shard, int is_free);
 /* All items are added, and each needs that many words. */
 int ww_redis_gather_begin(struct gather *gather, size_t words);
 /* Where item i adds its words, in the order of items; NULL: it is in no call. Their bytes must live until run. */
@@ -293,6 +300,8 @@ void ww_redis_hint_free(struct redis_store *store);
 
 int ww_redis_worker_start(struct redis_store *store);
 void ww_redis_worker_stop(struct redis_store *store);
+/* Any thread: the worker looks around, if there is one. The context is the store. */
+void ww_redis_worker_wake(void *context);
 void ww_redis_worker_stats(struct redis_store *store, struct ww_jobs_redis_stats *stats);
 
 /* ---- The calls of jobs.h, a file a subject */

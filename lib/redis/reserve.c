@@ -179,7 +179,8 @@ static int look(struct take *take)
 	ww_redis_words_text(words, "ready");
 	for (size_t t = 0; t < take->count; t++)
 		ww_redis_words_text(words, take->tubes[t]);
-	error = ww_redis_call_each(store, &ww_redis_script_shard_first, words, NULL, store->shards, &fan);
+	error = ww_redis_call_each(
+	    store, &ww_redis_script_shard_first, words, NULL, store->shards, REDIS_CALL_AGAIN | REDIS_CALL_SOON, &fan);
 	if (fan.calls) {
 		error = WW_OK;
 		learn_all(take, &fan, seen);
@@ -226,7 +227,7 @@ static int take_from(struct take *take, uint32_t shard, int64_t bound)
 	ww_redis_words_number(words, (uint64_t)bound);
 	for (size_t t = 0; t < take->count; t++)
 		ww_redis_words_text(words, take->tubes[t]);
-	error = ww_redis_call(store, &ww_redis_script_shard_reserve, shard, words, 0, &reply);
+	error = ww_redis_call(store, &ww_redis_script_shard_reserve, shard, words, REDIS_CALL_SOON, &reply);
 	if (!error)
 		error = read_leases(take, reply);
 	/* A shard that failed is asked after the others, until it answers or a message comes. */

@@ -1,5 +1,6 @@
 /* Statistics: those of all shards added up, by tube; and those of the connection to Redis. */
 #include <string.h>
+#include <unistd.h>
 
 #include "lib/redis/redis_internal.h"
 
@@ -243,5 +244,48 @@ int ww_jobs_redis_stats(struct ww_jobs *jobs, struct ww_jobs_redis_stats *stats)
 	stats->bytes += store->bytes;
 	pthread_mutex_unlock(&store->lock);
 	ww_redis_worker_stats(store, stats);
+	return WW_OK;
+}
+
+/* ---- Nodes */
+
+static const char *tag_at(size_t i, void *context)
+{
+	return ((struct redis_store *)context)->tags[i];
+}
+
+static struct ww_jobs_redis_node node_of(const struct redis_node_report *report)
+{
+	static const enum ww_redis_node_state states[] = {[REDIS_NODE_SERVES] = WW_REDIS_NODE_SERVES,
+	    [REDIS_NODE_ASIDE] = WW_REDIS_NODE_ASIDE,
+	    [REDIS_NODE_LOST] = WW_REDIS_NODE_LOST};
+	struct ww_jobs_redis_node node = {.state = states[report->state],
+	    .shards = report->keys,
+	    .since = report->since,
+	    .probe = report->probe,
+	    .refused = report->refused};
+
+	snprintf(node.address, sizeof node.address, "%s", report->place);
+	snprintf(node.why, sizeof node.why, "%s", report->why);
+	return node;
+}
+
+int ww_jobs_redis_nodes(struct ww_jobs *jobs, struct ww_jobs_redis_node *nodes, size_t room, size_t *count)
+{
+	struct redis_node_report *reports = NULL;
+	size_t found;
+
+	if (!jobs || !count || (room && !nodes) || jobs->backend != &ww_redis_backend || room > WW_REDIS_NODES_MAX)
+		return WW_EINVAL;
+	struct redis_store *store = store_of(jobs);
+	if (getpid() != store->process)
+		return WW_ECLOSED;
+	if (room && !(reports = memory_take_zeroed(store->allocator, room * sizeof *reports)))
+		return WW_ENOMEM;
+	found = ww_redis_link_nodes(store->link, reports, room, tag_at, store->shards, store);
+	for (size_t i = 0; i < found && i < room; i++)
+		nodes[i] = node_of(&reports[i]);
+	memory_give(store->allocator, reports, room * sizeof *reports);
+	*count = found;
 	return WW_OK;
 }

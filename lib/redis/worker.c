@@ -33,11 +33,13 @@
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/eventfd.h>
 #include <unistd.h>
 
 #include "lib/base/thread.h"
 #include "lib/redis/redis_internal.h"
+
+/* ns between attempts while a node or a slot is set aside. */
+#define AGAIN_MAX (250 * WW_MILLISECOND)
 
 /* A shard, and when it is due. */
 struct shard_watch {
@@ -49,7 +51,6 @@ struct shard_watch {
 struct redis_worker {
 	struct redis_store *store;
 	pthread_t thread;
-	int wake_fd;
 	_Atomic int stops;
 	struct redis_ear *ear;
 	struct shard_watch *watches;
@@ -127,10 +128,13 @@ static void tell_all(struct redis_store *store)
 /* ---- Redis */
 
 /* Redis did not answer: double the pause, less up to a quarter at random: workers do not come back all at once. */
-static void back_off(struct redis_worker *worker)
+static void back_off(struct redis_worker *worker, int is_later)
 {
 	uint64_t most = worker->store->config.backoff_max;
 
+	/* Where a node or a slot is set aside, to ask costs nothing until its next probe. */
+	if (is_later && most > AGAIN_MAX)
+		most = AGAIN_MAX;
 	worker->wait = worker->wait ? worker->wait * 2 : 50 * WW_MILLISECOND;
 	if (worker->wait > most)
 		worker->wait = most;
@@ -206,7 +210,7 @@ static int beat(struct redis_worker *worker, uint64_t lease)
 	    .also = store->key,
 	    .argc = 2,
 	    .argv = argv,
-	    .flags = REDIS_CALL_AGAIN};
+	    .flags = REDIS_CALL_AGAIN | REDIS_CALL_SOON};
 	uint64_t began = time_now(CLOCK_BOOTTIME);
 
 	snprintf(span, sizeof span, "%" PRIu64, lease / 1000);
@@ -231,7 +235,8 @@ static int sweep_some(struct redis_worker *worker, const uint32_t *shards, size_
 	struct words *words = ww_redis_words_few(store, &few);
 	struct fan fan;
 	uint64_t began = time_now(CLOCK_BOOTTIME);
-	int error = ww_redis_call_each(store, &ww_redis_script_shard_sweep, words, shards, count, &fan);
+	int error = ww_redis_call_each(
+	    store, &ww_redis_script_shard_sweep, words, shards, count, REDIS_CALL_AGAIN | REDIS_CALL_SOON, &fan);
 
 	for (size_t i = 0; fan.calls && i < count; i++) {
 		struct shard_watch *watch = &worker->watches[shards[i]];
@@ -310,6 +315,11 @@ static void doubt(struct redis_worker *worker)
 	worker->next_doubt = now + worker->store->config.lease;
 }
 
+static int is_later(int error)
+{
+	return error == WW_OK || error == WW_EAGAIN;
+}
+
 /* A turn. A part that fails does not keep the others from running, and is tried again after a pause. */
 static void work(struct redis_worker *worker)
 {
@@ -325,7 +335,7 @@ static void work(struct redis_worker *worker)
 	doubt(worker);
 	swept = sweep(worker);
 	if (error || told || swept)
-		back_off(worker);
+		back_off(worker, is_later(error) && is_later(told) && is_later(swept));
 	else if (is_retry)
 		worker->wait = 0;
 	if (told)
@@ -350,20 +360,29 @@ static uint64_t idle(const struct redis_worker *worker)
 	return until > now ? until - now : 0;
 }
 
+static void forget_wakes(struct redis_store *store)
+{
+	uint64_t count;
+
+	(void)!read(store->wake_fd, &count, sizeof count);
+}
+
 static void sleep_for(struct redis_worker *worker, uint64_t span)
 {
-	struct pollfd fd = {.fd = worker->wake_fd, .events = POLLIN};
+	struct pollfd fd = {.fd = worker->store->wake_fd, .events = POLLIN};
 	int heard = 0;
 
 	if (!worker->ear) {
 		(void)poll(&fd, 1, (int)(span / WW_MILLISECOND + 1));
+		forget_wakes(worker->store);
 		return;
 	}
-	heard = ww_redis_ear_wait(worker->ear, worker->wake_fd, span, hear, worker);
+	heard = ww_redis_ear_wait(worker->ear, worker->store->wake_fd, span, hear, worker);
 	if (heard < 0) {
 		ww_redis_ear_close(worker->ear);
 		worker->ear = NULL;
 	}
+	forget_wakes(worker->store);
 }
 
 static void *run(void *argument)
@@ -386,8 +405,6 @@ static void release(struct redis_worker *worker)
 {
 	struct redis_store *store = worker->store;
 
-	if (worker->wake_fd >= 0)
-		close(worker->wake_fd);
 	memory_give(store->allocator, worker->watches, store->shards * sizeof *worker->watches);
 	memory_give(store->allocator, worker, sizeof *worker);
 }
@@ -400,9 +417,8 @@ int ww_redis_worker_start(struct redis_store *store)
 	if (!worker)
 		return WW_ENOMEM;
 	worker->store = store;
-	worker->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	worker->watches = memory_take_zeroed(store->allocator, store->shards * sizeof *worker->watches);
-	error = worker->wake_fd < 0 ? WW_ESYSTEM : worker->watches ? WW_OK : WW_ENOMEM;
+	error = worker->watches ? WW_OK : WW_ENOMEM;
 	/* Listen before anybody asks: then nothing that becomes ready from now on is missed. */
 	if (!error)
 		error = listen_again(worker);
@@ -417,16 +433,23 @@ int ww_redis_worker_start(struct redis_store *store)
 	return WW_OK;
 }
 
+void ww_redis_worker_wake(void *context)
+{
+	const struct redis_store *store = context;
+	uint64_t one = 1;
+
+	while (store->wake_fd >= 0 && write(store->wake_fd, &one, sizeof one) < 0 && errno == EINTR)
+		;
+}
+
 void ww_redis_worker_stop(struct redis_store *store)
 {
 	struct redis_worker *worker = store->worker;
-	uint64_t one = 1;
 
 	if (!worker)
 		return;
 	atomic_store(&worker->stops, 1);
-	while (write(worker->wake_fd, &one, sizeof one) < 0 && errno == EINTR)
-		;
+	ww_redis_worker_wake(store);
 	thread_join(worker->thread);
 	store->worker = NULL;
 	release(worker);

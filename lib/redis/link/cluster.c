@@ -45,26 +45,32 @@ unsigned ww_redis_link_slot(const char *key, size_t length)
 	return crc16(key, length) % REDIS_SLOTS;
 }
 
+static int is_away(const struct redis_node *node)
+{
+	return node->failures > 0 || node->pause.count > 0;
+}
+
 static struct redis_node *any_node_locked(struct redis_link *link)
 {
 	struct redis_node *found = NULL;
 
 	for (uint32_t i = 0; i < link->count; i++) {
 		struct redis_node *node = link->nodes[i];
-		if (node->has_slots && (!found || (found->failures && !node->failures)))
+		if (node->has_slots && (!found || (is_away(found) && !is_away(node))))
 			found = node;
 	}
 	return found;
 }
 
-struct redis_node *ww_redis_cluster_route(struct redis_link *link, const char *key)
+struct redis_node *ww_redis_cluster_route(struct redis_link *link, const char *key, int *slot)
 {
 	struct redis_node *node;
 
+	*slot = link->slots && key ? (int)ww_redis_link_slot(key, strlen(key)) : -1;
 	if (!link->slots)
 		return link->nodes[0];
 	pthread_mutex_lock(&link->lock);
-	node = key ? link->slots[ww_redis_link_slot(key, strlen(key))] : any_node_locked(link);
+	node = key ? link->slots[*slot] : any_node_locked(link);
 	link->is_stale |= !node;
 	pthread_mutex_unlock(&link->lock);
 	return node;
@@ -176,7 +182,7 @@ static int ask(
 	const char *argv[2] = {command, space + 1};
 	const size_t lengths[2] = {(size_t)(space - command), strlen(space + 1)};
 	struct redis_wire *wire;
-	int error = ww_redis_node_take(link, node, deadline, &wire);
+	int error = ww_redis_node_take(link, node, deadline, 0, &wire);
 
 	if (error)
 		return error;
@@ -223,7 +229,7 @@ static struct redis_node *node_at(struct redis_link *link, uint32_t at, int has_
 	struct redis_node *node = NULL;
 
 	pthread_mutex_lock(&link->lock);
-	if (at < link->count && (link->nodes[at]->failures > 0) == has_failed)
+	if (at < link->count && is_away(link->nodes[at]) == has_failed)
 		node = link->nodes[at];
 	pthread_mutex_unlock(&link->lock);
 	return node;

@@ -4,7 +4,8 @@
  * How it notices that it is deaf, since then messages are missed and somebody must ask instead:
  *   1. A closed connection, an error or a reply that cannot be read ends it at once.
  *   2. After a timeout without a word it sends PING; after one more without an answer it is lost.
- *   3. A node that has lost its slots may have left the cluster, and passes on nothing: then it ends, too.
+ *   3. It ends, too, when its node passes on nothing while others do: it is set aside or lost, or has no slots any more,
+ *      and may have left the cluster. wake_fd wakes a waiting owner for that (config.aside).
  * The owner closes a lost ear and opens another, on the next node.
  */
 #include <errno.h>
@@ -55,6 +56,14 @@ static int subscribe(struct redis_ear *ear, struct redis_node *node, const char 
 	return error;
 }
 
+/* It passes on nothing, while others do: it is silent, lost, or has left the cluster. */
+static int is_deaf_locked(struct redis_link *link, const struct redis_node *node)
+{
+	int is_away = node->failures > 0 || (node->pause.count > 0 && !node->pause.is_writing);
+
+	return !node->has_slots || (is_away && ww_redis_aside_others_serve_locked(link, node));
+}
+
 static int may_try_locked(struct redis_link *link, const struct redis_node *node, int *error)
 {
 	uint64_t now = ww_redis_link_now(link);
@@ -63,6 +72,8 @@ static int may_try_locked(struct redis_link *link, const struct redis_node *node
 		return 0;
 	if (node->failures > 0 && now < node->retry_at)
 		*error = node->error;
+	else if (is_deaf_locked(link, node))
+		*error = WW_EAGAIN;
 	else if (now < node->hear_at)
 		*error = WW_EIO;
 	else
@@ -205,14 +216,14 @@ static int lose(struct redis_ear *ear)
 	return ear->error;
 }
 
-static int has_left_cluster(struct redis_ear *ear)
+static int is_deaf(struct redis_ear *ear)
 {
-	int has_slots;
+	int is_deaf;
 
 	pthread_mutex_lock(&ear->link->lock);
-	has_slots = ear->node->has_slots;
+	is_deaf = is_deaf_locked(ear->link, ear->node);
 	pthread_mutex_unlock(&ear->link->lock);
-	return !has_slots;
+	return is_deaf;
 }
 
 /* Wait until the wire is readable (1), wake_fd is, or time is over (0), or something else is to be done (2). */
@@ -240,7 +251,7 @@ int ww_redis_ear_wait(struct redis_ear *ear, int wake_fd, uint64_t timeout,
 		int woken;
 		if (count > 0)
 			return count;
-		if (!ear->error && has_left_cluster(ear))
+		if (!ear->error && is_deaf(ear))
 			ear->error = WW_EIO;
 		if (!ear->error)
 			ear->error = keep_alive(ear, time_now(CLOCK_MONOTONIC));

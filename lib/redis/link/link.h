@@ -32,6 +32,11 @@ struct redis_script {
 
 /* Doing this twice is harmless: repeat it if the connection breaks after it was sent. */
 #define REDIS_CALL_AGAIN 1U
+/*
+ * Others wait for the caller: while other nodes serve, end it at once where its node says "later" (WW_EAGAIN), and with
+ * REDIS_CALL_AGAIN also when its node is silent for an eighth of the timeout (WW_EIO).
+ */
+#define REDIS_CALL_SOON 2U
 
 /* One script call or command. */
 struct redis_call {
@@ -49,6 +54,7 @@ struct redis_call {
 	unsigned flags;
 	struct redisReply *reply; /* NULL before an answer. ww_redis_link_free frees it, never hiredis */
 	int error;                /* WW_OK, or why there is no answer */
+	int is_sent;              /* with an error: it may have happened */
 };
 
 #define REDIS_ARGS_MAX (1000 * 1000)
@@ -60,14 +66,17 @@ struct redis_link_config {
 	unsigned connections;                 /* at most, to one node; 1 or more */
 	size_t reply_max;                     /* bytes of memory that one reply may take */
 	const struct ww_allocator *allocator; /* of links, ears and replies; hiredis uses malloc */
+	/* A node was set aside: an ear may be deaf. Called like report, by any thread. NULL: nobody. */
+	void (*aside)(void *context);
+	void *aside_context;
 	/*
-	 * Takes a sentence for people: a server lost or back, and answers that end as WW_EDENIED or WW_ECORRUPT. Any
+	 * Takes a sentence for people: a server lost, set aside or back, and answers that end as WW_EDENIED or WW_ECORRUPT. Any
 	 * thread that uses the link calls it, several at once, without a lock. It may not use the link. NULL: nobody.
 	 */
 	void (*report)(const char *sentence, void *context);
 	/* The time for backing off, ns, never backwards. NULL: the system's. For tests. */
 	uint64_t (*now)(void *context);
-	void *context; /* of both */
+	void *context; /* of report and now */
 };
 
 /*
@@ -96,14 +105,35 @@ void ww_redis_link_close(struct redis_link *link);
  *   WW_EINVAL    no script or command, or too many arguments
  *   WW_EIO       no connection (at once, while it is too soon to try again): it has not happened. Or the connection
  *                broke, or was silent for the timeout, after the call was sent: it may have happened
- *   WW_EAGAIN    the server was loading, electing or busy, or all connections were in use, for the whole timeout: it has
- *                not happened
+ *   WW_EAGAIN    the server was loading, electing or busy, its slot was moving, or all connections were in use: it has
+ *                not happened. If that has just begun, the call has waited: for the whole timeout while no other node
+ *                serves, otherwise for an eighth of it. Later calls hear it at once, and now and then one is a probe
  *   WW_EFULL     Redis's memory or disk is full: it has not happened
  *   WW_EDENIED   missing rights, or the server is a replica: it has not happened
  *   WW_ECORRUPT  an unknown error, or a reply that is not Redis's
  *   WW_ENOMEM
  */
 int ww_redis_link_run(struct redis_link *link, struct redis_call *calls, size_t count);
+
+/* Whether a call with that key would be sent at once: its node and slot are not set aside. */
+int ww_redis_link_serves(struct redis_link *link, const char *key);
+
+enum redis_node_state { REDIS_NODE_SERVES, REDIS_NODE_ASIDE, REDIS_NODE_LOST };
+
+/* How a node fares. */
+struct redis_node_report {
+	char place[300]; /* host:port, or the path of a socket */
+	enum redis_node_state state;
+	char why[96];     /* "": it serves */
+	uint64_t since;   /* ns since it was set aside or lost */
+	uint64_t probe;   /* ns until the next call asks it; 0: the next one does */
+	uint64_t refused; /* calls that have ended because of it */
+	uint32_t keys;    /* of those given, that are its */
+};
+
+/* Fill in up to `room` nodes that have slots. keys: `count` keys to be counted. Returns how many nodes there are. */
+size_t ww_redis_link_nodes(struct redis_link *link, struct redis_node_report *nodes, size_t room,
+    const char *(*key)(size_t i, void *context), size_t count, void *context);
 
 /* Free the replies and set them to NULL. */
 void ww_redis_link_free(struct redis_call *calls, size_t count);

@@ -32,26 +32,61 @@
 #include "lib/redis/link/url.h"
 #include "weekwheel/error.h"
 
+#include <stdatomic.h>
+#include <sys/queue.h>
+
 #define REDIS_SLOTS 16384
+#define REDIS_MOVING_MAX 64
+#define REDIS_OWES_NOTHING UINT64_MAX
 #define REDIS_NODES_MAX 1024
 #define REDIS_SENTENCE_MAX 1024
 
 /* "host:port", for sentences. */
 #define REDIS_PLACE_MAX (REDIS_HOST_MAX + 16)
 
+/*
+ * Setting aside. A node that answers "later" (LOADING, NOREPLICAS, ...), or is silent while others are not, is set aside
+ * alone, and so is a slot that moves:
+ *   1. `until` moves ahead by a pause that grows with each such answer;
+ *   2. in the first moments calls wait and try again; after that they end with WW_EAGAIN at once;
+ *   3. after `until` one call is a probe, and moves `until` ahead so that nobody joins it;
+ *   4. an answer ends it.
+ */
+struct redis_pause {
+	unsigned count;   /* such answers; 0: it is not set aside */
+	uint64_t since;   /* by the link's clock, as are all */
+	uint64_t until;   /* no call before, unless it waits */
+	uint64_t refused; /* calls that ended because of it; with the first it is reported */
+	int is_writing;   /* it refuses writes alone */
+	char why[96];
+};
+
+struct redis_moving {
+	unsigned slot;
+	struct redis_pause pause;
+};
+
 struct redis_node {
 	struct redis_address address;
 	char place[REDIS_PLACE_MAX];
 	uint32_t index;
 	struct redis_wire *idle;
-	unsigned open;     /* connections: idle, in use, and being made */
-	unsigned failures; /* in a row, to reach it */
-	uint64_t retry_at; /* by the link's clock */
-	int error;         /* of the last failure */
-	int is_lost;       /* and that was reported */
-	int has_slots;     /* or is the single server */
-	unsigned cuts;     /* ears lost soon after they were opened, in a row */
-	uint64_t hear_at;  /* by the link's clock: no ear opens before */
+	TAILQ_HEAD(, redis_wire) busy; /* in use, the oldest first */
+	unsigned busy_count;
+	_Atomic uint64_t heard; /* when any of them received something, monotonic */
+	uint64_t reach;         /* ns that the last connection took to make; 0: none was made */
+	struct redis_pause pause;
+	uint64_t lost;       /* when it was, by the link's clock */
+	uint64_t lost_calls; /* that have ended because of it */
+	char why[96];        /* it is lost */
+	unsigned open;       /* connections: idle, in use, and being made */
+	unsigned failures;   /* in a row, to reach it */
+	uint64_t retry_at;   /* by the link's clock */
+	int error;           /* of the last failure */
+	int is_lost;         /* and that was reported */
+	int has_slots;       /* or is the single server */
+	unsigned cuts;       /* ears lost soon after they were opened, in a row */
+	uint64_t hear_at;    /* by the link's clock: no ear opens before */
 };
 
 struct redis_link {
@@ -69,7 +104,11 @@ struct redis_link {
 	uint64_t refreshed; /* when, by the link's clock */
 	uint32_t next_node; /* for the next ear */
 	uint64_t random;
-	uint64_t complained; /* when */
+	struct redis_moving moving[REDIS_MOVING_MAX];
+	unsigned moving_count;
+	struct redis_pause moves; /* of all moving slots, since one refused a call */
+	_Atomic unsigned asides;  /* nodes and slots that are set aside */
+	uint64_t complained;      /* when */
 	char complaint[REDIS_SENTENCE_MAX];
 	struct redis_link_stats stats;
 };
@@ -82,10 +121,19 @@ uint64_t ww_redis_link_now(struct redis_link *link);
 
 /* Find a node, or make it. NULL: no memory, or too many. */
 struct redis_node *ww_redis_node_find_locked(struct redis_link *link, const char *host, size_t length, unsigned port);
-/* Take an idle connection or a new one. Errors: those of connecting; WW_EAGAIN: all were in use until the deadline. */
-int ww_redis_node_take(struct redis_link *link, struct redis_node *node, uint64_t deadline, struct redis_wire **wire);
+/* How to take a connection. */
+#define REDIS_TAKE_IDLE 1U /* without making one: WW_OK and NULL where one is to be made */
+#define REDIS_TAKE_SOON 2U /* without waiting for a silent node */
+/*
+ * Take an idle connection or a new one. Errors: those of connecting; WW_EAGAIN: all were in use until the deadline, or
+ * the node is silent while others are not.
+ */
+int ww_redis_node_take(
+    struct redis_link *link, struct redis_node *node, uint64_t deadline, unsigned how, struct redis_wire **wire);
 /* Give back a connection whose calls were all answered. */
 void ww_redis_node_give(struct redis_link *link, struct redis_wire *wire);
+/* Close one that owes replies, and nothing else. */
+void ww_redis_node_close(struct redis_link *link, struct redis_wire *wire);
 /* Close a broken connection, and the idle ones, which are no better. is_failure: leave the node alone for a while. */
 void ww_redis_node_drop(struct redis_link *link, struct redis_wire *wire, int is_failure, int error);
 /* Open a connection outside the pool; the caller closes it. */
@@ -95,14 +143,36 @@ int ww_redis_node_connect(
 uint64_t ww_redis_node_pause_locked(struct redis_link *link, unsigned failures);
 void ww_redis_node_close_all(struct redis_link *link);
 
+/* ---- aside.c: nodes and slots that say "later" (see struct redis_pause). slot -1: the call has none */
+
+/* Silence after which a node is set aside if others serve, ns. */
+static inline uint64_t redis_silence(const struct redis_link *link)
+{
+	return link->config.timeout / 8;
+}
+
+/* Whether a call may go to that node now. WW_EAGAIN: it ends. */
+int ww_redis_aside_gate(struct redis_link *link, struct redis_node *node, int slot, unsigned flags);
+/* The node answered "later", or there is none for the slot (NULL). Returns 1: the call waits; 0: it ends. */
+int ww_redis_aside_later(struct redis_link *link, struct redis_node *node, int slot, unsigned flags, const char *why);
+/* A call was answered. */
+void ww_redis_aside_serves(struct redis_link *link, struct redis_node *node, int slot, unsigned flags);
+/* The node is silent. */
+void ww_redis_aside_silent(struct redis_link *link, struct redis_node *node);
+/* How long nothing came from a node that owes replies, ns. */
+uint64_t ww_redis_aside_silence_locked(const struct redis_node *node);
+int ww_redis_aside_others_serve_locked(const struct redis_link *link, const struct redis_node *node);
+/* The pause after that many failures, from `first` to `most`. */
+uint64_t ww_redis_aside_pause_locked(struct redis_link *link, uint64_t first, uint64_t most, unsigned count);
+
 /* ---- cluster.c */
 
 /* Ask whether this is a cluster, and read its map of slots if so. */
 int ww_redis_cluster_discover(struct redis_link *link, uint64_t deadline);
 /* Read the map again if it is stale, but not twice within 100 ms. */
 void ww_redis_cluster_refresh(struct redis_link *link, uint64_t deadline);
-/* The node for a call with that key; NULL: no node has the slot. */
-struct redis_node *ww_redis_cluster_route(struct redis_link *link, const char *key);
+/* The node for a call with that key; NULL: no node has the slot. *slot becomes -1 if there are none. */
+struct redis_node *ww_redis_cluster_route(struct redis_link *link, const char *key, int *slot);
 /* The node that a MOVED or ASK from `from` names; a MOVED also changes the map. NULL: it names none. */
 struct redis_node *ww_redis_cluster_follow(struct redis_link *link, const struct redis_node *from, const char *text);
 
@@ -150,7 +220,9 @@ struct redis_budget {
 struct redis_wire {
 	struct redisContext *context;
 	struct redis_wire *next; /* in the node's idle list */
+	TAILQ_ENTRY(redis_wire) busy;
 	struct redis_node *node; /* whose pool it is of; NULL: none */
+	_Atomic uint64_t asked;  /* since when it owes replies, monotonic, or REDIS_OWES_NOTHING */
 	struct redis_budget budget;
 	size_t sent;  /* bytes of those appended */
 	int has_sent; /* anything since it was taken */

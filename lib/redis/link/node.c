@@ -48,6 +48,7 @@ struct redis_node *ww_redis_node_find_locked(struct redis_link *link, const char
 	if (!node)
 		return NULL;
 	*node = (struct redis_node){.index = link->count, .address.port = port};
+	TAILQ_INIT(&node->busy);
 	memcpy(node->address.host, host, length);
 	if (port == 0)
 		memcpy(node->place, host, length);
@@ -60,14 +61,9 @@ struct redis_node *ww_redis_node_find_locked(struct redis_link *link, const char
 
 /* ---- Backing off */
 
-/* Between half the pause and all of it: processes that lost a server together do not come back together. */
 uint64_t ww_redis_node_pause_locked(struct redis_link *link, unsigned failures)
 {
-	uint64_t pause = failures > 16 ? UINT64_MAX : BACKOFF << (failures - 1);
-
-	if (pause > link->config.backoff_max)
-		pause = link->config.backoff_max;
-	return pause - random_below(&link->random, pause / 2 + 1);
+	return ww_redis_aside_pause_locked(link, BACKOFF, link->config.backoff_max, failures);
 }
 
 /* Close a list of connections of one node, and take them out of its count. */
@@ -109,28 +105,40 @@ static void note_failure(struct redis_link *link, struct redis_node *node, int e
 	int was_lost;
 
 	pthread_mutex_lock(&link->lock);
-	node->failures++;
+	if (!node->failures++) {
+		node->lost = ww_redis_link_now(link);
+		node->lost_calls = 0;
+	}
+	(void)snprintf(node->why, sizeof node->why, "%s", why);
 	node->error = error;
 	node->retry_at = ww_redis_link_now(link) + ww_redis_node_pause_locked(link, node->failures);
 	was_lost = node->is_lost;
 	node->is_lost = 1;
 	link->is_stale = 1;
 	pthread_mutex_unlock(&link->lock);
-	if (!was_lost)
-		say_lost(link, node, error, why);
+	if (was_lost)
+		return;
+	say_lost(link, node, error, why);
+	if (link->config.aside)
+		link->config.aside(link->config.aside_context);
 }
 
-static void note_success(struct redis_link *link, struct redis_node *node)
+static void note_success(struct redis_link *link, struct redis_node *node, uint64_t took)
 {
+	uint64_t away, refused;
 	int was_lost;
 
 	pthread_mutex_lock(&link->lock);
 	was_lost = node->is_lost;
 	node->is_lost = 0;
 	node->failures = 0;
+	node->reach = took;
+	away = ww_redis_link_now(link) - node->lost;
+	refused = node->lost_calls;
 	pthread_mutex_unlock(&link->lock);
 	if (was_lost)
-		ww_redis_link_say(link, "Redis at %s is back.", node->place);
+		ww_redis_link_say(link, "Redis at %s is back after %.1f s, in which %llu calls were refused.",
+		    node->place, (double)away / 1e9, (unsigned long long)refused);
 }
 
 /* ---- Connecting */
@@ -189,6 +197,25 @@ static int greet(struct redis_link *link, struct redis_wire *wire, uint64_t dead
 	return error;
 }
 
+/*
+ * Half of the time: a run that needs other nodes, too, has the rest for them. A node that was reached before, while
+ * others serve, has less: a frozen server takes connections, but never answers.
+ */
+static uint64_t limit(struct redis_link *link, const struct redis_node *node, uint64_t now, uint64_t deadline)
+{
+	uint64_t most = now < deadline ? (deadline - now) / 2 : 0;
+	uint64_t soon;
+
+	pthread_mutex_lock(&link->lock);
+	soon = 4 * node->reach > 2 * redis_silence(link) ? 4 * node->reach : 2 * redis_silence(link);
+	if (node->failures)
+		soon = 4 * node->reach > redis_silence(link) ? 4 * node->reach : redis_silence(link);
+	if (node->reach && soon < most && ww_redis_aside_others_serve_locked(link, node))
+		most = soon;
+	pthread_mutex_unlock(&link->lock);
+	return now + most;
+}
+
 int ww_redis_node_connect(struct redis_link *link, struct redis_node *node, uint64_t deadline, struct redis_wire **wire)
 {
 	struct redis_budget budget = {.allocator = link->allocator, .max = link->config.reply_max};
@@ -196,9 +223,7 @@ int ww_redis_node_connect(struct redis_link *link, struct redis_node *node, uint
 	char why[160];
 	int error;
 
-	/* Half of the time: a run that needs other nodes, too, has the rest for them. */
-	if (now < deadline)
-		deadline = now + (deadline - now) / 2;
+	deadline = limit(link, node, now, deadline);
 	error = ww_redis_wire_connect(wire, &node->address, &budget, deadline, why, sizeof why);
 	if (!error) {
 		error = greet(link, *wire, deadline);
@@ -216,30 +241,79 @@ int ww_redis_node_connect(struct redis_link *link, struct redis_node *node, uint
 	if (error)
 		note_failure(link, node, error, why);
 	else
-		note_success(link, node);
+		note_success(link, node, time_now(CLOCK_MONOTONIC) - now);
 	return error;
 }
 
 /* ---- The pool */
 
+static void use_locked(struct redis_node *node, struct redis_wire *wire)
+{
+	wire->next = NULL;
+	wire->has_sent = 0;
+	atomic_store_explicit(&wire->asked, time_now(CLOCK_MONOTONIC), memory_order_relaxed);
+	TAILQ_INSERT_TAIL(&node->busy, wire, busy);
+	node->busy_count++;
+}
+
+static void unuse_locked(struct redis_node *node, struct redis_wire *wire)
+{
+	TAILQ_REMOVE(&node->busy, wire, busy);
+	node->busy_count--;
+}
+
+/*
+ * Whether a node that owes replies has been silent for so long that it gets no more calls while others serve: callers
+ * would be caught with it, one after the other. Returns 1; 0: it is not; -1: soon, and a quarter of its connections
+ * have callers already: *until becomes the time when it is.
+ */
+static int is_silent_locked(struct redis_link *link, const struct redis_node *node, uint64_t *until)
+{
+	uint64_t most = redis_silence(link);
+	uint64_t silence = ww_redis_aside_silence_locked(node);
+	unsigned crowd = link->config.connections / 4 > 2 ? link->config.connections / 4 : 2;
+
+	if (silence < most / 4 || !ww_redis_aside_others_serve_locked(link, node))
+		return 0;
+	if (silence >= most)
+		return 1;
+	*until = time_now(CLOCK_MONOTONIC) + most - silence;
+	return node->busy_count >= crowd ? -1 : 0;
+}
+
 /* Gives an idle connection, or the right to make one (WW_OK and NULL), or the error of the last attempt. */
-static int take_locked(struct redis_link *link, struct redis_node *node, uint64_t deadline, struct redis_wire **wire)
+static int take_locked(struct redis_link *link, struct redis_node *node, uint64_t deadline, unsigned how,
+    struct redis_wire **wire, int *is_silent)
 {
 	for (;;) {
 		uint64_t now = ww_redis_link_now(link);
-		*wire = node->idle;
+		uint64_t until = deadline;
+		int silent = is_silent_locked(link, node, &until);
+		*wire = NULL;
+		*is_silent = silent > 0;
+		if (silent > 0 || (silent < 0 && how & REDIS_TAKE_SOON))
+			return WW_EAGAIN;
+		*wire = silent ? NULL : node->idle;
 		if (*wire) {
 			node->idle = (*wire)->next;
-			(*wire)->next = NULL;
+			use_locked(node, *wire);
 			return WW_OK;
 		}
-		if (node->failures && now < node->retry_at)
+		if (how & REDIS_TAKE_IDLE)
+			return WW_OK;
+		if (node->failures && now < node->retry_at) {
+			node->lost_calls++;
 			return node->error;
-		if (node->open < link->config.connections)
+		}
+		if (!silent && node->open < link->config.connections)
 			break;
 		if (time_left_ms(deadline) == 0)
 			return WW_EAGAIN;
-		(void)time_wait(&link->freed, &link->lock, deadline);
+		if (until == deadline && ww_redis_aside_others_serve_locked(link, node)) {
+			uint64_t soon = time_now(CLOCK_MONOTONIC) + redis_silence(link);
+			until = soon < deadline ? soon : deadline;
+		}
+		(void)time_wait(&link->freed, &link->lock, until < deadline ? until : deadline);
 	}
 	/* One attempt at a time. */
 	if (node->failures)
@@ -249,33 +323,38 @@ static int take_locked(struct redis_link *link, struct redis_node *node, uint64_
 	return WW_OK;
 }
 
-int ww_redis_node_take(struct redis_link *link, struct redis_node *node, uint64_t deadline, struct redis_wire **wire)
+int ww_redis_node_take(
+    struct redis_link *link, struct redis_node *node, uint64_t deadline, unsigned how, struct redis_wire **wire)
 {
+	int is_silent;
 	int error;
 
 	for (;;) {
 		pthread_mutex_lock(&link->lock);
-		error = take_locked(link, node, deadline, wire);
+		error = take_locked(link, node, deadline, how, wire, &is_silent);
 		pthread_mutex_unlock(&link->lock);
+		if (is_silent)
+			ww_redis_aside_silent(link, node);
 		if (error)
 			return error;
 		if (!*wire)
 			break;
-		(*wire)->has_sent = 0;
 		if (ww_redis_wire_is_quiet(*wire))
 			return WW_OK;
-		close_wires(link, *wire);
+		ww_redis_node_close(link, *wire);
 	}
-	error = ww_redis_node_connect(link, node, deadline, wire);
-	if (!error) {
-		(*wire)->node = node;
-		(*wire)->has_sent = 0;
+	if (how & REDIS_TAKE_IDLE)
 		return WW_OK;
-	}
+	error = ww_redis_node_connect(link, node, deadline, wire);
 	pthread_mutex_lock(&link->lock);
-	node->open--;
-	link->stats.open--;
-	pthread_cond_broadcast(&link->freed);
+	if (error) {
+		node->open--;
+		link->stats.open--;
+		pthread_cond_broadcast(&link->freed);
+	} else {
+		(*wire)->node = node;
+		use_locked(node, *wire);
+	}
 	pthread_mutex_unlock(&link->lock);
 	return error;
 }
@@ -285,10 +364,20 @@ void ww_redis_node_give(struct redis_link *link, struct redis_wire *wire)
 	struct redis_node *node = wire->node;
 
 	pthread_mutex_lock(&link->lock);
+	unuse_locked(node, wire);
 	wire->next = node->idle;
 	node->idle = wire;
 	pthread_cond_broadcast(&link->freed);
 	pthread_mutex_unlock(&link->lock);
+}
+
+void ww_redis_node_close(struct redis_link *link, struct redis_wire *wire)
+{
+	pthread_mutex_lock(&link->lock);
+	unuse_locked(wire->node, wire);
+	pthread_mutex_unlock(&link->lock);
+	wire->next = NULL;
+	close_wires(link, wire);
 }
 
 void ww_redis_node_drop(struct redis_link *link, struct redis_wire *wire, int is_failure, int error)
@@ -300,6 +389,7 @@ void ww_redis_node_drop(struct redis_link *link, struct redis_wire *wire, int is
 	pthread_mutex_lock(&link->lock);
 	link->stats.failures++;
 	link->is_stale = 1;
+	unuse_locked(node, wire);
 	wire->next = node->idle;
 	node->idle = NULL;
 	pthread_mutex_unlock(&link->lock);

@@ -1,16 +1,18 @@
 /*
  * A run: rounds until each call is answered or lost. A round goes as follows.
  *   1. Group: each call that is left joins the group of its node: the one that a redirection named, or else the one
- *      that has its key's slot. A call whose slot nobody has waits for the next round.
+ *      that has its key's slot. A call whose slot nobody has waits for the next round. One whose node or slot is set
+ *      aside ends (aside.c).
  *   2. Send: in the order of the nodes, take a connection for each group and send its calls, with a SCRIPT LOAD or an
- *      ASKING before those that need one.
- *   3. Exchange: send the rest and read the replies of all groups side by side, until each has all
- *      of them, its connection breaks, or the deadline passes.
+ *      ASKING before those that need one. Groups whose node must be connected first have this step and the next one
+ *      after the others.
+ *   3. Exchange: send the rest and read the replies of all groups side by side, until each has all of them, its
+ *      connection breaks, the deadline passes, or the others should not wait for a silent node (REDIS_CALL_SOON).
  *   4. Judge the replies. An answer or a final error ends its call. The others stay for the next round:
  *        MOVED, ASK     at the node that it names, for ASK with an ASKING
  *        NOSCRIPT       at the same node, with a SCRIPT LOAD; all calls of a script in a group share one
  *        READONLY       once, after closing the connection: the primary has perhaps changed; the second time is final
- *        LOADING, BUSY, TRYAGAIN and the like: after a pause
+ *        LOADING, BUSY, TRYAGAIN and the like: after a pause, while this has just begun
  *   5. Lose those without a reply. A call that was never sent, or that may be repeated (REDIS_CALL_AGAIN), survives
  *      two breaks if another server may have taken over: there was a connection, or this is a cluster. All
  *      others end with the error, and a call that was sent may have happened. Silence until the deadline always ends.
@@ -48,6 +50,7 @@ struct errand {
 	uint8_t before;     /* replies still to come before its own */
 	uint8_t readonly;   /* how often a replica got it */
 	uint8_t breaks;     /* how often the connection broke */
+	int slot;           /* -1: none */
 };
 
 struct node_calls {
@@ -55,9 +58,14 @@ struct node_calls {
 	struct redis_wire *wire; /* NULL: none could be had */
 	size_t head;             /* the first call without a reply; REDIS_NO_CALL: all have one */
 	size_t tail;
-	int error;     /* why the calls from head on have no reply */
-	int is_silent; /* because time ran out */
-	int is_stale;  /* close the connection: the server turned out to be a replica */
+	size_t first;
+	int error;       /* why the calls from head on have no reply */
+	int is_silent;   /* because time ran out */
+	int is_soon;     /* all its calls are to end soon (REDIS_CALL_SOON) */
+	int is_harmless; /* and may happen twice: silence ends them early */
+	int is_suspect;  /* because others would wait too long */
+	int is_new;      /* it has just got a connection */
+	int is_stale;    /* close the connection: the server turned out to be a replica */
 };
 
 struct link_run {
@@ -75,6 +83,7 @@ struct link_run {
 	size_t *lengths;
 	unsigned round;
 	int is_later; /* a call waits for a pause */
+	int is_soon;  /* silence may end a call before the deadline */
 	uint64_t commands, redirections, loads;
 };
 
@@ -112,9 +121,34 @@ static struct node_calls *group_of(struct link_run *run, struct redis_node *node
 	if (run->group_count == run->group_room)
 		return NULL;
 	memmove(&run->groups[low + 1], &run->groups[low], (run->group_count - low) * sizeof *run->groups);
-	run->groups[low] = (struct node_calls){.node = node, .head = REDIS_NO_CALL, .tail = REDIS_NO_CALL};
+	run->groups[low] = (struct node_calls){
+	    .node = node, .head = REDIS_NO_CALL, .tail = REDIS_NO_CALL, .is_soon = 1, .is_harmless = 1};
 	run->group_count++;
 	return &run->groups[low];
+}
+
+static void join(struct link_run *run, struct node_calls *group, size_t i)
+{
+	unsigned flags = run->calls[i].flags;
+
+	run->errands[i].next = REDIS_NO_CALL;
+	if (group->tail == REDIS_NO_CALL)
+		group->first = group->head = i;
+	else
+		run->errands[group->tail].next = i;
+	group->tail = i;
+	group->is_soon &= (flags & REDIS_CALL_SOON) != 0;
+	group->is_harmless &= (flags & REDIS_CALL_AGAIN) != 0;
+}
+
+/* No node has the slot. */
+static void await_slot(struct link_run *run, size_t i)
+{
+	if (ww_redis_aside_later(
+	        run->link, NULL, run->errands[i].slot, run->calls[i].flags, "no node has it, as far as is known"))
+		run->is_later = 1;
+	else
+		end(run, i, WW_EAGAIN);
 }
 
 static void group_calls(struct link_run *run)
@@ -122,24 +156,24 @@ static void group_calls(struct link_run *run)
 	run->group_count = 0;
 	for (size_t i = 0; i < run->count; i++) {
 		struct errand *errand = &run->errands[i];
-		struct redis_node *node = errand->node;
+		struct redis_node *node;
 		struct node_calls *group;
 		if (errand->is_done)
 			continue;
-		if (!node)
-			node = ww_redis_cluster_route(run->link, run->calls[i].key);
-		group = node ? group_of(run, node) : NULL;
-		if (!group) {
-			/* No node has the slot, or there are more nodes than room: in the next round. */
-			run->is_later |= !node;
+		node = ww_redis_cluster_route(run->link, run->calls[i].key, &errand->slot);
+		node = errand->node ? errand->node : node;
+		if (!node) {
+			await_slot(run, i);
 			continue;
 		}
-		errand->next = REDIS_NO_CALL;
-		if (group->tail == REDIS_NO_CALL)
-			group->head = i;
-		else
-			run->errands[group->tail].next = i;
-		group->tail = i;
+		if (ww_redis_aside_gate(run->link, node, errand->slot, run->calls[i].flags)) {
+			end(run, i, WW_EAGAIN);
+			continue;
+		}
+		/* NULL: there are more nodes than room: in the next round. */
+		group = group_of(run, node);
+		if (group)
+			join(run, group, i);
 	}
 }
 
@@ -212,21 +246,40 @@ static int append_call(struct link_run *run, struct node_calls *group, size_t i)
 	return ww_redis_wire_append(group->wire, call->argc, call->argv, call->lengths);
 }
 
-static void prepare(struct link_run *run)
+/* Take a connection for each group that has none; those that must make one first have their turn in the second wave. */
+static void connect_groups(struct link_run *run, int wave)
 {
 	for (size_t g = 0; g < run->group_count; g++) {
 		struct node_calls *group = &run->groups[g];
-		group->error = ww_redis_node_take(run->link, group->node, run->deadline, &group->wire);
-		if (group->error) {
-			group->wire = NULL;
+		unsigned how = (wave ? 0 : REDIS_TAKE_IDLE) | (group->is_soon ? REDIS_TAKE_SOON : 0);
+		if (group->wire || group->error)
 			continue;
-		}
+		group->error = ww_redis_node_take(run->link, group->node, run->deadline, how, &group->wire);
+		if (group->error)
+			group->wire = NULL;
+		group->is_new = group->wire != NULL;
+	}
+}
+
+/* Returns how many groups have something to send. */
+static size_t prepare(struct link_run *run, int wave)
+{
+	size_t count = 0;
+
+	connect_groups(run, wave);
+	for (size_t g = 0; g < run->group_count; g++) {
+		struct node_calls *group = &run->groups[g];
+		if (!group->is_new)
+			continue;
+		group->is_new = 0;
+		count++;
 		for (size_t i = group->head; i != REDIS_NO_CALL && !group->error; i = run->errands[i].next)
 			group->error = append_call(run, group, i);
-		/* This node works while the next is perhaps connected. */
+		atomic_store_explicit(&group->wire->asked, time_now(CLOCK_MONOTONIC), memory_order_relaxed);
 		if (!group->error)
 			group->error = ww_redis_wire_send(group->wire);
 	}
+	return count;
 }
 
 /* ---- Exchanging */
@@ -284,6 +337,8 @@ static void step(struct link_run *run, struct node_calls *group, short events)
 
 	if (events & ~POLLOUT) {
 		error = ww_redis_wire_receive(group->wire);
+		if (!error)
+			atomic_store_explicit(&group->node->heard, time_now(CLOCK_MONOTONIC), memory_order_relaxed);
 		/* What came before the connection broke is good. */
 		take_replies(run, group);
 	}
@@ -291,50 +346,90 @@ static void step(struct link_run *run, struct node_calls *group, short events)
 		error = ww_redis_wire_send(group->wire);
 	if (error && !group->error && group->head != REDIS_NO_CALL)
 		group->error = error;
+	if (group->error || group->head == REDIS_NO_CALL)
+		atomic_store_explicit(&group->wire->asked, REDIS_OWES_NOTHING, memory_order_relaxed);
 }
 
-static void fall_silent(struct link_run *run)
+static int is_open(const struct node_calls *group)
 {
+	return group->wire && !group->error && group->head != REDIS_NO_CALL;
+}
+
+static void fall_silent(struct node_calls *group, int is_suspect)
+{
+	group->error = WW_EIO;
+	group->is_silent = 1;
+	group->is_suspect = is_suspect;
+	(void)snprintf(group->wire->why, sizeof group->wire->why, "the server does not answer in time");
+}
+
+/*
+ * Give up the groups for which others should not wait any longer. Returns when the next one is to be looked at, by the
+ * monotonic clock, but not after the deadline.
+ */
+static uint64_t give_up(struct link_run *run)
+{
+	uint64_t most = redis_silence(run->link);
+	uint64_t now = time_now(CLOCK_MONOTONIC);
+	uint64_t next = run->deadline;
+
 	for (size_t g = 0; g < run->group_count; g++) {
 		struct node_calls *group = &run->groups[g];
-		if (group->error || group->head == REDIS_NO_CALL)
+		uint64_t silence;
+		int others;
+		if (!is_open(group) || !group->is_soon || !group->is_harmless)
 			continue;
-		group->error = WW_EIO;
-		group->is_silent = 1;
-		(void)snprintf(group->wire->why, sizeof group->wire->why, "the server does not answer in time");
+		pthread_mutex_lock(&run->link->lock);
+		silence = ww_redis_aside_silence_locked(group->node);
+		others = silence >= most && ww_redis_aside_others_serve_locked(run->link, group->node);
+		pthread_mutex_unlock(&run->link->lock);
+		if (others)
+			fall_silent(group, 1);
+		else if (now + (silence < most ? most - silence : most) < next)
+			next = now + (silence < most ? most - silence : most);
 	}
+	return next;
+}
+
+static size_t watch(struct link_run *run)
+{
+	size_t open = 0;
+
+	for (size_t g = 0; g < run->group_count; g++) {
+		struct node_calls *group = &run->groups[g];
+		int is_polled = is_open(group);
+		open += (size_t)is_polled;
+		run->polled[g] = (struct pollfd){.fd = is_polled ? group->wire->context->fd : -1, .events = POLLIN};
+		if (is_polled && !ww_redis_wire_is_sent(group->wire))
+			run->polled[g].events |= POLLOUT;
+	}
+	return open;
 }
 
 /* Send the rest and take all replies, from all groups side by side, until each has its replies or an error. */
 static void exchange(struct link_run *run)
 {
+	uint64_t next = run->is_soon ? give_up(run) : run->deadline;
+
 	for (;;) {
-		size_t open = 0;
-		int ready;
-		int left = time_left_ms(run->deadline);
-		for (size_t g = 0; g < run->group_count; g++) {
-			struct node_calls *group = &run->groups[g];
-			int is_open = !group->error && group->head != REDIS_NO_CALL;
-			open += is_open != 0;
-			run->polled[g] =
-			    (struct pollfd){.fd = is_open ? group->wire->context->fd : -1, .events = POLLIN};
-			if (is_open && !ww_redis_wire_is_sent(group->wire))
-				run->polled[g].events |= POLLOUT;
-		}
-		if (open == 0)
+		int left, ready;
+		if (watch(run) == 0)
 			return;
+		left = time_left_ms(run->is_soon ? next : run->deadline);
 		ready = poll(run->polled, run->group_count, left);
 		/* A reply that came in time counts, even if this thread looks late. */
-		if (ready == 0 && left == 0) {
-			fall_silent(run);
+		if (ready == 0 && time_left_ms(run->deadline) == 0) {
+			for (size_t g = 0; g < run->group_count; g++)
+				if (is_open(&run->groups[g]))
+					fall_silent(&run->groups[g], 0);
 			return;
 		}
-		if (ready < 0)
-			continue;
-		for (size_t g = 0; g < run->group_count; g++) {
+		for (size_t g = 0; g < run->group_count && ready > 0; g++) {
 			if (run->polled[g].fd >= 0 && run->polled[g].revents)
 				step(run, &run->groups[g], run->polled[g].revents);
 		}
+		if (run->is_soon)
+			next = give_up(run);
 	}
 }
 
@@ -388,9 +483,13 @@ static void judge(struct link_run *run, struct node_calls *group, size_t i)
 		errand->node = group->node;
 	} else if (meaning == REDIS_IS_READONLY && errand->readonly++ == 0) {
 		group->is_stale = 1;
+	} else if (meaning == REDIS_IS_LATER &&
+	           !ww_redis_aside_later(run->link, group->node, errand->slot, call->flags, call->reply->str)) {
+		end(run, i, WW_EAGAIN);
 	} else if (meaning == REDIS_IS_LATER || meaning == REDIS_IS_UNKNOWN) {
 		run->is_later = 1;
 	} else if (meaning == REDIS_IS_ANSWER) {
+		ww_redis_aside_serves(run->link, group->node, errand->slot, call->flags);
 		end(run, i, WW_OK);
 	} else {
 		refuse(run, i, group->node, error);
@@ -407,6 +506,7 @@ static void lose(struct link_run *run, struct node_calls *group, size_t i)
 	int may_repeat = is_untouched || run->calls[i].flags & REDIS_CALL_AGAIN;
 
 	forget_reply(&run->calls[i]);
+	run->calls[i].is_sent |= !is_untouched;
 	errand->is_asking = 0;
 	errand->is_loading = 0;
 	errand->node = NULL;
@@ -416,12 +516,12 @@ static void lose(struct link_run *run, struct node_calls *group, size_t i)
 	end(run, i, group->error);
 }
 
-static void judge_group(struct link_run *run, struct node_calls *group, size_t first)
+static void judge_group(struct link_run *run, struct node_calls *group)
 {
 	void (*take)(struct link_run *, struct node_calls *, size_t) = judge;
 	size_t next;
 
-	for (size_t i = first; i != REDIS_NO_CALL; i = next) {
+	for (size_t i = group->first; i != REDIS_NO_CALL; i = next) {
 		next = run->errands[i].next;
 		/* The calls from head on have no reply. */
 		if (i == group->head)
@@ -436,6 +536,11 @@ static void release(struct link_run *run, struct node_calls *group)
 
 	if (!group->wire)
 		return;
+	if (group->is_suspect) {
+		ww_redis_aside_silent(run->link, group->node);
+		ww_redis_node_close(run->link, group->wire);
+		return;
+	}
 	if (group->error == WW_ECORRUPT)
 		ww_redis_link_complain(
 		    run->link, "What Redis at %s answers cannot be read: %s.", group->node->place, group->wire->why);
@@ -466,16 +571,17 @@ static void rest(struct link_run *run)
 
 static void one_round(struct link_run *run)
 {
-	size_t *firsts = run->lengths; /* free while replies are judged */
-
 	run->is_later = 0;
+	run->is_soon = 0;
 	group_calls(run);
-	prepare(run);
 	for (size_t g = 0; g < run->group_count; g++)
-		firsts[g] = run->groups[g].head;
-	exchange(run);
+		run->is_soon |= run->groups[g].is_soon && run->groups[g].is_harmless;
+	/* The nodes that are connected do not wait for those that are not. */
+	for (int wave = 0; wave < 2; wave++)
+		if (prepare(run, wave))
+			exchange(run);
 	for (size_t g = 0; g < run->group_count; g++) {
-		judge_group(run, &run->groups[g], firsts[g]);
+		judge_group(run, &run->groups[g]);
 		release(run, &run->groups[g]);
 	}
 	run->round++;
@@ -499,6 +605,7 @@ static void begin(struct link_run *run)
 		run->errands[i] = (struct errand){.next = REDIS_NO_CALL};
 		run->calls[i].reply = NULL;
 		run->calls[i].error = WW_OK;
+		run->calls[i].is_sent = 0;
 		if (!is_valid(&run->calls[i]))
 			end(run, i, WW_EINVAL);
 	}
@@ -548,7 +655,6 @@ int ww_redis_link_run(struct redis_link *link, struct redis_call *calls, size_t 
 	run.deadline = time_now(CLOCK_MONOTONIC) + link->config.timeout;
 	run.group_room = room_of(link, count);
 	size_t words = words_of(calls, count);
-	words = words > run.group_room ? words : run.group_room; /* one_round has a use for these */
 	size_t size = count * sizeof *run.errands + run.group_room * (sizeof *run.groups + sizeof *run.polled) +
 	              words * (sizeof *run.argv + sizeof *run.lengths);
 	void *block = size > sizeof few ? memory_take(link->allocator, size) : few;

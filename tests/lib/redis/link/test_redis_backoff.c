@@ -160,7 +160,7 @@ START_TEST(a_server_that_is_never_ready_is_given_up_in_time)
 		ck_assert_int_ge(fake_server_count(&fake, "EVALSHA"), 2);
 		ck_assert_int_lt(fake_server_count(&fake, "EVALSHA"), 50);
 		/* The server answered: it does not count as lost. */
-		ck_assert_int_eq(rig.said, 0);
+		ck_assert_int_eq(link_rig_said(&rig, "cannot be reached"), 0);
 		close_both();
 	}
 }
@@ -187,6 +187,170 @@ START_TEST(only_calls_that_were_not_done_are_repeated)
 }
 END_TEST
 
-TEST_MAIN("redis/backoff", a_lost_server_is_asked_after_a_pause_that_doubles, one_thread_makes_the_attempt,
+/* ---- A cluster of two fakes: the upper half of the slots is the second one's */
+
+static struct fake_server other;
+static char map[200];
+static struct redis_call on_first, on_other;
+
+static void open_two(uint64_t timeout)
+{
+	struct fake_rule rules[] = {{"INFO", 0, FAKE_ANSWER, "$17\r\ncluster_enabled:1\r\n", 0},
+	    {"CLUSTER SLOTS", 0, FAKE_ANSWER, map, 0}, {"EVALSHA", 0, FAKE_ANSWER, ":1\r\n", 0}, {0}};
+	char url[64];
+
+	script = script_of("script", "return 1");
+	fake_server_start(&other, &rules[2]);
+	fake_server_start(&fake, NULL);
+	(void)snprintf(map, sizeof map,
+	    "*2\r\n*3\r\n:0\r\n:8191\r\n*2\r\n$9\r\n127.0.0.1\r\n:%d\r\n"
+	    "*3\r\n:8192\r\n:16383\r\n*2\r\n$9\r\n127.0.0.1\r\n:%d\r\n",
+	    fake.port, other.port);
+	fake_server_rules(&fake, rules);
+	fake_server_url(&fake, url, sizeof url);
+	link_rig_make(&rig, url);
+	rig.config.timeout = timeout;
+	OK(ww_redis_link_open(&rig.link, &rig.config));
+	/* "b" is in slot 3300, "a" in slot 15495. */
+	on_first = (struct redis_call){.script = &script, .key = "b"};
+	on_other = (struct redis_call){.script = &script, .key = "a"};
+	OK(ww_redis_link_run(rig.link, &on_first, 1));
+	OK(ww_redis_link_run(rig.link, &on_other, 1));
+	ww_redis_link_free(&on_first, 1);
+	ww_redis_link_free(&on_other, 1);
+}
+
+static void close_two(void)
+{
+	link_rig_close(&rig);
+	fake_server_stop(&fake);
+	fake_server_stop(&other);
+}
+
+static int run_other(unsigned flags)
+{
+	int error;
+
+	on_other.flags = flags;
+	error = ww_redis_link_run(rig.link, &on_other, 1);
+	ww_redis_link_free(&on_other, 1);
+	return error;
+}
+
+static struct redis_node_report report_of(size_t i)
+{
+	struct redis_node_report nodes[2];
+
+	ck_assert_uint_eq(ww_redis_link_nodes(rig.link, nodes, 2, NULL, 0, NULL), 2);
+	return nodes[i];
+}
+
+static const char *const of_a_node[] = {"-LOADING Redis is loading the dataset in memory\r\n",
+    "-CLUSTERDOWN The cluster is down\r\n", "-BUSY Redis is busy running a script.\r\n",
+    "-NOREPLICAS Not enough good replicas to write.\r\n"};
+
+/* A node that says "later" is asked by probes alone; a second call to the other one needs no pause. */
+START_TEST(a_node_that_says_later_is_set_aside_alone)
+{
+	for (size_t i = 0; i < sizeof of_a_node / sizeof *of_a_node; i++) {
+		const struct fake_rule rules[] = {{"EVALSHA", 0, FAKE_ANSWER, of_a_node[i], 0}, {0}};
+		const struct fake_rule good[] = {{"EVALSHA", 0, FAKE_ANSWER, ":1\r\n", 0}, {0}};
+		int asked;
+		open_two(60 * SECOND);
+		fake_server_rules(&other, rules);
+		ck_assert_int_eq(run_other(REDIS_CALL_SOON), WW_EAGAIN);
+		ck_assert_int_eq(link_rig_said(&rig, "is set aside"), 1);
+		ck_assert_int_eq(report_of(1).state, REDIS_NODE_ASIDE);
+		ck_assert_int_eq(report_of(0).state, REDIS_NODE_SERVES);
+		ck_assert(!ww_redis_link_serves(rig.link, "a") && ww_redis_link_serves(rig.link, "b"));
+		asked = fake_server_count(&other, "EVALSHA");
+		/* Past the first moments each call ends at once, whatever its flags. */
+		link_rig_pass(&rig, 60 * SECOND / 8);
+		ck_assert_int_eq(run_other(0), WW_EAGAIN);
+		ck_assert_int_eq(fake_server_count(&other, "EVALSHA"), asked + 1);
+		for (int again = 0; again < 20; again++)
+			ck_assert_int_eq(run_other(0), WW_EAGAIN);
+		ck_assert_int_eq(fake_server_count(&other, "EVALSHA"), asked + 1);
+		OK(ww_redis_link_run(rig.link, &on_first, 1));
+		ww_redis_link_free(&on_first, 1);
+		/* The probe decides. */
+		fake_server_rules(&other, good);
+		ck_assert_int_eq(run_other(0), WW_EAGAIN);
+		link_rig_pass(&rig, SECOND);
+		OK(run_other(0));
+		OK(run_other(0));
+		ck_assert_int_eq(report_of(1).state, REDIS_NODE_SERVES);
+		ck_assert_int_eq(link_rig_said(&rig, "is set aside"), 1);
+		ck_assert_int_eq(link_rig_said(&rig, "in which 23 calls were refused"), 1);
+		close_two();
+	}
+}
+END_TEST
+
+/* One slot of a node moves: calls to its other slots go on. */
+START_TEST(a_slot_that_moves_is_set_aside_alone)
+{
+	const struct fake_rule rules[] = {
+	    {"EVALSHA", 1, FAKE_ANSWER, "-TRYAGAIN Multiple keys request during rehashing of slot\r\n", 0},
+	    {"EVALSHA", 0, FAKE_ANSWER, ":1\r\n", 0}, {0}};
+	/* Slot 11694, of the same node. */
+	struct redis_call third = {.script = &script, .key = "somekey0"};
+
+	open_two(60 * SECOND);
+	while (ww_redis_link_slot(third.key, strlen(third.key)) < 8192)
+		third.key++;
+	fake_server_rules(&other, rules);
+	ck_assert_int_eq(run_other(REDIS_CALL_SOON), WW_EAGAIN);
+	ck_assert_int_eq(link_rig_said(&rig, "A slot of Redis is set aside while it moves: TRYAGAIN"), 1);
+	ck_assert_int_eq(report_of(1).state, REDIS_NODE_SERVES);
+	OK(ww_redis_link_run(rig.link, &third, 1));
+	ww_redis_link_free(&third, 1);
+	ck_assert(!ww_redis_link_serves(rig.link, "a") && ww_redis_link_serves(rig.link, third.key));
+	link_rig_pass(&rig, SECOND);
+	OK(run_other(REDIS_CALL_SOON));
+	ck_assert_int_eq(link_rig_said(&rig, "The slots of Redis that moved are back"), 1);
+	ck_assert(ww_redis_link_serves(rig.link, "a"));
+	close_two();
+}
+END_TEST
+
+static void *call_other(void *argument)
+{
+	*(int *)argument = run_other(0);
+	return NULL;
+}
+
+/* A node holds one call; the calls that come after it end at once, and a run to both nodes has the other's reply. */
+START_TEST(a_silent_node_is_set_aside_alone)
+{
+	const struct fake_rule rules[] = {{"EVALSHA", 0, FAKE_SILENCE, "", 0}, {0}};
+	struct redis_call both[2];
+	pthread_t thread;
+	int error;
+
+	open_two(2 * SECOND);
+	both[0] = on_first;
+	both[1] = on_other;
+	both[0].flags = both[1].flags = REDIS_CALL_AGAIN | REDIS_CALL_SOON;
+	fake_server_rules(&other, rules);
+	ck_assert_int_eq(pthread_create(&thread, NULL, call_other, &error), 0);
+	ck_assert_int_ne(ww_redis_link_run(rig.link, both, 2), WW_OK);
+	OK(both[0].error);
+	ww_redis_link_free(both, 2);
+	ck_assert(!ww_redis_link_serves(rig.link, "a"));
+	ck_assert_int_eq(report_of(1).state, REDIS_NODE_ASIDE);
+	/* The first call still waits its own time. */
+	struct redis_call late = on_other;
+	late.flags = 0;
+	ck_assert_int_eq(ww_redis_link_run(rig.link, &late, 1), WW_EAGAIN);
+	ck_assert_int_eq(late.is_sent, 0);
+	ck_assert_int_eq(pthread_join(thread, NULL), 0);
+	ck_assert_int_eq(error, WW_EIO);
+	close_two();
+}
+END_TEST
+
+TEST_MAIN("redis/backoff", a_node_that_says_later_is_set_aside_alone, a_slot_that_moves_is_set_aside_alone,
+    a_silent_node_is_set_aside_alone, a_lost_server_is_asked_after_a_pause_that_doubles, one_thread_makes_the_attempt,
     a_refusal_is_not_asked_for_again_at_once, a_server_that_is_not_ready_is_asked_again,
     a_server_that_is_never_ready_is_given_up_in_time, only_calls_that_were_not_done_are_repeated)
