@@ -510,6 +510,11 @@ int uv_tcp_getsockname(const uv_tcp_t *tcp, struct sockaddr *address, int *size)
 	return UV_ENOTSUP;
 }
 
+int uv_tcp_getpeername(const uv_tcp_t *tcp, struct sockaddr *address, int *size)
+{
+	return uv_tcp_getsockname(tcp, address, size);
+}
+
 int uv_listen(uv_stream_t *stream, int backlog, uv_connection_cb call)
 {
 	(void)backlog;

@@ -79,6 +79,8 @@ static size_t connection_take(struct connection *connection, const char *data, s
 		taken += used;
 		if (found && command.verb == VERB_QUIT)
 			connection_finish(connection);
+		else if (found && command.refusal == REFUSAL_FOREIGN)
+			auth_foreign(connection);
 		else if (found)
 			command_run(connection, &command);
 	}

@@ -19,6 +19,7 @@
 #include <pthread.h>
 
 #include "tools/common/message.h"
+#include "tools/weekwheeld/auth.h"
 #include "tools/weekwheeld/connection.h"
 #include "tools/weekwheeld/settings/settings.h"
 #include "tools/weekwheeld/state.h"

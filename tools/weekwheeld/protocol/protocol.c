@@ -60,12 +60,19 @@ static int protocol_line(struct protocol *protocol, struct command *command, con
 	return 0;
 }
 
+/* Whether the line that begins here is foreign was found out when as much of it as this had been scanned. */
+enum { FOREIGN_MAX = 16 };
+
 static int at_line(struct protocol *protocol, struct command *command, const char *data, size_t size, size_t *used)
 {
 	size_t room = size < PROTOCOL_OWN_LINE_MAX ? size : PROTOCOL_OWN_LINE_MAX;
 	size_t length = line_end(data, protocol->scanned, room);
 	int found;
 
+	if (protocol->scanned < FOREIGN_MAX && protocol_foreign(data, size)) {
+		protocol->state = PROTOCOL_AT_FOREIGN;
+		return protocol_refuse(command, VERB_UNKNOWN, REFUSAL_FOREIGN);
+	}
 	if (length == 0) {
 		/* The last byte may be the CR of the line's end. */
 		protocol->scanned = room > 0 ? room - 1 : 0;
@@ -145,6 +152,9 @@ int protocol_next(struct protocol *protocol, struct command *command, const char
 			break;
 		case PROTOCOL_AT_SKIP:
 			found = at_skip(protocol, command, size, &step);
+			break;
+		case PROTOCOL_AT_FOREIGN:
+			step = size;
 			break;
 		}
 		*used += step;

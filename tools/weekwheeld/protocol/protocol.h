@@ -9,6 +9,9 @@
  *     LINE ---------------------------> command        LINE -----> BODY ----------> command
  *      |  too long            end of it
  *      +------------> LONG ---------------> command     a refused body: SKIP, before or after the command
+ *
+ * A web page can make a browser send any body to any port, and its lines would be commands. What begins as HTTP or TLS
+ * does is therefore refused as foreign, before the line has ended, and all that follows is thrown away.
  */
 
 #include <stddef.h>
@@ -65,7 +68,14 @@ enum verb {
 extern const char *const protocol_states[WW_JOB_BURIED + 1];
 
 /* Why a command is refused. */
-enum refusal { REFUSAL_NONE, REFUSAL_BAD_FORMAT, REFUSAL_UNKNOWN, REFUSAL_CRLF, REFUSAL_TOO_BIG };
+enum refusal {
+	REFUSAL_NONE,
+	REFUSAL_BAD_FORMAT,
+	REFUSAL_UNKNOWN,
+	REFUSAL_CRLF,
+	REFUSAL_TOO_BIG,
+	REFUSAL_FOREIGN /* another protocol, HTTP or TLS: what follows is not parsed */
+};
 
 enum {
 	PROTOCOL_LINE_MAX = 224,      /* bytes of a line with one of beanstalkd's verbs, including its end */
@@ -113,7 +123,7 @@ struct command {
 
 struct protocol {
 	size_t body_max;
-	enum { PROTOCOL_AT_LINE, PROTOCOL_AT_LONG, PROTOCOL_AT_BODY, PROTOCOL_AT_SKIP } state;
+	enum { PROTOCOL_AT_LINE, PROTOCOL_AT_LONG, PROTOCOL_AT_BODY, PROTOCOL_AT_SKIP, PROTOCOL_AT_FOREIGN } state;
 	size_t scanned; /* bytes that were searched for the line's end in vain */
 	size_t line;    /* AT_BODY: the length of the line before the body */
 	uint64_t skip;  /* AT_SKIP: how many bytes to throw away */
@@ -144,6 +154,9 @@ enum line {
 
 /* Fill *command with what the line says. */
 enum line protocol_line_read(struct command *command, struct span line);
+
+/* Return 1 if a line that begins like data[0 .. size-1] is of HTTP or TLS. */
+int protocol_foreign(const char *data, size_t size);
 
 /* Return the name of a verb, as in "cmd-put", which may end in a space; NULL for VERB_UNKNOWN. */
 const char *protocol_verb_name(enum verb verb);

@@ -91,26 +91,30 @@ int address_range(const char *text, char *right)
 	return beyond;
 }
 
-void address_announce(const struct sockaddr *address, const char *before, const char *after, const char *risk)
+int address_show(const struct sockaddr *address, char text[ADDRESS_TEXT])
 {
 	char host[INET6_ADDRSTRLEN] = "?";
-	char text[ADDRESS_TEXT];
-	int is_loopback;
 
 	if (address->sa_family == AF_INET6) {
 		const struct sockaddr_in6 *six = (const struct sockaddr_in6 *)(const void *)address;
 
 		(void)inet_ntop(AF_INET6, &six->sin6_addr, host, sizeof host);
-		snprintf(text, sizeof text, "[%s]:%u", host, ntohs(six->sin6_port));
-		is_loopback = IN6_IS_ADDR_LOOPBACK(&six->sin6_addr);
-	} else {
-		const struct sockaddr_in *four = (const struct sockaddr_in *)(const void *)address;
-
-		(void)inet_ntop(AF_INET, &four->sin_addr, host, sizeof host);
-		snprintf(text, sizeof text, "%s:%u", host, ntohs(four->sin_port));
-		is_loopback = ntohl(four->sin_addr.s_addr) >> 24 == IN_LOOPBACKNET;
+		snprintf(text, ADDRESS_TEXT, "[%s]:%u", host, ntohs(six->sin6_port));
+		return IN6_IS_ADDR_LOOPBACK(&six->sin6_addr) ||
+		       (IN6_IS_ADDR_V4MAPPED(&six->sin6_addr) && six->sin6_addr.s6_addr[12] == IN_LOOPBACKNET);
 	}
-	if (!is_loopback)
+	const struct sockaddr_in *four = (const struct sockaddr_in *)(const void *)address;
+
+	(void)inet_ntop(AF_INET, &four->sin_addr, host, sizeof host);
+	snprintf(text, ADDRESS_TEXT, "%s:%u", host, ntohs(four->sin_port));
+	return ntohl(four->sin_addr.s_addr) >> 24 == IN_LOOPBACKNET;
+}
+
+void address_announce(const struct sockaddr *address, const char *before, const char *after, const char *risk)
+{
+	char text[ADDRESS_TEXT];
+
+	if (!address_show(address, text))
 		message_warning("other machines can reach %s, and %s", text, risk);
 	message_info("%s%s%s", before, text, after);
 }

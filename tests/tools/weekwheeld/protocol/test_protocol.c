@@ -211,6 +211,41 @@ START_TEST(any_split_of_a_long_line_says_the_same)
 }
 END_TEST
 
-TEST_MAIN("weekwheeld/protocol", verbs_of_beanstalkd_are_understood, own_verbs_are_understood,
-    what_is_not_well_formed_is_refused, lines_have_a_limit, body_of_a_refused_put_is_no_command,
-    any_split_says_the_same, any_split_of_a_long_line_says_the_same)
+START_TEST(http_and_tls_are_foreign)
+{
+	static const char *const foreign[] = {"GET / HTTP/1.1\r\n", "POST /", "POST http://x/", "PUT /", "HEAD /",
+	    "DELETE /", "OPTIONS *", "PATCH x", "TRACE /", "CONNECT a:1", "PRI *", "Host:", "hOsT: x\r\n",
+	    "\x16\x03\x01"};
+	static const char *const known[] = {"PUT 0 0 0 0\r\n", "DELETE 1\r\n", "GET\r\n", "GET \r\n", "Host\r\n",
+	    "host :\r\n", "post /\r\n", "GETTER /\r\n", "\x16\r\n", " POST /\r\n"};
+
+	for (size_t i = 0; i < sizeof foreign / sizeof *foreign; i++) {
+		const char *text = foreign[i];
+		char *said = transcript(text, strlen(text), BODY_MAX, transcript_bytes, NULL);
+
+		ck_assert_msg(parse(text) == REFUSAL_FOREIGN, "%s is taken", text);
+		ck_assert_str_eq(said, "0 refused 5\n");
+		free(said);
+	}
+	for (size_t i = 0; i < sizeof known / sizeof *known; i++)
+		ck_assert_msg(parse(known[i]) == REFUSAL_UNKNOWN, "%s is foreign", known[i]);
+}
+END_TEST
+
+START_TEST(after_a_foreign_line_nothing_is_parsed)
+{
+	static const char text[] = "put 0 0 0 6\r\nPOST /\r\nstats\r\nPOST / HTTP/1.1\r\nquit\r\nHost: x\r\nquit\r\n";
+	char *said = transcript(text, sizeof text - 1, BODY_MAX, transcript_bytes, NULL);
+	char expected[100];
+
+	(void)snprintf(expected, sizeof expected, "%d priority=0 delay=0 run=%llu body=6:POST /\n%d\n0 refused 5\n",
+	    VERB_PUT, (unsigned long long)WW_SECOND, VERB_STATS);
+	ck_assert_str_eq(said, expected);
+	free(said);
+}
+END_TEST
+
+TEST_MAIN("weekwheeld/protocol", http_and_tls_are_foreign, after_a_foreign_line_nothing_is_parsed,
+    verbs_of_beanstalkd_are_understood, own_verbs_are_understood, what_is_not_well_formed_is_refused,
+    lines_have_a_limit, body_of_a_refused_put_is_no_command, any_split_says_the_same,
+    any_split_of_a_long_line_says_the_same)
