@@ -16,7 +16,7 @@ HELPER_SRC := $(filter-out $(TEST_SRC) %/fsck.c %/faults.c %/small.c %/shifted_c
 BENCH_TESTS := $(filter $(call named,tests,$(call sources,$(bench_TESTS),test_*.c)),$(TESTS))
 $(BENCH_TESTS): $(filter-out %/main.o,$(bench_OBJECTS))
 # In no archive either: other tests would take its calls on files.
-$(filter %/test_jobs_faults,$(TESTS)): $(call objects,tests/lib/jobs/faults.c)
+$(filter %/test_jobs_faults %/test_jobs_each_fault,$(TESTS)): $(call objects,tests/lib/jobs/faults.c)
 # Each test program takes from these archives what it names: the tests' helpers, the programs without their main.
 $(B)/tests/libhelpers.a: $(call objects,$(HELPER_SRC))
 $(B)/tests/libtools.a: $(filter-out %/main.o,$(foreach name,$(filter-out bench,$(PROGRAMS)) $(call built,common),$($(name)_OBJECTS)) \
@@ -40,6 +40,7 @@ $(SMALL): $(weekwheeld_OBJECTS) $(call objects,tests/tools/weekwheeld/small.c) $
 $(B)/tests/test_allocator $(B)/tests/test_allocator_malloc: LDFLAGS += $(addprefix -Xlinker --wrap=,\
 	aligned_alloc free pthread_mutex_init $(if $(JEMALLOC_LIBS),mallocx sdallocx mallctl))
 $(B)/tests/test_allocator_malloc: JEMALLOC_LIBS =
+$(B)/tests/test_jobs_each_fault: LDFLAGS += $(addprefix -Xlinker --wrap=,malloc calloc realloc strdup)
 
 # The server on a simulated system, whose functions stand before those of libuv and of the C library.
 SIMULATE := $(if $(call built,weekwheeld),$(B)/tests/simulate)

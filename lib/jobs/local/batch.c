@@ -173,6 +173,7 @@ int ww_jobs_local_call(struct ww_jobs *handle, struct jobs_call *call)
 	struct ww_lease *leases = call->leases, lease;
 	/* A list tells where it ended also if its callback ended it. */
 	uint64_t *answer = call->op == JOBS_LIST ? NULL : call->answer, answered = 0;
+	uint64_t *new_id = call->new_id, id = 0;
 	int result;
 
 	if (call->op == JOBS_WAIT)
@@ -184,6 +185,8 @@ int ww_jobs_local_call(struct ww_jobs *handle, struct jobs_call *call)
 		call->leases = &lease;
 	if (answer)
 		call->answer = &answered;
+	if (new_id)
+		call->new_id = &id;
 	result = ww_jobs_submit(jobs, functions[call->op], call);
 	if (result < 0)
 		withdraw(jobs, call, result);
@@ -193,7 +196,10 @@ int ww_jobs_local_call(struct ww_jobs *handle, struct jobs_call *call)
 		*leases = lease;
 	if (answer && result >= 0)
 		*answer = answered;
+	if (new_id && result >= 0)
+		*new_id = id;
 	call->leases = leases;
+	call->new_id = new_id;
 	if (answer)
 		call->answer = answer;
 	return result;

@@ -113,6 +113,7 @@ static uint64_t shifted(const struct recovery *recovery, uint64_t time)
 	return recovery->shift < 0 && time < (uint64_t)-recovery->shift ? 0 : time + (uint64_t)recovery->shift;
 }
 
+/* Where it is not known how much of the journal the index has, a job may come from both. The first one counts. */
 static int save(struct recovery *recovery, uint64_t id, struct job_record *record)
 {
 	struct jobs_local *jobs = recovery->jobs;
@@ -139,7 +140,10 @@ static int save(struct recovery *recovery, uint64_t id, struct job_record *recor
 		jobs->meta.burials = record->buried;
 	jobs->meta.accepted++;
 	error = ww_jobs_tube_count(jobs, tube, !record->buried, record->buried != 0, 0, 0);
-	return error ? error : ww_jobs_settle(jobs, id, NULL, record);
+	if (!error)
+		error = ww_jobs_settle(jobs, id, NULL, record);
+	recovery->saved += !error;
+	return error;
 }
 
 static int save_pair(struct jobs_local *jobs, struct jobs_call *call)
@@ -148,16 +152,13 @@ static int save_pair(struct jobs_local *jobs, struct jobs_call *call)
 	struct recovery *recovery = pair->recovery;
 	struct job_record record;
 	uint64_t id;
-	int error;
 
 	(void)jobs;
 	if (ww_jobs_read_pair(pair->table, pair->key, pair->value, &id, &record)) {
 		recovery->unread++;
 		return WW_OK;
 	}
-	error = save(recovery, id, &record);
-	recovery->saved += !error;
-	return error;
+	return save(recovery, id, &record);
 }
 
 static int take_job(struct recovery *recovery, struct recovery_pair *pair)

@@ -50,9 +50,22 @@ int ww_store_copy_waits(const char *folder, uint64_t bytes)
 
 typedef int copy_fn(const struct copy *copy, int in, int out);
 
+static int write_at(int fd, const unsigned char *bytes, size_t size, off_t at)
+{
+	ssize_t put;
+
+	for (size_t done = 0; done < size; done += (size_t)put) {
+		put = pwrite(fd, bytes + done, size - done, at + (off_t)done);
+		if (put <= 0)
+			return put ? ww_store_files_error(errno) : WW_EFULL;
+	}
+	return WW_OK;
+}
+
 /* Copy what the file has now. */
 static int copy_bytes(const struct copy *copy, int in, int out)
 {
+	off_t at = 0;
 	ssize_t got;
 
 	while ((got = read(in, copy->piece, PIECE)) != 0) {
@@ -60,11 +73,10 @@ static int copy_bytes(const struct copy *copy, int in, int out)
 			continue;
 		if (got < 0)
 			return ww_store_files_error(errno);
-		for (ssize_t done = 0, put; done < got; done += put) {
-			put = write(out, copy->piece + done, (size_t)(got - done));
-			if (put < 0)
-				return ww_store_files_error(errno);
-		}
+		int error = write_at(out, copy->piece, (size_t)got, at);
+		if (error)
+			return error;
+		at += got;
 	}
 	return fsync(out) ? ww_store_files_error(errno) : WW_OK;
 }
@@ -99,8 +111,10 @@ static int copy_back(const struct copy *copy, int in, int out)
 		int got = read_page(copy, in, at);
 		if (got < 0)
 			return got;
-		if (memcmp(copy->piece, zeros, (size_t)got) != 0 && pwrite(out, copy->piece, (size_t)got, at) != got)
-			return WW_EFULL;
+		int error =
+		    memcmp(copy->piece, zeros, (size_t)got) != 0 ? write_at(out, copy->piece, (size_t)got, at) : WW_OK;
+		if (error)
+			return error;
 	}
 	return fsync(out) ? ww_store_files_error(errno) : WW_OK;
 }
@@ -246,7 +260,7 @@ static void empty(int fd)
 		close(again);
 }
 
-static int is_empty(int fd)
+static int check_empty(int fd)
 {
 	int again = openat(fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *folder = again < 0 ? NULL : fdopendir(again);
@@ -255,11 +269,12 @@ static int is_empty(int fd)
 
 	while (folder && (entry = readdir(folder)))
 		others += strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0;
+	int error = !folder ? ww_store_files_error(errno) : others ? WW_EINUSE : WW_OK;
 	if (folder)
 		closedir(folder);
 	else if (again >= 0)
 		close(again);
-	return folder && !others;
+	return error;
 }
 
 static int copy_again(const struct copy *copy)
@@ -273,8 +288,6 @@ static int copy_again(const struct copy *copy)
 		empty(copy->to);
 		result = copy_once(copy);
 	}
-	if (result <= 0)
-		empty(copy->to);
 	return result > 0 ? WW_OK : result ? result : WW_EAGAIN;
 }
 
@@ -298,8 +311,9 @@ static int copy_folders(struct copy *copy)
 		return ww_store_files_error(errno);
 	if (faccessat(copy->from, "index.db", F_OK, 0))
 		return WW_EDENIED;
-	if (!is_empty(copy->to))
-		return WW_EINUSE;
+	error = check_empty(copy->to);
+	if (error)
+		return error;
 	/* Without it the copy may have to begin again more often. */
 	(void)fcntl(copy->from, F_OFD_SETLK, &lock);
 	copy->piece = malloc(PIECE);
@@ -308,6 +322,8 @@ static int copy_folders(struct copy *copy)
 	error = copy_again(copy);
 	if (!error)
 		error = sync_names(copy->to);
+	if (error)
+		empty(copy->to);
 	free(copy->piece);
 	return error;
 }

@@ -204,7 +204,7 @@ static int commit(void *self)
 	/* Of a full store, what has ended makes room only when the index knows. */
 	int ends = disk->has_ends && disk->fault.error == WW_EFULL;
 	if (!disk->frozen.ops && (ends || ww_store_disk_has_times(disk, 1)))
-		ww_store_disk_freeze(disk, !ends);
+		(void)ww_store_disk_freeze(disk, !ends);
 	return WW_OK;
 }
 

@@ -70,10 +70,20 @@ static int tend(struct disk *disk)
 	return did;
 }
 
+/* The mutex is held. */
+static void wait_until_woken(struct disk *disk)
+{
+	disk->rests = 1;
+	(void)pthread_cond_wait(&disk->wake, &disk->mutex);
+	disk->rests = 0;
+}
+
 /* After an error, which may end. The mutex is held. */
 static void wait_a_second(struct disk *disk)
 {
+	disk->rests = 1;
 	(void)time_wait(&disk->wake, &disk->mutex, time_add(time_now(CLOCK_MONOTONIC), WW_SECOND));
+	disk->rests = 0;
 }
 
 int ww_store_disk_spend(struct disk *disk)
@@ -130,7 +140,7 @@ void *ww_store_disk_run_indexer(void *argument)
 		if (ww_store_fault_is_final(&disk->fault)) {
 			disk->failed = WW_EIO;
 			pthread_cond_broadcast(&disk->taken);
-			pthread_cond_wait(&disk->wake, &disk->mutex);
+			wait_until_woken(disk);
 			continue;
 		}
 		if (!disk->waits) {
@@ -138,7 +148,7 @@ void *ww_store_disk_run_indexer(void *argument)
 			if (did < 0 && !disk->ended)
 				wait_a_second(disk);
 			else if (!did && !disk->waits && !disk->ended && !is_time_to_tend(disk))
-				pthread_cond_wait(&disk->wake, &disk->mutex);
+				wait_until_woken(disk);
 			continue;
 		}
 		pthread_mutex_unlock(&disk->mutex);
@@ -189,16 +199,19 @@ static int turn(struct disk *disk, int must)
 	return error == WW_EFULL && must && ww_store_disk_spend(disk) ? ww_journal_turn(&disk->journal, 0) : error;
 }
 
-void ww_store_disk_freeze(struct disk *disk, int must)
+int ww_store_disk_freeze(struct disk *disk, int must)
 {
 	struct store fresh;
+	uint64_t record;
+	int error = ww_store_memory_open(&fresh, &disk->config);
 
-	if (ww_store_memory_open(&fresh, &disk->config))
-		return;
-	uint64_t cut = ww_journal_end(&disk->journal, &disk->record);
-	if (turn(disk, must)) {
+	if (error)
+		return error;
+	uint64_t cut = ww_journal_end(&disk->journal, &record);
+	error = turn(disk, must);
+	if (error) {
 		(void)fresh.ops->close(fresh.self);
-		return;
+		return error;
 	}
 	disk->frozen = disk->active;
 	disk->active = fresh;
@@ -206,9 +219,11 @@ void ww_store_disk_freeze(struct disk *disk, int must)
 	disk->has_ends = 0;
 	pthread_mutex_lock(&disk->mutex);
 	disk->cut = cut;
+	disk->record = record;
 	disk->waits = 1;
 	pthread_cond_broadcast(&disk->wake);
 	pthread_mutex_unlock(&disk->mutex);
+	return WW_OK;
 }
 
 int ww_store_disk_has_times(const struct disk *disk, unsigned times)
@@ -229,10 +244,10 @@ int ww_store_disk_wait_for_room(struct disk *disk)
 	error = disk->failed;
 	pthread_mutex_unlock(&disk->mutex);
 	ww_store_disk_drop_frozen(disk);
-	if (!disk->frozen.ops)
-		ww_store_disk_freeze(disk, 1);
-	if (!error && !disk->frozen.ops)
-		error = WW_EFULL;
+	if (!disk->frozen.ops) {
+		int frozen = ww_store_disk_freeze(disk, 1);
+		error = error ? error : frozen;
+	}
 	/* While the disk is full, jobs may still end. */
 	return error == WW_EFULL && !ww_store_disk_has_times(disk, 4) ? WW_OK : error;
 }

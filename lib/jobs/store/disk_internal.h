@@ -62,6 +62,7 @@ struct disk {
 	pthread_cond_t taken;  /* the index has taken over `frozen`, or could not */
 	int ended;
 	int waits;    /* `frozen` waits for the indexer */
+	int rests;    /* the indexer has nothing to do, or nothing that it can do */
 	int failed;   /* its last error, or WW_OK */
 	int unsynced; /* with WW_SYNC_INTERVAL: the journal has what is not stable, and the syncer knows */
 	uint64_t cut;
@@ -103,7 +104,7 @@ void *ww_store_disk_run_indexer(void *argument);
 /* Let go of what the index has. What was read before may be in it. */
 void ww_store_disk_drop_frozen(struct disk *disk);
 /* Nothing is being written. Failing is harmless: the next commit tries again. */
-void ww_store_disk_freeze(struct disk *disk, int must);
+int ww_store_disk_freeze(struct disk *disk, int must);
 /* Whether memory and journal have so many times what makes them freeze. */
 int ww_store_disk_has_times(const struct disk *disk, unsigned times);
 /* Use the reserve, or make it again unless the index needs it. */

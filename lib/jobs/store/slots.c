@@ -8,7 +8,7 @@
 
 int ww_store_slots_make(struct sqlite *sqlite)
 {
-	return ww_sqlite_run(sqlite->writer,
+	return ww_connection_run(sqlite->writer,
 	    "create table if not exists far (slot integer, id integer, due integer not null, job blob not null,"
 	    " primary key (slot, id)) without rowid;"
 	    "create table if not exists gone (slot integer, id integer, primary key (slot, id)) without rowid;"
@@ -66,10 +66,10 @@ static const char *const writes[SLOTS_WRITES] = {
 static int read_state(struct slots *slots)
 {
 	sqlite3_stmt *statement = NULL;
-	int error = ww_sqlite_prepare(slots->sqlite->writer, &statement, reads[READ_STATE]);
+	int error = ww_connection_prepare(slots->sqlite->writer, &statement, reads[READ_STATE]);
 
 	if (!error)
-		error = ww_sqlite_error(sqlite3_step(statement));
+		error = ww_connection_step(statement);
 	for (int line = 0; line < SLOTS_LINES && !error; line++)
 		slots->edge[line] = (struct slots_mark){(uint64_t)sqlite3_column_int64(statement, 2 * line),
 		    (uint64_t)sqlite3_column_int64(statement, 2 * line + 1)};
@@ -82,11 +82,11 @@ static int read_state(struct slots *slots)
 static int read_counts(struct slots *slots)
 {
 	sqlite3_stmt *statement = NULL;
-	int error = ww_sqlite_prepare(
+	int error = ww_connection_prepare(
 	    slots->sqlite->writer, &statement, "select slot, rows, gone, bytes from slots order by slot");
 
 	slots->slots = 0;
-	while (!error && !(error = ww_sqlite_error(sqlite3_step(statement)))) {
+	while (!error && !(error = ww_connection_step(statement))) {
 		struct slots_count *count = ww_store_slots_count(slots, (uint64_t)sqlite3_column_int64(statement, 0));
 		if (!count) {
 			error = WW_ENOMEM;
@@ -104,10 +104,10 @@ static int read_counts(struct slots *slots)
 static int read_last(sqlite3 *connection, const char *text, uint64_t *id)
 {
 	sqlite3_stmt *statement = NULL;
-	int error = ww_sqlite_prepare(connection, &statement, text);
+	int error = ww_connection_prepare(connection, &statement, text);
 
 	if (!error)
-		error = ww_sqlite_error(sqlite3_step(statement));
+		error = ww_connection_step(statement);
 	*id = error ? 0 : (uint64_t)sqlite3_column_int64(statement, 0);
 	sqlite3_finalize(statement);
 	return error == WW_ENOTFOUND ? WW_OK : error;
@@ -143,9 +143,9 @@ int ww_store_slots_open(struct slots *slots, struct sqlite *sqlite, uint64_t ahe
 
 	*slots = (struct slots){.sqlite = sqlite, .ahead = ahead};
 	for (int i = 0; i < SLOTS_READS && !error; i++)
-		error = ww_sqlite_prepare(sqlite->reader, &slots->reads[i], reads[i]);
+		error = ww_connection_prepare(sqlite->reader, &slots->reads[i], reads[i]);
 	for (int i = 0; i < SLOTS_WRITES && !error && sqlite->writer; i++)
-		error = ww_sqlite_prepare(sqlite->writer, &slots->writes[i], writes[i]);
+		error = ww_connection_prepare(sqlite->writer, &slots->writes[i], writes[i]);
 	return error ? error : ww_store_slots_reread(slots);
 }
 

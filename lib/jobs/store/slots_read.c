@@ -27,7 +27,7 @@ static struct slots_mark bounded(struct slots_mark mark)
 
 static int step(sqlite3_stmt *statement)
 {
-	return ww_sqlite_error(sqlite3_step(statement));
+	return ww_connection_step(statement);
 }
 
 int ww_store_slots_begin(struct slots *slots)

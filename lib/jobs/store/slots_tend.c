@@ -24,7 +24,7 @@ static int piece_of(const struct slots_count *count, int rows)
 
 static int step(sqlite3_stmt *statement)
 {
-	return ww_sqlite_error(sqlite3_step(statement));
+	return ww_connection_step(statement);
 }
 
 /* ---- Demoting */
@@ -45,18 +45,18 @@ static int demote_job(struct slots *slots, uint64_t slot, struct slots_mark mark
 		sqlite3_bind_int64(near, 1, line);
 		sqlite3_bind_int64(near, 2, (sqlite3_int64)mark.due);
 		sqlite3_bind_int64(near, 3, (sqlite3_int64)mark.id);
-		error = ww_sqlite_bind(
+		error = ww_connection_bind(
 		    near, 4, (struct store_bytes){sqlite3_column_blob(read, 0), (size_t)sqlite3_column_bytes(read, 0)});
 	}
 	if (!error)
-		error = ww_sqlite_done(near);
+		error = ww_connection_done(near);
 	sqlite3_reset(read);
 	place[0] = line == SLOTS_WALL ? STORE_WALL : STORE_DUE;
 	store_write64(place + 1, mark.due);
 	sqlite3_bind_int64(moved, 1, (sqlite3_int64)mark.id);
 	if (!error)
-		error = ww_sqlite_bind(moved, 2, (struct store_bytes){place, sizeof place});
-	return error ? error : ww_sqlite_done(moved);
+		error = ww_connection_bind(moved, 2, (struct store_bytes){place, sizeof place});
+	return error ? error : ww_connection_done(moved);
 }
 
 static int demote_slot(struct slots *slots, const struct slots_count *count)
@@ -115,13 +115,13 @@ static int demote(struct slots *slots, int line, uint64_t now)
 static int remove_rows(struct slots *slots, const char *text, uint64_t slot, int limit)
 {
 	sqlite3_stmt *statement = NULL;
-	int error = ww_sqlite_prepare(slots->sqlite->writer, &statement, text);
+	int error = ww_connection_prepare(slots->sqlite->writer, &statement, text);
 
 	if (!error) {
 		sqlite3_bind_int64(statement, 1, (sqlite3_int64)slot);
 		if (sqlite3_bind_parameter_count(statement) > 1)
 			sqlite3_bind_int(statement, 2, limit);
-		error = ww_sqlite_done(statement);
+		error = ww_connection_done(statement);
 	}
 	sqlite3_finalize(statement);
 	return error ? error : sqlite3_changes(slots->sqlite->writer);
@@ -213,7 +213,7 @@ static int purge(struct slots *slots)
 		if (!is_dead(slots, (uint64_t)sqlite3_column_int64(pick, 1), id))
 			continue;
 		sqlite3_bind_int64(remove, 1, (sqlite3_int64)id);
-		error = ww_sqlite_done(remove);
+		error = ww_connection_done(remove);
 		if (error)
 			break;
 		slots->placed--;
@@ -267,7 +267,7 @@ int ww_store_slots_tend(struct slots *slots, const uint64_t now[SLOTS_LINES])
 	if (!did)
 		did = remove_dead(slots);
 	if (!did)
-		return ww_sqlite_run(slots->sqlite->writer, "rollback");
+		return ww_connection_run(slots->sqlite->writer, "rollback");
 	int error = ww_sqlite_end(slots->sqlite, did < 0 ? did : ww_store_slots_save(slots));
 	return error ? error : did;
 }

@@ -81,7 +81,7 @@ static void sort(struct slots_view *view)
 static int is_gone(sqlite3_stmt *gone, uint64_t id, int *left, int *error)
 {
 	while (*left && !*error && (uint64_t)sqlite3_column_int64(gone, 0) < id) {
-		*error = ww_sqlite_error(sqlite3_step(gone));
+		*error = ww_connection_step(gone);
 		if (*error == WW_ENOTFOUND)
 			*left = *error = 0;
 	}
@@ -97,11 +97,11 @@ int ww_store_slots_look(struct slots_view *view, sqlite3_stmt *far, sqlite3_stmt
 	view->is_whole = 1;
 	sqlite3_bind_int64(far, 1, (sqlite3_int64)view->slot);
 	sqlite3_bind_int64(gone, 1, (sqlite3_int64)view->slot);
-	error = ww_sqlite_error(sqlite3_step(gone));
+	error = ww_connection_step(gone);
 	left = !error;
 	if (error == WW_ENOTFOUND)
 		error = WW_OK;
-	while (!error && !(error = ww_sqlite_error(sqlite3_step(far)))) {
+	while (!error && !(error = ww_connection_step(far))) {
 		struct slots_mark job = {
 		    start + (uint64_t)sqlite3_column_int64(far, 1), (uint64_t)sqlite3_column_int64(far, 0)};
 		int fits = view->back ? slots_is_before(job, view->from) : !slots_is_before(job, view->from);

@@ -64,7 +64,7 @@ int ww_store_slots_save(struct slots *slots)
 		sqlite3_bind_int64(put, 2, count->rows);
 		sqlite3_bind_int64(put, 3, count->gone);
 		sqlite3_bind_int64(put, 4, count->bytes);
-		error = ww_sqlite_done(put);
+		error = ww_connection_done(put);
 		count->is_dirty = 0;
 	}
 	for (int line = 0; line < SLOTS_LINES; line++) {
@@ -72,7 +72,7 @@ int ww_store_slots_save(struct slots *slots)
 		sqlite3_bind_int64(state, 2 * line + 2, (sqlite3_int64)slots->edge[line].id);
 	}
 	sqlite3_bind_int64(state, 5, slots->placed);
-	return error ? error : ww_sqlite_done(state);
+	return error ? error : ww_connection_done(state);
 }
 
 /* ---- Jobs */
@@ -80,7 +80,7 @@ int ww_store_slots_save(struct slots *slots)
 static int bind_job(sqlite3_stmt *statement, int place, struct slots_mark mark)
 {
 	sqlite3_bind_int64(statement, place, (sqlite3_int64)mark.due);
-	return ww_sqlite_error(sqlite3_bind_int64(statement, place + 1, (sqlite3_int64)mark.id));
+	return ww_connection_bind_number(statement, place + 1, mark.id);
 }
 
 static int put_far(struct slots *slots, int line, struct slots_mark mark, struct store_bytes job)
@@ -94,15 +94,15 @@ static int put_far(struct slots *slots, int line, struct slots_mark mark, struct
 	sqlite3_bind_int64(far, 2, (sqlite3_int64)mark.id);
 	sqlite3_bind_int64(far, 3, (sqlite3_int64)(mark.due - slots_start(slot)));
 	if (!error)
-		error = ww_sqlite_bind(far, 4, job);
+		error = ww_connection_bind(far, 4, job);
 	if (!error)
-		error = ww_sqlite_done(far);
+		error = ww_connection_done(far);
 	/* It may have been in this slot before. */
 	if (error || ww_store_slots_count(slots, slot)->gone == 0)
 		return error;
 	sqlite3_bind_int64(gone, 1, (sqlite3_int64)slot);
 	sqlite3_bind_int64(gone, 2, (sqlite3_int64)mark.id);
-	error = ww_sqlite_done(gone);
+	error = ww_connection_done(gone);
 	if (!error && sqlite3_changes(slots->sqlite->writer) > 0)
 		error = add_to_count(slots, slot, -1, -1, 0);
 	return error;
@@ -134,9 +134,8 @@ static int put_id(struct slots *slots, uint64_t id, struct store_bytes value)
 		slots->highest = id;
 	slots->placed += has_place;
 	sqlite3_bind_int64(put, 1, (sqlite3_int64)id);
-	error = has_place ? ww_sqlite_error(sqlite3_bind_int64(put, 2, (sqlite3_int64)slot))
-	                  : ww_sqlite_bind(put, 2, value);
-	return error ? error : ww_sqlite_done(put);
+	error = has_place ? ww_connection_bind_number(put, 2, slot) : ww_connection_bind(put, 2, value);
+	return error ? error : ww_connection_done(put);
 }
 
 int ww_store_slots_put(struct slots *slots, enum store_table table, struct store_bytes key, struct store_bytes value)
@@ -153,8 +152,8 @@ int ww_store_slots_put(struct slots *slots, enum store_table table, struct store
 	sqlite3_bind_int64(near, 1, line);
 	error = bind_job(near, 2, mark);
 	if (!error)
-		error = ww_sqlite_bind(near, 4, value);
-	return error ? error : ww_sqlite_done(near);
+		error = ww_connection_bind(near, 4, value);
+	return error ? error : ww_connection_done(near);
 }
 
 int ww_store_slots_remove(struct slots *slots, enum store_table table, struct store_bytes key)
@@ -168,18 +167,18 @@ int ww_store_slots_remove(struct slots *slots, enum store_table table, struct st
 	if (table == STORE_JOBS) {
 		statement = slots->writes[REMOVE_MOVED];
 		sqlite3_bind_int64(statement, 1, (sqlite3_int64)mark.due);
-		return ww_sqlite_done(statement);
+		return ww_connection_done(statement);
 	}
 	if (slots_is_near(mark, slots->edge[line])) {
 		statement = slots->writes[REMOVE_NEAR];
 		sqlite3_bind_int64(statement, 1, line);
 		error = bind_job(statement, 2, mark);
-		return error ? error : ww_sqlite_done(statement);
+		return error ? error : ww_connection_done(statement);
 	}
 	slot = slots_of(line, mark.due);
 	statement = slots->writes[PUT_GONE];
 	sqlite3_bind_int64(statement, 1, (sqlite3_int64)slot);
 	sqlite3_bind_int64(statement, 2, (sqlite3_int64)mark.id);
-	error = ww_sqlite_done(statement);
+	error = ww_connection_done(statement);
 	return error ? error : add_to_count(slots, slot, 0, 1, 0);
 }

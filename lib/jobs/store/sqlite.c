@@ -27,34 +27,6 @@ struct sqlite_block {
 	unsigned char bytes[];
 };
 
-int ww_sqlite_error(int code)
-{
-	switch (code & 0xff) {
-	case SQLITE_OK:
-	case SQLITE_ROW:
-		return WW_OK;
-	case SQLITE_DONE:
-		return WW_ENOTFOUND;
-	case SQLITE_NOMEM:
-		return WW_ENOMEM;
-	case SQLITE_FULL:
-		return WW_EFULL;
-	case SQLITE_CORRUPT:
-	case SQLITE_NOTADB:
-		return WW_ECORRUPT;
-	case SQLITE_PERM:
-	case SQLITE_READONLY:
-	case SQLITE_CANTOPEN:
-	case SQLITE_AUTH:
-		return WW_EDENIED;
-	case SQLITE_BUSY:
-	case SQLITE_LOCKED:
-		return WW_EINUSE;
-	default:
-		return WW_EIO;
-	}
-}
-
 /* If it was a sync that failed, note it. SQLite's own checkpoints would not tell. */
 static int note_sync(struct sqlite *sqlite, int error, const char *file)
 {
@@ -78,22 +50,12 @@ static int count_pages(void *context, sqlite3 *connection, const char *name, int
 
 /* ---- Opening */
 
-int ww_sqlite_run(sqlite3 *connection, const char *text)
-{
-	return ww_sqlite_error(sqlite3_exec(connection, text, NULL, NULL, NULL));
-}
-
-int ww_sqlite_prepare(sqlite3 *connection, sqlite3_stmt **statement, const char *text)
-{
-	return ww_sqlite_error(sqlite3_prepare_v3(connection, text, -1, SQLITE_PREPARE_PERSISTENT, statement, NULL));
-}
-
 static int prepare(sqlite3 *connection, sqlite3_stmt **statement, const char *text, const char *table)
 {
 	char full[160];
 
 	(void)snprintf(full, sizeof full, text, table);
-	return ww_sqlite_prepare(connection, statement, full);
+	return ww_connection_prepare(connection, statement, full);
 }
 
 /* The tables that are kept as they are: pairs with a sum. */
@@ -124,7 +86,7 @@ static int prepare_table(struct sqlite *sqlite, int i)
 static int make_tables(struct sqlite *sqlite)
 {
 	char text[160];
-	int error = ww_sqlite_run(sqlite->writer, "begin immediate");
+	int error = ww_connection_run(sqlite->writer, "begin immediate");
 
 	for (int i = 0; i < STORE_TABLES && !error; i++) {
 		if (!names[i])
@@ -132,18 +94,18 @@ static int make_tables(struct sqlite *sqlite)
 		(void)snprintf(text, sizeof text,
 		    "create table if not exists %s (key blob primary key, value blob not null) without rowid",
 		    names[i]);
-		error = ww_sqlite_run(sqlite->writer, text);
+		error = ww_connection_run(sqlite->writer, text);
 	}
 	if (!error)
 		error = ww_store_slots_make(sqlite);
 	if (!error)
-		error = ww_sqlite_run(sqlite->writer,
+		error = ww_connection_run(sqlite->writer,
 		    "create table if not exists journal (one integer primary key, cut integer, record integer);"
 		    "insert or ignore into journal values (1, 0, 1);"
 		    /* From here on there is a log. */
 		    "update journal set one = 1");
 	if (!error)
-		error = ww_sqlite_run(sqlite->writer, "commit");
+		error = ww_connection_run(sqlite->writer, "commit");
 	return error;
 }
 
@@ -165,48 +127,22 @@ static int check_size(struct sqlite *sqlite)
 		code = file->pMethods->xRead(file, head, sizeof head, 0);
 	if (!code && (uint64_t)size < (uint64_t)store_read32(head + 28) * PAGES_SIZE)
 		code = SQLITE_CORRUPT;
-	return ww_sqlite_error(code);
-}
-
-/* SQLite finds its own files: it would follow a link, or make one that is missing. The caller has looked. */
-static int open_connection(sqlite3 **connection, const char *path, int flags)
-{
-	const char *vfs = ww_pages_vfs();
-	int sum = PAGES_SUM;
-	int error = vfs ? WW_OK : WW_ENOMEM;
-
-	if (!error)
-		error = ww_sqlite_error(
-		    sqlite3_open_v2(path, connection, flags | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_NOFOLLOW, vfs));
-	if (!error)
-		error = ww_sqlite_error(sqlite3_file_control(*connection, "main", SQLITE_FCNTL_RESERVE_BYTES, &sum));
-	return error;
+	return ww_connection_error(sqlite->writer, code);
 }
 
 static int read_cut(struct sqlite *sqlite, uint64_t *cut, uint64_t *record)
 {
 	sqlite3_stmt *statement = NULL;
-	int error = ww_sqlite_prepare(sqlite->reader, &statement, "select cut, record from journal");
+	int error = ww_connection_prepare(sqlite->reader, &statement, "select cut, record from journal");
 
 	if (!error)
-		error = ww_sqlite_error(sqlite3_step(statement));
+		error = ww_connection_step(statement);
 	if (!error) {
 		*cut = (uint64_t)sqlite3_column_int64(statement, 0);
 		*record = (uint64_t)sqlite3_column_int64(statement, 1);
 	}
 	sqlite3_finalize(statement);
 	return error == WW_ENOTFOUND ? WW_ECORRUPT : error;
-}
-
-static int begin_reading(struct sqlite *sqlite)
-{
-	int error;
-
-	if (sqlite->reading)
-		return WW_OK;
-	error = ww_sqlite_run(sqlite->reader, "begin");
-	sqlite->reading = !error;
-	return error ? error : ww_store_slots_begin(&sqlite->slots);
 }
 
 static void reset_all(struct sqlite *sqlite)
@@ -216,18 +152,44 @@ static void reset_all(struct sqlite *sqlite)
 	ww_store_slots_rest(&sqlite->slots);
 }
 
+/* Also the end of a transaction may fail. While it goes on, nothing that was written since can be read. */
+static int leave(sqlite3 *reader)
+{
+	return sqlite3_get_autocommit(reader) ? WW_OK : ww_connection_run(reader, "commit");
+}
+
+static int begin_reading(struct sqlite *sqlite)
+{
+	int error;
+
+	/* SQLite ends it after some errors. */
+	if (sqlite->reading && sqlite3_get_autocommit(sqlite->reader)) {
+		reset_all(sqlite);
+		sqlite->reading = 0;
+	}
+	if (sqlite->reading)
+		return WW_OK;
+	error = leave(sqlite->reader);
+	if (!error)
+		error = ww_connection_run(sqlite->reader, "begin");
+	if (!error)
+		error = ww_store_slots_begin(&sqlite->slots);
+	sqlite->reading = !error;
+	return error;
+}
+
 static void end_reading(struct sqlite *sqlite)
 {
-	if (!sqlite->reading)
+	if (!sqlite->reader)
 		return;
 	reset_all(sqlite);
-	(void)ww_sqlite_run(sqlite->reader, "commit");
+	(void)leave(sqlite->reader);
 	sqlite->reading = 0;
 }
 
 static int prepare_all(struct sqlite *sqlite)
 {
-	int error = ww_sqlite_run(sqlite->reader, "pragma cache_size = -1024");
+	int error = ww_connection_run(sqlite->reader, "pragma cache_size = -1024");
 
 	for (int i = 0; i < STORE_TABLES && !error; i++)
 		error = names[i] ? prepare_table(sqlite, i) : WW_OK;
@@ -260,9 +222,9 @@ int ww_sqlite_open(struct sqlite *sqlite, const struct ww_jobs_config *config, s
 	    .ahead = AHEAD + 2 * config->window};
 	(void)snprintf(path, sizeof path, "%s/index.db", config->path);
 	if (!read_only)
-		error = open_connection(&sqlite->writer, path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE);
+		error = ww_connection_open(&sqlite->writer, path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE);
 	if (!error && !read_only)
-		error = ww_sqlite_run(sqlite->writer,
+		error = ww_connection_run(sqlite->writer,
 		    "pragma page_size = 4096; pragma journal_mode = wal; pragma synchronous = full;"
 		    "pragma cache_size = -1024; pragma temp_store = memory; pragma journal_size_limit = 16777216;"
 		    "pragma secure_delete = off; pragma wal_checkpoint(truncate)");
@@ -274,7 +236,7 @@ int ww_sqlite_open(struct sqlite *sqlite, const struct ww_jobs_config *config, s
 		error = make_tables(sqlite);
 	if (!error)
 		error =
-		    open_connection(&sqlite->reader, path, read_only ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE);
+		    ww_connection_open(&sqlite->reader, path, read_only ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE);
 	if (!error)
 		error = prepare_all(sqlite);
 	/* Who only reads goes on with what there is now. */
@@ -287,25 +249,10 @@ int ww_sqlite_open(struct sqlite *sqlite, const struct ww_jobs_config *config, s
 	return error;
 }
 
-static int copy_all(sqlite3 *from, sqlite3 **to)
-{
-	sqlite3_backup *backup;
-	/* Without a name: a file that nobody sees, and that ends with the process. */
-	int code = sqlite3_open_v2("", to, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX, NULL);
-
-	if (code)
-		return ww_sqlite_error(code);
-	backup = sqlite3_backup_init(*to, "main", from, "main");
-	if (!backup)
-		return ww_sqlite_error(sqlite3_errcode(*to));
-	(void)sqlite3_backup_step(backup, -1);
-	return ww_sqlite_error(sqlite3_backup_finish(backup));
-}
-
 int ww_sqlite_detach(struct sqlite *sqlite)
 {
 	sqlite3 *copy = NULL;
-	int error = copy_all(sqlite->reader, &copy);
+	int error = ww_connection_copy(sqlite->reader, &copy);
 
 	if (error) {
 		sqlite3_close(copy);
@@ -373,20 +320,13 @@ int ww_sqlite_copy(struct sqlite *sqlite, sqlite3_stmt *statement, int column, s
 	return WW_OK;
 }
 
-int ww_sqlite_bind(sqlite3_stmt *statement, int place, struct store_bytes bytes)
-{
-	/* NULL would be null, not empty. */
-	return ww_sqlite_error(
-	    sqlite3_bind_blob64(statement, place, bytes.size ? bytes.data : "", bytes.size, SQLITE_STATIC));
-}
-
 static int start(struct sqlite *sqlite, sqlite3_stmt *statement, struct store_bytes key)
 {
 	int error = begin_reading(sqlite);
 
 	sqlite3_reset(statement);
 	if (!error)
-		error = ww_sqlite_bind(statement, 1, key);
+		error = ww_connection_bind(statement, 1, key);
 	return error;
 }
 
@@ -413,7 +353,7 @@ int ww_sqlite_check(enum store_table table, struct store_bytes key, struct store
 static int step_pair(struct sqlite *sqlite, enum store_table table, sqlite3_stmt *statement, struct store_bytes *key,
     struct store_bytes *value)
 {
-	int error = ww_sqlite_error(sqlite3_step(statement));
+	int error = ww_connection_step(statement);
 
 	if (!error)
 		error = ww_sqlite_copy(sqlite, statement, 0, key);
@@ -433,7 +373,7 @@ int ww_sqlite_get(struct sqlite *sqlite, enum store_table table, struct store_by
 	int error = start(sqlite, statement, key);
 
 	if (!error)
-		error = ww_sqlite_error(sqlite3_step(statement));
+		error = ww_connection_step(statement);
 	if (!error)
 		error = ww_sqlite_copy(sqlite, statement, 0, value);
 	sqlite3_reset(statement);
@@ -502,29 +442,10 @@ void ww_sqlite_rest(struct sqlite *sqlite)
 
 /* ---- Writing */
 
-int ww_sqlite_done(sqlite3_stmt *statement)
-{
-	int error = ww_sqlite_error(sqlite3_step(statement));
-
-	sqlite3_reset(statement);
-	return error == WW_ENOTFOUND ? WW_OK : error;
-}
-
-static uint64_t number_of(const struct sqlite *sqlite, const char *text)
-{
-	sqlite3_stmt *statement = NULL;
-	uint64_t number = 0;
-
-	if (!ww_sqlite_prepare(sqlite->writer, &statement, text) && sqlite3_step(statement) == SQLITE_ROW)
-		number = (uint64_t)sqlite3_column_int64(statement, 0);
-	sqlite3_finalize(statement);
-	return number;
-}
-
 uint64_t ww_sqlite_bytes(const struct sqlite *sqlite, uint64_t *unused)
 {
-	uint64_t pages = number_of(sqlite, "pragma page_count");
-	uint64_t without = number_of(sqlite, "pragma freelist_count");
+	uint64_t pages = ww_connection_number(sqlite->writer, "pragma page_count");
+	uint64_t without = ww_connection_number(sqlite->writer, "pragma freelist_count");
 	struct stat status = {0};
 	char path[4096];
 
@@ -539,7 +460,7 @@ int ww_sqlite_begin(struct sqlite *sqlite)
 	int error = sqlite->is_stale ? ww_store_slots_reread(&sqlite->slots) : WW_OK;
 
 	sqlite->is_stale = error != WW_OK;
-	return error ? error : ww_sqlite_run(sqlite->writer, "begin immediate");
+	return error ? error : ww_connection_run(sqlite->writer, "begin immediate");
 }
 
 int ww_sqlite_put(struct sqlite *sqlite, enum store_table table, struct store_bytes key, struct store_bytes value)
@@ -559,11 +480,11 @@ int ww_sqlite_put(struct sqlite *sqlite, enum store_table table, struct store_by
 	if (value.size)
 		memcpy(summed, value.data, value.size);
 	memcpy(summed + value.size, &sum, sizeof sum);
-	error = ww_sqlite_bind(statement, 1, key);
+	error = ww_connection_bind(statement, 1, key);
 	if (!error)
-		error = ww_sqlite_bind(statement, 2, (struct store_bytes){summed, size});
+		error = ww_connection_bind(statement, 2, (struct store_bytes){summed, size});
 	if (!error)
-		error = ww_sqlite_done(statement);
+		error = ww_connection_done(statement);
 	if (summed != few)
 		sqlite3_free(summed);
 	return error;
@@ -575,9 +496,9 @@ int ww_sqlite_remove(struct sqlite *sqlite, enum store_table table, struct store
 
 	if (slots_have(table))
 		return ww_store_slots_remove(&sqlite->slots, table, key);
-	int error = ww_sqlite_bind(statement, 1, key);
+	int error = ww_connection_bind(statement, 1, key);
 
-	return error ? error : ww_sqlite_done(statement);
+	return error ? error : ww_connection_done(statement);
 }
 
 int ww_sqlite_commit(struct sqlite *sqlite, uint64_t cut, uint64_t record)
@@ -588,7 +509,7 @@ int ww_sqlite_commit(struct sqlite *sqlite, uint64_t cut, uint64_t record)
 	(void)snprintf(
 	    text, sizeof text, "update journal set cut = %lld, record = %lld", (long long)cut, (long long)record);
 	if (!error)
-		error = ww_sqlite_run(sqlite->writer, text);
+		error = ww_connection_run(sqlite->writer, text);
 	return ww_sqlite_end(sqlite, error);
 }
 
@@ -600,7 +521,7 @@ static void checkpoint(struct sqlite *sqlite, int mode)
 	if (ww_store_copy_waits(sqlite->folder, (uint64_t)sqlite->pages * PAGES_SIZE))
 		return;
 	code = sqlite3_wal_checkpoint_v2(sqlite->writer, NULL, mode, NULL, NULL);
-	(void)note_sync(sqlite, ww_sqlite_error(code), "");
+	(void)note_sync(sqlite, ww_connection_error(sqlite->writer, code), "");
 	if (code == SQLITE_OK && mode == SQLITE_CHECKPOINT_TRUNCATE)
 		sqlite->pages = 0;
 }
@@ -614,7 +535,7 @@ void ww_sqlite_settle(struct sqlite *sqlite)
 int ww_sqlite_end(struct sqlite *sqlite, int error)
 {
 	if (!error)
-		error = note_sync(sqlite, ww_sqlite_run(sqlite->writer, "commit"), "-wal");
+		error = note_sync(sqlite, ww_connection_run(sqlite->writer, "commit"), "-wal");
 	if (error)
 		return ww_sqlite_abort(sqlite, error);
 	if (sqlite->pages >= CHECKPOINT_PAGES)
@@ -622,29 +543,13 @@ int ww_sqlite_end(struct sqlite *sqlite, int error)
 	return error;
 }
 
-/* Whether a write failed because of a quota. SQLite has an error of its own only for a full disk. */
-static int is_over_quota(const struct sqlite *sqlite)
-{
-	sqlite3_file *log = NULL;
-	int reason = 0;
-
-	if (sqlite3_extended_errcode(sqlite->writer) != SQLITE_IOERR_WRITE)
-		return 0;
-	(void)sqlite3_file_control(sqlite->writer, "main", SQLITE_FCNTL_JOURNAL_POINTER, &log);
-	if (log && log->pMethods)
-		(void)log->pMethods->xFileControl(log, SQLITE_FCNTL_LAST_ERRNO, &reason);
-	return reason == EDQUOT || reason == EFBIG;
-}
-
 int ww_sqlite_abort(struct sqlite *sqlite, int error)
 {
-	if (error == WW_EIO && is_over_quota(sqlite))
-		error = WW_EFULL;
 	/* What SQLite had found, statements since then may have hidden. */
 	if (error == WW_ECORRUPT)
 		(void)ww_store_fault_damage(sqlite->fault, sqlite->folder);
 	if (!sqlite3_get_autocommit(sqlite->writer))
-		(void)ww_sqlite_run(sqlite->writer, "rollback");
+		(void)ww_connection_run(sqlite->writer, "rollback");
 	/* Edges that the disk does not have would make jobs unseen: until they are read again, nothing is written. */
 	sqlite->is_stale = ww_store_slots_reread(&sqlite->slots) != WW_OK;
 	return error;

@@ -7,8 +7,7 @@
  * where the journal was taken over.
  */
 
-#include <sqlite3.h>
-
+#include "lib/jobs/store/connection.h"
 #include "lib/jobs/store/fault.h"
 #include "lib/jobs/store/slots.h"
 #include "lib/jobs/store/store.h"
@@ -52,13 +51,7 @@ int ww_sqlite_detach(struct sqlite *sqlite);
 /* After a failed sync, without another sync. */
 void ww_sqlite_close(struct sqlite *sqlite);
 
-/* ---- For slots: an error of SQLite as one of error.h, WW_ENOTFOUND: no row */
-int ww_sqlite_error(int code);
-int ww_sqlite_prepare(sqlite3 *connection, sqlite3_stmt **statement, const char *text);
-int ww_sqlite_run(sqlite3 *connection, const char *text);
-/* Execute a statement that returns no rows. */
-int ww_sqlite_done(sqlite3_stmt *statement);
-int ww_sqlite_bind(sqlite3_stmt *statement, int place, struct store_bytes bytes);
+/* ---- For slots */
 /* Room, or a copy of a column, until rest. */
 unsigned char *ww_sqlite_room(struct sqlite *sqlite, size_t size);
 int ww_sqlite_copy(struct sqlite *sqlite, sqlite3_stmt *statement, int column, struct store_bytes *bytes);

@@ -1,13 +1,16 @@
 /* Calls on files that fail when told to. */
 #include "tests/lib/jobs/faults.h"
 
+#include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -45,6 +48,11 @@ static int fails_at(enum fault_call which, const char *path)
 }
 
 /* Only calls on files and folders of a test. */
+static int fails_on(enum fault_call which, const char *path)
+{
+	return strncmp(path, "/tmp/", 5) == 0 && fails_at(which, path);
+}
+
 static int fails(enum fault_call which, int fd)
 {
 	char link[64];
@@ -56,7 +64,12 @@ static int fails(enum fault_call which, int fd)
 	(void)snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
 	size = readlink(link, path, sizeof path - 1);
 	path[size > 0 ? size : 0] = 0;
-	return strncmp(path, "/tmp/", 5) == 0 && fails_at(which, path);
+	return fails_on(which, path);
+}
+
+int fault_memory(void)
+{
+	return fails_at(FAULT_MEMORY, "");
 }
 
 /* The C library's function that this one replaces. */
@@ -90,14 +103,29 @@ ssize_t pwritev(int fd, const struct iovec *parts, int count, off_t offset)
 	return fault_plan.error ? -1 : REAL(pwrite)(fd, parts[0].iov_base, parts[0].iov_len / 2, offset);
 }
 
+ssize_t read(int fd, void *data, size_t size)
+{
+	return fails(FAULT_READ, fd) ? -1 : REAL(read)(fd, data, size);
+}
+
+ssize_t pread(int fd, void *data, size_t size, off_t offset)
+{
+	return fails(FAULT_READ, fd) ? -1 : REAL(pread)(fd, data, size, offset);
+}
+
+ssize_t pread64(int fd, void *data, size_t size, off64_t offset)
+{
+	return fails(FAULT_READ, fd) ? -1 : REAL(pread64)(fd, data, size, offset);
+}
+
 int fsync(int fd)
 {
-	return fails(FAULT_SYNC, fd) ? -1 : REAL(fsync)(fd);
+	return fails(FAULT_SYNC, fd) ? -1 : fault_plan.quick ? 0 : REAL(fsync)(fd);
 }
 
 int fdatasync(int fd)
 {
-	return fails(FAULT_SYNC, fd) ? -1 : REAL(fdatasync)(fd);
+	return fails(FAULT_SYNC, fd) ? -1 : fault_plan.quick ? 0 : REAL(fdatasync)(fd);
 }
 
 int ftruncate(int fd, off_t size)
@@ -117,17 +145,47 @@ int posix_fallocate(int fd, off_t offset, off_t size)
 
 int unlink(const char *path)
 {
-	return strncmp(path, "/tmp/", 5) == 0 && fails_at(FAULT_UNLINK, path) ? -1 : REAL(unlink)(path);
+	return fails_on(FAULT_UNLINK, path) ? -1 : REAL(unlink)(path);
+}
+
+int unlinkat(int folder, const char *path, int flags)
+{
+	return fails(FAULT_UNLINK, folder) ? -1 : REAL(unlinkat)(folder, path, flags);
+}
+
+int rmdir(const char *path)
+{
+	return fails_on(FAULT_UNLINK, path) ? -1 : REAL(rmdir)(path);
+}
+
+int rename(const char *from, const char *to)
+{
+	return fails_on(FAULT_RENAME, from) ? -1 : REAL(rename)(from, to);
 }
 
 int mkdir(const char *path, mode_t mode)
 {
-	return strncmp(path, "/tmp/", 5) == 0 && fails_at(FAULT_OPEN, path) ? -1 : REAL(mkdir)(path, mode);
+	return fails_on(FAULT_OPEN, path) ? -1 : REAL(mkdir)(path, mode);
 }
 
-static int opens(const char *path, int flags)
+DIR *opendir(const char *path)
 {
-	return flags & O_CREAT && strncmp(path, "/tmp/", 5) == 0 && fails_at(FAULT_OPEN, path) ? -1 : 0;
+	return fails_on(FAULT_LOOK, path) ? NULL : REAL(opendir)(path);
+}
+
+int statvfs(const char *path, struct statvfs *status)
+{
+	return fails_on(FAULT_LOOK, path) ? -1 : REAL(statvfs)(path, status);
+}
+
+void *mmap64(void *at, size_t size, int protection, int flags, int fd, off64_t offset)
+{
+	return fd >= 0 && fails(FAULT_LOOK, fd) ? MAP_FAILED : REAL(mmap64)(at, size, protection, flags, fd, offset);
+}
+
+static enum fault_call kind_of_open(int flags)
+{
+	return flags & O_CREAT ? FAULT_OPEN : FAULT_LOOK;
 }
 
 int open(const char *path, int flags, ...)
@@ -137,7 +195,7 @@ int open(const char *path, int flags, ...)
 	va_start(more, flags);
 	mode_t mode = flags & O_CREAT ? va_arg(more, mode_t) : 0;
 	va_end(more);
-	return opens(path, flags) ? -1 : REAL(open)(path, flags, mode);
+	return fails_on(kind_of_open(flags), path) ? -1 : REAL(open)(path, flags, mode);
 }
 
 int open64(const char *path, int flags, ...)
@@ -147,5 +205,15 @@ int open64(const char *path, int flags, ...)
 	va_start(more, flags);
 	mode_t mode = flags & O_CREAT ? va_arg(more, mode_t) : 0;
 	va_end(more);
-	return opens(path, flags) ? -1 : REAL(open64)(path, flags, mode);
+	return fails_on(kind_of_open(flags), path) ? -1 : REAL(open64)(path, flags, mode);
+}
+
+int openat(int folder, const char *path, int flags, ...)
+{
+	va_list more;
+
+	va_start(more, flags);
+	mode_t mode = flags & O_CREAT ? va_arg(more, mode_t) : 0;
+	va_end(more);
+	return fails(kind_of_open(flags), folder) ? -1 : REAL(openat)(folder, path, flags, mode);
 }

@@ -14,7 +14,11 @@ enum fault_call {
 	FAULT_SYNC = 4,
 	FAULT_SIZE = 8, /* fallocate, ftruncate */
 	FAULT_UNLINK = 16,
-	FAULT_ALL = 31
+	FAULT_RENAME = 32,
+	FAULT_READ = 64,
+	FAULT_LOOK = 128,   /* open of what is there, opendir, statvfs, mmap */
+	FAULT_MEMORY = 256, /* what a test counts as such, by fault_memory */
+	FAULT_KINDS = 9
 };
 
 struct fault_plan {
@@ -25,6 +29,7 @@ struct fault_plan {
 	atomic_int error;   /* their errno; 0: half is written, without an error */
 	atomic_uint calls;  /* counted */
 	atomic_uint failed; /* so far */
+	atomic_int quick;   /* syncs are not made: for tests that do not ask what a power failure leaves */
 };
 
 extern struct fault_plan fault_plan;
@@ -32,5 +37,7 @@ extern struct fault_plan fault_plan;
 /* Begin to count, from 1. */
 void fault_arm(unsigned which, const char *file, unsigned first, unsigned times, int error);
 void fault_disarm(void);
+/* An allocation is asked for. Returns whether it fails. */
+int fault_memory(void);
 
 #endif
