@@ -2,9 +2,9 @@
 weekwheel_PROGRAM := weekwheel
 weekwheel_FOLDERS := tools/weekwheel $(addprefix tools/weekwheel/,input replay jobs $(if $(filter jobs,$(COMPONENTS)),store))
 # The rules for requests need no other library.
-weekwheel_ALSO := lib/callback/request.c lib/callback/text.c
+weekwheel_ALSO := tools/common/tls/tls.c lib/callback/request.c lib/callback/text.c
 weekwheel_USES := core common
 weekwheel_MAY_USE := jobs redis
-weekwheel_NEEDS := zlib=zlib1g-dev uthash.h=uthash-dev
+weekwheel_NEEDS := zlib=zlib1g-dev openssl=libssl-dev uthash.h=uthash-dev
 weekwheel_TESTS := tests/tools/weekwheel $(addprefix tests/tools/weekwheel/,input replay jobs)
 weekwheel_FUZZERS := csv log swf reply

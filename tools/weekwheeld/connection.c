@@ -113,7 +113,7 @@ static int keep_input(struct connection *connection, const char *data, size_t si
 	return buffer_append(in, data, size);
 }
 
-static void connection_input(struct connection *connection, const char *data, size_t size)
+void connection_input(struct connection *connection, const char *data, size_t size)
 {
 	size_t taken = 0;
 
@@ -158,6 +158,17 @@ void connection_process(struct connection *connection)
 	connection_settle(connection);
 }
 
+void connection_ended(struct connection *connection, int is_broken)
+{
+	reading_stop(connection);
+	connection->at_end = 1;
+	waiting_at_end(connection);
+	if (is_broken)
+		connection_finish(connection);
+	else
+		connection_settle(connection);
+}
+
 static void connection_read(uv_stream_t *stream, ssize_t size, const uv_buf_t *unused)
 {
 	struct connection *connection = stream->data;
@@ -166,18 +177,14 @@ static void connection_read(uv_stream_t *stream, ssize_t size, const uv_buf_t *u
 	if (size == 0)
 		return;
 	if (size > 0) {
-		connection_input(connection, connection->server->input, (size_t)size);
+		(connection->tls ? secure_input : connection_input)(
+		    connection, connection->server->input, (size_t)size);
 		connection_settle(connection);
-		return;
-	}
-	reading_stop(connection);
-	connection->at_end = 1;
-	if (size != UV_EOF) {
+	} else if (size == UV_EOF) {
+		connection_ended(connection, 0);
+	} else {
 		connection_close(connection);
-		return;
 	}
-	waiting_at_end(connection);
-	connection_settle(connection);
 }
 
 void connection_resume(struct connection *connection)
@@ -285,6 +292,10 @@ void connection_flush(struct connection *connection)
 		connection_close(connection);
 		return;
 	}
+	if (connection->tls && connection->sending.size == 0 && secure_seal(connection) != 0) {
+		connection_close(connection);
+		return;
+	}
 	if (connection->sending.size == 0 && connection->out.size > 0) {
 		bytes = uv_buf_init(connection->out.data, (unsigned)connection->out.size);
 		sent = uv_try_write(&connection->io.stream, &bytes, 1);
@@ -331,6 +342,8 @@ void connection_close(struct connection *connection)
 	server->connections_now--;
 	server->producers -= connection->is_producer;
 	server->workers -= connection->is_worker;
+	if (connection->tls)
+		secure_close(connection);
 	server_note(server, "a client has left, %u remain", server->connections_now);
 	uv_close(&connection->io.handle, connection_gone);
 }
@@ -363,7 +376,7 @@ static int connection_open(struct connection *connection)
 	return connection->is_reading ? 0 : -1;
 }
 
-void connection_accept(struct server *server, uv_stream_t *listener)
+void connection_accept(struct server *server, uv_stream_t *listener, int is_tls)
 {
 	struct connection *connection = calloc(1, sizeof *connection);
 	int bad;
@@ -384,7 +397,7 @@ void connection_accept(struct server *server, uv_stream_t *listener)
 	if (uv_accept(listener, &connection->io.stream) != 0 || server->connections_now >= server->connections_max) {
 		server_note(server, "a client is turned away: %u are connected", server->connections_now);
 		uv_close(&connection->io.handle, connection_refused);
-	} else if (connection_open(connection) != 0) {
+	} else if (connection_open(connection) != 0 || (is_tls && secure_open(connection) != 0)) {
 		connection_close(connection);
 	}
 }

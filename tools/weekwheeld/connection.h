@@ -18,6 +18,7 @@
 
 struct server;
 struct connection;
+struct tls_link;
 
 /* A tube that a connection uses or watches. The store knows the tubes that have jobs or are paused. */
 struct server_tube {
@@ -89,6 +90,7 @@ union stream {
 struct connection {
 	struct server *server;
 	union stream io;
+	struct tls_link *tls; /* NULL: bytes go as they are */
 	uv_write_t write;
 	LIST_ENTRY(connection) next;
 	SLIST_ENTRY(connection) next_flush;
@@ -136,7 +138,13 @@ struct connection {
 /* ---- connection.c: bytes in, bytes out */
 
 /* A client has come to a listener. */
-void connection_accept(struct server *server, uv_stream_t *listener);
+void connection_accept(struct server *server, uv_stream_t *listener, int is_tls);
+
+/* Bytes of commands have come. */
+void connection_input(struct connection *connection, const char *data, size_t size);
+
+/* The client sends no more; if the connection is broken, it closes as soon as what there is has been sent. */
+void connection_ended(struct connection *connection, int is_broken);
 
 /* Carry out the commands that have come, as far as possible. */
 void connection_process(struct connection *connection);
@@ -177,6 +185,20 @@ int budget_is_spent(const struct server *server);
 
 /* Go on with a kick that was begun. Returns 1 if it is done. */
 int kick_go_on(struct connection *connection);
+
+/* ---- secure.c: TLS of a connection that has it */
+
+/* Begin. Returns 0, or -1 without memory. */
+int secure_open(struct connection *connection);
+
+/* Bytes have come: decipher them, and give them to connection_input. */
+void secure_input(struct connection *connection, const char *data, size_t size);
+
+/* Encipher all answers in their place, and add what TLS itself has to say. Returns -1 if that is impossible. */
+int secure_seal(struct connection *connection);
+
+/* Tell the client that this is the end, if that is possible at once, and free what is TLS's. */
+void secure_close(struct connection *connection);
 
 /* ---- answer.c: each of these adds to the connection's answers */
 

@@ -15,6 +15,7 @@ enum { BACKLOG = 1024, SYSTEMD_FIRST = 3 };
 struct listener {
 	union stream io;
 	SLIST_ENTRY(listener) next;
+	int is_tls;
 };
 
 static void listen_came(uv_stream_t *stream, int status)
@@ -24,7 +25,7 @@ static void listen_came(uv_stream_t *stream, int status)
 	if (status < 0)
 		state_seen("accept", "a client could not be accepted: %s", uv_strerror(status));
 	else
-		connection_accept(server, stream);
+		connection_accept(server, stream, ((struct listener *)stream)->is_tls);
 }
 
 static struct listener *listener_make(struct server *server, int is_unix)
@@ -67,21 +68,23 @@ static void listen_said(const struct listener *listener)
 	int size = sizeof address;
 
 	if (uv_tcp_getsockname(&listener->io.tcp, (struct sockaddr *)&address, &size) == 0)
-		address_announce(
-		    (struct sockaddr *)&address, "listening on ", "", "the protocol has no authentication");
+		address_announce((struct sockaddr *)&address, listener->is_tls ? "listening on tls:" : "listening on ",
+		    "", "the protocol has no authentication");
 }
 
 static int listen_tcp(struct server *server, const char *where)
 {
 	struct sockaddr_storage address;
 	struct listener *listener;
+	int is_tls = settings_is_tls(where);
 	int error;
 
-	if (address_read("--listen", where, &address) != 0)
+	if (address_read("--listen", is_tls ? where + SETTINGS_TLS_PREFIX : where, &address) != 0)
 		return -1;
 	listener = listener_make(server, 0);
 	if (!listener)
 		return -1;
+	listener->is_tls = is_tls;
 	error = uv_tcp_bind(&listener->io.tcp, (struct sockaddr *)&address, 0);
 	if (error == 0)
 		error = uv_listen(&listener->io.stream, BACKLOG, listen_came);

@@ -162,6 +162,8 @@ static void loop_signal(uv_signal_t *handle, int number)
 	if (number == SIGUSR1) {
 		server->is_draining = 1;
 		state_begin("draining", STATE_STOPS_WRITING, "draining: jobs are no longer accepted");
+	} else if (number == SIGHUP) {
+		secure_reload(server);
 	} else {
 		loop_stop(server);
 	}
@@ -169,7 +171,7 @@ static void loop_signal(uv_signal_t *handle, int number)
 
 static void loop_signals(struct server *server)
 {
-	static const int numbers[] = {SIGTERM, SIGINT, SIGUSR1};
+	static const int numbers[] = {SIGTERM, SIGINT, SIGUSR1, SIGHUP};
 
 	for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
 		uv_signal_init(&server->loop, &server->signals[i]);
@@ -250,6 +252,8 @@ static int server_start(struct server *server)
 	STAILQ_INIT(&server->resume);
 	STAILQ_INIT(&server->fresh);
 	server->connections_max = connections_limit(server->settings);
+	if (secure_start(server) != 0)
+		return -1;
 	(void)uv_random(NULL, NULL, &id, sizeof id, 0, NULL);
 	snprintf(server->id, sizeof server->id, "%016" PRIx64, id);
 	server->default_tube = tube_make(server, WW_TUBE_DEFAULT);
@@ -296,6 +300,7 @@ int server_run(const struct settings *settings)
 	server->settings = settings;
 	status = run(server);
 	tube_drop_all(server);
+	secure_stop(server);
 	free(server);
 	return status;
 }

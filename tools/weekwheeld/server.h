@@ -39,13 +39,14 @@ struct inbox {
 
 struct server {
 	const struct settings *settings;
+	struct tls *tls; /* NULL: no listener has it */
 	uv_loop_t loop;
 	uv_prepare_t prepare;
 	uv_check_t check;
 	uv_idle_t idle; /* keeps the loop from sleeping while there is work left */
 	uv_poll_t elapsed_poll;
 	uv_poll_t wall_poll;
-	uv_signal_t signals[3];
+	uv_signal_t signals[4];
 	uv_timer_t patience; /* how long to wait for clients when the server ends */
 	uv_timer_t states;   /* tells the ends of states */
 	uv_async_t states_wake;
@@ -167,6 +168,14 @@ typedef int number_fn(struct buffer *out, const char *name, int is_counter, cons
 
 int push_numbers(struct server *server, struct buffer *out, number_fn *add);
 int store_numbers(struct server *server, struct buffer *out, number_fn *add);
+
+/* ---- secure.c: the certificate of listeners that have TLS */
+
+/* Read the files of the settings. Returns 0, or -1 after a message. */
+int secure_start(struct server *server);
+/* Read them again for connections to come. If they are wrong now, those of before stay. */
+void secure_reload(struct server *server);
+void secure_stop(struct server *server);
 
 /* ---- listen.c, http.c, run.c */
 

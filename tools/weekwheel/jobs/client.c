@@ -41,11 +41,11 @@ static void buffer_add(struct client_buffer *buffer, const void *bytes, size_t s
 	buffer->end += size;
 }
 
-int client_open(struct client *client, const char *server, int timeout_ms)
+int client_open(struct client *client, const char *server, int timeout_ms, const struct tls_files *files)
 {
 	*client = (struct client){.fd = -1, .server = server, .timeout_ms = timeout_ms};
 	client->fd = client_connect(server, timeout_ms);
-	return client->fd < 0 ? -1 : 0;
+	return client->fd < 0 || client_secure(client, files) ? -1 : 0;
 }
 
 void client_close(struct client *client)
@@ -53,9 +53,12 @@ void client_close(struct client *client)
 	if (client->fd >= 0)
 		close(client->fd);
 	client->fd = -1;
+	tls_close(client->tls);
+	client->tls = NULL;
 	free(client->in.bytes);
 	free(client->out.bytes);
-	client->in = client->out = (struct client_buffer){0};
+	free(client->sealed.bytes);
+	client->in = client->out = client->sealed = (struct client_buffer){0};
 }
 
 static void queue_line(struct client *client, const char *format, va_list arguments)
@@ -95,7 +98,7 @@ void client_body(struct client *client, const void *body, size_t size)
 
 int client_pending(const struct client *client)
 {
-	return client->out.start < client->out.end;
+	return client->out.start < client->out.end || client->sealed.start < client->sealed.end;
 }
 
 static int must_wait(void)
@@ -103,10 +106,26 @@ static int must_wait(void)
 	return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR;
 }
 
-int client_push(struct client *client)
+/* Encipher all that is queued. */
+static int seal(struct client *client)
 {
 	struct client_buffer *out = &client->out;
+	size_t size;
 
+	if (tls_write(client->tls, out->bytes + out->start, out->end - out->start) != TLS_OK)
+		return -1;
+	out->start = out->end;
+	size = tls_pending(client->tls);
+	client->sealed.end += size ? tls_drain(client->tls, buffer_room(&client->sealed, size), size) : 0;
+	return 0;
+}
+
+int client_push(struct client *client)
+{
+	struct client_buffer *out = client->tls ? &client->sealed : &client->out;
+
+	if (client->tls && seal(client))
+		return -1;
 	while (out->start < out->end) {
 		ssize_t sent = send(client->fd, out->bytes + out->start, out->end - out->start, MSG_NOSIGNAL);
 
@@ -117,9 +136,29 @@ int client_push(struct client *client)
 	return 0;
 }
 
+/* Decipher all that has come. An end in order and a broken connection are the same to who needs an answer. */
+static int pull_sealed(struct client *client)
+{
+	char bytes[CHUNK];
+	ssize_t got = recv(client->fd, bytes, sizeof bytes, 0);
+	int clear = got == 0 ? -1 : 0;
+
+	if (got < 0)
+		return must_wait() ? 0 : -1;
+	errno = 0;
+	if (got > 0 && tls_feed(client->tls, bytes, (size_t)got) == TLS_OK)
+		while ((clear = tls_read(client->tls, buffer_room(&client->in, CHUNK), CHUNK)) > 0)
+			client->in.end += (size_t)clear;
+	return clear;
+}
+
 int client_pull(struct client *client)
 {
-	ssize_t got = recv(client->fd, buffer_room(&client->in, CHUNK), CHUNK, 0);
+	ssize_t got;
+
+	if (client->tls)
+		return pull_sealed(client) < 0 ? -1 : 0;
+	got = recv(client->fd, buffer_room(&client->in, CHUNK), CHUNK, 0);
 
 	if (got < 0)
 		return must_wait() ? 0 : -1;

@@ -12,6 +12,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "tools/common/tls/tls.h"
+
 #define CLIENT_DEFAULT_SERVER "127.0.0.1:11300"
 #define CLIENT_DEFAULT_TIMEOUT_MS 10000
 
@@ -25,10 +27,12 @@ struct client_buffer {
 };
 
 struct client {
-	int fd;             /* -1: not connected */
-	const char *server; /* as it was given */
+	int fd;               /* -1: not connected */
+	struct tls_link *tls; /* NULL: the address is not tls:HOST:PORT */
+	const char *server;   /* as it was given */
 	int timeout_ms;
 	struct client_buffer in, out;
+	struct client_buffer sealed; /* with TLS: what the other side gets of `out` */
 };
 
 struct reply {
@@ -39,15 +43,22 @@ struct reply {
 	size_t body_size;
 };
 
-/* Return 1 if the text is HOST:PORT, [IPv6]:PORT or unix:PATH. No name is looked up. */
+/* Return 1 if the text is HOST:PORT, [IPv6]:PORT, tls: and one of these, or unix:PATH. No name is looked up. */
 int client_is_address(const char *server);
 
-/* Connect to such an address. Return 0, or -1 after a message. */
-int client_open(struct client *client, const char *server, int timeout_ms);
+/* Return 1 if it is tls:HOST:PORT or tls:[IPv6]:PORT, and store the host. */
+enum { CLIENT_HOST_MAX = 256 };
+int client_is_tls(const char *server, char host[CLIENT_HOST_MAX]);
+
+/* Connect to such an address; the files are for tls:. Return 0, or -1 after a message. */
+int client_open(struct client *client, const char *server, int timeout_ms, const struct tls_files *files);
 void client_close(struct client *client);
 
 /* client_open's part that connects: return a descriptor that never blocks, or -1 after a message. See connect.c. */
 int client_connect(const char *server, int timeout_ms);
+
+/* And its part that begins TLS if the address says so. Return 0, or -1 after a message. See secure.c. */
+int client_secure(struct client *client, const struct tls_files *files);
 
 /* Queue a line without its end, a part of a body, or the last part of a body without its end. The ends are added. */
 void client_line(struct client *client, const char *format, ...) __attribute__((format(printf, 2, 3)));

@@ -15,8 +15,6 @@
 #include "tools/common/options.h"
 #include "tools/weekwheel/jobs/client.h"
 
-enum { HOST_MAX = 256 };
-
 static int complain(const char *server, const char *reason)
 {
 	return message_error(
@@ -62,13 +60,13 @@ static int connect_to(int family, const struct sockaddr *address, socklen_t size
 }
 
 /* Split HOST:PORT. Return the text of the port, or NULL if it is not such an address. */
-static const char *split_address(const char *server, char host[HOST_MAX])
+static const char *split_address(const char *server, char host[CLIENT_HOST_MAX])
 {
 	const char *colon = strrchr(server, ':');
 	size_t length = colon ? (size_t)(colon - server) : 0;
 	uint64_t port;
 
-	if (!colon || length == 0 || length >= HOST_MAX || options_whole(colon + 1, 1, 65535, &port))
+	if (!colon || length == 0 || length >= CLIENT_HOST_MAX || options_whole(colon + 1, 1, 65535, &port))
 		return NULL;
 	if (server[0] == '[' && colon[-1] == ']') {
 		server++;
@@ -81,12 +79,18 @@ static const char *split_address(const char *server, char host[HOST_MAX])
 	return colon + 1;
 }
 
+/* Skip "tls:". A host of that name would have a dot or brackets, or no second colon. */
+static const char *without_tls(const char *server)
+{
+	return strncmp(server, "tls:", 4) == 0 && strrchr(server, ':') != server + 3 ? server + 4 : server;
+}
+
 static int connect_tcp(const char *server, int timeout_ms)
 {
 	struct addrinfo hints = {.ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM};
 	struct addrinfo *found = NULL, *one;
-	char host[HOST_MAX];
-	const char *port = split_address(server, host);
+	char host[CLIENT_HOST_MAX];
+	const char *port = split_address(without_tls(server), host);
 	int on = 1;
 	int fd = -1;
 	int error;
@@ -114,9 +118,16 @@ static int is_path(const char *path)
 
 int client_is_address(const char *server)
 {
-	char host[HOST_MAX];
+	char host[CLIENT_HOST_MAX];
 
-	return strncmp(server, "unix:", 5) == 0 ? is_path(server + 5) : split_address(server, host) != NULL;
+	if (strncmp(server, "unix:", 5) == 0)
+		return is_path(server + 5);
+	return split_address(without_tls(server), host) != NULL;
+}
+
+int client_is_tls(const char *server, char host[CLIENT_HOST_MAX])
+{
+	return without_tls(server) != server && split_address(without_tls(server), host) != NULL;
 }
 
 int client_connect(const char *server, int timeout_ms)

@@ -11,11 +11,17 @@
 #include "tools/common/message.h"
 #include "tools/common/percent.h"
 
+/* What the environment says, or else the other value. */
+static const char *named(const char *name, const char *other)
+{
+	const char *value = getenv(name);
+
+	return value && *value ? value : other;
+}
+
 static const char *default_server(void)
 {
-	const char *server = getenv("WEEKWHEEL_SERVER");
-
-	return server && *server ? server : CLIENT_DEFAULT_SERVER;
+	return named("WEEKWHEEL_SERVER", CLIENT_DEFAULT_SERVER);
 }
 
 /* The name becomes part of a command. Anything but a tube's name could end that command and begin another. */
@@ -51,6 +57,15 @@ static int take_shared(struct jobs *jobs, const struct options *options, int id)
 		return 0;
 	case JOBS_TIMEOUT:
 		return take_timeout(jobs, options);
+	case JOBS_TLS_CA:
+		jobs->tls.trusted = options->value;
+		return 0;
+	case JOBS_TLS_CERT:
+		jobs->tls.certificate = options->value;
+		return 0;
+	case JOBS_TLS_KEY:
+		jobs->tls.key = options->value;
+		return 0;
 	case JOBS_TUBE:
 		return take_tube(jobs, options);
 	default:
@@ -64,7 +79,7 @@ static int check_server(const struct jobs *jobs, const struct options *options)
 
 	if (client_is_address(jobs->server))
 		return 0;
-	return options_fail(options, "%s %s: expected HOST:PORT, [IPv6]:PORT or unix:PATH",
+	return options_fail(options, "%s %s: expected HOST:PORT, [IPv6]:PORT, tls:HOST:PORT or unix:PATH",
 	    jobs->server == default_server() ? "WEEKWHEEL_SERVER" : "--server",
 	    message_excerpt(excerpt, sizeof excerpt, jobs->server, strlen(jobs->server)));
 }
@@ -93,8 +108,11 @@ int jobs_command(const struct jobs_command *command, char **arguments)
 	int status, id;
 
 	if (jobs)
-		*jobs = (struct jobs){
-		    .server = default_server(), .timeout_ms = CLIENT_DEFAULT_TIMEOUT_MS, .client = {.fd = -1}};
+		*jobs = (struct jobs){.server = default_server(),
+		    .timeout_ms = CLIENT_DEFAULT_TIMEOUT_MS,
+		    .tls = {named("WEEKWHEEL_TLS_CERT", NULL), named("WEEKWHEEL_TLS_KEY", NULL),
+		        named("WEEKWHEEL_TLS_CA", NULL)},
+		    .client = {.fd = -1}};
 	while ((id = options_next(&options)) != OPTIONS_END) {
 		if (id == JOBS_HELP)
 			return write_help(command);
@@ -243,7 +261,7 @@ const char *jobs_plural(uint64_t count)
 
 int jobs_connect(struct jobs *jobs)
 {
-	return client_open(&jobs->client, jobs->server, jobs->timeout_ms);
+	return client_open(&jobs->client, jobs->server, jobs->timeout_ms, &jobs->tls);
 }
 
 int jobs_use_tube(struct jobs *jobs)

@@ -17,11 +17,22 @@ struct jobs {
 	char key[JOBS_KEY_TEXT]; /* percent-encoded; "": not given */
 	int timeout_ms;
 	int json;
+	struct tls_files tls; /* for a server with tls: */
 	struct client client;
 };
 
 /* The ids of the shared options; each command numbers its own from 1. */
-enum { JOBS_SERVER = 100, JOBS_TIMEOUT, JOBS_TUBE, JOBS_KEY, JOBS_HELP, JOBS_FLAGS = 1000 };
+enum {
+	JOBS_SERVER = 100,
+	JOBS_TIMEOUT,
+	JOBS_TLS_CA,
+	JOBS_TLS_CERT,
+	JOBS_TLS_KEY,
+	JOBS_TUBE,
+	JOBS_KEY,
+	JOBS_HELP,
+	JOBS_FLAGS = 1000
+};
 
 /* The id of an option that sets an int of the command's context to 1. */
 #define JOBS_FLAG(type, member) (JOBS_FLAGS + (int)offsetof(type, member))
@@ -30,8 +41,11 @@ enum { JOBS_SERVER = 100, JOBS_TIMEOUT, JOBS_TUBE, JOBS_KEY, JOBS_HELP, JOBS_FLA
 #define JOBS_TUBE_OPTION(help) {JOBS_TUBE, 't', "tube", "TUBE", help}
 #define JOBS_KEY_OPTION(help) {JOBS_KEY, 'k', "key", "KEY", help}
 #define JOBS_SERVER_OPTIONS \
-	{JOBS_SERVER, 's', "server", "ADDRESS", "HOST:PORT or unix:PATH (default $WEEKWHEEL_SERVER,\nor 127.0.0.1:11300)"}, \
-	{JOBS_TIMEOUT, 0, "timeout", "TIME", "how long to wait for an answer (default 10s)"}
+	{JOBS_SERVER, 's', "server", "ADDRESS", "HOST:PORT, tls:HOST:PORT or unix:PATH (default\n$WEEKWHEEL_SERVER, or 127.0.0.1:11300)"}, \
+	{JOBS_TIMEOUT, 0, "timeout", "TIME", "how long to wait for an answer (default 10s)"}, \
+	{JOBS_TLS_CA, 0, "tls-ca", "FILE", "certificates to trust instead of the system's (default\n$WEEKWHEEL_TLS_CA)"}, \
+	{JOBS_TLS_CERT, 0, "tls-cert", "FILE", "this client's certificate (default $WEEKWHEEL_TLS_CERT)"}, \
+	{JOBS_TLS_KEY, 0, "tls-key", "FILE", "its key (default $WEEKWHEEL_TLS_KEY, or in the\nfile of the certificate)"}
 #define JOBS_JSON_OPTION {JOBS_FLAG(struct jobs, json), 'j', "json", NULL, "write JSON, an object a line"}
 #define JOBS_HELP_OPTION {JOBS_HELP, 'h', "help", NULL, "show this help"}
 #define JOBS_OPTIONS JOBS_SERVER_OPTIONS, JOBS_JSON_OPTION, JOBS_HELP_OPTION

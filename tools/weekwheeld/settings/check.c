@@ -5,7 +5,7 @@
 #include "tools/weekwheeld/settings/read.h"
 
 /* Options that need another option, or exclude it. */
-enum need { A_FOLDER = 1, NO_REDIS, REDIS, PUSH, INTERVALS };
+enum need { A_FOLDER = 1, NO_REDIS, REDIS, PUSH, INTERVALS, TLS, CERTIFICATE };
 
 static const struct {
 	int first, last; /* the options */
@@ -19,6 +19,9 @@ static const struct {
         "is for --data: Redis keeps its own time, and --memory keeps nothing; leave it out"},
     {OPTION_DISK, OPTION_DISK, A_FOLDER,
         "is for --data: Redis has its own limit (maxmemory), and --memory writes nothing; leave it out"},
+    {OPTION_LISTEN, OPTION_LISTEN, CERTIFICATE, "tls:HOST:PORT needs a certificate: give --tls-cert FILE, too"},
+    {OPTION_TLS_CERT, OPTION_TLS_CLIENT_CA, TLS,
+        "is for TLS: --listen tls:HOST:PORT is missing; give that too, or leave it out"},
     {OPTION_SYNC_INTERVAL, OPTION_SYNC_INTERVAL, INTERVALS, "is for --sync interval: give that too, or leave it out"},
     {OPTION_CLOCK, OPTION_CLOCK, NO_REDIS,
         "virtual is for --data and --memory: with --store, time is that of Redis; leave it out"},
@@ -27,6 +30,14 @@ static const struct {
     {OPTION_PUSH_IN_FLIGHT, OPTION_PUSH_CA_FILE, PUSH,
         "is for jobs that are delivered over HTTP: --push TUBE is missing; give that too, or leave it out"},
 };
+
+static int listens_with_tls(const struct settings *settings)
+{
+	for (size_t i = 0; i < settings->listen_count; i++)
+		if (settings_is_tls(settings->listen[i]))
+			return 1;
+	return 0;
+}
 
 static int is_met(const struct settings *settings, enum need need)
 {
@@ -39,6 +50,10 @@ static int is_met(const struct settings *settings, enum need need)
 		return settings->redis.url != NULL;
 	case PUSH:
 		return settings->push.config.tube_count > 0;
+	case TLS:
+		return listens_with_tls(settings);
+	case CERTIFICATE:
+		return settings->tls.certificate || !listens_with_tls(settings);
 	default:
 		return settings->sync == WW_SYNC_INTERVAL;
 	}

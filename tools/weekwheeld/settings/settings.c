@@ -18,7 +18,11 @@ static const struct option table[] = {
         "keep jobs in Redis, for several servers: redis://HOST:PORT/,\nredis://HOST:PORT,HOST:PORT for a cluster, or unix:///PATH"},
     {OPTION_STORE_FILE, 0, "store-file", "FILE", "read that URL from a file, to hide its password"},
     {OPTION_LISTEN, 'l', "listen", "HOST:PORT",
-        "where to listen (127.0.0.1:11300); can be given several times;\nport 0 takes a free one"},
+        "where to listen (127.0.0.1:11300); tls:HOST:PORT with TLS; can be given\nseveral times; port 0 takes a free one"},
+    {OPTION_TLS_CERT, 0, "tls-cert", "FILE",
+        "the certificate, in PEM, for --listen tls:HOST:PORT; read again on SIGHUP"},
+    {OPTION_TLS_KEY, 0, "tls-key", "FILE", "its key (in the file of the certificate)"},
+    {OPTION_TLS_CLIENT_CA, 0, "tls-client-ca", "FILE", "clients need a certificate that one of these has signed"},
     {OPTION_UNIX, 'u', "unix", "PATH", "listen on a Unix socket, for the server's own user only"},
     {OPTION_HTTP, 0, "http", "HOST:PORT", "serve /metrics, /healthz, /list and /forecast"},
     {OPTION_SYNC, 0, "sync", "WHEN",
@@ -134,9 +138,15 @@ static int read_form(const char *value)
 	return 0;
 }
 
+int settings_is_tls(const char *address)
+{
+	return strncmp(address, "tls:", SETTINGS_TLS_PREFIX) == 0;
+}
+
 static int read_listen(struct settings *settings, const struct options *options)
 {
-	const char *expected = address_check(options->value);
+	const char *value = options->value;
+	const char *expected = address_check(value + (settings_is_tls(value) ? SETTINGS_TLS_PREFIX : 0));
 
 	if (!expected && settings->listen_count == SETTINGS_LISTEN_MAX)
 		expected = "at most 16 addresses in all";
@@ -187,6 +197,15 @@ static int read_other(struct settings *settings, const struct options *options, 
 		return strlen(value) < sizeof((struct sockaddr_un *)0)->sun_path
 		           ? 0
 		           : settings_bad(options, id, "the path of a socket, at most 107 bytes");
+	case OPTION_TLS_CERT:
+		settings->tls.certificate = value;
+		return 0;
+	case OPTION_TLS_KEY:
+		settings->tls.key = value;
+		return 0;
+	case OPTION_TLS_CLIENT_CA:
+		settings->tls.trusted = value;
+		return 0;
 	case OPTION_HTTP:
 		settings->http = value;
 		return address_check(value) ? settings_bad(options, id, address_check(value)) : 0;

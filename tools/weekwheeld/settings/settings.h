@@ -6,6 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "tools/common/tls/tls.h"
 #include "weekwheel/callback.h"
 #include "weekwheel/jobs.h"
 
@@ -41,6 +42,7 @@ struct settings {
 	const char *http;
 	const char *listen[SETTINGS_LISTEN_MAX];
 	size_t listen_count;
+	struct tls_files tls; /* for addresses that begin with "tls:" */
 	enum ww_jobs_sync sync;
 	uint64_t sync_ns;
 	uint64_t max_downtime;
@@ -55,6 +57,10 @@ struct settings {
 	int is_virtual;
 	uint64_t given; /* 1 << OPTION_... for each option on the command line or in a file */
 };
+
+/* Whether an address of listen[] begins with "tls:", which is so long. */
+#define SETTINGS_TLS_PREFIX 4
+int settings_is_tls(const char *address);
 
 /* Fill *settings from the arguments. Returns 0, or 1 + the status with which the program ends now. */
 int settings_read(struct settings *settings, char **arguments);

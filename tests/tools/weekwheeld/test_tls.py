@@ -1,0 +1,180 @@
+#!/usr/bin/env python3
+"""TLS on the job port: certificates of both sides, what is refused, and that the protocol is the same behind it."""
+import os
+import re
+import shutil
+import signal
+import socket
+import ssl
+import sys
+import unittest
+
+sys.path.insert(0, __file__.rsplit("/tests/", 1)[0] + "/tests/support")
+from weekwheel import PATIENCE, Case, Client, Program, Server, conversation, equal, main, matches, refused, run, until
+
+
+def certificate(name, signer=None, names="DNS:localhost,IP:127.0.0.1"):
+    """Make NAME.pem with a certificate and NAME.key with its key, signed by itself or by another."""
+    by = ["-CA", signer + ".pem", "-CAkey", signer + ".key"] if signer else []
+    run(0, "openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2",
+        "-subj", "/CN=" + name, "-addext", "subjectAltName=" + names, "-keyout", name + ".key", "-out", name + ".pem", *by)
+
+
+class Secure:
+    """A server whose plain address its own tests use, and which listens with TLS beside it."""
+
+    def __init__(self, *arguments):
+        self.server = Server("--listen", "tls:127.0.0.1:0", "--tls-cert", "server.pem", "--tls-key", "server.key",
+                             *arguments)
+        line = ""
+        while "listening on tls:" not in line:
+            line = self.server.process.stderr.readline()
+        self.port = int(re.search(r":(\d+)$", line.strip()).group(1))
+        self.program = Program(f"tls:localhost:{self.port}")
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *of):
+        self.server.__exit__(*of)
+
+    def plain(self):
+        return socket.create_connection(("127.0.0.1", self.port), PATIENCE)
+
+    def client(self, trusted="server.pem", own=None):
+        context = ssl.create_default_context(cafile=trusted)
+        if own:
+            context.load_cert_chain(own + ".pem", own + ".key")
+        return Client(context.wrap_socket(self.plain(), server_hostname="localhost"))
+
+
+@unittest.skipUnless(shutil.which("openssl"), "there is no openssl to make certificates")
+class Tls(Case):
+    def setUp(self):
+        super().setUp()
+        certificate("server")
+
+    def test_a_client_goes_through_its_languages_tls_socket(self):
+        with Secure() as secure, secure.client() as a, secure.server.client() as b:
+            conversation(a, ("put 5 0 60 5\r\nhello", "INSERTED 1"), ("peek 1", "FOUND 1 5|hello"),
+                         ("reserve", "RESERVED 1 5|hello"), ("delete 1", "DELETED"))
+            # A job from the plain side wakes a client that waits behind TLS.
+            a.send("reserve\r\n")
+            b.until_waiting()
+            b.put(b"across")
+            equal(a.answer(), "RESERVED 2 6|across")
+
+    def test_bytes_in_any_pieces_and_answers_of_any_size(self):
+        body = os.urandom(60000)
+        with Secure() as secure, secure.client() as a:
+            command = b"put 0 0 60 %d\r\n%s\r\n" % (len(body), body)
+            for i in range(0, len(command), 7001):
+                a.send(command[i:i + 7001])
+            equal(a.line(), "INSERTED 1")
+            # More than a socket takes: the server waits until the client reads.
+            a.send(b"peek 1\r\n" * 200)
+            for _ in range(200):
+                equal(a.line(), "FOUND 1 60000")
+                equal(a.block(60000), body)
+
+    def test_a_connection_ends_in_order(self):
+        with Secure() as secure, secure.client() as a:
+            a.socket.suppress_ragged_eofs = False
+            a.send("list-tube-used\r\nquit\r\n")
+            equal(a.line(), "USING default")
+            equal(a.socket.recv(1), b"")
+
+    def test_what_is_no_tls_is_turned_away(self):
+        with Secure() as secure:
+            for bytes_ in (b"put 0 0 60 1\r\nx\r\n", b"GET / HTTP/1.1\r\n\r\n", b"\x16\x03\x01\xff\xff" + b"\0" * 70000):
+                with secure.plain() as other:
+                    try:
+                        other.sendall(bytes_)
+                        while other.recv(65536):
+                            pass
+                    except ConnectionError:
+                        pass
+            with secure.plain() as silent, secure.client() as a:
+                silent.sendall(b"\x16")
+                equal(a.numbers("stats")["cmd-put"], "0")
+
+    def test_our_commands_check_the_certificate(self):
+        with Secure() as secure:
+            put = secure.program.run
+            equal(put(0, "put", "--tls-ca", "server.pem", "hello").out[:1], "1")
+            put(0, "put", "again", WEEKWHEEL_TLS_CA="server.pem")
+            matches("self.signed certificate", put(1, "put", "hello").err)
+            certificate("other")
+            matches("TLS failed", put(1, "put", "--tls-ca", "other.pem", "hello").err)
+            matches("no/file: has no readable certificates", put(1, "put", "--tls-ca", "no/file", "x").err)
+            plain = Program(f"127.0.0.1:{secure.port}")
+            matches("the connection was lost", plain.run(1, "put", "hello").err)
+            unready = Program("tls:" + secure.server.address)
+            matches("TLS failed", unready.run(1, "put", "--timeout", "1s", "hello").err)
+            listed = put(0, "list", "--json", "--tls-ca", "server.pem")
+            equal(len(listed.out.splitlines()), 2)
+
+    def test_the_certificate_is_for_another_name(self):
+        certificate("server", names="DNS:example.org")
+        with Secure() as secure:
+            matches("[Hh]ostname mismatch", secure.program.run(1, "put", "--tls-ca", "server.pem", "hello").err)
+
+    def test_a_worker_behind_tls(self):
+        with Secure() as secure, secure.client() as a:
+            worker = secure.program.start("work", "--tls-ca", "server.pem", "--", "cat")
+            a.until_waiting()
+            a.put(b"to be done")
+            until(lambda: a.numbers("stats")["cmd-delete"] == "1", "the job is done")
+            worker.send_signal(signal.SIGTERM)
+            equal(worker.communicate(timeout=PATIENCE)[0], "to be done")
+
+    def test_clients_need_a_certificate(self):
+        certificate("authority", names="DNS:authority")
+        certificate("known", signer="authority")
+        certificate("stranger")
+        with Secure("--tls-client-ca", "authority.pem") as secure:
+            with secure.client(own="known") as a:
+                equal(a.put(), "INSERTED 1")
+            for own in (None, "stranger"):
+                with self.assertRaises((ssl.SSLError, ConnectionError, EOFError)):
+                    with secure.client(own=own) as a:
+                        a.put()
+            put = secure.program.run
+            put(0, "put", "--tls-ca", "server.pem", "--tls-cert", "known.pem", "--tls-key", "known.key", "x")
+            put(1, "put", "--tls-ca", "server.pem", "x")
+            equal(secure.server.client().numbers("stats")["cmd-put"], "2")
+
+    def test_the_certificate_is_read_again(self):
+        with Secure() as secure, secure.client() as before:
+            os.rename("server.pem", "former.pem")
+            certificate("server")
+            secure.server.process.send_signal(signal.SIGHUP)
+            matches("the certificate was read again", secure.server.process.stderr.readline())
+            with secure.client() as after:
+                equal(after.put(), "INSERTED 1")
+            equal(before.put(), "INSERTED 2")
+            with open("server.pem", "w", encoding="ascii") as file:
+                file.write("nothing")
+            os.rename("server.pem", "wrong.pem")
+            os.rename("wrong.pem", "server.pem")
+            secure.server.process.send_signal(signal.SIGHUP)
+            matches("server.pem: is not a readable certificate", secure.server.process.stderr.readline())
+            matches("stays in use", secure.server.process.stderr.readline())
+            equal(before.put(), "INSERTED 3")
+
+    def test_what_does_not_go_together_is_refused(self):
+        tls = ("--memory", "--listen", "tls:127.0.0.1:0")
+        matches("tls:HOST:PORT needs a certificate", refused(*tls))
+        matches("tls:HOST:PORT is missing", refused("--memory", "--tls-cert", "server.pem"))
+        matches("no.pem: is not a readable certificate .*No such file",
+                refused(*tls, "--tls-cert", "no.pem", status=1))
+        matches("server.pem: is not a readable key", refused(*tls, "--tls-cert", "server.pem", status=1))
+        certificate("other")
+        matches("other.key: is not a readable key",
+                refused(*tls, "--tls-cert", "server.pem", "--tls-key", "other.key", status=1))
+        matches("no-ca.pem: has no readable certificates", refused(
+            *tls, "--tls-cert", "server.pem", "--tls-key", "server.key", "--tls-client-ca", "no-ca.pem", status=1))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,247 @@
+/* TLS by OpenSSL, from memory to memory. */
+#include "tools/common/tls/tls.h"
+
+#include <arpa/inet.h>
+#include <openssl/err.h>
+#include <openssl/ssl.h>
+#include <openssl/x509v3.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct tls {
+	SSL_CTX *context;
+};
+
+struct tls_link {
+	SSL *ssl;
+	BIO *in;  /* what has come; the SSL owns both */
+	BIO *out; /* what is to be sent */
+	unsigned long error;
+};
+
+/* ---- What links share */
+
+static void say(char reason[TLS_REASON], const char *file, const char *what)
+{
+	unsigned long error = ERR_peek_error();
+	const char *text = ERR_SYSTEM_ERROR(error) ? strerror(ERR_GET_REASON(error)) : ERR_reason_error_string(error);
+
+	snprintf(reason, TLS_REASON, "%s: %s (%s)", file ? file : "OpenSSL", what, text ? text : "unknown reason");
+}
+
+/* Keys with a pass phrase are refused. A server that asks for one at its start does not start. */
+static int no_phrase(char *phrase, int size, int is_writing, void *context)
+{
+	(void)phrase;
+	(void)size;
+	(void)is_writing;
+	(void)context;
+	return -1;
+}
+
+static int use_certificate(SSL_CTX *context, const struct tls_files *files, char reason[TLS_REASON])
+{
+	const char *key = files->key ? files->key : files->certificate;
+
+	if (!files->certificate)
+		return 0;
+	if (SSL_CTX_use_certificate_chain_file(context, files->certificate) != 1) {
+		say(reason, files->certificate, "is not a readable certificate in PEM");
+		return -1;
+	}
+	if (SSL_CTX_use_PrivateKey_file(context, key, SSL_FILETYPE_PEM) != 1 ||
+	    SSL_CTX_check_private_key(context) != 1) {
+		say(reason, key, "is not a readable key in PEM, without a pass phrase, of that certificate");
+		return -1;
+	}
+	return 0;
+}
+
+static int use_trusted(SSL_CTX *context, const char *file, int is_server, char reason[TLS_REASON])
+{
+	STACK_OF(X509_NAME) * names;
+
+	if (!file && is_server)
+		return 0;
+	SSL_CTX_set_verify(context, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, NULL);
+	if (!file) {
+		if (SSL_CTX_set_default_verify_paths(context) == 1)
+			return 0;
+		say(reason, NULL, "the system has no certificates to trust");
+		return -1;
+	}
+	names = is_server ? SSL_load_client_CA_file(file) : NULL;
+	if (SSL_CTX_load_verify_file(context, file) != 1 || (is_server && !names)) {
+		say(reason, file, "has no readable certificates in PEM");
+		return -1;
+	}
+	if (names)
+		SSL_CTX_set_client_CA_list(context, names);
+	return 0;
+}
+
+static struct tls *make(const SSL_METHOD *method, const struct tls_files *files, int is_server, char *reason)
+{
+	static const unsigned char id[] = "weekwheel";
+	struct tls *tls = calloc(1, sizeof *tls);
+
+	ERR_clear_error();
+	if (tls)
+		tls->context = SSL_CTX_new(method);
+	if (!tls || !tls->context) {
+		snprintf(reason, TLS_REASON, "no memory");
+		tls_free(tls);
+		return NULL;
+	}
+	SSL_CTX_set_default_passwd_cb(tls->context, no_phrase);
+	SSL_CTX_set_options(tls->context, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION);
+	/* An idle connection gives 32 KiB back. */
+	SSL_CTX_set_mode(tls->context, SSL_MODE_RELEASE_BUFFERS);
+	if (SSL_CTX_set_min_proto_version(tls->context, TLS1_2_VERSION) != 1 ||
+	    SSL_CTX_set_session_id_context(tls->context, id, sizeof id - 1) != 1)
+		say(reason, NULL, "cannot be set up");
+	else if (use_certificate(tls->context, files, reason) == 0 &&
+	         use_trusted(tls->context, files->trusted, is_server, reason) == 0)
+		return tls;
+	tls_free(tls);
+	return NULL;
+}
+
+struct tls *tls_server(const struct tls_files *files, char reason[TLS_REASON])
+{
+	return make(TLS_server_method(), files, 1, reason);
+}
+
+struct tls *tls_client(const struct tls_files *files, char reason[TLS_REASON])
+{
+	return make(TLS_client_method(), files, 0, reason);
+}
+
+void tls_free(struct tls *tls)
+{
+	if (tls)
+		SSL_CTX_free(tls->context);
+	free(tls);
+}
+
+/* ---- One end of a connection */
+
+/* Ask for the name, and let the server know which one is meant: it may have several. */
+static int expect_host(SSL *ssl, const char *host)
+{
+	unsigned char bytes[sizeof(struct in6_addr)];
+
+	if (inet_pton(AF_INET, host, bytes) == 1 || inet_pton(AF_INET6, host, bytes) == 1)
+		return X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(ssl), host);
+	return SSL_set1_host(ssl, host) == 1 && SSL_set_tlsext_host_name(ssl, host) == 1;
+}
+
+struct tls_link *tls_open(const struct tls *tls, const char *host)
+{
+	struct tls_link *link = calloc(1, sizeof *link);
+
+	if (!link)
+		return NULL;
+	ERR_clear_error();
+	link->ssl = SSL_new(tls->context);
+	link->in = BIO_new(BIO_s_mem());
+	link->out = BIO_new(BIO_s_mem());
+	if (!link->ssl || !link->in || !link->out || (host && !expect_host(link->ssl, host))) {
+		BIO_free(link->in);
+		BIO_free(link->out);
+		SSL_free(link->ssl);
+		free(link);
+		return NULL;
+	}
+	SSL_set_bio(link->ssl, link->in, link->out);
+	if (host)
+		SSL_set_connect_state(link->ssl);
+	else
+		SSL_set_accept_state(link->ssl);
+	return link;
+}
+
+void tls_close(struct tls_link *link)
+{
+	if (link)
+		SSL_free(link->ssl);
+	free(link);
+}
+
+/* What a step's result means; 0: bytes must come first. */
+static int outcome(struct tls_link *link, int result)
+{
+	int kind = SSL_get_error(link->ssl, result);
+
+	if (kind == SSL_ERROR_WANT_READ || kind == SSL_ERROR_WANT_WRITE)
+		return 0;
+	if (kind == SSL_ERROR_ZERO_RETURN)
+		return TLS_ENDED;
+	link->error = ERR_peek_error();
+	return TLS_BROKEN;
+}
+
+enum tls_state tls_feed(struct tls_link *link, const void *bytes, size_t size)
+{
+	size_t written;
+
+	return BIO_write_ex(link->in, bytes, size, &written) == 1 && written == size ? TLS_OK : TLS_BROKEN;
+}
+
+int tls_read(struct tls_link *link, void *bytes, size_t room)
+{
+	int got;
+
+	ERR_clear_error();
+	got = SSL_read(link->ssl, bytes, room > INT32_MAX ? INT32_MAX : (int)room);
+	return got > 0 ? got : outcome(link, got);
+}
+
+enum tls_state tls_write(struct tls_link *link, const void *bytes, size_t size)
+{
+	size_t written;
+
+	ERR_clear_error();
+	if (size == 0 || SSL_write_ex(link->ssl, bytes, size, &written) == 1)
+		return TLS_OK;
+	(void)outcome(link, 0);
+	return TLS_BROKEN;
+}
+
+size_t tls_pending(const struct tls_link *link)
+{
+	return BIO_ctrl_pending(link->out);
+}
+
+size_t tls_drain(struct tls_link *link, void *bytes, size_t room)
+{
+	size_t got = 0;
+
+	return BIO_read_ex(link->out, bytes, room, &got) == 1 ? got : 0;
+}
+
+int tls_shake(struct tls_link *link)
+{
+	int result;
+
+	ERR_clear_error();
+	result = SSL_do_handshake(link->ssl);
+	return result == 1 ? 1 : outcome(link, result);
+}
+
+void tls_end(struct tls_link *link)
+{
+	ERR_clear_error();
+	if (SSL_is_init_finished(link->ssl) && !link->error)
+		(void)SSL_shutdown(link->ssl);
+}
+
+void tls_reason(const struct tls_link *link, char reason[TLS_REASON])
+{
+	long verified = SSL_get_verify_result(link->ssl);
+	const char *text =
+	    verified != X509_V_OK ? X509_verify_cert_error_string(verified) : ERR_reason_error_string(link->error);
+
+	snprintf(reason, TLS_REASON, "%s", text ? text : "the other side does not speak TLS");
+}

@@ -1,0 +1,123 @@
+/*
+ * TLS on the connections of listeners that have it. What has come is deciphered before it is parsed, and what is to be
+ * sent is enciphered when it leaves the connection's buffer of answers: the rest of the server sees plain bytes.
+ */
+#include "tools/common/tls/tls.h"
+
+#include "tools/weekwheeld/server.h"
+
+static struct tls *secure_make(const struct settings *settings)
+{
+	char reason[TLS_REASON];
+	struct tls *made = tls_server(&settings->tls, reason);
+
+	if (!made)
+		message_error("%s", reason);
+	return made;
+}
+
+int secure_start(struct server *server)
+{
+	if (!server->settings->tls.certificate)
+		return 0;
+	server->tls = secure_make(server->settings);
+	return server->tls ? 0 : -1;
+}
+
+void secure_reload(struct server *server)
+{
+	struct tls *made;
+
+	if (!server->tls)
+		return;
+	made = secure_make(server->settings);
+	if (!made) {
+		message_warning("the certificate of before stays in use");
+		return;
+	}
+	/* Connections that are open have what they need. */
+	tls_free(server->tls);
+	server->tls = made;
+	message_info("the certificate was read again");
+}
+
+void secure_stop(struct server *server)
+{
+	tls_free(server->tls);
+	server->tls = NULL;
+}
+
+int secure_open(struct connection *connection)
+{
+	connection->tls = tls_open(connection->server->tls, NULL);
+	return connection->tls ? 0 : -1;
+}
+
+/* The handshake failed, or the client has ended it. What TLS still has to say is sent. */
+static void secure_broken(struct connection *connection, int state)
+{
+	char reason[TLS_REASON];
+
+	if (state == TLS_BROKEN) {
+		tls_reason(connection->tls, reason);
+		server_note(connection->server, "a client is turned away: TLS: %s", reason);
+	}
+	connection_ended(connection, state == TLS_BROKEN);
+}
+
+void secure_input(struct connection *connection, const char *data, size_t size)
+{
+	static char clear[16384];
+	int state = tls_feed(connection->tls, data, size);
+
+	while (state == TLS_OK && !connection->is_closed) {
+		int got = tls_read(connection->tls, clear, sizeof clear);
+
+		if (got == 0)
+			break;
+		if (got > 0)
+			connection_input(connection, clear, (size_t)got);
+		else
+			state = got;
+	}
+	if (connection->is_closed)
+		return;
+	if (state != TLS_OK)
+		secure_broken(connection, state);
+	if (tls_pending(connection->tls) > 0)
+		connection_to_flush(connection);
+}
+
+int secure_seal(struct connection *connection)
+{
+	struct buffer sealed = {0};
+	size_t pending;
+
+	if (connection->out.size > 0 &&
+	    tls_write(connection->tls, connection->out.data, connection->out.size) != TLS_OK)
+		return -1;
+	pending = tls_pending(connection->tls);
+	if (pending == 0)
+		return 0;
+	if (buffer_reserve(&sealed, pending) != 0)
+		return -1;
+	sealed.size = tls_drain(connection->tls, sealed.data, pending);
+	buffer_free(&connection->out);
+	connection->out = sealed;
+	return 0;
+}
+
+void secure_close(struct connection *connection)
+{
+	char alert[256];
+	uv_buf_t bytes;
+
+	tls_end(connection->tls);
+	if (connection->sending.size == 0 && connection->out.size == 0) {
+		bytes = uv_buf_init(alert, (unsigned)tls_drain(connection->tls, alert, sizeof alert));
+		if (bytes.len > 0)
+			(void)uv_try_write(&connection->io.stream, &bytes, 1);
+	}
+	tls_close(connection->tls);
+	connection->tls = NULL;
+}
