@@ -40,7 +40,7 @@ $(B)/config.mk: $(B)/configure $(GROUP:%=$(B)/packages)
 $(B)/configure: configure.ac include/weekwheel/version.h $(LISTS) | $(GROUP:%=$(B)/packages)
 	@mkdir -p $(B)
 	@command -v autom4te >/dev/null || { echo 'autoconf is missing: "make deps" installs it' >&2; exit 1; }
-	autom4te --language=autoconf --cache=$(B)/autom4te.cache -o $@ configure.ac && touch $@
+	autom4te --force --language=autoconf --cache=$(B)/autom4te.cache -o $@ configure.ac && touch $@
 
 $(B)/packages: FORCE
 	@scripts/install-packages $(GROUP) $@
