@@ -1,36 +1,7 @@
-/* Carries out commands: a function for each verb asks the store and answers. */
+/* The steps of each verb: what it takes from its connection, what it asks the store, what it answers. */
 #include "tools/weekwheeld/commands.h"
 
 #include <string.h>
-
-/* Some answers do not depend on the write under way. */
-static int depends_on_write(const struct command *command)
-{
-	switch (command->verb) {
-	case VERB_UNKNOWN:
-	case VERB_USE:
-	case VERB_WATCH:
-	case VERB_IGNORE:
-	case VERB_LIST_TUBE_USED:
-	case VERB_LIST_TUBES_WATCHED:
-		return 0;
-	default:
-		return command->refusal == REFUSAL_NONE;
-	}
-}
-
-struct ww_job_ref command_job(const struct connection *connection, const struct command *command)
-{
-	if (command->verb < VERB_OWN)
-		return (struct ww_job_ref){.id = command->id};
-	return (struct ww_job_ref){
-	    .id = command->id,
-	    .tube = connection->used->name,
-	    .key = command->own.key,
-	    .key_length = command->own.key_length,
-	    .version = command->own.version,
-	};
-}
 
 static void become_worker(struct connection *connection)
 {
@@ -56,109 +27,147 @@ static void spec_own(struct ww_job_spec *spec, const struct command_own *own)
 		spec->flags = WW_JOB_WALL | WW_JOB_AT;
 }
 
-static void put(struct connection *connection, const struct command *command)
+static int put_prepare(struct call *call)
 {
+	struct connection *connection = call->connection;
 	struct server *server = connection->server;
-	struct ww_job_spec spec;
-	uint64_t id;
-	int result;
+	const struct command *command = call->command;
+	struct ww_job_spec *spec = &call->spec;
 
 	server->producers += !connection->is_producer;
 	connection->is_producer = 1;
-	if (server->is_draining) {
-		answer_text(connection, "DRAINING\r\n");
-		return;
-	}
-	if (!push_takes(server, connection->used->name, command->body, command->body_length)) {
-		answer_text(connection, "BAD_FORMAT\r\n");
-		return;
-	}
-	(void)ww_job_spec_default(&spec);
+	if (server->is_draining)
+		call->text = "DRAINING\r\n";
+	else if (!push_takes(server, call->used, command->body, command->body_length))
+		call->text = "BAD_FORMAT\r\n";
+	if (call->text)
+		return 0;
+	(void)ww_job_spec_default(spec);
 	if (command->verb != VERB_PUT)
-		spec_own(&spec, &command->own);
-	spec.tube = connection->used->name;
-	spec.body = command->body;
-	spec.body_length = command->body_length;
-	spec.due = command->delay;
-	spec.run = command->run;
-	spec.priority = command->priority;
-	result = turn_begin(server);
-	if (result == WW_OK)
-		result = ww_jobs_put(server->jobs, &spec, &id, NULL);
-	if (result < 0)
-		answer_result(connection, result, NULL);
-	else
-		answer_number(connection, result ? "REPLACED" : "INSERTED", id);
+		spec_own(spec, &command->own);
+	spec->tube = call->used;
+	spec->body = command->body;
+	spec->body_length = command->body_length;
+	spec->due = command->delay;
+	spec->run = command->run;
+	spec->priority = command->priority;
+	return 1;
 }
 
-static void move(struct connection *connection, const struct command *command)
+static void put_run(struct call *call)
 {
-	struct server *server = connection->server;
-	struct ww_job_ref job = command_job(connection, command);
-	uint64_t version = 0;
-	int error = job.id || job.key_length ? turn_begin(server) : WW_ENOTFOUND;
+	call->result = call_begin(call);
+	if (call->result == WW_OK)
+		call->result = ww_jobs_put(call_jobs(call), &call->spec, &call->number, NULL);
+}
 
-	if (error == WW_OK)
-		error = ww_jobs_move(server->jobs, &job, command->delay, command->own.at ? WW_JOB_AT : 0, &version);
-	/* WW_EINVAL: the job is buried and has no due time. */
-	if (error < 0)
-		answer_result(connection, error == WW_EINVAL ? WW_ENOTFOUND : error, NULL);
+static void put_run_all(struct call *first)
+{
+	struct ww_job_put puts[CALLS_MAX];
+	size_t count = 0;
+	int error;
+
+	for (const struct call *call = first; call; call = STAILQ_NEXT(call, following))
+		if (call->is_asking)
+			puts[count++] = (struct ww_job_put){.spec = &call->spec};
+	error = ww_jobs_put_many(call_jobs(first), puts, count);
+	count = 0;
+	for (struct call *call = first; call; call = STAILQ_NEXT(call, following)) {
+		const struct ww_job_put *put = &puts[count];
+
+		if (!call->is_asking)
+			continue;
+		call->number = put->id;
+		call->result = error < 0 && put->result >= 0 && put->id == 0 ? error : put->result;
+		count++;
+	}
+}
+
+static void put_answer(struct call *call)
+{
+	if (call->result < 0)
+		answer_result(call->connection, call->result, NULL);
 	else
-		answer_number(connection, "MOVED", version);
+		answer_number(call->connection, call->result ? "REPLACED" : "INSERTED", call->number);
+}
+
+/* A job must be named, by its id or its key. */
+static int job_prepare(struct call *call)
+{
+	call->result = call->job.id || call->job.key_length ? WW_OK : WW_ENOTFOUND;
+	return call->result == WW_OK;
+}
+
+static void move_run(struct call *call)
+{
+	const struct command *command = call->command;
+
+	call->result = call_begin(call);
+	if (call->result == WW_OK)
+		call->result = ww_jobs_move(
+		    call_jobs(call), &call->job, command->delay, command->own.at ? WW_JOB_AT : 0, &call->number);
+}
+
+static void move_answer(struct call *call)
+{
+	/* WW_EINVAL: the job is buried and has no due time. */
+	if (call->result < 0)
+		answer_result(call->connection, call->result == WW_EINVAL ? WW_ENOTFOUND : call->result, NULL);
+	else
+		answer_number(call->connection, "MOVED", call->number);
 }
 
 /* ---- Looking */
 
-static void answer_found(struct connection *connection, int error, const struct ww_job_info *info, void *body)
+static void peek_run(struct call *call)
 {
-	if (error < 0) {
-		answer_result(connection, error, NULL);
+	call->result = ww_jobs_peek(call_jobs(call), &call->job, &call->info, &call->body);
+}
+
+static void peek_next_run(struct call *call)
+{
+	enum verb verb = call->command->verb;
+	enum ww_job_state state = verb == VERB_PEEK_READY     ? WW_JOB_READY
+	                          : verb == VERB_PEEK_DELAYED ? WW_JOB_DELAYED
+	                                                      : WW_JOB_BURIED;
+
+	call->result = ww_jobs_peek_next(call_jobs(call), call->used, state, &call->info, &call->body);
+}
+
+static void peek_answer(struct call *call)
+{
+	if (call->result < 0) {
+		answer_result(call->connection, call->result, NULL);
 		return;
 	}
-	answer_job(connection, "FOUND", info->id, body, info->body_length);
-	ww_jobs_free(connection->server->jobs, body);
+	answer_job(call->connection, "FOUND", call->info.id, call->body, call->info.body_length);
+	ww_jobs_free(call_jobs(call), call->body);
 }
 
-static void peek(struct connection *connection, const struct command *command)
+static void list_run(struct call *call)
 {
-	struct ww_job_ref job = command_job(connection, command);
-	struct ww_job_info info;
-	void *body = NULL;
-	int error = WW_ENOTFOUND;
+	struct server *server = call->connection->server;
 
-	if (job.id || job.key_length)
-		error = ww_jobs_peek(connection->server->jobs, &job, &info, &body);
-	answer_found(connection, error, &info, body);
+	if (call->command->verb == VERB_FORECAST)
+		call->result = list_forecast(server, call->command, &call->made);
+	else
+		call->result = list_jobs(server, call->command, &call->made);
 }
 
-static void peek_next(struct connection *connection, const struct command *command)
+static void list_answer(struct call *call)
 {
-	enum ww_job_state state = command->verb == VERB_PEEK_READY     ? WW_JOB_READY
-	                          : command->verb == VERB_PEEK_DELAYED ? WW_JOB_DELAYED
-	                                                               : WW_JOB_BURIED;
-	struct ww_job_info info;
-	void *body = NULL;
-	int error = ww_jobs_peek_next(connection->server->jobs, connection->used->name, state, &info, &body);
-
-	answer_found(connection, error, &info, body);
-}
-
-static void list(struct connection *connection, const struct command *command)
-{
-	struct server *server = connection->server;
-	struct buffer made = {0};
-	int error =
-	    command->verb == VERB_FORECAST ? list_forecast(server, command, &made) : list_jobs(server, command, &made);
-
-	answer_block(connection, error, &made);
+	answer_block(call->connection, call->result, &call->made);
 }
 
 /* ---- Reserving, and how a lease ends */
 
-static void reserve(struct connection *connection, const struct command *command)
+static int reserve(struct call *call)
 {
-	become_worker(connection);
-	waiting_reserve(connection, command->verb == VERB_RESERVE ? WAIT_FOREVER : command->delay);
+	const struct command *command = call->command;
+
+	become_worker(call->connection);
+	waiting_reserve(call->connection, command->verb == VERB_RESERVE ? WAIT_FOREVER : command->delay);
+	return 0;
 }
 
 /* The store says of a job that cannot be had that it is in use, or that its id is invalid. */
@@ -167,253 +176,333 @@ static int not_found(int error)
 	return error == WW_EINUSE || error == WW_EINVAL ? WW_ENOTFOUND : error;
 }
 
-static void reserve_job(struct connection *connection, const struct command *command)
+static int reserve_job_prepare(struct call *call)
 {
-	struct server *server = connection->server;
-	struct ww_lease lease;
-	int error;
-
 	/* A job that this turn has put is given away only after the commit. */
-	turn_commit(server);
-	error = ww_jobs_reserve_job(server->jobs, command->id, &lease);
-	if (error < 0) {
-		answer_result(connection, not_found(error), NULL);
-		return;
+	turn_commit(call->connection->server);
+	return 1;
+}
+
+static void reserve_job_run(struct call *call)
+{
+	call->result = ww_jobs_reserve_job(call_jobs(call), call->command->id, &call->lease);
+}
+
+static void reserve_job_answer(struct call *call)
+{
+	struct connection *connection = call->connection;
+
+	if (call->result < 0) {
+		answer_result(connection, not_found(call->result), NULL);
+	} else if (connection->is_closed) {
+		ask_return(connection->server, &call->lease);
+	} else {
+		become_worker(connection);
+		waiting_give(connection, &call->lease);
 	}
-	become_worker(connection);
-	waiting_give(connection, &lease);
+}
+
+/* Take the token of the lease if the job is this connection's. */
+static int lease_prepare(struct call *call)
+{
+	const struct lease *lease = lease_of(call->connection, call->command->id);
+
+	call->token = lease ? lease->token : 0;
+	return 1;
+}
+
+/* The lease may have ended in another way while the store was asked. */
+static struct lease *lease_answered(const struct call *call)
+{
+	struct lease *lease = call->token ? lease_of(call->connection, call->command->id) : NULL;
+
+	return lease && lease->token == call->token ? lease : NULL;
+}
+
+/* The store has been asked to end the lease, if there is one. */
+static void lease_answer(const struct call *call, int result)
+{
+	struct lease *lease = lease_answered(call);
+
+	if (lease)
+		lease_ended(call->connection->server, lease, result);
 }
 
 /* Delete a job that this connection has not reserved. A job that another has reserved is not found. */
-static int cancel(struct server *server, uint64_t id)
+static int cancel(struct call *call)
 {
-	struct ww_job_ref job = {.id = id};
+	struct ww_job_ref job = {.id = call->command->id};
 	enum ww_job_state state;
-	int error = id ? ww_jobs_state(server->jobs, id, &state) : WW_ENOTFOUND;
+	int error = job.id ? ww_jobs_state(call_jobs(call), job.id, &state) : WW_ENOTFOUND;
 
 	if (error == WW_OK && state == WW_JOB_RESERVED)
 		return WW_ENOTFOUND;
 	if (error == WW_OK)
-		error = turn_begin(server);
-	return error == WW_OK ? ww_jobs_cancel(server->jobs, &job) : error;
+		error = call_begin(call);
+	return error == WW_OK ? ww_jobs_cancel(call_jobs(call), &job) : error;
 }
 
-static void delete_job(struct connection *connection, const struct command *command)
+/* If this connection's lease has run out, it may still delete the job. */
+static void delete_rest(struct call *call)
 {
-	struct server *server = connection->server;
-	struct lease *lease = lease_of(connection, command->id);
-	int error = WW_ESTALE;
+	call->result = call->ended == WW_ESTALE ? cancel(call) : call->ended;
+}
 
-	if (lease) {
-		error = turn_begin(server);
-		if (error == WW_OK)
-			error = ww_jobs_finish(server->jobs, lease->id, lease->token);
-		lease_ended(server, lease, error);
+static void delete_run(struct call *call)
+{
+	call->ended = call->token ? call_begin(call) : WW_ESTALE;
+	if (call->ended == WW_OK)
+		call->ended = ww_jobs_finish(call_jobs(call), call->command->id, call->token);
+	delete_rest(call);
+}
+
+static void delete_run_all(struct call *first)
+{
+	struct ww_job_end ends[CALLS_MAX];
+	size_t count = 0;
+
+	for (const struct call *call = first; call; call = STAILQ_NEXT(call, following))
+		if (call->is_asking && call->token)
+			ends[count++] = (struct ww_job_end){call->command->id, call->token, WW_EIO};
+	if (count > 0)
+		(void)ww_jobs_finish_many(call_jobs(first), ends, count);
+	count = 0;
+	for (struct call *call = first; call; call = STAILQ_NEXT(call, following)) {
+		if (!call->is_asking)
+			continue;
+		call->ended = call->token ? ends[count++].result : WW_ESTALE;
+		delete_rest(call);
 	}
-	/* If this connection's lease has run out, it may still delete the job. */
-	if (error == WW_ESTALE)
-		error = cancel(server, command->id);
-	answer_result(connection, error, "DELETED\r\n");
 }
 
-static void delete_key(struct connection *connection, const struct command *command)
+static void delete_answer(struct call *call)
 {
-	struct ww_job_ref job = command_job(connection, command);
-	int result = turn_begin(connection->server);
-
-	if (result == WW_OK)
-		result = ww_jobs_cancel(connection->server->jobs, &job);
-	answer_result(connection, result, result ? "DELETED\r\n" : "RUNNING\r\n");
+	lease_answer(call, call->ended);
+	answer_result(call->connection, call->result, "DELETED\r\n");
 }
 
-static void release_or_bury(struct connection *connection, const struct command *command)
+static void delete_key_run(struct call *call)
 {
-	struct server *server = connection->server;
-	struct lease *lease = lease_of(connection, command->id);
+	call->result = call_begin(call);
+	if (call->result == WW_OK)
+		call->result = ww_jobs_cancel(call_jobs(call), &call->job);
+}
+
+static void delete_key_answer(struct call *call)
+{
+	answer_result(call->connection, call->result, call->result ? "DELETED\r\n" : "RUNNING\r\n");
+}
+
+static int is_bury(const struct call *call)
+{
+	return call->command->verb == VERB_BURY || call->command->verb == VERB_BURY_JOB;
+}
+
+static void release_or_bury_run(struct call *call)
+{
+	const struct command *command = call->command;
 	const char *reason = command->verb < VERB_OWN ? NULL : command->own.reason;
-	int is_bury = command->verb == VERB_BURY || command->verb == VERB_BURY_JOB;
-	int result = lease ? turn_begin(server) : WW_ESTALE;
 
-	if (result == WW_OK && is_bury)
-		result = ww_jobs_bury(server->jobs, lease->id, lease->token, command->priority, reason);
-	else if (result == WW_OK)
-		result =
-		    ww_jobs_release(server->jobs, lease->id, lease->token, command->priority, command->delay, reason);
-	if (lease)
-		lease_ended(server, lease, result);
+	call->result = call->token ? call_begin(call) : WW_ESTALE;
+	if (call->result == WW_OK && is_bury(call))
+		call->result = ww_jobs_bury(call_jobs(call), command->id, call->token, command->priority, reason);
+	else if (call->result == WW_OK)
+		call->result = ww_jobs_release(
+		    call_jobs(call), command->id, call->token, command->priority, command->delay, reason);
+}
+
+static void release_or_bury_answer(struct call *call)
+{
+	lease_answer(call, call->result);
 	/* The store buries a job that is released after its last attempt, and returns 1. */
-	answer_result(connection, result == WW_ESTALE ? WW_ENOTFOUND : result,
-	    is_bury || result == 1 ? "BURIED\r\n" : "RELEASED\r\n");
+	answer_result(call->connection, call->result == WW_ESTALE ? WW_ENOTFOUND : call->result,
+	    is_bury(call) || call->result == 1 ? "BURIED\r\n" : "RELEASED\r\n");
 }
 
-static void touch(struct connection *connection, const struct command *command)
+static void touch_run(struct call *call)
 {
-	struct server *server = connection->server;
-	struct lease *lease = lease_of(connection, command->id);
-	uint64_t ends;
-	int error = lease ? ww_jobs_touch(server->jobs, lease->id, lease->token, &ends) : WW_ESTALE;
+	call->result = WW_ESTALE;
+	if (call->token)
+		call->result = ww_jobs_touch(call_jobs(call), call->command->id, call->token, &call->number);
+}
 
-	if (error == WW_OK)
-		lease_touched(lease, ends);
+static void touch_answer(struct call *call)
+{
+	struct lease *lease = lease_answered(call);
+
+	if (lease && call->result == WW_OK)
+		lease_touched(lease, call->number);
 	else if (lease)
-		lease_ended(server, lease, error);
-	answer_result(connection, error == WW_ESTALE ? WW_ENOTFOUND : error, "TOUCHED\r\n");
+		lease_ended(call->connection->server, lease, call->result);
+	answer_result(call->connection, call->result == WW_ESTALE ? WW_ENOTFOUND : call->result, "TOUCHED\r\n");
 }
 
-static void kick_job(struct connection *connection, const struct command *command)
+/* In a store of this process a kick is done in pieces, and answers itself. */
+static int kick_prepare(struct call *call)
 {
-	int error = command->id ? turn_begin(connection->server) : WW_ENOTFOUND;
+	if (call->connection->server->is_shared)
+		return 1;
+	call->text = "";
+	kick_begin(call->connection, call->command);
+	return 0;
+}
 
-	if (error == WW_OK)
-		error = ww_jobs_kick_job(connection->server->jobs, command->id);
-	answer_result(connection, not_found(error), "KICKED\r\n");
+static void kick_run(struct call *call)
+{
+	call->result = ww_jobs_kick(call_jobs(call), call->used, call->command->bound, &call->number);
+}
+
+static void kick_answer(struct call *call)
+{
+	if (call->result < 0 && call->result != WW_ENOTFOUND)
+		answer_result(call->connection, call->result, NULL);
+	else
+		answer_number(call->connection, "KICKED", call->number);
+}
+
+static void kick_job_run(struct call *call)
+{
+	call->result = call_begin(call);
+	if (call->result == WW_OK)
+		call->result = ww_jobs_kick_job(call_jobs(call), call->command->id);
+}
+
+static void kick_job_answer(struct call *call)
+{
+	answer_result(call->connection, not_found(call->result), "KICKED\r\n");
 }
 
 /* ---- Tubes */
 
-static void use(struct connection *connection, const struct command *command)
+static int use(struct call *call)
 {
-	struct server_tube *tube = tube_make(connection->server, command->tube);
+	struct connection *connection = call->connection;
+	struct server_tube *tube = tube_make(connection->server, call->command->tube);
 	struct server_tube *former = connection->used;
 
 	if (!tube) {
 		answer_text(connection, "OUT_OF_MEMORY\r\n");
-		return;
+		return 0;
 	}
 	tube->users++;
 	connection->used = tube;
 	former->users--;
 	tube_drop(connection->server, former);
 	answer_format(connection, "USING %s\r\n", tube->name);
+	return 0;
 }
 
-static void list_used(struct connection *connection, const struct command *command)
+static int list_used(struct call *call)
 {
-	(void)command;
-	answer_format(connection, "USING %s\r\n", connection->used->name);
+	answer_format(call->connection, "USING %s\r\n", call->used);
+	return 0;
 }
 
-static void watch(struct connection *connection, const struct command *command)
+static int watch(struct call *call)
 {
-	struct server_tube *tube = tube_make(connection->server, command->tube);
+	struct connection *connection = call->connection;
+	struct server_tube *tube = tube_make(connection->server, call->command->tube);
 
 	if (!tube || tube_watch(connection, tube) != 0) {
 		if (tube)
 			tube_drop(connection->server, tube);
 		answer_text(connection, "OUT_OF_MEMORY\r\n");
-		return;
+		return 0;
 	}
 	answer_format(connection, "WATCHING %zu\r\n", connection->watch_count);
+	return 0;
 }
 
-static void ignore(struct connection *connection, const struct command *command)
+static int ignore(struct call *call)
 {
-	struct server_tube *tube = tube_find(connection->server, command->tube);
+	struct connection *connection = call->connection;
+	struct server_tube *tube = tube_find(connection->server, call->command->tube);
 
 	if (tube && tube_is_watched(connection, tube)) {
 		if (connection->watch_count == 1) {
 			answer_text(connection, "NOT_IGNORED\r\n");
-			return;
+			return 0;
 		}
 		tube_ignore(connection, tube);
 	}
 	answer_format(connection, "WATCHING %zu\r\n", connection->watch_count);
+	return 0;
 }
 
-static void pause_tube(struct connection *connection, const struct command *command)
+static void pause_run(struct call *call)
 {
-	struct server *server = connection->server;
-	struct ww_tube_stats stats;
-	int error = stats_of(server, command->tube, &stats);
+	stats_tube_run(call);
+	if (call->result == WW_OK)
+		call->result = ww_jobs_pause(call_jobs(call), call->command->tube, call->command->delay);
+}
 
-	if (error == WW_OK)
-		error = ww_jobs_pause(server->jobs, command->tube, command->delay);
-	answer_result(connection, error, "PAUSED\r\n");
+static void pause_answer(struct call *call)
+{
+	answer_result(call->connection, call->result, "PAUSED\r\n");
 }
 
 /* ---- Virtual time */
 
-static void advance(struct connection *connection, const struct command *command)
+static int advance(struct call *call)
 {
+	struct connection *connection = call->connection;
 	struct server *server = connection->server;
 	uint64_t now = 0;
 	int error;
 
 	if (!server->elapsed_clock) {
 		answer_text(connection, "UNKNOWN_COMMAND\r\n");
-		return;
+		return 0;
 	}
 	/* Earlier commands are done before the time changes. */
 	turn_commit(server);
-	error = server_advance(server, command->delay);
+	error = server_advance(server, call->command->delay);
 	if (error == WW_OK)
 		error = ww_jobs_now(server->jobs, WW_JOB_WALL, &now);
 	if (error != WW_OK)
 		answer_result(connection, error, NULL);
 	else
 		answer_format(connection, "ADVANCED %llu\r\n", (unsigned long long)(now / WW_SECOND));
+	return 0;
 }
 
 /* ---- All */
 
-static void (*const handlers[VERBS])(struct connection *connection, const struct command *command) = {
-    [VERB_PUT] = put,
-    [VERB_PEEK] = peek,
-    [VERB_PEEK_READY] = peek_next,
-    [VERB_PEEK_DELAYED] = peek_next,
-    [VERB_PEEK_BURIED] = peek_next,
-    [VERB_RESERVE] = reserve,
-    [VERB_RESERVE_TIMEOUT] = reserve,
-    [VERB_RESERVE_JOB] = reserve_job,
-    [VERB_DELETE] = delete_job,
-    [VERB_RELEASE] = release_or_bury,
-    [VERB_BURY] = release_or_bury,
-    [VERB_TOUCH] = touch,
-    [VERB_KICK] = kick_begin,
-    [VERB_KICK_JOB] = kick_job,
-    [VERB_USE] = use,
-    [VERB_WATCH] = watch,
-    [VERB_IGNORE] = ignore,
-    [VERB_LIST_TUBES] = stats_list_tubes,
-    [VERB_LIST_TUBE_USED] = list_used,
-    [VERB_LIST_TUBES_WATCHED] = stats_list_watched,
-    [VERB_STATS] = stats_server,
-    [VERB_STATS_JOB] = stats_job,
-    [VERB_STATS_TUBE] = stats_tube,
-    [VERB_PAUSE_TUBE] = pause_tube,
-    [VERB_PUT_KEY] = put,
-    [VERB_PUT_AT] = put,
-    [VERB_MOVE] = move,
-    [VERB_MOVE_KEY] = move,
-    [VERB_DELETE_KEY] = delete_key,
-    [VERB_RELEASE_JOB] = release_or_bury,
-    [VERB_BURY_JOB] = release_or_bury,
-    [VERB_PEEK_KEY] = peek,
-    [VERB_STATS_KEY] = stats_job,
-    [VERB_LIST_DELAYED] = list,
-    [VERB_FORECAST] = list,
-    [VERB_ADVANCE] = advance,
+const struct steps command_steps[VERBS] = {
+    [VERB_PUT] = {put_prepare, put_run, put_answer, put_run_all},
+    [VERB_PEEK] = {job_prepare, peek_run, peek_answer, NULL},
+    [VERB_PEEK_READY] = {NULL, peek_next_run, peek_answer, NULL},
+    [VERB_PEEK_DELAYED] = {NULL, peek_next_run, peek_answer, NULL},
+    [VERB_PEEK_BURIED] = {NULL, peek_next_run, peek_answer, NULL},
+    [VERB_RESERVE] = {reserve, NULL, NULL, NULL},
+    [VERB_RESERVE_TIMEOUT] = {reserve, NULL, NULL, NULL},
+    [VERB_RESERVE_JOB] = {reserve_job_prepare, reserve_job_run, reserve_job_answer, NULL},
+    [VERB_DELETE] = {lease_prepare, delete_run, delete_answer, delete_run_all},
+    [VERB_RELEASE] = {lease_prepare, release_or_bury_run, release_or_bury_answer, NULL},
+    [VERB_BURY] = {lease_prepare, release_or_bury_run, release_or_bury_answer, NULL},
+    [VERB_TOUCH] = {lease_prepare, touch_run, touch_answer, NULL},
+    [VERB_KICK] = {kick_prepare, kick_run, kick_answer, NULL},
+    [VERB_KICK_JOB] = {job_prepare, kick_job_run, kick_job_answer, NULL},
+    [VERB_USE] = {use, NULL, NULL, NULL},
+    [VERB_WATCH] = {watch, NULL, NULL, NULL},
+    [VERB_IGNORE] = {ignore, NULL, NULL, NULL},
+    [VERB_LIST_TUBES] = {NULL, stats_list_tubes_run, stats_list_tubes, NULL},
+    [VERB_LIST_TUBE_USED] = {list_used, NULL, NULL, NULL},
+    [VERB_LIST_TUBES_WATCHED] = {stats_list_watched, NULL, NULL, NULL},
+    [VERB_STATS] = {NULL, stats_server_run, stats_server, NULL},
+    [VERB_STATS_JOB] = {job_prepare, stats_job_run, stats_job, NULL},
+    [VERB_STATS_TUBE] = {stats_tube_prepare, stats_tube_run, stats_tube, NULL},
+    [VERB_PAUSE_TUBE] = {stats_tube_prepare, pause_run, pause_answer, NULL},
+    [VERB_PUT_KEY] = {put_prepare, put_run, put_answer, put_run_all},
+    [VERB_PUT_AT] = {put_prepare, put_run, put_answer, put_run_all},
+    [VERB_MOVE] = {job_prepare, move_run, move_answer, NULL},
+    [VERB_MOVE_KEY] = {job_prepare, move_run, move_answer, NULL},
+    [VERB_DELETE_KEY] = {NULL, delete_key_run, delete_key_answer, NULL},
+    [VERB_RELEASE_JOB] = {lease_prepare, release_or_bury_run, release_or_bury_answer, NULL},
+    [VERB_BURY_JOB] = {lease_prepare, release_or_bury_run, release_or_bury_answer, NULL},
+    [VERB_PEEK_KEY] = {job_prepare, peek_run, peek_answer, NULL},
+    [VERB_STATS_KEY] = {job_prepare, stats_job_run, stats_job, NULL},
+    [VERB_LIST_DELAYED] = {NULL, list_run, list_answer, NULL},
+    [VERB_FORECAST] = {NULL, list_run, list_answer, NULL},
+    [VERB_ADVANCE] = {advance, NULL, NULL, NULL},
 };
-
-static const char *const refusals[] = {
-    [REFUSAL_BAD_FORMAT] = "BAD_FORMAT\r\n",
-    [REFUSAL_UNKNOWN] = "UNKNOWN_COMMAND\r\n",
-    [REFUSAL_CRLF] = "EXPECTED_CRLF\r\n",
-    [REFUSAL_TOO_BIG] = "JOB_TOO_BIG\r\n",
-};
-
-void command_run(struct connection *connection, const struct command *command)
-{
-	size_t start = connection->out.size;
-
-	if (command->refusal != REFUSAL_BAD_FORMAT && command->refusal != REFUSAL_UNKNOWN)
-		connection->server->commands[command->verb]++;
-	if (command->refusal == REFUSAL_NONE)
-		handlers[command->verb](connection, command);
-	else
-		answer_text(connection, refusals[command->refusal]);
-	/* waiting_give and kick_end have noted their answers already. */
-	if (connection->answer_count == 0 ||
-	    connection->answers[connection->answer_count - 1].end != connection->out.size)
-		answer_end(connection, start, depends_on_write(command));
-}

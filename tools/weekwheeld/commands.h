@@ -1,36 +1,99 @@
 #ifndef TOOLS_WEEKWHEELD_COMMANDS_H
 #define TOOLS_WEEKWHEELD_COMMANDS_H
 
-/* What commands.c, stats.c, list.c and metrics.c offer: carry out a command, and tell numbers. */
+/* How a command is carried out: call.c takes it through its steps, which are in commands.c and stats.c. */
 
 #include "tools/weekwheeld/server.h"
 
-/* Carry out a command, or refuse it, and answer. */
+/* The most commands that go to a shared store in one task. */
+enum { CALLS_MAX = 64 };
+
+/*
+ * A command on its way. A store in this process is asked in place, and the call uses the parser's command. For a shared
+ * store the call is a copy that goes to a thread (task.h), alone or with others of its kind that the client sent along.
+ */
+struct call {
+	struct task task; /* of the first call of a list */
+	struct connection *connection;
+	const struct command *command;
+	STAILQ_ENTRY(call) following; /* in connection.calls */
+	size_t size;                  /* of the copied body */
+
+	const char *text;      /* the answer, if no step needs to make it */
+	int is_asking;         /* run() is to be called */
+	int result;            /* of the store */
+	int is_known;          /* a client uses or watches the command's tube */
+	const char *used;      /* the connection's tube */
+	struct ww_job_ref job; /* that the command names */
+	uint64_t token;        /* of the connection's own lease; 0: it has none */
+	int ended;             /* what the store said to the end of that lease */
+	uint64_t number;       /* an id, a version, a count, the end of a lease */
+	void *body;            /* of a job */
+	struct buffer made;    /* lists of jobs, names of tubes */
+	union {
+		struct ww_job_spec spec;
+		struct ww_job_info info;
+		struct ww_lease lease;
+		struct ww_tube_stats tube;
+		struct ww_jobs_stats stats;
+	};
+	struct command copy; /* without its last member if the verb is not ours; the body follows */
+};
+
+/* The steps of a verb. Those that are NULL are left out. */
+struct steps {
+	/*
+	 * In the loop: take from the connection what run() needs. Returns 1 if the store is to be asked, otherwise the
+	 * text or the result is known, or the command has been answered.
+	 */
+	int (*prepare)(struct call *call);
+	/* Ask the store. In any thread if the store is shared: uses the call and jobs.h alone. */
+	void (*run)(struct call *call);
+	/* In the loop. The connection may be closed. */
+	void (*answer)(struct call *call);
+	/* The same for a call and those that follow it, which the client has sent along. */
+	void (*run_all)(struct call *first);
+};
+
+/* commands.c: the steps of each verb */
+extern const struct steps command_steps[VERBS];
+
+/* ---- call.c */
+
+/* Carry out a command, or refuse it, and answer. If the store is shared, it begins and is answered later. */
 void command_run(struct connection *connection, const struct command *command);
+
+/* Return 1 if what the client sent next can go to the store together with the calls that wait for call_start. */
+int call_joins(const struct connection *connection, const char *data, size_t size);
+
+/* Let the connection's calls go to the store, if it has any. */
+void call_start(struct connection *connection);
+
+/* Before run() changes the store: make sure that a write is under way. A shared store needs none. Returns a WW_E*. */
+int call_begin(struct call *call);
+
+/* The store of a call. */
+#define call_jobs(call) ((call)->connection->server->jobs)
 
 /* ---- stats.c: commands that tell about the server, tubes and jobs */
 
-void stats_server(struct connection *connection, const struct command *command);
-void stats_job(struct connection *connection, const struct command *command);
-void stats_tube(struct connection *connection, const struct command *command);
-void stats_list_tubes(struct connection *connection, const struct command *command);
-void stats_list_watched(struct connection *connection, const struct command *command);
+int stats_tube_prepare(struct call *call);
+void stats_server_run(struct call *call);
+void stats_server(struct call *call);
+void stats_job_run(struct call *call);
+void stats_job(struct call *call);
+void stats_tube_run(struct call *call);
+void stats_tube(struct call *call);
+void stats_list_tubes_run(struct call *call);
+void stats_list_tubes(struct call *call);
+int stats_list_watched(struct call *call);
 
-/* Return the job that a command names by its id or its key. Without either, id and key_length are 0. */
-struct ww_job_ref command_job(const struct connection *connection, const struct command *command);
-
-/*
- * Fill *stats, with zeros if the tube has no jobs. Returns WW_OK if a client uses or watches the tube or it has jobs,
- * otherwise WW_ENOTFOUND or another WW_E*.
- */
-int stats_of(struct server *server, const char *name, struct ww_tube_stats *stats);
-
-/* ---- kick.c */
+/* ---- kick.c: for a store in this process */
 
 /* Kick jobs of the used tube, and answer when that is done. */
 void kick_begin(struct connection *connection, const struct command *command);
 
-/* ---- list.c: lists and forecasts in JSON */
+/* ---- list.c: lists and forecasts in JSON. Any thread. */
 
 /* Write jobs as lines of JSON, and a line {"next":ID} if there may be more. Returns 0 or a WW_E*. */
 int list_jobs(struct server *server, const struct command *command, struct buffer *out);

@@ -13,11 +13,14 @@ static size_t unread(const struct connection *connection)
 	return connection->out.size + connection->sending.size;
 }
 
-/* A connection that waits for a job, is kicking, or leaves too many answers unread carries out no command. */
+/*
+ * A connection that waits for a job or the store, is kicking, or leaves too many answers unread, carries out no command.
+ */
 static int is_blocked(const struct connection *connection)
 {
-	return connection->is_waiting || connection->kick.is_begun || connection->is_over || connection->is_lost ||
-	       connection->is_closed || unread(connection) > connection->server->settings->max_output;
+	return connection->is_waiting || connection->is_busy || connection->kick.is_begun || connection->is_over ||
+	       connection->is_lost || connection->is_closed ||
+	       unread(connection) > connection->server->settings->max_output;
 }
 
 static void connection_room(uv_handle_t *handle, size_t suggested, uv_buf_t *room)
@@ -70,7 +73,7 @@ static size_t connection_take(struct connection *connection, const char *data, s
 	int found = 1;
 
 	budget_begin(connection);
-	while (found && !is_blocked(connection)) {
+	while (found && !is_blocked(connection) && call_joins(connection, data + taken, size - taken)) {
 		if (!budget_take(connection)) {
 			connection_resume(connection);
 			break;
@@ -85,7 +88,8 @@ static size_t connection_take(struct connection *connection, const char *data, s
 			command_run(connection, &command);
 	}
 	budget_end(connection);
-	connection->is_stalled = found && !connection->is_waiting;
+	call_start(connection);
+	connection->is_stalled = found && !connection->is_waiting && !connection->is_busy;
 	return taken;
 }
 
@@ -210,21 +214,45 @@ static void connection_free(struct connection *connection)
 	free(connection);
 }
 
-/* A closed connection gives its jobs and tubes back, in pieces: thousands would delay others. */
+/* A closed one is freed when libuv, its task and the queue have let go of it. */
+static void connection_free_last(struct connection *connection)
+{
+	if (connection->io.handle.data == NULL && !connection->in_resume && !connection->is_busy)
+		connection_free(connection);
+}
+
+static void leave_used(struct connection *connection)
+{
+	struct server_tube *used = connection->used;
+
+	connection->used = NULL;
+	if (!used)
+		return;
+	used->users--;
+	tube_drop(connection->server, used);
+}
+
+/*
+ * A closed connection gives its jobs and tubes back, in pieces: thousands would delay others. It does so after its task,
+ * which may end a lease and names the tubes.
+ */
 static void connection_leave(struct connection *connection)
 {
 	int is_left = 1;
 
+	if (connection->is_busy)
+		return;
+	leave_used(connection);
 	budget_begin(connection);
-	while (is_left && budget_take(connection)) {
-		if (lease_release_one(connection))
+	while (is_left && !connection->is_busy && budget_take(connection)) {
+		if (lease_release_some(connection))
 			continue;
 		is_left = connection->watch_count > 0;
 		if (is_left)
 			tube_ignore(connection, connection->watches[connection->watch_count - 1]->tube);
 	}
 	budget_end(connection);
-	if (is_left)
+	if (is_left && !connection->is_busy)
 		connection_resume(connection);
 }
 
@@ -243,13 +271,24 @@ void connection_resume_all(struct server *server)
 			connection_leave(connection);
 		else
 			connection_process(connection);
-		if (connection->is_closed && connection->io.handle.data == NULL && !connection->in_resume)
-			connection_free(connection);
+		if (connection->is_closed)
+			connection_free_last(connection);
 	}
 	STAILQ_CONCAT(&now, &server->resume);
 	STAILQ_CONCAT(&server->resume, &now);
 	if (!STAILQ_EMPTY(&server->resume))
 		turn_again(server);
+}
+
+void connection_done(struct connection *connection)
+{
+	connection->is_busy = 0;
+	if (!connection->is_closed) {
+		connection_process(connection);
+		return;
+	}
+	connection_leave(connection);
+	connection_free_last(connection);
 }
 
 static void connection_sent(uv_write_t *write, int status)
@@ -310,7 +349,7 @@ void connection_flush(struct connection *connection)
 	}
 	if (unread(connection) > hard)
 		connection_close(connection);
-	else if (connection->is_over && unread(connection) == 0)
+	else if (connection->is_over && unread(connection) == 0 && (!connection->is_busy || connection->is_waiting))
 		connection_close(connection);
 	else if (connection->is_stalled && !is_blocked(connection))
 		connection_resume(connection);
@@ -321,8 +360,7 @@ static void connection_gone(uv_handle_t *handle)
 	struct connection *connection = handle->data;
 
 	handle->data = NULL;
-	if (!connection->in_resume)
-		connection_free(connection);
+	connection_free_last(connection);
 }
 
 void connection_close(struct connection *connection)
@@ -335,8 +373,6 @@ void connection_close(struct connection *connection)
 	connection->is_closed = 1;
 	connection->kick.is_begun = 0;
 	lease_disown(connection);
-	connection->used->users--;
-	tube_drop(server, connection->used);
 	connection_leave(connection);
 	LIST_REMOVE(connection, next);
 	server->connections_now--;
@@ -358,6 +394,7 @@ static int connection_open(struct connection *connection)
 {
 	struct server *server = connection->server;
 
+	STAILQ_INIT(&connection->calls);
 	connection->used = server->default_tube;
 	connection->used->users++;
 	protocol_init(&connection->protocol, (size_t)server->settings->max_job_size);

@@ -19,6 +19,7 @@
 struct server;
 struct connection;
 struct tls_link;
+struct call;
 
 /* A tube that a connection uses or watches. The store knows the tubes that have jobs or are paused. */
 struct server_tube {
@@ -26,6 +27,8 @@ struct server_tube {
 	unsigned users;
 	unsigned watchers;
 	unsigned waiters;
+	unsigned wanted;             /* of a shared store: how many of those that wait are to ask it in this turn */
+	uint64_t events;             /* how often it may have become ready */
 	TAILQ_HEAD(, watch) waiting; /* in order of arrival */
 	STAILQ_ENTRY(server_tube) next_ready;
 	int is_ready; /* it is in server.ready */
@@ -115,12 +118,17 @@ struct connection {
 	size_t watch_count;
 	size_t watch_room;
 
+	STAILQ_HEAD(, call) calls; /* for a shared store: under way, or to go with the command that is parsed next */
+	size_t call_count;
+	size_t call_bytes; /* of their bodies */
+
 	struct leases leases;
 	uint64_t soonest; /* when the first lease ends; 0: unknown */
 	uint64_t give_up; /* waiting: until this elapsed time, or WAIT_FOREVER */
 	ww_handle timer;  /* waiting: fires at give_up, or when a lease is about to end */
 
 	unsigned is_waiting : 1;
+	unsigned is_busy : 1;  /* a task works for it: it is not freed, and carries out no command */
 	unsigned is_fresh : 1; /* it has begun to wait in this turn */
 	unsigned in_flush : 1;
 	unsigned in_resume : 1;
@@ -160,6 +168,9 @@ void connection_close(struct connection *connection);
 
 /* Go on with its commands, or with closing it, in the next turn. */
 void connection_resume(struct connection *connection);
+
+/* Its task is done, and all is answered: go on, or leave if it is closed. */
+void connection_done(struct connection *connection);
 
 /* Process those that were resumed, in this order, as far as the turn allows. */
 void connection_resume_all(struct server *server);
@@ -267,14 +278,25 @@ void lease_settle(struct server *server, int committed);
 /* A connection closes: leases that end with the write under way do not come back to it. */
 void lease_disown(struct connection *connection);
 
-/* It is closed: one of its jobs is ready again. Returns 0 if it had none. */
-int lease_release_one(struct connection *connection);
+/*
+ * It is closed: one of its jobs is ready again, or a task makes some so, for which it is busy. Returns 0 if it had none.
+ */
+int lease_release_some(struct connection *connection);
 
 /* The store has given the lease more time. */
 void lease_touched(struct lease *lease, uint64_t ends);
 
-/* When the connection's first lease ends, among those that the store still holds; UINT64_MAX: it has none. */
+/*
+ * When the connection's first lease ends, among those that the store still holds; UINT64_MAX: it has none. A shared store
+ * may have ended it already.
+ */
 uint64_t lease_soonest(struct connection *connection, uint64_t now);
+
+/* The connection's first lease if it ends within a second, or NULL. */
+struct lease *lease_soon(struct connection *connection, uint64_t now);
+
+/* Forget a lease that the store does not hold any more. */
+void lease_forget(struct server *server, struct lease *lease);
 
 /* ---- waiting.c: reserving */
 
@@ -284,6 +306,12 @@ void waiting_reserve(struct connection *connection, uint64_t timeout);
 /* Answer with a job that was reserved for the connection, and note the lease. */
 void waiting_give(struct connection *connection, struct ww_lease *lease);
 
+/* Say something to a client that waits: it waits no more. */
+void waiting_say(struct connection *connection, const char *text);
+
+/* Set the timer for the time when it gives up, or when one of its leases is about to end. */
+void waiting_schedule(struct connection *connection, uint64_t now);
+
 /* Serve the clients that wait at tubes that may be ready, then those that have just come. */
 void waiting_serve(struct server *server);
 
@@ -292,5 +320,13 @@ void waiting_at_end(struct connection *connection);
 
 /* It waits no more. */
 void waiting_end(struct connection *connection);
+
+/* ---- ask.c: reserving from a shared store */
+
+/* Ask for a job for a client that waits. It is busy until it has an answer. */
+void ask_start(struct connection *connection);
+
+/* Give a job back for which there is no client any more, and free its body. Serves every kind of store. */
+void ask_return(struct server *server, const struct ww_lease *lease);
 
 #endif

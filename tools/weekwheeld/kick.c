@@ -38,7 +38,6 @@ int kick_go_on(struct connection *connection)
 {
 	struct server *server = connection->server;
 	struct kick *kick = &connection->kick;
-	uint64_t piece = server->is_shared ? UINT64_MAX : KICK_PIECE;
 	uint64_t most = 0;
 	uint64_t count = 0;
 	int error = kick->error;
@@ -49,7 +48,7 @@ int kick_go_on(struct connection *connection)
 			connection_resume(connection);
 			return 0;
 		}
-		most = kick->left < piece ? kick->left : piece;
+		most = kick->left < KICK_PIECE ? kick->left : KICK_PIECE;
 		error = turn_begin(server);
 		if (error == WW_OK)
 			error = kick_some(connection, most, &count);
@@ -66,8 +65,7 @@ void kick_begin(struct connection *connection, const struct command *command)
 	struct ww_tube_stats stats;
 
 	connection->kick = (struct kick){.is_begun = 1, .left = command->bound};
-	/* One call of a shared store kicks all: others may kick at the same time. */
-	if (!server->is_shared && ww_jobs_tube(server->jobs, connection->used->name, &stats) == WW_OK && stats.buried) {
+	if (ww_jobs_tube(server->jobs, connection->used->name, &stats) == WW_OK && stats.buried) {
 		connection->kick.are_buried = 1;
 		if (stats.buried < command->bound)
 			connection->kick.left = stats.buried;

@@ -40,7 +40,7 @@ static void lease_remove(struct server *server, struct lease *lease)
 	HASH_DEL(server->leases, lease);
 }
 
-static void lease_forget(struct server *server, struct lease *lease)
+void lease_forget(struct server *server, struct lease *lease)
 {
 	lease_remove(server, lease);
 	free(lease);
@@ -52,6 +52,11 @@ void lease_ended(struct server *server, struct lease *lease, int result)
 		lease_forget(server, lease);
 	if (result < 0)
 		return;
+	/* A shared store has written it. */
+	if (server->is_shared) {
+		lease_forget(server, lease);
+		return;
+	}
 	lease_remove(server, lease);
 	LIST_INSERT_HEAD(&server->ended, lease, next);
 }
@@ -120,24 +125,102 @@ void lease_settle(struct server *server, int committed)
 	}
 }
 
-static void lease_release(struct server *server, struct lease *lease)
+static const char lease_closed[] = "the connection was closed";
+
+static void lease_lost(struct server *server, uint64_t id)
 {
-	/* A store in this process ends all leases when it is closed. A shared one keeps them. */
-	if ((server->is_stopping && !server->is_shared) || turn_begin(server) != WW_OK ||
-	    ww_jobs_release(server->jobs, lease->id, lease->token, lease->priority, WW_JOB_BACKOFF,
-	        "the connection was closed") < 0)
-		server_note(
-		    server, "job %llu comes back only when its time to run is over", (unsigned long long)lease->id);
+	server_note(server, "job %llu comes back only when its time to run is over", (unsigned long long)id);
 }
 
-int lease_release_one(struct connection *connection)
+/* ---- Giving leases back to a shared store */
+
+/* The most that are given back before tasks of others have their turn. */
+enum { RETURNS_MAX = 16 };
+
+struct returns {
+	struct task task;
+	struct connection *connection;
+	size_t count;
+	struct {
+		uint64_t id;
+		uint64_t token;
+		uint32_t priority;
+		int error;
+	} leases[RETURNS_MAX];
+};
+
+static void returns_run(struct task *task)
 {
+	struct returns *returns = (struct returns *)task;
+
+	for (size_t i = 0; i < returns->count; i++)
+		returns->leases[i].error = ww_jobs_release(task->server->jobs, returns->leases[i].id,
+		    returns->leases[i].token, returns->leases[i].priority, WW_JOB_BACKOFF, lease_closed);
+}
+
+static void returns_done(struct task *task)
+{
+	struct returns *returns = (struct returns *)task;
+	struct connection *connection = returns->connection;
+
+	for (size_t i = 0; i < returns->count; i++)
+		if (returns->leases[i].error < 0)
+			lease_lost(task->server, returns->leases[i].id);
+	free(returns);
+	connection_done(connection);
+}
+
+static int return_some(struct connection *connection)
+{
+	struct server *server = connection->server;
+	struct returns *returns = malloc(sizeof *returns);
+	size_t count = 0;
+	struct lease *lease;
+
+	for (; count < RETURNS_MAX && (lease = LIST_FIRST(&connection->leases)) != NULL; count++) {
+		if (returns) {
+			returns->leases[count].id = lease->id;
+			returns->leases[count].token = lease->token;
+			returns->leases[count].priority = lease->priority;
+			returns->leases[count].error = WW_ECLOSED;
+		} else {
+			lease_lost(server, lease->id);
+		}
+		lease_forget(server, lease);
+	}
+	if (!returns)
+		return 1;
+	returns->task.run = returns_run;
+	returns->task.done = returns_done;
+	returns->connection = connection;
+	returns->count = count;
+	connection->is_busy = 1;
+	task_start(server, &returns->task);
+	return 1;
+}
+
+static void lease_release(struct server *server, struct lease *lease)
+{
+	/* A store in this process ends all leases when it is closed. */
+	if (server->is_stopping || turn_begin(server) != WW_OK ||
+	    ww_jobs_release(server->jobs, lease->id, lease->token, lease->priority, WW_JOB_BACKOFF, lease_closed) < 0)
+		lease_lost(server, lease->id);
+}
+
+int lease_release_some(struct connection *connection)
+{
+	struct server *server = connection->server;
 	struct lease *lease = LIST_FIRST(&connection->leases);
 
 	if (!lease)
 		return 0;
-	lease_release(connection->server, lease);
-	lease_forget(connection->server, lease);
+	if (server->is_shared && !server->tasks.is_stopping)
+		return return_some(connection);
+	if (server->is_shared)
+		lease_lost(server, lease->id);
+	else
+		lease_release(server, lease);
+	lease_forget(server, lease);
 	return 1;
 }
 
@@ -151,8 +234,8 @@ void lease_disown(struct connection *connection)
 }
 
 /*
- * Return 1 if the store still holds the lease, or may: it does not answer. The lease may have run out, or its job may
- * have been replaced.
+ * Return 1 if the store still holds the lease, or may. The lease may have run out, or its job may have been replaced. A
+ * shared store is asked only when it matters (waiting.c).
  */
 static int lease_is_held(struct server *server, const struct lease *lease, uint64_t now)
 {
@@ -162,6 +245,8 @@ static int lease_is_held(struct server *server, const struct lease *lease, uint6
 
 	if (lease->ends <= now)
 		return 0;
+	if (server->is_shared)
+		return 1;
 	error = ww_jobs_peek(server->jobs, &job, &info, NULL);
 	return error == WW_OK ? info.token == lease->token : error != WW_ENOTFOUND;
 }
@@ -190,4 +275,11 @@ uint64_t lease_soonest(struct connection *connection, uint64_t now)
 	}
 	connection->soonest = lease ? lease->ends : UINT64_MAX;
 	return connection->soonest;
+}
+
+struct lease *lease_soon(struct connection *connection, uint64_t now)
+{
+	if (LIST_EMPTY(&connection->leases) || lease_soonest(connection, now) > now + WW_SECOND)
+		return NULL;
+	return lease_first(connection);
 }

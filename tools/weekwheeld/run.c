@@ -96,6 +96,7 @@ static void loop_end(struct server *server)
 		return;
 	while (!LIST_EMPTY(&server->connections))
 		connection_close(LIST_FIRST(&server->connections));
+	tasks_stop(server);
 	while (!STAILQ_EMPTY(&server->resume)) {
 		budget_turn(server);
 		connection_resume_all(server);
@@ -112,7 +113,8 @@ static void loop_prepare(uv_prepare_t *prepare)
 	struct server *server = prepare->data;
 
 	turn_end(server);
-	if (server->is_stopping && LIST_EMPTY(&server->connections))
+	if (server->is_stopping && LIST_EMPTY(&server->connections) && STAILQ_EMPTY(&server->resume) &&
+	    server->tasks.under_way == 0)
 		loop_end(server);
 }
 
@@ -130,9 +132,18 @@ static void loop_due(uv_poll_t *poll, int status, int events)
 	server->is_due = 1;
 }
 
+/* Close the connections that are left. What threads have begun then, or give back, has the same time again. */
 static void loop_patience(uv_timer_t *timer)
 {
-	loop_end(timer->data);
+	struct server *server = timer->data;
+
+	if (!server->is_shared || LIST_EMPTY(&server->connections)) {
+		loop_end(server);
+		return;
+	}
+	while (!LIST_EMPTY(&server->connections))
+		connection_close(LIST_FIRST(&server->connections));
+	uv_timer_start(timer, loop_patience, PATIENCE_MS, 0);
 }
 
 /* Answers are still sent. A command of which only a part has come is dropped. */
@@ -276,6 +287,7 @@ static int run(struct server *server)
 		/* Closing its listener removes a socket's file. */
 		listen_stop(server);
 		push_stop(server);
+		tasks_stop(server);
 		(void)store_stop(server);
 		return 1;
 	}

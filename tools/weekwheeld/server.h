@@ -2,18 +2,18 @@
 #define TOOLS_WEEKWHEELD_SERVER_H
 
 /*
- * The server: one thread, one loop, one store, which other servers may share. A command takes this way:
+ * The server: one loop, one store, which other servers may share. A command takes this way:
  *
- *     listen.c -> connection.c -> protocol/line.c -> commands.c -> the store, lib/jobs -> answer.c -> connection.c
- *      a client     its bytes      are parsed         carried out                          answered     sent
+ *     listen.c -> connection.c -> protocol/line.c -> call.c, commands.c -> the store -> answer.c -> connection.c
+ *      a client     its bytes      are parsed         carried out           lib/jobs     answered     sent
  *
  * A turn of the loop is one write of the store (turn.c). The answers wait in the buffers of their connections until
  * the write is committed. If it fails, the answers that depend on it become errors. Clients that wait for a job are
  * served after the commit, in order of arrival at each tube (waiting.c).
  *
- * A store in Redis is shared: calls take effect at once, commit does nothing, and what this server knows may be stale.
- * A lease is valid only if its token matches the store's. While Redis is away, commands that need it fail at once, and
- * clients that wait keep waiting (store.c).
+ * A store in Redis is shared: threads ask it (task.c) while the loop goes on, calls take effect at once, commit does
+ * nothing, and what this server knows may be stale. A lease is valid only if its token matches the store's. While Redis
+ * is away, commands that need it fail, and clients that wait keep waiting (ask.c).
  */
 
 #include <pthread.h>
@@ -23,6 +23,7 @@
 #include "tools/weekwheeld/connection.h"
 #include "tools/weekwheeld/settings/settings.h"
 #include "tools/weekwheeld/state.h"
+#include "tools/weekwheeld/task.h"
 #include "weekwheel/driver.h"
 
 /*
@@ -59,10 +60,10 @@ struct server {
 	struct ww_jobs *jobs;
 	pthread_t thread; /* the loop's */
 	struct inbox inbox;
+	struct tasks tasks;
 	uv_timer_t again;      /* of a shared store: serves those that wait from time to time */
 	struct push *push;     /* NULL: no tube is pushed */
 	int is_shared;         /* other servers have the store, too */
-	int is_away;           /* the store did not answer when a job was wanted last */
 	int said_fault;        /* why the store cannot write, which was reported, or WW_OK */
 	uint64_t store_errors; /* calls that the store did not answer */
 

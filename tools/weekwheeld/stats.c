@@ -32,21 +32,28 @@ static int add_states(struct buffer *block, const struct ww_tube_stats *stats)
 
 /* ---- Tubes */
 
-int stats_of(struct server *server, const char *name, struct ww_tube_stats *stats)
+int stats_tube_prepare(struct call *call)
 {
-	int error = ww_jobs_tube(server->jobs, name, stats);
+	call->is_known = tube_find(call->connection->server, call->command->tube) != NULL;
+	return 1;
+}
 
-	if (error != WW_OK && error != WW_ENOTFOUND)
-		return error;
-	if (error == WW_ENOTFOUND)
+/* A tube that no client uses or watches exists while it has jobs. */
+void stats_tube_run(struct call *call)
+{
+	struct ww_tube_stats *stats = &call->tube;
+
+	call->result = ww_jobs_tube(call_jobs(call), call->command->tube, stats);
+	if (call->result == WW_ENOTFOUND && call->is_known) {
 		memset(stats, 0, sizeof *stats);
-	if (!tube_find(server, name) && stats->delayed + stats->ready + stats->reserved + stats->buried == 0)
-		return WW_ENOTFOUND;
-	return WW_OK;
+		call->result = WW_OK;
+	}
+	if (call->result == WW_OK && !call->is_known &&
+	    stats->delayed + stats->ready + stats->reserved + stats->buried == 0)
+		call->result = WW_ENOTFOUND;
 }
 
 struct names {
-	struct server *server;
 	struct buffer block;
 	uint64_t count;
 	int bad;
@@ -58,65 +65,76 @@ static void add_name(struct names *names, const char *name)
 	names->bad |= buffer_format(&names->block, "- %s\n", name);
 }
 
+/* Add the name of a tube that has jobs, with its NUL. */
 static int add_stored(const struct ww_tube_stats *tube, void *context)
 {
-	struct names *names = context;
-
-	/* Those that clients name are in the list already. */
-	if (!tube_find(names->server, tube->name))
-		add_name(names, tube->name);
-	return 0;
+	return buffer_append(context, tube->name, strlen(tube->name) + 1) != 0;
 }
 
-/* Gather the names of all tubes that exist. Returns 0 or a WW_E*. */
-static int gather_tubes(struct server *server, struct names *names)
+/* Gather the names of the tubes that have jobs. */
+static void stored_tubes(struct call *call)
 {
-	*names = (struct names){.server = server};
+	call->result = ww_jobs_tubes(call_jobs(call), add_stored, &call->made);
+	if (call->result > 0)
+		call->result = WW_ENOMEM;
+}
+
+/* The names of all tubes that exist: those that clients name come first. */
+static void name_tubes(struct server *server, const struct buffer *stored, struct names *names)
+{
+	*names = (struct names){0};
 	names->bad = buffer_format(&names->block, "---\n");
 	for (struct server_tube *tube = server->tubes; tube; tube = tube->hh.next)
 		add_name(names, tube->name);
-	return ww_jobs_tubes(server->jobs, add_stored, names);
+	for (size_t at = 0; at < stored->size; at += strlen(stored->data + at) + 1)
+		if (!tube_find(server, stored->data + at))
+			add_name(names, stored->data + at);
 }
 
-void stats_list_tubes(struct connection *connection, const struct command *command)
+void stats_list_tubes_run(struct call *call)
+{
+	stored_tubes(call);
+}
+
+void stats_list_tubes(struct call *call)
 {
 	struct names names;
-	int error = gather_tubes(connection->server, &names);
 
-	(void)command;
-	answer_block(connection, error >= 0 && names.bad ? WW_ENOMEM : error, &names.block);
+	name_tubes(call->connection->server, &call->made, &names);
+	buffer_free(&call->made);
+	answer_block(call->connection, call->result >= 0 && names.bad ? WW_ENOMEM : call->result, &names.block);
 }
 
-void stats_list_watched(struct connection *connection, const struct command *command)
+int stats_list_watched(struct call *call)
 {
+	struct connection *connection = call->connection;
 	struct names names = {0};
 
-	(void)command;
 	names.bad = buffer_format(&names.block, "---\n");
 	for (size_t i = 0; i < connection->watch_count; i++)
 		add_name(&names, connection->names[i]);
 	answer(connection, &names.block, names.bad);
+	return 0;
 }
 
-void stats_tube(struct connection *connection, const struct command *command)
+void stats_tube(struct call *call)
 {
-	struct server *server = connection->server;
-	const struct server_tube *tube = tube_find(server, command->tube);
-	struct ww_tube_stats stats;
+	struct connection *connection = call->connection;
+	const struct server_tube *tube = tube_find(connection->server, call->command->tube);
+	const struct ww_tube_stats *stats = &call->tube;
 	struct buffer block = {0};
-	int error = stats_of(server, command->tube, &stats);
 	int bad;
 
-	if (error < 0) {
-		answer_result(connection, error, NULL);
+	if (call->result < 0) {
+		answer_result(connection, call->result, NULL);
 		return;
 	}
-	bad = buffer_format(&block, "---\nname: %s\n", command->tube) || add_states(&block, &stats) ||
+	bad = buffer_format(&block, "---\nname: %s\n", call->command->tube) || add_states(&block, stats) ||
 	      buffer_format(&block,
 	          "total-jobs: %llu\ncurrent-using: %u\ncurrent-watching: %u\ncurrent-waiting: %u\n"
 	          "cmd-delete: %llu\ncmd-pause-tube: %llu\npause: %llu\npause-time-left: %llu\n",
-	          (LLU)stats.puts, tube ? tube->users : 0, tube ? tube->watchers : 0, tube ? tube->waiters : 0,
-	          (LLU)stats.finished, (LLU)stats.pauses, seconds(stats.pause), seconds(stats.pause_left));
+	          (LLU)stats->puts, tube ? tube->users : 0, tube ? tube->watchers : 0, tube ? tube->waiters : 0,
+	          (LLU)stats->finished, (LLU)stats->pauses, seconds(stats->pause), seconds(stats->pause_left));
 	answer(connection, &block, bad);
 }
 
@@ -131,25 +149,28 @@ static uint64_t age(struct server *server, const struct ww_job_info *info)
 	return now > info->created ? now - info->created : 0;
 }
 
-void stats_job(struct connection *connection, const struct command *command)
+void stats_job_run(struct call *call)
 {
-	struct server *server = connection->server;
-	struct ww_job_ref job = command_job(connection, command);
-	struct ww_job_info info;
+	call->result = ww_jobs_peek(call_jobs(call), &call->job, &call->info, NULL);
+}
+
+void stats_job(struct call *call)
+{
+	struct connection *connection = call->connection;
+	const struct ww_job_info *info = &call->info;
 	struct buffer block = {0};
-	int error = job.id || job.key_length ? ww_jobs_peek(server->jobs, &job, &info, NULL) : WW_ENOTFOUND;
 	int bad;
 
-	if (error < 0) {
-		answer_result(connection, error, NULL);
+	if (call->result < 0) {
+		answer_result(connection, call->result, NULL);
 		return;
 	}
 	bad = buffer_format(&block,
 	    "---\nid: %llu\ntube: %s\nstate: %s\npri: %u\nage: %llu\ndelay: %llu\nttr: %llu\ntime-left: %llu\n"
 	    "file: 0\nreserves: %u\ntimeouts: %u\nreleases: %u\nburies: %u\nkicks: %u\n",
-	    (LLU)info.id, info.tube, protocol_states[info.state], info.priority, seconds(age(server, &info)),
-	    seconds(info.delay), seconds(info.run), seconds(info.left), info.reserves, info.timeouts, info.releases,
-	    info.buries, info.kicks);
+	    (LLU)info->id, info->tube, protocol_states[info->state], info->priority,
+	    seconds(age(connection->server, info)), seconds(info->delay), seconds(info->run), seconds(info->left),
+	    info->reserves, info->timeouts, info->releases, info->buries, info->kicks);
 	answer(connection, &block, bad);
 }
 
@@ -169,14 +190,14 @@ static int add_commands(struct server *server, struct buffer *block)
 }
 
 /* The tubes that have jobs, and those that clients name and have none. */
-static uint64_t count_tubes(struct server *server, const struct ww_jobs_stats *stats)
+static uint64_t count_tubes(struct server *server, const struct call *call)
 {
-	uint64_t count = stats->tubes;
+	uint64_t count = call->stats.tubes;
 	struct names names;
 
 	if (server->is_shared) {
 		/* A call for each would be a round trip each. */
-		(void)gather_tubes(server, &names);
+		name_tubes(server, &call->made, &names);
 		buffer_free(&names.block);
 		return names.count;
 	}
@@ -188,8 +209,10 @@ static uint64_t count_tubes(struct server *server, const struct ww_jobs_stats *s
 	return count;
 }
 
-static int add_process(struct server *server, struct buffer *block, const struct ww_jobs_stats *stats)
+static int add_process(struct call *call, struct buffer *block)
 {
+	struct server *server = call->connection->server;
+	const struct ww_jobs_stats *stats = &call->stats;
 	struct rusage used = {0};
 	struct utsname machine = {0};
 
@@ -203,7 +226,7 @@ static int add_process(struct server *server, struct buffer *block, const struct
 	    "binlog-records-written: 0\nbinlog-max-size: 0\ndraining: %s\nid: %s\nhostname: %s\nos: %s\n"
 	    "platform: %s\noldest-ready: %llu.%03llu\n",
 	    (LLU)stats->timeouts, (LLU)stats->all.puts, (LLU)server->settings->max_job_size,
-	    (LLU)count_tubes(server, stats), server->connections_now, server->producers, server->workers,
+	    (LLU)count_tubes(server, call), server->connections_now, server->producers, server->workers,
 	    server->waiting, (LLU)server->connections_total, (long)getpid(), ww_version(), (long)used.ru_utime.tv_sec,
 	    (long)used.ru_utime.tv_usec, (long)used.ru_stime.tv_sec, (long)used.ru_stime.tv_usec,
 	    seconds(store_uptime(server)), server->is_draining ? "true" : "false", server->id, machine.nodename,
@@ -218,21 +241,26 @@ static int add_number(struct buffer *out, const char *name, int is_counter, cons
 	return buffer_format(out, "%s: %llu\n", name, (LLU)value);
 }
 
-void stats_server(struct connection *connection, const struct command *command)
+void stats_server_run(struct call *call)
 {
+	if (call->connection->server->is_shared)
+		stored_tubes(call);
+	call->result = ww_jobs_stats(call_jobs(call), &call->stats);
+}
+
+void stats_server(struct call *call)
+{
+	struct connection *connection = call->connection;
 	struct server *server = connection->server;
-	struct ww_jobs_stats stats;
 	struct buffer block = {0};
-	int error = ww_jobs_stats(server->jobs, &stats);
 	int bad;
 
-	(void)command;
-	if (error < 0) {
-		answer_result(connection, error, NULL);
+	if (call->result < 0) {
+		answer_result(connection, call->result, NULL);
 		return;
 	}
-	bad = buffer_format(&block, "---\n") || add_states(&block, &stats.all) || add_commands(server, &block) ||
-	      add_process(server, &block, &stats) || store_numbers(server, &block, add_number) ||
+	bad = buffer_format(&block, "---\n") || add_states(&block, &call->stats.all) || add_commands(server, &block) ||
+	      add_process(call, &block) || store_numbers(server, &block, add_number) ||
 	      (server->is_shared && add_number(&block, "redis-errors", 1, "", server->store_errors)) ||
 	      push_numbers(server, &block, add_number);
 	answer(connection, &block, bad);

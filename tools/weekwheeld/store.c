@@ -330,6 +330,8 @@ int store_start(struct server *server)
 	server->inbox.is_open = 1;
 	if ((server->is_shared ? open_redis(server) : open_local(server)) != WW_OK)
 		return -1;
+	if (tasks_start(server) != 0)
+		return -1;
 	if (server->is_shared)
 		uv_timer_start(&server->again, store_again, AGAIN_MS, AGAIN_MS);
 	server->started = store_now(server);

@@ -56,7 +56,12 @@ void tube_drop_all(struct server *server)
 
 void tube_ready(struct server *server, struct server_tube *tube)
 {
-	if (tube->is_ready || TAILQ_EMPTY(&tube->waiting))
+	if (TAILQ_EMPTY(&tube->waiting))
+		return;
+	tube->events++;
+	if (tube->wanted == 0)
+		tube->wanted = 1;
+	if (tube->is_ready)
 		return;
 	tube->is_ready = 1;
 	STAILQ_INSERT_TAIL(&server->ready, tube, next_ready);

@@ -1,11 +1,8 @@
 /*
  * Reserves jobs for clients: at once if that passes nobody over, otherwise at the end of the turn, or when a job becomes
- * ready. A client waits in the queue of each tube that it watches.
+ * ready. A client waits in the queue of each tube that it watches. A shared store is asked by tasks (ask.c).
  */
 #include "tools/weekwheeld/server.h"
-
-/* Its holder does not wait for a job during this time before the end of a lease. */
-#define MARGIN WW_SECOND
 
 void waiting_give(struct connection *connection, struct ww_lease *lease)
 {
@@ -13,18 +10,15 @@ void waiting_give(struct connection *connection, struct ww_lease *lease)
 
 	if (lease_add(connection, lease)) {
 		answer_job(connection, "RESERVED", lease->id, lease->body, lease->body_length);
+		ww_jobs_free(connection->server->jobs, lease->body);
 	} else {
-		(void)ww_jobs_return(connection->server->jobs, lease->id, lease->token);
+		ask_return(connection->server, lease);
 		answer_text(connection, "OUT_OF_MEMORY\r\n");
 	}
 	answer_end(connection, start, 1);
-	ww_jobs_free(connection->server->jobs, lease->body);
 }
 
-/*
- * Return 1 if the connection got a job or an error, 0 if there is no job, -1 if a shared store does not answer: it is
- * asked again later.
- */
+/* Return 1 if the connection got a job or an error, 0 if there is no job. */
 static int waiting_try(struct connection *connection)
 {
 	struct server *server = connection->server;
@@ -32,13 +26,8 @@ static int waiting_try(struct connection *connection)
 	size_t start = connection->out.size;
 	int got = ww_jobs_reserve(server->jobs, connection->names, connection->watch_count, &lease);
 
-	server->is_away = server->is_shared && got < 0;
 	if (got == 0)
 		return 0;
-	if (server->is_away) {
-		store_failed(server, got);
-		return -1;
-	}
 	waiting_end(connection);
 	if (got > 0) {
 		waiting_give(connection, &lease);
@@ -49,7 +38,7 @@ static int waiting_try(struct connection *connection)
 	return 1;
 }
 
-static void waiting_say(struct connection *connection, const char *text)
+void waiting_say(struct connection *connection, const char *text)
 {
 	size_t start = connection->out.size;
 
@@ -104,18 +93,16 @@ static int somebody_waits(const struct connection *connection)
 	return 0;
 }
 
-/* One of the connection's leases is about to end. */
-static int lease_is_soon(struct connection *connection, uint64_t now)
-{
-	return !LIST_EMPTY(&connection->leases) && lease_soonest(connection, now) <= now + MARGIN;
-}
-
 void waiting_reserve(struct connection *connection, uint64_t timeout)
 {
 	struct server *server = connection->server;
 	uint64_t now = store_now(server);
 
-	if (lease_is_soon(connection, now)) {
+	if (server->is_shared) {
+		waiting_begin(connection, timeout);
+		return;
+	}
+	if (lease_soon(connection, now)) {
 		if (waiting_try(connection) != 1)
 			waiting_say(connection, "DEADLINE_SOON\r\n");
 		return;
@@ -128,14 +115,13 @@ void waiting_reserve(struct connection *connection, uint64_t timeout)
 
 static void waiting_timer(struct ww_driver *driver, const struct ww_firing *firing, void *user);
 
-/* Set the timer for the time when it gives up, or when one of its leases is about to end. */
-static void waiting_schedule(struct connection *connection, uint64_t now)
+void waiting_schedule(struct connection *connection, uint64_t now)
 {
 	uint64_t until = connection->give_up;
 	uint64_t soonest = LIST_EMPTY(&connection->leases) ? UINT64_MAX : lease_soonest(connection, now);
 
-	if (soonest != UINT64_MAX && soonest - MARGIN < until)
-		until = soonest > MARGIN ? soonest - MARGIN : 0;
+	if (soonest != UINT64_MAX && soonest - WW_SECOND < until)
+		until = soonest > WW_SECOND ? soonest - WW_SECOND : 0;
 	if (until != WAIT_FOREVER && ww_driver_schedule(connection->server->elapsed, until > now ? until - now : 0,
 	                                 waiting_timer, connection, &connection->timer) != WW_OK)
 		waiting_say(connection, "OUT_OF_MEMORY\r\n");
@@ -149,9 +135,12 @@ static void waiting_timer(struct ww_driver *driver, const struct ww_firing *firi
 	(void)driver;
 	(void)firing;
 	connection->timer = 0;
-	if (!connection->is_waiting)
+	/* While the store is asked, it may find a job. */
+	if (!connection->is_waiting || connection->is_busy)
 		return;
-	if (lease_is_soon(connection, now))
+	if (connection->server->is_shared && lease_soon(connection, now))
+		ask_start(connection);
+	else if (lease_soon(connection, now))
 		waiting_say(connection, "DEADLINE_SOON\r\n");
 	else if (connection->give_up <= now)
 		waiting_say(connection, "TIMED_OUT\r\n");
@@ -162,22 +151,37 @@ static void waiting_timer(struct ww_driver *driver, const struct ww_firing *firi
 void waiting_at_end(struct connection *connection)
 {
 	/* If it has begun in this turn, it may still get a ready job. */
-	if (connection->is_waiting && !connection->is_fresh)
+	if (connection->is_waiting && !connection->is_fresh && !connection->is_busy)
 		waiting_say(connection, "TIMED_OUT\r\n");
+}
+
+/* The next clients that wait there and do not ask already. */
+static void ask_for_some(struct server_tube *tube)
+{
+	struct watch *watch;
+
+	for (watch = TAILQ_FIRST(&tube->waiting); watch && tube->wanted > 0; watch = TAILQ_NEXT(watch, queue)) {
+		if (watch->connection->is_busy)
+			continue;
+		tube->wanted--;
+		ask_start(watch->connection);
+	}
+	tube->wanted = 0;
 }
 
 static void serve_tubes(struct server *server)
 {
 	struct server_tube *tube;
 
-	server->is_away = 0;
 	while ((tube = STAILQ_FIRST(&server->ready)) != NULL) {
 		STAILQ_REMOVE_HEAD(&server->ready, next_ready);
 		tube->is_ready = 0;
-		/* After one failure the others would fail as well. They are tried again soon. */
-		while (!TAILQ_EMPTY(&tube->waiting) && !server->is_away &&
-		       waiting_try(TAILQ_FIRST(&tube->waiting)->connection) == 1)
-			;
+		if (server->is_shared)
+			ask_for_some(tube);
+		else
+			while (
+			    !TAILQ_EMPTY(&tube->waiting) && waiting_try(TAILQ_FIRST(&tube->waiting)->connection) == 1)
+				;
 		tube_drop(server, tube);
 	}
 }
@@ -190,13 +194,12 @@ static void serve_fresh(struct server *server)
 		uint64_t now = store_now(server);
 
 		STAILQ_REMOVE_HEAD(&server->fresh, next_fresh);
+		if (server->is_shared && connection->is_waiting && !connection->is_busy)
+			ask_start(connection);
 		connection->is_fresh = 0;
-		if (!connection->is_waiting || (!server->is_away && waiting_try(connection) == 1))
+		if (!connection->is_waiting || connection->is_busy || waiting_try(connection) == 1)
 			continue;
-		/* Nobody knows whether there is a job. TIMED_OUT would say that there is none. */
-		if (server->is_away && connection->give_up <= now)
-			waiting_say(connection, "INTERNAL_ERROR\r\n");
-		else if (connection->at_end || connection->give_up <= now)
+		if (connection->at_end || connection->give_up <= now)
 			waiting_say(connection, "TIMED_OUT\r\n");
 		else
 			waiting_schedule(connection, now);
