@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "tests/lib/redis/fixture.h"
 #include "tests/support/redis/fake_server.h"
@@ -334,6 +335,8 @@ START_TEST(a_silent_node_is_set_aside_alone)
 	both[0].flags = both[1].flags = REDIS_CALL_AGAIN | REDIS_CALL_SOON;
 	fake_server_rules(&other, rules);
 	ck_assert_int_eq(pthread_create(&thread, NULL, call_other, &error), 0);
+	while (fake_server_count(&other, "EVALSHA") < 2)
+		(void)nanosleep(&(struct timespec){.tv_nsec = (long)MS}, NULL);
 	ck_assert_int_ne(ww_redis_link_run(rig.link, both, 2), WW_OK);
 	OK(both[0].error);
 	ww_redis_link_free(both, 2);
