@@ -330,8 +330,10 @@ START_TEST(a_silent_node_is_set_aside_alone)
 	int error;
 
 	open_two(2 * SECOND);
+	struct redis_call late = on_other;
 	both[0] = on_first;
 	both[1] = on_other;
+	on_other.flags = 0;
 	both[0].flags = both[1].flags = REDIS_CALL_AGAIN | REDIS_CALL_SOON;
 	fake_server_rules(&other, rules);
 	ck_assert_int_eq(pthread_create(&thread, NULL, call_other, &error), 0);
@@ -343,8 +345,6 @@ START_TEST(a_silent_node_is_set_aside_alone)
 	ck_assert(!ww_redis_link_serves(rig.link, "a"));
 	ck_assert_int_eq(report_of(1).state, REDIS_NODE_ASIDE);
 	/* The first call still waits its own time. */
-	struct redis_call late = on_other;
-	late.flags = 0;
 	ck_assert_int_eq(ww_redis_link_run(rig.link, &late, 1), WW_EAGAIN);
 	ck_assert_int_eq(late.is_sent, 0);
 	ck_assert_int_eq(pthread_join(thread, NULL), 0);
