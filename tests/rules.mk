@@ -32,7 +32,7 @@ $(TESTS): $(ARCHIVES)
 
 # The server whose store has small limits. Scripts start it instead of the other one.
 SMALL := $(if $(call built,weekwheeld),$(B)/tests/weekwheeld_small)
-$(SMALL): $(weekwheeld_OBJECTS) $(call objects,tests/tools/weekwheeld/small.c) $(B)/lib/common.a \
+$(SMALL): $(weekwheeld_OBJECTS) $(call objects,$(weekwheeld_ALSO) tests/tools/weekwheeld/small.c) $(B)/lib/common.a \
 		$(call each,archive,$(call built,callback redis jobs core))
 	$(link) $(ALL_LIBS)
 
@@ -47,6 +47,7 @@ SIMULATE := $(if $(call built,weekwheeld),$(B)/tests/simulate)
 $(B)/tests/simulate: LDFLAGS += $(addprefix -Xlinker --wrap=,ww_jobs_reserve)
 $(B)/tests/simulate: JEMALLOC_LIBS =
 $(B)/tests/simulate: $(call objects,$(call sources,tests/simulate,*.c)) $(filter-out %/main.o,$(weekwheeld_OBJECTS)) \
+		$(call objects,$(weekwheeld_ALSO)) \
 		$(B)/lib/common.a $(filter-out $(B)/tests/%,$(ARCHIVES))
 	$(link) $(ALL_LIBS)
 

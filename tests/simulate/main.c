@@ -51,17 +51,40 @@ static struct {
 /* ---- Messages of the server, in place of those of tools/common */
 
 const char *message_program = "weekwheeld";
+enum message_level message_level = MESSAGE_INFO;
+enum message_form message_form = MESSAGE_TEXT;
+
+enum message_form message_form_found(void)
+{
+	return MESSAGE_TEXT;
+}
+
+static void take_message(const char *format, va_list arguments)
+{
+	(void)vsnprintf(run.said, sizeof run.said, format, arguments);
+	if (!world.is_ghost && strncmp(run.said, "listening", 9) == 0)
+		judge_opened();
+	world_say("%s%s", world.is_ghost ? "(dead) " : "weekwheeld: ", run.said);
+}
+
+void message_log(enum message_level level, const struct message_field *fields, const char *format, ...)
+{
+	va_list arguments;
+
+	(void)level;
+	(void)fields;
+	va_start(arguments, format);
+	take_message(format, arguments);
+	va_end(arguments);
+}
 
 int message_error(const char *format, ...)
 {
 	va_list arguments;
 
 	va_start(arguments, format);
-	(void)vsnprintf(run.said, sizeof run.said, format, arguments);
+	take_message(format, arguments);
 	va_end(arguments);
-	if (!world.is_ghost && strncmp(run.said, "listening", 9) == 0)
-		judge_opened();
-	world_say("%s%s", world.is_ghost ? "(dead) " : "weekwheeld: ", run.said);
 	return -1;
 }
 

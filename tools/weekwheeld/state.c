@@ -10,7 +10,7 @@
 #include "tools/common/message.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static struct state states[STATES_MAX];
+static struct told_state states[STATES_MAX];
 static size_t states_count;
 static uint64_t states_due; /* the first `due` that state_settle has told the loop of, or 0 */
 static void (*states_wake)(void *context);
@@ -22,7 +22,7 @@ static uint64_t now_ms(void)
 	return (uint64_t)clock_ms() + 1;
 }
 
-static struct state *find(const char *key)
+static struct told_state *find(const char *key)
 {
 	for (size_t i = 0; i < states_count; i++)
 		if (strncmp(states[i].key, key, STATE_KEY_MAX - 1) == 0)
@@ -31,9 +31,9 @@ static struct state *find(const char *key)
 }
 
 /* Return a free place, or that of the state which ended first, or NULL. */
-static struct state *place(void)
+static struct told_state *place(void)
 {
-	struct state *oldest = NULL;
+	struct told_state *oldest = NULL;
 
 	if (states_count < STATES_MAX)
 		return &states[states_count++];
@@ -43,9 +43,9 @@ static struct state *place(void)
 	return oldest;
 }
 
-static struct state *make(const char *key)
+static struct told_state *make(const char *key)
 {
-	struct state *state = find(key);
+	struct told_state *state = find(key);
 
 	if (!state && (state = place()) != NULL) {
 		memset(state, 0, sizeof *state);
@@ -55,7 +55,7 @@ static struct state *make(const char *key)
 }
 
 /* Let state_settle be called at that time. */
-static void wait_until(struct state *state, uint64_t due)
+static void wait_until(struct told_state *state, uint64_t due)
 {
 	state->due = due;
 	if (states_wake && (!states_due || due < states_due)) {
@@ -64,7 +64,7 @@ static void wait_until(struct state *state, uint64_t due)
 	}
 }
 
-static void tell_begin(struct state *state, uint64_t now)
+static void tell_begin(struct told_state *state, uint64_t now)
 {
 	state->is_flapping = state->ended && now - state->ended < STATE_QUIET_MS;
 	state->is_told = 1;
@@ -74,7 +74,7 @@ static void tell_begin(struct state *state, uint64_t now)
 	    state->text, state->is_flapping ? " (again: from now on, only its last end is told)" : "");
 }
 
-static void tell_end(struct state *state)
+static void tell_end(struct told_state *state)
 {
 	uint64_t ms = state->ended - state->since;
 
@@ -91,7 +91,7 @@ static void tell_end(struct state *state)
 static void begin(const char *key, unsigned stops, int is_seen, const char *format, va_list arguments)
 {
 	uint64_t now = now_ms();
-	struct state *state;
+	struct told_state *state;
 
 	pthread_mutex_lock(&lock);
 	state = make(key);
@@ -139,7 +139,7 @@ void state_seen(const char *key, const char *format, ...)
 
 void state_met(const char *key)
 {
-	struct state *state;
+	struct told_state *state;
 
 	pthread_mutex_lock(&lock);
 	state = find(key);
@@ -148,7 +148,7 @@ void state_met(const char *key)
 	pthread_mutex_unlock(&lock);
 }
 
-static void switch_off(struct state *state, uint64_t ended)
+static void switch_off(struct told_state *state, uint64_t ended)
 {
 	state->is_on = 0;
 	state->stops = 0;
@@ -159,7 +159,7 @@ static void switch_off(struct state *state, uint64_t ended)
 void state_end(const char *key, const char *format, ...)
 {
 	va_list arguments;
-	struct state *state;
+	struct told_state *state;
 
 	va_start(arguments, format);
 	pthread_mutex_lock(&lock);
@@ -178,7 +178,7 @@ void state_end(const char *key, const char *format, ...)
 
 int state_is(const char *key)
 {
-	const struct state *state;
+	const struct told_state *state;
 	int is;
 
 	pthread_mutex_lock(&lock);
@@ -188,7 +188,7 @@ int state_is(const char *key)
 	return is;
 }
 
-void state_each(void (*each)(const struct state *state, void *context), void *context)
+void state_each(void (*each)(const struct told_state *state, void *context), void *context)
 {
 	pthread_mutex_lock(&lock);
 	for (size_t i = 0; i < states_count; i++)
@@ -196,7 +196,7 @@ void state_each(void (*each)(const struct state *state, void *context), void *co
 	pthread_mutex_unlock(&lock);
 }
 
-uint64_t state_lasted(const struct state *state)
+uint64_t state_lasted(const struct told_state *state)
 {
 	return state->lasted + (state->is_on ? now_ms() - state->started : 0);
 }
@@ -211,7 +211,7 @@ void state_watch(void (*wake)(void *context), void *context)
 }
 
 /* `ended` is when a state that ends by itself was met last. */
-static void settle(struct state *state, uint64_t now)
+static void settle(struct told_state *state, uint64_t now)
 {
 	if (state->is_seen && state->is_on) {
 		state->due = state->ended + STATE_QUIET_MS;

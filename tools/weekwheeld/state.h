@@ -36,7 +36,7 @@ void state_seen(const char *key, const char *format, ...) __attribute__((format(
 /* Return 1 from its beginning to its end. */
 int state_is(const char *key);
 
-struct state {
+struct told_state {
 	char key[STATE_KEY_MAX];
 	char text[STATE_TEXT_MAX]; /* of its beginning, or once it is over, of its end */
 	unsigned stops;
@@ -54,10 +54,10 @@ struct state {
 };
 
 /* Call `each` with all states that have begun at least once. It must not call these functions. */
-void state_each(void (*each)(const struct state *state, void *context), void *context);
+void state_each(void (*each)(const struct told_state *state, void *context), void *context);
 
 /* Return how many ms of its life the state was on, until now. */
-uint64_t state_lasted(const struct state *state);
+uint64_t state_lasted(const struct told_state *state);
 
 /* ---- For the loop */
 
