@@ -413,14 +413,13 @@ static int connection_open(struct connection *connection)
 	return connection->is_reading ? 0 : -1;
 }
 
-void connection_accept(struct server *server, uv_stream_t *listener, int is_tls)
+int connection_accept(struct server *server, uv_stream_t *listener, int is_tls)
 {
 	struct connection *connection = calloc(1, sizeof *connection);
 	int bad;
 
-	/* Without memory the client stays in the listener's queue. */
 	if (!connection)
-		return;
+		return UV_ENOMEM;
 	connection->server = server;
 	if (listener->type == UV_TCP)
 		bad = uv_tcp_init(&server->loop, &connection->io.tcp);
@@ -428,13 +427,17 @@ void connection_accept(struct server *server, uv_stream_t *listener, int is_tls)
 		bad = uv_pipe_init(&server->loop, &connection->io.pipe, 0);
 	if (bad) {
 		free(connection);
-		return;
+		return bad;
 	}
 	connection->io.handle.data = connection;
-	if (uv_accept(listener, &connection->io.stream) != 0 || server->connections_now >= server->connections_max) {
+	bad = uv_accept(listener, &connection->io.stream);
+	if (bad) {
+		uv_close(&connection->io.handle, connection_refused);
+	} else if (server->connections_now >= server->connections_max) {
 		server_note(server, "a client is turned away: %u are connected", server->connections_now);
 		uv_close(&connection->io.handle, connection_refused);
 	} else if (connection_open(connection) != 0 || (is_tls && secure_open(connection) != 0)) {
 		connection_close(connection);
 	}
+	return bad;
 }

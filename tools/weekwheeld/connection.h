@@ -145,8 +145,11 @@ struct connection {
 
 /* ---- connection.c: bytes in, bytes out */
 
-/* A client has come to a listener. */
-void connection_accept(struct server *server, uv_stream_t *listener, int is_tls);
+/*
+ * A client has come to a listener. Returns 0, UV_EAGAIN if none has, or another error of libuv. After UV_ENOMEM it waits
+ * in the listener.
+ */
+int connection_accept(struct server *server, uv_stream_t *listener, int is_tls);
 
 /* Bytes of commands have come. */
 void connection_input(struct connection *connection, const char *data, size_t size);

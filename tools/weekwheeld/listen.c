@@ -1,4 +1,5 @@
 /* Listens for clients on TCP, on a Unix socket, and on the sockets that systemd hands over. */
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +11,7 @@
 #include "tools/weekwheeld/server.h"
 #include "tools/weekwheeld/settings/address.h"
 
-enum { BACKLOG = 1024, SYSTEMD_FIRST = 3 };
+enum { BACKLOG = 1024, SYSTEMD_FIRST = 3, ACCEPT_AGAIN_MS = 100, WATCHED_MOST = 65536 };
 
 struct listener {
 	union stream io;
@@ -18,14 +19,32 @@ struct listener {
 	int is_tls;
 };
 
+static void listen_take(struct server *server, struct listener *listener, int status);
+
+/* Without memory a client waits in its listener, which libuv does not look at any more: we have to. */
+static void listen_again(uv_timer_t *timer)
+{
+	struct server *server = timer->data;
+	struct listener *listener;
+
+	for (listener = SLIST_FIRST(&server->listeners); listener; listener = SLIST_NEXT(listener, next))
+		listen_take(server, listener, 0);
+}
+
+/* A client has come, may have come, or could not be accepted. */
+static void listen_take(struct server *server, struct listener *listener, int status)
+{
+	if (status == 0)
+		status = connection_accept(server, &listener->io.stream, listener->is_tls);
+	if (status == UV_ENOMEM)
+		uv_timer_start(&server->accept_again, listen_again, ACCEPT_AGAIN_MS, 0);
+	if (status < 0 && status != UV_EAGAIN)
+		state_seen("accept", "a client could not be accepted: %s", uv_strerror(status));
+}
+
 static void listen_came(uv_stream_t *stream, int status)
 {
-	struct server *server = stream->loop->data;
-
-	if (status < 0)
-		state_seen("accept", "a client could not be accepted: %s", uv_strerror(status));
-	else
-		connection_accept(server, stream, ((struct listener *)stream)->is_tls);
+	listen_take(stream->loop->data, (struct listener *)stream, status);
 }
 
 static struct listener *listener_make(struct server *server, int is_unix)
@@ -179,10 +198,33 @@ static int listen_systemd(struct server *server, int fd)
 	return 0;
 }
 
+/*
+ * When libuv has no memory to watch a descriptor, it ends the process. Let it watch a great one now, so that it has room
+ * for those to come.
+ */
+static void listen_room(struct server *server)
+{
+	unsigned most = server->connections_max < WATCHED_MOST ? server->connections_max : WATCHED_MOST;
+	int fd = fcntl(ww_driver_fd(server->elapsed), F_DUPFD_CLOEXEC, (int)most);
+
+	if (fd < 0)
+		return;
+	if (uv_poll_init(&server->loop, &server->room_poll, fd) == 0) {
+		uv_poll_start(&server->room_poll, UV_READABLE, NULL);
+		uv_poll_stop(&server->room_poll);
+	}
+	close(fd);
+}
+
 int listen_start(struct server *server)
 {
 	const struct settings *settings = server->settings;
 	int sockets = systemd_count();
+
+	if (uv_timer_init(&server->loop, &server->accept_again) != 0)
+		return server_no_loop();
+	server->accept_again.data = server;
+	listen_room(server);
 
 	for (int fd = SYSTEMD_FIRST; fd < SYSTEMD_FIRST + sockets; fd++)
 		if (listen_systemd(server, fd) != 0)

@@ -48,8 +48,10 @@ struct server {
 	uv_poll_t elapsed_poll;
 	uv_poll_t wall_poll;
 	uv_signal_t signals[4];
-	uv_timer_t patience; /* how long to wait for clients when the server ends */
-	uv_timer_t states;   /* tells the ends of states */
+	uv_poll_t room_poll;     /* never active */
+	uv_timer_t accept_again; /* tries to accept clients again */
+	uv_timer_t patience;     /* how long to wait for clients when the server ends */
+	uv_timer_t states;       /* tells the ends of states */
 	uv_async_t states_wake;
 	SLIST_HEAD(, listener) listeners;
 
