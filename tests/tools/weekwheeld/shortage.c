@@ -2,7 +2,6 @@
  * Preloaded (LD_PRELOAD), it makes allocations of memory fail. The plan is in a file that the test shares; SHORTAGE names
  * it. Until the plan is armed, all succeed.
  */
-#define _GNU_SOURCE 1
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
