@@ -369,6 +369,12 @@ int uv_poll_start(uv_poll_t *poll, int events, uv_poll_cb call)
 	return 0;
 }
 
+int uv_poll_stop(uv_poll_t *poll)
+{
+	poll->flags &= ~(unsigned)ACTIVE;
+	return 0;
+}
+
 int uv_signal_init(uv_loop_t *of, uv_signal_t *signal)
 {
 	init(of, head(signal), UV_SIGNAL);
