@@ -50,12 +50,21 @@
  * HTTP/2, TLS. Beyond twice config.response_max and 384 KiB the request is cut off as one without an answer. HTTP/2
  * shares a connection: there each of up to config.per_host requests has these bytes.
  *
- * Busy hosts. A job whose host already has config.per_host requests under way waits with its lease renewed
- * (ww_jobs_touch), and other jobs are sent meanwhile. When config.waiting jobs wait, the pusher takes a few jobs at a
- * time from each tube, sends those that it can, and returns the others (ww_jobs_return), which counts no attempt. A
- * tube from which nothing could be sent rests for ten times config.poll, at most 1 s, so that the pusher does not take
- * the same jobs in a circle. Urgent jobs and other tubes thus go on behind any number of jobs of a busy host. Jobs that
- * are neither may have to wait. Give a host that may be slow for long a tube of its own.
+ * Busy hosts. config.per_host counts by address, whatever names and ports lead to it, and an IPv6 address by its first
+ * 64 bits; by name, until a connection has told the address. While less than half of config.in_flight is free, the limit
+ * shrinks with what is free. A job whose host takes no more waits with its lease renewed (ww_jobs_touch), and other jobs
+ * are sent meanwhile. When config.waiting jobs wait, further ones are *put off*: returned with a delay
+ * (ww_jobs_return_after), which counts no attempt. They come back one after the other, about as fast as their host takes
+ * them, after 10 minutes at the latest. The order of the jobs of such a host is not kept.
+ *
+ * Hosts that do not answer. After config.rest_after requests in a row without any answer, a host, by name and port,
+ * *rests*: its jobs are put off without being sent. After config.rest one of them tries the host. An answer, of whatever
+ * status, ends the rest; otherwise the pause doubles, up to config.rest_max. All resting hosts together get back at most
+ * 200 jobs a second. A job that was redirected to such a host is tried again after its backoff. A host that never
+ * answers again keeps its jobs, but for those that try it and come to their last attempt.
+ *
+ * Room. Of config.in_flight, a quarter is divided among the tubes, for each alone, and a sixteenth is for urgent jobs, with
+ * a priority below 1024. What remains is for all.
  *
  * Headers. Each request has these, in addition to the job's own:
  *
@@ -199,14 +208,17 @@ struct ww_callback_config {
 	const char *const *tubes;
 	size_t tube_count;        /* at least 1 */
 	size_t in_flight;         /* requests under way and results not yet reported, 1 to 65,536; 256 */
-	size_t per_host;          /* requests under way to one host and port; 16 */
+	size_t per_host;          /* requests under way to one address, whatever its names and ports; 16 */
 	size_t waiting;           /* jobs held while their host is busy; 1,024 */
 	uint64_t connect_timeout; /* ns, name and TLS included; 5 s */
 	uint64_t timeout;         /* ns for a whole request; 0: what the job's time to run leaves; 30 s */
 	uint64_t poll;            /* ns between looks into the store without ww_callback_wake; 100 ms */
 	uint64_t retry;           /* ns after the first attempt of a job without a backoff; doubles with each; 1 s */
 	uint64_t retry_max;       /* ns; the most that it doubles to; 1 h */
-	uint32_t attempts;        /* of a job that has no limit of its own; 0: no limit; 25, in some 14 hours */
+	uint32_t rest_after;      /* requests to a host in a row without an answer, after which it rests; 0: never; 5 */
+	uint64_t rest;     /* ns until a request tries a host that rests, at least 1 ms; doubles each time; 1 s */
+	uint64_t rest_max; /* ns; the most that it doubles to, at least `rest`; 60 s */
+	uint32_t attempts; /* of a job that has no limit of its own; 0: no limit; 25, in some 14 hours */
 	uint64_t retry_after_max; /* ns; the most that Retry-After counts for; 1 h */
 	const uint16_t *success;  /* statuses from 200 to 599 that are success, in addition to 2xx */
 	size_t success_count;
@@ -225,7 +237,8 @@ struct ww_callback_config {
 	const char *ca_file;    /* certificates to trust, PEM; NULL: the system's */
 	const struct ww_allocator *allocator; /* NULL: the default; libcurl has memory of its own */
 	/*
-	 * Called by the pusher's thread when the store is lost, when it is back, and when a result cannot be reported.
+	 * Called by the pusher's thread when the store is lost, when it is back, when a host begins and ends to rest, and
+	 * when a result cannot be reported.
 	 * NULL: no calls.
 	 */
 	void (*report)(const char *sentence, void *context);
@@ -240,7 +253,10 @@ struct ww_callback_stats {
 	uint64_t finished;     /* successes reported to the store */
 	uint64_t retried;      /* jobs to be tried again */
 	uint64_t buried;       /* jobs buried, including after their last attempt */
-	uint64_t given_back;   /* leases returned without sending anything */
+	uint64_t given_back;   /* leases returned without sending anything, for whatever reason */
+	uint64_t rested;       /* jobs put off because their host rested */
+	uint64_t crowded;      /* jobs put off because too many waited */
+	uint64_t rests;        /* rests of hosts that have begun */
 	uint64_t refused;      /* addresses that were not allowed */
 	uint64_t timed_out;    /* requests whose time was up */
 	uint64_t over;         /* answers cut off because of all the bytes that were received for them */
@@ -249,6 +265,7 @@ struct ww_callback_stats {
 	uint64_t store_errors; /* failed calls of the store that were repeated */
 	size_t in_flight;      /* requests under way now */
 	size_t waiting;        /* jobs that wait for their host now */
+	size_t resting;        /* hosts that rest now */
 	size_t untold;         /* results that wait for the store now */
 };
 

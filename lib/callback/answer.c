@@ -165,7 +165,14 @@ static void refuse(struct delivery *delivery)
 		    "the address %s may not be called: it is denied (weekwheeld --push-deny)", delivery->refused);
 }
 
-static void fail(struct delivery *delivery, CURLcode code, long status)
+/* It is the job's fault, not the host's. */
+static int is_bad_request(const struct delivery *delivery, CURLcode code)
+{
+	return code == CURLE_URL_MALFORMAT || code == CURLE_UNSUPPORTED_PROTOCOL ||
+	       (delivery->refused_count && !delivery->allowed_count);
+}
+
+static void fail(struct delivery *delivery, CURLcode code, long status, int was_probe, uint64_t now)
 {
 	const char *said = delivery->failure[0] ? delivery->failure : curl_easy_strerror(code);
 	char bytes[80];
@@ -176,6 +183,13 @@ static void fail(struct delivery *delivery, CURLcode code, long status)
 		said = bytes;
 	}
 
+	/* Nothing was sent: its place was full, and now it waits for that. */
+	if (delivery->is_crowded && !status && !delivery->connection) {
+		ww_callback_move(delivery, CALLBACK_WAITING);
+		return;
+	}
+	if (!is_bad_request(delivery, code))
+		ww_callback_host_failed(delivery, said, was_probe, now);
 	/* An address that may be called may answer the next time. */
 	if (delivery->refused_count && !delivery->allowed_count)
 		refuse(delivery);
@@ -194,15 +208,20 @@ void ww_callback_answer(struct delivery *delivery, CURLcode code)
 	long status = 0;
 	long connections = 0;
 
+	const uint64_t now = time_now(CLOCK_BOOTTIME);
+	const int was_probe = delivery->is_probe;
+
 	ww_callback_stop(delivery);
 	delivery->callback->counters.timed_out += code == CURLE_OPERATION_TIMEDOUT;
 	delivery->callback->counters.over += delivery->is_over != 0;
 	(void)curl_easy_getinfo(delivery->easy, CURLINFO_RESPONSE_CODE, &status);
 	(void)curl_easy_getinfo(delivery->easy, CURLINFO_NUM_CONNECTS, &connections);
 	delivery->callback->counters.connections += (uint64_t)connections;
-	if (code == CURLE_OK || (code == CURLE_WRITE_ERROR && delivery->is_cut))
+	if (code == CURLE_OK || (code == CURLE_WRITE_ERROR && delivery->is_cut)) {
+		ww_callback_host_answered(delivery, now);
 		judge(delivery, status);
-	else
-		fail(delivery, code, status);
+	} else {
+		fail(delivery, code, status, was_probe, now);
+	}
 	ww_callback_clean(delivery);
 }

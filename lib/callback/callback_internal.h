@@ -14,6 +14,8 @@
  * One thread does everything (run.c tells its turns). Therefore nothing is locked; the counters that other
  * threads read are atomic.
  *
+ * A delivery that waits, or was reserved just now, may be put off (host.c): it is told as never sent, with a delay.
+ *
  * A result is kept until the store has taken it. While the store does not answer, untold deliveries count against
  * in_flight: no new request starts once that many results wait.
  *
@@ -34,6 +36,7 @@
 #include "weekwheel/callback.h"
 
 struct host;
+struct site;
 struct peer;
 
 /* Bytes of an answer's head. */
@@ -58,21 +61,26 @@ struct delivery {
 	char *url;
 	size_t url_size; /* of the block, NUL included */
 	struct host *host;
+	struct pushed *tube;
 	uint32_t redirects;
 	int is_elsewhere; /* it was redirected to another host */
 	uint64_t began;   /* the first of its requests */
 
 	/* The transfer under way. */
+	struct site *place; /* where it counts */
+	uint64_t sent;
+	int is_probe;   /* of a host that rests */
+	int is_crowded; /* its address was found to have no room */
 	CURL *easy;
 	struct curl_slist *headers;
 	size_t head_bytes;
 	size_t body_bytes;
-	uint64_t checked;              /* when the bytes of its connection were last counted */
-	uint64_t received;             /* bytes of its connection before this request */
+	uint64_t checked;        /* when the bytes of its connection were last counted */
+	uint64_t received;       /* bytes of its connection before this request */
 	struct peer *connection; /* NULL: not known yet */
-	int is_over;                   /* more bytes were received than an answer may take */
-	int is_cut;                    /* we stopped reading: the body is longer than response_max */
-	unsigned refused_count;        /* addresses that may not be called, and that may */
+	int is_over;             /* more bytes were received than an answer may take */
+	int is_cut;              /* we stopped reading: the body is longer than response_max */
+	unsigned refused_count;  /* addresses that may not be called, and that may */
 	unsigned allowed_count;
 	char refused[64]; /* the last refused address */
 	uint32_t lacks;   /* the networks that would permit it, or 0 */
@@ -81,7 +89,7 @@ struct delivery {
 	size_t beginning_size;
 
 	enum callback_outcome outcome;
-	uint64_t delay; /* of a retry, or WW_JOB_BACKOFF */
+	uint64_t delay; /* of a retry, or WW_JOB_BACKOFF; of a job that is given back */
 	char error[WW_JOB_ERROR_MAX + 1];
 };
 
@@ -91,20 +99,16 @@ struct delivery_list {
 	_Atomic size_t count;
 };
 
-/* A host and port with deliveries, in delivery.c's table; freed with the last of them. */
-struct host {
-	struct host *next;
-	size_t deliveries;
+/* A pushed tube. */
+struct pushed {
 	size_t under_way;
-	unsigned port;
-	size_t size;
-	char name[];
+	uint64_t rests; /* until when it is not asked for urgent jobs (take.c) */
 };
 
 /* Counters of struct ww_callback_stats, by the same names. */
 struct counters {
 	_Atomic uint64_t reserved, requests, redirects, connections, finished, retried, buried, given_back, refused,
-	    timed_out, over, stale, lost, store_errors;
+	    timed_out, over, rests, rested, crowded, stale, lost, store_errors;
 };
 
 struct ww_callback {
@@ -121,23 +125,31 @@ struct ww_callback {
 
 	struct delivery_list lists[CALLBACK_STATES];
 	struct peer *connections; /* all open ones; socket.c */
-	struct delivery *spare;         /* forgotten deliveries, for reuse */
+	struct delivery *spare;   /* forgotten deliveries, for reuse */
 	size_t spares;
+	size_t given_back; /* of those untold, the ones that were not sent; they take no room */
+	/* host.c */
 	struct host **hosts;
-	size_t host_buckets; /* a power of two */
+	struct site **places;
+	size_t host_buckets; /* of either, a power of two */
+	uint64_t seed;       /* of their hashes */
+	struct host *idle_newest;
+	struct host *idle_oldest;
+	size_t idle;
+	size_t probes; /* requests under way to hosts that rest */
+	_Atomic size_t resting;
 	struct counters counters;
 
 	/* The store: whether it fails, and when to ask it again. */
 	int is_lost;
 	uint64_t ask_again;
 	uint64_t pause;
-	uint64_t look; /* when to look for ready jobs, unless woken */
-	uint64_t tend; /* when to look at the leases of waiting deliveries */
-	int more;      /* the last look left ready jobs behind */
-	/* While no more deliveries may wait (take.c). */
-	uint64_t *rests; /* by tube: until when it is not asked */
-	size_t turn;     /* the tube that is asked first */
-	int left;        /* jobs were returned for want of room */
+	uint64_t look;        /* when to look for ready jobs, unless woken */
+	uint64_t tend;        /* when to look at the leases of waiting deliveries */
+	int more;             /* the last look left ready jobs behind */
+	struct pushed *tubes; /* those of the configuration, in its order */
+	size_t turn;          /* the tube that is asked first */
+	int is_short;         /* a tube was not asked for want of room */
 	uint64_t random;
 	size_t untold_at_end;
 };
@@ -178,6 +190,8 @@ uint64_t ww_callback_time_left(const struct delivery *delivery, uint64_t now);
 
 /* How many more requests may start. */
 size_t ww_callback_room_to_start(const struct ww_callback *callback);
+/* How many more requests of a tube may start, urgent ones included or not. */
+size_t ww_callback_room_of(const struct ww_callback *callback, const struct pushed *tube, int urgent);
 /* Take as many leases as there is room for, if it is time for that. */
 void ww_callback_take(struct ww_callback *callback, uint64_t now);
 
@@ -188,8 +202,10 @@ void ww_callback_move(struct delivery *delivery, enum callback_state state);
 /* The result of a delivery is known, and it becomes untold. format NULL: no error. */
 void ww_callback_result(struct delivery *delivery, enum callback_outcome outcome, uint64_t delay, const char *format,
     ...) __attribute__((format(printf, 4, 5)));
-/* A lease was taken: send its request if its host has room; otherwise it waits. */
+/* A lease was taken: send its request if that may start; otherwise it waits, or is put off. */
 void ww_callback_accept(struct delivery *delivery, uint64_t now);
+/* The same for a delivery that waits. It keeps its place among those that wait. */
+void ww_callback_try(struct delivery *delivery, uint64_t now);
 /* Send it to that URL next, which is valid. Errors: WW_ENOMEM: nothing changes. */
 int ww_callback_direct(struct delivery *delivery, struct text_span url, const struct callback_url *parts);
 /* The delivery becomes a spare one. */
@@ -199,6 +215,28 @@ size_t ww_callback_prepare(struct ww_callback *callback, size_t wanted);
 /* Take a spare one: all 0, in no list. */
 struct delivery *ww_callback_fresh(struct ww_callback *callback);
 void ww_callback_free_spares(struct ww_callback *callback);
+
+/* ---- host.c */
+
+/* Find or make the host of a URL, for a delivery. NULL: no memory. */
+struct host *ww_callback_host_take(struct ww_callback *callback, const struct callback_url *url);
+void ww_callback_host_leave(struct ww_callback *callback, struct host *host);
+void ww_callback_host_free_all(struct ww_callback *callback);
+/* Whether its host rests, and no request may try it now. */
+int ww_callback_host_rests(const struct delivery *delivery, uint64_t now);
+/* Whether a request may start now, as far as its host and place are concerned. */
+int ww_callback_host_may(const struct delivery *delivery, uint64_t now);
+/* A request starts, and has ended. */
+void ww_callback_host_start(struct delivery *delivery, uint64_t now);
+void ww_callback_host_stop(struct delivery *delivery);
+/* A request goes to that address. Returns 0 if there must be room there and is none. */
+int ww_callback_host_found(struct delivery *delivery, const struct sockaddr *address, int must_be_free);
+void ww_callback_host_found_text(struct delivery *delivery, const char *text);
+/* How a request to its host has ended. */
+void ww_callback_host_failed(struct delivery *delivery, const char *why, int was_probe, uint64_t now);
+void ww_callback_host_answered(struct delivery *delivery, uint64_t now);
+/* A job is put off: ns until it comes back. */
+uint64_t ww_callback_host_turn(struct delivery *delivery, uint64_t now);
 
 /* ---- send.c */
 

@@ -22,6 +22,9 @@ int ww_callback_config_default(struct ww_callback_config *config)
 	    .retry = WW_SECOND,
 	    .retry_max = 3600 * WW_SECOND,
 	    .attempts = 25,
+	    .rest_after = 5,
+	    .rest = WW_SECOND,
+	    .rest_max = 60 * WW_SECOND,
 	    .retry_after_max = 3600 * WW_SECOND,
 	    .schemes = WW_CALLBACK_HTTP | WW_CALLBACK_HTTPS,
 	    .redirects = 5,
@@ -38,7 +41,9 @@ static int numbers_are_good(const struct ww_callback_config *config)
 	       config->connect_timeout <= WW_DRIVER_TIME_MAX && config->timeout <= WW_DRIVER_TIME_MAX &&
 	       config->poll >= WW_MILLISECOND && config->poll <= WW_DRIVER_TIME_MAX &&
 	       config->retry <= WW_DRIVER_TIME_MAX && config->retry_max <= WW_DRIVER_TIME_MAX &&
-	       config->retry_after_max <= WW_DRIVER_TIME_MAX && config->redirects <= REDIRECTS_MAX && config->schemes &&
+	       config->rest >= WW_MILLISECOND && config->rest <= config->rest_max &&
+	       config->rest_max <= WW_DRIVER_TIME_MAX && config->retry_after_max <= WW_DRIVER_TIME_MAX &&
+	       config->redirects <= REDIRECTS_MAX && config->schemes &&
 	       !(config->schemes & ~(WW_CALLBACK_HTTP | WW_CALLBACK_HTTPS)) && !(config->networks & ~CALLBACK_NETWORKS);
 }
 

@@ -1,10 +1,12 @@
-/* A delivery, from its lease to its result, and the hosts that have deliveries: a hash table. */
+/* A delivery, from its lease to its result. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-#include <strings.h>
 
 #include "lib/callback/callback_internal.h"
+
+/* Jobs of a lesser priority are urgent, as in the statistics of a tube. */
+enum { URGENT = 1024 };
 
 static void add(struct delivery *delivery, enum callback_state state)
 {
@@ -39,6 +41,7 @@ void ww_callback_result(
 	va_list arguments;
 
 	delivery->outcome = outcome;
+	delivery->callback->given_back += outcome == CALLBACK_GIVE_BACK;
 	delivery->delay = delay;
 	delivery->error[0] = '\0';
 	if (format) {
@@ -53,51 +56,6 @@ void ww_callback_result(
 	ww_callback_move(delivery, CALLBACK_UNTOLD);
 }
 
-/* ---- Hosts */
-
-static struct host **bucket_of(const struct ww_callback *callback, const struct callback_url *url)
-{
-	uint64_t hash = UINT64_C(0xcbf29ce484222325) ^ url->port;
-
-	for (size_t i = 0; i < url->host.size; i++)
-		hash = (hash ^ (unsigned char)(url->host.data[i] | 0x20)) * UINT64_C(0x100000001b3);
-	return &callback->hosts[(hash ^ hash >> 32) & (callback->host_buckets - 1)];
-}
-
-static int host_take(struct ww_callback *callback, const struct callback_url *url, struct host **host)
-{
-	struct host **bucket = bucket_of(callback, url);
-	struct host *found = *bucket;
-
-	while (found && (found->port != url->port || found->size != url->host.size ||
-	                    strncasecmp(found->name, url->host.data, found->size) != 0))
-		found = found->next;
-	if (!found) {
-		found = memory_take(callback->allocator, sizeof *found + url->host.size);
-		if (!found)
-			return WW_ENOMEM;
-		*found = (struct host){.next = *bucket, .port = url->port, .size = url->host.size};
-		memcpy(found->name, url->host.data, found->size);
-		*bucket = found;
-	}
-	found->deliveries++;
-	*host = found;
-	return WW_OK;
-}
-
-static void host_leave(struct ww_callback *callback, struct host *host)
-{
-	const struct callback_url url = {.host = {host->name, host->size}, .port = host->port};
-	struct host **at = bucket_of(callback, &url);
-
-	if (--host->deliveries)
-		return;
-	while (*at != host)
-		at = &(*at)->next;
-	*at = host->next;
-	memory_give(callback->allocator, host, sizeof *host + host->size);
-}
-
 /* ---- The way of a delivery */
 
 int ww_callback_direct(struct delivery *delivery, struct text_span url, const struct callback_url *parts)
@@ -108,7 +66,8 @@ int ww_callback_direct(struct delivery *delivery, struct text_span url, const st
 
 	if (!block)
 		return WW_ENOMEM;
-	if (host_take(callback, parts, &host)) {
+	host = ww_callback_host_take(callback, parts);
+	if (!host) {
 		memory_give(callback->allocator, block, url.size + 1);
 		return WW_ENOMEM;
 	}
@@ -116,13 +75,46 @@ int ww_callback_direct(struct delivery *delivery, struct text_span url, const st
 	block[url.size] = '\0';
 	if (delivery->host) {
 		delivery->is_elsewhere |= host != delivery->host;
-		host_leave(callback, delivery->host);
+		ww_callback_host_leave(callback, delivery->host);
 	}
 	memory_give(callback->allocator, delivery->url, delivery->url_size);
 	delivery->url = block;
 	delivery->url_size = url.size + 1;
 	delivery->host = host;
 	return WW_OK;
+}
+
+/*
+ * Give the job back for a while, as its host takes no more now. A redirected one has been sent already, and would be
+ * sent again to the first host each time: it has failed.
+ */
+static void put_off(struct delivery *delivery, uint64_t now)
+{
+	if (delivery->redirects)
+		ww_callback_result(
+		    delivery, CALLBACK_RETRY, WW_JOB_BACKOFF, "the host that it was redirected to takes no more now");
+	else
+		ww_callback_result(delivery, CALLBACK_GIVE_BACK, ww_callback_host_turn(delivery, now), NULL);
+}
+
+static int is_urgent(const struct delivery *delivery)
+{
+	return delivery->lease.priority < URGENT;
+}
+
+void ww_callback_try(struct delivery *delivery, uint64_t now)
+{
+	const struct ww_callback *callback = delivery->callback;
+
+	if (ww_callback_host_rests(delivery, now))
+		put_off(delivery, now);
+	else if (!ww_callback_host_may(delivery, now)) {
+		if (callback->lists[CALLBACK_WAITING].count > callback->config.waiting)
+			put_off(delivery, now);
+	} else if (ww_callback_room_of(callback, delivery->tube, is_urgent(delivery)))
+		ww_callback_send(delivery, now);
+	else if (callback->lists[CALLBACK_WAITING].count > callback->config.waiting)
+		ww_callback_result(delivery, CALLBACK_GIVE_BACK, 0, NULL);
 }
 
 void ww_callback_accept(struct delivery *delivery, uint64_t now)
@@ -154,8 +146,8 @@ void ww_callback_accept(struct delivery *delivery, uint64_t now)
 	}
 	if (ww_callback_direct(delivery, url, &parts))
 		ww_callback_result(delivery, CALLBACK_RETRY, WW_JOB_BACKOFF, "there was no memory for the request");
-	else if (delivery->host->under_way < config->per_host)
-		ww_callback_send(delivery, now);
+	else
+		ww_callback_try(delivery, now);
 }
 
 static void spare(struct delivery *delivery, struct ww_callback *callback)
@@ -169,9 +161,10 @@ void ww_callback_forget(struct delivery *delivery)
 {
 	struct ww_callback *callback = delivery->callback;
 
+	callback->given_back -= delivery->state == CALLBACK_UNTOLD && delivery->outcome == CALLBACK_GIVE_BACK;
 	leave(delivery);
 	if (delivery->host)
-		host_leave(callback, delivery->host);
+		ww_callback_host_leave(callback, delivery->host);
 	memory_give(callback->allocator, delivery->url, delivery->url_size);
 	ww_jobs_free(callback->config.jobs, delivery->lease.body);
 	spare(delivery, callback);

@@ -2,6 +2,7 @@
 #include <pthread.h>
 #include <unistd.h>
 
+#include "lib/base/random.h"
 #include "lib/base/thread.h"
 #include "lib/callback/callback_internal.h"
 
@@ -20,8 +21,10 @@ static void release_memory(struct ww_callback *callback)
 
 	if (callback->multi)
 		(void)curl_multi_cleanup(callback->multi);
+	ww_callback_host_free_all(callback);
 	memory_give(allocator, callback->hosts, callback->host_buckets * sizeof *callback->hosts);
-	memory_give(allocator, callback->rests, callback->config.tube_count * sizeof *callback->rests);
+	memory_give(allocator, callback->places, callback->host_buckets * sizeof *callback->places);
+	memory_give(allocator, callback->tubes, callback->config.tube_count * sizeof *callback->tubes);
 	ww_callback_config_free(callback);
 	ww_callback_free_spares(callback);
 	memory_give(allocator, callback, sizeof *callback);
@@ -35,8 +38,9 @@ static int make_tables(struct ww_callback *callback)
 	while (callback->host_buckets < config->in_flight + config->waiting)
 		callback->host_buckets *= 2;
 	callback->hosts = memory_take_zeroed(callback->allocator, callback->host_buckets * sizeof *callback->hosts);
-	callback->rests = memory_take_zeroed(callback->allocator, config->tube_count * sizeof *callback->rests);
-	return callback->hosts && callback->rests ? WW_OK : WW_ENOMEM;
+	callback->places = memory_take_zeroed(callback->allocator, callback->host_buckets * sizeof *callback->places);
+	callback->tubes = memory_take_zeroed(callback->allocator, config->tube_count * sizeof *callback->tubes);
+	return callback->hosts && callback->places && callback->tubes ? WW_OK : WW_ENOMEM;
 }
 
 static int make_multi(struct ww_callback *callback)
@@ -81,6 +85,7 @@ int ww_callback_open(struct ww_callback **callback, const struct ww_callback_con
 	made->allocator = allocator;
 	made->process = getpid();
 	made->random = time_now(CLOCK_BOOTTIME);
+	made->seed = random_next(&made->random);
 	error = make(made, config);
 	if (error) {
 		release_memory(made);
@@ -141,11 +146,15 @@ int ww_callback_stats(const struct ww_callback *callback, struct ww_callback_sta
 	    .refused = counters->refused,
 	    .timed_out = counters->timed_out,
 	    .over = counters->over,
+	    .rests = counters->rests,
+	    .rested = counters->rested,
+	    .crowded = counters->crowded,
 	    .stale = counters->stale,
 	    .lost = counters->lost,
 	    .store_errors = counters->store_errors,
 	    .in_flight = callback->lists[CALLBACK_UNDER_WAY].count,
 	    .waiting = callback->lists[CALLBACK_WAITING].count,
+	    .resting = callback->resting,
 	    .untold = callback->lists[CALLBACK_UNTOLD].count,
 	};
 	return WW_OK;

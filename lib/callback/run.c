@@ -5,8 +5,8 @@
  *   1. libcurl goes on with its transfers; each that has ended gives its delivery a result, or a redirection.
  *   2. Results are told to the store, which frees their room.
  *   3. Leases of waiting deliveries are renewed.
- *   4. Waiting deliveries start whose host has room.
- *   5. Leases are reserved, as many as there is room for; those start or wait.
+ *   4. Waiting deliveries start whose host and tube have room; those of a host that rests are put off.
+ *   5. Leases are reserved, as many as there is room for; those start, wait, or are put off.
  *   6. The thread sleeps in libcurl until a transfer, a wake, or the time when a step has to run again.
  *
  * When the pusher closes, nothing new starts, and waiting jobs are returned to the store at once; between redirections
@@ -45,8 +45,7 @@ static void start(struct ww_callback *callback, uint64_t now)
 		next = delivery->next;
 		if (!ww_callback_room_to_start(callback) || !ww_callback_store_may(callback, now))
 			break;
-		if (delivery->host->under_way < callback->config.per_host)
-			ww_callback_send(delivery, now);
+		ww_callback_try(delivery, now);
 	}
 }
 

@@ -256,7 +256,7 @@ static int prepare(struct delivery *delivery, uint64_t left)
 	CURLcode code = CURLE_OK;
 
 	delivery->head_bytes = delivery->body_bytes = delivery->beginning_size = 0;
-	delivery->is_cut = delivery->is_over = 0;
+	delivery->is_cut = delivery->is_over = delivery->is_crowded = 0;
 	delivery->received = delivery->checked = 0;
 	delivery->connection = NULL;
 	delivery->refused_count = delivery->allowed_count = 0;
@@ -292,18 +292,23 @@ void ww_callback_send(struct delivery *delivery, uint64_t now)
 		    delivery, CALLBACK_RETRY, WW_JOB_BACKOFF, "the time was up before the request was sent");
 		return;
 	}
+	ww_callback_host_start(delivery, now);
 	if (prepare(delivery, left)) {
+		ww_callback_host_stop(delivery);
 		ww_callback_clean(delivery);
 		ww_callback_result(delivery, CALLBACK_RETRY, WW_JOB_BACKOFF, "there was no memory for the request");
 		return;
 	}
 	callback->counters.requests++;
-	delivery->host->under_way++;
+	delivery->tube->under_way++;
 	ww_callback_move(delivery, CALLBACK_UNDER_WAY);
 }
 
 void ww_callback_stop(struct delivery *delivery)
 {
 	(void)curl_multi_remove_handle(delivery->callback->multi, delivery->easy);
-	delivery->host->under_way--;
+	delivery->tube->under_way--;
+	delivery->callback->more |= delivery->callback->is_short;
+	delivery->callback->is_short = 0;
+	ww_callback_host_stop(delivery);
 }

@@ -63,6 +63,10 @@ static curl_socket_t open_socket(void *user, curlsocktype purpose, struct curl_s
 		delivery->lacks = ww_callback_address_lacks(&callback->ranges, &address->addr);
 		return CURL_SOCKET_BAD;
 	}
+	if (!ww_callback_host_found(delivery, &address->addr, 1)) {
+		delivery->is_crowded = 1;
+		return CURL_SOCKET_BAD;
+	}
 	delivery->allowed_count++;
 	return make_socket(callback, address);
 }
@@ -143,6 +147,7 @@ static int on_connected(void *user, char *address, char *own_address, int port, 
 	struct delivery *delivery = user;
 
 	(void)own_address;
+	ww_callback_host_found_text(delivery, address);
 	delivery->connection = find(delivery->callback, address, port, own_port);
 	if (delivery->connection && !delivery->allowed_count)
 		delivery->received = bytes_of(delivery->connection);

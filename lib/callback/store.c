@@ -30,7 +30,7 @@
 #define MARGIN_MAX (2 * WW_SECOND)
 
 /* Results told at once: more would keep the transfers waiting. */
-enum { TELL_BATCH = 64 };
+enum { TELL_BATCH = 512 };
 
 /* A result that no call of the store gives to one of many. */
 enum { UNDECIDED = 1 };
@@ -207,7 +207,7 @@ static int tell_one(const struct delivery *delivery)
 	uint64_t delay = delivery->delay;
 
 	if (delivery->outcome == CALLBACK_GIVE_BACK)
-		return ww_jobs_return(jobs, lease->id, lease->token);
+		return ww_jobs_return_after(jobs, lease->id, lease->token, delay);
 	if (delivery->outcome == CALLBACK_BURY)
 		return ww_jobs_bury(jobs, lease->id, lease->token, lease->priority, delivery->error);
 	if (is_last(delivery))
@@ -277,17 +277,43 @@ static int tell_finished(struct ww_callback *callback, uint64_t now)
 	return 1;
 }
 
+/*
+ * Tell other results, in one write of a store on this machine: a sync for each would take too long where many jobs are
+ * put off. Returns 0 if the store is lost.
+ */
+static int tell_others(struct ww_callback *callback, uint64_t now)
+{
+	struct delivery *delivery = callback->lists[CALLBACK_UNTOLD].first;
+	struct delivery *told[TELL_BATCH];
+	int results[TELL_BATCH];
+	size_t count = 0;
+	int failed = WW_OK;
+	int error = ww_jobs_begin(callback->config.jobs);
+
+	if (ww_callback_store_failed(callback, error, now) || error)
+		return 0;
+	for (; delivery && count < TELL_BATCH && !failed; delivery = delivery->next) {
+		int result = tell_one(delivery);
+		if (result < 0 && !is_final(result)) {
+			failed = result;
+			break;
+		}
+		told[count] = delivery;
+		results[count++] = result;
+	}
+	error = ww_jobs_commit(callback->config.jobs);
+	if (ww_callback_store_failed(callback, error, now))
+		return 0;
+	for (size_t i = 0; i < count; i++)
+		settle(told[i], results[i]);
+	return !ww_callback_store_failed(callback, failed, now);
+}
+
 void ww_callback_tell(struct ww_callback *callback, uint64_t now)
 {
-	struct delivery *delivery;
-	int result;
-
 	if (!tell_finished(callback, now))
 		return;
-	while ((delivery = callback->lists[CALLBACK_UNTOLD].first)) {
-		result = tell_one(delivery);
-		if (ww_callback_store_failed(callback, result, now))
+	while (callback->lists[CALLBACK_UNTOLD].first)
+		if (!tell_others(callback, now))
 			return;
-		settle(delivery, result);
-	}
 }

@@ -1,23 +1,26 @@
 /*
  * Taking leases: as many as there is room for.
  *
- * While fewer jobs wait for their hosts than may (config.waiting), leases are taken from all tubes at once in the
- * store's order, and a job that cannot start waits. Once that many wait, the jobs of one busy host would hide all ready
- * jobs behind them. Then:
- *   1. Each tube in turn is asked for a few jobs, beginning with another tube each time.
- *   2. Those that can start do. The rest are returned to the store, and are ready again at once in their old place.
- *   3. A tube of which nothing could start rests for 10 polls, 1 s at most. Otherwise the same jobs would go in a
- *      circle.
+ * Each tube has a quarter of the room, divided by the number of tubes, for itself. The rest is for all, but for a
+ * sixteenth of the room, which only urgent jobs get.
+ *
+ *   1. While there is much room, leases are taken from all tubes at once, in the store's order.
+ *   2. Otherwise each tube in turn is asked for as many jobs as it may start, beginning with another tube each time.
+ *   3. A tube that may only start urgent jobs is asked for a few. The others of these are returned, and are ready again at
+ *      once in their old place. When there were others, the tube rests for a poll.
+ *
+ * A job that cannot start waits, or is put off if too many wait (delivery.c). Either lets the jobs behind it go on.
  */
+#include <string.h>
+
 #include "lib/callback/callback_internal.h"
 #include "weekwheel/driver.h"
 
-/* Leases of a turn: more would keep the transfers waiting. And of a tube, when no more may wait. */
-enum { BATCH = 64, BATCH_BEYOND = 16 };
+/* Leases of a turn: more would keep the transfers waiting. And of a tube that may only start urgent jobs. */
+enum { BATCH = 64, BATCH_URGENT = 16, ROUNDS = 8 };
 
-/* How long a tube rests. */
-enum { REST_POLLS = 10 };
-#define REST_MAX WW_SECOND
+/* Parts of the room: what tubes have for themselves, and what urgent jobs have. */
+enum { PART_OF_TUBES = 4, PART_OF_URGENT = 16 };
 
 static size_t smaller(size_t a, size_t b)
 {
@@ -26,16 +29,41 @@ static size_t smaller(size_t a, size_t b)
 
 size_t ww_callback_room_to_start(const struct ww_callback *callback)
 {
-	const size_t taken = callback->lists[CALLBACK_UNDER_WAY].count + callback->lists[CALLBACK_UNTOLD].count;
+	const size_t taken =
+	    callback->lists[CALLBACK_UNDER_WAY].count + callback->lists[CALLBACK_UNTOLD].count - callback->given_back;
 
 	return taken < callback->config.in_flight ? callback->config.in_flight - taken : 0;
 }
 
-static size_t room_to_wait(const struct ww_callback *callback)
+/* The room that no tube has for itself, less what is taken of it. */
+static size_t room_for_all(const struct ww_callback *callback, size_t own)
 {
-	const size_t waiting = callback->lists[CALLBACK_WAITING].count;
+	const size_t count = callback->config.tube_count;
+	size_t taken = 0;
 
-	return waiting < callback->config.waiting ? callback->config.waiting - waiting : 0;
+	for (size_t i = 0; i < count; i++)
+		taken += callback->tubes[i].under_way > own ? callback->tubes[i].under_way - own : 0;
+	return callback->config.in_flight - count * own > taken ? callback->config.in_flight - count * own - taken : 0;
+}
+
+size_t ww_callback_room_of(const struct ww_callback *callback, const struct pushed *tube, int urgent)
+{
+	const struct ww_callback_config *config = &callback->config;
+	const size_t own = config->in_flight / PART_OF_TUBES / config->tube_count;
+	const size_t kept = urgent ? 0 : config->in_flight / PART_OF_URGENT;
+	const size_t all = room_for_all(callback, own);
+	const size_t left = own > tube->under_way ? own - tube->under_way : 0;
+
+	return smaller(left + (all > kept ? all - kept : 0), ww_callback_room_to_start(callback));
+}
+
+static struct pushed *tube_of(const struct ww_callback *callback, const char *name)
+{
+	size_t i = 0;
+
+	while (i + 1 < callback->config.tube_count && strcmp(callback->config.tubes[i], name) != 0)
+		i++;
+	return &callback->tubes[i];
 }
 
 static void accept_all(struct ww_callback *callback, const struct ww_lease *leases, int count, uint64_t real_now)
@@ -46,6 +74,7 @@ static void accept_all(struct ww_callback *callback, const struct ww_lease *leas
 	for (int i = 0; i < count; i++) {
 		struct delivery *delivery = ww_callback_fresh(callback);
 		delivery->lease = leases[i];
+		delivery->tube = tube_of(callback, leases[i].tube);
 		delivery->touched = now;
 		delivery->run = leases[i].ends > now ? leases[i].ends - now : 0;
 		callback->counters.reserved++;
@@ -71,14 +100,7 @@ static size_t take(struct ww_callback *callback, const char *const *tubes, size_
 	return (size_t)result;
 }
 
-/* ---- When no more may wait */
-
-static uint64_t rest_of(const struct ww_callback_config *config)
-{
-	return config->poll < REST_MAX / REST_POLLS ? REST_POLLS * config->poll : REST_MAX;
-}
-
-/* Return the jobs that wait behind the first `held`. */
+/* Give back the deliveries that wait behind the first `held`. Returns how many. */
 static size_t return_beyond(struct ww_callback *callback, size_t held)
 {
 	const struct delivery_list *waiting = &callback->lists[CALLBACK_WAITING];
@@ -89,63 +111,74 @@ static size_t return_beyond(struct ww_callback *callback, size_t held)
 	return returned;
 }
 
-static void take_beyond(struct ww_callback *callback, size_t tube, uint64_t now)
+static void take_urgent(struct ww_callback *callback, size_t tube, uint64_t now)
 {
 	const char *name = callback->config.tubes[tube];
 	const size_t held = callback->lists[CALLBACK_WAITING].count;
-	const size_t wanted = smaller(BATCH_BEYOND, ww_callback_room_to_start(callback));
+	const size_t wanted = smaller(BATCH_URGENT, ww_callback_room_of(callback, &callback->tubes[tube], 1));
 	const size_t taken = take(callback, &name, 1, wanted, now);
 	const size_t returned = return_beyond(callback, held);
 
-	callback->left |= returned > 0;
-	callback->more |= taken == wanted && returned < taken;
-	if (returned && returned == taken)
-		callback->rests[tube] = now + rest_of(&callback->config);
-}
-
-static void take_all_beyond(struct ww_callback *callback, uint64_t now)
-{
-	const size_t count = callback->config.tube_count;
-	const size_t first = callback->turn++;
-
-	callback->look = now + rest_of(&callback->config);
-	if (now + callback->config.poll < callback->look)
-		callback->look = now + callback->config.poll;
-	for (size_t i = 0; i < count; i++) {
-		const size_t tube = (first + i) % count;
-		if (!ww_callback_room_to_start(callback) || !ww_callback_store_may(callback, now))
-			break;
-		if (now >= callback->rests[tube])
-			take_beyond(callback, tube, now);
-	}
+	callback->more |= taken == wanted && !returned;
+	if (returned)
+		callback->tubes[tube].rests = now + callback->config.poll;
 }
 
 /* ---- A turn */
 
+static void take_from(struct ww_callback *callback, size_t tube, uint64_t now)
+{
+	const struct pushed *pushed = &callback->tubes[tube];
+	const size_t wanted = smaller(BATCH, ww_callback_room_of(callback, pushed, 0));
+
+	callback->is_short |= !wanted;
+	if (wanted)
+		callback->more |= take(callback, &callback->config.tubes[tube], 1, wanted, now) == wanted;
+	else if (now >= pushed->rests && ww_callback_room_of(callback, pushed, 1))
+		take_urgent(callback, tube, now);
+}
+
+/* Whether each tube may start as many as are taken at once. */
+static int has_much_room(const struct ww_callback *callback)
+{
+	for (size_t i = 0; i < callback->config.tube_count; i++)
+		if (ww_callback_room_of(callback, &callback->tubes[i], 0) < BATCH)
+			return 0;
+	return 1;
+}
+
+static void take_round(struct ww_callback *callback, uint64_t now)
+{
+	const struct ww_callback_config *config = &callback->config;
+
+	if (has_much_room(callback)) {
+		callback->more = take(callback, config->tubes, config->tube_count, BATCH, now) == BATCH;
+		return;
+	}
+	const size_t first = callback->turn++;
+	for (size_t i = 0; i < config->tube_count && ww_callback_store_may(callback, now); i++)
+		take_from(callback, (first + i) % config->tube_count, now);
+}
+
 void ww_callback_take(struct ww_callback *callback, uint64_t now)
 {
 	const struct ww_callback_config *config = &callback->config;
-	const size_t places = room_to_wait(callback);
 	int woken = atomic_exchange(&callback->woken, 0);
-	size_t wanted;
 
-	/* There is room to wait again for the jobs that were returned. */
-	if (places && callback->left) {
-		woken = 1;
-		callback->left = 0;
-	}
 	if (!ww_callback_room_to_start(callback) || !ww_callback_store_may(callback, now)) {
 		callback->more |= woken;
 		return;
 	}
 	if (!woken && !callback->more && now < callback->look)
 		return;
-	callback->more = 0;
-	if (!places) {
-		take_all_beyond(callback, now);
-		return;
-	}
 	callback->look = now + config->poll;
-	wanted = smaller(BATCH, smaller(places, ww_callback_room_to_start(callback)));
-	callback->more = take(callback, config->tubes, config->tube_count, wanted, now) == wanted;
+	/* Jobs that are given back only keep others from their turn. */
+	for (size_t round = 0; round < ROUNDS; round++) {
+		const uint64_t reserved = callback->counters.reserved;
+		const size_t given_back = callback->given_back;
+		callback->more = 0;
+		take_round(callback, now);
+		if (!callback->more || callback->given_back - given_back < callback->counters.reserved - reserved)
+			break;
+	}
 }

@@ -112,6 +112,10 @@ int push_numbers(struct server *server, struct buffer *out, number_fn *add)
 	       add(out, "push-retried", 1, "Deliveries to be tried again.", stats.retried) ||
 	       add(out, "push-buried", 1, "Jobs buried.", stats.buried) ||
 	       add(out, "push-given-back", 1, "Jobs given back untried.", stats.given_back) ||
+	       add(out, "push-rested", 1, "Jobs put off because their host rested.", stats.rested) ||
+	       add(out, "push-crowded", 1, "Jobs put off because too many waited.", stats.crowded) ||
+	       add(out, "push-rests", 1, "Times that a host began to rest.", stats.rests) ||
+	       add(out, "push-hosts-resting", 0, "Hosts that rest, as they do not answer.", stats.resting) ||
 	       add(out, "push-addresses-refused", 1, "Addresses that must not be called.", stats.refused) ||
 	       add(out, "push-bodies-refused", 1, "Jobs refused because they are not requests.",
 	           server->push->refused) ||

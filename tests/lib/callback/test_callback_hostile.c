@@ -25,6 +25,8 @@ static const struct {
 } names[] = {
     {"here.test", {"127.0.0.1"}},
     {"inner.test", {"127.0.0.2"}},
+    {"also-here.test", {"127.0.0.1"}},
+    {"mixed-here.test", {"127.0.0.1", "127.0.0.2"}},
     {"mixed.test", {"10.0.0.1", "192.168.0.1", "127.0.0.1"}},
     {"inside.test", {"10.0.0.1", "192.168.0.1", "fd00::1"}},
     {"mapped.test", {"::ffff:127.0.0.1"}},
@@ -167,6 +169,36 @@ START_TEST(only_the_allowed_addresses_of_a_name_are_called)
 	expect_backoff(&pushing, call("mixed.test", 1), "no answer: ");
 	ck_assert_uint_eq(receiver_count(pushing.receiver), 2);
 	pushing_end(&pushing);
+}
+END_TEST
+
+START_TEST(names_of_an_address_count_together)
+{
+	static const char *const places[] = {"here.test", "also-here.test", "127.0.0.1", "2130706433"};
+	struct receiver *inner;
+	uint64_t ids[12];
+
+	pushing_make(&pushing);
+	pushing.config.per_host = 3;
+	pushing_open(&pushing);
+	const unsigned port = receiver_port(pushing.receiver);
+	for (size_t i = 0; i < 12; i++)
+		ids[i] = pushing_put(&pushing, NULL, "http://%s:%u/\nAnswer-Do: wait\n", places[i % 4], port);
+	pushing_wait(&pushing, "waiting", 9);
+	pushing_wait(&pushing, "in_flight", 3);
+	/* A name that has another address, too, goes there. */
+	inner = receiver_start_at("127.0.0.2", NULL);
+	expect_finished(&pushing, call("mixed-here.test", receiver_port(inner)));
+	receiver_open(pushing.receiver);
+	for (size_t i = 0; i < 12; i++)
+		expect_finished(&pushing, ids[i]);
+	ck_assert_uint_le(receiver_most(pushing.receiver), 3);
+	ck_assert_uint_eq(receiver_count(pushing.receiver), 12);
+	for (size_t i = 0; i < 12; i++)
+		ck_assert_str_eq(header_of(receiver_got(pushing.receiver, i), "Weekwheel-Attempt", value), "1");
+	ck_assert_uint_eq(pushing_stats(&pushing).retried, 0);
+	pushing_end(&pushing);
+	receiver_stop(inner);
 }
 END_TEST
 
@@ -357,7 +389,8 @@ START_TEST(calls_in_a_child_are_refused_and_the_parent_goes_on)
 }
 END_TEST
 
-TEST_MAIN("callback/hostile", only_the_allowed_addresses_of_a_name_are_called, redirections_are_judged_by_their_address,
-    a_name_without_an_answer_delays_neither_requests_nor_the_end, proxies_of_the_environment_are_not_used,
-    endless_answers_are_cut_off, every_byte_counts, an_answer_without_head_and_body_ends_with_the_timeout,
-    the_longest_key_and_tube_are_written_whole, calls_in_a_child_are_refused_and_the_parent_goes_on)
+TEST_MAIN("callback/hostile", only_the_allowed_addresses_of_a_name_are_called, names_of_an_address_count_together,
+    redirections_are_judged_by_their_address, a_name_without_an_answer_delays_neither_requests_nor_the_end,
+    proxies_of_the_environment_are_not_used, endless_answers_are_cut_off, every_byte_counts,
+    an_answer_without_head_and_body_ends_with_the_timeout, the_longest_key_and_tube_are_written_whole,
+    calls_in_a_child_are_refused_and_the_parent_goes_on)

@@ -45,7 +45,20 @@ static int hand_call(struct ww_jobs *jobs, struct jobs_call *call)
 	return error ? error : flaky.real->backend->call(flaky.real, call);
 }
 
-static const struct jobs_backend backend = {.free = hand_free, .now = hand_now, .call = hand_call};
+static int hand_begin(struct ww_jobs *jobs)
+{
+	(void)jobs;
+	return ww_jobs_begin(flaky.real);
+}
+
+static int hand_commit(struct ww_jobs *jobs)
+{
+	(void)jobs;
+	return ww_jobs_commit(flaky.real);
+}
+
+static const struct jobs_backend backend = {
+    .free = hand_free, .now = hand_now, .begin = hand_begin, .commit = hand_commit, .call = hand_call};
 
 /* ---- What the pusher reports */
 

@@ -111,6 +111,19 @@ void expect_finished(struct pushing *pushing, uint64_t id)
 	ck_assert_int_eq(error, WW_ENOTFOUND);
 }
 
+void expect_finished_later(struct pushing *pushing, uint64_t id)
+{
+	struct ww_job_info info;
+	const struct ww_job_ref ref = {.id = id};
+	int times = 0;
+
+	while (!ww_jobs_peek(pushing->world.jobs, &ref, &info, NULL)) {
+		ck_assert_msg(info.state != WW_JOB_BURIED, "it is not finished: %s", info.error);
+		pushing_pause(&times);
+		world_pass(&pushing->world, 10 * WW_MILLISECOND);
+	}
+}
+
 void expect_buried(struct pushing *pushing, uint64_t id, const char *reason)
 {
 	struct ww_job_info info;
@@ -160,6 +173,10 @@ void pushing_wait(struct pushing *pushing, const char *what, uint64_t wanted)
 		              : strcmp(what, "requests") == 0  ? stats.requests
 		              : strcmp(what, "redirects") == 0 ? stats.redirects
 		              : strcmp(what, "buried") == 0    ? stats.buried
+		              : strcmp(what, "resting") == 0   ? stats.resting
+		              : strcmp(what, "rests") == 0     ? stats.rests
+		              : strcmp(what, "rested") == 0    ? stats.rested
+		              : strcmp(what, "crowded") == 0   ? stats.crowded
 		              : strcmp(what, "over") == 0      ? stats.over
 		              : strcmp(what, "timed_out") == 0 ? stats.timed_out
 		                                               : UINT64_MAX;

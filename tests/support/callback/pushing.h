@@ -39,6 +39,8 @@ struct ww_job_spec pushing_spec(void);
  * reason.
  */
 void expect_finished(struct pushing *pushing, uint64_t id);
+/* The same for a job that may be put off: time passes meanwhile. */
+void expect_finished_later(struct pushing *pushing, uint64_t id);
 void expect_buried(struct pushing *pushing, uint64_t id, const char *reason);
 void expect_again(struct pushing *pushing, uint64_t id, uint64_t least, uint64_t most, const char *reason);
 /* Delayed by the backoff of pushing_spec, which the store shortens by up to a quarter. */

@@ -292,8 +292,13 @@ static void *listen_for_all(void *argument)
 
 struct receiver *receiver_start(SSL_CTX *tls)
 {
+	return receiver_start_at("127.0.0.1", tls);
+}
+
+struct receiver *receiver_start_at(const char *where, SSL_CTX *tls)
+{
 	struct receiver *receiver = calloc(1, sizeof *receiver);
-	struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+	struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = inet_addr(where)};
 	socklen_t size = sizeof address;
 
 	ck_assert_ptr_nonnull(receiver);

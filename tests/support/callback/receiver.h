@@ -24,6 +24,8 @@ struct receiver;
 
 /* tls NULL: no TLS. */
 struct receiver *receiver_start(struct ssl_ctx_st *tls);
+/* At another address of loopback than 127.0.0.1: another host to a pusher, whatever its port. */
+struct receiver *receiver_start_at(const char *where, struct ssl_ctx_st *tls);
 /* Waits for its connections to end. */
 void receiver_stop(struct receiver *receiver);
 unsigned receiver_port(const struct receiver *receiver);

@@ -29,7 +29,7 @@ class Options(Case):
             ("--sync-interval", "0", "seconds, 0.001 to 3600"), ("--sync-interval", "9999", "seconds, 0.001 to 3600"),
             ("--redis-shards", "4097", "1 to 4096"), ("--redis-lease", "0.5", "seconds, 1 to 3600"),
             ("--redis-timeout", "1m", "seconds, 0.01 to 3600"), ("--push-in-flight", "0", "1 to 65536"),
-            ("--push-per-host", "-1", "1 to 65536"), ("--push-attempts", "-1", "0 to 1000000"), ("--push-timeout", "5s", "seconds, 0.001 to 86400"),
+            ("--push-per-host", "-1", "1 to 65536"), ("--push-attempts", "-1", "0 to 1000000"), ("--push-rest-after", "x", "0 to 1000000"), ("--push-timeout", "5s", "seconds, 0.001 to 86400"),
             ("--push-connect-timeout", "0", "seconds, 0.001 to 3600"), ("--push-grace", "3601", "seconds, 0 to 3600"))))
 
     def test_one_word_of_a_list(self):

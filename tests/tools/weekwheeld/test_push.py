@@ -138,6 +138,18 @@ class Pushes(Case):
             equal([job["error"] for job in a.jobs("list-delayed state=buried")],
                   ["the address 127.0.0.1 may not be called: the pusher's networks lack loopback (weekwheeld --push-networks loopback)"])
 
+    def test_a_host_that_does_not_answer_rests_and_delays_no_others(self):
+        with Receiver() as receiver, pushing("--push-rest-after", "2", "--http", "127.0.0.1:0") as server, server.client() as a:
+            for _ in range(50):
+                a.put(request("http://127.0.0.2:1/"), tube="push")
+            a.put(request(receiver.url + "/"), tube="push")
+            receiver.wait(1)
+            a.until_stats("push-hosts-resting", 1)
+            assert "weekwheeld_push_rests_total 1" in server.metrics()
+            assert int(a.numbers("stats")["push-rested"]) > 0
+            server.stop()
+            equal(server.said.count("The host 127.0.0.2, port 1, rests after 2 requests in a row without an answer"), 1)
+
     def test_signed(self):
         path = "secret"
         with open(path, "w") as file:

@@ -60,6 +60,7 @@ static const struct number {
     {OPTION_PUSH_PER_HOST, WHOLE, 1, 65536, 16, MEMBER(push.config.per_host)},
     {OPTION_PUSH_TIMEOUT, SECONDS, WW_MILLISECOND, 86400 * WW_SECOND, 30 * WW_SECOND, MEMBER(push.config.timeout)},
     {OPTION_PUSH_ATTEMPTS, WHOLE, 0, 1000000, 25, MEMBER(push.config.attempts)},
+    {OPTION_PUSH_REST_AFTER, WHOLE, 0, 1000000, 5, MEMBER(push.config.rest_after)},
     {OPTION_PUSH_CONNECT_TIMEOUT, SECONDS, WW_MILLISECOND, 3600 * WW_SECOND, 5 * WW_SECOND,
         MEMBER(push.config.connect_timeout)},
     {OPTION_PUSH_GRACE, SECONDS, 0, 3600 * WW_SECOND, 10 * WW_SECOND, MEMBER(push.grace)},
