@@ -63,6 +63,8 @@
  * case the call may or may not have happened. finish, release and bury may be called again; WW_ESTALE may then mean
  * that the first call succeeded. WW_EAGAIN: Redis is loading, the cluster is electing, or a node or slot is set aside;
  * nothing happened, so call again later. WW_EFULL: Redis has no memory left (maxmemory) or cannot write. WW_EDENIED: no rights, or a replica.
+ * WW_ETIMEOUT, of a put or move: it is stored, but fewer than `replicas` replicas have confirmed that. It is lost if its
+ * node is lost before they have it; put it again with its key.
  * WW_ECORRUPT: the store was emptied or replaced in Redis (and the worker could not make it anew), or an answer makes
  * no sense. The report says more.
  *
@@ -81,6 +83,7 @@ extern "C" {
 #define WW_REDIS_PREFIX_MAX 64
 #define WW_REDIS_SHARDS_MAX 4096
 #define WW_REDIS_NODES_MAX 1024
+#define WW_REDIS_REPLICAS_MAX 16
 
 /*
  * Never make any part of a store. If there is no store, or it is lost while it is open, the answer is WW_ENOTFOUND. If
@@ -111,8 +114,13 @@ struct ww_jobs_redis_config {
 	uint64_t timeout;   /* of a call; 10 ms to 1 h; 2 s */
 	uint64_t backoff_max; /* the longest pause between attempts to reach Redis again; 10 ms to 1 h; 5 s */
 	uint32_t connections; /* the most to each node; 1 to 1,000; 16 */
-	size_t body_max;      /* bytes of a body; 65,535 */
-	uint32_t flags;       /* WW_REDIS_* */
+	/*
+	 * How many replicas must have a job before ww_jobs_put, put_many and move answer, 0 to WW_REDIS_REPLICAS_MAX; 0.
+	 * WW_ETIMEOUT otherwise, after half of `timeout`.
+	 */
+	uint32_t replicas;
+	size_t body_max;                      /* bytes of a body; 65,535 */
+	uint32_t flags;                       /* WW_REDIS_* */
 	const struct ww_allocator *allocator; /* NULL: the default */
 	/*
 	 * Called when jobs of a tube may have become ready, as in struct ww_jobs_config. The worker calls it and holds

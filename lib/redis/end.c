@@ -46,7 +46,7 @@ int ww_redis_end_finish_many(struct ww_jobs *jobs, struct ww_job_end *ends, size
 			ww_redis_words_number(ww_redis_gather_words(&gather, i), ends[i].id);
 			ww_redis_words_number(ww_redis_gather_words(&gather, i), ends[i].token);
 		}
-		error = ww_redis_gather_run(&gather, &ww_redis_script_shard_finish);
+		error = ww_redis_gather_run(&gather, &ww_redis_script_shard_finish, 0);
 		for (size_t i = 0; i < count; i++) {
 			ends[i].result = ww_redis_gather_reply(&gather, i, 1, &reply);
 			if (!ends[i].result)

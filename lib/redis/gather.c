@@ -53,14 +53,15 @@ struct words *ww_redis_gather_words(const struct gather *gather, size_t i)
 	return gather->call_of[i] ? gather->fan.words[gather->call_of[i] - 1] : NULL;
 }
 
-int ww_redis_gather_run(struct gather *gather, const struct redis_script *script)
+int ww_redis_gather_run(struct gather *gather, const struct redis_script *script, unsigned flags)
 {
 	struct fan *fan = &gather->fan;
 
 	for (size_t call = 0; call < fan->count; call++) {
 		uint32_t at = gather->shard[call];
-		fan->calls[call] = ww_redis_call_say(gather->store, script, at % gather->store->shards,
-		    fan->words[call], at < gather->store->shards ? 0 : REDIS_CALL_SOON | REDIS_CALL_ANY_SHARD);
+		fan->calls[call] =
+		    ww_redis_call_say(gather->store, script, at % gather->store->shards, fan->words[call],
+		        flags | (at < gather->store->shards ? 0 : REDIS_CALL_SOON | REDIS_CALL_ANY_SHARD));
 	}
 	return fan->count ? ww_redis_call_fan(gather->store, fan) : WW_OK;
 }

@@ -60,8 +60,8 @@ static int check(const struct ww_jobs_redis_config *config)
 	    !is_between(config->lease, WW_SECOND, 3600 * WW_SECOND) ||
 	    !is_between(config->timeout, 10 * WW_MILLISECOND, 3600 * WW_SECOND) ||
 	    !is_between(config->backoff_max, 10 * WW_MILLISECOND, 3600 * WW_SECOND) ||
-	    !is_between(config->connections, 1, 1000) || config->body_max > WW_JOB_BODY_MAX ||
-	    config->flags & ~(WW_REDIS_EXISTING | WW_REDIS_PASSIVE))
+	    !is_between(config->connections, 1, 1000) || config->replicas > WW_REDIS_REPLICAS_MAX ||
+	    config->body_max > WW_JOB_BODY_MAX || config->flags & ~(WW_REDIS_EXISTING | WW_REDIS_PASSIVE))
 		return WW_EINVAL;
 	const struct ww_allocator *allocator = config->allocator;
 	return allocator && (!allocator->allocate || !allocator->free) ? WW_EINVAL : WW_OK;
@@ -119,6 +119,7 @@ static int open_link(struct redis_store *store)
 	    .timeout = config->timeout,
 	    .backoff_max = config->backoff_max,
 	    .connections = config->connections,
+	    .replicas = config->replicas,
 	    .reply_max = (size_t)256 << 20,
 	    .allocator = store->allocator,
 	    .aside = ww_redis_worker_wake,

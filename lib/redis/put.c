@@ -87,7 +87,7 @@ int ww_redis_put(struct ww_jobs *jobs, const struct ww_job_spec *spec, uint64_t 
 		return result;
 	say(ww_redis_words_few(store, &few), spec);
 	result = ww_redis_call_list(store, &ww_redis_script_shard_put, shard_of_spec(store, spec), &few.words,
-	    spec->key_length ? 0 : REDIS_CALL_SOON | REDIS_CALL_ANY_SHARD, PUT_REPLIES, &reply);
+	    REDIS_CALL_SAFE | (spec->key_length ? 0 : REDIS_CALL_SOON | REDIS_CALL_ANY_SHARD), PUT_REPLIES, &reply);
 	if (result)
 		return result;
 	result = read_put(store, reply->element, spec, &got[0], &got[1]);
@@ -137,7 +137,7 @@ int ww_redis_put_many(struct ww_jobs *jobs, struct ww_job_put *puts, size_t coun
 		for (size_t i = 0; i < count; i++)
 			if ((words = ww_redis_gather_words(&gather, i)) != NULL)
 				say(words, puts[i].spec);
-		error = ww_redis_gather_run(&gather, &ww_redis_script_shard_put);
+		error = ww_redis_gather_run(&gather, &ww_redis_script_shard_put, REDIS_CALL_SAFE);
 		for (size_t i = 0; i < count; i++) {
 			if (!ww_redis_gather_words(&gather, i))
 				continue;
@@ -174,7 +174,7 @@ int ww_redis_put_move(
 		return WW_EOVERFLOW;
 	ww_redis_words_text(words, flags & WW_JOB_AT ? "t" : "d");
 	ww_redis_words_number(words, us_up(due));
-	int64_t result = ww_redis_call_number(store, &ww_redis_script_shard_move, shard, words, 0);
+	int64_t result = ww_redis_call_number(store, &ww_redis_script_shard_move, shard, words, REDIS_CALL_SAFE);
 	if (result < 0)
 		return (int)result;
 	if (flags & WW_JOB_AT ? due <= now + WW_SECOND : !due)

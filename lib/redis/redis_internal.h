@@ -267,7 +267,7 @@ int ww_redis_gather_begin(struct gather *gather, size_t words);
 /* Where item i adds its words, in the order of items; NULL: it is in no call. Their bytes must live until run. */
 struct words *ww_redis_gather_words(const struct gather *gather, size_t i);
 /* Errors: that of the first call without an answer; ww_redis_gather_reply gives each item's own. */
-int ww_redis_gather_run(struct gather *gather, const struct redis_script *script);
+int ww_redis_gather_run(struct gather *gather, const struct redis_script *script, unsigned flags);
 /* *reply becomes the `size` values for item i, which was added. Errors: that of its call; WW_ECORRUPT. */
 int ww_redis_gather_reply(const struct gather *gather, size_t i, size_t size, redisReply *const **reply);
 /* Also frees the replies. */

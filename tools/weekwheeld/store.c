@@ -271,6 +271,7 @@ static int open_redis(struct server *server)
 	config.prefix = settings->redis.prefix;
 	if (settings->redis.shards)
 		config.shards = (uint32_t)settings->redis.shards;
+	config.replicas = (uint32_t)settings->redis.replicas;
 	config.lease = settings->redis.lease;
 	config.timeout = settings->redis.timeout;
 	config.body_max = (size_t)settings->max_job_size;

@@ -37,6 +37,8 @@ struct redis_script {
  * REDIS_CALL_AGAIN also when its node is silent for an eighth of the timeout (WW_EIO).
  */
 #define REDIS_CALL_SOON 2U
+/* Wait until config.replicas have it: a WAIT after all such calls to a node. WW_ETIMEOUT: they have not confirmed it. */
+#define REDIS_CALL_SAFE 4U
 
 /* One script call or command. */
 struct redis_call {
@@ -64,6 +66,7 @@ struct redis_link_config {
 	uint64_t timeout;                     /* ns, of a run with all its repetitions */
 	uint64_t backoff_max;                 /* ns, between attempts to reach a lost server */
 	unsigned connections;                 /* at most, to one node; 1 or more */
+	unsigned replicas;                    /* that a REDIS_CALL_SAFE waits for */
 	size_t reply_max;                     /* bytes of memory that one reply may take */
 	const struct ww_allocator *allocator; /* of links, ears and replies; hiredis uses malloc */
 	/* A node was set aside: an ear may be deaf. Called like report, by any thread. NULL: nobody. */
@@ -111,6 +114,8 @@ void ww_redis_link_close(struct redis_link *link);
  *   WW_EFULL     Redis's memory or disk is full: it has not happened
  *   WW_EDENIED   missing rights, or the server is a replica: it has not happened
  *   WW_ECORRUPT  an unknown error, or a reply that is not Redis's
+ *   WW_ETIMEOUT  fewer replicas than asked for have confirmed it within half of the timeout: it has happened, and is
+ *                lost if its node is lost before they have it
  *   WW_ENOMEM
  */
 int ww_redis_link_run(struct redis_link *link, struct redis_call *calls, size_t count);

@@ -64,6 +64,8 @@ struct node_calls {
 	int is_soon;     /* all its calls are to end soon (REDIS_CALL_SOON) */
 	int is_harmless; /* and may happen twice: silence ends them early */
 	int is_suspect;  /* because others would wait too long */
+	int is_waiting;  /* a WAIT was sent, and its reply is still to come */
+	int is_safe;     /* enough replicas have confirmed the calls */
 	int is_new;      /* it has just got a connection */
 	int is_stale;    /* close the connection: the server turned out to be a replica */
 };
@@ -261,6 +263,34 @@ static void connect_groups(struct link_run *run, int wave)
 	}
 }
 
+/* How long replicas may take, ms. */
+static int wait_ms(const struct link_run *run)
+{
+	int half = (int)(run->link->config.timeout / 2000000);
+	int left = time_left_ms(run->deadline) / 2;
+
+	/* To Redis, 0 means for ever. */
+	return left < 1 || half < 1 ? 1 : left < half ? left : half;
+}
+
+/* After the calls of a group, if replicas shall have one of them. */
+static int append_wait(struct link_run *run, struct node_calls *group)
+{
+	char replicas[16], ms[16];
+	const char *argv[] = {"WAIT", replicas, ms};
+	size_t i = run->link->config.replicas ? group->head : REDIS_NO_CALL;
+
+	while (i != REDIS_NO_CALL && !(run->calls[i].flags & REDIS_CALL_SAFE))
+		i = run->errands[i].next;
+	if (i == REDIS_NO_CALL)
+		return WW_OK;
+	(void)snprintf(replicas, sizeof replicas, "%u", run->link->config.replicas);
+	(void)snprintf(ms, sizeof ms, "%d", wait_ms(run));
+	group->is_waiting = 1;
+	run->commands++;
+	return ww_redis_wire_append(group->wire, 3, argv, NULL);
+}
+
 /* Returns how many groups have something to send. */
 static size_t prepare(struct link_run *run, int wave)
 {
@@ -275,6 +305,8 @@ static size_t prepare(struct link_run *run, int wave)
 		count++;
 		for (size_t i = group->head; i != REDIS_NO_CALL && !group->error; i = run->errands[i].next)
 			group->error = append_call(run, group, i);
+		if (!group->error)
+			group->error = append_wait(run, group);
 		atomic_store_explicit(&group->wire->asked, time_now(CLOCK_MONOTONIC), memory_order_relaxed);
 		if (!group->error)
 			group->error = ww_redis_wire_send(group->wire);
@@ -316,16 +348,41 @@ static void take_reply(struct link_run *run, struct node_calls *group, struct re
 	group->head = errand->next;
 }
 
+/* The reply to a WAIT: how many replicas have all that came before it. */
+static void take_wait(struct link_run *run, struct node_calls *group, struct redisReply *reply)
+{
+	struct redis_link *link = run->link;
+
+	group->is_waiting = 0;
+	group->is_safe = reply->type == REDIS_REPLY_INTEGER && reply->integer >= (long long)link->config.replicas;
+	if (is_error(reply))
+		ww_redis_error_tell(link, group->node, "WAIT", reply);
+	else if (!group->is_safe)
+		ww_redis_link_complain(link,
+		    "Redis at %s: fewer than %u replicas confirm what is put, in time. Such puts are answered with an "
+		    "error, and are stored all the same, unless the node is lost.",
+		    group->node->place, link->config.replicas);
+	ww_redis_reply_free(reply);
+}
+
+static int is_owed(const struct node_calls *group)
+{
+	return group->head != REDIS_NO_CALL || group->is_waiting;
+}
+
 static void take_replies(struct link_run *run, struct node_calls *group)
 {
 	struct redisReply *reply;
 	int result = 0;
 
-	while (group->head != REDIS_NO_CALL) {
+	while (is_owed(group)) {
 		result = ww_redis_wire_reply(group->wire, &reply);
 		if (result <= 0)
 			break;
-		take_reply(run, group, reply);
+		if (group->head == REDIS_NO_CALL)
+			take_wait(run, group, reply);
+		else
+			take_reply(run, group, reply);
 	}
 	if (result < 0)
 		group->error = result;
@@ -342,9 +399,9 @@ static void step(struct link_run *run, struct node_calls *group, short events)
 		/* What came before the connection broke is good. */
 		take_replies(run, group);
 	}
-	if (!error && !group->error && group->head != REDIS_NO_CALL && events & POLLOUT)
+	if (!error && !group->error && is_owed(group) && events & POLLOUT)
 		error = ww_redis_wire_send(group->wire);
-	if (error && !group->error && group->head != REDIS_NO_CALL)
+	if (error && !group->error && is_owed(group))
 		group->error = error;
 	if (group->error || group->head == REDIS_NO_CALL)
 		atomic_store_explicit(&group->wire->asked, REDIS_OWES_NOTHING, memory_order_relaxed);
@@ -352,7 +409,7 @@ static void step(struct link_run *run, struct node_calls *group, short events)
 
 static int is_open(const struct node_calls *group)
 {
-	return group->wire && !group->error && group->head != REDIS_NO_CALL;
+	return group->wire && !group->error && is_owed(group);
 }
 
 static void fall_silent(struct node_calls *group, int is_suspect)
@@ -490,7 +547,8 @@ static void judge(struct link_run *run, struct node_calls *group, size_t i)
 		run->is_later = 1;
 	} else if (meaning == REDIS_IS_ANSWER) {
 		ww_redis_aside_serves(run->link, group->node, errand->slot, call->flags);
-		end(run, i, WW_OK);
+		call->is_sent = run->link->config.replicas && call->flags & REDIS_CALL_SAFE && !group->is_safe;
+		end(run, i, call->is_sent ? WW_ETIMEOUT : WW_OK);
 	} else {
 		refuse(run, i, group->node, error);
 	}

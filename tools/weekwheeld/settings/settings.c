@@ -35,6 +35,7 @@ static const struct option table[] = {
     {OPTION_OUTPUT, 0, "max-output", "BYTES", "the most answers a client may leave unread (4194304)"},
     {OPTION_REDIS_PREFIX, 0, "redis-prefix", "NAME", "the beginning of each key in Redis (weekwheel)"},
     {OPTION_REDIS_SHARDS, 0, "redis-shards", "N", "the number of parts of a new store (16)"},
+    {OPTION_REDIS_REPLICAS, 0, "redis-replicas", "N", "replicas that must have a job before its put is answered (0)"},
     {OPTION_REDIS_LEASE, 0, "redis-lease", "SECONDS", "after this silence others take over a server's work (6)"},
     {OPTION_REDIS_TIMEOUT, 0, "redis-timeout", "SECONDS", "how long to wait for an answer of Redis (2)"},
     {OPTION_PUSH, 'p', "push", "TUBE,...", "deliver the jobs of these tubes as HTTP requests"},

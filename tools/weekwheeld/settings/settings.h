@@ -22,6 +22,7 @@ struct settings_redis {
 	const char *url; /* NULL: jobs are in a folder or in memory */
 	const char *prefix;
 	uint64_t shards; /* 0: not given */
+	uint64_t replicas;
 	uint64_t lease;
 	uint64_t timeout;
 };
