@@ -193,6 +193,17 @@ static void add_puts(struct redis_store *store, struct ww_tube_stats *all)
 	pthread_mutex_unlock(&store->lock);
 }
 
+/* Other threads learn of tubes meanwhile. */
+static uint64_t bytes_of(struct redis_store *store)
+{
+	uint64_t bytes = sizeof *store + 2 * store->shards * sizeof *store->tags;
+
+	pthread_mutex_lock(&store->lock);
+	bytes += store->bytes;
+	pthread_mutex_unlock(&store->lock);
+	return bytes;
+}
+
 int ww_redis_stats(struct ww_jobs *jobs, struct ww_jobs_stats *stats)
 {
 	struct redis_store *store = store_of(jobs);
@@ -218,7 +229,7 @@ int ww_redis_stats(struct ww_jobs *jobs, struct ww_jobs_stats *stats)
 		stats->oldest = sum->age * 1000 > stats->oldest ? sum->age * 1000 : stats->oldest;
 	}
 	add_puts(store, &stats->all);
-	stats->bytes = sizeof *store + 2 * store->shards * sizeof *store->tags + store->bytes;
+	stats->bytes = bytes_of(store);
 	sums_free(&sums);
 	return WW_OK;
 }
@@ -239,10 +250,7 @@ int ww_jobs_redis_stats(struct ww_jobs *jobs, struct ww_jobs_redis_stats *stats)
 	    .nodes = link.nodes,
 	    .shards = store->shards,
 	    .skew = (int64_t)(time_now(CLOCK_REALTIME) - ww_redis_clock_now(store)),
-	    .bytes = sizeof *store + 2 * store->shards * sizeof *store->tags};
-	pthread_mutex_lock(&store->lock);
-	stats->bytes += store->bytes;
-	pthread_mutex_unlock(&store->lock);
+	    .bytes = bytes_of(store)};
 	ww_redis_worker_stats(store, stats);
 	return WW_OK;
 }

@@ -1,11 +1,93 @@
 #ifndef TOOLS_WEEKWHEELD_AUTH_H
 #define TOOLS_WEEKWHEELD_AUTH_H
 
-/* Who may: what is turned away, and what the log says of it. */
+/*
+ * Who may. With --auth-file, a connection may only quit and authenticate until it has said a token, and then what the
+ * token's line grants. rights.c has the table of what each verb needs.
+ */
+
+#include <stdint.h>
+#include <sys/socket.h>
+
+#include "tools/weekwheeld/protocol/protocol.h"
+#include "tools/weekwheeld/settings/tokens.h"
+#include "weekwheel/driver.h"
 
 struct connection;
+struct ww_jobs;
+struct server;
 
-/* The client speaks HTTP or TLS, as a web page makes a browser do: close it at once, with a line in the log. */
-void auth_foreign(struct connection *connection);
+/* How many addresses with wrong tokens are remembered. Beyond that, the one that failed longest ago is forgotten. */
+enum { CULPRITS_MAX = 256 };
+
+struct culprit {
+	unsigned char address[16]; /* of IPv6 the first 64 bits, which one client can choose from */
+	uint32_t failures;         /* 0: free */
+	uint64_t last;             /* ms of the loop */
+};
+
+/* A server's. */
+struct auth {
+	struct tokens *tokens; /* NULL: everybody may do everything */
+	struct culprit culprits[CULPRITS_MAX];
+	uint64_t failures; /* wrong tokens in all */
+};
+
+/* A connection's. */
+struct auth_client {
+	const struct token *token; /* NULL: it has said none */
+	ww_handle timer;           /* ends a pause, or the time in which a token has to be said */
+	int is_held;               /* a wrong token's answer waits, and so do all commands */
+};
+
+/* Take the tokens of the settings. */
+void auth_start(struct server *server);
+void auth_stop(struct server *server);
+
+/* Read the file again. Clients whose line has changed or is gone are closed. A file that is wrong changes nothing. */
+void auth_reload(struct server *server);
+
+/* A connection begins, and ends. Returns 0, or -1 without memory. */
+int auth_open(struct connection *connection);
+void auth_close(struct connection *connection);
+
+/*
+ * Return 1 if a command may run. It has then got the refusal of what the client may not do, or the guard that auth_may
+ * is to be asked for. The connection of another protocol is closed.
+ */
+int auth_admits(struct connection *connection, struct command *command);
+
+/* Return 1 if the token has the rights in the tube of the job, or if there is no such job. Any thread if jobs is shared. */
+int auth_may(struct ww_jobs *jobs, const struct token *token, unsigned rights, uint64_t id);
+
+/* Carry out "auth". */
+void auth_login(struct connection *connection, const struct command *command);
+
+/*
+ * Return 0 if a request over HTTP with this field Authorization, or NULL, may do what the command would; 401 if it needs
+ * a right token, or 403 if its token may not. The address is the client's.
+ */
+int auth_http(struct server *server, const struct sockaddr *address, const char *field, const struct command *command);
+
+/* ---- rights.c */
+
+/* What a client may do depends on this. */
+struct rights_case {
+	const struct token *token;
+	const struct command *command;
+	const char *used;           /* the tube it uses */
+	const char *const *watched; /* the tubes it watches */
+	size_t watched_count;
+	int has_lease; /* the command names a job that the client has reserved */
+};
+
+enum rights_answer {
+	RIGHTS_NO,
+	RIGHTS_YES,
+	RIGHTS_BY_TUBE /* if it has *rights in the tube of the job that the command names by its id */
+};
+
+/* Return whether the client may carry out the command. */
+enum rights_answer rights_of(const struct rights_case *about, unsigned *rights);
 
 #endif

@@ -21,6 +21,7 @@ static int depends_on_write(const struct command *command)
 	case VERB_IGNORE:
 	case VERB_LIST_TUBE_USED:
 	case VERB_LIST_TUBES_WATCHED:
+	case VERB_AUTH:
 		return 0;
 	default:
 		return command->refusal == REFUSAL_NONE;
@@ -32,6 +33,7 @@ static const char *const refusals[] = {
     [REFUSAL_UNKNOWN] = "UNKNOWN_COMMAND\r\n",
     [REFUSAL_CRLF] = "EXPECTED_CRLF\r\n",
     [REFUSAL_TOO_BIG] = "JOB_TOO_BIG\r\n",
+    [REFUSAL_DENIED] = "DENIED\r\n",
 };
 
 static struct ww_job_ref command_job(const struct connection *connection, const struct command *command)
@@ -60,6 +62,8 @@ static void call_init(struct call *call, struct connection *connection, const st
 	call->number = 0;
 	call->body = NULL;
 	call->made = (struct buffer){0};
+	call->who = connection->auth.token;
+	call->tokens = NULL;
 	if (command->refusal == REFUSAL_NONE)
 		call->job = command_job(connection, command);
 }
@@ -92,6 +96,16 @@ static void call_answer(struct call *call, size_t start)
 		answer_end(connection, start, depends_on_write(call->command));
 }
 
+/* Some commands name a job in whose tube the client needs a right. A job that there is not is for run() to report. */
+static void call_guard(struct call *call)
+{
+	if (!call->is_asking || !call->command->guard ||
+	    auth_may(call_jobs(call), call->who, call->command->guard, call->command->id))
+		return;
+	call->is_asking = 0;
+	call->text = refusals[REFUSAL_DENIED];
+}
+
 int call_begin(struct call *call)
 {
 	struct server *server = call->connection->server;
@@ -107,7 +121,9 @@ static void call_now(struct connection *connection, const struct command *comman
 	void (*run)(struct call * call) = command_steps[command->verb].run;
 
 	call_init(&call, connection, command);
-	if (call_prepare(&call) && run)
+	call.is_asking = call_prepare(&call) && run;
+	call_guard(&call);
+	if (call.is_asking)
 		run(&call);
 	call_answer(&call, start);
 }
@@ -137,12 +153,15 @@ static struct call *call_copy(struct connection *connection, const struct comman
 	call->copy.body = bytes + head;
 	call->size = body;
 	call_init(call, connection, &call->copy);
+	if (command->guard)
+		call->tokens = tokens_hold(connection->server->auth.tokens);
 	return call;
 }
 
 static void call_free(struct call *call)
 {
 	buffer_free(&call->made);
+	tokens_free(call->tokens);
 	free(call);
 }
 
@@ -152,6 +171,8 @@ static void calls_run(struct task *task)
 	struct call *first = (struct call *)task;
 	const struct steps *steps = &command_steps[first->command->verb];
 
+	for (struct call *call = first; call; call = STAILQ_NEXT(call, following))
+		call_guard(call);
 	if (steps->run_all && STAILQ_NEXT(first, following))
 		steps->run_all(first);
 	else if (first->is_asking)
@@ -231,7 +252,8 @@ void command_run(struct connection *connection, const struct command *command)
 	int is_later =
 	    connection->server->is_shared && command->refusal == REFUSAL_NONE && command_steps[command->verb].run;
 
-	if (command->refusal != REFUSAL_BAD_FORMAT && command->refusal != REFUSAL_UNKNOWN)
+	if (command->refusal != REFUSAL_BAD_FORMAT && command->refusal != REFUSAL_UNKNOWN &&
+	    command->refusal != REFUSAL_DENIED)
 		connection->server->commands[command->verb]++;
 	if (is_later || !STAILQ_EMPTY(&connection->calls))
 		call_later(connection, command);

@@ -468,6 +468,12 @@ static int advance(struct call *call)
 
 /* ---- All */
 
+static int login(struct call *call)
+{
+	auth_login(call->connection, call->command);
+	return 0;
+}
+
 const struct steps command_steps[VERBS] = {
     [VERB_PUT] = {put_prepare, put_run, put_answer, put_run_all},
     [VERB_PEEK] = {job_prepare, peek_run, peek_answer, NULL},
@@ -505,4 +511,5 @@ const struct steps command_steps[VERBS] = {
     [VERB_LIST_DELAYED] = {NULL, list_run, list_answer, NULL},
     [VERB_FORECAST] = {NULL, list_run, list_answer, NULL},
     [VERB_ADVANCE] = {advance, NULL, NULL, NULL},
+    [VERB_AUTH] = {login, NULL, NULL, NULL},
 };

@@ -19,17 +19,19 @@ struct call {
 	STAILQ_ENTRY(call) following; /* in connection.calls */
 	size_t size;                  /* of the copied body */
 
-	const char *text;      /* the answer, if no step needs to make it */
-	int is_asking;         /* run() is to be called */
-	int result;            /* of the store */
-	int is_known;          /* a client uses or watches the command's tube */
-	const char *used;      /* the connection's tube */
-	struct ww_job_ref job; /* that the command names */
-	uint64_t token;        /* of the connection's own lease; 0: it has none */
-	int ended;             /* what the store said to the end of that lease */
-	uint64_t number;       /* an id, a version, a count, the end of a lease */
-	void *body;            /* of a job */
-	struct buffer made;    /* lists of jobs, names of tubes */
+	const char *text;        /* the answer, if no step needs to make it */
+	int is_asking;           /* run() is to be called */
+	int result;              /* of the store */
+	int is_known;            /* a client uses or watches the command's tube */
+	const char *used;        /* the connection's tube */
+	struct ww_job_ref job;   /* that the command names */
+	const struct token *who; /* whose rights in the job's tube run() needs */
+	struct tokens *tokens;   /* which `who` is one of, while a task may look */
+	uint64_t token;          /* of the connection's own lease; 0: it has none */
+	int ended;               /* what the store said to the end of that lease */
+	uint64_t number;         /* an id, a version, a count, the end of a lease */
+	void *body;              /* of a job */
+	struct buffer made;      /* lists of jobs, names of tubes */
 	union {
 		struct ww_job_spec spec;
 		struct ww_job_info info;

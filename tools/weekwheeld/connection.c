@@ -18,8 +18,8 @@ static size_t unread(const struct connection *connection)
  */
 static int is_blocked(const struct connection *connection)
 {
-	return connection->is_waiting || connection->is_busy || connection->kick.is_begun || connection->is_over ||
-	       connection->is_lost || connection->is_closed ||
+	return connection->is_waiting || connection->is_busy || connection->auth.is_held || connection->kick.is_begun ||
+	       connection->is_over || connection->is_lost || connection->is_closed ||
 	       unread(connection) > connection->server->settings->max_output;
 }
 
@@ -82,9 +82,7 @@ static size_t connection_take(struct connection *connection, const char *data, s
 		taken += used;
 		if (found && command.verb == VERB_QUIT)
 			connection_finish(connection);
-		else if (found && command.refusal == REFUSAL_FOREIGN)
-			auth_foreign(connection);
-		else if (found)
+		else if (found && auth_admits(connection, &command))
 			command_run(connection, &command);
 	}
 	budget_end(connection);
@@ -370,6 +368,7 @@ void connection_close(struct connection *connection)
 	if (connection->is_closed)
 		return;
 	waiting_end(connection);
+	auth_close(connection);
 	connection->is_closed = 1;
 	connection->kick.is_begun = 0;
 	lease_disown(connection);
@@ -401,7 +400,7 @@ static int connection_open(struct connection *connection)
 	LIST_INSERT_HEAD(&server->connections, connection, next);
 	server->connections_now++;
 	server->connections_total++;
-	if (tube_watch(connection, server->default_tube) != 0)
+	if (tube_watch(connection, server->default_tube) != 0 || auth_open(connection) != 0)
 		return -1;
 	/* Answers leave at once. A client whose machine died does not hold its jobs for ever. */
 	if (connection->io.handle.type == UV_TCP) {

@@ -7,6 +7,7 @@
 #include <sys/queue.h>
 #include <uv.h>
 
+#include "tools/weekwheeld/auth.h"
 #include "tools/weekwheeld/buffer.h"
 #include "tools/weekwheeld/protocol/protocol.h"
 #include "weekwheel/driver.h"
@@ -93,6 +94,7 @@ union stream {
 struct connection {
 	struct server *server;
 	union stream io;
+	struct auth_client auth;
 	struct tls_link *tls; /* NULL: bytes go as they are */
 	uv_write_t write;
 	LIST_ENTRY(connection) next;

@@ -1,5 +1,7 @@
 /* Listens for clients on TCP, on a Unix socket, and on the sockets that systemd hands over. */
+#include <errno.h>
 #include <fcntl.h>
+#include <grp.h>
 #include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
@@ -136,6 +138,23 @@ static int unix_remove_stale(const char *path)
 	return 0;
 }
 
+/* Give the socket its group and its mode. Until the server listens, nobody can connect. */
+static int unix_open_to(const struct settings *settings)
+{
+	const struct group *group = settings->socket_group ? getgrnam(settings->socket_group) : NULL;
+
+	if (settings->socket_group && !group)
+		return message_error(
+		    "--socket-group '%s': there is no such group; groupadd(8) makes one", settings->socket_group);
+	if (group && chown(settings->unix_path, (uid_t)-1, group->gr_gid) != 0)
+		return message_error("%s cannot get the group %s: %s; the server's user has to be in it",
+		    settings->unix_path, group->gr_name, strerror(errno));
+	if (chmod(settings->unix_path, settings->socket_mode) != 0)
+		return message_error(
+		    "%s cannot get the mode %04o: %s", settings->unix_path, settings->socket_mode, strerror(errno));
+	return 0;
+}
+
 static int listen_unix(struct server *server, const char *path)
 {
 	struct listener *listener;
@@ -151,6 +170,8 @@ static int listen_unix(struct server *server, const char *path)
 	mask = umask(0177);
 	error = uv_pipe_bind(&listener->io.pipe, path);
 	umask(mask);
+	if (error == 0 && unix_open_to(server->settings) != 0)
+		return -1;
 	if (error == 0)
 		error = uv_listen(&listener->io.stream, BACKLOG, listen_came);
 	if (error)
@@ -183,6 +204,8 @@ static int listen_systemd(struct server *server, int fd)
 	if (getsockname(fd, (struct sockaddr *)&address, &size) != 0)
 		return message_error("systemd's descriptor %d is not a socket", fd);
 	is_unix = address.ss_family == AF_UNIX;
+	if (!is_unix && settings_let_in(server->settings, (struct sockaddr *)&address, 0) != 0)
+		return -1;
 	listener = listener_make(server, is_unix);
 	if (!listener)
 		return -1;

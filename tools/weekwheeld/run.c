@@ -175,6 +175,7 @@ static void loop_signal(uv_signal_t *handle, int number)
 		state_begin("draining", STATE_STOPS_WRITING, "draining: jobs are no longer accepted");
 	} else if (number == SIGHUP) {
 		secure_reload(server);
+		auth_reload(server);
 	} else {
 		loop_stop(server);
 	}
@@ -310,8 +311,10 @@ int server_run(const struct settings *settings)
 	if (!server)
 		return message_error("no memory") != 0;
 	server->settings = settings;
+	auth_start(server);
 	status = run(server);
 	tube_drop_all(server);
+	auth_stop(server);
 	secure_stop(server);
 	free(server);
 	return status;

@@ -103,6 +103,7 @@ struct server {
 	unsigned workers;
 	unsigned waiting;
 
+	struct auth auth;
 	struct http *http;
 	char input[65536]; /* what any connection has just read */
 };

@@ -1,10 +1,13 @@
 #!/usr/bin/env python3
 """Who may do what: what speaks another protocol, tokens and their rights, and where a server listens."""
+import hashlib
 import os
+import signal
+import socket
 import sys
 
 sys.path.insert(0, __file__.rsplit("/tests/", 1)[0] + "/tests/support")
-from weekwheel import Case, Server, check, equal, main, matches
+from weekwheel import Case, Client, Server, check, conversation, equal, main, matches, refused, until
 
 
 def ends(client):
@@ -47,6 +50,219 @@ class Foreign(Case):
             with server.client() as b:
                 equal(b.ask("reserve"), "RESERVED 1 6|POST /")
                 equal(b.numbers("stats")["cmd-put"], "1")
+
+
+def token(name):
+    return "the-secret-token-of-" + name
+
+
+def line(name, grants):
+    return "%s sha256:%s %s\n" % (name, hashlib.sha256(token(name).encode()).hexdigest(), grants)
+
+
+TOKENS = (line("all", "admin:*") + "# the others\n\n" + line("worker", "work:mail,mail.* put:results") +
+          line("putter", "put:mail.*") + line("reader", "read:mail") + line("ends", "read:*s,a*b*c"))
+
+
+def write(text=TOKENS, path="tokens", mode=0o600):
+    """Exchange the file, as an editor does."""
+    with open(path + ".new", "w", encoding="utf-8") as file:
+        file.write(text)
+    os.chmod(path + ".new", mode)
+    os.rename(path + ".new", path)
+    return path
+
+
+def guarded(*arguments):
+    return Server("--auth-file", write(), *arguments)
+
+
+def login(server, name):
+    client = server.client()
+    equal(client.ask("auth " + token(name)), "OK")
+    return client
+
+
+class Tokens(Case):
+    def test_without_a_token_only_auth_and_quit_are_open(self):
+        with guarded() as server, server.client() as a:
+            for verb in ("use x", "watch x", "ignore x", "reserve", "reserve-with-timeout 0", "delete 1", "release 1 0 0", "bury 1 0",
+                         "touch 1", "kick 1", "kick-job 1", "peek 1", "peek-ready", "peek-delayed", "peek-buried", "stats",
+                         "stats-job 1", "stats-tube default", "list-tubes", "list-tube-used", "list-tubes-watched",
+                         "pause-tube default 1", "reserve-job 1", "move 1 0", "move-key k 0", "delete-key k",
+                         "release-job 1 0 0 x", "bury-job 1 0 x", "peek-key k", "stats-key k", "list-delayed",
+                         "list-delayed id=1", "forecast 1 1", "advance 1"):
+                equal(a.ask(verb), "DENIED", verb)
+            for put in ("put 0 0 60 1\r\nx\r\n", "put 0 0 60 0\r\n\r\n", "put 0 0 60 99999\r\n%s\r\n" % ("x" * 99999),
+                        "put-key 0 0 60 1 k\r\nx\r\n", "put-at 0 0 60 1 k\r\nx\r\n"):
+                equal(a.ask(put.encode()), "DENIED", put[:30])
+            conversation(a, ("nix", "UNKNOWN_COMMAND"), ("delete x", "BAD_FORMAT"), ("auth", "UNKNOWN_COMMAND"),
+                         ("auth ", "BAD_FORMAT"), ("auth a b", "BAD_FORMAT"), ("auth " + token("all"), "OK"),
+                         (b"put 0 0 60 1\r\nx\r\n", "INSERTED 1"), ("reserve", "RESERVED 1 1|x"))
+            a.send("quit\r\n")
+            equal(ends(a), b"")
+
+    def test_commands_that_are_sent_along_run_as_who_is_known_then(self):
+        with guarded() as server, server.client() as a:
+            a.send("put 0 0 60 4\r\nauth\r\nauth %s\r\nput 0 0 60 6\r\nauth x\r\nstats-tube default\r\n" % token("all"))
+            equal([a.answer() for _ in range(3)], ["DENIED", "OK", "INSERTED 1"])
+            matches("current-jobs-ready: 1$", a.answer())
+
+    def test_rights_are_those_of_a_line(self):
+        with guarded() as server, login(server, "all") as a, login(server, "worker") as w, \
+                login(server, "putter") as p, login(server, "reader") as r:
+            for number, tube in enumerate(("default", "mail", "mail.x", "results")):
+                equal(a.put(b"x", tube=tube, delay=9), "INSERTED %d" % (number + 1))
+            # Every tube that it watches has to be its.
+            conversation(w, ("reserve", "DENIED"), ("watch mail", "WATCHING 2"), ("reserve-with-timeout 0", "DENIED"),
+                         ("ignore default", "WATCHING 1"), ("reserve-with-timeout 0", "TIMED_OUT"),
+                         ("watch results", "WATCHING 2"), ("reserve", "DENIED"), ("ignore results", "WATCHING 1"),
+                         ("reserve-job 1", "DENIED"), ("reserve-job 4", "DENIED"), ("reserve-job 9", "NOT_FOUND"),
+                         ("kick-job 1", "DENIED"), ("move 1 5", "DENIED"), ("delete 1", "DENIED"), ("delete 4", "DENIED"),
+                         ("peek 2", "DENIED"), ("list-delayed id=2", "DENIED"), ("stats", "DENIED"),
+                         ("reserve-job 2", "RESERVED 2 1|x"))
+            # It may look at what it has reserved.
+            check(w.ask("peek 2").startswith("FOUND 2") and w.ask("stats-job 2").startswith("OK "), "peek")
+            check('"id":2' in w.ask("list-delayed id=2"), "list")
+            conversation(w, ("touch 2", "TOUCHED"), ("release 2 0 9", "RELEASED"), ("kick-job 3", "KICKED"), ("move 2 7", "MOVED 3"),
+                         ("delete 2", "DELETED"), ("use mail", "USING mail"), (b"put 0 0 9 1\r\nx\r\n", "DENIED"), ("kick 1", "KICKED 0"),
+                         ("pause-tube mail 1", "DENIED"), ("use results", "USING results"), (b"put 0 0 9 1\r\nx\r\n", "INSERTED 5"),
+                         ("kick 1", "DENIED"), ("delete 5", "DENIED"))
+            # Who puts may take back by the key.
+            conversation(p, (b"put 0 0 9 1\r\nx\r\n", "DENIED"), ("use mail.y", "USING mail.y"),
+                         (b"put-key 0 9 9 1 k\r\nx\r\n", "INSERTED 6"), ("move-key k 8", "MOVED 2"), ("peek-key k", "DENIED"),
+                         ("delete 6", "DENIED"), ("delete-key k", "DELETED"), ("use mail", "USING mail"),
+                         (b"put 0 0 9 1\r\nx\r\n", "DENIED"), ("delete-key k", "DENIED"), ("reserve", "DENIED"))
+            equal(a.put(b"y", tube="mail", delay=9), "INSERTED 7")
+            conversation(r, ("peek 7", "FOUND 7 1|y"), ("peek 1", "DENIED"), ("peek-delayed", "DENIED"), ("use mail", "USING mail"),
+                         ("peek-delayed", "FOUND 7 1|y"), ("delete 7", "DENIED"), ("kick-job 7", "DENIED"), ("move 7 1", "DENIED"),
+                         ("reserve-job 7", "DENIED"), ("list-tubes", "DENIED"), ("list-delayed", "DENIED"),
+                         ("list-delayed tube=mail.x", "DENIED"), ("list-delayed id=1", "DENIED"), ("forecast 1 1", "DENIED"),
+                         ("stats-tube default", "DENIED"), ("pause-tube mail 1", "DENIED"))
+            for verb in ("stats", "stats-tube mail", "list-delayed tube=mail", "list-delayed id=7", "forecast 1 1 tube=mail", "stats-job 7"):
+                check(r.ask(verb).startswith("OK "), verb)
+            conversation(a, ("pause-tube mail 1", "PAUSED"), ("auth " + token("reader"), "OK"), ("pause-tube mail 0", "DENIED"))
+
+    def test_patterns(self):
+        with guarded() as server, login(server, "ends") as a:
+            for tube, good in (("s", 1), ("xs", 1), ("sx", 0), ("abc", 1), ("aabbcc", 1), ("axbc", 1), ("ab", 0), ("acb", 0),
+                               ("abcd", 0), ("mail", 0), ("a" * 99 + "b" * 50 + "c", 1), ("a" * 200, 0)):
+                equal(a.ask("stats-tube " + tube), "NOT_FOUND" if good else "DENIED", tube)
+
+    def test_wrong_tokens_wait_longer_and_longer(self):
+        with guarded("--clock", "virtual") as server, login(server, "all") as boss, server.client() as a:
+            for number, pause in enumerate((0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 6.4, 12.8, 12.8)):
+                a.send("auth %s\r\nauth %s\r\n" % ("x" * (10 + 20 * number), token("all")))
+                # What is sent along waits, too.
+                boss.ask("advance %.2f" % (pause - 0.01))
+                boss.ask("stats")
+                boss.ask("stats")
+                a.socket.setblocking(False)
+                self.assertRaises(BlockingIOError, a.socket.recv, 1)
+                a.socket.settimeout(60)
+                boss.ask("advance %.2f" % pause)
+                equal([a.line(), a.line()], ["DENIED", "OK"])
+            server.stop()
+            for number in (1, 2, 4, 8):
+                matches(r"a wrong token from 127\.0\.0\.1:\d+, number %d from there" % number, server.said)
+            equal(server.said.count("a wrong token"), 4)
+            check(token("all") not in server.said and "xxxx" not in server.said, server.said)
+
+    def test_a_client_that_says_no_token_is_closed(self):
+        with guarded("--clock", "virtual") as server, login(server, "all") as boss, server.client() as a:
+            equal(a.ask("use x"), "DENIED")
+            boss.ask("advance 31")
+            equal(ends(a), b"")
+            check(boss.ask("stats").startswith("OK "), "the one with a token stays")
+
+    def test_the_file_is_read_again(self):
+        with guarded() as server, login(server, "all") as a, login(server, "worker") as w, login(server, "reader") as r:
+            w.send("watch mail\r\nignore default\r\nreserve\r\n")
+            a.until_waiting()
+            equal(a.put(b"x", tube="mail.x"), "INSERTED 1")
+            # A file that is wrong changes nothing.
+            for text, mode in (("nix\n", 0o600), (TOKENS, 0o644), (TOKENS.replace("read:*s", "read:*s "), 0o600)):
+                write(text, mode=mode)
+                server.process.send_signal(signal.SIGHUP)
+                until(lambda: "the tokens stay" in server.process.stderr.readline(), "the message")
+                check(r.ask("stats-tube mail").startswith("OK"), "reader")
+            write(line("all", "admin:*") + line("worker", "work:other") + line("reader", "read:mail"))
+            server.process.send_signal(signal.SIGHUP)
+            # Who waited with former rights waits no more.
+            equal(ends(w), b"WATCHING 2\r\nWATCHING 1\r\n")
+            equal(r.ask("stats-tube mail"), "NOT_FOUND")
+            a.put(b"y", tube="mail")
+            with server.client() as late:
+                equal(late.ask("auth " + token("putter")), "DENIED")
+            with login(server, "worker") as again:
+                conversation(again, ("watch mail", "WATCHING 2"), ("ignore default", "WATCHING 1"), ("reserve", "DENIED"))
+
+    def test_a_wrong_file_is_refused(self):
+        good = line("a", "read:*")
+        for text, remedy in (
+                ("", "it has no token"), ("# nothing\n", "it has no token"), (good + "x\n", "line 2: after the name stands sha256:"),
+                ("a secret read:*\n", "line 1: after the name stands sha256:"), (good.upper(), "line 1: after"),
+                ("\n" + line("b", ""), "line 2: it grants nothing"), (line("b", "reed:*"), "line 1: 'reed:*' does not begin with rights"),
+                (line("b", "read"), "line 1: 'read' does not"), (line("b", "read,:*"), "line 1: 'read,:*' does not"),
+                (line("b", "read:"), "line 1: 'read:' has to end in names of tubes"), (line("b", "read:a,"), "has to end in"),
+                (line("b", "read:a?"), "has to end in"), (line("b", "read:" + "a" * 201), "has to end in"),
+                (good + good, "line 2: an earlier line has the same token"), (line("a\xe9", "read:*"), "line 1: a name has"),
+                (line("a" * 65, "read:*"), "line 1: a name has"), ("\0" + good, "a byte 0")):
+            said = refused("--memory", "--auth-file", write(text))
+            check("--auth-file 'tokens': expected a file with tokens: " in said and remedy in said, (text, said))
+            check("secret" not in said, said)
+        for mode in (0o644, 0o604, 0o620, 0o602):
+            matches("others may read or write it: \"chmod 600\"", refused("--memory", "--auth-file", write(good, mode=mode)))
+        matches("No such file", refused("--memory", "--auth-file", "nix"))
+        with Server("--auth-file", write(good.replace("\n", "\r\n"), mode=0o640)) as server:
+            login(server, "a").close()
+
+    def test_huge_tokens(self):
+        with guarded() as server, server.client() as a:
+            conversation(a, ("auth " + "x" * 201, "DENIED"), ("auth " + "x" * 2030, "DENIED"), ("auth " + "x" * 5000, "BAD_FORMAT"),
+                         ("auth " + token("all"), "OK"))
+
+    def test_a_server_without_tokens_takes_any(self):
+        with Server() as server, server.client() as a:
+            conversation(a, ("auth x", "OK"), (b"put 0 0 60 1\r\nx\r\n", "INSERTED 1"))
+
+
+class Listening(Case):
+    def test_other_machines_need_tls_and_tokens(self):
+        write()
+        for arguments, why in ((("--listen", "0.0.0.0:0"), "everybody could use it, unencrypted"),
+                               (("--listen", "[::]:0"), "everybody could use it"),
+                               (("--listen", "0.0.0.0:0", "--auth-file", "tokens"), "tokens and jobs would pass unencrypted"),
+                               (("--listen", "tls:0.0.0.0:0", "--tls-cert", "nix"), "no client needs a token or a certificate"),
+                               (("--http", "0.0.0.0:0"), "everybody could use it")):
+            said = refused("--memory", *arguments)
+            check("other machines can reach" in said and why in said and "--insecure" in said, said)
+        with Server("--listen", "0.0.0.0:0", "--insecure") as server:
+            server.stop()
+            matches("warning: other machines can reach 0.0.0.0", server.said)
+
+    def test_a_unix_socket_has_a_mode_and_a_group(self):
+        path = os.path.join(self.folder, "socket")
+        with Server("--unix", path):
+            equal(os.stat(path).st_mode & 0o777, 0o600)
+        with Server("--unix", path, "--socket-mode", "0660", "--socket-group", "root" if os.getuid() == 0 else str(os.getgid())):
+            equal(os.stat(path).st_mode & 0o777, 0o660)
+        if os.getuid() == 0:
+            with Server("--unix", path, "--socket-group", "daemon"):
+                check(os.stat(path).st_gid != 0, "the group")
+        matches("there is no such group", refused("--memory", "--unix", path, "--socket-group", "nix", status=1))
+        for arguments in (("--socket-mode", "0660"), ("--socket-group", "root")):
+            matches("is for --unix PATH", refused("--memory", *arguments))
+        for mode in ("9", "1777", "66", "rw", "00660"):
+            matches("--socket-mode '%s': expected three octal digits" % mode,
+                    refused("--memory", "--unix", path, "--socket-mode", mode))
+
+    def test_a_unix_socket_asks_for_tokens(self):
+        path = os.path.join(self.folder, "socket")
+        with guarded("--unix", path), socket.socket(socket.AF_UNIX) as plain:
+            plain.connect(path)
+            with Client(plain) as a:
+                conversation(a, ("stats", "DENIED"), ("auth wrong-wrong-wrong-wrong", "DENIED"), ("auth " + token("reader"), "OK"))
 
 
 main()

@@ -1,14 +1,19 @@
 #!/usr/bin/env python3
 """Several weekwheelds that have their jobs in one Redis: each sees what the others do, and jobs outlive a server or a
 Redis that is killed."""
+import contextlib
 import re
 import signal
+import socket
+import struct
 import sys
 import threading
 import time
+from random import Random
 
 sys.path.insert(0, __file__.rsplit("/tests/", 1)[0] + "/tests/support")
-from weekwheel import PATIENCE, Case, Cluster, Redis, Server, conversation, equal, free_port, main, refused, until
+from weekwheel import (PATIENCE, Case, Cluster, Redis, Server, conversation, equal, free_port, main, refused, seed,
+                       until)
 
 
 def reserved(client, wait=10):
@@ -313,6 +318,114 @@ class RedisKilled(Case):
                 until(lambda: a.ask("stats").startswith("OK"), "it is back")
                 until(lambda: all(b.ask("delete %d" % number) in ("DELETED", "NOT_FOUND") for number, _ in got), "all are deleted")
                 equal(a.all_jobs(), [])
+
+
+# ---- Clients do not wait for each other
+
+class Side(Case):
+    @contextlib.contextmanager
+    def frozen(self, redis):
+        redis.process.send_signal(signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            redis.process.send_signal(signal.SIGCONT)
+
+    def test_others_go_on_while_redis_is_asked(self):
+        with Redis() as redis, redis.server("--redis-timeout", str(PATIENCE // 2)) as server, contextlib.ExitStack() as open_ones:
+            a, b = (open_ones.enter_context(server.client()) for _ in range(2))
+            # More than there are threads.
+            many = [open_ones.enter_context(server.client()) for _ in range(100)]
+            with self.frozen(redis):
+                for number, client in enumerate([a, *many]):
+                    client.send("put 0 %d 60 1\r\nx\r\n" % number)
+                # Redis says nothing, and no other client notices.
+                for _ in range(3):
+                    conversation(b, ("use t", "USING t"), ("watch t", "WATCHING 2"), ("list-tube-used", "USING t"))
+                    server.client().close()
+                b.send("list-tubes\r\n")
+            for client in [a, *many]:
+                inserted(client.answer())
+            assert "- t\n" in b.answer()
+
+    def test_answers_come_in_the_order_of_commands(self):
+        random = Random(seed())
+        commands = ["put 0 0 60 1\r\nx"] * 150
+        for _ in range(150):
+            tube = random.choice("ab")
+            commands.append(random.choice((
+                "put 1 0 60 2\r\nab", "put 1 0 60 2\r\nabcd", "put 1 0 60 70000\r\n" + 70000 * "x", "put 1 z 60 1",
+                "put-key 0 9 60 1 k%s\r\nx" % tube, "put-key 0 9 60 1", "delete 4000000000000", "delete x", "use " + tube,
+                "watch " + tube, "ignore " + tube, "list-tube-used", "list-tubes-watched", "kick 0", "nonsense",
+                "reserve-with-timeout 0", "peek 4000000000000", "touch 4000000000000", "reserve-job 4000000000000")))
+        text = "".join(command + "\r\n" for command in commands) + "use end\r\n"
+
+        def told(client):
+            answers = [client.answer()]
+            while answers[-1] != "USING end":
+                # Ids, and the order of equal jobs, are others in Redis.
+                answers.append(re.sub(r"^(INSERTED|REPLACED|RESERVED) .*$", r"\1", client.answer(), flags=re.S))
+            return answers[1:]
+
+        with Server() as own, own.client() as a, Redis() as redis, redis.server() as server, server.client() as b:
+            a.send(text)
+            at = 0
+            while at < len(text):
+                step = random.choice((1, 100, 5000, 100000))
+                b.send(text[at:at + step])
+                at += step
+            equal(told(b), told(a))
+
+    def test_what_a_client_sends_along_goes_together(self):
+        with Redis() as redis, redis.server() as server, server.client() as a, server.client() as b:
+            def trips():
+                return int(b.numbers("stats")["redis-round-trips"])
+            inserted(a.put(b"x"))
+            before = trips()
+            a.send(600 * "put 0 9 60 1\r\nx\r\n")
+            numbers = [inserted(a.line()) for _ in range(600)]
+            equal(len(set(numbers)), 600)
+            assert trips() - before < 300
+            a.send("use t\r\nwatch t\r\n" + 300 * "put 0 0 60 1\r\nx\r\n" + 300 * "reserve\r\n")
+            answers = [a.answer() for _ in range(602)]
+            own = [int(answer.split()[1]) for answer in answers[302:]]
+            before = trips()
+            a.send("".join("delete %d\r\n" % number for number in own + own))
+            equal([a.line() for _ in range(600)], 300 * ["DELETED"] + 300 * ["NOT_FOUND"])
+            # Deletes of jobs that are nobody's go one by one.
+            assert trips() - before < 500, trips() - before
+
+    def test_a_client_that_goes_while_it_reserves_loses_no_job(self):
+        with Redis() as redis, redis.server("--redis-timeout", str(PATIENCE // 2)) as server, server.client() as b:
+            number = inserted(b.put(b"x", ttr=3600))
+            for is_half in (False, True) * 2:
+                a = server.client()
+                with self.frozen(redis):
+                    a.send("reserve\r\n")
+                    # By then the server has asked.
+                    for _ in range(3):
+                        equal(b.ask("list-tube-used"), "USING default")
+                    if is_half:
+                        a.socket.shutdown(socket.SHUT_WR)
+                    else:
+                        # What it sends then is a reset: nobody is there to read an answer.
+                        a.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+                        a.close()
+                    equal(b.ask("list-tube-used"), "USING default")
+                if is_half:
+                    assert a.answer() in ("TIMED_OUT", "RESERVED %d 1|x" % number)
+                    a.close()
+                equal(reserved(b), (number, "x"))
+                conversation(b, ("release %d 0 0" % number, "RELEASED"))
+
+    def test_it_ends_while_redis_is_silent(self):
+        with Redis() as redis, redis.server("--redis-timeout", "1") as server, server.client() as a, server.client() as b:
+            inserted(a.put(b"x"))
+            reserved(b)
+            with self.frozen(redis):
+                for client in (a, b):
+                    client.send("put 0 0 60 1\r\nx\r\n")
+                equal(server.stop(), 0)
 
 
 # ---- How it is started

@@ -197,11 +197,6 @@ class Start(Case):
         assert "is not a socket" in refused("--memory", "--unix", "file", status=1)
         assert "its folder" in refused("--memory", "--unix", "none/socket", status=1)
 
-    def test_listening_beyond_loopback_is_warned_of(self):
-        with Server("--listen", "0.0.0.0:0") as server:
-            server.stop()
-            assert "no authentication" in server.said, server.said
-
     def test_sockets_of_systemd(self):
         need_server()
         with socket.socket() as listener:

@@ -31,6 +31,7 @@ enum word {
 	KEY,
 	KEY_OR_NONE, /* "-": none */
 	REASON,
+	SECRET,
 	SPAN,
 	COUNT,
 	OPTION_EVERY,
@@ -150,6 +151,7 @@ static const struct {
             OPTION_BODY}},
     {"forecast ", VERB_FORECAST, {SPAN, COUNT, OPTION_TUBE}},
     {"advance ", VERB_ADVANCE, {DELAY}},
+    {"auth ", VERB_AUTH, {SECRET}},
 };
 
 enum { VERB_TEXTS = sizeof verbs / sizeof *verbs };
@@ -229,6 +231,9 @@ static int read_itself(struct command *command, enum word what, struct span word
 		return words_tube(word, command->tube);
 	case REASON:
 		return read_reason(command, word);
+	case SECRET:
+		command->own.secret = word;
+		return word.at < word.end ? 0 : -1;
 	case OPTION_MISSED:
 		return read_missed(command, word);
 	case OPTION_STATE:
@@ -404,6 +409,7 @@ enum line protocol_line_read(struct command *command, struct span line)
 
 	command->verb = VERB_UNKNOWN;
 	command->refusal = REFUSAL_BAD_FORMAT;
+	command->guard = 0;
 	command->body = NULL;
 	command->body_length = 0;
 	if (memchr(line.at, 0, length) || (length > PROTOCOL_LINE_MAX - 2 && !is_own))

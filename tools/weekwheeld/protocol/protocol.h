@@ -61,6 +61,7 @@ enum verb {
 	VERB_LIST_DELAYED,
 	VERB_FORECAST,
 	VERB_ADVANCE,
+	VERB_AUTH,
 	VERBS
 };
 
@@ -74,6 +75,7 @@ enum refusal {
 	REFUSAL_UNKNOWN,
 	REFUSAL_CRLF,
 	REFUSAL_TOO_BIG,
+	REFUSAL_DENIED, /* the server's word: the client may not do this */
 	REFUSAL_FOREIGN /* another protocol, HTTP or TLS: what follows is not parsed */
 };
 
@@ -103,13 +105,15 @@ struct command_own {
 	uint64_t after;
 	unsigned states;
 	int with_body;
-	uint64_t span; /* forecast */
+	uint64_t span;      /* forecast */
+	struct span secret; /* auth: points into the bytes given to protocol_next */
 };
 
 /* The verb decides which members are valid. Times are in ns. */
 struct command {
 	enum verb verb;
 	enum refusal refusal;
+	unsigned guard; /* the server's: the rights that the client needs in the tube of the job, or 0 */
 	uint32_t priority;
 	uint64_t id;    /* list-delayed: the only job to list, or 0 */
 	uint64_t delay; /* also a pause, a timeout, or how far to advance; WW_JOB_BACKOFF: "-" */

@@ -5,7 +5,7 @@
 #include "tools/weekwheeld/settings/read.h"
 
 /* Options that need another option, or exclude it. */
-enum need { A_FOLDER = 1, NO_REDIS, REDIS, PUSH, INTERVALS, TLS, CERTIFICATE };
+enum need { A_FOLDER = 1, NO_REDIS, REDIS, PUSH, INTERVALS, TLS, CERTIFICATE, SOCKET, HTTP };
 
 static const struct {
 	int first, last; /* the options */
@@ -25,6 +25,8 @@ static const struct {
     {OPTION_SYNC_INTERVAL, OPTION_SYNC_INTERVAL, INTERVALS, "is for --sync interval: give that too, or leave it out"},
     {OPTION_CLOCK, OPTION_CLOCK, NO_REDIS,
         "virtual is for --data and --memory: with --store, time is that of Redis; leave it out"},
+    {OPTION_SOCKET_MODE, OPTION_SOCKET_GROUP, SOCKET, "is for --unix PATH: give that too, or leave it out"},
+    {OPTION_HTTP_HOST, OPTION_HTTP_HOST, HTTP, "is for --http: give that too, or leave it out"},
     {OPTION_REDIS_PREFIX, OPTION_REDIS_TIMEOUT, REDIS,
         "is for jobs in Redis: --store is missing; give that too, or leave it out"},
     {OPTION_PUSH_IN_FLIGHT, OPTION_PUSH_CA_FILE, PUSH,
@@ -50,6 +52,10 @@ static int is_met(const struct settings *settings, enum need need)
 		return settings->redis.url != NULL;
 	case PUSH:
 		return settings->push.config.tube_count > 0;
+	case SOCKET:
+		return settings->unix_path != NULL;
+	case HTTP:
+		return settings->http != NULL;
 	case TLS:
 		return listens_with_tls(settings);
 	case CERTIFICATE:
@@ -72,6 +78,8 @@ int settings_check(struct settings *settings)
 				    "--%s %s\nTry 'weekwheeld --help'.", settings_name(id), needs[i].why);
 		}
 	}
+	if (settings_access_check(settings) != 0)
+		return -1;
 	if (!settings->push.config.secret && secret && *secret)
 		settings->push.config.secret = secret;
 	return 0;

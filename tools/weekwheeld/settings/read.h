@@ -21,7 +21,12 @@ enum {
 	OPTION_TLS_CERT,
 	OPTION_TLS_KEY,
 	OPTION_TLS_CLIENT_CA,
+	OPTION_SOCKET_MODE,
+	OPTION_SOCKET_GROUP,
+	OPTION_AUTH_FILE,
+	OPTION_INSECURE,
 	OPTION_HTTP,
+	OPTION_HTTP_HOST,
 	OPTION_SYNC,
 	OPTION_SYNC_INTERVAL,
 	OPTION_DOWNTIME,
@@ -97,6 +102,13 @@ void settings_push_default(struct settings_push *push);
 
 /* Check that one option, or the environment, says where jobs are kept. Returns 0, or -1 after a message. */
 int settings_store_check(struct settings *settings);
+
+/* ---- access.c: one option of those that say who may. Returns 0, or -1 after a message. */
+
+int settings_access_option(struct settings *settings, const struct options *options, int id);
+
+/* Check that no other machine can reach what everybody may use. Returns 0, or -1 after a message. */
+int settings_access_check(const struct settings *settings);
 
 /* ---- check.c */
 

@@ -24,7 +24,14 @@ static const struct option table[] = {
     {OPTION_TLS_KEY, 0, "tls-key", "FILE", "its key (in the file of the certificate)"},
     {OPTION_TLS_CLIENT_CA, 0, "tls-client-ca", "FILE", "clients need a certificate that one of these has signed"},
     {OPTION_UNIX, 'u', "unix", "PATH", "listen on a Unix socket, for the server's own user only"},
+    {OPTION_SOCKET_MODE, 0, "socket-mode", "MODE", "the mode of that socket, such as 0660 (0600)"},
+    {OPTION_SOCKET_GROUP, 0, "socket-group", "NAME", "the group of that socket"},
+    {OPTION_AUTH_FILE, 0, "auth-file", "FILE",
+        "clients need a token, and this says what each may do; lines are made\nby \"weekwheel token\"; read again on SIGHUP"},
+    {OPTION_INSECURE, 0, "insecure", NULL, "let other machines reach this server without TLS or without tokens"},
     {OPTION_HTTP, 0, "http", "HOST:PORT", "serve /metrics, /healthz, /list and /forecast"},
+    {OPTION_HTTP_HOST, 0, "http-host", "NAME",
+        "a name by which --http is reached, such as jobs.example.org;\ncan be given several times"},
     {OPTION_SYNC, 0, "sync", "WHEN",
         "always (the default): an answer means stable storage;\ninterval: sync at regular intervals; system: when the system does"},
     {OPTION_SYNC_INTERVAL, 0, "sync-interval", "SECONDS", "with --sync interval: the interval (0.05)"},
@@ -209,6 +216,12 @@ static int read_other(struct settings *settings, const struct options *options, 
 	case OPTION_TLS_CLIENT_CA:
 		settings->tls.trusted = value;
 		return 0;
+	case OPTION_SOCKET_MODE:
+	case OPTION_SOCKET_GROUP:
+	case OPTION_AUTH_FILE:
+	case OPTION_INSECURE:
+	case OPTION_HTTP_HOST:
+		return settings_access_option(settings, options, id);
 	case OPTION_HTTP:
 		settings->http = value;
 		return address_check(value) ? settings_bad(options, id, address_check(value)) : 0;
@@ -331,6 +344,7 @@ int settings_read(struct settings *settings, char **arguments)
 	int result;
 
 	memset(settings, 0, sizeof *settings);
+	settings->socket_mode = 0600;
 	settings->redis.prefix = "weekwheel";
 	settings_push_default(&settings->push);
 	settings_number_defaults(settings);

@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "tools/common/tls/tls.h"
+#include "tools/weekwheeld/settings/tokens.h"
 #include "weekwheel/callback.h"
 #include "weekwheel/jobs.h"
 
@@ -41,6 +42,13 @@ struct settings {
 	const char *data;
 	const char *unix_path;
 	const char *http;
+	const char *http_hosts[SETTINGS_LISTEN_MAX]; /* names of this server, beside its addresses */
+	size_t http_host_count;
+	const char *auth_file;    /* NULL: everybody may do everything */
+	struct tokens *tokens;    /* what it said at the start */
+	const char *socket_group; /* of unix_path; NULL: not changed */
+	unsigned socket_mode;
+	int is_insecure; /* other machines may reach what has no TLS or asks for no token */
 	const char *listen[SETTINGS_LISTEN_MAX];
 	size_t listen_count;
 	struct tls_files tls; /* for addresses that begin with "tls:" */
@@ -62,6 +70,10 @@ struct settings {
 /* Whether an address of listen[] begins with "tls:", which is so long. */
 #define SETTINGS_TLS_PREFIX 4
 int settings_is_tls(const char *address);
+
+/* Return 0 if clients of the address may be let in, or -1 after a message: other machines need TLS, and a token or a certificate. */
+struct sockaddr;
+int settings_let_in(const struct settings *settings, const struct sockaddr *address, int is_tls);
 
 /* Fill *settings from the arguments. Returns 0, or 1 + the status with which the program ends now. */
 int settings_read(struct settings *settings, char **arguments);

@@ -224,7 +224,7 @@ START_TEST(http_and_tls_are_foreign)
 		char *said = transcript(text, strlen(text), BODY_MAX, transcript_bytes, NULL);
 
 		ck_assert_msg(parse(text) == REFUSAL_FOREIGN, "%s is taken", text);
-		ck_assert_str_eq(said, "0 refused 5\n");
+		ck_assert_str_eq(said, "0 refused 6\n");
 		free(said);
 	}
 	for (size_t i = 0; i < sizeof known / sizeof *known; i++)
@@ -238,7 +238,7 @@ START_TEST(after_a_foreign_line_nothing_is_parsed)
 	char *said = transcript(text, sizeof text - 1, BODY_MAX, transcript_bytes, NULL);
 	char expected[100];
 
-	(void)snprintf(expected, sizeof expected, "%d priority=0 delay=0 run=%llu body=6:POST /\n%d\n0 refused 5\n",
+	(void)snprintf(expected, sizeof expected, "%d priority=0 delay=0 run=%llu body=6:POST /\n%d\n0 refused 6\n",
 	    VERB_PUT, (unsigned long long)WW_SECOND, VERB_STATS);
 	ck_assert_str_eq(said, expected);
 	free(said);
