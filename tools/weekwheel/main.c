@@ -25,6 +25,7 @@ static const struct {
     {"forecast", &command_forecast, "count the jobs of the next hour, day and week"},
     {"work", &command_work, "run a command for each job"},
     {"top", &command_top, "watch the tubes"},
+    {"token", &command_token, "make a token for a server, and its line"},
     {"advance", &command_advance, "move a server's virtual clock"},
 #ifdef HAVE_JOBS
     {"fsck", &command_fsck, "check the jobs that a server keeps"},

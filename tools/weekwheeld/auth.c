@@ -11,7 +11,7 @@
 
 /* The answer to the first wrong token of an address waits so long, and to each further one twice as long as before. */
 #define PAUSE_LEAST (100 * WW_MILLISECOND)
-enum { PAUSE_DOUBLINGS = 7, FORGET_MS = 600000 };
+enum { PAUSE_DOUBLINGS = 6, FORGET_MS = 600000 };
 
 /* A client without a token may stay so long. */
 #define LOGIN_TIME (30 * WW_SECOND)

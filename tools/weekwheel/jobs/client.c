@@ -41,11 +41,12 @@ static void buffer_add(struct client_buffer *buffer, const void *bytes, size_t s
 	buffer->end += size;
 }
 
-int client_open(struct client *client, const char *server, int timeout_ms, const struct tls_files *files)
+int client_open(
+    struct client *client, const char *server, int timeout_ms, const struct tls_files *files, const char *token)
 {
 	*client = (struct client){.fd = -1, .server = server, .timeout_ms = timeout_ms};
 	client->fd = client_connect(server, timeout_ms);
-	return client->fd < 0 || client_secure(client, files) ? -1 : 0;
+	return client->fd < 0 || client_secure(client, files) || client_login(client, token) ? -1 : 0;
 }
 
 void client_close(struct client *client)
@@ -344,6 +345,7 @@ static const struct {
     {"STALE", "it has another version now; look at it again with 'weekwheel list --json'"},
     {"RESERVED", "a worker runs it; wait until that ends, or cancel it"},
     {"BURIED", "it is buried; 'weekwheel kick' brings it back"},
+    {"DENIED", "the server wants a token that grants this; give it with --token-file or WEEKWHEEL_TOKEN"},
     {"DRAINING", "the server takes no new jobs; try again after its restart"},
     {"JOB_TOO_BIG",
         "the body is larger than the server allows; make it smaller, or start the server with a larger limit"},

@@ -66,6 +66,8 @@ static int take_shared(struct jobs *jobs, const struct options *options, int id)
 	case JOBS_TLS_KEY:
 		jobs->tls.key = options->value;
 		return 0;
+	case JOBS_TOKEN_FILE:
+		return jobs_token(jobs, options);
 	case JOBS_TUBE:
 		return take_tube(jobs, options);
 	default:
@@ -127,7 +129,8 @@ int jobs_command(const struct jobs_command *command, char **arguments)
 		                                   : command->take(context, &options, id))
 			return STATUS_USAGE;
 	}
-	if ((jobs && check_server(jobs, &options)) || (command->check && command->check(context, &options)))
+	if ((jobs && (check_server(jobs, &options) || jobs_token_default(jobs))) ||
+	    (command->check && command->check(context, &options)))
 		return STATUS_USAGE;
 	status = jobs && connect_as(command, jobs) ? -1 : command->run(context);
 	if (jobs)
@@ -261,7 +264,7 @@ const char *jobs_plural(uint64_t count)
 
 int jobs_connect(struct jobs *jobs)
 {
-	return client_open(&jobs->client, jobs->server, jobs->timeout_ms, &jobs->tls);
+	return client_open(&jobs->client, jobs->server, jobs->timeout_ms, &jobs->tls, jobs->token);
 }
 
 int jobs_use_tube(struct jobs *jobs)
@@ -284,5 +287,6 @@ int jobs_has_own_verbs(struct jobs *jobs)
 	 * beanstalkd takes this for a misspelt "stats" or does not know it. A weekwheeld that cannot reach its Redis
 	 * knows the verb, but not the answer.
 	 */
-	return reply_is(&reply, "OK") || reply_is(&reply, "NOT_FOUND") || reply_is(&reply, "INTERNAL_ERROR");
+	return reply_is(&reply, "OK") || reply_is(&reply, "NOT_FOUND") || reply_is(&reply, "DENIED") ||
+	       reply_is(&reply, "INTERNAL_ERROR");
 }

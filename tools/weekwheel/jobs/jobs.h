@@ -9,6 +9,7 @@
 #include "tools/common/options.h"
 #include "tools/weekwheel/jobs/client.h"
 
+enum { JOBS_TOKEN_LEAST = 16, JOBS_TOKEN_MOST = 200 };
 enum { JOBS_TUBE_MAX = 200, JOBS_KEY_MAX = 200, JOBS_KEY_TEXT = 3 * JOBS_KEY_MAX + 1 };
 
 struct jobs {
@@ -18,6 +19,8 @@ struct jobs {
 	int timeout_ms;
 	int json;
 	struct tls_files tls; /* for a server with tls: */
+	int is_token_given;
+	char token[JOBS_TOKEN_MOST + 2]; /* "": none */
 	struct client client;
 };
 
@@ -28,6 +31,7 @@ enum {
 	JOBS_TLS_CA,
 	JOBS_TLS_CERT,
 	JOBS_TLS_KEY,
+	JOBS_TOKEN_FILE,
 	JOBS_TUBE,
 	JOBS_KEY,
 	JOBS_HELP,
@@ -45,7 +49,8 @@ enum {
 	{JOBS_TIMEOUT, 0, "timeout", "TIME", "how long to wait for an answer (default 10s)"}, \
 	{JOBS_TLS_CA, 0, "tls-ca", "FILE", "certificates to trust instead of the system's (default\n$WEEKWHEEL_TLS_CA)"}, \
 	{JOBS_TLS_CERT, 0, "tls-cert", "FILE", "this client's certificate (default $WEEKWHEEL_TLS_CERT)"}, \
-	{JOBS_TLS_KEY, 0, "tls-key", "FILE", "its key (default $WEEKWHEEL_TLS_KEY, or in the\nfile of the certificate)"}
+	{JOBS_TLS_KEY, 0, "tls-key", "FILE", "its key (default $WEEKWHEEL_TLS_KEY, or in the\nfile of the certificate)"}, \
+	{JOBS_TOKEN_FILE, 0, "token-file", "FILE", "say the token in this file to the server (default\n$WEEKWHEEL_TOKEN, the token itself)"}
 #define JOBS_JSON_OPTION {JOBS_FLAG(struct jobs, json), 'j', "json", NULL, "write JSON, an object a line"}
 #define JOBS_HELP_OPTION {JOBS_HELP, 'h', "help", NULL, "show this help"}
 #define JOBS_OPTIONS JOBS_SERVER_OPTIONS, JOBS_JSON_OPTION, JOBS_HELP_OPTION
@@ -84,7 +89,7 @@ struct jobs_command {
 int jobs_command(const struct jobs_command *command, char **arguments);
 
 extern const struct jobs_command command_advance, command_cancel, command_forecast, command_kick, command_list,
-    command_move, command_peek, command_put, command_replay, command_stats, command_top, command_work;
+    command_move, command_peek, command_put, command_replay, command_stats, command_token, command_top, command_work;
 /* These open stores themselves. They exist only if the library of jobs is built. */
 extern const struct jobs_command command_backup, command_export, command_fsck, command_import, command_recover;
 
@@ -97,6 +102,11 @@ int jobs_time(const struct options *options, const char *name, uint64_t *ns);
 int jobs_time_from(const struct options *options, const char *name, uint64_t *ns);
 int jobs_id(const struct options *options, uint64_t *id);
 int jobs_key(const struct options *options, const char *name, char text[JOBS_KEY_TEXT]);
+
+/* ---- token.c: take the token of the option, or of the environment. Return 0, or another number after a message. */
+
+int jobs_token(struct jobs *jobs, const struct options *options);
+int jobs_token_default(struct jobs *jobs);
 
 /* Connect, and use the tube if one was given. Return 0, or -1 after a message. */
 int jobs_connect(struct jobs *jobs);

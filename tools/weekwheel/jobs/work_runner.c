@@ -71,7 +71,7 @@ static void runner_connect(struct work *work, struct runner *runner)
 	const char *tube = work->jobs.tube;
 	struct reply reply;
 
-	if (client_open(&runner->client, work->jobs.server, work->jobs.timeout_ms, &work->jobs.tls) ||
+	if (client_open(&runner->client, work->jobs.server, work->jobs.timeout_ms, &work->jobs.tls, work->jobs.token) ||
 	    (tube && strcmp(tube, "default") &&
 	        (client_ask(&runner->client, &reply, "watch %s", tube) ||
 	            client_ask(&runner->client, &reply, "ignore default")))) {

@@ -1,0 +1,67 @@
+/* The token that a client says to its server: where it is from, and how it is said. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "tools/common/message.h"
+#include "tools/weekwheel/jobs/jobs.h"
+
+/* Anything else could end the command and begin another. */
+static int is_token(const char *text)
+{
+	size_t length = strlen(text);
+
+	for (const char *at = text; *at; at++)
+		if (*at <= ' ' || *at > '~')
+			return 0;
+	return length >= JOBS_TOKEN_LEAST && length <= JOBS_TOKEN_MOST;
+}
+
+#define EXPECTED "16 to 200 printable bytes without a space, as 'weekwheel token' makes them"
+
+/* The messages do not show what was read. */
+static int read_file(const struct options *options, char token[JOBS_TOKEN_MOST + 2])
+{
+	FILE *file = fopen(options->value, "re");
+	struct stat about;
+	int got;
+
+	if (!file)
+		return options_fail(options, "--token-file %s: %s", options->value, strerror(errno));
+	if (fstat(fileno(file), &about) == 0 && S_ISREG(about.st_mode) && about.st_mode & 077)
+		message_line("weekwheel: warning: others may read %s: \"chmod 600\" keeps it secret", options->value);
+	got = fgets(token, JOBS_TOKEN_MOST + 2, file) != NULL;
+	fclose(file);
+	token[got ? strcspn(token, "\r\n") : 0] = 0;
+	if (is_token(token))
+		return 0;
+	return options_fail(
+	    options, "--token-file %s: expected a file whose first line is %s", options->value, EXPECTED);
+}
+
+int jobs_token(struct jobs *jobs, const struct options *options)
+{
+	jobs->is_token_given = 1;
+	return read_file(options, jobs->token);
+}
+
+int jobs_token_default(struct jobs *jobs)
+{
+	const char *token = getenv("WEEKWHEEL_TOKEN");
+
+	if (jobs->is_token_given || !token || !*token)
+		return 0;
+	if (!is_token(token))
+		return message_error("WEEKWHEEL_TOKEN: expected %s", EXPECTED);
+	strcpy(jobs->token, token);
+	return 0;
+}
+
+int client_login(struct client *client, const char *token)
+{
+	struct reply reply;
+
+	return *token ? client_expect(client, &reply, "OK", "the token", "auth %s", token) : 0;
+}
