@@ -7,17 +7,28 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include "tools/common/percent.h"
 #include "tools/weekwheeld/settings/address.h"
+#include "tools/weekwheeld/visitors.h"
 
-enum { CLIENTS_MAX = 64, CLIENT_SECONDS = 10 };
+/*
+ * Those who leave keep their connections for a moment. A client that is accepted may send its request before as many
+ * others come as would take its place.
+ */
+enum { CONNECTIONS_MAX = 2 * VISITORS_MAX, ACCEPTED_MAX = VISITORS_EACH / 2, BACKLOG = 1024, QUESTIONS_MAX = 4 };
 
 struct http {
 	struct MHD_Daemon *daemon;
+	struct visitors visitors;
+	LIST_HEAD(, http_question) questions;
+	unsigned asking[2]; /* how many questions there are, by what they are of */
+	int listener;
+	uv_poll_t coming;
 	uv_poll_t poll;
 	uv_timer_t timer;
-	int closed; /* how many of the two handles */
+	int closed; /* how many of the three handles */
 };
 
 static enum MHD_Result reply(struct MHD_Connection *client, unsigned status, const char *type, struct buffer *body)
@@ -85,38 +96,137 @@ static enum MHD_Result reply_made(struct MHD_Connection *client, int error, cons
 	return reply_text(client, MHD_HTTP_INTERNAL_SERVER_ERROR, ww_strerror(error));
 }
 
+/* ---- Questions to the store: the loop does not wait for one that is shared */
+
+enum { OF_QUERY, OF_METRICS };
+
+struct http_question {
+	struct task task;
+	struct MHD_Connection *client;
+	LIST_ENTRY(http_question) next;
+	int of;
+	int is_known;
+	int is_suspended;
+	int error;
+	int (*make)(struct server *server, const struct command *command, struct buffer *out);
+	const char *type;
+	struct buffer made;
+	struct command command;
+	struct metrics_sample sample;
+};
+
+static void question_run(struct task *task)
+{
+	struct http_question *question = (struct http_question *)task;
+
+	if (question->of == OF_METRICS)
+		question->error = metrics_ask(task->server, &question->sample);
+	else
+		question->error = question->make(task->server, &question->command, &question->made);
+}
+
+/* libmicrohttpd calls serve() again. */
+static void question_done(struct task *task)
+{
+	struct http_question *question = (struct http_question *)task;
+
+	question->is_known = 1;
+	if (question->is_suspended)
+		MHD_resume_connection(question->client);
+}
+
+static enum MHD_Result question_answer(struct http_question *question)
+{
+	struct server *server = question->task.server;
+	struct buffer *made = &question->made;
+
+	if (question->of == OF_METRICS)
+		question->error = metrics_write(server, &question->sample, question->error, made);
+	else if (question->error == WW_OK && made->size > 0 && buffer_append(made, "\n", 1) != 0)
+		question->error = WW_ENOMEM;
+	return reply_made(question->client, question->error, question->type, made);
+}
+
+/* It is freed when its request has ended. */
+static enum MHD_Result question_start(struct server *server, struct http_question *question)
+{
+	struct http *http = server->http;
+
+	question->error = WW_EAGAIN;
+	question->task.run = question_run;
+	question->task.done = question_done;
+	http->asking[question->of]++;
+	LIST_INSERT_HEAD(&http->questions, question, next);
+	task_start(server, &question->task);
+	if (question->is_known)
+		return question_answer(question);
+	question->is_suspended = 1;
+	MHD_suspend_connection(question->client);
+	return MHD_YES;
+}
+
+static void question_end(struct server *server, struct http_question *question)
+{
+	server->http->asking[question->of]--;
+	LIST_REMOVE(question, next);
+	buffer_free(&question->made);
+	metrics_forget(&question->sample);
+	free(question);
+}
+
+static enum MHD_Result reply_busy(struct MHD_Connection *client)
+{
+	return reply_text(
+	    client, MHD_HTTP_SERVICE_UNAVAILABLE, "too many requests of this kind wait for the store: try again\n");
+}
+
+/* Return a question, or NULL if as many of its kind are under way as may be. *state will have it. */
+static struct http_question *question_make(struct server *server, struct MHD_Connection *client, int of, void **state)
+{
+	struct http_question *question = server->http->asking[of] < QUESTIONS_MAX ? calloc(1, sizeof *question) : NULL;
+
+	if (question) {
+		question->client = client;
+		question->of = of;
+		*state = question;
+	}
+	return question;
+}
+
 /* Reply with what `make` makes of the query, or with the usage if it is no command. The query is freed. */
 static enum MHD_Result reply_query(struct server *server, struct MHD_Connection *client, struct query *query,
     int (*make)(struct server *server, const struct command *command, struct buffer *out), const char *type,
-    const char *usage)
+    const char *usage, void **state)
 {
 	static struct command command;
 	struct span line = {query->line.data, query->line.data + query->line.size};
-	struct buffer made = {0};
 	int bad = query->bad || query->line.size > PROTOCOL_OWN_LINE_MAX - 2 ||
 	          protocol_line_read(&command, line) != LINE_COMMAND || command.refusal != REFUSAL_NONE;
-	int error;
+	struct http_question *question;
 
 	buffer_free(&query->line);
 	if (bad)
 		return reply_text(client, MHD_HTTP_BAD_REQUEST, usage);
-	error = make(server, &command, &made);
-	if (error == WW_OK && made.size > 0)
-		(void)buffer_append(&made, "\n", 1);
-	return reply_made(client, error, type, &made);
+	question = question_make(server, client, OF_QUERY, state);
+	if (!question)
+		return reply_busy(client);
+	question->command = command;
+	question->make = make;
+	question->type = type;
+	return question_start(server, question);
 }
 
-static enum MHD_Result serve_list(struct server *server, struct MHD_Connection *client)
+static enum MHD_Result serve_list(struct server *server, struct MHD_Connection *client, void **state)
 {
 	struct query query = {{0}, 0};
 
 	query.bad = buffer_format(&query.line, "list-delayed");
 	(void)MHD_get_connection_values(client, MHD_GET_ARGUMENT_KIND, add_argument, &query);
 	return reply_query(server, client, &query, list_jobs, "application/x-ndjson",
-	    "the arguments are those of the verb list-delayed\n");
+	    "the arguments are those of the verb list-delayed\n", state);
 }
 
-static enum MHD_Result serve_forecast(struct server *server, struct MHD_Connection *client)
+static enum MHD_Result serve_forecast(struct server *server, struct MHD_Connection *client, void **state)
 {
 	const char *span = MHD_lookup_connection_value(client, MHD_GET_ARGUMENT_KIND, "span");
 	const char *count = MHD_lookup_connection_value(client, MHD_GET_ARGUMENT_KIND, "count");
@@ -125,28 +235,37 @@ static enum MHD_Result serve_forecast(struct server *server, struct MHD_Connecti
 
 	query.bad = buffer_format(&query.line, "forecast %s %s%s%s", span ? span : "3600", count ? count : "24",
 	    tube ? " tube=" : "", tube ? tube : "");
-	return reply_query(
-	    server, client, &query, list_forecast, "application/json", "span=SECONDS, count=1 to 10080, tube=NAME\n");
+	return reply_query(server, client, &query, list_forecast, "application/json",
+	    "span=SECONDS, count=1 to 10080, tube=NAME\n", state);
 }
 
-static enum MHD_Result serve_metrics(struct server *server, struct MHD_Connection *client)
+static enum MHD_Result serve_metrics(struct server *server, struct MHD_Connection *client, void **state)
 {
-	struct buffer made = {0};
+	struct http_question *question = question_make(server, client, OF_METRICS, state);
 
-	return reply_made(client, metrics_write(server, &made), "text/plain; version=0.0.4; charset=utf-8", &made);
+	if (!question)
+		return reply_busy(client);
+	question->type = "text/plain; version=0.0.4; charset=utf-8";
+	return question_start(server, question);
 }
 
 static enum MHD_Result serve_health(struct server *server, struct MHD_Connection *client)
 {
-	char text[WW_FAULT_MAX + 1];
+	const char *format = MHD_lookup_connection_value(client, MHD_GET_ARGUMENT_KIND, "format");
+	int is_json = format && strcmp(format, "json") == 0;
+	struct buffer made = {0};
+	int ready = health_write(server, is_json, &made);
 
-	if (store_answers(server) != WW_OK)
-		return reply_text(client, MHD_HTTP_SERVICE_UNAVAILABLE, "the store does not answer\n");
-	if (store_fault(server, text) != WW_OK)
-		return reply_text(client, MHD_HTTP_SERVICE_UNAVAILABLE, strcat(text, "\n"));
-	if (server->is_failing)
-		return reply_text(client, MHD_HTTP_SERVICE_UNAVAILABLE, "the last write failed\n");
-	return reply_text(client, MHD_HTTP_OK, "ok\n");
+	if (ready >= 0)
+		return reply(client, ready ? MHD_HTTP_OK : MHD_HTTP_SERVICE_UNAVAILABLE,
+		    is_json ? "application/json" : "text/plain; charset=utf-8", &made);
+	buffer_free(&made);
+	return reply_text(client, MHD_HTTP_SERVICE_UNAVAILABLE, "there is no memory to tell\n");
+}
+
+static int fd_of(struct MHD_Connection *client)
+{
+	return MHD_get_connection_info(client, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
 }
 
 static enum MHD_Result serve(void *context, struct MHD_Connection *client, const char *path, const char *method,
@@ -156,25 +275,67 @@ static enum MHD_Result serve(void *context, struct MHD_Connection *client, const
 
 	(void)version;
 	(void)data;
-	(void)state;
+	if (*state)
+		return question_answer(*state);
+	visitors_note(&server->http->visitors, fd_of(client), 1, uv_now(&server->loop));
 	if (*size > 0 || (strcmp(method, MHD_HTTP_METHOD_GET) != 0 && strcmp(method, MHD_HTTP_METHOD_HEAD) != 0))
 		return reply_text(client, MHD_HTTP_METHOD_NOT_ALLOWED, "only GET: this interface is read-only\n");
+	if (strcmp(path, "/livez") == 0)
+		return reply_text(client, MHD_HTTP_OK, "ok\n");
+	if (strcmp(path, "/readyz") == 0 || strcmp(path, "/healthz") == 0)
+		return serve_health(server, client);
 	/* Show only what is certain: commit this turn's changes first. */
 	turn_commit(server);
 	if (strcmp(path, "/metrics") == 0)
-		return serve_metrics(server, client);
-	if (strcmp(path, "/healthz") == 0)
-		return serve_health(server, client);
+		return serve_metrics(server, client, state);
 	if (strcmp(path, "/list") == 0)
-		return serve_list(server, client);
+		return serve_list(server, client, state);
 	if (strcmp(path, "/forecast") == 0)
-		return serve_forecast(server, client);
-	return reply_text(client, MHD_HTTP_NOT_FOUND, "there are /metrics, /healthz, /list and /forecast\n");
+		return serve_forecast(server, client, state);
+	return reply_text(
+	    client, MHD_HTTP_NOT_FOUND, "there are /metrics, /livez, /readyz, /healthz, /list and /forecast\n");
+}
+
+/* ---- Who visits */
+
+static void http_completed(
+    void *context, struct MHD_Connection *client, void **state, enum MHD_RequestTerminationCode how)
+{
+	struct server *server = context;
+
+	(void)how;
+	if (*state)
+		question_end(server, *state);
+	*state = NULL;
+	visitors_note(&server->http->visitors, fd_of(client), 0, uv_now(&server->loop));
+}
+
+static void http_notified(
+    void *context, struct MHD_Connection *client, void **state, enum MHD_ConnectionNotificationCode code)
+{
+	struct server *server = context;
+
+	(void)state;
+	if (code == MHD_CONNECTION_NOTIFY_CLOSED)
+		visitors_leave(&server->http->visitors, fd_of(client));
+}
+
+static int http_enter(struct server *server, int fd, const struct sockaddr *address, socklen_t size)
+{
+	struct http *http = server->http;
+
+	if (visitors_enter(&http->visitors, fd, address, uv_now(&server->loop)) != 0) {
+		(void)close(fd);
+		return -1;
+	}
+	if (MHD_add_connection(http->daemon, fd, address, size) != MHD_YES)
+		visitors_leave(&http->visitors, fd);
+	return 0;
 }
 
 /* ---- In the loop */
 
-static void http_run(struct http *http);
+static void http_run(struct server *server);
 
 static void http_timer(uv_timer_t *timer)
 {
@@ -188,47 +349,93 @@ static void http_readable(uv_poll_t *poll, int status, int events)
 	http_run(poll->data);
 }
 
-/* Let it work, and wake it when it has to drop slow clients. */
-static void http_run(struct http *http)
+/* Without descriptors, the next turn tries again. */
+static void http_came(uv_poll_t *poll, int status, int events)
 {
-	MHD_UNSIGNED_LONG_LONG wait;
+	struct server *server = poll->data;
 
+	(void)status;
+	(void)events;
+	for (int i = 0; i < ACCEPTED_MAX; i++) {
+		struct sockaddr_storage address = {0};
+		socklen_t size = sizeof address;
+		int fd =
+		    accept4(server->http->listener, (struct sockaddr *)&address, &size, SOCK_NONBLOCK | SOCK_CLOEXEC);
+
+		if (fd < 0 || http_enter(server, fd, (struct sockaddr *)&address, size) != 0)
+			break;
+	}
+	http_run(server);
+}
+
+/* Let it work, and wake it when a slow client has to leave. */
+static void http_run(struct server *server)
+{
+	struct http *http = server->http;
+	MHD_UNSIGNED_LONG_LONG wait;
+	int64_t slow;
+
+	uv_update_time(&server->loop);
+	slow = visitors_sweep(&http->visitors, uv_now(&server->loop));
 	(void)MHD_run(http->daemon);
-	if (MHD_get_timeout(http->daemon, &wait) == MHD_YES)
+	if (MHD_get_timeout(http->daemon, &wait) != MHD_YES)
+		wait = UINT64_MAX;
+	if (slow >= 0 && (uint64_t)slow < wait)
+		wait = (uint64_t)slow;
+	if (wait != UINT64_MAX)
 		uv_timer_start(&http->timer, http_timer, wait, 0);
 	else
 		uv_timer_stop(&http->timer);
 }
 
-static void http_said(struct MHD_Daemon *daemon)
+int http_numbers(struct server *server, struct buffer *out, number_fn *add)
 {
-	const union MHD_DaemonInfo *info = MHD_get_daemon_info(daemon, MHD_DAEMON_INFO_LISTEN_FD);
+	const struct visitors *visitors = &server->http->visitors;
+
+	return add(out, "http-connections", 0, "Connections by HTTP.", visitors->count) ||
+	       add(out, "http-connections", 1, "Connections that came by HTTP.", visitors->total) ||
+	       add(out, "http-too-slow", 1, "Connections by HTTP closed because of their time.", visitors->slow) ||
+	       add(out, "http-replaced", 1, "Connections by HTTP closed for another.", visitors->replaced);
+}
+
+/* ---- Beginning and end */
+
+static int listener_make(const char *where)
+{
+	struct sockaddr_storage address;
+	int yes = 1;
+	int fd;
+
+	errno = 0;
+	if (address_read("--http", where, &address) != 0)
+		return -1;
+	fd = socket(address.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	if (fd >= 0 && setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes) == 0 &&
+	    bind(fd, (struct sockaddr *)&address, sizeof address) == 0 && listen(fd, BACKLOG) == 0)
+		return fd;
+	message_error(
+	    "cannot serve HTTP on %s: %s; give another --http (port 0 takes a free one)", where, strerror(errno));
+	if (fd >= 0)
+		(void)close(fd);
+	return -1;
+}
+
+static void http_said(int listener)
+{
 	struct sockaddr_storage address;
 	socklen_t size = sizeof address;
 
-	if (info && getsockname(info->listen_fd, (struct sockaddr *)&address, &size) == 0)
+	if (getsockname(listener, (struct sockaddr *)&address, &size) == 0)
 		address_announce((struct sockaddr *)&address, "serving http://", "/metrics",
 		    "HTTP shows keys and bodies to everybody");
 }
 
-static struct MHD_Daemon *daemon_start(struct server *server)
+static int daemon_start(struct server *server, struct http *http)
 {
-	struct sockaddr_storage address;
-	unsigned flags = MHD_USE_EPOLL;
-	struct MHD_Daemon *daemon;
-
-	errno = 0;
-	if (address_read("--http", server->settings->http, &address) != 0)
-		return NULL;
-	if (address.ss_family == AF_INET6)
-		flags |= MHD_USE_IPv6;
-	daemon = MHD_start_daemon(flags, 0, NULL, NULL, serve, server, MHD_OPTION_SOCK_ADDR, &address,
-	    MHD_OPTION_CONNECTION_LIMIT, (unsigned)CLIENTS_MAX, MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)CLIENT_SECONDS,
-	    MHD_OPTION_END);
-	if (!daemon)
-		message_error("cannot serve HTTP on %s: %s; give another --http (port 0 takes a free one)",
-		    server->settings->http, errno ? strerror(errno) : "no memory");
-	return daemon;
+	http->daemon = MHD_start_daemon(MHD_USE_EPOLL | MHD_USE_NO_LISTEN_SOCKET | MHD_ALLOW_SUSPEND_RESUME, 0, NULL,
+	    NULL, serve, server, MHD_OPTION_CONNECTION_LIMIT, (unsigned)CONNECTIONS_MAX, MHD_OPTION_NOTIFY_COMPLETED,
+	    http_completed, server, MHD_OPTION_NOTIFY_CONNECTION, http_notified, server, MHD_OPTION_END);
+	return http->daemon ? 0 : message_error("cannot serve HTTP: no memory");
 }
 
 int http_start(struct server *server)
@@ -240,29 +447,35 @@ int http_start(struct server *server)
 		return 0;
 	http = calloc(1, sizeof *http);
 	if (!http)
-		return -1;
-	http->daemon = daemon_start(server);
-	info = http->daemon ? MHD_get_daemon_info(http->daemon, MHD_DAEMON_INFO_EPOLL_FD) : NULL;
-	if (!info || uv_poll_init(&server->loop, &http->poll, info->epoll_fd) != 0) {
-		if (http->daemon)
-			MHD_stop_daemon(http->daemon);
+		return message_error("no memory");
+	visitors_begin(&http->visitors);
+	http->listener = listener_make(server->settings->http);
+	if (http->listener < 0 || daemon_start(server, http) != 0) {
 		free(http);
 		return -1;
 	}
+	info = MHD_get_daemon_info(http->daemon, MHD_DAEMON_INFO_EPOLL_FD);
+	if (!info || uv_poll_init(&server->loop, &http->poll, info->epoll_fd) != 0 ||
+	    uv_poll_init(&server->loop, &http->coming, http->listener) != 0)
+		return server_no_loop();
 	uv_timer_init(&server->loop, &http->timer);
-	http->poll.data = http->timer.data = http;
+	http->poll.data = http->coming.data = http->timer.data = server;
 	uv_poll_start(&http->poll, UV_READABLE, http_readable);
+	uv_poll_start(&http->coming, UV_READABLE, http_came);
 	server->http = http;
-	http_said(http->daemon);
+	http_said(http->listener);
 	return 0;
 }
 
 static void http_closed(uv_handle_t *handle)
 {
-	struct http *http = handle->data;
+	struct server *server = handle->data;
+	struct http *http = server->http;
 
-	if (++http->closed == 2)
-		free(http);
+	if (++http->closed < 3)
+		return;
+	server->http = NULL;
+	free(http);
 }
 
 void http_stop(struct server *server)
@@ -271,12 +484,21 @@ void http_stop(struct server *server)
 
 	if (!http)
 		return;
-	server->http = NULL;
 	uv_close((uv_handle_t *)&http->poll, http_closed);
+	uv_close((uv_handle_t *)&http->coming, http_closed);
 	uv_close((uv_handle_t *)&http->timer, http_closed);
 	MHD_stop_daemon(http->daemon);
+	(void)close(http->listener);
 }
 #else
+int http_numbers(struct server *server, struct buffer *out, number_fn *add)
+{
+	(void)server;
+	(void)out;
+	(void)add;
+	return 0;
+}
+
 int http_start(struct server *server)
 {
 	if (!server->settings->http)

@@ -16,7 +16,7 @@ struct list_answer {
 	int bad;
 };
 
-static int add_string(struct buffer *out, const char *text)
+int list_string(struct buffer *out, const char *text)
 {
 	size_t size = strlen(text);
 
@@ -63,7 +63,7 @@ static int list_job(const struct ww_job_info *info, void *context)
 		bad |= buffer_append(out, "\n", 1);
 	bad |= buffer_format(out, "{\"id\":%" PRIu64 ",\"version\":%" PRIu64 ",\"state\":\"%s\",\"tube\":", info->id,
 	    info->version, protocol_states[info->state]);
-	bad |= add_string(out, info->tube);
+	bad |= list_string(out, info->tube);
 	bad |= add_key(out, info);
 	bad |= buffer_format(out, ",\"priority\":%u", info->priority);
 	bad |= add_seconds(out, ",\"due\":\"", info->due, "\"");
@@ -75,7 +75,7 @@ static int list_job(const struct ww_job_info *info, void *context)
 	bad |= buffer_format(out,
 	    ",\"attempts\":%u,\"reserves\":%u,\"timeouts\":%u,\"releases\":%u,\"buries\":%u,\"kicks\":%u,\"error\":",
 	    info->attempts, info->reserves, info->timeouts, info->releases, info->buries, info->kicks);
-	bad |= add_string(out, info->error);
+	bad |= list_string(out, info->error);
 	bad |= buffer_format(out, ",\"length\":%zu", info->body_length);
 	if (list->with_body)
 		bad |= add_body(out, info);

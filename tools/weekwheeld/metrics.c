@@ -2,7 +2,17 @@
 #include "tools/weekwheeld/commands.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+
+#include "weekwheel/jobs_redis.h"
+#include "weekwheel/version.h"
+
+#ifdef __clang__
+#define COMPILER __VERSION__
+#else
+#define COMPILER "GCC " __VERSION__
+#endif
 
 #define LLU unsigned long long
 
@@ -138,23 +148,138 @@ static int add_wheels(struct buffer *out, const char *clock, struct ww_driver *d
 	return bad;
 }
 
-int metrics_write(struct server *server, struct buffer *out)
+/* ---- States and nodes */
+
+/* The value of a label, of which some bytes would end it. */
+static int add_label(struct buffer *out, const char *name, const char *value)
 {
-	struct ww_jobs_stats stats;
+	int bad = buffer_format(out, "%s=\"", name);
+
+	for (; *value; value++)
+		bad |= *value == '"' || *value == '\\' ? buffer_format(out, "\\%c", *value)
+		       : *value == '\n'                ? buffer_append(out, "\\n", 2)
+		                                       : buffer_append(out, value, 1);
+	return bad | buffer_append(out, "\"", 1);
+}
+
+static int add_build(struct buffer *out)
+{
 	char whole[NAME_MAX_LENGTH];
-	int error = ww_jobs_stats(server->jobs, &stats);
+
+	return add_head(out, whole, "build-info", "gauge", "Always 1, with the version.") ||
+	       buffer_format(out, "%s{version=\"%s\",compiler=\"%s\"} 1\n", whole, ww_version(), COMPILER);
+}
+
+struct state_lines {
+	struct buffer on;
+	struct buffer begun;
+	struct buffer seconds;
+	int bad;
+};
+
+static int add_state_line(struct buffer *out, const char *name, const char *key, uint64_t whole, unsigned thousandths)
+{
+	return buffer_format(out, "weekwheeld_%s{", name) || add_label(out, "state", key) ||
+	       buffer_format(out, "} %llu.%03u\n", (LLU)whole, thousandths);
+}
+
+static void add_state(const struct told_state *state, void *context)
+{
+	struct state_lines *lines = context;
+	uint64_t ms = state_lasted(state);
+
+	lines->bad |=
+	    add_state_line(&lines->on, "state", state->key, (uint64_t)state->is_on, 0) ||
+	    add_state_line(&lines->begun, "state_begun_total", state->key, state->begun, 0) ||
+	    add_state_line(&lines->seconds, "state_seconds_total", state->key, ms / 1000, (unsigned)(ms % 1000));
+}
+
+static int add_states(struct buffer *out)
+{
+	struct state_lines lines = {.bad = 0};
+	char whole[NAME_MAX_LENGTH];
+	int bad;
+
+	state_each(add_state, &lines);
+	bad = lines.bad ||
+	      add_head(
+	          out, whole, "state", "gauge", "1: in this state something waits or is refused, as the log tells.") ||
+	      buffer_append(out, lines.on.data, lines.on.size) ||
+	      add_head(out, whole, "state-begun", "counter", "How often the state has begun.") ||
+	      buffer_append(out, lines.begun.data, lines.begun.size) ||
+	      add_head(out, whole, "state-seconds", "counter", "How long the state has lasted in all.") ||
+	      buffer_append(out, lines.seconds.data, lines.seconds.size);
+	buffer_free(&lines.on);
+	buffer_free(&lines.begun);
+	buffer_free(&lines.seconds);
+	return bad;
+}
+
+#ifdef HAVE_REDIS
+static int add_nodes(struct server *server, struct buffer *out)
+{
+	static const char *const names[] = {"serves", "aside", "lost"};
+	struct ww_jobs_redis_node *nodes;
+	char whole[NAME_MAX_LENGTH];
+	size_t count;
+	int bad = health_nodes(server, &nodes, &count);
+
+	if (count > 0)
+		bad |=
+		    add_head(out, whole, "redis-node-state", "gauge", "1 for the state in which a node of Redis is.");
+	for (size_t i = 0; i < count; i++)
+		for (size_t state = 0; state < 3; state++)
+			bad |= buffer_format(out, "%s{", whole) || add_label(out, "node", nodes[i].address) ||
+			       buffer_format(out, ",state=\"%s\"} %d\n", names[state],
+			           strcmp(health_node_state(&nodes[i]), names[state]) == 0);
+	if (count > 0)
+		bad |= add_head(out, whole, "redis-node-shards", "gauge", "Shards of the store on a node of Redis.");
+	for (size_t i = 0; i < count; i++)
+		bad |= buffer_format(out, "%s{", whole) || add_label(out, "node", nodes[i].address) ||
+		       buffer_format(out, "} %u\n", (unsigned)nodes[i].shards);
+	free(nodes);
+	return bad;
+}
+#else
+static int add_nodes(struct server *server, struct buffer *out)
+{
+	(void)server;
+	(void)out;
+	return 0;
+}
+#endif
+
+int metrics_ask(struct server *server, struct metrics_sample *sample)
+{
+	int error = ww_jobs_stats(server->jobs, &sample->stats);
+
+	if (error == WW_OK && add_tubes(server, &sample->tubes))
+		error = WW_ENOMEM;
+	return error;
+}
+
+void metrics_forget(struct metrics_sample *sample)
+{
+	buffer_free(&sample->tubes);
+}
+
+int metrics_write(struct server *server, const struct metrics_sample *sample, int error, struct buffer *out)
+{
+	char whole[NAME_MAX_LENGTH];
 	int bad;
 
 	if (error != WW_OK && !server->is_shared)
 		return error;
-	bad = add_server(server, out) || add_commands(server, out) ||
+	bad = add_build(out) || add_server(server, out) || add_commands(server, out) ||
 	      add_head(out, whole, "wheel-timers", "gauge", "Timers in each wheel, the soonest first.") ||
 	      add_wheels(out, "elapsed", server->elapsed, whole) || add_wheels(out, "wall", server->wall, whole) ||
 	      store_numbers(server, out, add) || push_numbers(server, out, add) || add_waiting(server, out) ||
 	      add(out, "store-up", 0, "1: the store answers.", error == WW_OK) ||
-	      add(out, "store-errors", 1, "Calls that the store did not answer.", server->store_errors);
+	      add(out, "store-errors", 1, "Calls that the store did not answer.", server->store_errors) ||
+	      add_states(out) || add_nodes(server, out) || http_numbers(server, out, add);
 	/* While a shared store is away, nobody knows about its jobs. */
 	if (error == WW_OK)
-		bad = bad || add_store(out, &stats) || add_lateness(out, &stats) || add_tubes(server, out);
+		bad = bad || add_store(out, &sample->stats) || add_lateness(out, &sample->stats) ||
+		      buffer_append(out, sample->tubes.data, sample->tubes.size);
 	return bad ? WW_ENOMEM : WW_OK;
 }

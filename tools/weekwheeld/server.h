@@ -65,6 +65,7 @@ struct server {
 	struct tasks tasks;
 	uv_timer_t again;      /* of a shared store: serves those that wait from time to time */
 	struct push *push;     /* NULL: no tube is pushed */
+	int is_probing;        /* the store is asked for the sake of /readyz */
 	int is_shared;         /* other servers have the store, too */
 	int said_fault;        /* why the store cannot write, which was reported, or WW_OK */
 	uint64_t store_errors; /* calls that the store did not answer */
@@ -133,9 +134,6 @@ void store_hush(struct server *server);
 /* Close it. Returns a WW_E*. */
 int store_stop(struct server *server);
 
-/* Return WW_OK if the store answers. One in this process always does. */
-int store_answers(struct server *server);
-
 /*
  * Return why the store cannot write, or WW_OK, and the reason in text, unless that is NULL. Report once that it cannot, and once that it can
  * again.
@@ -171,6 +169,7 @@ int push_takes(struct server *server, const char *tube, const void *body, size_t
 typedef int number_fn(struct buffer *out, const char *name, int is_counter, const char *help, uint64_t value);
 
 int push_numbers(struct server *server, struct buffer *out, number_fn *add);
+int http_numbers(struct server *server, struct buffer *out, number_fn *add);
 int store_numbers(struct server *server, struct buffer *out, number_fn *add);
 
 /* ---- secure.c: the certificate of listeners that have TLS */

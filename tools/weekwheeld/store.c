@@ -133,14 +133,6 @@ void store_failed(struct server *server, int error)
 	state_seen(key, "a command failed: %s", ww_strerror(error));
 }
 
-int store_answers(struct server *server)
-{
-	enum ww_job_state state;
-	int error = server->is_shared ? ww_jobs_state(server->jobs, 1, &state) : WW_OK;
-
-	return error == WW_ENOTFOUND ? WW_OK : error;
-}
-
 /* What to do about an error of opening. */
 struct cure {
 	int error;

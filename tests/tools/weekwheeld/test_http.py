@@ -1,0 +1,142 @@
+#!/usr/bin/env python3
+"""HTTP: whatever its clients do, a health check gets in, and it tells what is so."""
+import contextlib
+import json
+import re
+import select
+import signal
+import socket
+import sys
+
+sys.path.insert(0, __file__.rsplit("/tests/", 1)[0] + "/tests/support")
+from weekwheel import PATIENCE, Case, Redis, Server, equal, main, matches, need_redis, until
+
+
+def http_port(server):
+    return int(re.search(r"serving http://[0-9.]+:(\d+)/", server.said).group(1))
+
+
+def connect(server, source="127.0.0.1"):
+    return socket.create_connection(("127.0.0.1", http_port(server)), PATIENCE, (source, 0))
+
+
+def health(server, path="/readyz"):
+    status, text = server.get(path + "?format=json")
+    return status, json.loads(text)
+
+
+def is_well(server):
+    """Behind the first line may be what slows it down."""
+    status, text = server.get("/healthz")
+    equal((status, text.splitlines()[0]), (200, "ok"))
+
+
+class Places(Case):
+    def test_slow_clients_take_no_place_away(self):
+        with Server("--http", "127.0.0.1:0") as server, contextlib.ExitStack() as stack:
+            for number in range(300):
+                client = stack.enter_context(connect(server))
+                client.send((b"", b"G", b"GET /met", b"GET /healthz HTTP/1.1\r\nHost: x\r\nA: ")[number % 4])
+                if number % 50 == 49:
+                    is_well(server)
+                    assert "weekwheeld_connections 0" in server.metrics()
+            equal(server.stop(), 0)
+        matches("warning: HTTP has no place left", server.said)
+        equal(server.said.count("HTTP has no place left"), 1)
+
+    def test_clients_that_do_not_read(self):
+        """Their answers are larger than what the sockets take."""
+        with Server("--http", "127.0.0.1:0") as server, server.client() as a, contextlib.ExitStack() as stack:
+            for _ in range(100):
+                a.put(60000 * b"x", delay=1000)
+            for _ in range(80):
+                client = stack.enter_context(connect(server))
+                client.send(b"GET /list?limit=100&body=yes HTTP/1.1\r\nHost: x\r\n\r\n")
+            is_well(server)
+            equal(server.stop(), 0)
+
+    def test_an_address_does_not_take_the_places_of_others(self):
+        with Server("--http", "127.0.0.1:0") as server, contextlib.ExitStack() as stack:
+            first = stack.enter_context(connect(server, "127.0.0.3"))
+            for _ in range(200):
+                stack.enter_context(connect(server, "127.0.0.2"))
+            is_well(server)
+            first.send(b"GET /livez HTTP/1.0\r\n\r\n")
+            matches(r"HTTP/1.[01] 200 ", first.recv(1000).decode())
+
+
+class Health(Case):
+    def test_ready_and_alive(self):
+        with Server("--http", "127.0.0.1:0") as server, server.client() as a:
+            for path in ("/livez", "/readyz", "/healthz"):
+                equal(server.get(path), (200, "ok\n"))
+                equal(server.get(path, "HEAD"), (200, ""))
+            equal(health(server), (200, {"ready": True, "reads": True, "writes": True, "reasons": [], "nodes": []}))
+            server.process.send_signal(signal.SIGUSR1)
+            until(lambda: a.put() == "DRAINING", "it drains")
+            for path in ("/readyz", "/healthz"):
+                status, text = server.get(path)
+                equal((status, text), (503, "not ready: jobs cannot be written:\ndraining: jobs are no longer accepted\n"))
+                status, told = health(server, path)
+                equal((status, told["ready"], told["reads"], told["writes"]), (503, False, True, False))
+                equal(told["reasons"], ["draining: jobs are no longer accepted"])
+            equal(server.get("/livez"), (200, "ok\n"))
+
+    def test_redis_that_is_silent(self):
+        """Health asks nobody, so it does not wait for a node that hangs."""
+        need_redis()
+        with Redis() as redis, redis.server("--http", "127.0.0.1:0", "--redis-timeout", "0.5") as server:
+            status, told = health(server)
+            equal((status, told["ready"], len(told["nodes"])), (200, True, 1))
+            equal((told["nodes"][0]["state"], told["nodes"][0]["reads"], told["nodes"][0]["writes"]), ("serves", True, True))
+            redis.process.send_signal(signal.SIGSTOP)
+            try:
+                until(lambda: health(server)[0] == 503, "it is found out")
+                status, told = health(server)
+                equal((told["reads"], told["writes"], told["nodes"][0]["writes"]), (False, False, False))
+                matches("^node .* shards cannot be read or written", told["reasons"][0])
+                equal(server.get("/livez"), (200, "ok\n"))
+            finally:
+                redis.process.send_signal(signal.SIGCONT)
+            until(lambda: server.get("/readyz") == (200, "ok\n"), "it is back")
+
+    def test_the_loop_does_not_wait_for_redis(self):
+        """While Redis hangs, lists and metrics wait alone, and only so many of them."""
+        need_redis()
+        with Redis() as redis, redis.server("--http", "127.0.0.1:0", "--redis-timeout", "60") as server, \
+                server.client() as a, contextlib.ExitStack() as stack:
+            a.put()
+            redis.process.send_signal(signal.SIGSTOP)
+            try:
+                asked = [stack.enter_context(connect(server)) for _ in range(8)]
+                for number, client in enumerate(asked):
+                    client.send(b"GET /%s HTTP/1.0\r\n\r\n" % (b"list", b"metrics")[number % 2])
+                for path in ("list", "metrics"):
+                    status, text = server.get("/" + path)
+                    equal(status, 503)
+                    matches("try again", text)
+                equal(server.get("/livez"), (200, "ok\n"))
+                equal(server.get("/readyz")[0] in (200, 503), True)
+                equal(a.ask("use t"), "USING t")
+                equal(select.select(asked, [], [], 0)[0], [])
+            finally:
+                redis.process.send_signal(signal.SIGCONT)
+            for client in asked:
+                matches(r"^HTTP/1.[01] 200 ", client.recv(1000).decode())
+            equal(server.stop(), 0)
+
+    def test_an_end_while_redis_hangs(self):
+        need_redis()
+        with Redis() as redis, redis.server("--http", "127.0.0.1:0", "--redis-timeout", "1") as server, \
+                connect(server) as client:
+            redis.process.send_signal(signal.SIGSTOP)
+            try:
+                client.send(b"GET /list HTTP/1.0\r\n\r\n")
+                equal(server.get("/livez"), (200, "ok\n"))
+                server.stop()
+                equal(server.process.returncode in (0, 1), True, server.said)
+            finally:
+                redis.process.send_signal(signal.SIGCONT)
+
+
+main()

@@ -1,0 +1,113 @@
+/* The places of HTTP's clients: who comes gets one, who is slow leaves, and no address has all of them. */
+#include <netinet/in.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "tests/support/suite.h"
+#include "tools/weekwheeld/visitors.h"
+
+enum { ALL = 4 * VISITORS_MAX };
+
+static struct visitors visitors;
+static int pairs[ALL][2];
+static int count;
+
+static void begin(void)
+{
+	visitors_begin(&visitors);
+	count = 0;
+}
+
+/* Returns the number of the visitor. */
+static int enter(uint32_t address, uint64_t now)
+{
+	struct sockaddr_in from = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(address)};
+
+	ck_assert_int_eq(socketpair(AF_UNIX, SOCK_STREAM, 0, pairs[count]), 0);
+	ck_assert_int_eq(visitors_enter(&visitors, pairs[count][0], (struct sockaddr *)&from, now), 0);
+	return count++;
+}
+
+static int is_here(int number)
+{
+	struct pollfd other = {pairs[number][1], POLLIN, 0};
+
+	return poll(&other, 1, 0) == 0;
+}
+
+static void finish(void)
+{
+	for (int i = 0; i < count; i++) {
+		visitors_leave(&visitors, pairs[i][0]);
+		close(pairs[i][0]);
+		close(pairs[i][1]);
+	}
+	ck_assert_uint_eq(visitors.count, 0);
+	ck_assert(TAILQ_EMPTY(&visitors.list));
+}
+
+START_TEST(the_oldest_leaves_for_the_newest)
+{
+	begin();
+	for (uint32_t i = 0; i < VISITORS_MAX; i++)
+		(void)enter(i, 0);
+	ck_assert_uint_eq(visitors.count, VISITORS_MAX);
+	/* It has just been answered. */
+	visitors_note(&visitors, pairs[0][0], 0, 1);
+	(void)enter(1000, 2);
+	ck_assert(is_here(0));
+	ck_assert(!is_here(1));
+	ck_assert(is_here(2));
+	ck_assert_uint_eq(visitors.count, VISITORS_MAX);
+	ck_assert_uint_eq(visitors.replaced, 1);
+	finish();
+}
+END_TEST
+
+START_TEST(an_address_takes_only_its_own_places)
+{
+	int other;
+
+	begin();
+	other = enter(1, 0);
+	for (int i = 0; i < 3 * VISITORS_MAX; i++)
+		(void)enter(2, 1);
+	ck_assert(is_here(other));
+	ck_assert_uint_eq(visitors.count, VISITORS_EACH + 1);
+	ck_assert(is_here(count - VISITORS_EACH));
+	ck_assert(!is_here(count - VISITORS_EACH - 1));
+	finish();
+}
+END_TEST
+
+START_TEST(requests_and_answers_have_their_time)
+{
+	int silent;
+	int reads;
+	int idle;
+
+	begin();
+	ck_assert_int_eq(visitors_sweep(&visitors, 0), -1);
+	silent = enter(1, 1000);
+	reads = enter(2, 1000);
+	idle = enter(3, 1000);
+	visitors_note(&visitors, pairs[reads][0], 1, 2000);
+	visitors_note(&visitors, pairs[idle][0], 1, 2000);
+	visitors_note(&visitors, pairs[idle][0], 0, 3000);
+	ck_assert_int_eq(visitors_sweep(&visitors, 1000 + REQUEST_MS - 1), 1);
+	ck_assert(is_here(silent));
+	ck_assert_int_eq(visitors_sweep(&visitors, 1000 + REQUEST_MS), 2000);
+	ck_assert(!is_here(silent));
+	ck_assert_int_eq(visitors_sweep(&visitors, 3000 + REQUEST_MS), ANSWER_MS - REQUEST_MS - 1000);
+	ck_assert(!is_here(idle));
+	ck_assert(is_here(reads));
+	ck_assert_int_eq(visitors_sweep(&visitors, 2000 + ANSWER_MS), -1);
+	ck_assert(!is_here(reads));
+	ck_assert_uint_eq(visitors.slow, 3);
+	finish();
+}
+END_TEST
+
+TEST_MAIN("weekwheeld/visitors", the_oldest_leaves_for_the_newest, an_address_takes_only_its_own_places,
+    requests_and_answers_have_their_time)

@@ -1,0 +1,50 @@
+#ifndef TOOLS_WEEKWHEELD_VISITORS_H
+#define TOOLS_WEEKWHEELD_VISITORS_H
+
+/*
+ * Who is connected by HTTP, and who has to leave. Whoever comes gets a place: when all are taken, the one who has made
+ * no request for the longest time leaves. So a health check gets through whatever the others do. A client address has
+ * half of the places; beyond that it takes the place of its own oldest.
+ *
+ * A request must be complete within REQUEST_MS, and its answer must be read within ANSWER_MS, however busily a client
+ * trickles bytes.
+ */
+
+#include <stdint.h>
+#include <sys/queue.h>
+#include <sys/socket.h>
+
+enum { VISITORS_MAX = 64, VISITORS_EACH = VISITORS_MAX / 2, REQUEST_MS = 5000, ANSWER_MS = 30000 };
+
+struct visitor {
+	TAILQ_ENTRY(visitor) next;
+	int fd;
+	int is_leaving;  /* its connection is shut down, and libmicrohttpd will soon see it */
+	int is_answered; /* its request is complete */
+	uint64_t since;  /* ms: when it came, or its last request was complete, or was answered */
+	unsigned char address[16];
+};
+
+struct visitors {
+	TAILQ_HEAD(visitor_list, visitor) list; /* by `since` */
+	unsigned count;                         /* of those that are not leaving */
+	uint64_t total;
+	uint64_t slow;     /* had to leave because of the time */
+	uint64_t replaced; /* had to leave for another */
+};
+
+void visitors_begin(struct visitors *visitors);
+
+/* Note who comes, and let another leave if all places are taken. Returns 0, or -1 without memory. */
+int visitors_enter(struct visitors *visitors, int fd, const struct sockaddr *address, uint64_t now);
+
+/* A request of it is complete (1), or answered (0). */
+void visitors_note(struct visitors *visitors, int fd, int is_answered, uint64_t now);
+
+/* Its connection has ended. */
+void visitors_leave(struct visitors *visitors, int fd);
+
+/* Let those leave who are too slow. Returns in how many ms it wants to be called again, or -1. */
+int64_t visitors_sweep(struct visitors *visitors, uint64_t now);
+
+#endif
