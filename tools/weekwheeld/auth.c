@@ -33,9 +33,12 @@ static const char *client_name(const struct connection *connection, char name[AD
 static void culprit_address(const struct sockaddr *address, unsigned char bytes[16])
 {
 	memset(bytes, 0, 16);
-	if (address->sa_family == AF_INET6)
-		memcpy(bytes, &((const struct sockaddr_in6 *)(const void *)address)->sin6_addr, 8);
-	else if (address->sa_family == AF_INET)
+	if (address->sa_family == AF_INET6) {
+		const struct in6_addr *six = &((const struct sockaddr_in6 *)(const void *)address)->sin6_addr;
+		int is_four = IN6_IS_ADDR_V4MAPPED(six);
+
+		memcpy(bytes + (is_four ? 12 : 0), (const unsigned char *)six + (is_four ? 12 : 0), is_four ? 4 : 8);
+	} else if (address->sa_family == AF_INET)
 		memcpy(bytes + 12, &((const struct sockaddr_in *)(const void *)address)->sin_addr, 4);
 }
 
@@ -239,10 +242,8 @@ int auth_http(struct server *server, const struct sockaddr *address, const char 
 	switch (rights_of(&about, &rights)) {
 	case RIGHTS_YES:
 		return 0;
-	case RIGHTS_BY_TUBE:
-		return auth_may(server->jobs, about.token, rights, command->id) ? 0 : 403;
 	default:
-		return 403;
+		return 403; /* RIGHTS_BY_TUBE, too: the loop cannot wait for a shared store */
 	}
 }
 

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "tools/common/percent.h"
+#include "tools/weekwheeld/gate.h"
 #include "tools/weekwheeld/settings/address.h"
 #include "tools/weekwheeld/visitors.h"
 
@@ -42,6 +43,8 @@ static enum MHD_Result reply(struct MHD_Connection *client, unsigned status, con
 		return MHD_NO;
 	(void)MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, type);
 	(void)MHD_add_response_header(response, MHD_HTTP_HEADER_CACHE_CONTROL, "no-store");
+	if (status == MHD_HTTP_UNAUTHORIZED)
+		(void)MHD_add_response_header(response, MHD_HTTP_HEADER_WWW_AUTHENTICATE, "Bearer");
 	result = MHD_queue_response(client, status, response);
 	MHD_destroy_response(response);
 	return result;
@@ -180,6 +183,22 @@ static enum MHD_Result reply_busy(struct MHD_Connection *client)
 	    client, MHD_HTTP_SERVICE_UNAVAILABLE, "too many requests of this kind wait for the store: try again\n");
 }
 
+/* Return 0 if the client's token grants what the command shows; otherwise the request has been refused. */
+static int is_denied(
+    struct server *server, struct MHD_Connection *client, const struct command *command, enum MHD_Result *result)
+{
+	const char *token = MHD_lookup_connection_value(client, MHD_HEADER_KIND, MHD_HTTP_HEADER_AUTHORIZATION);
+	const union MHD_ConnectionInfo *from = MHD_get_connection_info(client, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
+	int status = auth_http(server, from->client_addr, token, command);
+
+	if (status == MHD_HTTP_UNAUTHORIZED)
+		*result =
+		    reply_text(client, MHD_HTTP_UNAUTHORIZED, "this needs a field \"Authorization: Bearer TOKEN\"\n");
+	else if (status)
+		*result = reply_text(client, MHD_HTTP_FORBIDDEN, "the token does not grant this\n");
+	return status;
+}
+
 /* Return a question, or NULL if as many of its kind are under way as may be. *state will have it. */
 static struct http_question *question_make(struct server *server, struct MHD_Connection *client, int of, void **state)
 {
@@ -203,10 +222,13 @@ static enum MHD_Result reply_query(struct server *server, struct MHD_Connection 
 	int bad = query->bad || query->line.size > PROTOCOL_OWN_LINE_MAX - 2 ||
 	          protocol_line_read(&command, line) != LINE_COMMAND || command.refusal != REFUSAL_NONE;
 	struct http_question *question;
+	enum MHD_Result result;
 
 	buffer_free(&query->line);
 	if (bad)
 		return reply_text(client, MHD_HTTP_BAD_REQUEST, usage);
+	if (is_denied(server, client, &command, &result))
+		return result;
 	question = question_make(server, client, OF_QUERY, state);
 	if (!question)
 		return reply_busy(client);
@@ -241,8 +263,13 @@ static enum MHD_Result serve_forecast(struct server *server, struct MHD_Connecti
 
 static enum MHD_Result serve_metrics(struct server *server, struct MHD_Connection *client, void **state)
 {
-	struct http_question *question = question_make(server, client, OF_METRICS, state);
+	static const struct command all_tubes = {.verb = VERB_LIST_TUBES};
+	struct http_question *question;
+	enum MHD_Result result;
 
+	if (is_denied(server, client, &all_tubes, &result))
+		return result;
+	question = question_make(server, client, OF_METRICS, state);
 	if (!question)
 		return reply_busy(client);
 	question->type = "text/plain; version=0.0.4; charset=utf-8";
@@ -278,6 +305,9 @@ static enum MHD_Result serve(void *context, struct MHD_Connection *client, const
 	if (*state)
 		return question_answer(*state);
 	visitors_note(&server->http->visitors, fd_of(client), 1, uv_now(&server->loop));
+	if (!gate_is_ours(server->settings, MHD_lookup_connection_value(client, MHD_HEADER_KIND, MHD_HTTP_HEADER_HOST)))
+		return reply_text(client, MHD_HTTP_MISDIRECTED_REQUEST,
+		    "this server does not have this name: use its address, or start it with --http-host NAME\n");
 	if (*size > 0 || (strcmp(method, MHD_HTTP_METHOD_GET) != 0 && strcmp(method, MHD_HTTP_METHOD_HEAD) != 0))
 		return reply_text(client, MHD_HTTP_METHOD_NOT_ALLOWED, "only GET: this interface is read-only\n");
 	if (strcmp(path, "/livez") == 0)
@@ -420,14 +450,15 @@ static int listener_make(const char *where)
 	return -1;
 }
 
-static void http_said(int listener)
+static void http_said(const struct server *server, int listener)
 {
 	struct sockaddr_storage address;
 	socklen_t size = sizeof address;
 
 	if (getsockname(listener, (struct sockaddr *)&address, &size) == 0)
 		address_announce((struct sockaddr *)&address, "serving http://", "/metrics",
-		    "HTTP shows keys and bodies to everybody");
+		    server->auth.tokens ? "tokens, keys and bodies pass unencrypted"
+		                        : "HTTP shows keys and bodies to everybody");
 }
 
 static int daemon_start(struct server *server, struct http *http)
@@ -463,7 +494,7 @@ int http_start(struct server *server)
 	uv_poll_start(&http->poll, UV_READABLE, http_readable);
 	uv_poll_start(&http->coming, UV_READABLE, http_came);
 	server->http = http;
-	http_said(http->listener);
+	http_said(server, http->listener);
 	return 0;
 }
 

@@ -2,6 +2,7 @@
 """Who may do what: what speaks another protocol, tokens and their rights, and where a server listens."""
 import hashlib
 import os
+import re
 import signal
 import socket
 import sys
@@ -268,6 +269,57 @@ class Commands(Case):
                                   (("--token-file", "b", "a", "read"), "expected rights and tubes"),
                                   (("--token-file", "b", "a b", "read:*"), "a name without spaces")):
             matches(remedy, alone.run(2, "token", *arguments).err)
+
+
+class Http(Case):
+    def ask(self, server, path, host=None, name=None, field=None):
+        """The status and the text of an answer."""
+        port = int(re.search(r"serving http://127\.0\.0\.1:(\d+)/", server.said).group(1))
+        lines = ["GET %s HTTP/1.0" % path]
+        lines += ["Host: " + host] if host is not None else []
+        lines += ["Authorization: " + (field or "Bearer " + token(name))] if field or name else []
+        with socket.create_connection(("127.0.0.1", port), 60) as connection:
+            connection.sendall(("\r\n".join(lines) + "\r\n\r\n").encode())
+            answer = b"".join(iter(lambda: connection.recv(65536), b"")).decode()
+        return int(answer.split()[1]), answer
+
+    def test_names_of_others_are_refused(self):
+        with Server("--http", "127.0.0.1:0", "--http-host", "jobs.example.org", "--http-host", "jobs") as server:
+            for host in (None, "localhost", "LocalHost:8080", "localhost.", "127.0.0.1", "127.0.0.1:1", "192.0.2.7:80", "[::1]", "[::1]:5",
+                         "jobs.example.org", "Jobs.Example.org:5", "jobs.example.org.", "jobs"):
+                for path in ("/metrics", "/healthz", "/list"):
+                    equal(self.ask(server, path, host)[0], 200, host)
+            for host in ("evil.example", "", "localhost.evil.example", "127.0.0.1.evil.example", "jobs.example", "xjobs", "127.0.0.1:x",
+                         "x" * 300, "[localhost", "127.1", "2130706433", "localhost@evil.example"):
+                for path in ("/metrics", "/healthz", "/list", "/livez"):
+                    status, text = self.ask(server, path, host)
+                    equal(status, 421, host)
+                    check("--http-host NAME" in text and "weekwheeld_" not in text, text)
+        matches("is for --http", refused("--memory", "--http-host", "x"))
+        matches("--http-host 'a:1': expected a name without a port", refused("--memory", "--http", "127.0.0.1:0", "--http-host", "a:1"))
+
+    def test_what_http_shows_is_what_a_token_may_read(self):
+        with guarded("--http", "127.0.0.1:0") as server, login(server, "all") as a:
+            a.put(b"x", tube="mail", delay=99)
+            a.put(b"x", tube="other", delay=99)
+            for path in ("/healthz", "/readyz", "/livez"):
+                equal(self.ask(server, path)[0], 200)
+            for path in ("/metrics", "/list", "/forecast", "/list?tube=mail"):
+                for field in (None, "Bearer", "Bearer ", "Bearer wrong", "Basic " + token("all"), token("all"), "Bearer " + "x" * 5000,
+                              "Bearer %s x" % token("all")):
+                    status, text = self.ask(server, path, field=field)
+                    equal(status, 401, (path, field))
+                    check("WWW-Authenticate: Bearer" in text and '"id"' not in text, text)
+                equal(self.ask(server, path, name="all")[0], 200)
+                equal(self.ask(server, path, field="bearer " + token("all"))[0], 200)
+                equal(self.ask(server, path, name="worker")[0], 403)
+                equal(self.ask(server, path, name="reader")[0], 200 if "tube=mail" in path else 403)
+            for path in ("/list?tube=mail&tube=other", "/list?tube=other", "/forecast?tube=other", "/list?id=1", "/list?id=2&tube=mail"):
+                equal(self.ask(server, path, name="reader")[0], 403, path)
+            equal(self.ask(server, "/list?tube=other&tube=mail", name="reader")[1].count('"id"'), 1)
+            matches(r"weekwheeld_auth_failures_total 1\d$|weekwheeld_auth_failures_total [2-9]$", self.ask(server, "/metrics", name="all")[1].replace("\r", ""))
+            server.stop()
+            matches("a wrong token from 127.0.0.1", server.said)
 
 
 class Listening(Case):

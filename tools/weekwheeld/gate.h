@@ -1,0 +1,18 @@
+#ifndef TOOLS_WEEKWHEELD_GATE_H
+#define TOOLS_WEEKWHEELD_GATE_H
+
+/*
+ * Whether an HTTP request may come in. A page of another site can make a browser ask any address; if the site's own name
+ * then leads to this machine (DNS rebinding), the page may even read the answer. Such a request has the site's name in
+ * its field Host.
+ */
+
+#include "tools/weekwheeld/server.h"
+
+/*
+ * Return 1 if the field Host names this server: no field at all, localhost, a name of --http-host, or an address, which
+ * is what the browser itself has connected to. A port is ignored.
+ */
+int gate_is_ours(const struct settings *settings, const char *host);
+
+#endif
