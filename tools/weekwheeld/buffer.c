@@ -10,6 +10,13 @@
 /* An empty buffer keeps up to BUFFER_KEPT bytes, so that a busy connection does not allocate for each answer. */
 enum { BUFFER_LEAST = 512, BUFFER_KEPT = 4096 };
 
+static _Atomic size_t all;
+
+size_t buffer_all(void)
+{
+	return all;
+}
+
 int buffer_reserve(struct buffer *buffer, size_t more)
 {
 	size_t capacity = buffer->capacity;
@@ -26,6 +33,7 @@ int buffer_reserve(struct buffer *buffer, size_t more)
 	data = realloc(buffer->data, capacity);
 	if (!data)
 		return -1;
+	all += capacity - buffer->capacity;
 	buffer->data = data;
 	buffer->capacity = capacity;
 	return 0;
@@ -76,6 +84,7 @@ void buffer_drop(struct buffer *buffer, size_t size)
 
 void buffer_free(struct buffer *buffer)
 {
+	all -= buffer->capacity;
 	free(buffer->data);
 	*buffer = (struct buffer){0};
 }

@@ -11,6 +11,9 @@ struct buffer {
 	size_t capacity;
 };
 
+/* Return how many bytes all buffers take, whichever thread has them. */
+size_t buffer_all(void);
+
 /* Make room for `more` bytes at the end. Returns 0, or -1 without memory: then nothing has changed, here and below. */
 int buffer_reserve(struct buffer *buffer, size_t more);
 

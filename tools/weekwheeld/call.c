@@ -34,6 +34,7 @@ static const char *const refusals[] = {
     [REFUSAL_CRLF] = "EXPECTED_CRLF\r\n",
     [REFUSAL_TOO_BIG] = "JOB_TOO_BIG\r\n",
     [REFUSAL_DENIED] = "DENIED\r\n",
+    [REFUSAL_MEMORY] = "OUT_OF_MEMORY\r\n",
 };
 
 static struct ww_job_ref command_job(const struct connection *connection, const struct command *command)

@@ -40,6 +40,8 @@ static int put_prepare(struct call *call)
 		call->text = "DRAINING\r\n";
 	else if (!push_takes(server, call->used, command->body, command->body_length))
 		call->text = "BAD_FORMAT\r\n";
+	else if (!bounds_job(server, command->body_length))
+		call->text = "OUT_OF_MEMORY\r\n";
 	if (call->text)
 		return 0;
 	(void)ww_job_spec_default(spec);

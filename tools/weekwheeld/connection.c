@@ -20,7 +20,14 @@ static int is_blocked(const struct connection *connection)
 {
 	return connection->is_waiting || connection->is_busy || connection->auth.is_held || connection->kick.is_begun ||
 	       connection->is_over || connection->is_lost || connection->is_closed ||
-	       unread(connection) > connection->server->settings->max_output;
+	       unread(connection) > bounds_unread(connection->server);
+}
+
+static size_t input_most(const struct connection *connection)
+{
+	size_t left = bounds_unread(connection->server);
+
+	return left < INPUT_MAX ? left : INPUT_MAX;
 }
 
 static void connection_room(uv_handle_t *handle, size_t suggested, uv_buf_t *room)
@@ -98,7 +105,7 @@ static void connection_settle(struct connection *connection)
 		return;
 	if (connection->at_end && !is_blocked(connection) && !connection->in_resume)
 		connection_finish(connection);
-	else if ((is_blocked(connection) || connection->in_resume) && connection->in.size >= INPUT_MAX)
+	else if ((is_blocked(connection) || connection->in_resume) && connection->in.size >= input_most(connection))
 		reading_stop(connection);
 	else
 		reading_start(connection);
@@ -373,6 +380,7 @@ void connection_close(struct connection *connection)
 	connection->kick.is_begun = 0;
 	lease_disown(connection);
 	connection_leave(connection);
+	bounds_client_gone(connection);
 	LIST_REMOVE(connection, next);
 	server->connections_now--;
 	server->producers -= connection->is_producer;
@@ -400,7 +408,8 @@ static int connection_open(struct connection *connection)
 	LIST_INSERT_HEAD(&server->connections, connection, next);
 	server->connections_now++;
 	server->connections_total++;
-	if (tube_watch(connection, server->default_tube) != 0 || auth_open(connection) != 0)
+	if (!bounds_client(connection) || tube_watch(connection, server->default_tube) != 0 ||
+	    auth_open(connection) != 0)
 		return -1;
 	/* Answers leave at once. A client whose machine died does not hold its jobs for ever. */
 	if (connection->io.handle.type == UV_TCP) {

@@ -66,6 +66,13 @@ struct answer {
 
 #define WAIT_FOREVER UINT64_MAX
 
+/* How many clients an address has (bounds.c). */
+struct bounds_address {
+	UT_hash_handle hh;
+	uint64_t count;
+	unsigned char bytes[8];
+};
+
 /* What a connection may still do in a turn (budget.c). */
 struct share {
 	uint64_t turn;
@@ -104,6 +111,7 @@ struct connection {
 	SLIST_ENTRY(connection) next_batch;
 
 	struct share share;
+	struct bounds_address *address; /* NULL: it is not counted */
 	struct kick kick;
 	struct protocol protocol;
 	struct buffer in;      /* bytes that were received and not parsed yet */
@@ -196,6 +204,12 @@ void budget_end(struct connection *connection);
 
 /* The connections have used up the turn. */
 int budget_is_spent(const struct server *server);
+
+/* ---- bounds.c: of memory, and of clients */
+
+/* Count a client of its address. Returns 0 if that has too many. */
+int bounds_client(struct connection *connection);
+void bounds_client_gone(struct connection *connection);
 
 /* ---- kick.c */
 

@@ -260,6 +260,7 @@ static int server_start(struct server *server)
 {
 	uint64_t id = 0;
 
+	bounds_start(server);
 	STAILQ_INIT(&server->ready);
 	STAILQ_INIT(&server->resume);
 	STAILQ_INIT(&server->fresh);

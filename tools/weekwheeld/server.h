@@ -38,6 +38,21 @@ struct inbox {
 	int is_open; /* the loop takes messages */
 };
 
+/* What memory there is, and what was refused for want of it (bounds.c). */
+struct bounds {
+	uint64_t memory_most;
+	uint64_t buffers_most;
+	uint64_t before; /* what buffers took at the start */
+	uint64_t asked;  /* ms of the loop: the store was asked last; 0: never */
+	uint64_t store_bytes;
+	uint64_t store_tubes;
+	uint64_t put_bytes; /* since then, into memory */
+	uint64_t refused;
+	uint64_t turned_away;
+	uint64_t ended;
+	struct bounds_address *addresses; /* hashed; only if they are bounded */
+};
+
 struct server {
 	const struct settings *settings;
 	struct tls *tls; /* NULL: no listener has it */
@@ -83,6 +98,7 @@ struct server {
 	STAILQ_HEAD(, connection) fresh;  /* they have begun to wait in this turn */
 	SLIST_HEAD(, connection) batch;   /* they have answers that wait for the commit */
 
+	struct bounds bounds;
 	uint64_t turn;       /* its number */
 	uint64_t turn_spent; /* ns of it that connections took */
 	size_t resuming;     /* how many are in `resume` */
@@ -108,6 +124,20 @@ struct server {
 	struct http *http;
 	char input[65536]; /* what any connection has just read */
 };
+
+/* ---- bounds.c: how much memory there is */
+
+void bounds_start(struct server *server);
+
+/* Return how many bytes of answers a client may leave unread now. */
+size_t bounds_unread(const struct server *server);
+
+/* Return 1 if there is memory for a job with a body of so many bytes, or for another tube. */
+int bounds_job(struct server *server, size_t size);
+int bounds_tube(struct server *server);
+
+/* In each turn: end what takes too much. */
+void bounds_hold(struct server *server);
 
 /* ---- turn.c: one write of the store for all commands of a turn */
 
@@ -170,6 +200,7 @@ typedef int number_fn(struct buffer *out, const char *name, int is_counter, cons
 
 int push_numbers(struct server *server, struct buffer *out, number_fn *add);
 int http_numbers(struct server *server, struct buffer *out, number_fn *add);
+int bounds_numbers(struct server *server, struct buffer *out, number_fn *add);
 int store_numbers(struct server *server, struct buffer *out, number_fn *add);
 
 /* ---- secure.c: the certificate of listeners that have TLS */

@@ -262,6 +262,7 @@ void stats_server(struct call *call)
 	bad = buffer_format(&block, "---\n") || add_states(&block, &call->stats.all) || add_commands(server, &block) ||
 	      add_process(call, &block) || store_numbers(server, &block, add_number) ||
 	      (server->is_shared && add_number(&block, "redis-errors", 1, "", server->store_errors)) ||
-	      push_numbers(server, &block, add_number);
+	      push_numbers(server, &block, add_number) ||
+	      (server->settings->max_memory && bounds_numbers(server, &block, add_number));
 	answer(connection, &block, bad);
 }

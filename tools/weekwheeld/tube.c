@@ -22,7 +22,7 @@ struct server_tube *tube_make(struct server *server, const char *name)
 
 	if (tube)
 		return tube;
-	tube = calloc(1, sizeof *tube);
+	tube = bounds_tube(server) ? calloc(1, sizeof *tube) : NULL;
 	if (!tube)
 		return NULL;
 	TAILQ_INIT(&tube->waiting);
@@ -116,6 +116,10 @@ int tube_watch(struct connection *connection, struct server_tube *tube)
 
 	if (tube_is_watched(connection, tube))
 		return 0;
+	if (connection->watch_count >= connection->server->settings->max_watched) {
+		connection->server->bounds.refused++;
+		return -1;
+	}
 	watch = calloc(1, sizeof *watch);
 	if (!watch || watches_grow(connection) != 0) {
 		free(watch);

@@ -256,6 +256,8 @@ int ww_jobs_local_stats(struct jobs_local *jobs, struct jobs_call *call)
 	    .bytes = sizeof *jobs + jobs->bytes + ww_slab_bytes(&jobs->entries) + ww_table_bytes(&jobs->ids) +
 	             ww_table_bytes(&jobs->counts.index),
 	    .disk = jobs->store.ops->disk(jobs->store.self)};
+	if (jobs->config.flags & WW_JOBS_MEMORY)
+		stats->bytes += ww_store_memory_bytes(&jobs->store);
 	stats->fault = jobs->store.ops->fault(jobs->store.self, stats->fault_text);
 	memcpy(stats->late, jobs->lateness, sizeof stats->late);
 	stats->tubes = all->tubes;

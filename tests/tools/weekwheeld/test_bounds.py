@@ -2,10 +2,11 @@
 """What one client may take of the server: its share of a turn, after which the others come, and memory."""
 import contextlib
 import signal
+import socket
 import sys
 
 sys.path.insert(0, __file__.rsplit("/tests/", 1)[0] + "/tests/support")
-from weekwheel import Case, Server, check, equal, main, until
+from weekwheel import Case, Client, Server, check, equal, main, matches, until
 
 MANY = 20000
 
@@ -97,6 +98,89 @@ class Shares(Case):
             self.heavy.close()
             self.server.process.send_signal(signal.SIGTERM)
         equal(self.server.process.wait(), 0)
+
+
+class Bounds(Case):
+    def server(self, *arguments):
+        server = self.enterContext(Server("--http", "127.0.0.1:0", *arguments))
+        client = server.client()
+        self.addCleanup(client.close)
+        return server, client
+
+    def number(self, server, name):
+        return next(int(line.split()[1]) for line in server.metrics() if line.startswith("weekwheeld_" + name + " "))
+
+    def test_clients_that_read_nothing_share_the_buffers(self):
+        server, light = self.server("--max-buffers", "8388608")
+        light.put(b"x" * 60000)
+        heavy = [server.client() for _ in range(20)]
+        for client in heavy:
+            self.addCleanup(client.close)
+            client.send("peek 1\r\n" * 1000)
+        until(lambda: self.number(server, "buffer_bytes") > 5 << 20, "they take most of it")
+        check(self.number(server, "buffer_bytes") <= 8 << 20, "not more")
+        # One that reads is answered, and so is each of the others once it reads.
+        equal(light.ask("peek 1"), "FOUND 1 60000|" + "x" * 60000)
+        for client in heavy[:3]:
+            equal({client.answer() for _ in range(1000)}, {"FOUND 1 60000|" + "x" * 60000})
+
+    def test_the_longest_body_is_dropped(self):
+        server, light = self.server("--max-buffers", "4194304", "--max-job-size", "8000000")
+        with server.client() as heavy:
+            heavy.send(b"put 0 0 60 6000000\r\n" + b"x" * 6000000 + b"\r\nlist-tube-used\r\n")
+            equal(light.put(b"y" * 1000000), "INSERTED 1")
+            equal(heavy.answer(), "OUT_OF_MEMORY")
+            equal(heavy.answer(), "USING default")
+        equal(self.number(server, "bound_clients_ended_total"), 1)
+        server.stop()
+        matches("--max-buffers allows: the client with the most, .* loses them", server.said)
+
+    def test_an_answer_beyond_the_buffers_ends_its_client(self):
+        server, light = self.server("--max-buffers", "1048576")
+        for _ in range(30):
+            light.put(b"x" * 60000)
+        with server.client() as heavy:
+            heavy.send("list-delayed body=yes\r\n")
+            check(heavy.is_closed(), "it is closed")
+        equal(light.ask("list-tube-used"), "USING default")
+
+    def test_jobs_are_refused_at_the_bound_of_memory(self):
+        server, client = self.server("--max-memory", "16777216")
+        body = b"x" * 60000
+        while (answer := client.put(body)) != "OUT_OF_MEMORY":
+            matches("INSERTED", answer)
+        found = client.numbers("stats")
+        check(int(found["memory-bytes"]) > 12 << 20, found)
+        equal(found["memory-bytes-max"], "16777216")
+        # What there is can be done, and makes room.
+        for number in range(1, 101):
+            equal(client.ask("delete %d" % number), "DELETED")
+        until(lambda: client.put(body).startswith("INSERTED"), "there is room again")
+
+    def test_tubes(self):
+        _, client = self.server("--max-tubes", "3", "--max-watched", "2")
+        equal(client.ask("watch a"), "WATCHING 2")
+        equal(client.ask("watch b"), "OUT_OF_MEMORY")
+        equal(client.ask("watch a"), "WATCHING 2")
+        equal(client.ask("use b"), "USING b")
+        equal(client.ask("use c"), "OUT_OF_MEMORY")
+        equal(client.ask("list-tube-used"), "USING b")
+        equal(client.ask("use a"), "USING a")
+        equal(client.ask("use c"), "USING c")
+
+    def test_clients_of_one_address(self):
+        server, client = self.server("--max-connections-per-address", "2", "--unix", "socket")
+        with server.client() as second:
+            equal(second.ask("list-tube-used"), "USING default")
+            with server.client() as third:
+                check(third.is_closed(), "it is turned away")
+            for _ in range(3):
+                with socket.socket(socket.AF_UNIX) as local:
+                    local.connect("socket")
+                    equal(Client(local).ask("list-tube-used"), "USING default")
+        client.until_stats("current-connections", 1)
+        with server.client() as second:
+            equal(second.ask("list-tube-used"), "USING default")
 
 
 main()

@@ -36,6 +36,7 @@ static void protocol_skip(struct protocol *protocol, uint64_t bytes, enum verb v
 	protocol->state = PROTOCOL_AT_SKIP;
 	protocol->skip = bytes;
 	protocol->verb = verb;
+	protocol->refusal = REFUSAL_TOO_BIG;
 }
 
 /* A line is a command, or begins one that has a body. */
@@ -128,7 +129,18 @@ static int at_skip(struct protocol *protocol, struct command *command, size_t si
 	if (protocol->skip > 0)
 		return 0;
 	protocol->state = PROTOCOL_AT_LINE;
-	return protocol->verb != VERB_UNKNOWN && protocol_refuse(command, protocol->verb, REFUSAL_TOO_BIG);
+	return protocol->verb != VERB_UNKNOWN && protocol_refuse(command, protocol->verb, protocol->refusal);
+}
+
+int protocol_drop(struct protocol *protocol, size_t size)
+{
+	size_t whole = protocol_wants(protocol);
+
+	if (size >= whole)
+		return 0;
+	protocol_skip(protocol, whole - size, VERB_PUT);
+	protocol->refusal = REFUSAL_MEMORY;
+	return 1;
 }
 
 int protocol_next(struct protocol *protocol, struct command *command, const char *data, size_t size, size_t *used)

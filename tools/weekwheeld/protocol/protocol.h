@@ -75,6 +75,7 @@ enum refusal {
 	REFUSAL_UNKNOWN,
 	REFUSAL_CRLF,
 	REFUSAL_TOO_BIG,
+	REFUSAL_MEMORY,
 	REFUSAL_DENIED, /* the server's word: the client may not do this */
 	REFUSAL_FOREIGN /* another protocol, HTTP or TLS: what follows is not parsed */
 };
@@ -132,7 +133,8 @@ struct protocol {
 	size_t line;    /* AT_BODY: the length of the line before the body */
 	uint64_t skip;  /* AT_SKIP: how many bytes to throw away */
 	enum verb verb; /* AT_SKIP: the verb to refuse afterwards; VERB_UNKNOWN: none */
-	size_t body;    /* AT_BODY: the length of the body */
+	enum refusal refusal;
+	size_t body; /* AT_BODY: the length of the body */
 };
 
 /* Begin. A body of more than body_max bytes is refused as too big. */
@@ -147,6 +149,12 @@ int protocol_next(struct protocol *protocol, struct command *command, const char
 
 /* Return how many bytes the command that has begun takes, so that a buffer can make room; 0 if that is not known. */
 size_t protocol_wants(const struct protocol *protocol);
+
+/*
+ * There is no memory for the body that is coming: the `size` bytes that began with its line are dropped, the others are
+ * thrown away as they come, and then its command is refused. Returns 0 if no body is coming.
+ */
+int protocol_drop(struct protocol *protocol, size_t size);
 
 /* ---- line.c: one line, without its end */
 

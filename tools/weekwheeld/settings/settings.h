@@ -58,8 +58,13 @@ struct settings {
 	uint64_t max_disk; /* bytes; 0: any */
 	uint64_t max_job_size;
 	uint64_t max_connections; /* 0: as many as the system allows */
-	uint64_t max_output;      /* how many bytes of answers a client may leave unread */
-	uint64_t ahead;           /* with virtual clocks: ns that have passed before the start */
+	uint64_t max_per_address; /* clients; 0: any */
+	uint64_t max_buffers;     /* bytes of commands and answers of all clients */
+	uint64_t max_memory;      /* bytes; 0: three quarters of the machine's */
+	uint64_t max_watched;     /* tubes that a client watches */
+	uint64_t max_tubes;
+	uint64_t max_output; /* how many bytes of answers a client may leave unread */
+	uint64_t ahead;      /* with virtual clocks: ns that have passed before the start */
 	struct settings_redis redis;
 	struct settings_push push;
 	int is_memory;

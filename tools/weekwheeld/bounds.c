@@ -1,0 +1,241 @@
+/*
+ * Keeps the server within its bounds of memory. What clients send and leave unread may take so much in all: each may
+ * leave unread a part of what is left of that, so that many who read nothing share it and there is some for one more. If it is
+ * exceeded all the same, the client that has most of it loses its body or its connection. At the bound of all memory, new
+ * jobs and tubes are refused, so that those there are can still be done.
+ */
+#include <netinet/in.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tools/weekwheeld/server.h"
+
+enum {
+	ASK_MS = 100,       /* how often the store is asked what it takes */
+	WORST_LEAST = 4096, /* a client with less is not at fault */
+	PARTS = 8,          /* a client may leave this part of the room unread */
+	ENDS_MOST = 16,     /* clients that lose something in a turn */
+	LINE_BYTES = 64     /* what an allocation takes beside its object */
+};
+
+static uint64_t machine_memory(void)
+{
+	uint64_t most = uv_get_total_memory();
+	uint64_t constrained = uv_get_constrained_memory();
+
+	return constrained && constrained < most ? constrained : most;
+}
+
+void bounds_start(struct server *server)
+{
+	const struct settings *settings = server->settings;
+	struct bounds *bounds = &server->bounds;
+
+	bounds->memory_most = settings->max_memory ? settings->max_memory : machine_memory() / 4 * 3;
+	bounds->buffers_most = settings->max_buffers;
+	if (bounds->buffers_most > bounds->memory_most / 2)
+		bounds->buffers_most = bounds->memory_most / 2;
+	bounds->before = buffer_all();
+}
+
+/* What buffers take. */
+static uint64_t buffers_now(const struct server *server)
+{
+	uint64_t all = buffer_all();
+
+	return all > server->bounds.before ? all - server->bounds.before : 0;
+}
+
+static uint64_t memory_now(const struct server *server)
+{
+	return buffers_now(server) + server->bounds.store_bytes + server->bounds.put_bytes +
+	       server->connections_now * (uint64_t)(sizeof(struct connection) + LINE_BYTES) +
+	       HASH_COUNT(server->leases) * (uint64_t)(sizeof(struct lease) + LINE_BYTES) +
+	       HASH_COUNT(server->watches) * (uint64_t)(sizeof(struct watch) + LINE_BYTES) +
+	       HASH_COUNT(server->tubes) * (uint64_t)(sizeof(struct server_tube) + LINE_BYTES);
+}
+
+size_t bounds_unread(const struct server *server)
+{
+	uint64_t now = buffers_now(server);
+	/* What is kept is for one answer to each client that reads. */
+	uint64_t most = server->bounds.buffers_most / PARTS * (PARTS - 1);
+	uint64_t part = now < most ? (most - now) / PARTS : 0;
+
+	return (size_t)(part < server->settings->max_output ? part : server->settings->max_output);
+}
+
+static int is_full(struct server *server, uint64_t more)
+{
+	struct bounds *bounds = &server->bounds;
+
+	if (memory_now(server) + more <= bounds->memory_most)
+		return 0;
+	bounds->refused++;
+	state_seen("memory",
+	    "the server takes %llu MB of memory, as much as --max-memory allows: new jobs and tubes are "
+	    "refused until jobs are done",
+	    (unsigned long long)(bounds->memory_most >> 20));
+	return 1;
+}
+
+int bounds_job(struct server *server, size_t size)
+{
+	if (is_full(server, size))
+		return 0;
+	/* The store tells what it takes only from time to time. */
+	server->bounds.put_bytes += server->settings->is_memory ? size : 0;
+	return 1;
+}
+
+int bounds_tube(struct server *server)
+{
+	struct bounds *bounds = &server->bounds;
+	uint64_t most = server->settings->max_tubes;
+
+	if (is_full(server, 0))
+		return 0;
+	if (HASH_COUNT(server->tubes) < most && bounds->store_tubes < most)
+		return 1;
+	bounds->refused++;
+	state_seen("tubes", "there are %llu tubes, as many as --max-tubes allows: new ones are refused",
+	    (unsigned long long)most);
+	return 0;
+}
+
+/* ---- Clients of one address */
+
+/* The part of an address that one machine has: of IPv6 it may choose the rest. Returns 0 if the client is no other machine's. */
+static int address_key(const struct connection *connection, struct bounds_address *key)
+{
+	struct sockaddr_storage address;
+	int size = sizeof address;
+
+	if (connection->io.handle.type != UV_TCP ||
+	    uv_tcp_getpeername(&connection->io.tcp, (struct sockaddr *)&address, &size) != 0)
+		return 0;
+	if (address.ss_family == AF_INET)
+		memcpy(key->bytes, &((struct sockaddr_in *)&address)->sin_addr, 4);
+	else if (IN6_IS_ADDR_V4MAPPED(&((struct sockaddr_in6 *)&address)->sin6_addr))
+		memcpy(key->bytes, ((struct sockaddr_in6 *)&address)->sin6_addr.s6_addr + 12, 4);
+	else
+		memcpy(key->bytes, ((struct sockaddr_in6 *)&address)->sin6_addr.s6_addr, 8);
+	return 1;
+}
+
+int bounds_client(struct connection *connection)
+{
+	struct server *server = connection->server;
+	uint64_t most = server->settings->max_per_address;
+	struct bounds_address key = {.bytes = {0}};
+	struct bounds_address *found;
+
+	if (most == 0 || !address_key(connection, &key))
+		return 1;
+	HASH_FIND(hh, server->bounds.addresses, key.bytes, sizeof key.bytes, found);
+	if (!found) {
+		found = calloc(1, sizeof *found);
+		if (!found)
+			return 0;
+		memcpy(found->bytes, key.bytes, sizeof key.bytes);
+		HASH_ADD(hh, server->bounds.addresses, bytes, sizeof found->bytes, found);
+		if (!found->hh.tbl) {
+			free(found);
+			return 0;
+		}
+	}
+	if (found->count >= most) {
+		server->bounds.turned_away++;
+		state_seen("address",
+		    "one address has %llu clients, as many as --max-connections-per-address allows: more of "
+		    "it are turned away",
+		    (unsigned long long)most);
+		return 0;
+	}
+	found->count++;
+	connection->address = found;
+	return 1;
+}
+
+void bounds_client_gone(struct connection *connection)
+{
+	struct bounds_address *address = connection->address;
+
+	connection->address = NULL;
+	if (!address || --address->count > 0)
+		return;
+	HASH_DEL(connection->server->bounds.addresses, address);
+	free(address);
+}
+
+/* ---- At the bound */
+
+static size_t taken_by(const struct connection *connection)
+{
+	return connection->in.capacity + connection->out.capacity + connection->sending.capacity;
+}
+
+/* Take away what the connection with the most has. Returns 0 if none has much. */
+static int end_worst(struct server *server)
+{
+	struct connection *worst = NULL;
+	struct connection *connection;
+
+	for (connection = LIST_FIRST(&server->connections); connection; connection = LIST_NEXT(connection, next))
+		if (!worst || taken_by(connection) > taken_by(worst))
+			worst = connection;
+	if (!worst || taken_by(worst) < WORST_LEAST)
+		return 0;
+	server->bounds.ended++;
+	state_seen("buffers",
+	    "clients' commands and answers take %llu MB, as much as --max-buffers allows: the client with "
+	    "the most, %zu bytes, loses them",
+	    (unsigned long long)(server->bounds.buffers_most >> 20), taken_by(worst));
+	if (!worst->is_busy && worst->in.capacity > worst->out.capacity + worst->sending.capacity &&
+	    protocol_drop(&worst->protocol, worst->in.size))
+		buffer_free(&worst->in);
+	else
+		connection_close(worst);
+	return 1;
+}
+
+static void ask_store(struct server *server)
+{
+	struct bounds *bounds = &server->bounds;
+	uint64_t now = uv_now(&server->loop);
+	struct ww_jobs_stats stats;
+
+	/* Another process has the memory of a shared store. */
+	if (server->is_shared || (bounds->asked && now - bounds->asked < ASK_MS))
+		return;
+	bounds->asked = now + !now;
+	if (ww_jobs_stats(server->jobs, &stats) != WW_OK)
+		return;
+	bounds->store_bytes = stats.bytes;
+	bounds->store_tubes = stats.tubes;
+	bounds->put_bytes = 0;
+}
+
+void bounds_hold(struct server *server)
+{
+	int ends = 0;
+
+	ask_store(server);
+	while (ends++ < ENDS_MOST && buffers_now(server) > server->bounds.buffers_most && end_worst(server))
+		;
+}
+
+int bounds_numbers(struct server *server, struct buffer *out, number_fn *add)
+{
+	const struct bounds *bounds = &server->bounds;
+
+	return add(out, "memory-bytes", 0, "Memory of jobs and clients.", memory_now(server)) ||
+	       add(out, "memory-bytes-max", 0, "The most that it may be.", bounds->memory_most) ||
+	       add(out, "buffer-bytes", 0, "Memory of commands and answers of clients.", buffers_now(server)) ||
+	       add(out, "buffer-bytes-max", 0, "The most that it may be.", bounds->buffers_most) ||
+	       add(out, "bound-refusals", 1, "Commands refused at a bound of memory or tubes.", bounds->refused) ||
+	       add(out, "bound-clients-refused", 1, "Clients turned away at the bound of their address.",
+	           bounds->turned_away) ||
+	       add(out, "bound-clients-ended", 1, "Clients that lost a body or their connection at a bound.",
+	           bounds->ended);
+}
