@@ -8,7 +8,7 @@ import socket
 import sys
 
 sys.path.insert(0, __file__.rsplit("/tests/", 1)[0] + "/tests/support")
-from weekwheel import Case, Client, Server, alone, check, conversation, equal, main, matches, refused, until
+from weekwheel import Case, Client, Redis, Server, alone, check, conversation, equal, main, matches, refused, until
 
 
 def ends(client):
@@ -143,6 +143,33 @@ class Tokens(Case):
             for verb in ("stats", "stats-tube mail", "list-delayed tube=mail", "list-delayed id=7", "forecast 1 1 tube=mail", "stats-job 7"):
                 check(r.ask(verb).startswith("OK "), verb)
             conversation(a, ("pause-tube mail 1", "PAUSED"), ("auth " + token("reader"), "OK"), ("pause-tube mail 0", "DENIED"))
+
+    def test_rights_over_a_shared_store(self):
+        """There a task looks up the tube of a job, while tokens may be read again."""
+        with Redis() as redis, redis.server("--auth-file", write()) as server, login(server, "all") as a, \
+                login(server, "reader") as r, login(server, "worker") as w:
+            equal(a.put(b"x", tube="mail", delay=99)[:8], "INSERTED")
+            mine = a.jobs("list-delayed tube=mail")[0]["id"]
+            equal(a.put(b"y", tube="other", delay=99)[:8], "INSERTED")
+            others = a.jobs("list-delayed tube=other")[0]["id"]
+            conversation(r, ("peek %d" % mine, "FOUND %d 1|x" % mine), ("peek %d" % others, "DENIED"),
+                         ("stats-job %d" % others, "DENIED"), ("list-delayed id=%d" % others, "DENIED"), ("delete %d" % mine, "DENIED"))
+            # Answers keep their order when some of a list are denied.
+            w.send("".join("delete %d\r\n" % number for number in (others, mine, 1 << 60, others)))
+            equal([w.line() for _ in range(4)], ["DENIED", "DELETED", "NOT_FOUND", "DENIED"])
+            w.send("kick-job %d\r\nput 0 0 9 1\r\nx\r\nuse results\r\nput 0 0 9 1\r\nx\r\nmove %d 1\r\n" % (others, others))
+            answers = [w.line() for _ in range(5)]
+            answers[3] = answers[3][:8]
+            equal(answers, ["DENIED", "DENIED", "USING results", "INSERTED", "DENIED"])
+            # Reading tokens again while tasks look leaves none behind.
+            with login(server, "putter") as p:
+                for number in range(50):
+                    r.send("peek %d\r\n" % others * 20)
+                    write(TOKENS.replace("put:mail.*", "put:mail.*,x%d" % number) if number % 2 else TOKENS)
+                    server.process.send_signal(signal.SIGHUP)
+                ends(p)
+            equal([r.line() for _ in range(1000)], ["DENIED"] * 1000)
+            equal(a.ask("stats-job %d" % others)[:2], "OK")
 
     def test_patterns(self):
         with guarded() as server, login(server, "ends") as a:
