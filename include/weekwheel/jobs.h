@@ -278,6 +278,7 @@ struct ww_jobs_stats {
 	uint64_t timeouts;              /* leases that expired since the store was opened */
 	uint64_t accepted;              /* jobs put since the store was made */
 	uint64_t ended;                 /* jobs finished or cancelled since then; accepted - ended are in the store */
+	uint64_t last_id;               /* the greatest that was given; 0: none, or in Redis, where ids have no order */
 	uint64_t loaded;                /* jobs in memory: delayed ones of the near future, ready and reserved ones */
 	uint64_t oldest;                /* ns since the first ready job became due */
 	uint64_t late[WW_LATE_CLASSES]; /* jobs that came due since the store was opened, by class of lateness */
@@ -335,7 +336,8 @@ WW_API int ww_jobs_close(struct ww_jobs *jobs);
  * Opening the copy to write makes another store of it: its ids and tokens go on from that moment, as do those of the
  * first one.
  * Complexity: O(bytes of the store). Errors: on each of them `target` is as it was. WW_EDENIED: there is no store in
- * `path`, or no permission. WW_EINUSE: `target` is not empty. WW_EAGAIN: twenty times in a row so much was written that
+ * `path`, or no permission. WW_EINUSE: `target` is not empty. WW_EINVAL: `target` lies in `path`. WW_ECORRUPT: the store is
+ * damaged, as the sums of the copy show. WW_EAGAIN: twenty times in a row so much was written that
  * the copy had to begin anew. WW_EFULL, WW_EIO, WW_ENOMEM.
  */
 WW_API int ww_jobs_backup(const char *path, const char *target);

@@ -2,8 +2,10 @@
 #include "tools/common/command.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "tools/common/message.h"
 
@@ -13,6 +15,14 @@ void command_output_failed(int reason)
 {
 	if (!first_reason)
 		first_reason = reason;
+}
+
+/* Which error it was may be forgotten. */
+static int is_reader_gone(void)
+{
+	struct pollfd out = {.fd = STDOUT_FILENO, .events = POLLOUT};
+
+	return poll(&out, 1, 0) == 1 && (out.revents & POLLERR) != 0;
 }
 
 int command_finish_output(int status)
@@ -25,7 +35,7 @@ int command_finish_output(int status)
 	if (fflush(stdout) == 0 && !ferror(stdout))
 		return status;
 	reason = first_reason ? first_reason : errno;
-	if (reason == EPIPE)
+	if (reason == EPIPE || is_reader_gone())
 		told = 1;
 	if (told)
 		return status;

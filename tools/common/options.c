@@ -124,6 +124,20 @@ int options_whole(const char *text, uint64_t least, uint64_t most, uint64_t *num
 	return number_whole(text, strlen(text), least, most, number);
 }
 
+int options_bytes(const char *text, uint64_t least, uint64_t most, uint64_t *number)
+{
+	static const char units[] = "KMGT";
+	size_t length = strlen(text);
+	const char *unit = length ? strchr(units, text[length - 1]) : NULL;
+	unsigned shift = unit ? 10 * (unsigned)(unit - units + 1) : 0;
+	uint64_t count;
+
+	if (number_whole(text, length - (unit != NULL), 0, most >> shift, &count) || count << shift < least)
+		return -1;
+	*number = count << shift;
+	return 0;
+}
+
 static void help_entry(FILE *out, const struct option *option)
 {
 	const char *line = option->help;

@@ -42,6 +42,9 @@ int options_bad_value(const struct options *options, const char *name, const cha
 /* Store the whole number that the text is. Return 0, or -1 if it is no number from least to most. */
 int options_whole(const char *text, uint64_t least, uint64_t most, uint64_t *number);
 
+/* The same with K, M, G or T behind it, which are powers of 1024. */
+int options_bytes(const char *text, uint64_t least, uint64_t most, uint64_t *number);
+
 /* Write the table as help. */
 void options_help(FILE *out, const struct option *table, size_t count);
 

@@ -129,8 +129,13 @@ void store_failed(struct server *server, int error)
 	/* lib/redis reports once that Redis is lost, and once that it is back. */
 	if (server->is_shared && (error == WW_EIO || error == WW_EAGAIN))
 		return;
-	snprintf(key, sizeof key, "failed commands: %s", ww_strerror(error));
-	state_seen(key, "a command failed: %s", ww_strerror(error));
+	const char *why =
+	    error == WW_ECORRUPT && !server->is_shared
+	        ? "a record of the store is damaged: the jobs that it concerns are not served, and all "
+	          "others are; 'weekwheel fsck' tells which, and 'weekwheel recover' saves what can be read"
+	        : ww_strerror(error);
+	snprintf(key, sizeof key, "failed commands: %d", error);
+	state_seen(key, "a command failed: %s", why);
 }
 
 /* What to do about an error of opening. */

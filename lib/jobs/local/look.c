@@ -245,6 +245,7 @@ int ww_jobs_local_stats(struct jobs_local *jobs, struct jobs_call *call)
 
 	*stats = (struct ww_jobs_stats){.timeouts = jobs->timeouts,
 	    .accepted = jobs->meta.accepted,
+	    .last_id = jobs->meta.next_id - 1,
 	    .ended = jobs->meta.ended,
 	    .loaded = table_count(&jobs->ids),
 	    .oldest = oldest(jobs),

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "lib/jobs/store/files.h"
+#include "lib/jobs/store/salvage.h"
 #include "weekwheel/error.h"
 
 /* How much a server puts off, at least; or as much as the index has. */
@@ -156,37 +157,6 @@ static int read_salt(const struct copy *copy, unsigned char salt[SALT_SIZE])
 
 /* ---- The journal */
 
-static int by_number(const void *a, const void *b)
-{
-	uint64_t one = *(const uint64_t *)a, other = *(const uint64_t *)b;
-
-	return (one > other) - (one < other);
-}
-
-/* The numbers of its files, in order. Returns how many, or an error. */
-static int list_journal(const struct copy *copy, uint64_t numbers[FILES_MAX])
-{
-	int fd = openat(copy->from, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *folder = fd < 0 ? NULL : fdopendir(fd);
-	const struct dirent *entry;
-	int count = 0;
-
-	if (!folder) {
-		int error = ww_store_files_error(errno);
-		if (fd >= 0)
-			close(fd);
-		return error;
-	}
-	while (count < FILES_MAX && (entry = readdir(folder))) {
-		char end;
-		if (sscanf(entry->d_name, "journal.%" SCNu64 "%c", &numbers[count], &end) == 1)
-			count++;
-	}
-	closedir(folder);
-	qsort(numbers, (size_t)count, sizeof *numbers, by_number);
-	return count;
-}
-
 static int copy_numbered(const struct copy *copy, uint64_t number)
 {
 	char name[64];
@@ -204,7 +174,7 @@ static int copy_journal(const struct copy *copy)
 	int error = WW_OK;
 
 	while (!error) {
-		int count = list_journal(copy, numbers);
+		int count = ww_store_files_numbers(copy->from, ".", numbers, FILES_MAX);
 		if (count <= 0 || numbers[count - 1] == last)
 			return count < 0 ? count : WW_OK;
 		for (int i = 0; i < count && !error; i++)
@@ -222,7 +192,7 @@ static int copy_once(const struct copy *copy)
 {
 	uint64_t before[FILES_MAX], after[FILES_MAX];
 	unsigned char salt[SALT_SIZE], salt_after[SALT_SIZE];
-	int count = list_journal(copy, before);
+	int count = ww_store_files_numbers(copy->from, ".", before, FILES_MAX);
 	int error = count < 0 ? count : read_salt(copy, salt);
 
 	if (!error)
@@ -238,7 +208,7 @@ static int copy_once(const struct copy *copy)
 	if (error)
 		return error;
 	/* Files are cut in order. If the first is there, all of them were. */
-	int count_after = list_journal(copy, after);
+	int count_after = ww_store_files_numbers(copy->from, ".", after, FILES_MAX);
 	if (count_after < 0)
 		return count_after;
 	return (count > 0) == (count_after > 0) && (!count || before[0] == after[0]);
@@ -307,8 +277,6 @@ static int copy_folders(struct copy *copy)
 	struct flock lock = lock_of(F_RDLCK);
 	int error;
 
-	if (copy->from < 0 || copy->to < 0)
-		return ww_store_files_error(errno);
 	if (faccessat(copy->from, "index.db", F_OK, 0))
 		return WW_EDENIED;
 	error = check_empty(copy->to);
@@ -328,6 +296,42 @@ static int copy_folders(struct copy *copy)
 	return error;
 }
 
+/* Whether a folder is the other one, or lies in it: the copy would be copied. */
+static int check_outside(int folder, int other)
+{
+	int at = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	struct stat status, above, forbidden;
+	int error = at < 0 || fstat(other, &forbidden) || fstat(at, &above) ? ww_store_files_error(errno) : WW_OK;
+
+	while (!error) {
+		status = above;
+		if (status.st_dev == forbidden.st_dev && status.st_ino == forbidden.st_ino) {
+			error = WW_EINVAL;
+			break;
+		}
+		int parent = openat(at, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+		close(at);
+		at = parent;
+		if (at < 0 || fstat(at, &above))
+			error = ww_store_files_error(errno);
+		else if (above.st_dev == status.st_dev && above.st_ino == status.st_ino)
+			break;
+	}
+	if (at >= 0)
+		close(at);
+	return error;
+}
+
+/* What was damaged is so in the copy, and then it is none. */
+static int check_copy(const struct copy *copy, const char *to)
+{
+	int problems = ww_salvage_examine(to, NULL, NULL);
+
+	if (problems)
+		empty(copy->to);
+	return problems > 0 ? WW_ECORRUPT : problems;
+}
+
 int ww_store_copy(const char *from, const char *to)
 {
 	struct copy copy = {.from = open(from, O_RDONLY | O_DIRECTORY | O_CLOEXEC), .to = -1};
@@ -340,8 +344,12 @@ int ww_store_copy(const char *from, const char *to)
 		error = ww_store_files_error(errno);
 	if (!error) {
 		copy.to = open(to, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-		error = copy_folders(&copy);
+		error = copy.to < 0 ? ww_store_files_error(errno) : check_outside(copy.to, copy.from);
 	}
+	if (!error)
+		error = copy_folders(&copy);
+	if (!error)
+		error = check_copy(&copy, to);
 	if (copy.from >= 0)
 		close(copy.from);
 	if (copy.to >= 0)

@@ -20,7 +20,7 @@
 
 /*
  * Copy the store in `from` to `to`, a folder that is empty or missing, and return when the copy is stable. On error `to`
- * is as it was. Errors: WW_EINUSE: `to` is not empty. WW_EDENIED: also if there is no store in `from`. WW_EAGAIN: the
+ * is as it was. Errors: WW_EINVAL: `to` lies in `from`. WW_ECORRUPT: the copy is damaged, as `from` is. WW_EINUSE: `to` is not empty. WW_EDENIED: also if there is no store in `from`. WW_EAGAIN: the
  * server wrote more than it could put off. WW_EFULL, WW_EIO, WW_ENOMEM.
  */
 int ww_store_copy(const char *from, const char *to);

@@ -46,7 +46,7 @@ static int begin(void *self)
 	struct disk *disk = self;
 	int error = ww_store_fault_tell(&disk->fault, NULL);
 
-	if (error == WW_EIO || error == WW_ECORRUPT)
+	if (error && error != WW_EFULL)
 		return error;
 	ww_store_disk_drop_frozen(disk);
 	error = ww_store_disk_wait_for_room(disk);
@@ -324,7 +324,7 @@ static int close_store(void *self)
 		end_threads(disk);
 		ww_sqlite_rest(&disk->index);
 		/* If the index cannot take it over, the journal has it, and the next opening tries again. */
-		if (!error) {
+		if (!error && !ww_store_fault_final(&disk->fault)) {
 			int taken = take_over_all(disk, 1);
 			if (taken == WW_EFULL && ww_store_disk_spend(disk))
 				taken = take_over_all(disk, 1);
@@ -368,8 +368,6 @@ static int read_journal(struct disk *disk, uint64_t cut, uint64_t record)
 	    .problem_context = disk->config.context};
 	int error = ww_replay(&replay);
 
-	if (!error)
-		error = ww_store_whole_after(&disk->files, &disk->config, &replay);
 	if (!error) {
 		ww_journal_open(&disk->journal, disk->path, &disk->fault, replay.last, replay.record);
 		/* The process that wrote what was read may have ended before it was synced. */

@@ -29,9 +29,15 @@ static int take_pair(void *context, struct store_bytes key, struct store_bytes k
 
 int ww_store_disk_take_over(struct disk *disk, const struct store *layer, uint64_t cut, uint64_t record)
 {
-	/* Not after a failed sync: another one would succeed without what the system has dropped. */
-	int error = ww_store_fault_is_final(&disk->fault) ? WW_EIO : ww_sqlite_begin(&disk->index);
+	/*
+	 * Not after a failed sync: another one would succeed without what the system has dropped. Nor after damage: pages
+	 * are written because of what others say.
+	 */
+	int error = ww_store_fault_final(&disk->fault);
 
+	if (error)
+		return error;
+	error = ww_sqlite_begin(&disk->index);
 	for (int i = 0; i < 2 * STORE_TABLES && !error; i++) {
 		struct taking taking = {&disk->index, (enum store_table)(i % STORE_TABLES), i >= STORE_TABLES};
 		error = ww_store_memory_each(layer, taking.table, take_pair, &taking);
@@ -137,8 +143,8 @@ void *ww_store_disk_run_indexer(void *argument)
 
 	pthread_mutex_lock(&disk->mutex);
 	while (!disk->ended) {
-		if (ww_store_fault_is_final(&disk->fault)) {
-			disk->failed = WW_EIO;
+		if (ww_store_fault_final(&disk->fault)) {
+			disk->failed = ww_store_fault_final(&disk->fault);
 			pthread_cond_broadcast(&disk->taken);
 			wait_until_woken(disk);
 			continue;
@@ -159,7 +165,7 @@ void *ww_store_disk_run_indexer(void *argument)
 		pthread_mutex_unlock(&disk->mutex);
 		if (error == WW_EFULL && ww_store_disk_spend(disk))
 			error = ww_store_disk_take_over(disk, &disk->frozen, disk->cut, disk->record);
-		if (!error && !ww_store_fault_is_final(&disk->fault))
+		if (!error && !ww_store_fault_final(&disk->fault))
 			cut(disk);
 		if (!error)
 			ww_store_disk_make_room(disk);

@@ -56,6 +56,13 @@ int ww_store_fault_is_final(const struct store_fault *fault)
 	return fault->error == WW_EIO;
 }
 
+int ww_store_fault_final(const struct store_fault *fault)
+{
+	int error = fault->error;
+
+	return error == WW_EFULL ? WW_OK : error;
+}
+
 int ww_store_fault_tell(struct store_fault *fault, char text[WW_FAULT_MAX])
 {
 	if (!text)

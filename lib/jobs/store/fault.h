@@ -28,6 +28,8 @@ int ww_store_fault_sync(struct store_fault *fault, const char *file, int error);
 int ww_store_fault_damage(struct store_fault *fault, const char *file);
 /* There is no room for new jobs, as the text says; NULL: there is. A failed sync stays. */
 void ww_store_fault_full(struct store_fault *fault, const char *text);
+/* Whether nothing may be written any more: WW_EIO, WW_ECORRUPT, or WW_OK. */
+int ww_store_fault_final(const struct store_fault *fault);
 /* Whether a sync has failed. */
 int ww_store_fault_is_final(const struct store_fault *fault);
 /* Copy the text, unless it is NULL. Returns the error. */

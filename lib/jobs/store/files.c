@@ -5,8 +5,10 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
 #include <sys/stat.h>
@@ -56,15 +58,56 @@ static int refuse_system(const struct ww_jobs_config *config, const char *path)
 	return ww_store_files_refuse(config, ww_store_files_error(reason), "%s: %s", path, strerror(reason));
 }
 
+/* ---- The journal's files */
+
+int ww_store_files_number(const char *name, uint64_t *number)
+{
+	char again[64];
+
+	if (sscanf(name, "journal.%" SCNu64, number) != 1)
+		return 0;
+	/* A copy that somebody keeps beside it has more in its name. */
+	(void)snprintf(again, sizeof again, "journal.%" PRIu64, *number);
+	return strcmp(name, again) == 0;
+}
+
+static int by_number(const void *a, const void *b)
+{
+	uint64_t one = *(const uint64_t *)a, other = *(const uint64_t *)b;
+
+	return (one > other) - (one < other);
+}
+
+int ww_store_files_numbers(int at, const char *folder, uint64_t *numbers, int most)
+{
+	int fd = openat(at, folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *opened = fd < 0 ? NULL : fdopendir(fd);
+	const struct dirent *entry;
+	int count = 0;
+
+	if (!opened) {
+		int error = ww_store_files_error(errno);
+		if (fd >= 0)
+			close(fd);
+		return error;
+	}
+	while (count < most && (entry = readdir(opened)))
+		count += ww_store_files_number(entry->d_name, &numbers[count]);
+	closedir(opened);
+	qsort(numbers, (size_t)count, sizeof *numbers, by_number);
+	return count;
+}
+
 /* ---- What is in the folder */
 
 static int is_ours(const char *name)
 {
-	static const char *const known[] = {
-	    ".", "..", "index.db", "index.db-wal", "index.db-shm", "index.db-journal", "reserve", "lost+found"};
+	static const char *const known[] = {".", "..", "index.db", "index.db-wal", "index.db-shm", "index.db-journal",
+	    "journal.new", "reserve", "lost+found"};
+	uint64_t number;
 	size_t i = 0;
 
-	if (strncmp(name, "journal.", 8) == 0)
+	if (ww_store_files_number(name, &number))
 		return 1;
 	while (i < sizeof known / sizeof *known && strcmp(name, known[i]) != 0)
 		i++;
@@ -86,13 +129,14 @@ static int check_plain(const struct ww_jobs_config *config, int folder, const ch
 static int look_at(struct store_files *files, const struct ww_jobs_config *config, int folder, const char *name)
 {
 	struct stat status = {0};
+	uint64_t number;
 	int error = check_plain(config, folder, name, &status);
 
 	if (strcmp(name, "index.db") == 0)
 		files->has_index = status.st_size >= PAGES_SIZE;
 	else if (strcmp(name, "index.db-wal") == 0)
 		files->has_log = 1;
-	else if (strncmp(name, "journal.", 8) == 0 && strcmp(name, "journal.new") != 0)
+	else if (ww_store_files_number(name, &number))
 		files->has_journal = 1;
 	return error;
 }
@@ -135,7 +179,8 @@ static int look_into(struct store_files *files, const struct ww_jobs_config *con
 
 /* ---- The lock is on the folder itself: a file in it could be deleted and made again */
 
-static int sync_name(const struct ww_jobs_config *config)
+/* Whoever made the folder, its name is stable before a new store in it has anything. */
+static int sync_name(const struct ww_jobs_config *config, int was_there)
 {
 	char parent[4096];
 	int error = WW_OK;
@@ -143,6 +188,8 @@ static int sync_name(const struct ww_jobs_config *config)
 	if ((size_t)snprintf(parent, sizeof parent, "%s/..", config->path) >= sizeof parent)
 		return WW_EINVAL;
 	int folder = open(parent, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (folder < 0 && was_there && (errno == EACCES || errno == EPERM))
+		return WW_OK;
 	if (folder < 0 || fsync(folder))
 		error = refuse_system(config, parent);
 	if (folder >= 0)
@@ -150,11 +197,10 @@ static int sync_name(const struct ww_jobs_config *config)
 	return error;
 }
 
-static int make_folder(const struct ww_jobs_config *config)
+static int make_folder(const struct ww_jobs_config *config, int *was_there)
 {
-	if (mkdir(config->path, 0700) == 0)
-		return sync_name(config);
-	return errno == EEXIST ? WW_OK : refuse_system(config, config->path);
+	*was_there = mkdir(config->path, 0700) != 0;
+	return !*was_there || errno == EEXIST ? WW_OK : refuse_system(config, config->path);
 }
 
 /* Readers hold the lock for a moment, to see whether it is taken. */
@@ -174,7 +220,8 @@ static int lock_folder(int folder, int how)
 
 int ww_store_files_lock(struct store_files *files, const struct ww_jobs_config *config)
 {
-	int error = make_folder(config);
+	int was_there;
+	int error = make_folder(config, &was_there);
 
 	*files = (struct store_files){.lock = -1};
 	if (error)
@@ -186,7 +233,10 @@ int ww_store_files_lock(struct store_files *files, const struct ww_jobs_config *
 		return errno == EWOULDBLOCK
 		           ? ww_store_files_refuse(config, WW_EINUSE, "%s: another process has it open", config->path)
 		           : refuse_system(config, config->path);
-	return look_into(files, config);
+	error = look_into(files, config);
+	if (!error && !files->has_index && !files->has_journal)
+		error = sync_name(config, was_there);
+	return error;
 }
 
 int ww_store_files_look(struct store_files *files, const struct ww_jobs_config *config)

@@ -41,6 +41,10 @@ int ww_store_files_look(struct store_files *files, const struct ww_jobs_config *
 void ww_store_files_unlock(struct store_files *files);
 /* Whether a process has the folder locked. */
 int ww_store_files_used(const char *path);
+/* Whether it is the name of a file of the journal; its number. */
+int ww_store_files_number(const char *name, uint64_t *number);
+/* The numbers of the journal's files in a folder, in order, `most` at most. Returns how many, or an error. */
+int ww_store_files_numbers(int at, const char *folder, uint64_t *numbers, int most);
 /* Bytes of the index and the reserve. */
 uint64_t ww_store_files_bytes(const char *path);
 

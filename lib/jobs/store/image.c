@@ -42,7 +42,7 @@ static int open_file(const char *folder, const char *name, int *fd)
 	*fd = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
 	if (*fd >= 0 || errno == ENOENT)
 		return WW_OK;
-	return errno == EACCES || errno == EPERM || errno == ELOOP ? WW_EDENIED : WW_EIO;
+	return ww_store_files_error(errno);
 }
 
 static int read_at(int fd, void *to, size_t size, uint64_t offset)

@@ -2,7 +2,6 @@
 
 #include "lib/jobs/store/journal.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -14,29 +13,14 @@
 #include <unistd.h>
 
 #include "lib/base/time.h"
+#include "lib/jobs/store/files.h"
 #include "lib/jobs/store/format.h"
 #include "weekwheel/error.h"
 
 /* How far ahead there are zeros. */
 enum { FILLED = 128 << 10 };
-
-static int error_of(int error)
-{
-	switch (error) {
-	case ENOSPC:
-	case EDQUOT:
-	case EFBIG:
-		return WW_EFULL;
-	case EACCES:
-	case EPERM:
-	case EROFS:
-		return WW_EDENIED;
-	case ENOMEM:
-		return WW_ENOMEM;
-	default:
-		return WW_EIO;
-	}
-}
+/* What crashes leave beside those that may exist at a time. */
+enum { FILES_MOST = 64 };
 
 static void path_of(const struct journal *journal, uint64_t number, char *path, size_t size)
 {
@@ -48,7 +32,7 @@ static int sync_file(const struct journal *journal, int fd, const char *path)
 	if (fsync(fd) == 0)
 		return WW_OK;
 	/* Nothing was lost if there was no room for it: it was never needed. */
-	if (error_of(errno) == WW_EFULL)
+	if (ww_store_files_error(errno) == WW_EFULL)
 		return WW_EFULL;
 	return ww_store_fault_sync(journal->fault, path, errno);
 }
@@ -56,7 +40,7 @@ static int sync_file(const struct journal *journal, int fd, const char *path)
 static int sync_folder(const struct journal *journal)
 {
 	int fd = open(journal->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	int error = fd < 0 ? error_of(errno) : sync_file(journal, fd, journal->folder);
+	int error = fd < 0 ? ww_store_files_error(errno) : sync_file(journal, fd, journal->folder);
 
 	if (fd >= 0)
 		close(fd);
@@ -115,13 +99,13 @@ static int write_file(const struct journal *journal, int fd, const char *unnamed
 	if (!errno && journal->fills)
 		errno = fill(fd, 0, FILLED);
 	if (errno || pwrite(fd, head, sizeof *head, 0) != sizeof *head)
-		return error_of(errno);
+		return ww_store_files_error(errno);
 	int error = sync_file(journal, fd, unnamed);
 	if (error)
 		return error;
 	path_of(journal, head->number, path, sizeof path);
 	if (rename(unnamed, path))
-		return error_of(errno);
+		return ww_store_files_error(errno);
 	error = sync_folder(journal);
 	if (error)
 		(void)unlink(path);
@@ -145,7 +129,7 @@ static int make_file(struct journal *journal, uint64_t number, int is_last)
 	(void)unlink(unnamed);
 	fd = open(unnamed, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
 	if (fd < 0)
-		return error_of(errno);
+		return ww_store_files_error(errno);
 	error = write_file(journal, fd, unnamed, &head);
 	if (error) {
 		close(fd);
@@ -203,40 +187,29 @@ int ww_journal_turn(struct journal *journal, int is_last)
 	return error;
 }
 
-/* Remove them, also those that no process has open. */
+/* Remove them in order, also those that no process has open: who finds one finds those after it. */
 static int remove_files(const struct journal *journal, uint64_t number)
 {
-	DIR *folder = opendir(journal->folder);
-	const struct dirent *entry;
-	uint64_t found;
+	uint64_t found[FILES_MOST];
+	int count = ww_store_files_numbers(AT_FDCWD, journal->folder, found, FILES_MOST);
 	char path[4096];
-	int error = folder ? WW_OK : error_of(errno);
 
-	while (folder && (entry = readdir(folder))) {
-		if (sscanf(entry->d_name, "journal.%" SCNu64, &found) != 1 || found > number)
-			continue;
-		path_of(journal, found, path, sizeof path);
+	for (int i = 0; i < count && found[i] <= number; i++) {
+		path_of(journal, found[i], path, sizeof path);
 		if (unlink(path))
-			error = error_of(errno);
+			return ww_store_files_error(errno);
 	}
-	if (folder)
-		closedir(folder);
-	return error;
+	return count < 0 ? count : WW_OK;
 }
 
 int ww_journal_cut(struct journal *journal, uint64_t number)
 {
-	char path[4096];
 	uint32_t gone = 0;
 
 	pthread_mutex_lock(&journal->syncing);
 	pthread_mutex_lock(&journal->lock);
-	/* In order: who finds one finds those after it. */
-	while (gone + 1 < journal->files && journal->file[gone].number <= number) {
-		path_of(journal, journal->file[gone].number, path, sizeof path);
-		(void)unlink(path);
+	while (gone + 1 < journal->files && journal->file[gone].number <= number)
 		close(journal->file[gone++].fd);
-	}
 	journal->files -= gone;
 	memmove(journal->file, journal->file + gone, journal->files * sizeof journal->file[0]);
 	pthread_mutex_unlock(&journal->lock);
@@ -297,7 +270,7 @@ static int prepare(struct journal *journal, uint64_t size)
 		error = posix_fallocate(file->fd, (off_t)file->prepared, (off_t)(end - file->prepared));
 	while (error == EINTR);
 	if (error)
-		return error_of(error);
+		return ww_store_files_error(error);
 	file->prepared = end;
 	return WW_OK;
 }
@@ -330,7 +303,7 @@ static int append(struct journal *journal, const void *bytes, size_t size)
 	record.head_sum = journal_record_sum(journal->salt, &record);
 	written = pwritev(file->fd, parts, 3, (off_t)journal->offset);
 	if (written != (ssize_t)(sizeof record + size + 1)) {
-		error = written < 0 ? error_of(errno) : WW_EFULL;
+		error = written < 0 ? ww_store_files_error(errno) : WW_EFULL;
 		wipe(journal, file->fd, written < 0 ? 0 : (size_t)written);
 		return error;
 	}

@@ -2,7 +2,6 @@
 
 #include "lib/jobs/store/replay.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -13,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "lib/jobs/store/files.h"
 #include "lib/jobs/store/format.h"
 
 enum { SECTOR = 512, FILES_MOST = 4096 };
@@ -43,18 +43,10 @@ __attribute__((format(printf, 2, 3))) static int damaged(const struct replay *re
 
 /* ---- Files */
 
+/* Files go while a process writes. */
 static int error_of(int error)
 {
-	switch (error) {
-	case ENOENT:
-		return WW_ENOTFOUND;
-	case ELOOP:
-	case EACCES:
-	case EPERM:
-		return WW_EDENIED;
-	default:
-		return WW_EIO;
-	}
+	return error == ENOENT ? WW_ENOTFOUND : ww_store_files_error(error);
 }
 
 static int read_whole(int fd, struct replay_file *file)
@@ -95,29 +87,6 @@ static int open_file(const struct replay *replay, uint64_t number, struct replay
 	error = read_whole(fd, file);
 	close(fd);
 	return error;
-}
-
-static int by_number(const void *a, const void *b)
-{
-	uint64_t one = *(const uint64_t *)a, other = *(const uint64_t *)b;
-
-	return (one > other) - (one < other);
-}
-
-/* The numbers of the files that exist, in order. Returns how many, or an error. */
-static int list_files(const struct replay *replay, uint64_t *numbers)
-{
-	DIR *folder = opendir(replay->folder);
-	const struct dirent *entry;
-	int count = 0;
-
-	if (!folder)
-		return error_of(errno);
-	while (count < FILES_MOST && (entry = readdir(folder)))
-		count += sscanf(entry->d_name, "journal.%" SCNu64, &numbers[count]) == 1;
-	closedir(folder);
-	qsort(numbers, (size_t)count, sizeof *numbers, by_number);
-	return count;
 }
 
 /* ---- Records */
@@ -345,7 +314,7 @@ static int read_files(struct replay *replay, const uint64_t *numbers, int count)
 int ww_replay(struct replay *replay)
 {
 	uint64_t *numbers = malloc(FILES_MOST * sizeof *numbers);
-	int count = numbers ? list_files(replay, numbers) : WW_ENOMEM;
+	int count = numbers ? ww_store_files_numbers(AT_FDCWD, replay->folder, numbers, FILES_MOST) : WW_ENOMEM;
 	int result = count < 0 ? count : WW_OK;
 
 	replay->last = replay->cut;

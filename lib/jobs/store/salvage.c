@@ -11,6 +11,7 @@
 #include "lib/jobs/store/replay.h"
 #include "lib/jobs/store/rows.h"
 #include "lib/jobs/store/sqlite.h"
+#include "lib/jobs/store/whole.h"
 
 struct salvage {
 	struct pages_image image;
@@ -326,6 +327,8 @@ int ww_salvage_examine(const char *folder, ww_jobs_problem_fn *problem, void *co
 		if (!image.in_log[i - 1])
 			(void)ww_image_page(&image, i, page);
 	error = ww_replay(&replay);
+	if (image.log < 0 && image.database >= 0 && !error && !replay.is_closed && !replay.is_empty)
+		ww_image_tell(&image, WHOLE_NO_LOG, folder);
 	/* Files go while a process writes. */
 	if (error == WW_ENOTFOUND || error == WW_EVERSION)
 		error = WW_OK;

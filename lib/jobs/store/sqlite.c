@@ -3,13 +3,16 @@
 #include "lib/jobs/store/sqlite.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "lib/base/crc32c.h"
 #include "lib/base/memory.h"
 #include "lib/jobs/store/copy.h"
+#include "lib/jobs/store/files.h"
 #include "lib/jobs/store/pages.h"
 
 enum { BLOCK_SIZE = 16384 };
@@ -209,6 +212,17 @@ static void finalize_all(struct sqlite *sqlite)
 	}
 }
 
+/* SQLite would let everybody read it, and gives its log the same mode. */
+static int make_file(const char *path)
+{
+	int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+
+	if (fd < 0)
+		return errno == EEXIST ? WW_OK : ww_store_files_error(errno);
+	close(fd);
+	return WW_OK;
+}
+
 int ww_sqlite_open(struct sqlite *sqlite, const struct ww_jobs_config *config, struct store_fault *fault, uint64_t *cut,
     uint64_t *record)
 {
@@ -222,6 +236,8 @@ int ww_sqlite_open(struct sqlite *sqlite, const struct ww_jobs_config *config, s
 	    .ahead = AHEAD + 2 * config->window};
 	(void)snprintf(path, sizeof path, "%s/index.db", config->path);
 	if (!read_only)
+		error = make_file(path);
+	if (!error && !read_only)
 		error = ww_connection_open(&sqlite->writer, path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE);
 	if (!error && !read_only)
 		error = ww_connection_run(sqlite->writer,
@@ -460,6 +476,9 @@ int ww_sqlite_begin(struct sqlite *sqlite)
 	int error = sqlite->is_stale ? ww_store_slots_reread(&sqlite->slots) : WW_OK;
 
 	sqlite->is_stale = error != WW_OK;
+	/* A rollback needs memory, too, and may have failed. */
+	if (!error && !sqlite3_get_autocommit(sqlite->writer))
+		error = ww_connection_run(sqlite->writer, "rollback");
 	return error ? error : ww_connection_run(sqlite->writer, "begin immediate");
 }
 

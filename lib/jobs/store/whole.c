@@ -42,13 +42,23 @@ static int make_journal(const struct ww_jobs_config *config, struct store_fault 
 	return error;
 }
 
+/* SQLite would make a new log, or say only that it cannot open one. */
+static int check_log(const struct store_files *files, const struct ww_jobs_config *config)
+{
+	struct replay replay = {.folder = config->path, .cut = UINT64_MAX, .read = ignore};
+
+	if (files->has_log || ww_replay(&replay) != WW_OK || replay.is_closed || replay.is_empty)
+		return WW_OK;
+	return ww_store_whole_advise(config, ww_store_files_refuse(config, WW_ECORRUPT, WHOLE_NO_LOG, config->path));
+}
+
 int ww_store_whole_before(
     const struct store_files *files, const struct ww_jobs_config *config, struct store_fault *fault)
 {
 	const char *missing = files->has_index ? "its journal is missing" : "index.db is missing or cut off";
 
 	if (files->has_index && files->has_journal)
-		return WW_OK;
+		return check_log(files, config);
 	if (!files->has_index && !files->has_journal && !(config->flags & WW_JOBS_READONLY))
 		return make_journal(config, fault);
 	if (files->has_index || !is_unmade(config))
@@ -57,13 +67,4 @@ int ww_store_whole_before(
 	if (config->flags & WW_JOBS_READONLY)
 		return ww_store_files_refuse(config, WW_EDENIED, "%s: has no jobs yet", config->path);
 	return WW_OK;
-}
-
-int ww_store_whole_after(
-    const struct store_files *files, const struct ww_jobs_config *config, const struct replay *replay)
-{
-	if (files->has_log || replay->is_closed || replay->is_empty)
-		return WW_OK;
-	return ww_store_files_refuse(
-	    config, WW_ECORRUPT, "%s/index.db-wal is missing: it had what was not in index.db yet", config->path);
 }

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "lib/base/crc32c.h"
+#include "lib/jobs/store/disk_internal.h"
 #include "lib/jobs/store/format.h"
 #include "lib/jobs/store/journal.h"
 #include "lib/jobs/store/pages.h"
@@ -236,6 +237,32 @@ static void damage_far_jobs(void)
 		flip("index.db", page * PAGES_SIZE + 1000, 3);
 }
 
+static uint32_t sum_of_files(void)
+{
+	static const char *const files[] = {"index.db", "index.db-wal"};
+	unsigned char page[PAGES_SIZE];
+	uint32_t sum = 0;
+	ssize_t got;
+
+	for (size_t i = 0; i < 2; i++) {
+		int fd = open(path_of(files[i]), O_RDONLY);
+		while ((got = read(fd, page, sizeof page)) > 0)
+			sum = ww_crc32c(sum, page, (size_t)got);
+		close(fd);
+	}
+	return sum;
+}
+
+/* Until it has nothing to do, or cannot do it. */
+static void await_indexer(struct disk *disk)
+{
+	for (int rests = 0; !rests; (void)usleep(1000)) {
+		pthread_mutex_lock(&disk->mutex);
+		rests = disk->rests;
+		pthread_mutex_unlock(&disk->mutex);
+	}
+}
+
 START_TEST(a_page_that_is_found_damaged_ends_changes_and_deliveries)
 {
 	struct ww_job_spec spec = spec_of("ready");
@@ -248,6 +275,7 @@ START_TEST(a_page_that_is_found_damaged_ends_changes_and_deliveries)
 	int told = 0;
 
 	world_make(&world, KIND_DISK);
+	ww_store_disk_limits.view = 100;
 	(void)put_job(&world, &spec);
 	damage_far_jobs();
 	for (uint64_t id = 2; id <= 3001 && !error; id++) {
@@ -262,6 +290,12 @@ START_TEST(a_page_that_is_found_damaged_ends_changes_and_deliveries)
 	spec.due = 0;
 	ck_assert_int_eq(ww_jobs_put(world.jobs, &spec, NULL, NULL), WW_ECORRUPT);
 	ck_assert_int_eq(ww_jobs_reserve(world.jobs, tube, 1, &lease), WW_ECORRUPT);
+	/* Time passes, and nothing is written, not of the sound pages either. */
+	struct jobs_local *jobs = local_of(world.jobs);
+	uint32_t sum = sum_of_files();
+	jobs->store.ops->tell_time(jobs->store.self, ww_jobs_time(&jobs->elapsed) + FAR, 0);
+	await_indexer(jobs->store.self);
+	ck_assert_uint_eq(sum_of_files(), sum);
 	/* What is sound is still told. */
 	for (uint64_t id = 1; id <= 3001; id++) {
 		const struct ww_job_ref ref = {.id = id};
@@ -272,6 +306,7 @@ START_TEST(a_page_that_is_found_damaged_ends_changes_and_deliveries)
 	}
 	ck_assert_int_ge(told, 300);
 	(void)ww_jobs_close(world.jobs);
+	ck_assert_uint_eq(sum_of_files(), sum);
 	world.jobs = NULL;
 	world.is_damaged = 1;
 	world_end(&world);

@@ -3,8 +3,10 @@
  * back, and the process lives on.
  */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "tests/lib/jobs/faults.h"
@@ -110,6 +112,34 @@ START_TEST(a_failed_sync_is_final)
 }
 END_TEST
 
+START_TEST(the_name_of_a_new_store_is_synced_whoever_made_its_folder)
+{
+	unsigned calls[2];
+	char path[128];
+
+	world_make(&world, KIND_DISK);
+	OK(ww_jobs_close(world.jobs));
+	(void)snprintf(path, sizeof path, "%s/new", world.path);
+	world.config.path = path;
+	for (int is_there = 0; is_there < 2; is_there++) {
+		if (is_there)
+			ck_assert_int_eq(mkdir(path, 0700), 0);
+		fault_arm(FAULT_SYNC, world.path, 0, 0, 0);
+		OK(ww_jobs_open(&world.jobs, &world.config));
+		calls[is_there] = fault_plan.calls;
+		fault_disarm();
+		OK(ww_jobs_close(world.jobs));
+		char command[160];
+		(void)snprintf(command, sizeof command, "rm -r %s", path);
+		ck_assert_int_eq(system(command), 0);
+	}
+	ck_assert_uint_eq(calls[0], calls[1]);
+	world.config.path = world.path;
+	OK(ww_jobs_open(&world.jobs, &world.config));
+	world_end(&world);
+}
+END_TEST
+
 /* ---- A full disk */
 
 static int fault_now(void)
@@ -181,4 +211,5 @@ START_TEST(a_full_disk_refuses_new_jobs_and_lets_others_end)
 }
 END_TEST
 
-TEST_MAIN("jobs/faults", a_failed_sync_is_final, a_full_disk_refuses_new_jobs_and_lets_others_end)
+TEST_MAIN("jobs/faults", a_failed_sync_is_final, the_name_of_a_new_store_is_synced_whoever_made_its_folder,
+    a_full_disk_refuses_new_jobs_and_lets_others_end)

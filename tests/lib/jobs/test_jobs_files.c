@@ -1,5 +1,6 @@
 /* Stores that cannot be opened, are damaged, or run out of disk. */
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
@@ -51,6 +52,32 @@ START_TEST(a_directory_belongs_to_one_process)
 	ck_assert_int_eq(waitpid(child, &status, 0), child);
 	ck_assert_int_eq(status, 0);
 	world.config.flags = 0;
+	world_end(&world);
+}
+END_TEST
+
+START_TEST(files_are_the_owners_alone_and_copies_of_them_are_left_alone)
+{
+	static const char *const copies[] = {"journal.5.bak", "journal.05", "journal.+6"};
+	struct ww_job_spec spec = spec_of("x");
+	const struct dirent *entry;
+	struct stat status;
+
+	world_make(&world, KIND_DISK);
+	(void)put_job(&world, &spec);
+	DIR *folder = opendir(world.path);
+	for (size_t i = 0; i < sizeof copies / sizeof *copies; i++)
+		ck_assert_int_eq(close(openat(dirfd(folder), copies[i], O_WRONLY | O_CREAT, 0600)), 0);
+	for (int i = 0; i < 8; i++)
+		world_reopen(&world);
+	for (size_t i = 0; i < sizeof copies / sizeof *copies; i++)
+		ck_assert_int_eq(fstatat(dirfd(folder), copies[i], &status, 0), 0);
+	while ((entry = readdir(folder))) {
+		ck_assert_int_eq(fstatat(dirfd(folder), entry->d_name, &status, 0), 0);
+		ck_assert_msg(entry->d_name[0] == '.' || (status.st_mode & 077) == 0, "%s", entry->d_name);
+	}
+	closedir(folder);
+	OK(ww_jobs_examine(world.path, NULL, NULL));
 	world_end(&world);
 }
 END_TEST
@@ -401,7 +428,8 @@ START_TEST(the_space_of_finished_jobs_is_used_again)
 }
 END_TEST
 
-TEST_MAIN("jobs/files", a_directory_belongs_to_one_process, a_reader_sees_and_changes_nothing,
+TEST_MAIN("jobs/files", a_directory_belongs_to_one_process,
+    files_are_the_owners_alone_and_copies_of_them_are_left_alone, a_reader_sees_and_changes_nothing,
     a_directory_that_cannot_be_made_is_denied, a_foreign_or_truncated_file_is_reported_as_damaged,
     a_directory_with_other_files_is_no_store, a_store_of_a_later_version_is_left_alone,
     a_store_of_a_former_kind_is_left_alone, one_damaged_record_is_reported_and_the_others_are_delivered,

@@ -5,7 +5,7 @@ import os
 import sys
 
 sys.path.insert(0, __file__.rsplit("/tests/", 1)[0] + "/tests/support")
-from weekwheel import Case, equal, main, refused
+from weekwheel import Case, Server, equal, main, refused
 
 REDIS = ("--store", "redis://127.0.0.1:1/")
 PUSH = ("--memory", "--push", "a")
@@ -31,6 +31,10 @@ class Options(Case):
             ("--redis-timeout", "1m", "seconds, 0.01 to 3600"), ("--push-in-flight", "0", "1 to 65536"),
             ("--push-per-host", "-1", "1 to 65536"), ("--push-attempts", "-1", "0 to 1000000"), ("--push-rest-after", "x", "0 to 1000000"), ("--push-timeout", "5s", "seconds, 0.001 to 86400"),
             ("--push-connect-timeout", "0", "seconds, 0.001 to 3600"), ("--push-grace", "3601", "seconds, 0 to 3600"))))
+
+    def test_sizes_have_units(self):
+        with Server("--data", "jobs", "--max-disk", "64M", "--max-job-size", "100K") as server, server.client() as client:
+            equal(client.numbers("stats")["max-job-size"], "102400")
 
     def test_one_word_of_a_list(self):
         all_refused(

@@ -208,8 +208,8 @@ static int write_pages(struct list_command *list)
 		if (!list->jobs.json && list->shown)
 			table_write(&list->table, stdout);
 		/* A page that led back would never end. */
-	} while (list->next > previous && list->shown < list->limit);
-	if (list->next && !list->jobs.json) {
+	} while (list->next > previous && list->shown < list->limit && !ferror(stdout));
+	if (list->next && !list->jobs.json && !ferror(stdout)) {
 		fflush(stdout);
 		message_line("There may be more; --limit N or --all shows them.");
 	}

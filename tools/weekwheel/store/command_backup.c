@@ -47,6 +47,12 @@ static int refused(const struct backup *backup, int error)
 	if (error == WW_EINUSE)
 		return message_error(
 		    "%s: is not empty; name an empty directory, or one that is to be made", backup->target);
+	if (error == WW_EINVAL)
+		return message_error("%s: lies in %s; name a directory elsewhere", backup->target, backup->path);
+	if (error == WW_ECORRUPT)
+		return message_error("%s: is damaged, and its copy would be, too: none was kept; 'weekwheel fsck %s' "
+		                     "tells what is wrong, and 'weekwheel recover %s %s' saves what can be read",
+		    backup->path, backup->path, backup->path, backup->target);
 	if (error == WW_EFULL)
 		return message_error("%s: the disk is full; make room, or name a directory elsewhere", backup->target);
 	if (error == WW_EAGAIN)
@@ -132,8 +138,8 @@ const struct jobs_command command_backup = {
              "Copy the jobs that weekwheeld keeps in DIR to the directory TARGET, which is empty\n"
              "or made, all as they are at one moment. A server may use DIR at the same time. The\n"
              "copy is complete and synced when the command ends, and a server can be started on it.\n"
-             "Pages that were damaged in DIR are so in the copy: 'weekwheel fsck TARGET' finds them.\n",
-    .examples = "Example, a copy that is checked, and looked into:\n"
-                "  weekwheel backup jobs jobs.copy && weekwheel fsck jobs.copy\n"
+             "Its checksums are read again: of a damaged DIR no copy is kept.\n",
+    .examples = "Example, a copy that is looked into:\n"
+                "  weekwheel backup jobs jobs.copy\n"
                 "  sqlite3 jobs.copy/index.db .tables\n",
 };

@@ -194,13 +194,13 @@ static int walk_one(const struct ww_job_info *info, void *context)
  * The library does not tell the id of an unreadable record: skip the ids that it may have, one by one. Returns 0 if no
  * record can follow.
  */
-static int pass(struct store_walk *walk, struct ww_job_filter *filter, uint64_t accepted)
+static int pass(struct store_walk *walk, struct ww_job_filter *filter, uint64_t last)
 {
 	uint64_t after = walk->last > filter->after ? walk->last : filter->after;
 
 	if (walk->passed++ >= ONE_BY_ONE)
 		walk->step *= 2;
-	if (after >= accepted || walk->step >= accepted - after)
+	if (after >= last || walk->step >= last - after)
 		return 0;
 	filter->after = after + walk->step;
 	return 1;
@@ -228,7 +228,7 @@ int store_each(const struct opened_store *store, ww_job_fn *fn, void *context)
 			break;
 		damaged = error;
 		error = WW_OK;
-		if (!pass(&walk, &filter, stats.accepted))
+		if (!pass(&walk, &filter, stats.last_id > stats.accepted ? stats.last_id : stats.accepted))
 			break;
 	}
 	(void)ww_jobs_commit(store->jobs);

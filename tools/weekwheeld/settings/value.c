@@ -98,8 +98,9 @@ static int bad_number(const struct number *number, const struct options *options
 		snprintf(expected, sizeof expected, "seconds, %g to %g", (double)number->least / WW_SECOND,
 		    (double)number->most / WW_SECOND);
 	else
-		snprintf(expected, sizeof expected, "%s, %" PRIu64 " to %" PRIu64,
-		    number->kind == BYTES ? "bytes" : "a whole number", number->least, number->most);
+		snprintf(expected, sizeof expected, "%s, %" PRIu64 " to %" PRIu64 "%s",
+		    number->kind == BYTES ? "bytes" : "a whole number", number->least, number->most,
+		    number->kind == BYTES ? ", also as in 64M and 10G" : "");
 	return settings_bad(options, number->id, expected);
 }
 
@@ -117,7 +118,8 @@ int settings_number(struct settings *settings, const struct options *options, in
 		bad = words_seconds(settings_span(options->value), number->most / WW_SECOND, &value) != 0 ||
 		      value < number->least || value > number->most;
 	else
-		bad = options_whole(options->value, number->least, number->most, &value) != 0;
+		bad = (number->kind == BYTES ? options_bytes : options_whole)(
+		          options->value, number->least, number->most, &value) != 0;
 	if (bad)
 		return bad_number(number, options);
 	number_store(settings, number, value);

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """weekwheel backup: copies of a store while a server writes to it, and one that stalls."""
+import json
 import os
 import re
 import signal
@@ -22,6 +23,15 @@ def size_of(folder):
         except FileNotFoundError:
             pass
     return total
+
+
+def flip(name, at):
+    with open(name, "r+b") as file:
+        file.seek(at)
+        byte = file.read(1)[0]
+        file.seek(at)
+        # More than the one bit that a sum can correct.
+        file.write(bytes([byte ^ 0x5a]))
 
 
 class Load(threading.Thread):
@@ -112,8 +122,37 @@ class Backup(Case):
         matches("nowhere: there is no such directory", alone.run(1, "backup", "nowhere", "copy").err)
         matches("full: has no jobs in it", alone.run(1, "backup", "full", "copy").err)
         assert not os.path.exists("copy")
+        for inside in ("jobs/sub", "jobs/../jobs/sub"):
+            matches("%s: lies in jobs; name a directory elsewhere" % inside, alone.run(1, "backup", "jobs", inside).err)
+            assert not os.path.exists("jobs/sub")
         matches("one for the copy", alone.run(2, "backup", "jobs").err)
         matches("'c': the directory of a store and another one", alone.run(2, "backup", "a", "b", "c").err)
+
+    def test_of_a_damaged_store_no_copy_is_kept(self):
+        with Server("--data", "jobs") as server, server.client() as client:
+            for _ in range(200):
+                client.put(delay=86400, body=b"x" * 3000)
+        # In the middle of the pages that have the bodies.
+        flip("jobs/index.db", os.path.getsize("jobs/index.db") // 2)
+        error = alone.run(1, "backup", "jobs", "copy").err
+        matches("jobs: is damaged, and its copy would be, too: none was kept; 'weekwheel fsck jobs' tells", error)
+        assert not os.path.exists("copy")
+
+    def test_what_is_readable_is_exported_whatever_its_ids(self):
+        """After a recovery ids are greater than the number of jobs."""
+        with Server("--data", "old") as server, server.client() as client:
+            client.put(delay=86400)
+            server.stop(signal.SIGKILL)
+        os.unlink("old/index.db-wal")
+        result = alone.run(1, "fsck", "old")
+        equal(result.out.splitlines(), ["old/index.db-wal is missing: it had what was not in index.db yet", "1 problem"])
+        alone.run(1, "recover", "old", "jobs")
+        with Server("--data", "jobs") as server, server.client() as client:
+            ids = [int(client.put(delay=86400, body=b"x" * 3000).split()[1]) for _ in range(200)]
+        assert ids[0] > 1000000, ids
+        flip("jobs/index.db", os.path.getsize("jobs/index.db") // 2)
+        found = [json.loads(line)["id"] for line in alone.run(1, "export", "jobs").out.splitlines()]
+        assert ids[0] in found and ids[-1] in found and 190 <= len(found) < 200, (len(found), found[-1:])
 
     def test_one_that_stalls_lets_nothing_grow(self):
         """It is stopped in the middle of the index, while the server writes many times of what it may put off."""
