@@ -17,10 +17,7 @@
 #include "lib/jobs/store/salvage.h"
 #include "weekwheel/error.h"
 
-/* How much a server puts off, at least; or as much as the index has. */
-#define PATIENCE ((uint64_t)64 << 20)
-
-enum { TRIES = 20, PIECE = 1 << 20, FILES_MAX = 64, SALT_AT = 16, SALT_SIZE = 8, PAGE = 4096 };
+enum { TRIES = 20, PIECE = 1 << 20, FILES_MAX = 256, SALT_AT = 16, SALT_SIZE = 8, PAGE = 4096 };
 
 struct copy {
 	int from; /* folders */
@@ -44,7 +41,7 @@ int ww_store_copy_waits(const char *folder, uint64_t bytes)
 		status.st_size = 0;
 	if (fd >= 0)
 		close(fd);
-	return waits && (bytes < PATIENCE || bytes < (uint64_t)status.st_size);
+	return waits && (bytes < COPY_PATIENCE || bytes < (uint64_t)status.st_size);
 }
 
 /* ---- Files */

@@ -18,6 +18,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* How much of the log and of the journal a server puts off, at least. */
+#define COPY_PATIENCE ((uint64_t)64 << 20)
+
 /*
  * Copy the store in `from` to `to`, a folder that is empty or missing, and return when the copy is stable. On error `to`
  * is as it was. Errors: WW_EINVAL: `to` lies in `from`. WW_ECORRUPT: the copy is damaged, as `from` is. WW_EINUSE: `to` is not empty. WW_EDENIED: also if there is no store in `from`. WW_EAGAIN: the

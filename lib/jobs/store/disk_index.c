@@ -128,10 +128,11 @@ void ww_store_disk_press(struct disk *disk)
 	pthread_mutex_unlock(&disk->mutex);
 }
 
-/* Cut the journal. Put it off while a process copies the store, for some files. */
+/* Cut the journal. Put it off while a process copies the store, as long as it is small. */
 static void cut(struct disk *disk)
 {
-	if (disk->cut - disk->was_cut < JOURNAL_FILES / 2 && ww_store_copy_waits(disk->path, 0))
+	if (disk->cut - disk->was_cut < JOURNAL_FILES / 2 && ww_journal_space(&disk->journal) < COPY_PATIENCE &&
+	    ww_store_copy_waits(disk->path, 0))
 		return;
 	ww_journal_cut(&disk->journal, disk->cut);
 	disk->was_cut = disk->cut;

@@ -20,7 +20,7 @@
 /* How far ahead there are zeros. */
 enum { FILLED = 128 << 10 };
 /* What crashes leave beside those that may exist at a time. */
-enum { FILES_MOST = 64 };
+enum { FILES_MOST = 2 * JOURNAL_FILES };
 
 static void path_of(const struct journal *journal, uint64_t number, char *path, size_t size)
 {

@@ -20,7 +20,7 @@
 #include "lib/jobs/store/fault.h"
 
 /* Files that may exist at a time. */
-enum { JOURNAL_FILES = 16 };
+enum { JOURNAL_FILES = 128 };
 
 struct journal_file {
 	uint64_t number;
