@@ -36,7 +36,7 @@ static const struct option table[] = {
         "always (the default): an answer means stable storage;\ninterval: sync at regular intervals; system: when the system does"},
     {OPTION_SYNC_INTERVAL, 0, "sync-interval", "SECONDS", "with --sync interval: the interval (0.05)"},
     {OPTION_DOWNTIME, 0, "max-downtime", "SECONDS", "how long the clock may say that the machine was off (2592000)"},
-    {OPTION_DISK, 0, "max-disk", "BYTES", "refuse new jobs when the folder takes so much, as 10G (when the disk is full)"},
+    {OPTION_DISK, 0, "max-disk", "BYTES", "refuse new jobs when the folder takes so much: 10G (a full disk)"},
     {OPTION_JOB_SIZE, 'z', "max-job-size", "BYTES", "the longest body of a job (65535)"},
     {OPTION_CONNECTIONS, 0, "max-connections", "N", "the most clients at a time (0: as \"ulimit -n\" allows)"},
     {OPTION_PER_ADDRESS, 0, "max-connections-per-address", "N", "the most of these from one address (0: any)"},
