@@ -47,8 +47,17 @@ static struct tube_hints *find(const struct redis_store *store, const char *name
 	return tube;
 }
 
+void ww_redis_hint_set(struct tube_hints *tube, uint32_t shard, int64_t first)
+{
+	struct hint *hint = &tube->of[shard];
+
+	tube->promises += (uint32_t)(first != HINT_NONE) - (uint32_t)(hint->first != HINT_NONE);
+	hint->first = first;
+}
+
 static void unlearn(const struct redis_store *store, struct tube_hints *tube)
 {
+	tube->promises = store->shards;
 	for (uint32_t i = 0; i < store->shards; i++)
 		tube->of[i] = (struct hint){.first = HINT_UNKNOWN, .heard = store->readies};
 }
@@ -96,18 +105,22 @@ void ww_redis_hint_hear(struct redis_store *store, const char *name, uint32_t sh
 	/* A tube that nobody has asked for has no hints; it begins with unknown ones. */
 	tube = find(store, name);
 	store->readies++;
-	if (tube && shard < store->shards)
-		tube->of[shard] = (struct hint){.first = priority, .heard = store->readies};
+	if (tube && shard < store->shards) {
+		ww_redis_hint_set(tube, shard, priority);
+		tube->of[shard].heard = store->readies;
+	}
 	pthread_cond_broadcast(&store->heard);
 	pthread_mutex_unlock(&store->lock);
 }
 
-static void perhaps(struct redis_store *store, struct hint *hint, int64_t priority)
+static void perhaps(struct redis_store *store, struct tube_hints *tube, uint32_t shard, int64_t priority)
 {
-	if (hint->first == HINT_NONE || priority < hint->first)
-		hint->first = priority;
+	int64_t first = tube->of[shard].first;
+
+	if (first == HINT_NONE || priority < first)
+		ww_redis_hint_set(tube, shard, priority);
 	/* Newer than any answer that is under way. */
-	hint->heard = store->readies;
+	tube->of[shard].heard = store->readies;
 }
 
 void ww_redis_hint_made(struct redis_store *store, const char *name, uint32_t shard, int64_t priority)
@@ -120,10 +133,10 @@ void ww_redis_hint_made(struct redis_store *store, const char *name, uint32_t sh
 	if (name) {
 		tube = find(store, name);
 		if (tube)
-			perhaps(store, &tube->of[shard], priority);
+			perhaps(store, tube, shard, priority);
 	} else {
 		HASH_ITER(hh, store->tubes, tube, next)
-			perhaps(store, &tube->of[shard], priority);
+			perhaps(store, tube, shard, priority);
 	}
 	pthread_cond_broadcast(&store->heard);
 	pthread_mutex_unlock(&store->lock);

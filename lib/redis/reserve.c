@@ -3,7 +3,7 @@
  *
  * A reserve goes to shards one after another:
  *   1. Choose the shard whose hints promise the most urgent job, and learn the priority of the best job elsewhere.
- *   2. Ask that shard for leases of jobs up to this priority, or else for its first job alone: so jobs come in order of
+ *   2. Ask that shard, for the tubes that promise something there, for leases of jobs up to this priority, or else for its first job alone: so jobs come in order of
  *      priority although they lie in many shards. The reply also says what is first there now, which corrects hints.
  *   3. Go on until there are enough leases, or no hint promises anything.
  * If a hint is unknown, all shards are asked once for their first jobs. A shard that fails is left out for the rest of
@@ -87,52 +87,89 @@ static struct tube_hints *hints_of(const struct take *take, size_t tube)
 	return ww_redis_hint(take->store, take->tubes[tube]);
 }
 
-/*
- * Returns the shard with the best job as far as hints tell, or -1: nothing is ready anywhere. *bound becomes the
- * priority of the best job in another shard; *is_unknown whether a hint is unknown.
- */
-static int64_t best_shard(const struct take *take, int64_t *bound, int *is_unknown)
-{
-	struct redis_store *store = take->store;
-	int64_t best = -1;
-	int64_t least = HINT_PERHAPS + 1;
+/* What the hints say, and when. */
+struct view {
+	int64_t best;   /* the shard with the best job as far as hints tell; -1: nothing is ready anywhere */
+	int64_t bound;  /* the priority of the best job in another shard */
+	int is_unknown; /* whether a hint is unknown */
+	uint64_t seen;  /* how much was heard */
+	size_t count;   /* tubes that promise something */
+};
 
-	*bound = HINT_PERHAPS;
-	*is_unknown = 0;
-	for (size_t t = 0; t < take->count; t++) {
-		const struct tube_hints *tube = hints_of(take, t);
-		if (!tube)
-			return WW_ENOMEM - 1;
-		for (uint32_t i = 0; i < store->shards; i++) {
-			uint32_t shard = (take->begin + i) % store->shards;
-			int64_t first = tube->of[shard].first;
-			if (has_failed(take, shard))
-				continue;
-			*is_unknown |= first == HINT_UNKNOWN;
-			if (first < 0)
-				continue;
-			if (first < least) {
-				if (shard != best && best >= 0)
-					*bound = least;
-				least = first, best = shard;
-			} else if (shard != best && first < *bound)
-				*bound = first;
-		}
+static void view_tube(const struct take *take, const struct tube_hints *tube, struct view *view, int64_t *least)
+{
+	for (uint32_t i = 0; i < take->store->shards; i++) {
+		uint32_t shard = (take->begin + i) % take->store->shards;
+		int64_t first = tube->of[shard].first;
+		if (has_failed(take, shard))
+			continue;
+		view->is_unknown |= first == HINT_UNKNOWN;
+		if (first < 0)
+			continue;
+		if (first < *least) {
+			if (shard != view->best && view->best >= 0)
+				view->bound = *least;
+			*least = first, view->best = shard;
+		} else if (shard != view->best && first < view->bound)
+			view->bound = first;
 	}
-	return best;
 }
 
-/* Returns how much was heard, after all tubes have hints. */
-static uint64_t see(const struct take *take)
+/* Fill in *view and, of `promising`, the tubes that promise something in some shard. */
+static int look_at_hints(const struct take *take, struct view *view, uint32_t *promising)
 {
-	uint64_t seen;
+	int64_t least = HINT_PERHAPS + 1;
+	int error = WW_OK;
 
+	*view = (struct view){.best = -1, .bound = HINT_PERHAPS};
 	pthread_mutex_lock(&take->store->lock);
-	for (size_t t = 0; t < take->count; t++)
-		(void)hints_of(take, t);
-	seen = take->store->readies;
+	for (size_t t = 0; t < take->count && !error; t++) {
+		const struct tube_hints *tube = hints_of(take, t);
+		if (!tube) {
+			error = WW_ENOMEM;
+		} else if (tube->promises) {
+			view_tube(take, tube, view, &least);
+			promising[view->count++] = (uint32_t)t;
+		}
+	}
+	view->seen = take->store->readies;
 	pthread_mutex_unlock(&take->store->lock);
-	return seen;
+	return error;
+}
+
+static int is_unknown(const struct redis_store *store, const struct tube_hints *tube)
+{
+	for (uint32_t i = 0; i < store->shards && tube->promises; i++)
+		if (tube->of[i].first == HINT_UNKNOWN)
+			return 1;
+	return 0;
+}
+
+/* Tubes of a take, by their places in it. */
+struct some {
+	uint32_t *tubes;
+	size_t count;
+	uint64_t seen; /* how much was heard when they were chosen */
+};
+
+/* Choose the tubes with unknown hints, or without a worker all. */
+static int choose(const struct take *take, struct some *some)
+{
+	struct redis_store *store = take->store;
+	int error = WW_OK;
+
+	some->count = 0;
+	pthread_mutex_lock(&store->lock);
+	for (size_t t = 0; t < take->count && !error; t++) {
+		const struct tube_hints *tube = hints_of(take, t);
+		if (!tube)
+			error = WW_ENOMEM;
+		else if (is_alone(store) || is_unknown(store, tube))
+			some->tubes[some->count++] = (uint32_t)t;
+	}
+	some->seen = store->readies;
+	pthread_mutex_unlock(&store->lock);
+	return error;
 }
 
 /* Take over an answer, unless something newer was heard. */
@@ -141,49 +178,51 @@ static void learn(const struct take *take, size_t t, uint32_t shard, int64_t fir
 	struct tube_hints *tube = hints_of(take, t);
 
 	if (tube && tube->of[shard].heard <= seen)
-		tube->of[shard].first = first;
+		ww_redis_hint_set(tube, shard, first);
 }
 
 /* Learn from all shards; those without an answer have failed. */
-static void learn_all(struct take *take, const struct fan *fan, uint64_t seen)
+static void learn_all(struct take *take, const struct fan *fan, const struct some *some)
 {
 	struct redis_store *store = take->store;
 
 	for (uint32_t i = 0; i < store->shards; i++) {
 		const struct redis_call *call = &fan->calls[i];
-		int error = call->error ? call->error : ww_redis_call_array(store, call->reply, 2 * take->count);
+		int error = call->error ? call->error : ww_redis_call_array(store, call->reply, 2 * some->count);
 		if (error)
 			note_failed(take, i, error);
 	}
 	pthread_mutex_lock(&store->lock);
 	for (uint32_t i = 0; i < store->shards; i++)
-		for (size_t t = 0; t < take->count; t++)
-			learn(take, t, i,
+		for (size_t k = 0; k < some->count; k++)
+			learn(take, some->tubes[k], i,
 			    has_failed(take, i) ? HINT_PERHAPS
-			                        : ww_redis_call_value(fan->calls[i].reply->element[2 * t]),
-			    seen);
+			                        : ww_redis_call_value(fan->calls[i].reply->element[2 * k]),
+			    some->seen);
 	pthread_mutex_unlock(&store->lock);
 }
 
-/* Ask all shards for the first of each tube. */
-static int look(struct take *take)
+/* Ask all shards for the first job of each tube that is not known. `room` has room for all tubes. */
+static int look(struct take *take, uint32_t *room)
 {
 	struct redis_store *store = take->store;
-	struct words *words = ww_redis_words_many(store, 3 + take->count);
-	uint64_t seen = see(take);
+	struct some some = {.tubes = room};
+	int error = choose(take, &some);
+	struct words *words = error || !some.count ? NULL : ww_redis_words_many(store, 3 + some.count);
 	struct fan fan;
-	int error;
 
+	if (error || !some.count)
+		return error;
 	if (!words)
 		return WW_ENOMEM;
 	ww_redis_words_text(words, "ready");
-	for (size_t t = 0; t < take->count; t++)
-		ww_redis_words_text(words, take->tubes[t]);
+	for (size_t k = 0; k < some.count; k++)
+		ww_redis_words_text(words, take->tubes[some.tubes[k]]);
 	error = ww_redis_call_each(
 	    store, &ww_redis_script_shard_first, words, NULL, store->shards, REDIS_CALL_AGAIN | REDIS_CALL_SOON, &fan);
 	if (fan.calls) {
 		error = WW_OK;
-		learn_all(take, &fan, seen);
+		learn_all(take, &fan, &some);
 		ww_redis_call_fan_free(store, &fan);
 	}
 	ww_redis_words_free(store, words);
@@ -192,11 +231,11 @@ static int look(struct take *take)
 
 /* ---- One shard */
 
-static int read_leases(struct take *take, const redisReply *reply)
+static int read_leases(struct take *take, const redisReply *reply, size_t tubes)
 {
 	struct redis_store *store = take->store;
 	const redisReply *leases;
-	int error = ww_redis_call_array(store, reply, 1 + take->count);
+	int error = ww_redis_call_array(store, reply, 1 + tubes);
 
 	if (!error)
 		error = ww_redis_call_array(store, reply->element[0], 0);
@@ -211,33 +250,85 @@ static int read_leases(struct take *take, const redisReply *reply)
 	return error;
 }
 
-/* Lease as many as there is room for, with priorities up to `bound`; if there are none, the first job alone. */
-static int take_from(struct take *take, uint32_t shard, int64_t bound)
+/* Keep, of the promising tubes, those that promise something in the shard that is asked. */
+static size_t narrow(const struct take *take, const struct view *view, uint32_t *promising)
+{
+	size_t count = 0;
+
+	pthread_mutex_lock(&take->store->lock);
+	for (size_t i = 0; i < view->count; i++) {
+		const struct tube_hints *tube = hints_of(take, promising[i]);
+		if (tube && tube->of[view->best].first != HINT_NONE)
+			promising[count++] = promising[i];
+	}
+	pthread_mutex_unlock(&take->store->lock);
+	return count;
+}
+
+/*
+ * Lease as many as there is room for, with priorities up to the bound; if there are none, the first job alone. Redis is
+ * asked for the tubes alone that promise something there: watching a thousand costs what watching one does.
+ */
+static int take_from(struct take *take, const struct view *view, uint32_t *promising)
 {
 	struct redis_store *store = take->store;
-	struct words *words = ww_redis_words_many(store, 4 + take->count);
-	uint64_t seen = see(take);
+	size_t count = narrow(take, view, promising);
+	struct words *words = count ? ww_redis_words_many(store, 4 + count) : NULL;
+	uint32_t shard = (uint32_t)view->best;
 	redisReply *reply = NULL;
 	size_t left = take->most - take->got;
 	int error;
 
+	/* Another thread has taken what was promised. */
+	if (!count)
+		return WW_OK;
 	if (!words)
 		return WW_ENOMEM;
 	ww_redis_words_number(words, left < TAKE_BATCH ? left : TAKE_BATCH);
-	ww_redis_words_number(words, (uint64_t)bound);
-	for (size_t t = 0; t < take->count; t++)
-		ww_redis_words_text(words, take->tubes[t]);
+	ww_redis_words_number(words, (uint64_t)view->bound);
+	for (size_t i = 0; i < count; i++)
+		ww_redis_words_text(words, take->tubes[promising[i]]);
 	error = ww_redis_call(store, &ww_redis_script_shard_reserve, shard, words, REDIS_CALL_SOON, &reply);
 	if (!error)
-		error = read_leases(take, reply);
+		error = read_leases(take, reply, count);
 	/* A shard that failed is asked after the others, until it answers or a message comes. */
 	pthread_mutex_lock(&store->lock);
-	for (size_t t = 0; t < take->count; t++)
-		learn(take, t, shard, error ? HINT_PERHAPS : ww_redis_call_value(reply->element[1 + t]), seen);
+	for (size_t i = 0; i < count; i++)
+		learn(take, promising[i], shard, error ? HINT_PERHAPS : ww_redis_call_value(reply->element[1 + i]),
+		    view->seen);
 	pthread_mutex_unlock(&store->lock);
 	ww_redis_call_free(reply);
 	ww_redis_words_free(store, words);
 	return error;
+}
+
+/* Take from one shard after another, until there are enough leases or no hint promises anything. */
+static int take_all(struct take *take, uint32_t *promising)
+{
+	struct redis_store *store = take->store;
+	/* Without a worker, hints hear of nothing. */
+	int has_looked = is_alone(store);
+	int error = has_looked ? look(take, promising) : WW_OK;
+
+	take->end = time_now(CLOCK_BOOTTIME) + store->config.timeout;
+	while (!error && take->got < take->most) {
+		struct view view;
+		int failed;
+		error = look_at_hints(take, &view, promising);
+		if (error)
+			break;
+		if (view.is_unknown && !has_looked) {
+			error = look(take, promising), has_looked = 1;
+			take->end = time_now(CLOCK_BOOTTIME) + store->config.timeout;
+		} else if (view.best < 0) {
+			break;
+		} else if ((failed = take_from(take, &view, promising)) != WW_OK) {
+			note_failed(take, (uint32_t)view.best, failed);
+		}
+		if (take->error == WW_ENOMEM || ((take->error || take->got) && time_now(CLOCK_BOOTTIME) >= take->end))
+			break;
+	}
+	return error ? error : take->error;
 }
 
 int ww_redis_reserve_many(
@@ -245,39 +336,21 @@ int ww_redis_reserve_many(
 {
 	struct redis_store *store = store_of(jobs);
 	struct take take = {.store = store, .tubes = tubes, .count = count, .leases = leases, .most = most};
-	int has_looked = 0;
-	int error = WW_OK;
+	uint32_t few[16];
+	uint32_t *promising = few;
+	int error;
 
 	if (getpid() != store->process)
 		return WW_ECLOSED;
 	if (!count)
 		return 0;
+	if (count > sizeof few / sizeof *few && !(promising = memory_take(store->allocator, count * sizeof *promising)))
+		return WW_ENOMEM;
 	ww_redis_hint_bound(store, count);
 	take.begin = (uint32_t)(random_next_shared(&store->random) % store->shards);
-	/* Without a worker, hints hear of nothing. */
-	if (is_alone(store))
-		error = look(&take), has_looked = 1;
-	take.end = time_now(CLOCK_BOOTTIME) + store->config.timeout;
-	while (!error && take.got < most) {
-		int64_t bound;
-		int is_unknown;
-		int failed;
-		pthread_mutex_lock(&store->lock);
-		int64_t shard = best_shard(&take, &bound, &is_unknown);
-		pthread_mutex_unlock(&store->lock);
-		if (shard < -1)
-			error = WW_ENOMEM;
-		else if (is_unknown && !has_looked)
-			error = look(&take), has_looked = 1,
-			take.end = time_now(CLOCK_BOOTTIME) + store->config.timeout;
-		else if (shard < 0)
-			break;
-		else if ((failed = take_from(&take, (uint32_t)shard, bound)) != WW_OK)
-			note_failed(&take, (uint32_t)shard, failed);
-		if (take.error == WW_ENOMEM || ((take.error || take.got) && time_now(CLOCK_BOOTTIME) >= take.end))
-			break;
-	}
-	error = error ? error : take.error;
+	error = take_all(&take, promising);
+	if (promising != few)
+		memory_give(store->allocator, promising, count * sizeof *promising);
 	return take.got ? (int)take.got : error;
 }
 

@@ -5,13 +5,14 @@
 -- require part_shard
 -- require part_lease
 local most, bound = tonumber(ARGV[3]), tonumber(ARGV[4])
-local found, leases, replies = {}, {}, {}
+local found, leases, replies, firsts = {}, {}, {}, {}
 
 -- Find ready jobs of all tubes that are not paused; the arguments are ZRANGE's.
 local function find(...)
 	for t = 5, #ARGV do
 		local pause = head[6] and redis.call('HGET', tag .. ':p', ARGV[t])
 		local ready = pause and {} or redis.call('ZRANGE', tag .. ':r:' .. ARGV[t], ...)
+		firsts[t] = ready[2]
 		for i = 1, #ready, 2 do
 			found[#found + 1] = {t, tonumber(ready[i + 1]), ready[i]}
 		end
@@ -71,8 +72,12 @@ end
 
 replies[1] = leases
 for t = 5, #ARGV do
-	local pause = head[6] and redis.call('HGET', tag .. ':p', ARGV[t])
-	local first = pause and {} or redis.call('ZRANGE', tag .. ':r:' .. ARGV[t], 0, 0, 'WITHSCORES')
-	replies[#replies + 1] = first[2] and tonumber(first[2]) or -1
+	-- What was found first is still the first, unless a job was taken.
+	if not firsts[t] or taken[ARGV[t]] then
+		local pause = head[6] and redis.call('HGET', tag .. ':p', ARGV[t])
+		local first = pause and {} or redis.call('ZRANGE', tag .. ':r:' .. ARGV[t], 0, 0, 'WITHSCORES')
+		firsts[t] = first[2]
+	end
+	replies[#replies + 1] = tonumber(firsts[t] or -1)
 end
 return replies

@@ -1,4 +1,6 @@
 /* Reserving many jobs of a store in Redis at once: how often it asks Redis, what is stale, and when it ends. */
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -183,5 +185,50 @@ START_TEST(a_single_job_is_taken_where_another_took_the_best)
 }
 END_TEST
 
+/* How often Redis has looked into a tube. */
+static long long looks(void)
+{
+	redisReply *reply = redis_server_ask(&server, "INFO commandstats");
+	const char *at = strstr(reply->str, "cmdstat_zrange:calls=");
+	long long count = at ? strtoll(at + strlen("cmdstat_zrange:calls="), NULL, 10) : 0;
+
+	freeReplyObject(reply);
+	return count;
+}
+
+START_TEST(a_thousand_tubes_are_asked_for_as_one_is)
+{
+	enum { TUBES = 1000, ROUNDS = 100 };
+	static char names[TUBES][16];
+	const char *watched[TUBES];
+	long long before, one = 0;
+
+	if (!redis_server_begin(&server, url, sizeof url))
+		return;
+	struct ww_jobs *jobs = open_with(SHARDS, 0);
+	for (int i = 0; i < TUBES; i++) {
+		(void)snprintf(names[i], sizeof names[i], "tube%d", i);
+		watched[i] = names[i];
+	}
+	ck_assert_int_eq(ww_jobs_reserve(jobs, watched, TUBES, leases), 0);
+	for (int count = 1; count <= TUBES; count += TUBES - 1) {
+		before = looks();
+		for (int i = 0; i < ROUNDS; i++) {
+			put_one(jobs, count == 1 ? names[0] : names[i * 7 % TUBES], 5);
+			ck_assert_int_eq(ww_jobs_reserve(jobs, watched, (size_t)count, leases), 1);
+			ww_jobs_free(jobs, leases[0].body);
+			OK(ww_jobs_finish(jobs, leases[0].id, leases[0].token));
+		}
+		if (count == 1)
+			one = looks() - before;
+		else
+			ck_assert_int_le(looks() - before, one + one / 10 + 20);
+	}
+	OK(ww_jobs_close(jobs));
+	redis_server_stop(&server);
+}
+END_TEST
+
 TEST_MAIN("redis/take", redis_is_asked_as_often_as_the_order_passes_to_another_shard,
-    leased_jobs_are_returned_when_the_timeout_is_over, a_single_job_is_taken_where_another_took_the_best)
+    leased_jobs_are_returned_when_the_timeout_is_over, a_single_job_is_taken_where_another_took_the_best,
+    a_thousand_tubes_are_asked_for_as_one_is)
