@@ -116,8 +116,9 @@ static void sort(struct gather *gather, struct ww_job_put *puts, size_t count)
 			continue;
 		if (!spec->key_length && keyless++ % PUT_BATCH == 0)
 			shard = shard_of_spec(store, spec);
-		ww_redis_gather_add(
-		    gather, i, spec->key_length ? shard_of_spec(store, spec) : shard, !spec->key_length);
+		/* In one shard there is no other, and jobs come in the order in which they were put. */
+		ww_redis_gather_add(gather, i, spec->key_length ? shard_of_spec(store, spec) : shard,
+		    !spec->key_length && store->shards > 1);
 	}
 }
 
