@@ -44,7 +44,7 @@ $(B)/tests/test_jobs_each_fault: LDFLAGS += $(addprefix -Xlinker --wrap=,malloc 
 
 # The server on a simulated system, whose functions stand before those of libuv and of the C library.
 SIMULATE := $(if $(call built,weekwheeld),$(B)/tests/simulate)
-$(B)/tests/simulate: LDFLAGS += $(addprefix -Xlinker --wrap=,ww_jobs_reserve)
+$(B)/tests/simulate: LDFLAGS += $(addprefix -Xlinker --wrap=,ww_jobs_reserve ww_jobs_reserve_job)
 $(B)/tests/simulate: JEMALLOC_LIBS =
 $(B)/tests/simulate: $(call objects,$(call sources,tests/simulate,*.c)) $(filter-out %/main.o,$(weekwheeld_OBJECTS)) \
 		$(call objects,$(weekwheeld_ALSO)) \

@@ -6,7 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "tests/simulate/judge.h"
+#include "tests/simulate/book.h"
+#include "tests/simulate/system.h"
 #include "tests/simulate/wire.h"
 #include "tests/simulate/world.h"
 
@@ -14,20 +15,25 @@ enum { EXPECTED = 32, HELD = 16, LINE = 256 };
 
 /* What an answer will be to. */
 struct expected {
-	enum { OTHER, CHANGE, RESERVE } kind;
-	struct entity *entity; /* CHANGE */
-	uint64_t since;        /* RESERVE: when it arrives, or 0: it waits behind others */
+	enum { OTHER, CHANGE, RESERVE, PAUSE } kind;
+	struct job *job; /* of the command, if it is on one that is known */
+	unsigned tube;   /* PAUSE */
+	uint64_t until;  /* PAUSE: at the earliest */
+	uint64_t length;
 };
 
 struct held {
-	struct entity *entity;
+	struct job *job;
 	uint64_t id;
 };
 
 struct client {
 	unsigned number;
 	struct wire *wire; /* NULL: not connected */
-	unsigned tube;     /* it puts into this one */
+	uint64_t connection;
+	uint64_t waits; /* the number of the reserve that it waits for, and does nothing else; or 0 */
+	int is_counted; /* as one that waits */
+	unsigned tube;  /* it puts into this one */
 	struct expected expected[EXPECTED];
 	unsigned expects;
 	struct held held[HELD];
@@ -42,7 +48,7 @@ struct client {
 struct lost {
 	struct lost *next;
 	struct wire *wire;
-	struct entity *entity;
+	struct job *job;
 };
 
 struct load load;
@@ -51,6 +57,8 @@ static struct client clients[CLIENTS];
 static struct lost *losts;
 static world_fn act;
 static unsigned errors;
+static uint64_t connections, reserves;
+static uint64_t pausing[TUBES]; /* until then a pause may be under way */
 
 unsigned clients_errors(void)
 {
@@ -79,7 +87,7 @@ static void settle_lost(void *context, uint64_t number)
 			at = &lost->next;
 			continue;
 		}
-		judge_hears_nothing(lost->entity);
+		book_hears_nothing(lost->job);
 		*at = lost->next;
 		free(lost);
 	}
@@ -87,21 +95,39 @@ static void settle_lost(void *context, uint64_t number)
 		world_at(world.now + SIM_S, settle_lost, NULL, 0);
 }
 
+static void stop_waiting(struct client *client)
+{
+	if (client->is_counted)
+		book_waits(-1);
+	client->is_counted = 0;
+	client->waits = 0;
+}
+
+void client_left(struct client *client)
+{
+	stop_waiting(client);
+	book_left(client->connection);
+}
+
 static void forget_connection(struct client *client)
 {
+	client_left(client);
 	for (unsigned i = 0; i < client->expects; i++) {
 		struct lost *lost;
-		if (client->expected[i].kind != CHANGE)
+		if (!client->expected[i].job)
 			continue;
 		if (!losts)
 			world_at(world.now + SIM_S, settle_lost, NULL, 0);
 		lost = malloc(sizeof *lost);
-		*lost = (struct lost){losts, client->wire, client->expected[i].entity};
+		*lost = (struct lost){losts, client->wire, client->expected[i].job};
 		losts = lost;
 	}
 	for (unsigned i = 0; i < client->holds; i++)
-		if (client->held[i].entity->holder == client)
-			client->held[i].entity->holder = NULL;
+		if (client->held[i].job->holder == client)
+			client->held[i].job->holder = NULL;
+	for (unsigned i = 0; i < client->expects; i++)
+		if (client->expected[i].kind == PAUSE)
+			pausing[client->expected[i].tube] = world.now + 10 * SIM_MINUTE;
 	client->expects = client->holds = 0;
 	client->in_size = 0;
 	client->wire = NULL;
@@ -115,20 +141,32 @@ void client_lost(struct client *client)
 
 /* ---- Answers */
 
-static void hears_job(struct client *client, const struct expected *expected, const char *line, const char *body)
+static void hears_job(struct client *client, const char *line, const char *body)
 {
 	uint64_t id = strtoull(line + 9, NULL, 10), size = strtoull(strrchr(line, ' ') + 1, NULL, 10);
 	uint32_t put;
-	struct entity *entity = judge_of(body, size, &put);
+	struct job *job = book_of(body, size, &put);
 
-	if (!entity) {
+	if (!job) {
 		world_bad("client %u has got a job that nobody put: %.40s", client->number, body);
 		return;
 	}
-	judge_client_heard(entity, client, id, expected->since);
+	book_heard(job, client, id, client->connection);
 	if (client->holds == HELD)
 		client->holds--;
-	client->held[client->holds++] = (struct held){entity, id};
+	client->held[client->holds++] = (struct held){job, id};
+}
+
+/* The end of the server ends pauses. */
+static void hears_of_pause(const struct client *client, const struct expected *pause, const char *line)
+{
+	pausing[pause->tube] = 0;
+	if (strcmp(line, "PAUSED") == 0 && client_is_connected(client))
+		book_pauses(pause->tube, pause->until, world.now + pause->length);
+	else if (strncmp(line, "INTERNAL_ERROR", 14) == 0)
+		pausing[pause->tube] = world.now + 10 * SIM_MINUTE;
+	else
+		book_pauses(pause->tube, 0, world.now + SIM_MINUTE);
 }
 
 static void hears(struct client *client, const char *line, const char *body)
@@ -138,10 +176,14 @@ static void hears(struct client *client, const char *line, const char *body)
 	world_trace_bytes("heard", client->number, line, strlen(line));
 	errors += strncmp(line, "INTERNAL_ERROR", 14) == 0;
 	memmove(client->expected, client->expected + 1, --client->expects * sizeof expected);
-	if (expected.kind == CHANGE)
-		judge_hears(expected.entity, line);
-	else if (expected.kind == RESERVE && body)
-		hears_job(client, &expected, line, body);
+	if (expected.kind == RESERVE)
+		stop_waiting(client);
+	if (expected.job)
+		book_hears(expected.job, line);
+	if (expected.kind == RESERVE && body)
+		hears_job(client, line, body);
+	else if (expected.kind == PAUSE)
+		hears_of_pause(client, &expected, line);
 	if (load.is_draining && !client->expects)
 		world_at(world.now + SIM_MS, act, client, 1);
 }
@@ -194,11 +236,16 @@ static uint64_t say(struct client *client, struct expected expected, const char 
 	return wire_send(client->wire, line, strlen(line));
 }
 
+/* The job will be due after the delay, or at `due`, unless that is 0. */
 static void change(
-    struct client *client, struct entity *entity, enum verb_kind verb, uint64_t id, uint64_t delay, const char *line)
+    struct client *client, struct job *job, enum sent_verb verb, uint64_t due, uint64_t delay, const char *line)
 {
-	judge_sends(entity, verb, id, delay);
-	(void)say(client, (struct expected){.kind = CHANGE, .entity = entity}, line);
+	int holds = 0;
+
+	for (unsigned i = 0; i < client->holds; i++)
+		holds |= client->held[i].job == job;
+	book_sends(job, verb, holds ? client->connection : 0, due ? due : world.now + delay, delay);
+	(void)say(client, (struct expected){.kind = CHANGE, .job = job}, line);
 }
 
 static uint64_t some_delay(void)
@@ -221,36 +268,76 @@ static uint64_t some_delay(void)
 	}
 }
 
-static void put(struct client *client, struct entity *entity)
+/* The words of a put up to the size of its body, and those after it. Returns when it is due, or 0: after the delay. */
+static uint64_t put_words(const struct job *job, uint64_t delay, char *before, char *after)
 {
-	char head[64], line[LINE];
+	uint64_t wall = system_wall() + delay * SIM_S;
+	int is_plain = !job->is_keyed && !job->is_wall && !job->every && !job->attempts && !job->backoff;
+	int at = 0;
+
+	*after = 0;
+	if (job->is_wall)
+		(void)snprintf(before, LINE, "put-at %" PRIu64 " %" PRIu64 ".%09" PRIu64, world_below(2000),
+		    wall / SIM_S, wall % SIM_S);
+	else
+		(void)snprintf(
+		    before, LINE, "%s %" PRIu64 " %" PRIu64, is_plain ? "put" : "put-key", world_below(2000), delay);
+	if (job->is_keyed)
+		at = snprintf(after, LINE, " k%" PRIu32, job->number);
+	else if (!is_plain)
+		at = snprintf(after, LINE, " -");
+	if (job->every)
+		at += snprintf(after + at, LINE - (size_t)at, " every=%" PRIu64, job->every / SIM_S);
+	if (job->attempts)
+		at += snprintf(after + at, LINE - (size_t)at, " attempts=%u", job->attempts);
+	if (job->backoff)
+		(void)snprintf(after + at, LINE - (size_t)at, " backoff=%" PRIu64, job->backoff / SIM_S);
+	return job->is_wall ? world.now + delay * SIM_S : 0;
+}
+
+static void put(struct client *client, struct job *job)
+{
+	char head[64], before[LINE], after[LINE], line[3 * LINE];
 	uint64_t delay = some_delay();
 	uint64_t pad = world_chance(100) ? world_below(load.body_most) : world_below(100);
+	uint64_t due = put_words(job, delay, before, after);
 	char *body;
-	int length = snprintf(head, sizeof head, "e%" PRIu32 ".%" PRIu32 " ", entity->number, entity->puts + 1);
-	size_t at;
+	int length = snprintf(head, sizeof head, "e%" PRIu32 ".%" PRIu32 " ", job->number, job->puts + 1);
+	size_t at = (size_t)snprintf(line, sizeof line, "%s %" PRIu64 " %" PRIu64 "%s\r\n%s", before, job->run / SIM_S,
+	    (uint64_t)length + pad, after, head);
 
-	if (entity->is_keyed)
-		at = (size_t)snprintf(line, sizeof line,
-		    "put-key %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 " k%u\r\n%s", world_below(2000), delay,
-		    entity->run / SIM_S, (uint64_t)length + pad, entity->number, head);
-	else
-		at = (size_t)snprintf(line, sizeof line, "put %" PRIu64 " %" PRIu64 " %" PRIu64 " %" PRIu64 "\r\n%s",
-		    world_below(2000), delay, entity->run / SIM_S, (uint64_t)length + pad, head);
 	body = malloc(at + pad + 3);
 	memcpy(body, line, at);
 	memset(body + at, 'x', pad);
 	memcpy(body + at + pad, "\r\n", 3);
-	change(client, entity, entity->is_keyed ? PUT_KEY : PUT, 0, delay * SIM_S, body);
+	change(client, job, PUT, due, delay * SIM_S, body);
 	free(body);
 }
 
 static void put_new(struct client *client)
 {
-	struct entity *entity = judge_new((int)client->tube, world_chance(300));
+	struct job *job = book_new(client->tube, world_chance(300));
 
-	entity->run = (world_chance(500) ? world_between(2, 60) : world_between(60, 7200)) * SIM_S;
-	put(client, entity);
+	job->run = (world_chance(500) ? world_between(2, 60) : world_between(60, 7200)) * SIM_S;
+	job->is_wall = world_chance(150);
+	/* Whoever wants to end a periodic job has to know its key. */
+	if (job->is_keyed && world_chance(150))
+		job->every = (world_chance(300) ? world_between(1, 600) : world_between(600, 5 * 86400)) * SIM_S;
+	if (world_chance(150))
+		job->attempts = (unsigned)world_between(1, 4);
+	if (world_chance(150))
+		job->backoff = world_between(1, 60) * SIM_S;
+	put(client, job);
+}
+
+static void begin_wait(void *context, uint64_t number)
+{
+	struct client *client = context;
+
+	if (client->waits != number)
+		return;
+	client->is_counted = 1;
+	book_waits(1);
 }
 
 static void reserve(struct client *client)
@@ -263,71 +350,135 @@ static void reserve(struct client *client)
 
 	(void)snprintf(line, sizeof line, "reserve-with-timeout %" PRIu64 "\r\n", load.is_draining ? 600 : wait);
 	arrives = say(client, (struct expected){.kind = RESERVE}, line);
-	client->expected[client->expects - 1].since = is_alone ? arrives : 0;
+	if (!is_alone)
+		return;
+	client->waits = ++reserves;
+	world_at(arrives, begin_wait, client, client->waits);
+}
+
+static void reserve_job(struct client *client, struct job *job)
+{
+	char line[LINE];
+
+	(void)snprintf(line, sizeof line, "reserve-job %" PRIu64 "\r\n", job->id);
+	book_sends(job, RESERVE_JOB, 0, 0, 0);
+	(void)say(client, (struct expected){.kind = RESERVE, .job = job}, line);
+}
+
+static void pause_tube(struct client *client)
+{
+	char line[LINE];
+	unsigned tube = (unsigned)world_below(load.tubes);
+	uint64_t length = world_between(1, 60) * SIM_S;
+
+	if (pausing[tube] > world.now)
+		return;
+	pausing[tube] = SIM_NEVER;
+	book_pauses(tube, 0, SIM_NEVER);
+	(void)snprintf(line, sizeof line, "pause-tube t%u %" PRIu64 "\r\n", tube, length / SIM_S);
+	(void)say(client, (struct expected){.kind = PAUSE, .tube = tube, .until = world.now + length, .length = length},
+	    line);
+}
+
+/* Whatever it is, whoever has it. */
+static void delete_key(struct client *client, struct job *job)
+{
+	char line[LINE];
+
+	if (client->tube != job->tube) {
+		client->tube = job->tube;
+		(void)snprintf(line, sizeof line, "use t%u\r\n", client->tube);
+		(void)say(client, (struct expected){.kind = OTHER}, line);
+	}
+	(void)snprintf(line, sizeof line, "delete-key k%" PRIu32 "\r\n", job->number);
+	change(client, job, DELETE_KEY, 0, 0, line);
+}
+
+static void release(struct client *client, const struct held *held)
+{
+	char line[LINE];
+	uint64_t delay = some_delay();
+
+	if (held->job->backoff && world_chance(700)) {
+		(void)snprintf(line, sizeof line, "release-job %" PRIu64 " 100 - failed\r\n", held->id);
+		/* It is an hour at most, and shortened by up to a quarter. */
+		change(client, held->job, RELEASE, world.now + held->job->backoff * 3 / 4, SIM_HOUR, line);
+		return;
+	}
+	(void)snprintf(line, sizeof line, "release %" PRIu64 " 100 %" PRIu64 "\r\n", held->id, delay);
+	change(client, held->job, RELEASE, 0, delay * SIM_S, line);
 }
 
 static void end_held(struct client *client)
 {
 	unsigned i = (unsigned)world_below(client->holds);
 	struct held held = client->held[i];
-	uint64_t delay = some_delay();
 	char line[LINE];
 
-	if (held.entity->command.verb != NO_VERB)
+	if (held.job->verb != NO_VERB)
 		return;
+	if (held.id != held.job->id) {
+		/* It has ended, and another one has its key. */
+		client->held[i] = client->held[--client->holds];
+		return;
+	}
 	switch (load.is_draining ? 0 : world_below(8)) {
 	default:
+		if (held.job->every && load.is_draining) {
+			delete_key(client, held.job);
+			break;
+		}
 		(void)snprintf(line, sizeof line, "delete %" PRIu64 "\r\n", held.id);
-		change(client, held.entity, DELETE, held.id, 0, line);
+		change(client, held.job, DELETE, 0, 0, line);
 		break;
 	case 5:
-		(void)snprintf(line, sizeof line, "release %" PRIu64 " 100 %" PRIu64 "\r\n", held.id, delay);
-		change(client, held.entity, RELEASE, held.id, delay * SIM_S, line);
+		release(client, &held);
 		break;
 	case 6:
 		(void)snprintf(line, sizeof line, "bury %" PRIu64 " 100\r\n", held.id);
-		change(client, held.entity, BURY, held.id, 0, line);
+		change(client, held.job, BURY, 0, 0, line);
 		break;
 	case 7:
 		(void)snprintf(line, sizeof line, "touch %" PRIu64 "\r\n", held.id);
-		change(client, held.entity, TOUCH, held.id, 0, line);
+		change(client, held.job, TOUCH, 0, 0, line);
 		return;
 	}
 	client->held[i] = client->held[--client->holds];
 }
 
-static void change_to(struct client *client, struct entity *entity, enum verb_kind verb, uint64_t id)
+static void change_to(struct client *client, struct job *job, enum sent_verb verb)
 {
 	uint64_t delay = verb == MOVE ? some_delay() : 0;
 	char line[LINE];
 
 	if (verb == MOVE)
-		(void)snprintf(line, sizeof line, "move %" PRIu64 " %" PRIu64 "\r\n", id, delay);
+		(void)snprintf(line, sizeof line, "move %" PRIu64 " %" PRIu64 "\r\n", job->id, delay);
 	else
-		(void)snprintf(line, sizeof line, "%s %" PRIu64 "\r\n", verb == DELETE ? "delete" : "kick-job", id);
-	change(client, entity, verb, id, delay * SIM_S, line);
+		(void)snprintf(
+		    line, sizeof line, "%s %" PRIu64 "\r\n", verb == DELETE ? "delete" : "kick-job", job->id);
+	/* A kick makes it due at once. */
+	change(client, job, verb, verb == KICK_JOB ? 1 : 0, delay * SIM_S, line);
 }
 
 /* Something with a job that it may not have. */
 static void change_any(struct client *client)
 {
-	struct entity *entity = judge_any();
+	struct job *job = book_any();
 
-	if (!entity || entity->command.verb != NO_VERB || entity->holder || !entity->id)
+	if (!job || job->verb != NO_VERB || job->holder || !job->id)
 		return;
-	if (entity->is_keyed && (unsigned)entity->tube == client->tube && world_chance(500)) {
-		put(client, entity);
-		return;
-	}
-	change_to(client, entity, (enum verb_kind[]){DELETE, MOVE, KICK_JOB}[world_below(3)], entity->id);
+	if (world_chance(100))
+		reserve_job(client, job);
+	else if (job->is_keyed && world_chance(100))
+		delete_key(client, job);
+	else if (job->is_keyed && job->tube == client->tube && world_chance(500))
+		put(client, job);
+	else
+		change_to(client, job, (enum sent_verb[]){DELETE, MOVE, KICK_JOB}[world_below(3)]);
 }
 
 static void look(struct client *client)
 {
-	static const char *const looks[] = {"peek-ready\r\n", "peek-delayed\r\n", "peek-buried\r\n"};
-
-	/* What they answer is not judged, and may have a body: only that of an empty tube has one line. */
-	(void)looks;
 	(void)say(client, (struct expected){.kind = OTHER}, "list-tube-used\r\n");
 }
 
@@ -338,6 +489,7 @@ static void connect_client(struct client *client)
 	client->wire = wire_connect(client);
 	if (!client->wire)
 		return;
+	client->connection = ++connections;
 	client->tube = (unsigned)world_below(load.tubes);
 	(void)snprintf(line, sizeof line, "use t%u\r\n", client->tube);
 	(void)say(client, (struct expected){.kind = OTHER}, line);
@@ -353,6 +505,7 @@ static void cut(struct client *client)
 
 	world_trace("cut", client->number, 0);
 	if (world_chance(300)) {
+		client_left(client);
 		wire_break(wire);
 		return;
 	}
@@ -377,10 +530,9 @@ static void act_connected(struct client *client)
 	else if (client->holds && (load.is_draining || world_chance(400)))
 		end_held(client);
 	else if (load.is_draining) {
-		uint64_t id;
-		struct entity *entity = judge_buried(&id);
-		if (entity)
-			change_to(client, entity, KICK_JOB, id);
+		struct job *job = book_buried();
+		if (job)
+			change_to(client, job, KICK_JOB);
 		else
 			reserve(client);
 	} else if (world_chance(450))
@@ -389,6 +541,8 @@ static void act_connected(struct client *client)
 		reserve(client);
 	else if (world_chance(900))
 		change_any(client);
+	else if (world_chance(500))
+		pause_tube(client);
 	else
 		look(client);
 }
@@ -420,6 +574,8 @@ static void act(void *context, uint64_t is_once)
 void clients_begin(void)
 {
 	errors = 0;
+	connections = reserves = 0;
+	memset(pausing, 0, sizeof pausing);
 	for (unsigned i = 0; i < load.clients; i++) {
 		clients[i] = (struct client){.number = i};
 		world_at(world_below(SIM_MINUTE), act, &clients[i], 0);

@@ -15,6 +15,13 @@ struct load {
 
 extern struct load load;
 
+struct client;
+
+/* Whether the server still has its connection. */
+int client_is_connected(const struct client *client);
+/* The server leaves its connection. */
+void client_left(struct client *client);
+
 void clients_begin(void);
 void clients_end(void);
 /* How often a client was told of an error of the server since the last call. */

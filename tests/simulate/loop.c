@@ -6,6 +6,7 @@
 #include <string.h>
 #include <uv.h>
 
+#include "tests/simulate/client.h"
 #include "tests/simulate/system.h"
 #include "tests/simulate/wire.h"
 #include "tests/simulate/world.h"
@@ -313,6 +314,8 @@ void uv_close(uv_handle_t *handle, uv_close_cb done)
 		arriving_count = 0;
 	} else if (wire_of((uv_stream_t *)handle)) {
 		struct wire *wire = wire_of((uv_stream_t *)handle);
+		if (wire->client && !world.is_ghost)
+			client_left(wire->client);
 		if (!wire->is_over)
 			send_packet(wire, to_client, &wire->out_last, NULL, 0);
 		wire->is_over = 1;

@@ -15,9 +15,9 @@
 #include <sqlite3.h>
 
 #include "lib/jobs/store/store.h"
+#include "tests/simulate/book.h"
 #include "tests/simulate/client.h"
 #include "tests/simulate/disk.h"
-#include "tests/simulate/judge.h"
 #include "tests/simulate/system.h"
 #include "tests/simulate/wire.h"
 #include "tests/simulate/world.h"
@@ -31,7 +31,9 @@ enum death { NOT_DEAD, KILLED, POWER };
 static struct {
 	uint64_t weeks, each, seed, processes;
 	int is_verbose;
-} asked = {10, 10, 1, 1, 0};
+	const char *history; /* NULL: it is judged, and not kept */
+	const char *judge;
+} asked = {10, 10, 1, 1, 0, NULL, "tests/support/history.py"};
 
 static const char *const modes[] = {"always", "interval", "system"};
 
@@ -45,6 +47,7 @@ static struct {
 	int may_lie, may_fail, may_fill, may_step;
 	unsigned lives, refused, wiped;
 	uint64_t end;
+	uint64_t ahead; /* the clock was set forward by that in all */
 	char said[300]; /* the last message of the server */
 } run;
 
@@ -63,7 +66,7 @@ static void take_message(const char *format, va_list arguments)
 {
 	(void)vsnprintf(run.said, sizeof run.said, format, arguments);
 	if (!world.is_ghost && strncmp(run.said, "listening", 9) == 0)
-		judge_opened();
+		book_opened();
 	world_say("%s%s", world.is_ghost ? "(dead) " : "weekwheeld: ", run.said);
 }
 
@@ -129,14 +132,14 @@ static void heal(void *context, uint64_t number)
 	(void)number;
 	world_say("--- the disk is well");
 	disk_faults = (struct disk_faults){0};
-	judge.healthy = world.now;
+	book_well();
 }
 
 static void fall_ill(void)
 {
 	unsigned often = (unsigned)world_between(1, 300);
 
-	switch (world_below(6)) {
+	switch (world_below(7)) {
 	case 0:
 		disk_faults.sync_eio = run.may_fail ? often : 0;
 		break;
@@ -152,12 +155,16 @@ static void fall_ill(void)
 	case 4:
 		disk_faults.slow = often;
 		break;
+	case 5:
+		disk_faults.read_eio = run.may_fail ? often : 0;
+		break;
 	default:
 		disk_faults.lies = run.may_lie ? often : 0;
 	}
-	world_say("--- the disk is ill: EIO %u %u, full %d %d, slow %u, lies %u", disk_faults.sync_eio,
-	    disk_faults.write_eio, disk_faults.is_full, disk_faults.is_very_full, disk_faults.slow, disk_faults.lies);
-	judge.healthy = SIM_NEVER;
+	world_say("--- the disk is ill: EIO %u %u %u, full %d %d, slow %u, lies %u", disk_faults.sync_eio,
+	    disk_faults.write_eio, disk_faults.read_eio, disk_faults.is_full, disk_faults.is_very_full,
+	    disk_faults.slow, disk_faults.lies);
+	book_ill();
 	world_at(world.now + world_between(SIM_S, SIM_HOUR), heal, NULL, 0);
 }
 
@@ -169,8 +176,8 @@ static void step_clock(void)
 		return;
 	world_say("--- the clock is set by %.3f s", (double)step / 1e9);
 	system_step(step);
-	judge.early += step > 0 ? (uint64_t)step : 0;
-	judge.late += step < 0 ? (uint64_t)-step : 0;
+	book_stepped(step);
+	run.ahead += step > 0 ? (uint64_t)step : 0;
 }
 
 static void something_happens(void *context, uint64_t number)
@@ -235,7 +242,7 @@ static void end_weeks(void *context, uint64_t number)
 		load.is_draining = 1;
 		heal(NULL, 0);
 	}
-	if (judge_is_done() || world.now > judge.last_due + SIM_DAY + judge.early) {
+	if (book_is_done() || world.now > book.last_due + SIM_DAY + run.ahead) {
 		run.is_over = 2;
 		loop_signal_server(SIGTERM);
 		return;
@@ -247,13 +254,13 @@ static void end_weeks(void *context, uint64_t number)
 
 static void down(uint64_t time)
 {
-	judge.healthy = SIM_NEVER;
+	book_ill();
 	world_sleep(time);
 }
 
 static void begun(void)
 {
-	judge.healthy = world.now;
+	book_well();
 }
 
 static void after_death(void)
@@ -272,7 +279,7 @@ static void after_death(void)
 	} else {
 		disk_release();
 	}
-	judge_server_died(is_power, lost);
+	book_server_died(is_power, lost);
 	run.wiped += (unsigned)lost;
 	run.death = NOT_DEAD;
 }
@@ -284,11 +291,11 @@ static void live(const struct settings *settings)
 	run.lives++;
 	*run.said = 0;
 	world_say("--- life %u", run.lives);
-	judge.healthy = world.now;
+	book_well();
 	status = server_run(settings);
 	if (status && !run.death && !loop_was_open()) {
 		int is_well = !disk_faults.is_full && !disk_faults.is_very_full && !disk_faults.sync_eio &&
-		              !disk_faults.write_eio && !disk_faults.lies;
+		              !disk_faults.write_eio && !disk_faults.read_eio && !disk_faults.lies;
 		run.refused++;
 		if (is_well && !run.wiped) {
 			world_bad("the server does not start: %s", run.said);
@@ -299,12 +306,53 @@ static void live(const struct settings *settings)
 			after_death();
 			disk_end();
 			disk_begin();
-			judge_forget_all();
+			book_forget_all();
 			return;
 		}
 	}
 	after_death();
 	begun();
+}
+
+/* ---- The history, which is written to a file, or to the program that judges it */
+
+static FILE *history;
+static pid_t judge;
+
+static void open_history(void)
+{
+	int ends[2];
+
+	if (asked.history) {
+		history = fopen(asked.history, "w");
+	} else if (pipe(ends) == 0) {
+		judge = fork();
+		if (judge == 0) {
+			(void)dup2(ends[0], 0);
+			(void)close(ends[0]);
+			(void)close(ends[1]);
+			(void)execlp("python3", "python3", asked.judge, "--quiet", "/dev/stdin", NULL);
+			_exit(127);
+		}
+		(void)close(ends[0]);
+		history = judge > 0 ? fdopen(ends[1], "w") : NULL;
+	}
+	if (!history) {
+		(void)fprintf(stderr, "simulate: no history can be written\n");
+		exit(2);
+	}
+}
+
+static void close_history(void)
+{
+	int status = 0;
+	int is_lost = fclose(history) != 0;
+
+	if (!asked.history && waitpid(judge, &status, 0) == judge && WIFEXITED(status) && WEXITSTATUS(status) == 127)
+		(void)fprintf(stderr, "simulate: python3 does not start\n");
+	if (is_lost || status)
+		world_bad("that is what the judge of the history says");
+	history = NULL;
 }
 
 static struct store_limits usual;
@@ -337,9 +385,12 @@ static void simulate(uint64_t seed, uint64_t weeks, int verbose)
 	system_begin();
 	disk_begin();
 	disk_before = before_change;
-	disk_sync_failed = judge_sync_failed;
+	disk_sync_failed = book_sync_failed;
 	loop_begin();
-	judge_begin(run.mode == 0 ? 0 : run.mode == 1 ? (uint64_t)(atof(interval) * 1e9) + 3 * SIM_S : 36 * SIM_S);
+	book_begin(run.mode == 0   ? 0
+	           : run.mode == 1 ? (uint64_t)(atof(interval) * 1e9) + 3 * SIM_S
+	                           : 36 * SIM_S,
+	    run.may_step, history);
 	if (settings_read(&settings, arguments) != 0)
 		exit(2);
 	clients_begin();
@@ -351,9 +402,9 @@ static void simulate(uint64_t seed, uint64_t weeks, int verbose)
 		if (run.is_over < 2)
 			down(world_chance(500) ? world_below(10 * SIM_S) : world_below(SIM_HOUR));
 	}
-	judge_final();
+	book_final();
 	/* A second of retrying, now and then, and a sync for each change at most: a server with nothing to do sleeps. */
-	if (world.wakes > 2 * judge.acknowledged + 20 * world.now / SIM_HOUR)
+	if (world.wakes > 2 * book.acknowledged + 20 * world.now / SIM_HOUR)
 		world_bad("threads of the server have woken %" PRIu64 " times in %" PRIu64 " days", world.wakes,
 		    world.now / SIM_DAY);
 }
@@ -369,12 +420,12 @@ static void count_run(unsigned bads)
 	totals.bad += bads != 0;
 	totals.days += world.now / SIM_DAY;
 	totals.lives += run.lives;
-	totals.powers += judge.powers;
-	totals.jobs += judge_count();
-	totals.deliveries += judge.deliveries;
-	totals.acknowledged += judge.acknowledged;
-	totals.unanswered += judge.unanswered;
-	totals.refused += judge.refused;
+	totals.powers += book.powers;
+	totals.jobs += book_count();
+	totals.deliveries += book.deliveries;
+	totals.acknowledged += book.acknowledged;
+	totals.unanswered += book.unanswered;
+	totals.refused += book.refused;
 	totals.hash += world.hash;
 	for (size_t i = 0; i < sizeof totals.disk / sizeof(uint64_t); i++)
 		((uint64_t *)&totals.disk)[i] += ((uint64_t *)&disk_counts)[i];
@@ -401,7 +452,7 @@ static void add_totals(struct totals *to, const struct totals *from)
 static void finish(void)
 {
 	clients_end();
-	judge_end();
+	book_end();
 	loop_end_of_run();
 	disk_end();
 	world_end();
@@ -428,8 +479,10 @@ static const struct {
 static int usage(int status)
 {
 	(void)fprintf(status ? stderr : stdout,
-	    "Usage: simulate [--weeks N] [--each N] [--seed N] [--processes N] [--verbose]\n"
+	    "Usage: simulate [--weeks N] [--each N] [--seed N] [--processes N] [--verbose] [--judge FILE] [--history FILE]\n"
 	    "Simulate N weeks of a job server (10), in runs of 10 weeks each, whose seeds follow each other.\n"
+	    "The history of each run is judged by a program (tests/support/history.py), or written to a file: that\n"
+	    "of the last run.\n"
 	    "Example: simulate --weeks 1000 --seed 1 --processes 2\n");
 	return status;
 }
@@ -438,6 +491,11 @@ static int read_options(char **arguments)
 {
 	for (; *arguments; arguments++) {
 		size_t i = 0;
+		if ((strcmp(*arguments, "--history") == 0 || strcmp(*arguments, "--judge") == 0) && arguments[1]) {
+			*(arguments[0][2] == 'h' ? &asked.history : &asked.judge) = arguments[1];
+			arguments++;
+			continue;
+		}
 		if (strcmp(*arguments, "--verbose") == 0) {
 			asked.is_verbose = 1;
 			continue;
@@ -478,7 +536,9 @@ static void simulate_some(uint64_t first, uint64_t step)
 		seed_now = asked.seed + i;
 		weeks_now = left < asked.each ? left : asked.each;
 		(void)alarm(SECONDS_A_RUN);
+		open_history();
 		simulate(seed_now, weeks_now, asked.is_verbose);
+		close_history();
 		count_run(world_bads - before);
 		if (world_bads != before)
 			say_again();
@@ -497,6 +557,7 @@ int main(int count, char **arguments)
 	if (read_options(arguments + 1) != 0)
 		return usage(2);
 	usual = ww_store_disk_limits;
+	(void)signal(SIGPIPE, SIG_IGN);
 	(void)setvbuf(stdout, NULL, _IOLBF, 0);
 	for (size_t i = 0; i < sizeof deadly / sizeof *deadly; i++)
 		(void)signal(deadly[i], on_signal);

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Judges a history: what clients of a store of jobs did and heard, and what they found in it. Reads it once.
 
-    python3 tests/support/history.py FILE     prints what is wrong; exit status 1 if anything is
+    python3 tests/support/history.py [--quiet] FILE     prints what is wrong; exit status 1 if anything is
 
 A history is a text with an event on each line, an object of JSON, in the order in which they happened. Each has "event"
 and "t", a whole number of nanoseconds on one clock that never steps. "job" is a name that the writer gives each job:
@@ -16,13 +16,24 @@ brackets may be left out.
     call     call job to [due] [run] [by] [body]  a command is about to be sent; `by` a client that uses its lease
                to: "waiting", "buried" or "gone" if it succeeds; "leased": the lease will last for `run`
                due: [from, to]: between these two the job will be due; left out: at any time
-    answer   call ok [id] [due]                 true: it was done; false: it was not, and had no effect
+    answer   call ok [id] [due] [full]          true: it was done; false: it was not, and had no effect
+               full: it was refused for want of room
+    over     call                               it will not be answered: it was done by now, or never will be
     ask      call                               a job is about to be asked for; a "no" is an answer
-    deliver  call job [id] [token] [attempt] [run] [by] [body]
+    deliver  call job [id] [token] [attempt] [tries] [most] [run] [by] [body] [again] [any]
                ... and came, for `run` from some moment since it was asked for
+               tries, most: failed tries and this one; it is buried after `most`
+               again: if nobody ends it, it is due again so long after the delivery at most
+               any: it was asked for by its id, whether it was due or buried or not
+    has      job by until                       the client has heard of the last delivery, and the lease lasts until then
     left     by                                 the client has gone; its leases end
+    pause    tube least most                    no job of the tube that is asked for from now on comes before `least`;
+                                                until `most` none is late. `call` has the [tube]
     killed                                      the server has ended; what has no answer was done or not
     power    [stable]                           the same by a power failure; all that was answered by `stable` is kept
+    failed                                      a sync failed: what is sent from now on is not done, until the server ends
+    clock    early late                         from now on jobs may be so early and so much later
+    forgotten                                   nothing is known of any job any more, nor of ids and tokens
     found    job state [id] [due] [body]        in a look at the store: "delayed", "ready", "reserved" or "buried"
     looked   [settled]                          that was all; true: what has no answer will not be done any more
     healthy                                     from now on the store works, and workers ask for all that is due
@@ -43,6 +54,7 @@ import sys
 
 FOREVER = float("inf")
 EVER = (0, FOREVER)
+NO_PAUSE = (FOREVER, 0, 0)
 
 
 class Operation:
@@ -61,11 +73,11 @@ class Operation:
 
 class Job:
     """What is known of a job."""
-    __slots__ = ("name", "id", "operations", "is_sure", "holder", "leased", "token", "attempt", "open", "due_by",
-                 "waits", "seen", "found")
+    __slots__ = ("name", "tube", "id", "operations", "is_sure", "holder", "leased", "token", "attempt", "open", "due_by",
+                 "waits", "seen", "found", "asked", "again")
 
-    def __init__(self, name):
-        self.name, self.id = name, None
+    def __init__(self, name, tube=None):
+        self.name, self.tube, self.id = name, tube, None
         self.operations = []    # that were sent, without those whose results cannot be there any more
         self.is_sure = False    # one of those that were forgotten has happened
         self.holder, self.leased = None, None   # who certainly has it, and until when
@@ -74,6 +86,8 @@ class Job:
         self.due_by = None      # by then it is certainly due
         self.waits = False      # it was not delivered since it was last told to wait
         self.seen, self.found = 0, None         # the last look that found it, and what it was
+        self.asked = None       # the event at which the last delivery was asked for
+        self.again = None       # the longest time from there to the next, if nobody ends it
 
     def __str__(self):
         return f"job {self.name[:40]!r} (id {self.id})"
@@ -98,13 +112,19 @@ class History:
         self.live = {}      # jobs that may be there
         self.highest = 0    # id that was heard
         self.wrong, self.number, self.time = [], 0, 0
-        self.calls = {}     # without an answer: operations, or ("leased", job, until)
+        self.calls = {}     # without an answer: operations, or ("leased", job, until, whether the sender has it)
         self.asked = {}     # the same for jobs that were asked for: number of the event, time, token
         self.held = {}      # by client: jobs that it may have
         self.token = -1
         self.healthy = None         # since when
-        self.deadlines = []         # a heap: when a job is due, a number, the job
-        self.power, self.look = None, 1
+        self.deadlines, self.pushed = [], 0     # a heap: when a job is due, a number, the job
+        self.power = None   # while a disk is judged aside: what was answered by then is kept
+        self.look = 1
+        self.ended = {}     # operations without an answer when the server ended: an answer may be under way
+        self.died = None    # when that was
+        self.failed = None  # the event of a failed sync
+        self.early = self.later = 0
+        self.paused = {}    # by tube: the event, and between when and when the pause ends
         self.on_begin(begin)
 
     def feed(self, event):
@@ -127,11 +147,13 @@ class History:
     def on_call(self, event):
         job = self.jobs.get(event["job"])
         if not job:
-            job = self.jobs[event["job"]] = Job(event["job"])
+            job = self.jobs[event["job"]] = Job(event["job"], event.get("tube"))
         job.open += 1
         self.live[job.name] = job
         if event["to"] == "leased":
-            self.calls[event["call"]] = "leased", job, self.time + event["run"]
+            job.due_by = None
+            has_it = event.get("by", job.holder) == job.holder
+            self.calls[event["call"]] = "leased", job, self.time + event["run"], has_it
             return
         operation = Operation(job, event["to"], tuple(event.get("due", EVER)), event.get("body"), self.number)
         if job.leased is not None and "by" in event and event["by"] == job.holder:
@@ -144,29 +166,63 @@ class History:
     def on_answer(self, event):
         if self.asked.pop(event["call"], None):
             return
-        call = self.calls.pop(event["call"])
-        if isinstance(call, Operation):
+        call = self.calls.pop(event["call"], None)
+        if call is None:
+            self.answered_late(event)
+        elif isinstance(call, Operation):
             self.answered(call.job, call, event)
         else:
-            _, job, until = call
+            _, job, until, has_it = call
             job.open -= 1
+            if event["ok"]:
+                self.due_again(job)
             if job.leased is not None and event["ok"]:
                 job.leased = until
-            elif job.leased is not None and self.time < job.leased:
+            elif has_it and job.leased is not None and self.time < job.leased and not event.get("full"):
                 self.tell(f"{job}: who has it until {job.leased / 1e9:.6f} s was refused")
+
+    def answered_late(self, event):
+        """The server has ended since. A power failure takes what is under way."""
+        operation = self.ended.pop(event["call"], None)
+        if not operation:
+            return
+        if "id" in event:
+            self.heard(operation.job, event["id"], operation)
+        if operation not in operation.job.operations:
+            return
+        if event["ok"]:
+            operation.answered, operation.time = operation.over, self.died
+            operation.due = tuple(event.get("due", operation.due))
+        else:
+            operation.job.operations.remove(operation)
+        self.expect(operation.job)
+
+    def on_over(self, event):
+        self.asked.pop(event["call"], None)
+        call = self.calls.pop(event["call"], None)
+        if isinstance(call, Operation):
+            call.over = self.number
+            call.job.open -= 1
+        elif call:
+            call[1].open -= 1
 
     def answered(self, job, operation, event):
         job.open -= 1
         if event["ok"]:
+            if self.failed is not None and operation.sent > self.failed:
+                self.tell(f"{job} was changed after a sync had failed")
             operation.answered, operation.time = self.number, self.time
             operation.due = tuple(event.get("due", operation.due))
-            job.waits = operation.state == "waiting"
+            is_untouched = (job.asked or 0) < operation.sent    # by a delivery before the answer
+            job.waits = operation.state == "waiting" and is_untouched
             if "id" in event:
-                self.heard(job, event["id"])
+                self.heard(job, event["id"], operation)
             self.forget(job)
+            if not is_untouched:
+                return
         else:
             job.operations.remove(operation)
-            if operation.until is not None and self.time < operation.until:
+            if operation.until is not None and self.time < operation.until and not event.get("full"):
                 self.tell(f"{job}: who has it until {operation.until / 1e9:.6f} s was refused")
         self.expect(job)
 
@@ -178,17 +234,20 @@ class History:
         if job.is_sure and not job.open and len(job.operations) == 1 and job.operations[0].state == "gone":
             del self.live[job.name]
 
-    def heard(self, job, number):
+    def heard(self, job, number, operation=None):
         self.highest = max(self.highest, number)
-        self.name(job, number)
+        self.name(job, number, operation)
 
-    def name(self, job, number):
-        """The store calls a job so."""
+    def name(self, job, number, operation=None):
+        """The store calls a job so, in the answer to this operation."""
         owner = self.by_id.setdefault(number, job)
         if owner is not job:
             self.tell(f"{job} has the id {number} of {owner}")
-        elif job.id not in (None, number) and all(one.state != "gone" for one in job.operations):
-            self.tell(f"{job} lives, and is called {number}")
+        elif job.id not in (None, number):
+            others = [one for one in job.operations if one is not operation]
+            is_there = job.is_sure or any(one.answered for one in others)
+            if is_there and all(one.state != "gone" for one in others):
+                self.tell(f"{job} lives, and is called {number}")
         job.id = number
 
     # ---- Times
@@ -202,17 +261,27 @@ class History:
             return
         due = max(one.due[1] for one in results)
         if due < FOREVER:
-            job.due_by = due
-            heapq.heappush(self.deadlines, (due, self.number, job))
+            self.expect_by(job, due)
+
+    def expect_by(self, job, time):
+        job.due_by = time
+        self.pushed += 1
+        heapq.heappush(self.deadlines, (time, self.pushed, job))
+
+    def due_again(self, job):
+        """Its lease will have ended by then, and the delay after it."""
+        if self.late is not None and job.again is not None:
+            self.expect_by(job, self.time + job.again)
 
     def check_deadlines(self):
-        while self.deadlines and self.deadlines[0][0] + self.late < self.time:
+        past = self.time - self.late - self.later
+        while self.healthy < past and self.deadlines and self.deadlines[0][0] < past:
             since, _, job = heapq.heappop(self.deadlines)
             if job.due_by is None or since < job.due_by:
                 continue
-            if self.healthy > since:
-                job.due_by = self.healthy
-                heapq.heappush(self.deadlines, (self.healthy, self.number, job))
+            paused = self.paused.get(job.tube, NO_PAUSE)[2]
+            if paused > since:
+                self.expect_by(job, paused)
             else:
                 job.due_by = None
                 self.tell(f"{job} was due at {since / 1e9:.6f} s, and is not delivered")
@@ -222,6 +291,12 @@ class History:
 
     def on_ill(self, _):
         self.healthy = None
+
+    def on_clock(self, event):
+        self.early, self.later = event["early"], event["late"]
+
+    def on_pause(self, event):
+        self.paused[event["tube"]] = self.number, event["least"], event["most"]
 
     # ---- Deliveries
 
@@ -238,24 +313,36 @@ class History:
             self.heard(job, event["id"])
         self.check_delivered(job, asked, event)
         self.check_numbers(job, token, event)
+        paused, least, _ = self.paused.get(job.tube, NO_PAUSE)
+        if asked > paused and self.time < least and not event.get("any"):
+            self.tell(f"{job} is delivered, and its tube pauses until {least / 1e9:.6f} s")
         if job.leased is not None and self.time < job.leased:
             self.tell(f"{job} is delivered, and {job.holder} has it for {(job.leased - self.time) / 1e9:.6f} s more")
         # Who reads that late may have lost the lease meanwhile: it has run out, or another has changed the job.
         self.end_lease(job)
-        is_last = not job.open and all((one.answered or 0) < asked for one in job.operations)
-        if run is not None and self.time < since + run and is_last:
-            job.holder, job.leased = client, since + run
+        job.asked, job.due_by, job.waits, job.again = asked, None, False, event.get("again")
+        if run is not None:
+            self.lease(job, client, since + run)
+        if not job.open and all((one.answered or one.over) < asked for one in job.operations):
+            self.due_again(job)
+
+    def lease(self, job, client, until):
+        is_last = not job.open and all((one.answered or 0) < job.asked for one in job.operations)
+        if self.time < until and is_last:
+            job.holder, job.leased = client, until
             self.held.setdefault(client, set()).add(job)
-        job.due_by, job.waits = None, False
+
+    def on_has(self, event):
+        self.lease(self.jobs[event["job"]], event["by"], event["until"])
 
     def check_delivered(self, job, asked, event):
         results, _ = job.results(lambda one: one.answered < asked)
-        waits = [one for one in results if one.state == "waiting"]
+        waits = [one for one in results if one.state == "waiting" or (event.get("any") and one.state == "buried")]
         if not waits:
             self.tell(f"{job} is delivered, and is {results}")
             return
-        early = min(one.due[0] for one in waits) - self.time
-        if early > 0:
+        early = min(one.due[0] for one in waits) - self.time - self.early
+        if early > 0 and not event.get("any"):
             self.tell(f"{job} is delivered {early / 1e9:.6f} s early")
         self.check_body(job, waits, event)
 
@@ -273,6 +360,8 @@ class History:
             if event["attempt"] <= job.attempt:
                 self.tell(f"{job} is delivered for the {event['attempt']}. time after the {job.attempt}.")
             job.attempt = event["attempt"]
+        if "most" in event and event["tries"] > event["most"]:
+            self.tell(f"{job} is delivered for the {event['tries']}. time, and is buried after {event['most']}")
 
     def end_lease(self, job):
         if job.leased is not None:
@@ -286,10 +375,13 @@ class History:
     # ---- Ends of a server
 
     def on_killed(self, _):
-        for call in self.calls.values():
+        self.ended, self.died, self.failed = {}, self.time, None
+        self.paused.clear()
+        for number, call in self.calls.items():
             if isinstance(call, Operation):
                 call.over = self.number
                 call.job.open -= 1
+                self.ended[number] = call
             else:
                 call[1].open -= 1
         self.calls.clear()
@@ -300,8 +392,29 @@ class History:
                 self.on_left({"by": client})
 
     def on_power(self, event):
+        """What was answered later may have happened, as what was not answered."""
         self.on_killed(event)
-        self.power = event.get("stable", self.time - self.lost)
+        self.ended = {}
+        stable = event.get("stable", self.time - self.lost)
+        for job in self.live.values():
+            job.due_by = None
+            for one in job.operations:
+                if one.answered and one.time > stable:
+                    one.over, one.answered = one.answered, None
+            self.expect(job)
+
+    def on_failed(self, _):
+        if self.failed is None:
+            self.failed = self.number
+
+    def on_forgotten(self, _):
+        self.highest, self.token, self.by_id = 0, -1, {}
+        for job in self.jobs.values():
+            job.id, job.token, job.attempt, job.is_sure, job.due_by = None, -1, -1, False, None
+            job.operations = [Operation(job, state, EVER, None, self.number) for state in ("gone", "waiting", "buried")]
+            for one in job.operations:
+                one.over = self.number
+            self.live[job.name] = job
 
     # ---- Looks
 
@@ -354,8 +467,6 @@ class History:
             elif self.power is None:
                 self.forget(job)
         self.look += 1
-        if event.get("settled"):
-            self.power = None
 
     def after_power(self, stable, now, found):
         """What would be wrong with jobs found at a time `now` if the power failed here. Nothing else changes."""
@@ -401,8 +512,9 @@ def judge(lines):
 
 
 if __name__ == "__main__":
-    with open(sys.argv[1], encoding="utf-8") as text:
+    with open(sys.argv[-1], encoding="utf-8") as text:
         judged = judge(text)
-    print(*judged.wrong[:50], sep="\n")
-    print(f"{judged.number} events, {len(judged.jobs)} jobs, {len(judged.wrong)} times wrong")
+    if judged.wrong or "--quiet" not in sys.argv:
+        print(*judged.wrong[:50], sep="\n")
+        print(f"{judged.number} events, {len(judged.jobs)} jobs, {len(judged.wrong)} times wrong")
     sys.exit(bool(judged.wrong))
