@@ -329,7 +329,6 @@ static void open_history(void)
 		judge = fork();
 		if (judge == 0) {
 			(void)dup2(ends[0], 0);
-			(void)close(ends[0]);
 			(void)close(ends[1]);
 			(void)execlp("python3", "python3", asked.judge, "--quiet", "/dev/stdin", NULL);
 			_exit(127);

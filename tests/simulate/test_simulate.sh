@@ -65,7 +65,8 @@ def write(name, changed):
 write("early", [{**event, "due": [time + 3600 * 10**9 for time in event["due"]]} if "due" in event else event
                 for event in events])
 # A job that has ended was never ended.
-gone = [event["call"] for event in calls.values() if event["to"] == "gone" and event["job"] in ended]
+one = max(ended)
+gone = [event["call"] for event in calls.values() if event["to"] == "gone" and event["job"] == one]
 write("lost", [event for event in events if event.get("call") not in gone])
 last, before = events[delivered[-1]], events[delivered[-2]]
 write("token", [{**event, "token": before["token"]} if event is last else event for event in events])
