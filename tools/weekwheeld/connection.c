@@ -210,6 +210,7 @@ void connection_resume(struct connection *connection)
 
 static void connection_free(struct connection *connection)
 {
+	free(connection->heap);
 	free(connection->watches);
 	free(connection->names);
 	buffer_free(&connection->in);

@@ -49,7 +49,8 @@ struct watch {
 struct lease {
 	UT_hash_handle hh;
 	struct connection *connection; /* NULL: it is closed */
-	LIST_ENTRY(lease) next;        /* of the connection, or in server.ended */
+	LIST_ENTRY(lease) next;        /* in server.ended */
+	size_t at;                     /* in the connection's heap */
 	uint64_t id;
 	uint64_t token;
 	uint64_t ends; /* in elapsed time */
@@ -132,8 +133,9 @@ struct connection {
 	size_t call_count;
 	size_t call_bytes; /* of their bodies */
 
-	struct leases leases;
-	uint64_t soonest; /* when the first lease ends; 0: unknown */
+	struct lease **heap; /* of leases: the first ends first */
+	size_t lease_count;
+	size_t lease_room;
 	uint64_t give_up; /* waiting: until this elapsed time, or WAIT_FOREVER */
 	ww_handle timer;  /* waiting: fires at give_up, or when a lease is about to end */
 

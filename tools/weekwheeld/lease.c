@@ -9,34 +9,81 @@
 #undef uthash_nonfatal_oom
 #define uthash_nonfatal_oom(lease) ((lease)->hh.tbl = NULL)
 
-static void lease_link(struct lease *lease)
-{
-	struct connection *connection = lease->connection;
+/* ---- The leases of a connection, in a heap: the first ends first. Each operation takes a logarithm of their number. */
 
-	/* While the soonest end is known, keep it known: to find it takes a look at all leases. */
-	if (LIST_EMPTY(&connection->leases) || (connection->soonest && lease->ends < connection->soonest))
-		connection->soonest = lease->ends;
-	LIST_INSERT_HEAD(&connection->leases, lease, next);
+static void heap_set(struct connection *connection, size_t at, struct lease *lease)
+{
+	connection->heap[at] = lease;
+	lease->at = at;
 }
 
-static void lease_changes(const struct lease *lease)
+/* Move the lease, whose place is free, to where it belongs. */
+static void heap_settle(struct connection *connection, struct lease *lease, size_t at)
 {
-	struct connection *connection = lease->connection;
+	struct lease **heap = connection->heap;
+	size_t child;
 
-	if (connection->soonest >= lease->ends)
-		connection->soonest = 0;
+	for (; at > 0 && lease->ends < heap[(at - 1) / 2]->ends; at = (at - 1) / 2)
+		heap_set(connection, at, heap[(at - 1) / 2]);
+	while ((child = 2 * at + 1) < connection->lease_count) {
+		child += child + 1 < connection->lease_count && heap[child + 1]->ends < heap[child]->ends;
+		if (lease->ends <= heap[child]->ends)
+			break;
+		heap_set(connection, at, heap[child]);
+		at = child;
+	}
+	heap_set(connection, at, lease);
+}
+
+/* Returns 0, or -1 without memory. */
+static int heap_add(struct connection *connection, struct lease *lease)
+{
+	size_t room = connection->lease_room ? 2 * connection->lease_room : 4;
+	struct lease **heap;
+
+	if (connection->lease_count == connection->lease_room) {
+		heap = realloc(connection->heap, room * sizeof *heap);
+		if (!heap)
+			return -1;
+		connection->heap = heap;
+		connection->lease_room = room;
+	}
+	connection->lease_count++;
+	heap_settle(connection, lease, connection->lease_count - 1);
+	return 0;
+}
+
+static void heap_remove(struct connection *connection, const struct lease *lease)
+{
+	struct lease *last = connection->heap[--connection->lease_count];
+
+	if (last != lease)
+		heap_settle(connection, last, lease->at);
+}
+
+/* ---- One lease */
+
+/* Returns 0, or -1 without memory. */
+static int lease_link(struct server *server, struct lease *lease)
+{
+	if (heap_add(lease->connection, lease) != 0)
+		return -1;
+	HASH_ADD(hh, server->leases, id, sizeof lease->id, lease);
+	if (lease->hh.tbl)
+		return 0;
+	heap_remove(lease->connection, lease);
+	return -1;
 }
 
 void lease_touched(struct lease *lease, uint64_t ends)
 {
-	lease_changes(lease);
 	lease->ends = ends;
+	heap_settle(lease->connection, lease, lease->at);
 }
 
 static void lease_remove(struct server *server, struct lease *lease)
 {
-	LIST_REMOVE(lease, next);
-	lease_changes(lease);
+	heap_remove(lease->connection, lease);
 	HASH_DEL(server->leases, lease);
 }
 
@@ -78,13 +125,16 @@ struct lease *lease_add(struct connection *connection, const struct ww_lease *re
 	lease->ends = reserved->ends;
 	lease->priority = reserved->priority;
 	lease->connection = connection;
-	HASH_ADD(hh, server->leases, id, sizeof lease->id, lease);
-	if (!lease->hh.tbl) {
+	if (lease_link(server, lease) != 0) {
 		free(lease);
 		return NULL;
 	}
-	lease_link(lease);
 	return lease;
+}
+
+static struct lease *lease_first(const struct connection *connection)
+{
+	return connection->lease_count ? connection->heap[0] : NULL;
 }
 
 struct lease *lease_of(const struct connection *connection, uint64_t id)
@@ -105,10 +155,7 @@ static void lease_restore(struct server *server, struct lease *lease)
 		free(lease);
 		return;
 	}
-	HASH_ADD(hh, server->leases, id, sizeof lease->id, lease);
-	if (lease->hh.tbl)
-		lease_link(lease);
-	else
+	if (lease_link(server, lease) != 0)
 		free(lease);
 }
 
@@ -177,7 +224,7 @@ static int return_some(struct connection *connection)
 	size_t count = 0;
 	struct lease *lease;
 
-	for (; count < RETURNS_MAX && (lease = LIST_FIRST(&connection->leases)) != NULL; count++) {
+	for (; count < RETURNS_MAX && (lease = lease_first(connection)) != NULL; count++) {
 		if (returns) {
 			returns->leases[count].id = lease->id;
 			returns->leases[count].token = lease->token;
@@ -210,7 +257,7 @@ static void lease_release(struct server *server, struct lease *lease)
 int lease_release_some(struct connection *connection)
 {
 	struct server *server = connection->server;
-	struct lease *lease = LIST_FIRST(&connection->leases);
+	struct lease *lease = lease_first(connection);
 
 	if (!lease)
 		return 0;
@@ -251,35 +298,22 @@ static int lease_is_held(struct server *server, const struct lease *lease, uint6
 	return error == WW_OK ? info.token == lease->token : error != WW_ENOTFOUND;
 }
 
-static struct lease *lease_first(const struct connection *connection)
-{
-	struct lease *first = LIST_FIRST(&connection->leases);
-
-	for (struct lease *lease = first; lease; lease = LIST_NEXT(lease, next))
-		if (lease->ends < first->ends)
-			first = lease;
-	return first;
-}
-
 uint64_t lease_soonest(struct connection *connection, uint64_t now)
 {
 	struct lease *lease;
 
-	/* The store is asked only about a lease that is about to end. */
-	if (connection->soonest > now + WW_SECOND)
-		return connection->soonest;
 	while ((lease = lease_first(connection)) != NULL) {
+		/* The store is asked only about a lease that is about to end. */
 		if (lease->ends > now + WW_SECOND || lease_is_held(connection->server, lease, now))
 			break;
 		lease_forget(connection->server, lease);
 	}
-	connection->soonest = lease ? lease->ends : UINT64_MAX;
-	return connection->soonest;
+	return lease ? lease->ends : UINT64_MAX;
 }
 
 struct lease *lease_soon(struct connection *connection, uint64_t now)
 {
-	if (LIST_EMPTY(&connection->leases) || lease_soonest(connection, now) > now + WW_SECOND)
+	if (lease_soonest(connection, now) > now + WW_SECOND)
 		return NULL;
 	return lease_first(connection);
 }

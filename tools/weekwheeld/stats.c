@@ -62,7 +62,8 @@ struct names {
 static void add_name(struct names *names, const char *name)
 {
 	names->count++;
-	names->bad |= buffer_format(&names->block, "- %s\n", name);
+	names->bad |= buffer_append(&names->block, "- ", 2) || buffer_append(&names->block, name, strlen(name)) ||
+	              buffer_append(&names->block, "\n", 1);
 }
 
 /* Add the name of a tube that has jobs, with its NUL. */
@@ -189,10 +190,23 @@ static int add_commands(struct server *server, struct buffer *block)
 	return bad;
 }
 
+struct counted {
+	struct server *server;
+	uint64_t named;
+};
+
+static int add_named(const struct ww_tube_stats *tube, void *context)
+{
+	struct counted *counted = context;
+
+	counted->named += tube_find(counted->server, tube->name) != NULL;
+	return 0;
+}
+
 /* The tubes that have jobs, and those that clients name and have none. */
 static uint64_t count_tubes(struct server *server, const struct call *call)
 {
-	uint64_t count = call->stats.tubes;
+	struct counted counted = {server, 0};
 	struct names names;
 
 	if (server->is_shared) {
@@ -201,12 +215,9 @@ static uint64_t count_tubes(struct server *server, const struct call *call)
 		buffer_free(&names.block);
 		return names.count;
 	}
-	for (const struct server_tube *tube = server->tubes; tube; tube = tube->hh.next) {
-		struct ww_tube_stats one = {0};
-		(void)ww_jobs_tube(server->jobs, tube->name, &one);
-		count += one.delayed + one.ready + one.reserved + one.buried == 0;
-	}
-	return count;
+	/* Those that have jobs are mostly fewer than those that clients name. */
+	(void)ww_jobs_tubes(server->jobs, add_named, &counted);
+	return call->stats.tubes + HASH_COUNT(server->tubes) - counted.named;
 }
 
 static int add_process(struct call *call, struct buffer *block)

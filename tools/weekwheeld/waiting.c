@@ -118,7 +118,7 @@ static void waiting_timer(struct ww_driver *driver, const struct ww_firing *firi
 void waiting_schedule(struct connection *connection, uint64_t now)
 {
 	uint64_t until = connection->give_up;
-	uint64_t soonest = LIST_EMPTY(&connection->leases) ? UINT64_MAX : lease_soonest(connection, now);
+	uint64_t soonest = lease_soonest(connection, now);
 
 	if (soonest != UINT64_MAX && soonest - WW_SECOND < until)
 		until = soonest > WW_SECOND ? soonest - WW_SECOND : 0;

@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """What one client may take of the server: its share of a turn, after which the others come, and memory."""
 import contextlib
+import random
 import signal
 import socket
 import sys
 
 sys.path.insert(0, __file__.rsplit("/tests/", 1)[0] + "/tests/support")
-from weekwheel import Case, Client, Server, check, equal, main, matches, until
+from weekwheel import Case, Client, Server, check, equal, main, matches, seed, until
 
 MANY = 20000
 
@@ -98,6 +99,36 @@ class Shares(Case):
             self.heavy.close()
             self.server.process.send_signal(signal.SIGTERM)
         equal(self.server.process.wait(), 0)
+
+
+class Leases(Case):
+    def test_the_first_of_many_to_end_is_known(self):
+        random.seed(seed())
+        with Server("--clock", "virtual") as server, server.client() as client:
+            ends, now = {}, 0
+            for number in range(1, 101):
+                length = random.randrange(100, 10000)
+                client.put(ttr=length)
+                client.ask("reserve")
+                ends[number] = length
+            while ends:
+                first = min(ends, key=ends.get)
+                # With some more than a second left it is not said, and with less it is.
+                if ends[first] - now > 2:
+                    client.ask("advance %d" % (ends[first] - 2 - now))
+                    now = ends[first] - 2
+                    equal(client.ask("reserve-with-timeout 0"), "TIMED_OUT")
+                client.ask("advance %d" % (ends[first] - 1 - now))
+                now = ends[first] - 1
+                equal(client.ask("reserve-with-timeout 0"), "DEADLINE_SOON")
+                for number in [number for number in ends if ends[number] == ends[first]]:
+                    equal(client.ask("delete %d" % number), "DELETED")
+                    del ends[number]
+                if ends and random.random() < 0.3:
+                    other = random.choice(list(ends))
+                    if ends[other] > now + 3:
+                        equal(client.ask("delete %d" % other), "DELETED")
+                        del ends[other]
 
 
 class Bounds(Case):
