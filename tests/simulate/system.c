@@ -690,17 +690,6 @@ int fchmod(int fd, mode_t mode)
 	return descriptor_of(fd) ? 0 : (int)syscall(SYS_fchmod, fd, mode);
 }
 
-/* The socket's mode, which nobody looks at. */
-int chmod(const char *path, mode_t mode)
-{
-	return is_ours(path) ? 0 : (int)syscall(SYS_fchmodat, AT_FDCWD, path, mode);
-}
-
-int chown(const char *path, uid_t user, gid_t group)
-{
-	return is_ours(path) ? 0 : (int)syscall(SYS_fchownat, AT_FDCWD, path, user, group, 0);
-}
-
 int fchown(int fd, uid_t user, gid_t group)
 {
 	return descriptor_of(fd) ? 0 : (int)syscall(SYS_fchown, fd, user, group);
