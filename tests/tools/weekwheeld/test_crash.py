@@ -202,6 +202,7 @@ def run(mode, chance):
         records.append(f"record.{number}")
         with Server("--data", "data", "--sync", mode, *often, program=SMALL,
                     **power.recorded("data", records[-1])) as server:
+            load.note("started")
             load.go(server)
             server.stop(end)
         load.note("killed")
@@ -230,18 +231,31 @@ class Past:
         self.events, self.at = events, 0
         self.history, self.closed = History(), 0
         self.history.late = None
+        self.lives = []  # of the server: [since when it answered, until when or None]
 
     def move_to(self, time):
         while self.at < len(self.events) and self.events[self.at]["t"] <= time:
             event = self.events[self.at]
             self.at += 1
+            if event["event"] == "started":
+                self.lives.append([event["t"], None])
+                continue
+            if event["event"] == "killed":
+                self.lives[-1][1] = event["t"]
             if event["event"] == "closed":
                 self.closed = event["t"]
             else:
                 self.history.feed(event)
 
     def stable(self, time):
-        return max(time - self.history.lost, self.closed)
+        """What was answered until then is kept. Only the time counts in which a server ran that could sync."""
+        left = self.history.lost
+        for began, ended in reversed(self.lives):
+            until = min(time, ended or time)
+            if until - began >= left:
+                return max(until - left, self.closed)
+            left -= until - began
+        return self.closed
 
 
 def problems(folder, past, mode, time):
