@@ -17,6 +17,7 @@
 #include <uv.h>
 
 struct server;
+struct thread;
 
 /* The first member of what run() and done() work on. */
 struct task {
@@ -35,16 +36,15 @@ STAILQ_HEAD(task_list, task);
 
 struct tasks {
 	pthread_mutex_t lock;
-	pthread_cond_t wake;
 	struct task_list waiting; /* in order of arrival */
 	struct task_list ended;
 	unsigned waiting_count;
-	pthread_t *threads;
+	struct thread *threads;
 	unsigned thread_count;
-	unsigned idle;      /* threads that wait for a task */
 	unsigned under_way; /* of the loop: started and not done */
 	int is_stopping;
 	uv_async_t async;
+	uv_timer_t look; /* while tasks wait */
 };
 
 /* Make ready for tasks. Returns 0, or -1 after a message. */
