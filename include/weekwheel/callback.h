@@ -53,9 +53,11 @@
  * Busy hosts. config.per_host counts by address, whatever names and ports lead to it, and an IPv6 address by its first
  * 64 bits; by name, until a connection has told the address. While less than half of config.in_flight is free, the limit
  * shrinks with what is free. A job whose host takes no more waits with its lease renewed (ww_jobs_touch), and other jobs
- * are sent meanwhile. When config.waiting jobs wait, further ones are *put off*: returned with a delay
- * (ww_jobs_return_after), which counts no attempt. They come back one after the other, about as fast as their host takes
- * them, after 10 minutes at the latest. The order of the jobs of such a host is not kept.
+ * are sent meanwhile. When config.waiting jobs wait, further jobs of a host that has not answered for a second are *put
+ * off*: returned with a delay (ww_jobs_return_after), which counts no attempt. They come back one after the other, after
+ * 10 minutes at the latest, and not in their old order. Those of a host that answers are returned to their old place
+ * (ww_jobs_return), where they may hide jobs behind them in the same tube, for a second at a time. Give a host that gets
+ * more than it can take a tube of its own. Urgent jobs and other tubes go on.
  *
  * Hosts that do not answer. After config.rest_after requests in a row without any answer, a host, by name and port,
  * *rests*: its jobs are put off without being sent. After config.rest one of them tries the host. An answer, of whatever

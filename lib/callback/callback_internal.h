@@ -68,9 +68,8 @@ struct delivery {
 
 	/* The transfer under way. */
 	struct site *place; /* where it counts */
-	uint64_t sent;
-	int is_probe;   /* of a host that rests */
-	int is_crowded; /* its address was found to have no room */
+	int is_probe;       /* of a host that rests */
+	int is_crowded;     /* its address was found to have no room */
 	CURL *easy;
 	struct curl_slist *headers;
 	size_t head_bytes;
@@ -102,7 +101,8 @@ struct delivery_list {
 /* A pushed tube. */
 struct pushed {
 	size_t under_way;
-	uint64_t rests; /* until when it is not asked for urgent jobs (take.c) */
+	uint64_t rests;   /* until when it is not asked, as its jobs could not start (take.c) */
+	int has_returned; /* the last time, jobs were returned to their old place */
 };
 
 /* Counters of struct ww_callback_stats, by the same names. */
@@ -138,6 +138,7 @@ struct ww_callback {
 	size_t idle;
 	size_t probes; /* requests under way to hosts that rest */
 	_Atomic size_t resting;
+	size_t unanswered; /* hosts that have never answered */
 	struct counters counters;
 
 	/* The store: whether it fails, and when to ask it again. */
@@ -150,6 +151,8 @@ struct ww_callback {
 	struct pushed *tubes; /* those of the configuration, in its order */
 	size_t turn;          /* the tube that is asked first */
 	int is_short;         /* a tube was not asked for want of room */
+	int left;             /* jobs were returned for want of a place to wait */
+	size_t returned;      /* how many, ever */
 	uint64_t random;
 	size_t untold_at_end;
 };
@@ -226,8 +229,10 @@ void ww_callback_host_free_all(struct ww_callback *callback);
 int ww_callback_host_rests(const struct delivery *delivery, uint64_t now);
 /* Whether a request may start now, as far as its host and place are concerned. */
 int ww_callback_host_may(const struct delivery *delivery, uint64_t now);
+/* Whether it has not answered lately. */
+int ww_callback_host_is_silent(const struct delivery *delivery, uint64_t now);
 /* A request starts, and has ended. */
-void ww_callback_host_start(struct delivery *delivery, uint64_t now);
+void ww_callback_host_start(struct delivery *delivery);
 void ww_callback_host_stop(struct delivery *delivery);
 /* A request goes to that address. Returns 0 if there must be room there and is none. */
 int ww_callback_host_found(struct delivery *delivery, const struct sockaddr *address, int must_be_free);

@@ -104,17 +104,20 @@ static int is_urgent(const struct delivery *delivery)
 
 void ww_callback_try(struct delivery *delivery, uint64_t now)
 {
-	const struct ww_callback *callback = delivery->callback;
+	struct ww_callback *callback = delivery->callback;
+	const int is_beyond = callback->lists[CALLBACK_WAITING].count > callback->config.waiting;
+	const int may = ww_callback_host_may(delivery, now);
 
-	if (ww_callback_host_rests(delivery, now))
-		put_off(delivery, now);
-	else if (!ww_callback_host_may(delivery, now)) {
-		if (callback->lists[CALLBACK_WAITING].count > callback->config.waiting)
-			put_off(delivery, now);
-	} else if (ww_callback_room_of(callback, delivery->tube, is_urgent(delivery)))
+	if (may && ww_callback_room_of(callback, delivery->tube, is_urgent(delivery)))
 		ww_callback_send(delivery, now);
-	else if (callback->lists[CALLBACK_WAITING].count > callback->config.waiting)
+	else if (ww_callback_host_rests(delivery, now) ||
+	         (is_beyond && !may && ww_callback_host_is_silent(delivery, now)))
+		put_off(delivery, now);
+	else if (is_beyond && !delivery->redirects) {
+		callback->left = 1;
+		callback->returned++;
 		ww_callback_result(delivery, CALLBACK_GIVE_BACK, 0, NULL);
+	}
 }
 
 void ww_callback_accept(struct delivery *delivery, uint64_t now)

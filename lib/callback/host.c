@@ -15,9 +15,9 @@
  *       +--- an answer --- probing <-------------------------------------------+
  *                             +--- none: the pause doubles ------------------> resting
  *
- * Jobs of a resting host, and those for which there is no place to wait, are *put off*: returned to the store with a
- * delay, and without an attempt. Each gets a turn behind the one before, so that they come back one by one: as fast as
- * the host takes them if it answers, otherwise at a pace that costs little, however many they are.
+ * Jobs of a resting host, and those of a silent one for which there is no place to wait, are *put off*: returned to the
+ * store with a delay, and without an attempt. Each gets a turn behind the one before, so that they come back one by one,
+ * at a pace that costs little, however many they are.
  *
  * A host is remembered when its last delivery has gone, up to KEPT of them.
  */
@@ -33,12 +33,13 @@
 
 enum { KEPT = 4096, NETWORK_BYTES = 8 };
 
-/* Between two jobs that are put off: of all resting hosts together, of a host whose pace is not known, and otherwise. */
+/* Between two jobs that are put off: of all resting hosts together, of a host that is silent, and of all that are
+ * new together. */
 #define STEP_RESTING (5 * WW_MILLISECOND)
-#define STEP_UNKNOWN (20 * WW_MILLISECOND)
-#define STEP_MIN (100 * WW_MICROSECOND)
-/* An answer tells the pace for so long. */
-#define PACE_LASTS WW_SECOND
+#define STEP_SILENT (20 * WW_MILLISECOND)
+#define STEP_NEW WW_MILLISECOND
+/* After an answer, and at first, a host is not silent for so long. */
+#define SILENCE WW_SECOND
 #define PUT_OFF_MIN (100 * WW_MILLISECOND)
 #define PUT_OFF_MAX (600 * WW_SECOND)
 
@@ -65,8 +66,8 @@ struct host {
 	uint64_t pause;
 	uint64_t put_off; /* jobs since it rests */
 	uint64_t turn;    /* when the next job that is put off comes back */
-	uint64_t took;    /* what a request took on average, ns; 0: not known */
-	uint64_t answered;
+	int has_answered;
+	uint64_t answered; /* at last, or when it was made */
 	unsigned port;
 	size_t size;
 	char name[];
@@ -128,6 +129,7 @@ static void host_free(struct ww_callback *callback, struct host *host)
 		at = &(*at)->next;
 	*at = host->next;
 	callback->resting -= host->is_resting != 0;
+	callback->unanswered -= !host->has_answered;
 	place_leave(callback, host->place);
 	memory_give(callback->allocator, host, sizeof *host + host->size);
 }
@@ -215,6 +217,8 @@ static struct host *host_make(struct ww_callback *callback, const char *name, si
 	host->next = *bucket;
 	host->port = port;
 	host->size = size;
+	host->answered = time_now(CLOCK_BOOTTIME);
+	callback->unanswered++;
 	memcpy(host->name, name, size);
 	*bucket = host;
 	return host;
@@ -292,14 +296,13 @@ int ww_callback_host_may(const struct delivery *delivery, uint64_t now)
 	       delivery->host->place->under_way < limit_now(delivery->callback);
 }
 
-void ww_callback_host_start(struct delivery *delivery, uint64_t now)
+void ww_callback_host_start(struct delivery *delivery)
 {
 	struct host *host = delivery->host;
 
 	delivery->place = host->place;
 	delivery->place->users++;
 	delivery->place->under_way++;
-	delivery->sent = now;
 	delivery->is_probe = host->is_resting;
 	host->is_probed |= delivery->is_probe;
 	delivery->callback->probes += (size_t)delivery->is_probe;
@@ -390,7 +393,6 @@ void ww_callback_host_failed(struct delivery *delivery, const char *why, int was
 	struct host *host = delivery->host;
 
 	host->failures++;
-	host->took = 0;
 	if (host->is_resting ? was_probe : callback->config.rest_after && host->failures >= callback->config.rest_after)
 		rest(callback, host, why, now);
 }
@@ -399,15 +401,16 @@ void ww_callback_host_answered(struct delivery *delivery, uint64_t now)
 {
 	struct ww_callback *callback = delivery->callback;
 	struct host *host = delivery->host;
-	const uint64_t took = now - delivery->sent + 1;
 
-	host->took = host->took ? host->took - host->took / 4 + took / 4 : took;
+	/* Turns were given at the pace of a silent host. */
+	host->turn = 0;
+	callback->unanswered -= !host->has_answered;
+	host->has_answered = 1;
 	host->answered = now;
 	host->failures = 0;
 	if (!host->is_resting)
 		return;
 	host->is_resting = 0;
-	host->turn = 0;
 	callback->resting--;
 	ww_callback_say(callback,
 	    "The host %.*s, port %u, answers again after %.1f s; jobs were put off %" PRIu64 " times", (int)host->size,
@@ -416,16 +419,20 @@ void ww_callback_host_answered(struct delivery *delivery, uint64_t now)
 
 /* ---- Putting off */
 
+int ww_callback_host_is_silent(const struct delivery *delivery, uint64_t now)
+{
+	const struct host *host = delivery->host;
+
+	return !host->has_answered || host->failures || now - host->answered > SILENCE;
+}
+
 static uint64_t step_of(const struct ww_callback *callback, const struct host *host, uint64_t now)
 {
-	uint64_t step;
-
 	if (host->is_resting)
 		return STEP_RESTING * callback->resting;
-	if (!host->took || now - host->answered > PACE_LASTS)
-		return STEP_UNKNOWN;
-	step = host->took / callback->config.per_host;
-	return step < STEP_MIN ? STEP_MIN : step;
+	if (host->failures || now - host->answered > SILENCE || callback->unanswered > STEP_SILENT / STEP_NEW)
+		return STEP_SILENT;
+	return STEP_NEW * (callback->unanswered ? callback->unanswered : 1);
 }
 
 uint64_t ww_callback_host_turn(struct delivery *delivery, uint64_t now)

@@ -292,7 +292,7 @@ void ww_callback_send(struct delivery *delivery, uint64_t now)
 		    delivery, CALLBACK_RETRY, WW_JOB_BACKOFF, "the time was up before the request was sent");
 		return;
 	}
-	ww_callback_host_start(delivery, now);
+	ww_callback_host_start(delivery);
 	if (prepare(delivery, left)) {
 		ww_callback_host_stop(delivery);
 		ww_callback_clean(delivery);

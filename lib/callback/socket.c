@@ -67,6 +67,8 @@ static curl_socket_t open_socket(void *user, curlsocktype purpose, struct curl_s
 		delivery->is_crowded = 1;
 		return CURL_SOCKET_BAD;
 	}
+	/* Another address of the name has room. */
+	delivery->is_crowded = 0;
 	delivery->allowed_count++;
 	return make_socket(callback, address);
 }

@@ -9,18 +9,25 @@
  *   3. A tube that may only start urgent jobs is asked for a few. The others of these are returned, and are ready again at
  *      once in their old place. When there were others, the tube rests for a poll.
  *
- * A job that cannot start waits, or is put off if too many wait (delivery.c). Either lets the jobs behind it go on.
+ * A job that cannot start waits (delivery.c). When as many wait as may, jobs of silent hosts are put off, and those behind
+ * them go on. Those of a host that answers, but slower than they come, are returned to their old place: it needs them
+ * soon. A tube of which nothing else came rests for 10 polls, 1 s at most, or until there is a place to wait again.
+ * Otherwise the same jobs would go in a circle.
  */
 #include <string.h>
 
 #include "lib/callback/callback_internal.h"
 #include "weekwheel/driver.h"
 
-/* Leases of a turn: more would keep the transfers waiting. And of a tube that may only start urgent jobs. */
-enum { BATCH = 64, BATCH_URGENT = 16, ROUNDS = 8 };
+/* Leases of a turn: more would keep the transfers waiting. And of a tube of which few can start. */
+enum { BATCH = 64, BATCH_FEW = 16, ROUNDS = 8 };
 
 /* Parts of the room: what tubes have for themselves, and what urgent jobs have. */
 enum { PART_OF_TUBES = 4, PART_OF_URGENT = 16 };
+
+/* How long a tube rests. */
+enum { REST_POLLS = 10 };
+#define REST_MAX WW_SECOND
 
 static size_t smaller(size_t a, size_t b)
 {
@@ -115,7 +122,7 @@ static void take_urgent(struct ww_callback *callback, size_t tube, uint64_t now)
 {
 	const char *name = callback->config.tubes[tube];
 	const size_t held = callback->lists[CALLBACK_WAITING].count;
-	const size_t wanted = smaller(BATCH_URGENT, ww_callback_room_of(callback, &callback->tubes[tube], 1));
+	const size_t wanted = smaller(BATCH_FEW, ww_callback_room_of(callback, &callback->tubes[tube], 1));
 	const size_t taken = take(callback, &name, 1, wanted, now);
 	const size_t returned = return_beyond(callback, held);
 
@@ -126,21 +133,47 @@ static void take_urgent(struct ww_callback *callback, size_t tube, uint64_t now)
 
 /* ---- A turn */
 
+/* How many leases are taken at once. If none more may wait, all that cannot start is given back. */
+static size_t batch_of(const struct ww_callback *callback, const struct pushed *tube)
+{
+	const size_t waiting = callback->lists[CALLBACK_WAITING].count;
+
+	if (waiting < callback->config.waiting)
+		return smaller(BATCH, callback->config.waiting - waiting);
+	return tube->has_returned ? BATCH_FEW : BATCH;
+}
+
+static uint64_t rest_of(const struct ww_callback_config *config)
+{
+	return config->poll < REST_MAX / REST_POLLS ? REST_POLLS * config->poll : REST_MAX;
+}
+
 static void take_from(struct ww_callback *callback, size_t tube, uint64_t now)
 {
-	const struct pushed *pushed = &callback->tubes[tube];
-	const size_t wanted = smaller(BATCH, ww_callback_room_of(callback, pushed, 0));
+	struct pushed *pushed = &callback->tubes[tube];
+	const size_t wanted = smaller(batch_of(callback, pushed), ww_callback_room_of(callback, pushed, 0));
+	const size_t returned = callback->returned;
+	size_t taken;
 
 	callback->is_short |= !wanted;
-	if (wanted)
-		callback->more |= take(callback, &callback->config.tubes[tube], 1, wanted, now) == wanted;
-	else if (now >= pushed->rests && ww_callback_room_of(callback, pushed, 1))
+	if (now < pushed->rests && (!wanted || callback->lists[CALLBACK_WAITING].count >= callback->config.waiting))
+		return;
+	if (wanted) {
+		taken = take(callback, &callback->config.tubes[tube], 1, wanted, now);
+		callback->more |= taken == wanted;
+		pushed->has_returned = callback->returned != returned;
+		if (taken && callback->returned - returned == taken)
+			pushed->rests = now + rest_of(&callback->config);
+	} else if (ww_callback_room_of(callback, pushed, 1)) {
 		take_urgent(callback, tube, now);
+	}
 }
 
 /* Whether each tube may start as many as are taken at once. */
 static int has_much_room(const struct ww_callback *callback)
 {
+	if (callback->lists[CALLBACK_WAITING].count + BATCH > callback->config.waiting)
+		return 0;
 	for (size_t i = 0; i < callback->config.tube_count; i++)
 		if (ww_callback_room_of(callback, &callback->tubes[i], 0) < BATCH)
 			return 0;
@@ -165,6 +198,10 @@ void ww_callback_take(struct ww_callback *callback, uint64_t now)
 	const struct ww_callback_config *config = &callback->config;
 	int woken = atomic_exchange(&callback->woken, 0);
 
+	if (callback->left && callback->lists[CALLBACK_WAITING].count < config->waiting) {
+		woken = 1;
+		callback->left = 0;
+	}
 	if (!ww_callback_room_to_start(callback) || !ww_callback_store_may(callback, now)) {
 		callback->more |= woken;
 		return;
