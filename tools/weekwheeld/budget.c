@@ -7,6 +7,7 @@
 enum {
 	TURN_NS = 2000000,      /* what connections take of a turn together */
 	SHARE_LEAST_NS = 20000, /* what one takes at least, so that all of them get on */
+	SHARE_BYTES = 262144,   /* of answers */
 	SHARE_COMMANDS = 1000   /* also if a clock stands still */
 };
 
@@ -34,8 +35,8 @@ int budget_take(struct connection *connection)
 
 	if (share->commands == 0)
 		return 0;
-	/* The first command of a turn is carried out in any case. */
-	if (share->commands < SHARE_COMMANDS && uv_hrtime() >= share->ends)
+	/* The first command of a turn is carried out in any case. To send large answers takes time as well. */
+	if (share->commands < SHARE_COMMANDS && (uv_hrtime() >= share->ends || connection->out.size >= SHARE_BYTES))
 		return 0;
 	share->commands--;
 	return 1;
