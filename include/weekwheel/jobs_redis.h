@@ -103,7 +103,9 @@ extern "C" {
 struct ww_jobs_redis_config {
 	/*
 	 * redis://[[user]:password@]host[:port][/db], for several hosts of one cluster redis://host:port,host:port, or
-	 * unix:///path. In user and password, percent-encode all but letters and digits.
+	 * unix:///path, and with TLS
+	 * rediss://...[/][?ca=FILE&cert=FILE&key=FILE]: the authorities to trust instead of the system's, and this
+	 * client's certificate and key (PEM), which are read when the store is opened. In user, password and files, percent-encode all but letters and digits.
 	 */
 	const char *url;
 	const char *prefix; /* begins every key; 1 to WW_REDIS_PREFIX_MAX letters, digits, '.', '_', '-'; "weekwheel" */

@@ -3,7 +3,7 @@ redis_LIBRARY := weekwheel_redis
 redis_FOLDERS := lib/redis lib/redis/link
 redis_HEADERS := jobs_redis
 redis_USES := jobs
-redis_NEEDS := hiredis=libhiredis-dev
+redis_NEEDS := hiredis=libhiredis-dev libssl=libssl-dev libcrypto=libssl-dev
 redis_TESTS := tests/lib/redis tests/lib/redis/link
 redis_HELPERS := tests/support/redis
 # hiredis tells pkg-config to look in its own folder, whose names are too plain to be found by chance.

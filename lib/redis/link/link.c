@@ -88,6 +88,16 @@ int ww_redis_link_check_url(const char *url, const char **why)
 	return ww_redis_url_parse(&parts, url, why);
 }
 
+static int begin_tls(struct redis_link *link)
+{
+	char why[700];
+	int error = ww_redis_tls_make(&link->tls, &link->url, why, sizeof why);
+
+	if (error == WW_EDENIED)
+		ww_redis_link_say(link, "rediss://: %s.", why);
+	return error;
+}
+
 int ww_redis_link_open(struct redis_link **link, const struct redis_link_config *config)
 {
 	struct redis_link *made;
@@ -112,6 +122,8 @@ int ww_redis_link_open(struct redis_link **link, const struct redis_link_config 
 		return error;
 	}
 	error = add_seeds(made);
+	if (!error && made->url.is_tls)
+		error = begin_tls(made);
 	if (!error)
 		error = ww_redis_cluster_discover(made, time_now(CLOCK_MONOTONIC) + made->config.timeout);
 	if (error)
@@ -126,6 +138,7 @@ void ww_redis_link_close(struct redis_link *link)
 	if (!link)
 		return;
 	ww_redis_node_close_all(link);
+	ww_redis_tls_free(link->tls);
 	memory_give(link->allocator, link->slots, REDIS_SLOTS * sizeof *link->slots);
 	pthread_cond_destroy(&link->freed);
 	pthread_mutex_destroy(&link->lock);

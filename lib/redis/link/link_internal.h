@@ -29,6 +29,7 @@
 #include "lib/base/memory.h"
 #include "lib/base/time.h"
 #include "lib/redis/link/link.h"
+#include "lib/redis/link/tls.h"
 #include "lib/redis/link/url.h"
 #include "weekwheel/error.h"
 
@@ -93,8 +94,9 @@ struct redis_link {
 	const struct ww_allocator *allocator;
 	struct redis_link_config config;
 	struct redis_url url;
-	pthread_mutex_t lock; /* of all below */
-	pthread_cond_t freed; /* a connection came back or was closed */
+	struct redis_tls *tls; /* NULL: none */
+	pthread_mutex_t lock;  /* of all below */
+	pthread_cond_t freed;  /* a connection came back or was closed */
 	struct redis_node **nodes;
 	uint32_t count;
 	uint32_t room;
@@ -219,7 +221,8 @@ struct redis_budget {
 
 struct redis_wire {
 	struct redisContext *context;
-	struct redis_wire *next; /* in the node's idle list */
+	struct redis_tls_wire *tls; /* NULL: none */
+	struct redis_wire *next;    /* in the node's idle list */
 	TAILQ_ENTRY(redis_wire) busy;
 	struct redis_node *node; /* whose pool it is of; NULL: none */
 	_Atomic uint64_t asked;  /* since when it owes replies, monotonic, or REDIS_OWES_NOTHING */
@@ -231,7 +234,7 @@ struct redis_wire {
 
 /* On an error the reason is written to why of that size. */
 int ww_redis_wire_connect(struct redis_wire **wire, const struct redis_address *address,
-    const struct redis_budget *budget, uint64_t deadline, char *why, size_t size);
+    const struct redis_budget *budget, struct redis_tls *tls, uint64_t deadline, char *why, size_t size);
 void ww_redis_wire_close(struct redis_wire *wire);
 
 /* Errors: WW_ENOMEM: nothing was appended. */

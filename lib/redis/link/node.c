@@ -224,7 +224,7 @@ int ww_redis_node_connect(struct redis_link *link, struct redis_node *node, uint
 	int error;
 
 	deadline = limit(link, node, now, deadline);
-	error = ww_redis_wire_connect(wire, &node->address, &budget, deadline, why, sizeof why);
+	error = ww_redis_wire_connect(wire, &node->address, &budget, link->tls, deadline, why, sizeof why);
 	if (!error) {
 		error = greet(link, *wire, deadline);
 		if (error) {

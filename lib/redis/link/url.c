@@ -181,20 +181,51 @@ static int read_hosts(struct redis_url *url, struct part part, const char **why)
 	}
 }
 
+/* ca=FILE&cert=FILE&key=FILE, in any order */
+static int read_files(struct redis_url *url, const char *text, const char **why)
+{
+	const struct {
+		const char *name;
+		char *file;
+	} files[] = {{"ca=", url->ca}, {"cert=", url->certificate}, {"key=", url->key}};
+	int error = WW_OK;
+
+	while (*text && !error) {
+		size_t length = strcspn(text, "&");
+		size_t i = 0;
+		while (i < 3 && strncmp(text, files[i].name, strlen(files[i].name)) != 0)
+			i++;
+		if (i == 3)
+			return refuse(
+			    why, "After the ? of rediss:// stand ca=FILE, cert=FILE and key=FILE, with & between.");
+		size_t skip = strlen(files[i].name);
+		error = decode((struct part){text + skip, length - skip}, files[i].file, sizeof url->ca, why);
+		text += length + (text[length] == '&');
+	}
+	if (!error && url->key[0] && !url->certificate[0])
+		return refuse(why, "The url has a key= without its cert=.");
+	return error;
+}
+
 static int parse_tcp(struct redis_url *url, const char *text, const char **why)
 {
-	struct part part = {text, strcspn(text, "/")};
-	const char *rest = text + part.length;
+	const char *query = url->is_tls ? strchr(text, '?') : NULL;
+	size_t length = query ? (size_t)(query - text) : strlen(text);
+	struct part part = {text, strcspn(text, "/?")};
+	const char *rest;
 	int error;
 
-	if (strpbrk(text, "?#"))
+	if (memchr(text, '#', length) || memchr(text, '?', length))
 		return refuse(why, "The url of Redis has no ? and no #: write those of a password as %3F and %23.");
-	error = read_user(url, &part, why);
+	rest = text + part.length;
+	error = query ? read_files(url, query + 1, why) : WW_OK;
+	if (!error)
+		error = read_user(url, &part, why);
 	if (!error)
 		error = read_hosts(url, part, why);
-	if (error || rest[0] == '\0' || rest[1] == '\0')
+	if (error || (size_t)(rest - text) + 1 >= length)
 		return error;
-	return read_db(url, (struct part){rest + 1, strlen(rest + 1)}, why);
+	return read_db(url, (struct part){rest + 1, length - (size_t)(rest - text) - 1}, why);
 }
 
 static int parse_unix(struct redis_url *url, const char *text, const char **why)
@@ -232,8 +263,8 @@ int ww_redis_url_parse(struct redis_url *url, const char *text, const char **why
 		return parse_tcp(url, text + 8, why);
 	if (strncmp(text, "unix://", 7) == 0)
 		return parse_unix(url, text + 7, why);
-	if (strncmp(text, "rediss://", 9) == 0)
-		return refuse(why,
-		    "rediss:// asks for TLS, which is not built in: use redis://, by way of a local tunnel if the network is not trusted.");
-	return refuse(why, "The url of Redis begins with redis:// or unix://.");
+	url->is_tls = strncmp(text, "rediss://", 9) == 0;
+	if (url->is_tls)
+		return parse_tcp(url, text + 9, why);
+	return refuse(why, "The url of Redis begins with redis://, rediss:// or unix://.");
 }

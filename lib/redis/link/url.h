@@ -5,9 +5,10 @@
  * Where Redis is:
  *
  *     redis://[user[:password]@]host[:port][,host[:port]...][/db]     several hosts: seeds of a cluster
+ *     rediss://...[/[db]][?ca=FILE&cert=FILE&key=FILE]                the same with TLS
  *     unix://[user[:password]@]/path[?db=number]
  *
- * user, password and path are percent-decoded. An IPv6 address stands in brackets. The default port is 6379. A password
+ * user, password, path and files are percent-decoded. An IPv6 address stands in brackets. The default port is 6379. A password
  * without a user belongs to the user "default".
  */
 
@@ -29,6 +30,10 @@ struct redis_url {
 	char password[1024];
 	int has_password; /* or a user alone */
 	unsigned db;
+	int is_tls;
+	char ca[256];          /* PEM, of the authorities to trust; "": those of the system */
+	char certificate[256]; /* PEM, of this client; "": none */
+	char key[256];         /* "": in the certificate's file */
 };
 
 /* Errors: WW_EINVAL: *why is a constant sentence that says what is wrong and never contains the password. */

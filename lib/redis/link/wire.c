@@ -43,7 +43,7 @@ static struct redisContext *connect_to(const struct redis_address *address, uint
 }
 
 int ww_redis_wire_connect(struct redis_wire **wire, const struct redis_address *address,
-    const struct redis_budget *budget, uint64_t deadline, char *why, size_t size)
+    const struct redis_budget *budget, struct redis_tls *tls, uint64_t deadline, char *why, size_t size)
 {
 	struct redisContext *context = connect_to(address, deadline);
 	struct redis_wire *made;
@@ -66,12 +66,17 @@ int ww_redis_wire_connect(struct redis_wire **wire, const struct redis_address *
 	*made = (struct redis_wire){.context = context, .budget = *budget};
 	context->reader->fn = &ww_redis_reply_functions;
 	context->reader->privdata = &made->budget;
-	*wire = made;
-	return WW_OK;
+	int error = tls ? ww_redis_tls_begin(&made->tls, tls, context->fd, address->host, deadline, why, size) : WW_OK;
+	if (error)
+		ww_redis_wire_close(made);
+	else
+		*wire = made;
+	return error;
 }
 
 void ww_redis_wire_close(struct redis_wire *wire)
 {
+	ww_redis_tls_end(wire->tls);
 	redisFree(wire->context);
 	memory_give(wire->budget.allocator, wire, sizeof *wire);
 }
@@ -117,8 +122,9 @@ int ww_redis_wire_send(struct redis_wire *wire)
 {
 	while (!ww_redis_wire_is_sent(wire)) {
 		const char *buffer = wire->context->obuf;
-		ssize_t count = send(
-		    wire->context->fd, buffer + wire->sent, sdslen(wire->context->obuf) - wire->sent, MSG_NOSIGNAL);
+		size_t left = sdslen(wire->context->obuf) - wire->sent;
+		ssize_t count = wire->tls ? ww_redis_tls_send(wire->tls, buffer + wire->sent, left)
+		                          : send(wire->context->fd, buffer + wire->sent, left, MSG_NOSIGNAL);
 		if (count < 0 && errno == EINTR)
 			continue;
 		if (count < 0)
@@ -137,8 +143,10 @@ int ww_redis_wire_receive(struct redis_wire *wire)
 	struct redisReader *reader = wire->context->reader;
 	char chunk[CHUNK];
 
-	for (int i = 0; i < CHUNKS; i++) {
-		ssize_t count = recv(wire->context->fd, chunk, sizeof chunk, 0);
+	/* What TLS has decoded, poll does not see: take all. */
+	for (int i = 0; wire->tls || i < CHUNKS; i++) {
+		ssize_t count = wire->tls ? ww_redis_tls_receive(wire->tls, chunk, sizeof chunk)
+		                          : recv(wire->context->fd, chunk, sizeof chunk, 0);
 		if (count < 0 && errno == EINTR)
 			continue;
 		if (count < 0)
@@ -147,7 +155,7 @@ int ww_redis_wire_receive(struct redis_wire *wire)
 			return broke(wire, WW_EIO, "the server closed the connection");
 		if (redisReaderFeed(reader, chunk, (size_t)count) != REDIS_OK)
 			return broke(wire, WW_ENOMEM, "no memory");
-		if (count < CHUNK || reader->len - reader->pos > wire->budget.max)
+		if ((count < CHUNK && !wire->tls) || reader->len - reader->pos > wire->budget.max)
 			return WW_OK;
 	}
 	return WW_OK;

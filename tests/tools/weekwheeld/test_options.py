@@ -62,7 +62,7 @@ class Options(Case):
             (("--data", ""), "", "DIR"), (("--memory", "--unix", ""), "", "PATH"),
             (("--store", "127.0.0.1:6379"), "127.0.0.1:6379", "redis://HOST:PORT/ or unix:///PATH"),
             (("--store", "redis://127.0.0.1:99999/"), "redis://127.0.0.1:99999/", "no number from 1 to 65535"),
-            (("--store", "rediss://127.0.0.1/"), "rediss://127.0.0.1/", "TLS, which is not built in"),
+            (("--store", "rediss://127.0.0.1/?to=x"), "rediss://127.0.0.1/?to=x", "ca=FILE, cert=FILE and key=FILE"),
             (("--store", "unix://here"), "unix://here", "unix:///PATH"),
             (REDIS + ("--redis-prefix", "a b"), "a b", "1 to 64 letters"))
         assert "at most 107 bytes" in refused("--memory", "--unix", "/tmp/" + 103 * "a")
@@ -92,7 +92,7 @@ class Options(Case):
             file.write("redis://:s3cret@127.0.0.1:x/\n")
         all_refused((("--store-file", path), path, "redis://HOST:PORT/"))
         for said in (refused("--store-file", path), refused("--store", "redis://:s3cret@127.0.0.1:x/"),
-                     refused("--store", "rediss://:s3cret@127.0.0.1/")):
+                     refused("--store", "rediss://:s3cret@127.0.0.1/?x")):
             assert said is None or ("s3cret" not in said and said.count("expected redis://") + said.count("a file with redis://") == 1), said
         for url in ("127.0.0.1:6379", "redis://:s3cret@127.0.0.1:x/"):
             said = refused(WEEKWHEELD_STORE=url)

@@ -166,7 +166,7 @@ class StoresInRedis(Case):
         matches("redis://127.0.0.1:.*cannot be reached", alone.run(1, "import", redis.url).err)
 
     def test_wrong_urls_are_refused(self):
-        for url, expected in {"rediss://a": "TLS", "http://a": "begins with redis:// or unix://", "redis://a:x/": "port",
+        for url, expected in {"rediss://a?b": "ca=FILE", "http://a": "begins with redis://, rediss:// or unix://", "redis://a:x/": "port",
                               "unix://a": "path of a socket", "redis://": "host"}.items():
             for command in ("fsck", "export", "import"):
                 matches(expected, alone.run(2, command, url).err, url)
