@@ -156,6 +156,7 @@ static void loop_stop(struct server *server)
 		return;
 	turn_commit(server);
 	server->is_stopping = 1;
+	notify_stop();
 	listen_stop(server);
 	for (connection = LIST_FIRST(&server->connections); connection; connection = next) {
 		next = LIST_NEXT(connection, next);
@@ -278,6 +279,7 @@ static int server_start(struct server *server)
 		return -1;
 	if (loop_start(server) != 0 || push_start(server) != 0 || http_start(server) != 0 || listen_start(server) != 0)
 		return -1;
+	notify_start(server);
 	return 0;
 }
 

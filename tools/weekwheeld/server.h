@@ -68,6 +68,7 @@ struct server {
 	uv_timer_t patience;     /* how long to wait for clients when the server ends */
 	uv_timer_t states;       /* tells the ends of states */
 	uv_async_t states_wake;
+	uv_timer_t watchdog;
 	SLIST_HEAD(, listener) listeners;
 
 	struct ww_clock *elapsed_clock; /* virtual clocks, or NULL */
@@ -216,6 +217,10 @@ void secure_stop(struct server *server);
 /* Listen on all addresses of the settings and on systemd's sockets. Returns 0, or -1 after a message. */
 int listen_start(struct server *server);
 void listen_stop(struct server *server);
+
+/* notify.c: tell systemd that the server is ready and, from time to time, that its loop goes round; that it ends. */
+void notify_start(struct server *server);
+void notify_stop(void);
 
 /* Serve HTTP, if the settings say so. Returns 0, or -1 after a message. */
 int http_start(struct server *server);

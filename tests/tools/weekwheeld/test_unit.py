@@ -1,0 +1,103 @@
+#!/usr/bin/env python3
+"""What the server tells systemd, its units, and how its binaries are hardened."""
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import unittest
+
+sys.path.insert(0, __file__.rsplit("/tests/", 1)[0] + "/tests/support")
+from weekwheel import BUILD, PATIENCE, ROOT, WEEKWHEELD, Case, Server, equal, main, run
+
+UNITS = os.path.join(ROOT, "tools", "weekwheeld")
+
+
+class Notify(Case):
+    def listens(self, name):
+        end = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self.addCleanup(end.close)
+        end.bind(name)
+        end.settimeout(PATIENCE)
+        return end
+
+    def test_the_watchdog_is_fed_from_the_loop(self):
+        end = self.listens("notify")
+        with Server(NOTIFY_SOCKET=os.path.abspath("notify"), WATCHDOG_USEC="60000", WATCHDOG_PID=None) as server:
+            equal(end.recv(100), b"READY=1")
+            for _ in range(3):
+                equal(end.recv(100), b"WATCHDOG=1")
+            server.process.send_signal(signal.SIGSTOP)
+            os.waitid(os.P_PID, server.process.pid, os.WSTOPPED | os.WNOWAIT)
+            end.setblocking(False)
+            with self.assertRaises(BlockingIOError):
+                while True:
+                    equal(end.recv(100), b"WATCHDOG=1")
+            end.settimeout(PATIENCE)
+            server.process.send_signal(signal.SIGCONT)
+            equal(end.recv(100), b"WATCHDOG=1")
+            server.process.terminate()
+            said = end.recv(100)
+            while said == b"WATCHDOG=1":
+                said = end.recv(100)
+            equal(said, b"STOPPING=1")
+            equal(server.stop(), 0)
+
+    def test_another_process_is_watched(self):
+        name = "\0weekwheel-test-%d" % os.getpid()
+        end = self.listens(name)
+        with Server(NOTIFY_SOCKET="@" + name[1:], WATCHDOG_USEC="1000", WATCHDOG_PID="1") as server:
+            equal(end.recv(100), b"READY=1")
+            with server.client() as a:
+                for _ in range(100):
+                    a.put()
+            equal(server.stop(), 0)
+        equal(end.recv(100), b"STOPPING=1")
+
+    def test_without_systemd(self):
+        for path in ("", "/nonexistent", 200 * "x"):
+            with Server(NOTIFY_SOCKET=path) as server:
+                equal(server.stop(), 0)
+
+
+class Units(Case):
+    def test_systemd_understands_them(self):
+        if not shutil.which("systemd-analyze"):
+            raise unittest.SkipTest("there is no systemd-analyze")
+        for name in ("weekwheeld.service", "weekwheeld.socket"):
+            with open(os.path.join(UNITS, name), encoding="utf-8") as unit, open(name, "w", encoding="utf-8") as copy:
+                copy.write(re.sub("(?m)^ExecStart=[^ ]*", "ExecStart=/bin/true", re.sub("(?m)^Documentation=.*\n", "", unit.read())))
+        done = run(0, "systemd-analyze", "verify", *(os.path.abspath(name) for name in ("weekwheeld.service", "weekwheeld.socket")))
+        equal(done.out + done.err, "")
+
+
+# ---- Binaries
+
+def readelf(*arguments):
+    return subprocess.run(["readelf", "-W", *arguments], capture_output=True, text=True, check=True).stdout
+
+
+class Hardening(Case):
+    def test_binaries(self):
+        """As "hardening-check" of Debian looks at them. Sanitizers bring checks of their own."""
+        with open(os.path.join(BUILD, "config.mk"), encoding="utf-8") as config:
+            settings = config.read()
+        if not re.search(r"(?m)^HARDENING = .*fstack-protector", settings):
+            raise unittest.SkipTest("this build is not hardened")
+        library = os.path.join(BUILD, "lib", "libweekwheel_jobs.so.0")
+        for path in (WEEKWHEELD, os.path.join(BUILD, "bin", "weekwheel"), library):
+            if not os.path.exists(path):
+                continue
+            head, segments, dynamic, symbols = (readelf(what, path) for what in ("-h", "-l", "-d", "--dyn-syms"))
+            assert "DYN" in head, path
+            assert "GNU_RELRO" in segments and "BIND_NOW" in dynamic, (path, "full RELRO")
+            assert re.search(r"GNU_STACK .* RW ", segments), (path, "a stack that is not executed")
+            assert "__stack_chk_fail" in symbols, (path, "stack protector")
+            if path == WEEKWHEELD:
+                assert re.search(r" __\w+_chk@", symbols), (path, "FORTIFY")
+            assert "RUNPATH" not in dynamic or "$ORIGIN/../lib" in dynamic, (path, "where libraries are looked for")
+
+
+main()
