@@ -180,7 +180,7 @@ if [ -x "$B/bin/weekwheeld" ]; then
 	expect 'the unit names the installed server' grep -q '^ExecStart=/opt/ww/bin/weekwheeld --data ' "$unit"
 	only_that_differs() { [ "$(diff tools/weekwheeld/weekwheeld.service "$unit" | grep -c '^>')" = 2 ]; }
 	socket=$root/opt/ww/lib/systemd/system/weekwheeld.socket
-	socket_is_there() { diff tools/weekwheeld/weekwheeld.socket "$socket" | grep -c '^>' | grep -qx 1; }
+	socket_is_there() { [ "$(diff tools/weekwheeld/weekwheeld.socket "$socket" | grep -c '^>')" = 1 ]; }
 	expect 'the unit of its socket is installed' socket_is_there
 	expect 'nothing else of the unit is changed but how it is installed' only_that_differs
 fi
