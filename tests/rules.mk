@@ -8,7 +8,7 @@ FUZZERS := $(call named,fuzz,$(FUZZ_SRC))
 EXAMPLE_SRC := $(filter-out $(if $(call built,jobs),,%/jobs.c),$(call sources,tools/examples,*.c))
 EXAMPLES := $(call named,examples,$(EXAMPLE_SRC))
 # Those that a script compiles by itself are no helpers.
-HELPER_SRC := $(filter-out $(TEST_SRC) %/fsck.c %/faults.c %/small.c %/shifted_clock.c,\
+HELPER_SRC := $(filter-out $(TEST_SRC) %/fsck.c %/faults.c %/fault_memory.c %/known.c %/small.c %/shifted_clock.c,\
 	$(call sources,$(foreach name,$(COMPONENTS),$($(name)_TESTS) $($(name)_HELPERS)),*.c)) \
 	$(if $(FUZZ),,tests/fuzz/main.c)
 
@@ -17,6 +17,7 @@ BENCH_TESTS := $(filter $(call named,tests,$(call sources,$(bench_TESTS),test_*.
 $(BENCH_TESTS): $(filter-out %/main.o,$(bench_OBJECTS))
 # In no archive either: other tests would take its calls on files.
 $(filter %/test_jobs_faults %/test_jobs_each_fault,$(TESTS)): $(call objects,tests/lib/jobs/faults.c)
+$(filter %/test_jobs_each_fault,$(TESTS)): $(call objects,tests/lib/jobs/fault_memory.c tests/lib/jobs/known.c)
 # Each test program takes from these archives what it names: the tests' helpers, the programs without their main.
 $(B)/tests/libhelpers.a: $(call objects,$(HELPER_SRC))
 $(B)/tests/libtools.a: $(filter-out %/main.o,$(foreach name,$(filter-out bench,$(PROGRAMS)) $(call built,common),$($(name)_OBJECTS)) \

@@ -8,7 +8,6 @@
  */
 #include <dirent.h>
 #include <errno.h>
-#include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,164 +15,27 @@
 #include <unistd.h>
 
 #include "lib/jobs/store/disk_internal.h"
+#include "tests/lib/jobs/fault_memory.h"
 #include "tests/lib/jobs/faults.h"
 #include "tests/lib/jobs/fixture.h"
-#include "tests/support/memory.h"
+#include "tests/lib/jobs/known.h"
 #include "tests/support/seed.h"
 
-enum { JOBS_MOST = 400, BODY = 1500, FOR_EVER = 1 << 30 };
+enum { FOR_EVER = 1 << 30 };
 #define HOUR (3600 * WW_SECOND)
 
 static struct world world;
+static struct known known_made;
 static char home[] = "/tmp/weekwheel-fault-XXXXXX";
 static char made_path[64], store_path[64], copy_path[64];
 
-/* ---- Memory that fails when told to */
-
-static int fails_sqlite; /* count what SQLite asks for, not what the store does */
-static struct ww_allocator table;
-static struct test_memory memory;
-static sqlite3_mem_methods real_methods;
-
-void *__real_malloc(size_t size);
-void *__real_calloc(size_t count, size_t size);
-void *__real_realloc(void *block, size_t size);
-char *__real_strdup(const char *text);
-void *__wrap_malloc(size_t size);
-void *__wrap_calloc(size_t count, size_t size);
-void *__wrap_realloc(void *block, size_t size);
-char *__wrap_strdup(const char *text);
-
-static int no_memory(void)
-{
-	return !fails_sqlite && fault_memory();
-}
-
-void *__wrap_malloc(size_t size)
-{
-	return no_memory() ? NULL : __real_malloc(size);
-}
-
-void *__wrap_calloc(size_t count, size_t size)
-{
-	return no_memory() ? NULL : __real_calloc(count, size);
-}
-
-void *__wrap_realloc(void *block, size_t size)
-{
-	return no_memory() ? NULL : __real_realloc(block, size);
-}
-
-char *__wrap_strdup(const char *text)
-{
-	return no_memory() ? NULL : __real_strdup(text);
-}
-
-static void *allocate(void *user, size_t size)
-{
-	return no_memory() ? NULL : test_memory_allocate(user, size);
-}
-
-static void *sqlite_malloc(int size)
-{
-	return fails_sqlite && fault_memory() ? NULL : real_methods.xMalloc(size);
-}
-
-static void *sqlite_realloc(void *block, int size)
-{
-	return fails_sqlite && fault_memory() ? NULL : real_methods.xRealloc(block, size);
-}
-
-static void log_sqlite(void *unused, int code, const char *text)
-{
-	(void)unused;
-	(void)fprintf(stderr, "SQLite %d: %s\n", code, text);
-}
-
-static void count_memory(void)
-{
-	sqlite3_mem_methods methods;
-
-	ck_assert_int_eq(sqlite3_config(SQLITE_CONFIG_GETMALLOC, &real_methods), SQLITE_OK);
-	methods = real_methods;
-	methods.xMalloc = sqlite_malloc;
-	methods.xRealloc = sqlite_realloc;
-	ck_assert_int_eq(sqlite3_config(SQLITE_CONFIG_MALLOC, &methods), SQLITE_OK);
-	if (getenv("WW_FAULT"))
-		ck_assert_int_eq(sqlite3_config(SQLITE_CONFIG_LOG, log_sqlite, NULL), SQLITE_OK);
-	test_memory_init(&memory, 0);
-	table = (struct ww_allocator){allocate, test_memory_free, &memory};
-}
-
-/* ---- What should be there */
-
-enum fate { NEVER, ALIVE, ENDED, EITHER };
-
-/* The number of a job is in its body. */
-struct known {
-	enum fate fate[JOBS_MOST];
-	uint64_t id[JOBS_MOST];
-	int jobs;
-	int keyed; /* the job with the key */
-};
-
-static struct known known, known_made;
-static int allowed[3]; /* errors */
-
-static int is_allowed(int error)
-{
-	for (size_t i = 0; i < sizeof allowed / sizeof *allowed; i++)
-		if (allowed[i] && error == allowed[i])
-			return 1;
-	return 0;
-}
-
-/* A call has answered. Returns whether it did what it should; `also`: an answer that follows from an earlier error. */
-static int step(const char *call, int result, int also)
-{
-	if (result < 0 && result != also && !is_allowed(result)) {
-		fault_disarm();
-		ck_abort_msg("%s answered %d: %s", call, result, ww_strerror(result));
-	}
-	return result >= 0;
-}
-
-/* A failed sync leaves open what is on the disk. */
-static void judge(int job, int result, enum fate fate)
-{
-	if (job < 0)
-		return;
-	if (result >= 0)
-		known.fate[job] = fate;
-	else if (result == WW_EIO && known.fate[job] != fate)
-		known.fate[job] = EITHER;
-}
-
-static const char *body_of(int job)
-{
-	static char body[BODY + 1];
-
-	memset(body, 'b', BODY);
-	(void)snprintf(body, sizeof body, "%d", job);
-	body[strlen(body)] = ' ';
-	return body;
-}
-
-static int number_in(const void *body, size_t size)
-{
-	int job = atoi(body);
-
-	ck_assert_uint_eq(size, BODY);
-	ck_assert_int_lt(job, known.jobs);
-	ck_assert_mem_eq(body, body_of(job), BODY);
-	return job;
-}
+/* ---- Jobs */
 
 static struct ww_job_spec next_job(uint64_t due)
 {
-	struct ww_job_spec spec = spec_of(body_of(known.jobs++));
+	struct ww_job_spec spec = spec_of(known_body_of(known.jobs++));
 
-	ck_assert_int_le(known.jobs, JOBS_MOST);
+	ck_assert_int_le(known.jobs, KNOWN_MOST);
 	spec.due = due;
 	return spec;
 }
@@ -186,11 +48,11 @@ static int put(uint64_t due, const char *key)
 	spec.key = key;
 	spec.key_length = key ? strlen(key) : 0;
 	int result = ww_jobs_put(world.jobs, &spec, &known.id[job], NULL);
-	step("put", result, 0);
-	judge(job, result, ALIVE);
+	known_step("put", result, 0);
+	known_judge(job, result, ALIVE);
 	if (!key)
 		return job;
-	judge(known.keyed, result, ENDED);
+	known_judge(known.keyed, result, ENDED);
 	if (result >= 0)
 		known.keyed = job;
 	return job;
@@ -201,8 +63,8 @@ static void cancel(int job)
 	struct ww_job_ref ref = {.id = known.id[job]};
 	int result = ref.id ? ww_jobs_cancel(world.jobs, &ref) : WW_ENOTFOUND;
 
-	step("cancel", result, WW_ENOTFOUND);
-	judge(job, result, ENDED);
+	known_step("cancel", result, WW_ENOTFOUND);
+	known_judge(job, result, ENDED);
 }
 
 /* ---- Stores */
@@ -237,7 +99,7 @@ static int close_it(void)
 
 static int check_job(const struct ww_job_info *info, void *context)
 {
-	int job = number_in(info->body, info->body_length);
+	int job = known_number_in(info->body, info->body_length);
 	char *found = context;
 
 	ck_assert_msg(!found[job], "job %d is there twice", job);
@@ -249,7 +111,7 @@ static int check_job(const struct ww_job_info *info, void *context)
 /* The store at that path has what it should, and goes on. */
 static void verify(const char *path)
 {
-	static char found[JOBS_MOST];
+	static char found[KNOWN_MOST];
 	struct ww_job_filter filter = {.after = 0};
 	struct ww_job_spec spec = spec_of("more");
 	uint64_t id;
@@ -295,19 +157,19 @@ static void put_together(void)
 {
 	struct ww_job_spec specs[3];
 	struct ww_job_put puts[3];
-	char bodies[3][BODY];
+	char bodies[3][KNOWN_BODY];
 	int first = known.jobs;
 
 	for (int i = 0; i < 3; i++) {
 		specs[i] = next_job(0);
-		memcpy(bodies[i], specs[i].body, BODY);
+		memcpy(bodies[i], specs[i].body, KNOWN_BODY);
 		specs[i].body = bodies[i];
 		puts[i] = (struct ww_job_put){.spec = &specs[i]};
 	}
 	int result = ww_jobs_put_many(world.jobs, puts, 3);
-	step("put_many", result, 0);
+	known_step("put_many", result, 0);
 	for (int i = 0; i < 3; i++)
-		judge(first + i, result < 0 ? result : puts[i].result, ALIVE);
+		known_judge(first + i, result < 0 ? result : puts[i].result, ALIVE);
 }
 
 static void finish_together(void)
@@ -317,17 +179,17 @@ static void finish_together(void)
 	int jobs[3];
 	int got = ww_jobs_reserve_many(world.jobs, tubes, 1, leases, 3);
 
-	if (!step("reserve_many", got, 0) || !got)
+	if (!known_step("reserve_many", got, 0) || !got)
 		return;
 	for (int i = 0; i < got; i++) {
-		jobs[i] = number_in(leases[i].body, leases[i].body_length);
+		jobs[i] = known_number_in(leases[i].body, leases[i].body_length);
 		ww_jobs_free(world.jobs, leases[i].body);
 		ends[i] = (struct ww_job_end){.id = leases[i].id, .token = leases[i].token};
 	}
 	int result = ww_jobs_finish_many(world.jobs, ends, (size_t)got);
-	step("finish_many", result, 0);
+	known_step("finish_many", result, 0);
 	for (int i = 0; i < got; i++)
-		judge(jobs[i], result < 0 ? result : ends[i].result, ENDED);
+		known_judge(jobs[i], result < 0 ? result : ends[i].result, ENDED);
 }
 
 static void work(int turn)
@@ -335,19 +197,19 @@ static void work(int turn)
 	struct ww_lease lease;
 	int result = ww_jobs_reserve(world.jobs, tubes, 1, &lease);
 
-	if (!step("reserve", result, 0) || !result)
+	if (!known_step("reserve", result, 0) || !result)
 		return;
-	int job = number_in(lease.body, lease.body_length);
+	int job = known_number_in(lease.body, lease.body_length);
 	ww_jobs_free(world.jobs, lease.body);
-	step("touch", ww_jobs_touch(world.jobs, lease.id, lease.token, NULL), 0);
+	known_step("touch", ww_jobs_touch(world.jobs, lease.id, lease.token, NULL), 0);
 	if (turn == 0) {
 		result = ww_jobs_finish(world.jobs, lease.id, lease.token);
-		step("finish", result, 0);
-		judge(job, result, ENDED);
+		known_step("finish", result, 0);
+		known_judge(job, result, ENDED);
 	} else if (turn == 1)
-		step("release", ww_jobs_release(world.jobs, lease.id, lease.token, 5, WW_SECOND, "why"), 0);
+		known_step("release", ww_jobs_release(world.jobs, lease.id, lease.token, 5, WW_SECOND, "why"), 0);
 	else if (turn == 2)
-		step("bury", ww_jobs_bury(world.jobs, lease.id, lease.token, 5, "why"), 0);
+		known_step("bury", ww_jobs_bury(world.jobs, lease.id, lease.token, 5, "why"), 0);
 }
 
 static int count_listed(const struct ww_job_info *info, void *context)
@@ -375,14 +237,14 @@ static void look(void)
 
 	for (int state = WW_JOB_DELAYED; state <= WW_JOB_BURIED; state++) {
 		int result = ww_jobs_peek_next(world.jobs, tubes[0], (enum ww_job_state)state, &info, &body);
-		if (step("peek_next", result, WW_ENOTFOUND))
+		if (known_step("peek_next", result, WW_ENOTFOUND))
 			ww_jobs_free(world.jobs, body);
 	}
-	step("list", ww_jobs_list(world.jobs, &filter, SIZE_MAX, count_listed, NULL, NULL), 0);
-	step("forecast", ww_jobs_forecast(world.jobs, NULL, HOUR, counts, 4), 0);
-	step("stats", ww_jobs_stats(world.jobs, &stats), 0);
-	step("tube", ww_jobs_tube(world.jobs, tubes[0], &tube), WW_ENOTFOUND);
-	step("tubes", ww_jobs_tubes(world.jobs, count_tube, NULL), 0);
+	known_step("list", ww_jobs_list(world.jobs, &filter, SIZE_MAX, count_listed, NULL, NULL), 0);
+	known_step("forecast", ww_jobs_forecast(world.jobs, NULL, HOUR, counts, 4), 0);
+	known_step("stats", ww_jobs_stats(world.jobs, &stats), 0);
+	known_step("tube", ww_jobs_tube(world.jobs, tubes[0], &tube), WW_ENOTFOUND);
+	known_step("tubes", ww_jobs_tubes(world.jobs, count_tube, NULL), 0);
 }
 
 static void run_verbs(void)
@@ -396,24 +258,25 @@ static void run_verbs(void)
 	for (int i = 0; i < 4; i++)
 		work(i);
 	if (known.id[far])
-		step("move", ww_jobs_move(world.jobs, &(struct ww_job_ref){.id = known.id[far]}, 2 * HOUR, 0, NULL),
+		known_step("move",
+		    ww_jobs_move(world.jobs, &(struct ww_job_ref){.id = known.id[far]}, 2 * HOUR, 0, NULL),
 		    WW_ENOTFOUND);
 	(void)put(2 * HOUR, "key");
 	put_together();
 	finish_together();
 	look();
-	step("kick", ww_jobs_kick(world.jobs, tubes[0], 3, &count), 0);
-	step("kick_job", ww_jobs_kick_job(world.jobs, known.id[far]), WW_ENOTFOUND);
+	known_step("kick", ww_jobs_kick(world.jobs, tubes[0], 3, &count), 0);
+	known_step("kick_job", ww_jobs_kick_job(world.jobs, known.id[far]), WW_ENOTFOUND);
 	cancel(far);
-	step("pause", ww_jobs_pause(world.jobs, tubes[0], WW_SECOND), 0);
-	step("begin", ww_jobs_begin(world.jobs), 0);
+	known_step("pause", ww_jobs_pause(world.jobs, tubes[0], WW_SECOND), 0);
+	known_step("begin", ww_jobs_begin(world.jobs), 0);
 	int one = known.jobs, result;
 	struct ww_job_spec spec = next_job(0);
 	int put_result = ww_jobs_put(world.jobs, &spec, &known.id[one], NULL);
-	step("put", put_result, 0);
+	known_step("put", put_result, 0);
 	result = ww_jobs_commit(world.jobs);
-	step("commit", result, 0);
-	judge(one, put_result < 0 ? put_result : result, ALIVE);
+	known_step("commit", result, 0);
+	known_judge(one, put_result < 0 ? put_result : result, ALIVE);
 	world_pass(&world, 2 * WW_SECOND);
 	work(0);
 }
@@ -444,12 +307,12 @@ static void run_index(void)
 
 static void run_open(void)
 {
-	step("open", open_at(store_path, 0), 0);
+	known_step("open", open_at(store_path, 0), 0);
 }
 
 static void run_close(void)
 {
-	step("close", close_it(), 0);
+	known_step("close", close_it(), 0);
 }
 
 static int opened;
@@ -459,7 +322,7 @@ static unsigned what_failed;
 static void run_backup(void)
 {
 	opened = ww_jobs_backup(store_path, copy_path);
-	step("backup", opened, 0);
+	known_step("backup", opened, 0);
 }
 
 static void count_problem(const char *problem, void *context)
@@ -478,15 +341,15 @@ static void run_recover(void)
 	world.config.path = copy_path;
 	world.config.flags = 0;
 	opened = ww_jobs_recover(store_path, &world.config, &saved, count_problem, NULL);
-	step("recover", opened, 0);
+	known_step("recover", opened, 0);
 }
 
 static void run_read(void)
 {
 	(void)ww_jobs_examine(store_path, NULL, NULL);
-	if (step("open", open_at(store_path, WW_JOBS_READONLY), 0))
+	if (known_step("open", open_at(store_path, WW_JOBS_READONLY), 0))
 		look();
-	step("close", close_it(), 0);
+	known_step("close", close_it(), 0);
 }
 
 static void check_copy(void)
@@ -569,7 +432,7 @@ static void begin_world(void)
 	world_make(&world, KIND_MEMORY);
 	OK(close_it());
 	world.config.sync = WW_SYNC_ALWAYS;
-	world.config.allocator = &table;
+	world.config.allocator = &fault_memory_table;
 }
 
 static void end_world(void)
@@ -618,24 +481,24 @@ static uint64_t seed;
 static unsigned run_once(const struct scenario *scenario, const struct fault *fault, unsigned first, unsigned times)
 {
 	prepare(scenario);
-	memcpy(allowed, fault->allowed, sizeof allowed);
+	memcpy(known_allowed, fault->allowed, sizeof known_allowed);
 	what_failed = fault->which;
-	fails_sqlite = fault->is_sqlite;
+	fault_memory_of_sqlite = fault->is_sqlite;
 	fault_arm(fault->which, NULL, first, times, fault->error);
 	scenario->run();
 	unsigned calls = fault_plan.calls;
 	/* Closing is part of what has to stand it. */
 	if (world.jobs)
-		step("close", close_it(), 0);
+		known_step("close", close_it(), 0);
 	fault_disarm();
-	memset(allowed, 0, sizeof allowed);
+	memset(known_allowed, 0, sizeof known_allowed);
 	if (scenario->check)
 		scenario->check();
 	verify(store_path);
 	end_world();
 	empty(store_path);
 	empty(copy_path);
-	ck_assert_uint_eq(memory.blocks, 0);
+	ck_assert_uint_eq(fault_memory_used.blocks, 0);
 	return calls;
 }
 
@@ -643,7 +506,7 @@ static unsigned most(void)
 {
 	const char *text = getenv("WW_FAULTS");
 
-	return text ? (unsigned)strtoul(text, NULL, 10) : 2;
+	return text ? (unsigned)strtoul(text, NULL, 10) : 1;
 }
 
 START_TEST(each_call_fails_in_turn)
@@ -662,7 +525,7 @@ START_TEST(each_call_fails_in_turn)
 	(void)setenv("SQLITE_TMPDIR", "/tmp", 1);
 	ww_store_disk_limits = (struct store_limits){.active = 12000, .journal = 40000, .view = 4, .few = 2};
 	fault_plan.quick = 1;
-	count_memory();
+	fault_memory_count();
 	make_template();
 	for (size_t i = 0; i < sizeof faults / sizeof *faults; i++) {
 		(void)snprintf(now[_i], sizeof now[_i], "%s: %s", scenario->name, faults[i].name);
