@@ -208,8 +208,10 @@ static uint64_t limit(struct redis_link *link, const struct redis_node *node, ui
 
 	pthread_mutex_lock(&link->lock);
 	soon = 4 * node->reach > 2 * redis_silence(link) ? 4 * node->reach : 2 * redis_silence(link);
+	/* After many failures the machines may be slow rather than the node frozen. */
 	if (node->failures)
-		soon = 4 * node->reach > redis_silence(link) ? 4 * node->reach : redis_silence(link);
+		soon = (4 * node->reach > redis_silence(link) ? 4 * node->reach : redis_silence(link))
+		       << (node->failures < 8 ? node->failures / 4 : 2);
 	if (node->reach && soon < most && ww_redis_aside_others_serve_locked(link, node))
 		most = soon;
 	pthread_mutex_unlock(&link->lock);

@@ -53,25 +53,25 @@ START_TEST(what_a_replica_has_confirmed_survives_its_primary)
 	if (!redis_server_is_there() || !store_rig_make_cluster(&rig, 3, 1, NULL))
 		return;
 	rig.config.shards = SHARDS;
-	rig.config.timeout = 400 * MS;
+	rig.config.timeout = WW_SECOND;
 	rig.config.replicas = 1;
 	store_rig_open(&rig);
 	struct redis_server *primary = &rig.servers.servers[0];
 	struct redis_server *replica = &rig.servers.servers[3];
 	for (int i = 0; i < 3; i++)
 		redis_server_wait_replica(&rig.servers.servers[i], &rig.servers.servers[3 + i]);
-	for (uint32_t i = 0; i < PUTS - 30; i++)
+	for (uint32_t i = 0; i < PUTS - 12; i++)
 		acknowledged[i] = put_numbered(i) >= 0;
 	redis_server_freeze(replica);
 	redis_server_tell(primary, "CLIENT KILL TYPE replica");
-	for (uint32_t i = PUTS - 30; i < PUTS; i++) {
+	for (uint32_t i = PUTS - 12; i < PUTS; i++) {
 		int result = put_numbered(i);
 		ck_assert_msg(result >= 0 || result == WW_ETIMEOUT, "%d", result);
 		acknowledged[i] = result >= 0;
 		late += result < 0;
 	}
 	ck_assert_int_gt(late, 0);
-	ck_assert_int_lt(late, 30);
+	ck_assert_int_lt(late, 12);
 	ck_assert_int_eq(store_rig_said(&rig, "fewer than 1 replicas confirm"), 1);
 	redis_server_kill(primary);
 	redis_server_thaw(replica);
