@@ -1,12 +1,12 @@
 /* What a test of faults knows of its jobs. */
 #include "tests/lib/jobs/known.h"
 
-#include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "tests/lib/jobs/faults.h"
+#include "tests/support/suite.h"
 #include "weekwheel/weekwheel.h"
 
 struct known known;
