@@ -218,6 +218,13 @@ simulate: $(SIMULATE)
 	@$(if $(SIMULATE),,echo 'It needs the server and Check: "make deps" installs what they need' >&2; exit 1)
 	@$(SIMULATE) --weeks '$(WEEKS)' --seed '$(SEED)' --processes '$(PROCESSES)'
 
+# ---- Everything at once -------------------------------------------------------------------------------------------
+
+HOURS ?= 1
+
+soak: all
+	@B='$(abspath $(B))' CC='$(CC)' WW_HOURS='$(HOURS)' tests/tools/weekwheeld/soak.py
+
 # ---- Install ----------------------------------------------------------------------------------------------------
 
 FOLDERS = DESTDIR='$(DESTDIR)' VERSION='$(VERSION)' prefix='$(prefix)' bindir='$(bindir)' libdir='$(libdir)' \
@@ -241,7 +248,7 @@ distclean: clean
 help:
 	@cat docs/make.txt
 
-.PHONY: all configure demo demo-cluster crash-test simulate bench bench-jobs bench-redis bench-instructions check need-check memcheck fuzz \
+.PHONY: all configure demo demo-cluster crash-test simulate soak bench bench-jobs bench-redis bench-instructions check need-check memcheck fuzz \
 	run-fuzzers lint format install uninstall deps clean distclean help FORCE
 
 -include $(shell find $(B)/obj -name '*.d' 2>/dev/null)
