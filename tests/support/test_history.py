@@ -296,6 +296,97 @@ class Rules(Case):
         told.found()
         told.wrong()
 
+    def test_life_goes_on_after_a_power_failure(self):
+        told = story(Story.put, lambda told: told.done("gone"), lambda told: told.note("power", stable=35), lost=100)
+        told.take()
+        told.wrong()
+        told.done("gone")
+        told.take()
+        told.wrong("is delivered, and is [gone]")
+
+    def test_an_answer_may_come_after_the_end_of_the_server(self):
+        told = story()
+        call = told.send("waiting")
+        told.note("killed")
+        told.note("answer", call=call, ok=True)
+        told.found()
+        told.wrong("is lost")
+        told = story()
+        call = told.send("waiting")
+        told.note("power")
+        told.note("answer", call=call, ok=True)
+        told.found()
+        told.wrong()
+
+    def test_what_is_over_is_not_done_later(self):
+        told = story(Story.put)
+        call = told.send("buried")
+        told.note("over", call=call)
+        told.take()
+        told.wrong()
+        told.put()
+        told.found("buried")
+        told.wrong("is buried, and may be")
+
+    def test_nothing_is_done_after_a_failed_sync(self):
+        told = story(Story.put, lambda told: told.note("failed"))
+        told.wrong()
+        told.put()
+        told.wrong("after a sync had failed")
+        told = story(lambda told: told.note("failed"), lambda told: told.note("killed"), Story.put)
+        told.wrong()
+
+    def test_a_client_hears_of_its_lease(self):
+        for end, words in ((lambda told: None, ("x has it",)), (lambda told: told.note("left", by="x"), ()),
+                           (lambda told: setattr(told, "time", 200), ())):
+            told = story(Story.put, Story.take, lambda told: told.note("has", job="a", by="x", until=150), end, Story.take)
+            told.wrong(*words)
+
+    def test_a_tube_pauses(self):
+        for time, words in ((70, ("its tube pauses",)), (100, ())):
+            told = story(lambda told: told.put(tube=1), lambda told: told.note("pause", tube=1, least=100, most=120))
+            told.time = time
+            told.take()
+            told.wrong(*words)
+        # Nor is it late meanwhile.
+        for time, words in ((110, ()), (130, ("is not delivered",))):
+            told = story(lambda told: told.put(tube=1), late=10)
+            told.note("healthy")
+            told.note("pause", tube=1, least=100, most=120)
+            told.time = time
+            told.ask()
+            told.wrong(*words)
+
+    def test_who_does_not_end_it_gets_it_again(self):
+        told = story(lambda told: told.put(due=[0, 20]), lambda told: told.note("healthy"),
+                     lambda told: told.take(again=100), late=30)
+        told.time = 180
+        told.ask()
+        told.wrong()
+        told.ask()
+        told.wrong("is not delivered")
+
+    def test_a_job_has_so_many_attempts(self):
+        told = story(Story.put, lambda told: told.take(tries=2, most=2))
+        told.wrong()
+        told.take(tries=3, most=2)
+        told.wrong("is buried after 2")
+
+    def test_a_job_that_is_asked_for_by_its_id_may_be_early_or_buried(self):
+        story(lambda told: told.put(due=[1000, 2000]), lambda told: told.take(any=True)).wrong()
+        story(Story.put, lambda told: told.done("buried"), lambda told: told.take(any=True)).wrong()
+        story(Story.put, lambda told: told.done("gone"), lambda told: told.take(any=True)).wrong("is [gone]")
+
+    def test_clocks_that_were_set(self):
+        told = story(lambda told: told.put(due=[100, 200]), lambda told: told.note("clock", early=80, late=0), Story.take)
+        told.wrong()
+
+    def test_nothing_is_known_of_a_disk_that_lied(self):
+        for states in (("ready",), ("buried",), ()):
+            told = story(Story.put, lambda told: told.done("gone"), lambda told: told.note("forgotten"))
+            told.found(*states)
+            told.wrong()
+
     def test_a_disk_is_judged_aside(self):
         history = judge(story(Story.put, lambda told: told.done("gone"), lost=None).lines)
         found = [{"job": "a", "state": "ready"}]
