@@ -317,7 +317,9 @@ void book_hears(struct job *job, const char *answer)
 		answer_no(job->call, is_full);
 		answer_no(job->other, is_full);
 		book.refused += (uint64_t)is_full;
-		if (job->verb == KICK_JOB && !is_full)
+		/* Whoever has reserved a buried job may give it back as such. */
+		if (job->verb == KICK_JOB && !is_full && load.is_draining &&
+		    world.now > job->delivered + job->run + SIM_HOUR)
 			job->may_be_buried = 0;
 	}
 	job->verb = NO_VERB;
@@ -485,7 +487,7 @@ void book_server_died(int is_power, int is_lost)
 		job->sure = 0;
 		job->base = 0;
 		job->is_gone &= !job->puts;
-		job->may_be_buried |= job->puts > 0 && job->attempts;
+		job->may_be_buried |= job->puts > 0;
 		job->is_loose |= job->puts > 0;
 	}
 	if (!killed)

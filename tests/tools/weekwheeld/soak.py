@@ -115,11 +115,11 @@ class Store:
             self.unsure.add(name)
             self.heard()
             self.note("deliver", call=number, job=name, id=job)
-        _, _, is_done = self.ask(client, f"delete {job}", "DELETED", job=name, to="gone")
+        answer, _, is_done = self.ask(client, f"delete {job}", "DELETED", job=name, to="gone")
         with self.lock:
             if is_done:
                 self.ended.add(name)
-            else:
+            elif answer == "NOT_FOUND":
                 self.unsure.discard(name)
 
     def is_done(self):
