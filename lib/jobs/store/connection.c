@@ -5,13 +5,26 @@
 #include "lib/jobs/store/files.h"
 #include "lib/jobs/store/pages.h"
 
+/* Why the log could not be written. SQLite keeps no errno of that, and has an error of its own only for a full disk. */
+static int errno_of_log(sqlite3 *connection)
+{
+	sqlite3_file *log = NULL;
+	int reason = 0;
+
+	(void)sqlite3_file_control(connection, "main", SQLITE_FCNTL_JOURNAL_POINTER, &log);
+	if (log && log->pMethods)
+		(void)log->pMethods->xFileControl(log, SQLITE_FCNTL_LAST_ERRNO, &reason);
+	return reason;
+}
+
 /* SQLite has one code for whatever keeps a file from being opened, and one for most that goes wrong with it later. */
 static int error_of_system(sqlite3 *connection, int usual)
 {
-	int reason = sqlite3_system_errno(connection);
+	int code = sqlite3_extended_errcode(connection);
+	int reason = code == SQLITE_IOERR_WRITE ? errno_of_log(connection) : sqlite3_system_errno(connection);
 	int error = reason ? ww_store_files_error(reason) : usual;
 
-	if (sqlite3_extended_errcode(connection) == SQLITE_IOERR_NOMEM)
+	if (code == SQLITE_IOERR_NOMEM)
 		return WW_ENOMEM;
 	return error == WW_EFULL || usual == WW_EDENIED ? error : usual;
 }
