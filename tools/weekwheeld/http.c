@@ -392,6 +392,8 @@ static void http_came(uv_poll_t *poll, int status, int events)
 		int fd =
 		    accept4(server->http->listener, (struct sockaddr *)&address, &size, SOCK_NONBLOCK | SOCK_CLOEXEC);
 
+		if (fd >= 0 && settings_is_tls(server->settings->http))
+			fd = relay_begin(server, fd);
 		if (fd < 0 || http_enter(server, fd, (struct sockaddr *)&address, size) != 0)
 			break;
 	}
@@ -437,7 +439,7 @@ static int listener_make(const char *where)
 	int fd;
 
 	errno = 0;
-	if (address_read("--http", where, &address) != 0)
+	if (address_read("--http", where + (settings_is_tls(where) ? SETTINGS_TLS_PREFIX : 0), &address) != 0)
 		return -1;
 	fd = socket(address.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	if (fd >= 0 && setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes) == 0 &&
@@ -452,11 +454,13 @@ static int listener_make(const char *where)
 
 static void http_said(const struct server *server, int listener)
 {
+	int is_tls = settings_is_tls(server->settings->http);
 	struct sockaddr_storage address;
 	socklen_t size = sizeof address;
 
 	if (getsockname(listener, (struct sockaddr *)&address, &size) == 0)
-		address_announce((struct sockaddr *)&address, "serving http://", "/metrics",
+		address_announce((struct sockaddr *)&address, is_tls ? "serving https://" : "serving http://",
+		    "/metrics",
 		    server->auth.tokens ? "tokens, keys and bodies pass unencrypted"
 		                        : "HTTP shows keys and bodies to everybody");
 }
@@ -519,6 +523,7 @@ void http_stop(struct server *server)
 	uv_close((uv_handle_t *)&http->coming, http_closed);
 	uv_close((uv_handle_t *)&http->timer, http_closed);
 	MHD_stop_daemon(http->daemon);
+	relay_stop(server);
 	(void)close(http->listener);
 }
 #else

@@ -123,7 +123,8 @@ struct server {
 
 	struct auth auth;
 	struct http *http;
-	char input[65536]; /* what any connection has just read */
+	LIST_HEAD(, relay) relays; /* of connections by HTTP that have TLS */
+	char input[65536];         /* what any connection has just read */
 };
 
 /* ---- bounds.c: how much memory there is */
@@ -211,6 +212,15 @@ int secure_start(struct server *server);
 /* Read them again for connections to come. If they are wrong now, those of before stay. */
 void secure_reload(struct server *server);
 void secure_stop(struct server *server);
+
+/* ---- relay.c: TLS before HTTP */
+
+/*
+ * A client with TLS has come by HTTP. Return the descriptor of what it says in clear, or -1; either way `fd` is taken.
+ * Whoever closes that descriptor ends the connection.
+ */
+int relay_begin(struct server *server, int fd);
+void relay_stop(struct server *server);
 
 /* ---- listen.c, http.c, run.c */
 

@@ -8,9 +8,10 @@ import socket
 import ssl
 import sys
 import unittest
+import urllib.request
 
 sys.path.insert(0, __file__.rsplit("/tests/", 1)[0] + "/tests/support")
-from weekwheel import PATIENCE, Case, Client, Program, Server, conversation, equal, main, matches, refused, run, until
+from weekwheel import PATIENCE, Case, Client, Program, Server, check, conversation, equal, main, matches, refused, run, until
 
 
 def certificate(name, signer=None, names="DNS:localhost,IP:127.0.0.1"):
@@ -162,9 +163,38 @@ class Tls(Case):
             matches("stays in use", secure.server.process.stderr.readline())
             equal(before.put(), "INSERTED 3")
 
+    def test_http_has_tls_too(self):
+        with Server("--http", "tls:127.0.0.1:0", "--tls-cert", "server.pem", "--tls-key", "server.key") as server:
+            port = re.search(r"serving https://127.0.0.1:(\d+)/metrics", server.said).group(1)
+            context = ssl.create_default_context(cafile="server.pem")
+            with server.client() as client:
+                for number in range(300):
+                    client.put(b"%d " % number + b"x" * 500, delay=100)
+
+            def get(path):
+                with urllib.request.urlopen(f"https://localhost:{port}{path}", timeout=PATIENCE, context=context) as got:
+                    return got.read().decode()
+
+            matches("^weekwheeld_", get("/metrics"))
+            equal(len(get("/list?limit=1000&body=yes").splitlines()), 300)
+            with self.assertRaises(OSError):
+                urllib.request.urlopen(f"https://localhost:{port}/metrics", timeout=PATIENCE)
+            with socket.create_connection(("127.0.0.1", int(port)), PATIENCE) as plain:
+                plain.sendall(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n")
+                check(not plain.recv(65536).startswith(b"HTTP"), "in clear there is no answer")
+            with socket.create_connection(("127.0.0.1", int(port)), PATIENCE) as silent:
+                silent.sendall(b"\x16")
+                matches("^weekwheeld_", get("/metrics"))
+                certificate("server")
+                server.process.send_signal(signal.SIGHUP)
+                matches("the certificate was read again", server.process.stderr.readline())
+                context = ssl.create_default_context(cafile="server.pem")
+                matches("^weekwheeld_", get("/metrics"))
+
     def test_what_does_not_go_together_is_refused(self):
         tls = ("--memory", "--listen", "tls:127.0.0.1:0")
         matches("tls:HOST:PORT needs a certificate", refused(*tls))
+        matches("tls:HOST:PORT needs a certificate", refused("--memory", "--http", "tls:127.0.0.1:0"))
         matches("tls:HOST:PORT is missing", refused("--memory", "--tls-cert", "server.pem"))
         matches("no.pem: is not a readable certificate .*No such file",
                 refused(*tls, "--tls-cert", "no.pem", status=1))

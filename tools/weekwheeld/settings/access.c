@@ -74,11 +74,12 @@ int settings_let_in(const struct settings *settings, const struct sockaddr *addr
 	           : "listen on 127.0.0.1, or on tls:HOST:PORT with --tls-cert and --auth-file");
 }
 
-static int check_address(const struct settings *settings, const char *option, const char *text, int is_tls)
+static int check_address(const struct settings *settings, const char *option, const char *text)
 {
+	int is_tls = settings_is_tls(text);
 	struct sockaddr_storage address;
 
-	if (address_read(option, text, &address) != 0)
+	if (address_read(option, text + (is_tls ? SETTINGS_TLS_PREFIX : 0), &address) != 0)
 		return -1;
 	return settings_let_in(settings, (const struct sockaddr *)&address, is_tls);
 }
@@ -88,11 +89,8 @@ int settings_access_check(const struct settings *settings)
 	if (settings->is_insecure)
 		return 0;
 	for (size_t i = 0; i < settings->listen_count; i++) {
-		const char *where = settings->listen[i];
-		int is_tls = settings_is_tls(where);
-
-		if (check_address(settings, "--listen", where + (is_tls ? SETTINGS_TLS_PREFIX : 0), is_tls) != 0)
+		if (check_address(settings, "--listen", settings->listen[i]) != 0)
 			return -1;
 	}
-	return settings->http ? check_address(settings, "--http", settings->http, 0) : 0;
+	return settings->http ? check_address(settings, "--http", settings->http) : 0;
 }

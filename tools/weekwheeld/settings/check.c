@@ -19,9 +19,10 @@ static const struct {
         "is for --data: Redis keeps its own time, and --memory keeps nothing; leave it out"},
     {OPTION_DISK, OPTION_DISK, A_FOLDER,
         "is for --data: Redis has its own limit (maxmemory), and --memory writes nothing; leave it out"},
+    {OPTION_HTTP, OPTION_HTTP, CERTIFICATE, "tls:HOST:PORT needs a certificate: give --tls-cert FILE, too"},
     {OPTION_LISTEN, OPTION_LISTEN, CERTIFICATE, "tls:HOST:PORT needs a certificate: give --tls-cert FILE, too"},
     {OPTION_TLS_CERT, OPTION_TLS_CLIENT_CA, TLS,
-        "is for TLS: --listen tls:HOST:PORT is missing; give that too, or leave it out"},
+        "is for TLS: --listen tls:HOST:PORT or --http tls:HOST:PORT is missing; give that too, or leave it out"},
     {OPTION_SYNC_INTERVAL, OPTION_SYNC_INTERVAL, INTERVALS, "is for --sync interval: give that too, or leave it out"},
     {OPTION_CLOCK, OPTION_CLOCK, NO_REDIS,
         "virtual is for --data and --memory: with --store, time is that of Redis; leave it out"},
@@ -38,7 +39,7 @@ static int listens_with_tls(const struct settings *settings)
 	for (size_t i = 0; i < settings->listen_count; i++)
 		if (settings_is_tls(settings->listen[i]))
 			return 1;
-	return 0;
+	return settings->http && settings_is_tls(settings->http);
 }
 
 static int is_met(const struct settings *settings, enum need need)

@@ -29,7 +29,8 @@ static const struct option table[] = {
     {OPTION_AUTH_FILE, 0, "auth-file", "FILE",
         "clients need a token, and this says what each may do; lines are made\nby \"weekwheel token\"; read again on SIGHUP"},
     {OPTION_INSECURE, 0, "insecure", NULL, "let other machines reach this server without TLS or without tokens"},
-    {OPTION_HTTP, 0, "http", "HOST:PORT", "serve /metrics, /livez, /readyz, /list and /forecast"},
+    {OPTION_HTTP, 0, "http", "HOST:PORT",
+        "serve /metrics, /livez, /readyz, /list and /forecast;\ntls:HOST:PORT with TLS"},
     {OPTION_HTTP_HOST, 0, "http-host", "NAME",
         "a name by which --http is reached, such as jobs.example.org;\ncan be given several times"},
     {OPTION_SYNC, 0, "sync", "WHEN",
@@ -231,6 +232,7 @@ static int read_other(struct settings *settings, const struct options *options, 
 		return settings_access_option(settings, options, id);
 	case OPTION_HTTP:
 		settings->http = value;
+		value += settings_is_tls(value) ? SETTINGS_TLS_PREFIX : 0;
 		return address_check(value) ? settings_bad(options, id, address_check(value)) : 0;
 	case OPTION_SYNC:
 		return read_sync(settings, value) >= 0 ? 0 : settings_bad(options, id, "always, interval or system");
