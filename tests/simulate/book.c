@@ -259,7 +259,7 @@ static void done(struct job *job, const char *answer)
 	}
 	job->is_gone = job->verb == DELETE_KEY || (job->verb == DELETE && !job->every);
 	job->base = is_new ? job->due : job->verb == DELETE && job->base ? job->base + job->every : 0;
-	if (job->verb == KICK_JOB || job->is_gone)
+	if ((job->verb == KICK_JOB && job->delivered < job->sent) || job->is_gone)
 		job->may_be_buried = 0;
 	if (!job->is_gone && world.now + job->delay + job->every > book.last_due)
 		book.last_due = world.now + job->delay + job->every;

@@ -74,7 +74,8 @@ class Operation:
 class Job:
     """What is known of a job."""
     __slots__ = ("name", "tube", "id", "operations", "is_sure", "holder", "leased", "token", "attempt", "open", "due_by",
-                 "waits", "seen", "found", "asked", "again")
+                 "waits", "seen", "found", "asked", "again",
+                 "again_by")
 
     def __init__(self, name, tube=None):
         self.name, self.tube, self.id = name, tube, None
@@ -88,6 +89,7 @@ class Job:
         self.seen, self.found = 0, None         # the last look that found it, and what it was
         self.asked = None       # the event at which the last delivery was asked for
         self.again = None       # the longest time from there to the next, if nobody ends it
+        self.again_by = FOREVER     # when that will be over
 
     def __str__(self):
         return f"job {self.name[:40]!r} (id {self.id})"
@@ -260,6 +262,9 @@ class History:
         if may_be_none or any(one.state != "waiting" for one in results):
             return
         due = max(one.due[1] for one in results)
+        if (job.asked or 0) > max(one.sent for one in results):
+            # It has been delivered since, and who has it may be another than the one who was refused.
+            due = max(due, job.again_by)
         if due < FOREVER:
             self.expect_by(job, due)
 
@@ -271,7 +276,8 @@ class History:
     def due_again(self, job):
         """Its lease will have ended by then, and the delay after it."""
         if self.late is not None and job.again is not None:
-            self.expect_by(job, self.time + job.again)
+            job.again_by = self.time + job.again
+            self.expect_by(job, job.again_by)
 
     def check_deadlines(self):
         past = self.time - self.late - self.later
@@ -320,7 +326,7 @@ class History:
             self.tell(f"{job} is delivered, and {job.holder} has it for {(job.leased - self.time) / 1e9:.6f} s more")
         # Who reads that late may have lost the lease meanwhile: it has run out, or another has changed the job.
         self.end_lease(job)
-        job.asked, job.due_by, job.waits, job.again = asked, None, False, event.get("again")
+        job.asked, job.due_by, job.waits, job.again, job.again_by = asked, None, False, event.get("again"), FOREVER
         if run is not None:
             self.lease(job, client, since + run)
         if not job.open and all((one.answered or one.over) < asked for one in job.operations):

@@ -366,6 +366,13 @@ class Rules(Case):
         told.ask()
         told.wrong("is not delivered")
 
+        # Another one, who has not, is refused meanwhile.
+        told = story(Story.put, lambda told: told.note("healthy"), lambda told: told.take(again=1000),
+                     lambda told: told.done("buried", ok=False), late=30)
+        told.time = 200
+        told.ask()
+        told.wrong()
+
     def test_a_job_has_so_many_attempts(self):
         told = story(Story.put, lambda told: told.take(tries=2, most=2))
         told.wrong()
