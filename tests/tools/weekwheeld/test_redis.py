@@ -358,7 +358,8 @@ class Side(Case):
                 "put-key 0 9 60 1 k%s\r\nx" % tube, "put-key 0 9 60 1", "delete 4000000000000", "delete x", "use " + tube,
                 "watch " + tube, "ignore " + tube, "list-tube-used", "list-tubes-watched", "kick 0", "nonsense",
                 "reserve-with-timeout 0", "peek 4000000000000", "touch 4000000000000", "reserve-job 4000000000000")))
-        text = "".join(command + "\r\n" for command in commands) + "use end\r\n"
+        # A refused put may take the beginning of the next line for its body.
+        text = "".join(command + "\r\n" for command in commands) + "list-tube-used\r\nuse end\r\n"
 
         def told(client):
             answers = [client.answer()]
