@@ -24,7 +24,8 @@ $(B)/tests/libtools.a: $(filter-out %/main.o,$(foreach name,$(filter-out bench,$
 	$(call objects,$(weekwheel_ALSO)))
 ARCHIVES := $(B)/tests/libhelpers.a $(B)/tests/libtools.a $(call each,archive,$(call built,callback redis jobs core))
 ALL_LIBS = $(tests_LIBS) $(foreach name,$(COMPONENTS),$($(name)_LIBS)) $(JEMALLOC_LIBS) -lm
-$(B)/obj/tests/%: PART += $(tests_CFLAGS)
+# Tests that play functions of the C library define them, which its own checked ones would stand before.
+$(B)/obj/tests/%: PART += $(tests_CFLAGS) -U_FORTIFY_SOURCE
 $(addprefix $(B)/obj/,$(addsuffix /%,$(bench_TESTS)) tools/examples/%): PART += $(bench_CFLAGS)
 
 $(foreach source,$(TEST_SRC),$(eval $(call named,tests,$(source)): $(call objects,$(source))))

@@ -19,6 +19,13 @@ int machine_pin(unsigned cpu)
 	return sched_setaffinity(0, sizeof set, &set) ? errno : 0;
 }
 
+/* What __VERSION__ leaves out. */
+#ifdef __clang__
+#define COMPILER ""
+#else
+#define COMPILER "gcc "
+#endif
+
 /* What /proc/cpuinfo calls the processor, or "unknown processor". */
 static void processor_name(char *name, size_t size)
 {
@@ -94,12 +101,6 @@ void machine_describe(char *text, size_t size)
 #endif
 	if (uname(&system))
 		snprintf(system.sysname, sizeof system.sysname, "unknown system");
-	snprintf(text, size, "%s, %ld processors, L2 %lu KiB, L3 %lu KiB, %s %s, %s " __VERSION__, processor,
-	    sysconf(_SC_NPROCESSORS_ONLN), l2, l3, system.sysname, system.machine,
-#ifdef __clang__
-	    ""
-#else
-	    "gcc"
-#endif
-	);
+	snprintf(text, size, "%s, %ld processors, L2 %lu KiB, L3 %lu KiB, %s %s, %s" __VERSION__, processor,
+	    sysconf(_SC_NPROCESSORS_ONLN), l2, l3, system.sysname, system.machine, COMPILER);
 }

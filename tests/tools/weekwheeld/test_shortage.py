@@ -26,7 +26,7 @@ class Plan:
             file.write(bytes(16))
             file.flush()
             self.page = mmap.mmap(file.fileno(), 16)
-        library = compiled("tools/weekwheeld/shortage.c", "-shared", "-fPIC", "-ldl")
+        library = compiled("support/crash/shortage.c", "-shared", "-fPIC", "-ldl")
         self.environment = {"LD_PRELOAD": library, "SHORTAGE": path}
 
     def set(self, first, times=1):

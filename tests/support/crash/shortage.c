@@ -18,7 +18,13 @@ static struct plan {
 } * plan;
 
 /* The function that this one replaces, of the C library or of jemalloc. */
-#define REAL(name) ((__typeof__(&name))dlsym(RTLD_NEXT, #name))
+/* ISO C has no conversion between the two kinds of pointers. */
+#define REAL(name)                                                                                                     \
+	((union {                                                                                                      \
+		void *found;                                                                                           \
+		__typeof__(&name) function;                                                                            \
+	}){dlsym(RTLD_NEXT, #name)}                                                                                    \
+	        .function)
 
 __attribute__((constructor)) static void begin(void)
 {
