@@ -175,8 +175,17 @@ static size_t taken_by(const struct connection *connection)
 	return connection->in.capacity + connection->out.capacity + connection->sending.capacity;
 }
 
+/* Close the connection. What libuv still sends is freed after this turn: add that to *going. */
+static void end_client(struct connection *connection, uint64_t *going)
+{
+	connection_close(connection);
+	buffer_free(&connection->in);
+	buffer_free(&connection->out);
+	*going += connection->sending.capacity;
+}
+
 /* Take away what the connection with the most has. Returns 0 if none has much. */
-static int end_worst(struct server *server)
+static int end_worst(struct server *server, uint64_t *going)
 {
 	struct connection *worst = NULL;
 	struct connection *connection;
@@ -195,7 +204,7 @@ static int end_worst(struct server *server)
 	    protocol_drop(&worst->protocol, worst->in.size))
 		buffer_free(&worst->in);
 	else
-		connection_close(worst);
+		end_client(worst, going);
 	return 1;
 }
 
@@ -218,10 +227,12 @@ static void ask_store(struct server *server)
 
 void bounds_hold(struct server *server)
 {
+	uint64_t going = 0;
 	int ends = 0;
 
 	ask_store(server);
-	while (ends++ < ENDS_MOST && buffers_now(server) > server->bounds.buffers_most && end_worst(server))
+	while (ends++ < ENDS_MOST && buffers_now(server) > server->bounds.buffers_most + going &&
+	       end_worst(server, &going))
 		;
 }
 

@@ -6,6 +6,9 @@
 
 #include "tools/weekwheeld/server.h"
 
+/* What one record of TLS holds. */
+enum { SEAL_PIECE = 16384 };
+
 static struct tls *secure_make(const struct settings *settings)
 {
 	char reason[TLS_REASON];
@@ -88,20 +91,38 @@ void secure_input(struct connection *connection, const char *data, size_t size)
 		connection_to_flush(connection);
 }
 
+/* Append what TLS has to send. Returns -1 without memory. */
+static int seal_drain(struct tls_link *link, struct buffer *sealed)
+{
+	size_t pending = tls_pending(link);
+
+	if (pending == 0)
+		return 0;
+	if (buffer_reserve(sealed, pending) != 0)
+		return -1;
+	sealed->size += tls_drain(link, sealed->data + sealed->size, pending);
+	return 0;
+}
+
 int secure_seal(struct connection *connection)
 {
 	struct buffer sealed = {0};
-	size_t pending;
+	size_t size = connection->out.size;
+	size_t piece;
+	int bad = 0;
 
-	if (connection->out.size > 0 &&
-	    tls_write(connection->tls, connection->out.data, connection->out.size) != TLS_OK)
+	/* In pieces: OpenSSL's own buffer, which nobody counts, keeps the size of the largest. */
+	for (size_t at = 0; at < size && !bad; at += piece) {
+		piece = size - at < SEAL_PIECE ? size - at : SEAL_PIECE;
+		bad = tls_write(connection->tls, connection->out.data + at, piece) != TLS_OK ||
+		      seal_drain(connection->tls, &sealed) != 0;
+	}
+	if (bad || seal_drain(connection->tls, &sealed) != 0) {
+		buffer_free(&sealed);
 		return -1;
-	pending = tls_pending(connection->tls);
-	if (pending == 0)
+	}
+	if (sealed.size == 0)
 		return 0;
-	if (buffer_reserve(&sealed, pending) != 0)
-		return -1;
-	sealed.size = tls_drain(connection->tls, sealed.data, pending);
 	buffer_free(&connection->out);
 	connection->out = sealed;
 	return 0;

@@ -175,6 +175,23 @@ class Bounds(Case):
             check(heavy.is_closed(), "it is closed")
         equal(light.ask("list-tube-used"), "USING default")
 
+    def test_the_client_with_the_most_is_ended_alone(self):
+        server, light = self.server("--max-buffers", "1048576")
+        for _ in range(30):
+            light.put(b"x" * 60000)
+        others = [server.client() for _ in range(5)]
+        for number, client in enumerate(others):
+            self.addCleanup(client.close)
+            client.send(b"put 0 0 60 50000\r\n" + b"y" * 20000)
+            until(lambda: self.number(server, "buffer_bytes") > 20000 * (number + 1), "a part of a body is there")
+        with server.client() as heavy:
+            heavy.send("list-delayed body=yes\r\n")
+            check(heavy.is_closed(), "it is closed")
+        for client in others:
+            client.send(b"y" * 30000 + b"\r\n")
+            matches("INSERTED", client.answer())
+        equal(self.number(server, "bound_clients_ended_total"), 1)
+
     def test_jobs_are_refused_at_the_bound_of_memory(self):
         server, client = self.server("--max-memory", "16777216")
         body = b"x" * 60000

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """TLS on the job port: certificates of both sides, what is refused, and that the protocol is the same behind it."""
+import contextlib
 import os
 import re
 import shutil
@@ -77,6 +78,20 @@ class Tls(Case):
             for _ in range(200):
                 equal(a.line(), "FOUND 1 60000")
                 equal(a.block(60000), body)
+
+    @unittest.skipIf(os.environ.get("SANITIZE"), "a sanitizer keeps what is freed")
+    def test_a_client_keeps_no_memory_of_a_large_answer(self):
+        def resident(server):
+            with open("/proc/%d/status" % server.process.pid, encoding="ascii") as file:
+                return int(re.search(r"VmRSS:\s+(\d+)", file.read()).group(1))
+
+        with Secure("--max-job-size", "4000000") as secure, contextlib.ExitStack() as stack:
+            clients = [stack.enter_context(secure.client()) for _ in range(30)]
+            clients[0].put(b"x" * 2000000)
+            before = resident(secure.server)
+            for client in clients:
+                equal(client.ask("peek 1")[:15], "FOUND 1 2000000")
+            check(resident(secure.server) < before + 30000, "less than 1 MB for each")
 
     def test_a_connection_ends_in_order(self):
         with Secure() as secure, secure.client() as a:
