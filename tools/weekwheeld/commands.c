@@ -87,6 +87,8 @@ static void put_run_all(struct call *first)
 
 static void put_answer(struct call *call)
 {
+	if (call->result >= 0)
+		counts_of(&call->connection->server->counts, call->used)->of[COUNT_PUT]++;
 	if (call->result < 0)
 		answer_result(call->connection, call->result, NULL);
 	else
@@ -222,12 +224,12 @@ static struct lease *lease_answered(const struct call *call)
 }
 
 /* The store has been asked to end the lease, if there is one. */
-static void lease_answer(const struct call *call, int result)
+static void lease_answer(const struct call *call, int result, enum count count)
 {
 	struct lease *lease = lease_answered(call);
 
 	if (lease)
-		lease_ended(call->connection->server, lease, result);
+		lease_ended(call->connection->server, lease, result, count);
 }
 
 /* Delete a job that this connection has not reserved. A job that another has reserved is not found. */
@@ -279,7 +281,7 @@ static void delete_run_all(struct call *first)
 
 static void delete_answer(struct call *call)
 {
-	lease_answer(call, call->ended);
+	lease_answer(call, call->ended, COUNT_DONE);
 	answer_result(call->connection, call->result, "DELETED\r\n");
 }
 
@@ -315,10 +317,12 @@ static void release_or_bury_run(struct call *call)
 
 static void release_or_bury_answer(struct call *call)
 {
-	lease_answer(call, call->result);
 	/* The store buries a job that is released after its last attempt, and returns 1. */
+	int is_buried = is_bury(call) || call->result == 1;
+
+	lease_answer(call, call->result, is_buried ? COUNT_BURIED : COUNT_FAILED);
 	answer_result(call->connection, call->result == WW_ESTALE ? WW_ENOTFOUND : call->result,
-	    is_bury(call) || call->result == 1 ? "BURIED\r\n" : "RELEASED\r\n");
+	    is_buried ? "BURIED\r\n" : "RELEASED\r\n");
 }
 
 static void touch_run(struct call *call)
@@ -335,7 +339,7 @@ static void touch_answer(struct call *call)
 	if (lease && call->result == WW_OK)
 		lease_touched(lease, call->number);
 	else if (lease)
-		lease_ended(call->connection->server, lease, call->result);
+		lease_ended(call->connection->server, lease, call->result, COUNT_FAILED);
 	answer_result(call->connection, call->result == WW_ESTALE ? WW_ENOTFOUND : call->result, "TOUCHED\r\n");
 }
 

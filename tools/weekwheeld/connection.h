@@ -9,13 +9,10 @@
 
 #include "tools/weekwheeld/auth.h"
 #include "tools/weekwheeld/buffer.h"
+#include "tools/weekwheeld/counts.h"
 #include "tools/weekwheeld/protocol/protocol.h"
 #include "weekwheel/driver.h"
 #include "weekwheel/jobs.h"
-
-/* Without memory, uthash ends the program unless told otherwise. */
-#define HASH_NONFATAL_OOM 1
-#include <uthash.h>
 
 struct server;
 struct connection;
@@ -53,7 +50,12 @@ struct lease {
 	size_t at;                     /* in the connection's heap */
 	uint64_t id;
 	uint64_t token;
-	uint64_t ends; /* in elapsed time */
+	uint64_t ends;  /* in elapsed time */
+	uint64_t given; /* in elapsed time */
+	uint64_t ran;   /* ns, if it has ended */
+	struct counts_tube *counts;
+	uint32_t attempt;
+	enum count count; /* as what its end counts */
 	uint32_t priority;
 };
 
@@ -291,7 +293,7 @@ struct lease *lease_of(const struct connection *connection, uint64_t id);
  * The store was asked to end the lease and said `result`. If it did, the lease ends with the write
  * under way, and comes back if that fails. If it says WW_ESTALE, the lease is forgotten.
  */
-void lease_ended(struct server *server, struct lease *lease, int result);
+void lease_ended(struct server *server, struct lease *lease, int result, enum count count);
 
 /* After a commit: forget the leases that ended, or give them back to their connections. */
 void lease_settle(struct server *server, int committed);

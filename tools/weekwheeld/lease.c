@@ -93,14 +93,27 @@ void lease_forget(struct server *server, struct lease *lease)
 	free(lease);
 }
 
-void lease_ended(struct server *server, struct lease *lease, int result)
+/* The store has written that a client ended it. */
+static void lease_count(struct server *server, const struct lease *lease)
 {
+	lease->counts->of[lease->count]++;
+	counts_ran(&server->counts, lease->ran);
+}
+
+void lease_ended(struct server *server, struct lease *lease, int result, enum count count)
+{
+	uint64_t now;
+
 	if (result == WW_ESTALE)
 		lease_forget(server, lease);
 	if (result < 0)
 		return;
+	now = store_now(server);
+	lease->count = count;
+	lease->ran = now > lease->given ? now - lease->given : 0;
 	/* A shared store has written it. */
 	if (server->is_shared) {
+		lease_count(server, lease);
 		lease_forget(server, lease);
 		return;
 	}
@@ -123,12 +136,16 @@ struct lease *lease_add(struct connection *connection, const struct ww_lease *re
 	lease->id = reserved->id;
 	lease->token = reserved->token;
 	lease->ends = reserved->ends;
+	lease->given = store_now(server);
+	lease->attempt = reserved->attempt;
+	lease->counts = counts_of(&server->counts, reserved->tube);
 	lease->priority = reserved->priority;
 	lease->connection = connection;
 	if (lease_link(server, lease) != 0) {
 		free(lease);
 		return NULL;
 	}
+	lease->counts->of[COUNT_DELIVERED]++;
 	return lease;
 }
 
@@ -165,10 +182,12 @@ void lease_settle(struct server *server, int committed)
 
 	while ((lease = LIST_FIRST(&server->ended)) != NULL) {
 		LIST_REMOVE(lease, next);
-		if (committed)
+		if (committed) {
+			lease_count(server, lease);
 			free(lease);
-		else
+		} else {
 			lease_restore(server, lease);
+		}
 	}
 }
 

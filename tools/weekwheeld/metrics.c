@@ -278,7 +278,7 @@ int metrics_write(struct server *server, const struct metrics_sample *sample, in
 	      add(out, "auth-failures", 1, "Wrong tokens.", server->auth.failures) ||
 	      add(out, "store-errors", 1, "Calls that the store did not answer.", server->store_errors) ||
 	      add_states(out) || add_nodes(server, out) || http_numbers(server, out, add) ||
-	      bounds_numbers(server, out, add);
+	      bounds_numbers(server, out, add) || counts_write(&server->counts, out);
 	/* While a shared store is away, nobody knows about its jobs. */
 	if (error == WW_OK)
 		bad = bad || add_store(out, &sample->stats) || add_lateness(out, &sample->stats) ||

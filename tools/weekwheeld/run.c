@@ -317,6 +317,7 @@ int server_run(const struct settings *settings)
 	auth_start(server);
 	status = run(server);
 	tube_drop_all(server);
+	counts_free(&server->counts);
 	auth_stop(server);
 	secure_stop(server);
 	free(server);

@@ -21,6 +21,7 @@
 #include "tools/common/message.h"
 #include "tools/weekwheeld/auth.h"
 #include "tools/weekwheeld/connection.h"
+#include "tools/weekwheeld/counts.h"
 #include "tools/weekwheeld/settings/settings.h"
 #include "tools/weekwheeld/state.h"
 #include "tools/weekwheeld/task.h"
@@ -100,6 +101,7 @@ struct server {
 	SLIST_HEAD(, connection) batch;   /* they have answers that wait for the commit */
 
 	struct bounds bounds;
+	struct job_counts counts;
 	uint64_t turn;       /* its number */
 	uint64_t turn_spent; /* ns of it that connections took */
 	size_t resuming;     /* how many are in `resume` */

@@ -139,4 +139,34 @@ class Health(Case):
                 redis.process.send_signal(signal.SIGCONT)
 
 
+class Counts(Case):
+    def test_tubes_and_run_time(self):
+        with Server("--http", "127.0.0.1:0", "--clock", "virtual") as server, server.client() as a:
+            equal(a.ask("watch x"), "WATCHING 2")
+            for _ in range(4):
+                a.put(tube="x")
+            for how in ("delete %d", "release %d 0 0", "bury %d 0", "delete %d"):
+                number = a.ask("reserve").split()[1]
+                a.ask("advance 2")
+                a.ask(how % int(number))
+            found = server.metrics()
+            for name, count in (("put", 4), ("delivered", 4), ("done", 2), ("failed", 1), ("buried", 1)):
+                assert 'weekwheeld_tube_%s_total{tube="x"} %d' % (name, count) in found, name
+                assert 'weekwheeld_tube_%s_total{tube="-others"} 0' % name in found, name
+            for line in ('_bucket{le="1"} 0', '_bucket{le="2.5"} 4', '_bucket{le="+Inf"} 4', "_count 4"):
+                assert "weekwheeld_job_run_seconds" + line in found, line
+            equal(server.stop(), 0)
+
+    def test_tubes_beyond_the_bound(self):
+        with Server("--http", "127.0.0.1:0") as server, server.client() as a:
+            for number in range(1003):
+                a.put(tube="t%d" % number)
+            a.put(tube="t7")
+            found = server.metrics()
+            equal(sum(line.startswith("weekwheeld_tube_put_total{") for line in found), 1001)
+            assert 'weekwheeld_tube_put_total{tube="t7"} 2' in found
+            assert 'weekwheeld_tube_put_total{tube="-others"} 3' in found
+            equal(server.stop(), 0)
+
+
 main()

@@ -1,0 +1,111 @@
+/* Counts what clients do with the jobs of each tube, and writes that for Prometheus. */
+#include "tools/weekwheeld/counts.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "tools/weekwheeld/buffer.h"
+#include "weekwheel/driver.h"
+
+#undef uthash_nonfatal_oom
+#define uthash_nonfatal_oom(element) ((element)->hh.tbl = NULL)
+
+static const struct {
+	const char *text;
+	uint64_t us;
+} classes[COUNTS_CLASSES - 1] = {{"0.001", 1000}, {"0.0025", 2500}, {"0.005", 5000}, {"0.01", 10000}, {"0.025", 25000},
+    {"0.05", 50000}, {"0.1", 100000}, {"0.25", 250000}, {"0.5", 500000}, {"1", 1000000}, {"2.5", 2500000},
+    {"5", 5000000}, {"10", 10000000}, {"25", 25000000}, {"50", 50000000}, {"100", 100000000}, {"250", 250000000},
+    {"500", 500000000}, {"1000", 1000000000}};
+
+struct counts_tube *counts_of(struct job_counts *counts, const char *name)
+{
+	struct counts_tube *tube;
+
+	HASH_FIND_STR(counts->tubes, name, tube);
+	if (tube)
+		return tube;
+	tube = HASH_COUNT(counts->tubes) < COUNTS_TUBES ? calloc(1, sizeof *tube) : NULL;
+	if (!tube)
+		return &counts->others;
+	memcpy(tube->name, name, strlen(name) + 1);
+	HASH_ADD_STR(counts->tubes, name, tube);
+	if (tube->hh.tbl)
+		return tube;
+	free(tube);
+	return &counts->others;
+}
+
+void counts_ran(struct job_counts *counts, uint64_t ns)
+{
+	int at = 0;
+
+	while (at < COUNTS_CLASSES - 1 && ns > classes[at].us * 1000)
+		at++;
+	counts->run[at]++;
+	counts->run_ns += ns;
+}
+
+static int write_tubes(const struct job_counts *counts, struct buffer *out, enum count count)
+{
+	static const struct {
+		const char *name;
+		const char *help;
+	} texts[COUNTS] = {
+	    {"put", "Jobs that clients put into a tube"},
+	    {"delivered", "Jobs of a tube that clients reserved"},
+	    {"done", "Jobs of a tube that clients deleted after they had reserved them"},
+	    {"failed", "Jobs of a tube that clients released"},
+	    {"buried", "Jobs of a tube that clients buried, or released after the last attempt"},
+	};
+	const char *name = texts[count].name;
+	int bad = buffer_format(out,
+	    "# HELP weekwheeld_tube_%s_total %s. No tube has the name -others: these are the tubes after the first %d.\n"
+	    "# TYPE weekwheeld_tube_%s_total counter\n",
+	    name, texts[count].help, COUNTS_TUBES, name);
+
+	for (const struct counts_tube *tube = counts->tubes; tube; tube = tube->hh.next)
+		bad |= buffer_format(out, "weekwheeld_tube_%s_total{tube=\"%s\"} %llu\n", name, tube->name,
+		    (unsigned long long)tube->of[count]);
+	return bad | buffer_format(out, "weekwheeld_tube_%s_total{tube=\"-others\"} %llu\n", name,
+	                 (unsigned long long)counts->others.of[count]);
+}
+
+static int write_run(const struct job_counts *counts, struct buffer *out)
+{
+	static const char name[] = "weekwheeld_job_run_seconds";
+	unsigned long long count = 0;
+	int bad = buffer_format(out,
+	    "# HELP %s Time from a job's delivery until its client deleted, released or buried it.\n"
+	    "# TYPE %s histogram\n",
+	    name, name);
+
+	for (int i = 0; i < COUNTS_CLASSES; i++) {
+		count += counts->run[i];
+		bad |= buffer_format(
+		    out, "%s_bucket{le=\"%s\"} %llu\n", name, i < COUNTS_CLASSES - 1 ? classes[i].text : "+Inf", count);
+	}
+	return bad | buffer_format(out, "%s_sum %llu.%09llu\n%s_count %llu\n", name,
+	                 (unsigned long long)(counts->run_ns / WW_SECOND),
+	                 (unsigned long long)(counts->run_ns % WW_SECOND), name, count);
+}
+
+int counts_write(const struct job_counts *counts, struct buffer *out)
+{
+	int bad = write_run(counts, out);
+
+	for (int count = 0; count < COUNTS; count++)
+		bad |= write_tubes(counts, out, (enum count)count);
+	return bad;
+}
+
+void counts_free(struct job_counts *counts)
+{
+	struct counts_tube *tube;
+	struct counts_tube *next;
+
+	HASH_ITER(hh, counts->tubes, tube, next) {
+		HASH_DEL(counts->tubes, tube);
+		free(tube);
+	}
+}

@@ -1,0 +1,46 @@
+#ifndef TOOLS_WEEKWHEELD_COUNTS_H
+#define TOOLS_WEEKWHEELD_COUNTS_H
+
+/*
+ * Counts what clients do with the jobs of each tube, and how long they take, for /metrics. The first COUNTS_TUBES tubes
+ * have numbers of their own, and all others share theirs, so that clients who make up names cannot fill the memory.
+ */
+
+#include <stdint.h>
+/* Without memory, uthash ends the program unless told otherwise. */
+#define HASH_NONFATAL_OOM 1
+#include <uthash.h>
+
+#include "weekwheel/jobs.h"
+
+enum { COUNTS_TUBES = 1000, COUNTS_CLASSES = 20 };
+
+enum count { COUNT_PUT, COUNT_DELIVERED, COUNT_DONE, COUNT_FAILED, COUNT_BURIED, COUNTS };
+
+struct counts_tube {
+	UT_hash_handle hh;
+	uint64_t of[COUNTS];
+	char name[WW_TUBE_MAX + 1];
+};
+
+struct job_counts {
+	struct counts_tube *tubes; /* hashed by name */
+	struct counts_tube others;
+	uint64_t run[COUNTS_CLASSES]; /* leases that clients ended, by how long they lasted */
+	uint64_t run_ns;              /* the sum */
+};
+
+struct buffer;
+
+/* Return the numbers of a tube, which stay where they are until counts_free. Without memory they are those of the others. */
+struct counts_tube *counts_of(struct job_counts *counts, const char *tube);
+
+/* A client has ended a lease after so many ns. */
+void counts_ran(struct job_counts *counts, uint64_t ns);
+
+/* Write the metrics. Not 0: there is no memory. */
+int counts_write(const struct job_counts *counts, struct buffer *out);
+
+void counts_free(struct job_counts *counts);
+
+#endif
