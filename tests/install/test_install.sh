@@ -98,7 +98,7 @@ needs_only() { # NAME PATTERN
 loads_only_libc() { ! ldd "$shared" | grep -vE 'linux-vdso|linux-gate|/?libc\.so\.|ld-linux'; }
 expect 'libweekwheel.so needs the C library alone' needs_only weekwheel "$libc"
 expect 'libweekwheel.so loads the C library alone' loads_only_libc
-for name in weekwheel_jobs:sqlite3 weekwheel_redis:hiredis 'weekwheel_callback:(curl|crypto)'; do
+for name in weekwheel_jobs:sqlite3 'weekwheel_redis:(hiredis|ssl|crypto)' 'weekwheel_callback:(curl|crypto)'; do
 	[ ! -f "$lib/lib${name%%:*}.so" ] ||
 		expect "lib${name%%:*}.so needs what is its own" needs_only "${name%%:*}" "libweekwheel(_jobs)?\.so|lib${name#*:}"
 done

@@ -18,7 +18,13 @@
  * Those who leave keep their connections for a moment. A client that is accepted may send its request before as many
  * others come as would take its place.
  */
-enum { CONNECTIONS_MAX = 2 * VISITORS_MAX, ACCEPTED_MAX = VISITORS_EACH / 2, BACKLOG = 1024, QUESTIONS_MAX = 4 };
+enum {
+	CONNECTIONS_MAX = 2 * VISITORS_MAX,
+	ACCEPTED_MAX = VISITORS_EACH / 2,
+	BACKLOG = 1024,
+	QUESTIONS_MAX = 4,
+	REST_MS = 100
+};
 
 struct http {
 	struct MHD_Daemon *daemon;
@@ -29,7 +35,8 @@ struct http {
 	uv_poll_t coming;
 	uv_poll_t poll;
 	uv_timer_t timer;
-	int closed; /* how many of the three handles */
+	uv_timer_t again; /* lets clients in again after a rest */
+	int closed;       /* how many of the four handles */
 };
 
 static enum MHD_Result reply(struct MHD_Connection *client, unsigned status, const char *type, struct buffer *body)
@@ -379,7 +386,28 @@ static void http_readable(uv_poll_t *poll, int status, int events)
 	http_run(poll->data);
 }
 
-/* Without descriptors, the next turn tries again. */
+static void http_came(uv_poll_t *poll, int status, int events);
+
+static void http_again(uv_timer_t *timer)
+{
+	struct server *server = timer->data;
+
+	uv_poll_start(&server->http->coming, UV_READABLE, http_came);
+}
+
+/* Whoever waits would wake the loop at once, again and again. */
+static void http_rest(struct server *server, int reason)
+{
+	if (reason != EMFILE && reason != ENFILE && reason != ENOMEM && reason != ENOBUFS)
+		return;
+	state_seen("accept-http",
+	    "nobody is let in by HTTP for now: %s; raise the limit of open files or lower "
+	    "--max-connections",
+	    strerror(reason));
+	uv_poll_stop(&server->http->coming);
+	uv_timer_start(&server->http->again, http_again, REST_MS, 0);
+}
+
 static void http_came(uv_poll_t *poll, int status, int events)
 {
 	struct server *server = poll->data;
@@ -392,6 +420,8 @@ static void http_came(uv_poll_t *poll, int status, int events)
 		int fd =
 		    accept4(server->http->listener, (struct sockaddr *)&address, &size, SOCK_NONBLOCK | SOCK_CLOEXEC);
 
+		if (fd < 0)
+			http_rest(server, errno);
 		if (fd >= 0 && settings_is_tls(server->settings->http))
 			fd = relay_begin(server, fd);
 		if (fd < 0 || http_enter(server, fd, (struct sockaddr *)&address, size) != 0)
@@ -494,7 +524,8 @@ int http_start(struct server *server)
 	    uv_poll_init(&server->loop, &http->coming, http->listener) != 0)
 		return server_no_loop();
 	uv_timer_init(&server->loop, &http->timer);
-	http->poll.data = http->coming.data = http->timer.data = server;
+	uv_timer_init(&server->loop, &http->again);
+	http->poll.data = http->coming.data = http->timer.data = http->again.data = server;
 	uv_poll_start(&http->poll, UV_READABLE, http_readable);
 	uv_poll_start(&http->coming, UV_READABLE, http_came);
 	server->http = http;
@@ -507,7 +538,7 @@ static void http_closed(uv_handle_t *handle)
 	struct server *server = handle->data;
 	struct http *http = server->http;
 
-	if (++http->closed < 3)
+	if (++http->closed < 4)
 		return;
 	server->http = NULL;
 	free(http);
@@ -522,6 +553,7 @@ void http_stop(struct server *server)
 	uv_close((uv_handle_t *)&http->poll, http_closed);
 	uv_close((uv_handle_t *)&http->coming, http_closed);
 	uv_close((uv_handle_t *)&http->timer, http_closed);
+	uv_close((uv_handle_t *)&http->again, http_closed);
 	MHD_stop_daemon(http->daemon);
 	relay_stop(server);
 	(void)close(http->listener);

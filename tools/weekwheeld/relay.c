@@ -4,7 +4,8 @@
  *
  *     client <- TLS -> outer [ relay ] inner <- socket pair -> libmicrohttpd
  *
- * While bytes wait on one side, none are read from the other.
+ * While bytes wait on one side, none are read from the other. A client that takes none of them for STALLED_MS is gone:
+ * libmicrohttpd may have closed its end long ago, which is only seen by reading there.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +15,7 @@
 #include "tools/common/tls/tls.h"
 #include "tools/weekwheeld/server.h"
 
-enum { CHUNK = 16384 };
+enum { CHUNK = 16384, STALLED_MS = 30000 };
 
 struct relay {
 	LIST_ENTRY(relay) next;
@@ -22,7 +23,8 @@ struct relay {
 	struct tls_link *tls;
 	uv_tcp_t outer;
 	uv_pipe_t inner;
-	unsigned to_outer; /* writes under way */
+	uv_timer_t stalled; /* runs while bytes wait for the client */
+	unsigned to_outer;  /* writes under way */
 	unsigned to_inner;
 	int is_over; /* it closes when all is written */
 	int is_closed;
@@ -54,6 +56,12 @@ static void relay_close(struct relay *relay)
 	LIST_REMOVE(relay, next);
 	uv_close((uv_handle_t *)&relay->outer, relay_closed);
 	uv_close((uv_handle_t *)&relay->inner, relay_closed);
+	uv_close((uv_handle_t *)&relay->stalled, relay_closed);
+}
+
+static void relay_stalled(uv_timer_t *timer)
+{
+	relay_close(timer->data);
 }
 
 static void relay_room(uv_handle_t *handle, size_t suggested, uv_buf_t *room)
@@ -76,6 +84,10 @@ static void relay_settle(struct relay *relay)
 		relay_close(relay);
 		return;
 	}
+	if (relay->to_outer == 0)
+		uv_timer_stop(&relay->stalled);
+	else if (!uv_is_active((uv_handle_t *)&relay->stalled))
+		uv_timer_start(&relay->stalled, relay_stalled, STALLED_MS, 0);
 	if (relay->to_inner > 0 || relay->is_over)
 		uv_read_stop((uv_stream_t *)&relay->outer);
 	else if (!uv_is_active((uv_handle_t *)&relay->outer))
@@ -192,8 +204,9 @@ static struct relay *relay_make(struct server *server, int *outer, int *inner)
 	}
 	(void)uv_tcp_init(&server->loop, &relay->outer);
 	(void)uv_pipe_init(&server->loop, &relay->inner, 0);
-	relay->outer.data = relay->inner.data = relay;
-	relay->handles = 2;
+	(void)uv_timer_init(&server->loop, &relay->stalled);
+	relay->outer.data = relay->inner.data = relay->stalled.data = relay;
+	relay->handles = 3;
 	LIST_INSERT_HEAD(&server->relays, relay, next);
 	if (uv_tcp_open(&relay->outer, *outer) == 0)
 		*outer = -1;
