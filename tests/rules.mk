@@ -75,7 +75,7 @@ CHOSEN = $(filter-out $(if $(T),,$(foreach name,$(SKIP),%/$(name) %/$(name).sh %
 KNOWN := $(basename $(notdir $(shell find tests tools/examples -name '*.c' -o -name 'test_*.sh' -o -name 'test_*.py')))
 UNKNOWN = $(foreach name,$(ONLY),$(if $(filter $(B)/tests/test_$(name),$(TESTS)),,$(name))) $(filter-out $(KNOWN),$(SKIP) $(TEST_ASIDE))
 # These scripts start processes of a test program, whether it runs as a test or not.
-ACTOR = $(if $(filter %/test_redis_chaos.py %/test_redis_clock.py,$(RUN)),$(filter %/test_redis_worker,$(TESTS)))
+ACTOR = $(if $(filter %/test_redis_chaos.py %/test_redis_clock.py %/test_redis_tls.py,$(RUN)),$(filter %/test_redis_worker,$(TESTS)))
 
 need-check:
 	@test '$(call built,tests)' || { echo 'The tests need Check: "make deps" installs it' >&2; exit 1; }
