@@ -161,11 +161,13 @@ static int read_all(struct jobs_local *jobs)
 /* Store what only memory knows of leases. A store that is closed in order loses nothing of it. */
 static int store_leases(struct jobs_local *jobs, struct jobs_call *call)
 {
-	int error = WW_OK;
+	int error;
 
 	(void)call;
 	if (jobs->config.flags & WW_JOBS_READONLY)
 		return WW_OK;
+	/* Even if no lease has anything to store, store the time of the clocks. A write that begins ends what was read. */
+	error = ww_jobs_writing(jobs);
 	for (uint32_t i = 0; i < slab_end(&jobs->entries) && !error; i++) {
 		struct entry *entry = slab_at(&jobs->entries, i);
 		struct job_record old;
@@ -179,8 +181,7 @@ static int store_leases(struct jobs_local *jobs, struct jobs_call *call)
 		error = ww_jobs_write(jobs, entry->id, &old, &record);
 	}
 	jobs->ending = 1;
-	/* Even if no lease had anything to store, store the time of the clocks. */
-	return error ? error : ww_jobs_writing(jobs);
+	return error;
 }
 
 static int close_store(struct ww_jobs *handle)
