@@ -148,6 +148,13 @@ static uint64_t rest_of(const struct ww_callback_config *config)
 	return config->poll < REST_MAX / REST_POLLS ? REST_POLLS * config->poll : REST_MAX;
 }
 
+/* What a tube that rests has ready is told once, and perhaps was told meanwhile. */
+static void look_by(struct ww_callback *callback, uint64_t time)
+{
+	if (time < callback->look)
+		callback->look = time;
+}
+
 static void take_from(struct ww_callback *callback, size_t tube, uint64_t now)
 {
 	struct pushed *pushed = &callback->tubes[tube];
@@ -156,14 +163,18 @@ static void take_from(struct ww_callback *callback, size_t tube, uint64_t now)
 	size_t taken;
 
 	callback->is_short |= !wanted;
-	if (now < pushed->rests && (!wanted || callback->lists[CALLBACK_WAITING].count >= callback->config.waiting))
+	if (now < pushed->rests && (!wanted || callback->lists[CALLBACK_WAITING].count >= callback->config.waiting)) {
+		look_by(callback, pushed->rests);
 		return;
+	}
 	if (wanted) {
 		taken = take(callback, &callback->config.tubes[tube], 1, wanted, now);
 		callback->more |= taken == wanted;
 		pushed->has_returned = callback->returned != returned;
-		if (taken && callback->returned - returned == taken)
+		if (taken && callback->returned - returned == taken) {
 			pushed->rests = now + rest_of(&callback->config);
+			look_by(callback, pushed->rests);
+		}
 	} else if (ww_callback_room_of(callback, pushed, 1)) {
 		take_urgent(callback, tube, now);
 	}

@@ -490,9 +490,7 @@ static void http_said(const struct server *server, int listener)
 
 	if (getsockname(listener, (struct sockaddr *)&address, &size) == 0)
 		address_announce((struct sockaddr *)&address, is_tls ? "serving https://" : "serving http://",
-		    "/metrics",
-		    server->auth.tokens ? "tokens, keys and bodies pass unencrypted"
-		                        : "HTTP shows keys and bodies to everybody");
+		    "/metrics", server->settings->is_insecure ? "--insecure shows them keys and bodies" : NULL);
 }
 
 static int daemon_start(struct server *server, struct http *http)

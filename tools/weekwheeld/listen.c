@@ -83,14 +83,14 @@ static int listen_failed(const char *where, int error)
 	return -1;
 }
 
-static void listen_said(const struct listener *listener)
+static void listen_said(const struct server *server, const struct listener *listener)
 {
 	struct sockaddr_storage address;
 	int size = sizeof address;
 
 	if (uv_tcp_getsockname(&listener->io.tcp, (struct sockaddr *)&address, &size) == 0)
 		address_announce((struct sockaddr *)&address, listener->is_tls ? "listening on tls:" : "listening on ",
-		    "", "the protocol has no authentication");
+		    "", server->settings->is_insecure ? "--insecure lets them in" : NULL);
 }
 
 static int listen_tcp(struct server *server, const char *where)
@@ -111,7 +111,7 @@ static int listen_tcp(struct server *server, const char *where)
 		error = uv_listen(&listener->io.stream, BACKLOG, listen_came);
 	if (error)
 		return listen_failed(where, error);
-	listen_said(listener);
+	listen_said(server, listener);
 	return 0;
 }
 
@@ -217,7 +217,7 @@ static int listen_systemd(struct server *server, int fd)
 	if (is_unix)
 		message_info("listening on a socket of systemd");
 	else
-		listen_said(listener);
+		listen_said(server, listener);
 	return 0;
 }
 

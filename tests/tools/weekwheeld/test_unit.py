@@ -43,7 +43,7 @@ class Notify(Case):
             while said == b"WATCHDOG=1":
                 said = end.recv(100)
             equal(said, b"STOPPING=1")
-            equal(server.stop(), 0)
+            equal(server.process.wait(PATIENCE), 0)
 
     def test_another_process_is_watched(self):
         name = "\0weekwheel-test-%d" % os.getpid()

@@ -114,7 +114,7 @@ void address_announce(const struct sockaddr *address, const char *before, const 
 {
 	char text[ADDRESS_TEXT];
 
-	if (!address_show(address, text))
+	if (!address_show(address, text) && risk)
 		message_warning("other machines can reach %s, and %s", text, risk);
 	message_info("%s%s%s", before, text, after);
 }

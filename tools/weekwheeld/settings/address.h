@@ -22,7 +22,7 @@ int address_range(const char *text, char *right);
 /* Write HOST:PORT. Returns 1 if only this machine can reach the address. */
 int address_show(const struct sockaddr *address, char text[ADDRESS_TEXT]);
 
-/* Say `before`, the address and `after`. If other machines can reach it, warn of the risk first. */
+/* Say `before`, the address and `after`. If other machines can reach it, warn of the risk first, unless that is NULL. */
 void address_announce(const struct sockaddr *address, const char *before, const char *after, const char *risk);
 
 #endif
