@@ -254,6 +254,8 @@ void ww_callback_clean(struct delivery *delivery);
 
 /* ---- socket.c */
 
+/* Forget all sockets, which are closed. */
+void ww_callback_socket_free_all(struct ww_callback *callback);
 /* The most bytes that may be received for an answer, of whatever kind. */
 size_t ww_callback_socket_bytes_max(const struct ww_callback_config *config);
 /* Set the options of a transfer for its connection. */

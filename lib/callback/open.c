@@ -21,6 +21,7 @@ static void release_memory(struct ww_callback *callback)
 
 	if (callback->multi)
 		(void)curl_multi_cleanup(callback->multi);
+	ww_callback_socket_free_all(callback);
 	ww_callback_host_free_all(callback);
 	memory_give(allocator, callback->hosts, callback->host_buckets * sizeof *callback->hosts);
 	memory_give(allocator, callback->places, callback->host_buckets * sizeof *callback->places);

@@ -35,6 +35,23 @@ struct peer {
 
 /* ---- Sockets */
 
+static void forget(struct ww_callback *callback, curl_socket_t fd)
+{
+	struct peer **at = &callback->connections;
+
+	while (*at && (*at)->fd != fd)
+		at = &(*at)->next;
+	if (!*at)
+		return;
+	struct peer *closed = *at;
+	*at = closed->next;
+	/* libcurl repeats a request by itself if a connection that was kept has ended meanwhile. */
+	for (struct delivery *user_of = callback->lists[CALLBACK_UNDER_WAY].first; user_of; user_of = user_of->next)
+		if (user_of->connection == closed)
+			user_of->connection = NULL;
+	memory_give(callback->allocator, closed, sizeof *closed);
+}
+
 static curl_socket_t make_socket(struct ww_callback *callback, const struct curl_sockaddr *address)
 {
 	const int ahead = AHEAD;
@@ -46,6 +63,8 @@ static curl_socket_t make_socket(struct ww_callback *callback, const struct curl
 		return CURL_SOCKET_BAD;
 	}
 	(void)setsockopt(fd, SOL_SOCKET, SO_RCVBUF, &ahead, sizeof ahead);
+	/* libcurl closes a socket that is not connected yet without telling. */
+	forget(callback, fd);
 	*connection = (struct peer){.next = callback->connections, .fd = fd};
 	callback->connections = connection;
 	return fd;
@@ -75,22 +94,14 @@ static curl_socket_t open_socket(void *user, curlsocktype purpose, struct curl_s
 
 static int close_socket(void *user, curl_socket_t fd)
 {
-	struct ww_callback *callback = user;
-	struct peer **at = &callback->connections;
-
-	while (*at && (*at)->fd != fd)
-		at = &(*at)->next;
-	if (*at) {
-		struct peer *closed = *at;
-		*at = closed->next;
-		/* libcurl repeats a request by itself if a connection that was kept has ended meanwhile. */
-		for (struct delivery *user_of = callback->lists[CALLBACK_UNDER_WAY].first; user_of;
-		     user_of = user_of->next)
-			if (user_of->connection == closed)
-				user_of->connection = NULL;
-		memory_give(callback->allocator, closed, sizeof *closed);
-	}
+	forget(user, fd);
 	return close(fd);
+}
+
+void ww_callback_socket_free_all(struct ww_callback *callback)
+{
+	while (callback->connections)
+		forget(callback, callback->connections->fd);
 }
 
 /* ---- Bytes */
