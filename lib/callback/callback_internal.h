@@ -27,8 +27,8 @@
 #include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <sys/types.h>
 
+#include "lib/base/fork.h"
 #include "lib/base/memory.h"
 #include "lib/base/time.h"
 #include "lib/callback/address.h"
@@ -115,7 +115,7 @@ struct ww_callback {
 	const struct ww_allocator *allocator;
 	struct ww_callback_config config; /* its strings are copies */
 	struct callback_ranges ranges;
-	pid_t process;
+	uint32_t forks; /* when it was opened; children may not use it */
 
 	CURLM *multi;
 	pthread_t thread;

@@ -1,6 +1,5 @@
 /* A pusher from outside: open, wake, close, statistics. */
 #include <pthread.h>
-#include <unistd.h>
 
 #include "lib/base/random.h"
 #include "lib/base/thread.h"
@@ -84,7 +83,7 @@ int ww_callback_open(struct ww_callback **callback, const struct ww_callback_con
 	if (!made)
 		return WW_ENOMEM;
 	made->allocator = allocator;
-	made->process = getpid();
+	made->forks = ww_fork_watch();
 	made->random = time_now(CLOCK_BOOTTIME);
 	made->seed = random_next(&made->random);
 	error = make(made, config);
@@ -100,7 +99,7 @@ int ww_callback_wake(struct ww_callback *callback)
 {
 	if (!callback)
 		return WW_EINVAL;
-	if (callback->process != getpid())
+	if (callback->forks != ww_fork_count())
 		return WW_ECLOSED;
 	if (!atomic_exchange(&callback->woken, 1))
 		(void)curl_multi_wakeup(callback->multi);
@@ -113,7 +112,7 @@ int ww_callback_close(struct ww_callback *callback, uint64_t grace_ns)
 
 	if (!callback)
 		return WW_OK;
-	if (callback->process != getpid())
+	if (callback->forks != ww_fork_count())
 		return WW_ECLOSED;
 	if (pthread_equal(callback->thread, pthread_self()))
 		return WW_EBUSY;
@@ -132,7 +131,7 @@ int ww_callback_stats(const struct ww_callback *callback, struct ww_callback_sta
 
 	if (!callback || !stats)
 		return WW_EINVAL;
-	if (callback->process != getpid())
+	if (callback->forks != ww_fork_count())
 		return WW_ECLOSED;
 	counters = &callback->counters;
 	*stats = (struct ww_callback_stats){

@@ -10,7 +10,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "lib/redis/redis_internal.h"
 
@@ -159,7 +158,7 @@ static void try_elsewhere(struct redis_store *store, struct redis_call *call)
 
 static int run(struct redis_store *store, struct redis_call *calls, size_t count)
 {
-	int error = getpid() == store->process ? send(store, calls, count) : WW_ECLOSED;
+	int error = ww_fork_count() == store->forks ? send(store, calls, count) : WW_ECLOSED;
 
 	if (!error)
 		return WW_OK;

@@ -190,7 +190,7 @@ int ww_jobs_redis_open(struct ww_jobs **jobs, const struct ww_jobs_redis_config 
 	store->allocator = allocator;
 	store->config = *config;
 	store->config.prefix = memcpy(store->prefix, config->prefix, strlen(config->prefix) + 1);
-	store->process = getpid();
+	store->forks = ww_fork_watch();
 	error = open_store(store);
 	store->config.url = store->config.name = NULL;
 	if (error) {
@@ -205,7 +205,7 @@ static int close_store(struct ww_jobs *jobs)
 {
 	struct redis_store *store = store_of(jobs);
 
-	if (getpid() != store->process)
+	if (ww_fork_count() != store->forks)
 		return WW_ECLOSED;
 	ww_redis_worker_stop(store);
 	release(store);
@@ -216,13 +216,13 @@ static int close_store(struct ww_jobs *jobs)
 
 static int do_nothing(struct ww_jobs *jobs)
 {
-	return getpid() == store_of(jobs)->process ? WW_OK : WW_ECLOSED;
+	return ww_fork_count() == store_of(jobs)->forks ? WW_OK : WW_ECLOSED;
 }
 
 static int now(struct ww_jobs *jobs, uint32_t flags, uint64_t *ns)
 {
 	(void)flags;
-	if (getpid() != store_of(jobs)->process)
+	if (ww_fork_count() != store_of(jobs)->forks)
 		return WW_ECLOSED;
 	*ns = ww_redis_clock_now(store_of(jobs));
 	return WW_OK;

@@ -23,12 +23,12 @@
 #include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <sys/types.h>
 
 /* Running out of memory must not end the process. */
 #define HASH_NONFATAL_OOM 1
 #include <uthash.h>
 
+#include "lib/base/fork.h"
 #include "lib/base/memory.h"
 #include "lib/base/random.h"
 #include "lib/base/time.h"
@@ -79,7 +79,7 @@ struct redis_store {
 	const struct ww_allocator *allocator;
 	struct ww_jobs_redis_config config;
 	char prefix[WW_REDIS_PREFIX_MAX + 1];
-	pid_t process; /* that opened it; its children may not use it */
+	uint32_t forks; /* when it was opened; children may not use it */
 	struct redis_link *link;
 	uint32_t shards;
 	uint64_t slice; /* us */

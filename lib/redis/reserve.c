@@ -10,7 +10,6 @@
  * this reserve, and its hint becomes HINT_PERHAPS: it is asked again, after the others.
  */
 #include <string.h>
-#include <unistd.h>
 
 #include "lib/jobs/body.h"
 #include "lib/redis/redis_internal.h"
@@ -340,7 +339,7 @@ int ww_redis_reserve_many(
 	uint32_t *promising = few;
 	int error;
 
-	if (getpid() != store->process)
+	if (ww_fork_count() != store->forks)
 		return WW_ECLOSED;
 	if (!count)
 		return 0;

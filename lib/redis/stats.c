@@ -1,6 +1,5 @@
 /* Statistics: those of all shards added up, by tube; and those of the connection to Redis. */
 #include <string.h>
-#include <unistd.h>
 
 #include "lib/redis/redis_internal.h"
 
@@ -286,7 +285,7 @@ int ww_jobs_redis_nodes(struct ww_jobs *jobs, struct ww_jobs_redis_node *nodes, 
 	if (!jobs || !count || (room && !nodes) || jobs->backend != &ww_redis_backend || room > WW_REDIS_NODES_MAX)
 		return WW_EINVAL;
 	struct redis_store *store = store_of(jobs);
-	if (getpid() != store->process)
+	if (ww_fork_count() != store->forks)
 		return WW_ECLOSED;
 	if (room && !(reports = memory_take_zeroed(store->allocator, room * sizeof *reports)))
 		return WW_ENOMEM;

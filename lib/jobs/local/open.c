@@ -166,7 +166,8 @@ static int store_leases(struct jobs_local *jobs, struct jobs_call *call)
 	(void)call;
 	if (jobs->config.flags & WW_JOBS_READONLY)
 		return WW_OK;
-	/* Even if no lease has anything to store, store the time of the clocks. A write that begins ends what was read. */
+	/* Even if no lease has anything to store, store the time of the clocks. What was read before a
+	 * write begins is gone. */
 	error = ww_jobs_writing(jobs);
 	for (uint32_t i = 0; i < slab_end(&jobs->entries) && !error; i++) {
 		struct entry *entry = slab_at(&jobs->entries, i);
