@@ -8,9 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/wait.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "tests/support/callback/pushing.h"
 
@@ -365,32 +363,7 @@ END_TEST
 
 /* ---- Children */
 
-START_TEST(calls_in_a_child_are_refused_and_the_parent_goes_on)
-{
-	struct ww_callback_stats stats;
-	int status;
-
-	pushing_make(&pushing);
-	pushing_open(&pushing);
-	uint64_t id = pushing_post(&pushing, "/", "Answer-Do: wait\n");
-	receiver_wait(pushing.receiver, 1);
-	pid_t child = fork();
-	ck_assert_int_ge(child, 0);
-	if (!child)
-		_exit(ww_callback_wake(pushing.callback) != WW_ECLOSED ||
-		      ww_callback_stats(pushing.callback, &stats) != WW_ECLOSED ||
-		      ww_callback_close(pushing.callback, 0) != WW_ECLOSED);
-	ck_assert_int_eq(waitpid(child, &status, 0), child);
-	ck_assert(WIFEXITED(status));
-	ck_assert_int_eq(WEXITSTATUS(status), 0);
-	receiver_open(pushing.receiver);
-	expect_finished(&pushing, id);
-	pushing_end(&pushing);
-}
-END_TEST
-
 TEST_MAIN("callback/hostile", only_the_allowed_addresses_of_a_name_are_called, names_of_an_address_count_together,
     redirections_are_judged_by_their_address, a_name_without_an_answer_delays_neither_requests_nor_the_end,
     proxies_of_the_environment_are_not_used, endless_answers_are_cut_off, every_byte_counts,
-    an_answer_without_head_and_body_ends_with_the_timeout, the_longest_key_and_tube_are_written_whole,
-    calls_in_a_child_are_refused_and_the_parent_goes_on)
+    an_answer_without_head_and_body_ends_with_the_timeout, the_longest_key_and_tube_are_written_whole)
