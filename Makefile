@@ -82,7 +82,7 @@ LINK_SHARED = $(LINK) -shared -Wl,-soname,$(patsubst %.$(VERSION),%.0,$(@F)) $(i
 # Two pointers side by side are stored sooner as two than gathered into one vector first.
 $(B)/obj/lib/% $(B)/obj/gen/%: PART += -fPIC -fvisibility=hidden -fno-semantic-interposition -fno-tree-slp-vectorize
 # The wheel copies no bytes to its stack, and looking after it would cost a fiftieth of an advance.
-$(B)/obj/lib/core/wheel/% $(B)/obj/tools/bench/%: PART += -fno-stack-protector
+$(B)/obj/lib/core/wheel/%: PART += -fno-stack-protector
 # Examples compile as a POSIX program of a user would.
 $(B)/obj/tools/examples/%: PART += -U_GNU_SOURCE -D_POSIX_C_SOURCE=200809L
 

@@ -17,8 +17,10 @@ static struct plan {
 	uint32_t failed; /* so far */
 } * plan;
 
-/* The function that this one replaces, of the C library or of jemalloc. */
-/* ISO C has no conversion between the two kinds of pointers. */
+/*
+ * The function that this one replaces, of the C library or of jemalloc. ISO C has no conversion between the two kinds of
+ * pointers.
+ */
 #define REAL(name)                                                                                                     \
 	((union {                                                                                                      \
 		void *found;                                                                                           \
