@@ -6,54 +6,27 @@ and a new start it has all that it acknowledged, and of what it did not at most 
 WW_FAULTS=all makes each call fail in every way. Otherwise the ways take turns.
 """
 import errno
-import mmap
 import os
 import re
 import shutil
 import signal
-import struct
 import sys
-import unittest
 import zlib
 
 sys.path.insert(0, __file__.rsplit("/tests/", 1)[0] + "/tests/support")
-from weekwheel import SMALL, Case, Fsck, Server, compiled, equal, main, until
+from faults import FOREVER, SYNC, TRUNCATE, WRITE, Plan
+from weekwheel import SMALL, Case, Fsck, Server, equal, main, until
 
 ERRORS = ("OUT_OF_MEMORY", "INTERNAL_ERROR")
-WRITE, SYNC, TRUNCATE = 1, 2, 4
 WAYS = (  # a name, how many calls fail, with which error (0: half is written), and which calls
     ("ENOSPC", 1, errno.ENOSPC, WRITE | TRUNCATE),
     ("EIO", 1, errno.EIO, WRITE | SYNC | TRUNCATE),
     ("half a write", 1, 0, WRITE),
-    ("ENOSPC from then on", 1 << 31, errno.ENOSPC, WRITE | TRUNCATE),
-    ("EIO from then on", 1 << 31, errno.EIO, WRITE | SYNC | TRUNCATE),
+    ("ENOSPC from then on", FOREVER, errno.ENOSPC, WRITE | TRUNCATE),
+    ("EIO from then on", FOREVER, errno.EIO, WRITE | SYNC | TRUNCATE),
 )
 # What a restart does not change in a job.
 LASTING = ("id", "version", "tube", "key", "priority", "releases", "buries", "kicks", "error", "body")
-
-
-class Plan:
-    """Which calls of the server fail. faults.c carries it out."""
-
-    def __init__(self):
-        if os.environ.get("SANITIZE"):
-            raise unittest.SkipTest("a sanitizer has to be the first that is loaded")
-        path = os.path.abspath("plan")
-        with open(path, "w+b") as file:
-            file.write(bytes(28))
-            file.flush()
-            self.page = mmap.mmap(file.fileno(), 28)
-        library = compiled("tools/weekwheeld/faults.c", "-shared", "-fPIC", "-ldl")
-        self.environment = {"LD_PRELOAD": library, "FAULTS": path}
-
-    def set(self, first, times=0, error=0, what=0, done=0):
-        # The number of the first call arms the plan.
-        self.page[4:8] = bytes(4)
-        self.page[8:28] = struct.pack("=5I", times, error, what, 0, done)
-        self.page[0:8] = struct.pack("=2I", 0, first)
-
-    def failed(self):
-        return struct.unpack("=7I", self.page[:])[5]
 
 
 def stored(client):
@@ -258,7 +231,7 @@ class Faults(Case):
             with Server("--data", data, "--http", "127.0.0.1:0", **plan.environment) as server, server.client() as client:
                 client.put(b"first")
                 before = stored(client)
-                plan.set(first, 1 << 31, errno.EIO, WRITE | SYNC | TRUNCATE, done=1)
+                plan.set(first, FOREVER, errno.EIO, WRITE | SYNC | TRUNCATE, done=1)
                 answer = client.put(b"second")
                 failed = plan.failed()
                 plan.set(0)

@@ -1,42 +1,14 @@
 #!/usr/bin/env python3
 """Allocations of memory fail, each in turn. That ends what it concerns and no more: the server serves the next client,
 and what it acknowledged holds."""
-import mmap
-import os
 import re
-import struct
 import sys
-import unittest
 
 sys.path.insert(0, __file__.rsplit("/tests/", 1)[0] + "/tests/support")
-from weekwheel import Case, Server, check, compiled, equal, main
+from faults import FOREVER, Plan
+from weekwheel import Case, Server, check, equal, main
 
 ERRORS = ("OUT_OF_MEMORY", "INTERNAL_ERROR")
-FOREVER = 1 << 31
-
-
-class Plan:
-    """Which allocations of the server fail. shortage.c carries it out."""
-
-    def __init__(self):
-        if os.environ.get("SANITIZE"):
-            raise unittest.SkipTest("a sanitizer has its own allocator")
-        path = os.path.abspath("plan")
-        with open(path, "w+b") as file:
-            file.write(bytes(16))
-            file.flush()
-            self.page = mmap.mmap(file.fileno(), 16)
-        library = compiled("support/crash/shortage.c", "-shared", "-fPIC", "-ldl")
-        self.environment = {"LD_PRELOAD": library, "SHORTAGE": path}
-
-    def set(self, first, times=1):
-        # The number of the first call arms the plan.
-        self.page[4:8] = bytes(4)
-        self.page[8:16] = struct.pack("=2I", times, 0)
-        self.page[0:8] = struct.pack("=2I", 0, first)
-
-    def failed(self):
-        return struct.unpack("=4I", self.page[:])[3]
 
 
 class Story:

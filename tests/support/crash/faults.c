@@ -1,6 +1,7 @@
 /*
- * Preloaded (LD_PRELOAD), it makes calls that write to files fail. The plan is in a file that the test shares; FAULTS
- * names it. Sockets and pipes are left alone.
+ * Preloaded (LD_PRELOAD), it makes calls that write to files fail, or allocations of memory. tests/support/faults.py
+ * shares the plan with it, in a file that FAULTS names. Until the plan is armed, all succeed. Sockets and pipes are left
+ * alone.
  */
 #define _GNU_SOURCE 1
 #include <dlfcn.h>
@@ -13,7 +14,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-enum what { WRITE = 1, SYNC = 2, TRUNCATE = 4 };
+enum what { WRITE = 1, SYNC = 2, TRUNCATE = 4, MEMORY = 8 };
 
 static struct plan {
 	uint32_t calls;  /* so far */
@@ -51,20 +52,29 @@ enum how { WORKS, FAILS, FAILS_DONE };
 /* Count this call, and say whether it works or fails. */
 static enum how fails(enum what what)
 {
+	uint32_t first = plan ? __atomic_load_n(&plan->first, __ATOMIC_SEQ_CST) : 0;
 	uint32_t call;
 
-	if (!plan || plan->first == 0 || !(plan->what & what))
+	if (first == 0 || !(plan->what & what))
 		return WORKS;
 	call = __atomic_add_fetch(&plan->calls, 1, __ATOMIC_SEQ_CST);
-	if (call < plan->first || call - plan->first >= plan->times)
+	if (call < first || call - first >= plan->times)
 		return WORKS;
 	__atomic_add_fetch(&plan->failed, 1, __ATOMIC_SEQ_CST);
 	errno = (int)plan->error;
-	return call - plan->first < plan->done ? FAILS_DONE : FAILS;
+	return call - first < plan->done ? FAILS_DONE : FAILS;
 }
 
-/* The C library's function that this one replaces. */
-#define REAL(name) ((__typeof__(&name))dlsym(RTLD_NEXT, #name))
+/*
+ * The function that this one replaces, of the C library or of jemalloc. ISO C has no conversion between the two kinds of
+ * pointers.
+ */
+#define REAL(name)                                                                                                     \
+	((union {                                                                                                      \
+		void *found;                                                                                           \
+		__typeof__(&name) function;                                                                            \
+	}){dlsym(RTLD_NEXT, #name)}                                                                                    \
+	        .function)
 
 /* The result of a call that writes. */
 static ssize_t told(enum how how, ssize_t size)
@@ -165,4 +175,51 @@ int posix_fallocate(int fd, off_t offset, off_t size)
 int posix_fallocate64(int fd, off64_t offset, off64_t size)
 {
 	return allocate(fd, offset, size);
+}
+
+/* ---- Memory */
+
+void *malloc(size_t size)
+{
+	static __typeof__(&malloc) real;
+
+	if (!real)
+		real = REAL(malloc);
+	return fails(MEMORY) ? NULL : real(size);
+}
+
+void *calloc(size_t count, size_t size)
+{
+	static __typeof__(&calloc) real;
+
+	if (!real)
+		real = REAL(calloc);
+	return fails(MEMORY) ? NULL : real(count, size);
+}
+
+void *realloc(void *memory, size_t size)
+{
+	static __typeof__(&realloc) real;
+
+	if (!real)
+		real = REAL(realloc);
+	return size && fails(MEMORY) ? NULL : real(memory, size);
+}
+
+void *aligned_alloc(size_t alignment, size_t size)
+{
+	return fails(MEMORY) ? NULL : REAL(aligned_alloc)(alignment, size);
+}
+
+int posix_memalign(void **memory, size_t alignment, size_t size)
+{
+	return fails(MEMORY) ? ENOMEM : REAL(posix_memalign)(memory, alignment, size);
+}
+
+/* jemalloc's, of an arena. */
+void *mallocx(size_t size, int flags);
+
+void *mallocx(size_t size, int flags)
+{
+	return fails(MEMORY) ? NULL : REAL(mallocx)(size, flags);
 }
