@@ -27,9 +27,12 @@ static void write_again(const struct job_record *record, const uint64_t *due)
 	if (size > room || ww_job_record_read(&again, ID, due, (struct store_bytes){bytes, size}) != WW_OK)
 		abort();
 	if (memcmp(&again, record, offsetof(struct job_record, key)) != 0 || again.key.size != record->key.size ||
-	    again.error.size != record->error.size || again.body.size != record->body.size)
+	    again.error.size != record->error.size || again.body.size != record->body.size ||
+	    again.group.size != record->group.size)
 		abort();
 	if (record->body.size && memcmp(again.body.data, record->body.data, record->body.size) != 0)
+		abort();
+	if (record->group.size && memcmp(again.group.data, record->group.data, record->group.size) != 0)
 		abort();
 	free(bytes);
 }

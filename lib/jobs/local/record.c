@@ -15,15 +15,17 @@ enum { CHECKSUM = 4 };
 /* The fields, in order of their bits: those that most jobs have come first. */
 static const size_t fields[] = {AT(run), AT(body.size), AT(delay), AT(created), AT(priority), AT(tube), AT(key.size),
     AT(base), AT(version), AT(period), AT(flags), AT(attempts), AT(backoff), AT(backoff_max), AT(missed), AT(skip),
-    AT(tries), AT(reserves), AT(timeouts), AT(releases), AT(buries), AT(kicks), AT(buried), AT(due), AT(error.size)};
+    AT(tries), AT(reserves), AT(timeouts), AT(releases), AT(buries), AT(kicks), AT(buried), AT(due), AT(error.size),
+    /* JOB_RECORD_EXTENDED */
+    AT(first), AT(hold), AT(ended), AT(group.size)};
 
-enum { FIELDS = sizeof fields / sizeof *fields };
+enum { FIELDS = sizeof fields / sizeof *fields, FIELDS_EXTENDED = 4 };
 
 _Static_assert(sizeof(size_t) == sizeof(uint64_t), "lengths are read and written like numbers");
 
 size_t ww_job_record_size(const struct job_record *record)
 {
-	return JOB_RECORD_OVERHEAD + record->key.size + record->error.size + record->body.size;
+	return JOB_RECORD_OVERHEAD + record->key.size + record->error.size + record->body.size + record->group.size;
 }
 
 /* ---- Smaller numbers */
@@ -64,13 +66,15 @@ static void pack(struct job_record *record)
 	record->delay = pack_span(record->delay);
 	record->period = pack_span(record->period);
 	record->version--;
-	if (!record->buried)
+	record->hold = pack_span(record->hold);
+	if (job_record_waits(record))
 		record->due = 0;
 }
 
 static void unpack(struct job_record *record)
 {
 	record->version++;
+	record->hold = unpack_span(record->hold);
 	record->period = unpack_span(record->period);
 	record->delay = unpack_span(record->delay);
 	record->run = unpack_span(record->run);
@@ -113,7 +117,7 @@ size_t ww_job_record_write(const struct job_record *record, uint64_t id, unsigne
 		memcpy(&number[i], (const char *)&packed + fields[i], sizeof *number);
 		which |= (uint64_t)(number[i] != 0) << i;
 	}
-	*at++ = JOB_RECORD_FORMAT;
+	*at++ = which >> (FIELDS - FIELDS_EXTENDED) ? JOB_RECORD_EXTENDED : JOB_RECORD_FORMAT;
 	at = write_number(at, which);
 	for (size_t i = 0; i < FIELDS; i++)
 		if (number[i])
@@ -121,7 +125,8 @@ size_t ww_job_record_write(const struct job_record *record, uint64_t id, unsigne
 	at = write_bytes(at, record->key);
 	at = write_bytes(at, record->error);
 	at = write_bytes(at, record->body);
-	store_write32(at, checksum_of(id, record->buried ? 0 : record->due, to, (size_t)(at - to)));
+	at = write_bytes(at, record->group);
+	store_write32(at, checksum_of(id, job_record_waits(record) ? record->due : 0, to, (size_t)(at - to)));
 	return (size_t)(at - to) + CHECKSUM;
 }
 
@@ -143,19 +148,33 @@ static const unsigned char *read_bytes(const unsigned char *from, uint64_t size,
 	return from + size;
 }
 
+/* Whether the parts of these sizes are what is left. */
+static int are_sizes_right(const struct job_record *record, uint64_t left)
+{
+	const uint64_t sizes[] = {record->key.size, record->error.size, record->body.size, record->group.size};
+
+	for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
+		if (sizes[i] > left)
+			return 0;
+		left -= sizes[i];
+	}
+	return left == 0;
+}
+
 int ww_job_record_read(struct job_record *record, uint64_t id, const uint64_t *due, struct store_bytes from)
 {
 	const unsigned char *at = from.data;
 	const unsigned char *end;
 	uint64_t number, which;
-	uint64_t left;
+	int is_extended;
 
 	if (from.size < 1 + CHECKSUM)
 		return WW_ECORRUPT;
 	end = at + from.size - CHECKSUM;
 	if (store_read32(end) != checksum_of(id, due ? *due : 0, at, from.size - CHECKSUM))
 		return WW_ECORRUPT;
-	if (*at++ != JOB_RECORD_FORMAT)
+	is_extended = *at == JOB_RECORD_EXTENDED;
+	if (*at++ != JOB_RECORD_FORMAT && !is_extended)
 		return WW_EVERSION;
 	at = read_number(at, end, &which);
 	memset(record, 0, sizeof *record);
@@ -165,17 +184,17 @@ int ww_job_record_read(struct job_record *record, uint64_t id, const uint64_t *d
 		at = read_number(at, end, &number);
 		memcpy((char *)record + fields[i], &number, sizeof number);
 	}
-	if (!at || which >> FIELDS || !record->buried != (due != NULL))
+	if (!at || which >> FIELDS || (which >> (FIELDS - FIELDS_EXTENDED) != 0) != is_extended ||
+	    job_record_waits(record) != (due != NULL))
 		return WW_ECORRUPT;
-	left = (uint64_t)(end - at);
-	if (record->key.size > left || record->error.size > left - record->key.size ||
-	    record->body.size != left - record->key.size - record->error.size)
+	if (!are_sizes_right(record, (uint64_t)(end - at)))
 		return WW_ECORRUPT;
 	if (due)
 		record->due = *due;
 	unpack(record);
 	at = read_bytes(at, record->key.size, &record->key);
 	at = read_bytes(at, record->error.size, &record->error);
-	(void)read_bytes(at, record->body.size, &record->body);
+	at = read_bytes(at, record->body.size, &record->body);
+	(void)read_bytes(at, record->group.size, &record->group);
 	return WW_OK;
 }

@@ -4,12 +4,15 @@
 /*
  * A job as it is stored.
  *
- *     | format | which fields | fields | key | error | body | checksum |
+ *     | format | which fields | fields | key | error | body | group | checksum |
  *
  * Which fields: a number with a bit for each field of record.c, set where it is not 0. Numbers have seven bits in each
  * byte, the lowest first. The high bit is set in all bytes but the last. Most fields of a job are 0. The checksum is the
  * low half of XXH3 of all bytes before it, seeded with id and due time. The due time of a job that waits is in the key of
  * its table.
+ *
+ * The last fields are those that few jobs have. A record with one of them has a format of its own, which a version that
+ * does not know them refuses. A record without costs nothing for them.
  */
 
 #include <stddef.h>
@@ -18,9 +21,11 @@
 #include "lib/jobs/store/store.h"
 
 #define JOB_RECORD_FORMAT 2
+#define JOB_RECORD_EXTENDED 3 /* with one of the fields from `first` on */
+#define JOB_GROUP_MAX 200
 
-/* At most so many bytes are stored besides key, error and body. */
-#define JOB_RECORD_OVERHEAD (1 + 26 * 10 + 4)
+/* At most so many bytes are stored besides key, error, body and group. */
+#define JOB_RECORD_OVERHEAD (1 + 30 * 10 + 4)
 
 struct job_record {
 	uint64_t version;
@@ -45,18 +50,28 @@ struct job_record {
 	uint64_t buries;
 	uint64_t kicks;
 	uint64_t buried; /* its number in the order of burying; 0: not buried */
+	uint64_t first;  /* when the first of its debounced puts was, of the job's clock; 0: none */
+	uint64_t hold;   /* how long its key stays taken after its end */
+	uint64_t ended;  /* it has ended, and is kept until then, in elapsed time; 0: it lives */
 	struct store_bytes key;
 	struct store_bytes error;
 	struct store_bytes body;
+	struct store_bytes group; /* at most JOB_GROUP_MAX bytes */
 };
+
+/* Neither buried nor ended. */
+static inline int job_record_waits(const struct job_record *record)
+{
+	return !record->buried && !record->ended;
+}
 
 /* The room that ww_job_record_write needs at most. */
 size_t ww_job_record_size(const struct job_record *record);
 /* Returns how many bytes were written. */
 size_t ww_job_record_write(const struct job_record *record, uint64_t id, unsigned char *to);
 /*
- * Key, error and body stay where they are in `from`. `due` is the due time in the table's key; NULL: the job is
- * buried. WW_ECORRUPT: it was not written like this under this id and due time.
+ * Key, error, body and group stay where they are in `from`. `due` is the due time in the table's key; NULL: the job is
+ * buried or has ended. WW_ECORRUPT: it was not written like this under this id and due time.
  */
 int ww_job_record_read(struct job_record *record, uint64_t id, const uint64_t *due, struct store_bytes from);
 

@@ -26,6 +26,8 @@ local NEVER = 9007199254740991
 local VERSION, STATE, FLAGS, PRIORITY, DUE, BASE, CREATED, DELAY, RUN, PERIOD = 1, 2, 3, 4, 5, 6, 7, 8, 9, 10
 local MISSED, SKIP, BACKOFF, BACKOFF_MAX, ATTEMPTS, TRIES, RESERVES, TIMEOUTS = 11, 12, 13, 14, 15, 16, 17, 18
 local RELEASES, BURIES, KICKS, TOKEN, PASSED, ENDS, TUBE, KEY, REASON, BODY = 19, 20, 21, 22, 23, 24, 25, 26, 27, 28
+-- Few jobs have these. Without, they are nil, and cost nothing.
+local GROUP, FIRST, HOLD = 29, 30, 31
 -- States. A waiting job is ready once it is in its tube's ready zset, and delayed before.
 local WAITING, RESERVED, BURIED = 1, 3, 4
 
@@ -67,6 +69,13 @@ local function pack(job)
 		end
 		bit = bit + bit
 	end
+	for i = GROUP, HOLD do
+		if job[i] then
+			others = others + bit
+			record[#record + 1] = job[i]
+		end
+		bit = bit + bit
+	end
 	job[DUE], record[1] = due, others
 	return cmsgpack.pack(record)
 end
@@ -87,6 +96,16 @@ local function read(text)
 			job[i] = usual
 		end
 		others = (others - bit) / 2
+	end
+	local i = GROUP
+	while others > 0 and i <= HOLD do
+		local bit = others % 2
+		if bit == 1 then
+			n = n + 1
+			job[i] = record[n]
+			if type(job[i]) ~= RARE[i] then return end
+		end
+		others, i = (others - bit) / 2, i + 1
 	end
 	if others ~= 0 or record[n + 1] ~= nil then return end
 	job[DUE] = job[DUE] + job[CREATED] + job[DELAY]
