@@ -2,7 +2,7 @@
  * Hosts, places, and whether a request may start.
  *
  * A *host* is a name and a port: what a breaker watches. A *place* is an address, whatever its ports and names: what
- * config.per_host limits. An IPv6 address counts by its first 64 bits, as a machine has all of these. The place of a
+ * config.per_host limits, by its key (lib/base/address.h). The place of a
  * host is its name, until a connection tells the address (socket.c); from then on it is that address.
  *
  * The limit of a place shrinks with the room that is left: all of config.per_host while half of the room is free, and
@@ -27,11 +27,12 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "lib/base/address.h"
 #include "lib/base/random.h"
 #include "lib/callback/callback_internal.h"
 #include "weekwheel/driver.h"
 
-enum { KEPT = 4096, NETWORK_BYTES = 8 };
+enum { KEPT = 4096 };
 
 /* Between two jobs that are put off: of all resting hosts together, of a host that is silent, and of all that are
  * new together. */
@@ -158,23 +159,12 @@ static void become_idle(struct ww_callback *callback, struct host *host)
 
 /* ---- Hosts of deliveries */
 
-/* Write the key of an address: IPv4, also in IPv6, or the first half of IPv6. Returns its size. */
-static size_t key_of(const struct sockaddr *address, char key[INET6_ADDRSTRLEN])
+/* No name has a byte 0, and every key has one. */
+static struct site *place_of(struct ww_callback *callback, const struct sockaddr *address)
 {
-	struct sockaddr_in6 in6;
+	struct address_key key = address_key(address);
 
-	if (address->sa_family == AF_INET6) {
-		memcpy(&in6, address, sizeof in6);
-		if (IN6_IS_ADDR_V4MAPPED(&in6.sin6_addr))
-			(void)inet_ntop(AF_INET, &in6.sin6_addr.s6_addr[12], key, INET6_ADDRSTRLEN);
-		else {
-			memset(&in6.sin6_addr.s6_addr[NETWORK_BYTES], 0, NETWORK_BYTES);
-			(void)inet_ntop(AF_INET6, &in6.sin6_addr, key, INET6_ADDRSTRLEN);
-		}
-	} else {
-		ww_callback_address_text(address, key, INET6_ADDRSTRLEN);
-	}
-	return strlen(key);
+	return place_take(callback, (const char *)key.bytes, sizeof key.bytes);
 }
 
 /* Read an address. Returns 0 if it is a name. */
@@ -194,11 +184,10 @@ static int read_address(const char *text, struct sockaddr_storage *address)
 /* The place of a name that has not been called yet. */
 static struct site *first_place(struct ww_callback *callback, const char *name)
 {
-	char key[INET6_ADDRSTRLEN];
 	struct sockaddr_storage address;
 
 	if (read_address(name, &address))
-		return place_take(callback, key, key_of((struct sockaddr *)&address, key));
+		return place_of(callback, (struct sockaddr *)&address);
 	return place_take(callback, name, strlen(name));
 }
 
@@ -343,8 +332,7 @@ static void settle_at(struct ww_callback *callback, struct host *host, struct si
 int ww_callback_host_found(struct delivery *delivery, const struct sockaddr *address, int must_be_free)
 {
 	struct ww_callback *callback = delivery->callback;
-	char key[INET6_ADDRSTRLEN];
-	struct site *place = place_take(callback, key, key_of(address, key));
+	struct site *place = place_of(callback, address);
 	int has_room;
 
 	if (!place)

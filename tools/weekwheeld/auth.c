@@ -2,19 +2,23 @@
 #include "tools/weekwheeld/auth.h"
 
 #include <inttypes.h>
-#include <netinet/in.h>
 #include <string.h>
 #include <strings.h>
 
 #include "tools/weekwheeld/server.h"
 #include "tools/weekwheeld/settings/address.h"
 
-/* The answer to the first wrong token of an address waits so long, and to each further one twice as long as before. */
-#define PAUSE_LEAST (100 * WW_MILLISECOND)
-enum { PAUSE_DOUBLINGS = 6, FORGET_MS = 600000 };
-
-/* A client without a token may stay so long. */
+/* A client without a token may stay so long, and send so many lines beside tokens. */
 #define LOGIN_TIME (30 * WW_SECOND)
+enum { REFUSED_MOST = 64 };
+
+static uint64_t now_of(const struct server *server)
+{
+	uint64_t now = 0;
+
+	(void)ww_driver_now(server->elapsed, &now);
+	return now;
+}
 
 static const char *client_name(const struct connection *connection, char name[ADDRESS_TEXT])
 {
@@ -28,86 +32,23 @@ static const char *client_name(const struct connection *connection, char name[AD
 	return name;
 }
 
-/* ---- Addresses with wrong tokens */
-
-static void culprit_address(const struct sockaddr *address, unsigned char bytes[16])
+/* A token was wrong. Return how long its answer has to wait. The log gets the 1st, 2nd, 4th, 8th, ... of an address. */
+static uint64_t auth_failed(struct server *server, const struct address_key *from, const char *name, const char *what)
 {
-	memset(bytes, 0, 16);
-	if (address->sa_family == AF_INET6) {
-		const struct in6_addr *six = &((const struct sockaddr_in6 *)(const void *)address)->sin6_addr;
-		int is_four = IN6_IS_ADDR_V4MAPPED(six);
+	uint32_t failures;
+	uint64_t pause = culprit_failed(&server->auth.culprits, from, now_of(server), &failures);
 
-		memcpy(bytes + (is_four ? 12 : 0), (const unsigned char *)six + (is_four ? 12 : 0), is_four ? 4 : 8);
-	} else if (address->sa_family == AF_INET)
-		memcpy(bytes + 12, &((const struct sockaddr_in *)(const void *)address)->sin_addr, 4);
-}
-
-/* Find the address, or take the place of the one that failed longest ago. */
-static struct culprit *culprit_find(struct server *server, const struct sockaddr *address)
-{
-	uint64_t now = uv_now(&server->loop);
-	struct culprit *found = server->auth.culprits;
-	unsigned char bytes[16];
-
-	culprit_address(address, bytes);
-	for (struct culprit *culprit = found; culprit < server->auth.culprits + CULPRITS_MAX; culprit++) {
-		if (culprit->failures && now - culprit->last > FORGET_MS)
-			culprit->failures = 0;
-		if (culprit->failures && memcmp(culprit->address, bytes, sizeof bytes) == 0)
-			return culprit;
-		if (found->failures && (!culprit->failures || culprit->last < found->last))
-			found = culprit;
-	}
-	*found = (struct culprit){.failures = 0};
-	memcpy(found->address, bytes, sizeof bytes);
-	return found;
-}
-
-/* A token was wrong. Return how long the answer has to wait. The log gets the 1st, 2nd, 4th, 8th, ... of an address. */
-static uint64_t culprit_failed(struct server *server, const struct sockaddr *address, const char *name)
-{
-	struct culprit *culprit = culprit_find(server, address);
-	uint64_t pause;
-
-	culprit->last = uv_now(&server->loop);
-	culprit->failures += culprit->failures < UINT32_MAX;
-	server->auth.failures++;
-	pause = PAUSE_LEAST << (culprit->failures <= PAUSE_DOUBLINGS ? culprit->failures - 1 : PAUSE_DOUBLINGS);
-	if ((culprit->failures & (culprit->failures - 1)) == 0)
-		message_log(MESSAGE_WARNING, MESSAGE_FIELDS({"client", name, 0}, {"failures", NULL, culprit->failures}),
-		    "a wrong token from %s, number %" PRIu32 " from there; the answer waits %" PRIu64 " ms", name,
-		    culprit->failures, pause / WW_MILLISECOND);
+	if ((failures & (failures - 1)) == 0)
+		message_log(MESSAGE_WARNING, MESSAGE_FIELDS({"client", name, 0}, {"failures", NULL, failures}),
+		    "%s from %s, number %" PRIu32 " from there; the answer waits %" PRIu64
+		    " ms, and so do other tokens",
+		    what, name, failures, pause / WW_MILLISECOND);
 	return pause;
 }
 
 /* ---- A connection without a token */
 
-static void auth_timer(struct ww_driver *driver, const struct ww_firing *firing, void *user)
-{
-	struct connection *connection = user;
-	struct auth_client *client = &connection->auth;
-	char name[ADDRESS_TEXT];
-	size_t start = connection->out.size;
-
-	(void)driver;
-	(void)firing;
-	client->timer = 0;
-	if (connection->is_closed)
-		return;
-	if (!client->is_held) {
-		state_seen("tokens", "clients that say no token for %d s are closed; the first came from %s",
-		    (int)(LOGIN_TIME / WW_SECOND), client_name(connection, name));
-		connection_close(connection);
-		return;
-	}
-	client->is_held = 0;
-	answer_text(connection, "DENIED\r\n");
-	answer_end(connection, start, 0);
-	if (auth_open(connection) != 0)
-		connection_close(connection);
-	else
-		connection_resume(connection);
-}
+static void auth_timer(struct ww_driver *driver, const struct ww_firing *firing, void *user);
 
 /* Set or, for 0, end the timer. */
 static int auth_wait(struct connection *connection, uint64_t ns)
@@ -136,32 +77,108 @@ void auth_close(struct connection *connection)
 	(void)auth_wait(connection, 0);
 }
 
-void auth_login(struct connection *connection, const struct command *command)
+/* Its commands and their answers wait. */
+static void auth_hold(struct connection *connection, enum auth_held held, uint64_t ns)
+{
+	connection->auth.held = held;
+	if (auth_wait(connection, ns) != 0)
+		connection_close(connection);
+}
+
+/* It is the turn of the token with the hash that was kept. Answer if it is right, or else later. */
+static void auth_decide(struct connection *connection)
 {
 	struct server *server = connection->server;
-	struct span secret = command->own.secret;
-	struct sockaddr_storage address = {0};
+	struct auth_client *client = &connection->auth;
 	char name[ADDRESS_TEXT];
-	int size = sizeof address;
-	const struct token *token;
+
+	client->held = HELD_NOT;
+	client->token = tokens_find_hash(server->auth.tokens, client->hash);
+	if (!client->token) {
+		auth_hold(connection, HELD_ANSWER,
+		    auth_failed(server, &connection->from, client_name(connection, name), "a wrong token"));
+		return;
+	}
+	culprit_welcome(&server->auth.culprits, &connection->from, client->hash);
+	connection->protocol.body_max = (size_t)server->settings->max_job_size;
+	(void)auth_wait(connection, 0);
+	answer_text(connection, "OK\r\n");
+}
+
+/* More than that would wait for longer than anyone does. */
+static void auth_crowd(struct connection *connection)
+{
+	char name[ADDRESS_TEXT];
+
+	state_seen("guesses",
+	    "wrong tokens come from one address faster than they are looked at: more clients of it with tokens that "
+	    "did not come from there before are closed; the first came from %s",
+	    client_name(connection, name));
+	connection_close(connection);
+}
+
+void auth_login(struct connection *connection, const struct command *command)
+{
+	struct auth *auth = &connection->server->auth;
+	struct span secret = command->own.secret;
+	uint64_t wait;
 
 	/* A client with a token may talk to a server that wants none. */
-	token =
-	    server->auth.tokens ? tokens_find(server->auth.tokens, secret.at, (size_t)(secret.end - secret.at)) : NULL;
-	if (token || !server->auth.tokens) {
-		connection->auth.token = token;
-		connection->protocol.body_max = (size_t)server->settings->max_job_size;
-		(void)auth_wait(connection, 0);
+	if (!auth->tokens) {
 		answer_text(connection, "OK\r\n");
 		return;
 	}
-	if (connection->io.handle.type == UV_TCP)
-		(void)uv_tcp_getpeername(&connection->io.tcp, (struct sockaddr *)&address, &size);
 	connection->auth.token = NULL;
-	connection->auth.is_held = 1;
-	if (auth_wait(connection, culprit_failed(server, (struct sockaddr *)&address, client_name(connection, name))) !=
-	    0)
+	(void)tokens_hash(secret.at, (size_t)(secret.end - secret.at), connection->auth.hash);
+	wait = culprit_is_guest(&auth->culprits, &connection->from, connection->auth.hash)
+	           ? 0
+	           : culprit_turn(&auth->culprits, &connection->from, now_of(connection->server));
+	if (wait == CULPRIT_CROWD)
+		auth_crowd(connection);
+	else if (wait > 0)
+		auth_hold(connection, HELD_TURN, wait);
+	else
+		auth_decide(connection);
+}
+
+/* A client without a token has stayed too long. */
+static void auth_late(struct connection *connection)
+{
+	char name[ADDRESS_TEXT];
+
+	state_seen("tokens", "clients that say no token for %d s are closed; the first came from %s",
+	    (int)(LOGIN_TIME / WW_SECOND), client_name(connection, name));
+	connection_close(connection);
+}
+
+static void auth_timer(struct ww_driver *driver, const struct ww_firing *firing, void *user)
+{
+	struct connection *connection = user;
+	struct auth_client *client = &connection->auth;
+	size_t start = connection->out.size;
+
+	(void)driver;
+	(void)firing;
+	client->timer = 0;
+	if (connection->is_closed)
+		return;
+	if (client->held == HELD_NOT) {
+		auth_late(connection);
+		return;
+	}
+	if (client->held == HELD_TURN) {
+		auth_decide(connection);
+		if (client->held != HELD_NOT || connection->is_closed)
+			return;
+	} else {
+		client->held = HELD_NOT;
+		answer_text(connection, "DENIED\r\n");
+	}
+	answer_end(connection, start, 0);
+	if (auth_open(connection) != 0)
 		connection_close(connection);
+	else
+		connection_resume(connection);
 }
 
 /* ---- Commands */
@@ -184,9 +201,7 @@ int auth_may(struct ww_jobs *jobs, const struct token *token, unsigned rights, u
 	struct ww_job_info info;
 	int error = id ? ww_jobs_peek(jobs, &job, &info, NULL) : WW_ENOTFOUND;
 
-	if (error == WW_ENOTFOUND)
-		return 1;
-	return error == WW_OK && token_may(token, rights, info.tube);
+	return error == WW_OK && !token_may(token, rights, info.tube) ? WW_ENOTFOUND : error;
 }
 
 /* Set the refusal or the guard of a command that is well formed. */
@@ -208,35 +223,67 @@ static void auth_check(struct connection *connection, struct command *command)
 	}
 }
 
+/* Lines that need a token or are none. Whoever sends many of them is no client of ours. */
+static int auth_counts(struct connection *connection, const struct command *command)
+{
+	char name[ADDRESS_TEXT];
+
+	if (connection->auth.token || command->refusal == REFUSAL_NONE || ++connection->auth.refused <= REFUSED_MOST)
+		return 1;
+	(void)auth_failed(
+	    connection->server, &connection->from, client_name(connection, name), "too many lines without a token");
+	connection_close(connection);
+	return 0;
+}
+
 int auth_admits(struct connection *connection, struct command *command)
 {
 	if (command->refusal == REFUSAL_FOREIGN) {
 		auth_foreign(connection);
 		return 0;
 	}
-	if (connection->server->auth.tokens && command->refusal != REFUSAL_BAD_FORMAT &&
-	    command->refusal != REFUSAL_UNKNOWN)
+	if (!connection->server->auth.tokens)
+		return 1;
+	if (command->refusal != REFUSAL_BAD_FORMAT && command->refusal != REFUSAL_UNKNOWN)
 		auth_check(connection, command);
-	return 1;
+	return auth_counts(connection, command);
 }
 
-int auth_http(struct server *server, const struct sockaddr *address, const char *field, const struct command *command)
+/* Return 0 with the token of a field "Bearer TOKEN" or NULL, or 429. */
+static int http_token(
+    struct server *server, const struct sockaddr *address, const char *text, const struct token **token, unsigned *rest)
+{
+	struct culprits *culprits = &server->auth.culprits;
+	struct address_key from = address_key(address);
+	unsigned char hash[TOKEN_HASH];
+	char name[ADDRESS_TEXT];
+	uint64_t rests = culprit_rests(culprits, &from, now_of(server));
+
+	(void)tokens_hash(text, strlen(text), hash);
+	*rest = (unsigned)((rests + WW_SECOND - 1) / WW_SECOND);
+	if (rests && !culprit_is_guest(culprits, &from, hash))
+		return 429;
+	*token = tokens_find_hash(server->auth.tokens, hash);
+	(void)address_show(address, name);
+	if (*token)
+		culprit_welcome(culprits, &from, hash);
+	else
+		(void)auth_failed(server, &from, name, "a wrong token");
+	return 0;
+}
+
+int auth_http(struct server *server, const struct sockaddr *address, const char *field, const struct command *command,
+    unsigned *rest)
 {
 	static const char scheme[] = "Bearer ";
 	struct rights_case about = {.command = command, .used = ""};
-	char name[ADDRESS_TEXT];
 	unsigned rights;
 
 	if (!server->auth.tokens)
 		return 0;
-	if (field && strncasecmp(field, scheme, sizeof scheme - 1) == 0) {
-		field += sizeof scheme - 1;
-		about.token = tokens_find(server->auth.tokens, field, strlen(field));
-		if (!about.token) {
-			(void)address_show(address, name);
-			(void)culprit_failed(server, address, name);
-		}
-	}
+	if (field && strncasecmp(field, scheme, sizeof scheme - 1) == 0 &&
+	    http_token(server, address, field + sizeof scheme - 1, &about.token, rest) != 0)
+		return 429;
 	if (!about.token)
 		return 401;
 	switch (rights_of(&about, &rights)) {

@@ -9,6 +9,7 @@
 #include <stdint.h>
 #include <sys/socket.h>
 
+#include "tools/weekwheeld/culprit.h"
 #include "tools/weekwheeld/protocol/protocol.h"
 #include "tools/weekwheeld/settings/tokens.h"
 #include "weekwheel/driver.h"
@@ -17,27 +18,22 @@ struct connection;
 struct ww_jobs;
 struct server;
 
-/* How many addresses with wrong tokens are remembered. Beyond that, the one that failed longest ago is forgotten. */
-enum { CULPRITS_MAX = 256 };
-
-struct culprit {
-	unsigned char address[16]; /* of IPv6 the first 64 bits, which one client can choose from */
-	uint32_t failures;         /* 0: free */
-	uint64_t last;             /* ms of the loop */
-};
-
 /* A server's. */
 struct auth {
 	struct tokens *tokens; /* NULL: everybody may do everything */
-	struct culprit culprits[CULPRITS_MAX];
-	uint64_t failures; /* wrong tokens in all */
+	struct culprits culprits;
 };
+
+/* What a client waits for: that its token is looked at, or the answer to a wrong one. */
+enum auth_held { HELD_NOT, HELD_TURN, HELD_ANSWER };
 
 /* A connection's. */
 struct auth_client {
-	const struct token *token; /* NULL: it has said none */
-	ww_handle timer;           /* ends a pause, or the time in which a token has to be said */
-	int is_held;               /* a wrong token's answer waits, and so do all commands */
+	const struct token *token;      /* NULL: it has said none */
+	ww_handle timer;                /* ends a pause, or the time in which a token has to be said */
+	enum auth_held held;            /* a token or its answer waits, and so do all commands */
+	unsigned refused;               /* lines before a right token */
+	unsigned char hash[TOKEN_HASH]; /* of the token that waits for its turn */
 };
 
 /* Take the tokens of the settings. */
@@ -57,7 +53,10 @@ void auth_close(struct connection *connection);
  */
 int auth_admits(struct connection *connection, struct command *command);
 
-/* Return 1 if the token has the rights in the tube of the job, or if there is no such job. Any thread if jobs is shared. */
+/*
+ * Return 0 if the token has the rights in the tube of the job, WW_ENOTFOUND if not or if there is no such job, or what
+ * else the store said. Any thread if jobs is shared.
+ */
 int auth_may(struct ww_jobs *jobs, const struct token *token, unsigned rights, uint64_t id);
 
 /* Carry out "auth". */
@@ -65,9 +64,11 @@ void auth_login(struct connection *connection, const struct command *command);
 
 /*
  * Return 0 if a request over HTTP with this field Authorization, or NULL, may do what the command would; 401 if it needs
- * a right token, or 403 if its token may not. The address is the client's.
+ * a right token, 403 if its token may not, or 429 if its address rests, with the seconds in *rest. The address is the
+ * client's.
  */
-int auth_http(struct server *server, const struct sockaddr *address, const char *field, const struct command *command);
+int auth_http(struct server *server, const struct sockaddr *address, const char *field, const struct command *command,
+    unsigned *rest);
 
 /* ---- rights.c */
 

@@ -4,9 +4,7 @@
  * exceeded all the same, the client that has most of it loses its body or its connection. At the bound of all memory, new
  * jobs and tubes are refused, so that those there are can still be done.
  */
-#include <netinet/in.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "tools/weekwheeld/server.h"
 
@@ -105,40 +103,21 @@ int bounds_tube(struct server *server)
 
 /* ---- Clients of one address */
 
-/* The part of an address that one machine has: of IPv6 it may choose the rest. Returns 0 if the client is no other machine's. */
-static int address_key(const struct connection *connection, struct bounds_address *key)
-{
-	struct sockaddr_storage address;
-	int size = sizeof address;
-
-	if (connection->io.handle.type != UV_TCP ||
-	    uv_tcp_getpeername(&connection->io.tcp, (struct sockaddr *)&address, &size) != 0)
-		return 0;
-	if (address.ss_family == AF_INET)
-		memcpy(key->bytes, &((struct sockaddr_in *)&address)->sin_addr, 4);
-	else if (IN6_IS_ADDR_V4MAPPED(&((struct sockaddr_in6 *)&address)->sin6_addr))
-		memcpy(key->bytes, ((struct sockaddr_in6 *)&address)->sin6_addr.s6_addr + 12, 4);
-	else
-		memcpy(key->bytes, ((struct sockaddr_in6 *)&address)->sin6_addr.s6_addr, 8);
-	return 1;
-}
-
 int bounds_client(struct connection *connection)
 {
 	struct server *server = connection->server;
 	uint64_t most = server->settings->max_per_address;
-	struct bounds_address key = {.bytes = {0}};
 	struct bounds_address *found;
 
-	if (most == 0 || !address_key(connection, &key))
+	if (most == 0 || connection->io.handle.type != UV_TCP)
 		return 1;
-	HASH_FIND(hh, server->bounds.addresses, key.bytes, sizeof key.bytes, found);
+	HASH_FIND(hh, server->bounds.addresses, &connection->from, sizeof connection->from, found);
 	if (!found) {
 		found = calloc(1, sizeof *found);
 		if (!found)
 			return 0;
-		memcpy(found->bytes, key.bytes, sizeof key.bytes);
-		HASH_ADD(hh, server->bounds.addresses, bytes, sizeof found->bytes, found);
+		found->from = connection->from;
+		HASH_ADD(hh, server->bounds.addresses, from, sizeof found->from, found);
 		if (!found->hh.tbl) {
 			free(found);
 			return 0;

@@ -11,6 +11,9 @@
 /* The most bytes of bodies that go to a shared store in one task, but for the last one's. */
 enum { BODIES_MAX = 1024 * 1024 };
 
+/* No job has this id. */
+#define NO_JOB (UINT64_MAX >> 1)
+
 /* Some answers do not depend on the write under way. */
 static int depends_on_write(const struct command *command)
 {
@@ -97,14 +100,26 @@ static void call_answer(struct call *call, size_t start)
 		answer_end(connection, start, depends_on_write(call->command));
 }
 
-/* Some commands name a job in whose tube the client needs a right. A job that there is not is for run() to report. */
+/*
+ * Some commands name a job in whose tube the client needs a right. Without it the command is carried out for a job that
+ * there never is, so that its answer does not tell which jobs there are.
+ */
 static void call_guard(struct call *call)
 {
-	if (!call->is_asking || !call->command->guard ||
-	    auth_may(call_jobs(call), call->who, call->command->guard, call->command->id))
-		return;
-	call->is_asking = 0;
-	call->text = refusals[REFUSAL_DENIED];
+	int error = WW_OK;
+
+	if (call->is_asking && call->command->guard)
+		error = auth_may(call_jobs(call), call->who, call->command->guard, call->command->id);
+	if (error == WW_ENOTFOUND) {
+		if (call->command != &call->copy)
+			call->copy = *call->command;
+		call->command = &call->copy;
+		call->copy.id = call->job.id = NO_JOB;
+	} else if (error != WW_OK) {
+		call->is_asking = 0;
+		call->result = error;
+		call->text = "INTERNAL_ERROR\r\n";
+	}
 }
 
 int call_begin(struct call *call)

@@ -18,7 +18,7 @@ static size_t unread(const struct connection *connection)
  */
 static int is_blocked(const struct connection *connection)
 {
-	return connection->is_waiting || connection->is_busy || connection->auth.is_held || connection->kick.is_begun ||
+	return connection->is_waiting || connection->is_busy || connection->auth.held || connection->kick.is_begun ||
 	       connection->is_over || connection->is_lost || connection->is_closed ||
 	       unread(connection) > bounds_unread(connection->server);
 }
@@ -398,6 +398,16 @@ static void connection_refused(uv_handle_t *handle)
 	free(handle->data);
 }
 
+static void note_address(struct connection *connection)
+{
+	struct sockaddr_storage address;
+	int size = sizeof address;
+
+	if (connection->io.handle.type == UV_TCP &&
+	    uv_tcp_getpeername(&connection->io.tcp, (struct sockaddr *)&address, &size) == 0)
+		connection->from = address_key((struct sockaddr *)&address);
+}
+
 static int connection_open(struct connection *connection)
 {
 	struct server *server = connection->server;
@@ -406,6 +416,7 @@ static int connection_open(struct connection *connection)
 	connection->used = server->default_tube;
 	connection->used->users++;
 	protocol_init(&connection->protocol, (size_t)server->settings->max_job_size);
+	note_address(connection);
 	LIST_INSERT_HEAD(&server->connections, connection, next);
 	server->connections_now++;
 	server->connections_total++;

@@ -7,6 +7,7 @@
 #include <sys/queue.h>
 #include <uv.h>
 
+#include "lib/base/address.h"
 #include "tools/weekwheeld/auth.h"
 #include "tools/weekwheeld/buffer.h"
 #include "tools/weekwheeld/counts.h"
@@ -73,7 +74,7 @@ struct answer {
 struct bounds_address {
 	UT_hash_handle hh;
 	uint64_t count;
-	unsigned char bytes[8];
+	struct address_key from;
 };
 
 /* What a connection may still do in a turn (budget.c). */
@@ -114,6 +115,7 @@ struct connection {
 	SLIST_ENTRY(connection) next_batch;
 
 	struct share share;
+	struct address_key from;
 	struct bounds_address *address; /* NULL: it is not counted */
 	struct kick kick;
 	struct protocol protocol;

@@ -4,6 +4,7 @@
 #ifdef HAVE_MICROHTTPD
 #include <errno.h>
 #include <microhttpd.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -190,15 +191,35 @@ static enum MHD_Result reply_busy(struct MHD_Connection *client)
 	    client, MHD_HTTP_SERVICE_UNAVAILABLE, "too many requests of this kind wait for the store: try again\n");
 }
 
+static enum MHD_Result reply_rest(struct MHD_Connection *client, unsigned seconds)
+{
+	static const char text[] = "a wrong token came from your address: try again later\n";
+	struct MHD_Response *response =
+	    MHD_create_response_from_buffer(sizeof text - 1, (void *)(uintptr_t)text, MHD_RESPMEM_PERSISTENT);
+	char number[16];
+	enum MHD_Result result;
+
+	if (!response)
+		return MHD_NO;
+	snprintf(number, sizeof number, "%u", seconds);
+	(void)MHD_add_response_header(response, MHD_HTTP_HEADER_RETRY_AFTER, number);
+	result = MHD_queue_response(client, MHD_HTTP_TOO_MANY_REQUESTS, response);
+	MHD_destroy_response(response);
+	return result;
+}
+
 /* Return 0 if the client's token grants what the command shows; otherwise the request has been refused. */
 static int is_denied(
     struct server *server, struct MHD_Connection *client, const struct command *command, enum MHD_Result *result)
 {
 	const char *token = MHD_lookup_connection_value(client, MHD_HEADER_KIND, MHD_HTTP_HEADER_AUTHORIZATION);
 	const union MHD_ConnectionInfo *from = MHD_get_connection_info(client, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
-	int status = auth_http(server, from->client_addr, token, command);
+	unsigned rest;
+	int status = auth_http(server, from->client_addr, token, command, &rest);
 
-	if (status == MHD_HTTP_UNAUTHORIZED)
+	if (status == MHD_HTTP_TOO_MANY_REQUESTS)
+		*result = reply_rest(client, rest);
+	else if (status == MHD_HTTP_UNAUTHORIZED)
 		*result =
 		    reply_text(client, MHD_HTTP_UNAUTHORIZED, "this needs a field \"Authorization: Bearer TOKEN\"\n");
 	else if (status)

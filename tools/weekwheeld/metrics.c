@@ -275,7 +275,7 @@ int metrics_write(struct server *server, const struct metrics_sample *sample, in
 	      add_wheels(out, "elapsed", server->elapsed, whole) || add_wheels(out, "wall", server->wall, whole) ||
 	      store_numbers(server, out, add) || push_numbers(server, out, add) || add_waiting(server, out) ||
 	      add(out, "store-up", 0, "1: the store answers.", error == WW_OK) ||
-	      add(out, "auth-failures", 1, "Wrong tokens.", server->auth.failures) ||
+	      add(out, "auth-failures", 1, "Wrong tokens.", server->auth.culprits.failures) ||
 	      add(out, "store-errors", 1, "Calls that the store did not answer.", server->store_errors) ||
 	      add_states(out) || add_nodes(server, out) || http_numbers(server, out, add) ||
 	      bounds_numbers(server, out, add) || counts_write(&server->counts, out);

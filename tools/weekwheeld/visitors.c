@@ -1,9 +1,7 @@
 /* Keeps the places of HTTP's clients, and their time. */
 #include "tools/weekwheeld/visitors.h"
 
-#include <netinet/in.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "tools/weekwheeld/state.h"
 
@@ -31,14 +29,6 @@ static void dismiss(struct visitors *visitors, struct visitor *visitor)
 	(void)shutdown(visitor->fd, SHUT_RDWR);
 }
 
-static void note_address(struct visitor *visitor, const struct sockaddr *address)
-{
-	if (address->sa_family == AF_INET)
-		memcpy(visitor->address, &((const struct sockaddr_in *)(const void *)address)->sin_addr, 4);
-	else if (address->sa_family == AF_INET6)
-		memcpy(visitor->address, &((const struct sockaddr_in6 *)(const void *)address)->sin6_addr, 16);
-}
-
 /* Return the oldest of the same address if that has its share, of all if all places are taken, or NULL. */
 static struct visitor *find_oldest(struct visitors *visitors, const struct visitor *guest)
 {
@@ -53,7 +43,7 @@ static struct visitor *find_oldest(struct visitors *visitors, const struct visit
 			continue;
 		if (!of_all)
 			of_all = visitor;
-		if (memcmp(visitor->address, guest->address, sizeof guest->address) != 0)
+		if (!address_key_equal(&visitor->from, &guest->from))
 			continue;
 		if (!of_address)
 			of_address = visitor;
@@ -73,7 +63,7 @@ int visitors_enter(struct visitors *visitors, int fd, const struct sockaddr *add
 		return -1;
 	visitor->fd = fd;
 	visitor->since = now;
-	note_address(visitor, address);
+	visitor->from = address_key(address);
 	oldest = find_oldest(visitors, visitor);
 	if (oldest) {
 		visitors->replaced++;

@@ -14,6 +14,8 @@
 #include <sys/queue.h>
 #include <sys/socket.h>
 
+#include "lib/base/address.h"
+
 enum { VISITORS_MAX = 64, VISITORS_EACH = VISITORS_MAX / 2, REQUEST_MS = 5000, ANSWER_MS = 30000 };
 
 struct visitor {
@@ -22,7 +24,7 @@ struct visitor {
 	int is_leaving;  /* its connection is shut down, and libmicrohttpd will soon see it */
 	int is_answered; /* its request is complete */
 	uint64_t since;  /* ms: when it came, or its last request was complete, or was answered */
-	unsigned char address[16];
+	struct address_key from;
 };
 
 struct visitors {

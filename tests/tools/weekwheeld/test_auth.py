@@ -84,6 +84,23 @@ def login(server, name):
     return client
 
 
+def http(server, path, host=None, name=None, field=None):
+    """The status and the text of an answer."""
+    port = int(re.search(r"serving http://127\.0\.0\.1:(\d+)/", server.said).group(1))
+    lines = ["GET %s HTTP/1.0" % path]
+    lines += ["Host: " + host] if host is not None else []
+    lines += ["Authorization: " + (field or "Bearer " + token(name))] if field or name else []
+    with socket.create_connection(("127.0.0.1", port), 60) as connection:
+        connection.sendall(("\r\n".join(lines) + "\r\n\r\n").encode())
+        answer = b"".join(iter(lambda: connection.recv(65536), b"")).decode()
+    return int(answer.split()[1]), answer
+
+
+def http_number(server, name):
+    text = http(server, "/metrics", name="all")[1]
+    return int(re.search("^weekwheeld_" + re.escape(name) + r" (\d+)", text, re.M).group(1))
+
+
 class Tokens(Case):
     def test_without_a_token_only_auth_and_quit_are_open(self):
         with guarded() as server, server.client() as a:
@@ -118,8 +135,10 @@ class Tokens(Case):
             conversation(w, ("reserve", "DENIED"), ("watch mail", "WATCHING 2"), ("reserve-with-timeout 0", "DENIED"),
                          ("ignore default", "WATCHING 1"), ("reserve-with-timeout 0", "TIMED_OUT"),
                          ("watch results", "WATCHING 2"), ("reserve", "DENIED"), ("ignore results", "WATCHING 1"),
-                         ("reserve-job 1", "DENIED"), ("reserve-job 4", "DENIED"), ("reserve-job 9", "NOT_FOUND"),
-                         ("kick-job 1", "DENIED"), ("move 1 5", "DENIED"), ("delete 1", "DENIED"), ("delete 4", "DENIED"),
+                         # What there is in tubes of others does not show.
+                         ("reserve-job 1", "NOT_FOUND"), ("reserve-job 4", "NOT_FOUND"), ("reserve-job 9", "NOT_FOUND"),
+                         ("kick-job 1", "NOT_FOUND"), ("move 1 5", "NOT_FOUND"), ("delete 1", "NOT_FOUND"), ("delete 4", "NOT_FOUND"),
+                         ("release 1 0 0", "NOT_FOUND"), ("bury 1 0", "NOT_FOUND"), ("touch 1", "NOT_FOUND"), ("delete 9", "NOT_FOUND"),
                          ("peek 2", "DENIED"), ("list-delayed id=2", "DENIED"), ("stats", "DENIED"),
                          ("reserve-job 2", "RESERVED 2 1|x"))
             # It may look at what it has reserved.
@@ -128,17 +147,18 @@ class Tokens(Case):
             conversation(w, ("touch 2", "TOUCHED"), ("release 2 0 9", "RELEASED"), ("kick-job 3", "KICKED"), ("move 2 7", "MOVED 3"),
                          ("delete 2", "DELETED"), ("use mail", "USING mail"), (b"put 0 0 9 1\r\nx\r\n", "DENIED"), ("kick 1", "KICKED 0"),
                          ("pause-tube mail 1", "DENIED"), ("use results", "USING results"), (b"put 0 0 9 1\r\nx\r\n", "INSERTED 5"),
-                         ("kick 1", "DENIED"), ("delete 5", "DENIED"))
+                         ("kick 1", "DENIED"), ("delete 5", "NOT_FOUND"))
             # Who puts may take back by the key.
             conversation(p, (b"put 0 0 9 1\r\nx\r\n", "DENIED"), ("use mail.y", "USING mail.y"),
                          (b"put-key 0 9 9 1 k\r\nx\r\n", "INSERTED 6"), ("move-key k 8", "MOVED 2"), ("peek-key k", "DENIED"),
                          ("delete 6", "DENIED"), ("delete-key k", "DELETED"), ("use mail", "USING mail"),
                          (b"put 0 0 9 1\r\nx\r\n", "DENIED"), ("delete-key k", "DENIED"), ("reserve", "DENIED"))
             equal(a.put(b"y", tube="mail", delay=9), "INSERTED 7")
-            conversation(r, ("peek 7", "FOUND 7 1|y"), ("peek 1", "DENIED"), ("peek-delayed", "DENIED"), ("use mail", "USING mail"),
+            conversation(r, ("peek 7", "FOUND 7 1|y"), ("peek 1", "NOT_FOUND"), ("stats-job 1", "NOT_FOUND"), ("peek 99", "NOT_FOUND"),
+                         ("stats-job 99", "NOT_FOUND"), ("list-delayed id=99", "OK 0|"), ("peek-delayed", "DENIED"), ("use mail", "USING mail"),
                          ("peek-delayed", "FOUND 7 1|y"), ("delete 7", "DENIED"), ("kick-job 7", "DENIED"), ("move 7 1", "DENIED"),
                          ("reserve-job 7", "DENIED"), ("list-tubes", "DENIED"), ("list-delayed", "DENIED"),
-                         ("list-delayed tube=mail.x", "DENIED"), ("list-delayed id=1", "DENIED"), ("forecast 1 1", "DENIED"),
+                         ("list-delayed tube=mail.x", "DENIED"), ("list-delayed id=1", "OK 0|"), ("forecast 1 1", "DENIED"),
                          ("stats-tube default", "DENIED"), ("pause-tube mail 1", "DENIED"))
             for verb in ("stats", "stats-tube mail", "list-delayed tube=mail", "list-delayed id=7", "forecast 1 1 tube=mail", "stats-job 7"):
                 check(r.ask(verb).startswith("OK "), verb)
@@ -152,15 +172,15 @@ class Tokens(Case):
             mine = a.jobs("list-delayed tube=mail")[0]["id"]
             equal(a.put(b"y", tube="other", delay=99)[:8], "INSERTED")
             others = a.jobs("list-delayed tube=other")[0]["id"]
-            conversation(r, ("peek %d" % mine, "FOUND %d 1|x" % mine), ("peek %d" % others, "DENIED"),
-                         ("stats-job %d" % others, "DENIED"), ("list-delayed id=%d" % others, "DENIED"), ("delete %d" % mine, "DENIED"))
+            conversation(r, ("peek %d" % mine, "FOUND %d 1|x" % mine), ("peek %d" % others, "NOT_FOUND"),
+                         ("stats-job %d" % others, "NOT_FOUND"), ("list-delayed id=%d" % others, "OK 0|"), ("delete %d" % mine, "DENIED"))
             # Answers keep their order when some of a list are denied.
             w.send("".join("delete %d\r\n" % number for number in (others, mine, 1 << 60, others)))
-            equal([w.line() for _ in range(4)], ["DENIED", "DELETED", "NOT_FOUND", "DENIED"])
+            equal([w.line() for _ in range(4)], ["NOT_FOUND", "DELETED", "NOT_FOUND", "NOT_FOUND"])
             w.send("kick-job %d\r\nput 0 0 9 1\r\nx\r\nuse results\r\nput 0 0 9 1\r\nx\r\nmove %d 1\r\n" % (others, others))
             answers = [w.line() for _ in range(5)]
             answers[3] = answers[3][:8]
-            equal(answers, ["DENIED", "DENIED", "USING results", "INSERTED", "DENIED"])
+            equal(answers, ["NOT_FOUND", "DENIED", "USING results", "INSERTED", "NOT_FOUND"])
             # Reading tokens again while tasks look leaves none behind.
             with login(server, "putter") as p:
                 for number in range(50):
@@ -168,7 +188,7 @@ class Tokens(Case):
                     write(TOKENS.replace("put:mail.*", "put:mail.*,x%d" % number) if number % 2 else TOKENS)
                     server.process.send_signal(signal.SIGHUP)
                 ends(p)
-            equal([r.line() for _ in range(1000)], ["DENIED"] * 1000)
+            equal([r.line() for _ in range(1000)], ["NOT_FOUND"] * 1000)
             equal(a.ask("stats-job %d" % others)[:2], "OK")
 
     def test_patterns(self):
@@ -195,6 +215,47 @@ class Tokens(Case):
                 matches(r"a wrong token from 127\.0\.0\.1:\d+, number %d from there" % number, server.said)
             equal(server.said.count("a wrong token"), 4)
             check(token("all") not in server.said and "xxxx" not in server.said, server.said)
+
+    def test_a_guesser_on_many_connections_waits_for_its_turns(self):
+        with guarded("--clock", "virtual", "--http", "127.0.0.1:0") as server, login(server, "all") as boss:
+            guessers = [server.client() for _ in range(20)]
+            for client in guessers:
+                self.addCleanup(client.close)
+                client.send("auth %s\r\n" % ("wrong" * 5))
+            until(lambda: http_number(server, 'commands_total{command="auth"}') == 21, "they are seen")
+            # One of them is looked at, a tenth of a second later the next one, then one in each turn.
+            equal(http_number(server, "auth_failures_total"), 1)
+            for turn in range(2, 6):
+                boss.ask("advance 0.1")
+                equal(http_number(server, "auth_failures_total"), turn)
+            # A token that came from there before is looked at at once, another in its turn.
+            with server.client() as again, server.client() as other:
+                equal(again.ask("auth " + token("all")), "OK")
+                other.send("auth " + token("reader") + "\r\n")
+                boss.ask("stats")
+                other.socket.setblocking(False)
+                self.assertRaises(BlockingIOError, other.socket.recv, 1)
+                other.socket.settimeout(60)
+                for _ in range(60):
+                    boss.ask("advance 1")
+                equal(other.line(), "OK")
+                equal({client.line() for client in guessers}, {"DENIED"})
+            # More than can have a turn soon are closed.
+            crowd = [server.client() for _ in range(20)]
+            for client in crowd:
+                self.addCleanup(client.close)
+                client.send("auth %s\r\n" % ("wrong" * 5))
+            check(any(ends(client) == b"" for client in crowd[-1:]), "the last is closed")
+            server.stop()
+            matches("wrong tokens come from one address faster than they are looked at", server.said)
+
+    def test_lines_before_a_token_are_counted(self):
+        for line_ in ("nix", "delete x", "peek 1", "auth a b"):
+            with guarded() as server, server.client() as a:
+                a.send((line_ + "\r\n") * 100)
+                check(ends(a).count(b"\r\n") <= 64, "it is closed")
+                server.stop()
+                matches("too many lines without a token from 127", server.said)
 
     def test_a_client_that_says_no_token_is_closed(self):
         with guarded("--clock", "virtual") as server, login(server, "all") as boss, server.client() as a:
@@ -299,54 +360,67 @@ class Commands(Case):
 
 
 class Http(Case):
-    def ask(self, server, path, host=None, name=None, field=None):
-        """The status and the text of an answer."""
-        port = int(re.search(r"serving http://127\.0\.0\.1:(\d+)/", server.said).group(1))
-        lines = ["GET %s HTTP/1.0" % path]
-        lines += ["Host: " + host] if host is not None else []
-        lines += ["Authorization: " + (field or "Bearer " + token(name))] if field or name else []
-        with socket.create_connection(("127.0.0.1", port), 60) as connection:
-            connection.sendall(("\r\n".join(lines) + "\r\n\r\n").encode())
-            answer = b"".join(iter(lambda: connection.recv(65536), b"")).decode()
-        return int(answer.split()[1]), answer
-
     def test_names_of_others_are_refused(self):
         with Server("--http", "127.0.0.1:0", "--http-host", "jobs.example.org", "--http-host", "jobs") as server:
             for host in (None, "localhost", "LocalHost:8080", "localhost.", "127.0.0.1", "127.0.0.1:1", "192.0.2.7:80", "[::1]", "[::1]:5",
                          "jobs.example.org", "Jobs.Example.org:5", "jobs.example.org.", "jobs"):
                 for path in ("/metrics", "/healthz", "/list"):
-                    equal(self.ask(server, path, host)[0], 200, host)
+                    equal(http(server, path, host)[0], 200, host)
             for host in ("evil.example", "", "localhost.evil.example", "127.0.0.1.evil.example", "jobs.example", "xjobs", "127.0.0.1:x",
                          "x" * 300, "[localhost", "127.1", "2130706433", "localhost@evil.example"):
                 for path in ("/metrics", "/healthz", "/list", "/livez"):
-                    status, text = self.ask(server, path, host)
+                    status, text = http(server, path, host)
                     equal(status, 421, host)
                     check("--http-host NAME" in text and "weekwheeld_" not in text, text)
         matches("is for --http", refused("--memory", "--http-host", "x"))
         matches("--http-host 'a:1': expected a name without a port", refused("--memory", "--http", "127.0.0.1:0", "--http-host", "a:1"))
 
     def test_what_http_shows_is_what_a_token_may_read(self):
-        with guarded("--http", "127.0.0.1:0") as server, login(server, "all") as a:
+        with guarded("--http", "127.0.0.1:0", "--clock", "virtual") as server, login(server, "all") as a:
             a.put(b"x", tube="mail", delay=99)
             a.put(b"x", tube="other", delay=99)
             for path in ("/healthz", "/readyz", "/livez"):
-                equal(self.ask(server, path)[0], 200)
+                equal(http(server, path)[0], 200)
             for path in ("/metrics", "/list", "/forecast", "/list?tube=mail"):
                 for field in (None, "Bearer", "Bearer ", "Bearer wrong", "Basic " + token("all"), token("all"), "Bearer " + "x" * 5000,
                               "Bearer %s x" % token("all")):
-                    status, text = self.ask(server, path, field=field)
+                    a.ask("advance 7")
+                    status, text = http(server, path, field=field)
                     equal(status, 401, (path, field))
                     check("WWW-Authenticate: Bearer" in text and '"id"' not in text, text)
-                equal(self.ask(server, path, name="all")[0], 200)
-                equal(self.ask(server, path, field="bearer " + token("all"))[0], 200)
-                equal(self.ask(server, path, name="worker")[0], 403)
-                equal(self.ask(server, path, name="reader")[0], 200 if "tube=mail" in path else 403)
+                a.ask("advance 7")
+                equal(http(server, path, name="all")[0], 200)
+                equal(http(server, path, field="bearer " + token("all"))[0], 200)
+                equal(http(server, path, name="worker")[0], 403)
+                equal(http(server, path, name="reader")[0], 200 if "tube=mail" in path else 403)
             for path in ("/list?tube=mail&tube=other", "/list?tube=other", "/forecast?tube=other", "/list?id=1", "/list?id=2&tube=mail"):
-                equal(self.ask(server, path, name="reader")[0], 403, path)
-            equal(self.ask(server, "/list?tube=other&tube=mail", name="reader")[1].count('"id"'), 1)
-            matches(r"weekwheeld_auth_failures_total 1\d$|weekwheeld_auth_failures_total [2-9]$", self.ask(server, "/metrics", name="all")[1].replace("\r", ""))
+                equal(http(server, path, name="reader")[0], 403, path)
+            equal(http(server, "/list?tube=other&tube=mail", name="reader")[1].count('"id"'), 1)
+            matches(r"weekwheeld_auth_failures_total 1\d$|weekwheeld_auth_failures_total [2-9]$", http(server, "/metrics", name="all")[1].replace("\r", ""))
             server.stop()
             matches("a wrong token from 127.0.0.1", server.said)
+
+
+    def test_a_guesser_rests(self):
+        with guarded("--http", "127.0.0.1:0", "--clock", "virtual") as server, login(server, "all") as a:
+            for seconds in (1, 1, 1, 1, 2, 4, 7, 7):
+                equal(http(server, "/metrics", field="Bearer wrong-wrong-wrong-wrong")[0], 401)
+                # Right ones are not looked at either, unless they came from there before.
+                for path in ("/metrics", "/list"):
+                    status, text = http(server, path, name="reader")
+                    equal(status, 429)
+                    matches("^Retry-After: %d\r$" % seconds, text)
+                equal(http(server, "/metrics", name="all")[0], 200)
+                equal(http(server, "/livez")[0], 200)
+                a.ask("advance 20")
+            equal(http(server, "/list?tube=mail", name="reader")[0], 200)
+            # The job port is the same door.
+            equal(http(server, "/metrics", field="Bearer wrong-wrong-wrong-wrong")[0], 401)
+            with server.client() as other:
+                other.send("auth %s\r\n" % token("worker"))
+                a.ask("stats")
+                other.socket.setblocking(False)
+                self.assertRaises(BlockingIOError, other.socket.recv, 1)
 
 
 class Listening(Case):

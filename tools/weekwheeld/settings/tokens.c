@@ -275,14 +275,15 @@ const struct token *tokens_find_hash(const struct tokens *tokens, const unsigned
 	return found;
 }
 
-const struct token *tokens_find(const struct tokens *tokens, const char *text, size_t length)
+int tokens_hash(const char *text, size_t length, unsigned char hash[TOKEN_HASH])
 {
-	unsigned char hash[TOKEN_HASH];
+	int is_possible = length >= TOKEN_LEAST && length <= TOKEN_MOST;
 
-	if (length < TOKEN_LEAST || length > TOKEN_MOST)
-		return NULL;
+	/* Nobody knows a text with the other one. */
 	(void)SHA256((const unsigned char *)text, length, hash);
-	return tokens_find_hash(tokens, hash);
+	for (int i = 0; !is_possible && i < TOKEN_HASH; i++)
+		hash[i] ^= 0xff;
+	return is_possible ? 0 : -1;
 }
 
 /* Match a tube with a pattern that ends at a comma or NUL. After a failure behind a "*", this takes one byte more. */

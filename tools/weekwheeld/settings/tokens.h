@@ -51,8 +51,10 @@ struct tokens *tokens_parse(const char *text, size_t size, char why[TOKEN_WHY]);
 struct tokens *tokens_hold(struct tokens *tokens);
 void tokens_free(struct tokens *tokens);
 
-/* Find a token by its text or its hash; NULL: there is none. The time it takes depends on no token's bytes. */
-const struct token *tokens_find(const struct tokens *tokens, const char *text, size_t length);
+/* Store the hash of a token's text. Returns 0, or -1 if no token has that length: the hash is then one of none. */
+int tokens_hash(const char *text, size_t length, unsigned char hash[TOKEN_HASH]);
+
+/* Find a token by its hash; NULL: there is none. The time it takes depends on no token's bytes. */
 const struct token *tokens_find_hash(const struct tokens *tokens, const unsigned char hash[TOKEN_HASH]);
 
 /* Return 1 if the token has one of the rights in this tube; with NULL, in every tube; with "", in any. */
