@@ -117,7 +117,12 @@ struct ww_jobs_config {
 	 */
 	uint64_t max_disk;
 	uint64_t downtime_max; /* the longest time between two boots that the clock is believed; 30 days */
-	uint32_t flags;        /* WW_JOBS_* */
+	/*
+	 * How many ended jobs are kept for their keys at most; 1,000,000. Beyond it, those whose time is over first are
+	 * forgotten before it is: their keys are free again.
+	 */
+	uint64_t ended_max;
+	uint32_t flags; /* WW_JOBS_* */
 	/*
 	 * Called when jobs of a tube may have become ready. The thread that made them ready calls it with the store
 	 * locked: it may not call the store, only note what to do. NULL: no calls.
@@ -145,6 +150,33 @@ enum ww_missed {
 /* With WW_JOB_AT: refuse a due time that has passed. Without this flag the job is due now. */
 #define WW_JOB_FUTURE 4u
 
+/* What a put does if its tube has a job of the same key. */
+enum ww_key_mode {
+	WW_KEY_REPLACE, /* replace it */
+	/*
+	 * Keep it, whatever its state: an idempotent put. What was put once and has ended is put again; WW_KEY_UNIQUE
+	 * knows it for a time.
+	 */
+	WW_KEY_IF_ABSENT,
+	/*
+	 * Of two due times, keep the earlier or the later one: a delayed or ready job stays as it is if it is the one to
+	 * keep, or if both are equal. Otherwise this job replaces it. So does it with a job that is being delivered, or
+	 * is buried: that one may have missed what this one stands for.
+	 */
+	WW_KEY_KEEP_EARLIER,
+	WW_KEY_KEEP_LATER,
+	/*
+	 * Debounce: each put replaces the job, and so moves it, but not beyond spec.key_span after the first put. The
+	 * first one counts from then on until a lease: what is put during or after a delivery is a first put again.
+	 */
+	WW_KEY_DEBOUNCE,
+	/*
+	 * Unique: keep it. And when this job is finished, its key stays taken for spec.key_span: until then every put of
+	 * the key, in whichever mode, only tells the id that had it. If it is cancelled, its key is free at once.
+	 */
+	WW_KEY_UNIQUE
+};
+
 /* A job to put. Fill it with ww_job_spec_default, then set what differs. */
 struct ww_job_spec {
 	const char *tube;  /* 1 to WW_TUBE_MAX bytes, ended by NUL; "default" */
@@ -158,11 +190,13 @@ struct ww_job_spec {
 	uint64_t skip;        /* with WW_MISSED_SKIP */
 	uint64_t backoff;     /* delay after the first failed attempt; doubles with each; 0: none */
 	uint64_t backoff_max; /* 1 h */
-	uint64_t version;     /* with a key: replace the job only if it has this version; 0: any */
+	uint64_t version;     /* with a key and WW_KEY_REPLACE: replace only this version, put no new job; 0: any */
+	uint64_t key_span;    /* with WW_KEY_DEBOUNCE and WW_KEY_UNIQUE, at least 1 ms; otherwise 0 */
 	uint32_t priority;    /* lower is delivered first; 1024 */
 	uint32_t attempts;    /* deliveries until it is buried; 0: no limit */
 	uint32_t flags;       /* WW_JOB_* */
 	enum ww_missed missed;
+	enum ww_key_mode key_mode; /* but WW_KEY_REPLACE needs a key. WW_KEY_DEBOUNCE and _UNIQUE: not periodic */
 };
 
 /* Selects a job: by id or, if that is 0, by key. */
@@ -178,7 +212,8 @@ enum ww_job_state {
 	WW_JOB_DELAYED = 1, /* not due yet */
 	WW_JOB_READY,       /* due, and not reserved */
 	WW_JOB_RESERVED,    /* leased */
-	WW_JOB_BURIED       /* kept, and not delivered until it is kicked */
+	WW_JOB_BURIED,      /* kept, and not delivered until it is kicked */
+	WW_JOB_ENDED        /* finished; its key is taken for a time. Only ww_jobs_list knows it, if it is asked. */
 };
 
 struct ww_job_info {
@@ -195,14 +230,16 @@ struct ww_job_info {
 	const void *body; /* NULL if the body was not asked for; valid as the function says */
 	size_t body_length;
 	uint64_t created; /* Unix time */
-	uint64_t due;     /* of the job's clock */
-	uint64_t left;    /* time until it is due; for a reserved job, until its lease ends; 0: past, or buried */
+	uint64_t due;     /* of the job's clock; WW_JOB_ENDED: when it was finished, in elapsed time */
+	uint64_t left;    /* time until it is due, until its lease ends, or until its key is free; 0: past, or buried */
 	uint64_t delay;   /* the delay of the last put or release */
 	uint64_t run;
 	uint64_t period;
 	uint64_t skip;
 	uint64_t backoff;
 	uint64_t backoff_max;
+	uint64_t hold;     /* how long its key stays taken after its end (WW_KEY_UNIQUE); 0: not at all */
+	uint64_t debounce; /* the time since its first put (WW_KEY_DEBOUNCE); 0: not debounced */
 	enum ww_missed missed;
 	uint64_t token; /* of the current lease; 0: none */
 	uint32_t reserves;
@@ -277,6 +314,7 @@ struct ww_jobs_stats {
 	uint64_t tubes;
 	uint64_t timeouts;              /* leases that expired since the store was opened */
 	uint64_t accepted;              /* jobs put since the store was made */
+	uint64_t kept;                  /* of those that ended, how many are known for their keys (WW_KEY_UNIQUE) */
 	uint64_t ended;                 /* jobs finished or cancelled since then; accepted - ended are in the store */
 	uint64_t last_id;               /* the greatest that was given; 0: none, or in Redis, where ids have no order */
 	uint64_t loaded;                /* jobs in memory: delayed ones of the near future, ready and reserved ones */
@@ -362,10 +400,15 @@ WW_API int ww_jobs_now(struct ww_jobs *jobs, uint32_t flags, uint64_t *ns);
 /* Fill *spec with the defaults that the struct names. Errors: WW_EINVAL: spec is NULL. */
 WW_API int ww_job_spec_default(struct ww_job_spec *spec);
 
+/* What ww_jobs_put has done. Each but the first is about the job that has the key. */
+#define WW_PUT_NEW 0
+#define WW_PUT_REPLACED 1 /* it keeps its id and gets the next version; a lease on it becomes invalid */
+#define WW_PUT_KEPT 2     /* it stays as it was, and nothing was put */
+#define WW_PUT_ENDED 3    /* it has ended, and its key is not free yet: nothing was put */
+
 /*
- * Put a job. If a job of the tube has the same key, replace that job: it keeps its id and gets the next version, and a
- * lease on it becomes invalid. Store the id and the version, each unless its pointer is NULL. Return 0 for a new job, 1
- * for a replacement.
+ * Put a job. If a job of the tube has the same key, spec.key_mode says what happens. Store the id and the version that
+ * the job has now, each unless its pointer is NULL. Return one of WW_PUT_*. A put that keeps a job writes nothing.
  * Complexity: O(log jobs). Errors: WW_EINVAL: a member of the spec is out of range. WW_ETOOBIG: the body is over
  * config.body_max. WW_EOVERFLOW: the due time is too far away. WW_EBACKWARDS: the due time has passed, and the job is
  * WW_JOB_FUTURE. WW_ESTALE: spec.version is not the job's, or there is no job of that key.
@@ -393,7 +436,8 @@ WW_API int ww_jobs_move(
     struct ww_jobs *jobs, const struct ww_job_ref *job, uint64_t due, uint32_t flags, uint64_t *version);
 
 /*
- * Delete a job, whatever its state. Return 1, or 0 if the job is being delivered: that delivery is then the last.
+ * Delete a job, whatever its state. Return 1, or 0 if the job is being delivered: that delivery is then the last. If the
+ * job of a key has ended and the key is still taken, make it free and return 1.
  * Errors: WW_ENOTFOUND: no such job. WW_ESTALE: it has another version.
  */
 WW_API int ww_jobs_cancel(struct ww_jobs *jobs, const struct ww_job_ref *job);
@@ -524,7 +568,7 @@ struct ww_job_filter {
 	size_t prefix_length; /* 0: with or without a key */
 	uint64_t from;        /* due then or later, of the job's clock */
 	uint64_t to;          /* due before; 0: whenever. A buried job is never due, and listed if both are 0. */
-	unsigned states;      /* 1u << WW_JOB_DELAYED and so on; 0: any */
+	unsigned states;      /* 1u << WW_JOB_DELAYED and so on; 0: any but WW_JOB_ENDED */
 	uint64_t after;       /* with a greater id than this */
 };
 

@@ -15,7 +15,7 @@ static inline int job_filter_takes(const struct ww_job_filter *filter, const str
 	if (filter->prefix_length > info->key_length ||
 	    (filter->prefix_length && memcmp(filter->prefix, info->key, filter->prefix_length) != 0))
 		return 0;
-	if (filter->states && !(filter->states >> info->state & 1))
+	if (!(filter->states ? filter->states >> info->state & 1 : info->state != WW_JOB_ENDED))
 		return 0;
 	if (info->state == WW_JOB_BURIED)
 		return !filter->from && !filter->to;

@@ -25,11 +25,25 @@ static int are_tubes(const char *const *names, size_t count)
 	return 1;
 }
 
+static int check_key(const struct ww_job_spec *spec)
+{
+	int has_span = spec->key_mode == WW_KEY_DEBOUNCE || spec->key_mode == WW_KEY_UNIQUE;
+
+	if (spec->key_length > WW_JOB_KEY_MAX || (spec->key_length && !spec->key) || spec->key_mode > WW_KEY_UNIQUE)
+		return WW_EINVAL;
+	if (spec->key_mode != WW_KEY_REPLACE && (!spec->key_length || spec->version))
+		return WW_EINVAL;
+	if (!has_span)
+		return spec->key_span ? WW_EINVAL : WW_OK;
+	return spec->period || spec->key_span < WW_MILLISECOND || spec->key_span > WW_DRIVER_TIME_MAX ? WW_EINVAL
+	                                                                                              : WW_OK;
+}
+
 static int check_spec(const struct ww_job_spec *spec)
 {
-	if (!spec || !is_tube(spec->tube) || spec->key_length > WW_JOB_KEY_MAX)
+	if (!spec || !is_tube(spec->tube) || check_key(spec))
 		return WW_EINVAL;
-	if ((spec->key_length && !spec->key) || (spec->body_length && !spec->body))
+	if (spec->body_length && !spec->body)
 		return WW_EINVAL;
 	if (spec->run < WW_SECOND || spec->run > WW_DRIVER_TIME_MAX || (spec->period && spec->period < WW_MILLISECOND))
 		return WW_EINVAL;

@@ -75,6 +75,13 @@ void ww_redis_words_number(struct words *words, uint64_t number)
 	ww_redis_words_bytes(words, to, (size_t)snprintf(to, 24, "%" PRIu64, number));
 }
 
+void ww_redis_words_joined(struct words *words, const char *text, uint64_t number)
+{
+	char *to = words->numbers[words->count];
+
+	ww_redis_words_bytes(words, to, (size_t)snprintf(to, 24, "%s%" PRIu64, text, number));
+}
+
 void ww_redis_words_signed(struct words *words, int64_t number)
 {
 	char *to = words->numbers[words->count];

@@ -35,12 +35,24 @@ static int check(const struct redis_store *store, const struct ww_job_spec *spec
 	return WW_OK;
 }
 
+/* How the due time is meant and, unless the mode of the key is the usual one, that mode and its span. */
+static void say_kind(struct words *words, const struct ww_job_spec *spec)
+{
+	const char kind = !(spec->flags & WW_JOB_AT) ? 'd' : spec->flags & WW_JOB_FUTURE ? 'f' : 't';
+	const char text[] = {kind, (char)('0' + spec->key_mode), 0};
+
+	if (spec->key_mode == WW_KEY_REPLACE)
+		ww_redis_words_text(words, kind == 'd' ? "d" : kind == 'f' ? "f" : "t");
+	else
+		ww_redis_words_joined(words, text, us_up(spec->key_span));
+}
+
 static void say(struct words *words, const struct ww_job_spec *spec)
 {
 	ww_redis_words_text(words, spec->tube);
 	ww_redis_words_bytes(words, spec->key, spec->key_length);
 	ww_redis_words_bytes(words, spec->body, spec->body_length);
-	ww_redis_words_text(words, !(spec->flags & WW_JOB_AT) ? "d" : spec->flags & WW_JOB_FUTURE ? "f" : "t");
+	say_kind(words, spec);
 	ww_redis_words_number(words, us_up(spec->due));
 	ww_redis_words_number(words, spec->priority);
 	ww_redis_words_number(words, us_up(spec->run));
@@ -69,8 +81,10 @@ static int read_put(struct redis_store *store, redisReply *const *reply, const s
 		return result;
 	*id = (uint64_t)ww_redis_call_value(reply[1]);
 	*version = (uint64_t)ww_redis_call_value(reply[2]);
+	if (result >= WW_PUT_KEPT)
+		return result;
 	ww_redis_hint_count(store, spec->tube, 1, 0, 0);
-	if (is_soon(store, spec))
+	if (is_soon(store, spec) || (result && spec->key_mode == WW_KEY_DEBOUNCE))
 		ww_redis_hint_made(store, spec->tube, shard_of(store, *id), spec->priority);
 	return result;
 }

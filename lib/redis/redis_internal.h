@@ -167,6 +167,8 @@ void ww_redis_words_free(struct redis_store *store, struct words *words);
 void ww_redis_words_bytes(struct words *words, const void *bytes, size_t length);
 void ww_redis_words_text(struct words *words, const char *text);
 void ww_redis_words_number(struct words *words, uint64_t number);
+/* One word: a short text, then the number. */
+void ww_redis_words_joined(struct words *words, const char *text, uint64_t number);
 void ww_redis_words_signed(struct words *words, int64_t number);
 
 /*

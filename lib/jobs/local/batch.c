@@ -271,6 +271,8 @@ static void take_back(struct jobs_local *jobs)
 	jobs->elapsed.first = jobs->wall.first = 0;
 	jobs->taken_back++;
 	jobs->meta = jobs->meta_before;
+	if (jobs->all.kept)
+		ww_jobs_plan_forget(jobs, time_after(ww_jobs_time(&jobs->elapsed), WW_SECOND));
 }
 
 static int store_batch(struct jobs_local *jobs)

@@ -19,10 +19,12 @@ struct check {
 	void *context;
 	int problems;
 	size_t looks;
-	uint64_t records;
+	uint64_t records; /* of jobs that have not ended */
+	uint64_t kept;
 	uint64_t keys;
 	uint64_t *waiting; /* by number of tube */
 	uint64_t *buried_in;
+	uint64_t *kept_in;
 	struct checked_slot *in_slot; /* by number of tube; the last is ALL_TUBES */
 	uint32_t *tubes;              /* that the slot has jobs of */
 	size_t tube_count;
@@ -67,6 +69,13 @@ static int next(struct check *check, enum store_table table, struct store_bytes 
 
 /* ---- From jobs to what leads to them */
 
+static void count_job(struct check *check, enum store_table table, const struct job_record *record, uint32_t tube)
+{
+	uint64_t *counts = table != STORE_BURIED ? check->waiting : record->ended ? check->kept_in : check->buried_in;
+
+	counts[tube]++;
+}
+
 static void check_job(struct check *check, enum store_table table, struct store_bytes key, struct store_bytes value)
 {
 	const struct store_ops *ops = check->jobs->store.ops;
@@ -76,11 +85,12 @@ static void check_job(struct check *check, enum store_table table, struct store_
 	uint64_t id = key.size < 8 ? 0 : store_read64((const char *)key.data + key.size - 8);
 	uint64_t found = 0;
 
-	check->records++;
 	if (ww_jobs_read_pair(table, key, value, &id, &record) || record.key.size > WW_JOB_KEY_MAX) {
+		check->records++;
 		tell(check, "the record of job %llu cannot be read", (unsigned long long)id);
 		return;
 	}
+	*(record.ended ? &check->kept : &check->records) += 1;
 	if (id >= check->jobs->meta.next_id)
 		tell(check, "job %llu has an id that was not given yet", (unsigned long long)id);
 	store_write64(id_key, id);
@@ -92,7 +102,7 @@ static void check_job(struct check *check, enum store_table table, struct store_
 		tell(check, "job %llu is in a tube that does not exist", (unsigned long long)id);
 		return;
 	}
-	*(table == STORE_BURIED ? &check->buried_in[tube->number] : &check->waiting[tube->number]) += 1;
+	count_job(check, table, &record, tube->number);
 	if (!record.key.size)
 		return;
 	check->keys++;
@@ -183,7 +193,7 @@ static void check_counts(struct check *check)
 		const char *name;
 		enum store_table table;
 		uint64_t count;
-	} indices[] = {{"ids", STORE_JOBS, check->records}, {"keys", STORE_KEYS, check->keys},
+	} indices[] = {{"ids", STORE_JOBS, check->records + check->kept}, {"keys", STORE_KEYS, check->keys},
 	    {"slots", STORE_COUNTS, check->counts}};
 	const struct meta *meta = &check->jobs->meta;
 	struct tube *tube;
@@ -201,6 +211,9 @@ static void check_counts(struct check *check)
 			    tube->name, (unsigned long long)tube->waiting, (unsigned long long)tube->buried,
 			    (unsigned long long)check->waiting[tube->number],
 			    (unsigned long long)check->buried_in[tube->number]);
+		if (tube->kept != check->kept_in[tube->number])
+			tell(check, "the tube %s counts %llu ended jobs that are kept, and has %llu", tube->name,
+			    (unsigned long long)tube->kept, (unsigned long long)check->kept_in[tube->number]);
 	}
 	if (meta->accepted - meta->ended != check->records)
 		tell(check, "%llu jobs were accepted and %llu have ended: %llu should be there, and %llu are",
@@ -218,9 +231,10 @@ int ww_jobs_local_check(struct jobs_local *jobs, struct jobs_call *call)
 
 	check.waiting = ww_jobs_resize(jobs, NULL, 0, size);
 	check.buried_in = ww_jobs_resize(jobs, NULL, 0, size);
+	check.kept_in = ww_jobs_resize(jobs, NULL, 0, size);
 	check.in_slot = ww_jobs_resize(jobs, NULL, 0, slots_size);
 	check.tubes = ww_jobs_resize(jobs, NULL, 0, tubes_size);
-	if (check.waiting && check.buried_in && check.in_slot && check.tubes) {
+	if (check.waiting && check.buried_in && check.kept_in && check.in_slot && check.tubes) {
 		check_table(&check, STORE_DUE);
 		check_table(&check, STORE_WALL);
 		check_table(&check, STORE_BURIED);
@@ -229,6 +243,7 @@ int ww_jobs_local_check(struct jobs_local *jobs, struct jobs_call *call)
 	}
 	ww_jobs_give(jobs, check.waiting, size);
 	ww_jobs_give(jobs, check.buried_in, size);
+	ww_jobs_give(jobs, check.kept_in, size);
 	ww_jobs_give(jobs, check.in_slot, slots_size);
 	ww_jobs_give(jobs, check.tubes, tubes_size);
 	return result;

@@ -68,7 +68,7 @@ int ww_jobs_local_finish(struct jobs_local *jobs, struct jobs_call *call)
 	jobs->meta.ended++;
 	error = ww_jobs_tube_count(jobs, ww_jobs_tube_number(jobs, old.tube), -1, 0, 0, 1);
 	if (!error)
-		error = ww_jobs_erase(jobs, call->id, &old);
+		error = old.hold ? ww_jobs_keep(jobs, call->id, &old) : ww_jobs_erase(jobs, call->id, &old);
 	return error ? error : ww_jobs_place(jobs, call->id, &none);
 }
 

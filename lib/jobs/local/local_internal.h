@@ -113,6 +113,7 @@ struct tube {
 	uint64_t reserved;
 	uint64_t waiting; /* delayed, ready and reserved jobs */
 	uint64_t buried;
+	uint64_t kept;        /* jobs that have ended */
 	uint64_t buried_from; /* no job was buried with a lower number */
 	uint64_t puts;
 	uint64_t finished;
@@ -127,10 +128,20 @@ struct tube {
 	struct tube *next_notify;
 };
 
+/* A value of TUBES. */
+struct tube_value {
+	uint64_t waiting;
+	uint64_t buried;
+	uint64_t kept;
+	const char *name;
+	size_t length;
+};
+
 /* What all tubes count, also those that were forgotten. */
 struct totals {
 	uint64_t waiting;
 	uint64_t buried;
+	uint64_t kept;
 	uint64_t puts;
 	uint64_t finished;
 	uint64_t pauses;
@@ -150,6 +161,7 @@ struct undo {
 	int64_t buried;
 	int64_t puts;
 	int64_t finished;
+	int64_t kept;
 };
 
 /* The counts that are in memory (counts.c). */
@@ -236,8 +248,10 @@ struct jobs_local {
 	uint64_t random;
 	size_t bytes;
 	ww_handle clock_timer; /* when to write the clocks */
-	int64_t downtime;      /* by the wall clock, if the last write was in another boot */
-	size_t late;           /* callbacks that still run for a timer that was cancelled */
+	ww_handle forget_timer;
+	uint64_t forget_at; /* of that timer, in elapsed time; UINT64_MAX: there is none */
+	int64_t downtime;   /* by the wall clock, if the last write was in another boot */
+	size_t late;        /* callbacks that still run for a timer that was cancelled */
 	int closed;
 };
 
@@ -337,8 +351,11 @@ struct tube *ww_jobs_tube_number(const struct jobs_local *jobs, uint64_t number)
 /* Add to the counts, with a note. */
 int ww_jobs_tube_count(
     struct jobs_local *jobs, struct tube *tube, int64_t waiting, int64_t buried, int64_t puts, int64_t finished);
+int ww_jobs_tube_keep(struct jobs_local *jobs, struct tube *tube, int64_t kept);
 void ww_jobs_tube_change(const struct undo *undo, int sign);
 int ww_jobs_tubes_open(struct jobs_local *jobs);
+/* Find the counts and the name in a value of TUBES. Returns WW_OK or WW_ECORRUPT. */
+int ww_jobs_tube_read(struct store_bytes value, struct tube_value *tube);
 /* Write the counts that have changed. */
 int ww_jobs_tubes_store(struct jobs_local *jobs);
 /* After the commit: forget empty tubes if there are too many. */
@@ -389,7 +406,9 @@ int ww_jobs_first_buried(struct jobs_local *jobs, struct tube *tube, uint64_t *i
 
 /* ---- records.c */
 
+/* WW_ENOTFOUND: also if it has ended and is kept. The second function reads that too. */
 int ww_jobs_read(struct jobs_local *jobs, uint64_t id, struct job_record *record);
+int ww_jobs_read_any(struct jobs_local *jobs, uint64_t id, struct job_record *record);
 /* The same for a job that is then written: the begin of a write ends what was read before it. */
 int ww_jobs_read_to_write(struct jobs_local *jobs, uint64_t id, struct job_record *record);
 /*
@@ -405,7 +424,7 @@ int ww_jobs_read_pair(
     enum store_table table, struct store_bytes key, struct store_bytes value, uint64_t *id, struct job_record *record);
 /* Whether the value of a pair of JOBS says that the job lies there. */
 int ww_jobs_is_place(uint64_t id, enum store_table table, struct store_bytes key, struct store_bytes value);
-/* The job of a key, or WW_ENOTFOUND. */
+/* The job of a key, which may have ended, or WW_ENOTFOUND. */
 int ww_jobs_key(
     struct jobs_local *jobs, const struct tube *tube, struct store_bytes key, uint64_t *id, struct job_record *record);
 /* Find the job of a ref, and its record. */
@@ -418,6 +437,19 @@ int ww_jobs_meta_write(struct jobs_local *jobs);
 struct image ww_jobs_image(struct jobs_local *jobs, const struct job_record *record);
 /* Add the counts that only memory knows. The entry may be NULL. */
 void ww_jobs_merge(struct job_record *record, const struct entry *entry);
+
+/* ---- ended.c: jobs that have ended, and are kept for their keys */
+
+/* Keep a job, which has just ended and has this record, instead of erasing it. */
+int ww_jobs_keep(struct jobs_local *jobs, uint64_t id, const struct job_record *old);
+/* Erase a job that has ended. */
+int ww_jobs_forget(struct jobs_local *jobs, uint64_t id, const struct job_record *old);
+/* Whether its time is over. */
+int ww_jobs_is_forgotten(const struct jobs_local *jobs, const struct job_record *record);
+/* Forget those whose time is over, from this time on. */
+void ww_jobs_plan_forget(struct jobs_local *jobs, uint64_t at);
+/* The store is open: plan what is to be forgotten. */
+void ww_jobs_ended_open(struct jobs_local *jobs);
 
 /* ---- end.c */
 

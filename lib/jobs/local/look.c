@@ -15,8 +15,10 @@ static void fill_info(struct jobs_local *jobs, uint64_t id, const struct job_rec
 {
 	const struct entry *entry = ww_jobs_find(jobs, id);
 	struct image image = entry ? entry->is : ww_jobs_image(jobs, record);
-	uint64_t ends = image.state == WW_JOB_RESERVED ? image.ends : record->due;
+	uint64_t ends = image.state == WW_JOB_RESERVED ? image.ends : record->ended ? record->ended : record->due;
 	uint64_t now = ww_jobs_time(ww_jobs_timeline(jobs, image.state != WW_JOB_RESERVED && image.wall));
+
+	uint64_t now_of = ww_jobs_time(ww_jobs_timeline(jobs, image.wall));
 
 	*info = (struct ww_job_info){.id = id,
 	    .version = record->version,
@@ -35,6 +37,8 @@ static void fill_info(struct jobs_local *jobs, uint64_t id, const struct job_rec
 	    .skip = record->skip,
 	    .backoff = record->backoff,
 	    .backoff_max = record->backoff_max,
+	    .hold = record->hold,
+	    .debounce = record->first ? now_of - record->first : 0,
 	    .missed = (enum ww_missed)record->missed,
 	    .token = image.state == WW_JOB_RESERVED ? image.token : 0,
 	    .reserves = (uint32_t)record->reserves + image.reserves,
@@ -144,7 +148,7 @@ int ww_jobs_local_list(struct jobs_local *jobs, struct jobs_call *call)
 		if (error)
 			break;
 		id = key.size == 8 ? store_read64(key.data) : 0;
-		error = ww_jobs_read(jobs, id, &record);
+		error = ww_jobs_read_any(jobs, id, &record);
 		if (error)
 			return error;
 		bytes += record.key.size + record.error.size + record.body.size;
@@ -244,6 +248,7 @@ int ww_jobs_local_stats(struct jobs_local *jobs, struct jobs_call *call)
 	uint64_t present = all->ready + all->reserved;
 
 	*stats = (struct ww_jobs_stats){.timeouts = jobs->timeouts,
+	    .kept = jobs->all.kept,
 	    .accepted = jobs->meta.accepted,
 	    .last_id = jobs->meta.next_id - 1,
 	    .ended = jobs->meta.ended,

@@ -19,7 +19,8 @@ int ww_jobs_config_default(struct ww_jobs_config *config)
 	    .window = 60 * WW_SECOND,
 	    .window_jobs = 100000,
 	    .body_max = 65535,
-	    .downtime_max = 30 * 24 * 3600 * WW_SECOND};
+	    .downtime_max = 30 * 24 * 3600 * WW_SECOND,
+	    .ended_max = 1000000};
 	return WW_OK;
 }
 
@@ -91,6 +92,7 @@ static void cancel_timers(struct jobs_local *jobs)
 	for (struct tube *tube = jobs->tubes; tube; tube = tube->hh.next)
 		cancel_timer(jobs->elapsed.driver, &tube->pause_timer);
 	cancel_timer(jobs->elapsed.driver, &jobs->clock_timer);
+	cancel_timer(jobs->elapsed.driver, &jobs->forget_timer);
 	for (uint32_t i = 0; i < slab_end(&jobs->entries); i++) {
 		struct entry *entry = slab_at(&jobs->entries, i);
 		int wall = entry->is.state == WW_JOB_DELAYED && entry->is.wall;
@@ -147,6 +149,8 @@ static int read_all(struct jobs_local *jobs)
 	if (!error)
 		ww_jobs_time_open(jobs, is_new);
 	jobs->meta_before = jobs->meta;
+	if (!error)
+		ww_jobs_ended_open(jobs);
 	jobs->store.ops->rest(jobs->store.self);
 	if (!error)
 		error = ww_jobs_submit(jobs, open_epoch, NULL);

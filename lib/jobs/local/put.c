@@ -38,17 +38,74 @@ static void fill(struct job_record *record, const struct ww_job_spec *spec)
 	    .backoff = spec->backoff,
 	    .backoff_max = spec->backoff_max,
 	    .attempts = spec->attempts,
+	    .hold = spec->key_mode == WW_KEY_UNIQUE ? spec->key_span : 0,
 	    .key = {spec->key, spec->key_length},
 	    .body = {spec->body, spec->body_length}};
 }
 
-/* Find the job that has the key of the spec. WW_ENOTFOUND: there is none. */
+/* Find the job that has the key of the spec, and may have ended. WW_ENOTFOUND: there is none. */
 static int find_old(struct jobs_local *jobs, const struct ww_job_spec *spec, const struct tube *tube, uint64_t *id,
     struct job_record *old)
 {
 	if (!spec->key_length || !tube)
 		return WW_ENOTFOUND;
 	return ww_jobs_key(jobs, tube, (struct store_bytes){spec->key, spec->key_length}, id, old);
+}
+
+/* ---- The modes of a key */
+
+static uint64_t left_of(struct jobs_local *jobs, const struct job_record *record)
+{
+	uint64_t now = ww_jobs_time(ww_jobs_timeline(jobs, (record->flags & WW_JOB_WALL) != 0));
+
+	return record->due > now ? record->due - now : 0;
+}
+
+/* Whether it waits, and waited ever since it was put or replaced: nobody had it yet. */
+static int is_untouched(const struct job_record *record, const struct entry *entry)
+{
+	return !record->buried && !record->reserves && !(entry && entry->is.reserves);
+}
+
+/* Each debounced put moves the job, but not beyond a span after the first one. The old job is NULL if there is none. */
+static void debounce(struct jobs_local *jobs, uint64_t span, const struct job_record *old, struct job_record *record)
+{
+	uint64_t now = record->due - record->delay;
+	uint64_t age = 0;
+
+	/* Of the clock of the old job, which may be the other one. */
+	if (old && old->first)
+		age = ww_jobs_time(ww_jobs_timeline(jobs, (old->flags & WW_JOB_WALL) != 0)) - old->first;
+	record->first = now - age;
+	if (record->delay > span - (age < span ? age : span))
+		record->delay = span - (age < span ? age : span);
+	record->due = record->base = now + record->delay;
+}
+
+/*
+ * Whether the job that has the key stays as it is. If not, and the mode says so, the new record gets another due time.
+ * `found` says whether there is an old one.
+ */
+static int decide(struct jobs_local *jobs, const struct ww_job_spec *spec, int found, uint64_t id,
+    const struct job_record *old, struct job_record *record)
+{
+	const struct entry *entry = found ? ww_jobs_find(jobs, id) : NULL;
+	int waits = found && !old->buried && !(entry && entry->is.state == WW_JOB_RESERVED);
+
+	switch (spec->key_mode) {
+	case WW_KEY_IF_ABSENT:
+	case WW_KEY_UNIQUE:
+		return found;
+	case WW_KEY_KEEP_EARLIER:
+		return waits && left_of(jobs, old) <= record->delay;
+	case WW_KEY_KEEP_LATER:
+		return waits && left_of(jobs, old) >= record->delay;
+	case WW_KEY_DEBOUNCE:
+		debounce(jobs, spec->key_span, found && is_untouched(old, entry) ? old : NULL, record);
+		return 0;
+	default:
+		return 0;
+	}
 }
 
 static int replace(struct jobs_local *jobs, uint64_t id, const struct job_record *old, struct job_record *record)
@@ -75,15 +132,47 @@ static int insert(struct jobs_local *jobs, const char *name, uint64_t *id, struc
 	return error ? error : ww_jobs_settle(jobs, *id, NULL, record);
 }
 
+static int answer(const struct jobs_call *call, uint64_t id, uint64_t version, int result)
+{
+	if (call->new_id)
+		*call->new_id = id;
+	if (call->answer)
+		*call->answer = version;
+	return result;
+}
+
+/* Put it in place of the job that has its key, if there is one. Without `writes` only find out whether a job is kept. */
+static int put(struct jobs_local *jobs, const struct jobs_call *call, struct job_record *record, int writes)
+{
+	const struct ww_job_spec *spec = call->spec;
+	struct job_record old = {0};
+	uint64_t id = 0;
+	int error = find_old(jobs, spec, ww_jobs_tube_find(jobs, spec->tube), &id, &old);
+	int found = !error;
+
+	if (error && error != WW_ENOTFOUND)
+		return error;
+	if (found && old.ended && !ww_jobs_is_forgotten(jobs, &old))
+		return spec->version ? WW_ESTALE : answer(call, id, old.version, WW_PUT_ENDED);
+	if (spec->version && (!found || old.ended || old.version != spec->version))
+		return WW_ESTALE;
+	if (!old.ended && decide(jobs, spec, found, id, &old, record))
+		return answer(call, id, old.version, WW_PUT_KEPT);
+	if (!writes)
+		return WW_PUT_NEW;
+	error = found && old.ended ? ww_jobs_forget(jobs, id, &old) : WW_OK;
+	found = found && !old.ended;
+	if (!error)
+		error = found ? replace(jobs, id, &old, record) : insert(jobs, spec->tube, &id, record);
+	return error ? error : answer(call, id, record->version, found ? WW_PUT_REPLACED : WW_PUT_NEW);
+}
+
 int ww_jobs_local_put(struct jobs_local *jobs, struct jobs_call *call)
 {
 	const struct ww_job_spec *spec = call->spec;
 	int wall = (spec->flags & WW_JOB_WALL) != 0;
 	struct job_record record;
-	struct job_record old;
-	uint64_t id = 0;
-	size_t size = spec->body_length + spec->key_length;
-	int error = spec->body_length > jobs->config.body_max ? WW_ETOOBIG : ww_jobs_writing_more(jobs, size);
+	int error = spec->body_length > jobs->config.body_max ? WW_ETOOBIG : jobs->broken;
 
 	fill(&record, spec);
 	if (!error)
@@ -91,19 +180,15 @@ int ww_jobs_local_put(struct jobs_local *jobs, struct jobs_call *call)
 	if (error)
 		return error;
 	record.base = record.due;
-	int found = find_old(jobs, spec, ww_jobs_tube_find(jobs, spec->tube), &id, &old);
-	if (found && found != WW_ENOTFOUND)
-		return found;
-	if (spec->version && (found || old.version != spec->version))
-		return WW_ESTALE;
-	error = found ? insert(jobs, spec->tube, &id, &record) : replace(jobs, id, &old, &record);
-	if (error)
-		return error;
-	if (call->new_id)
-		*call->new_id = id;
-	if (call->answer)
-		*call->answer = record.version;
-	return !found;
+	if (spec->key_mode != WW_KEY_REPLACE && spec->key_mode != WW_KEY_DEBOUNCE) {
+		/* A job that is kept needs no write. */
+		struct job_record draft = record;
+		int result = put(jobs, call, &draft, 0);
+		if (result)
+			return result;
+	}
+	error = ww_jobs_writing_more(jobs, spec->body_length + spec->key_length);
+	return error ? error : put(jobs, call, &record, 1);
 }
 
 int ww_jobs_local_put_many(struct jobs_local *jobs, struct jobs_call *call)
@@ -162,6 +247,11 @@ int ww_jobs_local_cancel(struct jobs_local *jobs, struct jobs_call *call)
 
 	if (!error)
 		error = ww_jobs_refer(jobs, call->job, &id, &old);
+	/* A key that leads to a job that has ended is free from now on. */
+	if (error == WW_ENOTFOUND && !call->job->id && id && old.ended && !ww_jobs_is_forgotten(jobs, &old)) {
+		error = ww_jobs_forget(jobs, id, &old);
+		return error ? error : 1;
+	}
 	if (error)
 		return error;
 	const struct entry *entry = ww_jobs_find(jobs, id);

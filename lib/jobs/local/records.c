@@ -150,14 +150,15 @@ static struct place due_place(int wall, uint64_t due, uint64_t id)
 	return place;
 }
 
+/* Jobs that have ended lie behind the buried ones of all tubes, in the order in which they are forgotten. */
 static struct place place_of(uint64_t id, const struct job_record *record)
 {
 	struct place place = {.table = STORE_BURIED, .size = 20};
 
-	if (!record->buried)
+	if (job_record_waits(record))
 		return due_place((record->flags & WW_JOB_WALL) != 0, record->due, id);
-	store_write32(place.key, (uint32_t)record->tube);
-	store_write64(place.key + 4, record->buried);
+	store_write32(place.key, record->ended ? ALL_TUBES : (uint32_t)record->tube);
+	store_write64(place.key + 4, record->ended ? record->ended : record->buried);
 	store_write64(place.key + 12, id);
 	return place;
 }
@@ -228,7 +229,7 @@ int ww_jobs_is_place(uint64_t id, enum store_table table, struct store_bytes key
 	       store_compare(key_of(&place), key) == 0;
 }
 
-int ww_jobs_read(struct jobs_local *jobs, uint64_t id, struct job_record *record)
+int ww_jobs_read_any(struct jobs_local *jobs, uint64_t id, struct job_record *record)
 {
 	struct place place;
 	struct store_bytes value;
@@ -240,6 +241,13 @@ int ww_jobs_read(struct jobs_local *jobs, uint64_t id, struct job_record *record
 	if (error)
 		return error == WW_ENOTFOUND ? WW_ECORRUPT : error;
 	return ww_jobs_read_pair(place.table, key_of(&place), value, &id, record);
+}
+
+int ww_jobs_read(struct jobs_local *jobs, uint64_t id, struct job_record *record)
+{
+	int error = ww_jobs_read_any(jobs, id, record);
+
+	return !error && record->ended ? WW_ENOTFOUND : error;
 }
 
 int ww_jobs_read_to_write(struct jobs_local *jobs, uint64_t id, struct job_record *record)
@@ -276,7 +284,7 @@ int ww_jobs_key(
 		if (memcmp(found.data, bytes, 8) != 0)
 			return WW_ENOTFOUND;
 		*id = store_read64((const char *)found.data + 8);
-		error = ww_jobs_read(jobs, *id, record);
+		error = ww_jobs_read_any(jobs, *id, record);
 		if (error)
 			return error == WW_ENOTFOUND ? WW_ECORRUPT : error;
 		if (record->tube == tube->number && store_compare(record->key, key) == 0)
@@ -297,6 +305,8 @@ int ww_jobs_refer(struct jobs_local *jobs, const struct ww_job_ref *ref, uint64_
 		error = ww_jobs_key(jobs, tube, (struct store_bytes){ref->key, ref->key_length}, id, record);
 	} else
 		error = ww_jobs_read(jobs, *id, record);
+	if (!error && record->ended)
+		error = WW_ENOTFOUND;
 	if (error)
 		return error;
 	return ref->version && ref->version != record->version ? WW_ESTALE : WW_OK;
@@ -323,7 +333,7 @@ static int count_off(struct jobs_local *jobs, uint64_t id, const struct job_reco
 {
 	struct tube *tube = ww_jobs_tube_number(jobs, before->tube);
 
-	if (before->buried)
+	if (!job_record_waits(before))
 		return WW_OK;
 	if (tube)
 		ww_jobs_soonest_remove(tube, (before->flags & WW_JOB_WALL) != 0, before->due, id);
@@ -354,14 +364,14 @@ int ww_jobs_write(struct jobs_local *jobs, uint64_t id, const struct job_record 
 		error = ops->remove(jobs->store.self, was.table, key_of(&was));
 	if (!error && before && moves)
 		error = count_off(jobs, id, before);
-	if (!error && moves && !after->buried)
+	if (!error && moves && job_record_waits(after))
 		error = ww_jobs_counts_change(jobs, id, after, 1);
 	if (!error)
 		error =
 		    ops->put(jobs->store.self, place.table, key_of(&place), (struct store_bytes){jobs->buffer, size});
 	if (!error && moves)
 		error = put_place(jobs, id, &place);
-	if (!error && !after->buried) {
+	if (!error && job_record_waits(after)) {
 		struct timeline *line = ww_jobs_timeline(jobs, place.table == STORE_WALL);
 		if (after->due < line->first)
 			line->first = after->due;
@@ -400,7 +410,9 @@ struct image ww_jobs_image(struct jobs_local *jobs, const struct job_record *rec
 	image.due = record->due;
 	image.priority = (uint32_t)record->priority;
 	image.wall = (record->flags & WW_JOB_WALL) != 0;
-	if (record->buried)
+	if (record->ended)
+		image.state = WW_JOB_ENDED;
+	else if (record->buried)
 		image.state = WW_JOB_BURIED;
 	else
 		image.state =

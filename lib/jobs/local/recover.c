@@ -82,8 +82,9 @@ static int take_meta(struct recovery *recovery, struct store_bytes key, struct s
 static int take_tube(struct recovery *recovery, struct store_bytes key, struct store_bytes value)
 {
 	uint32_t number = key.size == 4 ? store_read32(key.data) : UINT32_MAX;
+	struct tube_value tube;
 
-	if (number >= 1u << 20 || value.size <= 16 || value.size - 16 > WW_TUBE_MAX)
+	if (number >= 1u << 20 || ww_jobs_tube_read(value, &tube))
 		return WW_OK;
 	if (number >= recovery->room) {
 		size_t room = 2 * (size_t)number + 64;
@@ -94,7 +95,7 @@ static int take_tube(struct recovery *recovery, struct store_bytes key, struct s
 		recovery->names = more;
 		recovery->room = room;
 	}
-	memcpy(recovery->names[number].text, (const char *)value.data + 16, value.size - 16);
+	memcpy(recovery->names[number].text, tube.name, tube.length);
 	return WW_OK;
 }
 
@@ -113,6 +114,23 @@ static uint64_t shifted(const struct recovery *recovery, uint64_t time)
 	return recovery->shift < 0 && time < (uint64_t)-recovery->shift ? 0 : time + (uint64_t)recovery->shift;
 }
 
+/* It is none of those that are counted. */
+static int save_ended(struct recovery *recovery, uint64_t id, struct job_record *record, struct tube *tube)
+{
+	struct jobs_local *jobs = recovery->jobs;
+	int error = ww_jobs_tube_keep(jobs, tube, 1);
+
+	record->due = record->base = shifted(recovery, record->due);
+	record->ended = shifted(recovery, record->ended);
+	if (id >= jobs->meta.next_id)
+		jobs->meta.next_id = id + 1;
+	if (!error)
+		error = ww_jobs_write(jobs, id, NULL, record);
+	if (!error)
+		ww_jobs_plan_forget(jobs, record->ended);
+	return error;
+}
+
 /* Where it is not known how much of the journal the index has, a job may come from both. The first one counts. */
 static int save(struct recovery *recovery, uint64_t id, struct job_record *record)
 {
@@ -120,7 +138,7 @@ static int save(struct recovery *recovery, uint64_t id, struct job_record *recor
 	char made[WW_TUBE_MAX + 1];
 	struct job_record old;
 	struct tube *tube;
-	int error = ww_jobs_read(jobs, id, &old);
+	int error = ww_jobs_read_any(jobs, id, &old);
 
 	if (error != WW_ENOTFOUND)
 		return error == WW_OK ? WW_OK : error;
@@ -130,9 +148,12 @@ static int save(struct recovery *recovery, uint64_t id, struct job_record *recor
 	if (error)
 		return ww_jobs_broken(jobs, error);
 	record->tube = tube->number;
+	if (record->ended)
+		return save_ended(recovery, id, record, tube);
 	if (!(record->flags & WW_JOB_WALL)) {
 		record->due = shifted(recovery, record->due);
 		record->base = shifted(recovery, record->base);
+		record->first = record->first ? shifted(recovery, record->first) : 0;
 	}
 	if (id >= jobs->meta.next_id)
 		jobs->meta.next_id = id + 1;

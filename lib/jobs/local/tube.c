@@ -5,6 +5,7 @@
 
 enum {
 	COUNTS = 16,       /* bytes of the counts before a stored name */
+	KEPT = 9,          /* behind it, if jobs are kept: a NUL and their number */
 	EMPTY_KEPT = 1000, /* empty tubes to remember, for their statistics */
 	/* A tube gets the lowest free number. A larger one is damage, and its table would be too large. */
 	NUMBERS = 1 << 24
@@ -94,6 +95,12 @@ static uint64_t is_empty(const struct tube *tube)
 	return tube->waiting + tube->buried == 0;
 }
 
+/* Jobs that are kept have its number. */
+static int is_unused(const struct tube *tube)
+{
+	return is_empty(tube) && !tube->kept;
+}
+
 void ww_jobs_tube_change(const struct undo *undo, int sign)
 {
 	struct tube *tube = undo->tube;
@@ -104,6 +111,8 @@ void ww_jobs_tube_change(const struct undo *undo, int sign)
 	tube->buried += (uint64_t)(sign * undo->buried);
 	tube->puts += (uint64_t)(sign * undo->puts);
 	tube->finished += (uint64_t)(sign * undo->finished);
+	tube->kept += (uint64_t)(sign * undo->kept);
+	all->kept += (uint64_t)(sign * undo->kept);
 	all->waiting += (uint64_t)(sign * undo->waiting);
 	all->buried += (uint64_t)(sign * undo->buried);
 	all->puts += (uint64_t)(sign * undo->puts);
@@ -112,6 +121,15 @@ void ww_jobs_tube_change(const struct undo *undo, int sign)
 	if (sign < 0)
 		tube->buried_from = 0;
 	ww_jobs_tube_touch(tube);
+}
+
+static int note_and_change(struct jobs_local *jobs, const struct undo *undo)
+{
+	int error = ww_jobs_note(jobs, undo);
+
+	if (!error)
+		ww_jobs_tube_change(undo, 1);
+	return ww_jobs_broken(jobs, error);
 }
 
 int ww_jobs_tube_count(
@@ -123,11 +141,15 @@ int ww_jobs_tube_count(
 	    .buried = buried,
 	    .puts = puts,
 	    .finished = finished};
-	int error = ww_jobs_note(jobs, &undo);
 
-	if (!error)
-		ww_jobs_tube_change(&undo, 1);
-	return ww_jobs_broken(jobs, error);
+	return note_and_change(jobs, &undo);
+}
+
+int ww_jobs_tube_keep(struct jobs_local *jobs, struct tube *tube, int64_t kept)
+{
+	struct undo undo = {.kind = UNDO_COUNTS, .tube = tube, .kept = kept};
+
+	return note_and_change(jobs, &undo);
 }
 
 /* ---- Stored */
@@ -135,12 +157,13 @@ int ww_jobs_tube_count(
 int ww_jobs_tubes_store(struct jobs_local *jobs)
 {
 	unsigned char key[4];
-	unsigned char value[COUNTS + WW_TUBE_MAX];
+	unsigned char value[COUNTS + WW_TUBE_MAX + KEPT];
 	int error = WW_OK;
 
 	for (const struct tube *tube = jobs->dirty; tube && !error; tube = tube->next_dirty) {
 		store_write32(key, tube->number);
-		if (is_empty(tube)) {
+		size_t size = COUNTS + tube->name_length;
+		if (is_unused(tube)) {
 			error = jobs->store.ops->remove(
 			    jobs->store.self, STORE_TUBES, (struct store_bytes){key, sizeof key});
 			error = error == WW_ENOTFOUND ? WW_OK : error;
@@ -149,8 +172,13 @@ int ww_jobs_tubes_store(struct jobs_local *jobs)
 		store_write64(value, tube->waiting);
 		store_write64(value + 8, tube->buried);
 		memcpy(value + COUNTS, tube->name, tube->name_length);
+		if (tube->kept) {
+			value[size] = 0;
+			store_write64(value + size + 1, tube->kept);
+			size += KEPT;
+		}
 		error = jobs->store.ops->put(jobs->store.self, STORE_TUBES, (struct store_bytes){key, sizeof key},
-		    (struct store_bytes){value, COUNTS + tube->name_length});
+		    (struct store_bytes){value, size});
 	}
 	return error;
 }
@@ -174,30 +202,47 @@ void ww_jobs_tubes_settle(struct jobs_local *jobs)
 		next = tube->next_dirty;
 		tube->dirty = 0;
 		/* The late callback of a pause may look at its tube. */
-		if (is_empty(tube) && !tube->pause_ends && !jobs->late && HASH_COUNT(jobs->tubes) > EMPTY_KEPT)
+		if (is_unused(tube) && !tube->pause_ends && !jobs->late && HASH_COUNT(jobs->tubes) > EMPTY_KEPT)
 			free_tube(jobs, tube);
 	}
 	jobs->dirty = NULL;
+}
+
+int ww_jobs_tube_read(struct store_bytes value, struct tube_value *tube)
+{
+	const char *bytes = value.data;
+
+	if (value.size <= COUNTS)
+		return WW_ECORRUPT;
+	*tube = (struct tube_value){.waiting = store_read64(bytes),
+	    .buried = store_read64(bytes + 8),
+	    .name = bytes + COUNTS,
+	    .length = strnlen(bytes + COUNTS, value.size - COUNTS)};
+	if (COUNTS + tube->length + KEPT == value.size)
+		tube->kept = store_read64(bytes + COUNTS + tube->length + 1);
+	else if (COUNTS + tube->length != value.size)
+		return WW_ECORRUPT;
+	return tube->length && tube->length <= WW_TUBE_MAX ? WW_OK : WW_ECORRUPT;
 }
 
 int ww_jobs_tubes_open(struct jobs_local *jobs)
 {
 	struct store_bytes key;
 	struct store_bytes value;
+	struct tube_value stored;
 	struct tube *tube;
 	int error = jobs->store.ops->seek(jobs->store.self, STORE_TUBES, (struct store_bytes){"", 0}, &key, &value);
 
 	while (!error) {
-		if (key.size != 4 || value.size <= COUNTS || value.size > COUNTS + WW_TUBE_MAX)
+		if (key.size != 4 || store_read32(key.data) >= NUMBERS || ww_jobs_tube_read(value, &stored))
 			return WW_ECORRUPT;
-		if (store_read32(key.data) >= NUMBERS)
-			return WW_ECORRUPT;
-		const char *bytes = value.data;
-		error = add_tube(jobs, store_read32(key.data), bytes + COUNTS, value.size - COUNTS, &tube);
+		error = add_tube(jobs, store_read32(key.data), stored.name, stored.length, &tube);
 		if (error)
 			return error;
-		tube->waiting = store_read64(bytes);
-		tube->buried = store_read64(bytes + 8);
+		tube->waiting = stored.waiting;
+		tube->buried = stored.buried;
+		tube->kept = stored.kept;
+		jobs->all.kept += tube->kept;
 		jobs->all.waiting += tube->waiting;
 		jobs->all.buried += tube->buried;
 		jobs->all.tubes += !is_empty(tube);

@@ -7,6 +7,9 @@
 --   waiting    before its due time in the zset of its slice of time, afterwards in the ready zset of its tube
 --   reserved   in the zset of leases, by its end
 --   buried     in the zset of buried jobs of its tube, in the order of burial
+-- A job that was finished may be kept for its key: it lies in the zset of those, by the time when it is forgotten, and
+-- is in no count. load does not find it.
+--
 -- displace takes a job from its set; place, bury and lease put it into one.
 --
 -- Whoever runs a script moves what is due (at the end of this file), and sets the alarm: the time when something is due
@@ -29,7 +32,7 @@ local RELEASES, BURIES, KICKS, TOKEN, PASSED, ENDS, TUBE, KEY, REASON, BODY = 19
 -- Few jobs have these. Without, they are nil, and cost nothing.
 local GROUP, FIRST, HOLD = 29, 30, 31
 -- States. A waiting job is ready once it is in its tube's ready zset, and delayed before.
-local WAITING, RESERVED, BURIED = 1, 3, 4
+local WAITING, RESERVED, BURIED, ENDED = 1, 3, 4, 5
 
 -- Redis compares members as strings; ranks have the order of the ids' numbers.
 local function rank(id)
@@ -58,6 +61,7 @@ end
 local USUAL = {
 	1, WAITING, 0, 1024, 0, 0, 0, 0, 60000000, 0, 0, 0, 0, 3600000000, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, '', '', '', '',
 }
+local RARE = {[GROUP] = 'string', [FIRST] = 'number', [HOLD] = 'number'}
 
 local function pack(job)
 	local record, others, bit, due = {0}, 0, 1, job[DUE]
@@ -120,7 +124,15 @@ end
 
 local function load(id)
 	local text = redis.call('HGET', tag .. ':j', id)
-	return text and (read(text) or error('the record of job ' .. id .. ' cannot be read'))
+	local job = text and (read(text) or error('the record of job ' .. id .. ' cannot be read'))
+	if job and job[STATE] ~= ENDED then return job end
+end
+
+-- Forget a job that has ended.
+local function forget(id, job)
+	redis.call('ZREM', tag .. ':e', id)
+	redis.call('HDEL', tag .. ':j', id)
+	redis.call('HDEL', index(job[TUBE], job[KEY]))
 end
 
 local function store(id, job)
@@ -238,6 +250,20 @@ local function reap()
 	return #ids
 end
 
+-- Forget some jobs that have ended: all before a time, or so many. Returns how many.
+local function forget_some(...)
+	local ids = redis.call('ZRANGE', tag .. ':e', ...)
+	for _, id in ipairs(ids) do
+		local job = read(redis.call('HGET', tag .. ':j', id))
+		if job and job[STATE] == ENDED then
+			forget(id, job)
+		else
+			redis.call('ZREM', tag .. ':e', id)
+		end
+	end
+	return #ids
+end
+
 -- Count how late a job became ready, by powers of ten from a millisecond.
 local function measure(classes, late)
 	local class, most = 0, 1000
@@ -315,12 +341,15 @@ local function next_alarm()
 	if first then time = tonumber(redis.call('ZRANGE', tag .. ':d:' .. first, 0, 0, 'WITHSCORES')[2] or now) end
 	local lease = redis.call('ZRANGE', tag .. ':f', 0, 0, 'WITHSCORES')
 	if lease[2] then time = math.min(time, tonumber(lease[2])) end
+	local kept = redis.call('ZRANGE', tag .. ':e', 0, 0, 'WITHSCORES')
+	if kept[2] then time = math.min(time, tonumber(kept[2])) end
 	return time
 end
 
 -- Move some of what is due: a batch, so no script takes long. While there is more, the alarm stays in the past.
 if alarm <= now then
 	local reaped, promoted, all, over = reap(), 0, false, NEVER
+	local forgotten = forget_some('-inf', now, 'BYSCORE', 'LIMIT', 0, BATCH)
 	repeat
 		local number
 		number, all = promote()
@@ -328,7 +357,7 @@ if alarm <= now then
 	until all or promoted >= BATCH
 	if head[6] then over = unpause() end
 	alarm = now
-	if all and reaped < BATCH then
+	if all and reaped < BATCH and forgotten < BATCH then
 		alarm = math.min(next_alarm(), over)
 	end
 	-- Out of memory, Redis permits a write that needs some only after one that needs none.

@@ -8,6 +8,8 @@ local function show(id, job, with_body)
 	end
 	text[#text + 1] = string.format('%.0f', job[TOKEN])
 	text[#text + 1] = string.format('%.0f', job[ENDS])
+	text[#text + 1] = string.format('%.0f', job[FIRST] or 0)
+	text[#text + 1] = string.format('%.0f', job[HOLD] or 0)
 	text[#text + 1] = job[TUBE]
 	text[#text + 1] = job[KEY]
 	text[#text + 1] = job[REASON]

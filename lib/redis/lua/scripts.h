@@ -15,6 +15,7 @@
  *     {P:S}:r:<tube>   zset    priority, id               ready jobs
  *     {P:S}:f          zset    end of lease -> id         jobs in flight
  *     {P:S}:b:<tube>   zset    order of burying -> id     buried jobs
+ *     {P:S}:e          zset    when to forget -> id       jobs that have ended and are kept for their keys
  *     {P:S}:c          hash    t<tube>, r<tube>           a tube's jobs in all, and its reserved ones
  *     {P:S}:p          hash    tube -> end, span          pauses
  *     {P}:store        hash    identity, format, shards and slice

@@ -18,6 +18,8 @@ local function check(id, text)
 		set = tag .. ':f'
 	elseif state == BURIED then
 		set = tag .. ':b:' .. job[TUBE]
+	elseif state == ENDED then
+		set = tag .. ':e'
 	elseif state == WAITING then
 		set = delayed_set(job[DUE])
 		if redis.call('ZSCORE', tag .. ':r:' .. job[TUBE], rank(id)) then
@@ -53,7 +55,7 @@ replies[1] = page[1]
 for i = 1, #page[2], 2 do check(page[2][i], page[2][i + 1]) end
 if page[1] ~= '0' then return replies end
 
-local jobs, placed, counted, in_flight = redis.call('HLEN', tag .. ':j'), 0, 0, 0
+local jobs, placed, counted, in_flight = redis.call('HLEN', tag .. ':j') - redis.call('ZCARD', tag .. ':e'), 0, 0, 0
 local counts = redis.call('HGETALL', tag .. ':c')
 for i = 1, #counts, 2 do
 	local tube = string.sub(counts[i], 2)

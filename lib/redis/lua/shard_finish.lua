@@ -2,9 +2,27 @@
 -- Replies for each the tube of a job that was deleted, 0 for a job that waits again, or an error.
 -- require part_shard
 local ids, replies, gone, flight, tubes = {}, {}, {'HDEL', tag .. ':j'}, {'ZREM', tag .. ':f'}, {}
+local kept, most = 0, math.floor(1000000 / head[5])
 for a = 3, #ARGV, 2 do ids[#ids + 1] = ARGV[a] end
 
+-- Keep an ended job, so that its key is not free yet.
+local function keep(id, job)
+	local ended = {unpack(USUAL)}
+	ended[VERSION], ended[STATE], ended[CREATED], ended[HOLD] = job[VERSION], ENDED, job[CREATED], job[HOLD]
+	ended[TUBE], ended[KEY], ended[DUE], ended[ENDS] = job[TUBE], job[KEY], now, now + job[HOLD]
+	displace(id, job)
+	store(id, ended)
+	redis.call('ZADD', tag .. ':e', string.format('%d', ended[ENDS]), id)
+	local over = redis.call('ZCARD', tag .. ':e') - most
+	if over > 0 then forget_some(0, over - 1) end
+	ring(ended[ENDS])
+	count('t' .. job[TUBE], -1)
+	kept = kept + 1
+	return job[TUBE]
+end
+
 local function finish(id, job)
+	if job[HOLD] then return keep(id, job) end
 	if job[PERIOD] == 0 then
 		gone[#gone + 1], flight[#flight + 1] = id, id
 		if job[KEY] ~= '' then redis.call('HDEL', index(job[TUBE], job[KEY])) end
@@ -38,6 +56,6 @@ if #gone > 2 then
 		count('t' .. tube, -number)
 		count('r' .. tube, -number)
 	end
-	redis.call('HINCRBY', tag .. ':m', 'ended', #gone - 2)
 end
+if #gone - 2 + kept > 0 then redis.call('HINCRBY', tag .. ':m', 'ended', #gone - 2 + kept) end
 return replies

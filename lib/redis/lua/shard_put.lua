@@ -1,4 +1,5 @@
 -- Put jobs. ARGV[3...]: 15 arguments for each. Replies the result, id and version of each.
+-- What a due time means is one letter, behind which a mode of the key may stand, and its span in us.
 -- Out of memory, Redis still runs a script whose first write needs none, and what is due may write such things first.
 -- Therefore this script begins with a write that needs memory in Redis's eyes, and changes nothing: it is refused then.
 redis.call('SETRANGE', KEYS[1], 0, '')
@@ -7,10 +8,26 @@ local PUT = 15
 local replies, fresh, tubes = {}, 0, {}
 local seq = tonumber(head[7])
 
+-- By a mode (the numbers are those of enum ww_key_mode): whether the old job, which may be nil, is kept; otherwise the due
+-- time and when the first of the debounced puts was.
+local function decide(mode, span, old, due)
+	local waits = old and old[STATE] == WAITING
+	if mode == 1 or mode == 5 then return old, due end
+	local left = waits and math.max(0, old[DUE] - now)
+	if mode == 2 then return waits and left <= due - now, due end
+	if mode == 3 then return waits and left >= due - now, due end
+	local first = waits and old[RESERVES] == 0 and old[FIRST] or now
+	return false, math.min(due, math.max(now, first + span)), first
+end
+
 local function put(a)
 	local tube, key, version = ARGV[a], ARGV[a + 1], tonumber(ARGV[a + 14])
 	local kind, due = ARGV[a + 3], tonumber(ARGV[a + 4])
 	local period = tonumber(ARGV[a + 7])
+	local mode, span, first, kept
+	if #kind > 1 then
+		mode, span, kind = tonumber(string.sub(kind, 2, 2)), tonumber(string.sub(kind, 3)), string.sub(kind, 1, 1)
+	end
 	local id, old, set, field
 	if kind == 'd' then
 		due = now + due
@@ -26,13 +43,26 @@ local function put(a)
 		old = text and read(text)
 		-- No error() here: the jobs before this one must be counted.
 		if text and not old then return -7, '0', 0 end
+		if old and old[STATE] == ENDED then
+			if old[ENDS] > now then
+				if version > 0 then return -9, '0', 0 end
+				return 3, id, old[VERSION]
+			end
+			forget(id, old)
+			old = nil
+		end
 	end
 	if version > 0 and not (old and old[VERSION] == version) then return -9, '0', 0 end
+	if mode then
+		kept, due, first = decide(mode, span, old, due)
+		if kept then return 2, id, old[VERSION] end
+	end
 	local job = {
 		1, WAITING, tonumber(ARGV[a + 13]), tonumber(ARGV[a + 5]), due, period > 0 and due or 0, now, due - now,
 		tonumber(ARGV[a + 6]), period, tonumber(ARGV[a + 8]), tonumber(ARGV[a + 9]), tonumber(ARGV[a + 10]),
 		tonumber(ARGV[a + 11]), tonumber(ARGV[a + 12]), 0, 0, 0, 0, 0, 0, 0, 0, 0, tube, key, '', ARGV[a + 2],
 	}
+	job[FIRST], job[HOLD] = first, mode == 5 and span or nil
 	if old then
 		displace(id, old)
 		job[VERSION] = old[VERSION] + 1

@@ -6,6 +6,7 @@ local m = redis.call('HMGET', tag .. ':m', 'seq', 'ended', 'timeouts', 'late', '
 	'late4', 'late5', 'late6')
 local replies = {{}}
 for i = 1, 11 do replies[1][i] = m[i] or '0' end
+replies[1][12] = redis.call('ZCARD', tag .. ':e')
 
 local function add(tube, all)
 	local ready = tag .. ':r:' .. tube

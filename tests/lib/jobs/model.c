@@ -32,6 +32,13 @@ struct expected *model_find_key(unsigned tube, unsigned key)
 	return NULL;
 }
 
+const struct ended *model_find_ended(unsigned tube, unsigned key)
+{
+	const struct ended *ended = &model_oracle.ended[tube][key];
+
+	return ended->id && ended->until > model_now ? ended : NULL;
+}
+
 /* ---- Time passes */
 
 void model_wait(struct expected *job, uint64_t due)
@@ -149,6 +156,7 @@ static void compare(const struct ww_job_info *info, const struct expected *job)
 	AGREE(job->state == WW_JOB_BURIED || info->due == job->due);
 	AGREE(info->left == (job->state == WW_JOB_BURIED || ends < model_now ? 0 : ends - model_now));
 	AGREE(info->token == job->token);
+	AGREE(info->hold == job->hold && info->debounce == (job->first ? model_now - job->first : 0));
 	AGREE(info->reserves == job->reserves && info->timeouts == job->timeouts && info->releases == job->releases);
 	AGREE(info->buries == job->buries && info->kicks == job->kicks);
 }
@@ -163,6 +171,35 @@ static int compare_listed(const struct ww_job_info *info, void *context)
 	return 0;
 }
 
+static int compare_ended(const struct ww_job_info *info, void *context)
+{
+	const struct ended *ended = NULL;
+
+	for (unsigned at = 0; at < TUBES * (KEYS + 1); at++)
+		if (model_oracle.ended[at / (KEYS + 1)][at % (KEYS + 1)].id == info->id)
+			ended = model_find_ended(at / (KEYS + 1), at % (KEYS + 1));
+	AGREE(info->state == WW_JOB_ENDED);
+	AGREE(ended && info->version == ended->version && info->left == ended->until - model_now);
+	AGREE(info->due + info->hold == ended->until);
+	++*(size_t *)context;
+	return 0;
+}
+
+static void compare_all_ended(void)
+{
+	struct ww_job_filter filter = {.states = 1u << WW_JOB_ENDED};
+	struct ww_jobs_stats stats;
+	size_t count = 0;
+	size_t there = 0;
+
+	OK(ww_jobs_list(model_world.jobs, &filter, SIZE_MAX, compare_ended, &count, NULL));
+	for (unsigned at = 0; at < TUBES * (KEYS + 1); at++)
+		there += model_find_ended(at / (KEYS + 1), at % (KEYS + 1)) != NULL;
+	AGREE(count == there);
+	OK(ww_jobs_stats(model_world.jobs, &stats));
+	AGREE(stats.kept == there);
+}
+
 void model_compare(void)
 {
 	struct ww_job_filter filter = {0};
@@ -175,6 +212,7 @@ void model_compare(void)
 	for (int i = 0; i < JOBS; i++)
 		there += model_oracle.jobs[i].id != 0;
 	AGREE(count == there);
+	compare_all_ended();
 	for (unsigned tube = 0; tube < TUBES; tube++) {
 		struct ww_tube_stats stats = {0};
 		uint64_t states[5] = {0};

@@ -38,11 +38,21 @@ struct expected {
 	uint32_t attempts;
 	uint32_t tries;
 	uint32_t reserves, timeouts, releases, buries, kicks;
+	uint64_t first; /* debounced put; 0: none */
+	uint64_t hold;
 	enum ww_job_state state;
+};
+
+/* A job that has ended, and has its key until then. */
+struct ended {
+	uint64_t id; /* 0: none */
+	uint64_t version;
+	uint64_t until;
 };
 
 struct oracle {
 	struct expected jobs[JOBS];
+	struct ended ended[TUBES][KEYS + 1];
 	uint64_t last_id;
 	uint64_t last_token;
 };
@@ -57,6 +67,8 @@ uint64_t model_below(uint64_t limit);
 /* NULL if there is none. */
 struct expected *model_find(uint64_t id);
 struct expected *model_find_key(unsigned tube, unsigned key);
+/* The ended job that still has the key, or NULL. */
+const struct ended *model_find_ended(unsigned tube, unsigned key);
 
 /* Let the job wait until `due`, or be buried. Either ends its lease. */
 void model_wait(struct expected *job, uint64_t due);

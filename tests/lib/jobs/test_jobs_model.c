@@ -51,6 +51,12 @@ static void draw(struct draft *draft)
 	spec->run = (1 + model_below(10)) * WW_SECOND;
 	spec->period = model_below(8) ? 0 : (1 + model_below(3000)) * MS;
 	spec->attempts = model_below(3) ? 0 : 1 + (uint32_t)model_below(3);
+	if (draft->key && model_below(4))
+		spec->key_mode = (enum ww_key_mode)model_below(WW_KEY_UNIQUE + 1);
+	if (spec->key_mode == WW_KEY_DEBOUNCE || spec->key_mode == WW_KEY_UNIQUE) {
+		spec->period = 0;
+		spec->key_span = (1 + model_below(20000)) * MS;
+	}
 }
 
 /* The job of the model that it replaces, or a free one; NULL if there is none. */
@@ -61,11 +67,60 @@ static struct expected *place_of(const struct draft *draft)
 	return job ? job : model_find(0);
 }
 
+static int is_kept(const struct draft *draft, const struct expected *job)
+{
+	int waits = job->state == WW_JOB_DELAYED || job->state == WW_JOB_READY;
+	uint64_t left = job->due > model_now ? job->due - model_now : 0;
+
+	switch (draft->spec.key_mode) {
+	case WW_KEY_IF_ABSENT:
+	case WW_KEY_UNIQUE:
+		return 1;
+	case WW_KEY_KEEP_EARLIER:
+		return waits && left <= draft->spec.due;
+	case WW_KEY_KEEP_LATER:
+		return waits && left >= draft->spec.due;
+	default:
+		return 0;
+	}
+}
+
+/* When the first of the debounced puts was, of which this is one. */
+static uint64_t first_of(const struct draft *draft, const struct expected *job)
+{
+	if (draft->spec.key_mode != WW_KEY_DEBOUNCE)
+		return 0;
+	return job->id && job->first && job->state != WW_JOB_BURIED && !job->reserves ? job->first : model_now;
+}
+
+/* Whether the put has kept another job, which the model has. */
+static int expect_kept(const struct draft *draft, int result, uint64_t id, uint64_t version)
+{
+	const struct ended *ended = model_find_ended(draft->tube, draft->key);
+	const struct expected *job = place_of(draft);
+
+	if (draft->key && ended) {
+		AGREE(result == WW_PUT_ENDED && id == ended->id && version == ended->version);
+		return 1;
+	}
+	model_oracle.ended[draft->tube][draft->key].id = 0;
+	if (!job->id || !is_kept(draft, job))
+		return 0;
+	AGREE(result == WW_PUT_KEPT && id == job->id && version == job->version);
+	return 1;
+}
+
 static void expect_put(const struct draft *draft, int result, uint64_t id, uint64_t version)
 {
 	struct expected *job = place_of(draft);
 	int replaced = job->id != 0;
+	uint64_t due = model_now + draft->spec.due;
+	uint64_t first = first_of(draft, job);
 
+	if (expect_kept(draft, result, id, version))
+		return;
+	if (first && due > first + draft->spec.key_span)
+		due = first + draft->spec.key_span > model_now ? first + draft->spec.key_span : model_now;
 	AGREE(result == replaced);
 	AGREE(version == (replaced ? job->version + 1 : 1));
 	if (replaced)
@@ -79,14 +134,16 @@ static void expect_put(const struct draft *draft, int result, uint64_t id, uint6
 	    .tube = draft->tube,
 	    .key = draft->key,
 	    .body = draft->body,
-	    .base = model_now + draft->spec.due,
+	    .base = due,
+	    .first = first,
+	    .hold = draft->spec.key_mode == WW_KEY_UNIQUE ? draft->spec.key_span : 0,
 	    .period = draft->spec.period,
 	    .run = draft->spec.run,
 	    .last_token = job->last_token,
 	    .version = version,
 	    .priority = draft->spec.priority,
 	    .attempts = draft->spec.attempts};
-	model_wait(job, model_now + draft->spec.due);
+	model_wait(job, due);
 }
 
 static void put(void)
@@ -98,7 +155,7 @@ static void put(void)
 	const struct expected *job = place_of(&draft);
 	if (!job)
 		return;
-	if (job->id && model_below(4) == 0) {
+	if (job->id && draft.spec.key_mode == WW_KEY_REPLACE && model_below(4) == 0) {
 		draft.spec.version = job->version + 1;
 		AGREE(ww_jobs_put(model_world.jobs, &draft.spec, NULL, NULL) == WW_ESTALE);
 		draft.spec.version = job->version;
@@ -222,6 +279,9 @@ static void reserve_one(void)
 static void expect_finish(struct expected *job)
 {
 	if (!job->period) {
+		if (job->hold)
+			model_oracle.ended[job->tube][job->key] =
+			    (struct ended){job->id, job->version, model_now + job->hold};
 		memset(job, 0, sizeof *job);
 		return;
 	}

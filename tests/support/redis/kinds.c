@@ -152,6 +152,24 @@ static int unpause(const struct ww_tube_stats *tube, void *context)
 	return tube->pause != 0;
 }
 
+static int note_one(const struct ww_job_info *info, void *context)
+{
+	*(struct ww_job_info *)context = *info;
+	return 1;
+}
+
+/* Make the keys free that jobs have which ended. */
+static void free_keys(struct world *world)
+{
+	struct ww_job_filter filter = {.states = 1u << WW_JOB_ENDED};
+	struct ww_job_info ended;
+
+	while (ww_jobs_list(world->jobs, &filter, 1, note_one, &ended, NULL) == 1) {
+		struct ww_job_ref ref = {.tube = ended.tube, .key = ended.key, .key_length = ended.key_length};
+		ck_assert_int_eq(ww_jobs_cancel(world->jobs, &ref), 1);
+	}
+}
+
 static void cancel_all(struct world *world)
 {
 	struct ww_job_filter filter = {0};
@@ -170,6 +188,7 @@ static void cancel_all(struct world *world)
 			ck_assert_msg(result >= 0 || result == WW_ENOTFOUND, "%s", ww_strerror(result));
 		}
 	} while (filter.after);
+	free_keys(world);
 }
 
 void kinds_redis_expect_bare(const struct redis_server *one, const char *prefix)

@@ -1,0 +1,140 @@
+/*
+ * Jobs that have ended and are kept for a time, so that their keys are not free yet. One lies in the table of the buried,
+ * behind those of all tubes, in order of the time when it is forgotten:
+ *
+ *     BURIED   tube 0 ... tube n | ALL_TUBES, time, id -> a record without a body
+ *
+ * Its key and its id lead there. It is in no list of its tube and in none of the counts but `kept`. One timer waits for
+ * the first of them.
+ */
+#include "lib/jobs/local/local_internal.h"
+
+/* So many are forgotten in one write. */
+enum { BATCH = 1000 };
+
+/* ---- One */
+
+int ww_jobs_is_forgotten(const struct jobs_local *jobs, const struct job_record *record)
+{
+	return record->ended <= ww_jobs_time(&jobs->elapsed);
+}
+
+int ww_jobs_forget(struct jobs_local *jobs, uint64_t id, const struct job_record *old)
+{
+	int error = ww_jobs_tube_keep(jobs, ww_jobs_tube_number(jobs, old->tube), -1);
+
+	return error ? error : ww_jobs_erase(jobs, id, old);
+}
+
+/* The one that is forgotten first. WW_ENOTFOUND: there is none. */
+static int find_first(struct jobs_local *jobs, uint64_t *id, struct job_record *record)
+{
+	unsigned char from[4];
+	struct store_bytes key;
+	struct store_bytes value;
+
+	store_write32(from, ALL_TUBES);
+	int error = jobs->store.ops->seek(
+	    jobs->store.self, STORE_BURIED, (struct store_bytes){from, sizeof from}, &key, &value);
+	if (error)
+		return error;
+	error = ww_jobs_read_pair(STORE_BURIED, key, value, id, record);
+	return error || record->ended ? error : WW_ECORRUPT;
+}
+
+static int forget_first(struct jobs_local *jobs)
+{
+	struct job_record record;
+	uint64_t id;
+	int error = find_first(jobs, &id, &record);
+
+	return error ? error : ww_jobs_forget(jobs, id, &record);
+}
+
+int ww_jobs_keep(struct jobs_local *jobs, uint64_t id, const struct job_record *old)
+{
+	uint64_t now = ww_jobs_time(&jobs->elapsed);
+	struct job_record record = {.version = old->version,
+	    .tube = old->tube,
+	    .due = now,
+	    .base = now,
+	    .created = old->created,
+	    .hold = old->hold,
+	    .ended = time_after(now, old->hold),
+	    .key = old->key};
+	int error = ww_jobs_tube_keep(jobs, ww_jobs_tube_number(jobs, old->tube), 1);
+
+	if (!error)
+		error = ww_jobs_write(jobs, id, old, &record);
+	if (!error && jobs->all.kept > jobs->config.ended_max)
+		error = forget_first(jobs);
+	if (!error)
+		ww_jobs_plan_forget(jobs, record.ended);
+	return error;
+}
+
+/* ---- In time */
+
+/* Plan for the first that is left. */
+static void plan_next(struct jobs_local *jobs)
+{
+	struct job_record record;
+	uint64_t id;
+	int error = jobs->all.kept ? find_first(jobs, &id, &record) : WW_ENOTFOUND;
+
+	if (!error)
+		ww_jobs_plan_forget(jobs, record.ended);
+}
+
+static int forget_some(struct jobs_local *jobs, struct jobs_call *firing)
+{
+	struct job_record record;
+	uint64_t id;
+
+	if (!ww_jobs_take_firing(jobs, firing, &jobs->forget_timer))
+		return WW_OK;
+	jobs->forget_at = UINT64_MAX;
+	if (!jobs->all.kept)
+		return WW_OK;
+	int error = ww_jobs_writing(jobs);
+	for (int i = 0; i < BATCH && !error; i++) {
+		error = find_first(jobs, &id, &record);
+		if (!error && !ww_jobs_is_forgotten(jobs, &record))
+			break;
+		if (!error)
+			error = ww_jobs_forget(jobs, id, &record);
+	}
+	/* If nothing can be written or read now, try again, but not at once. */
+	if (error && error != WW_ENOTFOUND)
+		ww_jobs_plan_forget(jobs, time_after(ww_jobs_time(&jobs->elapsed), WW_SECOND));
+	else
+		plan_next(jobs);
+	return error == WW_ENOTFOUND ? WW_OK : error;
+}
+
+static void on_time(struct ww_driver *driver, const struct ww_firing *firing, void *user)
+{
+	(void)driver;
+	ww_jobs_submit_firing(user, forget_some, NULL, firing);
+}
+
+void ww_jobs_plan_forget(struct jobs_local *jobs, uint64_t at)
+{
+	struct timeline *line = &jobs->elapsed;
+
+	if (at >= jobs->forget_at || jobs->config.flags & WW_JOBS_READONLY || jobs->closed)
+		return;
+	ww_jobs_cancel_timer(jobs, line->driver, &jobs->forget_timer);
+	jobs->forget_at = at;
+	at = at > line->offset ? at - line->offset : 0;
+	/* Without a timer, puts still find them forgotten. */
+	if (ww_driver_schedule_at(line->driver, at < WW_DRIVER_TIME_MAX ? at : WW_DRIVER_TIME_MAX, on_time, jobs,
+	        &jobs->forget_timer) != WW_OK)
+		jobs->forget_at = UINT64_MAX;
+}
+
+void ww_jobs_ended_open(struct jobs_local *jobs)
+{
+	jobs->forget_at = UINT64_MAX;
+	plan_next(jobs);
+}
