@@ -3,39 +3,59 @@
 
 #include "lib/redis/redis_internal.h"
 
-/* When this many tubes are remembered, all are forgotten. */
-enum { TUBES_MAX = 4096 };
+/* So many tubes are remembered, and those that a reserve asks for. */
+enum { TUBES_MAX = 8192 };
 
 static size_t size_of(const struct redis_store *store)
 {
 	return sizeof(struct tube_hints) + store->shards * sizeof(struct hint);
 }
 
-void ww_redis_hint_free(struct redis_store *store)
+/* It is in no table. */
+static void let_go(struct redis_store *store, struct tube_hints *tube)
 {
-	struct tube_hints *tube;
-	struct tube_hints *next;
-
-	HASH_ITER(hh, store->tubes, tube, next) {
-		HASH_DEL(store->tubes, tube);
-		store->gone_puts += tube->puts;
-		store->gone_finished += tube->finished;
-		memory_give(store->allocator, tube, size_of(store));
-	}
-	store->bytes = 0;
+	store->gone_puts += tube->puts;
+	store->gone_finished += tube->finished;
+	store->bytes -= size_of(store);
+	memory_give(store->allocator, tube, size_of(store));
 }
 
-/* With the lock. */
-static void bound_tubes(struct redis_store *store, size_t most)
+static void forget(struct redis_store *store, struct tube_hints *tube)
 {
-	if (HASH_COUNT(store->tubes) > most)
-		ww_redis_hint_free(store);
+	HASH_DEL(store->tubes, tube);
+	let_go(store, tube);
+}
+
+void ww_redis_hint_free(struct redis_store *store)
+{
+	while (store->tubes)
+		forget(store, store->tubes);
+}
+
+/* Make room: forget the first tube that no reserve has asked for since it was first before. */
+static void forget_one(struct redis_store *store)
+{
+	for (;;) {
+		struct tube_hints *tube = store->tubes;
+		struct tube_hints *next = tube->hh.next;
+
+		if (!tube->was_asked || !next) {
+			forget(store, tube);
+			return;
+		}
+		tube->was_asked = 0;
+		HASH_DEL(store->tubes, tube);
+		HASH_ADD(hh, store->tubes, name, (unsigned)strlen(tube->name), tube);
+		if (!tube->hh.tbl)
+			let_go(store, tube);
+	}
 }
 
 void ww_redis_hint_bound(struct redis_store *store, size_t count)
 {
 	pthread_mutex_lock(&store->lock);
-	bound_tubes(store, TUBES_MAX + count);
+	while (HASH_COUNT(store->tubes) > TUBES_MAX + count)
+		forget_one(store);
 	pthread_mutex_unlock(&store->lock);
 }
 
@@ -67,8 +87,10 @@ struct tube_hints *ww_redis_hint(struct redis_store *store, const char *name)
 	struct tube_hints *tube = find(store, name);
 	size_t length = strlen(name);
 
-	if (tube)
+	if (tube) {
+		tube->was_asked = 1;
 		return tube;
+	}
 	tube = memory_take_zeroed(store->allocator, size_of(store));
 	if (!tube)
 		return NULL;
@@ -147,8 +169,10 @@ void ww_redis_hint_count(struct redis_store *store, const char *name, uint64_t p
 	struct tube_hints *tube;
 
 	pthread_mutex_lock(&store->lock);
-	bound_tubes(store, TUBES_MAX);
-	tube = ww_redis_hint(store, name);
+	tube = find(store, name);
+	/* What is counted may not push out what is asked for. */
+	if (!tube && HASH_COUNT(store->tubes) < TUBES_MAX)
+		tube = ww_redis_hint(store, name);
 	if (tube) {
 		tube->puts += puts;
 		tube->finished += finished;

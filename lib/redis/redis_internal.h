@@ -68,6 +68,7 @@ struct tube_hints {
 	uint64_t puts; /* by this process, and so on */
 	uint64_t finished;
 	uint64_t pauses;
+	int was_asked; /* for, lately, by a reserve */
 	uint32_t promises; /* hints that are not HINT_NONE */
 	struct hint of[];  /* by shard */
 };
@@ -282,7 +283,7 @@ void ww_redis_gather_free(struct gather *gather);
 struct tube_hints *ww_redis_hint(struct redis_store *store, const char *tube);
 /* Set a hint; `heard` stays. With the lock. */
 void ww_redis_hint_set(struct tube_hints *tube, uint32_t shard, int64_t first);
-/* Forget all tubes if there are too many next to the `count` that are about to be asked for. */
+/* Forget tubes that were not asked for lately while there are too many next to the `count` that are about to be asked for. */
 void ww_redis_hint_bound(struct redis_store *store, size_t count);
 /* All hints become unknown, and waiting threads ask Redis. */
 void ww_redis_hint_forget(struct redis_store *store);

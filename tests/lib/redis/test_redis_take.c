@@ -229,6 +229,34 @@ START_TEST(a_thousand_tubes_are_asked_for_as_one_is)
 }
 END_TEST
 
+/* What is known of a tube that is asked for stays, whatever is put elsewhere. */
+START_TEST(many_tubes_do_not_push_out_those_that_are_asked_for)
+{
+	enum { TUBES = 9000, ASKED = 10 };
+	static char names[TUBES][16];
+	const char *watched[] = {"mail"};
+	long long before;
+
+	if (!redis_server_begin(&server, url, sizeof url))
+		return;
+	struct ww_jobs *jobs = open_with(SHARDS, 0);
+	ck_assert_int_eq(ww_jobs_reserve(jobs, watched, 1, leases), 0);
+	for (int i = 0; i < TUBES; i++) {
+		(void)snprintf(names[i], sizeof names[i], "tube%d", i);
+		put_one(jobs, names[i], 5);
+	}
+	before = looks();
+	for (int i = 0; i < ASKED; i++) {
+		ck_assert_int_eq(ww_jobs_reserve(jobs, watched, 1, leases), 0);
+		put_one(jobs, names[i], 5);
+	}
+	/* Each put looks once. */
+	ck_assert_int_eq(looks() - before, ASKED);
+	OK(ww_jobs_close(jobs));
+	redis_server_stop(&server);
+}
+END_TEST
+
 TEST_MAIN("redis/take", redis_is_asked_as_often_as_the_order_passes_to_another_shard,
     leased_jobs_are_returned_when_the_timeout_is_over, a_single_job_is_taken_where_another_took_the_best,
-    a_thousand_tubes_are_asked_for_as_one_is)
+    a_thousand_tubes_are_asked_for_as_one_is, many_tubes_do_not_push_out_those_that_are_asked_for)
