@@ -298,6 +298,7 @@ struct ww_tube_stats {
 	uint64_t pauses;
 	uint64_t pause;      /* length of the current pause in ns, or 0 */
 	uint64_t pause_left; /* time until the pause ends */
+	uint64_t held;       /* ready jobs that cannot start now, for a limit */
 };
 
 /*
@@ -541,6 +542,63 @@ WW_API int ww_jobs_kick_job(struct ww_jobs *jobs, uint64_t id);
  * all pauses.
  */
 WW_API int ww_jobs_pause(struct ww_jobs *jobs, const char *tube, uint64_t ns);
+
+/* ---- Limits ------------------------------------------------------------------------------------------------------ */
+
+/*
+ * How many jobs may run at once, and how often one may start. A job runs while it has a lease, and starts when it gets
+ * one. What may not start stays ready, in its order, and costs nothing; when the next one may start, waiting callers
+ * hear of it as of a job that came due (ww_jobs_wait, config.ready).
+ *
+ * The rate is kept by the generic cell rate algorithm of ATM (ITU-T I.371): starts are per / starts apart, and after a
+ * rest `burst` of them may come at once. So in any span of `per` there are at most starts + burst - 1. While jobs wait, a
+ * start that is up to 10 ms late, by the driver's tick or a busy caller, does not make the next one late.
+ *
+ * A lease that is returned (ww_jobs_return) counts as no start. ww_jobs_reserve_job is never held, but what it leases
+ * counts.
+ */
+struct ww_limit {
+	uint64_t running; /* leases at once; 0: any number */
+	uint64_t starts;  /* in each `per`; at most a million a second; 0: any number */
+	uint64_t per;     /* ns, from 1 ms to WW_LIMIT_PER_MAX; 1 s */
+	uint64_t burst;   /* 1 to 1,000,000; 1 */
+};
+
+#define WW_LIMIT_PER_MAX (UINT64_C(7) * 24 * 3600 * 1000000000)
+#define WW_LIMIT_BURST_MAX 1000000
+
+/* Selects a limit. */
+struct ww_limit_ref {
+	const char *tube; /* NULL: the default tube */
+};
+
+struct ww_limit_info {
+	struct ww_limit_ref ref;
+	struct ww_limit limit;
+	uint64_t running; /* leases now */
+	uint64_t held;    /* ready jobs that it does not let start now */
+	uint64_t left;    /* ns until its rate lets the next one start; 0: now */
+};
+
+/* Fill *limit with the defaults that the struct names. Errors: WW_EINVAL: limit is NULL. */
+WW_API int ww_limit_default(struct ww_limit *limit);
+
+/*
+ * Set a limit, in place of the former one. It is stored as a job is, and holds from now on: leases above it go on. The
+ * tube need not have jobs. With neither `running` nor `starts` there is no limit any more.
+ * Restarts: a store that was closed knows how many were started lately. After a crash, and if the rate was changed, it
+ * takes the burst as used up, so that never too many start.
+ * Complexity: O(1). Errors: WW_EINVAL: a member is out of range.
+ */
+WW_API int ww_jobs_limit_set(struct ww_jobs *jobs, const struct ww_limit_ref *ref, const struct ww_limit *limit);
+
+/* Fill *info; info->ref is as in *ref. Errors: WW_ENOTFOUND: there is no such limit. */
+WW_API int ww_jobs_limit_get(struct ww_jobs *jobs, const struct ww_limit_ref *ref, struct ww_limit_info *info);
+
+/* Called for each limit, under the same rules as the fn of ww_jobs_list. */
+typedef int ww_limit_fn(const struct ww_limit_info *info, void *context);
+/* Call fn for each limit of a tube, or of all if tube is NULL. Return what fn returned, or 0. */
+WW_API int ww_jobs_limit_list(struct ww_jobs *jobs, const char *tube, ww_limit_fn *fn, void *context);
 
 /* ---- Looking at jobs --------------------------------------------------------------------------------------------- */
 

@@ -14,7 +14,8 @@
  * A call is a struct, so that a kind can queue it and let another thread execute it. jobs.c checks what it can without
  * the store. A kind may therefore rely on this: no pointer is NULL where jobs.h needs an object, a tube's name has 1 to
  * WW_TUBE_MAX bytes, each member of a spec except body_length is in its range, a delay is at most WW_DRIVER_TIME_MAX,
- * flags and states are known, a ref has an id or a tube and a key. A pointer may be NULL where jobs.h says "unless
+ * flags and states are known, a ref has an id or a tube and a key, the members of a
+ * limit are in their range. A pointer may be NULL where jobs.h says "unless
  * NULL". The kind itself checks a spec's body_length, and whether a due time overflows its clock.
  */
 
@@ -42,6 +43,9 @@ enum jobs_op {
 	JOBS_KICK,
 	JOBS_KICK_JOB,
 	JOBS_PAUSE,
+	JOBS_LIMIT_SET,
+	JOBS_LIMIT_GET,
+	JOBS_LIMIT_LIST,
 	JOBS_PEEK,
 	JOBS_PEEK_NEXT,
 	JOBS_STATE,
@@ -72,6 +76,9 @@ struct jobs_call {
 	const struct ww_job_filter *filter;
 	ww_job_fn *job_fn;
 	ww_tube_fn *tube_fn;
+	const struct ww_limit_ref *ref;
+	const struct ww_limit *limit;
+	ww_limit_fn *limit_fn;
 	ww_jobs_problem_fn *problem;
 	void *context;
 
@@ -87,6 +94,7 @@ struct jobs_call {
 	uint64_t *counts;
 	struct ww_jobs_stats *stats;
 	struct ww_tube_stats *tube_stats;
+	struct ww_limit_info *limit_info;
 
 	/* For the kind, 0 at first: what it has handed out and must take back if the call fails later. */
 	size_t leased;

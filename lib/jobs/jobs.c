@@ -260,6 +260,59 @@ int ww_jobs_pause(struct ww_jobs *jobs, const char *tube, uint64_t ns)
 	return ask(jobs, (struct jobs_call){JOBS_PAUSE, .tube = tube, .ns = ns});
 }
 
+/* ---- Limits */
+
+int ww_limit_default(struct ww_limit *limit)
+{
+	if (!limit)
+		return WW_EINVAL;
+	*limit = (struct ww_limit){.per = WW_SECOND, .burst = 1};
+	return WW_OK;
+}
+
+static int is_limit(const struct ww_limit *limit)
+{
+	if (limit->per < WW_MILLISECOND || limit->per > WW_LIMIT_PER_MAX)
+		return 0;
+	/* At most one in a microsecond. */
+	return limit->starts <= limit->per / 1000 && limit->burst >= 1 && limit->burst <= WW_LIMIT_BURST_MAX;
+}
+
+static int refer_limit(struct ww_limit_ref *ref, const struct ww_limit_ref *from)
+{
+	if (!from)
+		return WW_EINVAL;
+	*ref = *from;
+	if (!ref->tube)
+		ref->tube = WW_TUBE_DEFAULT;
+	return is_tube(ref->tube) ? WW_OK : WW_EINVAL;
+}
+
+int ww_jobs_limit_set(struct ww_jobs *jobs, const struct ww_limit_ref *from, const struct ww_limit *limit)
+{
+	struct ww_limit_ref ref;
+
+	if (!jobs || refer_limit(&ref, from) || !limit || !is_limit(limit))
+		return WW_EINVAL;
+	return ask(jobs, (struct jobs_call){JOBS_LIMIT_SET, .tube = ref.tube, .ref = &ref, .limit = limit});
+}
+
+int ww_jobs_limit_get(struct ww_jobs *jobs, const struct ww_limit_ref *from, struct ww_limit_info *info)
+{
+	struct ww_limit_ref ref;
+
+	if (!jobs || refer_limit(&ref, from) || !info)
+		return WW_EINVAL;
+	return ask(jobs, (struct jobs_call){JOBS_LIMIT_GET, .tube = ref.tube, .ref = &ref, .limit_info = info});
+}
+
+int ww_jobs_limit_list(struct ww_jobs *jobs, const char *tube, ww_limit_fn *fn, void *context)
+{
+	if (!jobs || (tube && !is_tube(tube)) || !fn)
+		return WW_EINVAL;
+	return ask(jobs, (struct jobs_call){JOBS_LIMIT_LIST, .tube = tube, .limit_fn = fn, .context = context});
+}
+
 /* ---- Looking at jobs */
 
 int ww_jobs_peek(struct ww_jobs *jobs, const struct ww_job_ref *job, struct ww_job_info *info, void **body)

@@ -265,6 +265,10 @@ static int call_store(struct ww_jobs *jobs, struct jobs_call *call)
 		return ww_redis_kick_job(jobs, call->id);
 	case JOBS_PAUSE:
 		return ww_redis_kick_pause(jobs, call->tube, call->ns);
+	case JOBS_LIMIT_SET:
+	case JOBS_LIMIT_GET:
+	case JOBS_LIMIT_LIST:
+		return WW_EVERSION;
 	case JOBS_PEEK:
 		return ww_redis_look_peek(jobs, call->job, call->info, call->body);
 	case JOBS_PEEK_NEXT:

@@ -158,6 +158,9 @@ int ww_jobs_local_call(struct ww_jobs *handle, struct jobs_call *call)
 	    [JOBS_KICK] = ww_jobs_local_kick,
 	    [JOBS_KICK_JOB] = ww_jobs_local_kick_job,
 	    [JOBS_PAUSE] = ww_jobs_local_pause,
+	    [JOBS_LIMIT_SET] = ww_jobs_local_limit_set,
+	    [JOBS_LIMIT_GET] = ww_jobs_local_limit_get,
+	    [JOBS_LIMIT_LIST] = ww_jobs_local_limit_list,
 	    [JOBS_PEEK] = ww_jobs_local_peek,
 	    [JOBS_PEEK_NEXT] = ww_jobs_local_peek_next,
 	    [JOBS_STATE] = ww_jobs_local_state,
@@ -260,7 +263,10 @@ static void take_back(struct jobs_local *jobs)
 		const struct undo *undo = &jobs->undo[--jobs->undo_count];
 		if (undo->kind == UNDO_COUNTS)
 			ww_jobs_tube_change(undo, -1);
-		else if (ww_jobs_set(jobs, undo->id, &undo->was)) {
+		else if (undo->kind == UNDO_RULE) {
+			undo->tube->limits->rule = undo->rule;
+			ww_jobs_limit_changed(undo->tube);
+		} else if (ww_jobs_set(jobs, undo->id, &undo->was)) {
 			/* There is no memory for the entry. The store still has the job: read everything again. */
 			jobs->elapsed.edge_due = jobs->elapsed.edge_id = 0;
 			jobs->wall.edge_due = jobs->wall.edge_id = 0;

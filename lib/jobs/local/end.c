@@ -151,7 +151,11 @@ static int return_later(struct jobs_local *jobs, const struct jobs_call *call)
 
 	if (!error)
 		error = begin_end(jobs, call, &entry, &old, &record);
-	return error ? error : delay_job(jobs, call->id, &old, &record, call->ns);
+	if (error)
+		return error;
+	if (entry->is.tube->limits)
+		ww_jobs_limit_return(entry->is.tube);
+	return delay_job(jobs, call->id, &old, &record, call->ns);
 }
 
 /* Without a delay nothing is written: only memory knows of the lease, and the stored job is one that waits. */
@@ -166,6 +170,8 @@ int ww_jobs_local_return(struct jobs_local *jobs, struct jobs_call *call)
 	struct image image = entry->is;
 	image.state = WW_JOB_READY;
 	image.token = 0;
+	if (image.tube->limits)
+		ww_jobs_limit_return(image.tube);
 	return ww_jobs_place(jobs, call->id, &image);
 }
 

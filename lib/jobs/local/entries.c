@@ -185,6 +185,8 @@ static void count(struct jobs_local *jobs, const struct image *image, int sign)
 	} else if (image->state == WW_JOB_RESERVED) {
 		tube->reserved += one;
 		jobs->all.reserved += one;
+		if (tube->limits && sign < 0)
+			ww_jobs_limit_end(tube);
 	} else if (image->state == WW_JOB_READY) {
 		jobs->all.ready += one;
 		tube->urgent += image->priority < 1024 ? one : 0;

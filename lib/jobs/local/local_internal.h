@@ -100,6 +100,26 @@ struct soonest {
 	} jobs[SOONEST_MOST];
 };
 
+/* A limit that was set; with neither `running` nor `starts` it was taken away. */
+struct rule {
+	struct ww_limit limit;
+	uint64_t number; /* of its pair in META; 0: it never had one */
+};
+
+/* What a limit's rate has counted. */
+struct meter {
+	uint64_t even;   /* when the next start comes at an even pace: the theoretical arrival time of GCRA */
+	ww_handle timer; /* of the moment when the next start is allowed, once a caller wants it */
+	int waits;       /* jobs wait for that moment: lateness is made up */
+};
+
+/* The limits of a tube (limit.c). */
+struct limits {
+	struct tube *tube;
+	struct rule rule;
+	struct meter meter;
+};
+
 struct tube {
 	UT_hash_handle hh; /* by name */
 	struct jobs_local *jobs;
@@ -121,6 +141,7 @@ struct tube {
 	uint64_t pause;
 	uint64_t pause_ends; /* in elapsed time; 0: not paused */
 	ww_handle pause_timer;
+	struct limits *limits;   /* NULL: it never had one */
 	struct soonest *soonest; /* one for each clock, once somebody has asked; or NULL */
 	int dirty;               /* store its counts with the batch */
 	int notify;              /* a job may have become ready */
@@ -153,9 +174,12 @@ struct totals {
 
 /* A note: how to take a change back. Counts are those that were added. */
 struct undo {
-	enum { UNDO_ENTRY, UNDO_COUNTS } kind;
+	enum { UNDO_ENTRY, UNDO_COUNTS, UNDO_RULE } kind;
 	uint64_t id;
-	struct image was;
+	union {
+		struct image was;
+		struct rule rule;
+	};
 	struct tube *tube;
 	int64_t waiting;
 	int64_t buried;
@@ -235,7 +259,8 @@ struct jobs_local {
 	struct tube **numbered;
 	uint32_t numbered_room;
 	uint64_t tokens;
-	uint32_t free_number; /* no tube's; lower ones are taken */
+	uint32_t free_number;   /* no tube's; lower ones are taken */
+	uint64_t limit_numbers; /* the greatest that a limit had */
 	struct totals all;
 	struct counts counts;
 	uint64_t taken_back; /* batches */
@@ -261,12 +286,13 @@ struct jobs_local {
  */
 typedef int call_fn(struct jobs_local *jobs, struct jobs_call *call);
 
-/* ---- put.c, reserve.c, end.c, kick.c, look.c, check.c: what each jobs_op does */
+/* ---- put.c, reserve.c, end.c, kick.c, limit.c, look.c, check.c: what each jobs_op does */
 
 call_fn ww_jobs_local_put, ww_jobs_local_put_many, ww_jobs_local_move, ww_jobs_local_cancel;
 call_fn ww_jobs_local_reserve, ww_jobs_local_reserve_job;
 call_fn ww_jobs_local_finish, ww_jobs_local_finish_many, ww_jobs_local_fail, ww_jobs_local_return, ww_jobs_local_touch;
 call_fn ww_jobs_local_kick, ww_jobs_local_kick_job, ww_jobs_local_pause;
+call_fn ww_jobs_local_limit_set, ww_jobs_local_limit_get, ww_jobs_local_limit_list;
 call_fn ww_jobs_local_peek, ww_jobs_local_peek_next, ww_jobs_local_state, ww_jobs_local_list, ww_jobs_local_forecast;
 call_fn ww_jobs_local_stats, ww_jobs_local_tube, ww_jobs_local_tubes, ww_jobs_local_check;
 int ww_jobs_local_call(struct ww_jobs *jobs, struct jobs_call *call);
@@ -365,6 +391,29 @@ void ww_jobs_tube_notify(struct tube *tube);
 /* Its counts or its pause have changed. */
 void ww_jobs_tube_touch(struct tube *tube);
 int ww_jobs_tube_is_paused(const struct tube *tube);
+
+/* ---- limit.c: for tubes that have `limits` */
+
+#define LIMIT_KEY "limit" /* the keys of limits in META begin so */
+
+/* Whether no job of the tube may start now. */
+int ww_jobs_limit_holds(const struct tube *tube);
+/* The same of a tube that has ready jobs. If the answer is 1, callers hear of it when one may start. Or an error. */
+int ww_jobs_limit_hold(struct tube *tube);
+/* A job of the tube has started; that start was none; or a lease has ended. */
+void ww_jobs_limit_start(struct tube *tube);
+void ww_jobs_limit_return(struct tube *tube);
+void ww_jobs_limit_end(struct tube *tube);
+/* Another limit holds from now on. */
+void ww_jobs_limit_changed(struct tube *tube);
+/* Whether the tube has a limit, also if it has none in `limits`. */
+int ww_jobs_limit_is_set(const struct tube *tube);
+/* Read all limits. The clocks are known. */
+int ww_jobs_limits_open(struct jobs_local *jobs);
+/* The store is being closed: write what they have counted. */
+int ww_jobs_limits_store(struct jobs_local *jobs);
+/* Whether a pair of META is a limit. */
+int ww_jobs_is_limit(struct store_bytes key);
 
 /* ---- counts.c */
 

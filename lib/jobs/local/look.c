@@ -178,7 +178,8 @@ static void fill_tube(const struct jobs_local *jobs, const struct tube *tube, st
 	    .buried = tube->buried,
 	    .puts = tube->puts,
 	    .finished = tube->finished,
-	    .pauses = tube->pauses};
+	    .pauses = tube->pauses,
+	    .held = ww_jobs_limit_holds(tube) ? tube->ready : 0};
 	memcpy(stats->name, tube->name, sizeof stats->name);
 	if (tube->pause_ends > now) {
 		stats->pause = tube->pause;

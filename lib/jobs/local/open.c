@@ -89,8 +89,11 @@ static void cancel_timers(struct jobs_local *jobs)
 {
 	cancel_timer(jobs->elapsed.driver, &jobs->elapsed.timer);
 	cancel_timer(jobs->wall.driver, &jobs->wall.timer);
-	for (struct tube *tube = jobs->tubes; tube; tube = tube->hh.next)
+	for (struct tube *tube = jobs->tubes; tube; tube = tube->hh.next) {
 		cancel_timer(jobs->elapsed.driver, &tube->pause_timer);
+		if (tube->limits)
+			cancel_timer(jobs->elapsed.driver, &tube->limits->meter.timer);
+	}
 	cancel_timer(jobs->elapsed.driver, &jobs->clock_timer);
 	cancel_timer(jobs->elapsed.driver, &jobs->forget_timer);
 	for (uint32_t i = 0; i < slab_end(&jobs->entries); i++) {
@@ -148,6 +151,8 @@ static int read_all(struct jobs_local *jobs)
 		error = ww_jobs_tubes_open(jobs);
 	if (!error)
 		ww_jobs_time_open(jobs, is_new);
+	if (!error)
+		error = ww_jobs_limits_open(jobs);
 	jobs->meta_before = jobs->meta;
 	if (!error)
 		ww_jobs_ended_open(jobs);
@@ -173,6 +178,8 @@ static int store_leases(struct jobs_local *jobs, struct jobs_call *call)
 	/* Even if no lease has anything to store, store the time of the clocks. What was read before a
 	 * write begins is gone. */
 	error = ww_jobs_writing(jobs);
+	if (!error)
+		error = ww_jobs_limits_store(jobs);
 	for (uint32_t i = 0; i < slab_end(&jobs->entries) && !error; i++) {
 		struct entry *entry = slab_at(&jobs->entries, i);
 		struct job_record old;

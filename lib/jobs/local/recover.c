@@ -67,10 +67,21 @@ static void find_shift(struct recovery *recovery)
 	recovery->shift = shift > -second && shift < second ? 0 : shift;
 }
 
+/* What it has counted belongs to an epoch of the former store, thus counts no more. */
+static int take_limit(const struct recovery *recovery, struct store_bytes key, struct store_bytes value)
+{
+	struct store *store = &recovery->jobs->store;
+	int error = ww_jobs_writing(recovery->jobs);
+
+	return error ? error : store->ops->put(store->self, STORE_META, key, value);
+}
+
 static int take_meta(struct recovery *recovery, struct store_bytes key, struct store_bytes value)
 {
 	int is_fixed = key.size == 4;
 
+	if (ww_jobs_is_limit(key))
+		return take_limit(recovery, key, value);
 	if (ww_jobs_meta_take(&recovery->meta, key, value))
 		return WW_OK;
 	*(is_fixed ? &recovery->has_fixed : &recovery->has_moving) = 1;

@@ -78,25 +78,34 @@ static int lease_job(struct jobs_local *jobs, struct jobs_call *call, uint64_t i
 		job_body_free(jobs->allocator, body);
 		return error;
 	}
+	if (image.tube->limits)
+		ww_jobs_limit_start(image.tube);
 	fill_lease(&call->leases[call->leased], id, &image, record);
 	call->leases[call->leased++].body = body;
 	return WW_OK;
 }
 
-static struct entry *find_best(struct jobs_local *jobs, const struct jobs_call *call)
+/* Find the best job that may start. Returns 1, 0 if there is none, or an error. */
+static int find_best(struct jobs_local *jobs, const struct jobs_call *call, struct entry **found)
 {
 	struct entry *best = NULL;
 
 	for (size_t i = 0; i < call->count; i++) {
-		const struct tube *tube = ww_jobs_tube_find(jobs, call->tubes[i]);
+		struct tube *tube = ww_jobs_tube_find(jobs, call->tubes[i]);
 		if (!tube || !tube->ready || ww_jobs_tube_is_paused(tube))
+			continue;
+		int held = tube->limits ? ww_jobs_limit_hold(tube) : 0;
+		if (held < 0)
+			return held;
+		if (held)
 			continue;
 		struct entry *entry = tube->heap[0];
 		if (!best || entry->is.priority < best->is.priority ||
 		    (entry->is.priority == best->is.priority && entry->id < best->id))
 			best = entry;
 	}
-	return best;
+	*found = best;
+	return best != NULL;
 }
 
 /* Lease the best ready job. Returns 1, or 0 if there is none. */
@@ -104,12 +113,13 @@ static int reserve_best(struct jobs_local *jobs, struct jobs_call *call)
 {
 	const struct image none = {0};
 	struct job_record record;
-	const struct entry *entry;
+	struct entry *entry;
+	int error;
 
-	while ((entry = find_best(jobs, call))) {
+	while ((error = find_best(jobs, call, &entry)) == 1) {
 		uint64_t id = entry->id;
 		uint64_t now = ww_jobs_time(ww_jobs_timeline(jobs, entry->is.wall));
-		int error = ww_jobs_read(jobs, id, &record);
+		error = ww_jobs_read(jobs, id, &record);
 		/* A record that cannot be read is reported once, and then must not keep other jobs from delivery. */
 		if (error && call->leased)
 			return 0;
@@ -124,7 +134,7 @@ static int reserve_best(struct jobs_local *jobs, struct jobs_call *call)
 			error = lease_job(jobs, call, id, &record);
 		return error ? error : 1;
 	}
-	return 0;
+	return error;
 }
 
 /* A delivery that cannot be ended would only be made again. */

@@ -5,6 +5,7 @@
  * The port to what stores jobs: tables of pairs of bytes, in order of their keys. A write happens as a whole or not.
  *
  *     META     "meta", "now"              about the whole store: what seldom changes, and what every write changes
+ *              "limit", number         -> a limit (local/limit.c)
  *     JOBS     id                      -> table, and its key there without the id: where the job lies
  *     DUE      due time, id            -> job     that waits on elapsed time: delayed, ready or reserved
  *     WALL     due time, id            -> job     such jobs on wall time

@@ -56,7 +56,9 @@ enum {
 	/* Lists come in order of ids, and so do kicks of jobs with the same due time. */
 	KIND_LISTS_IN_ORDER = 1u << 7,
 	/* It is in Redis: it may be open more than once, and its times have a resolution of 1 us. */
-	KIND_IN_REDIS = 1u << 8
+	KIND_IN_REDIS = 1u << 8,
+	/* It keeps limits. */
+	KIND_LIMITS = 1u << 9
 };
 
 enum failure { FAIL_NOTHING, FAIL_PUT, FAIL_COMMIT };

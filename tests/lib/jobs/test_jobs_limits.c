@@ -1,0 +1,603 @@
+/*
+ * Limits of tubes: how many run at once and how many start in a time, the waking when the next may start, and what is
+ * stored. A random test compares the store with a plain model.
+ *
+ * WW_SEED sets the seed of the random test, which is printed.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/lib/jobs/fixture.h"
+#include "tests/support/seed.h"
+
+enum { MOST = 64 };
+
+static struct world world;
+static const struct ww_limit_ref whole = {.tube = WW_TUBE_DEFAULT};
+static const char *const here[] = {WW_TUBE_DEFAULT};
+static uint64_t state;
+
+static void set_limit(uint64_t running, uint64_t starts, uint64_t per, uint64_t burst)
+{
+	struct ww_limit limit = {running, starts, per, burst};
+
+	OK(ww_jobs_limit_set(world.jobs, &whole, &limit));
+}
+
+static void clear_limit(void)
+{
+	struct ww_limit limit;
+
+	OK(ww_limit_default(&limit));
+	OK(ww_jobs_limit_set(world.jobs, &whole, &limit));
+}
+
+static struct ww_limit_info limit_now(void)
+{
+	struct ww_limit_info info;
+
+	OK(ww_jobs_limit_get(world.jobs, &whole, &info));
+	return info;
+}
+
+static void put_some(unsigned count)
+{
+	struct ww_job_spec spec = spec_of("x");
+
+	for (unsigned i = 0; i < count; i++)
+		(void)put_job(&world, &spec);
+}
+
+/* Start as many as may, and finish them. */
+static unsigned run_all(void)
+{
+	struct ww_lease leases[MOST];
+	int count = ww_jobs_reserve_many(world.jobs, here, 1, leases, MOST);
+
+	ck_assert_int_ge(count, 0);
+	for (int i = 0; i < count; i++) {
+		OK(ww_jobs_finish(world.jobs, leases[i].id, leases[i].token));
+		ww_jobs_free(world.jobs, leases[i].body);
+	}
+	return (unsigned)count;
+}
+
+/* ---- At once */
+
+static struct ww_lease start(void)
+{
+	struct ww_lease lease = reserve_job(&world);
+
+	ww_jobs_free(world.jobs, lease.body);
+	lease.body = NULL;
+	return lease;
+}
+
+START_TEST(only_so_many_run_at_once)
+{
+	NEEDS(KIND_LIMITS);
+	world_make(&world, _i);
+	set_limit(2, 0, WW_SECOND, 1);
+	put_some(9);
+	struct ww_lease first = start();
+	struct ww_lease second = start();
+	expect_none(&world);
+	ck_assert_uint_eq(limit_now().running, 2);
+	ck_assert_uint_eq(limit_now().held, 7);
+	/* Each end of a lease gives its place back. */
+	OK(ww_jobs_finish(world.jobs, first.id, first.token));
+	first = start();
+	expect_none(&world);
+	OK(ww_jobs_release(world.jobs, first.id, first.token, 1024, 0, NULL));
+	first = start();
+	OK(ww_jobs_bury(world.jobs, first.id, first.token, 1024, NULL));
+	first = start();
+	OK(ww_jobs_return(world.jobs, first.id, first.token));
+	first = start();
+	OK(ww_jobs_return_after(world.jobs, first.id, first.token, 3600 * WW_SECOND));
+	first = start();
+	struct ww_job_ref ref = {.id = first.id};
+	ck_assert_int_eq(ww_jobs_cancel(world.jobs, &ref), 0);
+	first = start();
+	expect_none(&world);
+	/* Both leases expire. */
+	world_pass(&world, 61 * WW_SECOND);
+	first = start();
+	second = start();
+	expect_none(&world);
+	OK(ww_jobs_finish(world.jobs, first.id, first.token));
+	OK(ww_jobs_finish(world.jobs, second.id, second.token));
+	world_end(&world);
+}
+END_TEST
+
+START_TEST(a_lower_limit_lets_those_that_run_go_on)
+{
+	struct ww_lease leases[3];
+
+	NEEDS(KIND_LIMITS);
+	world_make(&world, _i);
+	put_some(7);
+	for (int i = 0; i < 3; i++)
+		leases[i] = start();
+	set_limit(1, 0, WW_SECOND, 1);
+	expect_none(&world);
+	OK(ww_jobs_finish(world.jobs, leases[0].id, leases[0].token));
+	OK(ww_jobs_finish(world.jobs, leases[1].id, leases[1].token));
+	expect_none(&world);
+	OK(ww_jobs_finish(world.jobs, leases[2].id, leases[2].token));
+	leases[0] = start();
+	expect_none(&world);
+	/* By its id a job is leased all the same, and counts. */
+	uint64_t id;
+	struct ww_job_info info;
+	OK(ww_jobs_peek_next(world.jobs, WW_TUBE_DEFAULT, WW_JOB_READY, &info, NULL));
+	id = info.id;
+	OK(ww_jobs_reserve_job(world.jobs, id, &leases[1]));
+	ww_jobs_free(world.jobs, leases[1].body);
+	ck_assert_uint_eq(limit_now().running, 2);
+	OK(ww_jobs_finish(world.jobs, leases[0].id, leases[0].token));
+	expect_none(&world);
+	clear_limit();
+	leases[0] = start();
+	OK(ww_jobs_finish(world.jobs, leases[0].id, leases[0].token));
+	OK(ww_jobs_finish(world.jobs, leases[1].id, leases[1].token));
+	world_end(&world);
+}
+END_TEST
+
+/* ---- In a time */
+
+START_TEST(starts_keep_the_rate_and_their_order)
+{
+	struct ww_job_spec spec = spec_of("x");
+	uint64_t ids[9];
+
+	NEEDS(KIND_LIMITS);
+	world_make(&world, _i);
+	set_limit(0, 100, 60 * WW_SECOND, 3);
+	for (unsigned i = 0; i < 8; i++)
+		ids[i] = put_job(&world, &spec);
+	spec.priority = 1;
+	ids[8] = put_job(&world, &spec);
+	static const unsigned order[] = {8, 0, 1, 2, 3, 4, 5, 6, 7};
+	for (unsigned i = 0; i < 9; i++) {
+		/* Three at once, the others 600 ms apart. */
+		if (i >= 3) {
+			expect_none(&world);
+			ck_assert_uint_eq(limit_now().left, 600 * MS);
+			ck_assert_uint_eq(limit_now().held, 9 - i);
+			world_pass(&world, 599 * MS);
+			expect_none(&world);
+			world_pass(&world, 1 * MS);
+		}
+		struct ww_lease lease = start();
+		if (world_promises(&world, KIND_ONE_ROW))
+			ck_assert_uint_eq(lease.id, ids[order[i]]);
+		OK(ww_jobs_finish(world.jobs, lease.id, lease.token));
+	}
+	/* After a rest, three at once again. */
+	world_pass(&world, 60 * WW_SECOND);
+	put_some(5);
+	ck_assert_uint_eq(run_all(), 3);
+	clear_limit();
+	ck_assert_uint_eq(run_all(), 2);
+	world_end(&world);
+}
+END_TEST
+
+START_TEST(lateness_is_made_up_while_jobs_wait)
+{
+	NEEDS(KIND_LIMITS);
+	world_make(&world, _i);
+	set_limit(0, 1000, WW_SECOND, 1);
+	put_some(40);
+	ck_assert_uint_eq(run_all(), 1);
+	world_pass(&world, 5 * MS);
+	ck_assert_uint_eq(run_all(), 5);
+	/* Up to 10 ms. */
+	world_pass(&world, 500 * MS);
+	ck_assert_uint_eq(run_all(), 11);
+	world_pass(&world, 3 * MS);
+	ck_assert_uint_eq(run_all(), 3);
+	while (run_all() || world_now(&world) % 7)
+		world_pass(&world, 1 * MS);
+	ck_assert_uint_eq(run_all(), 0);
+	/* None waited: there is nothing to make up. */
+	world_pass(&world, 500 * MS);
+	put_some(5);
+	ck_assert_uint_eq(run_all(), 1);
+	clear_limit();
+	(void)run_all();
+	world_end(&world);
+}
+END_TEST
+
+START_TEST(a_returned_lease_is_no_start)
+{
+	NEEDS(KIND_LIMITS);
+	world_make(&world, _i);
+	set_limit(0, 1, 60 * WW_SECOND, 2);
+	put_some(3);
+	struct ww_lease lease = start();
+	OK(ww_jobs_return(world.jobs, lease.id, lease.token));
+	lease = start();
+	OK(ww_jobs_return_after(world.jobs, lease.id, lease.token, MS));
+	world_pass(&world, 2 * MS);
+	ck_assert_uint_eq(run_all(), 2);
+	clear_limit();
+	ck_assert_uint_eq(run_all(), 1);
+	world_end(&world);
+}
+END_TEST
+
+/* ---- Waking */
+
+static unsigned told;
+
+static void note_ready(const char *tube, void *context)
+{
+	(void)context;
+	told += strcmp(tube, WW_TUBE_DEFAULT) == 0;
+}
+
+/* Whoever asks when nothing may start hears once, when something may. */
+START_TEST(callers_hear_when_the_next_may_start)
+{
+	NEEDS(KIND_IN_PROCESS);
+	world_make(&world, _i);
+	world.config.ready = note_ready;
+	world_reopen(&world);
+	set_limit(1, 1, WW_SECOND, 1);
+	put_some(3);
+	ck_assert_uint_eq(run_all(), 1);
+	ck_assert_uint_eq(run_all(), 0);
+	told = 0;
+	world_pass(&world, 999 * MS);
+	ck_assert_uint_eq(run_all(), 0);
+	ck_assert_uint_eq(told, 0);
+	world_pass(&world, 1 * MS);
+	ck_assert_uint_eq(told, 1);
+	/* Nobody has asked since. */
+	world_pass(&world, 10 * WW_SECOND);
+	ck_assert_uint_eq(told, 1);
+	struct ww_lease lease = start();
+	expect_none(&world);
+	world_pass(&world, 10 * WW_SECOND);
+	told = 0;
+	OK(ww_jobs_finish(world.jobs, lease.id, lease.token));
+	ck_assert_uint_eq(told, 1);
+	told = 0;
+	clear_limit();
+	ck_assert_uint_eq(told, 1);
+	ck_assert_uint_eq(run_all(), 1);
+	world.config.ready = NULL;
+	world_end(&world);
+}
+END_TEST
+
+START_TEST(other_tubes_go_on)
+{
+	static const char *const both[] = {WW_TUBE_DEFAULT, "mail"};
+	struct ww_job_spec spec = spec_of("x");
+	struct ww_lease lease;
+
+	NEEDS(KIND_LIMITS);
+	world_make(&world, _i);
+	set_limit(1, 0, WW_SECOND, 1);
+	put_some(3);
+	struct ww_lease held = start();
+	spec.tube = "mail";
+	spec.priority = 2000;
+	(void)put_job(&world, &spec);
+	ck_assert_int_eq(ww_jobs_reserve(world.jobs, both, 2, &lease), 1);
+	ck_assert_str_eq(lease.tube, "mail");
+	ww_jobs_free(world.jobs, lease.body);
+	struct ww_tube_stats stats;
+	OK(ww_jobs_tube(world.jobs, WW_TUBE_DEFAULT, &stats));
+	ck_assert_uint_eq(stats.held, 2);
+	ck_assert_uint_eq(stats.ready, 2);
+	OK(ww_jobs_tube(world.jobs, "mail", &stats));
+	ck_assert_uint_eq(stats.held, 0);
+	OK(ww_jobs_finish(world.jobs, lease.id, lease.token));
+	OK(ww_jobs_finish(world.jobs, held.id, held.token));
+	world_end(&world);
+}
+END_TEST
+
+/* ---- Stored */
+
+static int note_limit(const struct ww_limit_info *info, void *context)
+{
+	struct ww_limit_info *found = context;
+
+	ck_assert_str_eq(info->ref.tube, found->ref.tube ? found->ref.tube : info->ref.tube);
+	found->limit = info->limit;
+	found->running++;
+	return 0;
+}
+
+static unsigned count_limits(const char *tube)
+{
+	struct ww_limit_info found = {.ref.tube = tube};
+
+	ck_assert_int_eq(ww_jobs_limit_list(world.jobs, tube, note_limit, &found), 0);
+	return (unsigned)found.running;
+}
+
+START_TEST(limits_are_stored)
+{
+	struct ww_limit limit = {5, 7, 2 * WW_SECOND, 3};
+	const struct ww_limit_ref mail = {.tube = "mail"};
+	struct ww_limit_info info;
+
+	NEEDS(KIND_KEEPS);
+	NEEDS(KIND_LIMITS);
+	world_make(&world, _i);
+	OK(ww_jobs_limit_set(world.jobs, &mail, &limit));
+	set_limit(0, 1, 60 * WW_SECOND, 2);
+	put_some(3);
+	ck_assert_uint_eq(run_all(), 2);
+	world_pass(&world, 5 * WW_SECOND);
+	world_reopen(&world);
+	ck_assert_uint_eq(count_limits(NULL), 2);
+	ck_assert_uint_eq(count_limits("mail"), 1);
+	ck_assert_uint_eq(count_limits("nothing"), 0);
+	OK(ww_jobs_limit_get(world.jobs, &mail, &info));
+	ck_assert_mem_eq(&info.limit, &limit, sizeof limit);
+	/* What was started before counts. */
+	ck_assert_uint_eq(limit_now().left, 55 * WW_SECOND);
+	ck_assert_uint_eq(run_all(), 0);
+	world_pass(&world, 55 * WW_SECOND);
+	ck_assert_uint_eq(run_all(), 1);
+	clear_limit();
+	ck_assert_int_eq(ww_jobs_limit_get(world.jobs, &whole, &info), WW_ENOTFOUND);
+	world_reopen(&world);
+	ck_assert_int_eq(ww_jobs_limit_get(world.jobs, &whole, &info), WW_ENOTFOUND);
+	ck_assert_uint_eq(count_limits(NULL), 1);
+	limit.running = limit.starts = 0;
+	OK(ww_jobs_limit_set(world.jobs, &mail, &limit));
+	ck_assert_uint_eq(count_limits(NULL), 0);
+	world_end(&world);
+}
+END_TEST
+
+/* A copy of an open store is what a crash leaves: nobody knows how many have started. */
+START_TEST(after_a_crash_the_burst_is_used_up)
+{
+	char path[sizeof world.path + 4];
+	const char *before = world.config.path;
+
+	world_make(&world, _i);
+	if (!world.path[0]) {
+		world_end(&world);
+		return;
+	}
+	set_limit(0, 1, 10 * WW_SECOND, 4);
+	put_some(3);
+	(void)snprintf(path, sizeof path, "%s.new", world.path);
+	OK(ww_jobs_backup(world.path, path));
+	struct ww_jobs *first = world.jobs;
+	before = world.config.path;
+	world.config.path = path;
+	OK(ww_jobs_open(&world.jobs, &world.config));
+	ck_assert_uint_eq(run_all(), 0);
+	ck_assert_uint_eq(limit_now().left, 10 * WW_SECOND);
+	world_pass(&world, 10 * WW_SECOND);
+	ck_assert_uint_eq(run_all(), 1);
+	OK(ww_jobs_close(world.jobs));
+	/* What is recovered has its limits. */
+	uint64_t saved;
+	char third[sizeof path + 4];
+	(void)snprintf(third, sizeof third, "%s.new", path);
+	world.config.path = third;
+	OK(ww_jobs_recover(path, &world.config, &saved, NULL, NULL));
+	OK(ww_jobs_open(&world.jobs, &world.config));
+	ck_assert_uint_eq(limit_now().limit.burst, 4);
+	ck_assert_uint_eq(run_all(), 0);
+	OK(ww_jobs_close(world.jobs));
+	world.jobs = first;
+	world.config.path = before;
+	ck_assert_uint_eq(run_all(), 3);
+	world_end(&world);
+	char command[sizeof third * 2 + 16];
+	(void)snprintf(command, sizeof command, "rm -r '%s' '%s'", path, third);
+	ck_assert_int_eq(system(command), 0);
+}
+END_TEST
+
+START_TEST(a_limit_that_cannot_be_written_is_not_set)
+{
+	struct ww_limit limit = {1, 0, WW_SECOND, 1};
+
+	NEEDS(KIND_BATCHES);
+	world_make(&world, _i);
+	set_limit(2, 0, WW_SECOND, 1);
+	put_some(4);
+	world_fail(&world, FAIL_COMMIT);
+	ck_assert_int_lt(ww_jobs_limit_set(world.jobs, &whole, &limit), 0);
+	world_fail(&world, FAIL_NOTHING);
+	ck_assert_uint_eq(limit_now().limit.running, 2);
+	world_fail(&world, FAIL_PUT);
+	ck_assert_int_lt(ww_jobs_limit_set(world.jobs, &whole, &limit), 0);
+	world_fail(&world, FAIL_NOTHING);
+	ck_assert_uint_eq(limit_now().limit.running, 2);
+	(void)start();
+	(void)start();
+	expect_none(&world);
+	/* A lease that a failed write took back does not run. */
+	OK(ww_jobs_begin(world.jobs));
+	struct ww_lease lease;
+	clear_limit();
+	OK(ww_jobs_reserve(world.jobs, here, 1, &lease) - 1);
+	ww_jobs_free(world.jobs, lease.body);
+	world_fail(&world, FAIL_COMMIT);
+	ck_assert_int_lt(ww_jobs_commit(world.jobs), 0);
+	world_fail(&world, FAIL_NOTHING);
+	ck_assert_uint_eq(limit_now().running, 2);
+	expect_none(&world);
+	world_end(&world);
+}
+END_TEST
+
+START_TEST(limits_out_of_range_are_refused)
+{
+	static const struct ww_limit wrong[] = {{0, 1, 0, 1}, {0, 1, WW_LIMIT_PER_MAX + 1, 1}, {0, 1, WW_SECOND, 0},
+	    {0, 1, WW_SECOND, WW_LIMIT_BURST_MAX + 1}, {0, 1000001, WW_SECOND, 1}};
+	struct ww_limit limit;
+	struct ww_limit_info info;
+
+	NEEDS(KIND_LIMITS);
+	world_make(&world, _i);
+	for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+		ck_assert_int_eq(ww_jobs_limit_set(world.jobs, &whole, &wrong[i]), WW_EINVAL);
+	OK(ww_limit_default(&limit));
+	ck_assert_int_eq(ww_jobs_limit_set(world.jobs, NULL, &limit), WW_EINVAL);
+	ck_assert_int_eq(ww_jobs_limit_set(world.jobs, &whole, NULL), WW_EINVAL);
+	ck_assert_int_eq(ww_jobs_limit_set(world.jobs, &(struct ww_limit_ref){.tube = ""}, &limit), WW_EINVAL);
+	ck_assert_int_eq(ww_jobs_limit_get(world.jobs, &whole, NULL), WW_EINVAL);
+	ck_assert_int_eq(ww_jobs_limit_list(world.jobs, "", note_limit, NULL), WW_EINVAL);
+	ck_assert_int_eq(ww_jobs_limit_get(world.jobs, &whole, &info), WW_ENOTFOUND);
+	ck_assert_int_eq(ww_limit_default(NULL), WW_EINVAL);
+	limit.starts = 1000000;
+	OK(ww_jobs_limit_set(world.jobs, &(struct ww_limit_ref){NULL}, &limit));
+	ck_assert_uint_eq(limit_now().limit.starts, 1000000);
+	clear_limit();
+	world_end(&world);
+}
+END_TEST
+
+/* ---- A model */
+
+/*
+ * Two buckets of time: a start takes the time between two starts out of each, and time fills them. The least has room
+ * for the burst, and who has enough in it may start. The most has room for the lateness that is made up, too, and who has
+ * not enough in it may not.
+ */
+static struct model {
+	struct ww_limit limit;
+	uint64_t interval;
+	int64_t least;
+	int64_t most;
+	unsigned running;
+	unsigned ready;
+	struct ww_lease leases[MOST];
+} model;
+
+static void model_pass(uint64_t ns)
+{
+	int64_t room = (int64_t)(model.limit.burst * model.interval);
+
+	world_pass(&world, ns);
+	model.least = model.least + (int64_t)ns < room ? model.least + (int64_t)ns : room;
+	room += 10 * (int64_t)MS;
+	model.most = model.most + (int64_t)ns < room ? model.most + (int64_t)ns : room;
+}
+
+static void model_limit(void)
+{
+	struct ww_limit *limit = &model.limit;
+	uint64_t had = limit->starts;
+
+	*limit = (struct ww_limit){seed_below(&state, 8), seed_below(&state, 50), (1 + seed_below(&state, 1000)) * MS,
+	    1 + seed_below(&state, 5)};
+	model.interval = limit->starts ? (limit->per + limit->starts - 1) / limit->starts : 0;
+	OK(ww_jobs_limit_set(world.jobs, &whole, limit));
+	model.least = had ? 0 : (int64_t)(limit->burst * model.interval);
+	model.most = model.least;
+}
+
+static void model_start(void)
+{
+	struct ww_lease lease;
+	int interval = (int)model.interval;
+	int may = model.ready && (!model.limit.running || model.running < model.limit.running);
+	int got;
+
+	if (model.running == MOST)
+		return;
+	got = ww_jobs_reserve(world.jobs, here, 1, &lease);
+	ck_assert_int_ge(got, 0);
+	if (!may || (model.limit.starts && model.most < interval))
+		ck_assert_int_eq(got, 0);
+	else if (!model.limit.starts || model.least >= interval)
+		ck_assert_int_eq(got, 1);
+	if (!got)
+		return;
+	ww_jobs_free(world.jobs, lease.body);
+	model.leases[model.running++] = lease;
+	model.ready--;
+	model.least -= interval;
+	model.most -= interval;
+}
+
+static void model_end(void)
+{
+	struct ww_lease *lease = &model.leases[model.running ? seed_below(&state, model.running) : 0];
+
+	if (!model.running)
+		return;
+	if (seed_below(&state, 2)) {
+		OK(ww_jobs_finish(world.jobs, lease->id, lease->token));
+	} else {
+		OK(ww_jobs_release(world.jobs, lease->id, lease->token, 1024, 0, NULL));
+		model.ready++;
+	}
+	*lease = model.leases[--model.running];
+}
+
+static void check_model(void)
+{
+	struct ww_limit_info info;
+	int found = ww_jobs_limit_get(world.jobs, &whole, &info);
+
+	ck_assert_int_eq(found, model.limit.running || model.limit.starts ? WW_OK : WW_ENOTFOUND);
+	if (!found)
+		ck_assert_uint_eq(info.running, model.running);
+}
+
+START_TEST(limits_are_as_in_the_model)
+{
+	unsigned steps = 20000 / (kinds[_i]->cost ? kinds[_i]->cost : 1);
+
+	NEEDS(KIND_LIMITS);
+	world_make(&world, _i);
+	model = (struct model){0};
+	state = seed_of_run("test_jobs_limits");
+	for (unsigned step = 0; step < steps; step++) {
+		switch (seed_below(&state, 8)) {
+		case 0:
+			model_pass(seed_below(&state, 2) ? seed_below(&state, 20 * MS) / 1000 * 1000
+			                                 : seed_below(&state, 400) * MS);
+			break;
+		case 1:
+			if (seed_below(&state, 20) == 0)
+				model_limit();
+			break;
+		case 2:
+		case 3:
+			put_some(1);
+			model.ready++;
+			break;
+		case 4:
+			model_end();
+			break;
+		default:
+			model_start();
+		}
+		check_model();
+	}
+	while (model.running)
+		model_end();
+	clear_limit();
+	while (run_all())
+		;
+	world_end(&world);
+}
+END_TEST
+
+KINDS_MAIN("jobs/limits", only_so_many_run_at_once, a_lower_limit_lets_those_that_run_go_on,
+    starts_keep_the_rate_and_their_order, lateness_is_made_up_while_jobs_wait, a_returned_lease_is_no_start,
+    callers_hear_when_the_next_may_start, other_tubes_go_on, limits_are_stored, after_a_crash_the_burst_is_used_up,
+    a_limit_that_cannot_be_written_is_not_set, limits_out_of_range_are_refused, limits_are_as_in_the_model)
