@@ -299,6 +299,7 @@ struct ww_tube_stats {
 	uint64_t pause;      /* length of the current pause in ns, or 0 */
 	uint64_t pause_left; /* time until the pause ends */
 	uint64_t held;       /* ready jobs that cannot start now, for a limit */
+	int is_limited;      /* it has a limit */
 };
 
 /*
@@ -581,7 +582,7 @@ struct ww_limit_info {
 };
 
 /* Fill *limit with the defaults that the struct names. Errors: WW_EINVAL: limit is NULL. */
-WW_API int ww_limit_default(struct ww_limit *limit);
+WW_API int ww_jobs_limit_default(struct ww_limit *limit);
 
 /*
  * Set a limit, in place of the former one. It is stored as a job is, and holds from now on: leases above it go on. The

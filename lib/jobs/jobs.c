@@ -262,7 +262,7 @@ int ww_jobs_pause(struct ww_jobs *jobs, const char *tube, uint64_t ns)
 
 /* ---- Limits */
 
-int ww_limit_default(struct ww_limit *limit)
+int ww_jobs_limit_default(struct ww_limit *limit)
 {
 	if (!limit)
 		return WW_EINVAL;

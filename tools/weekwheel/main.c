@@ -21,6 +21,7 @@ static const struct {
     {"list", &command_list, "list jobs"},
     {"peek", &command_peek, "show a job and its body"},
     {"kick", &command_kick, "make buried jobs ready"},
+    {"limit", &command_limit, "limit how many jobs of a tube run, and how often they start"},
     {"stats", &command_stats, "count the jobs of each tube"},
     {"forecast", &command_forecast, "count the jobs of the next hour, day and week"},
     {"work", &command_work, "run a command for each job"},

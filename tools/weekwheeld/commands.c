@@ -518,4 +518,6 @@ const struct steps command_steps[VERBS] = {
     [VERB_FORECAST] = {NULL, list_run, list_answer, NULL},
     [VERB_ADVANCE] = {advance, NULL, NULL, NULL},
     [VERB_AUTH] = {login, NULL, NULL, NULL},
+    [VERB_LIMIT_TUBE] = {NULL, limits_set_run, limits_set_answer, NULL},
+    [VERB_LIST_LIMITS] = {NULL, limits_list_run, limits_list_answer, NULL},
 };

@@ -104,6 +104,16 @@ int list_forecast(struct server *server, const struct command *command, struct b
 /* Write a string of JSON. Returns 0, or -1 without memory. */
 int list_string(struct buffer *out, const char *text);
 
+/* ---- limits.c: the steps of their verbs */
+
+void limits_set_run(struct call *call);
+void limits_set_answer(struct call *call);
+void limits_list_run(struct call *call);
+void limits_list_answer(struct call *call);
+
+/* Write the limits of a tube, or of all for NULL, as lines of JSON. Returns 0 or a WW_E*. */
+int limits_list(struct server *server, const char *tube, struct buffer *out);
+
 /* ---- health.c */
 
 /*

@@ -55,6 +55,10 @@ static int add_tube(const struct ww_tube_stats *stats, void *context)
 	for (int i = 0; i < 4; i++)
 		bad |= buffer_format(out, "weekwheeld_tube_jobs{tube=\"%s\",state=\"%s\"} %llu\n", stats->name,
 		    protocol_states[WW_JOB_DELAYED + i], (LLU)counts[i]);
+	/* A part of those that are ready. */
+	if (stats->is_limited)
+		bad |= buffer_format(
+		    out, "weekwheeld_tube_jobs{tube=\"%s\",state=\"held\"} %llu\n", stats->name, (LLU)stats->held);
 	return bad != 0;
 }
 

@@ -57,6 +57,8 @@ static const struct {
     [VERB_FORECAST] = {RIGHT_READ, NAMED},
     [VERB_ADVANCE] = {RIGHT_ADMIN, EVERYWHERE},
     [VERB_AUTH] = {0, OPEN},
+    [VERB_LIMIT_TUBE] = {RIGHT_ADMIN, NAMED},
+    [VERB_LIST_LIMITS] = {RIGHT_READ, NAMED},
 };
 
 /* Waiting for jobs of several tubes needs the right in each of them. */
@@ -70,7 +72,7 @@ static int in_watched(const struct rights_case *about, unsigned rights)
 
 static const char *named(const struct command *command)
 {
-	return command->verb < VERB_OWN || command->own.has_tube ? command->tube : NULL;
+	return command->verb < VERB_OWN || *command->tube ? command->tube : NULL;
 }
 
 enum rights_answer rights_of(const struct rights_case *about, unsigned *rights)

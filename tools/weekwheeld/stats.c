@@ -136,6 +136,9 @@ void stats_tube(struct call *call)
 	          "cmd-delete: %llu\ncmd-pause-tube: %llu\npause: %llu\npause-time-left: %llu\n",
 	          (LLU)stats->puts, tube ? tube->users : 0, tube ? tube->watchers : 0, tube ? tube->waiters : 0,
 	          (LLU)stats->finished, (LLU)stats->pauses, seconds(stats->pause), seconds(stats->pause_left));
+	/* Only of a tube with a limit: clients of beanstalkd know the others. */
+	if (stats->is_limited)
+		bad |= buffer_format(&block, "current-jobs-held: %llu\n", (LLU)stats->held);
 	answer(connection, &block, bad);
 }
 

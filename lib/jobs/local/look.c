@@ -179,7 +179,8 @@ static void fill_tube(const struct jobs_local *jobs, const struct tube *tube, st
 	    .puts = tube->puts,
 	    .finished = tube->finished,
 	    .pauses = tube->pauses,
-	    .held = ww_jobs_limit_holds(tube) ? tube->ready : 0};
+	    .held = ww_jobs_limit_holds(tube) ? tube->ready : 0,
+	    .is_limited = ww_jobs_limit_is_set(tube)};
 	memcpy(stats->name, tube->name, sizeof stats->name);
 	if (tube->pause_ends > now) {
 		stats->pause = tube->pause;

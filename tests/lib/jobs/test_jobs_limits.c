@@ -29,7 +29,7 @@ static void clear_limit(void)
 {
 	struct ww_limit limit;
 
-	OK(ww_limit_default(&limit));
+	OK(ww_jobs_limit_default(&limit));
 	OK(ww_jobs_limit_set(world.jobs, &whole, &limit));
 }
 
@@ -452,14 +452,14 @@ START_TEST(limits_out_of_range_are_refused)
 	world_make(&world, _i);
 	for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
 		ck_assert_int_eq(ww_jobs_limit_set(world.jobs, &whole, &wrong[i]), WW_EINVAL);
-	OK(ww_limit_default(&limit));
+	OK(ww_jobs_limit_default(&limit));
 	ck_assert_int_eq(ww_jobs_limit_set(world.jobs, NULL, &limit), WW_EINVAL);
 	ck_assert_int_eq(ww_jobs_limit_set(world.jobs, &whole, NULL), WW_EINVAL);
 	ck_assert_int_eq(ww_jobs_limit_set(world.jobs, &(struct ww_limit_ref){.tube = ""}, &limit), WW_EINVAL);
 	ck_assert_int_eq(ww_jobs_limit_get(world.jobs, &whole, NULL), WW_EINVAL);
 	ck_assert_int_eq(ww_jobs_limit_list(world.jobs, "", note_limit, NULL), WW_EINVAL);
 	ck_assert_int_eq(ww_jobs_limit_get(world.jobs, &whole, &info), WW_ENOTFOUND);
-	ck_assert_int_eq(ww_limit_default(NULL), WW_EINVAL);
+	ck_assert_int_eq(ww_jobs_limit_default(NULL), WW_EINVAL);
 	limit.starts = 1000000;
 	OK(ww_jobs_limit_set(world.jobs, &(struct ww_limit_ref){NULL}, &limit));
 	ck_assert_uint_eq(limit_now().limit.starts, 1000000);

@@ -109,7 +109,8 @@ class Tokens(Case):
                          "stats-job 1", "stats-tube default", "list-tubes", "list-tube-used", "list-tubes-watched",
                          "pause-tube default 1", "reserve-job 1", "move 1 0", "move-key k 0", "delete-key k",
                          "release-job 1 0 0 x", "bury-job 1 0 x", "peek-key k", "stats-key k", "list-delayed",
-                         "list-delayed id=1", "forecast 1 1", "advance 1"):
+                         "list-delayed id=1", "forecast 1 1", "advance 1", "limit-tube default running=1",
+                         "list-limits"):
                 equal(a.ask(verb), "DENIED", verb)
             for put in ("put 0 0 60 1\r\nx\r\n", "put 0 0 60 0\r\n\r\n", "put 0 0 60 99999\r\n%s\r\n" % ("x" * 99999),
                         "put-key 0 0 60 1 k\r\nx\r\n", "put-at 0 0 60 1 k\r\nx\r\n"):
@@ -159,10 +160,11 @@ class Tokens(Case):
                          ("peek-delayed", "FOUND 7 1|y"), ("delete 7", "DENIED"), ("kick-job 7", "DENIED"), ("move 7 1", "DENIED"),
                          ("reserve-job 7", "DENIED"), ("list-tubes", "DENIED"), ("list-delayed", "DENIED"),
                          ("list-delayed tube=mail.x", "DENIED"), ("list-delayed id=1", "OK 0|"), ("forecast 1 1", "DENIED"),
-                         ("stats-tube default", "DENIED"), ("pause-tube mail 1", "DENIED"))
-            for verb in ("stats", "stats-tube mail", "list-delayed tube=mail", "list-delayed id=7", "forecast 1 1 tube=mail", "stats-job 7"):
+                         ("stats-tube default", "DENIED"), ("pause-tube mail 1", "DENIED"),
+                         ("limit-tube mail running=1", "DENIED"), ("list-limits", "DENIED"), ("list-limits tube=other", "DENIED"))
+            for verb in ("stats", "stats-tube mail", "list-limits tube=mail", "list-delayed tube=mail", "list-delayed id=7", "forecast 1 1 tube=mail", "stats-job 7"):
                 check(r.ask(verb).startswith("OK "), verb)
-            conversation(a, ("pause-tube mail 1", "PAUSED"), ("auth " + token("reader"), "OK"), ("pause-tube mail 0", "DENIED"))
+            conversation(a, ("pause-tube mail 1", "PAUSED"), ("limit-tube mail running=1", "LIMITED"), ("auth " + token("reader"), "OK"), ("pause-tube mail 0", "DENIED"))
 
     def test_rights_over_a_shared_store(self):
         """There a task looks up the tube of a job, while tokens may be read again."""

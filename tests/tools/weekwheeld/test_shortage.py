@@ -70,7 +70,7 @@ class Story:
             else:
                 self.ask(verb % number)
         for line in ("kick 10", "peek-ready", "peek-delayed", "peek-buried", "stats", "stats-tube other", "list-tubes",
-                     "list-tubes-watched", "list-tube-used", "list-delayed body=yes", "forecast 60 100", "ignore other",
+                     "list-tubes-watched", "list-tube-used", "list-delayed body=yes", "forecast 60 100", "limit-tube default running=50", "list-limits", "ignore other",
                      "pause-tube default 0", "no-such-verb", "put 0 0 0 100000\r\n" + "x" * 100000):
             self.ask(line)
         for number in list(self.jobs)[:2]:

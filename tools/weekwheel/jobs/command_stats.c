@@ -19,7 +19,7 @@ static const struct option table[] = {
 };
 
 static const struct table_column columns[] = {{"TUBE", 0}, {"READY", 1}, {"URGENT", 1}, {"DELAYED", 1}, {"RESERVED", 1},
-    {"BURIED", 1}, {"PUT", 1}, {"DELETED", 1}, {"WAITING", 1}, {"PAUSED", 1}};
+    {"BURIED", 1}, {"PUT", 1}, {"DELETED", 1}, {"WAITING", 1}, {"PAUSED", 1}, {"HELD", 1}};
 
 static void add_row(const struct reply *reply, void *context)
 {
@@ -36,6 +36,10 @@ static void add_row(const struct reply *reply, void *context)
 	if (tube.pause > DURATION_MAX / DURATION_SECOND)
 		tube.pause = DURATION_MAX / DURATION_SECOND;
 	table_cell(rows, "%s", tube.pause ? duration_format(pause, tube.pause * DURATION_SECOND) : "-");
+	if (tube.held)
+		table_cell(rows, "%" PRIu64, tube.held);
+	else
+		table_cell(rows, "-");
 }
 
 static void write_object(const struct reply *reply, void *context)
@@ -96,7 +100,8 @@ const struct jobs_command command_stats = {
     .usage = "Usage: weekwheel stats [OPTION]...\n"
              "\n"
              "Count the jobs of each tube. PUT and DELETED count since the start of the server,\n"
-             "WAITING counts connections that wait for a job.\n",
+             "WAITING counts connections that wait for a job. HELD are ready jobs that a limit\n"
+             "does not let start.\n",
     .examples = "Examples:\n"
                 "  weekwheel stats\n"
                 "  weekwheel stats --tube mail --json\n",

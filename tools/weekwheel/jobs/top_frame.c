@@ -98,14 +98,33 @@ static void head(const struct frame *frame, const struct jobs *jobs, const struc
 		line(frame, NULL, known ? "nothing is overdue" : "oldest overdue: not known of this server");
 }
 
-static void tube_line(
-    const struct frame *frame, const struct tube_row *tube, const struct tube_row *previous, int64_t ms)
+/* While limits hold jobs, a column more says so, and names have less room. */
+static uint64_t count_held(const struct top_sample *sample)
 {
-	char ready[12], delayed[12], reserved[12], buried[12], puts[12], done[12];
+	uint64_t held = 0;
 
-	line(frame, tube->buried ? warning : NULL, "%-24.24s %7s %8s %8s %7s %8s %8s", tube->name,
-	    count(ready, tube->ready), count(delayed, tube->delayed), count(reserved, tube->reserved),
-	    count(buried, tube->buried), rate(puts, tube->total, previous ? previous->total : 0, previous ? ms : 0),
+	for (size_t i = 0; i < sample->tubes.count; i++)
+		held += sample->tubes.at[i].held;
+	return held;
+}
+
+static void held_cell(char text[12], int is_shown, uint64_t held)
+{
+	char number[12];
+
+	snprintf(text, 12, is_shown ? " %7s" : "%s", is_shown ? count(number, held) : "");
+}
+
+static void tube_line(
+    const struct frame *frame, const struct tube_row *tube, const struct tube_row *previous, int64_t ms, int shows_held)
+{
+	char held[12], ready[12], delayed[12], reserved[12], buried[12], puts[12], done[12];
+
+	held_cell(held, shows_held, tube->held);
+	line(frame, tube->buried ? warning : NULL, "%-*.*s %7s%s %8s %8s %7s %8s %8s", shows_held ? 16 : 24,
+	    shows_held ? 16 : 24, tube->name, count(ready, tube->ready), held, count(delayed, tube->delayed),
+	    count(reserved, tube->reserved), count(buried, tube->buried),
+	    rate(puts, tube->total, previous ? previous->total : 0, previous ? ms : 0),
 	    rate(done, tube->deleted, previous ? previous->deleted : 0, previous ? ms : 0));
 }
 
@@ -116,12 +135,14 @@ static void tube_lines(
 	size_t shown = now->tubes.count;
 	size_t i;
 
-	line(frame, bold, "%-24s %7s %8s %8s %7s %8s %8s", "TUBE", "READY", "DELAYED", "RESERVED", "BURIED", "PUTS/S",
-	    "DONE/S");
+	int shows_held = count_held(now) > 0;
+
+	line(frame, bold, "%-*s %7s%s %8s %8s %7s %8s %8s", shows_held ? 16 : 24, "TUBE", "READY",
+	    shows_held ? "    HELD" : "", "DELAYED", "RESERVED", "BURIED", "PUTS/S", "DONE/S");
 	if (shown > (size_t)rows)
 		shown = (size_t)rows - 1;
 	for (i = 0; i < shown; i++)
-		tube_line(frame, &now->tubes.at[i], find(previous, now->tubes.at[i].name), ms);
+		tube_line(frame, &now->tubes.at[i], find(previous, now->tubes.at[i].name), ms, shows_held);
 	if (shown < now->tubes.count) {
 		line(frame, NULL, "... and %zu more", now->tubes.count - shown);
 		i++;

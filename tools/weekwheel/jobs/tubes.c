@@ -94,6 +94,7 @@ void tube_fill(struct tube_row *tube, const struct reply *reply)
 	tube->deleted = field_whole(text, size, "cmd-delete");
 	tube->waiting = field_whole(text, size, "current-waiting");
 	tube->pause = field_whole(text, size, "pause-time-left");
+	tube->held = field_whole(text, size, "current-jobs-held");
 }
 
 static void add_tube(const struct reply *reply, void *context)

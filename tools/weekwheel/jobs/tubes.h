@@ -7,7 +7,7 @@
 
 struct tube_row {
 	char name[JOBS_TUBE_MAX + 1];
-	uint64_t ready, urgent, delayed, reserved, buried, total, deleted, waiting, pause;
+	uint64_t ready, urgent, delayed, reserved, buried, total, deleted, waiting, pause, held;
 };
 
 struct tube_rows {

@@ -50,7 +50,12 @@ enum word {
 	OPTION_AFTER,
 	OPTION_ID,
 	OPTION_LIMIT,
-	OPTION_BODY
+	OPTION_BODY,
+	OPTION_RUNNING,
+	OPTION_STARTS,
+	OPTION_PER,
+	OPTION_BURST,
+	WORDS
 };
 
 /* How a word is read. Seconds are stored in ns. */
@@ -65,7 +70,7 @@ static const struct {
 	size_t at; /* in struct command */
 	size_t size;
 	const char *option;
-} meanings[OPTION_BODY + 1] = {
+} meanings[WORDS] = {
     [ID] = {AS_NUMBER, 0, UINT64_MAX, MEMBER(id), NULL},
     [PRIORITY] = {AS_NUMBER, 0, UINT32_MAX, MEMBER(priority), NULL},
     [DELAY] = {AS_SECONDS, 0, UINT32_MAX, MEMBER(delay), NULL},
@@ -94,6 +99,10 @@ static const struct {
     [OPTION_ID] = {AS_NUMBER, 0, UINT64_MAX, MEMBER(id), "id"},
     [OPTION_LIMIT] = {AS_NUMBER, 1, PROTOCOL_LIST_MAX, MEMBER(bound), "limit"},
     [OPTION_BODY] = {AS_ITSELF, 0, 0, 0, 0, "body"},
+    [OPTION_RUNNING] = {AS_NUMBER, 1, UINT64_MAX, MEMBER(own.limit.running), "running"},
+    [OPTION_STARTS] = {AS_NUMBER, 1, UINT64_MAX, MEMBER(own.limit.starts), "starts"},
+    [OPTION_PER] = {AS_SECONDS, 0, UINT32_MAX, MEMBER(own.limit.per), "per"},
+    [OPTION_BURST] = {AS_NUMBER, 1, WW_LIMIT_BURST_MAX, MEMBER(own.limit.burst), "burst"},
 };
 
 const char *const protocol_states[] = {"invalid", "delayed", "ready", "reserved", "buried"};
@@ -152,6 +161,8 @@ static const struct {
     {"forecast ", VERB_FORECAST, {SPAN, COUNT, OPTION_TUBE}},
     {"advance ", VERB_ADVANCE, {DELAY}},
     {"auth ", VERB_AUTH, {SECRET}},
+    {"limit-tube ", VERB_LIMIT_TUBE, {TUBE, OPTION_RUNNING, OPTION_STARTS, OPTION_PER, OPTION_BURST}},
+    {"list-limits", VERB_LIST_LIMITS, {OPTION_TUBE}},
 };
 
 enum { VERB_TEXTS = sizeof verbs / sizeof *verbs };
@@ -343,8 +354,9 @@ static int read_own(struct command *command, const enum word *what, struct span 
 	command->tube[0] = 0;
 	command->bound = 100;
 	command->own.at = command->verb == VERB_PUT_AT;
-	/* The one verb that may stand alone has its space among the words. */
-	if (command->verb == VERB_LIST_DELAYED && line.at < line.end && *line.at == ' ')
+	/* A verb that may stand alone has its space among the words. */
+	if ((command->verb == VERB_LIST_DELAYED || command->verb == VERB_LIST_LIMITS) && line.at < line.end &&
+	    *line.at == ' ')
 		line.at++;
 	count = line.at == line.end ? 0 : words_split(line, words, WORDS_MAX);
 	for (i = 0; *what != NOTHING && *what < OPTION_EVERY; i++, what++)

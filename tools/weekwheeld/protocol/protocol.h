@@ -62,6 +62,8 @@ enum verb {
 	VERB_FORECAST,
 	VERB_ADVANCE,
 	VERB_AUTH,
+	VERB_LIMIT_TUBE,
+	VERB_LIST_LIMITS,
 	VERBS
 };
 
@@ -106,8 +108,9 @@ struct command_own {
 	uint64_t after;
 	unsigned states;
 	int with_body;
-	uint64_t span;      /* forecast */
-	struct span secret; /* auth: points into the bytes given to protocol_next */
+	uint64_t span;         /* forecast */
+	struct ww_limit limit; /* limit-tube; 0: not given */
+	struct span secret;    /* auth: points into the bytes given to protocol_next */
 };
 
 /* The verb decides which members are valid. Times are in ns. */

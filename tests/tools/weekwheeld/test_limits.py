@@ -1,0 +1,95 @@
+#!/usr/bin/env python3
+"""Limits of tubes: verbs, the command limit, waiting workers, what is shown, and a restart."""
+import sys
+
+sys.path.insert(0, __file__.rsplit("/tests/", 1)[0] + "/tests/support")
+from weekwheel import Case, Server, alone, conversation, equal, main, matches, objects
+
+
+def put(client, count, tube="mail"):
+    equal(client.ask("use " + tube), "USING " + tube)
+    for _ in range(count):
+        assert client.put(ttr=100).startswith("INSERTED ")
+
+
+class Limits(Case):
+    def test_a_worker_that_waits_gets_a_job_when_one_may_start(self):
+        with Server("--clock", "virtual") as server, server.client() as a, server.client() as b:
+            conversation(a, ("watch mail", "WATCHING 2"), ("limit-tube mail running=2 starts=1 per=0.5", "LIMITED"))
+            conversation(b, ("watch mail", "WATCHING 2"))
+            put(a, 5)
+            equal(a.ask("reserve"), "RESERVED 1 1|x")
+            b.send("reserve\r\n")
+            a.until_waiting()
+            a.ask("advance 0.499")
+            equal(a.numbers("stats")["current-waiting"], "1")
+            a.ask("advance 0.001")
+            equal(b.answer(), "RESERVED 2 1|x")
+            # Two run: only the end of one lets another start.
+            b.send("reserve\r\n")
+            a.until_waiting()
+            a.ask("advance 10")
+            equal(a.numbers("stats")["current-waiting"], "1")
+            equal(a.ask("delete 1"), "DELETED")
+            equal(b.answer(), "RESERVED 3 1|x")
+            # A connection that ends gives its places back; the others go on as they may.
+            equal(a.numbers("stats-tube mail")["current-jobs-held"], "2")
+            b.close()
+            a.until_stats("current-jobs-reserved", 0)
+            a.ask("advance 1")
+            conversation(a, ("reserve-with-timeout 0", "RESERVED 2 1|x"), ("limit-tube mail", "LIMITED"),
+                         ("reserve-with-timeout 0", "RESERVED 3 1|x"), ("list-limits", "OK 0|"))
+            assert "current-jobs-held" not in a.numbers("stats-tube mail")
+
+    def test_two_hundred_start_at_their_pace(self):
+        """Each minute has what the rate says, whoever waits."""
+        with Server("--clock", "virtual") as server, server.client() as a, server.client() as worker:
+            equal(a.ask("limit-tube default starts=100 per=60 burst=20"), "LIMITED")
+            for _ in range(200):
+                a.put(ttr=1000)
+            worker.send("reserve\r\n" * 200)
+            got = []
+            for _ in range(2):
+                for _ in range(600):
+                    a.ask("advance 0.1")
+                got.append(int(a.numbers("stats")["current-jobs-reserved"]))
+            # The clock goes in steps: the last of the first minute may come with the first of the second.
+            assert got[0] in (119, 120) and got[1] == 200, got
+
+    def test_the_command(self):
+        with Server("--data", "data", "--clock", "virtual:0", "--http", "127.0.0.1:0") as server, server.client() as a:
+            run = server.program.run
+            equal(run(0, "limit", "mail", "--running", "5", "--rate", "100/1m", "--burst", "2").out, "")
+            equal(run(0, "limit", "web", "--rate", "5/s").out, "")
+            a.ask("watch mail")
+            put(a, 4)
+            conversation(a, ("reserve", "RESERVED 1 1|x"), ("reserve", "RESERVED 2 1|x"), ("reserve-with-timeout 0", "TIMED_OUT"))
+            table = run(0, "limit").out
+            matches(r"^TUBE +RUNNING +MOST +RATE +BURST +HELD +NEXT IN$", table)
+            matches(r"^mail +2 +5 +100 in 1 min? +2 +2 +600 ms$", table)
+            matches(r"^web +0 +- +5 in 1 s +1 +0 +-$", table)
+            equal(objects(run(0, "limit", "mail", "--json").out), [
+                {"tube": "mail", "running": 5, "starts": 100, "per": 60, "burst": 2, "leases": 2, "held": 2, "left": 0.6}])
+            matches(r"^mail .* 2$", run(0, "stats").out)
+            matches(r"^mail +2 +2 ", run(0, "top", "--once").out)
+            assert 'weekwheeld_tube_jobs{tube="mail",state="held"} 2' in server.metrics()
+            equal(run(0, "limit", "web", "--clear").out, "")
+            equal(server.stop(), 0)
+        # It is stored. A server whose time stands still has started both jobs just now.
+        with Server("--data", "data") as server:
+            equal([limit["tube"] for limit in objects(server.program.run(0, "limit", "--json").out)], ["mail"])
+
+    def test_mistakes(self):
+        for arguments, said in ((("mail", "--rate", "100"), "100/1m"), (("mail", "--rate", "5/0"), "from 1ms to 7d"),
+                                (("mail", "--rate", "0/1s"), "100/1m"), (("mail", "--rate", "5/8d"), "from 1ms to 7d"),
+                                (("mail", "--rate", "9000/1ms"), "a million"), (("mail", "--burst", "3"), "needs --rate"),
+                                (("--running", "3"), "the tube is missing"), (("mail", "--running", "0"), "from 1"),
+                                (("mail", "--running", "3", "--clear"), "either"), (("a", "b"), "one tube")):
+            matches(said, alone.run(2, "limit", *arguments).err)
+        with Server() as server, server.client() as a:
+            conversation(a, ("limit-tube mail starts=1 per=0", "LIMITED"), ("limit-tube mail starts=1 per=0.0001", "BAD_FORMAT"),
+                         ("limit-tube mail starts=2000000", "BAD_FORMAT"), ("limit-tube mail starts=1 per=999999", "BAD_FORMAT"),
+                         ("limit-tube -x running=1", "BAD_FORMAT"), ("list-limits tube=none", "OK 0|"))
+
+
+main()

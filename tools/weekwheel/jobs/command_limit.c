@@ -1,0 +1,202 @@
+/* The command limit: sets how many jobs of a tube run at once and how many start in a time, or shows such limits. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "tools/common/duration.h"
+#include "tools/common/json.h"
+#include "tools/common/number.h"
+#include "tools/weekwheel/jobs/jobs.h"
+#include "tools/weekwheel/jobs/table.h"
+
+enum { RUNNING = 1, RATE, BURST, CLEAR, BURST_MOST = 1000000 };
+
+static const struct option table[] = {
+    {RUNNING, 'r', "running", "N", "at most N jobs run at once"},
+    {RATE, 'R', "rate", "N/TIME", "at most N jobs start in each TIME, such as 100/1m"},
+    {BURST, 'b', "burst", "N", "with --rate: after a rest, N start at once (default 1)"},
+    {CLEAR, 'c', "clear", NULL, "take the limit away"},
+    JOBS_OPTIONS,
+};
+
+static const struct table_column columns[] = {
+    {"TUBE", 0}, {"RUNNING", 1}, {"MOST", 1}, {"RATE", 1}, {"BURST", 1}, {"HELD", 1}, {"NEXT IN", 1}};
+
+struct limit_command {
+	struct jobs jobs;
+	const char *tube;
+	uint64_t running, starts, per, burst;
+	int clear;
+};
+
+/* "100/1m", or "100/m" for short. */
+static int take_rate(struct limit_command *limit, const struct options *options)
+{
+	const char *slash = strchr(options->value, '/');
+	struct duration_problem problem;
+	char span[40];
+	int written;
+
+	if (!slash || number_whole(options->value, (size_t)(slash - options->value), 1, UINT32_MAX, &limit->starts))
+		return options_bad_value(options, "rate", "a number of jobs and a time, such as 100/1m or 5/s");
+	written = snprintf(span, sizeof span, "%s%s", slash[1] >= '0' && slash[1] <= '9' ? "" : "1", slash + 1);
+	if (written < 0 || (size_t)written >= sizeof span || duration_parse(span, &limit->per, &problem) ||
+	    limit->per < DURATION_SECOND / 1000 || limit->per > 7 * 24 * 3600 * DURATION_SECOND)
+		return options_bad_value(
+		    options, "rate", "a number of jobs and a time from 1ms to 7d, such as 100/1m or 5/s");
+	if (limit->starts > limit->per / 1000)
+		return options_bad_value(options, "rate", "at most a million jobs a second");
+	return 0;
+}
+
+static int take_option(void *context, struct options *options, int id)
+{
+	struct limit_command *limit = context;
+
+	switch (id) {
+	case RUNNING:
+		return jobs_whole(options, "running", 1, UINT32_MAX, &limit->running, "a whole number from 1");
+	case RATE:
+		return take_rate(limit, options);
+	case BURST:
+		return jobs_whole(options, "burst", 1, BURST_MOST, &limit->burst, "a whole number from 1 to 1000000");
+	case CLEAR:
+		limit->clear = 1;
+		return 0;
+	default:
+		if (limit->tube)
+			return options_fail(options, "'%s': one tube at a time", options->value);
+		if (!*options->value || strlen(options->value) > JOBS_TUBE_MAX || strpbrk(options->value, " \t\r\n"))
+			return options_fail(options, "'%s': expected the name of a tube", options->value);
+		limit->tube = options->value;
+		return 0;
+	}
+}
+
+static int check(void *context, const struct options *options)
+{
+	const struct limit_command *limit = context;
+	int sets = limit->running || limit->starts;
+
+	if (limit->burst && !limit->starts)
+		return options_fail(options, "--burst needs --rate, such as --rate 100/1m");
+	if (sets && limit->clear)
+		return options_fail(options, "give either a limit or --clear");
+	return (sets || limit->clear) && !limit->tube ? options_fail(options, "the tube is missing, such as: mail") : 0;
+}
+
+static int set(struct limit_command *limit)
+{
+	char words[200] = "";
+	char per[DURATION_TEXT];
+	struct reply reply;
+
+	if (limit->running)
+		jobs_add_number(words, sizeof words, "running", limit->running);
+	if (limit->starts) {
+		jobs_add_number(words, sizeof words, "starts", limit->starts);
+		jobs_add(words, sizeof words, "per", duration_seconds(per, limit->per));
+		jobs_add_number(words, sizeof words, "burst", limit->burst ? limit->burst : 1);
+	}
+	return client_expect(
+	    &limit->jobs.client, &reply, "LIMITED", limit->tube, "limit-tube %s%s", limit->tube, words);
+}
+
+/* ---- Showing */
+
+static uint64_t duration_of(const char *line, size_t size, const char *name)
+{
+	struct duration_problem problem;
+	char text[40];
+	uint64_t ns;
+
+	json_text(line, size, name, text, sizeof text);
+	return duration_parse(text, &ns, &problem) ? 0 : ns;
+}
+
+static void add_most(struct text_table *rows, uint64_t most)
+{
+	if (most)
+		table_cell(rows, "%" PRIu64, most);
+	else
+		table_cell(rows, "-");
+}
+
+static void add_row(struct text_table *rows, const char *line, size_t size)
+{
+	uint64_t starts = json_whole(line, size, "starts");
+	char text[CLIENT_LINE];
+	uint64_t left = duration_of(line, size, "left");
+
+	table_cell(rows, "%s", json_text(line, size, "tube", text, sizeof text));
+	table_cell(rows, "%" PRIu64, json_whole(line, size, "leases"));
+	add_most(rows, json_whole(line, size, "running"));
+	if (starts)
+		table_cell(rows, "%" PRIu64 " in %s", starts, duration_format(text, duration_of(line, size, "per")));
+	else
+		table_cell(rows, "-");
+	add_most(rows, starts ? json_whole(line, size, "burst") : 0);
+	table_cell(rows, "%" PRIu64, json_whole(line, size, "held"));
+	table_cell(rows, "%s", left ? duration_format(text, left) : "-");
+}
+
+static void show_lines(const struct limit_command *limit, const struct reply *reply, struct text_table *rows)
+{
+	const char *at = reply->body;
+	const char *end = reply->body + reply->body_size;
+
+	while (at < end) {
+		const char *stop = memchr(at, '\n', (size_t)(end - at));
+		size_t size = (size_t)((stop ? stop : end) - at);
+
+		if (limit->jobs.json)
+			printf("%.*s\n", (int)size, at);
+		else
+			add_row(rows, at, size);
+		at += size + 1;
+	}
+}
+
+static int show(struct limit_command *limit)
+{
+	struct text_table rows;
+	struct reply reply;
+	int failed = client_expect(&limit->jobs.client, &reply, "OK", "limit", "list-limits%s%s",
+	    limit->tube ? " tube=" : "", limit->tube ? limit->tube : "");
+
+	if (failed)
+		return -1;
+	table_begin(&rows, columns, sizeof columns / sizeof *columns);
+	show_lines(limit, &reply, &rows);
+	if (!limit->jobs.json)
+		table_write(&rows, stdout);
+	table_free(&rows);
+	return 0;
+}
+
+static int run(void *context)
+{
+	struct limit_command *limit = context;
+
+	return limit->running || limit->starts || limit->clear ? set(limit) : show(limit);
+}
+
+const struct jobs_command command_limit = {
+    .name = "weekwheel limit",
+    JOBS_TABLE(table),
+    .context = &(struct limit_command){.running = 0},
+    .server = JOBS_CONNECTED,
+    .take = take_option,
+    .check = check,
+    .run = run,
+    .usage = "Usage: weekwheel limit [OPTION]... TUBE\n"
+             "       weekwheel limit [OPTION]... [TUBE]\n"
+             "\n"
+             "Limit how many jobs of a tube run at once and how many start in a time, in place of\n"
+             "the tube's former limit; or show the limits. The others wait in their order. All\n"
+             "servers of a store keep its limits, also after a restart.\n",
+    .examples = "Examples:\n"
+                "  weekwheel limit mail --running 5 --rate 100/1m --burst 20\n"
+                "  weekwheel limit mail --clear\n"
+                "  weekwheel limit\n",
+};

@@ -1,0 +1,65 @@
+/* The verbs of limits: set one, list them. */
+#include "tools/weekwheeld/commands.h"
+
+#include <inttypes.h>
+
+#include "tools/common/duration.h"
+
+void limits_set_run(struct call *call)
+{
+	const struct ww_limit *asked = &call->command->own.limit;
+	const struct ww_limit_ref ref = {.tube = call->command->tube};
+	struct ww_limit limit;
+
+	(void)ww_jobs_limit_default(&limit);
+	limit.running = asked->running;
+	limit.starts = asked->starts;
+	if (asked->per)
+		limit.per = asked->per;
+	if (asked->burst)
+		limit.burst = asked->burst;
+	call->result = call_begin(call);
+	if (call->result == WW_OK)
+		call->result = ww_jobs_limit_set(call_jobs(call), &ref, &limit);
+}
+
+void limits_set_answer(struct call *call)
+{
+	answer_result(call->connection, call->result, "LIMITED\r\n");
+}
+
+static int add_limit(const struct ww_limit_info *info, void *context)
+{
+	struct buffer *out = context;
+	const struct ww_limit *limit = &info->limit;
+	char per[DURATION_TEXT];
+	char left[DURATION_TEXT];
+	int bad;
+
+	bad = buffer_format(out, "%s{\"tube\":", out->size ? "\n" : "") || list_string(out, info->ref.tube) ||
+	      buffer_format(out,
+	          ",\"running\":%" PRIu64 ",\"starts\":%" PRIu64 ",\"per\":%s,\"burst\":%" PRIu64 ",\"leases\":%" PRIu64
+	          ",\"held\":%" PRIu64 ",\"left\":%s}",
+	          limit->running, limit->starts, duration_seconds(per, limit->per), limit->burst, info->running,
+	          info->held, duration_seconds(left, info->left));
+	return bad ? 1 : 0;
+}
+
+int limits_list(struct server *server, const char *tube, struct buffer *out)
+{
+	int result = ww_jobs_limit_list(server->jobs, tube, add_limit, out);
+
+	return result > 0 ? WW_ENOMEM : result;
+}
+
+void limits_list_run(struct call *call)
+{
+	const struct command *command = call->command;
+
+	call->result = limits_list(call->connection->server, command->own.has_tube ? command->tube : NULL, &call->made);
+}
+
+void limits_list_answer(struct call *call)
+{
+	answer_block(call->connection, call->result, &call->made);
+}
