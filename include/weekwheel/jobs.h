@@ -247,6 +247,7 @@ struct ww_job_info {
 	uint32_t releases;
 	uint32_t buries;
 	uint32_t kicks;
+	uint32_t tries; /* failed deliveries since it was put, kicked or, if periodic, finished: up to attempts */
 	char error[WW_JOB_ERROR_MAX + 1]; /* why it was last buried or released; "" if no reason was given */
 };
 

@@ -158,8 +158,8 @@ static void refuse(struct delivery *delivery)
 			    list + strlen(list), sizeof list - strlen(list), "%s%s", *list ? "," : "", names[i].name);
 	if (*list)
 		ww_callback_result(delivery, CALLBACK_BURY, 0,
-		    "the address %s may not be called: the pusher's networks lack %s (weekwheeld --push-networks %s)",
-		    delivery->refused, list, list);
+		    "the address %s may not be called, since it is not public: weekwheeld --push-networks %s allows it",
+		    delivery->refused, list);
 	else
 		ww_callback_result(delivery, CALLBACK_BURY, 0,
 		    "the address %s may not be called: it is denied (weekwheeld --push-deny)", delivery->refused);

@@ -69,7 +69,8 @@ static int read_info(struct redis_store *store, const redisReply *reply, struct 
 	    .timeouts = (uint32_t)number_of(of, SHOW_TIMEOUTS),
 	    .releases = (uint32_t)number_of(of, SHOW_RELEASES),
 	    .buries = (uint32_t)number_of(of, SHOW_BURIES),
-	    .kicks = (uint32_t)number_of(of, SHOW_KICKS)};
+	    .kicks = (uint32_t)number_of(of, SHOW_KICKS),
+	    .tries = (uint32_t)number_of(of, SHOW_TRIES)};
 	error = copy_text(of[SHOW_TUBE], info->tube, WW_TUBE_MAX, NULL);
 	if (!error)
 		error = copy_text(of[SHOW_KEY], info->key, WW_JOB_KEY_MAX, &info->key_length);

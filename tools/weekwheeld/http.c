@@ -220,10 +220,15 @@ static int is_denied(
 	if (status == MHD_HTTP_TOO_MANY_REQUESTS)
 		*result = reply_rest(client, rest);
 	else if (status == MHD_HTTP_UNAUTHORIZED)
-		*result =
-		    reply_text(client, MHD_HTTP_UNAUTHORIZED, "this needs a field \"Authorization: Bearer TOKEN\"\n");
+		*result = reply_text(client, MHD_HTTP_UNAUTHORIZED,
+		    token ? "the server does not know this token, or the field is not \"Authorization: Bearer TOKEN\": "
+		            "the token's line has to be in the file of --auth-file, which SIGHUP reads again\n"
+		          : "this needs a token, in a field \"Authorization: Bearer TOKEN\": \"weekwheel token\" makes "
+		            "one and its line for the file of --auth-file\n");
 	else if (status)
-		*result = reply_text(client, MHD_HTTP_FORBIDDEN, "the token does not grant this\n");
+		*result = reply_text(client, MHD_HTTP_FORBIDDEN,
+		    "the token does not grant this: its line in the file of --auth-file needs read: and the tube, or read:* where "
+		    "no tube is named\n");
 	return status;
 }
 

@@ -73,8 +73,9 @@ static int list_job(const struct ww_job_info *info, void *context)
 	bad |= add_seconds(out, ",\"every\":", info->period, "");
 	bad |= add_seconds(out, ",\"backoff\":", info->backoff, "");
 	bad |= buffer_format(out,
-	    ",\"attempts\":%u,\"reserves\":%u,\"timeouts\":%u,\"releases\":%u,\"buries\":%u,\"kicks\":%u,\"error\":",
-	    info->attempts, info->reserves, info->timeouts, info->releases, info->buries, info->kicks);
+	    ",\"attempts\":%u,\"reserves\":%u,\"timeouts\":%u,\"releases\":%u,\"buries\":%u,\"kicks\":%u,"
+	    "\"tries\":%u,\"error\":",
+	    info->attempts, info->reserves, info->timeouts, info->releases, info->buries, info->kicks, info->tries);
 	bad |= list_string(out, info->error);
 	bad |= buffer_format(out, ",\"length\":%zu", info->body_length);
 	if (list->with_body)

@@ -45,7 +45,8 @@ static void fill_info(struct jobs_local *jobs, uint64_t id, const struct job_rec
 	    .timeouts = (uint32_t)record->timeouts + image.timeouts,
 	    .releases = (uint32_t)record->releases,
 	    .buries = (uint32_t)record->buries,
-	    .kicks = (uint32_t)record->kicks};
+	    .kicks = (uint32_t)record->kicks,
+	    .tries = (uint32_t)record->tries + image.tries};
 	if (image.tube)
 		memcpy(info->tube, image.tube->name, sizeof info->tube);
 	if (record->key.size <= WW_JOB_KEY_MAX)

@@ -161,8 +161,8 @@ START_TEST(only_the_allowed_addresses_of_a_name_are_called)
 	expect_buried(&pushing, call("inside.test", port), "may not be called");
 	/* IPv4 mapped into IPv6 is another class. */
 	expect_buried(&pushing, call("mapped.test", port),
-	    "the address ::ffff:127.0.0.1 may not be called: the pusher's networks lack special (weekwheeld "
-	    "--push-networks special)");
+	    "the address ::ffff:127.0.0.1 may not be called, since it is not public: weekwheeld "
+	    "--push-networks special allows it");
 	/* The allowed address does not answer: the job is tried again. */
 	expect_backoff(&pushing, call("mixed.test", 1), "no answer: ");
 	ck_assert_uint_eq(receiver_count(pushing.receiver), 2);

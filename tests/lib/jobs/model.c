@@ -158,7 +158,7 @@ static void compare(const struct ww_job_info *info, const struct expected *job)
 	AGREE(info->token == job->token);
 	AGREE(info->hold == job->hold && info->debounce == (job->first ? model_now - job->first : 0));
 	AGREE(info->reserves == job->reserves && info->timeouts == job->timeouts && info->releases == job->releases);
-	AGREE(info->buries == job->buries && info->kicks == job->kicks);
+	AGREE(info->buries == job->buries && info->kicks == job->kicks && info->tries == job->tries);
 }
 
 static int compare_listed(const struct ww_job_info *info, void *context)

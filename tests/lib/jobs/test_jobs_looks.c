@@ -72,7 +72,8 @@ START_TEST(a_peek_shows_everything_that_was_put)
 	ck_assert_uint_eq(info.backoff, spec.backoff);
 	ck_assert_uint_eq(info.backoff_max, spec.backoff_max);
 	ck_assert_int_eq(info.missed, WW_MISSED_SKIP);
-	ck_assert_uint_eq(info.token | info.reserves | info.timeouts | info.releases | info.buries | info.kicks, 0);
+	ck_assert_uint_eq(
+	    info.token | info.reserves | info.timeouts | info.releases | info.buries | info.kicks | info.tries, 0);
 	ck_assert_str_eq(info.error, "");
 	ref.version = 2;
 	ck_assert_int_eq(ww_jobs_peek(world.jobs, &ref, &info, &body), WW_ESTALE);

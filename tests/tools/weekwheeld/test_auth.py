@@ -331,19 +331,40 @@ class Commands(Case):
             check(shop not in file.read(), "the file leaks a token")
         with Server("--auth-file", "tokens") as server:
             program = server.program.run
-            matches(r"\(DENIED\)", program(1, "put", "-t", "mail", "hello").err)
+            matches(r"the server wants a token: give it with --token-file", program(1, "put", "-t", "mail", "hello").err)
             matches(r"--token-file or WEEKWHEEL_TOKEN", program(1, "stats").err)
             equal(program(0, "put", "-t", "mail", "--token-file", "shop.token", "hello").out, "1 due now\n")
             equal(program(0, "put", "-t", "mail", "hello", WEEKWHEEL_TOKEN=shop).out, "2 due now\n")
             # The option counts more than the environment.
-            matches("DENIED", program(1, "put", "-t", "mail", "--token-file", "mailer.token", "x", WEEKWHEEL_TOKEN=shop).err)
-            matches("DENIED", program(1, "put", "-t", "y", "x", WEEKWHEEL_TOKEN=shop).err)
-            matches("the token: .*DENIED", program(1, "put", "x", WEEKWHEEL_TOKEN="wrong" * 5).err)
+            matches("it needs the right put in the tube mail; .*DENIED",
+                    program(1, "put", "-t", "mail", "--token-file", "mailer.token", "x", WEEKWHEEL_TOKEN=shop).err)
+            matches("it needs the right put in the tube default", program(1, "put", "x", WEEKWHEEL_TOKEN=shop).err)
+            matches("it needs the right read in all tubes", program(1, "list", WEEKWHEEL_TOKEN=shop).err)
+            matches("the token: the server does not know it: .*DENIED", program(1, "put", "x", WEEKWHEEL_TOKEN="wrong" * 5).err)
             equal(program(0, "work", "-t", "mail", "--drain", "--token-file", "mailer.token", "--", "cat").out, "hellohello")
             for arguments in (("stats",), ("list",), ("forecast",), ("kick", "5"), ("top", "--once")):
                 program(0, *arguments, "--token-file", "boss.token")
             server.stop()
             check(shop not in server.said, server.said)
+
+    def test_a_worker_that_may_not_work_ends(self):
+        write(self.made("boss", "admin:*") + self.made("shop", "put:mail") + self.made("mailer", "work:mail"))
+        with Server("--auth-file", "tokens") as server:
+            program = server.program.run
+            matches("wants a token", program(1, "work", "-n", "3", "--", "true").err)
+            ended = program(1, "work", "-t", "mail", "-n", "3", "--token-file", "shop.token", "--", "true")
+            equal(ended.err.count("it needs the right work in the tube mail"), 1, ended)
+            check("trying again" not in ended.err, ended)
+            # Its token is taken away while it waits.
+            worker = server.program.start("work", "-t", "mail", "--token-file", "mailer.token", "--", "true")
+            with server.client() as boss:
+                with open("boss.token", encoding="ascii") as file:
+                    equal(boss.ask("auth " + file.read().strip()), "OK")
+                boss.until_waiting()
+                write(line("other", "read:x"))
+                server.process.send_signal(signal.SIGHUP)
+                matches("the server does not know it", worker.communicate(timeout=60)[1])
+                equal(worker.returncode, 1)
 
     def test_wrong_files_of_tokens(self):
         for name, text in (("empty", ""), ("short", "x" * 15), ("long", "x" * 201), ("space", "x" * 16 + " y"), ("cr", "x" * 16 + "\rquit")):
@@ -357,8 +378,13 @@ class Commands(Case):
         matches("a.token cannot be made: File exists", alone.run(1, "token", "--token-file", "a.token", "a", "read:*").err)
         for arguments, remedy in ((("a", "read:*"), "--token-file FILE is missing"), (("--token-file", "b", "a"), "what it may do are missing"),
                                   (("--token-file", "b", "a", "read"), "expected rights and tubes"),
-                                  (("--token-file", "b", "a b", "read:*"), "a name without spaces")):
+                                  (("--token-file", "b", "a b", "read:*"), "'a b': expected a name of up to 64 letters"),
+                                  (("--token-file", "b", "a", "wrok:*"), "'wrok' is no right; .* read, put, work and admin; did you mean 'work'"),
+                                  (("--token-file", "b", "a", "read,:*"), "'' is no right"),
+                                  (("--token-file", "b", "a", "put:"), "expected names of tubes"),
+                                  (("--token-file", "b", "a", "put:x", "put:a,b c"), "'put:a,b c': expected names of tubes")):
             matches(remedy, alone.run(2, "token", *arguments).err)
+        check(not os.path.exists("b"), "a token was made")
 
 
 class Http(Case):

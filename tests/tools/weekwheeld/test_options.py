@@ -24,7 +24,7 @@ class Options(Case):
         all_refused(*((("--memory", option, value), value, remedy) for option, value, remedy in (
             ("--max-job-size", "0", "bytes, 1 to 1073741824"), ("--max-job-size", "10k", "bytes, 1 to 1073741824"),
             ("--max-connections", "x", "0 to 10000000"), ("--max-output", "5", "bytes, 4096 to 1073741824"),
-            ("--max-disk", "10m", "bytes, 67108864 to"), ("--max-disk", "1000", "bytes, 67108864 to"),
+            ("--max-disk", "10m", "bytes, 67108864 to"), ("--max-disk", "1000", "10G, or 0"),
             ("--max-downtime", "-1", "seconds, 0 to 3.1536e+08"),
             ("--sync-interval", "0", "seconds, 0.001 to 3600"), ("--sync-interval", "9999", "seconds, 0.001 to 3600"),
             ("--redis-shards", "4097", "1 to 4096"), ("--redis-lease", "0.5", "seconds, 1 to 3600"),
@@ -35,6 +35,8 @@ class Options(Case):
     def test_sizes_have_units(self):
         with Server("--data", "jobs", "--max-disk", "64M", "--max-job-size", "100K") as server, server.client() as client:
             equal(client.numbers("stats")["max-job-size"], "102400")
+        with Server("--data", "jobs", "--max-disk", "0"):
+            pass
 
     def test_one_word_of_a_list(self):
         all_refused(

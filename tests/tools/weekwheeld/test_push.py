@@ -136,7 +136,7 @@ class Pushes(Case):
             a.until_stats("current-jobs-buried", 1, "stats-tube push")
             equal((receiver.got, a.numbers("stats")["push-addresses-refused"]), ([], "1"))
             equal([job["error"] for job in a.jobs("list-delayed state=buried")],
-                  ["the address 127.0.0.1 may not be called: the pusher's networks lack loopback (weekwheeld --push-networks loopback)"])
+                  ["the address 127.0.0.1 may not be called, since it is not public: weekwheeld --push-networks loopback allows it"])
 
     def test_a_host_that_does_not_answer_rests_and_delays_no_others(self):
         with Receiver() as receiver, pushing("--push-rest-after", "2", "--http", "127.0.0.1:0") as server, server.client() as a:

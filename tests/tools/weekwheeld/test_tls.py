@@ -8,6 +8,7 @@ import signal
 import socket
 import ssl
 import sys
+import time
 import unittest
 import urllib.request
 
@@ -15,11 +16,28 @@ sys.path.insert(0, __file__.rsplit("/tests/", 1)[0] + "/tests/support")
 from weekwheel import PATIENCE, Case, Client, Program, Server, check, conversation, equal, main, matches, refused, run, until
 
 
-def certificate(name, signer=None, names="DNS:localhost,IP:127.0.0.1"):
-    """Make NAME.pem with a certificate and NAME.key with its key, signed by itself or by another."""
+def certificate(name, signer=None, names="DNS:localhost,IP:127.0.0.1", start=None, end=None):
+    """Make NAME.pem with a certificate and NAME.key with its key, signed by itself or by another. It is valid for 30 days
+    from now on, or from `start` to `end`, which are days from now."""
     by = ["-CA", signer + ".pem", "-CAkey", signer + ".key"] if signer else []
-    run(0, "openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2",
+    run(0, "openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "30",
         "-subj", "/CN=" + name, "-addext", "subjectAltName=" + names, "-keyout", name + ".key", "-out", name + ".pem", *by)
+    if end is not None:
+        date(name, names, start, end)
+
+
+def date(name, names, start, end):
+    """Sign NAME.pem anew with other dates, which of openssl 3.0 only this command can."""
+    days = [time.strftime("%Y%m%d%H%M%SZ", time.gmtime(time.time() + day * 86400)) for day in (start, end)]
+    with open("ca.conf", "w", encoding="ascii") as file:
+        file.write("[ca]\ndefault_ca=one\n[one]\ndatabase=index\nrand_serial=yes\npolicy=any\ndefault_md=sha256\n"
+                   f"new_certs_dir=.\ncertificate={name}.pem\nx509_extensions=more\n[any]\ncommonName=supplied\n"
+                   f"[more]\nsubjectAltName={names}\nbasicConstraints=CA:true\n")
+    with open("index", "w", encoding="ascii"):
+        pass
+    run(0, "openssl", "ca", "-config", "ca.conf", "-batch", "-notext", "-selfsign", "-keyfile", name + ".key", "-ss_cert",
+        name + ".pem", "-startdate", days[0], "-enddate", days[1], "-out", name + ".new")
+    os.rename(name + ".new", name + ".pem")
 
 
 class Secure:
@@ -135,6 +153,31 @@ class Tls(Case):
         with Secure() as secure:
             matches("[Hh]ostname mismatch", secure.program.run(1, "put", "--tls-ca", "server.pem", "hello").err)
 
+    def test_a_certificate_that_is_not_valid_now_is_warned_of(self):
+        day = r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC"
+        for start, end, warned, client in (
+                (-20, -10, "server.pem: a certificate in it expired at " + day, "certificate has expired"),
+                (10, 20, f"server.pem: a certificate in it is valid only from {day} on", "not yet valid"),
+                (-20, 13, "server.pem: a certificate in it expires at " + day, None)):
+            certificate("server", start=start, end=end)
+            with Secure() as secure:
+                matches(warned, secure.server.said)
+                ended = secure.program.run(1 if client else 0, "put", "--tls-ca", "server.pem", "x")
+                matches(f"{client}; the server needs another certificate" if client else "^$", ended.err)
+                secure.server.process.send_signal(signal.SIGHUP)
+                matches(warned, secure.server.process.stderr.readline())
+        certificate("server", start=-20, end=15)
+        with Secure() as secure:
+            check("a certificate in it" not in secure.server.said, secure.server.said)
+
+    def test_each_certificate_of_the_file_is_looked_at(self):
+        certificate("authority", names="DNS:authority", start=-20, end=-1)
+        certificate("server", signer="authority")
+        with open("server.pem", "a", encoding="ascii") as file, open("authority.pem", encoding="ascii") as more:
+            file.write(more.read())
+        with Secure() as secure:
+            matches("server.pem: a certificate in it expired", secure.server.said)
+
     def test_a_worker_behind_tls(self):
         with Secure() as secure, secure.client() as a:
             worker = secure.program.start("work", "--tls-ca", "server.pem", "--", "cat")
@@ -213,7 +256,7 @@ class Tls(Case):
         matches("tls:HOST:PORT is missing", refused("--memory", "--tls-cert", "server.pem"))
         matches("no.pem: is not a readable certificate .*No such file",
                 refused(*tls, "--tls-cert", "no.pem", status=1))
-        matches("server.pem: is not a readable key", refused(*tls, "--tls-cert", "server.pem", status=1))
+        matches("server.pem: has no key .*; --tls-key names", refused(*tls, "--tls-cert", "server.pem", status=1))
         certificate("other")
         matches("other.key: is not a readable key",
                 refused(*tls, "--tls-cert", "server.pem", "--tls-key", "other.key", status=1))

@@ -52,7 +52,11 @@ static int use_certificate(SSL_CTX *context, const struct tls_files *files, char
 	}
 	if (SSL_CTX_use_PrivateKey_file(context, key, SSL_FILETYPE_PEM) != 1 ||
 	    SSL_CTX_check_private_key(context) != 1) {
-		say(reason, key, "is not a readable key in PEM, without a pass phrase, of that certificate");
+		say(reason, key,
+		    files->key
+		        ? "is not a readable key in PEM, without a pass phrase, of that certificate"
+		        : "has no key in PEM, without a pass phrase, of its certificate; --tls-key names a file of "
+		          "its own");
 		return -1;
 	}
 	return 0;
@@ -116,6 +120,36 @@ struct tls *tls_server(const struct tls_files *files, char reason[TLS_REASON])
 struct tls *tls_client(const struct tls_files *files, char reason[TLS_REASON])
 {
 	return make(TLS_client_method(), files, 0, reason);
+}
+
+/* Whole days of the calendar, in which each has as many seconds. */
+static int64_t unix_time(const ASN1_TIME *time)
+{
+	ASN1_TIME *epoch = ASN1_TIME_set(NULL, 0);
+	int days = 0;
+	int seconds = 0;
+
+	if (epoch)
+		(void)ASN1_TIME_diff(&days, &seconds, epoch, time);
+	ASN1_TIME_free(epoch);
+	return (int64_t)days * 86400 + seconds;
+}
+
+void tls_validity(const struct tls *tls, int64_t *from, int64_t *until)
+{
+	X509 *certificate = SSL_CTX_get0_certificate(tls->context);
+	STACK_OF(X509) *signers = NULL;
+
+	*from = INT64_MIN;
+	*until = INT64_MAX;
+	(void)SSL_CTX_get0_chain_certs(tls->context, &signers);
+	for (int i = 0; certificate; certificate = i < sk_X509_num(signers) ? sk_X509_value(signers, i++) : NULL) {
+		int64_t begins = unix_time(X509_get0_notBefore(certificate));
+		int64_t ends = unix_time(X509_get0_notAfter(certificate));
+
+		*from = begins > *from ? begins : *from;
+		*until = ends < *until ? ends : *until;
+	}
 }
 
 void tls_free(struct tls *tls)
@@ -235,6 +269,13 @@ void tls_end(struct tls_link *link)
 	ERR_clear_error();
 	if (SSL_is_init_finished(link->ssl) && !link->error)
 		(void)SSL_shutdown(link->ssl);
+}
+
+int tls_is_out_of_time(const struct tls_link *link)
+{
+	long verified = SSL_get_verify_result(link->ssl);
+
+	return verified == X509_V_ERR_CERT_HAS_EXPIRED || verified == X509_V_ERR_CERT_NOT_YET_VALID;
 }
 
 void tls_reason(const struct tls_link *link, char reason[TLS_REASON])

@@ -12,6 +12,7 @@
  */
 
 #include <stddef.h>
+#include <stdint.h>
 
 struct tls;      /* what links share: certificate, key, whom to trust */
 struct tls_link; /* one end of a connection */
@@ -29,6 +30,9 @@ enum { TLS_REASON = 200 };
 /* Read the files. Return NULL with a sentence in `reason` if one of them is wrong. */
 struct tls *tls_server(const struct tls_files *files, char reason[TLS_REASON]);
 struct tls *tls_client(const struct tls_files *files, char reason[TLS_REASON]);
+/* Store since when and until when the own certificate and those that signed it in its file are all valid, Unix time. */
+void tls_validity(const struct tls *tls, int64_t *from, int64_t *until);
+
 /* Links that are open keep what they need. NULL is harmless. */
 void tls_free(struct tls *tls);
 
@@ -63,5 +67,8 @@ void tls_end(struct tls_link *link);
 
 /* Why the last step said TLS_BROKEN. */
 void tls_reason(const struct tls_link *link, char reason[TLS_REASON]);
+
+/* Return 1 if that was because the other side's certificate is not valid at this time. */
+int tls_is_out_of_time(const struct tls_link *link);
 
 #endif

@@ -345,7 +345,6 @@ static const struct {
     {"STALE", "it has another version now; look at it again with 'weekwheel list --json'"},
     {"RESERVED", "a worker runs it; wait until that ends, or cancel it"},
     {"BURIED", "it is buried; 'weekwheel kick' brings it back"},
-    {"DENIED", "the server wants a token that grants this; give it with --token-file or WEEKWHEEL_TOKEN"},
     {"DRAINING", "the server takes no new jobs; try again after its restart"},
     {"JOB_TOO_BIG",
         "the body is larger than the server allows; make it smaller, or start the server with a larger limit"},
@@ -363,10 +362,28 @@ int reply_is(const struct reply *reply, const char *word)
 	return strcmp(reply->word[0], word) == 0;
 }
 
+static int denied(const struct client *client, const char *what)
+{
+	const struct client_needs *needs = &client->needs;
+
+	if (client->token == CLIENT_NO_TOKEN)
+		return message_error(
+		    "%s: the server wants a token: give it with --token-file or WEEKWHEEL_TOKEN (DENIED)", what);
+	if (client->token == CLIENT_TOKEN_REFUSED)
+		return message_error("%s: the server does not know it: its line has to be in the server's --auth-file, "
+		                     "which SIGHUP reads again (DENIED)",
+		    what);
+	return message_error("%s: the token is known, but does not grant this: it needs the right %s in %s; the "
+	                     "server's --auth-file says what it has (DENIED)",
+	    what, needs->right ? needs->right : "to do it", needs->where ? needs->where : "the tube");
+}
+
 int reply_refused(const struct client *client, const struct reply *reply, const char *what)
 {
 	char excerpt[80];
 
+	if (reply_is(reply, "DENIED"))
+		return denied(client, what);
 	for (size_t i = 0; i < sizeof refusals / sizeof *refusals; i++) {
 		if (reply_is(reply, refusals[i].word))
 			return message_error("%s: %s (%s)", what, refusals[i].meaning, refusals[i].word);

@@ -26,6 +26,11 @@ struct client_buffer {
 	size_t start, end, room; /* bytes[start .. end-1] are pending */
 };
 
+/* The right that a token needs for what is asked, and in which tubes: "work", "the tube mail". NULL: not said. */
+struct client_needs {
+	const char *right, *where;
+};
+
 struct client {
 	int fd;               /* -1: not connected */
 	struct tls_link *tls; /* NULL: the address is not tls:HOST:PORT */
@@ -33,6 +38,8 @@ struct client {
 	int timeout_ms;
 	struct client_buffer in, out;
 	struct client_buffer sealed; /* with TLS: what the other side gets of `out` */
+	enum { CLIENT_NO_TOKEN, CLIENT_TOKEN_REFUSED, CLIENT_TOKEN_KNOWN } token;
+	struct client_needs needs; /* what the server's DENIED then means */
 };
 
 struct reply {

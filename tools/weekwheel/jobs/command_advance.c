@@ -64,6 +64,7 @@ const struct jobs_command command_advance = {
     JOBS_TABLE(table),
     .context = &(struct advance){.given = 0},
     .server = JOBS_CONNECTED,
+    .needs = {"admin", "all tubes"},
     .take = take_duration,
     .check = check,
     .run = run,

@@ -108,6 +108,7 @@ const struct jobs_command command_cancel = {
     JOBS_TABLE(table),
     .context = &(struct cancel){.count = 0},
     .server = JOBS_USING_TUBE,
+    .needs = {"work", "the job's tube"},
     .take = take_option,
     .check = check,
     .run = run,

@@ -58,6 +58,8 @@ static int run(void *context)
 	uint64_t counts[FORECAST_MAX];
 	struct reply reply;
 
+	if (tubes_known(jobs))
+		return -1;
 	for (size_t i = 0; i < sizeof outlooks / sizeof *outlooks; i++) {
 		int answer = forecast_read(jobs, outlooks[i].span * DURATION_SECOND, outlooks[i].count, counts, &reply);
 
@@ -82,6 +84,7 @@ const struct jobs_command command_forecast = {
     JOBS_TABLE(table),
     .context = &(struct jobs){.json = 0},
     .server = JOBS_CONNECTED,
+    .needs = {"read", "all tubes"},
     .no_operand = "; a tube is given with --tube",
     .run = run,
     .usage = "Usage: weekwheel forecast [OPTION]...\n"

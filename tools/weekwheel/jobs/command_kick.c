@@ -59,6 +59,7 @@ const struct jobs_command command_kick = {
     JOBS_TABLE(table),
     .context = &(struct kick_command){.id = 0},
     .server = JOBS_USING_TUBE,
+    .needs = {"work", "the tube default"},
     .take = take_option,
     .check = check,
     .run = run,

@@ -8,6 +8,7 @@
 #include "tools/common/message.h"
 #include "tools/weekwheel/jobs/jobs.h"
 #include "tools/weekwheel/jobs/table.h"
+#include "tools/weekwheel/jobs/tubes.h"
 
 enum { STATE = 1, FROM, TO, PREFIX, LIMIT, ALL };
 
@@ -143,6 +144,8 @@ static void add_row(struct list_command *list, const char *line, size_t size)
 {
 	char state[20], text[CLIENT_LINE], shown[300];
 	uint64_t attempts = json_whole(line, size, "attempts");
+	/* As many as the limit counts, which a kick or a periodic job's finish starts anew. */
+	uint64_t made = json_whole(line, size, "tries");
 
 	table_cell(&list->table, "%" PRIu64, json_whole(line, size, "id"));
 	table_cell(&list->table, "%s", json_text(line, size, "state", state, sizeof state));
@@ -151,10 +154,11 @@ static void add_row(struct list_command *list, const char *line, size_t size)
 	table_cell(&list->table, "%s", *text ? jobs_key_show(text, shown, sizeof shown) : "-");
 	add_due(list, line, size, state);
 	table_cell(&list->table, "%" PRIu64, json_whole(line, size, "priority"));
+	made += strcmp(state, "reserved") == 0;
 	if (attempts)
-		table_cell(&list->table, "%" PRIu64 "/%" PRIu64, json_whole(line, size, "reserves"), attempts);
+		table_cell(&list->table, "%" PRIu64 "/%" PRIu64, made, attempts);
 	else
-		table_cell(&list->table, "%" PRIu64, json_whole(line, size, "reserves"));
+		table_cell(&list->table, "%" PRIu64, made);
 	table_cell(&list->table, "%" PRIu64, json_whole(line, size, "length"));
 	json_text(line, size, "error", text, sizeof text);
 	table_cell(&list->table, "%s", *text ? text : "-");
@@ -221,6 +225,8 @@ static int run(void *context)
 	struct list_command *list = context;
 	int failed;
 
+	if (tubes_known(&list->jobs))
+		return -1;
 	table_begin(&list->table, columns, sizeof columns / sizeof *columns);
 	failed = write_pages(list);
 	table_free(&list->table);
@@ -232,6 +238,7 @@ const struct jobs_command command_list = {
     JOBS_TABLE(table),
     .context = &(struct list_command){.limit = 100},
     .server = JOBS_CONNECTED,
+    .needs = {"read", "all tubes"},
     .no_operand = "; a job alone is shown by 'weekwheel peek'",
     .take = take_option,
     .run = run,

@@ -103,6 +103,7 @@ const struct jobs_command command_move = {
     JOBS_TABLE(table),
     .context = &(struct move_command){.id = 0},
     .server = JOBS_USING_TUBE,
+    .needs = {"work", "the job's tube"},
     .take = take_option,
     .check = check,
     .run = run,

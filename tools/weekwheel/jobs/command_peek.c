@@ -124,6 +124,7 @@ const struct jobs_command command_peek = {
     JOBS_TABLE(table),
     .context = &(struct peek_command){.id = 0},
     .server = JOBS_USING_TUBE,
+    .needs = {"read", "the job's tube"},
     .take = take_option,
     .check = check,
     .run = run,

@@ -95,6 +95,7 @@ const struct jobs_command command_stats = {
     JOBS_TABLE(table),
     .context = &(struct stats){.all = 0},
     .server = JOBS_CONNECTED,
+    .needs = {"read", "all tubes"},
     .no_operand = "; a tube is given with --tube",
     .run = run,
     .usage = "Usage: weekwheel stats [OPTION]...\n"

@@ -9,9 +9,10 @@
 
 #include "tools/common/command.h"
 #include "tools/common/message.h"
+#include "tools/common/suggest.h"
 #include "tools/weekwheel/jobs/jobs.h"
 
-enum { FILE_OPTION = 1, BYTES = 32, GRANTS_MAX = 32 };
+enum { FILE_OPTION = 1, BYTES = 32, GRANTS_MAX = 32, NAME_MOST = 64 };
 
 struct making {
 	const char *path;
@@ -25,6 +26,56 @@ static const struct option table[] = {
     JOBS_HELP_OPTION,
 };
 
+#define TUBE_BYTES "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-+/;.$_()"
+
+static int refuse_right(const struct options *options, const char *word, size_t length)
+{
+	static const char *const rights[] = {"read", "put", "work", "admin"};
+	char typed[40];
+	const char *meant;
+
+	snprintf(typed, sizeof typed, "%.*s", (int)length, word);
+	for (size_t i = 0; i < sizeof rights / sizeof *rights; i++)
+		if (strcmp(rights[i], typed) == 0)
+			return 0;
+	meant = suggest(typed, rights, sizeof rights / sizeof *rights);
+	return options_fail(options, "'%s': '%s' is no right; the rights are read, put, work and admin%s%s%s",
+	    options->value, typed, meant ? "; did you mean '" : "", meant ? meant : "", meant ? "'?" : "");
+}
+
+/* A server would refuse the whole file for it. */
+static int check_grant(const struct options *options, const char *value)
+{
+	size_t length;
+
+	for (const char *at = value;; at += length + 1) {
+		length = strcspn(at, ",:");
+		if (refuse_right(options, at, length))
+			return OPTIONS_ERROR;
+		if (at[length] == ':') {
+			value = at + length + 1;
+			break;
+		}
+	}
+	for (;; value += length + 1) {
+		length = strspn(value, TUBE_BYTES "*");
+		if (length == 0 || length > JOBS_TUBE_MAX || (value[length] && value[length] != ','))
+			return options_fail(options,
+			    "'%s': expected names of tubes behind the colon, with commas between; * stands for any bytes",
+			    options->value);
+		if (!value[length])
+			return 0;
+	}
+}
+
+static int take_name(struct making *making, const struct options *options)
+{
+	making->name = options->value;
+	if (strlen(making->name) <= NAME_MOST && strspn(making->name, TUBE_BYTES "@") == strlen(making->name))
+		return 0;
+	return options_fail(options, "'%s': expected a name of up to 64 letters, digits and - . _ @", making->name);
+}
+
 static int take_option(void *context, struct options *options, int id)
 {
 	struct making *making = context;
@@ -34,13 +85,13 @@ static int take_option(void *context, struct options *options, int id)
 		making->path = value;
 		return 0;
 	}
-	if (!*value || strpbrk(value, " \t\r\n#") || (making->name && !strchr(value, ':')))
+	if (!*value || (making->name && !strchr(value, ':')))
 		return options_fail(options, "'%s': expected %s", value,
-		    making->name ? "rights and tubes, such as put,work:mail.*" : "a name without spaces");
-	if (!making->name) {
-		making->name = value;
-		return 0;
-	}
+		    making->name ? "rights and tubes, such as put,work:mail.*" : "a name");
+	if (!making->name)
+		return take_name(making, options);
+	if (check_grant(options, value))
+		return OPTIONS_ERROR;
 	if (making->count == GRANTS_MAX)
 		return options_fail(options, "'%s': at most 32 grants", value);
 	making->grants[making->count++] = value;

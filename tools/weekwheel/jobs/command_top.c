@@ -167,6 +167,7 @@ const struct jobs_command command_top = {
     JOBS_TABLE(table),
     .context = &(struct top){.once = 0},
     .server = JOBS_CONNECTED,
+    .needs = {"read", "all tubes"},
     .no_operand = "",
     .run = run,
     .usage = "Usage: weekwheel top [OPTION]...\n"

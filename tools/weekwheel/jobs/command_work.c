@@ -204,7 +204,7 @@ static int loop(struct work *work, struct runner *runners, struct pollfd *fds)
 			done += runners[i].state == RUNNER_DONE;
 		}
 		if (done == work->runners)
-			return 0;
+			return work->refused ? -1 : 0;
 		say_stopping(work, runners, &told);
 		wait_and_read(work, runners, fds);
 		if (work->stopping > 1)
@@ -245,6 +245,7 @@ const struct jobs_command command_work = {
     JOBS_TABLE(table),
     .context = &(struct work){.runners = 1, .attempts = 10},
     .server = JOBS_ADDRESS,
+    .needs = {"work", "the tube default"},
     .take = take_option,
     .check = check,
     .run = run,

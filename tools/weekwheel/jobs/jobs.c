@@ -97,6 +97,11 @@ static int write_help(const struct jobs_command *command)
 
 static int connect_as(const struct jobs_command *command, struct jobs *jobs)
 {
+	jobs->needs = command->needs;
+	if (jobs->tube) {
+		snprintf(jobs->where, sizeof jobs->where, "the tube %s", jobs->tube);
+		jobs->needs.where = jobs->where;
+	}
 	if (command->server == JOBS_CONNECTED)
 		return jobs_connect(jobs);
 	return command->server == JOBS_USING_TUBE ? jobs_use_tube(jobs) : 0;
@@ -264,7 +269,15 @@ const char *jobs_plural(uint64_t count)
 
 int jobs_connect(struct jobs *jobs)
 {
-	return client_open(&jobs->client, jobs->server, jobs->timeout_ms, &jobs->tls, jobs->token);
+	return jobs_open(jobs, &jobs->client);
+}
+
+int jobs_open(struct jobs *jobs, struct client *client)
+{
+	int failed = client_open(client, jobs->server, jobs->timeout_ms, &jobs->tls, jobs->token);
+
+	client->needs = jobs->needs;
+	return failed;
 }
 
 int jobs_use_tube(struct jobs *jobs)

@@ -21,6 +21,8 @@ struct jobs {
 	struct tls_files tls; /* for a server with tls: */
 	int is_token_given;
 	char token[JOBS_TOKEN_MOST + 2]; /* "": none */
+	struct client_needs needs;
+	char where[JOBS_TUBE_MAX + 20]; /* what needs.where points to if a tube was given */
 	struct client client;
 };
 
@@ -71,6 +73,7 @@ struct jobs_command {
 	size_t option_count;
 	void *context; /* begins with a struct jobs unless it needs no server; has the other defaults */
 	enum jobs_server server;
+	struct client_needs needs;    /* the right that it needs, and where if no --tube is given */
 	const char *usage, *examples; /* what its help says before and after the options */
 	const char *no_operand;       /* NULL: take gets operands; otherwise what to add to the refusal of one */
 
@@ -108,6 +111,9 @@ int jobs_key(const struct options *options, const char *name, char text[JOBS_KEY
 
 int jobs_token(struct jobs *jobs, const struct options *options);
 int jobs_token_default(struct jobs *jobs);
+
+/* Connect a client to the server, with the token. Return 0, or -1 after a message. */
+int jobs_open(struct jobs *jobs, struct client *client);
 
 /* Connect, and use the tube if one was given. Return 0, or -1 after a message. */
 int jobs_connect(struct jobs *jobs);

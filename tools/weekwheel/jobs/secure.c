@@ -54,7 +54,9 @@ static int shake(struct client *client)
 		return 0;
 	tls_reason(client->tls, reason);
 	return complain(client->server, reason,
-	    "give the certificates to trust with --tls-ca, and use the name for which the server's was made");
+	    tls_is_out_of_time(client->tls)
+	        ? "the server needs another certificate, unless the clock of this machine is wrong"
+	        : "give the certificates to trust with --tls-ca, and use the name for which the server's was made");
 }
 
 int client_secure(struct client *client, const struct tls_files *files)

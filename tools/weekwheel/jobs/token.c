@@ -63,5 +63,11 @@ int client_login(struct client *client, const char *token)
 {
 	struct reply reply;
 
-	return *token ? client_expect(client, &reply, "OK", "the token", "auth %s", token) : 0;
+	if (!*token)
+		return 0;
+	client->token = CLIENT_TOKEN_REFUSED;
+	if (client_expect(client, &reply, "OK", "the token", "auth %s", token))
+		return -1;
+	client->token = CLIENT_TOKEN_KNOWN;
+	return 0;
 }

@@ -8,7 +8,11 @@
 #include "tools/common/json.h"
 #include "tools/common/memory.h"
 #include "tools/common/message.h"
+#include "tools/common/suggest.h"
 #include "tools/weekwheel/jobs/fields.h"
+
+/* Of so many tubes a near name is sought. */
+enum { NEAR_MAX = 1000 };
 
 /* A name from the server goes back into a command, so a name that could break the command is left out. */
 static int is_name(const struct field *field)
@@ -31,11 +35,21 @@ static struct tube_row *add(struct tube_rows *tubes)
 	return memset(&tubes->at[tubes->count++], 0, sizeof *tubes->at);
 }
 
+static void take_names(const struct reply *reply, struct tube_rows *tubes)
+{
+	struct field field;
+	size_t at = 0;
+
+	while (field_next(reply->body, reply->body_size, &at, &field))
+		if (field.name_size == 0 && is_name(&field))
+			memcpy(add(tubes)->name, field.value, field.value_size);
+	if (tubes->count)
+		qsort(tubes->at, tubes->count, sizeof *tubes->at, by_name);
+}
+
 static int read_names(struct jobs *jobs, struct tube_rows *tubes)
 {
 	struct reply reply;
-	struct field field;
-	size_t at = 0;
 
 	if (jobs->tube) {
 		strcpy(add(tubes)->name, jobs->tube);
@@ -43,12 +57,41 @@ static int read_names(struct jobs *jobs, struct tube_rows *tubes)
 	}
 	if (client_expect(&jobs->client, &reply, "OK", "tubes", "list-tubes"))
 		return -1;
-	while (field_next(reply.body, reply.body_size, &at, &field))
-		if (field.name_size == 0 && is_name(&field))
-			memcpy(add(tubes)->name, field.value, field.value_size);
-	if (tubes->count)
-		qsort(tubes->at, tubes->count, sizeof *tubes->at, by_name);
+	take_names(&reply, tubes);
 	return 0;
+}
+
+/* A token may not be allowed to see the other tubes: then none of them is named. */
+static int unknown_tube(struct jobs *jobs)
+{
+	const char *names[NEAR_MAX];
+	struct tube_rows tubes = {NULL, 0, 0};
+	struct reply reply;
+	const char *meant = NULL;
+	size_t count = 0;
+
+	if (client_ask(&jobs->client, &reply, "list-tubes") == 0 && reply_is(&reply, "OK"))
+		take_names(&reply, &tubes);
+	for (; count < tubes.count && count < NEAR_MAX; count++)
+		names[count] = tubes.at[count].name;
+	meant = suggest(jobs->tube, names, count);
+	message_error("no tube %s: nobody uses or watches it, and it has no job%s%s%s (NOT_FOUND)", jobs->tube,
+	    meant ? "; did you mean '" : "", meant ? meant : "", meant ? "'?" : "");
+	tubes_free(&tubes);
+	return -1;
+}
+
+int tubes_known(struct jobs *jobs)
+{
+	struct reply reply;
+
+	if (!jobs->tube)
+		return 0;
+	if (client_ask(&jobs->client, &reply, "stats-tube %s", jobs->tube))
+		return -1;
+	if (reply_is(&reply, "NOT_FOUND"))
+		return unknown_tube(jobs);
+	return reply_is(&reply, "OK") ? 0 : reply_refused(&jobs->client, &reply, jobs->tube);
 }
 
 static int each_answer(struct jobs *jobs, const struct tube_rows *names, tubes_fn *fn, void *context)
@@ -64,7 +107,9 @@ static int each_answer(struct jobs *jobs, const struct tube_rows *names, tubes_f
 			return -1;
 		if (reply_is(&reply, "OK"))
 			fn(&reply, context);
-		else if (jobs->tube || !reply_is(&reply, "NOT_FOUND")) /* a tube that became empty meanwhile is gone */
+		else if (jobs->tube && reply_is(&reply, "NOT_FOUND"))
+			return unknown_tube(jobs);
+		else if (!reply_is(&reply, "NOT_FOUND")) /* a tube that became empty meanwhile is gone */
 			return reply_refused(&jobs->client, &reply, names->at[i].name);
 	}
 	return 0;

@@ -25,6 +25,9 @@ typedef void tubes_fn(const struct reply *reply, void *context);
 /* The same, but call fn for each answer. */
 int tubes_each(struct jobs *jobs, tubes_fn *fn, void *context);
 
+/* Return 0 if the server has jobs->tube, or if that is not set; otherwise -1 after a message that names a near one. */
+int tubes_known(struct jobs *jobs);
+
 /* Fill a tube from the answer. */
 void tube_fill(struct tube_row *tube, const struct reply *reply);
 

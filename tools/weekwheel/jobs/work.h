@@ -30,6 +30,7 @@ struct work {
 	int drain, verbose;
 	int own;       /* the server knows weekwheeld's own verbs */
 	int stopping;  /* how many signals asked to stop */
+	int refused;   /* the server does not let it take jobs */
 	int lost_told; /* how often a lost connection was reported since the last good one */
 	uint64_t seed;
 	uint64_t ended, failed; /* jobs */

@@ -17,6 +17,11 @@
 
 enum { RETRY_FIRST_MS = 1000, RETRY_MAX_MS = 30000, BACKOFF_FIRST_S = 1, BACKOFF_MAX_S = 3600, LAST_WORDS_MS = 2000 };
 
+static int work_is_ending(const struct work *work)
+{
+	return work->stopping || work->refused;
+}
+
 static void runner_lost(struct work *work, struct runner *runner)
 {
 	client_close(&runner->client);
@@ -55,7 +60,7 @@ static void runner_done(struct runner *runner)
 
 static void ask_for_job(struct work *work, struct runner *runner)
 {
-	if (work->stopping) {
+	if (work_is_ending(work)) {
 		runner_done(runner);
 		return;
 	}
@@ -71,11 +76,15 @@ static void runner_connect(struct work *work, struct runner *runner)
 	const char *tube = work->jobs.tube;
 	struct reply reply;
 
-	if (client_open(&runner->client, work->jobs.server, work->jobs.timeout_ms, &work->jobs.tls, work->jobs.token) ||
+	if (jobs_open(&work->jobs, &runner->client) ||
 	    (tube && strcmp(tube, "default") &&
-	        (client_ask(&runner->client, &reply, "watch %s", tube) ||
-	            client_ask(&runner->client, &reply, "ignore default")))) {
-		runner_lost(work, runner);
+	        (client_expect(&runner->client, &reply, "WATCHING", "work", "watch %s", tube) ||
+	            client_expect(&runner->client, &reply, "WATCHING", "work", "ignore default")))) {
+		work->refused |= runner->client.token == CLIENT_TOKEN_REFUSED;
+		if (work->refused)
+			runner_done(runner);
+		else
+			runner_lost(work, runner);
 		return;
 	}
 	runner->retry_ms = 0;
@@ -88,7 +97,7 @@ static void take_job(struct work *work, struct runner *runner, const struct repl
 	runner->began = clock_ms();
 	runner->touching = runner->lease_lost = 0;
 	runner->body = -1;
-	if (work->stopping || reply_number(&runner->client, reply, 1, &runner->id)) {
+	if (work_is_ending(work) || reply_number(&runner->client, reply, 1, &runner->id)) {
 		runner_done(runner);
 		return;
 	}
@@ -109,6 +118,11 @@ static void take_reserve(struct work *work, struct runner *runner, const struct 
 		runner_done(runner);
 	} else if (reply_is(reply, "TIMED_OUT") || reply_is(reply, "DEADLINE_SOON")) {
 		ask_for_job(work, runner);
+	} else if (reply_is(reply, "DENIED")) {
+		/* Asking again would not change it. The others find the same. */
+		if (!work->refused++)
+			reply_refused(&runner->client, reply, "work");
+		runner_done(runner);
 	} else {
 		reply_refused(&runner->client, reply, "work");
 		runner_lost(work, runner);
@@ -163,7 +177,7 @@ static void take_looked(struct work *work, struct runner *runner, const struct r
 	size_t size = reply->body_size;
 	int known = reply_is(reply, "OK") && (!work->own || json_whole(text, size, "id") == runner->id);
 
-	if (!known || work->stopping || runner->body < 0) {
+	if (!known || work_is_ending(work) || runner->body < 0) {
 		if (runner->body >= 0)
 			close(runner->body);
 		runner->body = -1;
@@ -364,13 +378,13 @@ void runner_turn(struct work *work, struct runner *runner)
 	work_reap(runner, WNOHANG);
 	if (runner->state == RUNNER_RUNNING)
 		turn_running(work, runner);
-	if (work->stopping && (runner->state == RUNNER_WAITING || runner->state == RUNNER_LOOKING))
+	if (work_is_ending(work) && (runner->state == RUNNER_WAITING || runner->state == RUNNER_LOOKING))
 		runner_done(runner);
 	if (runner->answer_by && clock_ms() >= runner->answer_by)
 		runner_lost(work, runner);
 	/* After a lost connection a runner takes no new job until its command has ended. */
 	if (runner->state == RUNNER_LOST && !runner->pid) {
-		if (work->stopping)
+		if (work_is_ending(work))
 			runner_done(runner);
 		else if (clock_ms() >= runner->retry_at)
 			runner_connect(work, runner);

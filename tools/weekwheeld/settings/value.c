@@ -34,7 +34,7 @@ int settings_bad_file(const struct options *options, int id, const char *expecte
 
 /* ---- Numbers */
 
-enum kind { WHOLE, BYTES, SECONDS /* stored in ns */ };
+enum kind { WHOLE, BYTES, BYTES_OR_0, SECONDS /* stored in ns */ };
 
 #define MEMBER(name) offsetof(struct settings, name), sizeof((struct settings *)0)->name
 
@@ -49,7 +49,7 @@ static const struct number {
 } numbers[] = {
     {OPTION_SYNC_INTERVAL, SECONDS, WW_MILLISECOND, 3600 * WW_SECOND, 50 * WW_MILLISECOND, MEMBER(sync_ns)},
     {OPTION_DOWNTIME, SECONDS, 0, 3650 * 86400 * WW_SECOND, 30 * 86400 * WW_SECOND, MEMBER(max_downtime)},
-    {OPTION_DISK, BYTES, WW_JOBS_DISK_LEAST, UINT64_C(1) << 50, 0, MEMBER(max_disk)},
+    {OPTION_DISK, BYTES_OR_0, WW_JOBS_DISK_LEAST, UINT64_C(1) << 50, 0, MEMBER(max_disk)},
     {OPTION_JOB_SIZE, BYTES, 1, WW_JOB_BODY_MAX, 65535, MEMBER(max_job_size)},
     {OPTION_CONNECTIONS, WHOLE, 0, 10000000, 0, MEMBER(max_connections)},
     {OPTION_PER_ADDRESS, WHOLE, 0, 10000000, 0, MEMBER(max_per_address)},
@@ -99,8 +99,10 @@ static int bad_number(const struct number *number, const struct options *options
 		    (double)number->most / WW_SECOND);
 	else
 		snprintf(expected, sizeof expected, "%s, %" PRIu64 " to %" PRIu64 "%s",
-		    number->kind == BYTES ? "bytes" : "a whole number", number->least, number->most,
-		    number->kind == BYTES ? ", also as in 64M and 10G" : "");
+		    number->kind == WHOLE ? "a whole number" : "bytes", number->least, number->most,
+		    number->kind == WHOLE   ? ""
+		    : number->kind == BYTES ? ", also as in 64M and 10G"
+		                            : ", also as in 64M and 10G, or 0");
 	return settings_bad(options, number->id, expected);
 }
 
@@ -118,8 +120,10 @@ int settings_number(struct settings *settings, const struct options *options, in
 		bad = words_seconds(settings_span(options->value), number->most / WW_SECOND, &value) != 0 ||
 		      value < number->least || value > number->most;
 	else
-		bad = (number->kind == BYTES ? options_bytes : options_whole)(
+		bad = (number->kind == WHOLE ? options_whole : options_bytes)(
 		          options->value, number->least, number->most, &value) != 0;
+	if (number->kind == BYTES_OR_0 && options_whole(options->value, 0, 0, &value) == 0)
+		bad = 0;
 	if (bad)
 		return bad_number(number, options);
 	number_store(settings, number, value);

@@ -206,7 +206,7 @@ class JobCommands(Case):
             table = client.run(0, "list", "--prefix", "user").out.splitlines()
             matches(r"^ *ID +STATE +TUBE +KEY +DUE +IN +PRIORITY +ATTEMPTS +BYTES +ERROR$", table[0])
             matches(r"^2501 +delayed +default +user 1 +\d{4}-.* +3 d +1024 +0 +1 +-$", table[1])
-            equal(client.run(0, "list", "--tube", "nobody").out, "")
+            matches("no tube defalt: .*; did you mean 'default'", client.run(1, "list", "--tube", "defalt").err)
 
     def test_peek_shows_a_job(self):
         with serving() as client:
@@ -241,7 +241,9 @@ class JobCommands(Case):
             equal({one["name"] for one in objects(client.run(0, "stats", "--json").out)}, {"default", "t"})
             equal(objects(client.run(0, "stats", "--json", "--tube", "t").out)[0]["current-jobs-delayed"], 2)
             matches("^current-jobs-delayed +2$", client.run(0, "stats", "--all").out)
-            matches("NOT_FOUND", client.run(1, "stats", "--tube", "nobody").err)
+            for command in ("stats", "forecast", "list"):
+                matches("no tube defualt: .*; did you mean 'default'.*NOT_FOUND", client.run(1, command, "--tube", "defualt").err)
+                matches("no tube other: nobody uses or watches it, and it has no job .NOT_FOUND", client.run(1, command, "--tube", "other").err)
             forecasts = objects(client.run(0, "forecast", "--json").out)
             equal([(one["span"], len(one["counts"]), sum(one["counts"])) for one in forecasts],
                   [(60, 60, 2), (3600, 24, 2), (86400, 7, 3)])
@@ -307,7 +309,10 @@ class JobCommands(Case):
             client.run(0, "put", "--attempts", "1", "x")
             client.run(0, "work", "--drain", "--", "false")
             equal((listed(client)[0]["state"], listed(client)[0]["error"]), ("buried", "exit status 1"))
+            matches(r" 1/1 +1 +exit status 1$", client.run(0, "list").out)
             equal(client.run(0, "kick", "5").out, "1 kicked\n")
+            # As many as the limit counts, which a kick starts anew. The reason of the last failure stays.
+            matches(r" 0/1 +1 +exit status 1$", client.run(0, "list").out)
             client.run(0, "cancel", "1")
             client.run(0, "put", "x")
             result = client.run(0, "work", "--drain", "--attempts", "1", "--json", "--", "sh", "-c", "echo out; kill -9 $$")
