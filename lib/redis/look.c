@@ -6,7 +6,7 @@
 #include "lib/redis/redis_internal.h"
 
 /* Jobs that one call lists; jobs that a page with `next` passes over at most. */
-enum { LIST_BATCH = 250, LOOKS = 2000 };
+enum { LIST_BATCH = 64, LOOKS = 2000, LIST_BYTES = 4 << 20 };
 
 /* The words of part_show.lua. */
 /* clang-format off */
@@ -198,6 +198,7 @@ struct page {
 	int goes_on; /* the caller takes `next` */
 	size_t looks;
 	size_t found;
+	size_t bytes; /* of bodies that were looked at */
 	int result;
 	int damaged; /* WW_ECORRUPT: a record could not be read and was passed over */
 };
@@ -222,6 +223,7 @@ static int show_one(struct page *page, const redisReply *reply)
 	if (error)
 		return error;
 	pass_by(page, info.id);
+	page->bytes += info.body_length;
 	if (!job_filter_takes(page->filter, &info))
 		return WW_OK;
 	page->found++;
@@ -234,6 +236,12 @@ static int show_one(struct page *page, const redisReply *reply)
 static int is_enough(const struct page *page)
 {
 	return page->result || page->found >= page->limit;
+}
+
+/* So many jobs or bytes were read that others would have to wait, and the page can end between two cursors. */
+static int is_long(const struct page *page)
+{
+	return page->goes_on && (page->looks - page->found >= LOOKS || (page->bytes >= LIST_BYTES && page->place == 0));
 }
 
 /* How many jobs of a reply the filter takes. */
@@ -349,7 +357,7 @@ static int list(struct redis_store *store, const struct ww_job_filter *filter, s
 	page.bodies = bodies;
 	page.limit = limit;
 	page.goes_on = next != NULL;
-	while (!error && page.shard < store->shards && !is_enough(&page) && !(next && page.looks - page.found >= LOOKS))
+	while (!error && page.shard < store->shards && !is_enough(&page) && !is_long(&page))
 		error = page_on(&page);
 	if (error)
 		return error;

@@ -168,17 +168,25 @@ static int end_worst(struct server *server, uint64_t *going)
 {
 	struct connection *worst = NULL;
 	struct connection *connection;
+	size_t most = http_worst(server);
 
 	for (connection = LIST_FIRST(&server->connections); connection; connection = LIST_NEXT(connection, next))
 		if (!worst || taken_by(connection) > taken_by(worst))
 			worst = connection;
-	if (!worst || taken_by(worst) < WORST_LEAST)
+	if (worst && taken_by(worst) > most)
+		most = taken_by(worst);
+	if (most < WORST_LEAST)
 		return 0;
 	server->bounds.ended++;
 	state_seen("buffers",
 	    "clients' commands and answers take %llu MB, as much as --max-buffers allows: the client with "
 	    "the most, %zu bytes, loses them",
-	    (unsigned long long)(server->bounds.buffers_most >> 20), taken_by(worst));
+	    (unsigned long long)(server->bounds.buffers_most >> 20), most);
+	if (!worst || most > taken_by(worst)) {
+		http_end_worst(server);
+		*going += most;
+		return 1;
+	}
 	if (!worst->is_busy && worst->in.capacity > worst->out.capacity + worst->sending.capacity &&
 	    protocol_drop(&worst->protocol, worst->in.size))
 		buffer_free(&worst->in);

@@ -4,7 +4,6 @@
 #ifdef HAVE_MICROHTTPD
 #include <errno.h>
 #include <microhttpd.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -12,6 +11,7 @@
 
 #include "tools/common/percent.h"
 #include "tools/weekwheeld/gate.h"
+#include "tools/weekwheeld/reply.h"
 #include "tools/weekwheeld/settings/address.h"
 #include "tools/weekwheeld/visitors.h"
 
@@ -31,7 +31,7 @@ struct http {
 	struct MHD_Daemon *daemon;
 	struct visitors visitors;
 	LIST_HEAD(, http_question) questions;
-	unsigned asking[2]; /* how many questions there are, by what they are of */
+	unsigned asking[2]; /* how many questions the store is asked, by what they are of */
 	int listener;
 	uv_poll_t coming;
 	uv_poll_t poll;
@@ -39,32 +39,6 @@ struct http {
 	uv_timer_t again; /* lets clients in again after a rest */
 	int closed;       /* how many of the four handles */
 };
-
-static enum MHD_Result reply(struct MHD_Connection *client, unsigned status, const char *type, struct buffer *body)
-{
-	struct MHD_Response *response =
-	    MHD_create_response_from_buffer(body->size, body->size ? body->data : "", MHD_RESPMEM_MUST_COPY);
-	enum MHD_Result result = MHD_NO;
-
-	buffer_free(body);
-	if (!response)
-		return MHD_NO;
-	(void)MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, type);
-	(void)MHD_add_response_header(response, MHD_HTTP_HEADER_CACHE_CONTROL, "no-store");
-	if (status == MHD_HTTP_UNAUTHORIZED)
-		(void)MHD_add_response_header(response, MHD_HTTP_HEADER_WWW_AUTHENTICATE, "Bearer");
-	result = MHD_queue_response(client, status, response);
-	MHD_destroy_response(response);
-	return result;
-}
-
-static enum MHD_Result reply_text(struct MHD_Connection *client, unsigned status, const char *text)
-{
-	struct buffer body = {0};
-
-	(void)buffer_append(&body, text, strlen(text));
-	return reply(client, status, "text/plain; charset=utf-8", &body);
-}
 
 /* ---- /list and /forecast: their arguments become the line of a verb, which the protocol's parser reads */
 
@@ -102,7 +76,7 @@ static enum MHD_Result add_argument(void *context, enum MHD_ValueKind kind, cons
 static enum MHD_Result reply_made(struct MHD_Connection *client, int error, const char *type, struct buffer *made)
 {
 	if (error == WW_OK)
-		return reply(client, MHD_HTTP_OK, type, made);
+		return reply_body(client, MHD_HTTP_OK, type, made);
 	buffer_free(made);
 	return reply_text(client, MHD_HTTP_INTERNAL_SERVER_ERROR, ww_strerror(error));
 }
@@ -141,6 +115,7 @@ static void question_done(struct task *task)
 {
 	struct http_question *question = (struct http_question *)task;
 
+	task->server->http->asking[question->of]--;
 	question->is_known = 1;
 	if (question->is_suspended)
 		MHD_resume_connection(question->client);
@@ -155,6 +130,7 @@ static enum MHD_Result question_answer(struct http_question *question)
 		question->error = metrics_write(server, &question->sample, question->error, made);
 	else if (question->error == WW_OK && made->size > 0 && buffer_append(made, "\n", 1) != 0)
 		question->error = WW_ENOMEM;
+	visitors_owe(&server->http->visitors, reply_descriptor(question->client), made->capacity);
 	return reply_made(question->client, question->error, question->type, made);
 }
 
@@ -176,9 +152,8 @@ static enum MHD_Result question_start(struct server *server, struct http_questio
 	return MHD_YES;
 }
 
-static void question_end(struct server *server, struct http_question *question)
+static void question_end(struct http_question *question)
 {
-	server->http->asking[question->of]--;
 	LIST_REMOVE(question, next);
 	buffer_free(&question->made);
 	metrics_forget(&question->sample);
@@ -191,23 +166,6 @@ static enum MHD_Result reply_busy(struct MHD_Connection *client)
 	    client, MHD_HTTP_SERVICE_UNAVAILABLE, "too many requests of this kind wait for the store: try again\n");
 }
 
-static enum MHD_Result reply_rest(struct MHD_Connection *client, unsigned seconds)
-{
-	static const char text[] = "a wrong token came from your address: try again later\n";
-	struct MHD_Response *response =
-	    MHD_create_response_from_buffer(sizeof text - 1, (void *)(uintptr_t)text, MHD_RESPMEM_PERSISTENT);
-	char number[16];
-	enum MHD_Result result;
-
-	if (!response)
-		return MHD_NO;
-	snprintf(number, sizeof number, "%u", seconds);
-	(void)MHD_add_response_header(response, MHD_HTTP_HEADER_RETRY_AFTER, number);
-	result = MHD_queue_response(client, MHD_HTTP_TOO_MANY_REQUESTS, response);
-	MHD_destroy_response(response);
-	return result;
-}
-
 /* Return 0 if the client's token grants what the command shows; otherwise the request has been refused. */
 static int is_denied(
     struct server *server, struct MHD_Connection *client, const struct command *command, enum MHD_Result *result)
@@ -218,7 +176,7 @@ static int is_denied(
 	int status = auth_http(server, from->client_addr, token, command, &rest);
 
 	if (status == MHD_HTTP_TOO_MANY_REQUESTS)
-		*result = reply_rest(client, rest);
+		*result = reply_later(client, rest, "a wrong token came from your address: try again later\n");
 	else if (status == MHD_HTTP_UNAUTHORIZED)
 		*result = reply_text(client, MHD_HTTP_UNAUTHORIZED,
 		    token ? "the server does not know this token, or the field is not \"Authorization: Bearer TOKEN\": "
@@ -317,15 +275,10 @@ static enum MHD_Result serve_health(struct server *server, struct MHD_Connection
 	int ready = health_write(server, is_json, &made);
 
 	if (ready >= 0)
-		return reply(client, ready ? MHD_HTTP_OK : MHD_HTTP_SERVICE_UNAVAILABLE,
+		return reply_body(client, ready ? MHD_HTTP_OK : MHD_HTTP_SERVICE_UNAVAILABLE,
 		    is_json ? "application/json" : "text/plain; charset=utf-8", &made);
 	buffer_free(&made);
 	return reply_text(client, MHD_HTTP_SERVICE_UNAVAILABLE, "there is no memory to tell\n");
-}
-
-static int fd_of(struct MHD_Connection *client)
-{
-	return MHD_get_connection_info(client, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
 }
 
 static enum MHD_Result serve(void *context, struct MHD_Connection *client, const char *path, const char *method,
@@ -337,7 +290,7 @@ static enum MHD_Result serve(void *context, struct MHD_Connection *client, const
 	(void)data;
 	if (*state)
 		return question_answer(*state);
-	visitors_note(&server->http->visitors, fd_of(client), 1, uv_now(&server->loop));
+	visitors_note(&server->http->visitors, reply_descriptor(client), 1, uv_now(&server->loop));
 	if (!gate_is_ours(server->settings, MHD_lookup_connection_value(client, MHD_HEADER_KIND, MHD_HTTP_HEADER_HOST)))
 		return reply_text(client, MHD_HTTP_MISDIRECTED_REQUEST,
 		    "this server does not have this name: use its address, or start it with --http-host NAME\n");
@@ -368,9 +321,9 @@ static void http_completed(
 
 	(void)how;
 	if (*state)
-		question_end(server, *state);
+		question_end(*state);
 	*state = NULL;
-	visitors_note(&server->http->visitors, fd_of(client), 0, uv_now(&server->loop));
+	visitors_note(&server->http->visitors, reply_descriptor(client), 0, uv_now(&server->loop));
 }
 
 static void http_notified(
@@ -380,7 +333,7 @@ static void http_notified(
 
 	(void)state;
 	if (code == MHD_CONNECTION_NOTIFY_CLOSED)
-		visitors_leave(&server->http->visitors, fd_of(client));
+		visitors_leave(&server->http->visitors, reply_descriptor(client));
 }
 
 static int http_enter(struct server *server, int fd, const struct sockaddr *address, socklen_t size)
@@ -474,6 +427,16 @@ static void http_run(struct server *server)
 		uv_timer_start(&http->timer, http_timer, wait, 0);
 	else
 		uv_timer_stop(&http->timer);
+}
+
+size_t http_worst(const struct server *server)
+{
+	return server->http ? visitors_worst(&server->http->visitors) : 0;
+}
+
+void http_end_worst(struct server *server)
+{
+	visitors_end_worst(&server->http->visitors);
 }
 
 int http_numbers(struct server *server, struct buffer *out, number_fn *add)
@@ -583,6 +546,17 @@ void http_stop(struct server *server)
 	(void)close(http->listener);
 }
 #else
+size_t http_worst(const struct server *server)
+{
+	(void)server;
+	return 0;
+}
+
+void http_end_worst(struct server *server)
+{
+	(void)server;
+}
+
 int http_numbers(struct server *server, struct buffer *out, number_fn *add)
 {
 	(void)server;

@@ -45,40 +45,59 @@ static int add_seconds(struct buffer *out, const char *name, int is_counter, con
 	       buffer_format(out, "%s %llu.%09llu\n", whole, (LLU)(ns / WW_SECOND), (LLU)(ns % WW_SECOND));
 }
 
-/* Each state of a tube is a line. */
-static int add_tube(const struct ww_tube_stats *stats, void *context)
+/* Tubes have lines of their own up to a bound, as their counters do. All others have theirs together. */
+struct tube_lines {
+	struct buffer *out;
+	size_t tubes;
+	uint64_t others[4];
+};
+
+static int add_jobs(struct buffer *out, const char *name, const uint64_t counts[4])
 {
-	struct buffer *out = context;
-	const uint64_t counts[] = {stats->delayed, stats->ready, stats->reserved, stats->buried};
 	int bad = 0;
 
 	for (int i = 0; i < 4; i++)
-		bad |= buffer_format(out, "weekwheeld_tube_jobs{tube=\"%s\",state=\"%s\"} %llu\n", stats->name,
+		bad |= buffer_format(out, "weekwheeld_tube_jobs{tube=\"%s\",state=\"%s\"} %llu\n", name,
 		    protocol_states[WW_JOB_DELAYED + i], (LLU)counts[i]);
-	/* A part of those that are ready. */
-	if (stats->is_limited)
-		bad |= buffer_format(
-		    out, "weekwheeld_tube_jobs{tube=\"%s\",state=\"held\"} %llu\n", stats->name, (LLU)stats->held);
 	return bad != 0;
+}
+
+static int add_tube(const struct ww_tube_stats *stats, void *context)
+{
+	struct tube_lines *lines = context;
+	const uint64_t counts[] = {stats->delayed, stats->ready, stats->reserved, stats->buried};
+
+	if (lines->tubes++ < COUNTS_TUBES)
+		return add_jobs(lines->out, stats->name, counts);
+	for (int i = 0; i < 4; i++)
+		lines->others[i] += counts[i];
+	return 0;
 }
 
 /* One call gets all tubes that have jobs: a call for each would be a round trip each if the store is shared. */
 static int add_tubes(struct server *server, struct buffer *out)
 {
 	char whole[NAME_MAX_LENGTH];
+	struct tube_lines lines = {.out = out};
 	int bad = add_head(out, whole, "tube-jobs", "gauge", "Jobs of a tube by state, if it has any.");
 
-	return ww_jobs_tubes(server->jobs, add_tube, out) > 0 || bad;
+	bad |= ww_jobs_tubes(server->jobs, add_tube, &lines) > 0;
+	return bad || (lines.tubes > COUNTS_TUBES && add_jobs(out, "-others", lines.others));
 }
 
 static int add_waiting(struct server *server, struct buffer *out)
 {
 	char whole[NAME_MAX_LENGTH];
 	int bad = add_head(out, whole, "tube-waiting", "gauge", "Clients that wait for a job of a tube.");
+	size_t tubes = 0;
+	uint64_t others = 0;
 
 	for (const struct server_tube *tube = server->tubes; tube; tube = tube->hh.next)
-		bad |= buffer_format(out, "%s{tube=\"%s\"} %u\n", whole, tube->name, tube->waiters);
-	return bad;
+		if (tubes++ < COUNTS_TUBES)
+			bad |= buffer_format(out, "%s{tube=\"%s\"} %u\n", whole, tube->name, tube->waiters);
+		else
+			others += tube->waiters;
+	return bad || (tubes > COUNTS_TUBES && buffer_format(out, "%s{tube=\"-others\"} %llu\n", whole, (LLU)others));
 }
 
 static int add_commands(struct server *server, struct buffer *out)

@@ -237,6 +237,9 @@ void notify_stop(void);
 /* Serve HTTP, if the settings say so. Returns 0, or -1 after a message. */
 int http_start(struct server *server);
 void http_stop(struct server *server);
+/* Return the bytes of the largest answer that a client by HTTP leaves unread, and close that client. */
+size_t http_worst(const struct server *server);
+void http_end_worst(struct server *server);
 
 /* Serve until a signal ends it. Returns the exit status of the program. */
 int server_run(const struct settings *settings);

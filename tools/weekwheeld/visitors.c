@@ -11,7 +11,7 @@ void visitors_begin(struct visitors *visitors)
 	TAILQ_INIT(&visitors->list);
 }
 
-static struct visitor *find(struct visitors *visitors, int fd)
+static struct visitor *find(const struct visitors *visitors, int fd)
 {
 	struct visitor *visitor;
 
@@ -85,9 +85,44 @@ void visitors_note(struct visitors *visitors, int fd, int is_answered, uint64_t 
 	if (!visitor || visitor->is_leaving)
 		return;
 	visitor->is_answered = is_answered;
+	visitor->owed = 0;
 	visitor->since = now;
 	TAILQ_REMOVE(&visitors->list, visitor, next);
 	TAILQ_INSERT_TAIL(&visitors->list, visitor, next);
+}
+
+void visitors_owe(struct visitors *visitors, int fd, size_t bytes)
+{
+	struct visitor *visitor = find(visitors, fd);
+
+	if (visitor)
+		visitor->owed = bytes;
+}
+
+static struct visitor *find_worst(const struct visitors *visitors)
+{
+	struct visitor *worst = NULL;
+	struct visitor *visitor;
+
+	TAILQ_FOREACH(visitor, &visitors->list, next)
+	if (!visitor->is_leaving && (!worst || visitor->owed > worst->owed))
+		worst = visitor;
+	return worst;
+}
+
+size_t visitors_worst(const struct visitors *visitors)
+{
+	const struct visitor *worst = find_worst(visitors);
+
+	return worst ? worst->owed : 0;
+}
+
+void visitors_end_worst(struct visitors *visitors)
+{
+	struct visitor *worst = find_worst(visitors);
+
+	if (worst)
+		dismiss(visitors, worst);
 }
 
 void visitors_leave(struct visitors *visitors, int fd)

@@ -24,6 +24,7 @@ struct visitor {
 	int is_leaving;  /* its connection is shut down, and libmicrohttpd will soon see it */
 	int is_answered; /* its request is complete */
 	uint64_t since;  /* ms: when it came, or its last request was complete, or was answered */
+	size_t owed;     /* bytes of an answer that it may not have read yet */
 	struct address_key from;
 };
 
@@ -42,6 +43,13 @@ int visitors_enter(struct visitors *visitors, int fd, const struct sockaddr *add
 
 /* A request of it is complete (1), or answered (0). */
 void visitors_note(struct visitors *visitors, int fd, int is_answered, uint64_t now);
+
+/* It is being sent an answer of so many bytes. */
+void visitors_owe(struct visitors *visitors, int fd, size_t bytes);
+
+/* Return how many bytes the one has who is owed most, and let that one leave. */
+size_t visitors_worst(const struct visitors *visitors);
+void visitors_end_worst(struct visitors *visitors);
 
 /* Its connection has ended. */
 void visitors_leave(struct visitors *visitors, int fd);

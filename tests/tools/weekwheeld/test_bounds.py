@@ -2,6 +2,7 @@
 """What one client may take of the server: its share of a turn, after which the others come, and memory."""
 import contextlib
 import random
+import re
 import signal
 import socket
 import sys
@@ -173,6 +174,20 @@ class Bounds(Case):
         with server.client() as heavy:
             heavy.send("list-delayed body=yes\r\n")
             check(heavy.is_closed(), "it is closed")
+        equal(light.ask("list-tube-used"), "USING default")
+
+    def test_answers_by_http_that_nobody_reads(self):
+        server, light = self.server("--max-buffers", "16777216")
+        for _ in range(60):
+            light.put(b"x" * 60000, delay=1000)
+        port = int(re.search(r"serving http://[0-9.]+:(\d+)/", server.said).group(1))
+        for _ in range(10):
+            heavy = socket.create_connection(("127.0.0.1", port), 60)
+            self.addCleanup(heavy.close)
+            heavy.sendall(b"GET /list?limit=60&body=yes HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            equal(heavy.recv(12), b"HTTP/1.1 200")
+        until(lambda: self.number(server, "bound_clients_ended_total") >= 7, "some of them are closed")
+        until(lambda: 1 << 20 < self.number(server, "buffer_bytes") <= 16 << 20, "what the others have is counted")
         equal(light.ask("list-tube-used"), "USING default")
 
     def test_the_client_with_the_most_is_ended_alone(self):

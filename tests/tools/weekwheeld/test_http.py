@@ -51,8 +51,20 @@ class Places(Case):
                 a.put(60000 * b"x", delay=1000)
             for _ in range(80):
                 client = stack.enter_context(connect(server))
-                client.send(b"GET /list?limit=100&body=yes HTTP/1.1\r\nHost: x\r\n\r\n")
+                client.send(b"GET /list?limit=100&body=yes HTTP/1.1\r\nHost: localhost\r\n\r\n")
             is_well(server)
+            equal(server.stop(), 0)
+
+    def test_clients_that_do_not_read_leave_the_store_to_others(self):
+        with Server("--http", "127.0.0.1:0") as server, server.client() as a, contextlib.ExitStack() as stack:
+            for _ in range(100):
+                a.put(60000 * b"x", delay=1000)
+            for _ in range(8):
+                client = stack.enter_context(connect(server))
+                client.send(b"GET /list?limit=100&body=yes HTTP/1.1\r\nHost: localhost\r\n\r\n")
+                equal(client.recv(12), b"HTTP/1.1 200")
+            status, text = server.get("/list?limit=1")
+            equal((status, text.count('"id"')), (200, 1))
             equal(server.stop(), 0)
 
     def test_an_address_does_not_take_the_places_of_others(self):
@@ -166,6 +178,8 @@ class Counts(Case):
             equal(sum(line.startswith("weekwheeld_tube_put_total{") for line in found), 1001)
             assert 'weekwheeld_tube_put_total{tube="t7"} 2' in found
             assert 'weekwheeld_tube_put_total{tube="-others"} 3' in found
+            equal(sum(line.startswith("weekwheeld_tube_jobs{") for line in found), 4 * 1001)
+            assert 'weekwheeld_tube_jobs{tube="-others",state="ready"} 3' in found
             equal(server.stop(), 0)
 
 

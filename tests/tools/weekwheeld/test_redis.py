@@ -12,7 +12,7 @@ import time
 from random import Random
 
 sys.path.insert(0, __file__.rsplit("/tests/", 1)[0] + "/tests/support")
-from weekwheel import (PATIENCE, Case, Cluster, Redis, Server, conversation, equal, free_port, main, refused, seed,
+from weekwheel import (PATIENCE, Case, Cluster, Redis, Server, conversation, equal, free_port, main, objects, refused, seed,
                        until)
 
 
@@ -91,6 +91,21 @@ class Shared(Case):
             given = a.jobs("list-delayed limit=1000")
             equal(sorted(job["priority"] for job in given), list(range(jobs)))
             equal({(job["state"], job["releases"], job["error"]) for job in given}, {("ready", 1, "the connection was closed")})
+
+    def test_a_list_of_large_bodies_comes_in_pieces(self):
+        with Redis() as redis, redis.server() as server, server.client() as a:
+            for _ in range(300):
+                inserted(a.put(b"x" * 60000, delay=1000))
+            ids, after, pieces = [], "", 0
+            while after is not None:
+                text = a.ask("list-delayed limit=1000 body=yes" + after)
+                assert len(text) < 16 << 20, len(text)
+                found = objects(text.split("|", 1)[1])
+                ids += [job["id"] for job in found if "id" in job]
+                after = " after=%d" % found[-1]["next"] if "next" in found[-1] else None
+                pieces += 1
+            equal((len(ids), len(set(ids))), (300, 300))
+            assert pieces >= 3, pieces
 
     def test_a_waiting_client_gets_a_job_put_on_the_other(self):
         with Redis() as redis, redis.server() as one, redis.server() as two, one.client() as a, two.client() as b:

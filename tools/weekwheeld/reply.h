@@ -1,0 +1,20 @@
+#ifndef TOOLS_WEEKWHEELD_REPLY_H
+#define TOOLS_WEEKWHEELD_REPLY_H
+
+/* Answers by HTTP. What is not sent yet counts as the memory of buffers does (bounds.c). */
+
+#include <microhttpd.h>
+
+#include "tools/weekwheeld/buffer.h"
+
+/* Answer with the body, which becomes empty. */
+enum MHD_Result reply_body(struct MHD_Connection *client, unsigned status, const char *type, struct buffer *body);
+
+enum MHD_Result reply_text(struct MHD_Connection *client, unsigned status, const char *text);
+
+/* The client may ask again in so many seconds. */
+enum MHD_Result reply_later(struct MHD_Connection *client, unsigned seconds, const char *text);
+
+int reply_descriptor(struct MHD_Connection *client);
+
+#endif
