@@ -68,7 +68,7 @@ struct tube_hints {
 	uint64_t puts; /* by this process, and so on */
 	uint64_t finished;
 	uint64_t pauses;
-	int was_asked; /* for, lately, by a reserve */
+	int was_asked;     /* for, lately, by a reserve */
 	uint32_t promises; /* hints that are not HINT_NONE */
 	struct hint of[];  /* by shard */
 };
