@@ -62,6 +62,15 @@ void answer_number(struct connection *connection, const char *word, uint64_t num
 	answer_bytes(connection, line, (size_t)(end - line));
 }
 
+void answer_numbers(struct connection *connection, const char *word, uint64_t number, uint64_t other)
+{
+	char line[80];
+	char *end = stpncpy(line, word, 32);
+
+	end = stpcpy(add_number(add_number(end, number), other), "\r\n");
+	answer_bytes(connection, line, (size_t)(end - line));
+}
+
 void answer_job(struct connection *connection, const char *word, uint64_t id, const void *body, size_t length)
 {
 	char line[80];

@@ -23,6 +23,8 @@ static void spec_own(struct ww_job_spec *spec, const struct command_own *own)
 	spec->version = own->version;
 	spec->attempts = own->attempts;
 	spec->missed = own->missed;
+	spec->key_mode = own->key_mode;
+	spec->key_span = own->key_span;
 	if (own->at)
 		spec->flags = WW_JOB_WALL | WW_JOB_AT;
 }
@@ -60,7 +62,7 @@ static void put_run(struct call *call)
 {
 	call->result = call_begin(call);
 	if (call->result == WW_OK)
-		call->result = ww_jobs_put(call_jobs(call), &call->spec, &call->number, NULL);
+		call->result = ww_jobs_put(call_jobs(call), &call->spec, &call->number, &call->version);
 }
 
 static void put_run_all(struct call *first)
@@ -80,6 +82,7 @@ static void put_run_all(struct call *first)
 		if (!call->is_asking)
 			continue;
 		call->number = put->id;
+		call->version = put->version;
 		call->result = error < 0 && put->result >= 0 && put->id == 0 ? error : put->result;
 		count++;
 	}
@@ -87,12 +90,19 @@ static void put_run_all(struct call *first)
 
 static void put_answer(struct call *call)
 {
-	if (call->result >= 0)
+	static const char *const words[] = {[WW_PUT_NEW] = "INSERTED",
+	    [WW_PUT_REPLACED] = "REPLACED",
+	    [WW_PUT_KEPT] = "KEPT",
+	    [WW_PUT_ENDED] = "ENDED"};
+
+	if (call->result == WW_PUT_NEW || call->result == WW_PUT_REPLACED)
 		counts_of(&call->connection->server->counts, call->used)->of[COUNT_PUT]++;
 	if (call->result < 0)
 		answer_result(call->connection, call->result, NULL);
+	else if (call->spec.key_mode != WW_KEY_REPLACE || call->result >= WW_PUT_KEPT)
+		answer_numbers(call->connection, words[call->result], call->number, call->version);
 	else
-		answer_number(call->connection, call->result ? "REPLACED" : "INSERTED", call->number);
+		answer_number(call->connection, words[call->result], call->number);
 }
 
 /* A job must be named, by its id or its key. */

@@ -30,6 +30,7 @@ struct call {
 	uint64_t token;          /* of the connection's own lease; 0: it has none */
 	int ended;               /* what the store said to the end of that lease */
 	uint64_t number;         /* an id, a version, a count, the end of a lease */
+	uint64_t version;        /* of the job with a put's key */
 	void *body;              /* of a job */
 	struct buffer made;      /* lists of jobs, names of tubes */
 	union {

@@ -241,6 +241,7 @@ void secure_close(struct connection *connection);
 void answer_text(struct connection *connection, const char *text);
 /* A word of at most 32 bytes and a number. */
 void answer_number(struct connection *connection, const char *word, uint64_t number);
+void answer_numbers(struct connection *connection, const char *word, uint64_t number, uint64_t other);
 void answer_format(struct connection *connection, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* "WORD ID LENGTH", the body of a job, and an end of line. */

@@ -72,6 +72,10 @@ static int list_job(const struct ww_job_info *info, void *context)
 	bad |= add_seconds(out, ",\"run\":", info->run, "");
 	bad |= add_seconds(out, ",\"every\":", info->period, "");
 	bad |= add_seconds(out, ",\"backoff\":", info->backoff, "");
+	if (info->hold)
+		bad |= add_seconds(out, ",\"unique\":", info->hold, "");
+	if (info->debounce)
+		bad |= add_seconds(out, ",\"debounced\":", info->debounce, "");
 	bad |= buffer_format(out,
 	    ",\"attempts\":%u,\"reserves\":%u,\"timeouts\":%u,\"releases\":%u,\"buries\":%u,\"kicks\":%u,"
 	    "\"tries\":%u,\"error\":",

@@ -305,6 +305,40 @@ class OwnCommands(Case):
                          ("put-key 0 0 1 1 -\r\nx", "INSERTED 2"), ("put-key 0 0 1 1 %2D\r\nx", "INSERTED 3"),
                          ("delete-key %2D version=7", "STALE"), ("delete-key %2D", "DELETED"))
 
+    def test_modes_of_a_key(self):
+        with Server("--clock", "virtual") as server, server.client() as a:
+            conversation(a, ("put-key 1 60 30 1 k mode=if-absent\r\nx", "INSERTED 1 1"), ("put-key 1 5 30 1 k version=0\r\ny", "KEPT 1 1"),
+                         ("put-key 1 50 30 1 k mode=keep-later\r\ny", "KEPT 1 1"), ("peek-key k", "FOUND 1 1|x"),
+                         ("put-key 1 50 30 1 k mode=keep-earlier\r\nz", "REPLACED 1 2"), ("peek-key k", "FOUND 1 1|z"),
+                         ("put-key 1 0 30 1 - mode=if-absent\r\nx", "BAD_FORMAT"),
+                         ("put-key 1 0 30 1 k unique=0\r\nx", "BAD_FORMAT"),
+                         ("put-key 1 0 30 1 k every=9 unique=9\r\nx", "BAD_FORMAT"),
+                         ("put-key 1 0 30 1 k mode=if-absent version=5\r\nx", "BAD_FORMAT"))
+            equal(a.numbers("stats")["total-jobs"], "2")
+
+    def test_debounce(self):
+        with Server("--clock", "virtual") as server, server.client() as a:
+            conversation(a, ("put-key 1 10 30 1 k debounce=15\r\nx", "INSERTED 1 1"), ("put-key 1 9 30 1 k debounce=15\r\nx", "REPLACED 1 2"))
+            a.ask("advance 8")
+            equal(a.ask("put-key 1 10 30 1 k debounce=15\r\ny"), "REPLACED 1 3")
+            equal([(job["left"], job["debounced"]) for job in a.jobs("list-delayed")], [(7, 8)])
+            a.ask("advance 7")
+            equal(a.ask("reserve"), "RESERVED 1 1|y")
+
+    def test_a_unique_job_after_its_end(self):
+        with Server("--clock", "virtual") as server, server.client() as a:
+            conversation(a, ("put-key 1 0 30 1 k unique=60\r\nx", "INSERTED 1 1"))
+            equal([job["unique"] for job in a.jobs("list-delayed")], [60])
+            conversation(a, ("reserve", "RESERVED 1 1|x"), ("delete 1", "DELETED"), ("put-key 1 0 30 1 k unique=60\r\nx", "ENDED 1 1"),
+                         ("put-key 1 0 30 1 k\r\nx", "ENDED 1 1"), ("peek 1", "NOT_FOUND"), ("delete 1", "NOT_FOUND"))
+            equal(a.jobs("list-delayed"), [])
+            equal([(job["id"], job["state"], job["left"]) for job in a.jobs("list-delayed state=ended")], [(1, "ended", 60)])
+            a.ask("advance 59")
+            equal(a.ask("put-key 1 0 30 1 k\r\nx"), "ENDED 1 1")
+            a.ask("advance 1")
+            conversation(a, ("put-key 1 0 30 1 k unique=60\r\nx", "INSERTED 2 1"), ("reserve", "RESERVED 2 1|x"), ("delete 2", "DELETED"),
+                         ("delete-key k", "DELETED"), ("put-key 1 0 30 1 k\r\nx", "INSERTED 3"))
+
     def test_backoff_and_last_attempt(self):
         with Server("--clock", "virtual") as server, server.client() as a:
             equal(a.ask("put-key 1 0 30 1 - attempts=2 backoff=100\r\nx"), "INSERTED 1")

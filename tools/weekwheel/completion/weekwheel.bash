@@ -41,7 +41,7 @@ _weekwheel() {
 		fi
 		case $before in
 		-t | --tube) words=$(_weekwheel_tubes "$program" "${COMP_WORDS[@]:2}") ;;
-		--state) words='delayed ready reserved buried' ;;
+		--state) words='delayed ready reserved buried ended' ;;
 		--missed) words='once all skip' ;;
 		-m | --method) words='GET POST PUT PATCH DELETE HEAD' ;;
 		--format) words='swf log csv' ;;

@@ -14,7 +14,8 @@ enum { STATE = 1, FROM, TO, PREFIX, LIMIT, ALL };
 
 static const struct option table[] = {
     JOBS_TUBE_OPTION("of this tube only"),
-    {STATE, 'S', "state", "STATES", "delayed, ready, reserved, buried; several with commas"},
+    {STATE, 'S', "state", "STATES",
+        "delayed, ready, reserved, buried; several with commas;\nonly asked for: ended, with a key that is still taken"},
     {FROM, 'f', "from", "WHEN", "due then or later: a time as of put --at, or a duration\nfrom now"},
     {TO, 'T', "to", "WHEN", "due before"},
     {PREFIX, 'p', "prefix", "TEXT", "with a key that begins with TEXT"},
@@ -23,7 +24,7 @@ static const struct option table[] = {
     JOBS_OPTIONS,
 };
 
-enum { PAGE_MAX = 1000, STATES = 4 };
+enum { PAGE_MAX = 1000, STATES = 5 };
 
 static const struct table_column columns[] = {{"ID", 1}, {"STATE", 0}, {"TUBE", 0}, {"KEY", 0}, {"DUE", 0}, {"IN", 1},
     {"PRIORITY", 1}, {"ATTEMPTS", 1}, {"BYTES", 1}, {"ERROR", 0}};
@@ -41,7 +42,7 @@ struct list_command {
 
 static int take_states(struct list_command *list, const struct options *options)
 {
-	static const char *const names[STATES] = {"delayed", "ready", "reserved", "buried"};
+	static const char *const names[STATES] = {"delayed", "ready", "reserved", "buried", "ended"};
 	const char *at = options->value;
 
 	list->states = options->value;
@@ -52,8 +53,8 @@ static int take_states(struct list_command *list, const struct options *options)
 		while (i < STATES && (strlen(names[i]) != length || memcmp(names[i], at, length) != 0))
 			i++;
 		if (i == STATES)
-			return options_bad_value(
-			    options, "state", "delayed, ready, reserved or buried, or several with commas between");
+			return options_bad_value(options, "state",
+			    "delayed, ready, reserved, buried or ended, or several with commas between");
 		if (!at[length])
 			return 0;
 		at += length + 1;
@@ -136,7 +137,10 @@ static void add_due(struct list_command *list, const char *line, size_t size, co
 		table_cell(&list->table, "-");
 		return;
 	}
-	table_cell(&list->table, "%s", strcmp(state, "delayed") ? "now" : time_format(text, due_of(line, size)));
+	table_cell(&list->table, "%s",
+	    strcmp(state, "ended") == 0     ? "-"
+	    : strcmp(state, "delayed") == 0 ? time_format(text, due_of(line, size))
+	                                    : "now");
 	table_cell(&list->table, "%s", left ? duration_format(text, left) : "-");
 }
 

@@ -18,6 +18,11 @@ enum {
 	MISSED,
 	SKIP,
 	VERSION,
+	IF_ABSENT,
+	KEEP_EARLIER,
+	KEEP_LATER,
+	DEBOUNCE,
+	UNIQUE,
 	BODY_FILE,
 	URL,
 	METHOD,
@@ -26,7 +31,14 @@ enum {
 
 static const struct option table[] = {
     JOBS_TUBE_OPTION("the tube to put it into (default 'default')"),
-    JOBS_KEY_OPTION("a name that is unique in the tube; the job that has it\nis replaced"),
+    JOBS_KEY_OPTION(
+        "a name that is unique in the tube; the job that has it\nis replaced, or as the following options say"),
+    {IF_ABSENT, 0, "if-absent", NULL, "with --key: keep the job that has it (idempotent put)"},
+    {KEEP_EARLIER, 0, "keep-earlier", NULL, "with --key: of two due times, keep the earlier"},
+    {KEEP_LATER, 0, "keep-later", NULL, "with --key: of two due times, keep the later"},
+    {DEBOUNCE, 0, "debounce", "TIME",
+        "with --key: each put moves the job to --in from now,\nbut at most TIME after the first put"},
+    {UNIQUE, 0, "unique", "TIME", "with --key: keep the job that has it, and its key\nfor TIME after it was finished"},
     {IN, 'i', "in", "TIME", "due after: 90, 90s, 1.5h, 3d12h, 2w (default now)"},
     {AT, 'a', "at", "WHEN",
         "due at: '2026-12-01 09:00' (local), with an offset\n(2026-12-01T09:00:00+02:00), or @ and Unix seconds"},
@@ -38,7 +50,8 @@ static const struct option table[] = {
     {BACKOFF_MAX, 0, "backoff-max", "TIME", "the longest such delay (default 1h)"},
     {MISSED, 0, "missed", "WHICH", "with --every: deliver what was missed once, all of it,\nor skip it (default once)"},
     {SKIP, 0, "skip", "TIME", "with --missed skip: not those later than TIME"},
-    {VERSION, 0, "if-version", "N", "with --key: only if that job has this version"},
+    {VERSION, 0, "if-version", "N",
+        "with --key: only if that job has this version;\n0: only if there is none, as --if-absent"},
     {BODY_FILE, 'f', "file", "FILE", "the body is the content of FILE"},
     {URL, 'u', "url", "URL",
         "the job is an HTTP request, for a server that delivers\nthe jobs of the tube (weekwheeld --push)"},
@@ -56,6 +69,29 @@ static int take_number(const struct options *options, const char *name, uint64_t
 
 	snprintf(expected, sizeof expected, "a number from 0 to %" PRIu64, most);
 	return jobs_whole(options, name, 0, most, number, expected);
+}
+
+static int take_mode(struct put_options *put, const struct options *options, enum put_mode mode)
+{
+	if (put->mode != PUT_REPLACE && put->mode != mode)
+		return options_fail(options,
+		    "--if-absent, --if-version 0, --keep-earlier, --keep-later, --debounce and "
+		    "--unique are different ways to deal with a key; leave all but one out");
+	put->mode = mode;
+	return 0;
+}
+
+static int take_span(struct put_options *put, const struct options *options, const char *name, enum put_mode mode)
+{
+	return take_mode(put, options, mode) ||
+	       jobs_duration(options, name, second / 1000, UINT32_MAX * second, &put->key_span);
+}
+
+static int take_version(struct put_options *put, const struct options *options)
+{
+	int wrong = take_number(options, "if-version", UINT64_MAX, &put->version);
+
+	return wrong || put->version ? wrong : take_mode(put, options, PUT_IF_ABSENT);
 }
 
 static int take_missed(struct put_options *put, const struct options *options)
@@ -117,7 +153,17 @@ static int take_option(void *context, struct options *options, int id)
 		put->has_skip = 1;
 		return jobs_duration(options, "skip", 0, DURATION_MAX, &put->skip);
 	case VERSION:
-		return take_number(options, "if-version", UINT64_MAX, &put->version);
+		return take_version(put, options);
+	case IF_ABSENT:
+		return take_mode(put, options, PUT_IF_ABSENT);
+	case KEEP_EARLIER:
+		return take_mode(put, options, PUT_KEEP_EARLIER);
+	case KEEP_LATER:
+		return take_mode(put, options, PUT_KEEP_LATER);
+	case DEBOUNCE:
+		return take_span(put, options, "debounce", PUT_DEBOUNCE);
+	case UNIQUE:
+		return take_span(put, options, "unique", PUT_UNIQUE);
 	case BODY_FILE:
 		return take_file(put, options);
 	case URL:
@@ -131,6 +177,29 @@ static int take_option(void *context, struct options *options, int id)
 	default:
 		return take_body(put, options);
 	}
+}
+
+/* How the options of a key go together. */
+static int check_key(const struct put_options *put, const struct options *options)
+{
+	static const char *const names[] = {[PUT_IF_ABSENT] = "--if-absent",
+	    [PUT_KEEP_EARLIER] = "--keep-earlier",
+	    [PUT_KEEP_LATER] = "--keep-later",
+	    [PUT_DEBOUNCE] = "--debounce",
+	    [PUT_UNIQUE] = "--unique"};
+
+	if (put->version && !*put->jobs.key)
+		return options_fail(options, "--if-version is for the job with --key, which is missing");
+	if (put->mode == PUT_REPLACE)
+		return 0;
+	if (!*put->jobs.key)
+		return options_fail(options, "%s is for the job with --key, which is missing", names[put->mode]);
+	if (put->version)
+		return options_fail(
+		    options, "--if-version replaces a certain job; leave it or %s out", names[put->mode]);
+	if (put->period && put->mode >= PUT_DEBOUNCE)
+		return options_fail(options, "%s is for jobs that run once: leave it or --every out", names[put->mode]);
+	return 0;
 }
 
 static int check(void *context, const struct options *options)
@@ -147,8 +216,8 @@ static int check(void *context, const struct options *options)
 		return options_fail(options, "with one --key each of the --lines would replace the previous one");
 	if (put->has_delay && put->has_at)
 		return options_fail(options, "--in and --at both say when; leave one out");
-	if (put->version && !*put->jobs.key)
-		return options_fail(options, "--if-version is for the job with --key, which is missing");
+	if (check_key(put, options))
+		return OPTIONS_ERROR;
 	if (put->has_backoff_max && !put->has_backoff)
 		return options_fail(options, "--backoff-max bounds the --backoff, which is missing");
 	if (!put->period && (put->missed || put->has_skip))
@@ -177,6 +246,8 @@ const struct jobs_command command_put = {
              "bytes; '-' reads it from standard input.\n",
     .examples = "Examples:\n"
                 "  weekwheel put --tube mail --in 3d12h 'remind ada'\n"
+                "  weekwheel put --key mail-ada --in 10m --debounce 1h 'a digest for ada'\n"
+                "  weekwheel put --key order-7 --unique 1d 'charge order 7'\n"
                 "  weekwheel put --key backup --at '2026-12-01 03:00' --every 1d backup\n"
                 "  weekwheel put --tube resize --lines <files\n"
                 "  weekwheel put -t hooks --url https://example.org/hook --in 1h '{\"order\": 7}'\n",

@@ -14,6 +14,8 @@ struct put_options {
 	uint64_t delay, at, period, run, backoff, backoff_max, skip;
 	uint64_t priority, attempts, version;
 	const char *missed;
+	enum put_mode { PUT_REPLACE, PUT_IF_ABSENT, PUT_KEEP_EARLIER, PUT_KEEP_LATER, PUT_DEBOUNCE, PUT_UNIQUE } mode;
+	uint64_t key_span; /* of the last two modes */
 	int has_delay, has_at, has_attempts, has_backoff, has_backoff_max, has_skip;
 	const char *body; /* NULL: not on the command line */
 	const char *file; /* NULL: none; "-" is standard input */

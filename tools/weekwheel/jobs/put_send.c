@@ -25,6 +25,17 @@ static void add_time(struct put_options *put, const char *name, uint64_t ns)
 	jobs_add(put->behind, sizeof put->behind, name, duration_seconds(text, ns));
 }
 
+static void compose_mode(struct put_options *put)
+{
+	static const char *const modes[] = {
+	    [PUT_IF_ABSENT] = "if-absent", [PUT_KEEP_EARLIER] = "keep-earlier", [PUT_KEEP_LATER] = "keep-later"};
+
+	if (put->mode >= PUT_DEBOUNCE)
+		add_time(put, put->mode == PUT_UNIQUE ? "unique" : "debounce", put->key_span);
+	else if (put->mode)
+		jobs_add(put->behind, sizeof put->behind, "mode", modes[put->mode]);
+}
+
 /* Fill put->before and put->behind. */
 static void compose(struct put_options *put)
 {
@@ -49,6 +60,7 @@ static void compose(struct put_options *put)
 		add_time(put, "skip", put->skip);
 	if (put->version)
 		jobs_add_number(put->behind, sizeof put->behind, "version", put->version);
+	compose_mode(put);
 }
 
 struct content {
@@ -89,19 +101,55 @@ static int read_file(const char *name, struct content *content)
 	return failed ? -1 : 0;
 }
 
-static void say(const struct put_options *put, uint64_t id, int replaced)
+/* What the server may have done, and how to say it. */
+static const struct result {
+	const char *word, *name, *text;
+} results[] = {{"INSERTED", "new", ""}, {"REPLACED", "replaced", "replaced, "},
+    {"KEPT", "kept", "is kept as it is; nothing was put"},
+    {"ENDED", "ended", "has ended, and its key is not free yet; nothing was put"}};
+
+enum { RESULTS = sizeof results / sizeof *results };
+
+static const struct result *find_result(const struct reply *reply)
+{
+	for (int i = 0; i < RESULTS; i++)
+		if (reply_is(reply, results[i].word))
+			return &results[i];
+	return NULL;
+}
+
+static void say_json(const struct put_options *put, const struct result *result, uint64_t id, uint64_t version)
 {
 	char text[DURATION_TEXT];
+	uint64_t due = put->has_at ? put->at : time_now() + put->delay;
+
+	printf("{\"id\": %" PRIu64 ", \"result\": \"%s\", \"replaced\": %s", id, result->name,
+	    result == &results[1] ? "true" : "false");
+	if (version)
+		printf(", \"version\": %" PRIu64, version);
+	if (result < &results[2] && put->mode != PUT_DEBOUNCE)
+		printf(", \"due\": \"%s\", \"clock\": \"%s\"", duration_seconds(text, due),
+		    put->has_at ? "wall" : "elapsed");
+	puts("}");
+}
+
+/* The due time of a debounced job depends on when the first put was, which the server knows. */
+static void say(const struct put_options *put, const struct result *result, uint64_t id, uint64_t version)
+{
 	uint64_t now = time_now();
 	uint64_t due = put->has_at ? put->at : now + put->delay;
 
 	if (put->jobs.json) {
-		printf("{\"id\": %" PRIu64 ", \"replaced\": %s, \"due\": \"%s\", \"clock\": \"%s\"}\n", id,
-		    replaced ? "true" : "false", duration_seconds(text, due), put->has_at ? "wall" : "elapsed");
+		say_json(put, result, id, version);
 		return;
 	}
-	printf("%" PRIu64 " %s", id, replaced ? "replaced, " : "");
-	jobs_say_due(due, due > now ? due - now : 0);
+	printf("%" PRIu64 " %s", id, result->text);
+	if (result >= &results[2])
+		putchar('\n');
+	else if (put->mode == PUT_DEBOUNCE && result == &results[1])
+		puts("debounced");
+	else
+		jobs_say_due(due, due > now ? due - now : 0);
 }
 
 void put_send(struct put_options *put, const void *body, size_t size)
@@ -117,16 +165,19 @@ static int put_one(struct put_options *put, const void *body, size_t size)
 {
 	struct client *client = &put->jobs.client;
 	struct reply reply;
+	const struct result *result;
 	uint64_t id;
+	uint64_t version = 0;
 
 	put_send(put, body, size);
 	if (client_flush(client) || client_read(client, &reply))
 		return -1;
-	if (!reply_is(&reply, "INSERTED") && !reply_is(&reply, "REPLACED"))
+	result = find_result(&reply);
+	if (!result)
 		return reply_refused(client, &reply, "put");
-	if (reply_number(client, &reply, 1, &id))
+	if (reply_number(client, &reply, 1, &id) || (put->mode && reply_number(client, &reply, 2, &version)))
 		return -1;
-	say(put, id, reply_is(&reply, "REPLACED"));
+	say(put, result, id, version);
 	return 0;
 }
 

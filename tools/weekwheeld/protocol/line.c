@@ -41,6 +41,9 @@ enum word {
 	OPTION_MISSED,
 	OPTION_ATTEMPTS,
 	OPTION_VERSION,
+	OPTION_MODE,
+	OPTION_DEBOUNCE,
+	OPTION_UNIQUE,
 	OPTION_AT,
 	OPTION_TUBE,
 	OPTION_PREFIX,
@@ -89,6 +92,9 @@ static const struct {
     [OPTION_MISSED] = {AS_ITSELF, 0, 0, 0, 0, "missed"},
     [OPTION_ATTEMPTS] = {AS_NUMBER, 0, UINT32_MAX, MEMBER(own.attempts), "attempts"},
     [OPTION_VERSION] = {AS_NUMBER, 0, UINT64_MAX, MEMBER(own.version), "version"},
+    [OPTION_MODE] = {AS_ITSELF, 0, 0, 0, 0, "mode"},
+    [OPTION_DEBOUNCE] = {AS_SECONDS, 0, UINT32_MAX, MEMBER(own.key_span), "debounce"},
+    [OPTION_UNIQUE] = {AS_SECONDS, 0, UINT32_MAX, MEMBER(own.key_span), "unique"},
     [OPTION_AT] = {AS_SECONDS, 0, TIME_MAX, MEMBER(delay), "at"},
     [OPTION_TUBE] = {AS_ITSELF, 0, 0, 0, 0, "tube"},
     [OPTION_PREFIX] = {AS_ITSELF, 0, 0, 0, 0, "prefix"},
@@ -105,12 +111,13 @@ static const struct {
     [OPTION_BURST] = {AS_NUMBER, 1, WW_LIMIT_BURST_MAX, MEMBER(own.limit.burst), "burst"},
 };
 
-const char *const protocol_states[] = {"invalid", "delayed", "ready", "reserved", "buried"};
+const char *const protocol_states[] = {"invalid", "delayed", "ready", "reserved", "buried", "ended"};
 
-enum { WORDS_MAX = 16 };
+enum { WORDS_MAX = 20 };
 
 #define PUT_OPTIONS                                                                                                    \
-	OPTION_EVERY, OPTION_SKIP, OPTION_BACKOFF, OPTION_BACKOFF_MAX, OPTION_MISSED, OPTION_ATTEMPTS, OPTION_VERSION
+	OPTION_EVERY, OPTION_SKIP, OPTION_BACKOFF, OPTION_BACKOFF_MAX, OPTION_MISSED, OPTION_ATTEMPTS, OPTION_VERSION, \
+	    OPTION_MODE, OPTION_DEBOUNCE, OPTION_UNIQUE
 
 /*
  * beanstalkd finds a verb by the beginning of the line. The text of a verb with arguments ends with a space, therefore
@@ -213,6 +220,38 @@ static int read_missed(struct command *command, struct span word)
 	return 0;
 }
 
+/* A put has one mode. version=0 is the mode in which the job must not be there. */
+static int set_mode(struct command *command, enum ww_key_mode mode)
+{
+	if (command->own.key_mode != WW_KEY_REPLACE)
+		return -1;
+	command->own.key_mode = mode;
+	return 0;
+}
+
+static int read_mode(struct command *command, struct span word)
+{
+	static const char *const names[] = {[WW_KEY_REPLACE] = "replace",
+	    [WW_KEY_IF_ABSENT] = "if-absent",
+	    [WW_KEY_KEEP_EARLIER] = "keep-earlier",
+	    [WW_KEY_KEEP_LATER] = "keep-later"};
+	int found = words_find(word, names, 4);
+
+	return found < 0 ? -1 : set_mode(command, (enum ww_key_mode)found);
+}
+
+/* What an option means beside its number. */
+static int set_option(struct command *command, enum word what, uint64_t number)
+{
+	int puts = command->verb == VERB_PUT_KEY || command->verb == VERB_PUT_AT;
+
+	if (what == OPTION_AT)
+		command->own.at = 1;
+	if (what == OPTION_DEBOUNCE || what == OPTION_UNIQUE)
+		return set_mode(command, what == OPTION_UNIQUE ? WW_KEY_UNIQUE : WW_KEY_DEBOUNCE);
+	return what == OPTION_VERSION && puts && number == 0 ? set_mode(command, WW_KEY_IF_ABSENT) : 0;
+}
+
 static int read_states(struct command *command, struct span list)
 {
 	struct span name = list;
@@ -223,7 +262,7 @@ static int read_states(struct command *command, struct span list)
 		name.end = memchr(name.at, ',', (size_t)(list.end - name.at));
 		if (!name.end)
 			name.end = list.end;
-		state = words_find(name, protocol_states, WW_JOB_BURIED + 1);
+		state = words_find(name, protocol_states, WW_JOB_ENDED + 1);
 		if (state < WW_JOB_DELAYED)
 			return -1;
 		command->own.states |= 1u << state;
@@ -247,6 +286,8 @@ static int read_itself(struct command *command, enum word what, struct span word
 		return word.at < word.end ? 0 : -1;
 	case OPTION_MISSED:
 		return read_missed(command, word);
+	case OPTION_MODE:
+		return read_mode(command, word);
 	case OPTION_STATE:
 		return read_states(command, word);
 	case OPTION_BODY:
@@ -282,9 +323,7 @@ static int read_word(struct command *command, enum word what, struct span word)
 		*(uint64_t *)to = number;
 	else
 		*(uint32_t *)to = (uint32_t)number;
-	if (what == OPTION_AT)
-		command->own.at = 1;
-	return 0;
+	return set_option(command, what, number);
 }
 
 /* ---- The words of beanstalkd's verbs: any number of spaces between two, none at the end */

@@ -68,7 +68,7 @@ enum verb {
 };
 
 /* The states of jobs by name: protocol_states[WW_JOB_READY] is "ready". */
-extern const char *const protocol_states[WW_JOB_BURIED + 1];
+extern const char *const protocol_states[WW_JOB_ENDED + 1];
 
 /* Why a command is refused. */
 enum refusal {
@@ -99,8 +99,10 @@ struct command_own {
 	uint64_t skip;
 	uint64_t backoff;
 	uint64_t backoff_max; /* 0: the default */
+	uint64_t key_span;
 	uint32_t attempts;
 	enum ww_missed missed;
+	enum ww_key_mode key_mode;
 	int at;        /* delay is a time: of the wall clock (put-at), or of the job's clock (move) */
 	int has_tube;  /* "tube=" was given */
 	uint64_t from; /* list-delayed */

@@ -157,6 +157,17 @@ class FakeServers(Case):
             equal(fake.lines[1:], ["put-at 1024 1800000000.5 60 3 %2D every=1.5 attempts=3 backoff=10 backoff-max=3600 "
                                    "missed=skip skip=3600 version=4"])
 
+    def test_modes_of_a_key_become_commands(self):
+        with Fake(table(put_key=b"KEPT 7 3\r\n", stats_key=b"NOT_FOUND\r\n")) as fake:
+            for words, sent in ((("--if-absent",), "mode=if-absent"), (("--if-version", "0"), "mode=if-absent"),
+                                (("--keep-earlier",), "mode=keep-earlier"), (("--keep-later",), "mode=keep-later"),
+                                (("--debounce", "1h"), "debounce=3600"), (("--unique", "1.5s"), "unique=1.5")):
+                equal(fake.client.run(0, "put", "--key", "k", *words, "x").out, "7 is kept as it is; nothing was put\n")
+                equal(fake.lines[-1], "put-key 1024 0 60 1 k " + sent)
+                matches("--key, which is missing", fake.client.run(2, "put", *words, "x").err)
+            matches("leave all but one out", fake.client.run(2, "put", "--key", "k", "--if-absent", "--unique", "1h", "x").err)
+            matches("jobs that run once", fake.client.run(2, "put", "--key", "k", "--every", "1h", "--unique", "1h", "x").err)
+
     def test_a_body_is_never_taken_for_commands(self):
         # beanstalkd does not know put-key, and would read the body as the next command.
         with Fake(table(put=b"INSERTED 7\r\n")) as fake:

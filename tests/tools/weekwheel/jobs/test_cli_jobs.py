@@ -120,6 +120,21 @@ class JobCommands(Case):
             equal([job["state"] for job in listed(client)], ["ready", "delayed", "delayed", "delayed", "ready", "delayed"])
             equal([job["clock"] for job in listed(client)], ["elapsed", "elapsed", "wall", "wall", "wall", "elapsed"])
 
+    def test_put_says_what_happened_to_a_job_of_the_same_key(self):
+        with serving() as client:
+            put = lambda *words: client.run(0, "put", "--key", "k", *words, "x").out
+            equal(put("--unique", "1h"), "1 due now\n")
+            equal(put("--if-absent"), "1 is kept as it is; nothing was put\n")
+            equal(put("--debounce", "1h", "--in", "2h"), "1 replaced, debounced\n")
+            equal(objects(put("--json", "--if-version", "0")), [{"id": 1, "result": "kept", "replaced": False, "version": 2}])
+            client.run(0, "cancel", "--key", "k")
+            put("--unique", "1h")
+            client.run(0, "work", "--drain", "true")
+            equal(put("--unique", "1h"), "2 has ended, and its key is not free yet; nothing was put\n")
+            equal(objects(put("--json"))[0]["result"], "ended")
+            client.run(0, "cancel", "--key", "k")
+            equal(put(), "3 due now\n")
+
     def test_put_sends_every_option(self):
         with serving() as client:
             client.run(0, "put", "--tube", "t", "--key", "ä b%", "--in", "1h", "--every", "6h", "--priority", "7", "--run",

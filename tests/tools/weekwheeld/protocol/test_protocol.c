@@ -68,6 +68,16 @@ START_TEST(own_verbs_are_understood)
 	ck_assert_uint_eq(command.own.backoff, 1500 * WW_MILLISECOND);
 	ck_assert_int_eq(command.own.missed, WW_MISSED_SKIP);
 	ck_assert_uint_eq(command.own.version, 3);
+	ck_assert_int_eq(command.own.key_mode, WW_KEY_REPLACE);
+	is("put-key 1 0 3 1 a debounce=1.5\r\nx\r\n", VERB_PUT_KEY);
+	ck_assert_int_eq(command.own.key_mode, WW_KEY_DEBOUNCE);
+	ck_assert_uint_eq(command.own.key_span, 1500 * WW_MILLISECOND);
+	is("put-at 1 0 3 1 a unique=60\r\nx\r\n", VERB_PUT_AT);
+	ck_assert_int_eq(command.own.key_mode, WW_KEY_UNIQUE);
+	is("put-key 1 0 3 1 a version=0\r\nx\r\n", VERB_PUT_KEY);
+	ck_assert_int_eq(command.own.key_mode, WW_KEY_IF_ABSENT);
+	is("put-key 1 0 3 1 a mode=keep-later\r\nx\r\n", VERB_PUT_KEY);
+	ck_assert_int_eq(command.own.key_mode, WW_KEY_KEEP_LATER);
 	is("put-at 1 1700000000.5 0 1 -\r\nx\r\n", VERB_PUT_AT);
 	ck_assert_int_eq(command.own.at, 1);
 	ck_assert_uint_eq(command.own.key_length, 0);
@@ -103,8 +113,10 @@ START_TEST(what_is_not_well_formed_is_refused)
 	    "statsx\r\n", "reserve-with-timeout 2147483648\r\n", "reserve-with-timeout x\r\n", "put x\r\n", "put \r\n",
 	    "put-key 0 0 0\r\n", "put-key 0 0 0 1 k every=\r\n", "put-key 0 0 0 1 k ever=1\r\n",
 	    "put-key 0 0 0 1 %2\r\n", "put-key 0 0 0 1 a b\r\n", "put-key 0 0. 0 1 a\r\n",
-	    "put-key 0 0.0000000001 0 1 a\r\n", "move-key - 5\r\n", "move-key k -\r\n", "move-key k 5 at=5\r\n",
-	    "list-delayedx\r\n", "list-delayed limit=1001\r\n", "list-delayed limit=0\r\n",
+	    "put-key 0 0.0000000001 0 1 a\r\n", "put-key 0 0 0 1 a mode=odd\r\n",
+	    "put-key 0 0 0 1 a mode=if-absent unique=5\r\n", "put-key 0 0 0 1 a unique=5 debounce=5\r\n",
+	    "put-key 0 0 0 1 a debounce=5 version=0\r\n", "move-key - 5\r\n", "move-key k -\r\n",
+	    "move-key k 5 at=5\r\n", "list-delayedx\r\n", "list-delayed limit=1001\r\n", "list-delayed limit=0\r\n",
 	    "list-delayed state=odd\r\n", "list-delayed state=\r\n", "forecast 0 5\r\n", "limit-tube t x\r\n",
 	    "limit-tube t running=0\r\n", "list-limits t\r\n", "forecast 1 10081\r\n", "bury-job 1 1 a%00\r\n",
 	    "delete-key k version=x\r\n", "delete-key k v=1\r\n", "list-delayed  limit=1\r\n", "pause-tube -t 1\r\n",

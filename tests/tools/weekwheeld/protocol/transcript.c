@@ -47,6 +47,7 @@ static void show_own(FILE *out, const struct command_own *own)
 	    own->backoff_max, own->attempts, (int)own->missed, own->at);
 	(void)fprintf(out, " from=%" PRIu64 " to=%" PRIu64 " after=%" PRIu64 " states=%u body=%d span=%" PRIu64,
 	    own->from, own->to, own->after, own->states, own->with_body, own->span);
+	(void)fprintf(out, " mode=%d key_span=%" PRIu64, (int)own->key_mode, own->key_span);
 	check(own->key_length <= sizeof own->key, "a key is too long");
 }
 
