@@ -6,15 +6,19 @@
  */
 #include <stdlib.h>
 
+#include "tools/common/tls/tls.h"
 #include "tools/weekwheeld/server.h"
 
 enum {
 	ASK_MS = 100,       /* how often the store is asked what it takes */
 	WORST_LEAST = 4096, /* a client with less is not at fault */
-	PARTS = 8,          /* a client may leave this part of the room unread */
+	PARTS = 8,          /* a client may leave this part of the room unread, or watch tubes for it */
+	WATCHES_FREE = 8,   /* so many tubes may a client watch in any case: it may be there to make room */
 	ENDS_MOST = 16,     /* clients that lose something in a turn */
 	LINE_BYTES = 64     /* what an allocation takes beside its object */
 };
+
+#define WATCH_BYTES (sizeof(struct watch) + sizeof(struct watch *) + sizeof(char *) + LINE_BYTES)
 
 static uint64_t machine_memory(void)
 {
@@ -46,10 +50,10 @@ static uint64_t buffers_now(const struct server *server)
 
 static uint64_t memory_now(const struct server *server)
 {
-	return buffers_now(server) + server->bounds.store_bytes + server->bounds.put_bytes +
+	return buffers_now(server) + tls_memory() + server->bounds.store_bytes + server->bounds.put_bytes +
 	       server->connections_now * (uint64_t)(sizeof(struct connection) + LINE_BYTES) +
 	       HASH_COUNT(server->leases) * (uint64_t)(sizeof(struct lease) + LINE_BYTES) +
-	       HASH_COUNT(server->watches) * (uint64_t)(sizeof(struct watch) + LINE_BYTES) +
+	       HASH_COUNT(server->watches) * (uint64_t)WATCH_BYTES +
 	       HASH_COUNT(server->tubes) * (uint64_t)(sizeof(struct server_tube) + LINE_BYTES);
 }
 
@@ -98,6 +102,33 @@ int bounds_tube(struct server *server)
 	bounds->refused++;
 	state_seen("tubes", "there are %llu tubes, as many as --max-tubes allows: new ones are refused",
 	    (unsigned long long)most);
+	return 0;
+}
+
+int bounds_watch(const struct connection *connection)
+{
+	struct server *server = connection->server;
+	uint64_t now = memory_now(server);
+	uint64_t most = server->bounds.memory_most;
+	uint64_t takes = (connection->watch_count + 1) * (uint64_t)WATCH_BYTES;
+
+	if (connection->watch_count < server->settings->max_watched &&
+	    (connection->watch_count < WATCHES_FREE || (now < most && takes <= (most - now) / PARTS)))
+		return 1;
+	server->bounds.refused++;
+	return 0;
+}
+
+int bounds_call(struct server *server, size_t size)
+{
+	struct bounds *bounds = &server->bounds;
+
+	if (bounds->call_bytes == 0 || bounds->call_bytes + size <= bounds->buffers_most / 2)
+		return 1;
+	bounds->refused++;
+	state_seen("calls",
+	    "jobs that wait for Redis take %llu MB, half of what --max-buffers allows: more are refused until it answers",
+	    (unsigned long long)(bounds->call_bytes >> 20));
 	return 0;
 }
 
@@ -164,18 +195,19 @@ static void end_client(struct connection *connection, uint64_t *going)
 }
 
 /* Take away what the connection with the most has. Returns 0 if none has much. */
-static int end_worst(struct server *server, uint64_t *going)
+static int end_worst(struct server *server, const struct connection *spared, uint64_t *going)
 {
 	struct connection *worst = NULL;
 	struct connection *connection;
 	size_t most = http_worst(server);
 
 	for (connection = LIST_FIRST(&server->connections); connection; connection = LIST_NEXT(connection, next))
-		if (!worst || taken_by(connection) > taken_by(worst))
+		if (connection != spared && (!worst || taken_by(connection) > taken_by(worst)))
 			worst = connection;
 	if (worst && taken_by(worst) > most)
 		most = taken_by(worst);
-	if (most < WORST_LEAST)
+	/* Its own turn comes at the end of the server's. */
+	if (most < WORST_LEAST || (spared && taken_by(spared) > most))
 		return 0;
 	server->bounds.ended++;
 	state_seen("buffers",
@@ -212,15 +244,25 @@ static void ask_store(struct server *server)
 	bounds->put_bytes = 0;
 }
 
-void bounds_hold(struct server *server)
+static void hold(struct server *server, const struct connection *spared)
 {
 	uint64_t going = 0;
 	int ends = 0;
 
-	ask_store(server);
 	while (ends++ < ENDS_MOST && buffers_now(server) > server->bounds.buffers_most + going &&
-	       end_worst(server, &going))
+	       end_worst(server, spared, &going))
 		;
+}
+
+void bounds_hold(struct server *server)
+{
+	ask_store(server);
+	hold(server, NULL);
+}
+
+void bounds_hold_all_but(const struct connection *connection)
+{
+	hold(connection->server, connection);
 }
 
 int bounds_numbers(struct server *server, struct buffer *out, number_fn *add)

@@ -17,6 +17,16 @@ size_t buffer_all(void)
 	return all;
 }
 
+void buffer_count(size_t bytes)
+{
+	all += bytes;
+}
+
+void buffer_count_out(size_t bytes)
+{
+	all -= bytes;
+}
+
 int buffer_reserve(struct buffer *buffer, size_t more)
 {
 	size_t capacity = buffer->capacity;

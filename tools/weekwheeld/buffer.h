@@ -14,6 +14,10 @@ struct buffer {
 /* Return how many bytes all buffers take, whichever thread has them. */
 size_t buffer_all(void);
 
+/* Count memory that is not a buffer's as if it were, until it is counted out. */
+void buffer_count(size_t bytes);
+void buffer_count_out(size_t bytes);
+
 /* Make room for `more` bytes at the end. Returns 0, or -1 without memory: then nothing has changed, here and below. */
 int buffer_reserve(struct buffer *buffer, size_t more);
 

@@ -168,6 +168,9 @@ static struct call *call_copy(struct connection *connection, const struct comman
 	struct call *call = (struct call *)bytes;
 	call->copy.body = bytes + head;
 	call->size = body;
+	call->takes = head + body;
+	buffer_count(call->takes);
+	connection->server->bounds.call_bytes += call->takes;
 	call_init(call, connection, &call->copy);
 	if (command->guard)
 		call->tokens = tokens_hold(connection->server->auth.tokens);
@@ -177,6 +180,8 @@ static struct call *call_copy(struct connection *connection, const struct comman
 static void call_free(struct call *call)
 {
 	buffer_free(&call->made);
+	buffer_count_out(call->takes);
+	call->connection->server->bounds.call_bytes -= call->takes;
 	tokens_free(call->tokens);
 	free(call);
 }
@@ -261,6 +266,19 @@ static void call_later(struct connection *connection, const struct command *comm
 	call_add(connection, call);
 }
 
+/* There is no room for it beside what waits for the store. */
+static void call_refused(struct connection *connection, const struct command *command)
+{
+	static struct command refused;
+
+	refused = *command;
+	refused.refusal = REFUSAL_MEMORY;
+	if (STAILQ_EMPTY(&connection->calls))
+		call_now(connection, &refused);
+	else
+		call_later(connection, &refused);
+}
+
 /* ---- All */
 
 void command_run(struct connection *connection, const struct command *command)
@@ -271,7 +289,9 @@ void command_run(struct connection *connection, const struct command *command)
 	if (command->refusal != REFUSAL_BAD_FORMAT && command->refusal != REFUSAL_UNKNOWN &&
 	    command->refusal != REFUSAL_DENIED)
 		connection->server->commands[command->verb]++;
-	if (is_later || !STAILQ_EMPTY(&connection->calls))
+	if (is_later && !bounds_call(connection->server, command->body_length))
+		call_refused(connection, command);
+	else if (is_later || !STAILQ_EMPTY(&connection->calls))
 		call_later(connection, command);
 	else
 		call_now(connection, command);

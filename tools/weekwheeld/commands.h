@@ -18,6 +18,7 @@ struct call {
 	const struct command *command;
 	STAILQ_ENTRY(call) following; /* in connection.calls */
 	size_t size;                  /* of the copied body */
+	size_t takes;                 /* bytes of memory */
 
 	const char *text;        /* the answer, if no step needs to make it */
 	int is_asking;           /* run() is to be called */

@@ -91,6 +91,9 @@ static size_t connection_take(struct connection *connection, const char *data, s
 			connection_finish(connection);
 		else if (found && auth_admits(connection, &command))
 			command_run(connection, &command);
+		/* Large answers to many commands of a turn would go beyond all bounds before it ends. */
+		if (connection->out.size >= INPUT_MAX)
+			bounds_hold_all_but(connection);
 	}
 	budget_end(connection);
 	call_start(connection);

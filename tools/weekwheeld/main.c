@@ -1,6 +1,7 @@
 /* The program weekwheeld. */
 #include <signal.h>
 
+#include "tools/common/tls/tls.h"
 #include "tools/weekwheeld/server.h"
 
 /*
@@ -15,6 +16,7 @@ int main(int count, char **arguments)
 	static struct settings settings;
 	int status;
 
+	tls_count_memory();
 	/* A write to a client that has left fails with an error instead. */
 	signal(SIGPIPE, SIG_IGN);
 	message_program = "weekwheeld";

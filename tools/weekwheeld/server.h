@@ -47,7 +47,8 @@ struct bounds {
 	uint64_t asked;  /* ms of the loop: the store was asked last; 0: never */
 	uint64_t store_bytes;
 	uint64_t store_tubes;
-	uint64_t put_bytes; /* since then, into memory */
+	uint64_t put_bytes;  /* since then, into memory */
+	uint64_t call_bytes; /* of commands that wait for a shared store; buffers have them, too */
 	uint64_t refused;
 	uint64_t turned_away;
 	uint64_t ended;
@@ -140,8 +141,14 @@ size_t bounds_unread(const struct server *server);
 int bounds_job(struct server *server, size_t size);
 int bounds_tube(struct server *server);
 
+/* Return 1 if the client may watch one more tube, or may have a command with so many bytes wait for a shared store. */
+int bounds_watch(const struct connection *connection);
+int bounds_call(struct server *server, size_t size);
+
 /* In each turn: end what takes too much. */
 void bounds_hold(struct server *server);
+/* The same before that, but for the connection that carries out a command. */
+void bounds_hold_all_but(const struct connection *connection);
 
 /* ---- turn.c: one write of the store for all commands of a turn */
 

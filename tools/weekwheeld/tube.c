@@ -116,10 +116,8 @@ int tube_watch(struct connection *connection, struct server_tube *tube)
 
 	if (tube_is_watched(connection, tube))
 		return 0;
-	if (connection->watch_count >= connection->server->settings->max_watched) {
-		connection->server->bounds.refused++;
+	if (!bounds_watch(connection))
 		return -1;
-	}
 	watch = calloc(1, sizeof *watch);
 	if (!watch || watches_grow(connection) != 0) {
 		free(watch);

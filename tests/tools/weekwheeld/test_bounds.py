@@ -1,14 +1,16 @@
 #!/usr/bin/env python3
 """What one client may take of the server: its share of a turn, after which the others come, and memory."""
 import contextlib
+import os
 import random
 import re
+import select
 import signal
 import socket
 import sys
 
 sys.path.insert(0, __file__.rsplit("/tests/", 1)[0] + "/tests/support")
-from weekwheel import Case, Client, Server, check, equal, main, matches, seed, until
+from weekwheel import Case, Client, Redis, Server, check, equal, main, matches, need_redis, seed, until
 
 MANY = 20000
 
@@ -142,6 +144,12 @@ class Bounds(Case):
     def number(self, server, name):
         return next(int(line.split()[1]) for line in server.metrics() if line.startswith("weekwheeld_" + name + " "))
 
+    def peak(self, server, most, what):
+        """The memory of the process was never more than so many KB; a sanitizer keeps what is freed."""
+        with open("/proc/%d/status" % server.process.pid, encoding="ascii") as file:
+            used = int(re.search(r"VmHWM:\s+(\d+)", file.read()).group(1))
+        check(used < most or os.environ.get("SANITIZE"), "%s: %d KB" % (what, used))
+
     def test_clients_that_read_nothing_share_the_buffers(self):
         server, light = self.server("--max-buffers", "8388608")
         light.put(b"x" * 60000)
@@ -230,6 +238,51 @@ class Bounds(Case):
         equal(client.ask("list-tube-used"), "USING b")
         equal(client.ask("use a"), "USING a")
         equal(client.ask("use c"), "USING c")
+
+    def test_watching_takes_no_more_than_there_is(self):
+        server, client = self.server("--max-memory", "16777216")
+        names = ["watch tube-%d" % number for number in range(5000)]
+        heavy = [server.client() for _ in range(20)]
+        for one in heavy:
+            self.addCleanup(one.close)
+            pipeline(one, names)
+        check(self.number(server, "memory_bytes") < 16 << 20, "the bound")
+        # There is room for others, and those who make room are let in.
+        matches("INSERTED", client.put(b"x" * 1000))
+        with server.client() as worker:
+            equal(worker.ask("watch tube-1"), "WATCHING 2")
+            equal(worker.ask("reserve"), "RESERVED 1 1000|" + "x" * 1000)
+
+    def test_answers_of_one_turn(self):
+        server, light = self.server("--max-buffers", "4194304")
+        light.put(b"x" * 60000)
+        for _ in range(30):
+            light.put(b"y" * 60000)
+        heavy = [server.client() for _ in range(100)]
+        with stopped(server):
+            for one in heavy:
+                self.addCleanup(one.close)
+                one.send("list-delayed body=yes\r\n")
+        equal(light.ask("list-tube-used"), "USING default")
+        self.peak(server, 100000, "not 100 answers at once")
+
+    def test_puts_while_redis_is_silent(self):
+        need_redis()
+        with Redis() as redis, redis.server("--max-buffers", "16777216", "--max-job-size", "3000000", "--redis-timeout",
+                                            "60") as server, contextlib.ExitStack() as stack:
+            clients = [stack.enter_context(server.client()) for _ in range(100)]
+            redis.process.send_signal(signal.SIGSTOP)
+            try:
+                for client in clients:
+                    client.send(b"put 0 0 60 2000000\r\n" + b"x" * 2000000 + b"\r\n")
+                until(lambda: len(select.select([client.socket for client in clients], [], [], 0)[0]) >= 90, "most are refused")
+                self.peak(server, 150000, "not what all of them sent")
+            finally:
+                redis.process.send_signal(signal.SIGCONT)
+            answers = [client.answer().split()[0] for client in clients]
+            check(2 <= answers.count("INSERTED") <= 10, answers)
+            equal(set(answers), {"INSERTED", "OUT_OF_MEMORY"})
+            matches("INSERTED", clients[0].put())
 
     def test_clients_of_one_address(self):
         server, client = self.server("--max-connections-per-address", "2", "--unix", "socket")

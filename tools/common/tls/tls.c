@@ -2,6 +2,7 @@
 #include "tools/common/tls/tls.h"
 
 #include <arpa/inet.h>
+#include <malloc.h>
 #include <openssl/err.h>
 #include <openssl/ssl.h>
 #include <openssl/x509v3.h>
@@ -19,6 +20,56 @@ struct tls_link {
 	BIO *out; /* what is to be sent */
 	unsigned long error;
 };
+
+/* ---- Memory */
+
+static _Atomic size_t taken;
+
+static void *count_in(void *memory)
+{
+	taken += malloc_usable_size(memory);
+	return memory;
+}
+
+static void *counted_malloc(size_t size, const char *file, int line)
+{
+	(void)file;
+	(void)line;
+	return size ? count_in(malloc(size)) : NULL;
+}
+
+static void counted_free(void *memory, const char *file, int line)
+{
+	(void)file;
+	(void)line;
+	taken -= malloc_usable_size(memory);
+	free(memory);
+}
+
+static void *counted_realloc(void *memory, size_t size, const char *file, int line)
+{
+	size_t before = malloc_usable_size(memory);
+	void *grown;
+
+	if (size == 0) {
+		counted_free(memory, file, line);
+		return NULL;
+	}
+	grown = realloc(memory, size);
+	if (grown)
+		taken -= before;
+	return count_in(grown);
+}
+
+void tls_count_memory(void)
+{
+	(void)CRYPTO_set_mem_functions(counted_malloc, counted_realloc, counted_free);
+}
+
+size_t tls_memory(void)
+{
+	return taken;
+}
 
 /* ---- What links share */
 

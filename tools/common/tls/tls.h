@@ -40,6 +40,11 @@ void tls_free(struct tls *tls);
 struct tls_link *tls_open(const struct tls *tls, const char *host);
 void tls_close(struct tls_link *link);
 
+/* Count the memory of OpenSSL in this process from now on, which is before anything else uses it. */
+void tls_count_memory(void);
+/* Return how many bytes it takes, as far as they are counted. */
+size_t tls_memory(void);
+
 enum tls_state {
 	TLS_OK = 0,
 	TLS_ENDED = -1, /* the other side has ended the connection in order */
