@@ -44,6 +44,7 @@ headers() {
 		jobs.h) library=_jobs ;;
 		jobs_redis.h) library=_redis ;;
 		callback.h) library=_callback ;;
+		calendar.h) library=_calendar ;;
 		*) library= ;;
 		esac
 		[ ! -f "$B/lib/libweekwheel$library.a" ] || echo "${header##*/}"
@@ -98,7 +99,7 @@ needs_only() { # NAME PATTERN
 loads_only_libc() { ! ldd "$shared" | grep -vE 'linux-vdso|linux-gate|/?libc\.so\.|ld-linux'; }
 expect 'libweekwheel.so needs the C library alone' needs_only weekwheel "$libc"
 expect 'libweekwheel.so loads the C library alone' loads_only_libc
-for name in weekwheel_jobs:sqlite3 'weekwheel_redis:(hiredis|ssl|crypto)' 'weekwheel_callback:(curl|crypto)'; do
+for name in weekwheel_jobs:sqlite3 'weekwheel_redis:(hiredis|ssl|crypto)' 'weekwheel_callback:(curl|crypto)' 'weekwheel_calendar:glib'; do
 	[ ! -f "$lib/lib${name%%:*}.so" ] ||
 		expect "lib${name%%:*}.so needs what is its own" needs_only "${name%%:*}" "libweekwheel(_jobs)?\.so|lib${name#*:}"
 done

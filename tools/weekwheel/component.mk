@@ -1,10 +1,10 @@
 # The command line, weekwheel. It has the commands for jobs as far as their libraries are built.
 weekwheel_PROGRAM := weekwheel
-weekwheel_FOLDERS := tools/weekwheel $(addprefix tools/weekwheel/,input replay jobs $(if $(filter jobs,$(COMPONENTS)),store))
+weekwheel_FOLDERS := tools/weekwheel $(addprefix tools/weekwheel/,input replay jobs $(if $(filter jobs,$(COMPONENTS)),store) $(if $(filter calendar,$(COMPONENTS)),calendar))
 # The rules for requests need no other library.
 weekwheel_ALSO := tools/common/tls/tls.c lib/callback/request.c lib/callback/text.c
 weekwheel_USES := core common
-weekwheel_MAY_USE := jobs redis
+weekwheel_MAY_USE := jobs redis calendar
 weekwheel_NEEDS := zlib=zlib1g-dev openssl=libssl-dev uthash.h=uthash-dev
 weekwheel_TESTS := tests/tools/weekwheel $(addprefix tests/tools/weekwheel/,input replay jobs)
 weekwheel_FUZZERS := csv log swf reply

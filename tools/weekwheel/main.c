@@ -28,6 +28,9 @@ static const struct {
     {"top", &command_top, "watch the tubes"},
     {"token", &command_token, "make a token for a server, and its line"},
     {"advance", &command_advance, "move a server's virtual clock"},
+#ifdef HAVE_CALENDAR
+    {"cron", &command_cron, "explain an expression of cron, and show its next times"},
+#endif
 #ifdef HAVE_JOBS
     {"fsck", &command_fsck, "check the jobs that a server keeps"},
     {"backup", &command_backup, "copy the jobs of a server that goes on"},

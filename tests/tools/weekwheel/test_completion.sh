@@ -38,6 +38,9 @@ equal() { # WHAT GOT EXPECTED
 }
 
 commands='replay put move cancel list peek kick stats forecast work top advance help'
+if "$weekwheel" help cron >/dev/null 2>&1; then
+	commands="$commands cron"
+fi
 # These are there where SQLite is.
 if "$weekwheel" help fsck >/dev/null 2>&1; then
 	commands="$commands fsck backup recover export import"
