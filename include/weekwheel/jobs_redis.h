@@ -134,7 +134,12 @@ struct ww_jobs_redis_config {
 	 * to lose jobs. NULL: no calls.
 	 */
 	void (*report)(const char *sentence, void *context);
-	void *context; /* of both */
+	/*
+	 * Called at least once in a call that waits for Redis for more than 1 ms, or may, by the thread that made the
+	 * call, before it goes on waiting. It holds no lock. A thread that others depend on lets them go on here. NULL: no calls.
+	 */
+	void (*slow)(void *context);
+	void *context; /* of all three */
 	/*
 	 * For tests: returns the time in ns in place of Redis's. There is then no worker: `ready` is not called, and
 	 * ww_jobs_wait answers 0 or a job at once. Every process of the store must use the same clock.

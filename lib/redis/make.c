@@ -311,6 +311,8 @@ int ww_redis_make_anew(struct redis_store *store, const char *gone)
 	uint32_t made = 0;
 	int error;
 
+	if (store->config.slow)
+		store->config.slow(store->config.context);
 	pthread_mutex_lock(&store->renewing);
 	copy_identity(store, known);
 	/* A lost shard is made anew under the same identity: if another thread did that, this finds nothing missing. */

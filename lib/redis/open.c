@@ -124,6 +124,7 @@ static int open_link(struct redis_store *store)
 	    .allocator = store->allocator,
 	    .aside = ww_redis_worker_wake,
 	    .aside_context = store,
+	    .slow = config->slow,
 	    .report = config->report,
 	    .context = config->context};
 

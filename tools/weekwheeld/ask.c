@@ -6,6 +6,9 @@
 
 #include "tools/weekwheeld/server.h"
 
+/* With so many tubes, a reserve computes little. */
+enum { FEW = 8 };
+
 /* A client asks for a job, or a job is given back. */
 struct ask {
 	struct task task;
@@ -184,5 +187,5 @@ void ask_start(struct connection *connection)
 	ask->is_held = 0;
 	ask->got = WW_ECLOSED;
 	connection->is_busy = 1;
-	task_start(server, &ask->task);
+	(connection->watch_count <= FEW ? task_start_short : task_start)(server, &ask->task);
 }

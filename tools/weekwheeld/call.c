@@ -213,6 +213,24 @@ static void calls_done(struct task *task)
 	connection_done(connection);
 }
 
+/* One call of the store for one job. */
+static int is_short(enum verb verb)
+{
+	switch (verb) {
+	case VERB_PUT:
+	case VERB_PUT_KEY:
+	case VERB_PUT_AT:
+	case VERB_DELETE:
+	case VERB_RELEASE:
+	case VERB_BURY:
+	case VERB_TOUCH:
+	case VERB_PEEK:
+		return 1;
+	default:
+		return 0;
+	}
+}
+
 void call_start(struct connection *connection)
 {
 	struct call *first = STAILQ_FIRST(&connection->calls);
@@ -227,7 +245,10 @@ void call_start(struct connection *connection)
 	first->task.run = calls_run;
 	first->task.done = calls_done;
 	connection->is_busy = 1;
-	task_start(connection->server, &first->task);
+	if (is_short(first->command->verb) && !STAILQ_NEXT(first, following))
+		task_start_short(connection->server, &first->task);
+	else
+		task_start(connection->server, &first->task);
 }
 
 int call_joins(const struct connection *connection, const char *data, size_t size)

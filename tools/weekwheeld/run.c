@@ -113,6 +113,7 @@ static void loop_prepare(uv_prepare_t *prepare)
 	struct server *server = prepare->data;
 
 	turn_end(server);
+	tasks_prepare(server);
 	if (server->is_stopping && LIST_EMPTY(&server->connections) && STAILQ_EMPTY(&server->resume) &&
 	    server->tasks.under_way == 0)
 		loop_end(server);
@@ -295,7 +296,7 @@ static int run(struct server *server)
 		(void)store_stop(server);
 		return 1;
 	}
-	uv_run(&server->loop, UV_RUN_DEFAULT);
+	tasks_loop(server);
 	push_stop(server);
 	error = store_stop(server);
 	if (error != WW_OK)

@@ -61,7 +61,7 @@ static void store_ready(const char *name, void *context)
 	struct server_tube *tube;
 
 	push_ready(server, name);
-	if (!pthread_equal(pthread_self(), server->thread)) {
+	if (server->is_shared || !pthread_equal(pthread_self(), server->thread)) {
 		inbox_add(&server->inbox, name);
 		return;
 	}
@@ -274,6 +274,7 @@ static int open_redis(struct server *server)
 	config.body_max = (size_t)settings->max_job_size;
 	config.ready = store_ready;
 	config.report = store_reports;
+	config.slow = tasks_slow;
 	config.context = server;
 	error = ww_jobs_redis_open(&server->jobs, &config);
 	if (error != WW_OK)

@@ -11,6 +11,9 @@
  * a network, or at a node that is silent, while others have work for the rest. So others may begin in its place.
  */
 enum { THREADS_MAX = 64, CALLS_GOOD = 6, LONG_NS = 2000000, LOOK_MS = 2 };
+/* After a slow task the loop's thread leaves tasks to others for a while: the first time, and at most. */
+#define REST UINT64_C(5000000)
+#define REST_MAX UINT64_C(1000000000)
 
 struct thread {
 	struct tasks *tasks;
@@ -71,18 +74,26 @@ static void *work(void *context)
 }
 
 /* Signals are the loop's. */
-static int thread_make(struct tasks *tasks)
+static int begin_thread(pthread_t *thread, void *(*run)(void *context), void *context)
 {
 	sigset_t all;
 	sigset_t before;
+	int error;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	error = pthread_create(thread, NULL, run, context);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	return error;
+}
+
+static int thread_make(struct tasks *tasks)
+{
 	struct thread *thread = &tasks->threads[tasks->thread_count];
 	int error;
 
 	*thread = (struct thread){.tasks = tasks, .wake = PTHREAD_COND_INITIALIZER, .begun = uv_hrtime()};
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &before);
-	error = pthread_create(&thread->thread, NULL, work, thread);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	error = begin_thread(&thread->thread, work, thread);
 	tasks->thread_count += error == 0;
 	return error;
 }
@@ -142,6 +153,7 @@ int tasks_start(struct server *server)
 	struct tasks *tasks = &server->tasks;
 	int error;
 
+	STAILQ_INIT(&tasks->fresh);
 	STAILQ_INIT(&tasks->waiting);
 	STAILQ_INIT(&tasks->ended);
 	if (!server->is_shared)
@@ -161,11 +173,12 @@ int tasks_start(struct server *server)
 	return 0;
 }
 
-void task_start(struct server *server, struct task *task)
+static void start(struct server *server, struct task *task, int is_short)
 {
 	struct tasks *tasks = &server->tasks;
 
 	task->server = server;
+	task->is_short = is_short;
 	if (!server->is_shared) {
 		task->run(task);
 		task->done(task);
@@ -176,13 +189,172 @@ void task_start(struct server *server, struct task *task)
 		return;
 	}
 	tasks->under_way++;
+	STAILQ_INSERT_TAIL(&tasks->fresh, task, next);
+}
+
+void task_start(struct server *server, struct task *task)
+{
+	start(server, task, 0);
+}
+
+void task_start_short(struct server *server, struct task *task)
+{
+	start(server, task, 1);
+}
+
+void tasks_prepare(struct server *server)
+{
+	if (!STAILQ_EMPTY(&server->tasks.fresh))
+		turn_again(server);
+}
+
+/* Let the pool run what was started. */
+static void send_fresh(struct tasks *tasks)
+{
+	struct task *task;
+
+	if (STAILQ_EMPTY(&tasks->fresh))
+		return;
 	pthread_mutex_lock(&tasks->lock);
-	STAILQ_INSERT_TAIL(&tasks->waiting, task, next);
-	tasks->waiting_count++;
-	wake_one(tasks);
+	while ((task = take_first(&tasks->fresh)) != NULL) {
+		STAILQ_INSERT_TAIL(&tasks->waiting, task, next);
+		tasks->waiting_count++;
+		wake_one(tasks);
+	}
 	pthread_mutex_unlock(&tasks->lock);
 	if (!uv_is_active((uv_handle_t *)&tasks->look))
 		uv_timer_start(&tasks->look, tasks_look, LOOK_MS, LOOK_MS);
+}
+
+/* ---- The loop's thread and its deputy */
+
+/* Signals are for the thread that has the loop. */
+static void take_signals(int how)
+{
+	sigset_t all;
+
+	sigfillset(&all);
+	pthread_sigmask(how, &all, NULL);
+}
+
+static void deputy_turns(struct server *server)
+{
+	struct tasks *tasks = &server->tasks;
+	int is_left = 1;
+
+	take_signals(SIG_UNBLOCK);
+	while (is_left) {
+		send_fresh(tasks);
+		is_left = uv_run(&server->loop, UV_RUN_ONCE) != 0;
+		pthread_mutex_lock(&tasks->lock);
+		if (!is_left)
+			tasks->is_over = 1;
+		else
+			is_left = !tasks->is_back;
+		pthread_mutex_unlock(&tasks->lock);
+	}
+	take_signals(SIG_BLOCK);
+}
+
+static void *deputy(void *context)
+{
+	struct server *server = context;
+	struct tasks *tasks = &server->tasks;
+
+	pthread_mutex_lock(&tasks->lock);
+	while (!tasks->is_over) {
+		if (!tasks->is_deputys) {
+			pthread_cond_wait(&tasks->handed, &tasks->lock);
+			continue;
+		}
+		pthread_mutex_unlock(&tasks->lock);
+		deputy_turns(server);
+		pthread_mutex_lock(&tasks->lock);
+		tasks->is_deputys = 0;
+		pthread_cond_broadcast(&tasks->handed);
+	}
+	pthread_mutex_unlock(&tasks->lock);
+	return NULL;
+}
+
+void tasks_slow(void *context)
+{
+	struct server *server = context;
+	struct tasks *tasks = &server->tasks;
+
+	/* Set and read by the loop's thread alone. */
+	if (!pthread_equal(pthread_self(), server->thread) || !tasks->has_deputy || tasks->is_slow || !tasks->is_alone)
+		return;
+	take_signals(SIG_BLOCK);
+	pthread_mutex_lock(&tasks->lock);
+	tasks->is_slow = tasks->is_deputys = 1;
+	pthread_cond_broadcast(&tasks->handed);
+	pthread_mutex_unlock(&tasks->lock);
+}
+
+/* The slow task has run: its answer is given by whoever has the loop, and then this thread has it again. */
+static void take_back(struct tasks *tasks, struct task *task)
+{
+	pthread_mutex_lock(&tasks->lock);
+	tasks->is_slow = 0;
+	STAILQ_INSERT_TAIL(&tasks->ended, task, next);
+	tasks->is_back = 1;
+	pthread_cond_broadcast(&tasks->handed);
+	if (tasks->is_deputys && !tasks->is_stopping)
+		uv_async_send(&tasks->async);
+	while (tasks->is_deputys)
+		pthread_cond_wait(&tasks->handed, &tasks->lock);
+	tasks->is_back = 0;
+	pthread_mutex_unlock(&tasks->lock);
+	take_signals(SIG_UNBLOCK);
+	tasks->pause = tasks->pause ? 2 * tasks->pause : REST;
+	if (tasks->pause > REST_MAX)
+		tasks->pause = REST_MAX;
+	tasks->rest = uv_hrtime() + tasks->pause;
+	if (!tasks->is_over)
+		take_ended(tasks);
+}
+
+/* If one short task was started and nothing else is under way, run it here. */
+static int run_alone(struct tasks *tasks)
+{
+	struct task *task = STAILQ_FIRST(&tasks->fresh);
+
+	if (!task || tasks->under_way > 1 || !task->is_short || !tasks->has_deputy || uv_hrtime() < tasks->rest)
+		return 0;
+	STAILQ_REMOVE_HEAD(&tasks->fresh, next);
+	tasks->is_alone = 1;
+	task->run(task);
+	tasks->is_alone = 0;
+	if (tasks->is_slow) {
+		take_back(tasks, task);
+		return 1;
+	}
+	tasks->pause = 0;
+	tasks->under_way--;
+	task->done(task);
+	return 1;
+}
+
+void tasks_loop(struct server *server)
+{
+	struct tasks *tasks = &server->tasks;
+
+	if (server->is_shared)
+		tasks->has_deputy =
+		    pthread_cond_init(&tasks->handed, NULL) == 0 && begin_thread(&tasks->deputy, deputy, server) == 0;
+	while (!tasks->is_over && uv_run(&server->loop, STAILQ_EMPTY(&tasks->fresh) ? UV_RUN_ONCE : UV_RUN_NOWAIT) != 0)
+		if (!run_alone(tasks))
+			send_fresh(tasks);
+	if (!tasks->has_deputy)
+		return;
+	pthread_mutex_lock(&tasks->lock);
+	tasks->is_over = 1;
+	pthread_cond_broadcast(&tasks->handed);
+	pthread_mutex_unlock(&tasks->lock);
+	pthread_join(tasks->deputy, NULL);
+	pthread_cond_destroy(&tasks->handed);
+	pthread_mutex_destroy(&tasks->lock);
 }
 
 void tasks_stop(struct server *server)
@@ -195,12 +367,17 @@ void tasks_stop(struct server *server)
 	tasks->is_stopping = 1;
 	for (unsigned i = 0; i < tasks->thread_count; i++)
 		pthread_cond_signal(&tasks->threads[i].wake);
+	/* The deputy may be here. */
+	while (tasks->is_slow)
+		pthread_cond_wait(&tasks->handed, &tasks->lock);
 	pthread_mutex_unlock(&tasks->lock);
 	for (unsigned i = 0; i < tasks->thread_count; i++)
 		pthread_join(tasks->threads[i].thread, NULL);
 	free(tasks->threads);
 	tasks->threads = NULL;
 	STAILQ_CONCAT(&tasks->ended, &tasks->waiting);
+	STAILQ_CONCAT(&tasks->ended, &tasks->fresh);
 	take_ended(tasks);
-	pthread_mutex_destroy(&tasks->lock);
+	if (!tasks->has_deputy)
+		pthread_mutex_destroy(&tasks->lock);
 }

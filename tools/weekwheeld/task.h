@@ -10,6 +10,13 @@
  *     a thread                        +---> run() ------+    calls jobs.h, knows nothing else of the server
  *
  * Tasks run side by side and end in any order. What has to follow another task is started by its done().
+ *
+ * A short task that is alone pays for no threads: the loop's own thread runs it between two turns. If Redis does not answer it
+ * within a millisecond (`slow` of jobs_redis.h), that thread gives the loop to its deputy, and gets it back when the task
+ * has run. So nobody waits for another's call for longer than that:
+ *
+ *     the loop's thread   turns | run() ... slow! ........ its end | turns
+ *     its deputy                            | turns ............... |
  */
 
 #include <pthread.h>
@@ -29,6 +36,7 @@ struct task {
 	 * task was started. May free the task.
 	 */
 	void (*done)(struct task *task);
+	int is_short;
 	STAILQ_ENTRY(task) next;
 };
 
@@ -36,6 +44,7 @@ STAILQ_HEAD(task_list, task);
 
 struct tasks {
 	pthread_mutex_t lock;
+	struct task_list fresh;   /* of the loop: started in this turn */
 	struct task_list waiting; /* in order of arrival */
 	struct task_list ended;
 	unsigned waiting_count;
@@ -45,6 +54,18 @@ struct tasks {
 	int is_stopping;
 	uv_async_t async;
 	uv_timer_t look; /* while tasks wait */
+
+	pthread_t deputy;
+	pthread_cond_t
+	    handed; /* the loop has changed hands, is asked back or has ended, or a task of its thread has run */
+	int has_deputy;
+	int is_deputys; /* the deputy has the loop */
+	int is_back;    /* its own thread wants it */
+	int is_slow;    /* and its task has not run */
+	int is_over;
+	int is_alone;   /* its own thread runs a task */
+	uint64_t rest;  /* until then, by uv_hrtime(), it runs none */
+	uint64_t pause; /* ns, the last rest; 0: its last task was fast */
 };
 
 /* Make ready for tasks. Returns 0, or -1 after a message. */
@@ -52,6 +73,18 @@ int tasks_start(struct server *server);
 
 /* Let run() be called in time, then done(). If the store is not shared, both have been called on return. */
 void task_start(struct server *server, struct task *task);
+
+/* The same for one that makes one call or two of the store, and computes little. */
+void task_start_short(struct server *server, struct task *task);
+
+/* Go round the loop until it has nothing left. */
+void tasks_loop(struct server *server);
+
+/* Before the loop sleeps: it does not, if tasks were started. */
+void tasks_prepare(struct server *server);
+
+/* The store lets this thread wait: let others have the loop meanwhile. For `slow` of jobs_redis.h. */
+void tasks_slow(void *server);
 
 /*
  * Wait for the threads, each of which may be in a call of the store, and end all tasks. Those that wait do not run, nor

@@ -72,6 +72,8 @@ struct redis_link_config {
 	/* A node was set aside: an ear may be deaf. Called like report, by any thread. NULL: nobody. */
 	void (*aside)(void *context);
 	void *aside_context;
+	/* Called by a thread in a run before it waits for more than 1 ms, or may. At most once a run. NULL: nobody. */
+	void (*slow)(void *context);
 	/*
 	 * Takes a sentence for people: a server lost, set aside or back, and answers that end as WW_EDENIED or WW_ECORRUPT. Any
 	 * thread that uses the link calls it, several at once, without a lock. It may not use the link. NULL: nobody.
@@ -79,7 +81,7 @@ struct redis_link_config {
 	void (*report)(const char *sentence, void *context);
 	/* The time for backing off, ns, never backwards. NULL: the system's. For tests. */
 	uint64_t (*now)(void *context);
-	void *context; /* of report and now */
+	void *context; /* of slow, report and now */
 };
 
 /*

@@ -25,8 +25,8 @@
 
 #include "lib/redis/link/link_internal.h"
 
-/* Rounds without a pause; broken connections that a call survives. */
-enum { ROUNDS = 24, BREAKS = 2 };
+/* Rounds without a pause; broken connections that a call survives; replies that come later are slow. */
+enum { ROUNDS = 24, BREAKS = 2, SLOW_MS = 1 };
 /* ns */
 #define PAUSE UINT64_C(2000000)
 #define PAUSE_MAX UINT64_C(100000000)
@@ -86,6 +86,7 @@ struct link_run {
 	unsigned round;
 	int is_later; /* a call waits for a pause */
 	int is_soon;  /* silence may end a call before the deadline */
+	int is_slow;  /* config.slow was called */
 	uint64_t commands, redirections, loads;
 };
 
@@ -248,6 +249,14 @@ static int append_call(struct link_run *run, struct node_calls *group, size_t i)
 	return ww_redis_wire_append(group->wire, call->argc, call->argv, call->lengths);
 }
 
+/* Before this thread waits: for a connection, in a pause, or for replies that have not come within SLOW_MS. */
+static void slow(struct link_run *run)
+{
+	if (!run->is_slow && run->link->config.slow)
+		run->link->config.slow(run->link->config.context);
+	run->is_slow = 1;
+}
+
 /* Take a connection for each group that has none; those that must make one first have their turn in the second wave. */
 static void connect_groups(struct link_run *run, int wave)
 {
@@ -256,6 +265,8 @@ static void connect_groups(struct link_run *run, int wave)
 		unsigned how = (wave ? 0 : REDIS_TAKE_IDLE) | (group->is_soon ? REDIS_TAKE_SOON : 0);
 		if (group->wire || group->error)
 			continue;
+		if (wave)
+			slow(run);
 		group->error = ww_redis_node_take(run->link, group->node, run->deadline, how, &group->wire);
 		if (group->error)
 			group->wire = NULL;
@@ -463,17 +474,29 @@ static size_t watch(struct link_run *run)
 	return open;
 }
 
+/* Wait for replies until a time. */
+static int wait(struct link_run *run, uint64_t until)
+{
+	int left = time_left_ms(until);
+	int is_first = !run->is_slow && run->link->config.slow && left > SLOW_MS;
+	int ready = poll(run->polled, run->group_count, is_first ? SLOW_MS : left);
+
+	if (ready != 0 || !is_first)
+		return ready;
+	slow(run);
+	return poll(run->polled, run->group_count, time_left_ms(until));
+}
+
 /* Send the rest and take all replies, from all groups side by side, until each has its replies or an error. */
 static void exchange(struct link_run *run)
 {
 	uint64_t next = run->is_soon ? give_up(run) : run->deadline;
 
 	for (;;) {
-		int left, ready;
+		int ready;
 		if (watch(run) == 0)
 			return;
-		left = time_left_ms(run->is_soon ? next : run->deadline);
-		ready = poll(run->polled, run->group_count, left);
+		ready = wait(run, run->is_soon ? next : run->deadline);
 		/* A reply that came in time counts, even if this thread looks late. */
 		if (ready == 0 && time_left_ms(run->deadline) == 0) {
 			for (size_t g = 0; g < run->group_count; g++)
@@ -617,6 +640,7 @@ static void rest(struct link_run *run)
 
 	pause = pause > PAUSE_MAX ? PAUSE_MAX : pause;
 	time = time_spec(pause);
+	slow(run);
 	if (time_now(CLOCK_MONOTONIC) + pause < run->deadline) {
 		(void)nanosleep(&time, NULL);
 		return;
@@ -643,6 +667,8 @@ static void one_round(struct link_run *run)
 		release(run, &run->groups[g]);
 	}
 	run->round++;
+	if (run->left > 0)
+		slow(run);
 	if (run->left > 0)
 		ww_redis_cluster_refresh(run->link, run->deadline);
 	if (run->left > 0 && (run->is_later || run->round > ROUNDS))

@@ -2,6 +2,7 @@
 """Several weekwheelds that have their jobs in one Redis: each sees what the others do, and jobs outlive a server or a
 Redis that is killed."""
 import contextlib
+import os
 import re
 import signal
 import socket
@@ -27,6 +28,14 @@ def reserved(client, wait=10):
 def state(client, number):
     answer = client.ask("stats-job %d" % number)
     return answer if answer == "NOT_FOUND" else re.search(r"^state: (\w+)$", answer, re.M).group(1)
+
+
+def refuses(server):
+    try:
+        server.client().close()
+    except OSError:
+        return True
+    return False
 
 
 def inserted(answer):
@@ -362,6 +371,48 @@ class Side(Case):
             for client in [a, *many]:
                 inserted(client.answer())
             assert "- t\n" in b.answer()
+
+    def test_a_call_that_is_alone_needs_no_other_thread(self):
+        def switches(server):
+            """How often each thread was given a processor, but for the loop's."""
+            tasks = "/proc/%d/task" % server.process.pid
+            return {task: read(tasks, task, "status").split("ctxt_switches:")[1:] for task in os.listdir(tasks)
+                    if int(task) != server.process.pid}
+
+        def read(*path):
+            with open("/".join(path), encoding="ascii") as file:
+                return file.read()
+
+        with Redis() as redis, redis.server() as server, server.client() as a:
+            alone = 0
+            # On a busy machine Redis may be slow, and a thread of the store wakes from time to time.
+            for number in range(200):
+                before = switches(server)
+                number = inserted(a.put(b"x", delay=1000))
+                conversation(a, ("delete %d" % number, "DELETED"))
+                alone += switches(server) == before
+            assert alone > 0, "each call was another thread's"
+
+    def test_the_loop_changes_hands_while_a_call_that_is_alone_waits(self):
+        with Redis() as redis, redis.server("--redis-timeout", str(PATIENCE // 2)) as server, server.client() as a, server.client() as b:
+            for number in range(5):
+                inserted(a.put(b"x"))
+                with self.frozen(redis):
+                    a.send("put 0 0 60 1\r\nx\r\nuse t%d\r\n" % number)
+                    conversation(b, ("list-tube-used", "USING default"))
+                    with server.client() as c:
+                        conversation(c, ("use t", "USING t"))
+                    b.send("delete 99999\r\n")
+                inserted(a.answer())
+                equal(a.answer(), "USING t%d" % number)
+                equal(b.answer(), "NOT_FOUND")
+                conversation(a, ("use default", "USING default"))
+            with self.frozen(redis):
+                a.send("put 0 0 60 1\r\nx\r\n")
+                conversation(b, ("list-tube-used", "USING default"))
+                server.process.send_signal(signal.SIGTERM)
+                until(lambda: refuses(server), "the signal is seen")
+            inserted(a.answer())
 
     def test_answers_come_in_the_order_of_commands(self):
         random = Random(seed())
