@@ -201,7 +201,8 @@ static void set_defaults(struct bench_request *request, char **arguments)
 
 enum bench_request_kind bench_request_parse(struct bench_request *request, char **arguments)
 {
-	struct options options = {"weekwheel-bench", table, OPTION_COUNT, arguments, NULL, 0, NULL};
+	struct options options = {
+	    .command = "weekwheel-bench", .table = table, .count = OPTION_COUNT, .arguments = arguments};
 	int id;
 
 	memset(request, 0, sizeof *request);

@@ -36,10 +36,24 @@ static int options_unknown(const struct options *options, const char *typed)
 	return options_fail(options, "unknown option '--%s'", typed);
 }
 
+static int options_repeats(const struct options *options, int id)
+{
+	const int *at = options->repeats;
+
+	while (at && *at && *at != id)
+		at++;
+	return at && *at;
+}
+
 /* Take the value that is attached to the option, or the next argument. */
 static int options_take(struct options *options, const struct option *option, const char *attached)
 {
+	uint64_t bit = UINT64_C(1) << (option - options->table);
+
 	options->value = attached;
+	if (option->argument && options->given & bit && !options_repeats(options, option->id))
+		return options_fail(options, "--%s is given twice: leave one out", option->name);
+	options->given |= bit;
 	if (!option->argument && attached)
 		return options_fail(options, "--%s takes no value: leave '=%s' out", option->name, attached);
 	if (option->argument && !attached) {

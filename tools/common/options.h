@@ -3,7 +3,8 @@
 
 /*
  * Parses the options of a subcommand by a table, which also makes their help. --name VALUE and --name=VALUE are the same,
- * options and operands can be mixed, and "--" ends the options.
+ * options and operands can be mixed, and "--" ends the options. An option with a value is refused the second time, unless it
+ * repeats: of two values one would silently not count.
  */
 
 #include <stddef.h>
@@ -25,7 +26,9 @@ struct options {
 	char **arguments;    /* still unread, ended by NULL */
 	const char *cluster; /* the unread letters of "-abc" */
 	int operands_only;
-	const char *value; /* of the option that options_next returned, or the operand */
+	const char *value;  /* of the option that options_next returned, or the operand */
+	uint64_t given;     /* a bit for each option with a value that was given */
+	const int *repeats; /* the ids of options that may be given several times, ended by 0; NULL: none */
 };
 
 enum { OPTIONS_END = 0, OPTIONS_OPERAND = -1, OPTIONS_ERROR = -2 };

@@ -232,6 +232,7 @@ const struct jobs_command command_put = {
     JOBS_TABLE(table),
     .context = &(struct put_options){.priority = 1024, .run = 60 * DURATION_SECOND},
     .server = JOBS_ADDRESS,
+    .repeats = (const int[]){HEADER, 0},
     .needs = {"put", "the tube default"},
     .take = take_option,
     .check = check,

@@ -110,7 +110,11 @@ static int connect_as(const struct jobs_command *command, struct jobs *jobs)
 int jobs_command(const struct jobs_command *command, char **arguments)
 {
 	void *context = command->context;
-	struct options options = {command->name, command->options, command->option_count, arguments, NULL, 0, NULL};
+	struct options options = {.command = command->name,
+	    .table = command->options,
+	    .count = command->option_count,
+	    .arguments = arguments,
+	    .repeats = command->repeats};
 	struct jobs *jobs = command->server == JOBS_NO_SERVER ? NULL : context;
 	int status, id;
 

@@ -73,6 +73,7 @@ struct jobs_command {
 	size_t option_count;
 	void *context; /* begins with a struct jobs unless it needs no server; has the other defaults */
 	enum jobs_server server;
+	const int *repeats;           /* as of struct options */
 	struct client_needs needs;    /* the right that it needs, and where if no --tube is given */
 	const char *usage, *examples; /* what its help says before and after the options */
 	const char *no_operand;       /* NULL: take gets operands; otherwise what to add to the refusal of one */

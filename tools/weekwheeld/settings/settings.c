@@ -275,9 +275,13 @@ static int read_option(struct settings *settings, const struct options *options,
 	return result <= 0 ? result : read_other(settings, options, id);
 }
 
+static const int repeats[] = {OPTION_LISTEN, OPTION_HTTP_HOST, OPTION_PUSH, OPTION_PUSH_SUCCESS, OPTION_PUSH_NETWORKS,
+    OPTION_PUSH_DENY, OPTION_PUSH_SCHEMES, 0};
+
 static int read_arguments(struct settings *settings, char **arguments)
 {
-	struct options options = {.command = "weekwheeld", .table = table, .count = OPTIONS, .arguments = arguments};
+	struct options options = {
+	    .command = "weekwheeld", .table = table, .count = OPTIONS, .arguments = arguments, .repeats = repeats};
 	int result = 0;
 	int id;
 

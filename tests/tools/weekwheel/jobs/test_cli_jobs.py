@@ -469,6 +469,9 @@ class JobCommands(Case):
             for arguments, said in {
                 ("put",): "a body is missing",
                 ("put", "a", "b"): "one body is expected",
+                ("put", "--in", "1", "-i", "2", "x"): "--in is given twice: leave one out",
+                ("put", "-t", "a", "--tube=b", "x"): "--tube is given twice",
+                ("list", "--server", "a:1", "-s", "b:1"): "--server is given twice",
                 ("put", "--in", "1h30", "x"): "--in '1h30': at its end: expected a unit",
                 ("put", "--in", "3d12x", "x"): "--in '3d12x': at 'x': expected a unit",
                 ("put", "--at", "2026-02-30", "x"): "at '30': expected a day that this month has",
