@@ -1,5 +1,6 @@
 /* Reads and writes points of time: local, with a zone's offset, or Unix time. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -221,6 +222,20 @@ const char *time_format(char *text, uint64_t ns)
 
 	if (!localtime_r(&seconds, &tm) || !strftime(text, DURATION_TEXT, "%Y-%m-%d %H:%M:%S", &tm))
 		snprintf(text, DURATION_TEXT, "@%lld", (long long)seconds);
+	return text;
+}
+
+const char *time_format_zone(char *text, uint64_t ns)
+{
+	time_t seconds = (time_t)(ns / DURATION_SECOND);
+	struct tm tm;
+	size_t length;
+
+	time_format(text, ns);
+	length = strlen(text);
+	if (localtime_r(&seconds, &tm))
+		snprintf(text + length, DURATION_TEXT - length, "%c%02ld:%02ld", tm.tm_gmtoff < 0 ? '-' : '+',
+		    labs(tm.tm_gmtoff) / 3600, labs(tm.tm_gmtoff) / 60 % 60);
 	return text;
 }
 

@@ -47,6 +47,9 @@ const char *duration_format(char *text, uint64_t ns);
 /* Write a local time: "2026-12-01 09:00:00". */
 const char *time_format(char *text, uint64_t ns);
 
+/* The same with the zone's offset behind it, "+01:00". */
+const char *time_format_zone(char *text, uint64_t ns);
+
 /* Return Unix time now. */
 uint64_t time_now(void);
 

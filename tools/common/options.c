@@ -28,6 +28,9 @@ static int options_unknown(const struct options *options, const char *typed)
 	const char *meant;
 	size_t i;
 
+	for (const char *const *hint = options->hints; hint && *hint; hint += 2)
+		if (strcmp(*hint, typed) == 0)
+			return options_fail(options, "unknown option '--%s': %s", typed, hint[1]);
 	for (i = 0; i < options->count && i < OPTIONS_MAX; i++)
 		names[i] = options->table[i].name;
 	meant = suggest(typed, names, i);

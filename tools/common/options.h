@@ -26,8 +26,10 @@ struct options {
 	char **arguments;    /* still unread, ended by NULL */
 	const char *cluster; /* the unread letters of "-abc" */
 	int operands_only;
-	const char *value;  /* of the option that options_next returned, or the operand */
-	uint64_t given;     /* a bit for each option with a value that was given */
+	const char *value; /* of the option that options_next returned, or the operand */
+	uint64_t given;    /* a bit for each option with a value that was given */
+	const char *const
+	    *hints; /* names that no option has, each followed by what to write instead, ended by NULL; or NULL */
 	const int *repeats; /* the ids of options that may be given several times, ended by 0; NULL: none */
 };
 

@@ -1,6 +1,8 @@
 /* Decodes and encodes characters of UTF-8. */
 #include "tools/common/utf8.h"
 
+#include <string.h>
+
 int32_t utf8_take(const char **at, const char *end)
 {
 	static const int32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
@@ -22,6 +24,40 @@ int32_t utf8_take(const char **at, const char *end)
 		return -1;
 	*at += length - 1;
 	return code;
+}
+
+static int is_shown(int32_t code)
+{
+	return code >= ' ' && (code < 0x7f || code > 0x9f) && code != 0xfeff && (code < 0x200b || code > 0x200f) &&
+	       (code < 0x2028 || code > 0x202e) && (code < 0x2060 || code > 0x206f);
+}
+
+char *utf8_show(const char *text, size_t size, char *out, size_t room)
+{
+	const char *end = text + size;
+	size_t at = 0;
+
+	while (text < end) {
+		int32_t code = utf8_take(&text, end);
+		char bytes[4];
+		size_t length = utf8_put(bytes, is_shown(code) ? code : '?');
+
+		if (at + length >= room)
+			break;
+		memcpy(out + at, bytes, length);
+		at += length;
+	}
+	out[at] = 0;
+	return out;
+}
+
+size_t utf8_length(const char *text)
+{
+	size_t length = 0;
+
+	for (; *text; text++)
+		length += ((unsigned char)*text & 0xc0) != 0x80;
+	return length;
 }
 
 size_t utf8_put(char *out, int32_t code)

@@ -12,6 +12,15 @@
  */
 int32_t utf8_take(const char **at, const char *end);
 
+/*
+ * Copy text[0 .. size-1] to out[0 .. room-1] for a reader, and end it with 0: '?' stands for a control character, one that
+ * changes the direction of text, and each byte that is no UTF-8. What does not fit is left out. Return out.
+ */
+char *utf8_show(const char *text, size_t size, char *out, size_t room);
+
+/* Return how many characters a valid text has. */
+size_t utf8_length(const char *text);
+
 /* Write a code point to out, which has room for 4 bytes. Return the number of bytes. */
 size_t utf8_put(char *out, int32_t code);
 

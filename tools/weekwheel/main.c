@@ -20,7 +20,11 @@ static const struct {
     {"cancel", &command_cancel, "delete jobs"},
     {"list", &command_list, "list jobs"},
     {"peek", &command_peek, "show a job and its body"},
+    {"bury", &command_bury, "keep jobs, and deliver them no more"},
     {"kick", &command_kick, "make buried jobs ready"},
+    {"purge", &command_purge, "delete all jobs of a tube"},
+    {"pause", &command_pause, "let a tube deliver no jobs for a time"},
+    {"resume", &command_resume, "end the pause of a tube"},
     {"limit", &command_limit, "limit how many jobs of a tube run, and how often they start"},
     {"stats", &command_stats, "count the jobs of each tube"},
     {"forecast", &command_forecast, "count the jobs of the next hour, day and week"},
@@ -87,6 +91,9 @@ static int unknown_command(const char *typed)
 	if (strcmp(typed, "bench") == 0)
 		message_error("unknown command 'bench': the benchmark is a program of its own, weekwheel-bench\n"
 		              "In the sources, 'make bench' builds and runs it.");
+	else if (strcmp(typed, "drain") == 0)
+		message_error("unknown command 'drain': 'weekwheel work --drain' ends when no job is ready\n"
+		              "A server that gets SIGUSR1 takes no new jobs, and delivers those it has.");
 	else if (meant)
 		message_error("unknown command '%s'; did you mean '%s'?\nTry 'weekwheel --help'.", typed, meant);
 	else

@@ -37,7 +37,7 @@ equal() { # WHAT GOT EXPECTED
 	fi
 }
 
-commands='replay put move cancel list peek kick stats forecast work top advance help'
+commands='replay put move cancel list peek bury kick purge pause resume stats forecast work top advance help'
 if "$weekwheel" help cron >/dev/null 2>&1; then
 	commands="$commands cron"
 fi

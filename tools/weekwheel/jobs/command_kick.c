@@ -2,19 +2,22 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "tools/weekwheel/jobs/jobs.h"
+#include "tools/weekwheel/jobs/fields.h"
+#include "tools/weekwheel/jobs/tubes.h"
 
 enum { ID = 1 };
-
-static const struct option table[] = {
-    JOBS_TUBE_OPTION("whose jobs (default 'default')"),
-    {ID, 'i', "id", "ID", "this job, buried or delayed, in any tube"},
-    JOBS_OPTIONS,
-};
 
 struct kick_command {
 	struct jobs jobs;
 	uint64_t id, bound;
+	int all;
+};
+
+static const struct option table[] = {
+    JOBS_TUBE_OPTION("whose jobs (default 'default')"),
+    {JOBS_FLAG(struct kick_command, all), 'a', "all", NULL, "all that are buried"},
+    {ID, 'i', "id", "ID", "this job, buried or delayed, in any tube"},
+    JOBS_OPTIONS,
 };
 
 static int take_option(void *context, struct options *options, int id)
@@ -33,8 +36,22 @@ static int check(void *context, const struct options *options)
 {
 	const struct kick_command *kick = context;
 
-	if ((kick->id != 0) == (kick->bound != 0))
-		return options_fail(options, "give either how many jobs at most, or --id of one");
+	if ((kick->id != 0) + (kick->bound != 0) + kick->all != 1)
+		return options_fail(options, "give one of: how many jobs at most, --all, --id of one");
+	return 0;
+}
+
+/* Of a tube without buried jobs, the verb would kick delayed ones. Return 0, or -1 after a message. */
+static int count_buried(struct kick_command *kick)
+{
+	struct reply reply;
+
+	if (!kick->jobs.tube)
+		kick->jobs.tube = "default";
+	if (tubes_known(&kick->jobs) ||
+	    client_expect(&kick->jobs.client, &reply, "OK", "kick", "stats-tube %s", kick->jobs.tube))
+		return -1;
+	kick->bound = field_whole(reply.body, reply.body_size, "current-jobs-buried");
 	return 0;
 }
 
@@ -45,10 +62,16 @@ static int run(void *context)
 	uint64_t count = 1;
 	struct reply reply;
 
-	if (client_expect(client, &reply, "KICKED", "kick", "%s %" PRIu64, kick->id ? "kick-job" : "kick",
-	        kick->id ? kick->id : kick->bound))
+	if (kick->all && count_buried(kick))
 		return -1;
-	if (!kick->id && reply_number(client, &reply, 1, &count))
+	if (kick->jobs.tube && client_expect(client, &reply, "USING", "--tube", "use %s", kick->jobs.tube))
+		return -1;
+	if (kick->all && kick->bound == 0)
+		count = 0;
+	else if (client_expect(client, &reply, "KICKED", "kick", "%s %" PRIu64, kick->id ? "kick-job" : "kick",
+	             kick->id ? kick->id : kick->bound))
+		return -1;
+	if (!kick->id && count && reply_number(client, &reply, 1, &count))
 		return -1;
 	printf(kick->jobs.json ? "{\"kicked\": %" PRIu64 "}\n" : "%" PRIu64 " kicked\n", count);
 	return 0;
@@ -58,16 +81,18 @@ const struct jobs_command command_kick = {
     .name = "weekwheel kick",
     JOBS_TABLE(table),
     .context = &(struct kick_command){.id = 0},
-    .server = JOBS_USING_TUBE,
+    .server = JOBS_CONNECTED,
     .needs = {"work", "the tube default"},
     .take = take_option,
     .check = check,
     .run = run,
     .usage = "Usage: weekwheel kick [OPTION]... N\n"
+             "       weekwheel kick [OPTION]... --all\n"
              "       weekwheel kick [OPTION]... --id ID\n"
              "\n"
              "Make up to N buried jobs of a tube ready, in the order in which they were buried.\n"
-             "If none is buried, make delayed ones ready.\n",
-    .examples = "Example:\n"
-                "  weekwheel kick --tube mail 100\n",
+             "If none is buried, make delayed ones ready; --all makes only buried ones ready.\n",
+    .examples = "Examples:\n"
+                "  weekwheel kick --tube mail 100\n"
+                "  weekwheel kick --tube mail --all\n",
 };

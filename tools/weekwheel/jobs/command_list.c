@@ -1,16 +1,19 @@
 /* The command list: shows jobs as a table or as lines of JSON. */
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "tools/common/duration.h"
 #include "tools/common/json.h"
+#include "tools/common/memory.h"
 #include "tools/common/message.h"
 #include "tools/weekwheel/jobs/jobs.h"
+#include "tools/weekwheel/jobs/listing.h"
 #include "tools/weekwheel/jobs/table.h"
 #include "tools/weekwheel/jobs/tubes.h"
 
-enum { STATE = 1, FROM, TO, PREFIX, LIMIT, ALL };
+enum { STATE = 1, FROM, TO, PREFIX, SORT, LIMIT, ALL };
 
 static const struct option table[] = {
     JOBS_TUBE_OPTION("of this tube only"),
@@ -19,46 +22,43 @@ static const struct option table[] = {
     {FROM, 'f', "from", "WHEN", "due then or later: a time as of put --at, or a duration\nfrom now"},
     {TO, 'T', "to", "WHEN", "due before"},
     {PREFIX, 'p', "prefix", "TEXT", "with a key that begins with TEXT"},
+    {SORT, 'o', "sort", "BY", "id (the default), due, priority, tube, key, state,\nattempts, bytes or error"},
     {LIMIT, 'n', "limit", "N", "at most N (default 100)"},
     {ALL, 'a', "all", NULL, "without a limit"},
     JOBS_OPTIONS,
 };
 
-enum { PAGE_MAX = 1000, STATES = 5 };
+/* What --sort can name. */
+static const struct order {
+	const char *name, *member; /* NULL: when it is due */
+	int is_text, is_key;
+} orders[] = {{"due", NULL, 0, 0}, {"priority", "priority", 0, 0}, {"tube", "tube", 1, 0}, {"key", "key", 0, 1},
+    {"state", "state", 1, 0}, {"attempts", "tries", 0, 0}, {"bytes", "length", 0, 0}, {"error", "error", 1, 0}};
 
 static const struct table_column columns[] = {{"ID", 1}, {"STATE", 0}, {"TUBE", 0}, {"KEY", 0}, {"DUE", 0}, {"IN", 1},
-    {"PRIORITY", 1}, {"ATTEMPTS", 1}, {"BYTES", 1}, {"ERROR", 0}};
+    {"EVERY", 1}, {"PRIORITY", 1}, {"ATTEMPTS", 1}, {"BYTES", 1}, {"ERROR", 0}};
 
 struct list_command {
 	struct jobs jobs;
-	const char *states;
-	char prefix[JOBS_KEY_TEXT];
+	struct listing listing;
 	uint64_t from, to;
 	uint64_t limit;
 	uint64_t shown;
-	uint64_t next; /* where the next page begins; 0: there is none */
+	const struct order *order; /* NULL: by id, as they come */
+	struct sortable *kept;
+	size_t count, capacity;
 	struct text_table table;
 };
 
-static int take_states(struct list_command *list, const struct options *options)
+static int take_sort(struct list_command *list, const struct options *options)
 {
-	static const char *const names[STATES] = {"delayed", "ready", "reserved", "buried", "ended"};
-	const char *at = options->value;
-
-	list->states = options->value;
-	for (;;) {
-		size_t length = strcspn(at, ",");
-		size_t i = 0;
-
-		while (i < STATES && (strlen(names[i]) != length || memcmp(names[i], at, length) != 0))
-			i++;
-		if (i == STATES)
-			return options_bad_value(options, "state",
-			    "delayed, ready, reserved, buried or ended, or several with commas between");
-		if (!at[length])
-			return 0;
-		at += length + 1;
-	}
+	for (size_t i = 0; i < sizeof orders / sizeof *orders; i++)
+		if (strcmp(options->value, orders[i].name) == 0)
+			list->order = &orders[i];
+	if (!list->order && strcmp(options->value, "id") != 0)
+		return options_bad_value(
+		    options, "sort", "id, due, priority, tube, key, state, attempts, bytes or error");
+	return 0;
 }
 
 static int take_option(void *context, struct options *options, int id)
@@ -67,50 +67,21 @@ static int take_option(void *context, struct options *options, int id)
 
 	switch (id) {
 	case STATE:
-		return take_states(list, options);
+		return listing_states(&list->listing, options);
 	case FROM:
 		return jobs_time_from(options, "from", &list->from);
 	case TO:
 		return jobs_time_from(options, "to", &list->to);
 	case PREFIX:
-		return jobs_key(options, "prefix", list->prefix);
+		return jobs_key(options, "prefix", list->listing.prefix);
+	case SORT:
+		return take_sort(list, options);
 	case LIMIT:
 		return jobs_whole(options, "limit", 1, UINT64_MAX, &list->limit, "a whole number from 1");
 	default:
 		list->limit = UINT64_MAX;
 		return 0;
 	}
-}
-
-static int ask(struct list_command *list, struct reply *reply)
-{
-	uint64_t left = list->from || list->to ? PAGE_MAX : list->limit - list->shown;
-	char filter[2 * JOBS_KEY_TEXT] = "";
-
-	jobs_add(filter, sizeof filter, "tube", list->jobs.tube);
-	jobs_add(filter, sizeof filter, "state", list->states);
-	jobs_add(filter, sizeof filter, "prefix", list->prefix);
-	if (list->next)
-		jobs_add_number(filter, sizeof filter, "after", list->next);
-	jobs_add_number(filter, sizeof filter, "limit", left < PAGE_MAX ? left : PAGE_MAX);
-	return client_expect(&list->jobs.client, reply, "OK", "list", "list-delayed%s", filter);
-}
-
-/*
- * Return when the job is due, as Unix time. A job on elapsed time has no date, only the time left. The server knows no
- * date for such a job, which is why --from and --to are compared here.
- */
-static uint64_t due_of(const char *line, size_t size)
-{
-	char text[40];
-	struct duration_problem problem;
-	uint64_t ns;
-	int is_wall = strcmp(json_text(line, size, "clock", text, sizeof text), "wall") == 0;
-
-	json_text(line, size, is_wall ? "due" : "left", text, sizeof text);
-	if (duration_parse(text, &ns, &problem))
-		ns = 0;
-	return is_wall ? ns : time_now() + ns;
 }
 
 static int is_wanted(const struct list_command *list, const char *line, size_t size)
@@ -120,7 +91,7 @@ static int is_wanted(const struct list_command *list, const char *line, size_t s
 
 	if (!list->from && !list->to)
 		return 1;
-	due = due_of(line, size);
+	due = listing_due(line, size);
 	return strcmp(json_text(line, size, "state", state, sizeof state), "buried") != 0 && due >= list->from &&
 	       (!list->to || due < list->to);
 }
@@ -139,17 +110,27 @@ static void add_due(struct list_command *list, const char *line, size_t size, co
 	}
 	table_cell(&list->table, "%s",
 	    strcmp(state, "ended") == 0     ? "-"
-	    : strcmp(state, "delayed") == 0 ? time_format(text, due_of(line, size))
+	    : strcmp(state, "delayed") == 0 ? time_format_zone(text, listing_due(line, size))
 	                                    : "now");
 	table_cell(&list->table, "%s", left ? duration_format(text, left) : "-");
+}
+
+static void add_period(struct list_command *list, const char *line, size_t size)
+{
+	char every[40], text[DURATION_TEXT];
+	struct duration_problem problem;
+	uint64_t ns;
+
+	if (duration_parse(json_text(line, size, "every", every, sizeof every), &ns, &problem))
+		ns = 0;
+	table_cell(&list->table, "%s", ns ? duration_format(text, ns) : "-");
 }
 
 static void add_row(struct list_command *list, const char *line, size_t size)
 {
 	char state[20], text[CLIENT_LINE], shown[300];
 	uint64_t attempts = json_whole(line, size, "attempts");
-	/* As many as the limit counts, which a kick or a periodic job's finish starts anew. */
-	uint64_t made = json_whole(line, size, "tries");
+	uint64_t made = listing_attempts(line, size);
 
 	table_cell(&list->table, "%" PRIu64, json_whole(line, size, "id"));
 	table_cell(&list->table, "%s", json_text(line, size, "state", state, sizeof state));
@@ -157,8 +138,8 @@ static void add_row(struct list_command *list, const char *line, size_t size)
 	json_text(line, size, "key", text, sizeof text);
 	table_cell(&list->table, "%s", *text ? jobs_key_show(text, shown, sizeof shown) : "-");
 	add_due(list, line, size, state);
+	add_period(list, line, size);
 	table_cell(&list->table, "%" PRIu64, json_whole(line, size, "priority"));
-	made += strcmp(state, "reserved") == 0;
 	if (attempts)
 		table_cell(&list->table, "%" PRIu64 "/%" PRIu64, made, attempts);
 	else
@@ -168,56 +149,98 @@ static void add_row(struct list_command *list, const char *line, size_t size)
 	table_cell(&list->table, "%s", *text ? text : "-");
 }
 
-static void take_line(struct list_command *list, const char *line, size_t size)
+static void show(struct list_command *list, const char *line, size_t size)
 {
-	if (json_member(line, size, "id").kind != JSON_NUMBER) {
-		list->next = json_whole(line, size, "next");
-		return;
-	}
-	if (!is_wanted(list, line, size) || list->shown == list->limit)
-		return;
-	list->shown++;
 	if (list->jobs.json) {
 		fwrite(line, 1, size, stdout);
 		putchar('\n');
 	} else {
 		add_row(list, line, size);
 	}
+	list->shown++;
 }
 
-static void take_page(struct list_command *list, const struct reply *reply)
+/* ---- In another order: all jobs are kept, and then sorted */
+
+struct sortable {
+	char *line;
+	size_t size;
+	uint64_t number;
+	char text[JOBS_KEY_TEXT];
+};
+
+static void keep(struct list_command *list, const char *line, size_t size)
 {
-	size_t at = 0;
+	const struct order *order = list->order;
+	struct sortable *kept;
+	char state[20], key[JOBS_KEY_TEXT];
 
-	while (at < reply->body_size) {
-		const char *line = reply->body + at;
-		const char *end = memchr(line, '\n', reply->body_size - at);
-		size_t size = end ? (size_t)(end - line) : reply->body_size - at;
+	list->kept = memory_grow(list->kept, &list->capacity, list->count, sizeof *list->kept);
+	kept = &list->kept[list->count++];
+	*kept = (struct sortable){.line = memory_zeroed(size, 1), .size = size};
+	memcpy(kept->line, line, size);
+	if (order->is_text)
+		json_text(line, size, order->member, kept->text, sizeof kept->text);
+	else if (order->is_key)
+		jobs_key_show(json_text(line, size, "key", key, sizeof key), kept->text, sizeof kept->text);
+	else if (order->member)
+		kept->number = json_whole(line, size, order->member);
+	else if (strcmp(json_text(line, size, "state", state, sizeof state), "buried") == 0)
+		kept->number = UINT64_MAX; /* it is not due at all */
+	else
+		kept->number = listing_due(line, size);
+}
 
-		at += size + (end != NULL);
-		if (size && line[size - 1] == '\r')
-			size--;
-		if (size)
-			take_line(list, line, size);
+static int compare(const void *a, const void *b)
+{
+	const struct sortable *one = a, *other = b;
+	int text = strcmp(one->text, other->text);
+
+	return text ? text : one->number < other->number ? -1 : one->number > other->number;
+}
+
+static void show_sorted(struct list_command *list)
+{
+	if (list->count)
+		qsort(list->kept, list->count, sizeof *list->kept, compare);
+	for (size_t i = 0; i < list->count; i++) {
+		if (list->shown < list->limit)
+			show(list, list->kept[i].line, list->kept[i].size);
+		free(list->kept[i].line);
 	}
+	if (!list->jobs.json && list->shown)
+		table_write(&list->table, stdout);
+	free(list->kept);
+}
+
+static void take_line(void *context, const char *line, size_t size)
+{
+	struct list_command *list = context;
+
+	if (!is_wanted(list, line, size))
+		return;
+	if (list->order)
+		keep(list, line, size);
+	else if (list->shown < list->limit)
+		show(list, line, size);
 }
 
 static int write_pages(struct list_command *list)
 {
-	struct reply reply;
-	uint64_t previous;
+	int is_all = list->order || list->from || list->to;
+	size_t found;
 
 	do {
-		previous = list->next;
-		if (ask(list, &reply))
+		if (listing_page(&list->listing, &list->jobs.client, is_all ? LISTING_PAGE : list->limit - list->shown,
+		        take_line, list))
 			return -1;
-		list->next = 0;
-		take_page(list, &reply);
 		if (!list->jobs.json && list->shown)
 			table_write(&list->table, stdout);
-		/* A page that led back would never end. */
-	} while (list->next > previous && list->shown < list->limit && !ferror(stdout));
-	if (list->next && !list->jobs.json && !ferror(stdout)) {
+	} while (list->listing.next && list->shown < list->limit && !ferror(stdout));
+	found = list->count;
+	if (list->order)
+		show_sorted(list);
+	if ((list->listing.next || list->shown < found) && !list->jobs.json && !ferror(stdout)) {
 		fflush(stdout);
 		message_line("There may be more; --limit N or --all shows them.");
 	}
@@ -231,6 +254,7 @@ static int run(void *context)
 
 	if (tubes_known(&list->jobs))
 		return -1;
+	list->listing.tube = list->jobs.tube;
 	table_begin(&list->table, columns, sizeof columns / sizeof *columns);
 	failed = write_pages(list);
 	table_free(&list->table);
@@ -248,9 +272,11 @@ const struct jobs_command command_list = {
     .run = run,
     .usage = "Usage: weekwheel list [OPTION]...\n"
              "\n"
-             "List jobs in the order of their ids. For a job that a worker runs, IN is the\n"
-             "time that the worker has left.\n",
+             "List jobs in the order of their ids, or sorted. DUE has the offset of the zone,\n"
+             "which TZ names. For a job that a worker runs, IN is the time that the worker has\n"
+             "left. ATTEMPTS are those that count for the limit, which follows them.\n",
     .examples = "Examples:\n"
                 "  weekwheel list --tube mail --state buried\n"
+                "  weekwheel list --sort due --limit 10\n"
                 "  weekwheel list --from 1d --to 2d --all --json | jq -r .key\n",
 };

@@ -77,6 +77,8 @@ static int run(void *context)
 	struct reply reply;
 	uint64_t version, now, due;
 
+	if (move->has_at)
+		jobs_warn_of_past(move->at);
 	if (ask(move, &reply) || reply_number(&move->jobs.client, &reply, 1, &version))
 		return -1;
 	now = time_now();

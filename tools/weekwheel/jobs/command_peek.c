@@ -5,10 +5,12 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "tools/common/duration.h"
 #include "tools/common/json.h"
 #include "tools/common/memory.h"
+#include "tools/common/utf8.h"
 #include "tools/weekwheel/jobs/fields.h"
-#include "tools/weekwheel/jobs/jobs.h"
+#include "tools/weekwheel/jobs/listing.h"
 
 enum { READY = 1, DELAYED, BURIED };
 
@@ -82,17 +84,77 @@ static void show_body(const struct peek_command *peek)
 		putchar('\n');
 }
 
-static void show(const struct peek_command *peek, const struct reply *stats)
+/* ---- What weekwheeld's own verb tells besides */
+
+static void write_field(const char *name, const char *value)
 {
+	printf("%-24s %s\n", name, *value ? value : "-");
+}
+
+static void write_span(const char *line, size_t size, const char *name)
+{
+	char seconds[40], text[DURATION_TEXT];
+	struct duration_problem problem;
+	uint64_t ns;
+
+	if (duration_parse(json_text(line, size, name, seconds, sizeof seconds), &ns, &problem) == 0 && ns)
+		write_field(name, duration_format(text, ns));
+}
+
+static void write_due(const char *line, size_t size)
+{
+	char text[DURATION_TEXT];
+	uint64_t due = listing_due(line, size);
+
+	write_field("due", due ? time_format_zone(text, due) : "");
+}
+
+static void write_more(const char *line, size_t size)
+{
+	char text[CLIENT_LINE], shown[CLIENT_LINE];
+	uint64_t limit = json_whole(line, size, "attempts");
+
+	json_text(line, size, "key", text, sizeof text);
+	write_field("key", jobs_key_show(text, shown, sizeof shown));
+	printf("%-24s %" PRIu64 "\n", "version", json_whole(line, size, "version"));
+	write_due(line, size);
+	write_span(line, size, "every");
+	write_span(line, size, "backoff");
+	printf("%-24s %" PRIu64, "attempts", listing_attempts(line, size));
+	printf(limit ? " of %" PRIu64 "\n" : "\n", limit);
+	json_text(line, size, "error", text, sizeof text);
+	write_field("error", utf8_show(text, strlen(text), shown, sizeof shown));
+}
+
+/* Members as the verb has them, and none that the statistics have. */
+static void write_more_json(const char *line, size_t size)
+{
+	static const char *const names[] = {
+	    "key", "version", "due", "clock", "every", "backoff", "attempts", "tries", "error"};
+
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+		struct json_value value = json_member(line, size, names[i]);
+		const char *quote = value.kind == JSON_STRING ? "\"" : "";
+
+		if (value.kind != JSON_NONE)
+			printf(", \"%s\": %s%.*s%s", names[i], quote, (int)value.size, value.text, quote);
+	}
+}
+
+static void show(const struct peek_command *peek, const struct reply *more)
+{
+	int has_more = reply_is(more, "OK") && json_whole(more->body, more->body_size, "id");
+
 	if (peek->jobs.json) {
-		putchar('{');
-		fields_write_json(stdout, stats->body, stats->body_size);
+		if (has_more)
+			write_more_json(more->body, more->body_size);
 		fputs(", \"body\": ", stdout);
 		json_write_base64(stdout, peek->bytes, peek->size);
 		puts("}");
 		return;
 	}
-	fields_write_text(stdout, stats->body, stats->body_size);
+	if (has_more)
+		write_more(more->body, more->body_size);
 	putchar('\n');
 	show_body(peek);
 }
@@ -114,6 +176,14 @@ static int run(void *context)
 		return 0;
 	}
 	if (client_expect(client, &reply, "OK", "peek", "stats-job %" PRIu64, id))
+		return -1;
+	if (peek->jobs.json) {
+		putchar('{');
+		fields_write_json(stdout, reply.body, reply.body_size);
+	} else {
+		fields_write_text(stdout, reply.body, reply.body_size);
+	}
+	if (client_ask(client, &reply, "list-delayed id=%" PRIu64, id))
 		return -1;
 	show(peek, &reply);
 	return 0;

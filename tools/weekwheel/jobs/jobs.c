@@ -10,6 +10,7 @@
 #include "tools/common/duration.h"
 #include "tools/common/message.h"
 #include "tools/common/percent.h"
+#include "tools/common/utf8.h"
 
 /* What the environment says, or else the other value. */
 static const char *named(const char *name, const char *other)
@@ -25,7 +26,7 @@ static const char *default_server(void)
 }
 
 /* The name becomes part of a command. Anything but a tube's name could end that command and begin another. */
-static int take_tube(struct jobs *jobs, const struct options *options)
+int jobs_tube(struct jobs *jobs, const struct options *options)
 {
 	static const char *const allowed = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-+/;.$_()";
 	size_t length = strlen(options->value);
@@ -69,7 +70,7 @@ static int take_shared(struct jobs *jobs, const struct options *options, int id)
 	case JOBS_TOKEN_FILE:
 		return jobs_token(jobs, options);
 	case JOBS_TUBE:
-		return take_tube(jobs, options);
+		return jobs_tube(jobs, options);
 	default:
 		return jobs_key(options, "key", jobs->key);
 	}
@@ -107,6 +108,14 @@ static int connect_as(const struct jobs_command *command, struct jobs *jobs)
 	return command->server == JOBS_USING_TUBE ? jobs_use_tube(jobs) : 0;
 }
 
+/* What people know from elsewhere. */
+static const char *const hints[] = {"delay", "--in TIME puts it off, and --at WHEN names a time", "cron",
+    "--every TIME repeats a job after elapsed time; 'weekwheel --help' shows what there is for calendars", "tz",
+    "write the offset into the time, as in --at 2026-12-01T09:00+02:00, or set TZ in the environment", "timezone",
+    "write the offset into the time, as in --at 2026-12-01T09:00+02:00, or set TZ in the environment", "ttr",
+    "--run TIME is how long a worker may take", "pri", "--priority N", "retries", "--attempts N", "queue",
+    "--tube TUBE", "host", "--server HOST:PORT", "port", "--server HOST:PORT", NULL};
+
 int jobs_command(const struct jobs_command *command, char **arguments)
 {
 	void *context = command->context;
@@ -114,7 +123,8 @@ int jobs_command(const struct jobs_command *command, char **arguments)
 	    .table = command->options,
 	    .count = command->option_count,
 	    .arguments = arguments,
-	    .repeats = command->repeats};
+	    .repeats = command->repeats,
+	    .hints = hints};
 	struct jobs *jobs = command->server == JOBS_NO_SERVER ? NULL : context;
 	int status, id;
 
@@ -227,15 +237,12 @@ int jobs_key(const struct options *options, const char *name, char text[JOBS_KEY
 const char *jobs_key_show(const char *encoded, char *out, size_t room)
 {
 	const char *end = encoded + strlen(encoded);
+	char key[JOBS_KEY_TEXT];
 	size_t at = 0;
 
-	while (encoded < end && at + 1 < room) {
-		unsigned char byte = (unsigned char)percent_take(&encoded, end);
-
-		out[at++] = byte < ' ' || byte >= 0x7f ? '?' : (char)byte;
-	}
-	out[at] = 0;
-	return out;
+	while (encoded < end && at < sizeof key)
+		key[at++] = percent_take(&encoded, end);
+	return utf8_show(key, at, out, room);
 }
 
 void jobs_add(char *text, size_t room, const char *name, const char *value)
@@ -252,6 +259,15 @@ void jobs_add_number(char *text, size_t room, const char *name, uint64_t number)
 
 	snprintf(value, sizeof value, "%" PRIu64, number);
 	jobs_add(text, room, name, value);
+}
+
+void jobs_warn_of_past(uint64_t at)
+{
+	char text[DURATION_TEXT];
+
+	if (at < time_now())
+		message_line(
+		    "weekwheel: warning: --at %s is in the past, so the job is due now", time_format_zone(text, at));
 }
 
 void jobs_say_due(uint64_t due, uint64_t left)

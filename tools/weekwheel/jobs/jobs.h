@@ -92,9 +92,9 @@ struct jobs_command {
 /* Set the defaults of the struct jobs, read the command line, run the command and disconnect. Return the exit status. */
 int jobs_command(const struct jobs_command *command, char **arguments);
 
-extern const struct jobs_command command_advance, command_cancel, command_forecast, command_kick, command_limit,
-    command_list, command_move, command_peek, command_put, command_replay, command_stats, command_token, command_top,
-    command_work;
+extern const struct jobs_command command_advance, command_bury, command_cancel, command_forecast, command_kick,
+    command_limit, command_list, command_move, command_pause, command_peek, command_purge, command_put, command_resume,
+    command_replay, command_stats, command_token, command_top, command_work;
 /* It exists only if the library of calendars is built. */
 extern const struct jobs_command command_cron;
 /* These open stores themselves. They exist only if the library of jobs is built. */
@@ -107,6 +107,7 @@ int jobs_version(const struct options *options, uint64_t *version);
 int jobs_duration(const struct options *options, const char *name, uint64_t least, uint64_t most, uint64_t *ns);
 int jobs_time(const struct options *options, const char *name, uint64_t *ns);
 int jobs_time_from(const struct options *options, const char *name, uint64_t *ns);
+int jobs_tube(struct jobs *jobs, const struct options *options);
 int jobs_id(const struct options *options, uint64_t *id);
 int jobs_key(const struct options *options, const char *name, char text[JOBS_KEY_TEXT]);
 
@@ -128,6 +129,9 @@ int jobs_has_own_verbs(struct jobs *jobs);
 /* Add " name=value" to a command's text in text[0 .. room-1], or nothing for NULL and "". */
 void jobs_add(char *text, size_t room, const char *name, const char *value);
 void jobs_add_number(char *text, size_t room, const char *name, uint64_t number);
+
+/* Warn of --at with a time that is over: it is taken, but seldom meant. */
+void jobs_warn_of_past(uint64_t at);
 
 /* Say when a job is due, and end the line: "due now", or "due" with the time and how long until then. */
 void jobs_say_due(uint64_t due, uint64_t left);

@@ -201,6 +201,8 @@ int put_run(void *context)
 	int failed;
 
 	compose(put);
+	if (put->has_at)
+		jobs_warn_of_past(put->at);
 	failed = (put->file && read_file(put->file, &content)) || jobs_use_tube(&put->jobs) || check_server(put);
 	if (!failed && put->lines)
 		failed = put_lines(put);

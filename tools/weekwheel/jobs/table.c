@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "tools/common/memory.h"
+#include "tools/common/utf8.h"
 
 enum { CELL_MAX = 300, GAP = 2 };
 
@@ -20,7 +21,7 @@ void table_begin(struct text_table *table, const struct table_column *columns, s
 void table_cell(struct text_table *table, const char *format, ...)
 {
 	size_t column = table->filled % table->count;
-	char text[CELL_MAX];
+	char text[CELL_MAX], shown[CELL_MAX];
 	va_list arguments;
 	size_t length;
 
@@ -28,21 +29,21 @@ void table_cell(struct text_table *table, const char *format, ...)
 	vsnprintf(text, sizeof text, format, arguments);
 	va_end(arguments);
 	length = strlen(text);
-	for (size_t i = 0; i < length; i++)
-		if ((unsigned char)text[i] < ' ' || (unsigned char)text[i] >= 0x7f)
-			text[i] = '?';
-	if (length > table->width[column])
-		table->width[column] = length;
+	utf8_show(text, length, shown, sizeof shown);
+	length = strlen(shown);
+	if (utf8_length(shown) > table->width[column])
+		table->width[column] = utf8_length(shown);
 	table->cells = memory_grow(table->cells, &table->capacity, table->filled, sizeof *table->cells);
 	table->cells[table->filled] = memory_zeroed(length + 1, 1);
-	memcpy(table->cells[table->filled++], text, length);
+	memcpy(table->cells[table->filled++], shown, length);
 }
 
 /* The last column gets no trailing blanks. */
 static void write_cell(const struct text_table *table, FILE *out, size_t column, const char *text)
 {
 	int last = column + 1 == table->count;
-	int width = (int)table->width[column];
+	/* printf counts bytes. */
+	int width = (int)(table->width[column] + strlen(text) - utf8_length(text));
 
 	if (table->columns[column].right)
 		fprintf(out, "%*s", width, text);

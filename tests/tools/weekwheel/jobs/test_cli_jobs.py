@@ -113,7 +113,9 @@ class JobCommands(Case):
             matches(r"^2 due \d{4}-\d\d-\d\d \d\d:\d\d:\d\d, in 3 d 12 h$", client.run(0, "put", "--in", "3d12h", "x").out)
             equal(client.run(0, "put", "--at", "2099-01-01 09:00", "x").out[:26], "3 due 2099-01-01 09:00:00,")
             equal(client.run(0, "put", "--at", "2099-01-01T09:00+01:00", "x").out[:26], "4 due 2099-01-01 08:00:00,")
-            equal(client.run(0, "put", "--at", "@1", "x").out, "5 due now\n")
+            ended = client.run(0, "put", "--at", "@1", "x")
+            equal(ended.out, "5 due now\n")
+            matches("warning: --at 1970-01-01 00:00:01.00:00 is in the past", ended.err)
             one = objects(client.run(0, "put", "--json", "--key", "k", "--in", "1.5", "x").out)[0]
             equal((one["id"], one["replaced"], one["clock"]), (6, False, "elapsed"))
             matches("^6 replaced, due ", client.run(0, "put", "--key", "k", "--in", "2", "y").out)
@@ -194,6 +196,8 @@ class JobCommands(Case):
             matches("^k moved, due 2099-", client.run(0, "move", "--tube", "t", "--key", "k", "--at", "2099-01-01").out)
             equal([job["version"] for job in listed(client)], [2, 2])
             equal(round(listed(client)[0]["left"]), 2 * 86400)
+            matches("is in the past", client.run(0, "move", "1", "--at", "2000-01-01").err)
+            client.run(0, "move", "1", "--in", "2d")
             matches("STALE", client.run(1, "move", "1", "--in", "1", "--if-version", "1").err)
             matches("NOT_FOUND", client.run(1, "move", "--key", "k", "--in", "1").err)
             matches("STALE", client.run(1, "cancel", "--tube", "t", "--key", "k", "--if-version", "1").err)
@@ -219,9 +223,31 @@ class JobCommands(Case):
             matches("There may be more", result.err)
             equal(len(objects(client.run(0, "list", "--json").out)), 100)
             table = client.run(0, "list", "--prefix", "user").out.splitlines()
-            matches(r"^ *ID +STATE +TUBE +KEY +DUE +IN +PRIORITY +ATTEMPTS +BYTES +ERROR$", table[0])
-            matches(r"^2501 +delayed +default +user 1 +\d{4}-.* +3 d +1024 +0 +1 +-$", table[1])
+            matches(r"^ *ID +STATE +TUBE +KEY +DUE +IN +EVERY +PRIORITY +ATTEMPTS +BYTES +ERROR$", table[0])
+            matches(r"^2501 +delayed +default +user 1 +\d{4}-.*\+00:00 +3 d +- +1024 +0 +1 +-$", table[1])
             matches("no tube defalt: .*; did you mean 'default'", client.run(1, "list", "--tube", "defalt").err)
+
+    def test_lists_are_sorted(self):
+        with serving() as client:
+            for body, options in (("x", ("--in", "3d", "--key", "b", "--priority", "5")), ("xxx", ("--in", "1d", "--key", "ä")),
+                                  ("xx", ("--at", "2099-01-01", "--key", "a", "-t", "u", "--every", "36h")), ("", ())):
+                client.run(0, "put", *options, body)
+            for by, ids in {"id": [1, 2, 3, 4], "due": [4, 2, 1, 3], "priority": [1, 2, 3, 4], "tube": [1, 2, 4, 3],
+                            "key": [4, 3, 1, 2], "state": [1, 2, 3, 4], "bytes": [4, 1, 3, 2]}.items():
+                equal([job["id"] for job in listed(client, "--sort", by)], ids, by)
+            result = client.run(0, "list", "--sort", "due", "--limit", "2")
+            equal([line.split()[0] for line in result.out.splitlines()[1:]], ["4", "2"])
+            matches("There may be more", result.err)
+            equal(objects(client.run(0, "list", "--json", "--sort", "bytes", "--limit", "1").out)[0]["id"], 4)
+            lines = client.run(0, "list", TZ="Asia/Kathmandu", LC_ALL="C.UTF-8").out.splitlines()
+            matches(r"^ 2  delayed +default  ä    \d", lines[2])
+            matches(r"2099-01-01 05:45:00\+05:45 .* 1 d 12 h  ", lines[3])
+            # A table stays one when a character takes two bytes.
+            equal({line.index("delayed") for line in lines[1:4]} | {lines[2].index("20"), lines[1].index("20")},
+                  {lines[0].index("STATE"), lines[0].index("DUE")})
+            client.run(0, "put", "--key", "\u202ex\x9b\x1b", "x")
+            matches(r" \?x\?\? ", client.run(0, "list").out)
+            matches("expected id, due", client.run(2, "list", "--sort", "age").err)
 
     def test_peek_shows_a_job(self):
         with serving() as client:
@@ -234,6 +260,61 @@ class JobCommands(Case):
             matches("NOT_FOUND", client.run(1, "peek", "--tube", "t", "--buried").err)
             matches("NOT_FOUND", client.run(1, "peek", "9").err)
             equal(objects(client.run(0, "peek", "2", "--json").out)[0]["state"], "delayed")
+            client.run(0, "put", "--tube", "t", "--key", "ä b", "--at", "2099-01-01", "--every", "36h", "--attempts", "3", "x")
+            text = client.run(0, "peek", "3").out
+            for line in ("key +ä b", "version +1", "due +2099-01-01 00:00:00.00:00", "every +1 d 12 h", "attempts +0 of 3", "error +-"):
+                matches(f"^{line}$", text)
+            one = objects(client.run(0, "peek", "3", "--json").out)[0]
+            equal((one["key"], one["version"], one["clock"], one["every"], one["attempts"], one["tries"], one["error"]),
+                  ("%C3%A4%20b", 1, "wall", 129600, 3, 0, ""))
+
+    def test_jobs_are_buried_and_kicked(self):
+        with serving() as client:
+            client.run(0, "put", "--priority", "7", "x")
+            client.run(0, "put", "--in", "1h", "x")
+            client.run(0, "put", "--in", "1h", "x")
+            equal(client.run(0, "bury", "1", "2").out, "1 buried\n2 buried\n")
+            equal([(job["state"], job["error"], job["priority"]) for job in listed(client, "--state", "buried")],
+                  [("buried", "buried by hand", 7), ("buried", "buried by hand", 1024)])
+            equal(client.run(0, "kick", "--all").out, "2 kicked\n")
+            # Nothing is buried, and what is delayed stays.
+            equal(client.run(0, "kick", "--all", "--json").out, '{"kicked": 0}\n')
+            equal([job["state"] for job in listed(client)], ["ready", "ready", "delayed"])
+            equal(objects(client.run(0, "bury", "--json", "1", "--reason", "a wrong % address").out), [{"id": 1, "buried": True}])
+            equal(listed(client)[0]["error"], "a wrong % address")
+            matches("job 9: .*NOT_FOUND", client.run(1, "bury", "9").err)
+            matches("no tube nope", client.run(1, "kick", "--all", "--tube", "nope").err)
+
+    def test_a_tube_is_paused(self):
+        with serving() as client:
+            client.run(0, "put", "--tube", "t", "x")
+            matches("^t delivers no jobs for 1 min 31 s, until ", client.run(0, "pause", "t", "90.5").out)
+            equal(client.run(0, "work", "--tube", "t", "--drain", "--", "cat").out, "")
+            equal(client.run(0, "resume", "t").out, "t goes on\n")
+            equal(client.run(0, "work", "--tube", "t", "--drain", "--", "cat").out, "x")
+            matches("no tube nope", client.run(1, "pause", "nope", "1h").err)
+
+    def test_many_jobs_are_cancelled(self):
+        with serving() as client:
+            client.run(0, "put", "--lines", "--tube", "many", "--in", "1d", stdin=b"x\n" * 2500)
+            for key in ("cart 1", "cart 2", "user"):
+                client.run(0, "put", "--key", key, "--in", "1h", "x")
+            client.run(0, "put", "--key", "cart 3", "x")
+            client.run(0, "bury", "2504")
+            matches("^weekwheel: 3 jobs would be cancelled: --yes does it$", client.run(1, "cancel", "--prefix", "cart").err)
+            equal(len(listed(client)), 2504)
+            equal(client.run(0, "cancel", "--prefix", "cart", "--state", "delayed", "--yes").out, "2 cancelled\n")
+            equal(client.run(0, "cancel", "--state", "buried", "-y", "--json").out, '{"cancelled": 1, "left": 0}\n')
+            equal(client.run(0, "purge", "many", "--yes").out, "2500 cancelled\n")
+            equal([job["key"] for job in listed(client)], ["user"])
+            matches("no tube mnay", client.run(1, "purge", "mnay", "--yes").err)
+            equal(client.run(0, "cancel", "--state", "buried").out, "0 cancelled\n")
+            client.run(0, "put", "x")
+            worker = started(client, "--drain")
+            equal(client.run(0, "cancel", "--all", "--yes").out, "1 cancelled\n")
+            with open("in", "wb") as go:
+                go.write(b"go\n")
+            worker.communicate(timeout=PATIENCE)
 
     def test_a_reason_of_any_bytes_is_listed(self):
         with serving() as client:
@@ -485,6 +566,21 @@ class JobCommands(Case):
                 ("put", "--run", "10ms", "x"): "from 1 s to",
                 ("put", "--lines", "--key", "k"): "would replace",
                 ("put", "--prioritty", "1", "x"): "did you mean '--priority'",
+                ("put", "--delay", "1", "x"): "--in TIME puts it off",
+                ("put", "--cron", "0 3 * * *", "x"): "--every TIME repeats",
+                ("put", "--tz", "UTC", "x"): "2026-12-01T09:00.02:00, or set TZ",
+                ("pause", "mail"): "a time is missing",
+                ("pause", "mail", "0"): "'0': expected a time such as",
+                ("pause", "mail", "1h", "x"): "one tube, and one time, is expected",
+                ("resume",): "a tube is missing",
+                ("purge",): "a tube is missing",
+                ("purge", "a", "b"): "one tube at a time",
+                ("bury",): "give the ids",
+                ("bury", "1", "--reason", ""): "1 to 255 bytes",
+                ("cancel", "1", "--all"): "give the ids of jobs, or --key, or which",
+                ("cancel", "--state", "reserved"): "is cancelled by its --key",
+                ("kick", "1", "--all"): "give one of",
+                ("drain",): "'weekwheel work --drain' ends when no job is ready",
                 ("move", "1"): "--in or --at",
                 ("move", "--in", "1"): "the id of a job, or --key",
                 ("cancel",): "the ids of jobs, or --key",
@@ -493,7 +589,7 @@ class JobCommands(Case):
                 ("list", "x"): "no operand",
                 ("peek",): "give one of",
                 ("peek", "1", "--ready"): "give one of",
-                ("kick",): "how many jobs",
+                ("kick",): "how many jobs at most",
                 ("kick", "all"): "'all': expected how many",
                 ("work", "--drain"): "a command is missing",
                 ("work", "-n", "0", "x"): "from 1 to 256",
@@ -509,7 +605,7 @@ class JobCommands(Case):
 
     def test_every_command_has_a_help_with_an_example(self):
         with serving() as client:
-            for command in "put move cancel list peek kick stats forecast work top advance".split():
+            for command in "put move cancel list peek bury kick purge pause resume stats forecast work top advance".split():
                 text = client.run(0, command, "--help").out
                 matches(rf"^Examples?:\n  weekwheel {command}\b", text)
                 equal(client.run(0, "help", command).out, text)
