@@ -467,6 +467,14 @@ int uv_pipe_bind(uv_pipe_t *pipe, const char *path)
 }
 
 /* The simulated server listens on a Unix socket alone. */
+int uv_shutdown(uv_shutdown_t *request, uv_stream_t *stream, uv_shutdown_cb call)
+{
+	(void)request;
+	(void)stream;
+	(void)call;
+	return UV_ENOSYS;
+}
+
 int uv_pipe_open(uv_pipe_t *pipe, uv_file file)
 {
 	(void)pipe;

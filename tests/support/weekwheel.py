@@ -6,6 +6,7 @@ unittest, such as the name of a test; the environment names what to test:
 B is the build folder; WEEKWHEEL, WEEKWHEELD and BEANSTALKD are programs to take instead of those found. WW_SEED is the
 seed of random tests, and each prints the seed that it takes.
 """
+import contextlib
 import json
 import os
 import re
@@ -242,6 +243,20 @@ class Server:
             assert re.match(r"# (HELP|TYPE) weekwheeld_\w+ .+$|"
                             r'weekwheeld_\w+(\{\w+="[^"]*"(,\w+="[^"]*")*\})? [0-9.]+$', line), line
         return text.splitlines()
+
+
+@contextlib.contextmanager
+def stopped(server):
+    """What clients send meanwhile comes to the server at once, in the order in which it was sent."""
+    server.process.send_signal(signal.SIGSTOP)
+
+    def is_stopped():
+        with open("/proc/%d/stat" % server.process.pid, encoding="utf-8") as file:
+            return file.read().rsplit(")", 1)[1].split()[0] == "T"
+
+    until(is_stopped, "the server is stopped")
+    yield
+    server.process.send_signal(signal.SIGCONT)
 
 
 class Client:

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "tools/common/tls/tls.h"
 #include "tools/weekwheeld/server.h"
 #include "tools/weekwheeld/settings/address.h"
 
@@ -63,13 +64,28 @@ static int auth_wait(struct connection *connection, uint64_t ns)
 	return ww_driver_schedule(driver, ns, auth_timer, connection, &connection->auth.timer) == WW_OK ? 0 : -1;
 }
 
-/* What it sends meanwhile may take no memory. */
 int auth_open(struct connection *connection)
 {
-	if (!connection->server->auth.tokens || connection->auth.token)
+	struct auth_client *client = &connection->auth;
+	int needs_token = connection->server->auth.tokens && !client->token;
+	uint64_t now;
+
+	/* What it sends meanwhile may take no memory. */
+	if (needs_token)
+		connection->protocol.body_max = 0;
+	else if (!connection->tls || tls_is_ready(connection->tls))
 		return 0;
-	connection->protocol.body_max = 0;
-	return auth_wait(connection, LOGIN_TIME);
+	now = now_of(connection->server);
+	/* Wrong tokens give no more time. */
+	if (client->ends == 0)
+		client->ends = now + LOGIN_TIME;
+	return auth_wait(connection, client->ends > now ? client->ends - now : 1);
+}
+
+void auth_secured(struct connection *connection)
+{
+	if (!connection->server->auth.tokens)
+		(void)auth_wait(connection, 0);
 }
 
 void auth_close(struct connection *connection)
@@ -101,6 +117,7 @@ static void auth_decide(struct connection *connection)
 	}
 	culprit_welcome(&server->auth.culprits, &connection->from, client->hash);
 	connection->protocol.body_max = (size_t)server->settings->max_job_size;
+	client->ends = 0;
 	(void)auth_wait(connection, 0);
 	answer_text(connection, "OK\r\n");
 }
@@ -146,7 +163,8 @@ static void auth_late(struct connection *connection)
 {
 	char name[ADDRESS_TEXT];
 
-	state_seen("tokens", "clients that say no token for %d s are closed; the first came from %s",
+	state_seen("tokens",
+	    "clients that say no token, or do not finish the handshake of TLS, for %d s are closed; the first came from %s",
 	    (int)(LOGIN_TIME / WW_SECOND), client_name(connection, name));
 	connection_close(connection);
 }

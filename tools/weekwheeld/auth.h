@@ -29,10 +29,11 @@ enum auth_held { HELD_NOT, HELD_TURN, HELD_ANSWER };
 
 /* A connection's. */
 struct auth_client {
-	const struct token *token;      /* NULL: it has said none */
-	ww_handle timer;                /* ends a pause, or the time in which a token has to be said */
-	enum auth_held held;            /* a token or its answer waits, and so do all commands */
-	unsigned refused;               /* lines before a right token */
+	const struct token *token; /* NULL: it has said none */
+	ww_handle timer;           /* ends a pause, or the time in which a token has to be said */
+	enum auth_held held;       /* a token or its answer waits, and so do all commands */
+	uint64_t ends;    /* ns of the loop's clock: of the time that a client without a token has; 0: not yet */
+	unsigned refused; /* lines before a right token */
 	unsigned char hash[TOKEN_HASH]; /* of the token that waits for its turn */
 };
 
@@ -45,6 +46,8 @@ void auth_reload(struct server *server);
 
 /* A connection begins, and ends. Returns 0, or -1 without memory. */
 int auth_open(struct connection *connection);
+/* Its handshake of TLS is done. */
+void auth_secured(struct connection *connection);
 void auth_close(struct connection *connection);
 
 /*

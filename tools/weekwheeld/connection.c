@@ -108,7 +108,8 @@ static void connection_settle(struct connection *connection)
 		return;
 	if (connection->at_end && !is_blocked(connection) && !connection->in_resume)
 		connection_finish(connection);
-	else if ((is_blocked(connection) || connection->in_resume) && connection->in.size >= input_most(connection))
+	else if (connection->shake.is_waiting ||
+	         ((is_blocked(connection) || connection->in_resume) && connection->in.size >= input_most(connection)))
 		reading_stop(connection);
 	else
 		reading_start(connection);

@@ -12,6 +12,7 @@
 #include "tools/weekwheeld/buffer.h"
 #include "tools/weekwheeld/counts.h"
 #include "tools/weekwheeld/protocol/protocol.h"
+#include "tools/weekwheeld/shake.h"
 #include "weekwheel/driver.h"
 #include "weekwheel/jobs.h"
 
@@ -107,6 +108,7 @@ struct connection {
 	union stream io;
 	struct auth_client auth;
 	struct tls_link *tls; /* NULL: bytes go as they are */
+	struct shake shake;
 	uv_write_t write;
 	LIST_ENTRY(connection) next;
 	SLIST_ENTRY(connection) next_flush;

@@ -7,6 +7,7 @@
  * While bytes wait on one side, none are read from the other. A client that takes none of them for STALLED_MS is gone:
  * libmicrohttpd may have closed its end long ago, which is only seen by reading there.
  */
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -26,6 +27,9 @@ struct relay {
 	uv_timer_t stalled; /* runs while bytes wait for the client */
 	unsigned to_outer;  /* writes under way */
 	unsigned to_inner;
+	struct shake shake;
+	uv_shutdown_t ends;
+	int is_half; /* the client sends no more */
 	int is_over; /* it closes when all is written */
 	int is_closed;
 	int handles; /* not closed yet */
@@ -53,6 +57,7 @@ static void relay_close(struct relay *relay)
 	if (relay->is_closed)
 		return;
 	relay->is_closed = 1;
+	shake_leave(relay->server, &relay->shake);
 	LIST_REMOVE(relay, next);
 	uv_close((uv_handle_t *)&relay->outer, relay_closed);
 	uv_close((uv_handle_t *)&relay->inner, relay_closed);
@@ -88,7 +93,7 @@ static void relay_settle(struct relay *relay)
 		uv_timer_stop(&relay->stalled);
 	else if (!uv_is_active((uv_handle_t *)&relay->stalled))
 		uv_timer_start(&relay->stalled, relay_stalled, STALLED_MS, 0);
-	if (relay->to_inner > 0 || relay->is_over)
+	if (relay->to_inner > 0 || relay->is_over || relay->is_half || relay->shake.is_waiting)
 		uv_read_stop((uv_stream_t *)&relay->outer);
 	else if (!uv_is_active((uv_handle_t *)&relay->outer))
 		(void)uv_read_start((uv_stream_t *)&relay->outer, relay_room, outer_read);
@@ -138,6 +143,22 @@ static void pass(struct passage *passage, uv_stream_t *to, size_t size)
 	free(passage);
 }
 
+static void half_done(uv_shutdown_t *request, int status)
+{
+	(void)request;
+	(void)status;
+}
+
+/* The client sends no more, and may still wait for its answer. */
+static void relay_half(struct relay *relay)
+{
+	if (relay->is_half || relay->is_closed)
+		return;
+	relay->is_half = 1;
+	if (!tls_is_ready(relay->tls) || uv_shutdown(&relay->ends, (uv_stream_t *)&relay->inner, half_done) != 0)
+		relay->is_over = 1;
+}
+
 /* Send what TLS has for the client. */
 static void relay_drain(struct relay *relay)
 {
@@ -148,16 +169,11 @@ static void relay_drain(struct relay *relay)
 		pass(passage, (uv_stream_t *)&relay->outer, tls_drain(relay->tls, passage->bytes, size));
 }
 
-static void outer_read(uv_stream_t *stream, ssize_t size, const uv_buf_t *bytes)
+/* Decipher what has come, and pass it on. */
+static void relay_read(struct relay *relay, int state)
 {
-	struct relay *relay = stream->data;
 	char clear[CHUNK];
-	int state = TLS_ENDED;
 
-	if (size == 0)
-		return;
-	if (size > 0)
-		state = tls_feed(relay->tls, bytes->base, (size_t)size);
 	while (state == TLS_OK && !relay->is_closed) {
 		int got = tls_read(relay->tls, clear, sizeof clear);
 		struct passage *passage = got > 0 ? passage_make(relay, (size_t)got, &relay->to_inner) : NULL;
@@ -172,8 +188,33 @@ static void outer_read(uv_stream_t *stream, ssize_t size, const uv_buf_t *bytes)
 		}
 	}
 	relay_drain(relay);
-	relay->is_over |= state != TLS_OK;
+	if (state == TLS_ENDED)
+		relay_half(relay);
+	else
+		relay->is_over |= state != TLS_OK;
 	relay_settle(relay);
+}
+
+static void relay_shake(struct shake *shake)
+{
+	relay_read((struct relay *)((char *)shake - offsetof(struct relay, shake)), TLS_OK);
+}
+
+static void outer_read(uv_stream_t *stream, ssize_t size, const uv_buf_t *bytes)
+{
+	struct relay *relay = stream->data;
+	int state = size == UV_EOF ? TLS_ENDED : TLS_BROKEN;
+
+	if (size == 0)
+		return;
+	if (size > 0)
+		state = tls_feed(relay->tls, bytes->base, (size_t)size);
+	if (state == TLS_OK && !tls_is_ready(relay->tls)) {
+		shake_wait(relay->server, &relay->shake);
+		relay_settle(relay);
+	} else {
+		relay_read(relay, state);
+	}
 }
 
 static void inner_read(uv_stream_t *stream, ssize_t size, const uv_buf_t *bytes)
@@ -197,6 +238,7 @@ static struct relay *relay_make(struct server *server, int *outer, int *inner)
 	if (!relay)
 		return NULL;
 	relay->server = server;
+	relay->shake.go_on = relay_shake;
 	relay->tls = tls_open(server->tls, NULL);
 	if (!relay->tls) {
 		free(relay);

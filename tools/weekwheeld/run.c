@@ -266,6 +266,7 @@ static int server_start(struct server *server)
 	STAILQ_INIT(&server->ready);
 	STAILQ_INIT(&server->resume);
 	STAILQ_INIT(&server->fresh);
+	STAILQ_INIT(&server->shakes);
 	server->connections_max = connections_limit(server->settings);
 	if (secure_start(server) != 0)
 		return -1;

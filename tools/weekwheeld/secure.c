@@ -2,6 +2,8 @@
  * TLS on the connections of listeners that have it. What has come is deciphered before it is parsed, and what is to be
  * sent is enciphered when it leaves the connection's buffer of answers: the rest of the server sees plain bytes.
  */
+#include <stddef.h>
+
 #include "tools/common/tls/tls.h"
 
 #include <stdio.h>
@@ -89,12 +91,6 @@ void secure_stop(struct server *server)
 	server->tls = NULL;
 }
 
-int secure_open(struct connection *connection)
-{
-	connection->tls = tls_open(connection->server->tls, NULL);
-	return connection->tls ? 0 : -1;
-}
-
 /* The handshake failed, or the client has ended it. What TLS still has to say is sent. */
 static void secure_broken(struct connection *connection, int state)
 {
@@ -107,10 +103,11 @@ static void secure_broken(struct connection *connection, int state)
 	connection_ended(connection, state == TLS_BROKEN);
 }
 
-void secure_input(struct connection *connection, const char *data, size_t size)
+/* Decipher what has come. */
+static void secure_read(struct connection *connection)
 {
 	static char clear[16384];
-	int state = tls_feed(connection->tls, data, size);
+	int state = TLS_OK;
 
 	while (state == TLS_OK && !connection->is_closed) {
 		int got = tls_read(connection->tls, clear, sizeof clear);
@@ -126,8 +123,36 @@ void secure_input(struct connection *connection, const char *data, size_t size)
 		return;
 	if (state != TLS_OK)
 		secure_broken(connection, state);
-	if (tls_pending(connection->tls) > 0)
+	else if (tls_is_ready(connection->tls))
+		auth_secured(connection);
+	if (!connection->is_closed && tls_pending(connection->tls) > 0)
 		connection_to_flush(connection);
+}
+
+static void secure_shake(struct shake *shake)
+{
+	struct connection *connection = (struct connection *)((char *)shake - offsetof(struct connection, shake));
+
+	secure_read(connection);
+	if (!connection->is_closed)
+		connection_process(connection);
+}
+
+int secure_open(struct connection *connection)
+{
+	connection->shake.go_on = secure_shake;
+	connection->tls = tls_open(connection->server->tls, NULL);
+	return connection->tls ? auth_open(connection) : -1;
+}
+
+void secure_input(struct connection *connection, const char *data, size_t size)
+{
+	if (tls_feed(connection->tls, data, size) != TLS_OK)
+		secure_broken(connection, TLS_BROKEN);
+	else if (tls_is_ready(connection->tls))
+		secure_read(connection);
+	else
+		shake_wait(connection->server, &connection->shake);
 }
 
 /* Append what TLS has to send. Returns -1 without memory. */
@@ -172,6 +197,7 @@ void secure_close(struct connection *connection)
 	char alert[256];
 	uv_buf_t bytes;
 
+	shake_leave(connection->server, &connection->shake);
 	tls_end(connection->tls);
 	if (connection->sending.size == 0 && connection->out.size == 0) {
 		bytes = uv_buf_init(alert, (unsigned)tls_drain(connection->tls, alert, sizeof alert));

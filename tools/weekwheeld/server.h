@@ -99,7 +99,8 @@ struct server {
 	SLIST_HEAD(, connection) flush;   /* they have answers to send */
 	STAILQ_HEAD(, connection) resume; /* they have commands left, or are being closed */
 	STAILQ_HEAD(, connection) fresh;  /* they have begun to wait in this turn */
-	SLIST_HEAD(, connection) batch;   /* they have answers that wait for the commit */
+	STAILQ_HEAD(, shake) shakes;
+	SLIST_HEAD(, connection) batch; /* they have answers that wait for the commit */
 
 	struct bounds bounds;
 	struct job_counts counts;

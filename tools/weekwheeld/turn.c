@@ -79,6 +79,7 @@ void turn_end(struct server *server)
 	turn_commit(server);
 	turn_time(server);
 	waiting_serve(server);
+	shake_turn(server);
 	bounds_hold(server);
 	while ((connection = SLIST_FIRST(&server->flush)) != NULL) {
 		SLIST_REMOVE_HEAD(&server->flush, next_flush);

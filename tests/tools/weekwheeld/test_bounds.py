@@ -10,23 +10,9 @@ import socket
 import sys
 
 sys.path.insert(0, __file__.rsplit("/tests/", 1)[0] + "/tests/support")
-from weekwheel import Case, Client, Redis, Server, check, equal, main, matches, need_redis, seed, until
+from weekwheel import Case, Client, Redis, Server, check, equal, main, matches, need_redis, seed, stopped, until
 
 MANY = 20000
-
-
-@contextlib.contextmanager
-def stopped(server):
-    """What clients send meanwhile comes to the server at once, in the order in which it was sent."""
-    server.process.send_signal(signal.SIGSTOP)
-
-    def is_stopped():
-        with open("/proc/%d/stat" % server.process.pid, encoding="utf-8") as file:
-            return file.read().rsplit(")", 1)[1].split()[0] == "T"
-
-    until(is_stopped, "the server is stopped")
-    yield
-    server.process.send_signal(signal.SIGCONT)
 
 
 def pipeline(client, lines, window=500):

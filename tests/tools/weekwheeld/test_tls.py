@@ -3,6 +3,7 @@
 import contextlib
 import os
 import re
+import select
 import shutil
 import signal
 import socket
@@ -13,7 +14,7 @@ import unittest
 import urllib.request
 
 sys.path.insert(0, __file__.rsplit("/tests/", 1)[0] + "/tests/support")
-from weekwheel import PATIENCE, Case, Client, Program, Server, check, conversation, equal, main, matches, refused, run, until
+from weekwheel import PATIENCE, Case, Client, Program, Server, check, conversation, equal, main, matches, refused, run, stopped, until
 
 
 def certificate(name, signer=None, names="DNS:localhost,IP:127.0.0.1", start=None, end=None):
@@ -248,6 +249,67 @@ class Tls(Case):
                 matches("the certificate was read again", server.process.stderr.readline())
                 context = ssl.create_default_context(cafile="server.pem")
                 matches("^weekwheeld_", get("/metrics"))
+
+    def test_http_of_a_client_that_ends_its_side_first(self):
+        request = b"GET /list HTTP/1.1\r\nHost: localhost\r\n\r\n"
+        with Server("--http", "tls:127.0.0.1:0", "--tls-cert", "server.pem", "--tls-key", "server.key") as server:
+            port = int(re.search(r"serving https://127.0.0.1:(\d+)/metrics", server.said).group(1))
+            context = ssl.create_default_context(cafile="server.pem")
+            with server.client() as client:
+                client.put(b"x", delay=100)
+            with socket.create_connection(("127.0.0.1", port), PATIENCE) as plain:
+                into, out = ssl.MemoryBIO(), ssl.MemoryBIO()
+                link = context.wrap_bio(into, out, server_hostname="localhost")
+                while True:
+                    try:
+                        link.do_handshake()
+                        break
+                    except ssl.SSLWantReadError:
+                        plain.sendall(out.read())
+                        into.write(plain.recv(65536))
+                link.write(request)
+                with stopped(server):
+                    plain.sendall(out.read())
+                    plain.shutdown(socket.SHUT_WR)
+                answer = b""
+                while b'"id":1' not in answer:
+                    came = plain.recv(65536)
+                    check(came, "the answer comes: %r" % answer)
+                    into.write(came)
+                    with contextlib.suppress(ssl.SSLWantReadError):
+                        while piece := link.read(65536):
+                            answer += piece
+
+    def test_strangers_who_begin_handshakes_delay_each_other(self):
+        """What comes from others in the same turn is answered after one of them at most."""
+        def hello():
+            into, out = ssl.MemoryBIO(), ssl.MemoryBIO()
+            with contextlib.suppress(ssl.SSLWantReadError):
+                ssl.create_default_context(cafile="server.pem").wrap_bio(into, out, server_hostname="localhost").do_handshake()
+            return out.read()
+
+        run(0, "openssl", "req", "-x509", "-newkey", "rsa:3072", "-nodes", "-days", "2", "-subj", "/CN=server", "-keyout",
+            "server.key", "-out", "server.pem", "-addext", "subjectAltName=DNS:localhost")
+        with Secure() as secure, secure.server.client() as a, contextlib.ExitStack() as stack:
+            strangers = [stack.enter_context(secure.plain()) for _ in range(100)]
+            with stopped(secure.server):
+                for stranger in strangers:
+                    stranger.sendall(hello())
+                a.send("list-tube-used\r\n")
+            equal(a.answer(), "USING default")
+            answered = len(select.select(strangers, [], [], 0)[0])
+            check(answered < 50, "%d handshakes came before" % answered)
+            until(lambda: len(select.select(strangers, [], [], 0)[0]) == 100, "all have their turn")
+            with secure.client() as b:
+                equal(b.ask("list-tube-used"), "USING default")
+
+    def test_a_handshake_that_is_not_finished(self):
+        with Secure("--clock", "virtual") as secure, secure.server.client() as a, secure.client() as b, \
+                secure.plain() as silent:
+            until(lambda: a.numbers("stats")["current-connections"] == "3", "they are there")
+            a.ask("advance 31")
+            equal(silent.recv(1), b"")
+            equal(b.ask("list-tube-used"), "USING default")
 
     def test_what_does_not_go_together_is_refused(self):
         tls = ("--memory", "--listen", "tls:127.0.0.1:0")

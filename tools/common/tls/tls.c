@@ -315,6 +315,11 @@ int tls_shake(struct tls_link *link)
 	return result == 1 ? 1 : outcome(link, result);
 }
 
+int tls_is_ready(const struct tls_link *link)
+{
+	return SSL_is_init_finished(link->ssl);
+}
+
 void tls_end(struct tls_link *link)
 {
 	ERR_clear_error();

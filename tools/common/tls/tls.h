@@ -67,6 +67,9 @@ size_t tls_drain(struct tls_link *link, void *bytes, size_t room);
 /* Go on with the handshake. Return 1 when it is done, 0 if bytes must be moved first, or a tls_state below 0. */
 int tls_shake(struct tls_link *link);
 
+/* Return 1 if the handshake is done. */
+int tls_is_ready(const struct tls_link *link);
+
 /* Tell the other side that nothing more comes. */
 void tls_end(struct tls_link *link);
 
