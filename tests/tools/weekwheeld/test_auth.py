@@ -266,6 +266,15 @@ class Tokens(Case):
             equal(ends(a), b"")
             check(boss.ask("stats").startswith("OK "), "the one with a token stays")
 
+    def test_wrong_tokens_give_no_more_time(self):
+        with guarded("--clock", "virtual") as server, login(server, "all") as boss, server.client() as a:
+            for _ in range(2):
+                a.send("auth wrong-wrong-wrong-wrong\r\nlist-tube-used\r\n")
+                boss.ask("advance 14")
+                equal([a.line(), a.line()], ["DENIED", "DENIED"])
+            boss.ask("advance 3")
+            equal(ends(a), b"")
+
     def test_the_file_is_read_again(self):
         with guarded() as server, login(server, "all") as a, login(server, "worker") as w, login(server, "reader") as r:
             w.send("watch mail\r\nignore default\r\nreserve\r\n")
