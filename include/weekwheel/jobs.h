@@ -61,6 +61,7 @@ extern "C" {
 
 #define WW_TUBE_MAX 200 /* bytes of a tube's name */
 #define WW_JOB_KEY_MAX 200
+#define WW_JOB_GROUP_MAX 200
 #define WW_JOB_ERROR_MAX 255
 #define WW_JOB_BODY_MAX (UINT32_C(1) << 30) /* the most that config.body_max may be */
 #define WW_TUBE_DEFAULT "default"
@@ -179,9 +180,11 @@ enum ww_key_mode {
 
 /* A job to put. Fill it with ww_job_spec_default, then set what differs. */
 struct ww_job_spec {
-	const char *tube;  /* 1 to WW_TUBE_MAX bytes, ended by NUL; "default" */
-	const void *key;   /* unique in its tube; any bytes */
-	size_t key_length; /* 0: no key; at most WW_JOB_KEY_MAX */
+	const char *tube;    /* 1 to WW_TUBE_MAX bytes, ended by NUL; "default" */
+	const void *key;     /* unique in its tube; any bytes */
+	size_t key_length;   /* 0: no key; at most WW_JOB_KEY_MAX */
+	const void *group;   /* jobs of a tube are delivered from each of its groups in turn, see "Limits"; any bytes */
+	size_t group_length; /* 0: none; at most WW_JOB_GROUP_MAX */
 	const void *body;
 	size_t body_length;
 	uint64_t due;         /* a delay, or a time with WW_JOB_AT; at most WW_DRIVER_TIME_MAX from now; 0 */
@@ -227,7 +230,9 @@ struct ww_job_info {
 	char tube[WW_TUBE_MAX + 1];
 	unsigned char key[WW_JOB_KEY_MAX];
 	size_t key_length;
-	const void *body; /* NULL if the body was not asked for; valid as the function says */
+	unsigned char group[WW_JOB_GROUP_MAX];
+	size_t group_length; /* 0: none */
+	const void *body;    /* NULL if the body was not asked for; valid as the function says */
 	size_t body_length;
 	uint64_t created; /* Unix time */
 	uint64_t due;     /* of the job's clock; WW_JOB_ENDED: when it was finished, in elapsed time */
@@ -299,7 +304,7 @@ struct ww_tube_stats {
 	uint64_t pauses;
 	uint64_t pause;      /* length of the current pause in ns, or 0 */
 	uint64_t pause_left; /* time until the pause ends */
-	uint64_t held;       /* ready jobs that cannot start now, for a limit */
+	uint64_t held;       /* ready jobs that a limit does not let start; of groups, those that were asked for */
 	int is_limited;      /* it has a limit */
 };
 
@@ -448,8 +453,9 @@ WW_API int ww_jobs_cancel(struct ww_jobs *jobs, const struct ww_job_ref *job);
 /* ---- Delivering jobs --------------------------------------------------------------------------------------------- */
 
 /*
- * Lease the ready job of least priority of `count` tubes; of equal priorities, the least id. Return 1 and fill *lease,
- * or return 0 if none is ready. A paused tube has no ready jobs.
+ * Lease the ready job of least priority of `count` tubes; of equal priorities, the least id. Of a tube with groups, only
+ * the first job of the group whose turn it is counts. Return 1 and fill *lease, or return 0 if no job may start. A paused
+ * tube has no ready jobs.
  * Ownership: lease->body belongs to the caller; give it back by ww_jobs_free.
  * Complexity: O(count + log ready).
  */
@@ -569,9 +575,18 @@ struct ww_limit {
 #define WW_LIMIT_PER_MAX (UINT64_C(7) * 24 * 3600 * 1000000000)
 #define WW_LIMIT_BURST_MAX 1000000
 
-/* Selects a limit. */
+/*
+ * Selects a limit: of a tube as a whole, of one group of its jobs (ww_job_spec.group), or of each group that has no limit
+ * of its own. A job starts if the limits of both its group and its tube let it.
+ *
+ * Groups take turns: of a tube whose jobs name groups, each delivery is of another group, among those that have ready jobs
+ * and are not held. The jobs that name no group are one more group. Within a group, priorities and ids are in order.
+ */
 struct ww_limit_ref {
 	const char *tube; /* NULL: the default tube */
+	const void *group;
+	size_t group_length; /* 0: of no single group */
+	int each;            /* of each group that names one and has no limit of its own; without a group */
 };
 
 struct ww_limit_info {
@@ -580,6 +595,7 @@ struct ww_limit_info {
 	uint64_t running; /* leases now */
 	uint64_t held;    /* ready jobs that it does not let start now */
 	uint64_t left;    /* ns until its rate lets the next one start; 0: now */
+	                  /* These three are 0 for the limit of each group. */
 };
 
 /* Fill *limit with the defaults that the struct names. Errors: WW_EINVAL: limit is NULL. */
@@ -589,7 +605,7 @@ WW_API int ww_jobs_limit_default(struct ww_limit *limit);
  * Set a limit, in place of the former one. It is stored as a job is, and holds from now on: leases above it go on. The
  * tube need not have jobs. With neither `running` nor `starts` there is no limit any more.
  * Restarts: a store that was closed knows how many were started lately. After a crash, and if the rate was changed, it
- * takes the burst as used up, so that never too many start.
+ * takes the burst as used up, so that never too many start. So it does in any case with the limit of each group.
  * Complexity: O(1). Errors: WW_EINVAL: a member is out of range.
  */
 WW_API int ww_jobs_limit_set(struct ww_jobs *jobs, const struct ww_limit_ref *ref, const struct ww_limit *limit);

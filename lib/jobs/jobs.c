@@ -45,6 +45,8 @@ static int check_spec(const struct ww_job_spec *spec)
 		return WW_EINVAL;
 	if (spec->body_length && !spec->body)
 		return WW_EINVAL;
+	if (spec->group_length > WW_JOB_GROUP_MAX || (spec->group_length && !spec->group))
+		return WW_EINVAL;
 	if (spec->run < WW_SECOND || spec->run > WW_DRIVER_TIME_MAX || (spec->period && spec->period < WW_MILLISECOND))
 		return WW_EINVAL;
 	if (spec->period > WW_DRIVER_TIME_MAX || spec->backoff > WW_DRIVER_TIME_MAX ||
@@ -285,6 +287,8 @@ static int refer_limit(struct ww_limit_ref *ref, const struct ww_limit_ref *from
 	*ref = *from;
 	if (!ref->tube)
 		ref->tube = WW_TUBE_DEFAULT;
+	if (ref->group_length > WW_JOB_GROUP_MAX || (ref->group_length && (!ref->group || ref->each)))
+		return WW_EINVAL;
 	return is_tube(ref->tube) ? WW_OK : WW_EINVAL;
 }
 

@@ -264,8 +264,7 @@ static void take_back(struct jobs_local *jobs)
 		if (undo->kind == UNDO_COUNTS)
 			ww_jobs_tube_change(undo, -1);
 		else if (undo->kind == UNDO_RULE) {
-			undo->tube->limits->rule = undo->rule;
-			ww_jobs_limit_changed(undo->tube);
+			ww_jobs_rule_undo(undo->tube, undo->rule, &undo->rule_was);
 		} else if (ww_jobs_set(jobs, undo->id, &undo->was)) {
 			/* There is no memory for the entry. The store still has the job: read everything again. */
 			jobs->elapsed.edge_due = jobs->elapsed.edge_id = 0;
@@ -344,6 +343,7 @@ int ww_jobs_commit_batch(struct jobs_local *jobs)
 	ww_jobs_load(&jobs->wall);
 	jobs->store.ops->rest(jobs->store.self);
 	notify(jobs);
+	ww_jobs_groups_settle(jobs);
 	ww_jobs_tubes_settle(jobs);
 	return error;
 }

@@ -154,7 +154,7 @@ static int return_later(struct jobs_local *jobs, const struct jobs_call *call)
 	if (error)
 		return error;
 	if (entry->is.tube->limits)
-		ww_jobs_limit_return(entry->is.tube);
+		ww_jobs_limit_return(&entry->is);
 	return delay_job(jobs, call->id, &old, &record, call->ns);
 }
 
@@ -171,7 +171,7 @@ int ww_jobs_local_return(struct jobs_local *jobs, struct jobs_call *call)
 	image.state = WW_JOB_READY;
 	image.token = 0;
 	if (image.tube->limits)
-		ww_jobs_limit_return(image.tube);
+		ww_jobs_limit_return(&image);
 	return ww_jobs_place(jobs, call->id, &image);
 }
 

@@ -179,14 +179,22 @@ static void count(struct jobs_local *jobs, const struct image *image, int sign)
 {
 	struct tube *tube = image->tube;
 	uint64_t one = (uint64_t)sign;
+	struct group *group = ww_jobs_group_of(image);
+
+	if (group)
+		group->entries += one;
+	if (group && !group->entries)
+		ww_jobs_group_idle(group);
 
 	if (image->state == WW_JOB_DELAYED) {
 		ww_jobs_timeline(jobs, image->wall)->loaded += (size_t)sign;
 	} else if (image->state == WW_JOB_RESERVED) {
 		tube->reserved += one;
 		jobs->all.reserved += one;
-		if (tube->limits && sign < 0)
-			ww_jobs_limit_end(tube);
+		if (group)
+			group->running += one;
+		if (group && sign < 0)
+			ww_jobs_limit_end(image);
 	} else if (image->state == WW_JOB_READY) {
 		jobs->all.ready += one;
 		tube->urgent += image->priority < 1024 ? one : 0;
@@ -201,7 +209,7 @@ static void detach(struct jobs_local *jobs, struct entry *entry)
 
 	ww_jobs_cancel_timer(jobs, ww_jobs_timeline(jobs, wall)->driver, &entry->timer);
 	if (entry->is.state == WW_JOB_READY)
-		ww_jobs_heap_remove(entry->is.tube, entry);
+		ww_jobs_ready_remove(entry);
 	count(jobs, &entry->is, -1);
 }
 
@@ -211,7 +219,7 @@ static void attach(struct jobs_local *jobs, struct entry *entry, const struct im
 	entry->timer = timer;
 	count(jobs, image, 1);
 	if (image->state == WW_JOB_READY) {
-		ww_jobs_heap_add(image->tube, entry);
+		ww_jobs_ready_add(entry);
 		ww_jobs_tube_notify(image->tube);
 	}
 }
@@ -235,7 +243,7 @@ int ww_jobs_set(struct jobs_local *jobs, uint64_t id, const struct image *image)
 	if (!entry)
 		return WW_ENOMEM;
 	if (image->state == WW_JOB_READY)
-		error = ww_jobs_heap_reserve(image->tube);
+		error = ww_jobs_ready_reserve(image);
 	else if (has_timer(image))
 		error = set_timer(jobs, entry, image, &timer);
 	if (error) {

@@ -1,4 +1,4 @@
-/* The ready jobs of a tube: a heap with four children per node, which lie next to each other in memory. */
+/* The ready jobs of a tube or of a group: a heap with four children per node, which lie next to each other in memory. */
 #include "lib/jobs/local/local_internal.h"
 
 enum { CHILDREN = 4 };
@@ -10,74 +10,73 @@ static int is_less(const struct entry *one, const struct entry *other)
 	return one->id < other->id;
 }
 
-static void put_at(struct tube *tube, uint32_t place, struct entry *entry)
+static void put_at(struct heap *heap, uint32_t place, struct entry *entry)
 {
-	tube->heap[place] = entry;
+	heap->at[place] = entry;
 	entry->place = place;
 }
 
-static void rise(struct tube *tube, uint32_t place, struct entry *entry)
+static void rise(struct heap *heap, uint32_t place, struct entry *entry)
 {
 	while (place) {
 		uint32_t parent = (place - 1) / CHILDREN;
-		if (!is_less(entry, tube->heap[parent]))
+		if (!is_less(entry, heap->at[parent]))
 			break;
-		put_at(tube, place, tube->heap[parent]);
+		put_at(heap, place, heap->at[parent]);
 		place = parent;
 	}
-	put_at(tube, place, entry);
+	put_at(heap, place, entry);
 }
 
-static void sink(struct tube *tube, uint32_t place, struct entry *entry)
+static void sink(struct heap *heap, uint32_t place, struct entry *entry)
 {
 	for (;;) {
 		uint32_t first = place * CHILDREN + 1;
 		uint32_t least = first;
-		if (first >= tube->ready)
+		if (first >= heap->count)
 			break;
-		for (uint32_t i = first + 1; i < first + CHILDREN && i < tube->ready; i++)
-			if (is_less(tube->heap[i], tube->heap[least]))
+		for (uint32_t i = first + 1; i < first + CHILDREN && i < heap->count; i++)
+			if (is_less(heap->at[i], heap->at[least]))
 				least = i;
-		if (!is_less(tube->heap[least], entry))
+		if (!is_less(heap->at[least], entry))
 			break;
-		put_at(tube, place, tube->heap[least]);
+		put_at(heap, place, heap->at[least]);
 		place = least;
 	}
-	put_at(tube, place, entry);
+	put_at(heap, place, entry);
 }
 
-int ww_jobs_heap_reserve(struct tube *tube)
+int ww_jobs_heap_reserve(struct jobs_local *jobs, struct heap *heap)
 {
-	struct jobs_local *jobs = tube->jobs;
 	struct entry **more;
 	uint32_t room;
 
-	if (tube->ready < tube->room)
+	if (heap->count < heap->room)
 		return WW_OK;
-	room = tube->room ? 2 * tube->room : 16;
-	more = ww_jobs_resize(jobs, tube->heap, tube->room * sizeof *more, room * sizeof *more);
+	room = heap->room ? 2 * heap->room : 16;
+	more = ww_jobs_resize(jobs, heap->at, heap->room * sizeof *more, room * sizeof *more);
 	if (!more)
 		return WW_ENOMEM;
-	tube->heap = more;
-	tube->room = room;
+	heap->at = more;
+	heap->room = room;
 	return WW_OK;
 }
 
-void ww_jobs_heap_add(struct tube *tube, struct entry *entry)
+void ww_jobs_heap_add(struct heap *heap, struct entry *entry)
 {
-	rise(tube, tube->ready++, entry);
+	rise(heap, heap->count++, entry);
 }
 
-void ww_jobs_heap_remove(struct tube *tube, struct entry *entry)
+void ww_jobs_heap_remove(struct heap *heap, struct entry *entry)
 {
 	uint32_t place = entry->place;
-	struct entry *last = tube->heap[--tube->ready];
+	struct entry *last = heap->at[--heap->count];
 
 	entry->place = NO_PLACE;
 	if (last == entry)
 		return;
-	if (place && is_less(last, tube->heap[(place - 1) / CHILDREN]))
-		rise(tube, place, last);
+	if (place && is_less(last, heap->at[(place - 1) / CHILDREN]))
+		rise(heap, place, last);
 	else
-		sink(tube, place, last);
+		sink(heap, place, last);
 }

@@ -22,6 +22,7 @@
 #include <pthread.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/queue.h>
 
 /* uthash must not end the process when memory is short. */
 #define HASH_NONFATAL_OOM 1
@@ -75,6 +76,7 @@ struct image {
 	uint32_t tries;
 	uint8_t state; /* enum ww_job_state, or 0: no entry */
 	uint8_t wall;
+	uint32_t group; /* its number in the tube; 0: none */
 };
 
 struct entry {
@@ -100,24 +102,67 @@ struct soonest {
 	} jobs[SOONEST_MOST];
 };
 
+/* Ready entries; the least (priority, id) comes first. */
+struct heap {
+	struct entry **at;
+	uint32_t count;
+	uint32_t room;
+};
+
 /* A limit that was set; with neither `running` nor `starts` it was taken away. */
 struct rule {
 	struct ww_limit limit;
 	uint64_t number; /* of its pair in META; 0: it never had one */
 };
 
-/* What a limit's rate has counted. */
-struct meter {
+/* Lets the jobs of a tube or of a group start as its limit says (limit.c). */
+struct gate {
+	struct tube *tube;
+	struct group *group; /* NULL: the whole tube's */
+	struct rule rule;
 	uint64_t even;   /* when the next start comes at an even pace: the theoretical arrival time of GCRA */
 	ww_handle timer; /* of the moment when the next start is allowed, once a caller wants it */
 	int waits;       /* jobs wait for that moment: lateness is made up */
 };
 
-/* The limits of a tube (limit.c). */
+/*
+ * The jobs of a tube that name one group, or those that name none (group.c). Groups take turns: each that has ready jobs
+ * stands in its tube's row, unless its limit holds it.
+ *
+ *     row:  first --> group --> group --> last     The first one starts a job and goes to the end.
+ */
+struct group {
+	UT_hash_handle hh; /* by name */
+	struct gate gate;
+	struct heap *heap; /* its own, or the tube's for those that name no group */
+	struct heap own;
+	TAILQ_ENTRY(group) in_row;   /* while it is in the row */
+	STAILQ_ENTRY(group) in_idle; /* while is_idle */
+	enum { GROUP_OUT, GROUP_IN_ROW, GROUP_HELD } place;
+	int is_idle;
+	uint32_t number; /* in its tube; 0: names no group */
+	uint32_t length;
+	uint64_t running;
+	uint64_t entries; /* in memory */
+	char name[];
+};
+
+TAILQ_HEAD(row, group);
+STAILQ_HEAD(idle_groups, group);
+
+/* The limits and groups of a tube. */
 struct limits {
-	struct tube *tube;
-	struct rule rule;
-	struct meter meter;
+	struct gate whole;
+	struct rule each;    /* of each group that has none of its own */
+	uint64_t each_used;  /* until then `each` had its bursts used up; 0: never */
+	uint64_t rules;      /* that are set */
+	uint64_t held;       /* ready jobs of groups that are GROUP_HELD */
+	struct group *none;  /* the jobs that name no group */
+	struct group *named; /* hashed */
+	struct group **numbered;
+	uint32_t numbered_room;
+	uint32_t free_number; /* lower ones are taken */
+	struct row row;
 };
 
 struct tube {
@@ -126,9 +171,8 @@ struct tube {
 	uint32_t number;
 	uint32_t name_length;
 	char name[WW_TUBE_MAX + 1];
-	struct entry **heap; /* ready entries; the least (priority, id) comes first */
-	uint32_t ready;
-	uint32_t room;
+	struct heap heap; /* ready jobs that name no group */
+	uint64_t ready;   /* all of them */
 	uint64_t urgent;
 	uint64_t reserved;
 	uint64_t waiting; /* delayed, ready and reserved jobs */
@@ -141,7 +185,7 @@ struct tube {
 	uint64_t pause;
 	uint64_t pause_ends; /* in elapsed time; 0: not paused */
 	ww_handle pause_timer;
-	struct limits *limits;   /* NULL: it never had one */
+	struct limits *limits;   /* NULL: it has had neither limits nor groups */
 	struct soonest *soonest; /* one for each clock, once somebody has asked; or NULL */
 	int dirty;               /* store its counts with the batch */
 	int notify;              /* a job may have become ready */
@@ -178,7 +222,10 @@ struct undo {
 	uint64_t id;
 	union {
 		struct image was;
-		struct rule rule;
+		struct {
+			struct rule *rule;
+			struct rule rule_was;
+		};
 	};
 	struct tube *tube;
 	int64_t waiting;
@@ -261,6 +308,7 @@ struct jobs_local {
 	uint64_t tokens;
 	uint32_t free_number;   /* no tube's; lower ones are taken */
 	uint64_t limit_numbers; /* the greatest that a limit had */
+	struct idle_groups idle_groups;
 	struct totals all;
 	struct counts counts;
 	uint64_t taken_back; /* batches */
@@ -286,7 +334,7 @@ struct jobs_local {
  */
 typedef int call_fn(struct jobs_local *jobs, struct jobs_call *call);
 
-/* ---- put.c, reserve.c, end.c, kick.c, limit.c, look.c, check.c: what each jobs_op does */
+/* ---- put.c, reserve.c, end.c, kick.c, rule.c, look.c, check.c: what each jobs_op does */
 
 call_fn ww_jobs_local_put, ww_jobs_local_put_many, ww_jobs_local_move, ww_jobs_local_cancel;
 call_fn ww_jobs_local_reserve, ww_jobs_local_reserve_job;
@@ -342,9 +390,9 @@ int ww_jobs_take_firing(struct jobs_local *jobs, const struct jobs_call *firing,
 /* ---- heap.c */
 
 /* Make room for one more. */
-int ww_jobs_heap_reserve(struct tube *tube);
-void ww_jobs_heap_add(struct tube *tube, struct entry *entry);
-void ww_jobs_heap_remove(struct tube *tube, struct entry *entry);
+int ww_jobs_heap_reserve(struct jobs_local *jobs, struct heap *heap);
+void ww_jobs_heap_add(struct heap *heap, struct entry *entry);
+void ww_jobs_heap_remove(struct heap *heap, struct entry *entry);
 
 /* ---- timeline.c */
 
@@ -392,26 +440,72 @@ void ww_jobs_tube_notify(struct tube *tube);
 void ww_jobs_tube_touch(struct tube *tube);
 int ww_jobs_tube_is_paused(const struct tube *tube);
 
-/* ---- limit.c: for tubes that have `limits` */
+/* ---- group.c: the groups of a tube, and which job of it is next */
+
+/* Make a tube's `limits`, unless it has them. */
+int ww_jobs_limits_make(struct tube *tube, struct limits **limits);
+void ww_jobs_limits_free(struct tube *tube);
+/* Find the group of this name. NULL: there is none. */
+struct group *ww_jobs_group_find(const struct tube *tube, struct store_bytes name);
+/* Find or make it, and store its number; 0 for the empty name. */
+int ww_jobs_group_get(struct tube *tube, struct store_bytes name, uint32_t *number);
+/* The group of an entry. NULL: its tube has no `limits`. */
+struct group *ww_jobs_group_of(const struct image *image);
+/* Make room for one more ready job. */
+int ww_jobs_ready_reserve(const struct image *image);
+void ww_jobs_ready_add(struct entry *entry);
+void ww_jobs_ready_remove(struct entry *entry);
+/* The job of a tube that may start next. Returns 1, 0 if there is none, or an error. */
+int ww_jobs_ready_next(struct tube *tube, struct entry **entry);
+/* Some ready job of a tube that has any: the next one if one may start. */
+struct entry *ww_jobs_ready_first(const struct tube *tube);
+/* It may start jobs again: let it into the row, if it has ready ones. */
+void ww_jobs_group_let(struct group *group);
+/* It stands at the end of the row now. */
+void ww_jobs_group_turn(struct group *group);
+/* A group may have neither entries nor a limit any more. */
+void ww_jobs_group_idle(struct group *group);
+/* After a batch: forget some groups of which nothing is left. */
+void ww_jobs_groups_settle(struct jobs_local *jobs);
+
+/* ---- limit.c */
+
+/* Whether nothing may start now; 0 for a tube without limits. */
+int ww_jobs_gate_holds(const struct gate *gate);
+/* The same of a gate with ready jobs. If the answer is 1, callers hear of it when one may start. Or an error. */
+int ww_jobs_gate_hold(struct gate *gate);
+/* A limit that now holds, or from now on, has its burst used up as of that time; 0: it has not. */
+void ww_jobs_gate_use_up(struct gate *gate, uint64_t time);
+/* A timer is not needed any more. */
+void ww_jobs_gate_cancel(struct gate *gate);
+/* When the next start is allowed. */
+uint64_t ww_jobs_gate_allows(const struct gate *gate);
+/* Leases of the tube or group. */
+uint64_t ww_jobs_gate_running(const struct gate *gate);
+/* Whether a group's bucket is full: nothing is lost if the group is forgotten. */
+int ww_jobs_gate_is_rested(const struct gate *gate);
+/* For tubes with `limits`: a job has started; that start was none; or a lease has ended. */
+void ww_jobs_limit_start(const struct image *image);
+void ww_jobs_limit_return(const struct image *image);
+void ww_jobs_limit_end(const struct image *image);
+/* How many ready jobs of the tube cannot start. */
+uint64_t ww_jobs_limit_held(const struct tube *tube);
+
+/* ---- rule.c */
 
 #define LIMIT_KEY "limit" /* the keys of limits in META begin so */
 
-/* Whether no job of the tube may start now. */
-int ww_jobs_limit_holds(const struct tube *tube);
-/* The same of a tube that has ready jobs. If the answer is 1, callers hear of it when one may start. Or an error. */
-int ww_jobs_limit_hold(struct tube *tube);
-/* A job of the tube has started; that start was none; or a lease has ended. */
-void ww_jobs_limit_start(struct tube *tube);
-void ww_jobs_limit_return(struct tube *tube);
-void ww_jobs_limit_end(struct tube *tube);
-/* Another limit holds from now on. */
-void ww_jobs_limit_changed(struct tube *tube);
-/* Whether the tube has a limit, also if it has none in `limits`. */
-int ww_jobs_limit_is_set(const struct tube *tube);
+static inline int rule_is_set(const struct rule *rule)
+{
+	return rule->limit.running || rule->limit.starts;
+}
+
+/* Set a rule of a tube as it was before a batch that failed. */
+void ww_jobs_rule_undo(struct tube *tube, struct rule *rule, const struct rule *was);
 /* Read all limits. The clocks are known. */
-int ww_jobs_limits_open(struct jobs_local *jobs);
+int ww_jobs_rules_open(struct jobs_local *jobs);
 /* The store is being closed: write what they have counted. */
-int ww_jobs_limits_store(struct jobs_local *jobs);
+int ww_jobs_rules_store(struct jobs_local *jobs);
 /* Whether a pair of META is a limit. */
 int ww_jobs_is_limit(struct store_bytes key);
 
@@ -482,7 +576,7 @@ int ww_jobs_meta_read(struct jobs_local *jobs, int *is_new);
 /* Read one pair of META. WW_ECORRUPT, WW_EVERSION. */
 int ww_jobs_meta_take(struct meta *meta, struct store_bytes key, struct store_bytes value);
 int ww_jobs_meta_write(struct jobs_local *jobs);
-/* The image of a stored job without a lease, ready if it is due. */
+/* The image of a stored job without a lease, ready if it is due. Its group is not filled in. */
 struct image ww_jobs_image(struct jobs_local *jobs, const struct job_record *record);
 /* Add the counts that only memory knows. The entry may be NULL. */
 void ww_jobs_merge(struct job_record *record, const struct entry *entry);

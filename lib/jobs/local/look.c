@@ -51,6 +51,10 @@ static void fill_info(struct jobs_local *jobs, uint64_t id, const struct job_rec
 		memcpy(info->tube, image.tube->name, sizeof info->tube);
 	if (record->key.size <= WW_JOB_KEY_MAX)
 		memcpy(info->key, record->key.data, record->key.size);
+	if (record->group.size <= WW_JOB_GROUP_MAX) {
+		memcpy(info->group, record->group.data, record->group.size);
+		info->group_length = record->group.size;
+	}
 	if (record->error.size <= WW_JOB_ERROR_MAX)
 		memcpy(info->error, record->error.data, record->error.size);
 }
@@ -87,7 +91,7 @@ int ww_jobs_local_peek_next(struct jobs_local *jobs, struct jobs_call *call)
 	if (!tube)
 		return WW_ENOTFOUND;
 	if (call->state == WW_JOB_READY && tube->ready)
-		id = tube->heap[0]->id, error = WW_OK;
+		id = ww_jobs_ready_first(tube)->id, error = WW_OK;
 	else if (call->state == WW_JOB_DELAYED)
 		error = ww_jobs_soonest(jobs, tube, &id);
 	else if (call->state == WW_JOB_BURIED)
@@ -180,8 +184,8 @@ static void fill_tube(const struct jobs_local *jobs, const struct tube *tube, st
 	    .puts = tube->puts,
 	    .finished = tube->finished,
 	    .pauses = tube->pauses,
-	    .held = ww_jobs_limit_holds(tube) ? tube->ready : 0,
-	    .is_limited = ww_jobs_limit_is_set(tube)};
+	    .held = tube->limits ? ww_jobs_limit_held(tube) : 0,
+	    .is_limited = tube->limits && tube->limits->rules};
 	memcpy(stats->name, tube->name, sizeof stats->name);
 	if (tube->pause_ends > now) {
 		stats->pause = tube->pause;

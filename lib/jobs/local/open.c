@@ -91,8 +91,11 @@ static void cancel_timers(struct jobs_local *jobs)
 	cancel_timer(jobs->wall.driver, &jobs->wall.timer);
 	for (struct tube *tube = jobs->tubes; tube; tube = tube->hh.next) {
 		cancel_timer(jobs->elapsed.driver, &tube->pause_timer);
-		if (tube->limits)
-			cancel_timer(jobs->elapsed.driver, &tube->limits->meter.timer);
+		if (!tube->limits)
+			continue;
+		cancel_timer(jobs->elapsed.driver, &tube->limits->whole.timer);
+		for (struct group *group = tube->limits->named; group; group = group->hh.next)
+			cancel_timer(jobs->elapsed.driver, &group->gate.timer);
 	}
 	cancel_timer(jobs->elapsed.driver, &jobs->clock_timer);
 	cancel_timer(jobs->elapsed.driver, &jobs->forget_timer);
@@ -152,7 +155,7 @@ static int read_all(struct jobs_local *jobs)
 	if (!error)
 		ww_jobs_time_open(jobs, is_new);
 	if (!error)
-		error = ww_jobs_limits_open(jobs);
+		error = ww_jobs_rules_open(jobs);
 	jobs->meta_before = jobs->meta;
 	if (!error)
 		ww_jobs_ended_open(jobs);
@@ -179,7 +182,7 @@ static int store_leases(struct jobs_local *jobs, struct jobs_call *call)
 	 * write begins is gone. */
 	error = ww_jobs_writing(jobs);
 	if (!error)
-		error = ww_jobs_limits_store(jobs);
+		error = ww_jobs_rules_store(jobs);
 	for (uint32_t i = 0; i < slab_end(&jobs->entries) && !error; i++) {
 		struct entry *entry = slab_at(&jobs->entries, i);
 		struct job_record old;
@@ -256,6 +259,7 @@ int ww_jobs_open(struct ww_jobs **result, const struct ww_jobs_config *config)
 	jobs->config = *config;
 	jobs->config.allocator = allocator;
 	jobs->last = &jobs->first;
+	STAILQ_INIT(&jobs->idle_groups);
 	jobs->forks = ww_fork_watch();
 	jobs->random = time_now(CLOCK_REALTIME) ^ (uint64_t)getpid() << 32;
 	jobs->elapsed.jobs = jobs->wall.jobs = jobs;

@@ -40,7 +40,8 @@ static void fill(struct job_record *record, const struct ww_job_spec *spec)
 	    .attempts = spec->attempts,
 	    .hold = spec->key_mode == WW_KEY_UNIQUE ? spec->key_span : 0,
 	    .key = {spec->key, spec->key_length},
-	    .body = {spec->body, spec->body_length}};
+	    .body = {spec->body, spec->body_length},
+	    .group = {spec->group, spec->group_length}};
 }
 
 /* Find the job that has the key of the spec, and may have ended. WW_ENOTFOUND: there is none. */

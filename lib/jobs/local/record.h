@@ -22,7 +22,6 @@
 
 #define JOB_RECORD_FORMAT 2
 #define JOB_RECORD_EXTENDED 3 /* with one of the fields from `first` on */
-#define JOB_GROUP_MAX 200
 
 /* At most so many bytes are stored besides key, error, body and group. */
 #define JOB_RECORD_OVERHEAD (1 + 30 * 10 + 4)
@@ -56,7 +55,7 @@ struct job_record {
 	struct store_bytes key;
 	struct store_bytes error;
 	struct store_bytes body;
-	struct store_bytes group; /* at most JOB_GROUP_MAX bytes */
+	struct store_bytes group; /* at most WW_JOB_GROUP_MAX bytes */
 };
 
 /* Neither buried nor ended. */

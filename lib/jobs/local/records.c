@@ -436,5 +436,6 @@ int ww_jobs_settle(struct jobs_local *jobs, uint64_t id, const struct job_record
 	if (error)
 		return error;
 	struct image image = ww_jobs_image(jobs, record);
-	return ww_jobs_place(jobs, id, &image);
+	error = ww_jobs_group_get(image.tube, record->group, &image.group);
+	return error ? ww_jobs_broken(jobs, error) : ww_jobs_place(jobs, id, &image);
 }

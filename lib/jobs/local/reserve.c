@@ -58,8 +58,10 @@ static int lease_job(struct jobs_local *jobs, struct jobs_call *call, uint64_t i
 	struct image image = entry ? entry->is : ww_jobs_image(jobs, record);
 	uint64_t now = ww_jobs_time(ww_jobs_timeline(jobs, image.wall));
 	void *body = NULL;
-	int error;
+	int error = entry ? WW_OK : ww_jobs_group_get(image.tube, record->group, &image.group);
 
+	if (error)
+		return error;
 	image.due = record->due;
 	image.state = WW_JOB_RESERVED;
 	image.token = jobs->meta.epoch << TOKEN_BITS | ++jobs->tokens;
@@ -79,7 +81,7 @@ static int lease_job(struct jobs_local *jobs, struct jobs_call *call, uint64_t i
 		return error;
 	}
 	if (image.tube->limits)
-		ww_jobs_limit_start(image.tube);
+		ww_jobs_limit_start(&image);
 	fill_lease(&call->leases[call->leased], id, &image, record);
 	call->leases[call->leased++].body = body;
 	return WW_OK;
@@ -94,12 +96,12 @@ static int find_best(struct jobs_local *jobs, const struct jobs_call *call, stru
 		struct tube *tube = ww_jobs_tube_find(jobs, call->tubes[i]);
 		if (!tube || !tube->ready || ww_jobs_tube_is_paused(tube))
 			continue;
-		int held = tube->limits ? ww_jobs_limit_hold(tube) : 0;
-		if (held < 0)
-			return held;
-		if (held)
+		struct entry *entry;
+		int found_one = ww_jobs_ready_next(tube, &entry);
+		if (found_one < 0)
+			return found_one;
+		if (!found_one)
 			continue;
-		struct entry *entry = tube->heap[0];
 		if (!best || entry->is.priority < best->is.priority ||
 		    (entry->is.priority == best->is.priority && entry->id < best->id))
 			best = entry;

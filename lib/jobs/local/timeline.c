@@ -120,6 +120,9 @@ static int read_pair(
 	/* A reserved job has its entry already, and so has one that was put meanwhile. */
 	if (ww_jobs_find(jobs, *id))
 		return WW_OK;
+	error = ww_jobs_group_get(image.tube, record.group, &image.group);
+	if (error)
+		return error;
 	if (image.state == WW_JOB_READY)
 		ww_jobs_count_late(line, *due);
 	return ww_jobs_set(jobs, *id, &image);

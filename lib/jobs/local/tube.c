@@ -189,9 +189,9 @@ static void free_tube(struct jobs_local *jobs, struct tube *tube)
 	jobs->numbered[tube->number] = NULL;
 	if (tube->number < jobs->free_number)
 		jobs->free_number = tube->number;
-	ww_jobs_give(jobs, tube->limits, sizeof *tube->limits);
+	ww_jobs_limits_free(tube);
 	ww_jobs_give(jobs, tube->soonest, 2 * sizeof *tube->soonest);
-	ww_jobs_give(jobs, tube->heap, tube->room * sizeof(struct entry *));
+	ww_jobs_give(jobs, tube->heap.at, tube->heap.room * sizeof(struct entry *));
 	ww_jobs_give(jobs, tube, sizeof *tube);
 }
 
@@ -203,7 +203,7 @@ void ww_jobs_tubes_settle(struct jobs_local *jobs)
 		next = tube->next_dirty;
 		tube->dirty = 0;
 		/* The late callback of a pause may look at its tube. */
-		if (is_unused(tube) && !tube->pause_ends && !ww_jobs_limit_is_set(tube) && !jobs->late &&
+		if (is_unused(tube) && !tube->pause_ends && !(tube->limits && tube->limits->rules) && !jobs->late &&
 		    HASH_COUNT(jobs->tubes) > EMPTY_KEPT)
 			free_tube(jobs, tube);
 	}

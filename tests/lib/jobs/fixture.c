@@ -80,7 +80,7 @@ static void fail_embedded(struct world *world, enum failure what)
 
 #define EMBEDDED                                                                                                       \
 	(KIND_ENDS_LEASES | KIND_ONE_ROW | KIND_LISTS_IN_ORDER | KIND_BATCHES | KIND_TELLS_MEMORY | KIND_TWO_CLOCKS |  \
-	    KIND_IN_PROCESS | KIND_LIMITS)
+	    KIND_IN_PROCESS | KIND_LIMITS | KIND_GROUPS)
 
 static const struct kind memory = {
     .name = "memory", .promises = EMBEDDED, .make = make_memory, .open = open_embedded, .fail_writes = fail_embedded};

@@ -58,7 +58,9 @@ enum {
 	/* It is in Redis: it may be open more than once, and its times have a resolution of 1 us. */
 	KIND_IN_REDIS = 1u << 8,
 	/* It keeps limits. */
-	KIND_LIMITS = 1u << 9
+	KIND_LIMITS = 1u << 9,
+	/* Groups of a tube take turns, and have limits of their own. */
+	KIND_GROUPS = 1u << 10
 };
 
 enum failure { FAIL_NOTHING, FAIL_PUT, FAIL_COMMIT };

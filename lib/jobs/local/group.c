@@ -1,0 +1,305 @@
+/* The groups of a tube, which take turns, and which job of a tube starts next. */
+#include <string.h>
+
+#include "lib/jobs/local/local_internal.h"
+
+/* Idle groups that one batch looks at. */
+enum { LOOKS = 16 };
+
+/* ---- Made and found */
+
+static struct group *make_group(struct tube *tube, struct store_bytes name)
+{
+	struct group *group = ww_jobs_resize(tube->jobs, NULL, 0, sizeof *group + name.size);
+
+	if (!group)
+		return NULL;
+	group->gate.tube = tube;
+	group->gate.group = group;
+	group->heap = name.size ? &group->own : &tube->heap;
+	group->length = (uint32_t)name.size;
+	if (name.size)
+		memcpy(group->name, name.data, name.size);
+	return group;
+}
+
+static void give_group(struct jobs_local *jobs, struct group *group)
+{
+	if (!group)
+		return;
+	if (group->is_idle)
+		STAILQ_REMOVE(&jobs->idle_groups, group, group, in_idle);
+	ww_jobs_give(jobs, group->own.at, group->own.room * sizeof(struct entry *));
+	ww_jobs_give(jobs, group, sizeof *group + group->length);
+}
+
+int ww_jobs_limits_make(struct tube *tube, struct limits **limits)
+{
+	struct limits *made = tube->limits;
+
+	*limits = made;
+	if (made)
+		return WW_OK;
+	made = ww_jobs_resize(tube->jobs, NULL, 0, sizeof *made);
+	if (!made)
+		return WW_ENOMEM;
+	made->whole.tube = tube;
+	made->free_number = 1;
+	TAILQ_INIT(&made->row);
+	made->none = make_group(tube, (struct store_bytes){NULL, 0});
+	if (!made->none) {
+		ww_jobs_give(tube->jobs, made, sizeof *made);
+		return WW_ENOMEM;
+	}
+	tube->limits = made;
+	made->none->running = tube->reserved;
+	ww_jobs_group_let(made->none);
+	*limits = made;
+	return WW_OK;
+}
+
+void ww_jobs_limits_free(struct tube *tube)
+{
+	struct jobs_local *jobs = tube->jobs;
+	struct limits *limits = tube->limits;
+	struct group *group;
+	struct group *next;
+
+	if (!limits)
+		return;
+	HASH_ITER(hh, limits->named, group, next) {
+		HASH_DELETE(hh, limits->named, group);
+		give_group(jobs, group);
+	}
+	give_group(jobs, limits->none);
+	ww_jobs_give(jobs, limits->numbered, limits->numbered_room * sizeof *limits->numbered);
+	ww_jobs_give(jobs, limits, sizeof *limits);
+}
+
+struct group *ww_jobs_group_find(const struct tube *tube, struct store_bytes name)
+{
+	struct group *group = NULL;
+
+	if (tube->limits)
+		HASH_FIND(hh, tube->limits->named, name.data, name.size, group);
+	return group;
+}
+
+/* Numbers are those of an array. The lowest free one is taken. */
+static int number_group(struct jobs_local *jobs, struct limits *limits, struct group *group)
+{
+	while (limits->free_number < limits->numbered_room && limits->numbered[limits->free_number])
+		limits->free_number++;
+	if (limits->free_number >= limits->numbered_room) {
+		uint32_t room = limits->numbered_room ? 2 * limits->numbered_room : 8;
+		struct group **more =
+		    ww_jobs_resize(jobs, limits->numbered, limits->numbered_room * sizeof *more, room * sizeof *more);
+		if (!more)
+			return WW_ENOMEM;
+		limits->numbered = more;
+		limits->numbered_room = room;
+	}
+	group->number = limits->free_number;
+	return WW_OK;
+}
+
+static int add_group(struct tube *tube, struct store_bytes name, struct group **group)
+{
+	struct jobs_local *jobs = tube->jobs;
+	struct limits *limits;
+
+	if (ww_jobs_limits_make(tube, &limits))
+		return WW_ENOMEM;
+	*group = make_group(tube, name);
+	if (!*group)
+		return WW_ENOMEM;
+	if (number_group(jobs, limits, *group)) {
+		give_group(jobs, *group);
+		return WW_ENOMEM;
+	}
+	HASH_ADD_KEYPTR(hh, limits->named, (*group)->name, (*group)->length, *group);
+	if (!(*group)->hh.tbl) {
+		give_group(jobs, *group);
+		return WW_ENOMEM;
+	}
+	limits->numbered[(*group)->number] = *group;
+	ww_jobs_gate_use_up(&(*group)->gate, limits->each_used);
+	ww_jobs_group_idle(*group);
+	return WW_OK;
+}
+
+int ww_jobs_group_get(struct tube *tube, struct store_bytes name, uint32_t *number)
+{
+	struct group *group;
+
+	*number = 0;
+	if (!name.size || !tube)
+		return WW_OK;
+	group = ww_jobs_group_find(tube, name);
+	if (!group && add_group(tube, name, &group))
+		return WW_ENOMEM;
+	*number = group->number;
+	return WW_OK;
+}
+
+struct group *ww_jobs_group_of(const struct image *image)
+{
+	const struct limits *limits = image->tube ? image->tube->limits : NULL;
+
+	if (!limits)
+		return NULL;
+	return image->group ? limits->numbered[image->group] : limits->none;
+}
+
+/* ---- Forgotten */
+
+void ww_jobs_group_idle(struct group *group)
+{
+	if (group->is_idle || !group->number)
+		return;
+	group->is_idle = 1;
+	STAILQ_INSERT_TAIL(&group->gate.tube->jobs->idle_groups, group, in_idle);
+}
+
+static void forget_group(struct group *group)
+{
+	struct limits *limits = group->gate.tube->limits;
+
+	HASH_DELETE(hh, limits->named, group);
+	limits->numbered[group->number] = NULL;
+	if (group->number < limits->free_number)
+		limits->free_number = group->number;
+	give_group(group->gate.tube->jobs, group);
+}
+
+void ww_jobs_groups_settle(struct jobs_local *jobs)
+{
+	struct group *group;
+
+	for (int i = 0; i < LOOKS && (group = STAILQ_FIRST(&jobs->idle_groups)); i++) {
+		STAILQ_REMOVE_HEAD(&jobs->idle_groups, in_idle);
+		group->is_idle = 0;
+		if (group->entries || rule_is_set(&group->gate.rule))
+			continue;
+		/* A late callback may look at it. */
+		if (group->gate.timer || jobs->late || !ww_jobs_gate_is_rested(&group->gate))
+			ww_jobs_group_idle(group);
+		else
+			forget_group(group);
+	}
+}
+
+/* ---- The row */
+
+static void leave(struct group *group)
+{
+	struct limits *limits = group->gate.tube->limits;
+
+	if (group->place == GROUP_IN_ROW)
+		TAILQ_REMOVE(&limits->row, group, in_row);
+	else if (group->place == GROUP_HELD)
+		limits->held -= group->heap->count;
+	group->place = GROUP_OUT;
+}
+
+static void join(struct group *group)
+{
+	group->place = GROUP_IN_ROW;
+	TAILQ_INSERT_TAIL(&group->gate.tube->limits->row, group, in_row);
+}
+
+void ww_jobs_group_let(struct group *group)
+{
+	if (group->place == GROUP_IN_ROW)
+		return;
+	leave(group);
+	if (group->heap->count)
+		join(group);
+}
+
+void ww_jobs_group_turn(struct group *group)
+{
+	if (group->place != GROUP_IN_ROW)
+		return;
+	leave(group);
+	join(group);
+}
+
+static void hold(struct group *group)
+{
+	leave(group);
+	group->place = GROUP_HELD;
+	group->gate.tube->limits->held += group->heap->count;
+}
+
+/* ---- Ready jobs */
+
+static struct heap *heap_of(const struct image *image)
+{
+	return image->group ? ww_jobs_group_of(image)->heap : &image->tube->heap;
+}
+
+int ww_jobs_ready_reserve(const struct image *image)
+{
+	return ww_jobs_heap_reserve(image->tube->jobs, heap_of(image));
+}
+
+void ww_jobs_ready_add(struct entry *entry)
+{
+	struct group *group = ww_jobs_group_of(&entry->is);
+
+	ww_jobs_heap_add(heap_of(&entry->is), entry);
+	entry->is.tube->ready++;
+	if (group && group->place == GROUP_HELD)
+		group->gate.tube->limits->held++;
+	else if (group && group->place == GROUP_OUT)
+		ww_jobs_group_let(group);
+}
+
+void ww_jobs_ready_remove(struct entry *entry)
+{
+	struct group *group = ww_jobs_group_of(&entry->is);
+
+	ww_jobs_heap_remove(heap_of(&entry->is), entry);
+	entry->is.tube->ready--;
+	if (group && group->place == GROUP_HELD)
+		group->gate.tube->limits->held--;
+	if (group && !group->heap->count)
+		leave(group);
+}
+
+int ww_jobs_ready_next(struct tube *tube, struct entry **entry)
+{
+	struct limits *limits = tube->limits;
+	struct group *group;
+	int held;
+
+	*entry = tube->heap.count ? tube->heap.at[0] : NULL;
+	if (!limits)
+		return *entry != NULL;
+	held = ww_jobs_gate_hold(&limits->whole);
+	if (held)
+		return held < 0 ? held : 0;
+	while ((group = TAILQ_FIRST(&limits->row))) {
+		held = ww_jobs_gate_hold(&group->gate);
+		if (held < 0)
+			return held;
+		*entry = group->heap->at[0];
+		if (!held)
+			return 1;
+		hold(group);
+	}
+	return 0;
+}
+
+struct entry *ww_jobs_ready_first(const struct tube *tube)
+{
+	const struct group *group = tube->limits ? TAILQ_FIRST(&tube->limits->row) : NULL;
+
+	if (!tube->limits || (!group && tube->heap.count))
+		return tube->heap.at[0];
+	if (!group)
+		for (group = tube->limits->named; !group->heap->count;)
+			group = group->hh.next;
+	return group->heap->at[0];
+}

@@ -1,0 +1,333 @@
+/* Limits are set, stored, read and told. limit.c keeps them. */
+#include <string.h>
+
+#include "lib/jobs/local/local_internal.h"
+
+/*
+ * A limit in META, under "limit" and a number of its own. Its value:
+ *
+ *     | format, 1 | running, starts, per, burst, even, epoch | whose, 1 | length of the tube's name, 1 | name | group |
+ *
+ * `even` is valid if the store was closed in that epoch and has not been opened since.
+ */
+enum {
+	FORMAT = 1,
+	NUMBERS = 6,
+	NAME_AT = 1 + NUMBERS * 8 + 2,
+	VALUE_MAX = NAME_AT + WW_TUBE_MAX + WW_JOB_GROUP_MAX,
+	KEY_SIZE = sizeof LIMIT_KEY - 1 + 8
+};
+
+/* Whose a limit is. */
+enum whose { OF_TUBE, OF_EACH, OF_GROUP };
+
+/* A limit and where it belongs. */
+struct found {
+	struct tube *tube;
+	enum whose whose;
+	struct rule *rule;
+	struct gate *gate; /* NULL for OF_EACH */
+};
+
+static enum whose whose_is(const struct ww_limit_ref *ref)
+{
+	return ref->group_length ? OF_GROUP : ref->each ? OF_EACH : OF_TUBE;
+}
+
+/* Find the place of a limit in a tube. WW_ENOTFOUND: there is none of that group. */
+static int find(struct tube *tube, enum whose whose, struct store_bytes name, struct found *found)
+{
+	struct limits *limits = tube->limits;
+	struct group *group = whose == OF_GROUP ? ww_jobs_group_find(tube, name) : NULL;
+
+	if (!limits || (whose == OF_GROUP && !group))
+		return WW_ENOTFOUND;
+	found->tube = tube;
+	found->whose = whose;
+	found->gate = whose == OF_TUBE ? &limits->whole : group ? &group->gate : NULL;
+	found->rule = found->gate ? &found->gate->rule : &limits->each;
+	return WW_OK;
+}
+
+/* The same, but make what is missing. */
+static int make(struct tube *tube, enum whose whose, struct store_bytes name, struct found *found)
+{
+	struct limits *limits;
+	uint32_t number;
+	int error = ww_jobs_limits_make(tube, &limits);
+
+	if (!error && whose == OF_GROUP)
+		error = ww_jobs_group_get(tube, name, &number);
+	return error ? error : find(tube, whose, name, found);
+}
+
+/* ---- Stored */
+
+static struct store_bytes pair_key(unsigned char key[KEY_SIZE], uint64_t number)
+{
+	memcpy(key, LIMIT_KEY, sizeof LIMIT_KEY - 1);
+	store_write64(key + sizeof LIMIT_KEY - 1, number);
+	return (struct store_bytes){key, KEY_SIZE};
+}
+
+int ww_jobs_is_limit(struct store_bytes key)
+{
+	return key.size == KEY_SIZE && memcmp(key.data, LIMIT_KEY, sizeof LIMIT_KEY - 1) == 0;
+}
+
+static int write_rule(struct jobs_local *jobs, const struct found *found, uint64_t epoch)
+{
+	const struct ww_limit *limit = &found->rule->limit;
+	const struct group *group = found->gate ? found->gate->group : NULL;
+	const uint64_t numbers[NUMBERS] = {
+	    limit->running, limit->starts, limit->per, limit->burst, found->gate ? found->gate->even : 0, epoch};
+	size_t size = NAME_AT + found->tube->name_length;
+	unsigned char key[KEY_SIZE];
+	unsigned char value[VALUE_MAX];
+
+	value[0] = FORMAT;
+	for (int i = 0; i < NUMBERS; i++)
+		store_write64(value + 1 + 8 * i, numbers[i]);
+	value[NAME_AT - 2] = (unsigned char)found->whose;
+	value[NAME_AT - 1] = (unsigned char)found->tube->name_length;
+	memcpy(value + NAME_AT, found->tube->name, found->tube->name_length);
+	if (group) {
+		memcpy(value + size, group->name, group->length);
+		size += group->length;
+	}
+	return jobs->store.ops->put(
+	    jobs->store.self, STORE_META, pair_key(key, found->rule->number), (struct store_bytes){value, size});
+}
+
+static int erase_rule(struct jobs_local *jobs, const struct found *found)
+{
+	unsigned char key[KEY_SIZE];
+	int error = jobs->store.ops->remove(jobs->store.self, STORE_META, pair_key(key, found->rule->number));
+
+	return error == WW_ENOTFOUND ? WW_OK : error;
+}
+
+/* Call fn for each limit of a tube until it returns something else than 0, which is then the answer. */
+typedef int rule_fn(struct found *found, void *context);
+
+static int each_rule(struct tube *tube, rule_fn *fn, void *context)
+{
+	const struct store_bytes none = {NULL, 0};
+	struct found found;
+	int result = 0;
+
+	if (!tube->limits || !tube->limits->rules)
+		return 0;
+	for (int whose = OF_TUBE; whose <= OF_EACH && !result; whose++)
+		if (find(tube, (enum whose)whose, none, &found) == 0 && rule_is_set(found.rule))
+			result = fn(&found, context);
+	for (struct group *group = tube->limits->named; group && !result; group = group->hh.next)
+		if (rule_is_set(&group->gate.rule)) {
+			found = (struct found){tube, OF_GROUP, &group->gate.rule, &group->gate};
+			result = fn(&found, context);
+		}
+	return result;
+}
+
+static int store_one(struct found *found, void *context)
+{
+	struct jobs_local *jobs = context;
+
+	return write_rule(jobs, found, jobs->meta.epoch);
+}
+
+int ww_jobs_rules_store(struct jobs_local *jobs)
+{
+	int error = WW_OK;
+
+	for (struct tube *tube = jobs->tubes; tube && !error; tube = tube->hh.next)
+		error = each_rule(tube, store_one, jobs);
+	return error;
+}
+
+static int read_rule(struct jobs_local *jobs, uint64_t number, struct store_bytes value)
+{
+	const unsigned char *bytes = value.data;
+	char name[WW_TUBE_MAX + 1] = "";
+	uint64_t numbers[NUMBERS];
+	struct found found;
+	struct tube *tube;
+	size_t length;
+
+	if (value.size <= NAME_AT || value.size > VALUE_MAX || bytes[0] != FORMAT || bytes[NAME_AT - 2] > OF_GROUP)
+		return WW_ECORRUPT;
+	length = bytes[NAME_AT - 1];
+	if (!length || length > WW_TUBE_MAX || length > value.size - NAME_AT)
+		return WW_ECORRUPT;
+	for (int i = 0; i < NUMBERS; i++)
+		numbers[i] = store_read64(bytes + 1 + 8 * i);
+	memcpy(name, bytes + NAME_AT, length);
+	struct store_bytes group = {bytes + NAME_AT + length, value.size - NAME_AT - length};
+	if (ww_jobs_tube_get(jobs, name, &tube) || make(tube, (enum whose)bytes[NAME_AT - 2], group, &found))
+		return WW_ENOMEM;
+	*found.rule = (struct rule){{numbers[0], numbers[1], numbers[2], numbers[3]}, number};
+	tube->limits->rules++;
+	if (!found.gate)
+		tube->limits->each_used = ww_jobs_time(&jobs->elapsed);
+	else if (numbers[5] == jobs->meta.epoch)
+		found.gate->even = numbers[4];
+	else
+		ww_jobs_gate_use_up(found.gate, ww_jobs_time(&jobs->elapsed));
+	if (number > jobs->limit_numbers)
+		jobs->limit_numbers = number;
+	return WW_OK;
+}
+
+int ww_jobs_rules_open(struct jobs_local *jobs)
+{
+	unsigned char from[KEY_SIZE];
+	struct store_bytes key;
+	struct store_bytes value;
+	int error = jobs->store.ops->seek(jobs->store.self, STORE_META, pair_key(from, 0), &key, &value);
+
+	while (!error && ww_jobs_is_limit(key)) {
+		error = read_rule(jobs, store_read64((const char *)key.data + KEY_SIZE - 8), value);
+		if (!error)
+			error = jobs->store.ops->next(jobs->store.self, STORE_META, &key, &value);
+	}
+	return error == WW_ENOTFOUND ? WW_OK : error;
+}
+
+/* ---- Set */
+
+/* Another limit holds: whoever was held by the former one tries again. */
+static void look_again(struct tube *tube)
+{
+	struct limits *limits = tube->limits;
+
+	ww_jobs_gate_cancel(&limits->whole);
+	for (struct group *group = limits->named; group; group = group->hh.next) {
+		ww_jobs_gate_cancel(&group->gate);
+		if (group->place == GROUP_HELD)
+			ww_jobs_group_let(group);
+		if (!group->entries)
+			ww_jobs_group_idle(group);
+	}
+	ww_jobs_tube_touch(tube);
+	ww_jobs_tube_notify(tube);
+}
+
+void ww_jobs_rule_undo(struct tube *tube, struct rule *rule, const struct rule *was)
+{
+	tube->limits->rules += (uint64_t)rule_is_set(was) - (uint64_t)rule_is_set(rule);
+	*rule = *was;
+	look_again(tube);
+}
+
+/* A rate that is changed begins with its burst used up: nobody gets more by changing it. */
+static void change(struct found *found, const struct ww_limit *limit)
+{
+	struct limits *limits = found->tube->limits;
+	uint64_t had = found->rule->limit.starts ? ww_jobs_time(&found->tube->jobs->elapsed) : 0;
+	int was = rule_is_set(found->rule);
+
+	found->rule->limit = *limit;
+	limits->rules += (uint64_t)rule_is_set(found->rule) - (uint64_t)was;
+	if (found->gate)
+		ww_jobs_gate_use_up(found->gate, had);
+	else {
+		limits->each_used = had;
+		for (struct group *group = limits->named; group; group = group->hh.next)
+			if (!rule_is_set(&group->gate.rule))
+				ww_jobs_gate_use_up(&group->gate, had);
+	}
+	look_again(found->tube);
+}
+
+static int set(struct jobs_local *jobs, struct found *found, const struct ww_limit *limit)
+{
+	struct undo undo = {.kind = UNDO_RULE, .tube = found->tube, .rule = found->rule, .rule_was = *found->rule};
+	int error = ww_jobs_note(jobs, &undo);
+
+	if (error)
+		return ww_jobs_broken(jobs, error);
+	if (!found->rule->number)
+		found->rule->number = ++jobs->limit_numbers;
+	change(found, limit);
+	error = rule_is_set(found->rule) ? write_rule(jobs, found, 0) : erase_rule(jobs, found);
+	return ww_jobs_broken(jobs, error);
+}
+
+int ww_jobs_local_limit_set(struct jobs_local *jobs, struct jobs_call *call)
+{
+	const struct store_bytes name = {call->ref->group, call->ref->group_length};
+	const enum whose whose = whose_is(call->ref);
+	struct tube *tube = ww_jobs_tube_find(jobs, call->tube);
+	struct found found;
+	int error;
+
+	if (!call->limit->running && !call->limit->starts) {
+		if (!tube || find(tube, whose, name, &found) || !rule_is_set(found.rule))
+			return WW_OK;
+		error = ww_jobs_writing(jobs);
+	} else {
+		error = ww_jobs_writing_more(jobs, VALUE_MAX);
+		if (!error)
+			error = ww_jobs_tube_get(jobs, call->tube, &tube);
+		if (!error)
+			error = make(tube, whose, name, &found);
+	}
+	return error ? error : set(jobs, &found, call->limit);
+}
+
+/* ---- Told */
+
+static void fill_info(const struct found *found, struct ww_limit_info *info)
+{
+	const struct gate *gate = found->gate;
+	const struct group *group = gate ? gate->group : NULL;
+	uint64_t now = ww_jobs_time(&found->tube->jobs->elapsed);
+
+	*info = (struct ww_limit_info){
+	    .ref = {.tube = found->tube->name, .each = found->whose == OF_EACH}, .limit = found->rule->limit};
+	if (!gate)
+		return;
+	if (group) {
+		info->ref.group = group->name;
+		info->ref.group_length = group->length;
+	}
+	info->running = ww_jobs_gate_running(gate);
+	if (ww_jobs_gate_holds(gate))
+		info->held = group ? group->heap->count : found->tube->ready;
+	if (ww_jobs_gate_allows(gate) > now)
+		info->left = ww_jobs_gate_allows(gate) - now;
+}
+
+int ww_jobs_local_limit_get(struct jobs_local *jobs, struct jobs_call *call)
+{
+	const struct store_bytes name = {call->ref->group, call->ref->group_length};
+	struct tube *tube = ww_jobs_tube_find(jobs, call->tube);
+	struct found found;
+
+	if (!tube || find(tube, whose_is(call->ref), name, &found) || !rule_is_set(found.rule))
+		return WW_ENOTFOUND;
+	fill_info(&found, call->limit_info);
+	call->limit_info->ref = *call->ref;
+	return WW_OK;
+}
+
+static int tell(struct found *found, void *context)
+{
+	struct jobs_call *call = context;
+	struct ww_limit_info info;
+
+	fill_info(found, &info);
+	return call->limit_fn(&info, call->context);
+}
+
+int ww_jobs_local_limit_list(struct jobs_local *jobs, struct jobs_call *call)
+{
+	struct tube *only = call->tube ? ww_jobs_tube_find(jobs, call->tube) : NULL;
+	int result = 0;
+
+	if (call->tube)
+		return only ? each_rule(only, tell, call) : 0;
+	for (struct tube *tube = jobs->tubes; tube && !result; tube = tube->hh.next)
+		result = each_rule(tube, tell, call);
+	return result;
+}
