@@ -25,6 +25,8 @@ static void spec_own(struct ww_job_spec *spec, const struct command_own *own)
 	spec->missed = own->missed;
 	spec->key_mode = own->key_mode;
 	spec->key_span = own->key_span;
+	spec->group = own->group;
+	spec->group_length = own->group_length;
 	if (own->at)
 		spec->flags = WW_JOB_WALL | WW_JOB_AT;
 }

@@ -4,11 +4,14 @@
 #include <inttypes.h>
 
 #include "tools/common/duration.h"
+#include "tools/common/percent.h"
 
 void limits_set_run(struct call *call)
 {
-	const struct ww_limit *asked = &call->command->own.limit;
-	const struct ww_limit_ref ref = {.tube = call->command->tube};
+	const struct command_own *own = &call->command->own;
+	const struct ww_limit *asked = &own->limit;
+	const struct ww_limit_ref ref = {
+	    .tube = call->command->tube, .group = own->group, .group_length = own->group_length, .each = own->each};
 	struct ww_limit limit;
 
 	(void)ww_jobs_limit_default(&limit);
@@ -28,6 +31,16 @@ void limits_set_answer(struct call *call)
 	answer_result(call->connection, call->result, "LIMITED\r\n");
 }
 
+static int add_whose(struct buffer *out, const struct ww_limit_ref *ref)
+{
+	char encoded[3 * WW_JOB_GROUP_MAX + 1];
+
+	if (!ref->group_length)
+		return buffer_format(out, ",\"group\":null,\"each\":%s", ref->each ? "true" : "false");
+	(void)percent_encode(ref->group, ref->group_length, encoded, sizeof encoded);
+	return buffer_format(out, ",\"group\":\"%s\",\"each\":false", encoded);
+}
+
 static int add_limit(const struct ww_limit_info *info, void *context)
 {
 	struct buffer *out = context;
@@ -37,6 +50,7 @@ static int add_limit(const struct ww_limit_info *info, void *context)
 	int bad;
 
 	bad = buffer_format(out, "%s{\"tube\":", out->size ? "\n" : "") || list_string(out, info->ref.tube) ||
+	      add_whose(out, &info->ref) ||
 	      buffer_format(out,
 	          ",\"running\":%" PRIu64 ",\"starts\":%" PRIu64 ",\"per\":%s,\"burst\":%" PRIu64 ",\"leases\":%" PRIu64
 	          ",\"held\":%" PRIu64 ",\"left\":%s}",

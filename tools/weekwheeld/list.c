@@ -36,6 +36,17 @@ static int add_key(struct buffer *out, const struct ww_job_info *info)
 	return buffer_format(out, ",\"key\":\"%s\"", encoded);
 }
 
+/* Few jobs have one. */
+static int add_group(struct buffer *out, const struct ww_job_info *info)
+{
+	char encoded[3 * WW_JOB_GROUP_MAX + 1];
+
+	if (info->group_length == 0)
+		return 0;
+	(void)percent_encode(info->group, info->group_length, encoded, sizeof encoded);
+	return buffer_format(out, ",\"group\":\"%s\"", encoded);
+}
+
 static int add_seconds(struct buffer *out, const char *before, uint64_t ns, const char *after)
 {
 	char text[DURATION_TEXT];
@@ -65,6 +76,7 @@ static int list_job(const struct ww_job_info *info, void *context)
 	    info->version, protocol_states[info->state]);
 	bad |= list_string(out, info->tube);
 	bad |= add_key(out, info);
+	bad |= add_group(out, info);
 	bad |= buffer_format(out, ",\"priority\":%u", info->priority);
 	bad |= add_seconds(out, ",\"due\":\"", info->due, "\"");
 	bad |= buffer_format(out, ",\"clock\":\"%s\"", info->flags & WW_JOB_WALL ? "wall" : "elapsed");

@@ -62,13 +62,20 @@ static int add_jobs(struct buffer *out, const char *name, const uint64_t counts[
 	return bad != 0;
 }
 
+/* A part of those that are ready. */
+static int add_held(struct buffer *out, const struct ww_tube_stats *stats)
+{
+	return stats->is_limited && buffer_format(out, "weekwheeld_tube_jobs{tube=\"%s\",state=\"held\"} %llu\n",
+	                                stats->name, (LLU)stats->held) != 0;
+}
+
 static int add_tube(const struct ww_tube_stats *stats, void *context)
 {
 	struct tube_lines *lines = context;
 	const uint64_t counts[] = {stats->delayed, stats->ready, stats->reserved, stats->buried};
 
 	if (lines->tubes++ < COUNTS_TUBES)
-		return add_jobs(lines->out, stats->name, counts);
+		return add_jobs(lines->out, stats->name, counts) || add_held(lines->out, stats);
 	for (int i = 0; i < 4; i++)
 		lines->others[i] += counts[i];
 	return 0;

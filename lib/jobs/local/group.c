@@ -234,7 +234,7 @@ static void hold(struct group *group)
 
 /* ---- Ready jobs */
 
-static struct heap *heap_of(const struct image *image)
+static struct ready_heap *heap_of(const struct image *image)
 {
 	return image->group ? ww_jobs_group_of(image)->heap : &image->tube->heap;
 }

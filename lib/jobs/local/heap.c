@@ -10,13 +10,13 @@ static int is_less(const struct entry *one, const struct entry *other)
 	return one->id < other->id;
 }
 
-static void put_at(struct heap *heap, uint32_t place, struct entry *entry)
+static void put_at(struct ready_heap *heap, uint32_t place, struct entry *entry)
 {
 	heap->at[place] = entry;
 	entry->place = place;
 }
 
-static void rise(struct heap *heap, uint32_t place, struct entry *entry)
+static void rise(struct ready_heap *heap, uint32_t place, struct entry *entry)
 {
 	while (place) {
 		uint32_t parent = (place - 1) / CHILDREN;
@@ -28,7 +28,7 @@ static void rise(struct heap *heap, uint32_t place, struct entry *entry)
 	put_at(heap, place, entry);
 }
 
-static void sink(struct heap *heap, uint32_t place, struct entry *entry)
+static void sink(struct ready_heap *heap, uint32_t place, struct entry *entry)
 {
 	for (;;) {
 		uint32_t first = place * CHILDREN + 1;
@@ -46,7 +46,7 @@ static void sink(struct heap *heap, uint32_t place, struct entry *entry)
 	put_at(heap, place, entry);
 }
 
-int ww_jobs_heap_reserve(struct jobs_local *jobs, struct heap *heap)
+int ww_jobs_heap_reserve(struct jobs_local *jobs, struct ready_heap *heap)
 {
 	struct entry **more;
 	uint32_t room;
@@ -62,12 +62,12 @@ int ww_jobs_heap_reserve(struct jobs_local *jobs, struct heap *heap)
 	return WW_OK;
 }
 
-void ww_jobs_heap_add(struct heap *heap, struct entry *entry)
+void ww_jobs_heap_add(struct ready_heap *heap, struct entry *entry)
 {
 	rise(heap, heap->count++, entry);
 }
 
-void ww_jobs_heap_remove(struct heap *heap, struct entry *entry)
+void ww_jobs_heap_remove(struct ready_heap *heap, struct entry *entry)
 {
 	uint32_t place = entry->place;
 	struct entry *last = heap->at[--heap->count];

@@ -103,7 +103,7 @@ struct soonest {
 };
 
 /* Ready entries; the least (priority, id) comes first. */
-struct heap {
+struct ready_heap {
 	struct entry **at;
 	uint32_t count;
 	uint32_t room;
@@ -134,8 +134,8 @@ struct gate {
 struct group {
 	UT_hash_handle hh; /* by name */
 	struct gate gate;
-	struct heap *heap; /* its own, or the tube's for those that name no group */
-	struct heap own;
+	struct ready_heap *heap; /* its own, or the tube's for those that name no group */
+	struct ready_heap own;
 	TAILQ_ENTRY(group) in_row;   /* while it is in the row */
 	STAILQ_ENTRY(group) in_idle; /* while is_idle */
 	enum { GROUP_OUT, GROUP_IN_ROW, GROUP_HELD } place;
@@ -171,8 +171,8 @@ struct tube {
 	uint32_t number;
 	uint32_t name_length;
 	char name[WW_TUBE_MAX + 1];
-	struct heap heap; /* ready jobs that name no group */
-	uint64_t ready;   /* all of them */
+	struct ready_heap heap; /* ready jobs that name no group */
+	uint64_t ready;         /* all of them */
 	uint64_t urgent;
 	uint64_t reserved;
 	uint64_t waiting; /* delayed, ready and reserved jobs */
@@ -390,9 +390,9 @@ int ww_jobs_take_firing(struct jobs_local *jobs, const struct jobs_call *firing,
 /* ---- heap.c */
 
 /* Make room for one more. */
-int ww_jobs_heap_reserve(struct jobs_local *jobs, struct heap *heap);
-void ww_jobs_heap_add(struct heap *heap, struct entry *entry);
-void ww_jobs_heap_remove(struct heap *heap, struct entry *entry);
+int ww_jobs_heap_reserve(struct jobs_local *jobs, struct ready_heap *heap);
+void ww_jobs_heap_add(struct ready_heap *heap, struct entry *entry);
+void ww_jobs_heap_remove(struct ready_heap *heap, struct entry *entry);
 
 /* ---- timeline.c */
 

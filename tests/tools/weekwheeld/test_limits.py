@@ -65,11 +65,11 @@ class Limits(Case):
             put(a, 4)
             conversation(a, ("reserve", "RESERVED 1 1|x"), ("reserve", "RESERVED 2 1|x"), ("reserve-with-timeout 0", "TIMED_OUT"))
             table = run(0, "limit").out
-            matches(r"^TUBE +RUNNING +MOST +RATE +BURST +HELD +NEXT IN$", table)
-            matches(r"^mail +2 +5 +100 in 1 min? +2 +2 +600 ms$", table)
-            matches(r"^web +0 +- +5 in 1 s +1 +0 +-$", table)
+            matches(r"^TUBE +GROUP +RUNNING +MOST +RATE +BURST +HELD +NEXT IN$", table)
+            matches(r"^mail +- +2 +5 +100 in 1 min? +2 +2 +600 ms$", table)
+            matches(r"^web +- +0 +- +5 in 1 s +1 +0 +-$", table)
             equal(objects(run(0, "limit", "mail", "--json").out), [
-                {"tube": "mail", "running": 5, "starts": 100, "per": 60, "burst": 2, "leases": 2, "held": 2, "left": 0.6}])
+                {"tube": "mail", "group": None, "each": False, "running": 5, "starts": 100, "per": 60, "burst": 2, "leases": 2, "held": 2, "left": 0.6}])
             matches(r"^mail .* 2$", run(0, "stats").out)
             matches(r"^mail +2 +2 ", run(0, "top", "--once").out)
             assert 'weekwheeld_tube_jobs{tube="mail",state="held"} 2' in server.metrics()
@@ -79,12 +79,34 @@ class Limits(Case):
         with Server("--data", "data") as server:
             equal([limit["tube"] for limit in objects(server.program.run(0, "limit", "--json").out)], ["mail"])
 
+    def test_groups_take_turns_and_have_limits(self):
+        with Server("--clock", "virtual:0") as server, server.client() as a:
+            run = server.program.run
+            for group in ("a", "a", "a", "b", "\x01 b"):
+                run(0, "put", "--group", group, "of " + group.strip("\x01 "))
+            run(0, "put", "none")
+            equal([a.ask("reserve").split("|")[1] for _ in range(4)], ["of a", "of b", "of b", "none"])
+            run(0, "limit", "default", "--each-group", "--running", "1")
+            equal(a.ask("reserve-with-timeout 0"), "TIMED_OUT")
+            run(0, "limit", "default", "--group", "a", "--running", "2")
+            equal(a.ask("reserve-with-timeout 0"), "RESERVED 2 4|of a")
+            equal(a.ask("reserve-with-timeout 0"), "TIMED_OUT")
+            table = run(0, "limit").out
+            matches(r"^default +each +- +1 +- +- +- +-$", table)
+            matches(r"^default +a +2 +2 +- +- +1 +-$", table)
+            equal(a.numbers("stats-tube default")["current-jobs-held"], "1")
+            equal([job.get("group") for job in a.jobs("list-delayed")], ["a", "a", "a", "b", "%01%20b", None])
+            conversation(a, ("delete 1", "DELETED"), ("reserve-with-timeout 0", "RESERVED 3 4|of a"),
+                         ("limit-tube default group=a", "LIMITED"), ("limit-tube default each=yes", "LIMITED"), ("list-limits", "OK 0|"))
+
     def test_mistakes(self):
         for arguments, said in ((("mail", "--rate", "100"), "100/1m"), (("mail", "--rate", "5/0"), "from 1ms to 7d"),
                                 (("mail", "--rate", "0/1s"), "100/1m"), (("mail", "--rate", "5/8d"), "from 1ms to 7d"),
                                 (("mail", "--rate", "9000/1ms"), "a million"), (("mail", "--burst", "3"), "needs --rate"),
                                 (("--running", "3"), "the tube is missing"), (("mail", "--running", "0"), "from 1"),
-                                (("mail", "--running", "3", "--clear"), "either"), (("a", "b"), "one tube")):
+                                (("mail", "--running", "3", "--clear"), "either"),
+                                (("mail", "--running", "3", "--group", "a", "--each-group"), "either"),
+                                (("mail", "--group", "a"), "a limit of the group"), (("a", "b"), "one tube")):
             matches(said, alone.run(2, "limit", *arguments).err)
         with Server() as server, server.client() as a:
             conversation(a, ("limit-tube mail starts=1 per=0", "LIMITED"), ("limit-tube mail starts=1 per=0.0001", "BAD_FORMAT"),

@@ -9,24 +9,27 @@
 #include "tools/weekwheel/jobs/jobs.h"
 #include "tools/weekwheel/jobs/table.h"
 
-enum { RUNNING = 1, RATE, BURST, CLEAR, BURST_MOST = 1000000 };
+enum { RUNNING = 1, RATE, BURST, GROUP, EACH, CLEAR, BURST_MOST = 1000000 };
 
 static const struct option table[] = {
     {RUNNING, 'r', "running", "N", "at most N jobs run at once"},
     {RATE, 'R', "rate", "N/TIME", "at most N jobs start in each TIME, such as 100/1m"},
     {BURST, 'b', "burst", "N", "with --rate: after a rest, N start at once (default 1)"},
+    {GROUP, 'g', "group", "GROUP", "of the jobs that name this group"},
+    {EACH, 'e', "each-group", NULL, "of each group that has no limit of its own"},
     {CLEAR, 'c', "clear", NULL, "take the limit away"},
     JOBS_OPTIONS,
 };
 
 static const struct table_column columns[] = {
-    {"TUBE", 0}, {"RUNNING", 1}, {"MOST", 1}, {"RATE", 1}, {"BURST", 1}, {"HELD", 1}, {"NEXT IN", 1}};
+    {"TUBE", 0}, {"GROUP", 0}, {"RUNNING", 1}, {"MOST", 1}, {"RATE", 1}, {"BURST", 1}, {"HELD", 1}, {"NEXT IN", 1}};
 
 struct limit_command {
 	struct jobs jobs;
 	const char *tube;
 	uint64_t running, starts, per, burst;
-	int clear;
+	char group[JOBS_KEY_TEXT]; /* percent-encoded; "": none */
+	int each, clear;
 };
 
 /* "100/1m", or "100/m" for short. */
@@ -60,6 +63,11 @@ static int take_option(void *context, struct options *options, int id)
 		return take_rate(limit, options);
 	case BURST:
 		return jobs_whole(options, "burst", 1, BURST_MOST, &limit->burst, "a whole number from 1 to 1000000");
+	case GROUP:
+		return jobs_key(options, "group", limit->group);
+	case EACH:
+		limit->each = 1;
+		return 0;
 	case CLEAR:
 		limit->clear = 1;
 		return 0;
@@ -80,6 +88,10 @@ static int check(void *context, const struct options *options)
 
 	if (limit->burst && !limit->starts)
 		return options_fail(options, "--burst needs --rate, such as --rate 100/1m");
+	if (*limit->group && limit->each)
+		return options_fail(options, "give either --group or --each-group");
+	if ((*limit->group || limit->each) && !sets && !limit->clear)
+		return options_fail(options, "give a limit of the group, such as --running 1, or --clear");
 	if (sets && limit->clear)
 		return options_fail(options, "give either a limit or --clear");
 	return (sets || limit->clear) && !limit->tube ? options_fail(options, "the tube is missing, such as: mail") : 0;
@@ -87,7 +99,7 @@ static int check(void *context, const struct options *options)
 
 static int set(struct limit_command *limit)
 {
-	char words[200] = "";
+	char words[JOBS_KEY_TEXT + 200] = "";
 	char per[DURATION_TEXT];
 	struct reply reply;
 
@@ -98,6 +110,8 @@ static int set(struct limit_command *limit)
 		jobs_add(words, sizeof words, "per", duration_seconds(per, limit->per));
 		jobs_add_number(words, sizeof words, "burst", limit->burst ? limit->burst : 1);
 	}
+	jobs_add(words, sizeof words, "group", limit->group);
+	jobs_add(words, sizeof words, "each", limit->each ? "yes" : NULL);
 	return client_expect(
 	    &limit->jobs.client, &reply, "LIMITED", limit->tube, "limit-tube %s%s", limit->tube, words);
 }
@@ -122,6 +136,24 @@ static void add_most(struct text_table *rows, uint64_t most)
 		table_cell(rows, "-");
 }
 
+static int is_each(const char *line, size_t size)
+{
+	const struct json_value each = json_member(line, size, "each");
+
+	return each.kind == JSON_OTHER && *each.text == 't';
+}
+
+static void add_whose(struct text_table *rows, const char *line, size_t size)
+{
+	char text[CLIENT_LINE], shown[300];
+
+	json_text(line, size, "group", text, sizeof text);
+	if (*text)
+		table_cell(rows, "%s", jobs_key_show(text, shown, sizeof shown));
+	else
+		table_cell(rows, is_each(line, size) ? "each" : "-");
+}
+
 static void add_row(struct text_table *rows, const char *line, size_t size)
 {
 	uint64_t starts = json_whole(line, size, "starts");
@@ -129,14 +161,21 @@ static void add_row(struct text_table *rows, const char *line, size_t size)
 	uint64_t left = duration_of(line, size, "left");
 
 	table_cell(rows, "%s", json_text(line, size, "tube", text, sizeof text));
-	table_cell(rows, "%" PRIu64, json_whole(line, size, "leases"));
+	add_whose(rows, line, size);
+	if (is_each(line, size))
+		table_cell(rows, "-");
+	else
+		table_cell(rows, "%" PRIu64, json_whole(line, size, "leases"));
 	add_most(rows, json_whole(line, size, "running"));
 	if (starts)
 		table_cell(rows, "%" PRIu64 " in %s", starts, duration_format(text, duration_of(line, size, "per")));
 	else
 		table_cell(rows, "-");
 	add_most(rows, starts ? json_whole(line, size, "burst") : 0);
-	table_cell(rows, "%" PRIu64, json_whole(line, size, "held"));
+	if (is_each(line, size))
+		table_cell(rows, "-");
+	else
+		table_cell(rows, "%" PRIu64, json_whole(line, size, "held"));
 	table_cell(rows, "%s", left ? duration_format(text, left) : "-");
 }
 
@@ -192,11 +231,12 @@ const struct jobs_command command_limit = {
     .usage = "Usage: weekwheel limit [OPTION]... TUBE\n"
              "       weekwheel limit [OPTION]... [TUBE]\n"
              "\n"
-             "Limit how many jobs of a tube run at once and how many start in a time, in place of\n"
-             "the tube's former limit; or show the limits. The others wait in their order. All\n"
-             "servers of a store keep its limits, also after a restart.\n",
+             "Limit how many jobs of a tube, or of a group in it, run at once and how many start in a\n"
+             "time, in place of the former limit; or show the limits. The others wait in their\n"
+             "order. All servers of a store keep its limits, also after a restart.\n",
     .examples = "Examples:\n"
                 "  weekwheel limit mail --running 5 --rate 100/1m --burst 20\n"
+                "  weekwheel limit api --each-group --running 1\n"
                 "  weekwheel limit mail --clear\n"
                 "  weekwheel limit\n",
 };

@@ -23,6 +23,7 @@ enum {
 	KEEP_LATER,
 	DEBOUNCE,
 	UNIQUE,
+	GROUP,
 	BODY_FILE,
 	URL,
 	METHOD,
@@ -39,6 +40,7 @@ static const struct option table[] = {
     {DEBOUNCE, 0, "debounce", "TIME",
         "with --key: each put moves the job to --in from now,\nbut at most TIME after the first put"},
     {UNIQUE, 0, "unique", "TIME", "with --key: keep the job that has it, and its key\nfor TIME after it was finished"},
+    {GROUP, 'g', "group", "GROUP", "the groups of a tube take turns, and may have limits\n(see weekwheel limit)"},
     {IN, 'i', "in", "TIME", "due after: 90, 90s, 1.5h, 3d12h, 2w (default now)"},
     {AT, 'a', "at", "WHEN",
         "due at: '2026-12-01 09:00' (local), with an offset\n(2026-12-01T09:00:00+02:00), or @ and Unix seconds"},
@@ -164,6 +166,8 @@ static int take_option(void *context, struct options *options, int id)
 		return take_span(put, options, "debounce", PUT_DEBOUNCE);
 	case UNIQUE:
 		return take_span(put, options, "unique", PUT_UNIQUE);
+	case GROUP:
+		return jobs_key(options, "group", put->group);
 	case BODY_FILE:
 		return take_file(put, options);
 	case URL:

@@ -14,6 +14,7 @@ struct put_options {
 	uint64_t delay, at, period, run, backoff, backoff_max, skip;
 	uint64_t priority, attempts, version;
 	const char *missed;
+	char group[JOBS_KEY_TEXT]; /* percent-encoded; "": none */
 	enum put_mode { PUT_REPLACE, PUT_IF_ABSENT, PUT_KEEP_EARLIER, PUT_KEEP_LATER, PUT_DEBOUNCE, PUT_UNIQUE } mode;
 	uint64_t key_span; /* of the last two modes */
 	int has_delay, has_at, has_attempts, has_backoff, has_backoff_max, has_skip;
@@ -27,7 +28,7 @@ struct put_options {
 	char *head;
 	size_t head_length;
 	/* The parts of a job's command before and after the size of its body. */
-	char before[120], behind[JOBS_KEY_TEXT + 300];
+	char before[120], behind[2 * JOBS_KEY_TEXT + 300];
 };
 
 /* Take a --header. Return 0, or OPTIONS_ERROR after a message. */

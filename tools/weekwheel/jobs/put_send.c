@@ -13,7 +13,7 @@
 /* Return whether the job needs weekwheeld: beanstalkd has whole seconds, and neither keys nor periods. */
 static int is_own(const struct put_options *put)
 {
-	return *put->jobs.key || put->has_at || put->period || put->has_attempts || put->has_backoff ||
+	return *put->jobs.key || *put->group || put->has_at || put->period || put->has_attempts || put->has_backoff ||
 	       put->has_backoff_max || put->delay % DURATION_SECOND || put->delay > UINT32_MAX * DURATION_SECOND ||
 	       put->run % DURATION_SECOND;
 }
@@ -61,6 +61,7 @@ static void compose(struct put_options *put)
 	if (put->version)
 		jobs_add_number(put->behind, sizeof put->behind, "version", put->version);
 	compose_mode(put);
+	jobs_add(put->behind, sizeof put->behind, "group", put->group);
 }
 
 struct content {

@@ -76,6 +76,17 @@ static int take_key(struct reading *reading, struct json_value value)
 	return 0;
 }
 
+static int take_group(struct reading *reading, struct json_value value)
+{
+	struct job_line *line = reading->line;
+	long length = value.size > (WW_JOB_GROUP_MAX + 2) / 3 * 4 ? -1 : take_base64(value, line->group);
+
+	if (length < 1 || length > WW_JOB_GROUP_MAX)
+		return -1;
+	line->spec.group_length = (size_t)length;
+	return 0;
+}
+
 static int take_body(struct reading *reading, struct json_value value)
 {
 	struct job_line *line = reading->line;
@@ -185,6 +196,7 @@ static const struct {
     {"id", take_nothing, number_expected, 0},
     {"tube", take_tube, "a name of 1 to 200 bytes in UTF-8", 0},
     {"key", take_key, "1 to 200 bytes in base64, or null", 0},
+    {"group", take_group, "1 to 200 bytes in base64", 0},
     {"state", take_state, "\"waiting\" or \"buried\"", 0},
     {"clock", take_clock, "\"elapsed\" or \"wall\"", 0},
     {"due", take_due, "seconds since 1970", 0},
@@ -265,6 +277,7 @@ static int finish(const struct reading *reading)
 	}
 	line->spec.tube = line->tube;
 	line->spec.key = line->key;
+	line->spec.group = line->group;
 	line->spec.body = line->body;
 	if (reading->seen & bit_of("due")) {
 		line->spec.due = reading->due;
@@ -320,6 +333,10 @@ static void write_which(FILE *out, const struct ww_job_info *info)
 		json_write_base64(out, info->key, info->key_length);
 	else
 		fputs("null", out);
+	if (info->group_length) {
+		fputs(", \"group\": ", out);
+		json_write_base64(out, info->group, info->group_length);
+	}
 	fprintf(out, ", \"state\": \"%s\"", info->state == WW_JOB_BURIED ? "buried" : "waiting");
 }
 

@@ -25,6 +25,7 @@ struct job_line {
 	char error[WW_JOB_ERROR_MAX + 1];
 	char tube[WW_TUBE_MAX + 1];
 	unsigned char key[WW_JOB_KEY_MAX + 2];
+	unsigned char group[WW_JOB_GROUP_MAX + 2];
 	unsigned char *body;
 	size_t room; /* of the body */
 	char problem[LINE_PROBLEM];

@@ -44,6 +44,8 @@ enum word {
 	OPTION_MODE,
 	OPTION_DEBOUNCE,
 	OPTION_UNIQUE,
+	OPTION_GROUP,
+	OPTION_EACH,
 	OPTION_AT,
 	OPTION_TUBE,
 	OPTION_PREFIX,
@@ -95,6 +97,8 @@ static const struct {
     [OPTION_MODE] = {AS_ITSELF, 0, 0, 0, 0, "mode"},
     [OPTION_DEBOUNCE] = {AS_SECONDS, 0, UINT32_MAX, MEMBER(own.key_span), "debounce"},
     [OPTION_UNIQUE] = {AS_SECONDS, 0, UINT32_MAX, MEMBER(own.key_span), "unique"},
+    [OPTION_GROUP] = {AS_ITSELF, 0, 0, 0, 0, "group"},
+    [OPTION_EACH] = {AS_ITSELF, 0, 0, 0, 0, "each"},
     [OPTION_AT] = {AS_SECONDS, 0, TIME_MAX, MEMBER(delay), "at"},
     [OPTION_TUBE] = {AS_ITSELF, 0, 0, 0, 0, "tube"},
     [OPTION_PREFIX] = {AS_ITSELF, 0, 0, 0, 0, "prefix"},
@@ -117,7 +121,7 @@ enum { WORDS_MAX = 20 };
 
 #define PUT_OPTIONS                                                                                                    \
 	OPTION_EVERY, OPTION_SKIP, OPTION_BACKOFF, OPTION_BACKOFF_MAX, OPTION_MISSED, OPTION_ATTEMPTS, OPTION_VERSION, \
-	    OPTION_MODE, OPTION_DEBOUNCE, OPTION_UNIQUE
+	    OPTION_MODE, OPTION_DEBOUNCE, OPTION_UNIQUE, OPTION_GROUP
 
 /*
  * beanstalkd finds a verb by the beginning of the line. The text of a verb with arguments ends with a space, therefore
@@ -168,7 +172,8 @@ static const struct {
     {"forecast ", VERB_FORECAST, {SPAN, COUNT, OPTION_TUBE}},
     {"advance ", VERB_ADVANCE, {DELAY}},
     {"auth ", VERB_AUTH, {SECRET}},
-    {"limit-tube ", VERB_LIMIT_TUBE, {TUBE, OPTION_RUNNING, OPTION_STARTS, OPTION_PER, OPTION_BURST}},
+    {"limit-tube ", VERB_LIMIT_TUBE,
+        {TUBE, OPTION_RUNNING, OPTION_STARTS, OPTION_PER, OPTION_BURST, OPTION_GROUP, OPTION_EACH}},
     {"list-limits", VERB_LIST_LIMITS, {OPTION_TUBE}},
 };
 
@@ -272,6 +277,8 @@ static int read_states(struct command *command, struct span list)
 
 static int read_itself(struct command *command, enum word what, struct span word)
 {
+	struct command_own *own = &command->own;
+
 	switch (what) {
 	case OPTION_TUBE:
 		command->own.has_tube = 1;
@@ -290,6 +297,11 @@ static int read_itself(struct command *command, enum word what, struct span word
 		return read_mode(command, word);
 	case OPTION_STATE:
 		return read_states(command, word);
+	case OPTION_GROUP:
+		return words_decode(word, own->group, sizeof own->group, &own->group_length);
+	case OPTION_EACH:
+		own->each = 1;
+		return words_is(word, "yes") ? 0 : -1;
 	case OPTION_BODY:
 		command->own.with_body = 1;
 		return words_is(word, "yes") ? 0 : -1;

@@ -110,7 +110,10 @@ struct command_own {
 	uint64_t after;
 	unsigned states;
 	int with_body;
-	uint64_t span;         /* forecast */
+	uint64_t span; /* forecast */
+	unsigned char group[WW_JOB_GROUP_MAX];
+	size_t group_length;   /* 0: none */
+	int each;              /* limit-tube: of each group */
 	struct ww_limit limit; /* limit-tube; 0: not given */
 	struct span secret;    /* auth: points into the bytes given to protocol_next */
 };

@@ -22,7 +22,7 @@ from weekwheel import PATIENCE, WEEKWHEEL, Case, Server, alone, check, equal, ma
 from weekwheel import exact_objects as objects
 
 # What an import keeps of a job.
-KEPT = ("tube", "key", "state", "clock", "due", "period", "missed", "skip", "priority", "run", "attempts", "backoff",
+KEPT = ("tube", "key", "group", "state", "clock", "due", "period", "missed", "skip", "priority", "run", "attempts", "backoff",
         "backoff_max", "body")
 SOON = 4102444800  # 2100
 
@@ -35,7 +35,7 @@ def serving(folder, *options):
 
 
 def kept(jobs):
-    return [{name: job[name] for name in KEPT} for job in jobs]
+    return [{name: job.get(name) for name in KEPT} for job in jobs]
 
 
 def encoded(data):
@@ -57,7 +57,8 @@ def exported(folder):
 def variety():
     """Jobs that differ in every field."""
     yield {"body": ""}
-    yield {"body": encoded(bytes(range(256)) * 40), "key": encoded(b"\0\xff\n\"k"), "tube": "t"}
+    yield {"body": encoded(bytes(range(256)) * 40), "key": encoded(b"\0\xff\n\"k"), "tube": "t",
+           "group": encoded(b"\0\xffg")}
     yield {"body": "eA==", "tube": "t", "clock": "wall", "due": SOON + 0.5, "priority": 0}
     yield {"body": "eA==", "tube": "t" * 200, "key": encoded(b"k" * 200), "due": SOON, "run": 1, "attempts": 4294967295}
     yield {"body": "eA==", "period": 0.001, "missed": "all", "due": SOON, "priority": 4294967295}

@@ -100,6 +100,10 @@ START_TEST(own_verbs_are_understood)
 	ck_assert_uint_eq(command.own.limit.per, WW_SECOND / 2);
 	ck_assert_uint_eq(command.own.limit.burst, 20);
 	is("limit-tube t\r\n", VERB_LIMIT_TUBE);
+	is("limit-tube t group=a%20b\r\n", VERB_LIMIT_TUBE);
+	ck_assert_uint_eq(command.own.group_length, 3);
+	is("limit-tube t each=yes\r\n", VERB_LIMIT_TUBE);
+	ck_assert_int_eq(command.own.each, 1);
 	is("list-limits\r\n", VERB_LIST_LIMITS);
 	is("list-limits tube=t\r\n", VERB_LIST_LIMITS);
 	is("advance 604800\r\n", VERB_ADVANCE);
@@ -118,9 +122,9 @@ START_TEST(what_is_not_well_formed_is_refused)
 	    "put-key 0 0 0 1 a debounce=5 version=0\r\n", "move-key - 5\r\n", "move-key k -\r\n",
 	    "move-key k 5 at=5\r\n", "list-delayedx\r\n", "list-delayed limit=1001\r\n", "list-delayed limit=0\r\n",
 	    "list-delayed state=odd\r\n", "list-delayed state=\r\n", "forecast 0 5\r\n", "limit-tube t x\r\n",
-	    "limit-tube t running=0\r\n", "list-limits t\r\n", "forecast 1 10081\r\n", "bury-job 1 1 a%00\r\n",
-	    "delete-key k version=x\r\n", "delete-key k v=1\r\n", "list-delayed  limit=1\r\n", "pause-tube -t 1\r\n",
-	    "pause-tube t\r\n"};
+	    "limit-tube t running=0\r\n", "limit-tube t each=no\r\n", "limit-tube t group=\r\n", "list-limits t\r\n",
+	    "forecast 1 10081\r\n", "bury-job 1 1 a%00\r\n", "delete-key k version=x\r\n", "delete-key k v=1\r\n",
+	    "list-delayed  limit=1\r\n", "pause-tube -t 1\r\n", "pause-tube t\r\n"};
 
 	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
 		ck_assert_msg(parse(bad[i]) == (i == 4 || i == 5 ? REFUSAL_UNKNOWN : REFUSAL_BAD_FORMAT), "%s", bad[i]);
