@@ -461,7 +461,7 @@ START_TEST(limits_out_of_range_are_refused)
 	ck_assert_int_eq(ww_jobs_limit_get(world.jobs, &whole, &info), WW_ENOTFOUND);
 	ck_assert_int_eq(ww_jobs_limit_default(NULL), WW_EINVAL);
 	limit.starts = 1000000;
-	OK(ww_jobs_limit_set(world.jobs, &(struct ww_limit_ref){NULL}, &limit));
+	OK(ww_jobs_limit_set(world.jobs, &(struct ww_limit_ref){.tube = NULL}, &limit));
 	ck_assert_uint_eq(limit_now().limit.starts, 1000000);
 	clear_limit();
 	world_end(&world);
