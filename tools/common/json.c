@@ -100,6 +100,23 @@ int json_next(const char *text, size_t size, size_t *at, struct json_value *name
 	return 1;
 }
 
+int json_element(const char *text, size_t size, size_t *at, struct json_value *value)
+{
+	struct cursor cursor = {text + *at, text + size};
+	int is_first = *at == 0;
+
+	if (is_first && !take(&cursor, '['))
+		return -1;
+	if (take(&cursor, ']')) {
+		skip_blanks(&cursor);
+		return cursor.at == cursor.end ? 0 : -1;
+	}
+	if ((!is_first && !take(&cursor, ',')) || !take_value(&cursor, value))
+		return -1;
+	*at = (size_t)(cursor.at - text);
+	return 1;
+}
+
 int json_is(struct json_value value, const char *string)
 {
 	return value.kind == JSON_STRING && value.size == strlen(string) && memcmp(value.text, string, value.size) == 0;

@@ -43,6 +43,12 @@ uint64_t json_whole(const char *text, size_t size, const char *name);
 /* Copy the member as json_decode does, or "" if it is neither a string nor a number. Return out. */
 const char *json_text(const char *text, size_t size, const char *name, char *out, size_t room);
 
+/*
+ * Take the next element of the array that is all of the text. *at is 0 at first. Return 1, 0 after the last element, or -1
+ * if the text is no array, with *at where that shows.
+ */
+int json_element(const char *text, size_t size, size_t *at, struct json_value *value);
+
 /* Read the numbers of an array, at most `count`. Return how many were read. */
 size_t json_array(struct json_value array, uint64_t *numbers, size_t count);
 

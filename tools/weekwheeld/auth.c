@@ -267,7 +267,6 @@ int auth_admits(struct connection *connection, struct command *command)
 	return auth_counts(connection, command);
 }
 
-/* Return 0 with the token of a field "Bearer TOKEN" or NULL, or 429. */
 static int http_token(
     struct server *server, const struct sockaddr *address, const char *text, const struct token **token, unsigned *rest)
 {
@@ -290,20 +289,29 @@ static int http_token(
 	return 0;
 }
 
-int auth_http(struct server *server, const struct sockaddr *address, const char *field, const struct command *command,
-    unsigned *rest)
+int auth_http_token(struct server *server, const struct sockaddr *address, const char *field,
+    const struct token **token, unsigned *rest)
 {
 	static const char scheme[] = "Bearer ";
-	struct rights_case about = {.command = command, .used = ""};
-	unsigned rights;
 
+	*token = NULL;
 	if (!server->auth.tokens)
 		return 0;
 	if (field && strncasecmp(field, scheme, sizeof scheme - 1) == 0 &&
-	    http_token(server, address, field + sizeof scheme - 1, &about.token, rest) != 0)
+	    http_token(server, address, field + sizeof scheme - 1, token, rest) != 0)
 		return 429;
-	if (!about.token)
-		return 401;
+	return *token ? 0 : 401;
+}
+
+int auth_http(struct server *server, const struct sockaddr *address, const char *field, const struct command *command,
+    unsigned *rest)
+{
+	struct rights_case about = {.command = command, .used = ""};
+	int status = auth_http_token(server, address, field, &about.token, rest);
+	unsigned rights;
+
+	if (status != 0 || !server->auth.tokens)
+		return status;
 	switch (rights_of(&about, &rights)) {
 	case RIGHTS_YES:
 		return 0;

@@ -66,10 +66,13 @@ int auth_may(struct ww_jobs *jobs, const struct token *token, unsigned rights, u
 void auth_login(struct connection *connection, const struct command *command);
 
 /*
- * Return 0 if a request over HTTP with this field Authorization, or NULL, may do what the command would; 401 if it needs
- * a right token, 403 if its token may not, or 429 if its address rests, with the seconds in *rest. The address is the
- * client's.
+ * Find the token of a request over HTTP by its field Authorization, or NULL. Return 0, with *token NULL if no tokens are
+ * used; 401 if it needs a right token; or 429 if its address, which is the client's, rests, with the seconds in *rest.
  */
+int auth_http_token(struct server *server, const struct sockaddr *address, const char *field,
+    const struct token **token, unsigned *rest);
+
+/* The same, and 403 if the token may not do what the command would. */
 int auth_http(struct server *server, const struct sockaddr *address, const char *field, const struct command *command,
     unsigned *rest);
 

@@ -27,6 +27,7 @@ struct server_tube {
 	unsigned users;
 	unsigned watchers;
 	unsigned waiters;
+	unsigned pollers;            /* requests over HTTP that wait for its jobs */
 	unsigned wanted;             /* of a shared store: how many of those that wait are to ask it in this turn */
 	uint64_t events;             /* how often it may have become ready */
 	TAILQ_HEAD(, watch) waiting; /* in order of arrival */

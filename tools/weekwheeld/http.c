@@ -1,7 +1,4 @@
 /* Serves HTTP in the server's own loop: numbers for Prometheus, the server's health, and lists of jobs as JSON. */
-#include "tools/weekwheeld/commands.h"
-
-#ifdef HAVE_MICROHTTPD
 #include <errno.h>
 #include <microhttpd.h>
 #include <stdlib.h>
@@ -10,7 +7,9 @@
 #include <unistd.h>
 
 #include "tools/common/percent.h"
+#include "tools/weekwheeld/commands.h"
 #include "tools/weekwheeld/gate.h"
+#include "tools/weekwheeld/http.h"
 #include "tools/weekwheeld/reply.h"
 #include "tools/weekwheeld/settings/address.h"
 #include "tools/weekwheeld/visitors.h"
@@ -47,15 +46,31 @@ struct query {
 	int bad;
 };
 
-/* The line has a prefix as the URL had it: percent-encoded. */
-static int add_encoded(struct buffer *line, const char *value)
+/* A path's segments are told apart before they are decoded, so libmicrohttpd decodes nothing. */
+static size_t keep_encoded(void *context, struct MHD_Connection *client, char *text)
 {
-	size_t length = strlen(value);
-	char encoded[3 * WW_JOB_KEY_MAX + 1];
+	(void)context;
+	(void)client;
+	return strlen(text);
+}
 
-	if (length > WW_JOB_KEY_MAX)
+/* The line has a prefix percent-encoded, and all else decoded. */
+static int add_value(struct buffer *line, const char *value, int is_encoded)
+{
+	const char *end = value + strlen(value);
+	char encoded[3 * WW_JOB_KEY_MAX + 1];
+	char decoded[WW_JOB_KEY_MAX];
+	size_t length = 0;
+
+	while (value < end && length < sizeof decoded)
+		decoded[length++] = percent_take(&value, end);
+	if (value < end)
 		return -1;
-	return buffer_append(line, encoded, percent_encode(value, length, encoded, sizeof encoded));
+	if (is_encoded)
+		return buffer_append(line, encoded, percent_encode(decoded, length, encoded, sizeof encoded));
+	if (memchr(decoded, ' ', length) || memchr(decoded, '\r', length) || memchr(decoded, '\n', length))
+		return -1;
+	return buffer_append(line, decoded, length);
 }
 
 static enum MHD_Result add_argument(void *context, enum MHD_ValueKind kind, const char *name, const char *value)
@@ -63,13 +78,8 @@ static enum MHD_Result add_argument(void *context, enum MHD_ValueKind kind, cons
 	struct query *query = context;
 
 	(void)kind;
-	query->bad |= !value || buffer_format(&query->line, " %s=", name);
-	if (query->bad)
-		return MHD_NO;
-	if (strcmp(name, "prefix") == 0)
-		query->bad = add_encoded(&query->line, value);
-	else
-		query->bad = strpbrk(value, " \r\n") || buffer_append(&query->line, value, strlen(value));
+	query->bad |= !value || buffer_format(&query->line, " %s=", name) ||
+	              add_value(&query->line, value, strcmp(name, "prefix") == 0);
 	return query->bad ? MHD_NO : MHD_YES;
 }
 
@@ -87,7 +97,7 @@ enum { OF_QUERY, OF_METRICS };
 
 struct http_question {
 	struct task task;
-	struct MHD_Connection *client;
+	struct http_visit visit;
 	LIST_ENTRY(http_question) next;
 	int of;
 	int is_known;
@@ -118,7 +128,17 @@ static void question_done(struct task *task)
 	task->server->http->asking[question->of]--;
 	question->is_known = 1;
 	if (question->is_suspended)
-		MHD_resume_connection(question->client);
+		http_resume(task->server, &question->visit);
+}
+
+void http_owe(struct server *server, struct MHD_Connection *client, const struct buffer *answer)
+{
+	visitors_owe(&server->http->visitors, reply_descriptor(client), answer->capacity);
+}
+
+static struct http_question *question_of(struct http_visit *visit)
+{
+	return (struct http_question *)(void *)((char *)visit - offsetof(struct http_question, visit));
 }
 
 static enum MHD_Result question_answer(struct http_question *question)
@@ -130,8 +150,8 @@ static enum MHD_Result question_answer(struct http_question *question)
 		question->error = metrics_write(server, &question->sample, question->error, made);
 	else if (question->error == WW_OK && made->size > 0 && buffer_append(made, "\n", 1) != 0)
 		question->error = WW_ENOMEM;
-	visitors_owe(&server->http->visitors, reply_descriptor(question->client), made->capacity);
-	return reply_made(question->client, question->error, question->type, made);
+	http_owe(server, question->visit.client, made);
+	return reply_made(question->visit.client, question->error, question->type, made);
 }
 
 /* It is freed when its request has ended. */
@@ -148,12 +168,21 @@ static enum MHD_Result question_start(struct server *server, struct http_questio
 	if (question->is_known)
 		return question_answer(question);
 	question->is_suspended = 1;
-	MHD_suspend_connection(question->client);
+	MHD_suspend_connection(question->visit.client);
 	return MHD_YES;
 }
 
-static void question_end(struct http_question *question)
+static enum MHD_Result question_go_on(struct http_visit *visit, const char *data, size_t *size)
 {
+	(void)data;
+	(void)size;
+	return question_answer(question_of(visit));
+}
+
+static void question_end(struct http_visit *visit)
+{
+	struct http_question *question = question_of(visit);
+
 	LIST_REMOVE(question, next);
 	buffer_free(&question->made);
 	metrics_forget(&question->sample);
@@ -196,9 +225,10 @@ static struct http_question *question_make(struct server *server, struct MHD_Con
 	struct http_question *question = server->http->asking[of] < QUESTIONS_MAX ? calloc(1, sizeof *question) : NULL;
 
 	if (question) {
-		question->client = client;
+		question->task.server = server;
+		question->visit = (struct http_visit){client, question_go_on, question_end};
 		question->of = of;
-		*state = question;
+		*state = &question->visit;
 	}
 	return question;
 }
@@ -246,8 +276,9 @@ static enum MHD_Result serve_forecast(struct server *server, struct MHD_Connecti
 	const char *tube = MHD_lookup_connection_value(client, MHD_GET_ARGUMENT_KIND, "tube");
 	struct query query = {{0}, 0};
 
-	query.bad = buffer_format(&query.line, "forecast %s %s%s%s", span ? span : "3600", count ? count : "24",
-	    tube ? " tube=" : "", tube ? tube : "");
+	query.bad = buffer_format(&query.line, "forecast %s %s", span ? span : "3600", count ? count : "24");
+	if (tube)
+		(void)add_argument(&query, MHD_GET_ARGUMENT_KIND, "tube", tube);
 	return reply_query(server, client, &query, list_forecast, "application/json",
 	    "span=SECONDS, count=1 to 10080, tube=NAME\n", state);
 }
@@ -287,13 +318,17 @@ static enum MHD_Result serve(void *context, struct MHD_Connection *client, const
 	struct server *server = context;
 
 	(void)version;
-	(void)data;
-	if (*state)
-		return question_answer(*state);
+	if (*state) {
+		struct http_visit *visit = *state;
+
+		return visit->go_on(visit, data, size);
+	}
 	visitors_note(&server->http->visitors, reply_descriptor(client), 1, uv_now(&server->loop));
 	if (!gate_is_ours(server->settings, MHD_lookup_connection_value(client, MHD_HEADER_KIND, MHD_HTTP_HEADER_HOST)))
 		return reply_text(client, MHD_HTTP_MISDIRECTED_REQUEST,
 		    "this server does not have this name: use its address, or start it with --http-host NAME\n");
+	if (strncmp(path, "/v1/", 4) == 0)
+		return v1_begin(server, client, path + 4, method, (struct http_visit **)state);
 	if (*size > 0 || (strcmp(method, MHD_HTTP_METHOD_GET) != 0 && strcmp(method, MHD_HTTP_METHOD_HEAD) != 0))
 		return reply_text(client, MHD_HTTP_METHOD_NOT_ALLOWED, "only GET: this interface is read-only\n");
 	if (strcmp(path, "/livez") == 0)
@@ -309,7 +344,7 @@ static enum MHD_Result serve(void *context, struct MHD_Connection *client, const
 	if (strcmp(path, "/forecast") == 0)
 		return serve_forecast(server, client, state);
 	return reply_text(
-	    client, MHD_HTTP_NOT_FOUND, "there are /metrics, /livez, /readyz, /healthz, /list and /forecast\n");
+	    client, MHD_HTTP_NOT_FOUND, "there are /metrics, /livez, /readyz, /healthz, /list, /forecast and /v1/\n");
 }
 
 /* ---- Who visits */
@@ -318,10 +353,11 @@ static void http_completed(
     void *context, struct MHD_Connection *client, void **state, enum MHD_RequestTerminationCode how)
 {
 	struct server *server = context;
+	struct http_visit *visit = *state;
 
 	(void)how;
-	if (*state)
-		question_end(*state);
+	if (visit)
+		visit->end(visit);
 	*state = NULL;
 	visitors_note(&server->http->visitors, reply_descriptor(client), 0, uv_now(&server->loop));
 }
@@ -356,6 +392,13 @@ static void http_run(struct server *server);
 static void http_timer(uv_timer_t *timer)
 {
 	http_run(timer->data);
+}
+
+/* libmicrohttpd without threads of its own has nothing that would wake the loop. */
+void http_resume(struct server *server, struct http_visit *visit)
+{
+	MHD_resume_connection(visit->client);
+	uv_timer_start(&server->http->timer, http_timer, 0, 0);
 }
 
 static void http_readable(uv_poll_t *poll, int status, int events)
@@ -486,7 +529,8 @@ static int daemon_start(struct server *server, struct http *http)
 {
 	http->daemon = MHD_start_daemon(MHD_USE_EPOLL | MHD_USE_NO_LISTEN_SOCKET | MHD_ALLOW_SUSPEND_RESUME, 0, NULL,
 	    NULL, serve, server, MHD_OPTION_CONNECTION_LIMIT, (unsigned)CONNECTIONS_MAX, MHD_OPTION_NOTIFY_COMPLETED,
-	    http_completed, server, MHD_OPTION_NOTIFY_CONNECTION, http_notified, server, MHD_OPTION_END);
+	    http_completed, server, MHD_OPTION_NOTIFY_CONNECTION, http_notified, server, MHD_OPTION_UNESCAPE_CALLBACK,
+	    keep_encoded, NULL, MHD_OPTION_END);
 	return http->daemon ? 0 : message_error("cannot serve HTTP: no memory");
 }
 
@@ -537,6 +581,7 @@ void http_stop(struct server *server)
 
 	if (!http)
 		return;
+	v1_stop(server);
 	uv_close((uv_handle_t *)&http->poll, http_closed);
 	uv_close((uv_handle_t *)&http->coming, http_closed);
 	uv_close((uv_handle_t *)&http->timer, http_closed);
@@ -545,35 +590,3 @@ void http_stop(struct server *server)
 	relay_stop(server);
 	(void)close(http->listener);
 }
-#else
-size_t http_worst(const struct server *server)
-{
-	(void)server;
-	return 0;
-}
-
-void http_end_worst(struct server *server)
-{
-	(void)server;
-}
-
-int http_numbers(struct server *server, struct buffer *out, number_fn *add)
-{
-	(void)server;
-	(void)out;
-	(void)add;
-	return 0;
-}
-
-int http_start(struct server *server)
-{
-	if (!server->settings->http)
-		return 0;
-	return message_error("--http: this build has no libmicrohttpd; install libmicrohttpd-dev and configure again");
-}
-
-void http_stop(struct server *server)
-{
-	(void)server;
-}
-#endif

@@ -1,5 +1,4 @@
 /* Answers by HTTP: see reply.h. */
-#ifdef HAVE_MICROHTTPD
 #include "tools/weekwheeld/reply.h"
 
 #include <stdio.h>
@@ -31,7 +30,8 @@ static struct MHD_Response *response_make(struct buffer *body, const char *type)
 		free(kept);
 		return NULL;
 	}
-	(void)MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, type);
+	if (type)
+		(void)MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, type);
 	(void)MHD_add_response_header(response, MHD_HTTP_HEADER_CACHE_CONTROL, "no-store");
 	return response;
 }
@@ -49,40 +49,42 @@ static enum MHD_Result response_send(struct MHD_Connection *client, unsigned sta
 	return result;
 }
 
-enum MHD_Result reply_body(struct MHD_Connection *client, unsigned status, const char *type, struct buffer *body)
+enum MHD_Result reply_with(struct MHD_Connection *client, unsigned status, const char *type, struct buffer *body,
+    const char *name, const char *value)
 {
-	return response_send(client, status, response_make(body, type));
+	struct MHD_Response *response = response_make(body, type);
+
+	if (response && name)
+		(void)MHD_add_response_header(response, name, value);
+	return response_send(client, status, response);
 }
 
-static struct MHD_Response *text_make(const char *text)
+enum MHD_Result reply_body(struct MHD_Connection *client, unsigned status, const char *type, struct buffer *body)
+{
+	return reply_with(client, status, type, body, NULL, NULL);
+}
+
+static const char text_type[] = "text/plain; charset=utf-8";
+
+enum MHD_Result reply_text(struct MHD_Connection *client, unsigned status, const char *text)
 {
 	struct buffer body = {0};
 
 	(void)buffer_append(&body, text, strlen(text));
-	return response_make(&body, "text/plain; charset=utf-8");
-}
-
-enum MHD_Result reply_text(struct MHD_Connection *client, unsigned status, const char *text)
-{
-	return response_send(client, status, text_make(text));
+	return reply_body(client, status, text_type, &body);
 }
 
 enum MHD_Result reply_later(struct MHD_Connection *client, unsigned seconds, const char *text)
 {
-	struct MHD_Response *response = text_make(text);
+	struct buffer body = {0};
 	char number[16];
 
+	(void)buffer_append(&body, text, strlen(text));
 	snprintf(number, sizeof number, "%u", seconds);
-	if (response)
-		(void)MHD_add_response_header(response, MHD_HTTP_HEADER_RETRY_AFTER, number);
-	return response_send(client, MHD_HTTP_TOO_MANY_REQUESTS, response);
+	return reply_with(client, MHD_HTTP_TOO_MANY_REQUESTS, text_type, &body, MHD_HTTP_HEADER_RETRY_AFTER, number);
 }
 
 int reply_descriptor(struct MHD_Connection *client)
 {
 	return MHD_get_connection_info(client, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
 }
-#else
-/* A file of C is not empty. */
-typedef int reply_needs_microhttpd;
-#endif

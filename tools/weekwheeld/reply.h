@@ -7,7 +7,10 @@
 
 #include "tools/weekwheeld/buffer.h"
 
-/* Answer with the body, which becomes empty. */
+/* Answer with the body, which becomes empty, and with a field of the head unless its name is NULL. type NULL: no type. */
+enum MHD_Result reply_with(struct MHD_Connection *client, unsigned status, const char *type, struct buffer *body,
+    const char *name, const char *value);
+
 enum MHD_Result reply_body(struct MHD_Connection *client, unsigned status, const char *type, struct buffer *body);
 
 enum MHD_Result reply_text(struct MHD_Connection *client, unsigned status, const char *text);

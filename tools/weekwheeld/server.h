@@ -127,8 +127,10 @@ struct server {
 
 	struct auth auth;
 	struct http *http;
-	LIST_HEAD(, relay) relays; /* of connections by HTTP that have TLS */
-	char input[65536];         /* what any connection has just read */
+	LIST_HEAD(v1_list, v1_request) v1_batch; /* requests that wait for the commit */
+	struct v1_list v1_waiting;               /* for a job */
+	LIST_HEAD(, relay) relays;               /* of connections by HTTP that have TLS */
+	char input[65536];                       /* what any connection has just read */
 };
 
 /* ---- bounds.c: how much memory there is */
@@ -248,6 +250,17 @@ void http_stop(struct server *server);
 /* Return the bytes of the largest answer that a client by HTTP leaves unread, and close that client. */
 size_t http_worst(const struct server *server);
 void http_end_worst(struct server *server);
+
+/* ---- v1: jobs over HTTP */
+
+/* The turn's write has been committed, or has failed: answer the requests that wait for it. */
+void v1_settle(struct server *server, int error);
+
+/* Tubes of requests that wait may have jobs: let them ask. */
+void v1_wake(struct server *server);
+
+/* Answer all that wait. */
+void v1_stop(struct server *server);
 
 /* Serve until a signal ends it. Returns the exit status of the program. */
 int server_run(const struct settings *settings);

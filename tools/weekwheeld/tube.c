@@ -37,7 +37,7 @@ struct server_tube *tube_make(struct server *server, const char *name)
 
 void tube_drop(struct server *server, struct server_tube *tube)
 {
-	if (tube->users || tube->watchers || tube->is_ready || tube == server->default_tube)
+	if (tube->users || tube->watchers || tube->pollers || tube->is_ready || tube == server->default_tube)
 		return;
 	HASH_DEL(server->tubes, tube);
 	free(tube);
@@ -56,7 +56,7 @@ void tube_drop_all(struct server *server)
 
 void tube_ready(struct server *server, struct server_tube *tube)
 {
-	if (TAILQ_EMPTY(&tube->waiting))
+	if (TAILQ_EMPTY(&tube->waiting) && !tube->pollers)
 		return;
 	tube->events++;
 	if (tube->wanted == 0)

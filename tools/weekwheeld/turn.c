@@ -41,6 +41,7 @@ void turn_commit(struct server *server)
 		SLIST_REMOVE_HEAD(&server->batch, next_batch);
 		answer_settle(connection, error);
 	}
+	v1_settle(server, error);
 }
 
 static void turn_idle(uv_idle_t *idle)

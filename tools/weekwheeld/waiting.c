@@ -172,6 +172,7 @@ static void ask_for_some(struct server_tube *tube)
 static void serve_tubes(struct server *server)
 {
 	struct server_tube *tube;
+	int is_polled = 0;
 
 	while ((tube = STAILQ_FIRST(&server->ready)) != NULL) {
 		STAILQ_REMOVE_HEAD(&server->ready, next_ready);
@@ -182,8 +183,11 @@ static void serve_tubes(struct server *server)
 			while (
 			    !TAILQ_EMPTY(&tube->waiting) && waiting_try(TAILQ_FIRST(&tube->waiting)->connection) == 1)
 				;
+		is_polled |= tube->pollers > 0;
 		tube_drop(server, tube);
 	}
+	if (is_polled)
+		v1_wake(server);
 }
 
 static void serve_fresh(struct server *server)

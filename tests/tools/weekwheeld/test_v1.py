@@ -1,0 +1,400 @@
+#!/usr/bin/env python3
+"""/v1: jobs over HTTP, as JSON. What one interface does, the other sees."""
+import errno
+import http.client
+import json
+import os
+import re
+import socket
+import sys
+import threading
+
+sys.path.insert(0, __file__.rsplit("/tests/", 1)[0] + "/tests/support")
+from faults import FOREVER, TRUNCATE, WRITE, Plan
+from weekwheel import PATIENCE, Case, Redis, Server, alone, check, equal, main, matches
+
+JSON = "application/json"
+
+
+def token_of(name, *grants):
+    """Make a token, and its line in the file that the server reads."""
+    made = alone.run(0, "token", "--token-file", name + ".token", name, *grants)
+    with open("tokens", "a", encoding="utf-8") as file:
+        file.write(made.out)
+    os.chmod("tokens", 0o600)
+    with open(name + ".token", encoding="utf-8") as file:
+        return file.read().strip()
+
+
+class Web:
+    """Speaks HTTP to a server, with a token. One connection, which is kept."""
+
+    def __init__(self, server, token):
+        port = int(re.search(r"serving http://[0-9.]+:(\d+)/", server.said).group(1))
+        self.http, self.token = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE), token
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.http.close()
+
+    def begin(self, method, path, body=None, **headers):
+        data = body if body is None or isinstance(body, bytes) else json.dumps(body).encode()
+        headers = {name.replace("_", "-"): value for name, value in headers.items()}
+        if self.token:
+            headers["Authorization"] = "Bearer " + self.token
+        if data is not None:
+            headers.setdefault("Content-Type", JSON)
+        self.http.request(method, "/v1/" + path, data, headers)
+
+    def end(self):
+        answer = self.http.getresponse()
+        text = answer.read()
+        self.etag = answer.getheader("ETag")
+        kind = answer.getheader("Content-Type")
+        if answer.status == 204:
+            equal(text, b"")
+            return 204, None
+        equal(kind, "application/problem+json" if answer.status >= 400 else JSON)
+        said = json.loads(text)
+        if answer.status >= 400:
+            equal(said["status"], answer.status)
+        return answer.status, said
+
+    def ask(self, method, path, body=None, **headers):
+        self.begin(method, path, body, **headers)
+        return self.end()
+
+    def good(self, method, path, body=None, **headers):
+        status, said = self.ask(method, path, body, **headers)
+        check(status < 300, (method, path, status, said))
+        return said
+
+    def refused(self, status, field, method, path, body=None, **headers):
+        got, said = self.ask(method, path, body, **headers)
+        equal((got, said.get("field")), (status, field), said)
+        return said["detail"]
+
+
+class Interface:
+    """What every store has."""
+
+    def test_the_life_of_a_job(self):
+        with self.server() as server, Web(server, self.token) as web, server.client() as a:
+            status, made = web.ask("POST", "jobs", {"tube": "mail", "body": "hello", "delay": "1h", "run": 30})
+            equal((status, made["version"], made["result"], web.etag), (201, 1, "new", '"1"'))
+            number = made["id"]
+            job = web.good("GET", "jobs/" + number)
+            equal([job[name] for name in ("id", "tube", "state", "body", "length", "run", "clock")],
+                  [number, "mail", "delayed", "hello", 5, 30, "elapsed"])
+            check(3500 < job["left"] <= 3600, job)
+            equal(web.good("PATCH", "jobs/" + number, {"delay": 0}, If_Match='"1"'), {"version": 2})
+            lease, = web.good("POST", "leases", {"tubes": ["none", "mail"]})["leases"]
+            equal((lease["id"], lease["body"], lease["attempt"]), (number, "hello", 1))
+            token = {"token": lease["token"]}
+            equal(web.ask("POST", "jobs/%s/touch" % number, token), (204, None))
+            # The other interface sees the lease, and cannot take the job.
+            equal(a.ask("delete " + number), "NOT_FOUND")
+            equal(web.good("POST", "jobs/%s/release" % number, {**token, "delay": 0, "error": "no time"}),
+                  {"buried": False})
+            equal(web.good("GET", "jobs/" + number)["error"], "no time")
+            web.refused(412, None, "POST", "jobs/%s/finish" % number, token)
+            lease, = web.good("POST", "leases", {"tubes": ["mail"], "most": 5})["leases"]
+            token = {"token": lease["token"]}
+            equal(lease["attempt"], 2)
+            web.good("POST", "jobs/%s/bury" % number, {**token, "error": "never"})
+            equal(web.good("GET", "jobs/" + number)["state"], "buried")
+            web.refused(409, None, "PATCH", "jobs/" + number, {"delay": 1})
+            equal(web.good("POST", "tubes/mail/kick", {"most": 7}), {"kicked": 1})
+            lease, = web.good("POST", "leases", {"tubes": ["mail"]})["leases"]
+            web.good("POST", "jobs/%s/return" % number, {"token": lease["token"]})
+            lease, = web.good("POST", "leases", {"tubes": ["mail"]})["leases"]
+            web.good("POST", "jobs/%s/finish" % number, {"token": lease["token"]})
+            web.refused(404, None, "GET", "jobs/" + number)
+            equal(a.ask("peek " + number), "NOT_FOUND")
+
+    def test_a_job_by_its_key(self):
+        with self.server() as server, Web(server, self.token) as web, server.client() as a:
+            path = "tubes/mail/keys/user%2F7%20%C3%A4"
+            status, made = web.ask("PUT", path, {"body": "one", "delay": 60})
+            equal((status, made["result"]), (201, "new"))
+            status, again = web.ask("PUT", path, {"body": "two", "delay": 60})
+            equal((status, again), (200, {"id": made["id"], "version": 2, "result": "replaced"}))
+            job = web.good("GET", path)
+            equal((job["key"], job["body"], web.etag), ("user/7 ä", "two", '"2"'))
+            web.refused(412, None, "PUT", path, {"body": "three"}, If_Match='"1"')
+            web.refused(412, None, "PATCH", path, {"delay": 5}, If_Match='"1"')
+            web.refused(422, "key", "PUT", path, {"key": "x"})
+            web.good("PATCH", path, {"at": "2100-01-01T00:00:00+01:00"})
+            matches("2099-12-31T2[23]:", web.good("GET", path)["due"])
+            equal(web.ask("DELETE", path), (204, None))
+            web.refused(404, None, "GET", path)
+            web.good("POST", "jobs", {"tube": "mail", "key_base64": "AAEC", "body_base64": "/wA="})
+            a.ask("use mail")
+            equal(web.good("GET", "tubes/mail/keys/%00%01%02")["body_base64"], "/wA=")
+            equal(web.good("GET", "jobs?prefix=%00&tube=mail")["jobs"][0]["key_base64"], "AAEC")
+
+    def test_modes_of_keys(self):
+        with self.server() as server, Web(server, self.token) as web:
+            path, job = "tubes/default/keys/k", {"body": "x", "delay": 60}
+            equal(web.ask("PUT", path, job, If_None_Match="*")[0], 201)
+            for result, more in (("kept", {"mode": "if-absent"}), ("kept", {"mode": "keep-earlier", "delay": 61}),
+                                 ("replaced", {"mode": "keep-later", "delay": 61}),
+                                 ("replaced", {"debounce": "1h"}), ("kept", {"unique": 60})):
+                equal(web.good("PUT", path, {**job, **more})["result"], result, more)
+            equal(web.ask("PUT", path, job, If_None_Match="*")[1]["result"], "kept")
+            web.refused(422, "unique", "PUT", path, {**job, "unique": 60, "mode": "replace"})
+            web.refused(422, "key", "POST", "jobs", {"mode": "if-absent"})
+            # A request that is sent again puts nothing, even after the job has ended.
+            status, made = web.ask("POST", "jobs", {"tube": "pay"}, Idempotency_Key="order 7")
+            equal((status, made["result"]), (201, "new"))
+            again = web.good("POST", "jobs", {"tube": "pay"}, Idempotency_Key="order 7")
+            equal((again["id"], again["result"]), (made["id"], "kept"))
+            lease, = web.good("POST", "leases", {"tubes": ["pay"]})["leases"]
+            web.good("POST", "jobs/%s/finish" % lease["id"], {"token": lease["token"]})
+            equal(web.good("POST", "jobs", {"tube": "pay"}, Idempotency_Key="order 7")["result"], "ended")
+            web.refused(422, "Idempotency-Key", "POST", "jobs", {"key": "k"}, Idempotency_Key="order 8")
+
+    def test_many(self):
+        with self.server() as server, Web(server, self.token) as web:
+            made = web.good("POST", "jobs", [{"body": str(n), "tube": "t%d" % (n % 2), "delay": n} for n in range(300)])
+            equal(len({job["id"] for job in made}), 300)
+            found, after = [], ""
+            while after is not None:
+                page = web.good("GET", "jobs?tube=t1&limit=40" + after)
+                check(len(page["jobs"]) <= 40, page)
+                found += page["jobs"]
+                after = page["next"] and "&after=" + page["next"]
+            equal({job["id"] for job in found}, {job["id"] for job in made[1::2]})
+            tubes = {tube["name"]: tube for tube in web.good("GET", "tubes")["tubes"]}
+            equal(tubes["t1"]["delayed"] + tubes["t1"]["ready"], 150)
+            equal(web.good("GET", "tubes/t1")["puts"], tubes["t1"]["puts"])
+            equal(sum(web.good("GET", "forecast?span=60&count=10")["counts"]), 300)
+            check(web.good("GET", "stats")["delayed"] >= 298, "most wait")
+            equal(len(web.good("GET", "jobs?state=delayed&state=buried&limit=1000")["jobs"]) >= 298, True)
+            # One that is wrong keeps the others from being put; one that the store refuses does not.
+            web.refused(422, "delay", "POST", "jobs", [{"body": "x"}, {"delay": "soon"}])
+            web.refused(422, None, "POST", "jobs", [])
+
+    def test_pause(self):
+        with self.server() as server, Web(server, self.token) as web:
+            web.good("POST", "jobs", {"body": "x"})
+            web.good("POST", "tubes/default/pause", {"span": "1h"})
+            equal(web.good("GET", "tubes/default")["pause"], 3600)
+            equal(web.good("POST", "leases", {}), {"leases": []})
+            web.good("POST", "tubes/default/resume")
+            equal(len(web.good("POST", "leases", {})["leases"]), 1)
+
+    def test_waiting_for_a_job(self):
+        with self.server() as server, Web(server, self.token) as web, server.client() as a:
+            web.begin("POST", "leases", {"tubes": ["later", "other"], "wait": 20})
+            a.until_waiting()
+            a.put(b"at last", tube="other")
+            lease, = web.end()[1]["leases"]
+            equal((lease["tube"], lease["body"]), ("other", "at last"))
+            # Each of those who wait gets one.
+            others = [Web(server, self.token) for _ in range(5)]
+            for other in others:
+                other.begin("POST", "leases", {"tubes": ["other"], "wait": 20})
+            a.until_waiting(5)
+            for n in range(5):
+                a.put(b"%d" % n)
+            bodies = [lease["body"] for other in others for lease in other.end()[1]["leases"]]
+            equal(sorted(bodies), list("01234"))
+            for other in others:
+                other.http.close()
+            a.until_waiting(0)
+
+    def test_a_client_that_has_gone_gets_no_job(self):
+        with self.server() as server, Web(server, self.token) as web, server.client() as a:
+            web.begin("POST", "leases", {"wait": 20})
+            a.until_waiting()
+            web.http.sock.shutdown(socket.SHUT_RDWR)
+            web.http.close()
+            a.put(b"x")
+            matches("RESERVED", a.ask("reserve-with-timeout 10"))
+
+    def test_the_server_ends_while_requests_wait(self):
+        with self.server() as server, Web(server, self.token) as web, server.client() as a:
+            web.begin("POST", "leases", {"wait": 20})
+            a.until_waiting()
+            equal(server.stop(), 0)
+
+    def test_what_is_wrong_is_named(self):
+        with self.server() as server, Web(server, self.token) as web:
+            for field, job in (("bdy", {"bdy": "x"}), ("at", {"at": "2026-12-01T09:00:00"}), ("delay", {"delay": -1}),
+                               ("at", {"at": "2100-01-01T00:00:00Z", "delay": 1}), ("run", {"run": 0.5}),
+                               ("tube", {"tube": ""}), ("tube", {"tube": "x" * 201}), ("key", {"key": "x" * 201}),
+                               ("body_base64", {"body_base64": "x"}), ("missed", {"missed": "never"}),
+                               ("priority", {"priority": 1 << 32}), ("body", {"body": {"a": 1}})):
+                web.refused(422, field, "POST", "jobs", job)
+            web.refused(413, "body", "POST", "jobs", {"body": "x" * 65536})
+            web.refused(413, None, "POST", "jobs", {"body": "x" * 1000000})
+            for text in (b"", b"{", b"nonsense", b'{"body":"x"} y', b'{"body":"\xff"}', b"[{}"):
+                status, said = web.ask("POST", "jobs", text)
+                check(status in (400, 422) or (status, text) == (201, b""), (text, status, said))
+            web.refused(415, "Content-Type", "POST", "jobs", b"body=x", Content_Type="text/plain")
+            web.refused(400, "If-Match", "PATCH", "jobs/1", {"delay": 1}, If_Match="new")
+            web.refused(400, "colour", "GET", "jobs?colour=red")
+            web.refused(400, "state", "GET", "jobs?state=done")
+            web.refused(400, "limit", "GET", "jobs?limit=1001")
+            web.refused(404, "id", "GET", "jobs/one")
+            web.refused(404, None, "GET", "jobs/1234567")
+            web.refused(404, None, "GET", "tubes/nope")
+            web.refused(404, None, "GET", "nope")
+            matches("POST, GET", web.refused(405, None, "DELETE", "jobs"))
+            web.refused(422, "token", "POST", "jobs/1/finish", {})
+            web.refused(422, "most", "POST", "leases", {"most": 101})
+            web.refused(422, "wait", "POST", "leases", {"wait": 21})
+            web.refused(422, "tubes", "POST", "leases", {"tubes": []})
+            web.refused(422, "tubes", "POST", "leases", {"tubes": ["x"] * 101})
+            equal(web.good("GET", "stats")["accepted"] <= 1, True)
+
+    def test_who_may(self):
+        with self.server() as server, Web(server, self.token) as admin, Web(server, None) as nobody, \
+                Web(server, self.mailer) as mailer:
+            nobody.refused(401, None, "GET", "stats")
+            nobody.refused(401, None, "POST", "jobs", {"body": "x"})
+            made = admin.good("POST", "jobs", {"tube": "mail", "body": "x"})
+            other = admin.good("POST", "jobs", {"tube": "secret", "body": "x"})
+            # It may work in mail, put into results, and no more.
+            mailer.refused(403, "tube", "POST", "jobs", {"tube": "mail"})
+            mailer.good("POST", "jobs", {"tube": "results"})
+            mailer.refused(403, None, "GET", "stats")
+            mailer.refused(403, None, "GET", "jobs/" + made["id"])
+            mailer.refused(403, None, "POST", "tubes/mail/pause", {"span": 1})
+            mailer.refused(403, "tube", "POST", "leases", {"tubes": ["mail", "secret"]})
+            # To it there is no such job.
+            mailer.refused(404, None, "DELETE", "jobs/" + other["id"])
+            mailer.refused(404, None, "PATCH", "jobs/" + other["id"], {"delay": 9})
+            mailer.refused(404, None, "POST", "jobs/%s/kick" % other["id"])
+            lease, = mailer.good("POST", "leases", {"tubes": ["mail"]})["leases"]
+            mailer.good("POST", "jobs/%s/finish" % made["id"], {"token": lease["token"]})
+            secret, = admin.good("POST", "leases", {"tubes": ["secret"]})["leases"]
+            for end in ("finish", "release", "bury", "touch", "return"):
+                mailer.refused(404, None, "POST", "jobs/%s/%s" % (other["id"], end), {"token": secret["token"]})
+            equal(admin.good("GET", "jobs/" + other["id"])["state"], "reserved")
+
+
+class Stores(Interface):
+    arguments = ()
+
+    def setUp(self):
+        super().setUp()
+        self.token = token_of("admin", "admin:*")
+        self.mailer = token_of("mailer", "work:mail", "put:results")
+
+    def server(self, *more, **env):
+        server = Server("--http", "127.0.0.1:0", "--auth-file", "tokens", *self.arguments, *more,
+                        WEEKWHEEL_TOKEN=self.token, **env)
+        client, token = server.client, self.token
+
+        def login():
+            entered = client()
+            equal(entered.ask("auth " + token), "OK")
+            return entered
+
+        server.client = login
+        return server
+
+    def test_without_tokens_nothing_changes(self):
+        with Server("--http", "127.0.0.1:0") as server, Web(server, None) as web:
+            equal(web.good("GET", "jobs"), {"jobs": [], "next": None})
+            matches("need a token", web.refused(403, None, "POST", "jobs", {"body": "x"}))
+            web.refused(403, None, "DELETE", "jobs/1")
+            equal(web.good("GET", "stats")["accepted"], 0)
+
+
+class Embedded(Stores, Case):
+    def test_the_description_is_true(self):
+        """Each path and method of it is there, no other is, and objects have the members that it names."""
+        with self.server() as server, Web(server, self.token) as web:
+            said = web.good("GET", "openapi.json")
+            schemas = said["components"]["schemas"]
+            for path, methods in said["paths"].items():
+                path = path[1:].format(id="1", tube="t", key="k")
+                wrong = next(m for m in ("PUT", "PATCH", "POST", "DELETE", "GET") if m.lower() not in methods)
+                there = web.refused(405, None, wrong, path, {} if wrong in ("PUT", "PATCH", "POST") else None)
+                equal(sorted(there.rsplit("methods ", 1)[1].lower().split(", ")), sorted(methods), path)
+                for method, operation in methods.items():
+                    if "requestBody" not in operation:
+                        continue
+                    schema = operation["requestBody"]["content"][JSON]["schema"]
+                    schema = schema.get("oneOf", [schema])[0]
+                    members = schemas[schema["$ref"].rsplit("/", 1)[1]]["properties"]
+                    told = web.refused(422, "no member", method.upper(), path, {"no member": 1})
+                    equal(sorted(told.rsplit("there are ", 1)[1].split(", ")), sorted(members), (method, path))
+            # And what it says of answers.
+            made = web.good("POST", "jobs", {"key": "k", "body": "x"})
+            equal(sorted(made), sorted(schemas["PutResult"]["properties"]))
+            for kind, object_ in (("Job", web.good("GET", "jobs/" + made["id"])),
+                                  ("Lease", web.good("POST", "leases", {})["leases"][0]),
+                                  ("Tube", web.good("GET", "tubes/default"))):
+                check(set(object_) <= set(schemas[kind]["properties"]), (kind, object_))
+
+    def test_time(self):
+        with self.server("--clock", "virtual") as server, Web(server, self.token) as web, server.client() as a:
+            web.good("POST", "jobs", {"body": "x", "delay": "3d12h", "every": "1h"})
+            web.begin("POST", "leases", {"wait": 10})
+            a.until_waiting()
+            a.ask("advance 10")
+            equal(web.end(), (200, {"leases": []}))
+            web.begin("POST", "leases", {"wait": 10})
+            a.until_waiting()
+            a.ask("advance 302385")
+            equal(web.end(), (200, {"leases": []}))
+            web.begin("POST", "leases", {"wait": 10})
+            a.until_waiting()
+            a.ask("advance 5")
+            lease, = web.end()[1]["leases"]
+            equal(lease["body"], "x")
+            web.refused(422, "at", "POST", "jobs", {"at": "9999-01-01T00:00:00Z"})
+
+
+class OnDisk(Embedded):
+    arguments = ("--data", "jobs")
+
+    def test_changes_of_a_turn_are_one_write(self):
+        """And each is answered after it: a server that is killed has what it acknowledged."""
+        with self.server() as server:
+            webs = [Web(server, self.token) for _ in range(20)]
+
+            def puts(web, made):
+                for n in range(20):
+                    made.append(web.good("POST", "jobs", {"body": str(n)})["id"])
+
+            made = [[] for _ in webs]
+            threads = [threading.Thread(target=puts, args=pair) for pair in zip(webs, made)]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+            ids = {number for each in made for number in each}
+            equal(len(ids), 400)
+            server.stop(9)
+        with self.server() as server, server.client() as a:
+            equal({str(job["id"]) for job in a.all_jobs()}, ids)
+
+
+    def test_what_could_not_be_written_is_not_acknowledged(self):
+        plan = Plan()
+        with self.server(**plan.environment) as server, Web(server, self.token) as web:
+            web.good("PUT", "tubes/default/keys/k", {"body": "first"})
+            plan.set(1, FOREVER, errno.ENOSPC, WRITE | TRUNCATE)
+            equal(web.ask("PUT", "tubes/default/keys/k", {"body": "second"})[0], 507)
+            # The disk is known to be full by now, and each job of a list is refused by itself.
+            equal(web.good("POST", "jobs", [{"body": "third"}])[0]["status"], 507)
+            plan.set(0)
+            equal([job["body"] for job in web.good("GET", "jobs?body=true")["jobs"]], ["first"])
+
+
+class InRedis(Stores, Case):
+    def setUp(self):
+        super().setUp()
+        self.redis = Redis()
+        self.addCleanup(self.redis.kill)
+        self.arguments = ("--store", self.redis.url)
+
+
+main()

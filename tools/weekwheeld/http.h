@@ -1,0 +1,31 @@
+#ifndef TOOLS_WEEKWHEELD_HTTP_H
+#define TOOLS_WEEKWHEELD_HTTP_H
+
+/* What http.c and those who answer requests have in common. */
+
+#include <microhttpd.h>
+#include <stddef.h>
+
+struct http_visit;
+
+/* A request under way: how it goes on when more of its body has come, or when its answer is known, and how it ends. */
+struct http_visit {
+	struct MHD_Connection *client;
+	enum MHD_Result (*go_on)(struct http_visit *visit, const char *data, size_t *size);
+	void (*end)(struct http_visit *visit);
+};
+
+struct buffer;
+struct server;
+
+/* The client is being sent this answer: if it does not read it, its memory counts. */
+void http_owe(struct server *server, struct MHD_Connection *client, const struct buffer *answer);
+
+/* The answer of a request that was suspended is known: let it go on, in the loop's next round. */
+void http_resume(struct server *server, struct http_visit *visit);
+
+/* v1/serve.c: a request has come for this path below /v1/. Stores in *visit what is called from then on. */
+enum MHD_Result v1_begin(struct server *server, struct MHD_Connection *client, const char *path, const char *method,
+    struct http_visit **visit);
+
+#endif

@@ -1,0 +1,151 @@
+/* What a token may do, and the operations on one job. */
+#include <inttypes.h>
+
+#include "tools/weekwheeld/v1/v1.h"
+
+/* The job that the path names. */
+static struct ww_job_ref job_of(const struct v1_request *request)
+{
+	return (struct ww_job_ref){
+	    .id = request->id,
+	    .tube = request->tube,
+	    .key = request->key,
+	    .key_length = request->key_length,
+	    .version = request->version,
+	};
+}
+
+int v1_may(const struct v1_request *request, const char *tube)
+{
+	return !request->who || token_may(request->who, request->operation->right, tube);
+}
+
+int v1_refuse_tube(struct v1_request *request, const char *tube)
+{
+	return v1_problem(request, 403, tube ? "tube" : NULL, "use a token that grants it",
+	    "the token does not grant this in %s%s", tube ? "the tube " : "all tubes", tube ? tube : "");
+}
+
+/* To those who may not look at it, there is no such job. */
+int v1_may_job(struct v1_request *request)
+{
+	int error = WW_OK;
+
+	if (!v1_may(request, NULL))
+		error = auth_may(v1_jobs(request), request->who, request->operation->right, request->id);
+	if (error < 0)
+		(void)v1_failed(request, error);
+	return error == WW_OK;
+}
+
+int v1_prepare_tube(struct v1_request *request)
+{
+	return v1_may(request, request->tube) ? 0 : v1_refuse_tube(request, request->tube);
+}
+
+static int prepare_object(struct v1_request *request)
+{
+	return v1_read(request, 0);
+}
+
+int v1_prepare_tube_object(struct v1_request *request)
+{
+	return v1_prepare_tube(request) != 0 ? -1 : v1_read(request, 0);
+}
+
+void v1_end(struct v1_request *request, int error)
+{
+	if (error < 0)
+		(void)v1_failed(request, error);
+	else
+		request->status = 204;
+}
+
+/* ---- One job */
+
+static void run_get(struct v1_request *request)
+{
+	struct ww_job_ref job = job_of(request);
+	struct v1_moment now;
+	struct ww_job_info info;
+	void *body = NULL;
+	int error;
+
+	job.version = 0;
+	if (request->id && !v1_may_job(request))
+		return;
+	error = ww_jobs_peek(v1_jobs(request), &job, &info, &body);
+	if (error < 0) {
+		(void)v1_failed(request, error);
+		return;
+	}
+	v1_moment_now(v1_jobs(request), &now);
+	request->status = 200;
+	request->etag = info.version;
+	v1_write_job(request, &info, &now, 1);
+	ww_jobs_free(v1_jobs(request), body);
+}
+
+/* "at" means Unix time, whichever clock the job has. */
+static int move_at(struct v1_request *request, struct ww_job_ref *job, uint64_t *version)
+{
+	const struct ww_job_spec *spec = &request->fields->spec;
+	struct v1_moment now;
+	struct ww_job_info info;
+	int error = ww_jobs_peek(v1_jobs(request), job, &info, NULL);
+
+	if (error < 0)
+		return error;
+	if (info.flags & WW_JOB_WALL)
+		return ww_jobs_move(v1_jobs(request), job, spec->due, WW_JOB_AT, version);
+	v1_moment_now(v1_jobs(request), &now);
+	return ww_jobs_move(v1_jobs(request), job, spec->due > now.wall ? spec->due - now.wall : 0, 0, version);
+}
+
+static void run_move(struct v1_request *request)
+{
+	const struct ww_job_spec *spec = &request->fields->spec;
+	struct ww_job_ref job = job_of(request);
+	uint64_t version = 0;
+	int error;
+
+	if (request->id && !v1_may_job(request))
+		return;
+	if (spec->flags & WW_JOB_AT)
+		error = move_at(request, &job, &version);
+	else
+		error = ww_jobs_move(v1_jobs(request), &job, spec->due, 0, &version);
+	if (error < 0) {
+		(void)v1_failed(request, error);
+		return;
+	}
+	request->status = 200;
+	request->etag = version;
+	v1_add(request, "{\"version\":%" PRIu64 "}", version);
+}
+
+/* A job that is being delivered is gone after that delivery. */
+static void run_cancel(struct v1_request *request)
+{
+	struct ww_job_ref job = job_of(request);
+
+	if (!request->id || v1_may_job(request))
+		v1_end(request, ww_jobs_cancel(v1_jobs(request), &job));
+}
+
+static void run_kick_job(struct v1_request *request)
+{
+	if (v1_may_job(request))
+		v1_end(request, ww_jobs_kick_job(v1_jobs(request), request->id));
+}
+
+const struct v1_operation v1_job_operations[] = {
+    {"GET", "jobs/*", RIGHT_READ, 0, 0, NULL, run_get},
+    {"PATCH", "jobs/*", RIGHT_WORK, V1_OF_MOVE, 1, prepare_object, run_move},
+    {"DELETE", "jobs/*", RIGHT_WORK, 0, 1, NULL, run_cancel},
+    {"POST", "jobs/*/kick", RIGHT_WORK, 0, 1, NULL, run_kick_job},
+    {"GET", "tubes/*/keys/*", RIGHT_READ, 0, 0, v1_prepare_tube, run_get},
+    {"PATCH", "tubes/*/keys/*", RIGHT_PUT | RIGHT_WORK, V1_OF_MOVE, 1, v1_prepare_tube_object, run_move},
+    {"DELETE", "tubes/*/keys/*", RIGHT_PUT | RIGHT_WORK, 0, 1, v1_prepare_tube, run_cancel},
+    {NULL, NULL, 0, 0, 0, NULL, NULL},
+};

@@ -1,0 +1,125 @@
+/* Reserving jobs, and how their leases end. */
+#include <stdlib.h>
+
+#include "tools/weekwheeld/v1/v1.h"
+
+static int prepare_end(struct v1_request *request)
+{
+	if (v1_read(request, 0) != 0)
+		return -1;
+	if (request->fields->token == 0)
+		return v1_problem(request, 422, "token", NULL, "give the token of the lease");
+	return 0;
+}
+
+static void run_finish(struct v1_request *request)
+{
+	if (v1_may_job(request))
+		v1_end(request, ww_jobs_finish(v1_jobs(request), request->id, request->fields->token));
+}
+
+static void run_release(struct v1_request *request)
+{
+	const struct v1_fields *fields = request->fields;
+	const struct ww_job_spec *spec = &fields->spec;
+	int result;
+
+	if (!v1_may_job(request))
+		return;
+	result = ww_jobs_release(v1_jobs(request), request->id, fields->token, spec->priority,
+	    v1_has(fields, "delay") ? spec->due : WW_JOB_BACKOFF, *fields->error ? fields->error : NULL);
+	if (result < 0) {
+		(void)v1_failed(request, result);
+		return;
+	}
+	request->status = 200;
+	v1_add(request, "{\"buried\":%s}", result ? "true" : "false");
+}
+
+static void run_bury(struct v1_request *request)
+{
+	const struct v1_fields *fields = request->fields;
+
+	if (v1_may_job(request))
+		v1_end(request, ww_jobs_bury(v1_jobs(request), request->id, fields->token, fields->spec.priority,
+		                    *fields->error ? fields->error : NULL));
+}
+
+static void run_return(struct v1_request *request)
+{
+	if (v1_may_job(request))
+		v1_end(request, ww_jobs_return(v1_jobs(request), request->id, request->fields->token));
+}
+
+static void run_touch(struct v1_request *request)
+{
+	if (v1_may_job(request))
+		v1_end(request, ww_jobs_touch(v1_jobs(request), request->id, request->fields->token, NULL));
+}
+
+static int prepare_reserve(struct v1_request *request)
+{
+	struct v1_fields *fields;
+
+	if (v1_read(request, 0) != 0)
+		return -1;
+	fields = request->fields;
+	if (fields->tube_count == 0)
+		fields->tubes[fields->tube_count++] = WW_TUBE_DEFAULT;
+	if (fields->most == 0)
+		fields->most = 1;
+	if (fields->most > V1_LEASES_MAX)
+		return v1_problem(request, 422, "most", NULL, "a request gets %d jobs at most", V1_LEASES_MAX);
+	if (fields->span > V1_WAIT_MAX * WW_SECOND)
+		return v1_problem(request, 422, "wait", "ask again after each answer without a job",
+		    "a request waits %d seconds at most", V1_WAIT_MAX);
+	for (size_t i = 0; i < fields->tube_count; i++)
+		if (!v1_may(request, fields->tubes[i]))
+			return v1_refuse_tube(request, fields->tubes[i]);
+	return 0;
+}
+
+/* Whoever has not got an answer waits, if the request says so: see serve.c. */
+static void run_reserve(struct v1_request *request)
+{
+	const struct v1_fields *fields = request->fields;
+	struct ww_lease *leases = calloc(fields->most, sizeof *leases);
+	struct v1_moment now = {0, 0};
+	int got = WW_ENOMEM;
+
+	if (leases)
+		got = ww_jobs_reserve_many(
+		    v1_jobs(request), fields->tubes, fields->tube_count, leases, (size_t)fields->most);
+	if (got < 0)
+		(void)v1_failed(request, got);
+	if (got >= 0) {
+		v1_moment_now(v1_jobs(request), &now);
+		request->status = 200;
+		v1_add(request, "{\"leases\":[");
+	}
+	for (int i = 0; i < got; i++) {
+		if (i > 0)
+			v1_add(request, ",");
+		v1_write_lease(request, &leases[i], &now);
+	}
+	if (got >= 0)
+		v1_add(request, "]}");
+	/* Without memory for the answer nobody has heard of the leases. */
+	for (int i = 0; i < got; i++) {
+		if (!request->status)
+			(void)ww_jobs_return(v1_jobs(request), leases[i].id, leases[i].token);
+		ww_jobs_free(v1_jobs(request), leases[i].body);
+	}
+	request->got = got;
+	free(leases);
+}
+
+const struct v1_operation v1_lease_operations[] = {
+    {"POST", "jobs/*/finish", RIGHT_WORK, V1_OF_END, 1, prepare_end, run_finish},
+    {"POST", "jobs/*/release", RIGHT_WORK, V1_OF_END | V1_OF_RELEASE, 1, prepare_end, run_release},
+    {"POST", "jobs/*/bury", RIGHT_WORK, V1_OF_END | V1_OF_RELEASE, 1, prepare_end, run_bury},
+    {"POST", "jobs/*/return", RIGHT_WORK, V1_OF_END, 1, prepare_end, run_return},
+    {"POST", "jobs/*/touch", RIGHT_WORK, V1_OF_END, 1, prepare_end, run_touch},
+    {"POST", "leases", RIGHT_WORK, V1_OF_RESERVE, 0, prepare_reserve, run_reserve},
+    {NULL, NULL, 0, 0, 0, NULL, NULL},
+};

@@ -1,0 +1,192 @@
+/* Lists, numbers and tubes. */
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "tools/weekwheeld/v1/files.h"
+#include "tools/weekwheeld/v1/v1.h"
+
+enum { LIMIT = 100, SPANS = 24, KICK_MAX = 10000 };
+
+static int prepare_list(struct v1_request *request)
+{
+	if (!v1_may(request, request->filter.tube))
+		return v1_refuse_tube(request, request->filter.tube);
+	if (request->limit == 0)
+		request->limit = LIMIT;
+	if (request->with_body && request->limit > LIMIT)
+		return v1_problem(request, 400, "limit", NULL, "with bodies a page has %d jobs at most", LIMIT);
+	return 0;
+}
+
+struct v1_listing {
+	struct v1_request *request;
+	struct v1_moment now;
+	size_t count;
+};
+
+static int list_one(const struct ww_job_info *info, void *context)
+{
+	struct v1_listing *listing = context;
+
+	if (listing->count++ > 0)
+		v1_add(listing->request, ",");
+	v1_write_job(listing->request, info, &listing->now, listing->request->with_body);
+	return !listing->request->status;
+}
+
+static void run_list(struct v1_request *request)
+{
+	struct v1_listing listing = {.request = request};
+	uint64_t next = 0;
+	int error;
+
+	v1_moment_now(v1_jobs(request), &listing.now);
+	request->status = 200;
+	v1_add(request, "{\"jobs\":[");
+	error = ww_jobs_list(v1_jobs(request), &request->filter, request->limit, list_one, &listing, &next);
+	if (error < 0) {
+		(void)v1_failed(request, error);
+		return;
+	}
+	v1_add(request, next ? "],\"next\":\"%" PRIu64 "\"}" : "],\"next\":null}", next);
+}
+
+static void run_stats(struct v1_request *request)
+{
+	struct ww_jobs_stats stats;
+	int error = ww_jobs_stats(v1_jobs(request), &stats);
+
+	if (error < 0) {
+		(void)v1_failed(request, error);
+		return;
+	}
+	request->status = 200;
+	v1_write_stats(request, &stats);
+}
+
+static int prepare_stats(struct v1_request *request)
+{
+	return v1_may(request, "") ? 0 : v1_refuse_tube(request, "any");
+}
+
+static int tubes_one(const struct ww_tube_stats *tube, void *context)
+{
+	struct v1_listing *listing = context;
+
+	if (!v1_may(listing->request, tube->name))
+		return 0;
+	if (listing->count++ > 0)
+		v1_add(listing->request, ",");
+	v1_write_tube(listing->request, tube);
+	return !listing->request->status;
+}
+
+static void run_tubes(struct v1_request *request)
+{
+	struct v1_listing listing = {.request = request};
+	int error;
+
+	request->status = 200;
+	v1_add(request, "{\"tubes\":[");
+	error = ww_jobs_tubes(v1_jobs(request), tubes_one, &listing);
+	if (error < 0)
+		(void)v1_failed(request, error);
+	else
+		v1_add(request, "]}");
+}
+
+static void run_tube(struct v1_request *request)
+{
+	struct ww_tube_stats stats;
+	int error = ww_jobs_tube(v1_jobs(request), request->tube, &stats);
+
+	if (error < 0) {
+		(void)v1_failed(request, error);
+		return;
+	}
+	request->status = 200;
+	v1_write_tube(request, &stats);
+}
+
+static void run_pause(struct v1_request *request)
+{
+	v1_end(request, ww_jobs_pause(v1_jobs(request), request->tube, request->fields->span));
+}
+
+static int prepare_pause(struct v1_request *request)
+{
+	if (v1_prepare_tube_object(request) != 0)
+		return -1;
+	if (request->fields->span == 0)
+		return v1_problem(request, 422, "span", NULL, "say how long: seconds, or a text such as \"1.5h\"");
+	return 0;
+}
+
+static void run_resume(struct v1_request *request)
+{
+	v1_end(request, ww_jobs_pause(v1_jobs(request), request->tube, 0));
+}
+
+static void run_kick(struct v1_request *request)
+{
+	uint64_t count = 0;
+	uint64_t most = request->fields->most ? request->fields->most : 1;
+	int error = ww_jobs_kick(v1_jobs(request), request->tube, most < KICK_MAX ? most : KICK_MAX, &count);
+
+	if (error < 0 && error != WW_ENOTFOUND) {
+		(void)v1_failed(request, error);
+		return;
+	}
+	request->status = 200;
+	v1_add(request, "{\"kicked\":%" PRIu64 "}", count);
+}
+
+static int prepare_forecast(struct v1_request *request)
+{
+	if (!v1_may(request, request->filter.tube))
+		return v1_refuse_tube(request, request->filter.tube);
+	if (request->limit == 0)
+		request->limit = SPANS;
+	if (request->span == 0)
+		request->span = 3600 * WW_SECOND;
+	return 0;
+}
+
+static void run_forecast(struct v1_request *request)
+{
+	uint64_t *counts = calloc(request->limit, sizeof *counts);
+	int error = WW_ENOMEM;
+
+	if (counts)
+		error = ww_jobs_forecast(v1_jobs(request), request->filter.tube, request->span, counts, request->limit);
+	if (error < 0) {
+		(void)v1_failed(request, error);
+		free(counts);
+		return;
+	}
+	request->status = 200;
+	v1_add(request, "{\"span\":%" PRIu64 ",\"counts\":[", request->span / WW_SECOND);
+	for (size_t i = 0; i < request->limit; i++)
+		v1_add(request, "%s%" PRIu64, i ? "," : "", counts[i]);
+	v1_add(request, "]}");
+	free(counts);
+}
+
+static void run_openapi(struct v1_request *request)
+{
+	request->status = 200;
+	v1_add_bytes(request, openapi_json, openapi_json_size);
+}
+
+const struct v1_operation v1_look_operations[] = {
+    {"GET", "jobs", RIGHT_READ, 0, 0, prepare_list, run_list},
+    {"GET", "tubes", RIGHT_READ, 0, 0, NULL, run_tubes},
+    {"GET", "tubes/*", RIGHT_READ, 0, 0, v1_prepare_tube, run_tube},
+    {"POST", "tubes/*/pause", RIGHT_ADMIN, V1_OF_PAUSE, 1, prepare_pause, run_pause},
+    {"POST", "tubes/*/resume", RIGHT_ADMIN, 0, 1, v1_prepare_tube, run_resume},
+    {"POST", "tubes/*/kick", RIGHT_WORK, V1_OF_KICK, 1, v1_prepare_tube_object, run_kick},
+    {"GET", "stats", RIGHT_READ, 0, 0, prepare_stats, run_stats},
+    {"GET", "forecast", RIGHT_READ, 0, 0, prepare_forecast, run_forecast},
+    {"GET", "openapi.json", 0, 0, 0, NULL, run_openapi},
+    {NULL, NULL, 0, 0, 0, NULL, NULL},
+};

@@ -1,0 +1,142 @@
+/* Putting jobs, one or many, with a key of the path or without. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tools/weekwheeld/v1/v1.h"
+
+#define DAY (86400 * WW_SECOND)
+
+/* What a header says of one job's key. */
+static int put_header(struct v1_request *request, struct ww_job_spec *spec)
+{
+	if (request->is_new_only) {
+		if (spec->key_mode != WW_KEY_REPLACE)
+			return v1_problem(request, 422, "If-None-Match", NULL, "give either this or a mode of the key");
+		spec->key_mode = WW_KEY_IF_ABSENT;
+	}
+	if (!request->idempotency)
+		return 0;
+	if (request->is_many || spec->key_length > 0)
+		return v1_problem(request, 422, "Idempotency-Key", "give each job a key, and \"unique\"",
+		    "this goes with one job that has no key");
+	spec->key = request->idempotency;
+	spec->key_length = strlen(request->idempotency);
+	if (spec->key_length == 0 || spec->key_length > WW_JOB_KEY_MAX)
+		return v1_problem(
+		    request, 422, "Idempotency-Key", NULL, "this must have 1 to %d bytes", WW_JOB_KEY_MAX);
+	spec->key_mode = WW_KEY_UNIQUE;
+	spec->key_span = DAY;
+	return 0;
+}
+
+static int put_one(struct v1_request *request, struct v1_fields *fields)
+{
+	struct server *server = request->task.server;
+	struct ww_job_spec *spec = &fields->spec;
+
+	if (!v1_may(request, spec->tube))
+		return v1_refuse_tube(request, spec->tube);
+	if (put_header(request, spec) != 0)
+		return -1;
+	if (spec->key_mode != WW_KEY_REPLACE && spec->key_length == 0)
+		return v1_problem(request, 422, "key", NULL, "a mode of the key needs a key");
+	if (server->is_draining)
+		return v1_problem(request, 503, NULL, "put it at another server", "the server takes no new jobs");
+	if (!push_takes(server, spec->tube, spec->body, spec->body_length))
+		return v1_problem(request, 422, "body", "see weekwheeld(1), \"Jobs that are pushed\"",
+		    "jobs of the tube %s are pushed, and this body is no request", spec->tube);
+	if (spec->body_length > server->settings->max_job_size)
+		return v1_failed(request, WW_ETOOBIG);
+	if (!bounds_job(server, spec->body_length))
+		return v1_failed(request, WW_ENOMEM);
+	return 0;
+}
+
+static int put_all(struct v1_request *request)
+{
+	request->puts = calloc(request->count, sizeof *request->puts);
+	if (!request->puts)
+		return v1_failed(request, WW_ENOMEM);
+	for (size_t i = 0; i < request->count; i++) {
+		request->puts[i] = (struct ww_job_put){.spec = &request->fields[i].spec, .result = WW_ECLOSED};
+		if (put_one(request, &request->fields[i]) != 0)
+			return -1;
+	}
+	return 0;
+}
+
+static int prepare_put(struct v1_request *request)
+{
+	return v1_read(request, 1) != 0 ? -1 : put_all(request);
+}
+
+static void write_put(struct v1_request *request, const struct ww_job_put *put)
+{
+	static const char *const results[] = {
+	    [WW_PUT_NEW] = "new",
+	    [WW_PUT_REPLACED] = "replaced",
+	    [WW_PUT_KEPT] = "kept",
+	    [WW_PUT_ENDED] = "ended",
+	};
+
+	v1_add(request, "{\"id\":\"%" PRIu64 "\",\"version\":%" PRIu64 ",\"result\":\"%s\"}", put->id, put->version,
+	    results[put->result]);
+}
+
+static void answer_puts(struct v1_request *request, const struct ww_job_put *puts)
+{
+	request->status = 200;
+	v1_add(request, "[");
+	for (size_t i = 0; i < request->count; i++) {
+		if (i > 0)
+			v1_add(request, ",");
+		if (puts[i].result < 0)
+			v1_write_failure(request, puts[i].result);
+		else
+			write_put(request, &puts[i]);
+	}
+	v1_add(request, "]");
+}
+
+static void run_put(struct v1_request *request)
+{
+	struct ww_job_put *puts = request->puts;
+	int error = ww_jobs_put_many(v1_jobs(request), puts, request->count);
+
+	if (error == WW_OK && !request->is_many)
+		error = puts->result;
+	if (error < 0) {
+		(void)v1_failed(request, error);
+	} else if (request->is_many) {
+		answer_puts(request, puts);
+	} else {
+		request->status = puts->result == WW_PUT_NEW ? 201 : 200;
+		request->etag = puts->version;
+		write_put(request, puts);
+	}
+}
+
+/* The tube and the key are those of the path. */
+static int prepare_put_key(struct v1_request *request)
+{
+	struct v1_fields *fields;
+
+	if (v1_read(request, 0) != 0)
+		return -1;
+	fields = request->fields;
+	if (*fields->tube || fields->spec.key_length)
+		return v1_problem(
+		    request, 422, *fields->tube ? "tube" : "key", "leave it out", "the path has the tube and the key");
+	fields->spec.tube = request->tube;
+	fields->spec.key = request->key;
+	fields->spec.key_length = request->key_length;
+	fields->spec.version = request->version;
+	return put_all(request);
+}
+
+const struct v1_operation v1_put_operations[] = {
+    {"POST", "jobs", RIGHT_PUT, V1_OF_PUT, 1, prepare_put, run_put},
+    {"PUT", "tubes/*/keys/*", RIGHT_PUT, V1_OF_PUT, 1, prepare_put_key, run_put},
+    {NULL, NULL, 0, 0, 0, NULL, NULL},
+};

@@ -1,0 +1,423 @@
+/* Reads the objects of requests, and says which member is wrong and what it should be. */
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tools/common/base64.h"
+#include "tools/common/duration.h"
+#include "tools/common/number.h"
+#include "tools/weekwheeld/v1/v1.h"
+
+/* An object while its members are read. */
+struct v1_object {
+	struct v1_request *request;
+	struct v1_fields *fields;
+	void *field; /* for the member, or its first byte */
+};
+
+typedef int take_fn(struct v1_object *object, struct json_value value);
+
+/* ---- Kinds of values */
+
+/* Copy a string to where it stays until the request has ended. Returns NULL if it is none. */
+static const char *copy_string(struct v1_request *request, struct json_value value)
+{
+	struct buffer *decoded = &request->decoded;
+	char *copy = decoded->data + decoded->size;
+
+	if (value.kind != JSON_STRING || json_decode(value, copy, value.size + 1) != 0)
+		return NULL;
+	decoded->size += strlen(copy) + 1;
+	return copy;
+}
+
+static long copy_base64(struct v1_request *request, struct json_value value, const char **copy)
+{
+	struct buffer *decoded = &request->decoded;
+	long length = -1;
+
+	*copy = decoded->data + decoded->size;
+	if (value.kind == JSON_STRING)
+		length = base64_decode(decoded->data + decoded->size, value.text, value.size);
+	if (length >= 0)
+		decoded->size += (size_t)length;
+	return length;
+}
+
+static int take_text(struct json_value value, char *out, size_t room)
+{
+	return value.kind != JSON_STRING || json_decode(value, out, room) != 0 ? -1 : 0;
+}
+
+/* Seconds as a number, or a length of time as people write it. */
+static int take_span(struct v1_object *object, struct json_value value)
+{
+	uint64_t *ns = object->field;
+	struct duration_problem problem;
+	char text[32];
+
+	if (value.kind == JSON_NUMBER)
+		return number_seconds(value.text, value.size, DURATION_MAX / WW_SECOND, ns);
+	return take_text(value, text, sizeof text) || duration_parse(text, ns, &problem) ? -1 : 0;
+}
+
+static int take_whole(struct json_value value, uint64_t most, uint64_t *number)
+{
+	return value.kind == JSON_NUMBER ? number_whole(value.text, value.size, 0, most, number) : -1;
+}
+
+static int take_count(struct v1_object *object, struct json_value value)
+{
+	uint64_t number;
+
+	if (take_whole(value, UINT32_MAX, &number))
+		return -1;
+	*(uint32_t *)object->field = (uint32_t)number;
+	return 0;
+}
+
+/* ---- Members */
+
+static int take_tube(struct v1_object *object, struct json_value value)
+{
+	return take_text(value, object->fields->tube, sizeof object->fields->tube) || !*object->fields->tube ? -1 : 0;
+}
+
+static int take_tubes(struct v1_object *object, struct json_value value)
+{
+	struct v1_fields *fields = object->fields;
+	struct json_value name;
+	size_t at = 0;
+	int more;
+
+	fields->tube_count = 0;
+	while ((more = json_element(value.text, value.size, &at, &name)) > 0) {
+		const char *tube = fields->tube_count < V1_TUBES_MAX ? copy_string(object->request, name) : NULL;
+
+		if (!tube || !*tube || strlen(tube) > WW_TUBE_MAX)
+			return -1;
+		fields->tubes[fields->tube_count++] = tube;
+	}
+	return value.kind != JSON_OTHER || more < 0 || fields->tube_count == 0 ? -1 : 0;
+}
+
+static int set_key(struct v1_fields *fields, const char *key, size_t length)
+{
+	if (!key || length == 0 || length > WW_JOB_KEY_MAX)
+		return -1;
+	memcpy(fields->key, key, length);
+	fields->spec.key_length = length;
+	return 0;
+}
+
+static int take_key(struct v1_object *object, struct json_value value)
+{
+	const char *key = copy_string(object->request, value);
+
+	return set_key(object->fields, key, key ? strlen(key) : 0);
+}
+
+static int take_key_base64(struct v1_object *object, struct json_value value)
+{
+	const char *key;
+	long length = copy_base64(object->request, value, &key);
+
+	return set_key(object->fields, key, length < 0 ? 0 : (size_t)length);
+}
+
+static int take_body(struct v1_object *object, struct json_value value)
+{
+	const char *body = copy_string(object->request, value);
+
+	object->fields->spec.body = body;
+	object->fields->spec.body_length = body ? strlen(body) : 0;
+	return body ? 0 : -1;
+}
+
+static int take_body_base64(struct v1_object *object, struct json_value value)
+{
+	const char *body;
+	long length = copy_base64(object->request, value, &body);
+
+	object->fields->spec.body = body;
+	object->fields->spec.body_length = length < 0 ? 0 : (size_t)length;
+	return length < 0 ? -1 : 0;
+}
+
+/* A time without its zone would be that of the server's zone, which the client does not know. */
+static int has_zone(const char *text)
+{
+	const char *clock = strchr(text, ':');
+
+	return *text == '@' || (clock && (strpbrk(clock, "Zz+-") != NULL));
+}
+
+static int take_at(struct v1_object *object, struct json_value value)
+{
+	struct duration_problem problem;
+	char text[48];
+
+	if (take_text(value, text, sizeof text) || !has_zone(text) ||
+	    time_parse(text, &object->fields->spec.due, &problem))
+		return -1;
+	object->fields->spec.flags |= WW_JOB_WALL | WW_JOB_AT;
+	return 0;
+}
+
+static int take_run(struct v1_object *object, struct json_value value)
+{
+	return take_span(object, value) || object->fields->spec.run < WW_SECOND ? -1 : 0;
+}
+
+static int take_every(struct v1_object *object, struct json_value value)
+{
+	const uint64_t *period = &object->fields->spec.period;
+
+	return take_span(object, value) || (*period && *period < WW_MILLISECOND) ? -1 : 0;
+}
+
+static int take_missed(struct v1_object *object, struct json_value value)
+{
+	static const char *const words[] = {
+	    [WW_MISSED_ONCE] = "once", [WW_MISSED_ALL] = "all", [WW_MISSED_SKIP] = "skip"};
+
+	for (int i = 0; i < 3; i++) {
+		if (!json_is(value, words[i]))
+			continue;
+		object->fields->spec.missed = (enum ww_missed)i;
+		return 0;
+	}
+	return -1;
+}
+
+/* The modes that have no span. */
+static int take_mode(struct v1_object *object, struct json_value value)
+{
+	static const char *const words[] = {[WW_KEY_REPLACE] = "replace",
+	    [WW_KEY_IF_ABSENT] = "if-absent",
+	    [WW_KEY_KEEP_EARLIER] = "keep-earlier",
+	    [WW_KEY_KEEP_LATER] = "keep-later"};
+
+	for (int i = 0; i <= WW_KEY_KEEP_LATER; i++) {
+		if (!json_is(value, words[i]))
+			continue;
+		object->fields->spec.key_mode = (enum ww_key_mode)i;
+		return 0;
+	}
+	return -1;
+}
+
+static int take_mode_span(struct v1_object *object, struct json_value value, enum ww_key_mode mode)
+{
+	struct ww_job_spec *spec = &object->fields->spec;
+
+	spec->key_mode = mode;
+	return take_span(object, value) || spec->key_span < WW_MILLISECOND ? -1 : 0;
+}
+
+static int take_debounce(struct v1_object *object, struct json_value value)
+{
+	return take_mode_span(object, value, WW_KEY_DEBOUNCE);
+}
+
+static int take_unique(struct v1_object *object, struct json_value value)
+{
+	return take_mode_span(object, value, WW_KEY_UNIQUE);
+}
+
+static int take_token(struct v1_object *object, struct json_value value)
+{
+	return value.kind != JSON_STRING || number_whole(value.text, value.size, 1, UINT64_MAX, &object->fields->token)
+	           ? -1
+	           : 0;
+}
+
+/* A long reason is cut, as the store does. */
+static int take_error(struct v1_object *object, struct json_value value)
+{
+	char *error = object->fields->error;
+
+	return value.kind != JSON_STRING || json_decode(value, error, sizeof object->fields->error) < 0 ? -1 : 0;
+}
+
+static int take_most(struct v1_object *object, struct json_value value)
+{
+	return take_whole(value, UINT32_MAX, &object->fields->most) || object->fields->most == 0 ? -1 : 0;
+}
+
+static const char span_expected[] = "seconds, or a text such as \"90s\" or \"1.5h\"";
+static const char count_expected[] = "a whole number, 0 to 4294967295";
+
+#define SPEC(name) offsetof(struct v1_fields, spec.name)
+
+static const struct {
+	const char *name;
+	take_fn *take;
+	const char *expected;
+	size_t field;
+	unsigned of;
+} members[] = {
+    {"tube", take_tube, "a name of 1 to 200 bytes", 0, V1_OF_PUT},
+    {"key", take_key, "a text of 1 to 200 bytes", 0, V1_OF_PUT},
+    {"key_base64", take_key_base64, "1 to 200 bytes in base64", 0, V1_OF_PUT},
+    {"body", take_body, "a text", 0, V1_OF_PUT},
+    {"body_base64", take_body_base64, "bytes in base64", 0, V1_OF_PUT},
+    {"delay", take_span, span_expected, SPEC(due), V1_OF_PUT | V1_OF_MOVE | V1_OF_RELEASE},
+    {"at", take_at, "a time with its zone, such as \"2026-12-01T09:00:00Z\"", 0, V1_OF_PUT | V1_OF_MOVE},
+    {"priority", take_count, count_expected, SPEC(priority), V1_OF_PUT | V1_OF_RELEASE},
+    {"run", take_run, "at least one second, as a number or as a text such as \"5m\"", SPEC(run), V1_OF_PUT},
+    {"every", take_every, "0, or at least 0.001 seconds", SPEC(period), V1_OF_PUT},
+    {"missed", take_missed, "\"once\", \"all\" or \"skip\"", 0, V1_OF_PUT},
+    {"skip", take_span, span_expected, SPEC(skip), V1_OF_PUT},
+    {"attempts", take_count, count_expected, SPEC(attempts), V1_OF_PUT},
+    {"backoff", take_span, span_expected, SPEC(backoff), V1_OF_PUT},
+    {"backoff_max", take_span, span_expected, SPEC(backoff_max), V1_OF_PUT},
+    {"mode", take_mode, "\"replace\", \"if-absent\", \"keep-earlier\" or \"keep-later\"", 0, V1_OF_PUT},
+    {"debounce", take_debounce, "at least 0.001 seconds", SPEC(key_span), V1_OF_PUT},
+    {"unique", take_unique, "at least 0.001 seconds", SPEC(key_span), V1_OF_PUT},
+    {"token", take_token, "the token of the lease, as a string", 0, V1_OF_END},
+    {"error", take_error, "a text", 0, V1_OF_RELEASE},
+    {"tubes", take_tubes, "a list of 1 to 100 names of tubes", 0, V1_OF_RESERVE},
+    {"wait", take_span, span_expected, offsetof(struct v1_fields, span), V1_OF_RESERVE},
+    {"most", take_most, "a whole number from 1 on", 0, V1_OF_RESERVE | V1_OF_KICK},
+    {"span", take_span, span_expected, offsetof(struct v1_fields, span), V1_OF_PAUSE},
+};
+
+enum { MEMBERS = sizeof members / sizeof *members };
+
+static int find_member(struct json_value name, unsigned of)
+{
+	for (int i = 0; i < MEMBERS; i++)
+		if (members[i].of & of && json_is(name, members[i].name))
+			return i;
+	return -1;
+}
+
+static void names_of(unsigned of, char *text, size_t room)
+{
+	size_t length = 0;
+
+	for (int i = 0; i < MEMBERS; i++)
+		if (members[i].of & of && length < room)
+			length +=
+			    (size_t)snprintf(text + length, room - length, "%s%s", length ? ", " : "", members[i].name);
+}
+
+static int refuse_member(struct v1_request *request, struct json_value name)
+{
+	char text[64];
+	char names[300];
+
+	(void)json_decode(name, text, sizeof text);
+	names_of(request->operation->members, names, sizeof names);
+	return v1_problem(request, 422, text, NULL, "there is no such member here; there are %s", names);
+}
+
+int v1_has(const struct v1_fields *fields, const char *name)
+{
+	for (int i = 0; i < MEMBERS; i++)
+		if (strcmp(members[i].name, name) == 0)
+			return (fields->seen >> i & 1) != 0;
+	return 0;
+}
+
+/* Members that say the same in two ways. */
+static int refuse_pairs(struct v1_request *request, const struct v1_fields *fields)
+{
+	static const char *const pairs[][2] = {{"key", "key_base64"}, {"body", "body_base64"}, {"delay", "at"},
+	    {"mode", "debounce"}, {"mode", "unique"}, {"debounce", "unique"}};
+
+	for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++)
+		if (v1_has(fields, pairs[i][0]) && v1_has(fields, pairs[i][1]))
+			return v1_problem(
+			    request, 422, pairs[i][1], NULL, "give either %s or %s", pairs[i][0], pairs[i][1]);
+	return 0;
+}
+
+static int read_object(struct v1_request *request, struct v1_fields *fields, const char *text, size_t size)
+{
+	struct v1_object object = {request, fields, NULL};
+	struct json_value name;
+	struct json_value value;
+	size_t at = 0;
+	int more;
+
+	(void)ww_job_spec_default(&fields->spec);
+	while ((more = json_next(text, size, &at, &name, &value)) > 0) {
+		int i = find_member(name, request->operation->members);
+
+		if (i < 0)
+			return refuse_member(request, name);
+		if (fields->seen >> i & 1)
+			return v1_problem(request, 422, members[i].name, NULL, "it is given twice");
+		fields->seen |= 1u << i;
+		object.field = (char *)fields + members[i].field;
+		if (members[i].take(&object, value) != 0)
+			return v1_problem(request, 422, members[i].name, NULL, "this must be %s", members[i].expected);
+	}
+	if (more < 0)
+		return v1_problem(request, 400, NULL, "send an object of JSON",
+		    "the body is no object of JSON: see byte %zu", (size_t)(text - request->in.data) + at);
+	fields->spec.key = fields->key;
+	fields->spec.tube = *fields->tube ? fields->tube : WW_TUBE_DEFAULT;
+	return refuse_pairs(request, fields);
+}
+
+/* Count the objects of the list, or fail. */
+static int count_objects(struct v1_request *request, size_t *count)
+{
+	struct json_value value;
+	size_t at = 0;
+	int more;
+
+	*count = 0;
+	while ((more = json_element(request->in.data, request->in.size, &at, &value)) > 0)
+		++*count;
+	if (more < 0)
+		return v1_problem(request, 400, NULL, "send a list of objects of JSON",
+		    "the body is no list of JSON: see byte %zu", at);
+	if (*count == 0 || *count > V1_PUTS_MAX)
+		return v1_problem(request, 422, NULL, "send several requests",
+		    "the list has %zu jobs; it may have 1 to %d", *count, V1_PUTS_MAX);
+	return 0;
+}
+
+static int read_list(struct v1_request *request)
+{
+	struct json_value value;
+	size_t at = 0;
+
+	for (size_t i = 0; i < request->count; i++) {
+		(void)json_element(request->in.data, request->in.size, &at, &value);
+		if (read_object(request, &request->fields[i], value.text, value.size) != 0)
+			return -1;
+	}
+	return 0;
+}
+
+static int is_list(const struct buffer *in)
+{
+	size_t at = 0;
+
+	while (at < in->size && strchr(" \t\r\n", in->data[at]))
+		at++;
+	return at < in->size && in->data[at] == '[';
+}
+
+int v1_read(struct v1_request *request, int is_list_allowed)
+{
+	request->count = 1;
+	request->is_many = is_list_allowed && is_list(&request->in);
+	if (request->is_many && count_objects(request, &request->count) != 0)
+		return -1;
+	request->fields = calloc(request->count, sizeof *request->fields);
+	/* What a string stands for is no longer than the string with its quotes. */
+	if (!request->fields || buffer_reserve(&request->decoded, request->in.size + 1) != 0)
+		return v1_failed(request, WW_ENOMEM);
+	if (request->is_many)
+		return read_list(request);
+	/* An operation that needs no member needs no object. */
+	if (request->in.size == 0)
+		return read_object(request, request->fields, "{}", 2);
+	return read_object(request, request->fields, request->in.data, request->in.size);
+}

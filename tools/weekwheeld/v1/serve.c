@@ -1,0 +1,396 @@
+/*
+ * The life of a request. Its body is collected, then its operation runs as a task. A change of a store in this process is
+ * answered when the turn's write has been committed, so that all changes of a turn are one write, whoever asked for them.
+ * A reserve without a job waits for one of its tubes, or for its time to be up.
+ */
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/socket.h>
+
+#include "tools/common/number.h"
+#include "tools/weekwheeld/reply.h"
+#include "tools/weekwheeld/v1/v1.h"
+
+static struct v1_request *request_of(struct http_visit *visit)
+{
+	return (struct v1_request *)(void *)((char *)visit - offsetof(struct v1_request, visit));
+}
+
+/* ---- Answering */
+
+/* There was no memory for the answer, or for the problem. */
+static void lost(struct v1_request *request)
+{
+	static const char none[] = "{\"type\":\"about:blank\",\"title\":\"Service Unavailable\",\"status\":503,"
+	                           "\"detail\":\"there is no memory for the answer\"}";
+
+	request->status = MHD_HTTP_SERVICE_UNAVAILABLE;
+	request->type = "application/problem+json";
+	(void)buffer_append(&request->out, none, sizeof none - 1);
+}
+
+static enum MHD_Result reply(struct v1_request *request)
+{
+	const char *name = NULL;
+	char value[32];
+
+	if (!request->status)
+		lost(request);
+	if (request->etag) {
+		name = MHD_HTTP_HEADER_ETAG;
+		snprintf(value, sizeof value, "\"%llu\"", (unsigned long long)request->etag);
+	} else if (request->rest) {
+		name = MHD_HTTP_HEADER_RETRY_AFTER;
+		snprintf(value, sizeof value, "%u", request->rest);
+	}
+	http_owe(request->task.server, request->visit.client, &request->out);
+	return reply_with(request->visit.client, request->status,
+	    request->status == MHD_HTTP_NO_CONTENT ? NULL
+	    : request->type                        ? request->type
+	                                           : "application/json",
+	    &request->out, name, value);
+}
+
+/* The answer is known. If libmicrohttpd waits for it, it calls go_on again. */
+static void known(struct v1_request *request)
+{
+	request->state = V1_KNOWN;
+	if (request->is_suspended)
+		http_resume(request->task.server, &request->visit);
+	request->is_suspended = 0;
+}
+
+static enum MHD_Result reply_or_wait(struct v1_request *request)
+{
+	if (request->state == V1_KNOWN)
+		return reply(request);
+	request->is_suspended = 1;
+	MHD_suspend_connection(request->visit.client);
+	return MHD_YES;
+}
+
+/* ---- Waiting for jobs */
+
+static void waiting_leave(struct v1_request *request)
+{
+	struct server *server = request->task.server;
+
+	for (size_t i = 0; i < request->fields->tube_count && request->watched[i]; i++) {
+		request->watched[i]->pollers--;
+		tube_drop(server, request->watched[i]);
+		request->watched[i] = NULL;
+	}
+	if (request->timer)
+		(void)ww_driver_cancel(server->elapsed, request->timer);
+	request->timer = 0;
+	LIST_REMOVE(request, next);
+	server->waiting--;
+}
+
+static void waiting_over(struct ww_driver *driver, const struct ww_firing *firing, void *user)
+{
+	struct v1_request *request = user;
+
+	(void)driver;
+	(void)firing;
+	request->timer = 0;
+	/* While the store is asked, it may find a job. */
+	if (request->state != V1_WAITING)
+		return;
+	waiting_leave(request);
+	known(request);
+}
+
+/* Returns 1 if it waits, or 0 if it is answered with what it has. */
+static int waiting_join(struct v1_request *request)
+{
+	struct server *server = request->task.server;
+	uint64_t now = store_now(server);
+
+	if (request->got != 0 || request->fields->span == 0 || server->is_stopping)
+		return 0;
+	request->give_up = now + request->fields->span;
+	LIST_INSERT_HEAD(&server->v1_waiting, request, next);
+	server->waiting++;
+	request->state = V1_WAITING;
+	for (size_t i = 0; i < request->fields->tube_count; i++) {
+		request->watched[i] = tube_make(server, request->fields->tubes[i]);
+		if (request->watched[i])
+			request->watched[i]->pollers++;
+		else
+			break;
+	}
+	if (request->watched[request->fields->tube_count - 1] &&
+	    ww_driver_schedule(server->elapsed, request->fields->span, waiting_over, request, &request->timer) == WW_OK)
+		return 1;
+	waiting_leave(request);
+	(void)v1_failed(request, WW_ENOMEM);
+	return 0;
+}
+
+/* Nobody would get the job of a client that has gone. */
+static int is_gone(const struct v1_request *request)
+{
+	char byte;
+
+	return recv(reply_descriptor(request->visit.client), &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
+}
+
+static void ask(struct v1_request *request);
+
+void v1_wake(struct server *server)
+{
+	struct v1_request *request;
+	struct v1_request *next;
+
+	for (request = LIST_FIRST(&server->v1_waiting); request; request = next) {
+		next = LIST_NEXT(request, next);
+		if (request->state == V1_WAITING)
+			ask(request);
+	}
+}
+
+/* ---- Asking the store */
+
+static void task_run(struct task *task)
+{
+	struct v1_request *request = (struct v1_request *)task;
+
+	request->operation->run(request);
+}
+
+static void count_puts(struct v1_request *request)
+{
+	for (size_t i = 0; i < request->count; i++)
+		if (request->puts[i].result == WW_PUT_NEW || request->puts[i].result == WW_PUT_REPLACED)
+			counts_of(&request->task.server->counts, request->puts[i].spec->tube)->of[COUNT_PUT]++;
+}
+
+static void task_done(struct task *task)
+{
+	struct v1_request *request = (struct v1_request *)task;
+	struct server *server = task->server;
+
+	if (request->status == 0 && request->got == WW_EAGAIN)
+		(void)v1_failed(request, WW_ECLOSED);
+	if (request->puts && request->status < 300)
+		count_puts(request);
+	if (request->fields && request->operation->members & V1_OF_RESERVE) {
+		int was_waiting = request->watched[0] != NULL;
+
+		if (was_waiting && request->got == 0 && request->timer) {
+			request->state = V1_WAITING;
+			return;
+		}
+		if (was_waiting)
+			waiting_leave(request);
+		else if (waiting_join(request))
+			return;
+	}
+	if (request->operation->is_change && server->is_begun) {
+		request->state = V1_IN_BATCH;
+		LIST_INSERT_HEAD(&server->v1_batch, request, next);
+		return;
+	}
+	known(request);
+}
+
+static void ask(struct v1_request *request)
+{
+	struct server *server = request->task.server;
+	int error = WW_OK;
+
+	if (request->state == V1_WAITING && is_gone(request)) {
+		waiting_leave(request);
+		known(request);
+		return;
+	}
+	if (request->operation->is_change && !server->is_shared)
+		error = turn_begin(server);
+	else
+		turn_commit(server);
+	if (error < 0) {
+		(void)v1_failed(request, error);
+		known(request);
+		return;
+	}
+	buffer_drop(&request->out, request->out.size);
+	request->status = 200;
+	request->state = V1_ASKING;
+	request->got = WW_EAGAIN;
+	request->task.run = task_run;
+	request->task.done = task_done;
+	task_start(server, &request->task);
+}
+
+void v1_settle(struct server *server, int error)
+{
+	struct v1_request *request;
+
+	while ((request = LIST_FIRST(&server->v1_batch)) != NULL) {
+		LIST_REMOVE(request, next);
+		if (error != WW_OK)
+			(void)v1_failed(request, error);
+		known(request);
+	}
+}
+
+void v1_stop(struct server *server)
+{
+	struct v1_request *request;
+
+	while ((request = LIST_FIRST(&server->v1_waiting)) != NULL) {
+		waiting_leave(request);
+		known(request);
+	}
+}
+
+/* ---- What comes */
+
+static int more(struct v1_request *request, const char *data, size_t size)
+{
+	size_t most = (size_t)request->task.server->settings->max_job_size;
+
+	/* Base64 takes four bytes for three, and members take some. */
+	most = most / 3 * 4 + V1_OBJECT_MAX;
+	if (request->in.size + size > most)
+		return v1_problem(
+		    request, 413, NULL, "send several requests", "the object is longer than %zu bytes", most);
+	if (buffer_append(&request->in, data, size) != 0)
+		return v1_failed(request, WW_ENOMEM);
+	return 0;
+}
+
+static enum MHD_Result take_argument(void *context, enum MHD_ValueKind kind, const char *name, const char *value)
+{
+	(void)kind;
+	return v1_argument(context, name, value) == 0 ? MHD_YES : MHD_NO;
+}
+
+/* All of it has come. */
+static enum MHD_Result complete(struct v1_request *request)
+{
+	if (request->is_refused || (request->operation->prepare && request->operation->prepare(request) != 0))
+		request->state = V1_KNOWN;
+	else
+		ask(request);
+	return reply_or_wait(request);
+}
+
+static enum MHD_Result go_on(struct http_visit *visit, const char *data, size_t *size)
+{
+	struct v1_request *request = request_of(visit);
+
+	if (*size > 0) {
+		if (!request->is_refused && more(request, data, *size) != 0)
+			request->is_refused = 1;
+		*size = 0;
+		return MHD_YES;
+	}
+	return request->state == V1_NEW ? complete(request) : reply_or_wait(request);
+}
+
+static void request_free(struct v1_request *request)
+{
+	tokens_free(request->tokens);
+	buffer_free(&request->in);
+	buffer_free(&request->decoded);
+	buffer_free(&request->out);
+	free(request->fields);
+	free(request->puts);
+	free(request);
+}
+
+static void end(struct http_visit *visit)
+{
+	request_free(request_of(visit));
+}
+
+/* ---- Headers */
+
+static const char *header(const struct v1_request *request, const char *name)
+{
+	return MHD_lookup_connection_value(request->visit.client, MHD_HEADER_KIND, name);
+}
+
+static int take_token(struct v1_request *request)
+{
+	unsigned rest = 0;
+	const union MHD_ConnectionInfo *from =
+	    MHD_get_connection_info(request->visit.client, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
+	struct server *server = request->task.server;
+	int status = auth_http_token(
+	    server, from->client_addr, header(request, MHD_HTTP_HEADER_AUTHORIZATION), &request->who, &rest);
+
+	if (status == MHD_HTTP_TOO_MANY_REQUESTS)
+		return v1_problem(request, MHD_HTTP_TOO_MANY_REQUESTS, NULL, "send a right token after that time",
+		    "a wrong token came from this address: wait %u seconds", request->rest = rest);
+	if (status)
+		return v1_problem(request, MHD_HTTP_UNAUTHORIZED, NULL, "send \"Authorization: Bearer TOKEN\"",
+		    "this needs a token that the server knows");
+	if (request->who)
+		request->tokens = tokens_hold(server->auth.tokens);
+	return 0;
+}
+
+/*
+ * A web page may make its reader's browser send a request. Without a token, it could change jobs of a server on that
+ * machine. With one, it would need to know it.
+ */
+static int take_right(struct v1_request *request)
+{
+	const struct v1_operation *operation = request->operation;
+
+	if (!request->who && strcmp(operation->method, MHD_HTTP_METHOD_GET) != 0)
+		return v1_problem(request, MHD_HTTP_FORBIDDEN, NULL,
+		    "start the server with --auth-file, and make a token by \"weekwheel token\"",
+		    "changes over HTTP need a token, and this server has none");
+	if (request->who && operation->right && !token_may(request->who, operation->right, ""))
+		return v1_problem(request, MHD_HTTP_FORBIDDEN, NULL, "use a token that grants it",
+		    "the token does not grant this in any tube");
+	return 0;
+}
+
+static int take_headers(struct v1_request *request)
+{
+	const char *type = header(request, MHD_HTTP_HEADER_CONTENT_TYPE);
+	const char *match = header(request, MHD_HTTP_HEADER_IF_MATCH);
+	size_t length = match ? strlen(match) : 0;
+
+	if (type && strncasecmp(type, "application/json", sizeof "application/json" - 1) != 0)
+		return v1_problem(request, MHD_HTTP_UNSUPPORTED_MEDIA_TYPE, "Content-Type", "send application/json",
+		    "the body must be JSON");
+	request->is_new_only = header(request, MHD_HTTP_HEADER_IF_NONE_MATCH) != NULL;
+	request->idempotency = header(request, "Idempotency-Key");
+	if (!match || strcmp(match, "*") == 0)
+		return 0;
+	if (length >= 2 && match[0] == '"' && match[length - 1] == '"') {
+		match++;
+		length -= 2;
+	}
+	if (number_whole(match, length, 1, UINT64_MAX, &request->version) == 0)
+		return 0;
+	return v1_problem(request, MHD_HTTP_BAD_REQUEST, "If-Match", NULL, "this must be a version, as ETag gave it");
+}
+
+enum MHD_Result v1_begin(struct server *server, struct MHD_Connection *client, const char *path, const char *method,
+    struct http_visit **visit)
+{
+	struct v1_request *request = calloc(1, sizeof *request);
+
+	if (!request)
+		return MHD_NO;
+	request->task.server = server;
+	request->visit = (struct http_visit){client, go_on, end};
+	request->status = 200;
+	*visit = &request->visit;
+	request->is_refused = take_token(request) != 0 || v1_route(request, method, path) != 0 ||
+	                      take_right(request) != 0 || take_headers(request) != 0;
+	if (!request->is_refused)
+		(void)MHD_get_connection_values(client, MHD_GET_ARGUMENT_KIND, take_argument, request);
+	request->is_refused = request->status >= 300;
+	return MHD_YES;
+}

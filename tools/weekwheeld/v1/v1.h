@@ -1,0 +1,194 @@
+#ifndef TOOLS_WEEKWHEELD_V1_V1_H
+#define TOOLS_WEEKWHEELD_V1_V1_H
+
+/*
+ * The interface over HTTP, under /v1: objects of JSON for what the protocol does by lines. A request takes this way:
+ *
+ *     http.c -> serve.c ------> route.c ----> an operation -----> the store -> write.c -> the commit -> http.c
+ *               collects its    which one     prepare (read.c),                 JSON      of the turn
+ *               body            it is         then run, as a task
+ *
+ * The operations are in put.c, job.c, lease.c and look.c, each with a table of its own.
+ *
+ * Ids and tokens are strings, because numbers of JavaScript end at 2^53. Lengths of time are seconds, or texts such as
+ * "1.5h"; times are those of RFC 3339.
+ */
+
+#include "tools/common/json.h"
+#include "tools/weekwheeld/http.h"
+#include "tools/weekwheeld/server.h"
+
+enum {
+	V1_PUTS_MAX = 1000,
+	V1_LEASES_MAX = 100,
+	V1_TUBES_MAX = 100,
+	V1_OBJECT_MAX = 256 * 1024,
+	V1_WAIT_MAX = 20 /* s; less than the time in which an answer must be read */
+};
+
+/* What the objects of requests may have as members. Each operation takes some of them. */
+struct v1_fields {
+	struct ww_job_spec spec;
+	unsigned seen; /* a bit for each member of read.c's table */
+	char tube[WW_TUBE_MAX + 1];
+	unsigned char key[WW_JOB_KEY_MAX];
+	uint64_t token;
+	uint64_t span;
+	uint64_t most;
+	char error[WW_JOB_ERROR_MAX + 1];
+	const char *tubes[V1_TUBES_MAX];
+	size_t tube_count;
+};
+
+struct v1_request;
+
+struct v1_operation {
+	const char *method;
+	const char *path; /* segments, where "*" stands for any */
+	unsigned right;   /* that the token needs; 0: any token will do */
+	unsigned members; /* that its object may have: V1_OF_... of read.c */
+	int is_change;    /* it is answered after the commit */
+	/* In the loop. Returns 0, or -1 if the request has been answered. */
+	int (*prepare)(struct v1_request *request);
+	/* A task's: asks the store, and writes the answer. */
+	void (*run)(struct v1_request *request);
+};
+
+/* Kinds of objects, for the members that they may have. */
+enum {
+	V1_OF_PUT = 1,
+	V1_OF_MOVE = 2,
+	V1_OF_END = 4,
+	V1_OF_RELEASE = 8,
+	V1_OF_RESERVE = 16,
+	V1_OF_PAUSE = 32,
+	V1_OF_KICK = 64
+};
+
+struct v1_request {
+	struct task task;
+	struct http_visit visit;
+	LIST_ENTRY(v1_request) next; /* in one of the server's lists, or in none */
+	enum { V1_NEW, V1_ASKING, V1_IN_BATCH, V1_WAITING, V1_KNOWN } state;
+	int is_suspended;
+	int is_refused; /* it has an answer before it is complete */
+
+	const struct v1_operation *operation;
+	const struct token *who; /* NULL: tokens are not used */
+	struct tokens *tokens;   /* which `who` is one of */
+	struct buffer in;
+	struct buffer decoded; /* what strings of `in` stand for; does not move */
+
+	/* From the path, the query and the headers. */
+	uint64_t id;
+	char tube[WW_TUBE_MAX + 1];
+	unsigned char key[WW_JOB_KEY_MAX];
+	size_t key_length;
+	uint64_t version;        /* of If-Match; 0: any */
+	int is_new_only;         /* If-None-Match: * */
+	const char *idempotency; /* Idempotency-Key, or NULL */
+	struct ww_job_filter filter;
+	size_t limit;
+	int with_body;
+	uint64_t span;
+
+	/* From the object, or from each of a list. */
+	struct v1_fields *fields;
+	size_t count;
+	int is_many;
+	struct ww_job_put *puts;
+
+	/* Of a reserve. */
+	int got; /* how many leases it has */
+	uint64_t give_up;
+	ww_handle timer;
+	struct server_tube *watched[V1_TUBES_MAX];
+
+	unsigned status;
+	const char *type;
+	uint64_t etag; /* 0: none */
+	unsigned rest; /* s until the client may try again, or 0 */
+	struct buffer out;
+};
+
+/* ---- route.c */
+
+/*
+ * Find the operation, and take what the path and the query say. Returns 0, or -1 if the request has been answered: there
+ * is no such path, it has no such method, or an argument is wrong.
+ */
+int v1_route(struct v1_request *request, const char *method, const char *path);
+
+/* Take one argument of the query. Returns 0, or -1 if the request has been answered. */
+int v1_argument(struct v1_request *request, const char *name, const char *value);
+
+/* ---- read.c */
+
+/* Read the object in request->in, or a list of objects if `is_list_allowed`. Returns 0, or -1 if it has been answered. */
+int v1_read(struct v1_request *request, int is_list_allowed);
+
+/* Return 1 if the object had this member. */
+int v1_has(const struct v1_fields *fields, const char *name);
+
+/* ---- The operations. Each table ends with one that has no method. */
+
+extern const struct v1_operation v1_put_operations[];
+extern const struct v1_operation v1_job_operations[];
+extern const struct v1_operation v1_lease_operations[];
+extern const struct v1_operation v1_look_operations[];
+
+/* ---- job.c: what several operations need */
+
+/* Return 1 if the token grants the operation in the tube; with NULL, in all; with "", in any. Any thread, as all of these. */
+int v1_may(const struct v1_request *request, const char *tube);
+
+/* Answer that it does not. Returns -1. */
+int v1_refuse_tube(struct v1_request *request, const char *tube);
+
+/* In run(): return 1 if the token grants it in the tube of the path's job. Otherwise, it has been answered. */
+int v1_may_job(struct v1_request *request);
+
+/* Prepare an operation on the path's tube, without and with an object. */
+int v1_prepare_tube(struct v1_request *request);
+int v1_prepare_tube_object(struct v1_request *request);
+
+/* Answer 204, or with the error. */
+void v1_end(struct v1_request *request, int error);
+
+#define v1_jobs(request) ((request)->task.server->jobs)
+
+/* ---- write.c: answers. They note a want of memory in the request, and may be called in any thread. */
+
+/* Answer with a problem (RFC 9457). field: what is wrong, or NULL. Returns -1. */
+int v1_problem(struct v1_request *request, unsigned status, const char *field, const char *remedy, const char *format,
+    ...) __attribute__((format(printf, 5, 6)));
+
+/* Answer with what the store said. Returns -1. */
+int v1_failed(struct v1_request *request, int error);
+
+/* Write the inside of a problem as an object, for one job of several. */
+void v1_write_failure(struct v1_request *request, int error);
+
+struct v1_moment {
+	uint64_t wall;    /* Unix time */
+	uint64_t elapsed; /* the same on the store's clock */
+};
+
+/* What time it is in the store. */
+void v1_moment_now(struct ww_jobs *jobs, struct v1_moment *moment);
+
+void v1_write_job(
+    struct v1_request *request, const struct ww_job_info *info, const struct v1_moment *now, int with_body);
+void v1_write_lease(struct v1_request *request, const struct ww_lease *lease, const struct v1_moment *now);
+void v1_write_tube(struct v1_request *request, const struct ww_tube_stats *tube);
+void v1_write_stats(struct v1_request *request, const struct ww_jobs_stats *stats);
+
+/* Add text to the answer. */
+void v1_add(struct v1_request *request, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+void v1_add_bytes(struct v1_request *request, const char *text, size_t size);
+
+/* Add a string of JSON; bytes that are no UTF-8 become U+FFFD. */
+void v1_add_string(struct v1_request *request, const char *text);
+
+#endif
