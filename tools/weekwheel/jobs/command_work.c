@@ -16,16 +16,21 @@
 #include "tools/common/message.h"
 #include "tools/weekwheel/jobs/work.h"
 
-enum { RUNNERS = 1, ATTEMPTS, RELEASE_DELAY };
+enum { RUNNERS = 1, ATTEMPTS, RELEASE_DELAY, TUBE, RUN_TIMEOUT, KILL_AFTER };
 
 static const struct option table[] = {
-    JOBS_TUBE_OPTION("whose jobs (default 'default')"),
+    {TUBE, 't', "tube", "TUBE[=N]",
+        "whose jobs (default 'default'); can be given several\ntimes, with weights such as mail=3"},
     {RUNNERS, 'n', "jobs", "N", "run up to N commands at a time, 1 to 256 (default 1)"},
     {ATTEMPTS, 'a', "attempts", "N",
         "bury a job after N failures if it has no limit of its\nown; 0: never (default 10)"},
     {RELEASE_DELAY, 'd', "release-delay", "TIME",
         "a failed job is due again after TIME. Without this,\nafter its own backoff; without one, after 1s,\n"
         "doubled with each failure up to 1h"},
+    {RUN_TIMEOUT, 'r', "run-timeout", "TIME", "a command that runs longer gets SIGTERM, and its job\nfails"},
+    {KILL_AFTER, 'k', "kill-after", "TIME", "and SIGKILL so much later (default 10s)"},
+    {JOBS_FLAG(struct work, log), 'l', "log", NULL,
+        "write what commands say to standard error, each line\nwith the job's id"},
     {JOBS_FLAG(struct work, drain), 'D', "drain", NULL, "end when no job is ready, instead of waiting"},
     {JOBS_FLAG(struct work, verbose), 'v', "verbose", NULL, "also report the jobs that succeeded"},
     JOBS_OPTIONS,
@@ -43,6 +48,13 @@ static int take_option(void *context, struct options *options, int id)
 	case RELEASE_DELAY:
 		work->has_release_delay = 1;
 		return jobs_duration(options, "release-delay", 0, UINT32_MAX * DURATION_SECOND, &work->release_delay);
+	case TUBE:
+		return work_take_tube(work, options);
+	case RUN_TIMEOUT:
+		return jobs_duration(options, "run-timeout", DURATION_SECOND / 1000, DURATION_MAX, &work->run_timeout);
+	case KILL_AFTER:
+		work->has_kill_after = 1;
+		return jobs_duration(options, "kill-after", 0, DURATION_MAX, &work->kill_after);
 	default:
 		/* All words from the command on belong to the command, even if they look like options. */
 		work->command = options->arguments - 1;
@@ -56,6 +68,8 @@ static int check(void *context, const struct options *options)
 {
 	const struct work *work = context;
 
+	if (work->has_kill_after && !work->run_timeout)
+		return options_fail(options, "--kill-after follows the --run-timeout, which is missing");
 	return work->command
 	           ? 0
 	           : options_fail(options, "a command is missing, such as: weekwheel work --tube mail -- ./send");
@@ -243,8 +257,9 @@ static int run(void *context)
 const struct jobs_command command_work = {
     .name = "weekwheel work",
     JOBS_TABLE(table),
-    .context = &(struct work){.runners = 1, .attempts = 10},
+    .context = &(struct work){.runners = 1, .attempts = 10, .kill_after = 10 * DURATION_SECOND},
     .server = JOBS_ADDRESS,
+    .repeats = (const int[]){TUBE, 0},
     .needs = {"work", "the tube default"},
     .take = take_option,
     .check = check,
@@ -261,5 +276,6 @@ const struct jobs_command command_work = {
              "and ends. A second one: kills them, gives their jobs back, and ends.\n",
     .examples = "Examples:\n"
                 "  weekwheel work --tube mail -n 4 -- ./send --quiet\n"
+                "  weekwheel work --tube urgent=5 --tube mail --run-timeout 5m --log -- ./send\n"
                 "  weekwheel work --drain -- sh -c 'echo \"$WEEKWHEEL_JOB_ID: $(cat)\"'\n",
 };

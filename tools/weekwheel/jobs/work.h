@@ -18,11 +18,22 @@
 
 #include "tools/weekwheel/jobs/jobs.h"
 
-enum { WORK_RUNNERS_MAX = 256, WORK_ERROR_MAX = 255 };
+enum { WORK_RUNNERS_MAX = 256, WORK_ERROR_MAX = 255, WORK_TUBES_MAX = 64 };
+
+struct work_tube {
+	char name[JOBS_TUBE_MAX + 1];
+	uint64_t weight;
+};
 
 struct work {
 	struct jobs jobs;
 	char **command; /* with its arguments, ended by NULL */
+	struct work_tube tubes[WORK_TUBES_MAX];
+	size_t tube_count; /* 0: default */
+	int has_weights;
+	int has_kill_after;
+	uint64_t run_timeout, kill_after; /* ns; 0: a command may run as long as it likes */
+	int log;                          /* all that commands write goes to standard error, line by line */
 	uint64_t runners;
 	uint64_t attempts; /* 0: no limit */
 	uint64_t release_delay;
@@ -43,18 +54,26 @@ struct runner {
 	struct client client;
 	int64_t retry_at, retry_ms;
 	int64_t answer_by; /* when the answer is overdue; 0: never, as while it waits for a job */
+	/* The tubes, by their places in struct work; see work_tubes.c. */
+	unsigned char watches[WORK_TUBES_MAX], order[WORK_TUBES_MAX];
+	size_t tried;
+	int is_asking;  /* the server answers the reserve at once */
+	unsigned skips; /* so many answers to watch and ignore come before that to the reserve */
 	/* The job. */
 	uint64_t id, priority, attempt, limit, run;
 	int has_backoff;
 	char tube[JOBS_TUBE_MAX + 1], key[JOBS_KEY_MAX + 1];
 	int body; /* a file, open at its beginning; -1: none */
 	int64_t began, touch_at;
-	int touching;   /* the answer to a touch is still missing */
-	int lease_lost; /* its time to run expired */
+	int touching;    /* the answer to a touch is still missing */
+	int64_t kill_at; /* when the command gets the next signal; 0: never */
+	int late;        /* it was told to end, since it ran too long */
+	int lease_lost;  /* its time to run expired */
 	/* The command. */
 	pid_t pid; /* 0: none */
 	int status;
 	int output; /* the pipe from its standard error; -1: closed */
+	int logs;   /* lines are passed on with the job's id */
 	char line[1024];
 	size_t line_size;
 	char last[WORK_ERROR_MAX + 1]; /* the last line with text */
@@ -62,6 +81,15 @@ struct runner {
 	char again[64];                /* when a released job is due again */
 	char error[WORK_ERROR_MAX + 1];
 };
+
+/* Take a --tube. Return 0, or OPTIONS_ERROR after a message. */
+int work_take_tube(struct work *work, const struct options *options);
+
+/* Watch the tubes on a new connection. Return 0, or -1 after a message. */
+int work_watch(struct work *work, struct runner *runner);
+
+/* Queue the command that reserves the next job. Return 1 if the server answers it at once. */
+int work_ask(struct work *work, struct runner *runner);
 
 /* Copy the body at hand to a file without a name. Returns its descriptor, or -1 after a message. */
 int work_body_file(const struct reply *reply);

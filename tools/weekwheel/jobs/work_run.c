@@ -48,8 +48,8 @@ static _Noreturn void run_child(const struct work *work, const struct runner *ru
 	setenv("WEEKWHEEL_JOB_KEY", runner->key, 1);
 	setenv("WEEKWHEEL_TUBE", runner->tube, 1);
 	/* Standard output is for JSON only. */
-	if (work->jobs.json)
-		dup2(STDERR_FILENO, STDOUT_FILENO);
+	if (work->log || work->jobs.json)
+		dup2(work->log ? output : STDERR_FILENO, STDOUT_FILENO);
 	if (dup2(runner->body, STDIN_FILENO) >= 0 && dup2(output, STDERR_FILENO) >= 0)
 		execvp(work->command[0], work->command);
 	dprintf(output, "%s: %s\n", work->command[0], strerror(errno));
@@ -74,6 +74,7 @@ int work_start(const struct work *work, struct runner *runner)
 	runner->output = ends[0];
 	runner->line_size = 0;
 	runner->last[0] = 0;
+	runner->logs = work->log;
 	if (runner->pid > 0) {
 		/* Parent and child both do this, since either may be first to need it. */
 		setpgid(runner->pid, runner->pid);
@@ -98,7 +99,11 @@ static void keep_line(struct runner *runner)
 			runner->last[i] = runner->line[i] ? runner->line[i] : '?';
 		runner->last[i] = 0;
 	}
+	if (runner->logs)
+		fprintf(stderr, "job %" PRIu64 ": ", runner->id);
 	fwrite(runner->line, 1, runner->line_size, stderr);
+	if (runner->logs && (runner->line_size == 0 || runner->line[runner->line_size - 1] != '\n'))
+		fputc('\n', stderr);
 	runner->line_size = 0;
 }
 
@@ -142,13 +147,14 @@ int work_reap(struct runner *runner, int flags)
 
 void work_describe(struct runner *runner)
 {
+	const char *late = runner->late ? "it ran too long: " : "";
 	char how[80];
 
 	if (WIFSIGNALED(runner->status))
-		snprintf(
-		    how, sizeof how, "signal %d (%s)", WTERMSIG(runner->status), strsignal(WTERMSIG(runner->status)));
+		snprintf(how, sizeof how, "%ssignal %d (%s)", late, WTERMSIG(runner->status),
+		    strsignal(WTERMSIG(runner->status)));
 	else
-		snprintf(how, sizeof how, "exit status %d", WEXITSTATUS(runner->status));
+		snprintf(how, sizeof how, "%sexit status %d", late, WEXITSTATUS(runner->status));
 	snprintf(runner->error, sizeof runner->error, "%s%s%.*s", how, *runner->last ? ": " : "",
 	    (int)(sizeof runner->error - strlen(how) - 3), runner->last);
 }

@@ -64,8 +64,8 @@ static void ask_for_job(struct work *work, struct runner *runner)
 		runner_done(runner);
 		return;
 	}
-	client_line(&runner->client, work->drain ? "reserve-with-timeout 0" : "reserve");
-	if (work->drain)
+	runner->is_asking = work_ask(work, runner);
+	if (runner->is_asking || runner->skips)
 		expect_answer(work, runner);
 	runner->state = RUNNER_WAITING;
 }
@@ -73,13 +73,7 @@ static void ask_for_job(struct work *work, struct runner *runner)
 /* Blocks until the server answers. The other runners use the same server, and would wait as well. */
 static void runner_connect(struct work *work, struct runner *runner)
 {
-	const char *tube = work->jobs.tube;
-	struct reply reply;
-
-	if (jobs_open(&work->jobs, &runner->client) ||
-	    (tube && strcmp(tube, "default") &&
-	        (client_expect(&runner->client, &reply, "WATCHING", "work", "watch %s", tube) ||
-	            client_expect(&runner->client, &reply, "WATCHING", "work", "ignore default")))) {
+	if (jobs_open(&work->jobs, &runner->client) || work_watch(work, runner)) {
 		work->refused |= runner->client.token == CLIENT_TOKEN_REFUSED;
 		if (work->refused)
 			runner_done(runner);
@@ -95,7 +89,8 @@ static void runner_connect(struct work *work, struct runner *runner)
 static void take_job(struct work *work, struct runner *runner, const struct reply *reply)
 {
 	runner->began = clock_ms();
-	runner->touching = runner->lease_lost = 0;
+	runner->touching = runner->lease_lost = runner->late = 0;
+	runner->tried = 0;
 	runner->body = -1;
 	if (work_is_ending(work) || reply_number(&runner->client, reply, 1, &runner->id)) {
 		runner_done(runner);
@@ -112,9 +107,13 @@ static void take_job(struct work *work, struct runner *runner, const struct repl
 
 static void take_reserve(struct work *work, struct runner *runner, const struct reply *reply)
 {
-	if (reply_is(reply, "RESERVED")) {
+	if (runner->skips && reply_is(reply, "WATCHING")) {
+		runner->skips--;
+		if (runner->is_asking || runner->skips)
+			expect_answer(work, runner);
+	} else if (reply_is(reply, "RESERVED")) {
 		take_job(work, runner, reply);
-	} else if (reply_is(reply, "TIMED_OUT") && work->drain) {
+	} else if (reply_is(reply, "TIMED_OUT") && work->drain && !runner->tried) {
 		runner_done(runner);
 	} else if (reply_is(reply, "TIMED_OUT") || reply_is(reply, "DEADLINE_SOON")) {
 		ask_for_job(work, runner);
@@ -195,6 +194,7 @@ static void take_looked(struct work *work, struct runner *runner, const struct r
 		runner->run = UINT32_MAX;
 	runner->touch_at = runner->began + (int64_t)runner->run * 500;
 	runner->state = RUNNER_RUNNING;
+	runner->kill_at = work->run_timeout ? clock_ms() + (int64_t)(work->run_timeout / 1000000) : 0;
 	if (work_start(work, runner))
 		runner_lost(work, runner);
 	close(runner->body);
@@ -359,6 +359,16 @@ static void report_end(struct work *work, struct runner *runner)
 	runner->state = RUNNER_ENDING;
 }
 
+/* The command has run too long: it is asked to end, and after a while made to. */
+static void turn_late(const struct work *work, struct runner *runner)
+{
+	if (!runner->pid || !runner->kill_at || clock_ms() < runner->kill_at)
+		return;
+	kill(-runner->pid, runner->late ? SIGKILL : SIGTERM);
+	runner->kill_at = runner->late ? 0 : clock_ms() + (int64_t)(work->kill_after / 1000000);
+	runner->late = 1;
+}
+
 static void turn_running(struct work *work, struct runner *runner)
 {
 	/* The answer to a touch comes before any other. */
@@ -376,6 +386,7 @@ static void turn_running(struct work *work, struct runner *runner)
 void runner_turn(struct work *work, struct runner *runner)
 {
 	work_reap(runner, WNOHANG);
+	turn_late(work, runner);
 	if (runner->state == RUNNER_RUNNING)
 		turn_running(work, runner);
 	if (work_is_ending(work) && (runner->state == RUNNER_WAITING || runner->state == RUNNER_LOOKING))
@@ -393,7 +404,7 @@ void runner_turn(struct work *work, struct runner *runner)
 		runner_lost(work, runner);
 }
 
-int64_t runner_next(const struct runner *runner)
+static int64_t next_of_connection(const struct runner *runner)
 {
 	if (runner->answer_by)
 		return runner->answer_by;
@@ -402,6 +413,13 @@ int64_t runner_next(const struct runner *runner)
 	if (runner->state == RUNNER_LOST && !runner->pid)
 		return runner->retry_at;
 	return INT64_MAX;
+}
+
+int64_t runner_next(const struct runner *runner)
+{
+	int64_t next = next_of_connection(runner);
+
+	return runner->pid && runner->kill_at && runner->kill_at < next ? runner->kill_at : next;
 }
 
 void runner_abandon(struct work *work, struct runner *runner)

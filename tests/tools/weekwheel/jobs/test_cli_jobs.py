@@ -462,6 +462,46 @@ class JobCommands(Case):
             equal(worker.returncode, 1)
             equal([(job["state"], job["error"]) for job in listed(client)], [("ready", "the worker was stopped")])
 
+    def test_a_worker_takes_jobs_of_several_tubes(self):
+        with serving() as client:
+            for tube in ("b", "a", "c", "default"):
+                client.run(0, "put", "--lines", "--tube", tube, stdin=b"x\n" * 60)
+            show = ("--drain", "--", "sh", "-c", "echo $WEEKWHEEL_TUBE")
+            # Without weights in the order of the server, with weights mostly from the heavy one, and then the rest.
+            equal(client.run(0, "work", "-t", "c", "-t", "default", *show).out, "c\n" * 60 + "default\n" * 60)
+            seen = client.run(0, "work", "-t", "a=9", "-t", "b", *show).out.split()
+            equal((seen.count("a"), seen.count("b")), (60, 60))
+            check(seen[:50].count("b") <= 20, seen)
+
+    def test_a_worker_with_weights_waits_for_all_its_tubes(self):
+        with serving() as client:
+            worker = client.start("work", "-t", "a=9", "-t", "b=2", "-t", "default", "--timeout", "50ms", "--", "cat")
+            until(lambda: objects(client.run(0, "stats", "--all", "--json").out)[0]["current-waiting"] == 1, "it waits")
+            for _ in range(30):  # some time, in which it must not think that an answer is missing
+                client.run(0, "stats")
+            for number in range(30):
+                client.run(0, "put", "-t", ("a", "b", "default")[number % 3], "x")
+            until(lambda: not listed(client), "all are done")
+            worker.terminate()
+            equal((worker.communicate(timeout=PATIENCE), worker.returncode), (("x" * 30, ""), 0))
+
+    def test_a_command_that_runs_too_long_is_ended(self):
+        with serving() as client:
+            client.run(0, "put", "x")
+            ended = client.run(0, "work", "--drain", "--run-timeout", "50ms", "--", "sleep", "60")
+            matches("job 1, attempt 1: 'it ran too long: signal 15 .Terminated.'; again in ", ended.err)
+            client.run(0, "kick", "--id", "1")
+            ended = client.run(0, "work", "--drain", "--run-timeout", "50ms", "--kill-after", "50ms", "--", "sh", "-c",
+                               "trap '' TERM; while :; do sleep 1; done")
+            matches("it ran too long: signal 9 .Killed.", ended.err)
+            equal(listed(client)[0]["error"], "it ran too long: signal 9 (Killed)")
+
+    def test_the_output_of_commands_goes_to_the_log(self):
+        with serving() as client:
+            client.run(0, "put", "x")
+            ended = client.run(0, "work", "--drain", "--log", "--", "sh", "-c", "echo out; echo err >&2; printf tail")
+            equal((ended.out, ended.err), ("", "job 1: out\njob 1: err\njob 1: tail\n"))
+
     def test_a_waiting_worker_ends_at_once(self):
         with serving() as client:
             worker = client.start("work", "-n", "4", "--", "true")
@@ -569,6 +609,10 @@ class JobCommands(Case):
                 ("put", "--delay", "1", "x"): "--in TIME puts it off",
                 ("put", "--cron", "0 3 * * *", "x"): "--every TIME repeats",
                 ("put", "--tz", "UTC", "x"): "2026-12-01T09:00.02:00, or set TZ",
+                ("work", "-t", "a", "--tube=a", "x"): "--tube 'a' is given twice",
+                ("work", "-t", "a=0", "x"): "one with a weight from 1 on",
+                ("work", "-t", "a:b", "x"): "expected a name",
+                ("work", "--kill-after", "1", "x"): "--run-timeout, which is missing",
                 ("pause", "mail"): "a time is missing",
                 ("pause", "mail", "0"): "'0': expected a time such as",
                 ("pause", "mail", "1h", "x"): "one tube, and one time, is expected",
