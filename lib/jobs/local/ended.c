@@ -59,6 +59,7 @@ int ww_jobs_keep(struct jobs_local *jobs, uint64_t id, const struct job_record *
 	    .due = now,
 	    .base = now,
 	    .created = old->created,
+	    .run = old->run,
 	    .hold = old->hold,
 	    .ended = time_after(now, old->hold),
 	    .key = old->key};

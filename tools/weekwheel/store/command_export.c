@@ -15,6 +15,9 @@
 
 enum { OUTPUT = 1, NAME_ROOM = 4096 };
 
+/* Those that have ended, too: their keys are still taken. */
+#define EVERY_STATE (~0u)
+
 static const struct option table[] = {
     {OUTPUT, 'o', "output", "FILE", "write to this file, which appears when it is complete"},
     PLACE_OPTIONS,
@@ -44,6 +47,9 @@ static int write_job(const struct ww_job_info *info, void *context)
 	}
 	export->reserved += info->state == WW_JOB_RESERVED;
 	line_write(export->out, info, export->shift);
+	/* It is none of those that are counted. */
+	if (info->state == WW_JOB_ENDED)
+		return ferror(export->out) != 0;
 	if (++export->written % 1000 == 0)
 		progress_show(export->written, export->total);
 	return ferror(export->out) != 0;
@@ -178,7 +184,7 @@ static int run(void *context)
 	progress_begin("exporting");
 	error = export_open(export, &store);
 	if (!error)
-		error = store_each(&store, write_job, export);
+		error = store_each(&store, EVERY_STATE, write_job, export);
 	progress_clear();
 	if (!error)
 		say_changes(export, &store);

@@ -89,7 +89,7 @@ static void look_at(struct fsck *fsck, const struct opened_store *store)
 	progress_begin("checking");
 	/* ww_jobs_check reports what cannot be read. */
 	if (!error || !store->is_shared)
-		error = store_each(store, count_job, look);
+		error = store_each(store, 0, count_job, look);
 	if (!error || error == WW_ECORRUPT || !store->is_shared)
 		error = ww_jobs_check(store->jobs, tell, fsck);
 	progress_clear();

@@ -105,14 +105,55 @@ static int bury(struct import *import, const struct import_entry *entry, uint64_
 	return error;
 }
 
+/* Let it end as it has ended: its key stays taken. */
+static int end(struct import *import, const struct import_entry *entry, uint64_t id)
+{
+	struct ww_jobs *jobs = import->store.jobs;
+	struct ww_lease lease;
+	int error = ww_jobs_reserve_job(jobs, id, &lease);
+
+	if (!error) {
+		ww_jobs_free(jobs, lease.body);
+		error = ww_jobs_finish(jobs, id, lease.token);
+	}
+	if (import->store.is_shared && (error == WW_EINUSE || error == WW_ENOTFOUND || error == WW_ESTALE))
+		return leave_out(import, entry->number, "it was put, but not ended: a worker had it by then");
+	return error;
+}
+
+/* A job was not put, since another has its key. It makes room, if it may. */
+static int put_instead(struct import *import, const struct import_entry *entry, struct ww_job_put *put)
+{
+	const struct ww_job_spec *spec = &entry->line.spec;
+	const struct ww_job_ref ref = {.tube = spec->tube, .key = spec->key, .key_length = spec->key_length};
+	int result;
+
+	if (!import->replace)
+		return leave_out(import, entry->number,
+		    "job %" PRIu64 " has the same key%s; expected another, or --replace", put->id,
+		    put->result == WW_PUT_ENDED ? ", which is not free yet, although it has ended" : "");
+	result = ww_jobs_cancel(import->store.jobs, &ref);
+	if (result >= 0 || result == WW_ENOTFOUND)
+		result = ww_jobs_put(import->store.jobs, spec, &put->id, &put->version);
+	put->result = result < 0 ? result : WW_PUT_REPLACED;
+	return result < 0 ? result : WW_OK;
+}
+
 /* Handle the result of a job of the batch. */
-static int settle(struct import *import, const struct import_entry *entry, const struct ww_job_put *put)
+static int settle(struct import *import, const struct import_entry *entry, struct ww_job_put *put)
 {
 	if (put->result == WW_EOVERFLOW)
 		return leave_out(import, entry->number, "it is due in more than 146 years; expected an earlier 'due'");
 	/* Each member was checked before. Other errors are no fault of this job. */
 	if (put->result < 0)
 		return put->result;
+	if (put->result >= WW_PUT_KEPT) {
+		int error = put_instead(import, entry, put);
+		if (error || put->result >= WW_PUT_KEPT)
+			return error;
+	}
+	if (entry->line.is_ended)
+		return end(import, entry, put->id);
 	return entry->line.is_buried ? bury(import, entry, put->id) : WW_OK;
 }
 
@@ -216,15 +257,34 @@ static void hold_back(struct import *import, struct ww_job_spec *spec)
 	spec->due += late;
 }
 
-static void set_time(struct import *import, struct import_entry *entry)
+/* Of a job that has ended: let its key be taken for what is left of its time. Returns 0 if nothing is. */
+static int shorten(struct import *import, struct ww_job_spec *spec)
+{
+	uint64_t now = 0;
+	uint64_t left = spec->due ? spec->due : spec->key_span;
+
+	(void)ww_jobs_now(import->store.jobs, 0, &now);
+	if (spec->flags & WW_JOB_AT)
+		left = spec->due + spec->key_span > now ? spec->due + spec->key_span - now : 0;
+	spec->key_span = left;
+	spec->due = 0;
+	spec->flags = 0;
+	return left >= WW_MILLISECOND;
+}
+
+/* Returns 0 if there is nothing to put any more. */
+static int set_time(struct import *import, struct import_entry *entry)
 {
 	struct ww_job_spec *spec = &entry->line.spec;
 	const int64_t shift = import->shift;
 
 	if (spec->flags & WW_JOB_AT && !(spec->flags & WW_JOB_WALL))
 		spec->due = shift > 0 && spec->due < (uint64_t)shift ? 0 : spec->due - (uint64_t)shift;
-	if (import->store.is_shared && entry->line.is_buried)
+	if (entry->line.is_ended && !shorten(import, spec))
+		return 0;
+	if (import->store.is_shared && (entry->line.is_buried || entry->line.is_ended))
 		hold_back(import, spec);
+	return 1;
 }
 
 static int check_key(struct import *import, const struct import_entry *entry, uint64_t *same)
@@ -266,7 +326,8 @@ static int take_line(struct import *import, const char *text, size_t size)
 		return leave_out(import, entry->number,
 		    "job %" PRIu64 " of tube %s has the key %s already; expected another, or --replace", same,
 		    entry->line.tube, excerpt);
-	set_time(import, entry);
+	if (!set_time(import, entry))
+		return 0;
 	/* If check_key wrote the batch, this line is the first of the next. */
 	import->entries[place] = import->entries[import->jobs];
 	import->entries[import->jobs++] = entry;

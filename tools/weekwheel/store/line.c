@@ -113,10 +113,12 @@ static int take_error(struct reading *reading, struct json_value value)
 
 static int take_state(struct reading *reading, struct json_value value)
 {
-	static const char *const words[] = {"waiting", "buried"};
+	static const char *const words[] = {"waiting", "buried", "ended"};
+	int word = take_word(value, words, 3);
 
-	reading->line->is_buried = take_word(value, words, 2);
-	return reading->line->is_buried < 0 ? -1 : 0;
+	reading->line->is_buried = word == 1;
+	reading->line->is_ended = word == 2;
+	return word < 0 ? -1 : 0;
 }
 
 static int take_clock(struct reading *reading, struct json_value value)
@@ -197,7 +199,7 @@ static const struct {
     {"tube", take_tube, "a name of 1 to 200 bytes in UTF-8", 0},
     {"key", take_key, "1 to 200 bytes in base64, or null", 0},
     {"group", take_group, "1 to 200 bytes in base64", 0},
-    {"state", take_state, "\"waiting\" or \"buried\"", 0},
+    {"state", take_state, "\"waiting\", \"buried\" or \"ended\"", 0},
     {"clock", take_clock, "\"elapsed\" or \"wall\"", 0},
     {"due", take_due, "seconds since 1970", 0},
     {"left", take_span, span_expected, FIELD(due)},
@@ -209,6 +211,7 @@ static const struct {
     {"attempts", take_count, count_expected, FIELD(attempts)},
     {"backoff", take_span, span_expected, FIELD(backoff)},
     {"backoff_max", take_span, span_expected, FIELD(backoff_max)},
+    {"unique", take_span, span_expected, FIELD(key_span)},
     {"delay", take_nothing, number_expected, 0},
     {"created", take_nothing, number_expected, 0},
     {"version", take_nothing, number_expected, 0},
@@ -264,6 +267,7 @@ static void begin(struct reading *reading, struct job_line *line)
 	(void)ww_job_spec_default(&line->spec);
 	snprintf(line->tube, sizeof line->tube, "%s", WW_TUBE_DEFAULT);
 	line->is_buried = 0;
+	line->is_ended = 0;
 	line->error[0] = 0;
 }
 
@@ -273,6 +277,16 @@ static int finish(const struct reading *reading)
 
 	if (!(reading->seen & bit_of("body"))) {
 		snprintf(line->problem, LINE_PROBLEM, "expected a 'body', in base64");
+		return -1;
+	}
+	if (line->spec.key_span)
+		line->spec.key_mode = WW_KEY_UNIQUE;
+	if (line->is_ended && !line->spec.key_span) {
+		snprintf(line->problem, LINE_PROBLEM, "expected seconds as 'unique' of a job that has ended");
+		return -1;
+	}
+	if (line->spec.key_span && (!line->spec.key_length || line->spec.period)) {
+		snprintf(line->problem, LINE_PROBLEM, "expected a 'key' and no 'period' beside 'unique'");
 		return -1;
 	}
 	line->spec.tube = line->tube;
@@ -337,7 +351,10 @@ static void write_which(FILE *out, const struct ww_job_info *info)
 		fputs(", \"group\": ", out);
 		json_write_base64(out, info->group, info->group_length);
 	}
-	fprintf(out, ", \"state\": \"%s\"", info->state == WW_JOB_BURIED ? "buried" : "waiting");
+	fprintf(out, ", \"state\": \"%s\"",
+	    info->state == WW_JOB_BURIED  ? "buried"
+	    : info->state == WW_JOB_ENDED ? "ended"
+	                                  : "waiting");
 }
 
 static void write_when(FILE *out, const struct ww_job_info *info, int64_t shift)
@@ -347,7 +364,7 @@ static void write_when(FILE *out, const struct ww_job_info *info, int64_t shift)
 	fprintf(out, ", \"clock\": \"%s\"", is_wall ? "wall" : "elapsed");
 	write_seconds(out, "due", is_wall ? info->due : info->due + (uint64_t)shift);
 	/* For a reserved job info->left is the time of its lease. */
-	write_seconds(out, "left", info->state == WW_JOB_DELAYED ? info->left : 0);
+	write_seconds(out, "left", info->state == WW_JOB_DELAYED || info->state == WW_JOB_ENDED ? info->left : 0);
 	write_seconds(out, "period", info->period);
 	fprintf(out, ", \"missed\": \"%s\"", missed[info->missed <= WW_MISSED_SKIP ? info->missed : 0]);
 	write_seconds(out, "skip", info->skip);
@@ -362,6 +379,8 @@ void line_write(FILE *out, const struct ww_job_info *info, int64_t shift)
 	write_count(out, "attempts", info->attempts);
 	write_seconds(out, "backoff", info->backoff);
 	write_seconds(out, "backoff_max", info->backoff_max);
+	if (info->hold)
+		write_seconds(out, "unique", info->hold);
 	write_seconds(out, "delay", info->delay);
 	write_seconds(out, "created", info->created);
 	write_count(out, "version", info->version);

@@ -22,6 +22,7 @@ enum { LINE_PROBLEM = 200 };
 struct job_line {
 	struct ww_job_spec spec; /* due: WW_JOB_AT and a Unix time, or a delay */
 	int is_buried;
+	int is_ended; /* spec.key_span: how long its key was to be taken after spec.due */
 	char error[WW_JOB_ERROR_MAX + 1];
 	char tube[WW_TUBE_MAX + 1];
 	unsigned char key[WW_JOB_KEY_MAX + 2];

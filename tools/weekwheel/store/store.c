@@ -206,16 +206,16 @@ static int pass(struct store_walk *walk, struct ww_job_filter *filter, uint64_t 
 	return 1;
 }
 
-int store_each(const struct opened_store *store, ww_job_fn *fn, void *context)
+int store_each(const struct opened_store *store, unsigned states, ww_job_fn *fn, void *context)
 {
-	struct ww_job_filter filter = {.after = 0};
+	struct ww_job_filter filter = {.states = states};
 	struct store_walk walk = {.fn = fn, .context = context, .step = 1};
 	struct ww_jobs_stats stats;
 	int damaged = WW_OK;
 	int error;
 
 	if (store->is_shared)
-		return store_redis_each(store, fn, context);
+		return store_redis_each(store, states, fn, context);
 	error = ww_jobs_stats(store->jobs, &stats);
 	/* Everything read between begin and commit is of one moment. */
 	if (!error)

@@ -96,13 +96,13 @@ int64_t store_shift(const struct opened_store *store);
  * missing. A record that cannot be read is left out, and WW_ECORRUPT is returned after the last job. If fn returns
  * another number than 0 the walk ends and returns it.
  */
-int store_each(const struct opened_store *store, ww_job_fn *fn, void *context);
+int store_each(const struct opened_store *store, unsigned states, ww_job_fn *fn, void *context);
 
 /* ---- store_redis.c, for store.c: the same for a store in Redis. Without Redis in the build opening fails. */
 
 int store_redis_open(struct opened_store *store, const struct store_place *place, uint32_t flags);
 const char *store_redis_reason(char *text, size_t room, const struct store_place *place, int error);
-int store_redis_each(const struct opened_store *store, ww_job_fn *fn, void *context);
+int store_redis_each(const struct opened_store *store, unsigned states, ww_job_fn *fn, void *context);
 
 /* Return the number of its shards. */
 uint32_t store_redis_shards(const struct opened_store *store);

@@ -131,9 +131,9 @@ static int walk_one(const struct ww_job_info *info, void *context)
 	return walk->fn(info, walk->context);
 }
 
-int store_redis_each(const struct opened_store *store, ww_job_fn *fn, void *context)
+int store_redis_each(const struct opened_store *store, unsigned states, ww_job_fn *fn, void *context)
 {
-	struct ww_job_filter filter = {.after = 0};
+	struct ww_job_filter filter = {.states = states};
 	struct redis_walk walk = {.fn = fn, .context = context};
 	int error = ww_jobs_list(store->jobs, &filter, SIZE_MAX, walk_one, &walk, NULL);
 

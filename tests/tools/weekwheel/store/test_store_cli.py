@@ -16,6 +16,7 @@ import struct
 import subprocess
 import sys
 import threading
+import time
 
 sys.path.insert(0, __file__.rsplit("/tests/", 1)[0] + "/tests/support")
 from weekwheel import PATIENCE, WEEKWHEEL, Case, Server, alone, check, equal, main, matches, need_server, run, seed
@@ -23,7 +24,7 @@ from weekwheel import exact_objects as objects
 
 # What an import keeps of a job.
 KEPT = ("tube", "key", "group", "state", "clock", "due", "period", "missed", "skip", "priority", "run", "attempts", "backoff",
-        "backoff_max", "body")
+        "backoff_max", "unique", "body")
 SOON = 4102444800  # 2100
 
 
@@ -66,6 +67,7 @@ def variety():
            "due": SOON}
     yield {"body": "eA==", "state": "buried", "error": "\u00e4 \"quote\"\n", "key": encoded(b"b"), "attempts": 3}
     yield {"body": "eA==", "state": "buried", "clock": "wall", "tube": "t"}
+    yield {"body": "eA==", "key": encoded(b"u"), "unique": 86400.5, "due": SOON}
 
 
 def bytes_of(folder):
@@ -105,7 +107,7 @@ class Stores(StoreCase):
         put("one", *variety())
         first = alone.run(0, "export", "one")
         result = alone.run(0, "import", "two", stdin=first.raw)
-        equal(result.out, "8 jobs put, with new ids from 1 to 8\n")
+        equal(result.out, "9 jobs put, with new ids from 1 to 9\n")
         equal(result.err, "", "standard error of no terminal")
         one, two = objects(first.out), exported("two")
         late = [i for i, job in enumerate(one) if job["due"] != two[i]["due"]]
@@ -117,8 +119,8 @@ class Stores(StoreCase):
         equal([job["error"] for job in two][6], "\u00e4 \"quote\"\n")
         for folder in ("one", "two"):
             said = objects(alone.run(0, "fsck", "--json", folder).out)[0]
-            equal(said, {"sound": True, "problems": [], "jobs": 8, "delayed": 4, "ready": 2, "buried": 2, "tubes": 3,
-                         "accepted": 8, "ended": 0, "disk": size_of(folder)})
+            equal(said, {"sound": True, "problems": [], "jobs": 9, "delayed": 5, "ready": 2, "buried": 2, "tubes": 3,
+                         "accepted": 9, "ended": 0, "disk": size_of(folder)})
 
     def test_texts_are_any_characters(self):
         """Escaped or not, as surrogate pairs or not, an error comes back unchanged. One that is too long is cut off."""
@@ -167,8 +169,25 @@ class Stores(StoreCase):
         equal(exported("one")[0]["state"], "buried")
         alone.run(0, "fsck", "one")
 
+    def test_keys_of_jobs_that_have_ended_stay_taken(self):
+        ended = {"body": "", "key": "aw==", "state": "ended", "unique": 3600, "due": time.time() - 600}
+        job = {"body": "", "key": "aw=="}
+        equal(put("one", ended, dict(ended, key="Yg==", due=time.time() - 3600)).out, "1 job put, with new ids from 1 to 1\n")
+        equal([(line["state"], 2900 < float(line["left"]) <= 3000, line["key"]) for line in exported("one")], [("ended", True, "aw==")])
+        matches("^0 jobs in 0 tubes", alone.run(0, "fsck", "one").out)
+        alone.run(0, "import", "two", stdin=alone.run(0, "export", "one").raw)
+        result = put("two", job, status=1)
+        matches("job 1 has the same key, which is not free yet, although it has ended; expected another, or --replace", result.err)
+        equal(put("two", job, options=["--replace"]).out, "1 job put, 1 in place of others\n")
+        equal([line["state"] for line in exported("two")], ["waiting"])
+        put("two", dict(job, unique=60), options=["--replace"])
+        equal([float(line["unique"]) for line in exported("two")], [60])
+        alone.run(0, "fsck", "two")
+
     def test_wrong_lines_are_named_and_left_out(self):
         wrong = {
+            '{"body": "", "unique": 5}': "expected a 'key' and no 'period' beside 'unique'",
+            '{"body": "", "key": "aw==", "state": "ended"}': "expected seconds as 'unique'",
             "nonsense": "at byte 1: expected an object", "{}": "expected a 'body'", '{"body": ""': "at byte 12: expected",
             '{"body": ""} x': "at byte 12: expected", '[{"body": ""}]': "at byte 1: expected",
             '{"body": "x"}': "'body' is 'x'; expected", '{"body": "x==="}': "'body'", '{"body": 1}': "'body'",
