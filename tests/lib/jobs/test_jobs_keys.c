@@ -241,6 +241,10 @@ START_TEST(the_key_of_a_unique_job_stays_taken_for_a_time_after_its_end)
 	ck_assert_uint_eq(info_of(&world, id).hold, HOUR);
 	finish_next();
 	ck_assert_uint_eq(kept(), 1);
+	/* What happens meanwhile must not put it off. */
+	struct ww_job_spec other = spec_of("other");
+	other.due = HOUR / 4;
+	(void)put_job(&world, &other);
 	for (int mode = WW_KEY_REPLACE; mode <= WW_KEY_UNIQUE; mode++) {
 		int has_span = mode >= WW_KEY_DEBOUNCE;
 		ck_assert_uint_eq(put((enum ww_key_mode)mode, 0, has_span ? MINUTE : 0, WW_PUT_ENDED), id);
