@@ -63,24 +63,31 @@ local USUAL = {
 }
 local RARE = {[GROUP] = 'string', [FIRST] = 'number', [HOLD] = 'number'}
 
+-- A job that was read has its unusual values itself.
+local LIKE = {__index = USUAL}
+-- The fields of a record by the number of its bits; false: there is no such record. Jobs of a batch share a few.
+local layouts = {}
+local function layout(others)
+	if others ~= others then return false end
+	local fields, left, i = {}, others, 1
+	while left > 0 and i <= HOLD do
+		local bit = left % 2
+		if bit == 1 then fields[#fields + 1] = i end
+		left, i = (left - bit) / 2, i + 1
+	end
+	layouts[others] = left == 0 and fields
+	return layouts[others]
+end
+
 local function pack(job)
-	local record, others, bit, due = {0}, 0, 1, job[DUE]
+	local others, due = 0, job[DUE]
 	job[DUE] = due - job[CREATED] - job[DELAY]
-	for i = 1, BODY do
-		if job[i] ~= USUAL[i] then
-			others = others + bit
-			record[#record + 1] = job[i]
-		end
-		bit = bit + bit
+	for i, value in pairs(job) do
+		if value ~= USUAL[i] then others = others + 2 ^ (i - 1) end
 	end
-	for i = GROUP, HOLD do
-		if job[i] then
-			others = others + bit
-			record[#record + 1] = job[i]
-		end
-		bit = bit + bit
-	end
-	job[DUE], record[1] = due, others
+	local record, fields = {others}, layouts[others] or layout(others)
+	for n = 1, #fields do record[n + 1] = job[fields[n]] end
+	job[DUE] = due
 	return cmsgpack.pack(record)
 end
 
@@ -89,29 +96,15 @@ local function read(text)
 	local ok, record = pcall(cmsgpack.unpack, text)
 	local others = ok and type(record) == 'table' and record[1]
 	if type(others) ~= 'number' then return end
-	local job, n = {}, 1
-	for i = 1, BODY do
-		local usual, bit = USUAL[i], others % 2
-		if bit == 1 then
-			n = n + 1
-			job[i] = record[n]
-			if type(job[i]) ~= type(usual) then return end
-		else
-			job[i] = usual
-		end
-		others = (others - bit) / 2
+	local fields = layouts[others]
+	if fields == nil then fields = layout(others) end
+	if not fields or #record ~= #fields + 1 then return end
+	local job = setmetatable({}, LIKE)
+	for n = 1, #fields do
+		local i, value = fields[n], record[n + 1]
+		if type(value) ~= (RARE[i] or type(USUAL[i])) then return end
+		job[i] = value
 	end
-	local i = GROUP
-	while others > 0 and i <= HOLD do
-		local bit = others % 2
-		if bit == 1 then
-			n = n + 1
-			job[i] = record[n]
-			if type(job[i]) ~= RARE[i] then return end
-		end
-		others, i = (others - bit) / 2, i + 1
-	end
-	if others ~= 0 or record[n + 1] ~= nil then return end
 	job[DUE] = job[DUE] + job[CREATED] + job[DELAY]
 	return job
 end
