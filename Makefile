@@ -225,6 +225,13 @@ HOURS ?= 1
 soak: all
 	@B='$(abspath $(B))' CC='$(CC)' WW_HOURS='$(HOURS)' tests/tools/weekwheeld/soak.py
 
+# ---- Failovers of Redis -------------------------------------------------------------------------------------------
+
+ROUNDS ?= 10
+
+failovers: all
+	@B='$(abspath $(B))' CC='$(CC)' WW_ROUNDS='$(ROUNDS)' WW_PUTS=6000 tests/tools/weekwheeld/test_failover.py
+
 # ---- Install ----------------------------------------------------------------------------------------------------
 
 FOLDERS = DESTDIR='$(DESTDIR)' VERSION='$(VERSION)' prefix='$(prefix)' bindir='$(bindir)' libdir='$(libdir)' \
@@ -248,7 +255,7 @@ distclean: clean
 help:
 	@cat docs/make.txt
 
-.PHONY: all configure demo demo-cluster crash-test simulate soak bench bench-jobs bench-redis bench-instructions check need-check memcheck fuzz \
+.PHONY: all configure demo demo-cluster crash-test simulate soak failovers bench bench-jobs bench-redis bench-instructions check need-check memcheck fuzz \
 	run-fuzzers lint format install uninstall deps clean distclean help FORCE
 
 -include $(shell find $(B)/obj -name '*.d' 2>/dev/null)

@@ -455,29 +455,35 @@ class Redis:
 
 
 class Cluster:
-    """Masters of Redis that share the slots."""
+    """Masters of Redis that share the slots, and then so many replicas of each in their order."""
 
-    def __init__(self, *arguments, count=3):
+    def __init__(self, *arguments, count=3, replicas=0):
         self.nodes = []
         try:
-            self.make(count, arguments)
+            self.make(count, replicas, arguments)
         except BaseException:
             self.__exit__()
             raise
         self.url = "redis://" + ",".join(f"127.0.0.1:{node.port}" for node in self.nodes)
 
-    def make(self, count, arguments):
-        buses = [free_port() for _ in range(count)]
+    def make(self, count, replicas, arguments):
+        buses = [free_port() for _ in range(count * (1 + replicas))]
         for number, bus in enumerate(buses):
             self.nodes.append(Redis("--cluster-enabled", "yes", "--cluster-node-timeout", "2000",
                                     "--cluster-port", str(bus), *arguments, folder=f"redis-{number}"))
         for number, node in enumerate(self.nodes):
             node.ask("CLUSTER", "SET-CONFIG-EPOCH", number + 1)
-            node.ask("CLUSTER", "ADDSLOTSRANGE", number * 16384 // count, (number + 1) * 16384 // count - 1)
+            if number < count:
+                node.ask("CLUSTER", "ADDSLOTSRANGE", number * 16384 // count, (number + 1) * 16384 // count - 1)
             self.nodes[0].ask("CLUSTER", "MEET", "127.0.0.1", node.port, buses[number])
         for node in self.nodes:
-            for line in ("cluster_state:ok", f"cluster_known_nodes:{count}"):
+            for line in ("cluster_state:ok", f"cluster_known_nodes:{len(self.nodes)}"):
                 until(lambda node=node, line=line: line in node.ask("CLUSTER", "INFO"), line)
+        for number, node in enumerate(self.nodes[count:]):
+            primary = self.nodes[number % count].ask("CLUSTER", "MYID")
+            until(lambda node=node, primary=primary: node.ask("CLUSTER", "REPLICATE", primary) == "+OK", "a replica")
+        for node in self.nodes[count:]:
+            until(lambda node=node: "master_link_status:up" in node.ask("INFO", "replication"), "a replica follows")
 
     def __enter__(self):
         return self
