@@ -131,9 +131,9 @@ static void question_done(struct task *task)
 		http_resume(task->server, &question->visit);
 }
 
-void http_owe(struct server *server, struct MHD_Connection *client, const struct buffer *answer)
+void http_owe(struct server *server, struct MHD_Connection *client, const struct buffer *buffer)
 {
-	visitors_owe(&server->http->visitors, reply_descriptor(client), answer->capacity);
+	visitors_owe(&server->http->visitors, reply_descriptor(client), buffer->capacity);
 }
 
 static struct http_question *question_of(struct http_visit *visit)

@@ -18,8 +18,8 @@ struct http_visit {
 struct buffer;
 struct server;
 
-/* The client is being sent this answer: if it does not read it, its memory counts. */
-void http_owe(struct server *server, struct MHD_Connection *client, const struct buffer *answer);
+/* This is what the client sends, or is being sent: at the bound of buffers, the one with most of them leaves. */
+void http_owe(struct server *server, struct MHD_Connection *client, const struct buffer *buffer);
 
 /* The answer of a request that was suspended is known: let it go on, in the loop's next round. */
 void http_resume(struct server *server, struct http_visit *visit);

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """/v1: jobs over HTTP, as JSON. What one interface does, the other sees."""
+import contextlib
 import errno
 import http.client
 import json
@@ -11,7 +12,7 @@ import threading
 
 sys.path.insert(0, __file__.rsplit("/tests/", 1)[0] + "/tests/support")
 from faults import FOREVER, TRUNCATE, WRITE, Plan
-from weekwheel import PATIENCE, Case, Redis, Server, alone, check, equal, main, matches
+from weekwheel import PATIENCE, Case, Redis, Server, alone, check, equal, main, matches, until
 
 JSON = "application/json"
 
@@ -75,6 +76,17 @@ class Web:
         got, said = self.ask(method, path, body, **headers)
         equal((got, said.get("field")), (status, field), said)
         return said["detail"]
+
+
+def has_left(connection):
+    """Whether the server has closed it."""
+    connection.setblocking(False)
+    try:
+        return connection.recv(1000) == b""
+    except BlockingIOError:
+        return False
+    except ConnectionError:
+        return True
 
 
 class Interface:
@@ -297,6 +309,23 @@ class Stores(Interface):
 
         server.client = login
         return server
+
+    def test_bodies_that_do_not_end_are_bounded(self):
+        with self.server("--max-buffers", "4M", "--max-job-size", "3000000") as server, contextlib.ExitStack() as stack:
+            others = []
+            for _ in range(4):
+                web = stack.enter_context(Web(server, self.token))
+                web.http.putrequest("POST", "/v1/jobs")
+                for name, value in (("Authorization", "Bearer " + self.token), ("Content-Length", "4000000")):
+                    web.http.putheader(name, value)
+                web.http.endheaders()
+                others.append(web.http.sock)
+                others[-1].sendall(b" " * 2000000)
+            until(lambda: any(has_left(other) for other in others), "one of them has to leave")
+            with Web(server, self.token) as web:
+                web.good("POST", "jobs", {"body": "x"})
+            equal(server.stop(), 0)
+            matches("buffers", server.said)
 
     def test_without_tokens_nothing_changes(self):
         with Server("--http", "127.0.0.1:0") as server, Web(server, None) as web:

@@ -64,8 +64,8 @@ static int prepare_reserve(struct v1_request *request)
 	if (v1_read(request, 0) != 0)
 		return -1;
 	fields = request->fields;
-	if (fields->tube_count == 0)
-		fields->tubes[fields->tube_count++] = WW_TUBE_DEFAULT;
+	if (request->tube_count == 0)
+		request->tubes[request->tube_count++] = WW_TUBE_DEFAULT;
 	if (fields->most == 0)
 		fields->most = 1;
 	if (fields->most > V1_LEASES_MAX)
@@ -73,9 +73,9 @@ static int prepare_reserve(struct v1_request *request)
 	if (fields->span > V1_WAIT_MAX * WW_SECOND)
 		return v1_problem(request, 422, "wait", "ask again after each answer without a job",
 		    "a request waits %d seconds at most", V1_WAIT_MAX);
-	for (size_t i = 0; i < fields->tube_count; i++)
-		if (!v1_may(request, fields->tubes[i]))
-			return v1_refuse_tube(request, fields->tubes[i]);
+	for (size_t i = 0; i < request->tube_count; i++)
+		if (!v1_may(request, request->tubes[i]))
+			return v1_refuse_tube(request, request->tubes[i]);
 	return 0;
 }
 
@@ -89,7 +89,7 @@ static void run_reserve(struct v1_request *request)
 
 	if (leases)
 		got = ww_jobs_reserve_many(
-		    v1_jobs(request), fields->tubes, fields->tube_count, leases, (size_t)fields->most);
+		    v1_jobs(request), request->tubes, request->tube_count, leases, (size_t)fields->most);
 	if (got < 0)
 		(void)v1_failed(request, got);
 	if (got >= 0) {

@@ -85,20 +85,20 @@ static int take_tube(struct v1_object *object, struct json_value value)
 
 static int take_tubes(struct v1_object *object, struct json_value value)
 {
-	struct v1_fields *fields = object->fields;
+	struct v1_request *request = object->request;
 	struct json_value name;
 	size_t at = 0;
 	int more;
 
-	fields->tube_count = 0;
+	request->tube_count = 0;
 	while ((more = json_element(value.text, value.size, &at, &name)) > 0) {
-		const char *tube = fields->tube_count < V1_TUBES_MAX ? copy_string(object->request, name) : NULL;
+		const char *tube = request->tube_count < V1_TUBES_MAX ? copy_string(request, name) : NULL;
 
 		if (!tube || !*tube || strlen(tube) > WW_TUBE_MAX)
 			return -1;
-		fields->tubes[fields->tube_count++] = tube;
+		request->tubes[request->tube_count++] = tube;
 	}
-	return value.kind != JSON_OTHER || more < 0 || fields->tube_count == 0 ? -1 : 0;
+	return value.kind != JSON_OTHER || more < 0 || request->tube_count == 0 ? -1 : 0;
 }
 
 static int set_key(struct v1_fields *fields, const char *key, size_t length)

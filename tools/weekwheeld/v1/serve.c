@@ -78,7 +78,7 @@ static void waiting_leave(struct v1_request *request)
 {
 	struct server *server = request->task.server;
 
-	for (size_t i = 0; i < request->fields->tube_count && request->watched[i]; i++) {
+	for (size_t i = 0; i < request->tube_count && request->watched[i]; i++) {
 		request->watched[i]->pollers--;
 		tube_drop(server, request->watched[i]);
 		request->watched[i] = NULL;
@@ -116,14 +116,14 @@ static int waiting_join(struct v1_request *request)
 	LIST_INSERT_HEAD(&server->v1_waiting, request, next);
 	server->waiting++;
 	request->state = V1_WAITING;
-	for (size_t i = 0; i < request->fields->tube_count; i++) {
-		request->watched[i] = tube_make(server, request->fields->tubes[i]);
+	for (size_t i = 0; i < request->tube_count; i++) {
+		request->watched[i] = tube_make(server, request->tubes[i]);
 		if (request->watched[i])
 			request->watched[i]->pollers++;
 		else
 			break;
 	}
-	if (request->watched[request->fields->tube_count - 1] &&
+	if (request->watched[request->tube_count - 1] &&
 	    ww_driver_schedule(server->elapsed, request->fields->span, waiting_over, request, &request->timer) == WW_OK)
 		return 1;
 	waiting_leave(request);
@@ -261,6 +261,8 @@ static int more(struct v1_request *request, const char *data, size_t size)
 		    request, 413, NULL, "send several requests", "the object is longer than %zu bytes", most);
 	if (buffer_append(&request->in, data, size) != 0)
 		return v1_failed(request, WW_ENOMEM);
+	/* At the bound of buffers, the client with the largest body leaves. */
+	http_owe(request->task.server, request->visit.client, &request->in);
 	return 0;
 }
 

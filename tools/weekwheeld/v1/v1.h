@@ -36,8 +36,6 @@ struct v1_fields {
 	uint64_t span;
 	uint64_t most;
 	char error[WW_JOB_ERROR_MAX + 1];
-	const char *tubes[V1_TUBES_MAX];
-	size_t tube_count;
 };
 
 struct v1_request;
@@ -99,6 +97,8 @@ struct v1_request {
 	struct ww_job_put *puts;
 
 	/* Of a reserve. */
+	const char *tubes[V1_TUBES_MAX];
+	size_t tube_count;
 	int got; /* how many leases it has */
 	uint64_t give_up;
 	ww_handle timer;
