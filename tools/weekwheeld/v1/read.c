@@ -125,6 +125,46 @@ static int take_key_base64(struct v1_object *object, struct json_value value)
 	return set_key(object->fields, key, length < 0 ? 0 : (size_t)length);
 }
 
+static int set_group(struct v1_fields *fields, const char *group, size_t length)
+{
+	if (!group || length == 0 || length > WW_JOB_GROUP_MAX)
+		return -1;
+	fields->spec.group = group;
+	fields->spec.group_length = length;
+	return 0;
+}
+
+static int take_group(struct v1_object *object, struct json_value value)
+{
+	const char *group = copy_string(object->request, value);
+
+	return set_group(object->fields, group, group ? strlen(group) : 0);
+}
+
+static int take_group_base64(struct v1_object *object, struct json_value value)
+{
+	const char *group;
+	long length = copy_base64(object->request, value, &group);
+
+	return set_group(object->fields, group, length < 0 ? 0 : (size_t)length);
+}
+
+static int take_each(struct v1_object *object, struct json_value value)
+{
+	object->fields->each = value.size == 4 && memcmp(value.text, "true", 4) == 0;
+	return value.kind == JSON_OTHER &&
+	               (object->fields->each || (value.size == 5 && memcmp(value.text, "false", 5) == 0))
+	           ? 0
+	           : -1;
+}
+
+static int take_number(struct v1_object *object, struct json_value value)
+{
+	uint64_t *number = object->field;
+
+	return take_whole(value, UINT64_MAX, number) || *number == 0 ? -1 : 0;
+}
+
 static int take_body(struct v1_object *object, struct json_value value)
 {
 	const char *body = copy_string(object->request, value);
@@ -248,6 +288,9 @@ static int take_most(struct v1_object *object, struct json_value value)
 static const char span_expected[] = "seconds, or a text such as \"90s\" or \"1.5h\"";
 static const char count_expected[] = "a whole number, 0 to 4294967295";
 
+static const char from_one[] = "a whole number from 1 on";
+
+#define LIMIT(name) offsetof(struct v1_fields, limit.name)
 #define SPEC(name) offsetof(struct v1_fields, spec.name)
 
 static const struct {
@@ -260,6 +303,8 @@ static const struct {
     {"tube", take_tube, "a name of 1 to 200 bytes", 0, V1_OF_PUT},
     {"key", take_key, "a text of 1 to 200 bytes", 0, V1_OF_PUT},
     {"key_base64", take_key_base64, "1 to 200 bytes in base64", 0, V1_OF_PUT},
+    {"group", take_group, "a text of 1 to 200 bytes", 0, V1_OF_PUT | V1_OF_LIMIT},
+    {"group_base64", take_group_base64, "1 to 200 bytes in base64", 0, V1_OF_PUT | V1_OF_LIMIT},
     {"body", take_body, "a text", 0, V1_OF_PUT},
     {"body_base64", take_body_base64, "bytes in base64", 0, V1_OF_PUT},
     {"delay", take_span, span_expected, SPEC(due), V1_OF_PUT | V1_OF_MOVE | V1_OF_RELEASE},
@@ -280,6 +325,11 @@ static const struct {
     {"tubes", take_tubes, "a list of 1 to 100 names of tubes", 0, V1_OF_RESERVE},
     {"wait", take_span, span_expected, offsetof(struct v1_fields, span), V1_OF_RESERVE},
     {"most", take_most, "a whole number from 1 on", 0, V1_OF_RESERVE | V1_OF_KICK},
+    {"running", take_number, from_one, LIMIT(running), V1_OF_LIMIT},
+    {"starts", take_number, from_one, LIMIT(starts), V1_OF_LIMIT},
+    {"per", take_span, span_expected, LIMIT(per), V1_OF_LIMIT},
+    {"burst", take_number, from_one, LIMIT(burst), V1_OF_LIMIT},
+    {"each", take_each, "true or false", 0, V1_OF_LIMIT},
     {"span", take_span, span_expected, offsetof(struct v1_fields, span), V1_OF_PAUSE},
 };
 
@@ -324,8 +374,8 @@ int v1_has(const struct v1_fields *fields, const char *name)
 /* Members that say the same in two ways. */
 static int refuse_pairs(struct v1_request *request, const struct v1_fields *fields)
 {
-	static const char *const pairs[][2] = {{"key", "key_base64"}, {"body", "body_base64"}, {"delay", "at"},
-	    {"mode", "debounce"}, {"mode", "unique"}, {"debounce", "unique"}};
+	static const char *const pairs[][2] = {{"key", "key_base64"}, {"group", "group_base64"},
+	    {"body", "body_base64"}, {"delay", "at"}, {"mode", "debounce"}, {"mode", "unique"}, {"debounce", "unique"}};
 
 	for (size_t i = 0; i < sizeof pairs / sizeof *pairs; i++)
 		if (v1_has(fields, pairs[i][0]) && v1_has(fields, pairs[i][1]))
@@ -343,6 +393,7 @@ static int read_object(struct v1_request *request, struct v1_fields *fields, con
 	int more;
 
 	(void)ww_job_spec_default(&fields->spec);
+	(void)ww_jobs_limit_default(&fields->limit);
 	while ((more = json_next(text, size, &at, &name, &value)) > 0) {
 		int i = find_member(name, request->operation->members);
 

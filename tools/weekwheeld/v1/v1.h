@@ -8,7 +8,7 @@
  *               collects its    which one     prepare (read.c),                 JSON      of the turn
  *               body            it is         then run, as a task
  *
- * The operations are in put.c, job.c, lease.c and look.c, each with a table of its own.
+ * The operations are in put.c, job.c, lease.c, look.c and limit.c, each with a table of its own.
  *
  * Ids and tokens are strings, because numbers of JavaScript end at 2^53. Lengths of time are seconds, or texts such as
  * "1.5h"; times are those of RFC 3339.
@@ -32,6 +32,8 @@ struct v1_fields {
 	unsigned seen; /* a bit for each member of read.c's table */
 	char tube[WW_TUBE_MAX + 1];
 	unsigned char key[WW_JOB_KEY_MAX];
+	struct ww_limit limit;
+	int each;
 	uint64_t token;
 	uint64_t span;
 	uint64_t most;
@@ -60,7 +62,8 @@ enum {
 	V1_OF_RELEASE = 8,
 	V1_OF_RESERVE = 16,
 	V1_OF_PAUSE = 32,
-	V1_OF_KICK = 64
+	V1_OF_KICK = 64,
+	V1_OF_LIMIT = 128
 };
 
 struct v1_request {
@@ -136,6 +139,7 @@ extern const struct v1_operation v1_put_operations[];
 extern const struct v1_operation v1_job_operations[];
 extern const struct v1_operation v1_lease_operations[];
 extern const struct v1_operation v1_look_operations[];
+extern const struct v1_operation v1_limit_operations[];
 
 /* ---- job.c: what several operations need */
 
@@ -180,6 +184,7 @@ void v1_moment_now(struct ww_jobs *jobs, struct v1_moment *moment);
 void v1_write_job(
     struct v1_request *request, const struct ww_job_info *info, const struct v1_moment *now, int with_body);
 void v1_write_lease(struct v1_request *request, const struct ww_lease *lease, const struct v1_moment *now);
+void v1_write_limit(struct v1_request *request, const struct ww_limit_info *info);
 void v1_write_tube(struct v1_request *request, const struct ww_tube_stats *tube);
 void v1_write_stats(struct v1_request *request, const struct ww_jobs_stats *stats);
 

@@ -242,10 +242,27 @@ static void add_head(struct v1_request *request, uint64_t id, const char *tube, 
 		add_bytes_as(request, "key", key, key_length);
 }
 
+void v1_write_limit(struct v1_request *request, const struct ww_limit_info *info)
+{
+	v1_add(request, "{\"tube\":");
+	v1_add_string(request, info->ref.tube);
+	if (info->ref.group_length)
+		add_bytes_as(request, "group", info->ref.group, info->ref.group_length);
+	v1_add(request, ",\"each\":%s,\"running\":%" PRIu64 ",\"starts\":%" PRIu64, info->ref.each ? "true" : "false",
+	    info->limit.running, info->limit.starts);
+	add_seconds(request, "per", info->limit.per);
+	v1_add(request, ",\"burst\":%" PRIu64 ",\"now_running\":%" PRIu64 ",\"now_held\":%" PRIu64, info->limit.burst,
+	    info->running, info->held);
+	add_seconds(request, "left", info->left);
+	v1_add(request, "}");
+}
+
 void v1_write_job(
     struct v1_request *request, const struct ww_job_info *info, const struct v1_moment *now, int with_body)
 {
 	add_head(request, info->id, info->tube, info->key, info->key_length);
+	if (info->group_length)
+		add_bytes_as(request, "group", info->group, info->group_length);
 	v1_add(request, ",\"version\":%" PRIu64 ",\"state\":\"%s\",\"priority\":%" PRIu32, info->version,
 	    protocol_states[info->state], info->priority);
 	if (info->state != WW_JOB_BURIED)

@@ -1,0 +1,79 @@
+/* Limits of tubes and of their groups. */
+#include "tools/weekwheeld/v1/v1.h"
+
+static int prepare_set(struct v1_request *request)
+{
+	if (v1_prepare_tube_object(request) != 0)
+		return -1;
+	if (request->fields->limit.running == 0 && request->fields->limit.starts == 0)
+		return v1_problem(request, 422, "running", "DELETE ends a limit", "give running, starts, or both");
+	if (request->fields->each && request->fields->spec.group_length > 0)
+		return v1_problem(request, 422, "each", NULL, "give either each or group");
+	return 0;
+}
+
+/* Which limit: of the tube, of a group, or of each. */
+static struct ww_limit_ref ref_of(const struct v1_request *request)
+{
+	const struct v1_fields *fields = request->fields;
+
+	return (struct ww_limit_ref){request->tube, fields->spec.group, fields->spec.group_length, fields->each};
+}
+
+static void run_set(struct v1_request *request)
+{
+	const struct ww_limit_ref ref = ref_of(request);
+	int error = ww_jobs_limit_set(v1_jobs(request), &ref, &request->fields->limit);
+
+	if (error == WW_EINVAL)
+		(void)v1_problem(request, 422, "starts", NULL,
+		    "at most a million starts a second, per from 0.001 s to 7 days, burst up to 1,000,000");
+	else
+		v1_end(request, error);
+}
+
+static void run_end(struct v1_request *request)
+{
+	const struct ww_limit_ref ref = ref_of(request);
+	const struct ww_limit none = {0, 0, WW_SECOND, 1};
+
+	v1_end(request, ww_jobs_limit_set(v1_jobs(request), &ref, &none));
+}
+
+struct limits {
+	struct v1_request *request;
+	size_t count;
+};
+
+static int list_one(const struct ww_limit_info *info, void *context)
+{
+	struct limits *limits = context;
+
+	if (!v1_may(limits->request, info->ref.tube))
+		return 0;
+	if (limits->count++ > 0)
+		v1_add(limits->request, ",");
+	v1_write_limit(limits->request, info);
+	return !limits->request->status;
+}
+
+static void run_list(struct v1_request *request)
+{
+	struct limits limits = {request, 0};
+	int error;
+
+	request->status = 200;
+	v1_add(request, "{\"limits\":[");
+	error = ww_jobs_limit_list(v1_jobs(request), request->filter.tube, list_one, &limits);
+	if (error < 0)
+		(void)v1_failed(request, error);
+	else
+		v1_add(request, "]}");
+}
+
+const struct v1_operation v1_limit_operations[] = {
+    {"GET", "limits", RIGHT_READ, 0, 0, NULL, run_list},
+    {"PUT", "tubes/*/limit", RIGHT_ADMIN, V1_OF_LIMIT, 1, prepare_set, run_set},
+    {"DELETE", "tubes/*/limit", RIGHT_ADMIN, V1_OF_LIMIT, 1, v1_prepare_tube_object, run_end},
+    {NULL, NULL, 0, 0, 0, NULL, NULL},
+};
