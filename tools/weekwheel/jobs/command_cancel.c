@@ -119,14 +119,14 @@ static int cancel_ids(struct cancel *cancel)
 
 /* ---- A selection of jobs: those that match */
 
-struct found {
+struct cancel_found {
 	uint64_t *ids;
 	size_t count, capacity;
 };
 
 static void take_found(void *context, const char *line, size_t size)
 {
-	struct found *found = context;
+	struct cancel_found *found = context;
 
 	found->ids = memory_grow(found->ids, &found->capacity, found->count, sizeof *found->ids);
 	found->ids[found->count++] = json_whole(line, size, "id");
@@ -166,7 +166,7 @@ static int delete_part(struct cancel *cancel, const uint64_t *ids, size_t count,
 	return 0;
 }
 
-static int delete_found(struct cancel *cancel, const struct found *found)
+static int delete_found(struct cancel *cancel, const struct cancel_found *found)
 {
 	uint64_t deleted = 0;
 	int failed = 0;
@@ -187,7 +187,7 @@ static int delete_found(struct cancel *cancel, const struct found *found)
 static int cancel_matching(struct cancel *cancel)
 {
 	struct listing *listing = &cancel->listing;
-	struct found found = {NULL, 0, 0};
+	struct cancel_found found = {NULL, 0, 0};
 	int failed = tubes_known(&cancel->jobs);
 	int agreed;
 

@@ -40,14 +40,14 @@ static void run_end(struct v1_request *request)
 	v1_end(request, ww_jobs_limit_set(v1_jobs(request), &ref, &none));
 }
 
-struct limits {
+struct v1_limits {
 	struct v1_request *request;
 	size_t count;
 };
 
 static int list_one(const struct ww_limit_info *info, void *context)
 {
-	struct limits *limits = context;
+	struct v1_limits *limits = context;
 
 	if (!v1_may(limits->request, info->ref.tube))
 		return 0;
@@ -59,7 +59,7 @@ static int list_one(const struct ww_limit_info *info, void *context)
 
 static void run_list(struct v1_request *request)
 {
-	struct limits limits = {request, 0};
+	struct v1_limits limits = {request, 0};
 	int error;
 
 	request->status = 200;
