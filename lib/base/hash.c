@@ -1,4 +1,4 @@
-/* Hashing with xxHash, which no other file includes, and the secret for it. */
+/* Hashing with xxHash, which besides only seeded.h includes, and the secret for it. */
 
 #include "lib/base/hash.h"
 

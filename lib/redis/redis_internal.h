@@ -24,13 +24,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Running out of memory must not end the process. */
-#define HASH_NONFATAL_OOM 1
-#include <uthash.h>
-
 #include "lib/base/fork.h"
 #include "lib/base/memory.h"
 #include "lib/base/random.h"
+#include "lib/base/seeded.h"
 #include "lib/base/time.h"
 #include "lib/jobs/backend.h"
 #include "lib/redis/link/link.h"

@@ -7,10 +7,8 @@
  */
 
 #include <stdint.h>
-/* Without memory, uthash ends the program unless told otherwise. */
-#define HASH_NONFATAL_OOM 1
-#include <uthash.h>
 
+#include "lib/base/seeded.h"
 #include "weekwheel/jobs.h"
 
 enum { COUNTS_TUBES = 1000, COUNTS_CLASSES = 20 };

@@ -24,10 +24,7 @@
 #include <stdint.h>
 #include <sys/queue.h>
 
-/* uthash must not end the process when memory is short. */
-#define HASH_NONFATAL_OOM 1
-#include <uthash.h>
-
+#include "lib/base/seeded.h"
 #include "lib/base/slab.h"
 #include "lib/base/table.h"
 #include "lib/jobs/backend.h"
