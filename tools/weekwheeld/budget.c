@@ -47,6 +47,14 @@ void budget_end(struct connection *connection)
 	connection->server->turn_spent += uv_hrtime() - connection->share.begun;
 }
 
+void budget_note(struct server *server, uint64_t *since)
+{
+	uint64_t now = uv_hrtime();
+
+	server->turn_spent += now - *since;
+	*since = now;
+}
+
 int budget_is_spent(const struct server *server)
 {
 	return server->turn_spent >= TURN_NS;

@@ -224,10 +224,10 @@ static void connection_free(struct connection *connection)
 	free(connection);
 }
 
-/* A closed one is freed when libuv, its task and the queue have let go of it. */
-static void connection_free_last(struct connection *connection)
+void connection_let_go(struct connection *connection)
 {
-	if (connection->io.handle.data == NULL && !connection->in_resume && !connection->is_busy)
+	if (connection->io.handle.data == NULL && !connection->in_resume && !connection->is_busy &&
+	    !connection->is_fresh)
 		connection_free(connection);
 }
 
@@ -282,7 +282,7 @@ void connection_resume_all(struct server *server)
 		else
 			connection_process(connection);
 		if (connection->is_closed)
-			connection_free_last(connection);
+			connection_let_go(connection);
 	}
 	STAILQ_CONCAT(&now, &server->resume);
 	STAILQ_CONCAT(&server->resume, &now);
@@ -298,7 +298,7 @@ void connection_done(struct connection *connection)
 		return;
 	}
 	connection_leave(connection);
-	connection_free_last(connection);
+	connection_let_go(connection);
 }
 
 static void connection_sent(uv_write_t *write, int status)
@@ -370,7 +370,7 @@ static void connection_gone(uv_handle_t *handle)
 	struct connection *connection = handle->data;
 
 	handle->data = NULL;
-	connection_free_last(connection);
+	connection_let_go(connection);
 }
 
 void connection_close(struct connection *connection)

@@ -188,6 +188,9 @@ void connection_flush(struct connection *connection);
 /* Close it, and give its jobs back. */
 void connection_close(struct connection *connection);
 
+/* A closed one is freed when libuv, its task and the queues have let go of it. */
+void connection_let_go(struct connection *connection);
+
 /* Go on with its commands, or with closing it, in the next turn. */
 void connection_resume(struct connection *connection);
 
@@ -210,6 +213,9 @@ int budget_take(struct connection *connection);
 
 /* It pauses or ends. */
 void budget_end(struct connection *connection);
+
+/* Count the time since *since for the turn, and begin anew. */
+void budget_note(struct server *server, uint64_t *since);
 
 /* The connections have used up the turn. */
 int budget_is_spent(const struct server *server);

@@ -108,8 +108,15 @@ void waiting_reserve(struct connection *connection, uint64_t timeout)
 		return;
 	}
 	/* A job that this turn has put must not be seen before the commit. */
-	if (!server->is_begun && !somebody_waits(connection) && waiting_try(connection) == 1)
-		return;
+	if (!server->is_begun && !somebody_waits(connection)) {
+		if (waiting_try(connection) == 1)
+			return;
+		/* Nor can one come before its end: it need not stand in all the queues. */
+		if (timeout == 0) {
+			waiting_say(connection, "TIMED_OUT\r\n");
+			return;
+		}
+	}
 	waiting_begin(connection, timeout);
 }
 
@@ -192,15 +199,22 @@ static void serve_tubes(struct server *server)
 
 static void serve_fresh(struct server *server)
 {
+	uint64_t since = uv_hrtime();
 	struct connection *connection;
 
-	while ((connection = STAILQ_FIRST(&server->fresh)) != NULL) {
+	/* The rest are served in the next turn. */
+	while ((connection = STAILQ_FIRST(&server->fresh)) != NULL && !budget_is_spent(server)) {
 		uint64_t now = store_now(server);
 
 		STAILQ_REMOVE_HEAD(&server->fresh, next_fresh);
+		budget_note(server, &since);
 		if (server->is_shared && connection->is_waiting && !connection->is_busy)
 			ask_start(connection);
 		connection->is_fresh = 0;
+		if (connection->is_closed) {
+			connection_let_go(connection);
+			continue;
+		}
 		if (!connection->is_waiting || connection->is_busy || waiting_try(connection) == 1)
 			continue;
 		if (connection->at_end || connection->give_up <= now)

@@ -49,6 +49,25 @@ class Shares(Case):
         check(int(found["cmd-list-tube-used"]) <= 1000, found)
         equal({self.heavy.answer() for _ in range(5000)}, {"USING default"})
 
+    def test_many_who_reserve_from_many_tubes(self):
+        heavy = [self.server.client() for _ in range(30)]
+        for client in heavy:
+            self.addCleanup(client.close)
+            pipeline(client, ["watch tube-%d" % number for number in range(5000)], 5000)
+        # One of them waits, so that all others have to wait for the end of the turn.
+        heavy[0].send("reserve\r\n")
+        self.light.until_waiting()
+        with stopped(self.server):
+            for client in heavy[1:]:
+                client.send("reserve-with-timeout 0\r\n" * 20)
+        for client in heavy[1:20]:
+            equal({client.answer() for _ in range(20)}, {"TIMED_OUT"})
+        # Some of them leave while they wait for their turn.
+        for client in heavy[20:]:
+            client.close()
+        self.light.put(b"x", tube="tube-7")
+        equal(heavy[0].answer(), "RESERVED 1 1|x")
+
     def test_a_kick(self):
         pipeline(self.heavy, ["put 0 3600 60 1\r\nx"] * MANY)
         found = self.asked_meanwhile(lambda: self.heavy.send("kick %d\r\nlist-tube-used\r\n" % (2 * MANY)),
