@@ -61,7 +61,44 @@ equal 'help st' "$(offered help st)" stats
 offers README.md put --file READ
 offers tools fsck too
 offers true work --tube x -- tru
+equal '--sort d' "$(offered list --sort d)" due
+equal 'keys without a server' "$(offered put --server 127.0.0.1:1 --key '')" ''
 equal 'tubes without a server' "$(offered put --server 127.0.0.1:1 --tube '')" ''
+
+# Tubes and keys of a server that runs.
+server=$(realpath -q "${WEEKWHEELD:-${B:-build}/bin/weekwheeld}")
+if [ -x "$server" ]; then
+	folder=$(mktemp -d)
+	"$server" --memory --listen 127.0.0.1:0 --unix "$folder/socket" 2>"$folder/log" &
+	pid=$!
+	trap 'kill "$pid"; wait "$pid"; rm -r "$folder"' EXIT
+	export WEEKWHEEL_SERVER=unix:$folder/socket
+	until [ -S "$folder/socket" ] && "$weekwheel" stats >/dev/null 2>&1; do
+		kill -0 "$pid" 2>/dev/null || break
+	done
+	for key in 'cart 1' cart-ä other; do
+		"$weekwheel" put --tube mail --key "$key" x >/dev/null
+	done
+	"$weekwheel" put --tube more --key cartoon x >/dev/null
+	equal 'tubes' "$(offered list --tube m | sort | paste -sd' ')" 'mail more'
+	equal 'a tube to pause' "$(offered pause ma)" mail
+	equal 'keys' "$(offered cancel --tube mail --key cart | sort | paste -sd,)" 'cart 1,cart-ä'
+	equal 'keys of all tubes' "$(offered peek --key carto)" cartoon
+	unset WEEKWHEEL_SERVER
+	equal 'tubes of the server that is named' "$(offered list --server "unix:$folder/socket" --tube mo)" more
+
+	# shellcheck source=/dev/null
+	source tools/weekwheel/completion/weekwheeld.bash
+	COMP_WORDS=("$server" --)
+	COMP_CWORD=1
+	_weekwheeld
+	equal 'options of weekwheeld' "$(printf '%s\n' "${COMPREPLY[@]}" | sort | paste -sd' ')" \
+		"$("$server" --help | grep -oE '^ +(-., )?--[a-z-]+' | grep -oE -- '--[a-z-]+' | sort | paste -sd' ')"
+	COMP_WORDS=("$server" --sync '')
+	COMP_CWORD=2
+	_weekwheeld
+	equal '--sync' "${COMPREPLY[*]}" 'always interval system'
+fi
 
 echo "$passed passed, $failed failed"
 [ "$failed" = 0 ]

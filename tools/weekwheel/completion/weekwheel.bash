@@ -9,15 +9,33 @@ _weekwheel_options() { # PROGRAM COMMAND
 	"$1" help "$2" 2>/dev/null | sed -n 's/^  *\(-[A-Za-z0-9], \)\{0,1\}\(--[a-z-]*\).*/\2/p'
 }
 
-# Print the tubes of the server on the command line, if it answers soon.
-_weekwheel_tubes() { # PROGRAM WORD...
-	local program=$1 server=()
-	shift
+# Ask the server on the command line with its tokens and certificates, if it answers soon.
+_weekwheel_ask() { # PROGRAM COMMAND OPTIONS WORD...: OPTIONS is one word, such as "--limit 9"
+	local program=$1 command=$2 options=$3 named=()
+	shift 3
 	while [ $# -gt 1 ]; do
-		case $1 in -s | --server) server=(--server "$2") ;; esac
+		case $1 in
+		-s | --server) named+=(--server "$2") ;;
+		--token-file | --tls-ca | --tls-cert | --tls-key) named+=("$1" "$2") ;;
+		-t | --tube) [ "$command" = list ] && named+=(--tube "$2") ;;
+		esac
 		shift
 	done
-	"$program" stats --json --timeout 1s "${server[@]}" 2>/dev/null | sed -n 's/^{"name": "\([^"]*\)".*/\1/p'
+	# shellcheck disable=SC2086
+	"$program" "$command" --json --timeout 1s $options "${named[@]}" 2>/dev/null
+}
+
+_weekwheel_tubes() { # PROGRAM WORD...
+	_weekwheel_ask "$1" stats '' "${@:2}" | sed -n 's/^{"name": "\([^"]*\)".*/\1/p'
+}
+
+# The keys of the first jobs that have one which begins so, as the user types them.
+_weekwheel_keys() { # PROGRAM BEGINNING WORD...
+	local key
+	_weekwheel_ask "$1" list "--limit 100 ${2:+--prefix $2}" "${@:3}" |
+		sed -n 's/^{.*"key":"\([^"]*\)".*/\1/p' | while read -r key; do
+			printf '%b\n' "${key//%/\\x}"
+		done
 }
 
 _weekwheel() {
@@ -40,6 +58,12 @@ _weekwheel() {
 			done
 		fi
 		case $before in
+		-k | --key)
+			# The tube may come after the key. A key may have blanks.
+			mapfile -t COMPREPLY < <(_weekwheel_keys "$program" "$current" "${COMP_WORDS[@]:2}" '')
+			return
+			;;
+		-o | --sort) words='id due priority tube key state attempts bytes error' ;;
 		-t | --tube) words=$(_weekwheel_tubes "$program" "${COMP_WORDS[@]:2}") ;;
 		--state) words='delayed ready reserved buried ended' ;;
 		--missed) words='once all skip' ;;
@@ -48,6 +72,8 @@ _weekwheel() {
 		*)
 			if [[ $current == -* ]]; then
 				words=$(_weekwheel_options "$program" "$command")
+			elif [[ $command =~ ^(pause|resume|purge|limit)$ && $COMP_CWORD = 2 ]]; then
+				words=$(_weekwheel_tubes "$program" "${COMP_WORDS[@]:2}")
 			else
 				mapfile -t COMPREPLY < <(compgen -f -- "$current")
 				return
