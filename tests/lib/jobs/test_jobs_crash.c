@@ -1,6 +1,6 @@
 /*
  * A process is killed amid its writes, again and again, and another one opens the store. No acknowledged put is lost,
- * no finished job comes again, and the store is sound.
+ * no finished job comes again, the key of a unique job that was finished is still taken, and the store is sound.
  *
  * WW_KILLS sets the number of kills, WW_SEED the seed, which is printed.
  */
@@ -24,16 +24,18 @@ struct told {
 	uint64_t id;
 	uint32_t what;
 	uint32_t delayed;
+	uint64_t key; /* HAS_PUT: of a unique job, or 0 */
 };
 
 static struct world world;
 static unsigned char put_of[IDS];     /* acknowledged */
 static unsigned char finished[IDS];   /* acknowledged */
 static unsigned char maybe_done[IDS]; /* begun: the finish may have happened */
+static uint64_t keys[IDS];            /* of unique jobs that were put */
 
-static void tell(int to, uint64_t id, enum what what)
+static void tell(int to, uint64_t id, enum what what, uint64_t key)
 {
-	struct told told = {id, what, 0};
+	struct told told = {id, what, 0, key};
 
 	if (write(to, &told, sizeof told) != sizeof told)
 		_exit(3);
@@ -54,12 +56,22 @@ static void own_store(void)
 		_exit(2);
 }
 
+/* No job of this test lives as long as its key is taken. */
+static void make_unique(struct ww_job_spec *spec, const uint64_t *key)
+{
+	spec->key = key;
+	spec->key_length = *key ? sizeof *key : 0;
+	spec->key_mode = *key ? WW_KEY_UNIQUE : WW_KEY_REPLACE;
+	spec->key_span = *key ? 1000 * 3600 * WW_SECOND : 0;
+}
+
 /* Put and finish jobs until the process is killed. */
 static void work(int to, uint64_t seed)
 {
 	static const char *const tube[] = {WW_TUBE_DEFAULT};
 	struct ww_lease lease;
 	uint64_t ids[16];
+	uint64_t key[16];
 
 	own_store();
 	for (;;) {
@@ -73,21 +85,23 @@ static void work(int to, uint64_t seed)
 			_exit(4);
 		for (uint64_t i = 0; i < count; i++) {
 			spec.body_length = seed_below(&seed, sizeof body);
+			key[i] = seed_below(&seed, 3) ? 0 : seed_next(&seed);
+			make_unique(&spec, &key[i]);
 			if (ww_jobs_put(world.jobs, &spec, &ids[i], NULL))
 				_exit(5);
 		}
 		if (ww_jobs_commit(world.jobs))
 			_exit(6);
 		for (uint64_t i = 0; i < count; i++)
-			tell(to, ids[i], HAS_PUT);
+			tell(to, ids[i], HAS_PUT, key[i]);
 		/* Due jobs become ready, those of earlier processes too. */
 		if (ww_driver_dispatch(world.config.driver, 1000) < 0)
 			_exit(8);
 		while (seed_below(&seed, 4) && ww_jobs_reserve(world.jobs, tube, 1, &lease) == 1) {
-			tell(to, lease.id, WILL_FINISH);
+			tell(to, lease.id, WILL_FINISH, 0);
 			if (ww_jobs_finish(world.jobs, lease.id, lease.token))
 				_exit(7);
-			tell(to, lease.id, HAS_FINISHED);
+			tell(to, lease.id, HAS_FINISHED, 0);
 		}
 	}
 }
@@ -100,9 +114,10 @@ static int listen_once(int from)
 	if (read(from, &told, sizeof told) != sizeof told)
 		return 0;
 	ck_assert_uint_lt(told.id, IDS);
-	if (told.what == HAS_PUT)
+	if (told.what == HAS_PUT) {
 		put_of[told.id] = 1;
-	else if (told.what == HAS_FINISHED)
+		keys[told.id] = told.key;
+	} else if (told.what == HAS_FINISHED)
 		finished[told.id] = 1;
 	else
 		maybe_done[told.id] = 1;
@@ -123,10 +138,25 @@ static void let_it_work(int from, uint64_t *seed)
 		sched_yield();
 }
 
+/* A put of the key of a unique job only tells its id. */
+static void verify_key(uint64_t id)
+{
+	struct ww_job_spec spec = spec_of("");
+	uint64_t has = 0;
+
+	make_unique(&spec, &keys[id]);
+	int result = ww_jobs_put(world.jobs, &spec, &has, NULL);
+	if (has != id || (result != WW_PUT_ENDED && (finished[id] || result != WW_PUT_KEPT)))
+		ck_abort_msg("the key of job %llu is free, or of job %llu: %d", (unsigned long long)id,
+		    (unsigned long long)has, result);
+}
+
 static void verify(void)
 {
 	OK(ww_jobs_open(&world.jobs, &world.config));
 	world_check(&world);
+	/* All are read at once. */
+	OK(ww_jobs_begin(world.jobs));
 	for (uint64_t id = 1; id < IDS; id++) {
 		enum ww_job_state state;
 		if (!put_of[id])
@@ -136,7 +166,10 @@ static void verify(void)
 			ck_abort_msg("job %llu was finished, and is there", (unsigned long long)id);
 		if (!maybe_done[id] && found != WW_OK)
 			ck_abort_msg("job %llu was put, and is lost", (unsigned long long)id);
+		if (keys[id])
+			verify_key(id);
 	}
+	OK(ww_jobs_commit(world.jobs));
 	OK(ww_jobs_close(world.jobs));
 }
 
