@@ -18,6 +18,10 @@ static int read_end(struct redis_store *store, uint64_t id, const redisReply *re
 {
 	int result;
 
+	if (reply->type == REDIS_REPLY_ARRAY && reply->elements == 2) {
+		ww_redis_limit_free(store, reply->element[1], id, "free");
+		reply = reply->element[0];
+	}
 	if (reply->type == REDIS_REPLY_STRING) {
 		ww_redis_hint_finished(store, reply);
 		return WW_OK;
@@ -57,12 +61,26 @@ int ww_redis_end_finish_many(struct ww_jobs *jobs, struct ww_job_end *ends, size
 	return error;
 }
 
+/* What shard_end.lua replies. The home of a tube with a limit hears of it. */
+static int64_t read_value(struct redis_store *store, uint64_t id, const char *what, const redisReply *reply)
+{
+	if (reply->type != REDIS_REPLY_ARRAY || reply->elements != 2)
+		return ww_redis_call_value(reply);
+	int64_t value = ww_redis_call_value(reply->element[0]);
+	if (strcmp(what, "touch") == 0)
+		ww_redis_limit_touch(store, reply->element[1], id, (uint64_t)value);
+	else
+		ww_redis_limit_free(store, reply->element[1], id, strcmp(what, "return") == 0 ? what : "free");
+	return value;
+}
+
 /* Run shard_end.lua. A delay below 0 is the job's own backoff. */
 static int64_t end(struct redis_store *store, uint64_t id, uint64_t token, const char *what, uint32_t priority,
     int64_t delay, const char *error)
 {
 	struct few_words few;
 	struct words *words = ww_redis_words_few(store, &few);
+	redisReply *reply;
 	char chance[16] = "0.";
 
 	for (int i = 2; i < 10; i++)
@@ -76,8 +94,14 @@ static int64_t end(struct redis_store *store, uint64_t id, uint64_t token, const
 	if (error)
 		ww_redis_words_bytes(words, error, strnlen(error, WW_JOB_ERROR_MAX));
 	/* Touching twice is harmless. */
-	return ww_redis_call_number(store, &ww_redis_script_shard_end, shard_of(store, id), words,
-	    strcmp(what, "touch") == 0 ? REDIS_CALL_AGAIN : 0);
+	int is_touch = strcmp(what, "touch") == 0;
+	int result = ww_redis_call(
+	    store, &ww_redis_script_shard_end, shard_of(store, id), words, is_touch ? REDIS_CALL_AGAIN : 0, &reply);
+	if (result)
+		return result;
+	int64_t value = read_value(store, id, what, reply);
+	ww_redis_call_free(reply);
+	return value;
 }
 
 int ww_redis_end_release(

@@ -267,9 +267,11 @@ static int call_store(struct ww_jobs *jobs, struct jobs_call *call)
 	case JOBS_PAUSE:
 		return ww_redis_kick_pause(jobs, call->tube, call->ns);
 	case JOBS_LIMIT_SET:
+		return ww_redis_limit_set(jobs, call->ref, call->limit);
 	case JOBS_LIMIT_GET:
+		return ww_redis_limit_get(jobs, call->ref, call->limit_info);
 	case JOBS_LIMIT_LIST:
-		return WW_EVERSION;
+		return ww_redis_limit_list(jobs, call->tube, call->limit_fn, call->context);
 	case JOBS_PEEK:
 		return ww_redis_look_peek(jobs, call->job, call->info, call->body);
 	case JOBS_PEEK_NEXT:

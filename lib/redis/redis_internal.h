@@ -65,9 +65,12 @@ struct tube_hints {
 	uint64_t puts; /* by this process, and so on */
 	uint64_t finished;
 	uint64_t pauses;
-	int was_asked;     /* for, lately, by a reserve */
-	uint32_t promises; /* hints that are not HINT_NONE */
-	struct hint of[];  /* by shard */
+	int was_asked;       /* for, lately, by a reserve */
+	int is_limited;      /* it has a limit: a reserve needs permits (limit.c) */
+	uint64_t held_until; /* elapsed ns; until then its limit lets nothing start */
+	uint64_t let;        /* the number of the last message that something may */
+	uint32_t promises;   /* hints that are not HINT_NONE */
+	struct hint of[];    /* by shard */
 };
 
 struct redis_worker; /* worker.c */
@@ -299,6 +302,39 @@ void ww_redis_hint_finished(struct redis_store *store, const redisReply *tube);
 /* Forget all tubes; with the lock, unless the store ends. */
 void ww_redis_hint_free(struct redis_store *store);
 
+/* ---- limit.c */
+
+/* Permits for jobs of a tube, numbered one after the other. */
+struct redis_permits {
+	uint32_t number;
+	uint64_t first;
+};
+
+/*
+ * Take up to `most` permits. None: the tube is held until there are some, unless more was heard than `seen`. With `first` 0
+ * they count for nothing, as the tube has no limit.
+ */
+int ww_redis_limit_take(
+    struct redis_store *store, const char *tube, size_t most, uint64_t seen, struct redis_permits *permits);
+/* Of these leases, those of the tube got its permits. The other permits are given back. */
+void ww_redis_limit_settle(struct redis_store *store, const char *tube, const struct redis_permits *permits,
+    const struct ww_lease *leases, size_t count);
+/* A job of a tube with a limit was leased without a permit. */
+void ww_redis_limit_add(struct redis_store *store, const struct ww_lease *lease);
+/*
+ * A lease has ended ("free"), or was none ("return"); or it ends then. `of` is its tube as a script replied it; anything else
+ * than a text is ignored.
+ */
+void ww_redis_limit_free(struct redis_store *store, const redisReply *of, uint64_t id, const char *what);
+void ww_redis_limit_touch(struct redis_store *store, const redisReply *of, uint64_t id, uint64_t end_us);
+/* A message: jobs of the tube may start. */
+void ww_redis_limit_let(struct redis_store *store, const char *tube);
+/* How many of the ready jobs of a tube with a limit may not start. */
+int ww_redis_limit_held(struct redis_store *store, const char *tube, uint64_t ready, uint64_t *held);
+int ww_redis_limit_set(struct ww_jobs *jobs, const struct ww_limit_ref *ref, const struct ww_limit *limit);
+int ww_redis_limit_get(struct ww_jobs *jobs, const struct ww_limit_ref *ref, struct ww_limit_info *info);
+int ww_redis_limit_list(struct ww_jobs *jobs, const char *tube, ww_limit_fn *fn, void *context);
+
 /* ---- worker.c */
 
 int ww_redis_worker_start(struct redis_store *store);
@@ -349,6 +385,8 @@ int ww_redis_look_forecast(struct ww_jobs *jobs, const char *tube, uint64_t span
 
 int ww_redis_stats(struct ww_jobs *jobs, struct ww_jobs_stats *stats);
 int ww_redis_stats_tube(struct ww_jobs *jobs, const char *tube, struct ww_tube_stats *stats);
+/* How many jobs of a tube are ready. */
+int ww_redis_stats_ready(struct redis_store *store, const char *tube, uint64_t *ready);
 int ww_redis_stats_tubes(struct ww_jobs *jobs, ww_tube_fn *fn, void *context);
 
 int ww_redis_check(struct ww_jobs *jobs, ww_jobs_problem_fn *problem, void *context);

@@ -9,6 +9,7 @@
  * If a hint is unknown, all shards are asked once for their first jobs. A shard that fails is left out for the rest of
  * this reserve, and its hint becomes HINT_PERHAPS: it is asked again, after the others.
  */
+#include <stdio.h>
 #include <string.h>
 
 #include "lib/jobs/body.h"
@@ -16,6 +17,8 @@
 
 /* Values of a lease in a reply; leases of one call. */
 enum { LEASE_WORDS = 14, TAKE_BATCH = 256 };
+/* What a shard replies of a tube with a limit that was asked for without permits. */
+enum { NEEDS_PERMITS = -3 };
 
 /* A reserve under way. */
 struct take {
@@ -117,6 +120,7 @@ static void view_tube(const struct take *take, const struct tube_hints *tube, st
 /* Fill in *view and, of `promising`, the tubes that promise something in some shard. */
 static int look_at_hints(const struct take *take, struct view *view, uint32_t *promising)
 {
+	const uint64_t now = time_now(CLOCK_BOOTTIME);
 	int64_t least = HINT_PERHAPS + 1;
 	int error = WW_OK;
 
@@ -126,7 +130,7 @@ static int look_at_hints(const struct take *take, struct view *view, uint32_t *p
 		const struct tube_hints *tube = hints_of(take, t);
 		if (!tube) {
 			error = WW_ENOMEM;
-		} else if (tube->promises) {
+		} else if (tube->promises && tube->held_until <= now) {
 			view_tube(take, tube, view, &least);
 			promising[view->count++] = (uint32_t)t;
 		}
@@ -176,6 +180,10 @@ static void learn(const struct take *take, size_t t, uint32_t shard, int64_t fir
 {
 	struct tube_hints *tube = hints_of(take, t);
 
+	if (tube && first == NEEDS_PERMITS) {
+		tube->is_limited = 1;
+		first = HINT_PERHAPS;
+	}
 	if (tube && tube->of[shard].heard <= seen)
 		ww_redis_hint_set(tube, shard, first);
 }
@@ -268,22 +276,18 @@ static size_t narrow(const struct take *take, const struct view *view, uint32_t 
  * Lease as many as there is room for, with priorities up to the bound; if there are none, the first job alone. Redis is
  * asked for the tubes alone that promise something there: watching a thousand costs what watching one does.
  */
-static int take_from(struct take *take, const struct view *view, uint32_t *promising)
+static int take_tubes(
+    struct take *take, const struct view *view, const uint32_t *promising, size_t count, const char *most)
 {
 	struct redis_store *store = take->store;
-	size_t count = narrow(take, view, promising);
-	struct words *words = count ? ww_redis_words_many(store, 4 + count) : NULL;
+	struct words *words = ww_redis_words_many(store, 4 + count);
 	uint32_t shard = (uint32_t)view->best;
 	redisReply *reply = NULL;
-	size_t left = take->most - take->got;
 	int error;
 
-	/* Another thread has taken what was promised. */
-	if (!count)
-		return WW_OK;
 	if (!words)
 		return WW_ENOMEM;
-	ww_redis_words_number(words, left < TAKE_BATCH ? left : TAKE_BATCH);
+	ww_redis_words_text(words, most);
 	ww_redis_words_number(words, (uint64_t)view->bound);
 	for (size_t i = 0; i < count; i++)
 		ww_redis_words_text(words, take->tubes[promising[i]]);
@@ -301,6 +305,103 @@ static int take_from(struct take *take, const struct view *view, uint32_t *promi
 	return error;
 }
 
+/* ---- Tubes with limits: permits come first */
+
+static int is_limited(const struct take *take, uint32_t tube)
+{
+	pthread_mutex_lock(&take->store->lock);
+	const struct tube_hints *hints = hints_of(take, tube);
+	int is = hints && hints->is_limited;
+	pthread_mutex_unlock(&take->store->lock);
+	return is;
+}
+
+static int is_any_limited(const struct take *take, const uint32_t *promising, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		if (is_limited(take, promising[i]))
+			return 1;
+	return 0;
+}
+
+/* Take permits, and leave out the tubes that get none. */
+static int take_permits(struct take *take, const struct view *view, uint32_t *promising, size_t *count, size_t most,
+    struct redis_permits *permits)
+{
+	size_t kept = 0;
+	int error = WW_OK;
+
+	for (size_t i = 0; i < *count && !error; i++) {
+		const uint32_t tube = promising[i];
+		permits[kept] = (struct redis_permits){0};
+		int limited = is_limited(take, tube);
+		if (limited)
+			error = ww_redis_limit_take(take->store, take->tubes[tube], most, view->seen, &permits[kept]);
+		if (limited && !permits[kept].number)
+			continue;
+		promising[kept++] = tube;
+	}
+	*count = kept;
+	return error;
+}
+
+static int take_permitted(struct take *take, const struct view *view, uint32_t *promising, size_t count, size_t most,
+    struct redis_permits *permits, char *text)
+{
+	size_t before = take->got;
+	int error = take_permits(take, view, promising, &count, most, permits);
+	int used = snprintf(text, 24, "%zu", most);
+
+	/* If this fails, permits that were taken end by themselves. */
+	if (error || !count)
+		return error;
+	for (size_t i = 0; i < count; i++)
+		used += snprintf(text + used, 12, " %u", (unsigned)permits[i].number);
+	error = take_tubes(take, view, promising, count, text);
+	for (size_t i = 0; i < count && !error; i++)
+		if (permits[i].first)
+			ww_redis_limit_settle(take->store, take->tubes[promising[i]], &permits[i],
+			    take->leases + before, take->got - before);
+	return error;
+}
+
+static int take_from(struct take *take, const struct view *view, uint32_t *promising)
+{
+	const struct ww_allocator *allocator = take->store->allocator;
+	size_t left = take->most - take->got;
+	size_t most = left < TAKE_BATCH ? left : TAKE_BATCH;
+	size_t count = narrow(take, view, promising);
+	size_t size = count * (sizeof(struct redis_permits) + 12) + 24;
+	char text[24];
+	int error;
+
+	/* Another thread has taken what was promised. */
+	if (!count)
+		return WW_OK;
+	if (!is_any_limited(take, promising, count)) {
+		(void)snprintf(text, sizeof text, "%zu", most);
+		return take_tubes(take, view, promising, count, text);
+	}
+	struct redis_permits *permits = memory_take(allocator, size);
+	if (!permits)
+		return WW_ENOMEM;
+	error = take_permitted(take, view, promising, count, most, permits, (char *)(permits + count));
+	memory_give(allocator, permits, size);
+	return error;
+}
+
+/* Without a worker nobody tells when a limit lets jobs start. */
+static void ask_anew(struct take *take)
+{
+	pthread_mutex_lock(&take->store->lock);
+	for (size_t t = 0; t < take->count; t++) {
+		struct tube_hints *tube = hints_of(take, t);
+		if (tube)
+			tube->held_until = 0;
+	}
+	pthread_mutex_unlock(&take->store->lock);
+}
+
 /* Take from one shard after another, until there are enough leases or no hint promises anything. */
 static int take_all(struct take *take, uint32_t *promising)
 {
@@ -309,6 +410,8 @@ static int take_all(struct take *take, uint32_t *promising)
 	int has_looked = is_alone(store);
 	int error = has_looked ? look(take, promising) : WW_OK;
 
+	if (has_looked)
+		ask_anew(take);
 	take->end = time_now(CLOCK_BOOTTIME) + store->config.timeout;
 	while (!error && take->got < take->most) {
 		struct view view;
@@ -373,10 +476,12 @@ int ww_redis_reserve_job(struct ww_jobs *jobs, uint64_t id, struct ww_lease *lea
 
 	ww_redis_words_number(ww_redis_words_few(store, &few), id);
 	error = ww_redis_call_list(
-	    store, &ww_redis_script_shard_reserve_job, shard_of(store, id), &few.words, 0, LEASE_WORDS, &reply);
+	    store, &ww_redis_script_shard_reserve_job, shard_of(store, id), &few.words, 0, LEASE_WORDS + 1, &reply);
 	if (error)
 		return error;
 	error = read_lease(store, reply->element, &got);
+	if (!error && ww_redis_call_value(reply->element[LEASE_WORDS]))
+		ww_redis_limit_add(store, &got);
 	ww_redis_call_free(reply);
 	if (!error)
 		*lease = got;

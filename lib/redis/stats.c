@@ -7,7 +7,7 @@
 /* clang-format off */
 enum {
 	TUBE_NAME, TUBE_ALL, TUBE_READY, TUBE_URGENT, TUBE_RESERVED, TUBE_BURIED, TUBE_PAUSE, TUBE_PAUSE_LEFT,
-	TUBE_AGE, TUBE_WORDS
+	TUBE_AGE, TUBE_LIMITED, TUBE_WORDS
 };
 enum {
 	SUM_ACCEPTED, SUM_ENDED, SUM_TIMEOUTS, SUM_LATE, SUM_LATE_CLASSES,
@@ -82,6 +82,7 @@ static int add_tube(struct sums *sums, const redisReply *reply)
 	sum->stats.buried += of[TUBE_BURIED];
 	sum->stats.pause = of[TUBE_PAUSE] ? of[TUBE_PAUSE] * 1000 : sum->stats.pause;
 	sum->stats.pause_left = of[TUBE_PAUSE] ? of[TUBE_PAUSE_LEFT] * 1000 : sum->stats.pause_left;
+	sum->stats.is_limited |= of[TUBE_LIMITED] != 0;
 	sum->age = of[TUBE_AGE] > sum->age ? of[TUBE_AGE] : sum->age;
 	return WW_OK;
 }
@@ -137,6 +138,23 @@ static int is_empty(const struct ww_tube_stats *stats)
 	return !(stats->delayed + stats->ready + stats->reserved + stats->buried);
 }
 
+static int fill_held(struct redis_store *store, struct ww_tube_stats *stats)
+{
+	return stats->is_limited ? ww_redis_limit_held(store, stats->name, stats->ready, &stats->held) : WW_OK;
+}
+
+int ww_redis_stats_ready(struct redis_store *store, const char *tube, uint64_t *ready)
+{
+	struct sums sums;
+	int error = collect(store, tube, &sums);
+
+	if (error)
+		return error;
+	*ready = sums.tubes ? sums.tubes->stats.ready : 0;
+	sums_free(&sums);
+	return WW_OK;
+}
+
 int ww_redis_stats_tube(struct ww_jobs *jobs, const char *tube, struct ww_tube_stats *stats)
 {
 	struct redis_store *store = store_of(jobs);
@@ -151,6 +169,8 @@ int ww_redis_stats_tube(struct ww_jobs *jobs, const char *tube, struct ww_tube_s
 	         !sums.tubes->stats.finished && !sums.tubes->stats.pauses)
 		error = WW_ENOTFOUND;
 	else
+		error = fill_held(store, &sums.tubes->stats);
+	if (!error)
 		*stats = sums.tubes->stats;
 	sums_free(&sums);
 	return error;
@@ -168,7 +188,9 @@ int ww_redis_stats_tubes(struct ww_jobs *jobs, ww_tube_fn *fn, void *context)
 	HASH_ITER(hh, sums.tubes, sum, next) {
 		if (is_empty(&sum->stats))
 			continue;
-		result = fn(&sum->stats, context);
+		result = fill_held(store_of(jobs), &sum->stats);
+		if (!result)
+			result = fn(&sum->stats, context);
 		if (result)
 			break;
 	}

@@ -97,6 +97,10 @@ static void hear(const char *message, size_t length, void *context)
 		ww_redis_hint_hear(store, text + used + 1, (uint32_t)shard, (int64_t)number);
 		if (store->config.ready)
 			store->config.ready(text + used + 1, store->config.context);
+	} else if (text[0] == 'l' && text[1] == ' ') {
+		ww_redis_limit_let(store, text + 2);
+		if (store->config.ready)
+			store->config.ready(text + 2, store->config.context);
 	}
 }
 

@@ -22,7 +22,7 @@ enum {
 enum whose { OF_TUBE, OF_EACH, OF_GROUP };
 
 /* A limit and where it belongs. */
-struct found {
+struct found_rule {
 	struct tube *tube;
 	enum whose whose;
 	struct rule *rule;
@@ -35,7 +35,7 @@ static enum whose whose_is(const struct ww_limit_ref *ref)
 }
 
 /* Find the place of a limit in a tube. WW_ENOTFOUND: there is none of that group. */
-static int find(struct tube *tube, enum whose whose, struct store_bytes name, struct found *found)
+static int find(struct tube *tube, enum whose whose, struct store_bytes name, struct found_rule *found)
 {
 	struct limits *limits = tube->limits;
 	struct group *group = whose == OF_GROUP ? ww_jobs_group_find(tube, name) : NULL;
@@ -50,7 +50,7 @@ static int find(struct tube *tube, enum whose whose, struct store_bytes name, st
 }
 
 /* The same, but make what is missing. */
-static int make(struct tube *tube, enum whose whose, struct store_bytes name, struct found *found)
+static int make(struct tube *tube, enum whose whose, struct store_bytes name, struct found_rule *found)
 {
 	struct limits *limits;
 	uint32_t number;
@@ -75,7 +75,7 @@ int ww_jobs_is_limit(struct store_bytes key)
 	return key.size == KEY_SIZE && memcmp(key.data, LIMIT_KEY, sizeof LIMIT_KEY - 1) == 0;
 }
 
-static int write_rule(struct jobs_local *jobs, const struct found *found, uint64_t epoch)
+static int write_rule(struct jobs_local *jobs, const struct found_rule *found, uint64_t epoch)
 {
 	const struct ww_limit *limit = &found->rule->limit;
 	const struct group *group = found->gate ? found->gate->group : NULL;
@@ -99,7 +99,7 @@ static int write_rule(struct jobs_local *jobs, const struct found *found, uint64
 	    jobs->store.self, STORE_META, pair_key(key, found->rule->number), (struct store_bytes){value, size});
 }
 
-static int erase_rule(struct jobs_local *jobs, const struct found *found)
+static int erase_rule(struct jobs_local *jobs, const struct found_rule *found)
 {
 	unsigned char key[KEY_SIZE];
 	int error = jobs->store.ops->remove(jobs->store.self, STORE_META, pair_key(key, found->rule->number));
@@ -108,12 +108,12 @@ static int erase_rule(struct jobs_local *jobs, const struct found *found)
 }
 
 /* Call fn for each limit of a tube until it returns something else than 0, which is then the answer. */
-typedef int rule_fn(struct found *found, void *context);
+typedef int rule_fn(struct found_rule *found, void *context);
 
 static int each_rule(struct tube *tube, rule_fn *fn, void *context)
 {
 	const struct store_bytes none = {NULL, 0};
-	struct found found;
+	struct found_rule found;
 	int result = 0;
 
 	if (!tube->limits || !tube->limits->rules)
@@ -123,13 +123,13 @@ static int each_rule(struct tube *tube, rule_fn *fn, void *context)
 			result = fn(&found, context);
 	for (struct group *group = tube->limits->named; group && !result; group = group->hh.next)
 		if (rule_is_set(&group->gate.rule)) {
-			found = (struct found){tube, OF_GROUP, &group->gate.rule, &group->gate};
+			found = (struct found_rule){tube, OF_GROUP, &group->gate.rule, &group->gate};
 			result = fn(&found, context);
 		}
 	return result;
 }
 
-static int store_one(struct found *found, void *context)
+static int store_one(struct found_rule *found, void *context)
 {
 	struct jobs_local *jobs = context;
 
@@ -150,7 +150,7 @@ static int read_rule(struct jobs_local *jobs, uint64_t number, struct store_byte
 	const unsigned char *bytes = value.data;
 	char name[WW_TUBE_MAX + 1] = "";
 	uint64_t numbers[NUMBERS];
-	struct found found;
+	struct found_rule found;
 	struct tube *tube;
 	size_t length;
 
@@ -220,7 +220,7 @@ void ww_jobs_rule_undo(struct tube *tube, struct rule *rule, const struct rule *
 }
 
 /* A rate that is changed begins with its burst used up: nobody gets more by changing it. */
-static void change(struct found *found, const struct ww_limit *limit)
+static void change(struct found_rule *found, const struct ww_limit *limit)
 {
 	struct limits *limits = found->tube->limits;
 	uint64_t had = found->rule->limit.starts ? ww_jobs_time(&found->tube->jobs->elapsed) : 0;
@@ -239,7 +239,7 @@ static void change(struct found *found, const struct ww_limit *limit)
 	look_again(found->tube);
 }
 
-static int set(struct jobs_local *jobs, struct found *found, const struct ww_limit *limit)
+static int set(struct jobs_local *jobs, struct found_rule *found, const struct ww_limit *limit)
 {
 	struct undo undo = {.kind = UNDO_RULE, .tube = found->tube, .rule = found->rule, .rule_was = *found->rule};
 	int error = ww_jobs_note(jobs, &undo);
@@ -258,7 +258,7 @@ int ww_jobs_local_limit_set(struct jobs_local *jobs, struct jobs_call *call)
 	const struct store_bytes name = {call->ref->group, call->ref->group_length};
 	const enum whose whose = whose_is(call->ref);
 	struct tube *tube = ww_jobs_tube_find(jobs, call->tube);
-	struct found found;
+	struct found_rule found;
 	int error;
 
 	if (!call->limit->running && !call->limit->starts) {
@@ -277,7 +277,7 @@ int ww_jobs_local_limit_set(struct jobs_local *jobs, struct jobs_call *call)
 
 /* ---- Told */
 
-static void fill_info(const struct found *found, struct ww_limit_info *info)
+static void fill_info(const struct found_rule *found, struct ww_limit_info *info)
 {
 	const struct gate *gate = found->gate;
 	const struct group *group = gate ? gate->group : NULL;
@@ -302,7 +302,7 @@ int ww_jobs_local_limit_get(struct jobs_local *jobs, struct jobs_call *call)
 {
 	const struct store_bytes name = {call->ref->group, call->ref->group_length};
 	struct tube *tube = ww_jobs_tube_find(jobs, call->tube);
-	struct found found;
+	struct found_rule found;
 
 	if (!tube || find(tube, whose_is(call->ref), name, &found) || !rule_is_set(found.rule))
 		return WW_ENOTFOUND;
@@ -311,7 +311,7 @@ int ww_jobs_local_limit_get(struct jobs_local *jobs, struct jobs_call *call)
 	return WW_OK;
 }
 
-static int tell(struct found *found, void *context)
+static int tell(struct found_rule *found, void *context)
 {
 	struct jobs_call *call = context;
 	struct ww_limit_info info;

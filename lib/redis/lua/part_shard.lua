@@ -15,7 +15,7 @@
 -- Whoever runs a script moves what is due (at the end of this file), and sets the alarm: the time when something is due
 -- next. Whoever puts a job or a lease that is due sooner lowers the alarm (ring), and tells the workers.
 local tag = KEYS[1]
-local head = redis.call('HMGET', tag .. ':m', 'store', 'alarm', 'slice', 'shard', 'shards', 'paused', 'seq', 'token')
+local head = redis.call('HMGET', tag .. ':m', 'store', 'alarm', 'slice', 'shard', 'shards', 'paused', 'seq', 'token', 'limited')
 if head[1] ~= ARGV[1] then return -100 end
 local now = tonumber(ARGV[2])
 if not now then
@@ -327,6 +327,14 @@ local function unpause()
 	return next_end
 end
 
+-- Tell those who wait for the limits of tubes that jobs may start.
+local function let_some()
+	local tubes = redis.call('ZRANGE', tag .. ':w', '-inf', now, 'BYSCORE', 'LIMIT', 0, BATCH)
+	if #tubes > 0 then redis.call('ZREM', tag .. ':w', unpack(tubes)) end
+	for _, tube in ipairs(tubes) do wake('l ' .. tube) end
+	return #tubes
+end
+
 -- When something is due next.
 local function next_alarm()
 	local time = NEVER
@@ -334,6 +342,8 @@ local function next_alarm()
 	if first then time = tonumber(redis.call('ZRANGE', tag .. ':d:' .. first, 0, 0, 'WITHSCORES')[2] or now) end
 	local lease = redis.call('ZRANGE', tag .. ':f', 0, 0, 'WITHSCORES')
 	if lease[2] then time = math.min(time, tonumber(lease[2])) end
+	local held = head[9] and redis.call('ZRANGE', tag .. ':w', 0, 0, 'WITHSCORES') or {}
+	if held[2] then time = math.min(time, tonumber(held[2])) end
 	local kept = redis.call('ZRANGE', tag .. ':e', 0, 0, 'WITHSCORES')
 	if kept[2] then time = math.min(time, tonumber(kept[2])) end
 	return time
@@ -349,8 +359,9 @@ if alarm <= now then
 		promoted = promoted + number
 	until all or promoted >= BATCH
 	if head[6] then over = unpause() end
+	local let = head[9] and let_some() or 0
 	alarm = now
-	if all and reaped < BATCH and forgotten < BATCH then
+	if all and reaped < BATCH and forgotten < BATCH and let < BATCH then
 		alarm = math.min(next_alarm(), over)
 	end
 	-- Out of memory, Redis permits a write that needs some only after one that needs none.

@@ -18,10 +18,15 @@
  *     {P:S}:e          zset    when to forget -> id       jobs that have ended and are kept for their keys
  *     {P:S}:c          hash    t<tube>, r<tube>           a tube's jobs in all, and its reserved ones
  *     {P:S}:p          hash    tube -> end, span          pauses
+ *     {P:S}:l          hash    tube -> limit              limits, and whether this shard is the tube's home
+ *     {P:S}:q:<tube>   zset    until when -> permit       at the home: jobs of the tube that run, or are about to
+ *     {P:S}:g          hash    tube -> time               at the home: when the next start comes at an even pace
+ *     {P:S}:w          zset    when to try again -> tube  at the home: where somebody was refused
  *     {P}:store        hash    identity, format, shards and slice
  *     {P}:workers      zset    until when -> name         the workers alive
  *     P:wake           channel "a S time": shard S has something due at that time, sooner than before
  *                              "r S priority tube": a tube has a new first ready job
+ *                              "l tube": its limit may let another job start
  *                              "w name": a worker came or went
  *
  * A key is gone with its last job, except m and store, which stay.
@@ -32,8 +37,9 @@
 extern const struct redis_script ww_redis_script_shard_buried, ww_redis_script_shard_cancel,
     ww_redis_script_shard_check, ww_redis_script_shard_delayed, ww_redis_script_shard_end, ww_redis_script_shard_finish,
     ww_redis_script_shard_first, ww_redis_script_shard_forecast, ww_redis_script_shard_kick, ww_redis_script_shard_list,
-    ww_redis_script_shard_make, ww_redis_script_shard_move, ww_redis_script_shard_pause, ww_redis_script_shard_peek,
-    ww_redis_script_shard_put, ww_redis_script_shard_reserve, ww_redis_script_shard_reserve_job,
-    ww_redis_script_shard_sweep, ww_redis_script_shard_tubes, ww_redis_script_store_beat, ww_redis_script_store_make;
+    ww_redis_script_shard_limit, ww_redis_script_shard_make, ww_redis_script_shard_move, ww_redis_script_shard_pause,
+    ww_redis_script_shard_permit, ww_redis_script_shard_peek, ww_redis_script_shard_put, ww_redis_script_shard_reserve,
+    ww_redis_script_shard_reserve_job, ww_redis_script_shard_sweep, ww_redis_script_shard_tubes,
+    ww_redis_script_store_beat, ww_redis_script_store_make;
 
 #endif

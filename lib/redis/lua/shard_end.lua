@@ -1,17 +1,22 @@
 -- End or lengthen a lease. ARGV[3]: the id, ARGV[4]: the token, ARGV[5]: 'return', 'release', 'bury' or 'touch',
 -- ARGV[6]: the priority, ARGV[7]: the delay in us, below 0 for the job's own backoff, ARGV[8]: a chance from 0 to 1,
 -- ARGV[9]: the reason, if there is one.
--- Replies the new end for 'touch'; otherwise 0, or 1 if a released job was buried.
+-- Replies the new end for 'touch'; otherwise 0, or 1 if a released job was buried. If the tube has a limit, a table of this
+-- and the tube.
 -- require part_shard
 local id, what = ARGV[3], ARGV[5]
 local job = load(id)
 if not job or job[STATE] ~= RESERVED or job[TOKEN] ~= tonumber(ARGV[4]) then return -9 end
+local limited = head[9] and redis.call('HEXISTS', tag .. ':l', job[TUBE]) == 1
+local function reply(value)
+	return limited and {value, job[TUBE]} or value
+end
 if what == 'touch' then
 	job[ENDS] = now + job[RUN]
 	redis.call('ZADD', tag .. ':f', job[ENDS], id)
 	store(id, job)
 	ring(job[ENDS])
-	return job[ENDS]
+	return reply(job[ENDS])
 end
 displace(id, job)
 if what == 'return' then
@@ -21,13 +26,13 @@ if what == 'return' then
 	end
 	place(id, job)
 	store(id, job)
-	return 0
+	return reply(0)
 end
 if ARGV[9] then job[REASON] = ARGV[9] end
 job[PRIORITY] = tonumber(ARGV[6])
 if what == 'bury' then
 	bury(id, job, now)
-	return 0
+	return reply(0)
 end
 job[RELEASES] = job[RELEASES] + 1
-return try_again(id, job, tonumber(ARGV[7]), tonumber(ARGV[8]), now)
+return reply(try_again(id, job, tonumber(ARGV[7]), tonumber(ARGV[8]), now))

@@ -1,10 +1,19 @@
 -- Lease ready jobs. ARGV[3]: how many at most, ARGV[4]: the priority of the first ready job in another shard,
 -- ARGV[5...]: the tubes.
+-- ARGV[3] may go on with the permits for each tube; of a tube with a limit (shard_limit.lua), only so many are leased.
 -- Leases the jobs up to that priority, or else the first job alone: no other shard has a more urgent one.
--- Replies the leases, then for each tube the priority of the first job that is left, or -1.
+-- Replies the leases, then for each tube the priority of the first job that is left, or -1; -3 if it needs permits.
 -- require part_shard
 -- require part_lease
-local most, bound = tonumber(ARGV[3]), tonumber(ARGV[4])
+local most, bound = tonumber(string.match(ARGV[3], '^%d+')), tonumber(ARGV[4])
+local permits = {}
+if head[9] then
+	local given = {}
+	for number in string.gmatch(ARGV[3], ' (%d+)') do given[#given + 1] = tonumber(number) end
+	for t = 5, #ARGV do
+		if redis.call('HEXISTS', tag .. ':l', ARGV[t]) == 1 then permits[t] = given[t - 4] or 0 end
+	end
+end
 local found, leases, replies, firsts = {}, {}, {}, {}
 
 -- Find ready jobs of all tubes that are not paused; the arguments are ZRANGE's.
@@ -13,7 +22,7 @@ local function find(...)
 		local pause = head[6] and redis.call('HGET', tag .. ':p', ARGV[t])
 		local ready = pause and {} or redis.call('ZRANGE', tag .. ':r:' .. ARGV[t], ...)
 		firsts[t] = ready[2]
-		for i = 1, #ready, 2 do
+		for i = 1, math.min(#ready, 2 * (permits[t] or most)), 2 do
 			found[#found + 1] = {t, tonumber(ready[i + 1]), ready[i]}
 		end
 	end
@@ -79,5 +88,6 @@ for t = 5, #ARGV do
 		firsts[t] = first[2]
 	end
 	replies[#replies + 1] = tonumber(firsts[t] or -1)
+	if firsts[t] and permits[t] == 0 then replies[#replies] = -3 end
 end
 return replies

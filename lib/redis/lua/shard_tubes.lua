@@ -1,6 +1,6 @@
 -- Statistics of the tube ARGV[3], or of all tubes.
 -- Replies the shard's counters, then for each tube: name, jobs in all, ready, urgent, reserved, buried, pause, time
--- left of the pause, and how long its first ready job has been due. stats.c has the same lists.
+-- left of the pause, how long its first ready job has been due, and whether it has a limit. stats.c has the same lists.
 -- require part_shard
 local m = redis.call('HMGET', tag .. ':m', 'seq', 'ended', 'timeouts', 'late', 'late0', 'late1', 'late2', 'late3',
 	'late4', 'late5', 'late6')
@@ -18,6 +18,7 @@ local function add(tube, all)
 		tube, all, redis.call('ZCARD', ready), redis.call('ZCOUNT', ready, '-inf', '(1024'),
 		redis.call('HGET', tag .. ':c', 'r' .. tube) or '0', redis.call('ZCARD', tag .. ':b:' .. tube),
 		span or '0', over and string.format('%.0f', over - now) or '0', string.format('%.0f', age),
+		head[9] and redis.call('HEXISTS', tag .. ':l', tube) or 0,
 	}
 end
 

@@ -108,6 +108,7 @@ START_TEST(only_so_many_run_at_once)
 	expect_none(&world);
 	OK(ww_jobs_finish(world.jobs, first.id, first.token));
 	OK(ww_jobs_finish(world.jobs, second.id, second.token));
+	clear_limit();
 	world_end(&world);
 }
 END_TEST
@@ -189,7 +190,7 @@ END_TEST
 
 START_TEST(lateness_is_made_up_while_jobs_wait)
 {
-	NEEDS(KIND_LIMITS);
+	NEEDS(KIND_IN_PROCESS);
 	world_make(&world, _i);
 	set_limit(0, 1000, WW_SECOND, 1);
 	put_some(40);
@@ -302,6 +303,7 @@ START_TEST(other_tubes_go_on)
 	ck_assert_uint_eq(stats.held, 0);
 	OK(ww_jobs_finish(world.jobs, lease.id, lease.token));
 	OK(ww_jobs_finish(world.jobs, held.id, held.token));
+	clear_limit();
 	world_end(&world);
 }
 END_TEST

@@ -225,7 +225,7 @@ static void end(struct world *world)
 	free(world->own);
 }
 
-#define IN_REDIS (KIND_KEEPS | KIND_IN_REDIS)
+#define IN_REDIS (KIND_KEEPS | KIND_IN_REDIS | KIND_LIMITS)
 
 const struct kind kind_redis = {.name = "redis",
     .promises = IN_REDIS | KIND_ONE_ROW,

@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
 """Limits of tubes: verbs, the command limit, waiting workers, what is shown, and a restart."""
+import signal
 import sys
+import time
 
 sys.path.insert(0, __file__.rsplit("/tests/", 1)[0] + "/tests/support")
-from weekwheel import Case, Server, alone, conversation, equal, main, matches, objects
+from weekwheel import Case, Redis, Server, alone, conversation, equal, main, matches, objects
 
 
 def put(client, count, tube="mail"):
@@ -112,6 +114,57 @@ class Limits(Case):
             conversation(a, ("limit-tube mail starts=1 per=0", "LIMITED"), ("limit-tube mail starts=1 per=0.0001", "BAD_FORMAT"),
                          ("limit-tube mail starts=2000000", "BAD_FORMAT"), ("limit-tube mail starts=1 per=999999", "BAD_FORMAT"),
                          ("limit-tube -x running=1", "BAD_FORMAT"), ("list-limits tube=none", "OK 0|"))
+
+
+class Shared(Case):
+    """Servers that share a Redis share its limits."""
+
+    def test_two_servers_run_so_many_together_and_hear_of_each_other(self):
+        with Redis() as redis, Server("--store", redis.url) as one, Server("--store", redis.url) as two, \
+                one.client() as a, two.client() as b, two.client() as c:
+            equal(one.program.run(0, "limit", "mail", "--running", "2").out, "")
+            for client in (a, b, c):
+                equal(client.ask("watch mail"), "WATCHING 2")
+            put(a, 5)
+            first = a.ask("reserve").split()[1]
+            second = b.ask("reserve").split()[1]
+            equal(a.ask("reserve-with-timeout 0"), "TIMED_OUT")
+            # One that waits at the other server hears of an end at this one.
+            c.send("reserve\r\n")
+            a.until_stats("current-jobs-held", 3, "stats-tube mail")
+            equal(a.ask("delete " + first), "DELETED")
+            third = c.answer().split()[1]
+            # A server that dies gives its places back when its leases end.
+            b.send("touch %s\r\n" % second)
+            equal(b.answer(), "TOUCHED")
+            equal([(limit["leases"], limit["held"]) for limit in objects(one.program.run(0, "limit", "--json").out)], [(2, 2)])
+            conversation(c, ("release %s 0 0" % third, "RELEASED"), ("reserve", "RESERVED %s 1|x" % third))
+
+    def test_the_places_of_a_server_that_dies_are_free_again(self):
+        with Redis() as redis, Server("--store", redis.url) as one, one.client() as a:
+            with Server("--store", redis.url) as two, two.client() as b:
+                conversation(a, ("limit-tube default running=1", "LIMITED"))
+                for _ in range(2):
+                    a.put(ttr=1)
+                b.ask("reserve")
+                equal(a.ask("reserve-with-timeout 0"), "TIMED_OUT")
+                two.stop(signal.SIGKILL)
+            assert a.ask("reserve").startswith("RESERVED ")
+
+    def test_jobs_start_at_their_pace(self):
+        with Redis() as redis, Server("--store", redis.url) as server, server.client() as a, server.client() as b:
+            conversation(a, ("limit-tube default starts=20", "LIMITED"))
+            for _ in range(9):
+                b.put(ttr=100)
+            begin = time.monotonic()
+            for client in (a, b) * 4:
+                client.send("reserve\r\n")
+            for client in (a, b) * 4:
+                assert client.answer().startswith("RESERVED ")
+            # The first at once, each of the others a twentieth of a second later.
+            assert time.monotonic() - begin >= 7 / 20
+            conversation(a, ("limit-tube default", "LIMITED"))
+            assert a.ask("reserve-with-timeout 0").startswith("RESERVED ")
 
 
 main()
