@@ -53,6 +53,12 @@
  *   jobs.
  * - A pause belongs to Redis, holds for all processes, and does not end with the store. Statistics "since the store was
  *   opened" count since it was made; puts and finished of a tube count this process alone.
+ * - Limits of tubes hold over all processes. One shard counts for each such tube: a reserve asks it for permits first, and
+ *   settles with it afterwards, so it takes two round trips more, and the end of a lease one. A process that dies in
+ *   between leaves permits to jobs that do not run, for twice the timeout. Of a tube whose limit was reached a process
+ *   hears by a message when jobs may start; if that is lost, it asks again after 5 s. A job that is replaced by its key
+ *   while it runs gives its place back when that lease would have ended. Lateness up to 50 ms is made up, up to 10 ms of
+ *   it. Jobs keep and tell their groups, but groups do not take turns, and limits of groups answer WW_EINVAL.
  * - loaded, commits, syncs and disk of the statistics are 0.
  *
  * Acknowledged changes are as durable as Redis is configured to be; weekwheeld(1) says what to configure. A failover or

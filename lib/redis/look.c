@@ -14,7 +14,7 @@ enum {
 	SHOW_ID, SHOW_NOW, SHOW_STATE, SHOW_VERSION, SHOW_FLAGS, SHOW_PRIORITY, SHOW_DUE, SHOW_BASE, SHOW_CREATED,
 	SHOW_DELAY, SHOW_RUN, SHOW_PERIOD, SHOW_MISSED, SHOW_SKIP, SHOW_BACKOFF, SHOW_BACKOFF_MAX, SHOW_ATTEMPTS,
 	SHOW_TRIES, SHOW_RESERVES, SHOW_TIMEOUTS, SHOW_RELEASES, SHOW_BURIES, SHOW_KICKS, SHOW_TOKEN, SHOW_ENDS,
-	SHOW_FIRST, SHOW_HOLD, SHOW_TUBE, SHOW_KEY, SHOW_REASON, SHOW_BODY_LENGTH, SHOW_BODY, SHOW_WORDS
+	SHOW_FIRST, SHOW_HOLD, SHOW_TUBE, SHOW_KEY, SHOW_GROUP, SHOW_REASON, SHOW_BODY_LENGTH, SHOW_BODY, SHOW_WORDS
 };
 /* clang-format on */
 
@@ -74,6 +74,8 @@ static int read_info(struct redis_store *store, const redisReply *reply, struct 
 	error = copy_text(of[SHOW_TUBE], info->tube, WW_TUBE_MAX, NULL);
 	if (!error)
 		error = copy_text(of[SHOW_KEY], info->key, WW_JOB_KEY_MAX, &info->key_length);
+	if (!error)
+		error = copy_text(of[SHOW_GROUP], info->group, WW_JOB_GROUP_MAX, &info->group_length);
 	return error ? error : copy_text(of[SHOW_REASON], info->error, WW_JOB_ERROR_MAX, NULL);
 }
 

@@ -6,7 +6,7 @@
 
 #include "lib/redis/redis_internal.h"
 
-/* For each job, the words that shard_put.lua takes and the values that it replies; jobs of one call. */
+/* For each job, the words that shard_put.lua takes without a group, and the values that it replies; jobs of one call. */
 enum { PUT_WORDS = 15, PUT_REPLIES = 3, PUT_BATCH = 32 };
 
 /* Every process must find a key in the same shard: this hash may never change. */
@@ -39,12 +39,16 @@ static int check(const struct redis_store *store, const struct ww_job_spec *spec
 static void say_kind(struct words *words, const struct ww_job_spec *spec)
 {
 	const char kind = !(spec->flags & WW_JOB_AT) ? 'd' : spec->flags & WW_JOB_FUTURE ? 'f' : 't';
-	const char text[] = {kind, (char)('0' + spec->key_mode), 0};
+	/* With a group, a capital. */
+	const char letter = (char)(spec->group_length ? kind - 'a' + 'A' : kind);
+	const char text[] = {letter, (char)('0' + spec->key_mode), 0};
 
-	if (spec->key_mode == WW_KEY_REPLACE)
-		ww_redis_words_text(words, kind == 'd' ? "d" : kind == 'f' ? "f" : "t");
-	else
+	if (spec->key_mode != WW_KEY_REPLACE)
 		ww_redis_words_joined(words, text, us_up(spec->key_span));
+	else if (spec->group_length)
+		ww_redis_words_text(words, kind == 'd' ? "D" : kind == 'f' ? "F" : "T");
+	else
+		ww_redis_words_text(words, kind == 'd' ? "d" : kind == 'f' ? "f" : "t");
 }
 
 static void say(struct words *words, const struct ww_job_spec *spec)
@@ -64,6 +68,8 @@ static void say(struct words *words, const struct ww_job_spec *spec)
 	ww_redis_words_number(words, spec->attempts);
 	ww_redis_words_number(words, spec->flags & WW_JOB_WALL);
 	ww_redis_words_number(words, spec->version);
+	if (spec->group_length)
+		ww_redis_words_bytes(words, spec->group, spec->group_length);
 }
 
 /* Whether it may be due at once. */
@@ -146,7 +152,7 @@ int ww_redis_put_many(struct ww_jobs *jobs, struct ww_job_put *puts, size_t coun
 
 	if (!error) {
 		sort(&gather, puts, count);
-		error = ww_redis_gather_begin(&gather, PUT_WORDS);
+		error = ww_redis_gather_begin(&gather, PUT_WORDS + 1);
 	}
 	if (!error) {
 		for (size_t i = 0; i < count; i++)

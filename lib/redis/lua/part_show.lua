@@ -12,6 +12,7 @@ local function show(id, job, with_body)
 	text[#text + 1] = string.format('%.0f', job[HOLD] or 0)
 	text[#text + 1] = job[TUBE]
 	text[#text + 1] = job[KEY]
+	text[#text + 1] = job[GROUP] or ''
 	text[#text + 1] = job[REASON]
 	text[#text + 1] = #job[BODY]
 	text[#text + 1] = with_body and job[BODY] or ''

@@ -1,5 +1,6 @@
 -- Put jobs. ARGV[3...]: 15 arguments for each. Replies the result, id and version of each.
--- What a due time means is one letter, behind which a mode of the key may stand, and its span in us.
+-- What a due time means is one letter, behind which a mode of the key may stand, and its span in us. If the letter is a
+-- capital, the job's group is one more argument.
 -- Out of memory, Redis still runs a script whose first write needs none, and what is due may write such things first.
 -- Therefore this script begins with a write that needs memory in Redis's eyes, and changes nothing: it is refused then.
 redis.call('SETRANGE', KEYS[1], 0, '')
@@ -20,9 +21,9 @@ local function decide(mode, span, old, due)
 	return false, math.min(due, math.max(now, first + span)), first
 end
 
-local function put(a)
+local function put(a, group)
 	local tube, key, version = ARGV[a], ARGV[a + 1], tonumber(ARGV[a + 14])
-	local kind, due = ARGV[a + 3], tonumber(ARGV[a + 4])
+	local kind, due = string.lower(ARGV[a + 3]), tonumber(ARGV[a + 4])
 	local period = tonumber(ARGV[a + 7])
 	local mode, span, first, kept
 	if #kind > 1 then
@@ -62,7 +63,7 @@ local function put(a)
 		tonumber(ARGV[a + 6]), period, tonumber(ARGV[a + 8]), tonumber(ARGV[a + 9]), tonumber(ARGV[a + 10]),
 		tonumber(ARGV[a + 11]), tonumber(ARGV[a + 12]), 0, 0, 0, 0, 0, 0, 0, 0, 0, tube, key, '', ARGV[a + 2],
 	}
-	job[FIRST], job[HOLD] = first, mode == 5 and span or nil
+	job[GROUP], job[FIRST], job[HOLD] = group or nil, first, mode == 5 and span or nil
 	if old then
 		displace(id, old)
 		job[VERSION] = old[VERSION] + 1
@@ -77,9 +78,12 @@ local function put(a)
 	return old and 1 or 0, id, job[VERSION]
 end
 
-for a = 3, #ARGV, PUT do
+local a = 3
+while a < #ARGV do
 	local n = #replies
-	replies[n + 1], replies[n + 2], replies[n + 3] = put(a)
+	local has_group = string.find(ARGV[a + 3], '^%u')
+	replies[n + 1], replies[n + 2], replies[n + 3] = put(a, has_group and ARGV[a + PUT])
+	a = a + PUT + (has_group and 1 or 0)
 end
 for tube, number in pairs(tubes) do count('t' .. tube, number) end
 if fresh > 0 then redis.call('HSET', tag .. ':m', 'seq', string.format('%d', seq)) end

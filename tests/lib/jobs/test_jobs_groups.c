@@ -298,6 +298,46 @@ START_TEST(groups_and_their_limits_are_stored)
 }
 END_TEST
 
+START_TEST(a_job_tells_its_group)
+{
+	struct ww_job_spec specs[3];
+	struct ww_job_put puts[3];
+	struct ww_job_info info;
+
+	world_make(&world, _i);
+	for (int i = 0; i < 3; i++) {
+		specs[i] = spec_of("x");
+		puts[i] = (struct ww_job_put){.spec = &specs[i]};
+	}
+	specs[1].group = "\0g";
+	specs[1].group_length = 2;
+	specs[1].flags = WW_JOB_AT;
+	specs[2].key = "k";
+	specs[2].key_length = 1;
+	specs[2].key_mode = WW_KEY_UNIQUE;
+	specs[2].key_span = WW_SECOND;
+	specs[2].group = "unique";
+	specs[2].group_length = 6;
+	OK(ww_jobs_put_many(world.jobs, puts, 3));
+	for (int i = 0; i < 3; i++) {
+		OK(puts[i].result);
+		info = info_of(&world, puts[i].id);
+		ck_assert_uint_eq(info.group_length, specs[i].group_length);
+		if (info.group_length)
+			ck_assert_mem_eq(info.group, specs[i].group, info.group_length);
+		ck_assert_uint_eq(info.body_length, 1);
+		struct ww_job_ref ref = {.id = puts[i].id};
+		ck_assert_int_eq(ww_jobs_cancel(world.jobs, &ref), 1);
+	}
+	OK(ww_jobs_put(world.jobs, &specs[1], &puts[1].id, NULL));
+	info = info_of(&world, puts[1].id);
+	ck_assert_uint_eq(info.group_length, 2);
+	struct ww_job_ref ref = {.id = puts[1].id};
+	ck_assert_int_eq(ww_jobs_cancel(world.jobs, &ref), 1);
+	world_end(&world);
+}
+END_TEST
+
 START_TEST(groups_come_and_go)
 {
 	char name[16];
@@ -587,4 +627,5 @@ END_TEST
 
 KINDS_MAIN("jobs/groups", groups_take_turns, a_group_is_in_order, a_limit_of_each_group_holds_only_that_group,
     each_group_has_a_rate_of_its_own, callers_hear_of_a_group_that_may_go_on, groups_and_their_limits_are_stored,
-    groups_come_and_go, what_fails_changes_no_group, groups_out_of_range_are_refused, groups_are_as_in_the_model)
+    a_job_tells_its_group, groups_come_and_go, what_fails_changes_no_group, groups_out_of_range_are_refused,
+    groups_are_as_in_the_model)
