@@ -134,8 +134,9 @@ void ww_jobs_plan_forget(struct jobs_local *jobs, uint64_t at)
 		jobs->forget_at = UINT64_MAX;
 }
 
-void ww_jobs_ended_open(struct jobs_local *jobs)
+int ww_jobs_ended_open(struct jobs_local *jobs, struct jobs_call *call)
 {
-	jobs->forget_at = UINT64_MAX;
+	(void)call;
 	plan_next(jobs);
+	return WW_OK;
 }

@@ -588,8 +588,8 @@ int ww_jobs_forget(struct jobs_local *jobs, uint64_t id, const struct job_record
 int ww_jobs_is_forgotten(const struct jobs_local *jobs, const struct job_record *record);
 /* Forget those whose time is over, from this time on. */
 void ww_jobs_plan_forget(struct jobs_local *jobs, uint64_t at);
-/* The store is open: plan what is to be forgotten. */
-void ww_jobs_ended_open(struct jobs_local *jobs);
+/* The store is open: plan what is to be forgotten. A callback may come at once, so this is a call, as callbacks are. */
+call_fn ww_jobs_ended_open;
 
 /* ---- end.c */
 

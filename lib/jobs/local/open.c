@@ -157,14 +157,14 @@ static int read_all(struct jobs_local *jobs)
 	if (!error)
 		error = ww_jobs_rules_open(jobs);
 	jobs->meta_before = jobs->meta;
-	if (!error)
-		ww_jobs_ended_open(jobs);
 	jobs->store.ops->rest(jobs->store.self);
 	if (!error)
 		error = ww_jobs_submit(jobs, open_epoch, NULL);
 	/* In every mode of syncing: no token may come twice. */
 	if (!error && !(jobs->config.flags & WW_JOBS_READONLY))
 		error = jobs->store.ops->sync(jobs->store.self);
+	if (!error)
+		error = ww_jobs_submit(jobs, ww_jobs_ended_open, NULL);
 	for (size_t i = 0; !error && i < jobs->config.window_jobs / LOAD_BATCH; i++)
 		error = ww_jobs_submit(jobs, read_on, NULL);
 	return error;
@@ -259,6 +259,7 @@ int ww_jobs_open(struct ww_jobs **result, const struct ww_jobs_config *config)
 	jobs->config = *config;
 	jobs->config.allocator = allocator;
 	jobs->last = &jobs->first;
+	jobs->forget_at = UINT64_MAX;
 	STAILQ_INIT(&jobs->idle_groups);
 	jobs->forks = ww_fork_watch();
 	jobs->random = time_now(CLOCK_REALTIME) ^ (uint64_t)getpid() << 32;

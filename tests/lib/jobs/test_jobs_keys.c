@@ -1,5 +1,6 @@
 /* What a put does if its tube has a job of the same key: every mode of a key, in every state of that job. */
 
+#include <sched.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -374,6 +375,38 @@ START_TEST(many_are_forgotten_at_their_time)
 }
 END_TEST
 
+/* Threads of the driver forget what is due while the store is being opened. */
+START_TEST(a_store_that_opens_late_forgets_what_is_over)
+{
+	struct ww_driver_config config;
+	struct ww_driver *threaded;
+
+	NEEDS(KIND_IN_PROCESS);
+	NEEDS(KIND_KEEPS);
+	world_make(&world, _i);
+	OK(ww_jobs_close(world.jobs));
+	OK(ww_driver_config_default(&config));
+	config.clock = world.clock;
+	OK(ww_driver_create(&threaded, &config));
+	world.config.driver = world.config.wall = threaded;
+	for (int i = 0; i < 10; i++) {
+		uint64_t now;
+		OK(world.kind->open(&world));
+		while (kept())
+			(void)sched_yield();
+		(void)put(WW_KEY_UNIQUE, 0, MS, WW_PUT_NEW);
+		finish_next();
+		OK(ww_jobs_close(world.jobs));
+		OK(ww_clock_now(world.clock, &now));
+		OK(ww_clock_virtual_set(world.clock, now + HOUR));
+	}
+	OK(ww_driver_destroy(threaded));
+	world.config.driver = world.config.wall = world.driver;
+	OK(world.kind->open(&world));
+	world_end(&world);
+}
+END_TEST
+
 /* A tube without jobs is forgotten at some time, and its number is another tube's then. */
 START_TEST(a_tube_whose_jobs_have_all_ended_keeps_their_keys)
 {
@@ -495,6 +528,6 @@ KINDS_MAIN("jobs/keys", a_put_only_if_absent_keeps_a_job_in_any_state, a_put_tha
     the_key_of_a_unique_job_stays_taken_for_a_time_after_its_end,
     a_job_that_has_ended_is_in_no_list_and_no_count_and_takes_no_call, a_version_is_not_that_of_a_job_that_has_ended,
     no_more_are_kept_than_the_store_may_keep, many_are_forgotten_at_their_time,
-    a_tube_whose_jobs_have_all_ended_keeps_their_keys,
+    a_store_that_opens_late_forgets_what_is_over, a_tube_whose_jobs_have_all_ended_keeps_their_keys,
     a_copy_and_a_saved_store_know_what_has_ended_and_what_is_debounced, a_write_that_fails_changes_nothing_of_it,
     modes_that_make_no_sense_are_refused)
