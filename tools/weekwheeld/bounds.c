@@ -105,6 +105,78 @@ int bounds_tube(struct server *server)
 	return 0;
 }
 
+/* ---- Quotas of jobs */
+
+static void ask_store(struct server *server)
+{
+	struct bounds *bounds = &server->bounds;
+	struct ww_jobs_stats stats;
+
+	/* Another process has the memory of a shared store. */
+	if (server->is_shared || ww_jobs_stats(server->jobs, &stats) != WW_OK)
+		return;
+	bounds->store_bytes = stats.bytes;
+	bounds->store_tubes = stats.tubes;
+	bounds->store_jobs = stats.accepted - stats.ended;
+	bounds->put_bytes = 0;
+	bounds->put_jobs = 0;
+}
+
+static int is_full_of_jobs(struct server *server, size_t before)
+{
+	struct bounds *bounds = &server->bounds;
+	uint64_t most = server->settings->max_jobs;
+
+	if (most == 0)
+		return 0;
+	if (bounds->store_jobs + bounds->put_jobs + before >= most)
+		ask_store(server);
+	if (bounds->store_jobs + bounds->put_jobs + before < most) {
+		bounds->put_jobs++;
+		return 0;
+	}
+	state_seen("jobs",
+	    "there are %llu jobs, as many as --max-jobs allows: new ones are refused until jobs are done",
+	    (unsigned long long)most);
+	return 1;
+}
+
+static int is_full_tube(struct server *server, const char *tube, size_t before)
+{
+	uint64_t most = server->settings->max_tube_jobs;
+	struct ww_tube_stats stats;
+
+	if (most == 0 || ww_jobs_tube(server->jobs, tube, &stats) != WW_OK ||
+	    stats.delayed + stats.ready + stats.reserved + stats.buried + before < most)
+		return 0;
+	state_seen("tube-jobs",
+	    "the tube %s has %llu jobs, as many as --max-tube-jobs allows: new ones are refused until jobs are done",
+	    tube, (unsigned long long)most);
+	return 1;
+}
+
+static int replaces(struct server *server, const struct ww_job_spec *spec)
+{
+	const struct ww_job_ref job = {.tube = spec->tube, .key = spec->key, .key_length = spec->key_length};
+	struct ww_job_info info;
+
+	return spec->key_length > 0 && ww_jobs_peek(server->jobs, &job, &info, NULL) == WW_OK;
+}
+
+int bounds_quota(struct server *server, const struct ww_job_spec *spec, size_t before)
+{
+	const struct settings *settings = server->settings;
+
+	if (settings->max_jobs == 0 && settings->max_tube_jobs == 0)
+		return 1;
+	if (replaces(server, spec) || (!is_full_tube(server, spec->tube, before) && !is_full_of_jobs(server, before)))
+		return 1;
+	server->bounds.over_quota++;
+	return 0;
+}
+
+/* ---- What one client takes */
+
 int bounds_watch(const struct connection *connection)
 {
 	struct server *server = connection->server;
@@ -227,23 +299,6 @@ static int end_worst(struct server *server, const struct connection *spared, uin
 	return 1;
 }
 
-static void ask_store(struct server *server)
-{
-	struct bounds *bounds = &server->bounds;
-	uint64_t now = uv_now(&server->loop);
-	struct ww_jobs_stats stats;
-
-	/* Another process has the memory of a shared store. */
-	if (server->is_shared || (bounds->asked && now - bounds->asked < ASK_MS))
-		return;
-	bounds->asked = now + !now;
-	if (ww_jobs_stats(server->jobs, &stats) != WW_OK)
-		return;
-	bounds->store_bytes = stats.bytes;
-	bounds->store_tubes = stats.tubes;
-	bounds->put_bytes = 0;
-}
-
 static void hold(struct server *server, const struct connection *spared)
 {
 	uint64_t going = 0;
@@ -256,7 +311,13 @@ static void hold(struct server *server, const struct connection *spared)
 
 void bounds_hold(struct server *server)
 {
-	ask_store(server);
+	struct bounds *bounds = &server->bounds;
+	uint64_t now = uv_now(&server->loop);
+
+	if (bounds->asked == 0 || now - bounds->asked >= ASK_MS) {
+		bounds->asked = now + !now;
+		ask_store(server);
+	}
 	hold(server, NULL);
 }
 
@@ -274,6 +335,7 @@ int bounds_numbers(struct server *server, struct buffer *out, number_fn *add)
 	       add(out, "buffer-bytes", 0, "Memory of commands and answers of clients.", buffers_now(server)) ||
 	       add(out, "buffer-bytes-max", 0, "The most that it may be.", bounds->buffers_most) ||
 	       add(out, "bound-refusals", 1, "Commands refused at a bound of memory or tubes.", bounds->refused) ||
+	       add(out, "quota-refusals", 1, "Jobs refused at --max-jobs or --max-tube-jobs.", bounds->over_quota) ||
 	       add(out, "bound-clients-refused", 1, "Clients turned away at the bound of their address.",
 	           bounds->turned_away) ||
 	       add(out, "bound-clients-ended", 1, "Clients that lost a body or their connection at a bound.",

@@ -40,18 +40,18 @@ static int put_prepare(struct call *call)
 
 	server->producers += !connection->is_producer;
 	connection->is_producer = 1;
-	if (server->is_draining)
-		call->text = "DRAINING\r\n";
-	else if (!push_takes(server, call->used, command->body, command->body_length))
-		call->text = "BAD_FORMAT\r\n";
-	else if (!bounds_job(server, command->body_length))
-		call->text = "OUT_OF_MEMORY\r\n";
-	if (call->text)
-		return 0;
 	(void)ww_job_spec_default(spec);
 	if (command->verb != VERB_PUT)
 		spec_own(spec, &command->own);
 	spec->tube = call->used;
+	if (server->is_draining)
+		call->text = "DRAINING\r\n";
+	else if (!push_takes(server, call->used, command->body, command->body_length))
+		call->text = "BAD_FORMAT\r\n";
+	else if (!bounds_quota(server, spec, 0) || !bounds_job(server, command->body_length))
+		call->text = "OUT_OF_MEMORY\r\n";
+	if (call->text)
+		return 0;
 	spec->body = command->body;
 	spec->body_length = command->body_length;
 	spec->due = command->delay;

@@ -47,9 +47,12 @@ struct bounds {
 	uint64_t asked;  /* ms of the loop: the store was asked last; 0: never */
 	uint64_t store_bytes;
 	uint64_t store_tubes;
+	uint64_t store_jobs;
 	uint64_t put_bytes;  /* since then, into memory */
+	uint64_t put_jobs;   /* since then, and perhaps refused */
 	uint64_t call_bytes; /* of commands that wait for a shared store; buffers have them, too */
 	uint64_t refused;
+	uint64_t over_quota; /* jobs refused */
 	uint64_t turned_away;
 	uint64_t ended;
 	struct bounds_address *addresses; /* hashed; only if they are bounded */
@@ -143,6 +146,12 @@ size_t bounds_unread(const struct server *server);
 /* Return 1 if there is memory for a job with a body of so many bytes, or for another tube. */
 int bounds_job(struct server *server, size_t size);
 int bounds_tube(struct server *server);
+
+/*
+ * Return 1 if a quota of jobs has room for this one behind `before` others that are not put yet. A job that replaces
+ * another always has room.
+ */
+int bounds_quota(struct server *server, const struct ww_job_spec *spec, size_t before);
 
 /* Return 1 if the client may watch one more tube, or may have a command with so many bytes wait for a shared store. */
 int bounds_watch(const struct connection *connection);

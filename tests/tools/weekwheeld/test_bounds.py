@@ -244,6 +244,24 @@ class Bounds(Case):
         equal(client.ask("use a"), "USING a")
         equal(client.ask("use c"), "USING c")
 
+    def test_quotas_of_jobs(self):
+        server, client = self.server("--max-jobs", "5", "--max-tube-jobs", "3")
+        equal(pipeline(client, ["put 0 100 60 1\r\nx"] * 4), ["INSERTED %d" % n for n in (1, 2, 3)] + ["OUT_OF_MEMORY"])
+        client.ask("use other")
+        equal(client.ask("put-key 0 100 60 1 k\r\nx"), "INSERTED 4")
+        equal(pipeline(client, ["put 0 0 60 1\r\nx"] * 3), ["INSERTED 5"] + ["OUT_OF_MEMORY"] * 2)
+        # What replaces another takes no place.
+        equal(client.ask("put-key 0 100 60 1 k\r\ny"), "REPLACED 4")
+        equal(client.ask("put-key 0 100 60 1 l\r\ny"), "OUT_OF_MEMORY")
+        equal(self.number(server, "quota_refusals_total"), 4)
+        equal(server.get("/readyz")[0], 200)
+        equal(client.ask("delete 1"), "DELETED")
+        matches("INSERTED", client.put())
+        equal(client.put(), "OUT_OF_MEMORY")
+        server.stop()
+        equal(server.said.count("as many as --max-tube-jobs allows"), 1)
+        equal(server.said.count("as many as --max-jobs allows"), 1)
+
     def test_watching_takes_no_more_than_there_is(self):
         server, client = self.server("--max-memory", "16777216")
         names = ["watch tube-%d" % number for number in range(5000)]

@@ -5,7 +5,7 @@
 #include "tools/weekwheeld/settings/read.h"
 
 /* Options that need another option, or exclude it. */
-enum need { A_FOLDER = 1, NO_REDIS, REDIS, PUSH, INTERVALS, TLS, CERTIFICATE, SOCKET, HTTP };
+enum need { A_FOLDER = 1, NO_REDIS, REDIS, PUSH, INTERVALS, TLS, CERTIFICATE, SOCKET, HTTP, OWN_STORE };
 
 static const struct {
 	int first, last; /* the options */
@@ -19,6 +19,8 @@ static const struct {
         "is for --data: Redis keeps its own time, and --memory keeps nothing; leave it out"},
     {OPTION_DISK, OPTION_DISK, A_FOLDER,
         "is for --data: Redis has its own limit (maxmemory), and --memory writes nothing; leave it out"},
+    {OPTION_JOBS, OPTION_TUBE_JOBS, OWN_STORE,
+        "is for --data and --memory: other servers put into Redis, too, and its own limit is maxmemory; leave it out"},
     {OPTION_HTTP, OPTION_HTTP, CERTIFICATE, "tls:HOST:PORT needs a certificate: give --tls-cert FILE, too"},
     {OPTION_LISTEN, OPTION_LISTEN, CERTIFICATE, "tls:HOST:PORT needs a certificate: give --tls-cert FILE, too"},
     {OPTION_TLS_CERT, OPTION_TLS_CLIENT_CA, TLS,
@@ -49,6 +51,8 @@ static int is_met(const struct settings *settings, enum need need)
 		return settings->data != NULL;
 	case NO_REDIS:
 		return !settings->redis.url || !settings->is_virtual;
+	case OWN_STORE:
+		return settings->redis.url == NULL;
 	case REDIS:
 		return settings->redis.url != NULL;
 	case PUSH:

@@ -63,8 +63,10 @@ struct settings {
 	uint64_t max_memory;      /* bytes; 0: three quarters of the machine's */
 	uint64_t max_watched;     /* tubes that a client watches */
 	uint64_t max_tubes;
-	uint64_t max_output; /* how many bytes of answers a client may leave unread */
-	uint64_t ahead;      /* with virtual clocks: ns that have passed before the start */
+	uint64_t max_jobs;      /* in all; 0: any */
+	uint64_t max_tube_jobs; /* of a tube; 0: any */
+	uint64_t max_output;    /* how many bytes of answers a client may leave unread */
+	uint64_t ahead;         /* with virtual clocks: ns that have passed before the start */
 	struct settings_redis redis;
 	struct settings_push push;
 	int is_memory;

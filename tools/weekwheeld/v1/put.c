@@ -48,6 +48,8 @@ static int put_one(struct v1_request *request, struct v1_fields *fields)
 		    "jobs of the tube %s are pushed, and this body is no request", spec->tube);
 	if (spec->body_length > server->settings->max_job_size)
 		return v1_failed(request, WW_ETOOBIG);
+	if (!bounds_quota(server, spec, (size_t)(fields - request->fields)))
+		return v1_failed(request, WW_EFULL);
 	if (!bounds_job(server, spec->body_length))
 		return v1_failed(request, WW_ENOMEM);
 	return 0;
