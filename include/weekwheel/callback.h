@@ -204,6 +204,17 @@ struct ww_callback;
 #define WW_CALLBACK_LINK_LOCAL 4u /* 169.254/16, where clouds keep their secrets, and fe80::/10 */
 #define WW_CALLBACK_SPECIAL 8u    /* multicast, reserved, documentation, IPv4 within IPv6, which is then checked, too */
 
+enum ww_callback_what { WW_CALLBACK_DONE, WW_CALLBACK_RETRIED, WW_CALLBACK_BURIED };
+
+/* What became of a job. All is valid during the call. */
+struct ww_callback_result {
+	enum ww_callback_what what;
+	uint64_t id;
+	uint32_t attempt;
+	const char *tube;
+	const char *error; /* "" with WW_CALLBACK_DONE */
+};
+
 /* The configuration of a pusher. Fill it with ww_callback_config_default, then set what differs. */
 struct ww_callback_config {
 	struct ww_jobs *jobs; /* must outlive the pusher */
@@ -244,7 +255,12 @@ struct ww_callback_config {
 	 * NULL: no calls.
 	 */
 	void (*report)(const char *sentence, void *context);
-	void *context;
+	void *context; /* of report and result */
+	/*
+	 * Called by the pusher's thread when the store has taken what became of a job that was sent, or that cannot be. It
+	 * may look into the store, and may not close the pusher. NULL: no calls.
+	 */
+	void (*result)(const struct ww_callback_result *of, void *context);
 };
 
 struct ww_callback_stats {

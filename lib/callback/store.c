@@ -217,6 +217,19 @@ static int tell_one(const struct delivery *delivery)
 	return ww_jobs_release(jobs, lease->id, lease->token, lease->priority, delay, delivery->error);
 }
 
+static void report_result(const struct delivery *delivery, enum ww_callback_what what)
+{
+	const struct ww_callback_config *config = &delivery->callback->config;
+	const struct ww_callback_result result = {.what = what,
+	    .id = delivery->lease.id,
+	    .attempt = delivery->lease.attempt,
+	    .tube = delivery->lease.tube,
+	    .error = delivery->error};
+
+	if (config->result)
+		config->result(&result, config->context);
+}
+
 /* The store has decided: count the result and forget the delivery. */
 static void settle(struct delivery *delivery, int result)
 {
@@ -230,12 +243,15 @@ static void settle(struct delivery *delivery, int result)
 		ww_callback_say(callback, "The result of a job was refused: %s", ww_strerror(result));
 	} else if (delivery->outcome == CALLBACK_FINISH) {
 		counters->finished++;
+		report_result(delivery, WW_CALLBACK_DONE);
 	} else if (delivery->outcome == CALLBACK_GIVE_BACK) {
 		counters->given_back++;
 	} else if (delivery->outcome == CALLBACK_BURY || result == 1 || is_last(delivery)) {
 		counters->buried++;
+		report_result(delivery, WW_CALLBACK_BURIED);
 	} else {
 		counters->retried++;
+		report_result(delivery, WW_CALLBACK_RETRIED);
 	}
 	ww_callback_forget(delivery);
 }

@@ -98,7 +98,7 @@ static void put_answer(struct call *call)
 	    [WW_PUT_ENDED] = "ENDED"};
 
 	if (call->result == WW_PUT_NEW || call->result == WW_PUT_REPLACED)
-		counts_of(&call->connection->server->counts, call->used)->of[COUNT_PUT]++;
+		counts_add(counts_of(&call->connection->server->counts, call->used), COUNT_PUT);
 	if (call->result < 0)
 		answer_result(call->connection, call->result, NULL);
 	else if (call->spec.key_mode != WW_KEY_REPLACE || call->result >= WW_PUT_KEPT)
@@ -325,6 +325,8 @@ static void release_or_bury_run(struct call *call)
 	else if (call->result == WW_OK)
 		call->result = ww_jobs_release(
 		    call_jobs(call), command->id, call->token, command->priority, command->delay, reason);
+	if (call->result == 1 || (call->result == WW_OK && is_bury(call)))
+		burial_tell(call_jobs(call), command->id);
 }
 
 static void release_or_bury_answer(struct call *call)

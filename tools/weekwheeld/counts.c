@@ -1,6 +1,7 @@
-/* Counts what clients do with the jobs of each tube, and writes that for Prometheus. */
+/* Counts what clients and the pusher do with the jobs of each tube, and writes that for Prometheus. */
 #include "tools/weekwheeld/counts.h"
 
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,7 +19,10 @@ static const struct {
     {"5", 5000000}, {"10", 10000000}, {"25", 25000000}, {"50", 50000000}, {"100", 100000000}, {"250", 250000000},
     {"500", 500000000}, {"1000", 1000000000}};
 
-struct counts_tube *counts_of(struct job_counts *counts, const char *name)
+/* A pusher counts, too. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+static struct counts_tube *find(struct job_counts *counts, const char *name)
 {
 	struct counts_tube *tube;
 
@@ -34,6 +38,23 @@ struct counts_tube *counts_of(struct job_counts *counts, const char *name)
 		return tube;
 	free(tube);
 	return &counts->others;
+}
+
+struct counts_tube *counts_of(struct job_counts *counts, const char *name)
+{
+	struct counts_tube *tube;
+
+	pthread_mutex_lock(&lock);
+	tube = find(counts, name);
+	pthread_mutex_unlock(&lock);
+	return tube;
+}
+
+void counts_add(struct counts_tube *tube, enum count count)
+{
+	pthread_mutex_lock(&lock);
+	tube->of[count]++;
+	pthread_mutex_unlock(&lock);
 }
 
 void counts_ran(struct job_counts *counts, uint64_t ns)
@@ -53,10 +74,10 @@ static int write_tubes(const struct job_counts *counts, struct buffer *out, enum
 		const char *help;
 	} texts[COUNTS] = {
 	    {"put", "Jobs that clients put into a tube"},
-	    {"delivered", "Jobs of a tube that clients reserved"},
-	    {"done", "Jobs of a tube that clients deleted after they had reserved them"},
-	    {"failed", "Jobs of a tube that clients released"},
-	    {"buried", "Jobs of a tube that clients buried, or released after the last attempt"},
+	    {"delivered", "Jobs of a tube that clients reserved, or that were sent"},
+	    {"done", "Jobs of a tube that clients deleted after they had reserved them, or that were pushed"},
+	    {"failed", "Jobs of a tube that clients released, or whose requests failed"},
+	    {"buried", "Jobs of a tube that clients or the pusher buried, at once or after the last attempt"},
 	};
 	const char *name = texts[count].name;
 	int bad = buffer_format(out,
@@ -94,8 +115,10 @@ int counts_write(const struct job_counts *counts, struct buffer *out)
 {
 	int bad = write_run(counts, out);
 
+	pthread_mutex_lock(&lock);
 	for (int count = 0; count < COUNTS; count++)
 		bad |= write_tubes(counts, out, (enum count)count);
+	pthread_mutex_unlock(&lock);
 	return bad;
 }
 

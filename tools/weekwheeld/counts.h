@@ -2,7 +2,7 @@
 #define TOOLS_WEEKWHEELD_COUNTS_H
 
 /*
- * Counts what clients do with the jobs of each tube, and how long they take, for /metrics. The first COUNTS_TUBES tubes
+ * Counts what clients and the pusher do with the jobs of each tube, and how long they take, for /metrics. The first COUNTS_TUBES tubes
  * have numbers of their own, and all others share theirs, so that clients who make up names cannot fill the memory.
  */
 
@@ -32,6 +32,9 @@ struct buffer;
 
 /* Return the numbers of a tube, which stay where they are until counts_free. Without memory they are those of the others. */
 struct counts_tube *counts_of(struct job_counts *counts, const char *tube);
+
+/* Count one more. Any thread may call this and counts_of. */
+void counts_add(struct counts_tube *tube, enum count count);
 
 /* A client has ended a lease after so many ns. */
 void counts_ran(struct job_counts *counts, uint64_t ns);

@@ -96,7 +96,7 @@ void lease_forget(struct server *server, struct lease *lease)
 /* The store has written that a client ended it. */
 static void lease_count(struct server *server, const struct lease *lease)
 {
-	lease->counts->of[lease->count]++;
+	counts_add(lease->counts, lease->count);
 	counts_ran(&server->counts, lease->ran);
 }
 
@@ -145,7 +145,7 @@ struct lease *lease_add(struct connection *connection, const struct ww_lease *re
 		free(lease);
 		return NULL;
 	}
-	lease->counts->of[COUNT_DELIVERED]++;
+	counts_add(lease->counts, COUNT_DELIVERED);
 	return lease;
 }
 

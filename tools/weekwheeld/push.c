@@ -28,6 +28,19 @@ static void push_reports(const char *sentence, void *context)
 	message_error("push: %s", sentence);
 }
 
+static void push_result(const struct ww_callback_result *result, void *context)
+{
+	static const enum count counts[] = {
+	    [WW_CALLBACK_DONE] = COUNT_DONE, [WW_CALLBACK_RETRIED] = COUNT_FAILED, [WW_CALLBACK_BURIED] = COUNT_BURIED};
+	struct server *server = context;
+	struct counts_tube *tube = counts_of(&server->counts, result->tube);
+
+	counts_add(tube, COUNT_DELIVERED);
+	counts_add(tube, counts[result->what]);
+	if (result->what == WW_CALLBACK_BURIED)
+		burial_tell(server->jobs, result->id);
+}
+
 /* Other threads read server->push under the lock of server->inbox. */
 int push_start(struct server *server)
 {
@@ -43,6 +56,7 @@ int push_start(struct server *server)
 	if (config.body_max < server->settings->max_job_size)
 		config.body_max = (size_t)server->settings->max_job_size;
 	config.report = push_reports;
+	config.result = push_result;
 	config.context = server;
 	push = calloc(1, sizeof *push);
 	error = push ? ww_callback_open(&push->callback, &config) : WW_ENOMEM;

@@ -202,6 +202,12 @@ uint64_t store_now(struct server *server);
 /* ns since the start. The clock of a shared store may be set. */
 uint64_t store_uptime(struct server *server);
 
+/*
+ * burial.c: a job was buried, though the write of a local store may still fail: write a line of the log, unless there
+ * are many. Any thread may call it.
+ */
+void burial_tell(struct ww_jobs *jobs, uint64_t id);
+
 /* ---- push.c: jobs that are delivered over HTTP */
 
 /* Begin to deliver jobs, if the settings say so. Returns 0, or -1 after a message. */

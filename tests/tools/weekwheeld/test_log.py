@@ -63,6 +63,23 @@ class Log(Case):
         matches(r"^20\d\d-\d\d-\d\dT\d\d:\d\d:\d\d\.\d\d\dZ$", draining[0]["time"])
         assert {"info", "debug"} <= {line["level"] for line in lines}, lines
 
+    def test_burials(self):
+        with Server("--memory", "--log-format", "json") as server, server.client() as a:
+            for number in range(100):
+                equal(a.ask("put-key 0 0 60 1 k%d attempts=1\r\nx" % number), "INSERTED %d" % (number + 1))
+            for number in range(100):
+                matches("RESERVED", a.ask("reserve"))
+                equal(a.ask(("bury-job %d 0 broken" if number else "release-job %d 0 0 worn") % (number + 1)), "BURIED")
+            equal(server.stop(), 0)
+        lines = [json.loads(line) for line in server.said.splitlines()]
+        buried = [line for line in lines if "is buried (" in line["message"]]
+        equal([buried[0][name] for name in ("level", "job", "tube", "key", "reserves", "reason")],
+              ["info", 1, "default", "k0", 1, "worn"])
+        equal(buried[1]["reason"], "broken")
+        # Those without a line are counted.
+        over = [line for line in lines if line.get("state") == "burials"]
+        equal(bool(over), len(buried) < 100, lines)
+
     def test_the_journal(self):
         """A pipe or a file is the journal if systemd says that this very one is."""
         with open("log", "w+b") as file:

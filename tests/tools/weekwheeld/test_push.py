@@ -7,7 +7,7 @@ import sys
 import threading
 
 sys.path.insert(0, __file__.rsplit("/tests/", 1)[0] + "/tests/support")
-from weekwheel import PATIENCE, Case, Redis, Server, conversation, equal, main, until
+from weekwheel import PATIENCE, Case, Redis, Server, conversation, equal, main, matches, until
 
 
 class Receiver(http.server.ThreadingHTTPServer):
@@ -89,7 +89,7 @@ def delivered(redis):
 
 
 def tried_again(redis):
-    with Receiver() as receiver, pushing(redis=redis) as server, server.client() as a:
+    with Receiver() as receiver, pushing("--http", "127.0.0.1:0", redis=redis) as server, server.client() as a:
         receiver.plan = {"/flaky": [503, 204], "/down": [500], "/gone": [410]}
         a.ask("use push")
         for path in ("/flaky", "/down", "/gone"):
@@ -103,6 +103,12 @@ def tried_again(redis):
         equal(errors, {"down": "HTTP 500", "gone": "HTTP 410"})
         numbers = a.numbers("stats")
         equal([numbers["push-" + name] for name in ("finished", "buried")], ["1", "2"])
+        for name, count in (("delivered", 5), ("done", 1), ("failed", 2), ("buried", 2)):
+            line = 'weekwheeld_tube_%s_total{tube="push"} %d' % (name, count)
+            until(lambda line=line: line in server.metrics(), line)
+        server.stop()
+        for key, count, error in (("down", 2, "HTTP 500"), ("gone", 1, "HTTP 410")):
+            matches(r"of the tube push, key '%s' is buried \(deliveries: %d\): %s" % (key, count, error), server.said)
 
 
 def refuses_other_bodies(redis):

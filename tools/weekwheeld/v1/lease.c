@@ -32,6 +32,8 @@ static void run_release(struct v1_request *request)
 		(void)v1_failed(request, result);
 		return;
 	}
+	if (result)
+		burial_tell(v1_jobs(request), request->id);
 	request->status = 200;
 	v1_add(request, "{\"buried\":%s}", result ? "true" : "false");
 }
@@ -39,10 +41,15 @@ static void run_release(struct v1_request *request)
 static void run_bury(struct v1_request *request)
 {
 	const struct v1_fields *fields = request->fields;
+	int error;
 
-	if (v1_may_job(request))
-		v1_end(request, ww_jobs_bury(v1_jobs(request), request->id, fields->token, fields->spec.priority,
-		                    *fields->error ? fields->error : NULL));
+	if (!v1_may_job(request))
+		return;
+	error = ww_jobs_bury(
+	    v1_jobs(request), request->id, fields->token, fields->spec.priority, *fields->error ? fields->error : NULL);
+	if (error == WW_OK)
+		burial_tell(v1_jobs(request), request->id);
+	v1_end(request, error);
 }
 
 static void run_return(struct v1_request *request)

@@ -166,7 +166,7 @@ static void count_puts(struct v1_request *request)
 {
 	for (size_t i = 0; i < request->count; i++)
 		if (request->puts[i].result == WW_PUT_NEW || request->puts[i].result == WW_PUT_REPLACED)
-			counts_of(&request->task.server->counts, request->puts[i].spec->tube)->of[COUNT_PUT]++;
+			counts_add(counts_of(&request->task.server->counts, request->puts[i].spec->tube), COUNT_PUT);
 }
 
 static void task_done(struct task *task)
