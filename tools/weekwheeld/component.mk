@@ -7,9 +7,10 @@ weekwheeld_MAY_USE := redis callback
 weekwheeld_NEEDS := libuv=libuv1-dev libmicrohttpd=libmicrohttpd-dev openssl=libssl-dev uthash.h=uthash-dev
 weekwheeld_TESTS := tests/tools/weekwheeld tests/tools/weekwheeld/protocol
 weekwheeld_FUZZERS := protocol
-weekwheeld_OBJECTS := $(B)/obj/gen/v1_files.o
+weekwheeld_OBJECTS := $(B)/obj/gen/weekwheeld_files.o
 
 # What the server hands out as it is.
-$(B)/gen/v1_files.c: tools/weekwheeld/v1/openapi.json scripts/file-to-c $(B)/config.mk
+$(B)/gen/weekwheeld_files.c: $(addprefix tools/weekwheeld/,v1/openapi.json page/page.html page/page.css page/page.js) \
+		scripts/file-to-c $(B)/config.mk
 	@mkdir -p $(@D)
-	$(call quiet,FILE,$@)scripts/file-to-c tools/weekwheeld/v1/files.h $(filter tools/%,$(filter-out %.mk,$^)) >$@
+	$(call quiet,FILE,$@)scripts/file-to-c tools/weekwheeld/files.h $(filter tools/weekwheeld/%,$^) >$@

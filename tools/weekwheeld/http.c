@@ -316,6 +316,7 @@ static enum MHD_Result serve(void *context, struct MHD_Connection *client, const
     const char *version, const char *data, size_t *size, void **state)
 {
 	struct server *server = context;
+	enum MHD_Result result;
 
 	(void)version;
 	if (*state) {
@@ -335,6 +336,8 @@ static enum MHD_Result serve(void *context, struct MHD_Connection *client, const
 		return reply_text(client, MHD_HTTP_OK, "ok\n");
 	if (strcmp(path, "/readyz") == 0 || strcmp(path, "/healthz") == 0)
 		return serve_health(server, client);
+	if (page_serves(client, path, &result))
+		return result;
 	/* Show only what is certain: commit this turn's changes first. */
 	turn_commit(server);
 	if (strcmp(path, "/metrics") == 0)
@@ -344,7 +347,7 @@ static enum MHD_Result serve(void *context, struct MHD_Connection *client, const
 	if (strcmp(path, "/forecast") == 0)
 		return serve_forecast(server, client, state);
 	return reply_text(
-	    client, MHD_HTTP_NOT_FOUND, "there are /metrics, /livez, /readyz, /healthz, /list, /forecast and /v1/\n");
+	    client, MHD_HTTP_NOT_FOUND, "there are /, /metrics, /livez, /readyz, /healthz, /list, /forecast and /v1/\n");
 }
 
 /* ---- Who visits */

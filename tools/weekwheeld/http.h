@@ -24,6 +24,9 @@ void http_owe(struct server *server, struct MHD_Connection *client, const struct
 /* The answer of a request that was suspended is known: let it go on, in the loop's next round. */
 void http_resume(struct server *server, struct http_visit *visit);
 
+/* page.c: return 1 with the answer in *result if the path is a file of the page. */
+int page_serves(struct MHD_Connection *client, const char *path, enum MHD_Result *result);
+
 /* v1/serve.c: a request has come for this path below /v1/. Stores in *visit what is called from then on. */
 enum MHD_Result v1_begin(struct server *server, struct MHD_Connection *client, const char *path, const char *method,
     struct http_visit **visit);

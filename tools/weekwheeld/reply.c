@@ -74,6 +74,22 @@ enum MHD_Result reply_text(struct MHD_Connection *client, unsigned status, const
 	return reply_body(client, status, text_type, &body);
 }
 
+enum MHD_Result reply_file(
+    struct MHD_Connection *client, const char *type, const char *data, size_t size, const char *policy)
+{
+	struct MHD_Response *response =
+	    MHD_create_response_from_buffer(size, (void *)(uintptr_t)data, MHD_RESPMEM_PERSISTENT);
+
+	if (!response)
+		return MHD_NO;
+	(void)MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_TYPE, type);
+	(void)MHD_add_response_header(response, MHD_HTTP_HEADER_CACHE_CONTROL, "no-cache");
+	(void)MHD_add_response_header(response, "Content-Security-Policy", policy);
+	(void)MHD_add_response_header(response, "X-Content-Type-Options", "nosniff");
+	(void)MHD_add_response_header(response, "Referrer-Policy", "no-referrer");
+	return response_send(client, MHD_HTTP_OK, response);
+}
+
 enum MHD_Result reply_later(struct MHD_Connection *client, unsigned seconds, const char *text)
 {
 	struct buffer body = {0};

@@ -15,6 +15,10 @@ enum MHD_Result reply_body(struct MHD_Connection *client, unsigned status, const
 
 enum MHD_Result reply_text(struct MHD_Connection *client, unsigned status, const char *text);
 
+/* Answer with a file that stays in memory, which a browser may use as the policy says (Content-Security-Policy). */
+enum MHD_Result reply_file(
+    struct MHD_Connection *client, const char *type, const char *data, size_t size, const char *policy);
+
 /* The client may ask again in so many seconds. */
 enum MHD_Result reply_later(struct MHD_Connection *client, unsigned seconds, const char *text);
 

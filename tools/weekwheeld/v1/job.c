@@ -133,10 +133,18 @@ static void run_cancel(struct v1_request *request)
 		v1_end(request, ww_jobs_cancel(v1_jobs(request), &job));
 }
 
+/* The library kicks any version. Between the look and the kick, only another server of a shared store can change it. */
 static void run_kick_job(struct v1_request *request)
 {
-	if (v1_may_job(request))
-		v1_end(request, ww_jobs_kick_job(v1_jobs(request), request->id));
+	const struct ww_job_ref job = job_of(request);
+	struct ww_job_info info;
+	int error = WW_OK;
+
+	if (!v1_may_job(request))
+		return;
+	if (request->version)
+		error = ww_jobs_peek(v1_jobs(request), &job, &info, NULL);
+	v1_end(request, error < 0 ? error : ww_jobs_kick_job(v1_jobs(request), request->id));
 }
 
 const struct v1_operation v1_job_operations[] = {

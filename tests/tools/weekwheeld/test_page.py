@@ -1,0 +1,205 @@
+#!/usr/bin/env python3
+"""The page, in Chromium. WW_SCREENSHOTS=FOLDER keeps pictures of it."""
+import base64
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import unittest
+import urllib.error
+import urllib.request
+
+sys.path.insert(0, __file__.rsplit("/tests/", 1)[0] + "/tests/support")
+from weekwheel import PATIENCE, Case, Server, alone, check, equal, free_port, main, matches, until
+
+EVIL = "<img src=x onerror=document.title='evil'>"
+ELEMENT = "element-6066-11e4-a52e-4f735466cecf"
+
+
+class Browser:
+    """Chromium, by the protocol of its driver (W3C WebDriver)."""
+
+    def __init__(self, *arguments):
+        for program in ("chromium", "chromedriver"):
+            if not shutil.which(program):
+                raise unittest.SkipTest("needs Chromium and its driver: install chromium and chromium-driver")
+        self.url = "http://127.0.0.1:%d" % free_port()
+        # Its profile lies in the working folder, which is removed.
+        self.driver = subprocess.Popen(["chromedriver", "--port=" + self.url.rsplit(":", 1)[1]],
+                                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                                       env={**os.environ, "HOME": os.getcwd(), "TMPDIR": os.getcwd()})
+        until(self.is_up, "the driver answers")
+        options = {"args": ["--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
+                            "--no-proxy-server", *arguments]}
+        self.session = self.ask("POST", "/session", {"capabilities": {"alwaysMatch": {
+            "goog:chromeOptions": options, "goog:loggingPrefs": {"browser": "ALL"}}}})["sessionId"]
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.ask("DELETE", "/session/" + self.session)
+        self.driver.terminate()
+        self.driver.wait()
+
+    def is_up(self):
+        try:
+            return self.ask("GET", "/status")["ready"]
+        except OSError:
+            return False
+
+    def ask(self, method, path, body=None):
+        data = None if body is None else json.dumps(body).encode()
+        request = urllib.request.Request(self.url + path, data, {"Content-Type": "application/json"}, method=method)
+        try:
+            with urllib.request.urlopen(request, timeout=PATIENCE) as answer:
+                return json.loads(answer.read())["value"]
+        except urllib.error.HTTPError as error:
+            raise AssertionError(error.read().decode()) from error
+
+    def tell(self, command, **body):
+        return self.ask("POST", "/session/%s/%s" % (self.session, command), body)
+
+    def run(self, script, *arguments):
+        return self.tell("execute/sync", script=script, args=list(arguments))
+
+    def text(self, selector):
+        return self.run("return document.querySelector(arguments[0])?.innerText ?? ''", selector)
+
+    def until_text(self, selector, pattern):
+        until(lambda: re.search(pattern, self.text(selector)), "%s has %s" % (selector, pattern), 0.05)
+
+    def find(self, selector):
+        return self.tell("element", using="css selector", value=selector)[ELEMENT]
+
+    def click(self, selector):
+        """In one step: the page may draw anew at any time."""
+        self.run("document.querySelector(arguments[0]).click()", selector)
+
+    def type(self, selector, text):
+        self.tell("element/%s/value" % self.find(selector), text=text)
+
+    def errors(self):
+        return [entry["message"] for entry in self.tell("se/log", type="browser") if entry["level"] == "SEVERE"]
+
+    def picture(self, name):
+        folder = os.environ.get("WW_SCREENSHOTS")
+        if folder:
+            with open(os.path.join(folder, name + ".png"), "wb") as file:
+                file.write(base64.b64decode(self.ask("GET", "/session/%s/screenshot" % self.session)))
+
+
+class Page(Case):
+    def server(self):
+        made = alone.run(0, "token", "--token-file", "admin.token", "admin", "admin:*")
+        with open("tokens", "w", encoding="utf-8") as file:
+            file.write(made.out)
+        os.chmod("tokens", 0o600)
+        with open("admin.token", encoding="utf-8") as file:
+            self.token = file.read().strip()
+        return Server("--http", "127.0.0.1:0", "--auth-file", "tokens", WEEKWHEEL_TOKEN=self.token)
+
+    def client(self, server):
+        client = server.client()
+        equal(client.ask("auth " + self.token), "OK")
+        return client
+
+    def open(self, browser, server):
+        url = re.search(r"serving (http://[0-9.:]+)/metrics", server.said).group(1)
+        browser.tell("url", url=url + "/")
+        browser.until_text("#state", "token")
+        browser.type("#token", self.token)
+        browser.click("#login button")
+        browser.until_text("#state", "ready, ")
+
+    def fill(self, client):
+        """Jobs over the week, and one that is buried for a hostile reason."""
+        for tube, step in (("mail", 20), ("invoice", 900), ("report", 7200)):
+            client.ask("use " + tube)
+            for n in range(80):
+                client.put(b"%d" % n, delay=1 + n * step)
+        client.ask("use mail")
+        client.send("put-key 0 0 60 %d %s\r\n%s\r\n" % (len(EVIL), "key%3Cb%3E", EVIL))
+        number = client.line().split()[1]
+        matches("RESERVED", client.ask("reserve-job " + number))
+        reason = "".join("%%%02x" % byte for byte in EVIL.encode())
+        equal(client.ask("bury-job %s 0 %s" % (number, reason)), "BURIED")
+        return number
+
+    def test_what_it_shows_and_does(self):
+        with self.server() as server, self.client(server) as a, Browser("--window-size=1200,1500") as browser:
+            number = self.fill(a)
+            self.open(browser, server)
+            matches("1 buried", browser.text("#state"))
+            browser.until_text("#tubes", "mail")
+            browser.until_text("#buried", "onerror")
+            equal(browser.run("return document.querySelectorAll('#wheels svg').length"), 4)
+            until(lambda: browser.run("return document.querySelectorAll('#week button').length") == 168, "the week", 0.05)
+            browser.picture("page")
+            # The first view, with all that it loads.
+            size = browser.run("return [...performance.getEntriesByType('navigation'), "
+                               "...performance.getEntriesByType('resource')].reduce((a, e) => a + e.transferSize, 0)")
+            print("first view: %d bytes" % size)
+            check(0 < size < 100000, size)
+            # A job's story, and its text as text.
+            browser.click("#buried button")
+            browser.until_text("#job pre", "onerror")
+            equal(browser.run("return document.title + document.querySelectorAll('main img').length"), "weekwheel0")
+            # An hour, by keyboard.
+            browser.run("document.querySelector('[data-hour=\"0\"]').focus()")
+            browser.type("[data-hour='0']", "\ue014")
+            equal(browser.run("return document.activeElement.dataset.hour"), "1")
+            browser.type("[data-hour='1']", "\ue007")
+            browser.until_text("#minutes h3", "jobs in the hour")
+            # Somebody else is faster: their version stays.
+            for line, answer in (("kick-job " + number, "KICKED"), ("reserve-job " + number, "RESERVED"),
+                                 ("bury %s 0" % number, "BURIED")):
+                matches(answer, a.ask(line))
+            browser.run("refresh = async () => {}; setInterval = () => {}")
+            browser.click("#job .actions button")
+            browser.until_text("#message", "another version")
+            browser.until_text("#buried", "mail")
+            # With the version of now it is kicked.
+            browser.type("#find [name=id]", number)
+            browser.click("#find button")
+            browser.until_text("#job", "Version")
+            until(lambda: browser.run("return document.querySelector('#job dl').innerText.includes('Version\\n4')"),
+                  "the version of now", 0.05)
+            browser.click("#job .actions button")
+            until(lambda: a.numbers("stats-job " + number)["state"] == "ready", "it is kicked", 0.05)
+            # A new one.
+            browser.type("#put textarea", "from the page")
+            browser.type("#put [name=delay]", "1h")
+            browser.click("#put > button")
+            browser.until_text("#put-said", r"Job \d+: new")
+            made = re.search(r"\d+", browser.text("#put-said")).group()
+            matches("from the page", a.ask("peek " + made))
+            browser.type("#put [name=every]", "nonsense")
+            browser.click("#put > button")
+            browser.until_text("#message", "every: this must be")
+            equal([error for error in browser.errors() if "status of 4" not in error], [])
+
+    def test_dark_and_small(self):
+        with self.server() as server, self.client(server) as a, \
+                Browser("--window-size=500,900", "--force-dark-mode", "--blink-settings=preferredColorScheme=0") as browser:
+            self.fill(a)
+            self.open(browser, server)
+            browser.until_text("#buried", "onerror")
+            browser.picture("page-small")
+            # Nothing is wider than the window but what scrolls by itself.
+            check(browser.run("return document.documentElement.scrollWidth <= innerWidth"), "it scrolls sideways")
+            equal(browser.run("return getComputedStyle(document.body).backgroundColor"), "rgb(20, 24, 29)")
+
+    def test_nothing_else_may_run_in_it(self):
+        with self.server() as server:
+            url = re.search(r"serving (http://[0-9.:]+)/metrics", server.said).group(1)
+            for path, kind in (("/", "text/html"), ("/page.js", "text/javascript"), ("/page.css", "text/css")):
+                with urllib.request.urlopen(url + path, timeout=PATIENCE) as answer:
+                    matches("default-src 'none'; script-src 'self'", answer.headers["Content-Security-Policy"])
+                    equal(answer.headers["X-Content-Type-Options"], "nosniff")
+                    check(answer.headers["Content-Type"].startswith(kind), path)
+
+
+main()

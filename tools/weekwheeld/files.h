@@ -1,0 +1,17 @@
+#ifndef TOOLS_WEEKWHEELD_FILES_H
+#define TOOLS_WEEKWHEELD_FILES_H
+
+/* Files that the server carries and hands out as they are: scripts/file-to-c makes their bytes. */
+
+#include <stddef.h>
+
+extern const char openapi_json[];
+extern const size_t openapi_json_size;
+extern const char page_html[];
+extern const size_t page_html_size;
+extern const char page_css[];
+extern const size_t page_css_size;
+extern const char page_js[];
+extern const size_t page_js_size;
+
+#endif
