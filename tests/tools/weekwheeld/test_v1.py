@@ -189,6 +189,25 @@ class Interface:
             web.refused(422, "delay", "POST", "jobs", [{"body": "x"}, {"delay": "soon"}])
             web.refused(422, None, "POST", "jobs", [])
 
+    def test_limits(self):
+        with self.server() as server, Web(server, self.token) as web:
+            web.good("PUT", "tubes/api/limit", {"running": 2, "starts": 100, "per": "1m", "burst": 50})
+            web.good("PUT", "tubes/api/limit", {"each": True, "running": 1})
+            made = web.good("POST", "jobs", [{"tube": "api", "group": group} for group in "aabc"])
+            equal(web.good("GET", "jobs/" + made[2]["id"])["group"], "b")
+            leases = web.good("POST", "leases", {"tubes": ["api"], "most": 9})["leases"]
+            equal(len(leases), 2)
+            whole, = (limit for limit in web.good("GET", "limits?tube=api")["limits"] if not limit["each"])
+            equal([whole[name] for name in ("tube", "running", "starts", "per", "burst", "now_running")],
+                  ["api", 2, 100, 60, 50, 2])
+            for each in ({}, {"each": True}):
+                web.good("DELETE", "tubes/api/limit", each)
+            equal(web.good("GET", "limits"), {"limits": []})
+            equal(len(web.good("POST", "leases", {"tubes": ["api"], "most": 9})["leases"]), 2)
+            web.refused(422, "running", "PUT", "tubes/api/limit", {})
+            web.refused(422, "starts", "PUT", "tubes/api/limit", {"starts": 1, "per": "8d"})
+            web.refused(422, "each", "PUT", "tubes/api/limit", {"running": 1, "each": True, "group": "a"})
+
     def test_pause(self):
         with self.server() as server, Web(server, self.token) as web:
             web.good("POST", "jobs", {"body": "x"})
@@ -336,25 +355,6 @@ class Stores(Interface):
 
 
 class Embedded(Stores, Case):
-    def test_limits(self):
-        with self.server() as server, Web(server, self.token) as web:
-            web.good("PUT", "tubes/api/limit", {"running": 2, "starts": 100, "per": "1m", "burst": 50})
-            web.good("PUT", "tubes/api/limit", {"each": True, "running": 1})
-            made = web.good("POST", "jobs", [{"tube": "api", "group": group} for group in "aabc"])
-            equal(web.good("GET", "jobs/" + made[2]["id"])["group"], "b")
-            leases = web.good("POST", "leases", {"tubes": ["api"], "most": 9})["leases"]
-            equal(len(leases), 2)
-            whole, = (limit for limit in web.good("GET", "limits?tube=api")["limits"] if not limit["each"])
-            equal([whole[name] for name in ("tube", "running", "starts", "per", "burst", "now_running")],
-                  ["api", 2, 100, 60, 50, 2])
-            for each in ({}, {"each": True}):
-                web.good("DELETE", "tubes/api/limit", each)
-            equal(web.good("GET", "limits"), {"limits": []})
-            equal(len(web.good("POST", "leases", {"tubes": ["api"], "most": 9})["leases"]), 2)
-            web.refused(422, "running", "PUT", "tubes/api/limit", {})
-            web.refused(422, "starts", "PUT", "tubes/api/limit", {"starts": 1, "per": "8d"})
-            web.refused(422, "each", "PUT", "tubes/api/limit", {"running": 1, "each": True, "group": "a"})
-
     def test_the_description_is_true(self):
         """Each path and method of it is there, no other is, and objects have the members that it names."""
         with self.server() as server, Web(server, self.token) as web:
