@@ -346,8 +346,8 @@ static enum MHD_Result serve(void *context, struct MHD_Connection *client, const
 		return serve_list(server, client, state);
 	if (strcmp(path, "/forecast") == 0)
 		return serve_forecast(server, client, state);
-	return reply_text(
-	    client, MHD_HTTP_NOT_FOUND, "there are /, /metrics, /livez, /readyz, /healthz, /list, /forecast and /v1/\n");
+	return reply_text(client, MHD_HTTP_NOT_FOUND,
+	    "there are /, /metrics, /livez, /readyz, /healthz, /list, /forecast and /v1/\n");
 }
 
 /* ---- Who visits */

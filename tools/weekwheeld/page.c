@@ -6,8 +6,9 @@
 #include "tools/weekwheeld/reply.h"
 
 /* Nothing but these files runs or is loaded, whatever text a job has; nobody else's page may show this one. */
-static const char policy[] = "default-src 'none'; script-src 'self'; style-src 'self'; img-src data:; connect-src 'self'; "
-                             "base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+static const char policy[] =
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src data:; connect-src 'self'; "
+    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
 static const struct {
 	const char *path;
