@@ -22,7 +22,7 @@ $(filter %/test_jobs_each_fault,$(TESTS)): $(call objects,tests/lib/jobs/fault_m
 $(B)/tests/libhelpers.a: $(call objects,$(HELPER_SRC))
 $(B)/tests/libtools.a: $(filter-out %/main.o,$(foreach name,$(filter-out bench,$(PROGRAMS)) $(call built,common),$($(name)_OBJECTS)) \
 	$(call objects,$(weekwheel_ALSO)))
-ARCHIVES := $(B)/tests/libhelpers.a $(B)/tests/libtools.a $(call each,archive,$(call built,callback redis jobs calendar core))
+ARCHIVES := $(B)/tests/libhelpers.a $(B)/tests/libtools.a $(call each,archive,$(call built,callback redis schedule jobs calendar core))
 ALL_LIBS = $(tests_LIBS) $(foreach name,$(COMPONENTS),$($(name)_LIBS)) $(JEMALLOC_LIBS) -lm
 # Tests that play functions of the C library define them, which its own checked ones would stand before.
 $(B)/obj/tests/%: PART += $(tests_CFLAGS) -U_FORTIFY_SOURCE
@@ -35,7 +35,7 @@ $(TESTS): $(ARCHIVES)
 # The server whose store has small limits. Scripts start it instead of the other one.
 SMALL := $(if $(call built,weekwheeld),$(B)/tests/weekwheeld_small)
 $(SMALL): $(weekwheeld_OBJECTS) $(call objects,$(weekwheeld_ALSO) tests/tools/weekwheeld/small.c) $(B)/lib/common.a \
-		$(call each,archive,$(call built,callback redis jobs calendar core))
+		$(call each,archive,$(call built,callback redis schedule jobs calendar core))
 	$(link) $(ALL_LIBS)
 
 # Let these tests make what the library calls for memory fail, the one in a process with jemalloc, the other without.

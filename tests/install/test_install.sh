@@ -45,6 +45,7 @@ headers() {
 		jobs_redis.h) library=_redis ;;
 		callback.h) library=_callback ;;
 		calendar.h) library=_calendar ;;
+		schedule.h) library=_schedule ;;
 		*) library= ;;
 		esac
 		[ ! -f "$B/lib/libweekwheel$library.a" ] || echo "${header##*/}"

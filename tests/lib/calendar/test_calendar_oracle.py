@@ -72,7 +72,7 @@ class Field:
         parts = [self.part(draw, name, least, most) for _ in range(draw.choice([1, 1, 1, 2, 3]))]
         self.text = ','.join(parts)
         self.begins_any = self.text[0] in '*?'
-        self.is_odd |= len(parts) > 1 and '*' in self.text
+        self.is_odd |= len(parts) > 1 and ('*' in self.text or bool(self.lasts))
 
     def part(self, draw, name, least, most):
         """Draw a part, add its values and return its text."""
