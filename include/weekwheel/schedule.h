@@ -83,6 +83,7 @@ struct ww_schedule_info {
 	struct ww_schedule_spec spec;
 	uint64_t anchor;  /* of an interval */
 	uint64_t next;    /* the next time, with the spread; 0: paused, or none is left */
+	uint64_t delay;   /* how much later than its times its jobs come: its part of the spread */
 	uint64_t last;    /* the last time that has a job, without the spread; 0: none */
 	uint64_t made;    /* times that have got a job */
 	uint64_t skipped; /* times that have none because of their overlap */
@@ -146,6 +147,18 @@ WW_API int ww_schedule_remove(struct ww_schedule *schedule, const char *tube, co
  * Complexity: per schedule some calls of the store.
  */
 WW_API int ww_schedule_work(struct ww_schedule *schedule, size_t most, uint64_t timeout);
+
+/* What ww_schedule_work has done since ww_schedule_open. */
+struct ww_schedule_stats {
+	uint64_t made;      /* times that got a job */
+	uint64_t skipped;   /* times without one because of WW_OVERLAP_SKIP */
+	uint64_t waits;     /* looks at a former job that had not ended, with WW_OVERLAP_WAIT */
+	uint64_t set_aside; /* schedules that cannot be carried out, and were buried with the reason */
+	uint64_t failures;  /* of the store; tried again after a second */
+};
+
+/* Fill *stats. */
+WW_API int ww_schedule_stats(struct ww_schedule *schedule, struct ww_schedule_stats *stats);
 
 #ifdef __cplusplus
 }

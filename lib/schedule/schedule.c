@@ -61,6 +61,23 @@ int ww_schedule_spec_default(struct ww_schedule_spec *spec)
 	return WW_OK;
 }
 
+int ww_schedule_stats(struct ww_schedule *schedule, struct ww_schedule_stats *stats)
+{
+	if (!schedule || !stats)
+		return WW_EINVAL;
+	pthread_mutex_lock(&schedule->lock);
+	*stats = schedule->stats;
+	pthread_mutex_unlock(&schedule->lock);
+	return WW_OK;
+}
+
+void ww_schedule_count(struct ww_schedule *schedule, uint64_t *number)
+{
+	pthread_mutex_lock(&schedule->lock);
+	(*number)++;
+	pthread_mutex_unlock(&schedule->lock);
+}
+
 /* ---- Calendars */
 
 /* Keep a zone in memory, which a calendar of it then finds there. Without memory it is read again. */
@@ -193,12 +210,13 @@ static void fill_info(const struct schedule_record *record, uint64_t version, st
 {
 	*info = (struct ww_schedule_info){.spec = record->spec,
 	    .anchor = record->anchor,
+	    .delay = ww_schedule_delay(&record->spec),
 	    .last = record->last,
 	    .made = record->made,
 	    .skipped = record->skipped,
 	    .version = version};
 	if (record->next && !record->spec.is_paused)
-		info->next = record->next + ww_schedule_delay(&record->spec);
+		info->next = record->next + info->delay;
 }
 
 /* A schedule that was read, with the body that it lies in. */

@@ -21,6 +21,7 @@ struct ww_schedule {
 		struct ww_calendar *calendar;
 	} zones[ZONES_KEPT];
 	unsigned next_zone;
+	struct ww_schedule_stats stats; /* under the lock */
 };
 
 /* A schedule's key: the target tube, 0, the name. */
@@ -55,6 +56,9 @@ int ww_schedule_read(
 uint64_t ww_schedule_delay(const struct ww_schedule_spec *spec);
 
 /* ---- schedule.c */
+
+/* Count one more. */
+void ww_schedule_count(struct ww_schedule *schedule, uint64_t *number);
 
 /* Open the calendar of a schedule. Returns 0 or a WW_E*. */
 int ww_schedule_calendar(struct ww_schedule *schedule, const struct schedule_record *record,

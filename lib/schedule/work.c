@@ -57,12 +57,14 @@ static int make_due(
 			return result;
 		if (result) {
 			record->skipped++;
+			ww_schedule_count(schedule, &schedule->stats.skipped);
 		} else {
 			result = ww_schedule_make(schedule, record, time, NULL);
 			if (result < 0)
 				return result;
 			record->last = time;
 			record->made++;
+			ww_schedule_count(schedule, &schedule->stats.made);
 		}
 		record->next = ww_schedule_next(
 		    calendar, &record->spec, record->spec.missed == WW_MISSED_ONCE && now > time ? now : time);
@@ -75,6 +77,7 @@ static void wait_for_former(struct ww_schedule *schedule, const struct ww_lease 
 {
 	uint64_t delay = waited / 8;
 
+	ww_schedule_count(schedule, &schedule->stats.waits);
 	delay = delay < WAIT_LEAST ? WAIT_LEAST : delay > WAIT_MOST ? WAIT_MOST : delay;
 	(void)ww_jobs_return_after(schedule->jobs, lease->id, lease->token, delay);
 }
@@ -82,6 +85,7 @@ static void wait_for_former(struct ww_schedule *schedule, const struct ww_lease 
 /* It cannot be read, or its zone is gone: it is kept for a person to look at. */
 static void set_aside(struct ww_schedule *schedule, const struct ww_lease *lease, const char *why)
 {
+	ww_schedule_count(schedule, &schedule->stats.set_aside);
 	(void)ww_jobs_bury(schedule->jobs, lease->id, lease->token, lease->priority, why);
 }
 
@@ -149,8 +153,10 @@ static void work_one(struct ww_schedule *schedule, const struct ww_lease *lease)
 	/* What is wrong with the job itself, such as a limit of the server, is no better in a second. */
 	if (error == WW_EINVAL || error == WW_ETOOBIG)
 		set_aside(schedule, lease, ww_strerror(error));
-	else if (error && error != WW_ESTALE && error != WW_ENOTFOUND)
+	else if (error && error != WW_ESTALE && error != WW_ENOTFOUND) {
+		ww_schedule_count(schedule, &schedule->stats.failures);
 		(void)ww_jobs_return_after(schedule->jobs, lease->id, lease->token, WW_SECOND);
+	}
 }
 
 int ww_schedule_work(struct ww_schedule *schedule, size_t most, uint64_t timeout)

@@ -157,7 +157,7 @@ static struct call *call_copy(struct connection *connection, const struct comman
 	size_t body = 0;
 	char *bytes;
 
-	if (command->verb == VERB_PUT || command->verb == VERB_PUT_KEY || command->verb == VERB_PUT_AT)
+	if (protocol_has_body(command->verb))
 		body = command->refusal == REFUSAL_NONE ? command->body_length : 0;
 	bytes = malloc(head + body);
 	if (!bytes)

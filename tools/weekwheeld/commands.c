@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "tools/weekwheeld/schedules.h"
+
 static void become_worker(struct connection *connection)
 {
 	connection->server->workers += !connection->is_worker;
@@ -534,4 +536,19 @@ const struct steps command_steps[VERBS] = {
     [VERB_AUTH] = {login, NULL, NULL, NULL},
     [VERB_LIMIT_TUBE] = {NULL, limits_set_run, limits_set_answer, NULL},
     [VERB_LIST_LIMITS] = {NULL, limits_list_run, limits_list_answer, NULL},
+#ifdef HAVE_SCHEDULE
+    [VERB_PUT_SCHEDULE] = {schedules_put_prepare, schedules_put_run, schedules_put_answer, NULL},
+    [VERB_DELETE_SCHEDULE] = {NULL, schedules_change_run, schedules_change_answer, NULL},
+    [VERB_PAUSE_SCHEDULE] = {NULL, schedules_change_run, schedules_change_answer, NULL},
+    [VERB_RESUME_SCHEDULE] = {NULL, schedules_change_run, schedules_change_answer, NULL},
+    [VERB_RUN_SCHEDULE] = {NULL, schedules_change_run, schedules_change_answer, NULL},
+    [VERB_LIST_SCHEDULES] = {NULL, schedules_list_run, schedules_list_answer, NULL},
+#else
+    [VERB_PUT_SCHEDULE] = {schedules_put_prepare, NULL, NULL, NULL},
+    [VERB_DELETE_SCHEDULE] = {schedules_put_prepare, NULL, NULL, NULL},
+    [VERB_PAUSE_SCHEDULE] = {schedules_put_prepare, NULL, NULL, NULL},
+    [VERB_RESUME_SCHEDULE] = {schedules_put_prepare, NULL, NULL, NULL},
+    [VERB_RUN_SCHEDULE] = {schedules_put_prepare, NULL, NULL, NULL},
+    [VERB_LIST_SCHEDULES] = {schedules_put_prepare, NULL, NULL, NULL},
+#endif
 };

@@ -9,6 +9,7 @@
 #include "tools/common/duration.h"
 #include "tools/common/json.h"
 #include "tools/common/percent.h"
+#include "tools/weekwheeld/schedules.h"
 
 struct list_answer {
 	struct buffer *out;
@@ -70,6 +71,8 @@ static int list_job(const struct ww_job_info *info, void *context)
 	struct buffer *out = list->out;
 	int bad = 0;
 
+	if (schedules_is_hidden(info->tube))
+		return 0;
 	if (out->size > 0)
 		bad |= buffer_append(out, "\n", 1);
 	bad |= buffer_format(out, "{\"id\":%" PRIu64 ",\"version\":%" PRIu64 ",\"state\":\"%s\",\"tube\":", info->id,

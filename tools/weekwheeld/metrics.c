@@ -1,5 +1,6 @@
 /* Writes the counters of the server and its store for Prometheus. */
 #include "tools/weekwheeld/commands.h"
+#include "tools/weekwheeld/schedules.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -304,7 +305,8 @@ int metrics_write(struct server *server, const struct metrics_sample *sample, in
 	bad = add_build(out) || add_server(server, out) || add_commands(server, out) ||
 	      add_head(out, whole, "wheel-timers", "gauge", "Timers in each wheel, the soonest first.") ||
 	      add_wheels(out, "elapsed", server->elapsed, whole) || add_wheels(out, "wall", server->wall, whole) ||
-	      store_numbers(server, out, add) || push_numbers(server, out, add) || add_waiting(server, out) ||
+	      store_numbers(server, out, add) || push_numbers(server, out, add) ||
+	      schedules_numbers(server, out, add) || add_waiting(server, out) ||
 	      add(out, "store-up", 0, "1: the store answers.", error == WW_OK) ||
 	      add(out, "auth-failures", 1, "Wrong tokens.", server->auth.culprits.failures) ||
 	      add(out, "store-errors", 1, "Calls that the store did not answer.", server->store_errors) ||

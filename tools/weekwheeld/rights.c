@@ -59,6 +59,12 @@ static const struct {
     [VERB_AUTH] = {0, OPEN},
     [VERB_LIMIT_TUBE] = {RIGHT_ADMIN, NAMED},
     [VERB_LIST_LIMITS] = {RIGHT_READ, NAMED},
+    [VERB_PUT_SCHEDULE] = {RIGHT_PUT, USED},
+    [VERB_DELETE_SCHEDULE] = {RIGHT_PUT, USED},
+    [VERB_PAUSE_SCHEDULE] = {RIGHT_PUT, USED},
+    [VERB_RESUME_SCHEDULE] = {RIGHT_PUT, USED},
+    [VERB_RUN_SCHEDULE] = {RIGHT_PUT, USED},
+    [VERB_LIST_SCHEDULES] = {RIGHT_READ, NAMED},
 };
 
 /* Waiting for jobs of several tubes needs the right in each of them. */

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <sys/resource.h>
 
+#include "tools/weekwheeld/schedules.h"
 #include "tools/weekwheeld/server.h"
 
 /* Descriptors for the store, the loop and the listeners, which clients cannot have. */
@@ -279,7 +280,8 @@ static int server_start(struct server *server)
 		return server_no_loop();
 	if (time_start(server) != 0 || store_start(server) != 0 || time_passed(server) != 0)
 		return -1;
-	if (loop_start(server) != 0 || push_start(server) != 0 || http_start(server) != 0 || listen_start(server) != 0)
+	if (loop_start(server) != 0 || push_start(server) != 0 || schedules_start(server) != 0 ||
+	    http_start(server) != 0 || listen_start(server) != 0)
 		return -1;
 	notify_start(server);
 	return 0;
@@ -294,11 +296,13 @@ static int run(struct server *server)
 		listen_stop(server);
 		push_stop(server);
 		tasks_stop(server);
+		schedules_stop(server);
 		(void)store_stop(server);
 		return 1;
 	}
 	tasks_loop(server);
 	push_stop(server);
+	schedules_stop(server);
 	error = store_stop(server);
 	if (error != WW_OK)
 		message_error("the last changes could not be written: %s", ww_strerror(error));

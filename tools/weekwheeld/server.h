@@ -84,8 +84,9 @@ struct server {
 	pthread_t thread; /* the loop's */
 	struct inbox inbox;
 	struct tasks tasks;
-	uv_timer_t again;      /* of a shared store: serves those that wait from time to time */
-	struct push *push;     /* NULL: no tube is pushed */
+	uv_timer_t again;  /* of a shared store: serves those that wait from time to time */
+	struct push *push; /* NULL: no tube is pushed */
+	struct schedules *schedules;
 	int is_probing;        /* the store is asked for the sake of /readyz */
 	int is_shared;         /* other servers have the store, too */
 	int said_fault;        /* why the store cannot write, which was reported, or WW_OK */

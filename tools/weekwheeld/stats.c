@@ -1,5 +1,6 @@
 /* Answers commands that ask about the server, tubes and jobs, with beanstalkd's names for the numbers. */
 #include "tools/weekwheeld/commands.h"
+#include "tools/weekwheeld/schedules.h"
 
 #include <string.h>
 #include <sys/resource.h>
@@ -69,7 +70,7 @@ static void add_name(struct names *names, const char *name)
 /* Add the name of a tube that has jobs, with its NUL. */
 static int add_stored(const struct ww_tube_stats *tube, void *context)
 {
-	return buffer_append(context, tube->name, strlen(tube->name) + 1) != 0;
+	return !schedules_is_hidden(tube->name) && buffer_append(context, tube->name, strlen(tube->name) + 1) != 0;
 }
 
 /* Gather the names of the tubes that have jobs. */
@@ -276,7 +277,7 @@ void stats_server(struct call *call)
 	bad = buffer_format(&block, "---\n") || add_states(&block, &call->stats.all) || add_commands(server, &block) ||
 	      add_process(call, &block) || store_numbers(server, &block, add_number) ||
 	      (server->is_shared && add_number(&block, "redis-errors", 1, "", server->store_errors)) ||
-	      push_numbers(server, &block, add_number) ||
+	      push_numbers(server, &block, add_number) || schedules_numbers(server, &block, add_number) ||
 	      (server->settings->max_memory && bounds_numbers(server, &block, add_number));
 	answer(connection, &block, bad);
 }

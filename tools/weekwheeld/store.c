@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "tools/weekwheeld/schedules.h"
 #include "tools/weekwheeld/server.h"
 
 #ifdef HAVE_REDIS
@@ -48,9 +49,13 @@ static void inbox_take(uv_async_t *async)
 
 		if (tube)
 			tube_ready(server, tube);
+		else if (schedules_is_hidden(tubes.data + at))
+			schedules_ready(server);
 	}
-	if (is_all)
+	if (is_all) {
 		tube_ready_all(server);
+		schedules_ready(server);
+	}
 	buffer_free(&tubes);
 }
 
@@ -68,6 +73,8 @@ static void store_ready(const char *name, void *context)
 	tube = tube_find(server, name);
 	if (tube)
 		tube_ready(server, tube);
+	else if (schedules_is_hidden(name))
+		schedules_ready(server);
 }
 
 /* A message may have been missed, or the store may be back. To ask for a job costs little if none is ready. */
@@ -77,6 +84,7 @@ static void store_again(uv_timer_t *timer)
 
 	if (server->waiting > 0)
 		tube_ready_all(server);
+	schedules_ready(server);
 }
 
 void store_hush(struct server *server)

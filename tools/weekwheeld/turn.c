@@ -1,4 +1,5 @@
 /* A turn of the loop: one write of the store for all its commands, then time, clients that wait, and sending. */
+#include "tools/weekwheeld/schedules.h"
 #include "tools/weekwheeld/server.h"
 
 /* How many expiries a turn handles at most: a million due jobs must not delay commands. */
@@ -79,6 +80,7 @@ void turn_end(struct server *server)
 	budget_turn(server);
 	turn_commit(server);
 	turn_time(server);
+	schedules_turn(server);
 	waiting_serve(server);
 	shake_turn(server);
 	bounds_hold(server);

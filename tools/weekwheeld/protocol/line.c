@@ -60,6 +60,13 @@ enum word {
 	OPTION_STARTS,
 	OPTION_PER,
 	OPTION_BURST,
+	OPTION_CRON,
+	OPTION_ZONE,
+	OPTION_OVERLAP,
+	OPTION_START,
+	OPTION_END,
+	OPTION_PAUSED,
+	OPTION_NAME,
 	WORDS
 };
 
@@ -113,6 +120,13 @@ static const struct {
     [OPTION_STARTS] = {AS_NUMBER, 1, UINT64_MAX, MEMBER(own.limit.starts), "starts"},
     [OPTION_PER] = {AS_SECONDS, 0, UINT32_MAX, MEMBER(own.limit.per), "per"},
     [OPTION_BURST] = {AS_NUMBER, 1, WW_LIMIT_BURST_MAX, MEMBER(own.limit.burst), "burst"},
+    [OPTION_CRON] = {AS_ITSELF, 0, 0, 0, 0, "cron"},
+    [OPTION_ZONE] = {AS_ITSELF, 0, 0, 0, 0, "zone"},
+    [OPTION_OVERLAP] = {AS_ITSELF, 0, 0, 0, 0, "overlap"},
+    [OPTION_START] = {AS_SECONDS, 0, TIME_MAX, MEMBER(own.start), "start"},
+    [OPTION_END] = {AS_SECONDS, 0, TIME_MAX, MEMBER(own.end), "end"},
+    [OPTION_PAUSED] = {AS_ITSELF, 0, 0, 0, 0, "paused"},
+    [OPTION_NAME] = {AS_ITSELF, 0, 0, 0, 0, "name"},
 };
 
 const char *const protocol_states[] = {"invalid", "delayed", "ready", "reserved", "buried", "ended"};
@@ -175,6 +189,14 @@ static const struct {
     {"limit-tube ", VERB_LIMIT_TUBE,
         {TUBE, OPTION_RUNNING, OPTION_STARTS, OPTION_PER, OPTION_BURST, OPTION_GROUP, OPTION_EACH}},
     {"list-limits", VERB_LIST_LIMITS, {OPTION_TUBE}},
+    {"put-schedule ", VERB_PUT_SCHEDULE,
+        {PRIORITY, DELAY, RUN, BYTES, KEY, OPTION_CRON, OPTION_ZONE, OPTION_MISSED, OPTION_SKIP, OPTION_OVERLAP,
+            OPTION_START, OPTION_END, OPTION_ATTEMPTS, OPTION_BACKOFF, OPTION_BACKOFF_MAX, OPTION_MODE, OPTION_PAUSED}},
+    {"delete-schedule ", VERB_DELETE_SCHEDULE, {KEY}},
+    {"pause-schedule ", VERB_PAUSE_SCHEDULE, {KEY}},
+    {"resume-schedule ", VERB_RESUME_SCHEDULE, {KEY}},
+    {"run-schedule ", VERB_RUN_SCHEDULE, {KEY}},
+    {"list-schedules", VERB_LIST_SCHEDULES, {OPTION_TUBE, OPTION_NAME, OPTION_AFTER, OPTION_LIMIT, OPTION_BODY}},
 };
 
 enum { VERB_TEXTS = sizeof verbs / sizeof *verbs };
@@ -257,6 +279,25 @@ static int set_option(struct command *command, enum word what, uint64_t number)
 	return what == OPTION_VERSION && puts && number == 0 ? set_mode(command, WW_KEY_IF_ABSENT) : 0;
 }
 
+/* An expression or a zone. */
+static int read_text(struct span word, char text[PROTOCOL_CRON_MAX + 1])
+{
+	size_t length;
+
+	if (words_decode(word, text, PROTOCOL_CRON_MAX, &length) != 0 || memchr(text, 0, length))
+		return -1;
+	text[length] = 0;
+	return 0;
+}
+
+static int read_overlap(struct command *command, struct span word)
+{
+	static const char *const names[] = {"allow", "skip", "wait"};
+
+	command->own.overlap = words_find(word, names, 3);
+	return command->own.overlap < 0 ? -1 : 0;
+}
+
 static int read_states(struct command *command, struct span list)
 {
 	struct span name = list;
@@ -295,6 +336,15 @@ static int read_itself(struct command *command, enum word what, struct span word
 		return read_missed(command, word);
 	case OPTION_MODE:
 		return read_mode(command, word);
+	case OPTION_CRON:
+		return read_text(word, command->own.cron);
+	case OPTION_ZONE:
+		return read_text(word, command->own.zone);
+	case OPTION_OVERLAP:
+		return read_overlap(command, word);
+	case OPTION_PAUSED:
+		command->own.is_paused = 1;
+		return words_is(word, "yes") ? 0 : -1;
 	case OPTION_STATE:
 		return read_states(command, word);
 	case OPTION_GROUP:
@@ -406,8 +456,9 @@ static int read_own(struct command *command, const enum word *what, struct span 
 	command->bound = 100;
 	command->own.at = command->verb == VERB_PUT_AT;
 	/* A verb that may stand alone has its space among the words. */
-	if ((command->verb == VERB_LIST_DELAYED || command->verb == VERB_LIST_LIMITS) && line.at < line.end &&
-	    *line.at == ' ')
+	if ((command->verb == VERB_LIST_DELAYED || command->verb == VERB_LIST_LIMITS ||
+	        command->verb == VERB_LIST_SCHEDULES) &&
+	    line.at < line.end && *line.at == ' ')
 		line.at++;
 	count = line.at == line.end ? 0 : words_split(line, words, WORDS_MAX);
 	for (i = 0; *what != NOTHING && *what < OPTION_EVERY; i++, what++)
@@ -422,7 +473,7 @@ static int read_own(struct command *command, const enum word *what, struct span 
 	if ((command->verb == VERB_MOVE || command->verb == VERB_MOVE_KEY) &&
 	    words_is(words[1], "-") != command->own.at)
 		return -1;
-	return 0;
+	return command->verb == VERB_PUT_SCHEDULE && !*command->own.cron ? -1 : 0;
 }
 
 /* ---- Other protocols */
@@ -454,6 +505,11 @@ int protocol_foreign(const char *data, size_t size)
 
 /* ---- The line */
 
+int protocol_has_body(enum verb verb)
+{
+	return verb == VERB_PUT || verb == VERB_PUT_KEY || verb == VERB_PUT_AT || verb == VERB_PUT_SCHEDULE;
+}
+
 /* Find out how long the body is that the client of a refused put sends all the same: the fourth word says it. */
 static enum line refuse_put(struct command *command, struct span line)
 {
@@ -482,7 +538,7 @@ enum line protocol_line_read(struct command *command, struct span line)
 		return LINE_COMMAND;
 	}
 	command->verb = verbs[found].verb;
-	has_body = command->verb == VERB_PUT || command->verb == VERB_PUT_KEY || command->verb == VERB_PUT_AT;
+	has_body = protocol_has_body(command->verb);
 	line.at += strlen(verbs[found].text);
 	if (is_own)
 		bad = length > PROTOCOL_OWN_LINE_MAX - 2 || read_own(command, verbs[found].words, line) != 0;

@@ -64,6 +64,12 @@ enum verb {
 	VERB_AUTH,
 	VERB_LIMIT_TUBE,
 	VERB_LIST_LIMITS,
+	VERB_PUT_SCHEDULE,
+	VERB_DELETE_SCHEDULE,
+	VERB_PAUSE_SCHEDULE,
+	VERB_RESUME_SCHEDULE,
+	VERB_RUN_SCHEDULE,
+	VERB_LIST_SCHEDULES,
 	VERBS
 };
 
@@ -85,6 +91,7 @@ enum refusal {
 enum {
 	PROTOCOL_LINE_MAX = 224,      /* bytes of a line with one of beanstalkd's verbs, including its end */
 	PROTOCOL_OWN_LINE_MAX = 2048, /* the same for ours, whose keys and reasons are percent-encoded */
+	PROTOCOL_CRON_MAX = 255,      /* bytes of an expression and of a zone */
 	PROTOCOL_LIST_MAX = 1000,     /* jobs in a page of list-delayed */
 	PROTOCOL_FORECAST_MAX = 10080 /* spans of a forecast: the minutes of a week */
 };
@@ -110,7 +117,12 @@ struct command_own {
 	uint64_t after;
 	unsigned states;
 	int with_body;
-	uint64_t span; /* forecast */
+	uint64_t span;                    /* forecast */
+	char cron[PROTOCOL_CRON_MAX + 1]; /* put-schedule; its `delay` is the spread */
+	char zone[PROTOCOL_CRON_MAX + 1];
+	uint64_t start, end;
+	int overlap; /* allow, skip, wait */
+	int is_paused;
 	unsigned char group[WW_JOB_GROUP_MAX];
 	size_t group_length;   /* 0: none */
 	int each;              /* limit-tube: of each group */
@@ -163,6 +175,9 @@ size_t protocol_wants(const struct protocol *protocol);
  * thrown away as they come, and then its command is refused. Returns 0 if no body is coming.
  */
 int protocol_drop(struct protocol *protocol, size_t size);
+
+/* Return 1 if a verb's line is followed by a body. */
+int protocol_has_body(enum verb verb);
 
 /* ---- line.c: one line, without its end */
 

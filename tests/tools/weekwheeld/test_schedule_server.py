@@ -1,0 +1,164 @@
+#!/usr/bin/env python3
+"""Schedules of weekwheeld: verbs, rights, restarts, and servers that are killed and make one job a time all the same."""
+import base64
+import random
+import signal
+import sys
+import threading
+import time
+from urllib.parse import quote, unquote
+
+sys.path.insert(0, __file__.rsplit("/tests/", 1)[0] + "/tests/support")
+from weekwheel import Case, Redis, Server, conversation, equal, main, seed, until
+
+BEGIN = 1806105600  # 2027-03-27T00:00:00Z, a day before Berlin's clocks go forward
+
+
+def schedule(client, name, cron, more="", body=b"x"):
+    """Put a schedule, and return the answer."""
+    line = "put-schedule 100 0 60 %d %s cron=%s %s" % (len(body), name, quote(cron, safe=""), more)
+    client.send(line.rstrip().encode() + b"\r\n" + body + b"\r\n")
+    return client.line()
+
+
+def start(client):
+    """Let it be BEGIN, and return how far ahead that is."""
+    now = int(client.ask("advance 0").split()[1])
+    equal(client.ask("advance %d" % (BEGIN - now)), "ADVANCED %d" % BEGIN)
+    return BEGIN - now
+
+
+def key_of(client, answer):
+    """The key of a job that was reserved."""
+    number = int(answer.split()[1])
+    return unquote(client.jobs("list-delayed id=%d" % number)[0]["key"])
+
+
+class Verbs(Case):
+    def test_a_night_in_berlin(self):
+        with Server("--data", "data", "--clock", "virtual") as server, server.client() as a:
+            ahead = start(a)
+            equal(schedule(a, "backup", "0 3 * * *", "zone=Europe%2FBerlin"), "SCHEDULED %d" % (BEGIN + 7200))
+            equal(a.ask("list-tubes"), "OK 14|---\n- default\n")
+            equal(a.jobs("list-delayed"), [])
+            a.ask("advance 7199")
+            equal(a.ask("reserve-with-timeout 0"), "TIMED_OUT")
+            a.send("reserve\r\n")
+            with server.client() as b:
+                b.until_waiting()
+                b.ask("advance 1")
+            answer = a.answer()
+            equal(key_of(a, answer), "backup@2027-03-27T02:00:00Z")
+            equal(a.ask("delete " + answer.split()[1]), "DELETED")
+            one, = a.jobs("list-schedules")
+            equal((one["name"], one["cron"], one["zone"], one["next"], one["made"], one["tube"]),
+                  ("backup", "0 3 * * *", "Europe/Berlin", str(BEGIN + 25 * 3600), 1, "default"))
+            server.stop()
+        # What was missed is made up for once.
+        with Server("--data", "data", "--clock", "virtual:%d" % (ahead + 80 * 3600)) as server, server.client() as a:
+            answer = a.ask("reserve-with-timeout 0")
+            equal(key_of(a, answer), "backup@2027-03-28T01:00:00Z")
+            equal(a.ask("reserve-with-timeout 0"), "TIMED_OUT")
+
+    def test_each_verb(self):
+        with Server("--clock", "virtual") as server, server.client() as a:
+            start(a)
+            conversation(a, ("use mail", "USING mail"))
+            equal(schedule(a, "n%20m", "0 * * * *", "overlap=skip missed=all attempts=3 backoff=5"), "SCHEDULED %d" % (BEGIN + 3600))
+            equal(schedule(a, "n%20m", "0 4 * * *", "mode=if-absent"), "KEPT %d" % (BEGIN + 4 * 3600))
+            conversation(a, ("run-schedule n%20m", "INSERTED 2"), ("pause-schedule n%20m", "PAUSED"), ("pause-schedule n%20m", "PAUSED"),
+                         ("pause-schedule other", "NOT_FOUND"), ("run-schedule other", "NOT_FOUND"), ("delete-schedule other", "NOT_FOUND"))
+            one, = a.jobs("list-schedules tube=mail name=n%20m body=yes")
+            equal((one["next"], one["paused"], one["missed"], one["overlap"], one["attempts"], one["backoff"], base64.b64decode(one["body"])),
+                  (None, True, "all", "skip", 3, 5, b"x"))
+            conversation(a, ("list-schedules tube=other", "OK 0|"), ("list-schedules name=other", "NOT_FOUND"),
+                         ("resume-schedule n%20m", "RESUMED"), ("advance 3600", "ADVANCED %d" % (BEGIN + 3600)))
+            equal(a.numbers("stats-tube mail")["current-jobs-ready"], "2")
+            equal(a.numbers("stats")["schedules-made"], "1")
+            conversation(a, ("delete-schedule n%20m", "DELETED"), ("list-schedules", "OK 0|"))
+
+    def test_refusals(self):
+        with Server("--clock", "virtual") as server, server.client() as a:
+            equal(schedule(a, "a", "0 25 * * *"), "BAD_SCHEDULE cron 2 '25' is no hour: expected 0 to 23 or *")
+            assert schedule(a, "a", "0 3 * * *", "zone=Nowhere").startswith("BAD_SCHEDULE zone 0 there is no such zone")
+            equal(schedule(a, "a" * 151, "@daily"), "BAD_SCHEDULE cron 0 a name, a time or a number is out of range")
+            for words in ("a", "a cron=", "a cron=%00", "a cron=%40daily overlap=no", "a cron=%40daily paused=no", "- cron=%40daily"):
+                a.send("put-schedule 0 0 60 1 %s\r\nx\r\n" % words)
+                equal(a.line(), "BAD_FORMAT")
+            conversation(a, ("use -schedules", "BAD_FORMAT"), ("watch -schedules", "BAD_FORMAT"), ("list-schedules x", "BAD_FORMAT"), ("list-schedules", "OK 0|"))
+
+
+# ---- Servers that are killed
+
+class Worker(threading.Thread):
+    """Takes all jobs. A job comes again if its worker's server is killed, but with its id."""
+
+    def __init__(self, servers):
+        super().__init__(daemon=True)
+        self.servers, self.ids, self.is_over = servers, {}, False
+
+    def work(self, client):
+        """Do what there is, for a second."""
+        while not self.is_over:
+            answer = client.ask("reserve-with-timeout 1")
+            if not answer.startswith("RESERVED"):
+                return
+            number = int(answer.split()[1])
+            self.ids.setdefault(key_of(client, answer), set()).add(number)
+            client.ask("delete %d" % number)
+
+    def run(self):
+        while not self.is_over:
+            for server in list(self.servers):
+                try:
+                    with server.client() as client:
+                        self.work(client)
+                except (OSError, EOFError):
+                    pass
+
+
+def stamp(moment):
+    """A time as the keys of jobs have it."""
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(moment))
+
+
+def judge(ids, names, begin, end):
+    """Each schedule has a job for each second, and no second has two."""
+    equal({key: found for key, found in ids.items() if len(found) > 1}, {})
+    wanted = {"%s@%s" % (name, stamp(moment)) for name in names for moment in range(begin, end)}
+    equal(sorted(wanted - set(ids)), [])
+
+
+class Kills(Case):
+    def test_two_servers_on_one_redis(self):
+        draw = random.Random(seed())
+        names = ["s%d" % i for i in range(8)]
+        with Redis() as redis:
+            servers = [redis.server(), redis.server()]
+            try:
+                with servers[0].client() as a:
+                    for name in names:
+                        assert schedule(a, name, "* * * * * *", "missed=all").startswith("SCHEDULED")
+                begin = int(time.time()) + 2
+                worker = Worker(servers)
+                worker.start()
+                while time.time() < begin + 7:
+                    time.sleep(draw.uniform(0.3, 0.9))
+                    # Mostly at the second, where the work is.
+                    time.sleep(1 - time.time() % 1 + draw.uniform(0, 0.02))
+                    victim = draw.randrange(2)
+                    servers[victim].stop(signal.SIGKILL)
+                    servers[victim] = redis.server()
+                end = int(time.time())
+                # A lease that a killed server had ends after five seconds.
+                until(lambda: all("%s@%s" % (name, stamp(end - 1)) in worker.ids for name in names), "the last jobs", 0.05)
+                worker.is_over = True
+                worker.join(20)
+                judge(worker.ids, names, begin, end)
+            finally:
+                for server in servers:
+                    server.stop(signal.SIGKILL)
+
+
+if __name__ == "__main__":
+    main()

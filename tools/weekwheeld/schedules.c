@@ -1,0 +1,445 @@
+/*
+ * Schedules: their verbs, and the work at those that are due. In a store of this process that is a part of the turn in
+ * which they became due, in one write with their jobs. A shared store is asked by a task.
+ */
+#include "tools/weekwheeld/schedules.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tools/common/base64.h"
+#include "tools/common/duration.h"
+#include "tools/common/percent.h"
+#include "tools/weekwheeld/commands.h"
+
+int schedules_is_hidden(const char *tube)
+{
+	/* No client can name such a tube. */
+	return *tube == '-';
+}
+
+#ifdef HAVE_SCHEDULE
+#include "weekwheel/schedule.h"
+
+/* How many are worked at in a turn or by a task, and how long to wait after a failure. */
+enum { WORK_MOST = 50, AGAIN_MS = 1000, TIMES_MOST = 10 };
+
+struct schedules {
+	struct task task;
+	struct ww_schedule *all;
+	uv_timer_t again; /* after a failure */
+	int is_due;
+	int is_asking; /* the task is under way */
+	int result;
+};
+
+/* ---- Work */
+
+static void try_again(uv_timer_t *timer)
+{
+	schedules_ready(timer->data);
+}
+
+static void fail(struct server *server, int error)
+{
+	struct schedules *schedules = server->schedules;
+
+	if (error < 0)
+		store_failed(server, error);
+	if (!uv_is_closing((uv_handle_t *)&schedules->again))
+		uv_timer_start(&schedules->again, try_again, AGAIN_MS, 0);
+}
+
+/* In any thread. */
+static void ask(struct task *task)
+{
+	struct schedules *schedules = (struct schedules *)task;
+
+	schedules->result = ww_schedule_work(schedules->all, WORK_MOST, 0);
+}
+
+static void asked(struct task *task)
+{
+	struct schedules *schedules = (struct schedules *)task;
+	struct server *server = task->server;
+
+	schedules->is_asking = 0;
+	if (server->is_stopping)
+		return;
+	if (schedules->result < 0)
+		fail(server, schedules->result);
+	else if (schedules->is_due || schedules->result == WORK_MOST)
+		schedules_ready(server);
+}
+
+void schedules_ready(struct server *server)
+{
+	struct schedules *schedules = server->schedules;
+
+	if (!schedules || server->is_stopping)
+		return;
+	schedules->is_due = 1;
+	if (!server->is_shared) {
+		turn_again(server);
+		return;
+	}
+	if (schedules->is_asking)
+		return;
+	schedules->is_due = 0;
+	schedules->is_asking = 1;
+	schedules->result = 0;
+	schedules->task.run = ask;
+	schedules->task.done = asked;
+	task_start(server, &schedules->task);
+}
+
+void schedules_turn(struct server *server)
+{
+	struct schedules *schedules = server->schedules;
+	int result;
+
+	if (!schedules || !schedules->is_due || server->is_shared || server->is_stopping)
+		return;
+	schedules->is_due = 0;
+	result = turn_begin(server);
+	if (result == WW_OK)
+		result = ww_schedule_work(schedules->all, WORK_MOST, 0);
+	turn_commit(server);
+	if (result < 0 || (result > 0 && server->is_failing))
+		fail(server, result);
+	else if (result == WORK_MOST)
+		schedules_ready(server);
+}
+
+int schedules_start(struct server *server)
+{
+	struct schedules *schedules = calloc(1, sizeof *schedules);
+
+	if (!schedules || ww_schedule_open(&schedules->all, server->jobs, NULL) != WW_OK) {
+		free(schedules);
+		return message_error("no memory for schedules");
+	}
+	uv_timer_init(&server->loop, &schedules->again);
+	schedules->again.data = server;
+	server->schedules = schedules;
+	schedules_ready(server);
+	return 0;
+}
+
+void schedules_stop(struct server *server)
+{
+	if (!server->schedules)
+		return;
+	ww_schedule_close(server->schedules->all);
+	free(server->schedules);
+	server->schedules = NULL;
+}
+
+int schedules_numbers(struct server *server, struct buffer *out, number_fn *add)
+{
+	struct ww_schedule_stats stats;
+
+	if (!server->schedules || ww_schedule_stats(server->schedules->all, &stats) != WW_OK)
+		return 0;
+	return add(out, "schedules-made", 1, "Jobs that this server put for schedules.", stats.made) ||
+	       add(out, "schedules-skipped", 1, "Times without a job, as the former one had not ended.",
+	           stats.skipped) ||
+	       add(out, "schedules-waits", 1, "Looks at a former job that had not ended.", stats.waits) ||
+	       add(out, "schedules-set-aside", 1, "Schedules that could not be carried out and were buried.",
+	           stats.set_aside) ||
+	       add(out, "schedules-failures", 1, "Works at a schedule that the store refused.", stats.failures);
+}
+
+/* ---- Verbs */
+
+static struct ww_schedule *all_of(const struct call *call)
+{
+	return call->connection->server->schedules->all;
+}
+
+/* The key of the command is the schedule's name. */
+static const char *name_of(const struct call *call, char name[WW_JOB_KEY_MAX + 1])
+{
+	const struct command_own *own = &call->command->own;
+
+	memcpy(name, own->key, own->key_length);
+	name[own->key_length] = 0;
+	return memchr(own->key, 0, own->key_length) ? "" : name;
+}
+
+int schedules_put_prepare(struct call *call)
+{
+	struct connection *connection = call->connection;
+	const struct command *command = call->command;
+
+	connection->server->producers += !connection->is_producer;
+	connection->is_producer = 1;
+	if (connection->server->is_draining)
+		call->text = "DRAINING\r\n";
+	else if (!push_takes(connection->server, call->used, command->body, command->body_length))
+		call->text = "BAD_FORMAT\r\n";
+	else if (!bounds_job(connection->server, command->body_length))
+		call->text = "OUT_OF_MEMORY\r\n";
+	return !call->text;
+}
+
+/* What is wrong with the expression, as the answer says it. */
+static int tell_problem(struct buffer *out, const struct ww_calendar_problem *problem)
+{
+	return buffer_format(out, "BAD_SCHEDULE %s %zu %s\r\n", problem->in_zone ? "zone" : "cron", problem->at,
+	    *problem->reason ? problem->reason : "a name, a time or a number is out of range");
+}
+
+void schedules_put_run(struct call *call)
+{
+	const struct command *command = call->command;
+	const struct command_own *own = &command->own;
+	struct ww_calendar_problem problem = {0};
+	struct ww_schedule_spec spec;
+	char name[WW_JOB_KEY_MAX + 1];
+
+	(void)ww_schedule_spec_default(&spec);
+	spec.tube = call->used;
+	spec.name = name_of(call, name);
+	spec.expression = own->cron;
+	if (*own->zone)
+		spec.zone = own->zone;
+	spec.body = command->body;
+	spec.body_length = command->body_length;
+	spec.run = command->run;
+	spec.backoff = own->backoff;
+	if (own->backoff_max)
+		spec.backoff_max = own->backoff_max;
+	spec.priority = command->priority;
+	spec.attempts = own->attempts;
+	spec.missed = own->missed;
+	spec.skip = own->skip;
+	spec.overlap = (enum ww_overlap)own->overlap;
+	spec.spread = command->delay;
+	spec.start = own->start;
+	spec.end = own->end;
+	spec.is_paused = own->is_paused;
+	spec.if_absent = own->key_mode == WW_KEY_IF_ABSENT;
+	call->result = call_begin(call);
+	if (call->result == WW_OK)
+		call->result = ww_schedule_put(all_of(call), &spec, &call->number, &problem);
+	if (call->result == WW_EINVAL && tell_problem(&call->made, &problem))
+		call->result = WW_ENOMEM;
+}
+
+void schedules_put_answer(struct call *call)
+{
+	struct connection *connection = call->connection;
+	char next[DURATION_TEXT];
+
+	if (call->result == WW_EINVAL)
+		answer_format(connection, "%.*s", (int)call->made.size, call->made.data);
+	else if (call->result < 0)
+		answer_result(connection, call->result, NULL);
+	else
+		answer_format(connection, "%s %s\r\n", call->result == WW_PUT_KEPT ? "KEPT" : "SCHEDULED",
+		    duration_seconds(next, call->number));
+	buffer_free(&call->made);
+	call->made = (struct buffer){0};
+}
+
+void schedules_change_run(struct call *call)
+{
+	struct ww_schedule *all = all_of(call);
+	char name[WW_JOB_KEY_MAX + 1];
+
+	(void)name_of(call, name);
+	call->result = call_begin(call);
+	if (call->result != WW_OK)
+		return;
+	switch (call->command->verb) {
+	case VERB_RUN_SCHEDULE:
+		call->result = ww_schedule_run(all, call->used, name, &call->number);
+		break;
+	case VERB_DELETE_SCHEDULE:
+		call->result = ww_schedule_remove(all, call->used, name);
+		break;
+	default:
+		call->result = ww_schedule_pause(all, call->used, name, call->command->verb == VERB_PAUSE_SCHEDULE);
+		break;
+	}
+	/* A name that no schedule can have. */
+	if (call->result == WW_EINVAL)
+		call->result = WW_ENOTFOUND;
+}
+
+void schedules_change_answer(struct call *call)
+{
+	static const char *const words[] = {[VERB_DELETE_SCHEDULE] = "DELETED\r\n",
+	    [VERB_PAUSE_SCHEDULE] = "PAUSED\r\n",
+	    [VERB_RESUME_SCHEDULE] = "RESUMED\r\n"};
+
+	if (call->result >= 0 && call->command->verb == VERB_RUN_SCHEDULE)
+		answer_number(call->connection, "INSERTED", call->number);
+	else
+		answer_result(call->connection, call->result, words[call->command->verb]);
+}
+
+/* ---- Lists */
+
+struct schedule_list {
+	struct buffer *out;
+	int with_body;
+	int with_times;
+	int bad;
+};
+
+static int add_seconds(struct buffer *out, const char *name, uint64_t ns)
+{
+	char text[DURATION_TEXT];
+
+	return buffer_format(out, ",\"%s\":%s", name, duration_seconds(text, ns));
+}
+
+static int add_time(struct buffer *out, const char *name, uint64_t ns)
+{
+	char text[DURATION_TEXT];
+
+	return ns ? buffer_format(out, ",\"%s\":\"%s\"", name, duration_seconds(text, ns))
+	          : buffer_format(out, ",\"%s\":null", name);
+}
+
+static int add_definition(struct buffer *out, const struct ww_schedule_spec *spec)
+{
+	static const char *const missed[] = {
+	    [WW_MISSED_ONCE] = "once", [WW_MISSED_ALL] = "all", [WW_MISSED_SKIP] = "skip"};
+	static const char *const overlap[] = {
+	    [WW_OVERLAP_ALLOW] = "allow", [WW_OVERLAP_SKIP] = "skip", [WW_OVERLAP_WAIT] = "wait"};
+	char name[3 * WW_SCHEDULE_NAME_MAX + 1];
+
+	(void)percent_encode(spec->name, strlen(spec->name), name, sizeof name);
+	return buffer_format(out, "{\"tube\":") || list_string(out, spec->tube) ||
+	       buffer_format(out, ",\"name\":\"%s\",\"cron\":", name) || list_string(out, spec->expression) ||
+	       buffer_format(out, ",\"zone\":") || list_string(out, spec->zone) ||
+	       buffer_format(out, ",\"paused\":%s,\"missed\":\"%s\",\"overlap\":\"%s\"",
+	           spec->is_paused ? "true" : "false", missed[spec->missed], overlap[spec->overlap]) ||
+	       add_seconds(out, "skip", spec->skip) || add_seconds(out, "spread", spec->spread) ||
+	       add_time(out, "start", spec->start) || add_time(out, "end", spec->end) ||
+	       buffer_format(out, ",\"priority\":%" PRIu32 ",\"attempts\":%" PRIu32, spec->priority, spec->attempts) ||
+	       add_seconds(out, "run", spec->run) || add_seconds(out, "backoff", spec->backoff) ||
+	       add_seconds(out, "backoff_max", spec->backoff_max);
+}
+
+static int add_body(struct buffer *out, const struct ww_schedule_spec *spec)
+{
+	if (buffer_format(out, ",\"body\":\"") != 0 || buffer_reserve(out, BASE64_SIZE(spec->body_length) + 1) != 0)
+		return -1;
+	out->size += base64_encode(out->data + out->size, spec->body, spec->body_length);
+	return buffer_append(out, "\"", 1);
+}
+
+/* The next times with their offsets, so that a client needs no database of zones. */
+static int add_times(struct buffer *out, const struct ww_schedule_info *info)
+{
+	struct ww_calendar_spec spec = {
+	    .expression = info->spec.expression, .zone = info->spec.zone, .anchor = info->anchor};
+	uint64_t time = info->next - info->delay;
+	struct ww_calendar *calendar;
+	int bad = buffer_format(out, ",\"times\":[");
+	int32_t offset;
+
+	if (info->next && ww_calendar_open(&calendar, &spec, NULL) == WW_OK) {
+		for (int i = 0; i < TIMES_MOST && (!info->spec.end || time <= info->spec.end); i++) {
+			char text[DURATION_TEXT];
+
+			if (ww_calendar_offset(calendar, time + info->delay, &offset))
+				break;
+			bad |= buffer_format(out, "%s[\"%s\",%" PRId32 "]", i ? "," : "",
+			    duration_seconds(text, time + info->delay), offset);
+			if (ww_calendar_next(calendar, time, &time))
+				break;
+		}
+		ww_calendar_close(calendar);
+	}
+	return bad | buffer_append(out, "]", 1);
+}
+
+static int add_schedule(const struct ww_schedule_info *info, void *context)
+{
+	struct schedule_list *list = context;
+	struct buffer *out = list->out;
+
+	list->bad |= (out->size && buffer_append(out, "\n", 1)) || add_definition(out, &info->spec) ||
+	             add_time(out, "anchor", info->anchor) || add_time(out, "next", info->next) ||
+	             add_time(out, "last", info->last) ||
+	             buffer_format(out, ",\"made\":%" PRIu64 ",\"skipped\":%" PRIu64 ",\"length\":%zu", info->made,
+	                 info->skipped, info->spec.body_length) ||
+	             (list->with_times && add_times(out, info)) || (list->with_body && add_body(out, &info->spec)) ||
+	             buffer_append(out, "}", 1);
+	return list->bad;
+}
+
+int schedules_list(struct server *server, const struct command *command, struct buffer *out)
+{
+	const struct command_own *own = &command->own;
+	const char *tube = own->has_tube ? command->tube : NULL;
+	struct schedule_list list = {out, own->with_body, own->key_length > 0, 0};
+	char name[WW_JOB_KEY_MAX + 1] = "";
+	uint64_t next = own->after;
+	int error;
+
+	memcpy(name, own->key, own->key_length);
+	if (*name) {
+		error =
+		    ww_schedule_peek(server->schedules->all, tube ? tube : WW_TUBE_DEFAULT, name, add_schedule, &list);
+		next = 0;
+	} else {
+		error =
+		    ww_schedule_list(server->schedules->all, tube, (size_t)command->bound, add_schedule, &list, &next);
+	}
+	if (list.bad || (next && buffer_format(out, "%s{\"next\":%" PRIu64 "}", out->size ? "\n" : "", next) != 0))
+		return WW_ENOMEM;
+	return error == WW_EINVAL ? WW_ENOTFOUND : error;
+}
+
+void schedules_list_run(struct call *call)
+{
+	call->result = schedules_list(call->connection->server, call->command, &call->made);
+}
+
+void schedules_list_answer(struct call *call)
+{
+	answer_block(call->connection, call->result, &call->made);
+}
+#else
+int schedules_start(struct server *server)
+{
+	(void)server;
+	return 0;
+}
+
+void schedules_stop(struct server *server)
+{
+	(void)server;
+}
+
+void schedules_ready(struct server *server)
+{
+	(void)server;
+}
+
+void schedules_turn(struct server *server)
+{
+	(void)server;
+}
+
+int schedules_numbers(struct server *server, struct buffer *out, number_fn *add)
+{
+	(void)server;
+	(void)out;
+	(void)add;
+	return 0;
+}
+
+int schedules_put_prepare(struct call *call)
+{
+	call->text = "UNKNOWN_COMMAND\r\n";
+	return 0;
+}
+#endif

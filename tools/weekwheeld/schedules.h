@@ -1,0 +1,38 @@
+#ifndef TOOLS_WEEKWHEELD_SCHEDULES_H
+#define TOOLS_WEEKWHEELD_SCHEDULES_H
+
+/* Schedules, where the server is built with their library. */
+
+#include "tools/weekwheeld/server.h"
+
+struct call;
+
+/* Begin to work at what is due. Returns 0, or -1 after a message. */
+int schedules_start(struct server *server);
+/* After the tasks have ended. */
+void schedules_stop(struct server *server);
+
+/* Some may be due. In the loop; the store may be locked. */
+void schedules_ready(struct server *server);
+
+/* In each turn of a store in this process: work at what is due. */
+void schedules_turn(struct server *server);
+
+/* Return 1 if a tube is not shown to clients: that of the schedules. */
+int schedules_is_hidden(const char *tube);
+
+int schedules_numbers(struct server *server, struct buffer *out, number_fn *add);
+
+/* The steps of their verbs. */
+int schedules_put_prepare(struct call *call);
+void schedules_put_run(struct call *call);
+void schedules_put_answer(struct call *call);
+void schedules_change_run(struct call *call);
+void schedules_change_answer(struct call *call);
+void schedules_list_run(struct call *call);
+void schedules_list_answer(struct call *call);
+
+/* Write schedules as lines of JSON, and a line {"next":N} if there may be more. Returns 0 or a WW_E*. */
+int schedules_list(struct server *server, const struct command *command, struct buffer *out);
+
+#endif
