@@ -34,6 +34,7 @@ static const struct {
     {"advance", &command_advance, "move a server's virtual clock"},
 #ifdef HAVE_CALENDAR
     {"cron", &command_cron, "explain an expression of cron, and show its next times"},
+    {"schedule", &command_schedule, "put jobs at the times of an expression of cron"},
 #endif
 #ifdef HAVE_JOBS
     {"fsck", &command_fsck, "check the jobs that a server keeps"},

@@ -187,8 +187,13 @@ int schedules_put_prepare(struct call *call)
 /* What is wrong with the expression, as the answer says it. */
 static int tell_problem(struct buffer *out, const struct ww_calendar_problem *problem)
 {
-	return buffer_format(out, "BAD_SCHEDULE %s %zu %s\r\n", problem->in_zone ? "zone" : "cron", problem->at,
-	    *problem->reason ? problem->reason : "a name, a time or a number is out of range");
+	static const char other[] = "a name, a time or a number is out of range";
+	const char *reason = *problem->reason ? problem->reason : other;
+	char encoded[3 * sizeof problem->reason];
+
+	(void)percent_encode(reason, strlen(reason), encoded, sizeof encoded);
+	return buffer_format(
+	    out, "BAD_SCHEDULE %s %zu %s\r\n", problem->in_zone ? "zone" : "cron", problem->at, encoded);
 }
 
 void schedules_put_run(struct call *call)

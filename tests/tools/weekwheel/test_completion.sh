@@ -39,7 +39,7 @@ equal() { # WHAT GOT EXPECTED
 
 commands='replay put move cancel list peek bury kick purge pause resume stats forecast work top advance help'
 if "$weekwheel" help cron >/dev/null 2>&1; then
-	commands="$commands cron"
+	commands="$commands cron schedule"
 fi
 # These are there where SQLite is.
 if "$weekwheel" help fsck >/dev/null 2>&1; then

@@ -111,10 +111,12 @@ class Tokens(Case):
                          "pause-tube default 1", "reserve-job 1", "move 1 0", "move-key k 0", "delete-key k",
                          "release-job 1 0 0 x", "bury-job 1 0 x", "peek-key k", "stats-key k", "list-delayed",
                          "list-delayed id=1", "forecast 1 1", "advance 1", "limit-tube default running=1",
-                         "list-limits"):
+                         "list-limits", "list-schedules", "delete-schedule n", "pause-schedule n", "resume-schedule n",
+                         "run-schedule n"):
                 equal(a.ask(verb), "DENIED", verb)
             for put in ("put 0 0 60 1\r\nx\r\n", "put 0 0 60 0\r\n\r\n", "put 0 0 60 99999\r\n%s\r\n" % ("x" * 99999),
-                        "put-key 0 0 60 1 k\r\nx\r\n", "put-at 0 0 60 1 k\r\nx\r\n"):
+                        "put-key 0 0 60 1 k\r\nx\r\n", "put-at 0 0 60 1 k\r\nx\r\n",
+                        "put-schedule 0 0 60 1 k cron=%40daily\r\nx\r\n"):
                 equal(a.ask(put.encode()), "DENIED", put[:30])
             conversation(a, ("nix", "UNKNOWN_COMMAND"), ("delete x", "BAD_FORMAT"), ("auth", "UNKNOWN_COMMAND"),
                          ("auth ", "BAD_FORMAT"), ("auth a b", "BAD_FORMAT"), ("auth " + token("all"), "OK"),

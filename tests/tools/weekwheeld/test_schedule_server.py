@@ -2,6 +2,7 @@
 """Schedules of weekwheeld: verbs, rights, restarts, and servers that are killed and make one job a time all the same."""
 import base64
 import random
+import re
 import signal
 import sys
 import threading
@@ -16,9 +17,9 @@ BEGIN = 1806105600  # 2027-03-27T00:00:00Z, a day before Berlin's clocks go forw
 
 def schedule(client, name, cron, more="", body=b"x"):
     """Put a schedule, and return the answer."""
-    line = "put-schedule 100 0 60 %d %s cron=%s %s" % (len(body), name, quote(cron, safe=""), more)
+    line = "put-schedule 100 0 2 %d %s cron=%s %s" % (len(body), name, quote(cron, safe=""), more)
     client.send(line.rstrip().encode() + b"\r\n" + body + b"\r\n")
-    return client.line()
+    return unquote(client.line())
 
 
 def start(client):
@@ -86,6 +87,30 @@ class Verbs(Case):
                 a.send("put-schedule 0 0 60 1 %s\r\nx\r\n" % words)
                 equal(a.line(), "BAD_FORMAT")
             conversation(a, ("use -schedules", "BAD_FORMAT"), ("watch -schedules", "BAD_FORMAT"), ("list-schedules x", "BAD_FORMAT"), ("list-schedules", "OK 0|"))
+
+
+class Command(Case):
+    def test_schedule(self):
+        with Server("--clock", "virtual") as server, server.client() as a:
+            start(a)
+            ww = server.program
+            out = ww.run(0, "schedule", "add", "backup", "0 3 * * *", "--tz", "Europe/Berlin", "--tube", "nightly").out
+            assert out.startswith("backup: next at 2027-03-27 0"), out
+            ww.run(0, "schedule", "add", "my report", "*/5 9-17 * * mon-fri", "hello", "--overlap", "skip", "--paused")
+            rows = ww.run(0, "schedule", "list").out.splitlines()
+            assert re.match(r"backup +nightly +0 3 \* \* \* +Europe/Berlin +2027-03-27", rows[1]), rows
+            assert re.match(r"my report +default .* paused +- +0 +0$", rows[2]), rows
+            shown = ww.run(0, "schedule", "show", "backup", "--tube", "nightly").out
+            assert "  Sat  2027-03-27 03:00:00 +01:00\n  Sun  2027-03-28 03:00:00 +02:00\n" in shown, shown
+            equal(ww.run(0, "schedule", "run", "my report").out, "my report: job 3 is put\n")
+            equal(ww.run(0, "schedule", "resume", "my report").out, "my report: resumed\n")
+            equal(ww.run(0, "schedule", "pause", "my report").out, "my report: paused\n")
+            equal(ww.run(0, "schedule", "remove", "my report").out, "my report: removed\n")
+            assert "there is no schedule 'my report' in the tube default" in ww.run(1, "schedule", "remove", "my report").err
+            err = ww.run(2, "schedule", "add", "x", "0 25 * * *").err
+            equal(err, "weekwheel: schedule: '25' is no hour: expected 0 to 23 or *\n  0 25 * * *\n    ^\n")
+            for words in (("add", "x"), ("add",), ("sing",), (), ("list", "x"), ("add", "x", "@daily", "--missed", "no"), ("add", "x", "@daily", "--skip", "1h")):
+                ww.run(2, "schedule", *words)
 
 
 # ---- Servers that are killed

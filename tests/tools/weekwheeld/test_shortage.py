@@ -70,9 +70,13 @@ class Story:
             else:
                 self.ask(verb % number)
         for line in ("kick 10", "peek-ready", "peek-delayed", "peek-buried", "stats", "stats-tube other", "list-tubes",
-                     "list-tubes-watched", "list-tube-used", "list-delayed body=yes", "forecast 60 100", "limit-tube default running=50", "list-limits", "ignore other",
+                     "list-tubes-watched", "list-tube-used", "list-delayed body=yes", "forecast 60 100", "limit-tube default running=50", "list-limits", "list-schedules",
+                     "put-schedule 0 0 60 1 n cron=%40daily\r\nx", "list-schedules name=n tube=other", "pause-schedule n",
+                     "ignore other",
                      "pause-tube default 0", "no-such-verb", "put 0 0 0 100000\r\n" + "x" * 100000):
             self.ask(line)
+        if (self.ask("list-schedules name=n tube=other") or "").startswith("OK"):
+            self.put("run-schedule n")
         for number in list(self.jobs)[:2]:
             for verb in ("stats-job %d", "peek %d", "kick-job %d", "reserve-job %d", "release %d 1 0"):
                 self.ask(verb % number)

@@ -1,9 +1,7 @@
 /* The command cron: says what an expression of cron means, and when it comes next. */
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "tools/common/command.h"
 #include "tools/common/duration.h"
@@ -13,7 +11,7 @@
 #include "tools/weekwheel/jobs/jobs.h"
 #include "weekwheel/calendar.h"
 
-enum { ZONE = 1, FROM, COUNT, JSON, COUNT_MAX = 100000, TIME_TEXT = 40 };
+enum { ZONE = 1, FROM, COUNT, JSON, COUNT_MAX = 100000 };
 
 struct asking {
 	char expression[WW_CALENDAR_MAX + 2]; /* the operands with blanks between them */
@@ -67,46 +65,24 @@ static int check(void *context, const struct options *options)
 	return 0;
 }
 
-struct moment_text {
-	char date[TIME_TEXT]; /* "2026-11-24 03:00:00" */
-	char offset[16];      /* "+01:00" */
-	const char *weekday;
-};
-
-static void format(struct moment_text *text, uint64_t ns, int32_t offset)
-{
-	static const char *const weekdays[] = {"Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"};
-	time_t local = (time_t)(ns / DURATION_SECOND) + offset;
-	int32_t ahead = abs(offset);
-	struct tm tm = {0};
-
-	(void)gmtime_r(&local, &tm);
-	strftime(text->date, sizeof text->date, "%Y-%m-%d %H:%M:%S", &tm);
-	snprintf(text->offset, sizeof text->offset, "%c%02d:%02d", offset < 0 ? '-' : '+', (int)(ahead / 3600),
-	    (int)(ahead / 60 % 60));
-	if (ahead % 60)
-		snprintf(text->offset + 6, sizeof text->offset - 6, ":%02d", (int)(ahead % 60));
-	text->weekday = weekdays[tm.tm_wday];
-}
-
 static void write_line(const struct asking *asking, uint64_t time, int32_t offset, int32_t before)
 {
 	char in[DURATION_TEXT];
-	struct moment_text text;
+	char text[ZONE_TIME_TEXT];
 
-	format(&text, time, offset);
-	printf("%s  %s %s", text.weekday, text.date, text.offset);
+	printf("%s", zone_time(text, time, offset));
 	printf("  in %s", duration_format(in, time - asking->from));
 	puts(offset == before ? "" : offset > before ? "  (clocks went forward)" : "  (clocks went back)");
 }
 
 static void write_object(uint64_t time, int32_t offset, int is_first)
 {
-	struct moment_text text;
+	char text[ZONE_TIME_TEXT];
 
-	format(&text, time, offset);
-	printf("%s{\"time\": \"%.10sT%s%s\", \"unix\": %" PRIu64 ", \"offset\": %" PRId32 "}", is_first ? "" : ", ",
-	    text.date, text.date + 11, text.offset, time / DURATION_SECOND, offset);
+	/* "Sat  2026-11-24 03:00:00 +01:00" */
+	(void)zone_time(text, time, offset);
+	printf("%s{\"time\": \"%.10sT%.8s%s\", \"unix\": %" PRIu64 ", \"offset\": %" PRId32 "}", is_first ? "" : ", ",
+	    text + 5, text + 16, text + 25, time / DURATION_SECOND, offset);
 }
 
 static void write_times(const struct asking *asking, const struct ww_calendar *calendar)

@@ -3,8 +3,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "tools/common/duration.h"
 #include "tools/common/message.h"
 #include "tools/weekwheel/calendar/zone.h"
 
@@ -20,6 +22,24 @@ const char *zone_local(char name[WW_CALENDAR_MAX + 1])
 		said = folder + strlen("zoneinfo/");
 	snprintf(name, WW_CALENDAR_MAX + 1, "%s", said && *said ? said : "UTC");
 	return name;
+}
+
+const char *zone_time(char text[ZONE_TIME_TEXT], uint64_t ns, int32_t offset)
+{
+	time_t local = (time_t)(ns / DURATION_SECOND) + offset;
+	int ahead = abs(offset);
+	struct tm tm = {0};
+	size_t length;
+
+	(void)gmtime_r(&local, &tm);
+	/* In English, as the words around it are. */
+	snprintf(text, ZONE_TIME_TEXT, "%s", &"Sun\0Mon\0Tue\0Wed\0Thu\0Fri\0Sat"[4 * tm.tm_wday]);
+	length = 3 + strftime(text + 3, ZONE_TIME_TEXT - 3, "  %Y-%m-%d %H:%M:%S ", &tm);
+	length += (size_t)snprintf(text + length, ZONE_TIME_TEXT - length, "%c%02d:%02d", offset < 0 ? '-' : '+',
+	    ahead / 3600, ahead / 60 % 60);
+	if (ahead % 60)
+		snprintf(text + length, ZONE_TIME_TEXT - length, ":%02d", ahead % 60);
+	return text;
 }
 
 void zone_refuse(

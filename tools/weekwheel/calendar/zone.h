@@ -8,6 +8,11 @@
 /* Store the zone's name that TZ or /etc/localtime says, or UTC, and return it. */
 const char *zone_local(char name[WW_CALENDAR_MAX + 1]);
 
+enum { ZONE_TIME_TEXT = 60 };
+
+/* Write "Tue  2026-11-24 03:00:00 +01:00", a time where clocks are so many seconds ahead of UTC, and return it. */
+const char *zone_time(char text[ZONE_TIME_TEXT], uint64_t ns, int32_t offset);
+
 /* Say what is wrong with an expression or a zone, and show where. */
 void zone_refuse(
     const char *command, const char *expression, const char *zone, const struct ww_calendar_problem *problem);

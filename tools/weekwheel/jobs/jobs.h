@@ -95,8 +95,8 @@ int jobs_command(const struct jobs_command *command, char **arguments);
 extern const struct jobs_command command_advance, command_bury, command_cancel, command_forecast, command_kick,
     command_limit, command_list, command_move, command_pause, command_peek, command_purge, command_put, command_resume,
     command_replay, command_stats, command_token, command_top, command_work;
-/* It exists only if the library of calendars is built. */
-extern const struct jobs_command command_cron;
+/* These exist only if the library of calendars is built. */
+extern const struct jobs_command command_cron, command_schedule;
 /* These open stores themselves. They exist only if the library of jobs is built. */
 extern const struct jobs_command command_backup, command_export, command_fsck, command_import, command_recover;
 

@@ -46,4 +46,7 @@ int put_run(void *put);
 /* Put a job for each line of standard input. Return 0, or -1 after a message. */
 int put_lines(struct put_options *put);
 
+/* Read a file, or standard input for "-". The caller frees *bytes. Return 0, or -1 after a message. */
+int put_read_file(const char *name, char **bytes, size_t *size);
+
 #endif

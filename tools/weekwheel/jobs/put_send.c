@@ -102,6 +102,16 @@ static int read_file(const char *name, struct content *content)
 	return failed ? -1 : 0;
 }
 
+int put_read_file(const char *name, char **bytes, size_t *size)
+{
+	struct content content = {NULL, 0};
+	int failed = read_file(name, &content);
+
+	*bytes = content.bytes;
+	*size = content.size;
+	return failed;
+}
+
 /* What the server may have done, and how to say it. */
 static const struct result {
 	const char *word, *name, *text;

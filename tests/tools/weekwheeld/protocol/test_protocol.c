@@ -106,6 +106,18 @@ START_TEST(own_verbs_are_understood)
 	ck_assert_int_eq(command.own.each, 1);
 	is("list-limits\r\n", VERB_LIST_LIMITS);
 	is("list-limits tube=t\r\n", VERB_LIST_LIMITS);
+	is("put-schedule 7 30 2 1 n%20m cron=0%203%20%2A%20%2A%20%2A zone=Europe%2FBerlin overlap=wait end=9 paused=yes\r\nx\r\n",
+	    VERB_PUT_SCHEDULE);
+	ck_assert_str_eq(command.own.cron, "0 3 * * *");
+	ck_assert_str_eq(command.own.zone, "Europe/Berlin");
+	ck_assert_int_eq(command.own.overlap, 2);
+	ck_assert_uint_eq(command.own.end, 9 * WW_SECOND);
+	ck_assert_uint_eq(command.delay, 30 * WW_SECOND);
+	ck_assert_int_eq(command.own.is_paused, 1);
+	is("delete-schedule n\r\n", VERB_DELETE_SCHEDULE);
+	is("run-schedule n\r\n", VERB_RUN_SCHEDULE);
+	is("list-schedules\r\n", VERB_LIST_SCHEDULES);
+	is("list-schedules tube=t name=n%20m after=7 limit=5 body=yes\r\n", VERB_LIST_SCHEDULES);
 	is("advance 604800\r\n", VERB_ADVANCE);
 }
 END_TEST

@@ -1,0 +1,466 @@
+/* The command schedule: adds and changes schedules of a server, and shows them. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "tools/common/command.h"
+#include "tools/common/duration.h"
+#include "tools/common/json.h"
+#include "tools/common/message.h"
+#include "tools/common/percent.h"
+#include "tools/weekwheel/calendar/schedule.h"
+#include "tools/weekwheel/calendar/zone.h"
+#include "tools/weekwheel/jobs/put.h"
+
+enum { ZONE = 1, BODY_FILE, MISSED, SKIP, OVERLAP, SPREAD, START, END, RUN, PRIORITY, ATTEMPTS, BACKOFF, PAGE = 100 };
+
+static const struct option table[] = {
+    JOBS_TUBE_OPTION("of the schedule's jobs (default \"default\"; list: all)"),
+    {ZONE, 'z', "tz", "ZONE", "the expression is in this zone, such as Europe/Berlin\n(default: this machine's)"},
+    {BODY_FILE, 'f', "file", "FILE", "the jobs' body is what the file has; - is standard\ninput"},
+    {MISSED, 0, "missed", "HOW",
+        "times that pass while no server runs: once (one job for\nall, the default), all, or skip"},
+    {SKIP, 0, "skip", "TIME", "with --missed skip: times that are older have no job"},
+    {OVERLAP, 0, "overlap", "HOW", "while the former job has not ended: allow (the default),\nskip this time, or wait"},
+    {SPREAD, 0, "spread", "TIME", "each schedule's jobs come a part of TIME later, always\nthe same"},
+    {START, 0, "start", "TIME", "no job before TIME"},
+    {END, 0, "end", "TIME", "no job after TIME"},
+    {RUN, 'r', "run", "TIME", "how long a worker may take (default 60s)"},
+    {PRIORITY, 'p', "priority", "N", "lower is delivered first (default 1024)"},
+    {ATTEMPTS, 0, "attempts", "N", "bury a job after N failed attempts"},
+    {BACKOFF, 0, "backoff", "TIME", "the delay after a failed attempt; doubles with each"},
+    {JOBS_FLAG(struct schedule_command, is_paused), 0, "paused", NULL, "add it paused"},
+    {JOBS_FLAG(struct schedule_command, if_absent), 0, "if-absent", NULL, "keep a schedule of that name as it is"},
+    JOBS_OPTIONS,
+};
+
+static const struct action {
+	const char *name, *verb, *word, *said;
+} actions[] = {
+    {"add", NULL, NULL, NULL},
+    {"list", NULL, NULL, NULL},
+    {"show", NULL, NULL, NULL},
+    {"pause", "pause-schedule", "PAUSED", "paused"},
+    {"resume", "resume-schedule", "RESUMED", "resumed"},
+    {"run", "run-schedule", "INSERTED", "put"},
+    {"remove", "delete-schedule", "DELETED", "removed"},
+};
+
+enum { ADD, LIST, SHOW, PAUSE, RESUME, RUN_NOW, REMOVE, ACTIONS };
+
+/* ---- The command line */
+
+static int take_word(const struct options *options, const char *name, const char *const *words, const char **word)
+{
+	for (; *words; words++)
+		if (strcmp(options->value, *words) == 0) {
+			*word = *words;
+			return 0;
+		}
+	return options_bad_value(
+	    options, name, strcmp(name, "missed") == 0 ? "once, all or skip" : "allow, skip or wait");
+}
+
+static int take_operand(struct schedule_command *command, const struct options *options)
+{
+	if (command->action < 0) {
+		for (int i = 0; i < ACTIONS; i++)
+			if (strcmp(options->value, actions[i].name) == 0)
+				command->action = i;
+		if (command->action < 0)
+			return options_fail(
+			    options, "'%s': expected add, list, show, pause, resume, run or remove", options->value);
+		return 0;
+	}
+	if (command->action == LIST)
+		return options_fail(
+		    options, "'%s': no operand is expected; --tube TUBE lists those of one tube", options->value);
+	if (!command->name) {
+		command->name = options->value;
+		return 0;
+	}
+	if (command->action != ADD)
+		return options_fail(options, "'%s': one name is expected", options->value);
+	if (!command->expression)
+		command->expression = options->value;
+	else if (!command->body)
+		command->body = options->value;
+	else
+		return options_fail(options,
+		    "'%s': expected NAME 'EXPRESSION' BODY; an expression with blanks needs quotes", options->value);
+	return 0;
+}
+
+static int take(void *context, struct options *options, int id)
+{
+	static const char *const missed[] = {"once", "all", "skip", NULL};
+	static const char *const overlap[] = {"allow", "skip", "wait", NULL};
+	struct schedule_command *command = context;
+
+	switch (id) {
+	case ZONE:
+		command->zone = options->value;
+		return 0;
+	case BODY_FILE:
+		command->file = options->value;
+		return 0;
+	case MISSED:
+		return take_word(options, "missed", missed, &command->missed);
+	case OVERLAP:
+		return take_word(options, "overlap", overlap, &command->overlap);
+	case SKIP:
+		return jobs_duration(options, "skip", 0, DURATION_MAX, &command->skip);
+	case SPREAD:
+		return jobs_duration(options, "spread", DURATION_SECOND, DURATION_MAX, &command->spread);
+	case START:
+		return jobs_time_from(options, "start", &command->start);
+	case END:
+		return jobs_time_from(options, "end", &command->end);
+	case RUN:
+		return jobs_duration(options, "run", DURATION_SECOND, DURATION_MAX, &command->run);
+	case PRIORITY:
+		return jobs_whole(
+		    options, "priority", 0, UINT32_MAX, &command->priority, "a whole number up to 4294967295");
+	case ATTEMPTS:
+		return jobs_whole(options, "attempts", 1, UINT32_MAX, &command->attempts, "a whole number from 1");
+	case BACKOFF:
+		return jobs_duration(options, "backoff", 0, DURATION_MAX, &command->backoff);
+	default:
+		return take_operand(command, options);
+	}
+}
+
+static int check(void *context, const struct options *options)
+{
+	const struct schedule_command *command = context;
+
+	if (command->action < 0)
+		return options_fail(options, "expected add, list, show, pause, resume, run or remove");
+	if (command->action != LIST && (!command->name || !*command->name))
+		return options_fail(
+		    options, "the schedule's name is missing, such as: %s backup", actions[command->action].name);
+	if (command->action == ADD && !command->expression)
+		return options_fail(options, "the expression is missing, such as: add %s '0 3 * * *'", command->name);
+	if (command->skip && (!command->missed || strcmp(command->missed, "skip") != 0))
+		return options_fail(options, "--skip needs --missed skip");
+	return command->body && command->file ? options_fail(options, "give either BODY or --file") : 0;
+}
+
+/* ---- Adding */
+
+static void add_time(char *text, size_t room, const char *name, uint64_t ns)
+{
+	char seconds[DURATION_TEXT];
+
+	if (ns)
+		jobs_add(text, room, name, duration_seconds(seconds, ns));
+}
+
+static void add_encoded(char *text, size_t room, const char *name, const char *value)
+{
+	char encoded[3 * WW_CALENDAR_MAX + 1];
+
+	(void)percent_encode(value, strlen(value), encoded, sizeof encoded);
+	jobs_add(text, room, name, encoded);
+}
+
+/* Queue the schedule. Its texts are not too long. */
+static void send_schedule(struct schedule_command *command, const char *zone, const char *body, size_t size)
+{
+	char words[2000] = "";
+	char name[3 * WW_CALENDAR_MAX + 1];
+	char run[DURATION_TEXT], spread[DURATION_TEXT];
+
+	(void)percent_encode(command->name, strlen(command->name), name, sizeof name);
+	add_encoded(words, sizeof words, "cron", command->expression);
+	add_encoded(words, sizeof words, "zone", zone);
+	jobs_add(words, sizeof words, "missed", command->missed);
+	jobs_add(words, sizeof words, "overlap", command->overlap);
+	add_time(words, sizeof words, "skip", command->skip);
+	add_time(words, sizeof words, "start", command->start);
+	add_time(words, sizeof words, "end", command->end);
+	add_time(words, sizeof words, "backoff", command->backoff);
+	if (command->attempts)
+		jobs_add_number(words, sizeof words, "attempts", command->attempts);
+	jobs_add(words, sizeof words, "paused", command->is_paused ? "yes" : NULL);
+	jobs_add(words, sizeof words, "mode", command->if_absent ? "if-absent" : NULL);
+	client_line(&command->jobs.client, "put-schedule %" PRIu64 " %s %s %zu %s%s", command->priority,
+	    duration_seconds(spread, command->spread), duration_seconds(run, command->run), size, name, words);
+	client_body(&command->jobs.client, body, size);
+}
+
+/* "BAD_SCHEDULE cron 2 what%20is%20wrong" */
+static int refuse(const struct schedule_command *command, const char *zone, const struct reply *reply)
+{
+	struct ww_calendar_problem problem = {.in_zone = strcmp(reply->word[1], "zone") == 0};
+	const char *at = reply->word[3];
+	const char *end = at + strlen(at);
+
+	problem.at = (size_t)strtoul(reply->word[2], NULL, 10);
+	for (size_t i = 0; at < end && i < sizeof problem.reason - 1; i++)
+		problem.reason[i] = percent_take(&at, end);
+	zone_refuse("schedule", command->expression, zone, &problem);
+	return STATUS_USAGE;
+}
+
+static int answer_add(const struct schedule_command *command, const char *zone, const struct reply *reply)
+{
+	struct duration_problem problem;
+	uint64_t next = 0;
+	char time[DURATION_TEXT], in[DURATION_TEXT];
+
+	if (reply_is(reply, "BAD_SCHEDULE"))
+		return refuse(command, zone, reply);
+	if (!reply_is(reply, "SCHEDULED") && !reply_is(reply, "KEPT"))
+		return reply_refused(&command->jobs.client, reply, "schedule");
+	(void)duration_parse(reply->word[1], &next, &problem);
+	if (command->jobs.json)
+		printf("{\"result\": \"%s\", \"next\": \"%s\"}\n", reply_is(reply, "KEPT") ? "kept" : "scheduled",
+		    reply->word[1]);
+	else if (reply_is(reply, "KEPT"))
+		printf("%s: there is such a schedule already; it is kept\n", command->name);
+	else if (next)
+		printf("%s: next at %s, in %s\n", command->name, time_format(time, next),
+		    duration_format(in, next > time_now() ? next - time_now() : 0));
+	else
+		printf("%s: no next time\n", command->name);
+	return STATUS_OK;
+}
+
+int schedule_add(struct schedule_command *command, const char *zone, const char *body, size_t size, struct reply *reply)
+{
+	if (strlen(command->name) > WW_CALENDAR_MAX || strlen(command->expression) > WW_CALENDAR_MAX ||
+	    strlen(zone) > WW_CALENDAR_MAX)
+		return message_error(
+		    "schedule: a name, an expression and a zone have at most %d bytes", WW_CALENDAR_MAX);
+	send_schedule(command, zone, body, size);
+	return client_flush(&command->jobs.client) || client_read(&command->jobs.client, reply) ? -1 : 0;
+}
+
+static int add(struct schedule_command *command)
+{
+	char own[WW_CALENDAR_MAX + 1];
+	const char *zone = command->zone ? command->zone : zone_local(own);
+	char *content = NULL;
+	size_t size = command->body ? strlen(command->body) : 0;
+	struct reply reply;
+	int status;
+
+	if (command->file && put_read_file(command->file, &content, &size))
+		return -1;
+	status = schedule_add(command, zone, content ? content : command->body ? command->body : "", size, &reply);
+	free(content);
+	return status ? status : answer_add(command, zone, &reply);
+}
+
+/* ---- Showing */
+
+static const char *tube_of(const struct schedule_command *command)
+{
+	return command->jobs.tube ? command->jobs.tube : "default";
+}
+
+static const struct table_column columns[] = {
+    {"NAME", 0}, {"TUBE", 0}, {"CRON", 0}, {"ZONE", 0}, {"NEXT", 0}, {"LAST", 0}, {"MADE", 1}, {"SKIPPED", 1}};
+
+static uint64_t time_of(const char *line, size_t size, const char *name)
+{
+	struct duration_problem problem;
+	char text[DURATION_TEXT];
+	uint64_t ns;
+
+	json_text(line, size, name, text, sizeof text);
+	return duration_parse(text, &ns, &problem) ? 0 : ns;
+}
+
+static void add_cell(struct text_table *rows, const char *line, size_t size, const char *name)
+{
+	char text[CLIENT_LINE];
+	char key[JOBS_KEY_TEXT];
+
+	json_text(line, size, name, text, sizeof text);
+	table_cell(rows, "%s", strcmp(name, "name") == 0 ? jobs_key_show(text, key, sizeof key) : text);
+}
+
+static void add_row(struct text_table *rows, const char *line, size_t size)
+{
+	static const char *const names[] = {"name", "tube", "cron", "zone"};
+	uint64_t next = time_of(line, size, "next"), last = time_of(line, size, "last");
+	char text[DURATION_TEXT];
+
+	for (int i = 0; i < 4; i++)
+		add_cell(rows, line, size, names[i]);
+	if (next)
+		table_cell(rows, "%s", time_format(text, next));
+	else
+		table_cell(rows, memmem(line, size, "\"paused\":true", 13) ? "paused" : "ended");
+	if (last)
+		table_cell(rows, "%s", time_format(text, last));
+	else
+		table_cell(rows, "-");
+	table_cell(rows, "%" PRIu64, json_whole(line, size, "made"));
+	table_cell(rows, "%" PRIu64, json_whole(line, size, "skipped"));
+}
+
+/* Show a page of lines. Return from where the list goes on, or 0. */
+static uint64_t show_page(const struct schedule_command *command, const struct reply *reply, struct text_table *rows)
+{
+	const char *at = reply->body;
+	const char *end = at + reply->body_size;
+	uint64_t next = 0;
+
+	while (at < end) {
+		const char *stop = memchr(at, '\n', (size_t)(end - at));
+		size_t size = (size_t)((stop ? stop : end) - at);
+
+		if (size > 8 && memcmp(at, "{\"next\":", 8) == 0)
+			next = json_whole(at, size, "next");
+		else if (command->jobs.json)
+			printf("%.*s\n", (int)size, at);
+		else
+			add_row(rows, at, size);
+		at += size + 1;
+	}
+	return next;
+}
+
+static int list(struct schedule_command *command)
+{
+	struct text_table rows;
+	struct reply reply;
+	uint64_t next = 0;
+	int failed;
+
+	table_begin(&rows, columns, sizeof columns / sizeof *columns);
+	do {
+		char words[JOBS_TUBE_MAX + 60] = "";
+
+		jobs_add(words, sizeof words, "tube", command->jobs.tube);
+		if (next)
+			jobs_add_number(words, sizeof words, "after", next);
+		failed = client_expect(&command->jobs.client, &reply, "OK", "schedule", "list-schedules%s", words);
+		next = failed ? 0 : show_page(command, &reply, &rows);
+	} while (next);
+	if (!failed && !command->jobs.json)
+		table_write(&rows, stdout);
+	table_free(&rows);
+	return failed ? -1 : 0;
+}
+
+/* "times":[["1806112800",3600],...] */
+static void show_times(const char *line, size_t size)
+{
+	const char *at = memmem(line, size, "\"times\":[", 9);
+	const char *end = line + size;
+
+	if (!at)
+		return;
+	for (at += 9; at < end && (*at == '[' || *at == ','); at++) {
+		char text[ZONE_TIME_TEXT];
+		char *rest;
+		uint64_t seconds;
+		long offset;
+
+		if (*at == ',')
+			continue;
+		seconds = strtoull(at + 2, &rest, 10);
+		rest = memchr(rest, ',', (size_t)(end - rest));
+		if (!rest)
+			return;
+		offset = strtol(rest + 1, &rest, 10);
+		printf("  %s\n", zone_time(text, seconds * DURATION_SECOND, (int32_t)offset));
+		at = rest;
+	}
+}
+
+static void show_fields(const char *line, size_t size)
+{
+	static const char *const names[] = {"name", "tube", "cron", "zone", "missed", "overlap", "spread", "run",
+	    "priority", "attempts", "made", "skipped", "length"};
+	char text[CLIENT_LINE];
+	char key[JOBS_KEY_TEXT];
+
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+		json_text(line, size, names[i], text, sizeof text);
+		printf("%-9s %s\n", names[i], i == 0 ? jobs_key_show(text, key, sizeof key) : text);
+	}
+	if (memmem(line, size, "\"paused\":true", 13))
+		puts("paused    yes");
+	puts("next");
+	show_times(line, size);
+}
+
+/* The answer was not the expected one. */
+static int refuse_name(const struct schedule_command *command, const struct reply *reply)
+{
+	if (!reply_is(reply, "NOT_FOUND"))
+		return reply_refused(&command->jobs.client, reply, command->name);
+	return message_error(
+	    "there is no schedule '%s' in the tube %s\n'weekwheel schedule list' shows all; --tube TUBE names another tube.",
+	    command->name, tube_of(command));
+}
+
+static int show(struct schedule_command *command, const char *name)
+{
+	struct reply reply;
+
+	if (client_ask(&command->jobs.client, &reply, "list-schedules tube=%s name=%s", tube_of(command), name))
+		return -1;
+	if (!reply_is(&reply, "OK"))
+		return refuse_name(command, &reply);
+	if (command->jobs.json)
+		printf("%.*s\n", (int)reply.body_size, reply.body);
+	else
+		show_fields(reply.body, reply.body_size);
+	return 0;
+}
+
+static int run(void *context)
+{
+	struct schedule_command *command = context;
+	const struct action *action = &actions[command->action];
+	char name[3 * WW_CALENDAR_MAX + 1];
+	struct reply reply;
+
+	if (command->action == ADD)
+		return add(command);
+	if (command->action == LIST)
+		return list(command);
+	(void)percent_encode(command->name, strnlen(command->name, WW_CALENDAR_MAX), name, sizeof name);
+	if (command->action == SHOW)
+		return show(command, name);
+	if (client_ask(&command->jobs.client, &reply, "%s %s", action->verb, name))
+		return -1;
+	if (!reply_is(&reply, action->word))
+		return refuse_name(command, &reply);
+	if (command->action == RUN_NOW)
+		printf("%s: job %s is put\n", command->name, reply.word[1]);
+	else
+		printf("%s: %s\n", command->name, action->said);
+	return 0;
+}
+
+const struct jobs_command command_schedule = {
+    .name = "weekwheel schedule",
+    JOBS_TABLE(table),
+    .context = &(struct schedule_command){.action = -1, .priority = 1024, .run = 60 * DURATION_SECOND},
+    .server = JOBS_USING_TUBE,
+    .take = take,
+    .check = check,
+    .run = run,
+    .usage = "Usage: weekwheel schedule add [OPTION]... NAME EXPRESSION [BODY]\n"
+             "       weekwheel schedule list [OPTION]...\n"
+             "       weekwheel schedule show|pause|resume|run|remove [OPTION]... NAME\n"
+             "\n"
+             "Put a job at each time of an expression of cron, in a zone, also when its clocks\n"
+             "change. A job's key is NAME@TIME, and each time has one job, however many servers\n"
+             "share a store. 'weekwheel cron' explains expressions.\n",
+    .examples = "Examples:\n"
+                "  weekwheel schedule add backup '0 3 * * *' --tz Europe/Berlin --tube nightly\n"
+                "  weekwheel schedule add mail '*/5 9-17 * * mon-fri' report --overlap skip\n"
+                "  weekwheel schedule list\n"
+                "  weekwheel schedule pause backup --tube nightly\n",
+};

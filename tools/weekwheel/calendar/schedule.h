@@ -1,0 +1,22 @@
+#ifndef TOOLS_WEEKWHEEL_CALENDAR_SCHEDULE_H
+#define TOOLS_WEEKWHEEL_CALENDAR_SCHEDULE_H
+
+/* Schedules of a server, as commands ask for them. */
+
+#include "tools/weekwheel/jobs/jobs.h"
+#include "tools/weekwheel/jobs/table.h"
+
+struct schedule_command {
+	struct jobs jobs;
+	int action; /* -1: none yet */
+	const char *name, *expression, *zone, *body, *file;
+	const char *missed, *overlap; /* NULL: as the server has it */
+	uint64_t skip, spread, start, end, run, priority, attempts, backoff;
+	int is_paused, if_absent;
+};
+
+/* Put the schedule, and wait for the answer. Return 0, or -1 after a message. */
+int schedule_add(
+    struct schedule_command *command, const char *zone, const char *body, size_t size, struct reply *reply);
+
+#endif
