@@ -220,13 +220,14 @@ static void fill_info(const struct schedule_record *record, uint64_t version, st
 }
 
 /* A schedule that was read, with the body that it lies in. */
-struct reading {
+struct schedule_reading {
 	struct schedule_record record;
 	uint64_t version;
 	void *body; /* ww_jobs_free */
 };
 
-static int read_schedule(struct ww_schedule *schedule, const char *tube, const char *name, struct reading *reading)
+static int read_schedule(
+    struct ww_schedule *schedule, const char *tube, const char *name, struct schedule_reading *reading)
 {
 	struct schedule_key key;
 	struct ww_job_ref ref = {.tube = WW_SCHEDULE_TUBE};
@@ -250,7 +251,7 @@ static int read_schedule(struct ww_schedule *schedule, const char *tube, const c
 int ww_schedule_peek(
     struct ww_schedule *schedule, const char *tube, const char *name, ww_schedule_fn *fn, void *context)
 {
-	struct reading reading;
+	struct schedule_reading reading;
 	struct ww_schedule_info info;
 	int result = fn ? read_schedule(schedule, tube, name, &reading) : WW_EINVAL;
 
@@ -262,7 +263,7 @@ int ww_schedule_peek(
 	return result;
 }
 
-struct listing {
+struct schedule_listing {
 	ww_schedule_fn *fn;
 	void *context;
 };
@@ -270,7 +271,7 @@ struct listing {
 /* What cannot be read is left out: it is in the list of jobs. */
 static int list_one(const struct ww_job_info *job, void *context)
 {
-	const struct listing *listing = context;
+	const struct schedule_listing *listing = context;
 	struct schedule_record record;
 	struct ww_schedule_info info;
 
@@ -283,7 +284,7 @@ static int list_one(const struct ww_job_info *job, void *context)
 int ww_schedule_list(
     struct ww_schedule *schedule, const char *tube, size_t limit, ww_schedule_fn *fn, void *context, uint64_t *next)
 {
-	struct listing listing = {fn, context};
+	struct schedule_listing listing = {fn, context};
 	struct ww_job_filter filter = {.tube = WW_SCHEDULE_TUBE};
 
 	if (!schedule || !fn || !next || (tube && (!*tube || strnlen(tube, WW_TUBE_MAX + 1) > WW_TUBE_MAX)))
@@ -337,7 +338,7 @@ static void keep_former(struct schedule_record *record, const struct schedule_re
 static int put_once(struct ww_schedule *schedule, struct schedule_record *record, struct ww_calendar_problem *problem)
 {
 	struct ww_schedule_spec *spec = &record->spec;
-	struct reading former = {.version = 0};
+	struct schedule_reading former = {.version = 0};
 	struct ww_calendar *calendar = NULL;
 	uint64_t now;
 	int found = read_schedule(schedule, spec->tube, spec->name, &former);
@@ -389,7 +390,7 @@ int ww_schedule_put(struct ww_schedule *schedule, const struct ww_schedule_spec 
 
 static int pause_once(struct ww_schedule *schedule, const char *tube, const char *name, int is_paused)
 {
-	struct reading reading;
+	struct schedule_reading reading;
 	struct ww_calendar *calendar;
 	uint64_t now;
 	int result = read_schedule(schedule, tube, name, &reading);
@@ -425,7 +426,7 @@ int ww_schedule_pause(struct ww_schedule *schedule, const char *tube, const char
 
 int ww_schedule_run(struct ww_schedule *schedule, const char *tube, const char *name, uint64_t *id)
 {
-	struct reading reading;
+	struct schedule_reading reading;
 	uint64_t now;
 	int result = read_schedule(schedule, tube, name, &reading);
 
