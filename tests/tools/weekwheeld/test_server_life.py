@@ -136,7 +136,7 @@ class Http(Case):
             status, text = server.get("/list?tube=default&prefix=k%201&limit=10&body=yes")
             equal((status, [job["key"] for job in map(json.loads, text.splitlines())]), (200, ["k%201"]))
             equal(server.get("/forecast?span=60&count=4")[1], '{"span":60,"counts":[2,1,1,0]}\n')
-            for path, status in (("/list?limit=5000", 400), ("/list?tube=a%20b", 400), ("/forecast?span=x", 400), ("/", 404)):
+            for path, status in (("/list?limit=5000", 400), ("/list?tube=a%20b", 400), ("/forecast?span=x", 400), ("/nothing", 404)):
                 equal(server.get(path)[0], status)
             equal(server.get("/list", "DELETE")[0], 405)
             equal(server.stop(), 0)
