@@ -139,6 +139,11 @@ static int run(int count, char **arguments)
 	command = find_command(arguments[1]);
 	if (command < 0)
 		return unknown_command(arguments[1]);
+#ifdef HAVE_CALENDAR
+	/* The one command of two words. */
+	if (strcmp(arguments[1], "import") == 0 && count > 2 && strcmp(arguments[2], "crontab") == 0)
+		return jobs_command(&command_crontab, arguments + 3);
+#endif
 	return jobs_command(commands[command].command, arguments + 2);
 }
 

@@ -113,6 +113,59 @@ class Command(Case):
                 ww.run(2, "schedule", *words)
 
 
+CRONTAB = """# a comment
+CRON_TZ=Europe/Berlin
+MAILTO=ops@example.org
+SHELL=/bin/bash
+GREETING = "it's me"
+0 3 * * *   /usr/local/bin/backup --all > backup.log
+*/5 * * * * cat > mail.txt%to: ada%%100\\% sure
+@daily backup
+@reboot start-it
+61 * * * * wrong
+0 4 * * *
+  30 4 1 * mon echo "$GREETING" > greeting.txt
+"""
+
+
+class Crontab(Case):
+    def test_a_crontab_moves_in(self):
+        with open("crontab", "w", encoding="utf-8") as file:
+            file.write(CRONTAB)
+        with Server("--clock", "virtual") as server, server.client() as a:
+            start(a)
+            ww = server.program
+            ended = ww.run(1, "import", "crontab", "crontab")
+            equal(ended.out.splitlines(), ["cron\tbackup-all-backup.log\t0 3 * * *\tEurope/Berlin",
+                                           "cron\tcat-mail.txt-to-ada-100-sure\t*/5 * * * *\tEurope/Berlin",
+                                           "cron\tbackup\t@daily\tEurope/Berlin",
+                                           "cron\techo-GREETING-greeting.txt\t30 4 1 * mon\tEurope/Berlin"])
+            for words in ("crontab:3: MAILTO is not carried over", "crontab:4: SHELL is not carried over: let the worker run '-- /bin/bash'",
+                          "crontab:9: @reboot is not carried over", "'61' is no minute", "crontab:11: expected five fields",
+                          "4 schedules, 3 lines left out"):
+                assert words in ended.err, (words, ended.err)
+            equal(len(a.jobs("list-schedules tube=cron")), 4)
+            # Again: they are replaced. The scripts do what the lines did.
+            ww.run(1, "import", "crontab", "crontab")
+            equal(len(a.jobs("list-schedules tube=cron")), 4)
+            equal(a.ask("use cron"), "USING cron")
+            for name in ("cat-mail.txt-to-ada-100-sure", "echo-GREETING-greeting.txt"):
+                a.ask("run-schedule " + name)
+            ww.run(0, "work", "--tube", "cron", "--drain", "--", "sh")
+            equal([open(name, encoding="utf-8").read() for name in ("mail.txt", "greeting.txt")], ["to: ada\n\n100% sure\n", "it's me\n"])
+
+    def test_the_format_of_the_system(self):
+        with open("system", "w", encoding="utf-8") as file:
+            file.write("17 * * * * root cd / && run-parts\n@hourly www-data tidy\n5 5 * * * root\n")
+        with Server("--clock", "virtual") as server:
+            ended = server.program.run(1, "import", "crontab", "--system", "--tz", "UTC", "--dry-run", "system")
+            equal(ended.out.splitlines(), ["cron.root\tcd-run-parts\t17 * * * *\tUTC", "cron.www-data\ttidy\t@hourly\tUTC"])
+            assert "system:3: expected five fields or @daily, a user and a command" in ended.err, ended.err
+            equal(server.program.run(0, "schedule", "list", "--json").out, "")
+            for words in ((), ("a", "b"), ("--run", "x", "a")):
+                server.program.run(2, "import", "crontab", *words)
+
+
 # ---- Servers that are killed
 
 class Worker(threading.Thread):

@@ -193,7 +193,7 @@ static void send_schedule(struct schedule_command *command, const char *zone, co
 }
 
 /* "BAD_SCHEDULE cron 2 what%20is%20wrong" */
-static int refuse(const struct schedule_command *command, const char *zone, const struct reply *reply)
+int schedule_refuse(const struct schedule_command *command, const char *zone, const struct reply *reply)
 {
 	struct ww_calendar_problem problem = {.in_zone = strcmp(reply->word[1], "zone") == 0};
 	const char *at = reply->word[3];
@@ -213,7 +213,7 @@ static int answer_add(const struct schedule_command *command, const char *zone, 
 	char time[DURATION_TEXT], in[DURATION_TEXT];
 
 	if (reply_is(reply, "BAD_SCHEDULE"))
-		return refuse(command, zone, reply);
+		return schedule_refuse(command, zone, reply);
 	if (!reply_is(reply, "SCHEDULED") && !reply_is(reply, "KEPT"))
 		return reply_refused(&command->jobs.client, reply, "schedule");
 	(void)duration_parse(reply->word[1], &next, &problem);

@@ -19,4 +19,7 @@ struct schedule_command {
 int schedule_add(
     struct schedule_command *command, const char *zone, const char *body, size_t size, struct reply *reply);
 
+/* Report a refusal, BAD_SCHEDULE, with its place. Return STATUS_USAGE. */
+int schedule_refuse(const struct schedule_command *command, const char *zone, const struct reply *reply);
+
 #endif

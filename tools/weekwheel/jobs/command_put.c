@@ -44,7 +44,8 @@ static const struct option table[] = {
     {IN, 'i', "in", "TIME", "due after: 90, 90s, 1.5h, 3d12h, 2w (default now)"},
     {AT, 'a', "at", "WHEN",
         "due at: '2026-12-01 09:00' (local), with an offset\n(2026-12-01T09:00:00+02:00), or @ and Unix seconds"},
-    {EVERY, 'e', "every", "TIME", "again and again, from one due time to the next"},
+    {EVERY, 'e', "every", "TIME",
+        "again and again, this long after one due time: by elapsed\ntime; see \"weekwheel schedule\" for each night at three"},
     {PRIORITY, 'p', "priority", "N", "lower is delivered first; below 1024 is urgent\n(default 1024)"},
     {RUN, 'r', "run", "TIME", "how long a worker may take (default 60s)"},
     {ATTEMPTS, 'n', "attempts", "N", "bury it after N deliveries (default 0: never)"},
@@ -253,7 +254,7 @@ const struct jobs_command command_put = {
                 "  weekwheel put --tube mail --in 3d12h 'remind ada'\n"
                 "  weekwheel put --key mail-ada --in 10m --debounce 1h 'a digest for ada'\n"
                 "  weekwheel put --key order-7 --unique 1d 'charge order 7'\n"
-                "  weekwheel put --key backup --at '2026-12-01 03:00' --every 1d backup\n"
+                "  weekwheel put --key refresh --every 6h 'refresh the cache'\n"
                 "  weekwheel put --tube resize --lines <files\n"
                 "  weekwheel put -t hooks --url https://example.org/hook --in 1h '{\"order\": 7}'\n",
 };

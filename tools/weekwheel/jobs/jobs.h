@@ -96,7 +96,7 @@ extern const struct jobs_command command_advance, command_bury, command_cancel, 
     command_limit, command_list, command_move, command_pause, command_peek, command_purge, command_put, command_resume,
     command_replay, command_stats, command_token, command_top, command_work;
 /* These exist only if the library of calendars is built. */
-extern const struct jobs_command command_cron, command_schedule;
+extern const struct jobs_command command_cron, command_crontab, command_schedule;
 /* These open stores themselves. They exist only if the library of jobs is built. */
 extern const struct jobs_command command_backup, command_export, command_fsck, command_import, command_recover;
 

@@ -1,0 +1,380 @@
+/*
+ * The command import crontab: makes schedules of a crontab. The body of their jobs is a script for sh, which a worker
+ * runs: weekwheel work --tube cron -- sh. What does not carry over is said, with its line.
+ */
+#include <ctype.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tools/common/command.h"
+#include "tools/common/duration.h"
+#include "tools/common/message.h"
+#include "tools/weekwheel/calendar/schedule.h"
+#include "tools/weekwheel/calendar/zone.h"
+#include "tools/weekwheel/jobs/put.h"
+
+enum { ZONE = 1, RUN, NAMES_MAX = 10000, NAME_MAX_TEXT = 60, ENVIRONMENT_MAX = 8192 };
+
+struct crontab {
+	struct schedule_command schedule; /* begins with the struct jobs */
+	const char *file;
+	int is_system, is_dry;
+	/* While it is read. */
+	unsigned line;
+	char zone[WW_CALENDAR_MAX + 1];
+	char environment[ENVIRONMENT_MAX]; /* lines of shell that the jobs begin with */
+	char tube[JOBS_TUBE_MAX + 1];
+	unsigned made, left_out;
+	char (*names)[NAME_MAX_TEXT]; /* tube and name */
+	size_t name_count;
+};
+
+static const struct option table[] = {
+    JOBS_TUBE_OPTION("of the jobs (default \"cron\")"),
+    {ZONE, 'z', "tz", "ZONE", "where the crontab has no CRON_TZ (default: this\nmachine's)"},
+    {RUN, 'r', "run", "TIME", "how long a job stays with a worker that is gone\n(default 60s)"},
+    {JOBS_FLAG(struct crontab, is_system), 0, "system", NULL,
+        "as /etc/crontab and /etc/cron.d, with a user in each\nline; root's jobs go to the tube cron.root"},
+    {JOBS_FLAG(struct crontab, is_dry), 0, "dry-run", NULL, "only show the schedules"},
+    JOBS_SERVER_OPTIONS,
+    JOBS_HELP_OPTION,
+};
+
+static int take(void *context, struct options *options, int id)
+{
+	struct crontab *crontab = context;
+
+	switch (id) {
+	case ZONE:
+		crontab->schedule.zone = options->value;
+		return 0;
+	case RUN:
+		return jobs_duration(options, "run", DURATION_SECOND, DURATION_MAX, &crontab->schedule.run);
+	default:
+		if (crontab->file)
+			return options_fail(options, "'%s': one crontab at a time", options->value);
+		crontab->file = options->value;
+		return 0;
+	}
+}
+
+static int check(void *context, const struct options *options)
+{
+	const struct crontab *crontab = context;
+
+	return crontab->file ? 0
+	                     : options_fail(options,
+	                           "the file is missing; - is standard input: crontab -l | weekwheel import crontab -");
+}
+
+static void leave_out(struct crontab *crontab, const char *why)
+{
+	message_warning("%s:%u: %s", crontab->file, crontab->line, why);
+	crontab->left_out++;
+}
+
+static void note(const struct crontab *crontab, const char *format, const char *name)
+{
+	char text[400];
+
+	snprintf(text, sizeof text, format, name);
+	message_warning("%s:%u: %s", crontab->file, crontab->line, text);
+}
+
+/* ---- Variables */
+
+/* NAME = VALUE, with or without quotes. Return the value and end the name, or return NULL. */
+static char *split_variable(char *line)
+{
+	size_t length = strspn(line, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_");
+	char *at = line + length;
+	char *end;
+
+	at += strspn(at, " \t");
+	if (length == 0 || isdigit((unsigned char)*line) || *at != '=')
+		return NULL;
+	at += 1 + strspn(at + 1, " \t");
+	line[length] = 0;
+	end = at + strlen(at);
+	while (end > at && isspace((unsigned char)end[-1]))
+		*--end = 0;
+	if (end > at + 1 && (*at == '"' || *at == '\'') && end[-1] == *at) {
+		end[-1] = 0;
+		at++;
+	}
+	return at;
+}
+
+/* A line of shell that sets a variable. Returns -1 if there is no room. */
+static int add_export(struct crontab *crontab, const char *name, const char *value)
+{
+	size_t length = strlen(crontab->environment);
+	size_t room = sizeof crontab->environment - length;
+	char *to = crontab->environment + length;
+	size_t at = 0;
+
+	if (4 * strlen(value) + strlen(name) + 20 > room)
+		return -1;
+	at = (size_t)sprintf(to, "export %s='", name);
+	for (; *value; value++)
+		at += (size_t)sprintf(to + at, *value == '\'' ? "'\\''" : "%c", *value);
+	strcpy(to + at, "'\n");
+	return 0;
+}
+
+static void take_variable(struct crontab *crontab, const char *name, const char *value)
+{
+	static const char *const ours[] = {"HOME", "LOGNAME", "USER"};
+
+	if (strcmp(name, "CRON_TZ") == 0) {
+		snprintf(crontab->zone, sizeof crontab->zone, "%s", value);
+		return;
+	}
+	if (strncmp(name, "MAIL", 4) == 0 || strcmp(name, "CONTENT_TYPE") == 0) {
+		note(crontab, "%s is not carried over: no output is mailed, it goes to the worker's log", name);
+		return;
+	}
+	if (strcmp(name, "SHELL") == 0) {
+		if (strcmp(value, "/bin/sh") != 0)
+			note(crontab, "SHELL is not carried over: let the worker run '-- %s'", value);
+		return;
+	}
+	if (strcmp(name, "RANDOM_DELAY") == 0) {
+		note(crontab, "%s is not carried over: --spread of 'weekwheel schedule add' is like it", name);
+		return;
+	}
+	for (size_t i = 0; i < sizeof ours / sizeof *ours; i++)
+		if (strcmp(name, ours[i]) == 0) {
+			note(crontab, "%s is not carried over: it is the worker's", name);
+			return;
+		}
+	if (add_export(crontab, name, value))
+		note(crontab, "%s is not carried over: there are too many variables", name);
+}
+
+/* ---- Lines with times */
+
+/* Cut off the expression: five fields, or one that begins with @. Return what follows, or NULL. */
+static char *cut_fields(char *line, int count)
+{
+	char *at = line;
+
+	for (int i = 0; i < count; i++) {
+		at += strcspn(at, " \t");
+		if (i < count - 1)
+			at += strspn(at, " \t");
+	}
+	if (!*at)
+		return NULL;
+	*at++ = 0;
+	return at + strspn(at, " \t");
+}
+
+/*
+ * The script: the variables, the command up to a %, and what follows as its input, where % ends lines. The caller frees
+ * it.
+ */
+static char *make_script(const struct crontab *crontab, const char *command)
+{
+	static const char end[] = "END_OF_CRONTAB_INPUT";
+	size_t room = strlen(crontab->environment) + strlen(command) + 2 * sizeof end + 20;
+	char *script = malloc(room);
+	char *to = script;
+	int has_input = 0;
+
+	if (!script)
+		return NULL;
+	to = stpcpy(to, crontab->environment);
+	for (; *command; command++) {
+		if (*command == '\\' && command[1] == '%') {
+			*to++ = *++command;
+		} else if (*command != '%') {
+			*to++ = *command;
+		} else if (!has_input) {
+			has_input = 1;
+			to += sprintf(to, " <<'%s'\n", end);
+		} else {
+			*to++ = '\n';
+		}
+	}
+	to = stpcpy(to, "\n");
+	if (has_input)
+		(void)sprintf(to, "%s\n", end);
+	return script;
+}
+
+/* A name by what the command is called, and a number if others in the tube are called so. */
+static void make_name(struct crontab *crontab, const char *command, char name[NAME_MAX_TEXT])
+{
+	char base[40];
+	size_t length = 0;
+	const char *word = command;
+	unsigned number = 1;
+	char key[NAME_MAX_TEXT];
+
+	for (const char *c = command; *c && !isspace((unsigned char)*c); c++)
+		if (*c == '/')
+			word = c + 1;
+	for (; *word && length < sizeof base - 1; word++) {
+		int is_plain = isalnum((unsigned char)*word) || *word == '.' || *word == '_';
+
+		if (is_plain)
+			base[length++] = *word;
+		else if (length && base[length - 1] != '-')
+			base[length++] = '-';
+	}
+	while (length && base[length - 1] == '-')
+		length--;
+	base[length] = 0;
+	for (int is_new = 0; !is_new; number++) {
+		is_new = 1;
+		if (number == 1)
+			snprintf(name, NAME_MAX_TEXT, "%s", length ? base : "job");
+		else
+			snprintf(name, NAME_MAX_TEXT, "%s-%u", length ? base : "job", number);
+		snprintf(key, sizeof key, "%s", name);
+		for (size_t i = 0; i < crontab->name_count && is_new; i++)
+			is_new = strcmp(crontab->names[i], key) != 0;
+	}
+	if (crontab->name_count < NAMES_MAX)
+		snprintf(crontab->names[crontab->name_count++], NAME_MAX_TEXT, "%s", name);
+}
+
+static int put_schedule(struct crontab *crontab, const char *expression, const char *name, const char *script)
+{
+	struct schedule_command *schedule = &crontab->schedule;
+	char own[WW_CALENDAR_MAX + 1];
+	const char *zone = *crontab->zone ? crontab->zone : schedule->zone ? schedule->zone : zone_local(own);
+	struct client *client = &schedule->jobs.client;
+	struct reply reply;
+
+	if (crontab->is_dry) {
+		printf("%s\t%s\t%s\t%s\n", crontab->tube, name, expression, zone);
+		crontab->made++;
+		return 0;
+	}
+	schedule->name = name;
+	schedule->expression = expression;
+	if (client_expect(client, &reply, "USING", crontab->tube, "use %s", crontab->tube) ||
+	    schedule_add(schedule, zone, script, strlen(script), &reply))
+		return -1;
+	if (reply_is(&reply, "BAD_SCHEDULE")) {
+		leave_out(crontab, "this line is not carried over:");
+		schedule_refuse(schedule, zone, &reply);
+		return 0;
+	}
+	if (!reply_is(&reply, "SCHEDULED"))
+		return reply_refused(client, &reply, name);
+	printf("%s\t%s\t%s\t%s\n", crontab->tube, name, expression, zone);
+	crontab->made++;
+	return 0;
+}
+
+static int take_times(struct crontab *crontab, char *line)
+{
+	char name[NAME_MAX_TEXT];
+	char *command = cut_fields(line, *line == '@' ? 1 : 5);
+	char *script;
+	int failed;
+
+	if (strncmp(line, "@reboot", 7) == 0) {
+		leave_out(crontab, "@reboot is not carried over: let a unit of systemd start it");
+		return 0;
+	}
+	if (command && crontab->is_system) {
+		char *user = command;
+
+		command = cut_fields(command, 1);
+		snprintf(crontab->tube, sizeof crontab->tube, "%.100s.%.90s",
+		    crontab->schedule.jobs.tube ? crontab->schedule.jobs.tube : "cron", user);
+	}
+	if (!command || !*command) {
+		leave_out(crontab, crontab->is_system ? "expected five fields or @daily, a user and a command"
+		                                      : "expected five fields or @daily, and a command");
+		return 0;
+	}
+	make_name(crontab, command, name);
+	script = make_script(crontab, command);
+	failed = script ? put_schedule(crontab, line, name, script) : message_error("no memory");
+	free(script);
+	return failed;
+}
+
+static int take_line(struct crontab *crontab, char *line)
+{
+	size_t length;
+	char *value;
+
+	line += strspn(line, " \t");
+	length = strlen(line);
+	while (length && isspace((unsigned char)line[length - 1]))
+		line[--length] = 0;
+	if (!*line || *line == '#')
+		return 0;
+	/* Debian's cron runs what begins with a dash without writing to the log. */
+	line += *line == '-';
+	value = split_variable(line);
+	if (value) {
+		take_variable(crontab, line, value);
+		return 0;
+	}
+	return take_times(crontab, line);
+}
+
+static int run(void *context)
+{
+	struct crontab *crontab = context;
+	char *text;
+	size_t size;
+	char *at;
+	int failed = 0;
+
+	if (put_read_file(crontab->file, &text, &size))
+		return -1;
+	crontab->names = calloc(NAMES_MAX, sizeof *crontab->names);
+	at = realloc(text, size + 1);
+	if (!crontab->names || !at)
+		return message_error("no memory");
+	text = at;
+	text[size] = 0;
+	snprintf(crontab->tube, sizeof crontab->tube, "%s",
+	    crontab->schedule.jobs.tube ? crontab->schedule.jobs.tube : "cron");
+	if (!crontab->is_dry)
+		failed = jobs_connect(&crontab->schedule.jobs);
+	while (at && !failed) {
+		char *line = strsep(&at, "\n");
+
+		crontab->line++;
+		failed = take_line(crontab, line);
+	}
+	free(text);
+	free(crontab->names);
+	if (failed)
+		return -1;
+	message_line("%u schedules%s, %u lines left out. A worker runs their jobs: weekwheel work --tube %s -- sh",
+	    crontab->made, crontab->is_dry ? " would be made" : "", crontab->left_out, crontab->tube);
+	return crontab->left_out ? STATUS_FAILED : STATUS_OK;
+}
+
+const struct jobs_command command_crontab = {
+    .name = "weekwheel import crontab",
+    JOBS_TABLE(table),
+    .context =
+        &(struct crontab){.schedule = {.action = -1, .priority = 1024, .run = 60 * DURATION_SECOND, .attempts = 1}},
+    .server = JOBS_ADDRESS,
+    .take = take,
+    .check = check,
+    .run = run,
+    .usage = "Usage: weekwheel import crontab [OPTION]... FILE\n"
+             "\n"
+             "Make a schedule of each line of a crontab. A job's body is a script for sh, with\n"
+             "the crontab's variables; its command is tried once, and buried if it fails. What\n"
+             "does not carry over is said. Doing it again replaces the schedules.\n",
+    .examples = "Examples:\n"
+                "  crontab -l | weekwheel import crontab -\n"
+                "  weekwheel work --tube cron -- sh\n"
+                "  weekwheel import crontab --system --dry-run /etc/crontab\n",
+};
