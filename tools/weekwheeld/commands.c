@@ -140,6 +140,11 @@ static void move_answer(struct call *call)
 static void peek_run(struct call *call)
 {
 	call->result = ww_jobs_peek(call_jobs(call), &call->job, &call->info, &call->body);
+	if (call->result != WW_OK || !schedules_is_hidden(call->info.tube))
+		return;
+	ww_jobs_free(call_jobs(call), call->body);
+	call->body = NULL;
+	call->result = WW_ENOTFOUND;
 }
 
 static void peek_next_run(struct call *call)
@@ -250,10 +255,10 @@ static void lease_answer(const struct call *call, int result, enum count count)
 static int cancel(struct call *call)
 {
 	struct ww_job_ref job = {.id = call->command->id};
-	enum ww_job_state state;
-	int error = job.id ? ww_jobs_state(call_jobs(call), job.id, &state) : WW_ENOTFOUND;
+	struct ww_job_info info;
+	int error = job.id ? ww_jobs_peek(call_jobs(call), &job, &info, NULL) : WW_ENOTFOUND;
 
-	if (error == WW_OK && state == WW_JOB_RESERVED)
+	if (error == WW_OK && (info.state == WW_JOB_RESERVED || schedules_is_hidden(info.tube)))
 		return WW_ENOTFOUND;
 	if (error == WW_OK)
 		error = call_begin(call);

@@ -157,6 +157,8 @@ static uint64_t age(struct server *server, const struct ww_job_info *info)
 void stats_job_run(struct call *call)
 {
 	call->result = ww_jobs_peek(call_jobs(call), &call->job, &call->info, NULL);
+	if (call->result == WW_OK && schedules_is_hidden(call->info.tube))
+		call->result = WW_ENOTFOUND;
 }
 
 void stats_job(struct call *call)
@@ -277,7 +279,7 @@ void stats_server(struct call *call)
 	bad = buffer_format(&block, "---\n") || add_states(&block, &call->stats.all) || add_commands(server, &block) ||
 	      add_process(call, &block) || store_numbers(server, &block, add_number) ||
 	      (server->is_shared && add_number(&block, "redis-errors", 1, "", server->store_errors)) ||
-	      push_numbers(server, &block, add_number) || schedules_numbers(server, &block, add_number) ||
+	      push_numbers(server, &block, add_number) ||
 	      (server->settings->max_memory && bounds_numbers(server, &block, add_number));
 	answer(connection, &block, bad);
 }

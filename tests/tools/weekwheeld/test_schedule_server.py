@@ -62,7 +62,7 @@ class Verbs(Case):
             equal(a.ask("reserve-with-timeout 0"), "TIMED_OUT")
 
     def test_each_verb(self):
-        with Server("--clock", "virtual") as server, server.client() as a:
+        with Server("--clock", "virtual", "--http", "127.0.0.1:0") as server, server.client() as a:
             start(a)
             conversation(a, ("use mail", "USING mail"))
             equal(schedule(a, "n%20m", "0 * * * *", "overlap=skip missed=all attempts=3 backoff=5"), "SCHEDULED %d" % (BEGIN + 3600))
@@ -75,7 +75,7 @@ class Verbs(Case):
             conversation(a, ("list-schedules tube=other", "OK 0|"), ("list-schedules name=other", "NOT_FOUND"),
                          ("resume-schedule n%20m", "RESUMED"), ("advance 3600", "ADVANCED %d" % (BEGIN + 3600)))
             equal(a.numbers("stats-tube mail")["current-jobs-ready"], "2")
-            equal(a.numbers("stats")["schedules-made"], "1")
+            assert "weekwheeld_schedules_made_total 1" in server.metrics(), server.metrics()
             conversation(a, ("delete-schedule n%20m", "DELETED"), ("list-schedules", "OK 0|"))
 
     def test_refusals(self):
@@ -86,6 +86,10 @@ class Verbs(Case):
             for words in ("a", "a cron=", "a cron=%00", "a cron=%40daily overlap=no", "a cron=%40daily paused=no", "- cron=%40daily"):
                 a.send("put-schedule 0 0 60 1 %s\r\nx\r\n" % words)
                 equal(a.line(), "BAD_FORMAT")
+            # What a schedule is kept in is not shown, nor deleted like a job.
+            equal(schedule(a, "a", "@daily"), "SCHEDULED %d" % (int(a.ask("advance 0").split()[1]) // 86400 * 86400 + 86400))
+            conversation(a, ("peek 1", "NOT_FOUND"), ("stats-job 1", "NOT_FOUND"), ("delete 1", "NOT_FOUND"), ("list-delayed id=1", "OK 0|"),
+                         ("list-delayed", "OK 0|"), ("delete-schedule a", "DELETED"))
             conversation(a, ("use -schedules", "BAD_FORMAT"), ("watch -schedules", "BAD_FORMAT"), ("list-schedules x", "BAD_FORMAT"), ("list-schedules", "OK 0|"))
 
 

@@ -19,13 +19,13 @@ enum { ZONE = 1, BODY_FILE, MISSED, SKIP, OVERLAP, SPREAD, START, END, RUN, PRIO
 
 static const struct option table[] = {
     JOBS_TUBE_OPTION("of the schedule's jobs (default \"default\"; list: all)"),
-    {ZONE, 'z', "tz", "ZONE", "the expression is in this zone, such as Europe/Berlin\n(default: this machine's)"},
+    {ZONE, 'z', "tz", "ZONE", "of the expression, such as Europe/Berlin (default:\nthis machine's)"},
     {BODY_FILE, 'f', "file", "FILE", "the jobs' body is what the file has; - is standard\ninput"},
     {MISSED, 0, "missed", "HOW",
-        "times that pass while no server runs: once (one job for\nall, the default), all, or skip"},
+        "times that pass while no server runs: once (one job\nfor all, the default), all, or skip"},
     {SKIP, 0, "skip", "TIME", "with --missed skip: times that are older have no job"},
-    {OVERLAP, 0, "overlap", "HOW", "while the former job has not ended: allow (the default),\nskip this time, or wait"},
-    {SPREAD, 0, "spread", "TIME", "each schedule's jobs come a part of TIME later, always\nthe same"},
+    {OVERLAP, 0, "overlap", "HOW", "while the former job has not ended: allow (the\ndefault), skip this time, or wait"},
+    {SPREAD, 0, "spread", "TIME", "each schedule's jobs come a part of TIME later,\nalways the same"},
     {START, 0, "start", "TIME", "no job before TIME"},
     {END, 0, "end", "TIME", "no job after TIME"},
     {RUN, 'r', "run", "TIME", "how long a worker may take (default 60s)"},

@@ -45,7 +45,7 @@ static const struct option table[] = {
     {AT, 'a', "at", "WHEN",
         "due at: '2026-12-01 09:00' (local), with an offset\n(2026-12-01T09:00:00+02:00), or @ and Unix seconds"},
     {EVERY, 'e', "every", "TIME",
-        "again and again, this long after one due time: by elapsed\ntime; see \"weekwheel schedule\" for each night at three"},
+        "again and again, this long after each due time;\n\"weekwheel schedule\" has times of the calendar"},
     {PRIORITY, 'p', "priority", "N", "lower is delivered first; below 1024 is urgent\n(default 1024)"},
     {RUN, 'r', "run", "TIME", "how long a worker may take (default 60s)"},
     {ATTEMPTS, 'n', "attempts", "N", "bury it after N deliveries (default 0: never)"},

@@ -649,7 +649,7 @@ class JobCommands(Case):
 
     def test_every_command_has_a_help_with_an_example(self):
         with serving() as client:
-            for command in "put move cancel list peek bury kick purge pause resume stats forecast work top advance".split():
+            for command in "put move cancel list peek bury kick purge pause resume stats forecast work top advance schedule cron".split():
                 text = client.run(0, command, "--help").out
                 matches(rf"^Examples?:\n  weekwheel {command}\b", text)
                 equal(client.run(0, "help", command).out, text)
