@@ -1,4 +1,6 @@
 /* Schedules in each kind of store: their jobs come in time and once, whoever is killed, and their policies hold. */
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -147,28 +149,57 @@ START_TEST(a_night_in_berlin)
 }
 END_TEST
 
-/* A process that was killed has put the job of a time, and its schedule has not moved on. */
-static void be_killed(int ends)
+/* The schedule's job in the store. */
+static struct ww_job_spec stored_schedule(void **body)
 {
-	static const char *const tubes[] = {WW_SCHEDULE_TUBE};
-	static const char key[] = "backup@2027-03-27T02:00:00Z";
-	struct ww_job_spec job = spec_of("do it");
-	struct ww_lease lease;
+	static const char key[] = "default\0backup";
+	struct ww_job_ref ref = {.tube = WW_SCHEDULE_TUBE, .key = key, .key_length = sizeof key - 1};
+	struct ww_job_spec job = spec_of("");
+	struct ww_job_info info;
 
-	world_pass(&world, BEGIN + 2 * HOUR - wall());
-	ck_assert_int_eq(ww_jobs_reserve(world.jobs, tubes, 1, &lease), 1);
-	ww_jobs_free(world.jobs, lease.body);
+	OK(ww_jobs_peek(world.jobs, &ref, &info, body));
+	job.tube = WW_SCHEDULE_TUBE;
 	job.key = key;
 	job.key_length = sizeof key - 1;
-	job.key_mode = WW_KEY_UNIQUE;
-	job.key_span = 600 * WW_SECOND;
-	put_job(&world, &job);
-	if (ends)
-		do_job(key);
-	/* No other one goes on with it at once. */
-	ck_assert_int_eq(work(), 0);
-	pass(6 * WW_SECOND, WW_SECOND);
+	job.body = info.body;
+	job.body_length = info.body_length;
+	job.due = info.due;
+	job.flags = WW_JOB_WALL | WW_JOB_AT;
+	return job;
 }
+
+/* A process that was killed has put the job of a time, and its schedule is as it was before. */
+static void be_killed(int ends)
+{
+	void *body;
+	struct ww_job_spec former = stored_schedule(&body);
+
+	pass_to(BEGIN + 2 * HOUR);
+	if (ends)
+		do_job("backup@2027-03-27T02:00:00Z");
+	ck_assert_int_eq(ww_jobs_put(world.jobs, &former, NULL, NULL), WW_PUT_REPLACED);
+	ww_jobs_free(world.jobs, body);
+	ck_assert_int_eq(work(), 1);
+}
+
+/* And so it is if it was killed before that: the time is not lost, and comes when its lease has ended. */
+START_TEST(a_killed_scheduler_loses_no_time)
+{
+	static const char *const tubes[] = {WW_SCHEDULE_TUBE};
+	struct ww_lease lease;
+
+	begin(_i);
+	put(WW_PUT_NEW);
+	world_pass(&world, 2 * HOUR);
+	ck_assert_int_eq(ww_jobs_reserve(world.jobs, tubes, 1, &lease), 1);
+	ww_jobs_free(world.jobs, lease.body);
+	ck_assert_int_eq(work(), 0);
+	expect_none(&world);
+	pass(6 * WW_SECOND, WW_SECOND);
+	do_job("backup@2027-03-27T02:00:00Z");
+	end();
+}
+END_TEST
 
 START_TEST(a_killed_scheduler_makes_no_second_job)
 {
@@ -184,6 +215,43 @@ START_TEST(a_killed_scheduler_makes_no_second_job)
 		do_job("backup@2027-03-28T01:00:00Z");
 		end();
 	}
+}
+END_TEST
+
+static void *work_on(void *is_over)
+{
+	while (!atomic_load((atomic_int *)is_over))
+		ck_assert_int_ge(ww_schedule_work(schedules, 1, 0), 0);
+	return NULL;
+}
+
+/* A schedule that always has something due is changed while another thread works at it. */
+START_TEST(a_change_beside_work_stays)
+{
+	atomic_int is_over = 0;
+	pthread_t thread;
+
+	begin(_i);
+	spec.expression = "* * * * * *";
+	spec.missed = WW_MISSED_ALL;
+	spec.overlap = WW_OVERLAP_SKIP;
+	put(WW_PUT_NEW);
+	world_pass(&world, 1000 * HOUR);
+	ck_assert_int_eq(pthread_create(&thread, NULL, work_on, &is_over), 0);
+	for (uint32_t i = 0; i < 200; i++) {
+		int result;
+
+		spec.priority = i;
+		/* It gives up after ten changes by the other. */
+		while ((result = ww_schedule_put(schedules, &spec, NULL, NULL)) == WW_EAGAIN)
+			continue;
+		ck_assert_int_eq(result, WW_PUT_REPLACED);
+		for (int looks = 0; looks < 3; looks++)
+			ck_assert_uint_eq(look()->spec.priority, i);
+	}
+	atomic_store(&is_over, 1);
+	ck_assert_int_eq(pthread_join(thread, NULL), 0);
+	end();
 }
 END_TEST
 
@@ -459,6 +527,6 @@ START_TEST(a_strange_record_is_buried)
 }
 END_TEST
 
-KINDS_MAIN("schedule", a_night_in_berlin, a_killed_scheduler_makes_no_second_job, a_change_is_not_undone, missed_times,
-    overlapping_times, a_job_waits_for_the_former_one, pause_and_run_now, start_end_and_spread,
-    many_are_listed_and_spread, refusals, a_strange_record_is_buried)
+KINDS_MAIN("schedule", a_night_in_berlin, a_killed_scheduler_makes_no_second_job, a_killed_scheduler_loses_no_time,
+    a_change_beside_work_stays, a_change_is_not_undone, missed_times, overlapping_times, a_job_waits_for_the_former_one,
+    pause_and_run_now, start_end_and_spread, many_are_listed_and_spread, refusals, a_strange_record_is_buried)
