@@ -211,6 +211,8 @@ struct ww_callback_result {
 	enum ww_callback_what what;
 	uint64_t id;
 	uint32_t attempt;
+	uint32_t kicks; /* of its lease, as the next */
+	uint64_t late;
 	const char *tube;
 	const char *error; /* "" with WW_CALLBACK_DONE */
 };

@@ -263,6 +263,7 @@ struct ww_lease {
 	uint64_t ends;    /* on the clock of elapsed time (ww_jobs_now) */
 	uint32_t attempt; /* 1 with the first delivery */
 	uint64_t missed;  /* further periods that this delivery stands for */
+	uint64_t late;    /* ns since the job became due; 0: it was leased before that */
 	void *body;       /* owned by the caller: ww_jobs_free; NULL if the body is empty */
 	size_t body_length;
 	uint64_t backoff; /* of the job's spec; 0: none */

@@ -223,6 +223,8 @@ static void report_result(const struct delivery *delivery, enum ww_callback_what
 	const struct ww_callback_result result = {.what = what,
 	    .id = delivery->lease.id,
 	    .attempt = delivery->lease.attempt,
+	    .kicks = delivery->lease.kicks,
+	    .late = delivery->lease.late,
 	    .tube = delivery->lease.tube,
 	    .error = delivery->error};
 

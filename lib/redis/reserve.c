@@ -16,7 +16,7 @@
 #include "lib/redis/redis_internal.h"
 
 /* Values of a lease in a reply; leases of one call. */
-enum { LEASE_WORDS = 14, TAKE_BATCH = 256 };
+enum { LEASE_WORDS = 15, TAKE_BATCH = 256 };
 /* What a shard replies of a tube with a limit that was asked for without permits. */
 enum { NEEDS_PERMITS = -3 };
 
@@ -71,6 +71,7 @@ static int read_lease(struct redis_store *store, redisReply *const *of, struct w
 	    .scheduled = (uint64_t)ww_redis_call_value(of[11]) * 1000,
 	    .attempts = (uint32_t)ww_redis_call_value(of[12]),
 	    .kicks = (uint32_t)ww_redis_call_value(of[13]),
+	    .late = (uint64_t)ww_redis_call_value(of[14]) * 1000,
 	    .priority = (uint32_t)ww_redis_call_value(of[7]),
 	    .key_length = key->len};
 	memcpy(lease->tube, tube->str, tube->len);

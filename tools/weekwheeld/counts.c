@@ -57,14 +57,30 @@ void counts_add(struct counts_tube *tube, enum count count)
 	pthread_mutex_unlock(&lock);
 }
 
-void counts_ran(struct job_counts *counts, uint64_t ns)
+static void add_time(struct counts_times *times, uint64_t ns)
 {
 	int at = 0;
 
 	while (at < COUNTS_CLASSES - 1 && ns > classes[at].us * 1000)
 		at++;
-	counts->run[at]++;
-	counts->run_ns += ns;
+	pthread_mutex_lock(&lock);
+	times->of[at]++;
+	times->sum += ns;
+	pthread_mutex_unlock(&lock);
+}
+
+/* A job that failed or was kicked comes back for reasons of its own. */
+void counts_deliver(
+    struct job_counts *counts, struct counts_tube *tube, uint32_t attempt, uint32_t kicks, uint64_t late)
+{
+	counts_add(tube, COUNT_DELIVERED);
+	if (attempt == 1 && kicks == 0)
+		add_time(&counts->late, late);
+}
+
+void counts_ran(struct job_counts *counts, uint64_t ns)
+{
+	add_time(&counts->run, ns);
 }
 
 static int write_tubes(const struct job_counts *counts, struct buffer *out, enum count count)
@@ -92,30 +108,30 @@ static int write_tubes(const struct job_counts *counts, struct buffer *out, enum
 	                 (unsigned long long)counts->others.of[count]);
 }
 
-static int write_run(const struct job_counts *counts, struct buffer *out)
+static int write_times(const struct counts_times *times, struct buffer *out, const char *name, const char *help)
 {
-	static const char name[] = "weekwheeld_job_run_seconds";
 	unsigned long long count = 0;
-	int bad = buffer_format(out,
-	    "# HELP %s Time from a job's delivery until its client deleted, released or buried it.\n"
-	    "# TYPE %s histogram\n",
-	    name, name);
+	int bad = buffer_format(out, "# HELP %s %s\n# TYPE %s histogram\n", name, help, name);
 
 	for (int i = 0; i < COUNTS_CLASSES; i++) {
-		count += counts->run[i];
+		count += times->of[i];
 		bad |= buffer_format(
 		    out, "%s_bucket{le=\"%s\"} %llu\n", name, i < COUNTS_CLASSES - 1 ? classes[i].text : "+Inf", count);
 	}
 	return bad | buffer_format(out, "%s_sum %llu.%09llu\n%s_count %llu\n", name,
-	                 (unsigned long long)(counts->run_ns / WW_SECOND),
-	                 (unsigned long long)(counts->run_ns % WW_SECOND), name, count);
+	                 (unsigned long long)(times->sum / WW_SECOND), (unsigned long long)(times->sum % WW_SECOND),
+	                 name, count);
 }
 
 int counts_write(const struct job_counts *counts, struct buffer *out)
 {
-	int bad = write_run(counts, out);
+	int bad;
 
 	pthread_mutex_lock(&lock);
+	bad = write_times(&counts->run, out, "weekwheeld_job_run_seconds",
+	    "Time from a job's delivery until its client deleted, released or buried it.");
+	bad |= write_times(&counts->late, out, "weekwheeld_job_delivery_delay_seconds",
+	    "Time from a job's due time until it was first reserved, or sent.");
 	for (int count = 0; count < COUNTS; count++)
 		bad |= write_tubes(counts, out, (enum count)count);
 	pthread_mutex_unlock(&lock);

@@ -21,11 +21,16 @@ struct counts_tube {
 	char name[WW_TUBE_MAX + 1];
 };
 
+struct counts_times {
+	uint64_t of[COUNTS_CLASSES];
+	uint64_t sum; /* ns */
+};
+
 struct job_counts {
 	struct counts_tube *tubes; /* hashed by name */
 	struct counts_tube others;
-	uint64_t run[COUNTS_CLASSES]; /* leases that clients ended, by how long they lasted */
-	uint64_t run_ns;              /* the sum */
+	struct counts_times run;  /* how long leases lasted that clients ended */
+	struct counts_times late; /* how late jobs were delivered, in their first attempts */
 };
 
 struct buffer;
@@ -35,6 +40,10 @@ struct counts_tube *counts_of(struct job_counts *counts, const char *tube);
 
 /* Count one more. Any thread may call this and counts_of. */
 void counts_add(struct counts_tube *tube, enum count count);
+
+/* A job was delivered: count that of its tube and, if it is the first attempt, how late it was. */
+void counts_deliver(
+    struct job_counts *counts, struct counts_tube *tube, uint32_t attempt, uint32_t kicks, uint64_t late);
 
 /* A client has ended a lease after so many ns. */
 void counts_ran(struct job_counts *counts, uint64_t ns);

@@ -145,7 +145,7 @@ struct lease *lease_add(struct connection *connection, const struct ww_lease *re
 		free(lease);
 		return NULL;
 	}
-	counts_add(lease->counts, COUNT_DELIVERED);
+	counts_deliver(&server->counts, lease->counts, reserved->attempt, reserved->kicks, reserved->late);
 	return lease;
 }
 

@@ -35,7 +35,7 @@ static void push_result(const struct ww_callback_result *result, void *context)
 	struct server *server = context;
 	struct counts_tube *tube = counts_of(&server->counts, result->tube);
 
-	counts_add(tube, COUNT_DELIVERED);
+	counts_deliver(&server->counts, tube, result->attempt, result->kicks, result->late);
 	counts_add(tube, counts[result->what]);
 	if (result->what == WW_CALLBACK_BURIED)
 		burial_tell(server->jobs, result->id);

@@ -31,13 +31,15 @@ static int skip_old(struct jobs_local *jobs, uint64_t id, struct job_record *rec
 	return error ? error : record->due > now;
 }
 
-static void fill_lease(struct ww_lease *lease, uint64_t id, const struct image *image, const struct job_record *record)
+static void fill_lease(
+    struct ww_lease *lease, uint64_t id, const struct image *image, const struct job_record *record, uint64_t now)
 {
 	*lease = (struct ww_lease){.id = id,
 	    .token = image->token,
 	    .ends = image->ends,
 	    .attempt = (uint32_t)(record->tries + image->tries) + 1,
 	    .missed = image->missed,
+	    .late = now > record->due ? now - record->due : 0,
 	    .body_length = record->body.size,
 	    .backoff = record->backoff,
 	    .created = record->created,
@@ -82,7 +84,7 @@ static int lease_job(struct jobs_local *jobs, struct jobs_call *call, uint64_t i
 	}
 	if (image.tube->limits)
 		ww_jobs_limit_start(&image);
-	fill_lease(&call->leases[call->leased], id, &image, record);
+	fill_lease(&call->leases[call->leased], id, &image, record, now);
 	call->leases[call->leased++].body = body;
 	return WW_OK;
 }

@@ -139,6 +139,19 @@ class Http(Case):
             for path, status in (("/list?limit=5000", 400), ("/list?tube=a%20b", 400), ("/forecast?span=x", 400), ("/nothing", 404)):
                 equal(server.get(path)[0], status)
             equal(server.get("/list", "DELETE")[0], 405)
+            # A job is reserved 3 seconds after its due time, released, and reserved again.
+            with server.client() as b:
+                b.put(tube="late", delay=10)
+                b.ask("watch late")
+                b.ask("ignore default")
+                b.ask("advance 13")
+                for _ in range(2):
+                    equal(b.ask("release %s 0 0" % b.ask("reserve").split()[1]), "RELEASED")
+            name = "weekwheeld_job_delivery_delay_seconds"
+            count = next(int(line.split()[-1]) for line in server.metrics() if line.startswith(name + "_count"))
+            for line in (name + '_bucket{le="2.5"} %d' % (count - 1), name + '_bucket{le="5"} %d' % count,
+                         name + "_sum 3.000000000"):
+                assert line in server.metrics(), (line, server.metrics())
             equal(server.stop(), 0)
 
 

@@ -105,8 +105,12 @@ static void run_reserve(struct v1_request *request)
 		v1_add(request, "{\"leases\":[");
 	}
 	for (int i = 0; i < got; i++) {
+		struct job_counts *counts = &request->task.server->counts;
+
 		if (i > 0)
 			v1_add(request, ",");
+		counts_deliver(
+		    counts, counts_of(counts, leases[i].tube), leases[i].attempt, leases[i].kicks, leases[i].late);
 		v1_write_lease(request, &leases[i], &now);
 	}
 	if (got >= 0)
