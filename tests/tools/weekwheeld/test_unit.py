@@ -10,7 +10,7 @@ import sys
 import unittest
 
 sys.path.insert(0, __file__.rsplit("/tests/", 1)[0] + "/tests/support")
-from weekwheel import BUILD, PATIENCE, ROOT, WEEKWHEELD, Case, Server, equal, main, run
+from weekwheel import BUILD, PATIENCE, ROOT, WEEKWHEELD, Case, Server, alone, equal, main, run
 
 UNITS = os.path.join(ROOT, "tools", "weekwheeld")
 
@@ -71,6 +71,29 @@ class Units(Case):
                 copy.write(re.sub("(?m)^ExecStart=[^ ]*", "ExecStart=/bin/true", re.sub("(?m)^Documentation=.*\n", "", unit.read())))
         done = run(0, "systemd-analyze", "verify", *(os.path.abspath(name) for name in ("weekwheeld.service", "weekwheeld.socket")))
         equal(done.out + done.err, "")
+
+
+    def test_what_its_head_says_of_tls_and_tokens(self):
+        """The lines behind "#   ", as systemd would see them, are options that the server takes."""
+        with open(os.path.join(UNITS, "weekwheeld.service"), encoding="utf-8") as unit:
+            head = unit.read().split("[Unit]")[0]
+        lines = "\n".join(re.findall(r"(?m)^#   (.*)$", head)).replace("\\\n", "")
+        command = next(line for line in lines.splitlines() if line.startswith("ExecStart=weekwheeld") and "tls:" in line)
+        names = re.findall(r"LoadCredential=(\w+):", lines)
+        for name in re.findall(r"\$\{CREDENTIALS_DIRECTORY\}/(\w+)", command):
+            self.assertIn(name, names)
+        run(0, "openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days",
+            "30", "-subj", "/CN=localhost", "-keyout", "key", "-out", "cert")
+        made = alone.run(0, "token", "--token-file", "t", "t", "read:*")
+        with open("tokens", "w", encoding="utf-8") as tokens:
+            tokens.write(made.out)
+        os.chmod("tokens", 0o400)
+        os.chmod("key", 0o400)
+        command = command.replace("${CREDENTIALS_DIRECTORY}", os.getcwd()).replace("${STATE_DIRECTORY}", os.getcwd())
+        command = command.replace(" $WEEKWHEELD_OPTIONS", "").replace("tls:0.0.0.0:11300", "tls:127.0.0.1:0")
+        arguments = command.split()[1:]
+        with Server(*arguments) as server:
+            equal(server.stop(), 0)
 
 
 # ---- Binaries
