@@ -45,8 +45,8 @@ static int month_length(int64_t year, int month)
 static uint32_t month_days(const struct expression *expression, int64_t year, int month)
 {
 	int length = month_length(year, month);
-	/* 1970-01-01 was a Thursday. */
-	int weekday = (int)((date_days((struct date){year, month, 1}) + 4) % 7);
+	/* 1970-01-01 was a Thursday, and the zones west of it began in the year before. */
+	int weekday = (int)((date_days((struct date){year, month, 1}) % 7 + 7 + 4) % 7);
 	uint32_t by_day = expression->days;
 	uint32_t by_weekday = 0;
 
